@@ -1,0 +1,3 @@
+module sshpace
+
+go 1.26

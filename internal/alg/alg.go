@@ -1,0 +1,159 @@
+// Package alg knows the algorithms of the SSH protocol: what they are, since
+// and until which OpenSSH they exist, how they stand, and which security
+// policies allow them. It holds facts, as embedded tables, and no speeds.
+package alg
+
+import (
+	_ "embed"
+	"encoding/json"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Kind is the protocol list that a name belongs to (RFC 4253 §7.1).
+type Kind string
+
+// The four lists that have algorithms of their own.
+const (
+	Cipher  Kind = "cipher"
+	MAC     Kind = "mac"
+	Kex     Kind = "kex"
+	HostKey Kind = "hostkey"
+)
+
+// Status is the classical standing of an algorithm. The zero value means that
+// the name is unknown, which ranks as unsafe.
+type Status string
+
+// The standings, best first.
+const (
+	Strong     Status = "strong"     // pick it
+	Acceptable Status = "acceptable" // safe today, with a caveat in Reason
+	Weak       Status = "weak"       // only to reach an old peer
+	Broken     Status = "broken"     // never
+)
+
+// Algorithm is one row of the table. Version fields are OpenSSH releases.
+type Algorithm struct {
+	Name         string   `json:"name"`
+	Kind         Kind     `json:"kind"`
+	Family       string   `json:"family"`
+	AEAD         bool     `json:"aead"`         // ciphers: carries its own authentication tag
+	ETM          bool     `json:"etm"`          // MACs: computed over the ciphertext
+	PostQuantum  bool     `json:"post_quantum"` // key exchanges
+	Pseudo       bool     `json:"pseudo"`       // a signal in the kex list, not a key exchange
+	Status       Status   `json:"status"`
+	Reason       string   `json:"reason"`
+	References   []string `json:"references"`
+	EquivalentTo string   `json:"equivalent_to"` // the same computation under its standard name
+	Terrapin     string   `json:"terrapin"`      // standing under CVE-2023-48795
+	RekeyBytes   int64    `json:"openssh_rekey_bytes"`
+	Added        string   `json:"openssh_added"`
+	Removed      string   `json:"openssh_removed"`
+}
+
+//go:embed algorithms.json
+var algorithmsJSON []byte
+
+type key struct {
+	kind Kind
+	name string
+}
+
+var algorithms = sync.OnceValue(func() map[key]Algorithm {
+	var rows []Algorithm
+	if err := json.Unmarshal(algorithmsJSON, &rows); err != nil {
+		panic("alg: embedded algorithms.json: " + err.Error())
+	}
+	table := make(map[key]Algorithm, len(rows))
+	for _, row := range rows {
+		table[key{row.Kind, row.Name}] = row
+	}
+	return table
+})
+
+// Lookup returns the facts about a name. ok is false for a name that the table
+// does not know; the row returned then holds only name and kind.
+func Lookup(kind Kind, name string) (a Algorithm, ok bool) {
+	if a, ok = algorithms()[key{kind, name}]; !ok {
+		a = Algorithm{Name: name, Kind: kind}
+	}
+	return a, ok
+}
+
+// Canonical returns the standard name of the same computation: two names of
+// one algorithm have one canonical name. Unknown names are their own.
+func Canonical(kind Kind, name string) string {
+	if a, _ := Lookup(kind, name); a.EquivalentTo != "" {
+		return a.EquivalentTo
+	}
+	return name
+}
+
+// IsAEAD reports whether a cipher carries its own tag, so that no MAC is
+// negotiated (OpenSSH kex.c:kex_choose_conf).
+func IsAEAD(cipher string) bool {
+	a, _ := Lookup(Cipher, cipher)
+	return a.AEAD
+}
+
+// Match reports whether name matches any of the patterns: exact names or
+// globs with * and ?. An empty list matches everything.
+func Match(patterns []string, name string) bool {
+	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(pattern string) bool {
+		ok, err := path.Match(pattern, name)
+		return err == nil && ok
+	})
+}
+
+// Suite is the set of names that one connection negotiates. MAC is "" where
+// the cipher is AEAD; HostKey may be "" where it was not looked at.
+type Suite struct {
+	Cipher  string `json:"cipher,omitempty"`
+	MAC     string `json:"mac,omitempty"`
+	Kex     string `json:"kex,omitempty"`
+	HostKey string `json:"hostkey,omitempty"`
+}
+
+// NewSuite returns the suite with its MAC dropped where the cipher is AEAD.
+func NewSuite(cipher, mac, kex string) Suite {
+	if IsAEAD(cipher) {
+		mac = ""
+	}
+	return Suite{Cipher: cipher, MAC: mac, Kex: kex}
+}
+
+// Bulk returns the part of the suite that decides the bulk speed.
+func (s Suite) Bulk() Suite { return Suite{Cipher: s.Cipher, MAC: s.MAC} }
+
+// String names the suite, such as "aes128-ctr umac-64@openssh.com".
+func (s Suite) String() string {
+	parts := slices.DeleteFunc([]string{s.Cipher, s.MAC, s.Kex, s.HostKey}, func(p string) bool { return p == "" })
+	return strings.Join(parts, " ")
+}
+
+// Status is the worst standing among the cipher and the MAC of the suite and,
+// where present, its key exchange and host key; "" when one name is unknown.
+func (s Suite) Status() Status {
+	worst := Strong
+	for kind, name := range map[Kind]string{Cipher: s.Cipher, MAC: s.MAC, Kex: s.Kex, HostKey: s.HostKey} {
+		if name == "" {
+			continue
+		}
+		a, _ := Lookup(kind, name)
+		if rank(a.Status) > rank(worst) {
+			worst = a.Status
+		}
+	}
+	return worst
+}
+
+// rank orders standings from best to worst; unknown is worst.
+func rank(s Status) int {
+	if i := slices.Index([]Status{Strong, Acceptable, Weak, Broken}, s); i >= 0 {
+		return i
+	}
+	return 4
+}

@@ -1,0 +1,81 @@
+// Package unit holds the quantities that sshpace measures, as types that carry
+// their unit, and scales them for people. Values are stored in base units and
+// scaled only when they are printed.
+package unit
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Bytes is an amount of data in bytes.
+type Bytes int64
+
+// Throughput is a rate in bytes per second.
+type Throughput float64
+
+// Cost is on-CPU time in nanoseconds per byte of payload.
+type Cost float64
+
+// binaryPrefixes are the suffixes that ParseBytes reads, as dd(1) and the
+// RekeyLimit of ssh_config(5) do: K, M, G and T are powers of 1024.
+var binaryPrefixes = map[string]float64{"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+// ParseBytes reads a size such as "4G", "64M", "1.5GiB" or "1048576".
+// It returns an error for anything that is not a positive amount.
+func ParseBytes(s string) (Bytes, error) {
+	text := strings.ToUpper(strings.TrimSpace(s))
+	text = strings.TrimSuffix(strings.TrimSuffix(text, "B"), "I")
+	number := strings.TrimRight(text, "KMGT")
+	factor, ok := binaryPrefixes[text[len(number):]]
+	value, err := strconv.ParseFloat(number, 64)
+	if !ok || err != nil || !(value > 0) || value*factor > math.MaxInt64/2 {
+		return 0, fmt.Errorf("size %q: want a positive number with an optional K, M, G or T, such as 64M", s)
+	}
+	return Bytes(value * factor), nil
+}
+
+// String formats b with a binary prefix, such as "64 MiB".
+func (b Bytes) String() string {
+	value, prefix := scale(float64(b), 1024, []string{"", "Ki", "Mi", "Gi", "Ti"})
+	return trimZeros(value) + " " + prefix + "B"
+}
+
+// String formats t in decimal megabytes per second, such as "1450 MB/s": the
+// one scale that every ranking uses, so that columns can be compared by eye.
+func (t Throughput) String() string { return significant(float64(t)/1e6) + " MB/s" }
+
+// String formats c with its unit, such as "0.962 ns/B".
+func (c Cost) String() string { return significant(float64(c)) + " ns/B" }
+
+// scale divides value by base until three digits stand before the point.
+func scale(value, base float64, prefixes []string) (float64, string) {
+	i := 0
+	for math.Abs(value) >= base && i < len(prefixes)-1 {
+		value /= base
+		i++
+	}
+	return value, prefixes[i]
+}
+
+// significant prints three significant digits without an exponent.
+func significant(value float64) string {
+	switch abs := math.Abs(value); {
+	case math.IsNaN(value) || math.IsInf(value, 0):
+		return "?"
+	case abs >= 100 || abs == 0:
+		return strconv.FormatFloat(value, 'f', 0, 64)
+	case abs >= 10:
+		return strconv.FormatFloat(value, 'f', 1, 64)
+	case abs >= 1:
+		return strconv.FormatFloat(value, 'f', 2, 64)
+	default:
+		return strconv.FormatFloat(value, 'f', 3, 64)
+	}
+}
+
+func trimZeros(value float64) string {
+	return strings.TrimSuffix(strconv.FormatFloat(value, 'f', 1, 64), ".0")
+}

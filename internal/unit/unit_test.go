@@ -1,0 +1,34 @@
+package unit
+
+import "testing"
+
+func TestParseBytes(t *testing.T) {
+	for text, want := range map[string]Bytes{
+		"1048576": 1 << 20, "64M": 64 << 20, "4G": 4 << 30, "1.5GiB": 3 << 29, "2kb": 2048, " 1T ": 1 << 40,
+	} {
+		if got, err := ParseBytes(text); err != nil || got != want {
+			t.Errorf("ParseBytes(%q) = %d, %v; want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "0", "-1M", "4X", "M", "NaN", "Inf", "9999999T", "1MM"} {
+		if got, err := ParseBytes(text); err == nil {
+			t.Errorf("ParseBytes(%q) = %d, want an error", text, got)
+		}
+	}
+}
+
+func TestStrings(t *testing.T) {
+	for _, test := range []struct{ got, want string }{
+		{Bytes(64 << 20).String(), "64 MiB"},
+		{Bytes(1000).String(), "1000 B"},
+		{Bytes(1536).String(), "1.5 KiB"},
+		{Throughput(1.45e9).String(), "1450 MB/s"},
+		{Throughput(27.31e6).String(), "27.3 MB/s"},
+		{Cost(0.9617).String(), "0.962 ns/B"},
+		{Cost(31.4).String(), "31.4 ns/B"},
+	} {
+		if test.got != test.want {
+			t.Errorf("got %q, want %q", test.got, test.want)
+		}
+	}
+}
