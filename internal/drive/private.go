@@ -168,7 +168,8 @@ func (p *Private) transfer(ctx context.Context, t bench.Trial) (s bench.Sample, 
 	c.kill()
 	p.awaitServer()
 	c.finish(&s, trialErr)
-	return s, p.explain(&s)
+	p.explain(&s)
+	return s, nil
 }
 
 // metered puts clocks on the processes of a ready connection.
@@ -238,7 +239,8 @@ func (p *Private) login(ctx context.Context, t bench.Trial) (s bench.Sample, err
 	if c.finish(&s, trialErr); s.Outcome != bench.OK {
 		s.Phases = nil
 	}
-	return s, p.explain(&s)
+	p.explain(&s)
+	return s, nil
 }
 
 // copy moves exactly SizeBytes and times the whole process, login included, as
@@ -268,7 +270,8 @@ func (p *Private) copy(ctx context.Context, t bench.Trial) (s bench.Sample, err 
 		s.ElapsedNS = elapsed
 		s.Segments = []bench.Segment{{WallNS: elapsed, Bytes: s.Bytes, ClientCPUNS: &client, ServerCPUNS: &server}}
 	}
-	return s, p.explain(&s)
+	p.explain(&s)
+	return s, nil
 }
 
 // awaitCopy waits for the end of the client, as long as bytes keep arriving.
@@ -291,14 +294,13 @@ func (p *Private) awaitCopy(ctx context.Context, c *client, received func() int6
 
 // explain adds what the private server said to a sample that failed for a
 // reason that lies with it.
-func (p *Private) explain(s *bench.Sample) error {
+func (p *Private) explain(s *bench.Sample) {
 	switch s.Outcome {
 	case bench.Denied, bench.Broken, bench.Refused:
 		if tail := p.Server.LogTail(); tail != "" {
 			s.Detail += " (server: " + tail + ")"
 		}
 	}
-	return nil
 }
 
 // killAsync kills the client without waiting.

@@ -41,7 +41,7 @@ func (c ServerConfig) text() string {
 		"PermitUserRC no",
 		"PermitUserEnvironment no",
 		"PermitTTY no",
-		"PrintMotd no",
+		"PrintMotd no", "LogLevel ERROR",
 		"PrintLastLog no",
 		"UseDNS no",
 		"Compression no",
