@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"sshpace/internal/host"
 )
 
 // Command is what every host runs.
@@ -26,7 +28,7 @@ type Executor interface {
 	//
 	// When ctx ends, a running command is ended politely: signal, short grace,
 	// close. When a.Abort() ends, everything is dropped at once.
-	Execute(ctx context.Context, h Host, cmd Command, a *Attempt) Outcome
+	Execute(ctx context.Context, h host.Host, cmd Command, a *Attempt) Outcome
 }
 
 // Outcome is what an Executor knows at the end of one attempt.
@@ -56,7 +58,7 @@ var (
 type Attempt struct {
 	run   *run
 	index int
-	host  Host
+	name  string
 	abort context.Context
 
 	endCommand context.CancelCauseFunc // ends ctx of this Execute
@@ -134,7 +136,7 @@ func (a *Attempt) Output(s Stream, data []byte) error {
 		a.errBytes += int64(len(data))
 	}
 	a.mu.Unlock()
-	return a.run.output(Event{Index: a.index, Host: a.host.Name, Stream: s, Data: data})
+	return a.run.output(Event{Index: a.index, Host: a.name, Stream: s, Data: data})
 }
 
 // finish closes the books of the attempt and returns what they say.

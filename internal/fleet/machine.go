@@ -28,9 +28,9 @@ const perHostBytes = 128 << 10
 // maxSlots is the ceiling where nothing else limits.
 const maxSlots = 1 << 16
 
-// Local raises the soft limit of open files to the hard one and reads what is
+// ThisMachine raises the soft limit of open files to the hard one and reads what is
 // available. A limit that cannot be read is unknown.
-func Local() *Machine {
+func ThisMachine() *Machine {
 	return &Machine{OpenFiles: raiseFiles() - openFiles(), Memory: memAvailable()}
 }
 

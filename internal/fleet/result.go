@@ -9,25 +9,9 @@ package fleet
 
 import (
 	"time"
+
+	"sshpace/internal/host"
 )
-
-// Host is one member of the run: what the user named, and under which name
-// output shows it. Name is unique within a run; the other fields are empty
-// where the configuration decides.
-type Host struct {
-	Name  string // as shown; also what ssh_config is looked up by, unless Alias is set
-	Alias string // what ssh_config is looked up by, when it differs from Name
-	User  string // "" = configuration
-	Port  int    // 0 = configuration
-}
-
-// Lookup is the name that configuration and dialling use.
-func (h Host) Lookup() string {
-	if h.Alias != "" {
-		return h.Alias
-	}
-	return h.Name
-}
 
 // Phase says how far a host got. The order is the order of a login; a Result
 // holds the last phase that was entered.
@@ -81,8 +65,8 @@ func (s Stream) String() string { return nameOf(streamNames[:], int(s)) }
 // Event is a piece of output. Data is as it came: not cut at lines, not
 // cleaned, at most 64 KiB. It is valid only during the call that hands it over.
 type Event struct {
-	Index  int // of the host, in the order given to Run
-	Host   string
+	Index  int    // of the host, in the order given to Run
+	Host   string // host.Host.String of it
 	Stream Stream
 	Data   []byte
 }
@@ -137,7 +121,7 @@ func (s Status) String() string { return nameOf(statusNames[:], int(s)) }
 // Result is the end of one host.
 type Result struct {
 	Index    int
-	Host     Host
+	Host     host.Host
 	Addr     string // address and port dialled, "" if it never came to that
 	Engine   string // "native" or "openssh"
 	Phase    Phase  // the last phase entered

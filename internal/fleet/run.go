@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"sshpace/internal/host"
 )
 
 // Params of a run. The zero value is the documented default.
@@ -46,11 +48,11 @@ type run struct {
 // Run runs cmd on every host and returns when all have ended. When ctx ends,
 // everything is dropped at once; Params.Drain ends it politely. The error is
 // the sink's first one, or ctx's cause; the Summary is right in any case.
-func Run(ctx context.Context, p Params, hosts []Host, cmd Command, ex Executor, sink Sink) (Summary, error) {
+func Run(ctx context.Context, p Params, hosts []host.Host, cmd Command, ex Executor, sink Sink) (Summary, error) {
 	start := time.Now()
 	machine := p.Machine
 	if machine == nil {
-		machine = Local()
+		machine = ThisMachine()
 	}
 	soft, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -78,7 +80,7 @@ func Run(ctx context.Context, p Params, hosts []Host, cmd Command, ex Executor, 
 }
 
 // all starts the hosts in order, as slots become free.
-func (r *run) all(hard context.Context, hosts []Host) {
+func (r *run) all(hard context.Context, hosts []host.Host) {
 	var running sync.WaitGroup
 	for i, h := range hosts {
 		if !r.takeSlot() {
@@ -103,7 +105,7 @@ func (r *run) takeSlot() bool {
 }
 
 // one runs one host, with retries, and reports its end. It enters with a slot.
-func (r *run) one(hard context.Context, index int, h Host) {
+func (r *run) one(hard context.Context, index int, h host.Host) {
 	res := Result{Index: index, Host: h, Start: time.Now()}
 	for {
 		outcome := r.attempt(hard, &res)
@@ -126,7 +128,7 @@ func (r *run) one(hard context.Context, index int, h Host) {
 func (r *run) attempt(hard context.Context, res *Result) Outcome {
 	ctx, cancel := context.WithCancelCause(r.soft)
 	defer cancel(nil)
-	a := &Attempt{run: r, index: res.Index, host: res.Host, abort: hard, endCommand: cancel, since: time.Now()}
+	a := &Attempt{run: r, index: res.Index, name: res.Host.String(), abort: hard, endCommand: cancel, since: time.Now()}
 	o := r.executor.Execute(ctx, res.Host, r.command, a)
 	a.finish(&o)
 
