@@ -25,6 +25,8 @@ type Options struct {
 	// Known lists the names that * and ? select from, such as the Host lines of
 	// ssh_config; nil = only those of all groups.
 	Known func() ([]string, error)
+
+	emptyGlobOK bool // a wildcard that selects nothing is no error
 }
 
 // Groups answers names that begin with @. The source is the text before the
