@@ -46,6 +46,7 @@ type Ranking struct {
 	Model        Model
 	Harness      Harness
 	Controls     []Control
+	Truncated    bool    // the file ends in the middle of a record
 	Drift        float64 // change of cost over the run, in percent, by the reference cells
 	Ended        string  // why the run ended: budget, precision, complete, ...; "" unknown
 	Warnings     []Warning
@@ -136,6 +137,8 @@ type Harness struct {
 	Segments        int
 	Quarantined     int // not used for throughput
 	QuarantinedCost int // not used for cost
+
+	ownCPU, sshCPU float64 // ns
 }
 
 // Control is one hidden A/A comparison: the same computation under two names.
