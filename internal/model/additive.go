@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"sshpace/internal/alg"
-	"sshpace/internal/stats"
 )
 
 // Point is the measured cost of one cell: the natural logarithm of ns per byte
@@ -193,17 +192,6 @@ func (m *Additive) Without(p Point) (log, err float64, ok bool) {
 	return log - (p.Log-log)*leverage/(1-leverage), math.Sqrt(p.Variance * leverage / (1 - leverage)), true
 }
 
-// Residuals are the logarithmic differences between points and fit.
-func (m *Additive) Residuals(points []Point) []float64 {
-	var out []float64
-	for _, p := range points {
-		if log, _, ok := m.Predict(p.Cell); ok && p.Cell.MAC != "" {
-			out = append(out, p.Log-log)
-		}
-	}
-	return out
-}
-
 // square returns a zero matrix.
 func square(n int) [][]float64 {
 	all := make([]float64, n*n)
@@ -257,20 +245,4 @@ func invert(l [][]float64) [][]float64 {
 		out[i] = backSolve(l, unit)
 	}
 	return out
-}
-
-// robustVariance is the square of a deviation that wild values cannot inflate.
-func robustVariance(xs []float64) float64 {
-	scale := stats.Scale(xs, 0)
-	if scale == 0 {
-		scale = stats.RMS(xs)
-	}
-	kept := xs[:0:0]
-	for _, x := range xs {
-		if math.Abs(x) <= 4*scale {
-			kept = append(kept, x)
-		}
-	}
-	rms := stats.RMS(kept)
-	return rms * rms
 }

@@ -50,7 +50,7 @@ func Analyse(direction bench.Direction, cells []alg.Suite, transfers []Transfer,
 	}
 	byCost := func(value func(Transfer) float64) Series {
 		obs, stretches := a.observe(transfers, value, func(t Transfer) bool { return t.DirtyCost }, a.DirtyCost)
-		return fitSeries(a.Cells, obs, stretches, additive(a.Cells))
+		return fitSeries(a.Cells, obs, stretches, additive(a.Cells), false)
 	}
 	a.Client = byCost(func(t Transfer) float64 { return t.Client })
 	a.Server = byCost(func(t Transfer) float64 { return t.Server })
@@ -61,7 +61,7 @@ func Analyse(direction bench.Direction, cells []alg.Suite, transfers []Transfer,
 		predict = fromCosts(works, cores)
 	}
 	obs, stretches := a.observe(transfers, func(t Transfer) float64 { return t.Wall }, func(t Transfer) bool { return t.DirtyWall }, a.DirtyWall)
-	a.Wall = fitSeries(a.Cells, obs, stretches, predict)
+	a.Wall = fitSeries(a.Cells, obs, stretches, predict, a.Works)
 	return a
 }
 
@@ -102,10 +102,10 @@ func (a *Analysis) works() []work {
 			continue
 		}
 		a.Works = true
-		out[i].more = math.Exp(client.Log)
+		out[i] = work{more: math.Exp(client.Log), err: client.Err}
 		if server.Known {
 			s := math.Exp(server.Log)
-			out[i] = work{math.Max(s, out[i].more), math.Min(s, out[i].more)}
+			out[i] = work{math.Max(s, out[i].more), math.Min(s, out[i].more), math.Max(client.Err, server.Err)}
 		}
 	}
 	return out
@@ -155,9 +155,11 @@ func (s Series) TypicalError() float64 {
 	return stats.Median(errs)
 }
 
-// Interval is a figure on the original scale with its 95 % interval.
+// Interval is a figure on the original scale with its 95 % interval, which
+// holds the uncertainty of the machine's own level too: that does not matter
+// within a ranking, but from one run to the next.
 func (s Series) Interval(i int) stats.Interval {
 	f := s.Figures[i]
-	arm := stats.StudentQuantile(s.Degrees) * f.Err
+	arm := stats.StudentQuantile(s.Degrees) * math.Hypot(f.Err, s.Level)
 	return stats.Interval{Value: f.Log, Lo: f.Log - arm, Hi: f.Log + arm, N: f.N}.Exp()
 }

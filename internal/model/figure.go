@@ -40,6 +40,9 @@ type Series struct {
 	Interaction float64  // relative deviation of cells from their prediction, beyond noise
 	Parameters  int
 	Drift       []float64 // relative level of each stretch of the run, in logs
+	Level       float64   // standard error of the run's mean level, common to all figures
+
+	uncertain bool // the errors of predictions come from elsewhere than the residuals
 }
 
 // observation is one connection's value of one quantity.
@@ -52,32 +55,30 @@ type observation struct {
 
 // predictor fits the points and returns functions that predict cell i: from
 // all points, and from all points but its own.
-type predictor func(points []Point, at []int) (all, others func(i int) (log, err float64, ok bool), parameters int)
+type predictor func(points []Point, at []int) (all, others predictAt, parameters int)
+
+type predictAt func(cell int) (log, err float64, ok bool)
 
 const (
 	// The deviation between connections that is assumed before any cell was
 	// measured twice, and the degrees of freedom that this guess is worth.
 	priorDeviation = 0.03
 	priorDegrees   = 2.0
-	// smallestInteraction keeps a model that seems perfect from being believed
-	// without limit.
-	smallestInteraction = 0.003
-	passes              = 4
+	passes         = 4
 )
 
 // fitSeries alternates between the cells' means, the model that predicts them,
 // and the level of the machine in each stretch of the run.
-func fitSeries(cells []alg.Suite, obs []observation, stretches int, predict predictor) Series {
-	s := Series{Figures: make([]Figure, len(cells)), Drift: make([]float64, stretches), Interaction: 0.01}
+func fitSeries(cells []alg.Suite, obs []observation, stretches int, predict predictor, uncertain bool) Series {
+	s := Series{uncertain: uncertain, Figures: make([]Figure, len(cells)), Drift: make([]float64, stretches), Interaction: 0.01}
 	s.Deviation, s.Degrees = priorDeviation, priorDegrees
 	held := holdouts(obs, len(cells))
 	for range passes {
 		s.means(obs)
-		s.spread(obs)
 		points, at := s.points(cells, held)
 		all, others, parameters := predict(points, at)
 		s.Parameters = parameters
-		s.interaction(points, at, all, parameters)
+		s.spread(obs, points, at, all, parameters)
 		for i := range s.Figures {
 			s.Figures[i].foretell(i, held[i], all, others, s.Interaction)
 			s.Figures[i].combine(s.Deviation)
@@ -131,28 +132,6 @@ func huberMean(xs []float64, deviation float64) float64 {
 	return mean
 }
 
-// spread estimates the deviation between connections from cells that were
-// measured more than once, pooled, with a weak prior.
-func (s *Series) spread(obs []observation) {
-	var deviations []float64
-	for _, o := range obs {
-		if n := float64(s.Figures[o.cell].N); n > 1 {
-			deviations = append(deviations, (o.log-s.Drift[o.stretch]-s.Figures[o.cell].Measured)*math.Sqrt(n/(n-1)))
-		}
-	}
-	free := float64(len(deviations))
-	for _, f := range s.Figures {
-		if f.N > 1 {
-			free--
-		}
-	}
-	variance := priorDeviation * priorDeviation
-	if free > 0 {
-		variance = (priorDegrees*variance + free*robustVariance(deviations)) / (priorDegrees + free)
-	}
-	s.Deviation, s.Degrees = math.Sqrt(variance), priorDegrees+math.Max(0, free)
-}
-
 // points are the measured cells that may be fitted.
 func (s *Series) points(cells []alg.Suite, held []bool) (points []Point, at []int) {
 	for i, f := range s.Figures {
@@ -165,31 +144,68 @@ func (s *Series) points(cells []alg.Suite, held []bool) (points []Point, at []in
 	return points, at
 }
 
-// interaction estimates how far cells lie from the model beyond the noise of
-// their measurement, by the method of moments on the residuals.
-func (s *Series) interaction(points []Point, at []int, all func(int) (float64, float64, bool), parameters int) {
-	var residuals []float64
-	noise := 0.0
+// spread estimates the deviation between connections, and that of cells from
+// their prediction.
+func (s *Series) spread(obs []observation, points []Point, at []int, all predictAt, parameters int) {
+	var v variances
+	var deviations []float64
+	for _, o := range obs {
+		if n := float64(s.Figures[o.cell].N); n > 1 {
+			deviations = append(deviations, o.log-s.Drift[o.stretch]-s.Figures[o.cell].Measured)
+		}
+	}
+	for _, f := range s.Figures {
+		v.degrees += float64(max(0, f.N-1))
+	}
+	for _, d := range winsorised(deviations) {
+		v.within += d * d
+	}
+	v.groups = s.residuals(points, at, all, parameters)
+	s.Deviation, s.Interaction = v.estimate()
+	s.Degrees = priorDegrees + v.degrees
+	for _, g := range v.groups {
+		s.Degrees += g.count / 2 // they tell noise and interaction only together
+	}
+}
+
+// residuals sorts the residuals of the fitted cells by their connections. What
+// the fit took from their size, by its parameters, is given back. AEAD cells
+// have a parameter each, and no residual.
+func (s *Series) residuals(points []Point, at []int, all predictAt, parameters int) []residuals {
+	var logs, uncertain []float64
+	var counts []int
 	for k, p := range points {
-		log, _, ok := all(at[k])
+		log, err, ok := all(at[k])
 		if !ok || p.Cell.MAC == "" && log == p.Log {
 			continue
 		}
-		residuals = append(residuals, p.Log-log)
-		noise += s.Deviation * s.Deviation / float64(s.Figures[at[k]].N)
+		logs, counts = append(logs, p.Log-log), append(counts, s.Figures[at[k]].N)
+		uncertain = append(uncertain, err)
 	}
-	count := float64(len(residuals))
-	own := float64(len(points)) - count // AEAD cells have a parameter each
-	free := count - (float64(parameters) - own)
+	free := len(logs) - (parameters - (len(points) - len(logs)))
 	if free < 4 {
-		return
+		return nil
 	}
-	variance := robustVariance(residuals)*count/free - noise/count
-	s.Interaction = math.Max(smallestInteraction, math.Sqrt(math.Max(0, variance)))
+	groups := make([]residuals, 1+slices.Max(counts))
+	back := float64(len(logs)) / float64(free)
+	for k, r := range winsorised(logs) {
+		g := &groups[counts[k]]
+		g.n, g.count = float64(counts[k]), g.count+1/back
+		g.squares += r * r
+		if s.uncertain {
+			g.uncertainty += uncertain[k] * uncertain[k]
+		}
+	}
+	for i := range groups {
+		if groups[i].count > 0 {
+			groups[i].uncertainty /= groups[i].count * back
+		}
+	}
+	return slices.DeleteFunc(groups, func(g residuals) bool { return g.count == 0 })
 }
 
 // foretell sets the prediction of a cell from the other cells.
-func (f *Figure) foretell(i int, held bool, all, others func(int) (float64, float64, bool), interaction float64) {
+func (f *Figure) foretell(i int, held bool, all, others predictAt, interaction float64) {
 	from := all
 	if f.N > 0 && !held {
 		from = others
@@ -247,6 +263,7 @@ func (s *Series) levels(obs []observation) {
 		return
 	}
 	centre := stats.Mean(known)
+	s.Level = math.Sqrt(stats.Variance(known) / float64(len(known)))
 	between := math.Max(0, stats.Variance(known)-noise/float64(len(known)))
 	for k, rs := range residuals {
 		weight := 0.0
@@ -262,7 +279,7 @@ func (s *Series) levels(obs []observation) {
 
 // additive predicts costs from the costs of other cells.
 func additive(cells []alg.Suite) predictor {
-	return func(points []Point, at []int) (all, others func(int) (float64, float64, bool), parameters int) {
+	return func(points []Point, at []int) (all, others predictAt, parameters int) {
 		m := FitAdditive(points)
 		all = func(i int) (float64, float64, bool) { return m.Predict(cells[i]) }
 		others = func(i int) (float64, float64, bool) {

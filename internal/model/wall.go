@@ -9,7 +9,10 @@ import (
 
 // work is what the costs say about a cell: of the side with more to do, of the
 // other, both in ns per byte. Zero: unknown.
-type work struct{ more, less float64 }
+type work struct {
+	more, less float64
+	err        float64 // relative standard error
+}
 
 // wallModel is wall time per byte = more·a + less·b + c, none negative. With a
 // core for each side, the slower side decides and a is near 1, b near 0; on one
@@ -133,7 +136,7 @@ func modelOf(terms []int, beta []float64) wallModel {
 
 // fromCosts predicts wall times from the costs of both sides.
 func fromCosts(works []work, cores int) predictor {
-	return func(points []Point, at []int) (all, others func(int) (float64, float64, bool), parameters int) {
+	return func(points []Point, at []int) (all, others predictAt, parameters int) {
 		var xs []work
 		var walls, weights []float64
 		for k, p := range points {
@@ -148,7 +151,7 @@ func fromCosts(works []work, cores int) predictor {
 			if works[i].more <= 0 || wall <= 0 || len(xs) == 0 {
 				return 0, 0, false
 			}
-			return math.Log(wall), 0, true
+			return math.Log(wall), works[i].err, true
 		}
 		// Two or three parameters hardly notice whether one cell is among many.
 		return predict, predict, count(m)

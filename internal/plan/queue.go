@@ -29,6 +29,7 @@ const (
 	maxAttempts = 3  // failures of one trial in a block, and of a cell that never worked
 	maxStart    = 8  // failures before anything worked
 	maxInARow   = 24 // failures in a row
+	maxEmpty    = 2  // blocks in a row of nothing but cells that were given up
 )
 
 // designer draws the blocks of a plan.
@@ -83,13 +84,13 @@ func newPlan(spec Spec, d designer, total int, times *trialTimes) *Plan {
 // time so far.
 func (p *Plan) Next(elapsed time.Duration) (bench.Trial, bool) {
 	p.elapsed = elapsed
-	for p.ending == "" && len(p.pending) == 0 {
+	for empty := 0; p.ending == "" && len(p.pending) == 0; empty++ {
 		left := time.Duration(-1)
 		if p.spec.Budget > 0 {
 			left = p.spec.Budget - elapsed
 		}
 		trials, ending := p.design.block(p.n+1, left)
-		if len(trials) == 0 {
+		if len(trials) == 0 || empty == maxEmpty {
 			p.ending = cmp.Or(ending, EndComplete)
 			break
 		}
@@ -201,6 +202,7 @@ type Progress struct {
 	Total     int           // cells
 	Failed    int           // cells that never worked
 	Remaining time.Duration // estimated measuring time
+	Ranked    bool          // every cell is measured or predicted: a ranking would be complete
 	Leaders   []Leader      // fastest cells so far, best first; may be empty
 }
 
