@@ -57,6 +57,8 @@ type Plan struct {
 	inARow  int // failures since the last success
 	worked  bool
 	elapsed time.Duration
+	last    bench.Trial // observed since the last Next, if lastOK
+	lastOK  bool
 	times   *trialTimes
 	ending  Ending
 }
@@ -83,6 +85,10 @@ func newPlan(spec Spec, d designer, total int, times *trialTimes) *Plan {
 // the same trial until Observe has seen its sample. elapsed is the measuring
 // time so far.
 func (p *Plan) Next(elapsed time.Duration) (bench.Trial, bool) {
+	if p.lastOK {
+		p.times.observe(p.last, elapsed-p.elapsed) // what it took with everything around it
+		p.lastOK = false
+	}
 	p.elapsed = elapsed
 	for empty := 0; p.ending == "" && len(p.pending) == 0; empty++ {
 		left := time.Duration(-1)
@@ -152,7 +158,7 @@ func (p *Plan) Observe(t bench.Trial, s bench.Sample) {
 	if model.Usable(t, s) {
 		h.ok++
 		p.inARow, p.worked = 0, true
-		p.times.observe(t, s.ElapsedNS)
+		p.last, p.lastOK = t, p.elapsed > 0 && i >= 0
 		return
 	}
 	h.failed++

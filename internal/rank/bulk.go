@@ -172,6 +172,10 @@ func (d *data) cell(a *model.Analysis, i int) (c Cell, ok bool) {
 	if wall := figure(a.Wall, i); wall != nil {
 		c.Throughput = &Quantity{Value: inverse(wall.Value), Lo: inverse(wall.Hi), Hi: inverse(wall.Lo), N: wall.N}
 	}
+	c.Alone = Alone{Client: alone(a.Client, i), Total: alone(a.Total, i)}
+	if wall := alone(a.Wall, i); wall != nil {
+		c.Alone.Throughput = &Quantity{Value: inverse(wall.Value), Lo: inverse(wall.Hi), Hi: inverse(wall.Lo), N: wall.N}
+	}
 	if a.Client.Figures[i].N > 0 || a.Wall.Figures[i].N > 0 {
 		c.Basis = Measured
 	}
@@ -188,6 +192,17 @@ func figure(s model.Series, i int) *Quantity {
 		return nil
 	}
 	q := s.Interval(i)
+	return &q
+}
+
+// alone is a figure without what the model knows.
+func alone(s model.Series, i int) *Quantity {
+	f := s.Figures[i]
+	if f.N == 0 {
+		return nil
+	}
+	arm := stats.StudentQuantile(s.Degrees) * s.Deviation / math.Sqrt(float64(f.N))
+	q := Quantity{Value: f.Measured, Lo: f.Measured - arm, Hi: f.Measured + arm, N: f.N}.Exp()
 	return &q
 }
 

@@ -68,6 +68,15 @@ type Cell struct {
 	Client     *Quantity // ns of CPU per byte
 	Server     *Quantity // ns of CPU per byte
 	Holdout    bool      // measured, but never used to fit the model
+	Alone      Alone     // what this cell's own connections say
+}
+
+// Alone is what the connections of one cell say without the model, nil where
+// there were none. Values of different cells are independent.
+type Alone struct {
+	Throughput *Quantity // bytes per second
+	Client     *Quantity // ns of CPU per byte
+	Total      *Quantity // of both sides, or of the client where the server is unknown
 }
 
 // Total is the cost of both sides in ns per byte, of the client alone where

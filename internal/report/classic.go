@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"sshpace/internal/alg"
+	"sshpace/internal/clean"
 	"sshpace/internal/rank"
 	"sshpace/internal/unit"
 )
@@ -72,7 +73,8 @@ var axes = []axis{
 // note says what is measured and what is not.
 func (c classic) note(r *rank.Ranking) {
 	if c.m.Copied {
-		say(c.w, "# seconds for %s, each combination measured as a whole process\n", c.m.Size)
+		say(c.w, "# seconds for %s, each combination measured as a whole process", c.m.Size)
+		fmt.Fprintln(c.w)
 		return
 	}
 	measured, predicted := 0, 0
@@ -98,7 +100,7 @@ func (c classic) rows(rows []rank.Combination) {
 		if row.Basis == rank.Predicted {
 			mark = " (predicted)"
 		}
-		fmt.Fprintln(c.w, clean(fmt.Sprintf("%d/%d cipher: %s  mac: %s  kex: %s - %s seconds ±%s%%%s", i+1, len(rows), row.Suite.Cipher,
+		fmt.Fprintln(c.w, clean.Line(fmt.Sprintf("%d/%d cipher: %s  mac: %s  kex: %s - %s seconds ±%s%%%s", i+1, len(rows), row.Suite.Cipher,
 			cmp.Or(row.Suite.MAC, implicit), row.Suite.Kex, figure(row.Seconds.Value), percent(100*row.Seconds.HalfWidth()), mark)))
 	}
 	fmt.Fprintln(c.w)
@@ -106,7 +108,8 @@ func (c classic) rows(rows []rank.Combination) {
 
 // lists writes the best rows of every name of an axis, best name first.
 func (c classic) lists(word string, a axis) {
-	say(c.w, "### %s-%d for each %s\n", word, c.o.Top, a.name)
+	say(c.w, "### %s-%d for each %s", word, c.o.Top, a.name)
+	fmt.Fprintln(c.w)
 	names, rows := c.by(a)
 	for _, name := range names {
 		say(c.w, "### %s: %s", a.name, name)
@@ -145,7 +148,7 @@ func (c classic) averages(a axis) {
 	})
 	for _, name := range names {
 		row := fmt.Sprintf("%-40s %8s seconds avg. of %d", name, figure(mean[name]), len(rows[name]))
-		fmt.Fprintln(c.w, clean(row))
+		fmt.Fprintln(c.w, clean.Line(row))
 	}
 	fmt.Fprintln(c.w)
 }

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"sshpace/internal/alg"
 	"sshpace/internal/bench"
+	"sshpace/internal/clean"
 	"sshpace/internal/rank"
 )
 
@@ -162,11 +162,11 @@ func troubles(w io.Writer, r *rank.Ranking) {
 
 // say writes one line of text, broken at 80 columns with a hanging indent.
 func say(w io.Writer, format string, args ...any) {
-	text := clean(fmt.Sprintf(format, args...))
-	for len(text) > 0 && text[0] == '\n' {
+	if rest, ok := strings.CutPrefix(format, "\n"); ok {
 		fmt.Fprintln(w)
-		text = text[1:]
+		format = rest
 	}
+	text := clean.Line(fmt.Sprintf(format, args...))
 	line := ""
 	for _, word := range strings.SplitAfter(text, " ") {
 		if utf8.RuneCountInString(line)+utf8.RuneCountInString(strings.TrimRight(word, " ")) > 80 && strings.TrimSpace(line) != "" {
@@ -180,21 +180,7 @@ func say(w io.Writer, format string, args ...any) {
 
 // row writes one line of a table.
 func row(w io.Writer, format string, cells ...any) {
-	fmt.Fprintln(w, strings.TrimRight(clean(fmt.Sprintf(format, cells...)), " "))
-}
-
-// clean removes what could steer a terminal: names and messages come from
-// files and remote hosts.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n':
-			return r
-		case r == utf8.RuneError, !unicode.IsGraphic(r):
-			return '?'
-		}
-		return r
-	}, s)
+	fmt.Fprintln(w, strings.TrimRight(clean.Line(fmt.Sprintf(format, cells...)), " "))
 }
 
 func title(s string) string {
