@@ -111,6 +111,8 @@ what to configure. It also runs commands on many hosts at once.`,
 	root.AddCommand(
 		newVersionCommand(sys),
 		newManCommand(sys),
+		newReportCommand(sys),
+		newCompareCommand(sys),
 	)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	return root

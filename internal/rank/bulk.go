@@ -38,6 +38,8 @@ func (r *Ranking) rankBulk(d *data, opts Options) {
 	r.By = r.choose(opts.By)
 	for _, a := range analyses {
 		r.addCells(d, a)
+		r.levelCost = math.Max(r.levelCost, a.Total.Level)
+		r.levelWall = math.Max(r.levelWall, a.Wall.Level)
 	}
 	r.Controls = bulkControls(d, r.By, r.floor())
 	r.Drift = drift(d)

@@ -50,6 +50,8 @@ type Ranking struct {
 	Drift        float64 // change of cost over the run, in percent, by the reference cells
 	Ended        string  // why the run ended: budget, precision, complete, ...; "" unknown
 	Warnings     []Warning
+
+	levelCost, levelWall float64 // standard errors of the run's mean level, in logs
 }
 
 // Quantity is an estimate with its 95 % interval; N counts connections. A nil
