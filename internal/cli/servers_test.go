@@ -295,4 +295,3 @@ func mountTmpfs(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+args[1]))
 	ts.Defer(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
 }
-
