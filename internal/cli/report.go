@@ -21,9 +21,10 @@ func newReportCommand(sys System) *cobra.Command {
 	var format, by, size string
 	var classic render.ClassicOptions
 	cmd := &cobra.Command{
-		Use:   "report FILE...",
+		Use:   "report [FILE...]",
 		Short: "Rank what a bench run recorded",
-		Long: `Ranks the combinations of cipher and MAC, and the key exchanges, of recorded runs.
+		Long: `Ranks the combinations of cipher and MAC, and the key exchanges, of recorded runs;
+without a FILE, of the last one that bench gave a name to.
 
 Every number comes with its 95 % interval. Cells that cannot be told apart share a
 group letter. A cell is measured, or predicted from the costs of its cipher and its
@@ -35,8 +36,14 @@ the averages, as seconds for a copy of --size.`,
 		Example: `  sshpace report result.jsonl
   sshpace report --format json result.jsonl | jq '.bulk[0]'
   sshpace report --format classic --size 4G --top 3 result.jsonl`,
-		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				newest, err := newestRecordFile()
+				if err != nil {
+					return err
+				}
+				args = []string{newest}
+			}
 			bytes, err := unit.ParseBytes(size)
 			if err != nil {
 				return usageError("such as --size 4G", "%s", err)

@@ -28,7 +28,7 @@ import (
 //	silent NAME                a port that accepts and says nothing
 //	deaf NAME                  a port on which nothing listens
 //	hold NAME                  an idle connection to a server
-//	slayer PROCESS             kill a process called so among our descendants
+//	slayer PROCESS TEXT        kill a descendant of this process by name and arguments
 //	gone PATTERN               wait until no process' command line has PATTERN
 //	tmpfs DIR SIZE             a small file system (root only)
 func serverCommands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
@@ -229,7 +229,7 @@ func holdConnection(ts *testscript.TestScript, _ bool, args []string) {
 func slay(ts *testscript.TestScript, _ bool, args []string) {
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		for pid, p := range processes() {
-			if p.name == args[0] && strings.Contains(p.args, args[1]) {
+			if p.name == args[0] && strings.Contains(p.args, args[1]) && descends(pid) {
 				ts.Logf("kill %d: %s", pid, p.args)
 				ts.Check(syscall.Kill(pid, syscall.SIGKILL))
 				return
@@ -237,6 +237,25 @@ func slay(ts *testscript.TestScript, _ bool, args []string) {
 		}
 	}
 	ts.Fatalf("no process %s %s", args[0], args[1])
+}
+
+// descends reports whether a process is a descendant of this one.
+func descends(pid int) bool {
+	for pid > 1 {
+		if pid == os.Getpid() {
+			return true
+		}
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			return false
+		}
+		_, rest, _ := strings.Cut(string(stat), ") ") // proc_pid_stat(5): pid (comm) state ppid
+		fields := strings.Fields(rest)
+		if pid, err = strconv.Atoi(fields[1]); err != nil {
+			return false
+		}
+	}
+	return false
 }
 
 type process struct {
