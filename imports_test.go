@@ -24,7 +24,7 @@ var allowed = map[string][]string{
 	"model/sim": {"alg", "bench", "unit"},
 	"plan":      {"alg", "bench", "model", "stats", "unit"},
 	"rank":      {"alg", "bench", "model", "stats", "unit"},
-	"report":    {"alg", "bench", "rank", "stats", "unit"},
+	"report":    {"alg", "bench", "clean", "rank", "stats", "unit"},
 	"lab":       {"alg", "bench"},
 	"proc":      {},
 	"flow":      {},
