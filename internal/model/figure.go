@@ -65,6 +65,8 @@ const (
 	priorDeviation = 0.03
 	priorDegrees   = 2.0
 	passes         = 4
+	// surprising is how many standard errors a cell may lie from its prediction.
+	surprising = 3.0
 )
 
 // fitSeries alternates between the cells' means, the model that predicts them,
@@ -218,8 +220,9 @@ func (f *Figure) foretell(i int, held bool, all, others predictAt, interaction f
 }
 
 // combine weighs measurement and prediction. Where they disagree by far more
-// than both errors allow, the model does not hold for this cell, and the
-// measurement is believed.
+// than both errors allow, two connections that agree with each other mean that
+// the model does not hold for this cell; a single one may have been disturbed, and
+// counts less until another has been made.
 func (f *Figure) combine(deviation float64) {
 	f.Known = true
 	switch {
@@ -232,9 +235,12 @@ func (f *Figure) combine(deviation float64) {
 	default:
 		measured := deviation * deviation / float64(f.N)
 		predicted := f.Error * f.Error
-		if f.Surprise(deviation) > 3 {
-			off := f.Measured - f.Predicted
-			predicted = math.Max(predicted, off*off-measured)
+		if off := f.Measured - f.Predicted; f.Surprise(deviation) > surprising {
+			if f.N > 1 {
+				predicted = math.Max(predicted, off*off-measured)
+			} else {
+				measured = math.Max(measured, off*off/surprising)
+			}
 		}
 		f.Log = (f.Measured*predicted + f.Predicted*measured) / (measured + predicted)
 		f.Err = math.Sqrt(measured * predicted / (measured + predicted))

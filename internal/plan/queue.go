@@ -15,12 +15,11 @@ type Ending string
 
 // The endings.
 const (
-	EndBudget    Ending = "budget"    // the measuring time is spent
-	EndPrecision Ending = "precision" // every interval is as narrow as asked
-	EndComplete  Ending = "complete"  // every planned trial is done
-	EndFailures  Ending = "failures"  // too many trials failed in a row
-	// EndInterrupted is for callers: the user stopped the run.
-	EndInterrupted Ending = "interrupted"
+	EndBudget      Ending = "budget"      // the measuring time is spent
+	EndPrecision   Ending = "precision"   // every interval is as narrow as asked
+	EndComplete    Ending = "complete"    // every planned trial is done
+	EndFailures    Ending = "failures"    // too many trials failed in a row
+	EndInterrupted Ending = "interrupted" // the user stopped it
 )
 
 // Finding is the record that keeps the ending in a file; rank reads it there.
