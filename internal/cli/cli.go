@@ -1,0 +1,158 @@
+// Package cli is the command line: one file per command, each of which turns
+// flags into calls and nothing more. It is the only package that sees all
+// others, prints, and decides on exit codes.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes. They are documented API: see the EXIT STATUS of the manual.
+const (
+	ExitOK          = 0
+	ExitFailed      = 1
+	ExitUsage       = 2
+	ExitFound       = 3   // ran well and found something, such as a regression
+	ExitUnreachable = 4   // some hosts unreachable, nothing else wrong
+	ExitInterrupted = 130 // SIGINT
+	ExitTerminated  = 143 // SIGTERM
+)
+
+// System is the outside world, so that tests can replace it.
+type System struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Getenv         func(string) string
+	Signals        <-chan os.Signal // SIGINT and SIGTERM
+}
+
+// Error is an error for people: what happened and what to do next.
+type Error struct {
+	What string
+	Hint string
+	Code int // exit code; 0 means ExitFailed
+	Err  error
+}
+
+func (e *Error) Error() string {
+	if e.What == "" && e.Err != nil {
+		return e.Err.Error()
+	}
+	return e.What
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// ExitCode is the exit code that the error asks for.
+func (e *Error) ExitCode() int {
+	if e.Code == 0 {
+		return ExitFailed
+	}
+	return e.Code
+}
+
+// usageError is an error in the flags or arguments.
+func usageError(hint, format string, args ...any) error {
+	return &Error{What: fmt.Sprintf(format, args...), Hint: hint, Code: ExitUsage}
+}
+
+// withHint adds to err what the user can do about it.
+func withHint(err error, hint string) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{Err: err, Hint: hint}
+}
+
+// Main runs one command line, args[0] being the name of the program, and
+// returns the exit code.
+func Main(ctx context.Context, sys System, args []string) int {
+	root := newRoot(sys)
+	root.SetArgs(args[1:])
+	err := root.ExecuteContext(ctx)
+	return report(sys.Stderr, err)
+}
+
+// newRoot builds the command tree.
+func newRoot(sys System) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "sshpace",
+		Short: "Measure, explain and improve the speed of OpenSSH; run commands on whole fleets",
+		Long: `sshpace measures how fast this machine's OpenSSH is under every cipher and MAC and
+what each key exchange costs at login, ranks them with honest intervals, and says
+what to configure. It also runs commands on many hosts at once.`,
+		Example: `  sshpace bench                      measure this machine, no configuration needed
+  sshpace bench --budget 30s user@host
+  sshpace report result.jsonl --format json`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError("see sshpace --help for the commands", "unknown command %q", args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	root.SetIn(sys.Stdin)
+	root.SetOut(sys.Stdout)
+	root.SetErr(sys.Stderr)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError("see "+cmd.CommandPath()+" --help", "%s", err)
+	})
+	root.AddCommand(
+		newVersionCommand(sys),
+		newManCommand(sys),
+	)
+	root.CompletionOptions.HiddenDefaultCmd = false
+	return root
+}
+
+// report prints an error in the two-line form of the design and returns the
+// exit code that it stands for.
+func report(w io.Writer, err error) int {
+	if err == nil {
+		return ExitOK
+	}
+	if errors.Is(err, syscall.EPIPE) { // `| head` closed our output: not worth a word
+		return ExitFailed
+	}
+	if !errors.Is(err, errSilent) {
+		fmt.Fprintf(w, "sshpace: error: %s\n", oneLine(err.Error()))
+		if hinted := (*Error)(nil); errors.As(err, &hinted) && hinted.Hint != "" {
+			fmt.Fprintf(w, "sshpace: hint: %s\n", oneLine(hinted.Hint))
+		}
+	}
+	if coded := (interface{ ExitCode() int })(nil); errors.As(err, &coded) {
+		return coded.ExitCode()
+	}
+	return ExitFailed
+}
+
+// errSilent marks an error whose message has been printed already.
+var errSilent = errors.New("already reported")
+
+// exitWith is an exit code without a message.
+func exitWith(code int) error { return &Error{Err: errSilent, Code: code} }
+
+// oneLine keeps a message, which may quote what a host sent, on one line and
+// free of terminal controls.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case r < 0x20 || (r >= 0x7f && r < 0xa0) || (r >= 0x202a && r <= 0x202e) || (r >= 0x2066 && r <= 0x2069):
+			return -1
+		}
+		return r
+	}, strings.TrimSpace(s))
+}

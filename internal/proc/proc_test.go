@@ -1,0 +1,139 @@
+package proc
+
+import (
+	"bufio"
+	"fmt"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// spinning is a child that burns CPU until it is killed.
+func spinning(t *testing.T) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command("/bin/sh", "-c", "while :; do :; done")
+	s := NewSpawner()
+	if err := s.Start(cmd); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { KillGroup(cmd); _ = cmd.Wait(); s.Close() })
+	return cmd
+}
+
+// The clock must agree with what wait4(2) accounts in the end.
+func TestClockAgreesWithRusage(t *testing.T) {
+	for _, forced := range []string{"best", "process clock"} {
+		t.Run(forced, func(t *testing.T) {
+			cmd := exec.Command("/bin/sh", "-c", "while :; do :; done")
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			clock, err := OpenClock(cmd.Process.Pid)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if forced != "best" {
+				clock.Close()
+			}
+			start, _ := clock.CPU()
+			time.Sleep(300 * time.Millisecond)
+			end, err := clock.CPU()
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+			total := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+			// Up to two ticks of 10 ms, and what ran before the clock was opened.
+			if diff := total - (end - start); diff < -20*time.Millisecond || diff > 60*time.Millisecond {
+				t.Errorf("%s: %v on the clock, %v accounted", clock.Kind(), end-start, total)
+			}
+			clock.Close()
+		})
+	}
+}
+
+func TestWaitIsThere(t *testing.T) {
+	clock, err := OpenClock(spinning(t).Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer clock.Close()
+	if _, ok := clock.Wait(); !ok {
+		t.Error("no run-queue delay")
+	}
+}
+
+func TestOpenClockOfNoProcess(t *testing.T) {
+	cmd := exec.Command("/bin/true")
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if clock, err := OpenClock(cmd.Process.Pid); err == nil {
+		clock.Close()
+		t.Error("clock of a dead process: want an error")
+	}
+}
+
+// A child must die with the thread that started it.
+func TestChildrenDieWithTheSpawner(t *testing.T) {
+	s := NewSpawner()
+	cmd := exec.Command("/bin/sh", "-c", "echo up; while :; do sleep 1; done")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(cmd); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	err = cmd.Wait()
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
+		t.Errorf("child ended with %v, want killed", err)
+	}
+}
+
+func TestParseSchedstat(t *testing.T) {
+	fields, err := ParseSchedstat("123 456 7\n")
+	if err != nil || fields[0] != 123 || fields[1] != 456 {
+		t.Errorf("got %v, %v", fields, err)
+	}
+	for _, text := range []string{"", "1", "x y z", "-1 2 3"} {
+		if _, err := ParseSchedstat(text); err == nil {
+			t.Errorf("ParseSchedstat(%q): want an error", text)
+		}
+	}
+}
+
+func TestParseLoad(t *testing.T) {
+	//                     user nice sys idle iowait irq soft steal
+	load, ok := parseLoad("cpu  10 1 5 1000 3 2 1 7 0 0\ncpu0 1 2 3\n")
+	if want := (Load{Busy: 190 * time.Millisecond, Steal: 70 * time.Millisecond}); !ok || load != want {
+		t.Errorf("got %+v %v, want %+v", load, ok, want)
+	}
+	if _, ok := parseLoad("intr 1 2\n"); ok {
+		t.Error("a foreign text was read as load")
+	}
+}
+
+func TestSpinTakesTime(t *testing.T) {
+	if d := Spin(); d <= 0 || d > time.Second {
+		t.Errorf("spin took %v", d)
+	}
+}
+
+func ExampleClock() {
+	clock, err := OpenClock(syscall.Getpid())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer clock.Close()
+	_, err = clock.CPU()
+	fmt.Println(err)
+	// Output: <nil>
+}

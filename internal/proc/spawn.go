@@ -1,0 +1,50 @@
+package proc
+
+import (
+	"os/exec"
+	"runtime"
+	"syscall"
+)
+
+// Spawner starts processes that the kernel kills when sshpace dies, even by
+// kill -9. The parent-death signal belongs to the thread that forked
+// (prctl(2) PR_SET_PDEATHSIG), so one thread, locked, starts them all.
+type Spawner struct {
+	requests chan func()
+}
+
+// NewSpawner starts the thread. Close ends it, and with it all processes that
+// are still running.
+func NewSpawner() *Spawner {
+	s := &Spawner{requests: make(chan func())}
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		for request := range s.requests {
+			request()
+		}
+	}()
+	return s
+}
+
+// Start starts cmd in a process group of its own, so that Ctrl-C reaches
+// sshpace alone. The caller must Wait for it.
+func (s *Spawner) Start(cmd *exec.Cmd) error {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	cmd.SysProcAttr.Setpgid = true
+	result := make(chan error)
+	s.requests <- func() { result <- cmd.Start() }
+	return <-result
+}
+
+// Close ends the thread.
+func (s *Spawner) Close() { close(s.requests) }
+
+// KillGroup kills the process group of a started command.
+func KillGroup(cmd *exec.Cmd) {
+	if cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+}
