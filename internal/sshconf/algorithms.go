@@ -31,7 +31,14 @@ func (d *Defaults) checkAlgorithms(k Keyword, list string) error {
 	if strings.HasPrefix(list, "-") || len(supported) == 0 {
 		return nil
 	}
-	for name := range strings.SplitSeq(strings.TrimLeft(list[:1], "+^")+list[1:], ",") {
+	names := strings.TrimLeft(list[:1], "+^") + list[1:]
+	if names == "" {
+		return errNoAlgorithms
+	}
+	for name := range strings.SplitSeq(names, ",") {
+		if name == "" {
+			return nil // ssh looks no further
+		}
 		known := slices.Contains(supported, name)
 		if !known && wildcards(k) {
 			known = slices.ContainsFunc(supported, func(s string) bool {
@@ -57,7 +64,11 @@ func assemble(list string, defaults, supported []string) ([]string, error) {
 			return matchList(name, list[1:], false)
 		}), nil
 	case '+':
-		return pick(slices.Concat(defaults, strings.Split(list[1:], ",")), supported)
+		added := strings.Split(list[1:], ",")
+		if i := slices.Index(added, ""); i >= 0 {
+			added = added[:i] // ssh looks no further
+		}
+		return pick(slices.Concat(defaults, added), supported)
 	case '^':
 		return pick(slices.Concat(strings.Split(list[1:], ","), defaults), supported)
 	}

@@ -13,6 +13,7 @@ var errNotCanonical = errors.New("no canonical name was found and CanonicalizeFa
 // resolveHost turns the argument into the name to connect to, and goes
 // through the files again where that is asked for (ssh.c:main).
 func (s *state) resolveHost(ctx context.Context) error {
+	s.settle()
 	if name := s.set[HostName]; name != nil {
 		host, err := expandHostName(name.Args[0], s.host)
 		if err != nil {
@@ -37,6 +38,14 @@ func (s *state) resolveHost(ctx context.Context) error {
 	}
 	s.final = true
 	return s.pass(ctx)
+}
+
+// settle gives the keywords that canonicalisation needs their defaults, which
+// the second pass cannot change any more.
+func (s *state) settle() {
+	for _, k := range []Keyword{CanonicalizeHostname, CanonicalizeMaxDots, CanonicalizeFallbackLocal} {
+		s.first(k, s.config.fallbacks[k])
+	}
 }
 
 // address returns the normal form of a host that is an address, by the rules
@@ -83,7 +92,7 @@ func ipv4(s string) (a netip.Addr, ok bool) {
 // configuration asks for it (ssh.c:resolve_canonicalize). Without a DNS to
 // ask it leaves a Gap.
 func (s *state) canonicalize(ctx context.Context, wanted bool) error {
-	direct := s.word(ProxyJump) == "" && (s.word(ProxyCommand) == "" || strings.EqualFold(s.word(ProxyCommand), "none"))
+	direct := s.set[ProxyJump] == nil && (s.word(ProxyCommand) == "" || strings.EqualFold(s.word(ProxyCommand), "none"))
 	if wanted && (direct || s.word(CanonicalizeHostname) == "always") {
 		found, err := s.complete(ctx)
 		if found || err != nil {

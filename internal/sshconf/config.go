@@ -92,7 +92,7 @@ func (r *reader) files(ctx context.Context) error {
 	default:
 		err := r.file(place{path: file, user: true}, false)
 		if errors.Is(err, fs.ErrNotExist) {
-			return &ConfigError{Origin{FromFlag, "", 0}, fmt.Sprintf("config file %s does not exist", file)}
+			return &ConfigError{Origin{FromFlag, "", 0}, fmt.Errorf("config file %s does not exist", file)}
 		}
 		return err
 	}
@@ -124,10 +124,10 @@ func (r *reader) flags() error {
 	p := &r.config.params
 	flag := Origin{Source: FromFlag}
 	if p.User != "" && CheckUser(p.User) != nil {
-		return &ConfigError{flag, ErrUnsafeUser.Error()}
+		return &ConfigError{flag, ErrUnsafeUser}
 	}
 	if p.Port < 0 || p.Port > 65535 {
-		return &ConfigError{flag, "bad port " + strconv.Itoa(p.Port)}
+		return &ConfigError{flag, fmt.Errorf("bad port %d", p.Port)}
 	}
 	if err := r.flagOptions(); err != nil {
 		return wrapError(flag, err)

@@ -1,11 +1,14 @@
 package sshconf
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 )
+
+var errJumpLoop = errors.New("the host is its own jump host")
 
 // finish expands tokens, assembles lists and fills in defaults.
 func (s *state) finish() (*Resolved, error) {
@@ -69,12 +72,11 @@ func (s *state) finishUser(r *Resolved) error {
 
 // finishJump drops "none" and refuses a jump through the host itself.
 func (s *state) finishJump(r *Resolved) error {
-	if strings.EqualFold(r.word(ProxyJump), "none") {
+	if r.word(ProxyJump) == "" {
 		r.set[ProxyJump] = nil
-	}
-	if r.set[ProxyJump] == nil {
 		return nil
 	}
+	r.set[ProxyUseFdpass] = nil // ssh never passes descriptors through a jump
 	hops, err := ParseJumps(r.word(ProxyJump))
 	if err != nil {
 		return err
@@ -89,7 +91,7 @@ func (s *state) finishJump(r *Resolved) error {
 		last.User = r.conn.user
 	}
 	if (last == Jump{r.conn.user, s.host, r.conn.port}) {
-		return &ConfigError{r.set[ProxyJump].Origin, "the host is its own jump host"}
+		return &ConfigError{r.set[ProxyJump].Origin, errJumpLoop}
 	}
 	return nil
 }
@@ -164,8 +166,11 @@ func expandAll(words []string, by func(string) (string, error)) ([]string, error
 
 // finishDefaults fills in what nothing has set, and what follows from it.
 func (s *state) finishDefaults(r *Resolved) {
-	if r.set[UpdateHostKeys] == nil {
+	switch {
+	case r.set[UpdateHostKeys] == nil:
 		r.set[UpdateHostKeys] = s.updateHostKeys()
+	case r.word(UpdateHostKeys) == "ask" && r.cannotAsk():
+		r.set[UpdateHostKeys] = &Value{[]string{"false"}, Origin{Source: FromDerivation}}
 	}
 	if r.set[ServerAliveInterval] == nil && r.word(BatchMode) == "yes" {
 		r.set[ServerAliveInterval] = s.config.defaults.batchAlive()
@@ -187,4 +192,13 @@ func (s *state) updateHostKeys() *Value {
 		return nil
 	}
 	return &Value{[]string{"false"}, Origin{Source: FromDerivation}}
+}
+
+// cannotAsk reports whether UpdateHostKeys=ask is moot because nobody would
+// see the question (ssh.c:main).
+func (r *Resolved) cannotAsk() bool {
+	persist := r.word(ControlPersist)
+	return persist != "" && persist != "no" && r.word(ControlPath) != "" ||
+		r.word(RemoteCommand) != "" || r.word(RequestTTY) == "false" ||
+		slices.Contains([]string{"SILENT", "FATAL", "ERROR"}, r.word(LogLevel))
 }

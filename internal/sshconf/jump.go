@@ -29,11 +29,12 @@ func (j Jump) String() string {
 }
 
 // parseJumpLine reads ProxyJump and returns it as ssh -G prints it: all hops
-// but the last as they are written, the last one in normal form.
+// but the last as they are written, the last one in normal form. "none" is
+// the empty word, because "none # comment" is a host of that name to ssh.
 func parseJumpLine(in input) ([]string, error) {
 	text := strings.TrimLeft(in.rest, blanks+"=")
 	if strings.EqualFold(text, "none") {
-		return []string{"none"}, nil
+		return []string{""}, nil
 	}
 	text, _, _ = strings.Cut(text, "#")
 	text = strings.TrimRight(text, blanks+"\f\v")

@@ -158,7 +158,7 @@ var (
 	sessions    = []choice{{"none", "none"}, {"subsystem", "subsystem"}, {"default", "default"}}
 	compressing = []choice{{"yes", "yes"}, {"no", "no"}}
 	digests     = []choice{{"md5", "MD5"}, {"sha256", "SHA256"}, {"sha512", "SHA512"}, {"sha1", "SHA1"}, {"sha384", "SHA384"}}
-	logLevels   = []choice{{"quiet", "QUIET"}, {"fatal", "FATAL"}, {"error", "ERROR"}, {"info", "INFO"},
+	logLevels   = []choice{{"quiet", "SILENT"}, {"silent", "SILENT"}, {"fatal", "FATAL"}, {"error", "ERROR"}, {"info", "INFO"},
 		{"verbose", "VERBOSE"}, {"debug", "DEBUG"}, {"debug1", "DEBUG"}, {"debug2", "DEBUG2"}, {"debug3", "DEBUG3"}}
 	facilities = []choice{{"daemon", "DAEMON"}, {"user", "USER"}, {"auth", "AUTH"}, {"authpriv", "AUTHPRIV"},
 		{"local0", "LOCAL0"}, {"local1", "LOCAL1"}, {"local2", "LOCAL2"}, {"local3", "LOCAL3"},

@@ -15,6 +15,11 @@ import (
 // Deepest nesting of Include (readconf.c READCONF_MAX_DEPTH).
 const maxIncludeDepth = 16
 
+var errTooDeep = errors.New("too many recursive includes")
+
+// ErrPermissions is the mistake of a file that others could have written.
+var ErrPermissions = errors.New("bad owner or permissions; only its owner may be able to write it (chmod go-w)")
+
 // stmt is one line that sets something.
 type stmt struct {
 	key   Keyword
@@ -74,7 +79,7 @@ func (r *reader) file(p place, check bool) error {
 		return err
 	}
 	if p.depth > maxIncludeDepth {
-		return &ConfigError{Origin{FromFile, p.path, 0}, "too many recursive includes"}
+		return &ConfigError{Origin{FromFile, p.path, 0}, errTooDeep}
 	}
 	p.scope = p.parent
 	for line := range strings.Lines(text) {
@@ -90,7 +95,7 @@ func wrapError(at Origin, err error) error {
 	if _, ok := errors.AsType[*ConfigError](err); ok {
 		return err
 	}
-	return &ConfigError{at, err.Error()}
+	return &ConfigError{at, err}
 }
 
 // Permission bits that let others write.
@@ -107,8 +112,7 @@ func readFile(path string, uid int, check bool) (string, error) {
 		return "", err
 	}
 	if check && !trusted(info, uid) {
-		return "", &ConfigError{Origin{FromFile, path, 0},
-			"bad owner or permissions; only its owner may be able to write it (chmod go-w)"}
+		return "", &ConfigError{Origin{FromFile, path, 0}, ErrPermissions}
 	}
 	if info.IsDir() {
 		return "", nil // ssh reads nothing from a directory that a glob found

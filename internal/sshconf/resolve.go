@@ -151,9 +151,13 @@ func (s *state) apply(st *stmt) {
 		s.sendEnv(st)
 	case LocalForward, RemoteForward, DynamicForward:
 		s.add(st.key, st.value)
-	case ProxyCommand, ProxyJump:
-		if s.set[ProxyCommand] == nil && s.set[ProxyJump] == nil {
-			s.set[st.key] = &st.value
+	case ProxyCommand:
+		if s.word(ProxyJump) == "" {
+			s.first(ProxyCommand, &st.value)
+		}
+	case ProxyJump:
+		if s.set[ProxyCommand] == nil {
+			s.first(ProxyJump, &st.value)
 		}
 	case ForwardAgent:
 		s.forwardAgent(st)
@@ -193,7 +197,7 @@ func (s *state) identity(st *stmt, classes *[]identityClass) {
 		}
 	}
 	if len(*classes) == maxIdentities {
-		s.err = &ConfigError{st.value.Origin, fmt.Sprintf("more than %d of %s", maxIdentities, st.key)}
+		s.err = &ConfigError{st.value.Origin, fmt.Errorf("more than %d of %s", maxIdentities, st.key)}
 		return
 	}
 	*classes = append(*classes, st.class)

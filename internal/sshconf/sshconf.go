@@ -122,9 +122,11 @@ func (v *Value) word() string {
 // start for any host while it is there.
 type ConfigError struct {
 	Origin Origin
-	Reason string
+	Err    error
 }
 
-func (e *ConfigError) Error() string {
-	return fmt.Sprintf("%s: %s", e.Origin, e.Reason)
-}
+// Error returns the place and the mistake.
+func (e *ConfigError) Error() string { return fmt.Sprintf("%s: %s", e.Origin, e.Err) }
+
+// Unwrap returns the mistake.
+func (e *ConfigError) Unwrap() error { return e.Err }

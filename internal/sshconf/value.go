@@ -248,23 +248,43 @@ func parseRekey(in input) ([]string, error) {
 // Smallest RekeyLimit that ssh takes.
 const minRekeyBytes = 16
 
+// rekeySize reads a number of bytes such as 500M or 1.5g. What follows the
+// suffix is ignored unless it is a letter or digit (fmt_scaled.c:scan_scaled).
 func rekeySize(s string) (string, error) {
 	if s == "default" {
 		return "0", nil
 	}
-	const suffixes = "kmgtpe"
-	number, shift := s, 0
-	if i := strings.IndexByte(suffixes, lower(s[len(s)-1:])[0]); i >= 0 {
-		number, shift = s[:len(s)-1], 10*(i+1)
+	const suffixes = "bkmgtpe"
+	end := strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
+	shift := 0
+	if end >= 0 {
+		unit := strings.IndexByte(suffixes, lower(s[end : end+1])[0])
+		if unit < 0 || end+1 < len(s) && validEnvName(strings.ReplaceAll(s[end+1:end+2], "_", "-")) {
+			return "", fmt.Errorf("bad number %q", s)
+		}
+		s, shift = s[:end], 10*unit
 	}
-	n, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || n < 0 || n > math.MaxInt64>>shift {
+	whole, fraction, _ := strings.Cut(s, ".")
+	n, err := strconv.ParseInt("0"+whole, 10, 64)
+	if err != nil || n > math.MaxInt64>>shift || s == "" || strings.Contains(fraction, ".") {
 		return "", fmt.Errorf("bad number %q", s)
 	}
-	if n <<= shift; n != 0 && n < minRekeyBytes {
+	if n = n<<shift + fractionOf(fraction, shift); n != 0 && n < minRekeyBytes {
 		return "", errors.New("RekeyLimit too small")
 	}
 	return strconv.FormatInt(n, 10), nil
+}
+
+// fractionOf scales the digits behind a decimal point, rounded down.
+func fractionOf(digits string, shift int) int64 {
+	if digits == "" {
+		return 0
+	}
+	f, err := strconv.ParseFloat("0."+digits, 64)
+	if err != nil {
+		return 0
+	}
+	return int64(math.Ldexp(f, shift))
 }
 
 // parseForwardAgent reads yes, no, or the path of an agent socket, which is
