@@ -18,7 +18,7 @@ import (
 )
 
 func TestDecide(t *testing.T) {
-	can := sshconf.Capabilities{Ciphers: []string{"aes128-ctr", "aes128-gcm@openssh.com"}, KexAlgorithms: []string{"curve25519-sha256"}}
+	can := sshconf.Capabilities{ProxyCommand: true, Ciphers: []string{"aes128-ctr", "aes128-gcm@openssh.com"}, KexAlgorithms: []string{"curve25519-sha256"}}
 	for text, want := range map[string]sshconf.Engine{
 		"":                                       sshconf.Native,
 		"GSSAPIAuthentication yes":               sshconf.Native,
@@ -50,6 +50,13 @@ func TestDecide(t *testing.T) {
 		if d.Engine != want || (want == sshconf.OpenSSH) != (len(d.Reasons) > 0) {
 			t.Errorf("%q: %v because of %v", text, d.Engine, d.Reasons)
 		}
+	}
+}
+
+func TestDecideProxyCommand(t *testing.T) {
+	r := resolveText(t, "ProxyCommand nc %h %p", "a", nil)
+	if d := sshconf.Decide(r, sshconf.Capabilities{}); d.Engine != sshconf.OpenSSH {
+		t.Errorf("an engine without proxy commands gets one: %v", d)
 	}
 }
 
