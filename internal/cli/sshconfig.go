@@ -92,6 +92,13 @@ func sshSystem(sys System) (sshconf.System, error) {
 	}
 	return sshconf.System{Home: me.HomeDir, User: me.Username, UID: uid, Hostname: hostname, Getenv: getenv,
 		Exec: func(ctx context.Context, command string) (bool, error) { return matchExec(ctx, sys, command) },
+		HomeOf: func(name string) (string, bool) {
+			u, err := user.Lookup(name)
+			if err != nil {
+				return "", false
+			}
+			return u.HomeDir, true
+		},
 		Canonical: func(ctx context.Context, name string) (string, bool) {
 			canonical, err := net.DefaultResolver.LookupCNAME(ctx, name)
 			return canonical, err == nil

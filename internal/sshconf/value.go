@@ -23,6 +23,9 @@ type input struct {
 // error mean that the line leaves the keyword unset.
 type parser func(in input) ([]string, error)
 
+// spaces are what strtol(3) skips before a number.
+const spaces = " \t\n\v\f\r"
+
 var (
 	errMissing = errors.New("missing argument")
 	errExtra   = errors.New("extra arguments at end of line")
@@ -78,7 +81,7 @@ func parseInt(in input) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := strconv.ParseInt(strings.TrimLeft(arg, blanks), 10, 64)
+	n, err := strconv.ParseInt(strings.TrimLeft(arg, spaces), 10, 64)
 	if err != nil || n < 0 || n > math.MaxInt32 {
 		return nil, fmt.Errorf("integer value %q invalid", arg)
 	}
@@ -96,7 +99,7 @@ func parsePort(in input) ([]string, error) {
 }
 
 func portNumber(s string) (int, error) {
-	n, err := strconv.ParseInt(s, 10, 64)
+	n, err := strconv.ParseInt(strings.TrimLeft(s, spaces), 10, 64)
 	if err != nil && s != "" {
 		var service int
 		service, err = net.LookupPort("tcp", s)
@@ -126,6 +129,7 @@ var timeUnits = map[byte]int{'s': 1, 'm': 60, 'h': 3600, 'd': 86400, 'w': 604800
 
 func seconds(s string) (total int, ok bool) {
 	for s != "" {
+		s = strings.TrimPrefix(strings.TrimLeft(s, spaces), "+")
 		digits := len(s) - len(strings.TrimLeft(s, "0123456789"))
 		n, err := strconv.Atoi(s[:digits])
 		if err != nil {
@@ -255,6 +259,7 @@ func rekeySize(s string) (string, error) {
 		return "0", nil
 	}
 	const suffixes = "bkmgtpe"
+	s = strings.TrimPrefix(strings.TrimLeft(s, spaces), "+")
 	end := strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
 	shift := 0
 	if end >= 0 {
