@@ -11,7 +11,9 @@ import (
 	"os/exec"
 	"os/user"
 	"strconv"
+	"time"
 
+	"sshpace/internal/clean"
 	"sshpace/internal/openssh"
 	"sshpace/internal/sshconf"
 	"sshpace/internal/wire"
@@ -115,8 +117,14 @@ func matchExec(ctx context.Context, sys System, command string) (bool, error) {
 		shell = "/bin/sh"
 	}
 	cmd := exec.CommandContext(ctx, shell, "-c", command)
-	cmd.Stderr = sys.Stderr
+	stderr := &clean.Writer{W: sys.Stderr}
+	defer stderr.Close()
+	cmd.Stderr = stderr
+	cmd.WaitDelay = time.Second // for what the command leaves running behind it
 	err := cmd.Run()
+	if errors.Is(err, exec.ErrWaitDelay) {
+		err = nil
+	}
 	if _, ok := errors.AsType[*exec.ExitError](err); ok {
 		return false, ctx.Err()
 	}

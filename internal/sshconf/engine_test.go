@@ -203,6 +203,34 @@ Match exec "test $FLEET = blue"
 	}
 }
 
+// However many hosts need an answer of their own, few processes run at once.
+func TestAskerLimitsProcesses(t *testing.T) {
+	l, system := home(t)
+	path := l.write(t, "config", "Match exec \"test %h\"\n")
+	var running, most atomic.Int32
+	asker := sshconf.NewAsker(mustLoad(t, sshconf.Params{File: path, System: system}),
+		func(ctx context.Context, args ...string) ([]byte, []byte, error) {
+			now := running.Add(1)
+			defer running.Add(-1)
+			for seen := most.Load(); now > seen && !most.CompareAndSwap(seen, now); seen = most.Load() {
+			}
+			time.Sleep(time.Millisecond)
+			return []byte("hostname x\nuser y\nport 1\n"), nil, nil
+		})
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			if _, err := asker.Resolve(t.Context(), sshconf.Query{Name: fmt.Sprint("web", i)}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if most.Load() > 4 {
+		t.Errorf("%d at once", most.Load())
+	}
+}
+
 // An answer that speaks of the host itself is not passed on to others.
 func TestAskerKeepsHostsApart(t *testing.T) {
 	l := newLab(t)
