@@ -29,8 +29,8 @@ func DefaultHostKeyAlgorithms() []string {
 // is known and not revoked, and all certificate algorithms where a
 // @cert-authority line matches. It is empty for an unknown host, and meant for
 // ssh.ClientConfig.HostKeyAlgorithms of a client that accepts known keys only: a
-// server that offers a key of another type first is then asked for the known
-// one. Like Check it falls back to the name without the port.
+// server that prefers a key of another type is then asked for the known one.
+// Like Check, and unlike ssh here, it falls back to the name without the port.
 func (x *Index) HostKeyAlgorithms(host string, port int, preference []string) []string {
 	known := x.algorithmsOf(host, port)
 	return slices.DeleteFunc(preferred(preference), func(alg string) bool { return !known.verifies(alg) })
@@ -46,7 +46,7 @@ func (x *Index) OrderHostKeyAlgorithms(host string, port int, preference []strin
 	if len(algs) == 0 || known.types[plainType(algs[0])] {
 		return algs
 	}
-	slices.SortStableFunc(algs, func(a, b string) int { return rank(known.verifies(a)) - rank(known.verifies(b)) })
+	slices.SortStableFunc(algs, func(a, b string) int { return rank(known.prefers(a)) - rank(known.prefers(b)) })
 	return algs
 }
 
@@ -70,13 +70,18 @@ type knownTypes struct {
 	ca    bool            // a certificate authority is known
 }
 
-// verifies reports whether a server's proof under alg can be verified.
+// verifies reports whether a server's proof under alg can be verified without
+// falling back to anything else.
 func (k knownTypes) verifies(alg string) bool {
-	if strings.HasSuffix(alg, certSuffix) && k.ca {
-		return true
+	if strings.HasSuffix(alg, certSuffix) {
+		return k.ca
 	}
-	return k.types[plainType(alg)] && !strings.HasSuffix(alg, certSuffix)
+	return k.types[plainType(alg)]
 }
+
+// prefers reports whether ssh puts alg first: what verifies, and certificates
+// of a type of which a plain key is known, since the key inside may be that one.
+func (k knownTypes) prefers(alg string) bool { return k.verifies(alg) || k.types[plainType(alg)] }
 
 func (x *Index) algorithmsOf(host string, port int) knownTypes {
 	known := typesOf(x.Lookup(host, port))

@@ -138,3 +138,9 @@ func keygen(args ...string) (string, error) {
 	out, err := exec.Command("ssh-keygen", args...).CombinedOutput()
 	return string(out), err
 }
+
+// parsedKey decodes "type base64".
+func parsedKey(text string) (ssh.PublicKey, error) {
+	key, _, err := line{key: text}.parseKey()
+	return key, err
+}
