@@ -1,6 +1,8 @@
 package knownhosts
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -54,4 +56,41 @@ func lookUpFleet(b *testing.B, x *Index, n int) {
 			b.Fatal("not found")
 		}
 	}
+}
+
+// BenchmarkSplit1400 splits 1,400 hosts out of a plain file of 2.1 MB.
+func BenchmarkSplit1400(b *testing.B) {
+	file := writeFile(b, twoMegabytes())
+	hosts := make([]string, 1400)
+	for i := range hosts {
+		hosts[i] = fleetHost(i)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if r, err := Split(b.Context(), Open(file), b.TempDir(), SplitOptions{Hosts: hosts}); err != nil || r.Written != 1401 {
+			b.Fatal(r, err)
+		}
+	}
+}
+
+// BenchmarkKeygenFind is what Split replaces: one ssh-keygen -F in that file.
+func BenchmarkKeygenFind(b *testing.B) {
+	file := writeFile(b, twoMegabytes())
+	for b.Loop() {
+		if out, err := keygen("-F", fleetHost(700), "-f", file); err != nil {
+			b.Fatal(err, out)
+		}
+	}
+}
+
+// twoMegabytes is the shape of a real fleet's file: 1,400 hosts under their name
+// and address, with three types of keys, and as many lines of other hosts.
+func twoMegabytes() string {
+	var text strings.Builder
+	rsa, ec := marshalKey(rsaKey().PublicKey()), marshalKey(ecKey().PublicKey())
+	for i := 0; text.Len() < 2_100_000; i++ {
+		names := fmt.Sprintf("%s,10.%d.%d.%d ", fleetHost(i), i>>16, i>>8&255, i&255)
+		fmt.Fprintf(&text, "%s%s\n%s%s\n%s%s\n", names, edLine(i), names, ec, names, rsa)
+	}
+	return text.String()
 }

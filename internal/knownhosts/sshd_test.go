@@ -92,10 +92,21 @@ func (s sshd) hostKey(t *testing.T, kind string) string {
 // ssh runs the real ssh with strict host keys and these options, to address.
 func (s sshd) ssh(t *testing.T, address string, options ...string) (output string, exitCode int) {
 	t.Helper()
+	return s.run(t, "none", address, append(options, "GlobalKnownHostsFile=none")...)
+}
+
+// sshConfig runs the real ssh with strict host keys and a configuration file.
+func (s sshd) sshConfig(t *testing.T, config, address string) (output string, exitCode int) {
+	t.Helper()
+	return s.run(t, config, address, "GlobalKnownHostsFile=none")
+}
+
+func (s sshd) run(t *testing.T, config, address string, options ...string) (output string, exitCode int) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	args := []string{"-F", "none", "-p", fmt.Sprint(s.port), "-i", filepath.Join(s.dir, "user"), "-o", "IdentitiesOnly=yes", "-o", "IdentityAgent=none",
-		"-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes", "-o", "GlobalKnownHostsFile=none"}
+	args := []string{"-F", config, "-p", fmt.Sprint(s.port), "-i", filepath.Join(s.dir, "user"), "-o", "IdentitiesOnly=yes", "-o", "IdentityAgent=none",
+		"-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes"}
 	for _, option := range options {
 		args = append(args, "-o", option)
 	}

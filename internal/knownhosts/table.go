@@ -223,19 +223,12 @@ func (t *table) lockFresh(names []string) (fresh [][]byte, memory []*matches) {
 // to, or -1.
 func (t *table) owners(names [][]byte) []int {
 	owner := make([]int, len(t.hashed))
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(owner); i = int(next.Add(1)) - 1 {
-				owner[i] = -1
-				if atomic.LoadUint32(&t.claimed[i]) == 0 {
-					owner[i] = t.lines[t.hashed[i]].hash.matchAny(names)
-				}
-			}
-		})
-	}
-	wg.Wait()
+	parallel(runtime.GOMAXPROCS(0), len(owner), func(i int) {
+		owner[i] = -1
+		if atomic.LoadUint32(&t.claimed[i]) == 0 {
+			owner[i] = t.lines[t.hashed[i]].hash.matchAny(names)
+		}
+	})
 	return owner
 }
 
@@ -245,10 +238,12 @@ func (t *table) unreadable(file string) []BadLine {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 
+	errs := make([]error, len(t.lines))
+	parallel(runtime.GOMAXPROCS(0), len(errs), func(i int) { _, _, errs[i] = t.lines[i].parseKey() })
 	bad := slices.Clone(t.bad)
-	for _, l := range t.lines {
-		if _, _, err := l.parseKey(); err != nil {
-			bad = append(bad, BadLine{File: file, Line: l.number, Reason: err.Error()})
+	for i, err := range errs {
+		if err != nil {
+			bad = append(bad, BadLine{File: file, Line: t.lines[i].number, Reason: err.Error()})
 		}
 	}
 	slices.SortFunc(bad, func(a, b BadLine) int { return a.Line - b.Line })
