@@ -1,0 +1,157 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"sshpace/internal/host"
+)
+
+// Command is what every host runs.
+type Command struct {
+	// Line is handed to the remote login shell as it is, like ssh does with its
+	// arguments joined by spaces.
+	Line string
+	// Input is the remote standard input; nil is an empty one.
+	Input *Spool
+}
+
+// Executor runs a command on one host. Its methods are called concurrently.
+type Executor interface {
+	// FDs is how many file descriptors one running host may need at most.
+	FDs() int
+	// Execute connects and runs the command once, without retrying. It tells the
+	// Attempt about every phase and all output, and calls Admit before it opens a
+	// connection to a server.
+	//
+	// When ctx ends, a running command is ended politely: signal, short grace,
+	// close. When a.Abort() ends, everything is dropped at once.
+	Execute(ctx context.Context, h host.Host, cmd Command, a *Attempt) Outcome
+}
+
+// Outcome is what an Executor knows at the end of one attempt.
+type Outcome struct {
+	Addr   string
+	Engine string
+	Ran    Ran
+	Class  Class
+	Exit   int // -1: none
+	Signal string
+	Err    string // one line without the host's name
+	Hint   string
+	// SlowDown says that the server (MaxStartups, penalties) or our own machine
+	// (ports, descriptors) could not take the connection now. Only then, and only
+	// when Ran is RanNo, is the host tried again.
+	SlowDown bool
+}
+
+// The causes with which a context given to Execute may end.
+var (
+	ErrCommandTimeout = errors.New("command timed out")
+	ErrInterrupted    = errors.New("interrupted")
+	errSinkFailed     = errors.New("output failed")
+)
+
+// Attempt is the Executor's line back to the run, for one try of one host.
+type Attempt struct {
+	run   *run
+	index int
+	name  string
+	abort context.Context
+
+	endCommand context.CancelCauseFunc // ends ctx of this Execute
+
+	mu       sync.Mutex
+	phase    Phase
+	since    time.Time // when phase was entered
+	spent    Spent
+	waited   time.Duration
+	ticket   *ticket
+	timer    *time.Timer // the command timeout
+	outBytes int64
+	errBytes int64
+}
+
+// Abort ends when everything is to be dropped at once.
+func (a *Attempt) Abort() context.Context { return a.abort }
+
+// Admit waits until a login at addr ("ip:port", or any other name that stands
+// for one server) may start, and returns ctx's cause if that ends first. The
+// permission ends with Reached(PhaseExec), with the attempt, or with the next
+// Admit.
+func (a *Attempt) Admit(ctx context.Context, addr string) error {
+	start := time.Now()
+	t, err := a.run.gate.admit(ctx, addr)
+	wait := time.Since(start)
+
+	a.mu.Lock()
+	old := a.ticket
+	a.ticket = t
+	a.waited += wait
+	a.since = a.since.Add(wait) // waiting belongs to no phase
+	a.mu.Unlock()
+
+	old.end(ended)
+	return err
+}
+
+// Reached says that a phase begins. Phases may be left out but not go back.
+func (a *Attempt) Reached(p Phase) {
+	now := time.Now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if p <= a.phase {
+		return
+	}
+	a.spent[a.phase] += now.Sub(a.since)
+	a.phase, a.since = p, now
+	if p >= PhaseExec && a.ticket != nil {
+		a.ticket.end(loggedIn)
+		a.ticket = nil
+	}
+	if limit := a.run.CommandTimeout; p == PhaseExec && limit > 0 {
+		a.timer = time.AfterFunc(limit, func() { a.endCommand(ErrCommandTimeout) })
+	}
+}
+
+// Phase is the last phase reached.
+func (a *Attempt) Phase() Phase {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.phase
+}
+
+// Output hands over a piece of output; data may be reused afterwards. An error
+// means that nobody wants more and that ctx is about to end.
+func (a *Attempt) Output(s Stream, data []byte) error {
+	if len(data) == 0 {
+		return nil
+	}
+	a.mu.Lock()
+	if s == Stdout {
+		a.outBytes += int64(len(data))
+	} else {
+		a.errBytes += int64(len(data))
+	}
+	a.mu.Unlock()
+	return a.run.output(Event{Index: a.index, Host: a.name, Stream: s, Data: data})
+}
+
+// finish closes the books of the attempt and returns what they say.
+func (a *Attempt) finish(o *Outcome) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.spent[a.phase] += time.Since(a.since)
+	a.spent[PhaseQueued], a.spent[PhaseExit] = 0, 0
+	if a.timer != nil {
+		a.timer.Stop()
+	}
+	end := ended
+	if o.SlowDown {
+		end = turnedAway
+	}
+	a.ticket.end(end)
+	a.ticket = nil
+}

@@ -1,0 +1,216 @@
+// Package fleet runs one command on many hosts at once: it decides when each
+// host may start, slows down where servers ask for it, retries what has provably
+// not run, bounds memory and open files, and tells a Sink what happens.
+//
+// It knows SSH only through the Executor interface; internal/dial (in process)
+// and internal/forkssh (the ssh binary) satisfy it. It prints nothing: prefix
+// lines, gathered output, NDJSON and files are Sinks made elsewhere.
+package fleet
+
+import (
+	"time"
+
+	"sshpace/internal/host"
+)
+
+// Phase says how far a host got. The order is the order of a login; a Result
+// holds the last phase that was entered.
+type Phase uint8
+
+// The phases of one host.
+const (
+	PhaseQueued  Phase = iota // not started
+	PhaseDNS                  // resolving the name
+	PhaseConnect              // TCP connect
+	PhaseKex                  // banners and key exchange
+	PhaseHostkey              // the server's key is being checked
+	PhaseAuth                 // key exchange done; authenticating
+	PhaseExec                 // authenticated; the command is requested or running
+	PhaseExit                 // the command's end is known
+	phases       = int(PhaseExit) + 1
+)
+
+var phaseNames = [phases]string{"queued", "dns", "connect", "kex", "hostkey", "auth", "exec", "exit"}
+
+func (p Phase) String() string { return nameOf(phaseNames[:], int(p)) }
+
+// Ran says whether the command was executed. Unknown is honest: the request
+// was sent and the connection died before the server told.
+type Ran uint8
+
+// The three answers to "did it run".
+const (
+	RanNo Ran = iota
+	RanYes
+	RanUnknown
+)
+
+var ranNames = [...]string{"no", "yes", "unknown"}
+
+func (r Ran) String() string { return nameOf(ranNames[:], int(r)) }
+
+// Stream says where output came from.
+type Stream uint8
+
+// The two output streams of a remote command.
+const (
+	Stdout Stream = iota
+	Stderr
+)
+
+var streamNames = [...]string{"stdout", "stderr"}
+
+func (s Stream) String() string { return nameOf(streamNames[:], int(s)) }
+
+// Event is a piece of output. Data is as it came: not cut at lines, not
+// cleaned, at most 64 KiB. It is valid only during the call that hands it over.
+type Event struct {
+	Index  int    // of the host, in the order given to Run
+	Host   string // host.Host.String of it
+	Stream Stream
+	Data   []byte
+}
+
+// Class says why a host did not end with an exit code. Zero means that it did.
+type Class uint8
+
+// The classes of failure.
+const (
+	NoFailure      Class = iota
+	NameFailed           // DNS
+	Refused              // the port refuses
+	TimedOut             // no answer within the connect timeout
+	Unroutable           // no route, network down
+	Throttled            // closed before key exchange, again and again
+	NotSSH               // the peer does not speak SSH 2
+	NoCommonAlgo         // no algorithm in common
+	HostKeyUnknown       // strict checking and no such key known
+	HostKeyChanged       // a different key is known, or the key is revoked
+	AuthFailed           // no method or key was accepted
+	Lost                 // the connection ended before the command's end was told
+	CommandTimeout       // --timeout: signalled, then closed
+	NoStatus             // the channel closed without exit status or signal
+	ExecRefused          // logged in, but the server refused the session or the command
+	Local                // our own side: files, agent, configuration, engine
+	Cancelled            // the run was interrupted
+)
+
+var classNames = [...]string{
+	"", "dns", "refused", "timeout", "unroutable", "throttled", "not_ssh", "no_common_algorithm",
+	"hostkey_unknown", "hostkey_changed", "auth", "lost", "command_timeout", "no_status", "exec_refused", "local", "cancelled",
+}
+
+func (c Class) String() string { return nameOf(classNames[:], int(c)) }
+
+// Status sums a result up as the summary line and --rerun need it.
+type Status uint8
+
+// The statuses. Failed means that the command ran or may have run and did not
+// end with 0; Unreachable that it provably did not run.
+const (
+	OK Status = iota
+	Failed
+	Unreachable
+	NotStarted // the run ended before this host's turn
+)
+
+var statusNames = [...]string{"ok", "failed", "unreachable", "not_started"}
+
+func (s Status) String() string { return nameOf(statusNames[:], int(s)) }
+
+// Result is the end of one host.
+type Result struct {
+	Index    int
+	Host     host.Host
+	Addr     string // address and port dialled, "" if it never came to that
+	Engine   string // "native" or "openssh"
+	Phase    Phase  // the last phase entered
+	Ran      Ran
+	Class    Class
+	Exit     int    // exit code, -1 when there is none
+	Signal   string // name without SIG, when a signal ended the command
+	Err      string // one line, without the host's name, "" when there is nothing to say
+	Hint     string // what to do next, may be ""
+	Attempts int    // connections tried, at least 1 once started
+
+	Start    time.Time     // when the host's turn came
+	Elapsed  time.Duration // from Start to the end
+	Waited   time.Duration // of Elapsed: waiting for our own limits and back-off
+	Spent    Spent         // time per phase of the last attempt
+	OutBytes int64
+	ErrBytes int64
+}
+
+// Spent is the time spent in each phase, indexed by Phase. PhaseExec covers
+// the command itself; PhaseQueued and PhaseExit are always 0.
+type Spent [phases]time.Duration
+
+// Status derives the summary status.
+func (r *Result) Status() Status {
+	switch {
+	case r.Phase == PhaseQueued && r.Attempts == 0:
+		return NotStarted
+	case r.Ran == RanNo:
+		return Unreachable
+	case r.Class == NoFailure && r.Exit == 0 && r.Signal == "":
+		return OK
+	}
+	return Failed
+}
+
+// Sink is told what happens. Calls never overlap. An error (full disk, closed
+// pipe) ends the run: Run cancels what is running and returns that error.
+type Sink interface {
+	Output(Event) error
+	Done(Result) error // exactly once per host, after all of its Output
+}
+
+// Summary counts a finished run.
+type Summary struct {
+	OK, Failed, Unreachable, NotStarted int
+
+	MaxExit int // largest exit code seen; 255 for a host without one
+	Elapsed time.Duration
+}
+
+// Add counts one result.
+func (s *Summary) Add(r *Result) {
+	switch r.Status() {
+	case OK:
+		s.OK++
+	case Failed:
+		s.Failed++
+	case Unreachable:
+		s.Unreachable++
+	case NotStarted:
+		s.NotStarted++
+		return
+	}
+	code := r.Exit
+	if code < 0 {
+		code = 255
+	}
+	s.MaxExit = max(s.MaxExit, code)
+}
+
+// Total is the number of hosts counted.
+func (s *Summary) Total() int { return s.OK + s.Failed + s.Unreachable + s.NotStarted }
+
+// ExitCode is the program's exit code: 0 all ok, 1 some
+// failed, 4 some unreachable and nothing else wrong.
+func (s *Summary) ExitCode() int {
+	switch {
+	case s.Failed > 0 || s.NotStarted > 0:
+		return 1
+	case s.Unreachable > 0:
+		return 4
+	}
+	return 0
+}
+
+func nameOf(names []string, i int) string {
+	if i < len(names) {
+		return names[i]
+	}
+	return "?"
+}

@@ -1,0 +1,207 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"sshpace/internal/host"
+)
+
+// Params of a run. The zero value is the documented default.
+type Params struct {
+	// Fanout caps the hosts that are connected or connecting at once; 0 is what
+	// the machine bears (file descriptors and memory).
+	Fanout int
+	// CommandTimeout bounds the command on one host, from its start; 0 is none.
+	CommandTimeout time.Duration
+	// Drain, when done, ends the run politely: nothing new starts, and running
+	// commands are ended as by their timeout. nil is never.
+	Drain context.Context
+	// RetryFor bounds how long a host is tried again while servers ask to slow
+	// down; 0 is two minutes.
+	RetryFor time.Duration
+	// ReservedFDs is what else in the process may need, such as per-host files.
+	ReservedFDs int
+	// Machine tells what the machine bears; nil asks the operating system.
+	Machine *Machine
+}
+
+// run is the state of one Run.
+type run struct {
+	Params
+	executor Executor
+	command  Command
+	gate     *gate
+	slots    chan struct{}   // one per host that is connected or connecting
+	soft     context.Context // ends politely; child of hard
+	stop     context.CancelCauseFunc
+
+	sinkMu  sync.Mutex
+	sink    Sink
+	sinkErr error
+	summary Summary
+}
+
+// Run runs cmd on every host and returns when all have ended. When ctx ends,
+// everything is dropped at once; Params.Drain ends it politely. The error is
+// the sink's first one, or ctx's cause; the Summary is right in any case.
+func Run(ctx context.Context, p Params, hosts []host.Host, cmd Command, ex Executor, sink Sink) (Summary, error) {
+	start := time.Now()
+	machine := p.Machine
+	if machine == nil {
+		machine = ThisMachine()
+	}
+	soft, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	if p.Drain != nil {
+		defer context.AfterFunc(p.Drain, func() { stop(ErrInterrupted) })()
+	}
+	if p.RetryFor == 0 {
+		p.RetryFor = 2 * time.Minute
+	}
+	load := newLoadMeter()
+	r := &run{
+		Params: p, executor: ex, command: cmd, sink: sink, soft: soft, stop: stop,
+		gate:  newGate(p.Fanout, load.busy),
+		slots: make(chan struct{}, machine.slots(p.Fanout, len(hosts), ex.FDs(), p.ReservedFDs)),
+	}
+	r.all(ctx, hosts)
+	r.summary.Elapsed = time.Since(start)
+	if r.sinkErr != nil {
+		return r.summary, r.sinkErr
+	}
+	if ctx.Err() != nil {
+		return r.summary, context.Cause(ctx)
+	}
+	return r.summary, nil
+}
+
+// all starts the hosts in order, as slots become free.
+func (r *run) all(hard context.Context, hosts []host.Host) {
+	var running sync.WaitGroup
+	for i, h := range hosts {
+		if !r.takeSlot() {
+			r.done(Result{Index: i, Host: h, Exit: -1, Class: Cancelled, Err: "not started"})
+			continue
+		}
+		running.Go(func() { r.one(hard, i, h) })
+	}
+	running.Wait()
+}
+
+func (r *run) takeSlot() bool {
+	if r.soft.Err() != nil {
+		return false
+	}
+	select {
+	case r.slots <- struct{}{}:
+		return true
+	case <-r.soft.Done():
+		return false
+	}
+}
+
+// one runs one host, with retries, and reports its end. It enters with a slot.
+func (r *run) one(hard context.Context, index int, h host.Host) {
+	res := Result{Index: index, Host: h, Start: time.Now()}
+	for {
+		outcome := r.attempt(hard, &res)
+		<-r.slots
+		again, wait := r.retry(&res, &outcome)
+		if !again {
+			break
+		}
+		slept := r.sleep(wait)
+		res.Waited += slept
+		if !r.takeSlot() {
+			break
+		}
+	}
+	res.Elapsed = time.Since(res.Start)
+	r.done(res)
+}
+
+// attempt runs the Executor once and fills in the result.
+func (r *run) attempt(hard context.Context, res *Result) Outcome {
+	ctx, cancel := context.WithCancelCause(r.soft)
+	defer cancel(nil)
+	a := &Attempt{run: r, index: res.Index, name: res.Host.String(), abort: hard, endCommand: cancel, since: time.Now()}
+	o := r.executor.Execute(ctx, res.Host, r.command, a)
+	a.finish(&o)
+
+	res.Attempts++
+	res.Addr, res.Engine, res.Ran, res.Class = o.Addr, o.Engine, o.Ran, o.Class
+	res.Exit, res.Signal, res.Err, res.Hint = o.Exit, o.Signal, o.Err, o.Hint
+	res.Phase, res.Spent = a.phase, a.spent
+	res.Waited += a.waited
+	res.OutBytes += a.outBytes
+	res.ErrBytes += a.errBytes
+	return o
+}
+
+// Back-off between attempts that were turned away: doubling, with jitter so
+// that a thousand hosts do not come back together.
+const (
+	firstBackoff = 100 * time.Millisecond
+	lastBackoff  = 5 * time.Second
+)
+
+// retry tells whether the host may be tried again, and after how long. It never
+// is once the command may have started.
+func (r *run) retry(res *Result, o *Outcome) (bool, time.Duration) {
+	if !o.SlowDown || o.Ran != RanNo || r.soft.Err() != nil {
+		return false, 0
+	}
+	if res.Waited > r.RetryFor {
+		return false, 0
+	}
+	back := firstBackoff << min(res.Attempts-1, 16)
+	back = min(back, lastBackoff)
+	return true, back/2 + rand.N(back)
+}
+
+func (r *run) sleep(d time.Duration) time.Duration {
+	start := time.Now()
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-r.soft.Done():
+	}
+	return time.Since(start)
+}
+
+// output hands an event to the sink.
+func (r *run) output(e Event) error {
+	r.sinkMu.Lock()
+	defer r.sinkMu.Unlock()
+	if r.sinkErr != nil {
+		return r.sinkErr
+	}
+	if err := r.sink.Output(e); err != nil {
+		r.fail(err)
+	}
+	return r.sinkErr
+}
+
+// done hands a result to the sink, even after an error: a record of the run
+// must know every host.
+func (r *run) done(res Result) {
+	r.sinkMu.Lock()
+	defer r.sinkMu.Unlock()
+	r.summary.Add(&res)
+	if err := r.sink.Done(res); err != nil {
+		r.fail(err)
+	}
+}
+
+// fail remembers the sink's first error and ends the run. sinkMu is held.
+func (r *run) fail(err error) {
+	if r.sinkErr == nil {
+		r.sinkErr = err
+		r.stop(errors.Join(errSinkFailed, err))
+	}
+}

@@ -1,0 +1,176 @@
+// Package host is what the user named: a machine to reach, with a user and a
+// port where they were given. It parses and checks names; it resolves nothing
+// (that is sshconf), dials nothing and reads no files (see package hostset).
+package host
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// Host is one machine as the user named it. The zero value of a field means
+// "not given", so that ssh_config or a default may decide. Hosts are
+// comparable and may be map keys.
+type Host struct {
+	Name   string // name, alias or address without brackets; never empty after Parse
+	User   string // login name, "" when not given
+	Port   uint16 // TCP port 1-65535, 0 when not given
+	Label  string // section of the hosts file it stands in (`%label`), "" without one
+	Origin string // where it was named, for messages: "-w", "hosts.txt:12"
+}
+
+// Target is the part of a Host that decides where a connection goes: hosts
+// with equal targets are the same machine, whatever file named them.
+type Target struct {
+	Name string // as Host.Name
+	User string // as Host.User
+	Port uint16 // as Host.Port
+}
+
+// Target returns the host without its label and origin.
+func (h Host) Target() Target { return Target{Name: h.Name, User: h.User, Port: h.Port} }
+
+// String is the shortest text that Parse reads back to the same target:
+// "name", "user@name", "user@name:22", "[::1]:22".
+func (t Target) String() string {
+	var b strings.Builder
+	if t.User != "" {
+		b.WriteString(t.User + "@")
+	}
+	if t.Port == 0 {
+		b.WriteString(t.Name)
+		return b.String()
+	}
+	if strings.Contains(t.Name, ":") {
+		b.WriteString("[" + t.Name + "]")
+	} else {
+		b.WriteString(t.Name)
+	}
+	b.WriteString(":" + strconv.Itoa(int(t.Port)))
+	return b.String()
+}
+
+// String is the text of the host's target.
+func (h Host) String() string { return h.Target().String() }
+
+// ParseError says which text is no host and why.
+type ParseError struct {
+	Text   string // what was given
+	Reason string // lower case, without the text
+}
+
+func (e *ParseError) Error() string {
+	return fmt.Sprintf("host %q: %s", e.Text, e.Reason)
+}
+
+// Parse reads one host: `name`, `user@name`, `user@name:port`,
+// `ssh://user@name:port`, `[::1]:22`, or a bare IPv6 address without port.
+// As in ssh(1), the last @ ends the user. Errors are *ParseError.
+func Parse(text string) (Host, error) {
+	h, err := parse(text)
+	if err != nil {
+		return Host{}, &ParseError{Text: text, Reason: err.Error()}
+	}
+	return h, nil
+}
+
+func parse(text string) (Host, error) {
+	if rest, ok := cutScheme(text); ok {
+		return parseURI(rest)
+	}
+	return parseAddress(text, func(s string) (string, error) { return s, nil })
+}
+
+// cutScheme removes a leading ssh://, in any case (RFC 3986 section 3.1).
+func cutScheme(text string) (string, bool) {
+	const scheme = "ssh://"
+	if len(text) < len(scheme) || !strings.EqualFold(text[:len(scheme)], scheme) {
+		return text, false
+	}
+	return text[len(scheme):], true
+}
+
+// parseURI reads what follows ssh://. The user may be percent-encoded, as
+// ssh(1) takes it; a path is refused, since it would be ignored silently.
+func parseURI(rest string) (Host, error) {
+	rest = strings.TrimSuffix(rest, "/")
+	if strings.Contains(rest, "/") {
+		return Host{}, errors.New("a path has no meaning here; give ssh://user@host:port")
+	}
+	return parseAddress(rest, url.PathUnescape)
+}
+
+// parseAddress reads [user@]name[:port]; decode turns the written user into
+// the real one.
+func parseAddress(text string, decode func(string) (string, error)) (Host, error) {
+	var h Host
+	addr := text
+	if i := strings.LastIndexByte(text, '@'); i >= 0 {
+		user, err := decode(text[:i])
+		if err != nil {
+			return h, fmt.Errorf("user: %w", err)
+		}
+		if h.User, addr = user, text[i+1:]; h.User == "" {
+			return h, errors.New("empty user before @")
+		}
+	}
+	var err error
+	if h.Name, h.Port, err = splitPort(addr); err != nil {
+		return Host{}, err
+	}
+	return h, h.Check()
+}
+
+// splitPort separates the port, if there is one. Two colons without brackets
+// make an IPv6 address, which then has no port.
+func splitPort(addr string) (string, uint16, error) {
+	if strings.HasPrefix(addr, "[") {
+		return splitBracketed(addr)
+	}
+	name, port, found := strings.Cut(addr, ":")
+	if !found {
+		return addr, 0, nil
+	}
+	if strings.Contains(port, ":") {
+		return addr, 0, nil
+	}
+	n, err := ParsePort(port)
+	return name, n, err
+}
+
+// splitBracketed reads [address] or [address]:port. The brackets may hold a
+// name too, as in known_hosts.
+func splitBracketed(addr string) (string, uint16, error) {
+	name, rest, found := strings.Cut(addr[1:], "]")
+	if !found {
+		return "", 0, errors.New("[ without ]")
+	}
+	if rest == "" {
+		return name, 0, nil
+	}
+	port, found := strings.CutPrefix(rest, ":")
+	if !found {
+		return "", 0, fmt.Errorf("unexpected %q after ]", rest)
+	}
+	n, err := ParsePort(port)
+	return name, n, err
+}
+
+// ParsePort reads a TCP port: decimal digits only, 1-65535.
+func ParsePort(s string) (uint16, error) {
+	n, err := strconv.ParseUint(s, 10, 16)
+	if err != nil || n == 0 || s[0] == '+' {
+		return 0, fmt.Errorf("port %q is not a number from 1 to 65535", s)
+	}
+	return uint16(n), nil
+}
+
+// Addr returns the host as an IP address, when it was named by one.
+func (h Host) Addr() (netip.Addr, bool) {
+	a, err := netip.ParseAddr(h.Name)
+	return a, err == nil
+}
