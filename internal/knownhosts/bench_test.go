@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"sshpace/internal/host"
 )
 
 // BenchmarkPlain10000 is 10,000 look-ups in a plain file of 10,000 lines,
@@ -61,9 +63,9 @@ func lookUpFleet(b *testing.B, x *Index, n int) {
 // BenchmarkSplit1400 splits 1,400 hosts out of a plain file of 2.1 MB.
 func BenchmarkSplit1400(b *testing.B) {
 	file := writeFile(b, twoMegabytes())
-	hosts := make([]string, 1400)
+	hosts := make([]host.Host, 1400)
 	for i := range hosts {
-		hosts[i] = fleetHost(i)
+		hosts[i].Name = fleetHost(i)
 	}
 	b.ReportAllocs()
 	for b.Loop() {

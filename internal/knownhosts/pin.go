@@ -16,7 +16,7 @@ type PinOptions struct {
 	Name    string // what the user types after ssh, and the name of the key
 	Address string // where the server is at the moment
 	Port    int    // 0 means 22
-	From    string // the name under which the files know its key so far; empty: Name, then Address
+	From    string // the name in the files under which its key is known so far; empty: Name, then Address
 	Dir     string // where the files of pinned servers are
 }
 
@@ -72,7 +72,7 @@ func checkAddress(address string) error {
 func keysToPin(x *Index, o PinOptions) []Entry {
 	places := []string{o.Name, HostPort(o.Name, o.Port), HostPort(o.Address, o.Port)}
 	if o.From != "" {
-		places = []string{HostPort(parseSpec(o.From))}
+		places = []string{o.From}
 	}
 	for _, name := range places {
 		if keys := usable(x.Lookup(name, 0)); len(keys) > 0 {

@@ -61,7 +61,7 @@ func TestPinLooksForTheKey(t *testing.T) {
 		{PinOptions{Name: "web", Address: "10.0.0.1", Port: 2222}, []int{1}},
 		{PinOptions{Name: "web", Address: "10.0.0.1"}, nil},
 		{PinOptions{Name: "web", Address: "10.0.0.1", Port: 2222, From: "OLD.example.com"}, []int{2}},
-		{PinOptions{Name: "web", Address: "10.0.0.9", From: "10.0.0.1:2222"}, []int{1}},
+		{PinOptions{Name: "web", Address: "10.0.0.9", From: "[10.0.0.1]:2222"}, []int{1}},
 		{PinOptions{Name: "web2", Address: "10.0.0.9"}, nil},
 		{PinOptions{Name: "web3", Address: "10.0.0.9"}, []int{4}},
 	} {

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"sshpace/internal/host"
 )
 
 // PatternsFile is the file in a split directory that holds what belongs to no
@@ -17,10 +19,10 @@ const PatternsFile = ".patterns"
 
 // SplitOptions says which hosts get a file, and how.
 type SplitOptions struct {
-	// Hosts are "host", "host:port", "[host]:port" or a HostKeyAlias; a
-	// "user@" is dropped. Nil means every plain name in the files. Hashed
-	// lines can only be given to hosts that are named here.
-	Hosts []string
+	// Hosts are the hosts, by the name that ssh looks up: after HostName, or the
+	// HostKeyAlias. Nil means every plain name in the files. Hashed lines can
+	// only be given to hosts that are named here.
+	Hosts []host.Host
 
 	// Resolve returns the addresses of a host, each of which gets a file too if
 	// the files know it. Nil means no addresses beyond those named. No address
@@ -123,9 +125,8 @@ func (s *splitter) targets(ctx context.Context) map[string][]string {
 			s.addTarget(targets, host, 0)
 		}
 	}
-	for _, spec := range s.options.Hosts {
-		host, port := parseSpec(spec)
-		s.addTarget(targets, host, port)
+	for _, h := range s.options.Hosts {
+		s.addTarget(targets, lower(h.Name), int(h.Port))
 	}
 	s.addAddresses(ctx, targets)
 	slices.Sort(s.result.Unsafe)
@@ -226,20 +227,6 @@ func (s *splitter) knows(name string) bool {
 	return slices.ContainsFunc(s.tables, func(t *table) bool {
 		return slices.ContainsFunc(t.find(name), func(index int32) bool { return !t.lines[index].pattern })
 	})
-}
-
-// parseSpec reads a host as people write it in a list.
-func parseSpec(spec string) (host string, port int) {
-	spec = lower(strings.TrimSpace(spec))
-	spec = spec[strings.LastIndex(spec, "@")+1:]
-	if name, number, found := strings.Cut(spec, ":"); found && !strings.Contains(number, ":") && !strings.HasPrefix(spec, "[") {
-		spec = "[" + name + "]:" + number
-	}
-	host, port = SplitHostPort(spec)
-	if bare, found := strings.CutPrefix(host, "["); found && strings.HasSuffix(bare, "]") { // "[::1]"
-		host = strings.TrimSuffix(bare, "]")
-	}
-	return host, port
 }
 
 // hostFile is the file of one host before it is written.

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sshpace/internal/host"
 )
 
 // splitFor splits a file that knows the server under its address and as web,
@@ -13,7 +15,7 @@ func splitFor(t *testing.T, s sshd, name string) (dir, config string) {
 	t.Helper()
 	file := writeFile(t, fleetFile(20, false)+name+" "+s.hostKey(t, "ed")+"\n*.example.org "+edLine(3)+"\nweb "+s.hostKey(t, "ed")+"\n")
 	dir = filepath.Join(t.TempDir(), "per host 100%") // a name that needs quoting in ssh_config
-	if _, err := Split(t.Context(), Open(file), dir, SplitOptions{Hosts: []string{HostPort("127.0.0.1", s.port), "web", fleetHost(1)}}); err != nil {
+	if _, err := Split(t.Context(), Open(file), dir, SplitOptions{Hosts: append(named("web", fleetHost(1)), host.Host{Name: "127.0.0.1", Port: uint16(s.port)})}); err != nil {
 		t.Fatal(err)
 	}
 	text, err := SplitConfig(dir)

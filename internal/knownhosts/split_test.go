@@ -10,7 +10,18 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sshpace/internal/host"
 )
+
+// named makes hosts of names, without checking them.
+func named(names ...string) []host.Host {
+	hosts := make([]host.Host, len(names))
+	for i, name := range names {
+		hosts[i].Name = name
+	}
+	return hosts
+}
 
 // readDir returns the files of a directory.
 func readDir(t *testing.T, dir string) map[string]string {
@@ -102,7 +113,8 @@ func TestSplitNamedHosts(t *testing.T) {
 	var progress []string
 	dir := filepath.Join(t.TempDir(), "split")
 	result, err := Split(t.Context(), Open(file), dir, SplitOptions{
-		Hosts:    []string{" DB1", "root@db1:2222", "nowhere", "../up", "a/b", "..", ".", "", "-x", ".hidden", "x.old", "a b", "a\nb", strings.Repeat("x", 256)},
+		Hosts: append([]host.Host{{Name: "DB1"}, {Name: "db1", User: "root", Port: 2222}, {Name: "nowhere"}},
+			named("../up", "a/b", "..", ".", "", "-x", ".hidden", "x.old", "a b", "a\nb", strings.Repeat("x", 256))...),
 		Resolve:  resolve,
 		Progress: func(done, total int) { progress = append(progress, fmt.Sprintf("%d/%d", done, total)) },
 	})
@@ -137,7 +149,7 @@ func TestSplitKeepUnmatched(t *testing.T) {
 	if err := os.Chmod(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Split(t.Context(), Open(file), dir, SplitOptions{Hosts: []string{"a"}, KeepUnmatched: true}); err != nil {
+	if _, err := Split(t.Context(), Open(file), dir, SplitOptions{Hosts: named("a"), KeepUnmatched: true}); err != nil {
 		t.Fatal(err)
 	}
 	rest := Open(filepath.Join(dir, PatternsFile))
@@ -226,7 +238,7 @@ func TestSplitAgainstKeygen(t *testing.T) {
 		"@cert-authority *,!c " + edLine(5), "@revoked [*]:2222 " + edLine(6), "? " + edLine(7), "broken", HashName("a") + " " + edLine(8),
 	}, "\n"))
 	dir := filepath.Join(t.TempDir(), "split")
-	if _, err := Split(t.Context(), Open(file), dir, SplitOptions{Hosts: []string{"a", "b", "c", "a:2222", "b:2222"}}); err != nil {
+	if _, err := Split(t.Context(), Open(file), dir, SplitOptions{Hosts: append(named("a", "b", "c"), host.Host{Name: "a", Port: 2222}, host.Host{Name: "b", Port: 2222})}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"a", "b", "c", "[a]:2222", "[b]:2222"} {
@@ -241,17 +253,6 @@ func TestSplitAgainstKeygen(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-original +split):\n%s", name, diff)
-		}
-	}
-}
-
-func TestParseSpec(t *testing.T) {
-	for spec, want := range map[string]string{
-		"db1": "db1", " Db1 ": "db1", "root@db1": "db1", "db1:2222": "[db1]:2222", "u@[db1]:2222": "[db1]:2222",
-		"::1": "::1", "[::1]": "::1", "[::1]:2222": "[::1]:2222", "10.0.0.1:22": "10.0.0.1", "fe80::1%eth0": "fe80::1%eth0",
-	} {
-		if got := HostPort(parseSpec(spec)); got != want {
-			t.Errorf("%q is %q, want %q", spec, got, want)
 		}
 	}
 }
