@@ -21,6 +21,7 @@ type Entry struct {
 	Line    int // from 1
 	Marker  Marker
 	Hosts   string // the host field as written
+	Text    string // the line as written
 	Key     ssh.PublicKey
 	Comment string
 	Hashed  bool // the host field is hashed
@@ -145,7 +146,7 @@ func (t *table) entry(file string, index int32) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	return Entry{File: file, Line: l.number, Marker: l.marker, Hosts: l.hosts, Key: key,
+	return Entry{File: file, Line: l.number, Marker: l.marker, Hosts: l.hosts, Text: l.text, Key: key,
 		Comment: comment, Hashed: l.hash != nil, Pattern: l.pattern}, nil
 }
 
