@@ -27,6 +27,11 @@ const (
 	FileUnreadable FindingKind = "unreadable-file"
 )
 
+// FindingKinds lists all kinds.
+func FindingKinds() []FindingKind {
+	return []FindingKind{Unreadable, WeakKey, ShortKey, RevokedKey, Conflict, Duplicate, Shadowed, MixedHashing, FileUnreadable}
+}
+
 // Finding is one thing that Lint has to say about a line.
 type Finding struct {
 	File   string      `json:"file"`
