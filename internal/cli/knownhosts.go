@@ -140,7 +140,7 @@ func readHostsFile(ctx context.Context, sys System, name string) (*hostset.Hosts
 
 // bracketed is a host as it stands in known_hosts, [name]:port, which a host set
 // would take for a range of numbers.
-var bracketed = regexp.MustCompile(`(?m)^([ \t]*(?:[^ \t@]+@)?)\[([^\[\]:\s]*[^\[\]:\s0-9,/-][^\[\]:\s]*)\]:([0-9]+)`)
+var bracketed = regexp.MustCompile(`(?m)^([ \t]*(?:[^\s@]+@)?)\[([^\[\]:\s]*[^\[\]:\s0-9,/-][^\[\]:\s]*)\]:([0-9]+)`)
 
 // readInput reads all of r, or gives up when ctx ends: someone at a terminal may
 // press Ctrl-C instead of Ctrl-D.
