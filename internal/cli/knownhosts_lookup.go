@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -125,7 +126,7 @@ the names are given.`,
 			if err != nil {
 				return interrupted(ctx, err)
 			}
-			return runLint(sys, x, hosts, ignore, asJSON)
+			return runLint(ctx, sys, x, hosts, ignore, asJSON)
 		},
 	}
 	files.register(cmd.Flags())
@@ -135,15 +136,18 @@ the names are given.`,
 	return cmd
 }
 
-func runLint(sys System, x *knownhosts.Index, hosts []host.Host, ignore []string, asJSON bool) error {
+func runLint(ctx context.Context, sys System, x *knownhosts.Index, hosts []host.Host, ignore []string, asJSON bool) error {
 	for _, kind := range ignore {
 		if !slices.Contains(knownhosts.FindingKinds(), knownhosts.FindingKind(kind)) {
 			return usageError(fmt.Sprintf("kinds are: %v", knownhosts.FindingKinds()), "unknown kind of finding %q", kind)
 		}
 	}
-	findings := slices.DeleteFunc(knownhosts.Lint(x, knownNames(hosts)), func(f knownhosts.Finding) bool {
+	findings := slices.DeleteFunc(knownhosts.Lint(ctx, x, knownNames(hosts)), func(f knownhosts.Finding) bool {
 		return slices.Contains(ignore, string(f.Kind))
 	})
+	if err := ctx.Err(); err != nil { // what is behind hashed names would be missing
+		return interrupted(ctx, err)
+	}
 	if err := printFindings(sys.Stdout, findings, asJSON); err != nil {
 		return err
 	}

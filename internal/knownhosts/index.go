@@ -2,6 +2,7 @@ package knownhosts
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -102,13 +103,13 @@ func (x *Index) Lookup(host string, port int) []Entry {
 // Warm tries the hashed lines for many names at once, on all processors. It is
 // only a matter of speed: a fleet that is known beforehand costs one pass
 // instead of one per name. The names are in the form of HostPort.
-func (x *Index) Warm(names []string) {
+func (x *Index) Warm(ctx context.Context, names []string) {
 	lowered := make([]string, len(names))
 	for i, name := range names {
 		lowered[i] = lower(name)
 	}
 	for _, s := range x.files {
-		s.current().warm(lowered)
+		s.current().warm(ctx, lowered)
 	}
 }
 
