@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sshpace/internal/knownhosts"
+	"sshpace/internal/stats"
 )
 
 // TestReadInputGivesUp: Ctrl-C must work while someone is typing a list.
@@ -75,6 +76,30 @@ func TestCount(t *testing.T) {
 	for want, got := range map[string]string{"1 line": count(1, "line"), "0 lines": count(0, "line"), "2 entries": count(2, "entry")} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestCostAdvice(t *testing.T) {
+	ms := func(lo, value, hi float64) stats.Interval {
+		return stats.Interval{Value: value * 1e6, Lo: lo * 1e6, Hi: hi * 1e6, N: 9}
+	}
+	for _, c := range []struct {
+		update, plain stats.Interval
+		want, not     string
+	}{
+		{ms(-0.2, 0.1, 0.4), ms(-0.2, 0.1, 0.4), "nothing to gain", "UpdateHostKeys"},
+		{ms(130, 137, 140), ms(3, 3.5, 4), "saves ssh 137 ms", "nothing"},
+		{ms(130, 137, 140), ms(3, 3.5, 4), "UpdateHostKeys no saves 126 ms", "nothing"},
+		{ms(4, 5, 6), ms(3, 4.5, 6), "saves ssh 5 ms", "UpdateHostKeys"},
+	} {
+		got := costAdvice(knownhosts.Cost{OpenSSH: []knownhosts.SSHCost{
+			{Layout: "plain", AsItIs: true, UpdateHostKeys: true, Extra: c.update},
+			{Layout: "hashed", UpdateHostKeys: true, Extra: ms(900, 900, 900)},
+			{Layout: "plain", AsItIs: true, Extra: c.plain},
+		}})
+		if !strings.Contains(got, c.want) || strings.Contains(got, c.not) {
+			t.Errorf("advice %q, want %q", got, c.want)
 		}
 	}
 }
