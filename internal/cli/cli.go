@@ -116,6 +116,8 @@ what to configure. It also runs commands on many hosts at once.`,
 		newKnownHostsCommand(sys),
 		newVersionCommand(sys),
 		newManCommand(sys),
+		newReportCommand(sys),
+		newCompareCommand(sys),
 	)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	return root
