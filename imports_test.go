@@ -19,6 +19,8 @@ var allowed = map[string][]string{
 	"host":       {},
 	"clean":      {},
 	"hostset":    {"host"},
+	"sshconf":    {},
+	"knownhosts": {"host", "stats"},
 	"bench":      {"alg", "unit"},
 	"model":      {"alg", "bench", "stats"},
 	"model/sim":  {"alg", "bench", "unit"},
@@ -35,7 +37,6 @@ var allowed = map[string][]string{
 	"machine":    {"bench", "proc", "unit"},
 	"drive":      {"alg", "bench", "flow", "loopback", "openssh", "proc", "unit", "workdir"},
 	"fleet":      {"host"},
-	"knownhosts": {"host", "stats"},
 }
 
 func TestImports(t *testing.T) {
