@@ -36,6 +36,7 @@ var allowed = map[string][]string{
 	"drive":      {"alg", "bench", "flow", "loopback", "openssh", "proc", "unit", "workdir"},
 	"fleet":      {"host"},
 	"knownhosts": {"host", "stats"},
+	"sshconf":    {},
 }
 
 func TestImports(t *testing.T) {
