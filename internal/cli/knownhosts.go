@@ -1,22 +1,17 @@
 package cli
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"sshpace/internal/host"
-	"sshpace/internal/hostset"
 	"sshpace/internal/knownhosts"
 )
 
@@ -89,86 +84,6 @@ func sshFolder(sys System, name string) (string, error) {
 		return "", usageError("set HOME, or name all files by flags", "no home directory")
 	}
 	return filepath.Join(home, ".ssh", name), nil
-}
-
-// hostFlags say which hosts a command is about.
-type hostFlags struct {
-	sets, files, exclude []string
-}
-
-func (f *hostFlags) register(flags *pflag.FlagSet) {
-	flags.StringArrayVarP(&f.sets, "hosts", "w", nil, "hosts, such as web[01-20],db1; repeatable")
-	flags.StringArrayVar(&f.files, "hosts-file", nil, "file with a host per line, such as root@db1 or [db1]:2222; - for standard input; repeatable")
-	flags.StringArrayVarP(&f.exclude, "exclude", "x", nil, "hosts to leave out; repeatable")
-}
-
-// hosts returns the hosts; nil if none were named.
-func (f *hostFlags) hosts(ctx context.Context, sys System) ([]host.Host, error) {
-	if len(f.sets)+len(f.files) == 0 {
-		return nil, nil
-	}
-	selection := hostset.Selection{Sets: f.sets, Exclude: f.exclude}
-	for _, name := range f.files {
-		file, err := readHostsFile(ctx, sys, name)
-		if err != nil {
-			return nil, &Error{Err: err, Hint: "one host per line, # starts a comment", Code: ExitUsage}
-		}
-		selection.Files = append(selection.Files, file)
-	}
-	hosts, err := selection.Hosts()
-	if err != nil {
-		return nil, &Error{Err: err, Hint: "hosts are written name, user@name, [name]:port or web[01-20]", Code: ExitUsage}
-	}
-	return hosts, nil
-}
-
-// readHostsFile reads a list of hosts; "-" is standard input.
-func readHostsFile(ctx context.Context, sys System, name string) (*hostset.HostsFile, error) {
-	var text []byte
-	var err error
-	if name == "-" {
-		name = "standard input"
-		text, err = readInput(ctx, sys.Stdin)
-	} else {
-		text, err = os.ReadFile(name)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return hostset.ReadHosts(bytes.NewReader(bracketed.ReplaceAll(text, []byte("$1$2:$3"))), name)
-}
-
-// bracketed is a host as it stands in known_hosts, [name]:port, which a host set
-// would take for a range of numbers.
-var bracketed = regexp.MustCompile(`(?m)^([ \t]*(?:[^\s@]+@)?)\[([^\[\]:\s]*[^\[\]:\s0-9,/-][^\[\]:\s]*)\]:([0-9]+)`)
-
-// readInput reads all of r, or gives up when ctx ends: someone at a terminal may
-// press Ctrl-C instead of Ctrl-D.
-func readInput(ctx context.Context, r io.Reader) ([]byte, error) {
-	type result struct {
-		text []byte
-		err  error
-	}
-	done := make(chan result, 1)
-	go func() {
-		text, err := io.ReadAll(r)
-		done <- result{text, err}
-	}()
-	select {
-	case got := <-done:
-		return got.text, got.err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-// knownNames are hosts in the form in which they stand in a file.
-func knownNames(hosts []host.Host) []string {
-	names := make([]string, 0, len(hosts))
-	for _, h := range hosts {
-		names = append(names, knownhosts.HostPort(h.Name, int(h.Port)))
-	}
-	return names
 }
 
 // progressLine says on stderr how far something has got, once it has taken a

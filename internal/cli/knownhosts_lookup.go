@@ -10,7 +10,6 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/clean"
-	"sshpace/internal/host"
 	"sshpace/internal/knownhosts"
 )
 
@@ -136,7 +135,7 @@ the names are given.`,
 	return cmd
 }
 
-func runLint(ctx context.Context, sys System, x *knownhosts.Index, hosts []host.Host, ignore []string, asJSON bool) error {
+func runLint(ctx context.Context, sys System, x *knownhosts.Index, hosts []lookedUp, ignore []string, asJSON bool) error {
 	for _, kind := range ignore {
 		if !slices.Contains(knownhosts.FindingKinds(), knownhosts.FindingKind(kind)) {
 			return usageError(fmt.Sprintf("kinds are: %v", knownhosts.FindingKinds()), "unknown kind of finding %q", kind)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sshpace/internal/host"
 	"sshpace/internal/knownhosts"
 )
 
@@ -32,15 +33,16 @@ func newKnownHostsSplitCommand(sys System) *cobra.Command {
 ~/.ssh/config that make ssh use them. The original file is not touched.
 
 Without a list of hosts every plain name in the file gets its file. Names that are
-hashed (HashKnownHosts) cannot be read back: give the list with --hosts-file or -w, by
-the names that ssh looks up, that is the HostName, or the HostKeyAlias where there is
-one. The addresses of the hosts get a file too where the known_hosts file has them.
+hashed (HashKnownHosts) cannot be read back: give the list with --hosts-file, -w or
+--from-config, as you type them after ssh; your ssh_config tells which names ssh looks
+up. The addresses of the hosts get a file too where the known_hosts file has them.
 
 The file of a host serves all of its ports. Patterns, @cert-authority and @revoked lines
 also go into DIR/.patterns, which the printed lines make ssh read as well. A host file
 that exists and differs is kept, since ssh may have learned new keys, unless --force.`,
 		Example: `  sshpace known-hosts split
   sshpace known-hosts split --hosts-file servers.list --no-resolve
+  sshpace known-hosts split --from-config --known-hosts ~/.ssh/known_hosts
   cut -d, -f1 inventory.csv | sshpace known-hosts split --hosts-file - --dir ~/.ssh/known_hosts_single`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runSplit(cmd.Context(), sys, f) },
@@ -72,11 +74,11 @@ func runSplit(ctx context.Context, sys System, f splitFlags) error {
 			return err
 		}
 	}
-	config, err := knownhosts.SplitConfig(f.dir)
+	config, err := knownhosts.SplitConfig(f.dir, aliasesOf(hosts))
 	if err != nil {
 		return &Error{Err: err, Hint: "use another --dir", Code: ExitUsage}
 	}
-	options := knownhosts.SplitOptions{Hosts: hosts, Force: f.force, KeepUnmatched: f.keep,
+	options := knownhosts.SplitOptions{Hosts: plainHosts(hosts), Force: f.force, KeepUnmatched: f.keep,
 		Progress: newProgressLine(sys, "host files").report}
 	if !f.noResolve {
 		options.Resolve = resolveHost
@@ -89,6 +91,26 @@ func runSplit(ctx context.Context, sys System, f splitFlags) error {
 		return err
 	}
 	return splitVerdict(sys.Stderr, result)
+}
+
+// plainHosts are the hosts without what was typed; nil stays nil.
+func plainHosts(hosts []lookedUp) []host.Host {
+	var plain []host.Host
+	for _, h := range hosts {
+		plain = append(plain, h.Host)
+	}
+	return plain
+}
+
+// aliasesOf maps what the user types to the HostKeyAlias behind it.
+func aliasesOf(hosts []lookedUp) map[string]string {
+	aliases := make(map[string]string)
+	for _, h := range hosts {
+		if h.alias {
+			aliases[h.typed] = h.Name
+		}
+	}
+	return aliases
 }
 
 // resolveHost asks the system for the addresses of a host.

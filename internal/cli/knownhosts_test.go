@@ -36,7 +36,7 @@ func TestHostsFileTakesBothBrackets(t *testing.T) {
 	if err := os.WriteFile(list, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	hosts, err := (&hostFlags{files: []string{list}}).hosts(t.Context(), System{})
+	hosts, err := (&hostFlags{files: []string{list}, config: "none"}).hosts(t.Context(), System{Getenv: os.Getenv})
 	if err != nil {
 		t.Fatal(err)
 	}
