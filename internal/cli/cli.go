@@ -113,6 +113,8 @@ what to configure. It also runs commands on many hosts at once.`,
 	})
 	root.AddCommand(
 		newBenchCommand(sys),
+		newExplainCommand(sys),
+		newKnownHostsCommand(sys),
 		newVersionCommand(sys),
 		newManCommand(sys),
 		newReportCommand(sys),
