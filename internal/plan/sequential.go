@@ -242,7 +242,7 @@ func (s *sequential) fit() {
 // key is the series that orders a ranking: throughput, or cost where only
 // that can be told from noise.
 func key(a *model.Analysis) model.Series {
-	if a.Works && a.Wall.TypicalError() > noisyWall {
+	if wall := a.Wall.TypicalError(); a.Works && wall > noisyWall && a.Total.TypicalError() < wall {
 		return a.Total
 	}
 	return a.Wall

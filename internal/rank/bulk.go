@@ -14,7 +14,7 @@ import (
 
 const (
 	// maxNoise is the noise floor of throughput, in percent, from which on a
-	// ranking by cost is better, if that is below it.
+	// ranking by cost is better, if its floor is lower.
 	maxNoise = 5.0
 	// minEffect is the smallest difference, in percent, that is worth a group of
 	// its own even where it can be measured.
@@ -84,7 +84,7 @@ func (r *Ranking) choose(by By) By {
 		return Throughput
 	case by == Throughput || by == Cost:
 		return by
-	case r.Noise.Throughput > maxNoise && r.Noise.Cost <= maxNoise:
+	case r.Noise.Throughput > maxNoise && r.Noise.Cost < r.Noise.Throughput:
 		return Cost
 	}
 	return Throughput
