@@ -155,3 +155,10 @@ func (a *Attempt) finish(o *Outcome) {
 	a.ticket.end(end)
 	a.ticket = nil
 }
+
+// Alive says that the server has answered: from now on the login costs CPU.
+func (a *Attempt) Alive() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ticket.alive()
+}
