@@ -94,12 +94,10 @@ func interrupted(ctx context.Context) *Error {
 // knows what the peer sent before that.
 func handshakeError(ctx context.Context, t *Target, c *conn, err error) *Error {
 	peer := fmt.Sprintf("%s port %d", c.peer(t), t.port())
-	if own := (*Error)(nil); errors.As(err, &own) {
-		return own // from a callback of ours
-	}
 	if bad := (*HostKeyError)(nil); errors.As(err, &bad) {
 		return hostKeyError(bad)
 	}
+	var own *Error
 	switch {
 	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), errConnectTimeout):
 		return interrupted(ctx)
@@ -108,6 +106,8 @@ func handshakeError(ctx context.Context, t *Target, c *conn, err error) *Error {
 			Hint: "check the port; this is not an SSH server", Err: err}
 	case ctx.Err() != nil:
 		return timedOut(c, peer, err)
+	case errors.As(err, &own):
+		return own // from a callback of ours
 	case c.turnedAway() && ended(err):
 		return &Error{Class: fleet.Throttled, SlowDown: true, Err: err,
 			Text: "kex_exchange_identification: " + endText(err) + " (" + peer + " turned the connection away)",

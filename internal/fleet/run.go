@@ -146,7 +146,7 @@ func (r *run) attempt(hard context.Context, res *Result) Outcome {
 // that a thousand hosts do not come back together.
 const (
 	firstBackoff = 100 * time.Millisecond
-	lastBackoff  = 5 * time.Second
+	lastBackoff  = 2 * time.Second
 )
 
 // retry tells whether the host may be tried again, and after how long. It never

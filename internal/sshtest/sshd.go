@@ -75,9 +75,11 @@ func StartSshd(t testing.TB, extra ...string) *Sshd {
 		"AuthorizedKeysFile "+filepath.Join(dir, "authorized_keys"),
 		"PidFile none", "UsePAM no", "StrictModes no", "PasswordAuthentication no",
 		"KbdInteractiveAuthentication no", "PermitRootLogin prohibit-password",
-		"MaxStartups 500:30:1000", "LogLevel ERROR", "UseDNS no",
-		"SetEnv HOME="+home,
+		"LogLevel ERROR", "UseDNS no", "SetEnv HOME="+home,
 	)
+	if !strings.Contains(strings.Join(extra, "\n"), "MaxStartups") { // here the last one would win
+		lines = append(lines, "MaxStartups 500:30:1000")
+	}
 	conf := filepath.Join(dir, "sshd_config")
 	write(t, conf, strings.Join(lines, "\n")+"\n")
 	os.MkdirAll("/run/sshd", 0o755) // privilege separation; only root needs and can make it
