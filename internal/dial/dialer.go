@@ -140,17 +140,17 @@ func (e *Engine) handshake(ctx context.Context, t *Target, p progress, raw net.C
 }
 
 func (e *Engine) clientConfig(t *Target, l *login, p progress, c *conn) *ssh.ClientConfig {
-	name := t.hostKeyName()
+	name, port := t.hostKeyName()
 	return &ssh.ClientConfig{
 		Config:            ssh.Config{KeyExchanges: t.KeyExchanges, Ciphers: t.Ciphers, MACs: t.MACs},
 		User:              t.User,
 		ClientVersion:     e.version(),
-		HostKeyAlgorithms: hostKeyAlgorithms(t.HostKeys.Algorithms(name), t.HostKeyAlgorithms),
+		HostKeyAlgorithms: hostKeyAlgorithms(t.HostKeys.Algorithms(name, port), t.HostKeyAlgorithms),
 		AuthCallback:      l.next,
 		HostKeyCallback: func(_ string, remote net.Addr, key ssh.PublicKey) error {
 			p.Reached(fleet.PhaseHostkey)
 			c.reach(fleet.PhaseHostkey)
-			if err := t.HostKeys.Check(name, remote, key); err != nil {
+			if err := t.HostKeys.Check(name, port, remote, key); err != nil {
 				return err
 			}
 			p.Reached(fleet.PhaseAuth)

@@ -203,6 +203,6 @@ func refuse(chans <-chan ssh.NewChannel, reqs <-chan *ssh.Request) {
 func failed(e *Error, ran fleet.Ran) fleet.Outcome {
 	return fleet.Outcome{
 		Engine: engineName, Ran: ran, Class: e.Class, Exit: -1,
-		Err: e.Text, Hint: e.Hint, SlowDown: e.SlowDown && ran == fleet.RanNo,
+		Err: e.Text, Hint: e.Hint, Cause: e, SlowDown: e.SlowDown && ran == fleet.RanNo,
 	}
 }

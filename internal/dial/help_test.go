@@ -23,9 +23,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // fixedKey trusts one key for every name.
 type fixedKey struct{ key ssh.PublicKey }
 
-func (f fixedKey) Algorithms(string) []string { return []string{f.key.Type()} }
+func (f fixedKey) Algorithms(string, int) []string { return []string{f.key.Type()} }
 
-func (f fixedKey) Check(name string, _ net.Addr, key ssh.PublicKey) error {
+func (f fixedKey) Check(name string, _ int, _ net.Addr, key ssh.PublicKey) error {
 	if !bytes.Equal(key.Marshal(), f.key.Marshal()) {
 		return &dial.HostKeyError{Changed: true, Text: "host key of " + name + " has changed", Hint: "look"}
 	}
@@ -35,9 +35,9 @@ func (f fixedKey) Check(name string, _ net.Addr, key ssh.PublicKey) error {
 // noKey knows no key at all.
 type noKey struct{}
 
-func (noKey) Algorithms(string) []string { return nil }
+func (noKey) Algorithms(string, int) []string { return nil }
 
-func (noKey) Check(name string, _ net.Addr, _ ssh.PublicKey) error {
+func (noKey) Check(name string, _ int, _ net.Addr, _ ssh.PublicKey) error {
 	return &dial.HostKeyError{Text: "no host key is known for " + name}
 }
 

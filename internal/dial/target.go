@@ -27,10 +27,9 @@ type Target struct {
 	Port     int    // 0 = 22
 	User     string // not empty
 
-	// HostKeyName is what HostKeys is asked for; "" is "HostName", or
-	// "[HostName]:Port" when the port is not 22, as in known_hosts(5).
-	HostKeyName string
-	HostKeys    HostKeys // must not be nil
+	// HostKeyAlias is what HostKeys is asked for instead of HostName and Port.
+	HostKeyAlias string
+	HostKeys     HostKeys // must not be nil
 
 	Family      Family
 	BindAddress string // local address, "" = any
@@ -71,14 +70,15 @@ const (
 	IPv6
 )
 
-// HostKeys decides about server keys. Methods are called concurrently.
+// HostKeys decides about server keys. Methods are called concurrently; port is
+// 0 for a HostKeyAlias.
 type HostKeys interface {
-	// Algorithms returns the host-key algorithms that can be verified for name,
-	// best first; nothing when no key of name is known.
-	Algorithms(name string) []string
-	// Check returns nil when key may be trusted for name, and a *HostKeyError
+	// Algorithms returns the host-key algorithms that can be verified for the
+	// host, best first; nothing when no key of it is known.
+	Algorithms(name string, port int) []string
+	// Check returns nil when key may be trusted for the host, and a *HostKeyError
 	// when it may not. remote is the address dialled.
-	Check(name string, remote net.Addr, key ssh.PublicKey) error
+	Check(name string, port int, remote net.Addr, key ssh.PublicKey) error
 }
 
 // HostKeyError says why a host key is not trusted.
@@ -111,14 +111,12 @@ func (t *Target) port() int {
 
 func (t *Target) addr() string { return net.JoinHostPort(t.HostName, strconv.Itoa(t.port())) }
 
-func (t *Target) hostKeyName() string {
-	switch {
-	case t.HostKeyName != "":
-		return t.HostKeyName
-	case t.port() == defaultPort:
-		return t.HostName
+// hostKeyName is what HostKeys is asked for.
+func (t *Target) hostKeyName() (name string, port int) {
+	if t.HostKeyAlias != "" {
+		return t.HostKeyAlias, 0
 	}
-	return "[" + t.HostName + "]:" + strconv.Itoa(t.port())
+	return t.HostName, t.port()
 }
 
 func (t *Target) connectTimeout() time.Duration {
@@ -142,12 +140,12 @@ func (t *Target) alive() (every time.Duration, count int) {
 // identity of a jump connection in the pool: everything that makes it another
 // connection.
 type jumpKey struct {
-	addr, user, hostKeyName, agent string
-	via                            string
+	addr, user, alias, agent string
+	via                      string
 }
 
 func (t *Target) jumpKey() jumpKey {
-	k := jumpKey{addr: t.addr(), user: t.User, hostKeyName: t.hostKeyName(), agent: t.Identity.Agent}
+	k := jumpKey{addr: t.addr(), user: t.User, alias: t.HostKeyAlias, agent: t.Identity.Agent}
 	for j := t.Jump; j != nil; j = j.Jump {
 		k.via += j.User + "@" + j.addr() + ","
 	}

@@ -134,7 +134,7 @@ func (r *run) attempt(hard context.Context, res *Result) Outcome {
 
 	res.Attempts++
 	res.Addr, res.Engine, res.Ran, res.Class = o.Addr, o.Engine, o.Ran, o.Class
-	res.Exit, res.Signal, res.Err, res.Hint = o.Exit, o.Signal, o.Err, o.Hint
+	res.Exit, res.Signal, res.Err, res.Hint, res.Cause = o.Exit, o.Signal, o.Err, o.Hint, o.Cause
 	res.Phase, res.Spent = a.phase, a.spent
 	res.Waited += a.waited
 	res.OutBytes += a.outBytes
