@@ -47,6 +47,7 @@ type Target struct {
 	KeyExchanges, Ciphers, MACs, HostKeyAlgorithms, PubkeyAlgorithms []string
 
 	Identity Identity
+	Command  string   // run instead of the run's command; "" = that one
 	Env      []string // NAME=value, asked of the server without waiting
 	Jump     *Target  // dial through this server; it may have a Jump of its own
 }
