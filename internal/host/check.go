@@ -20,8 +20,11 @@ const (
 const shellSpecial = "'`\"\\;&<>|(){}$"
 
 // patternSpecial would turn a name into a pattern, a list, a comment or another field
-// where it is written into known_hosts or ssh_config.
-const patternSpecial = "*?,![]#=@"
+// where it is written into known_hosts, ssh_config or a host set.
+const patternSpecial = "*?,!^[]#=@"
+
+// userSpecial lets DOMAIN\user pass, which is usual on Windows, and an @ inside.
+const userSpecial = "'`\";&<>|(){}$" + "*?,!^[]"
 
 // Check says why the host must not be used: an unsafe name or user
 // (CVE-2023-51385, CVE-2025-61984). Parse has called it; code that fills a Host
@@ -72,10 +75,12 @@ func CheckUser(user string) error {
 		return fmt.Errorf("user has %d bytes, at most %d are allowed", len(user), maxUser)
 	case user[0] == '-':
 		return errors.New("a user must not begin with -, ssh would take it for an option")
+	case user[0] == '@':
+		return errors.New("a user must not begin with @, it would read as a group")
 	case strings.HasSuffix(user, `\`):
 		return errors.New(`a user must not end with \`)
 	}
-	return checkRunes("user", user, strings.ReplaceAll(shellSpecial, `\`, "")) // DOMAIN\user is usual on Windows
+	return checkRunes("user", user, userSpecial)
 }
 
 // checkRunes refuses what cannot be shown or would be split: blanks, control and

@@ -1,0 +1,138 @@
+package hostset
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// maxLine bounds a line of a groups or hosts file, in bytes: a list of 100,000
+// names still fits.
+const maxLine = 4 << 20
+
+// GroupFile is a text file of groups, one a line, as ClusterShell's classic
+// groups file: `name: set`. A name may come several times; the sets add up.
+// Empty lines and lines beginning with # mean nothing.
+type GroupFile struct {
+	name  string // of the file, for messages
+	order []string
+	sets  map[string][]string
+}
+
+var _ Groups = (*GroupFile)(nil)
+
+// ReadGroups reads a groups file; name is used in messages only. The sets are
+// checked when they are used.
+func ReadGroups(r io.Reader, name string) (*GroupFile, error) {
+	f := &GroupFile{name: name, sets: map[string][]string{}}
+	err := eachLine(r, name, func(_ int, line string) error {
+		group, set, found := strings.Cut(line, ":")
+		group = strings.TrimSpace(group)
+		if !found || group == "" || !isPlain(group) {
+			return fmt.Errorf("want `group: set`, such as `web: web[1-9]`")
+		}
+		f.Add(group, strings.TrimSpace(set))
+		return nil
+	})
+	return f, err
+}
+
+// Add adds a set to a group, which it makes if need be.
+func (f *GroupFile) Add(group, set string) {
+	if _, ok := f.sets[group]; !ok {
+		f.order = append(f.order, group)
+	}
+	f.sets[group] = append(f.sets[group], set)
+}
+
+// Group returns the sets of a group.
+func (f *GroupFile) Group(source, group string) ([]string, error) {
+	sets, ok := f.sets[group]
+	if source != "" || !ok {
+		return nil, fmt.Errorf("group %q is not in %s, which has: %s", group, f.name, someOf(f.order))
+	}
+	return sets, nil
+}
+
+// Names returns the groups in the order of the file.
+func (f *GroupFile) Names(source string) ([]string, error) {
+	if source != "" {
+		return nil, fmt.Errorf("%s has no groups of source %q", f.name, source)
+	}
+	return slices.Clone(f.order), nil
+}
+
+// Sources joins several Groups by the name before the colon; "" answers plain
+// @group.
+type Sources map[string]Groups
+
+var _ Groups = Sources(nil)
+
+// Group asks the source.
+func (s Sources) Group(source, group string) ([]string, error) {
+	g, err := s.source(source)
+	if err != nil {
+		return nil, err
+	}
+	return g.Group("", group)
+}
+
+// Names asks the source.
+func (s Sources) Names(source string) ([]string, error) {
+	g, err := s.source(source)
+	if err != nil {
+		return nil, err
+	}
+	return g.Names("")
+}
+
+func (s Sources) source(source string) (Groups, error) {
+	if g, ok := s[source]; ok && g != nil {
+		return g, nil
+	}
+	if source == "" {
+		return nil, fmt.Errorf("no groups are defined; name a groups file")
+	}
+	var known []string
+	for name := range s {
+		if name != "" {
+			known = append(known, "@"+name+":")
+		}
+	}
+	return nil, fmt.Errorf("@%s: is no source of groups, known are: %s", source, someOf(sortedCopy(known)))
+}
+
+// someOf lists at most ten names.
+func someOf(list []string) string {
+	switch {
+	case len(list) == 0:
+		return "none"
+	case len(list) > 10:
+		return strings.Join(list[:10], " ") + " ..."
+	}
+	return strings.Join(list, " ")
+}
+
+// eachLine calls use for every line that is neither empty nor a comment, with
+// its number from 1 and without blanks around it. Errors name file and line.
+func eachLine(r io.Reader, name string, use func(number int, line string) error) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 64<<10), maxLine)
+	number := 0
+	for lines.Scan() {
+		number++
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		if err := use(number, line); err != nil {
+			return fmt.Errorf("%s:%d: %w", name, number, err)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("%s:%d: %w", name, number+1, err)
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+// Package hostset turns what people write for "these machines" into hosts, and
+// many names back into one short text. The grammar is ClusterShell's
+// (nodeset(1)): ranges node[001-100/2], several brackets in one name, the
+// operators , ! & ^ from left to right, @group, and * for names that are known.
+// It opens no files and reads no configuration: groups, histories and lists of
+// names are handed in.
+package hostset
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+)
+
+// DefaultMax is how many names one expression may give, unless Options says
+// otherwise: far above any fleet, far below what a mistyped range could ask for.
+const DefaultMax = 1_000_000
+
+// Options of an expansion. The zero value knows no groups and no names.
+type Options struct {
+	Max    int    // most names that one expression or group may give; 0 = DefaultMax
+	Groups Groups // answers @group and @source:group; nil = there are none
+
+	// Known lists the names that * and ? select from, such as the Host lines of
+	// ssh_config; nil = only those of all groups.
+	Known func() ([]string, error)
+
+	emptyGlobOK bool // a wildcard that selects nothing is no error
+}
+
+// Groups answers names that begin with @. The source is the text before the
+// colon of @source:group, "" in @group.
+type Groups interface {
+	// Group returns the set expressions that a group stands for. An unknown
+	// group is an error that says what is known.
+	Group(source, name string) ([]string, error)
+	// Names lists the groups of a source, for @* and @rack*.
+	Names(source string) ([]string, error)
+}
+
+// SyntaxError is a text that is no set expression.
+type SyntaxError struct {
+	Text   string // the operand or expression at fault
+	Reason string // lower case, without the text
+}
+
+func (e *SyntaxError) Error() string { return fmt.Sprintf("host set %q: %s", e.Text, e.Reason) }
+
+func syntaxError(text, format string, args ...any) error {
+	return &SyntaxError{Text: text, Reason: fmt.Sprintf(format, args...)}
+}
+
+// Expand returns the names of an expression in the order they were written,
+// each once. Unlike All it returns no names beside an error.
+func Expand(text string, opt Options) ([]string, error) {
+	var names []string
+	for name, err := range All(text, opt) {
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+// All yields the names of an expression lazily, in the order they were
+// written, each once. An error ends the sequence.
+func All(text string, opt Options) iter.Seq2[string, error] {
+	if opt.Max <= 0 {
+		opt.Max = DefaultMax
+	}
+	e := &evaluator{opt: opt, groups: map[string][]string{}, busy: map[string]bool{}}
+	return e.limit(text, e.expression(text))
+}
+
+// isPlain reports whether a text uses nothing beyond a plain name.
+func isPlain(text string) bool { return !strings.ContainsAny(text, "[],!&^@*? \t") }
+
+// sortedCopy returns the names sorted and each once.
+func sortedCopy(names []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(names)))
+}
