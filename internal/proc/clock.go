@@ -57,6 +57,20 @@ func openTaskClock(pid int) int {
 	return fd
 }
 
+// OpenSelf returns a clock of the calling thread's kind for finding out what is
+// permitted here.
+func OpenSelf() (*Clock, error) {
+	c := &Clock{pid: os.Getpid(), perf: openTaskClock(0)}
+	if _, err := c.CPU(); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// Exact reports whether readings are exact while the process runs.
+func (c *Clock) Exact() bool { return c.perf >= 0 }
+
 // Kind names how the clock works: "perf task-clock" or "process clock".
 func (c *Clock) Kind() string {
 	if c.perf >= 0 {

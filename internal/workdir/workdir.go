@@ -4,7 +4,6 @@
 package workdir
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -35,7 +34,7 @@ type Params struct {
 
 // New makes the folder in XDG_RUNTIME_DIR or the user's cache folder, and where
 // neither can be used, in the folder for temporary files.
-func New(ctx context.Context, params Params) (*Dir, error) {
+func New(params Params) (*Dir, error) {
 	var lastErr error
 	for _, parent := range parents(params.Getenv) {
 		if err := os.MkdirAll(parent, 0o700); err != nil {

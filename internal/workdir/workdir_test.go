@@ -1,7 +1,6 @@
 package workdir
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,7 +19,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	if len(os.Args) == 2 && os.Args[1] == "hold" {
-		d, err := New(context.Background(), Params{Getenv: os.Getenv, Keeper: []string{os.Args[0], "keep"}})
+		d, err := New(Params{Getenv: os.Getenv, Keeper: []string{os.Args[0], "keep"}})
 		if err != nil {
 			os.Exit(1)
 		}
@@ -44,7 +43,7 @@ func env(values map[string]string) func(string) string {
 }
 
 func TestNewAndClose(t *testing.T) {
-	d, err := New(t.Context(), Params{Getenv: env(map[string]string{"XDG_RUNTIME_DIR": t.TempDir()}), Keeper: []string{self(t), "keep"}})
+	d, err := New(Params{Getenv: env(map[string]string{"XDG_RUNTIME_DIR": t.TempDir()}), Keeper: []string{self(t), "keep"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +70,7 @@ func TestFallsBackWhenAFolderCannotBeMade(t *testing.T) {
 	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d, err := New(t.Context(), Params{Getenv: env(map[string]string{"XDG_RUNTIME_DIR": blocked, "HOME": "/with blank"}), Keeper: []string{self(t), "keep"}})
+	d, err := New(Params{Getenv: env(map[string]string{"XDG_RUNTIME_DIR": blocked, "HOME": "/with blank"}), Keeper: []string{self(t), "keep"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,365 @@
+// Package drive carries out trials with real processes: an SSH client, the
+// flows at either end, and clocks on all of them. Private drives the server of
+// this run on loopback, Remote a host of the user's.
+package drive
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"time"
+
+	"sshpace/internal/alg"
+	"sshpace/internal/bench"
+	"sshpace/internal/flow"
+	"sshpace/internal/openssh"
+	"sshpace/internal/proc"
+	"sshpace/internal/unit"
+	"sshpace/internal/workdir"
+)
+
+// Rig is what both drivers need.
+type Rig struct {
+	Dir     *workdir.Dir
+	Spawner *proc.Spawner
+	// Flow is the command line of a flow process (flow.Main); its arguments are
+	// appended.
+	Flow []string
+	Data string // "zero" or "random"
+	// Connect is how long a connection may take until the remote side is ready,
+	// and how long a transfer may stand still.
+	Connect time.Duration
+
+	serial int
+}
+
+// file names a new file of this trial.
+func (r *Rig) file(kind string) string {
+	r.serial++
+	return r.Dir.File(kind + "." + strconv.Itoa(r.serial))
+}
+
+// client is a running SSH client process.
+type client struct {
+	cmd     *exec.Cmd
+	log     string
+	stderr  *capped
+	started time.Time
+	ended   chan struct{} // closed when the process has been waited for
+}
+
+// startClient starts argv. Files given as stdin and stdout are handed to the
+// process itself, so that nothing of ours stands in the path of the data.
+func (r *Rig) startClient(argv []string, log string, stdin, stdout *os.File) (*client, error) {
+	c := &client{cmd: exec.Command(argv[0], argv[1:]...), log: log, stderr: &capped{}, ended: make(chan struct{})}
+	if stdin != nil {
+		c.cmd.Stdin = stdin
+	}
+	if stdout != nil {
+		c.cmd.Stdout = stdout
+	}
+	c.cmd.Stderr = c.stderr
+	c.cmd.WaitDelay = time.Second // a jump host's ssh may hold stderr open
+	c.cmd.Env = append(os.Environ(), "LC_ALL=C", "SSH_ASKPASS_REQUIRE=never")
+	c.started = time.Now()
+	if err := r.Spawner.Start(c.cmd); err != nil {
+		return nil, fmt.Errorf("start %s: %w", argv[0], err)
+	}
+	go func() {
+		_ = c.cmd.Wait()
+		close(c.ended)
+	}()
+	return c, nil
+}
+
+// kill ends the client and waits for it.
+func (c *client) kill() {
+	proc.KillGroup(c.cmd)
+	<-c.ended
+}
+
+// cpu is the CPU time of the client and the children it waited for; only after
+// it has ended.
+func (c *client) cpu() time.Duration {
+	return c.cmd.ProcessState.UserTime() + c.cmd.ProcessState.SystemTime()
+}
+
+// negotiation reads and removes the debug log.
+func (c *client) negotiation() openssh.Negotiation {
+	text, _ := os.ReadFile(c.log)
+	_ = os.Remove(c.log)
+	return openssh.ParseVerbose(string(text))
+}
+
+// failure is why a trial ended early.
+type failure struct {
+	outcome bench.Outcome
+	detail  string
+}
+
+func (f *failure) Error() string { return string(f.outcome) + ": " + f.detail }
+
+var (
+	errEnded   = errors.New("the client ended")
+	errStalled = errors.New("no byte arrived in time")
+)
+
+// finish turns what a trial saw into its sample. err nil means that all went
+// well as far as the harness could see.
+func (c *client) finish(s *bench.Sample, err error) {
+	s.ElapsedNS = time.Since(c.started)
+	n := c.negotiation()
+	s.Got, s.Rekeys = n.Got, n.Rekeys
+	if reverse := n.Reverse; err == nil && (reverse.Cipher != n.Got.Cipher || reverse.MAC != n.Got.MAC) {
+		err = &failure{bench.Mismatched, fmt.Sprintf("the two directions differ: %s and %s", n.Got.Bulk(), reverse)}
+	}
+	if err == nil && n.Multiplex {
+		err = &failure{bench.Mismatched, "the connection went through a ControlMaster"}
+	}
+	var known *failure
+	switch {
+	case err == nil:
+		s.Outcome = bench.OK
+	case errors.As(err, &known):
+		s.Outcome, s.Detail = known.outcome, known.detail
+	case errors.Is(err, context.Canceled):
+		s.Outcome, s.Detail = bench.Aborted, "stopped by the user"
+	case errors.Is(err, errStalled), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
+		s.Outcome, s.Detail = bench.TimedOut, err.Error()
+	default:
+		s.Outcome, s.Detail = openssh.Failure(n, c.stderr.String())
+	}
+}
+
+// helper is a flow process of ours at this end.
+type helper struct {
+	cmd     *exec.Cmd
+	counter *flow.Counter
+	path    string
+}
+
+// startFlow starts a flow process with a counter of its own. in and out may be
+// nil; they stay open for the caller to close.
+func (r *Rig) startFlow(in, out *os.File, args ...string) (*helper, error) {
+	path := r.file("flow")
+	counter, err := flow.CreateCounter(path)
+	if err != nil {
+		return nil, err
+	}
+	full := append(append(r.Flow[1:len(r.Flow):len(r.Flow)], args[0], path), args[1:]...)
+	cmd := exec.Command(r.Flow[0], full...)
+	if in != nil {
+		cmd.Stdin = in
+	}
+	if out != nil {
+		cmd.Stdout = out
+	}
+	if err := r.Spawner.Start(cmd); err != nil {
+		counter.Close()
+		return nil, fmt.Errorf("start flow: %w", err)
+	}
+	return &helper{cmd, counter, path}, nil
+}
+
+// close ends the flow process if it has not ended by itself.
+func (h *helper) close() {
+	proc.KillGroup(h.cmd)
+	_ = h.cmd.Wait()
+	h.counter.Close()
+	_ = os.Remove(h.path)
+}
+
+// meters are the clocks of one transfer.
+type meters struct {
+	bytes   func() int64 // at the sink, or as near to it as can be seen
+	client  *proc.Clock
+	server  *proc.Clock // nil on another machine
+	harness []*proc.Clock
+}
+
+func (m *meters) close() {
+	for _, clock := range append(m.harness, m.client, m.server) {
+		if clock != nil {
+			clock.Close()
+		}
+	}
+}
+
+// reading is one look at all meters.
+type reading struct {
+	at                     time.Time
+	bytes                  int64
+	client, server         time.Duration
+	clientWait, serverWait time.Duration
+	waits                  bool
+	harness                time.Duration
+	load                   proc.Load
+}
+
+func (m *meters) read() (reading, error) {
+	r := reading{at: time.Now(), bytes: m.bytes()}
+	var err error
+	if r.client, err = m.client.CPU(); err != nil {
+		return r, errEnded
+	}
+	r.clientWait, r.waits = m.client.Wait()
+	if m.server != nil {
+		if r.server, err = m.server.CPU(); err != nil {
+			return r, errEnded
+		}
+		r.serverWait, _ = m.server.Wait()
+	}
+	for _, clock := range m.harness {
+		if cpu, err := clock.CPU(); err == nil {
+			r.harness += cpu
+		}
+	}
+	r.load, _ = proc.ReadLoad()
+	return r, nil
+}
+
+// segment is what happened between two readings.
+func (m *meters) segment(from, to reading, start time.Time, spin time.Duration) bench.Segment {
+	s := bench.Segment{
+		StartNS: from.at.Sub(start), WallNS: to.at.Sub(from.at), Bytes: unit.Bytes(to.bytes - from.bytes),
+		ClientCPUNS: difference(from.client, to.client), HarnessCPUNS: to.harness - from.harness,
+		StealNS: to.load.Steal - from.load.Steal, SpinNS: spin,
+	}
+	ours := *s.ClientCPUNS + s.HarnessCPUNS
+	if from.waits && to.waits {
+		s.ClientWaitNS = difference(from.clientWait, to.clientWait)
+	}
+	if m.server != nil {
+		s.ServerCPUNS = difference(from.server, to.server)
+		ours += *s.ServerCPUNS
+		if from.waits && to.waits {
+			s.ServerWaitNS = difference(from.serverWait, to.serverWait)
+		}
+	}
+	if busy := to.load.Busy - from.load.Busy; busy > ours {
+		s.ForeignCPUNS = busy - ours
+	}
+	return s
+}
+
+func difference(from, to time.Duration) *time.Duration {
+	d := max(0, to-from)
+	return &d
+}
+
+// Warm-up: at most warmUpLimit, ended earlier when two looks agree.
+const (
+	warmUpLook  = 25 * time.Millisecond
+	warmUpLimit = 150 * time.Millisecond
+	warmUpAgree = 0.04 // relative difference of the client's cost per byte
+)
+
+// timed warms the connection up and times the segments of the trial.
+func (r *Rig) timed(ctx context.Context, t bench.Trial, c *client, m *meters, spin time.Duration) ([]bench.Segment, error) {
+	last, err := m.read()
+	if err != nil {
+		return nil, err
+	}
+	cost := 0.0
+	for limit := last.at.Add(warmUpLimit); time.Now().Before(limit); {
+		now, err := r.next(ctx, c, m, last, warmUpLook)
+		if err != nil {
+			return nil, err
+		}
+		previous := cost
+		cost = float64(now.client-last.client) / float64(now.bytes-last.bytes)
+		if last = now; previous > 0 && abs(cost-previous) < warmUpAgree*cost {
+			break
+		}
+	}
+	var segments []bench.Segment
+	for range t.Segments {
+		now, err := r.next(ctx, c, m, last, t.SegmentNS)
+		if err != nil {
+			return segments, err
+		}
+		segments = append(segments, m.segment(last, now, c.started, spin))
+		last = now
+	}
+	return segments, nil
+}
+
+// next sleeps for one segment and reads the meters. A segment in which nothing
+// moved is made longer, until the stall limit.
+func (r *Rig) next(ctx context.Context, c *client, m *meters, last reading, length time.Duration) (reading, error) {
+	for {
+		if err := c.sleep(ctx, length); err != nil {
+			return last, err
+		}
+		now, err := m.read()
+		if err != nil || now.bytes > last.bytes {
+			return now, err
+		}
+		if now.at.Sub(last.at) > r.Connect {
+			return now, errStalled
+		}
+	}
+}
+
+// sleep waits, unless the client ends or the user stops the run.
+func (c *client) sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-c.ended:
+		return errEnded
+	case <-ctx.Done():
+		return context.Canceled
+	}
+}
+
+// poll waits until done says so, looking every half millisecond.
+func (r *Rig) poll(ctx context.Context, c *client, done func() bool) error {
+	for deadline := time.Now().Add(r.Connect); !done(); {
+		if err := c.sleep(ctx, 500*time.Microsecond); err != nil {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return errStalled
+		}
+	}
+	return nil
+}
+
+// offered is the suite to put on the wire.
+func offered(t bench.Trial) alg.Suite {
+	if (t.Offered != alg.Suite{}) {
+		return t.Offered
+	}
+	return t.Want
+}
+
+func abs(x float64) float64 { return max(x, -x) }
+
+// capped keeps the first bytes that are written to it.
+type capped struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+const cappedLimit = 8 << 10
+
+func (c *capped) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.buffer.Write(p[:min(len(p), cappedLimit-c.buffer.Len())])
+	return len(p), nil
+}
+
+func (c *capped) String() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.buffer.String()
+}

@@ -1,0 +1,235 @@
+// Package loopback is the private server of a measurement: a loopback port, a
+// host key and a user key that exist for one run only, and one server process
+// per connection, started as inetd would. That keeps every cost of the real
+// server (each OpenSSH server re-executes itself per connection anyway), leaves
+// no daemon behind that could outlive us, and makes the CPU time of the whole
+// process tree of a connection exact, because we are the ones who wait for it.
+package loopback
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/proc"
+	"sshpace/internal/workdir"
+)
+
+// Keys are the files of a run's key pairs.
+type Keys struct {
+	HostKey        string // private host key
+	Identity       string // private user key
+	AuthorizedKeys string
+	KnownHosts     string // pins the host key under Alias
+}
+
+// Alias is the name that KnownHosts files the host key under.
+const Alias = "sshpace-private"
+
+// MakeKeys writes one-run Ed25519 key pairs into dir.
+func MakeKeys(dir *workdir.Dir) (Keys, error) {
+	keys := Keys{dir.File("host_key"), dir.File("user_key"), dir.File("authorized_keys"), dir.File("known_hosts")}
+	hostPublic, err := writeKey(keys.HostKey)
+	if err != nil {
+		return keys, err
+	}
+	userPublic, err := writeKey(keys.Identity)
+	if err != nil {
+		return keys, err
+	}
+	if err := os.WriteFile(keys.AuthorizedKeys, []byte(userPublic), 0o600); err != nil {
+		return keys, err
+	}
+	return keys, os.WriteFile(keys.KnownHosts, []byte(Alias+" "+hostPublic), 0o600)
+}
+
+// writeKey makes a key pair, writes the private half to path (0600) and returns
+// the public half as an authorized_keys line.
+func writeKey(path string) (public string, err error) {
+	publicKey, privateKey, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return "", err
+	}
+	block, err := ssh.MarshalPrivateKey(privateKey, "sshpace one-run key")
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+		return "", err
+	}
+	key, err := ssh.NewPublicKey(publicKey)
+	if err != nil {
+		return "", err
+	}
+	return string(ssh.MarshalAuthorizedKey(key)), nil
+}
+
+// Server listens on loopback and starts a server process per connection.
+type Server struct {
+	listener net.Listener
+	spawner  *proc.Spawner
+	argv     []string
+	log      *os.File
+
+	mu   sync.Mutex
+	live map[*Conn]bool
+	next chan *Conn // the connection that was accepted last
+	done sync.WaitGroup
+}
+
+// Conn is one connection to the server.
+type Conn struct {
+	cmd   *exec.Cmd
+	ended chan struct{}
+}
+
+// Start listens on a random loopback port. argv is the command line that serves
+// the connection on its standard input; what it writes to standard error goes
+// to the file log.
+func Start(argv []string, spawner *proc.Spawner, log string) (*Server, error) {
+	logFile, err := os.OpenFile(log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		logFile.Close()
+		return nil, fmt.Errorf("listen on loopback: %w", err)
+	}
+	s := &Server{listener: listener, spawner: spawner, argv: argv, log: logFile, live: map[*Conn]bool{}, next: make(chan *Conn, 1)}
+	s.done.Go(s.accept)
+	return s, nil
+}
+
+// Address returns host and port.
+func (s *Server) Address() (host, port string) {
+	address := s.listener.Addr().(*net.TCPAddr)
+	return address.IP.String(), strconv.Itoa(address.Port)
+}
+
+func (s *Server) accept() {
+	for {
+		tcp, err := s.listener.Accept()
+		if err != nil {
+			return // closed
+		}
+		conn, err := s.serve(tcp.(*net.TCPConn))
+		tcp.Close()
+		if err != nil {
+			fmt.Fprintf(s.log, "sshpace: start server process: %v\n", err)
+			continue
+		}
+		s.offer(conn)
+	}
+}
+
+// offer makes conn the newest connection that Next returns.
+func (s *Server) offer(conn *Conn) {
+	for {
+		select {
+		case s.next <- conn:
+			return
+		default:
+			select {
+			case <-s.next:
+			default:
+			}
+		}
+	}
+}
+
+// serve hands the socket to a new server process.
+func (s *Server) serve(tcp *net.TCPConn) (*Conn, error) {
+	socket, err := tcp.File()
+	if err != nil {
+		return nil, err
+	}
+	defer socket.Close()
+	cmd := exec.Command(s.argv[0], s.argv[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = socket, socket, s.log
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}
+	if err := s.spawner.Start(cmd); err != nil {
+		return nil, err
+	}
+	conn := &Conn{cmd: cmd, ended: make(chan struct{})}
+	s.mu.Lock()
+	s.live[conn] = true
+	s.mu.Unlock()
+	s.done.Go(func() {
+		_ = cmd.Wait()
+		close(conn.ended)
+		s.mu.Lock()
+		delete(s.live, conn)
+		s.mu.Unlock()
+	})
+	return conn, nil
+}
+
+// Discard forgets a connection that nobody asked for, such as a probe's.
+func (s *Server) Discard() {
+	select {
+	case <-s.next:
+	default:
+	}
+}
+
+// Next returns the newest connection since the last call; false when none comes
+// before ctx ends.
+func (s *Server) Next(ctx context.Context) (*Conn, bool) {
+	select {
+	case conn := <-s.next:
+		return conn, true
+	case <-ctx.Done():
+		return nil, false
+	}
+}
+
+// Ended waits until the server process of the connection is gone, killing it
+// after grace, and returns the CPU time of it and all its children.
+func (c *Conn) Ended(grace time.Duration) time.Duration {
+	select {
+	case <-c.ended:
+	case <-time.After(grace):
+		proc.KillGroup(c.cmd)
+		<-c.ended
+	}
+	return c.cmd.ProcessState.UserTime() + c.cmd.ProcessState.SystemTime()
+}
+
+// Pid is the server process that was started for the connection.
+func (c *Conn) Pid() int { return c.cmd.Process.Pid }
+
+// LogTail returns the last lines that server processes wrote, for an error
+// message.
+func (s *Server) LogTail() string {
+	text, err := os.ReadFile(s.log.Name())
+	if err != nil {
+		return ""
+	}
+	lines := strings.Split(strings.TrimSpace(string(text[max(0, len(text)-2000):])), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}
+
+// Close stops listening and ends all server processes.
+func (s *Server) Close() error {
+	err := s.listener.Close()
+	s.mu.Lock()
+	for conn := range s.live {
+		proc.KillGroup(conn.cmd)
+	}
+	s.mu.Unlock()
+	s.done.Wait()
+	s.log.Close()
+	return err
+}

@@ -1,0 +1,283 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"sshpace/internal/alg"
+	"sshpace/internal/bench"
+	"sshpace/internal/model"
+)
+
+// Ending is why a plan ended; "" while it has not.
+type Ending string
+
+// The endings.
+const (
+	EndBudget    Ending = "budget"    // the measuring time is spent
+	EndPrecision Ending = "precision" // every interval is as narrow as asked
+	EndComplete  Ending = "complete"  // every planned trial is done
+	EndFailures  Ending = "failures"  // too many trials failed in a row
+)
+
+// Finding is the record that keeps the ending in a file; rank reads it there.
+func (e Ending) Finding() bench.Finding { return bench.Finding{What: model.Ended, Why: string(e)} }
+
+// Limits that make every plan end.
+const (
+	maxAttempts = 3  // failures of one trial in a block, and of a cell that never worked
+	maxStart    = 8  // failures before anything worked
+	maxInARow   = 24 // failures in a row
+)
+
+// designer draws the blocks of a plan.
+type designer interface {
+	// block returns the trials of block n, from 1, in their order. left is the
+	// measuring time that is left, negative if there is no limit. None: the plan is
+	// complete, for the reason that ending gives.
+	block(n int, left time.Duration) ([]bench.Trial, Ending)
+	// observe sees every sample, usable or not.
+	observe(t bench.Trial, s bench.Sample)
+	// progress adds what only the designer knows.
+	progress(p *Progress)
+}
+
+// Plan is a queue of trials that a designer fills block by block. It retries
+// what failed at the end of the block, a bounded number of times.
+type Plan struct {
+	spec    Spec
+	design  designer
+	n       int           // current block
+	pending []bench.Trial // of the current block
+	tries   map[bench.Trial]int
+	cells   map[cellKey]*history
+	total   int // distinct cells
+	inARow  int // failures since the last success
+	worked  bool
+	elapsed time.Duration
+	times   *trialTimes
+	ending  Ending
+}
+
+// cellKey names what a trial measures, however it is asked for.
+type cellKey struct {
+	workload  bench.Workload
+	want      alg.Suite
+	direction bench.Direction
+}
+
+type history struct{ ok, failed int }
+
+func keyOf(t bench.Trial) cellKey { return cellKey{t.Workload, t.Want, t.Direction} }
+
+func newPlan(spec Spec, d designer, total int, times *trialTimes) *Plan {
+	return &Plan{
+		spec: spec, design: d, total: total, times: times,
+		tries: map[bench.Trial]int{}, cells: map[cellKey]*history{},
+	}
+}
+
+// Next returns the next trial, or false when the plan has ended. It returns
+// the same trial until Observe has seen its sample. elapsed is the measuring
+// time so far.
+func (p *Plan) Next(elapsed time.Duration) (bench.Trial, bool) {
+	p.elapsed = elapsed
+	for p.ending == "" && len(p.pending) == 0 {
+		left := time.Duration(-1)
+		if p.spec.Budget > 0 {
+			left = p.spec.Budget - elapsed
+		}
+		trials, ending := p.design.block(p.n+1, left)
+		if len(trials) == 0 {
+			p.ending = cmp.Or(ending, EndComplete)
+			break
+		}
+		p.open(p.n+1, trials)
+	}
+	if p.ending == "" && p.overBudget() {
+		p.ending = EndBudget
+	}
+	if p.ending != "" {
+		return bench.Trial{}, false
+	}
+	return p.pending[0], true
+}
+
+// overBudget reports whether most of the next trial would lie after the end.
+func (p *Plan) overBudget() bool {
+	return p.spec.Budget > 0 && p.elapsed+p.times.of(p.pending[0])/2 > p.spec.Budget
+}
+
+// open starts a block; cells that never worked are left out of it.
+func (p *Plan) open(n int, trials []bench.Trial) {
+	p.n = n
+	clear(p.tries)
+	p.pending = slices.DeleteFunc(trials, func(t bench.Trial) bool { return p.dead(keyOf(t)) })
+	for i := range p.pending {
+		p.pending[i].Block = n
+	}
+}
+
+// dead reports whether a cell failed so often, without a success, that it is
+// given up.
+func (p *Plan) dead(key cellKey) bool {
+	h := p.cells[key]
+	return h != nil && h.ok == 0 && h.failed >= maxAttempts
+}
+
+// Observe tells the plan what a trial showed. Trials that are replayed from a
+// file are ticked off, so that they are not measured again.
+func (p *Plan) Observe(t bench.Trial, s bench.Sample) {
+	t.ID, t.Target = 0, ""
+	for p.n < t.Block {
+		trials, _ := p.design.block(p.n+1, -1)
+		p.open(p.n+1, trials)
+	}
+	i := slices.Index(p.pending, t)
+	if i >= 0 {
+		p.pending = slices.Delete(p.pending, i, i+1)
+	}
+	p.design.observe(t, s)
+	if s.Outcome == bench.Aborted {
+		p.requeue(t, i)
+		return
+	}
+	h := p.cells[keyOf(t)]
+	if h == nil {
+		h = &history{}
+		p.cells[keyOf(t)] = h
+	}
+	if model.Usable(t, s) {
+		h.ok++
+		p.inARow, p.worked = 0, true
+		p.times.observe(t, s.ElapsedNS)
+		return
+	}
+	h.failed++
+	p.fail(t, i)
+}
+
+// fail retries a trial at the end of its block, or gives it up.
+func (p *Plan) fail(t bench.Trial, index int) {
+	p.inARow++
+	p.tries[t]++
+	switch {
+	case p.inARow >= maxInARow, !p.worked && p.inARow >= min(maxStart, maxAttempts*p.total):
+		p.ending = EndFailures
+	case p.dead(keyOf(t)):
+		p.pending = slices.DeleteFunc(p.pending, func(o bench.Trial) bool { return keyOf(o) == keyOf(t) })
+	case p.tries[t] < maxAttempts:
+		p.requeue(t, index)
+	}
+}
+
+// requeue puts a trial that stood in the queue at its end.
+func (p *Plan) requeue(t bench.Trial, index int) {
+	if index >= 0 {
+		p.pending = append(p.pending, t)
+	}
+}
+
+// End is why the plan ended; "" while it has not, or if it was interrupted.
+func (p *Plan) End() Ending { return p.ending }
+
+// Failed lists the cells that were given up or never worked, in no order.
+func (p *Plan) Failed() []bench.Trial {
+	var failed []bench.Trial
+	for key, h := range p.cells {
+		if h.ok == 0 && h.failed > 0 {
+			failed = append(failed, bench.Trial{Want: key.want, Workload: key.workload, Direction: key.direction})
+		}
+	}
+	return failed
+}
+
+// Progress says how far a plan is, for a live view.
+type Progress struct {
+	Phase     string        // what is being done, in two or three words
+	Block     int           // current block, from 1
+	Done      int           // cells that have a result
+	Total     int           // cells
+	Failed    int           // cells that never worked
+	Remaining time.Duration // estimated measuring time
+	Leaders   []Leader      // fastest cells so far, best first; may be empty
+}
+
+// Leader is one of the fastest cells so far.
+type Leader struct {
+	Cell       alg.Suite
+	Direction  bench.Direction
+	Throughput float64 // bytes per second; 0: unknown
+	CostNS     float64 // client CPU time in ns per byte; 0: unknown
+	Predicted  bool    // not measured itself yet
+}
+
+// Progress reports the state after the last Observe.
+func (p *Plan) Progress() Progress {
+	out := Progress{Block: p.n, Total: p.total}
+	for _, h := range p.cells {
+		switch {
+		case h.ok > 0:
+			out.Done++
+		case h.failed >= maxAttempts:
+			out.Failed++
+		}
+	}
+	for _, t := range p.pending {
+		out.Remaining += p.times.of(t)
+	}
+	p.design.progress(&out)
+	if p.spec.Budget > 0 {
+		out.Remaining = min(max(0, p.spec.Budget-p.elapsed), out.Remaining)
+	}
+	return out
+}
+
+// trialTimes learns how long trials take.
+type trialTimes struct {
+	transfer, login time.Duration
+	copyRate        float64 // bytes per second
+}
+
+func newTimes(s Spec) *trialTimes {
+	return &trialTimes{transfer: s.TransferNS, login: s.LoginNS, copyRate: defaultCopyRate}
+}
+
+// smoothing is the weight of the newest trial in the learnt times.
+const smoothing = 0.15
+
+func (l *trialTimes) observe(t bench.Trial, elapsed time.Duration) {
+	if elapsed <= 0 {
+		return
+	}
+	switch t.Workload {
+	case bench.Transfer:
+		l.transfer += time.Duration(smoothing * float64(elapsed-l.transfer))
+	case bench.Login:
+		l.login += time.Duration(smoothing * float64(elapsed-l.login))
+	case bench.Copy:
+		rate := float64(t.SizeBytes) / elapsed.Seconds()
+		l.copyRate += smoothing * (rate - l.copyRate)
+	}
+}
+
+// of estimates how long a trial takes.
+func (l *trialTimes) of(t bench.Trial) time.Duration {
+	switch t.Workload {
+	case bench.Login:
+		return l.login
+	case bench.Copy:
+		return l.login + time.Duration(float64(t.SizeBytes)/max(1, l.copyRate)*1e9)
+	}
+	return l.transfer
+}
+
+// sum estimates how long trials take together.
+func (l *trialTimes) sum(trials []bench.Trial) time.Duration {
+	total := time.Duration(0)
+	for _, t := range trials {
+		total += l.of(t)
+	}
+	return total
+}

@@ -1,0 +1,153 @@
+// Package rank turns a record file into an ordered list with its doubts: each
+// number with its interval and count, equal things in one group, what was
+// measured and what predicted. It is pure: the same file gives the same ranking.
+package rank
+
+import (
+	"sshpace/internal/alg"
+	"sshpace/internal/bench"
+	"sshpace/internal/stats"
+)
+
+// By is the quantity that orders a ranking.
+type By string
+
+// The quantities. Auto takes throughput unless only the cost can be told apart
+// from noise.
+const (
+	Auto       By = "auto"
+	Throughput By = "throughput"
+	Cost       By = "cost"
+)
+
+// Basis says where the numbers of a cell come from.
+type Basis string
+
+// The bases.
+const (
+	Measured  Basis = "measured"
+	Predicted Basis = "predicted"
+)
+
+// Ranking is the result of a record file.
+type Ranking struct {
+	Campaign     bench.Campaign
+	Environment  bench.Environment
+	Findings     []bench.Finding
+	Combinations alg.Combinations
+	By           By          // Throughput or Cost: what ordered Bulk
+	KexBy        By          // what ordered Kex: Throughput stands for login time
+	Bulk         []Cell      // best first
+	Kex          []Exchange  // best first
+	Failed       []Failure   // cells and key exchanges without a result
+	Missing      []alg.Suite // cells that were neither measured nor can be predicted
+	Copies       []Copy      // exhaustive runs: what was timed as a whole process
+	Noise        NoiseFloor
+	Model        Model
+	Harness      Harness
+	Controls     []Control
+	Drift        float64 // change of cost over the run, in percent, by the reference cells
+	Ended        string  // why the run ended: budget, precision, complete, ...; "" unknown
+	Warnings     []Warning
+}
+
+// Quantity is an estimate with its 95 % interval; N counts connections. A nil
+// *Quantity could not be measured or predicted.
+type Quantity = stats.Interval
+
+// Cell is the result for one cipher and MAC in one direction.
+type Cell struct {
+	Suite      alg.Suite
+	Direction  bench.Direction
+	Rank       int // from 1 within its direction
+	Group      string
+	Basis      Basis
+	Status     alg.Status
+	Throughput *Quantity // bytes per second
+	Client     *Quantity // ns of CPU per byte
+	Server     *Quantity // ns of CPU per byte
+	Holdout    bool      // measured, but never used to fit the model
+}
+
+// Total is the cost of both sides in ns per byte, of the client alone where
+// the server could not be read; 0 if unknown.
+func (c Cell) Total() float64 {
+	if c.Client == nil {
+		return 0
+	}
+	if c.Server == nil {
+		return c.Client.Value
+	}
+	return c.Client.Value + c.Server.Value
+}
+
+// Exchange is the result for one key exchange.
+type Exchange struct {
+	Name        string
+	Aliases     []string
+	Rank        int
+	Group       string
+	Status      alg.Status
+	PostQuantum bool
+	Login       *Quantity // ns from the start of the client to the start of the command
+	Client      *Quantity // ns of CPU
+	Server      *Quantity // ns of CPU
+}
+
+// Copy is one combination of an exhaustive run, timed as a whole process.
+type Copy struct {
+	Suite     alg.Suite // as it was asked for
+	Direction bench.Direction
+	Seconds   Quantity // per run of Campaign.SizeBytes
+}
+
+// Failure is something that was tried and never worked.
+type Failure struct {
+	Suite    alg.Suite
+	Workload bench.Workload
+	Outcome  bench.Outcome
+	Detail   string
+	Attempts int
+}
+
+// NoiseFloor is the smallest difference that this run can claim: two names of
+// one computation, ranked like different cells, would differ by less in 95 %
+// of runs.
+type NoiseFloor struct {
+	Throughput float64 // percent; 0: unknown
+	Cost       float64 // percent; 0: unknown
+	Login      float64 // percent; 0: unknown
+	Controls   int     // pairs of connections it rests on
+}
+
+// Model says how well base + cipher + MAC describes the costs.
+type Model struct {
+	Parameters      int     // per direction and side
+	HoldoutCells    int     // cells that were measured but not fitted
+	HoldoutError    float64 // median error of the predicted client cost, percent
+	HoldoutP95      float64 // its 95th percentile, percent
+	Interaction     float64 // how far cells lie from the additive model beyond noise, percent
+	ThroughputError float64 // median error of the throughput that the costs predict, percent
+}
+
+// Harness says what the measuring cost and how much was thrown away.
+type Harness struct {
+	CPUShare        float64 // CPU of source and sink as percent of that of ssh and sshd
+	Segments        int
+	Quarantined     int // not used for throughput
+	QuarantinedCost int // not used for cost
+}
+
+// Control is one hidden A/A comparison: the same computation under two names.
+type Control struct {
+	A, B      alg.Suite
+	Ratio     Quantity // B relative to A in what orders the ranking
+	Separated bool     // the run took them for different: it should not
+}
+
+// Warning is a doubt about a result, with what to do about it.
+type Warning struct {
+	Name string // stable, for programs: "contaminated", "few-blocks", ...
+	Text string
+	Hint string
+}

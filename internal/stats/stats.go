@@ -1,0 +1,113 @@
+// Package stats is the arithmetic behind the rankings: robust summaries,
+// intervals, tests of difference, trends and groups, on plain numbers. It knows
+// nothing of SSH. No function returns NaN or an infinity for finite input
+// unless its comment says so, and none changes its arguments.
+package stats
+
+import (
+	"math"
+	"slices"
+)
+
+// Confidence is the level of every interval that sshpace prints.
+const Confidence = 0.95
+
+// madScale makes the median absolute deviation of a normal distribution
+// estimate its standard deviation: 1 / Φ⁻¹(3/4).
+const madScale = 1.4826022185056018
+
+// Interval is an estimate with its 95 % interval and the number of independent
+// values that it rests on. Lo <= Value <= Hi.
+type Interval struct {
+	Value, Lo, Hi float64
+	N             int
+}
+
+// Exp maps an interval of logarithms back to the original scale.
+func (i Interval) Exp() Interval {
+	return Interval{math.Exp(i.Value), math.Exp(i.Lo), math.Exp(i.Hi), i.N}
+}
+
+// HalfWidth is the larger arm of the interval relative to its value; 0 where
+// the value is 0.
+func (i Interval) HalfWidth() float64 {
+	if i.Value == 0 {
+		return 0
+	}
+	return math.Max(i.Hi-i.Value, i.Value-i.Lo) / math.Abs(i.Value)
+}
+
+// Mean of xs; 0 for none.
+func Mean(xs []float64) float64 {
+	if len(xs) == 0 {
+		return 0
+	}
+	sum := 0.0
+	for _, x := range xs {
+		sum += x
+	}
+	return sum / float64(len(xs))
+}
+
+// Variance of xs with the n-1 denominator; 0 for fewer than two values.
+func Variance(xs []float64) float64 {
+	if len(xs) < 2 {
+		return 0
+	}
+	mean, sum := Mean(xs), 0.0
+	for _, x := range xs {
+		sum += (x - mean) * (x - mean)
+	}
+	return sum / float64(len(xs)-1)
+}
+
+// Median of xs, the mean of the two middle values where their number is even;
+// 0 for none.
+func Median(xs []float64) float64 { return Quantile(xs, 0.5) }
+
+// Quantile of xs at 0 <= q <= 1, linear between order statistics (type 7 of
+// Hyndman and Fan, The American Statistician 50, 1996); 0 for none.
+func Quantile(xs []float64, q float64) float64 {
+	if len(xs) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(xs))
+	at := q * float64(len(sorted)-1)
+	below := int(math.Floor(at))
+	above := min(below+1, len(sorted)-1)
+	return sorted[below] + (at-float64(below))*(sorted[above]-sorted[below])
+}
+
+// Scale is a robust standard deviation of xs around centre: the median
+// absolute deviation, scaled for the normal distribution; 0 for none.
+func Scale(xs []float64, centre float64) float64 {
+	deviations := make([]float64, len(xs))
+	for i, x := range xs {
+		deviations[i] = math.Abs(x - centre)
+	}
+	return madScale * Median(deviations)
+}
+
+// RMS is the root of the mean square of xs; 0 for none.
+func RMS(xs []float64) float64 {
+	squares := make([]float64, len(xs))
+	for i, x := range xs {
+		squares[i] = x * x
+	}
+	return math.Sqrt(Mean(squares))
+}
+
+// GeoMean is the geometric mean of the positive values of xs; 0 for none.
+// Speed ratios are summarised by it (Fleming and Wallace, CACM 29, 1986).
+func GeoMean(xs []float64) float64 {
+	logs := make([]float64, 0, len(xs))
+	for _, x := range xs {
+		if x > 0 {
+			logs = append(logs, math.Log(x))
+		}
+	}
+	if len(logs) == 0 {
+		return 0
+	}
+	return math.Exp(Mean(logs))
+}
