@@ -1,0 +1,230 @@
+package dial
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"sshpace/internal/fleet"
+)
+
+// conn is a connection that watches the beginning of the conversation, which
+// x/crypto hides: what the peer said first decides whether a close means "slow
+// down", "no SSH here" or a broken server. It also saves x/crypto's one system
+// call per byte of the version line, and stops reading while our own output is
+// stuck (flow).
+type conn struct {
+	net.Conn
+	flow    flow
+	reached atomic.Uint32 // fleet.Phase
+
+	after atomic.Bool // something came behind the version line
+
+	// Only the goroutine that waits for the version line touches these, and
+	// nobody after it.
+	ahead    []byte // read from the peer, not yet by x/crypto
+	partial  []byte // the line that has not ended yet
+	greeting []byte // what came before the version line, cut at maxGreeting
+	line     bool   // the version line has ended
+	wrong    bool   // a line that is neither a version nor allowed before one
+}
+
+const (
+	// maxGreeting is what is kept of the text before the version line for the
+	// error message.
+	maxGreeting = 128
+	// readAhead is how much is read at once before the key exchange: a version
+	// line and the beginning of a KEXINIT.
+	readAhead = 512
+)
+
+var errWrongBanner = errors.New("not an SSH 2 version line")
+
+func newConn(c net.Conn) *conn {
+	w := &conn{Conn: c}
+	w.reach(fleet.PhaseKex)
+	w.flow.free.L = &w.flow.mu
+	return w
+}
+
+func (c *conn) reach(p fleet.Phase) { c.reached.Store(uint32(p)) }
+
+func (c *conn) phase() fleet.Phase { return fleet.Phase(c.reached.Load()) }
+
+// Read gives what was read ahead, then reads the connection.
+func (c *conn) Read(p []byte) (int, error) {
+	if len(c.ahead) == 0 && !c.line {
+		if err := c.fill(); err != nil {
+			return 0, err
+		}
+	}
+	if len(c.ahead) > 0 {
+		n := copy(p, c.ahead)
+		c.ahead = c.ahead[n:]
+		if len(c.ahead) == 0 {
+			c.ahead = nil
+		}
+		return n, nil
+	}
+	c.flow.wait()
+	n, err := c.Conn.Read(p)
+	if n > 0 && !c.after.Load() {
+		c.after.Store(true)
+	}
+	c.flow.came(n)
+	return n, err
+}
+
+func (c *conn) fill() error {
+	buf := make([]byte, readAhead)
+	n, err := c.Conn.Read(buf)
+	if n == 0 {
+		return err
+	}
+	c.ahead = buf[:n]
+	c.look(c.ahead)
+	if c.wrong {
+		return errWrongBanner
+	}
+	return nil
+}
+
+// look finds the version line. RFC 4253 section 4.2 lets a server send other
+// lines first, but none that begin with "SSH-".
+func (c *conn) look(p []byte) {
+	for len(p) > 0 && !c.line && !c.wrong {
+		line, rest, whole := bytes.Cut(p, []byte{'\n'})
+		c.partial = append(c.partial, line[:min(len(line), maxGreeting)]...)
+		if !whole {
+			c.partial = c.partial[:min(len(c.partial), 2*maxGreeting)]
+			return
+		}
+		p = rest
+		c.judge()
+		c.partial = nil
+	}
+	if len(p) > 0 {
+		c.after.Store(true)
+	}
+}
+
+// judge looks at a whole line.
+func (c *conn) judge() {
+	switch {
+	case bytes.HasPrefix(c.partial, []byte("SSH-2.0-")), bytes.HasPrefix(c.partial, []byte("SSH-1.99-")):
+		c.line = true
+		return
+	case bytes.HasPrefix(c.partial, []byte("SSH-")), bytes.HasPrefix(c.partial, []byte("HTTP/")):
+		c.wrong = true
+	}
+	c.greeting = append(c.greeting, c.partial...)
+	c.greeting = append(c.greeting[:min(len(c.greeting), maxGreeting)], '\n')
+}
+
+// What sshd says before it closes a connection that it has no room for
+// (MaxStartups since 8.5, PerSourcePenalties since 9.8).
+var throttle = [2][]byte{[]byte("Exceeded MaxStartups"), []byte("Not allowed at this time")}
+
+// turnedAway tells whether an end of the connection now means "slow down":
+// nothing of the key exchange was seen, and nothing else than sshd's own words.
+func (c *conn) turnedAway() bool {
+	if c.after.Load() || c.wrong {
+		return false
+	}
+	said := c.said()
+	return c.line || len(said) == 0 || bytes.Contains(said, throttle[0]) || bytes.Contains(said, throttle[1])
+}
+
+// said is what came before the version line.
+func (c *conn) said() []byte {
+	return append(c.greeting[:len(c.greeting):len(c.greeting)], c.partial...)
+}
+
+func (c *conn) sentBanner() bool { return c.line }
+
+// wrongBanner tells whether the peer spoke, but no SSH 2.
+func (c *conn) wrongBanner() bool { return c.wrong || (!c.line && len(c.said()) > 0) }
+
+func (c *conn) quoteBanner() string {
+	said := c.said()
+	return strconv.QuoteToASCII(string(bytes.TrimSpace(said[:min(len(said), maxGreeting)])))
+}
+
+// peer is the address that was dialled, for messages.
+func (c *conn) peer(t *Target) string {
+	if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok && !tcp.IP.IsUnspecified() {
+		return tcp.IP.String()
+	}
+	return t.HostName
+}
+
+// Close also wakes a reader that waits for our output.
+func (c *conn) Close() error {
+	c.flow.close()
+	return c.Conn.Close()
+}
+
+// closeOn closes the connection when ctx ends; stop ends that and tells whether
+// it came in time. Deadlines would be simpler, but connections through a jump
+// host have none.
+func (c *conn) closeOn(ctx context.Context) (stop func() bool) {
+	return context.AfterFunc(ctx, func() { c.Close() })
+}
+
+// flow keeps the output that waits inside x/crypto small. Its window is 2 MiB a
+// channel and cannot be set; a thousand hosts that talk faster than our output
+// takes it would need 2 GB. So while a piece of output is being handed over and
+// much has come in since, the connection is not read; TCP then holds the server
+// up. It is never held up while the reader of the output is free to go on.
+type flow struct {
+	backlog atomic.Int64 // bytes that came in and were not handed over, about
+	handing atomic.Int32 // pieces of output being handed over right now
+
+	mu     sync.Mutex
+	free   sync.Cond
+	closed bool
+}
+
+// maxBacklog is how much may wait for one host.
+const maxBacklog = 64 << 10
+
+func (f *flow) stuck() bool { return f.handing.Load() > 0 && f.backlog.Load() > maxBacklog }
+
+func (f *flow) wait() {
+	if !f.stuck() {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for f.stuck() && !f.closed {
+		f.free.Wait()
+	}
+}
+
+func (f *flow) came(n int) { f.backlog.Add(int64(n)) }
+
+func (f *flow) begin() { f.handing.Add(1) }
+
+// end says that n bytes were handed over; empty that nothing more waited then.
+func (f *flow) end(n int, empty bool) {
+	f.handing.Add(-1)
+	if empty {
+		f.backlog.Store(0)
+	} else {
+		f.backlog.Add(-int64(n))
+	}
+	f.mu.Lock()
+	f.free.Broadcast()
+	f.mu.Unlock()
+}
+
+func (f *flow) close() {
+	f.mu.Lock()
+	f.closed = true
+	f.free.Broadcast()
+	f.mu.Unlock()
+}

@@ -1,0 +1,213 @@
+package dial
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/fleet"
+)
+
+// session is one command on one channel. It does not use ssh.Session, which
+// costs four goroutines and two 32 KiB buffers a command.
+type session struct {
+	link *link
+	ch   ssh.Channel
+	reqs <-chan *ssh.Request
+	out  func(fleet.Stream, []byte) error
+	end  ending
+}
+
+// ending is what the server told about the command's end.
+type ending struct {
+	exit   int // -1: none told
+	signal string
+}
+
+// Grace periods when a command is ended: between TERM and KILL, and between
+// KILL and closing the connection.
+const (
+	termGrace = 2 * time.Second
+	killGrace = 500 * time.Millisecond
+)
+
+var errExecRefused = errors.New("the server refused to run the command")
+
+// open opens the channel. Nothing has run when it fails.
+func (l *link) open(out func(fleet.Stream, []byte) error) (*session, error) {
+	ch, reqs, err := l.OpenChannel("session", nil)
+	if err != nil {
+		return nil, err
+	}
+	return &session{link: l, ch: ch, reqs: reqs, out: out, end: ending{exit: -1}}, nil
+}
+
+// start requests the command. ran is unknown when the connection ends between
+// request and answer.
+func (s *session) start(line string, env []string) (ran fleet.Ran, err error) {
+	for _, kv := range env {
+		name, value, _ := strings.Cut(kv, "=")
+		if _, err := s.ch.SendRequest("env", false, ssh.Marshal(struct{ Name, Value string }{name, value})); err != nil {
+			return fleet.RanNo, err
+		}
+	}
+	ok, err := s.ch.SendRequest("exec", true, ssh.Marshal(struct{ Command string }{line}))
+	switch {
+	case err != nil:
+		return fleet.RanUnknown, err
+	case !ok:
+		return fleet.RanNo, errExecRefused
+	}
+	return fleet.RanYes, nil
+}
+
+// run moves the streams until the server closes the channel.
+func (s *session) run(input *fleet.Spool) {
+	stopInput := s.feed(input)
+	var pumps sync.WaitGroup
+	pumps.Go(func() { s.pump(s.ch.Stderr(), fleet.Stderr) })
+	pumps.Go(func() { s.pump(s.ch, fleet.Stdout) })
+	for req := range s.reqs {
+		s.request(req)
+	}
+	stopInput()
+	pumps.Wait()
+}
+
+// feed sends the input, or only its end.
+func (s *session) feed(input *fleet.Spool) (stop func()) {
+	if input == nil {
+		s.ch.CloseWrite()
+		return func() {}
+	}
+	r := input.Reader()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		buf := takeBuffer()
+		defer giveBuffer(buf)
+		io.CopyBuffer(struct{ io.Writer }{s.ch}, struct{ io.Reader }{r}, buf[:])
+		s.ch.CloseWrite()
+	}()
+	return func() { r.Close(); <-done }
+}
+
+// request handles exit-status and exit-signal (RFC 4254 section 6.10).
+func (s *session) request(req *ssh.Request) {
+	switch req.Type {
+	case "exit-status":
+		var m struct{ Status uint32 }
+		if ssh.Unmarshal(req.Payload, &m) == nil {
+			s.end.exit = int(m.Status)
+		}
+	case "exit-signal":
+		var m struct {
+			Signal     string
+			CoreDumped bool
+			Message    string
+			Language   string
+		}
+		if ssh.Unmarshal(req.Payload, &m) == nil {
+			s.end.signal = signalName(m.Signal)
+		}
+	}
+	req.Reply(false, nil)
+}
+
+// signalName keeps what a signal can be called; the peer chose the text.
+func signalName(s string) string {
+	if len(s) > 20 {
+		s = s[:20]
+	}
+	name := strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, strings.ToUpper(s))
+	if name == "" {
+		return "?"
+	}
+	return name
+}
+
+// Waiting for output needs a buffer per stream; ten thousand idle connections
+// must not hold a large one each.
+const (
+	idleBuffer = 512
+	bulkBuffer = 32 << 10
+)
+
+var bulkBuffers = sync.Pool{New: func() any { return new([bulkBuffer]byte) }}
+
+func takeBuffer() *[bulkBuffer]byte { return bulkBuffers.Get().(*[bulkBuffer]byte) }
+
+func giveBuffer(b *[bulkBuffer]byte) { bulkBuffers.Put(b) }
+
+// pump hands on one stream until it ends. What nobody wants any more is read
+// and dropped, so that the channel can end.
+func (s *session) pump(r io.Reader, stream fleet.Stream) {
+	var idle [idleBuffer]byte
+	var bulk *[bulkBuffer]byte
+	buf := idle[:]
+	flow := &s.link.net.flow
+	for {
+		n, err := r.Read(buf)
+		if n > 0 {
+			flow.begin()
+			s.out(stream, buf[:n])
+			flow.end(n, n < len(buf))
+		}
+		switch full := n == len(buf); {
+		case err != nil:
+			if bulk != nil {
+				giveBuffer(bulk)
+			}
+			return
+		case full && bulk == nil:
+			bulk = takeBuffer()
+			buf = bulk[:]
+		case bulk != nil && n < idleBuffer:
+			giveBuffer(bulk)
+			bulk, buf = nil, idle[:]
+		}
+	}
+}
+
+// finish ends the command: TERM, a grace period, KILL, and then the connection.
+// ended is closed when the session is over.
+func (s *session) finish(ended <-chan struct{}, abort context.Context) {
+	s.signal("TERM")
+	if over(ended, abort, termGrace) {
+		return
+	}
+	s.signal("KILL")
+	if over(ended, abort, killGrace) {
+		return
+	}
+	s.ch.Close()
+	s.link.net.Close()
+}
+
+// signal asks the server to signal the command. sshd signals the process group
+// (session.c, session_signal_req).
+func (s *session) signal(name string) {
+	s.ch.SendRequest("signal", false, ssh.Marshal(struct{ Name string }{name}))
+}
+
+func over(ended <-chan struct{}, abort context.Context, grace time.Duration) bool {
+	t := time.NewTimer(grace)
+	defer t.Stop()
+	select {
+	case <-ended:
+		return true
+	case <-abort.Done():
+	case <-t.C:
+	}
+	return false
+}
