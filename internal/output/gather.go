@@ -128,10 +128,10 @@ func (g *Gather) file(groups map[[sha256.Size]byte]*group, c *content, r *fleet.
 func (g *Gather) hashes(c *content, host names) (raw, folded [sha256.Size]byte, err error) {
 	rawHash, foldedHash := sha256.New(), sha256.New()
 	var buf []byte
-	err = g.eachLine(c, func(p piece) error {
-		fmt.Fprintf(rawHash, "%v\n%s", p.continues, p.text)
-		buf = host.replace(buf[:0], p.text, g.mark)
-		fmt.Fprintf(foldedHash, "%v\n%s", p.continues, buf)
+	err = g.eachLine(c, func(p Piece) error {
+		fmt.Fprintf(rawHash, "%v\n%s", p.Continues, p.Text)
+		buf = host.replace(buf[:0], p.Text, g.mark)
+		fmt.Fprintf(foldedHash, "%v\n%s", p.Continues, buf)
 		return nil
 	})
 	fmt.Fprintf(rawHash, "\n%d", c.dropped)
@@ -140,21 +140,21 @@ func (g *Gather) hashes(c *content, host names) (raw, folded [sha256.Size]byte, 
 }
 
 // eachLine reads the lines of a content.
-func (g *Gather) eachLine(c *content, use func(piece) error) error {
-	l := lines{max: defaultMaxLine}
+func (g *Gather) eachLine(c *content, use func(Piece) error) error {
+	l := Lines{Max: defaultMaxLine}
 	r := g.store.reader(c)
 	buf := make([]byte, 32<<10)
 	var err error
-	keep := func(p piece) {
+	keep := func(p Piece) {
 		if err == nil {
 			err = use(p)
 		}
 	}
 	for {
 		n, readErr := r.Read(buf)
-		l.feed(buf[:n], keep)
+		l.Feed(buf[:n], keep)
 		if readErr == io.EOF {
-			l.end(keep)
+			l.End(keep)
 			return err
 		}
 		if err = cmp.Or(err, readErr); err != nil {
@@ -186,8 +186,8 @@ func (g *Gather) writeGroups(w *bufio.Writer, groups map[[sha256.Size]byte]*grou
 
 func (g *Gather) writeContent(w *bufio.Writer, gr *group) error {
 	var buf []byte
-	err := g.eachLine(&gr.content, func(p piece) error {
-		text := p.text
+	err := g.eachLine(&gr.content, func(p Piece) error {
+		text := p.Text
 		if gr.differ {
 			buf = gr.host.replace(buf[:0], text, []byte("<host>"))
 			text = buf

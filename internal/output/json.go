@@ -31,7 +31,7 @@ type RunInfo struct {
 // those that JSON would allow, are written as \u escapes.
 type JSON struct {
 	w    io.Writer
-	live map[int]*[2]lines
+	live map[int]*[2]Lines
 	buf  bytes.Buffer
 	err  error // of a record inside lines.feed
 }
@@ -95,7 +95,7 @@ type summaryRecord struct {
 
 // NewJSON writes the run record and returns the sink.
 func NewJSON(w io.Writer, info RunInfo) (*JSON, error) {
-	j := &JSON{w: w, live: map[int]*[2]lines{}}
+	j := &JSON{w: w, live: map[int]*[2]Lines{}}
 	err := j.write(runRecord{
 		Type: "run", Schema: Schema, ID: info.ID, Start: stamp(info.Start), Command: info.Command, Hosts: info.Hosts,
 	})
@@ -106,10 +106,10 @@ func NewJSON(w io.Writer, info RunInfo) (*JSON, error) {
 func (j *JSON) Output(e fleet.Event) error {
 	state := j.live[e.Index]
 	if state == nil {
-		state = &[2]lines{{max: defaultMaxLine}, {max: defaultMaxLine}}
+		state = &[2]Lines{{Max: defaultMaxLine}, {Max: defaultMaxLine}}
 		j.live[e.Index] = state
 	}
-	state[e.Stream].feed(e.Data, func(p piece) { j.line(e.Host, e.Stream, p) })
+	state[e.Stream].Feed(e.Data, func(p Piece) { j.line(e.Host, e.Stream, p) })
 	return j.err
 }
 
@@ -118,7 +118,7 @@ func (j *JSON) Done(r fleet.Result) error {
 	if state := j.live[r.Index]; state != nil {
 		delete(j.live, r.Index)
 		for stream := range state {
-			state[stream].end(func(p piece) { j.line(r.Host.String(), fleet.Stream(stream), p) })
+			state[stream].End(func(p Piece) { j.line(r.Host.String(), fleet.Stream(stream), p) })
 		}
 	}
 	if j.err != nil {
@@ -135,13 +135,13 @@ func (j *JSON) Summary(s fleet.Summary) error {
 	})
 }
 
-func (j *JSON) line(host string, stream fleet.Stream, p piece) {
-	rec := outputRecord{Type: "output", Host: host, Stream: stream.String(), Continues: p.continues}
-	if utf8.Valid(p.text) {
-		text := string(p.text)
+func (j *JSON) line(host string, stream fleet.Stream, p Piece) {
+	rec := outputRecord{Type: "output", Host: host, Stream: stream.String(), Continues: p.Continues}
+	if utf8.Valid(p.Text) {
+		text := string(p.Text)
 		rec.Text = &text
 	} else {
-		rec.Base64 = base64.StdEncoding.EncodeToString(p.text)
+		rec.Base64 = base64.StdEncoding.EncodeToString(p.Text)
 	}
 	if err := j.write(rec); j.err == nil {
 		j.err = err

@@ -175,13 +175,13 @@ func TestLinesAreIndependentOfPieces(t *testing.T) {
 }
 
 func split(max int, pieces ...string) []string {
-	l := lines{max: max}
+	l := Lines{Max: max}
 	var got []string
-	use := func(p piece) { got = append(got, fmt.Sprintf("%v %q", p.continues, p.text)) }
+	use := func(p Piece) { got = append(got, fmt.Sprintf("%v %q", p.Continues, p.Text)) }
 	for _, p := range pieces {
-		l.feed([]byte(p), use)
+		l.Feed([]byte(p), use)
 	}
-	l.end(use)
+	l.End(use)
 	return got
 }
 

@@ -30,7 +30,7 @@ type PrefixOptions struct {
 // so that hosts do not mix within a line.
 type Prefix struct {
 	opt   PrefixOptions
-	live  map[int]*[2]lines // by host, then by stream; only of hosts that run
+	live  map[int]*[2]Lines // by host, then by stream; only of hosts that run
 	buf   []byte
 	hints map[string]bool // those already shown: a thousand hosts may share one
 }
@@ -42,7 +42,7 @@ func NewPrefix(opt PrefixOptions) *Prefix {
 	if opt.MaxLine <= 0 {
 		opt.MaxLine = defaultMaxLine
 	}
-	return &Prefix{opt: opt, live: map[int]*[2]lines{}, hints: map[string]bool{}}
+	return &Prefix{opt: opt, live: map[int]*[2]Lines{}, hints: map[string]bool{}}
 }
 
 // Width is the column width for a list of hosts: the longest name, but not
@@ -77,11 +77,11 @@ func (a arrow) text(color bool) string {
 func (p *Prefix) Output(e fleet.Event) error {
 	state := p.live[e.Index]
 	if state == nil {
-		state = &[2]lines{{max: p.opt.MaxLine}, {max: p.opt.MaxLine}}
+		state = &[2]Lines{{Max: p.opt.MaxLine}, {Max: p.opt.MaxLine}}
 		p.live[e.Index] = state
 	}
 	p.buf = p.buf[:0]
-	state[e.Stream].feed(e.Data, func(l piece) { p.line(e.Host, e.Stream, l) })
+	state[e.Stream].Feed(e.Data, func(l Piece) { p.line(e.Host, e.Stream, l) })
 	return p.flush(p.writer(e.Stream))
 }
 
@@ -92,7 +92,7 @@ func (p *Prefix) Done(r fleet.Result) error {
 		delete(p.live, r.Index)
 		for _, stream := range []fleet.Stream{fleet.Stdout, fleet.Stderr} {
 			p.buf = p.buf[:0]
-			state[stream].end(func(l piece) { p.line(name, stream, l) })
+			state[stream].End(func(l Piece) { p.line(name, stream, l) })
 			if err := p.flush(p.writer(stream)); err != nil {
 				return err
 			}
@@ -109,15 +109,15 @@ func (p *Prefix) Done(r fleet.Result) error {
 	return p.flush(p.opt.Err)
 }
 
-func (p *Prefix) line(name string, stream fleet.Stream, l piece) {
+func (p *Prefix) line(name string, stream fleet.Stream, l Piece) {
 	a, color := arrowOut, p.opt.ColorOut
 	if stream == fleet.Stderr {
 		a, color = arrowErr, p.opt.ColorErr
 	}
-	if l.continues {
+	if l.Continues {
 		a = arrowMore
 	}
-	p.append(name, a.text(color), l.text)
+	p.append(name, a.text(color), l.Text)
 }
 
 func (p *Prefix) append(name, arrow string, text []byte) {
