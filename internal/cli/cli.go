@@ -75,10 +75,13 @@ func withHint(err error, hint string) error {
 // Main runs one command line, args[0] being the name of the program, and
 // returns the exit code.
 func Main(ctx context.Context, sys System, args []string) int {
+	if exit, ran := runHelper(ctx, sys, args); ran {
+		return exit
+	}
 	root := newRoot(sys)
 	root.SetArgs(args[1:])
 	err := root.ExecuteContext(ctx)
-	return report(sys.Stderr, err)
+	return conclude(sys.Stderr, err)
 }
 
 // newRoot builds the command tree.
@@ -109,6 +112,7 @@ what to configure. It also runs commands on many hosts at once.`,
 		return usageError("see "+cmd.CommandPath()+" --help", "%s", err)
 	})
 	root.AddCommand(
+		newBenchCommand(sys),
 		newVersionCommand(sys),
 		newManCommand(sys),
 	)
@@ -116,9 +120,9 @@ what to configure. It also runs commands on many hosts at once.`,
 	return root
 }
 
-// report prints an error in the two-line form of the design and returns the
+// conclude prints an error in the two-line form of the design and returns the
 // exit code that it stands for.
-func report(w io.Writer, err error) int {
+func conclude(w io.Writer, err error) int {
 	if err == nil {
 		return ExitOK
 	}
