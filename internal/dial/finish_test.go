@@ -46,7 +46,7 @@ func TestKillScript(t *testing.T) {
 			if word, err := lines.ReadString('\n'); err != nil || word != "done\n" {
 				t.Fatalf("%q, %v", word, err)
 			}
-			if got := ended(pid); got != test.ends {
+			if got := dead(pid); got != test.ends {
 				t.Errorf("below a parent called %s: sibling ended: %v, want %v", test.name, got, test.ends)
 			}
 		})
@@ -66,8 +66,8 @@ func readInt(t *testing.T, r *bufio.Reader) int {
 	return n
 }
 
-// ended tells whether a process is gone or a zombie, giving it a moment.
-func ended(pid int) bool {
+// dead tells whether a process is gone or a zombie, giving it a moment.
+func dead(pid int) bool {
 	for range 30 {
 		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 		if err != nil {
