@@ -25,7 +25,7 @@ func TestKillScript(t *testing.T) {
 			if err := os.Symlink("/bin/sh", shell); err != nil {
 				t.Fatal(err)
 			}
-			parent := exec.Command(shell, "-c", `set -m; sleep 600 & echo $!; set +m; sh -c "$1"; echo done; read x`, "sh", killScript("TERM"))
+			parent := exec.Command(shell, "-c", `setsid sleep 600 & echo $!; sleep 0.2; sh -c "$1"; echo done; read x`, "sh", killScript("TERM"))
 			parent.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 			in, err := parent.StdinPipe()
 			if err != nil {
