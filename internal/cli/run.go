@@ -211,6 +211,7 @@ func (j *errand) run(ctx context.Context, sys System, f *runFlags) error {
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
 
+	defer tuneRuntime(sys.Getenv)()
 	start := time.Now()
 	drain, hard, stop := interrupts(ctx, sys)
 	defer stop()

@@ -21,6 +21,7 @@ import (
 type conn struct {
 	net.Conn
 	flow    flow
+	hold    hold
 	reached atomic.Uint32 // fleet.Phase
 
 	after atomic.Bool // something came behind the version line
@@ -153,6 +154,75 @@ func (c *conn) wrongBanner() bool { return c.wrong || (!c.line && len(c.said()) 
 func (c *conn) quoteBanner() string {
 	said := c.said()
 	return strconv.QuoteToASCII(string(bytes.TrimSpace(said[:min(len(said), maxGreeting)])))
+}
+
+// Write writes, after what was held back.
+func (c *conn) Write(p []byte) (int, error) {
+	c.hold.mu.Lock()
+	defer c.hold.mu.Unlock()
+	if c.hold.keeps(p) {
+		c.hold.bytes = append(c.hold.bytes, p...)
+		return len(p), nil
+	}
+	if len(c.hold.bytes) == 0 {
+		return c.Conn.Write(p)
+	}
+	before := len(c.hold.bytes)
+	c.hold.bytes = append(c.hold.bytes, p...)
+	n, err := c.Conn.Write(c.hold.bytes)
+	c.hold.bytes = nil
+	return max(n-before, 0), err
+}
+
+// holdNext makes the next packet wait for the one after it; held is closed when
+// it does. release must follow.
+func (c *conn) holdNext() (held <-chan struct{}) {
+	c.hold.mu.Lock()
+	defer c.hold.mu.Unlock()
+	c.hold.next = make(chan struct{})
+	return c.hold.next
+}
+
+// release writes what still waits.
+func (c *conn) release() error {
+	c.hold.mu.Lock()
+	defer c.hold.mu.Unlock()
+	c.hold.next = nil
+	if len(c.hold.bytes) == 0 {
+		return nil
+	}
+	_, err := c.Conn.Write(c.hold.bytes)
+	c.hold.bytes = nil
+	return err
+}
+
+// hold sends two packets as one, where one that is certain to come follows at
+// once: x/crypto writes each on its own, and a write with all that the network
+// makes of it is the dearest step of a login after the cryptography.
+type hold struct {
+	mu      sync.Mutex
+	bytes   []byte
+	newKeys bool          // was seen
+	next    chan struct{} // the next packet is to wait; closed when it does
+}
+
+// plainNewKeys is how x/crypto's first SSH_MSG_NEWKEYS begins (RFC 4253 sections
+// 6 and 7.3): 12 bytes, 10 of them padding. The client's service request
+// follows without waiting for the server.
+var plainNewKeys = [...]byte{0, 0, 0, 12, 10, 21}
+
+// keeps tells whether a packet is to wait. The caller holds mu.
+func (h *hold) keeps(p []byte) bool {
+	if !h.newKeys && bytes.HasPrefix(p, plainNewKeys[:]) {
+		h.newKeys = true
+		return true
+	}
+	if h.next != nil {
+		close(h.next)
+		h.next = nil
+		return true
+	}
+	return false
 }
 
 // peer is the address that was dialled, for messages.

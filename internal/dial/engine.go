@@ -111,7 +111,7 @@ func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a *fle
 	if t.Command != "" {
 		line = t.Command
 	}
-	ran, err := s.start(line, t.Env)
+	ran, err := s.start(line, t.Env, cmd.Input == nil)
 	if err != nil {
 		return l.startFailed(ctx, alive, err, ran)
 	}

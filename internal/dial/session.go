@@ -38,16 +38,16 @@ func (l *link) open(out func(fleet.Stream, []byte) error) (*session, error) {
 	return &session{link: l, ch: ch, reqs: reqs, out: out, end: ending{exit: -1}}, nil
 }
 
-// start requests the command. ran is unknown when the connection ends between
+// start requests the command; eof says that it gets no input. ran is unknown when the connection ends between
 // request and answer.
-func (s *session) start(line string, env []string) (ran fleet.Ran, err error) {
+func (s *session) start(line string, env []string, eof bool) (ran fleet.Ran, err error) {
 	for _, kv := range env {
 		name, value, _ := strings.Cut(kv, "=")
 		if _, err := s.ch.SendRequest("env", false, ssh.Marshal(struct{ Name, Value string }{name, value})); err != nil {
 			return fleet.RanNo, err
 		}
 	}
-	ok, err := s.ch.SendRequest("exec", true, ssh.Marshal(struct{ Command string }{line}))
+	ok, err := s.exec(line, eof)
 	switch {
 	case err != nil:
 		return fleet.RanUnknown, err
@@ -55,6 +55,31 @@ func (s *session) start(line string, env []string) (ran fleet.Ran, err error) {
 		return fleet.RanNo, errExecRefused
 	}
 	return fleet.RanYes, nil
+}
+
+// exec sends the request and, when there is no input, the end of it with the
+// same packet. RFC 4254 section 5.4 lets a client go on without the reply.
+func (s *session) exec(line string, eof bool) (ok bool, err error) {
+	request := func() (bool, error) {
+		return s.ch.SendRequest("exec", true, ssh.Marshal(struct{ Command string }{line}))
+	}
+	if !eof {
+		return request()
+	}
+	held := s.link.net.holdNext()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ok, err = request()
+	}()
+	select {
+	case <-held:
+		s.ch.CloseWrite()
+	case <-done: // it failed before it was sent
+	}
+	s.link.net.release()
+	<-done
+	return ok, err
 }
 
 // run moves the streams until the server closes the channel.
@@ -70,10 +95,9 @@ func (s *session) run(input *fleet.Spool) {
 	pumps.Wait()
 }
 
-// feed sends the input, or only its end.
+// feed sends the input, if there is one; start has sent the end of none.
 func (s *session) feed(input *fleet.Spool) (stop func()) {
 	if input == nil {
-		s.ch.CloseWrite()
 		return func() {}
 	}
 	r := input.Reader()
