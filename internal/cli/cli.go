@@ -114,8 +114,12 @@ what to configure. It also runs commands on many hosts at once.`,
 	root.AddCommand(
 		newBenchCommand(sys),
 		newRunCommand(sys),
+		newExplainCommand(sys),
+		newKnownHostsCommand(sys),
 		newVersionCommand(sys),
 		newManCommand(sys),
+		newReportCommand(sys),
+		newCompareCommand(sys),
 	)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	return root

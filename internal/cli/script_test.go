@@ -33,5 +33,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       *update,
+		Setup:               setupServers,
+		Cmds:                serverCommands(),
 	})
 }

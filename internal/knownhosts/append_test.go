@@ -90,3 +90,37 @@ func TestParallelWritersLoseNothing(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// FuzzAppend: whatever name Append takes, it is found again under that name, and
+// nothing else in the file changes.
+func FuzzAppend(f *testing.F) {
+	f.Add("db1", uint16(22), false)
+	f.Add("Db1", uint16(2222), true)
+	f.Add("::1", uint16(22), false)
+	f.Add("[x]:1", uint16(0), true)
+	f.Add("a\u0085b", uint16(1), false)
+	f.Add("-x#|", uint16(1), false)
+	f.Fuzz(func(t *testing.T, host string, port uint16, hash bool) {
+		file := filepath.Join(t.TempDir(), "known_hosts")
+		first := "first " + edLine(1)
+		if err := os.WriteFile(file, []byte(first), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := Append(file, host, int(port), edKey(2).PublicKey(), hash)
+		text, _ := os.ReadFile(file)
+		if err != nil {
+			if string(text) != first {
+				t.Fatalf("refused (%v), and yet the file holds %q", err, text)
+			}
+			return
+		}
+		x := Open(file)
+		found := x.Lookup(host, int(port))
+		if len(found) == 0 || found[len(found)-1].Line != 2 || len(x.Unreadable()) != 0 || !strings.HasPrefix(string(text), first+"\n") {
+			t.Fatalf("%q, %d: found %v in %q", host, port, found, text)
+		}
+		if other := x.Lookup("first", 0); len(other) != 1 && lower(host) != "first" {
+			t.Fatalf("%q changed another host: %v", host, other)
+		}
+	})
+}

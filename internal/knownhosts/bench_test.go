@@ -37,7 +37,7 @@ func BenchmarkHashed1400Warm(b *testing.B) {
 	}
 	for b.Loop() {
 		x := Open(file)
-		x.Warm(names)
+		x.Warm(b.Context(), names)
 		lookUpFleet(b, x, 1400)
 	}
 }

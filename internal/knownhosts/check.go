@@ -125,22 +125,10 @@ func checkCertificate(entries []Entry, host string, cert *ssh.Certificate) error
 		return errors.New("its certificate is signed with an algorithm that is not accepted")
 	}
 	checker := ssh.CertChecker{IsHostAuthority: func(ssh.PublicKey, string) bool { return true }} // just found
-	if err := checker.CheckHostKey(net.JoinHostPort(principal(host, cert), "22"), nil, cert); err != nil {
+	if err := checker.CheckHostKey(net.JoinHostPort(host, "22"), nil, cert); err != nil {
 		return fmt.Errorf("its certificate is not valid: %w", err)
 	}
 	return nil
-}
-
-// principal is the name to look for in a certificate: the pattern in it that
-// matches the host, since OpenSSH lets a host certificate name "*.example.com"
-// (sshkey.c:sshkey_cert_check_authority), or else the host itself.
-func principal(host string, cert *ssh.Certificate) string {
-	for _, pattern := range cert.ValidPrincipals {
-		if matchPattern(host, pattern) {
-			return pattern
-		}
-	}
-	return host
 }
 
 // caSignatures are the algorithms with which an authority may sign

@@ -106,7 +106,8 @@ func TestCheckCertificates(t *testing.T) {
 		want  string
 	}{
 		{"good", "a.x", hostCert(t, ca, 1, []string{"b.x", "a.x"}, nil), "ok"},
-		{"pattern", "a.x", hostCert(t, ca, 1, []string{"*.x"}, nil), "ok"},
+		{"pattern", "a.x", hostCert(t, ca, 1, []string{"*.x"}, nil), "unknown"},
+		{"no names", "a.x", hostCert(t, ca, 1, nil, nil), "ok"},
 		{"other name", "a.x", hostCert(t, ca, 1, []string{"b.x"}, nil), "unknown"},
 		{"other authority", "a.x", hostCert(t, other, 1, []string{"a.x"}, nil), "unknown"},
 		{"outside the authority's pattern", "a.z", hostCert(t, ca, 1, []string{"a.z"}, nil), "unknown"},

@@ -2,6 +2,7 @@ package knownhosts
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ type Entry struct {
 	Line    int // from 1
 	Marker  Marker
 	Hosts   string // the host field as written
+	Text    string // the line as written
 	Key     ssh.PublicKey
 	Comment string
 	Hashed  bool // the host field is hashed
@@ -101,13 +103,13 @@ func (x *Index) Lookup(host string, port int) []Entry {
 // Warm tries the hashed lines for many names at once, on all processors. It is
 // only a matter of speed: a fleet that is known beforehand costs one pass
 // instead of one per name. The names are in the form of HostPort.
-func (x *Index) Warm(names []string) {
+func (x *Index) Warm(ctx context.Context, names []string) {
 	lowered := make([]string, len(names))
 	for i, name := range names {
 		lowered[i] = lower(name)
 	}
 	for _, s := range x.files {
-		s.current().warm(lowered)
+		s.current().warm(ctx, lowered)
 	}
 }
 
@@ -145,7 +147,7 @@ func (t *table) entry(file string, index int32) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	return Entry{File: file, Line: l.number, Marker: l.marker, Hosts: l.hosts, Key: key,
+	return Entry{File: file, Line: l.number, Marker: l.marker, Hosts: l.hosts, Text: l.text, Key: key,
 		Comment: comment, Hashed: l.hash != nil, Pattern: l.pattern}, nil
 }
 

@@ -1,6 +1,7 @@
 package knownhosts
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -80,7 +81,7 @@ func TestWarmIsOnePassForAllNames(t *testing.T) {
 	}
 	var wg sync.WaitGroup
 	for range 4 {
-		wg.Go(func() { x.Warm(names) })
+		wg.Go(func() { x.Warm(t.Context(), names) })
 	}
 	wg.Wait()
 	for i := range 60 {
@@ -179,4 +180,14 @@ func TestConcurrentLookupsAndAppends(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+func TestWarmStops(t *testing.T) {
+	x := Open(writeFile(t, fleetFile(50, true)))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	x.Warm(ctx, []string{fleetHost(1), fleetHost(2)})
+	if found := x.Lookup(fleetHost(1), 22); len(found) != 1 {
+		t.Errorf("after a Warm that was stopped: %d lines", len(found))
+	}
 }

@@ -28,8 +28,9 @@ func (m Marker) String() string { return markerWords[m] }
 // line is one readable line of a file, cut into fields but not decoded: most
 // lines of a large file are never asked for.
 type line struct {
+	text    string // as it stands in the file
 	number  int    // from 1
-	marker  Marker //
+	marker  Marker
 	hosts   string // as written
 	key     string // key type, base64 and comment, as written
 	pattern bool   // hosts needs matching: it has a wildcard, a negation or an over-long name
@@ -54,11 +55,11 @@ func parseLine(text string, number int) (line, lineKind, error) {
 	if end := strings.IndexByte(text, 0); end >= 0 {
 		text = text[:end] // C strings end here
 	}
+	l := line{text: text, number: number}
 	text = trimBlanks(strings.TrimSuffix(text, "\r"))
 	if text == "" || text[0] == '#' {
 		return line{}, lineBlank, nil
 	}
-	l := line{number: number}
 	marker, rest, err := cutMarker(text)
 	if err != nil {
 		return line{}, lineBad, err

@@ -67,7 +67,7 @@ func FuzzParseLine(f *testing.F) {
 		if kind != lineEntry {
 			t.Fatalf("%q is written as %q, which is unreadable: %v", one, l.String(), err)
 		}
-		if diff := cmp.Diff(l, again, cmp.AllowUnexported(line{}, hashedName{}), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(l, again, cmp.AllowUnexported(line{}, hashedName{}), cmpopts.IgnoreFields(line{}, "text")); diff != "" {
 			t.Fatalf("%q is written as %q:\n%s", one, l.String(), diff)
 		}
 	})

@@ -2,6 +2,7 @@ package knownhosts
 
 import (
 	"cmp"
+	"context"
 	"crypto/rsa"
 	"fmt"
 	"runtime"
@@ -27,6 +28,11 @@ const (
 	FileUnreadable FindingKind = "unreadable-file"
 )
 
+// FindingKinds lists all kinds.
+func FindingKinds() []FindingKind {
+	return []FindingKind{Unreadable, WeakKey, ShortKey, RevokedKey, Conflict, Duplicate, Shadowed, MixedHashing, FileUnreadable}
+}
+
 // Finding is one thing that Lint has to say about a line.
 type Finding struct {
 	File   string      `json:"file"`
@@ -38,9 +44,10 @@ type Finding struct {
 
 // Lint looks for lines that are useless, misleading or unsafe. It looks at all
 // files as one list, as ssh does. The names of hashed lines are known only as
-// far as they are in names, each in the form of HostPort.
-func Lint(x *Index, names []string) []Finding {
-	x.Warm(names)
+// far as they are in names, each in the form of HostPort; if ctx ends they are
+// not.
+func Lint(ctx context.Context, x *Index, names []string) []Finding {
+	x.Warm(ctx, names)
 	l := &linter{first: make(map[claim]*lintLine), byType: make(map[claim]*lintLine),
 		patterns: make(map[string][]*lintLine), revoked: make(map[string][]*lintLine)}
 	for _, err := range x.Problems() {

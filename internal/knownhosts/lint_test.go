@@ -85,7 +85,7 @@ func TestLint(t *testing.T) {
 		{nil, append(base[:len(base):len(base)], "23 unreadable")},
 		{[]string{"H", "zz"}, append(base[:len(base):len(base)], "19 duplicate 17", "20 conflict 17", "23 unreadable")},
 	} {
-		if diff := cmp.Diff(c.want, short(Lint(Open(file), c.names), file)); diff != "" {
+		if diff := cmp.Diff(c.want, short(Lint(t.Context(), Open(file), c.names), file)); diff != "" {
 			t.Errorf("with names %v:\n%s", c.names, diff)
 		}
 	}
@@ -104,7 +104,7 @@ func short(findings []Finding, file string) []string {
 func TestLintAcrossFiles(t *testing.T) {
 	user, system := writeFile(t, "a "+edLine(1)+"\n"), writeFile(t, "a "+edLine(1)+"\n@revoked a "+edLine(1)+"\n")
 	var got []string
-	for _, f := range Lint(Open(user, system, t.TempDir()), nil) {
+	for _, f := range Lint(t.Context(), Open(user, system, t.TempDir()), nil) {
 		got = append(got, fmt.Sprintf("%s:%d %s %s", f.File, f.Line, f.Kind, f.Other))
 	}
 	want := []string{
@@ -119,7 +119,7 @@ func TestLintAcrossFiles(t *testing.T) {
 }
 
 func TestLintCleanFile(t *testing.T) {
-	if findings := Lint(Open(writeFile(t, fleetFile(20, true))), []string{fleetHost(1)}); len(findings) != 0 {
+	if findings := Lint(t.Context(), Open(writeFile(t, fleetFile(20, true))), []string{fleetHost(1)}); len(findings) != 0 {
 		t.Errorf("findings in a clean file: %+v", findings)
 	}
 }

@@ -178,7 +178,7 @@ func readPinConfig(file string) ([]string, error) {
 	}
 	rest, ours := bytes.CutPrefix(text, []byte(pinHeader))
 	if !ours {
-		return nil, fmt.Errorf("%s was not written by this command; name a file of its own and Include it from ~/.ssh/config", file)
+		return nil, fmt.Errorf("%s was not written by this command", file)
 	}
 	var blocks []string
 	for block := range strings.SplitSeq(string(rest), "\nHost ") {

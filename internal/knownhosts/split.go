@@ -73,10 +73,10 @@ func Split(ctx context.Context, x *Index, dir string, o SplitOptions) (SplitResu
 	s.collectPorts()
 	s.collectBad()
 	targets := s.targets(ctx)
+	s.warm(ctx, slices.Concat(slices.Collect(maps.Values(targets))...))
 	if err := ctx.Err(); err != nil {
 		return s.result, err
 	}
-	s.warm(slices.Concat(slices.Collect(maps.Values(targets))...))
 	return s.result, s.write(ctx, dir, targets)
 }
 
@@ -183,7 +183,7 @@ func (s *splitter) addAddresses(ctx context.Context, targets map[string][]string
 			}
 		}
 	}
-	s.warm(names)
+	s.warm(ctx, names)
 	for _, c := range candidates {
 		if s.knows(c.name) {
 			s.addTarget(targets, c.address, c.port)
@@ -215,9 +215,9 @@ func (s *splitter) resolve(ctx context.Context, hosts []string) []resolved {
 }
 
 // warm tries the hashed lines of all files for names.
-func (s *splitter) warm(names []string) {
+func (s *splitter) warm(ctx context.Context, names []string) {
 	for _, t := range s.tables {
-		t.warm(names)
+		t.warm(ctx, names)
 	}
 }
 

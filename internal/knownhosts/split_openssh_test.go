@@ -18,7 +18,7 @@ func splitFor(t *testing.T, s sshd, name string) (dir, config string) {
 	if _, err := Split(t.Context(), Open(file), dir, SplitOptions{Hosts: append(named("web", fleetHost(1)), host.Host{Name: "127.0.0.1", Port: uint16(s.port)})}); err != nil {
 		t.Fatal(err)
 	}
-	text, err := SplitConfig(dir)
+	text, err := SplitConfig(dir, map[string]string{"nickname": "web"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,20 +68,24 @@ func TestSSHWithSplitFiles(t *testing.T) {
 	}
 }
 
-// TestSSHAliasWithSplitFiles: with HostKeyAlias the file is that of %k.
+// TestSSHAliasWithSplitFiles: a host with a HostKeyAlias uses the file of the
+// alias by the block that is printed for it.
 func TestSSHAliasWithSplitFiles(t *testing.T) {
 	s := startSSHD(t)
-	dir, _ := splitFor(t, s, "unused")
-	path, err := configPath(dir)
+	_, config := splitFor(t, s, "unused")
+	text, err := os.ReadFile(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(config, []byte("Host *\n HostKeyAlias web\n UserKnownHostsFile "+quoteConfig(path+"/%k")+"\n"), 0o600); err != nil {
+	text = append(text, "Host nickname\n HostName 127.0.0.1\n HostKeyAlias Web\n"...)
+	if err := os.WriteFile(config, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, code := s.sshConfig(t, config, "127.0.0.1"); code != 0 {
+	if out, code := s.sshConfig(t, config, "nickname"); code != 0 {
 		t.Errorf("ssh exits with %d: %s", code, out)
+	}
+	if out, code := s.sshConfig(t, config, "127.0.0.1"); code != 255 {
+		t.Errorf("without the alias: ssh exits with %d: %s", code, out)
 	}
 }
 
@@ -108,8 +112,13 @@ func TestSameFileTwiceLosesItsKeys(t *testing.T) {
 }
 
 func TestSplitConfigRefusesWhatSSHCannotName(t *testing.T) {
+	for typed, alias := range map[string]string{"a b": "x", "x": "../y", "*": "x", "x\nHost *": "y"} {
+		if text, err := SplitConfig("d", map[string]string{typed: alias}); err == nil {
+			t.Errorf("%q with alias %q: %s", typed, alias, text)
+		}
+	}
 	for _, dir := range []string{`a"b`, "a\nb", "a${HOME}b", `a\b`} {
-		if text, err := SplitConfig(dir); err == nil {
+		if text, err := SplitConfig(dir, nil); err == nil {
 			t.Errorf("%q: %s", dir, text)
 		}
 	}

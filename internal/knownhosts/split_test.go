@@ -256,3 +256,26 @@ func TestSplitAgainstKeygen(t *testing.T) {
 		}
 	}
 }
+
+// TestSplitHostileFile: names that would lead out of the directory are refused
+// when they come from the file, too.
+func TestSplitHostileFile(t *testing.T) {
+	key := " " + edLine(1) + "\n"
+	file := writeFile(t, "../up"+key+"/etc/passwd"+key+"..,.ssh"+key+"good"+key+"[../port]:2222"+key+".patterns"+key+"a\x1b[31mb"+key)
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "split")
+	result, err := Split(t.Context(), Open(file), dir, SplitOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"good": "good" + key, PatternsFile: ""}
+	if diff := cmp.Diff(want, readDir(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+	if len(result.Unsafe) != 7 || strings.Contains(strings.Join(result.Unsafe, ""), "\x1b") {
+		t.Errorf("refused: %q", result.Unsafe)
+	}
+	if entries, _ := os.ReadDir(parent); len(entries) != 1 {
+		t.Errorf("beside the directory: %v", entries)
+	}
+}

@@ -1,8 +1,11 @@
 package knownhosts
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -15,20 +18,34 @@ import (
 // either: where they are the same file, UpdateHostKeys writes the keys into the
 // first and then deletes them from the second. An own UserKnownHostsFile turns
 // UpdateHostKeys off unless it is asked for.
-func SplitConfig(dir string) (string, error) {
+//
+// A name that the user types and that has a HostKeyAlias, typed to alias, gets a
+// block of its own, since the key is looked up under the alias.
+func SplitConfig(dir string, aliases map[string]string) (string, error) {
 	path, err := configPath(dir)
 	if err != nil {
 		return "", err
 	}
-	own, patterns := quoteConfig(path+"/%h"), quoteConfig(path+"/"+PatternsFile)
-	return fmt.Sprintf(`# One known_hosts file per host. ssh takes the first value it finds, so put this
-# above other UserKnownHostsFile lines; a Host with a HostKeyAlias needs, above it,
-# its own line: UserKnownHostsFile %s
-Host *
-    UserKnownHostsFile %s %s
-    UpdateHostKeys yes
-    HashKnownHosts no
-`, quoteConfig(path+"/%k"), own, patterns), nil
+	files := func(name string) string {
+		return quoteConfig(path+"/"+name) + " " + quoteConfig(path+"/"+PatternsFile)
+	}
+	var text strings.Builder
+	text.WriteString("# One known_hosts file per host. ssh takes the first value that it finds: put this\n" +
+		"# above other UserKnownHostsFile lines. A host with a HostKeyAlias needs a block as\n" +
+		"# the last one, above it, with the file of the alias in the place of %h.\n")
+	for _, typed := range slices.Sorted(maps.Keys(aliases)) {
+		alias := lower(aliases[typed])
+		if err := errors.Join(safeFileName(alias), safeFileName(lower(typed))); err != nil {
+			return "", err
+		}
+		text.WriteString(splitBlock(typed, files(strings.ReplaceAll(alias, "%", "%%"))))
+	}
+	text.WriteString(splitBlock("*", files("%h")))
+	return text.String(), nil
+}
+
+func splitBlock(host, files string) string {
+	return fmt.Sprintf("Host %s\n    UserKnownHostsFile %s\n    UpdateHostKeys yes\n    HashKnownHosts no\n", host, files)
 }
 
 // configPath is a directory as it can stand in ssh_config, where "%" starts a

@@ -19,8 +19,9 @@ type sshd struct {
 	port int
 }
 
-// startSSHD runs the real sshd until the test ends.
-func startSSHD(t *testing.T) sshd {
+// startSSHD runs the real sshd until the test ends. More lines of sshd_config may
+// each name a file in its directory.
+func startSSHD(t *testing.T, more ...string) sshd {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o700); err != nil {
@@ -39,6 +40,10 @@ func startSSHD(t *testing.T) sshd {
 	s := sshd{dir: dir, port: freePort(t)}
 	config := fmt.Sprintf("ListenAddress 127.0.0.1:%d\nHostKey %[2]s/hostkey_ed\nHostKey %[2]s/hostkey_ec\nAuthorizedKeysFile %[2]s/user.pub\n"+
 		"PidFile none\nUsePAM no\nStrictModes no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nMaxStartups 100\n", s.port, dir)
+	for _, line := range more {
+		name, file, _ := strings.Cut(line, " ")
+		config += name + " " + filepath.Join(dir, file) + "\n"
+	}
 	if err := os.WriteFile(filepath.Join(dir, "sshd_config"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package knownhosts
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"slices"
@@ -173,8 +174,9 @@ func (t *table) tryHashes(m *matches, name string) {
 }
 
 // warm does the hashed lines for many lower-case names in one pass over the
-// file, on all processors, so that the find calls that follow need none.
-func (t *table) warm(names []string) {
+// file, on all processors, so that the find calls that follow need none. If ctx
+// ends before, nothing is known that was not known before.
+func (t *table) warm(ctx context.Context, names []string) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 
@@ -192,7 +194,11 @@ func (t *table) warm(names []string) {
 		return
 	}
 	t.passes.Add(1)
-	for i, owner := range t.owners(fresh) {
+	owners := t.owners(ctx, fresh)
+	if ctx.Err() != nil {
+		return
+	}
+	for i, owner := range owners {
 		if owner >= 0 {
 			memory[owner].hits = append(memory[owner].hits, t.hashed[i])
 			atomic.StoreUint32(&t.claimed[i], 1)
@@ -221,11 +227,11 @@ func (t *table) lockFresh(names []string) (fresh [][]byte, memory []*matches) {
 
 // owners returns, for every hashed line, the index of the name that it belongs
 // to, or -1.
-func (t *table) owners(names [][]byte) []int {
+func (t *table) owners(ctx context.Context, names [][]byte) []int {
 	owner := make([]int, len(t.hashed))
 	parallel(runtime.GOMAXPROCS(0), len(owner), func(i int) {
 		owner[i] = -1
-		if atomic.LoadUint32(&t.claimed[i]) == 0 {
+		if atomic.LoadUint32(&t.claimed[i]) == 0 && ctx.Err() == nil {
 			owner[i] = t.lines[t.hashed[i]].hash.matchAny(names)
 		}
 	})

@@ -149,18 +149,23 @@ func positive(n int) string {
 type Asker struct {
 	config *Config
 	run    Runner
+	slots  chan struct{} // one for each ssh -G that may run at once
 
 	mu      sync.Mutex
 	answers map[string]func() (*patch, error)
 }
 
+// Most ssh -G at once: a fleet whose every host needs its own answer must not
+// start thousands of processes.
+const maxAsks = 4
+
 // NewAsker returns an Asker for the hosts of a Config.
 func NewAsker(c *Config, run Runner) *Asker {
-	return &Asker{config: c, run: run, answers: map[string]func() (*patch, error){}}
+	return &Asker{config: c, run: run, slots: make(chan struct{}, maxAsks), answers: map[string]func() (*patch, error){}}
 }
 
-// Resolve is Config.Resolve with the gaps filled. The first host of a class
-// decides whose context and whose name the question is asked under.
+// Resolve is Config.Resolve with the gaps filled. The question is asked for the
+// first host of a class, and under its context: hand in one for the whole run.
 func (a *Asker) Resolve(ctx context.Context, q Query) (*Resolved, error) {
 	r, err := a.config.Resolve(ctx, q)
 	if err != nil || len(r.Gaps) == 0 {
@@ -192,7 +197,13 @@ func (a *Asker) answer(ctx context.Context, r *Resolved, q Query) func() (*patch
 
 // ask calls ssh -G and keeps what it says otherwise than r.
 func (a *Asker) ask(ctx context.Context, r *Resolved, q Query) (*patch, error) {
+	select {
+	case a.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	out, stderr, err := a.run(ctx, append([]string{"-G"}, a.config.Arguments(q)...)...)
+	<-a.slots
 	if err != nil {
 		reason, _, _ := strings.Cut(strings.TrimSpace(string(stderr)), "\n")
 		return nil, fmt.Errorf("host %s: ssh -G: %w: %s", q.Name, err, reason)

@@ -167,7 +167,8 @@ func (s *state) maxDots() int {
 	return 1
 }
 
-// follow returns the canonical name if some rule permits the step.
+// follow returns the canonical name if some rule permits the step. What the
+// DNS says may end up in a ProxyCommand, so unsafe names are not followed.
 func (s *state) follow(name, canonical string, wanted bool) string {
 	rules := s.set[CanonicalizePermittedCNAMEs]
 	canonical = strings.TrimSuffix(canonical, ".")
@@ -176,7 +177,7 @@ func (s *state) follow(name, canonical string, wanted bool) string {
 	}
 	for _, rule := range rules.Args {
 		sources, targets, _ := strings.Cut(rule, ":")
-		if matchList(name, sources, true) && matchList(canonical, targets, true) {
+		if matchList(name, sources, true) && matchList(canonical, targets, true) && CheckHost(canonical) == nil {
 			return canonical
 		}
 	}

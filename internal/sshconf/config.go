@@ -133,7 +133,10 @@ func (r *reader) flags() error {
 		return wrapError(flag, err)
 	}
 	for _, path := range p.Identities {
-		path = r.config.system.tilde(path)
+		path, err := r.config.system.tilde(path)
+		if err != nil {
+			return &ConfigError{flag, err}
+		}
 		if _, err := os.Stat(path); err != nil {
 			r.config.warnings = append(r.config.warnings, fmt.Sprintf("identity file %s is not accessible", path))
 			continue

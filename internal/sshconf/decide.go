@@ -27,9 +27,10 @@ func (e Engine) String() string {
 	return "none"
 }
 
-// Capabilities are the algorithms of the native engine. An empty list means
-// that it is not to be looked at.
+// Capabilities are what the native engine can do. An empty list means that it
+// is not to be looked at.
 type Capabilities struct {
+	ProxyCommand      bool // it can speak through the standard streams of a program
 	Ciphers           []string
 	MACs              []string
 	KexAlgorithms     []string
@@ -135,6 +136,9 @@ func Decide(r *Resolved, can Capabilities) Decision {
 	}{
 		{Ciphers, can.Ciphers}, {MACs, can.MACs}, {KexAlgorithms, can.KexAlgorithms},
 		{HostKeyAlgorithms, can.HostKeyAlgorithms},
+	}
+	if v := r.set[ProxyCommand]; v != nil && !can.ProxyCommand {
+		d.Reasons = append(d.Reasons, Reason{ProxyCommand, "a proxy command", v.Origin})
 	}
 	for _, l := range lists {
 		if v := r.set[l.keyword]; v != nil && len(l.have) > 0 && !overlap(v.Args, l.have) {

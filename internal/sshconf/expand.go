@@ -140,17 +140,30 @@ func mentionsHost(s string) bool {
 	return false
 }
 
-// tilde replaces a leading ~ or ~/ by the home directory. The home of another
-// user is not looked up: that path stays as it is written.
-func (s *System) tilde(path string) string {
+// tilde replaces a leading ~ or ~user by the home directory.
+func (s *System) tilde(path string) (string, error) {
 	rest, ok := strings.CutPrefix(path, "~")
-	if !ok || rest != "" && rest[0] != '/' {
-		return path
+	if !ok {
+		return path, nil
 	}
-	return strings.TrimSuffix(s.Home, "/") + "/" + strings.TrimLeft(rest, "/")
+	name, rest, _ := strings.Cut(rest, "/")
+	home := s.Home
+	if name != "" {
+		if s.HomeOf != nil {
+			home, ok = s.HomeOf(name)
+		}
+		if s.HomeOf == nil || !ok {
+			return "", fmt.Errorf("no such user: %q", name)
+		}
+	}
+	return strings.TrimSuffix(home, "/") + "/" + strings.TrimLeft(rest, "/"), nil
 }
 
 // path expands all that file keywords take.
 func (c *connection) path(s string) (string, error) {
-	return expand(c.system.tilde(s), c.token, c.system.Getenv)
+	s, err := c.system.tilde(s)
+	if err != nil {
+		return "", err
+	}
+	return expand(s, c.token, c.system.Getenv)
 }

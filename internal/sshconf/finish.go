@@ -53,7 +53,7 @@ func (s *state) finishTarget(r *Resolved) {
 // finishUser expands tokens in User, which ssh does since release 10.0.
 func (s *state) finishUser(r *Resolved) error {
 	v := s.set[User]
-	if v == nil || v.Origin.Source != FromFile || s.config.defaults == nil || !s.config.version().AtLeast(userTokens) {
+	if v == nil || v.Origin.Source != FromFile || !s.config.version().AtLeast(userTokens) {
 		return nil
 	}
 	name, err := expand(v.Args[0], r.conn.token, s.config.system.Getenv)
@@ -76,7 +76,7 @@ func (s *state) finishJump(r *Resolved) error {
 		r.set[ProxyJump] = nil
 		return nil
 	}
-	r.set[ProxyUseFdpass] = nil // ssh never passes descriptors through a jump
+	r.set[ProxyUseFdpass] = s.config.fallbacks[ProxyUseFdpass] // never through a jump
 	hops, err := ParseJumps(r.word(ProxyJump))
 	if err != nil {
 		return err

@@ -281,7 +281,11 @@ func (r *reader) includePattern(p *place, arg string) (string, error) {
 	if h, ok := system.getenv("HOME"); ok && h != "" {
 		home.Home = h
 	}
-	return home.tilde(arg), nil
+	path, err := home.tilde(arg)
+	if err != nil {
+		return arg, nil // glob(3) then finds no such file, which is no mistake
+	}
+	return path, nil
 }
 
 // includeToken expands the tokens that are the same for all hosts. A file

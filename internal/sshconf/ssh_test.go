@@ -78,7 +78,13 @@ func (l *lab) system(t testing.TB) sshconf.System {
 		t.Fatal(err)
 	}
 	return sshconf.System{Home: me.HomeDir, User: me.Username, UID: uid, Hostname: hostname,
-		Getenv: l.getenv, Exec: l.shell}
+		Getenv: l.getenv, Exec: l.shell, HomeOf: func(name string) (string, bool) {
+			u, err := user.Lookup(name)
+			if err != nil {
+				return "", false
+			}
+			return u.HomeDir, true
+		}}
 }
 
 var askOnce = sync.OnceValues(func() (*sshconf.Defaults, error) {

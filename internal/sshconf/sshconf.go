@@ -29,6 +29,9 @@ type System struct {
 	UID       int    // local user id: %i, and the owner that config files may have
 	Hostname  string // name of this machine: %l, %L and %C
 	ConfigDir string // "" = /etc/ssh: ssh_config and the base of its includes
+	// HomeOf looks up the home directory of another user, for "~user". nil =
+	// there are no others.
+	HomeOf func(user string) (home string, ok bool)
 	// Getenv looks up an environment variable. nil = none is set.
 	Getenv func(name string) (value string, ok bool)
 	// Exec runs a command of "Match exec" in the user's shell and reports

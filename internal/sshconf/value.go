@@ -23,6 +23,9 @@ type input struct {
 // error mean that the line leaves the keyword unset.
 type parser func(in input) ([]string, error)
 
+// spaces are what strtol(3) skips before a number.
+const spaces = " \t\n\v\f\r"
+
 var (
 	errMissing = errors.New("missing argument")
 	errExtra   = errors.New("extra arguments at end of line")
@@ -78,7 +81,7 @@ func parseInt(in input) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := strconv.ParseInt(strings.TrimLeft(arg, blanks), 10, 64)
+	n, err := strconv.ParseInt(strings.TrimLeft(arg, spaces), 10, 64)
 	if err != nil || n < 0 || n > math.MaxInt32 {
 		return nil, fmt.Errorf("integer value %q invalid", arg)
 	}
@@ -96,7 +99,7 @@ func parsePort(in input) ([]string, error) {
 }
 
 func portNumber(s string) (int, error) {
-	n, err := strconv.ParseInt(s, 10, 64)
+	n, err := strconv.ParseInt(strings.TrimLeft(s, spaces), 10, 64)
 	if err != nil && s != "" {
 		var service int
 		service, err = net.LookupPort("tcp", s)
@@ -126,6 +129,7 @@ var timeUnits = map[byte]int{'s': 1, 'm': 60, 'h': 3600, 'd': 86400, 'w': 604800
 
 func seconds(s string) (total int, ok bool) {
 	for s != "" {
+		s = strings.TrimPrefix(strings.TrimLeft(s, spaces), "+")
 		digits := len(s) - len(strings.TrimLeft(s, "0123456789"))
 		n, err := strconv.Atoi(s[:digits])
 		if err != nil {
@@ -255,6 +259,7 @@ func rekeySize(s string) (string, error) {
 		return "0", nil
 	}
 	const suffixes = "bkmgtpe"
+	s = strings.TrimPrefix(strings.TrimLeft(s, spaces), "+")
 	end := strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
 	shift := 0
 	if end >= 0 {
@@ -285,96 +290,6 @@ func fractionOf(digits string, shift int) int64 {
 		return 0
 	}
 	return int64(math.Ldexp(f, shift))
-}
-
-// parseForwardAgent reads yes, no, or the path of an agent socket, which is
-// returned behind the word "path".
-func parseForwardAgent(in input) ([]string, error) {
-	arg, err := in.single()
-	if err != nil {
-		return nil, err
-	}
-	if flag, err := parseChoice(in, yesNo); err == nil {
-		return flag, nil
-	}
-	return []string{"path", arg}, checkAgentPath(arg, in.env)
-}
-
-func parseIdentityAgent(in input) ([]string, error) {
-	arg, err := in.single()
-	if err != nil {
-		return nil, err
-	}
-	return []string{arg}, checkAgentPath(arg, in.env)
-}
-
-// checkAgentPath checks the two forms of environment variables in a path.
-func checkAgentPath(path string, env func(string) (string, bool)) error {
-	if _, err := expand(path, nil, env); err != nil {
-		return err
-	}
-	name, legacy := strings.CutPrefix(path, "$")
-	if legacy && !strings.HasPrefix(name, "{") && !validEnvName(name) {
-		return fmt.Errorf("invalid environment name %s", path)
-	}
-	return nil
-}
-
-func validEnvName(name string) bool {
-	for i := range len(name) {
-		if c := lower(name[i : i+1])[0]; c != '_' && (c < 'a' || c > 'z') && (c < '0' || c > '9') {
-			return false
-		}
-	}
-	return name != ""
-}
-
-func parseAddKeys(in input) ([]string, error) {
-	if len(in.args) == 0 || len(in.args) > 2 {
-		return nil, errMissing
-	}
-	first := in
-	first.args = in.args[:1]
-	words, err := parseChoice(first, orConfirm)
-	lifetime := in.args[len(in.args)-1]
-	switch {
-	case err == nil && len(in.args) == 1:
-		return words, nil
-	case err == nil && words[0] != "confirm", err != nil && len(in.args) == 2:
-		return nil, errors.New("unsupported option")
-	}
-	secs, ok := seconds(lifetime)
-	if !ok {
-		return nil, fmt.Errorf("invalid time value %q", lifetime)
-	}
-	if secs == 0 && err != nil {
-		return []string{"true"}, nil
-	}
-	if secs == 0 {
-		return words, nil
-	}
-	return append(words, strconv.Itoa(secs)), nil
-}
-
-func parsePersist(in input) ([]string, error) {
-	arg, err := in.single()
-	if err != nil {
-		return nil, err
-	}
-	switch arg {
-	case "no", "false":
-		return []string{"no"}, nil
-	case "yes", "true":
-		return []string{"yes"}, nil
-	}
-	secs, ok := seconds(arg)
-	switch {
-	case !ok:
-		return nil, fmt.Errorf("bad ControlPersist argument %q", arg)
-	case secs == 0:
-		return []string{"yes"}, nil
-	}
-	return []string{strconv.Itoa(secs)}, nil
 }
 
 func parseEscape(in input) ([]string, error) {
