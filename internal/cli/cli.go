@@ -75,6 +75,9 @@ func withHint(err error, hint string) error {
 // Main runs one command line, args[0] being the name of the program, and
 // returns the exit code.
 func Main(ctx context.Context, sys System, args []string) int {
+	if mode := compatMode(args[0]); mode != nil {
+		return runCompat(ctx, sys, mode, args[1:])
+	}
 	root := newRoot(sys)
 	root.SetArgs(args[1:])
 	err := root.ExecuteContext(ctx)
@@ -111,6 +114,7 @@ what to configure. It also runs commands on many hosts at once.`,
 	root.AddCommand(
 		newVersionCommand(sys),
 		newManCommand(sys),
+		newCompatCommand(sys),
 	)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	return root
