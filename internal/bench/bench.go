@@ -90,8 +90,8 @@ type Environment struct {
 	ServerPath    string        `json:"server_path,omitempty"`
 	Crypto        string        `json:"crypto,omitempty"` // crypto library, such as "OpenSSL 3.0.19 27 Jan 2026"
 	ServerBanner  string        `json:"server_banner,omitempty"`
-	WindowCeiling string        `json:"window,omitempty"` // how much data a channel keeps in flight
-	Limits        []string      `json:"limits,omitempty"` // what this machine or host does not let us see
+	ServerMachine string        `json:"server_machine,omitempty"` // of a remote host: system and CPU
+	Limits        []string      `json:"limits,omitempty"`         // what this machine or host does not let us see
 }
 
 // Trial is one connection to make.

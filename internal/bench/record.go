@@ -161,6 +161,14 @@ func Load(r io.Reader) (*File, error) {
 	return f, nil
 }
 
+// Sink returns a sink that adds records to the file in memory.
+func (f *File) Sink() Sink {
+	return func(r Record) error {
+		f.add(r)
+		return nil
+	}
+}
+
 func (f *File) add(r Record) {
 	switch {
 	case r.Campaign != nil:

@@ -78,10 +78,13 @@ func Main(ctx context.Context, sys System, args []string) int {
 	if mode := compatMode(args[0]); mode != nil {
 		return runCompat(ctx, sys, mode, args[1:])
 	}
+	if exit, ran := runHelper(ctx, sys, args); ran {
+		return exit
+	}
 	root := newRoot(sys)
 	root.SetArgs(args[1:])
 	err := root.ExecuteContext(ctx)
-	return report(sys.Stderr, err)
+	return conclude(sys.Stderr, err)
 }
 
 // newRoot builds the command tree.
@@ -112,6 +115,7 @@ what to configure. It also runs commands on many hosts at once.`,
 		return usageError("see "+cmd.CommandPath()+" --help", "%s", err)
 	})
 	root.AddCommand(
+		newBenchCommand(sys),
 		newVersionCommand(sys),
 		newManCommand(sys),
 		newCompatCommand(sys),
@@ -120,9 +124,9 @@ what to configure. It also runs commands on many hosts at once.`,
 	return root
 }
 
-// report prints an error in the two-line form of the design and returns the
+// conclude prints an error in the two-line form of the design and returns the
 // exit code that it stands for.
-func report(w io.Writer, err error) int {
+func conclude(w io.Writer, err error) int {
 	if err == nil {
 		return ExitOK
 	}

@@ -54,7 +54,10 @@ keys are never trusted silently, and names that ssh or a shell could misread are
 			if len(args) == 0 || compatMode(args[0]) == nil {
 				return usageError("the names are mpssh.py and mpssh", "compat needs the name of a known program")
 			}
-			return exitWith(runCompat(cmd.Context(), sys, compatMode(args[0]), args[1:]))
+			if code := runCompat(cmd.Context(), sys, compatMode(args[0]), args[1:]); code != ExitOK {
+				return exitWith(code)
+			}
+			return nil
 		},
 	}
 }

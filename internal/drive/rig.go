@@ -111,7 +111,7 @@ var (
 
 // finish turns what a trial saw into its sample. err nil means that all went
 // well as far as the harness could see.
-func (c *client) finish(s *bench.Sample, err error) {
+func (c *client) finish(s *bench.Sample, err error) openssh.Negotiation {
 	s.ElapsedNS = time.Since(c.started)
 	n := c.negotiation()
 	s.Got, s.Rekeys = n.Got, n.Rekeys
@@ -134,6 +134,7 @@ func (c *client) finish(s *bench.Sample, err error) {
 	default:
 		s.Outcome, s.Detail = openssh.Failure(n, c.stderr.String())
 	}
+	return n
 }
 
 // helper is a flow process of ours at this end.

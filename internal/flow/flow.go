@@ -52,21 +52,19 @@ func sink(counter *Counter, in *os.File) error {
 	}
 	defer null.Close()
 	from, to := int(in.Fd()), int(null.Fd())
-	widen(from)
+	pace, ok := newPacer(widen(from))
 	counter.begin()
-	for !counter.stopped() {
-		n, err := unix.Splice(from, nil, to, nil, chunk, unix.SPLICE_F_MOVE)
+	for ok && !counter.stopped() {
+		n, err := splice(from, to, chunk)
 		switch {
-		case err == unix.EINTR:
-			continue
-		case err == unix.EINVAL: // stdin is no pipe: sshd built with socket pairs
-			return drain(counter, in)
+		case err == unix.EAGAIN, err == unix.EINTR:
 		case err != nil:
 			return fmt.Errorf("splice into %s: %w", os.DevNull, err)
 		case n == 0:
 			return nil
 		}
-		counter.add(int(n))
+		counter.add(n)
+		pace.after(n)
 	}
 	return drain(counter, in)
 }
@@ -104,44 +102,63 @@ func source(counter *Counter, out *os.File, random bool, limit int64) error {
 	} else {
 		clear(buffer) // touch the pages once
 	}
-	write := lend
-	if !widen(int(out.Fd())) {
-		write = unix.Write
+	pace, ok := newPacer(widen(int(out.Fd())))
+	if !ok {
+		return write(counter, out, buffer, limit)
 	}
 	counter.begin()
-	for sent := int64(0); !counter.stopped() && (limit == 0 || sent < limit); {
-		part := buffer
-		if left := limit - sent; limit > 0 && left < int64(len(part)) {
-			part = part[:left]
-		}
-		n, err := write(int(out.Fd()), part)
+	for sent := int64(0); more(counter, sent, limit); {
+		n, err := lend(int(out.Fd()), next(buffer, sent, limit))
 		switch {
-		case err == unix.EINTR:
-			continue
+		case err == unix.EAGAIN, err == unix.EINTR:
 		case err == unix.EPIPE:
 			return nil // the other side has seen enough
 		case err != nil:
-			return fmt.Errorf("write: %w", err)
+			return fmt.Errorf("lend pages: %w", err)
 		}
 		sent += int64(n)
 		counter.add(n)
+		pace.after(n)
 	}
 	return nil
 }
 
-// lend puts the pages of b into the pipe fd.
-func lend(fd int, b []byte) (int, error) {
-	iov := []unix.Iovec{{Base: &b[0]}}
-	iov[0].SetLen(len(b))
-	return unix.Vmsplice(fd, iov, 0)
+// write is a source for anything that is no wide pipe.
+func write(counter *Counter, out io.Writer, buffer []byte, limit int64) error {
+	counter.begin()
+	for sent := int64(0); more(counter, sent, limit); {
+		n, err := out.Write(next(buffer, sent, limit))
+		sent += int64(n)
+		counter.add(n)
+		if errors.Is(err, unix.EPIPE) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("write: %w", err)
+		}
+	}
+	return nil
+}
+
+func more(counter *Counter, sent, limit int64) bool {
+	return !counter.stopped() && (limit == 0 || sent < limit)
+}
+
+// next is what to send next: the buffer, or what is left to the limit.
+func next(buffer []byte, sent, limit int64) []byte {
+	if left := limit - sent; limit > 0 && left < int64(len(buffer)) {
+		return buffer[:left]
+	}
+	return buffer
 }
 
 // widen enlarges a pipe's buffer, so that the flow wakes up less often, and
-// reports whether fd is a pipe at all. An ordinary user may be refused.
-func widen(fd int) bool {
+// returns its size: 0 where fd is no pipe. An ordinary user may be refused.
+func widen(fd int) int {
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETPIPE_SZ, 0); err != nil {
-		return false
+		return 0
 	}
 	_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETPIPE_SZ, chunk)
-	return true
+	size, _ := unix.FcntlInt(uintptr(fd), unix.F_GETPIPE_SZ, 0)
+	return size
 }

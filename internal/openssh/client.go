@@ -9,7 +9,8 @@ import (
 
 // Destination is how the user's own ssh reaches a host.
 type Destination struct {
-	Host    string   // as given: name, user@name or ssh:// URI; already checked
+	Host    string   // name or address, already checked
+	Label   string   // as the user named it, for records
 	Options []string // the user's -F -o -p -l -i -J -4 -6, in order
 }
 

@@ -19,6 +19,8 @@ const (
 	EndPrecision Ending = "precision" // every interval is as narrow as asked
 	EndComplete  Ending = "complete"  // every planned trial is done
 	EndFailures  Ending = "failures"  // too many trials failed in a row
+	// EndInterrupted is for callers: the user stopped the run.
+	EndInterrupted Ending = "interrupted"
 )
 
 // Finding is the record that keeps the ending in a file; rank reads it there.

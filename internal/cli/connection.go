@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/pflag"
+
+	"sshpace/internal/host"
+	"sshpace/internal/openssh"
+)
+
+// connectionFlags are the flags of ssh(1) that every command with a connection
+// takes, with the same letters and meaning.
+type connectionFlags struct {
+	config     string
+	settings   []string
+	port       uint16
+	user       string
+	identities []string
+	jump       string
+	ipv4, ipv6 bool
+}
+
+func (c *connectionFlags) register(flags *pflag.FlagSet) {
+	flags.StringVarP(&c.config, "config", "F", "", "ssh_config file to use instead of your own")
+	flags.StringArrayVarP(&c.settings, "option", "o", nil, "ssh_config option, such as -o User=backup; repeatable")
+	flags.Uint16VarP(&c.port, "port", "p", 0, "port of the host")
+	flags.StringVarP(&c.user, "login", "l", "", "user to log in as")
+	flags.StringArrayVarP(&c.identities, "identity", "i", nil, "file of a private key; repeatable")
+	flags.StringVarP(&c.jump, "jump", "J", "", "jump hosts, separated by commas")
+	flags.BoolVarP(&c.ipv4, "ipv4", "4", false, "use IPv4 only")
+	flags.BoolVarP(&c.ipv6, "ipv6", "6", false, "use IPv6 only")
+}
+
+// options are the arguments that pass the flags on to ssh.
+func (c connectionFlags) options() []string {
+	var argv []string
+	add := func(flag, value string) {
+		if value != "" {
+			argv = append(argv, flag, value)
+		}
+	}
+	add("-F", c.config)
+	for _, setting := range c.settings {
+		add("-o", setting)
+	}
+	if c.port != 0 {
+		add("-p", strconv.Itoa(int(c.port)))
+	}
+	add("-l", c.user)
+	for _, identity := range c.identities {
+		add("-i", identity)
+	}
+	add("-J", c.jump)
+	if c.ipv4 {
+		argv = append(argv, "-4")
+	}
+	if c.ipv6 {
+		argv = append(argv, "-6")
+	}
+	return argv
+}
+
+// parseDestination checks the host that the user named and adds the connection
+// flags. What the host's text says wins over the flags, as with ssh.
+func parseDestination(text string, c connectionFlags) (openssh.Destination, error) {
+	h, err := host.Parse(text)
+	if err != nil {
+		return openssh.Destination{}, usageError("write it as user@host, user@host:port or ssh://user@host:port", "%s", err)
+	}
+	if c.user != "" {
+		if err := host.CheckUser(c.user); err != nil {
+			return openssh.Destination{}, usageError("name a login with -l", "-l: %s", err)
+		}
+	}
+	var options []string
+	if h.User != "" {
+		options = append(options, "-l", h.User)
+	}
+	if h.Port != 0 {
+		options = append(options, "-p", fmt.Sprint(h.Port))
+	}
+	return openssh.Destination{Host: h.Name, Label: h.String(), Options: append(options, c.options()...)}, nil
+}

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"sshpace/internal/alg"
+	"sshpace/internal/flow"
+	"sshpace/internal/wire"
+	"sshpace/internal/workdir"
+)
+
+// helperPrograms are what sshpace starts itself as during a measurement. They
+// are no commands for people and do without the command tree, so that they
+// start in a moment.
+var helperPrograms = map[string]func(ctx context.Context, args []string) (exit int, err error){
+	"flow": func(_ context.Context, args []string) (int, error) {
+		return 1, flow.Main(args, os.Stdin, os.Stdout)
+	},
+	"keep": func(_ context.Context, args []string) (int, error) {
+		if len(args) != 1 {
+			return 2, errors.New("keep: want a folder")
+		}
+		return 1, workdir.Keep(args[0], os.Stdin)
+	},
+	"native-server": func(_ context.Context, args []string) (int, error) {
+		if len(args) != 3 {
+			return 2, errors.New("native-server: want host key, authorized key and home")
+		}
+		return 1, wire.ServeOne(os.Stdin, args[0], args[1], args[2])
+	},
+	"native-client": nativeClient,
+}
+
+// helperMark is the first argument that leads to a helper program.
+const helperMark = "--helper"
+
+// helperArgs is the command line of a helper program of this executable.
+func helperArgs(self, program string) []string { return []string{self, helperMark, program} }
+
+// runHelper runs a helper program if args ask for one.
+func runHelper(ctx context.Context, sys System, args []string) (exit int, ran bool) {
+	if len(args) < 3 || args[1] != helperMark {
+		return 0, false
+	}
+	program, ok := helperPrograms[args[2]]
+	if !ok {
+		return conclude(sys.Stderr, usageError("it is for sshpace's own use", "unknown helper %q", args[2])), true
+	}
+	exit, err := program(ctx, args[3:])
+	if err == nil && args[2] != "native-client" {
+		exit = 0
+	}
+	if err != nil {
+		fmt.Fprintf(sys.Stderr, "sshpace: error: %s\n", oneLine(err.Error()))
+	}
+	return exit, true
+}
+
+// nativeClient is the client program of --engine native: address, user,
+// identity, known hosts, log, cipher, MAC, kex, command.
+func nativeClient(ctx context.Context, args []string) (int, error) {
+	if len(args) != 9 {
+		return 2, errors.New("native-client: want 9 arguments")
+	}
+	log, err := os.OpenFile(args[4], os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return 255, err
+	}
+	defer log.Close()
+	return wire.RunClient(ctx, wire.ClientParams{
+		Address: args[0], User: args[1], Identity: args[2], KnownHosts: args[3], Log: log,
+		Want: alg.Suite{Cipher: args[5], MAC: args[6], Kex: args[7]}, Command: args[8],
+	}, os.Stdin, os.Stdout, os.Stderr)
+}

@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sshpace/internal/bench"
+	"sshpace/internal/drive"
+	"sshpace/internal/openssh"
+)
+
+// openRemote logs in once, with the user's own settings, to find out what the
+// host offers: the debug output of that login holds the server's lists, so that
+// no probe has to fail its way through them.
+func (s *station) openRemote(ctx context.Context, p stationParams, rig drive.Rig) error {
+	if err := s.chooseClient(ctx, p); err != nil {
+		return err
+	}
+	ssh := openssh.Program{Path: s.environment.ClientPath}
+	remote := &drive.Remote{Rig: rig, SSH: ssh, Destination: p.destination}
+	look, err := remote.Look(ctx)
+	if err != nil {
+		return remoteError(p.destination.Label, err)
+	}
+	s.remote, s.server, s.target = look.Offer, "remote", p.destination.Label
+	s.environment.Server, s.environment.ServerBanner = look.Version, look.Version
+	s.environment.ServerMachine = look.Machine
+	if !look.Proc {
+		s.note("the host has no /proc that we can read", "server costs are not measured", "")
+	}
+	s.driver = remote
+	return nil
+}
+
+// hostHints say what to do about a host that cannot be measured. %s is the host.
+var hostHints = map[bench.Outcome]string{
+	bench.HostKey:    "log in once with ssh %s and compare the fingerprint; a changed key may be an attack",
+	bench.Denied:     "sshpace asks for no password: make ssh -o BatchMode=yes %s true work first (agent or key file)",
+	bench.Refused:    "look whether an sshd listens there, and wait if it limits connections (MaxStartups, PerSourcePenalties): ssh -v %s",
+	bench.TimedOut:   "look whether the host is up, or allow more time with --connect-timeout: ssh -v %s",
+	bench.Unresolved: "check the name, or give it a HostName in your ssh_config: ssh -G %s",
+	bench.Broken:     "see what ssh says: ssh -v %s true",
+	bench.Mismatched: "see what ssh says: ssh -v %s true",
+}
+
+// remoteError explains why a host cannot be measured.
+func remoteError(label string, err error) error {
+	var hostErr *drive.HostError
+	if !errors.As(err, &hostErr) {
+		return err
+	}
+	e := &Error{What: fmt.Sprintf("%s: %s", label, hostErr.Detail)}
+	if hint, ok := hostHints[hostErr.Outcome]; ok {
+		e.Hint = fmt.Sprintf(hint, label)
+	}
+	return e
+}

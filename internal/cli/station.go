@@ -1,0 +1,225 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/user"
+	"strings"
+	"time"
+
+	"sshpace/internal/alg"
+	"sshpace/internal/bench"
+	"sshpace/internal/drive"
+	"sshpace/internal/lab"
+	"sshpace/internal/loopback"
+	"sshpace/internal/machine"
+	"sshpace/internal/openssh"
+	"sshpace/internal/proc"
+	"sshpace/internal/wire"
+	"sshpace/internal/workdir"
+)
+
+// station is a client and a server that are ready to be measured.
+type station struct {
+	driver      lab.Driver
+	target      string // label
+	engine      string
+	server      string
+	environment bench.Environment
+	client      alg.Offer // what either side can do
+	remote      alg.Offer
+	findings    []bench.Finding
+	close       func() error
+}
+
+// stationParams are the flags that decide what a station is made of.
+type stationParams struct {
+	ssh, sshd      string // paths; "" to search
+	engine, server string // "openssh" or "native"; server "" to choose
+	data           string
+	connect        time.Duration
+	destination    openssh.Destination // Host "" for the private server
+}
+
+// loadLook is how long the machine's load is looked at before a run.
+const loadLook = 100 * time.Millisecond
+
+// openStation starts what has to run and finds out what both sides can do.
+func openStation(ctx context.Context, sys System, p stationParams) (s *station, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := workdir.New(workdir.Params{Getenv: sys.Getenv, Keeper: helperArgs(self, "keep")})
+	if err != nil {
+		return nil, withHint(err, "set XDG_RUNTIME_DIR to a folder that you may write")
+	}
+	spawner := proc.NewSpawner()
+	s = &station{engine: p.engine, close: func() error { spawner.Close(); return dir.Close() }}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	s.environment = machine.Describe(loadLook)
+	rig := drive.Rig{Dir: dir, Spawner: spawner, Flow: helperArgs(self, "flow"), Data: p.data, Connect: p.connect}
+	if p.destination.Host != "" {
+		return s, s.openRemote(ctx, p, rig)
+	}
+	return s, s.openPrivate(ctx, p, rig, self)
+}
+
+// openPrivate starts the private server.
+func (s *station) openPrivate(ctx context.Context, p stationParams, rig drive.Rig, self string) error {
+	me, err := user.Current()
+	if err != nil {
+		return err
+	}
+	keys, err := loopback.MakeKeys(rig.Dir)
+	if err != nil {
+		return err
+	}
+	if err := s.chooseClient(ctx, p); err != nil {
+		return err
+	}
+	argv, err := s.chooseServer(ctx, p, rig.Dir, keys, me.Username, self)
+	if err != nil {
+		return err
+	}
+	server, err := loopback.Start(argv, rig.Spawner, rig.Dir.File("server.log"))
+	if err != nil {
+		return err
+	}
+	stop := s.close
+	s.close = func() error { return errors.Join(server.Close(), stop()) }
+	host, port := server.Address()
+	if err := s.greet(ctx, net.JoinHostPort(host, port), server); err != nil {
+		return err
+	}
+	s.target = "loopback"
+	s.driver = &drive.Private{Rig: rig, Server: server, Client: s.clientCommand(p, keys, host, port, me.Username, self)}
+	return nil
+}
+
+// chooseClient finds the client and what it can do.
+func (s *station) chooseClient(ctx context.Context, p stationParams) error {
+	if p.engine == "native" {
+		s.client = wire.Offer()
+		s.environment.Client, s.environment.Crypto = "sshpace native (x/crypto/ssh)", "Go crypto"
+		return nil
+	}
+	ssh, err := openssh.FindClient(ctx, p.ssh)
+	if err != nil {
+		return withHint(err, "install openssh-client, name its path with --ssh, or measure the built-in client with --engine native")
+	}
+	s.environment.Client, s.environment.ClientPath, s.environment.Crypto = ssh.Version, ssh.Path, ssh.Crypto
+	s.client, err = ssh.Query(ctx)
+	return err
+}
+
+// chooseServer returns the command line that serves one connection: sshd, or
+// the built-in server where sshd is not to be had.
+func (s *station) chooseServer(ctx context.Context, p stationParams, dir *workdir.Dir, keys loopback.Keys, login, self string) ([]string, error) {
+	native := append(helperArgs(self, "native-server"), keys.HostKey, keys.AuthorizedKeys, dir.Path)
+	if p.server == "native" {
+		return s.nativeServer(native), nil
+	}
+	sshd, err := openssh.FindServer(ctx, p.sshd)
+	var missing *openssh.NotFoundError
+	if errors.As(err, &missing) && p.server == "" {
+		s.note("no sshd is installed: the built-in server stands in for it",
+			"server costs and speeds are those of Go's SSH, not of OpenSSH", "install openssh-server, or name its path with --sshd")
+		return s.nativeServer(native), nil
+	}
+	if err != nil {
+		return nil, withHint(err, "install openssh-server, name its path with --sshd, or use --server native")
+	}
+	config := openssh.ServerConfig{
+		HostKey: keys.HostKey, AuthorizedKeys: keys.AuthorizedKeys, Home: dir.Path, User: login, StrictModes: dir.Strict, Offer: s.client,
+	}
+	if err := openssh.PreparePrivilegeSeparation(); err != nil {
+		s.note(err.Error(), "", "")
+	}
+	if _, err := sshd.Validate(ctx, config, dir.File("sshd_config")); err != nil {
+		return nil, withHint(err, "try --server native, or another sshd with --sshd")
+	}
+	s.server = "openssh"
+	s.environment.Server, s.environment.ServerPath = sshd.Version, sshd.Path
+	return sshd.ServeOne(dir.File("sshd_config")), nil
+}
+
+func (s *station) nativeServer(argv []string) []string {
+	s.server = "native"
+	s.environment.Server = "sshpace native (x/crypto/ssh)"
+	return argv
+}
+
+// greet asks the running server what it offers.
+func (s *station) greet(ctx context.Context, address string, server *loopback.Server) error {
+	greeting, err := wire.Probe(ctx, address)
+	if err != nil {
+		if tail := server.LogTail(); tail != "" {
+			err = fmt.Errorf("%w (server: %s)", err, tail)
+		}
+		return fmt.Errorf("the private server does not answer: %w", err)
+	}
+	server.Discard()
+	s.remote, s.environment.ServerBanner = greeting.Offer, greeting.Version
+	return nil
+}
+
+// clientCommand returns what runs a command on the private server.
+func (s *station) clientCommand(p stationParams, keys loopback.Keys, host, port, login, self string) func(alg.Suite, string, string) []string {
+	if p.engine == "native" {
+		return func(want alg.Suite, log, remote string) []string {
+			return append(helperArgs(self, "native-client"), net.JoinHostPort(host, port), login, keys.Identity, keys.KnownHosts, log,
+				want.Cipher, want.MAC, want.Kex, remote)
+		}
+	}
+	ssh := openssh.Program{Path: s.environment.ClientPath}
+	destination := openssh.PrivateOptions(host, port, login, keys.Identity, keys.KnownHosts)
+	return func(want alg.Suite, log, remote string) []string {
+		return ssh.Command(destination, want, log, p.connect, remote)
+	}
+}
+
+func (s *station) note(what, why, fix string) {
+	s.findings = append(s.findings, bench.Finding{What: what, Why: why, Fix: fix})
+}
+
+// oneSided lists the algorithms that only one side has, with the reason why
+// they are not measured.
+func (s *station) oneSided() []bench.Finding {
+	var findings []bench.Finding
+	for _, kind := range []alg.Kind{alg.Cipher, alg.MAC, alg.Kex} {
+		for _, side := range []struct {
+			names []string
+			why   string
+		}{
+			{s.client.Without(s.remote, kind), "only the client has it: the server does not offer it"},
+			{s.remote.Without(s.client, kind), "only the server has it: the client was built without it"},
+		} {
+			for _, name := range side.names {
+				findings = append(findings, bench.Finding{What: fmt.Sprintf("%s %s is not measured", kind, name), Why: side.why})
+			}
+		}
+	}
+	return findings
+}
+
+// shared is what both sides have, in the client's order.
+func (s *station) shared() (alg.Offer, error) {
+	offer := s.client.Intersect(s.remote)
+	for kind, names := range map[alg.Kind][]string{alg.Cipher: offer.Ciphers, alg.Kex: offer.Kex} {
+		if len(names) == 0 {
+			return offer, &Error{
+				What: fmt.Sprintf("client and server have no %s in common", kind),
+				Hint: fmt.Sprintf("the client has %s; the server offers %s", strings.Join(s.client.List(kind), ","), strings.Join(s.remote.List(kind), ",")),
+			}
+		}
+	}
+	return offer, nil
+}

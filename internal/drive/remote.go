@@ -1,0 +1,356 @@
+package drive
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"sshpace/internal/alg"
+	"sshpace/internal/bench"
+	"sshpace/internal/openssh"
+	"sshpace/internal/proc"
+	"sshpace/internal/unit"
+)
+
+// Remote drives connections to a host of the user's, through the user's own ssh
+// and configuration. Nothing is installed there: the remote end is a line of
+// POSIX shell. It keeps a pause between connections and gives up when the host
+// goes on refusing them (sshd_config(5) MaxStartups, PerSourcePenalties).
+type Remote struct {
+	Rig
+	SSH         openssh.Program
+	Destination openssh.Destination
+
+	last    time.Time // end of the last connection
+	refused int       // refusals in a row
+}
+
+// Pacing of connections.
+const (
+	pause       = 100 * time.Millisecond
+	refusalWait = time.Second // doubles with each refusal in a row
+	maxRefusals = 4
+)
+
+// HostError says that a host cannot be measured at all.
+type HostError struct {
+	Outcome bench.Outcome
+	Detail  string
+}
+
+func (e *HostError) Error() string { return e.Detail }
+
+// Look is what the first login shows.
+type Look struct {
+	Offer   alg.Offer
+	Version string // software version of the server
+	Machine string // system and CPU, "" if the host does not say
+	Proc    bool   // the server's costs can be read
+}
+
+// Look logs in once and finds out what the host offers. A failed login is a
+// *HostError.
+func (r *Remote) Look(ctx context.Context) (Look, error) {
+	mark := newMark()
+	script := "uname -srm; grep -m1 -e \"^model name\" -e \"^Model\" /proc/cpuinfo; echo " + mark + "-end"
+	command := shell(announce(mark) + "; " + script)
+	d := r.Destination
+	d.Options = append([]string{"-v"}, d.Options...)
+	var look Look
+	s, n, err := r.session(ctx, d, bench.Trial{}, command, func(ctx context.Context, c *client, out *os.File) error {
+		rest, err := awaitMark(out, mark+"-ready")
+		if err != nil {
+			return err
+		}
+		_, procErr := proc.ParseSchedstat(rest)
+		look.Proc = procErr == nil
+		for {
+			line, err := awaitMark(out, "")
+			if err != nil || strings.HasPrefix(line, mark+"-end") {
+				return err
+			}
+			_, model, found := strings.Cut(line, ":")
+			if !found {
+				model = line
+			}
+			look.Machine = strings.TrimSpace(look.Machine + "; " + strings.TrimSpace(model))
+		}
+	})
+	if err != nil {
+		return look, err
+	}
+	if s.Outcome != bench.OK {
+		return look, &HostError{s.Outcome, s.Detail}
+	}
+	look.Offer, look.Version = n.Server, n.Banner
+	look.Machine = strings.TrimPrefix(look.Machine, "; ")
+	return look, nil
+}
+
+// Run carries out one trial. It is a lab.Driver.
+func (r *Remote) Run(ctx context.Context, t bench.Trial) (bench.Sample, error) {
+	if err := r.pace(ctx); err != nil {
+		return bench.Sample{Outcome: bench.Aborted, Start: time.Now()}, nil
+	}
+	s, err := r.trial(ctx, t)
+	r.last = time.Now()
+	if s.Outcome != bench.Refused {
+		r.refused = 0
+	} else if r.refused++; r.refused >= maxRefusals {
+		return s, &HostError{bench.Refused, fmt.Sprintf("the host refused %d connections in a row: %s", r.refused, s.Detail)}
+	}
+	return s, err
+}
+
+func (r *Remote) trial(ctx context.Context, t bench.Trial) (bench.Sample, error) {
+	switch {
+	case t.Workload == bench.Login:
+		return r.login(ctx, t)
+	case t.Workload == bench.Transfer && t.Direction == bench.Download:
+		return r.download(ctx, t)
+	case t.Workload == bench.Transfer:
+		return r.upload(ctx, t)
+	}
+	return bench.Sample{}, fmt.Errorf("workload %q is not for remote hosts", t.Workload)
+}
+
+// pace waits as long as the host is to be left alone.
+func (r *Remote) pace(ctx context.Context) error {
+	wait := pause
+	if r.refused > 0 {
+		wait = refusalWait << (r.refused - 1)
+	}
+	select {
+	case <-time.After(time.Until(r.last.Add(wait))):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// newMark is a word that no start-up file prints.
+func newMark() string { return "sshpace-" + rand.Text() }
+
+// shell wraps a script, which holds no single quote, for any login shell: exec
+// makes the script's parent the server's process of this connection.
+func shell(script string) string { return "exec sh -c '" + script + "'" }
+
+// announce prints the mark and, where there is a /proc, what the server's
+// process has cost so far. The empty line ends what start-up files left open.
+func announce(mark string) string {
+	return "echo; echo " + mark + "-ready $(cat /proc/$PPID/schedstat 2>/dev/null)"
+}
+
+func farewell(mark string) string {
+	return "echo; echo " + mark + "-end $(cat /proc/$PPID/schedstat 2>/dev/null)"
+}
+
+// session runs command and body on its output, and makes a sample of it.
+func (r *Remote) session(ctx context.Context, d openssh.Destination, t bench.Trial, command string,
+	body func(ctx context.Context, c *client, out *os.File) error, stdin ...*os.File) (s bench.Sample, n openssh.Negotiation, err error) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return s, n, err
+	}
+	defer read.Close()
+	log := r.file("log")
+	var in *os.File
+	if len(stdin) > 0 {
+		in = stdin[0]
+	}
+	c, err := r.startClient(r.SSH.Command(d, offered(t), log, r.Connect, command), log, in, write)
+	write.Close()
+	if in != nil {
+		in.Close()
+	}
+	if err != nil {
+		return s, n, err
+	}
+	s.Start = c.started
+	_ = read.SetReadDeadline(time.Now().Add(r.Connect))
+	stop := context.AfterFunc(ctx, c.killAsync)
+	bodyErr := body(ctx, c, read)
+	stop()
+	if bodyErr != nil {
+		r.hang(c, bodyErr)
+	}
+	c.kill()
+	if ctx.Err() != nil {
+		bodyErr = context.Canceled
+	}
+	n = c.finish(&s, bodyErr)
+	return s, n, nil
+}
+
+// hang gives a client whose output ended a moment to say why.
+func (r *Remote) hang(c *client, why error) {
+	if errors.Is(why, errEnded) {
+		_ = c.awaitEnd(time.Second)
+	}
+}
+
+// login times one login; what it costs the server is not to be seen.
+func (r *Remote) login(ctx context.Context, t bench.Trial) (bench.Sample, error) {
+	mark := newMark()
+	var ready, cpu time.Duration
+	s, _, err := r.session(ctx, r.Destination, t, "echo "+mark, func(ctx context.Context, c *client, out *os.File) error {
+		if _, err := awaitMark(out, mark); err != nil {
+			return err
+		}
+		ready = time.Since(c.started)
+		err := c.awaitEnd(r.Connect)
+		if err == nil {
+			cpu = c.cpu()
+		}
+		return err
+	})
+	if s.Outcome == bench.OK {
+		s.Phases = &bench.Phases{LoginNS: ready, ClientCPUNS: &cpu}
+	}
+	return s, err
+}
+
+// upload sends until the segments are timed and then ends the stream, so that
+// the host can say how many bytes arrived and what they cost it.
+func (r *Remote) upload(ctx context.Context, t bench.Trial) (bench.Sample, error) {
+	spin := proc.Spin()
+	read, write, err := os.Pipe()
+	if err != nil {
+		return bench.Sample{}, err
+	}
+	source, err := r.startFlow(nil, write, "source", r.Data, "0")
+	write.Close()
+	if err != nil {
+		read.Close()
+		return bench.Sample{}, err
+	}
+	defer source.close()
+	mark := newMark()
+	var segments []bench.Segment
+	var count unit.Bytes
+	var before, after string
+	s, _, err := r.session(ctx, r.Destination, t, shell(announce(mark)+"; wc -c; "+farewell(mark)), func(ctx context.Context, c *client, out *os.File) error {
+		var err error
+		if before, err = awaitMark(out, mark+"-ready"); err != nil {
+			return err
+		}
+		if segments, err = r.metered(ctx, t, c, source, spin); err != nil {
+			return err
+		}
+		source.counter.Stop()
+		_ = out.SetReadDeadline(time.Now().Add(r.Connect))
+		if count, err = readCount(out); err != nil {
+			return err
+		}
+		after, err = awaitMark(out, mark+"-end")
+		return err
+	}, read)
+	s.Bytes = count
+	if sent := unit.Bytes(source.counter.Bytes()); s.Outcome == bench.OK && count != sent {
+		s.Outcome, s.Detail = bench.Broken, fmt.Sprintf("%d of %d bytes arrived", count, sent)
+	}
+	s.Segments = serverShare(segments, count, before, after)
+	return s, err
+}
+
+// readCount reads what wc -c says.
+func readCount(out *os.File) (unit.Bytes, error) {
+	line, err := awaitMark(out, "")
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(line), 10, 64)
+	if err != nil {
+		return 0, &failure{bench.Broken, fmt.Sprintf("the host's byte count is %q", line)}
+	}
+	return unit.Bytes(n), nil
+}
+
+// download receives until the segments are timed; then one line on standard
+// input ends the remote source, and what it cost the server comes as the tail.
+func (r *Remote) download(ctx context.Context, t bench.Trial) (bench.Sample, error) {
+	spin := proc.Spin()
+	mark := newMark()
+	data := map[string]string{"zero": "/dev/zero", "random": "/dev/urandom"}[r.Data]
+	script := announce(mark) + "; cat " + data + " & p=$!; read x; kill $p; wait $p 2>/dev/null; " + farewell(mark)
+	stopRead, stopWrite, err := os.Pipe()
+	if err != nil {
+		return bench.Sample{}, err
+	}
+	defer stopWrite.Close()
+	var segments []bench.Segment
+	var before, after string
+	var bytes unit.Bytes
+	s, _, err := r.session(ctx, r.Destination, t, shell(script), func(ctx context.Context, c *client, out *os.File) error {
+		var err error
+		if before, err = awaitMark(out, mark+"-ready"); err != nil {
+			return err
+		}
+		sink, err := r.startFlow(out, nil, "sink")
+		if err != nil {
+			return err
+		}
+		defer sink.close()
+		if segments, err = r.metered(ctx, t, c, sink, spin); err != nil {
+			return err
+		}
+		sink.counter.Stop()
+		if _, err := stopWrite.WriteString("\n"); err != nil {
+			return errEnded
+		}
+		if err := c.awaitEnd(r.Connect); err != nil {
+			return err
+		}
+		bytes = unit.Bytes(sink.counter.Bytes())
+		after, err = sink.tail(mark + "-end")
+		return err
+	}, stopRead)
+	s.Bytes = bytes
+	s.Segments = serverShare(segments, bytes, before, after)
+	return s, err
+}
+
+// tail waits for the sink to see the end, and finds the line after the mark.
+func (h *helper) tail(mark string) (string, error) {
+	_ = h.cmd.Wait()
+	_, rest, ok := strings.Cut(string(h.counter.Tail()), mark)
+	if !ok {
+		return "", &failure{bench.Broken, "the stream ended without its last line"}
+	}
+	return strings.TrimSpace(rest), nil
+}
+
+// metered times the segments of a connection of which only this end is seen.
+func (r *Remote) metered(ctx context.Context, t bench.Trial, c *client, flow *helper, spin time.Duration) ([]bench.Segment, error) {
+	m := &meters{bytes: flow.counter.Bytes}
+	defer m.close()
+	var err error
+	if m.client, err = proc.OpenClock(c.cmd.Process.Pid); err != nil {
+		return nil, errEnded
+	}
+	if clock, err := proc.OpenClock(flow.cmd.Process.Pid); err == nil {
+		m.harness = append(m.harness, clock)
+	}
+	return r.timed(ctx, t, c, m, spin)
+}
+
+// serverShare spreads what the whole stream cost the server over the segments,
+// by bytes: the host's clock is read only before and after.
+func serverShare(segments []bench.Segment, total unit.Bytes, before, after string) []bench.Segment {
+	from, err := proc.ParseSchedstat(before)
+	to, err2 := proc.ParseSchedstat(after)
+	if err != nil || err2 != nil || total <= 0 || to[0] <= from[0] {
+		return segments
+	}
+	perByte := float64(to[0]-from[0]) / float64(total)
+	for i := range segments {
+		cost := time.Duration(perByte * float64(segments[i].Bytes))
+		segments[i].ServerCPUNS = &cost
+	}
+	return segments
+}
