@@ -3,6 +3,7 @@ package compat
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -28,6 +30,37 @@ type lab struct {
 	user           string
 	flagged, plain *sshtest.Sshd
 	conf           string // ssh_config for all names
+	silent         int    // port that never answers
+}
+
+// silentName leads to a port that never answers.
+const silentName = "timeout.mpssh"
+
+// silentPort listens without ever accepting, with its queue full: as behind a
+// firewall that drops, a connect gets no answer.
+func silentPort(t *testing.T) int {
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { syscall.Close(fd) })
+	loopback := &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}
+	if err := errors.Join(syscall.Bind(fd, loopback), syscall.Listen(fd, 0)); err != nil {
+		t.Fatal(err)
+	}
+	addr, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := addr.(*syscall.SockaddrInet4).Port
+	for {
+		c, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", port), 200*time.Millisecond)
+		if err != nil { // full
+			return port
+		}
+		t.Cleanup(func() { c.Close() })
+	}
 }
 
 var labNames = []string{"test1.mpssh", "test2.mpssh", "test3.mpssh", "test4.mpssh", "test50.mpssh", "test6.mpssh", "test7.mpssh", "test8.mpssh", "test9.mpssh"}
@@ -53,6 +86,8 @@ func startLab(t *testing.T) *lab {
 		fmt.Fprintf(&conf, "Host %s\n HostName 127.0.0.1\n Port %d\n IdentityFile %s\n HostKeyAlias %s\n", name, s.Port, s.Key, name)
 		fmt.Fprintf(&keys, "%s %s", name, sshtest.AuthorizedLine(s.HostKey))
 	}
+	l.silent = silentPort(t)
+	fmt.Fprintf(&conf, "Host %s\n HostName 127.0.0.1\n Port %d\n", silentName, l.silent)
 	fmt.Fprintf(&conf, "Host *\n IdentityAgent none\n IdentitiesOnly yes\n UserKnownHostsFile %s\n GlobalKnownHostsFile /dev/null\n", known)
 	for path, text := range map[string]string{l.conf: conf.String(), known: keys.String()} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -94,6 +129,10 @@ func (l *lab) engines() map[string]func([]string) (fleet.Executor, func() error,
 // Target resolves the names as the ssh_config above does.
 func (l *lab) Target(_ context.Context, h host.Host) (*dial.Target, error) {
 	t := &dial.Target{HostName: "127.0.0.1", User: h.User, ConnectTimeout: 10 * time.Second}
+	if h.Name == silentName {
+		t.Port, t.HostKeys, t.ConnectTimeout = l.silent, fixedKey{l.plain.HostKey}, time.Second
+		return t, nil
+	}
 	if !slices.Contains(labNames, h.Name) {
 		t.HostName, t.Port, t.HostKeys = h.Name, int(h.Port), fixedKey{l.plain.HostKey}
 		return t, nil

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"strings"
 	"testing"
@@ -209,17 +208,12 @@ func TestPyOnRealServers(t *testing.T) {
 // ssh-failed; 255 is shown even with -E.
 func TestPyFailures(t *testing.T) {
 	l := startLab(t)
-	refusing, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	refusing.Close() // nobody listens there now
 	for engine, make := range l.engines() {
 		var out, stderr bytes.Buffer
 		env := offline(t, &out, &stderr)
 		env.Engine = make
-		hosts := writeFile(t, "hosts", "127.0.0.9\ntest1.mpssh\n-oProxyCommand=id\na;id\n", 0o600)
-		got, code := py(t, env, "-E", "-H", "-u", "nobody", "-l", "999", "-f", hosts, "-O", "o ConnectTimeout=3", "-O", "o BatchMode=yes", "true")
+		hosts := writeFile(t, "hosts", "127.0.0.9\ntest1.mpssh\n-oProxyCommand=id\na;id\ntimeout.mpssh\n", 0o600)
+		got, code := py(t, env, "-E", "-H", "-u", "nobody", "-l", "999", "-f", hosts, "-O", "o ConnectTimeout=1", "-O", "o BatchMode=yes", "true")
 		if code != 0 {
 			t.Errorf("%s: code %d: %s", engine, code, &stderr)
 		}
@@ -230,13 +224,15 @@ func TestPyFailures(t *testing.T) {
 			"test1.mpssh       =: SSH exit code 255 (possible SSH failure)\n",
 			"-oProxyCommand=id =: SSH exit code 255 (possible SSH failure)\n",
 			"a;id              =: SSH exit code 255 (possible SSH failure)\n",
+			fmt.Sprintf("timeout.mpssh     => ssh: connect to host 127.0.0.1 port %d: Connection timed out\n", l.silent),
+			"timeout.mpssh     =: SSH exit code 255 (possible SSH failure)\n",
 		} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: no line %q in\n%s", engine, want, got)
 			}
 		}
-		if n := strings.Count(got, "\n"); n != 8 {
-			t.Errorf("%s: %d lines, want 8:\n%s", engine, n, got)
+		if n := strings.Count(got, "\n"); n != 10 {
+			t.Errorf("%s: %d lines, want 10:\n%s", engine, n, got)
 		}
 	}
 }
