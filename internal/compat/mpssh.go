@@ -48,8 +48,10 @@ type Mpssh struct {
 }
 
 const mpsshHelp = `
- Usage: mpssh [-u username] [-p numprocs] [-f hostlist]
-              [-e] [-b] [-o /some/dir] [-s] [-v] <command>
+usage: mpssh [option]... command
+       mpssh [option]... -r script
+
+Runs a command on many hosts at once through SSH (a mode of sshpace).
 
   -b, --blind         no remote output
   -d, --delay=MSEC    delay between two starts (default: as the servers bear)
@@ -113,15 +115,15 @@ func ParseMpssh(args []string) (m *Mpssh, instead string, err error) {
 func (m *Mpssh) check(args []string) error {
 	switch {
 	case m.Procs < 0:
-		return &errUsage{"bad numproc"}
+		return &errUsage{"-p: the number must not be negative"}
 	case m.Script != "" && len(args) > 0:
-		return &errUsage{"can't use remote command when executing local script"}
+		return &errUsage{"-r: a script and a command exclude each other"}
 	case m.Script != "":
 		return m.checkScript()
 	case len(args) > 1:
-		return &errUsage{"too many arguments"}
+		return &errUsage{"more than one command; quote it as one argument"}
 	case len(args) < 1:
-		return &errUsage{"command missing, use -h for help"}
+		return &errUsage{"no command; -h shows the options"}
 	}
 	m.Command = args[0]
 	return nil
@@ -130,10 +132,10 @@ func (m *Mpssh) check(args []string) error {
 func (m *Mpssh) checkScript() error {
 	info, err := os.Stat(m.Script)
 	if err != nil {
-		return &errUsage{"can't stat script file"}
+		return &errUsage{"-r: " + err.Error()}
 	}
 	if !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
-		return &errUsage{"script file is not executable"}
+		return &errUsage{"-r: " + m.Script + " is no executable file"}
 	}
 	return nil
 }
@@ -228,7 +230,7 @@ func (m *Mpssh) header(env Env, hosts int) error {
 		return nil
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "MPSSH - Mass Parallel Ssh Ver.%s\n(c)2005-2013 Nikolay Denev <ndenev@gmail.com>\n\n", MpsshVersion)
+	fmt.Fprintf(&b, "MPSSH - Mass Parallel Ssh Ver.%s\n(a mode of sshpace)\n\n", MpsshVersion)
 	fmt.Fprintf(&b, "  [*] read (%d) hosts from the list\n", hosts)
 	if m.Script != "" {
 		fmt.Fprintf(&b, "  [*] uploading and executing the script \"%s\" as user \"%s\"\n", m.Script, m.User)
@@ -276,7 +278,7 @@ func (m *Mpssh) readHosts(env Env) ([]host.Host, error) {
 	}
 	hosts, err := m.parseHosts(in, name, env.Stderr)
 	if err == nil && len(hosts) == 0 {
-		err = errors.New("host list file empty, does not exist or no valid entries")
+		err = fmt.Errorf("%s names no host", name)
 	}
 	return hosts, err
 }

@@ -60,15 +60,15 @@ func TestMpsshArguments(t *testing.T) {
 		stderr string
 	}{
 		{[]string{"-V"}, 0, "mpssh-1.4-dev\n", ""},
-		{[]string{"-h"}, 0, "\n Usage: mpssh [-u username]", ""},
-		{nil, 0, "\n   *** command missing, use -h for help\n\n", ""},
-		{[]string{"a", "b"}, 0, "\n   *** too many arguments\n\n", ""},
-		{[]string{"-p", "-1", "a"}, 0, "\n   *** bad numproc\n\n", ""},
-		{[]string{"-r", script, "a"}, 0, "\n   *** can't use remote command when executing local script\n\n", ""},
-		{[]string{"-r", script}, 0, "\n   *** script file is not executable\n\n", ""},
-		{[]string{"-r", script + ".none"}, 0, "\n   *** can't stat script file\n\n", ""},
+		{[]string{"-h"}, 0, "\nusage: mpssh [option]", ""},
+		{nil, 0, "\n   *** no command; -h shows the options\n\n", ""},
+		{[]string{"a", "b"}, 0, "\n   *** more than one command; quote it as one argument\n\n", ""},
+		{[]string{"-p", "-1", "a"}, 0, "\n   *** -p: the number must not be negative\n\n", ""},
+		{[]string{"-r", script, "a"}, 0, "\n   *** -r: a script and a command exclude each other\n\n", ""},
+		{[]string{"-r", script}, 0, "\n   *** -r: " + script + " is no executable file\n\n", ""},
+		{[]string{"-r", script + ".none"}, 0, "\n   *** -r: stat " + script + ".none: no such file or directory\n\n", ""},
 		{[]string{"-f", script + ".none", "a"}, 1, "", "no such file"},
-		{[]string{"-f", script, "a"}, 1, "", "no valid entries"},
+		{[]string{"-f", script, "a"}, 1, "", " names no host"},
 		{[]string{"a"}, 1, "", ".mpssh/hosts: no such file"},
 	}
 	for _, tt := range tests {
@@ -215,7 +215,7 @@ func TestMpsshOnATerminal(t *testing.T) {
 		}
 	}
 	wantOut := `MPSSH - Mass Parallel Ssh Ver.1.4-dev
-(c)2005-2013 Nikolay Denev <ndenev@gmail.com>
+(a mode of sshpace)
 
   [*] read (2) hosts from the list
   [*] executing "uptime" as user "me"
