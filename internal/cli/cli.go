@@ -116,6 +116,7 @@ what to configure. It also runs commands on many hosts at once.`,
 	})
 	root.AddCommand(
 		newBenchCommand(sys),
+		newRunCommand(sys),
 		newVersionCommand(sys),
 		newManCommand(sys),
 		newCompatCommand(sys),

@@ -22,7 +22,8 @@ func (l *link) keepAlive(t *Target) *keepAlive {
 	every, count := t.alive()
 	k := &keepAlive{link: l, every: every, max: count}
 	if every > 0 {
-		k.timer = time.AfterFunc(every, k.tick)
+		k.timer = time.AfterFunc(1<<62, k.tick)
+		k.timer.Reset(every) // tick uses the timer, so it must be set before
 	}
 	return k
 }

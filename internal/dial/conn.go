@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"sshpace/internal/fleet"
 )
@@ -47,7 +48,7 @@ var errWrongBanner = errors.New("not an SSH 2 version line")
 func newConn(c net.Conn) *conn {
 	w := &conn{Conn: c}
 	w.reach(fleet.PhaseKex)
-	w.flow.free.L = &w.flow.mu
+	w.flow.init()
 	return w
 }
 
@@ -177,54 +178,87 @@ func (c *conn) closeOn(ctx context.Context) (stop func() bool) {
 
 // flow keeps the output that waits inside x/crypto small. Its window is 2 MiB a
 // channel and cannot be set; a thousand hosts that talk faster than our output
-// takes it would need 2 GB. So while a piece of output is being handed over and
-// much has come in since, the connection is not read; TCP then holds the server
-// up. It is never held up while the reader of the output is free to go on.
+// takes it would need 2 GB. So while much has come in and was not taken yet, the
+// connection is not read; TCP then holds the server up.
+//
+// What came in is counted in bytes of the connection, more than what can be
+// taken. So when the taker waits although much seems to be there, it is the
+// count that is wrong: it begins anew.
 type flow struct {
-	backlog atomic.Int64 // bytes that came in and were not handed over, about
+	backlog atomic.Int64 // bytes that came in and were not taken, about
 	handing atomic.Int32 // pieces of output being handed over right now
+	taken   atomic.Int64 // pieces taken so far
 
-	mu     sync.Mutex
-	free   sync.Cond
-	closed bool
+	wake chan struct{} // holds one: something was taken or handed over
+	done chan struct{} // closed with the connection
+	once sync.Once
 }
 
-// maxBacklog is how much may wait for one host.
-const maxBacklog = 64 << 10
+const (
+	// maxBacklog is how much may wait for one host.
+	maxBacklog = 64 << 10
+	// takeTime is more than a taker needs for what is there.
+	takeTime = time.Millisecond
+)
 
-func (f *flow) stuck() bool { return f.handing.Load() > 0 && f.backlog.Load() > maxBacklog }
-
-func (f *flow) wait() {
-	if !f.stuck() {
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for f.stuck() && !f.closed {
-		f.free.Wait()
-	}
-}
+func (f *flow) init() { f.wake, f.done = make(chan struct{}, 1), make(chan struct{}) }
 
 func (f *flow) came(n int) { f.backlog.Add(int64(n)) }
 
-func (f *flow) begin() { f.handing.Add(1) }
+// wait returns when more may be read. Only the reader calls it.
+func (f *flow) wait() {
+	for f.backlog.Load() > maxBacklog {
+		if !f.again() {
+			return
+		}
+	}
+}
 
-// end says that n bytes were handed over; empty that nothing more waited then.
-func (f *flow) end(n int, empty bool) {
-	f.handing.Add(-1)
+// again waits for the taker, and tells whether to look once more.
+func (f *flow) again() bool {
+	taken := f.taken.Load()
+	var idle <-chan time.Time // never, while output is being handed over
+	if f.handing.Load() == 0 {
+		t := time.NewTimer(takeTime)
+		defer t.Stop()
+		idle = t.C
+	}
+	select {
+	case <-f.wake:
+		return true
+	case <-f.done:
+		return false
+	case <-idle:
+		if f.taken.Load() == taken && f.handing.Load() == 0 {
+			f.backlog.Store(0)
+		}
+		return true
+	}
+}
+
+// begin says that n bytes were taken and are being handed over; empty that
+// nothing more waited when they were taken.
+func (f *flow) begin(n int, empty bool) {
+	f.handing.Add(1)
+	f.taken.Add(1)
 	if empty {
 		f.backlog.Store(0)
 	} else {
 		f.backlog.Add(-int64(n))
 	}
-	f.mu.Lock()
-	f.free.Broadcast()
-	f.mu.Unlock()
+	f.nudge()
 }
 
-func (f *flow) close() {
-	f.mu.Lock()
-	f.closed = true
-	f.free.Broadcast()
-	f.mu.Unlock()
+func (f *flow) end() {
+	f.handing.Add(-1)
+	f.nudge()
 }
+
+func (f *flow) nudge() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (f *flow) close() { f.once.Do(func() { close(f.done) }) }

@@ -62,9 +62,9 @@ func (e *Engine) connect(ctx context.Context, t *Target, p progress) (*link, err
 	return e.handshake(ctx, t, p, raw)
 }
 
-// addresses resolves the target; through a jump host the jump host does.
+// addresses resolves the target; a jump host or a ProxyCommand does it itself.
 func (e *Engine) addresses(ctx context.Context, t *Target, p progress) ([]netip.Addr, error) {
-	if t.Jump != nil {
+	if t.Jump != nil || t.ProxyCommand != "" {
 		return nil, nil
 	}
 	p.Reached(fleet.PhaseDNS)
@@ -86,6 +86,9 @@ func admitKey(t *Target, addrs []netip.Addr) string {
 func (e *Engine) dial(ctx context.Context, t *Target, addrs []netip.Addr) (net.Conn, error) {
 	if t.Jump != nil {
 		return e.dialThrough(ctx, t)
+	}
+	if t.ProxyCommand != "" {
+		return dialCommand(t)
 	}
 	d := net.Dialer{KeepAlive: -1} // keepalive@openssh.com sees more, and this saves four system calls
 	if t.BindAddress != "" {
@@ -133,7 +136,7 @@ func (e *Engine) handshake(ctx context.Context, t *Target, p progress, raw net.C
 	}
 	if err != nil {
 		c.Close()
-		return nil, handshakeError(ctx, t, c, err)
+		return nil, explainProxy(ctx, raw, handshakeError(ctx, t, c, err))
 	}
 	l.succeeded()
 	return &link{Conn: sc, net: c, chans: chans, reqs: reqs, addr: sc.RemoteAddr().String()}, nil

@@ -22,6 +22,10 @@ type Options struct {
 	Lookup func(ctx context.Context, network, name string) ([]netip.Addr, error)
 	// ClientVersion is the version line; "" is "SSH-2.0-sshpace".
 	ClientVersion string
+	// NoKillSession forbids a second session for ending a command whose server
+	// refuses signals. With a forced command (sshd_config(5) ForceCommand) that
+	// session would run the forced command once more.
+	NoKillSession bool
 }
 
 // Engine runs commands in this process. It keeps what hosts share: the agent's
@@ -78,13 +82,13 @@ func (e *Engine) Run(ctx context.Context, t *Target, cmd fleet.Command, a *fleet
 	if err != nil {
 		return failed(asError(ctx, err), fleet.RanNo)
 	}
-	o := l.command(ctx, t, cmd, a)
+	o := l.command(ctx, t, cmd, a, !e.opts.NoKillSession)
 	o.Addr = l.addr
 	return o
 }
 
 // command runs one command on an authenticated link and closes it.
-func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a *fleet.Attempt, mayKill bool) fleet.Outcome {
 	a.Reached(fleet.PhaseExec)
 	var services sync.WaitGroup
 	gone := make(chan struct{})
@@ -103,7 +107,11 @@ func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a *fle
 	if err != nil {
 		return l.startFailed(ctx, alive, err, fleet.RanNo)
 	}
-	ran, err := s.start(cmd.Line, t.Env)
+	line := cmd.Line
+	if t.Command != "" {
+		line = t.Command
+	}
+	ran, err := s.start(line, t.Env)
 	if err != nil {
 		return l.startFailed(ctx, alive, err, ran)
 	}
@@ -115,7 +123,7 @@ func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a *fle
 	finisher.Add(1)
 	polite := context.AfterFunc(ctx, func() {
 		defer finisher.Done()
-		s.finish(ended, a.Abort())
+		s.finish(ended, a.Abort(), mayKill)
 	})
 	s.run(cmd.Input)
 	close(ended)

@@ -1,12 +1,10 @@
 package dial
 
 import (
-	"context"
 	"errors"
 	"io"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/crypto/ssh"
 
@@ -28,13 +26,6 @@ type ending struct {
 	exit   int // -1: none told
 	signal string
 }
-
-// Grace periods when a command is ended: between TERM and KILL, and between
-// KILL and closing the connection.
-const (
-	termGrace = 2 * time.Second
-	killGrace = 500 * time.Millisecond
-)
 
 var errExecRefused = errors.New("the server refused to run the command")
 
@@ -159,9 +150,9 @@ func (s *session) pump(r io.Reader, stream fleet.Stream) {
 	for {
 		n, err := r.Read(buf)
 		if n > 0 {
-			flow.begin()
+			flow.begin(n, n < len(buf))
 			s.out(stream, buf[:n])
-			flow.end(n, n < len(buf))
+			flow.end()
 		}
 		switch full := n == len(buf); {
 		case err != nil:
@@ -177,37 +168,4 @@ func (s *session) pump(r io.Reader, stream fleet.Stream) {
 			bulk, buf = nil, idle[:]
 		}
 	}
-}
-
-// finish ends the command: TERM, a grace period, KILL, and then the connection.
-// ended is closed when the session is over.
-func (s *session) finish(ended <-chan struct{}, abort context.Context) {
-	s.signal("TERM")
-	if over(ended, abort, termGrace) {
-		return
-	}
-	s.signal("KILL")
-	if over(ended, abort, killGrace) {
-		return
-	}
-	s.ch.Close()
-	s.link.net.Close()
-}
-
-// signal asks the server to signal the command. sshd signals the process group
-// (session.c, session_signal_req).
-func (s *session) signal(name string) {
-	s.ch.SendRequest("signal", false, ssh.Marshal(struct{ Name string }{name}))
-}
-
-func over(ended <-chan struct{}, abort context.Context, grace time.Duration) bool {
-	t := time.NewTimer(grace)
-	defer t.Stop()
-	select {
-	case <-ended:
-		return true
-	case <-abort.Done():
-	case <-t.C:
-	}
-	return false
 }

@@ -47,8 +47,12 @@ type Target struct {
 	KeyExchanges, Ciphers, MACs, HostKeyAlgorithms, PubkeyAlgorithms []string
 
 	Identity Identity
+	Command  string   // run instead of the run's command; "" = that one
 	Env      []string // NAME=value, asked of the server without waiting
-	Jump     *Target  // dial through this server; it may have a Jump of its own
+	// ProxyCommand is a shell command that is the connection, its tokens
+	// expanded; "" = none.
+	ProxyCommand string
+	Jump         *Target // dial through this server; it may have a Jump of its own
 }
 
 // Identity says which keys to log in with.

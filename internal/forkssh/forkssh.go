@@ -109,6 +109,7 @@ func (e *Engine) argv(h host.Host, command, logPath string) []string {
 		"-o", "StrictHostKeyChecking="+strict,
 		"-o", "UpdateHostKeys=no", // many clients would rewrite one file at once
 		"-o", "ClearAllForwardings=yes",
+		"-o", "RemoteCommand=none", // the command given wins
 		"-o", "ServerAliveInterval=30",
 	)
 	if h.User != "" {

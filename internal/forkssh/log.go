@@ -23,7 +23,7 @@ type log struct {
 	status   bool // the server told an exit status
 	signal   bool // the server told an exit signal
 	sent     bool // the command was sent
-	other    bool   // the peer sent a line that is neither SSH's nor sshd's
+	other    bool // the peer sent a line that is neither SSH's nor sshd's
 	messages []string
 	addr     string
 }
