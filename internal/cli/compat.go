@@ -7,8 +7,10 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"sshpace/internal/compat"
@@ -73,17 +75,17 @@ func runCompat(ctx context.Context, sys System, mode compatMain, args []string) 
 		case <-ctx.Done():
 		}
 	}()
-	return mode(ctx, compatEnv(sys), args)
+	return mode(ctx, compatEnv(ctx, sys), args)
 }
 
-func compatEnv(sys System) compat.Env {
+func compatEnv(ctx context.Context, sys System) compat.Env {
 	env := compat.Env{
 		Stdin: sys.Stdin, Stdout: sys.Stdout, Stderr: sys.Stderr,
 		StdoutTTY: isTerminal(sys.Stdout), StderrTTY: isTerminal(sys.Stderr),
 		User: sys.Getenv("USER"), Home: sys.Getenv("HOME"),
 		LookPath: exec.LookPath,
-		Engine: func(sshArgs []string) (fleet.Executor, func() error, error) {
-			return forkssh.New(forkssh.Options{Args: sshArgs}), func() error { return nil }, nil
+		Engine: func(sshArgs []string, hosts []host.Host) (fleet.Executor, func() error, error) {
+			return compatEngine(ctx, sys, sshArgs, hosts)
 		},
 		Program: func(path string, argv func(h host.Host, command string) []string) fleet.Executor {
 			return forkssh.New(forkssh.Options{Binary: path, Argv: argv})
@@ -93,6 +95,38 @@ func compatEnv(sys System) compat.Env {
 		env.User = me.Username
 	}
 	return env
+}
+
+// compatEngine is the engine of run, if it knows all of ssh's options that the
+// other program would use, else ssh itself.
+func compatEngine(ctx context.Context, sys System, sshArgs []string, hosts []host.Host) (fleet.Executor, func() error, error) {
+	connection, known := parseSSHArgs(sshArgs)
+	if !known {
+		return forkssh.New(forkssh.Options{Args: sshArgs}), func() error { return nil }, nil
+	}
+	r, err := newReach(ctx, sys.Getenv, reachOptions{engine: engineAuto, connection: connection})
+	if err != nil {
+		return nil, nil, err
+	}
+	r.warm(ctx, hosts)
+	return r, r.Close, nil
+}
+
+// parseSSHArgs reads options as ssh takes them, each with its value in the same
+// argument. known is false if run has no such option.
+func parseSSHArgs(args []string) (c connectionFlags, known bool) {
+	flags := pflag.NewFlagSet("ssh", pflag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	c.register(flags)
+	var plain []string
+	for _, arg := range args {
+		if len(arg) > 2 { // ssh_config(5) allows the blank in "-o Name=value", ssh's getopt in all
+			arg = arg[:2] + strings.TrimLeft(arg[2:], " \t")
+		}
+		plain = append(plain, arg)
+	}
+	err := flags.Parse(plain)
+	return c, err == nil && flags.NArg() == 0
 }
 
 func isTerminal(w io.Writer) bool {

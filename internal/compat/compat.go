@@ -37,9 +37,10 @@ type Env struct {
 	Home                 string // their home directory
 	// LookPath finds a program as exec.LookPath does.
 	LookPath func(string) (string, error)
-	// Engine makes the engine for a run. sshArgs are options for ssh(1), each as
-	// it would stand in its argument list, such as "-o ConnectTimeout=3".
-	Engine func(sshArgs []string) (fleet.Executor, func() error, error)
+	// Engine makes the engine for a run on these hosts, and what ends it. sshArgs are
+	// options for ssh(1), each as it would stand in its argument list, such as
+	// "-o ConnectTimeout=3".
+	Engine func(sshArgs []string, hosts []host.Host) (fleet.Executor, func() error, error)
 	// Program makes an engine that starts a program with exactly the arguments that
 	// argv returns.
 	Program func(path string, argv func(h host.Host, command string) []string) fleet.Executor

@@ -114,12 +114,12 @@ func userName(t *testing.T) string {
 }
 
 // engines are the two that a mode can run on; their output must be the same.
-func (l *lab) engines() map[string]func([]string) (fleet.Executor, func() error, error) {
-	return map[string]func([]string) (fleet.Executor, func() error, error){
-		"openssh": func(args []string) (fleet.Executor, func() error, error) {
+func (l *lab) engines() map[string]func([]string, []host.Host) (fleet.Executor, func() error, error) {
+	return map[string]func([]string, []host.Host) (fleet.Executor, func() error, error){
+		"openssh": func(args []string, _ []host.Host) (fleet.Executor, func() error, error) {
 			return forkssh.New(forkssh.Options{Args: append([]string{"-F", l.conf}, args...)}), func() error { return nil }, nil
 		},
-		"native": func([]string) (fleet.Executor, func() error, error) {
+		"native": func([]string, []host.Host) (fleet.Executor, func() error, error) {
 			e := dial.New(l, dial.Options{})
 			return e, e.Close, nil
 		},
@@ -157,7 +157,7 @@ func (k fixedKey) Check(_ string, _ int, _ net.Addr, key ssh.PublicKey) error {
 func offline(t *testing.T, stdout, stderr *bytes.Buffer) Env {
 	return Env{
 		Stdin: strings.NewReader(""), Stdout: stdout, Stderr: stderr, User: "me", Home: t.TempDir(), LookPath: exec.LookPath,
-		Engine: func([]string) (fleet.Executor, func() error, error) {
+		Engine: func([]string, []host.Host) (fleet.Executor, func() error, error) {
 			return nil, nil, fmt.Errorf("the test wants no engine")
 		},
 		Program: func(path string, argv func(host.Host, string) []string) fleet.Executor {

@@ -184,7 +184,7 @@ func (m *Mpssh) Run(ctx context.Context, env Env) error {
 	if err != nil {
 		return err
 	}
-	engine, stop, err := env.Engine(m.sshArgs())
+	engine, stop, err := env.Engine(m.sshArgs(), hosts)
 	if err != nil {
 		return err
 	}

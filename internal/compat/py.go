@@ -165,15 +165,15 @@ func (p *PySSH) Run(ctx context.Context, env Env) error {
 	if err := p.header(env, len(names)); err != nil {
 		return err
 	}
-	engine, stop, err := p.engine(env)
-	if err != nil {
-		return err
-	}
-	sink := startPySink(p, env, names)
 	var hosts []host.Host
 	for _, name := range names {
 		hosts = append(hosts, splitTarget(p.User+"@"+name))
 	}
+	engine, stop, err := p.engine(env, hosts)
+	if err != nil {
+		return err
+	}
+	sink := startPySink(p, env, names)
 	params := fleet.Params{Fanout: p.Procs}
 	_, err = fleet.Run(ctx, params, hosts, fleet.Command{Line: p.Command}, withDelay(engine, time.Duration(p.Delay)*time.Millisecond), sink)
 	sink.close()
@@ -241,9 +241,9 @@ func (p *PySSH) dashed() []string {
 }
 
 // engine is the program of -S with the argument list of the original, or ours.
-func (p *PySSH) engine(env Env) (fleet.Executor, func() error, error) {
+func (p *PySSH) engine(env Env, hosts []host.Host) (fleet.Executor, func() error, error) {
 	if p.SSHBin == "" {
-		return env.Engine(p.dashed())
+		return env.Engine(p.dashed(), hosts)
 	}
 	argv := func(h host.Host, command string) []string {
 		return append(p.dashed(), h.User+"@"+h.Name, command)
