@@ -73,11 +73,20 @@ func (s *session) signal(name string, ended <-chan struct{}, abort context.Conte
 
 // killScript signals the process groups of all other commands of its own
 // connection: sshd and dropbear make each a child of the process that serves
-// the connection, and leader of a group. The login shell that reads it may be
-// of any kind, hence the exec and no quote inside; the second ps is busybox's.
+// the connection, and leader of a group.
+//
+// When the connection ends before the script begins, its parent is init or
+// another reaper, and its siblings are half the machine. Hence it does nothing
+// unless its parent is an SSH server and not process 1. The login shell that
+// reads it may be of any kind, hence the exec and no quote inside; the second
+// ps is busybox's.
 func killScript(signal string) string {
-	return `exec /bin/sh -c '(ps -A -o pid= -o ppid= -o pgid= 2>/dev/null || ps -o pid,ppid,pgid) | ` +
-		`while read p pp g; do if [ "$pp" = "$PPID" ] && [ "$p" != "$$" ]; then kill -s ` + signal + ` -- "-$g"; fi; done'`
+	return `exec /bin/sh -c '[ "$PPID" -gt 1 ] || exit; ` +
+		`l=$(ps -A -o pid= -o ppid= -o pgid= -o comm= 2>/dev/null || ps -o pid,ppid,pgid,comm); ` +
+		`parent=$(echo "$l" | while read p pp g c; do [ "$p" = "$PPID" ] && echo "$c"; done); ` +
+		`case "$parent" in sshd*|*/sshd*|dropbear*|*/dropbear*) ;; *) exit;; esac; ` +
+		`echo "$l" | while read p pp g c; do ` +
+		`if [ "$pp" = "$PPID" ] && [ "$p" != "$$" ] && [ "$p" = "$g" ]; then kill -s ` + signal + ` -- "-$g"; fi; done'`
 }
 
 // killSession runs killScript in a second session of the connection.
