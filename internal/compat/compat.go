@@ -51,6 +51,8 @@ const (
 	exitOK     = 0
 	exitFailed = 1
 	exitUsage  = 2
+
+	exitInterrupted = 130 // as of a program that SIGINT ends
 )
 
 // errUsage is a mistake in the arguments; its text is for the user.

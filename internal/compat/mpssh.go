@@ -153,6 +153,9 @@ func MpsshMain(ctx context.Context, env Env, args []string) int {
 		return exitOK
 	}
 	if err := m.Run(ctx, env); err != nil {
+		if ctx.Err() != nil {
+			return exitInterrupted
+		}
 		if !errors.Is(err, syscall.EPIPE) {
 			fmt.Fprintf(env.Stderr, "mpssh: %s\n", err)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
@@ -261,9 +262,7 @@ func TestPyOnATerminal(t *testing.T) {
 // does not depend on it.
 func TestPyEndlessOutput(t *testing.T) {
 	var out, stderr bytes.Buffer
-	env := offline(t, &out, &stderr)
-	s := startPySink(&PySSH{MaxLen: 100}, env, []string{"a"})
-	defer s.close()
+	s := newPySink(&PySSH{MaxLen: 100}, offline(t, &out, &stderr), []string{"a"})
 	block := strings.Repeat("x", 1000)
 	for range 1000 {
 		if err := s.Output(fleet.Event{Data: []byte(block)}); err != nil {
@@ -282,6 +281,47 @@ func TestPyEndlessOutput(t *testing.T) {
 	want := strings.Repeat("a -> "+strings.Repeat("x", 100)+"\n", 10_000) + "a -> end\n"
 	if out.String() != want {
 		t.Errorf("%d bytes printed, want %d", out.Len(), len(want))
+	}
+}
+
+// However large a chunk is and in whatever pieces it comes, it is printed as if
+// it had come at once.
+func TestPyChunksAreIndependentOfPieces(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 9))
+	for range 20 {
+		var data []byte
+		for len(data) < 3*pyChunk {
+			data = append(data, []string{"x", "longer words ", "\n", "\r", "\r\n", "\x01"}[r.IntN(6)]...)
+		}
+		maxLen := 1 + r.IntN(60)
+		var want strings.Builder
+		bad := 0
+		for _, line := range splitLines(data) {
+			for _, piece := range cutBytes(line, maxLen) {
+				kept := bytes.ReplaceAll(piece, []byte{1}, nil)
+				bad += len(piece) - len(kept)
+				fmt.Fprintf(&want, "a -> %s\n", kept)
+			}
+		}
+		fmt.Fprintf(&want, "a =: %d non-printable characters were ignored\n", bad)
+		var out, stderr bytes.Buffer
+		s := newPySink(&PySSH{MaxLen: maxLen}, offline(t, &out, &stderr), []string{"a"})
+		for rest := data; len(rest) > 0; {
+			n := min(len(rest), 1+r.IntN(40_000))
+			if err := s.Output(fleet.Event{Data: rest[:n]}); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n:]
+		}
+		if err := s.Done(fleet.Result{Host: host.Host{Name: "a"}, Ran: fleet.RanYes, Attempts: 1}); err != nil {
+			t.Fatal(err)
+		}
+		// The message is cut as lines are, so it is compared without its cuts.
+		got, message, _ := strings.Cut(out.String(), "a =: ")
+		wantText, wantMessage, _ := strings.Cut(want.String(), "a =: ")
+		if got != wantText || strings.ReplaceAll(message, "\na =: ", "") != wantMessage {
+			t.Fatalf("cut at %d: %d bytes printed, want %d; %q", maxLen, len(got), len(wantText), message)
+		}
 	}
 }
 

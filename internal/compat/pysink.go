@@ -48,11 +48,16 @@ type pyStream struct {
 
 // startPySink starts the watcher that ends silent chunks; close stops it.
 func startPySink(p *PySSH, env Env, names []string) *pySink {
+	s := newPySink(p, env, names)
+	s.watching.Go(s.watch)
+	return s
+}
+
+func newPySink(p *PySSH, env Env, names []string) *pySink {
 	s := &pySink{p: p, env: env, names: names, program: p.SSHBin != "", stop: make(chan struct{}), live: map[int]*[2]pyStream{}}
 	for _, name := range names {
 		s.width = max(s.width, utf8.RuneCountInString(name))
 	}
-	s.watching.Go(s.watch)
 	return s
 }
 
@@ -171,6 +176,9 @@ func (s *pySink) chunk(index int, stream fleet.Stream, st *pyStream) {
 // return at the end may belong to a newline that is still to come.
 func (s *pySink) early(index int, stream fleet.Stream, st *pyStream) {
 	end := bytes.LastIndexAny(st.data[:len(st.data)-1], "\r\n") + 1
+	if end > 0 && st.data[end-1] == '\r' && st.data[end] == '\n' {
+		end++
+	}
 	if end == 0 { // one long line: whole pieces of it
 		end = len(st.data) - len(st.data)%s.p.MaxLen
 		if end == len(st.data) {
