@@ -257,15 +257,16 @@ func (f *benchFlags) job(s *station, file *recordFile) (*job, error) {
 		Engine: s.engine, Server: s.server, Directions: spec.Directions, Data: f.data, Policy: f.policy,
 		BudgetNS: f.budget, Precision: f.precision, Rounds: f.rounds, Offer: offer, Combos: spec.Space.Combinations(),
 	}
-	make := plan.Blocks
+	design := plan.Sequential
 	if f.exhaustive {
-		make = plan.Exhaustive
+		design = plan.Exhaustive
 		spec.Budget, spec.SizeBytes, spec.Runs = 0, size, f.runs
 		c.BudgetNS, c.SizeBytes, c.Runs = 0, size, f.runs
 	} else if f.rounds > 0 {
+		design = plan.Blocks
 		spec.Budget, c.BudgetNS = 0, 0
 	}
-	p, err := make(spec)
+	p, err := design(spec)
 	if err != nil {
 		return nil, usageError("allow more algorithms", "%s", err)
 	}

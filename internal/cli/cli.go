@@ -116,10 +116,12 @@ what to configure. It also runs commands on many hosts at once.`,
 	})
 	root.AddCommand(
 		newBenchCommand(sys),
+		newReportCommand(sys),
+		newCompareCommand(sys),
 		newRunCommand(sys),
+		newCompatCommand(sys),
 		newVersionCommand(sys),
 		newManCommand(sys),
-		newCompatCommand(sys),
 	)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	return root

@@ -32,5 +32,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       *update,
+		Setup:               setupServers,
+		Cmds:                serverCommands(),
 	})
 }

@@ -41,6 +41,12 @@ const (
 type HostError struct {
 	Outcome bench.Outcome
 	Detail  string
+	dropped bool // after the connection had been accepted: worth another try
+}
+
+// dropped tells a server that hangs up from a port on which nothing listens.
+func dropped(detail string) bool {
+	return strings.Contains(detail, "identification") || strings.Contains(detail, "closed") || strings.Contains(detail, "reset")
 }
 
 func (e *HostError) Error() string { return e.Detail }
@@ -54,8 +60,26 @@ type Look struct {
 }
 
 // Look logs in once and finds out what the host offers. A failed login is a
-// *HostError.
+// *HostError; a refusal is tried again a few times, because a host that limits
+// connections drops some at random.
 func (r *Remote) Look(ctx context.Context) (Look, error) {
+	for {
+		if err := r.pace(ctx); err != nil {
+			return Look{}, err
+		}
+		look, err := r.look(ctx)
+		var hostErr *HostError
+		r.last = time.Now()
+		if !errors.As(err, &hostErr) || hostErr.Outcome != bench.Refused || !hostErr.dropped {
+			return look, err
+		}
+		if r.refused++; r.refused >= maxRefusals {
+			return look, err
+		}
+	}
+}
+
+func (r *Remote) look(ctx context.Context) (Look, error) {
 	mark := newMark()
 	script := "uname -srm; grep -m1 -e \"^model name\" -e \"^Model\" /proc/cpuinfo; echo " + mark + "-end"
 	command := shell(announce(mark) + "; " + script)
@@ -85,7 +109,7 @@ func (r *Remote) Look(ctx context.Context) (Look, error) {
 		return look, err
 	}
 	if s.Outcome != bench.OK {
-		return look, &HostError{s.Outcome, s.Detail}
+		return look, &HostError{s.Outcome, s.Detail, dropped(s.Detail)}
 	}
 	look.Offer, look.Version = n.Server, n.Banner
 	look.Machine = strings.TrimPrefix(look.Machine, "; ")
@@ -102,7 +126,7 @@ func (r *Remote) Run(ctx context.Context, t bench.Trial) (bench.Sample, error) {
 	if s.Outcome != bench.Refused {
 		r.refused = 0
 	} else if r.refused++; r.refused >= maxRefusals {
-		return s, &HostError{bench.Refused, fmt.Sprintf("the host refused %d connections in a row: %s", r.refused, s.Detail)}
+		return s, &HostError{bench.Refused, fmt.Sprintf("the host refused %d connections in a row: %s", r.refused, s.Detail), true}
 	}
 	return s, err
 }

@@ -6,8 +6,11 @@
 package model
 
 import (
+	"time"
+
 	"sshpace/internal/alg"
 	"sshpace/internal/bench"
+	"sshpace/internal/stats"
 )
 
 // Ended is the Finding.What under which a file keeps why its run ended.
@@ -69,65 +72,56 @@ func (t Transfer) Total() float64 {
 	return t.Client + t.Server
 }
 
-// TransferOf adds up the clean segments of a sample. Sums and not means of
-// ratios, because what one segment's clock reading cuts off, its neighbour has.
-// spin is the usual SpinNS of the machine, 0 if unknown. ok is false where the
-// sample has nothing to say.
+// TransferOf summarises the clean segments of a sample. Wall time is their
+// sum, which is what a copy would take. Costs are the median over segments:
+// when other work crowds client and server on one core, some segments cost twice
+// as much for a moment. spin is the usual SpinNS of the machine, 0 if unknown.
+// ok is false where the sample has nothing to say.
 func TransferOf(t bench.Trial, s bench.Sample, spin float64) (Transfer, bool) {
 	out := Transfer{Trial: t, Cell: CellOf(t)}
 	if t.Workload != bench.Transfer || !Usable(t, s) {
 		return out, false
 	}
-	var clean, all struct{ wall, cost sums }
+	var cleanWall, cleanCost, all []bench.Segment
 	for _, segment := range s.Segments {
 		if segment.Bytes <= 0 || segment.WallNS <= 0 {
 			continue
 		}
 		dirt := Contamination(segment, spin)
-		all.wall.add(segment)
-		all.cost.add(segment)
+		all = append(all, segment)
 		if !dirt.Wall {
-			clean.wall.add(segment)
+			cleanWall = append(cleanWall, segment)
 		}
 		if !dirt.Cost {
-			clean.cost.add(segment)
+			cleanCost = append(cleanCost, segment)
 		}
 	}
-	if out.DirtyWall = clean.wall.bytes == 0; out.DirtyWall {
-		clean.wall = all.wall
+	if out.DirtyWall = len(cleanWall) == 0; out.DirtyWall {
+		cleanWall = all
 	}
-	if out.DirtyCost = clean.cost.bytes == 0; out.DirtyCost {
-		clean.cost = all.cost
+	if out.DirtyCost = len(cleanCost) == 0; out.DirtyCost {
+		cleanCost = all
 	}
-	out.Wall = clean.wall.per(clean.wall.wall, true)
-	out.Client = clean.cost.per(clean.cost.client, clean.cost.hasClient)
-	out.Server = clean.cost.per(clean.cost.server, clean.cost.hasServer)
-	return out, out.Wall > 0
+	wall, bytes := 0.0, 0.0
+	for _, segment := range cleanWall {
+		wall += float64(segment.WallNS)
+		bytes += float64(segment.Bytes)
+	}
+	out.Wall = wall / bytes
+	out.Client = costOf(cleanCost, func(s bench.Segment) *time.Duration { return s.ClientCPUNS })
+	out.Server = costOf(cleanCost, func(s bench.Segment) *time.Duration { return s.ServerCPUNS })
+	return out, true
 }
 
-// sums adds up segments; a CPU figure counts only if all of them have it.
-type sums struct {
-	bytes, wall, client, server float64
-	hasClient, hasServer        bool
-}
-
-func (s *sums) add(segment bench.Segment) {
-	first := s.bytes == 0
-	s.bytes += float64(segment.Bytes)
-	s.wall += float64(segment.WallNS)
-	s.hasClient = segment.ClientCPUNS != nil && (first || s.hasClient)
-	s.hasServer = segment.ServerCPUNS != nil && (first || s.hasServer)
-	if segment.ClientCPUNS != nil {
-		s.client += float64(*segment.ClientCPUNS)
+// costOf is the median CPU time per byte, 0 where a segment lacks it.
+func costOf(segments []bench.Segment, cpu func(bench.Segment) *time.Duration) float64 {
+	costs := make([]float64, len(segments))
+	for i, segment := range segments {
+		used := cpu(segment)
+		if used == nil || *used <= 0 {
+			return 0
+		}
+		costs[i] = float64(*used) / float64(segment.Bytes)
 	}
-	if segment.ServerCPUNS != nil {
-		s.server += float64(*segment.ServerCPUNS)
-	}
-}
-
-func (s *sums) per(value float64, has bool) float64 {
-	if !has || s.bytes <= 0 || value <= 0 {
-		return 0
-	}
-	return value / s.bytes
+	return stats.Median(costs)
 }

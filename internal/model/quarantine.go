@@ -1,14 +1,29 @@
 package model
 
-import "sshpace/internal/bench"
+import (
+	"time"
 
-// Shares of a segment's wall time, and of the usual spin time, beyond which a
-// segment is quarantined. This is the one place where that is decided.
+	"sshpace/internal/bench"
+)
+
+// Limits beyond which a segment is quarantined. This is the one place where
+// that is decided. Shares are of the segment's wall time.
 const (
-	maxWaitShare  = 0.05 // a side was runnable, but had no core: wall time is not SSH's own
-	maxStealShare = 0.02 // the hypervisor ran something else
-	maxSpinRatio  = 1.15 // the core ran slower than usual: frequency, or a busy sibling
-	maxCostSteal  = 0.20 // so much steal leaves cold caches behind: cost per byte suffers too
+	// Other work used that much of a core, while a side of ours waited for one.
+	// /proc/stat counts in ticks of 10 ms, so a smaller share of a segment of 60
+	// ms can be chance.
+	maxForeign = 0.30
+	minWait    = 0.05
+	// A side waited so long that something else must have run. ssh, sshd and the
+	// sink keep each other waiting for a quarter of the time on two cores.
+	maxWait = 0.60
+	// The hypervisor ran something else.
+	maxSteal = 0.02
+	// The core ran slower than usual: its frequency, or a busy sibling. Under
+	// foreign load the probe itself may have been interrupted, and says nothing.
+	maxSpin = 1.15
+	// So much steal leaves cold caches behind: cost per byte suffers too.
+	maxCostSteal = 0.20
 )
 
 // Dirt says which figures of a segment are contaminated. Run-queue delay and
@@ -23,17 +38,17 @@ func Contamination(s bench.Segment, spin float64) Dirt {
 	if wall <= 0 {
 		return Dirt{true, true}
 	}
-	wait := 0.0
-	if s.ClientWaitNS != nil {
-		wait = float64(*s.ClientWaitNS)
+	wait, waits := 0.0, s.ClientWaitNS != nil || s.ServerWaitNS != nil
+	for _, w := range []*time.Duration{s.ClientWaitNS, s.ServerWaitNS} {
+		if w != nil {
+			wait = max(wait, float64(*w)/wall)
+		}
 	}
-	if s.ServerWaitNS != nil {
-		wait = max(wait, float64(*s.ServerWaitNS))
-	}
-	slow := spin > 0 && float64(s.SpinNS) > maxSpinRatio*spin
-	steal := float64(s.StealNS) / wall
+	foreign, steal := float64(s.ForeignCPUNS)/wall, float64(s.StealNS)/wall
+	crowded := foreign > maxForeign && (!waits || wait > minWait) || wait > maxWait
+	slow := spin > 0 && float64(s.SpinNS) > maxSpin*spin && foreign < maxForeign
 	return Dirt{
-		Wall: s.Contaminated != "" || wait/wall > maxWaitShare || steal > maxStealShare || slow,
+		Wall: s.Contaminated != "" || crowded || slow || steal > maxSteal,
 		Cost: slow || steal > maxCostSteal,
 	}
 }

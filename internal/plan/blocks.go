@@ -174,6 +174,8 @@ func (p *Plan) Estimate() time.Duration {
 		all = time.Duration(d.spec.Rounds) * d.times.sum(d.trials(1))
 	case *exhaustive:
 		all = time.Duration(d.spec.Runs) * d.times.sum(d.all)
+	case *sequential:
+		all = d.spec.Budget
 	}
 	if p.spec.Budget > 0 && (all == 0 || all > p.spec.Budget) {
 		return p.spec.Budget

@@ -15,12 +15,11 @@ type Ending string
 
 // The endings.
 const (
-	EndBudget    Ending = "budget"    // the measuring time is spent
-	EndPrecision Ending = "precision" // every interval is as narrow as asked
-	EndComplete  Ending = "complete"  // every planned trial is done
-	EndFailures  Ending = "failures"  // too many trials failed in a row
-	// EndInterrupted is for callers: the user stopped the run.
-	EndInterrupted Ending = "interrupted"
+	EndBudget      Ending = "budget"      // the measuring time is spent
+	EndPrecision   Ending = "precision"   // every interval is as narrow as asked
+	EndComplete    Ending = "complete"    // every planned trial is done
+	EndFailures    Ending = "failures"    // too many trials failed in a row
+	EndInterrupted Ending = "interrupted" // the user stopped it
 )
 
 // Finding is the record that keeps the ending in a file; rank reads it there.
@@ -31,6 +30,7 @@ const (
 	maxAttempts = 3  // failures of one trial in a block, and of a cell that never worked
 	maxStart    = 8  // failures before anything worked
 	maxInARow   = 24 // failures in a row
+	maxEmpty    = 2  // blocks in a row of nothing but cells that were given up
 )
 
 // designer draws the blocks of a plan.
@@ -58,6 +58,8 @@ type Plan struct {
 	inARow  int // failures since the last success
 	worked  bool
 	elapsed time.Duration
+	last    bench.Trial // observed since the last Next, if lastOK
+	lastOK  bool
 	times   *trialTimes
 	ending  Ending
 }
@@ -84,14 +86,18 @@ func newPlan(spec Spec, d designer, total int, times *trialTimes) *Plan {
 // the same trial until Observe has seen its sample. elapsed is the measuring
 // time so far.
 func (p *Plan) Next(elapsed time.Duration) (bench.Trial, bool) {
+	if p.lastOK {
+		p.times.observe(p.last, elapsed-p.elapsed) // what it took with everything around it
+		p.lastOK = false
+	}
 	p.elapsed = elapsed
-	for p.ending == "" && len(p.pending) == 0 {
+	for empty := 0; p.ending == "" && len(p.pending) == 0; empty++ {
 		left := time.Duration(-1)
 		if p.spec.Budget > 0 {
 			left = p.spec.Budget - elapsed
 		}
 		trials, ending := p.design.block(p.n+1, left)
-		if len(trials) == 0 {
+		if len(trials) == 0 || empty == maxEmpty {
 			p.ending = cmp.Or(ending, EndComplete)
 			break
 		}
@@ -153,7 +159,7 @@ func (p *Plan) Observe(t bench.Trial, s bench.Sample) {
 	if model.Usable(t, s) {
 		h.ok++
 		p.inARow, p.worked = 0, true
-		p.times.observe(t, s.ElapsedNS)
+		p.last, p.lastOK = t, p.elapsed > 0 && i >= 0
 		return
 	}
 	h.failed++
@@ -203,6 +209,7 @@ type Progress struct {
 	Total     int           // cells
 	Failed    int           // cells that never worked
 	Remaining time.Duration // estimated measuring time
+	Ranked    bool          // every cell is measured or predicted: a ranking would be complete
 	Leaders   []Leader      // fastest cells so far, best first; may be empty
 }
 

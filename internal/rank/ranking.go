@@ -46,9 +46,12 @@ type Ranking struct {
 	Model        Model
 	Harness      Harness
 	Controls     []Control
+	Truncated    bool    // the file ends in the middle of a record
 	Drift        float64 // change of cost over the run, in percent, by the reference cells
 	Ended        string  // why the run ended: budget, precision, complete, ...; "" unknown
 	Warnings     []Warning
+
+	levelCost, levelWall float64 // standard errors of the run's mean level, in logs
 }
 
 // Quantity is an estimate with its 95 % interval; N counts connections. A nil
@@ -67,6 +70,15 @@ type Cell struct {
 	Client     *Quantity // ns of CPU per byte
 	Server     *Quantity // ns of CPU per byte
 	Holdout    bool      // measured, but never used to fit the model
+	Alone      Alone     // what this cell's own connections say
+}
+
+// Alone is what the connections of one cell say without the model, nil where
+// there were none. Values of different cells are independent.
+type Alone struct {
+	Throughput *Quantity // bytes per second
+	Client     *Quantity // ns of CPU per byte
+	Total      *Quantity // of both sides, or of the client where the server is unknown
 }
 
 // Total is the cost of both sides in ns per byte, of the client alone where
@@ -136,6 +148,8 @@ type Harness struct {
 	Segments        int
 	Quarantined     int // not used for throughput
 	QuarantinedCost int // not used for cost
+
+	ownCPU, sshCPU float64 // ns
 }
 
 // Control is one hidden A/A comparison: the same computation under two names.

@@ -1,5 +1,5 @@
-// Package report renders a ranking: as text for people, as JSON for programs.
-// It decides nothing, and it prints nothing by itself.
+// Package report renders a ranking: as text for people, as JSON for programs,
+// as the lists of the classic benchmark loop. It decides nothing.
 package report
 
 import (
@@ -7,13 +7,16 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"sshpace/internal/alg"
 	"sshpace/internal/bench"
+	"sshpace/internal/clean"
 	"sshpace/internal/rank"
 )
 
-// Text writes a ranking for a terminal of 80 columns.
+// Text writes a ranking for a terminal of 80 columns. Text from files and
+// remote hosts is freed of control characters.
 func Text(w io.Writer, r *rank.Ranking) error {
 	out := bufio.NewWriter(w)
 	heading(out, r)
@@ -23,18 +26,19 @@ func Text(w io.Writer, r *rank.Ranking) error {
 	if len(r.Kex) > 0 {
 		kexTable(out, r)
 	}
-	footer(out, r)
+	quality(out, r)
+	troubles(out, r)
 	return out.Flush()
 }
 
 func heading(w io.Writer, r *rank.Ranking) {
 	e := r.Environment
-	fmt.Fprintf(w, "%s: %s to %s\n", r.Campaign.Target, orUnknown(e.Client), orUnknown(e.Server))
+	say(w, "%s: %s to %s", orUnknown(r.Campaign.Target), orUnknown(e.Client), orUnknown(e.Server))
 	if e.CPU != "" {
-		fmt.Fprintf(w, "%s, %d cores\n", e.CPU, e.Cores)
+		say(w, "%s, %d cores", e.CPU, e.Cores)
 	}
 	c := r.Combinations
-	fmt.Fprintf(w, "%d combinations = %d ciphers with MAC, %d key exchanges\n", c.Total, c.Bulk, c.Kex)
+	say(w, "%d combinations are %d of cipher and MAC, and %d key exchanges", c.Total, c.Bulk, c.Kex)
 }
 
 func orUnknown(s string) string {
@@ -44,36 +48,144 @@ func orUnknown(s string) string {
 	return s
 }
 
-// directions lists those that have cells, in the campaign's order.
+// directions lists those that have cells.
 func directions(r *rank.Ranking) []bench.Direction {
 	var out []bench.Direction
-	for _, d := range []bench.Direction{bench.Upload, bench.Download} {
-		for _, c := range r.Bulk {
-			if c.Direction == d {
-				out = append(out, d)
-				break
-			}
+	for _, c := range r.Bulk {
+		if len(out) == 0 || out[len(out)-1] != c.Direction {
+			out = append(out, c.Direction)
 		}
 	}
 	return out
 }
 
+const bulkLine = "%4s %-2s %-17s %-17s %5s %-5s %6s %6s %s"
+
 func bulkTable(w io.Writer, r *rank.Ranking, d bench.Direction) {
-	fmt.Fprintf(w, "\n%s, ranked by %s\n", title(string(d)), r.By)
-	fmt.Fprintf(w, "%4s %-2s %-17s %-17s %13s %6s %6s\n", "", "", "cipher", "MAC", "MB/s", "client", "server")
-	for _, c := range r.Bulk {
-		if c.Direction != d {
-			continue
-		}
-		line := fmt.Sprintf("%4d %-2s %-17s %-17s %13s %6s %6s %s", c.Rank, c.Group, Short(c.Suite.Cipher), Short(c.Suite.MAC),
-			plusMinus(c.Throughput, 1e6), number(c.Client, 1), number(c.Server, 1), marks(c.Basis, c.Status))
-		fmt.Fprintln(w, strings.TrimRight(line, " "))
+	by := "throughput"
+	if r.By == rank.Cost {
+		by = "CPU cost of both sides"
 	}
+	say(w, "\n%s by %s", title(string(d)), by)
+	row(w, bulkLine, "", "", "", "", "", "", "client", "server", "")
+	row(w, bulkLine, "rank", "", "cipher", "MAC", "MB/s", "", "ns/B", "ns/B", "")
+	for _, c := range r.Bulk {
+		if c.Direction == d {
+			row(w, bulkLine, fmt.Sprint(c.Rank), c.Group, fit(Short(c.Suite.Cipher), 17), fit(Short(c.Suite.MAC), 17),
+				number(c.Throughput, 1e6), spread(c.Throughput), number(c.Client, 1), number(c.Server, 1), marks(c.Basis, c.Status))
+		}
+	}
+}
+
+const kexLine = "%4s %-2s %-36s %6s %-5s %6s %6s %s"
+
+func kexTable(w io.Writer, r *rank.Ranking) {
+	by := "login time"
+	if r.KexBy == rank.Cost {
+		by = "CPU cost of both sides"
+	}
+	say(w, "\nKey exchange by %s", by)
+	row(w, kexLine, "", "", "", "login", "", "client", "server", "")
+	row(w, kexLine, "rank", "", "name", "ms", "", "CPU ms", "CPU ms", "")
+	for _, k := range r.Kex {
+		mark := marks(rank.Measured, k.Status)
+		if k.PostQuantum {
+			mark = strings.TrimSpace("PQ " + mark)
+		}
+		row(w, kexLine, fmt.Sprint(k.Rank), k.Group, fit(Short(k.Name), 36), number(k.Login, 1e6), spread(k.Login),
+			number(k.Client, 1e6), number(k.Server, 1e6), mark)
+		for _, alias := range k.Aliases {
+			row(w, kexLine, "", "", fit("= "+alias, 36), "", "", "", "", "")
+		}
+	}
+}
+
+// quality says how far the numbers can be trusted, one line each.
+func quality(w io.Writer, r *rank.Ranking) {
+	say(w, "")
+	if n := r.Noise; n.Throughput > 0 || n.Login > 0 {
+		say(w, "noise floor  %s; %d A/A controls", list(
+			share("throughput", n.Throughput), share("cost", n.Cost), share("login", n.Login)), n.Controls)
+		say(w, "             closer ones share a letter; ± is the 95 %% interval")
+	}
+	if m := r.Model; m.HoldoutCells > 0 {
+		say(w, "prediction   off by %.1f %% (median), %.1f %% (95th percentile) on %d held-out cells", m.HoldoutError, m.HoldoutP95, m.HoldoutCells)
+	}
+	if len(r.Bulk) > 0 {
+		say(w, "basis        %s", basis(r))
+	}
+	if h := r.Harness; h.Segments > 0 {
+		say(w, "quarantine   %d of %d segments for throughput, %d for cost", h.Quarantined, h.Segments, h.QuarantinedCost)
+		if h.CPUShare > 0 {
+			say(w, "harness      %.1f %% of the CPU time of ssh and sshd", h.CPUShare)
+		}
+	}
+	if r.Ended != "" {
+		say(w, "ended by     %s", r.Ended)
+	}
+}
+
+// basis counts what was measured and what predicted.
+func basis(r *rank.Ranking) string {
+	measured, connections := 0, 0
+	for _, c := range r.Bulk {
+		if c.Basis == rank.Measured {
+			measured++
+		}
+		n := 0
+		for _, q := range []*rank.Quantity{c.Throughput, c.Client} {
+			if q != nil {
+				n = max(n, q.N)
+			}
+		}
+		connections += n
+	}
+	text := fmt.Sprintf("%d cells measured in %d connections", measured, connections)
+	if predicted := len(r.Bulk) - measured; predicted > 0 {
+		text += fmt.Sprintf(", %d predicted", predicted)
+	}
+	return text
+}
+
+// troubles lists failures, warnings and findings.
+func troubles(w io.Writer, r *rank.Ranking) {
+	for _, f := range r.Failed {
+		say(w, "failed: %s: %s", f.Suite, strings.TrimSpace(string(f.Outcome)+" "+f.Detail))
+	}
+	for _, warning := range r.Warnings {
+		say(w, "warning: %s", warning.Text)
+		if warning.Hint != "" {
+			say(w, "   hint: %s", warning.Hint)
+		}
+	}
+}
+
+// say writes one line of text, broken at 80 columns with a hanging indent.
+func say(w io.Writer, format string, args ...any) {
+	if rest, ok := strings.CutPrefix(format, "\n"); ok {
+		fmt.Fprintln(w)
+		format = rest
+	}
+	text := clean.Line(fmt.Sprintf(format, args...))
+	line := ""
+	for _, word := range strings.SplitAfter(text, " ") {
+		if utf8.RuneCountInString(line)+utf8.RuneCountInString(strings.TrimRight(word, " ")) > 80 && strings.TrimSpace(line) != "" {
+			fmt.Fprintln(w, strings.TrimRight(line, " "))
+			line = "    "
+		}
+		line += word
+	}
+	fmt.Fprintln(w, strings.TrimRight(line, " "))
+}
+
+// row writes one line of a table.
+func row(w io.Writer, format string, cells ...any) {
+	fmt.Fprintln(w, strings.TrimRight(clean.Line(fmt.Sprintf(format, cells...)), " "))
 }
 
 func title(s string) string {
 	if s == "" {
-		return s
+		return "Transfer"
 	}
 	return strings.ToUpper(s[:1]) + s[1:]
 }
@@ -81,29 +193,35 @@ func title(s string) string {
 // Short drops the vendor domain that most names of OpenSSH carry.
 func Short(name string) string { return strings.TrimSuffix(name, "@openssh.com") }
 
+// fit cuts a name that is too long for its column.
+func fit(name string, width int) string {
+	if utf8.RuneCountInString(name) <= width {
+		return name
+	}
+	return string([]rune(name)[:width-1]) + "…"
+}
+
 // marks are the words at the end of a line: only what is not the normal case.
 func marks(basis rank.Basis, status alg.Status) string {
 	var words []string
-	if basis == rank.Predicted {
-		words = append(words, "pred")
-	}
 	switch status {
 	case alg.Weak, alg.Broken:
 		words = append(words, string(status))
 	case "":
 		words = append(words, "unknown")
 	}
+	if basis == rank.Predicted {
+		words = append(words, "pred.")
+	}
 	return strings.Join(words, " ")
 }
 
-func plusMinus(q *rank.Quantity, scale float64) string {
-	if q == nil {
-		return "-"
+// spread is the half width of the 95 % interval, such as "±1.9%".
+func spread(q *rank.Quantity) string {
+	if q == nil || q.Lo == q.Hi {
+		return ""
 	}
-	if q.Lo == q.Hi {
-		return figure(q.Value/scale) + "     "
-	}
-	return fmt.Sprintf("%s ±%s%%", figure(q.Value/scale), percent(100*q.HalfWidth()))
+	return "±" + percent(100*q.HalfWidth()) + "%"
 }
 
 func number(q *rank.Quantity, scale float64) string {
@@ -137,30 +255,21 @@ func percent(v float64) string {
 	return fmt.Sprintf("%.1f", v)
 }
 
-func kexTable(w io.Writer, r *rank.Ranking) {
-	fmt.Fprintf(w, "\nKey exchange, ranked by login time\n")
-	fmt.Fprintf(w, "%4s %-2s %-36s %13s %6s %6s\n", "", "", "name", "login ms", "client", "server")
-	for _, k := range r.Kex {
-		mark := marks(rank.Measured, k.Status)
-		if k.PostQuantum {
-			mark = strings.TrimSpace("PQ " + mark)
-		}
-		line := fmt.Sprintf("%4d %-2s %-36s %13s %6s %6s %s", k.Rank, k.Group, Short(k.Name),
-			plusMinus(k.Login, 1e6), number(k.Client, 1e6), number(k.Server, 1e6), mark)
-		fmt.Fprintln(w, strings.TrimRight(line, " "))
+// share is a named percentage, "" if it is unknown.
+func share(name string, v float64) string {
+	if v <= 0 {
+		return ""
 	}
+	return fmt.Sprintf("%s %s %%", name, percent(v))
 }
 
-func footer(w io.Writer, r *rank.Ranking) {
-	h := r.Harness
-	fmt.Fprintf(w, "\nharness: %.1f %% of the CPU time of ssh and sshd; %d of %d segments quarantined\n", h.CPUShare, h.Quarantined, h.Segments)
-	for _, f := range r.Failed {
-		fmt.Fprintf(w, "failed: %s: %s %s\n", f.Suite, f.Outcome, f.Detail)
+// list joins what is not empty.
+func list(parts ...string) string {
+	var kept []string
+	for _, p := range parts {
+		if p != "" {
+			kept = append(kept, p)
+		}
 	}
-	if r.Ended != "" {
-		fmt.Fprintf(w, "ended: %s\n", r.Ended)
-	}
-	for _, warning := range r.Warnings {
-		fmt.Fprintf(w, "warning: %s\n", warning.Text)
-	}
+	return strings.Join(kept, ", ")
 }

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"go/build"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// allowed says which packages of ours each package may import: data packages
+// only each other, deciding packages only data, packages that touch the world
+// no deciders, and only cli everything. A new package needs a line here.
+var allowed = map[string][]string{
+	"unit":      {},
+	"stats":     {},
+	"alg":       {},
+	"host":      {},
+	"clean":     {},
+	"hostset":   {"host"},
+	"bench":     {"alg", "unit"},
+	"model":     {"alg", "bench", "stats"},
+	"model/sim": {"alg", "bench", "unit"},
+	"plan":      {"alg", "bench", "model", "stats", "unit"},
+	"rank":      {"alg", "bench", "model", "stats", "unit"},
+	"report":    {"alg", "bench", "clean", "rank", "stats", "unit"},
+	"lab":       {"alg", "bench"},
+	"proc":      {},
+	"flow":      {},
+	"workdir":   {},
+	"loopback":  {"proc", "workdir"},
+	"openssh":   {"alg", "bench"},
+	"wire":      {"alg"},
+	"machine":   {"bench", "proc", "unit"},
+	"drive":     {"alg", "bench", "flow", "loopback", "openssh", "proc", "unit", "workdir"},
+	"fleet":     {"host"},
+}
+
+func TestImports(t *testing.T) {
+	const prefix = "sshpace/internal/"
+	err := filepath.WalkDir("internal", func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.IsDir() || d.Name() == "testdata" {
+			return err
+		}
+		pkg, err := build.ImportDir(path, 0)
+		if _, empty := err.(*build.NoGoError); empty {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		name, _ := filepath.Rel("internal", path)
+		if name == "cli" {
+			return nil
+		}
+		list, known := allowed[name]
+		if !known {
+			t.Errorf("package %s has no line in the table of allowed imports", name)
+		}
+		for _, imported := range pkg.Imports {
+			if ours, ok := strings.CutPrefix(imported, prefix); ok && !slices.Contains(list, ours) {
+				t.Errorf("%s may not import %s", name, ours)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A dependency is adopted by one package and does not leak into others.
+func TestOneAdopter(t *testing.T) {
+	adopters := map[string][]string{
+		"github.com/spf13/cobra":        {"cli"},
+		"github.com/adrg/xdg":           {"cli"},
+		"github.com/klauspost/cpuid/v2": {"machine"},
+		"golang.org/x/perf/benchmath":   {"stats"},
+	}
+	err := filepath.WalkDir("internal", func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		pkg, err := build.ImportDir(path, 0)
+		if err != nil {
+			return nil
+		}
+		name, _ := filepath.Rel("internal", path)
+		for module, packages := range adopters {
+			if slices.Contains(pkg.Imports, module) && !slices.Contains(packages, name) {
+				t.Errorf("%s may not import %s", name, module)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sshpace/internal/rank"
+	render "sshpace/internal/report"
+)
+
+func newCompareCommand(sys System) *cobra.Command {
+	var format, by, failOn string
+	var normalise []string
+	cmd := &cobra.Command{
+		Use:   "compare FILE FILE...",
+		Short: "Compare recorded runs: machines, versions, before and after",
+		Long: `Compares runs with the first one, cell by cell, as ratios of speed with 95 %
+intervals. A verdict of faster or slower holds for all lines of its table together
+(Holm's correction), so that a table of equals shows none in 95 of 100 comparisons.
+
+With three files or more, the machines are compared by the model log(cost) = machine +
+cell, and what deviates from it is listed. --normalise sets the geometric mean of the
+named ciphers to 1 in every file, to compare what is left when the machines' overall
+speeds are taken out.`,
+		Example: `  sshpace compare before.jsonl after.jsonl --fail-on slower:5%
+  sshpace compare --normalise aes128-gcm@openssh.com laptop.jsonl server.jsonl board.jsonl`,
+		Args: cobra.MinimumNArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			order, err := parseBy(by)
+			if err != nil {
+				return err
+			}
+			limit, gated, err := parseFailOn(failOn)
+			if err != nil {
+				return err
+			}
+			var inputs []rank.Input
+			for _, path := range args {
+				r, err := rankFile(path, order)
+				if err != nil {
+					return err
+				}
+				inputs = append(inputs, rank.Input{Label: filepath.Base(path), Ranking: r})
+			}
+			c, err := rank.Compare(inputs, rank.CompareOptions{By: order, Normalise: normalise})
+			if err != nil {
+				return withHint(err, "measure both with the same --cipher, --mac and --direction")
+			}
+			if err := writeComparison(sys, format, c); err != nil || !gated {
+				return err
+			}
+			return gate(c, limit)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&format, "format", "text", "text or json")
+	flags.StringVar(&by, "rank-by", "auto", "throughput, cost or auto: cost where all files have it")
+	flags.StringSliceVar(&normalise, "normalise", nil, "ciphers (names or globs) whose mean becomes 1 in each file")
+	flags.StringVar(&failOn, "fail-on", "", "exit with 3 if anything is slower by more, such as slower:5%")
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func writeComparison(sys System, format string, c *rank.Comparison) error {
+	switch format {
+	case "text":
+		return render.CompareText(sys.Stdout, c)
+	case "json":
+		return render.CompareJSON(sys.Stdout, c)
+	}
+	return usageError("formats: text, json", "unknown format %q", format)
+}
+
+// parseFailOn reads --fail-on: "slower:5%".
+func parseFailOn(text string) (percent float64, set bool, err error) {
+	if text == "" {
+		return 0, false, nil
+	}
+	number, ok := strings.CutPrefix(text, "slower:")
+	percent, parseErr := strconv.ParseFloat(strings.TrimSuffix(number, "%"), 64)
+	if !ok || parseErr != nil || !(percent >= 0 && percent < 1e6) {
+		return 0, false, usageError("use slower: and a percentage, such as slower:5%", "cannot read --fail-on %q", text)
+	}
+	return percent, true, nil
+}
+
+// gate turns regressions into exit code 3.
+func gate(c *rank.Comparison, limit float64) error {
+	worse := c.Worst(limit)
+	if len(worse) == 0 {
+		return nil
+	}
+	more := ""
+	if len(worse) > 1 {
+		more = fmt.Sprintf(" (and %d more)", len(worse)-1)
+	}
+	return &Error{
+		What: fmt.Sprintf("%d regressions of %g %% or more: %s%s", len(worse), limit, worse[0], more),
+		Hint: "the verdicts above say which are significant", Code: ExitFound,
+	}
+}

@@ -1,0 +1,316 @@
+package cli_test
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/crypto/ssh"
+)
+
+// serverCommands are the script commands that start real servers on loopback
+// and write how to reach them into $WORK/ssh_config and $WORK/known_hosts:
+//
+//	sshd NAME [option]...      OpenSSH's sshd; $WORK/NAME is the HOME of sessions
+//	dropbear NAME              Dropbear
+//	tinysshd NAME              TinySSH
+//	silent NAME                a port that accepts and says nothing
+//	deaf NAME                  a port on which nothing listens
+//	hold NAME                  an idle connection to a server
+//	slayer PROCESS TEXT        kill a descendant of this process by name and arguments
+//	gone PATTERN               wait until no process' command line has PATTERN
+//	tmpfs DIR SIZE             a small file system (root only)
+func serverCommands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
+	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
+		"sshd": startSSHD, "dropbear": startDropbear, "tinysshd": startTinySSHD,
+		"silent": startSilent, "deaf": startDeaf, "hold": holdConnection,
+		"slayer": slay, "gone": awaitGone, "tmpfs": mountTmpfs, "waitfor": awaitFile,
+	}
+}
+
+func setupServers(env *testscript.Env) error {
+	env.Setenv("HOME", env.WorkDir)
+	env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
+	env.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:"+env.Getenv("PATH"))
+	return nil
+}
+
+// freePort is a loopback port that was free a moment ago.
+func freePort(ts *testscript.TestScript) string {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	ts.Check(err)
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}
+
+// keyPair writes an Ed25519 key pair and returns its public half.
+func keyPair(ts *testscript.TestScript, path string) string {
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	ts.Check(err)
+	block, err := ssh.MarshalPrivateKey(private, "")
+	ts.Check(err)
+	ts.Check(os.WriteFile(path, pem.EncodeToMemory(block), 0o600))
+	key, err := ssh.NewPublicKey(public)
+	ts.Check(err)
+	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
+}
+
+// identity makes the user key of the script once.
+func identity(ts *testscript.TestScript) (public string) {
+	path := ts.MkAbs("user_key")
+	if text, err := os.ReadFile(path + ".pub"); err == nil {
+		return string(text)
+	}
+	public = keyPair(ts, path)
+	ts.Check(os.WriteFile(path+".pub", []byte(public), 0o600))
+	return public
+}
+
+// describe adds a host to the script's ssh_config and its key to known_hosts.
+func describe(ts *testscript.TestScript, name, port, hostKey string) {
+	appendTo(ts, "ssh_config", fmt.Sprintf(`Host %s
+  HostName 127.0.0.1
+  Port %s
+  HostKeyAlias %s
+  UserKnownHostsFile %s
+  IdentityFile %s
+  IdentitiesOnly yes
+  IdentityAgent none
+`, name, port, name, ts.MkAbs("known_hosts"), ts.MkAbs("user_key")))
+	if hostKey != "" {
+		appendTo(ts, "known_hosts", name+" "+hostKey+"\n")
+	}
+	ts.Setenv(strings.ToUpper(name)+"_PORT", port)
+}
+
+func appendTo(ts *testscript.TestScript, file, text string) {
+	f, err := os.OpenFile(ts.MkAbs(file), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	ts.Check(err)
+	_, err = f.WriteString(text)
+	ts.Check(err)
+	ts.Check(f.Close())
+}
+
+// daemon starts a server, waits for its port and ends it with the script.
+func daemon(ts *testscript.TestScript, port string, cmd *exec.Cmd) {
+	log, err := os.Create(ts.MkAbs(filepath.Base(cmd.Path) + "." + port + ".log"))
+	ts.Check(err)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	ts.Check(cmd.Start())
+	ts.Defer(func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		_ = cmd.Wait()
+		log.Close()
+	})
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		conn, err := net.Dial("tcp", "127.0.0.1:"+port)
+		if err == nil {
+			conn.Close()
+			return
+		}
+		if time.Now().After(deadline) {
+			text, _ := os.ReadFile(log.Name())
+			ts.Fatalf("%s does not listen: %v\n%s", cmd.Path, err, text)
+		}
+	}
+}
+
+func startSSHD(ts *testscript.TestScript, _ bool, args []string) {
+	name, port, dir := args[0], freePort(ts), ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(dir, 0o700))
+	hostKey := keyPair(ts, filepath.Join(dir, "host_key"))
+	ts.Check(os.WriteFile(filepath.Join(dir, "authorized_keys"), []byte(identity(ts)+"\n"), 0o600))
+	lines := []string{
+		"Port " + port, "ListenAddress 127.0.0.1", "HostKey " + filepath.Join(dir, "host_key"),
+		"AuthorizedKeysFile " + filepath.Join(dir, "authorized_keys"), "PidFile none", "UsePAM no", "StrictModes no",
+		"PasswordAuthentication no", "KbdInteractiveAuthentication no", "PermitRootLogin prohibit-password", "SetEnv HOME=" + dir,
+	}
+	config := filepath.Join(dir, "sshd_config")
+	ts.Check(os.WriteFile(config, []byte(strings.Join(append(args[1:], lines...), "\n")+"\n"), 0o600))
+	ts.Check(os.MkdirAll("/run/sshd", 0o755))
+	describe(ts, name, port, hostKey)
+	daemon(ts, port, exec.Command("/usr/sbin/sshd", "-D", "-e", "-f", config))
+}
+
+// hostKeyOf asks a server for its key, as ssh-keyscan does.
+func hostKeyOf(ts *testscript.TestScript, port string) string {
+	out, err := exec.Command("ssh-keyscan", "-p", port, "-t", "ed25519", "127.0.0.1").Output()
+	ts.Check(err)
+	_, key, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
+	return key
+}
+
+// inHome is the command line of a server that looks for authorized_keys in the
+// home folder of the account: it sees a private one, mounted in its place.
+func inHome(ts *testscript.TestScript, argv ...string) *exec.Cmd {
+	me, err := user.Current()
+	ts.Check(err)
+	home := ts.MkAbs("home")
+	ts.Check(os.MkdirAll(filepath.Join(home, ".ssh"), 0o700))
+	ts.Check(os.WriteFile(filepath.Join(home, ".ssh", "authorized_keys"), []byte(identity(ts)+"\n"), 0o600))
+	script := `mount --bind "$0" "$1" && shift && exec "$@"`
+	return exec.Command("unshare", append([]string{"-m", "sh", "-c", script, home, me.HomeDir}, argv...)...)
+}
+
+func startDropbear(ts *testscript.TestScript, _ bool, args []string) {
+	port, dir := freePort(ts), ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(dir, 0o700))
+	ts.Check(exec.Command("dropbearkey", "-t", "ed25519", "-f", filepath.Join(dir, "key")).Run())
+	daemon(ts, port, inHome(ts, "dropbear", "-F", "-E", "-s", "-p", "127.0.0.1:"+port, "-r", filepath.Join(dir, "key"), "-P", filepath.Join(dir, "pid")))
+	describe(ts, args[0], port, hostKeyOf(ts, port))
+}
+
+// startTinySSHD serves every connection with a process of its own, as inetd would.
+func startTinySSHD(ts *testscript.TestScript, _ bool, args []string) {
+	dir := ts.MkAbs(args[0])
+	ts.Check(exec.Command("tinysshd-makekey", "-q", dir).Run())
+	port := serve(ts, func(conn *net.TCPConn) {
+		socket, err := conn.File()
+		if err != nil {
+			return
+		}
+		defer socket.Close()
+		cmd := inHome(ts, "tinysshd", dir)
+		cmd.Stdin, cmd.Stdout = socket, socket
+		if cmd.Start() == nil {
+			go func() { _ = cmd.Wait() }()
+		}
+	})
+	describe(ts, args[0], port, hostKeyOf(ts, port))
+}
+
+// serve accepts connections until the script ends.
+func serve(ts *testscript.TestScript, handle func(*net.TCPConn)) (port string) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Defer(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			handle(conn.(*net.TCPConn))
+			conn.Close()
+		}
+	}()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}
+
+func startSilent(ts *testscript.TestScript, _ bool, args []string) {
+	identity(ts)
+	describe(ts, args[0], serve(ts, func(*net.TCPConn) { time.Sleep(time.Minute) }), "")
+}
+
+func startDeaf(ts *testscript.TestScript, _ bool, args []string) {
+	identity(ts)
+	describe(ts, args[0], freePort(ts), "")
+}
+
+func holdConnection(ts *testscript.TestScript, _ bool, args []string) {
+	conn, err := net.Dial("tcp", "127.0.0.1:"+ts.Getenv(strings.ToUpper(args[0])+"_PORT"))
+	ts.Check(err)
+	ts.Defer(func() { conn.Close() })
+}
+
+// slay kills a descendant of this process by name, when there is one.
+func slay(ts *testscript.TestScript, _ bool, args []string) {
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		for pid, p := range processes() {
+			if p.name == args[0] && strings.Contains(p.args, args[1]) && descends(pid) {
+				ts.Logf("kill %d: %s", pid, p.args)
+				ts.Check(syscall.Kill(pid, syscall.SIGKILL))
+				return
+			}
+		}
+	}
+	ts.Fatalf("no process %s %s", args[0], args[1])
+}
+
+// descends reports whether a process is a descendant of this one.
+func descends(pid int) bool {
+	for pid > 1 {
+		if pid == os.Getpid() {
+			return true
+		}
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			return false
+		}
+		_, rest, _ := strings.Cut(string(stat), ") ") // proc_pid_stat(5): pid (comm) state ppid
+		fields := strings.Fields(rest)
+		if pid, err = strconv.Atoi(fields[1]); err != nil {
+			return false
+		}
+	}
+	return false
+}
+
+type process struct {
+	name, args string
+}
+
+// processes lists what runs on this machine.
+func processes() map[int]process {
+	list := map[int]process{}
+	entries, _ := os.ReadDir("/proc")
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		args, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "cmdline"))
+		if err != nil || len(args) == 0 {
+			continue
+		}
+		comm, _ := os.ReadFile(filepath.Join("/proc", entry.Name(), "comm"))
+		list[pid] = process{strings.TrimSpace(string(comm)), strings.ReplaceAll(string(args), "\x00", " ")}
+	}
+	return list
+}
+
+func awaitGone(ts *testscript.TestScript, _ bool, args []string) {
+	var left []string
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		left = nil
+		for _, p := range processes() {
+			if strings.Contains(p.args, args[0]) {
+				left = append(left, p.args)
+			}
+		}
+		if len(left) == 0 {
+			return
+		}
+	}
+	ts.Fatalf("still running: %q", left)
+}
+
+// awaitFile waits until a file holds a text.
+func awaitFile(ts *testscript.TestScript, _ bool, args []string) {
+	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		text, _ := os.ReadFile(ts.MkAbs(args[0]))
+		if strings.Count(string(text), args[1]) >= 1 {
+			return
+		}
+	}
+	ts.Fatalf("%s never held %q", args[0], args[1])
+}
+
+func mountTmpfs(ts *testscript.TestScript, _ bool, args []string) {
+	dir := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(dir, 0o700))
+	ts.Check(syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+args[1]))
+	ts.Defer(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+}

@@ -1,0 +1,475 @@
+package plan
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"sshpace/internal/alg"
+	"sshpace/internal/bench"
+	"sshpace/internal/model"
+	"sshpace/internal/stats"
+)
+
+// Sizes of the parts of a sequential plan.
+const (
+	blockTransfers   = 14  // of cells in a block after the first, references and controls apart
+	holdoutShare     = 0.1 // of the cells
+	minForHoldout    = 30  // cells, below which none is held out
+	holdoutTrials    = 3   // connections of a held-out cell, time permitting
+	maxRepeats       = 3   // connections for a cell whose samples were all contaminated
+	loginShare       = 0.2 // of the time of a block
+	precisionBudget  = 10 * time.Minute
+	maxTrialsPerCell = 60 // where precision alone would end the plan
+	maxLogins        = 40
+)
+
+// Sequential plans a ranking that is complete early and gets better until the
+// budget or the precision is reached. The first block measures the cells that
+// identify base, cipher and MAC, and logs in once with every key exchange. Later
+// blocks measure every cell once, held-out ones only to check the predictions,
+// and then those where another measurement changes most. Each block is shuffled
+// and holds the reference cell, A/A controls and logins.
+func Sequential(spec Spec) (*Plan, error) {
+	spec, err := spec.normal()
+	if err != nil {
+		return nil, err
+	}
+	if spec.Budget == 0 {
+		spec.Budget = defaultBudget
+		if spec.Precision > 0 {
+			spec.Budget = precisionBudget
+		}
+	}
+	times := newTimes(spec)
+	s := &sequential{spec: spec, times: times, seen: map[model.Cell]*seen{}, logins: map[string]int{}, refused: map[string]int{}, analyses: map[bench.Direction]*model.Analysis{}}
+	s.lay()
+	return newPlan(spec, s, spec.cells(), times), nil
+}
+
+type sequential struct {
+	spec      Spec
+	times     *trialTimes
+	names     map[alg.Suite]alg.Suite // canonical to offered
+	cells     []alg.Suite             // canonical
+	first     []alg.Suite             // offered names: the identifying cells
+	held      []alg.Suite             // offered names: the held-out cells
+	transfers []model.Transfer
+	loginLogs map[string][]float64
+	seen      map[model.Cell]*seen
+	logins    map[string]int // usable ones, by offered name of the fold
+	refused   map[string]int // logins that failed
+	spins     []float64
+	analyses  map[bench.Direction]*model.Analysis
+	fitted    int // transfers that the analyses know
+	phase     string
+}
+
+// seen counts the trials of a cell.
+type seen struct{ tried, clean int }
+
+// lay draws the identifying design and the held-out cells.
+func (s *sequential) lay() {
+	s.names, s.loginLogs = map[alg.Suite]alg.Suite{}, map[string][]float64{}
+	random := s.spec.random(0)
+	var rest []alg.Suite
+	for _, cell := range s.spec.Space.Bulk {
+		id := model.CellOf(bench.Trial{Want: cell}).Suite
+		s.names[id] = cell
+		s.cells = append(s.cells, id)
+	}
+	s.first = identify(s.spec.Space.Bulk, random)
+	for _, cell := range s.spec.Space.Bulk {
+		if !slices.Contains(s.first, cell) {
+			rest = append(rest, cell)
+		}
+	}
+	random.Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
+	if total := len(s.spec.Space.Bulk); total >= minForHoldout {
+		s.held = rest[:min(len(rest), int(math.Ceil(holdoutShare*float64(total))))]
+	}
+}
+
+// identify picks the cells that determine every cipher and every MAC: all AEAD
+// ciphers, and of the table of ciphers by MACs a ring that touches every row and
+// every column and joins them: each name of the longer list with one of the
+// shorter, in turn, and the first few with the next one too.
+func identify(cells []alg.Suite, random *rand.Rand) []alg.Suite {
+	var out []alg.Suite
+	var ciphers, macs []string
+	for _, c := range cells {
+		if c.MAC == "" {
+			out = append(out, c)
+			continue
+		}
+		if !slices.Contains(ciphers, c.Cipher) {
+			ciphers = append(ciphers, c.Cipher)
+		}
+		if !slices.Contains(macs, c.MAC) {
+			macs = append(macs, c.MAC)
+		}
+	}
+	random.Shuffle(len(ciphers), func(i, j int) { ciphers[i], ciphers[j] = ciphers[j], ciphers[i] })
+	random.Shuffle(len(macs), func(i, j int) { macs[i], macs[j] = macs[j], macs[i] })
+	long, short := len(macs), len(ciphers)
+	at := func(l, s int) alg.Suite { return alg.Suite{Cipher: ciphers[s], MAC: macs[l]} }
+	if long < short {
+		long, short = short, long
+		at = func(l, s int) alg.Suite { return alg.Suite{Cipher: ciphers[l], MAC: macs[s]} }
+	}
+	add := func(c alg.Suite) {
+		if slices.Contains(cells, c) && !slices.Contains(out, c) {
+			out = append(out, c)
+		}
+	}
+	for l := 0; l < long && short > 0; l++ {
+		add(at(l, l%short))
+	}
+	for l := 0; l < min(short+1, long) && short > 0; l++ {
+		add(at(l, (l+1)%short))
+	}
+	return out
+}
+
+// observe keeps what a sample showed.
+func (s *sequential) observe(t bench.Trial, sample bench.Sample) {
+	if t.Workload == bench.Transfer {
+		count := s.count(model.CellOf(t))
+		count.tried++
+		for _, segment := range sample.Segments {
+			if segment.SpinNS > 0 {
+				s.spins = append(s.spins, float64(segment.SpinNS))
+			}
+		}
+		if transfer, ok := model.TransferOf(t, sample, stats.Median(s.spins)); ok {
+			s.transfers = append(s.transfers, transfer)
+			if !transfer.DirtyCost && (!transfer.DirtyWall || s.busy()) {
+				count.clean++
+			}
+		}
+		return
+	}
+	if model.Usable(t, sample) && sample.Phases != nil {
+		s.logins[t.Want.Kex]++
+		s.loginLogs[t.Want.Kex] = append(s.loginLogs[t.Want.Kex], math.Log(float64(sample.Phases.LoginNS)))
+		return
+	}
+	s.refused[t.Want.Kex]++
+}
+
+// busy reports whether most transfers are disturbed, so that repeating them is
+// no use.
+func (s *sequential) busy() bool {
+	recent := s.transfers[max(0, len(s.transfers)-20):]
+	dirty := 0
+	for _, t := range recent {
+		if t.DirtyWall {
+			dirty++
+		}
+	}
+	return dirty*3 > len(recent)
+}
+
+func (s *sequential) count(cell model.Cell) *seen {
+	c := s.seen[cell]
+	if c == nil {
+		c = &seen{}
+		s.seen[cell] = c
+	}
+	return c
+}
+
+func (s *sequential) countOf(cell alg.Suite, d bench.Direction) *seen {
+	return s.count(model.CellOf(bench.Trial{Want: cell, Direction: d}))
+}
+
+// block draws the next block.
+func (s *sequential) block(n int, left time.Duration) ([]bench.Trial, Ending) {
+	random := s.spec.random(n)
+	if s.spec.LoginOnly {
+		return s.loginBlock(random)
+	}
+	s.fit()
+	if ending := s.finished(); ending != "" {
+		return nil, ending
+	}
+	var trials []bench.Trial
+	if n == 1 {
+		s.phase = "identifying"
+		trials = s.opening()
+	} else {
+		trials = s.later(n, left, random)
+	}
+	if !s.spec.BulkOnly {
+		trials = append(trials, s.loginsFor(n, trials, left, random)...)
+	}
+	random.Shuffle(len(trials), func(i, j int) { trials[i], trials[j] = trials[j], trials[i] })
+	return trials, ""
+}
+
+// opening holds the identifying cells, the reference among them.
+func (s *sequential) opening() []bench.Trial {
+	var trials []bench.Trial
+	for _, d := range s.spec.Directions {
+		for _, cell := range s.first {
+			t := s.spec.transfer(cell, d)
+			if cell == s.spec.reference() {
+				t.Role = bench.RoleReference
+			}
+			trials = append(trials, t)
+		}
+	}
+	return trials
+}
+
+// wish is a cell to measure in one direction.
+type wish struct {
+	cell      alg.Suite
+	direction bench.Direction
+}
+
+// later holds the reference, controls, held-out cells, cells that were not
+// measured yet, and the most wanted others.
+func (s *sequential) later(n int, left time.Duration, random *rand.Rand) []bench.Trial {
+	missing := s.missing()
+	random.Shuffle(len(missing), func(i, j int) { missing[i], missing[j] = missing[j], missing[i] })
+	tight := left >= 0 && time.Duration(len(missing))*s.times.transfer*9/5 > left
+	var trials []bench.Trial
+	for _, d := range s.spec.Directions {
+		t := s.spec.transfer(s.spec.reference(), d)
+		t.Role = bench.RoleReference
+		trials = append(trials, t)
+	}
+	if !tight || n%2 == 0 {
+		trials = append(trials, s.controls(n)...)
+	}
+	s.phase = "measuring every cell"
+	if len(missing) == 0 {
+		s.phase = "refining"
+	}
+	chosen := missing[:min(len(missing), blockTransfers)]
+	if !tight {
+		chosen = append(slices.Clone(chosen), s.recheck(2, chosen)...)
+		chosen = append(chosen, s.wanted(max(0, blockTransfers-len(chosen)), chosen)...)
+	}
+	for _, w := range chosen {
+		t := s.spec.transfer(w.cell, w.direction)
+		if slices.Contains(s.held, w.cell) {
+			t.Role = bench.RoleHoldout
+		}
+		trials = append(trials, t)
+	}
+	return trials
+}
+
+// missing are the cells without a clean measurement.
+func (s *sequential) missing() []wish {
+	var out []wish
+	for _, d := range s.spec.Directions {
+		for _, cell := range s.spec.Space.Bulk {
+			if c := s.countOf(cell, d); c.clean == 0 && c.tried < maxRepeats {
+				out = append(out, wish{cell, d})
+			}
+		}
+	}
+	return out
+}
+
+// recheck returns held-out cells that have too few connections for their own
+// noise to stay out of the prediction error.
+func (s *sequential) recheck(n int, chosen []wish) []wish {
+	var out []wish
+	for _, cell := range s.held {
+		for _, d := range s.spec.Directions {
+			w := wish{cell, d}
+			if c := s.countOf(cell, d); c.clean > 0 && c.tried < holdoutTrials && len(out) < n && !slices.Contains(chosen, w) {
+				out = append(out, w)
+			}
+		}
+	}
+	return out
+}
+
+// controls is one A/A pair: an AEAD cipher under two MAC names, which its
+// connection ignores.
+func (s *sequential) controls(n int) []bench.Trial {
+	macs := s.spec.Space.Offer.MACs
+	var aead []alg.Suite
+	for _, cell := range s.spec.Space.Bulk {
+		if cell.MAC == "" {
+			aead = append(aead, cell)
+		}
+	}
+	if len(aead) == 0 || len(macs) < 2 {
+		return nil
+	}
+	cell, direction := aead[n%len(aead)], s.spec.Directions[n/len(aead)%len(s.spec.Directions)]
+	// The two names of a cipher stay the same, so that a run can compare them.
+	names := s.spec.random(-1 - n%len(aead)).Perm(len(macs))[:2]
+	var trials []bench.Trial
+	for _, name := range names {
+		t := s.spec.transfer(cell, direction)
+		t.Role, t.Pair = bench.RoleControl, n
+		t.Offered = alg.Suite{Cipher: cell.Cipher, MAC: macs[name], Kex: t.Want.Kex}
+		trials = append(trials, t)
+	}
+	return trials
+}
+
+// fit brings the analyses up to date.
+func (s *sequential) fit() {
+	if s.fitted == len(s.transfers) {
+		return
+	}
+	s.fitted = len(s.transfers)
+	for _, d := range s.spec.Directions {
+		s.analyses[d] = model.Analyse(d, s.cells, s.transfers, s.spec.Cores)
+	}
+}
+
+// key is the series that orders a ranking: throughput, or cost where only
+// that can be told from noise.
+func key(a *model.Analysis) model.Series {
+	if a.Works && a.Wall.TypicalError() > noisyWall {
+		return a.Total
+	}
+	return a.Wall
+}
+
+// noisyWall is the typical relative error of throughput above which the plan
+// refines costs instead: the noise floor is 2.8 times as large.
+const noisyWall = 0.018
+
+// wanted are the n cells where another connection changes most: large errors,
+// leaders, neighbours that are not told apart, and cells that the model does not
+// explain.
+func (s *sequential) wanted(n int, chosen []wish) []wish {
+	type scored struct {
+		wish
+		score float64
+	}
+	var all []scored
+	for _, d := range s.spec.Directions {
+		a := s.analyses[d]
+		if a == nil {
+			continue
+		}
+		for i, score := range scores(key(a)) {
+			cell, offered := s.names[a.Cells[i]]
+			w := wish{cell, d}
+			if offered && !slices.Contains(chosen, w) && !slices.Contains(s.held, cell) && s.countOf(cell, d).tried < maxTrialsPerCell {
+				all = append(all, scored{w, score})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(x, y scored) int { return cmp.Compare(y.score, x.score) })
+	var out []wish
+	for _, w := range all[:min(n, len(all))] {
+		out = append(out, w.wish)
+	}
+	return out
+}
+
+// leaders is how many of the fastest cells get extra attention.
+const leaders = 10
+
+// scores says for every figure how much another connection is worth.
+func scores(series model.Series) []float64 {
+	order := make([]int, 0, len(series.Figures))
+	for i, f := range series.Figures {
+		if f.Known {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(series.Figures[i].Log, series.Figures[j].Log) })
+	typical := math.Max(series.TypicalError(), 1e-6)
+	out := make([]float64, len(series.Figures))
+	for place, i := range order {
+		f := series.Figures[i]
+		score := f.Err / typical
+		if place < leaders {
+			score++
+		}
+		for _, other := range []int{place - 1, place + 1} {
+			if other >= 0 && other < len(order) && unseparated(f, series.Figures[order[other]]) {
+				score += 0.5
+			}
+		}
+		score += math.Min(3, math.Max(0, f.Surprise(series.Deviation)-2))
+		out[i] = score / math.Sqrt(float64(1+f.N))
+	}
+	return out
+}
+
+// unseparated reports whether two cells may differ by more than the smallest
+// effect worth telling, but are not yet told apart.
+func unseparated(a, b model.Figure) bool {
+	gap, err := math.Abs(a.Log-b.Log), math.Hypot(a.Err, b.Err)
+	return gap < 2*err && gap+2*err > 0.01
+}
+
+// finished reports whether the precision is reached, everything was measured,
+// and nothing more can be gained.
+func (s *sequential) finished() Ending {
+	if s.spec.Precision <= 0 || len(s.missing()) > 0 {
+		return ""
+	}
+	limit := s.spec.Precision / 100
+	for _, d := range s.spec.Directions {
+		a := s.analyses[d]
+		if a == nil {
+			return ""
+		}
+		series := key(a)
+		arm := stats.StudentQuantile(series.Degrees)
+		for _, f := range series.Figures {
+			if f.Known && math.Expm1(arm*f.Err) > limit {
+				return ""
+			}
+		}
+	}
+	if !s.spec.BulkOnly && !s.loginsPrecise(limit) {
+		return ""
+	}
+	return EndPrecision
+}
+
+func (s *sequential) progress(p *Progress) {
+	p.Phase = s.phase
+	p.Remaining = s.spec.Budget
+	if len(s.transfers)-s.fitted >= 4 || s.fitted == 0 {
+		s.fit()
+	}
+	for _, d := range s.spec.Directions {
+		if a := s.analyses[d]; a != nil {
+			p.Ranked = a.Complete()
+			p.Leaders = append(p.Leaders, s.leaders(a, 5)...)
+		}
+	}
+}
+
+// leaders are the n fastest cells so far.
+func (s *sequential) leaders(a *model.Analysis, n int) []Leader {
+	series := key(a)
+	order := make([]int, 0, len(a.Cells))
+	for i, f := range series.Figures {
+		if f.Known {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(series.Figures[i].Log, series.Figures[j].Log) })
+	var out []Leader
+	for _, i := range order[:min(n, len(order))] {
+		l := Leader{Cell: s.names[a.Cells[i]], Direction: a.Direction, Predicted: series.Figures[i].N == 0}
+		if f := a.Wall.Figures[i]; f.Known {
+			l.Throughput = 1e9 * math.Exp(-f.Log)
+		}
+		if f := a.Client.Figures[i]; f.Known {
+			l.CostNS = math.Exp(f.Log)
+		}
+		out = append(out, l)
+	}
+	return out
+}

@@ -1,0 +1,249 @@
+package rank
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"sshpace/internal/alg"
+	"sshpace/internal/bench"
+	"sshpace/internal/model"
+	"sshpace/internal/stats"
+)
+
+const (
+	// maxNoise is the noise floor of throughput, in percent, from which on a
+	// ranking by cost is better, if that is below it.
+	maxNoise = 5.0
+	// minEffect is the smallest difference, in percent, that is worth a group of
+	// its own even where it can be measured.
+	minEffect = 1.0
+	normal95  = 1.959963984540054
+)
+
+// rankBulk fills and orders the cells.
+func (r *Ranking) rankBulk(d *data, opts Options) {
+	var analyses []*model.Analysis
+	for _, direction := range []bench.Direction{bench.Upload, bench.Download, ""} {
+		has := func(t model.Transfer) bool { return t.Cell.Direction == direction }
+		if slices.ContainsFunc(d.transfers, has) {
+			analyses = append(analyses, model.Analyse(direction, d.cells, d.transfers, d.cores))
+		}
+	}
+	if len(analyses) == 0 {
+		return
+	}
+	r.judge(d, analyses)
+	r.By = r.choose(opts.By)
+	for _, a := range analyses {
+		r.addCells(d, a)
+		r.levelCost = math.Max(r.levelCost, a.Total.Level)
+		r.levelWall = math.Max(r.levelWall, a.Wall.Level)
+	}
+	r.Controls = bulkControls(d, r.By, r.floor())
+	r.Drift = drift(d)
+}
+
+// judge fills in what is known about the quality of the run: the worst of its
+// directions, because one number has to serve both.
+func (r *Ranking) judge(d *data, analyses []*model.Analysis) {
+	held := map[alg.Suite]bool{}
+	for _, t := range d.transfers {
+		if t.Trial.Role == bench.RoleHoldout {
+			held[t.Cell.Suite] = true
+		}
+	}
+	var client, wall []float64
+	for _, a := range analyses {
+		costs := a.Client
+		if !a.Works {
+			costs = a.Wall
+		}
+		client = append(client, a.HoldoutErrors(costs, func(s alg.Suite) bool { return held[s] })...)
+		r.Model.Parameters = max(r.Model.Parameters, costs.Parameters)
+		r.Model.Interaction = max(r.Model.Interaction, 100*costs.Interaction)
+		if a.Works {
+			wall = append(wall, a.Wall.PredictionErrors()...)
+			r.Noise.Cost = max(r.Noise.Cost, floorOf(a.Total, pairLogs(d.transfers, a.Direction, model.Transfer.Total)))
+		}
+		r.Noise.Throughput = max(r.Noise.Throughput, floorOf(a.Wall, pairLogs(d.transfers, a.Direction, wallOf)))
+	}
+	r.Noise.Controls = len(pairs(d.transfers, ""))
+	r.Model.HoldoutCells = len(client)
+	r.Model.HoldoutError, r.Model.HoldoutP95 = 100*stats.Median(client), 100*stats.Quantile(client, 0.95)
+	r.Model.ThroughputError = 100 * stats.Median(wall)
+}
+
+func wallOf(t model.Transfer) float64 { return t.Wall }
+
+// floorOf is the difference, in percent, below which two equal cells stay in
+// 95 % of runs: from the error of a typical cell, or from the A/A controls where
+// there are enough of them and they show more.
+func floorOf(s model.Series, controls []float64) float64 {
+	typical := s.TypicalError()
+	floor := math.Sqrt2 * typical
+	if len(controls) >= 4 && s.Deviation > 0 {
+		floor = math.Max(floor, stats.RMS(controls)*typical/s.Deviation)
+	}
+	return 100 * math.Expm1(normal95*floor)
+}
+
+// choose resolves Auto.
+func (r *Ranking) choose(by By) By {
+	switch {
+	case r.Noise.Cost == 0:
+		return Throughput
+	case by == Throughput || by == Cost:
+		return by
+	case r.Noise.Throughput > maxNoise && r.Noise.Cost <= maxNoise:
+		return Cost
+	}
+	return Throughput
+}
+
+// floor is the noise floor of what ordered the ranking, in percent.
+func (r *Ranking) floor() float64 {
+	if r.By == Cost {
+		return r.Noise.Cost
+	}
+	return r.Noise.Throughput
+}
+
+// addCells appends the cells of one direction in their order.
+func (r *Ranking) addCells(d *data, a *model.Analysis) {
+	series := a.Wall
+	if r.By == Cost {
+		series = a.Total
+	}
+	order := make([]int, len(a.Cells))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		x, y := series.Figures[i], series.Figures[j]
+		if x.Known != y.Known {
+			return cmp.Compare(one(y.Known), one(x.Known))
+		}
+		return cmp.Compare(x.Log, y.Log)
+	})
+	groups := groupsOf(series, order, r.floor())
+	place := 0
+	for _, i := range order {
+		cell, ok := d.cell(a, i)
+		if !ok {
+			r.Missing = append(r.Missing, cell.Suite)
+			continue
+		}
+		if place < len(groups) {
+			cell.Group = stats.Letters(groups[place])
+		}
+		place++
+		cell.Rank = place
+		r.Bulk = append(r.Bulk, cell)
+	}
+}
+
+func one(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// groupsOf numbers the tie groups of the known figures, which come first.
+func groupsOf(series model.Series, order []int, floor float64) []int {
+	var estimates []stats.Estimate
+	for _, i := range order {
+		if f := series.Figures[i]; f.Known {
+			estimates = append(estimates, stats.Estimate{Value: f.Log, Error: f.Err})
+		}
+	}
+	return stats.Group(estimates, math.Log1p(math.Max(floor, minEffect)/100))
+}
+
+// cell puts together what is known about cell i; ok is false if that is
+// nothing.
+func (d *data) cell(a *model.Analysis, i int) (c Cell, ok bool) {
+	suite, offered := d.names[a.Cells[i]]
+	if !offered {
+		suite = a.Cells[i]
+	}
+	c = Cell{Suite: suite, Direction: a.Direction, Basis: Predicted, Status: suite.Status()}
+	c.Client, c.Server = figure(a.Client, i), figure(a.Server, i)
+	if wall := figure(a.Wall, i); wall != nil {
+		c.Throughput = &Quantity{Value: inverse(wall.Value), Lo: inverse(wall.Hi), Hi: inverse(wall.Lo), N: wall.N}
+	}
+	c.Alone = Alone{Client: alone(a.Client, i), Total: alone(a.Total, i)}
+	if wall := alone(a.Wall, i); wall != nil {
+		c.Alone.Throughput = &Quantity{Value: inverse(wall.Value), Lo: inverse(wall.Hi), Hi: inverse(wall.Lo), N: wall.N}
+	}
+	if a.Client.Figures[i].N > 0 || a.Wall.Figures[i].N > 0 {
+		c.Basis = Measured
+	}
+	for _, t := range d.transfers {
+		if t.Trial.Role == bench.RoleHoldout && t.Cell.Suite == a.Cells[i] && t.Cell.Direction == a.Direction {
+			c.Holdout = true
+		}
+	}
+	return c, c.Throughput != nil || c.Client != nil
+}
+
+func figure(s model.Series, i int) *Quantity {
+	if !s.Figures[i].Known {
+		return nil
+	}
+	q := s.Interval(i)
+	return &q
+}
+
+// alone is a figure without what the model knows.
+func alone(s model.Series, i int) *Quantity {
+	f := s.Figures[i]
+	if f.N == 0 {
+		return nil
+	}
+	arm := stats.StudentQuantile(s.Degrees) * s.Deviation / math.Sqrt(float64(f.N))
+	q := Quantity{Value: f.Measured, Lo: f.Measured - arm, Hi: f.Measured + arm, N: f.N}.Exp()
+	return &q
+}
+
+// inverse turns ns per byte into bytes per second.
+func inverse(nsPerByte float64) float64 {
+	if nsPerByte <= 0 {
+		return 0
+	}
+	return 1e9 / nsPerByte
+}
+
+func cpu(d *time.Duration) float64 {
+	if d == nil {
+		return 0
+	}
+	return float64(*d)
+}
+
+// drift is the change of the reference cell's cost from the start to the end
+// of the run, in percent.
+func drift(d *data) float64 {
+	var at, logs []float64
+	var reference alg.Suite
+	for _, t := range d.transfers {
+		if t.Trial.Role == bench.RoleReference {
+			reference = t.Cell.Suite
+		}
+	}
+	for i, t := range d.transfers {
+		value := t.Total()
+		if value == 0 {
+			value = t.Wall
+		}
+		if t.Cell.Suite == reference && value > 0 {
+			at, logs = append(at, float64(i)), append(logs, math.Log(value))
+		}
+	}
+	if len(at) < 4 {
+		return 0
+	}
+	return 100 * math.Expm1(stats.TheilSen(at, logs)*(at[len(at)-1]-at[0]))
+}

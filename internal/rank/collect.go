@@ -1,0 +1,226 @@
+package rank
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"sshpace/internal/alg"
+	"sshpace/internal/bench"
+	"sshpace/internal/model"
+	"sshpace/internal/stats"
+)
+
+// data is a file taken apart.
+type data struct {
+	transfers []model.Transfer
+	logins    []login
+	copies    []sampled
+	bad       []sampled
+	good      map[failKey]bool
+	names     map[alg.Suite]alg.Suite // canonical cell to the name that was offered
+	cells     []alg.Suite             // canonical names of all cells
+	cores     int
+	foreign   int // samples of another target, left out
+	harness   Harness
+	ended     string
+}
+
+type sampled struct {
+	trial  bench.Trial
+	sample bench.Sample
+}
+
+// login is one login of a key exchange, by canonical name.
+type login struct {
+	trial bench.Trial
+	kex   string
+	bench.Phases
+}
+
+type failKey struct {
+	workload bench.Workload
+	suite    alg.Suite
+}
+
+func collect(f *bench.File, space alg.Space) *data {
+	d := &data{good: map[failKey]bool{}, names: map[alg.Suite]alg.Suite{}, cores: f.Environment.Cores}
+	for _, cell := range space.Bulk {
+		id := model.CellOf(bench.Trial{Want: cell}).Suite
+		d.names[id] = cell
+		d.cells = append(d.cells, id)
+	}
+	if f.Campaign.Server == "remote" {
+		d.cores = 2 // two machines: each side has cores of its own
+	}
+	for _, finding := range f.Findings {
+		if finding.What == model.Ended {
+			d.ended = finding.Why
+		}
+	}
+	target := mainTarget(f)
+	spin := usualSpin(f.Samples)
+	for _, s := range f.Samples {
+		t, known := f.Trials[s.Trial]
+		switch {
+		case !known || s.Outcome == bench.Aborted:
+		case t.Target != target:
+			d.foreign++
+		case !model.Usable(t, s):
+			d.bad = append(d.bad, sampled{t, s})
+		default:
+			d.add(t, s, spin)
+		}
+	}
+	if d.harness.sshCPU > 0 {
+		d.harness.CPUShare = 100 * d.harness.ownCPU / d.harness.sshCPU
+	}
+	return d
+}
+
+// mainTarget is the target of most trials: two machines in one file cannot be
+// ranked together.
+func mainTarget(f *bench.File) string {
+	counts := map[string]int{}
+	for _, t := range f.Trials {
+		counts[t.Target]++
+	}
+	best := ""
+	for _, target := range slices.Sorted(maps.Keys(counts)) {
+		if counts[target] > counts[best] {
+			best = target
+		}
+	}
+	return best
+}
+
+func (d *data) add(t bench.Trial, s bench.Sample, spin float64) {
+	d.good[failKeyOf(t)] = true
+	switch t.Workload {
+	case bench.Login:
+		d.logins = append(d.logins, login{t, alg.Canonical(alg.Kex, t.Want.Kex), *s.Phases})
+	case bench.Copy:
+		d.copies = append(d.copies, sampled{t, s})
+	case bench.Transfer:
+		if transfer, ok := model.TransferOf(t, s, spin); ok {
+			d.transfers = append(d.transfers, transfer)
+		}
+		for _, segment := range s.Segments {
+			d.harness.add(segment, model.Contamination(segment, spin))
+		}
+	}
+}
+
+func (h *Harness) add(segment bench.Segment, dirt model.Dirt) {
+	h.Segments++
+	if dirt.Wall {
+		h.Quarantined++
+	}
+	if dirt.Cost {
+		h.QuarantinedCost++
+	}
+	if segment.ClientCPUNS != nil && segment.ServerCPUNS != nil {
+		h.ownCPU += float64(segment.HarnessCPUNS)
+		h.sshCPU += cpu(segment.ClientCPUNS) + cpu(segment.ServerCPUNS)
+	}
+}
+
+func failKeyOf(t bench.Trial) failKey {
+	suite := t.Want.Bulk()
+	if t.Workload == bench.Login {
+		suite = alg.Suite{Kex: t.Want.Kex}
+	}
+	return failKey{t.Workload, suite}
+}
+
+// usualSpin is the median of the spin probes, 0 where there are none.
+func usualSpin(samples []bench.Sample) float64 {
+	var spins []float64
+	for _, s := range samples {
+		for _, segment := range s.Segments {
+			if segment.SpinNS > 0 {
+				spins = append(spins, float64(segment.SpinNS))
+			}
+		}
+	}
+	return stats.Median(spins)
+}
+
+func (d *data) firstFailure() string {
+	if len(d.bad) == 0 {
+		return ""
+	}
+	s := d.bad[0]
+	return fmt.Sprintf(" (%d trials failed; the first, %s: %s %s)", len(d.bad), s.trial.Want, s.sample.Outcome, s.sample.Detail)
+}
+
+// failures lists what never worked, in the order of its first failure.
+func (d *data) failures() []Failure {
+	var out []Failure
+	at := map[failKey]int{}
+	for _, s := range d.bad {
+		key := failKeyOf(s.trial)
+		if d.good[key] {
+			continue
+		}
+		i, seen := at[key]
+		if !seen {
+			i = len(out)
+			at[key] = i
+			out = append(out, Failure{Suite: key.suite, Workload: key.workload})
+		}
+		out[i].Attempts++
+		out[i].Outcome, out[i].Detail = s.sample.Outcome, s.sample.Detail
+	}
+	return out
+}
+
+// copiesAsTransfers takes whole processes for transfers: with nothing better
+// in the file, a ranking that includes the login is better than none.
+func (d *data) copiesAsTransfers() []model.Transfer {
+	var out []model.Transfer
+	for _, c := range d.copies {
+		out = append(out, model.Transfer{
+			Trial: c.trial, Cell: model.CellOf(c.trial),
+			Wall: float64(c.sample.ElapsedNS) / float64(c.sample.Bytes),
+		})
+	}
+	return out
+}
+
+// summarise gives the seconds of every combination of an exhaustive run, in
+// the order of its names.
+func (d *data) summarise() []Copy {
+	type key struct {
+		suite     alg.Suite
+		direction bench.Direction
+	}
+	logs := map[key][]float64{}
+	for _, c := range d.copies {
+		k := key{asked(c.trial), c.trial.Direction}
+		logs[k] = append(logs[k], math.Log(c.sample.ElapsedNS.Seconds()))
+	}
+	keys := slices.SortedFunc(maps.Keys(logs), func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.direction, b.direction), cmp.Compare(a.suite.String(), b.suite.String()))
+	})
+	groups := make([][]float64, len(keys))
+	for i, k := range keys {
+		groups[i] = logs[k]
+	}
+	deviation, degrees := stats.PooledDeviation(groups)
+	var out []Copy
+	for i, k := range keys {
+		out = append(out, Copy{k.suite, k.direction, stats.PooledInterval(groups[i], deviation, degrees).Exp()})
+	}
+	return out
+}
+
+// asked is the suite as it was put on the wire.
+func asked(t bench.Trial) alg.Suite {
+	if t.Offered != (alg.Suite{}) {
+		return t.Offered
+	}
+	return t.Want
+}

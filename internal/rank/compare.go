@@ -1,0 +1,438 @@
+package rank
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"sshpace/internal/alg"
+	"sshpace/internal/bench"
+	"sshpace/internal/stats"
+)
+
+// Input is one ranking to compare, under the name that readers know it by.
+type Input struct {
+	Label   string
+	Ranking *Ranking
+}
+
+// CompareOptions of Compare. The zero value is the default.
+type CompareOptions struct {
+	By By // default Auto: cost where all files have it
+	// Normalise lists ciphers, names or globs, whose geometric mean becomes 1 in
+	// each file: what remains is how the others do relative to them.
+	Normalise []string
+}
+
+// Comparison relates rankings to the first of them. Speeds are ratios: 1.05
+// means 5 % faster than the first file.
+type Comparison struct {
+	By         By
+	Normalised []string
+	Inputs     []Input
+	Overall    []Ratio // of each file after the first: geometric mean over the common cells
+	Ciphers    []Group
+	MACs       []Group
+	Cells      []CellRatios
+	Kex        []Group
+	Machines   []Machine // where there are three files or more
+	Warnings   []Warning
+}
+
+// Ratio is a speed relative to the first file.
+type Ratio struct {
+	Speed   Quantity // N: cells, or connections, that it rests on; 0: unknown
+	P       float64  // adjusted by Holm for all ratios of the same table
+	Verdict Verdict
+}
+
+// Verdict is what can be said of a ratio.
+type Verdict string
+
+// The verdicts. Unclear means that the interval holds 1 but is too wide to
+// exclude a difference that matters.
+const (
+	Faster  Verdict = "faster"
+	Slower  Verdict = "slower"
+	Same    Verdict = "same"
+	Unclear Verdict = "unclear"
+)
+
+// Group is a cipher, a MAC or a key exchange in all files.
+type Group struct {
+	Name   string
+	Ratios []Ratio // of each file after the first
+}
+
+// CellRatios is one cell in all files.
+type CellRatios struct {
+	Suite     alg.Suite
+	Direction bench.Direction
+	Values    []*Quantity // ns per byte, or bytes per second; one per file, normalised if asked for
+	Ratios    []Ratio     // of each file after the first
+}
+
+// Machine is the two-way model log(cost) = machine + cell: how fast a machine
+// is overall, and which cells deviate most from that.
+type Machine struct {
+	Label     string
+	Speed     float64 // relative to the first
+	Residual  float64 // root mean square of the cells' deviations, in percent
+	Deviating []Deviation
+}
+
+// Deviation is a cell that is faster or slower on one machine than the speeds
+// of machine and cell alone explain: a missing instruction, another library.
+type Deviation struct {
+	Suite     alg.Suite
+	Direction bench.Direction
+	Factor    float64 // above 1: faster than expected
+}
+
+// ErrNothingCommon says that two files share no cell and no key exchange.
+var ErrNothingCommon = errors.New("the files have no cell in common: they were measured with different ciphers, MACs or directions")
+
+const (
+	indifferent = 0.02 // differences below 2 % do not matter (indifference zone)
+	deviating   = 5    // cells that are listed per machine
+)
+
+// Compare relates all rankings to the first.
+func Compare(inputs []Input, o CompareOptions) (*Comparison, error) {
+	if len(inputs) < 2 {
+		return nil, errors.New("compare needs at least two files")
+	}
+	c := &Comparison{By: compareBy(inputs, o.By), Inputs: inputs, Normalised: o.Normalise}
+	tables := make([]table, len(inputs))
+	for i, in := range inputs {
+		var err error
+		if tables[i], err = tableOf(in, c.By, o.Normalise); err != nil {
+			return nil, err
+		}
+	}
+	c.cells(tables)
+	c.groups(tables)
+	c.exchanges()
+	if len(c.Cells) == 0 && len(c.Kex) == 0 {
+		return nil, ErrNothingCommon
+	}
+	if len(inputs) > 2 {
+		c.machines()
+	}
+	c.Warnings = differences(inputs)
+	return c, nil
+}
+
+// compareBy resolves Auto: the cost is what is least disturbed.
+func compareBy(inputs []Input, by By) By {
+	for _, in := range inputs {
+		if in.Ranking.Noise.Cost == 0 {
+			return Throughput
+		}
+	}
+	if by == Throughput {
+		return Throughput
+	}
+	return Cost
+}
+
+// entry is one cell of one file, as the logarithm of its speed.
+type entry struct {
+	log, err float64 // best estimate
+	alone    float64 // of its own connections
+	aloneErr float64
+	measured bool
+	n        int
+}
+
+type cellKey struct {
+	suite     alg.Suite
+	direction bench.Direction
+}
+
+type table struct {
+	entries map[cellKey]entry
+	names   map[cellKey]alg.Suite
+	order   []cellKey
+	shift   float64 // of the normalisation
+}
+
+// tableOf reads the speeds of one file, normalised where asked for.
+func tableOf(in Input, by By, normalise []string) (table, error) {
+	t := table{entries: map[cellKey]entry{}, names: map[cellKey]alg.Suite{}}
+	for _, c := range in.Ranking.Bulk {
+		best, alone, sign := c.Throughput, c.Alone.Throughput, 1.0
+		if by == Cost {
+			best, alone, sign = c.totalQuantity(), c.Alone.Total, -1
+		}
+		if best == nil || best.Value <= 0 {
+			continue
+		}
+		key := cellKey{canonical(c.Suite), c.Direction}
+		e := entry{log: sign * math.Log(best.Value), err: errorOf(best), n: best.N}
+		if alone != nil && alone.Value > 0 {
+			e.alone, e.aloneErr, e.measured = sign*math.Log(alone.Value), errorOf(alone), true
+		}
+		t.entries[key], t.names[key] = e, c.Suite
+		t.order = append(t.order, key)
+	}
+	if len(normalise) == 0 {
+		return t, nil
+	}
+	var logs []float64
+	for _, key := range t.order {
+		if alg.Match(normalise, key.suite.Cipher) || alg.Match(normalise, t.names[key].Cipher) {
+			logs = append(logs, t.entries[key].log)
+		}
+	}
+	if len(logs) == 0 {
+		return t, fmt.Errorf("%s has no cell of %s to normalise to", in.Label, strings.Join(normalise, ", "))
+	}
+	t.shift = stats.Mean(logs)
+	return t, nil
+}
+
+// totalQuantity is the cost of both sides with an interval that takes their
+// errors for independent.
+func (c Cell) totalQuantity() *Quantity {
+	if c.Client == nil {
+		return nil
+	}
+	q := *c.Client
+	if c.Server != nil {
+		arm := math.Hypot(c.Client.HalfWidth()*c.Client.Value, c.Server.HalfWidth()*c.Server.Value)
+		total := c.Total()
+		q = Quantity{Value: total, Lo: math.Max(total-arm, total/10), Hi: total + arm, N: c.Client.N}
+	}
+	return &q
+}
+
+func canonical(s alg.Suite) alg.Suite {
+	return alg.Suite{Cipher: alg.Canonical(alg.Cipher, s.Cipher), MAC: alg.Canonical(alg.MAC, s.MAC)}
+}
+
+// errorOf is the standard error of the logarithm that an interval implies.
+func errorOf(q *Quantity) float64 {
+	if q == nil || q.Lo <= 0 || q.Hi <= q.Lo {
+		return 0
+	}
+	return math.Log(q.Hi/q.Lo) / (2 * normal95)
+}
+
+// cells compares cell by cell, those that all files have.
+func (c *Comparison) cells(tables []table) {
+	for _, key := range tables[0].order {
+		row := CellRatios{Suite: tables[0].names[key], Direction: key.direction}
+		for _, t := range tables {
+			e, ok := t.entries[key]
+			if !ok {
+				break
+			}
+			row.Values = append(row.Values, c.value(e, t.shift))
+			if len(row.Values) > 1 {
+				first := tables[0].entries[key]
+				log := e.log - t.shift - first.log + tables[0].shift
+				row.Ratios = append(row.Ratios, ratio(log, math.Hypot(e.err, first.err), min(e.n, first.n)))
+			}
+		}
+		if len(row.Values) == len(tables) {
+			c.Cells = append(c.Cells, row)
+		}
+	}
+	var all []*Ratio
+	for i := range c.Cells {
+		for k := range c.Cells[i].Ratios {
+			all = append(all, &c.Cells[i].Ratios[k])
+		}
+	}
+	judge(all)
+}
+
+// value is a cell in its unit: ns per byte, bytes per second, or the speed
+// relative to the reference cells.
+func (c *Comparison) value(e entry, shift float64) *Quantity {
+	sign := 1.0
+	if c.By == Cost {
+		sign = -1
+	}
+	log, arm := sign*(e.log-shift), normal95*e.err
+	q := Quantity{Value: log, Lo: log - arm, Hi: log + arm, N: e.n}.Exp()
+	return &q
+}
+
+// ratio is a speed ratio from its logarithm and standard error; p is not
+// adjusted yet.
+func ratio(log, err float64, n int) Ratio {
+	arm := normal95 * err
+	r := Ratio{Speed: Quantity{Value: log, Lo: log - arm, Hi: log + arm, N: n}.Exp(), P: 1}
+	if err > 0 {
+		r.P = math.Erfc(math.Abs(log) / err / math.Sqrt2)
+	}
+	return r
+}
+
+// judge adjusts the p values of one table and gives the verdicts.
+func judge(ratios []*Ratio) {
+	ps := make([]float64, len(ratios))
+	for i, r := range ratios {
+		ps[i] = r.P
+	}
+	for i, p := range stats.Holm(ps) {
+		r := ratios[i]
+		r.P = p
+		switch {
+		case p < 1-stats.Confidence && r.Speed.Value > 1:
+			r.Verdict = Faster
+		case p < 1-stats.Confidence:
+			r.Verdict = Slower
+		case r.Speed.Lo > 1-2*indifferent && r.Speed.Hi < 1+2*indifferent:
+			r.Verdict = Same
+		default:
+			r.Verdict = Unclear
+		}
+	}
+}
+
+// groups compares ciphers, MACs and everything by the cells' own connections,
+// whose errors are independent between cells but for the level of each run.
+func (c *Comparison) groups(tables []table) {
+	axis := func(name func(alg.Suite) string) []Group {
+		var names []string
+		for _, cell := range c.Cells {
+			if n := name(cell.Suite); n != "" && !slices.Contains(names, n) {
+				names = append(names, n)
+			}
+		}
+		slices.Sort(names)
+		var out []Group
+		for _, n := range names {
+			g := Group{Name: n}
+			for k := 1; k < len(tables); k++ {
+				g.Ratios = append(g.Ratios, c.pooled(tables, k, func(s alg.Suite) bool { return name(s) == n }))
+			}
+			out = append(out, g)
+		}
+		judgeGroups(out)
+		return out
+	}
+	if len(c.Cells) == 0 {
+		return
+	}
+	c.Ciphers = axis(func(s alg.Suite) string { return s.Cipher })
+	c.MACs = axis(func(s alg.Suite) string { return s.MAC })
+	c.Overall = axis(func(alg.Suite) string { return "all" })[0].Ratios
+}
+
+func judgeGroups(groups []Group) {
+	var all []*Ratio
+	for i := range groups {
+		for k := range groups[i].Ratios {
+			all = append(all, &groups[i].Ratios[k])
+		}
+	}
+	judge(all)
+}
+
+// pooled is the geometric mean ratio of file k over the cells that match.
+func (c *Comparison) pooled(tables []table, k int, match func(alg.Suite) bool) Ratio {
+	var logs []float64
+	variance := 0.0
+	for _, cell := range c.Cells {
+		if !match(cell.Suite) {
+			continue
+		}
+		key := cellKey{canonical(cell.Suite), cell.Direction}
+		a, b := tables[0].entries[key], tables[k].entries[key]
+		if a.measured && b.measured {
+			logs = append(logs, b.alone-tables[k].shift-a.alone+tables[0].shift)
+			variance += a.aloneErr*a.aloneErr + b.aloneErr*b.aloneErr
+		} else {
+			logs = append(logs, b.log-tables[k].shift-a.log+tables[0].shift)
+			variance += float64(len(c.Cells)) * (a.err*a.err + b.err*b.err) / 4 // predictions share their errors
+		}
+	}
+	n := float64(len(logs))
+	err := math.Sqrt(variance) / n
+	if n >= 6 { // cells may differ by more than their noise: let them say so
+		err = math.Max(err, math.Sqrt(stats.Variance(logs)/n))
+	}
+	if len(c.Normalised) == 0 {
+		err = math.Hypot(err, math.Hypot(c.Inputs[0].Ranking.level(c.By), c.Inputs[k].Ranking.level(c.By)))
+	}
+	return ratio(stats.Mean(logs), err, len(logs))
+}
+
+// level is the standard error that all cells of a run share.
+func (r *Ranking) level(by By) float64 {
+	if by == Cost {
+		return r.levelCost
+	}
+	return r.levelWall
+}
+
+// exchanges compares the logins of the key exchanges that all files have.
+func (c *Comparison) exchanges() {
+	find := func(r *Ranking, name string) *Quantity {
+		for _, k := range r.Kex {
+			if alg.Canonical(alg.Kex, k.Name) == alg.Canonical(alg.Kex, name) {
+				return k.Login
+			}
+		}
+		return nil
+	}
+	for _, k := range c.Inputs[0].Ranking.Kex {
+		g := Group{Name: k.Name}
+		for _, in := range c.Inputs[1:] {
+			if other := find(in.Ranking, k.Name); other != nil && k.Login != nil {
+				err := math.Hypot(errorOf(k.Login), errorOf(other))
+				g.Ratios = append(g.Ratios, ratio(math.Log(k.Login.Value/other.Value), err, min(k.Login.N, other.N)))
+			}
+		}
+		if len(g.Ratios) == len(c.Inputs)-1 {
+			c.Kex = append(c.Kex, g)
+		}
+	}
+	judgeGroups(c.Kex)
+}
+
+// machines fits log(speed) = machine + cell to the common cells. With every
+// cell in every file the least-squares solution is that of the means.
+func (c *Comparison) machines() {
+	if len(c.Cells) == 0 {
+		return
+	}
+	files := len(c.Inputs)
+	sign := 1.0
+	if c.By == Cost {
+		sign = -1
+	}
+	logs := make([][]float64, len(c.Cells))
+	machine, cell := make([]float64, files), make([]float64, len(c.Cells))
+	for i, row := range c.Cells {
+		logs[i] = make([]float64, files)
+		for k, v := range row.Values {
+			logs[i][k] = sign * math.Log(v.Value)
+			machine[k] += logs[i][k] / float64(len(c.Cells))
+		}
+		cell[i] = stats.Mean(logs[i])
+	}
+	grand := stats.Mean(machine)
+	for k, in := range c.Inputs {
+		m := Machine{Label: in.Label, Speed: math.Exp(machine[k] - machine[0])}
+		var residuals []float64
+		for i, row := range c.Cells {
+			residual := logs[i][k] - machine[k] - cell[i] + grand
+			residuals = append(residuals, residual)
+			m.Deviating = append(m.Deviating, Deviation{row.Suite, row.Direction, math.Exp(residual)})
+		}
+		m.Residual = 100 * stats.RMS(residuals)
+		slices.SortStableFunc(m.Deviating, func(a, b Deviation) int {
+			return cmp.Compare(math.Abs(math.Log(b.Factor)), math.Abs(math.Log(a.Factor)))
+		})
+		m.Deviating = m.Deviating[:min(deviating, len(m.Deviating))]
+		c.Machines = append(c.Machines, m)
+	}
+}

@@ -1,0 +1,64 @@
+package rank
+
+import (
+	"fmt"
+	"math"
+)
+
+// Limits beyond which a ranking says that something is in doubt.
+const (
+	muchQuarantine = 0.25 // share of segments
+	muchHarness    = 10.0 // percent of the CPU time of ssh and sshd
+	muchDrift      = 5.0  // percent over the run
+	muchError      = 8.0  // percent, of predictions at the 95th percentile
+)
+
+// doubts lists what a reader must know before believing the numbers.
+func doubts(r *Ranking, d *data) []Warning {
+	var out []Warning
+	add := func(when bool, name, text, hint string) {
+		if when {
+			out = append(out, Warning{name, text, hint})
+		}
+	}
+	h := r.Harness
+	quarantined := share(h.Quarantined, h.Segments)
+	add(r.Truncated, "truncated", "the last record of the file is cut off: the run was killed", "go on with --resume")
+	add(d.foreign > 0, "mixed-targets", fmt.Sprintf("%d samples of another target were left out", d.foreign), "write each host to a file of its own")
+	add(len(d.copies) > 0, "whole-processes", "times are those of whole processes, with start and login", "bench without --exhaustive separates them")
+	add(quarantined > muchQuarantine, "contaminated",
+		fmt.Sprintf("%.0f %% of the segments were disturbed by other work on this machine; their throughput was not used", 100*quarantined),
+		"trust the costs more than the throughput, or run again when the machine is idle")
+	add(quarantined > 0.5, "busy", "more segments were disturbed than not: throughput rests on disturbed ones", "rank by cost")
+	add(r.Noise.Cost == 0 && len(r.Bulk) > 0 && len(d.copies) == 0, "no-cpu-time", "the CPU time of ssh could not be read here: ranked by throughput only", "")
+	add(r.Noise.Cost > 0 && !r.hasServer(), "no-server-cpu-time", "the CPU time of the server could not be read: costs are the client's alone", "")
+	add(h.CPUShare > muchHarness, "harness", fmt.Sprintf("the harness used %.0f %% of the CPU time of ssh and sshd: fast cells look slower than they are", h.CPUShare), "")
+	add(math.Abs(r.Drift) > muchDrift, "drift", fmt.Sprintf("the machine's speed changed by %+.0f %% during the run; the ranking corrects for it", r.Drift), "")
+	add(r.Model.HoldoutP95 > muchError, "model", fmt.Sprintf("predictions are off by up to %.0f %% (95th percentile of %d held-out cells)", r.Model.HoldoutP95, r.Model.HoldoutCells),
+		"a longer --budget measures more cells directly")
+	add(r.floor() > 2*maxNoise, "noise", fmt.Sprintf("differences below %.0f %% cannot be told from noise", r.floor()), "a longer --budget, or a quieter machine")
+	add(len(r.Missing) > 0, "missing", fmt.Sprintf("%d combinations of cipher and MAC were not reached", len(r.Missing)), "go on with --resume")
+	add(len(r.Failed) > 0, "failed", fmt.Sprintf("%d never worked", len(r.Failed)), "")
+	add(r.Environment.Cores == 1 && r.Campaign.Server != "remote", "one-core", "one core: client and server took turns, so throughput is that of both together", "")
+	for _, c := range r.Controls {
+		add(c.Separated, "control", fmt.Sprintf("%s and %s are the same computation, but were measured %+.1f %% apart",
+			c.A, c.B, 100*(c.Ratio.Value-1)), "take differences of this size for noise")
+	}
+	return out
+}
+
+func share(part, whole int) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return float64(part) / float64(whole)
+}
+
+func (r *Ranking) hasServer() bool {
+	for _, c := range r.Bulk {
+		if c.Server != nil {
+			return true
+		}
+	}
+	return len(r.Bulk) == 0
+}

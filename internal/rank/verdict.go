@@ -1,0 +1,80 @@
+package rank
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Worst returns the names of what is significantly slower than in the first
+// file by at least percent, slowest first: what a regression gate asks for.
+func (c *Comparison) Worst(percent float64) []string {
+	type found struct {
+		name  string
+		speed float64
+	}
+	var all []found
+	limit := 1 / (1 + percent/100)
+	look := func(name string, ratios []Ratio) {
+		for k, r := range ratios {
+			if r.Verdict == Slower && r.Speed.Value <= limit {
+				all = append(all, found{fmt.Sprintf("%s in %s", name, c.Inputs[k+1].Label), r.Speed.Value})
+			}
+		}
+	}
+	look("everything", c.Overall)
+	for _, groups := range [][]Group{c.Ciphers, c.MACs, c.Kex} {
+		for _, g := range groups {
+			look(g.Name, g.Ratios)
+		}
+	}
+	for _, cell := range c.Cells {
+		look(cell.Suite.String(), cell.Ratios)
+	}
+	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(a.speed, b.speed) })
+	var out []string
+	for _, f := range all {
+		out = append(out, fmt.Sprintf("%s: %.1f %% slower", f.name, 100*(1/f.speed-1)))
+	}
+	return out
+}
+
+// differences lists what besides speed differs between the files.
+func differences(inputs []Input) []Warning {
+	var out []Warning
+	first := inputs[0].Ranking
+	for _, in := range inputs[1:] {
+		r := in.Ranking
+		add := func(name, what, a, b string) {
+			if a != b {
+				out = append(out, Warning{Name: name, Text: fmt.Sprintf("%s differs: %s in %s, %s in %s", what, orNone(a), inputs[0].Label, orNone(b), in.Label)})
+			}
+		}
+		add("client", "client", first.Environment.Client, r.Environment.Client)
+		add("server", "server", first.Environment.Server, r.Environment.Server)
+		add("crypto", "crypto library", first.Environment.Crypto, r.Environment.Crypto)
+		add("cpu", "CPU", first.Environment.CPU, r.Environment.CPU)
+		add("features", "CPU instructions", strings.Join(first.Environment.CPUFeatures, " "), strings.Join(r.Environment.CPUFeatures, " "))
+		add("cores", "number of cores", fmt.Sprint(first.Environment.Cores), fmt.Sprint(r.Environment.Cores))
+		add("engine", "client engine", first.Campaign.Engine, r.Campaign.Engine)
+		add("server-kind", "kind of server", first.Campaign.Server, r.Campaign.Server)
+		add("data", "payload", first.Campaign.Data, r.Campaign.Data)
+		add("tool", "version of sshpace", first.Campaign.Tool, r.Campaign.Tool)
+		add("clock", "CPU clock", first.Environment.CPUClock, r.Environment.CPUClock)
+		for _, w := range r.Warnings {
+			out = append(out, Warning{w.Name, in.Label + ": " + w.Text, w.Hint})
+		}
+	}
+	for _, w := range first.Warnings {
+		out = append(out, Warning{w.Name, inputs[0].Label + ": " + w.Text, w.Hint})
+	}
+	return out
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "nothing"
+	}
+	return s
+}

@@ -1,0 +1,61 @@
+# Sourced by ./try and ./test: finds Go and installs what is missing, where
+# this machine's package manager and the user's rights allow it.
+
+# die WHAT HINT: the two-line error of sshpace.
+die() {
+	printf '%s: error: %s\n%s: hint: %s\n' "$program" "$1" "$program" "$2" >&2
+	exit 1
+}
+
+# require_go makes sure that `go` is there and new enough for go.mod.
+require_go() {
+	command -v go >/dev/null 2>&1 || PATH=$PATH:/usr/local/go/bin
+	want=$(sed -n 's/^go \([0-9]*\.[0-9]*\).*/\1/p' go.mod)
+	command -v go >/dev/null 2>&1 ||
+		die "Go is not installed" "install Go $want or newer (https://go.dev/dl/), then run $0 again"
+	have=$(go env GOVERSION | sed 's/^go//')
+	newest=$(printf '%s\n%s\n' "$want" "$have" | sort -V | tail -n 1)
+	[ "$newest" = "$have" ] ||
+		die "Go $have is too old" "install Go $want or newer (https://go.dev/dl/), then run $0 again"
+}
+
+# missing COMMAND:PACKAGE...: the packages whose command is not there.
+missing() {
+	for pair in "$@"; do
+		PATH=$PATH:/usr/sbin:/sbin command -v "${pair%%:*}" >/dev/null 2>&1 || printf '%s ' "${pair#*:}"
+	done
+}
+
+# install_packages PACKAGE...: false if it may not or cannot.
+install_packages() {
+	[ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 || return 1
+	echo "$program: installing $*" >&2
+	# Packages of servers must not start anything on this machine.
+	guard=/usr/sbin/policy-rc.d
+	if [ ! -e $guard ]; then
+		trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+		trap 'exit 130' INT TERM
+		printf '#!/bin/sh\nexit 101\n' >$guard && chmod 755 $guard
+	fi
+	export DEBIAN_FRONTEND=noninteractive
+	if ! { apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@"; } >/tmp/sshpace-apt.$$ 2>&1; then
+		tail -n 5 /tmp/sshpace-apt.$$ >&2
+		rm -f /tmp/sshpace-apt.$$
+		return 1
+	fi
+	rm -f /tmp/sshpace-apt.$$
+	for service in "$@"; do
+		case $service in
+		openssh-server) services="ssh.service ssh.socket" ;;
+		tinysshd) services="tinysshd.socket" ;;
+		*) continue ;;
+		esac
+		if command -v systemctl >/dev/null 2>&1; then
+			# shellcheck disable=SC2086 # a list on purpose
+			systemctl disable $services >/dev/null 2>&1 || true
+		fi
+		if command -v update-rc.d >/dev/null 2>&1 && [ "$service" = openssh-server ]; then
+			update-rc.d ssh disable >/dev/null 2>&1 || true
+		fi
+	done
+}
