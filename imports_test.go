@@ -35,6 +35,15 @@ var allowed = map[string][]string{
 	"machine":   {"bench", "proc", "unit"},
 	"drive":     {"alg", "bench", "flow", "loopback", "openssh", "proc", "unit", "workdir"},
 	"fleet":     {"host"},
+	"dial":      {"fleet", "host"},
+	"forkssh":   {"fleet", "host"},
+	"output":    {"clean", "fleet", "host", "hostset"},
+	"history":   {"fleet", "host", "hostset"},
+	"compat":    {"clean", "fleet", "host", "output"},
+	"sshconf":   {},
+	"sshtest":   {},
+
+	"knownhosts": {"host", "stats"},
 }
 
 func TestImports(t *testing.T) {
