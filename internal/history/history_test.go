@@ -286,3 +286,21 @@ func TestDamageIsAnError(t *testing.T) {
 		}
 	}
 }
+
+// Whatever a file holds, reading it ends in an error or in sets that only name
+// hosts of the run.
+func FuzzReadRecord(f *testing.F) {
+	f.Add(`{"schema":"sshpace.history/1","run":{"id":"x","hosts":"a[1-3]"}}` + "\n" + `{"result":{"host":"a1","status":"failed","exit":1}}` + "\n" + `{"end":{}}` + "\n")
+	f.Add("{}\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		rec, err := ReadRecord(strings.NewReader(text))
+		if err != nil {
+			return
+		}
+		for set, n := range rec.Counts() {
+			if n > len(rec.Hosts) {
+				t.Fatalf("%d of %d hosts are %s", n, len(rec.Hosts), set)
+			}
+		}
+	})
+}

@@ -37,6 +37,7 @@ type Gather struct {
 	groups [2]map[[sha256.Size]byte]*group // by stream
 	ends   map[string]*group               // by text of Explain
 	hints  []string
+	buf    [32 << 10]byte // for reading contents back
 }
 
 // group is a set of hosts with the same output.
@@ -129,9 +130,14 @@ func (g *Gather) hashes(c *content, host names) (raw, folded [sha256.Size]byte, 
 	rawHash, foldedHash := sha256.New(), sha256.New()
 	var buf []byte
 	err = g.eachLine(c, func(p Piece) error {
-		fmt.Fprintf(rawHash, "%v\n%s", p.Continues, p.Text)
-		buf = host.replace(buf[:0], p.Text, g.mark)
-		fmt.Fprintf(foldedHash, "%v\n%s", p.Continues, buf)
+		lineStart := []byte("\n")
+		if p.Continues {
+			lineStart = nil
+		}
+		rawHash.Write(lineStart) // a hash's Write cannot fail
+		rawHash.Write(p.Text)
+		buf = host.replace(append(buf[:0], lineStart...), p.Text, g.mark)
+		foldedHash.Write(buf)
 		return nil
 	})
 	fmt.Fprintf(rawHash, "\n%d", c.dropped)
@@ -143,7 +149,6 @@ func (g *Gather) hashes(c *content, host names) (raw, folded [sha256.Size]byte, 
 func (g *Gather) eachLine(c *content, use func(Piece) error) error {
 	l := Lines{Max: defaultMaxLine}
 	r := g.store.reader(c)
-	buf := make([]byte, 32<<10)
 	var err error
 	keep := func(p Piece) {
 		if err == nil {
@@ -151,8 +156,8 @@ func (g *Gather) eachLine(c *content, use func(Piece) error) error {
 		}
 	}
 	for {
-		n, readErr := r.Read(buf)
-		l.Feed(buf[:n], keep)
+		n, readErr := r.Read(g.buf[:])
+		l.Feed(g.buf[:n], keep)
 		if readErr == io.EOF {
 			l.End(keep)
 			return err

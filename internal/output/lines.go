@@ -37,7 +37,7 @@ func (l *Lines) Feed(data []byte, use func(Piece)) {
 				continue
 			}
 		}
-		end := bytes.IndexAny(data, "\r\n")
+		end := lineEnd(data)
 		if end < 0 {
 			l.hold(data, use)
 			return
@@ -46,6 +46,19 @@ func (l *Lines) Feed(data []byte, use func(Piece)) {
 		l.finish(data[:end], use)
 		data = data[end+1:]
 	}
+}
+
+// lineEnd finds the first newline or carriage return. Two searches for one byte
+// are several times faster than one for either.
+func lineEnd(data []byte) int {
+	lf := bytes.IndexByte(data, '\n')
+	if lf >= 0 {
+		data = data[:lf]
+	}
+	if cr := bytes.IndexByte(data, '\r'); cr >= 0 {
+		return cr
+	}
+	return lf
 }
 
 // End hands out what is held when the stream ends without a line end.
@@ -59,12 +72,9 @@ func (l *Lines) End(use func(Piece)) {
 // finish hands out a line whose last part is tail.
 func (l *Lines) finish(tail []byte, use func(Piece)) {
 	text := tail
-	if len(l.held) > 0 {
-		l.held = append(l.held, tail...)
+	if len(l.held) > 0 || len(tail) > l.Max {
+		l.hold(tail, use)
 		text = l.held
-	}
-	for len(text) > l.Max {
-		text = l.cut(text, use)
 	}
 	if len(text) > 0 || !l.continued {
 		use(Piece{Text: text, Continues: l.continued})
@@ -72,21 +82,19 @@ func (l *Lines) finish(tail []byte, use func(Piece)) {
 	l.held, l.continued = l.held[:0], false
 }
 
-// hold keeps the beginning of a line and hands out pieces of one that is too long.
+// hold keeps the beginning of a line, never more than Max bytes, and hands out
+// pieces of one that is too long.
 func (l *Lines) hold(data []byte, use func(Piece)) {
-	text := data
-	if len(l.held) > 0 {
-		l.held = append(l.held, data...)
-		text = l.held
+	for len(l.held)+len(data) > l.Max {
+		if len(l.held) == 0 {
+			data = l.cut(data, use)
+			continue
+		}
+		room := l.Max - len(l.held)
+		l.held, data = append(l.held, data[:room]...), data[room:]
+		l.held = append(l.held[:0], l.cut(l.held, use)...)
 	}
-	for len(text) > l.Max {
-		text = l.cut(text, use)
-	}
-	if cap(l.held) > 2*l.Max { // a large read came by; thousands of hosts must not keep its room
-		l.held = bytes.Clone(text)
-		return
-	}
-	l.held = append(l.held[:0], text...)
+	l.held = append(l.held, data...)
 }
 
 // cut hands out the first max bytes, less if a character would be cut in two.

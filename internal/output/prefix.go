@@ -1,7 +1,6 @@
 package output
 
 import (
-	"fmt"
 	"io"
 
 	"sshpace/internal/clean"
@@ -121,7 +120,11 @@ func (p *Prefix) line(name string, stream fleet.Stream, l Piece) {
 }
 
 func (p *Prefix) append(name, arrow string, text []byte) {
-	p.buf = fmt.Appendf(p.buf, "%-*s %s ", p.opt.Width, name, arrow)
+	p.buf = append(p.buf, name...)
+	for range p.opt.Width - len(name) {
+		p.buf = append(p.buf, ' ')
+	}
+	p.buf = append(append(append(p.buf, ' '), arrow...), ' ')
 	if p.opt.Raw {
 		p.buf = append(p.buf, text...)
 	} else {
