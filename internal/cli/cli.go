@@ -116,15 +116,12 @@ what to configure. It also runs commands on many hosts at once.`,
 	})
 	root.AddCommand(
 		newBenchCommand(sys),
-		newRunCommand(sys),
-		newExplainCommand(sys),
-		newKnownHostsCommand(sys),
-		newVersionCommand(sys),
-		newManCommand(sys),
 		newReportCommand(sys),
 		newCompareCommand(sys),
 		newRunCommand(sys),
 		newCompatCommand(sys),
+		newExplainCommand(sys),
+		newKnownHostsCommand(sys),
 		newVersionCommand(sys),
 		newManCommand(sys),
 	)

@@ -104,7 +104,7 @@ func compatEngine(ctx context.Context, sys System, sshArgs []string, hosts []hos
 	if !known {
 		return forkssh.New(forkssh.Options{Args: sshArgs}), func() error { return nil }, nil
 	}
-	r, err := newReach(ctx, sys.Getenv, reachOptions{engine: engineAuto, connection: connection})
+	r, err := newReach(ctx, sys, reachOptions{engine: engineAuto, connection: connection})
 	if err != nil {
 		return nil, nil, err
 	}

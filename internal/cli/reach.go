@@ -18,6 +18,7 @@ import (
 	"sshpace/internal/forkssh"
 	"sshpace/internal/host"
 	"sshpace/internal/knownhosts"
+	"sshpace/internal/openssh"
 	"sshpace/internal/sshconf"
 )
 
@@ -52,6 +53,7 @@ type reach struct {
 	native   *dial.Engine
 	forked   *forkssh.Engine
 	can      sshconf.Capabilities
+	ssh      sshconf.Runner // the installed one
 	environ  []string
 	mu       sync.Mutex
 	keys     map[string]*hostKeys
@@ -64,13 +66,14 @@ var (
 )
 
 // newReach reads the configuration. The caller closes the result.
-func newReach(ctx context.Context, getenv func(string) string, o reachOptions) (*reach, error) {
-	system, err := sshSystem(getenv)
+func newReach(ctx context.Context, sys System, o reachOptions) (*reach, error) {
+	system, err := sshSystem(sys)
 	if err != nil {
 		return nil, err
 	}
+	system.Exec = onceEach(system.Exec)
 	r := &reach{
-		opts: o, system: system, can: nativeCapabilities(), environ: os.Environ(),
+		opts: o, system: system, can: nativeCapabilities(), ssh: installedSSH(ctx), environ: os.Environ(),
 		keys: make(map[string]*hostKeys), resolved: make(map[host.Target]func() (*dial.Target, error)),
 	}
 	if r.config, r.asker, err = r.load(ctx, r.params(nil)); err != nil {
@@ -81,14 +84,14 @@ func newReach(ctx context.Context, getenv func(string) string, o reachOptions) (
 		return a, err
 	})
 	r.exact = sync.OnceValues(func() (*sshconf.Asker, error) {
-		defaults, err := sshconf.AskDefaults(ctx, runSSH)
+		defaults, err := sshconf.AskDefaults(ctx, r.ssh)
 		if err != nil {
 			return nil, err
 		}
 		_, a, err := r.load(ctx, r.params(defaults))
 		return a, err
 	})
-	r.native = dial.New(r, dial.Options{Askpass: askpass(getenv), NoKillSession: o.noKillSession})
+	r.native = dial.New(r, dial.Options{Askpass: askpass(sys.Getenv), NoKillSession: o.noKillSession})
 	r.forked = forkssh.New(forkssh.Options{
 		Args: o.connection.options(), ConnectTimeout: o.connectTimeout, AcceptNew: o.acceptNew,
 	})
@@ -96,18 +99,39 @@ func newReach(ctx context.Context, getenv func(string) string, o reachOptions) (
 }
 
 func (r *reach) params(defaults *sshconf.Defaults) sshconf.Params {
-	c := r.opts.connection
-	p := sshconf.Params{
-		File: c.config, Options: c.settings, Port: int(c.port), User: c.user, Jump: c.jump,
-		Identities: c.identities, Command: r.opts.command, System: r.system, Defaults: defaults,
-	}
-	switch {
-	case c.ipv4:
-		p.AddressFamily = "inet"
-	case c.ipv6:
-		p.AddressFamily = "inet6"
-	}
+	p := r.opts.connection.params()
+	p.Command, p.System, p.Defaults = r.opts.command, r.system, defaults
 	return p
+}
+
+// onceEach answers "Match exec", each command once per run.
+func onceEach(run func(context.Context, string) (bool, error)) func(context.Context, string) (bool, error) {
+	var mu sync.Mutex
+	known := make(map[string]func() (bool, error))
+	return func(ctx context.Context, command string) (bool, error) {
+		mu.Lock()
+		answer := known[command]
+		if answer == nil {
+			answer = sync.OnceValues(func() (bool, error) { return run(context.WithoutCancel(ctx), command) })
+			known[command] = answer
+		}
+		mu.Unlock()
+		return answer()
+	}
+}
+
+// installedSSH finds ssh only when somebody asks it something.
+func installedSSH(ctx context.Context) sshconf.Runner {
+	find := sync.OnceValue(func() sshconf.Runner {
+		program, err := openssh.FindClient(context.WithoutCancel(ctx), "")
+		if err != nil {
+			return missingSSH
+		}
+		return sshRunner(program.Path)
+	})
+	return func(ctx context.Context, args ...string) (stdout, stderr []byte, err error) {
+		return find()(ctx, args...)
+	}
 }
 
 func (r *reach) load(ctx context.Context, p sshconf.Params) (*sshconf.Config, *sshconf.Asker, error) {
@@ -115,11 +139,7 @@ func (r *reach) load(ctx context.Context, p sshconf.Params) (*sshconf.Config, *s
 	if err != nil {
 		return nil, nil, err
 	}
-	return c, sshconf.NewAsker(c, runSSH), nil
-}
-
-func configError(err error) error {
-	return &Error{Err: err, Hint: "ssh would refuse this configuration, too; see ssh_config(5)", Code: ExitUsage}
+	return c, sshconf.NewAsker(c, r.ssh), nil
 }
 
 // Close ends what hosts share.
@@ -198,7 +218,7 @@ func (r *reach) warm(ctx context.Context, hosts []host.Host) {
 		}
 	}
 	for k, list := range names {
-		k.index.Warm(list)
+		k.index.Warm(ctx, list)
 	}
 }
 
@@ -289,7 +309,7 @@ func (r *reach) target(c *sshconf.Resolved) (*dial.Target, error) {
 		KeyExchanges:      r.list(c, sshconf.KexAlgorithms, c.KexAlgorithms, r.can.KexAlgorithms),
 		Ciphers:           r.list(c, sshconf.Ciphers, c.Ciphers, r.can.Ciphers),
 		MACs:              r.list(c, sshconf.MACs, c.MACs, r.can.MACs),
-		HostKeyAlgorithms: r.list(c, sshconf.HostKeyAlgorithms, c.HostKeyAlgorithms, r.can.HostKeyAlgorithms),
+		HostKeyAlgorithms: r.list(c, sshconf.HostKeyAlgorithms, c.HostKeyAlgorithms, nativeHostKeys()),
 		PubkeyAlgorithms:  r.list(c, sshconf.PubkeyAcceptedAlgorithms, c.PubkeyAcceptedAlgorithms, nil),
 		Identity:          dial.Identity{Files: files, Certificates: certs, Only: c.IdentitiesOnly(), Agent: c.IdentityAgent()},
 		Env:               c.Environment(r.environ),
@@ -316,16 +336,10 @@ func (r *reach) list(c *sshconf.Resolved, k sshconf.Keyword, get func() []string
 	return slices.DeleteFunc(list, func(a string) bool { return !slices.Contains(have, a) })
 }
 
-// nativeCapabilities are the algorithms of x/crypto. The insecure ones are
+// nativeHostKeys are the host-key algorithms of x/crypto. The insecure ones are
 // used only where a configuration names them.
-func nativeCapabilities() sshconf.Capabilities {
-	safe, unsafe := ssh.SupportedAlgorithms(), ssh.InsecureAlgorithms()
-	return sshconf.Capabilities{
-		Ciphers:           append(safe.Ciphers, unsafe.Ciphers...),
-		MACs:              append(safe.MACs, unsafe.MACs...),
-		KexAlgorithms:     append(safe.KeyExchanges, unsafe.KeyExchanges...),
-		HostKeyAlgorithms: append(safe.HostKeys, unsafe.HostKeys...),
-	}
+func nativeHostKeys() []string {
+	return append(ssh.SupportedAlgorithms().HostKeys, ssh.InsecureAlgorithms().HostKeys...)
 }
 
 // hostKeys is the policy about host keys over one set of known_hosts files.

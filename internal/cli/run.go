@@ -23,7 +23,7 @@ import (
 // runFlags are the flags of run.
 type runFlags struct {
 	connection connectionFlags
-	selection  hostFlags
+	selection  fleetHosts
 	view       viewFlags
 
 	fanout         int
@@ -155,7 +155,7 @@ func (f *runFlags) errand(ctx context.Context, sys System, store *history.Store,
 		}
 	}
 	j := &errand{text: words}
-	j.reach, err = newReach(ctx, sys.Getenv, reachOptions{
+	j.reach, err = newReach(ctx, sys, reachOptions{
 		engine: engineChoice(f.engine), connection: f.connection, connectTimeout: time.Duration(f.connectTimeout),
 		acceptNew: f.acceptNew, command: words, noKillSession: f.noRemoteKill,
 	})
@@ -167,7 +167,7 @@ func (f *runFlags) errand(ctx context.Context, sys System, store *history.Store,
 			j.close()
 		}
 	}()
-	if j.hosts, err = f.selection.hosts(sys, store, j.reach.config.HostNames); err != nil {
+	if j.hosts, err = f.selection.hosts(ctx, sys, store, j.reach.config.HostNames); err != nil {
 		return nil, err
 	}
 	if f.list {

@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,8 +18,8 @@ import (
 	"sshpace/internal/hostset"
 )
 
-// hostFlags say which hosts a command is for.
-type hostFlags struct {
+// fleetHosts are the flags that say which hosts run is for.
+type fleetHosts struct {
 	sets    []string
 	exclude []string
 	files   []string
@@ -26,7 +27,7 @@ type hostFlags struct {
 	groups  string
 }
 
-func (f *hostFlags) register(flags *pflag.FlagSet) {
+func (f *fleetHosts) register(flags *pflag.FlagSet) {
 	flags.StringArrayVarP(&f.sets, "hosts", "w", nil, "set of hosts, such as web[1-9],@db!db3; - reads them from standard input; repeatable")
 	flags.StringArrayVarP(&f.exclude, "exclude", "x", nil, "set of hosts to leave out; repeatable")
 	flags.StringArrayVar(&f.files, "hosts-file", nil, "file of hosts, one a line as user@host:port, %label begins a section; repeatable")
@@ -37,7 +38,7 @@ func (f *hostFlags) register(flags *pflag.FlagSet) {
 const stdinName = "-"
 
 // readsStdin tells whether hosts come from standard input.
-func (f *hostFlags) readsStdin() bool {
+func (f *fleetHosts) readsStdin() bool {
 	for _, list := range [][]string{f.sets, f.files} {
 		for _, s := range list {
 			if s == stdinName {
@@ -49,7 +50,7 @@ func (f *hostFlags) readsStdin() bool {
 }
 
 // hosts works the selection out.
-func (f *hostFlags) hosts(sys System, store *history.Store, known func() []string) ([]host.Host, error) {
+func (f *fleetHosts) hosts(ctx context.Context, sys System, store *history.Store, known func() []string) ([]host.Host, error) {
 	sel := hostset.Selection{Labels: f.labels, Exclude: f.exclude}
 	files := f.files
 	for _, set := range f.sets {
@@ -63,9 +64,9 @@ func (f *hostFlags) hosts(sys System, store *history.Store, known func() []strin
 		return nil, usageError("name them with -w SET or --hosts-file FILE", "no hosts given")
 	}
 	for _, name := range files {
-		file, err := readHostsFile(sys, name)
+		file, err := readHostsFile(ctx, sys, name)
 		if err != nil {
-			return nil, err
+			return nil, &Error{Err: err, Hint: "give a readable file to --hosts-file", Code: ExitUsage}
 		}
 		sel.Files = append(sel.Files, file)
 	}
@@ -81,21 +82,9 @@ func (f *hostFlags) hosts(sys System, store *history.Store, known func() []strin
 	return hosts, nil
 }
 
-func readHostsFile(sys System, name string) (*hostset.HostsFile, error) {
-	if name == stdinName {
-		return hostset.ReadHosts(sys.Stdin, "standard input")
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, &Error{Err: err, Hint: "give a readable file to --hosts-file", Code: ExitUsage}
-	}
-	defer f.Close()
-	return hostset.ReadHosts(f, name)
-}
-
 // groupSources answers @group from the groups file and @last:set from the
 // history.
-func (f *hostFlags) groupSources(sys System, store *history.Store) (hostset.Sources, error) {
+func (f *fleetHosts) groupSources(sys System, store *history.Store) (hostset.Sources, error) {
 	sources := hostset.Sources{"last": history.LastRun{Store: store}}
 	name := f.groups
 	if name == "" {
