@@ -77,6 +77,9 @@ func withHint(err error, hint string) error {
 // Main runs one command line, args[0] being the name of the program, and
 // returns the exit code.
 func Main(ctx context.Context, sys System, args []string) int {
+	if mode := compatMode(args[0]); mode != nil {
+		return runCompat(ctx, sys, mode, args[1:])
+	}
 	if exit, ran := runHelper(ctx, sys, args); ran {
 		return exit
 	}
@@ -115,10 +118,14 @@ what to configure. It also runs commands on many hosts at once.`,
 	})
 	root.AddCommand(
 		newBenchCommand(sys),
-		newVersionCommand(sys),
-		newManCommand(sys),
 		newReportCommand(sys),
 		newCompareCommand(sys),
+		newRunCommand(sys),
+		newCompatCommand(sys),
+		newExplainCommand(sys),
+		newKnownHostsCommand(sys),
+		newVersionCommand(sys),
+		newManCommand(sys),
 	)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	return root
