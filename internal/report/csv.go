@@ -78,7 +78,7 @@ func csvRow(columns []chart.Column, r chart.Row) []string {
 	return out
 }
 
-func full(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+func full(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // harmless puts a quote before a text that a spreadsheet would take for a
 // formula (OWASP, CSV Injection).

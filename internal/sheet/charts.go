@@ -2,6 +2,7 @@ package sheet
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/xuri/excelize/v2"
 
@@ -111,14 +112,14 @@ func (b *book) native(s string, row int, c chart.Chart) {
 	if len(c.Series) == 1 {
 		position = "none"
 	}
-	gap, vary := uint(40), false
+	gap, vary, labels := uint(40), false, excelize.Font{Color: "333333", Size: 9}
 	b.do(func() error {
 		return b.file.AddChart(s, fmt.Sprintf("J%d", row), &excelize.Chart{
 			Type: kind, Series: series, GapWidth: &gap, VaryColors: &vary,
-			Title:  excelize.ChartTitle{Paragraph: []excelize.RichTextRun{{Text: c.Title + ", " + c.Unit}}},
+			Title:  excelize.ChartTitle{Paragraph: []excelize.RichTextRun{{Text: strings.TrimSuffix(c.Title, " with 95 % intervals") + ", " + c.Unit}}},
 			Legend: excelize.ChartLegend{Position: position},
-			XAxis:  excelize.ChartAxis{ReverseOrder: true},
-			YAxis:  excelize.ChartAxis{MajorGridLines: true},
+			XAxis:  excelize.ChartAxis{ReverseOrder: true, Font: labels},
+			YAxis:  excelize.ChartAxis{MajorGridLines: true, Font: labels},
 			Dimension: excelize.ChartDimension{
 				Width: 900, Height: uint(140 + rowPixels(c)*min(len(c.Items), chartRows)),
 			},
