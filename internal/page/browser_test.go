@@ -153,7 +153,7 @@ func TestRankingInABrowser(t *testing.T) {
 	if got, want := evaluate[int](b, `document.querySelectorAll('svg').length`), len(d.Charts); got != want {
 		t.Errorf("%d charts drawn, want %d", got, want)
 	}
-	if got, want := evaluate[string](b, `document.querySelector('#section-bulk tbody tr').innerText`), r.Bulk[0].Suite.Cipher; !strings.Contains(got, want) {
+	if got, want := evaluate[string](b, `document.querySelector('[data-table=bulk] tbody tr').innerText`), r.Bulk[0].Suite.Cipher; !strings.Contains(got, want) {
 		t.Errorf("the first row is %q, want %s in it", got, want)
 	}
 	for _, part := range []string{"post-quantum", "Simulated CPU", "noise floor", "95 % interval", "AEAD"} {
@@ -183,7 +183,7 @@ func TestFilterSortAndCopy(t *testing.T) {
 	r, f := charttest.Ranking(t, 1, bench.Upload)
 	b := show(t, chart.OfRanking(r, f))
 	visible := func() []string {
-		return evaluate[[]string](b, `[...document.querySelectorAll('#section-bulk tbody tr')].filter(r => !r.hidden).map(r => r.dataset.cipher)`)
+		return evaluate[[]string](b, `[...document.querySelectorAll('[data-table=bulk] tbody tr')].filter(r => !r.hidden).map(r => r.dataset.cipher)`)
 	}
 	if got := len(visible()); got != len(r.Bulk) {
 		t.Fatalf("%d rows, want %d", got, len(r.Bulk))
@@ -223,18 +223,18 @@ func TestFilterSortAndCopy(t *testing.T) {
 	b.set("policy", "")
 	b.drawn()
 	rates := func() []float64 {
-		return evaluate[[]float64](b, `[...document.querySelectorAll('#section-bulk tbody tr')].map(r => Number(r.cells[4].dataset.v))`)
+		return evaluate[[]float64](b, `[...document.querySelectorAll('[data-table=bulk] tbody tr')].map(r => Number(r.cells[4].dataset.v))`)
 	}
-	b.do(chromedp.Click("#section-bulk thead th:nth-child(5) button"))
+	b.do(chromedp.Click("[data-table=bulk] thead th:nth-child(5) button"))
 	if got := rates(); !slices.IsSorted(got) {
 		t.Errorf("not sorted by throughput: %v", got)
 	}
-	b.do(chromedp.Click("#section-bulk thead th:nth-child(5) button"))
+	b.do(chromedp.Click("[data-table=bulk] thead th:nth-child(5) button"))
 	got := rates()
 	if slices.Reverse(got); !slices.IsSorted(got) {
 		t.Errorf("not sorted the other way: %v", got)
 	}
-	if sorted := evaluate[string](b, `document.querySelector('#section-bulk th:nth-child(5)').getAttribute('aria-sort')`); sorted != "descending" {
+	if sorted := evaluate[string](b, `document.querySelector('[data-table=bulk] th:nth-child(5)').getAttribute('aria-sort')`); sorted != "descending" {
 		t.Errorf("aria-sort is %q", sorted)
 	}
 	b.do(chromedp.Click("#copy"))
@@ -258,7 +258,7 @@ func TestComparisonInABrowser(t *testing.T) {
 		t.Errorf("%d charts drawn, want %d", got, want)
 	}
 	for _, label := range []string{"laptop", "board", "server"} {
-		if !evaluate[bool](b, `document.getElementById('section-ciphers').textContent.includes(`+quote(label)+`)`) {
+		if !evaluate[bool](b, `document.querySelector('[data-table=ciphers]').textContent.includes(`+quote(label)+`)`) {
 			t.Errorf("%s is not beside the others", label)
 		}
 	}
