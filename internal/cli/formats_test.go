@@ -211,6 +211,42 @@ func TestComparisonsAgree(t *testing.T) {
 	}
 }
 
+var scripts = regexp.MustCompile(`(?s)<script>.*?</script>`)
+
+// TestSparseReports renders runs that lack something in every format.
+func TestSparseReports(t *testing.T) {
+	each := func(change func(*rank.Cell)) func(*rank.Ranking) {
+		return func(r *rank.Ranking) {
+			for i := range r.Bulk {
+				change(&r.Bulk[i])
+			}
+		}
+	}
+	for name, spoil := range map[string]func(*rank.Ranking){
+		"no logins": func(r *rank.Ranking) { r.Kex = nil },
+		"no bulk":   func(r *rank.Ranking) { r.Bulk = nil },
+		"no server": each(func(c *rank.Cell) { c.Server = nil }),
+		"no costs":  each(func(c *rank.Cell) { c.Server, c.Client = nil, nil }),
+		"no rates":  each(func(c *rank.Cell) { c.Throughput = nil }),
+		"one cell":  func(r *rank.Ranking) { r.Bulk = r.Bulk[:1] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, f := charttest.Ranking(t, 1, bench.Upload)
+			spoil(r)
+			for _, format := range formats {
+				if format.name == "classic" {
+					continue // needs rates
+				}
+				out := rendered(t, &rankingReport{r: r, records: f}, format.name)
+				out = scripts.ReplaceAll(out, nil)
+				if len(out) < 100 || bytes.Contains(out, []byte("NaN")) {
+					t.Errorf("%s: %d bytes, or not a number in them", format.name, len(out))
+				}
+			}
+		})
+	}
+}
+
 // BenchmarkFormats renders a file of ten thousand samples in every format,
 // from the ranking on.
 func BenchmarkFormats(b *testing.B) {

@@ -20,7 +20,7 @@ var (
 type scale struct {
 	low, high float64
 	colours   []color.NRGBA
-	falling   bool // the best colour for the least value
+	falling   bool // less is better: coloured by what it means for speed, 1/value
 }
 
 func scaleOf(c chart.Chart) scale {
@@ -45,14 +45,21 @@ func values(items []chart.Item) []chart.Item {
 	return out
 }
 
+// colour of a value. Costs go by their inverse, or one slow cipher would leave
+// one colour for all others.
 func (s scale) colour(v float64) color.NRGBA {
-	t := 0.5
-	if s.high > s.low {
-		t = math.Max(0, math.Min(1, (v-s.low)/(s.high-s.low)))
-	}
+	low, high := s.low, s.high
 	if s.falling {
-		t = 1 - t
+		v, low, high = 1/v, 1/high, 1/low
 	}
+	if !(high > low) {
+		return s.at(0.5)
+	}
+	return s.at(math.Max(0, math.Min(1, (v-low)/(high-low))))
+}
+
+// at is the colour at a share of the scale, from 0 to 1.
+func (s scale) at(t float64) color.NRGBA {
 	at := t * float64(len(s.colours)-1)
 	i := min(int(at), len(s.colours)-2)
 	a, b, f := s.colours[i], s.colours[i+1], at-float64(i)
@@ -102,12 +109,16 @@ func heatText(point chart.Point) string {
 // strip is the legend of the colours.
 func (p pen) strip(y vg.Length, c chart.Chart, s scale) {
 	const steps = 40
-	p.write(margin, y+5, labelSize, ink, left, chart.Figure(s.low))
-	x := margin + p.widthOf(chart.Figure(s.low), labelSize) + 5
-	for i := range steps {
-		p.box(x+vg.Length(i)*3, y, min(4, 3*vg.Length(steps-i)), 9, s.colour(s.low+(s.high-s.low)*(float64(i)+0.5)/steps))
+	worst, best := s.low, s.high
+	if s.falling {
+		worst, best = best, worst
 	}
-	p.write(x+steps*3+5, y+5, labelSize, ink, left, chart.Figure(s.high)+" "+c.Unit)
+	p.write(margin, y+5, labelSize, ink, left, chart.Figure(worst))
+	x := margin + p.widthOf(chart.Figure(worst), labelSize) + 5
+	for i := range steps {
+		p.box(x+vg.Length(i)*3, y, min(4, 3*vg.Length(steps-i)), 9, s.at((float64(i)+0.5)/steps))
+	}
+	p.write(x+steps*3+5, y+5, labelSize, ink, left, chart.Figure(best)+" "+c.Unit)
 }
 
 // trace draws dots over time.

@@ -146,23 +146,27 @@ const heat = (chart, items, look) => {
     const arm = Math.max(high / chart.reference, chart.reference / low, 1.02) - 1;
     low = chart.reference - arm; high = chart.reference + arm;
   }
-  const scale = chart.reference ? diverging : chart.rising ? sequential : [...sequential].reverse();
-  const place = v => high > low ? (v - low) / (high - low) : 0.5;
+  const scale = chart.reference ? diverging : sequential;
+  // Costs are coloured by what they mean for speed, 1/cost, or one slow cipher would leave one colour for all others.
+  const amount = v => chart.reference || chart.rising ? v : 1 / v;
+  const [least, most] = [amount(low), amount(high)].sort((a, b) => a - b);
+  const place = v => most > least ? (amount(v) - least) / (most - least) : 0.5;
+  const ends = amount(low) <= amount(high) ? [high, low] : [low, high];
   const colors = scale.map(c => `rgb(${c})`);
   return {
     ...base(chart, look), grid: { left: 8, right: 16, top: 60, bottom: 8, containLabel: true },
     xAxis: { type: 'category', position: 'top', data: chart.series.map((s, k) => String(k)), axisLabel: { color: look.fg, interval: 0, rotate: chart.series.length > 4 ? -40 : 0, formatter: k => clip(chart.series[k], 30) }, axisTick: { show: false }, axisLine: { show: false } },
     yAxis: { ...categoryAxis(items, look), axisLine: { show: false } },
     dataZoom: scroller(items, look),
-    visualMap: { type: 'continuous', min: low, max: high, orient: 'horizontal', left: 0, top: 0, itemWidth: 14, itemHeight: 160, calculable: false, text: [`${figure(high)} ${chart.unit}`, figure(low)], textStyle: { color: look.fg }, inRange: { color: colors }, hoverLink: false },
+    visualMap: { type: 'continuous', min: least, max: most, orient: 'horizontal', left: 0, top: 0, itemWidth: 14, itemHeight: 160, calculable: false, text: [`${figure(ends[0])} ${chart.unit}`, figure(ends[1])], textStyle: { color: look.fg }, inRange: { color: colors }, hoverLink: false },
     tooltip: { ...base(chart, look).tooltip, formatter: params => {
-      const [k, i, v] = params.value;
+      const [k, i] = params.value;
       return `${items[i].label}\n${chart.series[k]}: ${sayPoint(items[i].points[k], chart.unit)}`;
     } },
     series: [{
       type: 'heatmap',
       data: items.flatMap((item, i) => item.points.flatMap((p, k) => p ? [{
-        value: [k, i, p[0]], label: { color: shade(scale, place(p[0])).ink },
+        value: [k, i, amount(p[0])], label: { color: shade(scale, place(p[0])).ink },
       }] : [])),
       label: { show: true, fontSize: 11, formatter: params => {
         const p = items[params.value[1]].points[params.value[0]];
@@ -192,6 +196,6 @@ const heightOf = (chart, items, narrow) => {
     case 'trace': return 300;
     case 'heat': return 130 + rows * 26;
   }
-  const each = Math.max(narrow ? 28 : 18, chart.shape === 'stack' ? 18 : 8 + 13 * chart.series.length);
+  const each = Math.max(narrow ? 28 : 18, chart.shape === 'stack' ? 18 : 8 + 10 * chart.series.length);
   return 80 + Math.max(rows, 2) * each;
 };
