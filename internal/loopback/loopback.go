@@ -131,8 +131,12 @@ func (s *Server) accept() {
 			return // closed
 		}
 		s.mu.Lock()
-		swift := s.swift
+		swift, crowd := s.swift, len(s.live)
 		s.mu.Unlock()
+		if crowd >= maxLive || foreign(tcp.(*net.TCPConn)) {
+			tcp.Close()
+			continue
+		}
 		conn, err := s.serve(tcp.(*net.TCPConn), swift)
 		if err != nil {
 			tcp.Close()
@@ -158,6 +162,10 @@ func (s *Server) offer(conn *Conn) {
 		}
 	}
 }
+
+// maxLive is how many connections may be served at a time: a measurement makes
+// one after the other.
+const maxLive = 16
 
 // acknowledge is how often the kernel is told not to delay acknowledgements.
 const acknowledge = time.Millisecond
