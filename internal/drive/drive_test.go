@@ -255,7 +255,6 @@ func TestUnknownWorkload(t *testing.T) {
 func faked(t *testing.T, script string) *Private {
 	t.Helper()
 	rig := newRig(t)
-	rig.Connect = 300 * time.Millisecond
 	server, err := loopback.Start([]string{"/bin/cat"}, rig.Spawner, rig.Dir.File("server.log"))
 	if err != nil {
 		t.Fatal(err)
@@ -285,6 +284,9 @@ func TestClientsThatFail(t *testing.T) {
 	} {
 		for _, trial := range trials {
 			p := faked(t, tt.script)
+			if tt.outcome == bench.TimedOut {
+				p.Connect = 300 * time.Millisecond
+			}
 			s := mustRun(t, p, trial)
 			if s.Outcome != tt.outcome || !strings.Contains(s.Detail, tt.says) || len(s.Segments) != 0 || s.Phases != nil {
 				t.Errorf("%s, %s %s: %+v; want %s, %q", name, trial.Workload, trial.Direction, s, tt.outcome, tt.says)
@@ -298,6 +300,7 @@ func TestClientsThatFail(t *testing.T) {
 func TestStall(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	p := faked(t, `(head -c 1000000; exec sleep 60) | eval "$1"`)
+	p.Connect = 2 * time.Second
 	s := mustRun(t, p, transfer(bench.Upload))
 	if s.Outcome != bench.TimedOut || s.Detail != "no byte arrived in time" || s.Bytes != 1000000 {
 		t.Errorf("%+v", s)

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"sshpace/internal/alg"
@@ -64,6 +65,9 @@ func (r *Rig) startClient(argv []string, offer alg.Suite, log string, stdin, std
 		c.cmd.Stdout = stdout
 	}
 	c.cmd.Stderr = c.stderr
+	// Without a terminal nothing can ask: the ssh of a jump host knows nothing of
+	// our BatchMode, and would wait for a password that nobody sees it ask for.
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	c.cmd.WaitDelay = time.Second // a jump host's ssh may hold stderr open
 	c.cmd.Env = append(os.Environ(), "LC_ALL=C", "SSH_ASKPASS_REQUIRE=never")
 	c.started = time.Now()
