@@ -209,9 +209,12 @@ func refuse(chans <-chan ssh.NewChannel, reqs <-chan *ssh.Request) {
 	}
 }
 
+// failed is an attempt that ended with an error. Servers choose parts of the
+// text, so it is cleaned here.
 func failed(e *Error, ran fleet.Ran) fleet.Outcome {
 	return fleet.Outcome{
 		Engine: engineName, Ran: ran, Class: e.Class, Exit: -1,
-		Err: clean.Line(e.Text), Hint: clean.Line(e.Hint), Cause: e, // servers choose parts of the text SlowDown: e.SlowDown && ran == fleet.RanNo,
+		Err: clean.Line(e.Text), Hint: clean.Line(e.Hint), Cause: e,
+		SlowDown: e.SlowDown && ran == fleet.RanNo,
 	}
 }
