@@ -38,8 +38,8 @@ const (
 	lendLoginAfter   = 2 * time.Second // once the server has answered
 
 	cutFactor   = 0.5
-	cutInterval = 100 * time.Millisecond // at most one cut of the common window in this time
-	turnedLimit = 0.2                    // share of logins turned away that makes it everybody's problem
+	cutInterval = 25 * time.Millisecond // at most one cut of the common window in this time
+	turnedLimit = 0.12                  // share of logins turned away that makes it everybody's problem
 )
 
 func newGate(limit int, busy func() bool) *gate {
