@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"sshpace/internal/clean"
 )
 
 // Exit codes. They are documented API: see the EXIT STATUS of the manual.
@@ -159,13 +161,5 @@ func exitWith(code int) error { return &Error{Err: errSilent, Code: code} }
 // oneLine keeps a message, which may quote what a host sent, on one line and
 // free of terminal controls.
 func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return ' '
-		case r < 0x20 || (r >= 0x7f && r < 0xa0) || (r >= 0x202a && r <= 0x202e) || (r >= 0x2066 && r <= 0x2069):
-			return -1
-		}
-		return r
-	}, strings.TrimSpace(s))
+	return clean.Line(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(strings.TrimSpace(s)))
 }

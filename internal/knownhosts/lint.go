@@ -190,6 +190,7 @@ func (l *linter) weakKey(one *lintLine) {
 	if one.marker == MarkerRevoked {
 		return
 	}
+	//lint:ignore SA1019 the point is to find such keys
 	if one.key.Type() == ssh.InsecureKeyAlgoDSA {
 		l.report(one, WeakKey, nil, "DSA key; give the host an ed25519 key")
 		return

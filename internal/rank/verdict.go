@@ -3,12 +3,21 @@ package rank
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+
+	"sshpace/internal/stats"
 )
 
+// tables are what Worst looks through: overall, ciphers, MACs, key exchanges and
+// cells. Each is corrected for its own lines only, so a gate over all of them
+// divides its level by their number (Bonferroni).
+const tables = 5
+
 // Worst returns the names of what is significantly slower than in the first
-// file by at least percent, slowest first: what a regression gate asks for.
+// file by at least percent, slowest first: what a regression gate asks for. Equal
+// runs fail such a gate in at most 5 % of comparisons.
 func (c *Comparison) Worst(percent float64) []string {
 	type found struct {
 		name  string
@@ -18,7 +27,7 @@ func (c *Comparison) Worst(percent float64) []string {
 	limit := 1 / (1 + percent/100)
 	look := func(name string, ratios []Ratio) {
 		for k, r := range ratios {
-			if r.Verdict == Slower && r.Speed.Value <= limit {
+			if r.Verdict == Slower && r.P*tables < 1-stats.Confidence && r.Speed.Value <= limit {
 				all = append(all, found{fmt.Sprintf("%s in %s", name, c.Inputs[k+1].Label), r.Speed.Value})
 			}
 		}
@@ -61,6 +70,10 @@ func differences(inputs []Input) []Warning {
 		add("server-kind", "kind of server", first.Campaign.Server, r.Campaign.Server)
 		add("data", "payload", first.Campaign.Data, r.Campaign.Data)
 		add("tool", "version of sshpace", first.Campaign.Tool, r.Campaign.Tool)
+		if a, b := first.Harness.busy(), r.Harness.busy(); math.Abs(a-b) > muchQuarantine {
+			out = append(out, Warning{"load", fmt.Sprintf("%.0f %% of the segments were disturbed in %s, %.0f %% in %s: small differences of all cells together may come from that",
+				100*a, inputs[0].Label, 100*b, in.Label), "--normalise takes out what all cells have in common"})
+		}
 		add("clock", "CPU clock", first.Environment.CPUClock, r.Environment.CPUClock)
 		for _, w := range r.Warnings {
 			out = append(out, Warning{w.Name, in.Label + ": " + w.Text, w.Hint})
@@ -71,6 +84,9 @@ func differences(inputs []Input) []Warning {
 	}
 	return out
 }
+
+// busy is the share of disturbed segments.
+func (h Harness) busy() float64 { return share(h.Quarantined, h.Segments) }
 
 func orNone(s string) string {
 	if s == "" {

@@ -30,11 +30,10 @@ func (c *choices) one(of []string) string { return of[c.n(len(of))] }
 
 // The grammar. Nothing in it runs a program or asks the DNS.
 var (
-	someHosts = []string{"example", "web1", "web2", "db.example.org", "Example", "127.1", "192.0.2.7", "a/b"}
-	patterns  = []string{"example", "web*", "web?", "*", "!web1", "!*", "*.org", "Example", "192.*", `"db.example.org"`, "long", "127.0.0.1"}
-	lists     = []string{"example", "web*,!web2", "*,!*.org", "long", "!web1", "EXAMPLE", "a,b,example", "127.0.0.1", `"example,long"`}
-	users     = []string{"root", "bob", "b*", "!bob,*", "root,bob"}
-	flags     = []string{"BatchMode", "Compression", "IdentitiesOnly", "HashKnownHosts", "CheckHostIP", "ForwardAgent",
+	patterns = []string{"example", "web*", "web?", "*", "!web1", "!*", "*.org", "Example", "192.*", `"db.example.org"`, "long", "127.0.0.1"}
+	lists    = []string{"example", "web*,!web2", "*,!*.org", "long", "!web1", "EXAMPLE", "a,b,example", "127.0.0.1", `"example,long"`}
+	users    = []string{"root", "bob", "b*", "!bob,*", "root,bob"}
+	flags    = []string{"BatchMode", "Compression", "IdentitiesOnly", "HashKnownHosts", "CheckHostIP", "ForwardAgent",
 		"TCPKeepAlive", "PasswordAuthentication", "PubkeyAuthentication", "ProxyUseFdpass", "PermitLocalCommand"}
 	flagValues = []string{"yes", "no", "true", "YES", `"yes"`}
 	settings   = []string{

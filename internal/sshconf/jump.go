@@ -108,12 +108,14 @@ func parseJump(s string) (j Jump, err error) {
 
 // splitPort splits "host", "host:port" and "[host]:port" (misc.c:hpdelim).
 func splitPort(s string) (host string, port int, err error) {
-	host, text, found := strings.Cut(s, ":")
+	var text string
+	host, text, _ = strings.Cut(s, ":")
 	if strings.HasPrefix(s, "[") {
 		var closed bool
 		if host, text, closed = strings.Cut(s[1:], "]"); !closed {
 			return "", 0, ErrUnsafeHost
 		}
+		var found bool
 		if text, found = strings.CutPrefix(text, ":"); !found && text != "" {
 			return "", 0, ErrUnsafeHost
 		}

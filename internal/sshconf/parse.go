@@ -212,7 +212,7 @@ func (r *reader) host(p *place, in input) error {
 	patterns := make([]hostPattern, len(in.args))
 	for i, arg := range in.args {
 		if arg == "" {
-			return errors.New("Host: empty argument")
+			return errors.New("empty argument of Host")
 		}
 		patterns[i] = parseHostPattern(arg)
 	}
@@ -223,7 +223,7 @@ func (r *reader) host(p *place, in input) error {
 func (r *reader) match(p *place, in input) error {
 	criteria, err := parseMatch(in)
 	if err != nil {
-		return fmt.Errorf("Match: %w", err)
+		return fmt.Errorf("in Match: %w", err)
 	}
 	r.open(p, scope{match: criteria})
 	for _, c := range criteria {
@@ -258,7 +258,7 @@ func (r *reader) include(p *place, in input) error {
 // glob(3), "~" is $HOME here, unlike everywhere else.
 func (r *reader) includePattern(p *place, arg string) (string, error) {
 	if arg == "" {
-		return "", errors.New("Include: empty argument")
+		return "", errors.New("empty argument of Include")
 	}
 	system := &r.config.system
 	if r.config.version().AtLeast(includeTokens) {
