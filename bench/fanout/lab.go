@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"strings"
 	"time"
@@ -18,7 +19,7 @@ type lab struct {
 	dir                     string
 	port                    int
 	hosts                   []string
-	userKey                 string
+	user, userKey           string // who may log in: the one who runs this
 	config, known           string // ssh_config and known_hosts with the right key
 	wrongConfig, wrongKnown string // the same with a wrong one
 	sshd                    *exec.Cmd
@@ -30,7 +31,11 @@ func startLab(ctx context.Context, n, knownBytes int) (_ *lab, err error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &lab{dir: dir}
+	me, err := user.Current()
+	if err != nil {
+		return nil, err
+	}
+	l := &lab{dir: dir, user: me.Username}
 	defer func() {
 		if err != nil {
 			l.stop()
@@ -78,9 +83,9 @@ func (l *lab) files(knownBytes int) error {
 		for _, h := range l.hosts {
 			fmt.Fprintf(&known, "[%s]:%d %s\n", h, l.port, key)
 		}
-		config := fmt.Sprintf("Host *\n Port %d\n User root\n IdentityFile %s\n IdentitiesOnly yes\n IdentityAgent none\n"+
+		config := fmt.Sprintf("Host *\n Port %d\n User %s\n IdentityFile %s\n IdentitiesOnly yes\n IdentityAgent none\n"+
 			" UserKnownHostsFile %s\n GlobalKnownHostsFile none\n StrictHostKeyChecking yes\n KexAlgorithms curve25519-sha256\n",
-			l.port, l.userKey, l.path(kind+".known"))
+			l.port, l.user, l.userKey, l.path(kind+".known"))
 		if err := l.write(kind+".known", known.String()); err != nil {
 			return err
 		}

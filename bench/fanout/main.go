@@ -191,10 +191,10 @@ func (l *lab) tools(sshpace, venv string, fanout int) []tool {
 			return []string{"sh", "-c", `printf "%s\n" $1 | xargs -P "$2" -I{} ssh -n -o BatchMode=yes -F "$3" {} true`, "sh", forked(hosts), many, config}
 		}},
 		{name: "parallel-ssh (library)", needs: []string{python}, command: func(_, known string, hosts []string) []string {
-			return []string{python, "-c", parallelSSH, forked(hosts), many, fmt.Sprint(l.port), l.userKey}
+			return []string{python, "-c", parallelSSH, forked(hosts), many, fmt.Sprint(l.port), l.userKey, l.user}
 		}},
 		{name: "asyncssh (library)", needs: []string{python}, command: func(_, known string, hosts []string) []string {
-			return []string{python, "-c", asyncSSH, forked(hosts), many, fmt.Sprint(l.port), l.userKey, known}
+			return []string{python, "-c", asyncSSH, forked(hosts), many, fmt.Sprint(l.port), l.userKey, l.user, known}
 		}},
 	}
 }
@@ -204,8 +204,8 @@ func (l *lab) tools(sshpace, venv string, fanout int) []tool {
 const parallelSSH = `
 import sys
 from pssh.clients import ParallelSSHClient
-hosts, many, port, key = sys.argv[1:5]
-client = ParallelSSHClient(hosts.split(), user="root", port=int(port), pkey=key, pool_size=int(many), allow_agent=False)
+hosts, many, port, key, user = sys.argv[1:6]
+client = ParallelSSHClient(hosts.split(), user=user, port=int(port), pkey=key, pool_size=int(many), allow_agent=False)
 output = client.run_command("true")
 client.join(output)
 sys.exit(max(o.exit_code for o in output))
@@ -213,10 +213,10 @@ sys.exit(max(o.exit_code for o in output))
 
 const asyncSSH = `
 import asyncio, sys, asyncssh
-hosts, many, port, key, known = sys.argv[1:6]
+hosts, many, port, key, user, known = sys.argv[1:7]
 async def one(limit, keys, host):
     async with limit:
-        async with asyncssh.connect(host, int(port), username="root", client_keys=keys, known_hosts=known, config=[], agent_path=None, kex_algs=["curve25519-sha256"]) as c:
+        async with asyncssh.connect(host, int(port), username=user, client_keys=keys, known_hosts=known, config=[], agent_path=None, kex_algs=["curve25519-sha256"]) as c:
             return (await c.run("true")).exit_status
 async def main():
     limit = asyncio.Semaphore(int(many))

@@ -281,7 +281,7 @@ func TestCertificate(t *testing.T) {
 	}
 	s := sshtest.StartSshd(t, "TrustedUserCAKeys "+caFile)
 	path, pub := sshtest.WriteKey(t, t.TempDir(), "user", "")
-	cert := &ssh.Certificate{Key: pub, CertType: ssh.UserCert, ValidPrincipals: []string{"root"}, ValidBefore: ssh.CertTimeInfinity}
+	cert := &ssh.Certificate{Key: pub, CertType: ssh.UserCert, ValidPrincipals: []string{s.User}, ValidBefore: ssh.CertTimeInfinity}
 	signer, err := ssh.NewSignerFromKey(userKey(t, ca))
 	if err != nil {
 		t.Fatal(err)
