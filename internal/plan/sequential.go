@@ -253,8 +253,8 @@ func (s *sequential) fit() {
 // key is the series that orders a ranking: throughput, or cost where only
 // that can be told from noise.
 func key(a *model.Analysis) model.Series {
-	if wall := a.Wall.TypicalError(); a.Works && wall > noisyWall && a.Total.TypicalError() < wall {
-		return a.Total
+	if a.Works && a.Wall.TypicalError() > noisyWall {
+		return a.Cost()
 	}
 	return a.Wall
 }
