@@ -145,6 +145,7 @@ type helper struct {
 	cmd     *exec.Cmd
 	counter *flow.Counter
 	path    string
+	ended   chan struct{} // closed when the process has been waited for
 }
 
 // startFlow starts a flow process with a counter of its own. in and out may be
@@ -156,24 +157,40 @@ func (r *Rig) startFlow(in, out *os.File, args ...string) (*helper, error) {
 		return nil, err
 	}
 	full := append(append(r.Flow[1:len(r.Flow):len(r.Flow)], args[0], path), args[1:]...)
-	cmd := exec.Command(r.Flow[0], full...)
+	h := &helper{cmd: exec.Command(r.Flow[0], full...), counter: counter, path: path, ended: make(chan struct{})}
 	if in != nil {
-		cmd.Stdin = in
+		h.cmd.Stdin = in
 	}
 	if out != nil {
-		cmd.Stdout = out
+		h.cmd.Stdout = out
 	}
-	if err := r.Spawner.Start(cmd); err != nil {
+	if err := r.Spawner.Start(h.cmd); err != nil {
 		counter.Close()
+		_ = os.Remove(path)
 		return nil, fmt.Errorf("start flow: %w", err)
 	}
-	return &helper{cmd, counter, path}, nil
+	go func() {
+		_ = h.cmd.Wait()
+		close(h.ended)
+	}()
+	return h, nil
+}
+
+// awaitEnd waits for the flow process to end by itself, as it does at the end
+// of its stream.
+func (h *helper) awaitEnd(limit time.Duration) error {
+	select {
+	case <-h.ended:
+		return nil
+	case <-time.After(limit):
+		return errStalled
+	}
 }
 
 // close ends the flow process if it has not ended by itself.
 func (h *helper) close() {
 	proc.KillGroup(h.cmd)
-	_ = h.cmd.Wait()
+	<-h.ended
 	h.counter.Close()
 	_ = os.Remove(h.path)
 }
