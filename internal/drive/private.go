@@ -211,7 +211,7 @@ func (p *Private) metered(ctx context.Context, t bench.Trial, c *client, way *pa
 			m.harness = append(m.harness, clock)
 		}
 	}
-	return p.timed(ctx, t, c, m, spin)
+	return p.timed(ctx, t, c, m, spin, warmUpPrivate)
 }
 
 // connection is the server's side of the last connection; nil if the client

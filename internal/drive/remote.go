@@ -372,7 +372,7 @@ func (r *Remote) metered(ctx context.Context, t bench.Trial, c *client, flow *he
 	if clock, err := proc.OpenClock(flow.cmd.Process.Pid); err == nil {
 		m.harness = append(m.harness, clock)
 	}
-	return r.timed(ctx, t, c, m, spin)
+	return r.timed(ctx, t, c, m, spin, warmUpRemote)
 }
 
 // serverShare spreads what the whole stream cost the server over the segments,

@@ -273,29 +273,35 @@ func difference(from, to time.Duration) *time.Duration {
 	return &d
 }
 
-// Warm-up: at most warmUpLimit, ended earlier when two looks agree.
+// Warm-up. On loopback the cost per byte of either side is steady 10 ms after
+// the first byte; what takes longer is that all buffers on the way fill up,
+// which look like speed as long as they do: a pipe of 1 MiB, the window of a
+// channel of 2 MiB (OpenSSH channels.h), and sockets' buffers of up to 4 MiB
+// (tcp(7) tcp_wmem).
 const (
-	warmUpLook  = 25 * time.Millisecond
-	warmUpLimit = 150 * time.Millisecond
-	warmUpAgree = 0.04 // relative difference of the client's cost per byte
+	warmUpLook    = 5 * time.Millisecond
+	warmUpLeast   = 25 * time.Millisecond
+	warmUpBytes   = 8 << 20
+	warmUpPrivate = 150 * time.Millisecond // at most, on loopback
+	warmUpRemote  = 500 * time.Millisecond // at most, over a network
 )
 
-// timed warms the connection up and times the segments of the trial.
-func (r *Rig) timed(ctx context.Context, t bench.Trial, c *client, m *meters, spin time.Duration) ([]bench.Segment, error) {
-	last, err := m.read()
+// warm reports whether a connection has moved enough to be timed.
+func warm(passed time.Duration, moved int64, limit time.Duration) bool {
+	return passed >= limit || passed >= warmUpLeast && moved >= warmUpBytes
+}
+
+// timed warms the connection up, for at most limit, and times the segments of
+// the trial.
+func (r *Rig) timed(ctx context.Context, t bench.Trial, c *client, m *meters, spin, limit time.Duration) ([]bench.Segment, error) {
+	first, err := m.read()
 	if err != nil {
 		return nil, err
 	}
-	cost := 0.0
-	for limit := last.at.Add(warmUpLimit); time.Now().Before(limit); {
-		now, err := r.next(ctx, c, m, last, warmUpLook)
-		if err != nil {
+	last := first
+	for !warm(last.at.Sub(first.at), last.bytes-first.bytes, limit) {
+		if last, err = r.next(ctx, c, m, last, warmUpLook); err != nil {
 			return nil, err
-		}
-		previous := cost
-		cost = float64(now.client-last.client) / float64(now.bytes-last.bytes)
-		if last = now; previous > 0 && abs(cost-previous) < warmUpAgree*cost {
-			break
 		}
 	}
 	var segments []bench.Segment
@@ -361,8 +367,6 @@ func offered(t bench.Trial) alg.Suite {
 	}
 	return t.Want
 }
-
-func abs(x float64) float64 { return max(x, -x) }
 
 // tail keeps the last bytes that are written to it: what a program says last is
 // why it ended.
