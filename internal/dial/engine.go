@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/crypto/ssh"
 
+	"sshpace/internal/clean"
 	"sshpace/internal/fleet"
 	"sshpace/internal/host"
 )
@@ -208,9 +210,23 @@ func refuse(chans <-chan ssh.NewChannel, reqs <-chan *ssh.Request) {
 	}
 }
 
+// failed is an attempt that ended with an error. Servers choose parts of the
+// text, so it is cleaned here.
 func failed(e *Error, ran fleet.Ran) fleet.Outcome {
 	return fleet.Outcome{
 		Engine: engineName, Ran: ran, Class: e.Class, Exit: -1,
-		Err: e.Text, Hint: e.Hint, Cause: e, SlowDown: e.SlowDown && ran == fleet.RanNo,
+		Err: clean.Line(clip(e.Text)), Hint: clean.Line(clip(e.Hint)), Cause: e,
+		SlowDown: e.SlowDown && ran == fleet.RanNo,
 	}
+}
+
+// maxText is how much of an error people are shown; a server's list of
+// algorithms can be as long as it likes.
+const maxText = 1000
+
+func clip(s string) string {
+	if len(s) <= maxText {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxText], "") + "..."
 }

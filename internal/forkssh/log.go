@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"sshpace/internal/clean"
 	"sshpace/internal/fleet"
 )
 
@@ -96,6 +97,9 @@ func (l *log) line(s string) {
 	}
 	for _, m := range marks {
 		if strings.HasPrefix(debug, m.prefix) {
+			if m.phase == fleet.PhaseKex {
+				l.attempt.Alive()
+			}
 			l.attempt.Reached(m.phase)
 			l.sent = l.sent || m.phase == fleet.PhaseExec
 			l.address(debug)
@@ -203,7 +207,7 @@ func (l *log) ran(exit int) fleet.Ran {
 func (l *log) failure(o *fleet.Outcome) {
 	o.Exit, o.Class = -1, fleet.Lost
 	all := strings.Join(l.messages, "\n")
-	o.Err = strings.TrimPrefix(string(lastLine([]byte(all))), "ssh: ")
+	o.Err = clean.Line(strings.TrimPrefix(string(lastLine([]byte(all))), "ssh: "))
 	if o.Err == "" {
 		o.Err = "ssh ended with status 255"
 	}
