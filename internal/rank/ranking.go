@@ -12,8 +12,9 @@ import (
 // By is the quantity that orders a ranking.
 type By string
 
-// The quantities. Auto takes throughput unless only the cost can be told apart
-// from noise.
+// The quantities. Cost is the CPU time per byte of the side that has more to
+// do, or of both where they share one core; for key exchanges that of both.
+// Auto takes throughput unless it is too noisy.
 const (
 	Auto       By = "auto"
 	Throughput By = "throughput"
@@ -51,6 +52,7 @@ type Ranking struct {
 	Ended        string  // why the run ended: budget, precision, complete, ...; "" unknown
 	Warnings     []Warning
 
+	forced               bool    // the caller chose By
 	levelCost, levelWall float64 // standard errors of the run's mean level, in logs
 }
 
