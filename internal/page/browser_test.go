@@ -237,6 +237,10 @@ func TestFilterSortAndCopy(t *testing.T) {
 	if sorted := evaluate[string](b, `document.querySelector('[data-table=bulk] th:nth-child(5)').getAttribute('aria-sort')`); sorted != "descending" {
 		t.Errorf("aria-sort is %q", sorted)
 	}
+	b.do(chromedp.Focus("[data-table=bulk] thead th:nth-child(1) button"), chromedp.KeyEvent("\r")) // by keyboard
+	if first := evaluate[string](b, `document.querySelector('[data-table=bulk] tbody tr').cells[0].textContent`); first != "1" {
+		t.Errorf("sorted by rank, the first row has rank %s", first)
+	}
 	b.do(chromedp.Click("#copy"))
 	b.do(chromedp.Poll[chromedp.Void](`document.getElementById('copied').textContent`))
 	b.quiet()
@@ -264,6 +268,36 @@ func TestComparisonInABrowser(t *testing.T) {
 	}
 	b.picture("compare")
 	b.quiet()
+}
+
+// locked checks that the policy of the page would stop a script that got in
+// after all, and a request by ours.
+func (b *tab) locked() {
+	b.t.Helper()
+	b.do(chromedp.Evaluate[chromedp.Void](`document.body.append(Object.assign(document.createElement('script'), { textContent: 'window.hacked = 2' }))`))
+	if evaluate[bool](b, `window.hacked !== undefined`) {
+		b.t.Error("a script that was put into the page ran")
+	}
+	for _, request := range []string{
+		`fetch('http://127.0.0.1:9/x')`, `new Promise((ok, no) => { const i = new Image(); i.onload = ok; i.onerror = no; i.src = 'http://127.0.0.1:9/x' })`,
+	} {
+		stopped, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](request+`.then(() => false, () => true)`, chromedp.EvalAwaitPromise))
+		if err != nil || !stopped {
+			b.t.Errorf("%s was not stopped (%v)", request, err)
+		}
+	}
+	violations := func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return strings.Count(strings.Join(b.console, "\n"), "Content Security Policy") >= 3
+	}
+	for range 100 { // the console speaks a moment later
+		if violations() {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	b.t.Errorf("not stopped by the policy: the console says %q", b.console)
 }
 
 func TestHostileTextIsInert(t *testing.T) {
@@ -301,6 +335,7 @@ func TestHostileTextIsInert(t *testing.T) {
 			}
 			b.picture("hostile-" + name)
 			b.quiet()
+			b.locked()
 		})
 	}
 }
