@@ -75,8 +75,17 @@ func (o *outputFlags) add(cmd *cobra.Command, classic bool) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.format, "format", "", strings.Join(o.names, ", ")+" (default: what the ending of --out says, else text)")
 	flags.StringArrayVar(&o.out, "out", nil, "write to this file instead of standard output (may be repeated)")
-	flags.StringVar(&o.table, "table", "", "csv, md: only the tables of this name, such as kex (csv default: the first)")
-	flags.StringArrayVar(&o.charts, "chart", nil, "svg, png: only the charts of this name, such as heat (may be repeated)")
+	tables, charts := "ciphers, macs, kex, cells, overall, machines", "machines, ciphers, macs, cells, kex"
+	if classic {
+		tables, charts = "bulk, kex, copies, failed, controls", "ranking, heat, cost, kex, steadiness"
+	}
+	flags.StringVar(&o.table, "table", "", "csv, md: only one of "+tables+" (csv: default is the first there is)")
+	flags.StringArrayVar(&o.charts, "chart", nil, "svg, png: only these of "+charts+" (may be repeated)")
+	complete := func(flag, names string) {
+		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(strings.Split(names, ", "), cobra.ShellCompDirectiveNoFileComp))
+	}
+	complete("table", tables)
+	complete("chart", charts)
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(o.names, cobra.ShellCompDirectiveNoFileComp))
 }
 
