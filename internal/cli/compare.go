@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/rank"
-	render "sshpace/internal/report"
 )
 
 func newCompareCommand(sys System) *cobra.Command {
-	var format, by, failOn string
+	var by, failOn string
+	var out outputFlags
 	var normalise []string
 	cmd := &cobra.Command{
 		Use:   "compare FILE FILE...",
@@ -25,7 +25,10 @@ intervals. A verdict of faster or slower holds for all lines of its table togeth
 With three files or more, the machines are compared by the model log(cost) = machine +
 cell, and what deviates from it is listed. --normalise sets the geometric mean of the
 named ciphers to 1 in every file, to compare what is left when the machines' overall
-speeds are taken out.`,
+speeds are taken out.
+
+--out writes files, in the format that their ending says: .html, .xlsx, .svg, .png,
+.csv, .md, .json or .txt.`,
 		Example: `  sshpace compare before.jsonl after.jsonl --fail-on slower:5%
   sshpace compare --normalise aes128-gcm@openssh.com laptop.jsonl server.jsonl board.jsonl`,
 		Args: cobra.MinimumNArgs(2),
@@ -35,6 +38,10 @@ speeds are taken out.`,
 				return err
 			}
 			limit, gated, err := parseFailOn(failOn)
+			if err != nil {
+				return err
+			}
+			targets, err := out.targets(sys)
 			if err != nil {
 				return err
 			}
@@ -50,29 +57,18 @@ speeds are taken out.`,
 			if err != nil {
 				return withHint(err, "measure both with the same --cipher, --mac and --direction")
 			}
-			if err := writeComparison(sys, format, c); err != nil || !gated {
+			if err := out.write(sys, targets, &comparisonReport{c: c, out: out}); err != nil || !gated {
 				return err
 			}
 			return gate(c, limit)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&format, "format", "text", "text or json")
+	out.add(cmd, false)
 	flags.StringVar(&by, "rank-by", "auto", "throughput, cost or auto: cost where all files have it")
 	flags.StringSliceVar(&normalise, "normalise", nil, "ciphers (names or globs) whose mean becomes 1 in each file")
 	flags.StringVar(&failOn, "fail-on", "", "exit with 3 if anything is slower by more, such as slower:5%")
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
-}
-
-func writeComparison(sys System, format string, c *rank.Comparison) error {
-	switch format {
-	case "text":
-		return render.CompareText(sys.Stdout, c)
-	case "json":
-		return render.CompareJSON(sys.Stdout, c)
-	}
-	return usageError("formats: text, json", "unknown format %q", format)
 }
 
 // parseFailOn reads --fail-on: "slower:5%".
