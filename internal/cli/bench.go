@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -113,7 +114,7 @@ func (f *benchFlags) check(hostGiven bool) error {
 	switch {
 	case f.budget <= 0 || f.connect <= 0:
 		return usageError("such as 90s or 5m", "--budget and --connect-timeout must be longer than nothing")
-	case f.rounds < 0 || f.runs < 1 || f.precision < 0:
+	case f.rounds < 0 || f.runs < 1 || !(f.precision >= 0) || math.IsInf(f.precision, 0):
 		return usageError("see sshpace bench --help", "--rounds, --runs and --precision must be positive")
 	case hostGiven && (f.engine == "native" || f.server != ""):
 		return usageError("leave them out, or leave the host out", "--engine native and --server are for the private server on loopback")

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -234,6 +235,7 @@ func TestChoices(t *testing.T) {
 		"rounds":               {func(f *benchFlags) { f.rounds = -1 }, false, "--rounds"},
 		"runs":                 {func(f *benchFlags) { f.runs = 0 }, false, "--runs"},
 		"precision":            {func(f *benchFlags) { f.precision = -1 }, false, "--precision"},
+		"precision NaN":        {func(f *benchFlags) { f.precision = math.NaN() }, false, "--precision"},
 		"native on a host":     {func(f *benchFlags) { f.engine = "native" }, true, "--engine native"},
 		"server on a host":     {func(f *benchFlags) { f.server = "openssh" }, true, "--server"},
 		"exhaustive on a host": {func(f *benchFlags) { f.exhaustive = true }, true, "thousands of logins"},
@@ -261,6 +263,7 @@ func TestAdoptChecksTheFile(t *testing.T) {
 		"no directions": func(c *bench.Campaign) { c.Directions = nil },
 		"rounds":        func(c *bench.Campaign) { c.Rounds = -3 },
 		"precision":     func(c *bench.Campaign) { c.Precision = -3 },
+		"precision NaN": func(c *bench.Campaign) { c.Precision = math.NaN() },
 	} {
 		f, c := usual(), good
 		change(&c)
