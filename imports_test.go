@@ -35,6 +35,7 @@ var allowed = map[string][]string{
 	"machine":   {"bench", "proc", "unit"},
 	"drive":     {"alg", "bench", "flow", "loopback", "openssh", "proc", "unit", "workdir"},
 	"fleet":     {"host"},
+	"imports":   {"alg", "bench", "unit"},
 }
 
 func TestImports(t *testing.T) {
