@@ -64,7 +64,7 @@ type Campaign struct {
 	Runs       int              `json:"runs,omitempty"`       // exhaustive runs: copies of each combination
 	Policy     string           `json:"policy,omitempty"`
 	Imported   string           `json:"imported,omitempty"` // formats of the log that this file was made from; "" if sshpace measured it
-	Offer      alg.Offer        `json:"offer"` // what both sides share and the user selected
+	Offer      alg.Offer        `json:"offer"`              // what both sides share and the user selected
 	Combos     alg.Combinations `json:"combinations"`
 }
 

@@ -196,6 +196,9 @@ func (f *benchFlags) adopt(cmd *cobra.Command, c bench.Campaign, hostGiven bool)
 			return usageError("leave it out: a resumed run keeps its plan; only --budget, --rounds and --precision may change", "--%s with --resume", name)
 		}
 	}
+	if c.Imported != "" {
+		return usageError("start a new result", "%s was imported from a log of %s", f.resume, c.Imported)
+	}
 	if private := c.Target == "loopback"; private == hostGiven {
 		return usageError("measure the same target", "%s was measured on %q", f.resume, c.Target)
 	}

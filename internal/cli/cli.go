@@ -117,6 +117,7 @@ what to configure. It also runs commands on many hosts at once.`,
 		newManCommand(sys),
 		newReportCommand(sys),
 		newCompareCommand(sys),
+		newImportCommand(sys),
 	)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	return root

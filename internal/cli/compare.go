@@ -14,7 +14,7 @@ import (
 
 func newCompareCommand(sys System) *cobra.Command {
 	var format, by, failOn string
-	var normalise []string
+	var normalise, figures []string
 	cmd := &cobra.Command{
 		Use:   "compare FILE FILE...",
 		Short: "Compare recorded runs: machines, versions, before and after",
@@ -25,9 +25,13 @@ intervals. A verdict of faster or slower holds for all lines of its table togeth
 With three files or more, the machines are compared by the model log(cost) = machine +
 cell, and what deviates from it is listed. --normalise sets the geometric mean of the
 named ciphers to 1 in every file, to compare what is left when the machines' overall
-speeds are taken out.`,
+speeds are taken out.
+
+What the files hold besides SSH, such as imported figures of openssl speed, is shown
+side by side; --figure picks some of it.`,
 		Example: `  sshpace compare before.jsonl after.jsonl --fail-on slower:5%
-  sshpace compare --normalise aes128-gcm@openssh.com laptop.jsonl server.jsonl board.jsonl`,
+  sshpace compare --normalise aes128-gcm@openssh.com laptop.jsonl server.jsonl board.jsonl
+  sshpace compare --figure 'md5 1024' --figure 'block *' machines-*.jsonl`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			order, err := parseBy(by)
@@ -46,7 +50,7 @@ speeds are taken out.`,
 				}
 				inputs = append(inputs, rank.Input{Label: filepath.Base(path), Ranking: r})
 			}
-			c, err := rank.Compare(inputs, rank.CompareOptions{By: order, Normalise: normalise})
+			c, err := rank.Compare(inputs, rank.CompareOptions{By: order, Normalise: normalise, Figures: figures})
 			if err != nil {
 				return withHint(err, "measure both with the same --cipher, --mac and --direction")
 			}
@@ -60,6 +64,7 @@ speeds are taken out.`,
 	flags.StringVar(&format, "format", "text", "text or json")
 	flags.StringVar(&by, "rank-by", "auto", "throughput, cost or auto: cost where all files have it")
 	flags.StringSliceVar(&normalise, "normalise", nil, "ciphers (names or globs) whose mean becomes 1 in each file")
+	flags.StringArrayVar(&figures, "figure", nil, "only these figures besides SSH: a name or a glob; repeatable")
 	flags.StringVar(&failOn, "fail-on", "", "exit with 3 if anything is slower by more, such as slower:5%")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd

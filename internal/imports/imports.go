@@ -69,7 +69,7 @@ type ForeignError struct {
 }
 
 func (e *ForeignError) Error() string {
-	return fmt.Sprintf("none of its %d lines is of a known format; it starts with %s", e.Lines, e.Seen)
+	return fmt.Sprintf("none of its %d lines is a result in a known format; it starts with %s", e.Lines, e.Seen)
 }
 
 // EmptyError says that a log was recognised, but nothing in it can be used.
@@ -147,8 +147,11 @@ func Read(r io.Reader, o Options) (*Result, error) {
 			result.Machines = append(result.Machines, machine)
 		}
 	}
-	if len(result.Machines) == 0 {
-		return nil, &EmptyError{d.notes()}
+	if notes := d.notes(); len(result.Machines) == 0 && len(notes) > 0 {
+		return nil, &EmptyError{notes}
+	}
+	if len(result.Machines) == 0 { // only commands, no results
+		return nil, &ForeignError{Seen: seen(string(text)), Lines: result.Lines}
 	}
 	result.nameApart()
 	return result, nil

@@ -249,6 +249,16 @@ so much for that
 	}
 }
 
+const bonnieText = `Version  1.97       ------Sequential Output------ --Sequential Input- --Random-
+ubuntu           2G    81  99 11299  12  6663   7   458  99 22997   9 874.6  +++
+Latency               146ms    1964ms    1969ms   28234us   17446us    4996ms
+`
+
+const nbenchText = `BYTEmark* Native Mode Benchmark ver. 2 (10/95)
+NUMERIC SORT        :          421.55  :      10.81  :       3.55
+CPU                 : 4 CPU ARMv7 Processor rev 5 (v7l)
+`
+
 // modern is text of OpenSSL 3.x, of several calls of one program.
 const modern = `version: 3.5.0
 built on: Tue Apr  8 12:00:00 2025 UTC
@@ -354,12 +364,8 @@ func BenchmarkFullLog(b *testing.B) {
 // FuzzRead checks that any input ends in a typed error or in records that can be
 // written, read back and counted, and that no line is lost.
 func FuzzRead(f *testing.F) {
-	five, err := os.ReadFile("testdata/five-machines.txt")
-	if err != nil {
-		f.Fatal(err)
-	}
 	for _, seed := range []string{
-		string(five[:6000]), modern, "cipher: a mac: m kex: k - 6 seconds\n", "1/2 cipher: a \t mac: m \t kex: k - n/a (x - y)\n",
+		bonnieText, nbenchText, modern, "cipher: a mac: m kex: k - 6 seconds\n", "1/2 cipher: a \t mac: m \t kex: k - n/a (x - y)\n",
 		"Cipher: a (try 1)\nreal 1.00\nuser 1.00\n12 bytes copied, 1 s, 1 MB/s\n", "$ scp -c 3des a:b c\nb 100% 1GB 1.0MB/s 00:01\n", "\b\r\n",
 	} {
 		f.Add(seed)

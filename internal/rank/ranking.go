@@ -50,6 +50,7 @@ type Ranking struct {
 	Drift        float64 // change of cost over the run, in percent, by the reference cells
 	Ended        string  // why the run ended: budget, precision, complete, ...; "" unknown
 	Warnings     []Warning
+	Measurements []bench.Measurement // what is no SSH trial
 
 	levelCost, levelWall float64 // standard errors of the run's mean level, in logs
 }
