@@ -52,7 +52,8 @@ type FormatError struct {
 func (e *FormatError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Why) }
 
 // ErrTruncated marks a last line that was cut: the writer was killed in the
-// middle of it. All records before it are good.
+// middle of it. All records before it are good. A first line that is cut is a
+// *FormatError: nothing tells such a file from a foreign one.
 var ErrTruncated = errors.New("the last record is cut off")
 
 // Write returns a sink that appends records to w, one JSON object a line, each
@@ -87,7 +88,7 @@ func Read(r io.Reader) iter.Seq2[Record, error] {
 				return
 			}
 			record, decodeErr := decode(line, n)
-			if err == io.EOF && (decodeErr != nil || n > 1) && !json.Valid(line) {
+			if err == io.EOF && n > 1 && !json.Valid(line) {
 				decodeErr = ErrTruncated
 			}
 			if !yield(record, decodeErr) || decodeErr != nil || err == io.EOF {
@@ -127,6 +128,8 @@ func decode(line []byte, n int) (Record, error) {
 	switch {
 	case n == 1 && r.Campaign == nil:
 		return r, &FormatError{n, "not a record file of sshpace: the first line is no campaign"}
+	case n > 1 && r.Campaign != nil:
+		return r, &FormatError{n, "a second campaign: a file holds one run; compare two files instead"}
 	case r.Campaign != nil && r.Campaign.Format > FormatVersion:
 		return r, &FormatError{n, fmt.Sprintf("format %d is newer than this version reads (%d); update sshpace", r.Campaign.Format, FormatVersion)}
 	case r.Campaign != nil && r.Campaign.Format < 1:
@@ -148,16 +151,25 @@ type File struct {
 	Truncated    bool          // the last line was cut off
 }
 
-// Load reads a whole file. A cut last line is not an error but noted.
+// Load reads a whole file. A cut last line is not an error but noted. A sample
+// whose trial does not stand before it is an error: nobody could say what it is
+// a sample of.
 func Load(r io.Reader) (*File, error) {
 	f := &File{Trials: map[int]Trial{}}
+	line := 0
 	for record, err := range Read(r) {
+		line++
 		if errors.Is(err, ErrTruncated) {
 			f.Truncated = true
 			break
 		}
 		if err != nil {
 			return nil, err
+		}
+		if s := record.Sample; s != nil {
+			if _, known := f.Trials[s.Trial]; !known {
+				return nil, &FormatError{line, fmt.Sprintf("a sample of trial %d, which is not in the file", s.Trial)}
+			}
 		}
 		f.add(record)
 	}

@@ -130,9 +130,9 @@ func one(dst, src []byte) (out, rest []byte) {
 	switch {
 	case r == utf8.RuneError && size == 1:
 		dst = appendHex(append(dst, `\x`...), rune(src[0]), 2)
-	case r < 0x20 || r == 0x7f:
+	case Unsafe(r) && r < 0x80:
 		dst = appendHex(append(dst, `\x`...), r, 2)
-	case dangerous(r):
+	case Unsafe(r):
 		dst = appendHex(append(dst, `\u`...), r, 4)
 	default:
 		dst = append(dst, src[:size]...)
@@ -140,12 +140,15 @@ func one(dst, src []byte) (out, rest []byte) {
 	return dst, src[size:]
 }
 
-// dangerous are the C1 controls (ECMA-48 section 8), the bidirectional controls
-// (Unicode Standard Annex 9), which can show text in another order than it is,
-// and the line and paragraph separators.
-func dangerous(r rune) bool {
+// Unsafe reports whether a character must not reach a terminal: the C0 controls but
+// tab and newline, DEL, the C1 controls (ECMA-48 section 8), the bidirectional
+// controls (Unicode Standard Annex 9), which can show text in another order than
+// it is, and the line and paragraph separators.
+func Unsafe(r rune) bool {
 	switch {
-	case r >= 0x80 && r <= 0x9f,
+	case r < 0x20:
+		return r != '\t' && r != '\n'
+	case r >= 0x7f && r <= 0x9f,
 		r == 0x061c, r == 0x200e, r == 0x200f,
 		r >= 0x2028 && r <= 0x202e,
 		r >= 0x2066 && r <= 0x2069:

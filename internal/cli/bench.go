@@ -153,7 +153,7 @@ func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags,
 			return err
 		}
 		defer file.Close()
-		if err := f.adopt(cmd, file.old.Campaign, len(args) > 0); err != nil {
+		if err := f.adopt(cmd.Flags().Changed, file.old.Campaign, len(args) > 0); err != nil {
 			return err
 		}
 	}
@@ -189,10 +189,14 @@ func (f *benchFlags) destination(args []string) (openssh.Destination, error) {
 	return parseDestination(args[0], f.connection)
 }
 
-// adopt takes from a file that is resumed what must stay as it was.
-func (f *benchFlags) adopt(cmd *cobra.Command, c bench.Campaign, hostGiven bool) error {
-	for _, name := range []string{"direction", "data", "engine", "server", "cipher", "mac", "kex", "policy", "seed", "exhaustive", "size", "runs"} {
-		if cmd.Flags().Changed(name) {
+// fixed are the flags that a resumed run has from its file.
+var fixed = []string{"direction", "data", "engine", "server", "cipher", "mac", "kex", "policy", "seed", "exhaustive", "size", "runs"}
+
+// adopt takes from a file that is resumed what must stay as it was. The file
+// may be anybody's: what it says passes the same checks as the flags.
+func (f *benchFlags) adopt(changed func(flag string) bool, c bench.Campaign, hostGiven bool) error {
+	for _, name := range fixed {
+		if changed(name) {
 			return usageError("leave it out: a resumed run keeps its plan; only --budget, --rounds and --precision may change", "--%s with --resume", name)
 		}
 	}
@@ -206,16 +210,34 @@ func (f *benchFlags) adopt(cmd *cobra.Command, c bench.Campaign, hostGiven bool)
 	if c.Server != "remote" {
 		f.server = c.Server
 	}
-	f.direction = string(c.Directions[0])
+	f.direction = ""
+	if len(c.Directions) > 0 {
+		f.direction = string(c.Directions[0])
+	}
 	if len(c.Directions) > 1 {
 		f.direction = "both"
 	}
 	f.exhaustive, f.runs = c.SizeBytes > 0, max(1, c.Runs)
 	f.size = fmt.Sprint(int64(max(1, c.SizeBytes)))
-	if !cmd.Flags().Changed("rounds") {
-		f.rounds = c.Rounds
+	f.adoptEnd(changed, c)
+	if err := f.check(hostGiven); err != nil {
+		return &Error{What: fmt.Sprintf("%s cannot be gone on with: %s", f.resume, err), Hint: "start a new result", Code: ExitUsage}
 	}
 	return nil
+}
+
+// adoptEnd takes over when the run is to end, unless the user says it anew:
+// blocks or time, whichever flag was given now, else as the file has it.
+func (f *benchFlags) adoptEnd(changed func(flag string) bool, c bench.Campaign) {
+	if !changed("rounds") && !changed("budget") {
+		f.rounds = c.Rounds
+	}
+	if !changed("budget") && c.BudgetNS > 0 {
+		f.budget = c.BudgetNS
+	}
+	if !changed("precision") {
+		f.precision = c.Precision
+	}
 }
 
 // job is everything that a run needs, checked.

@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"sshpace/internal/clean"
 )
 
 // Exit codes. They are documented API: see the EXIT STATUS of the manual.
@@ -75,6 +77,9 @@ func withHint(err error, hint string) error {
 // Main runs one command line, args[0] being the name of the program, and
 // returns the exit code.
 func Main(ctx context.Context, sys System, args []string) int {
+	if mode := compatMode(args[0]); mode != nil {
+		return runCompat(ctx, sys, mode, args[1:])
+	}
 	if exit, ran := runHelper(ctx, sys, args); ran {
 		return exit
 	}
@@ -113,11 +118,15 @@ what to configure. It also runs commands on many hosts at once.`,
 	})
 	root.AddCommand(
 		newBenchCommand(sys),
-		newVersionCommand(sys),
-		newManCommand(sys),
 		newReportCommand(sys),
 		newCompareCommand(sys),
 		newImportCommand(sys),
+		newRunCommand(sys),
+		newCompatCommand(sys),
+		newExplainCommand(sys),
+		newKnownHostsCommand(sys),
+		newVersionCommand(sys),
+		newManCommand(sys),
 	)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	return root
@@ -153,13 +162,5 @@ func exitWith(code int) error { return &Error{Err: errSilent, Code: code} }
 // oneLine keeps a message, which may quote what a host sent, on one line and
 // free of terminal controls.
 func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return ' '
-		case r < 0x20 || (r >= 0x7f && r < 0xa0) || (r >= 0x202a && r <= 0x202e) || (r >= 0x2066 && r <= 0x2069):
-			return -1
-		}
-		return r
-	}, strings.TrimSpace(s))
+	return clean.Line(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(strings.TrimSpace(s)))
 }

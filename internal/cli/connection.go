@@ -63,7 +63,8 @@ func (c connectionFlags) options() []string {
 }
 
 // parseDestination checks the host that the user named and adds the connection
-// flags. What the host's text says wins over the flags, as with ssh.
+// flags, which win over what the host's text says: ssh takes the first, and options
+// usually stand before the host.
 func parseDestination(text string, c connectionFlags) (openssh.Destination, error) {
 	h, err := host.Parse(text)
 	if err != nil {
@@ -74,12 +75,12 @@ func parseDestination(text string, c connectionFlags) (openssh.Destination, erro
 			return openssh.Destination{}, usageError("name a login with -l", "-l: %s", err)
 		}
 	}
-	var options []string
+	options := c.options()
 	if h.User != "" {
 		options = append(options, "-l", h.User)
 	}
 	if h.Port != 0 {
 		options = append(options, "-p", fmt.Sprint(h.Port))
 	}
-	return openssh.Destination{Host: h.Name, Label: h.String(), Options: append(options, c.options()...)}, nil
+	return openssh.Destination{Host: h.Name, Label: h.String(), Options: options}, nil
 }

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +23,10 @@ type recordFile struct {
 	old *bench.File // what a resumed file held; nil for a new one
 }
 
+// maxTargetName is how much of a target's name goes into a file name, which
+// has 255 bytes at most on common file systems.
+const maxTargetName = 100
+
 // defaultRecordPath names a result that the user gave no name: in the state
 // folder (XDG base directory specification), newest last by name.
 func defaultRecordPath(target string, now time.Time) string {
@@ -30,6 +36,7 @@ func defaultRecordPath(target string, now time.Time) string {
 		}
 		return '_'
 	}, target)
+	safe = safe[:min(len(safe), maxTargetName)] // ASCII by now
 	return filepath.Join(xdg.StateHome, "sshpace", "results", fmt.Sprintf("%s-%s.jsonl", now.UTC().Format("20060102T150405.000Z"), safe))
 }
 
@@ -51,27 +58,31 @@ func createRecordFile(path, target string) (*recordFile, error) {
 	return &recordFile{File: f}, lock(f)
 }
 
-// resumeRecordFile opens a file to go on with, and cuts off a last line that
-// was not finished.
+// resumeRecordFile opens a file to go on with, and makes it end with a whole
+// line: a last line that was not finished is cut off, and one that only lacks
+// its line end gets it.
 func resumeRecordFile(path string) (*recordFile, error) {
+	const hint = "name a result of sshpace bench with --resume FILE"
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, usageError(hint, "%s is not a file", path)
+	}
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
-		return nil, withHint(err, "name a result of sshpace bench with --resume FILE")
+		return nil, withHint(err, hint)
 	}
 	if err := lock(f); err != nil {
 		f.Close()
 		return nil, err
 	}
 	old, err := loadRecords(f, path)
-	if err == nil && old.Truncated {
-		err = cutLastLine(f)
+	if err == nil {
+		err = mendLastLine(f, old.Truncated)
 	}
 	if err != nil {
 		f.Close()
 		return nil, err
 	}
-	_, err = f.Seek(0, io.SeekEnd)
-	return &recordFile{File: f, old: old}, err
+	return &recordFile{File: f, old: old}, nil
 }
 
 func lock(f *os.File) error {
@@ -90,8 +101,9 @@ func loadRecords(r io.Reader, name string) (*bench.File, error) {
 	return file, nil
 }
 
-// cutLastLine removes what stands after the last line end.
-func cutLastLine(f *os.File) error {
+// mendLastLine removes what stands after the last line end, if cut says that it
+// is no record, or ends it, and leaves f at its end.
+func mendLastLine(f *os.File, cut bool) error {
 	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
 		return err
@@ -100,16 +112,29 @@ func cutLastLine(f *os.File) error {
 	if _, err := f.ReadAt(tail, size-int64(len(tail))); err != nil {
 		return err
 	}
-	keep := size - int64(len(tail)) + int64(strings.LastIndexByte(string(tail), '\n')) + 1
-	return f.Truncate(keep)
+	keep := size - int64(len(tail)) + int64(bytes.LastIndexByte(tail, '\n')) + 1
+	switch {
+	case keep == size:
+		return nil
+	case !cut:
+		_, err := f.Write([]byte("\n"))
+		return err
+	}
+	if err := f.Truncate(keep); err != nil {
+		return err
+	}
+	_, err = f.Seek(keep, io.SeekStart)
+	return err
 }
 
 // newestRecordFile finds the last result in the state folder.
 func newestRecordFile() (string, error) {
 	dir := filepath.Join(xdg.StateHome, "sshpace", "results")
-	names, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
-	if err != nil || len(names) == 0 {
-		return "", usageError("measure first: sshpace bench", "there is no result in %s", dir)
+	entries, _ := os.ReadDir(dir) // sorted, and names start with the time
+	for _, entry := range slices.Backward(entries) {
+		if strings.HasSuffix(entry.Name(), ".jsonl") {
+			return filepath.Join(dir, entry.Name()), nil
+		}
 	}
-	return names[len(names)-1], nil // Glob sorts, and names start with the time
+	return "", usageError("measure first: sshpace bench", "there is no result in %s", dir)
 }

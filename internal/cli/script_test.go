@@ -16,14 +16,13 @@ import (
 var update = flag.Bool("update", false, "rewrite the expected output of the scripts")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
-		"sshpace": func() {
-			signals := make(chan os.Signal, 2)
-			signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-			sys := cli.System{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Signals: signals}
-			os.Exit(cli.Main(context.Background(), sys, os.Args))
-		},
-	})
+	program := func() {
+		signals := make(chan os.Signal, 2)
+		signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+		sys := cli.System{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Signals: signals}
+		os.Exit(cli.Main(context.Background(), sys, os.Args))
+	}
+	testscript.Main(m, map[string]func(){"sshpace": program, "mpssh.py": program, "mpssh": program})
 }
 
 // TestScripts runs the sessions of testdata/script, named command_case.txtar.

@@ -96,7 +96,7 @@ func (s *station) openPrivate(ctx context.Context, p stationParams, rig drive.Ri
 	stop := s.close
 	s.close = func() error { return errors.Join(server.Close(), stop()) }
 	host, port := server.Address()
-	if err := s.greet(ctx, net.JoinHostPort(host, port), server); err != nil {
+	if err := s.greet(ctx, net.JoinHostPort(host, port), server, p.connect); err != nil {
 		return err
 	}
 	s.target = "loopback"
@@ -157,8 +157,10 @@ func (s *station) nativeServer(argv []string) []string {
 	return argv
 }
 
-// greet asks the running server what it offers.
-func (s *station) greet(ctx context.Context, address string, server *loopback.Server) error {
+// greet asks the running server what it offers, and waits for it that long.
+func (s *station) greet(ctx context.Context, address string, server *loopback.Server, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	greeting, err := wire.Probe(ctx, address)
 	if err != nil {
 		if tail := server.LogTail(); tail != "" {

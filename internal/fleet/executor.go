@@ -41,6 +41,8 @@ type Outcome struct {
 	Signal string
 	Err    string // one line without the host's name
 	Hint   string
+	// Cause is the error behind Err where the text alone does not do, or nil.
+	Cause error
 	// SlowDown says that the server (MaxStartups, penalties) or our own machine
 	// (ports, descriptors) could not take the connection now. Only then, and only
 	// when Ran is RanNo, is the host tried again.
@@ -154,4 +156,11 @@ func (a *Attempt) finish(o *Outcome) {
 	}
 	a.ticket.end(end)
 	a.ticket = nil
+}
+
+// Alive says that the server has answered: from now on the login costs CPU.
+func (a *Attempt) Alive() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ticket.alive()
 }

@@ -134,7 +134,7 @@ func (r *run) attempt(hard context.Context, res *Result) Outcome {
 
 	res.Attempts++
 	res.Addr, res.Engine, res.Ran, res.Class = o.Addr, o.Engine, o.Ran, o.Class
-	res.Exit, res.Signal, res.Err, res.Hint = o.Exit, o.Signal, o.Err, o.Hint
+	res.Exit, res.Signal, res.Err, res.Hint, res.Cause = o.Exit, o.Signal, o.Err, o.Hint, o.Cause
 	res.Phase, res.Spent = a.phase, a.spent
 	res.Waited += a.waited
 	res.OutBytes += a.outBytes
@@ -146,7 +146,7 @@ func (r *run) attempt(hard context.Context, res *Result) Outcome {
 // that a thousand hosts do not come back together.
 const (
 	firstBackoff = 100 * time.Millisecond
-	lastBackoff  = 5 * time.Second
+	lastBackoff  = 2 * time.Second
 )
 
 // retry tells whether the host may be tried again, and after how long. It never

@@ -33,7 +33,8 @@ type Additive struct {
 const (
 	huberLimit  = 2.0 // standard deviations beyond which a residual counts less
 	reweights   = 5   // rounds of weights; more change the fourth digit at most
-	leverageCap = 0.98
+	leverageCap = 0.9 // above it a cell is nearly its own and only predictor
+	maxShift    = 0.5 // that leaving a cell out may move its prediction, in logs
 )
 
 // FitAdditive fits the points, each of another cell.
@@ -189,7 +190,8 @@ func (m *Additive) Without(p Point) (log, err float64, ok bool) {
 	if leverage > leverageCap {
 		return 0, 0, false
 	}
-	return log - (p.Log-log)*leverage/(1-leverage), math.Sqrt(p.Variance * leverage / (1 - leverage)), true
+	shift := (p.Log - log) * leverage / (1 - leverage)
+	return log - math.Max(-maxShift, math.Min(maxShift, shift)), math.Sqrt(p.Variance * leverage / (1 - leverage)), true
 }
 
 // square returns a zero matrix.

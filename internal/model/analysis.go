@@ -86,11 +86,22 @@ func (a *Analysis) observe(transfers []Transfer, value func(Transfer) float64, d
 			cell, _ := slices.BinarySearchFunc(a.Cells, t.Cell.Suite, func(x, y alg.Suite) int {
 				return cmp.Or(cmp.Compare(x.Cipher, y.Cipher), cmp.Compare(x.MAC, y.MAC))
 			})
-			obs = append(obs, observation{cell, index / stretch, math.Log(v), t.Trial.Role == bench.RoleHoldout})
+			obs = append(obs, observation{
+				cell: cell, stretch: index / stretch, log: math.Log(v), holdout: t.Trial.Role == bench.RoleHoldout,
+				pair:    pairOf(t.Trial),
+				crowded: t.Crowded, waits: [2]float64{t.ClientWait, t.ServerWait},
+			})
 		}
 		index++
 	}
 	return obs, index/stretch + 1
+}
+
+func pairOf(t bench.Trial) int {
+	if t.Role == bench.RoleControl {
+		return t.Pair
+	}
+	return 0
 }
 
 // works tells the wall model what each cell costs on both sides.
@@ -154,6 +165,20 @@ func (s Series) TypicalError() float64 {
 	}
 	return stats.Median(errs)
 }
+
+// Noise is the relative difference that two equal cells stay below in 95 % of
+// runs: what the error of a typical cell says, or more where the A/A controls
+// differ by more than that error allows.
+func (s Series) Noise() float64 {
+	factor := 1.0
+	if len(s.Controls) >= minControls {
+		factor = math.Max(1, stats.Scale(s.Controls, 0))
+	}
+	return math.Expm1(stats.StudentQuantile(s.Degrees) * math.Sqrt2 * s.TypicalError() * factor)
+}
+
+// minControls is how many A/A pairs it takes to believe them.
+const minControls = 5
 
 // Interval is a figure on the original scale with its 95 % interval, which
 // holds the uncertainty of the machine's own level too: that does not matter

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -17,6 +18,7 @@ type Figure struct {
 	Known     bool
 	Log, Err  float64 // best estimate and its standard error
 	N         int     // connections measured; 0: predicted
+	Weight    float64 // what they are worth in clean connections: at most N
 	Measured  float64 // their mean, freed of the machine's drift; 0 if N is 0
 	Predicted float64 // from other cells only
 	Error     float64 // standard error of Predicted, the cell's own deviation included
@@ -29,7 +31,17 @@ func (f Figure) Surprise(deviation float64) float64 {
 	if !f.Foretold || f.N == 0 {
 		return 0
 	}
-	return math.Abs(f.Measured-f.Predicted) / math.Sqrt(f.Error*f.Error+deviation*deviation/float64(f.N))
+	return math.Abs(f.Measured-f.Predicted) / math.Sqrt(f.Error*f.Error+deviation*deviation/f.Weight)
+}
+
+// others is what a single connection of the cell is expected to show, as far
+// as possible without the connection itself: a residual against an estimate that
+// follows the connection would be too small.
+func (f Figure) others() (log float64, ok bool) {
+	if f.Foretold {
+		return f.Predicted, true
+	}
+	return f.Measured, f.N > 2
 }
 
 // Series holds the figures of one quantity, over all cells of one direction.
@@ -40,9 +52,11 @@ type Series struct {
 	Interaction float64  // relative deviation of cells from their prediction, beyond noise
 	Parameters  int
 	Drift       []float64 // relative level of each stretch of the run, in logs
+	Controls    []float64 // A/A differences in units of their standard error: deviations near 1
 	Level       float64   // standard error of the run's mean level, common to all figures
 
 	uncertain bool // the errors of predictions come from elsewhere than the residuals
+	nuisance  nuisance
 }
 
 // observation is one connection's value of one quantity.
@@ -51,6 +65,10 @@ type observation struct {
 	stretch int
 	log     float64
 	holdout bool
+	pair    int        // of the A/A control that it is half of; 0: none
+	crowded bool       // other work took a core
+	waits   [2]float64 // shares of the time that client and server waited for a core
+	speed   float64    // bytes per ns, of the cell as it is known so far
 }
 
 // predictor fits the points and returns functions that predict cell i: from
@@ -65,6 +83,7 @@ const (
 	priorDeviation = 0.03
 	priorDegrees   = 2.0
 	passes         = 4
+	maxLevel       = 0.4 // a stretch is not believed to be slower or faster by more, in logs
 	// surprising is how many standard errors a cell may lie from its prediction.
 	surprising = 3.0
 )
@@ -75,7 +94,7 @@ func fitSeries(cells []alg.Suite, obs []observation, stretches int, predict pred
 	s := Series{uncertain: uncertain, Figures: make([]Figure, len(cells)), Drift: make([]float64, stretches), Interaction: 0.01}
 	s.Deviation, s.Degrees = priorDeviation, priorDegrees
 	held := holdouts(obs, len(cells))
-	for range passes {
+	for pass := range passes {
 		s.means(obs)
 		points, at := s.points(cells, held)
 		all, others, parameters := predict(points, at)
@@ -86,7 +105,11 @@ func fitSeries(cells []alg.Suite, obs []observation, stretches int, predict pred
 			s.Figures[i].combine(s.Deviation)
 		}
 		s.levels(obs)
+		if pass < passes-1 {
+			s.disturbances(obs)
+		}
 	}
+	s.Controls = s.controls(obs)
 	return s
 }
 
@@ -98,52 +121,82 @@ func holdouts(obs []observation, cells int) []bool {
 	return held
 }
 
+// controls compares the two halves of every A/A pair.
+func (s *Series) controls(obs []observation) []float64 {
+	halves := map[int][]observation{}
+	for _, o := range obs {
+		if o.pair > 0 {
+			halves[o.pair] = append(halves[o.pair], o)
+		}
+	}
+	var out []float64
+	for _, id := range slices.Sorted(maps.Keys(halves)) {
+		if two := halves[id]; len(two) == 2 && two[0].cell == two[1].cell {
+			err := s.Deviation * math.Sqrt(1/s.nuisance.weight(two[0])+1/s.nuisance.weight(two[1]))
+			out = append(out, (s.freed(two[1])-s.freed(two[0]))/err)
+		}
+	}
+	return out
+}
+
+// freed is the logarithm of an observation without what the machine added.
+func (s *Series) freed(o observation) float64 {
+	return o.log - s.Drift[o.stretch] - s.nuisance.adjustment(o)
+}
+
+// disturbances learns what else moved the connections.
+func (s *Series) disturbances(obs []observation) {
+	var kept []observation
+	var residuals []float64
+	for i, o := range obs {
+		f := s.Figures[o.cell]
+		if obs[i].speed = 0; f.Known {
+			obs[i].speed = math.Exp(-f.Log)
+		}
+		if expected, ok := f.others(); ok && !o.holdout {
+			kept, residuals = append(kept, obs[i]), append(residuals, s.freed(o)-expected)
+		}
+	}
+	s.nuisance.learn(kept, residuals, s.Deviation)
+}
+
 // means gives each cell the robust mean of its connections.
 func (s *Series) means(obs []observation) {
-	values := make([][]float64, len(s.Figures))
+	values, weights := make([][]float64, len(s.Figures)), make([][]float64, len(s.Figures))
 	for _, o := range obs {
-		values[o.cell] = append(values[o.cell], o.log-s.Drift[o.stretch])
+		values[o.cell] = append(values[o.cell], s.freed(o))
+		weights[o.cell] = append(weights[o.cell], s.nuisance.weight(o))
 	}
 	for i, xs := range values {
-		s.Figures[i].N = len(xs)
+		f := &s.Figures[i]
+		f.N, f.Weight = len(xs), 0
+		for _, w := range weights[i] {
+			f.Weight += w
+		}
 		if len(xs) > 0 {
-			s.Figures[i].Measured = huberMean(xs, s.Deviation)
+			f.Measured = huberMean(xs, weights[i], s.Deviation)
 		}
 	}
 }
 
-// huberMean is the mean of xs in which values far from the rest count less
-// (Huber, Annals of Mathematical Statistics 35, 1964).
-func huberMean(xs []float64, deviation float64) float64 {
+// huberMean is the weighted mean of xs in which values far from the rest count
+// less (Huber, Annals of Mathematical Statistics 35, 1964).
+func huberMean(xs, weights []float64, deviation float64) float64 {
+	const limit = 1.5
 	mean := stats.Median(xs)
-	if len(xs) < 3 {
-		return mean
-	}
 	for range reweights {
-		sum, weights := 0.0, 0.0
-		for _, x := range xs {
-			weight := 1.0
-			if z := math.Abs(x-mean) / deviation; z > 1.5 {
-				weight = 1.5 / z
+		sum, total := 0.0, 0.0
+		for i, x := range xs {
+			weight := weights[i]
+			if z := math.Abs(x-mean) * math.Sqrt(weights[i]) / deviation; len(xs) > 2 && z > limit {
+				weight *= limit / z
 			}
 			sum += weight * x
-			weights += weight
+			total += weight
 		}
-		mean = sum / weights
+		mean = sum / total
 	}
 	return mean
-}
-
-// points are the measured cells that may be fitted.
-func (s *Series) points(cells []alg.Suite, held []bool) (points []Point, at []int) {
-	for i, f := range s.Figures {
-		if f.N > 0 && !held[i] {
-			variance := s.Interaction*s.Interaction + s.Deviation*s.Deviation/float64(f.N)
-			points = append(points, Point{cells[i], f.Measured, variance})
-			at = append(at, i)
-		}
-	}
-	return points, at
 }
 
 // spread estimates the deviation between connections, and that of cells from
@@ -152,8 +205,8 @@ func (s *Series) spread(obs []observation, points []Point, at []int, all predict
 	var v variances
 	var deviations []float64
 	for _, o := range obs {
-		if n := float64(s.Figures[o.cell].N); n > 1 {
-			deviations = append(deviations, o.log-s.Drift[o.stretch]-s.Figures[o.cell].Measured)
+		if f := s.Figures[o.cell]; f.N > 1 {
+			deviations = append(deviations, (s.freed(o)-f.Measured)*math.Sqrt(s.nuisance.weight(o)))
 		}
 	}
 	for _, f := range s.Figures {
@@ -170,40 +223,58 @@ func (s *Series) spread(obs []observation, points []Point, at []int, all predict
 	}
 }
 
+// points are the measured cells that may be fitted.
+func (s *Series) points(cells []alg.Suite, held []bool) (points []Point, at []int) {
+	for i, f := range s.Figures {
+		if f.N > 0 && !held[i] {
+			variance := s.Interaction*s.Interaction + s.Deviation*s.Deviation/f.Weight
+			points = append(points, Point{cells[i], f.Measured, variance})
+			at = append(at, i)
+		}
+	}
+	return points, at
+}
+
 // residuals sorts the residuals of the fitted cells by their connections. What
 // the fit took from their size, by its parameters, is given back. AEAD cells
 // have a parameter each, and no residual.
 func (s *Series) residuals(points []Point, at []int, all predictAt, parameters int) []residuals {
-	var logs, uncertain []float64
-	var counts []int
+	var logs []float64
+	var kept []residuals
 	for k, p := range points {
 		log, err, ok := all(at[k])
 		if !ok || p.Cell.MAC == "" && log == p.Log {
 			continue
 		}
-		logs, counts = append(logs, p.Log-log), append(counts, s.Figures[at[k]].N)
-		uncertain = append(uncertain, err)
+		r := residuals{n: s.Figures[at[k]].Weight}
+		if s.uncertain {
+			r.uncertainty = err * err
+		}
+		logs, kept = append(logs, p.Log-log), append(kept, r)
 	}
 	free := len(logs) - (parameters - (len(points) - len(logs)))
 	if free < 4 {
 		return nil
 	}
-	groups := make([]residuals, 1+slices.Max(counts))
-	back := float64(len(logs)) / float64(free)
+	share := float64(free) / float64(len(logs))
+	groups := map[int]*residuals{}
 	for k, r := range winsorised(logs) {
-		g := &groups[counts[k]]
-		g.n, g.count = float64(counts[k]), g.count+1/back
+		id := int(math.Round(3 * math.Log2(kept[k].n)))
+		if groups[id] == nil {
+			groups[id] = &residuals{}
+		}
+		g := groups[id]
+		g.n += kept[k].n
+		g.uncertainty += kept[k].uncertainty
 		g.squares += r * r
-		if s.uncertain {
-			g.uncertainty += uncertain[k] * uncertain[k]
-		}
+		g.count++
 	}
-	for i := range groups {
-		if groups[i].count > 0 {
-			groups[i].uncertainty /= groups[i].count * back
-		}
+	var out []residuals
+	for _, id := range slices.Sorted(maps.Keys(groups)) {
+		g := groups[id]
+		out = append(out, residuals{n: g.n / g.count, count: g.count * share, squares: g.squares, uncertainty: g.uncertainty / g.count})
 	}
-	return slices.DeleteFunc(groups, func(g residuals) bool { return g.count == 0 })
+	return out
 }
 
 // foretell sets the prediction of a cell from the other cells.
@@ -231,9 +302,9 @@ func (f *Figure) combine(deviation float64) {
 	case f.N == 0:
 		f.Log, f.Err = f.Predicted, f.Error
 	case !f.Foretold:
-		f.Log, f.Err = f.Measured, deviation/math.Sqrt(float64(f.N))
+		f.Log, f.Err = f.Measured, deviation/math.Sqrt(f.Weight)
 	default:
-		measured := deviation * deviation / float64(f.N)
+		measured := deviation * deviation / f.Weight
 		predicted := f.Error * f.Error
 		if off := f.Measured - f.Predicted; f.Surprise(deviation) > surprising {
 			if f.N > 1 {
@@ -248,38 +319,44 @@ func (f *Figure) combine(deviation float64) {
 }
 
 // levels estimates the level of the machine in each stretch of the run from
-// all its connections, shrunk by how well it is known. The mean level is zero.
+// all its connections, shrunk by how well it is known. The usual level is zero.
 func (s *Series) levels(obs []observation) {
-	residuals := make([][]float64, len(s.Drift))
+	values, weights := make([][]float64, len(s.Drift)), make([][]float64, len(s.Drift))
 	for _, o := range obs {
-		if f := s.Figures[o.cell]; !o.holdout && (f.Foretold || f.N > 1) {
-			residuals[o.stretch] = append(residuals[o.stretch], o.log-f.Log)
+		if expected, ok := s.Figures[o.cell].others(); ok && !o.holdout {
+			values[o.stretch] = append(values[o.stretch], s.freed(o)+s.Drift[o.stretch]-expected)
+			weights[o.stretch] = append(weights[o.stretch], s.nuisance.weight(o))
 		}
 	}
-	raw, noise := make([]float64, len(residuals)), 0.0
+	raw, errors := make([]float64, len(s.Drift)), make([]float64, len(s.Drift))
 	var known []float64
-	for k, rs := range residuals {
-		if len(rs) > 0 {
-			raw[k] = huberMean(rs, s.Deviation)
-			known = append(known, raw[k])
-			noise += s.Deviation * s.Deviation / float64(len(rs))
+	noise := 0.0
+	for k, xs := range values {
+		if len(xs) == 0 {
+			continue
 		}
+		weight := 0.0
+		for _, w := range weights[k] {
+			weight += w
+		}
+		raw[k] = huberMean(xs, weights[k], s.Deviation)
+		errors[k] = s.Deviation * s.Deviation / weight
+		known = append(known, raw[k])
+		noise += errors[k]
 	}
 	if len(known) < 2 {
 		return
 	}
-	centre := stats.Mean(known)
-	s.Level = math.Sqrt(stats.Variance(known) / float64(len(known)))
-	between := math.Max(0, stats.Variance(known)-noise/float64(len(known)))
-	for k, rs := range residuals {
-		weight := 0.0
-		if len(rs) > 0 {
-			weight = between / (between + s.Deviation*s.Deviation/float64(len(rs)))
+	centre := stats.Median(known)
+	scale := stats.Scale(known, centre)
+	s.Level = scale / math.Sqrt(float64(len(known)))
+	between := math.Max(0, scale*scale-noise/float64(len(known)))
+	for k := range s.Drift {
+		s.Drift[k] = 0
+		if errors[k] > 0 {
+			off := math.Max(-maxLevel, math.Min(maxLevel, raw[k]-centre))
+			s.Drift[k] = between / (between + errors[k]) * off
 		}
-		if math.IsNaN(weight) {
-			weight = 0
-		}
-		s.Drift[k] = weight * (raw[k] - centre)
 	}
 }
 

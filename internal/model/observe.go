@@ -61,6 +61,10 @@ type Transfer struct {
 	// DirtyWall and DirtyCost say that no clean segment was left, so that the
 	// figure rests on quarantined ones: it must not decide anything alone.
 	DirtyWall, DirtyCost bool
+	// Crowded says that other work took a core most of the time.
+	Crowded    bool
+	ClientWait float64 // share of the time that the client waited for a core
+	ServerWait float64
 }
 
 // Total is the cost of both sides, or of the client alone where the server
@@ -73,9 +77,9 @@ func (t Transfer) Total() float64 {
 }
 
 // TransferOf summarises the clean segments of a sample. Wall time is their
-// sum, which is what a copy would take. Costs are the median over segments:
-// when other work crowds client and server on one core, some segments cost twice
-// as much for a moment. spin is the usual SpinNS of the machine, 0 if unknown.
+// sum, which is what a copy would take. Costs are the lower quartile over
+// segments: when other work crowds client and server on one core, some segments
+// cost twice as much for a moment. spin is the usual SpinNS of the machine, 0 if unknown.
 // ok is false where the sample has nothing to say.
 func TransferOf(t bench.Trial, s bench.Sample, spin float64) (Transfer, bool) {
 	out := Transfer{Trial: t, Cell: CellOf(t)}
@@ -108,12 +112,19 @@ func TransferOf(t bench.Trial, s bench.Sample, spin float64) (Transfer, bool) {
 		bytes += float64(segment.Bytes)
 	}
 	out.Wall = wall / bytes
+	out.crowd(all)
 	out.Client = costOf(cleanCost, func(s bench.Segment) *time.Duration { return s.ClientCPUNS })
 	out.Server = costOf(cleanCost, func(s bench.Segment) *time.Duration { return s.ServerCPUNS })
 	return out, true
 }
 
-// costOf is the median CPU time per byte, 0 where a segment lacks it.
+// undisturbed is the quantile of a connection's segments that stands for its
+// cost. Disturbances add to the cost of a segment, often a lot, and seldom take
+// from it: on a busy machine the lower quartile repeats from run to run where mean
+// and median do not.
+const undisturbed = 0.25
+
+// costOf is the typical CPU time per byte, 0 where a segment lacks it.
 func costOf(segments []bench.Segment, cpu func(bench.Segment) *time.Duration) float64 {
 	costs := make([]float64, len(segments))
 	for i, segment := range segments {
@@ -123,5 +134,22 @@ func costOf(segments []bench.Segment, cpu func(bench.Segment) *time.Duration) fl
 		}
 		costs[i] = float64(*used) / float64(segment.Bytes)
 	}
-	return stats.Median(costs)
+	return stats.Quantile(costs, undisturbed)
+}
+
+// crowd fills in how the connection shared the cores with others.
+func (t *Transfer) crowd(segments []bench.Segment) {
+	var wall, foreign, client, server float64
+	for _, s := range segments {
+		wall += float64(s.WallNS)
+		foreign += float64(s.ForeignCPUNS)
+		if s.ClientWaitNS != nil {
+			client += float64(*s.ClientWaitNS)
+		}
+		if s.ServerWaitNS != nil {
+			server += float64(*s.ServerWaitNS)
+		}
+	}
+	t.Crowded = foreign > maxForeign*wall
+	t.ClientWait, t.ServerWait = min(1, client/wall), min(1, server/wall)
 }

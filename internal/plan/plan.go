@@ -35,7 +35,7 @@ type Spec struct {
 
 	BulkKex    string        // key exchange of all transfers; default: the cheapest usual one
 	LoginSuite alg.Suite     // cipher and MAC of all logins; default: aes128-ctr with a common MAC
-	SegmentNS  time.Duration // length of a timed segment; default 60 ms
+	SegmentNS  time.Duration // length of a timed segment; default 50 ms
 	Segments   int           // timed segments of a transfer; default 3
 
 	TransferNS time.Duration // expected time of a transfer; default 400 ms, learnt from samples
@@ -45,7 +45,7 @@ type Spec struct {
 // Defaults of a Spec.
 const (
 	defaultLogins   = 5
-	defaultSegment  = 60 * time.Millisecond
+	defaultSegment  = 50 * time.Millisecond
 	defaultSegments = 3
 	defaultTransfer = 400 * time.Millisecond
 	defaultLogin    = 150 * time.Millisecond

@@ -65,9 +65,9 @@ func (r *Ranking) judge(d *data, analyses []*model.Analysis) {
 		r.Model.Interaction = max(r.Model.Interaction, 100*costs.Interaction)
 		if a.Works {
 			wall = append(wall, a.Wall.PredictionErrors()...)
-			r.Noise.Cost = max(r.Noise.Cost, floorOf(a.Total, pairLogs(d.transfers, a.Direction, model.Transfer.Total)))
+			r.Noise.Cost = max(r.Noise.Cost, 100*a.Total.Noise())
 		}
-		r.Noise.Throughput = max(r.Noise.Throughput, floorOf(a.Wall, pairLogs(d.transfers, a.Direction, wallOf)))
+		r.Noise.Throughput = max(r.Noise.Throughput, 100*a.Wall.Noise())
 	}
 	r.Noise.Controls = len(pairs(d.transfers, ""))
 	r.Model.HoldoutCells = len(client)
@@ -76,18 +76,6 @@ func (r *Ranking) judge(d *data, analyses []*model.Analysis) {
 }
 
 func wallOf(t model.Transfer) float64 { return t.Wall }
-
-// floorOf is the difference, in percent, below which two equal cells stay in
-// 95 % of runs: from the error of a typical cell, or from the A/A controls where
-// there are enough of them and they show more.
-func floorOf(s model.Series, controls []float64) float64 {
-	typical := s.TypicalError()
-	floor := math.Sqrt2 * typical
-	if len(controls) >= 4 && s.Deviation > 0 {
-		floor = math.Max(floor, stats.RMS(controls)*typical/s.Deviation)
-	}
-	return 100 * math.Expm1(normal95*floor)
-}
 
 // choose resolves Auto.
 func (r *Ranking) choose(by By) By {

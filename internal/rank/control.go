@@ -36,17 +36,6 @@ func pairs(transfers []model.Transfer, direction bench.Direction) []pair {
 	return out
 }
 
-// pairLogs are the log ratios of one quantity within the pairs.
-func pairLogs(transfers []model.Transfer, direction bench.Direction, value func(model.Transfer) float64) []float64 {
-	var out []float64
-	for _, p := range pairs(transfers, direction) {
-		if a, b := value(p.a), value(p.b); a > 0 && b > 0 {
-			out = append(out, math.Log(b/a))
-		}
-	}
-	return out
-}
-
 // bulkControls compares the names of each A/A pair with what orders the
 // ranking. floor is the noise floor in percent.
 func bulkControls(d *data, by By, floor float64) []Control {

@@ -5,10 +5,18 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"sshpace/internal/stats"
 )
 
+// tables are what Worst looks through: overall, ciphers, MACs, key exchanges and
+// cells. Each is corrected for its own lines only, so a gate over all of them
+// divides its level by their number (Bonferroni).
+const tables = 5
+
 // Worst returns the names of what is significantly slower than in the first
-// file by at least percent, slowest first: what a regression gate asks for.
+// file by at least percent, slowest first: what a regression gate asks for. Equal
+// runs fail such a gate in at most 5 % of comparisons.
 func (c *Comparison) Worst(percent float64) []string {
 	type found struct {
 		name  string
@@ -18,7 +26,7 @@ func (c *Comparison) Worst(percent float64) []string {
 	limit := 1 / (1 + percent/100)
 	look := func(name string, ratios []Ratio) {
 		for k, r := range ratios {
-			if r.Verdict == Slower && r.Speed.Value <= limit {
+			if r.Verdict == Slower && r.P*tables < 1-stats.Confidence && r.Speed.Value <= limit {
 				all = append(all, found{fmt.Sprintf("%s in %s", name, c.Inputs[k+1].Label), r.Speed.Value})
 			}
 		}

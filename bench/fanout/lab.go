@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// lab is a private sshd on all loopback addresses, and client files that reach
+// it.
+type lab struct {
+	dir                     string
+	port                    int
+	hosts                   []string
+	userKey                 string
+	config, known           string // ssh_config and known_hosts with the right key
+	wrongConfig, wrongKnown string // the same with a wrong one
+	sshd                    *exec.Cmd
+}
+
+// startLab makes keys and files and starts sshd. The caller stops it.
+func startLab(ctx context.Context, n int) (_ *lab, err error) {
+	dir, err := os.MkdirTemp("", "fanout-")
+	if err != nil {
+		return nil, err
+	}
+	l := &lab{dir: dir}
+	defer func() {
+		if err != nil {
+			l.stop()
+		}
+	}()
+	for i := range n {
+		l.hosts = append(l.hosts, fmt.Sprintf("127.0.1.%d", i+1))
+	}
+	for _, name := range []string{"host", "wrong", "user"} {
+		if err := exec.CommandContext(ctx, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", l.path(name)).Run(); err != nil {
+			return nil, fmt.Errorf("ssh-keygen: %w", err)
+		}
+	}
+	l.userKey = l.path("user")
+	if l.port, err = freePort(); err != nil {
+		return nil, err
+	}
+	if err := l.files(); err != nil {
+		return nil, err
+	}
+	return l, l.start()
+}
+
+func (l *lab) path(name string) string { return filepath.Join(l.dir, name) }
+
+func (l *lab) stop() {
+	if l.sshd != nil {
+		l.sshd.Process.Kill()
+		l.sshd.Wait()
+	}
+	os.RemoveAll(l.dir)
+}
+
+func (l *lab) files() error {
+	for _, kind := range []string{"host", "wrong"} {
+		pub, err := os.ReadFile(l.path(kind + ".pub"))
+		if err != nil {
+			return err
+		}
+		key := strings.Join(strings.Fields(string(pub))[:2], " ")
+		var known bytes.Buffer
+		for _, h := range l.hosts {
+			fmt.Fprintf(&known, "[%s]:%d %s\n", h, l.port, key)
+		}
+		config := fmt.Sprintf("Host *\n Port %d\n User root\n IdentityFile %s\n IdentitiesOnly yes\n IdentityAgent none\n"+
+			" UserKnownHostsFile %s\n GlobalKnownHostsFile none\n StrictHostKeyChecking yes\n KexAlgorithms curve25519-sha256\n",
+			l.port, l.userKey, l.path(kind+".known"))
+		if err := l.write(kind+".known", known.String()); err != nil {
+			return err
+		}
+		if err := l.write(kind+".config", config); err != nil {
+			return err
+		}
+	}
+	l.config, l.known = l.path("host.config"), l.path("host.known")
+	l.wrongConfig, l.wrongKnown = l.path("wrong.config"), l.path("wrong.known")
+	if err := os.Mkdir(l.path("home"), 0o700); err != nil {
+		return err
+	}
+	return l.write("sshd_config", fmt.Sprintf("Port %d\nListenAddress 0.0.0.0\nHostKey %s\nAuthorizedKeysFile %s\nPidFile none\nUsePAM no\n"+
+		"StrictModes no\nPermitRootLogin prohibit-password\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n"+
+		"MaxStartups 1000\nLogLevel ERROR\nUseDNS no\nKexAlgorithms curve25519-sha256\nSetEnv HOME=%s\n",
+		l.port, l.path("host"), l.path("user.pub"), l.path("home")))
+}
+
+func (l *lab) write(name, text string) error {
+	return os.WriteFile(l.path(name), []byte(text), 0o600)
+}
+
+func (l *lab) start() error {
+	var said bytes.Buffer
+	l.sshd = exec.Command("/usr/sbin/sshd", "-D", "-e", "-f", l.path("sshd_config"))
+	l.sshd.Stderr = &said
+	if err := l.sshd.Start(); err != nil {
+		l.sshd = nil
+		return err
+	}
+	for range 300 {
+		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", l.port))
+		if err == nil {
+			return c.Close()
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return fmt.Errorf("sshd does not listen: %s", said.String())
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp4", "0.0.0.0:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}

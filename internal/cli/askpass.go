@@ -1,0 +1,32 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+)
+
+// askpass returns how to ask for a passphrase without a terminal, nil when the
+// user has not set it up (ssh(1) SSH_ASKPASS, SSH_ASKPASS_REQUIRE).
+func askpass(getenv func(string) string) func(context.Context, string) ([]byte, error) {
+	program := getenv("SSH_ASKPASS")
+	require := getenv("SSH_ASKPASS_REQUIRE")
+	display := getenv("DISPLAY") != "" || getenv("WAYLAND_DISPLAY") != ""
+	if program == "" || require == "never" || (!display && require != "force") {
+		return nil
+	}
+	return func(ctx context.Context, path string) ([]byte, error) {
+		cmd := exec.CommandContext(ctx, program, "Enter passphrase for key '"+path+"': ")
+		out, err := cmd.Output()
+		if err != nil {
+			return nil, fmt.Errorf("SSH_ASKPASS %s: %w", program, err)
+		}
+		line, _, _ := strings.Cut(string(out), "\n")
+		if line == "" {
+			return nil, errors.New("no passphrase was given")
+		}
+		return []byte(strings.TrimSuffix(line, "\r")), nil
+	}
+}

@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"sshpace/internal/compat"
+	"sshpace/internal/fleet"
+	"sshpace/internal/forkssh"
+	"sshpace/internal/host"
+)
+
+// compatMain is a drop-in mode: a whole program under another name.
+type compatMain func(ctx context.Context, env compat.Env, args []string) int
+
+// compatMode is the mode for a program name, nil for our own.
+func compatMode(program string) compatMain {
+	switch filepath.Base(program) {
+	case "mpssh.py":
+		return compat.PyMain
+	case "mpssh":
+		return compat.MpsshMain
+	}
+	return nil
+}
+
+func newCompatCommand(sys System) *cobra.Command {
+	return &cobra.Command{
+		Use:   "compat NAME [ARGUMENT...]",
+		Short: "Behave as another program: mpssh.py or mpssh",
+		Long: `Behave as another program, with its options, output and exit codes, so that
+scripts written for it go on working. A symbolic link with that name does the same.
+
+  mpssh.py  option for option and line for line; -S starts the given program
+  mpssh     the C program: labels, per-host files, scripts
+
+Where the original trusted what it should not, the mode is stricter: unknown host
+keys are never trusted silently, and names that ssh or a shell could misread are refused.`,
+		Example: `  sshpace compat mpssh.py -f hosts.txt -u root uptime
+  ln -s sshpace mpssh.py && ./mpssh.py -f hosts.txt uptime`,
+		DisableFlagParsing: true, // they belong to the other program
+		ValidArgs:          []string{"mpssh.py", "mpssh"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && (args[0] == "-h" || args[0] == "--help") {
+				return cmd.Help()
+			}
+			if len(args) == 0 || compatMode(args[0]) == nil {
+				return usageError("the names are mpssh.py and mpssh", "compat needs the name of a known program")
+			}
+			if code := runCompat(cmd.Context(), sys, compatMode(args[0]), args[1:]); code != ExitOK {
+				return exitWith(code)
+			}
+			return nil
+		},
+	}
+}
+
+// runCompat runs a mode; the first signal ends the run.
+func runCompat(ctx context.Context, sys System, mode compatMain, args []string) int {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-sys.Signals:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return mode(ctx, compatEnv(ctx, sys), args)
+}
+
+func compatEnv(ctx context.Context, sys System) compat.Env {
+	env := compat.Env{
+		Stdin: sys.Stdin, Stdout: sys.Stdout, Stderr: sys.Stderr,
+		StdoutTTY: isTerminal(sys.Stdout), StderrTTY: isTerminal(sys.Stderr),
+		User: sys.Getenv("USER"), Home: sys.Getenv("HOME"),
+		LookPath: exec.LookPath,
+		Engine: func(sshArgs []string, hosts []host.Host) (fleet.Executor, func() error, error) {
+			return compatEngine(ctx, sys, sshArgs, hosts)
+		},
+		Program: func(path string, argv func(h host.Host, command string) []string) fleet.Executor {
+			return forkssh.New(forkssh.Options{Binary: path, Argv: argv})
+		},
+	}
+	if me, err := user.Current(); err == nil { // the account decides, as in the originals
+		env.User = me.Username
+	}
+	return env
+}
+
+// compatEngine is the engine of run, if it knows all of ssh's options that the
+// other program would use, else ssh itself.
+func compatEngine(ctx context.Context, sys System, sshArgs []string, hosts []host.Host) (fleet.Executor, func() error, error) {
+	connection, known := parseSSHArgs(sshArgs)
+	if !known {
+		return forkssh.New(forkssh.Options{Args: sshArgs}), func() error { return nil }, nil
+	}
+	r, err := newReach(ctx, sys, reachOptions{engine: engineAuto, connection: connection})
+	if err != nil {
+		return nil, nil, err
+	}
+	r.warm(ctx, hosts)
+	return r, r.Close, nil
+}
+
+// parseSSHArgs reads options as ssh takes them, each with its value in the same
+// argument. known is false if run has no such option.
+func parseSSHArgs(args []string) (c connectionFlags, known bool) {
+	flags := pflag.NewFlagSet("ssh", pflag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	c.register(flags)
+	var plain []string
+	for _, arg := range args {
+		if len(arg) > 2 { // ssh_config(5) allows the blank in "-o Name=value", ssh's getopt in all
+			arg = arg[:2] + strings.TrimLeft(arg[2:], " \t")
+		}
+		plain = append(plain, arg)
+	}
+	err := flags.Parse(plain)
+	return c, err == nil && flags.NArg() == 0
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

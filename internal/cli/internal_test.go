@@ -1,0 +1,340 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"sshpace/internal/alg"
+	"sshpace/internal/bench"
+)
+
+func TestSelection(t *testing.T) {
+	client := alg.Offer{
+		Ciphers: []string{"aes128-gcm@openssh.com", "aes128-ctr", "3des-cbc", "chacha20-poly1305@openssh.com"},
+		MACs:    []string{"hmac-sha2-256", "umac-64@openssh.com"},
+		Kex:     []string{"curve25519-sha256", "diffie-hellman-group1-sha1"},
+	}
+	server := alg.Offer{
+		Ciphers: []string{"aes128-gcm@openssh.com", "aes128-ctr", "3des-cbc", "aes256-ctr"},
+		MACs:    []string{"hmac-sha2-256", "hmac-sha1"},
+		Kex:     []string{"curve25519-sha256", "diffie-hellman-group1-sha1", "ecdh-sha2-nistp256"},
+	}
+	shared := client.Intersect(server)
+	pick := func(kind alg.Kind, patterns ...string) map[alg.Kind][]string {
+		return map[alg.Kind][]string{kind: patterns}
+	}
+	for name, tt := range map[string]struct {
+		sel  selection
+		want []string // ciphers left
+		err  string
+	}{
+		"everything":        {selection{}, shared.Ciphers, ""},
+		"name":              {selection{patterns: pick(alg.Cipher, "aes128-ctr")}, []string{"aes128-ctr"}, ""},
+		"glob":              {selection{patterns: pick(alg.Cipher, "aes128-*")}, []string{"aes128-gcm@openssh.com", "aes128-ctr"}, ""},
+		"two":               {selection{patterns: pick(alg.Cipher, "3des-cbc", "*-ctr")}, []string{"aes128-ctr", "3des-cbc"}, ""},
+		"policy":            {selection{policy: "modern"}, []string{"aes128-gcm@openssh.com", "aes128-ctr"}, ""},
+		"only the client":   {selection{patterns: pick(alg.Cipher, "chacha20*")}, nil, "the server does not offer it"},
+		"only the server":   {selection{patterns: pick(alg.MAC, "hmac-sha1")}, nil, "this client was built without it"},
+		"neither side":      {selection{patterns: pick(alg.Kex, "sntrup761x25519-sha512")}, nil, "neither side has it"},
+		"unknown":           {selection{patterns: pick(alg.Cipher, "rot13")}, nil, `unknown cipher "rot13"`},
+		"glob of nothing":   {selection{patterns: pick(alg.Kex, "zz*")}, nil, `unknown kex "zz*"`},
+		"broken glob":       {selection{patterns: pick(alg.Cipher, "aes[")}, nil, `unknown cipher "aes["`},
+		"empty name":        {selection{patterns: pick(alg.Cipher, "")}, nil, `unknown cipher ""`},
+		"one of two wrong":  {selection{patterns: pick(alg.Cipher, "aes128-ctr", "rot13")}, nil, `unknown cipher "rot13"`},
+		"unknown policy":    {selection{policy: "nsa"}, nil, `unknown policy "nsa"`},
+		"nothing is left":   {selection{patterns: pick(alg.Cipher, "3des-cbc"), policy: "modern"}, nil, "no cipher is left to measure"},
+		"no kex is left":    {selection{patterns: pick(alg.Kex, "diffie-hellman-group1-sha1"), policy: "modern"}, nil, "no key exchange is left to measure"},
+		"AEAD needs no MAC": {selection{patterns: pick(alg.Cipher, "aes128-gcm*")}, []string{"aes128-gcm@openssh.com"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := tt.sel.apply(shared, client, server)
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Errorf("error %v, want one with %q", err, tt.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got.Ciphers); diff != "" {
+				t.Errorf("ciphers (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNoMACIsLeft(t *testing.T) {
+	o := alg.Offer{Ciphers: []string{"aes128-ctr"}, Kex: []string{"curve25519-sha256"}}
+	if err := (selection{}).checkLeft(o); err == nil || !strings.Contains(err.Error(), "no MAC is left to measure with aes128-ctr") {
+		t.Errorf("checkLeft: %v", err)
+	}
+	o.Ciphers = []string{"aes128-gcm@openssh.com"}
+	if err := (selection{}).checkLeft(o); err != nil {
+		t.Errorf("checkLeft of an AEAD cipher: %v", err)
+	}
+}
+
+// However a host is called, its file stays in the folder of results and has a
+// name that every file system and terminal can take.
+func TestDefaultRecordPath(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 6_000_000, time.UTC)
+	dir := filepath.Dir(defaultRecordPath("loopback", now))
+	for target, want := range map[string]string{
+		"loopback":                "20260102T030405.006Z-loopback.jsonl",
+		"me@nas:2222":             "20260102T030405.006Z-me@nas_2222.jsonl",
+		"../../etc/passwd":        "20260102T030405.006Z-.._.._etc_passwd.jsonl",
+		"..":                      "20260102T030405.006Z-...jsonl",
+		"":                        "20260102T030405.006Z-.jsonl",
+		"a\x00b\n\x1b[31m":        "20260102T030405.006Z-a_b___31m.jsonl",
+		"/etc/passwd":             "20260102T030405.006Z-_etc_passwd.jsonl",
+		"[fe80::1%eth0]":          "20260102T030405.006Z-_fe80__1_eth0_.jsonl",
+		"bücher":                  "20260102T030405.006Z-b_cher.jsonl",
+		strings.Repeat("x", 5000): "20260102T030405.006Z-" + strings.Repeat("x", 100) + ".jsonl",
+	} {
+		if got := defaultRecordPath(target, now); got != filepath.Join(dir, want) {
+			t.Errorf("%q: %q, want %q", target, got, want)
+		}
+	}
+	earlier, later := defaultRecordPath("zz", now), defaultRecordPath("aa", now.Add(time.Millisecond))
+	if earlier >= later {
+		t.Errorf("names do not sort by time: %q, %q", earlier, later)
+	}
+}
+
+func FuzzDefaultRecordPath(f *testing.F) {
+	f.Add("../..")
+	f.Fuzz(func(t *testing.T, target string) {
+		path := defaultRecordPath(target, time.Unix(0, 0))
+		if dir := filepath.Dir(defaultRecordPath("x", time.Unix(0, 0))); filepath.Dir(path) != dir || filepath.Clean(path) != path {
+			t.Errorf("%q leaves the folder: %q", target, path)
+		}
+		if name := filepath.Base(path); len(name) > 255 || strings.ContainsFunc(name, func(r rune) bool { return r < '-' || r > 'z' }) {
+			t.Errorf("%q makes the name %q", target, name)
+		}
+	})
+}
+
+// A file that was cut anywhere is mended so that every whole record stays and
+// the next one starts a line of its own.
+func TestResumeAfterACutAtEveryByte(t *testing.T) {
+	var whole bytes.Buffer
+	sink := bench.Write(&whole)
+	trial, sample := bench.Trial{ID: 1}, bench.Sample{Trial: 1, Outcome: bench.OK}
+	for _, r := range []bench.Record{{Campaign: &bench.Campaign{Format: 1, Target: "loopback"}}, {Trial: &trial}, {Sample: &sample}} {
+		if err := sink(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines := bytes.SplitAfter(whole.Bytes(), []byte("\n"))
+	path := filepath.Join(t.TempDir(), "run.jsonl")
+	for cut := len(lines[0]) - 1; cut <= whole.Len(); cut++ {
+		if err := os.WriteFile(path, whole.Bytes()[:cut], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := resumeRecordFile(path)
+		if err != nil {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+		kept := len(f.old.Trials) + len(f.old.Samples)
+		if err := bench.Write(f)(bench.Record{Finding: &bench.Finding{What: "next"}}); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := slices.Concat(slices.Concat(lines[:1+kept]...), []byte(`{"finding":{"what":"next"}}`+"\n"))
+		if string(text) != string(want) {
+			t.Fatalf("cut at %d:\n%s\nwant:\n%s", cut, text, want)
+		}
+	}
+}
+
+// What is no result is refused and stays as it is.
+func TestResumeLeavesForeignFilesAlone(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"one line":          "my only copy of the thesis",
+		"cut first line":    `{"campaign":{"format":1,"tar`,
+		"two lines":         "a\nb",
+		"newer":             `{"campaign":{"format":99}}` + "\n" + `{"tri`,
+		"damaged in middle": `{"campaign":{"format":1}}` + "\n{\n" + `{"tri`,
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := resumeRecordFile(path)
+		if err == nil {
+			f.Close()
+			t.Errorf("%s: resumed", name)
+		}
+		if now, _ := os.ReadFile(path); string(now) != text {
+			t.Errorf("%s: the file was changed to %q", name, now)
+		}
+	}
+	if _, err := resumeRecordFile(dir); err == nil || !strings.Contains(err.Error(), "is not a file") {
+		t.Errorf("resume of a folder: %v", err)
+	}
+}
+
+func TestASecondWriterIsKeptOut(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.jsonl")
+	f, err := createRecordFile(path, "loopback")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := bench.Write(f)(bench.Record{Campaign: &bench.Campaign{Format: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := resumeRecordFile(path); err == nil || !strings.Contains(err.Error(), "another sshpace") {
+		t.Errorf("resume of a file in use: %v", err)
+	}
+	if _, err := createRecordFile(path, "loopback"); err == nil || !strings.Contains(err.Error(), "exists already") {
+		t.Errorf("create of a file that exists: %v", err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode of the result: %v, %v", info.Mode(), err)
+	}
+}
+
+// usual are flags as they are without any on the command line.
+func usual() benchFlags {
+	return benchFlags{direction: "upload", data: "zero", engine: "openssh", budget: time.Minute, connect: time.Second, runs: 1}
+}
+
+func TestChoices(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(f *benchFlags)
+		host   bool
+		want   string // "" for no error
+	}{
+		"usual":                {func(*benchFlags) {}, false, ""},
+		"usual host":           {func(*benchFlags) {}, true, ""},
+		"both":                 {func(f *benchFlags) { f.direction = "both" }, false, ""},
+		"direction":            {func(f *benchFlags) { f.direction = "sideways" }, false, `--direction "sideways"`},
+		"no direction":         {func(f *benchFlags) { f.direction = "" }, false, `--direction ""`},
+		"data":                 {func(f *benchFlags) { f.data = "zero;id" }, false, `--data "zero;id"`},
+		"engine":               {func(f *benchFlags) { f.engine = "putty" }, false, `--engine "putty"`},
+		"server":               {func(f *benchFlags) { f.server = "dropbear" }, false, `--server "dropbear"`},
+		"budget":               {func(f *benchFlags) { f.budget = -time.Second }, false, "--budget"},
+		"timeout":              {func(f *benchFlags) { f.connect = 0 }, false, "--connect-timeout"},
+		"rounds":               {func(f *benchFlags) { f.rounds = -1 }, false, "--rounds"},
+		"runs":                 {func(f *benchFlags) { f.runs = 0 }, false, "--runs"},
+		"precision":            {func(f *benchFlags) { f.precision = -1 }, false, "--precision"},
+		"native on a host":     {func(f *benchFlags) { f.engine = "native" }, true, "--engine native"},
+		"server on a host":     {func(f *benchFlags) { f.server = "openssh" }, true, "--server"},
+		"exhaustive on a host": {func(f *benchFlags) { f.exhaustive = true }, true, "thousands of logins"},
+		"out and resume":       {func(f *benchFlags) { f.out, f.resume = "a", "b" }, false, "exclude each other"},
+	} {
+		f := usual()
+		tt.change(&f)
+		err := f.check(tt.host)
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s: %v, want %q", name, err, tt.want)
+		}
+	}
+}
+
+// A result file may come from anywhere: what it says must not reach a command
+// line, and must not crash.
+func TestAdoptChecksTheFile(t *testing.T) {
+	good := bench.Campaign{Format: 1, Target: "loopback", Engine: "openssh", Server: "openssh", Data: "zero", Directions: []bench.Direction{bench.Download}, BudgetNS: 10 * time.Minute}
+	none := func(string) bool { return false }
+	for name, change := range map[string]func(c *bench.Campaign){
+		"data":          func(c *bench.Campaign) { c.Data = "zero; touch pwned #" },
+		"engine":        func(c *bench.Campaign) { c.Engine = "/bin/sh" },
+		"server":        func(c *bench.Campaign) { c.Server = "x" },
+		"direction":     func(c *bench.Campaign) { c.Directions = []bench.Direction{"$(id)"} },
+		"no directions": func(c *bench.Campaign) { c.Directions = nil },
+		"rounds":        func(c *bench.Campaign) { c.Rounds = -3 },
+		"precision":     func(c *bench.Campaign) { c.Precision = -3 },
+	} {
+		f, c := usual(), good
+		change(&c)
+		if err := f.adopt(none, c, false); err == nil {
+			t.Errorf("%s: adopted", name)
+		}
+	}
+	f := usual()
+	if err := f.adopt(none, good, false); err != nil || f.direction != "download" || f.budget != 10*time.Minute {
+		t.Errorf("adopt: %+v, %v", f, err)
+	}
+}
+
+// A resumed run ends as the file has it, unless the user says it anew.
+func TestAdoptEnd(t *testing.T) {
+	timed := bench.Campaign{BudgetNS: 10 * time.Minute, Precision: 2}
+	rounds := bench.Campaign{Rounds: 5}
+	type end struct {
+		budget    time.Duration
+		rounds    int
+		precision float64
+	}
+	for name, tt := range map[string]struct {
+		argv []string
+		file bench.Campaign
+		want end
+	}{
+		"time":            {nil, timed, end{10 * time.Minute, 0, 2}},
+		"longer":          {[]string{"--budget", "20m"}, timed, end{20 * time.Minute, 0, 2}},
+		"blocks":          {nil, rounds, end{time.Minute, 5, 0}},
+		"more blocks":     {[]string{"--rounds", "7"}, rounds, end{time.Minute, 7, 0}},
+		"time for blocks": {[]string{"--budget", "2m"}, rounds, end{2 * time.Minute, 0, 0}},
+		"blocks for time": {[]string{"--rounds", "7"}, timed, end{10 * time.Minute, 7, 2}},
+		"more precise":    {[]string{"--precision", "1"}, timed, end{10 * time.Minute, 0, 1}},
+	} {
+		var f benchFlags
+		flags := pflag.NewFlagSet("bench", pflag.ContinueOnError)
+		flags.DurationVar(&f.budget, "budget", time.Minute, "")
+		flags.IntVar(&f.rounds, "rounds", 0, "")
+		flags.Float64Var(&f.precision, "precision", 0, "")
+		if err := flags.Parse(tt.argv); err != nil {
+			t.Fatal(err)
+		}
+		f.adoptEnd(flags.Changed, tt.file)
+		if got := (end{f.budget, f.rounds, f.precision}); got != tt.want {
+			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
+		}
+	}
+}
+
+func TestOneLine(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain":                         "plain",
+		"  two\nlines\r\n and\ttabs \n": "two lines  and tabs",
+		"\x1b[2J\x1b]0;title\x07gone":   "gone",
+		"over\rwritten":                 `over\x0dwritten`,
+		"c1 \u009b31m":                  `c1 \u009b31m`,
+		"raw c1 \x9b31m":                `raw c1 \x9b31m`,
+		"bidi \u202egnp.exe":            `bidi \u202egnp.exe`,
+		"del \x7f bell \x07 nul \x00":   `del \x7f bell \x07 nul \x00`,
+		"Größe 日本":                      "Größe 日本",
+	} {
+		if got := oneLine(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
+func FuzzOneLine(f *testing.F) {
+	f.Add("\x1b]8;;http://x\x1b\\link")
+	f.Fuzz(func(t *testing.T, s string) {
+		got := oneLine(s)
+		if !utf8.ValidString(got) || strings.ContainsFunc(got, func(r rune) bool { return r < 0x20 || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e }) {
+			t.Errorf("%q: %q", s, got)
+		}
+	})
+}

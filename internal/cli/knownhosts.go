@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"sshpace/internal/knownhosts"
+)
+
+func newKnownHostsCommand(sys System) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "known-hosts",
+		Short: "Split, look up, check, pin and time known_hosts files",
+		Long: `ssh reads every line of known_hosts at least twice per login, and computes a hash for
+every hashed line. With thousands of hosts that is most of what a login costs.
+
+These commands measure that (bench), do away with it (split), and look after the
+files (lookup, lint, pin). None of them writes to the file that it reads.`,
+		Example: `  sshpace known-hosts bench
+  sshpace known-hosts split
+  sshpace known-hosts lint
+  sshpace known-hosts lookup db1.example.com
+  sshpace known-hosts pin backup --to 198.51.100.7`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError("see sshpace known-hosts --help", "unknown command %q", "known-hosts "+args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	cmd.AddCommand(
+		newKnownHostsSplitCommand(sys),
+		newKnownHostsLookupCommand(sys),
+		newKnownHostsLintCommand(sys),
+		newKnownHostsPinCommand(sys),
+		newKnownHostsBenchCommand(sys),
+	)
+	return cmd
+}
+
+// knownHostsFiles are the files to read.
+type knownHostsFiles []string
+
+func (f *knownHostsFiles) register(flags *pflag.FlagSet) {
+	flags.StringArrayVar((*[]string)(f), "known-hosts", nil, "file to read; repeatable, in the order in which ssh reads them (default ~/.ssh/known_hosts)")
+}
+
+// open makes an index of the files, which must all be there: a file that was
+// named by mistake is not the same as one that knows nobody.
+func (f knownHostsFiles) open(sys System) (*knownhosts.Index, error) {
+	files := []string(f)
+	if len(files) == 0 {
+		own, err := sshFolder(sys, "known_hosts")
+		if err != nil {
+			return nil, err
+		}
+		files = []string{own}
+	}
+	for _, file := range files {
+		if _, err := os.Stat(file); err != nil {
+			return nil, &Error{Err: err, Hint: "name the file with --known-hosts", Code: ExitUsage}
+		}
+	}
+	x := knownhosts.Open(files...)
+	for _, err := range x.Problems() {
+		return nil, &Error{Err: err, Hint: "name another file with --known-hosts", Code: ExitUsage}
+	}
+	return x, nil
+}
+
+// sshFolder is a name in the user's ~/.ssh.
+func sshFolder(sys System, name string) (string, error) {
+	home := sys.Getenv("HOME")
+	if home == "" {
+		return "", usageError("set HOME, or name all files by flags", "no home directory")
+	}
+	return filepath.Join(home, ".ssh", name), nil
+}
+
+// progressLine says on stderr how far something has got, once it has taken a
+// second and then every second.
+type progressLine struct {
+	w    io.Writer
+	what string
+	next time.Time
+}
+
+func newProgressLine(sys System, what string) *progressLine {
+	return &progressLine{w: sys.Stderr, what: what, next: time.Now().Add(time.Second)}
+}
+
+func (p *progressLine) report(done, total int) {
+	if now := time.Now(); now.After(p.next) {
+		p.next = now.Add(time.Second)
+		fmt.Fprintf(p.w, "sshpace: %d of %d %s\n", done, total, p.what)
+	}
+}
+
+// writeDocument prints one JSON document, whose first field is its schema.
+func writeDocument(w io.Writer, document any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(document)
+}
+
+// count is a number and its noun, in the plural where it must be.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	if stem, ok := strings.CutSuffix(noun, "y"); ok {
+		return fmt.Sprintf("%d %sies", n, stem)
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

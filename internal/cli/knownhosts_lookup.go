@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/clean"
+	"sshpace/internal/knownhosts"
+)
+
+func newKnownHostsLookupCommand(sys System) *cobra.Command {
+	var files knownHostsFiles
+	var port int
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "lookup NAME",
+		Short: "Print the lines for a host, as ssh-keygen -F",
+		Long: `Prints the lines that match a name, hashed ones included, as ssh-keygen -F does, and exits
+with 0 if there are any and with 1 if not. A host on another port than 22 is written
+[NAME]:PORT, or with -p.`,
+		Example: `  sshpace known-hosts lookup db1.example.com
+  sshpace known-hosts lookup -p 2222 db1.example.com
+  sshpace known-hosts lookup '[db1.example.com]:2222' --json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if port < 0 || port > 65535 {
+				return usageError("a port is a number from 1 to 65535", "port %d", port)
+			}
+			x, err := files.open(sys)
+			if err != nil {
+				return err
+			}
+			name := args[0]
+			if port != 0 {
+				name = knownhosts.HostPort(name, port)
+			}
+			entries := x.Lookup(name, 0)
+			if err := printEntries(sys.Stdout, name, entries, asJSON); err != nil {
+				return err
+			}
+			if len(entries) == 0 {
+				return exitWith(ExitFailed)
+			}
+			return nil
+		},
+	}
+	files.register(cmd.Flags())
+	cmd.Flags().IntVarP(&port, "port", "p", 0, "port of the server")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the lines as JSON")
+	return cmd
+}
+
+// lookupLine is a line in JSON.
+type lookupLine struct {
+	File        string `json:"file"`
+	Line        int    `json:"line"`
+	Marker      string `json:"marker"`
+	Hosts       string `json:"hosts"`
+	Hashed      bool   `json:"hashed"`
+	Type        string `json:"type"`
+	Fingerprint string `json:"fingerprint"`
+	Comment     string `json:"comment"`
+}
+
+// markerTitles are what ssh-keygen calls the markers.
+var markerTitles = map[knownhosts.Marker]string{knownhosts.MarkerCA: "CA", knownhosts.MarkerRevoked: "REVOKED"}
+
+func printEntries(w io.Writer, name string, entries []knownhosts.Entry, asJSON bool) error {
+	if asJSON {
+		lines := []lookupLine{}
+		for _, e := range entries {
+			lines = append(lines, lookupLine{e.File, e.Line, e.Marker.String(), e.Hosts, e.Hashed, e.Key.Type(), ssh.FingerprintSHA256(e.Key), e.Comment})
+		}
+		return writeDocument(w, struct {
+			Schema string       `json:"schema"`
+			Name   string       `json:"name"`
+			Lines  []lookupLine `json:"lines"`
+		}{"sshpace.known-hosts.lookup/1", name, lines})
+	}
+	for _, e := range entries {
+		if _, err := fmt.Fprintf(w, "# Host %s found: line %d %s\n%s\n", oneLine(name), e.Line, markerTitles[e.Marker], clean.Line(e.Text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newKnownHostsLintCommand(sys System) *cobra.Command {
+	var files knownHostsFiles
+	var named hostFlags
+	var ignore []string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "lint",
+		Short: "Find lines that are unreadable, weak, contradictory or useless",
+		Long: `Reports, by file and line:
+  unreadable      ssh passes over the line without a word
+  weak-key        a DSA key, or an RSA key below 2048 bits
+  short-key       an RSA key below 3072 bits
+  revoked-key     a @revoked line forbids the key
+  conflict        two keys of one type for one name; ssh accepts either
+  duplicate       an earlier line says the same
+  shadowed        a pattern with the same key covers the line
+  mixed-hashing   some names are hashed, others not
+
+Exits with 3 if it found something. What is behind hashed names is compared as far as
+the names are given.`,
+		Example: `  sshpace known-hosts lint
+  sshpace known-hosts lint --ignore short-key --known-hosts /etc/ssh/ssh_known_hosts
+  sshpace known-hosts lint --hosts-file servers.list --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, _, stop := interrupts(cmd.Context(), sys)
+			defer stop()
+			x, err := files.open(sys)
+			if err != nil {
+				return err
+			}
+			hosts, err := named.hosts(ctx, sys)
+			if err != nil {
+				return interrupted(ctx, err)
+			}
+			return runLint(ctx, sys, x, hosts, ignore, asJSON)
+		},
+	}
+	files.register(cmd.Flags())
+	named.register(cmd.Flags())
+	cmd.Flags().StringArrayVar(&ignore, "ignore", nil, "kind of finding to leave out, such as short-key; repeatable")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings as JSON")
+	return cmd
+}
+
+func runLint(ctx context.Context, sys System, x *knownhosts.Index, hosts []lookedUp, ignore []string, asJSON bool) error {
+	for _, kind := range ignore {
+		if !slices.Contains(knownhosts.FindingKinds(), knownhosts.FindingKind(kind)) {
+			return usageError(fmt.Sprintf("kinds are: %v", knownhosts.FindingKinds()), "unknown kind of finding %q", kind)
+		}
+	}
+	findings := slices.DeleteFunc(knownhosts.Lint(ctx, x, knownNames(hosts)), func(f knownhosts.Finding) bool {
+		return slices.Contains(ignore, string(f.Kind))
+	})
+	if err := ctx.Err(); err != nil { // what is behind hashed names would be missing
+		return interrupted(ctx, err)
+	}
+	if err := printFindings(sys.Stdout, findings, asJSON); err != nil {
+		return err
+	}
+	if len(findings) == 0 {
+		return nil
+	}
+	fmt.Fprintf(sys.Stderr, "sshpace: %s\n", count(len(findings), "finding"))
+	return exitWith(ExitFound)
+}
+
+func printFindings(w io.Writer, findings []knownhosts.Finding, asJSON bool) error {
+	if asJSON {
+		return writeDocument(w, struct {
+			Schema   string               `json:"schema"`
+			Findings []knownhosts.Finding `json:"findings"`
+		}{"sshpace.known-hosts.lint/1", append([]knownhosts.Finding{}, findings...)})
+	}
+	for _, f := range findings {
+		where := f.File
+		if f.Line > 0 {
+			where = fmt.Sprintf("%s:%d", f.File, f.Line)
+		}
+		other := ""
+		if f.Other != "" {
+			other = " (see " + f.Other + ")"
+		}
+		if _, err := fmt.Fprintf(w, "%s: %s: %s%s\n", where, f.Kind, oneLine(f.Detail), other); err != nil {
+			return err
+		}
+	}
+	return nil
+}

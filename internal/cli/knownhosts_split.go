@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sshpace/internal/host"
+	"sshpace/internal/knownhosts"
+)
+
+// splitFlags are the flags of `sshpace known-hosts split`.
+type splitFlags struct {
+	files       knownHostsFiles
+	hosts       hostFlags
+	dir         string
+	noResolve   bool
+	force, keep bool
+	json        bool
+}
+
+func newKnownHostsSplitCommand(sys System) *cobra.Command {
+	var f splitFlags
+	cmd := &cobra.Command{
+		Use:   "split",
+		Short: "Write one known_hosts file per host, so that ssh reads only what it needs",
+		Long: `Writes one small known_hosts file per host into a directory and prints the lines for
+~/.ssh/config that make ssh use them. The original file is not touched.
+
+Without a list of hosts every plain name in the file gets its file. Names that are
+hashed (HashKnownHosts) cannot be read back: give the list with --hosts-file, -w or
+--from-config, as you type them after ssh; your ssh_config tells which names ssh looks
+up. The addresses of the hosts get a file too where the known_hosts file has them.
+
+The file of a host serves all of its ports. Patterns, @cert-authority and @revoked lines
+also go into DIR/.patterns, which the printed lines make ssh read as well. A host file
+that exists and differs is kept, since ssh may have learned new keys, unless --force.`,
+		Example: `  sshpace known-hosts split
+  sshpace known-hosts split --hosts-file servers.list --no-resolve
+  sshpace known-hosts split --from-config --known-hosts ~/.ssh/known_hosts
+  cut -d, -f1 inventory.csv | sshpace known-hosts split --hosts-file - --dir ~/.ssh/known_hosts_single`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runSplit(cmd.Context(), sys, f) },
+	}
+	flags := cmd.Flags()
+	f.files.register(flags)
+	f.hosts.register(flags)
+	flags.StringVar(&f.dir, "dir", "", "directory for the files (default ~/.ssh/known_hosts.d)")
+	flags.BoolVar(&f.noResolve, "no-resolve", false, "do not look up the addresses of the hosts")
+	flags.BoolVar(&f.force, "force", false, "replace host files that exist and differ")
+	flags.BoolVar(&f.keep, "keep-unmatched", false, "keep the lines of no named host in DIR/.patterns; they go on to cost time")
+	flags.BoolVar(&f.json, "json", false, "print what was done as JSON")
+	return cmd
+}
+
+func runSplit(ctx context.Context, sys System, f splitFlags) error {
+	ctx, _, stop := interrupts(ctx, sys)
+	defer stop()
+	x, err := f.files.open(sys)
+	if err != nil {
+		return err
+	}
+	hosts, err := f.hosts.hosts(ctx, sys)
+	if err != nil {
+		return interrupted(ctx, err)
+	}
+	if f.dir == "" {
+		if f.dir, err = sshFolder(sys, "known_hosts.d"); err != nil {
+			return err
+		}
+	}
+	config, err := knownhosts.SplitConfig(f.dir, aliasesOf(hosts))
+	if err != nil {
+		return &Error{Err: err, Hint: "use another --dir", Code: ExitUsage}
+	}
+	options := knownhosts.SplitOptions{Hosts: plainHosts(hosts), Force: f.force, KeepUnmatched: f.keep,
+		Progress: newProgressLine(sys, "host files").report}
+	if !f.noResolve {
+		options.Resolve = resolveHost
+	}
+	result, err := knownhosts.Split(ctx, x, f.dir, options)
+	if err != nil {
+		return interrupted(ctx, withHint(err, "nothing was changed in "+strings.Join(x.Files(), ", ")))
+	}
+	if err := f.print(sys, result, config); err != nil {
+		return err
+	}
+	return splitVerdict(sys.Stderr, result)
+}
+
+// plainHosts are the hosts without what was typed; nil stays nil.
+func plainHosts(hosts []lookedUp) []host.Host {
+	var plain []host.Host
+	for _, h := range hosts {
+		plain = append(plain, h.Host)
+	}
+	return plain
+}
+
+// aliasesOf maps what the user types to the HostKeyAlias behind it.
+func aliasesOf(hosts []lookedUp) map[string]string {
+	aliases := make(map[string]string)
+	for _, h := range hosts {
+		if h.alias {
+			aliases[h.typed] = h.Name
+		}
+	}
+	return aliases
+}
+
+// resolveHost asks the system for the addresses of a host.
+func resolveHost(ctx context.Context, name string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return net.DefaultResolver.LookupHost(ctx, name)
+}
+
+// print writes the configuration, or everything as JSON.
+func (f *splitFlags) print(sys System, result knownhosts.SplitResult, config string) error {
+	if !f.json {
+		_, err := io.WriteString(sys.Stdout, config)
+		return err
+	}
+	return writeDocument(sys.Stdout, struct {
+		Schema string `json:"schema"`
+		knownhosts.SplitResult
+		Config string `json:"config"`
+	}{"sshpace.known-hosts.split/1", result, config})
+}
+
+// splitVerdict says what became of the hosts. Names that cannot be files are a
+// failure, since ssh would not know those hosts any more.
+func splitVerdict(w io.Writer, r knownhosts.SplitResult) error {
+	fmt.Fprintf(w, "sshpace: wrote %s to %s, %d were there already\n", count(r.Written, "file"), r.Dir, r.Unchanged)
+	for _, note := range []struct {
+		names []string
+		about string
+	}{
+		{r.Kept, "differ from the original and were kept (--force replaces them)"},
+		{r.Missing, "have no line in the original"},
+		{r.Unresolved, "could not be resolved (--no-resolve skips that)"},
+	} {
+		if len(note.names) > 0 {
+			fmt.Fprintf(w, "sshpace: %d %s: %s\n", len(note.names), note.about, someNames(note.names))
+		}
+	}
+	if r.Unmatched > 0 {
+		fmt.Fprintf(w, "sshpace: %s of the original belong to no named host; ssh will not know those hosts under the lines above (name them with --hosts-file, or use --keep-unmatched)\n", count(r.Unmatched, "line"))
+	}
+	if r.Unreadable > 0 {
+		fmt.Fprintf(w, "sshpace: %s of the original cannot be read, neither by ssh: see sshpace known-hosts lint\n", count(r.Unreadable, "line"))
+	}
+	if len(r.Unsafe) > 0 {
+		return withHint(fmt.Errorf("%s cannot be file names: %s", count(len(r.Unsafe), "host"), someNames(r.Unsafe)),
+			"all other hosts have their files; keep these in a file of their own")
+	}
+	return nil
+}
+
+// someNames is a list that fits on a line.
+func someNames(names []string) string {
+	const shown = 5
+	text := oneLine(strings.Join(names[:min(shown, len(names))], ", "))
+	if len(names) > shown {
+		text += fmt.Sprintf(" and %d more", len(names)-shown)
+	}
+	return text
+}

@@ -1,0 +1,310 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sshpace/internal/fleet"
+	"sshpace/internal/history"
+	"sshpace/internal/host"
+	"sshpace/internal/output"
+)
+
+// runFlags are the flags of run.
+type runFlags struct {
+	connection connectionFlags
+	selection  fleetHosts
+	view       viewFlags
+
+	fanout         int
+	connectTimeout seconds
+	timeout        seconds
+	engine         string
+	acceptNew      bool
+	maxrc          bool
+	stdin          bool
+	script         string
+	noRecord       bool
+	noRemoteKill   bool
+	history        bool
+	rerun          string
+	list           bool
+	verbose, quiet bool
+}
+
+func newRunCommand(sys System) *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run -w HOSTS [flags] [--] COMMAND...",
+		Short: "Run a command on many hosts at once",
+		Long: `run executes COMMAND on every host, as many at a time as the servers and this machine
+bear, and shows each line behind the name of its host: -> for standard output, => for
+standard error, =: for how a host ended that did not end well.
+
+Hosts are sets as in ClusterShell: web[1-20,35]!web7, @group, @last:failed, patterns of
+names in ssh_config such as web*, or lists in files. ssh_config, known_hosts and the
+agent are used as ssh uses them; unknown host keys are refused. Standard input is not
+touched unless --stdin is given.
+
+Exit status: 0 all hosts ended with 0; 1 some failed; 2 usage; 4 some could not be
+reached and nothing else is wrong; 130 or 143 after SIGINT or SIGTERM.`,
+		Example: `  sshpace run -w 'web[01-40]' -- uptime
+  sshpace run -w @db -b -- cat /etc/os-release      fold identical output
+  sshpace run --hosts-file hosts.txt --script fix.sh -- --force
+  sshpace run --rerun failed`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runRun(cmd.Context(), sys, &f, args)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SetInterspersed(false) // what follows the command's first word is the command's
+	f.connection.register(flags)
+	f.selection.register(flags)
+	f.view.register(flags)
+	flags.IntVarP(&f.fanout, "fanout", "f", 0, "hosts connected at once, at most; 0 = what this machine bears")
+	flags.Var(&f.connectTimeout, "connect-timeout", "time for name look-up, connection and login (default 15s)")
+	flags.Var(&f.timeout, "timeout", "time for the command on each host; then it is ended there (default none)")
+	flags.StringVar(&f.engine, "engine", string(engineAuto), "auto, native (never start ssh) or openssh (always start ssh)")
+	flags.BoolVar(&f.acceptNew, "accept-new", false, "trust and record keys of hosts that are not in known_hosts yet")
+	flags.BoolVar(&f.maxrc, "maxrc", false, "exit with the largest exit status of all hosts, 255 for those without one")
+	flags.BoolVar(&f.stdin, "stdin", false, "read standard input once and send it to every host")
+	flags.StringVar(&f.script, "script", "", "run this local script on the hosts; COMMAND is its arguments")
+	flags.BoolVar(&f.noRecord, "no-record", false, "do not record this run in the history")
+	flags.BoolVar(&f.noRemoteKill, "no-remote-kill", false, "end commands by signals only, never by a second session")
+	flags.BoolVar(&f.history, "history", false, "list earlier runs, or one of them in full: --history ID")
+	flags.StringVar(&f.rerun, "rerun", "", "hosts of the last run that were failed, unreachable, unknown or unfinished")
+	flags.BoolVar(&f.list, "list", false, "print the hosts and do nothing")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell for each host how long each phase took")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
+	return cmd
+}
+
+// check refuses flags that contradict each other.
+func (f *runFlags) check() error {
+	switch {
+	case !slices.Contains([]engineChoice{engineAuto, engineNative, engineOpenSSH}, engineChoice(f.engine)):
+		return usageError("use auto, native or openssh", "--engine %q", f.engine)
+	case f.fanout < 0:
+		return usageError("0 is no cap", "-f %d is negative", f.fanout)
+	case f.stdin && f.script != "":
+		return usageError("a script is sent by standard input itself", "--stdin and --script exclude each other")
+	case f.stdin && f.selection.readsStdin():
+		return usageError("put the hosts into a file", "--stdin and hosts from standard input exclude each other")
+	case f.connection.ipv4 && f.connection.ipv6:
+		return usageError("leave one of them out", "-4 and -6 exclude each other")
+	}
+	return f.view.check()
+}
+
+func runRun(ctx context.Context, sys System, f *runFlags, args []string) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	store := history.New(history.Dir(sys.Getenv))
+	if f.history {
+		return showHistory(sys.Stdout, store, args)
+	}
+	e, err := f.errand(ctx, sys, store, args)
+	if err != nil {
+		return err
+	}
+	defer e.close()
+	if f.list {
+		return listHosts(sys.Stdout, e.hosts)
+	}
+	return e.run(ctx, sys, f)
+}
+
+// errand is a run that is about to begin.
+type errand struct {
+	hosts   []host.Host
+	text    string // the command as people know it
+	command fleet.Command
+	reach   *reach
+	store   *history.Store // nil = not recorded
+}
+
+func (j *errand) close() {
+	j.reach.Close()
+	if j.command.Input != nil {
+		j.command.Input.Close()
+	}
+}
+
+// errand works out hosts, command and how to reach them.
+func (f *runFlags) errand(ctx context.Context, sys System, store *history.Store, args []string) (_ *errand, err error) {
+	words := strings.Join(args, " ")
+	if f.rerun != "" {
+		last, hosts, err := rerun(store, f.rerun)
+		if err != nil {
+			return nil, err
+		}
+		f.selection.sets = append(f.selection.sets, hosts...)
+		if words == "" && f.script == "" {
+			words = last
+		}
+	}
+	j := &errand{text: words}
+	j.reach, err = newReach(ctx, sys, reachOptions{
+		engine: engineChoice(f.engine), connection: f.connection, connectTimeout: time.Duration(f.connectTimeout),
+		acceptNew: f.acceptNew, command: words, noKillSession: f.noRemoteKill,
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			j.close()
+		}
+	}()
+	if j.hosts, err = f.selection.hosts(ctx, sys, store, j.reach.config.HostNames); err != nil {
+		return nil, err
+	}
+	if f.list {
+		return j, nil
+	}
+	if j.command, err = f.remoteCommand(sys, words, args); err != nil {
+		return nil, err
+	}
+	if f.script != "" {
+		j.text = strings.TrimSpace(filepath.Base(f.script) + " " + words)
+	}
+	if !f.noRecord {
+		j.store = store
+	}
+	return j, nil
+}
+
+// remoteCommand is what the hosts are given.
+func (f *runFlags) remoteCommand(sys System, words string, args []string) (fleet.Command, error) {
+	if f.script != "" {
+		return scriptCommand(f.script, args)
+	}
+	if strings.TrimSpace(words) == "" {
+		return fleet.Command{}, usageError("write it behind the flags: sshpace run -w HOSTS -- uptime", "no command given")
+	}
+	c := fleet.Command{Line: words}
+	if f.stdin {
+		c.Input = fleet.NewSpool(sys.Stdin)
+	}
+	return c, nil
+}
+
+// keepRuns is how many runs the history keeps.
+const keepRuns = 200
+
+// run carries the errand out.
+func (j *errand) run(ctx context.Context, sys System, f *runFlags) error {
+	// A closed standard output is an error to be seen, not a signal to die of:
+	// the commands on the hosts are to be ended first.
+	pipe := make(chan os.Signal, 1)
+	signal.Notify(pipe, syscall.SIGPIPE)
+	defer signal.Stop(pipe)
+
+	defer tuneRuntime(sys.Getenv)()
+	start := time.Now()
+	drain, hard, stop := interrupts(ctx, sys)
+	defer stop()
+	recorder := j.record(sys, start)
+	v, err := f.view.open(sys, j, f.quiet, f.verbose, output.RunInfo{ID: recorder.id(), Start: start, Command: j.text, Hosts: len(j.hosts)}, recorder.sinks())
+	if err != nil {
+		return err
+	}
+	j.reach.warm(drain, j.hosts)
+	params := fleet.Params{
+		Fanout: f.fanout, CommandTimeout: time.Duration(f.timeout), Drain: drain, ReservedFDs: f.view.fds(),
+	}
+	summary, err := fleet.Run(hard, params, j.hosts, j.command, j.reach, v.sink)
+	err = errors.Join(err, v.close(summary))
+	recorder.close(sys, summary.Elapsed)
+	if err == nil && j.command.Input != nil {
+		err = j.command.Input.Err()
+	}
+	if drain.Err() != nil {
+		return interrupted(drain, ignoreCancel(err))
+	}
+	switch {
+	case err != nil:
+		return fleetError(err)
+	case f.maxrc:
+		return exitWithCode(summary.MaxExit)
+	}
+	return exitWithCode(summary.ExitCode())
+}
+
+// exitWithCode is nil for 0.
+func exitWithCode(code int) error {
+	if code == 0 {
+		return nil
+	}
+	return exitWith(code)
+}
+
+// ignoreCancel drops the errors that an interrupt brings with it.
+func ignoreCancel(err error) error {
+	var caught *signalError
+	if errors.Is(err, context.Canceled) || errors.As(err, &caught) {
+		return nil
+	}
+	return err
+}
+
+// fleetError says what to do about output that cannot be written.
+func fleetError(err error) error {
+	if isNoSpace(err) {
+		return withHint(fmt.Errorf("write output: %w", err), "make room; the commands that ran were ended, see sshpace run --history")
+	}
+	return err
+}
+
+// recording is the record of a run, if one is kept.
+type recording struct{ recorder *history.Recorder }
+
+// record begins the record. A history that cannot be written is told about and
+// does not keep the command from running.
+func (j *errand) record(sys System, start time.Time) recording {
+	if j.store == nil {
+		return recording{}
+	}
+	if err := j.store.Prune(keepRuns); err != nil && !errors.Is(err, os.ErrNotExist) {
+		fmt.Fprintf(sys.Stderr, "sshpace: warning: history: %s\n", oneLine(err.Error()))
+	}
+	r, err := j.store.Begin(history.Run{Start: start, Command: j.text, Hosts: j.hosts})
+	if err != nil {
+		fmt.Fprintf(sys.Stderr, "sshpace: warning: this run is not recorded: %s\n", oneLine(err.Error()))
+	}
+	return recording{r}
+}
+
+func (r recording) id() string {
+	if r.recorder == nil {
+		return ""
+	}
+	return r.recorder.ID
+}
+
+func (r recording) sinks() []fleet.Sink {
+	if r.recorder == nil {
+		return nil
+	}
+	return []fleet.Sink{r.recorder}
+}
+
+func (r recording) close(sys System, elapsed time.Duration) {
+	if r.recorder == nil {
+		return
+	}
+	if err := r.recorder.Close(elapsed); err != nil {
+		fmt.Fprintf(sys.Stderr, "sshpace: warning: the record of this run is incomplete: %s\n", oneLine(err.Error()))
+	}
+}

@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"sshpace/internal/history"
+	"sshpace/internal/host"
+	"sshpace/internal/hostset"
+)
+
+// fleetHosts are the flags that say which hosts run is for.
+type fleetHosts struct {
+	sets    []string
+	exclude []string
+	files   []string
+	labels  []string
+	groups  string
+}
+
+func (f *fleetHosts) register(flags *pflag.FlagSet) {
+	flags.StringArrayVarP(&f.sets, "hosts", "w", nil, "set of hosts, such as web[1-9],@db!db3; - reads them from standard input; repeatable")
+	flags.StringArrayVarP(&f.exclude, "exclude", "x", nil, "set of hosts to leave out; repeatable")
+	flags.StringArrayVar(&f.files, "hosts-file", nil, "file of hosts, one a line as user@host:port, %label begins a section; repeatable")
+	flags.StringArrayVar(&f.labels, "label", nil, "only these sections of the hosts files; repeatable")
+	flags.StringVar(&f.groups, "groups", "", "file of groups for @group, lines of name: set (default ~/.config/sshpace/groups)")
+}
+
+const stdinName = "-"
+
+// readsStdin tells whether hosts come from standard input.
+func (f *fleetHosts) readsStdin() bool {
+	for _, list := range [][]string{f.sets, f.files} {
+		for _, s := range list {
+			if s == stdinName {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hosts works the selection out.
+func (f *fleetHosts) hosts(ctx context.Context, sys System, store *history.Store, known func() []string) ([]host.Host, error) {
+	sel := hostset.Selection{Labels: f.labels, Exclude: f.exclude}
+	files := f.files
+	for _, set := range f.sets {
+		if set == stdinName {
+			files = append(files, stdinName)
+			continue
+		}
+		sel.Sets = append(sel.Sets, set)
+	}
+	if len(sel.Sets) == 0 && len(files) == 0 {
+		return nil, usageError("name them with -w SET or --hosts-file FILE", "no hosts given")
+	}
+	for _, name := range files {
+		file, err := readHostsFile(ctx, sys, name)
+		if err != nil {
+			return nil, &Error{Err: err, Hint: "give a readable file to --hosts-file", Code: ExitUsage}
+		}
+		sel.Files = append(sel.Files, file)
+	}
+	groups, err := f.groupSources(sys, store)
+	if err != nil {
+		return nil, err
+	}
+	sel.Options = hostset.Options{Groups: groups, Known: func() ([]string, error) { return known(), nil }}
+	hosts, err := sel.Hosts()
+	if err != nil {
+		return nil, &Error{Err: err, Hint: "sshpace run --list shows what a set stands for", Code: ExitUsage}
+	}
+	return hosts, nil
+}
+
+// groupSources answers @group from the groups file and @last:set from the
+// history.
+func (f *fleetHosts) groupSources(sys System, store *history.Store) (hostset.Sources, error) {
+	sources := hostset.Sources{"last": history.LastRun{Store: store}}
+	name := f.groups
+	if name == "" {
+		name = filepath.Join(configHome(sys.Getenv), "sshpace", "groups")
+	}
+	data, err := os.ReadFile(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && f.groups == "":
+		return sources, nil
+	case err != nil:
+		return nil, &Error{Err: err, Hint: "give a readable file to --groups", Code: ExitUsage}
+	}
+	file, err := hostset.ReadGroups(bytes.NewReader(data), name)
+	if err != nil {
+		return nil, &Error{Err: err, Code: ExitUsage}
+	}
+	sources[""] = file
+	return sources, nil
+}
+
+// configHome is $XDG_CONFIG_HOME or ~/.config (XDG Base Directory
+// Specification).
+func configHome(getenv func(string) string) string {
+	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+		return dir
+	}
+	return filepath.Join(getenv("HOME"), ".config")
+}
+
+func listHosts(w io.Writer, hosts []host.Host) error {
+	b := bufio.NewWriter(w)
+	for _, h := range hosts {
+		fmt.Fprintln(b, h)
+	}
+	return b.Flush()
+}

@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"sshpace/internal/clean"
+	"sshpace/internal/fleet"
+	"sshpace/internal/output"
+)
+
+// viewFlags say how output is shown.
+type viewFlags struct {
+	gather bool
+	json   bool
+	outdir string
+	raw    bool
+	color  string
+}
+
+func (f *viewFlags) register(flags *pflag.FlagSet) {
+	flags.BoolVarP(&f.gather, "gather", "b", false, "show identical output once, at the end, under the set of its hosts")
+	flags.BoolVar(&f.json, "json", false, "one JSON object a line: run, output, result, summary")
+	flags.StringVar(&f.outdir, "outdir", "", "also write each host's output to HOST.out and HOST.err in this folder")
+	flags.BoolVar(&f.raw, "raw", false, "do not clean control characters out of the hosts' output")
+	flags.StringVar(&f.color, "color", "auto", "auto, always or never")
+}
+
+func (f *viewFlags) check() error {
+	switch {
+	case f.gather && f.json:
+		return usageError("choose one of them", "-b and --json exclude each other")
+	case f.color != "auto" && f.color != "always" && f.color != "never":
+		return usageError("use auto, always or never", "--color %q", f.color)
+	}
+	return nil
+}
+
+// fds is what the view may keep open.
+func (f *viewFlags) fds() int {
+	if f.outdir != "" {
+		return outdirFiles
+	}
+	return 0
+}
+
+// outdirFiles is how many per-host files are open at once; few, so that a small
+// limit of open files leaves room for connections.
+const outdirFiles = 16
+
+// view is the sinks of a run.
+type view struct {
+	sink     fleet.Sink
+	tally    *output.Tally // nil = no summary
+	progress *output.Progress
+	json     *output.JSON
+	closers  []io.Closer
+	errs     io.Writer
+}
+
+// open makes the sinks. others are told first.
+func (f *viewFlags) open(sys System, j *errand, quiet, verbose bool, info output.RunInfo, others []fleet.Sink) (*view, error) {
+	v := &view{errs: sys.Stderr}
+	sinks := output.Tee(others)
+	if f.outdir != "" {
+		files, err := output.OpenFiles(f.outdir, outdirFiles)
+		if err != nil {
+			return nil, withHint(err, "give a folder that only you can write to --outdir")
+		}
+		v.closers = append(v.closers, files)
+		sinks = append(sinks, files)
+	}
+	main, err := f.main(sys, j, info, v)
+	if err != nil {
+		return nil, err
+	}
+	sinks = append(sinks, main)
+	if verbose {
+		sinks = append(sinks, &timings{w: sys.Stderr})
+	}
+	if !quiet && !f.json {
+		v.tally = &output.Tally{}
+		sinks = append(sinks, v.tally)
+	}
+	v.sink = sinks
+	if !quiet && !f.json && terminalWidth(sys.Stderr, sys.Getenv) > 0 && len(j.hosts) > 1 {
+		v.progress = output.StartProgress(sys.Stderr, len(j.hosts), f.colored(sys, sys.Stderr), sinks)
+		v.sink = v.progress
+	}
+	return v, nil
+}
+
+// main is the sink that writes to standard output.
+func (f *viewFlags) main(sys System, j *errand, info output.RunInfo, v *view) (fleet.Sink, error) {
+	switch {
+	case f.json:
+		sink, err := output.NewJSON(sys.Stdout, info)
+		v.json = sink
+		return sink, err
+	case f.gather:
+		sink := output.NewGather(output.GatherOptions{Out: sys.Stdout, Err: sys.Stderr, Raw: f.raw})
+		v.closers = append(v.closers, sink)
+		return sink, nil
+	}
+	return output.NewPrefix(output.PrefixOptions{
+		Out: sys.Stdout, Err: sys.Stderr, Width: output.Width(j.hosts), Raw: f.raw,
+		ColorOut: f.colored(sys, sys.Stdout), ColorErr: f.colored(sys, sys.Stderr),
+	}), nil
+}
+
+// colored decides on colour: the flag, then NO_COLOR, then CLICOLOR_FORCE, then
+// whether w is a terminal.
+func (f *viewFlags) colored(sys System, w io.Writer) bool {
+	switch {
+	case f.color != "auto":
+		return f.color == "always"
+	case sys.Getenv("NO_COLOR") != "":
+		return false
+	case sys.Getenv("CLICOLOR_FORCE") != "" && sys.Getenv("CLICOLOR_FORCE") != "0":
+		return true
+	}
+	return terminalWidth(w, sys.Getenv) > 0
+}
+
+// close ends the sinks and writes the summary.
+func (v *view) close(s fleet.Summary) error {
+	if v.progress != nil {
+		v.progress.Stop()
+	}
+	var errs []error
+	for _, c := range v.closers {
+		errs = append(errs, c.Close())
+	}
+	if v.json != nil {
+		errs = append(errs, v.json.Summary(s))
+	}
+	if v.tally != nil {
+		errs = append(errs, v.tally.WriteSummary(v.errs, s.Elapsed))
+	}
+	return errors.Join(errs...)
+}
+
+// timings writes what -v tells: a line for every host with the time that each
+// phase took.
+type timings struct{ w io.Writer }
+
+func (*timings) Output(fleet.Event) error { return nil }
+
+func (t *timings) Done(r fleet.Result) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s by %s to %s, attempt %d:", clean.Line(r.Host.String()), r.Phase, orNone(r.Engine), orNone(r.Addr), r.Attempts)
+	for p := fleet.PhaseDNS; p < fleet.PhaseExit; p++ {
+		if d := r.Spent[p]; d > 0 {
+			fmt.Fprintf(&b, " %s %s", p, d.Round(10*time.Microsecond))
+		}
+	}
+	if r.Waited > time.Millisecond {
+		fmt.Fprintf(&b, ", waited %s", r.Waited.Round(time.Millisecond))
+	}
+	if r.Hint != "" {
+		fmt.Fprintf(&b, "; %s", clean.Line(r.Hint))
+	}
+	_, err := fmt.Fprintln(t.w, b.String())
+	return err
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return clean.Line(s)
+}

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"os/user"
+	"strconv"
+	"time"
+
+	"sshpace/internal/clean"
+	"sshpace/internal/openssh"
+	"sshpace/internal/sshconf"
+	"sshpace/internal/wire"
+)
+
+// sshConfig is the user's configuration, loaded under the flags of a command.
+type sshConfig struct {
+	config *sshconf.Config
+	asker  *sshconf.Asker
+}
+
+// loadSSHConfig reads the files that ssh would read. Without an installed ssh
+// it still works, but for what only ssh can tell.
+func loadSSHConfig(ctx context.Context, sys System, flags connectionFlags, command string) (*sshConfig, error) {
+	system, err := sshSystem(sys)
+	if err != nil {
+		return nil, err
+	}
+	params := flags.params()
+	params.Command, params.System = command, system
+	run := missingSSH
+	if program, err := openssh.FindClient(ctx, ""); err == nil {
+		run = sshRunner(program.Path)
+		if params.Defaults, err = sshconf.AskDefaults(ctx, run); err != nil {
+			return nil, err
+		}
+	}
+	config, err := sshconf.Load(ctx, params)
+	if err != nil {
+		return nil, configError(err)
+	}
+	return &sshConfig{config, sshconf.NewAsker(config, run)}, nil
+}
+
+// params are the flags in the terms of package sshconf.
+func (c connectionFlags) params() sshconf.Params {
+	p := sshconf.Params{File: c.config, Options: c.settings, Port: int(c.port), User: c.user, Jump: c.jump, Identities: c.identities}
+	switch {
+	case c.ipv6:
+		p.AddressFamily = "inet6"
+	case c.ipv4:
+		p.AddressFamily = "inet"
+	}
+	return p
+}
+
+// configError says what to do about a mistake in the configuration.
+func configError(err error) error {
+	mistake, ok := errors.AsType[*sshconf.ConfigError](err)
+	if !ok {
+		return err
+	}
+	hint := "correct that line; ssh itself refuses the file, too"
+	if mistake.Origin.Source == sshconf.FromFlag {
+		hint = "correct the flag; its letter and meaning are those of ssh"
+	}
+	return &Error{Err: err, Hint: hint, Code: ExitUsage}
+}
+
+// sshSystem is what ssh takes from its surroundings.
+func sshSystem(sys System) (sshconf.System, error) {
+	me, err := user.Current()
+	if err != nil {
+		return sshconf.System{}, fmt.Errorf("look up the local user: %w", err)
+	}
+	uid, err := strconv.Atoi(me.Uid)
+	if err != nil {
+		return sshconf.System{}, fmt.Errorf("look up the local user: %w", err)
+	}
+	hostname, err := os.Hostname()
+	if err != nil {
+		return sshconf.System{}, err
+	}
+	getenv := func(name string) (string, bool) {
+		value := sys.Getenv(name)
+		_, set := os.LookupEnv(name)
+		return value, set || value != ""
+	}
+	return sshconf.System{Home: me.HomeDir, User: me.Username, UID: uid, Hostname: hostname, Getenv: getenv,
+		Exec: func(ctx context.Context, command string) (bool, error) { return matchExec(ctx, sys, command) },
+		HomeOf: func(name string) (string, bool) {
+			u, err := user.Lookup(name)
+			if err != nil {
+				return "", false
+			}
+			return u.HomeDir, true
+		},
+		Canonical: func(ctx context.Context, name string) (string, bool) {
+			canonical, err := net.DefaultResolver.LookupCNAME(ctx, name)
+			return canonical, err == nil
+		},
+		Addresses: interfaceAddresses,
+	}, nil
+}
+
+// matchExec runs the command of a Match exec as ssh does: in the user's shell,
+// with neither input nor output.
+func matchExec(ctx context.Context, sys System, command string) (bool, error) {
+	shell := sys.Getenv("SHELL")
+	if shell == "" {
+		shell = "/bin/sh"
+	}
+	cmd := exec.CommandContext(ctx, shell, "-c", command)
+	stderr := &clean.Writer{W: sys.Stderr}
+	defer stderr.Close()
+	cmd.Stderr = stderr
+	cmd.WaitDelay = time.Second // for what the command leaves running behind it
+	err := cmd.Run()
+	if errors.Is(err, exec.ErrWaitDelay) {
+		err = nil
+	}
+	if _, ok := errors.AsType[*exec.ExitError](err); ok {
+		return false, ctx.Err()
+	}
+	return err == nil, err
+}
+
+func interfaceAddresses() []netip.Addr {
+	list, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	var addresses []netip.Addr
+	for _, a := range list {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
+			addresses = append(addresses, prefix.Addr())
+		}
+	}
+	return addresses
+}
+
+// sshRunner runs the installed ssh for its answers.
+func sshRunner(path string) sshconf.Runner {
+	return func(ctx context.Context, args ...string) (stdout, stderr []byte, err error) {
+		var out, errs bytes.Buffer
+		cmd := exec.CommandContext(ctx, path, args...)
+		cmd.Stdout, cmd.Stderr = &out, &errs
+		err = cmd.Run()
+		return out.Bytes(), errs.Bytes(), err
+	}
+}
+
+// missingSSH is the runner where no ssh is installed.
+func missingSSH(context.Context, ...string) (stdout, stderr []byte, err error) {
+	return nil, nil, &openssh.NotFoundError{Name: "ssh"}
+}
+
+// nativeCapabilities are what the native engine of run can do.
+func nativeCapabilities() sshconf.Capabilities {
+	offer := wire.Offer()
+	return sshconf.Capabilities{Ciphers: offer.Ciphers, MACs: offer.MACs, KexAlgorithms: offer.Kex}
+}

@@ -1,0 +1,52 @@
+package dial
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// keepAlive asks a silent server for a sign of life, as ssh's
+// ServerAliveInterval does, and closes the connection when none comes. It needs
+// a goroutine only while it asks.
+type keepAlive struct {
+	link    *link
+	every   time.Duration
+	max     int
+	missed  atomic.Int32 // questions without an answer
+	expired atomic.Bool
+	timer   *time.Timer
+	ended   atomic.Bool
+}
+
+func (l *link) keepAlive(t *Target) *keepAlive {
+	every, count := t.alive()
+	k := &keepAlive{link: l, every: every, max: count}
+	if every > 0 {
+		k.timer = time.AfterFunc(1<<62, k.tick)
+		k.timer.Reset(every) // tick uses the timer, so it must be set before
+	}
+	return k
+}
+
+// tick asks; the answer, which may be a refusal, clears the count.
+func (k *keepAlive) tick() {
+	if k.ended.Load() {
+		return
+	}
+	if int(k.missed.Add(1)) > k.max {
+		k.expired.Store(true)
+		k.link.net.Close()
+		return
+	}
+	k.timer.Reset(k.every)
+	if _, _, err := k.link.SendRequest("keepalive@openssh.com", true, nil); err == nil {
+		k.missed.Store(0)
+	}
+}
+
+func (k *keepAlive) stop() {
+	k.ended.Store(true)
+	if k.timer != nil {
+		k.timer.Stop()
+	}
+}

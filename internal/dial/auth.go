@@ -1,0 +1,276 @@
+package dial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/fleet"
+)
+
+// keyring turns Identities into keys to try, once per distinct Identity.
+type keyring struct {
+	agents *agents
+	files  *keyFiles
+
+	mu   sync.Mutex
+	sets map[string]*keySet
+}
+
+// keySet is what one Identity amounts to.
+type keySet struct {
+	once     sync.Once
+	keys     []signer
+	problems []string // why keys are missing, for the hint of a failed login
+	stale    func() bool
+	// good is the key that the last login used: hosts of one fleet mostly take
+	// the same one, and every refused key costs a round trip.
+	good atomic.Pointer[signer]
+}
+
+func (r *keyring) set(id *Identity) *keySet {
+	key := fmt.Sprintf("%q %q %v %q", id.Files, id.Certificates, id.Only, id.Agent)
+	r.mu.Lock()
+	s := r.sets[key]
+	if s == nil || (s.stale != nil && s.stale()) {
+		s = &keySet{}
+		r.sets[key] = s
+	}
+	r.mu.Unlock()
+	s.once.Do(func() {
+		keys, problems, stale := r.collect(id)
+		s.keys, s.problems = keys, problems
+		r.mu.Lock()
+		s.stale = stale
+		r.mu.Unlock()
+	})
+	return s
+}
+
+// collect orders the keys as ssh does (sshconnect2.c, pubkey_prepare):
+// certificates, agent keys that are named, other agent keys, key files.
+func (r *keyring) collect(id *Identity) (keys []signer, problems []string, stale func() bool) {
+	held, err := r.agents.keysOf(id.Agent)
+	if err != nil {
+		problems = append(problems, err.Error())
+	}
+	if len(held) > 0 {
+		stale = held[0].agent.lost.Load
+	}
+	agentHas := make(map[string]signer, len(held))
+	for _, k := range held {
+		agentHas[string(k.pub.Marshal())] = k
+	}
+	var files []*keyFile
+	for _, path := range id.Files {
+		switch f := r.files.open(path); {
+		case f == nil:
+		case f.err != nil:
+			problems = append(problems, f.err.Error())
+		default:
+			files = append(files, f)
+		}
+	}
+	certs, certProblems := r.certs(id, files, agentHas)
+	keys = append(keys, certs...)
+	problems = append(problems, certProblems...)
+
+	named := make(map[string]bool)
+	for _, f := range files {
+		blob := string(f.pub.Marshal())
+		if k := agentHas[blob]; k != nil && !named[blob] {
+			keys = append(keys, k)
+			named[blob] = true
+		}
+	}
+	for _, k := range held {
+		if blob := string(k.pub.Marshal()); !id.Only && !named[blob] {
+			keys = append(keys, k)
+			named[blob] = true
+		}
+	}
+	for _, f := range files {
+		switch blob := string(f.pub.Marshal()); {
+		case named[blob]:
+		case f.canSign():
+			keys = append(keys, f)
+			named[blob] = true
+		case f.locked != nil:
+			problems = append(problems, "key "+f.path+" is encrypted; ssh-add it, or set SSH_ASKPASS")
+		}
+	}
+	return keys, problems, stale
+}
+
+// certs pairs the certificate files with the keys that they certify.
+func (r *keyring) certs(id *Identity, files []*keyFile, agentHas map[string]signer) (keys []signer, problems []string) {
+	paths := slices.Clone(id.Certificates)
+	for _, f := range files {
+		paths = append(paths, strings.TrimSuffix(f.path, ".pub")+"-cert.pub")
+	}
+	for _, path := range paths {
+		cert, err := readCert(path)
+		if err != nil {
+			problems = append(problems, err.Error())
+		}
+		if cert == nil {
+			continue
+		}
+		if k := owner(cert, files, agentHas); k != nil {
+			keys = append(keys, &certKey{cert: cert, key: k})
+		} else {
+			problems = append(problems, "certificate "+path+": its private key is neither in a file nor in the agent")
+		}
+	}
+	return keys, problems
+}
+
+func owner(cert *ssh.Certificate, files []*keyFile, agentHas map[string]signer) signer {
+	blob := string(cert.Key.Marshal())
+	for _, f := range files {
+		if f.canSign() && string(f.pub.Marshal()) == blob {
+			return f
+		}
+	}
+	if k := agentHas[blob]; k != nil {
+		return k
+	}
+	return nil
+}
+
+// inOrder is the keys with the last good one first.
+func (s *keySet) inOrder() []signer {
+	good := s.good.Load()
+	if good == nil || len(s.keys) < 2 || s.keys[0] == *good {
+		return s.keys
+	}
+	keys := make([]signer, 0, len(s.keys))
+	keys = append(keys, *good)
+	for _, k := range s.keys {
+		if k != *good {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// login is the authentication of one connection.
+type login struct {
+	ctx     context.Context // of the login; ssh.Signer's methods have none
+	target  *Target
+	set     *keySet
+	signErr error // of the last key that the server would have taken
+	used    signer
+}
+
+// next is ssh.ClientConfig.AuthCallback: public keys once, then the end. Only
+// public keys can log in without a person.
+func (l *login) next(a *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
+	const method = "publickey"
+	offered := slices.Contains(a.AllowedMethods, method)
+	if offered && !slices.Contains(a.TriedMethods, method) && len(a.PartialSuccessMethods) == 0 && len(l.set.keys) > 0 {
+		return ssh.PublicKeysCallback(l.signers), nil
+	}
+	return nil, l.denied(a)
+}
+
+// denied words a refused login as ssh does.
+func (l *login) denied(a *ssh.ClientAuthContext) *Error {
+	e := &Error{
+		Class: fleet.AuthFailed,
+		Text:  fmt.Sprintf("%s@%s: Permission denied (%s).", l.target.User, l.target.HostName, strings.Join(a.AllowedMethods, ",")),
+	}
+	switch {
+	case l.signErr != nil:
+		e.Hint = l.signErr.Error()
+	case len(a.PartialSuccessMethods) > 0:
+		e.Hint = "the server wants a second factor; --engine openssh can use what ssh is configured for"
+	case !slices.Contains(a.AllowedMethods, "publickey"):
+		e.Hint = "the server takes no public keys; --engine openssh can use what ssh is configured for"
+	case len(l.set.problems) > 0:
+		e.Hint = strings.Join(l.set.problems, "; ")
+	case len(l.set.keys) == 0:
+		e.Hint = "no key to log in with; name one with -i or add one to the agent"
+	default:
+		e.Hint = fmt.Sprintf("none of %d keys is accepted for %s; check authorized_keys there", len(l.set.keys), l.target.User)
+	}
+	return e
+}
+
+func (l *login) signers() ([]ssh.Signer, error) {
+	var out []ssh.Signer
+	for _, k := range l.set.inOrder() {
+		if algs := signatureAlgorithms(k.PublicKey().Type(), l.target.PubkeyAlgorithms); len(algs) > 0 {
+			out = append(out, &boundSigner{login: l, key: k, algs: algs})
+		}
+	}
+	if len(out) == 0 {
+		return nil, errors.New("no key is of a type that PubkeyAcceptedAlgorithms allows")
+	}
+	return out, nil
+}
+
+// succeeded remembers the key.
+func (l *login) succeeded() {
+	if k := l.used; k != nil {
+		if good := l.set.good.Load(); good == nil || *good != k {
+			l.set.good.Store(&k)
+		}
+	}
+}
+
+// signatureAlgorithms are those that a key of a type can sign with, best first,
+// as far as allowed (nil: all) names them, in their plain or certificate form.
+func signatureAlgorithms(keyType string, allowed []string) []string {
+	base, isCert := strings.CutSuffix(keyType, "-cert-v01@openssh.com")
+	if isCert && strings.HasPrefix(base, "sk-") {
+		base += "@openssh.com"
+	}
+	algs := []string{base}
+	if base == ssh.KeyAlgoRSA {
+		algs = []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
+	}
+	if allowed == nil {
+		return algs
+	}
+	return slices.DeleteFunc(algs, func(a string) bool {
+		name := a
+		if isCert {
+			name = strings.TrimSuffix(a, "@openssh.com") + "-cert-v01@openssh.com"
+		}
+		return !slices.Contains(allowed, name)
+	})
+}
+
+// boundSigner is a key bound to one login, so that the login's end also ends
+// waiting for an agent.
+type boundSigner struct {
+	login *login
+	key   signer
+	algs  []string
+}
+
+var _ ssh.MultiAlgorithmSigner = (*boundSigner)(nil)
+
+func (s *boundSigner) PublicKey() ssh.PublicKey { return s.key.PublicKey() }
+
+func (s *boundSigner) Algorithms() []string { return s.algs }
+
+func (s *boundSigner) Sign(rand io.Reader, data []byte) (*ssh.Signature, error) {
+	return s.SignWithAlgorithm(rand, data, s.algs[0])
+}
+
+// SignWithAlgorithm is called only for a key that the server has accepted.
+func (s *boundSigner) SignWithAlgorithm(_ io.Reader, data []byte, algorithm string) (*ssh.Signature, error) {
+	s.login.used = s.key
+	sig, err := s.key.sign(s.login.ctx, data, algorithm)
+	s.login.signErr = err
+	return sig, err
+}

@@ -1,0 +1,334 @@
+package dial
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sshpace/internal/fleet"
+)
+
+// conn is a connection that watches the beginning of the conversation, which
+// x/crypto hides: what the peer said first decides whether a close means "slow
+// down", "no SSH here" or a broken server. It also saves x/crypto's one system
+// call per byte of the version line, and stops reading while our own output is
+// stuck (flow).
+type conn struct {
+	net.Conn
+	flow    flow
+	hold    hold
+	reached atomic.Uint32 // fleet.Phase
+
+	after atomic.Bool // something came behind the version line
+
+	// Only the goroutine that waits for the version line touches these, and
+	// nobody after it.
+	ahead    []byte // read from the peer, not yet by x/crypto
+	partial  []byte // the line that has not ended yet
+	greeting []byte // what came before the version line, cut at maxGreeting
+	line     bool   // the version line has ended
+	wrong    bool   // a line that is neither a version nor allowed before one
+}
+
+const (
+	// maxGreeting is what is kept of the text before the version line for the
+	// error message.
+	maxGreeting = 128
+	// readAhead is how much is read at once before the key exchange: a version
+	// line and the beginning of a KEXINIT.
+	readAhead = 512
+)
+
+var errWrongBanner = errors.New("not an SSH 2 version line")
+
+func newConn(c net.Conn) *conn {
+	w := &conn{Conn: c}
+	w.reach(fleet.PhaseKex)
+	w.flow.init()
+	return w
+}
+
+func (c *conn) reach(p fleet.Phase) { c.reached.Store(uint32(p)) }
+
+func (c *conn) phase() fleet.Phase { return fleet.Phase(c.reached.Load()) }
+
+// Read gives what was read ahead, then reads the connection.
+func (c *conn) Read(p []byte) (int, error) {
+	if len(c.ahead) == 0 && !c.line {
+		if err := c.fill(); err != nil {
+			return 0, err
+		}
+	}
+	if len(c.ahead) > 0 {
+		n := copy(p, c.ahead)
+		c.ahead = c.ahead[n:]
+		if len(c.ahead) == 0 {
+			c.ahead = nil
+		}
+		return n, nil
+	}
+	c.flow.wait()
+	n, err := c.Conn.Read(p)
+	if n > 0 && !c.after.Load() {
+		c.after.Store(true)
+	}
+	c.flow.came(n)
+	return n, err
+}
+
+func (c *conn) fill() error {
+	buf := make([]byte, readAhead)
+	n, err := c.Conn.Read(buf)
+	if n == 0 {
+		return err
+	}
+	c.ahead = buf[:n]
+	c.look(c.ahead)
+	if c.wrong {
+		return errWrongBanner
+	}
+	return nil
+}
+
+// look finds the version line. RFC 4253 section 4.2 lets a server send other
+// lines first, but none that begin with "SSH-".
+func (c *conn) look(p []byte) {
+	for len(p) > 0 && !c.line && !c.wrong {
+		line, rest, whole := bytes.Cut(p, []byte{'\n'})
+		c.partial = append(c.partial, line[:min(len(line), maxGreeting)]...)
+		if !whole {
+			c.partial = c.partial[:min(len(c.partial), 2*maxGreeting)]
+			return
+		}
+		p = rest
+		c.judge()
+		c.partial = nil
+	}
+	if len(p) > 0 {
+		c.after.Store(true)
+	}
+}
+
+// judge looks at a whole line.
+func (c *conn) judge() {
+	switch {
+	case bytes.HasPrefix(c.partial, []byte("SSH-2.0-")), bytes.HasPrefix(c.partial, []byte("SSH-1.99-")):
+		c.line = true
+		return
+	case bytes.HasPrefix(c.partial, []byte("SSH-")), bytes.HasPrefix(c.partial, []byte("HTTP/")):
+		c.wrong = true
+	}
+	c.greeting = append(c.greeting, c.partial...)
+	c.greeting = append(c.greeting[:min(len(c.greeting), maxGreeting)], '\n')
+}
+
+// What sshd says before it closes a connection that it has no room for
+// (MaxStartups since 8.5, PerSourcePenalties since 9.8).
+var throttle = [2][]byte{[]byte("Exceeded MaxStartups"), []byte("Not allowed at this time")}
+
+// turnedAway tells whether an end of the connection now means "slow down":
+// nothing of the key exchange was seen, and nothing else than sshd's own words.
+func (c *conn) turnedAway() bool {
+	if c.after.Load() || c.wrong {
+		return false
+	}
+	said := c.said()
+	return c.line || len(said) == 0 || bytes.Contains(said, throttle[0]) || bytes.Contains(said, throttle[1])
+}
+
+// said is what came before the version line.
+func (c *conn) said() []byte {
+	return append(c.greeting[:len(c.greeting):len(c.greeting)], c.partial...)
+}
+
+func (c *conn) sentBanner() bool { return c.line }
+
+// wrongBanner tells whether the peer spoke, but no SSH 2.
+func (c *conn) wrongBanner() bool { return c.wrong || (!c.line && len(c.said()) > 0) }
+
+func (c *conn) quoteBanner() string {
+	said := c.said()
+	return strconv.QuoteToASCII(string(bytes.TrimSpace(said[:min(len(said), maxGreeting)])))
+}
+
+// Write writes, after what was held back.
+func (c *conn) Write(p []byte) (int, error) {
+	c.hold.mu.Lock()
+	defer c.hold.mu.Unlock()
+	if c.hold.keeps(p) {
+		c.hold.bytes = append(c.hold.bytes, p...)
+		return len(p), nil
+	}
+	if len(c.hold.bytes) == 0 {
+		return c.Conn.Write(p)
+	}
+	before := len(c.hold.bytes)
+	c.hold.bytes = append(c.hold.bytes, p...)
+	n, err := c.Conn.Write(c.hold.bytes)
+	c.hold.bytes = nil
+	return max(n-before, 0), err
+}
+
+// holdNext makes the next packet wait for the one after it; held is closed when
+// it does. release must follow.
+func (c *conn) holdNext() (held <-chan struct{}) {
+	c.hold.mu.Lock()
+	defer c.hold.mu.Unlock()
+	c.hold.next = make(chan struct{})
+	return c.hold.next
+}
+
+// release writes what still waits.
+func (c *conn) release() error {
+	c.hold.mu.Lock()
+	defer c.hold.mu.Unlock()
+	c.hold.next = nil
+	if len(c.hold.bytes) == 0 {
+		return nil
+	}
+	_, err := c.Conn.Write(c.hold.bytes)
+	c.hold.bytes = nil
+	return err
+}
+
+// hold sends two packets as one, where one that is certain to come follows at
+// once: x/crypto writes each on its own, and a write with all that the network
+// makes of it is the dearest step of a login after the cryptography.
+type hold struct {
+	mu      sync.Mutex
+	bytes   []byte
+	newKeys bool          // was seen
+	next    chan struct{} // the next packet is to wait; closed when it does
+}
+
+// plainNewKeys is how x/crypto's first SSH_MSG_NEWKEYS begins (RFC 4253 sections
+// 6 and 7.3): 12 bytes, 10 of them padding. The client's service request
+// follows without waiting for the server.
+var plainNewKeys = [...]byte{0, 0, 0, 12, 10, 21}
+
+// keeps tells whether a packet is to wait. The caller holds mu.
+func (h *hold) keeps(p []byte) bool {
+	if !h.newKeys && bytes.HasPrefix(p, plainNewKeys[:]) {
+		h.newKeys = true
+		return true
+	}
+	if h.next != nil {
+		close(h.next)
+		h.next = nil
+		return true
+	}
+	return false
+}
+
+// peer is the address that was dialled, for messages.
+func (c *conn) peer(t *Target) string {
+	if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok && !tcp.IP.IsUnspecified() {
+		return tcp.IP.String()
+	}
+	return t.HostName
+}
+
+// Close also wakes a reader that waits for our output.
+func (c *conn) Close() error {
+	c.flow.close()
+	return c.Conn.Close()
+}
+
+// closeOn closes the connection when ctx ends; stop ends that and tells whether
+// it came in time. Deadlines would be simpler, but connections through a jump
+// host have none.
+func (c *conn) closeOn(ctx context.Context) (stop func() bool) {
+	return context.AfterFunc(ctx, func() { c.Close() })
+}
+
+// flow keeps the output that waits inside x/crypto small. Its window is 2 MiB a
+// channel and cannot be set; a thousand hosts that talk faster than our output
+// takes it would need 2 GB. So while much has come in and was not taken yet, the
+// connection is not read; TCP then holds the server up.
+//
+// What came in is counted in bytes of the connection, more than what can be
+// taken. So when the taker waits although much seems to be there, it is the
+// count that is wrong: it begins anew.
+type flow struct {
+	backlog atomic.Int64 // bytes that came in and were not taken, about
+	handing atomic.Int32 // pieces of output being handed over right now
+	taken   atomic.Int64 // pieces taken so far
+
+	wake chan struct{} // holds one: something was taken or handed over
+	done chan struct{} // closed with the connection
+	once sync.Once
+}
+
+const (
+	// maxBacklog is how much may wait for one host.
+	maxBacklog = 64 << 10
+	// takeTime is more than a taker needs for what is there.
+	takeTime = time.Millisecond
+)
+
+func (f *flow) init() { f.wake, f.done = make(chan struct{}, 1), make(chan struct{}) }
+
+func (f *flow) came(n int) { f.backlog.Add(int64(n)) }
+
+// wait returns when more may be read. Only the reader calls it.
+func (f *flow) wait() {
+	for f.backlog.Load() > maxBacklog {
+		if !f.again() {
+			return
+		}
+	}
+}
+
+// again waits for the taker, and tells whether to look once more.
+func (f *flow) again() bool {
+	taken := f.taken.Load()
+	var idle <-chan time.Time // never, while output is being handed over
+	if f.handing.Load() == 0 {
+		t := time.NewTimer(takeTime)
+		defer t.Stop()
+		idle = t.C
+	}
+	select {
+	case <-f.wake:
+		return true
+	case <-f.done:
+		return false
+	case <-idle:
+		if f.taken.Load() == taken && f.handing.Load() == 0 {
+			f.backlog.Store(0)
+		}
+		return true
+	}
+}
+
+// begin says that n bytes were taken and are being handed over; empty that
+// nothing more waited when they were taken.
+func (f *flow) begin(n int, empty bool) {
+	f.handing.Add(1)
+	f.taken.Add(1)
+	if empty {
+		f.backlog.Store(0)
+	} else {
+		f.backlog.Add(-int64(n))
+	}
+	f.nudge()
+}
+
+func (f *flow) end() {
+	f.handing.Add(-1)
+	f.nudge()
+}
+
+func (f *flow) nudge() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (f *flow) close() { f.once.Do(func() { close(f.done) }) }

@@ -1,0 +1,213 @@
+package dial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/fleet"
+)
+
+// progress is told what a login does. fleet.Attempt is one.
+type progress interface {
+	Admit(ctx context.Context, addr string) error
+	Alive()
+	Reached(fleet.Phase)
+}
+
+// unobserved is the progress of a jump connection, which belongs to no host.
+type unobserved struct{}
+
+func (unobserved) Admit(context.Context, string) error { return nil }
+func (unobserved) Alive()                              {}
+func (unobserved) Reached(fleet.Phase)                 {}
+
+// link is an authenticated connection.
+type link struct {
+	ssh.Conn
+	net   *conn
+	chans <-chan ssh.NewChannel
+	reqs  <-chan *ssh.Request
+	addr  string // dialled
+}
+
+// connect dials and logs in. The error is an *Error.
+func (e *Engine) connect(ctx context.Context, t *Target, p progress) (*link, error) {
+	if t.HostKeys == nil || t.User == "" || t.HostName == "" {
+		return nil, &Error{Class: fleet.Local, Text: fmt.Sprintf("target %q is incomplete", t.HostName)}
+	}
+	addrs, err := e.addresses(ctx, t, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Admit(ctx, admitKey(t, addrs)); err != nil {
+		return nil, interrupted(ctx)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, t.connectTimeout(), errConnectTimeout)
+	defer cancel()
+	p.Reached(fleet.PhaseConnect)
+	raw, err := e.dial(ctx, t, addrs)
+	if err != nil {
+		return nil, err
+	}
+	p.Alive()
+	return e.handshake(ctx, t, p, raw)
+}
+
+// addresses resolves the target; a jump host or a ProxyCommand does it itself.
+func (e *Engine) addresses(ctx context.Context, t *Target, p progress) ([]netip.Addr, error) {
+	if t.Jump != nil || t.ProxyCommand != "" {
+		return nil, nil
+	}
+	p.Reached(fleet.PhaseDNS)
+	addrs, err := e.names.addrs(ctx, t.HostName, t.Family)
+	if err != nil {
+		return nil, nameError(ctx, t.HostName, err)
+	}
+	return addrs, nil
+}
+
+// admitKey names the server whose limit on logins counts.
+func admitKey(t *Target, addrs []netip.Addr) string {
+	if len(addrs) > 0 {
+		return netip.AddrPortFrom(addrs[0], uint16(t.port())).String()
+	}
+	return t.addr()
+}
+
+func (e *Engine) dial(ctx context.Context, t *Target, addrs []netip.Addr) (net.Conn, error) {
+	if t.Jump != nil {
+		return e.dialThrough(ctx, t)
+	}
+	if t.ProxyCommand != "" {
+		return dialCommand(t)
+	}
+	d := net.Dialer{KeepAlive: -1} // keepalive@openssh.com sees more, and this saves four system calls
+	if t.BindAddress != "" {
+		ip := net.ParseIP(t.BindAddress)
+		if ip == nil {
+			return nil, &Error{Class: fleet.Local, Text: "BindAddress " + t.BindAddress + " is not an IP address"}
+		}
+		d.LocalAddr = &net.TCPAddr{IP: ip}
+	}
+	var last error
+	for i, a := range addrs {
+		c, err := dialOne(ctx, &d, a, t.port(), len(addrs)-i)
+		if err == nil {
+			return c, nil
+		}
+		last = err
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, connectError(ctx, t, last)
+}
+
+// dialOne tries one address, leaving a fair share of the time to the others.
+func dialOne(ctx context.Context, d *net.Dialer, a netip.Addr, port, left int) (net.Conn, error) {
+	if end, ok := ctx.Deadline(); ok && left > 1 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(end)/time.Duration(left))
+		defer cancel()
+	}
+	return d.DialContext(ctx, "tcp", net.JoinHostPort(a.String(), strconv.Itoa(port)))
+}
+
+// handshake exchanges keys and logs in on raw, which it owns.
+func (e *Engine) handshake(ctx context.Context, t *Target, p progress, raw net.Conn) (*link, error) {
+	c := newConn(raw)
+	p.Reached(fleet.PhaseKex)
+	stop := c.closeOn(ctx)
+	l := &login{ctx: ctx, target: t, set: e.keys.set(&t.Identity)}
+	sc, chans, reqs, err := ssh.NewClientConn(c, t.addr(), e.clientConfig(t, l, p, c))
+	inTime := stop()
+	if err == nil && !inTime {
+		sc.Close()
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		c.Close()
+		return nil, explainProxy(ctx, raw, handshakeError(ctx, t, c, err))
+	}
+	l.succeeded()
+	return &link{Conn: sc, net: c, chans: chans, reqs: reqs, addr: sc.RemoteAddr().String()}, nil
+}
+
+func (e *Engine) clientConfig(t *Target, l *login, p progress, c *conn) *ssh.ClientConfig {
+	name, port := t.hostKeyName()
+	return &ssh.ClientConfig{
+		Config:            ssh.Config{KeyExchanges: t.KeyExchanges, Ciphers: t.Ciphers, MACs: t.MACs},
+		User:              t.User,
+		ClientVersion:     e.version(),
+		HostKeyAlgorithms: hostKeyAlgorithms(t.HostKeys.Algorithms(name, port), t.HostKeyAlgorithms),
+		AuthCallback:      l.next,
+		HostKeyCallback: func(_ string, remote net.Addr, key ssh.PublicKey) error {
+			p.Reached(fleet.PhaseHostkey)
+			c.reach(fleet.PhaseHostkey)
+			if err := t.HostKeys.Check(name, port, remote, key); err != nil {
+				return err
+			}
+			p.Reached(fleet.PhaseAuth)
+			c.reach(fleet.PhaseAuth)
+			return nil
+		},
+	}
+}
+
+// plainHostKeyAlgorithms is what is asked for when nothing is known and nothing
+// configured: no certificates, which need a known authority, and Ed25519 first,
+// which is also the cheapest to verify.
+var plainHostKeyAlgorithms = [...]string{
+	ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521,
+	ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256,
+}
+
+// hostKeyAlgorithms puts what can be verified first; the rest follows, so that
+// a server without a known key type is told apart (changed) from one that
+// cannot talk to us. allowed nil means the default list.
+func hostKeyAlgorithms(known, allowed []string) []string {
+	rest := allowed
+	if rest == nil {
+		rest = plainHostKeyAlgorithms[:]
+	}
+	out := make([]string, 0, len(known)+len(rest))
+	for _, a := range known {
+		if allowed == nil || slices.Contains(allowed, a) {
+			out = append(out, a)
+		}
+	}
+	for _, a := range rest {
+		cert := strings.HasSuffix(a, "-cert-v01@openssh.com")
+		if !slices.Contains(out, a) && !cert {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func (e *Engine) version() string {
+	if e.opts.ClientVersion != "" {
+		return e.opts.ClientVersion
+	}
+	return "SSH-2.0-sshpace"
+}
+
+// asError makes any error an *Error.
+func asError(ctx context.Context, err error) *Error {
+	if own := (*Error)(nil); errors.As(err, &own) {
+		return own
+	}
+	if ctx.Err() != nil {
+		return interrupted(ctx)
+	}
+	return &Error{Class: fleet.Local, Text: err.Error(), Err: err}
+}

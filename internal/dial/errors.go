@@ -1,0 +1,185 @@
+package dial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/fleet"
+)
+
+// Error is a login or session that failed. Text is worded as ssh(1) words the
+// same thing, without its "ssh: " and on one line.
+type Error struct {
+	Class    fleet.Class
+	Text     string
+	Hint     string
+	SlowDown bool // nothing ran, and trying later may help
+	Err      error
+}
+
+func (e *Error) Error() string { return e.Text }
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// errConnectTimeout is the cause of a login context that took too long.
+var errConnectTimeout = errors.New("connect timeout")
+
+// strerror is how C libraries word an errno; Go's texts begin in lower case.
+var strerror = map[syscall.Errno]string{
+	syscall.ECONNREFUSED:  "Connection refused",
+	syscall.ETIMEDOUT:     "Connection timed out",
+	syscall.EHOSTUNREACH:  "No route to host",
+	syscall.ENETUNREACH:   "Network is unreachable",
+	syscall.ECONNRESET:    "Connection reset by peer",
+	syscall.EADDRNOTAVAIL: "Cannot assign requested address",
+	syscall.EMFILE:        "Too many open files",
+	syscall.ENFILE:        "Too many open files in system",
+	syscall.EACCES:        "Permission denied",
+	syscall.EPERM:         "Operation not permitted",
+	syscall.EINVAL:        "Invalid argument",
+}
+
+// classes of what connect(2) and socket(2) say.
+var errnoClass = map[syscall.Errno]fleet.Class{
+	syscall.ECONNREFUSED: fleet.Refused,
+	syscall.ETIMEDOUT:    fleet.TimedOut,
+	syscall.EHOSTUNREACH: fleet.Unroutable,
+	syscall.ENETUNREACH:  fleet.Unroutable,
+	syscall.ECONNRESET:   fleet.Throttled,
+}
+
+// ours are errors that say that this machine has no more to give right now.
+func ours(no syscall.Errno) bool {
+	return no == syscall.EMFILE || no == syscall.ENFILE || no == syscall.EADDRNOTAVAIL || no == syscall.EAGAIN
+}
+
+// connectError classifies a failed TCP connect to one address.
+func connectError(ctx context.Context, t *Target, err error) *Error {
+	where := fmt.Sprintf("connect to host %s port %d: ", t.HostName, t.port())
+	var no syscall.Errno
+	switch {
+	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), errConnectTimeout):
+		return interrupted(ctx)
+	case ctx.Err() != nil || os.IsTimeout(err):
+		no = syscall.ETIMEDOUT
+	case !errors.As(err, &no):
+		return &Error{Class: fleet.Local, Text: where + err.Error(), Err: err}
+	}
+	text := strerror[no]
+	if text == "" {
+		text = no.Error()
+	}
+	e := &Error{Class: errnoClass[no], Text: where + text, Err: err}
+	if e.Class == fleet.NoFailure {
+		e.Class = fleet.Local
+	}
+	e.SlowDown = ours(no) || e.Class == fleet.Throttled
+	return e
+}
+
+// interrupted is the error of a login that our own side gave up.
+func interrupted(ctx context.Context) *Error {
+	return &Error{Class: fleet.Cancelled, Text: context.Cause(ctx).Error(), Err: context.Cause(ctx)}
+}
+
+// handshakeError classifies what went wrong between TCP connect and login. c
+// knows what the peer sent before that.
+func handshakeError(ctx context.Context, t *Target, c *conn, err error) *Error {
+	peer := fmt.Sprintf("%s port %d", c.peer(t), t.port())
+	if bad := (*HostKeyError)(nil); errors.As(err, &bad) {
+		return hostKeyError(bad)
+	}
+	var own *Error
+	switch {
+	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), errConnectTimeout):
+		return interrupted(ctx)
+	case c.wrongBanner() && !c.turnedAway():
+		return &Error{Class: fleet.NotSSH, Text: "protocol error: " + peer + " sent " + c.quoteBanner() + " instead of an SSH 2 version",
+			Hint: "check the port; this is not an SSH server", Err: err}
+	case ctx.Err() != nil:
+		return timedOut(c, peer, err)
+	case errors.As(err, &own):
+		return own // from a callback of ours
+	case c.turnedAway() && ended(err):
+		return &Error{Class: fleet.Throttled, SlowDown: true, Err: err,
+			Text: "kex_exchange_identification: " + endText(err) + " (" + peer + " turned the connection away)",
+			Hint: "the server limits logins (MaxStartups, PerSourcePenalties); try a smaller -f"}
+	}
+	return protocolError(c, peer, err)
+}
+
+func timedOut(c *conn, peer string, err error) *Error {
+	during := "banner exchange"
+	switch c.phase() {
+	case fleet.PhaseHostkey, fleet.PhaseAuth:
+		during = "login"
+	case fleet.PhaseKex:
+		if c.sentBanner() {
+			during = "key exchange"
+		}
+	}
+	return &Error{Class: fleet.TimedOut, Text: "Connection to " + peer + " timed out during " + during,
+		Hint: "the server accepts connections but does not answer; --connect-timeout allows more time", Err: err}
+}
+
+// protocolError covers what neither closed early nor timed out.
+func protocolError(c *conn, peer string, err error) *Error {
+	text := strings.TrimPrefix(err.Error(), "ssh: handshake failed: ")
+	if noCommon := (*ssh.AlgorithmNegotiationError)(nil); errors.As(err, &noCommon) {
+		return &Error{Class: fleet.NoCommonAlgo, Text: "Unable to negotiate with " + peer + ": " + strings.TrimPrefix(text, "ssh: "),
+			Hint: "the server is older or stricter than this program; --engine openssh may know the algorithm", Err: err}
+	}
+	if reason, ok := strings.CutPrefix(text, "ssh: disconnect, reason "); ok {
+		return disconnected(c, peer, reason, err)
+	}
+	if ended(err) {
+		class := fleet.Lost
+		if c.phase() == fleet.PhaseAuth {
+			class = fleet.AuthFailed
+		}
+		return &Error{Class: class, Text: "Connection closed by " + peer + ": " + endText(err), Err: err}
+	}
+	return &Error{Class: fleet.NotSSH, Text: "protocol error with " + peer + ": " + strings.TrimPrefix(text, "ssh: "), Err: err}
+}
+
+// disconnected is a server that took its leave with a message (RFC 4253
+// section 11.1); reason is "CODE: TEXT".
+func disconnected(c *conn, peer, reason string, err error) *Error {
+	e := &Error{Class: fleet.Lost, Text: "Received disconnect from " + peer + ":" + reason, Err: err}
+	if c.phase() == fleet.PhaseAuth {
+		e.Class = fleet.AuthFailed
+	}
+	if strings.Contains(reason, "Too many authentication failures") {
+		e.Hint = "the agent offers more keys than the server allows; name one with -i and -o IdentitiesOnly=yes"
+	}
+	return e
+}
+
+func hostKeyError(bad *HostKeyError) *Error {
+	class := fleet.HostKeyUnknown
+	if bad.Changed {
+		class = fleet.HostKeyChanged
+	}
+	return &Error{Class: class, Text: bad.Text, Hint: bad.Hint, Err: bad}
+}
+
+// ended tells whether err only says that the connection is over.
+func ended(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+func endText(err error) string {
+	if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
+		return "Connection reset by peer"
+	}
+	return "Connection closed by remote host"
+}

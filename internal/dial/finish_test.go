@@ -1,0 +1,82 @@
+package dial
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestKillScript runs the script below parents of our own making, with a
+// sibling that leads a process group: it must end where the parent is called
+// sshd, and live where it is not.
+func TestKillScript(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		ends bool
+	}{{"sshd", true}, {"sshd-session", true}, {"init", false}, {"systemd", false}} {
+		t.Run(test.name, func(t *testing.T) {
+			shell := filepath.Join(t.TempDir(), test.name)
+			if err := os.Symlink("/bin/sh", shell); err != nil {
+				t.Fatal(err)
+			}
+			parent := exec.Command(shell, "-c", `setsid sleep 600 & echo $!; sleep 0.2; sh -c "$1"; echo done; read x`, "sh", killScript("TERM"))
+			parent.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			in, err := parent.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := parent.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := parent.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer parent.Wait()
+			defer in.Close()
+			lines := bufio.NewReader(out)
+			pid := readInt(t, lines)
+			defer syscall.Kill(pid, syscall.SIGKILL)
+			if word, err := lines.ReadString('\n'); err != nil || word != "done\n" {
+				t.Fatalf("%q, %v", word, err)
+			}
+			if got := dead(pid); got != test.ends {
+				t.Errorf("below a parent called %s: sibling ended: %v, want %v", test.name, got, test.ends)
+			}
+		})
+	}
+}
+
+func readInt(t *testing.T, r *bufio.Reader) int {
+	t.Helper()
+	line, err := r.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil || n < 2 {
+		t.Fatalf("%q is no process id", line)
+	}
+	return n
+}
+
+// dead tells whether a process is gone or a zombie, giving it a moment.
+func dead(pid int) bool {
+	for range 30 {
+		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		if err != nil {
+			return true
+		}
+		if _, rest, ok := strings.Cut(string(stat), ") "); ok && strings.HasPrefix(rest, "Z") {
+			return true
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return false
+}

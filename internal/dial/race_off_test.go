@@ -1,0 +1,5 @@
+//go:build !race
+
+package dial_test
+
+const raceEnabled = false

@@ -1,0 +1,104 @@
+package dial
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"sshpace/internal/fleet"
+)
+
+// names turns host names into addresses: each name once per run, and not more
+// look-ups at once than name servers and the C library bear.
+type names struct {
+	lookup func(ctx context.Context, network, name string) ([]netip.Addr, error)
+	limit  chan struct{}
+
+	mu    sync.Mutex
+	known map[nameKey]*answer
+}
+
+type nameKey struct {
+	name   string
+	family Family
+}
+
+// answer is a look-up, done or under way.
+type answer struct {
+	done  chan struct{}
+	addrs []netip.Addr
+	err   error
+}
+
+const (
+	maxLookups    = 32
+	lookupTimeout = 10 * time.Second
+)
+
+func newNames(lookup func(ctx context.Context, network, name string) ([]netip.Addr, error)) *names {
+	if lookup == nil {
+		lookup = net.DefaultResolver.LookupNetIP
+	}
+	return &names{lookup: lookup, limit: make(chan struct{}, maxLookups), known: make(map[nameKey]*answer)}
+}
+
+var networkOf = map[Family]string{AnyFamily: "ip", IPv4: "ip4", IPv6: "ip6"}
+
+// addrs returns the addresses of name, which may be one itself, in the order
+// that the system's resolver gave.
+func (n *names) addrs(ctx context.Context, name string, family Family) ([]netip.Addr, error) {
+	if a, err := netip.ParseAddr(name); err == nil {
+		return []netip.Addr{a}, nil
+	}
+	key := nameKey{name, family}
+	n.mu.Lock()
+	ans := n.known[key]
+	if ans == nil {
+		ans = &answer{done: make(chan struct{})}
+		n.known[key] = ans
+		go n.ask(key, ans)
+	}
+	n.mu.Unlock()
+	select {
+	case <-ans.done:
+		return ans.addrs, ans.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// ask does one look-up. It has a context of its own: the host that asked first
+// may give up while others still wait.
+func (n *names) ask(key nameKey, ans *answer) {
+	n.limit <- struct{}{}
+	defer func() { <-n.limit }()
+	defer close(ans.done)
+	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
+	defer cancel()
+	ans.addrs, ans.err = n.lookup(ctx, networkOf[key.family], key.name)
+	for i, a := range ans.addrs {
+		ans.addrs[i] = a.Unmap()
+	}
+	if ans.err != nil { // a later host may have more luck
+		n.mu.Lock()
+		delete(n.known, key)
+		n.mu.Unlock()
+	}
+}
+
+// nameError classifies a failed look-up; worded as getaddrinfo(3) does.
+func nameError(ctx context.Context, name string, err error) *Error {
+	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), errConnectTimeout) {
+		return interrupted(ctx)
+	}
+	text := "Temporary failure in name resolution"
+	hint := "the name server did not answer; try again or give an address"
+	var dns *net.DNSError
+	if errors.As(err, &dns) && dns.IsNotFound {
+		text, hint = "Name or service not known", "check the spelling, or give the address with HostName in ssh_config"
+	}
+	return &Error{Class: fleet.NameFailed, Text: "Could not resolve hostname " + name + ": " + text, Hint: hint, Err: err}
+}

@@ -1,0 +1,195 @@
+package dial
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"sync"
+
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/fleet"
+)
+
+// session is one command on one channel. It does not use ssh.Session, which
+// costs four goroutines and two 32 KiB buffers a command.
+type session struct {
+	link *link
+	ch   ssh.Channel
+	reqs <-chan *ssh.Request
+	out  func(fleet.Stream, []byte) error
+	end  ending
+}
+
+// ending is what the server told about the command's end.
+type ending struct {
+	exit   int // -1: none told
+	signal string
+}
+
+var errExecRefused = errors.New("the server refused to run the command")
+
+// open opens the channel. Nothing has run when it fails.
+func (l *link) open(out func(fleet.Stream, []byte) error) (*session, error) {
+	ch, reqs, err := l.OpenChannel("session", nil)
+	if err != nil {
+		return nil, err
+	}
+	return &session{link: l, ch: ch, reqs: reqs, out: out, end: ending{exit: -1}}, nil
+}
+
+// start requests the command; eof says that it gets no input. ran is unknown when the connection ends between
+// request and answer.
+func (s *session) start(line string, env []string, eof bool) (ran fleet.Ran, err error) {
+	for _, kv := range env {
+		name, value, _ := strings.Cut(kv, "=")
+		if _, err := s.ch.SendRequest("env", false, ssh.Marshal(struct{ Name, Value string }{name, value})); err != nil {
+			return fleet.RanNo, err
+		}
+	}
+	ok, err := s.exec(line, eof)
+	switch {
+	case err != nil:
+		return fleet.RanUnknown, err
+	case !ok:
+		return fleet.RanNo, errExecRefused
+	}
+	return fleet.RanYes, nil
+}
+
+// exec sends the request and, when there is no input, the end of it with the
+// same packet. RFC 4254 section 5.4 lets a client go on without the reply.
+func (s *session) exec(line string, eof bool) (ok bool, err error) {
+	request := func() (bool, error) {
+		return s.ch.SendRequest("exec", true, ssh.Marshal(struct{ Command string }{line}))
+	}
+	if !eof {
+		return request()
+	}
+	held := s.link.net.holdNext()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ok, err = request()
+	}()
+	select {
+	case <-held:
+		s.ch.CloseWrite()
+	case <-done: // it failed before it was sent
+	}
+	s.link.net.release()
+	<-done
+	return ok, err
+}
+
+// run moves the streams until the server closes the channel.
+func (s *session) run(input *fleet.Spool) {
+	stopInput := s.feed(input)
+	var pumps sync.WaitGroup
+	pumps.Go(func() { s.pump(s.ch.Stderr(), fleet.Stderr) })
+	pumps.Go(func() { s.pump(s.ch, fleet.Stdout) })
+	for req := range s.reqs {
+		s.request(req)
+	}
+	stopInput()
+	pumps.Wait()
+}
+
+// feed sends the input, if there is one; start has sent the end of none.
+func (s *session) feed(input *fleet.Spool) (stop func()) {
+	if input == nil {
+		return func() {}
+	}
+	r := input.Reader()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		buf := takeBuffer()
+		defer giveBuffer(buf)
+		io.CopyBuffer(struct{ io.Writer }{s.ch}, struct{ io.Reader }{r}, buf[:])
+		s.ch.CloseWrite()
+	}()
+	return func() { r.Close(); <-done }
+}
+
+// request handles exit-status and exit-signal (RFC 4254 section 6.10).
+func (s *session) request(req *ssh.Request) {
+	switch req.Type {
+	case "exit-status":
+		var m struct{ Status uint32 }
+		if ssh.Unmarshal(req.Payload, &m) == nil {
+			s.end.exit = int(m.Status)
+		}
+	case "exit-signal":
+		var m struct {
+			Signal     string
+			CoreDumped bool
+			Message    string
+			Language   string
+		}
+		if ssh.Unmarshal(req.Payload, &m) == nil {
+			s.end.signal = signalName(m.Signal)
+		}
+	}
+	req.Reply(false, nil)
+}
+
+// signalName keeps what a signal can be called; the peer chose the text.
+func signalName(s string) string {
+	if len(s) > 20 {
+		s = s[:20]
+	}
+	name := strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, strings.ToUpper(s))
+	if name == "" {
+		return "?"
+	}
+	return name
+}
+
+// Waiting for output needs a buffer per stream; ten thousand idle connections
+// must not hold a large one each.
+const (
+	idleBuffer = 512
+	bulkBuffer = 32 << 10
+)
+
+var bulkBuffers = sync.Pool{New: func() any { return new([bulkBuffer]byte) }}
+
+func takeBuffer() *[bulkBuffer]byte { return bulkBuffers.Get().(*[bulkBuffer]byte) }
+
+func giveBuffer(b *[bulkBuffer]byte) { bulkBuffers.Put(b) }
+
+// pump hands on one stream until it ends. What nobody wants any more is read
+// and dropped, so that the channel can end.
+func (s *session) pump(r io.Reader, stream fleet.Stream) {
+	var idle [idleBuffer]byte
+	var bulk *[bulkBuffer]byte
+	buf := idle[:]
+	flow := &s.link.net.flow
+	for {
+		n, err := r.Read(buf)
+		if n > 0 {
+			flow.begin(n, n < len(buf))
+			s.out(stream, buf[:n])
+			flow.end()
+		}
+		switch full := n == len(buf); {
+		case err != nil:
+			if bulk != nil {
+				giveBuffer(bulk)
+			}
+			return
+		case full && bulk == nil:
+			bulk = takeBuffer()
+			buf = bulk[:]
+		case bulk != nil && n < idleBuffer:
+			giveBuffer(bulk)
+			bulk, buf = nil, idle[:]
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func never() bool { return false }
+
+// TestGateGrowsAndCuts follows one server's window through success and refusal.
+func TestGateGrowsAndCuts(t *testing.T) {
+	g := newGate(0, never)
+	for range startPerServer {
+		admit(t, g, "a")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := g.admit(ctx, "a"); !errors.Is(err, context.Canceled) {
+		t.Fatalf("a full window admitted another: %v", err)
+	}
+	g = newGate(0, never)
+	for range 10 {
+		admit(t, g, "a").end(loggedIn)
+	}
+	if got := g.server("a").limit; got != startPerServer+10 {
+		t.Errorf("limit after 10 successes is %v, want %d", got, startPerServer+10)
+	}
+	admit(t, g, "a").end(turnedAway)
+	if got := g.server("a").limit; got != (startPerServer+10)/2 {
+		t.Errorf("limit after a refusal is %v, want %d", got, (startPerServer+10)/2)
+	}
+	admit(t, g, "a").end(loggedIn)
+	if got := g.server("a").limit; got > 9.2 || got < 9 {
+		t.Errorf("limit grew to %v; after a refusal it should grow by 1/limit", got)
+	}
+	if got := g.server("b").limit; got != startPerServer {
+		t.Errorf("another server's limit is %v, want %d", got, startPerServer)
+	}
+}
+
+func admit(t *testing.T, g *gate, addr string) *ticket {
+	t.Helper()
+	tk, err := g.admit(t.Context(), addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tk
+}
+
+// TestGateManyRefusals: one server that refuses is its own matter, many are
+// everybody's.
+func TestGateManyRefusals(t *testing.T) {
+	g := newGate(0, never)
+	admit(t, g, "a").end(turnedAway)
+	if g.all.limit != startLogins {
+		t.Errorf("one refusal cut the common window to %v", g.all.limit)
+	}
+	for range 5 {
+		admit(t, g, "b").end(turnedAway)
+	}
+	if g.all.limit != startLogins/2 {
+		t.Errorf("many refusals at once: common window is %v, want one cut to %d", g.all.limit, startLogins/2)
+	}
+}
+
+// TestGateBusy: a machine at its limit must not start more at once.
+func TestGateBusy(t *testing.T) {
+	g := newGate(0, func() bool { return true })
+	admit(t, g, "a").end(loggedIn)
+	if g.all.limit != startLogins {
+		t.Errorf("common window grew to %v on a busy machine", g.all.limit)
+	}
+}
+
+// TestGateLends: hosts that do not answer give their slot of the common window
+// to others, hosts that do answer keep it.
+func TestGateLends(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(1, never)
+		dead := admit(t, g, "dead")
+		live := admit(t, g, "live") // only after the dead one's slot is lent
+		live.alive()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if _, err := g.admit(ctx, "third"); err == nil {
+			t.Error("a live login's slot was lent")
+		}
+		dead.end(ended)
+		live.end(loggedIn)
+		if g.all.active != 0 {
+			t.Errorf("%d slots are taken at the end", g.all.active)
+		}
+	})
+}
+
+// TestWindowIsFair: waiters are admitted in the order in which they came, and
+// one that gives up does not take a slot with it.
+func TestWindowIsFair(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &window{limit: 1, floor: 1, top: 1}
+		if err := w.acquire(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		quitter, quit := context.WithCancel(t.Context())
+		var order []int
+		for i := range 4 {
+			ctx := t.Context()
+			if i == 1 {
+				ctx = quitter
+			}
+			go func() {
+				if w.acquire(ctx) == nil {
+					order = append(order, i)
+					w.release()
+				}
+			}()
+			synctest.Wait()
+		}
+		quit()
+		synctest.Wait()
+		w.release()
+		synctest.Wait()
+		if len(order) != 3 || order[0] != 0 || order[1] != 2 || order[2] != 3 {
+			t.Errorf("admitted in the order %v, want [0 2 3]", order)
+		}
+		if w.active != 0 {
+			t.Errorf("%d slots are taken at the end", w.active)
+		}
+	})
+}

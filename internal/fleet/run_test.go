@@ -1,0 +1,282 @@
+package fleet_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"sshpace/internal/fleet"
+	"sshpace/internal/host"
+)
+
+// fake is an Executor that does what a function says.
+type fake func(ctx context.Context, h host.Host, a *fleet.Attempt) fleet.Outcome
+
+func (fake) FDs() int { return 1 }
+
+func (f fake) Execute(ctx context.Context, h host.Host, _ fleet.Command, a *fleet.Attempt) fleet.Outcome {
+	if err := a.Admit(ctx, h.Name); err != nil {
+		return fleet.Outcome{Class: fleet.Cancelled, Exit: -1, Err: err.Error()}
+	}
+	return f(ctx, h, a)
+}
+
+// ran is the Outcome of a command that ended with 0.
+func ran(a *fleet.Attempt) fleet.Outcome {
+	a.Reached(fleet.PhaseExec)
+	a.Reached(fleet.PhaseExit)
+	return fleet.Outcome{Ran: fleet.RanYes}
+}
+
+func names(n int) []host.Host {
+	out := make([]host.Host, n)
+	for i := range out {
+		out[i] = host.Host{Name: fmt.Sprintf("h%d", i)}
+	}
+	return out
+}
+
+// record is a Sink that checks the rules of one.
+type record struct {
+	t       *testing.T
+	busy    atomic.Bool
+	results map[int]fleet.Result
+	output  func(fleet.Event) error
+}
+
+func (r *record) enter() func() {
+	if !r.busy.CompareAndSwap(false, true) {
+		r.t.Error("calls of the sink overlap")
+	}
+	return func() { r.busy.Store(false) }
+}
+
+func (r *record) Output(e fleet.Event) error {
+	defer r.enter()()
+	if _, done := r.results[e.Index]; done {
+		r.t.Errorf("output of %s after its end", e.Host)
+	}
+	if r.output != nil {
+		return r.output(e)
+	}
+	return nil
+}
+
+func (r *record) Done(x fleet.Result) error {
+	defer r.enter()()
+	if r.results == nil {
+		r.results = make(map[int]fleet.Result)
+	}
+	if _, twice := r.results[x.Index]; twice {
+		r.t.Errorf("%v ended twice", x.Host)
+	}
+	r.results[x.Index] = x
+	return nil
+}
+
+// TestEveryHostEndsOnce throws random faults at a run: every host is reported
+// exactly once, and none is tried again once its command may have run.
+func TestEveryHostEndsOnce(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.IntRange(0, 60).Draw(rt, "hosts")
+		fanout := rapid.IntRange(0, 8).Draw(rt, "fanout")
+		seed := rapid.Uint32().Draw(rt, "seed")
+		synctest.Test(t, func(t *testing.T) {
+			var mu sync.Mutex
+			started := map[string]int{}
+			running, peak := 0, 0
+			ex := fake(func(_ context.Context, h host.Host, a *fleet.Attempt) fleet.Outcome {
+				mu.Lock()
+				running++
+				peak = max(peak, running)
+				seed = seed*1664525 + 1013904223
+				dice := seed >> 24
+				mu.Unlock()
+				time.Sleep(time.Duration(dice) * time.Millisecond)
+				defer func() { mu.Lock(); running--; mu.Unlock() }()
+				switch {
+				case dice < 60:
+					return fleet.Outcome{Class: fleet.Throttled, Exit: -1, SlowDown: true}
+				case dice < 90:
+					return fleet.Outcome{Class: fleet.Refused, Exit: -1}
+				}
+				mu.Lock()
+				started[h.Name]++
+				mu.Unlock()
+				a.Reached(fleet.PhaseExec)
+				a.Output(fleet.Stdout, []byte("x"))
+				if dice < 120 {
+					return fleet.Outcome{Ran: fleet.RanUnknown, Class: fleet.Lost, Exit: -1, SlowDown: true}
+				}
+				return fleet.Outcome{Ran: fleet.RanYes, Exit: int(dice & 1)}
+			})
+			rec := &record{t: t}
+			sum, err := fleet.Run(t.Context(), fleet.Params{Fanout: fanout}, names(n), fleet.Command{}, ex, rec)
+			if err != nil || len(rec.results) != n || sum.Total() != n {
+				t.Errorf("%d of %d hosts ended, %+v, %v", len(rec.results), n, sum, err)
+			}
+			for name, times := range started {
+				if times > 1 {
+					t.Errorf("%s: the command was started %d times", name, times)
+				}
+			}
+			if fanout > 0 && peak > fanout {
+				t.Errorf("%d hosts at once, -f is %d", peak, fanout)
+			}
+		})
+	})
+}
+
+// TestDrain: what runs is ended, what has not begun is not started, and all of
+// it is reported.
+func TestDrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		drain, interrupt := context.WithCancel(t.Context())
+		ex := fake(func(ctx context.Context, _ host.Host, a *fleet.Attempt) fleet.Outcome {
+			a.Reached(fleet.PhaseExec)
+			<-ctx.Done()
+			if !errors.Is(context.Cause(ctx), fleet.ErrInterrupted) || a.Abort().Err() != nil {
+				t.Errorf("cause %v, abort %v", context.Cause(ctx), a.Abort().Err())
+			}
+			return fleet.Outcome{Ran: fleet.RanYes, Class: fleet.Cancelled, Exit: -1}
+		})
+		time.AfterFunc(time.Minute, interrupt)
+		rec := &record{t: t}
+		sum, err := fleet.Run(t.Context(), fleet.Params{Fanout: 3, Drain: drain}, names(10), fleet.Command{}, ex, rec)
+		if err != nil || sum.Failed != 3 || sum.NotStarted != 7 || sum.Elapsed != time.Minute || sum.ExitCode() != 1 {
+			t.Errorf("%+v, %v", sum, err)
+		}
+	})
+}
+
+// TestAbort: the end of the run's own context drops everything.
+func TestAbort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, abort := context.WithCancel(t.Context())
+		ex := fake(func(_ context.Context, _ host.Host, a *fleet.Attempt) fleet.Outcome {
+			a.Reached(fleet.PhaseExec)
+			<-a.Abort().Done()
+			return fleet.Outcome{Ran: fleet.RanYes, Class: fleet.Cancelled, Exit: -1}
+		})
+		time.AfterFunc(time.Minute, abort)
+		sum, err := fleet.Run(ctx, fleet.Params{}, names(10), fleet.Command{}, ex, &record{t: t})
+		if !errors.Is(err, context.Canceled) || sum.Failed != 10 {
+			t.Errorf("%+v, %v", sum, err)
+		}
+	})
+}
+
+// TestCommandTimeout starts to count when the command does.
+func TestCommandTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ex := fake(func(ctx context.Context, _ host.Host, a *fleet.Attempt) fleet.Outcome {
+			a.Reached(fleet.PhaseConnect)
+			time.Sleep(time.Hour)
+			a.Reached(fleet.PhaseExec)
+			<-ctx.Done()
+			if !errors.Is(context.Cause(ctx), fleet.ErrCommandTimeout) {
+				t.Errorf("cause %v", context.Cause(ctx))
+			}
+			return fleet.Outcome{Ran: fleet.RanYes, Class: fleet.CommandTimeout, Exit: -1}
+		})
+		rec := &record{t: t}
+		if _, err := fleet.Run(t.Context(), fleet.Params{CommandTimeout: 5 * time.Second}, names(1), fleet.Command{}, ex, rec); err != nil {
+			t.Error(err)
+		}
+		r := rec.results[0]
+		if r.Elapsed != time.Hour+5*time.Second || r.Spent[fleet.PhaseConnect] != time.Hour || r.Spent[fleet.PhaseExec] != 5*time.Second {
+			t.Errorf("got %+v", r)
+		}
+	})
+}
+
+// TestSinkFails: a closed or full output ends the run, signals what runs, and
+// still reports every host.
+func TestSinkFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ex := fake(func(ctx context.Context, h host.Host, a *fleet.Attempt) fleet.Outcome {
+			a.Reached(fleet.PhaseExec)
+			if h.Name == "h1" {
+				time.Sleep(time.Second)
+				if a.Output(fleet.Stdout, []byte("x")) == nil {
+					t.Error("Output did not return the sink's error")
+				}
+			}
+			<-ctx.Done()
+			return fleet.Outcome{Ran: fleet.RanYes, Class: fleet.Cancelled, Exit: -1}
+		})
+		rec := &record{t: t, output: func(fleet.Event) error { return syscall.ENOSPC }}
+		sum, err := fleet.Run(t.Context(), fleet.Params{Fanout: 3}, names(10), fleet.Command{}, ex, rec)
+		if !errors.Is(err, syscall.ENOSPC) || len(rec.results) != 10 || sum.NotStarted != 7 {
+			t.Errorf("%d results, %+v, %v", len(rec.results), sum, err)
+		}
+	})
+}
+
+// TestRetryEnds: a server that always turns away is given up.
+func TestRetryEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ex := fake(func(context.Context, host.Host, *fleet.Attempt) fleet.Outcome {
+			return fleet.Outcome{Class: fleet.Throttled, Exit: -1, SlowDown: true}
+		})
+		rec := &record{t: t}
+		sum, err := fleet.Run(t.Context(), fleet.Params{RetryFor: time.Minute}, names(3), fleet.Command{}, ex, rec)
+		if err != nil || sum.Unreachable != 3 || sum.Elapsed > 2*time.Minute || sum.ExitCode() != 4 {
+			t.Errorf("%+v, %v", sum, err)
+		}
+		if r := rec.results[0]; r.Attempts < 10 || r.Waited < time.Minute {
+			t.Errorf("%d attempts, %v waited", r.Attempts, r.Waited)
+		}
+	})
+}
+
+// TestFewDescriptors: the descriptors of the machine cap what is open at once.
+func TestFewDescriptors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		running, peak := 0, 0
+		ex := fake(func(_ context.Context, _ host.Host, a *fleet.Attempt) fleet.Outcome {
+			mu.Lock()
+			running++
+			peak = max(peak, running)
+			mu.Unlock()
+			time.Sleep(time.Second)
+			mu.Lock()
+			running--
+			mu.Unlock()
+			return ran(a)
+		})
+		p := fleet.Params{Machine: &fleet.Machine{OpenFiles: 64 - 8}}
+		sum, err := fleet.Run(t.Context(), p, names(200), fleet.Command{}, ex, &record{t: t})
+		if err != nil || sum.OK != 200 || peak != 64-8-16 {
+			t.Errorf("%+v, %v, %d at once", sum, err, peak)
+		}
+	})
+}
+
+func TestStatus(t *testing.T) {
+	tests := []struct {
+		r    fleet.Result
+		want fleet.Status
+	}{
+		{fleet.Result{}, fleet.NotStarted},
+		{fleet.Result{Attempts: 1, Ran: fleet.RanYes, Phase: fleet.PhaseExit}, fleet.OK},
+		{fleet.Result{Attempts: 1, Ran: fleet.RanYes, Phase: fleet.PhaseExit, Exit: 1}, fleet.Failed},
+		{fleet.Result{Attempts: 1, Ran: fleet.RanYes, Phase: fleet.PhaseExit, Exit: -1, Signal: "TERM"}, fleet.Failed},
+		{fleet.Result{Attempts: 1, Ran: fleet.RanUnknown, Phase: fleet.PhaseExec, Exit: -1, Class: fleet.Lost}, fleet.Failed},
+		{fleet.Result{Attempts: 1, Ran: fleet.RanNo, Phase: fleet.PhaseAuth, Exit: -1, Class: fleet.AuthFailed}, fleet.Unreachable},
+	}
+	for _, test := range tests {
+		if got := test.r.Status(); got != test.want {
+			t.Errorf("%+v is %v, want %v", test.r, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package knownhosts
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAppendMakesPrivateFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	file := filepath.Join(dir, "known_hosts")
+	if err := Append(file, "Db1", 2222, edKey(1).PublicKey(), false); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]os.FileMode{dir: 0o700, file: 0o600} {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm(); got != want {
+			t.Errorf("%s has mode %o, want %o", path, got, want)
+		}
+	}
+	text, _ := os.ReadFile(file)
+	if want := "[db1]:2222 " + edLine(1) + "\n"; string(text) != want {
+		t.Errorf("file holds %q, want %q", text, want)
+	}
+}
+
+func TestAppendCompletesTheLastLine(t *testing.T) {
+	file := writeFile(t, "a "+edLine(1))
+	if err := Append(file, "b", 22, edKey(2).PublicKey(), true); err != nil {
+		t.Fatal(err)
+	}
+	x := Open(file)
+	if len(x.Lookup("a", 0)) != 1 || len(x.Lookup("b", 0)) != 1 || len(x.Unreadable()) != 0 {
+		text, _ := os.ReadFile(file)
+		t.Errorf("file holds %q", text)
+	}
+}
+
+func TestAppendRefusesWhatIsNoName(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "known_hosts")
+	for _, host := range []string{"", "a b", "a,b", "*", "!a", "a\nb", "@revoked", "#a", "|1|x", strings.Repeat("x", 2000)} {
+		if err := Append(file, host, 22, edKey(1).PublicKey(), false); err == nil {
+			t.Errorf("%.20q was added", host)
+		}
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("the file was made all the same")
+	}
+}
+
+// TestParallelWritersLoseNothing: ours, and a shell that appends as ssh does.
+func TestParallelWritersLoseNothing(t *testing.T) {
+	file := writeFile(t, "first "+edLine(0)+"\n")
+	const each = 40
+	var wg sync.WaitGroup
+	for writer := range 4 {
+		wg.Go(func() {
+			for i := range each {
+				if err := Append(file, fmt.Sprintf("w%d-%d", writer, i), 22, edKey(i).PublicKey(), false); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Go(func() {
+		script := fmt.Sprintf(`for i in $(seq 0 %d); do echo "sh-$i %s" >>"$1"; done`, each-1, edLine(1))
+		if out, err := exec.Command("sh", "-c", script, "sh", file).CombinedOutput(); err != nil {
+			t.Error(err, string(out))
+		}
+	})
+	wg.Wait()
+	x := Open(file)
+	for _, writer := range []string{"w0", "w1", "w2", "w3", "sh"} {
+		for i := range each {
+			if found := x.Lookup(fmt.Sprintf("%s-%d", writer, i), 22); len(found) != 1 {
+				t.Errorf("%s-%d: %d lines", writer, i, len(found))
+			}
+		}
+	}
+	if diff := cmp.Diff([]BadLine(nil), x.Unreadable()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// FuzzAppend: whatever name Append takes, it is found again under that name, and
+// nothing else in the file changes.
+func FuzzAppend(f *testing.F) {
+	f.Add("db1", uint16(22), false)
+	f.Add("Db1", uint16(2222), true)
+	f.Add("::1", uint16(22), false)
+	f.Add("[x]:1", uint16(0), true)
+	f.Add("a\u0085b", uint16(1), false)
+	f.Add("-x#|", uint16(1), false)
+	f.Fuzz(func(t *testing.T, host string, port uint16, hash bool) {
+		file := filepath.Join(t.TempDir(), "known_hosts")
+		first := "first " + edLine(1)
+		if err := os.WriteFile(file, []byte(first), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := Append(file, host, int(port), edKey(2).PublicKey(), hash)
+		text, _ := os.ReadFile(file)
+		if err != nil {
+			if string(text) != first {
+				t.Fatalf("refused (%v), and yet the file holds %q", err, text)
+			}
+			return
+		}
+		x := Open(file)
+		found := x.Lookup(host, int(port))
+		if len(found) == 0 || found[len(found)-1].Line != 2 || len(x.Unreadable()) != 0 || !strings.HasPrefix(string(text), first+"\n") {
+			t.Fatalf("%q, %d: found %v in %q", host, port, found, text)
+		}
+		if other := x.Lookup("first", 0); len(other) != 1 && lower(host) != "first" {
+			t.Fatalf("%q changed another host: %v", host, other)
+		}
+	})
+}

@@ -1,0 +1,160 @@
+package knownhosts
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// Callback is Check as ssh.ClientConfig.HostKeyCallback wants it, for a
+// connection to host and port.
+func (x *Index) Callback(host string, port int) ssh.HostKeyCallback {
+	return func(_ string, remote net.Addr, key ssh.PublicKey) error {
+		return x.Check(host, port, remote, key)
+	}
+}
+
+// Check decides whether key may speak for host and port, by the rules of ssh
+// with StrictHostKeyChecking yes (sshconnect.c:check_host_key):
+//
+//   - a revoked key, or a certificate of a revoked authority, never;
+//   - a certificate of an authority that a matching @cert-authority line names,
+//     if it is valid, for hosts, and for this host;
+//   - a key, or the key inside a certificate, that a matching line holds;
+//   - on another port than 22, also a key known for the host without a port.
+//
+// Everything else is an error: *Unknown, *Changed or *Revoked. For a
+// HostKeyAlias pass the alias and port 0. The remote address is for the
+// message only and may be nil: like ssh since 8.5 (CheckHostIP no) Check does
+// not look it up.
+func (x *Index) Check(host string, port int, remote net.Addr, key ssh.PublicKey) error {
+	o := offer{name: HostPort(host, port), host: lower(host), key: key}
+	if remote != nil {
+		o.remote = remote.String()
+	}
+	err := x.check(o)
+	unknown, isUnknown := errors.AsType[*Unknown](err)
+	if !isUnknown || o.name == o.host {
+		return err
+	}
+	withoutPort := o
+	withoutPort.name = o.host
+	err = x.check(withoutPort)
+	if revoked, ok := errors.AsType[*Revoked](err); ok {
+		return revoked
+	}
+	if err != nil { // as in ssh, another key for the plain name says nothing about this port
+		return unknown
+	}
+	return nil
+}
+
+// offer is what a server presents.
+type offer struct {
+	name   string // as it stands in a file
+	host   string // without a port: what a certificate must name
+	remote string
+	key    ssh.PublicKey
+}
+
+// check decides on one name.
+func (x *Index) check(o offer) error {
+	entries := x.Lookup(o.name, 0)
+	if line := revokedBy(entries, o.key); line != nil {
+		return &Revoked{Name: o.name, Remote: o.remote, File: line.File, Line: line.Line, New: fingerprint(o.key)}
+	}
+	reason := ""
+	if cert, ok := o.key.(*ssh.Certificate); ok {
+		err := checkCertificate(entries, o.host, cert)
+		if err == nil {
+			return nil
+		}
+		reason = err.Error()
+		o.key = cert.Key // ssh goes on with the key inside
+	}
+	return x.checkPlain(o, entries, reason)
+}
+
+// checkPlain decides on a key that is no certificate.
+func (x *Index) checkPlain(o offer, entries []Entry, reason string) error {
+	var old []Known
+	for _, e := range entries {
+		if e.Marker != MarkerNone {
+			continue
+		}
+		if sameKey(e.Key, o.key) {
+			return nil
+		}
+		old = append(old, knownOf(e))
+	}
+	if len(old) == 0 {
+		return x.unknown(o, entries, reason)
+	}
+	slices.SortStableFunc(old, func(a, b Known) int {
+		return rank(a.Type == o.key.Type()) - rank(b.Type == o.key.Type())
+	})
+	return &Changed{Name: o.name, Remote: o.remote, File: old[0].File, Line: old[0].Line, Old: old, New: fingerprint(o.key)}
+}
+
+func (x *Index) unknown(o offer, entries []Entry, reason string) error {
+	if reason == "" {
+		for _, e := range entries {
+			if e.Marker == MarkerCA {
+				reason = fmt.Sprintf("%s asks for a certificate of its authority", e.Where())
+			}
+		}
+	}
+	return &Unknown{Name: o.name, Remote: o.remote, New: fingerprint(o.key), Files: x.Files(), Reason: reason,
+		Err: errors.Join(x.Problems()...)}
+}
+
+// checkCertificate verifies a host certificate against the authorities among
+// entries.
+func checkCertificate(entries []Entry, host string, cert *ssh.Certificate) error {
+	authority := slices.IndexFunc(entries, func(e Entry) bool {
+		return e.Marker == MarkerCA && sameKey(e.Key, cert.SignatureKey)
+	})
+	if authority < 0 {
+		return fmt.Errorf("no @cert-authority line for the name holds the key of its certificate's authority, %s", fingerprint(cert.SignatureKey))
+	}
+	if cert.Signature == nil || !slices.Contains(caSignatures(), cert.Signature.Format) {
+		return errors.New("its certificate is signed with an algorithm that is not accepted")
+	}
+	checker := ssh.CertChecker{IsHostAuthority: func(ssh.PublicKey, string) bool { return true }} // just found
+	if err := checker.CheckHostKey(net.JoinHostPort(host, "22"), nil, cert); err != nil {
+		return fmt.Errorf("its certificate is not valid: %w", err)
+	}
+	return nil
+}
+
+// caSignatures are the algorithms with which an authority may sign
+// (ssh_config(5) CASignatureAlgorithms); SHA-1 and DSA are not among them.
+func caSignatures() []string {
+	return []string{
+		ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521,
+		ssh.KeyAlgoSKED25519, ssh.KeyAlgoSKECDSA256, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256,
+	}
+}
+
+// revokedBy returns the line that revokes key: the key itself, the key inside a
+// certificate, or the key of its authority.
+func revokedBy(entries []Entry, key ssh.PublicKey) *Entry {
+	for i, e := range entries {
+		if e.Marker != MarkerRevoked {
+			continue
+		}
+		if sameKey(e.Key, key) {
+			return &entries[i]
+		}
+		if cert, ok := key.(*ssh.Certificate); ok && (sameKey(e.Key, cert.Key) || sameKey(e.Key, cert.SignatureKey)) {
+			return &entries[i]
+		}
+	}
+	return nil
+}
+
+func sameKey(a, b ssh.PublicKey) bool { return bytes.Equal(a.Marshal(), b.Marshal()) }

@@ -1,0 +1,21 @@
+package knownhosts
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// parallel calls do for 0 to n-1, by so many goroutines, and returns when all
+// calls have.
+func parallel(workers, n int, do func(i int)) {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(workers, n) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	wg.Wait()
+}

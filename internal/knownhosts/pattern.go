@@ -1,0 +1,70 @@
+package knownhosts
+
+import "strings"
+
+// maxPattern is the length from which OpenSSH refuses a name in a list
+// (match.c:match_pattern_list has a buffer of 1024), and with it the whole list.
+const maxPattern = 1023
+
+// needsMatching reports whether the host field can only be matched name by
+// name; all others can be looked up.
+func needsMatching(hosts string) bool {
+	if strings.ContainsAny(hosts, "*?!") {
+		return true
+	}
+	if len(hosts) < maxPattern {
+		return false
+	}
+	for name := range strings.SplitSeq(hosts, ",") {
+		if len(name) >= maxPattern {
+			return true
+		}
+	}
+	return false
+}
+
+// matchHosts reports whether a comma-separated host field matches a lower-case
+// name: one of its patterns must, and none that is negated by "!" may
+// (match.c:match_pattern_list).
+func matchHosts(name, hosts string) bool {
+	matched := false
+	for pattern := range strings.SplitSeq(hosts, ",") {
+		pattern, negated := strings.CutPrefix(pattern, "!")
+		if len(pattern) >= maxPattern {
+			return false
+		}
+		if !matchPattern(name, lower(pattern)) {
+			continue
+		}
+		if negated {
+			return false
+		}
+		matched = true
+	}
+	return matched
+}
+
+// matchPattern reports whether the whole name matches a pattern, in which "*"
+// stands for any text and "?" for one byte. It goes back to the last star only,
+// which is enough, and so takes at most len(name)*len(pattern) steps; the
+// recursion of match.c takes exponential time on patterns made for it.
+func matchPattern(name, pattern string) bool {
+	var n, p int
+	star, resume := -1, 0
+	for n < len(name) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, resume = p, n
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
+			n++
+			p++
+		case star >= 0:
+			resume++
+			n, p = resume, star+1
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "*") == ""
+}

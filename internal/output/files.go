@@ -1,0 +1,158 @@
+package output
+
+import (
+	"container/list"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"sshpace/internal/fleet"
+)
+
+// Files writes each host's bytes, as they came, into files of its own: NAME.out
+// and NAME.err in one folder. Files are 0600 and exist only for hosts that
+// sent something; older ones of the same name are replaced. Few are open at
+// the same time, however many hosts there are.
+type Files struct {
+	root  *os.Root
+	limit int
+
+	open  map[string]*list.Element // by file name
+	order *list.List               // of *os.File, the one used last in front
+	made  map[string]bool          // files of this run
+}
+
+var _ fleet.Sink = (*Files)(nil)
+
+// DefaultOpenFiles is how many files are kept open unless said otherwise.
+const DefaultOpenFiles = 64
+
+// OpenFiles prepares a folder, which is made 0700 if need be. maxOpen bounds
+// the open files; 0 is DefaultOpenFiles. A folder in which others may write is
+// refused: they could put links there. Close must be called.
+func OpenFiles(dir string, maxOpen int) (*Files, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("folder for output: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("folder for output: %w", err)
+	}
+	info, err := root.Stat(".")
+	if err == nil && info.Mode().Perm()&0o022 != 0 {
+		err = fmt.Errorf("others may write in %s (mode %04o); run chmod go-w on it or name another folder", dir, info.Mode().Perm())
+	}
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	if maxOpen <= 0 {
+		maxOpen = DefaultOpenFiles
+	}
+	return &Files{root: root, limit: maxOpen, open: map[string]*list.Element{}, order: list.New(), made: map[string]bool{}}, nil
+}
+
+// Output appends to the host's file.
+func (f *Files) Output(e fleet.Event) error {
+	file, err := f.file(FileName(e.Host) + [2]string{".out", ".err"}[e.Stream])
+	if err == nil {
+		_, err = file.Write(e.Data)
+	}
+	if err != nil {
+		return fmt.Errorf("write output: %w", err)
+	}
+	return nil
+}
+
+// Done closes the host's files.
+func (f *Files) Done(r fleet.Result) error {
+	name := FileName(r.Host.String())
+	return errors.Join(f.close(name+".out"), f.close(name+".err"))
+}
+
+// Close closes what is still open.
+func (f *Files) Close() error {
+	var errs []error
+	for name := range f.open {
+		errs = append(errs, f.close(name))
+	}
+	return errors.Join(append(errs, f.root.Close())...)
+}
+
+// file returns the open file of that name, opening it and closing another one as
+// needed.
+func (f *Files) file(name string) (*os.File, error) {
+	if el, ok := f.open[name]; ok {
+		f.order.MoveToFront(el)
+		return el.Value.(*os.File), nil
+	}
+	if len(f.open) >= f.limit {
+		last := f.order.Back().Value.(*os.File)
+		if err := f.close(lastElement(last.Name())); err != nil {
+			return nil, err
+		}
+	}
+	file, err := f.openFile(name)
+	if err != nil {
+		return nil, err
+	}
+	f.open[name] = f.order.PushFront(file)
+	return file, nil
+}
+
+// openFile makes the file when the run first needs it, replacing an older one
+// instead of writing through it, and reopens it later.
+func (f *Files) openFile(name string) (*os.File, error) {
+	if f.made[name] {
+		return f.root.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0o600)
+	}
+	if err := f.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	file, err := f.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		f.made[name] = true
+	}
+	return file, err
+}
+
+func (f *Files) close(name string) error {
+	el, ok := f.open[name]
+	if !ok {
+		return nil
+	}
+	delete(f.open, name)
+	f.order.Remove(el)
+	return el.Value.(*os.File).Close()
+}
+
+func lastElement(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// maxFileName leaves room for the suffix within the 255 bytes of most file
+// systems.
+const maxFileName = 240
+
+// FileName makes a file name of a host's text: letters, digits and . _ - @ + stay,
+// everything else becomes %XX, as does a dot in front. Names that would be too
+// long end with a hash, so that different hosts never share a file.
+func FileName(text string) string {
+	var b strings.Builder
+	for i := range len(text) {
+		c := text[i]
+		if c == '.' && i == 0 || !fileSafe(c) {
+			fmt.Fprintf(&b, "%%%02X", c)
+			continue
+		}
+		b.WriteByte(c)
+	}
+	name := b.String()
+	if len(name) <= maxFileName {
+		return name
+	}
+	return name[:maxFileName-17] + "~" + shortHash(text)
+}
+
+func fileSafe(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || strings.IndexByte("._-@+", c) >= 0
+}

@@ -1,0 +1,90 @@
+package output
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sshpace/internal/fleet"
+)
+
+func TestJSON(t *testing.T) {
+	var o bytes.Buffer
+	start := time.Date(2026, 11, 21, 20, 0, 0, 5, time.UTC)
+	j, err := NewJSON(&o, RunInfo{ID: "r1", Start: start, Command: "uptime && echo <b>", Hosts: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ok := exited(0, "web1", 0)
+	ok.Start, ok.Addr, ok.Engine = start, "192.0.2.1:22", "native"
+	ok.Spent[fleet.PhaseAuth] = 1500
+	ok.OutBytes = 8
+	killed := exited(2, "web3", -1)
+	killed.Signal = "TERM"
+	play(t, j, out(0, "web1", "gr\u00fc\u00dfe\nA\xff"), ok, refused(1, "web2"), killed)
+	if err := j.Summary(fleet.Summary{OK: 1, Failed: 1, Unreachable: 1, MaxExit: 255, Elapsed: time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	want := `{"type":"run","schema":"sshpace.run/1","id":"r1","start":"2026-11-21T20:00:00.000000005Z","command":"uptime && echo <b>","hosts":3}
+{"type":"output","host":"web1","stream":"stdout","text":"grüße"}
+{"type":"output","host":"web1","stream":"stdout","base64":"Qf8="}
+{"type":"result","schema":"sshpace.run/1","host":"web1","addr":"192.0.2.1:22","engine":"native","status":"ok","phase":"exit","ran":"yes","exit":0,"attempts":1,"start":"2026-11-21T20:00:00.000000005Z","elapsed_ns":1000000000,"waited_ns":0,"phases_ns":{"auth":1500},"stdout_bytes":8,"stderr_bytes":0}
+{"type":"result","schema":"sshpace.run/1","host":"web2","status":"unreachable","phase":"connect","ran":"no","class":"refused","error":"connection refused","hint":"is sshd running there?","attempts":1,"elapsed_ns":0,"waited_ns":0,"stdout_bytes":0,"stderr_bytes":0}
+{"type":"result","schema":"sshpace.run/1","host":"web3","status":"failed","phase":"exit","ran":"yes","signal":"TERM","attempts":1,"elapsed_ns":3000000000,"waited_ns":0,"stdout_bytes":0,"stderr_bytes":0}
+{"type":"summary","schema":"sshpace.run/1","ok":1,"failed":1,"unreachable":1,"not_started":0,"max_exit":255,"elapsed_ns":1000000000}
+`
+	if diff := cmp.Diff(want, o.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Whatever is sent comes back exactly, and the text of the records is safe to
+// show on a terminal.
+func FuzzJSON(f *testing.F) {
+	f.Add([]byte("plain"))
+	f.Add([]byte("\x1b]0;t\x07\u009b\u202e\x7f\u2028 \xff"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		data = bytes.Map(func(r rune) rune {
+			if r == '\n' || r == '\r' {
+				return ' '
+			}
+			return r
+		}, data)
+		if len(data) == 0 || len(data) > defaultMaxLine {
+			return
+		}
+		var o bytes.Buffer
+		j, err := NewJSON(&o, RunInfo{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Reset()
+		if err := j.Output(fleet.Event{Host: "a", Data: append(data, '\n')}); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range strings.TrimSuffix(o.String(), "\n") {
+			if r < 0x20 || r >= 0x7f && r <= 0x9f || r == 0x202e || r == 0x2028 {
+				t.Fatalf("record %q holds %U", o.String(), r)
+			}
+		}
+		var rec struct{ Text, Base64 string }
+		if err := json.Unmarshal(o.Bytes(), &rec); err != nil {
+			t.Fatal(err)
+		}
+		got := []byte(rec.Text)
+		if !utf8.Valid(data) {
+			if got, err = base64.StdEncoding.DecodeString(rec.Base64); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(got, data) {
+			t.Fatalf("sent %q, got %q", data, got)
+		}
+	})
+}

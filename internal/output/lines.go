@@ -1,0 +1,114 @@
+package output
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// defaultMaxLine is where a line without end is cut into pieces, in bytes. A
+// thousand hosts that all send such lines hold 32 MB.
+const defaultMaxLine = 16 << 10
+
+// Lines cuts one stream into lines. Newline, carriage return and both together
+// end a line, so that no text can move back over what was written before it.
+// The beginning of a line is held until its end comes or Max bytes are there.
+type Lines struct {
+	Max int // longest piece in bytes; must be set
+
+	held      []byte
+	skipLF    bool // the line ended with a carriage return; a newline belongs to it
+	continued bool // what follows belongs to a line of which a piece was handed out
+}
+
+// Piece is a line or, where a line is longer than Max, a part of one. Text is
+// valid only during the call that hands it over and has no line end.
+type Piece struct {
+	Text      []byte
+	Continues bool // the piece before it belongs to the same line
+}
+
+// Feed hands every line that is complete to use.
+func (l *Lines) Feed(data []byte, use func(Piece)) {
+	for len(data) > 0 {
+		if l.skipLF {
+			l.skipLF = false
+			if data[0] == '\n' {
+				data = data[1:]
+				continue
+			}
+		}
+		end := lineEnd(data)
+		if end < 0 {
+			l.hold(data, use)
+			return
+		}
+		l.skipLF = data[end] == '\r'
+		l.finish(data[:end], use)
+		data = data[end+1:]
+	}
+}
+
+// lineEnd finds the first newline or carriage return. Two searches for one byte
+// are several times faster than one for either.
+func lineEnd(data []byte) int {
+	lf := bytes.IndexByte(data, '\n')
+	if lf >= 0 {
+		data = data[:lf]
+	}
+	if cr := bytes.IndexByte(data, '\r'); cr >= 0 {
+		return cr
+	}
+	return lf
+}
+
+// End hands out what is held when the stream ends without a line end.
+func (l *Lines) End(use func(Piece)) {
+	if len(l.held) > 0 {
+		l.finish(nil, use)
+	}
+	*l = Lines{Max: l.Max}
+}
+
+// finish hands out a line whose last part is tail.
+func (l *Lines) finish(tail []byte, use func(Piece)) {
+	text := tail
+	if len(l.held) > 0 || len(tail) > l.Max {
+		l.hold(tail, use)
+		text = l.held
+	}
+	if len(text) > 0 || !l.continued {
+		use(Piece{Text: text, Continues: l.continued})
+	}
+	l.held, l.continued = l.held[:0], false
+}
+
+// hold keeps the beginning of a line, never more than Max bytes, and hands out
+// pieces of one that is too long.
+func (l *Lines) hold(data []byte, use func(Piece)) {
+	for len(l.held)+len(data) > l.Max {
+		if len(l.held) == 0 {
+			data = l.cut(data, use)
+			continue
+		}
+		room := l.Max - len(l.held)
+		l.held, data = append(l.held, data[:room]...), data[room:]
+		l.held = append(l.held[:0], l.cut(l.held, use)...)
+	}
+	l.held = append(l.held, data...)
+}
+
+// cut hands out the first max bytes, less if a character would be cut in two.
+func (l *Lines) cut(text []byte, use func(Piece)) []byte {
+	n := l.Max
+	for back := 1; back < min(utf8.UTFMax, n); back++ {
+		if start := text[n-back : n]; utf8.RuneStart(start[0]) {
+			if !utf8.FullRune(start) {
+				n -= back
+			}
+			break
+		}
+	}
+	use(Piece{Text: text[:n], Continues: l.continued})
+	l.continued = true
+	return text[n:]
+}

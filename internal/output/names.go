@@ -1,0 +1,69 @@
+package output
+
+import (
+	"bytes"
+	"net/netip"
+	"strings"
+)
+
+// names are the ways in which a host calls itself: its name and, for a name
+// with dots, the part before the first; the longer one first.
+type names [][]byte
+
+func namesOf(name string) names {
+	own := names{[]byte(name)}
+	if _, err := netip.ParseAddr(name); err == nil {
+		return own
+	}
+	if short, _, found := strings.Cut(name, "."); found && len(short) > 1 {
+		own = append(own, []byte(short))
+	}
+	return own
+}
+
+// replace appends text to dst with every own name that stands alone as a word
+// replaced.
+func (own names) replace(dst, text, with []byte) []byte {
+	for len(text) > 0 {
+		at, length := own.first(text)
+		if at < 0 {
+			break
+		}
+		dst = append(dst, text[:at]...)
+		dst = append(dst, with...)
+		text = text[at+length:]
+	}
+	return append(dst, text...)
+}
+
+// first finds the first own name in text that stands alone.
+func (own names) first(text []byte) (at, length int) {
+	at = -1
+	for _, name := range own {
+		if i := indexWord(text, name); i >= 0 && (at < 0 || i < at) {
+			at, length = i, len(name)
+		}
+	}
+	return at, length
+}
+
+func indexWord(text, word []byte) int {
+	for from := 0; ; {
+		i := bytes.Index(text[from:], word)
+		if i < 0 {
+			return -1
+		}
+		i += from
+		end := i + len(word)
+		if (i == 0 || !wordByte(text[i-1])) && (end == len(text) || !wordByte(text[end])) {
+			return i
+		}
+		from = i + 1
+	}
+}
+
+// wordByte are the characters that make a longer word of a name. A dot is none:
+// web1.example.com holds web1.
+func wordByte(c byte) bool {
+	return c == '_' || c == '-' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= 0x80
+}

@@ -1,0 +1,148 @@
+package rank_test
+
+import (
+	"errors"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"sshpace/internal/alg"
+	"sshpace/internal/bench"
+	"sshpace/internal/model/sim"
+	"sshpace/internal/rank"
+)
+
+func compare(t *testing.T, o rank.CompareOptions, machines ...*sim.Machine) *rank.Comparison {
+	t.Helper()
+	var inputs []rank.Input
+	for i, m := range machines {
+		inputs = append(inputs, rank.Input{Label: string(rune('a' + i)), Ranking: of(t, record(t, m, time.Minute), rank.Options{})})
+	}
+	c, err := rank.Compare(inputs, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	finite(t, reflect.ValueOf(c))
+	return c
+}
+
+// slower makes every cell of a cipher cost more.
+func slower(m *sim.Machine, cipher string, factor float64) *sim.Machine {
+	m.Factor = map[alg.Suite]float64{}
+	for _, cell := range alg.Fold(sim.Offer()).Bulk {
+		if cipher == "" || cell.Cipher == cipher {
+			m.Factor[cell] = factor
+		}
+	}
+	return m
+}
+
+// A planted difference of 5 % must be found, in the cipher that has it, and
+// equal machines must not be told apart, each in 95 % of the comparisons.
+func TestPlantedDifference(t *testing.T) {
+	found, missed, falsely := 0, 0, 0
+	const runs = 40
+	for seed := range uint64(runs) {
+		c := compare(t, rank.CompareOptions{}, noisy(seed), slower(noisy(1000+seed), "aes128-ctr", 1.05))
+		planted := false
+		for _, g := range c.Ciphers {
+			if g.Name == "aes128-ctr" && g.Ratios[0].Verdict == rank.Slower {
+				planted = true
+			}
+		}
+		if planted {
+			found++
+		} else {
+			missed++
+		}
+		if len(compare(t, rank.CompareOptions{}, noisy(2000+seed), noisy(3000+seed)).Worst(5)) > 0 {
+			falsely++
+		}
+	}
+	if found < runs*95/100 {
+		t.Errorf("5 %% found in %d of %d comparisons", found, runs)
+	}
+	if falsely > runs*5/100 {
+		t.Errorf("equal machines: regressions of 5 %% in %d of %d comparisons", falsely, runs)
+	}
+}
+
+func TestOverallSpeed(t *testing.T) {
+	hits, wrong := 0, 0
+	const runs = 40
+	for seed := range uint64(runs) {
+		c := compare(t, rank.CompareOptions{}, noisy(seed), slower(noisy(500+seed), "", 1.10))
+		r := c.Overall[0]
+		if r.Speed.Lo <= 1/1.1 && 1/1.1 <= r.Speed.Hi {
+			hits++
+		}
+		if r.Verdict != rank.Slower {
+			wrong++
+		}
+	}
+	if hits < runs*88/100 || wrong > 0 {
+		t.Errorf("the interval holds 1/1.1 in %d of %d comparisons, the verdict is wrong in %d", hits, runs, wrong)
+	}
+}
+
+func TestNormalised(t *testing.T) {
+	o := rank.CompareOptions{Normalise: []string{"3des-*"}}
+	c := compare(t, o, noisy(1), slower(noisy(2), "", 2))
+	if r := c.Overall[0].Speed; math.Abs(r.Value-1) > 0.05 {
+		t.Errorf("a machine of half the speed is %.3f as fast after normalising", r.Value)
+	}
+	inputs := []rank.Input{{Label: "a", Ranking: of(t, record(t, noisy(1), 30*time.Second), rank.Options{})}}
+	inputs = append(inputs, inputs[0])
+	if _, err := rank.Compare(inputs, rank.CompareOptions{Normalise: []string{"blowfish-cbc"}}); err == nil || !strings.Contains(err.Error(), "blowfish-cbc") {
+		t.Errorf("normalising to a cipher that is not there: %v", err)
+	}
+}
+
+// The third machine lacks AES instructions: the model must say so.
+func TestMachines(t *testing.T) {
+	without := noisy(3)
+	without.Scale = 2
+	without.Factor = map[alg.Suite]float64{{Cipher: "aes128-gcm@openssh.com"}: 6, {Cipher: "aes256-gcm@openssh.com"}: 6}
+	c := compare(t, rank.CompareOptions{}, noisy(1), noisy(2), without)
+	if len(c.Machines) != 3 {
+		t.Fatalf("%d machines", len(c.Machines))
+	}
+	if s := c.Machines[2].Speed; math.Abs(s-0.5) > 0.06 {
+		t.Errorf("speed of the third machine is %.2f, want about 0.5", s)
+	}
+	for _, d := range c.Machines[2].Deviating[:2] {
+		if !strings.HasSuffix(d.Suite.Cipher, "-gcm@openssh.com") || d.Factor > 0.5 {
+			t.Errorf("%s deviates by a factor of %.2f", d.Suite, d.Factor)
+		}
+	}
+}
+
+func TestNothingInCommon(t *testing.T) {
+	good := transfer(1e6, time.Millisecond, ns(900*time.Microsecond), ns(800*time.Microsecond))
+	one := of(t, file(small, []bench.Trial{cell("aes128-ctr", "hmac-sha1", bench.Upload)}, []bench.Sample{good}), rank.Options{})
+	two := of(t, file(small, []bench.Trial{cell("aes128-ctr", "hmac-sha1", bench.Download)}, []bench.Sample{good}), rank.Options{})
+	_, err := rank.Compare([]rank.Input{{Label: "a", Ranking: one}, {Label: "b", Ranking: two}}, rank.CompareOptions{})
+	if !errors.Is(err, rank.ErrNothingCommon) {
+		t.Errorf("error %v, want that nothing is common", err)
+	}
+	if _, err := rank.Compare([]rank.Input{{Label: "a", Ranking: one}}, rank.CompareOptions{}); err == nil {
+		t.Error("one file compared with nothing has no error")
+	}
+}
+
+func TestDifferencesAreTold(t *testing.T) {
+	a, b := record(t, noisy(1), 20*time.Second), record(t, noisy(2), 20*time.Second)
+	a.Environment.Client, b.Environment.Client = "OpenSSH_9.2p1", "OpenSSH_10.5p1"
+	c, err := rank.Compare([]rank.Input{{Label: "a", Ranking: of(t, a, rank.Options{})}, {Label: "b", Ranking: of(t, b, rank.Options{})}}, rank.CompareOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range c.Warnings {
+		if w.Name == "client" && strings.Contains(w.Text, "9.2p1") && strings.Contains(w.Text, "10.5p1") {
+			return
+		}
+	}
+	t.Errorf("no warning about the versions: %v", c.Warnings)
+}

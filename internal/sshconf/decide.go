@@ -1,0 +1,171 @@
+package sshconf
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Engine is what runs a connection.
+type Engine uint8
+
+// The engines. The zero value is none of them.
+const (
+	_       Engine = iota
+	Native         // in this process
+	OpenSSH        // the ssh program
+)
+
+// String returns the name that --engine takes.
+func (e Engine) String() string {
+	switch e {
+	case Native:
+		return "native"
+	case OpenSSH:
+		return "openssh"
+	}
+	return "none"
+}
+
+// Capabilities are what the native engine can do. An empty list means that it
+// is not to be looked at.
+type Capabilities struct {
+	ProxyCommand      bool // it can speak through the standard streams of a program
+	Ciphers           []string
+	MACs              []string
+	KexAlgorithms     []string
+	HostKeyAlgorithms []string
+}
+
+// Decision says which engine can serve a configuration.
+type Decision struct {
+	Engine  Engine
+	Reasons []Reason // why it must be OpenSSH; empty for Native
+	Notes   []Reason // what the native engine does otherwise than ssh
+}
+
+// Reason is one setting and what follows from it.
+type Reason struct {
+	Keyword Keyword
+	Text    string
+	Origin  Origin
+}
+
+// String returns the text and where the setting comes from.
+func (r Reason) String() string { return fmt.Sprintf("%s (%s)", r.Text, r.Origin) }
+
+// rule names a setting that matters to the choice of the engine.
+type rule struct {
+	keyword Keyword
+	applies func(r *Resolved) bool
+	text    string
+}
+
+// only are the settings that only the ssh program can carry out.
+var only = []rule{
+	{PKCS11Provider, set(PKCS11Provider), "keys on a PKCS#11 token"},
+	{SecurityKeyProvider, set(SecurityKeyProvider), "a security key provider of its own"},
+	{HostbasedAuthentication, yes(HostbasedAuthentication), "host-based authentication"},
+	{ProxyUseFdpass, yes(ProxyUseFdpass), "a proxy that passes a file descriptor"},
+	{Tunnel, func(r *Resolved) bool { return r.word(Tunnel) != "false" && r.word(Tunnel) != "" }, "a tunnel device"},
+	{KnownHostsCommand, set(KnownHostsCommand), "host keys from a command"},
+	{VerifyHostKeyDNS, func(r *Resolved) bool { return r.yes(VerifyHostKeyDNS) || r.word(VerifyHostKeyDNS) == "ask" },
+		"host keys from the DNS"},
+	{RevokedHostKeys, set(RevokedHostKeys), "a list of revoked host keys"},
+	{CASignatureAlgorithms, set(CASignatureAlgorithms), "a choice of certificate signature algorithms"},
+	{BindInterface, set(BindInterface), "a network interface to connect from"},
+	{PermitLocalCommand, func(r *Resolved) bool { return r.yes(PermitLocalCommand) && r.word(LocalCommand) != "" },
+		"a local command to run"},
+	{GSSAPIKeyExchange, yes(GSSAPIKeyExchange), "GSSAPI key exchange"},
+	{RefuseConnection, set(RefuseConnection), "a refusal to connect"},
+	{PreferredAuthentications, func(r *Resolved) bool { return !slices.Contains(r.methods(), "publickey") },
+		"a login without public keys"},
+}
+
+// differs are the settings that the native engine ignores or tightens.
+var differs = []rule{
+	{Compression, yes(Compression), "the native engine does not compress"},
+	{ForwardAgent, yes(ForwardAgent), "the agent is never forwarded"},
+	{ForwardX11, yes(ForwardX11), "X11 is not forwarded"},
+	{LocalForward, several(LocalForward), "ports are not forwarded"},
+	{RemoteForward, several(RemoteForward), "ports are not forwarded"},
+	{DynamicForward, several(DynamicForward), "ports are not forwarded"},
+	{ControlPath, set(ControlPath), "shared connections are not used"},
+	{RemoteCommand, set(RemoteCommand), "the command given wins over RemoteCommand"},
+	{StrictHostKeyChecking, func(r *Resolved) bool { return r.StrictHostKeyChecking() == Lax },
+		"host keys are checked all the same"},
+	{NoHostAuthenticationForLocalhost, yes(NoHostAuthenticationForLocalhost), "host keys of localhost are checked all the same"},
+	{CheckHostIP, yes(CheckHostIP), "host keys are looked up by name only"},
+}
+
+func set(k Keyword) func(*Resolved) bool {
+	return func(r *Resolved) bool { return r.word(k) != "" && r.set[k].Origin.Source != FromDefault }
+}
+
+func yes(k Keyword) func(*Resolved) bool { return func(r *Resolved) bool { return r.yes(k) } }
+
+func several(k Keyword) func(*Resolved) bool {
+	return func(r *Resolved) bool { return len(r.all(k)) > 0 && !r.yes(ClearAllForwardings) }
+}
+
+// methods returns the authentication methods that may be tried, in order
+// (ssh_config(5) PreferredAuthentications).
+func (r *Resolved) methods() []string {
+	const usual = "gssapi-with-mic,hostbased,publickey,keyboard-interactive,password"
+	preferred := r.word(PreferredAuthentications)
+	if preferred == "" {
+		preferred = usual
+	}
+	enabled := map[string]bool{
+		"gssapi-with-mic":      r.yes(GSSAPIAuthentication),
+		"hostbased":            r.yes(HostbasedAuthentication),
+		"publickey":            r.PubkeyAuthentication(),
+		"keyboard-interactive": r.yes(KbdInteractiveAuthentication) && !r.BatchMode(),
+		"password":             r.yes(PasswordAuthentication) && !r.BatchMode(),
+	}
+	return slices.DeleteFunc(strings.Split(preferred, ","), func(m string) bool { return !enabled[m] })
+}
+
+// Decide chooses the native engine unless a setting needs the ssh program, or
+// the native engine has none of the algorithms that a list allows.
+func Decide(r *Resolved, can Capabilities) Decision {
+	d := Decision{Engine: Native, Reasons: r.apply(only), Notes: r.apply(differs)}
+	lists := []struct {
+		keyword Keyword
+		have    []string
+	}{
+		{Ciphers, can.Ciphers}, {MACs, can.MACs}, {KexAlgorithms, can.KexAlgorithms},
+		{HostKeyAlgorithms, can.HostKeyAlgorithms},
+	}
+	if v := r.set[ProxyCommand]; v != nil && !can.ProxyCommand {
+		d.Reasons = append(d.Reasons, Reason{ProxyCommand, "a proxy command", v.Origin})
+	}
+	for _, l := range lists {
+		if v := r.set[l.keyword]; v != nil && len(l.have) > 0 && !overlap(v.Args, l.have) {
+			d.Reasons = append(d.Reasons, Reason{l.keyword, "only algorithms that the native engine lacks", v.Origin})
+		}
+	}
+	if len(d.Reasons) > 0 {
+		d.Engine, d.Notes = OpenSSH, nil
+	}
+	return d
+}
+
+func (r *Resolved) apply(rules []rule) []Reason {
+	var reasons []Reason
+	for _, rule := range rules {
+		if !rule.applies(r) {
+			continue
+		}
+		v, ok := r.Get(rule.keyword)
+		if !ok || v.Origin.Source == 0 {
+			v.Origin = Origin{Source: FromDefault}
+		}
+		reasons = append(reasons, Reason{rule.keyword, rule.text, v.Origin})
+	}
+	return reasons
+}
+
+func overlap(a, b []string) bool {
+	return slices.ContainsFunc(a, func(name string) bool { return slices.Contains(b, name) })
+}

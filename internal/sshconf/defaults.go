@@ -1,0 +1,156 @@
+package sshconf
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Runner runs the installed ssh with arguments and returns what it printed.
+type Runner func(ctx context.Context, args ...string) (stdout, stderr []byte, err error)
+
+// Defaults are the values that the installed ssh has for keywords that
+// nothing sets, and the algorithms it was built with. They differ from
+// release to release and from vendor to vendor, so they are asked for.
+type Defaults struct {
+	Release string // "OpenSSH_9.2p1"
+	Version Version
+
+	values     [keywordCount]*Value
+	identities []Value
+	algorithms map[string][]string // by the name that ssh -Q takes
+	alive      *Value              // ServerAliveInterval under BatchMode
+}
+
+// queries are the lists of ssh -Q.
+var queries = []string{"cipher", "mac", "kex", "key-sig", "sig"}
+
+// AskDefaults asks the installed ssh: eight calls of a few milliseconds that
+// read no file and open no connection.
+func AskDefaults(ctx context.Context, run Runner) (*Defaults, error) {
+	d := &Defaults{algorithms: map[string][]string{}}
+	_, banner, err := run(ctx, "-V")
+	if err != nil {
+		return nil, fmt.Errorf("ask ssh for its version: %w", err)
+	}
+	d.Version, _ = ParseVersion(string(banner))
+	d.Release, _, _ = strings.Cut(strings.TrimSpace(string(banner)), " ")
+	for _, query := range queries {
+		out, _, err := run(ctx, "-Q", query)
+		if err != nil {
+			return nil, fmt.Errorf("ask ssh for its %s list: %w", query, err)
+		}
+		d.algorithms[query] = strings.Fields(string(out))
+	}
+	return d, d.askValues(ctx, run)
+}
+
+// askValues reads the defaults, and the keep-alive that some vendors add to
+// BatchMode.
+func (d *Defaults) askValues(ctx context.Context, run Runner) error {
+	// A literal name that is no address, so that nothing is looked up.
+	const host = "sshpace-defaults"
+	plain, _, err := run(ctx, "-G", "-F", "none", "--", host)
+	if err != nil {
+		return fmt.Errorf("ask ssh for its defaults: %w", err)
+	}
+	batch, _, err := run(ctx, "-G", "-F", "none", "-o", "BatchMode=yes", "--", host)
+	if err != nil {
+		return fmt.Errorf("ask ssh for its defaults: %w", err)
+	}
+	for k, words := range dumpLines(string(plain)) {
+		d.add(k, words)
+	}
+	for k, words := range dumpLines(string(batch)) {
+		if v := d.values[k]; k == ServerAliveInterval && (v == nil || !slices.Equal(v.Args, words)) {
+			d.alive = &Value{words, Origin{Source: FromDefault}}
+		}
+	}
+	return nil
+}
+
+func (d *Defaults) add(k Keyword, words []string) {
+	v := Value{words, Origin{Source: FromDefault}}
+	switch {
+	case k == IdentityFile:
+		d.identities = append(d.identities, v)
+	case k == HostName || k == User || specs[k].several:
+	case k == RekeyLimit:
+		d.values[RekeyLimit] = &Value{words[:1], v.Origin}
+		d.values[rekeyInterval] = &Value{words[1:], v.Origin}
+	default:
+		d.values[k] = &v
+	}
+}
+
+// supported returns all algorithms that a list may name; none when unknown.
+func (d *Defaults) supported(k Keyword) []string {
+	if d == nil {
+		return nil
+	}
+	switch k {
+	case Ciphers:
+		return d.algorithms["cipher"]
+	case MACs:
+		return d.algorithms["mac"]
+	case KexAlgorithms:
+		return d.algorithms["kex"]
+	case CASignatureAlgorithms:
+		return d.algorithms["sig"]
+	}
+	return d.algorithms["key-sig"]
+}
+
+// list returns the default of an algorithm list.
+func (d *Defaults) list(k Keyword) []string {
+	if d == nil || d.values[k] == nil {
+		return nil
+	}
+	return d.values[k].Args
+}
+
+func (d *Defaults) batchAlive() *Value {
+	if d == nil {
+		return nil
+	}
+	return d.alive
+}
+
+// usualIdentities are the default identity files where no ssh was asked
+// (ssh_config(5) IdentityFile).
+var usualIdentities = []string{
+	"~/.ssh/id_rsa", "~/.ssh/id_ecdsa", "~/.ssh/id_ecdsa_sk", "~/.ssh/id_ed25519", "~/.ssh/id_ed25519_sk",
+}
+
+// fallbacks returns the value of every keyword that nothing sets.
+func (d *Defaults) fallbacks(home string) (values [keywordCount]*Value) {
+	origin := Origin{Source: FromDefault}
+	userFiles := &Value{[]string{home + "/.ssh/known_hosts", home + "/.ssh/known_hosts2"}, origin}
+	if d != nil {
+		values = d.values
+		values[UserKnownHostsFile] = userFiles
+		return values
+	}
+	values[UserKnownHostsFile] = userFiles
+	for k, row := range specs {
+		if row.initial != "" {
+			values[k] = &Value{[]string{row.initial}, origin}
+		}
+	}
+	values[rekeyInterval] = &Value{[]string{"0"}, origin}
+	values[GlobalKnownHostsFile] = &Value{[]string{"/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"}, origin}
+	return values
+}
+
+// identityFiles returns the default identity files.
+func (d *Defaults) identityFiles() []Value {
+	if d != nil {
+		return d.identities
+	}
+	values := make([]Value, len(usualIdentities))
+	for i, path := range usualIdentities {
+		values[i] = Value{[]string{path}, Origin{Source: FromDefault}}
+	}
+	return values
+}

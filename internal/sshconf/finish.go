@@ -1,0 +1,204 @@
+package sshconf
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+var errJumpLoop = errors.New("the host is its own jump host")
+
+// finish expands tokens, assembles lists and fills in defaults.
+func (s *state) finish() (*Resolved, error) {
+	r := &Resolved{Name: s.query.Name, Gaps: s.gaps, config: s.config, set: s.set, class: s.class}
+	for k, values := range s.several {
+		if values != nil && len(*values) > 0 {
+			r.several = append(r.several, manyValues{Keyword(k), *values})
+		}
+	}
+	s.finishTarget(r)
+	for _, step := range []func(*Resolved) error{s.finishUser, s.finishJump, s.finishLists, s.finishPaths} {
+		if err := step(r); err != nil {
+			return nil, fmt.Errorf("host %s: %w", s.query.Name, err)
+		}
+	}
+	s.finishDefaults(r)
+	return r, nil
+}
+
+func (s *state) finishTarget(r *Resolved) {
+	origin := Origin{Source: FromQuery}
+	if name := s.set[HostName]; name != nil {
+		origin = name.Origin
+	}
+	r.set[HostName] = &Value{[]string{s.host}, origin}
+	if s.set[User] == nil {
+		r.set[User] = &Value{[]string{s.config.system.User}, Origin{Source: FromDefault}}
+	}
+	if alias := s.set[HostKeyAlias]; alias != nil {
+		r.set[HostKeyAlias] = &Value{[]string{lower(alias.Args[0])}, alias.Origin}
+	}
+	r.conn = connection{system: &s.config.system, version: s.config.version(), host: s.host, argument: s.query.Name,
+		alias: s.query.Name, port: defaultPort, user: r.word(User)}
+	if alias := r.word(HostKeyAlias); alias != "" {
+		r.conn.alias = alias
+	}
+	if port := s.word(Port); port != "" {
+		r.conn.port, _ = strconv.Atoi(port)
+	}
+}
+
+// finishUser expands tokens in User, which ssh does since release 10.0.
+func (s *state) finishUser(r *Resolved) error {
+	v := s.set[User]
+	if v == nil || v.Origin.Source != FromFile || !s.config.version().AtLeast(userTokens) {
+		return nil
+	}
+	name, err := expand(v.Args[0], r.conn.token, s.config.system.Getenv)
+	if err != nil {
+		return wrapError(v.Origin, err)
+	}
+	if name != v.Args[0] {
+		if err := CheckUser(name); err != nil {
+			return wrapError(v.Origin, err)
+		}
+		r.set[User] = &Value{[]string{name}, v.Origin}
+		r.conn.user = name
+	}
+	return nil
+}
+
+// finishJump drops "none" and refuses a jump through the host itself.
+func (s *state) finishJump(r *Resolved) error {
+	if r.word(ProxyJump) == "" {
+		r.set[ProxyJump] = nil
+		return nil
+	}
+	r.set[ProxyUseFdpass] = s.config.fallbacks[ProxyUseFdpass] // never through a jump
+	hops, err := ParseJumps(r.word(ProxyJump))
+	if err != nil {
+		return err
+	}
+	r.jumps = hops
+	last := hops[len(hops)-1]
+	r.conn.jump = last.Host
+	if last.Port == 0 {
+		last.Port = defaultPort
+	}
+	if last.User == "" {
+		last.User = r.conn.user
+	}
+	if (last == Jump{r.conn.user, s.host, r.conn.port}) {
+		return &ConfigError{r.set[ProxyJump].Origin, errJumpLoop}
+	}
+	return nil
+}
+
+func (s *state) finishLists(r *Resolved) error {
+	for _, k := range algorithmLists {
+		v := s.set[k]
+		if v == nil {
+			continue
+		}
+		list := s.config.lists[algorithmKey{k, v.Args[0]}]
+		if list.err != nil {
+			return wrapError(v.Origin, fmt.Errorf("%s: %w", k, list.err))
+		}
+		r.set[k] = &Value{list.names, v.Origin}
+		if s.config.defaults == nil && strings.ContainsAny(v.Args[0], "+-^*?") && strings.IndexByte("+-^", v.Args[0][0]) >= 0 {
+			r.Gaps = append(r.Gaps, Gap{Reason: k.String() + " changes the defaults of ssh, which is not installed", Origin: v.Origin})
+		}
+	}
+	return nil
+}
+
+// expandedPaths are the keywords whose tokens ssh expands before ssh -G
+// prints them. Identity and certificate files it expands when it opens them.
+var expandedPaths = []Keyword{ControlPath, IdentityAgent, forwardAgentPath, UserKnownHostsFile}
+
+// clearedByNone are the keywords that "none" unsets.
+var clearedByNone = []Keyword{
+	LocalCommand, RemoteCommand, ProxyCommand, ControlPath, RevokedHostKeys, PKCS11Provider, SecurityKeyProvider,
+	KnownHostsCommand,
+}
+
+func (s *state) finishPaths(r *Resolved) error {
+	for _, k := range clearedByNone {
+		if strings.EqualFold(r.word(k), "none") {
+			r.set[k] = nil
+		}
+	}
+	for _, k := range expandedPaths {
+		if v := r.set[k]; v != nil {
+			words, err := expandAll(v.Args, r.conn.path)
+			if err != nil {
+				return wrapError(v.Origin, fmt.Errorf("%s: %w", k, err))
+			}
+			r.set[k] = &Value{words, v.Origin}
+		}
+	}
+	if v := r.set[RemoteCommand]; v != nil {
+		command, err := expand(v.Args[0], r.conn.token, nil)
+		if err != nil {
+			return wrapError(v.Origin, fmt.Errorf("RemoteCommand: %w", err))
+		}
+		r.set[RemoteCommand] = &Value{[]string{command}, v.Origin}
+	}
+	return nil
+}
+
+func expandAll(words []string, by func(string) (string, error)) ([]string, error) {
+	out := words
+	for i, word := range words {
+		text, err := by(word)
+		if err != nil {
+			return nil, err
+		}
+		if text != word && &out[0] == &words[0] {
+			out = slices.Clone(words)
+		}
+		out[i] = text
+	}
+	return out, nil
+}
+
+// finishDefaults fills in what nothing has set, and what follows from it.
+func (s *state) finishDefaults(r *Resolved) {
+	switch {
+	case r.set[UpdateHostKeys] == nil:
+		r.set[UpdateHostKeys] = s.updateHostKeys()
+	case r.word(UpdateHostKeys) == "ask" && r.cannotAsk():
+		r.set[UpdateHostKeys] = &Value{[]string{"false"}, Origin{Source: FromDerivation}}
+	}
+	if r.set[ServerAliveInterval] == nil && r.word(BatchMode) == "yes" {
+		r.set[ServerAliveInterval] = s.config.defaults.batchAlive()
+	}
+	for k, v := range s.config.fallbacks {
+		if r.set[k] == nil && !(Keyword(k) == SecurityKeyProvider && s.set[k] != nil) {
+			r.set[k] = v
+		}
+	}
+}
+
+// updateHostKeys is yes unless the known_hosts files or the source of host
+// keys were changed (readconf.c:fill_default_options). A file per host turns
+// key rotation off for this reason.
+func (s *state) updateHostKeys() *Value {
+	files := s.set[UserKnownHostsFile]
+	usual := files == nil || slices.Equal(files.Args, []string{"~/.ssh/known_hosts"})
+	if dns := s.word(VerifyHostKeyDNS); usual && (dns == "" || dns == "false") {
+		return nil
+	}
+	return &Value{[]string{"false"}, Origin{Source: FromDerivation}}
+}
+
+// cannotAsk reports whether UpdateHostKeys=ask is moot because nobody would
+// see the question (ssh.c:main).
+func (r *Resolved) cannotAsk() bool {
+	persist := r.word(ControlPersist)
+	return persist != "" && persist != "no" && r.word(ControlPath) != "" ||
+		r.word(RemoteCommand) != "" || r.word(RequestTTY) == "false" ||
+		slices.Contains([]string{"SILENT", "FATAL", "ERROR"}, r.word(LogLevel))
+}

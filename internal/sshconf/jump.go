@@ -1,0 +1,130 @@
+package sshconf
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// Jump is one hop of ProxyJump. User "" and Port 0 mean what the
+// configuration of Host says.
+type Jump struct {
+	User string
+	Host string
+	Port int
+}
+
+// String returns the hop in the form that ProxyJump takes.
+func (j Jump) String() string {
+	s := j.Host
+	if j.Port > 0 {
+		s = net.JoinHostPort(j.Host, strconv.Itoa(j.Port))
+	}
+	if j.User != "" {
+		s = j.User + "@" + s
+	}
+	return s
+}
+
+// parseJumpLine reads ProxyJump and returns it as ssh -G prints it: all hops
+// but the last as they are written, the last one in normal form. "none" is
+// the empty word, because "none # comment" is a host of that name to ssh.
+func parseJumpLine(in input) ([]string, error) {
+	text := strings.TrimLeft(in.rest, blanks+"=")
+	if strings.EqualFold(text, "none") {
+		return []string{""}, nil
+	}
+	text, _, _ = strings.Cut(text, "#")
+	text = strings.TrimRight(text, blanks+"\f\v")
+	hops, err := ParseJumps(text)
+	if err != nil {
+		return nil, err
+	}
+	last := hops[len(hops)-1]
+	shown := last.shown()
+	if i := strings.LastIndexByte(text, ','); i > 0 {
+		shown = text[:i+1] + shown
+	}
+	return []string{shown}, nil
+}
+
+// shown is String, but with brackets around all addresses and no others.
+func (j Jump) shown() string {
+	s := j.Host
+	if strings.Contains(s, ":") || strings.Trim(s, "1234567890.") == "" {
+		s = "[" + s + "]"
+	}
+	if j.User != "" {
+		s = j.User + "@" + s
+	}
+	if j.Port > 0 {
+		s += ":" + strconv.Itoa(j.Port)
+	}
+	return s
+}
+
+// ParseJumps reads the hops of ProxyJump, the first one to connect to first.
+func ParseJumps(s string) ([]Jump, error) {
+	var hops []Jump
+	for hop := range strings.SplitSeq(s, ",") {
+		j, err := parseJump(hop)
+		if err != nil {
+			return nil, fmt.Errorf("invalid ProxyJump %q: %w", s, err)
+		}
+		hops = append(hops, j)
+	}
+	return hops, nil
+}
+
+func parseJump(s string) (j Jump, err error) {
+	rest, uri := strings.CutPrefix(s, "ssh://")
+	at := strings.LastIndexByte(rest, '@')
+	if uri {
+		at = strings.IndexByte(rest, '@')
+		rest = strings.TrimSuffix(rest, "/")
+	}
+	if at == 0 {
+		return j, ErrUnsafeUser
+	}
+	if at > 0 {
+		j.User, rest = rest[:at], rest[at+1:]
+	}
+	if uri && j.User != "" {
+		j.User, _, _ = strings.Cut(j.User, ";")
+		if j.User, err = url.QueryUnescape(j.User); err != nil {
+			return j, err
+		}
+	}
+	if j.Host, j.Port, err = splitPort(rest); err != nil {
+		return j, err
+	}
+	if err := CheckUser(j.User); err != nil {
+		return j, err
+	}
+	return j, CheckHost(j.Host)
+}
+
+// splitPort splits "host", "host:port" and "[host]:port" (misc.c:hpdelim).
+func splitPort(s string) (host string, port int, err error) {
+	var text string
+	host, text, _ = strings.Cut(s, ":")
+	if strings.HasPrefix(s, "[") {
+		var closed bool
+		if host, text, closed = strings.Cut(s[1:], "]"); !closed {
+			return "", 0, ErrUnsafeHost
+		}
+		var found bool
+		if text, found = strings.CutPrefix(text, ":"); !found && text != "" {
+			return "", 0, ErrUnsafeHost
+		}
+	}
+	if strings.Contains(host, "/") {
+		return "", 0, ErrUnsafeHost
+	}
+	if text != "" {
+		port, err = portNumber(text)
+	}
+	return host, port, err
+}

@@ -1,0 +1,118 @@
+package sshtest
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// Sshd is a private instance of the installed sshd.
+type Sshd struct {
+	Dir     string // its files, 0700
+	Port    int
+	HostKey ssh.PublicKey
+	Key     string // a private key file that may log in
+	cmd     *exec.Cmd
+	log     *logBuffer
+}
+
+// logBuffer is what sshd says; it may be read while sshd runs.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// Log is what sshd has said so far.
+func (s *Sshd) Log() string { return s.log.String() }
+
+// StartSshd runs sshd on all loopback addresses, until the test ends. extra are
+// lines of sshd_config, which come first and so win.
+func StartSshd(t testing.TB, extra ...string) *Sshd {
+	t.Helper()
+	const binary = "/usr/sbin/sshd"
+	if _, err := os.Stat(binary); err != nil {
+		t.Fatalf("these tests need OpenSSH's server: %v", err)
+	}
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := &Sshd{Dir: dir, Port: freePort(t), log: &logBuffer{}}
+	hostKey, hostPub := WriteKey(t, dir, "host_key", "")
+	s.HostKey = hostPub
+	key, pub := WriteKey(t, dir, "user_key", "")
+	s.Key = key
+	write(t, filepath.Join(dir, "authorized_keys"), AuthorizedLine(pub))
+	home := filepath.Join(dir, "home")
+	if err := os.Mkdir(home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	lines := append(extra,
+		fmt.Sprintf("Port %d", s.Port),
+		"ListenAddress 0.0.0.0",
+		"HostKey "+hostKey,
+		"AuthorizedKeysFile "+filepath.Join(dir, "authorized_keys"),
+		"PidFile none", "UsePAM no", "StrictModes no", "PasswordAuthentication no",
+		"KbdInteractiveAuthentication no", "PermitRootLogin prohibit-password",
+		"LogLevel ERROR", "UseDNS no", "SetEnv HOME="+home,
+	)
+	if !strings.Contains(strings.Join(extra, "\n"), "MaxStartups") { // here the last one would win
+		lines = append(lines, "MaxStartups 500:30:1000")
+	}
+	conf := filepath.Join(dir, "sshd_config")
+	write(t, conf, strings.Join(lines, "\n")+"\n")
+	os.MkdirAll("/run/sshd", 0o755) // privilege separation; only root needs and can make it
+	s.cmd = exec.Command(binary, "-D", "-e", "-f", conf)
+	s.cmd.Stderr = s.log
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.cmd.Process.Kill(); s.cmd.Wait() })
+	s.await(t)
+	return s
+}
+
+// await waits until the port answers.
+func (s *Sshd) await(t testing.TB) {
+	t.Helper()
+	for range 500 {
+		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.Port))
+		if err == nil {
+			c.Close()
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("sshd does not listen: %s", s.Log())
+}
+
+func freePort(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp4", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
