@@ -369,12 +369,17 @@ func (c *Comparison) pooled(tables []table, k int, match func(alg.Suite) bool) R
 	return ratio(stats.Mean(logs), err, len(logs))
 }
 
+// busyLevel is how much a wholly disturbed run may be off in level, relative:
+// costs per byte on a busy machine were seen 2 to 7 % off those of an idle one.
+const busyLevel = 0.04
+
 // level is the standard error that all cells of a run share.
 func (r *Ranking) level(by By) float64 {
+	busy := busyLevel * r.Harness.busy()
 	if by == Cost {
-		return r.levelCost
+		return math.Hypot(r.levelCost, busy)
 	}
-	return r.levelWall
+	return math.Hypot(r.levelWall, busy)
 }
 
 // exchanges compares the logins of the key exchanges that all files have.

@@ -22,7 +22,7 @@ func doubts(r *Ranking, d *data) []Warning {
 		}
 	}
 	h := r.Harness
-	quarantined := share(h.Quarantined, h.Segments)
+	quarantined := h.busy()
 	add(r.Truncated, "truncated", "the last record of the file is cut off: the run was killed", "go on with --resume")
 	add(d.foreign > 0, "mixed-targets", fmt.Sprintf("%d samples of another target were left out", d.foreign), "write each host to a file of its own")
 	add(len(d.copies) > 0, "whole-processes", "times are those of whole processes, with start and login", "bench without --exhaustive separates them")

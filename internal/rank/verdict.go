@@ -3,6 +3,7 @@ package rank
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -69,6 +70,10 @@ func differences(inputs []Input) []Warning {
 		add("server-kind", "kind of server", first.Campaign.Server, r.Campaign.Server)
 		add("data", "payload", first.Campaign.Data, r.Campaign.Data)
 		add("tool", "version of sshpace", first.Campaign.Tool, r.Campaign.Tool)
+		if a, b := first.Harness.busy(), r.Harness.busy(); math.Abs(a-b) > muchQuarantine {
+			out = append(out, Warning{"load", fmt.Sprintf("%.0f %% of the segments were disturbed in %s, %.0f %% in %s: small differences of all cells together may come from that",
+				100*a, inputs[0].Label, 100*b, in.Label), "--normalise takes out what all cells have in common"})
+		}
 		add("clock", "CPU clock", first.Environment.CPUClock, r.Environment.CPUClock)
 		for _, w := range r.Warnings {
 			out = append(out, Warning{w.Name, in.Label + ": " + w.Text, w.Hint})
@@ -79,6 +84,9 @@ func differences(inputs []Input) []Warning {
 	}
 	return out
 }
+
+// busy is the share of disturbed segments.
+func (h Harness) busy() float64 { return share(h.Quarantined, h.Segments) }
 
 func orNone(s string) string {
 	if s == "" {
