@@ -1,0 +1,174 @@
+package chart
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"sshpace/internal/alg"
+	"sshpace/internal/bench"
+	"sshpace/internal/rank"
+)
+
+// OfRanking builds the report of one record file.
+func OfRanking(r *rank.Ranking, f *bench.File) *Document {
+	d := &Document{
+		Title: text(fmt.Sprintf("SSH speed: %s", orUnknown(r.Campaign.Target))),
+		Lead:  lead(r), Environment: environment(r), Quality: quality(r), Method: method(r),
+		Doubts: doubts(r.Warnings, r.Findings),
+	}
+	d.Tables = rankingTables(r)
+	d.Charts = rankingCharts(r)
+	if trace, ok := steadiness(r, f); ok {
+		d.Charts = append(d.Charts, trace)
+	}
+	d.Algorithms = algorithms(rankingSuites(r))
+	return d
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "unknown"
+	}
+	return s
+}
+
+// Directions lists those that have cells, in the order of the ranking.
+func Directions(r *rank.Ranking) []bench.Direction {
+	var out []bench.Direction
+	for _, c := range r.Bulk {
+		if !slices.Contains(out, c.Direction) {
+			out = append(out, c.Direction)
+		}
+	}
+	return out
+}
+
+// lead says the outcome in sentences.
+func lead(r *rank.Ranking) []string {
+	e := r.Environment
+	out := []string{fmt.Sprintf("%s to %s.", orUnknown(e.Client), orUnknown(e.Server))}
+	for _, d := range Directions(r) {
+		out = append(out, fastest(r, d)...)
+	}
+	if len(r.Kex) > 0 && r.Kex[0].Login != nil {
+		first := r.Kex[0]
+		out = append(out, fmt.Sprintf("Cheapest key exchange: %s, a login in %s ms.", first.Name, Figure(first.Login.Value/1e6)))
+		for _, k := range r.Kex {
+			if k.PostQuantum && k.Login != nil {
+				out = append(out, fmt.Sprintf("Cheapest post-quantum one: %s, a login in %s ms.", k.Name, Figure(k.Login.Value/1e6)))
+				break
+			}
+		}
+	}
+	for i := range out {
+		out[i] = text(out[i])
+	}
+	return out
+}
+
+// fastest names the first cell of a direction, and the first that may be
+// advised where that is another one.
+func fastest(r *rank.Ranking, d bench.Direction) []string {
+	var out []string
+	for _, c := range r.Bulk {
+		if c.Direction != d {
+			continue
+		}
+		strong := c.Status == alg.Strong
+		switch {
+		case len(out) == 0:
+			out = append(out, fmt.Sprintf("Fastest %s: %s (%s).", orTransfer(d), c.Suite, speed(c)))
+		case strong:
+			out = append(out, fmt.Sprintf("Fastest strong one: %s (%s).", c.Suite, speed(c)))
+		}
+		if strong {
+			break
+		}
+	}
+	return out
+}
+
+func orTransfer(d bench.Direction) string {
+	if d == "" {
+		return "transfer"
+	}
+	return string(d)
+}
+
+func speed(c rank.Cell) string {
+	if c.Throughput != nil {
+		return Figure(c.Throughput.Value/1e6) + " MB/s"
+	}
+	return Figure(c.Total()) + " ns of CPU per byte"
+}
+
+// rankingSuites lists every name that the report shows.
+func rankingSuites(r *rank.Ranking) []alg.Suite {
+	var out []alg.Suite
+	for _, c := range r.Bulk {
+		out = append(out, c.Suite)
+	}
+	for _, k := range r.Kex {
+		for _, name := range append([]string{k.Name}, k.Aliases...) {
+			out = append(out, alg.Suite{Kex: name})
+		}
+	}
+	return out
+}
+
+// algorithms looks up all names, each once: ciphers, MACs, key exchanges.
+func algorithms(suites []alg.Suite) []Algorithm {
+	var out []Algorithm
+	for _, axis := range []struct {
+		kind alg.Kind
+		of   func(alg.Suite) string
+	}{
+		{alg.Cipher, func(s alg.Suite) string { return s.Cipher }},
+		{alg.MAC, func(s alg.Suite) string { return s.MAC }},
+		{alg.Kex, func(s alg.Suite) string { return s.Kex }},
+	} {
+		seen := map[string]bool{"": true}
+		for _, s := range suites {
+			if name := axis.of(s); !seen[name] {
+				seen[name] = true
+				out = append(out, algorithm(axis.kind, name))
+			}
+		}
+	}
+	return out
+}
+
+func algorithm(kind alg.Kind, name string) Algorithm {
+	a, known := alg.Lookup(kind, name)
+	reason := a.Reason
+	if !known {
+		reason = "This name is not in the table of algorithms: treat it as unsafe until you know better."
+	}
+	return Algorithm{kind, text(name), a.Status, text(reason), a.PostQuantum}
+}
+
+// Standing is a status in a word: an unknown name is said to be one.
+func Standing(s alg.Status) string {
+	if s == "" {
+		return "unknown"
+	}
+	return string(s)
+}
+
+// doubts gathers warnings and findings.
+func doubts(warnings []rank.Warning, findings []bench.Finding) []Doubt {
+	var out []Doubt
+	for _, w := range warnings {
+		out = append(out, Doubt{text(w.Text), text(w.Hint)})
+	}
+	for _, f := range findings {
+		what := strings.Join(nonEmpty(f.What, f.Why, f.Evidence), ": ")
+		out = append(out, Doubt{text(what), text(f.Fix)})
+	}
+	return out
+}
+
+func nonEmpty(parts ...string) []string {
+	return slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+}
