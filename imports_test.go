@@ -44,6 +44,7 @@ history: fleet host hostset
 compat: clean fleet host output
 sshtest:
 imports: alg bench unit
+limits: alg bench imports unit
 `
 
 // allowed reads the rules.

@@ -18,7 +18,7 @@ import (
 var reportFormats = []string{"text", "json", "classic"}
 
 func newReportCommand(sys System) *cobra.Command {
-	var format, by, size string
+	var format, by, size, machine string
 	var classic render.ClassicOptions
 	cmd := &cobra.Command{
 		Use:   "report [FILE...]",
@@ -61,6 +61,9 @@ the averages, as seconds for a copy of --size.`,
 				if i > 0 {
 					fmt.Fprintln(sys.Stdout)
 				}
+				if err := addCeilings(r, machine); err != nil {
+					return err
+				}
 				if err := writeReport(sys, format, r, classic); err != nil {
 					return err
 				}
@@ -71,6 +74,7 @@ the averages, as seconds for a copy of --size.`,
 	flags := cmd.Flags()
 	flags.StringVar(&format, "format", "text", "text, json or classic")
 	flags.StringVar(&by, "rank-by", "auto", "throughput, cost or auto: throughput unless only the cost can be told from noise")
+	flags.StringVar(&machine, "machine", "", "limits of the machine that sshpace machine recorded (default: the newest of this machine)")
 	flags.StringVar(&size, "size", "4G", "classic: bytes of the copy")
 	flags.IntVar(&classic.Top, "top", 5, "classic: rows of each list")
 	flags.BoolVar(&classic.Worst, "worst", false, "classic: slowest first")

@@ -51,6 +51,7 @@ type Ranking struct {
 	Ended        string  // why the run ended: budget, precision, complete, ...; "" unknown
 	Warnings     []Warning
 	Measurements []bench.Measurement // what is no SSH trial
+	Ceilings     *Ceilings           // what limits the fastest cell; nil where the machine was not measured
 
 	levelCost, levelWall float64 // standard errors of the run's mean level, in logs
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"strconv"
@@ -71,6 +72,40 @@ func measurements(w io.Writer, all []bench.Measurement) {
 		}
 		row(w, "%s", line)
 	}
+}
+
+// Machine writes the limits of a machine for a terminal of 80 columns.
+func Machine(w io.Writer, f *bench.File) error {
+	out := bufio.NewWriter(w)
+	e := f.Environment
+	say(out, "%s: %s, %d cores, %s", orUnknown(f.Campaign.Target), orUnknown(e.CPU), e.Cores, orUnknown(e.Crypto))
+	say(out, "")
+	row(out, "%-40s %14s", "", "MB/s")
+	for _, m := range f.Measurements {
+		if rate, ok := m.BytesPerSecond(); ok {
+			row(out, "%s", limit(m, rate/1e6/m.Value))
+		}
+	}
+	say(out, "")
+	row(out, "%-40s %14s", "", "operations/s")
+	for _, m := range f.Measurements {
+		if m.Unit == bench.PerSecond {
+			row(out, "%s", limit(m, 1))
+		}
+	}
+	for _, finding := range f.Findings {
+		say(out, "note: %s: %s", finding.What, finding.Why)
+	}
+	return out.Flush()
+}
+
+// limit is one limit with the range of its rounds.
+func limit(m bench.Measurement, scale float64) string {
+	line := fmt.Sprintf("%-40s %14s", fit(m.Name, 40), figure(m.Value*scale))
+	if m.N > 1 {
+		line += fmt.Sprintf("  %s to %s in %d rounds", figure(m.Lo*scale), figure(m.Hi*scale), m.N)
+	}
+	return line
 }
 
 // jsonFigure is a measurement in all files. Its unit is that of the program.

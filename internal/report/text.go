@@ -27,6 +27,7 @@ func Text(w io.Writer, r *rank.Ranking) error {
 		kexTable(out, r)
 	}
 	measurements(out, r.Measurements)
+	ceilings(out, r.Ceilings)
 	quality(out, r)
 	troubles(out, r)
 	return out.Flush()
