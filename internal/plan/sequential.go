@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -69,69 +68,6 @@ type sequential struct {
 
 // seen counts the trials of a cell.
 type seen struct{ tried, clean int }
-
-// lay draws the identifying design and the held-out cells.
-func (s *sequential) lay() {
-	s.names, s.loginLogs = map[alg.Suite]alg.Suite{}, map[string][]float64{}
-	random := s.spec.random(0)
-	var rest []alg.Suite
-	for _, cell := range s.spec.Space.Bulk {
-		id := model.CellOf(bench.Trial{Want: cell}).Suite
-		s.names[id] = cell
-		s.cells = append(s.cells, id)
-	}
-	s.first = identify(s.spec.Space.Bulk, random)
-	for _, cell := range s.spec.Space.Bulk {
-		if !slices.Contains(s.first, cell) {
-			rest = append(rest, cell)
-		}
-	}
-	random.Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
-	if total := len(s.spec.Space.Bulk); total >= minForHoldout {
-		s.held = rest[:min(len(rest), int(math.Ceil(holdoutShare*float64(total))))]
-	}
-}
-
-// identify picks the cells that determine every cipher and every MAC: all AEAD
-// ciphers, and of the table of ciphers by MACs a ring that touches every row and
-// every column and joins them: each name of the longer list with one of the
-// shorter, in turn, and the first few with the next one too.
-func identify(cells []alg.Suite, random *rand.Rand) []alg.Suite {
-	var out []alg.Suite
-	var ciphers, macs []string
-	for _, c := range cells {
-		if c.MAC == "" {
-			out = append(out, c)
-			continue
-		}
-		if !slices.Contains(ciphers, c.Cipher) {
-			ciphers = append(ciphers, c.Cipher)
-		}
-		if !slices.Contains(macs, c.MAC) {
-			macs = append(macs, c.MAC)
-		}
-	}
-	random.Shuffle(len(ciphers), func(i, j int) { ciphers[i], ciphers[j] = ciphers[j], ciphers[i] })
-	random.Shuffle(len(macs), func(i, j int) { macs[i], macs[j] = macs[j], macs[i] })
-	long, short := len(macs), len(ciphers)
-	at := func(l, s int) alg.Suite { return alg.Suite{Cipher: ciphers[s], MAC: macs[l]} }
-	if long < short {
-		long, short = short, long
-		at = func(l, s int) alg.Suite { return alg.Suite{Cipher: ciphers[l], MAC: macs[s]} }
-	}
-	add := func(c alg.Suite) {
-		if slices.Contains(cells, c) && !slices.Contains(out, c) {
-			out = append(out, c)
-		}
-	}
-	for l := 0; l < long && short > 0; l++ {
-		add(at(l, l%short))
-	}
-	for l := 0; l < min(short+1, long) && short > 0; l++ {
-		add(at(l, (l+1)%short))
-	}
-	return out
-}
 
 // observe keeps what a sample showed.
 func (s *sequential) observe(t bench.Trial, sample bench.Sample) {
@@ -292,32 +228,6 @@ func (s *sequential) recheck(n int, chosen []wish) []wish {
 	return out
 }
 
-// controls is one A/A pair: an AEAD cipher under two MAC names, which its
-// connection ignores.
-func (s *sequential) controls(n int) []bench.Trial {
-	macs := s.spec.Space.Offer.MACs
-	var aead []alg.Suite
-	for _, cell := range s.spec.Space.Bulk {
-		if cell.MAC == "" {
-			aead = append(aead, cell)
-		}
-	}
-	if len(aead) == 0 || len(macs) < 2 {
-		return nil
-	}
-	cell, direction := aead[n%len(aead)], s.spec.Directions[n/len(aead)%len(s.spec.Directions)]
-	// The two names of a cipher stay the same, so that a run can compare them.
-	names := s.spec.random(-1 - n%len(aead)).Perm(len(macs))[:2]
-	var trials []bench.Trial
-	for _, name := range names {
-		t := s.spec.transfer(cell, direction)
-		t.Role, t.Pair = bench.RoleControl, n
-		t.Offered = alg.Suite{Cipher: cell.Cipher, MAC: macs[name], Kex: t.Want.Kex}
-		trials = append(trials, t)
-	}
-	return trials
-}
-
 // fit brings the analyses up to date.
 func (s *sequential) fit() {
 	if s.fitted == len(s.transfers) {
@@ -341,74 +251,6 @@ func key(a *model.Analysis) model.Series {
 // noisyWall is the typical relative error of throughput above which the plan
 // refines costs instead: the noise floor is 2.8 times as large.
 const noisyWall = 0.018
-
-// wanted are the n cells where another connection changes most: large errors,
-// leaders, neighbours that are not told apart, and cells that the model does not
-// explain.
-func (s *sequential) wanted(n int, chosen []wish) []wish {
-	type scored struct {
-		wish
-		score float64
-	}
-	var all []scored
-	for _, d := range s.spec.Directions {
-		a := s.analyses[d]
-		if a == nil {
-			continue
-		}
-		for i, score := range scores(key(a)) {
-			cell, offered := s.names[a.Cells[i]]
-			w := wish{cell, d}
-			if offered && !slices.Contains(chosen, w) && !slices.Contains(s.held, cell) && s.countOf(cell, d).tried < maxTrialsPerCell {
-				all = append(all, scored{w, score})
-			}
-		}
-	}
-	slices.SortStableFunc(all, func(x, y scored) int { return cmp.Compare(y.score, x.score) })
-	var out []wish
-	for _, w := range all[:min(n, len(all))] {
-		out = append(out, w.wish)
-	}
-	return out
-}
-
-// leaders is how many of the fastest cells get extra attention.
-const leaders = 10
-
-// scores says for every figure how much another connection is worth.
-func scores(series model.Series) []float64 {
-	order := make([]int, 0, len(series.Figures))
-	for i, f := range series.Figures {
-		if f.Known {
-			order = append(order, i)
-		}
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(series.Figures[i].Log, series.Figures[j].Log) })
-	typical := math.Max(series.TypicalError(), 1e-6)
-	out := make([]float64, len(series.Figures))
-	for place, i := range order {
-		f := series.Figures[i]
-		score := f.Err / typical
-		if place < leaders {
-			score++
-		}
-		for _, other := range []int{place - 1, place + 1} {
-			if other >= 0 && other < len(order) && unseparated(f, series.Figures[order[other]]) {
-				score += 0.5
-			}
-		}
-		score += math.Min(3, math.Max(0, f.Surprise(series.Deviation)-2))
-		out[i] = score / math.Sqrt(float64(1+f.N))
-	}
-	return out
-}
-
-// unseparated reports whether two cells may differ by more than the smallest
-// effect worth telling, but are not yet told apart.
-func unseparated(a, b model.Figure) bool {
-	gap, err := math.Abs(a.Log-b.Log), math.Hypot(a.Err, b.Err)
-	return gap < 2*err && gap+2*err > 0.01
-}
 
 // finished reports whether the precision is reached, everything was measured,
 // and nothing more can be gained.
@@ -448,28 +290,4 @@ func (s *sequential) progress(p *Progress) {
 			p.Leaders = append(p.Leaders, s.leaders(a, 5)...)
 		}
 	}
-}
-
-// leaders are the n fastest cells so far.
-func (s *sequential) leaders(a *model.Analysis, n int) []Leader {
-	series := key(a)
-	order := make([]int, 0, len(a.Cells))
-	for i, f := range series.Figures {
-		if f.Known {
-			order = append(order, i)
-		}
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(series.Figures[i].Log, series.Figures[j].Log) })
-	var out []Leader
-	for _, i := range order[:min(n, len(order))] {
-		l := Leader{Cell: s.names[a.Cells[i]], Direction: a.Direction, Predicted: series.Figures[i].N == 0}
-		if f := a.Wall.Figures[i]; f.Known {
-			l.Throughput = 1e9 * math.Exp(-f.Log)
-		}
-		if f := a.Client.Figures[i]; f.Known {
-			l.CostNS = math.Exp(f.Log)
-		}
-		out = append(out, l)
-	}
-	return out
 }

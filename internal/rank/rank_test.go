@@ -191,7 +191,7 @@ func TestEqualCellsShareAGroup(t *testing.T) {
 
 // Where all cells cost the same there is one group.
 func TestAllEqualIsOneGroup(t *testing.T) {
-	one, runs := 0, 60
+	one, runs := 0, 40
 	for seed := range runs {
 		m := noisy(uint64(seed))
 		m.Interaction, m.Factor = 0, map[alg.Suite]float64{}
