@@ -100,12 +100,13 @@ const (
 // Chart is one picture. Its figures are in Unit.
 type Chart struct {
 	Name      string // stable, for --chart: "ranking", "heat", "cost", "kex", ...
+	Table     string // name of the table with the same numbers; "" if there is none
 	Title     string
 	Note      string // how to read it
 	Shape     Shape
 	Unit      string
 	Series    []string
-	Kinds     []alg.Kind // Heat: what Items and Series name, for filters; else nil
+	Columns   []string // Heat of ciphers and MACs: full names of the MACs; else nil
 	Items     []Item
 	Reference float64 // a line to draw, such as 1 for ratios; 0: none
 	Rising    bool    // more is better
@@ -175,3 +176,8 @@ func appendNew(list []string, s string) []string {
 
 // text makes what a file or a host said safe to show.
 func text(s string) string { return clean.Line(s) }
+
+// safe is a suite whose names are safe to show. Filters compare these names.
+func safe(s alg.Suite) alg.Suite {
+	return alg.Suite{Cipher: text(s.Cipher), MAC: text(s.MAC), Kex: text(s.Kex), HostKey: text(s.HostKey)}
+}

@@ -142,7 +142,7 @@ func groupTable(c *rank.Comparison, name, title string, of alg.Kind, groups []ra
 	}
 	t := Table{Name: name, Title: title, Columns: append([]Column{first}, ratioColumns(c)...)}
 	for _, g := range groups {
-		t.Rows = append(t.Rows, Row{suiteOf(of, g.Name), append([]Cell{{Text: text(g.Name)}}, ratioCells(g.Ratios)...)})
+		t.Rows = append(t.Rows, Row{safe(suiteOf(of, g.Name)), append([]Cell{{Text: text(g.Name)}}, ratioCells(g.Ratios)...)})
 	}
 	return t
 }
@@ -169,7 +169,7 @@ func cellTable(c *rank.Comparison) Table {
 	}
 	t.Columns = append(t.Columns, ratioColumns(c)...)
 	for _, cell := range c.Cells {
-		row := Row{cell.Suite, []Cell{{Text: text(cell.Suite.Cipher)}, {Text: text(cell.Suite.MAC)}, {Text: text(string(cell.Direction))}}}
+		row := Row{safe(cell.Suite), []Cell{{Text: text(cell.Suite.Cipher)}, {Text: text(cell.Suite.MAC)}, {Text: text(string(cell.Direction))}}}
 		for _, v := range cell.Values {
 			row.Cells = append(row.Cells, Cell{Quantity: v})
 		}
@@ -221,7 +221,7 @@ func comparisonCharts(c *rank.Comparison) []Chart {
 // sideBySide shows the geometric mean of each cipher on every machine.
 func sideBySide(c *rank.Comparison) Chart {
 	_, unit, scale := valueUnit(c)
-	out := Chart{Name: "machines", Title: "Machines side by side: mean over the MACs of each cipher", Shape: Bars, Unit: unit}
+	out := Chart{Name: "machines", Table: "ciphers", Title: "Machines side by side: mean over the MACs of each cipher", Shape: Bars, Unit: unit}
 	switch {
 	case len(c.Normalised) > 0:
 		out.Reference = 1
@@ -235,7 +235,7 @@ func sideBySide(c *rank.Comparison) Chart {
 		out.Series = append(out.Series, fileName(c, i))
 	}
 	for _, g := range c.Ciphers {
-		item := Item{Label: Short(g.Name), Suite: alg.Suite{Cipher: g.Name}}
+		item := Item{Label: Short(g.Name), Suite: safe(alg.Suite{Cipher: g.Name})}
 		item.Mark = mark("", item.Suite.Status())
 		for i := range c.Inputs {
 			item.Points = append(item.Points, meanOf(c, g.Name, i, scale))
@@ -263,14 +263,14 @@ func meanOf(c *rank.Comparison, cipher string, i int, scale float64) Point {
 
 func ratioChart(c *rank.Comparison, name, title string, of alg.Kind, groups []rank.Group) Chart {
 	out := Chart{
-		Name: name, Title: title, Shape: Dots, Unit: "ratio", Reference: 1, Rising: true,
+		Name: name, Table: name, Title: title, Shape: Dots, Unit: "ratio", Reference: 1, Rising: true,
 		Note: "Right of 1: faster than " + fileName(c, 0) + ". An interval that holds 1 shows no difference.",
 	}
 	for i := range c.Inputs[1:] {
 		out.Series = append(out.Series, fileName(c, i+1))
 	}
 	for _, g := range groups {
-		item := Item{Label: Short(g.Name), Suite: suiteOf(of, g.Name)}
+		item := Item{Label: Short(g.Name), Suite: safe(suiteOf(of, g.Name))}
 		item.Mark = mark("", item.Suite.Status())
 		for _, r := range g.Ratios {
 			item.Points = append(item.Points, point(&r.Speed, 1))
@@ -283,7 +283,7 @@ func ratioChart(c *rank.Comparison, name, title string, of alg.Kind, groups []ra
 // ratioHeat shows every cell of every file against the first.
 func ratioHeat(c *rank.Comparison) Chart {
 	out := Chart{
-		Name: "cells", Title: "Every cell: speed against " + fileName(c, 0), Shape: Heat, Unit: "ratio", Reference: 1, Rising: true,
+		Name: "cells", Table: "cells", Title: "Every cell: speed against " + fileName(c, 0), Shape: Heat, Unit: "ratio", Reference: 1, Rising: true,
 		Note: "Above 1: faster than the first file.",
 	}
 	for i := range c.Inputs[1:] {
@@ -294,7 +294,7 @@ func ratioHeat(c *rank.Comparison) Chart {
 		if len(Directions(c.Inputs[0].Ranking)) > 1 {
 			name += ", " + text(string(cell.Direction))
 		}
-		item := Item{Label: name, Suite: cell.Suite}
+		item := Item{Label: name, Suite: safe(cell.Suite)}
 		for _, r := range cell.Ratios {
 			item.Points = append(item.Points, point(&r.Speed, 1))
 		}

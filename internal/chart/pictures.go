@@ -44,7 +44,7 @@ func mark(group string, status alg.Status, more ...string) string {
 
 func rankingChart(r *rank.Ranking, d bench.Direction) (Chart, bool) {
 	c := Chart{
-		Name: "ranking", Shape: Dots, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
+		Name: "ranking", Table: "bulk", Shape: Dots, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
 		Title: title(string(d)) + ": throughput with 95 % intervals",
 		Note:  "Best first. Cells that share a letter cannot be told apart. Hollow: predicted.",
 	}
@@ -64,7 +64,7 @@ func rankingChart(r *rank.Ranking, d bench.Direction) (Chart, bool) {
 		for i := range points {
 			points[i].Predicted = cell.Basis == rank.Predicted
 		}
-		c.Items = append(c.Items, Item{label(cell.Suite), mark(cell.Group, cell.Status), cell.Suite, points})
+		c.Items = append(c.Items, Item{label(cell.Suite), mark(cell.Group, cell.Status), safe(cell.Suite), points})
 	}
 	return c, len(c.Items) > 0
 }
@@ -73,7 +73,7 @@ func rankingChart(r *rank.Ranking, d bench.Direction) (Chart, bool) {
 // have one column of their own.
 func heatChart(r *rank.Ranking, d bench.Direction) (Chart, bool) {
 	c := Chart{
-		Name: "heat", Shape: Heat, Unit: "MB/s", Rising: true, Kinds: []alg.Kind{alg.Cipher, alg.MAC},
+		Name: "heat", Table: "bulk", Shape: Heat, Unit: "MB/s", Rising: true,
 		Title: title(string(d)) + ": cipher × MAC", Note: "Rows and columns are ordered by their best cell. ~ is predicted.",
 	}
 	if r.By == rank.Cost {
@@ -97,10 +97,10 @@ func heatChart(r *rank.Ranking, d bench.Direction) (Chart, bool) {
 		return 0
 	})
 	for _, mac := range macs {
-		c.Series = append(c.Series, orOwnTag(mac))
+		c.Series, c.Columns = append(c.Series, orOwnTag(mac)), append(c.Columns, text(mac))
 	}
 	for _, cipher := range ciphers {
-		item := Item{Label: Short(cipher), Suite: alg.Suite{Cipher: cipher}}
+		item := Item{Label: Short(cipher), Suite: safe(alg.Suite{Cipher: cipher})}
 		for _, mac := range macs {
 			item.Points = append(item.Points, cells[alg.Suite{Cipher: cipher, MAC: mac}])
 		}
@@ -131,7 +131,7 @@ func costChart(r *rank.Ranking, d bench.Direction) (Chart, bool) {
 	client := r.Split(d, func(c rank.Cell) *rank.Quantity { return c.Client })
 	server := r.Split(d, func(c rank.Cell) *rank.Quantity { return c.Server })
 	c := Chart{
-		Name: "cost", Shape: Stack, Unit: "ns/B", Title: title(string(d)) + ": what the CPU time per byte is spent on",
+		Name: "cost", Table: "bulk", Shape: Stack, Unit: "ns/B", Title: title(string(d)) + ": what the CPU time per byte is spent on",
 		Note: "Base is what the cheapest cell costs; cipher is what this cipher adds to it with the cheapest MAC; MAC is what this MAC adds to the cheapest MAC. " +
 			"Shares are those of the model cost = base + cipher + MAC.",
 		Series: []string{"client base", "client cipher", "client MAC", "server base", "server cipher", "server MAC"},
@@ -144,7 +144,7 @@ func costChart(r *rank.Ranking, d bench.Direction) (Chart, bool) {
 		if cell.Direction != d || !ok {
 			continue
 		}
-		item := Item{Label: label(cell.Suite), Mark: mark("", cell.Status), Suite: cell.Suite, Points: parts(own)}
+		item := Item{Label: label(cell.Suite), Mark: mark("", cell.Status), Suite: safe(cell.Suite), Points: parts(own)}
 		if len(server) > 0 {
 			item.Points = append(item.Points, parts(server[cell.Suite])...)
 		}
@@ -163,7 +163,7 @@ func parts(p rank.Parts) []Point {
 
 func kexChart(r *rank.Ranking) (Chart, bool) {
 	c := Chart{
-		Name: "kex", Shape: Bars, Unit: "ms", Series: []string{"login"}, Title: "Key exchange: time of a login with 95 % intervals",
+		Name: "kex", Table: "kex", Shape: Bars, Unit: "ms", Series: []string{"login"}, Title: "Key exchange: time of a login with 95 % intervals",
 		Note: "From the start of the client to the start of the remote command.",
 	}
 	if r.KexBy == rank.Cost {
@@ -179,7 +179,7 @@ func kexChart(r *rank.Ranking) (Chart, bool) {
 		if k.PostQuantum {
 			pq = "post-quantum"
 		}
-		c.Items = append(c.Items, Item{Short(k.Name), mark(k.Group, k.Status, pq), alg.Suite{Kex: k.Name}, points})
+		c.Items = append(c.Items, Item{Short(k.Name), mark(k.Group, k.Status, pq), safe(alg.Suite{Kex: k.Name}), points})
 	}
 	return c, len(c.Items) > 0
 }

@@ -7,6 +7,7 @@ import (
 
 	"sshpace/internal/alg"
 	"sshpace/internal/bench"
+	"sshpace/internal/model"
 	"sshpace/internal/rank"
 )
 
@@ -163,6 +164,9 @@ func doubts(warnings []rank.Warning, findings []bench.Finding) []Doubt {
 		out = append(out, Doubt{text(w.Text), text(w.Hint)})
 	}
 	for _, f := range findings {
+		if f.What == model.Ended {
+			continue // said under quality
+		}
 		what := strings.Join(nonEmpty(f.What, f.Why, f.Evidence), ": ")
 		out = append(out, Doubt{text(what), text(f.Fix)})
 	}

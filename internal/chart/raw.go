@@ -58,4 +58,3 @@ func nanoseconds(d *time.Duration) any {
 	}
 	return int64(*d)
 }
-

@@ -60,7 +60,7 @@ func bulkTable(r *rank.Ranking, d bench.Direction) Table {
 	}
 	for _, c := range r.Bulk {
 		if c.Direction == d {
-			t.Rows = append(t.Rows, Row{c.Suite, []Cell{
+			t.Rows = append(t.Rows, Row{safe(c.Suite), []Cell{
 				{Text: fmt.Sprint(c.Rank)}, {Text: c.Group}, {Text: text(c.Suite.Cipher)}, {Text: text(c.Suite.MAC)}, {Text: text(string(d))},
 				{Quantity: c.Throughput}, {Quantity: c.Client}, {Quantity: c.Server}, {Text: string(c.Basis)}, {Text: Standing(c.Status)},
 			}})
@@ -91,7 +91,7 @@ func kexTable(r *rank.Ranking) Table {
 		Note: "A login is the time from the start of the client to the start of the remote command.",
 	}
 	for _, k := range r.Kex {
-		t.Rows = append(t.Rows, Row{alg.Suite{Kex: k.Name}, []Cell{
+		t.Rows = append(t.Rows, Row{safe(alg.Suite{Kex: k.Name}), []Cell{
 			{Text: fmt.Sprint(k.Rank)}, {Text: k.Group}, {Text: text(k.Name)}, {Text: text(strings.Join(k.Aliases, " "))},
 			{Quantity: k.Login}, {Quantity: k.Client}, {Quantity: k.Server}, {Text: yesNo(k.PostQuantum)}, {Text: Standing(k.Status)},
 		}})
@@ -114,7 +114,7 @@ func copyTable(r *rank.Ranking) Table {
 	}}
 	for _, c := range r.Copies {
 		seconds := c.Seconds
-		t.Rows = append(t.Rows, Row{c.Suite, []Cell{
+		t.Rows = append(t.Rows, Row{safe(c.Suite), []Cell{
 			{Text: text(c.Suite.Cipher)}, {Text: text(c.Suite.MAC)}, {Text: text(c.Suite.Kex)}, {Text: text(string(c.Direction))}, {Quantity: &seconds},
 		}})
 	}
@@ -127,7 +127,7 @@ func failedTable(r *rank.Ranking) Table {
 		{Key: "detail", Head: "detail"}, {Key: "attempts", Head: "attempts", Kind: Count},
 	}}
 	for _, f := range r.Failed {
-		t.Rows = append(t.Rows, Row{f.Suite, []Cell{
+		t.Rows = append(t.Rows, Row{safe(f.Suite), []Cell{
 			{Text: text(f.Suite.String())}, {Text: text(string(f.Workload))}, {Text: text(string(f.Outcome))}, {Text: text(f.Detail)}, {Text: fmt.Sprint(f.Attempts)},
 		}})
 	}
@@ -145,7 +145,7 @@ func controlTable(r *rank.Ranking) Table {
 	}
 	for _, c := range r.Controls {
 		ratio := c.Ratio
-		t.Rows = append(t.Rows, Row{c.A, []Cell{{Text: text(c.A.String())}, {Text: text(c.B.String())}, {Quantity: &ratio}, {Text: yesNo(c.Separated)}}})
+		t.Rows = append(t.Rows, Row{safe(c.A), []Cell{{Text: text(c.A.String())}, {Text: text(c.B.String())}, {Quantity: &ratio}, {Text: yesNo(c.Separated)}}})
 	}
 	return t
 }

@@ -1,0 +1,66 @@
+// Keeps the charts on the page in step with filter, theme and width.
+
+const probe = document.createElement('span');
+
+// colour resolves a variable of the style sheet for the present theme.
+const colour = name => {
+  probe.style.color = `var(${name})`;
+  return getComputedStyle(probe).color;
+};
+
+const currentLook = () => {
+  document.body.append(probe);
+  const look = {
+    bg: colour('--bg'), panel: colour('--panel'), fg: colour('--fg'), soft: colour('--soft'), line: colour('--line'),
+    filler: 'rgba(128,128,128,.25)', font: getComputedStyle(document.body).fontFamily,
+    series: ['--s0', '--s1', '--s2', '--s3', '--s4', '--s5'].map(colour),
+    parts: ['--c0', '--c1', '--c2', '--d0', '--d1', '--d2'].map(colour),
+    narrow: document.documentElement.clientWidth < 640,
+  };
+  probe.remove();
+  return look;
+};
+
+// visible is the part of a chart that a filter lets through.
+const visible = (chart, shown) => {
+  if (chart.shape === 'trace') return { chart, items: chart.items };
+  if (!chart.columns) return { chart, items: chart.items.filter(item => shown(item)) };
+  const has = chart.columns.map((mac, k) => chart.items.some(item => item.points[k] && shown({ cipher: item.cipher, mac })));
+  const pick = list => list.filter((_, k) => has[k]);
+  const items = chart.items.map(item => ({
+    ...item, points: pick(item.points.map((p, k) => shown({ cipher: item.cipher, mac: chart.columns[k] }) ? p : null)),
+  })).filter(item => item.points.some(p => p));
+  return { chart: { ...chart, series: pick(chart.series) }, items };
+};
+
+const drawn = new Map(); // element -> ECharts instance
+
+const drawChart = (data, shown, look) => {
+  const element = document.getElementById(data.id);
+  const { chart, items } = visible({ ...data, items: data.items.map(item => ({ ...item, mark: item.mark || '' })) }, shown);
+  element.closest('figure').hidden = items.length === 0;
+  if (items.length === 0) return;
+  element.style.height = heightOf(chart, items) + 'px';
+  let instance = drawn.get(element);
+  if (!instance) {
+    element.replaceChildren();
+    instance = echarts.init(element, null, { renderer: 'svg' });
+    drawn.set(element, instance);
+  }
+  instance.resize();
+  instance.setOption(shapes[chart.shape](chart, items, look), true);
+};
+
+// drawAll draws one chart per turn, so that the page answers in between.
+let turn = 0;
+const drawAll = (charts, shown) => {
+  const mine = ++turn, look = currentLook(), queue = [...charts];
+  const next = () => {
+    if (mine !== turn) return;
+    const data = queue.shift();
+    if (!data) { document.documentElement.dataset.drawn = String(mine); return; }
+    drawChart(data, shown, look);
+    setTimeout(next);
+  };
+  next();
+};

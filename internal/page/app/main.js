@@ -1,0 +1,88 @@
+// Wires the page together.
+
+const data = JSON.parse(document.getElementById('data').textContent);
+const byId = id => document.getElementById(id);
+
+const policySelect = byId('policy'), search = byId('search');
+for (const policy of data.policies) {
+  const option = document.createElement('option');
+  option.value = policy.name;
+  option.textContent = policy.name;
+  option.title = policy.title;
+  policySelect.append(option);
+}
+
+const showConfiguration = () => {
+  if (!byId('config')) return;
+  const lists = configuration(), weak = data.weak || [];
+  byId('config').textContent = Object.entries(lists).filter(([, names]) => names.length).map(([key, names]) => `${key} ${names.join(',')}\n`).join('');
+  const used = Object.values(lists).flat().filter(name => weak.includes(name));
+  byId('config-weak').textContent = used.length ? `Of these, ${used.length} are weak, broken or unknown: choose a policy above to leave them out.` : '';
+};
+
+const apply = () => {
+  const policy = data.policies.find(p => p.name === policySelect.value);
+  const shown = filterOf(policy, search.value), count = filterTables(shown);
+  byId('count').textContent = `${count.shown} of ${count.all} rows`;
+  showConfiguration();
+  drawAll(data.charts || [], shown);
+};
+
+const isDark = () => (document.documentElement.dataset.theme || (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')) === 'dark';
+const themeButton = byId('theme');
+const nameTheme = () => { themeButton.textContent = isDark() ? 'Light' : 'Dark'; themeButton.setAttribute('aria-label', isDark() ? 'Switch to light colours' : 'Switch to dark colours'); };
+const setTheme = theme => { document.documentElement.dataset.theme = theme; nameTheme(); apply(); };
+
+themeButton.addEventListener('click', () => setTheme(isDark() ? 'light' : 'dark'));
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { nameTheme(); apply(); });
+
+// Paper is white: print in light colours and as wide as the sheet.
+let before;
+addEventListener('beforeprint', () => {
+  before = document.documentElement.dataset.theme;
+  document.documentElement.dataset.theme = 'light';
+  const look = { ...currentLook(), narrow: false }, shown = filterOf(data.policies.find(p => p.name === policySelect.value), search.value);
+  turn++;
+  for (const chart of data.charts || []) drawChart(chart, shown, look);
+});
+addEventListener('afterprint', () => {
+  if (before) document.documentElement.dataset.theme = before; else delete document.documentElement.dataset.theme;
+  apply();
+});
+
+policySelect.addEventListener('change', apply);
+search.addEventListener('input', apply);
+byId('filters').addEventListener('submit', event => event.preventDefault());
+
+let width = innerWidth, resizing;
+addEventListener('resize', () => {
+  if (innerWidth === width) return;
+  width = innerWidth;
+  clearTimeout(resizing);
+  resizing = setTimeout(apply, 100);
+});
+
+// Pages from files may have no clipboard: then the text is selected instead.
+const selectConfig = () => {
+  const range = document.createRange();
+  range.selectNodeContents(byId('config'));
+  getSelection().removeAllRanges();
+  getSelection().addRange(range);
+};
+if (byId('copy')) {
+  byId('copy').addEventListener('click', async () => {
+    try {
+      await navigator.clipboard.writeText(byId('config').textContent);
+      byId('copied').textContent = 'copied';
+    } catch {
+      selectConfig();
+      byId('copied').textContent = 'selected: copy it with Ctrl-C';
+    }
+  });
+}
+
+dataTables.forEach(makeSortable);
+for (const id of ['theme', 'filters', 'configuration']) if (byId(id)) byId(id).hidden = false;
+nameTheme();
+apply();
+document.documentElement.dataset.ready = String(Math.round(performance.now()));

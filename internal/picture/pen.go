@@ -1,0 +1,113 @@
+package picture
+
+import (
+	"fmt"
+	"image/color"
+	"strings"
+
+	"codeberg.org/go-fonts/liberation/liberationsansregular"
+	"golang.org/x/image/font/opentype"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Colours after Okabe and Ito (2008), which people with any colour vision can
+// tell apart.
+var (
+	white  = color.NRGBA{255, 255, 255, 255}
+	ink    = color.NRGBA{27, 31, 36, 255}
+	soft   = color.NRGBA{89, 97, 107, 255}
+	rule   = color.NRGBA{217, 221, 226, 255}
+	series = []color.NRGBA{{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 122, 89, 255}, {176, 86, 139, 255}, {138, 109, 0, 255}, {90, 95, 192, 255}}
+	layers = []color.NRGBA{{11, 60, 102, 255}, {47, 131, 194, 255}, {164, 205, 236, 255}, {122, 51, 0, 255}, {217, 116, 42, 255}, {246, 198, 159, 255}}
+)
+
+// align of a text at its point.
+type align = text.XAlignment
+
+const (
+	left   = draw.XLeft
+	centre = draw.XCenter
+	right  = draw.XRight
+)
+
+// pen draws with the origin in the upper left corner, y downwards.
+type pen struct {
+	canvas draw.Canvas
+	height vg.Length
+	text   text.Plain
+}
+
+// face is the one font of the pictures. The vector packages know their fonts
+// by such names.
+var face = font.Font{Typeface: "Liberation", Variant: "Sans"}
+
+func newPen(c draw.Canvas) (pen, error) {
+	parsed, err := opentype.Parse(liberationsansregular.TTF)
+	if err != nil {
+		return pen{}, fmt.Errorf("read the embedded font: %w", err)
+	}
+	cache := font.NewCache(font.Collection{{Font: face, Face: parsed}})
+	return pen{c, c.Max.Y - c.Min.Y, text.Plain{Fonts: cache}}, nil
+}
+
+func (p pen) style(size vg.Length, ink color.Color, at align) draw.TextStyle {
+	f := face
+	f.Size = size
+	return draw.TextStyle{Color: ink, Font: f, XAlign: at, YAlign: draw.YCenter, Handler: p.text}
+}
+
+// write puts a text whose middle is at height y.
+func (p pen) write(x, y, size vg.Length, ink color.Color, at align, s string) {
+	p.canvas.FillText(p.style(size, ink, at), vg.Point{X: x, Y: p.height - y}, s)
+}
+
+// slant writes upwards to the right from a point.
+func (p pen) slant(x, y, size vg.Length, s string) {
+	style := p.style(size, ink, left)
+	style.Rotation = 0.7
+	p.canvas.FillText(style, vg.Point{X: x, Y: p.height - y}, s)
+}
+
+func (p pen) widthOf(s string, size vg.Length) vg.Length {
+	return p.style(size, ink, left).Width(s)
+}
+
+// fit cuts a text that is too wide.
+func (p pen) fit(s string, size, room vg.Length) string {
+	runes := []rune(s)
+	for p.widthOf(s, size) > room && len(runes) > 1 {
+		runes = runes[:len(runes)-1]
+		s = string(runes) + "…"
+	}
+	return s
+}
+
+// paragraph writes two lines at most, over the whole width.
+func (p pen) paragraph(y, size vg.Length, s string) {
+	const room = width - 2*margin
+	line := ""
+	words := strings.Fields(s)
+	for len(words) > 0 && p.widthOf(line+words[0], size) <= room {
+		line, words = line+words[0]+" ", words[1:]
+	}
+	p.write(margin, y, size, soft, left, p.fit(line, size, room))
+	p.write(margin, y+1.35*size, size, soft, left, p.fit(strings.Join(words, " "), size, room))
+}
+
+func (p pen) box(x, y, w, h vg.Length, fill color.Color) {
+	top, bottom := p.height-y, p.height-y-h
+	p.canvas.FillPolygon(fill, []vg.Point{{X: x, Y: top}, {X: x + w, Y: top}, {X: x + w, Y: bottom}, {X: x, Y: bottom}})
+}
+
+func (p pen) line(x1, y1, x2, y2, thick vg.Length, ink color.Color, dashes ...vg.Length) {
+	p.canvas.StrokeLine2(draw.LineStyle{Color: ink, Width: thick, Dashes: dashes}, x1, p.height-y1, x2, p.height-y2)
+}
+
+func (p pen) dot(x, y, r vg.Length, fill, edge color.Color) {
+	at := vg.Point{X: x, Y: p.height - y}
+	p.canvas.DrawGlyphNoClip(draw.GlyphStyle{Color: edge, Radius: r, Shape: draw.CircleGlyph{}}, at)
+	p.canvas.DrawGlyphNoClip(draw.GlyphStyle{Color: fill, Radius: r - 1.2, Shape: draw.CircleGlyph{}}, at)
+}

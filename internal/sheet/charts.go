@@ -1,0 +1,133 @@
+package sheet
+
+import (
+	"fmt"
+
+	"github.com/xuri/excelize/v2"
+
+	"sshpace/internal/chart"
+)
+
+// matrix writes a heat map as cells with a colour scale.
+func (b *book) matrix(c chart.Chart) {
+	s := b.sheet("matrix")
+	b.text(s, 1, 1, c.Title+", "+c.Unit, b.bold)
+	b.width(s, 1, 1, 44)
+	b.width(s, 2, len(c.Series)+1, 12)
+	for k, name := range c.Series {
+		b.text(s, k+2, 1, name, b.bold)
+	}
+	for i, item := range c.Items {
+		b.text(s, 1, i+2, item.Label, 0)
+		for k, p := range item.Points {
+			if p.Known {
+				b.number(s, k+2, i+2, p.Value, b.three)
+			}
+		}
+	}
+	b.do(func() error {
+		last, err := excelize.CoordinatesToCellName(len(c.Series)+1, len(c.Items)+1)
+		if err != nil {
+			return err
+		}
+		return b.file.SetConditionalFormat(s, "B2:"+last, []excelize.ConditionalFormatOptions{scale(c)})
+	})
+	b.do(func() error {
+		return b.file.SetPanes(s, &excelize.Panes{Freeze: true, XSplit: 1, YSplit: 1, TopLeftCell: "B2", ActivePane: "bottomRight"})
+	})
+}
+
+// scale colours from the worst to the best value; ratios around their reference.
+func scale(c chart.Chart) excelize.ConditionalFormatOptions {
+	o := excelize.ConditionalFormatOptions{
+		Type: "3_color_scale", Criteria: "=", MinType: "min", MidType: "percentile", MidValue: "50", MaxType: "max",
+		MinColor: "#F4A582", MidColor: "#F7F7F7", MaxColor: "#92C5DE",
+	}
+	if !c.Rising {
+		o.MinColor, o.MaxColor = o.MaxColor, o.MinColor
+	}
+	if c.Reference != 0 {
+		o.MidType, o.MidValue = "num", fmt.Sprint(c.Reference)
+	}
+	return o
+}
+
+// chartRows is how many rows of a chart are drawn; its data hold all.
+const chartRows = 30
+
+// charts writes a sheet of native charts, each beside its data.
+func (b *book) charts(d *chart.Document) {
+	s := ""
+	row := 1
+	for _, c := range d.Charts {
+		if c.Shape == chart.Heat || c.Shape == chart.Trace || len(c.Items) == 0 {
+			continue
+		}
+		if s == "" {
+			s = b.sheet("charts")
+			b.width(s, 1, 1, 44)
+			b.width(s, 2, 8, 12)
+		}
+		b.native(s, row, c)
+		row += max(len(c.Items), 40) + 4
+	}
+}
+
+// native writes the data of a chart at row, and the chart to the right of it.
+func (b *book) native(s string, row int, c chart.Chart) {
+	b.text(s, 1, row, c.Title+", "+c.Unit, b.bold)
+	for k, name := range c.Series {
+		b.text(s, k+2, row, name, b.bold)
+	}
+	for i, item := range c.Items {
+		label := item.Label
+		if item.Mark != "" {
+			label += " (" + item.Mark + ")"
+		}
+		b.text(s, 1, row+1+i, label, 0)
+		for k, p := range item.Points {
+			if p.Known {
+				b.number(s, k+2, row+1+i, p.Value, b.three)
+			}
+		}
+	}
+	last := row + min(len(c.Items), chartRows)
+	var series []excelize.ChartSeries
+	for k := range c.Series {
+		column, err := excelize.ColumnNumberToName(k + 2)
+		b.do(func() error { return err })
+		series = append(series, excelize.ChartSeries{
+			Name:       fmt.Sprintf("'%s'!$%s$%d", s, column, row),
+			Categories: fmt.Sprintf("'%s'!$A$%d:$A$%d", s, row+1, last),
+			Values:     fmt.Sprintf("'%s'!$%s$%d:$%s$%d", s, column, row+1, column, last),
+		})
+	}
+	kind := excelize.Bar
+	if c.Shape == chart.Stack {
+		kind = excelize.BarStacked
+	}
+	position := "bottom"
+	if len(c.Series) == 1 {
+		position = "none"
+	}
+	gap := uint(40)
+	b.do(func() error {
+		return b.file.AddChart(s, fmt.Sprintf("J%d", row), &excelize.Chart{
+			Type: kind, Series: series, GapWidth: &gap,
+			Title:  excelize.ChartTitle{Paragraph: []excelize.RichTextRun{{Text: c.Title + ", " + c.Unit}}},
+			Legend: excelize.ChartLegend{Position: position},
+			XAxis:  excelize.ChartAxis{ReverseOrder: true},
+			YAxis:  excelize.ChartAxis{MajorGridLines: true},
+			Dimension: excelize.ChartDimension{
+				Width: 900, Height: uint(140 + 20*min(len(c.Items), chartRows)*max(1, len(c.Series)*boolInt(c.Shape != chart.Stack))/1),
+			},
+		})
+	})
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,140 @@
+// Package sheet writes a report as an xlsx workbook: its tables with numbers
+// that can be calculated with, the matrix with a colour scale, native charts,
+// and the raw samples.
+//
+// Text is stored as text: no cell of a workbook is ever a formula, whatever a host
+// calls itself.
+package sheet
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/xuri/excelize/v2"
+
+	"sshpace/internal/bench"
+	"sshpace/internal/chart"
+)
+
+// Write writes the workbook. f may be nil: then there are no raw samples.
+func Write(w io.Writer, d *chart.Document, f *bench.File) error {
+	file := excelize.NewFile()
+	defer file.Close()
+	b := &book{file: file, used: map[string]bool{}}
+	b.styles()
+	b.summary(d)
+	for _, t := range d.Tables {
+		b.table(t)
+	}
+	for _, c := range d.Charts {
+		if c.Shape == chart.Heat {
+			b.matrix(c)
+		}
+	}
+	b.charts(d)
+	b.algorithms(d)
+	b.facts("environment", d.Environment)
+	if f != nil {
+		b.raw(f)
+	}
+	if b.err != nil {
+		return fmt.Errorf("build the workbook: %w", b.err)
+	}
+	return file.Write(w)
+}
+
+// book is a workbook being filled. After the first error it does nothing more.
+type book struct {
+	file  *excelize.File
+	used  map[string]bool // names of sheets
+	err   error
+	bold  int
+	wrap  int
+	three int // number format: three significant digits
+	title int
+}
+
+func (b *book) do(f func() error) {
+	if b.err == nil {
+		b.err = f()
+	}
+}
+
+func (b *book) style(s *excelize.Style) (id int) {
+	b.do(func() (err error) { id, err = b.file.NewStyle(s); return err })
+	return id
+}
+
+func (b *book) styles() {
+	digits := "[>=99.95]0;[>=9.995]0.0;0.000"
+	b.bold = b.style(&excelize.Style{Font: &excelize.Font{Bold: true}, Fill: excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{"EEF1F4"}}, Alignment: &excelize.Alignment{WrapText: true, Vertical: "top"}})
+	b.wrap = b.style(&excelize.Style{Alignment: &excelize.Alignment{WrapText: true, Vertical: "top"}})
+	b.three = b.style(&excelize.Style{CustomNumFmt: &digits})
+	b.title = b.style(&excelize.Style{Font: &excelize.Font{Bold: true, Size: 15}})
+}
+
+// sheet makes a sheet and returns its name, which is unique. Names are ours,
+// never a host's.
+func (b *book) sheet(name string) string {
+	for n := 2; b.used[name]; n++ {
+		name = fmt.Sprintf("%s %d", name, n)
+	}
+	first := len(b.used) == 0
+	b.used[name] = true
+	b.do(func() error {
+		if first {
+			return b.file.SetSheetName("Sheet1", name)
+		}
+		_, err := b.file.NewSheet(name)
+		return err
+	})
+	return name
+}
+
+// text stores a string as a string: SetCellStr never makes a formula of it.
+func (b *book) text(sheet string, column, row int, s string, style int) {
+	b.do(func() error {
+		at, err := excelize.CoordinatesToCellName(column, row)
+		if err != nil {
+			return err
+		}
+		if err := b.file.SetCellStr(sheet, at, s); err != nil || style == 0 {
+			return err
+		}
+		return b.file.SetCellStyle(sheet, at, at, style)
+	})
+}
+
+func (b *book) number(sheet string, column, row int, v float64, style int) {
+	b.do(func() error {
+		at, err := excelize.CoordinatesToCellName(column, row)
+		if err != nil {
+			return err
+		}
+		if err := b.file.SetCellFloat(sheet, at, v, -1, 64); err != nil || style == 0 {
+			return err
+		}
+		return b.file.SetCellStyle(sheet, at, at, style)
+	})
+}
+
+func (b *book) width(sheet string, from, to int, w float64) {
+	b.do(func() error {
+		a, err := excelize.ColumnNumberToName(from)
+		if err != nil {
+			return err
+		}
+		z, err := excelize.ColumnNumberToName(to)
+		if err != nil {
+			return err
+		}
+		return b.file.SetColWidth(sheet, a, z, w)
+	})
+}
+
+// freeze keeps the first rows in sight.
+func (b *book) freeze(sheet string, rows int) {
+	b.do(func() error {
+		return b.file.SetPanes(sheet, &excelize.Panes{Freeze: true, YSplit: rows, TopLeftCell: fmt.Sprintf("A%d", rows+1), ActivePane: "bottomLeft"})
+	})
+}
