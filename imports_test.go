@@ -37,8 +37,8 @@ wire: alg
 machine: bench proc unit
 drive: alg bench flow loopback openssh proc unit workdir
 fleet: host
-dial: fleet host
-forkssh: fleet host
+dial: clean fleet host
+forkssh: clean fleet host
 output: clean fleet host hostset
 history: fleet host hostset
 compat: clean fleet host output

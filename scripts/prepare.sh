@@ -26,24 +26,29 @@ missing() {
 	done
 }
 
+# quiet_install PACKAGE...: packages of servers must not start anything on this
+# machine, which Debian's policy-rc.d sees to while they are installed.
+quiet_install() (
+	guard=/usr/sbin/policy-rc.d
+	log=$(mktemp)
+	trap 'rm -f "$log"' EXIT
+	trap 'exit 130' INT TERM
+	if [ ! -e $guard ]; then
+		trap 'rm -f "$log" $guard' EXIT
+		printf '#!/bin/sh\nexit 101\n' >$guard && chmod 755 $guard
+	fi
+	export DEBIAN_FRONTEND=noninteractive
+	if ! { apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@"; } >"$log" 2>&1; then
+		tail -n 5 "$log" >&2
+		exit 1
+	fi
+)
+
 # install_packages PACKAGE...: false if it may not or cannot.
 install_packages() {
 	[ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 || return 1
 	echo "$program: installing $*" >&2
-	# Packages of servers must not start anything on this machine.
-	guard=/usr/sbin/policy-rc.d
-	if [ ! -e $guard ]; then
-		trap 'rm -f /usr/sbin/policy-rc.d' EXIT
-		trap 'exit 130' INT TERM
-		printf '#!/bin/sh\nexit 101\n' >$guard && chmod 755 $guard
-	fi
-	export DEBIAN_FRONTEND=noninteractive
-	if ! { apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@"; } >/tmp/sshpace-apt.$$ 2>&1; then
-		tail -n 5 /tmp/sshpace-apt.$$ >&2
-		rm -f /tmp/sshpace-apt.$$
-		return 1
-	fi
-	rm -f /tmp/sshpace-apt.$$
+	quiet_install "$@" || return 1
 	for service in "$@"; do
 		case $service in
 		openssh-server) services="ssh.service ssh.socket" ;;

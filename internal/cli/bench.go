@@ -381,7 +381,7 @@ func (j *job) replay(old, memory *bench.File, params *lab.Params) {
 func (j *job) report(sys System, f *bench.File, name string, asJSON bool, drain context.Context) error {
 	ranking, err := rank.Of(f, rank.Options{})
 	if err != nil {
-		return interrupted(drain, withHint(err, "the records are in "+name))
+		return interrupted(drain, withHint(err, "the records are in "+name+"; go on with: sshpace bench --resume "+name))
 	}
 	write := report.Text
 	if asJSON {

@@ -47,7 +47,11 @@ func interrupted(ctx context.Context, err error) error {
 		code = ExitTerminated
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
-		return &Error{Err: err, Code: code}
+		stopped := &Error{Err: err, Code: code}
+		if told := (*Error)(nil); errors.As(err, &told) {
+			stopped.Hint = told.Hint
+		}
+		return stopped
 	}
 	return exitWith(code)
 }

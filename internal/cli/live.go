@@ -66,8 +66,11 @@ func (v *liveView) sink(r bench.Record) error {
 // line prints one line for a cell's first result, and one for each failure.
 func (v *liveView) line(s bench.Sample) {
 	cell := v.trial.Want
-	if v.trial.Workload == bench.Transfer {
+	switch v.trial.Workload {
+	case bench.Transfer:
 		cell = cell.Bulk()
+	case bench.Login:
+		cell = alg.Suite{Kex: cell.Kex}
 	}
 	if s.Outcome != bench.OK {
 		fmt.Fprintf(v.w, "%s %s: %s: %s\n", v.trial.Workload, cell, s.Outcome, oneLine(s.Detail))
@@ -103,7 +106,7 @@ func (v *liveView) redraw() {
 	if p.Failed > 0 {
 		lines[0] += fmt.Sprintf("  %d failed", p.Failed)
 	}
-	lines = append(lines, fmt.Sprintf("now: %s %s %s", v.trial.Workload, v.trial.Direction, v.trial.Want.Bulk()))
+	lines = append(lines, "now: "+v.now())
 	for i, leader := range p.Leaders[:min(5, len(p.Leaders))] {
 		lines = append(lines, fmt.Sprintf("%3d. %-18s %-22s %s", i+1, report.Short(leader.Cell.Cipher), report.Short(leader.Cell.MAC), leaderFigure(leader)))
 	}
@@ -112,6 +115,14 @@ func (v *liveView) redraw() {
 		fmt.Fprintln(v.w, line[:min(len(line), v.width-1)])
 	}
 	v.drawn, v.lastDraw = len(lines), time.Now()
+}
+
+// now says what is being measured.
+func (v *liveView) now() string {
+	if v.trial.Workload == bench.Login {
+		return fmt.Sprintf("login %s", v.trial.Want.Kex)
+	}
+	return fmt.Sprintf("%s %s %s", v.trial.Workload, v.trial.Direction, v.trial.Want.Bulk())
 }
 
 func leaderFigure(l plan.Leader) string {

@@ -225,9 +225,9 @@ func (r *reach) warm(ctx context.Context, hosts []host.Host) {
 func (r *reach) resolve(ctx context.Context, h host.Host) (*dial.Target, error) {
 	q := sshconf.Query{Name: h.Name, User: h.User, Port: int(h.Port)}
 	c, err := r.asker.Resolve(ctx, q)
-	if err != nil || setsLists(c) {
-		// Algorithm lists may be edits of the installed ssh's own. Asking it takes
-		// longer than a login, so it is asked only now.
+	if err != nil || editsLists(c) {
+		// Only the installed ssh knows what such a list comes to. Asking it takes
+		// as long as fifty logins, so it is asked only now.
 		if exact, exactErr := r.exact(); exactErr == nil {
 			c, err = exact.Resolve(ctx, q)
 		}
@@ -248,7 +248,14 @@ var lists = []sshconf.Keyword{
 	sshconf.Ciphers, sshconf.MACs, sshconf.KexAlgorithms, sshconf.HostKeyAlgorithms, sshconf.PubkeyAcceptedAlgorithms,
 }
 
-func setsLists(c *sshconf.Resolved) bool { return slices.ContainsFunc(lists, c.IsSet) }
+// editsLists tells whether a list is not simply one of names.
+func editsLists(c *sshconf.Resolved) bool {
+	return slices.ContainsFunc(lists, func(k sshconf.Keyword) bool {
+		v, ok := c.Get(k)
+		text := strings.Join(v.Args, ",")
+		return ok && c.IsSet(k) && text != "" && (strings.IndexByte("+-^", text[0]) >= 0 || strings.ContainsAny(text, "*?"))
+	})
+}
 
 // maxJumps is how many jump hosts may stand before a host.
 const maxJumps = 8

@@ -7,7 +7,6 @@ import (
 
 	"sshpace/internal/bench"
 	"sshpace/internal/drive"
-	"sshpace/internal/openssh"
 )
 
 // openRemote logs in once, with the user's own settings, to find out what the
@@ -17,8 +16,7 @@ func (s *station) openRemote(ctx context.Context, p stationParams, rig drive.Rig
 	if err := s.chooseClient(ctx, p); err != nil {
 		return err
 	}
-	ssh := openssh.Program{Path: s.environment.ClientPath}
-	remote := &drive.Remote{Rig: rig, SSH: ssh, Destination: p.destination}
+	remote := &drive.Remote{Rig: rig, SSH: s.ssh, Destination: p.destination}
 	look, err := remote.Look(ctx)
 	if err != nil {
 		return remoteError(p.destination.Label, err)
@@ -46,6 +44,10 @@ var hostHints = map[bench.Outcome]string{
 
 // remoteError explains why a host cannot be measured.
 func remoteError(label string, err error) error {
+	var loginErr *drive.LoginError
+	if errors.As(err, &loginErr) {
+		return withHint(err, "make sure that your account may log in by sshd (shell, password field, folder modes), or try --server native")
+	}
 	var hostErr *drive.HostError
 	if !errors.As(err, &hostErr) {
 		return err

@@ -29,7 +29,8 @@ type station struct {
 	engine      string
 	server      string
 	environment bench.Environment
-	client      alg.Offer // what either side can do
+	ssh         openssh.Program // the client, unless it is the built-in one
+	client      alg.Offer       // what either side can do
 	remote      alg.Offer
 	findings    []bench.Finding
 	close       func() error
@@ -115,6 +116,7 @@ func (s *station) chooseClient(ctx context.Context, p stationParams) error {
 	if err != nil {
 		return withHint(err, "install openssh-client, name its path with --ssh, or measure the built-in client with --engine native")
 	}
+	s.ssh = ssh
 	s.environment.Client, s.environment.ClientPath, s.environment.Crypto = ssh.Version, ssh.Path, ssh.Crypto
 	s.client, err = ssh.Query(ctx)
 	return err
@@ -139,6 +141,11 @@ func (s *station) chooseServer(ctx context.Context, p stationParams, dir *workdi
 	}
 	config := openssh.ServerConfig{
 		HostKey: keys.HostKey, AuthorizedKeys: keys.AuthorizedKeys, Home: dir.Path, User: login, StrictModes: dir.Strict, Offer: s.client,
+	}
+	if openssh.Locked(login) {
+		config.PAM = true
+		s.note("the account "+login+" is locked, so the private sshd uses PAM, as sshd does by default on most systems",
+			"logins take longer than without", "")
 	}
 	if err := openssh.PreparePrivilegeSeparation(); err != nil {
 		s.note(err.Error(), "", "")
@@ -168,7 +175,7 @@ func (s *station) greet(ctx context.Context, address string, server *loopback.Se
 		}
 		return fmt.Errorf("the private server does not answer: %w", err)
 	}
-	server.Discard()
+	server.Fresh()
 	s.remote, s.environment.ServerBanner = greeting.Offer, greeting.Version
 	return nil
 }
@@ -181,10 +188,9 @@ func (s *station) clientCommand(p stationParams, keys loopback.Keys, host, port,
 				want.Cipher, want.MAC, want.Kex, remote)
 		}
 	}
-	ssh := openssh.Program{Path: s.environment.ClientPath}
-	destination := openssh.PrivateOptions(host, port, login, keys.Identity, keys.KnownHosts)
+	destination := s.ssh.Private(host, port, login, keys.Identity, keys.KnownHosts)
 	return func(want alg.Suite, log, remote string) []string {
-		return ssh.Command(destination, want, log, p.connect, remote)
+		return s.ssh.Command(destination, want, log, p.connect, remote)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"sshpace/internal/clean"
 	"sshpace/internal/fleet"
 	"sshpace/internal/host"
 )
@@ -211,6 +212,6 @@ func refuse(chans <-chan ssh.NewChannel, reqs <-chan *ssh.Request) {
 func failed(e *Error, ran fleet.Ran) fleet.Outcome {
 	return fleet.Outcome{
 		Engine: engineName, Ran: ran, Class: e.Class, Exit: -1,
-		Err: e.Text, Hint: e.Hint, Cause: e, SlowDown: e.SlowDown && ran == fleet.RanNo,
+		Err: clean.Line(e.Text), Hint: clean.Line(e.Hint), Cause: e, // servers choose parts of the text SlowDown: e.SlowDown && ran == fleet.RanNo,
 	}
 }

@@ -30,8 +30,24 @@ type Private struct {
 // is gone.
 const serverGrace = 3 * time.Second
 
+// LoginError says that the private server refused our own key, or was not
+// itself: nothing can be measured then.
+type LoginError struct{ Detail string }
+
+func (e *LoginError) Error() string {
+	return "the private server cannot be logged in to: " + e.Detail
+}
+
 // Run carries out one trial. It is a lab.Driver.
 func (p *Private) Run(ctx context.Context, t bench.Trial) (bench.Sample, error) {
+	s, err := p.trial(ctx, t)
+	if err == nil && (s.Outcome == bench.Denied || s.Outcome == bench.HostKey) {
+		err = &LoginError{s.Detail}
+	}
+	return s, err
+}
+
+func (p *Private) trial(ctx context.Context, t bench.Trial) (bench.Sample, error) {
 	switch t.Workload {
 	case bench.Transfer:
 		return p.transfer(ctx, t)
@@ -141,9 +157,9 @@ func (way *path) received(d bench.Direction) func() int64 {
 
 // begin starts the client and waits for the connection's server process.
 func (p *Private) begin(ctx context.Context, t bench.Trial, command string, stdin, stdout *os.File) (*client, error) {
-	p.Server.Discard()
+	p.Server.Fresh()
 	log := p.file("log")
-	return p.startClient(p.Client(offered(t), log, command), log, stdin, stdout)
+	return p.startClient(p.Client(offered(t), log, command), offered(t), log, stdin, stdout)
 }
 
 // transfer times segments of an endless stream.

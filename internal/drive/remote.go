@@ -98,11 +98,7 @@ func (r *Remote) look(ctx context.Context) (Look, error) {
 			if err != nil || strings.HasPrefix(line, mark+"-end") {
 				return err
 			}
-			_, model, found := strings.Cut(line, ":")
-			if !found {
-				model = line
-			}
-			look.Machine = strings.TrimSpace(look.Machine + "; " + strings.TrimSpace(model))
+			look.Machine = describe(look.Machine, line)
 		}
 	})
 	if err != nil {
@@ -112,8 +108,22 @@ func (r *Remote) look(ctx context.Context) (Look, error) {
 		return look, &HostError{s.Outcome, s.Detail, dropped(s.Detail)}
 	}
 	look.Offer, look.Version = n.Server, n.Banner
-	look.Machine = strings.TrimPrefix(look.Machine, "; ")
 	return look, nil
+}
+
+// maxMachine is how much a host may tell about itself, in bytes.
+const maxMachine = 300
+
+// describe adds a line of uname or /proc/cpuinfo to what is known of a host.
+func describe(machine, line string) string {
+	if _, model, found := strings.Cut(line, ":"); found {
+		line = model
+	}
+	if machine != "" {
+		machine += "; "
+	}
+	machine += strings.TrimSpace(line)
+	return strings.ToValidUTF8(machine[:min(len(machine), maxMachine)], "")
 }
 
 // Run carries out one trial. It is a lab.Driver.
@@ -187,7 +197,7 @@ func (r *Remote) session(ctx context.Context, d openssh.Destination, t bench.Tri
 	if len(stdin) > 0 {
 		in = stdin[0]
 	}
-	c, err := r.startClient(r.SSH.Command(d, offered(t), log, r.Connect, command), log, in, write)
+	c, err := r.startClient(r.SSH.Command(d, offered(t), log, r.Connect, command), offered(t), log, in, write)
 	write.Close()
 	if in != nil {
 		in.Close()

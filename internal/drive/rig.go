@@ -4,7 +4,6 @@
 package drive
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -47,16 +46,17 @@ func (r *Rig) file(kind string) string {
 // client is a running SSH client process.
 type client struct {
 	cmd     *exec.Cmd
+	offer   alg.Suite // the only names that it may negotiate
 	log     string
-	stderr  *capped
+	stderr  *tail
 	started time.Time
 	ended   chan struct{} // closed when the process has been waited for
 }
 
-// startClient starts argv. Files given as stdin and stdout are handed to the
+// startClient starts argv, which asks for the names of offer. Files given as stdin and stdout are handed to the
 // process itself, so that nothing of ours stands in the path of the data.
-func (r *Rig) startClient(argv []string, log string, stdin, stdout *os.File) (*client, error) {
-	c := &client{cmd: exec.Command(argv[0], argv[1:]...), log: log, stderr: &capped{}, ended: make(chan struct{})}
+func (r *Rig) startClient(argv []string, offer alg.Suite, log string, stdin, stdout *os.File) (*client, error) {
+	c := &client{cmd: exec.Command(argv[0], argv[1:]...), offer: offer, log: log, stderr: &tail{}, ended: make(chan struct{})}
 	if stdin != nil {
 		c.cmd.Stdin = stdin
 	}
@@ -115,6 +115,9 @@ func (c *client) finish(s *bench.Sample, err error) openssh.Negotiation {
 	s.ElapsedNS = time.Since(c.started)
 	n := c.negotiation()
 	s.Got, s.Rekeys = n.Got, n.Rekeys
+	if s.Got.Cipher != "" && s.Got.Kex == "" {
+		s.Got.Kex = c.offer.Kex // an ssh up to 7.0 does not name it, but had no choice
+	}
 	if reverse := n.Reverse; err == nil && (reverse.Cipher != n.Got.Cipher || reverse.MAC != n.Got.MAC) {
 		err = &failure{bench.Mismatched, fmt.Sprintf("the two directions differ: %s and %s", n.Got.Bulk(), reverse)}
 	}
@@ -344,23 +347,25 @@ func offered(t bench.Trial) alg.Suite {
 
 func abs(x float64) float64 { return max(x, -x) }
 
-// capped keeps the first bytes that are written to it.
-type capped struct {
-	mu     sync.Mutex
-	buffer bytes.Buffer
+// tail keeps the last bytes that are written to it: what a program says last is
+// why it ended.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
 }
 
-const cappedLimit = 8 << 10
+const tailLimit = 8 << 10
 
-func (c *capped) Write(p []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.buffer.Write(p[:min(len(p), cappedLimit-c.buffer.Len())])
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, p[max(0, len(p)-tailLimit):]...)
+	t.text = append(t.text[:0], t.text[max(0, len(t.text)-tailLimit):]...)
 	return len(p), nil
 }
 
-func (c *capped) String() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.buffer.String()
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.text)
 }

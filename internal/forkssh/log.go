@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"sshpace/internal/clean"
 	"sshpace/internal/fleet"
 )
 
@@ -203,7 +204,7 @@ func (l *log) ran(exit int) fleet.Ran {
 func (l *log) failure(o *fleet.Outcome) {
 	o.Exit, o.Class = -1, fleet.Lost
 	all := strings.Join(l.messages, "\n")
-	o.Err = strings.TrimPrefix(string(lastLine([]byte(all))), "ssh: ")
+	o.Err = clean.Line(strings.TrimPrefix(string(lastLine([]byte(all))), "ssh: "))
 	if o.Err == "" {
 		o.Err = "ssh ended with status 255"
 	}

@@ -15,6 +15,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -84,6 +85,8 @@ type Server struct {
 
 	mu   sync.Mutex
 	live map[*Conn]bool
+	seen int64 // bytes of the log that are about earlier connections
+
 	next chan *Conn // the connection that was accepted last
 	done sync.WaitGroup
 }
@@ -98,7 +101,7 @@ type Conn struct {
 // the connection on its standard input; what it writes to standard error goes
 // to the file log.
 func Start(argv []string, spawner *proc.Spawner, log string) (*Server, error) {
-	logFile, err := os.OpenFile(log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	logFile, err := os.OpenFile(log, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -176,8 +179,14 @@ func (s *Server) serve(tcp *net.TCPConn) (*Conn, error) {
 	return conn, nil
 }
 
-// Discard forgets a connection that nobody asked for, such as a probe's.
-func (s *Server) Discard() {
+// Fresh forgets earlier connections, such as a probe's, and what was logged
+// about them.
+func (s *Server) Fresh() {
+	if info, err := s.log.Stat(); err == nil {
+		s.mu.Lock()
+		s.seen = info.Size()
+		s.mu.Unlock()
+	}
 	select {
 	case <-s.next:
 	default:
@@ -210,15 +219,29 @@ func (c *Conn) Ended(grace time.Duration) time.Duration {
 // Pid is the server process that was started for the connection.
 func (c *Conn) Pid() int { return c.cmd.Process.Pid }
 
-// LogTail returns the last lines that server processes wrote, for an error
-// message.
+// routine are the beginnings of log lines that explain nothing.
+var routine = []string{"Accepted ", "Connection closed by", "Connection from", "Close session", "Disconnected from", "Received disconnect", "Starting session", "User child", "Server listening"}
+
+// LogTail returns the last line that server processes have written since Fresh
+// and that may explain a failure; "" if there is none.
 func (s *Server) LogTail() string {
-	text, err := os.ReadFile(s.log.Name())
+	const limit = 4 << 10
+	info, err := s.log.Stat()
 	if err != nil {
 		return ""
 	}
-	lines := strings.Split(strings.TrimSpace(string(text[max(0, len(text)-2000):])), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
+	s.mu.Lock()
+	from := max(s.seen, info.Size()-limit)
+	s.mu.Unlock()
+	text := make([]byte, max(0, info.Size()-from))
+	n, _ := s.log.ReadAt(text, from)
+	for _, line := range slices.Backward(strings.Split(string(text[:n]), "\n")) {
+		line = strings.TrimSpace(line)
+		if line != "" && !slices.ContainsFunc(routine, func(r string) bool { return strings.HasPrefix(line, r) }) {
+			return line
+		}
+	}
+	return ""
 }
 
 // Close stops listening and ends all server processes.

@@ -1,11 +1,9 @@
 package openssh
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 
 	"sshpace/internal/alg"
@@ -18,6 +16,7 @@ type ServerConfig struct {
 	Home           string // HOME of sessions: a folder without start-up files
 	User           string // the only one who may log in
 	StrictModes    bool
+	PAM            bool      // logins go through PAM, which a locked account needs
 	Offer          alg.Offer // the algorithms to enable
 }
 
@@ -34,15 +33,16 @@ func (c ServerConfig) text() string {
 		"PermitRootLogin prohibit-password",
 		"StrictModes " + yesNo[c.StrictModes],
 		"PidFile none",
-		"UsePAM no",
+		"UsePAM " + yesNo[c.PAM],
 		"PasswordAuthentication no",
 		"KbdInteractiveAuthentication no",
 		"DisableForwarding yes",
 		"PermitUserRC no",
 		"PermitUserEnvironment no",
 		"PermitTTY no",
-		"PrintMotd no", "LogLevel ERROR",
+		"PrintMotd no",
 		"PrintLastLog no",
+		"LogLevel INFO", // the level of most reasons for which sshd refuses a login
 		"UseDNS no",
 		"Compression no",
 		"SetEnv HOME=" + c.Home,
@@ -64,7 +64,7 @@ func (p Program) Validate(ctx context.Context, c ServerConfig, path string) (alg
 		if err != nil || problem == "" {
 			return c.Offer, err
 		}
-		if !strings.Contains(problem, "Bad SSH2") && !strings.Contains(problem, "Bad key exchange") {
+		if !strings.Contains(problem, "Bad SSH2") {
 			return alg.Offer{}, fmt.Errorf("sshd refuses its configuration: %s", problem)
 		}
 		c.Offer = c.Offer.Filter(func(kind alg.Kind, name string) bool {
@@ -81,19 +81,16 @@ func (p Program) check(ctx context.Context, c ServerConfig, path string) (proble
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			return "", err
 		}
-		var stderr bytes.Buffer
-		cmd := exec.CommandContext(ctx, p.Path, "-t", "-f", path)
-		cmd.Stderr = &stderr
-		runErr := cmd.Run()
+		complaint, runErr := run(ctx, p.Path, "-t", "-f", path)
 		if runErr == nil {
 			return "", nil
 		}
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
-		shorter := dropUnknown(text, stderr.String())
+		shorter := dropUnknown(text, complaint)
 		if shorter == text {
-			return strings.TrimSpace(stderr.String() + " (" + runErr.Error() + ")"), nil
+			return strings.TrimSpace(complaint + " (" + runErr.Error() + ")"), nil
 		}
 		text = shorter
 	}
@@ -103,7 +100,7 @@ func (p Program) check(ctx context.Context, c ServerConfig, path string) (proble
 // "conf: line 4: Bad configuration option: SetEnv".
 func dropUnknown(text, complaint string) string {
 	for line := range strings.Lines(complaint) {
-		if _, option, ok := strings.Cut(strings.TrimSpace(line), "Bad configuration option: "); ok {
+		if option := badOption(line); option != "" {
 			text = dropOption(text, option)
 		}
 	}
@@ -123,8 +120,8 @@ func dropOption(text, option string) string {
 // accepts asks sshd about one name.
 func (p Program) accepts(ctx context.Context, c ServerConfig, kind alg.Kind, name string) bool {
 	option := map[alg.Kind]string{alg.Cipher: "Ciphers", alg.MAC: "MACs", alg.Kex: "KexAlgorithms"}[kind]
-	cmd := exec.CommandContext(ctx, p.Path, "-t", "-f", os.DevNull, "-h", c.HostKey, "-o", option+"="+name)
-	return cmd.Run() == nil
+	_, err := run(ctx, p.Path, "-t", "-f", os.DevNull, "-h", c.HostKey, "-o", option+"="+name)
+	return err == nil
 }
 
 // ServeOne is the command line of an sshd that serves the connection on its

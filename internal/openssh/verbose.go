@@ -1,7 +1,7 @@
 package openssh
 
 import (
-	"regexp"
+	"slices"
 	"strings"
 
 	"sshpace/internal/alg"
@@ -20,26 +20,45 @@ type Negotiation struct {
 	Complaints []string
 }
 
-// debugLines are the lines that matter; they are the same from 6.3 to 10.5
-// (kex.c:kex_choose_conf, packet.c, sshconnect2.c).
+// debugLines are the beginnings of the lines that matter, and what to do with
+// the rest (kex.c: kex_choose_conf, packet.c, sshconnect2.c). Up to 7.0 ssh does
+// not name the key exchange and the host key.
 var debugLines = []struct {
-	pattern *regexp.Regexp
-	take    func(n *Negotiation, match []string)
+	prefix string
+	take   func(n *Negotiation, rest string)
 }{
-	{regexp.MustCompile(`^debug1: kex: algorithm: (\S+)`), func(n *Negotiation, m []string) { n.Got.Kex = m[1] }},
-	{regexp.MustCompile(`^debug1: kex: host key algorithm: (\S+)`), func(n *Negotiation, m []string) { n.Got.HostKey = m[1] }},
-	{regexp.MustCompile(`^debug1: kex: client->server cipher: (\S+) MAC: (\S+)`), func(n *Negotiation, m []string) {
-		n.Got.Cipher, n.Got.MAC = m[1], implicit(m[2])
+	{"debug1: kex: algorithm: ", func(n *Negotiation, rest string) { n.Got.Kex = word(rest) }},
+	{"debug1: kex: host key algorithm: ", func(n *Negotiation, rest string) { n.Got.HostKey = word(rest) }},
+	{"debug1: kex: client->server ", func(n *Negotiation, rest string) { n.Got.Cipher, n.Got.MAC = direction(rest) }},
+	{"debug1: kex: server->client ", func(n *Negotiation, rest string) { n.Reverse.Cipher, n.Reverse.MAC = direction(rest) }},
+	{"debug1: SSH2_MSG_NEWKEYS received", func(n *Negotiation, _ string) { n.Rekeys++ }},
+	{"debug1: Remote protocol version ", func(n *Negotiation, rest string) {
+		_, software, _ := strings.Cut(rest, "remote software version ")
+		n.Banner = strings.TrimSpace(software)
 	}},
-	{regexp.MustCompile(`^debug1: kex: server->client cipher: (\S+) MAC: (\S+)`), func(n *Negotiation, m []string) {
-		n.Reverse = alg.Suite{Cipher: m[1], MAC: implicit(m[2])}
-	}},
-	{regexp.MustCompile(`^debug1: SSH2_MSG_NEWKEYS received`), func(n *Negotiation, _ []string) { n.Rekeys++ }},
-	{regexp.MustCompile(`^debug1: Remote protocol version [0-9.]+, remote software version (.*)`), func(n *Negotiation, m []string) {
-		n.Banner = strings.TrimSpace(m[1])
-	}},
-	{regexp.MustCompile(`^(?:debug1: )?Authenticat(?:ed to|ion succeeded)`), func(n *Negotiation, _ []string) { n.LoggedIn = true }},
-	{regexp.MustCompile(`^debug1: (?:auto-mux: Trying existing master|mux_client_)`), func(n *Negotiation, _ []string) { n.Multiplex = true }},
+	{"Authenticated to ", func(n *Negotiation, _ string) { n.LoggedIn = true }},
+	{"debug1: Authentication succeeded", func(n *Negotiation, _ string) { n.LoggedIn = true }},
+	{"debug1: auto-mux: Trying existing master", func(n *Negotiation, _ string) { n.Multiplex = true }},
+	{"debug1: mux_client_", func(n *Negotiation, _ string) { n.Multiplex = true }},
+}
+
+// word is the first word of text.
+func word(text string) string {
+	word, _, _ := strings.Cut(text, " ")
+	return word
+}
+
+// direction reads "cipher: aes128-ctr MAC: hmac-sha2-256 compression: none", up
+// to 7.0 "aes128-ctr hmac-sha2-256 none".
+func direction(text string) (cipher, mac string) {
+	fields := strings.Fields(text)
+	if len(fields) == 6 && fields[0] == "cipher:" && fields[2] == "MAC:" {
+		return fields[1], implicit(fields[3])
+	}
+	if len(fields) == 3 {
+		return fields[0], implicit(fields[1])
+	}
+	return "", ""
 }
 
 // implicit turns OpenSSH's word for "the cipher authenticates" into "".
@@ -50,53 +69,78 @@ func implicit(mac string) string {
 	return mac
 }
 
+// quiet are the beginnings of lines in the log of ssh -v that are no complaints.
+var quiet = []string{"debug", "OpenSSH_", "Authenticated ", "Transferred: ", "Bytes per second: "}
+
 // ParseVerbose reads the debug output of ssh -v or -vv.
 func ParseVerbose(text string) Negotiation {
 	var n Negotiation
-	proposal := ""
+	var proposals proposals
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
-		if owner, ok := proposalOf(line); ok {
-			proposal = owner
-		}
-		if proposal == "peer server" {
-			n.takeOffer(line)
-		}
+		proposals.take(line, &n.Server)
 		for _, debug := range debugLines {
-			if match := debug.pattern.FindStringSubmatch(line); match != nil {
-				debug.take(&n, match)
+			if rest, ok := strings.CutPrefix(line, debug.prefix); ok {
+				debug.take(&n, rest)
 			}
 		}
-		if !strings.HasPrefix(line, "debug") && strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "OpenSSH_") &&
-			!strings.HasPrefix(line, "Authenticated ") && !strings.HasPrefix(line, "Transferred: ") && !strings.HasPrefix(line, "Bytes per second: ") {
-			n.Complaints = append(n.Complaints, strings.TrimSpace(line))
+		if complaint := strings.TrimSpace(line); complaint != "" && !hasPrefix(line, quiet) {
+			n.Complaints = append(n.Complaints, complaint)
 		}
 	}
 	n.Rekeys = max(0, n.Rekeys-1)
 	return n
 }
 
-// proposalOf recognises "debug2: peer server KEXINIT proposal".
-func proposalOf(line string) (owner string, ok bool) {
-	rest, ok := strings.CutPrefix(line, "debug2: ")
-	if !ok {
-		return "", false
-	}
-	return strings.CutSuffix(rest, " KEXINIT proposal")
+func hasPrefix(line string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(line, prefix) })
 }
 
-// takeOffer reads one line of a proposal. Only the client-to-server lists are
-// kept: servers offer the same ones in both directions.
-func (n *Negotiation) takeOffer(line string) {
+// proposals finds the server's KEXINIT in the lines of ssh -vv. Only the
+// client-to-server lists are kept: servers offer the same ones both ways.
+type proposals struct {
+	peer bool // we are in the server's proposal
+	old  int  // lines of the form up to 7.0 so far
+}
+
+// oldProposal is how many lines one proposal has up to 7.0: ten lists, which
+// have no names, and two numbers. The client's stands first.
+const oldProposal = 12
+
+func (p *proposals) take(line string, offer *alg.Offer) {
+	rest, ok := strings.CutPrefix(line, "debug2: ")
+	if !ok {
+		return
+	}
+	if owner, ok := strings.CutSuffix(rest, " KEXINIT proposal"); ok {
+		p.peer = owner == "peer server"
+		return
+	}
+	if names, ok := strings.CutPrefix(rest, "kex_parse_kexinit: "); ok {
+		lists := map[int]*[]string{0: &offer.Kex, 1: &offer.HostKeys, 2: &offer.Ciphers, 4: &offer.MACs}
+		keep(lists[p.old-oldProposal], names)
+		p.old++
+		return
+	}
+	if !p.peer {
+		return
+	}
 	for prefix, list := range map[string]*[]string{
-		"debug2: KEX algorithms: ":      &n.Server.Kex,
-		"debug2: host key algorithms: ": &n.Server.HostKeys,
-		"debug2: ciphers ctos: ":        &n.Server.Ciphers,
-		"debug2: MACs ctos: ":           &n.Server.MACs,
+		"KEX algorithms: ":      &offer.Kex,
+		"host key algorithms: ": &offer.HostKeys,
+		"ciphers ctos: ":        &offer.Ciphers,
+		"MACs ctos: ":           &offer.MACs,
 	} {
-		if names, ok := strings.CutPrefix(line, prefix); ok && *list == nil {
-			*list = strings.Split(strings.TrimSpace(names), ",")
+		if names, ok := strings.CutPrefix(rest, prefix); ok {
+			keep(list, names)
 		}
+	}
+}
+
+// keep fills a list once: a rekey proposes again.
+func keep(list *[]string, names string) {
+	if names = strings.TrimSpace(names); list != nil && *list == nil && names != "" {
+		*list = strings.Split(names, ",")
 	}
 }
 
@@ -105,55 +149,83 @@ var failures = []struct {
 	text    string
 	outcome bench.Outcome
 }{
+	{"has changed and you have requested strict checking", bench.HostKey},
+	{"host key is known for", bench.HostKey},
 	{"REMOTE HOST IDENTIFICATION HAS CHANGED", bench.HostKey},
 	{"Host key verification failed", bench.HostKey},
-	{"No ED25519 host key is known", bench.HostKey},
-	{"host key is known for", bench.HostKey},
 	{"Could not resolve hostname", bench.Unresolved},
-	{"Permission denied", bench.Denied},
+	{"host key mismatch", bench.HostKey}, // the built-in client
+	{"Permission denied (", bench.Denied},
+	{"unable to authenticate", bench.Denied}, // the built-in client
 	{"Too many authentication failures", bench.Denied},
+	{"Bad configuration option", bench.Broken},
+	{"Bad owner or permissions", bench.Broken},
 	{"no matching ", bench.Refused},
 	{"Unable to negotiate", bench.Refused},
+	{"no common algorithm", bench.Refused},         // the built-in client
+	{"administratively prohibited", bench.Refused}, // by a jump host
 	{"Connection refused", bench.Refused},
+	{"No route to host", bench.Refused},
+	{"Network is unreachable", bench.Refused},
+	{"timed out", bench.TimedOut},
+	{"not responding", bench.TimedOut},
 	{"kex_exchange_identification", bench.Refused},
 	{"ssh_exchange_identification", bench.Refused},
 	{"Not allowed at this time", bench.Refused},
 	{"Exceeded MaxStartups", bench.Refused},
-	{"Connection timed out", bench.TimedOut},
-	{"Operation timed out", bench.TimedOut},
-	{"timed out", bench.TimedOut},
-	{"No route to host", bench.Refused},
-	{"Network is unreachable", bench.Refused},
-	{"Connection reset by", bench.Broken},
-	{"Connection closed by", bench.Broken},
-	{"Broken pipe", bench.Broken},
-	{"Corrupted MAC", bench.Broken},
 }
 
+// breaks are what ssh says when a connection breaks. Before the server has said
+// who it is, that is how a refusal looks: MaxStartups and source penalties hang
+// up there (sshd_config(5)).
+var breaks = []string{"Connection reset by", "Connection closed by", "Broken pipe", "Corrupted MAC"}
+
 // Failure classifies why an ssh failed, from its debug log and what it wrote to
-// standard error, and quotes the line that says it.
+// standard error, and quotes the line that says it. After the login standard
+// error is the remote side's to write, and proves nothing.
 func Failure(n Negotiation, stderr string) (bench.Outcome, string) {
-	lines := append(append([]string(nil), n.Complaints...), strings.Split(strings.TrimSpace(stderr), "\n")...)
+	lines := slices.Clone(n.Complaints)
+	if said := complaints(stderr); !n.LoggedIn {
+		lines = append(lines, said...)
+	} else if len(lines) == 0 && len(said) > 0 {
+		return bench.Broken, said[len(said)-1]
+	}
 	for _, failure := range failures {
-		for _, line := range lines {
-			if strings.Contains(line, failure.text) {
-				return early(failure.outcome, n), strings.TrimSpace(line)
-			}
+		if line, ok := mentions(lines, failure.text); ok {
+			return failure.outcome, line
 		}
 	}
-	for i := len(lines) - 1; i >= 0; i-- {
-		if line := strings.TrimSpace(lines[i]); line != "" {
+	for _, text := range breaks {
+		line, ok := mentions(lines, text)
+		if ok && n.Banner == "" {
+			return bench.Refused, line
+		}
+		if ok {
 			return bench.Broken, line
 		}
+	}
+	if len(lines) > 0 {
+		return bench.Broken, lines[len(lines)-1]
 	}
 	return bench.Broken, "ssh ended without a word"
 }
 
-// early turns a connection that broke before the server had said who it is into
-// a refusal: that is how MaxStartups and source penalties look (sshd_config(5)).
-func early(outcome bench.Outcome, n Negotiation) bench.Outcome {
-	if outcome == bench.Broken && n.Banner == "" {
-		return bench.Refused
+// complaints are the lines of standard error without the debug output that the
+// ssh of a jump host writes there.
+func complaints(stderr string) []string {
+	var lines []string
+	for line := range strings.Lines(stderr) {
+		if line = strings.TrimSpace(line); line != "" && !hasPrefix(line, quiet) {
+			lines = append(lines, line)
+		}
 	}
-	return outcome
+	return lines
+}
+
+func mentions(lines []string, text string) (line string, ok bool) {
+	i := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, text) })
+	if i < 0 {
+		return "", false
+	}
+	return lines[i], true
 }

@@ -14,7 +14,7 @@ type Options struct {
 }
 
 // ErrNoSamples says that a file holds nothing to rank.
-var ErrNoSamples = errors.New("it holds no usable sample: run it again, or resume it with --resume")
+var ErrNoSamples = errors.New("it holds no usable sample")
 
 // Of ranks a file. Its only error is ErrNoSamples, with the first failure.
 func Of(f *bench.File, opts Options) (*Ranking, error) {
