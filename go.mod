@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	codeberg.org/go-fonts/liberation v0.5.0
+	github.com/BurntSushi/toml v0.3.1
 	github.com/aclements/go-moremath v0.0.0-20210112150236-f10218a38794
 	github.com/adrg/xdg v0.5.3
 	github.com/google/go-cmp v0.7.0

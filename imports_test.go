@@ -45,6 +45,8 @@ compat: clean fleet host output
 sshtest:
 imports: alg bench unit
 limits: alg bench imports unit
+advise: alg bench rank
+edit:
 `
 
 // allowed reads the rules.

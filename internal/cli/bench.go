@@ -251,6 +251,7 @@ type job struct {
 // job makes the plan. A resumed file brings its own offer.
 func (f *benchFlags) job(s *station, file *recordFile) (*job, error) {
 	offer, err := s.shared()
+	shared := offer
 	if err != nil {
 		return nil, err
 	}
@@ -280,7 +281,7 @@ func (f *benchFlags) job(s *station, file *recordFile) (*job, error) {
 	c := bench.Campaign{
 		Format: bench.FormatVersion, Tool: toolVersion(), Started: time.Now().UTC(), Seed: seed, Target: s.target,
 		Engine: s.engine, Server: s.server, Directions: spec.Directions, Data: f.data, Policy: f.policy,
-		BudgetNS: f.budget, Precision: f.precision, Rounds: f.rounds, Offer: offer, Combos: spec.Space.Combinations(),
+		BudgetNS: f.budget, Precision: f.precision, Rounds: f.rounds, Offer: offer, Shared: shared, Combos: spec.Space.Combinations(),
 	}
 	design := plan.Sequential
 	if f.exhaustive {
