@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"strings"
 	"time"
@@ -18,26 +19,30 @@ type lab struct {
 	dir                     string
 	port                    int
 	hosts                   []string
-	userKey                 string
+	user, userKey           string // who may log in: the one who runs this
 	config, known           string // ssh_config and known_hosts with the right key
 	wrongConfig, wrongKnown string // the same with a wrong one
 	sshd                    *exec.Cmd
 }
 
 // startLab makes keys and files and starts sshd. The caller stops it.
-func startLab(ctx context.Context, n int) (_ *lab, err error) {
+func startLab(ctx context.Context, n, knownBytes int) (_ *lab, err error) {
 	dir, err := os.MkdirTemp("", "fanout-")
 	if err != nil {
 		return nil, err
 	}
-	l := &lab{dir: dir}
+	me, err := user.Current()
+	if err != nil {
+		return nil, err
+	}
+	l := &lab{dir: dir, user: me.Username}
 	defer func() {
 		if err != nil {
 			l.stop()
 		}
 	}()
 	for i := range n {
-		l.hosts = append(l.hosts, fmt.Sprintf("127.0.1.%d", i+1))
+		l.hosts = append(l.hosts, fmt.Sprintf("127.0.%d.%d", i/250+1, i%250+1))
 	}
 	for _, name := range []string{"host", "wrong", "user"} {
 		if err := exec.CommandContext(ctx, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", l.path(name)).Run(); err != nil {
@@ -48,7 +53,7 @@ func startLab(ctx context.Context, n int) (_ *lab, err error) {
 	if l.port, err = freePort(); err != nil {
 		return nil, err
 	}
-	if err := l.files(); err != nil {
+	if err := l.files(knownBytes); err != nil {
 		return nil, err
 	}
 	return l, l.start()
@@ -64,7 +69,7 @@ func (l *lab) stop() {
 	os.RemoveAll(l.dir)
 }
 
-func (l *lab) files() error {
+func (l *lab) files(knownBytes int) error {
 	for _, kind := range []string{"host", "wrong"} {
 		pub, err := os.ReadFile(l.path(kind + ".pub"))
 		if err != nil {
@@ -72,12 +77,15 @@ func (l *lab) files() error {
 		}
 		key := strings.Join(strings.Fields(string(pub))[:2], " ")
 		var known bytes.Buffer
+		for i := 0; known.Len() < knownBytes-len(l.hosts)*len(key); i++ {
+			fmt.Fprintf(&known, "other%d.example,10.9.%d.%d %s\n", i, i/250%250, i%250, key)
+		}
 		for _, h := range l.hosts {
 			fmt.Fprintf(&known, "[%s]:%d %s\n", h, l.port, key)
 		}
-		config := fmt.Sprintf("Host *\n Port %d\n User root\n IdentityFile %s\n IdentitiesOnly yes\n IdentityAgent none\n"+
+		config := fmt.Sprintf("Host *\n Port %d\n User %s\n IdentityFile %s\n IdentitiesOnly yes\n IdentityAgent none\n"+
 			" UserKnownHostsFile %s\n GlobalKnownHostsFile none\n StrictHostKeyChecking yes\n KexAlgorithms curve25519-sha256\n",
-			l.port, l.userKey, l.path(kind+".known"))
+			l.port, l.user, l.userKey, l.path(kind+".known"))
 		if err := l.write(kind+".known", known.String()); err != nil {
 			return err
 		}

@@ -25,28 +25,30 @@ import (
 )
 
 func main() {
-	n := flag.Int("n", 150, "hosts, at most 250")
+	n := flag.Int("n", 150, "hosts, at most 60000")
+	only := flag.String("only", "", "only tools whose name contains one of these words, separated by commas")
+	knownBytes := flag.Int("known-bytes", 0, "fill known_hosts with other hosts up to this size")
 	rounds := flag.Int("rounds", 5, "rounds of all tools")
 	fanout := flag.Int("f", 64, "hosts at once, for every tool")
 	sshpace := flag.String("sshpace", "sshpace", "the sshpace binary")
 	venv := flag.String("venv", "", "Python environment with parallel-ssh and asyncssh")
 	flag.Parse()
-	if err := run(context.Background(), *n, *rounds, *fanout, *sshpace, *venv); err != nil {
+	if err := run(context.Background(), *n, *rounds, *fanout, *knownBytes, *sshpace, *venv, *only); err != nil {
 		fmt.Fprintf(os.Stderr, "fanout: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, n, rounds, fanout int, sshpace, venv string) error {
-	if n < 1 || n > 250 || rounds < 1 {
-		return fmt.Errorf("%d hosts and %d rounds; want 1 to 250 and at least 1", n, rounds)
+func run(ctx context.Context, n, rounds, fanout, knownBytes int, sshpace, venv, only string) error {
+	if n < 1 || n > 60000 || rounds < 1 {
+		return fmt.Errorf("%d hosts and %d rounds; want 1 to 60000 and at least 1", n, rounds)
 	}
-	lab, err := startLab(ctx, n)
+	lab, err := startLab(ctx, n, knownBytes)
 	if err != nil {
 		return err
 	}
 	defer lab.stop()
-	tools := available(lab.tools(sshpace, venv, fanout))
+	tools := available(chosen(lab.tools(sshpace, venv, fanout), only))
 	for i := range tools {
 		tools[i].checks, err = tools[i].checksHostKeys(ctx, lab)
 		if err != nil {
@@ -97,6 +99,13 @@ type tool struct {
 	costs  []cost
 }
 
+// chosen are the tools that only names, ourselves always first.
+func chosen(tools []tool, only string) []tool {
+	return slices.DeleteFunc(tools, func(t tool) bool {
+		return !slices.ContainsFunc(strings.Split(only, ","), func(word string) bool { return strings.Contains(t.name, word) })
+	})
+}
+
 func available(tools []tool) []tool {
 	return slices.DeleteFunc(tools, func(t tool) bool {
 		for _, need := range t.needs {
@@ -135,6 +144,9 @@ func table(tools []tool, n, fanout, rounds int) error {
 	fmt.Printf("%d hosts, %d at once, curve25519-sha256, medians of %d interleaved rounds\n", n, fanout, rounds)
 	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "tool\thost keys checked\tCPU ms/host\t(lowest\thighest)\twall s\tCPU ratio\twall ratio\t")
+	if len(tools) == 0 {
+		return fmt.Errorf("no tool is left to be measured")
+	}
 	base := tools[0].costs
 	for _, t := range tools {
 		cpus := make([]time.Duration, 0, len(t.costs))
@@ -179,10 +191,10 @@ func (l *lab) tools(sshpace, venv string, fanout int) []tool {
 			return []string{"sh", "-c", `printf "%s\n" $1 | xargs -P "$2" -I{} ssh -n -o BatchMode=yes -F "$3" {} true`, "sh", forked(hosts), many, config}
 		}},
 		{name: "parallel-ssh (library)", needs: []string{python}, command: func(_, known string, hosts []string) []string {
-			return []string{python, "-c", parallelSSH, forked(hosts), many, fmt.Sprint(l.port), l.userKey}
+			return []string{python, "-c", parallelSSH, forked(hosts), many, fmt.Sprint(l.port), l.userKey, l.user}
 		}},
 		{name: "asyncssh (library)", needs: []string{python}, command: func(_, known string, hosts []string) []string {
-			return []string{python, "-c", asyncSSH, forked(hosts), many, fmt.Sprint(l.port), l.userKey, known}
+			return []string{python, "-c", asyncSSH, forked(hosts), many, fmt.Sprint(l.port), l.userKey, l.user, known}
 		}},
 	}
 }
@@ -192,8 +204,8 @@ func (l *lab) tools(sshpace, venv string, fanout int) []tool {
 const parallelSSH = `
 import sys
 from pssh.clients import ParallelSSHClient
-hosts, many, port, key = sys.argv[1:5]
-client = ParallelSSHClient(hosts.split(), user="root", port=int(port), pkey=key, pool_size=int(many), allow_agent=False)
+hosts, many, port, key, user = sys.argv[1:6]
+client = ParallelSSHClient(hosts.split(), user=user, port=int(port), pkey=key, pool_size=int(many), allow_agent=False)
 output = client.run_command("true")
 client.join(output)
 sys.exit(max(o.exit_code for o in output))
@@ -201,10 +213,10 @@ sys.exit(max(o.exit_code for o in output))
 
 const asyncSSH = `
 import asyncio, sys, asyncssh
-hosts, many, port, key, known = sys.argv[1:6]
+hosts, many, port, key, user, known = sys.argv[1:7]
 async def one(limit, keys, host):
     async with limit:
-        async with asyncssh.connect(host, int(port), username="root", client_keys=keys, known_hosts=known, config=[], agent_path=None, kex_algs=["curve25519-sha256"]) as c:
+        async with asyncssh.connect(host, int(port), username=user, client_keys=keys, known_hosts=known, config=[], agent_path=None, kex_algs=["curve25519-sha256"]) as c:
             return (await c.run("true")).exit_status
 async def main():
     limit = asyncio.Semaphore(int(many))

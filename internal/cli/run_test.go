@@ -22,8 +22,8 @@ import (
 // in 127.0.0.0/8, and nothing of the user's own.
 func fleetFiles(t testing.TB, dir string, s *sshtest.Sshd) {
 	t.Helper()
-	config := fmt.Sprintf("Host web1 web2 web3\n  HostName 127.0.5.1\n  HostKeyAlias web\nHost *\n  Port %d\n  User root\n  IdentityFile %s\n  IdentityAgent none\n"+
-		"  UserKnownHostsFile %s/known_hosts\n  GlobalKnownHostsFile none\n", s.Port, s.Key, dir)
+	config := fmt.Sprintf("Host web1 web2 web3\n  HostName 127.0.5.1\n  HostKeyAlias web\nHost *\n  Port %d\n  User %s\n  IdentityFile %s\n  IdentityAgent none\n"+
+		"  UserKnownHostsFile %s/known_hosts\n  GlobalKnownHostsFile none\n", s.Port, s.User, s.Key, dir)
 	key := sshtest.AuthorizedLine(s.HostKey)
 	known := fmt.Sprintf("[127.0.1.*]:%d %sweb %s", s.Port, key, key)
 	for name, text := range map[string]string{"ssh_config": config, "known_hosts": known} {

@@ -178,7 +178,7 @@ func (s *station) greet(ctx context.Context, address string, server *loopback.Se
 		}
 		return fmt.Errorf("the private server does not answer: %w", err)
 	}
-	server.Fresh()
+	server.Fresh(false)
 	s.remote, s.environment.ServerBanner = greeting.Offer, greeting.Version
 	if !greeting.StrictKex || s.clientStrict(ctx) {
 		s.environment.StrictKex = &greeting.StrictKex

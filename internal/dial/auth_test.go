@@ -281,7 +281,7 @@ func TestCertificate(t *testing.T) {
 	}
 	s := sshtest.StartSshd(t, "TrustedUserCAKeys "+caFile)
 	path, pub := sshtest.WriteKey(t, t.TempDir(), "user", "")
-	cert := &ssh.Certificate{Key: pub, CertType: ssh.UserCert, ValidPrincipals: []string{"root"}, ValidBefore: ssh.CertTimeInfinity}
+	cert := &ssh.Certificate{Key: pub, CertType: ssh.UserCert, ValidPrincipals: []string{s.User}, ValidBefore: ssh.CertTimeInfinity}
 	signer, err := ssh.NewSignerFromKey(userKey(t, ca))
 	if err != nil {
 		t.Fatal(err)
@@ -346,6 +346,7 @@ func TestJumpFaults(t *testing.T) {
 	s := (&sshtest.Server{}).Start(t)
 	bastion := (&sshtest.Server{}).Start(t)
 	denied := (&sshtest.Server{Deny: true}).Start(t)
+	hostile := (&sshtest.Server{ForwardError: "\x1b]0;evil\x07no\n" + strings.Repeat("x", 4000)}).Start(t)
 	tests := []struct {
 		name  string
 		edit  func(tg, jump *dial.Target)
@@ -355,6 +356,7 @@ func TestJumpFaults(t *testing.T) {
 		{"bastion refuses", func(_, j *dial.Target) { j.Port = closedPort(t) }, fleet.Refused, "jump host 127.0.200.1: connect to host"},
 		{"bastion denies", func(_, j *dial.Target) { j.Port, j.HostKeys = denied.Port(), fixedKey{denied.HostKey.PublicKey()} }, fleet.AuthFailed, "jump host 127.0.200.1: tester@127.0.200.1: Permission denied"},
 		{"bastion unknown", func(_, j *dial.Target) { j.HostKeys = noKey{} }, fleet.HostKeyUnknown, "jump host 127.0.200.1: no host key is known"},
+		{"bastion is hostile", func(_, j *dial.Target) { j.Port, j.HostKeys = hostile.Port(), fixedKey{hostile.HostKey.PublicKey()} }, fleet.Refused, "no"},
 		{"target refuses", func(tg, _ *dial.Target) { tg.Port = closedPort(t) }, fleet.Refused, "through 127.0.200.1: Connection refused"},
 		{"bastion is silent", func(_, j *dial.Target) { j.Port, j.ConnectTimeout = silentPort(t), 300*time.Millisecond }, fleet.TimedOut, "jump host 127.0.200.1: connect to host"},
 	}
@@ -367,6 +369,9 @@ func TestJumpFaults(t *testing.T) {
 			for _, r := range run(t, fleet.Params{}, tg, hosts(20), fleet.Command{Line: "x"}, &collect{}) {
 				if r.Class != test.class || !strings.Contains(r.Err, test.text) || r.Status() != fleet.Unreachable {
 					t.Fatalf("got %+v", r)
+				}
+				if strings.ContainsAny(r.Err, "\x1b\x07\n") || len(r.Err) > 1100 {
+					t.Fatalf("text of the peer as it came: %q", r.Err)
 				}
 			}
 		})

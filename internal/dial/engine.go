@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -209,9 +210,23 @@ func refuse(chans <-chan ssh.NewChannel, reqs <-chan *ssh.Request) {
 	}
 }
 
+// failed is an attempt that ended with an error. Servers choose parts of the
+// text, so it is cleaned here.
 func failed(e *Error, ran fleet.Ran) fleet.Outcome {
 	return fleet.Outcome{
 		Engine: engineName, Ran: ran, Class: e.Class, Exit: -1,
-		Err: clean.Line(e.Text), Hint: clean.Line(e.Hint), Cause: e, // servers choose parts of the text SlowDown: e.SlowDown && ran == fleet.RanNo,
+		Err: clean.Line(clip(e.Text)), Hint: clean.Line(clip(e.Hint)), Cause: e,
+		SlowDown: e.SlowDown && ran == fleet.RanNo,
 	}
+}
+
+// maxText is how much of an error people are shown; a server's list of
+// algorithms can be as long as it likes.
+const maxText = 1000
+
+func clip(s string) string {
+	if len(s) <= maxText {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxText], "") + "..."
 }

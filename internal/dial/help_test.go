@@ -114,7 +114,7 @@ func target(t testing.TB, s *sshtest.Server) dial.Target {
 // sshdTarget is a Target for a real sshd.
 func sshdTarget(s *sshtest.Sshd) dial.Target {
 	return dial.Target{
-		User: "root", Port: s.Port, HostKeys: fixedKey{s.HostKey},
+		User: s.User, Port: s.Port, HostKeys: fixedKey{s.HostKey},
 		KeyExchanges:   []string{"curve25519-sha256"},
 		ConnectTimeout: 60 * time.Second,
 		Identity:       dial.Identity{Files: []string{s.Key}},

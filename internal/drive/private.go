@@ -157,7 +157,7 @@ func (way *path) received(d bench.Direction) func() int64 {
 
 // begin starts the client and waits for the connection's server process.
 func (p *Private) begin(ctx context.Context, t bench.Trial, command string, stdin, stdout *os.File) (*client, error) {
-	p.Server.Fresh()
+	p.Server.Fresh(t.Workload == bench.Transfer)
 	log := p.file("log")
 	return p.startClient(p.Client(offered(t), log, command), offered(t), log, stdin, stdout)
 }
@@ -177,12 +177,15 @@ func (p *Private) transfer(ctx context.Context, t bench.Trial) (s bench.Sample, 
 	way.handOver()
 	s.Start = c.started
 	trialErr := p.poll(ctx, c, way.remote.Ready)
+	server := p.settle()
 	if trialErr == nil {
 		s.Segments, trialErr = p.metered(ctx, t, c, way, spin)
 		s.Bytes = unit.Bytes(way.received(t.Direction)())
 	}
 	c.kill()
-	p.awaitServer()
+	if server != nil {
+		server.Ended(serverGrace)
+	}
 	c.finish(&s, trialErr)
 	p.explain(&s)
 	return s, nil
@@ -211,13 +214,29 @@ func (p *Private) metered(ctx context.Context, t bench.Trial, c *client, way *pa
 	return p.timed(ctx, t, c, m, spin)
 }
 
+// connection is the server's side of the last connection; nil if the client
+// never got that far.
+func (p *Private) connection() *loopback.Conn {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	conn, _ := p.Server.Next(ctx)
+	return conn
+}
+
+// settle leaves the connection, which has logged in or failed to, to itself.
+func (p *Private) settle() *loopback.Conn {
+	conn := p.connection()
+	if conn != nil {
+		conn.Settled()
+	}
+	return conn
+}
+
 // awaitServer waits for the server's process of the last connection, so that
 // its end does not disturb the next trial, and returns its CPU time.
 func (p *Private) awaitServer() time.Duration {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
-	defer cancel()
-	conn, ok := p.Server.Next(ctx)
-	if !ok {
+	conn := p.connection()
+	if conn == nil {
 		return 0
 	}
 	return conn.Ended(serverGrace)

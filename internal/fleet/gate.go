@@ -20,6 +20,7 @@ type gate struct {
 	servers map[string]*window
 	turned  float64   // moving share of logins that were turned away
 	lastCut time.Time // of all
+	climb   climb
 
 	busy func() bool // true while this machine is the bottleneck
 }
@@ -34,10 +35,11 @@ const (
 	// A login that is silent for this long costs no CPU: its slot of the common
 	// window is lent to another host. Dead hosts must not hold up live ones.
 	lendConnectAfter = 300 * time.Millisecond
+	lendLoginAfter   = 2 * time.Second // once the server has answered
 
 	cutFactor   = 0.5
-	cutInterval = 100 * time.Millisecond // at most one cut of the common window in this time
-	turnedLimit = 0.2                    // share of logins turned away that makes it everybody's problem
+	cutInterval = 25 * time.Millisecond // at most one cut of the common window in this time
+	turnedLimit = 0.12                  // share of logins turned away that makes it everybody's problem
 )
 
 func newGate(limit int, busy func() bool) *gate {
@@ -97,6 +99,61 @@ func (g *gate) turnedAway(yes bool) (cut bool) {
 	return false
 }
 
+// success lets the common window grow, if this machine has CPU left and more
+// logins at once have so far meant more logins a second.
+func (g *gate) success() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch limit := g.all.size(); {
+	case !g.climb.helps(time.Now(), limit):
+		g.all.shrink(g.climb.limit)
+	case !g.busy():
+		g.all.grow()
+	}
+}
+
+// climb tells whether a larger window is of use. Where one machine serves many
+// of the hosts, or the network is full, more logins at once only make each of
+// them slower, until queues overflow.
+type climb struct {
+	since time.Time
+	n     int // successes since
+	rate  float64
+	limit float64 // window at which rate was reached
+	hold  time.Time
+}
+
+const (
+	climbSpan  = 500 * time.Millisecond
+	climbCount = 20              // successes that a rate needs
+	climbStep  = 1.25            // growth of the window after which it is compared
+	climbGain  = 1.1             // growth of the rate that it must have brought
+	climbHold  = 3 * time.Second // then nothing grows
+)
+
+// helps counts a success at a window of limit.
+func (c *climb) helps(now time.Time, limit float64) bool {
+	if now.Before(c.hold) {
+		return false
+	}
+	if c.since.IsZero() || c.since.Before(c.hold) {
+		c.since, c.n = now, 0
+	}
+	c.n++
+	span := now.Sub(c.since)
+	if span < climbSpan || c.n < climbCount || limit < climbStep*c.limit {
+		return true
+	}
+	rate := float64(c.n) / span.Seconds()
+	c.since, c.n = now, 0
+	if c.rate > 0 && rate < climbGain*c.rate {
+		c.hold = now.Add(climbHold)
+		return false
+	}
+	c.rate, c.limit = rate, limit
+	return true
+}
+
 // ending says how a login ended.
 type ending uint8
 
@@ -129,11 +186,16 @@ func (t *ticket) lendOut() {
 	t.gate.all.release()
 }
 
-// alive ends lending: the server answered, the login will cost CPU. A slot
+// alive puts lending off: the server answered, the login will cost CPU. A slot
 // already lent stays lent.
 func (t *ticket) alive() {
-	if t != nil {
-		t.lend.Stop()
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.done && !t.lent {
+		t.lend.Reset(lendLoginAfter)
 	}
 }
 
@@ -155,9 +217,7 @@ func (t *ticket) end(e ending) {
 	switch e {
 	case loggedIn:
 		t.window.grow()
-		if !t.gate.busy() {
-			all.grow()
-		}
+		t.gate.success()
 		t.gate.turnedAway(false)
 	case turnedAway:
 		t.window.cut()
@@ -246,6 +306,19 @@ func (w *window) grow() {
 	}
 	w.limit = min(w.limit+step, w.top)
 	w.wake()
+}
+
+func (w *window) size() float64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.limit
+}
+
+// shrink makes the window limit large, if it is larger.
+func (w *window) shrink(limit float64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.limit = max(min(w.limit, limit), w.floor)
 }
 
 func (w *window) cut() {

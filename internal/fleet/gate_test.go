@@ -75,6 +75,30 @@ func TestGateBusy(t *testing.T) {
 	}
 }
 
+// TestClimb follows a window that meets a bottleneck of 100 logins a second,
+// and one that meets none: logins of 2 s each, as far away or behind slow PAM.
+func TestClimb(t *testing.T) {
+	follow := func(rate func(limit float64) float64) float64 {
+		var c climb
+		now, limit := time.Unix(0, 0), 48.0
+		for now.Before(time.Unix(20, 0)) {
+			now = now.Add(time.Duration(float64(time.Second) / rate(limit)))
+			if c.helps(now, limit) {
+				limit++
+			} else {
+				limit = min(limit, c.limit)
+			}
+		}
+		return limit
+	}
+	if got := follow(func(float64) float64 { return 100 }); got > 250 {
+		t.Errorf("at a bottleneck the window grew to %v", got)
+	}
+	if got := follow(func(limit float64) float64 { return limit / 2 }); got < 4000 {
+		t.Errorf("without a bottleneck the window grew to %v only", got)
+	}
+}
+
 // TestGateLends: hosts that do not answer give their slot of the common window
 // to others, hosts that do answer keep it.
 func TestGateLends(t *testing.T) {
@@ -83,7 +107,7 @@ func TestGateLends(t *testing.T) {
 		dead := admit(t, g, "dead")
 		live := admit(t, g, "live") // only after the dead one's slot is lent
 		live.alive()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		ctx, cancel := context.WithTimeout(t.Context(), lendLoginAfter-time.Millisecond)
 		defer cancel()
 		if _, err := g.admit(ctx, "third"); err == nil {
 			t.Error("a live login's slot was lent")

@@ -54,7 +54,7 @@ func options(t *testing.T, s *sshtest.Sshd, known string) forkssh.Options {
 		t.Fatal(err)
 	}
 	return forkssh.Options{Args: []string{
-		"-F", "none", "-i", s.Key, "-o", "IdentityAgent=none", "-p", fmt.Sprint(s.Port), "-l", "root",
+		"-F", "none", "-i", s.Key, "-o", "IdentityAgent=none", "-p", fmt.Sprint(s.Port), "-l", s.User,
 		"-o", "UserKnownHostsFile=" + file, "-o", "GlobalKnownHostsFile=none",
 	}}
 }

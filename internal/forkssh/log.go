@@ -97,6 +97,9 @@ func (l *log) line(s string) {
 	}
 	for _, m := range marks {
 		if strings.HasPrefix(debug, m.prefix) {
+			if m.phase == fleet.PhaseKex {
+				l.attempt.Alive()
+			}
 			l.attempt.Reached(m.phase)
 			l.sent = l.sent || m.phase == fleet.PhaseExec
 			l.address(debug)

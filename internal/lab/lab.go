@@ -33,11 +33,15 @@ type Params struct {
 	FirstID int           // ID of the first trial; a resumed file goes on counting
 	Elapsed time.Duration // measuring time that a resumed file has already spent
 	// Drain, when done, lets the trial that is running finish and then stops.
+	// It may be nil.
 	Drain context.Context
 }
 
 // Run carries out the plan until it is complete, drained or cancelled.
 func Run(ctx context.Context, params Params, p Planner, d Driver, sink bench.Sink) error {
+	if params.Drain == nil {
+		params.Drain = ctx
+	}
 	start := time.Now()
 	for id := params.FirstID; params.Drain.Err() == nil; id++ {
 		t, ok := p.Next(params.Elapsed + time.Since(start))

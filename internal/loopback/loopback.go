@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+	"golang.org/x/sys/unix"
 
 	"sshpace/internal/proc"
 	"sshpace/internal/workdir"
@@ -83,9 +84,10 @@ type Server struct {
 	argv     []string
 	log      *os.File
 
-	mu   sync.Mutex
-	live map[*Conn]bool
-	seen int64 // bytes of the log that are about earlier connections
+	mu    sync.Mutex
+	live  map[*Conn]bool
+	seen  int64 // bytes of the log that are about earlier connections
+	swift bool  // the next connections do without the kernel's delays
 
 	next chan *Conn // the connection that was accepted last
 	done sync.WaitGroup
@@ -93,8 +95,9 @@ type Server struct {
 
 // Conn is one connection to the server.
 type Conn struct {
-	cmd   *exec.Cmd
-	ended chan struct{}
+	cmd     *exec.Cmd
+	ended   chan struct{}
+	settled chan struct{}
 }
 
 // Start listens on a random loopback port. argv is the command line that serves
@@ -127,12 +130,20 @@ func (s *Server) accept() {
 		if err != nil {
 			return // closed
 		}
-		conn, err := s.serve(tcp.(*net.TCPConn))
-		tcp.Close()
+		s.mu.Lock()
+		swift, crowd := s.swift, len(s.live)
+		s.mu.Unlock()
+		if crowd >= maxLive || foreign(tcp.(*net.TCPConn)) {
+			tcp.Close()
+			continue
+		}
+		conn, err := s.serve(tcp.(*net.TCPConn), swift)
 		if err != nil {
+			tcp.Close()
 			fmt.Fprintf(s.log, "sshpace: start server process: %v\n", err)
 			continue
 		}
+		s.done.Go(func() { conn.hurry(tcp.(*net.TCPConn), swift) })
 		s.offer(conn)
 	}
 }
@@ -152,8 +163,48 @@ func (s *Server) offer(conn *Conn) {
 	}
 }
 
-// serve hands the socket to a new server process.
-func (s *Server) serve(tcp *net.TCPConn) (*Conn, error) {
+// maxLive is how many connections may be served at a time: a measurement makes
+// one after the other.
+const maxLive = 16
+
+// acknowledge is how often the kernel is told not to delay acknowledgements.
+const acknowledge = time.Millisecond
+
+// hurry keeps the kernel from delaying small packets until the connection is
+// settled, and gives the socket up. During a login ssh and sshd write several
+// small packets in a row: each waits (RFC 896) until the one before has been
+// acknowledged, which takes 40 ms (RFC 1122 §4.2.3.2).
+func (c *Conn) hurry(tcp *net.TCPConn, swift bool) {
+	defer tcp.Close()
+	raw, err := tcp.SyscallConn()
+	if err != nil || !swift {
+		return
+	}
+	ticker := time.NewTicker(acknowledge)
+	defer ticker.Stop()
+	for {
+		// The kernel forgets this option after a few packets (tcp(7) TCP_QUICKACK).
+		_ = raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_QUICKACK, 1) })
+		select {
+		case <-ticker.C:
+		case <-c.settled:
+			return
+		case <-c.ended:
+			return
+		}
+	}
+}
+
+// Settled says that the login is over: from now on the connection is left to
+// itself. It may be called once.
+func (c *Conn) Settled() { close(c.settled) }
+
+// serve hands the socket to a new server process. A listening sshd leaves
+// Nagle's algorithm on until the session starts; Go turns it off at once.
+func (s *Server) serve(tcp *net.TCPConn, swift bool) (*Conn, error) {
+	if err := tcp.SetNoDelay(swift); err != nil {
+		return nil, err
+	}
 	socket, err := tcp.File()
 	if err != nil {
 		return nil, err
@@ -165,7 +216,7 @@ func (s *Server) serve(tcp *net.TCPConn) (*Conn, error) {
 	if err := s.spawner.Start(cmd); err != nil {
 		return nil, err
 	}
-	conn := &Conn{cmd: cmd, ended: make(chan struct{})}
+	conn := &Conn{cmd: cmd, ended: make(chan struct{}), settled: make(chan struct{})}
 	s.mu.Lock()
 	s.live[conn] = true
 	s.mu.Unlock()
@@ -180,13 +231,16 @@ func (s *Server) serve(tcp *net.TCPConn) (*Conn, error) {
 }
 
 // Fresh forgets earlier connections, such as a probe's, and what was logged
-// about them.
-func (s *Server) Fresh() {
+// about them. With swift the next connection logs in without the delays that
+// the kernel would add, until it is Settled: for measurements of which the
+// login is no part.
+func (s *Server) Fresh(swift bool) {
+	s.mu.Lock()
 	if info, err := s.log.Stat(); err == nil {
-		s.mu.Lock()
 		s.seen = info.Size()
-		s.mu.Unlock()
 	}
+	s.swift = swift
+	s.mu.Unlock()
 	select {
 	case <-s.next:
 	default:

@@ -23,8 +23,9 @@ type Analysis struct {
 	Server    Series      // server CPU time per byte
 	Total     Series      // both sides, or the client alone without the server
 	Works     bool        // costs could be measured
-	DirtyWall int         // transfers without a clean segment for wall time
-	DirtyCost int         // transfers without a clean segment for cost
+	cores     int
+	DirtyWall int // transfers without a clean segment for wall time
+	DirtyCost int // transfers without a clean segment for cost
 	Transfers int
 }
 
@@ -32,7 +33,7 @@ type Analysis struct {
 // which they were measured. cells are all that can be asked for, by canonical
 // names; cores is how many client and server can use together, 0 if unknown.
 func Analyse(direction bench.Direction, cells []alg.Suite, transfers []Transfer, cores int) *Analysis {
-	a := &Analysis{Direction: direction, Cells: slices.Clone(cells)}
+	a := &Analysis{Direction: direction, Cells: slices.Clone(cells), cores: cores}
 	for _, t := range transfers {
 		if t.Cell.Direction == direction && !slices.Contains(a.Cells, t.Cell.Suite) {
 			a.Cells = append(a.Cells, t.Cell.Suite)
@@ -119,6 +120,28 @@ func (a *Analysis) works() []work {
 			out[i] = work{math.Max(s, out[i].more), math.Min(s, out[i].more), math.Max(client.Err, server.Err)}
 		}
 	}
+	return out
+}
+
+// Cost is what orders cells by cost: the side that has more to do, because it
+// decides the speed where each has a core, or both together where they share one.
+// So a ranking by cost foretells that by throughput, on a quieter machine.
+func (a *Analysis) Cost() Series {
+	if a.cores == 1 || len(a.Server.Figures) == 0 {
+		return a.Total
+	}
+	out := a.Client
+	out.Figures = slices.Clone(a.Client.Figures)
+	for i, server := range a.Server.Figures {
+		if client := out.Figures[i]; !server.Known || !client.Known {
+			continue
+		} else if server.Log > client.Log {
+			out.Figures[i] = server
+		}
+	}
+	out.Degrees = math.Min(a.Client.Degrees, a.Server.Degrees)
+	out.Controls = slices.Concat(a.Client.Controls, a.Server.Controls)
+	out.Level = math.Max(a.Client.Level, a.Server.Level)
 	return out
 }
 

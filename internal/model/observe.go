@@ -106,12 +106,7 @@ func TransferOf(t bench.Trial, s bench.Sample, spin float64) (Transfer, bool) {
 	if out.DirtyCost = len(cleanCost) == 0; out.DirtyCost {
 		cleanCost = all
 	}
-	wall, bytes := 0.0, 0.0
-	for _, segment := range cleanWall {
-		wall += float64(segment.WallNS)
-		bytes += float64(segment.Bytes)
-	}
-	out.Wall = wall / bytes
+	out.Wall = wallOf(cleanWall, out.DirtyWall)
 	out.crowd(all)
 	out.Client = costOf(cleanCost, func(s bench.Segment) *time.Duration { return s.ClientCPUNS })
 	out.Server = costOf(cleanCost, func(s bench.Segment) *time.Duration { return s.ServerCPUNS })
@@ -123,6 +118,22 @@ func TransferOf(t bench.Trial, s bench.Sample, spin float64) (Transfer, bool) {
 // from it: on a busy machine the lower quartile repeats from run to run where mean
 // and median do not.
 const undisturbed = 0.25
+
+// wallOf is the wall time per byte of all segments together, or of the least
+// disturbed where all of them are.
+func wallOf(segments []bench.Segment, dirty bool) float64 {
+	walls := make([]float64, len(segments))
+	wall, bytes := 0.0, 0.0
+	for i, s := range segments {
+		walls[i] = float64(s.WallNS) / float64(s.Bytes)
+		wall += float64(s.WallNS)
+		bytes += float64(s.Bytes)
+	}
+	if dirty {
+		return stats.Quantile(walls, undisturbed)
+	}
+	return wall / bytes
+}
 
 // costOf is the typical CPU time per byte, 0 where a segment lacks it.
 func costOf(segments []bench.Segment, cpu func(bench.Segment) *time.Duration) float64 {

@@ -67,7 +67,11 @@ type sequential struct {
 }
 
 // seen counts the trials of a cell.
-type seen struct{ tried, clean int }
+type seen struct {
+	tried int
+	clean int // with segments that can be used
+	quiet int // without other work on the cores
+}
 
 // observe keeps what a sample showed.
 func (s *sequential) observe(t bench.Trial, sample bench.Sample) {
@@ -83,6 +87,9 @@ func (s *sequential) observe(t bench.Trial, sample bench.Sample) {
 			s.transfers = append(s.transfers, transfer)
 			if !transfer.DirtyCost && (!transfer.DirtyWall || s.busy()) {
 				count.clean++
+			}
+			if !transfer.Crowded {
+				count.quiet++
 			}
 		}
 		return
@@ -187,8 +194,11 @@ func (s *sequential) later(n int, left time.Duration, random *rand.Rand) []bench
 	}
 	chosen := missing[:min(len(missing), blockTransfers)]
 	if !tight {
-		chosen = append(slices.Clone(chosen), s.recheck(2, chosen)...)
+		chosen = append(slices.Clone(chosen), s.recheck(2, chosen, false)...)
 		chosen = append(chosen, s.wanted(max(0, blockTransfers-len(chosen)), chosen)...)
+	}
+	if tight && n%2 == 1 {
+		chosen = append(slices.Clone(chosen), s.recheck(2, chosen, true)...)
 	}
 	for _, w := range chosen {
 		t := s.spec.transfer(w.cell, w.direction)
@@ -214,13 +224,14 @@ func (s *sequential) missing() []wish {
 }
 
 // recheck returns held-out cells that have too few connections for their own
-// noise to stay out of the prediction error.
-func (s *sequential) recheck(n int, chosen []wish) []wish {
+// noise to stay out of the prediction error; of those, where asked for, only the
+// ones that were disturbed every time.
+func (s *sequential) recheck(n int, chosen []wish, disturbed bool) []wish {
 	var out []wish
 	for _, cell := range s.held {
 		for _, d := range s.spec.Directions {
 			w := wish{cell, d}
-			if c := s.countOf(cell, d); c.clean > 0 && c.tried < holdoutTrials && len(out) < n && !slices.Contains(chosen, w) {
+			if c := s.countOf(cell, d); c.clean > 0 && c.tried < holdoutTrials && (!disturbed || c.quiet == 0) && len(out) < n && !slices.Contains(chosen, w) {
 				out = append(out, w)
 			}
 		}
@@ -243,7 +254,7 @@ func (s *sequential) fit() {
 // that can be told from noise.
 func key(a *model.Analysis) model.Series {
 	if a.Works && a.Wall.TypicalError() > noisyWall {
-		return a.Total
+		return a.Cost()
 	}
 	return a.Wall
 }

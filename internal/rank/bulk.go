@@ -14,7 +14,8 @@ import (
 
 const (
 	// maxNoise is the noise floor of throughput, in percent, from which on a
-	// ranking by cost is better, if that is below it.
+	// ranking by cost is better, unless its floor is much higher: above it, runs
+	// agree on costs better than on throughput even where both floors are alike.
 	maxNoise = 5.0
 	// minEffect is the smallest difference, in percent, that is worth a group of
 	// its own even where it can be measured.
@@ -35,7 +36,7 @@ func (r *Ranking) rankBulk(d *data, opts Options) {
 		return
 	}
 	r.judge(d, analyses)
-	r.By = r.choose(opts.By)
+	r.By, r.forced = r.choose(opts.By), opts.By == Throughput || opts.By == Cost
 	for _, a := range analyses {
 		r.addCells(d, a)
 		r.levelCost = math.Max(r.levelCost, a.Total.Level)
@@ -65,7 +66,7 @@ func (r *Ranking) judge(d *data, analyses []*model.Analysis) {
 		r.Model.Interaction = max(r.Model.Interaction, 100*costs.Interaction)
 		if a.Works {
 			wall = append(wall, a.Wall.PredictionErrors()...)
-			r.Noise.Cost = max(r.Noise.Cost, 100*a.Total.Noise())
+			r.Noise.Cost = max(r.Noise.Cost, 100*a.Cost().Noise())
 		}
 		r.Noise.Throughput = max(r.Noise.Throughput, 100*a.Wall.Noise())
 	}
@@ -84,7 +85,7 @@ func (r *Ranking) choose(by By) By {
 		return Throughput
 	case by == Throughput || by == Cost:
 		return by
-	case r.Noise.Throughput > maxNoise && r.Noise.Cost <= maxNoise:
+	case r.Noise.Throughput > maxNoise && r.Noise.Cost < 1.5*r.Noise.Throughput:
 		return Cost
 	}
 	return Throughput
@@ -102,7 +103,7 @@ func (r *Ranking) floor() float64 {
 func (r *Ranking) addCells(d *data, a *model.Analysis) {
 	series := a.Wall
 	if r.By == Cost {
-		series = a.Total
+		series = a.Cost()
 	}
 	order := make([]int, len(a.Cells))
 	for i := range order {

@@ -32,6 +32,8 @@ func doubts(r *Ranking, d *data) []Warning {
 		fmt.Sprintf("%.0f %% of the segments were disturbed by other work on this machine; their throughput was not used", 100*quarantined),
 		"trust the costs more than the throughput, or run again when the machine is idle")
 	add(quarantined > 0.5, "busy", "more segments were disturbed than not: throughput rests on disturbed ones", "rank by cost")
+	add(r.By == Cost && !r.forced, "by-cost", fmt.Sprintf("ranked by CPU cost, because throughput cannot tell differences below %.0f %% here", r.Noise.Throughput),
+		"--rank-by throughput ranks by it all the same")
 	add(r.Noise.Cost == 0 && len(r.Bulk) > 0 && len(d.copies) == 0, "no-cpu-time", "the CPU time of ssh could not be read here: ranked by throughput only", "")
 	add(r.Noise.Cost > 0 && !r.hasServer(), "no-server-cpu-time", "the CPU time of the server could not be read: costs are the client's alone", "")
 	add(h.CPUShare > muchHarness, "harness", fmt.Sprintf("the harness used %.0f %% of the CPU time of ssh and sshd: fast cells look slower than they are", h.CPUShare), "")

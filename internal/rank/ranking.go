@@ -12,8 +12,9 @@ import (
 // By is the quantity that orders a ranking.
 type By string
 
-// The quantities. Auto takes throughput unless only the cost can be told apart
-// from noise.
+// The quantities. Cost is the CPU time per byte of the side that has more to
+// do, or of both where they share one core; for key exchanges that of both.
+// Auto takes throughput unless it is too noisy.
 const (
 	Auto       By = "auto"
 	Throughput By = "throughput"
@@ -53,6 +54,7 @@ type Ranking struct {
 	Measurements []bench.Measurement // what is no SSH trial
 	Ceilings     *Ceilings           // what limits the fastest cell; nil where the machine was not measured
 
+	forced               bool    // the caller chose By
 	levelCost, levelWall float64 // standard errors of the run's mean level, in logs
 }
 

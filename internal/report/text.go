@@ -71,7 +71,7 @@ const bulkLine = "%4s %-2s %-17s %-17s %5s %-5s %6s %6s %s"
 func bulkTable(w io.Writer, r *rank.Ranking, d bench.Direction) {
 	by := "throughput"
 	if r.By == rank.Cost {
-		by = "CPU cost of both sides"
+		by = "CPU cost of the costlier side"
 	}
 	say(w, "\n%s by %s", title(string(d)), by)
 	row(w, bulkLine, "", "", "", "", "", "", "client", "server", "")

@@ -33,6 +33,8 @@ type Server struct {
 	Hold func()
 	// RefuseSession and RefuseExec answer with a refusal.
 	RefuseSession, RefuseExec bool
+	// ForwardError, when set, is the answer of a jump host to every request.
+	ForwardError string
 	// DropAtExec closes the connection instead of answering an exec request.
 	DropAtExec bool
 
@@ -168,6 +170,8 @@ func (s *Server) serve(c net.Conn, config *ssh.ServerConfig) {
 	var sessions sync.WaitGroup
 	for ch := range chans {
 		switch {
+		case ch.ChannelType() == "direct-tcpip" && s.ForwardError != "":
+			ch.Reject(ssh.ConnectionFailed, s.ForwardError)
 		case ch.ChannelType() == "direct-tcpip":
 			sessions.Go(func() { forward(ch) })
 		case s.RefuseSession || ch.ChannelType() != "session":

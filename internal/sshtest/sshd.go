@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 type Sshd struct {
 	Dir     string // its files, 0700
 	Port    int
+	User    string // who may log in: the one who runs the test
 	HostKey ssh.PublicKey
 	Key     string // a private key file that may log in
 	cmd     *exec.Cmd
@@ -58,7 +60,11 @@ func StartSshd(t testing.TB, extra ...string) *Sshd {
 	if err := os.Chmod(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s := &Sshd{Dir: dir, Port: freePort(t), log: &logBuffer{}}
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Sshd{Dir: dir, Port: freePort(t), User: me.Username, log: &logBuffer{}}
 	hostKey, hostPub := WriteKey(t, dir, "host_key", "")
 	s.HostKey = hostPub
 	key, pub := WriteKey(t, dir, "user_key", "")

@@ -122,6 +122,7 @@ func runCommand(session ssh.Channel, line, home string) (status uint32) {
 		in.Close()
 	}()
 	_, _ = io.Copy(session, out)
+	out.Close() // where the client is gone, the command must notice
 	_ = cmd.Wait()
 	return uint32(max(0, cmd.ProcessState.ExitCode()))
 }

@@ -1,0 +1,516 @@
+package drive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/alg"
+	"sshpace/internal/bench"
+	"sshpace/internal/flow"
+	"sshpace/internal/loopback"
+	"sshpace/internal/openssh"
+	"sshpace/internal/proc"
+	"sshpace/internal/sshtest"
+	"sshpace/internal/unit"
+	"sshpace/internal/workdir"
+)
+
+func unitBytes(n int64) unit.Bytes { return unit.Bytes(n) }
+
+// TestMain lets the test's own program be the helper processes.
+func TestMain(m *testing.M) {
+	var err error
+	switch {
+	case len(os.Args) > 2 && os.Args[1] == "keep":
+		err = workdir.Keep(os.Args[2], os.Stdin)
+	case len(os.Args) > 2 && os.Args[1] == "flow":
+		err = flow.Main(os.Args[2:], os.Stdin, os.Stdout)
+	default:
+		os.Exit(m.Run())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+var aes = alg.Suite{Cipher: "aes128-ctr", MAC: "hmac-sha2-256", Kex: "curve25519-sha256"}
+
+// newRig is a folder, a spawner and the helper program.
+func newRig(t testing.TB) Rig {
+	t.Helper()
+	home := t.TempDir()
+	dir, err := workdir.New(workdir.Params{Getenv: func(name string) string { return map[string]string{"HOME": home}[name] }, Keeper: []string{os.Args[0], "keep"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spawner := proc.NewSpawner()
+	t.Cleanup(func() {
+		spawner.Close()
+		if err := dir.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return Rig{Dir: dir, Spawner: spawner, Flow: []string{os.Args[0], "flow"}, Data: "zero", Connect: 20 * time.Second}
+}
+
+// newPrivate drives the installed ssh and sshd.
+func newPrivate(t testing.TB) *Private {
+	t.Helper()
+	rig := newRig(t)
+	keys, err := loopback.MakeKeys(rig.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := openssh.FindClient(context.Background(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sshd, err := openssh.FindServer(context.Background(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := openssh.PreparePrivilegeSeparation(); err != nil {
+		t.Fatal(err)
+	}
+	config := openssh.ServerConfig{
+		HostKey: keys.HostKey, AuthorizedKeys: keys.AuthorizedKeys, Home: rig.Dir.Path, User: me.Username, StrictModes: rig.Dir.Strict,
+		Offer: alg.Offer{Ciphers: []string{"aes128-ctr", "aes128-gcm@openssh.com"}, MACs: []string{"hmac-sha2-256", "umac-64@openssh.com"}, Kex: []string{"curve25519-sha256", "curve25519-sha256@libssh.org"}},
+	}
+	if _, err := sshd.Validate(context.Background(), config, rig.Dir.File("sshd_config")); err != nil {
+		t.Fatal(err)
+	}
+	server, err := loopback.Start(sshd.ServeOne(rig.Dir.File("sshd_config")), rig.Spawner, rig.Dir.File("server.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	host, port := server.Address()
+	destination := client.Private(host, port, me.Username, keys.Identity, keys.KnownHosts)
+	return &Private{Rig: rig, Server: server, Client: func(want alg.Suite, log, remote string) []string {
+		return client.Command(destination, want, log, rig.Connect, remote)
+	}}
+}
+
+// newRemote drives the installed ssh to an sshd that is nobody's private one.
+func newRemote(t *testing.T, extra ...string) *Remote {
+	t.Helper()
+	d := sshtest.StartSshd(t, extra...)
+	client, err := openssh.FindClient(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := filepath.Join(t.TempDir(), "known")
+	if err := os.WriteFile(known, []byte("nas "+string(ssh.MarshalAuthorizedKey(d.HostKey))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return &Remote{Rig: newRig(t), SSH: client, Destination: destination(d.Port, known, d.Key)}
+}
+
+func destination(port int, known, key string) openssh.Destination {
+	return openssh.Destination{Host: "127.0.0.1", Label: "nas", Options: []string{
+		"-F", "/dev/null", "-p", fmt.Sprint(port), "-i", key, "-o", "HostKeyAlias=nas", "-o", "UserKnownHostsFile=" + known,
+		"-o", "GlobalKnownHostsFile=none", "-o", "IdentitiesOnly=yes", "-o", "IdentityAgent=none",
+	}}
+}
+
+// transfer is a short trial.
+func transfer(d bench.Direction) bench.Trial {
+	return bench.Trial{Want: aes, Workload: bench.Transfer, Direction: d, SegmentNS: 30 * time.Millisecond, Segments: 2}
+}
+
+func mustRun(t *testing.T, d interface {
+	Run(context.Context, bench.Trial) (bench.Sample, error)
+}, trial bench.Trial) bench.Sample {
+	t.Helper()
+	s, err := d.Run(t.Context(), trial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// checkOK looks at what every good sample has.
+func checkOK(t *testing.T, what string, s bench.Sample) {
+	t.Helper()
+	got := s.Got
+	got.HostKey = ""
+	if s.Outcome != bench.OK || s.Detail != "" || got != aes || s.Start.IsZero() || s.ElapsedNS <= 0 || s.Rekeys != 0 {
+		t.Fatalf("%s: %+v", what, s)
+	}
+}
+
+// checkSegments looks at figures that depend on no machine's speed.
+func checkSegments(t *testing.T, what string, s bench.Sample, server bool) {
+	t.Helper()
+	if len(s.Segments) != 2 {
+		t.Fatalf("%s: %d segments", what, len(s.Segments))
+	}
+	end := time.Duration(0)
+	var bytes unit.Bytes
+	for i, g := range s.Segments {
+		if g.StartNS < end || g.WallNS < 30*time.Millisecond || g.Bytes <= 0 || g.ClientCPUNS == nil || *g.ClientCPUNS <= 0 || (g.ServerCPUNS != nil) != server {
+			t.Errorf("%s: segment %d is %+v", what, i, g)
+		}
+		end = g.StartNS + g.WallNS
+		bytes += g.Bytes
+	}
+	if end > s.ElapsedNS || bytes > s.Bytes {
+		t.Errorf("%s: segments end after %v of %v and hold %d of %d bytes", what, end, s.ElapsedNS, bytes, s.Bytes)
+	}
+}
+
+func TestPrivateTransfer(t *testing.T) {
+	p := newPrivate(t)
+	for _, data := range []string{"zero", "random"} {
+		for _, d := range []bench.Direction{bench.Upload, bench.Download} {
+			p.Data = data
+			what := fmt.Sprintf("%s %s", d, data)
+			s := mustRun(t, p, transfer(d))
+			checkOK(t, what, s)
+			checkSegments(t, what, s, true)
+		}
+	}
+	empty(t, p.Dir.Path)
+}
+
+// empty makes sure that trials leave nothing behind but what belongs to the run.
+func empty(t *testing.T, dir string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		switch entry.Name() {
+		case "host_key", "user_key", "authorized_keys", "known_hosts", "sshd_config", "server.log":
+		default:
+			t.Errorf("%s is left in the folder", entry.Name())
+		}
+	}
+}
+
+// Controls ask for the same computation under another name.
+func TestPrivateOffered(t *testing.T) {
+	p := newPrivate(t)
+	trial := bench.Trial{Want: aes, Workload: bench.Login}
+	trial.Offered = trial.Want
+	trial.Offered.Kex = "curve25519-sha256@libssh.org"
+	if s := mustRun(t, p, trial); s.Outcome != bench.OK || s.Got.Kex != trial.Offered.Kex {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestPrivateLogin(t *testing.T) {
+	p := newPrivate(t)
+	s := mustRun(t, p, bench.Trial{Want: aes, Workload: bench.Login})
+	checkOK(t, "login", s)
+	if s.Phases == nil || s.Phases.LoginNS <= 0 || s.Phases.LoginNS > s.ElapsedNS || *s.Phases.ClientCPUNS <= 0 || *s.Phases.ServerCPUNS <= 0 {
+		t.Errorf("phases %+v", s.Phases)
+	}
+	empty(t, p.Dir.Path)
+}
+
+func TestPrivateCopy(t *testing.T) {
+	p := newPrivate(t)
+	for _, d := range []bench.Direction{bench.Upload, bench.Download} {
+		for _, size := range []unit.Bytes{1, 3<<20 + 7} {
+			s := mustRun(t, p, bench.Trial{Want: aes, Workload: bench.Copy, Direction: d, SizeBytes: size})
+			checkOK(t, string(d), s)
+			if s.Bytes != size || len(s.Segments) != 1 || s.Segments[0].Bytes != size || *s.Segments[0].ClientCPUNS <= 0 || *s.Segments[0].ServerCPUNS <= 0 {
+				t.Errorf("%s of %d: %+v", d, size, s)
+			}
+		}
+	}
+	empty(t, p.Dir.Path)
+}
+
+func TestUnknownWorkload(t *testing.T) {
+	if _, err := newPrivate(t).Run(t.Context(), bench.Trial{Workload: "echo"}); err == nil {
+		t.Error("the private driver runs anything")
+	}
+	if _, err := newRemote(t).Run(t.Context(), bench.Trial{Workload: bench.Copy}); err == nil {
+		t.Error("the remote driver runs anything")
+	}
+}
+
+// faked is a private driver whose client is a shell script: $0 is the log, $1 the
+// command that the server would run.
+func faked(t *testing.T, script string) *Private {
+	t.Helper()
+	rig := newRig(t)
+	rig.Connect = 300 * time.Millisecond
+	server, err := loopback.Start([]string{"/bin/cat"}, rig.Spawner, rig.Dir.File("server.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	return &Private{Rig: rig, Server: server, Client: func(_ alg.Suite, log, remote string) []string {
+		return []string{"/bin/sh", "-c", script, log, remote}
+	}}
+}
+
+func TestClientsThatFail(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	const banner = `echo "debug1: Remote protocol version 2.0, remote software version X" >"$0"; `
+	trials := []bench.Trial{transfer(bench.Upload), transfer(bench.Download), {Want: aes, Workload: bench.Login}, {Want: aes, Workload: bench.Copy, Direction: bench.Upload, SizeBytes: 1 << 20}}
+	for name, tt := range map[string]struct {
+		script  string
+		outcome bench.Outcome
+		says    string
+	}{
+		"never ready":            {"exec sleep 60", bench.TimedOut, "no byte arrived in time"},
+		"ignores its end":        {"trap '' TERM HUP INT; sleep 60; sleep 60", bench.TimedOut, "no byte arrived in time"},
+		"ends early":             {"exit 255", bench.Broken, "ssh ended without a word"},
+		"ends early with a word": {"echo out of luck >&2; exit 255", bench.Broken, "out of luck"},
+		"reset":                  {banner + `echo "Connection reset by 127.0.0.1 port 1" >>"$0"; exit 255`, bench.Broken, "Connection reset"},
+		"refused":                {`echo "kex_exchange_identification: Connection closed by remote host" >"$0"; exit 255`, bench.Refused, "Connection closed"},
+		"floods":                 {"yes | head -c 1000000 >&2; echo the end >&2; exit 255", bench.Broken, "the end"},
+	} {
+		for _, trial := range trials {
+			p := faked(t, tt.script)
+			s := mustRun(t, p, trial)
+			if s.Outcome != tt.outcome || !strings.Contains(s.Detail, tt.says) || len(s.Segments) != 0 || s.Phases != nil {
+				t.Errorf("%s, %s %s: %+v; want %s, %q", name, trial.Workload, trial.Direction, s, tt.outcome, tt.says)
+			}
+			empty(t, p.Dir.Path)
+		}
+	}
+}
+
+// A transfer that stands still is given up, and what came before it is kept.
+func TestStall(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	p := faked(t, `(head -c 1000000; exec sleep 60) | eval "$1"`)
+	s := mustRun(t, p, transfer(bench.Upload))
+	if s.Outcome != bench.TimedOut || s.Detail != "no byte arrived in time" || s.Bytes != 1000000 {
+		t.Errorf("%+v", s)
+	}
+	s = mustRun(t, p, bench.Trial{Want: aes, Workload: bench.Copy, Direction: bench.Upload, SizeBytes: 2 << 20})
+	if s.Outcome != bench.TimedOut || s.Bytes != 1000000 {
+		t.Errorf("copy: %+v", s)
+	}
+}
+
+// A copy that ends well without all its bytes is none.
+func TestShortCopy(t *testing.T) {
+	p := faked(t, `head -c 1000000 | eval "$1"`)
+	s := mustRun(t, p, bench.Trial{Want: aes, Workload: bench.Copy, Direction: bench.Upload, SizeBytes: 2 << 20})
+	if s.Outcome != bench.Broken || s.Detail != "1000000 of 2097152 bytes arrived" {
+		t.Errorf("%+v", s)
+	}
+}
+
+// Two directions that differ, or a master that was in the way, are no sample of
+// what was wanted.
+func TestMismatchedLogs(t *testing.T) {
+	const ok = `eval "$1"; exit 0`
+	kex := func(up, down string) string {
+		return fmt.Sprintf(`printf 'debug1: kex: client->server cipher: %s MAC: <implicit> compression: none\ndebug1: kex: server->client cipher: %s MAC: <implicit> compression: none\n' >"$0"; `, up, down)
+	}
+	for name, tt := range map[string]struct {
+		script string
+		want   bench.Outcome
+	}{
+		"alike":      {kex("a", "a") + ok, bench.OK},
+		"directions": {kex("a", "b") + ok, bench.Mismatched},
+		"master":     {`echo "debug1: mux_client_request_session: master session id: 2" >"$0"; ` + ok, bench.Mismatched},
+	} {
+		s := mustRun(t, faked(t, tt.script), bench.Trial{Want: aes, Workload: bench.Login})
+		if s.Outcome != tt.want {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}
+
+// A client that does not name the key exchange had only one to choose.
+func TestOldClientsKeyExchange(t *testing.T) {
+	s := mustRun(t, faked(t, `printf 'debug1: kex: client->server aes128-ctr hmac-sha2-256 none\ndebug1: kex: server->client aes128-ctr hmac-sha2-256 none\n' >"$0"; eval "$1"`),
+		bench.Trial{Want: aes, Workload: bench.Login})
+	if s.Outcome != bench.OK || s.Got != aes {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A private server that does not let us in can measure nothing: the run ends,
+// and says why.
+func TestPrivateServerThatDeniesUs(t *testing.T) {
+	p := newPrivate(t)
+	if err := os.WriteFile(p.Dir.File("authorized_keys"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := p.Run(t.Context(), transfer(bench.Upload))
+	var denied *LoginError
+	if !errors.As(err, &denied) || !strings.Contains(denied.Detail, "Permission denied") {
+		t.Errorf("denied: %v", err)
+	}
+	p = newPrivate(t)
+	if err := os.WriteFile(p.Dir.File("known_hosts"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = p.Run(t.Context(), bench.Trial{Want: aes, Workload: bench.Login}); !errors.As(err, &denied) || !strings.Contains(denied.Detail, "host key is known") {
+		t.Errorf("unknown host key: %v", err)
+	}
+}
+
+// The server's reason is told with the failure.
+func TestPrivateServersReason(t *testing.T) {
+	p := newPrivate(t)
+	config, err := os.ReadFile(p.Dir.File("sshd_config"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	me, _ := user.Current()
+	text := strings.Replace(string(config), "AllowUsers "+me.Username, "AllowUsers nobody-else", 1)
+	if err := os.WriteFile(p.Dir.File("sshd_config"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Run(t.Context(), bench.Trial{Want: aes, Workload: bench.Login}); err == nil || !strings.Contains(err.Error(), "not allowed because not listed in AllowUsers") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestCancelledTrials(t *testing.T) {
+	p, r := newPrivate(t), newRemote(t)
+	trial := transfer(bench.Upload)
+	trial.SegmentNS = time.Hour
+	for name, run := range map[string]func(context.Context, bench.Trial) (bench.Sample, error){"private": p.Run, "remote": r.Run} {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(300*time.Millisecond, cancel)
+		s, err := run(ctx, trial)
+		if err != nil || s.Outcome != bench.Aborted {
+			t.Errorf("%s: %+v, %v", name, s, err)
+		}
+	}
+	empty(t, p.Dir.Path)
+	empty(t, r.Dir.Path)
+}
+
+func TestRemote(t *testing.T) {
+	r := newRemote(t)
+	look, err := r.Look(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(look.Version, "OpenSSH_") || !strings.HasPrefix(look.Machine, "Linux ") || !look.Proc || len(look.Offer.Ciphers) == 0 {
+		t.Errorf("look: %+v", look)
+	}
+	for _, d := range []bench.Direction{bench.Upload, bench.Download} {
+		for _, data := range []string{"zero", "random"} {
+			r.Data = data
+			s := mustRun(t, r, transfer(d))
+			checkOK(t, string(d), s)
+			checkSegments(t, fmt.Sprint("remote ", d, " ", data), s, true)
+		}
+	}
+	s := mustRun(t, r, bench.Trial{Want: aes, Workload: bench.Login})
+	checkOK(t, "login", s)
+	if s.Phases == nil || s.Phases.LoginNS <= 0 || *s.Phases.ClientCPUNS <= 0 || s.Phases.ServerCPUNS != nil {
+		t.Errorf("phases %+v", s.Phases)
+	}
+	empty(t, r.Dir.Path)
+}
+
+// A host whose start-up files talk, whose command ends early, or where nothing
+// is as we need it, is told apart from a slow one.
+func TestRemoteHostsThatMisbehave(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	for name, tt := range map[string]struct {
+		command string // what the host runs instead of ours
+		outcome bench.Outcome
+		says    string
+	}{
+		"nothing works":  {"exit 1", bench.Broken, ""},
+		"only talks":     {"echo hello; echo oops >&2", bench.Broken, "oops"},
+		"never answers":  {"sleep 600", bench.TimedOut, "no byte arrived in time"},
+		"talks for ever": {"yes", bench.Broken, ""},
+	} {
+		r := newRemote(t, "ForceCommand "+tt.command)
+		r.Connect = time.Second
+		for _, trial := range []bench.Trial{transfer(bench.Upload), transfer(bench.Download), {Want: aes, Workload: bench.Login}} {
+			s := mustRun(t, r, trial)
+			if s.Outcome != tt.outcome && (name != "talks for ever" || s.Outcome != bench.TimedOut) || !strings.Contains(s.Detail, tt.says) || s.Phases != nil {
+				t.Errorf("%s, %s %s: %+v", name, trial.Workload, trial.Direction, s)
+			}
+		}
+		_, err := r.Look(t.Context())
+		if hostErr := (*HostError)(nil); !errors.As(err, &hostErr) {
+			t.Errorf("%s: Look: %v", name, err)
+		}
+		empty(t, r.Dir.Path)
+	}
+}
+
+// A host that refuses is asked again after a growing pause, and then left alone.
+func TestRemoteGivesUp(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var times []time.Time
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			times = append(times, time.Now())
+			conn.Close()
+		}
+	}()
+	client, err := openssh.FindClient(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Remote{Rig: newRig(t), SSH: client, Destination: destination(l.Addr().(*net.TCPAddr).Port, "/dev/null", "/dev/null")}
+	_, err = r.Look(t.Context())
+	l.Close()
+	<-done
+	if hostErr := (*HostError)(nil); !errors.As(err, &hostErr) || hostErr.Outcome != bench.Refused {
+		t.Errorf("Look: %v", err)
+	}
+	if len(times) != maxRefusals {
+		t.Fatalf("%d connections, want %d", len(times), maxRefusals)
+	}
+	for i := 1; i < len(times); i++ {
+		if gap := times[i].Sub(times[i-1]); gap < refusalWait<<(i-1)-50*time.Millisecond {
+			t.Errorf("pause %d was only %v", i, gap)
+		}
+	}
+}
+
+// The remote command lines are one word for any login shell.
+func TestRemoteCommandLines(t *testing.T) {
+	mark := newMark()
+	if mark == newMark() || strings.ContainsAny(mark, " '\"$\\") {
+		t.Errorf("mark %q", mark)
+	}
+	command := shell(announce(mark) + "; cat; " + farewell(mark))
+	for _, sh := range []string{"sh", "bash", "dash"} {
+		cmd := exec.Command(sh, "-c", command)
+		cmd.Stdin = strings.NewReader("payload")
+		out, err := cmd.Output()
+		if err != nil || strings.Count(string(out), mark+"-ready") != 1 || strings.Count(string(out), mark+"-end") != 1 || !strings.Contains(string(out), "payload") {
+			t.Errorf("%s: %v\n%s", sh, err, out)
+		}
+	}
+}
