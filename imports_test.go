@@ -26,7 +26,12 @@ model: alg bench stats
 model/sim: alg bench unit
 plan: alg bench model stats unit
 rank: alg bench model stats unit
-report: alg bench clean rank stats unit
+chart: alg bench clean model rank
+chart/charttest: alg bench model/sim plan rank
+page: alg chart
+picture: chart
+sheet: bench chart
+report: alg bench chart clean rank stats unit
 lab: alg bench
 proc:
 flow:
@@ -104,6 +109,8 @@ func TestOneAdopter(t *testing.T) {
 		"github.com/adrg/xdg":           {"cli"},
 		"github.com/klauspost/cpuid/v2": {"machine"},
 		"golang.org/x/perf/benchmath":   {"stats"},
+		"github.com/xuri/excelize/v2":   {"sheet"},
+		"gonum.org/v1/plot/vg":          {"picture"},
 	}
 	err := filepath.WalkDir("internal", func(path string, d os.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {

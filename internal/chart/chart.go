@@ -44,6 +44,7 @@ type Algorithm struct {
 // Table is a table with the same kind of cell in each column.
 type Table struct {
 	Name    string // stable, for --table: "bulk", "kex", "cells", ...
+	Part    string // of several tables of one Name, which: the direction
 	Title   string
 	Note    string // what the columns mean; may be ""
 	Columns []Column
@@ -101,6 +102,7 @@ const (
 type Chart struct {
 	Name      string // stable, for --chart: "ranking", "heat", "cost", "kex", ...
 	Table     string // name of the table with the same numbers; "" if there is none
+	Part      string // of that table's name, which
 	Title     string
 	Note      string // how to read it
 	Shape     Shape
@@ -110,6 +112,7 @@ type Chart struct {
 	Items     []Item
 	Reference float64 // a line to draw, such as 1 for ratios; 0: none
 	Rising    bool    // more is better
+	Log       bool    // Dots: on a logarithmic scale
 }
 
 // Item is one row of a chart.

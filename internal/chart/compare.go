@@ -1,8 +1,10 @@
 package chart
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"sshpace/internal/alg"
@@ -132,6 +134,9 @@ func comparisonTables(c *rank.Comparison) []Table {
 	if len(c.Machines) > 0 {
 		out = append(out, machineTable(c))
 	}
+	if len(c.Figures) > 0 {
+		out = append(out, figureTable(c))
+	}
 	return out
 }
 
@@ -221,15 +226,15 @@ func comparisonCharts(c *rank.Comparison) []Chart {
 // sideBySide shows the geometric mean of each cipher on every machine.
 func sideBySide(c *rank.Comparison) Chart {
 	_, unit, scale := valueUnit(c)
-	out := Chart{Name: "machines", Table: "ciphers", Title: "Machines side by side: mean over the MACs of each cipher", Shape: Bars, Unit: unit}
+	out := Chart{Name: "machines", Table: "ciphers", Title: "Machines side by side: mean over the MACs of each cipher", Shape: Dots, Log: true, Unit: unit}
 	switch {
 	case len(c.Normalised) > 0:
-		out.Reference = 1
-		out.Note = "1 is the mean of " + text(strings.Join(c.Normalised, ", ")) + " on that machine."
+		out.Reference, out.Rising = 1, c.By == rank.Throughput
+		out.Note = "1 is the mean of " + text(strings.Join(c.Normalised, ", ")) + " on that machine; " + betterWhen(out.Rising)
 	case c.By == rank.Throughput:
-		out.Rising, out.Note = true, "Throughput: more is better."
+		out.Rising, out.Note = true, "Throughput: "+betterWhen(true)
 	default:
-		out.Note = "CPU time of both sides per byte: less is better."
+		out.Note = "CPU time of both sides per byte: " + betterWhen(false)
 	}
 	for i := range c.Inputs {
 		out.Series = append(out.Series, fileName(c, i))
@@ -242,7 +247,21 @@ func sideBySide(c *rank.Comparison) Chart {
 		}
 		out.Items = append(out.Items, item)
 	}
+	slices.SortStableFunc(out.Items, func(a, b Item) int {
+		order := cmp.Compare(a.Points[0].Value, b.Points[0].Value)
+		if out.Rising {
+			return -order
+		}
+		return order
+	})
 	return out
+}
+
+func betterWhen(rising bool) string {
+	if rising {
+		return "more is better."
+	}
+	return "less is better."
 }
 
 // meanOf is the geometric mean of a cipher's cells in file i.

@@ -44,7 +44,7 @@ func mark(group string, status alg.Status, more ...string) string {
 
 func rankingChart(r *rank.Ranking, d bench.Direction) (Chart, bool) {
 	c := Chart{
-		Name: "ranking", Table: "bulk", Shape: Dots, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
+		Name: "ranking", Table: "bulk", Part: text(string(d)), Shape: Dots, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
 		Title: title(string(d)) + ": throughput with 95 % intervals",
 		Note:  "Best first. Cells that share a letter cannot be told apart. Hollow: predicted.",
 	}
@@ -73,7 +73,7 @@ func rankingChart(r *rank.Ranking, d bench.Direction) (Chart, bool) {
 // have one column of their own.
 func heatChart(r *rank.Ranking, d bench.Direction) (Chart, bool) {
 	c := Chart{
-		Name: "heat", Table: "bulk", Shape: Heat, Unit: "MB/s", Rising: true,
+		Name: "heat", Table: "bulk", Part: text(string(d)), Shape: Heat, Unit: "MB/s", Rising: true,
 		Title: title(string(d)) + ": cipher × MAC", Note: "Rows and columns are ordered by their best cell. ~ is predicted.",
 	}
 	if r.By == rank.Cost {
@@ -131,7 +131,7 @@ func costChart(r *rank.Ranking, d bench.Direction) (Chart, bool) {
 	client := r.Split(d, func(c rank.Cell) *rank.Quantity { return c.Client })
 	server := r.Split(d, func(c rank.Cell) *rank.Quantity { return c.Server })
 	c := Chart{
-		Name: "cost", Table: "bulk", Shape: Stack, Unit: "ns/B", Title: title(string(d)) + ": what the CPU time per byte is spent on",
+		Name: "cost", Table: "bulk", Part: text(string(d)), Shape: Stack, Unit: "ns/B", Title: title(string(d)) + ": what the CPU time per byte is spent on",
 		Note: "Base is what the cheapest cell costs; cipher is what this cipher adds to it with the cheapest MAC; MAC is what this MAC adds to the cheapest MAC. " +
 			"Shares are those of the model cost = base + cipher + MAC.",
 		Series: []string{"client base", "client cipher", "client MAC", "server base", "server cipher", "server MAC"},

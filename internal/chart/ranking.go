@@ -50,7 +50,7 @@ func lead(r *rank.Ranking) []string {
 	e := r.Environment
 	out := []string{fmt.Sprintf("%s to %s.", orUnknown(e.Client), orUnknown(e.Server))}
 	for _, d := range Directions(r) {
-		out = append(out, fastest(r, d)...)
+		out = append(out, first(r, d)...)
 	}
 	if len(r.Kex) > 0 && r.Kex[0].Login != nil {
 		first := r.Kex[0]
@@ -68,9 +68,13 @@ func lead(r *rank.Ranking) []string {
 	return out
 }
 
-// fastest names the first cell of a direction, and the first that may be
-// advised where that is another one.
-func fastest(r *rank.Ranking, d bench.Direction) []string {
+// first names the first cell of a direction, and the first strong one where that
+// is another.
+func first(r *rank.Ranking, d bench.Direction) []string {
+	word := "Fastest"
+	if r.By == rank.Cost {
+		word = "Cheapest"
+	}
 	var out []string
 	for _, c := range r.Bulk {
 		if c.Direction != d {
@@ -79,9 +83,9 @@ func fastest(r *rank.Ranking, d bench.Direction) []string {
 		strong := c.Status == alg.Strong
 		switch {
 		case len(out) == 0:
-			out = append(out, fmt.Sprintf("Fastest %s: %s (%s).", orTransfer(d), c.Suite, speed(c)))
+			out = append(out, fmt.Sprintf("%s %s: %s (%s).", word, orTransfer(d), c.Suite, speed(r.By, c)))
 		case strong:
-			out = append(out, fmt.Sprintf("Fastest strong one: %s (%s).", c.Suite, speed(c)))
+			out = append(out, fmt.Sprintf("%s strong one: %s (%s).", word, c.Suite, speed(r.By, c)))
 		}
 		if strong {
 			break
@@ -97,11 +101,16 @@ func orTransfer(d bench.Direction) string {
 	return string(d)
 }
 
-func speed(c rank.Cell) string {
-	if c.Throughput != nil {
-		return Figure(c.Throughput.Value/1e6) + " MB/s"
+// speed is a cell in what orders the ranking, and in throughput.
+func speed(by rank.By, c rank.Cell) string {
+	var parts []string
+	if by == rank.Cost && c.Total() > 0 {
+		parts = append(parts, Figure(c.Total())+" ns of CPU per byte on both sides")
 	}
-	return Figure(c.Total()) + " ns of CPU per byte"
+	if c.Throughput != nil {
+		parts = append(parts, Figure(c.Throughput.Value/1e6)+" MB/s")
+	}
+	return strings.Join(parts, ", ")
 }
 
 // rankingSuites lists every name that the report shows.

@@ -26,7 +26,7 @@ func rankingTables(r *rank.Ranking) []Table {
 	if len(r.Controls) > 0 {
 		out = append(out, controlTable(r))
 	}
-	return out
+	return append(out, machineTables(r)...)
 }
 
 func title(s string) string {
@@ -55,7 +55,7 @@ func bulkTable(r *rank.Ranking, d bench.Direction) Table {
 		by = "CPU cost of both sides"
 	}
 	t := Table{
-		Name: "bulk", Title: title(string(d)) + ": ciphers and MACs by " + by, Columns: bulkColumns,
+		Name: "bulk", Part: text(string(d)), Title: title(string(d)) + ": ciphers and MACs by " + by, Columns: bulkColumns,
 		Note: "Rows with the same group letter cannot be told apart. A cipher without a MAC carries its own authentication tag.",
 	}
 	for _, c := range r.Bulk {

@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/rank"
-	render "sshpace/internal/report"
 )
 
 func newCompareCommand(sys System) *cobra.Command {
-	var format, by, failOn string
+	var by, failOn string
+	var out outputFlags
 	var normalise, figures []string
 	cmd := &cobra.Command{
 		Use:   "compare FILE FILE...",
@@ -28,7 +28,10 @@ named ciphers to 1 in every file, to compare what is left when the machines' ove
 speeds are taken out.
 
 What the files hold besides SSH, such as imported figures of openssl speed, is shown
-side by side; --figure picks some of it.`,
+side by side; --figure picks some of it.
+
+--out writes files, in the format that their ending says: .html, .xlsx, .svg, .png,
+.csv, .md, .json or .txt.`,
 		Example: `  sshpace compare before.jsonl after.jsonl --fail-on slower:5%
   sshpace compare --normalise aes128-gcm@openssh.com laptop.jsonl server.jsonl board.jsonl
   sshpace compare --figure 'md5 1024' --figure 'block *' machines-*.jsonl`,
@@ -39,6 +42,10 @@ side by side; --figure picks some of it.`,
 				return err
 			}
 			limit, gated, err := parseFailOn(failOn)
+			if err != nil {
+				return err
+			}
+			targets, err := out.targets(sys)
 			if err != nil {
 				return err
 			}
@@ -54,30 +61,19 @@ side by side; --figure picks some of it.`,
 			if err != nil {
 				return withHint(err, "measure both with the same --cipher, --mac and --direction")
 			}
-			if err := writeComparison(sys, format, c); err != nil || !gated {
+			if err := out.write(sys, targets, &comparisonReport{c: c, out: out}); err != nil || !gated {
 				return err
 			}
 			return gate(c, limit)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&format, "format", "text", "text or json")
+	out.add(cmd, false)
 	flags.StringVar(&by, "rank-by", "auto", "throughput, cost or auto: cost where all files have it")
 	flags.StringSliceVar(&normalise, "normalise", nil, "ciphers (names or globs) whose mean becomes 1 in each file")
 	flags.StringArrayVar(&figures, "figure", nil, "only these figures besides SSH: a name or a glob; repeatable")
 	flags.StringVar(&failOn, "fail-on", "", "exit with 3 if anything is slower by more, such as slower:5%")
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
-}
-
-func writeComparison(sys System, format string, c *rank.Comparison) error {
-	switch format {
-	case "text":
-		return render.CompareText(sys.Stdout, c)
-	case "json":
-		return render.CompareJSON(sys.Stdout, c)
-	}
-	return usageError("formats: text, json", "unknown format %q", format)
 }
 
 // parseFailOn reads --fail-on: "slower:5%".

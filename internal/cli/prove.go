@@ -33,14 +33,14 @@ type duel struct {
 // contest is one way of moving data, and what the rounds of it showed.
 type contest struct {
 	name    string
-	run     func(ctx context.Context, want alg.Suite) (figures, error)
+	run     func(ctx context.Context, want alg.Suite) (showing, error)
 	speed   [2][]float64 // bytes per second
 	speeds  []float64    // log of advised relative to present, round by round
 	savings []float64    // log of present relative to advised CPU cost
 }
 
-// figures are what one run showed; zero where it could not be read.
-type figures struct{ throughput, cost float64 }
+// showing is what one run showed; zero where it could not be read.
+type showing struct{ throughput, cost float64 }
 
 // prove measures both choices with real transfers, in turns, and says what the
 // advice is worth.
@@ -93,7 +93,7 @@ func (a *adviser) prove(ctx, drain context.Context) (err error) {
 // it returns removes what copies leave behind; it is never nil.
 func (d *duel) prepare(ctx context.Context, connect time.Duration, size unit.Bytes, directions []bench.Direction) (cleanUp func(), err error) {
 	for _, direction := range directions {
-		d.ways = append(d.ways, contest{name: rawWay + string(direction), run: func(ctx context.Context, want alg.Suite) (figures, error) {
+		d.ways = append(d.ways, contest{name: rawWay + string(direction), run: func(ctx context.Context, want alg.Suite) (showing, error) {
 			return d.raw(ctx, want, direction)
 		}})
 	}
@@ -115,12 +115,12 @@ func (d *duel) prepare(ctx context.Context, connect time.Duration, size unit.Byt
 			From: from, To: string(folder) + "/to", Size: size,
 		}
 		way := fmt.Sprintf("%s of %s", name, size)
-		d.ways = append(d.ways, contest{name: way, run: func(ctx context.Context, want alg.Suite) (figures, error) {
+		d.ways = append(d.ways, contest{name: way, run: func(ctx context.Context, want alg.Suite) (showing, error) {
 			s, err := c.Copy(ctx, want)
 			if err != nil || s.Outcome != bench.OK {
-				return figures{}, d.fail(way, s, err)
+				return showing{}, d.fail(way, s, err)
 			}
-			return figures{throughput: float64(s.Bytes) / s.ElapsedNS.Seconds()}, nil
+			return showing{throughput: float64(s.Bytes) / s.ElapsedNS.Seconds()}, nil
 		}})
 	}
 	return cleanUp, nil
@@ -200,7 +200,7 @@ func (d *duel) round(ctx context.Context, number int) error {
 		if d.failed[w.name].times >= maxFailures {
 			continue
 		}
-		var got [2]figures
+		var got [2]showing
 		for _, k := range [2]int{number % 2, 1 - number%2} {
 			f, err := w.run(ctx, d.suites[k])
 			if err != nil || ctx.Err() != nil {
@@ -213,7 +213,7 @@ func (d *duel) round(ctx context.Context, number int) error {
 	return nil
 }
 
-func (w *contest) add(got [2]figures) {
+func (w *contest) add(got [2]showing) {
 	if got[0].throughput > 0 && got[1].throughput > 0 {
 		w.speeds = append(w.speeds, math.Log(got[1].throughput/got[0].throughput))
 		for k := range got {
@@ -226,20 +226,20 @@ func (w *contest) add(got [2]figures) {
 }
 
 // raw is one trial of the lab, with its check of what was negotiated.
-func (d *duel) raw(ctx context.Context, want alg.Suite, direction bench.Direction) (figures, error) {
+func (d *duel) raw(ctx context.Context, want alg.Suite, direction bench.Direction) (showing, error) {
 	once := &single{trial: bench.Trial{
 		Want: want, Workload: bench.Transfer, Direction: direction, SegmentNS: 150 * time.Millisecond, Segments: 4,
 	}}
 	ignore := func(bench.Record) error { return nil }
 	err := lab.Run(ctx, lab.Params{Target: d.target, FirstID: 1, Drain: ctx}, once, d.station.driver, ignore)
 	if err != nil {
-		return figures{}, err
+		return showing{}, err
 	}
 	transfer, ok := model.TransferOf(once.trial, once.sample, 0)
 	if !ok {
-		return figures{}, d.fail(rawWay+string(direction), once.sample, nil)
+		return showing{}, d.fail(rawWay+string(direction), once.sample, nil)
 	}
-	return figures{throughput: 1e9 / transfer.Wall, cost: transfer.Total()}, nil
+	return showing{throughput: 1e9 / transfer.Wall, cost: transfer.Total()}, nil
 }
 
 // single is a plan of one trial.

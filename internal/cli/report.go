@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,12 +13,10 @@ import (
 	"sshpace/internal/unit"
 )
 
-// reportFormats are the values of --format.
-var reportFormats = []string{"text", "json", "classic"}
-
 func newReportCommand(sys System) *cobra.Command {
-	var format, by, size, machine string
+	var by, size, machine string
 	var classic render.ClassicOptions
+	var out outputFlags
 	cmd := &cobra.Command{
 		Use:   "report [FILE...]",
 		Short: "Rank what a bench run recorded",
@@ -32,8 +29,13 @@ MAC; the error of such predictions is measured on held-out cells and reported.
 
 The classic format prints the lists that shell loops over all ciphers, MACs and key
 exchanges used to print: the best overall, for each cipher, MAC and key exchange, and
-the averages, as seconds for a copy of --size.`,
+the averages, as seconds for a copy of --size.
+
+--out writes files, in the format that their ending says: .html is one page with
+interactive charts that needs no network, .xlsx a workbook with the raw samples, .svg
+and .png pictures, .csv and .md tables to paste, .json for programs, .txt for people.`,
 		Example: `  sshpace report result.jsonl
+  sshpace report result.jsonl --out result.html --out result.xlsx
   sshpace report --format json result.jsonl | jq '.bulk[0]'
   sshpace report --format classic --size 4G --top 3 result.jsonl`,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -53,8 +55,15 @@ the averages, as seconds for a copy of --size.`,
 			if err != nil {
 				return err
 			}
+			targets, err := out.targets(sys)
+			if err != nil {
+				return err
+			}
+			if len(args) > 1 && !out.onlyText() {
+				return usageError("report them one by one, or relate them with sshpace compare", "%d files do not fit into one report", len(args))
+			}
 			for i, path := range args {
-				r, err := rankFile(path, order)
+				r, records, err := loadRanking(path, order)
 				if err != nil {
 					return err
 				}
@@ -64,7 +73,7 @@ the averages, as seconds for a copy of --size.`,
 				if err := addCeilings(r, machine); err != nil {
 					return err
 				}
-				if err := writeReport(sys, format, r, classic); err != nil {
+				if err := out.write(sys, targets, &rankingReport{r: r, records: records, classic: classic, out: out}); err != nil {
 					return err
 				}
 			}
@@ -72,28 +81,14 @@ the averages, as seconds for a copy of --size.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&format, "format", "text", "text, json or classic")
+	out.add(cmd, true)
 	flags.StringVar(&by, "rank-by", "auto", "throughput, cost or auto: throughput unless only the cost can be told from noise")
 	flags.StringVar(&machine, "machine", "", "limits of the machine that sshpace machine recorded (default: the newest of this machine)")
 	flags.StringVar(&size, "size", "4G", "classic: bytes of the copy")
 	flags.IntVar(&classic.Top, "top", 5, "classic: rows of each list")
 	flags.BoolVar(&classic.Worst, "worst", false, "classic: slowest first")
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(reportFormats, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("rank-by", cobra.FixedCompletions([]string{"auto", "throughput", "cost"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
-}
-
-// writeReport renders a ranking in one of reportFormats.
-func writeReport(sys System, format string, r *rank.Ranking, classic render.ClassicOptions) error {
-	switch format {
-	case "text":
-		return render.Text(sys.Stdout, r)
-	case "json":
-		return render.JSON(sys.Stdout, r)
-	case "classic":
-		return withHint(render.Classic(sys.Stdout, r, classic), "bench without --kex-only measures them")
-	}
-	return usageError("formats: "+strings.Join(reportFormats, ", "), "unknown format %q", format)
 }
 
 // parseBy reads --rank-by.
@@ -107,18 +102,24 @@ func parseBy(name string) (rank.By, error) {
 
 // rankFile reads and ranks one record file.
 func rankFile(path string, by rank.By) (*rank.Ranking, error) {
+	r, _, err := loadRanking(path, by)
+	return r, err
+}
+
+// loadRanking is rankFile with the records themselves.
+func loadRanking(path string, by rank.By) (*rank.Ranking, *bench.File, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, withHint(err, "bench writes such files; --out names them")
+		return nil, nil, withHint(err, "bench writes such files; --out names them")
 	}
 	defer file.Close()
 	records, err := bench.Load(file)
 	if err != nil {
-		return nil, withHint(fmt.Errorf("%s: %w", path, err), "report reads the .jsonl files that sshpace bench writes")
+		return nil, nil, withHint(fmt.Errorf("%s: %w", path, err), "report reads the .jsonl files that sshpace bench writes")
 	}
 	r, err := rank.Of(records, rank.Options{By: by})
 	if errors.Is(err, rank.ErrNoSamples) {
-		return nil, withHint(fmt.Errorf("%s: %w", path, err), "run it again, or go on with sshpace bench --resume "+path)
+		return nil, nil, withHint(fmt.Errorf("%s: %w", path, err), "run it again, or go on with sshpace bench --resume "+path)
 	}
-	return r, err
+	return r, records, err
 }

@@ -16,6 +16,7 @@ type chartData struct {
 	Columns   []string    `json:"columns,omitempty"` // heat: the full names of the series, for filters
 	Reference float64     `json:"reference,omitempty"`
 	Rising    bool        `json:"rising"`
+	Log       bool        `json:"log,omitempty"`
 	Items     []itemData  `json:"items"`
 }
 
@@ -34,7 +35,7 @@ type pointData []any
 func dataOf(id string, c chart.Chart) chartData {
 	out := chartData{
 		ID: id, Name: c.Name, Title: c.Title, Shape: c.Shape, Unit: c.Unit, Series: c.Series, Columns: c.Columns,
-		Reference: c.Reference, Rising: c.Rising,
+		Reference: c.Reference, Rising: c.Rising, Log: c.Log,
 	}
 	for _, i := range c.Items {
 		item := itemData{Label: i.Label, Mark: i.Mark, Cipher: i.Suite.Cipher, MAC: i.Suite.MAC, Kex: i.Suite.Kex}

@@ -25,9 +25,10 @@ type view struct {
 // section is a table with the charts of its numbers.
 type section struct {
 	ID      string
+	Table   string // name of its tables
 	Title   string
 	Figures []figure
-	Tables  []table
+	Data    table
 }
 
 type figure struct {
@@ -105,23 +106,21 @@ func names(algorithms []chart.Algorithm) []name {
 
 // figures sorts charts and tables into sections.
 func (v *view) figures(d *chart.Document) {
-	byTable := map[string][]figure{}
+	byTable := map[[2]string][]figure{}
 	for i, c := range d.Charts {
 		f := figure{"chart-" + strconv.Itoa(i), c.Title, c.Note, c.Shape}
 		v.Island.Charts = append(v.Island.Charts, dataOf(f.ID, c))
 		if len(d.Table(c.Table)) == 0 {
 			v.Loose = append(v.Loose, f)
 		} else {
-			byTable[c.Table] = append(byTable[c.Table], f)
+			byTable[[2]string{c.Table, c.Part}] = append(byTable[[2]string{c.Table, c.Part}], f)
 		}
 	}
-	for _, n := range d.TableNames() {
-		s := section{ID: "section-" + n, Figures: byTable[n]}
-		for _, t := range d.Table(n) {
-			s.Tables = append(s.Tables, v.table(t))
-		}
-		s.Title = sectionTitle(n, s.Tables[0].Title)
-		v.Sections = append(v.Sections, s)
+	for i, t := range d.Tables {
+		v.Sections = append(v.Sections, section{
+			ID: "section-" + strconv.Itoa(i), Table: t.Name, Title: sectionTitle(t, len(d.Table(t.Name)) > 1),
+			Figures: byTable[[2]string{t.Name, t.Part}], Data: v.table(t),
+		})
 	}
 }
 
@@ -131,11 +130,15 @@ var sectionTitles = map[string]string{
 	"overall": "Overall", "ciphers": "Ciphers", "macs": "MACs", "cells": "Cells", "machines": "Machines",
 }
 
-func sectionTitle(name, fallback string) string {
-	if t := sectionTitles[name]; t != "" {
-		return t
+func sectionTitle(t chart.Table, several bool) string {
+	title := sectionTitles[t.Name]
+	switch {
+	case title == "":
+		return t.Title
+	case several:
+		return title + ", " + t.Part
 	}
-	return fallback
+	return title
 }
 
 func (v *view) table(t chart.Table) table {

@@ -12,7 +12,13 @@ import (
 type axis struct {
 	low, high float64
 	from, to  vg.Length
-	step      float64
+	step      float64 // between ticks; of a logarithmic axis: the factor
+	log       bool
+}
+
+// newLogAxis covers positive values from one power of two to another.
+func newLogAxis(low, high float64, from, to vg.Length) axis {
+	return axis{math.Exp2(math.Floor(math.Log2(low))), math.Exp2(math.Ceil(math.Log2(high) + 1e-9)), from, to, 2, true}
 }
 
 // newAxis covers the values with round ticks. Where zero is false, it need not
@@ -25,7 +31,7 @@ func newAxis(low, high float64, zero bool, from, to vg.Length) axis {
 		high = low + math.Max(1, math.Abs(low))
 	}
 	step := niceStep((high - low) / 6)
-	return axis{math.Floor(low/step) * step, math.Ceil(high/step) * step, from, to, step}
+	return axis{math.Floor(low/step) * step, math.Ceil(high/step) * step, from, to, step, false}
 }
 
 // niceStep is the next of 1, 2, 5 times a power of ten.
@@ -40,12 +46,22 @@ func niceStep(rough float64) float64 {
 }
 
 func (a axis) at(v float64) vg.Length {
-	return a.from + vg.Length((v-a.low)/(a.high-a.low))*(a.to-a.from)
+	share := (v - a.low) / (a.high - a.low)
+	if a.log {
+		share = math.Log(v/a.low) / math.Log(a.high/a.low)
+	}
+	return a.from + vg.Length(share)*(a.to-a.from)
 }
 
 // ticks are the round values.
 func (a axis) ticks() []float64 {
 	var out []float64
+	if a.log {
+		for v := a.low; v <= a.high*1.001; v *= a.step {
+			out = append(out, v)
+		}
+		return out
+	}
 	for i := 0; i <= int(math.Round((a.high-a.low)/a.step)); i++ {
 		out = append(out, a.low+float64(i)*a.step)
 	}
@@ -54,6 +70,9 @@ func (a axis) ticks() []float64 {
 
 // tickText is a tick without needless digits.
 func (a axis) tickText(v float64) string {
+	if a.log {
+		return chart.Figure(v)
+	}
 	digits := max(0, int(math.Ceil(-math.Log10(a.step)-1e-9)))
 	return decimal(v, digits)
 }

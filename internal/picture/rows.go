@@ -42,6 +42,9 @@ func (p pen) rows(y vg.Length, c chart.Chart) {
 		low, high = min(low, c.Reference), max(high, c.Reference)
 	}
 	a := newAxis(low, high, c.Reference == 0 || c.Shape != chart.Dots, start, width-margin-30)
+	if c.Log && low > 0 {
+		a = newLogAxis(low, high, start, width-margin-30)
+	}
 	bottom := y + vg.Length(len(items))*rowHeight(c)
 	p.grid(a, y, bottom, c)
 	for i, item := range items {

@@ -60,6 +60,7 @@ func CeilingsOf(r *Ranking, machine *bench.File) *Ceilings {
 	c := &Ceilings{Cell: *best, Measured: machine.Campaign.Started, Busy: share(r.Harness.Quarantined, r.Harness.Segments) > 0.5}
 	c.processors(r)
 	for _, m := range machine.Measurements {
+		m.Value = max(m.Value, m.Hi) // at most: other work makes a round slower, never faster
 		rate, ok := m.BytesPerSecond()
 		if !ok || rate <= 0 {
 			continue

@@ -11,6 +11,7 @@ import (
 
 	"sshpace/internal/alg"
 	"sshpace/internal/bench"
+	"sshpace/internal/chart"
 	"sshpace/internal/clean"
 	"sshpace/internal/rank"
 )
@@ -224,12 +225,7 @@ func marks(basis rank.Basis, status alg.Status) string {
 }
 
 // spread is the half width of the 95 % interval, such as "±1.9%".
-func spread(q *rank.Quantity) string {
-	if q == nil || q.Lo == q.Hi {
-		return ""
-	}
-	return "±" + percent(100*q.HalfWidth()) + "%"
-}
+func spread(q *rank.Quantity) string { return chart.Spread(q) }
 
 func number(q *rank.Quantity, scale float64) string {
 	if q == nil {
@@ -239,28 +235,10 @@ func number(q *rank.Quantity, scale float64) string {
 }
 
 // figure prints three significant digits.
-func figure(v float64) string {
-	switch {
-	case v >= 100:
-		return fmt.Sprintf("%.0f", v)
-	case v >= 10:
-		return fmt.Sprintf("%.1f", v)
-	case v >= 1:
-		return fmt.Sprintf("%.2f", v)
-	}
-	return fmt.Sprintf("%.3f", v)
-}
+func figure(v float64) string { return chart.Figure(v) }
 
 // percent prints a percentage in at most three characters.
-func percent(v float64) string {
-	switch {
-	case v >= 999:
-		return "999"
-	case v >= 9.95:
-		return fmt.Sprintf("%.0f", v)
-	}
-	return fmt.Sprintf("%.1f", v)
-}
+func percent(v float64) string { return chart.Percent(v) }
 
 // share is a named percentage, "" if it is unknown.
 func share(name string, v float64) string {

@@ -2,6 +2,7 @@ package sheet
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/xuri/excelize/v2"
 
@@ -100,6 +101,7 @@ func (b *book) native(s string, row int, c chart.Chart) {
 			Name:       fmt.Sprintf("'%s'!$%s$%d", s, column, row),
 			Categories: fmt.Sprintf("'%s'!$A$%d:$A$%d", s, row+1, last),
 			Values:     fmt.Sprintf("'%s'!$%s$%d:$%s$%d", s, column, row+1, column, last),
+			Fill:       excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{colour(c, k)}},
 		})
 	}
 	kind := excelize.Bar
@@ -110,24 +112,34 @@ func (b *book) native(s string, row int, c chart.Chart) {
 	if len(c.Series) == 1 {
 		position = "none"
 	}
-	gap := uint(40)
+	gap, vary, labels := uint(40), false, excelize.Font{Color: "333333", Size: 9}
 	b.do(func() error {
 		return b.file.AddChart(s, fmt.Sprintf("J%d", row), &excelize.Chart{
-			Type: kind, Series: series, GapWidth: &gap,
-			Title:  excelize.ChartTitle{Paragraph: []excelize.RichTextRun{{Text: c.Title + ", " + c.Unit}}},
+			Type: kind, Series: series, GapWidth: &gap, VaryColors: &vary,
+			Title:  excelize.ChartTitle{Paragraph: []excelize.RichTextRun{{Text: strings.TrimSuffix(c.Title, " with 95 % intervals") + ", " + c.Unit}}},
 			Legend: excelize.ChartLegend{Position: position},
-			XAxis:  excelize.ChartAxis{ReverseOrder: true},
-			YAxis:  excelize.ChartAxis{MajorGridLines: true},
+			XAxis:  excelize.ChartAxis{ReverseOrder: true, Font: labels},
+			YAxis:  excelize.ChartAxis{MajorGridLines: true, Font: labels},
 			Dimension: excelize.ChartDimension{
-				Width: 900, Height: uint(140 + 20*min(len(c.Items), chartRows)*max(1, len(c.Series)*boolInt(c.Shape != chart.Stack))/1),
+				Width: 900, Height: uint(140 + rowPixels(c)*min(len(c.Items), chartRows)),
 			},
 		})
 	})
 }
 
-func boolInt(b bool) int {
-	if b {
-		return 1
+// colour of a series, as in the pictures.
+func colour(c chart.Chart, k int) string {
+	colours := []string{"0072B2", "D55E00", "007A59", "B0568B", "8A6D00", "5A5FC0"}
+	if c.Shape == chart.Stack {
+		colours = []string{"0B3C66", "2F83C2", "A4CDEC", "7A3300", "D9742A", "F6C69F"}
 	}
-	return 0
+	return colours[k%len(colours)]
+}
+
+// rowPixels is the height of one row of bars.
+func rowPixels(c chart.Chart) int {
+	if c.Shape == chart.Stack {
+		return 20
+	}
+	return 8 + 12*len(c.Series)
 }

@@ -88,7 +88,17 @@ func (b *book) sheet(name string) string {
 		_, err := b.file.NewSheet(name)
 		return err
 	})
+	b.printable(name)
 	return name
+}
+
+// printable fits a sheet to the width of a page.
+func (b *book) printable(sheet string) {
+	fit, landscape, one, any := true, "landscape", 1, 0
+	b.do(func() error { return b.file.SetSheetProps(sheet, &excelize.SheetPropsOptions{FitToPage: &fit}) })
+	b.do(func() error {
+		return b.file.SetPageLayout(sheet, &excelize.PageLayoutOptions{Orientation: &landscape, FitToWidth: &one, FitToHeight: &any})
+	})
 }
 
 // text stores a string as a string: SetCellStr never makes a formula of it.
@@ -131,6 +141,14 @@ func (b *book) width(sheet string, from, to int, w float64) {
 		return b.file.SetColWidth(sheet, a, z, w)
 	})
 }
+
+// height makes room for lines of text: not every program does so by itself.
+func (b *book) height(sheet string, row, lines int) {
+	b.do(func() error { return b.file.SetRowHeight(sheet, row, float64(15*lines)) })
+}
+
+// lines is how many lines a wrapped text takes in the wide column.
+func lines(s string) int { return 1 + len(s)/100 }
 
 // freeze keeps the first rows in sight.
 func (b *book) freeze(sheet string, rows int) {

@@ -32,6 +32,7 @@ func (b *book) summary(d *chart.Document) {
 	say := func(name, value string) {
 		b.text(s, 1, row, name, b.wrap)
 		b.text(s, 2, row, value, b.wrap)
+		b.height(s, row, lines(value))
 		row++
 	}
 	for _, line := range d.Lead {
@@ -72,6 +73,7 @@ func (b *book) table(t chart.Table) {
 	for i, r := range t.Rows {
 		b.row(s, i+2, t.Columns, r)
 	}
+	b.height(s, 1, 2)
 	b.freeze(s, 1)
 	b.do(func() error {
 		last, err := excelize.CoordinatesToCellName(column-1, len(t.Rows)+1)
@@ -80,6 +82,7 @@ func (b *book) table(t chart.Table) {
 		}
 		return b.file.AutoFilter(s, "A1:"+last, nil)
 	})
+	b.printable(s) // once more: the filter resets it
 }
 
 func widthOf(c chart.Column) float64 {
@@ -129,6 +132,7 @@ func (b *book) algorithms(d *chart.Document) {
 		if a.PostQuantum {
 			pq = "yes"
 		}
+		b.height(s, i+2, lines(a.Reason))
 		for k, v := range []string{string(a.Kind), a.Name, chart.Standing(a.Status), pq, a.Reason} {
 			b.text(s, k+1, i+2, v, b.wrap)
 		}
@@ -143,6 +147,7 @@ func (b *book) facts(name string, facts []chart.Fact) {
 	for i, f := range facts {
 		b.text(s, 1, i+1, f.Name, 0)
 		b.text(s, 2, i+1, f.Value, b.wrap)
+		b.height(s, i+1, lines(f.Value))
 	}
 }
 

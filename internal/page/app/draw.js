@@ -40,7 +40,7 @@ const drawChart = (data, shown, look) => {
   const { chart, items } = visible({ ...data, items: data.items.map(item => ({ ...item, mark: item.mark || '' })) }, shown);
   element.closest('figure').hidden = items.length === 0;
   if (items.length === 0) return;
-  element.style.height = heightOf(chart, items) + 'px';
+  element.style.height = heightOf(chart, items, look.narrow) + 'px';
   let instance = drawn.get(element);
   if (!instance) {
     element.replaceChildren();

@@ -38,7 +38,7 @@ const valueAxis = (chart, look, more) => ({
 
 const categoryAxis = (items, look, width) => ({
   type: 'category', inverse: true, data: items.map((item, i) => String(i)),
-  axisLabel: { color: look.fg, interval: 0, formatter: i => clip(named(items[i]), look.narrow ? 24 : 60), fontSize: look.narrow ? 10 : 12 },
+  axisLabel: { color: look.fg, interval: 0, formatter: i => look.narrow ? named(items[i]).replace(' + ', '\n+ ').split('\n').map(line => clip(line, 30)).join('\n') : clip(named(items[i]), 60), fontSize: look.narrow ? 10 : 12, lineHeight: look.narrow ? 12 : 14 },
   axisTick: { show: false }, axisLine: { lineStyle: { color: look.line } },
 });
 
@@ -84,7 +84,7 @@ const offset = (k, count, height) => count < 2 ? 0 : (k - (count - 1) / 2) * hei
 
 const dots = (chart, items, look) => ({
   ...base(chart, look), grid: grid(items, look), legend: legend(chart, look), dataZoom: scroller(items, look),
-  xAxis: valueAxis(chart, look, { scale: !!chart.reference, min: chart.reference ? undefined : 0 }), yAxis: categoryAxis(items, look),
+  xAxis: valueAxis(chart, look, chart.log ? { type: 'log', logBase: 2, axisLabel: { color: look.soft, formatter: v => figure(v) } } : { scale: !!chart.reference, min: chart.reference ? undefined : 0 }), yAxis: categoryAxis(items, look),
   tooltip: { ...base(chart, look).tooltip, trigger: 'item', formatter: rowTip(chart, items) },
   series: chart.series.flatMap((name, k) => [{
     type: 'custom', name, itemStyle: { color: look.series[k % look.series.length] }, z: 4,
@@ -186,12 +186,12 @@ const trace = (chart, items, look) => ({
 const shapes = { dots, bars, stack, heat, trace };
 
 // heightOf is the height of a chart in pixels.
-const heightOf = (chart, items) => {
+const heightOf = (chart, items, narrow) => {
   const rows = Math.min(items.length, rowsShown);
   switch (chart.shape) {
     case 'trace': return 300;
     case 'heat': return 130 + rows * 26;
   }
-  const each = chart.shape === 'stack' ? 18 : Math.max(20, 8 + 13 * chart.series.length);
+  const each = Math.max(narrow ? 28 : 18, chart.shape === 'stack' ? 18 : 8 + 13 * chart.series.length);
   return 80 + Math.max(rows, 2) * each;
 };

@@ -61,7 +61,7 @@ const configuration = () => {
   const lists = { Ciphers: [], MACs: [], KexAlgorithms: [] };
   const add = (list, name) => { if (name && plainName.test(name) && !list.includes(name)) list.push(name); };
   for (const table of dataTables) {
-    if (!table.closest('#section-bulk, #section-kex')) continue;
+    if (!table.closest('[data-table=bulk], [data-table=kex]')) continue;
     const rows = rowsOf(table).filter(row => !row.hidden).sort((a, b) => sortKey(a, 0) - sortKey(b, 0));
     for (const { dataset } of rows) {
       add(lists.Ciphers, dataset.cipher); add(lists.MACs, dataset.mac); add(lists.KexAlgorithms, dataset.kex);

@@ -1,0 +1,88 @@
+// Package charttest makes rankings and documents for tests of what renders
+// them: a simulated machine, and the same with hostile names everywhere.
+package charttest
+
+import (
+	"testing"
+
+	"sshpace/internal/alg"
+	"sshpace/internal/bench"
+	"sshpace/internal/model/sim"
+	"sshpace/internal/plan"
+	"sshpace/internal/rank"
+)
+
+// Ranking is a run of all cells on a simulated machine. Scale is its slowness; 1
+// is that of the simulation's own machine.
+func Ranking(t testing.TB, scale float64, directions ...bench.Direction) (*rank.Ranking, *bench.File) {
+	t.Helper()
+	return Rounds(t, scale, 1, directions...)
+}
+
+// Rounds is Ranking with so many connections of each cell.
+func Rounds(t testing.TB, scale float64, rounds int, directions ...bench.Direction) (*rank.Ranking, *bench.File) {
+	t.Helper()
+	p, err := plan.Blocks(plan.Spec{Space: alg.Fold(sim.Offer()), Seed: 1, Rounds: rounds, Directions: directions})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &sim.Machine{Seed: 3, Noise: 0.03, WallNoise: 0.05, Connection: 0.01, Scale: scale}
+	f, _ := m.Collect(bench.Campaign{Offer: sim.Offer(), Target: "loopback", Tool: "test"}, p)
+	f.Environment.CPU, f.Environment.Client, f.Environment.Server = "Simulated CPU", "OpenSSH_9.2p1", "OpenSSH_9.2"
+	r, err := rank.Of(f, rank.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, f
+}
+
+// Payloads are what a hostile host might call itself. Where a script runs, it
+// sets window.hacked.
+var Payloads = []string{
+	`<script>window.hacked=1</script>`,
+	`</script><script>window.hacked=1</script>`,
+	`"><img src=x onerror=window.hacked=1>`,
+	`' onmouseover=window.hacked=1 x='`,
+	"\u2028window.hacked=1//\u2029",
+	"\x1b]0;owned\x07\x1b[31mred",
+	`</style><svg onload=window.hacked=1>`,
+	`<!--<script>`,
+	`{{.}}${window.hacked=1}`,
+	`javascript:window.hacked=1`,
+	`=HYPERLINK("http://127.0.0.1/","x")`,
+	`=1+2`, `+1+2`, `-1+2`, `@SUM(1)`, "\t=1+2",
+	"a|b](http://127.0.0.1/) ![i](x) `code`",
+	"line\nbreak\r\nmore",
+	"\u202etxt.exe",
+	"]]>\x00\xff&amp;",
+}
+
+// Spoil puts the payloads into every text of a ranking that a host or a file
+// can choose.
+func Spoil(r *rank.Ranking) {
+	n := 0
+	next := func() string {
+		n++
+		return Payloads[n%len(Payloads)]
+	}
+	e, c := &r.Environment, &r.Campaign
+	for _, s := range []*string{
+		&e.CPU, &e.Client, &e.Server, &e.Crypto, &e.ServerBanner, &e.ServerMachine, &e.Kernel, &e.ClientPath, &e.Hypervisor,
+		&c.Target, &c.Tool, &c.Data, &c.Engine, &c.Server, &c.Policy, &r.Ended,
+	} {
+		*s = next()
+	}
+	for _, payload := range Payloads {
+		r.Failed = append(r.Failed, rank.Failure{Suite: alg.Suite{Cipher: payload}, Workload: bench.Workload(payload), Outcome: bench.Outcome(payload), Detail: payload, Attempts: 1})
+		r.Warnings = append(r.Warnings, rank.Warning{Name: payload, Text: payload, Hint: payload})
+		r.Findings = append(r.Findings, bench.Finding{What: payload, Why: payload, Evidence: payload, Fix: payload})
+	}
+	for i := range min(len(Payloads), len(r.Bulk)) {
+		r.Bulk[i].Suite.Cipher = Payloads[i]
+		r.Bulk[len(r.Bulk)-1-i].Suite.MAC = Payloads[i]
+	}
+	for i := range r.Kex {
+		r.Kex[i].Name = next()
+		r.Kex[i].Aliases = []string{next()}
+	}
+}

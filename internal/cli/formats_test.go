@@ -1,0 +1,233 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/xuri/excelize/v2"
+
+	"sshpace/internal/bench"
+	"sshpace/internal/chart"
+	"sshpace/internal/chart/charttest"
+	"sshpace/internal/rank"
+)
+
+// rendered writes a report in a format.
+func rendered(t testing.TB, r renderer, name string) []byte {
+	t.Helper()
+	f, ok := formatNamed(name)
+	if !ok {
+		t.Fatalf("no format %s", name)
+	}
+	var out bytes.Buffer
+	if err := r.render(&out, f); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return out.Bytes()
+}
+
+// cellKey names a cell in every format.
+type cellKey struct{ cipher, mac, direction string }
+
+// figures are a cell's throughput in MB/s and its costs in ns per byte.
+type figures [3]float64
+
+// TestNumbersAreTheSameInEveryFormat reads the numbers of every cell out of
+// every format: in full from those for programs, to three digits from those for
+// people.
+func TestNumbersAreTheSameInEveryFormat(t *testing.T) {
+	r, f := charttest.Ranking(t, 1, bench.Upload, bench.Download)
+	report := &rankingReport{r: r, records: f}
+	want := map[cellKey]figures{}
+	for _, c := range r.Bulk {
+		want[cellKey{c.Suite.Cipher, c.Suite.MAC, string(c.Direction)}] = figures{c.Throughput.Value / 1e6, c.Client.Value, c.Server.Value}
+	}
+	read := map[string]func(*testing.T, []byte) map[cellKey]figures{
+		"json": readJSON, "csv": readCSV, "xlsx": readXLSX,
+	}
+	for name, read := range read {
+		t.Run(name, func(t *testing.T) {
+			got := read(t, rendered(t, report, name))
+			if len(got) != len(want) {
+				t.Errorf("%d cells, want %d", len(got), len(want))
+			}
+			for key, w := range want {
+				if g := got[key]; !near(g, w, 1e-12) {
+					t.Errorf("%v: %v, want %v", key, g, w)
+				}
+			}
+		})
+	}
+	shown := map[string]*regexp.Regexp{
+		"md": regexp.MustCompile(`^\| \d+ \| \w+ \| (\S+) \| (\S*) \| ([\d.]+) [^|]*\| ([\d.]+) [^|]*\| ([\d.]+) `),
+		"html": regexp.MustCompile(`^<tr data-cipher="([^"]+)"(?: data-mac="([^"]+)")?>.*?<td class="n" data-v="[^"]*">([\d.]+) <.*?<td class="n" data-v="[^"]*">([\d.]+) <.*?` +
+			`<td class="n" data-v="[^"]*">([\d.]+) <`),
+		"text": regexp.MustCompile(`^ *\d+ \w+ +(\S+) +((?:hmac|umac)\S*)? +([\d.]+) ±\S+ +([\d.]+) +([\d.]+)`),
+	}
+	for name, pattern := range shown {
+		t.Run(name, func(t *testing.T) {
+			var lines [][]string
+			bulk, _, _ := strings.Cut(string(rendered(t, report, name)), "\nKey exchange by ") // text
+			bulk, _, _ = strings.Cut(bulk, "\n## Key exchanges ")                              // md
+			for line := range strings.Lines(bulk) {
+				if m := pattern.FindStringSubmatch(strings.ReplaceAll(line, "&#43;", "+")); m != nil {
+					lines = append(lines, m)
+				}
+			}
+			if len(lines) != len(r.Bulk) {
+				t.Fatalf("%d cells found, want %d", len(lines), len(r.Bulk))
+			}
+			for i, c := range r.Bulk { // in the same order, too
+				w := want[cellKey{c.Suite.Cipher, c.Suite.MAC, string(c.Direction)}]
+				for k, v := range w {
+					if got := lines[i][3+k]; got != chart.Figure(v) {
+						t.Errorf("%s: shows %s, want %s", c.Suite, got, chart.Figure(v))
+					}
+				}
+				if got := lines[i][1]; chart.Short(got) != chart.Short(c.Suite.Cipher) {
+					t.Errorf("row %d is %s, want %s", i+1, got, c.Suite.Cipher)
+				}
+			}
+		})
+	}
+}
+
+func near(a, b figures, relative float64) bool {
+	for i := range a {
+		if d := a[i] - b[i]; d > b[i]*relative || d < -b[i]*relative {
+			return false
+		}
+	}
+	return true
+}
+
+func readJSON(t *testing.T, data []byte) map[cellKey]figures {
+	var doc struct {
+		Bulk []struct {
+			Cipher, MAC, Direction string
+			Throughput             struct{ Value float64 } `json:"throughput_bytes_per_s"`
+			Client                 struct{ Value float64 } `json:"client_ns_per_byte"`
+			Server                 struct{ Value float64 } `json:"server_ns_per_byte"`
+		}
+	}
+	if err := json.Unmarshal(data, &doc); err != nil {
+		t.Fatal(err)
+	}
+	out := map[cellKey]figures{}
+	for _, c := range doc.Bulk {
+		out[cellKey{c.Cipher, c.MAC, c.Direction}] = figures{c.Throughput.Value / 1e6, c.Client.Value, c.Server.Value}
+	}
+	return out
+}
+
+// columnsOf reads rows whose columns have these names.
+func columnsOf(t *testing.T, rows [][]string, scale float64, names ...string) map[cellKey]figures {
+	t.Helper()
+	index := map[string]int{}
+	for i, name := range rows[0] {
+		index[name] = i
+	}
+	out := map[cellKey]figures{}
+	for _, row := range rows[1:] {
+		var v figures
+		for k := range v {
+			var err error
+			if v[k], err = strconv.ParseFloat(row[index[names[3+k]]], 64); err != nil {
+				t.Fatalf("%s: %v", names[3+k], err)
+			}
+		}
+		v[0] /= scale
+		out[cellKey{row[index[names[0]]], row[index[names[1]]], row[index[names[2]]]}] = v
+	}
+	return out
+}
+
+func readCSV(t *testing.T, data []byte) map[cellKey]figures {
+	rows, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return columnsOf(t, rows, 1e6, "cipher", "mac", "direction", "throughput_bytes_per_s", "client_ns_per_byte", "server_ns_per_byte")
+}
+
+func readXLSX(t *testing.T, data []byte) map[cellKey]figures {
+	book, err := excelize.OpenReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer book.Close()
+	out := map[cellKey]figures{}
+	for _, sheet := range []string{"ciphers and MACs", "ciphers and MACs 2"} {
+		rows, err := book.GetRows(sheet, excelize.Options{RawCellValue: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key, v := range columnsOf(t, rows, 1, "cipher", "MAC", "direction", "throughput, MB/s", "client CPU, ns/B", "server CPU, ns/B") {
+			out[key] = v
+		}
+	}
+	return out
+}
+
+// TestComparisonsAgree reads the speed ratio of every cipher out of the formats
+// for programs.
+func TestComparisonsAgree(t *testing.T) {
+	a, _ := charttest.Ranking(t, 1, bench.Upload)
+	b, _ := charttest.Ranking(t, 1.4, bench.Upload)
+	c, err := rank.Compare([]rank.Input{{Label: "a.jsonl", Ranking: a}, {Label: "b.jsonl", Ranking: b}}, rank.CompareOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := &comparisonReport{c: c, out: outputFlags{table: "ciphers"}}
+	rows, err := csv.NewReader(bytes.NewReader(rendered(t, report, "csv"))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Ciphers []struct {
+			Name   string
+			Ratios []struct {
+				Speed struct{ Value float64 } `json:"speed_ratio"`
+			}
+		}
+	}
+	if err := json.Unmarshal(rendered(t, report, "json"), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if len(doc.Ciphers) != len(c.Ciphers) || len(rows) != len(c.Ciphers)+1 {
+		t.Fatalf("%d and %d ciphers, want %d", len(doc.Ciphers), len(rows)-1, len(c.Ciphers))
+	}
+	for i, g := range c.Ciphers {
+		value := fmt.Sprint(g.Ratios[0].Speed.Value)
+		if fmt.Sprint(doc.Ciphers[i].Ratios[0].Speed.Value) != value || rows[i+1][1] != value || rows[i+1][0] != g.Name {
+			t.Errorf("%s: JSON %v, CSV %v, want %s", g.Name, doc.Ciphers[i], rows[i+1], value)
+		}
+	}
+}
+
+// BenchmarkFormats renders a file of ten thousand samples in every format,
+// from the ranking on.
+func BenchmarkFormats(b *testing.B) {
+	r, f := charttest.Rounds(b, 1, 72, bench.Upload)
+	b.Logf("%d samples", len(f.Samples))
+	for _, format := range formats {
+		b.Run(format.name, func(b *testing.B) {
+			for b.Loop() {
+				rendered(b, &rankingReport{r: r, records: f}, format.name)
+			}
+		})
+	}
+	b.Run("rank", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := rank.Of(f, rank.Options{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

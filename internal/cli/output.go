@@ -1,0 +1,236 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sshpace/internal/bench"
+	"sshpace/internal/chart"
+	"sshpace/internal/page"
+	"sshpace/internal/picture"
+	"sshpace/internal/rank"
+	render "sshpace/internal/report"
+	"sshpace/internal/sheet"
+)
+
+// format is one way to write a report.
+type format struct {
+	name    string
+	endings []string // of files; none: only by --format
+	binary  bool     // not for a terminal
+}
+
+var formats = []format{
+	{name: "text", endings: []string{".txt"}},
+	{name: "md", endings: []string{".md", ".markdown"}},
+	{name: "csv", endings: []string{".csv"}},
+	{name: "json", endings: []string{".json"}},
+	{name: "html", endings: []string{".html", ".htm"}},
+	{name: "xlsx", endings: []string{".xlsx"}, binary: true},
+	{name: "svg", endings: []string{".svg"}},
+	{name: "png", endings: []string{".png"}, binary: true},
+	{name: "classic"},
+}
+
+func formatNamed(name string) (format, bool) {
+	i := slices.IndexFunc(formats, func(f format) bool { return f.name == name })
+	if i < 0 {
+		return format{}, false
+	}
+	return formats[i], true
+}
+
+func formatOfFile(path string) (format, bool) {
+	ending := strings.ToLower(filepath.Ext(path))
+	i := slices.IndexFunc(formats, func(f format) bool { return slices.Contains(f.endings, ending) })
+	if i < 0 {
+		return format{}, false
+	}
+	return formats[i], true
+}
+
+// outputFlags say where a report goes and what it looks like.
+type outputFlags struct {
+	format string
+	out    []string
+	table  string
+	charts []string
+	names  []string // of the formats that the command has
+}
+
+// add defines the flags; classic says whether that format exists here.
+func (o *outputFlags) add(cmd *cobra.Command, classic bool) {
+	for _, f := range formats {
+		if f.name != "classic" || classic {
+			o.names = append(o.names, f.name)
+		}
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.format, "format", "", strings.Join(o.names, ", ")+" (default: what the ending of --out says, else text)")
+	flags.StringArrayVar(&o.out, "out", nil, "write to this file instead of standard output (may be repeated)")
+	flags.StringVar(&o.table, "table", "", "csv, md: only the tables of this name, such as kex (csv default: the first)")
+	flags.StringArrayVar(&o.charts, "chart", nil, "svg, png: only the charts of this name, such as heat (may be repeated)")
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(o.names, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// target is one output: a file, or standard output where path is "".
+type target struct {
+	format format
+	path   string
+}
+
+// targets resolves the flags before anything is read.
+func (o *outputFlags) targets(sys System) ([]target, error) {
+	chosen := format{name: "text"}
+	if o.format != "" {
+		f, ok := formatNamed(o.format)
+		if !ok || !slices.Contains(o.names, o.format) {
+			return nil, usageError("formats: "+strings.Join(o.names, ", "), "unknown format %q", o.format)
+		}
+		chosen = f
+	}
+	if len(o.out) == 0 {
+		if chosen.binary && isTerminal(sys.Stdout) {
+			return nil, usageError("name a file: --out report."+chosen.name, "%s is not for a terminal", chosen.name)
+		}
+		return []target{{format: chosen}}, nil
+	}
+	var out []target
+	for _, path := range o.out {
+		f, ok := formatOfFile(path)
+		switch {
+		case path == "-":
+			out = append(out, target{format: chosen})
+			continue
+		case o.format != "" && len(o.out) == 1 && filepath.Ext(path) != ".jsonl":
+			f, ok = chosen, true
+		}
+		if !ok {
+			return nil, usageError("endings: .txt .md .csv .json .html .xlsx .svg .png; or say it with --format", "no format goes with the ending of %q", path)
+		}
+		out = append(out, target{f, path})
+	}
+	return out, nil
+}
+
+// onlyText reports whether several reports may follow each other.
+func (o *outputFlags) onlyText() bool {
+	return len(o.out) == 0 && slices.Contains([]string{"", "text", "json", "md", "classic"}, o.format)
+}
+
+// renderer writes one report in a format.
+type renderer interface {
+	render(w io.Writer, f format) error
+}
+
+// write renders to all targets. Each is rendered in memory first, so that an
+// error leaves no half file.
+func (o *outputFlags) write(sys System, targets []target, r renderer) error {
+	for _, t := range targets {
+		var rendered bytes.Buffer
+		if err := r.render(&rendered, t.format); err != nil {
+			return err
+		}
+		if t.path == "" {
+			if _, err := rendered.WriteTo(sys.Stdout); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := replaceFile(t.path, rendered.Bytes()); err != nil {
+			return withHint(err, "name a file that you may write with --out FILE")
+		}
+		fmt.Fprintf(sys.Stderr, "written: %s\n", oneLine(t.path))
+	}
+	return nil
+}
+
+// replaceFile writes a file that only its owner may read, whole or not at all.
+func replaceFile(path string, content []byte) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // such as /dev/stdout
+		return os.WriteFile(path, content, 0o600)
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(path), ".sshpace-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary.Name())
+	_, err = temporary.Write(content)
+	if closeErr := temporary.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(temporary.Name(), path)
+}
+
+// renderDocument writes the formats that a ranking and a comparison share.
+func (o *outputFlags) renderDocument(w io.Writer, name string, d *chart.Document, records *bench.File) error {
+	switch name {
+	case "md":
+		return withHint(render.Markdown(w, d, o.table), "choose one of them with --table")
+	case "csv":
+		return withHint(render.CSV(w, d, o.table), "choose one of them with --table")
+	case "html":
+		return page.Write(w, d)
+	case "xlsx":
+		return sheet.Write(w, d, records)
+	case "svg":
+		return withHint(picture.SVG(w, d, o.charts...), "choose one of them with --chart")
+	case "png":
+		return withHint(picture.PNG(w, d, o.charts...), "choose one of them with --chart")
+	}
+	return fmt.Errorf("no writer for the format %s", name)
+}
+
+// rankingReport is the report of one record file.
+type rankingReport struct {
+	r        *rank.Ranking
+	records  *bench.File
+	classic  render.ClassicOptions
+	out      outputFlags
+	document *chart.Document
+}
+
+func (x *rankingReport) render(w io.Writer, f format) error {
+	switch f.name {
+	case "text":
+		return render.Text(w, x.r)
+	case "json":
+		return render.JSON(w, x.r)
+	case "classic":
+		return withHint(render.Classic(w, x.r, x.classic), "bench without --kex-only measures them")
+	}
+	if x.document == nil {
+		x.document = chart.OfRanking(x.r, x.records)
+	}
+	return x.out.renderDocument(w, f.name, x.document, x.records)
+}
+
+// comparisonReport is the report of several record files.
+type comparisonReport struct {
+	c        *rank.Comparison
+	out      outputFlags
+	document *chart.Document
+}
+
+func (x *comparisonReport) render(w io.Writer, f format) error {
+	switch f.name {
+	case "text":
+		return render.CompareText(w, x.c)
+	case "json":
+		return render.CompareJSON(w, x.c)
+	}
+	if x.document == nil {
+		x.document = chart.OfComparison(x.c)
+	}
+	return x.out.renderDocument(w, f.name, x.document, nil)
+}

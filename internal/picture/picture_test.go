@@ -1,0 +1,131 @@
+package picture_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"image/png"
+	"io"
+	"strings"
+	"testing"
+
+	"sshpace/internal/bench"
+	"sshpace/internal/chart"
+	"sshpace/internal/chart/charttest"
+	"sshpace/internal/picture"
+	"sshpace/internal/rank"
+)
+
+// texts reads the texts of an SVG, and fails where it is not well-formed or
+// holds an element that a drawing does not need.
+func texts(t *testing.T, svg []byte) []string {
+	t.Helper()
+	var out []string
+	decoder := xml.NewDecoder(bytes.NewReader(svg))
+	for {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil {
+			t.Fatalf("not well-formed: %v", err)
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			switch token.Name.Local {
+			case "svg", "g", "path", "text", "title":
+			default:
+				t.Errorf("element %s in a drawing", token.Name.Local)
+			}
+		case xml.CharData:
+			if s := strings.TrimSpace(string(token)); s != "" {
+				out = append(out, s)
+			}
+		}
+	}
+}
+
+func svg(t *testing.T, d *chart.Document, names ...string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := picture.SVG(&out, d, names...); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func TestTheFiguresAreInThePicture(t *testing.T) {
+	r, f := charttest.Ranking(t, 1, bench.Upload)
+	all := strings.Join(texts(t, svg(t, chart.OfRanking(r, f))), "\n")
+	for _, c := range r.Bulk {
+		if figure := chart.Figure(c.Throughput.Value / 1e6); !strings.Contains(all, figure) {
+			t.Errorf("%s: %s is not in the picture", c.Suite, figure)
+		}
+	}
+	for _, want := range []string{"aes128-gcm", "post-quantum", "MB/s", "First 40 of 115"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%q is not in the picture", want)
+		}
+	}
+}
+
+func TestOneChart(t *testing.T) {
+	r, f := charttest.Ranking(t, 1, bench.Upload)
+	d := chart.OfRanking(r, f)
+	if all := strings.Join(texts(t, svg(t, d, "kex")), "\n"); strings.Contains(all, "aes256-ctr + ") || !strings.Contains(all, "curve25519") {
+		t.Errorf("not the key exchanges alone:\n%s", all)
+	}
+	err := picture.SVG(io.Discard, d, "kexx")
+	if err == nil || !strings.Contains(err.Error(), "ranking, heat, cost, kex") {
+		t.Errorf("an unknown chart gives %v", err)
+	}
+	if err := picture.PNG(io.Discard, &chart.Document{}); err == nil {
+		t.Error("a document without charts can be drawn")
+	}
+}
+
+func TestSameInputSameBytes(t *testing.T) {
+	r, f := charttest.Ranking(t, 1, bench.Upload)
+	d := chart.OfRanking(r, f)
+	if !bytes.Equal(svg(t, d), svg(t, d)) {
+		t.Error("two drawings of one document differ")
+	}
+}
+
+func TestPNGOfAComparison(t *testing.T) {
+	a, _ := charttest.Ranking(t, 1, bench.Upload)
+	b, _ := charttest.Ranking(t, 1.5, bench.Upload)
+	c, err := rank.Compare([]rank.Input{{Label: "a", Ranking: a}, {Label: "b", Ranking: b}}, rank.CompareOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := picture.PNG(&out, chart.OfComparison(c)); err != nil {
+		t.Fatal(err)
+	}
+	decoded, err := png.Decode(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	colours := map[any]bool{}
+	for y := 0; y < decoded.Bounds().Dy(); y += 3 {
+		for x := 0; x < decoded.Bounds().Dx(); x += 3 {
+			colours[decoded.At(x, y)] = true
+		}
+	}
+	if decoded.Bounds().Dx() != 1480 || len(colours) < 20 {
+		t.Errorf("%v with %d colours: not a drawing", decoded.Bounds(), len(colours))
+	}
+}
+
+func TestHostileText(t *testing.T) {
+	r, f := charttest.Ranking(t, 1, bench.Upload)
+	charttest.Spoil(r)
+	all := strings.Join(texts(t, svg(t, chart.OfRanking(r, f))), "\n")
+	if strings.ContainsAny(all, "\x1b\u2028\u202e\x00") {
+		t.Error("control characters in the picture")
+	}
+	if !strings.Contains(all, "<script>window.hacked=1") {
+		t.Error("the hostile name is not shown as text")
+	}
+}

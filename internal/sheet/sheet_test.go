@@ -1,0 +1,149 @@
+package sheet_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/xuri/excelize/v2"
+
+	"sshpace/internal/bench"
+	"sshpace/internal/chart"
+	"sshpace/internal/chart/charttest"
+	"sshpace/internal/sheet"
+)
+
+func write(t *testing.T, d *chart.Document, f *bench.File) (path string, book *excelize.File) {
+	t.Helper()
+	var out bytes.Buffer
+	if err := sheet.Write(&out, d, f); err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(t.TempDir(), "report.xlsx")
+	if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	book, err := excelize.OpenFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { book.Close() })
+	return path, book
+}
+
+func TestSheets(t *testing.T) {
+	r, f := charttest.Ranking(t, 1, bench.Upload, bench.Download)
+	_, book := write(t, chart.OfRanking(r, f), f)
+	want := []string{"summary", "ciphers and MACs", "ciphers and MACs 2", "key exchange", "matrix", "matrix 2", "charts", "algorithms", "environment", "raw"}
+	if got := book.GetSheetList(); !slices.Equal(got, want) {
+		t.Errorf("sheets %q, want %q", got, want)
+	}
+	raw, err := book.GetRows("raw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	segments := 0
+	for _, s := range f.Samples {
+		segments += max(1, len(s.Segments))
+	}
+	if len(raw) != segments+1 {
+		t.Errorf("%d rows of raw samples, want %d and the heads", len(raw), segments)
+	}
+	formats, err := book.GetConditionalFormats("matrix")
+	if err != nil || len(formats) != 1 {
+		t.Errorf("the matrix has no colour scale: %v, %v", formats, err)
+	}
+}
+
+// A spreadsheet program of its own reads the workbook and gets the numbers.
+func TestLibreOfficeReadsIt(t *testing.T) {
+	r, f := charttest.Ranking(t, 1, bench.Upload)
+	path, _ := write(t, chart.OfRanking(r, f), f)
+	rows := convert(t, path, "ciphers and MACs")
+	throughput := slices.Index(rows[0], "throughput, MB/s")
+	if throughput < 0 {
+		t.Fatalf("no throughput in %q", rows[0])
+	}
+	if got, want := rows[1][2], r.Bulk[0].Suite.Cipher; got != want {
+		t.Errorf("first cipher %q, want %q", got, want)
+	}
+	for i, c := range r.Bulk {
+		got, err := strconv.ParseFloat(rows[i+1][throughput], 64)
+		if want, _ := strconv.ParseFloat(chart.Figure(c.Throughput.Value/1e6), 64); err != nil || abs(got-want) > want*0.006 {
+			t.Errorf("row %d: %q, want %v", i+1, rows[i+1][throughput], want)
+		}
+	}
+}
+
+func abs(v float64) float64 { return max(v, -v) }
+
+// convert lets LibreOffice write every sheet as CSV, as it shows it, and
+// returns one.
+func convert(t *testing.T, path, name string) [][]string {
+	t.Helper()
+	dir := t.TempDir()
+	home := url.URL{Scheme: "file", Path: filepath.Join(dir, "profile")}
+	// Token 12 of the filter: -1 writes each sheet to a file of its own.
+	cmd := exec.CommandContext(t.Context(), "soffice", "-env:UserInstallation="+home.String(), "--headless",
+		"--convert-to", `csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,true,false,false,false,-1`, "--outdir", dir, path)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("soffice: %v: %s", err, out)
+	}
+	file, err := os.Open(filepath.Join(dir, fmt.Sprintf("report-%s.csv", name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	reader := csv.NewReader(file)
+	reader.FieldsPerRecord = -1
+	rows, err := reader.ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+func TestNothingIsAFormula(t *testing.T) {
+	r, f := charttest.Ranking(t, 1, bench.Upload)
+	charttest.Spoil(r)
+	for i, payload := range charttest.Payloads {
+		f.Samples[i].Detail, f.Samples[i].Got.Cipher = payload, payload
+	}
+	path, book := write(t, chart.OfRanking(r, f), f)
+	for _, name := range book.GetSheetList() {
+		rows, err := book.GetRows(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, row := range rows {
+			for k, value := range row {
+				at, _ := excelize.CoordinatesToCellName(k+1, i+1)
+				if formula, err := book.GetCellFormula(name, at); err != nil || formula != "" {
+					t.Errorf("%s %s is the formula %q (%v)", name, at, formula, err)
+				}
+				if strings.ContainsAny(value, "\x00\x1b\u2028\u202e") {
+					t.Errorf("%s %s holds control characters: %q", name, at, value)
+				}
+			}
+		}
+	}
+	// What opens it shows the text, not what the text would calculate.
+	seen := false
+	for _, row := range convert(t, path, "failed") {
+		seen = seen || slices.Contains(row, "=1+2")
+		if slices.Contains(row, "3") {
+			t.Errorf("a text was calculated: %q", row)
+		}
+	}
+	if !seen {
+		t.Error("=1+2 is not there as text")
+	}
+}
