@@ -28,7 +28,7 @@ import (
 //	silent NAME                a port that accepts and says nothing
 //	deaf NAME                  a port on which nothing listens
 //	hold NAME                  an idle connection to a server
-//	slayer PROCESS TEXT        kill a descendant of this process by name and arguments
+//	slayer PROCESS TEXT        kill a process of the script's sshpace by name and arguments
 //	gone PATTERN               wait until no process' command line has PATTERN
 //	tmpfs DIR SIZE             a small file system (root only)
 func serverCommands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
@@ -48,7 +48,26 @@ func setupServers(env *testscript.Env) error {
 	}
 	env.Setenv("FIVE", five)
 	env.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:"+env.Getenv("PATH"))
+	env.Defer(func() { checkLeftovers(env) })
 	return nil
+}
+
+// checkLeftovers fails a script that leaves a process or a private folder of
+// sshpace behind. It runs last, when the script's own servers are gone.
+func checkLeftovers(env *testscript.Env) {
+	var left []string
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		left, _ = filepath.Glob(filepath.Join(env.WorkDir, ".cache", "sshpace", "sshpace-*"))
+		for _, p := range processes() {
+			if strings.Contains(p.args, env.WorkDir) && (strings.Contains(p.args, "--helper") || p.name == "ssh" || p.name == "sshd") {
+				left = append(left, p.args)
+			}
+		}
+		if len(left) == 0 {
+			return
+		}
+	}
+	env.T().Fatal("left behind: ", strings.Join(left, "\n"))
 }
 
 // freePort is a loopback port that was free a moment ago.
@@ -230,11 +249,11 @@ func holdConnection(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Defer(func() { conn.Close() })
 }
 
-// slay kills a descendant of this process by name, when there is one.
+// slay kills a process of the script's sshpace by name, when there is one.
 func slay(ts *testscript.TestScript, _ bool, args []string) {
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		for pid, p := range processes() {
-			if p.name == args[0] && strings.Contains(p.args, args[1]) && descends(pid) {
+			if p.name == args[0] && strings.Contains(p.args, args[1]) && descends(pid, ts.MkAbs(".")) {
 				ts.Logf("kill %d: %s", pid, p.args)
 				ts.Check(syscall.Kill(pid, syscall.SIGKILL))
 				return
@@ -244,10 +263,13 @@ func slay(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Fatalf("no process %s %s", args[0], args[1])
 }
 
-// descends reports whether a process is a descendant of this one.
-func descends(pid int) bool {
+// descends reports whether a process was started, by whatever way, by an sshpace
+// that runs in the folder of this script: other scripts run at the same time.
+func descends(pid int, dir string) bool {
 	for pid > 1 {
-		if pid == os.Getpid() {
+		comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+		cwd, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
+		if strings.TrimSpace(string(comm)) == "sshpace" && cwd == dir {
 			return true
 		}
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

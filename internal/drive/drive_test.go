@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -161,17 +162,17 @@ func checkSegments(t *testing.T, what string, s bench.Sample, server bool) {
 	if len(s.Segments) != 2 {
 		t.Fatalf("%s: %d segments", what, len(s.Segments))
 	}
-	end := time.Duration(0)
+	var end, cpu time.Duration
 	var bytes unit.Bytes
 	for i, g := range s.Segments {
-		if g.StartNS < end || g.WallNS < 30*time.Millisecond || g.Bytes <= 0 || g.ClientCPUNS == nil || *g.ClientCPUNS <= 0 || (g.ServerCPUNS != nil) != server {
-			t.Errorf("%s: segment %d is %+v", what, i, g)
+		if g.StartNS < end || g.WallNS < 30*time.Millisecond || g.Bytes <= 0 || g.ClientCPUNS == nil || (g.ServerCPUNS != nil) != server {
+			t.Fatalf("%s: segment %d is %+v", what, i, g)
 		}
 		end = g.StartNS + g.WallNS
-		bytes += g.Bytes
+		bytes, cpu = bytes+g.Bytes, cpu+*g.ClientCPUNS
 	}
-	if end > s.ElapsedNS || bytes > s.Bytes {
-		t.Errorf("%s: segments end after %v of %v and hold %d of %d bytes", what, end, s.ElapsedNS, bytes, s.Bytes)
+	if end > s.ElapsedNS || bytes > s.Bytes || cpu <= 0 || cpu > s.ElapsedNS { // ssh has one thread
+		t.Errorf("%s: segments end after %v of %v, hold %d of %d bytes and cost %v", what, end, s.ElapsedNS, bytes, s.Bytes, cpu)
 	}
 }
 
@@ -254,7 +255,6 @@ func TestUnknownWorkload(t *testing.T) {
 func faked(t *testing.T, script string) *Private {
 	t.Helper()
 	rig := newRig(t)
-	rig.Connect = 300 * time.Millisecond
 	server, err := loopback.Start([]string{"/bin/cat"}, rig.Spawner, rig.Dir.File("server.log"))
 	if err != nil {
 		t.Fatal(err)
@@ -284,6 +284,9 @@ func TestClientsThatFail(t *testing.T) {
 	} {
 		for _, trial := range trials {
 			p := faked(t, tt.script)
+			if tt.outcome == bench.TimedOut {
+				p.Connect = 300 * time.Millisecond
+			}
 			s := mustRun(t, p, trial)
 			if s.Outcome != tt.outcome || !strings.Contains(s.Detail, tt.says) || len(s.Segments) != 0 || s.Phases != nil {
 				t.Errorf("%s, %s %s: %+v; want %s, %q", name, trial.Workload, trial.Direction, s, tt.outcome, tt.says)
@@ -297,6 +300,7 @@ func TestClientsThatFail(t *testing.T) {
 func TestStall(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	p := faked(t, `(head -c 1000000; exec sleep 60) | eval "$1"`)
+	p.Connect = 2 * time.Second
 	s := mustRun(t, p, transfer(bench.Upload))
 	if s.Outcome != bench.TimedOut || s.Detail != "no byte arrived in time" || s.Bytes != 1000000 {
 		t.Errorf("%+v", s)
@@ -437,7 +441,7 @@ func TestRemoteHostsThatMisbehave(t *testing.T) {
 	}{
 		"nothing works":  {"exit 1", bench.Broken, ""},
 		"only talks":     {"echo hello; echo oops >&2", bench.Broken, "oops"},
-		"never answers":  {"sleep 600", bench.TimedOut, "no byte arrived in time"},
+		"never answers":  {"sleep 4", bench.TimedOut, "no byte arrived in time"},
 		"talks for ever": {"yes", bench.Broken, ""},
 	} {
 		r := newRemote(t, "ForceCommand "+tt.command)
@@ -511,6 +515,91 @@ func TestRemoteCommandLines(t *testing.T) {
 		out, err := cmd.Output()
 		if err != nil || strings.Count(string(out), mark+"-ready") != 1 || strings.Count(string(out), mark+"-end") != 1 || !strings.Contains(string(out), "payload") {
 			t.Errorf("%s: %v\n%s", sh, err, out)
+		}
+	}
+}
+
+// slow forwards connections to a port at a rate in bytes per second, upwards.
+func slow(t *testing.T, port, rate int) (slowPort int) {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+			if err != nil {
+				near.Close()
+				return
+			}
+			go func() {
+				_, _ = io.Copy(near, far)
+				near.Close()
+			}()
+			go func() {
+				defer far.Close()
+				buffer := make([]byte, 64<<10)
+				for start, moved := time.Now(), 0; ; {
+					n, err := near.Read(buffer)
+					if _, writeErr := far.Write(buffer[:n]); err != nil || writeErr != nil {
+						return
+					}
+					moved += n
+					time.Sleep(time.Until(start.Add(time.Duration(moved) * time.Second / time.Duration(rate))))
+				}
+			}()
+		}
+	}()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// Over a slow link the bytes that only fill buffers on the way are not counted
+// as speed.
+func TestSlowLink(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	const rate = 10e6
+	r := newRemote(t)
+	options := r.Destination.Options
+	var port int
+	for i, option := range options {
+		if option == "-p" {
+			_, _ = fmt.Sscan(options[i+1], &port)
+			options[i+1] = fmt.Sprint(slow(t, port, rate))
+		}
+	}
+	trial := transfer(bench.Upload)
+	trial.SegmentNS, trial.Segments = 200*time.Millisecond, 3
+	s := mustRun(t, r, trial)
+	checkOK(t, "slow link", s)
+	var bytes unit.Bytes
+	var wall time.Duration
+	for _, g := range s.Segments {
+		bytes, wall = bytes+g.Bytes, wall+g.WallNS
+	}
+	t.Logf("%.1f MB/s after %v", float64(bytes)/wall.Seconds()/1e6, s.Segments[0].StartNS)
+	if speed := float64(bytes) / wall.Seconds(); speed > 1.5*rate {
+		t.Errorf("%.0f MB/s over a link of %.0f MB/s", speed/1e6, rate/1e6)
+	}
+}
+
+func TestWarm(t *testing.T) {
+	const limit = 150 * time.Millisecond
+	for _, tt := range []struct {
+		passed time.Duration
+		moved  int64
+		want   bool
+	}{
+		{0, 0, false}, {0, 1 << 30, false}, {24 * time.Millisecond, 1 << 30, false}, {25 * time.Millisecond, warmUpBytes, true},
+		{25 * time.Millisecond, warmUpBytes - 1, false}, {149 * time.Millisecond, 1, false}, {limit, 1, true}, {limit, 0, true},
+	} {
+		if got := warm(tt.passed, tt.moved, limit); got != tt.want {
+			t.Errorf("warm(%v, %d) = %v", tt.passed, tt.moved, got)
 		}
 	}
 }

@@ -211,7 +211,7 @@ func (p *Private) metered(ctx context.Context, t bench.Trial, c *client, way *pa
 			m.harness = append(m.harness, clock)
 		}
 	}
-	return p.timed(ctx, t, c, m, spin)
+	return p.timed(ctx, t, c, m, spin, warmUpPrivate)
 }
 
 // connection is the server's side of the last connection; nil if the client
@@ -295,6 +295,9 @@ func (p *Private) copy(ctx context.Context, t bench.Trial) (s bench.Sample, err 
 	trialErr := p.awaitCopy(ctx, c, way.received(t.Direction))
 	elapsed := time.Since(c.started)
 	c.kill()
+	if trialErr == nil && way.local != nil {
+		trialErr = way.local.awaitEnd(p.Connect) // a sink may still have to read what the client has written
+	}
 	server := p.awaitServer()
 	s.Bytes = unit.Bytes(way.received(t.Direction)())
 	if trialErr == nil && s.Bytes != t.SizeBytes {

@@ -341,8 +341,8 @@ func (r *Remote) download(ctx context.Context, t bench.Trial) (bench.Sample, err
 		if err := c.awaitEnd(r.Connect); err != nil {
 			return err
 		}
+		after, err = sink.tail(mark+"-end", r.Connect)
 		bytes = unit.Bytes(sink.counter.Bytes())
-		after, err = sink.tail(mark + "-end")
 		return err
 	}, stopRead)
 	s.Bytes = bytes
@@ -351,8 +351,10 @@ func (r *Remote) download(ctx context.Context, t bench.Trial) (bench.Sample, err
 }
 
 // tail waits for the sink to see the end, and finds the line after the mark.
-func (h *helper) tail(mark string) (string, error) {
-	_ = h.cmd.Wait()
+func (h *helper) tail(mark string, limit time.Duration) (string, error) {
+	if err := h.awaitEnd(limit); err != nil {
+		return "", err
+	}
 	_, rest, ok := strings.Cut(string(h.counter.Tail()), mark)
 	if !ok {
 		return "", &failure{bench.Broken, "the stream ended without its last line"}
@@ -371,7 +373,7 @@ func (r *Remote) metered(ctx context.Context, t bench.Trial, c *client, flow *he
 	if clock, err := proc.OpenClock(flow.cmd.Process.Pid); err == nil {
 		m.harness = append(m.harness, clock)
 	}
-	return r.timed(ctx, t, c, m, spin)
+	return r.timed(ctx, t, c, m, spin, warmUpRemote)
 }
 
 // serverShare spreads what the whole stream cost the server over the segments,

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"sshpace/internal/alg"
@@ -64,6 +65,9 @@ func (r *Rig) startClient(argv []string, offer alg.Suite, log string, stdin, std
 		c.cmd.Stdout = stdout
 	}
 	c.cmd.Stderr = c.stderr
+	// Without a terminal nothing can ask: the ssh of a jump host knows nothing of
+	// our BatchMode, and would wait for a password that nobody sees it ask for.
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	c.cmd.WaitDelay = time.Second // a jump host's ssh may hold stderr open
 	c.cmd.Env = append(os.Environ(), "LC_ALL=C", "SSH_ASKPASS_REQUIRE=never")
 	c.started = time.Now()
@@ -145,6 +149,7 @@ type helper struct {
 	cmd     *exec.Cmd
 	counter *flow.Counter
 	path    string
+	ended   chan struct{} // closed when the process has been waited for
 }
 
 // startFlow starts a flow process with a counter of its own. in and out may be
@@ -156,24 +161,40 @@ func (r *Rig) startFlow(in, out *os.File, args ...string) (*helper, error) {
 		return nil, err
 	}
 	full := append(append(r.Flow[1:len(r.Flow):len(r.Flow)], args[0], path), args[1:]...)
-	cmd := exec.Command(r.Flow[0], full...)
+	h := &helper{cmd: exec.Command(r.Flow[0], full...), counter: counter, path: path, ended: make(chan struct{})}
 	if in != nil {
-		cmd.Stdin = in
+		h.cmd.Stdin = in
 	}
 	if out != nil {
-		cmd.Stdout = out
+		h.cmd.Stdout = out
 	}
-	if err := r.Spawner.Start(cmd); err != nil {
+	if err := r.Spawner.Start(h.cmd); err != nil {
 		counter.Close()
+		_ = os.Remove(path)
 		return nil, fmt.Errorf("start flow: %w", err)
 	}
-	return &helper{cmd, counter, path}, nil
+	go func() {
+		_ = h.cmd.Wait()
+		close(h.ended)
+	}()
+	return h, nil
+}
+
+// awaitEnd waits for the flow process to end by itself, as it does at the end
+// of its stream.
+func (h *helper) awaitEnd(limit time.Duration) error {
+	select {
+	case <-h.ended:
+		return nil
+	case <-time.After(limit):
+		return errStalled
+	}
 }
 
 // close ends the flow process if it has not ended by itself.
 func (h *helper) close() {
 	proc.KillGroup(h.cmd)
-	_ = h.cmd.Wait()
+	<-h.ended
 	h.counter.Close()
 	_ = os.Remove(h.path)
 }
@@ -256,29 +277,35 @@ func difference(from, to time.Duration) *time.Duration {
 	return &d
 }
 
-// Warm-up: at most warmUpLimit, ended earlier when two looks agree.
+// Warm-up. On loopback the cost per byte of either side is steady 10 ms after
+// the first byte; what takes longer is that all buffers on the way fill up,
+// which look like speed as long as they do: a pipe of 1 MiB, the window of a
+// channel of 2 MiB (OpenSSH channels.h), and sockets' buffers of up to 4 MiB
+// (tcp(7) tcp_wmem).
 const (
-	warmUpLook  = 25 * time.Millisecond
-	warmUpLimit = 150 * time.Millisecond
-	warmUpAgree = 0.04 // relative difference of the client's cost per byte
+	warmUpLook    = 5 * time.Millisecond
+	warmUpLeast   = 25 * time.Millisecond
+	warmUpBytes   = 8 << 20
+	warmUpPrivate = 150 * time.Millisecond // at most, on loopback
+	warmUpRemote  = 500 * time.Millisecond // at most, over a network
 )
 
-// timed warms the connection up and times the segments of the trial.
-func (r *Rig) timed(ctx context.Context, t bench.Trial, c *client, m *meters, spin time.Duration) ([]bench.Segment, error) {
-	last, err := m.read()
+// warm reports whether a connection has moved enough to be timed.
+func warm(passed time.Duration, moved int64, limit time.Duration) bool {
+	return passed >= limit || passed >= warmUpLeast && moved >= warmUpBytes
+}
+
+// timed warms the connection up, for at most limit, and times the segments of
+// the trial.
+func (r *Rig) timed(ctx context.Context, t bench.Trial, c *client, m *meters, spin, limit time.Duration) ([]bench.Segment, error) {
+	first, err := m.read()
 	if err != nil {
 		return nil, err
 	}
-	cost := 0.0
-	for limit := last.at.Add(warmUpLimit); time.Now().Before(limit); {
-		now, err := r.next(ctx, c, m, last, warmUpLook)
-		if err != nil {
+	last := first
+	for !warm(last.at.Sub(first.at), last.bytes-first.bytes, limit) {
+		if last, err = r.next(ctx, c, m, last, warmUpLook); err != nil {
 			return nil, err
-		}
-		previous := cost
-		cost = float64(now.client-last.client) / float64(now.bytes-last.bytes)
-		if last = now; previous > 0 && abs(cost-previous) < warmUpAgree*cost {
-			break
 		}
 	}
 	var segments []bench.Segment
@@ -344,8 +371,6 @@ func offered(t bench.Trial) alg.Suite {
 	}
 	return t.Want
 }
-
-func abs(x float64) float64 { return max(x, -x) }
 
 // tail keeps the last bytes that are written to it: what a program says last is
 // why it ended.

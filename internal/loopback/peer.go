@@ -11,8 +11,8 @@ import (
 
 // foreign reports whether another user of this machine made the connection.
 // Nobody else can log in, but whoever connects costs a server process, and CPU
-// time in the middle of a measurement. Where the kernel does not tell, the
-// answer is no.
+// time in the middle of a measurement. Where the kernel does not tell, or does not
+// even know our own listening socket as ours, the answer is no.
 func foreign(tcp *net.TCPConn) bool {
 	text, err := os.ReadFile("/proc/net/tcp")
 	if err != nil {
@@ -23,8 +23,9 @@ func foreign(tcp *net.TCPConn) bool {
 	if !ok || !ok2 {
 		return false
 	}
+	me, known := owner(string(text), here, &net.TCPAddr{IP: net.IPv4zero})
 	uid, found := owner(string(text), there, here)
-	return found && uid != os.Getuid()
+	return known && me == os.Getuid() && found && uid != me
 }
 
 // owner finds the user of a socket in the text of /proc/net/tcp (proc_net(5)):

@@ -224,6 +224,9 @@ func Failure(n Negotiation, stderr string) (bench.Outcome, string) {
 	if len(lines) > 0 {
 		return bench.Broken, lines[len(lines)-1]
 	}
+	if n.LoggedIn {
+		return bench.Broken, "the session ended without a word: see whether the account has a usable login shell"
+	}
 	return bench.Broken, "ssh ended without a word"
 }
 

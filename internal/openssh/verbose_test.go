@@ -205,6 +205,7 @@ func TestFailure(t *testing.T) {
 		says        string
 	}{
 		"nothing":                      {"", "", bench.Broken, "ssh ended without a word"},
+		"no shell":                     {login, "", bench.Broken, "a usable login shell"},
 		"only debug":                   {banner, "debug1: whatever\n", bench.Broken, "ssh ended without a word"},
 		"reset before the banner":      {"Connection reset by 10.0.0.1 port 22\n", "", bench.Refused, "reset"},
 		"reset after the banner":       {banner + "Connection reset by 10.0.0.1 port 22\n", "", bench.Broken, "reset"},

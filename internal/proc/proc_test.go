@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // spinning is a child that burns CPU until it is killed.
@@ -136,4 +138,26 @@ func ExampleClock() {
 	_, err = clock.CPU()
 	fmt.Println(err)
 	// Output: <nil>
+}
+
+// A child is out of reach of the terminal's Ctrl-C: in a group of its own or, if
+// it asks for it, in a session of its own.
+func TestChildrenLeadTheirGroup(t *testing.T) {
+	s := NewSpawner()
+	defer s.Close()
+	for _, session := range []bool{false, true} {
+		cmd := exec.Command("sleep", "60")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: session}
+		if err := s.Start(cmd); err != nil {
+			t.Fatal(err)
+		}
+		pid := cmd.Process.Pid
+		group, groupErr := unix.Getpgid(pid)
+		sid, sidErr := unix.Getsid(pid)
+		if groupErr != nil || sidErr != nil || group != pid || (sid == pid) != session {
+			t.Errorf("session %v: process %d is in group %d, session %d", session, pid, group, sid)
+		}
+		KillGroup(cmd)
+		_ = cmd.Wait()
+	}
 }

@@ -27,13 +27,14 @@ func NewSpawner() *Spawner {
 }
 
 // Start starts cmd in a process group of its own, so that Ctrl-C reaches
-// sshpace alone. The caller must Wait for it.
+// sshpace alone; where cmd asks for a session of its own, that has one. The
+// caller must Wait for it.
 func (s *Spawner) Start(cmd *exec.Cmd) error {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
-	cmd.SysProcAttr.Setpgid = true
+	cmd.SysProcAttr.Setpgid = !cmd.SysProcAttr.Setsid // the leader of a session leads its group
 	result := make(chan error)
 	s.requests <- func() { result <- cmd.Start() }
 	return <-result
