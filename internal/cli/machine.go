@@ -78,6 +78,9 @@ func runMachine(ctx context.Context, sys System, f machineFlags) error {
 	if err != nil {
 		return usageError("sshpace machine --list names the probes", "%s", err)
 	}
+	if len(record.Measurements) == 0 && drain.Err() != nil {
+		return interrupted(drain, nil)
+	}
 	name, err := f.save(record)
 	if err != nil {
 		return err
