@@ -48,6 +48,10 @@ output: clean fleet host hostset
 history: fleet host hostset
 compat: clean fleet host output
 sshtest:
+imports: alg bench unit
+limits: alg bench imports unit
+advise: alg bench rank
+edit:
 `
 
 // allowed reads the rules.

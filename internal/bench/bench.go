@@ -63,7 +63,9 @@ type Campaign struct {
 	SizeBytes  unit.Bytes       `json:"size_bytes,omitempty"` // exhaustive runs: bytes of each copy
 	Runs       int              `json:"runs,omitempty"`       // exhaustive runs: copies of each combination
 	Policy     string           `json:"policy,omitempty"`
-	Offer      alg.Offer        `json:"offer"` // what both sides share and the user selected
+	Imported   string           `json:"imported,omitempty"` // formats of the log that this file was made from; "" if sshpace measured it
+	Offer      alg.Offer        `json:"offer"`              // what both sides share and the user selected
+	Shared     alg.Offer        `json:"shared,omitzero"`    // what both sides share, before any selection; empty if unknown
 	Combos     alg.Combinations `json:"combinations"`
 }
 
@@ -92,6 +94,7 @@ type Environment struct {
 	ServerBanner  string        `json:"server_banner,omitempty"`
 	ServerMachine string        `json:"server_machine,omitempty"` // of a remote host: system and CPU
 	Limits        []string      `json:"limits,omitempty"`         // what this machine or host does not let us see
+	StrictKex     *bool         `json:"strict_kex,omitempty"`     // both sides do strict key exchange, the remedy for Terrapin (CVE-2023-48795); nil if unknown
 }
 
 // Trial is one connection to make.
@@ -141,6 +144,10 @@ type Sample struct {
 	Rekeys    int           `json:"rekeys,omitempty"` // key exchanges after the first one
 	Segments  []Segment     `json:"segments,omitempty"`
 	Phases    *Phases       `json:"login,omitempty"`
+	// ElapsedLoNS and ElapsedHiNS bound ElapsedNS where it was read from a coarse
+	// clock, such as the whole seconds of an imported log; 0 where it is exact.
+	ElapsedLoNS time.Duration `json:"elapsed_lo_ns,omitempty"`
+	ElapsedHiNS time.Duration `json:"elapsed_hi_ns,omitempty"`
 }
 
 // Segment is one timed stretch of a steady transfer. A nil figure could not be
@@ -174,4 +181,39 @@ type Finding struct {
 	Why      string `json:"why,omitempty"`
 	Evidence string `json:"evidence,omitempty"`
 	Fix      string `json:"fix,omitempty"`
+}
+
+// Measurement is a measured quantity that is no SSH trial: the speed of a
+// cryptographic primitive, of a pipe, of a disk. Values stay in the unit of the
+// program that measured them, so that imported figures remain exact.
+type Measurement struct {
+	Source string  `json:"source"` // program: "openssl speed", "nbench", "bonnie++", "dd", "sshpace machine"
+	Name   string  `json:"name"`   // such as "aes-256 cbc 1024" or "pipe"; the same thing has the same name in every file
+	Unit   Unit    `json:"unit"`
+	Value  float64 `json:"value"`
+	Lo     float64 `json:"lo,omitempty"` // range of repeated measurements, not a 95 % interval; both 0 for a single one
+	Hi     float64 `json:"hi,omitempty"`
+	N      int     `json:"n,omitempty"` // repetitions
+}
+
+// Unit is the unit of a Measurement.
+type Unit string
+
+// The units. Of times less is better, of everything else more.
+const (
+	BytesPerSecond Unit = "bytes/s"
+	KBPerSecond    Unit = "kB/s"  // 1000 bytes per second, as openssl speed prints
+	KiBPerSecond   Unit = "KiB/s" // 1024 bytes per second, as bonnie++ prints
+	PerSecond      Unit = "1/s"
+	Index          Unit = "index" // relative to a machine that the program names
+	Milliseconds   Unit = "ms"
+)
+
+// bytesIn is how many bytes per second one of a unit is.
+var bytesIn = map[Unit]float64{BytesPerSecond: 1, KBPerSecond: 1000, KiBPerSecond: 1024}
+
+// BytesPerSecond is the value as a throughput; ok is false if it is none.
+func (m Measurement) BytesPerSecond() (rate float64, ok bool) {
+	factor, ok := bytesIn[m.Unit]
+	return m.Value * factor, ok
 }

@@ -12,13 +12,15 @@ import (
 
 // Record is one line of a file: exactly one field is set. A file starts with
 // its Campaign and Environment; Trials and Samples alternate after that, a
-// Sample after its Trial; Findings may stand anywhere. See doc/record.md.
+// Sample after its Trial; Findings and Measurements may stand anywhere. See
+// doc/record.md.
 type Record struct {
 	Campaign    *Campaign    `json:"campaign,omitempty"`
 	Environment *Environment `json:"environment,omitempty"`
 	Trial       *Trial       `json:"trial,omitempty"`
 	Sample      *Sample      `json:"sample,omitempty"`
 	Finding     *Finding     `json:"finding,omitempty"`
+	Measurement *Measurement `json:"measurement,omitempty"`
 }
 
 // Sink takes records as they happen.
@@ -118,7 +120,7 @@ func decode(line []byte, n int) (Record, error) {
 		return r, &FormatError{n, "not a record: " + err.Error()}
 	}
 	set := 0
-	for _, present := range []bool{r.Campaign != nil, r.Environment != nil, r.Trial != nil, r.Sample != nil, r.Finding != nil} {
+	for _, present := range []bool{r.Campaign != nil, r.Environment != nil, r.Trial != nil, r.Sample != nil, r.Finding != nil, r.Measurement != nil} {
 		if present {
 			set++
 		}
@@ -140,12 +142,13 @@ func decode(line []byte, n int) (Record, error) {
 
 // File is a whole record file in memory.
 type File struct {
-	Campaign    Campaign
-	Environment Environment
-	Trials      map[int]Trial // by ID
-	Samples     []Sample      // in file order
-	Findings    []Finding
-	Truncated   bool // the last line was cut off
+	Campaign     Campaign
+	Environment  Environment
+	Trials       map[int]Trial // by ID
+	Samples      []Sample      // in file order
+	Findings     []Finding
+	Measurements []Measurement // in file order
+	Truncated    bool          // the last line was cut off
 }
 
 // Load reads a whole file. A cut last line is not an error but noted. A sample
@@ -193,5 +196,7 @@ func (f *File) add(r Record) {
 		f.Samples = append(f.Samples, *r.Sample)
 	case r.Finding != nil:
 		f.Findings = append(f.Findings, *r.Finding)
+	case r.Measurement != nil:
+		f.Measurements = append(f.Measurements, *r.Measurement)
 	}
 }

@@ -134,6 +134,9 @@ func comparisonTables(c *rank.Comparison) []Table {
 	if len(c.Machines) > 0 {
 		out = append(out, machineTable(c))
 	}
+	if len(c.Figures) > 0 {
+		out = append(out, figureTable(c))
+	}
 	return out
 }
 

@@ -26,7 +26,7 @@ func rankingTables(r *rank.Ranking) []Table {
 	if len(r.Controls) > 0 {
 		out = append(out, controlTable(r))
 	}
-	return out
+	return append(out, machineTables(r)...)
 }
 
 func title(s string) string {

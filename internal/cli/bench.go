@@ -201,6 +201,9 @@ func (f *benchFlags) adopt(changed func(flag string) bool, c bench.Campaign, hos
 			return usageError("leave it out: a resumed run keeps its plan; only --budget, --rounds and --precision may change", "--%s with --resume", name)
 		}
 	}
+	if c.Imported != "" {
+		return usageError("start a new result", "%s was imported from a log of %s", f.resume, c.Imported)
+	}
 	if private := c.Target == "loopback"; private == hostGiven {
 		return usageError("measure the same target", "%s was measured on %q", f.resume, c.Target)
 	}
@@ -249,6 +252,7 @@ type job struct {
 // job makes the plan. A resumed file brings its own offer.
 func (f *benchFlags) job(s *station, file *recordFile) (*job, error) {
 	offer, err := s.shared()
+	shared := offer
 	if err != nil {
 		return nil, err
 	}
@@ -278,7 +282,7 @@ func (f *benchFlags) job(s *station, file *recordFile) (*job, error) {
 	c := bench.Campaign{
 		Format: bench.FormatVersion, Tool: toolVersion(), Started: time.Now().UTC(), Seed: seed, Target: s.target,
 		Engine: s.engine, Server: s.server, Directions: spec.Directions, Data: f.data, Policy: f.policy,
-		BudgetNS: f.budget, Precision: f.precision, Rounds: f.rounds, Offer: offer, Combos: spec.Space.Combinations(),
+		BudgetNS: f.budget, Precision: f.precision, Rounds: f.rounds, Offer: offer, Shared: shared, Combos: spec.Space.Combinations(),
 	}
 	design := plan.Sequential
 	if f.exhaustive {

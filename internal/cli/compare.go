@@ -14,7 +14,7 @@ import (
 func newCompareCommand(sys System) *cobra.Command {
 	var by, failOn string
 	var out outputFlags
-	var normalise []string
+	var normalise, figures []string
 	cmd := &cobra.Command{
 		Use:   "compare FILE FILE...",
 		Short: "Compare recorded runs: machines, versions, before and after",
@@ -27,10 +27,14 @@ cell, and what deviates from it is listed. --normalise sets the geometric mean o
 named ciphers to 1 in every file, to compare what is left when the machines' overall
 speeds are taken out.
 
+What the files hold besides SSH, such as imported figures of openssl speed, is shown
+side by side; --figure picks some of it.
+
 --out writes files, in the format that their ending says: .html, .xlsx, .svg, .png,
 .csv, .md, .json or .txt.`,
 		Example: `  sshpace compare before.jsonl after.jsonl --fail-on slower:5%
-  sshpace compare --normalise aes128-gcm@openssh.com laptop.jsonl server.jsonl board.jsonl`,
+  sshpace compare --normalise aes128-gcm@openssh.com laptop.jsonl server.jsonl board.jsonl
+  sshpace compare --figure 'md5 1024' --figure 'block *' machines-*.jsonl`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			order, err := parseBy(by)
@@ -53,7 +57,7 @@ speeds are taken out.
 				}
 				inputs = append(inputs, rank.Input{Label: filepath.Base(path), Ranking: r})
 			}
-			c, err := rank.Compare(inputs, rank.CompareOptions{By: order, Normalise: normalise})
+			c, err := rank.Compare(inputs, rank.CompareOptions{By: order, Normalise: normalise, Figures: figures})
 			if err != nil {
 				return withHint(err, "measure both with the same --cipher, --mac and --direction")
 			}
@@ -67,6 +71,7 @@ speeds are taken out.
 	out.add(cmd, false)
 	flags.StringVar(&by, "rank-by", "auto", "throughput, cost or auto: cost where all files have it")
 	flags.StringSliceVar(&normalise, "normalise", nil, "ciphers (names or globs) whose mean becomes 1 in each file")
+	flags.StringArrayVar(&figures, "figure", nil, "only these figures besides SSH: a name or a glob; repeatable")
 	flags.StringVar(&failOn, "fail-on", "", "exit with 3 if anything is slower by more, such as slower:5%")
 	return cmd
 }

@@ -23,7 +23,7 @@ func (s *station) openRemote(ctx context.Context, p stationParams, rig drive.Rig
 	}
 	s.remote, s.server, s.target = look.Offer, "remote", p.destination.Label
 	s.environment.Server, s.environment.ServerBanner = look.Version, look.Version
-	s.environment.ServerMachine = look.Machine
+	s.environment.ServerMachine, s.environment.StrictKex = look.Machine, &look.Strict
 	if !look.Proc {
 		s.note("the host has no /proc that we can read", "server costs are not measured", "")
 	}

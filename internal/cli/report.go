@@ -14,7 +14,7 @@ import (
 )
 
 func newReportCommand(sys System) *cobra.Command {
-	var by, size string
+	var by, size, machine string
 	var classic render.ClassicOptions
 	var out outputFlags
 	cmd := &cobra.Command{
@@ -70,6 +70,9 @@ and .png pictures, .csv and .md tables to paste, .json for programs, .txt for pe
 				if i > 0 {
 					fmt.Fprintln(sys.Stdout)
 				}
+				if err := addCeilings(r, machine); err != nil {
+					return err
+				}
 				if err := out.write(sys, targets, &rankingReport{r: r, records: records, classic: classic, out: out}); err != nil {
 					return err
 				}
@@ -80,6 +83,7 @@ and .png pictures, .csv and .md tables to paste, .json for programs, .txt for pe
 	flags := cmd.Flags()
 	out.add(cmd, true)
 	flags.StringVar(&by, "rank-by", "auto", "throughput, cost or auto: throughput unless only the cost can be told from noise")
+	flags.StringVar(&machine, "machine", "", "limits of the machine that sshpace machine recorded (default: the newest of this machine)")
 	flags.StringVar(&size, "size", "4G", "classic: bytes of the copy")
 	flags.IntVar(&classic.Top, "top", 5, "classic: rows of each list")
 	flags.BoolVar(&classic.Worst, "worst", false, "classic: slowest first")

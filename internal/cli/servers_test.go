@@ -42,6 +42,11 @@ func serverCommands() map[string]func(ts *testscript.TestScript, neg bool, args 
 func setupServers(env *testscript.Env) error {
 	env.Setenv("HOME", env.WorkDir)
 	env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
+	five, err := filepath.Abs("../imports/testdata/five-machines.txt")
+	if err != nil {
+		return err
+	}
+	env.Setenv("FIVE", five)
 	env.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:"+env.Getenv("PATH"))
 	env.Defer(func() { checkLeftovers(env) })
 	return nil

@@ -33,6 +33,8 @@ type station struct {
 	client      alg.Offer       // what either side can do
 	remote      alg.Offer
 	findings    []bench.Finding
+	rig         drive.Rig
+	way         openssh.Destination // how ssh, scp and sftp reach the server; not with the built-in client
 	close       func() error
 }
 
@@ -67,6 +69,7 @@ func openStation(ctx context.Context, sys System, p stationParams) (s *station, 
 	}()
 	s.environment = machine.Describe(loadLook)
 	rig := drive.Rig{Dir: dir, Spawner: spawner, Flow: helperArgs(self, "flow"), Data: p.data, Connect: p.connect}
+	s.rig, s.way = rig, p.destination
 	if p.destination.Host != "" {
 		return s, s.openRemote(ctx, p, rig)
 	}
@@ -177,8 +180,38 @@ func (s *station) greet(ctx context.Context, address string, server *loopback.Se
 	}
 	server.Fresh(false)
 	s.remote, s.environment.ServerBanner = greeting.Offer, greeting.Version
+	if !greeting.StrictKex || s.clientStrict(ctx) {
+		s.environment.StrictKex = &greeting.StrictKex
+	}
 	return nil
 }
+
+// clientStrict finds out from the client's own greeting whether it does strict
+// key exchange, the remedy for Terrapin. Only a yes is a yes.
+func (s *station) clientStrict(ctx context.Context) bool {
+	if s.engine == "native" {
+		return true // golang.org/x/crypto/ssh does since v0.17.0
+	}
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return false
+	}
+	defer listener.Close()
+	ctx, cancel := context.WithTimeout(ctx, greetingLimit)
+	defer cancel()
+	host, port, _ := net.SplitHostPort(listener.Addr().String())
+	cmd := s.ssh.Greet(ctx, host, port)
+	if cmd.Start() != nil {
+		return false
+	}
+	greeting, err := wire.AwaitGreeting(ctx, listener)
+	cancel()
+	_ = cmd.Wait()
+	return err == nil && greeting.StrictKex
+}
+
+// greetingLimit is how long the client may take to say who it is.
+const greetingLimit = 5 * time.Second
 
 // clientCommand returns what runs a command on the private server.
 func (s *station) clientCommand(p stationParams, keys loopback.Keys, host, port, login, self string) func(alg.Suite, string, string) []string {
@@ -189,6 +222,7 @@ func (s *station) clientCommand(p stationParams, keys loopback.Keys, host, port,
 		}
 	}
 	destination := s.ssh.Private(host, port, login, keys.Identity, keys.KnownHosts)
+	s.way = destination
 	return func(want alg.Suite, log, remote string) []string {
 		return s.ssh.Command(destination, want, log, p.connect, remote)
 	}

@@ -57,6 +57,7 @@ type Look struct {
 	Version string // software version of the server
 	Machine string // system and CPU, "" if the host does not say
 	Proc    bool   // the server's costs can be read
+	Strict  bool   // both sides do strict key exchange (CVE-2023-48795)
 }
 
 // Look logs in once and finds out what the host offers. A failed login is a
@@ -107,7 +108,7 @@ func (r *Remote) look(ctx context.Context) (Look, error) {
 	if s.Outcome != bench.OK {
 		return look, &HostError{s.Outcome, s.Detail, dropped(s.Detail)}
 	}
-	look.Offer, look.Version = n.Server, n.Banner
+	look.Offer, look.Version, look.Strict = n.Server, n.Banner, n.Strict
 	return look, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,6 +101,19 @@ func (p Program) Command(d Destination, want alg.Suite, log string, connect time
 	}
 	argv = append(argv, d.Options...)
 	return append(argv, "--", d.Host, remote)
+}
+
+// Greet is a client that connects to address and is not meant to get further
+// than its first packet. It knows no host key and has no key to log in with.
+func (p Program) Greet(ctx context.Context, address, port string) *exec.Cmd {
+	argv := []string{"-F", os.DevNull, "-p", port}
+	for _, setting := range p.known([]string{
+		"BatchMode=yes", "StrictHostKeyChecking=yes", "UserKnownHostsFile=none", "GlobalKnownHostsFile=none",
+		"IdentityAgent=none", "IdentitiesOnly=yes",
+	}) {
+		argv = append(argv, "-o", setting)
+	}
+	return exec.CommandContext(ctx, p.Path, append(argv, "--", address)...)
 }
 
 // Private is the destination of a connection to the private server: no

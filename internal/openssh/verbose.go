@@ -16,6 +16,7 @@ type Negotiation struct {
 	Banner     string    // software version of the server, such as "OpenSSH_9.2p1 Debian-2+deb12u6"
 	Server     alg.Offer // the server's lists; only with -vv
 	LoggedIn   bool
+	Strict     bool // both sides do strict key exchange (CVE-2023-48795); only with -vv
 	Multiplex  bool // went through a ControlMaster: nothing was negotiated here
 	Complaints []string
 }
@@ -75,7 +76,7 @@ var quiet = []string{"debug", "OpenSSH_", "Authenticated ", "Transferred: ", "By
 // ParseVerbose reads the debug output of ssh -v or -vv.
 func ParseVerbose(text string) Negotiation {
 	var n Negotiation
-	var proposals proposals
+	proposals := proposals{strict: map[string]bool{}}
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
 		proposals.take(line, &n.Server)
@@ -89,6 +90,7 @@ func ParseVerbose(text string) Negotiation {
 		}
 	}
 	n.Rekeys = max(0, n.Rekeys-1)
+	n.Strict = proposals.strict[clientStrict] && proposals.strict[serverStrict]
 	return n
 }
 
@@ -101,7 +103,15 @@ func hasPrefix(line string, prefixes []string) bool {
 type proposals struct {
 	peer bool // we are in the server's proposal
 	old  int  // lines of the form up to 7.0 so far
+	// strict holds the signals of strict key exchange that were seen.
+	strict map[string]bool
 }
+
+// The signals by which either side says that it does strict key exchange.
+const (
+	clientStrict = "kex-strict-c-v00@openssh.com"
+	serverStrict = "kex-strict-s-v00@openssh.com"
+)
 
 // oldProposal is how many lines one proposal has up to 7.0: ten lists, which
 // have no names, and two numbers. The client's stands first.
@@ -115,6 +125,13 @@ func (p *proposals) take(line string, offer *alg.Offer) {
 	if owner, ok := strings.CutSuffix(rest, " KEXINIT proposal"); ok {
 		p.peer = owner == "peer server"
 		return
+	}
+	if names, ok := strings.CutPrefix(rest, "KEX algorithms: "); ok {
+		for _, name := range strings.Split(strings.TrimSpace(names), ",") {
+			if name == clientStrict && !p.peer || name == serverStrict && p.peer {
+				p.strict[name] = true
+			}
+		}
 	}
 	if names, ok := strings.CutPrefix(rest, "kex_parse_kexinit: "); ok {
 		lists := map[int]*[]string{0: &offer.Kex, 1: &offer.HostKeys, 2: &offer.Ciphers, 4: &offer.MACs}

@@ -198,9 +198,11 @@ func (d *data) summarise() []Copy {
 		direction bench.Direction
 	}
 	logs := map[key][]float64{}
+	coarse := map[key]coarseness{}
 	for _, c := range d.copies {
 		k := key{asked(c.trial), c.trial.Direction}
 		logs[k] = append(logs[k], math.Log(c.sample.ElapsedNS.Seconds()))
+		coarse[k] = coarse[k].add(c.sample)
 	}
 	keys := slices.SortedFunc(maps.Keys(logs), func(a, b key) int {
 		return cmp.Or(cmp.Compare(a.direction, b.direction), cmp.Compare(a.suite.String(), b.suite.String()))
@@ -212,7 +214,8 @@ func (d *data) summarise() []Copy {
 	deviation, degrees := stats.PooledDeviation(groups)
 	var out []Copy
 	for i, k := range keys {
-		out = append(out, Copy{k.suite, k.direction, stats.PooledInterval(groups[i], deviation, degrees).Exp()})
+		seconds := stats.PooledInterval(groups[i], deviation, degrees).Exp()
+		out = append(out, Copy{k.suite, k.direction, coarse[k].widen(seconds)})
 	}
 	return out
 }

@@ -23,6 +23,8 @@ type CompareOptions struct {
 	// Normalise lists ciphers, names or globs, whose geometric mean becomes 1 in
 	// each file: what remains is how the others do relative to them.
 	Normalise []string
+	// Figures lists measurements, names or globs, to compare; empty for all.
+	Figures []string
 }
 
 // Comparison relates rankings to the first of them. Speeds are ratios: 1.05
@@ -37,6 +39,7 @@ type Comparison struct {
 	Cells      []CellRatios
 	Kex        []Group
 	Machines   []Machine // where there are three files or more
+	Figures    []Figure  // of the measurements that are no SSH trials
 	Warnings   []Warning
 }
 
@@ -114,7 +117,8 @@ func Compare(inputs []Input, o CompareOptions) (*Comparison, error) {
 	c.cells(tables)
 	c.groups(tables)
 	c.exchanges()
-	if len(c.Cells) == 0 && len(c.Kex) == 0 {
+	c.figures(o.Figures)
+	if len(c.Cells) == 0 && len(c.Kex) == 0 && len(c.Figures) == 0 {
 		return nil, ErrNothingCommon
 	}
 	if len(inputs) > 2 {

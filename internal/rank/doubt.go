@@ -26,6 +26,8 @@ func doubts(r *Ranking, d *data) []Warning {
 	add(r.Truncated, "truncated", "the last record of the file is cut off: the run was killed", "go on with --resume")
 	add(d.foreign > 0, "mixed-targets", fmt.Sprintf("%d samples of another target were left out", d.foreign), "write each host to a file of its own")
 	add(len(d.copies) > 0, "whole-processes", "times are those of whole processes, with start and login", "bench without --exhaustive separates them")
+	add(d.coarsest() != "", "coarse-clock", d.coarsest(), "measure with sshpace bench")
+	add(r.Campaign.Imported != "", "imported", "imported from a log of "+r.Campaign.Imported+": what it does not say is unknown", "")
 	add(quarantined > muchQuarantine, "contaminated",
 		fmt.Sprintf("%.0f %% of the segments were disturbed by other work on this machine; their throughput was not used", 100*quarantined),
 		"trust the costs more than the throughput, or run again when the machine is idle")

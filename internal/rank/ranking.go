@@ -51,6 +51,8 @@ type Ranking struct {
 	Drift        float64 // change of cost over the run, in percent, by the reference cells
 	Ended        string  // why the run ended: budget, precision, complete, ...; "" unknown
 	Warnings     []Warning
+	Measurements []bench.Measurement // what is no SSH trial
+	Ceilings     *Ceilings           // what limits the fastest cell; nil where the machine was not measured
 
 	forced               bool    // the caller chose By
 	levelCost, levelWall float64 // standard errors of the run's mean level, in logs

@@ -24,7 +24,9 @@ func CompareText(w io.Writer, c *rank.Comparison) error {
 		e := in.Ranking.Environment
 		say(out, "%s  %s", string(rune('A'+i%26)), strings.Join(nonEmpty(in.Label, e.CPU, e.Client), ", "))
 	}
-	say(out, "\nby %s; above 1: faster than A; ~ no difference shown", by)
+	if len(c.Cells)+len(c.Kex) > 0 {
+		say(out, "\nby %s; above 1: faster than A; ~ no difference shown", by)
+	}
 	if len(c.Normalised) > 0 {
 		say(out, "normalised to the geometric mean of %s in each file", strings.Join(c.Normalised, ", "))
 	}
@@ -36,6 +38,7 @@ func CompareText(w io.Writer, c *rank.Comparison) error {
 	section(out, c, "Logins", c.Kex)
 	cellSection(out, c)
 	machineSection(out, c)
+	figureSection(out, c)
 	for _, warning := range c.Warnings {
 		say(out, "warning: %s", warning.Text)
 	}
@@ -146,6 +149,7 @@ type jsonComparison struct {
 	Kex        []jsonGroup   `json:"kex"`
 	Cells      []jsonCells   `json:"cells"`
 	Machines   []jsonMachine `json:"machines,omitempty"`
+	Figures    []jsonFigure  `json:"measurements,omitempty"`
 	Warnings   []jsonWarning `json:"warnings,omitempty"`
 }
 
@@ -216,6 +220,7 @@ func comparisonDocument(c *rank.Comparison) jsonComparison {
 		}
 		out.Machines = append(out.Machines, j)
 	}
+	out.Figures = figuresDocument(c.Figures)
 	for _, warning := range c.Warnings {
 		out.Warnings = append(out.Warnings, jsonWarning(warning))
 	}

@@ -27,6 +27,8 @@ func Text(w io.Writer, r *rank.Ranking) error {
 	if len(r.Kex) > 0 {
 		kexTable(out, r)
 	}
+	measurements(out, r.Measurements)
+	ceilings(out, r.Ceilings)
 	quality(out, r)
 	troubles(out, r)
 	return out.Flush()
@@ -34,12 +36,17 @@ func Text(w io.Writer, r *rank.Ranking) error {
 
 func heading(w io.Writer, r *rank.Ranking) {
 	e := r.Environment
-	say(w, "%s: %s to %s", orUnknown(r.Campaign.Target), orUnknown(e.Client), orUnknown(e.Server))
+	if e.Client != "" || len(r.Bulk)+len(r.Kex) > 0 {
+		say(w, "%s: %s to %s", orUnknown(r.Campaign.Target), orUnknown(e.Client), orUnknown(e.Server))
+	} else {
+		say(w, "%s: %s", orUnknown(r.Campaign.Target), orUnknown(e.Crypto))
+	}
 	if e.CPU != "" {
 		say(w, "%s, %d cores", e.CPU, e.Cores)
 	}
-	c := r.Combinations
-	say(w, "%d combinations are %d of cipher and MAC, and %d key exchanges", c.Total, c.Bulk, c.Kex)
+	if c := r.Combinations; c.Total > 0 {
+		say(w, "%d combinations are %d of cipher and MAC, and %d key exchanges", c.Total, c.Bulk, c.Kex)
+	}
 }
 
 func orUnknown(s string) string {

@@ -77,6 +77,21 @@ func ReadGreeting(conn io.ReadWriter) (Greeting, error) {
 	return g, err
 }
 
+// AwaitGreeting accepts one connection and reads what the client says before
+// anything is negotiated, then hangs up. It ends with ctx.
+func AwaitGreeting(ctx context.Context, l net.Listener) (Greeting, error) {
+	stop := context.AfterFunc(ctx, func() { l.Close() })
+	defer stop()
+	conn, err := l.Accept()
+	if err != nil {
+		return Greeting{}, err
+	}
+	defer conn.Close()
+	stopRead := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer stopRead()
+	return ReadGreeting(conn)
+}
+
 // readVersion skips the lines that a server may send first (RFC 4253 §4.2).
 func readVersion(in *bufio.Reader) (string, error) {
 	for range maxGreetingLines {
@@ -134,7 +149,7 @@ func parseKexInit(payload []byte) (Greeting, error) {
 	}
 	g := Greeting{Offer: alg.Offer{Kex: lists[0], HostKeys: lists[1], Ciphers: lists[2], MACs: lists[4]}}
 	for _, name := range g.Offer.Kex {
-		g.StrictKex = g.StrictKex || name == "kex-strict-s-v00@openssh.com"
+		g.StrictKex = g.StrictKex || name == "kex-strict-s-v00@openssh.com" || name == "kex-strict-c-v00@openssh.com"
 	}
 	return g, nil
 }

@@ -1,0 +1,365 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/adrg/xdg"
+	"github.com/spf13/cobra"
+
+	"sshpace/internal/advise"
+	"sshpace/internal/alg"
+	"sshpace/internal/bench"
+	"sshpace/internal/loopback"
+	"sshpace/internal/openssh"
+	"sshpace/internal/rank"
+	"sshpace/internal/workdir"
+)
+
+// adviseFlags are the flags of `sshpace advise`.
+type adviseFlags struct {
+	policy, pattern, ssh, sshd, sshdConfig string
+	insecure, json                         bool
+	prove                                  bool
+	rounds                                 int
+	size                                   string
+	connect                                time.Duration
+	write                                  string
+	connection                             connectionFlags
+}
+
+func newAdviseCommand(sys System) *cobra.Command {
+	var f adviseFlags
+	cmd := &cobra.Command{
+		Use:   "advise [FILE | [user@]host]",
+		Short: "Say what to configure: the fastest that a security policy allows, and prove it",
+		Long: `Turns a result of bench into lines for ssh_config and sshd_config: of what the policy
+allows, the fastest first, each with its reason; and says what that gains against the
+present configuration, or that the choice does not matter here.
+
+What is weak, broken, unknown, or open to Terrapin is never advised. Without an
+argument the newest result is used; with a host, the newest result of that host.
+
+--prove measures the present and the advised choice in turns: a raw transfer, and copies
+with scp and sftp. --write puts the lines into a file, shows the change, keeps a copy,
+checks the result with ssh and sshd, and prints how to undo it.`,
+		Example: `  sshpace advise
+  sshpace advise --policy ssh-audit-hardened result.jsonl
+  sshpace advise --prove
+  sshpace advise nas --write client`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return runAdvise(cmd.Context(), sys, f, args) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.policy, "policy", "modern", "security policy: a name such as modern or fips-140-3, or a TOML file")
+	flags.StringVar(&f.pattern, "host", "", "pattern of the Host line (default: the host, or * for a result of loopback)")
+	flags.BoolVar(&f.insecure, "include-insecure", false, "also list what is faster but never advised")
+	flags.BoolVar(&f.json, "json", false, "print the advice as JSON")
+	flags.BoolVar(&f.prove, "prove", false, "measure the present and the advised choice in turns")
+	flags.IntVar(&f.rounds, "rounds", 8, "with --prove: rounds; 6 or more for a 95 % interval")
+	flags.StringVar(&f.size, "size", "128M", "with --prove: bytes that scp and sftp copy")
+	flags.StringVar(&f.write, "write", "", "write the lines: client, server or both")
+	flags.StringVar(&f.ssh, "ssh", "", "path of ssh")
+	flags.StringVar(&f.sshd, "sshd", "", "path of sshd")
+	flags.StringVar(&f.sshdConfig, "sshd-config", "", "sshd_config to read and write (default: sshd's own)")
+	flags.DurationVar(&f.connect, "connect-timeout", 15*time.Second, "with --prove: how long a connection may take")
+	f.connection.register(flags)
+	return cmd
+}
+
+func (f adviseFlags) check() error {
+	switch {
+	case !slices.Contains([]string{"", "client", "server", "both"}, f.write):
+		return usageError("use client, server or both", "--write %q", f.write)
+	case f.rounds < 2 || f.connect <= 0:
+		return usageError("such as --rounds 8", "--rounds must be 2 or more, and --connect-timeout longer than nothing")
+	case f.json && (f.write != "" || f.prove):
+		return usageError("run it twice", "--json is for the advice alone")
+	case strings.ContainsFunc(f.pattern, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"'#=\\", r) }):
+		return usageError("such as --host 'nas*'", "--host %q is no pattern of ssh_config", f.pattern)
+	}
+	return nil
+}
+
+// adviser is everything that the parts of the command share.
+type adviser struct {
+	flags       adviseFlags
+	sys         System
+	ranking     *rank.Ranking
+	advice      *advise.Advice
+	ssh, sshd   openssh.Program // sshd.Path "" where there is none, or the server is another machine
+	destination openssh.Destination
+	dir         *workdir.Dir
+	hostKey     string // of a one-run pair, which sshd -t and -T insist on
+}
+
+func runAdvise(ctx context.Context, sys System, f adviseFlags, args []string) (err error) {
+	if err := f.check(); err != nil {
+		return err
+	}
+	drain, ctx, stop := interrupts(ctx, sys)
+	defer stop()
+	a := &adviser{flags: f, sys: sys}
+	if err := a.load(args); err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if a.dir, err = workdir.New(workdir.Params{Getenv: sys.Getenv, Keeper: helperArgs(self, "keep")}); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.dir.Close()) }()
+	if err := a.decide(ctx); err != nil {
+		return interrupted(drain, err)
+	}
+	if err := a.checkAdvice(ctx); err != nil {
+		return interrupted(drain, err)
+	}
+	if err := a.show(); err != nil {
+		return err
+	}
+	if f.prove {
+		if err := a.prove(ctx, drain); err != nil {
+			return interrupted(drain, err)
+		}
+	}
+	if f.write != "" && drain.Err() == nil {
+		err = a.write(ctx)
+	}
+	return interrupted(drain, err)
+}
+
+// load finds and ranks the result.
+func (a *adviser) load(args []string) error {
+	path := ""
+	switch {
+	case len(args) == 0:
+		newest, err := newestRecordFile()
+		if err != nil {
+			return err
+		}
+		path = newest
+	case isFile(args[0]):
+		path = args[0]
+	default:
+		destination, err := parseDestination(args[0], a.flags.connection)
+		if err != nil {
+			return err
+		}
+		if path = newestOf(destination.Label); path == "" {
+			return usageError("measure it first: sshpace bench "+destination.Label, "there is no result of %s", destination.Label)
+		}
+	}
+	r, err := rankFile(path, rank.Auto)
+	if err != nil {
+		return err
+	}
+	if len(r.Bulk) == 0 {
+		return usageError("measure with sshpace bench", "%s ranks no cipher", path)
+	}
+	a.ranking = r
+	fmt.Fprintf(a.sys.Stderr, "advice from %s\n", path)
+	return a.reach()
+}
+
+func isFile(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil || strings.HasSuffix(name, ".jsonl")
+}
+
+// newestOf is the newest result of a target in the state folder, or "".
+func newestOf(label string) string {
+	names, _ := filepath.Glob(filepath.Join(xdg.StateHome, "sshpace", "results", "*.jsonl"))
+	for _, name := range slices.Backward(names) {
+		file, err := os.Open(name)
+		if err != nil {
+			continue
+		}
+		for record, err := range bench.Read(file) {
+			if err == nil && record.Campaign != nil && record.Campaign.Target == label {
+				file.Close()
+				return name
+			}
+			break
+		}
+		file.Close()
+	}
+	return ""
+}
+
+// reach is how ssh would be told to go to the result's host; localhost for a
+// result of loopback.
+func (a *adviser) reach() (err error) {
+	target := a.ranking.Campaign.Target
+	if a.ranking.Campaign.Server != "remote" {
+		a.destination = openssh.Destination{Host: "localhost", Label: target, Options: a.flags.connection.options()}
+		return nil
+	}
+	a.destination, err = parseDestination(target, a.flags.connection)
+	return err
+}
+
+func (a *adviser) local() bool {
+	return a.ranking.Campaign.Server != "remote" && a.ranking.Campaign.Imported == ""
+}
+
+// decide reads the present configuration and makes the advice.
+func (a *adviser) decide(ctx context.Context) error {
+	policy, err := loadPolicy(a.flags.policy)
+	if err != nil {
+		return err
+	}
+	if a.ssh, err = openssh.FindClient(ctx, a.flags.ssh); err != nil {
+		return withHint(err, "install openssh-client, or name its path with --ssh")
+	}
+	keys, err := loopback.MakeKeys(a.dir)
+	if err != nil {
+		return err
+	}
+	a.hostKey = keys.HostKey
+	p := advise.Params{Ranking: a.ranking, Policy: policy}
+	if p.Client, err = a.ssh.Effective(ctx, a.destination); err != nil {
+		return withHint(err, "look at your ssh_config")
+	}
+	if a.local() {
+		if p.Server, err = a.server(ctx); err != nil {
+			return err
+		}
+	}
+	a.advice, err = advise.New(p)
+	if errors.Is(err, advise.ErrNothing) {
+		return withHint(err, "choose another --policy, or measure more algorithms")
+	}
+	return err
+}
+
+// server finds sshd and what its configuration offers. Without an sshd, or a
+// configuration that we may read, nothing is known of it.
+func (a *adviser) server(ctx context.Context) (alg.Offer, error) {
+	sshd, err := openssh.FindServer(ctx, a.flags.sshd)
+	if err != nil {
+		if a.flags.sshd == "" && a.flags.sshdConfig == "" {
+			return alg.Offer{}, nil
+		}
+		return alg.Offer{}, withHint(err, "install openssh-server, or name its path with --sshd")
+	}
+	a.sshd = sshd
+	if err := openssh.PreparePrivilegeSeparation(); err != nil {
+		fmt.Fprintf(a.sys.Stderr, "note: %v\n", err)
+	}
+	offer, err := sshd.EffectiveServer(ctx, a.flags.sshdConfig, a.hostKey)
+	if err != nil && a.flags.sshdConfig == "" {
+		fmt.Fprintf(a.sys.Stderr, "note: the present server configuration is not known: %s\n", oneLine(err.Error()))
+		return alg.Offer{}, nil
+	}
+	return offer, withHint(err, "look at the file that --sshd-config names")
+}
+
+// loadPolicy finds a policy by name, or reads it from a file.
+func loadPolicy(name string) (advise.Policy, error) {
+	if !strings.HasSuffix(name, ".toml") && !strings.ContainsRune(name, filepath.Separator) {
+		p, err := advise.Named(name)
+		if err != nil {
+			return p, usageError("name one of those, or a TOML file", "%s", err)
+		}
+		return p, nil
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return advise.Policy{}, usageError("name a policy, or a TOML file", "%s", err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, advise.MaxPolicy+1))
+	if err == nil && len(text) > advise.MaxPolicy {
+		err = errors.New("too large for a policy")
+	}
+	if err != nil {
+		return advise.Policy{}, err
+	}
+	p, err := advise.ParsePolicy(string(text), strings.TrimSuffix(filepath.Base(name), ".toml"))
+	if err != nil {
+		return p, usageError(`such as: cipher = ["aes256-gcm@openssh.com"]`, "%s: %s", name, err)
+	}
+	return p, nil
+}
+
+// pattern is that of the Host line.
+func (a *adviser) pattern() string {
+	switch {
+	case a.flags.pattern != "":
+		return a.flags.pattern
+	case a.ranking.Campaign.Server != "remote":
+		return "*"
+	}
+	return a.destination.Host
+}
+
+// probe is a host name that the Host line matches.
+func (a *adviser) probe() string {
+	return strings.NewReplacer("*", "x", "?", "x", "!", "").Replace(strings.Split(a.pattern(), ",")[0])
+}
+
+// checkAdvice has ssh and sshd read the lines before anyone sees them.
+func (a *adviser) checkAdvice(ctx context.Context) error {
+	client := a.dir.File("advice_ssh_config")
+	if err := os.WriteFile(client, []byte(a.advice.ClientConfig(a.pattern())), 0o600); err != nil {
+		return err
+	}
+	if err := a.checkClient(ctx, client); err != nil {
+		return fmt.Errorf("ssh does not take the advice: %w", err)
+	}
+	if a.sshd.Path == "" {
+		return nil
+	}
+	server := a.dir.File("advice_sshd_config")
+	if err := os.WriteFile(server, []byte(a.advice.ServerConfig()), 0o600); err != nil {
+		return err
+	}
+	if err := a.checkServer(ctx, server); err != nil {
+		return fmt.Errorf("sshd does not take the advice: %w", err)
+	}
+	return nil
+}
+
+// checkClient makes sure that ssh, with this configuration file, offers the
+// host what is advised.
+func (a *adviser) checkClient(ctx context.Context, file string) error {
+	d := openssh.Destination{Host: a.probe(), Options: []string{"-F", file}}
+	got, err := a.ssh.Effective(ctx, d)
+	if err != nil {
+		return err
+	}
+	return a.sameLists(got)
+}
+
+// checkServer does the same with sshd.
+func (a *adviser) checkServer(ctx context.Context, file string) error {
+	if err := a.sshd.CheckServer(ctx, file, a.hostKey); err != nil {
+		return err
+	}
+	got, err := a.sshd.EffectiveServer(ctx, file, a.hostKey)
+	if err != nil {
+		return err
+	}
+	return a.sameLists(got)
+}
+
+// sameLists finds a list that is not the advised one: another line of the file
+// wins, or the program leaves names out.
+func (a *adviser) sameLists(got alg.Offer) error {
+	for _, list := range a.advice.Lists {
+		if want := list.Names(); len(want) > 0 && !slices.Equal(got.List(list.Kind), want) {
+			return fmt.Errorf("%s are %s, not %s", list.Keyword, strings.Join(got.List(list.Kind), ","), strings.Join(want, ","))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"sshpace/internal/advise"
+	"sshpace/internal/alg"
+	"sshpace/internal/bench"
+	"sshpace/internal/clean"
+	"sshpace/internal/rank"
+)
+
+// show prints the advice: lines that can be pasted, and comments.
+func (a *adviser) show() error {
+	if a.flags.json {
+		return a.showJSON()
+	}
+	out := a.sys.Stdout
+	fmt.Fprint(out, a.advice.ClientConfig(a.pattern()))
+	fmt.Fprintf(out, "\n%s\n", a.advice.ServerConfig())
+	for _, line := range a.verdict() {
+		fmt.Fprintf(out, "# %s\n", clean.Line(line))
+	}
+	if a.sshd.Path == "" {
+		fmt.Fprintln(out, "# the lines for sshd_config were not checked: check them on the server with sshd -t")
+	}
+	if !a.flags.insecure {
+		return nil
+	}
+	list := a.advice.Insecure()
+	for _, c := range list {
+		fmt.Fprintf(out, "# INSECURE, never advised: %s: %s\n", clean.Line(c.Name), clean.Line(c.Reason))
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(out, "# nothing insecure was measured that is faster")
+	}
+	return nil
+}
+
+// verdict says what the advice is worth.
+func (a *adviser) verdict() []string {
+	ad := a.advice
+	var lines []string
+	if ad.Present.Bulk() == ad.Advised.Bulk() {
+		lines = append(lines, fmt.Sprintf("ciphers: %s is negotiated now and stays: nothing to gain", ad.Present.Bulk()))
+	} else {
+		lines = append(lines, fmt.Sprintf("now: %s; advised: %s", ad.Present.Bulk(), ad.Advised.Bulk()))
+		for _, g := range ad.Gains {
+			lines = append(lines, gainLine(g))
+		}
+		if len(ad.Gains) > 0 && !ad.Matters() {
+			lines = append(lines, "the choice does not matter here: the two cannot be told apart")
+		}
+		if !ad.Limited() {
+			lines = append(lines, "no CPU is the limit here, but the link, the window of 2 MiB or a disk: expect less of it than the CPU cost says")
+		}
+	}
+	for _, note := range ad.Notes {
+		lines = append(lines, "note: "+note)
+	}
+	return lines
+}
+
+func gainLine(g rank.Gain) string {
+	line := string(g.From.Direction) + ":"
+	if g.Throughput != nil {
+		line += fmt.Sprintf(" throughput %s", times(*g.Throughput))
+	}
+	if g.Cost != nil {
+		line += fmt.Sprintf(" CPU cost %s less", times(*g.Cost))
+	}
+	if g.Tie {
+		line += " (same group)"
+	}
+	return line
+}
+
+// times is a ratio with its interval.
+func times(q rank.Quantity) string { return fmt.Sprintf("%.2fx [%.2f, %.2f]", q.Value, q.Lo, q.Hi) }
+
+// adviceSchema names the layout of `advise --json`.
+const adviceSchema = "sshpace.advice/1"
+
+func (a *adviser) showJSON() error {
+	type choice struct {
+		Name   string     `json:"name"`
+		Status alg.Status `json:"status"`
+		Group  string     `json:"group,omitempty"`
+		Reason string     `json:"reason"`
+	}
+	type list struct {
+		Keyword string   `json:"keyword"`
+		Advised []choice `json:"advised"`
+		LeftOut []choice `json:"left_out,omitempty"`
+	}
+	type ratio struct {
+		Value float64 `json:"value"`
+		Lo    float64 `json:"lo"`
+		Hi    float64 `json:"hi"`
+	}
+	type gain struct {
+		Direction  bench.Direction `json:"direction"`
+		Throughput *ratio          `json:"throughput_ratio,omitempty"`
+		Cost       *ratio          `json:"cost_ratio,omitempty"`
+		Tie        bool            `json:"tie"`
+	}
+	ad := a.advice
+	document := struct {
+		Schema   string    `json:"schema"`
+		Policy   string    `json:"policy"`
+		Host     string    `json:"host"`
+		Lists    []list    `json:"lists"`
+		Present  alg.Suite `json:"present"`
+		Advised  alg.Suite `json:"advised"`
+		Gains    []gain    `json:"gains"`
+		Matters  bool      `json:"matters"`
+		Insecure []choice  `json:"insecure_never_advised,omitempty"`
+		Client   string    `json:"ssh_config"`
+		Server   string    `json:"sshd_config"`
+		Notes    []string  `json:"notes,omitempty"`
+	}{
+		Schema: adviceSchema, Policy: ad.Policy, Host: a.pattern(), Present: ad.Present, Advised: ad.Advised, Gains: []gain{},
+		Matters: ad.Matters(), Client: ad.ClientConfig(a.pattern()), Server: ad.ServerConfig(), Notes: ad.Notes,
+	}
+	choices := func(kind alg.Kind, from []advise.Choice) []choice {
+		var out []choice
+		for _, c := range from {
+			facts, _ := alg.Lookup(kind, c.Name)
+			out = append(out, choice{c.Name, facts.Status, c.Group, c.Reason})
+		}
+		return out
+	}
+	for _, l := range ad.Lists {
+		document.Lists = append(document.Lists, list{l.Keyword, choices(l.Kind, l.Choices), choices(l.Kind, l.Dropped)})
+	}
+	quotient := func(q *rank.Quantity) *ratio {
+		if q == nil {
+			return nil
+		}
+		return &ratio{q.Value, q.Lo, q.Hi}
+	}
+	for _, g := range ad.Gains {
+		document.Gains = append(document.Gains, gain{g.From.Direction, quotient(g.Throughput), quotient(g.Cost), g.Tie})
+	}
+	if a.flags.insecure {
+		for _, c := range ad.Insecure() {
+			document.Insecure = append(document.Insecure, choice{Name: c.Name, Group: c.Group, Reason: c.Reason})
+		}
+	}
+	encoder := json.NewEncoder(a.sys.Stdout)
+	encoder.SetIndent("", " ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(document)
+}

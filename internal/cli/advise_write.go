@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sshpace/internal/edit"
+)
+
+// dropIn is the name of a file of ours in a folder that a configuration
+// includes: it sorts first, because the first value wins.
+const dropIn = "00-sshpace.conf"
+
+// defaultServerConfig is where sshd looks where it was built as usual.
+const defaultServerConfig = "/etc/ssh/sshd_config"
+
+// write puts the advice into the files that --write names.
+func (a *adviser) write(ctx context.Context) error {
+	if a.flags.write != "server" {
+		if err := a.writeClient(ctx); err != nil {
+			return writeAdviceError(err)
+		}
+	}
+	if a.flags.write == "client" {
+		return nil
+	}
+	if a.sshd.Path == "" {
+		return usageError("copy the lines to the server and check them there with sshd -t", "the server is not this machine: nothing was written for sshd")
+	}
+	return writeAdviceError(a.writeServer(ctx))
+}
+
+func writeAdviceError(err error) error {
+	var unsafe *edit.UnsafeError
+	if errors.As(err, &unsafe) {
+		return withHint(err, "make the folder and the file yours alone, such as with chmod go-w, then try again")
+	}
+	if errors.Is(err, edit.ErrChanged) {
+		return withHint(err, "try again")
+	}
+	return err
+}
+
+// writeClient writes into the user's ssh_config, or into a folder that it
+// includes.
+func (a *adviser) writeClient(ctx context.Context) error {
+	config := a.flags.connection.config
+	me, err := user.Current()
+	if err != nil {
+		return err
+	}
+	base := filepath.Join(me.HomeDir, ".ssh") // of relative names in Include, whatever -F says (ssh_config(5))
+	if config == "" {
+		config = filepath.Join(me.HomeDir, ".ssh", "config") // ssh asks the user database, too, not HOME
+		if err := os.MkdirAll(filepath.Dir(config), 0o700); err != nil {
+			return err
+		}
+	}
+	block := edit.Block{Name: "advise " + a.pattern(), Text: a.advice.ClientConfig(a.pattern()), After: "Host *"}
+	if a.pattern() == "*" { // what is said of single hosts wins
+		block.After, block.Last = "", true
+	}
+	whole := func() error { return a.checkClient(ctx, config) }
+	return a.put(config, base, block, 0o600, func(candidate string) error { return a.checkClient(ctx, candidate) }, whole)
+}
+
+// writeServer writes into sshd_config, or into a folder that it includes.
+// Nothing is restarted.
+func (a *adviser) writeServer(ctx context.Context) error {
+	config := a.flags.sshdConfig
+	if config == "" {
+		config = defaultServerConfig
+	}
+	block := edit.Block{Name: "advise", Text: a.advice.ServerConfig()}
+	whole := func() error { return a.checkServer(ctx, config) }
+	err := a.put(config, filepath.Dir(defaultServerConfig), block, 0o644, func(candidate string) error { return a.checkServer(ctx, candidate) }, whole)
+	if err == nil {
+		fmt.Fprintln(a.sys.Stdout, "# sshd reads it when it is told to, such as with: systemctl reload ssh; keep a session open until a new login works")
+	}
+	return err
+}
+
+// put shows and makes one change.
+func (a *adviser) put(config, base string, block edit.Block, mode os.FileMode, before func(string) error, after func() error) error {
+	if _, err := os.Stat(config); err == nil && after() == nil {
+		fmt.Fprintf(a.sys.Stdout, "# %s leads to the advice already: nothing is written\n", config)
+		return nil
+	}
+	file := config
+	if folder := includedFolder(config, base); folder != "" && !block.Last {
+		file, block.After = filepath.Join(folder, dropIn), ""
+	}
+	c, err := edit.Open(file)
+	if err != nil {
+		return err
+	}
+	c.Mode = mode
+	if c.New, err = block.Into(c.Old); err != nil {
+		return err
+	}
+	fmt.Fprint(a.sys.Stdout, "\n", c.Diff())
+	backup, err := c.Apply(time.Now(), before, after)
+	if err != nil {
+		return withHint(err, "another line of the configuration may come first: see ssh -G or sshd -T")
+	}
+	fmt.Fprintf(a.sys.Stdout, "# written: %s\n", c.Path)
+	if backup != "" {
+		fmt.Fprintf(a.sys.Stdout, "# the old file: %s\n", backup)
+	}
+	fmt.Fprintf(a.sys.Stdout, "# undo: %s\n", c.UndoCommand(backup))
+	return nil
+}
+
+// includedFolder is the folder of drop-in files that a configuration includes
+// for all hosts; "" if there is none. Relative names stand in the folder base. A pattern that would take our backup files
+// for configuration, too, does not count.
+func includedFolder(config, base string) string {
+	text, err := os.ReadFile(config)
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		switch strings.ToLower(words[0]) {
+		case "host", "match":
+			return "" // what is included from here on is for some only
+		case "include":
+			if len(words) != 2 {
+				continue
+			}
+			if folder := dropInFolder(base, strings.Trim(words[1], `"`)); folder != "" {
+				return folder
+			}
+		}
+	}
+	return ""
+}
+
+// dropInFolder is the folder of a pattern that takes our file.
+func dropInFolder(base, pattern string) string {
+	if strings.HasPrefix(pattern, "~") || strings.ContainsAny(filepath.Dir(pattern), "*?[%$") {
+		return ""
+	}
+	if !filepath.IsAbs(pattern) {
+		pattern = filepath.Join(base, pattern)
+	}
+	takes := func(name string) bool { ok, err := path.Match(filepath.Base(pattern), name); return ok && err == nil }
+	if !takes(dropIn) || takes(dropIn+".sshpace-1") || takes(dropIn+".sshpace-new-1") {
+		return ""
+	}
+	if info, err := os.Stat(filepath.Dir(pattern)); err != nil || !info.IsDir() {
+		return ""
+	}
+	return filepath.Dir(pattern)
+}

@@ -1,0 +1,224 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sshpace/internal/bench"
+	"sshpace/internal/imports"
+	"sshpace/internal/unit"
+)
+
+// importFlags are the flags of `sshpace import`.
+type importFlags struct {
+	out, from, size, direction string
+	runs                       int
+	all                        bool
+}
+
+func newImportCommand(sys System) *cobra.Command {
+	var f importFlags
+	cmd := &cobra.Command{
+		Use:   "import FILE... --out RESULT.jsonl",
+		Short: "Turn the logs of older benchmarks into results that report and compare read",
+		Long: `Reads logs of ssh-performance.sh, of shell loops around time and dd, sessions with
+scp, and the text of openssl speed, nbench and Bonnie++, and writes them as results.
+The format is found out line by line; one file may hold several.
+
+Each machine becomes a result of its own: where a log holds more than one, numbers
+are added to the name that --out gives. Each FILE stands for other machines.
+
+A clock of whole seconds becomes an interval. What a log does not say is not
+guessed. Lines that are not understood are counted and shown.`,
+		Example: `  sshpace import ssh-performance.log --size 4G --out 2016.jsonl
+  sshpace import article.txt --out machines.jsonl
+  sshpace compare machines-*.jsonl
+  openssl speed | sshpace import - --from openssl-speed --out this.jsonl`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return runImport(sys, f, args) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.out, "out", "", "result file to write")
+	flags.StringVar(&f.from, "from", "", "only this format: "+strings.Join(imports.Formats(), ", "))
+	flags.StringVar(&f.size, "size", "", "bytes of each copy, such as 4G, where the log does not say")
+	flags.IntVar(&f.runs, "runs", 0, "copies that an average of ssh-performance.sh was made of")
+	flags.StringVar(&f.direction, "direction", "upload", "upload or download, where the log does not say")
+	flags.BoolVar(&f.all, "all", false, "show all lines that are not understood, not only the first ones")
+	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(imports.Formats(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// options checks the flags.
+func (f importFlags) options() (imports.Options, error) {
+	o := imports.Options{Format: f.from, Runs: f.runs, Upload: bench.Direction(f.direction), Tool: toolVersion()}
+	switch {
+	case f.out == "":
+		return o, usageError("such as --out result.jsonl", "no file to write: --out is missing")
+	case f.from != "" && !slices.Contains(imports.Formats(), f.from):
+		return o, usageError("formats: "+strings.Join(imports.Formats(), ", "), "--from %q", f.from)
+	case f.runs < 0:
+		return o, usageError("leave it out if it is not known", "--runs %d", f.runs)
+	case o.Upload != bench.Upload && o.Upload != bench.Download:
+		return o, usageError("use upload or download", "--direction %q", f.direction)
+	case f.size != "":
+		var err error
+		if o.Size, err = unit.ParseBytes(f.size); err != nil {
+			return o, usageError("such as --size 4G", "--%s", err)
+		}
+	}
+	return o, nil
+}
+
+func runImport(sys System, f importFlags, args []string) error {
+	o, err := f.options()
+	if err != nil {
+		return err
+	}
+	var machines []imports.Machine
+	for _, path := range args {
+		result, err := importFile(sys, path, o)
+		if err != nil {
+			return importError(path, err)
+		}
+		f.showUnread(sys, path, result)
+		machines = append(machines, result.Machines...)
+	}
+	names := outNames(f.out, len(machines))
+	for i, m := range machines {
+		if err := writeMachine(names[i], m); err != nil {
+			return err
+		}
+		trials, measurements := m.Count()
+		fmt.Fprintf(sys.Stdout, "%s: %s (%s): %d trials, %d measurements\n", names[i], oneLine(m.Label), strings.Join(m.Formats, ", "), trials, measurements)
+		for _, note := range m.Notes {
+			fmt.Fprintf(sys.Stdout, "  note: %s\n", oneLine(note))
+		}
+	}
+	verb := "report"
+	if len(names) > 1 {
+		verb = "compare"
+	}
+	fmt.Fprintf(sys.Stderr, "look at it: sshpace %s %s\n", verb, strings.Join(names, " "))
+	return nil
+}
+
+// importFile reads one log; "-" is standard input.
+func importFile(sys System, path string, o imports.Options) (*imports.Result, error) {
+	if path == "-" {
+		o.Name = "stdin"
+		return imports.Read(sys.Stdin, o)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err == nil {
+		o.Modified = info.ModTime().UTC()
+	}
+	base := filepath.Base(path)
+	o.Name = strings.TrimSuffix(base, filepath.Ext(base))
+	return imports.Read(file, o)
+}
+
+func importError(path string, err error) error {
+	var foreign *imports.ForeignError
+	var size *imports.SizeError
+	var empty *imports.EmptyError
+	e := &Error{What: path + ": " + err.Error(), Err: err, Code: ExitUsage}
+	switch {
+	case errors.As(err, &foreign):
+		e.Hint = "formats: " + strings.Join(imports.Formats(), ", ")
+	case errors.As(err, &size):
+		e.Hint = "say it with --size, such as --size 4G"
+	case errors.As(err, &empty):
+		e.Hint = "use the log itself, not a page that shows it"
+	default:
+		return withHint(err, "name a log that you may read")
+	}
+	return e
+}
+
+// shownRanges is how many ranges of line numbers are shown.
+const shownRanges = 30
+
+// shownLines is how many lines that are not understood are shown without --all.
+const shownLines = 10
+
+// showUnread says which lines were not understood: the first ones in full, the
+// numbers of all others.
+func (f importFlags) showUnread(sys System, path string, r *imports.Result) {
+	if len(r.Unread) == 0 {
+		return
+	}
+	fmt.Fprintf(sys.Stderr, "%s: %d of %d lines were not understood:\n", path, len(r.Unread), r.Lines)
+	shown := min(shownLines, len(r.Unread))
+	if f.all {
+		shown = len(r.Unread)
+	}
+	for _, line := range r.Unread[:shown] {
+		text := []rune(oneLine(line.Text))
+		fmt.Fprintf(sys.Stderr, "%6d: %s\n", line.Number, string(text[:min(len(text), 100)]))
+	}
+	if rest := r.Unread[shown:]; len(rest) > 0 {
+		fmt.Fprintf(sys.Stderr, "  also: %d lines (%s); --all shows them\n", len(rest), ranges(rest))
+	}
+}
+
+// ranges writes line numbers in short, such as "3-7, 9".
+func ranges(lines []imports.Line) string {
+	var words []string
+	for i := 0; i < len(lines); {
+		if len(words) == shownRanges {
+			words = append(words, "...")
+			break
+		}
+		k := i
+		for k+1 < len(lines) && lines[k+1].Number == lines[k].Number+1 {
+			k++
+		}
+		word := fmt.Sprint(lines[i].Number)
+		if k > i {
+			word += fmt.Sprintf("-%d", lines[k].Number)
+		}
+		words = append(words, word)
+		i = k + 1
+	}
+	return strings.Join(words, ", ")
+}
+
+// outNames are the names of n results: the given one, or with numbers before
+// its ending.
+func outNames(out string, n int) []string {
+	if n == 1 {
+		return []string{out}
+	}
+	ending := filepath.Ext(out)
+	var names []string
+	for i := range n {
+		names = append(names, fmt.Sprintf("%s-%d%s", strings.TrimSuffix(out, ending), i+1, ending))
+	}
+	return names
+}
+
+// writeMachine writes the records of one machine into a new file.
+func writeMachine(path string, m imports.Machine) error {
+	file, err := createRecordFile(path, m.Label)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	sink := bench.Write(file)
+	for _, record := range m.Records {
+		if err := sink(record); err != nil {
+			return err
+		}
+	}
+	return file.Sync()
+}

@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/adrg/xdg"
+	"github.com/spf13/cobra"
+
+	"sshpace/internal/bench"
+	"sshpace/internal/limits"
+	"sshpace/internal/machine"
+	"sshpace/internal/rank"
+	render "sshpace/internal/report"
+	"sshpace/internal/unit"
+)
+
+// machineFlags are the flags of `sshpace machine`.
+type machineFlags struct {
+	out, openssl, dir, size string
+	only                    []string
+	rounds                  int
+	json, list              bool
+}
+
+func newMachineCommand(sys System) *cobra.Command {
+	var f machineFlags
+	cmd := &cobra.Command{
+		Use:   "machine",
+		Short: "Measure this machine's own limits: crypto, memory, pipe, loopback TCP, disk",
+		Long: `Measures in about a minute what this machine can do at most: the cryptographic
+primitives of its OpenSSL (with openssl speed), copying in memory, a pipe, TCP on
+loopback, and reading a file with small and large blocks.
+
+The result is recorded. Reports of this machine then show SSH's throughput as a
+share of each ceiling and name what limits it.`,
+		Example: `  sshpace machine
+  sshpace machine --only 'AES*' --only pipe*
+  sshpace machine --json --out limits.jsonl`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runMachine(cmd.Context(), sys, f) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.out, "out", "", "result file (default: a new one in the state folder)")
+	flags.StringVar(&f.openssl, "openssl", "", "path of openssl")
+	flags.StringVar(&f.dir, "disk-dir", "", "folder for the file that is read (default: the state folder)")
+	flags.StringVar(&f.size, "disk-size", "256M", "size of that file")
+	flags.StringArrayVar(&f.only, "only", nil, "only this probe; a name or a glob; repeatable")
+	flags.IntVar(&f.rounds, "rounds", 3, "how often each is measured")
+	flags.BoolVar(&f.json, "json", false, "print the result as JSON")
+	flags.BoolVar(&f.list, "list", false, "print the names of the probes, and measure nothing")
+	return cmd
+}
+
+func runMachine(ctx context.Context, sys System, f machineFlags) error {
+	if f.list {
+		for _, name := range limits.Names() {
+			fmt.Fprintln(sys.Stdout, name)
+		}
+		return nil
+	}
+	o, err := f.options(ctx, sys)
+	if err != nil {
+		return err
+	}
+	record := &bench.File{Environment: machine.Describe(loadLook)}
+	_, record.Environment.Crypto = limits.FindOpenSSL(ctx, f.openssl)
+	host, _ := os.Hostname()
+	record.Campaign = bench.Campaign{Format: bench.FormatVersion, Tool: toolVersion(), Started: time.Now().UTC(), Target: host}
+	drain, ctx, stop := interrupts(ctx, sys)
+	defer stop()
+	record.Measurements, record.Findings, err = limits.Measure(either(ctx, drain), o)
+	if err != nil {
+		return usageError("sshpace machine --list names the probes", "%s", err)
+	}
+	if len(record.Measurements) == 0 && drain.Err() != nil {
+		return interrupted(drain, nil)
+	}
+	name, err := f.save(record)
+	if err != nil {
+		return err
+	}
+	if err := showMachine(sys, record, f.json); err != nil {
+		return err
+	}
+	fmt.Fprintf(sys.Stderr, "\nsaved: %s\n", name)
+	return interrupted(drain, nil)
+}
+
+// either is a context that ends with the first interrupt: a probe takes too
+// long to wait for, and what came before it is kept.
+func either(hard, drain context.Context) context.Context {
+	ctx, cancel := context.WithCancel(hard)
+	context.AfterFunc(drain, cancel)
+	return ctx
+}
+
+// options checks the flags.
+func (f machineFlags) options(ctx context.Context, sys System) (limits.Options, error) {
+	o := limits.Options{Only: f.only, Rounds: f.rounds, DiskDir: f.dir}
+	o.Progress = func(probe string) { fmt.Fprintf(sys.Stderr, "measuring %s\n", probe) }
+	var err error
+	if o.DiskBytes, err = unit.ParseBytes(f.size); err != nil {
+		return o, usageError("such as --disk-size 256M", "--disk-%s", err)
+	}
+	if f.rounds < 1 {
+		return o, usageError("1 or more", "--rounds %d", f.rounds)
+	}
+	o.OpenSSL, _ = limits.FindOpenSSL(ctx, f.openssl)
+	if f.openssl != "" && o.OpenSSL == "" {
+		return o, usageError("name the program with --openssl", "%s is no openssl", f.openssl)
+	}
+	if o.DiskDir == "" {
+		o.DiskDir = filepath.Join(xdg.StateHome, "sshpace")
+		err = os.MkdirAll(o.DiskDir, 0o700)
+	}
+	return o, withHint(err, "name a folder with --disk-dir")
+}
+
+// machinesDir holds the limits of machines that the user gave no name.
+func machinesDir() string { return filepath.Join(xdg.StateHome, "sshpace", "machines") }
+
+// save writes the record.
+func (f machineFlags) save(record *bench.File) (name string, err error) {
+	path := f.out
+	if path == "" {
+		path = filepath.Join(machinesDir(), record.Campaign.Started.Format("20060102T150405.000Z")+".jsonl")
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return "", withHint(err, "name a file with --out FILE")
+		}
+	}
+	out, err := createRecordFile(path, record.Campaign.Target)
+	if err != nil {
+		return "", err
+	}
+	defer out.Close()
+	records := []bench.Record{{Campaign: &record.Campaign}, {Environment: &record.Environment}}
+	for _, finding := range record.Findings {
+		records = append(records, bench.Record{Finding: &finding})
+	}
+	for _, m := range record.Measurements {
+		records = append(records, bench.Record{Measurement: &m})
+	}
+	sink := bench.Write(out)
+	for _, r := range records {
+		if err := sink(r); err != nil {
+			return path, err
+		}
+	}
+	return path, out.Sync()
+}
+
+// machineSchema names the layout of `machine --json`.
+const machineSchema = "sshpace.machine/1"
+
+func showMachine(sys System, record *bench.File, asJSON bool) error {
+	if !asJSON {
+		return render.Machine(sys.Stdout, record)
+	}
+	encoder := json.NewEncoder(sys.Stdout)
+	encoder.SetIndent("", " ")
+	return encoder.Encode(struct {
+		Schema       string              `json:"schema"`
+		Environment  bench.Environment   `json:"environment"`
+		Measurements []bench.Measurement `json:"measurements"`
+		Findings     []bench.Finding     `json:"findings"`
+	}{machineSchema, record.Environment, record.Measurements, record.Findings})
+}
+
+// addCeilings relates a ranking to the limits of its machine: those in the
+// named file, or the newest ones of a machine with the same processor.
+func addCeilings(r *rank.Ranking, path string) error {
+	if path != "" {
+		file, err := loadMachine(path)
+		if err != nil {
+			return err
+		}
+		r.Ceilings = rank.CeilingsOf(r, file)
+		return nil
+	}
+	names, _ := filepath.Glob(filepath.Join(machinesDir(), "*.jsonl"))
+	for _, name := range slices.Backward(names) { // Glob sorts, and names are times
+		file, err := loadMachine(name)
+		if err == nil && sameMachine(file.Environment, r.Environment) {
+			r.Ceilings = rank.CeilingsOf(r, file)
+			return nil
+		}
+	}
+	return nil
+}
+
+func sameMachine(a, b bench.Environment) bool {
+	return a.CPU == b.CPU && a.Cores == b.Cores && a.Arch == b.Arch && a.Hypervisor == b.Hypervisor
+}
+
+func loadMachine(path string) (*bench.File, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, withHint(err, "sshpace machine writes such files")
+	}
+	defer file.Close()
+	records, err := loadRecords(file, path)
+	if err == nil && len(records.Measurements) == 0 {
+		err = usageError("sshpace machine writes such files", "%s holds no limits of a machine", path)
+	}
+	return records, err
+}

@@ -1,0 +1,46 @@
+package rank
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"sshpace/internal/bench"
+)
+
+// coarseness is what the clocks of some samples leave open: the sums of the
+// shortest and the longest times that their readings can stand for.
+type coarseness struct {
+	lo, hi float64 // seconds
+	n      int
+}
+
+func (c coarseness) add(s bench.Sample) coarseness {
+	lo, hi := s.ElapsedNS, s.ElapsedNS
+	if s.ElapsedHiNS > 0 {
+		lo, hi = s.ElapsedLoNS, s.ElapsedHiNS
+	}
+	return coarseness{c.lo + lo.Seconds(), c.hi + hi.Seconds(), c.n + 1}
+}
+
+// widen makes the interval of a mean hold all that the clocks leave open.
+func (c coarseness) widen(q Quantity) Quantity {
+	if c.n > 0 {
+		q.Lo = math.Min(q.Lo, c.lo/float64(c.n))
+		q.Hi = math.Max(q.Hi, c.hi/float64(c.n))
+	}
+	return q
+}
+
+// coarsest says how much the coarsest clock of a file leaves open; "" where all
+// are exact.
+func (d *data) coarsest() string {
+	var most time.Duration
+	for _, c := range d.copies {
+		most = max(most, c.sample.ElapsedHiNS-c.sample.ElapsedLoNS)
+	}
+	if most < 100*time.Millisecond {
+		return ""
+	}
+	return fmt.Sprintf("the log's clock leaves up to %s of each time open; the intervals of copies hold that", most)
+}
