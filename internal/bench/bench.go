@@ -44,6 +44,7 @@ const (
 	RoleReference Role = "reference" // the reference cell that every block holds
 	RoleControl   Role = "control"   // one half of a hidden A/A pair: Pair says which
 	RoleHoldout   Role = "holdout"   // measured only to check predictions, never fitted
+	RoleOverhead  Role = "overhead"  // a copy of one byte: what a copy takes beside login and transfer
 )
 
 // Campaign describes one run of the tool: the first record of a file.

@@ -276,6 +276,7 @@ func (f *benchFlags) job(s *station, file *recordFile) (*job, error) {
 		Space: alg.Fold(offer), Directions: f.directions(), Seed: seed,
 		Budget: f.budget, Precision: f.precision, Rounds: f.rounds, Cores: s.environment.Cores,
 	}
+	spec.Overhead = s.server != "remote"
 	if s.server == "remote" {
 		spec.SegmentNS, spec.Segments = 200*time.Millisecond, 3
 	}

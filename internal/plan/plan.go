@@ -32,6 +32,7 @@ type Spec struct {
 	Runs       int           // Exhaustive: copies of each combination; default 1
 	BulkOnly   bool          // no logins
 	LoginOnly  bool          // no transfers
+	Overhead   bool          // Sequential: measure what a copy takes beside login and transfer
 
 	BulkKex    string        // key exchange of all transfers; default: the cheapest usual one
 	LoginSuite alg.Suite     // cipher and MAC of all logins; default: aes128-ctr with a common MAC
@@ -144,6 +145,13 @@ func (s Spec) login(kex string) bench.Trial {
 	want := s.LoginSuite
 	want.Kex = kex
 	return bench.Trial{Want: want, Workload: bench.Login}
+}
+
+// overhead returns the trial that shows what a copy takes beside its login and
+// its transfer: the start of the program at the other end, and the end of it.
+func (s Spec) overhead() bench.Trial {
+	t := s.transfer(s.reference(), s.Directions[0])
+	return bench.Trial{Want: t.Want, Workload: bench.Copy, Direction: t.Direction, SizeBytes: 1, Role: bench.RoleOverhead}
 }
 
 // random is the generator of one block: blocks can be drawn in any order, as

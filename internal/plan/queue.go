@@ -225,8 +225,9 @@ type Leader struct {
 // Progress reports the state after the last Observe.
 func (p *Plan) Progress() Progress {
 	out := Progress{Block: p.n, Total: p.total}
-	for _, h := range p.cells {
+	for key, h := range p.cells {
 		switch {
+		case key.workload == bench.Copy && p.spec.SizeBytes == 0: // an overhead is no cell
 		case h.ok > 0:
 			out.Done++
 		case h.failed >= maxAttempts:

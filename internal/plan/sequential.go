@@ -20,6 +20,7 @@ const (
 	holdoutTrials    = 3   // connections of a held-out cell, time permitting
 	maxRepeats       = 3   // connections for a cell whose samples were all contaminated
 	loginShare       = 0.2 // of the time of a block
+	overheadTrials   = 3   // copies of one byte
 	precisionBudget  = 10 * time.Minute
 	maxTrialsPerCell = 60 // where precision alone would end the plan
 	maxLogins        = 40
@@ -94,6 +95,9 @@ func (s *sequential) observe(t bench.Trial, sample bench.Sample) {
 		}
 		return
 	}
+	if t.Workload != bench.Login {
+		return
+	}
 	if model.Usable(t, sample) && sample.Phases != nil {
 		s.logins[t.Want.Kex]++
 		s.loginLogs[t.Want.Kex] = append(s.loginLogs[t.Want.Kex], math.Log(float64(sample.Phases.LoginNS)))
@@ -162,6 +166,11 @@ func (s *sequential) opening() []bench.Trial {
 				t.Role = bench.RoleReference
 			}
 			trials = append(trials, t)
+		}
+	}
+	if s.spec.Overhead {
+		for range overheadTrials {
+			trials = append(trials, s.spec.overhead())
 		}
 	}
 	return trials

@@ -18,6 +18,7 @@ type data struct {
 	transfers []model.Transfer
 	logins    []login
 	copies    []sampled
+	overheads []sampled // copies of one byte
 	bad       []sampled
 	good      map[failKey]bool
 	names     map[alg.Suite]alg.Suite // canonical cell to the name that was offered
@@ -102,6 +103,10 @@ func (d *data) add(t bench.Trial, s bench.Sample, spin float64) {
 	case bench.Login:
 		d.logins = append(d.logins, login{t, alg.Canonical(alg.Kex, t.Want.Kex), *s.Phases})
 	case bench.Copy:
+		if t.Role == bench.RoleOverhead {
+			d.overheads = append(d.overheads, sampled{t, s})
+			return
+		}
 		d.copies = append(d.copies, sampled{t, s})
 	case bench.Transfer:
 		if transfer, ok := model.TransferOf(t, s, spin); ok {

@@ -8,6 +8,7 @@ import (
 
 	"sshpace/internal/alg"
 	"sshpace/internal/bench"
+	"sshpace/internal/stats"
 	"sshpace/internal/unit"
 )
 
@@ -33,7 +34,8 @@ type Matrix struct {
 var ErrNoMatrix = errors.New("the file has no transfers to rebuild the combinations from")
 
 // Matrix rebuilds the seconds that a copy of size bytes takes with every
-// combination: login(kex) + size·(ns per byte)(cipher, MAC) + rekeys·rekey(kex).
+// combination: login(kex) + overhead + size·(ns per byte)(cipher, MAC) +
+// rekeys·rekey(kex).
 // Where an exhaustive run measured copies of that very size, those are used.
 func (r *Ranking) Matrix(size unit.Bytes) (*Matrix, error) {
 	if len(r.Bulk) == 0 {
@@ -81,7 +83,9 @@ func (r *Ranking) rebuilt(d bench.Direction, size unit.Bytes) []Combination {
 			for _, name := range append([]string{k.Name}, k.Aliases...) {
 				suite := c.Suite
 				suite.Kex = name
-				rows = append(rows, Combination{suite, seconds(c, k, cheapest, size), c.Basis})
+				q := seconds(c, k, cheapest, size)
+				q.Value, q.Lo, q.Hi = q.Value+r.OverheadNS/1e9, q.Lo+r.OverheadNS/1e9, q.Hi+r.OverheadNS/1e9
+				rows = append(rows, Combination{suite, q, c.Basis})
 			}
 		}
 	}
@@ -114,4 +118,21 @@ func rekeys(cipher string, size unit.Bytes) float64 {
 		return 0
 	}
 	return float64((int64(size) - 1) / a.RekeyBytes)
+}
+
+// overhead is what copies of one byte took beyond a login with their key
+// exchange, in ns.
+func (r *Ranking) overhead(d *data) float64 {
+	var elapsed []float64
+	var kex string
+	for _, o := range d.overheads {
+		elapsed = append(elapsed, float64(o.sample.ElapsedNS))
+		kex = alg.Canonical(alg.Kex, o.trial.Want.Kex)
+	}
+	for _, k := range r.Kex {
+		if alg.Canonical(alg.Kex, k.Name) == kex && k.Login != nil && len(elapsed) > 0 {
+			return math.Max(0, stats.Median(elapsed)-k.Login.Value)
+		}
+	}
+	return 0
 }

@@ -37,6 +37,7 @@ func Of(f *bench.File, opts Options) (*Ranking, error) {
 	r.rankBulk(d, opts)
 	r.rankKex(d, space)
 	r.Copies = d.summarise()
+	r.OverheadNS = r.overhead(d)
 	r.Warnings = doubts(r, d)
 	return r, nil
 }

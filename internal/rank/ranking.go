@@ -43,6 +43,7 @@ type Ranking struct {
 	Failed       []Failure   // cells and key exchanges without a result
 	Missing      []alg.Suite // cells that were neither measured nor can be predicted
 	Copies       []Copy      // exhaustive runs: what was timed as a whole process
+	OverheadNS   float64     // what a copy takes beside login and transfer; 0 if it was not measured
 	Noise        NoiseFloor
 	Model        Model
 	Harness      Harness
