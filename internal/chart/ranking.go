@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,18 +53,37 @@ func lead(r *rank.Ranking) []string {
 	for _, d := range Directions(r) {
 		out = append(out, first(r, d)...)
 	}
-	if len(r.Kex) > 0 && r.Kex[0].Login != nil {
-		first := r.Kex[0]
-		out = append(out, fmt.Sprintf("Cheapest key exchange: %s, a login in %s ms.", first.Name, Figure(first.Login.Value/1e6)))
-		for _, k := range r.Kex {
-			if k.PostQuantum && k.Login != nil {
-				out = append(out, fmt.Sprintf("Cheapest post-quantum one: %s, a login in %s ms.", k.Name, Figure(k.Login.Value/1e6)))
-				break
-			}
-		}
-	}
+	out = append(out, leadKex(r)...)
 	for i := range out {
 		out[i] = text(out[i])
+	}
+	return out
+}
+
+// leadKex names the cheapest key exchange, with its standing where that is not
+// strong, the cheapest strong one, and the cheapest post-quantum one.
+func leadKex(r *rank.Ranking) []string {
+	var out []string
+	named := map[string]bool{}
+	for _, want := range []struct {
+		what string
+		ok   func(k rank.Exchange) bool
+	}{
+		{"key exchange", func(rank.Exchange) bool { return true }},
+		{"strong one", func(k rank.Exchange) bool { return k.Status == alg.Strong }},
+		{"post-quantum one", func(k rank.Exchange) bool { return k.PostQuantum }},
+	} {
+		i := slices.IndexFunc(r.Kex, func(k rank.Exchange) bool { return k.Login != nil && want.ok(k) })
+		if i < 0 || named[r.Kex[i].Name] {
+			continue
+		}
+		k := r.Kex[i]
+		named[k.Name] = true
+		standing := ""
+		if k.Status != alg.Strong {
+			standing = fmt.Sprintf(" (%s)", cmp.Or(string(k.Status), "unknown"))
+		}
+		out = append(out, fmt.Sprintf("Cheapest %s: %s%s, a login in %s ms.", want.what, k.Name, standing, Figure(k.Login.Value/1e6)))
 	}
 	return out
 }
