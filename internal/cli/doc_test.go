@@ -25,7 +25,7 @@ exec sshpace bench --rounds 2 --cipher aes128-ctr --mac hmac-sha2-256 --kex curv
 `
 
 // Every line "$ sshpace ..." of the documentation is run, in order, and must
-// succeed. Budgets of a minute are shortened.
+// succeed. Long budgets are shortened.
 func TestDocumentationExamples(t *testing.T) {
 	files, err := filepath.Glob("../../doc/*.md")
 	if err != nil {
@@ -44,7 +44,7 @@ func TestDocumentationExamples(t *testing.T) {
 		var script strings.Builder
 		for line := range strings.Lines(string(text)) {
 			if command, ok := strings.CutPrefix(strings.TrimSpace(line), "$ sshpace "); ok {
-				command = strings.ReplaceAll(command, "--budget 60s", "--budget 6s")
+				command = strings.ReplaceAll(command, "--budget 90s", "--budget 6s")
 				command = strings.ReplaceAll("sshpace "+command, "'", "''")
 				fmt.Fprintf(&script, "exec unshare -m sh -c 'mount --bind home %s && HOME=%s && export HOME && %s'\n", me.HomeDir, me.HomeDir, command)
 			}
