@@ -76,7 +76,7 @@ func (v *liveView) line(s bench.Sample) {
 		fmt.Fprintf(v.w, "%s %s: %s: %s\n", v.trial.Workload, cell, s.Outcome, oneLine(s.Detail))
 		return
 	}
-	if v.seen[cell] {
+	if v.seen[cell] || v.trial.Role == bench.RoleOverhead {
 		return
 	}
 	v.seen[cell] = true

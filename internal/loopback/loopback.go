@@ -139,8 +139,8 @@ func (s *Server) accept() {
 		}
 		conn, err := s.serve(tcp.(*net.TCPConn), swift)
 		if err != nil {
-			tcp.Close()
 			fmt.Fprintf(s.log, "sshpace: start server process: %v\n", err)
+			tcp.Close() // after the reason is there to be read
 			continue
 		}
 		s.done.Go(func() { conn.hurry(tcp.(*net.TCPConn), swift) })
