@@ -87,5 +87,25 @@ func compare(predicted, measured map[alg.Suite]rank.Quantity) {
 		x, y = append(x, p.Value), append(y, m.Value)
 		fmt.Printf("%-70s copied %7.3f s   rebuilt %7.3f s  %+6.1f %%\n", suite, m.Value, p.Value, 100*(p.Value/m.Value-1))
 	}
+	apart, swapped := order(suites, predicted, measured)
+	fmt.Printf("%d of %d pairs whose rebuilt intervals do not overlap were copied in the other order\n", swapped, apart)
 	fmt.Printf("%d combinations; rebuilt seconds differ by %.1f %% (median); Kendall tau of the order %.3f\n", len(suites), stats.Median(errors), stats.KendallTau(x, y))
+}
+
+// order counts the pairs that the ranking tells apart, and those of them that
+// the copies saw in the other order.
+func order(suites []alg.Suite, predicted, measured map[alg.Suite]rank.Quantity) (apart, swapped int) {
+	for i, a := range suites {
+		for _, b := range suites[:i] {
+			p, q := predicted[a], predicted[b]
+			if p.Lo <= q.Hi && q.Lo <= p.Hi {
+				continue
+			}
+			apart++
+			if (p.Value < q.Value) != (measured[a].Value < measured[b].Value) {
+				swapped++
+			}
+		}
+	}
+	return apart, swapped
 }
