@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"os"
 	"os/exec"
 	"runtime"
 	"syscall"
@@ -17,13 +18,25 @@ type Spawner struct {
 // are still running.
 func NewSpawner() *Spawner {
 	s := &Spawner{requests: make(chan func())}
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		for request := range s.requests {
-			request()
-		}
-	}()
+	go s.serve()
 	return s
+}
+
+// serve starts what is asked for, on one thread that ends with it. Go never ends
+// the main thread, so that one is left: while this goroutine holds it, another
+// one cannot get it.
+func (s *Spawner) serve() {
+	runtime.LockOSThread() // never unlocked, unless it is the main thread
+	if syscall.Gettid() == os.Getpid() {
+		done := make(chan struct{})
+		go func() { defer close(done); s.serve() }()
+		<-done
+		runtime.UnlockOSThread()
+		return
+	}
+	for request := range s.requests {
+		request()
+	}
 }
 
 // Start starts cmd in a process group of its own, so that Ctrl-C reaches
