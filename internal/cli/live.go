@@ -38,11 +38,10 @@ func newLiveView(sys System, p *plan.Plan) *liveView {
 
 // terminalWidth is 0 where w is no terminal that can be redrawn.
 func terminalWidth(w io.Writer, getenv func(string) string) int {
-	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) || getenv("TERM") == "dumb" {
+	if !isTerminal(w) || getenv("TERM") == "dumb" {
 		return 0
 	}
-	width, _, err := term.GetSize(int(f.Fd()))
+	width, _, err := term.GetSize(int(w.(*os.File).Fd()))
 	if err != nil || width < 20 {
 		return 80
 	}

@@ -155,26 +155,37 @@ func (way *path) received(d bench.Direction) func() int64 {
 	return way.remote.Bytes
 }
 
-// begin starts the client and waits for the connection's server process.
-func (p *Private) begin(ctx context.Context, t bench.Trial, command string, stdin, stdout *os.File) (*client, error) {
+// begin starts the client.
+func (p *Private) begin(t bench.Trial, command string, stdin, stdout *os.File) (*client, error) {
 	p.Server.Fresh(t.Workload == bench.Transfer)
 	log := p.file("log")
 	return p.startClient(p.Client(offered(t), log, command), offered(t), log, stdin, stdout)
 }
 
+// send lays the path for limit bytes (0: no end) and starts the client on it. The
+// caller closes the path.
+func (p *Private) send(t bench.Trial, limit unit.Bytes) (*path, *client, error) {
+	way, err := p.open(t, limit)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := p.begin(t, way.command, way.stdin, way.stdout)
+	if err != nil {
+		way.close()
+		return nil, nil, err
+	}
+	way.handOver()
+	return way, c, nil
+}
+
 // transfer times segments of an endless stream.
 func (p *Private) transfer(ctx context.Context, t bench.Trial) (s bench.Sample, err error) {
 	spin := proc.Spin()
-	way, err := p.open(t, 0)
+	way, c, err := p.send(t, 0)
 	if err != nil {
 		return s, err
 	}
 	defer way.close()
-	c, err := p.begin(ctx, t, way.command, way.stdin, way.stdout)
-	if err != nil {
-		return s, err
-	}
-	way.handOver()
 	s.Start = c.started
 	trialErr := p.poll(ctx, c, way.remote.Ready)
 	server := p.settle()
@@ -250,7 +261,7 @@ func (p *Private) login(ctx context.Context, t bench.Trial) (s bench.Sample, err
 	}
 	defer read.Close()
 	const mark = "sshpace-ready"
-	c, err := p.begin(ctx, t, "echo "+mark, nil, write)
+	c, err := p.begin(t, "echo "+mark, nil, write)
 	write.Close()
 	if err != nil {
 		return s, err
@@ -281,16 +292,11 @@ func (p *Private) login(ctx context.Context, t bench.Trial) (s bench.Sample, err
 // copy moves exactly SizeBytes and times the whole process, login included, as
 // a shell loop around `dd | ssh` does.
 func (p *Private) copy(ctx context.Context, t bench.Trial) (s bench.Sample, err error) {
-	way, err := p.open(t, t.SizeBytes)
+	way, c, err := p.send(t, t.SizeBytes)
 	if err != nil {
 		return s, err
 	}
 	defer way.close()
-	c, err := p.begin(ctx, t, way.command, way.stdin, way.stdout)
-	if err != nil {
-		return s, err
-	}
-	way.handOver()
 	s.Start = c.started
 	trialErr := p.awaitCopy(ctx, c, way.received(t.Direction))
 	elapsed := time.Since(c.started)
