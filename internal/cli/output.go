@@ -216,7 +216,7 @@ func (x *rankingReport) render(w io.Writer, f format) error {
 	case "json":
 		return render.JSON(w, x.r)
 	case "classic":
-		return withHint(render.Classic(w, x.r, x.classic), "bench without --kex-only measures them")
+		return withHint(render.Classic(w, x.r, x.classic), "measure transfers first: sshpace bench")
 	}
 	if x.document == nil {
 		x.document = chart.OfRanking(x.r, x.records)
