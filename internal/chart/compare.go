@@ -59,13 +59,9 @@ func verdict(r rank.Ratio) string {
 }
 
 func comparisonMethod(c *rank.Comparison) []string {
-	by := "CPU time of both sides per byte"
-	if c.By == rank.Throughput {
-		by = "throughput"
-	}
 	out := []string{fmt.Sprintf(`Speeds are ratios to the first file, by %s: 1.05 means 5 %% faster than it. `+
 		`Intervals hold with 95 %% confidence, one by one; a verdict of faster or slower holds for all rows of its table together (Holm's correction). `+
-		`“No difference shown” does not say that there is none.`, by)}
+		`“No difference shown” does not say that there is none.`, c.BulkBasis())}
 	if len(c.Machines) > 0 {
 		out = append(out, `With three files or more, log(cost) = machine + cell is fitted; what deviates from it shows a missing instruction or another library.`)
 	}
@@ -127,7 +123,7 @@ func comparisonTables(c *rank.Comparison) []Table {
 	}
 	add("ciphers", "Ciphers", alg.Cipher, c.Ciphers)
 	add("macs", "MACs", alg.MAC, c.MACs)
-	add("kex", "Logins by key exchange", alg.Kex, c.Kex)
+	add("kex", "Logins by key exchange: "+c.KexBasis(), alg.Kex, c.Kex)
 	if len(c.Cells) > 0 {
 		out = append(out, cellTable(c))
 	}
@@ -218,7 +214,7 @@ func comparisonCharts(c *rank.Comparison) []Chart {
 		out = append(out, ratioHeat(c))
 	}
 	if len(c.Kex) > 0 {
-		out = append(out, ratioChart(c, "kex", "Logins: speed against "+fileName(c, 0), alg.Kex, c.Kex))
+		out = append(out, ratioChart(c, "kex", "Logins: speed by "+c.KexBasis()+" against "+fileName(c, 0), alg.Kex, c.Kex))
 	}
 	return out
 }
@@ -234,7 +230,7 @@ func sideBySide(c *rank.Comparison) Chart {
 	case c.By == rank.Throughput:
 		out.Rising, out.Note = true, "Throughput: "+betterWhen(true)
 	default:
-		out.Note = "CPU time of both sides per byte: " + betterWhen(false)
+		out.Note = c.BulkBasis() + " per byte: " + betterWhen(false)
 	}
 	for i := range c.Inputs {
 		out.Series = append(out.Series, fileName(c, i))

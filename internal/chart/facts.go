@@ -102,11 +102,7 @@ func method(r *rank.Ranking) []string {
 		`bytes at the sink, wall time, and the CPU time of both processes. Blocks in random order with a reference cell in each take out what the machine did meanwhile. `+
 		`A cell is measured, or predicted from the cost of its cipher and of its MAC; cells held out from the fit tell how good such predictions are. `+
 		`Pairs of names for the same computation, hidden in the run, give the noise floor.`, c.Total, c.Bulk, c.Kex)}
-	by := "throughput"
-	if r.By == rank.Cost {
-		by = "the CPU time of both sides per byte, because throughput was disturbed more"
-	}
-	out = append(out, fmt.Sprintf(`Every number has a 95 %% interval (±). Cells that cannot be told apart share a group letter. The order is by %s.`, by))
+	out = append(out, fmt.Sprintf(`Every number has a 95 %% interval (±). Cells that cannot be told apart share a group letter. The order is by %s.`, r.BulkOrder()))
 	if len(r.Copies) > 0 {
 		out[0] = fmt.Sprintf(`%d combinations were each timed as a whole process: start, login and transfer together.`, len(r.Copies))
 	}

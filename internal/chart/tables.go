@@ -50,12 +50,8 @@ var bulkColumns = []Column{
 }
 
 func bulkTable(r *rank.Ranking, d bench.Direction) Table {
-	by := "throughput"
-	if r.By == rank.Cost {
-		by = "CPU cost of both sides"
-	}
 	t := Table{
-		Name: "bulk", Part: text(string(d)), Title: title(string(d)) + ": ciphers and MACs by " + by, Columns: bulkColumns,
+		Name: "bulk", Part: text(string(d)), Title: title(string(d)) + ": ciphers and MACs by " + r.BulkOrder(), Columns: bulkColumns,
 		Note: "Rows with the same group letter cannot be told apart. A cipher without a MAC carries its own authentication tag.",
 	}
 	for _, c := range r.Bulk {
@@ -82,12 +78,8 @@ var kexColumns = []Column{
 }
 
 func kexTable(r *rank.Ranking) Table {
-	by := "login time"
-	if r.KexBy == rank.Cost {
-		by = "CPU cost of both sides"
-	}
 	t := Table{
-		Name: "kex", Title: "Key exchanges by " + by, Columns: kexColumns,
+		Name: "kex", Title: "Key exchanges by " + r.KexOrder(), Columns: kexColumns,
 		Note: "A login is the time from the start of the client to the start of the remote command.",
 	}
 	for _, k := range r.Kex {

@@ -12,7 +12,8 @@ import (
 )
 
 // prelude makes what the examples of the documentation take for granted: a host
-// called nas in the user's own ssh_config, and two results to compare.
+// called nas in the user's own ssh_config, and two results to compare. They are
+// the same, so that the example of a gate passes on a busy machine too.
 const prelude = `sshd nas
 mkdir home/.ssh
 exec sed -i 's/^Host nas$/Host nas nas?/' ssh_config
@@ -21,7 +22,7 @@ exec cp known_hosts home/.ssh/known_hosts
 exec chmod 700 home home/.ssh
 exec chmod 600 home/.ssh/config home/.ssh/known_hosts
 exec sshpace bench --rounds 2 --cipher aes128-ctr --mac hmac-sha2-256 --kex curve25519-sha256 --out before.jsonl
-exec sshpace bench --rounds 2 --cipher aes128-ctr --mac hmac-sha2-256 --kex curve25519-sha256 --out after.jsonl
+exec cp before.jsonl after.jsonl
 `
 
 // Every line "$ sshpace ..." of the documentation is run, in order, and must

@@ -35,6 +35,7 @@ func (r *Ranking) rankBulk(d *data, opts Options) {
 	if len(analyses) == 0 {
 		return
 	}
+	r.cores = d.cores
 	r.judge(d, analyses)
 	r.By, r.forced = r.choose(opts.By), opts.By == Throughput || opts.By == Cost
 	for _, a := range analyses {

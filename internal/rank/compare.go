@@ -31,6 +31,7 @@ type CompareOptions struct {
 // means 5 % faster than the first file.
 type Comparison struct {
 	By         By
+	KexBy      By // what Kex compares: Throughput stands for login time
 	Normalised []string
 	Inputs     []Input
 	Overall    []Ratio // of each file after the first: geometric mean over the common cells
@@ -41,6 +42,8 @@ type Comparison struct {
 	Machines   []Machine // where there are three files or more
 	Figures    []Figure  // of the measurements that are no SSH trials
 	Warnings   []Warning
+
+	of sides // whose costs
 }
 
 // Ratio is a speed relative to the first file.
@@ -106,11 +109,12 @@ func Compare(inputs []Input, o CompareOptions) (*Comparison, error) {
 	if len(inputs) < 2 {
 		return nil, errors.New("compare needs at least two files")
 	}
-	c := &Comparison{By: compareBy(inputs, o.By), Inputs: inputs, Normalised: o.Normalise}
+	c := &Comparison{By: compareBy(inputs, o.By), Inputs: inputs, Normalised: o.Normalise, of: sidesOf(inputs)}
+	c.KexBy = c.kexBy(o.By)
 	tables := make([]table, len(inputs))
 	for i, in := range inputs {
 		var err error
-		if tables[i], err = tableOf(in, c.By, o.Normalise); err != nil {
+		if tables[i], err = tableOf(in, c.By, c.of, o.Normalise); err != nil {
 			return nil, err
 		}
 	}
@@ -154,7 +158,8 @@ func (c *Comparison) cells(tables []table) {
 			if len(row.Values) > 1 {
 				first := tables[0].entries[key]
 				log := e.log - t.shift - first.log + tables[0].shift
-				row.Ratios = append(row.Ratios, ratio(log, math.Hypot(e.err, first.err), min(e.n, first.n)))
+				err := math.Hypot(math.Hypot(e.err, first.err), c.level(len(row.Ratios)+1))
+				row.Ratios = append(row.Ratios, ratio(log, err, min(e.n, first.n)))
 			}
 		}
 		if len(row.Values) == len(tables) {
@@ -245,41 +250,83 @@ func (c *Comparison) pooled(tables []table, k int, match func(alg.Suite) bool) R
 	if n >= 6 { // cells may differ by more than their noise: let them say so
 		err = math.Max(err, math.Sqrt(stats.Variance(logs)/n))
 	}
-	if len(c.Normalised) == 0 {
-		err = math.Hypot(err, math.Hypot(c.Inputs[0].Ranking.level(c.By), c.Inputs[k].Ranking.level(c.By)))
-	}
-	return ratio(stats.Mean(logs), err, len(logs))
+	return ratio(stats.Mean(logs), math.Hypot(err, c.level(k)), len(logs))
 }
 
-// busyLevel is how much a wholly disturbed run may be off in level, relative:
-// costs per byte on a busy machine were seen 2 to 7 % off those of an idle one.
-const busyLevel = 0.04
+// What the level of a wholly disturbed run may be off by, as a standard error of
+// its logarithm. Costs were seen 2 to 7 % off those of an idle machine; two runs
+// on a machine that was busy all the time differed by a factor of 2.2 in
+// throughput, and of 1.5 in login times.
+const (
+	busyCost = 0.04
+	busyTime = 0.35
+)
 
 // level is the standard error that all cells of a run share.
 func (r *Ranking) level(by By) float64 {
-	busy := busyLevel * r.Harness.busy()
 	if by == Cost {
-		return math.Hypot(r.levelCost, busy)
+		return math.Hypot(r.levelCost, busyCost*r.Harness.busy())
 	}
-	return math.Hypot(r.levelWall, busy)
+	return math.Hypot(r.levelWall, busyTime*r.Harness.busy())
+}
+
+// loginLevel is the same for logins, which do not know their level otherwise.
+func (r *Ranking) loginLevel(by By) float64 {
+	if by == Cost {
+		return busyCost * r.Harness.busy()
+	}
+	return busyTime * r.Harness.busy()
+}
+
+// level is the standard error that the ratios of file k to the first have in
+// common. Normalising takes it out.
+func (c *Comparison) level(k int) float64 {
+	if len(c.Normalised) > 0 {
+		return 0
+	}
+	return math.Hypot(c.Inputs[0].Ranking.level(c.By), c.Inputs[k].Ranking.level(c.By))
+}
+
+// kexBy resolves what logins are compared by: their time, unless it was
+// too noisy to rank by in one of the files.
+func (c *Comparison) kexBy(by By) By {
+	noisy := false
+	for _, in := range c.Inputs {
+		noisy = noisy || in.Ranking.KexBy == Cost
+		for _, k := range in.Ranking.Kex {
+			if c.of.cost(k.Client, k.Server) == nil {
+				return Throughput
+			}
+		}
+	}
+	if noisy && by != Throughput {
+		return Cost
+	}
+	return Throughput
 }
 
 // exchanges compares the logins of the key exchanges that all files have.
 func (c *Comparison) exchanges() {
 	find := func(r *Ranking, name string) *Quantity {
 		for _, k := range r.Kex {
-			if alg.Canonical(alg.Kex, k.Name) == alg.Canonical(alg.Kex, name) {
-				return k.Login
+			if alg.Canonical(alg.Kex, k.Name) != alg.Canonical(alg.Kex, name) {
+				continue
 			}
+			if c.KexBy == Cost {
+				return c.of.cost(k.Client, k.Server)
+			}
+			return k.Login
 		}
 		return nil
 	}
-	for _, k := range c.Inputs[0].Ranking.Kex {
-		g := Group{Name: k.Name}
+	first := c.Inputs[0].Ranking
+	for _, k := range first.Kex {
+		g, own := Group{Name: k.Name}, find(first, k.Name)
 		for _, in := range c.Inputs[1:] {
-			if other := find(in.Ranking, k.Name); other != nil && k.Login != nil {
-				err := math.Hypot(errorOf(k.Login), errorOf(other))
-				g.Ratios = append(g.Ratios, ratio(math.Log(k.Login.Value/other.Value), err, min(k.Login.N, other.N)))
+			if other := find(in.Ranking, k.Name); other != nil && own != nil {
+				level := math.Hypot(first.loginLevel(c.KexBy), in.Ranking.loginLevel(c.KexBy))
+				err := math.Hypot(math.Hypot(errorOf(own), errorOf(other)), level)
+				g.Ratios = append(g.Ratios, ratio(math.Log(own.Value/other.Value), err, min(own.N, other.N)))
 			}
 		}
 		if len(g.Ratios) == len(c.Inputs)-1 {

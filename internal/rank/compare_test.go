@@ -119,6 +119,58 @@ func TestMachines(t *testing.T) {
 	}
 }
 
+// On a machine that is busy all the time, throughput differs by a factor of two
+// between runs, which is no regression.
+func TestBusyRunsHaveNoRegression(t *testing.T) {
+	fast, slow := noisy(11), noisy(12)
+	fast.Busy, slow.Busy, slow.Scale = 1, 1, 2.2
+	var inputs []rank.Input
+	for _, m := range []*sim.Machine{fast, slow} {
+		inputs = append(inputs, rank.Input{Label: "run", Ranking: of(t, record(t, m, 30*time.Second), rank.Options{By: rank.Throughput})})
+	}
+	c, err := rank.Compare(inputs, rank.CompareOptions{By: rank.Throughput})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if worse := c.Worst(5); len(worse) > 0 {
+		t.Errorf("regressions between disturbed runs: %q", worse)
+	}
+	if v := c.Overall[0].Verdict; v != rank.Unclear {
+		t.Errorf("overall verdict %q, want that it is unclear", v)
+	}
+}
+
+// Logins whose time was too noisy to rank by are compared by CPU time.
+func TestLoginsByCost(t *testing.T) {
+	calm, loud := noisy(21), noisy(22)
+	calm.WallNoise, loud.WallNoise = 0.01, 0.5
+	c := compare(t, rank.CompareOptions{}, calm, loud)
+	if c.KexBy != rank.Cost {
+		t.Fatalf("logins are compared by %q", c.KexBy)
+	}
+	for _, g := range c.Kex {
+		if r := g.Ratios[0].Speed; math.Abs(r.Value-1) > 0.1 {
+			t.Errorf("%s: CPU time differs by a factor of %.2f", g.Name, r.Value)
+		}
+	}
+	if c := compare(t, rank.CompareOptions{}, calm, calm); c.KexBy != rank.Throughput {
+		t.Errorf("calm logins are compared by %q, want by time", c.KexBy)
+	}
+}
+
+// Where one file lacks the server's CPU time, the clients are compared.
+func TestOneFileWithoutServer(t *testing.T) {
+	alone := noisy(32)
+	alone.NoServer = true
+	c := compare(t, rank.CompareOptions{By: rank.Cost}, noisy(31), alone)
+	if r := c.Overall[0].Speed; math.Abs(r.Value-1) > 0.05 {
+		t.Errorf("equal clients differ by a factor of %.2f", r.Value)
+	}
+	if got := c.BulkBasis(); got != "CPU cost of the client" {
+		t.Errorf("compared by %q", got)
+	}
+}
+
 func TestNothingInCommon(t *testing.T) {
 	good := transfer(1e6, time.Millisecond, ns(900*time.Microsecond), ns(800*time.Microsecond))
 	one := of(t, file(small, []bench.Trial{cell("aes128-ctr", "hmac-sha1", bench.Upload)}, []bench.Sample{good}), rank.Options{})

@@ -11,7 +11,7 @@ import (
 type Gain struct {
 	From, To   Cell
 	Throughput *Quantity // ratio of throughput, above 1: To is faster; nil if unknown
-	Cost       *Quantity // ratio of the CPU cost of both sides, above 1: To costs less; nil if unknown
+	Cost       *Quantity // ratio of CPU cost, of both sides or of the clients; above 1: To costs less; nil if unknown
 	Tie        bool      // the run cannot tell the two apart
 }
 
@@ -29,8 +29,12 @@ func (r *Ranking) Find(suite alg.Suite, d bench.Direction) (Cell, bool) {
 // Gain compares two cells of one run. Their errors are taken for independent.
 func (r *Ranking) Gain(from, to Cell) Gain {
 	g := Gain{From: from, To: to, Tie: from.Group == to.Group}
+	of := bothSides
+	if from.Server == nil || to.Server == nil {
+		of = clientAlone
+	}
 	g.Throughput = speedup(from.Throughput, to.Throughput, 1)
-	g.Cost = speedup(from.totalQuantity(), to.totalQuantity(), -1)
+	g.Cost = speedup(of.cost(from.Client, from.Server), of.cost(to.Client, to.Server), -1)
 	return g
 }
 

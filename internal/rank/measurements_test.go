@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -69,6 +70,7 @@ func TestCeilings(t *testing.T) {
 	}
 }
 
+// The cost of the servers is unknown for one cell: the clients are compared.
 func TestGain(t *testing.T) {
 	r := &Ranking{Bulk: []Cell{
 		{Suite: alg.Suite{Cipher: "a", MAC: "m"}, Direction: bench.Upload, Group: "A", Throughput: quantityAt(300), Client: quantityAt(1), Server: quantityAt(1)},
@@ -80,7 +82,7 @@ func TestGain(t *testing.T) {
 		t.Fatal("cells are not found by name and direction")
 	}
 	g := r.Gain(from, to)
-	if g.Tie || g.Throughput.Value < 2.99 || g.Throughput.Value > 3.01 || g.Throughput.Lo > 2.95 || g.Throughput.Hi < 3.05 || g.Cost.Value != 1 {
+	if g.Tie || g.Throughput.Value < 2.99 || g.Throughput.Value > 3.01 || g.Throughput.Lo > 2.95 || g.Throughput.Hi < 3.05 || math.Abs(g.Cost.Value-2) > 0.01 {
 		t.Errorf("gain: %+v %+v", g.Throughput, g.Cost)
 	}
 }

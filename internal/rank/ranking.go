@@ -56,6 +56,7 @@ type Ranking struct {
 	Ceilings     *Ceilings           // what limits the fastest cell; nil where the machine was not measured
 
 	forced               bool    // the caller chose By
+	cores                int     // that client and server can use together
 	levelCost, levelWall float64 // standard errors of the run's mean level, in logs
 }
 

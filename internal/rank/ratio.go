@@ -32,12 +32,15 @@ type table struct {
 }
 
 // tableOf reads the speeds of one file, normalised where asked for.
-func tableOf(in Input, by By, normalise []string) (table, error) {
+func tableOf(in Input, by By, of sides, normalise []string) (table, error) {
 	t := table{entries: map[cellKey]entry{}, names: map[cellKey]alg.Suite{}}
 	for _, c := range in.Ranking.Bulk {
 		best, alone, sign := c.Throughput, c.Alone.Throughput, 1.0
 		if by == Cost {
-			best, alone, sign = c.totalQuantity(), c.Alone.Total, -1
+			best, alone, sign = of.cost(c.Client, c.Server), c.Alone.Total, -1
+			if of == clientAlone {
+				alone = c.Alone.Client
+			}
 		}
 		if best == nil || best.Value <= 0 {
 			continue
@@ -66,19 +69,44 @@ func tableOf(in Input, by By, normalise []string) (table, error) {
 	return t, nil
 }
 
-// totalQuantity is the cost of both sides with an interval that takes their
-// errors for independent.
-func (c Cell) totalQuantity() *Quantity {
-	if c.Client == nil {
+// sides are whose cost files are compared by: both, or the client's alone where
+// the server's is unknown in one of them.
+type sides bool
+
+const (
+	bothSides   sides = false
+	clientAlone sides = true
+)
+
+// sidesOf resolves what the costs of all files have in common.
+func sidesOf(inputs []Input) sides {
+	for _, in := range inputs {
+		for _, c := range in.Ranking.Bulk {
+			if c.Client != nil && c.Server == nil {
+				return clientAlone
+			}
+		}
+		for _, k := range in.Ranking.Kex {
+			if k.Client != nil && k.Server == nil {
+				return clientAlone
+			}
+		}
+	}
+	return bothSides
+}
+
+// cost is that of both sides, with an interval that takes their errors for
+// independent, or of the client alone. Nil: unknown.
+func (s sides) cost(client, server *Quantity) *Quantity {
+	if s == clientAlone {
+		return client
+	}
+	if client == nil || server == nil {
 		return nil
 	}
-	q := *c.Client
-	if c.Server != nil {
-		arm := math.Hypot(c.Client.HalfWidth()*c.Client.Value, c.Server.HalfWidth()*c.Server.Value)
-		total := c.Total()
-		q = Quantity{Value: total, Lo: math.Max(total-arm, total/10), Hi: total + arm, N: c.Client.N}
-	}
-	return &q
+	arm := math.Hypot(client.HalfWidth()*client.Value, server.HalfWidth()*server.Value)
+	total := client.Value + server.Value
+	return &Quantity{Value: total, Lo: math.Max(total-arm, total/10), Hi: total + arm, N: client.N}
 }
 
 func canonical(s alg.Suite) alg.Suite {

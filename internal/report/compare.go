@@ -16,9 +16,9 @@ import (
 // relative to the first file.
 func CompareText(w io.Writer, c *rank.Comparison) error {
 	out := bufio.NewWriter(w)
-	by := "CPU cost of both sides, ns per byte"
+	by := c.BulkBasis() + ", ns per byte"
 	if c.By == rank.Throughput {
-		by = "throughput, MB/s"
+		by = c.BulkBasis() + ", MB/s"
 	}
 	for i, in := range c.Inputs {
 		e := in.Ranking.Environment
@@ -35,7 +35,7 @@ func CompareText(w io.Writer, c *rank.Comparison) error {
 	}
 	section(out, c, "Ciphers", c.Ciphers)
 	section(out, c, "MACs", c.MACs)
-	section(out, c, "Logins", c.Kex)
+	section(out, c, "Logins by "+c.KexBasis(), c.Kex)
 	cellSection(out, c)
 	machineSection(out, c)
 	figureSection(out, c)
@@ -140,6 +140,7 @@ func CompareJSON(w io.Writer, c *rank.Comparison) error {
 type jsonComparison struct {
 	Schema     string        `json:"schema"`
 	By         rank.By       `json:"ranked_by"`
+	KexBy      rank.By       `json:"kex_ranked_by"`
 	Unit       string        `json:"unit"` // of values
 	Normalised []string      `json:"normalised_to,omitempty"`
 	Files      []jsonFile    `json:"files"`
@@ -193,7 +194,7 @@ type jsonDeviation struct {
 
 func comparisonDocument(c *rank.Comparison) jsonComparison {
 	out := jsonComparison{
-		Schema: CompareSchema, By: c.By, Unit: "ns_per_byte", Normalised: c.Normalised,
+		Schema: CompareSchema, By: c.By, KexBy: c.KexBy, Unit: "ns_per_byte", Normalised: c.Normalised,
 		Overall: ratiosDocument(c.Overall), Ciphers: groupsDocument(c.Ciphers), MACs: groupsDocument(c.MACs),
 		Kex: groupsDocument(c.Kex), Cells: []jsonCells{},
 	}

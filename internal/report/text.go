@@ -70,11 +70,7 @@ func directions(r *rank.Ranking) []bench.Direction {
 const bulkLine = "%4s %-2s %-17s %-17s %5s %-5s %6s %6s %s"
 
 func bulkTable(w io.Writer, r *rank.Ranking, d bench.Direction) {
-	by := "throughput"
-	if r.By == rank.Cost {
-		by = "CPU cost of the costlier side"
-	}
-	say(w, "\n%s by %s", title(string(d)), by)
+	say(w, "\n%s by %s", title(string(d)), r.BulkOrder())
 	row(w, bulkLine, "", "", "", "", "", "", "client", "server", "")
 	row(w, bulkLine, "rank", "", "cipher", "MAC", "MB/s", "", "ns/B", "ns/B", "")
 	for _, c := range r.Bulk {
@@ -88,11 +84,7 @@ func bulkTable(w io.Writer, r *rank.Ranking, d bench.Direction) {
 const kexLine = "%4s %-2s %-36s %6s %-5s %6s %6s %s"
 
 func kexTable(w io.Writer, r *rank.Ranking) {
-	by := "login time"
-	if r.KexBy == rank.Cost {
-		by = "CPU cost of both sides"
-	}
-	say(w, "\nKey exchange by %s", by)
+	say(w, "\nKey exchange by %s", r.KexOrder())
 	row(w, kexLine, "", "", "", "login", "", "client", "server", "")
 	row(w, kexLine, "rank", "", "name", "ms", "", "CPU ms", "CPU ms", "")
 	for _, k := range r.Kex {

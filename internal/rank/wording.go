@@ -1,0 +1,57 @@
+package rank
+
+// The words for what orders a ranking and what a comparison relates are here,
+// so that every format says the same.
+
+const (
+	throughputWord  = "throughput"
+	bothSidesWord   = "CPU cost of both sides"
+	clientAloneWord = "CPU cost of the client"
+)
+
+// BulkOrder says by what the cells are ordered.
+func (r *Ranking) BulkOrder() string {
+	switch {
+	case r.By == Throughput:
+		return throughputWord
+	case !r.hasServer():
+		return clientAloneWord
+	case r.cores == 1:
+		return bothSidesWord
+	}
+	return "CPU cost of the costlier side"
+}
+
+// KexOrder says by what the key exchanges are ordered.
+func (r *Ranking) KexOrder() string {
+	switch {
+	case r.KexBy == Throughput:
+		return "login time"
+	case len(r.Kex) > 0 && r.Kex[0].Server == nil:
+		return clientAloneWord
+	}
+	return bothSidesWord
+}
+
+// BulkBasis says by what cells are compared.
+func (c *Comparison) BulkBasis() string {
+	if c.By == Throughput {
+		return throughputWord
+	}
+	return c.of.word()
+}
+
+// KexBasis says by what logins are compared.
+func (c *Comparison) KexBasis() string {
+	if c.KexBy == Throughput {
+		return "time"
+	}
+	return c.of.word()
+}
+
+func (s sides) word() string {
+	if s == clientAlone {
+		return clientAloneWord
+	}
+	return bothSidesWord
+}
