@@ -22,11 +22,11 @@ hostset: host
 sshconf:
 knownhosts: host stats
 bench: alg unit
-model: alg bench stats
+model: alg bench stats unit
 model/sim: alg bench unit
 plan: alg bench model stats unit
 rank: alg bench model stats unit
-chart: alg bench clean model rank
+chart: alg bench clean model rank unit
 chart/charttest: alg bench model/sim plan rank
 page: alg chart
 picture: chart

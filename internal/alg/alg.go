@@ -92,6 +92,14 @@ func Canonical(kind Kind, name string) string {
 	return name
 }
 
+// Primitive names what a MAC computes: hmac-sha1 for hmac-sha1-96-etm@openssh.com.
+// Truncating the tag (-96, RFC 4253 section 6.4) and applying it to the ciphertext
+// (-etm, OpenSSH PROTOCOL section 1.7) do not change the computation.
+func Primitive(mac string) string {
+	name, _, _ := strings.Cut(mac, "@")
+	return strings.TrimSuffix(strings.TrimSuffix(name, "-etm"), "-96")
+}
+
 // IsAEAD reports whether a cipher carries its own tag, so that no MAC is
 // negotiated (OpenSSH kex.c:kex_choose_conf).
 func IsAEAD(cipher string) bool {

@@ -89,3 +89,14 @@ func TestMatch(t *testing.T) {
 		t.Error("glob matching is wrong")
 	}
 }
+
+func TestPrimitive(t *testing.T) {
+	for mac, want := range map[string]string{
+		"hmac-sha1": "hmac-sha1", "hmac-sha1-96": "hmac-sha1", "hmac-sha1-96-etm@openssh.com": "hmac-sha1", "hmac-sha2-256-etm@openssh.com": "hmac-sha2-256",
+		"umac-64@openssh.com": "umac-64", "umac-128-etm@openssh.com": "umac-128", "": "",
+	} {
+		if got := Primitive(mac); got != want {
+			t.Errorf("Primitive(%q) = %q, want %q", mac, got, want)
+		}
+	}
+}

@@ -156,7 +156,9 @@ type Sample struct {
 type Segment struct {
 	StartNS      time.Duration  `json:"start_ns"` // after Sample.Start
 	WallNS       time.Duration  `json:"wall_ns"`
-	Bytes        unit.Bytes     `json:"bytes"` // at the sink
+	Bytes        unit.Bytes     `json:"bytes"`                  // at the sink
+	ClientBytes  unit.Bytes     `json:"client_bytes,omitempty"` // that the client sent or received on the wire; 0: unknown
+	ServerBytes  unit.Bytes     `json:"server_bytes,omitempty"` // the same of the server
 	ClientCPUNS  *time.Duration `json:"client_cpu_ns,omitempty"`
 	ServerCPUNS  *time.Duration `json:"server_cpu_ns,omitempty"`
 	ClientWaitNS *time.Duration `json:"client_wait_ns,omitempty"` // runnable, but not running (run-queue delay)

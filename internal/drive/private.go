@@ -204,7 +204,7 @@ func (p *Private) transfer(ctx context.Context, t bench.Trial) (s bench.Sample, 
 
 // metered puts clocks on the processes of a ready connection.
 func (p *Private) metered(ctx context.Context, t bench.Trial, c *client, way *path, spin time.Duration) ([]bench.Segment, error) {
-	m := &meters{bytes: way.received(t.Direction)}
+	m := &meters{bytes: way.received(t.Direction), way: t.Direction}
 	defer m.close()
 	var err error
 	if m.client, err = proc.OpenClock(c.cmd.Process.Pid); err != nil {

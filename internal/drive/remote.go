@@ -364,7 +364,7 @@ func (h *helper) tail(mark string, limit time.Duration) (string, error) {
 
 // metered times the segments of a connection of which only this end is seen.
 func (r *Remote) metered(ctx context.Context, t bench.Trial, c *client, flow *helper, spin time.Duration) ([]bench.Segment, error) {
-	m := &meters{bytes: flow.counter.Bytes}
+	m := &meters{bytes: flow.counter.Bytes, way: t.Direction}
 	defer m.close()
 	var err error
 	if m.client, err = proc.OpenClock(c.cmd.Process.Pid); err != nil {

@@ -202,6 +202,7 @@ func (h *helper) close() {
 // meters are the clocks of one transfer.
 type meters struct {
 	bytes   func() int64 // at the sink, or as near to it as can be seen
+	way     bench.Direction
 	client  *proc.Clock
 	server  *proc.Clock // nil on another machine
 	harness []*proc.Clock
@@ -222,6 +223,7 @@ type reading struct {
 	client, server         time.Duration
 	clientWait, serverWait time.Duration
 	waits                  bool
+	clientSeen, serverSeen int64 // bytes on the wire; 0: unknown
 	harness                time.Duration
 	load                   proc.Load
 }
@@ -233,11 +235,13 @@ func (m *meters) read() (reading, error) {
 		return r, errEnded
 	}
 	r.clientWait, r.waits = m.client.Wait()
+	r.clientSeen = onWire(m.client, m.way == bench.Upload)
 	if m.server != nil {
 		if r.server, err = m.server.CPU(); err != nil {
 			return r, errEnded
 		}
 		r.serverWait, _ = m.server.Wait()
+		r.serverSeen = onWire(m.server, m.way == bench.Download)
 	}
 	for _, clock := range m.harness {
 		if cpu, err := clock.CPU(); err == nil {
@@ -248,6 +252,20 @@ func (m *meters) read() (reading, error) {
 	return r, nil
 }
 
+// onWire is how much a side has sent, or received: what it has encrypted or
+// decrypted, wherever the bytes are now. Megabytes wait in buffers between client
+// and sink.
+func onWire(c *proc.Clock, sends bool) int64 {
+	read, written, ok := c.Traffic()
+	switch {
+	case !ok:
+		return 0
+	case sends:
+		return written
+	}
+	return read
+}
+
 // segment is what happened between two readings.
 func (m *meters) segment(from, to reading, start time.Time, spin time.Duration) bench.Segment {
 	s := bench.Segment{
@@ -256,12 +274,14 @@ func (m *meters) segment(from, to reading, start time.Time, spin time.Duration) 
 		StealNS: to.load.Steal - from.load.Steal, SpinNS: spin,
 	}
 	ours := *s.ClientCPUNS + s.HarnessCPUNS
+	s.ClientBytes = unit.Bytes(max(0, to.clientSeen-from.clientSeen))
 	if from.waits && to.waits {
 		s.ClientWaitNS = difference(from.clientWait, to.clientWait)
 	}
 	if m.server != nil {
 		s.ServerCPUNS = difference(from.server, to.server)
 		ours += *s.ServerCPUNS
+		s.ServerBytes = unit.Bytes(max(0, to.serverSeen-from.serverSeen))
 		if from.waits && to.waits {
 			s.ServerWaitNS = difference(from.serverWait, to.serverWait)
 		}

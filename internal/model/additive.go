@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"sshpace/internal/alg"
+	"sshpace/internal/stats"
 )
 
 // Point is the measured cost of one cell: the natural logarithm of ns per byte
@@ -17,18 +18,49 @@ type Point struct {
 
 // Additive is a fit of cost = cipher + MAC in ns per byte, the base being part
 // of both (Box, Hunter and Hunter, Statistics for Experimenters, ch. 8; two-way
-// layout without interaction). AEAD ciphers are cells of their own, which
-// nothing else predicts. Fitted on relative residuals, so that a slow cipher does
-// not dominate, and robustly (Huber 1964), so that a spoilt cell does not.
+// layout without interaction). A MAC is its primitive, whether it is applied to
+// the ciphertext (-etm), and a deviation of its own, which is small: the tag's
+// length does not change what is computed (Searle, Casella and McCulloch, Variance
+// Components, ch. 7: mixed model equations). AEAD ciphers are cells of their own,
+// which nothing else predicts. Fitted on relative residuals, so that a slow cipher
+// does not dominate, and robustly (Huber 1964), so that a spoilt cell does not.
 type Additive struct {
-	columns    map[string]int // cipher and MAC names to parameters
-	component  map[string]int // names that measured cells connect, by number
+	columns    map[effect]int // effects to parameters
+	component  map[effect]int // ciphers and MACs that measured cells connect, by number
 	beta       []float64
 	inverse    [][]float64 // covariance of beta
 	own        map[alg.Suite]Point
 	floor      float64 // no cost is predicted below it
-	Parameters int
+	Parameters int     // that the cells have used up: the trace of the hat matrix
 }
+
+// effect is one term of a cell's cost.
+type effect struct {
+	kind effectKind
+	name string
+}
+
+type effectKind int
+
+const (
+	cipherEffect effectKind = iota
+	primitiveEffect
+	etmEffect // of all -etm MACs alike
+	macEffect // what a MAC deviates from its primitive
+)
+
+// effectsOf are the terms that add up to the cost of a cell.
+func effectsOf(cell alg.Suite) []effect {
+	out := []effect{{cipherEffect, cell.Cipher}, {primitiveEffect, alg.Primitive(cell.MAC)}, {macEffect, cell.MAC}}
+	if a, _ := alg.Lookup(alg.MAC, cell.MAC); a.ETM {
+		out = append(out, effect{etmEffect, ""})
+	}
+	return out
+}
+
+// priors are what effects are expected to be, as standard deviations relative
+// to the median cost. Effects without one are free.
+var priors = map[effectKind]float64{etmEffect: 0.2, macEffect: 0.003}
 
 const (
 	huberLimit  = 2.0 // standard deviations beyond which a residual counts less
@@ -39,50 +71,53 @@ const (
 
 // FitAdditive fits the points, each of another cell.
 func FitAdditive(points []Point) *Additive {
-	m := &Additive{columns: map[string]int{}, component: map[string]int{}, own: map[alg.Suite]Point{}, floor: math.Inf(1)}
+	m := &Additive{columns: map[effect]int{}, component: map[effect]int{}, own: map[alg.Suite]Point{}, floor: math.Inf(1)}
 	var rows []row
 	for _, p := range points {
 		if p.Cell.MAC == "" {
 			m.own[p.Cell] = p
 			continue
 		}
-		y := math.Exp(p.Log)
-		rows = append(rows, row{m.column(p.Cell.Cipher), m.column(p.Cell.MAC), y, math.Max(p.Variance, 1e-8)})
-		m.floor = math.Min(m.floor, y/4)
+		r := row{y: math.Exp(p.Log), variance: math.Max(p.Variance, 1e-8)}
+		for _, e := range effectsOf(p.Cell) {
+			r.columns = append(r.columns, m.column(e))
+		}
+		rows = append(rows, r)
+		m.floor = math.Min(m.floor, r.y/4)
 	}
 	m.connect(points)
 	m.solve(rows)
-	m.Parameters = len(m.columns) - m.components() + len(m.own)
+	m.Parameters = len(m.own) + int(math.Round(m.trace(rows)))
 	return m
 }
 
-// components counts the separate pieces of the design: each hides one
-// parameter, what could be moved from its ciphers to its MACs.
-func (m *Additive) components() int {
-	seen := map[int]bool{}
-	for _, c := range m.component {
-		seen[c] = true
-	}
-	return len(seen)
-}
-
-// row is one equation: beta[cipher] + beta[mac] = y, with a relative variance.
+// row is one equation: the sum of beta over the columns = y, with a relative
+// variance.
 type row struct {
-	cipher, mac int
+	columns     []int
 	y, variance float64
 }
 
-func (m *Additive) column(name string) int {
-	i, ok := m.columns[name]
+func (r row) fitted(beta []float64) float64 {
+	sum := 0.0
+	for _, i := range r.columns {
+		sum += beta[i]
+	}
+	return sum
+}
+
+func (m *Additive) column(e effect) int {
+	i, ok := m.columns[e]
 	if !ok {
 		i = len(m.columns)
-		m.columns[name] = i
+		m.columns[e] = i
 	}
 	return i
 }
 
-// connect numbers the connected components of the graph whose edges are the
-// measured cells: a cell can be predicted only inside one of them.
+// connect numbers the connected components of the graph of ciphers and MACs
+// whose edges are the measured cells: a cell can be predicted only inside one of
+// them.
 func (m *Additive) connect(points []Point) {
 	parent := make([]int, len(m.columns))
 	for i := range parent {
@@ -94,17 +129,20 @@ func (m *Additive) connect(points []Point) {
 		}
 		return i
 	}
+	ends := func(cell alg.Suite) (cipher, mac effect) {
+		return effect{cipherEffect, cell.Cipher}, effect{macEffect, cell.MAC}
+	}
 	for _, p := range points {
-		if p.Cell.MAC == "" {
-			continue
-		}
-		a, b := root(m.columns[p.Cell.Cipher]), root(m.columns[p.Cell.MAC])
-		if a != b {
-			parent[a] = b
+		if p.Cell.MAC != "" {
+			cipher, mac := ends(p.Cell)
+			parent[root(m.columns[cipher])] = root(m.columns[mac])
 		}
 	}
-	for name, i := range m.columns {
-		m.component[name] = root(i)
+	for _, p := range points {
+		if p.Cell.MAC != "" {
+			cipher, mac := ends(p.Cell)
+			m.component[cipher], m.component[mac] = root(m.columns[cipher]), root(m.columns[mac])
+		}
 	}
 }
 
@@ -122,10 +160,16 @@ func (m *Additive) solve(rows []row) {
 	}
 	for round := range reweights {
 		a, b := normalEquations(rows, fitted, n, round > 0)
+		typical := stats.Median(fitted)
+		for e, i := range m.columns {
+			if prior := priors[e.kind]; prior > 0 {
+				a[i][i] += 1 / (prior * prior * typical * typical)
+			}
+		}
 		factor := cholesky(a)
 		m.beta = backSolve(factor, b)
 		for i, r := range rows {
-			fitted[i] = math.Max(m.beta[r.cipher]+m.beta[r.mac], m.floor)
+			fitted[i] = math.Max(r.fitted(m.beta), m.floor)
 		}
 		if round == reweights-1 {
 			m.inverse = invert(factor)
@@ -141,13 +185,13 @@ func normalEquations(rows []row, fitted []float64, n int, robust bool) (a [][]fl
 		if z := math.Abs(r.y-fitted[i]) / fitted[i] / math.Sqrt(r.variance); robust && z > huberLimit {
 			weight *= huberLimit / z
 		}
-		a[r.cipher][r.cipher] += weight
-		a[r.mac][r.mac] += weight
-		a[r.cipher][r.mac] += weight
-		a[r.mac][r.cipher] += weight
-		b[r.cipher] += weight * r.y
-		b[r.mac] += weight * r.y
-		trace += 2 * weight
+		for _, p := range r.columns {
+			for _, q := range r.columns {
+				a[p][q] += weight
+			}
+			b[p] += weight * r.y
+			trace += weight
+		}
 	}
 	// A whisper of a ridge fixes the one direction that no cell can see: what is
 	// moved from all ciphers to all MACs.
@@ -155,6 +199,29 @@ func normalEquations(rows []row, fitted []float64, n int, robust bool) (a [][]fl
 		a[i][i] += 1e-10 * trace
 	}
 	return a, b
+}
+
+// variance of the sum of some parameters.
+func (m *Additive) variance(columns []int) float64 {
+	sum := 0.0
+	for _, p := range columns {
+		for _, q := range columns {
+			sum += m.inverse[p][q]
+		}
+	}
+	return math.Max(0, sum)
+}
+
+// trace of the hat matrix: how many parameters the fit has used up, where priors
+// hold some of them back (Hastie, Tibshirani and Friedman, The Elements of
+// Statistical Learning, 7.6).
+func (m *Additive) trace(rows []row) float64 {
+	sum := 0.0
+	for _, r := range rows {
+		fitted := math.Max(r.fitted(m.beta), m.floor)
+		sum += math.Min(1, m.variance(r.columns)/(r.variance*fitted*fitted))
+	}
+	return sum
 }
 
 // Predict returns the logarithm of a cell's cost and the standard error that
@@ -165,15 +232,17 @@ func (m *Additive) Predict(cell alg.Suite) (log, err float64, ok bool) {
 		p, ok := m.own[cell]
 		return p.Log, math.Sqrt(p.Variance), ok
 	}
-	c, known := m.component[cell.Cipher]
-	d, both := m.component[cell.MAC]
-	if !known || !both || c != d {
+	cipher, known := m.component[effect{cipherEffect, cell.Cipher}]
+	mac, both := m.component[effect{macEffect, cell.MAC}]
+	if !known || !both || cipher != mac {
 		return 0, 0, false
 	}
-	i, j := m.columns[cell.Cipher], m.columns[cell.MAC]
-	value := math.Max(m.beta[i]+m.beta[j], m.floor)
-	variance := m.inverse[i][i] + m.inverse[j][j] + 2*m.inverse[i][j]
-	return math.Log(value), math.Sqrt(math.Max(0, variance)) / value, true
+	var r row
+	for _, e := range effectsOf(cell) {
+		r.columns = append(r.columns, m.columns[e])
+	}
+	value := math.Max(r.fitted(m.beta), m.floor)
+	return math.Log(value), math.Sqrt(m.variance(r.columns)) / value, true
 }
 
 // Without predicts a cell from all others but itself: the leave-one-out

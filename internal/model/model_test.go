@@ -74,6 +74,49 @@ func TestWithoutIsLeaveOneOut(t *testing.T) {
 	}
 }
 
+// A truncated tag is the same computation: of 2 % that noise of 1 % per cell put
+// between hmac-sha1 and hmac-sha1-96, less than half is left.
+func TestSiblingsShareTheirPrimitive(t *testing.T) {
+	var points []Point
+	cost := map[string]float64{"hmac-sha1": 0.4, "hmac-sha1-96": 0.4, "hmac-md5": 1, "hmac-md5-96": 1, "umac-64@openssh.com": 0.3}
+	for c, cipher := range []string{"c1", "c2", "c3", "c4"} {
+		for mac, extra := range cost {
+			points = append(points, point(cipher, mac, 1+float64(c)/4+extra))
+		}
+	}
+	for i := range points {
+		if points[i].Cell.MAC == "hmac-sha1-96" {
+			points[i].Log += 0.02
+		}
+	}
+	m := FitAdditive(points)
+	plain, _, _ := m.Predict(alg.Suite{Cipher: "c1", MAC: "hmac-sha1"})
+	short, _, _ := m.Predict(alg.Suite{Cipher: "c1", MAC: "hmac-sha1-96"})
+	near(t, "hmac-sha1-96 against hmac-sha1", short-plain, 0.007, 0.003)
+	near(t, "hmac-sha1", math.Exp(plain), 1.4*1.01, 0.007)
+	other, _, _ := m.Predict(alg.Suite{Cipher: "c1", MAC: "umac-64@openssh.com"})
+	near(t, "umac-64, another primitive", math.Exp(other), 1.3, 0.002)
+}
+
+// Applying every MAC to the ciphertext costs 0.1 more, which is one effect.
+func TestEncryptThenMACIsOneEffect(t *testing.T) {
+	var points []Point
+	for c, cipher := range []string{"c1", "c2", "c3"} {
+		for i, mac := range []string{"hmac-sha1", "hmac-md5", "hmac-sha2-256", "hmac-sha2-512"} {
+			cost := 1 + float64(c)/4 + float64(i)/5
+			points = append(points, point(cipher, mac, cost), point(cipher, mac+"-etm@openssh.com", cost+0.1))
+		}
+	}
+	m := FitAdditive(points)
+	for _, p := range points {
+		log, _, _ := m.Predict(p.Cell)
+		near(t, p.Cell.String(), log, p.Log, 0.002)
+	}
+	if m.Parameters > 8 { // 3 + 4 - 1, the effect, and a little for deviations; 3 + 8 - 1 names
+		t.Errorf("%d parameters, want 7 or 8", m.Parameters)
+	}
+}
+
 // One cell that is off by half must not move the others by more than a little.
 func TestAdditiveIsRobust(t *testing.T) {
 	var points []Point
@@ -120,6 +163,25 @@ func TestWallModel(t *testing.T) {
 			t.Errorf("%s: %+v fitted as %+v, off by %.1f %%", name, c.truth, m, 100*e)
 		}
 	}
+}
+
+// With a slow cipher the sink gets 3 MB while the client encrypts 4 and the
+// server decrypts 3.5: 100 ms are 25 ns per byte, 70 ms are 20.
+func TestCostPerByteOfEachSide(t *testing.T) {
+	const ms = time.Millisecond
+	trial := bench.Trial{Workload: bench.Transfer, Want: alg.Suite{Cipher: "3des-cbc", MAC: "hmac-sha1"}}
+	s := bench.Sample{Outcome: bench.OK, Segments: []bench.Segment{{
+		WallNS: 100 * ms, Bytes: 3e6, ClientBytes: 4e6, ServerBytes: 35e5, ClientCPUNS: ns(100 * ms), ServerCPUNS: ns(70 * ms),
+	}}}
+	got, ok := TransferOf(trial, s, 0)
+	if !ok {
+		t.Fatal("not usable")
+	}
+	near(t, "client", got.Client, 25, 1e-9)
+	near(t, "server", got.Server, 20, 1e-9)
+	s.Segments[0].ClientBytes = 0
+	got, _ = TransferOf(trial, s, 0)
+	near(t, "client, bytes unknown", got.Client, 100/3.0, 1e-9)
 }
 
 // Before anything was measured, and after one cell, the usual model stands.

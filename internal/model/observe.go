@@ -11,6 +11,7 @@ import (
 	"sshpace/internal/alg"
 	"sshpace/internal/bench"
 	"sshpace/internal/stats"
+	"sshpace/internal/unit"
 )
 
 // Ended is the Finding.What under which a file keeps why its run ended.
@@ -108,8 +109,8 @@ func TransferOf(t bench.Trial, s bench.Sample, spin float64) (Transfer, bool) {
 	}
 	out.Wall = wallOf(cleanWall, out.DirtyWall)
 	out.crowd(all)
-	out.Client = costOf(cleanCost, func(s bench.Segment) *time.Duration { return s.ClientCPUNS })
-	out.Server = costOf(cleanCost, func(s bench.Segment) *time.Duration { return s.ServerCPUNS })
+	out.Client = costOf(cleanCost, func(s bench.Segment) (*time.Duration, unit.Bytes) { return s.ClientCPUNS, s.ClientBytes })
+	out.Server = costOf(cleanCost, func(s bench.Segment) (*time.Duration, unit.Bytes) { return s.ServerCPUNS, s.ServerBytes })
 	return out, true
 }
 
@@ -135,15 +136,20 @@ func wallOf(segments []bench.Segment, dirty bool) float64 {
 	return wall / bytes
 }
 
-// costOf is the typical CPU time per byte, 0 where a segment lacks it.
-func costOf(segments []bench.Segment, cpu func(bench.Segment) *time.Duration) float64 {
+// costOf is the typical CPU time of a side per byte that it worked on, or per
+// byte at the sink where that is unknown; 0 where a segment lacks it. A slow
+// cipher moves less in a segment than the buffers on the way hold.
+func costOf(segments []bench.Segment, side func(bench.Segment) (cpu *time.Duration, bytes unit.Bytes)) float64 {
 	costs := make([]float64, len(segments))
 	for i, segment := range segments {
-		used := cpu(segment)
+		used, bytes := side(segment)
 		if used == nil || *used <= 0 {
 			return 0
 		}
-		costs[i] = float64(*used) / float64(segment.Bytes)
+		if bytes <= 0 {
+			bytes = segment.Bytes
+		}
+		costs[i] = float64(*used) / float64(bytes)
 	}
 	return stats.Quantile(costs, undisturbed)
 }

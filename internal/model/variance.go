@@ -31,7 +31,7 @@ const (
 	gridStart        = 0.002 // relative; 0.2 % to 80 % and 0.2 % to 6 %
 	// priorInteraction is the scale of a half-Cauchy prior (Gelman, Bayesian
 	// Analysis 1, 2006): OpenSSH's ciphers were seen 1.4 % off the additive model.
-	priorInteraction = 0.015
+	priorInteraction = 0.005
 )
 
 // estimate returns the deviation between connections and that of cells.

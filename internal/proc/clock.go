@@ -108,6 +108,18 @@ func (c *Clock) Wait() (delay time.Duration, ok bool) {
 	return fields[1], true
 }
 
+// Traffic returns how many bytes the process has read and written by system
+// calls (rchar and wchar of /proc/PID/io, proc(5)); ok is false where that is not
+// to be had, as for a process of another user.
+func (c *Clock) Traffic() (read, written int64, ok bool) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", c.pid))
+	if err != nil {
+		return 0, 0, false
+	}
+	n, err := fmt.Sscanf(string(text), "rchar: %d\nwchar: %d", &read, &written)
+	return read, written, err == nil && n == 2
+}
+
 // schedstat reads time on CPU and run-queue delay (Documentation/scheduler/sched-stats.rst).
 func schedstat(pid int) (fields [2]time.Duration, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", pid))

@@ -3,6 +3,7 @@ package proc
 import (
 	"bufio"
 	"fmt"
+	"os"
 	"os/exec"
 	"syscall"
 	"testing"
@@ -64,6 +65,39 @@ func TestWaitIsThere(t *testing.T) {
 	defer clock.Close()
 	if _, ok := clock.Wait(); !ok {
 		t.Error("no run-queue delay")
+	}
+}
+
+func TestTraffic(t *testing.T) {
+	clock, err := OpenSelf()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer clock.Close()
+	read, written, ok := clock.Traffic()
+	if !ok {
+		t.Fatal("no traffic of this process")
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	block := make([]byte, 5000)
+	if _, err := w.Write(block); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Read(block); err != nil {
+		t.Fatal(err)
+	}
+	moreRead, moreWritten, _ := clock.Traffic()
+	// Reading /proc itself counts too.
+	if got := moreRead - read; got < 5000 || got > 6000 {
+		t.Errorf("%d bytes read, want 5000 and a file of /proc", got)
+	}
+	if got := moreWritten - written; got != 5000 {
+		t.Errorf("%d bytes written, want 5000", got)
 	}
 }
 

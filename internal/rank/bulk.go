@@ -79,13 +79,16 @@ func (r *Ranking) judge(d *data, analyses []*model.Analysis) {
 
 func wallOf(t model.Transfer) float64 { return t.Wall }
 
-// choose resolves Auto.
+// choose resolves Auto: the cost where throughput rests on disturbed segments, or
+// cannot tell cells apart.
 func (r *Ranking) choose(by By) By {
 	switch {
 	case r.Noise.Cost == 0:
 		return Throughput
 	case by == Throughput || by == Cost:
 		return by
+	case r.Harness.busy() > mostlyBusy:
+		return Cost
 	case r.Noise.Throughput > maxNoise && r.Noise.Cost < 1.5*r.Noise.Throughput:
 		return Cost
 	}

@@ -57,7 +57,7 @@ func CeilingsOf(r *Ranking, machine *bench.File) *Ceilings {
 	if best == nil {
 		return nil
 	}
-	c := &Ceilings{Cell: *best, Measured: machine.Campaign.Started, Busy: share(r.Harness.Quarantined, r.Harness.Segments) > 0.5}
+	c := &Ceilings{Cell: *best, Measured: machine.Campaign.Started, Busy: r.Harness.busy() > mostlyBusy}
 	c.processors(r)
 	for _, m := range machine.Measurements {
 		m.Value = max(m.Value, m.Hi) // at most: other work makes a round slower, never faster

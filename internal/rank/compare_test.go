@@ -43,7 +43,7 @@ func slower(m *sim.Machine, cipher string, factor float64) *sim.Machine {
 // equal machines must not be told apart, each in 95 % of the comparisons.
 func TestPlantedDifference(t *testing.T) {
 	found, missed, falsely := 0, 0, 0
-	const runs = 20
+	const runs = 60
 	for seed := range uint64(runs) {
 		c := compare(t, rank.CompareOptions{}, noisy(seed), slower(noisy(1000+seed), "aes128-ctr", 1.05))
 		planted := false
@@ -71,7 +71,7 @@ func TestPlantedDifference(t *testing.T) {
 
 func TestOverallSpeed(t *testing.T) {
 	hits, wrong := 0, 0
-	const runs = 20
+	const runs = 60
 	for seed := range uint64(runs) {
 		c := compare(t, rank.CompareOptions{}, noisy(seed), slower(noisy(500+seed), "", 1.10))
 		r := c.Overall[0]

@@ -8,6 +8,7 @@ import (
 // Limits beyond which a ranking says that something is in doubt.
 const (
 	muchQuarantine = 0.25 // share of segments
+	mostlyBusy     = 0.5  // share of segments, beyond which throughput rests on disturbed ones
 	muchHarness    = 10.0 // percent of the CPU time of ssh and sshd
 	muchDrift      = 5.0  // percent over the run
 	muchError      = 8.0  // percent, of predictions at the 95th percentile
@@ -31,8 +32,10 @@ func doubts(r *Ranking, d *data) []Warning {
 	add(quarantined > muchQuarantine, "contaminated",
 		fmt.Sprintf("%.0f %% of the segments were disturbed by other work on this machine; their throughput was not used", 100*quarantined),
 		"trust the costs more than the throughput, or run again when the machine is idle")
-	add(quarantined > 0.5, "busy", "more segments were disturbed than not: throughput rests on disturbed ones", "rank by cost")
-	add(r.By == Cost && !r.forced, "by-cost", fmt.Sprintf("ranked by CPU cost, because throughput cannot tell differences below %.0f %% here", r.Noise.Throughput),
+	busy := quarantined > mostlyBusy
+	add(busy && r.By == Throughput, "busy", "more segments were disturbed than not: throughput rests on disturbed ones", "--rank-by cost")
+	add(busy && r.By == Cost, "busy", "ranked by CPU cost: more segments were disturbed than not, and throughput rests on disturbed ones", "")
+	add(!busy && r.By == Cost && !r.forced, "by-cost", fmt.Sprintf("ranked by CPU cost, because throughput cannot tell differences below %.0f %% here", r.Noise.Throughput),
 		"--rank-by throughput ranks by it all the same")
 	add(r.Noise.Cost == 0 && len(r.Bulk) > 0 && len(d.copies) == 0, "no-cpu-time", "the CPU time of ssh could not be read here: ranked by throughput only", "")
 	add(r.Noise.Cost > 0 && !r.hasServer(), "no-server-cpu-time", "the CPU time of the server could not be read: costs are the client's alone", "")

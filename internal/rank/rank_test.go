@@ -219,6 +219,9 @@ func TestBusyMachineIsNotQuarantinedAway(t *testing.T) {
 	if !slices.ContainsFunc(r.Warnings, func(w rank.Warning) bool { return w.Name == "busy" }) {
 		t.Errorf("no warning that the machine was busy: %v", r.Warnings)
 	}
+	if r.By != rank.Cost {
+		t.Errorf("a busy machine is ranked by %s", r.By)
+	}
 	quiet := of(t, record(t, noisy(3), time.Minute), rank.Options{})
 	var ratios []float64
 	for _, c := range r.Bulk {
