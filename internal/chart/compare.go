@@ -45,6 +45,9 @@ func comparisonLead(c *rank.Comparison) []string {
 		out = append(out, fmt.Sprintf("%s against %s: %s %s over %d cells: %s.", fileName(c, k+1), fileName(c, 0),
 			Figure(r.Speed.Value), Spread(&r.Speed), len(c.Cells), verdict(r)))
 	}
+	for k, tau := range c.Order {
+		out = append(out, fmt.Sprintf("%s orders the cells as %s does with a Kendall's tau of %.3f (1: alike, 0: unrelated).", fileName(c, k+1), fileName(c, 0), tau))
+	}
 	if len(c.Normalised) > 0 {
 		out = append(out, "Normalised to the geometric mean of "+text(strings.Join(c.Normalised, ", "))+" in each file.")
 	}

@@ -34,7 +34,8 @@ type Comparison struct {
 	KexBy      By // what Kex compares: Throughput stands for login time
 	Normalised []string
 	Inputs     []Input
-	Overall    []Ratio // of each file after the first: geometric mean over the common cells
+	Order      []float64 // of each file after the first: Kendall's tau between the orders of the common cells; empty for fewer than three
+	Overall    []Ratio   // of each file after the first: geometric mean over the common cells
 	Ciphers    []Group
 	MACs       []Group
 	Cells      []CellRatios
@@ -119,6 +120,7 @@ func Compare(inputs []Input, o CompareOptions) (*Comparison, error) {
 		}
 	}
 	c.cells(tables)
+	c.orders()
 	c.groups(tables)
 	c.exchanges()
 	c.figures(o.Figures)
@@ -173,6 +175,34 @@ func (c *Comparison) cells(tables []table) {
 		}
 	}
 	judge(all)
+}
+
+// minOrder is how many cells it takes to speak of their order.
+const minOrder = 3
+
+// orders says how far the files rank the common cells alike: each as it was
+// ranked by itself, ties broken as they were printed.
+func (c *Comparison) orders() {
+	if len(c.Cells) < minOrder {
+		return
+	}
+	for _, in := range c.Inputs[1:] {
+		concordance, pairs := 0.0, 0.0
+		for _, direction := range []bench.Direction{bench.Upload, bench.Download, ""} {
+			var xs, ys []float64
+			for _, cell := range c.Cells {
+				a, _ := c.Inputs[0].Ranking.Find(cell.Suite, direction)
+				b, _ := in.Ranking.Find(cell.Suite, direction)
+				if cell.Direction == direction {
+					xs, ys = append(xs, float64(a.Rank)), append(ys, float64(b.Rank))
+				}
+			}
+			weight := float64(len(xs)*(len(xs)-1)) / 2
+			concordance += weight * stats.KendallTau(xs, ys)
+			pairs += weight
+		}
+		c.Order = append(c.Order, concordance/pairs)
+	}
 }
 
 // value is a cell in its unit: ns per byte, bytes per second, or the speed

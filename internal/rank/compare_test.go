@@ -87,6 +87,22 @@ func TestOverallSpeed(t *testing.T) {
 	}
 }
 
+// The order of equal machines agrees, and that of a machine where AES is slow
+// does not.
+func TestOrder(t *testing.T) {
+	other := noisy(43)
+	other.Factor = map[alg.Suite]float64{}
+	for _, cell := range alg.Fold(sim.Offer()).Bulk {
+		if strings.HasPrefix(cell.Cipher, "aes") {
+			other.Factor[cell] = 1 / (0.2 + 0.1*float64(len(cell.MAC)%7))
+		}
+	}
+	c := compare(t, rank.CompareOptions{}, noisy(41), noisy(42), other)
+	if c.Order[0] < 0.9 || c.Order[1] > 0.8 {
+		t.Errorf("Kendall's tau %.3f between equal machines, %.3f to another", c.Order[0], c.Order[1])
+	}
+}
+
 func TestNormalised(t *testing.T) {
 	o := rank.CompareOptions{Normalise: []string{"3des-*"}}
 	c := compare(t, o, noisy(1), slower(noisy(2), "", 2))

@@ -33,6 +33,13 @@ func CompareText(w io.Writer, c *rank.Comparison) error {
 	if len(c.Overall) > 0 {
 		section(out, c, fmt.Sprintf("Overall (%d cells)", len(c.Cells)), []rank.Group{{Name: "geometric mean", Ratios: c.Overall}})
 	}
+	if len(c.Order) > 0 {
+		line := fmt.Sprintf("%-36s", "order of the cells, Kendall's tau")
+		for _, tau := range c.Order {
+			line += fmt.Sprintf(" %-20.3f", tau)
+		}
+		row(out, "%s", line)
+	}
 	section(out, c, "Ciphers", c.Ciphers)
 	section(out, c, "MACs", c.MACs)
 	section(out, c, "Logins by "+c.KexBasis(), c.Kex)
@@ -141,6 +148,7 @@ type jsonComparison struct {
 	Schema     string        `json:"schema"`
 	By         rank.By       `json:"ranked_by"`
 	KexBy      rank.By       `json:"kex_ranked_by"`
+	Order      []float64     `json:"order_kendall_tau,omitempty"`
 	Unit       string        `json:"unit"` // of values
 	Normalised []string      `json:"normalised_to,omitempty"`
 	Files      []jsonFile    `json:"files"`
@@ -194,7 +202,7 @@ type jsonDeviation struct {
 
 func comparisonDocument(c *rank.Comparison) jsonComparison {
 	out := jsonComparison{
-		Schema: CompareSchema, By: c.By, KexBy: c.KexBy, Unit: "ns_per_byte", Normalised: c.Normalised,
+		Schema: CompareSchema, By: c.By, KexBy: c.KexBy, Order: c.Order, Unit: "ns_per_byte", Normalised: c.Normalised,
 		Overall: ratiosDocument(c.Overall), Ciphers: groupsDocument(c.Ciphers), MACs: groupsDocument(c.MACs),
 		Kex: groupsDocument(c.Kex), Cells: []jsonCells{},
 	}
