@@ -58,6 +58,9 @@ func verdict(r rank.Ratio) string {
 	if r.Verdict == rank.Unclear {
 		return "no difference shown"
 	}
+	if r.ByRest {
+		return string(r.Verdict) + " than the other rows"
+	}
 	return string(r.Verdict)
 }
 

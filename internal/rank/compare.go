@@ -47,11 +47,14 @@ type Comparison struct {
 	of sides // whose costs
 }
 
-// Ratio is a speed relative to the first file.
+// Ratio is a speed relative to the first file. Its interval holds the doubt
+// about the level of both runs: how fast the machine was at all.
 type Ratio struct {
-	Speed   Quantity // N: cells, or connections, that it rests on; 0: unknown
-	P       float64  // adjusted by Holm for all ratios of the same table
+	Speed   Quantity  // N: cells, or connections, that it rests on; 0: unknown
+	Rest    *Quantity // the same relative to all other lines, which is free of that doubt; nil where there are none
+	P       float64   // adjusted by Holm for all ratios of the same table
 	Verdict Verdict
+	ByRest  bool // it is Rest that the verdict rests on
 }
 
 // Verdict is what can be said of a ratio.
@@ -160,13 +163,19 @@ func (c *Comparison) cells(tables []table) {
 			if len(row.Values) > 1 {
 				first := tables[0].entries[key]
 				log := e.log - t.shift - first.log + tables[0].shift
-				err := math.Hypot(math.Hypot(e.err, first.err), c.level(len(row.Ratios)+1))
-				row.Ratios = append(row.Ratios, ratio(log, err, min(e.n, first.n)))
+				row.Ratios = append(row.Ratios, ratio(log, math.Hypot(e.err, first.err), min(e.n, first.n)))
 			}
 		}
 		if len(row.Values) == len(tables) {
 			c.Cells = append(c.Cells, row)
 		}
+	}
+	for k := range c.Inputs[1:] {
+		var column []*Ratio
+		for i := range c.Cells {
+			column = append(column, &c.Cells[i].Ratios[k])
+		}
+		complete(column, c.level(k+1), c.lineLevel(k+1))
 	}
 	var all []*Ratio
 	for i := range c.Cells {
@@ -232,7 +241,12 @@ func (c *Comparison) groups(tables []table) {
 		for _, n := range names {
 			g := Group{Name: n}
 			for k := 1; k < len(tables); k++ {
-				g.Ratios = append(g.Ratios, c.pooled(tables, k, func(s alg.Suite) bool { return name(s) == n }))
+				mean, err, cells := c.pooled(tables, k, func(s alg.Suite) bool { return name(s) == n })
+				r := ratio(mean, err, cells)
+				if rest, restErr, others := c.pooled(tables, k, func(s alg.Suite) bool { return name(s) != n }); others > 0 && c.level(k) > 0 {
+					r = r.against(rest, math.Hypot(restErr, c.lineLevel(k)))
+				}
+				g.Ratios = append(g.Ratios, r.withLevel(c.level(k)))
 			}
 			out = append(out, g)
 		}
@@ -257,8 +271,9 @@ func judgeGroups(groups []Group) {
 	judge(all)
 }
 
-// pooled is the geometric mean ratio of file k over the cells that match.
-func (c *Comparison) pooled(tables []table, k int, match func(alg.Suite) bool) Ratio {
+// pooled is the logarithm of the geometric mean ratio of file k over the cells
+// that match, and its standard error without that of the level.
+func (c *Comparison) pooled(tables []table, k int, match func(alg.Suite) bool) (mean, err float64, cells int) {
 	var logs []float64
 	variance := 0.0
 	for _, cell := range c.Cells {
@@ -275,37 +290,63 @@ func (c *Comparison) pooled(tables []table, k int, match func(alg.Suite) bool) R
 			variance += float64(len(c.Cells)) * (a.err*a.err + b.err*b.err) / 4 // predictions share their errors
 		}
 	}
+	if len(logs) == 0 {
+		return 0, 0, 0
+	}
 	n := float64(len(logs))
-	err := math.Sqrt(variance) / n
+	err = math.Sqrt(variance) / n
 	if n >= 6 { // cells may differ by more than their noise: let them say so
 		err = math.Max(err, math.Sqrt(stats.Variance(logs)/n))
 	}
-	return ratio(stats.Mean(logs), math.Hypot(err, c.level(k)), len(logs))
+	return stats.Mean(logs), err, len(logs)
 }
 
-// What the level of a wholly disturbed run may be off by, as a standard error of
-// its logarithm. Costs were seen 2 to 7 % off those of an idle machine; two runs
-// on a machine that was busy all the time differed by a factor of 2.2 in
+// What the level of a run may be off by, as standard errors of its logarithm.
+// Nine runs of a minute on an idle virtual machine, within an hour, were 2 % apart
+// in cost and throughput and 4 % in logins, which nothing within a run can tell.
+// Where a loop kept a core busy all the time, both sides cost 10 % less, because they
+// woke each other up less often; two such runs differed by a factor of 2.2 in
 // throughput, and of 1.5 in login times.
 const (
-	busyCost = 0.04
-	busyTime = 0.35
+	runLevel   = 0.02
+	loginLevel = 0.04
+	busyCost   = 0.08
+	busyTime   = 0.35
+	// From line to line that differs: aes-cbc cost 8 % less relative to aes-ctr, and
+	// took 30 % less time.
+	busyLineCost = 0.05
+	busyLineTime = 0.15
 )
 
 // level is the standard error that all cells of a run share.
 func (r *Ranking) level(by By) float64 {
+	own := r.levelWall
 	if by == Cost {
-		return math.Hypot(r.levelCost, busyCost*r.Harness.busy())
+		own = r.levelCost
 	}
-	return math.Hypot(r.levelWall, busyTime*r.Harness.busy())
+	return math.Hypot(math.Hypot(own, runLevel), r.Harness.busy()*pick(by, busyCost, busyTime))
 }
 
-// loginLevel is the same for logins, which do not know their level otherwise.
+// loginLevel is the same for logins.
 func (r *Ranking) loginLevel(by By) float64 {
+	return math.Hypot(loginLevel, r.Harness.busy()*pick(by, busyCost, busyTime))
+}
+
+func pick(by By, cost, time float64) float64 {
 	if by == Cost {
-		return busyCost * r.Harness.busy()
+		return cost
 	}
-	return busyTime * r.Harness.busy()
+	return time
+}
+
+// lineLevel is what a disturbed run may be off by in one line more than in
+// another: a cipher that keeps one side waiting gains from being disturbed.
+func (r *Ranking) lineLevel(by By) float64 {
+	return r.Harness.busy() * pick(by, busyLineCost, busyLineTime)
+}
+
+func (c *Comparison) lineLevel(k int) float64 {
+	return math.Hypot(c.Inputs[0].Ranking.lineLevel(c.By), c.Inputs[k].Ranking.lineLevel(c.By))
 }
 
 // level is the standard error that the ratios of file k to the first have in
@@ -337,31 +378,38 @@ func (c *Comparison) kexBy(by By) By {
 
 // exchanges compares the logins of the key exchanges that all files have.
 func (c *Comparison) exchanges() {
-	find := func(r *Ranking, name string) *Quantity {
+	find := func(r *Ranking, name string) (q *Quantity, err float64) {
 		for _, k := range r.Kex {
 			if alg.Canonical(alg.Kex, k.Name) != alg.Canonical(alg.Kex, name) {
 				continue
 			}
 			if c.KexBy == Cost {
-				return c.of.cost(k.Client, k.Server)
+				return c.of.cost(k.Client, k.Server), k.costErr
 			}
-			return k.Login
+			return k.Login, k.loginErr
 		}
-		return nil
+		return nil, 0
 	}
 	first := c.Inputs[0].Ranking
 	for _, k := range first.Kex {
-		g, own := Group{Name: k.Name}, find(first, k.Name)
+		g := Group{Name: k.Name}
+		own, ownErr := find(first, k.Name)
 		for _, in := range c.Inputs[1:] {
-			if other := find(in.Ranking, k.Name); other != nil && own != nil {
-				level := math.Hypot(first.loginLevel(c.KexBy), in.Ranking.loginLevel(c.KexBy))
-				err := math.Hypot(math.Hypot(errorOf(own), errorOf(other)), level)
-				g.Ratios = append(g.Ratios, ratio(math.Log(own.Value/other.Value), err, min(own.N, other.N)))
+			if other, err := find(in.Ranking, k.Name); other != nil && own != nil {
+				g.Ratios = append(g.Ratios, ratio(math.Log(own.Value/other.Value), math.Hypot(ownErr, err), min(own.N, other.N)))
 			}
 		}
 		if len(g.Ratios) == len(c.Inputs)-1 {
 			c.Kex = append(c.Kex, g)
 		}
+	}
+	for k, in := range c.Inputs[1:] {
+		var column []*Ratio
+		for i := range c.Kex {
+			column = append(column, &c.Kex[i].Ratios[k])
+		}
+		level := math.Hypot(first.loginLevel(c.KexBy), in.Ranking.loginLevel(c.KexBy))
+		complete(column, level, math.Hypot(first.lineLevel(c.KexBy), in.Ranking.lineLevel(c.KexBy)))
 	}
 	judgeGroups(c.Kex)
 }

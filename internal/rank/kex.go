@@ -41,6 +41,7 @@ func (r *Ranking) rankKex(d *data, space alg.Space) {
 		r.Kex = append(r.Kex, Exchange{
 			Name: name, Aliases: space.Alias[name], Status: a.Status, PostQuantum: a.PostQuantum,
 			Login: time.quantities[id], Client: client.quantities[id], Server: server.quantities[id],
+			loginErr: time.estimate(id).Error, costErr: total.estimate(id).Error,
 		})
 	}
 	at := func(x Exchange) stats.Estimate { return key.estimate(alg.Canonical(alg.Kex, x.Name)) }

@@ -110,6 +110,10 @@ type Exchange struct {
 	Login       *Quantity // ns from the start of the client to the start of the command
 	Client      *Quantity // ns of CPU
 	Server      *Quantity // ns of CPU
+
+	// Standard errors of the logarithms of Login and of the CPU time. They rest on
+	// the deviation of all key exchanges: that of five logins is a poor guess.
+	loginErr, costErr float64
 }
 
 // Copy is one combination of an exhaustive run, timed as a whole process.

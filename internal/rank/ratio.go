@@ -121,21 +121,77 @@ func errorOf(q *Quantity) float64 {
 	return math.Log(q.Hi/q.Lo) / (2 * normal95)
 }
 
-// ratio is a speed ratio from its logarithm and standard error; p is not
-// adjusted yet.
+// ratio is a speed ratio from its logarithm and standard error.
 func ratio(log, err float64, n int) Ratio {
 	arm := normal95 * err
-	r := Ratio{Speed: Quantity{Value: log, Lo: log - arm, Hi: log + arm, N: n}.Exp(), P: 1}
-	if err > 0 {
-		r.P = math.Erfc(math.Abs(log) / err / math.Sqrt2)
-	}
+	return Ratio{Speed: Quantity{Value: log, Lo: log - arm, Hi: log + arm, N: n}.Exp(), P: 1}
+}
+
+// against relates the ratio to that of everything else, given as a logarithm.
+func (r Ratio) against(log, err float64) Ratio {
+	rest := ratio(math.Log(r.Speed.Value)-log, math.Hypot(errorOf(&r.Speed), err), r.Speed.N).Speed
+	r.Rest = &rest
 	return r
 }
 
-// judge adjusts the p values of one table and gives the verdicts.
+// withLevel adds the doubt about the level of both runs.
+func (r Ratio) withLevel(level float64) Ratio {
+	r.Speed = ratio(math.Log(r.Speed.Value), math.Hypot(errorOf(&r.Speed), level), r.Speed.N).Speed
+	return r
+}
+
+// complete finishes ratios of lines with errors of their own: each against the
+// mean of the others, with the doubt about single lines, and by itself with that
+// about the level.
+func complete(ratios []*Ratio, level, line float64) {
+	sum, variance := 0.0, 0.0
+	for _, r := range ratios {
+		sum += math.Log(r.Speed.Value)
+		variance += errorOf(&r.Speed) * errorOf(&r.Speed)
+	}
+	others := float64(len(ratios) - 1)
+	for _, r := range ratios {
+		own, err := math.Log(r.Speed.Value), errorOf(&r.Speed)
+		if others > 0 && level > 0 {
+			*r = r.against((sum-own)/others, math.Hypot(math.Sqrt(math.Max(0, variance-err*err))/others, line))
+		}
+	}
+	for _, r := range ratios {
+		*r = r.withLevel(level)
+	}
+}
+
+// test gives the p value of a ratio, not adjusted yet. What differs from the
+// rest, in the same direction, differs whatever the level was; of two chances the
+// better one counts twice (Bonferroni).
+func (r *Ratio) test() {
+	r.P = pValue(&r.Speed)
+	if r.Rest == nil {
+		return
+	}
+	rest := 1.0
+	if (r.Rest.Value > 1) == (r.Speed.Value > 1) {
+		rest = pValue(r.Rest)
+	}
+	r.ByRest = rest < r.P
+	r.P = math.Min(1, 2*math.Min(r.P, rest))
+}
+
+// pValue of a ratio that is 1 in truth, two-sided.
+func pValue(q *Quantity) float64 {
+	err := errorOf(q)
+	if err == 0 {
+		return 1
+	}
+	return math.Erfc(math.Abs(math.Log(q.Value)) / err / math.Sqrt2)
+}
+
+// judge tests the ratios of one table, adjusts their p values and gives the
+// verdicts.
 func judge(ratios []*Ratio) {
 	ps := make([]float64, len(ratios))
 	for i, r := range ratios {
+		r.test()
 		ps[i] = r.P
 	}
 	for i, p := range stats.Holm(ps) {
@@ -151,5 +207,6 @@ func judge(ratios []*Ratio) {
 		default:
 			r.Verdict = Unclear
 		}
+		r.ByRest = r.ByRest && (r.Verdict == Faster || r.Verdict == Slower)
 	}
 }

@@ -16,19 +16,24 @@ import (
 const tables = 5
 
 // Worst returns the names of what is significantly slower than in the first
-// file by at least percent, slowest first: what a regression gate asks for. Equal
+// file by at least percent, or than the rest of its run is, slowest first: what a regression gate asks for. Equal
 // runs fail such a gate in at most 5 % of comparisons.
 func (c *Comparison) Worst(percent float64) []string {
 	type found struct {
-		name  string
+		text  string
 		speed float64
 	}
 	var all []found
 	limit := 1 / (1 + percent/100)
 	look := func(name string, ratios []Ratio) {
 		for k, r := range ratios {
-			if r.Verdict == Slower && r.P*tables < 1-stats.Confidence && r.Speed.Value <= limit {
-				all = append(all, found{fmt.Sprintf("%s in %s", name, c.Inputs[k+1].Label), r.Speed.Value})
+			speed, than := r.Speed.Value, ""
+			if r.ByRest {
+				speed, than = r.Rest.Value, " than the rest"
+			}
+			if r.Verdict == Slower && r.P*tables < 1-stats.Confidence && speed <= limit {
+				text := fmt.Sprintf("%s in %s: %.1f %% slower%s", name, c.Inputs[k+1].Label, 100*(1/speed-1), than)
+				all = append(all, found{text, speed})
 			}
 		}
 	}
@@ -44,7 +49,7 @@ func (c *Comparison) Worst(percent float64) []string {
 	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(a.speed, b.speed) })
 	var out []string
 	for _, f := range all {
-		out = append(out, fmt.Sprintf("%s: %.1f %% slower", f.name, 100*(1/f.speed-1)))
+		out = append(out, f.text)
 	}
 	return out
 }

@@ -25,7 +25,7 @@ func CompareText(w io.Writer, c *rank.Comparison) error {
 		say(out, "%s  %s", string(rune('A'+i%26)), strings.Join(nonEmpty(in.Label, e.CPU, e.Client), ", "))
 	}
 	if len(c.Cells)+len(c.Kex) > 0 {
-		say(out, "\nby %s; above 1: faster than A; ~ no difference shown", by)
+		say(out, "\nby %s; above 1: faster than A; ~ no difference shown; * differs from the other lines; ± holds how much runs differ as a whole", by)
 	}
 	if len(c.Normalised) > 0 {
 		say(out, "normalised to the geometric mean of %s in each file", strings.Join(c.Normalised, ", "))
@@ -94,6 +94,9 @@ func ratioText(r rank.Ratio) string {
 	verdict := string(r.Verdict)
 	if r.Verdict == rank.Unclear {
 		verdict = "~"
+	}
+	if r.ByRest {
+		verdict += "*"
 	}
 	return fmt.Sprintf("%5.3f %-6s %-7s", r.Speed.Value, spread(&r.Speed), verdict)
 }
@@ -169,9 +172,11 @@ type jsonFile struct {
 }
 
 type jsonRatio struct {
-	Speed   jsonQuantity `json:"speed_ratio"` // against the first file; above 1: faster
-	P       float64      `json:"p_holm"`
-	Verdict rank.Verdict `json:"verdict"`
+	Speed   jsonQuantity  `json:"speed_ratio"` // against the first file; above 1: faster
+	Rest    *jsonQuantity `json:"speed_ratio_to_rest,omitempty"`
+	P       float64       `json:"p_holm"`
+	Verdict rank.Verdict  `json:"verdict"`
+	ByRest  bool          `json:"verdict_by_rest,omitempty"`
 }
 
 type jsonGroup struct {
@@ -247,7 +252,7 @@ func groupsDocument(groups []rank.Group) []jsonGroup {
 func ratiosDocument(ratios []rank.Ratio) []jsonRatio {
 	var out []jsonRatio
 	for _, r := range ratios {
-		out = append(out, jsonRatio{jsonQuantity(r.Speed), r.P, r.Verdict})
+		out = append(out, jsonRatio{jsonQuantity(r.Speed), quantity(r.Rest), r.P, r.Verdict, r.ByRest})
 	}
 	return out
 }
