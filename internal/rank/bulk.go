@@ -167,6 +167,7 @@ func (d *data) cell(a *model.Analysis, i int) (c Cell, ok bool) {
 	if wall := figure(a.Wall, i); wall != nil {
 		c.Throughput = &Quantity{Value: inverse(wall.Value), Lo: inverse(wall.Hi), Hi: inverse(wall.Lo), N: wall.N}
 	}
+	c.errs = errs{a.Wall.Figures[i].Err, a.Client.Figures[i].Err, a.Server.Figures[i].Err}
 	c.Alone = Alone{Client: alone(a.Client, i), Total: alone(a.Total, i)}
 	if wall := alone(a.Wall, i); wall != nil {
 		c.Alone.Throughput = &Quantity{Value: inverse(wall.Value), Lo: inverse(wall.Hi), Hi: inverse(wall.Lo), N: wall.N}
@@ -196,7 +197,7 @@ func alone(s model.Series, i int) *Quantity {
 	if f.N == 0 {
 		return nil
 	}
-	arm := stats.StudentQuantile(s.Degrees) * s.Deviation / math.Sqrt(float64(f.N))
+	arm := stats.StudentQuantile(s.Degrees) * s.Deviation / math.Sqrt(f.Weight)
 	q := Quantity{Value: f.Measured, Lo: f.Measured - arm, Hi: f.Measured + arm, N: f.N}.Exp()
 	return &q
 }

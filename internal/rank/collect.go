@@ -216,7 +216,7 @@ func (d *data) summarise() []Copy {
 	for i, k := range keys {
 		groups[i] = logs[k]
 	}
-	deviation, degrees := stats.PooledDeviation(groups)
+	deviation, degrees := withPrior(stats.PooledDeviation(groups))
 	var out []Copy
 	for i, k := range keys {
 		seconds := stats.PooledInterval(groups[i], deviation, degrees).Exp()

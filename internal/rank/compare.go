@@ -44,7 +44,8 @@ type Comparison struct {
 	Figures    []Figure  // of the measurements that are no SSH trials
 	Warnings   []Warning
 
-	of sides // whose costs
+	of        sides     // whose costs
+	shiftErrs []float64 // of the normalisation, one per file
 }
 
 // Ratio is a speed relative to the first file. Its interval holds the doubt
@@ -113,14 +114,18 @@ func Compare(inputs []Input, o CompareOptions) (*Comparison, error) {
 	if len(inputs) < 2 {
 		return nil, errors.New("compare needs at least two files")
 	}
-	c := &Comparison{By: compareBy(inputs, o.By), Inputs: inputs, Normalised: o.Normalise, of: sidesOf(inputs)}
+	c := &Comparison{By: compareBy(inputs, o.By), Inputs: inputs, of: sidesOf(inputs)}
 	c.KexBy = c.kexBy(o.By)
 	tables := make([]table, len(inputs))
 	for i, in := range inputs {
-		var err error
-		if tables[i], err = tableOf(in, c.By, c.of, o.Normalise); err != nil {
-			return nil, err
-		}
+		tables[i] = tableOf(in, c.By, c.of)
+	}
+	var err error
+	if c.Normalised, err = normalise(tables, o.Normalise); err != nil {
+		return nil, err
+	}
+	for _, t := range tables {
+		c.shiftErrs = append(c.shiftErrs, t.shiftErr)
 	}
 	c.cells(tables)
 	c.orders()
@@ -275,7 +280,7 @@ func judgeGroups(groups []Group) {
 // that match, and its standard error without that of the level.
 func (c *Comparison) pooled(tables []table, k int, match func(alg.Suite) bool) (mean, err float64, cells int) {
 	var logs []float64
-	variance := 0.0
+	variance, predicted := 0.0, 0.0
 	for _, cell := range c.Cells {
 		if !match(cell.Suite) {
 			continue
@@ -287,14 +292,14 @@ func (c *Comparison) pooled(tables []table, k int, match func(alg.Suite) bool) (
 			variance += a.aloneErr*a.aloneErr + b.aloneErr*b.aloneErr
 		} else {
 			logs = append(logs, b.log-tables[k].shift-a.log+tables[0].shift)
-			variance += float64(len(c.Cells)) * (a.err*a.err + b.err*b.err) / 4 // predictions share their errors
+			predicted += (a.err*a.err + b.err*b.err) / 4 // predictions share half of their errors
 		}
 	}
 	if len(logs) == 0 {
 		return 0, 0, 0
 	}
 	n := float64(len(logs))
-	err = math.Sqrt(variance) / n
+	err = math.Sqrt(variance+n*predicted) / n
 	if n >= 6 { // cells may differ by more than their noise: let them say so
 		err = math.Max(err, math.Sqrt(stats.Variance(logs)/n))
 	}
@@ -310,6 +315,8 @@ func (c *Comparison) pooled(tables []table, k int, match func(alg.Suite) bool) (
 const (
 	runLevel   = 0.02
 	loginLevel = 0.04
+	lineLevel  = 0.005 // of a cipher or a MAC, beyond what all have in common
+	cellLevel  = 0.012 // of a cell that no other cells support: one placement in memory and on cores
 	busyCost   = 0.08
 	busyTime   = 0.35
 	// From line to line that differs: aes-cbc cost 8 % less relative to aes-ctr, and
@@ -339,10 +346,10 @@ func pick(by By, cost, time float64) float64 {
 	return time
 }
 
-// lineLevel is what a disturbed run may be off by in one line more than in
-// another: a cipher that keeps one side waiting gains from being disturbed.
+// lineLevel is what a run may be off by in one line more than in another, most
+// of all a disturbed one: a cipher that keeps one side waiting gains from being disturbed.
 func (r *Ranking) lineLevel(by By) float64 {
-	return r.Harness.busy() * pick(by, busyLineCost, busyLineTime)
+	return math.Hypot(lineLevel, r.Harness.busy()*pick(by, busyLineCost, busyLineTime))
 }
 
 func (c *Comparison) lineLevel(k int) float64 {
@@ -350,10 +357,10 @@ func (c *Comparison) lineLevel(k int) float64 {
 }
 
 // level is the standard error that the ratios of file k to the first have in
-// common. Normalising takes it out.
+// common. Normalising takes it out, and brings in that of the reference.
 func (c *Comparison) level(k int) float64 {
 	if len(c.Normalised) > 0 {
-		return 0
+		return math.Hypot(c.shiftErrs[0], c.shiftErrs[k])
 	}
 	return math.Hypot(c.Inputs[0].Ranking.level(c.By), c.Inputs[k].Ranking.level(c.By))
 }

@@ -28,21 +28,37 @@ func (r *Ranking) Find(suite alg.Suite, d bench.Direction) (Cell, bool) {
 
 // Gain compares two cells of one run. Their errors are taken for independent.
 func (r *Ranking) Gain(from, to Cell) Gain {
-	g := Gain{From: from, To: to, Tie: from.Group == to.Group}
+	g := Gain{From: from, To: to}
 	of := bothSides
 	if from.Server == nil || to.Server == nil {
 		of = clientAlone
 	}
-	g.Throughput = speedup(from.Throughput, to.Throughput, 1)
-	g.Cost = speedup(of.cost(from.Client, from.Server), of.cost(to.Client, to.Server), -1)
+	g.Throughput = speedup(from.Throughput, to.Throughput, 1, math.Hypot(from.errs.throughput, to.errs.throughput))
+	g.Cost = speedup(of.cost(from.Client, from.Server), of.cost(to.Client, to.Server), -1, math.Hypot(from.costErr(of), to.costErr(of)))
+	g.Tie = tied(g.ratio(r.By))
 	return g
 }
 
+// ratio is the one that decides, or what there is.
+func (g Gain) ratio(by By) *Quantity {
+	if by == Cost && g.Cost != nil || g.Throughput == nil {
+		return g.Cost
+	}
+	return g.Throughput
+}
+
+// tied reports whether a ratio cannot be told from 1, or is too near to it to
+// matter.
+func tied(q *Quantity) bool {
+	return q == nil || q.Lo <= 1 && 1 <= q.Hi || math.Abs(math.Log(q.Value)) < minEffect/100
+}
+
 // speedup is the ratio of two figures, of which more is better where sign is 1.
-func speedup(from, to *Quantity, sign float64) *Quantity {
+// err is the standard error of its logarithm.
+func speedup(from, to *Quantity, sign, err float64) *Quantity {
 	if from == nil || to == nil || from.Value <= 0 || to.Value <= 0 {
 		return nil
 	}
-	q := ratio(sign*math.Log(to.Value/from.Value), math.Hypot(errorOf(from), errorOf(to)), min(from.N, to.N)).Speed
+	q := ratio(sign*math.Log(to.Value/from.Value), err, min(from.N, to.N)).Speed
 	return &q
 }

@@ -63,6 +63,19 @@ type loginSeries struct {
 	typical    float64 // logins of a typical key exchange
 }
 
+// What logins of one key exchange are taken to differ by before any was made
+// twice, and the degrees of freedom that this guess is worth.
+const (
+	priorDeviation = 0.05
+	priorDegrees   = 2
+)
+
+// withPrior is a pooled deviation that has seen few degrees of freedom, or none.
+func withPrior(deviation, degrees float64) (float64, float64) {
+	all := degrees + priorDegrees
+	return math.Sqrt((degrees*deviation*deviation + priorDegrees*priorDeviation*priorDeviation) / all), all
+}
+
 // logins gives each key exchange its median. From stats.MinExact logins on,
 // the interval is that of order statistics, below a pooled one.
 func logins(all []login, value func(login) float64) loginSeries {
@@ -82,7 +95,10 @@ func logins(all []login, value func(login) float64) loginSeries {
 		groups = append(groups, logs[name])
 		counts = append(counts, float64(len(logs[name])))
 	}
-	deviation, degrees := stats.PooledDeviation(groups)
+	if len(names) == 0 {
+		return loginSeries{quantities: map[string]*Quantity{}}
+	}
+	deviation, degrees := withPrior(stats.PooledDeviation(groups))
 	out := loginSeries{map[string]*Quantity{}, deviation, stats.Median(counts)}
 	for i, name := range names {
 		q := stats.MedianInterval(groups[i])

@@ -72,9 +72,10 @@ func TestCeilings(t *testing.T) {
 
 // The cost of the servers is unknown for one cell: the clients are compared.
 func TestGain(t *testing.T) {
-	r := &Ranking{Bulk: []Cell{
-		{Suite: alg.Suite{Cipher: "a", MAC: "m"}, Direction: bench.Upload, Group: "A", Throughput: quantityAt(300), Client: quantityAt(1), Server: quantityAt(1)},
-		{Suite: alg.Suite{Cipher: "b", MAC: "m"}, Direction: bench.Upload, Group: "B", Throughput: quantityAt(100), Client: quantityAt(2)},
+	within := errs{0.01, 0.01, 0.01}
+	r := &Ranking{By: Throughput, Bulk: []Cell{
+		{Suite: alg.Suite{Cipher: "a", MAC: "m"}, Direction: bench.Upload, Group: "A", Throughput: quantityAt(300), Client: quantityAt(1), Server: quantityAt(1), errs: within},
+		{Suite: alg.Suite{Cipher: "b", MAC: "m"}, Direction: bench.Upload, Group: "B", Throughput: quantityAt(100), Client: quantityAt(2), errs: within},
 	}}
 	from, ok := r.Find(alg.Suite{Cipher: "b", MAC: "m", Kex: "ignored"}, bench.Upload)
 	to, ok2 := r.Find(alg.Suite{Cipher: "a", MAC: "m"}, bench.Upload)

@@ -4,6 +4,7 @@
 package rank
 
 import (
+	"math"
 	"sshpace/internal/alg"
 	"sshpace/internal/bench"
 	"sshpace/internal/stats"
@@ -77,6 +78,19 @@ type Cell struct {
 	Server     *Quantity // ns of CPU per byte
 	Holdout    bool      // measured, but never used to fit the model
 	Alone      Alone     // what this cell's own connections say
+	errs       errs      // of the figures above, within this run
+}
+
+// errs are standard errors of logarithms, without that of the level of the run,
+// which all cells share.
+type errs struct{ throughput, client, server float64 }
+
+// cost is the error of the sum of both sides, or of the client's part alone.
+func (c Cell) costErr(of sides) float64 {
+	if of == clientAlone || c.Server == nil {
+		return c.errs.client
+	}
+	return math.Hypot(c.errs.client*c.Client.Value, c.errs.server*c.Server.Value) / (c.Client.Value + c.Server.Value)
 }
 
 // Alone is what the connections of one cell say without the model, nil where

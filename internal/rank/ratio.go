@@ -1,8 +1,10 @@
 package rank
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"sshpace/internal/alg"
@@ -28,46 +30,74 @@ type table struct {
 	entries map[cellKey]entry
 	names   map[cellKey]alg.Suite
 	order   []cellKey
-	shift   float64 // of the normalisation
+	// of the normalisation
+	shift, shiftErr float64
 }
 
-// tableOf reads the speeds of one file, normalised where asked for.
-func tableOf(in Input, by By, of sides, normalise []string) (table, error) {
+// tableOf reads the speeds of one file.
+func tableOf(in Input, by By, of sides) table {
 	t := table{entries: map[cellKey]entry{}, names: map[cellKey]alg.Suite{}}
 	for _, c := range in.Ranking.Bulk {
-		best, alone, sign := c.Throughput, c.Alone.Throughput, 1.0
+		best, alone, sign, err := c.Throughput, c.Alone.Throughput, 1.0, c.errs.throughput
 		if by == Cost {
 			best, alone, sign = of.cost(c.Client, c.Server), c.Alone.Total, -1
 			if of == clientAlone {
 				alone = c.Alone.Client
 			}
+			err = c.costErr(of)
+		}
+		if c.Suite.MAC == "" {
+			err = math.Hypot(err, cellLevel)
 		}
 		if best == nil || best.Value <= 0 {
 			continue
 		}
 		key := cellKey{canonical(c.Suite), c.Direction}
-		e := entry{log: sign * math.Log(best.Value), err: errorOf(best), n: best.N}
+		e := entry{log: sign * math.Log(best.Value), err: err, n: best.N}
 		if alone != nil && alone.Value > 0 {
 			e.alone, e.aloneErr, e.measured = sign*math.Log(alone.Value), errorOf(alone), true
 		}
 		t.entries[key], t.names[key] = e, c.Suite
 		t.order = append(t.order, key)
 	}
-	if len(normalise) == 0 {
-		return t, nil
-	}
-	var logs []float64
-	for _, key := range t.order {
-		if alg.Match(normalise, key.suite.Cipher) || alg.Match(normalise, t.names[key].Cipher) {
-			logs = append(logs, t.entries[key].log)
-		}
-	}
-	if len(logs) == 0 {
-		return t, fmt.Errorf("%s has no cell of %s to normalise to", in.Label, strings.Join(normalise, ", "))
-	}
-	t.shift = stats.Mean(logs)
-	return t, nil
+	return t
 }
+
+// normalise sets the geometric mean of the cells of some ciphers, those that all
+// files have, to 1 in every file. It returns the names of these ciphers.
+func normalise(tables []table, patterns []string) (used []string, err error) {
+	if len(patterns) == 0 {
+		return nil, nil
+	}
+	logs, variance := make([]float64, len(tables)), make([]float64, len(tables))
+	cells := 0.0
+	for _, key := range tables[0].order {
+		name := tables[0].names[key].Cipher
+		common := !slices.ContainsFunc(tables, func(t table) bool { _, has := t.entries[key]; return !has })
+		if !common || !alg.Match(patterns, name) && !alg.Match(patterns, key.suite.Cipher) {
+			continue
+		}
+		if !slices.Contains(used, name) {
+			used = append(used, name)
+		}
+		for i, t := range tables {
+			e := t.entries[key]
+			logs[i] += e.log
+			variance[i] += e.err * e.err
+		}
+		cells++
+	}
+	if cells == 0 {
+		return nil, fmt.Errorf("%w: no cell of %s is in all files", ErrNoReference, strings.Join(patterns, ", "))
+	}
+	for i := range tables {
+		tables[i].shift, tables[i].shiftErr = logs[i]/cells, math.Sqrt(variance[i])/cells
+	}
+	return used, nil
+}
+
+// ErrNoReference says that files cannot be normalised to the ciphers asked for.
+var ErrNoReference = errors.New("nothing to normalise to")
 
 // sides are whose cost files are compared by: both, or the client's alone where
 // the server's is unknown in one of them.
