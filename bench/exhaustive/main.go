@@ -27,7 +27,7 @@ func main() {
 	}
 	model, copies := load(os.Args[1]), load(os.Args[2])
 	size := copies.Campaign.SizeBytes
-	predicted := seconds(model, func() (*rank.Matrix, error) { return model.Matrix(size) })
+	predicted := seconds(model, func() (*rank.Matrix, error) { return model.Matrix(model.Bulk[0].Direction, size) })
 	measured := seconds(copies, func() (*rank.Matrix, error) {
 		return &rank.Matrix{Rows: rows(copies)}, nil
 	})

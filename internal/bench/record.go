@@ -156,6 +156,7 @@ type File struct {
 // a sample of.
 func Load(r io.Reader) (*File, error) {
 	f := &File{Trials: map[int]Trial{}}
+	sampled := map[int]bool{}
 	line := 0
 	for record, err := range Read(r) {
 		line++
@@ -170,6 +171,10 @@ func Load(r io.Reader) (*File, error) {
 			if _, known := f.Trials[s.Trial]; !known {
 				return nil, &FormatError{line, fmt.Sprintf("a sample of trial %d, which is not in the file", s.Trial)}
 			}
+			if sampled[s.Trial] {
+				return nil, &FormatError{line, fmt.Sprintf("a second sample of trial %d: the same records twice would look like more evidence", s.Trial)}
+			}
+			sampled[s.Trial] = true
 		}
 		f.add(record)
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -19,13 +20,14 @@ func newCompareCommand(sys System) *cobra.Command {
 		Use:   "compare FILE FILE...",
 		Short: "Compare recorded runs: machines, versions, before and after",
 		Long: `Compares runs with the first one, cell by cell, as ratios of speed with 95 %
-intervals. A verdict of faster or slower holds for all lines of its table together
-(Holm's correction), so that a table of equals shows none in 95 of 100 comparisons.
+intervals, which hold how much runs on one machine differ as a whole. A line that
+differs from the other lines by more than chance (marked *) is told whatever that
+is. A verdict holds for all lines of its table together (Holm's correction).
 
 With three files or more, the machines are compared by the model log(cost) = machine +
 cell, and what deviates from it is listed. --normalise sets the geometric mean of the
-named ciphers to 1 in every file, to compare what is left when the machines' overall
-speeds are taken out.
+named ciphers, as far as all files have their cells, to 1 in every file, to compare
+what is left when the machines' overall speeds are taken out: --normalise '*' for all.
 
 What the files hold besides SSH, such as imported figures of openssl speed, is shown
 side by side; --figure picks some of it.
@@ -55,9 +57,12 @@ side by side; --figure picks some of it.
 				if err != nil {
 					return err
 				}
-				inputs = append(inputs, rank.Input{Label: filepath.Base(path), Ranking: r})
+				inputs = append(inputs, rank.Input{Label: labelOf(args, path), Ranking: r})
 			}
 			c, err := rank.Compare(inputs, rank.CompareOptions{By: order, Normalise: normalise, Figures: figures})
+			if errors.Is(err, rank.ErrNoReference) {
+				return usageError("all files have cells of: "+strings.Join(rank.CommonCiphers(inputs), ", "), "%s", err)
+			}
 			if err != nil {
 				return withHint(err, "measure both with the same --cipher, --mac and --direction")
 			}
@@ -74,6 +79,18 @@ side by side; --figure picks some of it.
 	flags.StringArrayVar(&figures, "figure", nil, "only these figures besides SSH: a name or a glob; repeatable")
 	flags.StringVar(&failOn, "fail-on", "", "exit with 3 if anything is slower by more, such as slower:5%")
 	return cmd
+}
+
+// labelOf is what a file is called: its name, or its path where another file has
+// the same name.
+func labelOf(paths []string, path string) string {
+	base := filepath.Base(path)
+	for _, other := range paths {
+		if other != path && filepath.Base(other) == base {
+			return path
+		}
+	}
+	return base
 }
 
 // parseFailOn reads --fail-on: "slower:5%".
@@ -95,12 +112,12 @@ func gate(c *rank.Comparison, limit float64) error {
 	if len(worse) == 0 {
 		return nil
 	}
-	more := ""
+	count, more := "1 regression", ""
 	if len(worse) > 1 {
-		more = fmt.Sprintf(" (and %d more)", len(worse)-1)
+		count, more = fmt.Sprintf("%d regressions", len(worse)), fmt.Sprintf(" (and %d more)", len(worse)-1)
 	}
 	return &Error{
-		What: fmt.Sprintf("%d regressions of %g %% or more: %s%s", len(worse), limit, worse[0], more),
-		Hint: "the verdicts above say which are significant", Code: ExitFound,
+		What: fmt.Sprintf("%s of %g %% or more: %s%s", count, limit, worse[0], more),
+		Hint: "without --fail-on, compare shows all lines with their verdicts", Code: ExitFound,
 	}
 }

@@ -38,7 +38,10 @@ and .png pictures, .csv and .md tables to paste, .json for programs, .txt for pe
   sshpace report result.jsonl --out result.html --out result.xlsx
   sshpace report --format json result.jsonl | jq '.bulk[0]'
   sshpace report --format classic --size 4G --top 3 result.jsonl`,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := classicOnly(cmd, out, classic.Top); err != nil {
+				return err
+			}
 			if len(args) == 0 {
 				newest, err := newestRecordFile()
 				if err != nil {
@@ -89,6 +92,19 @@ and .png pictures, .csv and .md tables to paste, .json for programs, .txt for pe
 	flags.BoolVar(&classic.Worst, "worst", false, "classic: slowest first")
 	_ = cmd.RegisterFlagCompletionFunc("rank-by", cobra.FixedCompletions([]string{"auto", "throughput", "cost"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+// classicOnly refuses flags of the classic format that would do nothing.
+func classicOnly(cmd *cobra.Command, out outputFlags, top int) error {
+	for _, name := range []string{"size", "top", "worst"} {
+		if cmd.Flags().Changed(name) && out.format != "classic" {
+			return usageError("add --format classic", "--%s says nothing in other formats", name)
+		}
+	}
+	if top < 1 {
+		return usageError("such as --top 5", "a list of %d rows is none", top)
+	}
+	return nil
 }
 
 // parseBy reads --rank-by.

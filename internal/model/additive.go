@@ -60,7 +60,7 @@ func effectsOf(cell alg.Suite) []effect {
 
 // priors are what effects are expected to be, as standard deviations relative
 // to the median cost. Effects without one are free.
-var priors = map[effectKind]float64{etmEffect: 0.2, macEffect: 0.003}
+var priors = map[effectKind]float64{etmEffect: 0.2, macEffect: 0.004}
 
 const (
 	huberLimit  = 2.0 // standard deviations beyond which a residual counts less

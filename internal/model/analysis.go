@@ -73,10 +73,14 @@ func one(yes bool) int {
 	return 0
 }
 
+// minClean is how many clean connections it takes to do without the others.
+const minClean = 4
+
 // observe picks one quantity. Contaminated transfers are left out, unless most
-// are: then there is nothing else to look at, and the noise will show it.
+// are, or hardly any is not: then there is nothing else to look at, and the noise
+// will show it.
 func (a *Analysis) observe(transfers []Transfer, value func(Transfer) float64, dirty func(Transfer) bool, count int) (obs []observation, stretches int) {
-	keep := count*2 > a.Transfers
+	keep := count*2 > a.Transfers || a.Transfers-count < minClean
 	index := 0
 	for _, t := range transfers {
 		if t.Cell.Direction != a.Direction {

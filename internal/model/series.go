@@ -46,7 +46,7 @@ const (
 	// The deviation between connections that is assumed before any cell was
 	// measured twice, and the degrees of freedom that this guess is worth.
 	priorDeviation = 0.03
-	priorDegrees   = 2.0
+	priorDegrees   = 4.0
 	passes         = 4
 	maxLevel       = 0.4 // a stretch is not believed to be slower or faster by more, in logs
 	// surprising is how many standard errors a cell may lie from its prediction.

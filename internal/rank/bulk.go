@@ -29,7 +29,9 @@ func (r *Ranking) rankBulk(d *data, opts Options) {
 	for _, direction := range []bench.Direction{bench.Upload, bench.Download, ""} {
 		has := func(t model.Transfer) bool { return t.Cell.Direction == direction }
 		if slices.ContainsFunc(d.transfers, has) {
-			analyses = append(analyses, model.Analyse(direction, d.cells, d.transfers, d.cores))
+			a := model.Analyse(direction, d.cells, d.transfers, d.cores)
+			d.blur(a)
+			analyses = append(analyses, a)
 		}
 	}
 	if len(analyses) == 0 {
@@ -42,9 +44,20 @@ func (r *Ranking) rankBulk(d *data, opts Options) {
 		r.addCells(d, a)
 		r.levelCost = math.Max(r.levelCost, a.Total.Level)
 		r.levelWall = math.Max(r.levelWall, a.Wall.Level)
+		if x := drift(r.series(a)); math.Abs(x) > math.Abs(r.Drift) {
+			r.Drift = x
+		}
 	}
 	r.Controls = bulkControls(d, r.By, r.floor())
-	r.Drift = drift(d)
+}
+
+// blur adds what the clock of an imported log leaves open.
+func (d *data) blur(a *model.Analysis) {
+	for i := range a.Wall.Figures {
+		if err := d.coarse[model.Cell{Suite: a.Cells[i], Direction: a.Direction}]; err > 0 {
+			a.Wall.Figures[i].Err = math.Hypot(a.Wall.Figures[i].Err, err)
+		}
+	}
 }
 
 // judge fills in what is known about the quality of the run: the worst of its
@@ -103,12 +116,17 @@ func (r *Ranking) floor() float64 {
 	return r.Noise.Throughput
 }
 
+// series is what the ranking orders by.
+func (r *Ranking) series(a *model.Analysis) model.Series {
+	if r.By == Cost {
+		return a.Cost()
+	}
+	return a.Wall
+}
+
 // addCells appends the cells of one direction in their order.
 func (r *Ranking) addCells(d *data, a *model.Analysis) {
-	series := a.Wall
-	if r.By == Cost {
-		series = a.Cost()
-	}
+	series := r.series(a)
 	order := make([]int, len(a.Cells))
 	for i := range order {
 		order[i] = i
@@ -165,6 +183,9 @@ func (d *data) cell(a *model.Analysis, i int) (c Cell, ok bool) {
 	c = Cell{Suite: suite, Direction: a.Direction, Basis: Predicted, Status: suite.Status()}
 	c.Client, c.Server = figure(a.Client, i), figure(a.Server, i)
 	if wall := figure(a.Wall, i); wall != nil {
+		if busy := d.harness.busy(); busy > mostlyBusy { // the disturbance is no noise between connections
+			wall = doubted(wall, normal95*busyTime*busy)
+		}
 		c.Throughput = &Quantity{Value: inverse(wall.Value), Lo: inverse(wall.Hi), Hi: inverse(wall.Lo), N: wall.N}
 	}
 	c.errs = errs{a.Wall.Figures[i].Err, a.Client.Figures[i].Err, a.Server.Figures[i].Err}
@@ -172,6 +193,7 @@ func (d *data) cell(a *model.Analysis, i int) (c Cell, ok bool) {
 	if wall := alone(a.Wall, i); wall != nil {
 		c.Alone.Throughput = &Quantity{Value: inverse(wall.Value), Lo: inverse(wall.Hi), Hi: inverse(wall.Lo), N: wall.N}
 	}
+	c.Timed = a.Wall.Figures[i].N > 0
 	if a.Client.Figures[i].N > 0 || a.Wall.Figures[i].N > 0 {
 		c.Basis = Measured
 	}
@@ -189,6 +211,12 @@ func figure(s model.Series, i int) *Quantity {
 	}
 	q := s.Interval(i)
 	return &q
+}
+
+// doubted is a quantity with a wider interval: arm is added on the logarithm.
+func doubted(q *Quantity, arm float64) *Quantity {
+	arm = math.Hypot(arm, math.Log(q.Hi/q.Lo)/2)
+	return &Quantity{Value: q.Value, Lo: q.Value * math.Exp(-arm), Hi: q.Value * math.Exp(arm), N: q.N}
 }
 
 // alone is a figure without what the model knows.
@@ -217,27 +245,15 @@ func cpu(d *time.Duration) float64 {
 	return float64(*d)
 }
 
-// drift is the change of the reference cell's cost from the start to the end
-// of the run, in percent.
-func drift(d *data) float64 {
-	var at, logs []float64
-	var reference alg.Suite
-	for _, t := range d.transfers {
-		if t.Trial.Role == bench.RoleReference {
-			reference = t.Cell.Suite
-		}
+// drift is how much more the machine took per byte at the end of the run than at
+// its start, in percent: the trend of its level, freed of what is noise.
+func drift(series model.Series) float64 {
+	at := make([]float64, len(series.Drift))
+	for i := range at {
+		at[i] = float64(i)
 	}
-	for i, t := range d.transfers {
-		value := t.Total()
-		if value == 0 {
-			value = t.Wall
-		}
-		if t.Cell.Suite == reference && value > 0 {
-			at, logs = append(at, float64(i)), append(logs, math.Log(value))
-		}
-	}
-	if len(at) < 4 {
+	if len(at) < 2 {
 		return 0
 	}
-	return 100 * math.Expm1(stats.TheilSen(at, logs)*(at[len(at)-1]-at[0]))
+	return 100 * math.Expm1(stats.TheilSen(at, series.Drift)*float64(len(at)-1))
 }

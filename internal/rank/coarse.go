@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sshpace/internal/bench"
+	"sshpace/internal/stats"
 )
 
 // coarseness is what the clocks of some samples leave open: the sums of the
@@ -30,6 +31,16 @@ func (c coarseness) widen(q Quantity) Quantity {
 		q.Hi = math.Max(q.Hi, c.hi/float64(c.n))
 	}
 	return q
+}
+
+// deviation is the standard error that the clocks leave in the logarithm of the
+// mean time. Readings of a clock that cuts off are all too short alike, so that
+// more of them do not help; 95 % of the range between the bounds is the interval.
+func (c coarseness) deviation() float64 {
+	if c.n == 0 || c.hi <= c.lo || c.lo+c.hi <= 0 {
+		return 0
+	}
+	return stats.Confidence * (c.hi - c.lo) / (c.hi + c.lo) / normal95
 }
 
 // coarsest says how much the coarsest clock of a file leaves open; "" where all

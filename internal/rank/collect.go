@@ -18,7 +18,8 @@ type data struct {
 	transfers []model.Transfer
 	logins    []login
 	copies    []sampled
-	overheads []sampled // copies of one byte
+	coarse    map[model.Cell]float64 // standard error that the clock of a log leaves in the logarithm of a cell's time
+	overheads []sampled              // copies of one byte
 	bad       []sampled
 	good      map[failKey]bool
 	names     map[alg.Suite]alg.Suite // canonical cell to the name that was offered
@@ -178,7 +179,24 @@ func (d *data) failures() []Failure {
 		}
 		out[i].Attempts++
 		out[i].Outcome, out[i].Detail = s.sample.Outcome, s.sample.Detail
+		if s.sample.Outcome == bench.OK { // recorded as a success, but without what it was for
+			out[i].Outcome, out[i].Detail = bench.Broken, "the record holds no bytes or no time"
+		}
 	}
+	return out
+}
+
+// refusals counts the trials that gave nothing, by what happened, most first.
+func (d *data) refusals() []Count {
+	counts := map[bench.Outcome]int{}
+	for _, s := range d.bad {
+		counts[s.sample.Outcome]++
+	}
+	out := make([]Count, 0, len(counts))
+	for outcome, n := range counts {
+		out = append(out, Count{outcome, n})
+	}
+	slices.SortFunc(out, func(a, b Count) int { return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Outcome, b.Outcome)) })
 	return out
 }
 
@@ -186,11 +204,18 @@ func (d *data) failures() []Failure {
 // in the file, a ranking that includes the login is better than none.
 func (d *data) copiesAsTransfers() []model.Transfer {
 	var out []model.Transfer
+	clocks := map[model.Cell]coarseness{}
 	for _, c := range d.copies {
+		cell := model.CellOf(c.trial)
+		clocks[cell] = clocks[cell].add(c.sample)
 		out = append(out, model.Transfer{
 			Trial: c.trial, Cell: model.CellOf(c.trial),
 			Wall: float64(c.sample.ElapsedNS) / float64(c.sample.Bytes),
 		})
+	}
+	d.coarse = map[model.Cell]float64{}
+	for cell, c := range clocks {
+		d.coarse[cell] = c.deviation()
 	}
 	return out
 }

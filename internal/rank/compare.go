@@ -377,7 +377,7 @@ func (c *Comparison) kexBy(by By) By {
 			}
 		}
 	}
-	if noisy && by != Throughput {
+	if by == Cost || noisy && by != Throughput {
 		return Cost
 	}
 	return Throughput

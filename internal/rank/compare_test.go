@@ -3,6 +3,7 @@ package rank_test
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
@@ -213,4 +214,74 @@ func TestDifferencesAreTold(t *testing.T) {
 		}
 	}
 	t.Errorf("no warning about the versions: %v", c.Warnings)
+}
+
+// part is the file with only some of its cells.
+func part(f *bench.File, keep func(alg.Suite) bool) *bench.File {
+	out := *f
+	out.Samples = nil
+	for _, s := range f.Samples {
+		if keep(f.Trials[s.Trial].Want.Bulk()) {
+			out.Samples = append(out.Samples, s)
+		}
+	}
+	return &out
+}
+
+// A file with some of another one's cells is as fast as that: the reference is
+// made of the cells that both have.
+func TestNormalisedByCommonCells(t *testing.T) {
+	whole := record(t, noisy(61), time.Minute)
+	ctr := part(whole, func(s alg.Suite) bool { return strings.HasSuffix(s.Cipher, "-ctr") })
+	c, err := rank.Compare([]rank.Input{
+		{Label: "whole", Ranking: of(t, whole, rank.Options{})}, {Label: "ctr", Ranking: of(t, ctr, rank.Options{})},
+	}, rank.CompareOptions{Normalise: []string{"aes*"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := c.Overall[0].Speed; math.Abs(r.Value-1) > 0.01 {
+		t.Errorf("the same samples are %.3f as fast", r.Value)
+	}
+	for _, name := range c.Normalised {
+		if !strings.HasSuffix(name, "-ctr") {
+			t.Errorf("normalised to %s, which one file lacks", name)
+		}
+	}
+	if worse := c.Worst(5); len(worse) > 0 {
+		t.Errorf("regressions: %q", worse)
+	}
+}
+
+// Runs on one machine differ as a whole, and a table of equals must show no
+// verdict in 95 % of comparisons: also not after normalising to a single cell.
+func TestEqualMachinesHaveNoVerdict(t *testing.T) {
+	const runs = 20
+	for name, o := range map[string]rank.CompareOptions{"plain": {}, "normalised": {Normalise: []string{"chacha20-*"}}} {
+		random := rand.New(rand.NewPCG(6, 1))
+		wrong := map[string]int{}
+		for seed := range uint64(runs) {
+			a, b := noisy(7000+seed), noisy(8000+seed)
+			a.Scale, b.Scale = math.Exp(0.02*random.NormFloat64()), math.Exp(0.02*random.NormFloat64())
+			c := compare(t, o, a, b)
+			wrong["overall"] += verdicts(rank.Group{Ratios: c.Overall})
+			wrong["ciphers"] += verdicts(c.Ciphers...)
+			wrong["MACs"] += verdicts(c.MACs...)
+			wrong["logins"] += verdicts(c.Kex...)
+		}
+		for table, n := range wrong {
+			if n > 3 { // more than 3 of 20 at 5 % happens once in 60
+				t.Errorf("%s: the %s of equal machines differ in %d of %d comparisons", name, table, n, runs)
+			}
+		}
+	}
+}
+
+// verdicts is 1 where any ratio is said to differ.
+func verdicts(groups ...rank.Group) int {
+	for _, g := range groups {
+		if v := g.Ratios[0].Verdict; v == rank.Faster || v == rank.Slower {
+			return 1
+		}
+	}
+	return 0
 }

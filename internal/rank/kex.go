@@ -15,8 +15,9 @@ import (
 const medianEfficiency = 1.2533141373155003
 
 // rankKex fills and orders the key exchanges. Login time is what a person
-// waits for; where it is too noisy, the CPU time of both sides orders them.
-func (r *Ranking) rankKex(d *data, space alg.Space) {
+// waits for; where it is too noisy, or asked for, the CPU time of both sides orders
+// them.
+func (r *Ranking) rankKex(d *data, space alg.Space, by By) {
 	time := logins(d.logins, func(p login) float64 { return float64(p.LoginNS) })
 	client := logins(d.logins, func(p login) float64 { return cpu(p.ClientCPUNS) })
 	server := logins(d.logins, func(p login) float64 { return cpu(p.ServerCPUNS) })
@@ -29,7 +30,8 @@ func (r *Ranking) rankKex(d *data, space alg.Space) {
 	r.Noise.Login = time.floor()
 	r.KexBy = Throughput
 	key := time
-	if r.Noise.Login > maxNoise && total.floor() > 0 && total.floor() < r.Noise.Login {
+	known := total.floor() > 0
+	if by == Cost && known || by != Throughput && known && r.Noise.Login > maxNoise && total.floor() < r.Noise.Login {
 		r.KexBy, key = Cost, total
 	}
 	for _, name := range space.Kex {

@@ -19,6 +19,7 @@ type Combination struct {
 	Suite   alg.Suite
 	Seconds Quantity
 	Basis   Basis // Predicted also where only the transfer or the login was measured
+	Names   int   // combinations that it stands for: one for every MAC that the cipher ignores
 }
 
 // Matrix is the whole naive matrix in one direction, fastest first.
@@ -27,25 +28,33 @@ type Matrix struct {
 	Direction bench.Direction
 	Size      unit.Bytes
 	Total     int  // combinations that the rows stand for
+	Logins    bool // the seconds hold a login
 	Copied    bool // every row was timed as a whole process of that size
 }
 
 // ErrNoMatrix says that a file cannot give seconds per combination.
 var ErrNoMatrix = errors.New("the file has no transfers to rebuild the combinations from")
 
-// Matrix rebuilds the seconds that a copy of size bytes takes with every
-// combination: login(kex) + overhead + size·(ns per byte)(cipher, MAC) +
+// Matrix rebuilds the seconds that a copy of size bytes in one direction takes
+// with every combination: login(kex) + overhead + size·(ns per byte)(cipher, MAC) +
 // rekeys·rekey(kex).
 // Where an exhaustive run measured copies of that very size, those are used.
-func (r *Ranking) Matrix(size unit.Bytes) (*Matrix, error) {
+func (r *Ranking) Matrix(d bench.Direction, size unit.Bytes) (*Matrix, error) {
 	if len(r.Bulk) == 0 {
 		return nil, ErrNoMatrix
 	}
-	m := &Matrix{Direction: r.Bulk[0].Direction, Size: size, Total: r.Combinations.Total}
+	m := &Matrix{Direction: d, Size: size, Logins: len(r.Kex) > 0}
 	if m.Copied = len(r.Copies) > 0 && r.Campaign.SizeBytes == size; m.Copied {
 		m.Rows = r.copied(m.Direction)
 	} else {
 		m.Rows = r.rebuilt(m.Direction, size)
+	}
+	for i := range m.Rows {
+		m.Rows[i].Names = 1
+		if m.Rows[i].Suite.MAC == "" && !m.Copied {
+			m.Rows[i].Names = max(1, len(r.Campaign.Offer.MACs))
+		}
+		m.Total += m.Rows[i].Names
 	}
 	slices.SortStableFunc(m.Rows, func(a, b Combination) int {
 		return cmp.Or(cmp.Compare(a.Seconds.Value, b.Seconds.Value), cmp.Compare(a.Suite.String(), b.Suite.String()))
@@ -57,7 +66,7 @@ func (r *Ranking) copied(d bench.Direction) []Combination {
 	var rows []Combination
 	for _, c := range r.Copies {
 		if c.Direction == d {
-			rows = append(rows, Combination{c.Suite, c.Seconds, Measured})
+			rows = append(rows, Combination{Suite: c.Suite, Seconds: c.Seconds, Basis: Measured})
 		}
 	}
 	return rows
@@ -85,7 +94,7 @@ func (r *Ranking) rebuilt(d bench.Direction, size unit.Bytes) []Combination {
 				suite.Kex = name
 				q := seconds(c, k, cheapest, size)
 				q.Value, q.Lo, q.Hi = q.Value+r.OverheadNS/1e9, q.Lo+r.OverheadNS/1e9, q.Hi+r.OverheadNS/1e9
-				rows = append(rows, Combination{suite, q, c.Basis})
+				rows = append(rows, Combination{Suite: suite, Seconds: q, Basis: c.Basis})
 			}
 		}
 	}

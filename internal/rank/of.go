@@ -14,7 +14,7 @@ type Options struct {
 }
 
 // ErrNoSamples says that a file holds nothing to rank.
-var ErrNoSamples = errors.New("it holds no usable sample")
+var ErrNoSamples = errors.New("there is no usable sample")
 
 // Of ranks a file. Its only error is ErrNoSamples, with the first failure.
 func Of(f *bench.File, opts Options) (*Ranking, error) {
@@ -31,11 +31,12 @@ func Of(f *bench.File, opts Options) (*Ranking, error) {
 		return nil, fmt.Errorf("%w%s", ErrNoSamples, d.firstFailure())
 	}
 	r.Failed, r.Harness, r.Ended = d.failures(), d.harness, d.ended
+	r.Refusals, r.Trials = d.refusals(), len(d.bad)+len(d.transfers)+len(d.logins)+len(d.copies)+len(d.overheads)
 	if len(d.transfers) == 0 {
 		d.transfers = d.copiesAsTransfers()
 	}
 	r.rankBulk(d, opts)
-	r.rankKex(d, space)
+	r.rankKex(d, space, opts.By)
 	r.Copies = d.summarise()
 	r.OverheadNS = r.overhead(d)
 	r.Warnings = doubts(r, d)

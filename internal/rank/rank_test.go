@@ -5,6 +5,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ import (
 )
 
 func noisy(seed uint64) *sim.Machine {
-	return &sim.Machine{Seed: seed, Noise: 0.015, WallNoise: 0.06, Connection: 0.02, BlockDrift: 0.01, Interaction: 0.014}
+	return &sim.Machine{Seed: seed, Noise: 0.015, WallNoise: 0.06, Connection: 0.02, BlockDrift: 0.01, Interaction: 0.010}
 }
 
 // record runs the default plan for a simulated time.
@@ -386,7 +387,7 @@ func TestMatrix(t *testing.T) {
 			{Name: "diffie-hellman-group18-sha512", Login: &rank.Quantity{Value: 160e6, Lo: 160e6, Hi: 160e6, N: 5}},
 		},
 	}
-	m, err := r.Matrix(4 << 30)
+	m, err := r.Matrix("", 4<<30)
 	if err != nil || len(m.Rows) != 6 {
 		t.Fatalf("%d rows, %v; want 6", len(m.Rows), err)
 	}
@@ -397,7 +398,7 @@ func TestMatrix(t *testing.T) {
 	if want := 2*4.294967296 + 0.16 + 3*0.1; math.Abs(last.Seconds.Value-want) > 1e-9 || last.Basis != rank.Predicted {
 		t.Errorf("slowest row %s %+v, want %.3f s", last.Suite, last.Seconds, want)
 	}
-	if _, err := (&rank.Ranking{}).Matrix(1); !errors.Is(err, rank.ErrNoMatrix) {
+	if _, err := (&rank.Ranking{}).Matrix(bench.Upload, 1); !errors.Is(err, rank.ErrNoMatrix) {
 		t.Errorf("without transfers: %v", err)
 	}
 }
@@ -407,7 +408,7 @@ func TestExhaustiveAgrees(t *testing.T) {
 	m := noisy(8)
 	r := of(t, record(t, m, time.Minute), rank.Options{})
 	const size = 64 << 20
-	matrix, err := r.Matrix(size)
+	matrix, err := r.Matrix(bench.Upload, size)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -439,5 +440,60 @@ func TestUsable(t *testing.T) {
 	login := bench.Trial{Workload: bench.Login}
 	if model.Usable(login, bench.Sample{Outcome: bench.OK}) || model.Usable(login, bench.Sample{Outcome: bench.OK, Phases: &bench.Phases{}}) {
 		t.Error("a login without a time is usable")
+	}
+}
+
+// One login says nothing about its noise, so that nothing is told apart by it.
+func TestSingleLoginsAreOneGroup(t *testing.T) {
+	f := record(t, noisy(71), 30*time.Second)
+	seen := map[string]bool{}
+	var kept []bench.Sample
+	for _, s := range f.Samples {
+		if trial := f.Trials[s.Trial]; trial.Workload == bench.Login {
+			if seen[trial.Want.Kex] {
+				continue
+			}
+			seen[trial.Want.Kex] = true
+		}
+		kept = append(kept, s)
+	}
+	f.Samples = kept
+	r := of(t, f, rank.Options{})
+	for _, k := range r.Kex {
+		if k.Login.HalfWidth() < 0.05 {
+			t.Errorf("%s: one login is known to ±%.1f %%", k.Name, 100*k.Login.HalfWidth())
+		}
+	}
+	if r.Noise.Login < 5 {
+		t.Errorf("noise floor of single logins is %.1f %%", r.Noise.Login)
+	}
+}
+
+// A machine that becomes 20 % slower is said to, and one that does not is not.
+func TestDriftIsTold(t *testing.T) {
+	slowing := noisy(72)
+	slowing.Drift = 0.10 // per 100 trials
+	if r := of(t, record(t, slowing, time.Minute), rank.Options{}); r.Drift < 8 {
+		t.Errorf("drift %.1f %%, want about 20", r.Drift)
+	} else if !slices.ContainsFunc(r.Warnings, func(w rank.Warning) bool { return w.Name == "drift" && strings.Contains(w.Text, "slower") }) {
+		t.Errorf("warnings %v do not say that it became slower", r.Warnings)
+	}
+	for seed := range uint64(10) {
+		if r := of(t, record(t, noisy(seed), time.Minute), rank.Options{}); math.Abs(r.Drift) > 5 {
+			t.Errorf("seed %d: a drift of %.1f %% on a steady machine", seed, r.Drift)
+		}
+	}
+}
+
+// Failures are counted although another connection of the same cell worked.
+func TestFailuresAreCounted(t *testing.T) {
+	m := noisy(73)
+	m.Fail = 0.2
+	r := of(t, record(t, m, 30*time.Second), rank.Options{})
+	if len(r.Refusals) != 1 || r.Refusals[0].Outcome != bench.Refused || r.Refusals[0].N < 5 || r.Trials < 40 {
+		t.Errorf("failures %+v of %d trials", r.Refusals, r.Trials)
+	}
+	if !slices.ContainsFunc(r.Warnings, func(w rank.Warning) bool { return w.Name == "failures" }) {
+		t.Errorf("no warning about failures: %v", r.Warnings)
 	}
 }

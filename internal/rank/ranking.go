@@ -42,6 +42,8 @@ type Ranking struct {
 	Bulk         []Cell      // best first
 	Kex          []Exchange  // best first
 	Failed       []Failure   // cells and key exchanges without a result
+	Refusals     []Count     // trials that gave nothing, by what happened, also where another one worked
+	Trials       int         // all that ended by themselves
 	Missing      []alg.Suite // cells that were neither measured nor can be predicted
 	Copies       []Copy      // exhaustive runs: what was timed as a whole process
 	OverheadNS   float64     // what a copy takes beside login and transfer; 0 if it was not measured
@@ -50,7 +52,7 @@ type Ranking struct {
 	Harness      Harness
 	Controls     []Control
 	Truncated    bool    // the file ends in the middle of a record
-	Drift        float64 // change of cost over the run, in percent, by the reference cells
+	Drift        float64 // how much more time or CPU the machine took per byte at the end of the run, in percent
 	Ended        string  // why the run ended: budget, precision, complete, ...; "" unknown
 	Warnings     []Warning
 	Measurements []bench.Measurement // what is no SSH trial
@@ -72,6 +74,7 @@ type Cell struct {
 	Rank       int // from 1 within its direction
 	Group      string
 	Basis      Basis
+	Timed      bool // Throughput rests on connections of this cell, not on what the costs say
 	Status     alg.Status
 	Throughput *Quantity // bytes per second
 	Client     *Quantity // ns of CPU per byte
@@ -144,6 +147,12 @@ type Failure struct {
 	Outcome  bench.Outcome
 	Detail   string
 	Attempts int
+}
+
+// Count is how many trials ended in one way.
+type Count struct {
+	Outcome bench.Outcome
+	N       int
 }
 
 // NoiseFloor is the smallest difference that this run can claim: two names of

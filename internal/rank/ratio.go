@@ -96,6 +96,27 @@ func normalise(tables []table, patterns []string) (used []string, err error) {
 	return used, nil
 }
 
+// CommonCiphers lists the ciphers of cells that all files have.
+func CommonCiphers(inputs []Input) []string {
+	count := map[string]int{}
+	for _, in := range inputs {
+		seen := map[string]bool{}
+		for _, c := range in.Ranking.Bulk {
+			if !seen[c.Suite.Cipher] {
+				seen[c.Suite.Cipher] = true
+				count[c.Suite.Cipher]++
+			}
+		}
+	}
+	var out []string
+	for _, name := range sortedKeys(count) {
+		if count[name] == len(inputs) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
 // ErrNoReference says that files cannot be normalised to the ciphers asked for.
 var ErrNoReference = errors.New("nothing to normalise to")
 

@@ -22,6 +22,19 @@ func (r *Ranking) BulkOrder() string {
 	return "CPU cost of the costlier side"
 }
 
+// Deciding is the figure of a cell by which the cells are ordered.
+func (r *Ranking) Deciding(c Cell) *Quantity {
+	switch {
+	case r.By == Throughput:
+		return c.Throughput
+	case r.cores == 1 && c.Client != nil && c.Server != nil:
+		return bothSides.cost(c.Client, c.Server)
+	case c.Server != nil && c.Client != nil && c.Server.Value > c.Client.Value:
+		return c.Server
+	}
+	return c.Client
+}
+
 // KexOrder says by what the key exchanges are ordered.
 func (r *Ranking) KexOrder() string {
 	switch {

@@ -20,21 +20,37 @@ type ClassicOptions struct {
 	Worst bool       // slowest first
 }
 
+// anyKex stands for the key exchange where no login was measured.
+const anyKex = "<any>"
+
 // implicit is what ssh -v prints for the MAC of an AEAD cipher.
 const implicit = "<implicit>"
 
 // Classic writes the lists that people know from shell loops over all
 // ciphers, MACs and key exchanges: the best overall, per cipher, per MAC and per
-// key exchange, and the averages. Its rows have the fields of such logs, so that
+// key exchange, and the averages, for each direction. Its rows have the fields of such logs, so that
 // old awk scripts read them: $3 cipher, $5 MAC, $7 key exchange, $9 seconds.
 func Classic(w io.Writer, r *rank.Ranking, o ClassicOptions) error {
 	o.Size, o.Top = cmp.Or(o.Size, 4<<30), cmp.Or(o.Top, 5)
-	m, err := r.Matrix(o.Size)
-	if err != nil {
-		return err
-	}
 	out := bufio.NewWriter(w)
-	c := classic{out, m, o}
+	for i, d := range directions(r) {
+		m, err := r.Matrix(d, o.Size)
+		if err != nil {
+			return err
+		}
+		if i > 0 {
+			fmt.Fprintln(out)
+		}
+		classic{out, m, o}.write(r)
+	}
+	if len(r.Bulk) == 0 {
+		return rank.ErrNoMatrix
+	}
+	return out.Flush()
+}
+
+func (c classic) write(r *rank.Ranking) {
+	m, o, out := c.m, c.o, c.w
 	c.note(r)
 	word := "Top"
 	if o.Worst {
@@ -49,7 +65,6 @@ func Classic(w io.Writer, r *rank.Ranking, o ClassicOptions) error {
 	for _, axis := range axes {
 		c.averages(axis)
 	}
-	return out.Flush()
 }
 
 type classic struct {
@@ -87,9 +102,13 @@ func (c classic) note(r *rank.Ranking) {
 			predicted++
 		}
 	}
-	say(c.w, "# seconds for %s (%s), rebuilt as login + size / throughput + rekeys:", c.m.Size, c.m.Direction)
-	say(c.w, "# %d pairs of cipher and MAC measured, %d predicted, %d key exchanges measured;", measured, predicted, len(r.Kex))
-	say(c.w, "# %d rows stand for %d combinations: %s ciphers ignore the MAC", len(c.m.Rows), c.m.Total, implicit)
+	how := "login + size / throughput + rekeys"
+	if !c.m.Logins {
+		how = "size / throughput, without a login: none was measured"
+	}
+	say(c.w, "# seconds for %s (%s), rebuilt as %s;", c.m.Size, cmp.Or(string(c.m.Direction), "transfer"), how)
+	say(c.w, "# of cipher and MAC %d are measured and %d predicted, of key exchanges %d are measured;", measured, predicted, len(r.Kex))
+	say(c.w, "# lines stand for %d combinations: %s ciphers ignore the MAC", c.m.Total, implicit)
 	fmt.Fprintln(c.w)
 }
 
@@ -100,8 +119,11 @@ func (c classic) rows(rows []rank.Combination) {
 		if row.Basis == rank.Predicted {
 			mark = " (predicted)"
 		}
+		if status := row.Suite.Status(); status == alg.Weak || status == alg.Broken {
+			mark += " (" + string(status) + ")"
+		}
 		fmt.Fprintln(c.w, clean.Line(fmt.Sprintf("%d/%d cipher: %s  mac: %s  kex: %s - %s seconds ±%s%%%s", i+1, len(rows), row.Suite.Cipher,
-			cmp.Or(row.Suite.MAC, implicit), row.Suite.Kex, figure(row.Seconds.Value), percent(100*row.Seconds.HalfWidth()), mark)))
+			cmp.Or(row.Suite.MAC, implicit), cmp.Or(row.Suite.Kex, anyKex), figure(row.Seconds.Value), percent(100*row.Seconds.HalfWidth()), mark)))
 	}
 	fmt.Fprintln(c.w)
 }
@@ -130,15 +152,18 @@ func (c classic) by(a axis) (names []string, rows map[string][]rank.Combination)
 	return names, rows
 }
 
-// averages writes the mean of every name of an axis.
+// averages writes the mean of every name of an axis over the combinations that
+// the rows stand for, as a loop over all of them would have.
 func (c classic) averages(a axis) {
 	say(c.w, "### Average for each %s", a.name)
 	names, rows := c.by(a)
-	mean := map[string]float64{}
+	mean, count := map[string]float64{}, map[string]int{}
 	for _, name := range names {
 		for _, row := range rows[name] {
-			mean[name] += row.Seconds.Value / float64(len(rows[name]))
+			mean[name] += row.Seconds.Value * float64(row.Names)
+			count[name] += row.Names
 		}
+		mean[name] /= float64(count[name])
 	}
 	slices.SortStableFunc(names, func(x, y string) int {
 		if c.o.Worst {
@@ -147,7 +172,7 @@ func (c classic) averages(a axis) {
 		return cmp.Compare(mean[x], mean[y])
 	})
 	for _, name := range names {
-		row := fmt.Sprintf("%-40s %8s seconds avg. of %d", name, figure(mean[name]), len(rows[name]))
+		row := fmt.Sprintf("%-40s %8s seconds avg. of %d", name, figure(mean[name]), count[name])
 		fmt.Fprintln(c.w, clean.Line(row))
 	}
 	fmt.Fprintln(c.w)

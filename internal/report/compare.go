@@ -84,7 +84,7 @@ func columns(w io.Writer, c *rank.Comparison) {
 	}
 	line := strings.Repeat(" ", 36)
 	for i := range c.Inputs[1:] {
-		line += fmt.Sprintf(" %-20s", string(rune('B'+i%25))+"/A")
+		line += fmt.Sprintf(" %-20s", string(rune('A'+(i+1)%26))+"/A")
 	}
 	row(w, "%s", line)
 }

@@ -38,6 +38,8 @@ type jsonReport struct {
 	Copies       []jsonCopy        `json:"copies,omitempty"`
 	Controls     []jsonControl     `json:"controls,omitempty"`
 	Failed       []jsonFailure     `json:"failed,omitempty"`
+	Trials       int               `json:"trials,omitempty"`
+	Refusals     map[string]int    `json:"failed_trials,omitempty"` // by outcome
 	Missing      []alg.Suite       `json:"missing,omitempty"`
 	Warnings     []jsonWarning     `json:"warnings,omitempty"`
 	Findings     []bench.Finding   `json:"findings,omitempty"`
@@ -80,6 +82,7 @@ type jsonCell struct {
 	MAC        string          `json:"mac"`
 	Direction  bench.Direction `json:"direction"`
 	Basis      rank.Basis      `json:"basis"`
+	Timed      rank.Basis      `json:"throughput_basis,omitempty"`
 	Holdout    bool            `json:"holdout,omitempty"`
 	Group      string          `json:"group,omitempty"`
 	Status     alg.Status      `json:"status"`
@@ -137,7 +140,7 @@ func document(r *rank.Ranking) jsonReport {
 	}
 	for _, c := range r.Bulk {
 		out.Bulk = append(out.Bulk, jsonCell{
-			c.Rank, c.Suite.Cipher, c.Suite.MAC, c.Direction, c.Basis, c.Holdout, c.Group, c.Status,
+			c.Rank, c.Suite.Cipher, c.Suite.MAC, c.Direction, c.Basis, throughputBasis(c), c.Holdout, c.Group, c.Status,
 			quantity(c.Throughput), quantity(c.Client), quantity(c.Server),
 		})
 	}
@@ -153,6 +156,13 @@ func document(r *rank.Ranking) jsonReport {
 	for _, c := range r.Controls {
 		out.Controls = append(out.Controls, jsonControl{c.A, c.B, jsonQuantity(c.Ratio), c.Separated})
 	}
+	out.Trials = r.Trials
+	for _, c := range r.Refusals {
+		if out.Refusals == nil {
+			out.Refusals = map[string]int{}
+		}
+		out.Refusals[string(c.Outcome)] += c.N
+	}
 	for _, f := range r.Failed {
 		out.Failed = append(out.Failed, jsonFailure{f.Suite, f.Workload, f.Outcome, f.Detail, f.Attempts})
 	}
@@ -160,6 +170,17 @@ func document(r *rank.Ranking) jsonReport {
 		out.Warnings = append(out.Warnings, jsonWarning(warning))
 	}
 	return out
+}
+
+// throughputBasis is whether the throughput rests on connections of that cell.
+func throughputBasis(c rank.Cell) rank.Basis {
+	switch {
+	case c.Throughput == nil:
+		return ""
+	case c.Timed:
+		return rank.Measured
+	}
+	return rank.Predicted
 }
 
 func quantity(q *rank.Quantity) *jsonQuantity {

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -67,17 +68,37 @@ func directions(r *rank.Ranking) []bench.Direction {
 	return out
 }
 
-const bulkLine = "%4s %-2s %-17s %-17s %5s %-5s %6s %6s %s"
+// The doubt stands beside what orders the table.
+const (
+	bulkLine       = "%4s %-2s %-17s %-17s %5s %-5s %6s %6s %s"
+	bulkLineByCost = "%4s %-2s %-17s %-17s %5s %6s %6s %-5s %s"
+)
 
 func bulkTable(w io.Writer, r *rank.Ranking, d bench.Direction) {
 	say(w, "\n%s by %s", title(string(d)), r.BulkOrder())
-	row(w, bulkLine, "", "", "", "", "", "", "client", "server", "")
-	row(w, bulkLine, "rank", "", "cipher", "MAC", "MB/s", "", "ns/B", "ns/B", "")
+	line := func(place, group, cipher, mac, throughput, doubt, client, server, mark string) {
+		if r.By == rank.Cost {
+			row(w, bulkLineByCost, place, group, cipher, mac, throughput, client, server, doubt, mark)
+			return
+		}
+		row(w, bulkLine, place, group, cipher, mac, throughput, doubt, client, server, mark)
+	}
+	line("", "", "", "", "", "", "client", "server", "")
+	line("rank", "", "cipher", "MAC", "MB/s", "", "ns/B", "ns/B", "")
 	for _, c := range r.Bulk {
 		if c.Direction == d {
-			row(w, bulkLine, fmt.Sprint(c.Rank), c.Group, fit(Short(c.Suite.Cipher), 17), fit(Short(c.Suite.MAC), 17),
-				number(c.Throughput, 1e6), spread(c.Throughput), number(c.Client, 1), number(c.Server, 1), marks(c.Basis, c.Status))
+			throughput := number(c.Throughput, 1e6)
+			if c.Basis == rank.Measured && !c.Timed && c.Throughput != nil {
+				throughput = "~" + throughput
+			}
+			line(fmt.Sprint(c.Rank), c.Group, fit(Short(c.Suite.Cipher), 17), fit(Short(c.Suite.MAC), 17),
+				throughput, spread(r.Deciding(c)), number(c.Client, 1), number(c.Server, 1), marks(c.Basis, c.Status))
 		}
+	}
+	if slices.ContainsFunc(r.Bulk, func(c rank.Cell) bool {
+		return c.Direction == d && c.Basis == rank.Measured && !c.Timed && c.Throughput != nil
+	}) {
+		say(w, "~ foretold from the costs: every connection of that cell was disturbed")
 	}
 }
 
@@ -106,7 +127,8 @@ func quality(w io.Writer, r *rank.Ranking) {
 	if n := r.Noise; n.Throughput > 0 || n.Login > 0 {
 		say(w, "noise floor  %s; %d A/A controls", list(
 			share("throughput", n.Throughput), share("cost", n.Cost), share("login", n.Login)), n.Controls)
-		say(w, "             closer ones share a letter; ± is the 95 %% interval")
+		say(w, "             equal things differ by less; what shares a letter is not told apart;")
+		say(w, "             ± is the 95 %% interval in this run: another may be off as a whole")
 	}
 	if m := r.Model; m.HoldoutCells > 0 {
 		say(w, "prediction   off by %.1f %% (median), %.1f %% (95th percentile) on %d held-out cells", m.HoldoutError, m.HoldoutP95, m.HoldoutCells)
@@ -119,6 +141,9 @@ func quality(w io.Writer, r *rank.Ranking) {
 		if h.CPUShare > 0 {
 			say(w, "harness      %.1f %% of the CPU time of ssh and sshd", h.CPUShare)
 		}
+	}
+	if text := r.FailureText(); text != "" {
+		say(w, "failed       %s of %d trials", text, r.Trials)
 	}
 	if r.Ended != "" {
 		say(w, "ended by     %s", r.Ended)

@@ -14,14 +14,16 @@ type Estimate struct{ Value, Error float64 }
 // and Knott (Biometrics 30, 1974): split where the groups differ most, go on
 // inside while the split is significant at 5 %. Means weigh by their precision.
 // As in the effect-size-aware variant (Tantithamthavorn et al., IEEE TSE 45,
-// 2019), groups whose means are closer than minimum stay one.
+// 2019), groups whose means are closer than minimum stay one, unless that leaves a group
+// whose ends are more than twice as far apart.
 func Group(sorted []Estimate, minimum float64) []int {
 	groups := make([]int, len(sorted))
 	next := 0
 	var split func(from, to int)
 	split = func(from, to int) {
 		at, distance, significant := bestSplit(sorted[from:to])
-		if significant && distance >= minimum {
+		span := sorted[to-1].Value - sorted[from].Value
+		if significant && (distance >= minimum || span > 2*minimum) {
 			split(from, from+at)
 			split(from+at, to)
 			return

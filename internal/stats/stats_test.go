@@ -79,6 +79,9 @@ func TestWilcoxonExact(t *testing.T) {
 	near(t, "p", stats.Wilcoxon([]float64{1, 2, 3, 4, 5, 6}), 2.0/64, 1e-12)
 	near(t, "zeros say nothing", stats.Wilcoxon([]float64{0, 0}), 1, 0)
 	near(t, "zeros are dropped", stats.Wilcoxon([]float64{0, 1, 2, 3, 4, 5, 6}), 2.0/64, 1e-12)
+	near(t, "ties: all signs alike are 2 of 32", stats.Wilcoxon([]float64{3, 3, 3, 3, 3}), 2.0/32, 1e-12)
+	// Mean ranks 1.5, 1.5, 3: sums of 0, 1.5, 1.5, 3, 3, 4.5, 4.5, 6 are equally likely.
+	near(t, "ties: a sum of 1.5", stats.Wilcoxon([]float64{-1, 1, 2}), 6.0/8, 1e-12)
 }
 
 // Walsh averages of {1, 2, 6}: 1, 1.5, 2, 3.5, 4, 6; their median is 2.75.

@@ -32,8 +32,12 @@ func Wilcoxon(differences []float64) float64 {
 			positive += ranks[i]
 		}
 	}
-	if n <= exactSigned && ties == 0 {
-		return signedRankExact(n, positive)
+	if n <= exactSigned {
+		doubled := make([]int, n)
+		for i, rank := range ranks {
+			doubled[i] = int(2 * rank)
+		}
+		return signedRankExact(doubled, int(2*positive))
 	}
 	mean := float64(n*(n+1)) / 4
 	variance := float64(n*(n+1)*(2*n+1))/24 - ties/48
@@ -44,23 +48,35 @@ func Wilcoxon(differences []float64) float64 {
 	return math.Erfc(z / math.Sqrt2)
 }
 
-// signedRankExact counts the subsets of 1..n by their sum: under the null
-// hypothesis each rank is positive with probability one half.
-func signedRankExact(n int, positive float64) float64 {
-	top := n * (n + 1) / 2
+// signedRankExact counts the subsets of the ranks by their sum: under the null
+// hypothesis each rank is positive with probability one half, ties or not. Ranks
+// and the sum of the positive ones are doubled, which makes mean ranks whole.
+func signedRankExact(doubled []int, positive int) float64 {
+	top := 0
+	for _, rank := range doubled {
+		top += rank
+	}
 	ways := make([]float64, top+1)
 	ways[0] = 1
-	for rank := 1; rank <= n; rank++ {
+	for _, rank := range doubled {
 		for sum := top; sum >= rank; sum-- {
 			ways[sum] += ways[sum-rank]
 		}
 	}
-	smaller := int(math.Min(positive, float64(top)-positive))
 	tail := 0.0
-	for sum := 0; sum <= smaller; sum++ {
+	for sum := 0; sum <= min(positive, top-positive); sum++ {
 		tail += ways[sum]
 	}
-	return math.Min(1, 2*tail/math.Exp2(float64(n)))
+	return math.Min(1, 2*tail/math.Exp2(float64(len(doubled))))
+}
+
+// doubledRanks are the ranks of values without ties, doubled.
+func doubledRanks(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = 2 * (i + 1)
+	}
+	return out
 }
 
 // midranks returns the rank of every value, from 1, equal values sharing the
@@ -118,7 +134,7 @@ func signedRankCut(n int) int {
 		return max(0, int(mean-normalQuantile*deviation-0.5))
 	}
 	cut := 0
-	for signedRankExact(n, float64(cut+1)) <= 1-Confidence {
+	for signedRankExact(doubledRanks(n), 2*(cut+1)) <= 1-Confidence {
 		cut++
 	}
 	return cut
