@@ -37,7 +37,7 @@ func (s *sequential) loginsFor(n int, transfers []bench.Trial, left time.Duratio
 	random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	for range max(0, count-len(trials)) {
 		slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(s.logins[a], s.logins[b]) })
-		if len(names) == 0 || s.logins[names[0]] >= maxLogins {
+		if len(names) == 0 || s.logins[names[0]] >= s.mostLogins() {
 			break
 		}
 		kex := names[0]
@@ -81,7 +81,7 @@ func (s *sequential) aliases(n int) []bench.Trial {
 		return nil
 	}
 	names := pairs[n%len(pairs)]
-	if s.logins[names[0]] >= maxLogins {
+	if s.logins[names[0]] >= s.mostLogins() {
 		return nil
 	}
 	a := s.spec.login(names[0])
@@ -109,15 +109,23 @@ func (s *sequential) loginBlock(random *rand.Rand) ([]bench.Trial, Ending) {
 	return trials, ""
 }
 
+// mostLogins of a key exchange are worth their time, unless a precision asks for
+// more.
+func (s *sequential) mostLogins() int {
+	if s.spec.Precision > 0 {
+		return math.MaxInt
+	}
+	return maxLogins
+}
+
 // loginsPrecise reports whether the median login of every key exchange is
-// known to within ± limit, or was measured as often as makes sense.
+// known to within ± limit.
 func (s *sequential) loginsPrecise(limit float64) bool {
 	if s.loginsMissing() > 0 {
 		return false
 	}
 	for _, logs := range s.loginLogs {
-		i := stats.MedianInterval(logs)
-		if len(logs) < maxLogins && (len(logs) < stats.MinExact || math.Expm1(math.Max(i.Hi-i.Value, i.Value-i.Lo)) > limit) {
+		if len(logs) < stats.MinExact || stats.MedianInterval(logs).Exp().HalfWidth() > limit {
 			return false
 		}
 	}

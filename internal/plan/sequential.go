@@ -272,8 +272,8 @@ func key(a *model.Analysis) model.Series {
 // refines costs instead: the noise floor is 2.8 times as large.
 const noisyWall = 0.018
 
-// finished reports whether the precision is reached, everything was measured,
-// and nothing more can be gained.
+// finished reports whether everything was measured, and all intervals that a
+// report prints are within the precision asked for.
 func (s *sequential) finished() Ending {
 	if s.spec.Precision <= 0 || len(s.missing()) > 0 {
 		return ""
@@ -284,11 +284,11 @@ func (s *sequential) finished() Ending {
 		if a == nil {
 			return ""
 		}
-		series := key(a)
-		arm := stats.StudentQuantile(series.Degrees)
-		for _, f := range series.Figures {
-			if f.Known && math.Expm1(arm*f.Err) > limit {
-				return ""
+		for _, series := range []model.Series{a.Wall, a.Client, a.Server} {
+			for i, f := range series.Figures {
+				if f.Known && series.Interval(i).HalfWidth() > limit {
+					return ""
+				}
 			}
 		}
 	}

@@ -194,14 +194,18 @@ func TestEndsByPrecision(t *testing.T) {
 	if p.End() != plan.EndPrecision {
 		t.Fatalf("ended by %q", p.End())
 	}
+	known := func(name string, quantities ...*rank.Quantity) {
+		for _, q := range quantities {
+			if q.HalfWidth() > 0.08 {
+				t.Errorf("%s is known to ±%.1f %%, want 8", name, 100*q.HalfWidth())
+			}
+		}
+	}
 	for _, c := range r.Bulk {
-		q := c.Throughput
-		if r.By == rank.Cost {
-			q = c.Client
-		}
-		if q.HalfWidth() > 0.10 { // the report adds the uncertainty of the level
-			t.Errorf("%s is known to ±%.1f %%, want 8", c.Suite, 100*q.HalfWidth())
-		}
+		known(c.Suite.String(), c.Throughput, c.Client, c.Server)
+	}
+	for _, k := range r.Kex {
+		known(k.Name, k.Login)
 	}
 }
 

@@ -107,7 +107,7 @@ func (c classic) note(r *rank.Ranking) {
 		how = "size / throughput, without a login: none was measured"
 	}
 	say(c.w, "# seconds for %s (%s), rebuilt as %s;", c.m.Size, cmp.Or(string(c.m.Direction), "transfer"), how)
-	say(c.w, "# of cipher and MAC %d are measured and %d predicted, of key exchanges %d are measured;", measured, predicted, len(r.Kex))
+	say(c.w, "# cipher and MAC: %d measured, %d predicted; key exchanges: %d measured;", measured, predicted, len(r.Kex))
 	say(c.w, "# lines stand for %d combinations: %s ciphers ignore the MAC", c.m.Total, implicit)
 	fmt.Fprintln(c.w)
 }

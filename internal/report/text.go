@@ -127,7 +127,7 @@ func quality(w io.Writer, r *rank.Ranking) {
 	if n := r.Noise; n.Throughput > 0 || n.Login > 0 {
 		say(w, "noise floor  %s; %d A/A controls", list(
 			share("throughput", n.Throughput), share("cost", n.Cost), share("login", n.Login)), n.Controls)
-		say(w, "             equal things differ by less; what shares a letter is not told apart;")
+		say(w, "             equal things differ by less; one letter: not told apart;")
 		say(w, "             ± is the 95 %% interval in this run: another may be off as a whole")
 	}
 	if m := r.Model; m.HoldoutCells > 0 {
