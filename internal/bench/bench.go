@@ -57,7 +57,7 @@ type Campaign struct {
 	Engine     string           `json:"engine"` // client: "openssh" or "native"
 	Server     string           `json:"server"` // "openssh", "native" or "remote"
 	Directions []Direction      `json:"directions"`
-	Data       string           `json:"data"` // "zero" or "random"
+	Data       string           `json:"data"` // "zero" or "random"; "" if unknown
 	BudgetNS   time.Duration    `json:"budget_ns,omitempty"`
 	Precision  float64          `json:"precision_pct,omitempty"`
 	Rounds     int              `json:"rounds,omitempty"`
@@ -191,7 +191,7 @@ type Finding struct {
 // program that measured them, so that imported figures remain exact.
 type Measurement struct {
 	Source string  `json:"source"` // program: "openssl speed", "nbench", "bonnie++", "dd", "sshpace machine"
-	Name   string  `json:"name"`   // such as "aes-256 cbc 1024" or "pipe"; the same thing has the same name in every file
+	Name   string  `json:"name"`   // such as "AES-256-CBC 1024" or "pipe"; the same thing has the same name in every file
 	Unit   Unit    `json:"unit"`
 	Value  float64 `json:"value"`
 	Lo     float64 `json:"lo,omitempty"` // range of repeated measurements, not a 95 % interval; both 0 for a single one

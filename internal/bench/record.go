@@ -43,6 +43,10 @@ func Tee(sinks ...Sink) Sink {
 // files that are no record files.
 const MaxLine = 1 << 20
 
+// ByteOrderMark is what editors put before the first line of a text in UTF-8.
+// It is none of the text.
+const ByteOrderMark = "\ufeff"
+
 // FormatError says that a file is not a record file that this version reads.
 type FormatError struct {
 	Line int
@@ -77,6 +81,9 @@ func Read(r io.Reader) iter.Seq2[Record, error] {
 		lines := bufio.NewReaderSize(r, 64<<10)
 		for n := 1; ; n++ {
 			line, err := readLine(lines)
+			if n == 1 {
+				line = bytes.TrimPrefix(line, []byte(ByteOrderMark))
+			}
 			if err == io.EOF && len(line) == 0 {
 				if n == 1 {
 					yield(Record{}, &FormatError{1, "the file is empty"})

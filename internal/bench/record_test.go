@@ -179,6 +179,13 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
+func TestByteOrderMark(t *testing.T) {
+	f, err := bench.Load(strings.NewReader(bench.ByteOrderMark + `{"campaign":{"format":1,"target":"x"}}` + "\n"))
+	if err != nil || f.Campaign.Target != "x" {
+		t.Errorf("a file that an editor marked as UTF-8: %+v, %v", f, err)
+	}
+}
+
 func TestLoadWantsTheTrialOfASample(t *testing.T) {
 	_, err := bench.Load(strings.NewReader(campaign + `{"sample":{"trial":3}}` + "\n"))
 	if err == nil || !strings.Contains(err.Error(), "line 2: a sample of trial 3") {

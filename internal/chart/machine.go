@@ -33,11 +33,14 @@ func ceilingTable(c *rank.Ceilings) Table {
 		},
 	}
 	for _, row := range c.Rows {
-		limiting := ""
-		if row.Name == c.Limiting {
+		share, limiting := exact(100*row.Share), ""
+		switch {
+		case row.Control:
+			share, limiting = Cell{}, "control"
+		case row.Name == c.Limiting:
 			limiting = "limiting"
 		}
-		t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: text(row.Name)}, exact(row.Limit), exact(100 * row.Share), {Text: limiting}}})
+		t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: text(row.Name)}, exact(row.Limit), share, {Text: limiting}}})
 	}
 	return t
 }

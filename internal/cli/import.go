@@ -34,7 +34,8 @@ The format is found out line by line; one file may hold several.
 Each machine becomes a result of its own: where a log holds more than one, numbers
 are added to the name that --out gives. Each FILE stands for other machines.
 
-A clock of whole seconds becomes an interval. What a log does not say is not
+--out - writes a result of one machine to standard output. A clock of whole seconds
+becomes an interval. What a log does not say is not
 guessed. Lines that are not understood are counted and shown.`,
 		Example: `  sshpace import ssh-performance.log --size 4G --out 2016.jsonl
   sshpace import article.txt --out machines.jsonl
@@ -44,7 +45,7 @@ guessed. Lines that are not understood are counted and shown.`,
 		RunE: func(_ *cobra.Command, args []string) error { return runImport(sys, f, args) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.out, "out", "", "result file to write")
+	flags.StringVar(&f.out, "out", "", "result file to write; - is standard output")
 	flags.StringVar(&f.from, "from", "", "only this format: "+strings.Join(imports.Formats(), ", "))
 	flags.StringVar(&f.size, "size", "", "bytes of each copy, such as 4G, where the log does not say")
 	flags.IntVar(&f.runs, "runs", 0, "copies that an average of ssh-performance.sh was made of")
@@ -84,21 +85,37 @@ func runImport(sys System, f importFlags, args []string) error {
 	for _, path := range args {
 		result, err := importFile(sys, path, o)
 		if err != nil {
-			return importError(path, err)
+			return f.failed(sys, path, err)
 		}
-		f.showUnread(sys, path, result)
+		f.showUnread(sys, path, result.Unread, result.Lines)
 		machines = append(machines, result.Machines...)
+	}
+	return f.write(sys, machines)
+}
+
+// write writes one result per machine and says what is in them: on standard
+// error, if standard output gets the result itself.
+func (f importFlags) write(sys System, machines []imports.Machine) error {
+	say := sys.Stdout
+	if f.out == standardOutput {
+		say = sys.Stderr
+		if len(machines) > 1 {
+			return usageError("name a file: --out machines.jsonl becomes machines-1.jsonl and so on", "%d machines do not fit into one result", len(machines))
+		}
 	}
 	names := outNames(f.out, len(machines))
 	for i, m := range machines {
-		if err := writeMachine(names[i], m); err != nil {
+		if err := writeRecords(sys, names[i], m.Records); err != nil {
 			return err
 		}
 		trials, measurements := m.Count()
-		fmt.Fprintf(sys.Stdout, "%s: %s (%s): %d trials, %d measurements\n", names[i], oneLine(m.Label), strings.Join(m.Formats, ", "), trials, measurements)
+		fmt.Fprintf(say, "%s: %s (%s): %d trials, %d measurements\n", names[i], oneLine(m.Label), strings.Join(m.Formats, ", "), trials, measurements)
 		for _, note := range m.Notes {
-			fmt.Fprintf(sys.Stdout, "  note: %s\n", oneLine(note))
+			fmt.Fprintf(say, "  note: %s\n", oneLine(note))
 		}
+	}
+	if f.out == standardOutput {
+		return nil
 	}
 	verb := "report"
 	if len(names) > 1 {
@@ -127,18 +144,23 @@ func importFile(sys System, path string, o imports.Options) (*imports.Result, er
 	return imports.Read(file, o)
 }
 
-func importError(path string, err error) error {
+// failed shows the lines of a file that nothing came of, and says why.
+func (f importFlags) failed(sys System, path string, err error) error {
 	var foreign *imports.ForeignError
 	var size *imports.SizeError
 	var empty *imports.EmptyError
 	e := &Error{What: path + ": " + err.Error(), Err: err, Code: ExitUsage}
 	switch {
 	case errors.As(err, &foreign):
+		f.showUnread(sys, path, foreign.Unread, foreign.Lines)
 		e.Hint = "formats: " + strings.Join(imports.Formats(), ", ")
 	case errors.As(err, &size):
 		e.Hint = "say it with --size, such as --size 4G"
 	case errors.As(err, &empty):
+		f.showUnread(sys, path, empty.Unread, empty.Lines)
 		e.Hint = "use the log itself, not a page that shows it"
+	case errors.Is(err, imports.ErrResult):
+		e.Hint = "look at it: sshpace report " + path
 	default:
 		return withHint(err, "name a log that you may read")
 	}
@@ -153,20 +175,20 @@ const shownLines = 10
 
 // showUnread says which lines were not understood: the first ones in full, the
 // numbers of all others.
-func (f importFlags) showUnread(sys System, path string, r *imports.Result) {
-	if len(r.Unread) == 0 {
+func (f importFlags) showUnread(sys System, path string, unread []imports.Line, lines int) {
+	if len(unread) == 0 {
 		return
 	}
-	fmt.Fprintf(sys.Stderr, "%s: %d of %d lines were not understood:\n", path, len(r.Unread), r.Lines)
-	shown := min(shownLines, len(r.Unread))
+	fmt.Fprintf(sys.Stderr, "%s: %d of %d lines were not understood:\n", path, len(unread), lines)
+	shown := min(shownLines, len(unread))
 	if f.all {
-		shown = len(r.Unread)
+		shown = len(unread)
 	}
-	for _, line := range r.Unread[:shown] {
+	for _, line := range unread[:shown] {
 		text := []rune(oneLine(line.Text))
 		fmt.Fprintf(sys.Stderr, "%6d: %s\n", line.Number, string(text[:min(len(text), 100)]))
 	}
-	if rest := r.Unread[shown:]; len(rest) > 0 {
+	if rest := unread[shown:]; len(rest) > 0 {
 		fmt.Fprintf(sys.Stderr, "  also: %d lines (%s); --all shows them\n", len(rest), ranges(rest))
 	}
 }
@@ -205,20 +227,4 @@ func outNames(out string, n int) []string {
 		names = append(names, fmt.Sprintf("%s-%d%s", strings.TrimSuffix(out, ending), i+1, ending))
 	}
 	return names
-}
-
-// writeMachine writes the records of one machine into a new file.
-func writeMachine(path string, m imports.Machine) error {
-	file, err := createRecordFile(path, m.Label)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	sink := bench.Write(file)
-	for _, record := range m.Records {
-		if err := sink(record); err != nil {
-			return err
-		}
-	}
-	return file.Sync()
 }

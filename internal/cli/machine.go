@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/adrg/xdg"
@@ -38,7 +39,7 @@ primitives of its OpenSSL (with openssl speed), copying in memory, a pipe, TCP o
 loopback, and reading a file with small and large blocks.
 
 The result is recorded. Reports of this machine then show SSH's throughput as a
-share of each ceiling and name what limits it.`,
+share of each ceiling, by the newest value of each, and name what limits it.`,
 		Example: `  sshpace machine
   sshpace machine --only 'AES*' --only pipe*
   sshpace machine --json --out limits.jsonl`,
@@ -46,7 +47,7 @@ share of each ceiling and name what limits it.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runMachine(cmd.Context(), sys, f) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.out, "out", "", "result file (default: a new one in the state folder)")
+	flags.StringVar(&f.out, "out", "", "result file; - is standard output (default: a new one in the state folder)")
 	flags.StringVar(&f.openssl, "openssl", "", "path of openssl")
 	flags.StringVar(&f.dir, "disk-dir", "", "folder for the file that is read (default: the state folder)")
 	flags.StringVar(&f.size, "disk-size", "256M", "size of that file")
@@ -81,15 +82,32 @@ func runMachine(ctx context.Context, sys System, f machineFlags) error {
 	if len(record.Measurements) == 0 && drain.Err() != nil {
 		return interrupted(drain, nil)
 	}
-	name, err := f.save(record)
+	if len(record.Measurements) == 0 {
+		return nothingMeasured(record.Findings)
+	}
+	name, err := f.save(sys, record)
 	if err != nil {
 		return err
+	}
+	if name == standardOutput {
+		sys.Stdout = sys.Stderr // what is shown goes beside the records
 	}
 	if err := showMachine(sys, record, f.json); err != nil {
 		return err
 	}
-	fmt.Fprintf(sys.Stderr, "\nsaved: %s\n", name)
+	if name != standardOutput {
+		fmt.Fprintf(sys.Stderr, "\nsaved: %s\n", name)
+	}
 	return interrupted(drain, nil)
+}
+
+// nothingMeasured says why there is no result.
+func nothingMeasured(findings []bench.Finding) error {
+	var why []string
+	for _, f := range findings {
+		why = append(why, f.What+": "+f.Why)
+	}
+	return &Error{What: "nothing was measured: " + strings.Join(why, "; "), Hint: "sshpace machine --list names what else can be"}
 }
 
 // either is a context that ends with the first interrupt: a probe takes too
@@ -108,8 +126,15 @@ func (f machineFlags) options(ctx context.Context, sys System) (limits.Options, 
 	if o.DiskBytes, err = unit.ParseBytes(f.size); err != nil {
 		return o, usageError("such as --disk-size 256M", "--disk-%s", err)
 	}
-	if f.rounds < 1 {
+	switch {
+	case f.rounds < 1:
 		return o, usageError("1 or more", "--rounds %d", f.rounds)
+	case f.json && f.out == standardOutput:
+		return o, usageError("leave one of them out", "--json and --out - both write to standard output")
+	case f.out != "" && f.out != standardOutput:
+		if err := checkNew(f.out, anotherName); err != nil {
+			return o, err
+		}
 	}
 	o.OpenSSL, _ = limits.FindOpenSSL(ctx, f.openssl)
 	if f.openssl != "" && o.OpenSSL == "" {
@@ -125,20 +150,14 @@ func (f machineFlags) options(ctx context.Context, sys System) (limits.Options, 
 // machinesDir holds the limits of machines that the user gave no name.
 func machinesDir() string { return filepath.Join(xdg.StateHome, "sshpace", "machines") }
 
-// save writes the record.
-func (f machineFlags) save(record *bench.File) (name string, err error) {
-	path := f.out
-	if path == "" {
+// save writes the record, and returns where to.
+func (f machineFlags) save(sys System, record *bench.File) (path string, err error) {
+	if path = f.out; path == "" {
 		path = filepath.Join(machinesDir(), record.Campaign.Started.Format("20060102T150405.000Z")+".jsonl")
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return "", withHint(err, "name a file with --out FILE")
 		}
 	}
-	out, err := createRecordFile(path, record.Campaign.Target)
-	if err != nil {
-		return "", err
-	}
-	defer out.Close()
 	records := []bench.Record{{Campaign: &record.Campaign}, {Environment: &record.Environment}}
 	for _, finding := range record.Findings {
 		records = append(records, bench.Record{Finding: &finding})
@@ -146,13 +165,7 @@ func (f machineFlags) save(record *bench.File) (name string, err error) {
 	for _, m := range record.Measurements {
 		records = append(records, bench.Record{Measurement: &m})
 	}
-	sink := bench.Write(out)
-	for _, r := range records {
-		if err := sink(r); err != nil {
-			return path, err
-		}
-	}
-	return path, out.Sync()
+	return path, writeRecords(sys, path, records)
 }
 
 // machineSchema names the layout of `machine --json`.
@@ -175,23 +188,50 @@ func showMachine(sys System, record *bench.File, asJSON bool) error {
 // addCeilings relates a ranking to the limits of its machine: those in the
 // named file, or the newest ones of a machine with the same processor.
 func addCeilings(r *rank.Ranking, path string) error {
+	file := newestLimits(r.Environment)
 	if path != "" {
-		file, err := loadMachine(path)
-		if err != nil {
+		var err error
+		if file, err = loadMachine(path); err != nil {
 			return err
 		}
-		r.Ceilings = rank.CeilingsOf(r, file)
-		return nil
 	}
-	names, _ := filepath.Glob(filepath.Join(machinesDir(), "*.jsonl"))
-	for _, name := range slices.Backward(names) { // Glob sorts, and names are times
-		file, err := loadMachine(name)
-		if err == nil && sameMachine(file.Environment, r.Environment) {
-			r.Ceilings = rank.CeilingsOf(r, file)
-			return nil
-		}
+	if file != nil {
+		r.Ceilings = rank.CeilingsOf(r, file)
 	}
 	return nil
+}
+
+// newestLimits puts together the newest value of each limit that was recorded on
+// this machine, for runs of --only measure some of them; nil where there is none.
+func newestLimits(of bench.Environment) *bench.File {
+	names, _ := filepath.Glob(filepath.Join(machinesDir(), "*.jsonl"))
+	var merged *bench.File
+	for _, name := range names { // Glob sorts, and names are times
+		file, err := loadMachine(name)
+		if err != nil || !sameMachine(file.Environment, of) {
+			continue
+		}
+		if merged != nil {
+			file.Measurements = renewed(merged.Measurements, file.Measurements)
+		}
+		merged = file
+	}
+	return merged
+}
+
+// renewed replaces old measurements by newer ones of the same thing and adds the
+// others.
+func renewed(old, newer []bench.Measurement) []bench.Measurement {
+	all := slices.Clone(old)
+	for _, m := range newer {
+		i := slices.IndexFunc(all, func(o bench.Measurement) bool { return o.Source == m.Source && o.Name == m.Name && o.Unit == m.Unit })
+		if i < 0 {
+			all = append(all, m)
+			continue
+		}
+		all[i] = m
+	}
+	return all
 }
 
 func sameMachine(a, b bench.Environment) bool {

@@ -40,7 +40,8 @@ func defaultRecordPath(target string, now time.Time) string {
 	return filepath.Join(xdg.StateHome, "sshpace", "results", fmt.Sprintf("%s-%s.jsonl", now.UTC().Format("20060102T150405.000Z"), safe))
 }
 
-// createRecordFile makes a new file. Where path is "", one in the state folder.
+// createRecordFile makes a new file for a run, which can be gone on with. Where
+// path is "", one in the state folder.
 func createRecordFile(path, target string) (*recordFile, error) {
 	if path == "" {
 		path = defaultRecordPath(target, time.Now())
@@ -48,14 +49,74 @@ func createRecordFile(path, target string) (*recordFile, error) {
 			return nil, withHint(fmt.Errorf("make the folder for results: %w", err), "name a file with --out FILE")
 		}
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, os.ErrExist) {
-		return nil, usageError("choose another name, or go on with it: --resume "+path, "%s exists already", path)
+	return newRecordFile(path, "choose another name, or go on with it: --resume "+path)
+}
+
+// newRecordFile makes a file that must not exist yet, in a folder that must;
+// taken is the hint where it exists.
+func newRecordFile(path, taken string) (*recordFile, error) {
+	if err := checkNew(path, taken); err != nil {
+		return nil, err
 	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, withHint(err, "name a file that you may write with --out FILE")
 	}
 	return &recordFile{File: f}, lock(f)
+}
+
+// checkNew says what keeps a file from being made, before the work that goes into
+// it is done.
+func checkNew(path, taken string) error {
+	if dir := filepath.Dir(path); !isFolder(dir) {
+		return usageError("make it first, or name another file with --out FILE", "there is no folder %s for %s", dir, filepath.Base(path))
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return usageError(taken, "%s exists already", path)
+	}
+	return nil
+}
+
+// isFolder reports whether path is a folder, or cannot be looked at.
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil {
+		return !errors.Is(err, os.ErrNotExist)
+	}
+	return info.IsDir()
+}
+
+// standardOutput is the name of a result that goes there.
+const standardOutput = "-"
+
+// anotherName is the hint where a whole result exists: nothing goes on with it.
+const anotherName = "choose another name with --out FILE"
+
+// writeRecords writes a whole result: to a new file, or to standard output where
+// path is "-".
+func writeRecords(sys System, path string, records []bench.Record) error {
+	if path == standardOutput {
+		return putRecords(sys.Stdout, records)
+	}
+	file, err := newRecordFile(path, anotherName)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := putRecords(file, records); err != nil {
+		return err
+	}
+	return file.Sync()
+}
+
+func putRecords(w io.Writer, records []bench.Record) error {
+	sink := bench.Write(w)
+	for _, r := range records {
+		if err := sink(r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // resumeRecordFile opens a file to go on with, and makes it end with a whole

@@ -2,6 +2,7 @@ package imports
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -34,6 +35,7 @@ type run struct {
 	workload  bench.Workload
 	direction bench.Direction // "" for the default
 	bytes     unit.Bytes      // 0: Options.Size
+	dd        bool            // dd counts the bytes, if the copy comes to its end
 	elapsed   bounds
 	client    time.Duration // CPU time of the client; 0 unknown
 	outcome   bench.Outcome
@@ -130,12 +132,19 @@ func (d *document) notes() []string {
 
 // records makes the records of one machine.
 func (m *machine) records(o Options) (Machine, error) {
+	m.settle()
 	out := Machine{Label: m.label, Formats: m.formats, Notes: m.notes()}
 	if out.Label == "" {
 		out.Label = o.Name
 	}
+	c := bench.Campaign{
+		Format: bench.FormatVersion, Tool: o.Tool, Started: o.Modified, Target: out.Label,
+		Imported: join(m.formats), Directions: []bench.Direction{},
+	}
+	if len(m.runs) > 0 {
+		c.Engine = "openssh" // all formats that hold runs are of ssh and scp
+	}
 	var trials []bench.Record
-	offer, directions := alg.Offer{}, []bench.Direction{}
 	sizes := map[unit.Bytes]bool{}
 	for i, r := range m.runs {
 		if r.bytes == 0 {
@@ -147,23 +156,19 @@ func (m *machine) records(o Options) (Machine, error) {
 		r.direction = direction(r.direction, o.Upload)
 		trial, sample := r.records(i+1, out.Label, o.Modified)
 		trials = append(trials, bench.Record{Trial: &trial}, bench.Record{Sample: &sample})
-		offer = add(offer, r.suite)
-		if !slices.Contains(directions, r.direction) {
-			directions = append(directions, r.direction)
+		c.Offer = add(c.Offer, r.suite)
+		if !slices.Contains(c.Directions, r.direction) {
+			c.Directions = append(c.Directions, r.direction)
 		}
-		sizes[r.bytes] = true
+		if r.outcome == bench.OK {
+			sizes[r.bytes] = true
+		}
 	}
-	c := bench.Campaign{
-		Format: bench.FormatVersion, Tool: o.Tool, Started: o.Modified, Target: out.Label,
-		Imported: join(m.formats), Directions: directions, Offer: offer, Combos: alg.Fold(offer).Combinations(),
-	}
-	if len(m.runs) > 0 {
-		c.Engine, c.Data = "openssh", "zero"
-	}
+	c.Combos = alg.Fold(c.Offer).Combinations()
 	if len(sizes) == 1 {
-		c.SizeBytes = m.size(o)
+		c.SizeBytes = slices.Collect(maps.Keys(sizes))[0]
 	}
-	out.Records = []bench.Record{{Campaign: &c}, {Environment: &m.environment}}
+	out.Records = []bench.Record{{Campaign: &c}, {Environment: &m.environment}, {Finding: dated(o.Modified)}}
 	for _, note := range out.Notes {
 		out.Records = append(out.Records, bench.Record{Finding: &bench.Finding{What: note, Why: "said by the log that was imported"}})
 	}
@@ -174,12 +179,12 @@ func (m *machine) records(o Options) (Machine, error) {
 	return out, nil
 }
 
-// size is the one size of all copies.
-func (m *machine) size(o Options) unit.Bytes {
-	if m.runs[0].bytes != 0 {
-		return m.runs[0].bytes
+// dated says what the date of an imported result is.
+func dated(modified time.Time) *bench.Finding {
+	if modified.IsZero() {
+		return &bench.Finding{What: "the date of the measurement is unknown", Why: "no format holds one"}
 	}
-	return o.Size
+	return &bench.Finding{What: "the date is that of the log file's last change, not that of the measurement", Why: "no format holds one"}
 }
 
 func direction(own, given bench.Direction) bench.Direction {

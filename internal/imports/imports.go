@@ -7,6 +7,7 @@
 package imports
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -64,8 +65,9 @@ func (m Machine) Count() (trials, measurements int) {
 
 // ForeignError says that a file is no log of a known format.
 type ForeignError struct {
-	Seen  string // what the file holds instead
-	Lines int
+	Seen   string // what the file holds instead
+	Lines  int    // that are not empty
+	Unread []Line
 }
 
 func (e *ForeignError) Error() string {
@@ -73,11 +75,18 @@ func (e *ForeignError) Error() string {
 }
 
 // EmptyError says that a log was recognised, but nothing in it can be used.
-type EmptyError struct{ Notes []string }
+type EmptyError struct {
+	Notes  []string
+	Lines  int // that are not empty
+	Unread []Line
+}
 
 func (e *EmptyError) Error() string {
 	return "the log holds nothing that can be used: " + strings.Join(e.Notes, "; ")
 }
+
+// ErrResult says that a file is no log but a result of ours.
+var ErrResult = errors.New("it is a result of sshpace already")
 
 // SizeError says that a log does not tell how much its copies moved.
 type SizeError struct{ Format string }
@@ -117,15 +126,19 @@ func Formats() []string {
 	return names
 }
 
-// Read reads a log. Its errors are *ForeignError, *EmptyError, *SizeError, and
-// those of r.
+// Read reads a log. Its errors are *ForeignError, *EmptyError, *SizeError,
+// ErrResult, and those of r.
 func Read(r io.Reader, o Options) (*Result, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	content, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(text) > maxFile {
+	if len(content) > maxFile {
 		return nil, &ForeignError{Seen: fmt.Sprintf("more than %d MiB", maxFile>>20)}
+	}
+	text := strings.TrimPrefix(string(content), bench.ByteOrderMark)
+	if isResult(text) {
+		return nil, ErrResult
 	}
 	d := &document{options: o}
 	var readers []reader
@@ -134,9 +147,10 @@ func Read(r io.Reader, o Options) (*Result, error) {
 			readers = append(readers, f.open(d))
 		}
 	}
-	result := d.read(string(text), readers)
+	result := d.read(text, readers)
+	foreign := &ForeignError{Seen: seen(text), Lines: result.Lines, Unread: result.Unread}
 	if len(result.Unread) == result.Lines {
-		return nil, &ForeignError{Seen: seen(string(text)), Lines: result.Lines}
+		return nil, foreign
 	}
 	for _, m := range d.machines {
 		machine, err := m.records(o)
@@ -148,13 +162,21 @@ func Read(r io.Reader, o Options) (*Result, error) {
 		}
 	}
 	if notes := d.notes(); len(result.Machines) == 0 && len(notes) > 0 {
-		return nil, &EmptyError{notes}
+		return nil, &EmptyError{notes, result.Lines, result.Unread}
 	}
 	if len(result.Machines) == 0 { // only commands, no results
-		return nil, &ForeignError{Seen: seen(string(text)), Lines: result.Lines}
+		return nil, foreign
 	}
 	result.nameApart()
 	return result, nil
+}
+
+// isResult reports whether a text begins as our own record files do.
+func isResult(text string) bool {
+	for record, err := range bench.Read(strings.NewReader(text)) {
+		return err == nil && record.Campaign != nil
+	}
+	return false
 }
 
 // read offers each line to the reader that took the last one, then to all.

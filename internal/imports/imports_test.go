@@ -60,7 +60,7 @@ var handPicked = map[string][5]float64{
 	"FP EMULATION":          {41.334, 70.276, 55.108, 52.454, 795.9},
 	"IDEA":                  {694.72, 1308.5, 1573.3, 1315, 15059},
 	"md5 1024":              {37008.46, 62628.86, 69563.39, 80632.53, 670637.40},
-	"aes-256 cbc 1024":      {11969.50, 16348.50, 17295.36, 20986.47, 124509.53},
+	"AES-256-CBC 1024":      {11969.50, 16348.50, 17295.36, 20986.47, 124509.53},
 	"sha512 1024":           {8491.32, 11838.81, 20718.25, 25803.70, 431647.74},
 	"whirlpool 1024":        {1584.61, 2949.80, 2747.05, 2687.46, 135009.28},
 	"rsa 1024 verify":       {1540.3, 2649.6, 2630.5, 2890.8, 114074.5},
@@ -170,10 +170,10 @@ func TestSizeMustBeKnown(t *testing.T) {
 }
 
 func TestNamesAreNeverGuessed(t *testing.T) {
-	_, err := imports.Read(strings.NewReader("cipher: mac: kex: - 14 seconds avg.\n"), imports.Options{Size: 1})
+	_, err := imports.Read(strings.NewReader("so I wrote\ncipher: mac: kex: - 14 seconds avg.\n"), imports.Options{Size: 1})
 	var empty *imports.EmptyError
-	if !errors.As(err, &empty) || len(empty.Notes) != 1 {
-		t.Errorf("error %v, want an EmptyError with one note", err)
+	if !errors.As(err, &empty) || len(empty.Notes) != 1 || len(empty.Unread) != 1 || empty.Lines != 2 {
+		t.Errorf("error %+v, want an EmptyError with one note and one line of prose", err)
 	}
 }
 
@@ -196,7 +196,7 @@ Unknown cipher type 'arcfour'
 `
 	result := read(t, text, imports.Options{Name: "srv"})
 	f := load(t, result.Machines[0])
-	if len(f.Samples) != 3 || len(result.Unread) != 1 {
+	if len(f.Samples) != 3 || len(result.Unread) != 0 {
 		t.Fatalf("%d samples, unread %v", len(f.Samples), result.Unread)
 	}
 	s := f.Samples[0]
@@ -204,8 +204,68 @@ Unknown cipher type 'arcfour'
 		*s.Segments[0].ClientCPUNS != 17230*time.Millisecond || s.Got != (alg.Suite{Cipher: "aes128-ctr", MAC: "default", Kex: "default"}) {
 		t.Errorf("first sample: %+v", s)
 	}
-	if f.Samples[1].Got.MAC != "" || f.Samples[2].Outcome != bench.Broken {
+	if f.Samples[1].Got.MAC != "" || f.Samples[2].Outcome != bench.Refused {
 		t.Errorf("other samples: %+v", f.Samples[1:])
+	}
+}
+
+// copied is one good try of the loop.
+const copied = `Cipher: aes128-ctr (try 1)
+real 10.24
+user 7.70
+sys 3.11
+4294967296 bytes (4.3 GB) copied, 10.2331 s, 420 MB/s
+`
+
+// A try that failed is no result, whatever time and bytes the log holds for it.
+func TestFailedTries(t *testing.T) {
+	for name, test := range map[string]struct {
+		try     string
+		outcome bench.Outcome
+		detail  string
+		notes   int // besides the one on MAC and key exchange
+	}{
+		"old message": {
+			"no matching cipher found: client arcfour256 server aes128-ctr\nreal 0.02\nuser 0.01\nsys 0.00\n",
+			bench.Refused, "no matching cipher found: client arcfour256 server aes128-ctr", 0,
+		},
+		"new message, behind what pv drew, with a part copied": {
+			"64.0KiB 0:00:00 [1.2MiB/s] [> ] 0%\rUnable to negotiate with ::1 port 22: no matching cipher found. Their offer: a\n" +
+				"real 0.24\nuser 0.01\nsys 0.00\n69632 bytes (70 kB) copied, 0.2 s, 300 kB/s\n",
+			bench.Refused, "Unable to negotiate with ::1 port 22: no matching cipher found. Their offer: a", 0,
+		},
+		"no time":     {"no matching cipher found\nreal 0.00\nuser 0.00\nsys 0.00\n", bench.Refused, "no matching cipher found", 0},
+		"login":       {"root@localhost: Permission denied (publickey).\nreal 0.30\n", bench.Denied, "root@localhost: Permission denied (publickey).", 0},
+		"host":        {"ssh: Could not resolve hostname x: Name or service not known\nreal 0.01\n", bench.Unresolved, "ssh: Could not resolve hostname x: Name or service not known", 0},
+		"closed":      {"Connection to localhost closed by remote host.\nreal 4.01\n", bench.Broken, "Connection to localhost closed by remote host.", 0},
+		"unexplained": {"real 0.02\nuser 0.01\nsys 0.00\n", bench.Broken, "dd counted no bytes for it", 1},
+		"cut off": {
+			"real 0.24\nuser 0.01\nsys 0.00\n69632 bytes (70 kB) copied, 0.2 s, 300 kB/s\n",
+			bench.Broken, "dd counted 69632 bytes, for most copies 4294967296", 1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := copied + copied + "Cipher: arcfour256 (try 1)\n" + test.try
+			m := read(t, text, imports.Options{Name: "log", Size: 4 << 30}).Machines[0]
+			f := load(t, m)
+			if s := f.Samples[2]; s.Outcome != test.outcome || s.Detail != test.detail || s.Bytes != 0 || s.ElapsedNS != 0 {
+				t.Errorf("sample: %+v", s)
+			}
+			if f.Samples[0].Outcome != bench.OK || f.Campaign.SizeBytes != 4<<30 || len(m.Notes) != 1+test.notes {
+				t.Errorf("first sample %+v, size %d, notes %q", f.Samples[0], f.Campaign.SizeBytes, m.Notes)
+			}
+		})
+	}
+}
+
+// What ssh says after the times is about something else; a loop without any
+// count of dd takes the size that was given.
+func TestLoopWithoutCounts(t *testing.T) {
+	text := "Cipher: a (try 1)\nreal 2.00\nConnection to x closed by remote host.\nCipher: b (try 1)\nreal 3.00\n"
+	result := read(t, text, imports.Options{Size: 1 << 30})
+	f := load(t, result.Machines[0])
+	if len(result.Unread) != 1 || f.Samples[0].Outcome != bench.OK || f.Samples[1].Bytes != 1<<30 {
+		t.Errorf("unread %v, samples %+v", result.Unread, f.Samples)
 	}
 }
 
@@ -314,15 +374,87 @@ func TestOpenSSLSpeed(t *testing.T) {
 	}
 }
 
+// One computation has one name, whichever OpenSSL printed it; what one of them
+// prints under two names is kept apart.
+func TestNamesOfVersions(t *testing.T) {
+	old := `OpenSSL 1.0.1f 6 Jan 2014
+The 'numbers' are in 1000s of bytes per second processed.
+type 1024 bytes
+aes-128 cbc 1.00k
+blowfish cbc 2.00k
+des ede3 3.00k
+camellia-128 cbc 4.00k
+sha256 5.00k
+aes-128-cbc 6.00k
+id-aes128-GCM 7.00k
+chacha20-poly1305 8.00k
+                  sign    verify    sign/s verify/s
+rsa 2048 bits 0.001s 0.001s 9.0 10.0
+`
+	recent := `version: 3.5.0
+The 'numbers' are in 1000s of bytes per second processed.
+type 1024 bytes
+aes-128-cbc 1.00k
+blowfish 2.00k
+des-ede3 3.00k
+camellia-128-cbc 4.00k
+SHA256 5.00k
+AES-128-GCM 7.00k
+ChaCha20-Poly1305 8.00k
+                  sign    verify    sign/s verify/s
+rsa2048 0.001s 0.001s 9.0 10.0
+`
+	want := map[string]float64{
+		"AES-128-CBC 1024": 1, "blowfish 1024": 2, "des-ede3 1024": 3, "camellia-128-cbc 1024": 4, "sha256 1024": 5,
+		"AES-128-GCM 1024": 7, "ChaCha20-Poly1305 1024": 8, "rsa 2048 sign": 9, "rsa 2048 verify": 10,
+	}
+	if diff := cmp.Diff(want, figures(load(t, read(t, recent, imports.Options{}).Machines[0]))); diff != "" {
+		t.Errorf("3.x (-want +got):\n%s", diff)
+	}
+	want["aes-128-cbc 1024"] = 6
+	m := read(t, old, imports.Options{}).Machines[0]
+	if diff := cmp.Diff(want, figures(load(t, m))); diff != "" || len(m.Notes) != 0 {
+		t.Errorf("1.0.1, notes %q (-want +got):\n%s", m.Notes, diff)
+	}
+}
+
+// A log does not say what was copied, and its date is the file's.
+func TestNothingIsMadeUp(t *testing.T) {
+	written := time.Date(2016, 3, 4, 5, 6, 7, 0, time.UTC)
+	f := load(t, read(t, copied, imports.Options{Modified: written}).Machines[0])
+	if f.Campaign.Data != "" || f.Campaign.Engine != "openssh" || !f.Campaign.Started.Equal(written) || !strings.Contains(f.Findings[0].What, "log file's last change") {
+		t.Errorf("%+v, %+v", f.Campaign, f.Findings)
+	}
+	f = load(t, read(t, nbenchText, imports.Options{}).Machines[0])
+	if f.Campaign.Engine != "" || f.Findings[0].What != "the date of the measurement is unknown" {
+		t.Errorf("%+v, %+v", f.Campaign, f.Findings)
+	}
+}
+
+func TestByteOrderMark(t *testing.T) {
+	result := read(t, "\ufeff"+"cipher: a mac: m kex: k - 6 seconds\n", imports.Options{Size: 1})
+	if trials, _ := result.Machines[0].Count(); trials != 1 {
+		t.Errorf("%d trials, unread %v", trials, result.Unread)
+	}
+}
+
+func TestOwnResult(t *testing.T) {
+	for _, mark := range []string{"", "\ufeff"} {
+		if _, err := imports.Read(strings.NewReader(mark+`{"campaign":{"format":1}}`+"\n"), imports.Options{}); !errors.Is(err, imports.ErrResult) {
+			t.Errorf("error %v, want ErrResult", err)
+		}
+	}
+}
+
 func TestForeignFiles(t *testing.T) {
 	for name, text := range map[string]string{
 		"empty": "", "prose": "Dear diary,\ntoday I measured nothing.\n", "binary": "\x7fELF\x02\x01\x01\x00\x00\x00",
-		"our own": `{"campaign":{"format":1}}` + "\n", "numbers": "1 2 3\n4 5 6\n",
+		"numbers": "1 2 3\n4 5 6\n",
 	} {
 		_, err := imports.Read(strings.NewReader(text), imports.Options{Size: 1})
 		var foreign *imports.ForeignError
-		if !errors.As(err, &foreign) {
-			t.Errorf("%s: error %v, want a ForeignError", name, err)
+		if !errors.As(err, &foreign) || len(foreign.Unread) != foreign.Lines {
+			t.Errorf("%s: error %v, want a ForeignError with all lines", name, err)
 		}
 	}
 }
@@ -366,7 +498,7 @@ func BenchmarkFullLog(b *testing.B) {
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		bonnieText, nbenchText, modern, "cipher: a mac: m kex: k - 6 seconds\n", "1/2 cipher: a \t mac: m \t kex: k - n/a (x - y)\n",
-		"Cipher: a (try 1)\nreal 1.00\nuser 1.00\n12 bytes copied, 1 s, 1 MB/s\n", "$ scp -c 3des a:b c\nb 100% 1GB 1.0MB/s 00:01\n", "\b\r\n",
+		"Cipher: a (try 1)\nreal 1.00\nuser 1.00\n12 bytes copied, 1 s, 1 MB/s\n", "$ scp -c 3des a:b c\nb 100% 1GB 1.0MB/s 00:01\n", "\b\r\n", copied + "Cipher: b (try 1)\nno matching cipher\nreal 1.00\n",
 	} {
 		f.Add(seed)
 	}
@@ -374,7 +506,7 @@ func FuzzRead(f *testing.F) {
 		result, err := imports.Read(strings.NewReader(text), imports.Options{Name: "fuzz", Size: 1 << 20})
 		var foreign *imports.ForeignError
 		var empty *imports.EmptyError
-		if errors.As(err, &foreign) || errors.As(err, &empty) {
+		if errors.As(err, &foreign) || errors.As(err, &empty) || errors.Is(err, imports.ErrResult) {
 			return
 		}
 		if err != nil {

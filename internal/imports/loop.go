@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -13,12 +14,15 @@ import (
 
 // loop reads the output of the cipher loop of 2015: for each cipher some tries
 // of `dd | pv | time -p ssh`, of which `time` prints real, user and sys, and dd
-// what it wrote. The MAC and the key exchange were those of the configuration,
-// which the log does not hold.
+// what it wrote. Where ssh failed, its message stands before the times, which are
+// then those of the failure. The MAC and the key exchange were those of the
+// configuration, which the log does not hold.
 type loop struct {
 	*document
 	pending bool
-	at      int // index of the run that the lines belong to, in machine m
+	timed   bool // the time of the run was read
+	failed  bool // ssh said why there was no copy
+	at      int  // index of the run that the lines belong to, in machine m
 	m       *machine
 }
 
@@ -35,7 +39,7 @@ var (
 )
 
 func (l *loop) take(line string) bool {
-	line = strings.TrimSpace(line)
+	line = strings.TrimSpace(line[strings.LastIndexByte(line, '\r')+1:]) // pv draws over its line
 	if match := loopLine.FindStringSubmatch(line); match != nil && validName(match[1]) {
 		l.start(match[1])
 		return true
@@ -54,7 +58,21 @@ func (l *loop) take(line string) bool {
 		l.run().bytes = unit.Bytes(n)
 		return true
 	}
-	return pvLine.MatchString(line)
+	return l.complaint(line) || pvLine.MatchString(line)
+}
+
+// complaint takes what ssh says instead of copying. After the times it would be
+// about something else.
+func (l *loop) complaint(line string) bool {
+	outcome, ok := failureOf(line)
+	if !ok || l.timed {
+		return false
+	}
+	if !l.failed {
+		r := l.run()
+		l.failed, r.outcome, r.detail = true, outcome, line
+	}
+	return true
 }
 
 func (l *loop) run() *run { return &l.m.runs[l.at] }
@@ -70,10 +88,10 @@ func (l *loop) start(cipher string) {
 		l.m.remark(unstatedRemark)
 	}
 	l.m.runs = append(l.m.runs, run{
-		suite: alg.Suite{Cipher: cipher, MAC: mac, Kex: unstated}, workload: bench.Copy,
+		suite: alg.Suite{Cipher: cipher, MAC: mac, Kex: unstated}, workload: bench.Copy, dd: true,
 		outcome: bench.Broken, detail: "the log holds no time for it",
 	})
-	l.pending, l.at = true, len(l.m.runs)-1
+	l.pending, l.timed, l.failed, l.at = true, false, false, len(l.m.runs)-1
 }
 
 // clock takes a line of time -p, which counts hundredths of seconds.
@@ -87,9 +105,48 @@ func (l *loop) clock(which, text string) bool {
 		r.client += time.Duration(seconds * 1e9)
 		return true
 	}
-	if seconds > 0 {
+	l.timed = true
+	switch {
+	case l.failed:
+	case seconds == 0:
+		r.detail = "the log says that it took no time"
+	default:
 		r.elapsed = around(seconds, 0.01)
 		r.outcome, r.detail = bench.OK, ""
 	}
 	return true
+}
+
+// settle judges the copies of the loop by the bytes that dd counted: all copies
+// of a loop are alike, so one without a count, or with less than most, was cut
+// off, and its time is not that of a copy.
+func (m *machine) settle() {
+	counts := map[unit.Bytes]int{}
+	counted := 0
+	for _, r := range m.runs {
+		if r.dd && r.outcome == bench.OK && r.bytes > 0 {
+			counts[r.bytes]++
+			counted++
+		}
+	}
+	usual := unit.Bytes(0) // that more than half have; 0 for none
+	for bytes, n := range counts {
+		if 2*n > counted {
+			usual = bytes
+		}
+	}
+	for i := range m.runs {
+		r := &m.runs[i]
+		switch {
+		case !r.dd || r.outcome != bench.OK || counted == 0:
+		case r.bytes == 0:
+			r.outcome, r.detail = bench.Broken, "dd counted no bytes for it"
+			m.remark("a copy of which dd counted no bytes, as it did for others, is taken for broken")
+		case r.bytes < usual:
+			r.outcome, r.detail = bench.Broken, fmt.Sprintf("dd counted %d bytes, for most copies %d", r.bytes, usual)
+			m.remark("a copy of fewer bytes than most is taken for broken")
+		case r.bytes != usual:
+			m.remark("the number of bytes of a copy differs from that of others")
+		}
+	}
 }

@@ -108,18 +108,13 @@ func missingName(s alg.Suite) string {
 	return ""
 }
 
-// refusals are what ssh says where the server lacks an algorithm.
-var refusals = []string{"no matching", "Unable to negotiate", "Connection refused", "Bad SSH2", "Bad cipher", "Unsupported"}
-
 // outcome reads what stands behind the names.
 func (p *performance) outcome(text string) (run, bool) {
 	if reason, ok := strings.CutPrefix(text, "n/a"); ok {
 		reason = strings.Trim(reason, " ()")
 		r := run{outcome: bench.Broken, detail: "n/a: " + reason}
-		for _, phrase := range refusals {
-			if strings.Contains(reason, phrase) {
-				r.outcome = bench.Refused
-			}
+		if outcome, ok := failureOf(reason); ok {
+			r.outcome = outcome
 		}
 		return r, true
 	}

@@ -36,6 +36,10 @@ var primitives = []struct {
 	{"RSA 3072", []string{"rsa3072"}, false},
 }
 
+// since is the first OpenSSL that has a primitive, where not all have it that know
+// speed -seconds (1.1.1).
+var since = map[string]string{"ML-KEM-768": "3.5"}
+
 // missing are what SSH uses and openssl cannot measure.
 var missing = map[string]string{
 	"UMAC":      "UMAC is code of OpenSSH itself, which openssl speed cannot measure",
@@ -49,7 +53,11 @@ func cryptoProbes(o Options) []probe {
 	var out []probe
 	for _, p := range primitives {
 		out = append(out, probe{p.name, func(ctx context.Context) ([]bench.Measurement, error) {
-			return speed(ctx, o.OpenSSL, p.args, p.bytes)
+			results, err := speed(ctx, o.OpenSSL, p.args, p.bytes)
+			if errors.Is(err, errUnknown) {
+				err = absent(p.name)
+			}
+			return results, err
 		}, !p.bytes})
 	}
 	for _, name := range []string{"UMAC", "sntrup761"} {
@@ -59,6 +67,18 @@ func cryptoProbes(o Options) []probe {
 	}
 	return out
 }
+
+// absent says that this OpenSSL lacks a primitive.
+func absent(name string) error {
+	why := "this OpenSSL has no " + name
+	if version := since[name]; version != "" {
+		why += " (" + version + " and later has)"
+	}
+	return &absentError{why}
+}
+
+// errUnknown says that this openssl does not know what it is to measure.
+var errUnknown = errors.New("unknown to this openssl")
 
 // speed runs openssl speed and reads its text.
 func speed(ctx context.Context, openssl string, args []string, inBytes bool) ([]bench.Measurement, error) {
@@ -73,7 +93,11 @@ func speed(ctx context.Context, openssl string, args []string, inBytes bool) ([]
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.Env = append(cmd.Environ(), "LC_ALL=C")
-	if err := cmd.Run(); err != nil {
+	err := cmd.Run()
+	if text := stderr.String(); strings.Contains(text, "Unknown algorithm") || strings.Contains(text, "is an unknown cipher or digest") {
+		return nil, errUnknown
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w (%s)", openssl, strings.Join(cmd.Args[1:], " "), err, complaint(stderr.String()))
 	}
 	result, err := imports.Read(&stdout, imports.Options{Format: "openssl-speed"})

@@ -2,6 +2,7 @@ package limits
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"strings"
@@ -75,8 +76,13 @@ func TestUnknownPrimitive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m, err := speed(t.Context(), path, []string{"-evp", "rot13"}, true); err == nil {
-		t.Errorf("rot13 was measured: %v", m)
+	for _, args := range [][]string{{"-evp", "rot13"}, {"ML-KEM-0"}} {
+		if m, err := speed(t.Context(), path, args, true); !errors.Is(err, errUnknown) {
+			t.Errorf("%v was measured: %v, %v", args, m, err)
+		}
+	}
+	if got, want := absent("ML-KEM-768").Error(), "this OpenSSL has no ML-KEM-768 (3.5 and later has)"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 	if _, err := speed(t.Context(), "", nil, true); err == nil {
 		t.Error("no openssl, and no error")

@@ -15,15 +15,16 @@ type Ceilings struct {
 	Rows     []Ceiling
 	Limiting string // name of the ceiling that is nearest; "" where none is near
 	Busy     bool   // other work on the machine disturbed most of the run
-	Disk     string // name of the slowest disk ceiling that a copy of files would hit first; "" for none
+	Disk     string // name of the disk's ceiling, if a copy of files would hit it before that of SSH; "" if not
 }
 
 // Ceiling is one limit.
 type Ceiling struct {
-	Name  string
-	Limit float64 // bytes per second
-	Share float64 // of the cell's throughput in it: 1 is all
-	part  bool    // SSH's data goes through it: it can limit the cell
+	Name    string
+	Limit   float64 // bytes per second
+	Share   float64 // of the cell's throughput in it: 1 is all; 0 for a control
+	Control bool    // measured for comparison only: it limits nothing
+	part    bool    // SSH's data goes through it: it can limit the cell
 }
 
 // near is the share from which on a ceiling is taken for what limits.
@@ -41,6 +42,13 @@ var flows = []struct {
 	prefix string
 	remote bool // also on the way to another machine
 }{{"pipe", true}, {"loopback TCP", false}}
+
+// Reading the disk is measured with two sizes of blocks. The small one is the
+// control: it shows what system calls cost. Programs that copy read large blocks.
+const (
+	diskSmall = "disk read, blocks of 512"
+	diskLarge = "disk read, blocks of 8M"
+)
 
 // primitives are the measurements of what ciphers compute, by the name of the
 // cipher's standard. They bound a cell from above; OpenSSH computes more.
@@ -73,7 +81,10 @@ func CeilingsOf(r *Ranking, machine *bench.File) *Ceilings {
 				c.add(m.Name, rate, true)
 			}
 		}
-		if strings.HasPrefix(m.Name, "disk read") {
+		switch m.Name {
+		case diskSmall:
+			c.Rows = append(c.Rows, Ceiling{Name: m.Name, Limit: rate, Control: true})
+		case diskLarge:
 			c.add(m.Name, rate, false)
 			if rate < best.Throughput.Value {
 				c.Disk = m.Name
@@ -121,7 +132,7 @@ func (c *Ceilings) processors(r *Ranking) {
 
 func (c *Ceilings) add(name string, limit float64, part bool) {
 	if limit > 0 {
-		c.Rows = append(c.Rows, Ceiling{name, limit, c.Cell.Throughput.Value / limit, part})
+		c.Rows = append(c.Rows, Ceiling{Name: name, Limit: limit, Share: c.Cell.Throughput.Value / limit, part: part})
 	}
 }
 

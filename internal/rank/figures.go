@@ -1,6 +1,8 @@
 package rank
 
 import (
+	"fmt"
+
 	"sshpace/internal/alg"
 	"sshpace/internal/bench"
 )
@@ -20,6 +22,45 @@ type figureKey struct {
 	unit         bench.Unit
 }
 
+func figureKeyOf(m bench.Measurement) figureKey { return figureKey{m.Source, m.Name, m.Unit} }
+
+// unpaired says how many measurements only one of the files has, where others
+// have some, too: they are not compared.
+func unpaired(inputs []Input) []Warning {
+	files := map[figureKey]int{}
+	measured := 0
+	for _, in := range inputs {
+		own := figureKeys(in.Ranking)
+		if len(own) > 0 {
+			measured++
+		}
+		for key := range own {
+			files[key]++
+		}
+	}
+	var out []Warning
+	for _, in := range inputs {
+		alone := 0
+		for key := range figureKeys(in.Ranking) {
+			if files[key] == 1 {
+				alone++
+			}
+		}
+		if alone > 0 && measured > 1 {
+			out = append(out, Warning{Name: "unpaired", Text: fmt.Sprintf("figures besides SSH that only %s has: %d", in.Label, alone)})
+		}
+	}
+	return out
+}
+
+func figureKeys(r *Ranking) map[figureKey]bool {
+	keys := map[figureKey]bool{}
+	for _, m := range r.Measurements {
+		keys[figureKeyOf(m)] = true
+	}
+	return keys
+}
+
 // figures lists the measurements that match the patterns, in the order of the
 // files, where at least two files have them.
 func (c *Comparison) figures(patterns []string) {
@@ -27,7 +68,7 @@ func (c *Comparison) figures(patterns []string) {
 	values := map[figureKey][]*Quantity{}
 	for i, in := range c.Inputs {
 		for _, m := range in.Ranking.Measurements {
-			key := figureKey{m.Source, m.Name, m.Unit}
+			key := figureKeyOf(m)
 			if !alg.Match(patterns, m.Name) {
 				continue
 			}

@@ -38,6 +38,36 @@ func TestFiguresSideBySide(t *testing.T) {
 	}
 }
 
+// What a file does not say is no difference; figures without a counterpart are
+// counted.
+func TestUnknownIsNotDifferent(t *testing.T) {
+	md5 := bench.Measurement{Name: "md5", Unit: bench.KBPerSecond, Value: 100}
+	old := measured("old", md5, bench.Measurement{Name: "idea", Unit: bench.KBPerSecond, Value: 1})
+	old.Ranking.Campaign.Imported = "openssl-speed"
+	own := measured("own", md5)
+	own.Ranking.Environment = bench.Environment{CPU: "EPYC", Cores: 2, CPUFeatures: []string{"aesni"}}
+	texts := func(a, b Input) []string {
+		c, err := Compare([]Input{a, b}, CompareOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, w := range c.Warnings {
+			out = append(out, w.Text)
+		}
+		return out
+	}
+	if diff := cmp.Diff([]string{"figures besides SSH that only old has: 1"}, texts(old, own)); diff != "" {
+		t.Errorf("an imported file (-want +got):\n%s", diff)
+	}
+	plain := measured("plain", md5)
+	plain.Ranking.Environment = bench.Environment{CPU: "ARMv7", Cores: 4}
+	want := []string{"CPU differs: EPYC in own, ARMv7 in plain", "CPU instructions differs: aesni in own, none in plain", "number of cores differs: 2 in own, 4 in plain"}
+	if diff := cmp.Diff(want, texts(own, plain)); diff != "" {
+		t.Errorf("two machines (-want +got):\n%s", diff)
+	}
+}
+
 func quantityAt(v float64) *Quantity { return &Quantity{Value: v, Lo: v * 0.98, Hi: v * 1.02, N: 9} }
 
 func TestCeilings(t *testing.T) {
@@ -48,18 +78,27 @@ func TestCeilings(t *testing.T) {
 	machine := &bench.File{Measurements: []bench.Measurement{
 		{Name: "AES-128-GCM 32768", Unit: bench.KBPerSecond, Value: 5e6}, {Name: "AES-256-GCM 32768", Unit: bench.KBPerSecond, Value: 4e6},
 		{Name: "pipe, blocks of 32K", Unit: bench.BytesPerSecond, Value: 2e9}, {Name: "loopback TCP, blocks of 32K", Unit: bench.BytesPerSecond, Value: 4e9},
-		{Name: "disk read, blocks of 512", Unit: bench.BytesPerSecond, Value: 2e8}, {Name: "ecdh X25519", Unit: bench.PerSecond, Value: 1},
+		{Name: "disk read, blocks of 512", Unit: bench.BytesPerSecond, Value: 2e8}, {Name: "disk read, blocks of 8M", Unit: bench.BytesPerSecond, Value: 3.2e9},
+		{Name: "ecdh X25519", Unit: bench.PerSecond, Value: 1},
 	}}
 	c := CeilingsOf(r, machine)
 	got := map[string]float64{}
 	for _, row := range c.Rows {
 		got[row.Name] = row.Share
+		if row.Control != (row.Name == "disk read, blocks of 512") {
+			t.Errorf("control: %+v", row)
+		}
 	}
 	want := map[string]float64{
-		ClientCPU: 0.8, ServerCPU: 0.4, "AES-128-GCM 32768": 0.16, "pipe, blocks of 32K": 0.4, "loopback TCP, blocks of 32K": 0.2, "disk read, blocks of 512": 4,
+		ClientCPU: 0.8, ServerCPU: 0.4, "AES-128-GCM 32768": 0.16, "pipe, blocks of 32K": 0.4, "loopback TCP, blocks of 32K": 0.2, "disk read, blocks of 512": 0,
+		"disk read, blocks of 8M": 0.25,
 	}
-	if diff := cmp.Diff(want, got); diff != "" || c.Limiting != ClientCPU || c.Disk != "disk read, blocks of 512" {
+	if diff := cmp.Diff(want, got); diff != "" || c.Limiting != ClientCPU || c.Disk != "" {
 		t.Errorf("limiting %q, disk %q, shares (-want +got):\n%s", c.Limiting, c.Disk, diff)
+	}
+	slow := &bench.File{Measurements: []bench.Measurement{{Name: "disk read, blocks of 8M", Unit: bench.BytesPerSecond, Value: 2e8}}}
+	if c := CeilingsOf(r, slow); c.Disk != "disk read, blocks of 8M" {
+		t.Errorf("a slow disk: %q is said to limit copies", c.Disk)
 	}
 	r.Campaign.Server, r.Bulk[0].Throughput = "remote", quantityAt(1e8)
 	if c := CeilingsOf(r, machine); c.Limiting != "" {

@@ -54,23 +54,24 @@ func (c *Comparison) Worst(percent float64) []string {
 	return out
 }
 
-// differences lists what besides speed differs between the files.
+// differences lists what besides speed differs between the files. What is
+// unknown in one of them is no difference.
 func differences(inputs []Input) []Warning {
 	var out []Warning
 	first := inputs[0].Ranking
 	for _, in := range inputs[1:] {
 		r := in.Ranking
 		add := func(name, what, a, b string) {
-			if a != b {
-				out = append(out, Warning{Name: name, Text: fmt.Sprintf("%s differs: %s in %s, %s in %s", what, orNone(a), inputs[0].Label, orNone(b), in.Label)})
+			if a != b && a != "" && b != "" {
+				out = append(out, Warning{Name: name, Text: fmt.Sprintf("%s differs: %s in %s, %s in %s", what, a, inputs[0].Label, b, in.Label)})
 			}
 		}
 		add("client", "client", first.Environment.Client, r.Environment.Client)
 		add("server", "server", first.Environment.Server, r.Environment.Server)
 		add("crypto", "crypto library", first.Environment.Crypto, r.Environment.Crypto)
 		add("cpu", "CPU", first.Environment.CPU, r.Environment.CPU)
-		add("features", "CPU instructions", strings.Join(first.Environment.CPUFeatures, " "), strings.Join(r.Environment.CPUFeatures, " "))
-		add("cores", "number of cores", fmt.Sprint(first.Environment.Cores), fmt.Sprint(r.Environment.Cores))
+		add("features", "CPU instructions", first.features(), r.features())
+		add("cores", "number of cores", first.coreCount(), r.coreCount())
 		add("engine", "client engine", first.Campaign.Engine, r.Campaign.Engine)
 		add("server-kind", "kind of server", first.Campaign.Server, r.Campaign.Server)
 		add("data", "payload", first.Campaign.Data, r.Campaign.Data)
@@ -87,15 +88,25 @@ func differences(inputs []Input) []Warning {
 	for _, w := range first.Warnings {
 		out = append(out, Warning{w.Name, inputs[0].Label + ": " + w.Text, w.Hint})
 	}
-	return out
+	return append(out, unpaired(inputs)...)
+}
+
+// features are the CPU instructions that matter to SSH, "none" where the machine
+// has none of them, "" where a log does not tell.
+func (r *Ranking) features() string {
+	if len(r.Environment.CPUFeatures) == 0 && r.Campaign.Imported == "" {
+		return "none"
+	}
+	return strings.Join(r.Environment.CPUFeatures, " ")
+}
+
+// coreCount is the number of cores; "" where a log does not tell.
+func (r *Ranking) coreCount() string {
+	if r.Environment.Cores == 0 {
+		return ""
+	}
+	return fmt.Sprint(r.Environment.Cores)
 }
 
 // busy is the share of disturbed segments.
 func (h Harness) busy() float64 { return share(h.Quarantined, h.Segments) }
-
-func orNone(s string) string {
-	if s == "" {
-		return "nothing"
-	}
-	return s
-}

@@ -79,24 +79,35 @@ func Machine(w io.Writer, f *bench.File) error {
 	out := bufio.NewWriter(w)
 	e := f.Environment
 	say(out, "%s: %s, %d cores, %s", orUnknown(f.Campaign.Target), orUnknown(e.CPU), e.Cores, orUnknown(e.Crypto))
-	say(out, "")
-	row(out, "%-40s %14s", "", "MB/s")
-	for _, m := range f.Measurements {
-		if rate, ok := m.BytesPerSecond(); ok {
-			row(out, "%s", limit(m, rate/1e6/m.Value))
-		}
-	}
-	say(out, "")
-	row(out, "%-40s %14s", "", "operations/s")
-	for _, m := range f.Measurements {
-		if m.Unit == bench.PerSecond {
-			row(out, "%s", limit(m, 1))
-		}
-	}
+	limits(out, "MB/s", f.Measurements, func(m bench.Measurement) (scale float64, ok bool) {
+		rate, ok := m.BytesPerSecond()
+		return rate / 1e6 / m.Value, ok
+	})
+	limits(out, "operations/s", f.Measurements, func(m bench.Measurement) (scale float64, ok bool) {
+		return 1, m.Unit == bench.PerSecond
+	})
 	for _, finding := range f.Findings {
 		say(out, "note: %s: %s", finding.What, finding.Why)
 	}
 	return out.Flush()
+}
+
+// limits is the table of those that have a scale in one unit; nothing without any.
+func limits(w io.Writer, unit string, all []bench.Measurement, scaleOf func(bench.Measurement) (scale float64, ok bool)) {
+	var lines []string
+	for _, m := range all {
+		if scale, ok := scaleOf(m); ok {
+			lines = append(lines, limit(m, scale))
+		}
+	}
+	if len(lines) == 0 {
+		return
+	}
+	say(w, "")
+	row(w, "%-40s %14s", "", unit)
+	for _, line := range lines {
+		row(w, "%s", line)
+	}
 }
 
 // limit is one limit with the range of its rounds.

@@ -37,6 +37,7 @@ type jsonReport struct {
 	Kex          []jsonExchange    `json:"kex"`
 	Copies       []jsonCopy        `json:"copies,omitempty"`
 	Controls     []jsonControl     `json:"controls,omitempty"`
+	Ceilings     *jsonCeilings     `json:"ceilings,omitempty"`
 	Failed       []jsonFailure     `json:"failed,omitempty"`
 	Trials       int               `json:"trials,omitempty"`
 	Refusals     map[string]int    `json:"failed_trials,omitempty"` // by outcome
@@ -137,6 +138,7 @@ func document(r *rank.Ranking) jsonReport {
 		NoiseFloor: jsonNoise(r.Noise), Model: jsonModel(r.Model),
 		Harness: jsonHarness{r.Harness.CPUShare, r.Harness.Segments, r.Harness.Quarantined, r.Harness.QuarantinedCost, r.Drift},
 		Bulk:    []jsonCell{}, Kex: []jsonExchange{}, Missing: r.Missing, Findings: r.Findings,
+		Ceilings: ceilingsDocument(r.Ceilings),
 	}
 	for _, c := range r.Bulk {
 		out.Bulk = append(out.Bulk, jsonCell{
