@@ -40,9 +40,12 @@ const valueAxis = (chart, look, more) => ({
   axisLabel: { color: look.soft, hideOverlap: true, ...more?.axisLabel },
 });
 
+// twoLines breaks a label before its MAC, or else before its mark.
+const twoLines = text => (text.includes(' + ') ? text.replace(' + ', '\n+ ') : text.replace('  (', '\n(')).split('\n').map(line => clip(line, 30)).join('\n');
+
 const categoryAxis = (items, look, width) => ({
   type: 'category', inverse: true, data: items.map((item, i) => String(i)),
-  axisLabel: { color: look.fg, interval: 0, formatter: i => look.narrow ? named(items[i]).replace(' + ', '\n+ ').split('\n').map(line => clip(line, 30)).join('\n') : clip(named(items[i]), 60), fontSize: look.narrow ? 10 : 12, lineHeight: look.narrow ? 12 : 14 },
+  axisLabel: { color: look.fg, interval: 0, formatter: i => look.narrow ? twoLines(named(items[i])) : clip(named(items[i]), 60), fontSize: look.narrow ? 10 : 12, lineHeight: look.narrow ? 12 : 14 },
   axisTick: { show: false }, axisLine: { lineStyle: { color: look.line } },
 });
 
