@@ -28,8 +28,9 @@ type Params struct {
 type Advice struct {
 	Policy  string
 	Lists   []List
-	Present alg.Suite // what is negotiated now
+	Present alg.Suite // what is negotiated now; empty if that is not known, or Severed
 	Advised alg.Suite // what would be
+	Severed alg.Kind  // present client and server share no algorithm of this kind: they cannot connect
 	Gains   []rank.Gain
 	Notes   []string // what is in doubt
 	Ranking *rank.Ranking
@@ -97,6 +98,9 @@ func New(p Params) (*Advice, error) {
 		}
 	}
 	a.Present = negotiate(p.Client, shared)
+	if a.Severed = p.severed(a.Present); a.Severed != "" {
+		a.Present = alg.Suite{}
+	}
 	a.Advised = negotiate(a.offer(), shared)
 	a.gains()
 	a.doubt(p)
@@ -112,6 +116,34 @@ func (p Params) shared() alg.Offer {
 		return shared
 	}
 	return p.Ranking.Campaign.Offer
+}
+
+// severed is the kind of which client and server share no algorithm, so that
+// nothing but present can be negotiated; "" if there is none, or it is not known
+// what the server accepts.
+func (p Params) severed(present alg.Suite) alg.Kind {
+	known := len(p.Server.Ciphers) > 0 || len(p.Ranking.Campaign.Shared.Ciphers) > 0
+	switch {
+	case !known || len(p.Client.Ciphers) == 0:
+		return ""
+	case present.Cipher == "":
+		return alg.Cipher
+	case present.MAC == "" && !alg.IsAEAD(present.Cipher):
+		return alg.MAC
+	case present.Kex == "":
+		return alg.Kex
+	}
+	return ""
+}
+
+// CannotConnect says that the present configuration does not work; "" if it
+// does, or that is not known.
+func (a *Advice) CannotConnect() string {
+	what := map[alg.Kind]string{alg.Cipher: "cipher", alg.MAC: "MAC", alg.Kex: "key exchange"}[a.Severed]
+	if what == "" {
+		return ""
+	}
+	return "the present configuration shares no " + what + " with this server: it cannot connect"
 }
 
 // candidates are all names of a kind that could be advised, in the order that
@@ -369,7 +401,8 @@ func (a *Advice) doubt(p Params) {
 		}
 	}
 	r := p.Ranking
-	add(len(p.Client.Ciphers) == 0, "the present configuration is not known: nothing to compare with")
+	add(a.Severed != "", a.CannotConnect())
+	add(a.Present.Cipher == "" && a.Severed == "", "the present configuration is not known: nothing to compare with")
 	add(r.Campaign.Imported != "", "the result was imported from an old log: measure again with sshpace bench")
 	add(a.Present.Kex != a.Advised.Kex && a.Present.Kex != "", fmt.Sprintf("the key exchange becomes %s (now %s); it matters at login only", a.Advised.Kex, a.Present.Kex))
 	for _, w := range r.Warnings {

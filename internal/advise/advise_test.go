@@ -128,6 +128,58 @@ func TestTerrapin(t *testing.T) {
 	}
 }
 
+// A configuration that shares nothing with the server is known well: it does
+// not work.
+func TestCannotConnect(t *testing.T) {
+	server := alg.Offer{Ciphers: []string{gcm128, "aes128-ctr"}, MACs: []string{etm}, Kex: []string{"curve25519-sha256"}}
+	for _, test := range []struct {
+		client alg.Offer
+		want   alg.Kind
+		says   string
+	}{
+		{alg.Offer{Ciphers: []string{"3des-cbc"}, MACs: []string{"hmac-md5"}, Kex: server.Kex}, alg.Cipher, "shares no cipher with this server"},
+		{alg.Offer{Ciphers: []string{"aes128-ctr"}, MACs: []string{"hmac-md5"}, Kex: server.Kex}, alg.MAC, "shares no MAC with this server"},
+		{alg.Offer{Ciphers: []string{gcm128}, MACs: []string{"hmac-md5"}, Kex: []string{"x"}}, alg.Kex, "shares no key exchange with this server"},
+		{alg.Offer{Ciphers: []string{gcm128}, MACs: []string{"hmac-md5"}, Kex: server.Kex}, "", ""},
+		{alg.Offer{}, "", ""},
+	} {
+		a, err := advise.New(advise.Params{Ranking: ranking(new(true)), Policy: named(t, "modern"), Client: test.client, Server: server})
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := strings.Join(a.Notes, "\n")
+		if a.Severed != test.want || !strings.Contains(a.CannotConnect(), test.says) || !strings.Contains(notes, test.says) {
+			t.Errorf("%+v: severed by %q, which says %q; notes:\n%s", test.client, a.Severed, a.CannotConnect(), notes)
+		}
+		if a.Severed != "" && (a.Present != alg.Suite{} || strings.Contains(notes, "is not known")) {
+			t.Errorf("%+v: present is %+v; notes:\n%s", test.client, a.Present, notes)
+		}
+	}
+	r := ranking(new(true)) // of a choice, to a server of which nothing else is known
+	r.Campaign.Offer.Ciphers = []string{gcm128}
+	a, err := advise.New(advise.Params{Ranking: r, Policy: named(t, "modern"), Client: alg.Offer{Ciphers: []string{chacha}, Kex: server.Kex}})
+	if err != nil || a.Severed != "" || !strings.Contains(strings.Join(a.Notes, "\n"), "is not known") {
+		t.Errorf("what the server accepts is not known, but severed is %q, notes %q, %v", a.Severed, a.Notes, err)
+	}
+}
+
+// What is left out is said once for each reason, and not in the configuration.
+func TestLeftOut(t *testing.T) {
+	p := advise.Params{Ranking: ranking(new(true)), Policy: named(t, "modern"), Client: present}
+	p.Client.MACs = append([]string{"hmac-sha2-512", "hmac-sha2-256"}, present.MACs...)
+	a, err := advise.New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := a.LeftOut()
+	if len(left) != 2 || !strings.HasPrefix(left[0], "hmac-sha2-512, hmac-sha2-256: acceptable only") || !strings.HasPrefix(left[1], "hmac-sha1: ") {
+		t.Errorf("left out: %q", left)
+	}
+	if config := a.ClientConfig("*") + a.ServerConfig(); strings.Contains(config, "hmac-sha1") {
+		t.Errorf("what is left out is in the configuration:\n%s", config)
+	}
+}
+
 // No policy, not even one that allows everything, gets weak, broken or unknown
 // names advised.
 func TestNeverWeak(t *testing.T) {

@@ -44,11 +44,28 @@ func (a *Advice) lines(b *strings.Builder, indent string) {
 		for _, c := range list.Choices {
 			fmt.Fprintf(b, "%s# %s: %s\n", indent, c.Name, c.Reason)
 		}
-		for _, c := range list.Dropped {
-			fmt.Fprintf(b, "%s# left out: %s: %s\n", indent, c.Name, oneLine(c.Reason))
-		}
 		fmt.Fprintf(b, "%s%s %s\n", indent, list.Keyword, strings.Join(list.Names(), ","))
 	}
+}
+
+// LeftOut says what is offered now but not advised: a line for each reason. It
+// is for people, and no part of the configuration.
+func (a *Advice) LeftOut() []string {
+	var reasons []string
+	names := map[string][]string{}
+	for _, list := range a.Lists {
+		for _, c := range list.Dropped {
+			if names[c.Reason] == nil {
+				reasons = append(reasons, c.Reason)
+			}
+			names[c.Reason] = append(names[c.Reason], c.Name)
+		}
+	}
+	var out []string
+	for _, reason := range reasons {
+		out = append(out, strings.Join(names[reason], ", ")+": "+oneLine(reason))
+	}
+	return out
 }
 
 // oneLine keeps text from a record, which may come from a remote host, from

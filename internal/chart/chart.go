@@ -117,10 +117,11 @@ type Chart struct {
 
 // Item is one row of a chart.
 type Item struct {
-	Label  string
-	Mark   string // group letter, "post-quantum", "weak": in words, never by colour alone
-	Suite  alg.Suite
-	Points []Point
+	Label       string
+	Mark        string // group letter, "post-quantum", "weak": in words, never by colour alone
+	Suite       alg.Suite
+	PostQuantum bool // a bar of its own colour
+	Points      []Point
 }
 
 // Point is a figure with its interval, in the chart's unit.

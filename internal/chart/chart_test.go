@@ -62,6 +62,22 @@ func TestChartsHaveTheNumbersOfTheirTables(t *testing.T) {
 	}
 }
 
+// What the harness copies besides, such as one byte to see what a copy takes, is
+// no transfer: it would be off by a factor of a million.
+func TestSteadinessIsOfTransfers(t *testing.T) {
+	r, f := charttest.Ranking(t, 1, bench.Upload)
+	for _, item := range named(t, chart.OfRanking(r, f), "steadiness", "").Items {
+		if len(item.Points) < 100 {
+			t.Errorf("%s: %d dots", item.Label, len(item.Points))
+		}
+		for _, p := range item.Points {
+			if p.Value < 0.5 || p.Value > 2 {
+				t.Errorf("%s: a transfer took %v of its estimate", item.Label, p.Value)
+			}
+		}
+	}
+}
+
 // Whoever ranks by cost gets pictures of cost.
 func TestRankedByCost(t *testing.T) {
 	_, f := charttest.Ranking(t, 1, bench.Upload)

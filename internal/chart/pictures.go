@@ -64,7 +64,7 @@ func rankingChart(r *rank.Ranking, d bench.Direction) (Chart, bool) {
 		for i := range points {
 			points[i].Predicted = cell.Basis == rank.Predicted
 		}
-		c.Items = append(c.Items, Item{label(cell.Suite), mark(cell.Group, cell.Status), safe(cell.Suite), points})
+		c.Items = append(c.Items, Item{Label: label(cell.Suite), Mark: mark(cell.Group, cell.Status), Suite: safe(cell.Suite), Points: points})
 	}
 	return c, len(c.Items) > 0
 }
@@ -175,11 +175,11 @@ func kexChart(r *rank.Ranking) (Chart, bool) {
 		if r.KexBy == rank.Cost {
 			points = []Point{point(k.Client, 1e6), point(k.Server, 1e6)}
 		}
-		pq := ""
+		item := Item{Label: Short(k.Name), Mark: mark(k.Group, k.Status), Suite: safe(alg.Suite{Kex: k.Name}), PostQuantum: k.PostQuantum, Points: points}
 		if k.PostQuantum {
-			pq = "post-quantum"
+			item.Mark = mark(k.Group, k.Status, "post-quantum")
 		}
-		c.Items = append(c.Items, Item{Short(k.Name), mark(k.Group, k.Status, pq), safe(alg.Suite{Kex: k.Name}), points})
+		c.Items = append(c.Items, item)
 	}
 	return c, len(c.Items) > 0
 }
@@ -209,9 +209,9 @@ func steadiness(r *rank.Ranking, f *bench.File) (Chart, bool) {
 	}
 	every := len(f.Samples)/tracePoints + 1
 	for i := 0; i < len(f.Samples); i += every {
-		s := f.Samples[i]
-		cell, ok := cells[canonical(s.Got)][f.Trials[s.Trial].Direction]
-		if s.Outcome != bench.OK || len(s.Segments) == 0 || !ok {
+		s, t := f.Samples[i], f.Trials[f.Samples[i].Trial]
+		cell, ok := cells[canonical(s.Got)][t.Direction]
+		if t.Workload != bench.Transfer || s.Outcome != bench.OK || !ok { // a copy's time is not that of its bytes alone
 			continue
 		}
 		x := s.Start.Sub(f.Samples[0].Start).Seconds()

@@ -20,6 +20,7 @@ import (
 	"sshpace/internal/loopback"
 	"sshpace/internal/openssh"
 	"sshpace/internal/rank"
+	"sshpace/internal/unit"
 	"sshpace/internal/workdir"
 )
 
@@ -48,14 +49,23 @@ What is weak, broken, unknown, or open to Terrapin is never advised. Without an
 argument the newest result is used; with a host, the newest result of that host.
 
 --prove measures the present and the advised choice in turns: a raw transfer, and copies
-with scp and sftp. --write puts the lines into a file, shows the change, keeps a copy,
-checks the result with ssh and sshd, and prints how to undo it.`,
+with scp and sftp, whose MB/s include the login. --write puts the lines into a file, shows
+the change, keeps a copy, checks the result with ssh and sshd, and prints how to undo it.
+As ssh does, --write client takes the home of the user database, not $HOME; -F names
+another file.`,
 		Example: `  sshpace advise
   sshpace advise --policy ssh-audit-hardened result.jsonl
   sshpace advise --prove
   sshpace advise nas --write client`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return runAdvise(cmd.Context(), sys, f, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, name := range []string{"rounds", "size", "connect-timeout"} {
+				if cmd.Flags().Changed(name) && !f.prove {
+					return usageError("add --prove", "--%s is for --prove only", name)
+				}
+			}
+			return runAdvise(cmd.Context(), sys, f, args)
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.policy, "policy", "modern", "security policy: a name such as modern or fips-140-3, or a TOML file")
@@ -85,6 +95,9 @@ func (f adviseFlags) check() error {
 	case strings.ContainsFunc(f.pattern, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"'#=\\", r) }):
 		return usageError("such as --host 'nas*'", "--host %q is no pattern of ssh_config", f.pattern)
 	}
+	if _, err := unit.ParseBytes(f.size); err != nil {
+		return usageError("such as --size 128M", "--%s", err)
+	}
 	return nil
 }
 
@@ -92,6 +105,7 @@ func (f adviseFlags) check() error {
 type adviser struct {
 	flags       adviseFlags
 	sys         System
+	path        string // of the result
 	ranking     *rank.Ranking
 	advice      *advise.Advice
 	ssh, sshd   openssh.Program // sshd.Path "" where there is none, or the server is another machine
@@ -124,6 +138,7 @@ func runAdvise(ctx context.Context, sys System, f adviseFlags, args []string) (e
 	if err := a.checkAdvice(ctx); err != nil {
 		return interrupted(drain, err)
 	}
+	fmt.Fprintf(sys.Stderr, "advice from %s\n", a.path)
 	if err := a.show(); err != nil {
 		return err
 	}
@@ -167,7 +182,7 @@ func (a *adviser) load(args []string) error {
 		return usageError("measure with sshpace bench", "%s ranks no cipher", path)
 	}
 	a.ranking = r
-	fmt.Fprintf(a.sys.Stderr, "advice from %s\n", path)
+	a.path = path
 	return a.reach()
 }
 

@@ -19,6 +19,9 @@ func (a *adviser) show() error {
 	out := a.sys.Stdout
 	fmt.Fprint(out, a.advice.ClientConfig(a.pattern()))
 	fmt.Fprintf(out, "\n%s\n", a.advice.ServerConfig())
+	for _, line := range a.advice.LeftOut() {
+		fmt.Fprintf(out, "# left out: %s\n", clean.Line(line))
+	}
 	for _, line := range a.verdict() {
 		fmt.Fprintf(out, "# %s\n", clean.Line(line))
 	}
@@ -42,9 +45,12 @@ func (a *adviser) show() error {
 func (a *adviser) verdict() []string {
 	ad := a.advice
 	var lines []string
-	if ad.Present.Bulk() == ad.Advised.Bulk() {
+	switch {
+	case ad.Present.Cipher == "": // the notes say why
+		lines = append(lines, fmt.Sprintf("advised: %s", ad.Advised.Bulk()))
+	case ad.Present.Bulk() == ad.Advised.Bulk():
 		lines = append(lines, fmt.Sprintf("ciphers: %s is negotiated now and stays: nothing to gain", ad.Present.Bulk()))
-	} else {
+	default:
 		lines = append(lines, fmt.Sprintf("now: %s; advised: %s", ad.Present.Bulk(), ad.Advised.Bulk()))
 		for _, g := range ad.Gains {
 			lines = append(lines, gainLine(g))
@@ -76,8 +82,13 @@ func gainLine(g rank.Gain) string {
 	return line
 }
 
-// times is a ratio with its interval.
-func times(q rank.Quantity) string { return fmt.Sprintf("%.2fx [%.2f, %.2f]", q.Value, q.Lo, q.Hi) }
+// times is a ratio with its interval, if it has one.
+func times(q rank.Quantity) string {
+	if q.Lo == q.Hi {
+		return fmt.Sprintf("%.2fx", q.Value)
+	}
+	return fmt.Sprintf("%.2fx [%.2f, %.2f]", q.Value, q.Lo, q.Hi)
+}
 
 // adviceSchema names the layout of `advise --json`.
 const adviceSchema = "sshpace.advice/1"

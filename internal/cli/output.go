@@ -75,11 +75,11 @@ func (o *outputFlags) add(cmd *cobra.Command, classic bool) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.format, "format", "", strings.Join(o.names, ", ")+" (default: what the ending of --out says, else text)")
 	flags.StringArrayVar(&o.out, "out", nil, "write to this file instead of standard output (may be repeated)")
-	tables, charts := "ciphers, macs, kex, cells, overall, machines", "machines, ciphers, macs, cells, kex"
+	tables, charts := "cells, ciphers, macs, kex, overall, machines", "machines, ciphers, macs, cells, kex"
 	if classic {
 		tables, charts = "bulk, kex, copies, failed, controls", "ranking, heat, cost, kex, steadiness"
 	}
-	flags.StringVar(&o.table, "table", "", "csv, md: only one of "+tables+" (csv: default is the first there is)")
+	flags.StringVar(&o.table, "table", "", "csv, md: only one of "+tables+" (csv: default is the first of these)")
 	flags.StringArrayVar(&o.charts, "chart", nil, "svg, png: only these of "+charts+" (may be repeated)")
 	complete := func(flag, names string) {
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(strings.Split(names, ", "), cobra.ShellCompDirectiveNoFileComp))
@@ -95,8 +95,27 @@ type target struct {
 	path   string
 }
 
-// targets resolves the flags before anything is read.
+// targets resolves the flags before anything is read. A flag that none of the
+// formats looks at is a mistake.
 func (o *outputFlags) targets(sys System) ([]target, error) {
+	out, err := o.resolve(sys)
+	if err != nil {
+		return nil, err
+	}
+	written := func(names ...string) bool {
+		return slices.ContainsFunc(out, func(t target) bool { return slices.Contains(names, t.format.name) })
+	}
+	switch {
+	case o.table != "" && !written("csv", "md"):
+		return nil, usageError("add --format csv, or --out with a file that ends in .csv or .md", "--table is for csv and md only")
+	case len(o.charts) > 0 && !written("svg", "png"):
+		return nil, usageError("add --out with a file that ends in .svg or .png", "--chart is for svg and png only")
+	}
+	return out, nil
+}
+
+// resolve finds the format of every output.
+func (o *outputFlags) resolve(sys System) ([]target, error) {
 	chosen := format{name: "text"}
 	if o.format != "" {
 		f, ok := formatNamed(o.format)

@@ -2,12 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,12 +53,15 @@ func (a *adviser) prove(ctx, drain context.Context) (err error) {
 		_, err := fmt.Fprintf(out, "# nothing to prove: %s is negotiated now and is advised\n", ad.Present.Bulk())
 		return err
 	}
+	if why := ad.CannotConnect(); why != "" {
+		return withHint(errors.New(why), "there is nothing to compare with: use the advised lines")
+	}
 	if ad.Present.Cipher == "" {
 		return usageError("look at ssh -G", "the present choice is not known: there is nothing to compare with")
 	}
 	size, err := unit.ParseBytes(a.flags.size)
 	if err != nil {
-		return usageError("such as --size 128M", "--%s", err)
+		return err
 	}
 	p := stationParams{ssh: a.ssh.Path, sshd: a.flags.sshd, engine: "openssh", data: "zero", connect: a.flags.connect}
 	if !a.local() {
@@ -270,7 +275,7 @@ func (d *duel) fail(way string, s bench.Sample, err error) error {
 	f.times++
 	f.why = fmt.Sprintf("%s: %s", s.Outcome, s.Detail)
 	d.failed[way] = f
-	if strings.HasPrefix(way, rawWay) && f.times >= maxFailures {
+	if isRaw(way) && f.times >= maxFailures {
 		return &drive.HostError{Outcome: s.Outcome, Detail: fmt.Sprintf("%s failed %d times: %s", way, f.times, f.why)}
 	}
 	return nil
@@ -278,6 +283,8 @@ func (d *duel) fail(way string, s bench.Sample, err error) error {
 
 // rawWay begins the names of transfers without a copying program.
 const rawWay = "raw "
+
+func isRaw(way string) bool { return strings.HasPrefix(way, rawWay) }
 
 // failing is how often a way failed, and why the last time.
 type failing struct {
@@ -306,7 +313,13 @@ func (d *duel) report(out interface{ Write([]byte) (int, error) }) error {
 			fmt.Fprintf(out, "# %s failed %d times: %s\n", w.name, f.times, oneLine(f.why))
 		}
 	}
-	if n := len(d.ways[0].speeds); n < stats.MinExact {
+	if slices.ContainsFunc(d.ways, func(w contest) bool { return !isRaw(w.name) && len(w.speeds) > 0 }) {
+		fmt.Fprintln(out, "# the MB/s of scp and sftp are over the whole program, its login included")
+	}
+	switch n := len(d.ways[0].speeds); {
+	case n == 1:
+		fmt.Fprintln(out, "# one round gives no interval")
+	case n < stats.MinExact:
 		fmt.Fprintf(out, "# %d rounds give no 95 %% interval: what stands in brackets is their range\n", n)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/network"
+	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"sshpace/internal/bench"
@@ -173,9 +175,19 @@ func TestRankingInABrowser(t *testing.T) {
 	if wide := evaluate[int](b, `document.documentElement.scrollWidth`); wide > 390 {
 		t.Errorf("on a phone of 390 points the page is %d wide", wide)
 	}
+	if touching := evaluate[[]string](b, touchingFigures); len(touching) > 0 {
+		t.Errorf("on a phone, figures of an axis run into each other: %q", touching)
+	}
 	b.picture("phone-dark")
 	b.quiet()
 }
+
+// touchingFigures finds neighbours in a chart with less than 4 points of space
+// between them.
+const touchingFigures = `[...document.querySelectorAll('svg')].flatMap(svg => {
+  const figures = [...svg.querySelectorAll('text')].filter(t => /^[\d,.]+$/.test(t.textContent)).map(t => ({ text: t.textContent, box: t.getBoundingClientRect() }));
+  return figures.flatMap(a => figures.filter(b => a !== b && Math.abs(a.box.top - b.box.top) < 2 && a.box.left <= b.box.left && b.box.left - a.box.right < 4).map(b => a.text + ' ' + b.text));
+})`
 
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `\'`) + "'" }
 
@@ -199,12 +211,19 @@ func TestFilterSortAndCopy(t *testing.T) {
 		t.Errorf("%d rows for CTR with UMAC, want 12", got)
 	}
 	b.set("search", "")
-	b.set("policy", "modern")
-	b.drawn()
-	config := evaluate[string](b, `document.getElementById('config').textContent`)
-	for _, bad := range []string{"cbc", "md5", "sha1", "group1-"} {
-		if strings.Contains(config, bad) {
-			t.Errorf("policy modern gives %s:\n%s", bad, config)
+	var config string
+	for _, policy := range []string{"", "modern"} {
+		b.set("policy", policy)
+		b.drawn()
+		config = evaluate[string](b, `document.getElementById('config').textContent`)
+		for _, bad := range []string{"cbc", "md5", "hmac-sha1,", "group1-"} {
+			if strings.Contains(config, bad) {
+				t.Errorf("policy %q gives %s:\n%s", policy, bad, config)
+			}
+		}
+		// As sshpace advise has it: the faster curve25519 comes after what is post-quantum.
+		if !strings.Contains(config, "\nKexAlgorithms sntrup761x25519-sha512") || !strings.Contains(config, ",curve25519-sha256") {
+			t.Errorf("policy %q does not put post-quantum key exchanges first:\n%s", policy, config)
 		}
 	}
 	var best string // the fastest strong cipher leads
@@ -220,8 +239,19 @@ func TestFilterSortAndCopy(t *testing.T) {
 	if labels := evaluate[string](b, `document.getElementById('chart-0').textContent`); strings.Contains(labels, "cbc") {
 		t.Errorf("the chart still shows what the policy forbids: %s", labels)
 	}
+	note := func() string {
+		return evaluate[string](b, `document.getElementById('config-weak').textContent`)
+	}
+	b.set("policy", "openssh-default-6.6") // lists arcfour256 and hmac-md5
+	b.drawn()
+	if config := evaluate[string](b, `document.getElementById('config').textContent`); !strings.Contains(config, "hmac-md5") || !strings.Contains(note(), "policy openssh-default-6.6 lists them") {
+		t.Errorf("a policy that lists weak names gives, with the note %q:\n%s", note(), config)
+	}
 	b.set("policy", "")
 	b.drawn()
+	if !regexp.MustCompile(`^\d+ weak, broken or unknown names are left out`).MatchString(note()) {
+		t.Errorf("beside the lines stands %q", note())
+	}
 	rates := func() []float64 {
 		return evaluate[[]float64](b, `[...document.querySelectorAll('[data-table=bulk] tbody tr')].map(r => Number(r.cells[4].dataset.v))`)
 	}
@@ -243,6 +273,46 @@ func TestFilterSortAndCopy(t *testing.T) {
 	}
 	b.do(chromedp.Click("#copy"))
 	b.do(chromedp.Poll[chromedp.Void](`document.getElementById('copied').textContent`))
+	b.quiet()
+}
+
+// Paper does not scroll: every row of every chart is printed, and the screen is
+// as before afterwards.
+func TestPrint(t *testing.T) {
+	r, f := charttest.Ranking(t, 1, bench.Upload)
+	b := show(t, chart.OfRanking(r, f))
+	pictures := func() int { return evaluate[int](b, `document.querySelectorAll('svg').length`) }
+	height := func() int { return evaluate[int](b, `document.documentElement.scrollHeight`) }
+	sliders := func() int {
+		return evaluate[int](b, `document.querySelectorAll('svg [fill="rgb(128,128,128)"][fill-opacity="0.25"]').length`)
+	}
+	screen, tall := pictures(), height()
+	if sliders() != 2 { // of the ranking and of the costs
+		t.Errorf("%d scroll bars on the screen, want 2", sliders())
+	}
+	b.do(chromedp.Evaluate[chromedp.Void](`dispatchEvent(new Event('beforeprint'))`))
+	printed := evaluate[string](b, `document.querySelector('main').textContent`)
+	for _, c := range r.Bulk[len(r.Bulk)-3:] {
+		label := chart.Short(c.Suite.Cipher) + " + " + chart.Short(c.Suite.MAC) + "  ("
+		if n := strings.Count(printed, label); n != 2 {
+			t.Errorf("%s is printed %d times, want 2", label, n)
+		}
+	}
+	if !strings.Contains(printed, "Rows 81 to 115 of 115") || sliders() != 0 {
+		t.Errorf("%d scroll bars on paper, or not all rows", sliders())
+	}
+	b.do(chromedp.Evaluate[chromedp.Void](`dispatchEvent(new Event('afterprint'))`))
+	b.drawn()
+	if pictures() != screen || height() != tall {
+		t.Errorf("after printing, %d charts and a page %d high; before, %d and %d", pictures(), height(), screen, tall)
+	}
+	b.do(chromedp.Evaluate[chromedp.Void](`addEventListener('beforeprint', () => { document.title = document.querySelectorAll('.sheet').length + ' sheets' })`))
+	if _, err := chromedp.Call(b.ctx, cdppage.PrintToPDF, cdppage.PrintToPDFParams{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := evaluate[string](b, `document.title`); got != "4 sheets" { // rows 41 to 80 and 81 to 115 of two charts
+		t.Errorf("a real printer gets %s", got)
+	}
 	b.quiet()
 }
 

@@ -21,12 +21,13 @@ type chartData struct {
 }
 
 type itemData struct {
-	Label  string      `json:"label"`
-	Mark   string      `json:"mark,omitempty"`
-	Cipher string      `json:"cipher,omitempty"`
-	MAC    string      `json:"mac,omitempty"`
-	Kex    string      `json:"kex,omitempty"`
-	Points []pointData `json:"points"`
+	Label       string      `json:"label"`
+	Mark        string      `json:"mark,omitempty"`
+	Cipher      string      `json:"cipher,omitempty"`
+	MAC         string      `json:"mac,omitempty"`
+	Kex         string      `json:"kex,omitempty"`
+	PostQuantum bool        `json:"postQuantum,omitempty"`
+	Points      []pointData `json:"points"`
 }
 
 // pointData is [value, lo, hi, predicted] or, over time, [x, value]; null if unknown.
@@ -38,7 +39,7 @@ func dataOf(id string, c chart.Chart) chartData {
 		Reference: c.Reference, Rising: c.Rising, Log: c.Log,
 	}
 	for _, i := range c.Items {
-		item := itemData{Label: i.Label, Mark: i.Mark, Cipher: i.Suite.Cipher, MAC: i.Suite.MAC, Kex: i.Suite.Kex}
+		item := itemData{Label: i.Label, Mark: i.Mark, Cipher: i.Suite.Cipher, MAC: i.Suite.MAC, Kex: i.Suite.Kex, PostQuantum: i.PostQuantum}
 		for _, p := range i.Points {
 			item.Points = append(item.Points, pointOf(c.Shape, p))
 		}

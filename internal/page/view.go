@@ -72,9 +72,10 @@ type name struct {
 
 // island is the data for the scripts, in a script element of type application/json.
 type island struct {
-	Charts   []chartData  `json:"charts"`
-	Policies []policyData `json:"policies"`
-	Weak     []string     `json:"weak"` // names that should not be copied unseen
+	Charts      []chartData  `json:"charts"`
+	Policies    []policyData `json:"policies"`
+	Weak        []string     `json:"weak"`        // not copied unless a policy lists them
+	PostQuantum []string     `json:"postQuantum"` // stand before other key exchanges
 }
 
 func viewOf(d *chart.Document) view {
@@ -91,6 +92,9 @@ func viewOf(d *chart.Document) view {
 	for _, a := range d.Algorithms {
 		if a.Status != alg.Strong && a.Status != alg.Acceptable {
 			v.Island.Weak = append(v.Island.Weak, a.Name)
+		}
+		if a.PostQuantum {
+			v.Island.PostQuantum = append(v.Island.PostQuantum, a.Name)
 		}
 	}
 	return v

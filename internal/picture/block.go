@@ -2,6 +2,8 @@ package picture
 
 import (
 	"fmt"
+	"image/color"
+	"slices"
 	"strconv"
 
 	"gonum.org/v1/plot/vg"
@@ -38,7 +40,7 @@ func rowHeight(c chart.Chart) vg.Length {
 
 func blockHeight(c chart.Chart) vg.Length {
 	total := titleRoom
-	if len(c.Series) > 1 && c.Shape != chart.Heat {
+	if len(legendOf(c)) > 0 {
 		total += legendRoom
 	}
 	switch c.Shape {
@@ -59,7 +61,7 @@ func (p pen) block(y vg.Length, c chart.Chart) {
 	}
 	p.paragraph(y+20, labelSize, note)
 	y += titleRoom
-	if len(c.Series) > 1 && c.Shape != chart.Heat {
+	if len(legendOf(c)) > 0 {
 		p.legend(y, c)
 		y += legendRoom
 	}
@@ -73,11 +75,39 @@ func (p pen) block(y vg.Length, c chart.Chart) {
 	}
 }
 
+// entry is a colour with its meaning.
+type entry struct {
+	name   string
+	colour color.NRGBA
+}
+
+// legendOf says what the colours of a chart mean; nothing where there is only one.
+// A heat map has its strip instead.
+func legendOf(c chart.Chart) []entry {
+	switch {
+	case marksQuantum(c):
+		return []entry{{"classical", colourOf(c, 0)}, {"post-quantum", postQuantum}}
+	case len(c.Series) < 2 || c.Shape == chart.Heat:
+		return nil
+	}
+	var out []entry
+	for k, name := range c.Series {
+		out = append(out, entry{name, colourOf(c, k)})
+	}
+	return out
+}
+
+// marksQuantum reports whether bars of post-quantum key exchanges have a colour
+// of their own: where colours do not already tell series apart.
+func marksQuantum(c chart.Chart) bool {
+	return c.Shape == chart.Bars && len(c.Series) == 1 && slices.ContainsFunc(c.Items, func(i chart.Item) bool { return i.PostQuantum })
+}
+
 func (p pen) legend(y vg.Length, c chart.Chart) {
 	x := margin
-	for k, name := range c.Series {
-		p.box(x, y+2, 9, 9, colourOf(c, k))
-		p.write(x+13, y+6.5, labelSize, ink, left, name)
-		x += 13 + p.widthOf(name, labelSize) + 14
+	for _, e := range legendOf(c) {
+		p.box(x, y+2, 9, 9, e.colour)
+		p.write(x+13, y+6.5, labelSize, ink, left, e.name)
+		x += 13 + p.widthOf(e.name, labelSize) + 14
 	}
 }

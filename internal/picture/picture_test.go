@@ -84,6 +84,30 @@ func TestOneChart(t *testing.T) {
 	}
 }
 
+// Post-quantum key exchanges have a colour, and a legend says which.
+func TestPostQuantumIsMarked(t *testing.T) {
+	r, f := charttest.Ranking(t, 1, bench.Upload)
+	r.KexBy = rank.Throughput // bars of one colour: the login time
+	drawing := svg(t, chart.OfRanking(r, f), "kex")
+	all := strings.Join(texts(t, drawing), "\n")
+	quantum := 0
+	for _, k := range r.Kex {
+		if k.PostQuantum {
+			quantum++
+		}
+	}
+	// The green #007A59: a box in the legend, and one for each bar.
+	if boxes := strings.Count(string(drawing), "fill:#007A59"); boxes != quantum+1 || !strings.Contains(all, "\npost-quantum\n") {
+		t.Errorf("%d green boxes for %d post-quantum key exchanges, and these texts:\n%s", boxes, quantum, all)
+	}
+	for i := range r.Kex {
+		r.Kex[i].PostQuantum = false
+	}
+	if all := strings.Join(texts(t, svg(t, chart.OfRanking(r, f), "kex")), "\n"); strings.Contains(all, "classical") {
+		t.Errorf("a legend without need:\n%s", all)
+	}
+}
+
 func TestSameInputSameBytes(t *testing.T) {
 	r, f := charttest.Ranking(t, 1, bench.Upload)
 	d := chart.OfRanking(r, f)

@@ -78,6 +78,9 @@ func (p pen) row(a axis, middle vg.Length, c chart.Chart, item chart.Item) {
 		}
 		y := middle + (vg.Length(k)-vg.Length(len(item.Points)-1)/2)*each
 		colour := colourOf(c, k)
+		if item.PostQuantum && marksQuantum(c) {
+			colour = postQuantum
+		}
 		if c.Shape == chart.Bars {
 			p.box(a.at(0), y-each/2+0.5, a.at(point.Value)-a.at(0), each-1, colour)
 			p.whisker(a, y, point, ink)

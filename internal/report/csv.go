@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 // CSV writes the tables of one name as comma-separated values (RFC 4180): a
 // line of column names, then a line for each row. Names and numbers are those of
 // the JSON report, in base units and in full; a quantity takes four columns. An
-// empty name means the first table.
+// empty name means the cells of a comparison, else the first table.
 func CSV(w io.Writer, d *chart.Document, table string) error {
 	tables, err := tablesOf(d, table)
 	if err != nil {
@@ -42,6 +43,9 @@ func tablesOf(d *chart.Document, name string) ([]chart.Table, error) {
 	}
 	if name == "" {
 		name = names[0]
+		if slices.Contains(names, "cells") {
+			name = "cells"
+		}
 	}
 	tables := d.Table(name)
 	if len(tables) == 0 {

@@ -9,15 +9,31 @@ import (
 	"sshpace/internal/chart"
 )
 
+// Widths of the sheets that hold the data of pictures.
+const (
+	labelWidth  = 44
+	seriesWidth = 12
+)
+
+// headLines is how many lines the headings of a picture's data take.
+func headLines(c chart.Chart) int {
+	most := wrapped(c.Title+", "+c.Unit, labelWidth)
+	for _, name := range c.Series {
+		most = max(most, wrapped(name, seriesWidth))
+	}
+	return most
+}
+
 // matrix writes a heat map as cells with a colour scale.
 func (b *book) matrix(c chart.Chart) {
 	s := b.sheet("matrix")
 	b.text(s, 1, 1, c.Title+", "+c.Unit, b.bold)
-	b.width(s, 1, 1, 44)
-	b.width(s, 2, len(c.Series)+1, 12)
+	b.width(s, 1, 1, labelWidth)
+	b.width(s, 2, len(c.Series)+1, seriesWidth)
 	for k, name := range c.Series {
 		b.text(s, k+2, 1, name, b.bold)
 	}
+	b.height(s, 1, headLines(c))
 	for i, item := range c.Items {
 		b.text(s, 1, i+2, item.Label, 0)
 		for k, p := range item.Points {
@@ -66,8 +82,8 @@ func (b *book) charts(d *chart.Document) {
 		}
 		if s == "" {
 			s = b.sheet("charts")
-			b.width(s, 1, 1, 44)
-			b.width(s, 2, 8, 12)
+			b.width(s, 1, 1, labelWidth)
+			b.width(s, 2, 8, seriesWidth)
 		}
 		b.native(s, row, c)
 		row += max(len(c.Items), 40) + 4
@@ -80,6 +96,7 @@ func (b *book) native(s string, row int, c chart.Chart) {
 	for k, name := range c.Series {
 		b.text(s, k+2, row, name, b.bold)
 	}
+	b.height(s, row, headLines(c))
 	for i, item := range c.Items {
 		label := item.Label
 		if item.Mark != "" {

@@ -9,6 +9,8 @@ package sheet
 import (
 	"fmt"
 	"io"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/xuri/excelize/v2"
 
@@ -45,13 +47,15 @@ func Write(w io.Writer, d *chart.Document, f *bench.File) error {
 
 // book is a workbook being filled. After the first error it does nothing more.
 type book struct {
-	file  *excelize.File
-	used  map[string]bool // names of sheets
-	err   error
-	bold  int
-	wrap  int
-	three int // number format: three significant digits
-	title int
+	file    *excelize.File
+	used    map[string]bool // names of sheets
+	err     error
+	bold    int
+	wrap    int
+	three   int // number format: three significant digits
+	integer int // number format: all digits, no exponent
+	count   int // centred: not to run into the text beside it
+	title   int
 }
 
 func (b *book) do(f func() error) {
@@ -66,11 +70,14 @@ func (b *book) style(s *excelize.Style) (id int) {
 }
 
 func (b *book) styles() {
+	const family = "Calibri" // that of cells without a style
 	digits := "[>=99.95]0;[>=9.995]0.0;0.000"
-	b.bold = b.style(&excelize.Style{Font: &excelize.Font{Bold: true}, Fill: excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{"EEF1F4"}}, Alignment: &excelize.Alignment{WrapText: true, Vertical: "top"}})
+	b.bold = b.style(&excelize.Style{Font: &excelize.Font{Bold: true, Family: family, Size: 11}, Fill: excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{"EEF1F4"}}, Alignment: &excelize.Alignment{WrapText: true, Vertical: "top"}})
 	b.wrap = b.style(&excelize.Style{Alignment: &excelize.Alignment{WrapText: true, Vertical: "top"}})
 	b.three = b.style(&excelize.Style{CustomNumFmt: &digits})
-	b.title = b.style(&excelize.Style{Font: &excelize.Font{Bold: true, Size: 15}})
+	b.integer = b.style(&excelize.Style{NumFmt: 1})
+	b.count = b.style(&excelize.Style{NumFmt: 1, Alignment: &excelize.Alignment{Horizontal: "center"}})
+	b.title = b.style(&excelize.Style{Font: &excelize.Font{Bold: true, Family: family, Size: 15}})
 }
 
 // sheet makes a sheet and returns its name, which is unique. Names are ours,
@@ -149,6 +156,24 @@ func (b *book) height(sheet string, row, lines int) {
 
 // lines is how many lines a wrapped text takes in the wide column.
 func lines(s string) int { return 1 + len(s)/100 }
+
+// fitting is the width of a column whose longest text has so many characters.
+func fitting(characters int) float64 { return float64(min(max(characters, 8), 90)) + 2 }
+
+// wrapped is how many lines a heading takes at a width. Bold letters are wide,
+// and programs break at spaces and hyphens only.
+func wrapped(head string, width float64) int {
+	const bold = 1.2
+	count, used := 1, 0.0
+	for _, word := range strings.SplitAfter(strings.ReplaceAll(head, "-", "- "), " ") {
+		size := bold * float64(utf8.RuneCountInString(word))
+		if used > 0 && used+size > width {
+			count, used = count+1, 0
+		}
+		used += size
+	}
+	return count
+}
 
 // freeze keeps the first rows in sight.
 func (b *book) freeze(sheet string, rows int) {

@@ -15,9 +15,11 @@ import (
 
 	"github.com/xuri/excelize/v2"
 
+	"sshpace/internal/alg"
 	"sshpace/internal/bench"
 	"sshpace/internal/chart"
 	"sshpace/internal/chart/charttest"
+	"sshpace/internal/rank"
 	"sshpace/internal/sheet"
 )
 
@@ -60,6 +62,42 @@ func TestSheets(t *testing.T) {
 	formats, err := book.GetConditionalFormats("matrix")
 	if err != nil || len(formats) != 1 {
 		t.Errorf("the matrix has no colour scale: %v, %v", formats, err)
+	}
+}
+
+// Columns are as wide as what they hold, and rows of headings as high.
+func TestNothingIsCut(t *testing.T) {
+	r, f := charttest.Ranking(t, 1, bench.Upload)
+	long := alg.NewSuite("chacha20-poly1305@openssh.com", "hmac-sha2-512-etm@openssh.com", "")
+	r.Controls = []rank.Control{{A: long, B: long}}
+	r.Ceilings = &rank.Ceilings{Cell: r.Bulk[0], Rows: []rank.Ceiling{{Name: "memory copy of one core", Limit: 1e10, Share: 0.1}}}
+	_, book := write(t, chart.OfRanking(r, f), f)
+	for _, name := range []string{"raw", "controls", "key exchange", "ceilings"} {
+		rows, err := book.GetRows(name, excelize.Options{RawCellValue: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, row := range rows[1:] {
+			for k, value := range row {
+				column, _ := excelize.ColumnNumberToName(k + 1)
+				_, err := strconv.ParseFloat(value, 64)
+				if width, _ := book.GetColWidth(name, column); (err != nil || name == "raw") && width < float64(len(value)) {
+					t.Errorf("%s %s%d is %.0f wide and holds %q", name, column, i+2, width, value)
+				}
+			}
+		}
+	}
+	for name, least := range map[string]float64{"matrix": 30, "controls": 30, "ciphers and MACs": 30} {
+		if height, err := book.GetRowHeight(name, 1); err != nil || height < least {
+			t.Errorf("the headings of %s have %v points (%v)", name, height, err)
+		}
+	}
+	id, err := book.GetCellStyle("raw", "L2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if style, err := book.GetStyle(id); err != nil || style.NumFmt != 1 {
+		t.Errorf("nanoseconds have format %+v (%v), want integers", style, err)
 	}
 }
 

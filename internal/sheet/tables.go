@@ -13,6 +13,7 @@ import (
 var titles = map[string]string{
 	"bulk": "ciphers and MACs", "kex": "key exchange", "copies": "copies", "failed": "failed", "controls": "controls",
 	"overall": "overall", "ciphers": "ciphers", "macs": "MACs", "cells": "cells", "machines": "machines",
+	"ceilings": "ceilings", "measurements": "measurements", "figures": "figures",
 }
 
 func sheetTitle(name string) string {
@@ -57,10 +58,12 @@ func (b *book) summary(d *chart.Document) {
 // the value in the unit of the heading, its interval, and what it rests on.
 func (b *book) table(t chart.Table) {
 	s := b.sheet(sheetTitle(t.Name))
-	column := 1
-	for _, c := range t.Columns {
+	column, heads := 1, 1
+	for i, c := range t.Columns {
 		b.text(s, column, 1, c.Heading(), b.bold)
-		b.width(s, column, column, widthOf(c))
+		width := widthOf(c, t.Rows, i)
+		b.width(s, column, column, width)
+		heads = max(heads, wrapped(c.Heading(), width))
 		column++
 		if c.Kind == chart.Quantity {
 			for _, part := range []string{"low", "high", "n"} {
@@ -73,7 +76,7 @@ func (b *book) table(t chart.Table) {
 	for i, r := range t.Rows {
 		b.row(s, i+2, t.Columns, r)
 	}
-	b.height(s, 1, 2)
+	b.height(s, 1, heads)
 	b.freeze(s, 1)
 	b.do(func() error {
 		last, err := excelize.CoordinatesToCellName(column-1, len(t.Rows)+1)
@@ -85,16 +88,19 @@ func (b *book) table(t chart.Table) {
 	b.printable(s) // once more: the filter resets it
 }
 
-func widthOf(c chart.Column) float64 {
+// widthOf is the width of column i of a table: that of its longest text.
+func widthOf(c chart.Column, rows []chart.Row, i int) float64 {
 	switch c.Kind {
-	case chart.Name:
-		return 34
 	case chart.Quantity:
 		return 12
 	case chart.Count:
 		return 7
 	}
-	return 14
+	longest := 0
+	for _, r := range rows {
+		longest = max(longest, len(r.Cells[i].Text))
+	}
+	return fitting(longest)
 }
 
 func (b *book) row(s string, row int, columns []chart.Column, r chart.Row) {
@@ -107,12 +113,12 @@ func (b *book) row(s string, row int, columns []chart.Column, r chart.Row) {
 				b.number(s, column, row, q.Value/c.Scale, b.three)
 				b.number(s, column+1, row, q.Lo/c.Scale, b.three)
 				b.number(s, column+2, row, q.Hi/c.Scale, b.three)
-				b.number(s, column+3, row, float64(q.N), 0)
+				b.number(s, column+3, row, float64(q.N), b.count)
 			}
 			column += 3
 		case c.Kind == chart.Count:
 			if v, err := strconv.ParseFloat(cell.Text, 64); err == nil {
-				b.number(s, column, row, v, 0)
+				b.number(s, column, row, v, b.count)
 			}
 		case cell.Text != "":
 			b.text(s, column, row, cell.Text, 0)
@@ -125,7 +131,7 @@ func (b *book) algorithms(d *chart.Document) {
 	s := b.sheet("algorithms")
 	for i, head := range []string{"kind", "name", "status", "post-quantum", "reason"} {
 		b.text(s, i+1, 1, head, b.bold)
-		b.width(s, i+1, i+1, []float64{9, 34, 12, 12, 110}[i])
+		b.width(s, i+1, i+1, []float64{9, 34, 12, 16, 110}[i])
 	}
 	for i, a := range d.Algorithms {
 		pq := ""
@@ -163,6 +169,11 @@ func (b *book) raw(f *bench.File) {
 		for i, name := range chart.RawColumns {
 			head[i] = excelize.Cell{StyleID: b.bold, Value: name}
 		}
+		for i, longest := range longestRaw(f) {
+			if err := stream.SetColWidth(i+1, i+1, fitting(longest)); err != nil {
+				return err
+			}
+		}
 		if err := stream.SetPanes(&excelize.Panes{Freeze: true, YSplit: 1, TopLeftCell: "A2", ActivePane: "bottomLeft"}); err != nil {
 			return err
 		}
@@ -175,11 +186,45 @@ func (b *book) raw(f *bench.File) {
 			if err != nil {
 				return err // beyond what a sheet can hold
 			}
-			if err := stream.SetRow(at, row); err != nil {
+			if err := stream.SetRow(at, b.whole(row)); err != nil {
 				return err
 			}
 			line++
 		}
 		return stream.Flush()
 	})
+}
+
+// longestRaw is how many characters the longest value of each column has.
+func longestRaw(f *bench.File) []int {
+	longest := make([]int, len(chart.RawColumns))
+	for i, name := range chart.RawColumns {
+		longest[i] = len(name)
+	}
+	for row := range chart.Raw(f) {
+		for i, v := range row {
+			switch v := v.(type) {
+			case string:
+				longest[i] = max(longest[i], len(v))
+			case int64:
+				longest[i] = max(longest[i], len(strconv.FormatInt(v, 10)))
+			}
+		}
+	}
+	return longest
+}
+
+// whole gives the integers of a row a format, or programs show those of nine
+// digits with an exponent.
+func (b *book) whole(row []any) []any {
+	for i, v := range row {
+		n, ok := v.(int64)
+		switch {
+		case ok && i == 0: // the trial, beside a text
+			row[i] = excelize.Cell{StyleID: b.count, Value: n}
+		case ok:
+			row[i] = excelize.Cell{StyleID: b.integer, Value: n}
+		}
+	}
+	return row
 }

@@ -12,19 +12,21 @@ for (const policy of data.policies) {
   policySelect.append(option);
 }
 
-const showConfiguration = () => {
+const showConfiguration = policy => {
   if (!byId('config')) return;
-  const lists = configuration(), weak = data.weak || [];
-  byId('config').textContent = Object.entries(lists).filter(([, names]) => names.length).map(([key, names]) => `${key} ${names.join(',')}\n`).join('');
-  const used = Object.values(lists).flat().filter(name => weak.includes(name));
-  byId('config-weak').textContent = used.length ? `Of these, ${used.length} are weak, broken or unknown: choose a policy above to leave them out.` : '';
+  const { text, left, used } = configuration(policy, data.weak || [], data.postQuantum || []);
+  byId('config').textContent = text;
+  byId('config-weak').textContent = [
+    left && `${left} weak, broken or unknown names are left out; a policy that lists them brings them in.`,
+    used && `${used} of these names are weak, broken or unknown: policy ${policy.name} lists them.`,
+  ].filter(note => note).join(' ');
 };
 
 const apply = () => {
   const policy = data.policies.find(p => p.name === policySelect.value);
   const shown = filterOf(policy, search.value), count = filterTables(shown);
   byId('count').textContent = `${count.shown} of ${count.all} rows`;
-  showConfiguration();
+  showConfiguration(policy);
   drawAll(data.charts || [], shown);
 };
 
@@ -36,17 +38,20 @@ const setTheme = theme => { document.documentElement.dataset.theme = theme; name
 themeButton.addEventListener('click', () => setTheme(isDark() ? 'light' : 'dark'));
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { nameTheme(); apply(); });
 
-// Paper is white: print in light colours and as wide as the sheet.
+// Paper is white and does not scroll: print in light colours, all rows, and as
+// wide as the sheet.
 let before;
 addEventListener('beforeprint', () => {
   before = document.documentElement.dataset.theme;
   document.documentElement.dataset.theme = 'light';
-  const look = { ...currentLook(), narrow: false }, shown = filterOf(data.policies.find(p => p.name === policySelect.value), search.value);
+  const look = { ...currentLook(), narrow: false, paper: true }, shown = filterOf(data.policies.find(p => p.name === policySelect.value), search.value);
   turn++;
+  removeSheets();
   for (const chart of data.charts || []) drawChart(chart, shown, look);
 });
 addEventListener('afterprint', () => {
   if (before) document.documentElement.dataset.theme = before; else delete document.documentElement.dataset.theme;
+  removeSheets();
   apply();
 });
 

@@ -10,6 +10,9 @@ const figure = v => {
 
 const rowsShown = 30; // more than that scroll
 
+// scrolls: are there rows out of sight? Not on paper: nobody can scroll it.
+const scrolls = (items, look) => !look.paper && items.length > rowsShown;
+
 const interval = p => p && p.length > 2 ? ` (${figure(p[1])} to ${figure(p[2])})` : '';
 const sayPoint = (p, unit) => !p ? 'unknown' : `${figure(p[0])} ${unit}${interval(p)}${p[3] ? ', predicted' : ''}`;
 
@@ -28,27 +31,31 @@ const base = (chart, look) => ({
     renderMode: 'richText', confine: true, backgroundColor: look.panel, borderColor: look.line,
     textStyle: { color: look.fg, fontSize: 12 },
   },
-  toolbox: { right: 4, top: 0, iconStyle: { borderColor: look.soft }, feature: { saveAsImage: { type: 'svg', title: 'Save as SVG', name: chart.name, backgroundColor: look.bg } } },
+  toolbox: { show: !look.paper, right: 4, top: 0, iconStyle: { borderColor: look.soft }, feature: { saveAsImage: { type: 'svg', title: 'Save as SVG', name: chart.name, backgroundColor: look.bg } } },
 });
 
 const valueAxis = (chart, look, more) => ({
   type: 'value', name: chart.unit, nameLocation: 'middle', nameGap: 26, nameTextStyle: { color: look.soft },
-  axisLabel: { color: look.soft }, splitLine: { lineStyle: { color: look.line } }, ...more,
+  splitNumber: look.narrow ? 3 : 5, splitLine: { lineStyle: { color: look.line } }, ...more,
+  axisLabel: { color: look.soft, hideOverlap: true, ...more?.axisLabel },
 });
+
+// twoLines breaks a label before its MAC, or else before its mark.
+const twoLines = text => (text.includes(' + ') ? text.replace(' + ', '\n+ ') : text.replace('  (', '\n(')).split('\n').map(line => clip(line, 30)).join('\n');
 
 const categoryAxis = (items, look, width) => ({
   type: 'category', inverse: true, data: items.map((item, i) => String(i)),
-  axisLabel: { color: look.fg, interval: 0, formatter: i => look.narrow ? named(items[i]).replace(' + ', '\n+ ').split('\n').map(line => clip(line, 30)).join('\n') : clip(named(items[i]), 60), fontSize: look.narrow ? 10 : 12, lineHeight: look.narrow ? 12 : 14 },
+  axisLabel: { color: look.fg, interval: 0, formatter: i => look.narrow ? twoLines(named(items[i])) : clip(named(items[i]), 60), fontSize: look.narrow ? 10 : 12, lineHeight: look.narrow ? 12 : 14 },
   axisTick: { show: false }, axisLine: { lineStyle: { color: look.line } },
 });
 
 // scroller shows the first rows and lets the others be reached.
-const scroller = (items, look) => items.length <= rowsShown ? [] : [{
+const scroller = (items, look) => !scrolls(items, look) ? [] : [{
   type: 'slider', yAxisIndex: 0, startValue: 0, endValue: rowsShown - 1, right: 4, width: 16, showDetail: false, showDataShadow: false, brushSelect: false,
   borderColor: look.line, fillerColor: look.filler, handleSize: '80%', textStyle: { color: look.soft },
 }];
 
-const grid = (items, look) => ({ left: 8, right: items.length > rowsShown ? 34 : 16, top: 34, bottom: 34, containLabel: true });
+const grid = (items, look) => ({ left: 8, right: scrolls(items, look) ? 34 : 16, top: 34, bottom: 34, containLabel: true });
 
 const legend = (chart, look) => chart.series.length < 2 ? undefined : { type: 'scroll', data: chart.series, left: 0, right: 34, top: 0, textStyle: { color: look.fg }, pageTextStyle: { color: look.soft } };
 
@@ -84,7 +91,7 @@ const offset = (k, count, height) => count < 2 ? 0 : (k - (count - 1) / 2) * hei
 
 const dots = (chart, items, look) => ({
   ...base(chart, look), grid: grid(items, look), legend: legend(chart, look), dataZoom: scroller(items, look),
-  xAxis: valueAxis(chart, look, chart.log ? { type: 'log', logBase: 2, axisLabel: { color: look.soft, formatter: v => figure(v) } } : { scale: !!chart.reference, min: chart.reference ? undefined : 0 }), yAxis: categoryAxis(items, look),
+  xAxis: valueAxis(chart, look, chart.log ? { type: 'log', logBase: 2, axisLabel: { formatter: v => figure(v) } } : { scale: !!chart.reference, min: chart.reference ? undefined : 0 }), yAxis: categoryAxis(items, look),
   tooltip: { ...base(chart, look).tooltip, trigger: 'item', formatter: rowTip(chart, items) },
   series: chart.series.flatMap((name, k) => [{
     type: 'custom', name, itemStyle: { color: look.series[k % look.series.length] }, z: 4,
@@ -112,7 +119,7 @@ const bars = (chart, items, look) => ({
     itemStyle: { color: look.series[k % look.series.length] },
     data: items.map(item => {
       const value = item.points[k] ? item.points[k][0] : '-';
-      return item.mark.includes('post-quantum') && chart.series.length === 1 ? { value, itemStyle: { color: look.series[2] } } : value;
+      return item.postQuantum && chart.series.length === 1 ? { value, itemStyle: { color: look.series[2] } } : value;
     }),
   }, whiskers(items, k, chart.series.length, look.fg)]),
 });
@@ -140,7 +147,7 @@ const sequential = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [
 const diverging = [[140, 81, 10], [216, 179, 101], [245, 245, 245], [90, 180, 172], [1, 102, 94]];
 
 const heat = (chart, items, look) => {
-  const known = items.flatMap(item => item.points.filter(p => p).map(p => p[0]));
+  const known = chart.items.flatMap(item => item.points.filter(p => p).map(p => p[0]));
   let low = Math.min(...known), high = Math.max(...known);
   if (chart.reference) {
     const arm = Math.max(high / chart.reference, chart.reference / low, 1.02) - 1;
@@ -190,12 +197,12 @@ const trace = (chart, items, look) => ({
 const shapes = { dots, bars, stack, heat, trace };
 
 // heightOf is the height of a chart in pixels.
-const heightOf = (chart, items, narrow) => {
-  const rows = Math.min(items.length, rowsShown);
+const heightOf = (chart, items, look) => {
+  const rows = scrolls(items, look) ? rowsShown : items.length;
   switch (chart.shape) {
     case 'trace': return 300;
     case 'heat': return 130 + rows * 26;
   }
-  const each = Math.max(narrow ? 28 : 18, chart.shape === 'stack' ? 18 : 8 + 10 * chart.series.length);
+  const each = Math.max(look.narrow ? 28 : 18, chart.shape === 'stack' ? 18 : 8 + 10 * chart.series.length);
   return 80 + Math.max(rows, 2) * each;
 };

@@ -55,17 +55,28 @@ const filterTables = shown => {
 // A name that is no plain SSH name (RFC 4251 section 6) never becomes configuration.
 const plainName = /^[A-Za-z0-9][A-Za-z0-9@._+-]*$/;
 
+const keywords = { cipher: 'Ciphers', mac: 'MACs', kex: 'KexAlgorithms' };
+
 // configuration lists the names of the visible rows, fastest first: the rank
-// orders them, whatever the table is sorted by.
-const configuration = () => {
-  const lists = { Ciphers: [], MACs: [], KexAlgorithms: [] };
-  const add = (list, name) => { if (name && plainName.test(name) && !list.includes(name)) list.push(name); };
+// orders them, whatever the table is sorted by. Post-quantum key exchanges stand
+// before all others, as sshpace advise has them. Weak names are left out, unless
+// the policy itself lists them.
+const configuration = (policy, weak, postQuantum) => {
+  const lists = { cipher: new Set(), mac: new Set(), kex: new Set() }, left = new Set();
   for (const table of dataTables) {
     if (!table.closest('[data-table=bulk], [data-table=kex]')) continue;
     const rows = rowsOf(table).filter(row => !row.hidden).sort((a, b) => sortKey(a, 0) - sortKey(b, 0));
     for (const { dataset } of rows) {
-      add(lists.Ciphers, dataset.cipher); add(lists.MACs, dataset.mac); add(lists.KexAlgorithms, dataset.kex);
+      for (const kind of Object.keys(lists)) {
+        const name = dataset[kind];
+        if (!name || !plainName.test(name)) continue;
+        (weak.includes(name) && !policy?.[kind]?.includes(name) ? left : lists[kind]).add(name);
+      }
     }
   }
-  return lists;
+  const late = name => postQuantum.includes(name) ? 0 : 1;
+  lists.kex = [...lists.kex].sort((a, b) => late(a) - late(b));
+  const used = Object.values(lists).flatMap(names => [...names]).filter(name => weak.includes(name));
+  const text = Object.entries(lists).map(([kind, names]) => [...names].length ? `${keywords[kind]} ${[...names].join(',')}\n` : '').join('');
+  return { text, left: left.size, used: used.length };
 };

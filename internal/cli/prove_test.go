@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"sshpace/internal/alg"
+)
+
+// A proof that was stopped after its first round has a ratio and no interval.
+func TestProofOfOneRound(t *testing.T) {
+	d := &duel{target: "loopback", suites: [2]alg.Suite{{Cipher: "a"}, {Cipher: "b"}}, ways: []contest{{name: rawWay + "upload"}, {name: "scp of 4 MiB"}}}
+	d.ways[0].add([2]showing{{throughput: 100e6, cost: 2}, {throughput: 235e6, cost: 1}})
+	report := func() string {
+		var out bytes.Buffer
+		if err := d.report(&out); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	one := report()
+	if strings.Contains(one, "[") || !strings.Contains(one, "2.35x  too few") || !strings.Contains(one, "one round gives no interval") || strings.Contains(one, "login") {
+		t.Errorf("one round, and no copy:\n%s", one)
+	}
+	for range 2 {
+		d.ways[0].add([2]showing{{throughput: 100e6}, {throughput: 240e6}})
+		d.ways[1].add([2]showing{{throughput: 50e6}, {throughput: 60e6}})
+	}
+	if more := report(); !strings.Contains(more, "x [2.35, 2.40]") || !strings.Contains(more, "3 rounds give no") || !strings.Contains(more, "login included") {
+		t.Errorf("three rounds:\n%s", more)
+	}
+}
