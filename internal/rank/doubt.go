@@ -61,8 +61,12 @@ func doubts(r *Ranking, d *data) []Warning {
 	add(float64(r.failures()) > muchFailure*float64(r.Trials), "failures", fmt.Sprintf("%d of %d trials gave nothing: %s", r.failures(), r.Trials, r.FailureText()), hint("see the messages in the file; go on with --resume"))
 	add(r.Environment.Cores == 1 && r.Campaign.Server != "remote", "one-core", "one core: client and server took turns, so throughput is that of both together", "")
 	for _, c := range r.Controls {
-		add(c.Separated, "control", fmt.Sprintf("%s and %s are the same computation, but were measured %+.1f %% apart",
-			c.A, c.B, 100*(c.Ratio.Value-1)), "take differences of this size for noise")
+		of := ""
+		if c.A.Cipher == "" {
+			of = " in login time"
+		}
+		add(c.Separated, "control", fmt.Sprintf("%s and %s are the same computation, but were measured %+.1f %% apart%s",
+			c.A, c.B, 100*(c.Ratio.Value-1), of), "take differences of this size for noise")
 	}
 	return out
 }
