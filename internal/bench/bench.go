@@ -123,11 +123,11 @@ type Outcome string
 // The outcomes.
 const (
 	OK         Outcome = "ok"
-	Refused    Outcome = "refused"    // the server closed or refused the connection, or no common algorithm
+	Refused    Outcome = "refused"    // the server closed or refused the connection before it said who it is
 	Denied     Outcome = "denied"     // the login failed
 	HostKey    Outcome = "hostkey"    // unknown or changed host key
 	TimedOut   Outcome = "timeout"    // a phase took longer than its deadline
-	Mismatched Outcome = "mismatched" // negotiated something else than was wanted
+	Mismatched Outcome = "mismatched" // negotiated something else than was wanted, or found no common algorithm
 	Broken     Outcome = "broken"     // the connection or a process ended in the middle
 	Aborted    Outcome = "aborted"    // stopped by the user
 	Unresolved Outcome = "unresolved" // the host name does not resolve

@@ -177,9 +177,9 @@ var failures = []struct {
 	{"Too many authentication failures", bench.Denied},
 	{"Bad configuration option", bench.Broken},
 	{"Bad owner or permissions", bench.Broken},
-	{"no matching ", bench.Refused},
-	{"Unable to negotiate", bench.Refused},
-	{"no common algorithm", bench.Refused},         // the built-in client
+	{"no matching ", bench.Mismatched},
+	{"Unable to negotiate", bench.Mismatched},
+	{"no common algorithm", bench.Mismatched},      // the built-in client
 	{"administratively prohibited", bench.Refused}, // by a jump host
 	{"Connection refused", bench.Refused},
 	{"No route to host", bench.Refused},

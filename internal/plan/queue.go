@@ -39,7 +39,7 @@ type designer interface {
 	// measuring time that is left, negative if there is no limit. None: the plan is
 	// complete, for the reason that ending gives.
 	block(n int, left time.Duration) ([]bench.Trial, Ending)
-	// observe sees every sample, usable or not.
+	// observe sees every sample that says something about its cell.
 	observe(t bench.Trial, s bench.Sample)
 	// progress adds what only the designer knows.
 	progress(p *Progress)
@@ -54,8 +54,9 @@ type Plan struct {
 	pending []bench.Trial // of the current block
 	tries   map[bench.Trial]int
 	cells   map[cellKey]*history
-	total   int // distinct cells
-	inARow  int // failures since the last success
+	total   int  // distinct cells
+	asked   bool // Next was called: what is observed now is not replayed
+	inARow  int  // failures since the last success
 	worked  bool
 	elapsed time.Duration
 	last    bench.Trial // observed since the last Next, if lastOK
@@ -90,7 +91,7 @@ func (p *Plan) Next(elapsed time.Duration) (bench.Trial, bool) {
 		p.times.observe(p.last, elapsed-p.elapsed) // what it took with everything around it
 		p.lastOK = false
 	}
-	p.elapsed = elapsed
+	p.elapsed, p.asked = elapsed, true
 	for empty := 0; p.ending == "" && len(p.pending) == 0; empty++ {
 		left := time.Duration(-1)
 		if p.spec.Budget > 0 {
@@ -135,7 +136,8 @@ func (p *Plan) dead(key cellKey) bool {
 }
 
 // Observe tells the plan what a trial showed. Trials that are replayed from a
-// file are ticked off, so that they are not measured again.
+// file are ticked off, so that they are not measured again. Failures are not:
+// what was in the way then may be gone now.
 func (p *Plan) Observe(t bench.Trial, s bench.Sample) {
 	t.ID, t.Target = 0, ""
 	for p.n < t.Block {
@@ -146,17 +148,24 @@ func (p *Plan) Observe(t bench.Trial, s bench.Sample) {
 	if i >= 0 {
 		p.pending = slices.Delete(p.pending, i, i+1)
 	}
-	p.design.observe(t, s)
-	if s.Outcome == bench.Aborted {
+	usable := model.Usable(t, s)
+	switch {
+	case s.Outcome == bench.Aborted, !usable && !p.asked:
+		p.requeue(t, i)
+		return
+	case unconnected(s):
+		p.inARow++
+		p.endIfHopeless(maxStart)
 		p.requeue(t, i)
 		return
 	}
+	p.design.observe(t, s)
 	h := p.cells[keyOf(t)]
 	if h == nil {
 		h = &history{}
 		p.cells[keyOf(t)] = h
 	}
-	if model.Usable(t, s) {
+	if usable {
 		h.ok++
 		p.inARow, p.worked = 0, true
 		p.last, p.lastOK = t, p.elapsed > 0 && i >= 0
@@ -166,13 +175,27 @@ func (p *Plan) Observe(t bench.Trial, s bench.Sample) {
 	p.fail(t, i)
 }
 
-// fail retries a trial at the end of its block, or gives it up.
+// unconnected reports whether a trial ended before any algorithm was
+// negotiated: servers that limit connections refuse some at random
+// (sshd_config(5) MaxStartups), whatever they would have offered.
+func unconnected(s bench.Sample) bool {
+	return s.Outcome == bench.Refused || s.Outcome == bench.TimedOut && s.Got == (alg.Suite{})
+}
+
+// endIfHopeless ends the plan after too many failures in a row; atStart is how
+// many they may be before anything worked.
+func (p *Plan) endIfHopeless(atStart int) {
+	if p.inARow >= maxInARow || !p.worked && p.inARow >= atStart {
+		p.ending = EndFailures
+	}
+}
+
+// fail retries a trial at the end of its block, or gives its cell up.
 func (p *Plan) fail(t bench.Trial, index int) {
 	p.inARow++
 	p.tries[t]++
+	p.endIfHopeless(min(maxStart, maxAttempts*p.total))
 	switch {
-	case p.inARow >= maxInARow, !p.worked && p.inARow >= min(maxStart, maxAttempts*p.total):
-		p.ending = EndFailures
 	case p.dead(keyOf(t)):
 		p.pending = slices.DeleteFunc(p.pending, func(o bench.Trial) bool { return keyOf(o) == keyOf(t) })
 	case p.tries[t] < maxAttempts:
