@@ -34,7 +34,8 @@ type Remote struct {
 const (
 	pause       = 100 * time.Millisecond
 	refusalWait = time.Second // doubles with each refusal in a row
-	maxRefusals = 4
+	longestWait = 4 * time.Second
+	maxRefusals = 8 // in a row; of a host that drops 3 of 10, as MaxStartups may, one trial in 15,000 meets so many
 )
 
 // HostError says that a host cannot be measured at all.
@@ -158,7 +159,7 @@ func (r *Remote) trial(ctx context.Context, t bench.Trial) (bench.Sample, error)
 func (r *Remote) pace(ctx context.Context) error {
 	wait := pause
 	if r.refused > 0 {
-		wait = refusalWait << (r.refused - 1)
+		wait = min(longestWait, refusalWait<<(r.refused-1))
 	}
 	select {
 	case <-time.After(time.Until(r.last.Add(wait))):
@@ -211,22 +212,13 @@ func (r *Remote) session(ctx context.Context, d openssh.Destination, t bench.Tri
 	stop := context.AfterFunc(ctx, c.killAsync)
 	bodyErr := body(ctx, c, read)
 	stop()
-	if bodyErr != nil {
-		r.hang(c, bodyErr)
-	}
+	c.linger(bodyErr)
 	c.kill()
 	if ctx.Err() != nil {
 		bodyErr = context.Canceled
 	}
 	n = c.finish(&s, bodyErr)
 	return s, n, nil
-}
-
-// hang gives a client whose output ended a moment to say why.
-func (r *Remote) hang(c *client, why error) {
-	if errors.Is(why, errEnded) {
-		_ = c.awaitEnd(time.Second)
-	}
 }
 
 // login times one login; what it costs the server is not to be seen.
