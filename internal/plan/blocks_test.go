@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -192,5 +193,47 @@ func TestNothingButRefusals(t *testing.T) {
 	}
 	if p.End() != plan.EndFailures || tries > 10 || len(p.Failed()) > 0 {
 		t.Errorf("ended %q after %d refusals, blamed %v", p.End(), tries, p.Failed())
+	}
+}
+
+// A plan of which one half never worked did not end well.
+func TestNoTransferWorked(t *testing.T) {
+	s := spec(10)
+	s.Rounds = 1
+	p, err := plan.Blocks(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &sim.Machine{}
+	for trial, ok := p.Next(0); ok; trial, ok = p.Next(time.Second) {
+		sample := m.Run(trial)
+		if trial.Workload == bench.Transfer {
+			sample = bench.Sample{Outcome: bench.Broken}
+		}
+		p.Observe(trial, sample)
+	}
+	if w, barren := p.Barren(); p.End() != plan.EndFailures || !barren || w != bench.Transfer {
+		t.Errorf("ended %q, barren %v %q", p.End(), barren, w)
+	}
+}
+
+// However much is asked for, a plan says how long it takes.
+func TestEstimatesSaturate(t *testing.T) {
+	many := spec(11)
+	many.Rounds = math.MaxInt
+	large := spec(11)
+	large.Runs, large.SizeBytes = math.MaxInt, math.MaxInt64
+	for name, make := range map[string]func() (*plan.Plan, error){
+		"blocks": func() (*plan.Plan, error) { return plan.Blocks(many) },
+		"copies": func() (*plan.Plan, error) { return plan.Exhaustive(large) },
+	} {
+		p, err := make()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Next(0)
+		if p.Estimate() != math.MaxInt64 || p.Progress().Remaining != math.MaxInt64 {
+			t.Errorf("%s: estimate %v, remaining %v", name, p.Estimate(), p.Progress().Remaining)
+		}
 	}
 }

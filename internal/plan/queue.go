@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -99,19 +100,48 @@ func (p *Plan) Next(elapsed time.Duration) (bench.Trial, bool) {
 		}
 		trials, ending := p.design.block(p.n+1, left)
 		if len(trials) == 0 || empty == maxEmpty {
-			p.ending = cmp.Or(ending, EndComplete)
+			p.end(cmp.Or(ending, EndComplete))
 			break
 		}
 		p.open(p.n+1, trials)
 	}
 	if p.ending == "" && p.overBudget() {
-		p.ending = EndBudget
+		p.end(EndBudget)
 	}
 	if p.ending != "" {
 		return bench.Trial{}, false
 	}
 	return p.pending[0], true
 }
+
+// end ends the plan. One that has no result to show did not end well.
+func (p *Plan) end(why Ending) {
+	if _, barren := p.Barren(); barren {
+		why = EndFailures
+	}
+	p.ending = why
+}
+
+// Barren names a workload that was tried and never worked, whatever was
+// measured.
+func (p *Plan) Barren() (w bench.Workload, barren bool) {
+	tried, worked := map[bench.Workload]bool{}, map[bench.Workload]bool{}
+	for key, h := range p.cells {
+		if p.isCell(key) {
+			tried[key.workload] = true
+			worked[key.workload] = worked[key.workload] || h.ok > 0
+		}
+	}
+	for _, w := range []bench.Workload{bench.Transfer, bench.Login, bench.Copy} {
+		if tried[w] && !worked[w] {
+			return w, true
+		}
+	}
+	return "", false
+}
+
+// isCell tells what is to be ranked from a copy that only shows an overhead.
+func (p *Plan) isCell(key cellKey) bool { return key.workload != bench.Copy || p.spec.SizeBytes > 0 }
 
 // overBudget reports whether most of the next trial would lie after the end.
 func (p *Plan) overBudget() bool {
@@ -250,16 +280,14 @@ func (p *Plan) Progress() Progress {
 	out := Progress{Block: p.n, Total: p.total}
 	for key, h := range p.cells {
 		switch {
-		case key.workload == bench.Copy && p.spec.SizeBytes == 0: // an overhead is no cell
+		case !p.isCell(key):
 		case h.ok > 0:
 			out.Done++
 		case h.failed >= maxAttempts:
 			out.Failed++
 		}
 	}
-	for _, t := range p.pending {
-		out.Remaining += p.times.of(t)
-	}
+	out.Remaining = p.times.sum(p.pending)
 	p.design.progress(&out)
 	if p.spec.Budget > 0 {
 		out.Remaining = min(max(0, p.spec.Budget-p.elapsed), out.Remaining)
@@ -301,16 +329,29 @@ func (l *trialTimes) of(t bench.Trial) time.Duration {
 	case bench.Login:
 		return l.login
 	case bench.Copy:
-		return l.login + time.Duration(float64(t.SizeBytes)/max(1, l.copyRate)*1e9)
+		return saturated(float64(l.login) + float64(t.SizeBytes)/max(1, l.copyRate)*1e9)
 	}
 	return l.transfer
 }
 
+// saturated is a time of so many nanoseconds, or the longest that there is.
+func saturated(ns float64) time.Duration {
+	if ns >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return time.Duration(ns)
+}
+
 // sum estimates how long trials take together.
 func (l *trialTimes) sum(trials []bench.Trial) time.Duration {
-	total := time.Duration(0)
+	total := 0.0
 	for _, t := range trials {
-		total += l.of(t)
+		total += float64(l.of(t))
 	}
-	return total
+	return saturated(total)
+}
+
+// repeated estimates how long trials take together n times, after a while.
+func (l *trialTimes) repeated(after time.Duration, n int, trials []bench.Trial) time.Duration {
+	return saturated(float64(after) + float64(n)*float64(l.sum(trials)))
 }
