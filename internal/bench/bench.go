@@ -94,6 +94,7 @@ type Environment struct {
 	Crypto        string        `json:"crypto,omitempty"` // crypto library, such as "OpenSSL 3.0.19 27 Jan 2026"
 	ServerBanner  string        `json:"server_banner,omitempty"`
 	ServerMachine string        `json:"server_machine,omitempty"` // of a remote host: system and CPU
+	AddressCheck  string        `json:"address_check,omitempty"`  // of a remote host: 16 bits of a hash of its address and port
 	Limits        []string      `json:"limits,omitempty"`         // what this machine or host does not let us see
 	StrictKex     *bool         `json:"strict_kex,omitempty"`     // both sides do strict key exchange, the remedy for Terrapin (CVE-2023-48795); nil if unknown
 }
