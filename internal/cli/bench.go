@@ -184,16 +184,22 @@ func (f *benchFlags) job(s *station, file *recordFile) (*job, error) {
 
 // sameStation refuses to mix what must not be averaged.
 func sameStation(old *bench.File, s *station, offer alg.Offer) error {
+	const startAnew = "start a new result and compare the two: sshpace compare"
 	for _, pair := range [][3]string{
 		{"target", old.Campaign.Target, s.target}, {"server", old.Campaign.Server, s.server},
 		{"client version", old.Environment.Client, s.environment.Client}, {"server version", old.Environment.Server, s.environment.Server},
 		{"CPU", old.Environment.CPU, s.environment.CPU},
-		{"machine", cmp.Or(old.Environment.ServerMachine, s.environment.ServerMachine), s.environment.ServerMachine},
-		{"check value of the address", cmp.Or(old.Environment.AddressCheck, s.environment.AddressCheck), s.environment.AddressCheck},
 	} {
 		if pair[1] != pair[2] {
-			return usageError("start a new result and compare the two: sshpace compare", "the file was measured with %s %q, now it is %q", pair[0], pair[1], pair[2])
+			return usageError(startAnew, "the file was measured with %s %q, now it is %q", pair[0], pair[1], pair[2])
 		}
+	}
+	differ := func(was, is string) bool { return was != "" && is != "" && was != is } // not every host tells
+	if was, is := old.Environment.ServerMachine, s.environment.ServerMachine; differ(was, is) {
+		return usageError(startAnew, "the file was measured on the machine %q, now it is %q", was, is)
+	}
+	if differ(old.Environment.AddressCheck, s.environment.AddressCheck) {
+		return usageError(startAnew, "the file was measured at another address or port than %s has now", s.target)
 	}
 	for _, kind := range []alg.Kind{alg.Cipher, alg.MAC, alg.Kex} {
 		if gone := old.Campaign.Offer.Without(offer, kind); len(gone) > 0 {
@@ -325,16 +331,8 @@ func (j *job) shortfall(runErr error, name string) error {
 
 // writeError explains why a run broke off and what can be done about it.
 func (j *job) writeError(err error, name string) error {
-	switch {
-	case isNoSpace(err) && !isRegular(name):
-		return withHint(err, "name a file that can grow with --out FILE")
-	case isNoSpace(err), errors.Is(err, os.ErrClosed):
+	if isNoSpace(err) || errors.Is(err, os.ErrClosed) {
 		return withHint(err, "make room, then go on with: "+j.goOn+name)
 	}
 	return j.station.remoteError(err)
-}
-
-func isRegular(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
 }

@@ -104,8 +104,11 @@ func firstResult(s bench.Sample) string {
 func (v *liveView) redraw() error {
 	p, width := v.plan.Progress(), v.screen.width-1
 	lines := append(status(p, width), clip("now: "+v.now(), width))
-	for i, leader := range p.Leaders[:min(5, len(p.Leaders))] {
-		lines = append(lines, v.leader(i+1, leader, width))
+	shown := map[bench.Direction]int{}
+	for _, leader := range p.Leaders {
+		if shown[leader.Direction]++; shown[leader.Direction] <= v.places() {
+			lines = append(lines, v.leader(shown[leader.Direction], leader, width))
+		}
 	}
 	v.lastDraw = time.Now()
 	return v.screen.draw(lines...)
@@ -133,6 +136,14 @@ const (
 	shortestBar = 4
 	longestBar  = 24
 )
+
+// places is how many of the fastest cells of a direction are shown.
+func (v *liveView) places() int {
+	if v.both {
+		return 3
+	}
+	return 5
+}
 
 // leader is a line of one of the fastest cells. Where there is little room its
 // figures go first, from the last to the second, and then the end of its name.

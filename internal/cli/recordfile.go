@@ -49,6 +49,9 @@ func createRecordFile(path, target string) (*recordFile, error) {
 		}
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) && !isRegular(path) {
+		return nil, usageError("name a new file with --out FILE: records are appended to it, and read again", "%s is not a file", path)
+	}
 	if errors.Is(err, os.ErrExist) {
 		return nil, usageError("choose another name, or go on with it: --resume "+path, "%s exists already", path)
 	}
@@ -63,7 +66,7 @@ func createRecordFile(path, target string) (*recordFile, error) {
 // its line end gets it.
 func resumeRecordFile(path string) (*recordFile, error) {
 	const hint = "name a result of sshpace bench with --resume FILE"
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+	if _, err := os.Stat(path); err == nil && !isRegular(path) {
 		return nil, usageError(hint, "%s is not a file", path)
 	}
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -83,6 +86,11 @@ func resumeRecordFile(path string) (*recordFile, error) {
 		return nil, err
 	}
 	return &recordFile{File: f, old: old}, nil
+}
+
+func isRegular(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }
 
 func lock(f *os.File) error {
