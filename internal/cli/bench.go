@@ -36,11 +36,15 @@ its own, and needs no configuration. With a host it uses your own ssh, ssh_confi
 keys, one connection at a time, and installs nothing there.
 
 Every trial is written to the result file as it happens. Ctrl-C finishes the trial
-that is running and reports what there is; a second Ctrl-C stops at once.`,
+that is running and reports what there is; a second Ctrl-C stops at once. --resume
+goes on with a file, tries again what failed, and knows the host.
+
+Exit status: 0 all went well; 1 something failed, such as every transfer or the host;
+2 usage; 130 or 143 after SIGINT or SIGTERM.`,
 		Example: `  sshpace bench
   sshpace bench --budget 30s --cipher 'aes*' --direction both
   sshpace bench --policy ssh-audit-hardened backup@nas
-  sshpace bench --list
+  sshpace bench --list --json
   sshpace bench --exhaustive --size 64M --runs 1 --cipher aes128-ctr --kex 'curve*'
   sshpace bench --resume result.jsonl --budget 3m`,
 		Args: cobra.MaximumNArgs(1),
