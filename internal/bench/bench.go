@@ -94,6 +94,7 @@ type Environment struct {
 	Crypto        string        `json:"crypto,omitempty"` // crypto library, such as "OpenSSL 3.0.19 27 Jan 2026"
 	ServerBanner  string        `json:"server_banner,omitempty"`
 	ServerMachine string        `json:"server_machine,omitempty"` // of a remote host: system and CPU
+	AddressCheck  string        `json:"address_check,omitempty"`  // of a remote host: 16 bits of a hash of its address and port
 	Limits        []string      `json:"limits,omitempty"`         // what this machine or host does not let us see
 	StrictKex     *bool         `json:"strict_kex,omitempty"`     // both sides do strict key exchange, the remedy for Terrapin (CVE-2023-48795); nil if unknown
 }
@@ -123,11 +124,11 @@ type Outcome string
 // The outcomes.
 const (
 	OK         Outcome = "ok"
-	Refused    Outcome = "refused"    // the server closed or refused the connection, or no common algorithm
+	Refused    Outcome = "refused"    // the server closed or refused the connection before it said who it is
 	Denied     Outcome = "denied"     // the login failed
 	HostKey    Outcome = "hostkey"    // unknown or changed host key
 	TimedOut   Outcome = "timeout"    // a phase took longer than its deadline
-	Mismatched Outcome = "mismatched" // negotiated something else than was wanted
+	Mismatched Outcome = "mismatched" // negotiated something else than was wanted, or found no common algorithm
 	Broken     Outcome = "broken"     // the connection or a process ended in the middle
 	Aborted    Outcome = "aborted"    // stopped by the user
 	Unresolved Outcome = "unresolved" // the host name does not resolve

@@ -1,44 +1,27 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
-	"slices"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/alg"
 	"sshpace/internal/bench"
+	"sshpace/internal/drive"
 	"sshpace/internal/lab"
-	"sshpace/internal/openssh"
 	"sshpace/internal/plan"
 	"sshpace/internal/rank"
 	"sshpace/internal/report"
 	"sshpace/internal/unit"
 )
-
-// benchFlags are the flags of `sshpace bench`.
-type benchFlags struct {
-	direction, data, engine, server string
-	ssh, sshd                       string
-	ciphers, macs, kex              []string
-	policy                          string
-	budget, connect                 time.Duration
-	precision                       float64
-	rounds, runs                    int
-	seed                            uint64
-	exhaustive, list, json          bool
-	size                            string
-	out, resume                     string
-	connection                      connectionFlags
-}
-
-const defaultBudget = 60 * time.Second
 
 func newBenchCommand(sys System) *cobra.Command {
 	var f benchFlags
@@ -53,11 +36,15 @@ its own, and needs no configuration. With a host it uses your own ssh, ssh_confi
 keys, one connection at a time, and installs nothing there.
 
 Every trial is written to the result file as it happens. Ctrl-C finishes the trial
-that is running and reports what there is; a second Ctrl-C stops at once.`,
+that is running and reports what there is; a second Ctrl-C stops at once. --resume
+goes on with a file, tries again what failed, and knows the host.
+
+Exit status: 0 all went well; 1 something failed, such as every transfer or the host;
+2 usage; 130 or 143 after SIGINT or SIGTERM.`,
 		Example: `  sshpace bench
   sshpace bench --budget 30s --cipher 'aes*' --direction both
   sshpace bench --policy ssh-audit-hardened backup@nas
-  sshpace bench --list
+  sshpace bench --list --json
   sshpace bench --exhaustive --size 64M --runs 1 --cipher aes128-ctr --kex 'curve*'
   sshpace bench --resume result.jsonl --budget 3m`,
 		Args: cobra.MaximumNArgs(1),
@@ -73,91 +60,54 @@ that is running and reports what there is; a second Ctrl-C stops at once.`,
 	flags.StringArrayVar(&f.kex, "kex", nil, "only this key exchange; a name or a glob; repeatable")
 	flags.StringVar(&f.policy, "policy", "", "only what a security policy allows, such as modern or fips-140-3")
 	flags.DurationVar(&f.budget, "budget", defaultBudget, "measuring time")
-	flags.Float64Var(&f.precision, "precision", 0, "stop earlier when all intervals are within this many percent")
+	flags.Var(&f.precision, "precision", "stop earlier when all intervals are within this many percent")
 	flags.IntVar(&f.rounds, "rounds", 0, "measure so many complete blocks instead of a time")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of the random order (default: a random one)")
 	flags.BoolVar(&f.exhaustive, "exhaustive", false, "copy --size bytes with every combination literally, --runs times")
 	flags.StringVar(&f.size, "size", "64M", "with --exhaustive: bytes of each copy")
 	flags.IntVar(&f.runs, "runs", 1, "with --exhaustive: copies of each combination")
-	flags.StringVar(&f.engine, "engine", "openssh", "client: openssh, or native for the built-in one")
+	flags.StringVar(&f.engine, "engine", "", "client: openssh, or native for the built-in one (default: openssh where there is an ssh)")
 	flags.StringVar(&f.server, "server", "", "private server: openssh, or native for the built-in one (default: openssh where there is an sshd)")
 	flags.StringVar(&f.ssh, "ssh", "", "path of ssh")
 	flags.StringVar(&f.sshd, "sshd", "", "path of sshd")
 	flags.DurationVar(&f.connect, "connect-timeout", 15*time.Second, "how long a connection may take, and a transfer stand still")
 	flags.BoolVar(&f.list, "list", false, "print what would be measured, and measure nothing")
-	flags.BoolVar(&f.json, "json", false, "print the report as JSON")
+	flags.BoolVar(&f.json, "json", false, "print the report, or with --list the plan, as JSON")
 	flags.StringVar(&f.out, "out", "", "result file (default: a new one in the state folder)")
 	flags.StringVar(&f.resume, "resume", "", "go on with this result file")
 	f.connection.register(flags)
+	completeBench(cmd, sys, &f)
 	return cmd
-}
-
-// choices are flags with a fixed set of values.
-var choices = []struct {
-	flag   string
-	value  func(f *benchFlags) string
-	values []string
-}{
-	{"direction", func(f *benchFlags) string { return f.direction }, []string{"upload", "download", "both"}},
-	{"data", func(f *benchFlags) string { return f.data }, []string{"zero", "random"}},
-	{"engine", func(f *benchFlags) string { return f.engine }, []string{"openssh", "native"}},
-	{"server", func(f *benchFlags) string { return f.server }, []string{"", "openssh", "native"}},
-}
-
-// check finds flags that make no sense, alone or together.
-func (f *benchFlags) check(hostGiven bool) error {
-	for _, c := range choices {
-		if !slices.Contains(c.values, c.value(f)) {
-			return usageError(fmt.Sprintf("use one of %v", c.values), "--%s %q", c.flag, c.value(f))
-		}
-	}
-	switch {
-	case f.budget <= 0 || f.connect <= 0:
-		return usageError("such as 90s or 5m", "--budget and --connect-timeout must be longer than nothing")
-	case f.rounds < 0 || f.runs < 1 || !(f.precision >= 0) || math.IsInf(f.precision, 0):
-		return usageError("see sshpace bench --help", "--rounds, --runs and --precision must be positive")
-	case hostGiven && (f.engine == "native" || f.server != ""):
-		return usageError("leave them out, or leave the host out", "--engine native and --server are for the private server on loopback")
-	case hostGiven && f.exhaustive:
-		return usageError("leave the host out to measure on loopback", "--exhaustive would make thousands of logins on %s", "a host of yours")
-	case f.out != "" && f.resume != "":
-		return usageError("--resume appends to its own file", "--out and --resume exclude each other")
-	}
-	return nil
-}
-
-func (f *benchFlags) directions() []bench.Direction {
-	if f.direction == "both" {
-		return []bench.Direction{bench.Upload, bench.Download}
-	}
-	return []bench.Direction{bench.Direction(f.direction)}
-}
-
-func (f *benchFlags) selection() selection {
-	return selection{map[alg.Kind][]string{alg.Cipher: f.ciphers, alg.MAC: f.macs, alg.Kex: f.kex}, f.policy}
 }
 
 // runBench is the command: station, plan, run, report.
 func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags, args []string) (err error) {
-	if err := f.check(len(args) > 0); err != nil {
+	given := cmd.Flags().Changed
+	var file *recordFile
+	if f.resume != "" {
+		if file, err = f.reopen(given, &args); err != nil {
+			return err
+		}
+		defer file.Close()
+	} else if !given("seed") {
+		f.seed = rand.Uint64N(1 << 53) // exact in every JSON reader
+	}
+	if err := cmp.Or(f.check(len(args) > 0), f.checkIdle(given, len(args) > 0)); err != nil {
 		return err
 	}
 	destination, err := f.destination(args)
 	if err != nil {
 		return err
 	}
-	drain, ctx, stop := interrupts(ctx, sys)
+	view := newScreen(sys.Stderr, sys.Getenv)
+	sys.Stderr = view
+	drain, ctx, stop := interruptsOn(ctx, sys, view)
 	defer stop()
-	var file *recordFile
-	if f.resume != "" {
-		if file, err = resumeRecordFile(f.resume); err != nil {
-			return err
-		}
-		defer file.Close()
-		if err := f.adopt(cmd.Flags().Changed, file.old.Campaign, len(args) > 0); err != nil {
-			return err
-		}
-	}
+	// A reader that is gone, as of `2>&1 | head`, must not kill a measurement: with
+	// the signal caught, writing to it is an error (os/signal).
+	gone := make(chan os.Signal, 1)
+	signal.Notify(gone, syscall.SIGPIPE)
+	defer signal.Stop(gone)
 	s, err := openStation(ctx, sys, stationParams{f.ssh, f.sshd, f.engine, f.server, f.data, f.connect, destination})
 	if err != nil {
 		return interrupted(drain, err)
@@ -168,7 +118,7 @@ func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags,
 		return err
 	}
 	if f.list {
-		return job.list(sys)
+		return job.list(sys, f.json)
 	}
 	if file == nil {
 		if file, err = createRecordFile(f.out, s.target); err != nil {
@@ -176,69 +126,7 @@ func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags,
 		}
 		defer file.Close()
 	}
-	return job.run(ctx, drain, sys, file, f.json)
-}
-
-// destination is the host to measure; none for the private server.
-func (f *benchFlags) destination(args []string) (openssh.Destination, error) {
-	if len(args) == 0 {
-		if options := f.connection.options(); len(options) > 0 {
-			return openssh.Destination{}, usageError("name the host, such as sshpace bench user@host", "connection options without a host")
-		}
-		return openssh.Destination{}, nil
-	}
-	return parseDestination(args[0], f.connection)
-}
-
-// fixed are the flags that a resumed run has from its file.
-var fixed = []string{"direction", "data", "engine", "server", "cipher", "mac", "kex", "policy", "seed", "exhaustive", "size", "runs"}
-
-// adopt takes from a file that is resumed what must stay as it was. The file
-// may be anybody's: what it says passes the same checks as the flags.
-func (f *benchFlags) adopt(changed func(flag string) bool, c bench.Campaign, hostGiven bool) error {
-	for _, name := range fixed {
-		if changed(name) {
-			return usageError("leave it out: a resumed run keeps its plan; only --budget, --rounds and --precision may change", "--%s with --resume", name)
-		}
-	}
-	if c.Imported != "" {
-		return usageError("start a new result", "%s was imported from a log of %s", f.resume, c.Imported)
-	}
-	if private := c.Target == "loopback"; private == hostGiven {
-		return usageError("measure the same target", "%s was measured on %q", f.resume, c.Target)
-	}
-	f.engine, f.data, f.seed, f.policy = c.Engine, c.Data, c.Seed, c.Policy
-	if c.Server != "remote" {
-		f.server = c.Server
-	}
-	f.direction = ""
-	if len(c.Directions) > 0 {
-		f.direction = string(c.Directions[0])
-	}
-	if len(c.Directions) > 1 {
-		f.direction = "both"
-	}
-	f.exhaustive, f.runs = c.SizeBytes > 0, max(1, c.Runs)
-	f.size = fmt.Sprint(int64(max(1, c.SizeBytes)))
-	f.adoptEnd(changed, c)
-	if err := f.check(hostGiven); err != nil {
-		return &Error{What: fmt.Sprintf("%s cannot be gone on with: %s", f.resume, err), Hint: "start a new result", Code: ExitUsage}
-	}
-	return nil
-}
-
-// adoptEnd takes over when the run is to end, unless the user says it anew:
-// blocks or time, whichever flag was given now, else as the file has it.
-func (f *benchFlags) adoptEnd(changed func(flag string) bool, c bench.Campaign) {
-	if !changed("rounds") && !changed("budget") {
-		f.rounds = c.Rounds
-	}
-	if !changed("budget") && c.BudgetNS > 0 {
-		f.budget = c.BudgetNS
-	}
-	if !changed("precision") {
-		f.precision = c.Precision
-	}
+	return job.run(ctx, drain, sys, view, file, f.json)
 }
 
 // job is everything that a run needs, checked.
@@ -247,6 +135,7 @@ type job struct {
 	campaign bench.Campaign
 	plan     *plan.Plan
 	space    alg.Space
+	goOn     string // command line that resumes a file, but for its name
 }
 
 // job makes the plan. A resumed file brings its own offer.
@@ -268,22 +157,18 @@ func (f *benchFlags) job(s *station, file *recordFile) (*job, error) {
 	if err != nil {
 		return nil, usageError("such as --size 64M", "--%s", err)
 	}
-	seed := f.seed
-	if seed == 0 {
-		seed = rand.Uint64N(1 << 53) // exact in every JSON reader
-	}
 	spec := plan.Spec{
-		Space: alg.Fold(offer), Directions: f.directions(), Seed: seed,
-		Budget: f.budget, Precision: f.precision, Rounds: f.rounds, Cores: s.environment.Cores,
+		Space: alg.Fold(offer), Directions: f.directions(), Seed: f.seed,
+		Budget: f.budget, Precision: float64(f.precision), Rounds: f.rounds, Cores: s.environment.Cores,
 	}
 	spec.Overhead = s.server != "remote"
 	if s.server == "remote" {
 		spec.SegmentNS, spec.Segments = 200*time.Millisecond, 3
 	}
 	c := bench.Campaign{
-		Format: bench.FormatVersion, Tool: toolVersion(), Started: time.Now().UTC(), Seed: seed, Target: s.target,
+		Format: bench.FormatVersion, Tool: toolVersion(), Started: time.Now().UTC(), Seed: f.seed, Target: s.target,
 		Engine: s.engine, Server: s.server, Directions: spec.Directions, Data: f.data, Policy: f.policy,
-		BudgetNS: f.budget, Precision: f.precision, Rounds: f.rounds, Offer: offer, Shared: shared, Combos: spec.Space.Combinations(),
+		BudgetNS: f.budget, Precision: float64(f.precision), Rounds: f.rounds, Offer: offer, Shared: shared, Combos: spec.Space.Combinations(),
 	}
 	design := plan.Sequential
 	if f.exhaustive {
@@ -298,19 +183,27 @@ func (f *benchFlags) job(s *station, file *recordFile) (*job, error) {
 	if err != nil {
 		return nil, usageError("allow more algorithms", "%s", err)
 	}
-	return &job{s, c, p, spec.Space}, nil
+	return &job{s, c, p, spec.Space, f.goOn()}, nil
 }
 
 // sameStation refuses to mix what must not be averaged.
 func sameStation(old *bench.File, s *station, offer alg.Offer) error {
+	const startAnew = "start a new result and compare the two: sshpace compare"
 	for _, pair := range [][3]string{
 		{"target", old.Campaign.Target, s.target}, {"server", old.Campaign.Server, s.server},
 		{"client version", old.Environment.Client, s.environment.Client}, {"server version", old.Environment.Server, s.environment.Server},
 		{"CPU", old.Environment.CPU, s.environment.CPU},
 	} {
 		if pair[1] != pair[2] {
-			return usageError("start a new result and compare the two: sshpace compare", "the file was measured with %s %q, now it is %q", pair[0], pair[1], pair[2])
+			return usageError(startAnew, "the file was measured with %s %q, now it is %q", pair[0], pair[1], pair[2])
 		}
+	}
+	differ := func(was, is string) bool { return was != "" && is != "" && was != is } // not every host tells
+	if was, is := old.Environment.ServerMachine, s.environment.ServerMachine; differ(was, is) {
+		return usageError(startAnew, "the file was measured on the machine %q, now it is %q", was, is)
+	}
+	if differ(old.Environment.AddressCheck, s.environment.AddressCheck) {
+		return usageError(startAnew, "the file was measured at another address or port than %s has now", s.target)
 	}
 	for _, kind := range []alg.Kind{alg.Cipher, alg.MAC, alg.Kex} {
 		if gone := old.Campaign.Offer.Without(offer, kind); len(gone) > 0 {
@@ -321,37 +214,52 @@ func sameStation(old *bench.File, s *station, offer alg.Offer) error {
 }
 
 // run carries the job out, writes the records and reports.
-func (j *job) run(ctx context.Context, drain context.Context, sys System, out *recordFile, asJSON bool) error {
+func (j *job) run(ctx context.Context, drain context.Context, sys System, screen *screen, out *recordFile, asJSON bool) error {
 	memory := &bench.File{Trials: map[int]bench.Trial{}}
-	view := newLiveView(sys, j.plan)
+	view := newLiveView(screen, j.plan, j.campaign.Directions)
 	sink := bench.Tee(bench.Write(out), memory.Sink(), view.sink)
 	params := lab.Params{Target: j.station.target, FirstID: 1, Drain: drain}
 	if out.old != nil {
 		j.replay(out.old, memory, &params)
 	} else if err := j.begin(sink); err != nil {
-		return writeError(err, out.Name())
+		return j.writeError(err, out.Name())
 	}
+	trials := len(memory.Trials)
 	runErr := lab.Run(ctx, params, j.plan, j.station.driver, sink)
 	view.close()
-	if runErr != nil && drain.Err() == nil {
+	ending, reportable := j.ending(drain, runErr)
+	if !reportable {
 		fmt.Fprintf(sys.Stderr, "the records so far are in %s\n", out.Name())
-		return writeError(remoteError(j.station.target, runErr), out.Name())
+		return j.writeError(runErr, out.Name())
 	}
-	if err := sink(bench.Record{Finding: new(j.ending(drain).Finding())}); err != nil {
-		return writeError(err, out.Name())
+	if len(memory.Trials) == trials && drain.Err() == nil && runErr == nil {
+		fmt.Fprintln(sys.Stderr, nothingLeft[ending])
 	}
-	if err := out.Sync(); err != nil {
-		return writeError(err, out.Name())
+	if err := cmp.Or(sink(bench.Record{Finding: new(ending.Finding())}), out.Sync()); err != nil {
+		return j.writeError(err, out.Name())
 	}
-	return j.report(sys, memory, out.Name(), asJSON, drain)
+	return j.report(sys, memory, out.Name(), asJSON, drain, runErr)
 }
 
-// ending is why the run ended.
-func (j *job) ending(drain context.Context) plan.Ending {
-	if drain.Err() != nil {
-		return plan.EndInterrupted
+// nothingLeft says why a run made no trial.
+var nothingLeft = map[plan.Ending]string{
+	plan.EndBudget:    "nothing left to do: a longer --budget goes on",
+	plan.EndPrecision: "nothing left to do: a smaller --precision goes on",
+	plan.EndComplete:  "nothing left to do: all of it has been measured",
+	plan.EndFailures:  "nothing left to do",
+}
+
+// ending is why the run ended. What was measured can be reported, unless the
+// lab itself broke.
+func (j *job) ending(drain context.Context, runErr error) (ending plan.Ending, reportable bool) {
+	_, gaveUp := errors.AsType[*drive.HostError](runErr)
+	switch {
+	case drain.Err() != nil, errors.Is(runErr, errUnwatched):
+		return plan.EndInterrupted, true
+	case gaveUp:
+		return plan.EndFailures, true
 	}
-	return j.plan.End()
+	return j.plan.End(), runErr == nil
 }
 
 // begin writes the head of a new file.
@@ -381,10 +289,18 @@ func (j *job) replay(old, memory *bench.File, params *lab.Params) {
 }
 
 // report prints the ranking to stdout and where the records are to stderr.
-func (j *job) report(sys System, f *bench.File, name string, asJSON bool, drain context.Context) error {
+// Whatever kept the run from its end is the error that is left.
+func (j *job) report(sys System, f *bench.File, name string, asJSON bool, drain context.Context, runErr error) error {
+	if runErr = j.shortfall(runErr, name); drain.Err() != nil {
+		runErr = nil
+	}
 	ranking, err := rank.Of(f, rank.Options{})
+	if errors.Is(err, rank.ErrNoSamples) && drain.Err() != nil {
+		fmt.Fprintf(sys.Stderr, "nothing was measured yet; go on with: %s%s\n", j.goOn, name)
+		return interrupted(drain, nil)
+	}
 	if err != nil {
-		return interrupted(drain, withHint(err, "the records are in "+name+"; go on with: sshpace bench --resume "+name))
+		return cmp.Or(runErr, withHint(fmt.Errorf("%s: %w", name, err), "allow more time or look at the failures; go on with: "+j.goOn+name))
 	}
 	write := report.Text
 	if asJSON {
@@ -394,34 +310,33 @@ func (j *job) report(sys System, f *bench.File, name string, asJSON bool, drain 
 		return err
 	}
 	fmt.Fprintf(sys.Stderr, "\nsaved: %s\nlook again: sshpace report %s\n", name, name)
-	return interrupted(drain, nil)
+	return interrupted(drain, runErr)
 }
 
-// writeError explains what can be done about a result that cannot be written.
-func writeError(err error, name string) error {
-	if errors.Is(err, os.ErrClosed) || isNoSpace(err) {
-		return withHint(err, "make room, then go on with: sshpace bench --resume "+name)
+// shortfall explains why a run did not measure what it was to measure, if it
+// did not.
+func (j *job) shortfall(runErr error, name string) error {
+	goOn := "go on with: " + j.goOn + name
+	if _, gaveUp := errors.AsType[*drive.HostError](runErr); gaveUp {
+		err := j.station.remoteError(runErr)
+		return withHint(err, hintOf(err)+"; then "+goOn)
 	}
-	return err
-}
-
-// list prints the plan.
-func (j *job) list(sys System) error {
-	c := j.space.Combinations()
-	fmt.Fprintf(sys.Stdout, "target          %s (%s to %s)\n", j.station.target, j.station.environment.Client, j.station.environment.Server)
-	fmt.Fprintf(sys.Stdout, "combinations    %d\nbulk cells      %d\nkey exchanges   %d\nestimated time  %s\n\n", c.Total, c.Bulk, c.Kex, j.plan.Estimate().Round(time.Second))
-	for _, cell := range j.space.Bulk {
-		fmt.Fprintf(sys.Stdout, "bulk  %s\n", cell)
+	if runErr != nil {
+		return runErr
 	}
-	for _, name := range j.space.Kex {
-		fmt.Fprintf(sys.Stdout, "kex   %s", name)
-		for _, alias := range j.space.Alias[name] {
-			fmt.Fprintf(sys.Stdout, " = %s", alias)
-		}
-		fmt.Fprintln(sys.Stdout)
+	if workload, barren := j.plan.Barren(); barren {
+		return &Error{What: fmt.Sprintf("not a single %s worked", workload), Hint: "look at the failures; " + goOn}
 	}
-	for _, finding := range append(j.station.findings, j.station.oneSided()...) {
-		fmt.Fprintf(sys.Stdout, "note  %s: %s\n", finding.What, finding.Why)
+	if j.plan.End() == plan.EndFailures {
+		return &Error{What: "given up: too many trials failed in a row", Hint: "look at the failures; " + goOn}
 	}
 	return nil
+}
+
+// writeError explains why a run broke off and what can be done about it.
+func (j *job) writeError(err error, name string) error {
+	if isNoSpace(err) || errors.Is(err, os.ErrClosed) {
+		return withHint(err, "make room, then go on with: "+j.goOn+name)
+	}
+	return j.station.remoteError(err)
 }

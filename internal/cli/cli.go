@@ -74,6 +74,14 @@ func withHint(err error, hint string) error {
 	return &Error{Err: err, Hint: hint}
 }
 
+// hintOf is what the user can do about err, as far as it says so.
+func hintOf(err error) string {
+	if hinted := (*Error)(nil); errors.As(err, &hinted) {
+		return hinted.Hint
+	}
+	return ""
+}
+
 // Main runs one command line, args[0] being the name of the program, and
 // returns the exit code.
 func Main(ctx context.Context, sys System, args []string) int {
@@ -131,7 +139,25 @@ what to configure. It also runs commands on many hosts at once.`,
 		newManCommand(sys),
 	)
 	root.CompletionOptions.HiddenDefaultCmd = false
+	checkArguments(root)
 	return root
+}
+
+// checkArguments makes what a command and those below it find wrong with their
+// arguments a usage error.
+func checkArguments(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			err := check(cmd, args)
+			if coded := (*Error)(nil); err == nil || errors.As(err, &coded) {
+				return err
+			}
+			return usageError("see "+cmd.CommandPath()+" --help", "%s", err)
+		}
+	}
+	for _, child := range cmd.Commands() {
+		checkArguments(child)
+	}
 }
 
 // conclude prints an error in the two-line form of the design and returns the
@@ -145,8 +171,8 @@ func conclude(w io.Writer, err error) int {
 	}
 	if !errors.Is(err, errSilent) {
 		fmt.Fprintf(w, "sshpace: error: %s\n", oneLine(err.Error()))
-		if hinted := (*Error)(nil); errors.As(err, &hinted) && hinted.Hint != "" {
-			fmt.Fprintf(w, "sshpace: hint: %s\n", oneLine(hinted.Hint))
+		if hint := hintOf(err); hint != "" {
+			fmt.Fprintf(w, "sshpace: hint: %s\n", oneLine(hint))
 		}
 	}
 	if coded := (interface{ ExitCode() int })(nil); errors.As(err, &coded) {

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -31,6 +32,14 @@ func (c *connectionFlags) register(flags *pflag.FlagSet) {
 	flags.StringVarP(&c.jump, "jump", "J", "", "jump hosts, separated by commas")
 	flags.BoolVarP(&c.ipv4, "ipv4", "4", false, "use IPv4 only")
 	flags.BoolVarP(&c.ipv6, "ipv6", "6", false, "use IPv6 only")
+}
+
+// check refuses flags that contradict each other.
+func (c connectionFlags) check() error {
+	if c.ipv4 && c.ipv6 {
+		return usageError("leave one of them out", "-4 and -6 exclude each other")
+	}
+	return nil
 }
 
 // options are the arguments that pass the flags on to ssh.
@@ -66,6 +75,9 @@ func (c connectionFlags) options() []string {
 // flags, which win over what the host's text says: ssh takes the first, and options
 // usually stand before the host.
 func parseDestination(text string, c connectionFlags) (openssh.Destination, error) {
+	if err := c.check(); err != nil {
+		return openssh.Destination{}, err
+	}
 	h, err := host.Parse(text)
 	if err != nil {
 		return openssh.Destination{}, usageError("write it as user@host, user@host:port or ssh://user@host:port", "%s", err)
@@ -84,3 +96,18 @@ func parseDestination(text string, c connectionFlags) (openssh.Destination, erro
 	}
 	return openssh.Destination{Host: h.Name, Label: h.String(), Options: options}, nil
 }
+
+// commandLine writes arguments as a shell reads them, each with a blank behind.
+func commandLine(args []string) string {
+	var b strings.Builder
+	for _, arg := range args {
+		if strings.ContainsFunc(arg, func(r rune) bool { return !strings.ContainsRune(plainRunes, r) }) || arg == "" {
+			arg = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+		b.WriteString(arg + " ")
+	}
+	return b.String()
+}
+
+// plainRunes mean nothing to a shell.
+const plainRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+.,:/@%"

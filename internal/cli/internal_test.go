@@ -235,9 +235,15 @@ func TestChoices(t *testing.T) {
 		"rounds":               {func(f *benchFlags) { f.rounds = -1 }, false, "--rounds"},
 		"runs":                 {func(f *benchFlags) { f.runs = 0 }, false, "--runs"},
 		"precision":            {func(f *benchFlags) { f.precision = -1 }, false, "--precision"},
-		"precision NaN":        {func(f *benchFlags) { f.precision = math.NaN() }, false, "--precision"},
+		"precision NaN":        {func(f *benchFlags) { f.precision = percent(math.NaN()) }, false, "--precision"},
 		"native on a host":     {func(f *benchFlags) { f.engine = "native" }, true, "--engine native"},
 		"server on a host":     {func(f *benchFlags) { f.server = "openssh" }, true, "--server"},
+		"no engine":            {func(f *benchFlags) { f.engine = "" }, false, ""},
+		"too many rounds":      {func(f *benchFlags) { f.rounds = 9_000_000_000_000_000_000 }, false, "at most"},
+		"too many runs":        {func(f *benchFlags) { f.runs = 100_000_000 }, false, "at most"},
+		"random from a host":   {func(f *benchFlags) { f.data, f.direction = "random", "both" }, true, "/dev/urandom"},
+		"random to a host":     {func(f *benchFlags) { f.data = "random" }, true, ""},
+		"random from loopback": {func(f *benchFlags) { f.data, f.direction = "random", "download" }, false, ""},
 		"exhaustive on a host": {func(f *benchFlags) { f.exhaustive = true }, true, "thousands of logins"},
 		"out and resume":       {func(f *benchFlags) { f.out, f.resume = "a", "b" }, false, "exclude each other"},
 	} {
@@ -246,6 +252,59 @@ func TestChoices(t *testing.T) {
 		err := f.check(tt.host)
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
+		}
+	}
+}
+
+// A flag that would do nothing is refused, whether its companion was given now
+// or stands in the file that is resumed.
+func TestIdleFlags(t *testing.T) {
+	for name, tt := range map[string]struct {
+		given  []string
+		change func(f *benchFlags)
+		host   bool
+		want   string // "" for no error
+	}{
+		"none":                 {nil, func(f *benchFlags) { f.exhaustive = true }, false, ""},
+		"exhaustive, budget":   {[]string{"budget"}, func(f *benchFlags) { f.exhaustive = true }, false, "--budget"},
+		"exhaustive, rounds":   {[]string{"rounds"}, func(f *benchFlags) { f.exhaustive = true }, false, "--rounds"},
+		"exhaustive, runs":     {[]string{"runs", "size"}, func(f *benchFlags) { f.exhaustive = true }, false, ""},
+		"runs alone":           {[]string{"runs"}, func(*benchFlags) {}, false, "--runs"},
+		"size alone":           {[]string{"size"}, func(*benchFlags) {}, false, "--size"},
+		"rounds and budget":    {[]string{"budget", "rounds"}, func(f *benchFlags) { f.rounds = 2 }, false, "--budget"},
+		"rounds and precision": {[]string{"precision"}, func(f *benchFlags) { f.rounds = 2 }, false, "--precision"},
+		"native with ssh":      {[]string{"ssh"}, func(f *benchFlags) { f.engine = "native" }, false, "--ssh"},
+		"native with sshd":     {[]string{"sshd"}, func(f *benchFlags) { f.server = "native" }, false, "--sshd"},
+		"sshd of a host":       {[]string{"sshd"}, func(*benchFlags) {}, true, "--sshd"},
+		"ssh to a host":        {[]string{"ssh"}, func(*benchFlags) {}, true, ""},
+	} {
+		f := usual()
+		tt.change(&f)
+		err := f.checkIdle(func(flag string) bool { return slices.Contains(tt.given, flag) }, tt.host)
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want+" has no meaning here")) {
+			t.Errorf("%s: %v, want %q", name, err, tt.want)
+		}
+	}
+}
+
+func TestPercent(t *testing.T) {
+	for text, want := range map[string]string{"4": "4", "4%": "4", "0.5%": "0.5"} {
+		var p percent
+		if err := p.Set(text); err != nil || p.String() != want {
+			t.Errorf("%q: %s, %v", text, p.String(), err)
+		}
+	}
+	for _, text := range []string{"", "%", "4%%", "four"} {
+		if err := new(percent).Set(text); err == nil {
+			t.Errorf("%q was taken", text)
+		}
+	}
+}
+
+func TestWholeSeconds(t *testing.T) {
+	for d, want := range map[time.Duration]string{time.Nanosecond: "1s", 90 * time.Second: "1m30s", 1500 * time.Millisecond: "2s", math.MaxInt64: "2562047h47m16s"} {
+		if got := wholeSeconds(d).String(); got != want {
+			t.Errorf("%v: %s, want %s", d, got, want)
 		}
 	}
 }
@@ -284,7 +343,7 @@ func TestAdoptEnd(t *testing.T) {
 	type end struct {
 		budget    time.Duration
 		rounds    int
-		precision float64
+		precision percent
 	}
 	for name, tt := range map[string]struct {
 		argv []string
@@ -303,7 +362,7 @@ func TestAdoptEnd(t *testing.T) {
 		flags := pflag.NewFlagSet("bench", pflag.ContinueOnError)
 		flags.DurationVar(&f.budget, "budget", time.Minute, "")
 		flags.IntVar(&f.rounds, "rounds", 0, "")
-		flags.Float64Var(&f.precision, "precision", 0, "")
+		flags.Var(&f.precision, "precision", "")
 		if err := flags.Parse(tt.argv); err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"syscall"
 )
@@ -16,6 +15,11 @@ func (e *signalError) Error() string { return e.signal.String() }
 // interrupts returns two contexts: drain ends with the first SIGINT or SIGTERM,
 // hard with the second. stop releases the watcher.
 func interrupts(parent context.Context, sys System) (drain, hard context.Context, stop func()) {
+	return interruptsOn(parent, sys, newScreen(sys.Stderr, sys.Getenv))
+}
+
+// interruptsOn is interrupts where something is drawn on the screen meanwhile.
+func interruptsOn(parent context.Context, sys System, view *screen) (drain, hard context.Context, stop func()) {
 	hard, cancelHard := context.WithCancelCause(parent)
 	drain, cancelDrain := context.WithCancelCause(hard)
 	watcher, end := context.WithCancel(parent)
@@ -25,7 +29,7 @@ func interrupts(parent context.Context, sys System) (drain, hard context.Context
 			case s := <-sys.Signals:
 				cancel(&signalError{s})
 				if context.Cause(hard) == nil {
-					fmt.Fprintln(sys.Stderr, "\nsshpace: finishing what is running; press Ctrl-C again to stop at once")
+					view.notice("sshpace: finishing what is running; press Ctrl-C again to stop at once")
 				}
 			case <-watcher.Done():
 				return
@@ -47,11 +51,7 @@ func interrupted(ctx context.Context, err error) error {
 		code = ExitTerminated
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
-		stopped := &Error{Err: err, Code: code}
-		if told := (*Error)(nil); errors.As(err, &told) {
-			stopped.Hint = told.Hint
-		}
-		return stopped
+		return &Error{Err: err, Code: code, Hint: hintOf(err)}
 	}
 	return exitWith(code)
 }

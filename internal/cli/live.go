@@ -1,13 +1,11 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
+	"syscall"
 	"time"
-
-	"golang.org/x/term"
 
 	"sshpace/internal/alg"
 	"sshpace/internal/bench"
@@ -20,66 +18,70 @@ import (
 // between trials (never while something is timed), elsewhere a line for every
 // cell that has its first result.
 type liveView struct {
-	w        io.Writer
+	screen   *screen
 	plan     *plan.Plan
-	width    int // of the terminal; 0 if there is none
-	drawn    int // lines on the screen
+	both     bool // directions
 	trial    bench.Trial
-	seen     map[alg.Suite]bool
+	seen     map[seenCell]bool
 	lastDraw time.Time
+}
+
+// seenCell is a cell with its direction; logins have none.
+type seenCell struct {
+	suite     alg.Suite
+	direction bench.Direction
 }
 
 // redrawEvery keeps the terminal calm when trials are short.
 const redrawEvery = 200 * time.Millisecond
 
-func newLiveView(sys System, p *plan.Plan) *liveView {
-	return &liveView{w: sys.Stderr, plan: p, width: terminalWidth(sys.Stderr, sys.Getenv), seen: map[alg.Suite]bool{}}
+func newLiveView(s *screen, p *plan.Plan, directions []bench.Direction) *liveView {
+	return &liveView{screen: s, plan: p, both: len(directions) > 1, seen: map[seenCell]bool{}}
 }
 
-// terminalWidth is 0 where w is no terminal that can be redrawn.
-func terminalWidth(w io.Writer, getenv func(string) string) int {
-	if !isTerminal(w) || getenv("TERM") == "dumb" {
-		return 0
-	}
-	width, _, err := term.GetSize(int(w.(*os.File).Fd()))
-	if err != nil || width < 20 {
-		return 80
-	}
-	return width
-}
+// errUnwatched says that what shows progress was closed, such as by `| head`.
+var errUnwatched = fmt.Errorf("nobody watches any more: %w", syscall.EPIPE)
 
 // sink takes the records of the run. It is called between trials.
-func (v *liveView) sink(r bench.Record) error {
+func (v *liveView) sink(r bench.Record) (err error) {
 	switch {
 	case r.Trial != nil:
 		v.trial = *r.Trial
-		if v.width > 0 && time.Since(v.lastDraw) > redrawEvery {
-			v.redraw()
+		if v.screen.width > 0 && time.Since(v.lastDraw) > redrawEvery {
+			err = v.redraw()
 		}
-	case r.Sample != nil && v.width == 0:
-		v.line(*r.Sample)
+	case r.Sample != nil && v.screen.width == 0:
+		err = v.line(*r.Sample)
 	}
-	return nil
+	if errors.Is(err, syscall.EPIPE) {
+		return errUnwatched
+	}
+	return nil // a view that fails otherwise is no reason to stop
 }
 
 // line prints one line for a cell's first result, and one for each failure.
-func (v *liveView) line(s bench.Sample) {
-	cell := v.trial.Want
+func (v *liveView) line(s bench.Sample) error {
+	cell := seenCell{v.trial.Want, v.trial.Direction}
 	switch v.trial.Workload {
 	case bench.Transfer:
-		cell = cell.Bulk()
+		cell.suite = cell.suite.Bulk()
 	case bench.Login:
-		cell = alg.Suite{Kex: cell.Kex}
+		cell = seenCell{suite: alg.Suite{Kex: cell.suite.Kex}}
+	}
+	name := fmt.Sprintf("%s %s", v.trial.Workload, cell.suite)
+	if v.both && cell.direction != "" {
+		name = fmt.Sprintf("%s %s", cell.direction, cell.suite)
 	}
 	if s.Outcome != bench.OK {
-		fmt.Fprintf(v.w, "%s %s: %s: %s\n", v.trial.Workload, cell, s.Outcome, oneLine(s.Detail))
-		return
+		_, err := fmt.Fprintf(v.screen, "%s: %s: %s\n", name, s.Outcome, oneLine(s.Detail))
+		return err
 	}
 	if v.seen[cell] || v.trial.Role == bench.RoleOverhead {
-		return
+		return nil
 	}
 	v.seen[cell] = true
-	fmt.Fprintf(v.w, "%s %s: %s\n", v.trial.Workload, cell, firstResult(s))
+	_, err := fmt.Fprintf(v.screen, "%s: %s\n", name, firstResult(s))
+	return err
 }
 
 // firstResult is a sample in a few words.
@@ -99,21 +101,67 @@ func firstResult(s bench.Sample) string {
 }
 
 // redraw replaces what stands on the screen.
-func (v *liveView) redraw() {
-	p := v.plan.Progress()
-	lines := []string{fmt.Sprintf("%s  %d of %d cells  block %d  %s left", bar(p), p.Done, p.Total, p.Block, p.Remaining.Round(time.Second))}
+func (v *liveView) redraw() error {
+	p, width := v.plan.Progress(), v.screen.width-1
+	lines := append(status(p, width), clip("now: "+v.now(), width))
+	shown := map[bench.Direction]int{}
+	for _, leader := range p.Leaders {
+		if shown[leader.Direction]++; shown[leader.Direction] <= v.places() {
+			lines = append(lines, v.leader(shown[leader.Direction], leader, width))
+		}
+	}
+	v.lastDraw = time.Now()
+	return v.screen.draw(lines...)
+}
+
+// status says how far the plan is: behind a bar, which is as long as there is
+// room for it.
+func status(p plan.Progress, width int) []string {
+	words := []string{
+		fmt.Sprintf("%d of %d cells", p.Done, p.Total), fmt.Sprintf("block %d", p.Block),
+		p.Remaining.Round(time.Second).String() + " left",
+	}
 	if p.Failed > 0 {
-		lines[0] += fmt.Sprintf("  %d failed", p.Failed)
+		words = append(words, fmt.Sprintf("%d failed", p.Failed))
 	}
-	lines = append(lines, "now: "+v.now())
-	for i, leader := range p.Leaders[:min(5, len(p.Leaders))] {
-		lines = append(lines, fmt.Sprintf("%3d. %-18s %-22s %s", i+1, report.Short(leader.Cell.Cipher), report.Short(leader.Cell.MAC), leaderFigure(leader)))
+	room := width - len(strings.Join(words, "  ")) - len("[]  ")
+	if room < shortestBar {
+		return fold(words, width)
 	}
-	v.erase()
-	for _, line := range lines {
-		fmt.Fprintln(v.w, line[:min(len(line), v.width-1)])
+	return []string{bar(p, min(room, longestBar)) + "  " + strings.Join(words, "  ")}
+}
+
+// Lengths of the bar.
+const (
+	shortestBar = 4
+	longestBar  = 24
+)
+
+// places is how many of the fastest cells of a direction are shown.
+func (v *liveView) places() int {
+	if v.both {
+		return 3
 	}
-	v.drawn, v.lastDraw = len(lines), time.Now()
+	return 5
+}
+
+// leader is a line of one of the fastest cells. Where there is little room its
+// figures go first, from the last to the second, and then the end of its name.
+func (v *liveView) leader(place int, l plan.Leader, width int) string {
+	names := fmt.Sprintf("%-18s %-22s", report.Short(l.Cell.Cipher), report.Short(l.Cell.MAC))
+	if width < 79 {
+		names = strings.TrimSpace(report.Short(l.Cell.Cipher) + " " + report.Short(l.Cell.MAC))
+	}
+	if v.both {
+		names = fmt.Sprintf("%-8s %s", l.Direction, names)
+	}
+	names = fmt.Sprintf("%3d. %s", place, names)
+	figures := leaderFigures(l)
+	for len(figures) > 1 && len(names)+1+len(strings.Join(figures, "  ")) > width {
+		figures = figures[:len(figures)-1]
+	}
+	figure := strings.Join(figures, "  ")
+	return clip(names, width-1-len(figure)) + " " + figure
 }
 
 // now says what is being measured.
@@ -124,7 +172,8 @@ func (v *liveView) now() string {
 	return fmt.Sprintf("%s %s %s", v.trial.Workload, v.trial.Direction, v.trial.Want.Bulk())
 }
 
-func leaderFigure(l plan.Leader) string {
+// leaderFigures are what is known of a cell, what matters most first.
+func leaderFigures(l plan.Leader) []string {
 	var words []string
 	if l.Throughput > 0 {
 		words = append(words, unit.Throughput(l.Throughput).String())
@@ -135,26 +184,17 @@ func leaderFigure(l plan.Leader) string {
 	if l.Predicted {
 		words = append(words, "predicted")
 	}
-	return strings.Join(words, "  ")
+	return words
 }
 
 // bar draws the share of cells that are done.
-func bar(p plan.Progress) string {
-	const width = 24
+func bar(p plan.Progress, length int) string {
 	full := 0
 	if p.Total > 0 {
-		full = width * min(p.Done+p.Failed, p.Total) / p.Total
+		full = length * min(p.Done+p.Failed, p.Total) / p.Total
 	}
-	return "[" + strings.Repeat("#", full) + strings.Repeat(".", width-full) + "]"
-}
-
-// erase takes the last drawing off the screen.
-func (v *liveView) erase() {
-	if v.drawn > 0 {
-		fmt.Fprintf(v.w, "\x1b[%dA\x1b[J", v.drawn)
-		v.drawn = 0
-	}
+	return "[" + strings.Repeat("#", full) + strings.Repeat(".", length-full) + "]"
 }
 
 // close leaves a clean screen for the report.
-func (v *liveView) close() { v.erase() }
+func (v *liveView) close() { _ = v.screen.draw() }

@@ -88,7 +88,7 @@ func (a *adviser) prove(ctx, drain context.Context) (err error) {
 		}
 		fmt.Fprintf(a.sys.Stderr, "round %d of %d\n", round+1, a.flags.rounds)
 		if err := d.round(ctx, round); err != nil {
-			return remoteError(s.target, err)
+			return s.remoteError(err)
 		}
 	}
 	return d.report(out)

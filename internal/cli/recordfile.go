@@ -71,7 +71,9 @@ func checkNew(path, taken string) error {
 	if dir := filepath.Dir(path); !isFolder(dir) {
 		return usageError("make it first, or name another file with --out FILE", "there is no folder %s for %s", dir, filepath.Base(path))
 	}
-	if _, err := os.Lstat(path); err == nil {
+	if _, err := os.Lstat(path); err == nil && !isRegular(path) {
+		return usageError("name a new file with --out FILE: records are appended to it, and read again", "%s is not a file", path)
+	} else if err == nil {
 		return usageError(taken, "%s exists already", path)
 	}
 	return nil
@@ -124,7 +126,7 @@ func putRecords(w io.Writer, records []bench.Record) error {
 // its line end gets it.
 func resumeRecordFile(path string) (*recordFile, error) {
 	const hint = "name a result of sshpace bench with --resume FILE"
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+	if _, err := os.Stat(path); err == nil && !isRegular(path) {
 		return nil, usageError(hint, "%s is not a file", path)
 	}
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -144,6 +146,11 @@ func resumeRecordFile(path string) (*recordFile, error) {
 		return nil, err
 	}
 	return &recordFile{File: f, old: old}, nil
+}
+
+func isRegular(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }
 
 func lock(f *os.File) error {

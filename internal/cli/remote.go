@@ -2,11 +2,16 @@ package cli
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"net"
+	"strings"
 
 	"sshpace/internal/bench"
 	"sshpace/internal/drive"
+	"sshpace/internal/openssh"
 )
 
 // openRemote logs in once, with the user's own settings, to find out what the
@@ -19,11 +24,14 @@ func (s *station) openRemote(ctx context.Context, p stationParams, rig drive.Rig
 	remote := &drive.Remote{Rig: rig, SSH: s.ssh, Destination: p.destination}
 	look, err := remote.Look(ctx)
 	if err != nil {
-		return remoteError(p.destination.Label, err)
+		return s.remoteError(err)
 	}
 	s.remote, s.server, s.target = look.Offer, "remote", p.destination.Label
 	s.environment.Server, s.environment.ServerBanner = look.Version, look.Version
 	s.environment.ServerMachine, s.environment.StrictKex = look.Machine, &look.Strict
+	if endpoint, err := s.ssh.Endpoint(ctx, p.destination); err == nil {
+		s.environment.AddressCheck = addressCheck(endpoint)
+	}
 	if !look.Proc {
 		s.note("the host has no /proc that we can read", "server costs are not measured", "")
 	}
@@ -31,9 +39,17 @@ func (s *station) openRemote(ctx context.Context, p stationParams, rig drive.Rig
 	return nil
 }
 
-// hostHints say what to do about a host that cannot be measured. %s is the host.
+// addressCheck tells two addresses apart, all but one in 65,536, without naming
+// either: a result holds no addresses.
+func addressCheck(e openssh.Endpoint) string {
+	sum := sha256.Sum256([]byte(net.JoinHostPort(e.Hostname, e.Port)))
+	return hex.EncodeToString(sum[:2])
+}
+
+// hostHints say what to do about a host that cannot be measured. %s is how ssh
+// reaches it.
 var hostHints = map[bench.Outcome]string{
-	bench.HostKey:    "log in once with ssh %s and compare the fingerprint; a changed key may be an attack",
+	bench.HostKey:    "log in once with ssh %s and compare the fingerprint",
 	bench.Denied:     "sshpace asks for no password: make ssh -o BatchMode=yes %s true work first (agent or key file)",
 	bench.Refused:    "look whether an sshd listens there, and wait if it limits connections (MaxStartups, PerSourcePenalties): ssh -v %s",
 	bench.TimedOut:   "look whether the host is up, or allow more time with --connect-timeout: ssh -v %s",
@@ -42,8 +58,8 @@ var hostHints = map[bench.Outcome]string{
 	bench.Mismatched: "see what ssh says: ssh -v %s true",
 }
 
-// remoteError explains why a host cannot be measured.
-func remoteError(label string, err error) error {
+// remoteError explains why the station cannot measure.
+func (s *station) remoteError(err error) error {
 	var loginErr *drive.LoginError
 	if errors.As(err, &loginErr) {
 		return withHint(err, "make sure that your account may log in by sshd (shell, password field, folder modes), or try --server native")
@@ -52,9 +68,22 @@ func remoteError(label string, err error) error {
 	if !errors.As(err, &hostErr) {
 		return err
 	}
-	e := &Error{What: fmt.Sprintf("%s: %s", label, hostErr.Detail)}
+	e := &Error{What: fmt.Sprintf("%s: %s", s.way.Label, hostErr.Detail)}
 	if hint, ok := hostHints[hostErr.Outcome]; ok {
-		e.Hint = fmt.Sprintf(hint, label)
+		e.Hint = fmt.Sprintf(hint, commandLine(s.way.Options)+s.way.Host)
+	}
+	if hostErr.Outcome == bench.HostKey && hostErr.KeyFile != "" {
+		e.Hint = s.changedKeyHint(hostErr.KeyFile)
 	}
 	return e
+}
+
+// changedKeyHint says what to do about a host whose key is not the one in file.
+func (s *station) changedKeyHint(file string) string {
+	name := s.way.Host
+	if endpoint, err := s.ssh.Endpoint(context.Background(), s.way); err == nil {
+		name = endpoint.KnownAs
+	}
+	return "find out why the key changed: it may be an attack; only then forget the old one: ssh-keygen " +
+		strings.TrimSpace(commandLine([]string{"-R", name, "-f", file}))
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -27,6 +28,7 @@ import (
 //	tinysshd NAME              TinySSH
 //	silent NAME                a port that accepts and says nothing
 //	deaf NAME                  a port on which nothing listens
+//	fickle NAME SERVER COUNT   a way to SERVER that hangs up after COUNT connections
 //	hold NAME                  an idle connection to a server
 //	slayer PROCESS TEXT        kill a process of the script's sshpace by name and arguments
 //	gone PATTERN               wait until no process' command line has PATTERN
@@ -34,7 +36,7 @@ import (
 func serverCommands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"sshd": startSSHD, "dropbear": startDropbear, "tinysshd": startTinySSHD,
-		"silent": startSilent, "deaf": startDeaf, "hold": holdConnection,
+		"silent": startSilent, "deaf": startDeaf, "fickle": startFickle, "hold": holdConnection,
 		"slayer": slay, "gone": awaitGone, "tmpfs": mountTmpfs, "waitfor": awaitFile,
 	}
 }
@@ -241,6 +243,26 @@ func startSilent(ts *testscript.TestScript, _ bool, args []string) {
 func startDeaf(ts *testscript.TestScript, _ bool, args []string) {
 	identity(ts)
 	describe(ts, args[0], freePort(ts), "")
+}
+
+func startFickle(ts *testscript.TestScript, _ bool, args []string) {
+	left, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	server := ts.Getenv(strings.ToUpper(args[1]) + "_PORT")
+	port := serve(ts, func(conn *net.TCPConn) {
+		left--
+		if left < 0 {
+			return
+		}
+		behind, err := net.Dial("tcp", "127.0.0.1:"+server)
+		if err != nil {
+			return
+		}
+		defer behind.Close()
+		go func() { _, _ = io.Copy(behind, conn); behind.(*net.TCPConn).CloseWrite() }()
+		_, _ = io.Copy(conn, behind)
+	})
+	describe(ts, args[0], port, hostKeyOf(ts, server))
 }
 
 func holdConnection(ts *testscript.TestScript, _ bool, args []string) {

@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"os/user"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,6 +24,9 @@ import (
 	"sshpace/internal/wire"
 	"sshpace/internal/workdir"
 )
+
+// privateTarget is the label of the private server.
+const privateTarget = "loopback"
 
 // station is a client and a server that are ready to be measured.
 type station struct {
@@ -41,7 +47,7 @@ type station struct {
 // stationParams are the flags that decide what a station is made of.
 type stationParams struct {
 	ssh, sshd      string // paths; "" to search
-	engine, server string // "openssh" or "native"; server "" to choose
+	engine, server string // "openssh" or "native"; "" to choose
 	data           string
 	connect        time.Duration
 	destination    openssh.Destination // Host "" for the private server
@@ -61,7 +67,7 @@ func openStation(ctx context.Context, sys System, p stationParams) (s *station, 
 		return nil, withHint(err, "set XDG_RUNTIME_DIR to a folder that you may write")
 	}
 	spawner := proc.NewSpawner()
-	s = &station{engine: p.engine, close: func() error { spawner.Close(); return dir.Close() }}
+	s = &station{close: func() error { spawner.Close(); return dir.Close() }}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
@@ -78,9 +84,11 @@ func openStation(ctx context.Context, sys System, p stationParams) (s *station, 
 
 // openPrivate starts the private server.
 func (s *station) openPrivate(ctx context.Context, p stationParams, rig drive.Rig, self string) error {
-	me, err := user.Current()
-	if err != nil {
-		return err
+	login, named := accountName(ctx)
+	if !named {
+		p.engine, p.server = cmp.Or(p.engine, "native"), cmp.Or(p.server, "native")
+		s.note("the user "+login+" has no name on this machine: the built-in client and server stand in for OpenSSH, which refuses such users",
+			"costs and speeds are those of Go's SSH, not of OpenSSH", "add the user to /etc/passwd, or run as another one")
 	}
 	keys, err := loopback.MakeKeys(rig.Dir)
 	if err != nil {
@@ -89,7 +97,7 @@ func (s *station) openPrivate(ctx context.Context, p stationParams, rig drive.Ri
 	if err := s.chooseClient(ctx, p); err != nil {
 		return err
 	}
-	argv, err := s.chooseServer(ctx, p, rig.Dir, keys, me.Username, self)
+	argv, err := s.chooseServer(ctx, p, rig.Dir, keys, login, self)
 	if err != nil {
 		return err
 	}
@@ -103,26 +111,57 @@ func (s *station) openPrivate(ctx context.Context, p stationParams, rig drive.Ri
 	if err := s.greet(ctx, net.JoinHostPort(host, port), server, p.connect); err != nil {
 		return err
 	}
-	s.target = "loopback"
-	s.driver = &drive.Private{Rig: rig, Server: server, Client: s.clientCommand(p, keys, host, port, me.Username, self)}
+	s.target = privateTarget
+	s.driver = &drive.Private{Rig: rig, Server: server, Client: s.clientCommand(p, keys, host, port, login, self)}
 	return nil
 }
 
-// chooseClient finds the client and what it can do.
+// accountName is the name of the user's own account; named is false where the
+// user has none, as in many containers, and the name is the number. Name services
+// other than /etc/passwd are asked by id, for this program has no libc to ask.
+func accountName(ctx context.Context) (name string, named bool) {
+	uid := strconv.Itoa(os.Getuid())
+	if me, err := user.LookupId(uid); err == nil {
+		return me.Username, true
+	}
+	if name, err := exec.CommandContext(ctx, "id", "-un").Output(); err == nil {
+		return strings.TrimSpace(string(name)), true
+	}
+	return uid, false
+}
+
+// chooseClient finds the client and what it can do. Where ssh is missing, the
+// built-in client stands in for it on loopback.
 func (s *station) chooseClient(ctx context.Context, p stationParams) error {
 	if p.engine == "native" {
-		s.client = wire.Offer()
-		s.environment.Client, s.environment.Crypto = "sshpace native (x/crypto/ssh)", "Go crypto"
+		s.nativeClient()
 		return nil
 	}
+	private := p.destination.Host == ""
 	ssh, err := openssh.FindClient(ctx, p.ssh)
-	if err != nil {
-		return withHint(err, "install openssh-client, name its path with --ssh, or measure the built-in client with --engine native")
+	var missing *openssh.NotFoundError
+	if errors.As(err, &missing) && p.engine == "" && private {
+		s.note("no ssh is installed: the built-in client stands in for it",
+			"client costs and speeds are those of Go's SSH, not of OpenSSH", "install openssh-client, or name its path with --ssh")
+		s.nativeClient()
+		return nil
 	}
-	s.ssh = ssh
+	if err != nil {
+		hint := "install openssh-client, or name its path with --ssh"
+		if private {
+			hint += "; --engine native measures the built-in client"
+		}
+		return withHint(err, hint)
+	}
+	s.engine, s.ssh = "openssh", ssh
 	s.environment.Client, s.environment.ClientPath, s.environment.Crypto = ssh.Version, ssh.Path, ssh.Crypto
 	s.client, err = ssh.Query(ctx)
 	return err
+}
+
+func (s *station) nativeClient() {
+	s.engine, s.client = "native", wire.Offer()
+	s.environment.Client, s.environment.Crypto = "sshpace native (x/crypto/ssh)", "Go crypto"
 }
 
 // chooseServer returns the command line that serves one connection: sshd, or
@@ -215,7 +254,7 @@ const greetingLimit = 5 * time.Second
 
 // clientCommand returns what runs a command on the private server.
 func (s *station) clientCommand(p stationParams, keys loopback.Keys, host, port, login, self string) func(alg.Suite, string, string) []string {
-	if p.engine == "native" {
+	if s.engine == "native" {
 		return func(want alg.Suite, log, remote string) []string {
 			return append(helperArgs(self, "native-client"), net.JoinHostPort(host, port), login, keys.Identity, keys.KnownHosts, log,
 				want.Cipher, want.MAC, want.Kex, remote)

@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"sshpace/internal/bench"
 )
 
 // maxNoise is how much a host's start-up files may print before our mark.
@@ -33,5 +35,5 @@ func awaitMark(r io.Reader, mark string) (rest string, err error) {
 		}
 		line = line[:0]
 	}
-	return "", errors.New("the host printed more than 1 MiB before our command")
+	return "", &failure{bench.Broken, "the host printed more than 1 MiB before our command"}
 }

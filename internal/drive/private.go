@@ -275,6 +275,7 @@ func (p *Private) login(ctx context.Context, t bench.Trial) (s bench.Sample, err
 	if trialErr == nil {
 		trialErr = c.awaitEnd(p.Connect)
 	}
+	c.linger(trialErr)
 	c.kill()
 	server := p.awaitServer()
 	client := c.cpu()

@@ -34,14 +34,16 @@ type Remote struct {
 const (
 	pause       = 100 * time.Millisecond
 	refusalWait = time.Second // doubles with each refusal in a row
-	maxRefusals = 4
+	longestWait = 4 * time.Second
+	maxRefusals = 8 // in a row; of a host that drops 3 of 10, as MaxStartups may, one trial in 15,000 meets so many
 )
 
 // HostError says that a host cannot be measured at all.
 type HostError struct {
 	Outcome bench.Outcome
 	Detail  string
-	dropped bool // after the connection had been accepted: worth another try
+	KeyFile string // holds another key of the host; "" if none does
+	dropped bool   // after the connection had been accepted: worth another try
 }
 
 // dropped tells a server that hangs up from a port on which nothing listens.
@@ -106,7 +108,7 @@ func (r *Remote) look(ctx context.Context) (Look, error) {
 		return look, err
 	}
 	if s.Outcome != bench.OK {
-		return look, &HostError{s.Outcome, s.Detail, dropped(s.Detail)}
+		return look, &HostError{s.Outcome, s.Detail, n.KeyFile, dropped(s.Detail)}
 	}
 	look.Offer, look.Version, look.Strict = n.Server, n.Banner, n.Strict
 	return look, nil
@@ -137,7 +139,7 @@ func (r *Remote) Run(ctx context.Context, t bench.Trial) (bench.Sample, error) {
 	if s.Outcome != bench.Refused {
 		r.refused = 0
 	} else if r.refused++; r.refused >= maxRefusals {
-		return s, &HostError{bench.Refused, fmt.Sprintf("the host refused %d connections in a row: %s", r.refused, s.Detail), true}
+		return s, &HostError{Outcome: bench.Refused, Detail: fmt.Sprintf("the host refused %d connections in a row: %s", r.refused, s.Detail)}
 	}
 	return s, err
 }
@@ -146,6 +148,9 @@ func (r *Remote) trial(ctx context.Context, t bench.Trial) (bench.Sample, error)
 	switch {
 	case t.Workload == bench.Login:
 		return r.login(ctx, t)
+	case t.Workload == bench.Transfer && t.Direction == bench.Download && r.Data != "zero":
+		// /dev/urandom is slower than many a cipher: it would be what is measured.
+		return bench.Sample{}, fmt.Errorf("%s data is not to be had from a host", r.Data)
 	case t.Workload == bench.Transfer && t.Direction == bench.Download:
 		return r.download(ctx, t)
 	case t.Workload == bench.Transfer:
@@ -158,7 +163,7 @@ func (r *Remote) trial(ctx context.Context, t bench.Trial) (bench.Sample, error)
 func (r *Remote) pace(ctx context.Context) error {
 	wait := pause
 	if r.refused > 0 {
-		wait = refusalWait << (r.refused - 1)
+		wait = min(longestWait, refusalWait<<(r.refused-1))
 	}
 	select {
 	case <-time.After(time.Until(r.last.Add(wait))):
@@ -211,22 +216,13 @@ func (r *Remote) session(ctx context.Context, d openssh.Destination, t bench.Tri
 	stop := context.AfterFunc(ctx, c.killAsync)
 	bodyErr := body(ctx, c, read)
 	stop()
-	if bodyErr != nil {
-		r.hang(c, bodyErr)
-	}
+	c.linger(bodyErr)
 	c.kill()
 	if ctx.Err() != nil {
 		bodyErr = context.Canceled
 	}
 	n = c.finish(&s, bodyErr)
 	return s, n, nil
-}
-
-// hang gives a client whose output ended a moment to say why.
-func (r *Remote) hang(c *client, why error) {
-	if errors.Is(why, errEnded) {
-		_ = c.awaitEnd(time.Second)
-	}
 }
 
 // login times one login; what it costs the server is not to be seen.
@@ -311,8 +307,7 @@ func readCount(out *os.File) (unit.Bytes, error) {
 func (r *Remote) download(ctx context.Context, t bench.Trial) (bench.Sample, error) {
 	spin := proc.Spin()
 	mark := newMark()
-	data := map[string]string{"zero": "/dev/zero", "random": "/dev/urandom"}[r.Data]
-	script := announce(mark) + "; cat " + data + " & p=$!; read x; kill $p; wait $p 2>/dev/null; " + farewell(mark)
+	script := announce(mark) + "; cat /dev/zero & p=$!; read x; kill $p; wait $p 2>/dev/null; " + farewell(mark)
 	stopRead, stopWrite, err := os.Pipe()
 	if err != nil {
 		return bench.Sample{}, err

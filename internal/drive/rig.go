@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"syscall"
@@ -52,6 +53,7 @@ type client struct {
 	stderr  *tail
 	started time.Time
 	ended   chan struct{} // closed when the process has been waited for
+	cut     bool          // it had not ended when we killed it
 }
 
 // startClient starts argv, which asks for the names of offer. Files given as stdin and stdout are handed to the
@@ -81,10 +83,35 @@ func (r *Rig) startClient(argv []string, offer alg.Suite, log string, stdin, std
 	return c, nil
 }
 
-// kill ends the client and waits for it.
+// lingerLimit is how long a client whose output ended may take to say why.
+const lingerLimit = time.Second
+
+// linger gives a client whose output ended a moment to say why.
+func (c *client) linger(why error) {
+	if errors.Is(why, errEnded) {
+		_ = c.awaitEnd(lingerLimit)
+	}
+}
+
+// kill ends the client, unless it has ended by itself, and waits for it.
 func (c *client) kill() {
+	select {
+	case <-c.ended:
+	default:
+		c.cut = true
+	}
 	proc.KillGroup(c.cmd)
 	<-c.ended
+}
+
+// slain says which signal of somebody else's ended the client, if one did; only
+// after it has ended.
+func (c *client) slain() (detail string, ok bool) {
+	status, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if !ok || c.cut || !status.Signaled() {
+		return "", false
+	}
+	return fmt.Sprintf("%s was killed by signal %d (%s)", filepath.Base(c.cmd.Path), status.Signal(), status.Signal()), true
 }
 
 // cpu is the CPU time of the client and the children it waited for; only after
@@ -140,6 +167,9 @@ func (c *client) finish(s *bench.Sample, err error) openssh.Negotiation {
 		s.Outcome, s.Detail = bench.TimedOut, err.Error()
 	default:
 		s.Outcome, s.Detail = openssh.Failure(n, c.stderr.String())
+		if detail, ok := c.slain(); ok {
+			s.Outcome, s.Detail = bench.Broken, detail
+		}
 	}
 	return n
 }

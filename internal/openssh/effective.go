@@ -37,6 +37,36 @@ func (p Program) Effective(ctx context.Context, d Destination) (alg.Offer, error
 	return parseEffective(text), err
 }
 
+// Endpoint is where a connection to a destination goes, by the client's
+// configuration.
+type Endpoint struct {
+	Hostname, Port string
+	KnownAs        string // in known_hosts files
+}
+
+// Endpoint asks the client for the endpoint of a destination (ssh -G).
+func (p Program) Endpoint(ctx context.Context, d Destination) (Endpoint, error) {
+	text, err := p.ask(ctx, append(append([]string{"-G"}, d.Options...), "--", d.Host))
+	return parseEndpoint(text), err
+}
+
+// parseEndpoint reads the output of ssh -G.
+func parseEndpoint(text string) Endpoint {
+	values := map[string]string{}
+	for line := range strings.Lines(text) {
+		keyword, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		values[strings.ToLower(keyword)] = value
+	}
+	e := Endpoint{Hostname: values["hostname"], Port: values["port"], KnownAs: values["hostname"]}
+	if e.Port != "22" {
+		e.KnownAs = fmt.Sprintf("[%s]:%s", e.Hostname, e.Port)
+	}
+	if alias := values["hostkeyalias"]; alias != "" && alias != "none" {
+		e.KnownAs = alias
+	}
+	return e
+}
+
 // EffectiveServer is what the server's configuration offers (sshd -T), which
 // needs a host key: any will do. Where -T is refused, -G of 9.3 and later is
 // tried, which needs none. config "" is the server's own.

@@ -59,3 +59,21 @@ func TestStrict(t *testing.T) {
 		}
 	}
 }
+
+func TestParseEndpoint(t *testing.T) {
+	for text, want := range map[string]Endpoint{
+		"user me\nhostname nas.example\nport 22\n":                     {"nas.example", "22", "nas.example"},
+		"hostname 10.0.0.1\nport 2222\n":                               {"10.0.0.1", "2222", "[10.0.0.1]:2222"},
+		"host a\nhostname 10.0.0.1\nport 2222\nhostkeyalias cluster\n": {"10.0.0.1", "2222", "cluster"},
+	} {
+		if got := parseEndpoint(text); got != want {
+			t.Errorf("%q: %+v, want %+v", text, got, want)
+		}
+	}
+}
+
+func TestKeyFileOfAChangedKey(t *testing.T) {
+	if got := ParseVerbose("Offending ED25519 key in /home/a b/.ssh/known_hosts:3\n").KeyFile; got != "/home/a b/.ssh/known_hosts" {
+		t.Errorf("key file %q", got)
+	}
+}

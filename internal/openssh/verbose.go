@@ -16,8 +16,9 @@ type Negotiation struct {
 	Banner     string    // software version of the server, such as "OpenSSH_9.2p1 Debian-2+deb12u6"
 	Server     alg.Offer // the server's lists; only with -vv
 	LoggedIn   bool
-	Strict     bool // both sides do strict key exchange (CVE-2023-48795); only with -vv
-	Multiplex  bool // went through a ControlMaster: nothing was negotiated here
+	Strict     bool   // both sides do strict key exchange (CVE-2023-48795); only with -vv
+	KeyFile    string // known_hosts file that holds another key of the host; "" if none does
+	Multiplex  bool   // went through a ControlMaster: nothing was negotiated here
 	Complaints []string
 }
 
@@ -40,6 +41,11 @@ var debugLines = []struct {
 	{"Authenticated to ", func(n *Negotiation, _ string) { n.LoggedIn = true }},
 	{"debug1: Authentication succeeded", func(n *Negotiation, _ string) { n.LoggedIn = true }},
 	{"debug1: auto-mux: Trying existing master", func(n *Negotiation, _ string) { n.Multiplex = true }},
+	{"Offending ", func(n *Negotiation, rest string) {
+		if _, place, ok := strings.Cut(rest, " key in "); ok {
+			n.KeyFile = place[:max(0, strings.LastIndexByte(place, ':'))] // without the line
+		}
+	}},
 	{"debug1: mux_client_", func(n *Negotiation, _ string) { n.Multiplex = true }},
 }
 
@@ -177,9 +183,9 @@ var failures = []struct {
 	{"Too many authentication failures", bench.Denied},
 	{"Bad configuration option", bench.Broken},
 	{"Bad owner or permissions", bench.Broken},
-	{"no matching ", bench.Refused},
-	{"Unable to negotiate", bench.Refused},
-	{"no common algorithm", bench.Refused},         // the built-in client
+	{"no matching ", bench.Mismatched},
+	{"Unable to negotiate", bench.Mismatched},
+	{"no common algorithm", bench.Mismatched},      // the built-in client
 	{"administratively prohibited", bench.Refused}, // by a jump host
 	{"Connection refused", bench.Refused},
 	{"No route to host", bench.Refused},

@@ -177,7 +177,7 @@ func TestFailureOfRealLogs(t *testing.T) {
 		"changed":    {bench.HostKey, "Host key for box has changed"},
 		"unknown":    {bench.HostKey, "No ED25519 host key is known for box"},
 		"refused":    {bench.Refused, "port 1: Connection refused"},
-		"nomatch":    {bench.Refused, "no matching cipher found"},
+		"nomatch":    {bench.Mismatched, "no matching cipher found"},
 		"unresolved": {bench.Unresolved, "Could not resolve hostname nosuchhost.invalid"},
 		"hangup":     {bench.Refused, "kex_exchange_identification"},
 		"penalty":    {bench.Refused, "kex_exchange_identification"},
@@ -224,7 +224,7 @@ func TestFailure(t *testing.T) {
 		"jump host prohibits":          {"", "channel 0: open failed: administratively prohibited: open failed\nstdio forwarding failed\n", bench.Refused, "administratively"},
 		"the built-in client, denied":  {banner + "ssh: handshake failed: ssh: unable to authenticate, attempted methods [none publickey]\n", "", bench.Denied, "unable"},
 		"the built-in client, key":     {"ssh: handshake failed: ssh: host key mismatch\n", "", bench.HostKey, "mismatch"},
-		"the built-in client, cipher":  {"ssh: handshake failed: ssh: no common algorithm for client to server cipher\n", "", bench.Refused, "no common"},
+		"the built-in client, cipher":  {"ssh: handshake failed: ssh: no common algorithm for client to server cipher\n", "", bench.Mismatched, "no common"},
 	} {
 		outcome, detail := openssh.Failure(openssh.ParseVerbose(tt.log), tt.stderr)
 		if outcome != tt.outcome || !strings.Contains(detail, tt.says) {

@@ -46,7 +46,7 @@ func (b *blocks) observe(bench.Trial, bench.Sample) {}
 func (b *blocks) progress(p *Progress) {
 	p.Phase = "complete blocks"
 	if rest := b.spec.Rounds - p.Block; rest > 0 {
-		p.Remaining += time.Duration(rest) * b.times.sum(b.trials(p.Block+1))
+		p.Remaining = b.times.repeated(p.Remaining, rest, b.trials(p.Block+1))
 	}
 }
 
@@ -153,7 +153,7 @@ func (e *exhaustive) observe(bench.Trial, bench.Sample) {}
 
 func (e *exhaustive) progress(p *Progress) {
 	p.Phase = "every combination"
-	p.Remaining += time.Duration(max(0, e.spec.Runs-p.Block)) * e.times.sum(e.all)
+	p.Remaining = e.times.repeated(p.Remaining, max(0, e.spec.Runs-p.Block), e.all)
 }
 
 func (e *exhaustive) block(n int, _ time.Duration) ([]bench.Trial, Ending) {
@@ -171,9 +171,9 @@ func (p *Plan) Estimate() time.Duration {
 	var all time.Duration
 	switch d := p.design.(type) {
 	case *blocks:
-		all = time.Duration(d.spec.Rounds) * d.times.sum(d.trials(1))
+		all = d.times.repeated(0, d.spec.Rounds, d.trials(1))
 	case *exhaustive:
-		all = time.Duration(d.spec.Runs) * d.times.sum(d.all)
+		all = d.times.repeated(0, d.spec.Runs, d.all)
 	case *sequential:
 		all = d.spec.Budget
 	}

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -115,5 +116,124 @@ func TestResumeGoesOnWhereItStopped(t *testing.T) {
 	rest, _ := collect(t, &sim.Machine{}, second, nil)
 	if got, want := len(rest.Samples), len(whole.Samples)-100; got != want {
 		t.Errorf("%d trials after resuming, want %d", got, want)
+	}
+}
+
+func TestReplayedFailuresAreTriedAgain(t *testing.T) {
+	for name, design := range map[string]func(plan.Spec) (*plan.Plan, error){"blocks": plan.Blocks, "sequential": plan.Sequential} {
+		s := spec(7)
+		s.Space = alg.Fold(alg.Offer{Ciphers: []string{"aes128-gcm@openssh.com"}, Kex: []string{"curve25519-sha256", "ecdh-sha2-nistp256"}})
+		s.Rounds, s.Budget = 2, time.Minute
+		first, err := design(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, _ := design(s)
+		tried := map[alg.Suite]int{}
+		for trial, ok := first.Next(0); ok; trial, ok = first.Next(time.Second) {
+			broken := bench.Sample{Outcome: bench.Broken}
+			first.Observe(trial, broken)
+			second.Observe(trial, broken)
+			tried[trial.Want]++
+		}
+		if first.End() != plan.EndFailures {
+			t.Fatalf("%s: ended %q", name, first.End())
+		}
+		m := &sim.Machine{}
+		for trial, ok := second.Next(time.Second); ok; trial, ok = second.Next(time.Second) {
+			second.Observe(trial, m.Run(trial))
+			if delete(tried, trial.Want); len(tried) == 0 {
+				break
+			}
+		}
+		if len(tried) > 0 || len(second.Failed()) > 0 {
+			t.Errorf("%s: not tried again: %v; failed: %v", name, tried, second.Failed())
+		}
+	}
+}
+
+// A refusal comes before any algorithm is named: no cell is to blame for it.
+func TestRefusalsGiveNoCellUp(t *testing.T) {
+	for name, sample := range map[string]bench.Sample{
+		"refused":   {Outcome: bench.Refused},
+		"timed out": {Outcome: bench.TimedOut},
+	} {
+		s := spec(8)
+		s.Rounds = 1
+		p, err := plan.Blocks(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &sim.Machine{}
+		refusals := map[alg.Suite]int{}
+		for trial, ok := p.Next(0); ok; trial, ok = p.Next(time.Second) {
+			if trial.Workload == bench.Login && refusals[trial.Want] < 12 && len(refusals) < 2 {
+				refusals[trial.Want]++
+				p.Observe(trial, sample)
+				continue
+			}
+			p.Observe(trial, m.Run(trial))
+		}
+		if p.End() != plan.EndComplete || len(p.Failed()) > 0 {
+			t.Errorf("%s: ended %q, failed %v", name, p.End(), p.Failed())
+		}
+	}
+}
+
+// A host that refuses everything is given up soon all the same.
+func TestNothingButRefusals(t *testing.T) {
+	p, err := plan.Blocks(spec(9))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tries := 0
+	for trial, ok := p.Next(0); ok; trial, ok = p.Next(time.Second) {
+		p.Observe(trial, bench.Sample{Outcome: bench.Refused})
+		tries++
+	}
+	if p.End() != plan.EndFailures || tries > 10 || len(p.Failed()) > 0 {
+		t.Errorf("ended %q after %d refusals, blamed %v", p.End(), tries, p.Failed())
+	}
+}
+
+// A plan of which one half never worked did not end well.
+func TestNoTransferWorked(t *testing.T) {
+	s := spec(10)
+	s.Rounds = 1
+	p, err := plan.Blocks(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &sim.Machine{}
+	for trial, ok := p.Next(0); ok; trial, ok = p.Next(time.Second) {
+		sample := m.Run(trial)
+		if trial.Workload == bench.Transfer {
+			sample = bench.Sample{Outcome: bench.Broken}
+		}
+		p.Observe(trial, sample)
+	}
+	if w, barren := p.Barren(); p.End() != plan.EndFailures || !barren || w != bench.Transfer {
+		t.Errorf("ended %q, barren %v %q", p.End(), barren, w)
+	}
+}
+
+// However much is asked for, a plan says how long it takes.
+func TestEstimatesSaturate(t *testing.T) {
+	many := spec(11)
+	many.Rounds = math.MaxInt
+	large := spec(11)
+	large.Runs, large.SizeBytes = math.MaxInt, math.MaxInt64
+	for name, make := range map[string]func() (*plan.Plan, error){
+		"blocks": func() (*plan.Plan, error) { return plan.Blocks(many) },
+		"copies": func() (*plan.Plan, error) { return plan.Exhaustive(large) },
+	} {
+		p, err := make()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Next(0)
+		if p.Estimate() != math.MaxInt64 || p.Progress().Remaining != math.MaxInt64 {
+			t.Errorf("%s: estimate %v, remaining %v", name, p.Estimate(), p.Progress().Remaining)
+		}
 	}
 }

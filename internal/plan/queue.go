@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -39,7 +40,7 @@ type designer interface {
 	// measuring time that is left, negative if there is no limit. None: the plan is
 	// complete, for the reason that ending gives.
 	block(n int, left time.Duration) ([]bench.Trial, Ending)
-	// observe sees every sample, usable or not.
+	// observe sees every sample that says something about its cell.
 	observe(t bench.Trial, s bench.Sample)
 	// progress adds what only the designer knows.
 	progress(p *Progress)
@@ -54,8 +55,9 @@ type Plan struct {
 	pending []bench.Trial // of the current block
 	tries   map[bench.Trial]int
 	cells   map[cellKey]*history
-	total   int // distinct cells
-	inARow  int // failures since the last success
+	total   int  // distinct cells
+	asked   bool // Next was called: what is observed now is not replayed
+	inARow  int  // failures since the last success
 	worked  bool
 	elapsed time.Duration
 	last    bench.Trial // observed since the last Next, if lastOK
@@ -90,7 +92,7 @@ func (p *Plan) Next(elapsed time.Duration) (bench.Trial, bool) {
 		p.times.observe(p.last, elapsed-p.elapsed) // what it took with everything around it
 		p.lastOK = false
 	}
-	p.elapsed = elapsed
+	p.elapsed, p.asked = elapsed, true
 	for empty := 0; p.ending == "" && len(p.pending) == 0; empty++ {
 		left := time.Duration(-1)
 		if p.spec.Budget > 0 {
@@ -98,19 +100,48 @@ func (p *Plan) Next(elapsed time.Duration) (bench.Trial, bool) {
 		}
 		trials, ending := p.design.block(p.n+1, left)
 		if len(trials) == 0 || empty == maxEmpty {
-			p.ending = cmp.Or(ending, EndComplete)
+			p.end(cmp.Or(ending, EndComplete))
 			break
 		}
 		p.open(p.n+1, trials)
 	}
 	if p.ending == "" && p.overBudget() {
-		p.ending = EndBudget
+		p.end(EndBudget)
 	}
 	if p.ending != "" {
 		return bench.Trial{}, false
 	}
 	return p.pending[0], true
 }
+
+// end ends the plan. One that has no result to show did not end well.
+func (p *Plan) end(why Ending) {
+	if _, barren := p.Barren(); barren {
+		why = EndFailures
+	}
+	p.ending = why
+}
+
+// Barren names a workload that was tried and never worked, whatever was
+// measured.
+func (p *Plan) Barren() (w bench.Workload, barren bool) {
+	tried, worked := map[bench.Workload]bool{}, map[bench.Workload]bool{}
+	for key, h := range p.cells {
+		if p.isCell(key) {
+			tried[key.workload] = true
+			worked[key.workload] = worked[key.workload] || h.ok > 0
+		}
+	}
+	for _, w := range []bench.Workload{bench.Transfer, bench.Login, bench.Copy} {
+		if tried[w] && !worked[w] {
+			return w, true
+		}
+	}
+	return "", false
+}
+
+// isCell tells what is to be ranked from a copy that only shows an overhead.
+func (p *Plan) isCell(key cellKey) bool { return key.workload != bench.Copy || p.spec.SizeBytes > 0 }
 
 // overBudget reports whether most of the next trial would lie after the end.
 func (p *Plan) overBudget() bool {
@@ -135,7 +166,8 @@ func (p *Plan) dead(key cellKey) bool {
 }
 
 // Observe tells the plan what a trial showed. Trials that are replayed from a
-// file are ticked off, so that they are not measured again.
+// file are ticked off, so that they are not measured again. Failures are not:
+// what was in the way then may be gone now.
 func (p *Plan) Observe(t bench.Trial, s bench.Sample) {
 	t.ID, t.Target = 0, ""
 	for p.n < t.Block {
@@ -146,17 +178,24 @@ func (p *Plan) Observe(t bench.Trial, s bench.Sample) {
 	if i >= 0 {
 		p.pending = slices.Delete(p.pending, i, i+1)
 	}
-	p.design.observe(t, s)
-	if s.Outcome == bench.Aborted {
+	usable := model.Usable(t, s)
+	switch {
+	case s.Outcome == bench.Aborted, !usable && !p.asked:
+		p.requeue(t, i)
+		return
+	case unconnected(s):
+		p.inARow++
+		p.endIfHopeless(maxStart)
 		p.requeue(t, i)
 		return
 	}
+	p.design.observe(t, s)
 	h := p.cells[keyOf(t)]
 	if h == nil {
 		h = &history{}
 		p.cells[keyOf(t)] = h
 	}
-	if model.Usable(t, s) {
+	if usable {
 		h.ok++
 		p.inARow, p.worked = 0, true
 		p.last, p.lastOK = t, p.elapsed > 0 && i >= 0
@@ -166,13 +205,27 @@ func (p *Plan) Observe(t bench.Trial, s bench.Sample) {
 	p.fail(t, i)
 }
 
-// fail retries a trial at the end of its block, or gives it up.
+// unconnected reports whether a trial ended before any algorithm was
+// negotiated: servers that limit connections refuse some at random
+// (sshd_config(5) MaxStartups), whatever they would have offered.
+func unconnected(s bench.Sample) bool {
+	return s.Outcome == bench.Refused || s.Outcome == bench.TimedOut && s.Got == (alg.Suite{})
+}
+
+// endIfHopeless ends the plan after too many failures in a row; atStart is how
+// many they may be before anything worked.
+func (p *Plan) endIfHopeless(atStart int) {
+	if p.inARow >= maxInARow || !p.worked && p.inARow >= atStart {
+		p.ending = EndFailures
+	}
+}
+
+// fail retries a trial at the end of its block, or gives its cell up.
 func (p *Plan) fail(t bench.Trial, index int) {
 	p.inARow++
 	p.tries[t]++
+	p.endIfHopeless(min(maxStart, maxAttempts*p.total))
 	switch {
-	case p.inARow >= maxInARow, !p.worked && p.inARow >= min(maxStart, maxAttempts*p.total):
-		p.ending = EndFailures
 	case p.dead(keyOf(t)):
 		p.pending = slices.DeleteFunc(p.pending, func(o bench.Trial) bool { return keyOf(o) == keyOf(t) })
 	case p.tries[t] < maxAttempts:
@@ -227,16 +280,14 @@ func (p *Plan) Progress() Progress {
 	out := Progress{Block: p.n, Total: p.total}
 	for key, h := range p.cells {
 		switch {
-		case key.workload == bench.Copy && p.spec.SizeBytes == 0: // an overhead is no cell
+		case !p.isCell(key):
 		case h.ok > 0:
 			out.Done++
 		case h.failed >= maxAttempts:
 			out.Failed++
 		}
 	}
-	for _, t := range p.pending {
-		out.Remaining += p.times.of(t)
-	}
+	out.Remaining = p.times.sum(p.pending)
 	p.design.progress(&out)
 	if p.spec.Budget > 0 {
 		out.Remaining = min(max(0, p.spec.Budget-p.elapsed), out.Remaining)
@@ -278,16 +329,29 @@ func (l *trialTimes) of(t bench.Trial) time.Duration {
 	case bench.Login:
 		return l.login
 	case bench.Copy:
-		return l.login + time.Duration(float64(t.SizeBytes)/max(1, l.copyRate)*1e9)
+		return saturated(float64(l.login) + float64(t.SizeBytes)/max(1, l.copyRate)*1e9)
 	}
 	return l.transfer
 }
 
+// saturated is a time of so many nanoseconds, or the longest that there is.
+func saturated(ns float64) time.Duration {
+	if ns >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return time.Duration(ns)
+}
+
 // sum estimates how long trials take together.
 func (l *trialTimes) sum(trials []bench.Trial) time.Duration {
-	total := time.Duration(0)
+	total := 0.0
 	for _, t := range trials {
-		total += l.of(t)
+		total += float64(l.of(t))
 	}
-	return total
+	return saturated(total)
+}
+
+// repeated estimates how long trials take together n times, after a while.
+func (l *trialTimes) repeated(after time.Duration, n int, trials []bench.Trial) time.Duration {
+	return saturated(float64(after) + float64(n)*float64(l.sum(trials)))
 }

@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"sshpace/internal/alg"
+	"sshpace/internal/bench"
+	"sshpace/internal/openssh"
+)
+
+// benchFlags are the flags of `sshpace bench`.
+type benchFlags struct {
+	direction, data, engine, server string
+	ssh, sshd                       string
+	ciphers, macs, kex              []string
+	policy                          string
+	budget, connect                 time.Duration
+	precision                       percent
+	rounds, runs                    int
+	seed                            uint64
+	exhaustive, list, json          bool
+	size                            string
+	out, resume                     string
+	connection                      connectionFlags
+}
+
+const defaultBudget = 60 * time.Second
+
+// choices are flags with a fixed set of values; open ones may be left empty.
+var choices = []struct {
+	flag   string
+	value  func(f *benchFlags) string
+	values []string
+	open   bool
+}{
+	{"direction", func(f *benchFlags) string { return f.direction }, []string{"upload", "download", "both"}, false},
+	{"data", func(f *benchFlags) string { return f.data }, []string{"zero", "random"}, false},
+	{"engine", func(f *benchFlags) string { return f.engine }, []string{"openssh", "native"}, true},
+	{"server", func(f *benchFlags) string { return f.server }, []string{"openssh", "native"}, true},
+}
+
+// maxRepeats bounds --rounds and --runs: nobody waits for more.
+const maxRepeats = 1_000_000
+
+// check finds flags that make no sense, alone or with a host.
+func (f *benchFlags) check(hostGiven bool) error {
+	for _, c := range choices {
+		if value := c.value(f); !slices.Contains(c.values, value) && !(c.open && value == "") {
+			return usageError("use "+strings.Join(c.values, " or "), "--%s %q", c.flag, value)
+		}
+	}
+	switch {
+	case f.budget <= 0 || f.connect <= 0:
+		return usageError("such as 90s or 5m", "--budget and --connect-timeout must be longer than nothing")
+	case f.rounds < 0 || f.runs < 1 || !(f.precision >= 0) || math.IsInf(float64(f.precision), 0):
+		return usageError("see sshpace bench --help", "--rounds, --runs and --precision must be positive")
+	case f.rounds > maxRepeats || f.runs > maxRepeats:
+		return usageError("--resume goes on with a run that has ended", "--rounds and --runs may be %d at most", maxRepeats)
+	case hostGiven && (f.engine == "native" || f.server != ""):
+		return usageError("leave them out, or leave the host out", "--engine native and --server are for the private server on loopback")
+	case hostGiven && f.exhaustive:
+		return usageError("leave the host out to measure on loopback", "--exhaustive would make thousands of logins on %s", "a host of yours")
+	case hostGiven && f.data == "random" && f.direction != "upload":
+		return usageError("leave --data out: to a cipher zeros are like any other data", "--data random from a host would measure the host's /dev/urandom")
+	case f.out != "" && f.resume != "":
+		return usageError("--resume appends to its own file", "--out and --resume exclude each other")
+	}
+	return nil
+}
+
+// idle are flags that say nothing beside others; each line names flags, when
+// that is so, and why.
+var idle = []struct {
+	flags []string
+	when  func(f *benchFlags, hostGiven bool) bool
+	why   string
+}{
+	{[]string{"budget", "rounds", "precision"}, func(f *benchFlags, _ bool) bool { return f.exhaustive }, "a run with --exhaustive ends after --runs"},
+	{[]string{"size", "runs"}, func(f *benchFlags, _ bool) bool { return !f.exhaustive }, "it is for --exhaustive"},
+	{[]string{"budget", "precision"}, func(f *benchFlags, _ bool) bool { return f.rounds > 0 }, "a run with --rounds ends after them"},
+	{[]string{"ssh"}, func(f *benchFlags, _ bool) bool { return f.engine == "native" }, "--engine native starts no ssh"},
+	{[]string{"sshd"}, func(f *benchFlags, _ bool) bool { return f.server == "native" }, "--server native starts no sshd"},
+	{[]string{"sshd"}, func(_ *benchFlags, hostGiven bool) bool { return hostGiven }, "a host has its own"},
+}
+
+// checkIdle refuses flags that were given and would do nothing.
+func (f *benchFlags) checkIdle(given func(flag string) bool, hostGiven bool) error {
+	for _, line := range idle {
+		for _, flag := range line.flags {
+			if given(flag) && line.when(f, hostGiven) {
+				return usageError("leave it out", "--%s has no meaning here: %s", flag, line.why)
+			}
+		}
+	}
+	return nil
+}
+
+func (f *benchFlags) directions() []bench.Direction {
+	if f.direction == "both" {
+		return []bench.Direction{bench.Upload, bench.Download}
+	}
+	return []bench.Direction{bench.Direction(f.direction)}
+}
+
+func (f *benchFlags) selection() selection {
+	return selection{map[alg.Kind][]string{alg.Cipher: f.ciphers, alg.MAC: f.macs, alg.Kex: f.kex}, f.policy}
+}
+
+// destination is the host to measure; none for the private server.
+func (f *benchFlags) destination(args []string) (openssh.Destination, error) {
+	if len(args) == 0 {
+		if options := f.connection.options(); len(options) > 0 {
+			return openssh.Destination{}, usageError("name the host, such as sshpace bench user@host", "connection options without a host")
+		}
+		return openssh.Destination{}, nil
+	}
+	return parseDestination(args[0], f.connection)
+}
+
+// reopen opens the file that is to be gone on with and adopts what it says. A
+// host that it knows need not be named again.
+func (f *benchFlags) reopen(given func(flag string) bool, args *[]string) (*recordFile, error) {
+	file, err := resumeRecordFile(f.resume)
+	if err != nil {
+		return nil, err
+	}
+	if target := file.old.Campaign.Target; len(*args) == 0 && target != privateTarget {
+		*args = []string{target}
+	}
+	if err := f.adopt(given, file.old.Campaign, len(*args) > 0); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+// fixed are the flags that a resumed run has from its file.
+var fixed = []string{"direction", "data", "engine", "server", "cipher", "mac", "kex", "policy", "seed", "exhaustive", "size", "runs"}
+
+// adopt takes from a file that is resumed what must stay as it was. The file
+// may be anybody's: what it says passes the same checks as the flags.
+func (f *benchFlags) adopt(changed func(flag string) bool, c bench.Campaign, hostGiven bool) error {
+	for _, name := range fixed {
+		if changed(name) {
+			return usageError("leave it out: a resumed run keeps its plan; only --budget, --rounds and --precision may change", "--%s with --resume", name)
+		}
+	}
+	if c.Imported != "" {
+		return usageError("start a new result", "%s was imported from a log of %s", f.resume, c.Imported)
+	}
+	if private := c.Target == privateTarget; private == hostGiven {
+		return usageError("measure the same target", "%s was measured on %q", f.resume, c.Target)
+	}
+	f.engine, f.data, f.seed, f.policy = c.Engine, c.Data, c.Seed, c.Policy
+	if c.Server != "remote" {
+		f.server = c.Server
+	}
+	f.direction = ""
+	if len(c.Directions) > 0 {
+		f.direction = string(c.Directions[0])
+	}
+	if len(c.Directions) > 1 {
+		f.direction = "both"
+	}
+	f.exhaustive, f.runs = c.SizeBytes > 0, max(1, c.Runs)
+	f.size = fmt.Sprint(int64(max(1, c.SizeBytes)))
+	f.adoptEnd(changed, c)
+	if err := f.check(hostGiven); err != nil {
+		return &Error{What: fmt.Sprintf("%s cannot be gone on with: %s", f.resume, err), Hint: "start a new result", Code: ExitUsage}
+	}
+	return nil
+}
+
+// adoptEnd takes over when the run is to end, unless the user says it anew:
+// blocks or time, whichever flag was given now, else as the file has it.
+func (f *benchFlags) adoptEnd(changed func(flag string) bool, c bench.Campaign) {
+	if !changed("rounds") && !changed("budget") {
+		f.rounds = c.Rounds
+	}
+	if !changed("budget") && c.BudgetNS > 0 {
+		f.budget = c.BudgetNS
+	}
+	if !changed("precision") {
+		f.precision = percent(c.Precision)
+	}
+}
+
+// goOn is the command line that resumes a file, whose name is to follow.
+func (f *benchFlags) goOn() string {
+	return "sshpace bench " + commandLine(f.connection.options()) + "--resume "
+}

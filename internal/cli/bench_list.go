@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"sshpace/internal/alg"
+	"sshpace/internal/bench"
+)
+
+// planSchema names the layout that bench --list --json writes.
+const planSchema = "sshpace.plan/1"
+
+// planDocument is what a run would measure, for programs.
+type planDocument struct {
+	Schema       string           `json:"schema"`
+	Target       string           `json:"target"`
+	Client       string           `json:"client"`
+	Server       string           `json:"server"`
+	Combinations alg.Combinations `json:"combinations"`
+	EstimatedNS  time.Duration    `json:"estimated_ns"`
+	Bulk         []alg.Suite      `json:"bulk"`
+	Kex          []plannedKex     `json:"kex"`
+	Notes        []bench.Finding  `json:"notes"`
+}
+
+// plannedKex is a key exchange and the other names of its computation.
+type plannedKex struct {
+	Name    string   `json:"name"`
+	Aliases []string `json:"aliases,omitempty"`
+}
+
+// document collects what list prints.
+func (j *job) document() planDocument {
+	d := planDocument{
+		Schema: planSchema, Target: j.station.target, Client: j.station.environment.Client, Server: j.station.environment.Server,
+		Combinations: j.space.Combinations(), EstimatedNS: j.plan.Estimate(), Bulk: j.space.Bulk,
+		Notes: append(append([]bench.Finding{}, j.station.findings...), j.station.oneSided()...),
+	}
+	for _, name := range j.space.Kex {
+		d.Kex = append(d.Kex, plannedKex{name, j.space.Alias[name]})
+	}
+	return d
+}
+
+// list prints the plan.
+func (j *job) list(sys System, asJSON bool) error {
+	d, w := j.document(), sys.Stdout
+	if asJSON {
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(d)
+	}
+	c := d.Combinations
+	fmt.Fprintf(w, "target          %s (%s to %s)\n", d.Target, d.Client, d.Server)
+	fmt.Fprintf(w, "combinations    %d\nbulk cells      %d\nkey exchanges   %d\nestimated time  %s\n\n", c.Total, c.Bulk, c.Kex, wholeSeconds(d.EstimatedNS))
+	for _, cell := range d.Bulk {
+		fmt.Fprintf(w, "bulk  %s\n", cell)
+	}
+	for _, kex := range d.Kex {
+		fmt.Fprintf(w, "kex   %s", kex.Name)
+		for _, alias := range kex.Aliases {
+			fmt.Fprintf(w, " = %s", alias)
+		}
+		fmt.Fprintln(w)
+	}
+	for _, finding := range d.Notes {
+		fmt.Fprintf(w, "note  %s: %s\n", finding.What, finding.Why)
+	}
+	return nil
+}
+
+// wholeSeconds rounds up: nothing takes no time.
+func wholeSeconds(d time.Duration) time.Duration {
+	if rest := d % time.Second; rest > 0 && d < 1<<62 {
+		return d - rest + time.Second
+	}
+	return d.Truncate(time.Second)
+}

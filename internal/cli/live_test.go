@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sshpace/internal/alg"
+	"sshpace/internal/bench"
+	"sshpace/internal/plan"
+)
+
+// What is written between two drawings stays, and takes the drawing away with
+// what the terminal has echoed below it.
+func TestScreen(t *testing.T) {
+	var out bytes.Buffer
+	s := &screen{w: &out, width: 10}
+	_ = s.draw("first line", "2")
+	s.notice("finishing")
+	_ = s.draw("next")
+	_ = s.draw()
+	if got, want := out.String(), "first lin\n2\n\r\x1b[2A\x1b[Jfinishing\nnext\n\r\x1b[1A\x1b[J"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Elsewhere than on a terminal a notice has no empty line for the ^C.
+func TestNoticeInAFile(t *testing.T) {
+	var out bytes.Buffer
+	newScreen(&out, func(string) string { return "" }).notice("finishing")
+	if out.String() != "finishing\n" {
+		t.Errorf("%q", out.String())
+	}
+}
+
+func TestStatusFits(t *testing.T) {
+	p := plan.Progress{Done: 12, Total: 127, Block: 3, Failed: 1, Remaining: 59 * time.Second}
+	for width, want := range map[int][]string{
+		79: {"[##......................]  12 of 127 cells  block 3  59s left  1 failed"},
+		55: {"[.......]  12 of 127 cells  block 3  59s left  1 failed"},
+		39: {"12 of 127 cells  block 3  59s left", "1 failed"},
+		15: {"12 of 127 cells", "block 3", "59s left", "1 failed"},
+	} {
+		if got := status(p, width); strings.Join(got, "|") != strings.Join(want, "|") {
+			t.Errorf("%d columns: %q, want %q", width, got, want)
+		}
+	}
+}
+
+func TestLeaderFits(t *testing.T) {
+	l := plan.Leader{Cell: alg.NewSuite("aes128-ctr", "umac-64-etm@openssh.com", ""), Direction: bench.Download, Throughput: 1.2e9, CostNS: 0.45, Predicted: true}
+	figure := leaderFigures(l)[0]
+	for _, width := range []int{200, 79, 60, 39, 20} {
+		for _, both := range []bool{false, true} {
+			got := (&liveView{both: both}).leader(1, l, width)
+			if len(got) > width || !strings.Contains(got, figure) {
+				t.Errorf("%d columns: %q", width, got)
+			}
+			if width >= 39 && both != strings.Contains(got, "download") {
+				t.Errorf("%d columns, both %v: %q", width, both, got)
+			}
+		}
+	}
+}
+
+// Each direction of a cell has its line, with its name where there are two.
+func TestLinesOfBothDirections(t *testing.T) {
+	var out bytes.Buffer
+	v := newLiveView(&screen{w: &out}, nil, []bench.Direction{bench.Upload, bench.Download})
+	for range 2 {
+		for _, d := range []bench.Direction{bench.Upload, bench.Download} {
+			trial := bench.Trial{Want: alg.Suite{Cipher: "aes128-gcm@openssh.com"}, Workload: bench.Transfer, Direction: d}
+			sample := bench.Sample{Outcome: bench.OK, Segments: []bench.Segment{{WallNS: time.Second, Bytes: 5e6}}}
+			for _, r := range []bench.Record{{Trial: &trial}, {Sample: &sample}} {
+				if err := v.sink(r); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if want := "upload aes128-gcm@openssh.com: 5.00 MB/s\ndownload aes128-gcm@openssh.com: 5.00 MB/s\n"; out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
+// A view that nobody sees any more ends a run; one that fails otherwise does not.
+func TestUnwatched(t *testing.T) {
+	sample := bench.Record{Sample: &bench.Sample{Outcome: bench.Broken}}
+	for cause, want := range map[error]error{syscall.EPIPE: errUnwatched, syscall.EIO: nil} {
+		v := newLiveView(&screen{w: brokenWriter{cause}}, nil, nil)
+		if err := v.sink(sample); err != want {
+			t.Errorf("%v: %v, want %v", cause, err, want)
+		}
+	}
+}
+
+// brokenWriter fails with its error.
+type brokenWriter struct{ err error }
+
+func (w brokenWriter) Write([]byte) (int, error) { return 0, w.err }
