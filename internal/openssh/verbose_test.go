@@ -48,7 +48,7 @@ func TestParseVerboseOfRealLogs(t *testing.T) {
 		"rekey":      {Got: with("aes128-ctr", "hmac-sha2-256"), Banner: debian, LoggedIn: true, Rekeys: 3},
 		"jump":       {Got: chacha, Banner: debian, LoggedIn: true},
 		"denied":     {Got: chacha, Banner: debian},
-		"changed":    {Got: chacha, Banner: debian},
+		"changed":    {Got: chacha, Banner: debian, KeyFile: "/home/me/.ssh/khbad"},
 		"unknown":    {Got: chacha, Banner: debian},
 		"nomatch":    {Got: alg.Suite{Kex: sntrup.Kex, HostKey: sntrup.HostKey}, Banner: debian},
 		"chatty":     {Got: chacha, Banner: debian, LoggedIn: true},
