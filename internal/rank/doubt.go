@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"sshpace/internal/bench"
+	"sshpace/internal/unit"
 )
 
 // Limits beyond which a ranking says that something is in doubt.
@@ -56,7 +57,7 @@ func doubts(r *Ranking, d *data) []Warning {
 	add(r.Model.HoldoutP95 > muchError, "model", fmt.Sprintf("predictions are off by up to %.0f %% (95th percentile of %d held-out cells)", r.Model.HoldoutP95, r.Model.HoldoutCells),
 		hint("a longer --budget measures more cells directly"))
 	add(r.floor() > 2*maxNoise, "noise", fmt.Sprintf("differences below %.0f %% cannot be told from noise", r.floor()), hint("a longer --budget, or a quieter machine"))
-	add(len(r.Missing) > 0, "missing", fmt.Sprintf("not reached: %s of cipher and MAC", counted(len(r.Missing), "combination")), hint("go on with --resume"))
+	add(len(r.Missing) > 0, "missing", fmt.Sprintf("not reached: %s of cipher and MAC", unit.Count(len(r.Missing), "combination")), hint("go on with --resume"))
 	add(len(r.Failed) > 0, "failed", fmt.Sprintf("never worked: %d of what was asked for", len(r.Failed)), "")
 	add(float64(r.failures()) > muchFailure*float64(r.Trials), "failures", fmt.Sprintf("%d of %d trials gave nothing: %s", r.failures(), r.Trials, r.FailureText()), hint("see the messages in the file; go on with --resume"))
 	add(r.Environment.Cores == 1 && r.Campaign.Server != "remote", "one-core", "one core: client and server took turns, so throughput is that of both together", "")
@@ -77,14 +78,6 @@ func slowing(percent float64) string {
 		return fmt.Sprintf("%.0f %% faster", -percent)
 	}
 	return fmt.Sprintf("%.0f %% slower", percent)
-}
-
-// counted is a number with its noun: "1 cell", "2 cells".
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // failures is how many trials gave nothing.

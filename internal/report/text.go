@@ -15,6 +15,7 @@ import (
 	"sshpace/internal/chart"
 	"sshpace/internal/clean"
 	"sshpace/internal/rank"
+	"sshpace/internal/unit"
 )
 
 // Text writes a ranking for a terminal of 80 columns. Text from files and
@@ -46,7 +47,11 @@ func heading(w io.Writer, r *rank.Ranking) {
 		say(w, "%s, %d cores", e.CPU, e.Cores)
 	}
 	if c := r.Combinations; c.Total > 0 {
-		say(w, "%d combinations are %d of cipher and MAC, and %d key exchanges", c.Total, c.Bulk, c.Kex)
+		are := "are"
+		if c.Total == 1 {
+			are = "is"
+		}
+		say(w, "%s %s %d of cipher and MAC, and %s", unit.Count(c.Total, "combination"), are, c.Bulk, unit.Count(c.Kex, "key exchange"))
 	}
 }
 
@@ -125,8 +130,8 @@ func kexTable(w io.Writer, r *rank.Ranking) {
 func quality(w io.Writer, r *rank.Ranking) {
 	say(w, "")
 	if n := r.Noise; n.Throughput > 0 || n.Login > 0 {
-		say(w, "noise floor  %s; %d A/A controls", list(
-			share("throughput", n.Throughput), share("cost", n.Cost), share("login", n.Login)), n.Controls)
+		say(w, "noise floor  %s; %s", list(
+			share("throughput", n.Throughput), share("cost", n.Cost), share("login", n.Login)), unit.Count(n.Controls, "A/A control"))
 		say(w, "             equal things differ by less; one letter: not told apart;")
 		say(w, "             ± is the 95 %% interval in this run: another may be off as a whole")
 	}
@@ -165,7 +170,7 @@ func basis(r *rank.Ranking) string {
 		}
 		connections += n
 	}
-	text := fmt.Sprintf("%d cells measured in %d connections", measured, connections)
+	text := fmt.Sprintf("%s measured in %s", unit.Count(measured, "cell"), unit.Count(connections, "connection"))
 	if predicted := len(r.Bulk) - measured; predicted > 0 {
 		text += fmt.Sprintf(", %d predicted", predicted)
 	}

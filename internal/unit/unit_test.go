@@ -32,3 +32,14 @@ func TestStrings(t *testing.T) {
 		}
 	}
 }
+
+func TestCount(t *testing.T) {
+	if got := Count(2, "entry"); got != "2 entries" {
+		t.Errorf("Count(2) = %q", got)
+	}
+	for n, want := range map[int]string{0: "0 cells", 1: "1 cell", 2: "2 cells"} {
+		if got := Count(n, "cell"); got != want {
+			t.Errorf("Count(%d) = %q, want %q", n, got, want)
+		}
+	}
+}
