@@ -80,7 +80,7 @@ reached and nothing else is wrong; 130 or 143 after SIGINT or SIGTERM.`,
 	flags.BoolVar(&f.stdin, "stdin", false, "read standard input once and send it to every host")
 	flags.StringVar(&f.script, "script", "", "run this local script on the hosts; COMMAND is its arguments")
 	flags.BoolVar(&f.noRecord, "no-record", false, "do not record this run in the history")
-	flags.BoolVar(&f.noRemoteKill, "no-remote-kill", false, "end commands by signals only, never by a second session")
+	flags.BoolVar(&f.noRemoteKill, "no-remote-kill", false, "end commands by signals only: no second session, in which a forced command of root's would run again")
 	flags.BoolVar(&f.history, "history", false, "list earlier runs, or one of them in full: --history ID")
 	flags.StringVar(&f.rerun, "rerun", "", "hosts of the last run that were failed, unreachable, unknown or unfinished")
 	flags.BoolVar(&f.list, "list", false, "print the hosts and do nothing")
