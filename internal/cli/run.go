@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"sshpace/internal/fleet"
 	"sshpace/internal/history"
@@ -48,11 +49,13 @@ func newRunCommand(sys System) *cobra.Command {
 		Use:   "run -w HOSTS [flags] [--] COMMAND...",
 		Short: "Run a command on many hosts at once",
 		Long: `run executes COMMAND on every host, as many at a time as the servers and this machine
-bear, and shows each line behind the name of its host: -> for standard output, => for
-standard error, =: for how a host ended that did not end well.
+bear, and shows each line behind the name of its host: -> for standard output, +> for
+more of a line that was too long, => for standard error, =: for how a host ended that did
+not end well.
 
-Hosts are sets as in ClusterShell: web[1-20,35]!web7, @group, @last:failed, patterns of
-names in ssh_config such as web*, or lists in files. ssh_config, known_hosts and the
+Hosts are sets as in ClusterShell: web[1-20,35]!web7, @group, patterns of names in
+ssh_config such as web*, hosts of earlier runs such as @last:failed, @last-1:failed or
+@ID:failed with the ID that --history shows, or lists in files. ssh_config, known_hosts and the
 agent are used as ssh uses them; unknown host keys are refused. Standard input is not
 touched unless --stdin is given.
 
@@ -63,7 +66,7 @@ reached and nothing else is wrong; 130 or 143 after SIGINT or SIGTERM.`,
   sshpace run --hosts-file hosts.txt --script fix.sh -- --force
   sshpace run --rerun failed`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runRun(cmd.Context(), sys, &f, args)
+			return runRun(cmd.Context(), sys, &f, cmd.Flags(), args)
 		},
 	}
 	flags := cmd.Flags()
@@ -82,7 +85,8 @@ reached and nothing else is wrong; 130 or 143 after SIGINT or SIGTERM.`,
 	flags.BoolVar(&f.noRecord, "no-record", false, "do not record this run in the history")
 	flags.BoolVar(&f.noRemoteKill, "no-remote-kill", false, "end commands by signals only: no second session, in which a forced command of root's would run again")
 	flags.BoolVar(&f.history, "history", false, "list earlier runs, or one of them in full: --history ID")
-	flags.StringVar(&f.rerun, "rerun", "", "hosts of the last run that were failed, unreachable, unknown or unfinished")
+	flags.StringVar(&f.rerun, "rerun", "", "sets of the last run's hosts, such as failed,unreachable,unfinished, beside those of -w; without\n"+
+		"COMMAND what that run did, with its flags for the connection and --timeout unless given anew")
 	flags.BoolVar(&f.list, "list", false, "print the hosts and do nothing")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell for each host how long each phase took")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
@@ -106,7 +110,7 @@ func (f *runFlags) check() error {
 	return f.view.check()
 }
 
-func runRun(ctx context.Context, sys System, f *runFlags, args []string) error {
+func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, args []string) error {
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -114,7 +118,7 @@ func runRun(ctx context.Context, sys System, f *runFlags, args []string) error {
 	if f.history {
 		return showHistory(sys.Stdout, store, args)
 	}
-	e, err := f.errand(ctx, sys, store, args)
+	e, err := f.errand(ctx, sys, store, flags, args)
 	if err != nil {
 		return err
 	}
@@ -129,6 +133,7 @@ func runRun(ctx context.Context, sys System, f *runFlags, args []string) error {
 type errand struct {
 	hosts   []host.Host
 	text    string // the command as people know it
+	how     history.How
 	command fleet.Command
 	reach   *reach
 	store   *history.Store // nil = not recorded
@@ -142,18 +147,13 @@ func (j *errand) close() {
 }
 
 // errand works out hosts, command and how to reach them.
-func (f *runFlags) errand(ctx context.Context, sys System, store *history.Store, args []string) (_ *errand, err error) {
-	words := strings.Join(args, " ")
+func (f *runFlags) errand(ctx context.Context, sys System, store *history.Store, flags *pflag.FlagSet, args []string) (_ *errand, err error) {
 	if f.rerun != "" {
-		last, hosts, err := rerun(store, f.rerun)
-		if err != nil {
+		if args, err = f.again(store, flags, args); err != nil {
 			return nil, err
 		}
-		f.selection.sets = append(f.selection.sets, hosts...)
-		if words == "" && f.script == "" {
-			words = last
-		}
 	}
+	words := strings.Join(args, " ")
 	j := &errand{text: words}
 	j.reach, err = newReach(ctx, sys, reachOptions{
 		engine: engineChoice(f.engine), connection: f.connection, connectTimeout: time.Duration(f.connectTimeout),
@@ -179,10 +179,12 @@ func (f *runFlags) errand(ctx context.Context, sys System, store *history.Store,
 	if f.script != "" {
 		j.text = strings.TrimSpace(filepath.Base(f.script) + " " + words)
 	}
-	if !f.noRecord {
-		j.store = store
+	if f.noRecord {
+		return j, nil
 	}
-	return j, nil
+	j.store = store
+	j.how, err = f.how(flags, args)
+	return j, err
 }
 
 // remoteCommand is what the hosts are given.
@@ -279,7 +281,7 @@ func (j *errand) record(sys System, start time.Time) recording {
 	if err := j.store.Prune(keepRuns); err != nil && !errors.Is(err, os.ErrNotExist) {
 		fmt.Fprintf(sys.Stderr, "sshpace: warning: history: %s\n", oneLine(err.Error()))
 	}
-	r, err := j.store.Begin(history.Run{Start: start, Command: j.text, Hosts: j.hosts})
+	r, err := j.store.Begin(history.Run{Start: start, Command: j.text, Hosts: j.hosts, How: j.how})
 	if err != nil {
 		fmt.Fprintf(sys.Stderr, "sshpace: warning: this run is not recorded: %s\n", oneLine(err.Error()))
 	}
