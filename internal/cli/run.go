@@ -157,7 +157,7 @@ func (f *runFlags) errand(ctx context.Context, sys System, store *history.Store,
 	j := &errand{text: words}
 	j.reach, err = newReach(ctx, sys, reachOptions{
 		engine: engineChoice(f.engine), connection: f.connection, connectTimeout: time.Duration(f.connectTimeout),
-		acceptNew: f.acceptNew, command: words, noKillSession: f.noRemoteKill,
+		acceptNew: f.acceptNew, command: words, noKillSession: f.noRemoteKill, warnings: sys.Stderr,
 	})
 	if err != nil {
 		return nil, err
