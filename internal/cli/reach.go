@@ -439,7 +439,11 @@ type notRecorded struct{ err error }
 func (e *notRecorded) Error() string { return e.What() + "; " + e.Hint() }
 
 // What says why the host is not used.
-func (e *notRecorded) What() string { return "new host key not accepted, it cannot be recorded: " + e.err.Error() }
+func (e *notRecorded) What() string {
+	return "new host key not accepted, it cannot be recorded: " + e.err.Error()
+}
 
 // Hint says what to do about it.
-func (e *notRecorded) Hint() string { return "name a file that can be written with -o UserKnownHostsFile=FILE" }
+func (e *notRecorded) Hint() string {
+	return "name a file that can be written with -o UserKnownHostsFile=FILE"
+}

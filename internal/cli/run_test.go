@@ -165,7 +165,7 @@ func TestRunClosedOutput(t *testing.T) {
 	s := sshtest.StartSshd(t)
 	dir := t.TempDir()
 	fleetFiles(t, dir, s)
-	cmd := runCommand(t, dir, "-w", "127.0.1.[1-3]", "echo pid $$; while sleep 0.05; do echo more; done")
+	cmd := runCommand(t, dir, "-w", "127.0.1.[1-6]", "-f", "3", "echo pid $$; while sleep 0.05; do echo more; done")
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.StdoutPipe()
@@ -194,7 +194,16 @@ func TestRunClosedOutput(t *testing.T) {
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 || strings.Contains(errs.String(), "error:") {
 		t.Errorf("ended with %v, stderr:\n%s", err, errs.String())
 	}
+	for _, want := range []string{"127.0.1.[1-3] =: interrupted while", "127.0.1.[4-6] =: not started\n"} {
+		if strings.Count(errs.String(), want) != 1 || strings.Count(errs.String(), "=:") != 2 {
+			t.Errorf("want one line %q in\n%s", want, errs.String())
+		}
+	}
 	waitGone(t, all)
+	list, err := runCommand(t, dir, "--list", "-w", "@last:not-started").CombinedOutput()
+	if err != nil || string(list) != "127.0.1.4\n127.0.1.5\n127.0.1.6\n" {
+		t.Errorf("not started: %q, %v", list, err)
+	}
 }
 
 // TestRunKilled: after kill -9 the history knows who had ended and who had not.

@@ -107,10 +107,12 @@ func (f *viewFlags) main(sys System, j *errand, info output.RunInfo, v *view) (f
 		v.closers = append(v.closers, sink)
 		return sink, nil
 	}
-	return output.NewPrefix(output.PrefixOptions{
+	sink := output.NewPrefix(output.PrefixOptions{
 		Out: sys.Stdout, Err: sys.Stderr, Width: output.Width(j.hosts), Raw: f.raw,
 		ColorOut: f.colored(sys, sys.Stdout), ColorErr: f.colored(sys, sys.Stderr),
-	}), nil
+	})
+	v.closers = append(v.closers, sink)
+	return sink, nil
 }
 
 // colored decides on colour: the flag, then NO_COLOR, then CLICOLOR_FORCE, then

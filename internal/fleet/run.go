@@ -2,7 +2,7 @@ package fleet
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -120,6 +120,9 @@ func (r *run) one(hard context.Context, index int, h host.Host) {
 			break
 		}
 	}
+	if res.Class == Throttled && r.soft.Err() != nil { // it would have been tried again
+		res.Class, res.Err, res.Hint, res.Cause = Cancelled, context.Cause(r.soft).Error(), "", nil
+	}
 	res.Elapsed = time.Since(res.Start)
 	r.done(res)
 }
@@ -202,6 +205,6 @@ func (r *run) done(res Result) {
 func (r *run) fail(err error) {
 	if r.sinkErr == nil {
 		r.sinkErr = err
-		r.stop(errors.Join(errSinkFailed, err))
+		r.stop(fmt.Errorf("%w: %w", errSinkFailed, err)) // on one line
 	}
 }

@@ -268,6 +268,7 @@ func TestStatus(t *testing.T) {
 		want fleet.Status
 	}{
 		{fleet.Result{}, fleet.NotStarted},
+		{fleet.Result{Attempts: 1, Phase: fleet.PhaseAuth, Class: fleet.Cancelled, Exit: -1}, fleet.NotStarted},
 		{fleet.Result{Attempts: 1, Ran: fleet.RanYes, Phase: fleet.PhaseExit}, fleet.OK},
 		{fleet.Result{Attempts: 1, Ran: fleet.RanYes, Phase: fleet.PhaseExit, Exit: 1}, fleet.Failed},
 		{fleet.Result{Attempts: 1, Ran: fleet.RanYes, Phase: fleet.PhaseExit, Exit: -1, Signal: "TERM"}, fleet.Failed},
