@@ -30,6 +30,7 @@ type runFlags struct {
 	fanout         int
 	connectTimeout seconds
 	timeout        seconds
+	retryFor       seconds
 	engine         string
 	acceptNew      bool
 	maxrc          bool
@@ -77,6 +78,7 @@ reached and nothing else is wrong; 130 or 143 after SIGINT or SIGTERM.`,
 	flags.IntVarP(&f.fanout, "fanout", "f", 0, "hosts connected at once, at most; 0 = what this machine bears")
 	flags.Var(&f.connectTimeout, "connect-timeout", "time for name look-up, connection and login (default 15s)")
 	flags.Var(&f.timeout, "timeout", "time for the command on each host; then it is ended there (default none)")
+	flags.Var(&f.retryFor, "retry-for", "time to try a host again whose server turns logins away (default 2m, 30s if it let nobody in)")
 	flags.StringVar(&f.engine, "engine", string(engineAuto), "auto, native (never start ssh) or openssh (always start ssh)")
 	flags.BoolVar(&f.acceptNew, "accept-new", false, "trust and record keys of hosts that are not in known_hosts yet")
 	flags.BoolVar(&f.maxrc, "maxrc", false, "exit with the largest exit status of all hosts, 255 for those without one")
@@ -125,6 +127,9 @@ func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, 
 	defer e.close()
 	if f.list {
 		return listHosts(sys.Stdout, e.hosts)
+	}
+	if flags.Changed("retry-for") && f.retryFor == 0 {
+		f.retryFor = 1 // none, where 0 would be the default
 	}
 	return e.run(ctx, sys, f)
 }
@@ -225,6 +230,7 @@ func (j *errand) run(ctx context.Context, sys System, f *runFlags) error {
 	j.reach.warm(drain, j.hosts)
 	params := fleet.Params{
 		Fanout: f.fanout, CommandTimeout: time.Duration(f.timeout), Drain: drain, ReservedFDs: f.view.fds(),
+		RetryFor: time.Duration(f.retryFor), Retrying: v.retrying,
 	}
 	summary, err := fleet.Run(hard, params, j.hosts, j.command, j.reach, v.sink)
 	err = errors.Join(err, v.close(summary))

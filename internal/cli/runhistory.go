@@ -75,7 +75,7 @@ func (f *runFlags) sameTask(last *history.Record) ([]string, error) {
 // to and what bounds a run. Those that relax a check are not among them.
 var repeated = []string{
 	"config", "option", "login", "port", "identity", "jump", "ipv4", "ipv6",
-	"fanout", "connect-timeout", "timeout", "engine", "no-remote-kill",
+	"fanout", "connect-timeout", "timeout", "retry-for", "engine", "no-remote-kill",
 }
 
 // how is what the record needs for a repetition.
