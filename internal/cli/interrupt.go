@@ -16,6 +16,11 @@ func (e *signalError) Error() string { return e.signal.String() }
 // interrupts returns two contexts: drain ends with the first SIGINT or SIGTERM,
 // hard with the second. stop releases the watcher.
 func interrupts(parent context.Context, sys System) (drain, hard context.Context, stop func()) {
+	return interruptsSaying(parent, sys, "finishing what is running; press Ctrl-C again to stop at once")
+}
+
+// interruptsSaying is interrupts with a text of its own for the first signal.
+func interruptsSaying(parent context.Context, sys System, text string) (drain, hard context.Context, stop func()) {
 	hard, cancelHard := context.WithCancelCause(parent)
 	drain, cancelDrain := context.WithCancelCause(hard)
 	watcher, end := context.WithCancel(parent)
@@ -25,7 +30,7 @@ func interrupts(parent context.Context, sys System) (drain, hard context.Context
 			case s := <-sys.Signals:
 				cancel(&signalError{s})
 				if context.Cause(hard) == nil {
-					fmt.Fprintln(sys.Stderr, "\nsshpace: finishing what is running; press Ctrl-C again to stop at once")
+					fmt.Fprintln(sys.Stderr, "\nsshpace: "+text)
 				}
 			case <-watcher.Done():
 				return

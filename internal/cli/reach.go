@@ -200,6 +200,39 @@ func (r *reach) Target(ctx context.Context, h host.Host) (*dial.Target, error) {
 	return f()
 }
 
+// check refuses a configuration that is wrong for all hosts: each of them would
+// fail with the same words.
+func (r *reach) check(ctx context.Context, hosts []host.Host) error {
+	var first error
+	for _, h := range hosts {
+		err := r.mistake(ctx, h)
+		if !isConfigError(err) {
+			return nil
+		}
+		if first == nil {
+			first = configError(err)
+		}
+	}
+	return first
+}
+
+// mistake is why a host's configuration cannot be used, by the engine that it
+// needs.
+func (r *reach) mistake(ctx context.Context, h host.Host) error {
+	if r.opts.engine != engineOpenSSH {
+		_, err := r.Target(ctx, h)
+		if needs := (*needsSSH)(nil); !errors.As(err, &needs) {
+			return err
+		}
+	}
+	exact, err := r.exact()
+	if err != nil {
+		return err
+	}
+	_, err = exact.Resolve(ctx, sshconf.Query{Name: h.Name, User: h.User, Port: int(h.Port)})
+	return err
+}
+
 // warm resolves all hosts and tries hashed lines of known_hosts for all names
 // in one pass. It is only a matter of speed.
 func (r *reach) warm(ctx context.Context, hosts []host.Host) {

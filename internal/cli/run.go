@@ -178,6 +178,9 @@ func (f *runFlags) errand(ctx context.Context, sys System, store *history.Store,
 	if f.list {
 		return j, nil
 	}
+	if err = j.reach.check(ctx, j.hosts); err != nil {
+		return nil, err
+	}
 	if j.command, err = f.remoteCommand(sys, words, args); err != nil {
 		return nil, err
 	}
@@ -220,7 +223,7 @@ func (j *errand) run(ctx context.Context, sys System, f *runFlags) error {
 
 	defer tuneRuntime(sys.Getenv)()
 	start := time.Now()
-	drain, hard, stop := interrupts(ctx, sys)
+	drain, hard, stop := interruptsSaying(ctx, sys, "ending the commands that run; press Ctrl-C again to leave them")
 	defer stop()
 	recorder := j.record(sys, start)
 	v, err := f.view.open(sys, j, f.quiet, f.verbose, output.RunInfo{ID: recorder.id(), Start: start, Command: j.text, Hosts: len(j.hosts)}, recorder.sinks())

@@ -143,12 +143,18 @@ func TestRunInterrupted(t *testing.T) {
 			if !errors.As(err, &exit) || exit.ExitCode() != test.code {
 				t.Errorf("ended with %v, want exit code %d\n%s", err, test.code, errs.String())
 			}
+			if strings.Count(errs.String(), "sshpace: ending the commands that run; press Ctrl-C again to leave them\n") != 1 {
+				t.Errorf("the first signal is not answered:\n%s", errs.String())
+			}
 			if test.times == 1 {
 				waitGone(t, all)
 				if !strings.Contains(errs.String(), "9 hosts: ") || !strings.Contains(errs.String(), "6 not started") {
 					t.Errorf("no summary:\n%s", errs.String())
 				}
 				return
+			}
+			if !strings.Contains(errs.String(), "may still run there") {
+				t.Errorf("not told that commands were left:\n%s", errs.String())
 			}
 			if took := time.Since(start); took > 1500*time.Millisecond { // the first step's grace is 2 s
 				t.Errorf("took %v", took)

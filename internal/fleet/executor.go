@@ -126,6 +126,13 @@ func (a *Attempt) Phase() Phase {
 	return a.phase
 }
 
+// Talked tells whether there was output.
+func (a *Attempt) Talked() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.outBytes+a.errBytes > 0
+}
+
 // Output hands over a piece of output; data may be reused afterwards. An error
 // means that nobody wants more and that ctx is about to end.
 func (a *Attempt) Output(s Stream, data []byte) error {

@@ -195,7 +195,7 @@ func (l *log) outcome(ctx context.Context, state *os.ProcessState) fleet.Outcome
 
 func (l *log) ran(exit int) fleet.Ran {
 	switch {
-	case l.status || l.signal || (exit > 0 && exit < 255) || (exit == 0):
+	case l.status || l.signal || (exit > 0 && exit < 255) || (exit == 0), l.sent && l.attempt.Talked():
 		return fleet.RanYes
 	case l.sent:
 		return fleet.RanUnknown
