@@ -106,6 +106,8 @@ func (f *runFlags) check() error {
 		return usageError("a script is sent by standard input itself", "--stdin and --script exclude each other")
 	case f.stdin && f.selection.readsStdin():
 		return usageError("put the hosts into a file", "--stdin and hosts from standard input exclude each other")
+	case f.history && f.view.json:
+		return usageError("the records themselves are JSON: sshpace/runs in $XDG_STATE_HOME or ~/.local/state", "--history and --json exclude each other")
 	case f.connection.ipv4 && f.connection.ipv6:
 		return usageError("leave one of them out", "-4 and -6 exclude each other")
 	}
@@ -236,6 +238,7 @@ func (j *errand) run(ctx context.Context, sys System, f *runFlags) error {
 		RetryFor: time.Duration(f.retryFor), Retrying: v.retrying,
 	}
 	summary, err := fleet.Run(hard, params, j.hosts, j.command, j.reach, v.sink)
+	runErr := err
 	err = errors.Join(err, v.close(summary))
 	recorder.close(sys, summary.Elapsed)
 	if err == nil && j.command.Input != nil {
@@ -246,7 +249,7 @@ func (j *errand) run(ctx context.Context, sys System, f *runFlags) error {
 	}
 	switch {
 	case err != nil:
-		return fleetError(err)
+		return fleetError(err, runErr == nil)
 	case f.maxrc:
 		return exitWithCode(summary.MaxExit)
 	}
@@ -270,9 +273,13 @@ func ignoreCancel(err error) error {
 	return err
 }
 
-// fleetError says what to do about output that cannot be written.
-func fleetError(err error) error {
-	if isNoSpace(err) {
+// fleetError says what to do about output that cannot be written; finished says
+// that all commands had ended before.
+func fleetError(err error, finished bool) error {
+	switch {
+	case isNoSpace(err) && finished:
+		return withHint(fmt.Errorf("write output: %w", err), "make room; all commands had ended, see sshpace run --history")
+	case isNoSpace(err):
 		return withHint(fmt.Errorf("write output: %w", err), "make room; the commands that ran were ended, see sshpace run --history")
 	}
 	return err

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -160,7 +159,10 @@ func showHistory(w io.Writer, store *history.Store, args []string) error {
 		if err != nil {
 			return &Error{Err: err, Hint: "sshpace run --history lists the runs", Code: ExitUsage}
 		}
-		return errors.Join(showRecord(b, rec), b.Flush())
+		if err := showRecord(b, rec); err != nil {
+			return err
+		}
+		return b.Flush()
 	}
 	ids, err := store.IDs()
 	if err != nil {
@@ -181,7 +183,10 @@ func showHistory(w io.Writer, store *history.Store, args []string) error {
 		}
 		fmt.Fprintf(table, "\t%s\n", clean.Line(rec.Command))
 	}
-	return errors.Join(table.Flush(), b.Flush())
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return b.Flush()
 }
 
 // showRecord writes one run: what it was, its sets and why hosts failed.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"sshpace/internal/clean"
@@ -195,18 +196,20 @@ func (j *JSON) write(rec any) error {
 
 // escapeControls writes the characters that could harm a terminal, but that
 // encoding/json leaves alone, as \u escapes: the meaning stays the same. All of
-// them are in the basic plane and inside strings.
+// them are inside strings.
 func escapeControls(record []byte) []byte {
 	if isPlainASCII(record) {
 		return record
 	}
 	out := make([]byte, 0, len(record)+64)
 	for _, r := range string(record) {
-		if clean.Unsafe(r) {
-			out = append(out, '\\', 'u', hexDigit(r>>12), hexDigit(r>>8), hexDigit(r>>4), hexDigit(r))
+		if !clean.Unsafe(r) {
+			out = utf8.AppendRune(out, r)
 			continue
 		}
-		out = utf8.AppendRune(out, r)
+		for _, unit := range utf16.AppendRune(nil, r) { // RFC 8259 section 7
+			out = append(out, '\\', 'u', hexDigit(unit>>12), hexDigit(unit>>8), hexDigit(unit>>4), hexDigit(unit))
+		}
 	}
 	return out
 }
@@ -220,4 +223,4 @@ func isPlainASCII(text []byte) bool {
 	return true
 }
 
-func hexDigit(r rune) byte { return "0123456789abcdef"[r&15] }
+func hexDigit(unit uint16) byte { return "0123456789abcdef"[unit&15] }
