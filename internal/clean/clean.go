@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"io"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -132,8 +133,10 @@ func one(dst, src []byte) (out, rest []byte) {
 		dst = appendHex(append(dst, `\x`...), rune(src[0]), 2)
 	case Unsafe(r) && r < 0x80:
 		dst = appendHex(append(dst, `\x`...), r, 2)
-	case Unsafe(r):
+	case Unsafe(r) && r < 0x10000:
 		dst = appendHex(append(dst, `\u`...), r, 4)
+	case Unsafe(r):
+		dst = appendHex(append(dst, `\U`...), r, 8)
 	default:
 		dst = append(dst, src[:size]...)
 	}
@@ -141,20 +144,23 @@ func one(dst, src []byte) (out, rest []byte) {
 }
 
 // Unsafe reports whether a character must not reach a terminal: the C0 controls but
-// tab and newline, DEL, the C1 controls (ECMA-48 section 8), the bidirectional
-// controls (Unicode Standard Annex 9), which can show text in another order than
-// it is, and the line and paragraph separators.
+// tab and newline, DEL, the C1 controls (ECMA-48 section 8), the line and
+// paragraph separators, and what shows nothing itself: the format characters
+// (Unicode general category Cf), among them the bidirectional controls (Unicode
+// Standard Annex 9), which can show text in another order than it is, and the
+// other characters that are to be ignored where they are not known (UAX 44,
+// Other_Default_Ignorable_Code_Point). Two texts that look the same could
+// otherwise differ.
 func Unsafe(r rune) bool {
 	switch {
 	case r < 0x20:
 		return r != '\t' && r != '\n'
-	case r >= 0x7f && r <= 0x9f,
-		r == 0x061c, r == 0x200e, r == 0x200f,
-		r >= 0x2028 && r <= 0x202e,
-		r >= 0x2066 && r <= 0x2069:
+	case r < 0x7f:
+		return false
+	case r <= 0x9f, r == 0x2028, r == 0x2029:
 		return true
 	}
-	return false
+	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point)
 }
 
 func appendHex(dst []byte, r rune, digits int) []byte {

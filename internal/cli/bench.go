@@ -101,7 +101,7 @@ func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags,
 	}
 	view := newScreen(sys.Stderr, sys.Getenv)
 	sys.Stderr = view
-	drain, ctx, stop := interruptsOn(ctx, sys, view)
+	drain, ctx, stop := interruptsSaying(ctx, view, sys.Signals, finishing)
 	defer stop()
 	// A reader that is gone, as of `2>&1 | head`, must not kill a measurement: with
 	// the signal caught, writing to it is an error (os/signal).

@@ -122,7 +122,7 @@ what to configure. It also runs commands on many hosts at once.`,
 	root.SetOut(sys.Stdout)
 	root.SetErr(sys.Stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError("see "+cmd.CommandPath()+" --help", "%s", err)
+		return usageError("see "+cmd.CommandPath()+" --help", "%s", flagError(err))
 	})
 	root.AddCommand(
 		newBenchCommand(sys),

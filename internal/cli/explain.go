@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -77,7 +76,7 @@ func explain(ctx context.Context, sys System, f explainFlags, text string) error
 
 // resolveError says what to do about a host whose configuration does not work.
 func resolveError(err error, name string) error {
-	if _, ok := errors.AsType[*sshconf.ConfigError](err); ok {
+	if isConfigError(err) {
 		return configError(err)
 	}
 	return withHint(err, "correct the configuration, or see what ssh says to: ssh -G "+name)

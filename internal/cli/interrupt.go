@@ -12,24 +12,28 @@ type signalError struct{ signal os.Signal }
 
 func (e *signalError) Error() string { return e.signal.String() }
 
+// finishing is said at the first signal, where nothing better is known.
+const finishing = "finishing what is running; press Ctrl-C again to stop at once"
+
 // interrupts returns two contexts: drain ends with the first SIGINT or SIGTERM,
 // hard with the second. stop releases the watcher.
 func interrupts(parent context.Context, sys System) (drain, hard context.Context, stop func()) {
-	return interruptsOn(parent, sys, newScreen(sys.Stderr, sys.Getenv))
+	return interruptsSaying(parent, newScreen(sys.Stderr, sys.Getenv), sys.Signals, finishing)
 }
 
-// interruptsOn is interrupts where something is drawn on the screen meanwhile.
-func interruptsOn(parent context.Context, sys System, view *screen) (drain, hard context.Context, stop func()) {
+// interruptsSaying is interrupts with a text of its own for the first signal, on
+// a screen on which something may be drawn meanwhile.
+func interruptsSaying(parent context.Context, view *screen, signals <-chan os.Signal, text string) (drain, hard context.Context, stop func()) {
 	hard, cancelHard := context.WithCancelCause(parent)
 	drain, cancelDrain := context.WithCancelCause(hard)
 	watcher, end := context.WithCancel(parent)
 	go func() {
 		for _, cancel := range []context.CancelCauseFunc{cancelDrain, cancelHard} {
 			select {
-			case s := <-sys.Signals:
+			case s := <-signals:
 				cancel(&signalError{s})
 				if context.Cause(hard) == nil {
-					view.notice("sshpace: finishing what is running; press Ctrl-C again to stop at once")
+					view.notice("sshpace: " + text)
 				}
 			case <-watcher.Done():
 				return

@@ -96,7 +96,7 @@ func privateDir(sys System) (*workdir.Dir, error) {
 // printCost prints the table for people. Times are milliseconds of processor
 // time, medians with 95 % intervals.
 func printCost(w io.Writer, c knownhosts.Cost, version string) error {
-	fmt.Fprintf(w, "%s: %s, %d of them hashed, %s\n", c.File, count(c.Lines, "line"), c.HashedLines, unit.Bytes(c.Bytes))
+	fmt.Fprintf(w, "%s: %s, %d of them hashed, %s\n", c.File, unit.Count(c.Lines, "line"), c.HashedLines, unit.Bytes(c.Bytes))
 	fmt.Fprintf(w, "Processor time of one login with %s, median of %d [95 %% interval]:\n\n", oneLine(version), c.Rounds)
 	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "layout\tUpdateHostKeys\tssh\tdue to the file")

@@ -11,6 +11,7 @@ import (
 
 	"sshpace/internal/clean"
 	"sshpace/internal/knownhosts"
+	"sshpace/internal/unit"
 )
 
 func newKnownHostsLookupCommand(sys System) *cobra.Command {
@@ -153,7 +154,7 @@ func runLint(ctx context.Context, sys System, x *knownhosts.Index, hosts []looke
 	if len(findings) == 0 {
 		return nil
 	}
-	fmt.Fprintf(sys.Stderr, "sshpace: %s\n", count(len(findings), "finding"))
+	fmt.Fprintf(sys.Stderr, "sshpace: %s\n", unit.Count(len(findings), "finding"))
 	return exitWith(ExitFound)
 }
 

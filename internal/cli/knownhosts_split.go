@@ -12,6 +12,7 @@ import (
 
 	"sshpace/internal/host"
 	"sshpace/internal/knownhosts"
+	"sshpace/internal/unit"
 )
 
 // splitFlags are the flags of `sshpace known-hosts split`.
@@ -136,7 +137,7 @@ func (f *splitFlags) print(sys System, result knownhosts.SplitResult, config str
 // splitVerdict says what became of the hosts. Names that cannot be files are a
 // failure, since ssh would not know those hosts any more.
 func splitVerdict(w io.Writer, r knownhosts.SplitResult) error {
-	fmt.Fprintf(w, "sshpace: wrote %s to %s, %d were there already\n", count(r.Written, "file"), r.Dir, r.Unchanged)
+	fmt.Fprintf(w, "sshpace: wrote %s to %s, %d were there already\n", unit.Count(r.Written, "file"), r.Dir, r.Unchanged)
 	for _, note := range []struct {
 		names []string
 		about string
@@ -150,13 +151,13 @@ func splitVerdict(w io.Writer, r knownhosts.SplitResult) error {
 		}
 	}
 	if r.Unmatched > 0 {
-		fmt.Fprintf(w, "sshpace: %s of the original belong to no named host; ssh will not know those hosts under the lines above (name them with --hosts-file, or use --keep-unmatched)\n", count(r.Unmatched, "line"))
+		fmt.Fprintf(w, "sshpace: %s of the original belong to no named host; ssh will not know those hosts under the lines above (name them with --hosts-file, or use --keep-unmatched)\n", unit.Count(r.Unmatched, "line"))
 	}
 	if r.Unreadable > 0 {
-		fmt.Fprintf(w, "sshpace: %s of the original cannot be read, neither by ssh: see sshpace known-hosts lint\n", count(r.Unreadable, "line"))
+		fmt.Fprintf(w, "sshpace: %s of the original cannot be read, neither by ssh: see sshpace known-hosts lint\n", unit.Count(r.Unreadable, "line"))
 	}
 	if len(r.Unsafe) > 0 {
-		return withHint(fmt.Errorf("%s cannot be file names: %s", count(len(r.Unsafe), "host"), someNames(r.Unsafe)),
+		return withHint(fmt.Errorf("%s cannot be file names: %s", unit.Count(len(r.Unsafe), "host"), someNames(r.Unsafe)),
 			"all other hosts have their files; keep these in a file of their own")
 	}
 	return nil

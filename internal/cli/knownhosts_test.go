@@ -72,14 +72,6 @@ func TestProgressLineWaitsASecond(t *testing.T) {
 	}
 }
 
-func TestCount(t *testing.T) {
-	for want, got := range map[string]string{"1 line": count(1, "line"), "0 lines": count(0, "line"), "2 entries": count(2, "entry")} {
-		if got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
 func TestCostAdvice(t *testing.T) {
 	ms := func(lo, value, hi float64) stats.Interval {
 		return stats.Interval{Value: value * 1e6, Lo: lo * 1e6, Hi: hi * 1e6, N: 9}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"slices"
@@ -39,6 +40,7 @@ type reachOptions struct {
 	acceptNew      bool
 	command        string // for "Match command"
 	noKillSession  bool
+	warnings       io.Writer // nil = none are written
 }
 
 // reach runs commands on hosts by ssh_config and known_hosts, with whichever
@@ -48,6 +50,7 @@ type reach struct {
 	system   sshconf.System
 	config   *sshconf.Config // for the hosts of the run
 	asker    *sshconf.Asker
+	laxness  sync.Once                      // warns of StrictHostKeyChecking no
 	jumps    func() (*sshconf.Asker, error) // for jump hosts: without the user's flags, as ssh -J has it
 	exact    func() (*sshconf.Asker, error) // knows the installed ssh's own lists
 	native   *dial.Engine
@@ -195,6 +198,39 @@ func (r *reach) Target(ctx context.Context, h host.Host) (*dial.Target, error) {
 	}
 	r.mu.Unlock()
 	return f()
+}
+
+// check refuses a configuration that is wrong for all hosts: each of them would
+// fail with the same words.
+func (r *reach) check(ctx context.Context, hosts []host.Host) error {
+	var first error
+	for _, h := range hosts {
+		err := r.mistake(ctx, h)
+		if !isConfigError(err) {
+			return nil
+		}
+		if first == nil {
+			first = configError(err)
+		}
+	}
+	return first
+}
+
+// mistake is why a host's configuration cannot be used, by the engine that it
+// needs.
+func (r *reach) mistake(ctx context.Context, h host.Host) error {
+	if r.opts.engine != engineOpenSSH {
+		_, err := r.Target(ctx, h)
+		if needs := (*needsSSH)(nil); !errors.As(err, &needs) {
+			return err
+		}
+	}
+	exact, err := r.exact()
+	if err != nil {
+		return err
+	}
+	_, err = exact.Resolve(ctx, sshconf.Query{Name: h.Name, User: h.User, Port: int(h.Port)})
+	return err
 }
 
 // warm resolves all hosts and tries hashed lines of known_hosts for all names
@@ -363,6 +399,9 @@ type hostKeys struct {
 // the same. "no" is no policy that run knows: it means strict here.
 func (r *reach) hostKeys(c *sshconf.Resolved) *hostKeys {
 	files := slices.Concat(c.UserKnownHostsFiles(), c.GlobalKnownHostsFiles())
+	if c.StrictHostKeyChecking() == sshconf.Lax {
+		r.laxness.Do(r.warnOfLaxness)
+	}
 	accept := r.opts.acceptNew || (c.StrictHostKeyChecking() == sshconf.AcceptNew && c.IsSet(sshconf.StrictHostKeyChecking))
 	key := fmt.Sprintf("%q %v %v", files, accept, c.HashKnownHosts())
 	r.mu.Lock()
@@ -378,6 +417,12 @@ func (r *reach) hostKeys(c *sshconf.Resolved) *hostKeys {
 	return k
 }
 
+func (r *reach) warnOfLaxness() {
+	if r.opts.warnings != nil {
+		fmt.Fprintln(r.opts.warnings, "sshpace: warning: StrictHostKeyChecking=no counts as yes here; to trust and record keys of new hosts use --accept-new")
+	}
+}
+
 func (k *hostKeys) Algorithms(name string, port int) []string {
 	return k.index.HostKeyAlgorithms(name, port, nil)
 }
@@ -385,7 +430,10 @@ func (k *hostKeys) Algorithms(name string, port int) []string {
 func (k *hostKeys) Check(name string, port int, remote net.Addr, key ssh.PublicKey) error {
 	err := k.index.Check(name, port, remote, key)
 	var unknown *knownhosts.Unknown
-	if err == nil || (errors.As(err, &unknown) && k.accept(name, port, key)) {
+	if errors.As(err, &unknown) && k.acceptNew && !unknown.CA {
+		err = k.accept(name, port, key)
+	}
+	if err == nil {
 		return nil
 	}
 	bad := &dial.HostKeyError{Changed: unknown == nil, Text: err.Error()}
@@ -398,16 +446,37 @@ func (k *hostKeys) Check(name string, port int, remote net.Addr, key ssh.PublicK
 	return bad
 }
 
-// accept records a new key, if that is wanted and can be done. A key that
-// cannot be recorded is not accepted either: it would be new for ever.
-func (k *hostKeys) accept(name string, port int, key ssh.PublicKey) bool {
-	if !k.acceptNew || k.file == "" {
-		return false
+// accept records a new key. One that cannot be recorded is not accepted either:
+// it would be new for ever.
+func (k *hostKeys) accept(name string, port int, key ssh.PublicKey) error {
+	if k.file == "" {
+		return &notRecorded{errors.New("UserKnownHostsFile names no file")}
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.index.Check(name, port, nil, key) == nil { // another host of that name was first
-		return true
+		return nil
 	}
-	return knownhosts.Append(k.file, name, port, key, k.hash) == nil
+	if cert, ok := key.(*ssh.Certificate); ok { // of no authority that we know: as in ssh, the key inside counts
+		key = cert.Key
+	}
+	if err := knownhosts.Append(k.file, name, port, key, k.hash); err != nil {
+		return &notRecorded{err}
+	}
+	return nil
+}
+
+// notRecorded is a new key that could not be written.
+type notRecorded struct{ err error }
+
+func (e *notRecorded) Error() string { return e.What() + "; " + e.Hint() }
+
+// What says why the host is not used.
+func (e *notRecorded) What() string {
+	return "new host key not accepted, it cannot be recorded: " + e.err.Error()
+}
+
+// Hint says what to do about it.
+func (e *notRecorded) Hint() string {
+	return "name a file that can be written with -o UserKnownHostsFile=FILE"
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"sshpace/internal/fleet"
 	"sshpace/internal/history"
@@ -29,6 +30,7 @@ type runFlags struct {
 	fanout         int
 	connectTimeout seconds
 	timeout        seconds
+	retryFor       seconds
 	engine         string
 	acceptNew      bool
 	maxrc          bool
@@ -48,11 +50,13 @@ func newRunCommand(sys System) *cobra.Command {
 		Use:   "run -w HOSTS [flags] [--] COMMAND...",
 		Short: "Run a command on many hosts at once",
 		Long: `run executes COMMAND on every host, as many at a time as the servers and this machine
-bear, and shows each line behind the name of its host: -> for standard output, => for
-standard error, =: for how a host ended that did not end well.
+bear, and shows each line behind the name of its host: -> for standard output, +> for
+more of a line that was too long, => for standard error, =: for how a host ended that did
+not end well.
 
-Hosts are sets as in ClusterShell: web[1-20,35]!web7, @group, @last:failed, patterns of
-names in ssh_config such as web*, or lists in files. ssh_config, known_hosts and the
+Hosts are sets as in ClusterShell: web[1-20,35]!web7, @group, patterns of names in
+ssh_config such as web*, hosts of earlier runs such as @last:failed, @last-1:failed or
+@ID:failed with the ID that --history shows, or lists in files. ssh_config, known_hosts and the
 agent are used as ssh uses them; unknown host keys are refused. Standard input is not
 touched unless --stdin is given.
 
@@ -63,7 +67,7 @@ reached and nothing else is wrong; 130 or 143 after SIGINT or SIGTERM.`,
   sshpace run --hosts-file hosts.txt --script fix.sh -- --force
   sshpace run --rerun failed`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runRun(cmd.Context(), sys, &f, args)
+			return runRun(cmd.Context(), sys, &f, cmd.Flags(), args)
 		},
 	}
 	flags := cmd.Flags()
@@ -74,15 +78,17 @@ reached and nothing else is wrong; 130 or 143 after SIGINT or SIGTERM.`,
 	flags.IntVarP(&f.fanout, "fanout", "f", 0, "hosts connected at once, at most; 0 = what this machine bears")
 	flags.Var(&f.connectTimeout, "connect-timeout", "time for name look-up, connection and login (default 15s)")
 	flags.Var(&f.timeout, "timeout", "time for the command on each host; then it is ended there (default none)")
+	flags.Var(&f.retryFor, "retry-for", "time to try a host again whose server turns logins away (default 2m, 30s if it let nobody in)")
 	flags.StringVar(&f.engine, "engine", string(engineAuto), "auto, native (never start ssh) or openssh (always start ssh)")
 	flags.BoolVar(&f.acceptNew, "accept-new", false, "trust and record keys of hosts that are not in known_hosts yet")
 	flags.BoolVar(&f.maxrc, "maxrc", false, "exit with the largest exit status of all hosts, 255 for those without one")
 	flags.BoolVar(&f.stdin, "stdin", false, "read standard input once and send it to every host")
 	flags.StringVar(&f.script, "script", "", "run this local script on the hosts; COMMAND is its arguments")
 	flags.BoolVar(&f.noRecord, "no-record", false, "do not record this run in the history")
-	flags.BoolVar(&f.noRemoteKill, "no-remote-kill", false, "end commands by signals only, never by a second session")
+	flags.BoolVar(&f.noRemoteKill, "no-remote-kill", false, "end commands by signals only: no second session, in which a forced command of root's would run again")
 	flags.BoolVar(&f.history, "history", false, "list earlier runs, or one of them in full: --history ID")
-	flags.StringVar(&f.rerun, "rerun", "", "hosts of the last run that were failed, unreachable, unknown or unfinished")
+	flags.StringVar(&f.rerun, "rerun", "", "sets of the last run's hosts, such as failed,unreachable,unfinished, beside those of -w; without\n"+
+		"COMMAND what that run did, with its flags for the connection and --timeout unless given anew")
 	flags.BoolVar(&f.list, "list", false, "print the hosts and do nothing")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell for each host how long each phase took")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
@@ -100,13 +106,15 @@ func (f *runFlags) check() error {
 		return usageError("a script is sent by standard input itself", "--stdin and --script exclude each other")
 	case f.stdin && f.selection.readsStdin():
 		return usageError("put the hosts into a file", "--stdin and hosts from standard input exclude each other")
+	case f.history && f.view.json:
+		return usageError("the records themselves are JSON: sshpace/runs in $XDG_STATE_HOME or ~/.local/state", "--history and --json exclude each other")
 	case f.connection.ipv4 && f.connection.ipv6:
 		return usageError("leave one of them out", "-4 and -6 exclude each other")
 	}
 	return f.view.check()
 }
 
-func runRun(ctx context.Context, sys System, f *runFlags, args []string) error {
+func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, args []string) error {
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -114,13 +122,16 @@ func runRun(ctx context.Context, sys System, f *runFlags, args []string) error {
 	if f.history {
 		return showHistory(sys.Stdout, store, args)
 	}
-	e, err := f.errand(ctx, sys, store, args)
+	e, err := f.errand(ctx, sys, store, flags, args)
 	if err != nil {
 		return err
 	}
 	defer e.close()
 	if f.list {
 		return listHosts(sys.Stdout, e.hosts)
+	}
+	if flags.Changed("retry-for") && f.retryFor == 0 {
+		f.retryFor = 1 // none, where 0 would be the default
 	}
 	return e.run(ctx, sys, f)
 }
@@ -129,6 +140,7 @@ func runRun(ctx context.Context, sys System, f *runFlags, args []string) error {
 type errand struct {
 	hosts   []host.Host
 	text    string // the command as people know it
+	how     history.How
 	command fleet.Command
 	reach   *reach
 	store   *history.Store // nil = not recorded
@@ -142,22 +154,17 @@ func (j *errand) close() {
 }
 
 // errand works out hosts, command and how to reach them.
-func (f *runFlags) errand(ctx context.Context, sys System, store *history.Store, args []string) (_ *errand, err error) {
-	words := strings.Join(args, " ")
+func (f *runFlags) errand(ctx context.Context, sys System, store *history.Store, flags *pflag.FlagSet, args []string) (_ *errand, err error) {
 	if f.rerun != "" {
-		last, hosts, err := rerun(store, f.rerun)
-		if err != nil {
+		if args, err = f.again(store, flags, args); err != nil {
 			return nil, err
 		}
-		f.selection.sets = append(f.selection.sets, hosts...)
-		if words == "" && f.script == "" {
-			words = last
-		}
 	}
+	words := strings.Join(args, " ")
 	j := &errand{text: words}
 	j.reach, err = newReach(ctx, sys, reachOptions{
 		engine: engineChoice(f.engine), connection: f.connection, connectTimeout: time.Duration(f.connectTimeout),
-		acceptNew: f.acceptNew, command: words, noKillSession: f.noRemoteKill,
+		acceptNew: f.acceptNew, command: words, noKillSession: f.noRemoteKill, warnings: sys.Stderr,
 	})
 	if err != nil {
 		return nil, err
@@ -173,16 +180,21 @@ func (f *runFlags) errand(ctx context.Context, sys System, store *history.Store,
 	if f.list {
 		return j, nil
 	}
+	if err = j.reach.check(ctx, j.hosts); err != nil {
+		return nil, err
+	}
 	if j.command, err = f.remoteCommand(sys, words, args); err != nil {
 		return nil, err
 	}
 	if f.script != "" {
 		j.text = strings.TrimSpace(filepath.Base(f.script) + " " + words)
 	}
-	if !f.noRecord {
-		j.store = store
+	if f.noRecord {
+		return j, nil
 	}
-	return j, nil
+	j.store = store
+	j.how, err = f.how(flags, args)
+	return j, err
 }
 
 // remoteCommand is what the hosts are given.
@@ -213,7 +225,7 @@ func (j *errand) run(ctx context.Context, sys System, f *runFlags) error {
 
 	defer tuneRuntime(sys.Getenv)()
 	start := time.Now()
-	drain, hard, stop := interrupts(ctx, sys)
+	drain, hard, stop := interruptsSaying(ctx, newScreen(sys.Stderr, sys.Getenv), sys.Signals, "ending the commands that run; press Ctrl-C again to leave them")
 	defer stop()
 	recorder := j.record(sys, start)
 	v, err := f.view.open(sys, j, f.quiet, f.verbose, output.RunInfo{ID: recorder.id(), Start: start, Command: j.text, Hosts: len(j.hosts)}, recorder.sinks())
@@ -223,8 +235,10 @@ func (j *errand) run(ctx context.Context, sys System, f *runFlags) error {
 	j.reach.warm(drain, j.hosts)
 	params := fleet.Params{
 		Fanout: f.fanout, CommandTimeout: time.Duration(f.timeout), Drain: drain, ReservedFDs: f.view.fds(),
+		RetryFor: time.Duration(f.retryFor), Retrying: v.retrying,
 	}
 	summary, err := fleet.Run(hard, params, j.hosts, j.command, j.reach, v.sink)
+	runErr := err
 	err = errors.Join(err, v.close(summary))
 	recorder.close(sys, summary.Elapsed)
 	if err == nil && j.command.Input != nil {
@@ -235,7 +249,7 @@ func (j *errand) run(ctx context.Context, sys System, f *runFlags) error {
 	}
 	switch {
 	case err != nil:
-		return fleetError(err)
+		return fleetError(err, runErr == nil)
 	case f.maxrc:
 		return exitWithCode(summary.MaxExit)
 	}
@@ -259,9 +273,13 @@ func ignoreCancel(err error) error {
 	return err
 }
 
-// fleetError says what to do about output that cannot be written.
-func fleetError(err error) error {
-	if isNoSpace(err) {
+// fleetError says what to do about output that cannot be written; finished says
+// that all commands had ended before.
+func fleetError(err error, finished bool) error {
+	switch {
+	case isNoSpace(err) && finished:
+		return withHint(fmt.Errorf("write output: %w", err), "make room; all commands had ended, see sshpace run --history")
+	case isNoSpace(err):
 		return withHint(fmt.Errorf("write output: %w", err), "make room; the commands that ran were ended, see sshpace run --history")
 	}
 	return err
@@ -279,7 +297,7 @@ func (j *errand) record(sys System, start time.Time) recording {
 	if err := j.store.Prune(keepRuns); err != nil && !errors.Is(err, os.ErrNotExist) {
 		fmt.Fprintf(sys.Stderr, "sshpace: warning: history: %s\n", oneLine(err.Error()))
 	}
-	r, err := j.store.Begin(history.Run{Start: start, Command: j.text, Hosts: j.hosts})
+	r, err := j.store.Begin(history.Run{Start: start, Command: j.text, Hosts: j.hosts, How: j.how})
 	if err != nil {
 		fmt.Fprintf(sys.Stderr, "sshpace: warning: this run is not recorded: %s\n", oneLine(err.Error()))
 	}

@@ -143,12 +143,18 @@ func TestRunInterrupted(t *testing.T) {
 			if !errors.As(err, &exit) || exit.ExitCode() != test.code {
 				t.Errorf("ended with %v, want exit code %d\n%s", err, test.code, errs.String())
 			}
+			if strings.Count(errs.String(), "sshpace: ending the commands that run; press Ctrl-C again to leave them\n") != 1 {
+				t.Errorf("the first signal is not answered:\n%s", errs.String())
+			}
 			if test.times == 1 {
 				waitGone(t, all)
 				if !strings.Contains(errs.String(), "9 hosts: ") || !strings.Contains(errs.String(), "6 not started") {
 					t.Errorf("no summary:\n%s", errs.String())
 				}
 				return
+			}
+			if !strings.Contains(errs.String(), "may still run there") {
+				t.Errorf("not told that commands were left:\n%s", errs.String())
 			}
 			if took := time.Since(start); took > 1500*time.Millisecond { // the first step's grace is 2 s
 				t.Errorf("took %v", took)
@@ -165,7 +171,7 @@ func TestRunClosedOutput(t *testing.T) {
 	s := sshtest.StartSshd(t)
 	dir := t.TempDir()
 	fleetFiles(t, dir, s)
-	cmd := runCommand(t, dir, "-w", "127.0.1.[1-3]", "echo pid $$; while sleep 0.05; do echo more; done")
+	cmd := runCommand(t, dir, "-w", "127.0.1.[1-6]", "-f", "3", "echo pid $$; while sleep 0.05; do echo more; done")
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.StdoutPipe()
@@ -194,7 +200,16 @@ func TestRunClosedOutput(t *testing.T) {
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 || strings.Contains(errs.String(), "error:") {
 		t.Errorf("ended with %v, stderr:\n%s", err, errs.String())
 	}
+	for _, want := range []string{"127.0.1.[1-3] =: interrupted while", "127.0.1.[4-6] =: not started\n"} {
+		if strings.Count(errs.String(), want) != 1 || strings.Count(errs.String(), "=:") != 2 {
+			t.Errorf("want one line %q in\n%s", want, errs.String())
+		}
+	}
 	waitGone(t, all)
+	list, err := runCommand(t, dir, "--list", "-w", "@last:not-started").CombinedOutput()
+	if err != nil || string(list) != "127.0.1.4\n127.0.1.5\n127.0.1.6\n" {
+		t.Errorf("not started: %q, %v", list, err)
+	}
 }
 
 // TestRunKilled: after kill -9 the history knows who had ended and who had not.

@@ -2,32 +2,150 @@ package cli
 
 import (
 	"bufio"
-	"errors"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/spf13/pflag"
 
 	"sshpace/internal/clean"
 	"sshpace/internal/history"
 	"sshpace/internal/hostset"
 )
 
-// rerun returns the command of the last run and those of its hosts that a set
-// names.
-func rerun(store *history.Store, set string) (command string, hosts []string, err error) {
+// again adds the hosts of the last run that --rerun names and takes over, as far
+// as the user says nothing else, that run's flags and what it did.
+func (f *runFlags) again(store *history.Store, flags *pflag.FlagSet, args []string) ([]string, error) {
 	last, err := store.Last()
 	if err != nil {
-		return "", nil, &Error{Err: err, Hint: "--rerun needs a run that was recorded; see sshpace run --history", Code: ExitUsage}
+		return nil, &Error{Err: err, Hint: "--rerun needs a run that was recorded; see sshpace run --history", Code: ExitUsage}
 	}
-	hosts, err = last.Select(set)
+	hosts, err := last.Select(f.rerun)
 	if err != nil {
-		return "", nil, &Error{Err: err, Hint: "use failed, unreachable, unknown, unfinished or not-started", Code: ExitUsage}
+		return nil, &Error{Err: err, Hint: "use failed, unreachable, unknown, unfinished or not-started, or several with commas", Code: ExitUsage}
 	}
 	if len(hosts) == 0 {
-		return "", nil, &Error{What: fmt.Sprintf("the last run, %s, has no %s hosts", last.ID, set), Hint: "there is nothing to repeat", Code: ExitUsage}
+		return nil, usageError("there is nothing to repeat", "the last run, %s, has no %s hosts", last.ID, f.rerun)
 	}
-	return last.Command, hosts, nil
+	f.selection.sets = append(f.selection.sets, hosts...)
+	if err := setFlags(flags, last.How.Flags); err != nil {
+		return nil, &Error{Err: err, Hint: "give hosts and command anew; run " + last.ID + " was recorded by another version", Code: ExitUsage}
+	}
+	if len(args) == 0 && f.script == "" && !f.list {
+		args, err = f.sameTask(last)
+	}
+	if err == nil {
+		err = f.check()
+	}
+	return args, err
+}
+
+// sameTask returns what stands behind the flags when a run is repeated. What it
+// needs beyond the record must be there: input is not kept, nor are scripts.
+func (f *runFlags) sameTask(last *history.Record) ([]string, error) {
+	script := last.How.Script
+	switch {
+	case script != nil:
+		sum, err := fileSum(script.Path)
+		if err != nil {
+			return nil, &Error{Err: err, Hint: "the last run sent this script; name one with --script", Code: ExitUsage}
+		}
+		if sum != script.SHA256 {
+			return nil, usageError("to send it as it is now, name it with --script "+quoteWord(script.Path),
+				"%s is not the script that run %s sent", script.Path, last.ID)
+		}
+		f.script = script.Path
+		return script.Args, nil
+	case last.How.Stdin && !f.stdin:
+		return nil, usageError("give it again: sshpace run --rerun "+f.rerun+" --stdin < FILE",
+			"run %s sent standard input to its command, and that is not kept", last.ID)
+	case last.Command == "":
+		return nil, nil
+	}
+	return []string{last.Command}, nil
+}
+
+// repeated are the flags that a run is repeated with: how hosts are connected
+// to and what bounds a run. Those that relax a check are not among them.
+var repeated = []string{
+	"config", "option", "login", "port", "identity", "jump", "ipv4", "ipv6",
+	"fanout", "connect-timeout", "timeout", "retry-for", "engine", "no-remote-kill",
+}
+
+// how is what the record needs for a repetition.
+func (f *runFlags) how(flags *pflag.FlagSet, args []string) (history.How, error) {
+	h := history.How{Stdin: f.stdin, Flags: givenFlags(flags)}
+	if f.script == "" {
+		return h, nil
+	}
+	path, err := filepath.Abs(f.script)
+	if err != nil {
+		return h, err
+	}
+	sum, err := fileSum(path)
+	h.Script = &history.Script{Path: path, SHA256: sum, Args: args}
+	return h, err
+}
+
+// givenFlags are those of the repeated flags that are set, with their values.
+func givenFlags(flags *pflag.FlagSet) map[string][]string {
+	given := map[string][]string{}
+	for _, name := range repeated {
+		flag := flags.Lookup(name)
+		if !flag.Changed {
+			continue
+		}
+		values := []string{flag.Value.String()}
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, v := range values {
+			if name == "config" || name == "identity" {
+				v = absolute(v)
+			}
+			given[name] = append(given[name], v)
+		}
+	}
+	return given
+}
+
+// absolute makes a file name independent of the current folder. ssh itself
+// expands ~ and %, and "none" is no file.
+func absolute(file string) string {
+	if file == "" || file == "none" || file[0] == '~' || file[0] == '%' {
+		return file
+	}
+	if abs, err := filepath.Abs(file); err == nil {
+		return abs
+	}
+	return file
+}
+
+// setFlags sets recorded flags that are not set already.
+func setFlags(flags *pflag.FlagSet, recorded map[string][]string) error {
+	for _, name := range repeated {
+		if flags.Changed(name) {
+			continue
+		}
+		for _, v := range recorded[name] {
+			if err := flags.Set(name, v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// fileSum is the SHA-256 of a file in hex.
+func fileSum(path string) (string, error) {
+	data, err := os.ReadFile(path)
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), err
 }
 
 // historySets are the columns of the list.
@@ -41,7 +159,10 @@ func showHistory(w io.Writer, store *history.Store, args []string) error {
 		if err != nil {
 			return &Error{Err: err, Hint: "sshpace run --history lists the runs", Code: ExitUsage}
 		}
-		return errors.Join(showRecord(b, rec), b.Flush())
+		if err := showRecord(b, rec); err != nil {
+			return err
+		}
+		return b.Flush()
 	}
 	ids, err := store.IDs()
 	if err != nil {
@@ -62,7 +183,10 @@ func showHistory(w io.Writer, store *history.Store, args []string) error {
 		}
 		fmt.Fprintf(table, "\t%s\n", clean.Line(rec.Command))
 	}
-	return errors.Join(table.Flush(), b.Flush())
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return b.Flush()
 }
 
 // showRecord writes one run: what it was, its sets and why hosts failed.

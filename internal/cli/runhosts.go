@@ -82,10 +82,10 @@ func (f *fleetHosts) hosts(ctx context.Context, sys System, store *history.Store
 	return hosts, nil
 }
 
-// groupSources answers @group from the groups file and @last:set from the
-// history.
+// groupSources answers @group from the groups file, and @last:set and the like
+// from the history.
 func (f *fleetHosts) groupSources(sys System, store *history.Store) (hostset.Sources, error) {
-	sources := hostset.Sources{"last": history.LastRun{Store: store}}
+	sources := hostset.Sources{"*": history.Runs{Store: store}}
 	name := f.groups
 	if name == "" {
 		name = filepath.Join(configHome(sys.Getenv), "sshpace", "groups")

@@ -61,11 +61,13 @@ type view struct {
 	json     *output.JSON
 	closers  []io.Closer
 	errs     io.Writer
+	quiet    bool
+	retries  retryNotes
 }
 
 // open makes the sinks. others are told first.
 func (f *viewFlags) open(sys System, j *errand, quiet, verbose bool, info output.RunInfo, others []fleet.Sink) (*view, error) {
-	v := &view{errs: sys.Stderr}
+	v := &view{errs: sys.Stderr, quiet: quiet}
 	sinks := output.Tee(others)
 	if f.outdir != "" {
 		files, err := output.OpenFiles(f.outdir, outdirFiles)
@@ -107,10 +109,12 @@ func (f *viewFlags) main(sys System, j *errand, info output.RunInfo, v *view) (f
 		v.closers = append(v.closers, sink)
 		return sink, nil
 	}
-	return output.NewPrefix(output.PrefixOptions{
+	sink := output.NewPrefix(output.PrefixOptions{
 		Out: sys.Stdout, Err: sys.Stderr, Width: output.Width(j.hosts), Raw: f.raw,
 		ColorOut: f.colored(sys, sys.Stdout), ColorErr: f.colored(sys, sys.Stderr),
-	}), nil
+	})
+	v.closers = append(v.closers, sink)
+	return sink, nil
 }
 
 // colored decides on colour: the flag, then NO_COLOR, then CLICOLOR_FORCE, then
@@ -143,6 +147,36 @@ func (v *view) close(s fleet.Summary) error {
 		errs = append(errs, v.tally.WriteSummary(v.errs, s.Elapsed))
 	}
 	return errors.Join(errs...)
+}
+
+// retrying shows how many hosts wait to be tried again.
+func (v *view) retrying(hosts int) {
+	switch {
+	case v.progress != nil:
+		v.progress.Retrying(hosts)
+	case !v.quiet && v.retries.due(time.Now(), hosts):
+		fmt.Fprintf(v.errs, "sshpace: retrying hosts whose servers turn logins away: %d (--retry-for says how long)\n", hosts)
+	}
+}
+
+// retryNotes decides when to say that hosts are being retried: not for a
+// moment's crowd, and not again and again.
+type retryNotes struct{ since, told time.Time }
+
+const (
+	retryPatience = 3 * time.Second
+	retryEvery    = 15 * time.Second
+)
+
+func (n *retryNotes) due(now time.Time, hosts int) bool {
+	if n.since.IsZero() {
+		n.since = now
+	}
+	if hosts == 0 || now.Sub(n.since) < retryPatience || now.Sub(n.told) < retryEvery {
+		return false
+	}
+	n.told = now
+	return true
 }
 
 // timings writes what -v tells: a line for every host with the time that each

@@ -60,8 +60,18 @@ func (c connectionFlags) params() sshconf.Params {
 	return p
 }
 
+// isConfigError tells whether err is a mistake in files, options or flags.
+func isConfigError(err error) bool {
+	_, mistake := errors.AsType[*sshconf.ConfigError](err)
+	_, refused := errors.AsType[*sshconf.RefusedError](err)
+	return mistake || refused
+}
+
 // configError says what to do about a mistake in the configuration.
 func configError(err error) error {
+	if _, ok := errors.AsType[*sshconf.RefusedError](err); ok {
+		return &Error{Err: err, Hint: "correct that option or line; ssh -G HOST shows the same", Code: ExitUsage}
+	}
 	mistake, ok := errors.AsType[*sshconf.ConfigError](err)
 	if !ok {
 		return err

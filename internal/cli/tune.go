@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"math"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -16,22 +17,23 @@ import (
 const (
 	tuneEvery   = 50 * time.Millisecond
 	tuneBusy    = 0.85     // share of a processor that asks for one more
-	smallHeap   = 64 << 20 // bytes up to which the collector may be lazy
+	smallHeap   = 48 << 20 // bytes up to which the collector may be lazy
+	smallTotal  = 64 << 20 // bytes of memory that it may use for being lazy
 	lazyPercent = 400
 )
 
 // tuneRuntime starts with one processor and a lazy collector, and takes both
-// back when the work asks for it. A GOMAXPROCS or GOGC of the user's stays.
+// back when the work asks for it. GOMAXPROCS, GOGC or GOMEMLIMIT of the user's stay.
 func tuneRuntime(getenv func(string) string) (stop func()) {
-	t := &tuner{procs: getenv("GOMAXPROCS") == "", lazy: getenv("GOGC") == ""}
+	t := &tuner{procs: getenv("GOMAXPROCS") == "", lazy: getenv("GOGC") == "" && getenv("GOMEMLIMIT") == ""}
 	undo := func() {}
 	if t.procs {
 		before := runtime.GOMAXPROCS(1)
 		undo = func() { runtime.GOMAXPROCS(before) }
 	}
 	if t.lazy {
-		before, procs := debug.SetGCPercent(lazyPercent), undo
-		undo = func() { debug.SetGCPercent(before); procs() }
+		before, limit, procs := debug.SetGCPercent(lazyPercent), debug.SetMemoryLimit(smallTotal), undo
+		undo = func() { debug.SetGCPercent(before); debug.SetMemoryLimit(limit); procs() }
 	}
 	quit, done := make(chan struct{}), make(chan struct{})
 	go t.run(quit, done)
@@ -72,6 +74,7 @@ func (t *tuner) look(span time.Duration) {
 	t.cpu = cpu
 	if t.lazy && heapBytes() > smallHeap {
 		debug.SetGCPercent(100)
+		debug.SetMemoryLimit(math.MaxInt64)
 		t.lazy = false
 	}
 }

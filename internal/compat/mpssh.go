@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"sshpace/internal/fleet"
 	"sshpace/internal/host"
 	"sshpace/internal/output"
@@ -104,12 +106,26 @@ func ParseMpssh(args []string) (m *Mpssh, instead string, err error) {
 	case version:
 		return nil, "mpssh-" + MpsshVersion + "\n", nil
 	case err != nil:
-		return nil, "", &errUsage{err.Error()}
+		return nil, "", &errUsage{mpsshReason(err)}
 	}
 	if m.Procs == 0 {
 		m.Procs = 100
 	}
 	return m, "", m.check(f.Args())
+}
+
+// mpsshReason says what is wrong with an option; the original takes any text for
+// a number.
+func mpsshReason(err error) string {
+	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
+		return err.Error()
+	}
+	flag := bad.GetFlag()
+	if flag.Value.Type() == "bool" {
+		return fmt.Sprintf("-%s takes no value", flag.Shorthand)
+	}
+	return fmt.Sprintf("-%s: %q is not a number that fits", flag.Shorthand, bad.GetValue())
 }
 
 func (m *Mpssh) check(args []string) error {

@@ -12,6 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/spf13/pflag"
+
 	"sshpace/internal/fleet"
 	"sshpace/internal/host"
 )
@@ -102,10 +104,24 @@ func ParsePy(args []string) (p *PySSH, instead string, err error) {
 	case version:
 		return nil, "MPSSH.py " + PyVersion + "\n", nil
 	case err != nil:
-		return nil, "", &errUsage{err.Error()}
+		return nil, "", &errUsage{pyReason(err)}
 	}
 	p.SSHOpts = append([]string{"o NumberOfPasswordPrompts=0"}, opts...)
 	return p, "", p.check(f.Args())
+}
+
+// pyReason words a mistake in an option as Python's argparse does.
+func pyReason(err error) string {
+	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
+		return err.Error()
+	}
+	flag := bad.GetFlag()
+	problem := "invalid int value: "
+	if flag.Value.Type() == "bool" {
+		problem = "ignored explicit argument "
+	}
+	return fmt.Sprintf("argument -%s/--%s: %s'%s'", flag.Shorthand, flag.Name, problem, bad.GetValue())
 }
 
 func (p *PySSH) check(args []string) error {

@@ -2,6 +2,7 @@ package dial_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -68,6 +69,34 @@ func TestTimeoutIgnoredTerm(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 	gone(t, dir, 1)
+}
+
+// TestForcedCommandRunsOnce: sshd refuses to signal a forced command, and a
+// second session for ending it would run it again.
+func TestForcedCommandRunsOnce(t *testing.T) {
+	dir, err := os.MkdirTemp("", "forced") // the account that logs in can get there
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	log := dir + "/log"
+	if err := errors.Join(os.WriteFile(log, nil, 0o666), os.Chmod(log, 0o666), os.Chmod(dir, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	s := sshtest.StartSshdForOther(t, "ForceCommand echo $$ >> "+log+"; exec sleep 30")
+	tg := sshdTarget(s)
+	r := run(t, fleet.Params{CommandTimeout: 300 * time.Millisecond}, tg, hosts(1), fleet.Command{Line: "x"}, &collect{})[0]
+	if r.Class != fleet.CommandTimeout || !strings.Contains(r.Err, "may still run there") {
+		t.Errorf("got %+v", r)
+	}
+	text, err := os.ReadFile(log)
+	if err != nil || strings.Count(string(text), "\n") != 1 {
+		t.Fatalf("the forced command ran as %q, %v", text, err)
+	}
+	var pid int
+	if fmt.Sscan(string(text), &pid); pid > 1 {
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
 }
 
 // TestInterruptOnce: the commands are signalled, nothing new starts, all is told.

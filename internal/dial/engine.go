@@ -25,8 +25,8 @@ type Options struct {
 	// ClientVersion is the version line; "" is "SSH-2.0-sshpace".
 	ClientVersion string
 	// NoKillSession forbids a second session for ending a command whose server
-	// refuses signals. With a forced command (sshd_config(5) ForceCommand) that
-	// session would run the forced command once more.
+	// refuses signals (root, old servers). A forced command of root's (sshd_config(5)
+	// ForceCommand) would run once more in that session; nothing tells it apart.
 	NoKillSession bool
 }
 
@@ -154,6 +154,9 @@ func (s *session) outcome(ctx context.Context, alive *keepAlive, gone <-chan str
 		o.Hint = "whether the command went on there is unknown"
 	default:
 		o.Class, o.Err = fleet.NoStatus, "the server told neither exit status nor signal"
+	}
+	if ctx.Err() != nil && !told {
+		o.Err += "; it may still run there"
 	}
 	return o
 }

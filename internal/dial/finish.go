@@ -2,7 +2,9 @@ package dial
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -16,21 +18,40 @@ const (
 )
 
 // finish ends the command: TERM, a grace period, KILL, and then the connection.
-// ended is closed when the session is over.
+// ended is closed when the session is over. Where the server refuses signals, a
+// second session does the same, if mayKill allows it.
 func (s *session) finish(ended <-chan struct{}, abort context.Context, mayKill bool) {
-	for _, step := range []struct {
-		signal string
-		grace  time.Duration
-	}{{"TERM", termGrace}, {"KILL", killGrace}} {
-		if s.signal(step.signal, ended, abort) == refused && mayKill {
-			s.link.killSession(step.signal, ended, abort)
-		}
-		if over(ended, abort, step.grace) {
-			return
-		}
+	switch reply := s.signal("TERM", ended, abort); {
+	case reply == refused && mayKill && signalsLack(string(s.link.ServerVersion()), s.link.User()):
+		s.link.killSession(ended, abort)
+	case reply == refused: // as KILL would be
+	case over(ended, abort, termGrace):
+		return
+	default:
+		s.signal("KILL", ended, abort)
+	}
+	if over(ended, abort, killGrace) {
+		return
 	}
 	s.ch.Close()
 	s.link.net.Close()
+}
+
+// signalsLack tells whether a refused signal is explained by what the server
+// cannot do at all. If not, the command is a forced one (sshd_config(5)
+// ForceCommand, sshd(8) command=), whose signals sshd and dropbear refuse: a
+// second session would run it once more. Root cannot be told apart there, since
+// sshd signals nothing for root (session.c, session_signal_req).
+func signalsLack(version, user string) bool {
+	if text, ok := strings.CutPrefix(version, "SSH-2.0-OpenSSH_"); ok {
+		var major, minor int
+		n, _ := fmt.Sscanf(text, "%d.%d", &major, &minor)
+		return user == "root" || n == 2 && (major < 7 || major == 7 && minor < 9)
+	}
+	// Since 2025 dropbear refuses signals for forced commands only
+	// (svr-chansession.c, sessionsignal).
+	year, ok := strings.CutPrefix(version, "SSH-2.0-dropbear_")
+	return ok && year != "" && year < "2025"
 }
 
 // reply is what became of a signal request.
@@ -44,8 +65,7 @@ const (
 
 // signal asks the server to signal the command's process group (RFC 4254
 // section 6.9). The RFC wants no reply to be asked for, but servers give one,
-// and sshd often refuses: for root, for an sshd without privilege separation,
-// for forced commands, before 7.9 (session.c, session_signal_req).
+// and sshd often refuses: for root, for forced commands, before 7.9.
 func (s *session) signal(name string, ended <-chan struct{}, abort context.Context) reply {
 	got := make(chan reply, 1)
 	go func() {
@@ -71,26 +91,29 @@ func (s *session) signal(name string, ended <-chan struct{}, abort context.Conte
 	return unanswered
 }
 
-// killScript signals the process groups of all other commands of its own
+// killScript ends the process groups of all other commands of its own
 // connection: sshd and dropbear make each a child of the process that serves
-// the connection, and leader of a group.
+// the connection, and leader of a group. They get TERM and, where that does not
+// end them, KILL after two seconds.
 //
 // When the connection ends before the script begins, its parent is init or
 // another reaper, and its siblings are half the machine. Hence it does nothing
 // unless its parent is an SSH server and not process 1. The login shell that
 // reads it may be of any kind, hence the exec and no quote inside; the second
 // ps is busybox's.
-func killScript(signal string) string {
-	return `exec /bin/sh -c '[ "$PPID" -gt 1 ] || exit; ` +
-		`l=$(ps -A -o pid= -o ppid= -o pgid= -o comm= 2>/dev/null || ps -o pid,ppid,pgid,comm); ` +
-		`parent=$(echo "$l" | while read p pp g c; do [ "$p" = "$PPID" ] && echo "$c"; done); ` +
-		`case "$parent" in sshd*|*/sshd*|dropbear*|*/dropbear*) ;; *) exit;; esac; ` +
-		`echo "$l" | while read p pp g c; do ` +
-		`if [ "$pp" = "$PPID" ] && [ "$p" != "$$" ] && [ "$p" = "$g" ]; then kill -s ` + signal + ` -- "-$g"; fi; done'`
-}
+const killScript = `exec /bin/sh -c '[ "$PPID" -gt 1 ] || exit; ` +
+	`l=$(ps -A -o pid= -o ppid= -o pgid= -o comm= 2>/dev/null || ps -o pid,ppid,pgid,comm); ` +
+	`parent=$(echo "$l" | while read p pp g c; do [ "$p" = "$PPID" ] && echo "$c"; done); ` +
+	`case "$parent" in sshd*|*/sshd*|dropbear*|*/dropbear*) ;; *) exit;; esac; ` +
+	`groups=$(echo "$l" | while read p pp g c; do ` +
+	`if [ "$pp" = "$PPID" ] && [ "$p" != "$$" ] && [ "$p" = "$g" ]; then echo "$g"; fi; done); ` +
+	`for g in $groups; do kill -s TERM -- "-$g"; done; ` +
+	`for i in 1 2; do left=; for g in $groups; do kill -s 0 -- "-$g" && left=1; done; [ "$left" ] || exit; sleep 1; done; ` +
+	`for g in $groups; do kill -s KILL -- "-$g"; done'`
 
-// killSession runs killScript in a second session of the connection.
-func (l *link) killSession(signal string, ended <-chan struct{}, abort context.Context) {
+// killSession runs killScript in a second session of the connection, and
+// returns when it has ended or could have.
+func (l *link) killSession(ended <-chan struct{}, abort context.Context) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -100,14 +123,14 @@ func (l *link) killSession(signal string, ended <-chan struct{}, abort context.C
 		}
 		defer ch.Close()
 		go ssh.DiscardRequests(reqs)
-		if ok, err := ch.SendRequest("exec", true, ssh.Marshal(struct{ Command string }{killScript(signal)})); err != nil || !ok {
+		if ok, err := ch.SendRequest("exec", true, ssh.Marshal(struct{ Command string }{killScript})); err != nil || !ok {
 			return
 		}
 		ch.CloseWrite()
 		go io.Copy(io.Discard, ch.Stderr())
 		io.Copy(io.Discard, ch)
 	}()
-	t := time.NewTimer(termGrace)
+	t := time.NewTimer(termGrace + killGrace)
 	defer t.Stop()
 	select {
 	case <-done:

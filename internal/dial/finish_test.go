@@ -25,7 +25,7 @@ func TestKillScript(t *testing.T) {
 			if err := os.Symlink("/bin/sh", shell); err != nil {
 				t.Fatal(err)
 			}
-			parent := exec.Command(shell, "-c", `setsid sleep 600 & echo $!; sleep 0.2; sh -c "$1"; echo done; read x`, "sh", killScript("TERM"))
+			parent := exec.Command(shell, "-c", `setsid sleep 600 & echo $!; sleep 0.2; sh -c "$1"; echo done; read x`, "sh", killScript)
 			parent.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 			in, err := parent.StdinPipe()
 			if err != nil {
@@ -50,6 +50,31 @@ func TestKillScript(t *testing.T) {
 				t.Errorf("below a parent called %s: sibling ended: %v, want %v", test.name, got, test.ends)
 			}
 		})
+	}
+}
+
+// TestSignalsLack: a second session is for servers that cannot signal, never
+// where a refusal means a forced command.
+func TestSignalsLack(t *testing.T) {
+	for _, test := range []struct {
+		version, user string
+		want          bool
+	}{
+		{"SSH-2.0-OpenSSH_9.2p1 Debian-2", "ann", false},
+		{"SSH-2.0-OpenSSH_10.2", "ann", false},
+		{"SSH-2.0-OpenSSH_7.9p1", "ann", false},
+		{"SSH-2.0-OpenSSH_for_Windows_9.5", "ann", false},
+		{"SSH-2.0-OpenSSH_9.2p1", "root", true},
+		{"SSH-2.0-OpenSSH_7.4", "ann", true},
+		{"SSH-2.0-OpenSSH_6.6.1p1", "ann", true},
+		{"SSH-2.0-dropbear_2022.83", "ann", true},
+		{"SSH-2.0-dropbear_2025.88", "root", false},
+		{"SSH-2.0-dropbear", "ann", false},
+		{"SSH-2.0-Cisco-1.25", "root", false},
+	} {
+		if got := signalsLack(test.version, test.user); got != test.want {
+			t.Errorf("%s, %s: %v, want %v", test.version, test.user, got, test.want)
+		}
 	}
 }
 

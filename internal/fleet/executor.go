@@ -71,6 +71,7 @@ type Attempt struct {
 	spent    Spent
 	waited   time.Duration
 	ticket   *ticket
+	server   string      // of the last ticket
 	timer    *time.Timer // the command timeout
 	outBytes int64
 	errBytes int64
@@ -90,7 +91,7 @@ func (a *Attempt) Admit(ctx context.Context, addr string) error {
 
 	a.mu.Lock()
 	old := a.ticket
-	a.ticket = t
+	a.ticket, a.server = t, addr
 	a.waited += wait
 	a.since = a.since.Add(wait) // waiting belongs to no phase
 	a.mu.Unlock()
@@ -123,6 +124,13 @@ func (a *Attempt) Phase() Phase {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.phase
+}
+
+// Talked tells whether there was output.
+func (a *Attempt) Talked() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.outBytes+a.errBytes > 0
 }
 
 // Output hands over a piece of output; data may be reused afterwards. An error

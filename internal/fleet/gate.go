@@ -82,6 +82,14 @@ func (g *gate) server(addr string) *window {
 	return w
 }
 
+// letIn tells whether a login at the server has succeeded.
+func (g *gate) letIn(addr string) bool {
+	w := g.server(addr)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.grown
+}
+
 // turnedAway records whether a login was turned away and tells whether the
 // common window must be cut too.
 func (g *gate) turnedAway(yes bool) (cut bool) {
@@ -238,6 +246,7 @@ type window struct {
 	floor     float64
 	top       float64
 	slowStart bool // until the first cut: one more for every success
+	grown     bool // there was a success
 	active    int
 	queue     []chan struct{} // waiters, oldest first; closed = admitted
 }
@@ -304,7 +313,7 @@ func (w *window) grow() {
 	if !w.slowStart {
 		step = 1 / w.limit
 	}
-	w.limit = min(w.limit+step, w.top)
+	w.limit, w.grown = min(w.limit+step, w.top), true
 	w.wake()
 }
 

@@ -111,7 +111,7 @@ const (
 	OK Status = iota
 	Failed
 	Unreachable
-	NotStarted // the run ended before this host's turn
+	NotStarted // the run ended before this host's turn or while it was logging in
 )
 
 var statusNames = [...]string{"ok", "failed", "unreachable", "not_started"}
@@ -149,7 +149,7 @@ type Spent [phases]time.Duration
 // Status derives the summary status.
 func (r *Result) Status() Status {
 	switch {
-	case r.Phase == PhaseQueued && r.Attempts == 0:
+	case r.Phase == PhaseQueued && r.Attempts == 0, r.Ran == RanNo && r.Class == Cancelled:
 		return NotStarted
 	case r.Ran == RanNo:
 		return Unreachable

@@ -2,7 +2,7 @@ package fleet
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -21,8 +21,11 @@ type Params struct {
 	// commands are ended as by their timeout. nil is never.
 	Drain context.Context
 	// RetryFor bounds how long a host is tried again while servers ask to slow
-	// down; 0 is two minutes.
+	// down; 0 is two minutes, or 30 seconds where the server let nobody in.
 	RetryFor time.Duration
+	// Retrying is told how many hosts wait to be tried again, whenever that
+	// changes; nil is nobody. It never runs beside a method of the Sink.
+	Retrying func(hosts int)
 	// ReservedFDs is what else in the process may need, such as per-host files.
 	ReservedFDs int
 	// Machine tells what the machine bears; nil asks the operating system.
@@ -43,6 +46,7 @@ type run struct {
 	sink    Sink
 	sinkErr error
 	summary Summary
+	waiting int // hosts that wait to be tried again
 }
 
 // Run runs cmd on every host and returns when all have ended. When ctx ends,
@@ -58,9 +62,6 @@ func Run(ctx context.Context, p Params, hosts []host.Host, cmd Command, ex Execu
 	defer stop(nil)
 	if p.Drain != nil {
 		defer context.AfterFunc(p.Drain, func() { stop(ErrInterrupted) })()
-	}
-	if p.RetryFor == 0 {
-		p.RetryFor = 2 * time.Minute
 	}
 	load := newLoadMeter()
 	r := &run{
@@ -108,28 +109,34 @@ func (r *run) takeSlot() bool {
 func (r *run) one(hard context.Context, index int, h host.Host) {
 	res := Result{Index: index, Host: h, Start: time.Now()}
 	for {
-		outcome := r.attempt(hard, &res)
+		outcome, server := r.attempt(hard, &res)
 		<-r.slots
-		again, wait := r.retry(&res, &outcome)
+		again, wait := r.retry(&res, &outcome, server)
 		if !again {
 			break
 		}
-		slept := r.sleep(wait)
-		res.Waited += slept
-		if !r.takeSlot() {
+		r.retrying(+1)
+		res.Waited += r.sleep(wait)
+		more := r.takeSlot()
+		r.retrying(-1)
+		if !more {
 			break
 		}
+	}
+	if res.Class == Throttled && r.soft.Err() != nil { // it would have been tried again
+		res.Class, res.Err, res.Hint, res.Cause = Cancelled, context.Cause(r.soft).Error(), "", nil
 	}
 	res.Elapsed = time.Since(res.Start)
 	r.done(res)
 }
 
-// attempt runs the Executor once and fills in the result.
-func (r *run) attempt(hard context.Context, res *Result) Outcome {
+// attempt runs the Executor once and fills in the result. server is what it was
+// admitted to last.
+func (r *run) attempt(hard context.Context, res *Result) (o Outcome, server string) {
 	ctx, cancel := context.WithCancelCause(r.soft)
 	defer cancel(nil)
 	a := &Attempt{run: r, index: res.Index, name: res.Host.String(), abort: hard, endCommand: cancel, since: time.Now()}
-	o := r.executor.Execute(ctx, res.Host, r.command, a)
+	o = r.executor.Execute(ctx, res.Host, r.command, a)
 	a.finish(&o)
 
 	res.Attempts++
@@ -139,7 +146,7 @@ func (r *run) attempt(hard context.Context, res *Result) Outcome {
 	res.Waited += a.waited
 	res.OutBytes += a.outBytes
 	res.ErrBytes += a.errBytes
-	return o
+	return o, a.server
 }
 
 // Back-off between attempts that were turned away: doubling, with jitter so
@@ -149,18 +156,42 @@ const (
 	lastBackoff  = 2 * time.Second
 )
 
+// How long a host is tried again, unless Params says so: a server that has let
+// somebody in is busy, one that lets nobody in may never do.
+const (
+	retryBusy   = 2 * time.Minute
+	retryClosed = 30 * time.Second
+)
+
 // retry tells whether the host may be tried again, and after how long. It never
 // is once the command may have started.
-func (r *run) retry(res *Result, o *Outcome) (bool, time.Duration) {
+func (r *run) retry(res *Result, o *Outcome, server string) (bool, time.Duration) {
 	if !o.SlowDown || o.Ran != RanNo || r.soft.Err() != nil {
 		return false, 0
 	}
-	if res.Waited > r.RetryFor {
+	limit := r.RetryFor
+	if limit == 0 {
+		limit = retryClosed
+		if r.gate.letIn(server) {
+			limit = retryBusy
+		}
+	}
+	if res.Waited > limit {
 		return false, 0
 	}
 	back := firstBackoff << min(res.Attempts-1, 16)
 	back = min(back, lastBackoff)
 	return true, back/2 + rand.N(back)
+}
+
+// retrying counts hosts that wait to be tried again.
+func (r *run) retrying(change int) {
+	r.sinkMu.Lock()
+	defer r.sinkMu.Unlock()
+	r.waiting += change
+	if r.Retrying != nil {
+		r.Retrying(r.waiting)
+	}
 }
 
 func (r *run) sleep(d time.Duration) time.Duration {
@@ -202,6 +233,6 @@ func (r *run) done(res Result) {
 func (r *run) fail(err error) {
 	if r.sinkErr == nil {
 		r.sinkErr = err
-		r.stop(errors.Join(errSinkFailed, err))
+		r.stop(fmt.Errorf("%w: %w", errSinkFailed, err)) // on one line
 	}
 }

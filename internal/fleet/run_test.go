@@ -238,6 +238,37 @@ func TestRetryEnds(t *testing.T) {
 	})
 }
 
+// TestRetryClosedServer: a server that lets nobody in is given up sooner than
+// one that is busy, and the retries are told of.
+func TestRetryClosedServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ex := fake(func(ctx context.Context, h host.Host, a *fleet.Attempt) fleet.Outcome {
+			server := "closed"
+			if h.Name != "h1" {
+				server = "busy"
+			}
+			if err := a.Admit(ctx, server); err != nil {
+				t.Error(err)
+			}
+			if h.Name == "h2" {
+				return ran(a)
+			}
+			return fleet.Outcome{Class: fleet.Throttled, Exit: -1, SlowDown: true}
+		})
+		rec, most := &record{t: t}, 0
+		p := fleet.Params{Retrying: func(n int) { most = max(most, n) }}
+		if _, err := fleet.Run(t.Context(), p, names(3), fleet.Command{}, ex, rec); err != nil || most != 2 {
+			t.Errorf("%v, at most %d were said to be tried again", err, most)
+		}
+		for _, r := range rec.results {
+			want := map[string]time.Duration{"h0": 2 * time.Minute, "h1": 30 * time.Second, "h2": 0}[r.Host.Name]
+			if r.Elapsed < want || r.Elapsed > want+5*time.Second {
+				t.Errorf("%s took %v, want %v", r.Host, r.Elapsed, want)
+			}
+		}
+	})
+}
+
 // TestFewDescriptors: the descriptors of the machine cap what is open at once.
 func TestFewDescriptors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -268,6 +299,7 @@ func TestStatus(t *testing.T) {
 		want fleet.Status
 	}{
 		{fleet.Result{}, fleet.NotStarted},
+		{fleet.Result{Attempts: 1, Phase: fleet.PhaseAuth, Class: fleet.Cancelled, Exit: -1}, fleet.NotStarted},
 		{fleet.Result{Attempts: 1, Ran: fleet.RanYes, Phase: fleet.PhaseExit}, fleet.OK},
 		{fleet.Result{Attempts: 1, Ran: fleet.RanYes, Phase: fleet.PhaseExit, Exit: 1}, fleet.Failed},
 		{fleet.Result{Attempts: 1, Ran: fleet.RanYes, Phase: fleet.PhaseExit, Exit: -1, Signal: "TERM"}, fleet.Failed},

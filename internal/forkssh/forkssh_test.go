@@ -126,6 +126,17 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
+// TestBrokenProxy: a ProxyCommand that cannot work is no busy server.
+func TestBrokenProxy(t *testing.T) {
+	s := sshtest.StartSshd(t)
+	o := options(t, s, known(s))
+	o.Args = append([]string{"-o", "ProxyCommand=no-such-program %h"}, o.Args...)
+	r := run(t, fleet.Params{RetryFor: time.Minute}, o, host.Host{Name: "127.0.3.5"}, fleet.Command{Line: "true"}, &collect{})
+	if r.Attempts != 1 || r.Class != fleet.Lost || r.Ran != fleet.RanNo || !strings.Contains(r.Hint, "ProxyCommand") {
+		t.Errorf("got %+v", r)
+	}
+}
+
 // TestStreams: ssh's own words must not appear in the command's stderr, and the
 // input must reach the command.
 func TestStreams(t *testing.T) {

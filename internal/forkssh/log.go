@@ -25,6 +25,7 @@ type log struct {
 	signal   bool // the server told an exit signal
 	sent     bool // the command was sent
 	other    bool // the peer sent a line that is neither SSH's nor sshd's
+	proxy    bool // a proxy command was started
 	messages []string
 	addr     string
 }
@@ -106,6 +107,7 @@ func (l *log) line(s string) {
 		}
 	}
 	l.banner(debug)
+	l.proxy = l.proxy || strings.HasPrefix(debug, "Executing proxy ")
 	if strings.HasPrefix(debug, "client_input_channel_req: channel ") {
 		l.status = l.status || strings.Contains(debug, " rtype exit-status ")
 		l.signal = l.signal || strings.Contains(debug, " rtype exit-signal ")
@@ -195,7 +197,7 @@ func (l *log) outcome(ctx context.Context, state *os.ProcessState) fleet.Outcome
 
 func (l *log) ran(exit int) fleet.Ran {
 	switch {
-	case l.status || l.signal || (exit > 0 && exit < 255) || (exit == 0):
+	case l.status || l.signal || (exit > 0 && exit < 255) || (exit == 0), l.sent && l.attempt.Talked():
 		return fleet.RanYes
 	case l.sent:
 		return fleet.RanUnknown
@@ -226,6 +228,9 @@ func (l *log) failure(o *fleet.Outcome) {
 		if l.attempt.Phase() == fleet.PhaseAuth {
 			o.Class = fleet.AuthFailed
 		}
+	}
+	if o.Class == fleet.Throttled && l.proxy && l.attempt.Talked() { // before the login nobody else can have
+		o.Class, o.Hint = fleet.Lost, "run the ProxyCommand by hand to see what is wrong"
 	}
 	o.SlowDown = o.Class == fleet.Throttled && o.Ran == fleet.RanNo
 }

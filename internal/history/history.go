@@ -60,6 +60,22 @@ type Run struct {
 	Start   time.Time
 	Command string // "" leaves it out
 	Hosts   []host.Host
+	How     How
+}
+
+// How is what it takes to do a run once more, beside hosts and command. The
+// zero value is a command without input and without flags.
+type How struct {
+	Stdin  bool                `json:"stdin,omitempty"`  // the command read what our standard input held, which is not kept
+	Script *Script             `json:"script,omitempty"` // a local script was run; Command only describes it
+	Flags  map[string][]string `json:"flags,omitempty"`  // flags that were given, by their long names
+}
+
+// Script is a local script that was run on the hosts.
+type Script struct {
+	Path   string   `json:"path"`   // absolute
+	SHA256 string   `json:"sha256"` // of its content, in hex
+	Args   []string `json:"args,omitempty"`
 }
 
 // Recorder writes the record of one run. It is a fleet.Sink whose methods never
@@ -87,6 +103,7 @@ type runLine struct {
 	Start   time.Time `json:"start"`
 	Command string    `json:"command,omitempty"`
 	Hosts   string    `json:"hosts"` // folded, so that ten thousand take little room
+	How
 }
 
 type resultLine struct {
@@ -119,7 +136,9 @@ func (s *Store) Begin(run Run) (*Recorder, error) {
 		names = append(names, h.String())
 	}
 	r := &Recorder{ID: id, file: file}
-	r.write(line{Schema: Schema, Run: &runLine{ID: id, Start: run.Start.UTC(), Command: run.Command, Hosts: hostset.Fold(names)}})
+	r.write(line{Schema: Schema, Run: &runLine{
+		ID: id, Start: run.Start.UTC(), Command: run.Command, Hosts: hostset.Fold(names), How: run.How,
+	}})
 	if r.err != nil {
 		return nil, errors.Join(r.err, file.Close(), os.Remove(file.Name()))
 	}

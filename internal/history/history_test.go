@@ -97,15 +97,51 @@ func TestRecordAndSelect(t *testing.T) {
 	}
 }
 
-// The newest run is a group for host sets.
-func TestLastRunAsGroup(t *testing.T) {
+// What a repetition needs comes back, and a record without it is one of a plain
+// command.
+func TestHow(t *testing.T) {
 	s := New(t.TempDir())
-	record(t, s, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	want := How{
+		Stdin: true, Script: &Script{Path: "/x/fix.sh", SHA256: "00", Args: []string{"a b"}},
+		Flags: map[string][]string{"port": {"22"}, "option": {"A=1", "B=2"}},
+	}
+	for _, how := range []How{{}, want} {
+		r, err := s.Begin(Run{Start: time.Now(), Command: "x", Hosts: hosts(t, "web1"), How: how})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Close(0); err != nil {
+			t.Fatal(err)
+		}
+		rec, err := s.Last()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(how, rec.How); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
+// Any run is a group for host sets, the newest ones by number.
+func TestRunsAsGroups(t *testing.T) {
+	s := New(t.TempDir())
+	id := record(t, s, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	record(t, s, time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))
-	opt := hostset.Options{Groups: hostset.Sources{"last": LastRun{s}}}
+	opt := hostset.Options{Groups: hostset.Sources{"*": Runs{s}}}
 	got, err := hostset.Expand("@last:failed,@last:unreachable!web4", opt)
 	if diff := cmp.Diff([]string{"web2", "root@db1:2222"}, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	for _, set := range []string{"@last-1:ok", "@" + id + ":ok", "@20260101:ok"} {
+		if got, err := hostset.Expand(set, opt); err != nil || len(got) != 1 || got[0] != "web1" {
+			t.Errorf("%s: %v, %v", set, got, err)
+		}
+	}
+	for _, set := range []string{"@last-2:ok", "@last--1:ok", "@2026:ok", "@1999:ok", "@last:oks"} {
+		if got, err := hostset.Expand(set, opt); err == nil {
+			t.Errorf("%s: %v", set, got)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +25,7 @@ type Record struct {
 	Start    time.Time
 	Command  string   // "" if it was left out
 	Hosts    []string // all of the run, in folded order
+	How      How
 	Results  []Result // in the order in which hosts ended, each host at most once
 	Finished bool     // false for a run that still goes on or was killed
 	Elapsed  time.Duration
@@ -48,15 +50,18 @@ const maxLine = 64 << 20
 var ErrNone = errors.New("no such run is recorded")
 
 // Last reads the newest run. Without any, the error is ErrNone.
-func (s *Store) Last() (*Record, error) {
+func (s *Store) Last() (*Record, error) { return s.before(0) }
+
+// before reads the run that has n newer ones.
+func (s *Store) before(n int) (*Record, error) {
 	ids, err := s.IDs()
 	if err != nil {
 		return nil, err
 	}
-	if len(ids) == 0 {
-		return nil, fmt.Errorf("history: %w", ErrNone)
+	if n >= len(ids) {
+		return nil, fmt.Errorf("history: %w (there are %d)", ErrNone, len(ids))
 	}
-	return s.Read(ids[0])
+	return s.Read(ids[n])
 }
 
 // Read reads one run by its ID, or by the beginning of one if only one begins so.
@@ -136,6 +141,7 @@ func (rec *Record) add(n int, l *line, seen map[string]bool) error {
 			return err
 		}
 		rec.ID, rec.Start, rec.Command, rec.Hosts = l.Run.ID, l.Run.Start, l.Run.Command, hosts
+		rec.How = l.Run.How
 	case l.Result != nil && !seen[l.Result.Host]:
 		seen[l.Result.Host] = true
 		rec.Results = append(rec.Results, Result{
@@ -154,13 +160,13 @@ var sets = []string{"all", "ok", "failed", "unreachable", "not-started", "unfini
 // Select returns the hosts of a set: `ok`, `failed` (ran or may have run, and
 // did not end with 0), `unreachable` (did not run), `not-started`, `unfinished`
 // (no result, since the run was killed), `unknown` (unfinished, or it is not
-// known whether the command ran), `all`.
-func (rec *Record) Select(set string) ([]string, error) {
-	if !slices.Contains(sets, set) {
-		return nil, fmt.Errorf("history: %q is no set of a run; known are: %s", set, strings.Join(sets, " "))
-	}
-	if set == "all" {
-		return rec.Hosts, nil
+// known whether the command ran), `all`, or of several with commas between them.
+func (rec *Record) Select(list string) ([]string, error) {
+	wanted := strings.Split(list, ",")
+	for _, set := range wanted {
+		if !slices.Contains(sets, set) {
+			return nil, fmt.Errorf("history: %q is no set of a run; known are: %s", set, strings.Join(sets, " "))
+		}
 	}
 	byHost := map[string]*Result{}
 	for i := range rec.Results {
@@ -168,7 +174,7 @@ func (rec *Record) Select(set string) ([]string, error) {
 	}
 	var hosts []string
 	for _, h := range rec.Hosts {
-		if byHost[h].in(set) {
+		if slices.ContainsFunc(wanted, byHost[h].in) {
 			hosts = append(hosts, h)
 		}
 	}
@@ -178,6 +184,8 @@ func (rec *Record) Select(set string) ([]string, error) {
 // in reports whether a host with this result, nil for none, belongs to the set.
 func (r *Result) in(set string) bool {
 	switch {
+	case set == "all":
+		return true
 	case r == nil:
 		return set == "unfinished" || set == "unknown"
 	case set == "unknown":
@@ -196,19 +204,34 @@ func (rec *Record) Counts() map[string]int {
 	return counts
 }
 
-// LastRun answers @last:failed and the like.
-type LastRun struct{ Store *Store }
+// Runs answers @last:failed, @last-1:failed for the run before it, and so on,
+// and @ID:failed with the ID of a run or its beginning.
+type Runs struct{ Store *Store }
 
-var _ hostset.Groups = LastRun{}
+var _ hostset.Groups = Runs{}
 
-// Group returns the hosts of a set of the newest run.
-func (l LastRun) Group(_, set string) ([]string, error) {
-	rec, err := l.Store.Last()
+// Group returns the hosts of a set of a run.
+func (r Runs) Group(source, set string) ([]string, error) {
+	rec, err := r.run(source)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("@%s:%s: %w; write @last:SET, @last-1:SET or @ID:SET", source, set, err)
 	}
 	return rec.Select(set)
 }
 
+func (r Runs) run(name string) (*Record, error) {
+	if name == "last" {
+		return r.Store.Last()
+	}
+	if back, ok := strings.CutPrefix(name, "last-"); ok {
+		n, err := strconv.ParseUint(back, 10, 16)
+		if err != nil {
+			return nil, fmt.Errorf("history: %q is no number of runs to go back", back)
+		}
+		return r.Store.before(int(n))
+	}
+	return r.Store.Read(name)
+}
+
 // Names lists the sets.
-func (l LastRun) Names(string) ([]string, error) { return slices.Clone(sets), nil }
+func (r Runs) Names(string) ([]string, error) { return slices.Clone(sets), nil }

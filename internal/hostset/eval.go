@@ -137,7 +137,7 @@ func (e *evaluator) group(name string) names {
 		source, group = "", name
 	}
 	if e.opt.Groups == nil {
-		return fail(syntaxError("@"+name, "no groups are defined; name a groups file"))
+		return fail(syntaxError("@"+name, noGroups))
 	}
 	if group == "" {
 		return fail(syntaxError("@"+name, "the group has no name"))

@@ -2,6 +2,7 @@ package hostset
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -64,36 +65,40 @@ func (f *GroupFile) Names(source string) ([]string, error) {
 	return slices.Clone(f.order), nil
 }
 
-// Sources joins several Groups by the name before the colon; "" answers plain
-// @group.
+// Sources joins several Groups by the name before the colon: "" answers plain
+// @group, and "*" every source that has no entry of its own.
 type Sources map[string]Groups
 
 var _ Groups = Sources(nil)
 
 // Group asks the source.
 func (s Sources) Group(source, group string) ([]string, error) {
-	g, err := s.source(source)
+	g, name, err := s.source(source)
 	if err != nil {
 		return nil, err
 	}
-	return g.Group("", group)
+	return g.Group(name, group)
 }
 
 // Names asks the source.
 func (s Sources) Names(source string) ([]string, error) {
-	g, err := s.source(source)
+	g, name, err := s.source(source)
 	if err != nil {
 		return nil, err
 	}
-	return g.Names("")
+	return g.Names(name)
 }
 
-func (s Sources) source(source string) (Groups, error) {
-	if g, ok := s[source]; ok && g != nil {
-		return g, nil
+// source returns who answers, and the name of the source to ask for.
+func (s Sources) source(source string) (Groups, string, error) {
+	if g := s[source]; g != nil {
+		return g, "", nil
 	}
 	if source == "" {
-		return nil, fmt.Errorf("no groups are defined; name a groups file")
+		return nil, "", errors.New(noGroups)
+	}
+	if g := s["*"]; g != nil {
+		return g, source, nil
 	}
 	var known []string
 	for name := range s {
@@ -101,8 +106,11 @@ func (s Sources) source(source string) (Groups, error) {
 			known = append(known, "@"+name+":")
 		}
 	}
-	return nil, fmt.Errorf("@%s: is no source of groups, known are: %s", source, someOf(sortedCopy(known)))
+	return nil, "", fmt.Errorf("@%s: is no source of groups, known are: %s", source, someOf(sortedCopy(known)))
 }
+
+// noGroups says what is missing for @group.
+const noGroups = "no groups are defined; write them as `name: set` into ~/.config/sshpace/groups or a file for --groups"
 
 // someOf lists at most ten names.
 func someOf(list []string) string {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"net/netip"
 	"strconv"
 	"strings"
 )
@@ -26,8 +27,8 @@ type span struct {
 // maxDigits keeps every number and its successor inside 64 bits.
 const maxDigits = 18
 
-// parsePattern reads one operand. Brackets around something with a colon are
-// an IPv6 address and stay as they are.
+// parsePattern reads one operand. Brackets around an address, or around
+// anything with a colon, stay as they are: [::1]:22.
 func parsePattern(text string) (pattern, error) {
 	var p pattern
 	rest := text
@@ -53,7 +54,7 @@ func parsePattern(text string) (pattern, error) {
 }
 
 func parseBrackets(text, body string) (part, error) {
-	if strings.Contains(body, ":") {
+	if _, err := netip.ParseAddr(body); err == nil || strings.Contains(body, ":") {
 		return part{literal: "[" + body + "]"}, nil
 	}
 	var p part

@@ -16,7 +16,9 @@ import (
 
 // Append adds one line for host and port to file, as accept-new does, and
 // returns when it is on the disk. With hash the name is hashed. A file that does
-// not exist is made with mode 0600, a directory with 0700.
+// not exist is made with mode 0600; of directories only a .ssh is made, with 0700:
+// another one that is missing is a typing error. The key must be no certificate:
+// the line would make every key of the server look like a changed one.
 //
 // The line is one write to a file opened for appending, under an advisory lock,
 // so that any number of writers, in this process and in others, lose nothing. No
@@ -33,8 +35,13 @@ func Append(file, host string, port int, key ssh.PublicKey, hash bool) error {
 	if hash {
 		name = HashName(name)
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
+	if _, ok := key.(*ssh.Certificate); ok {
+		return fmt.Errorf("a certificate cannot stand in known_hosts as the key of %s", name)
+	}
+	if dir := filepath.Dir(file); filepath.Base(dir) == ".ssh" {
+		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
 	}
 	text := name + " " + marshalKey(key)
 	for range 10 {
@@ -106,11 +113,11 @@ func lockFile(f *os.File) error {
 // missingNewline returns what must come before a new line.
 func missingNewline(f *os.File) (string, error) {
 	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("not a regular file")
+	}
 	if err != nil || info.Size() == 0 {
 		return "", err
-	}
-	if !info.Mode().IsRegular() {
-		return "", errors.New("not a regular file")
 	}
 	var last [1]byte
 	if _, err := f.ReadAt(last[:], info.Size()-1); err != nil {

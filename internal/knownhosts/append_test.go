@@ -1,6 +1,7 @@
 package knownhosts
 
 import (
+	"crypto/rand"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,10 +11,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/crypto/ssh"
 )
 
 func TestAppendMakesPrivateFiles(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "new")
+	dir := filepath.Join(t.TempDir(), ".ssh")
 	file := filepath.Join(dir, "known_hosts")
 	if err := Append(file, "Db1", 2222, edKey(1).PublicKey(), false); err != nil {
 		t.Fatal(err)
@@ -30,6 +32,26 @@ func TestAppendMakesPrivateFiles(t *testing.T) {
 	text, _ := os.ReadFile(file)
 	if want := "[db1]:2222 " + edLine(1) + "\n"; string(text) != want {
 		t.Errorf("file holds %q, want %q", text, want)
+	}
+}
+
+// A certificate would lock the host out, a directory is made of a typing error,
+// and what is no file keeps nothing.
+func TestAppendRefuses(t *testing.T) {
+	cert := &ssh.Certificate{Key: edKey(1).PublicKey(), CertType: ssh.HostCert}
+	if err := cert.SignCert(rand.Reader, edKey(2)); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for file, key := range map[string]ssh.PublicKey{
+		filepath.Join(dir, "certificate"): cert, filepath.Join(dir, "typo", "known_hosts"): cert.Key, "/dev/null": cert.Key,
+	} {
+		if err := Append(file, "db1", 0, key, false); err == nil {
+			t.Errorf("%s was written", file)
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("made %v", left)
 	}
 }
 

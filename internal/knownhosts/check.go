@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 
 	"golang.org/x/crypto/ssh"
 )
@@ -48,6 +49,9 @@ func (x *Index) Check(host string, port int, remote net.Addr, key ssh.PublicKey)
 		return revoked
 	}
 	if err != nil { // as in ssh, another key for the plain name says nothing about this port
+		if plain, ok := errors.AsType[*Unknown](err); ok && plain.CA && !unknown.CA {
+			unknown.CA, unknown.Reason = true, plain.Reason
+		}
 		return unknown
 	}
 	return nil
@@ -101,14 +105,11 @@ func (x *Index) checkPlain(o offer, entries []Entry, reason string) error {
 }
 
 func (x *Index) unknown(o offer, entries []Entry, reason string) error {
-	if reason == "" {
-		for _, e := range entries {
-			if e.Marker == MarkerCA {
-				reason = fmt.Sprintf("%s asks for a certificate of its authority", e.Where())
-			}
-		}
+	authority := slices.IndexFunc(entries, func(e Entry) bool { return e.Marker == MarkerCA })
+	if authority >= 0 && reason == "" {
+		reason = fmt.Sprintf("%s asks for a certificate of its authority", entries[authority].Where())
 	}
-	return &Unknown{Name: o.name, Remote: o.remote, New: fingerprint(o.key), Files: x.Files(), Reason: reason,
+	return &Unknown{Name: o.name, Remote: o.remote, New: fingerprint(o.key), Files: x.Files(), Reason: reason, CA: authority >= 0,
 		Err: errors.Join(x.Problems()...)}
 }
 
@@ -126,7 +127,7 @@ func checkCertificate(entries []Entry, host string, cert *ssh.Certificate) error
 	}
 	checker := ssh.CertChecker{IsHostAuthority: func(ssh.PublicKey, string) bool { return true }} // just found
 	if err := checker.CheckHostKey(net.JoinHostPort(host, "22"), nil, cert); err != nil {
-		return fmt.Errorf("its certificate is not valid: %w", err)
+		return fmt.Errorf("its certificate is not valid: %s", strings.TrimPrefix(err.Error(), "ssh: "))
 	}
 	return nil
 }

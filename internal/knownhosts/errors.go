@@ -30,6 +30,7 @@ type Unknown struct {
 	New    string   // type and fingerprint of the key that was offered
 	Files  []string // what was searched
 	Reason string   // why a certificate, or a host with only a CA, was not accepted; often empty
+	CA     bool     // a @cert-authority line matches the name: only a valid certificate will do
 	Err    error    // a file that could not be read; nil if all could
 }
 
@@ -48,7 +49,10 @@ func (e *Unknown) What() string {
 
 // Hint says what to do about it.
 func (e *Unknown) Hint() string {
-	return "compare the fingerprint with the server's own (ssh-keygen -lf on its host key), then connect once with -o StrictHostKeyChecking=accept-new"
+	if e.CA {
+		return "give the server a valid host certificate of that authority (ssh-keygen -h -s), or correct the @cert-authority line"
+	}
+	return "compare the fingerprint with the server's own (ssh-keygen -lf on its host key), then run once with --accept-new"
 }
 
 // Error is What and Hint.

@@ -2,6 +2,7 @@ package output
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"unicode/utf8"
 
 	"sshpace/internal/clean"
 	"sshpace/internal/fleet"
@@ -18,7 +20,7 @@ import (
 // GatherOptions say how Gather keeps and writes. Only the writers are required.
 type GatherOptions struct {
 	Out, Err io.Writer // remote stdout; remote stderr and what became of hosts
-	Memory   int64     // output kept in memory, in bytes; 0 = 32 MiB. The rest goes to a file
+	Memory   int64     // output kept in memory, in bytes; 0 = 16 MiB. The rest goes to a file
 	MaxHost  int64     // most that is kept per host and stream, in bytes; 0 = 1 GiB
 	Dir      string    // folder of that file; "" = the system's
 	Raw      bool      // do not clean the text
@@ -55,7 +57,7 @@ var _ fleet.Sink = (*Gather)(nil)
 // NewGather makes a Gather; Close must be called.
 func NewGather(opt GatherOptions) *Gather {
 	if opt.Memory <= 0 {
-		opt.Memory = 32 << 20
+		opt.Memory = 16 << 20
 	}
 	if opt.MaxHost <= 0 {
 		opt.MaxHost = 1 << 30
@@ -178,9 +180,25 @@ func (g *Gather) Close() error {
 	return errors.Join(err, g.store.Close())
 }
 
+// rule stands above and below the names of a group. A line of a group's text
+// that could be taken for one gets ruleMark in front, so that no host can speak
+// for another; so does a line that has the mark already.
+const (
+	rule     = "---------------"
+	ruleMark = `\`
+	minRule  = 8 // dashes that people may take for a rule
+)
+
+// dashes are the characters that look like those of the rule.
+const dashes = "-\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u2500\u2501"
+
+func looksLikeRule(line []byte) bool {
+	line = bytes.TrimSpace(bytes.TrimLeft(line, ruleMark))
+	return utf8.RuneCount(line) >= minRule && len(bytes.Trim(line, dashes)) == 0
+}
+
 func (g *Gather) writeGroups(w *bufio.Writer, groups map[[sha256.Size]byte]*group, what string) error {
 	for _, gr := range bySize(groups) {
-		const rule = "---------------"
 		fmt.Fprintf(w, "%s\n%s (%d)%s\n%s\n", rule, clean.Line(hostset.Fold(gr.hosts)), len(gr.hosts), what, rule)
 		if err := g.writeContent(w, gr); err != nil {
 			return err
@@ -189,8 +207,10 @@ func (g *Gather) writeGroups(w *bufio.Writer, groups map[[sha256.Size]byte]*grou
 	return nil
 }
 
+// writeContent writes a group's text with a newline at the end of each line.
 func (g *Gather) writeContent(w *bufio.Writer, gr *group) error {
 	var buf []byte
+	begun := false
 	err := g.eachLine(&gr.content, func(p Piece) error {
 		text := p.Text
 		if gr.differ {
@@ -200,9 +220,19 @@ func (g *Gather) writeContent(w *bufio.Writer, gr *group) error {
 		if !g.opt.Raw {
 			text = clean.Text(text)
 		}
-		w.Write(text) // bufio keeps the error for the next call and for Flush
-		return w.WriteByte('\n')
+		if begun && !p.Continues {
+			w.WriteByte('\n') // bufio keeps the error for the next call and for Flush
+		}
+		if !g.opt.Raw && !p.Continues && looksLikeRule(text) {
+			w.WriteString(ruleMark)
+		}
+		begun = true
+		_, err := w.Write(text)
+		return err
 	})
+	if begun {
+		w.WriteByte('\n')
+	}
 	if gr.content.dropped > 0 {
 		fmt.Fprintf(w, "[%d more bytes were not kept]\n", gr.content.dropped)
 	}
@@ -210,6 +240,9 @@ func (g *Gather) writeContent(w *bufio.Writer, gr *group) error {
 }
 
 func (g *Gather) writeEnds(w *bufio.Writer) error {
+	if len(g.ends) > 0 && len(g.groups[fleet.Stderr]) > 0 { // so that no line above can be taken for an end
+		fmt.Fprintln(w, rule)
+	}
 	for _, gr := range bySize(g.ends) {
 		fmt.Fprintf(w, "%s (%d) =: %s\n", clean.Line(hostset.Fold(gr.hosts)), len(gr.hosts), gr.text)
 	}

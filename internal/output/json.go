@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"sshpace/internal/clean"
@@ -25,8 +26,10 @@ type RunInfo struct {
 }
 
 // JSON writes one JSON object a line: first `run`, then `output` and `result` as
-// they come, last `summary`. A line of remote output is one `output` record; a
-// result comes after all output of its host. Text that is not UTF-8 is in
+// they come, last `summary`. A line of remote output is one `output` record, or
+// several of which all but the first have `continues`; its newline is left out,
+// a carriage return is not, and `eol` is false for a last line without newline.
+// A result comes after all output of its host. Text that is not UTF-8 is in
 // `base64` instead of `text`, so nothing is lost. Control characters, also
 // those that JSON would allow, are written as \u escapes.
 type JSON struct {
@@ -49,11 +52,13 @@ type runRecord struct {
 
 type outputRecord struct {
 	Type      string  `json:"type"`
+	Schema    string  `json:"schema"`
 	Host      string  `json:"host"`
 	Stream    string  `json:"stream"`
 	Text      *string `json:"text,omitempty"`
 	Base64    string  `json:"base64,omitempty"`
 	Continues bool    `json:"continues,omitempty"` // the record before it belongs to the same line
+	EOL       *bool   `json:"eol,omitempty"`       // false: the stream ended without a newline here; else absent
 }
 
 // resultRecord is one host's end.
@@ -106,7 +111,7 @@ func NewJSON(w io.Writer, info RunInfo) (*JSON, error) {
 func (j *JSON) Output(e fleet.Event) error {
 	state := j.live[e.Index]
 	if state == nil {
-		state = &[2]Lines{{Max: defaultMaxLine}, {Max: defaultMaxLine}}
+		state = &[2]Lines{{Max: defaultMaxLine, OnlyLF: true}, {Max: defaultMaxLine, OnlyLF: true}}
 		j.live[e.Index] = state
 	}
 	state[e.Stream].Feed(e.Data, func(p Piece) { j.line(e.Host, e.Stream, p) })
@@ -136,7 +141,10 @@ func (j *JSON) Summary(s fleet.Summary) error {
 }
 
 func (j *JSON) line(host string, stream fleet.Stream, p Piece) {
-	rec := outputRecord{Type: "output", Host: host, Stream: stream.String(), Continues: p.Continues}
+	rec := outputRecord{Type: "output", Schema: Schema, Host: host, Stream: stream.String(), Continues: p.Continues}
+	if p.Open {
+		rec.EOL = new(bool)
+	}
 	if utf8.Valid(p.Text) {
 		text := string(p.Text)
 		rec.Text = &text
@@ -188,18 +196,20 @@ func (j *JSON) write(rec any) error {
 
 // escapeControls writes the characters that could harm a terminal, but that
 // encoding/json leaves alone, as \u escapes: the meaning stays the same. All of
-// them are in the basic plane and inside strings.
+// them are inside strings.
 func escapeControls(record []byte) []byte {
 	if isPlainASCII(record) {
 		return record
 	}
 	out := make([]byte, 0, len(record)+64)
 	for _, r := range string(record) {
-		if clean.Unsafe(r) {
-			out = append(out, '\\', 'u', hexDigit(r>>12), hexDigit(r>>8), hexDigit(r>>4), hexDigit(r))
+		if !clean.Unsafe(r) {
+			out = utf8.AppendRune(out, r)
 			continue
 		}
-		out = utf8.AppendRune(out, r)
+		for _, unit := range utf16.AppendRune(nil, r) { // RFC 8259 section 7
+			out = append(out, '\\', 'u', hexDigit(unit>>12), hexDigit(unit>>8), hexDigit(unit>>4), hexDigit(unit))
+		}
 	}
 	return out
 }
@@ -213,4 +223,4 @@ func isPlainASCII(text []byte) bool {
 	return true
 }
 
-func hexDigit(r rune) byte { return "0123456789abcdef"[r&15] }
+func hexDigit(unit uint16) byte { return "0123456789abcdef"[unit&15] }

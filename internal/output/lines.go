@@ -13,7 +13,8 @@ const defaultMaxLine = 16 << 10
 // end a line, so that no text can move back over what was written before it.
 // The beginning of a line is held until its end comes or Max bytes are there.
 type Lines struct {
-	Max int // longest piece in bytes; must be set
+	Max    int  // longest piece in bytes; must be set
+	OnlyLF bool // only a newline ends a line, so that nothing is lost
 
 	held      []byte
 	skipLF    bool // the line ended with a carriage return; a newline belongs to it
@@ -25,6 +26,7 @@ type Lines struct {
 type Piece struct {
 	Text      []byte
 	Continues bool // the piece before it belongs to the same line
+	Open      bool // the stream ended without an end of this line
 }
 
 // Feed hands every line that is complete to use.
@@ -37,13 +39,16 @@ func (l *Lines) Feed(data []byte, use func(Piece)) {
 				continue
 			}
 		}
-		end := lineEnd(data)
+		end := bytes.IndexByte(data, '\n')
+		if !l.OnlyLF {
+			end = lineEnd(data)
+		}
 		if end < 0 {
 			l.hold(data, use)
 			return
 		}
 		l.skipLF = data[end] == '\r'
-		l.finish(data[:end], use)
+		l.finish(data[:end], false, use)
 		data = data[end+1:]
 	}
 }
@@ -64,20 +69,20 @@ func lineEnd(data []byte) int {
 // End hands out what is held when the stream ends without a line end.
 func (l *Lines) End(use func(Piece)) {
 	if len(l.held) > 0 {
-		l.finish(nil, use)
+		l.finish(nil, true, use)
 	}
-	*l = Lines{Max: l.Max}
+	*l = Lines{Max: l.Max, OnlyLF: l.OnlyLF}
 }
 
 // finish hands out a line whose last part is tail.
-func (l *Lines) finish(tail []byte, use func(Piece)) {
+func (l *Lines) finish(tail []byte, open bool, use func(Piece)) {
 	text := tail
 	if len(l.held) > 0 || len(tail) > l.Max {
 		l.hold(tail, use)
 		text = l.held
 	}
 	if len(text) > 0 || !l.continued {
-		use(Piece{Text: text, Continues: l.continued})
+		use(Piece{Text: text, Continues: l.continued, Open: open})
 	}
 	l.held, l.continued = l.held[:0], false
 }

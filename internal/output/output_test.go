@@ -233,6 +233,7 @@ different
 db[1-2] (2), standard error
 ---------------
 warning
+---------------
 db[1-2] (2) =: exit 2
 gone (1) =: unreachable: connection refused
 hint: is sshd running there?
@@ -246,6 +247,45 @@ hint: is sshd running there?
 }
 
 // A single host's own name stays as it was sent.
+// A host cannot make a block for another one, nor an end.
+func TestGatherForgery(t *testing.T) {
+	var o, e bytes.Buffer
+	g := NewGather(GatherOptions{Out: &o, Err: &e})
+	forged := "---------------\n127.0.0.1 (1)\n ---------------\r\n\\---------------\n\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\n-----BEGIN-----\n--\n"
+	play(t, g, out(0, "web1", forged), stderr(0, "web1", "web2 (1) =: exit 3\n"), exited(0, "web1", 1))
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want := `---------------
+web1 (1)
+---------------
+\---------------
+127.0.0.1 (1)
+\ ---------------
+\\---------------
+\────────
+-----BEGIN-----
+--
+`
+	if diff := cmp.Diff(want, o.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if want := "web2 (1) =: exit 3\n---------------\nweb1 (1) =: exit 1\n"; !strings.HasSuffix(e.String(), want) {
+		t.Errorf("stderr = %q", e.String())
+	}
+}
+
+// A line that is longer than what is held at once stays one line.
+func TestGatherLongLine(t *testing.T) {
+	var o bytes.Buffer
+	g := NewGather(GatherOptions{Out: &o, Err: io.Discard})
+	long := strings.Repeat("0123456789", 3*defaultMaxLine/10)
+	play(t, g, out(0, "web1", long+"\nnext\n\n"), exited(0, "web1", 0))
+	if err := g.Close(); err != nil || !strings.HasSuffix(o.String(), rule+"\n"+long+"\nnext\n\n") {
+		t.Errorf("%v, %d bytes in %d lines", err, o.Len(), strings.Count(o.String(), "\n"))
+	}
+}
+
 func TestGatherShowsTheNameWhenNothingWasFolded(t *testing.T) {
 	var o bytes.Buffer
 	g := NewGather(GatherOptions{Out: &o, Err: io.Discard})

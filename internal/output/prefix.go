@@ -2,10 +2,13 @@ package output
 
 import (
 	"io"
+	"maps"
+	"slices"
 
 	"sshpace/internal/clean"
 	"sshpace/internal/fleet"
 	"sshpace/internal/host"
+	"sshpace/internal/hostset"
 )
 
 // PrefixOptions say how Prefix writes. Only the writers are required.
@@ -32,16 +35,18 @@ type Prefix struct {
 	live  map[int]*[2]Lines // by host, then by stream; only of hosts that run
 	buf   []byte
 	hints map[string]bool // those already shown: a thousand hosts may share one
+
+	stopped map[string][]string // hosts that the end of the run stopped, by how they ended
 }
 
 var _ fleet.Sink = (*Prefix)(nil)
 
-// NewPrefix makes a Prefix.
+// NewPrefix makes a Prefix; Close must be called.
 func NewPrefix(opt PrefixOptions) *Prefix {
 	if opt.MaxLine <= 0 {
 		opt.MaxLine = defaultMaxLine
 	}
-	return &Prefix{opt: opt, live: map[int]*[2]Lines{}, hints: map[string]bool{}}
+	return &Prefix{opt: opt, live: map[int]*[2]Lines{}, hints: map[string]bool{}, stopped: map[string][]string{}}
 }
 
 // Width is the column width for a list of hosts: the longest name, but not
@@ -98,12 +103,26 @@ func (p *Prefix) Done(r fleet.Result) error {
 		}
 	}
 	p.buf = p.buf[:0]
-	if text := Explain(&r); text != "" {
+	text := Explain(&r)
+	switch {
+	case r.Class == fleet.Cancelled: // as all the others are
+		p.stopped[text] = append(p.stopped[text], name)
+	case text != "":
 		p.append(name, arrowEnd.text(p.opt.ColorErr), []byte(text))
 		if hint := clean.Line(r.Hint); hint != "" && !p.hints[hint] {
 			p.hints[hint] = true
 			p.append(name, arrowEnd.text(p.opt.ColorErr), []byte("hint: "+hint))
 		}
+	}
+	return p.flush(p.opt.Err)
+}
+
+// Close writes a line for each way in which the end of the run stopped hosts.
+func (p *Prefix) Close() error {
+	p.buf = p.buf[:0]
+	for _, text := range slices.Sorted(maps.Keys(p.stopped)) {
+		hosts := p.stopped[text]
+		p.append(clean.Line(hostset.Fold(hosts)), arrowEnd.text(p.opt.ColorErr), []byte(text))
 	}
 	return p.flush(p.opt.Err)
 }

@@ -22,6 +22,7 @@ type Progress struct {
 
 	mu    sync.Mutex
 	tally Tally
+	retry int // hosts that wait to be tried again
 	drawn bool
 }
 
@@ -80,6 +81,13 @@ func (p *Progress) Done(r fleet.Result) error {
 	return p.sink.Done(r)
 }
 
+// Retrying says how many hosts wait to be tried again.
+func (p *Progress) Retrying(hosts int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.retry = hosts
+}
+
 // draw writes the line anew. Errors do not matter: the run does not depend on
 // somebody watching.
 func (p *Progress) draw() {
@@ -97,6 +105,9 @@ func (p *Progress) text(elapsed time.Duration) string {
 	}
 	if c.Unreachable > 0 {
 		text += p.paint("33", fmt.Sprintf(", %d unreachable", c.Unreachable))
+	}
+	if p.retry > 0 {
+		text += fmt.Sprintf(", retrying %d", p.retry)
 	}
 	return text
 }

@@ -32,7 +32,7 @@ type extent struct{ offset, length int64 }
 // any case at maxTail, lest one host's growing buffer is copied again and again.
 const (
 	minSpill = 32 << 10
-	maxTail  = 1 << 20
+	maxTail  = 256 << 10
 )
 
 // add appends data to c, at most up to max bytes in all; what is beyond counts

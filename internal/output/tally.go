@@ -46,7 +46,11 @@ func (t *Tally) Done(r fleet.Result) error {
 	if status == fleet.NotStarted {
 		return nil
 	}
-	t.slow = append(t.slow, slowHost{r.Host.String(), r.Elapsed - r.Waited})
+	took := r.Elapsed
+	if r.Attempts <= 1 { // what it waited for were our own limits, not its server
+		took -= r.Waited
+	}
+	t.slow = append(t.slow, slowHost{r.Host.String(), took})
 	slices.SortStableFunc(t.slow, func(a, b slowHost) int { return cmp.Compare(b.took, a.took) })
 	t.slow = t.slow[:min(len(t.slow), slowest)]
 	return nil

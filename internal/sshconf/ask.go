@@ -2,6 +2,7 @@ package sshconf
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -206,7 +207,10 @@ func (a *Asker) ask(ctx context.Context, r *Resolved, q Query) (*patch, error) {
 	<-a.slots
 	if err != nil {
 		reason, _, _ := strings.Cut(strings.TrimSpace(string(stderr)), "\n")
-		return nil, fmt.Errorf("host %s: ssh -G: %w: %s", q.Name, err, reason)
+		if ended := (interface{ ExitCode() int })(nil); errors.As(err, &ended) && ended.ExitCode() == 255 && reason != "" {
+			return nil, &RefusedError{strings.TrimSpace(reason)}
+		}
+		return nil, fmt.Errorf("host %s: ssh -G: %w: %s", q.Name, err, strings.TrimSpace(reason))
 	}
 	full, err := a.config.FromDump(q, string(out))
 	if err != nil {

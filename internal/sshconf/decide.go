@@ -95,6 +95,7 @@ var differs = []rule{
 	{StrictHostKeyChecking, func(r *Resolved) bool { return r.StrictHostKeyChecking() == Lax },
 		"host keys are checked all the same"},
 	{NoHostAuthenticationForLocalhost, yes(NoHostAuthenticationForLocalhost), "host keys of localhost are checked all the same"},
+	{GSSAPIAuthentication, yes(GSSAPIAuthentication), "GSSAPI is tried by ssh only (--engine openssh)"},
 	{CheckHostIP, yes(CheckHostIP), "host keys are looked up by name only"},
 }
 

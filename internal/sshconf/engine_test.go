@@ -61,13 +61,13 @@ func TestDecideProxyCommand(t *testing.T) {
 }
 
 func TestDecideNotesWhatDiffers(t *testing.T) {
-	d := sshconf.Decide(resolveText(t, "ForwardAgent yes\nStrictHostKeyChecking off\nLocalForward 1 a:2", "a", nil), sshconf.Capabilities{})
+	d := sshconf.Decide(resolveText(t, "ForwardAgent yes\nStrictHostKeyChecking off\nGSSAPIAuthentication yes\nLocalForward 1 a:2", "a", nil), sshconf.Capabilities{})
 	var keywords []string
 	for _, note := range d.Notes {
 		keywords = append(keywords, note.Keyword.String())
 	}
 	slices.Sort(keywords)
-	if want := []string{"ForwardAgent", "LocalForward", "StrictHostKeyChecking"}; !slices.Equal(keywords, want) {
+	if want := []string{"ForwardAgent", "GSSAPIAuthentication", "LocalForward", "StrictHostKeyChecking"}; !slices.Equal(keywords, want) {
 		t.Errorf("notes %v", d.Notes)
 	}
 	if !strings.Contains(d.Notes[0].String(), "config:1)") {

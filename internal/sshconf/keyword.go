@@ -144,16 +144,17 @@ type spec struct {
 type choice struct{ word, shown string }
 
 var (
-	yesNo       = []choice{{"true", "yes"}, {"false", "no"}, {"yes", "yes"}, {"no", "no"}}
-	trueFalse   = []choice{{"true", "true"}, {"false", "false"}, {"yes", "true"}, {"no", "false"}}
-	orAsk       = append(trueFalse[:4:4], choice{"ask", "ask"})
-	orConfirm   = append(orAsk[:5:5], choice{"confirm", "confirm"})
-	orAlways    = append(trueFalse[:4:4], choice{"always", "always"})
-	strictness  = append(orAsk[:5:5], choice{"off", "false"}, choice{"accept-new", "accept-new"})
-	sharing     = append(orAsk[:5:5], choice{"auto", "auto"}, choice{"autoask", "autoask"})
-	terminals   = append(trueFalse[:4:4], choice{"force", "force"}, choice{"auto", "auto"})
-	publicKeys  = append(trueFalse[:4:4], choice{"unbound", "unbound"}, choice{"host-bound", "host-bound"})
-	tunnelling  = append(trueFalse[:4:4], choice{"point-to-point", "point-to-point"}, choice{"ethernet", "ethernet"})
+	yesNo      = []choice{{"true", "yes"}, {"false", "no"}, {"yes", "yes"}, {"no", "no"}}
+	trueFalse  = []choice{{"true", "true"}, {"false", "false"}, {"yes", "true"}, {"no", "false"}}
+	orAsk      = append(trueFalse[:4:4], choice{"ask", "ask"})
+	orConfirm  = append(orAsk[:5:5], choice{"confirm", "confirm"})
+	orAlways   = append(trueFalse[:4:4], choice{"always", "always"})
+	strictness = append(orAsk[:5:5], choice{"off", "false"}, choice{"accept-new", "accept-new"})
+	sharing    = append(orAsk[:5:5], choice{"auto", "auto"}, choice{"autoask", "autoask"})
+	terminals  = append(trueFalse[:4:4], choice{"force", "force"}, choice{"auto", "auto"})
+	publicKeys = append(trueFalse[:4:4], choice{"unbound", "unbound"}, choice{"host-bound", "host-bound"})
+	tunnelling = []choice{{"yes", "point-to-point"}, {"true", "point-to-point"}, {"point-to-point", "point-to-point"},
+		{"no", "false"}, {"false", "false"}, {"ethernet", "ethernet"}}
 	families    = []choice{{"inet", "inet"}, {"inet6", "inet6"}, {"any", "any"}}
 	sessions    = []choice{{"none", "none"}, {"subsystem", "subsystem"}, {"default", "default"}}
 	compressing = []choice{{"yes", "yes"}, {"no", "no"}}

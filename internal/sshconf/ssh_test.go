@@ -172,7 +172,7 @@ func shown(name, rest string) (key, value string, ok bool) {
 // and that no engine of ours looks at.
 var notCompared = []sshconf.Keyword{
 	sshconf.LocalForward, sshconf.RemoteForward, sshconf.DynamicForward, sshconf.PermitRemoteOpen, sshconf.IPQoS,
-	sshconf.EscapeChar, sshconf.TunnelDevice, sshconf.SyslogFacility, sshconf.LogVerbose, sshconf.StreamLocalBindMask,
+	sshconf.TunnelDevice, sshconf.SyslogFacility, sshconf.LogVerbose, sshconf.StreamLocalBindMask,
 	sshconf.GSSAPIKexAlgorithms, sshconf.XAuthLocation, sshconf.IgnoreUnknown,
 }
 

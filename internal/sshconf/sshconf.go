@@ -133,3 +133,9 @@ func (e *ConfigError) Error() string { return fmt.Sprintf("%s: %s", e.Origin, e.
 
 // Unwrap returns the mistake.
 func (e *ConfigError) Unwrap() error { return e.Err }
+
+// RefusedError is a configuration that the installed ssh does not accept, in
+// its own words. As a rule that is so whatever the host.
+type RefusedError struct{ Reason string }
+
+func (e *RefusedError) Error() string { return "ssh refuses the configuration: " + e.Reason }

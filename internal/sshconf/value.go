@@ -301,6 +301,9 @@ func parseEscape(in input) ([]string, error) {
 	if arg != "none" && len(arg) != 1 && !control {
 		return nil, errors.New("bad escape character")
 	}
+	if control { // as ssh -G writes it
+		return []string{`\^` + string(rune(arg[1]&31|64))}, nil
+	}
 	return []string{arg}, nil
 }
 

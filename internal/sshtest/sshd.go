@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -52,6 +53,37 @@ func (s *Sshd) Log() string { return s.log.String() }
 // lines of sshd_config, which come first and so win.
 func StartSshd(t testing.TB, extra ...string) *Sshd {
 	t.Helper()
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return startSshd(t, me.Username, nil, extra)
+}
+
+// StartSshdForOther is StartSshd with a login that is not root's: nobody's
+// where the tests run as root, with a shell by a password file that only this
+// sshd sees.
+func StartSshdForOther(t testing.TB, extra ...string) *Sshd {
+	t.Helper()
+	if os.Getuid() != 0 {
+		return StartSshd(t, extra...)
+	}
+	passwd := filepath.Join(t.TempDir(), "passwd")
+	text, err := os.ReadFile("/etc/passwd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := regexp.MustCompile(`(?m)^nobody:.*:`).ReplaceAll(text, []byte("nobody:*:65534:65534::/:/bin/sh\n#"))
+	write(t, passwd, string(lines))
+	if err := os.Chmod(passwd, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return startSshd(t, "nobody", []string{"unshare", "-m", "sh", "-c", `mount --bind "$0" /etc/passwd && exec "$@"`, passwd}, extra)
+}
+
+// startSshd runs sshd, before which argv may put a program that starts it.
+func startSshd(t testing.TB, login string, argv, extra []string) *Sshd {
+	t.Helper()
 	const binary = "/usr/sbin/sshd"
 	if _, err := os.Stat(binary); err != nil {
 		t.Fatalf("these tests need OpenSSH's server: %v", err)
@@ -60,11 +92,7 @@ func StartSshd(t testing.TB, extra ...string) *Sshd {
 	if err := os.Chmod(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	me, err := user.Current()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &Sshd{Dir: dir, Port: freePort(t), User: me.Username, log: &logBuffer{}}
+	s := &Sshd{Dir: dir, Port: freePort(t), User: login, log: &logBuffer{}}
 	hostKey, hostPub := WriteKey(t, dir, "host_key", "")
 	s.HostKey = hostPub
 	key, pub := WriteKey(t, dir, "user_key", "")
@@ -86,10 +114,14 @@ func StartSshd(t testing.TB, extra ...string) *Sshd {
 	if !strings.Contains(strings.Join(extra, "\n"), "MaxStartups") { // here the last one would win
 		lines = append(lines, "MaxStartups 500:30:1000")
 	}
+	if argv != nil { // the account cannot read our folder
+		lines = append(lines, "AuthorizedKeysCommandUser root", "AuthorizedKeysCommand /bin/echo "+strings.TrimSpace(AuthorizedLine(pub)))
+	}
 	conf := filepath.Join(dir, "sshd_config")
 	write(t, conf, strings.Join(lines, "\n")+"\n")
 	os.MkdirAll("/run/sshd", 0o755) // privilege separation; only root needs and can make it
-	s.cmd = exec.Command(binary, "-D", "-e", "-f", conf)
+	argv = append(argv, binary, "-D", "-e", "-f", conf)
+	s.cmd = exec.Command(argv[0], argv[1:]...)
 	s.cmd.Stderr = s.log
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
