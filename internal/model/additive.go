@@ -8,28 +8,30 @@ import (
 	"sshpace/internal/stats"
 )
 
-// Point is the measured cost of one cell: the natural logarithm of ns per byte
-// and the relative variance of that figure.
+// Point is the measured cost of one cell, or of several that are the same
+// computation: the natural logarithm of ns per byte and the relative variance of
+// that figure.
 type Point struct {
 	Cell     alg.Suite
 	Log      float64
 	Variance float64
+	Weight   float64 // clean connections that it rests on
 }
 
 // Additive is a fit of cost = cipher + MAC in ns per byte, the base being part
 // of both (Box, Hunter and Hunter, Statistics for Experimenters, ch. 8; two-way
-// layout without interaction). A MAC is its primitive, whether it is applied to
-// the ciphertext (-etm), and a deviation of its own, which is small: the tag's
-// length does not change what is computed (Searle, Casella and McCulloch, Variance
-// Components, ch. 7: mixed model equations). AEAD ciphers are cells of their own,
+// layout without interaction). A MAC costs what its primitive does, since the tag's
+// length does not change what is computed, and one amount more or less where it is
+// applied to the ciphertext (-etm), if the data ask for that. AEAD ciphers are cells of their own,
 // which nothing else predicts. Fitted on relative residuals, so that a slow cipher
 // does not dominate, and robustly (Huber 1964), so that a spoilt cell does not.
 type Additive struct {
 	columns    map[effect]int // effects to parameters
-	component  map[effect]int // ciphers and MACs that measured cells connect, by number
+	component  map[effect]int // ciphers and primitives that measured cells connect, by number
 	beta       []float64
 	inverse    [][]float64 // covariance of beta
 	own        map[alg.Suite]Point
+	ETM        bool    // applying the MAC to the ciphertext has an effect
 	floor      float64 // no cost is predicted below it
 	Parameters int     // that the cells have used up: the trace of the hat matrix
 }
@@ -46,21 +48,26 @@ const (
 	cipherEffect effectKind = iota
 	primitiveEffect
 	etmEffect // of all -etm MACs alike
-	macEffect // what a MAC deviates from its primitive
 )
 
 // effectsOf are the terms that add up to the cost of a cell.
-func effectsOf(cell alg.Suite) []effect {
-	out := []effect{{cipherEffect, cell.Cipher}, {primitiveEffect, alg.Primitive(cell.MAC)}, {macEffect, cell.MAC}}
-	if a, _ := alg.Lookup(alg.MAC, cell.MAC); a.ETM {
+func (m *Additive) effectsOf(cell alg.Suite) []effect {
+	out := []effect{{cipherEffect, cell.Cipher}, {primitiveEffect, alg.Primitive(cell.MAC)}}
+	if m.ETM && isETM(cell) {
 		out = append(out, effect{etmEffect, ""})
 	}
 	return out
 }
 
-// priors are what effects are expected to be, as standard deviations relative
-// to the median cost. Effects without one are free.
-var priors = map[effectKind]float64{etmEffect: 0.2, macEffect: 0.004}
+func isETM(cell alg.Suite) bool {
+	a, _ := alg.Lookup(alg.MAC, cell.MAC)
+	return a.ETM
+}
+
+// etmPrior is what the effect of -etm is expected to be, as a standard deviation
+// relative to the median cost: something, so that it is determined where every MAC
+// of a primitive is of one kind.
+const etmPrior = 0.2
 
 const (
 	huberLimit  = 2.0 // standard deviations beyond which a residual counts less
@@ -71,7 +78,15 @@ const (
 
 // FitAdditive fits the points, each of another cell.
 func FitAdditive(points []Point) *Additive {
-	m := &Additive{columns: map[effect]int{}, component: map[effect]int{}, own: map[alg.Suite]Point{}, floor: math.Inf(1)}
+	m := fitAdditive(points, true)
+	if i, ok := m.columns[effect{etmEffect, ""}]; ok && math.Abs(m.beta[i]) > surprising*math.Sqrt(m.variance([]int{i})) {
+		return m
+	}
+	return fitAdditive(points, false)
+}
+
+func fitAdditive(points []Point, etm bool) *Additive {
+	m := &Additive{ETM: etm, columns: map[effect]int{}, component: map[effect]int{}, own: map[alg.Suite]Point{}, floor: math.Inf(1)}
 	var rows []row
 	for _, p := range points {
 		if p.Cell.MAC == "" {
@@ -79,7 +94,7 @@ func FitAdditive(points []Point) *Additive {
 			continue
 		}
 		r := row{y: math.Exp(p.Log), variance: math.Max(p.Variance, 1e-8)}
-		for _, e := range effectsOf(p.Cell) {
+		for _, e := range m.effectsOf(p.Cell) {
 			r.columns = append(r.columns, m.column(e))
 		}
 		rows = append(rows, r)
@@ -115,7 +130,7 @@ func (m *Additive) column(e effect) int {
 	return i
 }
 
-// connect numbers the connected components of the graph of ciphers and MACs
+// connect numbers the connected components of the graph of ciphers and primitives
 // whose edges are the measured cells: a cell can be predicted only inside one of
 // them.
 func (m *Additive) connect(points []Point) {
@@ -130,7 +145,7 @@ func (m *Additive) connect(points []Point) {
 		return i
 	}
 	ends := func(cell alg.Suite) (cipher, mac effect) {
-		return effect{cipherEffect, cell.Cipher}, effect{macEffect, cell.MAC}
+		return effect{cipherEffect, cell.Cipher}, effect{primitiveEffect, alg.Primitive(cell.MAC)}
 	}
 	for _, p := range points {
 		if p.Cell.MAC != "" {
@@ -160,11 +175,9 @@ func (m *Additive) solve(rows []row) {
 	}
 	for round := range reweights {
 		a, b := normalEquations(rows, fitted, n, round > 0)
-		typical := stats.Median(fitted)
-		for e, i := range m.columns {
-			if prior := priors[e.kind]; prior > 0 {
-				a[i][i] += 1 / (prior * prior * typical * typical)
-			}
+		if i, ok := m.columns[effect{etmEffect, ""}]; ok {
+			prior := etmPrior * stats.Median(fitted)
+			a[i][i] += 1 / (prior * prior)
 		}
 		factor := cholesky(a)
 		m.beta = backSolve(factor, b)
@@ -233,13 +246,17 @@ func (m *Additive) Predict(cell alg.Suite) (log, err float64, ok bool) {
 		return p.Log, math.Sqrt(p.Variance), ok
 	}
 	cipher, known := m.component[effect{cipherEffect, cell.Cipher}]
-	mac, both := m.component[effect{macEffect, cell.MAC}]
-	if !known || !both || cipher != mac {
+	primitive, both := m.component[effect{primitiveEffect, alg.Primitive(cell.MAC)}]
+	if !known || !both || cipher != primitive {
 		return 0, 0, false
 	}
 	var r row
-	for _, e := range effectsOf(cell) {
-		r.columns = append(r.columns, m.columns[e])
+	for _, e := range m.effectsOf(cell) {
+		i, measured := m.columns[e]
+		if !measured {
+			return 0, 0, false
+		}
+		r.columns = append(r.columns, i)
 	}
 	value := math.Max(r.fitted(m.beta), m.floor)
 	return math.Log(value), math.Sqrt(m.variance(r.columns)) / value, true

@@ -59,7 +59,7 @@ func Analyse(direction bench.Direction, cells []alg.Suite, transfers []Transfer,
 	works := a.works()
 	predict := additive(a.Cells)
 	if a.Works {
-		predict = fromCosts(works, cores)
+		predict = fromCosts(works, cores, a.Client.etm)
 	}
 	obs, stretches := a.observe(transfers, func(t Transfer) float64 { return t.Wall }, func(t Transfer) bool { return t.DirtyWall }, a.DirtyWall)
 	a.Wall = fitSeries(a.Cells, obs, stretches, predict, a.Works)

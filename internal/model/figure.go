@@ -22,6 +22,7 @@ type Figure struct {
 	Predicted float64 // from other cells only
 	Error     float64 // standard error of Predicted, the cell's own deviation included
 	Foretold  bool    // Predicted is set
+	Shared    int     // cells that are the same computation and have this best estimate together; at least 1
 }
 
 // Surprise is how many standard errors a cell's measurement lies from what the
@@ -43,13 +44,9 @@ func (f Figure) others() (log float64, ok bool) {
 	return f.Measured, f.N > 2
 }
 
-// foretell sets the prediction of a cell from the other cells.
-func (f *Figure) foretell(i int, held bool, all, others predictAt, interaction float64) {
-	from := all
-	if f.N > 0 && !held {
-		from = others
-	}
-	log, err, ok := from(i)
+// foretell sets the prediction of a cell.
+func (f *Figure) foretell(i int, predict predictAt, interaction float64) {
+	log, err, ok := predict(i)
 	f.Foretold = ok
 	if ok {
 		f.Predicted, f.Error = log, math.Hypot(err, interaction)
@@ -128,16 +125,16 @@ func (s *Series) levels(obs []observation) {
 
 // additive predicts costs from the costs of other cells.
 func additive(cells []alg.Suite) predictor {
-	return func(points []Point, at []int) (all, others predictAt, parameters int) {
+	return func(points []Point, at []int) fit {
 		m := FitAdditive(points)
-		all = func(i int) (float64, float64, bool) { return m.Predict(cells[i]) }
-		others = func(i int) (float64, float64, bool) {
+		all := func(i int) (float64, float64, bool) { return m.Predict(cells[i]) }
+		others := func(i int) (float64, float64, bool) {
 			k, found := slices.BinarySearch(at, i)
 			if !found {
 				return m.Predict(cells[i])
 			}
 			return m.Without(points[k])
 		}
-		return all, others, m.Parameters
+		return fit{all, others, m.Parameters, m.ETM}
 	}
 }

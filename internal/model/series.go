@@ -20,6 +20,7 @@ type Series struct {
 	Controls    []float64 // A/A differences in units of their standard error: deviations near 1
 	Level       float64   // standard error of the run's mean level, common to all figures
 
+	etm       bool // applying a MAC to the ciphertext has an effect
 	uncertain bool // the errors of predictions come from elsewhere than the residuals
 	nuisance  nuisance
 }
@@ -36,9 +37,15 @@ type observation struct {
 	speed   float64    // bytes per ns, of the cell as it is known so far
 }
 
-// predictor fits the points and returns functions that predict cell i: from
-// all points, and from all points but its own.
-type predictor func(points []Point, at []int) (all, others predictAt, parameters int)
+// predictor fits points, the cells at.
+type predictor func(points []Point, at []int) fit
+
+// fit predicts cells: from all points, and from all points but their own.
+type fit struct {
+	all, others predictAt
+	parameters  int
+	etm         bool // applying a MAC to the ciphertext has an effect
+}
 
 type predictAt func(cell int) (log, err float64, ok bool)
 
@@ -59,15 +66,16 @@ func fitSeries(cells []alg.Suite, obs []observation, stretches int, predict pred
 	s := Series{uncertain: uncertain, Figures: make([]Figure, len(cells)), Drift: make([]float64, stretches), Interaction: 0.01}
 	s.Deviation, s.Degrees = priorDeviation, priorDegrees
 	held := holdouts(obs, len(cells))
+	s.etm = true // until the fit says otherwise
 	for pass := range passes {
 		s.means(obs)
-		points, at := s.points(cells, held)
-		all, others, parameters := predict(points, at)
-		s.Parameters = parameters
-		s.spread(obs, points, at, all, parameters)
-		for i := range s.Figures {
-			s.Figures[i].foretell(i, held[i], all, others, s.Interaction)
-			s.Figures[i].combine(s.Deviation)
+		classes := twins(cells, s.etm)
+		points, at := s.points(cells, classes, held)
+		f := predict(points, at)
+		s.Parameters, s.etm = f.parameters, s.etm && f.etm
+		s.spread(obs, points, f.all, at, f.parameters)
+		for _, same := range classes {
+			s.estimate(same, held, f, slices.Contains(at, same[0]))
 		}
 		s.levels(obs)
 		if pass < passes-1 {
@@ -166,7 +174,7 @@ func huberMean(xs, weights []float64, deviation float64) float64 {
 
 // spread estimates the deviation between connections, and that of cells from
 // their prediction.
-func (s *Series) spread(obs []observation, points []Point, at []int, all predictAt, parameters int) {
+func (s *Series) spread(obs []observation, points []Point, all predictAt, at []int, parameters int) {
 	var v variances
 	var deviations []float64
 	for _, o := range obs {
@@ -188,13 +196,15 @@ func (s *Series) spread(obs []observation, points []Point, at []int, all predict
 	}
 }
 
-// points are the measured cells that may be fitted.
-func (s *Series) points(cells []alg.Suite, held []bool) (points []Point, at []int) {
-	for i, f := range s.Figures {
-		if f.N > 0 && !held[i] {
-			variance := s.Interaction*s.Interaction + s.Deviation*s.Deviation/f.Weight
-			points = append(points, Point{cells[i], f.Measured, variance})
-			at = append(at, i)
+// points are the measured cells that may be fitted, those that are the same
+// computation as one; at is the first cell of each.
+func (s *Series) points(cells []alg.Suite, classes [][]int, held []bool) (points []Point, at []int) {
+	for _, same := range classes {
+		fitted := slices.DeleteFunc(slices.Clone(same), func(i int) bool { return held[i] })
+		if together := s.pool(fitted); together.N > 0 {
+			variance := s.Interaction*s.Interaction + s.Deviation*s.Deviation/together.Weight
+			points = append(points, Point{cells[same[0]], together.Measured, variance, together.Weight})
+			at = append(at, same[0])
 		}
 	}
 	return points, at
@@ -211,7 +221,7 @@ func (s *Series) residuals(points []Point, at []int, all predictAt, parameters i
 		if !ok || p.Cell.MAC == "" && log == p.Log {
 			continue
 		}
-		r := residuals{n: s.Figures[at[k]].Weight}
+		r := residuals{n: p.Weight}
 		if s.uncertain {
 			r.uncertainty = err * err
 		}

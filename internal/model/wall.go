@@ -134,9 +134,10 @@ func modelOf(terms []int, beta []float64) wallModel {
 	return wallModel{c[0], c[1], c[2]}
 }
 
-// fromCosts predicts wall times from the costs of both sides.
-func fromCosts(works []work, cores int) predictor {
-	return func(points []Point, at []int) (all, others predictAt, parameters int) {
+// fromCosts predicts wall times from the costs of both sides; etm says whether
+// these found an effect of -etm.
+func fromCosts(works []work, cores int, etm bool) predictor {
+	return func(points []Point, at []int) fit {
 		var xs []work
 		var walls, weights []float64
 		for k, p := range points {
@@ -154,7 +155,7 @@ func fromCosts(works []work, cores int) predictor {
 			return math.Log(wall), works[i].err, true
 		}
 		// Two or three parameters hardly notice whether one cell is among many.
-		return predict, predict, count(m)
+		return fit{predict, predict, count(m), etm}
 	}
 }
 

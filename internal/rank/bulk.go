@@ -167,7 +167,8 @@ func groupsOf(series model.Series, order []int, floor float64) []int {
 	var estimates []stats.Estimate
 	for _, i := range order {
 		if f := series.Figures[i]; f.Known {
-			estimates = append(estimates, stats.Estimate{Value: f.Log, Error: f.Err})
+			// Cells that share one estimate are one piece of evidence together.
+			estimates = append(estimates, stats.Estimate{Value: f.Log, Error: f.Err * math.Sqrt(float64(max(1, f.Shared)))})
 		}
 	}
 	return stats.Group(estimates, math.Log1p(math.Max(floor, minEffect)/100))
