@@ -123,7 +123,7 @@ func TestJSON(t *testing.T) {
 	if doc.Schema != "sshpace.report/1" || doc.Combinations.Total != 2240 || len(doc.Bulk) != 115 || len(doc.Kex) != 12 {
 		t.Errorf("schema %q, %+v, %d cells, %d key exchanges", doc.Schema, doc.Combinations, len(doc.Bulk), len(doc.Kex))
 	}
-	if doc.NoiseFloor["cost_pct"] <= 0 || doc.Model["parameters"] < 16 || doc.Model["parameters"] > 20 || doc.Model["holdout_error_pct"] <= 0 {
+	if doc.NoiseFloor["cost_pct"] <= 0 || doc.Model["parameters"] < 15 || doc.Model["parameters"] > 16 || doc.Model["holdout_error_pct"] <= 0 {
 		t.Errorf("noise floor %v, model %v", doc.NoiseFloor, doc.Model)
 	}
 	for _, c := range doc.Bulk {
