@@ -22,9 +22,10 @@ type Point struct {
 // of both (Box, Hunter and Hunter, Statistics for Experimenters, ch. 8; two-way
 // layout without interaction). A MAC costs what its primitive does, since the tag's
 // length does not change what is computed, and one amount more or less where it is
-// applied to the ciphertext (-etm), if the data ask for that. AEAD ciphers are cells of their own,
-// which nothing else predicts. Fitted on relative residuals, so that a slow cipher
-// does not dominate, and robustly (Huber 1964), so that a spoilt cell does not.
+// applied to the ciphertext (-etm), if the data ask for that. AEAD ciphers are
+// cells of their own, which nothing else predicts. Fitted on relative residuals,
+// so that a slow cipher does not dominate, and robustly (Huber 1964), so that a
+// spoilt cell does not.
 type Additive struct {
 	columns    map[effect]int // effects to parameters
 	component  map[effect]int // ciphers and primitives that measured cells connect, by number

@@ -73,7 +73,7 @@ func fitSeries(cells []alg.Suite, obs []observation, stretches int, predict pred
 		points, at := s.points(cells, classes, held)
 		f := predict(points, at)
 		s.Parameters, s.etm = f.parameters, s.etm && f.etm
-		s.spread(obs, points, f.all, at, f.parameters)
+		s.spread(obs, points, at, f.all, f.parameters)
 		for _, same := range classes {
 			s.estimate(same, held, f, slices.Contains(at, same[0]))
 		}
@@ -174,7 +174,7 @@ func huberMean(xs, weights []float64, deviation float64) float64 {
 
 // spread estimates the deviation between connections, and that of cells from
 // their prediction.
-func (s *Series) spread(obs []observation, points []Point, all predictAt, at []int, parameters int) {
+func (s *Series) spread(obs []observation, points []Point, at []int, all predictAt, parameters int) {
 	var v variances
 	var deviations []float64
 	for _, o := range obs {

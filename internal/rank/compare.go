@@ -128,7 +128,7 @@ func Compare(inputs []Input, o CompareOptions) (*Comparison, error) {
 		c.shiftErrs = append(c.shiftErrs, t.shiftErr)
 	}
 	c.cells(tables)
-	c.orders()
+	c.orders(tables)
 	c.groups(tables)
 	c.exchanges()
 	c.figures(o.Figures)
@@ -175,18 +175,14 @@ func (c *Comparison) cells(tables []table) {
 			c.Cells = append(c.Cells, row)
 		}
 	}
+	var all []*Ratio
 	for k := range c.Inputs[1:] {
 		var column []*Ratio
 		for i := range c.Cells {
 			column = append(column, &c.Cells[i].Ratios[k])
 		}
 		complete(column, c.level(k+1), c.lineLevel(k+1))
-	}
-	var all []*Ratio
-	for i := range c.Cells {
-		for k := range c.Cells[i].Ratios {
-			all = append(all, &c.Cells[i].Ratios[k])
-		}
+		all = append(all, column...)
 	}
 	judge(all)
 }
@@ -196,19 +192,17 @@ const minOrder = 3
 
 // orders says how far the files rank the common cells alike: each as it was
 // ranked by itself, ties broken as they were printed.
-func (c *Comparison) orders() {
+func (c *Comparison) orders(tables []table) {
 	if len(c.Cells) < minOrder {
 		return
 	}
-	for _, in := range c.Inputs[1:] {
+	for _, t := range tables[1:] {
 		concordance, pairs := 0.0, 0.0
 		for _, direction := range []bench.Direction{bench.Upload, bench.Download, ""} {
 			var xs, ys []float64
 			for _, cell := range c.Cells {
-				a, _ := c.Inputs[0].Ranking.Find(cell.Suite, direction)
-				b, _ := in.Ranking.Find(cell.Suite, direction)
-				if cell.Direction == direction {
-					xs, ys = append(xs, float64(a.Rank)), append(ys, float64(b.Rank))
+				if key := (cellKey{canonical(cell.Suite), direction}); cell.Direction == direction {
+					xs, ys = append(xs, float64(tables[0].entries[key].rank)), append(ys, float64(t.entries[key].rank))
 				}
 			}
 			weight := float64(len(xs)*(len(xs)-1)) / 2

@@ -1,10 +1,10 @@
 package rank
 
 import (
-	"strings"
-
 	"fmt"
 	"math"
+	"strings"
+
 	"sshpace/internal/bench"
 	"sshpace/internal/unit"
 )

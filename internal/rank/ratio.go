@@ -19,6 +19,7 @@ type entry struct {
 	aloneErr float64
 	measured bool
 	n        int
+	rank     int // in its own file
 }
 
 type cellKey struct {
@@ -53,7 +54,7 @@ func tableOf(in Input, by By, of sides) table {
 			continue
 		}
 		key := cellKey{canonical(c.Suite), c.Direction}
-		e := entry{log: sign * math.Log(best.Value), err: err, n: best.N}
+		e := entry{log: sign * math.Log(best.Value), err: err, n: best.N, rank: c.Rank}
 		if alone != nil && alone.Value > 0 {
 			e.alone, e.aloneErr, e.measured = sign*math.Log(alone.Value), errorOf(alone), true
 		}

@@ -93,7 +93,7 @@ func bulkTable(w io.Writer, r *rank.Ranking, d bench.Direction) {
 	for _, c := range r.Bulk {
 		if c.Direction == d {
 			throughput := number(c.Throughput, 1e6)
-			if c.Basis == rank.Measured && !c.Timed && c.Throughput != nil {
+			if foretold(c) {
 				throughput = "~" + throughput
 			}
 			line(fmt.Sprint(c.Rank), c.Group, fit(Short(c.Suite.Cipher), 17), fit(Short(c.Suite.MAC), 17),
@@ -105,6 +105,11 @@ func bulkTable(w io.Writer, r *rank.Ranking, d bench.Direction) {
 	}) {
 		say(w, "~ foretold from the costs: every connection of that cell was disturbed")
 	}
+}
+
+// foretold reports that the throughput of a measured cell rests on costs alone.
+func foretold(c rank.Cell) bool {
+	return c.Basis == rank.Measured && throughputBasis(c) == rank.Predicted
 }
 
 const kexLine = "%4s %-2s %-36s %6s %-5s %6s %6s %s"
