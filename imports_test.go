@@ -13,45 +13,45 @@ import (
 // only each other, deciding packages only data, packages that touch the world
 // no deciders, and only cli everything. A new package needs a line here.
 const rules = `
-unit:
-stats:
-alg:
-host:
-clean:
-hostset: host
-sshconf:
-knownhosts: host stats
-bench: alg unit
-model: alg bench stats unit
-model/sim: alg bench unit
-plan: alg bench model stats unit
-rank: alg bench model stats unit
-chart: alg bench clean model rank unit
-chart/charttest: alg bench model/sim plan rank
-page: alg chart
-picture: chart
-sheet: bench chart
-report: alg bench chart clean rank stats unit
-lab: alg bench
-proc:
-flow:
-workdir:
-loopback: proc workdir
-openssh: alg bench
-wire: alg
-machine: bench proc unit
-drive: alg bench flow loopback openssh proc unit workdir
-fleet: host
-dial: clean fleet host
-forkssh: clean fleet host
-output: clean fleet host hostset
-history: fleet host hostset
-compat: clean fleet host output
-sshtest:
-imports: alg bench unit
-limits: alg bench imports unit
-advise: alg bench rank
-edit:
+base/unit:
+base/stats:
+base/alg:
+base/host:
+base/termsafe:
+record: base/alg base/unit
+sys/proc:
+sys/workdir:
+sys/edit:
+ssh/sshconf:
+ssh/knownhosts: base/host base/stats
+ssh/openssh: base/alg record
+ssh/wire: base/alg
+ssh/dial: base/host base/termsafe fleet
+ssh/forkssh: base/host base/termsafe fleet
+ssh/sshtest:
+measure/model: base/alg base/stats base/unit record
+measure/model/sim: base/alg base/unit record
+measure/plan: base/alg base/stats base/unit measure/model record
+measure/lab: base/alg record
+measure/flow:
+measure/loopback: sys/proc sys/workdir
+measure/hostinfo: base/unit record sys/proc
+measure/drive: base/alg base/unit measure/flow measure/loopback record ssh/openssh sys/proc sys/workdir
+measure/limits: base/alg base/unit record show/legacylog
+verdict/rank: base/alg base/stats base/unit measure/model record
+verdict/advise: base/alg record verdict/rank
+fleet/hostset: base/host
+fleet: base/host
+fleet/output: base/host base/termsafe fleet fleet/hostset
+fleet/history: base/host fleet fleet/hostset
+fleet/compat: base/host base/termsafe fleet fleet/output
+show/document: base/alg base/termsafe base/unit measure/model record verdict/rank
+show/document/documenttest: base/alg measure/model/sim measure/plan record verdict/rank
+show/page: base/alg show/document
+show/picture: show/document
+show/sheet: record show/document
+show/report: base/alg base/stats base/termsafe base/unit record show/document verdict/rank
+show/legacylog: base/alg base/unit record
 `
 
 // allowed reads the rules.
@@ -107,10 +107,10 @@ func TestOneAdopter(t *testing.T) {
 	adopters := map[string][]string{
 		"github.com/spf13/cobra":        {"cli"},
 		"github.com/adrg/xdg":           {"cli"},
-		"github.com/klauspost/cpuid/v2": {"machine"},
-		"golang.org/x/perf/benchmath":   {"stats"},
-		"github.com/xuri/excelize/v2":   {"sheet"},
-		"gonum.org/v1/plot/vg":          {"picture"},
+		"github.com/klauspost/cpuid/v2": {"measure/hostinfo"},
+		"golang.org/x/perf/benchmath":   {"base/stats"},
+		"github.com/xuri/excelize/v2":   {"show/sheet"},
+		"gonum.org/v1/plot/vg":          {"show/picture"},
 	}
 	err := filepath.WalkDir("internal", func(path string, d os.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {

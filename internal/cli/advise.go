@@ -14,14 +14,14 @@ import (
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/advise"
-	"sshpace/internal/alg"
-	"sshpace/internal/bench"
-	"sshpace/internal/loopback"
-	"sshpace/internal/openssh"
-	"sshpace/internal/rank"
-	"sshpace/internal/unit"
-	"sshpace/internal/workdir"
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/measure/loopback"
+	"sshpace/internal/record"
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/sys/workdir"
+	"sshpace/internal/verdict/advise"
+	"sshpace/internal/verdict/rank"
 )
 
 // adviseFlags are the flags of `sshpace advise`.
@@ -199,7 +199,7 @@ func newestOf(label string) string {
 		if err != nil {
 			continue
 		}
-		for record, err := range bench.Read(file) {
+		for record, err := range record.Read(file) {
 			if err == nil && record.Campaign != nil && record.Campaign.Target == label {
 				file.Close()
 				return name

@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"sshpace/internal/advise"
-	"sshpace/internal/alg"
-	"sshpace/internal/bench"
-	"sshpace/internal/clean"
-	"sshpace/internal/rank"
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/record"
+	"sshpace/internal/verdict/advise"
+	"sshpace/internal/verdict/rank"
 )
 
 // show prints the advice: lines that can be pasted, and comments.
@@ -20,10 +20,10 @@ func (a *adviser) show() error {
 	fmt.Fprint(out, a.advice.ClientConfig(a.pattern()))
 	fmt.Fprintf(out, "\n%s\n", a.advice.ServerConfig())
 	for _, line := range a.advice.LeftOut() {
-		fmt.Fprintf(out, "# left out: %s\n", clean.Line(line))
+		fmt.Fprintf(out, "# left out: %s\n", termsafe.Line(line))
 	}
 	for _, line := range a.verdict() {
-		fmt.Fprintf(out, "# %s\n", clean.Line(line))
+		fmt.Fprintf(out, "# %s\n", termsafe.Line(line))
 	}
 	if a.sshd.Path == "" {
 		fmt.Fprintln(out, "# the lines for sshd_config were not checked: check them on the server with sshd -t")
@@ -33,7 +33,7 @@ func (a *adviser) show() error {
 	}
 	list := a.advice.Insecure()
 	for _, c := range list {
-		fmt.Fprintf(out, "# INSECURE, never advised: %s: %s\n", clean.Line(c.Name), clean.Line(c.Reason))
+		fmt.Fprintf(out, "# INSECURE, never advised: %s: %s\n", termsafe.Line(c.Name), termsafe.Line(c.Reason))
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(out, "# nothing insecure was measured that is faster")
@@ -111,10 +111,10 @@ func (a *adviser) showJSON() error {
 		Hi    float64 `json:"hi"`
 	}
 	type gain struct {
-		Direction  bench.Direction `json:"direction"`
-		Throughput *ratio          `json:"throughput_ratio,omitempty"`
-		Cost       *ratio          `json:"cost_ratio,omitempty"`
-		Tie        bool            `json:"tie"`
+		Direction  record.Direction `json:"direction"`
+		Throughput *ratio           `json:"throughput_ratio,omitempty"`
+		Cost       *ratio           `json:"cost_ratio,omitempty"`
+		Tie        bool             `json:"tie"`
 	}
 	ad := a.advice
 	document := struct {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"sshpace/internal/edit"
+	"sshpace/internal/sys/edit"
 )
 
 // dropIn is the name of a file of ours in a folder that a configuration

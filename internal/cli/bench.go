@@ -13,14 +13,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/alg"
-	"sshpace/internal/bench"
-	"sshpace/internal/drive"
-	"sshpace/internal/lab"
-	"sshpace/internal/plan"
-	"sshpace/internal/rank"
-	"sshpace/internal/report"
-	"sshpace/internal/unit"
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/measure/drive"
+	"sshpace/internal/measure/lab"
+	"sshpace/internal/measure/plan"
+	"sshpace/internal/record"
+	"sshpace/internal/show/report"
+	"sshpace/internal/verdict/rank"
 )
 
 func newBenchCommand(sys System) *cobra.Command {
@@ -132,7 +132,7 @@ func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags,
 // job is everything that a run needs, checked.
 type job struct {
 	station  *station
-	campaign bench.Campaign
+	campaign record.Campaign
 	plan     *plan.Plan
 	space    alg.Space
 	goOn     string // command line that resumes a file, but for its name
@@ -165,8 +165,8 @@ func (f *benchFlags) job(s *station, file *recordFile) (*job, error) {
 	if s.server == "remote" {
 		spec.SegmentNS, spec.Segments = 200*time.Millisecond, 3
 	}
-	c := bench.Campaign{
-		Format: bench.FormatVersion, Tool: toolVersion(), Started: time.Now().UTC(), Seed: f.seed, Target: s.target,
+	c := record.Campaign{
+		Format: record.FormatVersion, Tool: toolVersion(), Started: time.Now().UTC(), Seed: f.seed, Target: s.target,
 		Engine: s.engine, Server: s.server, Directions: spec.Directions, Data: f.data, Policy: f.policy,
 		BudgetNS: f.budget, Precision: float64(f.precision), Rounds: f.rounds, Offer: offer, Shared: shared, Combos: spec.Space.Combinations(),
 	}
@@ -187,7 +187,7 @@ func (f *benchFlags) job(s *station, file *recordFile) (*job, error) {
 }
 
 // sameStation refuses to mix what must not be averaged.
-func sameStation(old *bench.File, s *station, offer alg.Offer) error {
+func sameStation(old *record.File, s *station, offer alg.Offer) error {
 	const startAnew = "start a new result and compare the two: sshpace compare"
 	for _, pair := range [][3]string{
 		{"target", old.Campaign.Target, s.target}, {"server", old.Campaign.Server, s.server},
@@ -215,9 +215,9 @@ func sameStation(old *bench.File, s *station, offer alg.Offer) error {
 
 // run carries the job out, writes the records and reports.
 func (j *job) run(ctx context.Context, drain context.Context, sys System, screen *screen, out *recordFile, asJSON bool) error {
-	memory := &bench.File{Trials: map[int]bench.Trial{}}
+	memory := &record.File{Trials: map[int]record.Trial{}}
 	view := newLiveView(screen, j.plan, j.campaign.Directions)
-	sink := bench.Tee(bench.Write(out), memory.Sink(), view.sink)
+	sink := record.Tee(record.Write(out), memory.Sink(), view.sink)
 	params := lab.Params{Target: j.station.target, FirstID: 1, Drain: drain}
 	if out.old != nil {
 		j.replay(out.old, memory, &params)
@@ -235,7 +235,7 @@ func (j *job) run(ctx context.Context, drain context.Context, sys System, screen
 	if len(memory.Trials) == trials && drain.Err() == nil && runErr == nil {
 		fmt.Fprintln(sys.Stderr, nothingLeft[ending])
 	}
-	if err := cmp.Or(sink(bench.Record{Finding: new(ending.Finding())}), out.Sync()); err != nil {
+	if err := cmp.Or(sink(record.Record{Finding: new(ending.Finding())}), out.Sync()); err != nil {
 		return j.writeError(err, out.Name())
 	}
 	return j.report(sys, memory, out.Name(), asJSON, drain, runErr)
@@ -263,10 +263,10 @@ func (j *job) ending(drain context.Context, runErr error) (ending plan.Ending, r
 }
 
 // begin writes the head of a new file.
-func (j *job) begin(sink bench.Sink) error {
-	records := []bench.Record{{Campaign: &j.campaign}, {Environment: &j.station.environment}}
+func (j *job) begin(sink record.Sink) error {
+	records := []record.Record{{Campaign: &j.campaign}, {Environment: &j.station.environment}}
 	for _, finding := range append(j.station.findings, j.station.oneSided()...) {
-		records = append(records, bench.Record{Finding: &finding})
+		records = append(records, record.Record{Finding: &finding})
 	}
 	for _, r := range records {
 		if err := sink(r); err != nil {
@@ -277,7 +277,7 @@ func (j *job) begin(sink bench.Sink) error {
 }
 
 // replay teaches the plan what a resumed file holds.
-func (j *job) replay(old, memory *bench.File, params *lab.Params) {
+func (j *job) replay(old, memory *record.File, params *lab.Params) {
 	*memory = *old
 	for id := range old.Trials {
 		params.FirstID = max(params.FirstID, id+1)
@@ -290,7 +290,7 @@ func (j *job) replay(old, memory *bench.File, params *lab.Params) {
 
 // report prints the ranking to stdout and where the records are to stderr.
 // Whatever kept the run from its end is the error that is left.
-func (j *job) report(sys System, f *bench.File, name string, asJSON bool, drain context.Context, runErr error) error {
+func (j *job) report(sys System, f *record.File, name string, asJSON bool, drain context.Context, runErr error) error {
 	if runErr = j.shortfall(runErr, name); drain.Err() != nil {
 		runErr = nil
 	}

@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/alg"
-	"sshpace/internal/openssh"
-	"sshpace/internal/wire"
+	"sshpace/internal/base/alg"
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/wire"
 )
 
 // completeBench teaches shells the values of bench's flags and its hosts.

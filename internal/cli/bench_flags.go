@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"sshpace/internal/alg"
-	"sshpace/internal/bench"
-	"sshpace/internal/openssh"
+	"sshpace/internal/base/alg"
+	"sshpace/internal/record"
+	"sshpace/internal/ssh/openssh"
 )
 
 // benchFlags are the flags of `sshpace bench`.
@@ -99,11 +99,11 @@ func (f *benchFlags) checkIdle(given func(flag string) bool, hostGiven bool) err
 	return nil
 }
 
-func (f *benchFlags) directions() []bench.Direction {
+func (f *benchFlags) directions() []record.Direction {
 	if f.direction == "both" {
-		return []bench.Direction{bench.Upload, bench.Download}
+		return []record.Direction{record.Upload, record.Download}
 	}
-	return []bench.Direction{bench.Direction(f.direction)}
+	return []record.Direction{record.Direction(f.direction)}
 }
 
 func (f *benchFlags) selection() selection {
@@ -143,7 +143,7 @@ var fixed = []string{"direction", "data", "engine", "server", "cipher", "mac", "
 
 // adopt takes from a file that is resumed what must stay as it was. The file
 // may be anybody's: what it says passes the same checks as the flags.
-func (f *benchFlags) adopt(changed func(flag string) bool, c bench.Campaign, hostGiven bool) error {
+func (f *benchFlags) adopt(changed func(flag string) bool, c record.Campaign, hostGiven bool) error {
 	for _, name := range fixed {
 		if changed(name) {
 			return usageError("leave it out: a resumed run keeps its plan; only --budget, --rounds and --precision may change", "--%s with --resume", name)
@@ -177,7 +177,7 @@ func (f *benchFlags) adopt(changed func(flag string) bool, c bench.Campaign, hos
 
 // adoptEnd takes over when the run is to end, unless the user says it anew:
 // blocks or time, whichever flag was given now, else as the file has it.
-func (f *benchFlags) adoptEnd(changed func(flag string) bool, c bench.Campaign) {
+func (f *benchFlags) adoptEnd(changed func(flag string) bool, c record.Campaign) {
 	if !changed("rounds") && !changed("budget") {
 		f.rounds = c.Rounds
 	}

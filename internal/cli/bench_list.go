@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"sshpace/internal/alg"
-	"sshpace/internal/bench"
+	"sshpace/internal/base/alg"
+	"sshpace/internal/record"
 )
 
 // planSchema names the layout that bench --list --json writes.
@@ -22,7 +22,7 @@ type planDocument struct {
 	EstimatedNS  time.Duration    `json:"estimated_ns"`
 	Bulk         []alg.Suite      `json:"bulk"`
 	Kex          []plannedKex     `json:"kex"`
-	Notes        []bench.Finding  `json:"notes"`
+	Notes        []record.Finding `json:"notes"`
 }
 
 // plannedKex is a key exchange and the other names of its computation.
@@ -36,7 +36,7 @@ func (j *job) document() planDocument {
 	d := planDocument{
 		Schema: planSchema, Target: j.station.target, Client: j.station.environment.Client, Server: j.station.environment.Server,
 		Combinations: j.space.Combinations(), EstimatedNS: j.plan.Estimate(), Bulk: j.space.Bulk,
-		Notes: append(append([]bench.Finding{}, j.station.findings...), j.station.oneSided()...),
+		Notes: append(append([]record.Finding{}, j.station.findings...), j.station.oneSided()...),
 	}
 	for _, name := range j.space.Kex {
 		d.Kex = append(d.Kex, plannedKex{name, j.space.Alias[name]})

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/clean"
+	"sshpace/internal/base/termsafe"
 )
 
 // Exit codes. They are documented API: see the EXIT STATUS of the manual.
@@ -190,5 +190,5 @@ func exitWith(code int) error { return &Error{Err: errSilent, Code: code} }
 // oneLine keeps a message, which may quote what a host sent, on one line and
 // free of terminal controls.
 func oneLine(s string) string {
-	return clean.Line(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(strings.TrimSpace(s)))
+	return termsafe.Line(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(strings.TrimSpace(s)))
 }

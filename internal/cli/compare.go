@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/rank"
+	"sshpace/internal/verdict/rank"
 )
 
 func newCompareCommand(sys System) *cobra.Command {

@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
-	"sshpace/internal/compat"
+	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
-	"sshpace/internal/forkssh"
-	"sshpace/internal/host"
+	"sshpace/internal/fleet/compat"
+	"sshpace/internal/ssh/forkssh"
 )
 
 // compatMain is a drop-in mode: a whole program under another name.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"sshpace/internal/host"
-	"sshpace/internal/openssh"
+	"sshpace/internal/base/host"
+	"sshpace/internal/ssh/openssh"
 )
 
 // connectionFlags are the flags of ssh(1) that every command with a connection

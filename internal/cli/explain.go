@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/clean"
-	"sshpace/internal/host"
-	"sshpace/internal/sshconf"
+	"sshpace/internal/base/host"
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/ssh/sshconf"
 )
 
 // explainFlags are the flags of `sshpace explain`.
@@ -123,20 +123,20 @@ func (e *explanation) writeText(w io.Writer, all bool) error {
 
 func (e *explanation) summary(w io.Writer) {
 	r := e.resolved
-	fmt.Fprintf(w, "host\t%s\n", clean.Line(r.Name))
-	fmt.Fprintf(w, "connects to\t%s\n", clean.Line(host.Target{Name: r.HostName(), User: r.User(), Port: uint16(r.Port())}.String()))
+	fmt.Fprintf(w, "host\t%s\n", termsafe.Line(r.Name))
+	fmt.Fprintf(w, "connects to\t%s\n", termsafe.Line(host.Target{Name: r.HostName(), User: r.User(), Port: uint16(r.Port())}.String()))
 	for _, hop := range r.ProxyJump() {
-		fmt.Fprintf(w, "through\t%s\n", clean.Line(hop.String()))
+		fmt.Fprintf(w, "through\t%s\n", termsafe.Line(hop.String()))
 	}
 	fmt.Fprintf(w, "engine\t%s\n", e.decision.Engine)
 	for _, reason := range e.decision.Reasons {
-		fmt.Fprintf(w, "because of\t%s\n", clean.Line(reason.String()))
+		fmt.Fprintf(w, "because of\t%s\n", termsafe.Line(reason.String()))
 	}
 	for _, note := range e.decision.Notes {
-		fmt.Fprintf(w, "note\t%s\n", clean.Line(note.String()))
+		fmt.Fprintf(w, "note\t%s\n", termsafe.Line(note.String()))
 	}
 	for _, gap := range e.asked {
-		fmt.Fprintf(w, "asked ssh -G\t%s\n", clean.Line(gap.String()))
+		fmt.Fprintf(w, "asked ssh -G\t%s\n", termsafe.Line(gap.String()))
 	}
 }
 
@@ -144,7 +144,7 @@ func (e *explanation) summary(w io.Writer) {
 const valueWidth = 60
 
 func writeSetting(w io.Writer, k sshconf.Keyword, v sshconf.Value) {
-	name, from := k.String(), clean.Line(v.Origin.String())
+	name, from := k.String(), termsafe.Line(v.Origin.String())
 	for _, line := range wrapWords(v.Args, valueWidth) {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", name, line, from)
 		name, from = "", ""
@@ -156,7 +156,7 @@ func writeSetting(w io.Writer, k sshconf.Keyword, v sshconf.Value) {
 func wrapWords(words []string, width int) []string {
 	lines := []string{""}
 	for _, word := range words {
-		word = strings.ReplaceAll(clean.Line(word), "\t", `\t`)
+		word = strings.ReplaceAll(termsafe.Line(word), "\t", `\t`)
 		last := &lines[len(lines)-1]
 		switch {
 		case *last == "":

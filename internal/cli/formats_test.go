@@ -12,10 +12,10 @@ import (
 
 	"github.com/xuri/excelize/v2"
 
-	"sshpace/internal/bench"
-	"sshpace/internal/chart"
-	"sshpace/internal/chart/charttest"
-	"sshpace/internal/rank"
+	"sshpace/internal/record"
+	"sshpace/internal/show/document"
+	"sshpace/internal/show/document/documenttest"
+	"sshpace/internal/verdict/rank"
 )
 
 // rendered writes a report in a format.
@@ -42,7 +42,7 @@ type figures [3]float64
 // every format: in full from those for programs, to three digits from those for
 // people.
 func TestNumbersAreTheSameInEveryFormat(t *testing.T) {
-	r, f := charttest.Ranking(t, 1, bench.Upload, bench.Download)
+	r, f := documenttest.Ranking(t, 1, record.Upload, record.Download)
 	report := &rankingReport{r: r, records: f}
 	want := map[cellKey]figures{}
 	for _, c := range r.Bulk {
@@ -86,11 +86,11 @@ func TestNumbersAreTheSameInEveryFormat(t *testing.T) {
 			for i, c := range r.Bulk { // in the same order, too
 				w := want[cellKey{c.Suite.Cipher, c.Suite.MAC, string(c.Direction)}]
 				for k, v := range w {
-					if got := lines[i][3+k]; got != chart.Figure(v) {
-						t.Errorf("%s: shows %s, want %s", c.Suite, got, chart.Figure(v))
+					if got := lines[i][3+k]; got != document.Figure(v) {
+						t.Errorf("%s: shows %s, want %s", c.Suite, got, document.Figure(v))
 					}
 				}
-				if got := lines[i][1]; chart.Short(got) != chart.Short(c.Suite.Cipher) {
+				if got := lines[i][1]; document.Short(got) != document.Short(c.Suite.Cipher) {
 					t.Errorf("row %d is %s, want %s", i+1, got, c.Suite.Cipher)
 				}
 			}
@@ -178,8 +178,8 @@ func readXLSX(t *testing.T, data []byte) map[cellKey]figures {
 // TestComparisonsAgree reads the speed ratio of every cipher out of the formats
 // for programs.
 func TestComparisonsAgree(t *testing.T) {
-	a, _ := charttest.Ranking(t, 1, bench.Upload)
-	b, _ := charttest.Ranking(t, 1.4, bench.Upload)
+	a, _ := documenttest.Ranking(t, 1, record.Upload)
+	b, _ := documenttest.Ranking(t, 1.4, record.Upload)
 	c, err := rank.Compare([]rank.Input{{Label: "a.jsonl", Ranking: a}, {Label: "b.jsonl", Ranking: b}}, rank.CompareOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -231,7 +231,7 @@ func TestSparseReports(t *testing.T) {
 		"one cell":  func(r *rank.Ranking) { r.Bulk = r.Bulk[:1] },
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, f := charttest.Ranking(t, 1, bench.Upload)
+			r, f := documenttest.Ranking(t, 1, record.Upload)
 			spoil(r)
 			for _, format := range formats {
 				if format.name == "classic" {
@@ -250,7 +250,7 @@ func TestSparseReports(t *testing.T) {
 // BenchmarkFormats renders a file of ten thousand samples in every format,
 // from the ranking on.
 func BenchmarkFormats(b *testing.B) {
-	r, f := charttest.Rounds(b, 1, 72, bench.Upload)
+	r, f := documenttest.Rounds(b, 1, 72, record.Upload)
 	b.Logf("%d samples", len(f.Samples))
 	for _, format := range formats {
 		b.Run(format.name, func(b *testing.B) {

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"os"
 
-	"sshpace/internal/alg"
-	"sshpace/internal/flow"
-	"sshpace/internal/wire"
-	"sshpace/internal/workdir"
+	"sshpace/internal/base/alg"
+	"sshpace/internal/measure/flow"
+	"sshpace/internal/ssh/wire"
+	"sshpace/internal/sys/workdir"
 )
 
 // helperPrograms are what sshpace starts itself as during a measurement. They

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/bench"
-	"sshpace/internal/imports"
-	"sshpace/internal/unit"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/record"
+	"sshpace/internal/show/legacylog"
 )
 
 // importFlags are the flags of `sshpace import`.
@@ -46,26 +46,26 @@ guessed. Lines that are not understood are counted and shown.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.out, "out", "", "result file to write; - is standard output")
-	flags.StringVar(&f.from, "from", "", "only this format: "+strings.Join(imports.Formats(), ", "))
+	flags.StringVar(&f.from, "from", "", "only this format: "+strings.Join(legacylog.Formats(), ", "))
 	flags.StringVar(&f.size, "size", "", "bytes of each copy, such as 4G, where the log does not say")
 	flags.IntVar(&f.runs, "runs", 0, "copies that an average of ssh-performance.sh was made of")
 	flags.StringVar(&f.direction, "direction", "upload", "upload or download, where the log does not say")
 	flags.BoolVar(&f.all, "all", false, "show all lines that are not understood, not only the first ones")
-	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(imports.Formats(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(legacylog.Formats(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 // options checks the flags.
-func (f importFlags) options() (imports.Options, error) {
-	o := imports.Options{Format: f.from, Runs: f.runs, Upload: bench.Direction(f.direction), Tool: toolVersion()}
+func (f importFlags) options() (legacylog.Options, error) {
+	o := legacylog.Options{Format: f.from, Runs: f.runs, Upload: record.Direction(f.direction), Tool: toolVersion()}
 	switch {
 	case f.out == "":
 		return o, usageError("such as --out result.jsonl", "no file to write: --out is missing")
-	case f.from != "" && !slices.Contains(imports.Formats(), f.from):
-		return o, usageError("formats: "+strings.Join(imports.Formats(), ", "), "--from %q", f.from)
+	case f.from != "" && !slices.Contains(legacylog.Formats(), f.from):
+		return o, usageError("formats: "+strings.Join(legacylog.Formats(), ", "), "--from %q", f.from)
 	case f.runs < 0:
 		return o, usageError("leave it out if it is not known", "--runs %d", f.runs)
-	case o.Upload != bench.Upload && o.Upload != bench.Download:
+	case o.Upload != record.Upload && o.Upload != record.Download:
 		return o, usageError("use upload or download", "--direction %q", f.direction)
 	case f.size != "":
 		var err error
@@ -81,7 +81,7 @@ func runImport(sys System, f importFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	var machines []imports.Machine
+	var machines []legacylog.Machine
 	for _, path := range args {
 		result, err := importFile(sys, path, o)
 		if err != nil {
@@ -95,7 +95,7 @@ func runImport(sys System, f importFlags, args []string) error {
 
 // write writes one result per machine and says what is in them: on standard
 // error, if standard output gets the result itself.
-func (f importFlags) write(sys System, machines []imports.Machine) error {
+func (f importFlags) write(sys System, machines []legacylog.Machine) error {
 	say := sys.Stdout
 	if f.out == standardOutput {
 		say = sys.Stderr
@@ -126,10 +126,10 @@ func (f importFlags) write(sys System, machines []imports.Machine) error {
 }
 
 // importFile reads one log; "-" is standard input.
-func importFile(sys System, path string, o imports.Options) (*imports.Result, error) {
+func importFile(sys System, path string, o legacylog.Options) (*legacylog.Result, error) {
 	if path == "-" {
 		o.Name = "stdin"
-		return imports.Read(sys.Stdin, o)
+		return legacylog.Read(sys.Stdin, o)
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -141,25 +141,25 @@ func importFile(sys System, path string, o imports.Options) (*imports.Result, er
 	}
 	base := filepath.Base(path)
 	o.Name = strings.TrimSuffix(base, filepath.Ext(base))
-	return imports.Read(file, o)
+	return legacylog.Read(file, o)
 }
 
 // failed shows the lines of a file that nothing came of, and says why.
 func (f importFlags) failed(sys System, path string, err error) error {
-	var foreign *imports.ForeignError
-	var size *imports.SizeError
-	var empty *imports.EmptyError
+	var foreign *legacylog.ForeignError
+	var size *legacylog.SizeError
+	var empty *legacylog.EmptyError
 	e := &Error{What: path + ": " + err.Error(), Err: err, Code: ExitUsage}
 	switch {
 	case errors.As(err, &foreign):
 		f.showUnread(sys, path, foreign.Unread, foreign.Lines)
-		e.Hint = "formats: " + strings.Join(imports.Formats(), ", ")
+		e.Hint = "formats: " + strings.Join(legacylog.Formats(), ", ")
 	case errors.As(err, &size):
 		e.Hint = "say it with --size, such as --size 4G"
 	case errors.As(err, &empty):
 		f.showUnread(sys, path, empty.Unread, empty.Lines)
 		e.Hint = "use the log itself, not a page that shows it"
-	case errors.Is(err, imports.ErrResult):
+	case errors.Is(err, legacylog.ErrResult):
 		e.Hint = "look at it: sshpace report " + path
 	default:
 		return withHint(err, "name a log that you may read")
@@ -175,7 +175,7 @@ const shownLines = 10
 
 // showUnread says which lines were not understood: the first ones in full, the
 // numbers of all others.
-func (f importFlags) showUnread(sys System, path string, unread []imports.Line, lines int) {
+func (f importFlags) showUnread(sys System, path string, unread []legacylog.Line, lines int) {
 	if len(unread) == 0 {
 		return
 	}
@@ -194,7 +194,7 @@ func (f importFlags) showUnread(sys System, path string, unread []imports.Line, 
 }
 
 // ranges writes line numbers in short, such as "3-7, 9".
-func ranges(lines []imports.Line) string {
+func ranges(lines []legacylog.Line) string {
 	var words []string
 	for i := 0; i < len(lines); {
 		if len(words) == shownRanges {

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
-	"sshpace/internal/alg"
-	"sshpace/internal/bench"
+	"sshpace/internal/base/alg"
+	"sshpace/internal/record"
 )
 
 func TestSelection(t *testing.T) {
@@ -129,9 +129,9 @@ func FuzzDefaultRecordPath(f *testing.F) {
 // the next one starts a line of its own.
 func TestResumeAfterACutAtEveryByte(t *testing.T) {
 	var whole bytes.Buffer
-	sink := bench.Write(&whole)
-	trial, sample := bench.Trial{ID: 1}, bench.Sample{Trial: 1, Outcome: bench.OK}
-	for _, r := range []bench.Record{{Campaign: &bench.Campaign{Format: 1, Target: "loopback"}}, {Trial: &trial}, {Sample: &sample}} {
+	sink := record.Write(&whole)
+	trial, sample := record.Trial{ID: 1}, record.Sample{Trial: 1, Outcome: record.OK}
+	for _, r := range []record.Record{{Campaign: &record.Campaign{Format: 1, Target: "loopback"}}, {Trial: &trial}, {Sample: &sample}} {
 		if err := sink(r); err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func TestResumeAfterACutAtEveryByte(t *testing.T) {
 			t.Fatalf("cut at %d: %v", cut, err)
 		}
 		kept := len(f.old.Trials) + len(f.old.Samples)
-		if err := bench.Write(f)(bench.Record{Finding: &bench.Finding{What: "next"}}); err != nil {
+		if err := record.Write(f)(record.Record{Finding: &record.Finding{What: "next"}}); err != nil {
 			t.Fatal(err)
 		}
 		f.Close()
@@ -197,7 +197,7 @@ func TestASecondWriterIsKeptOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := bench.Write(f)(bench.Record{Campaign: &bench.Campaign{Format: 1}}); err != nil {
+	if err := record.Write(f)(record.Record{Campaign: &record.Campaign{Format: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := resumeRecordFile(path); err == nil || !strings.Contains(err.Error(), "another sshpace") {
@@ -312,17 +312,17 @@ func TestWholeSeconds(t *testing.T) {
 // A result file may come from anywhere: what it says must not reach a command
 // line, and must not crash.
 func TestAdoptChecksTheFile(t *testing.T) {
-	good := bench.Campaign{Format: 1, Target: "loopback", Engine: "openssh", Server: "openssh", Data: "zero", Directions: []bench.Direction{bench.Download}, BudgetNS: 10 * time.Minute}
+	good := record.Campaign{Format: 1, Target: "loopback", Engine: "openssh", Server: "openssh", Data: "zero", Directions: []record.Direction{record.Download}, BudgetNS: 10 * time.Minute}
 	none := func(string) bool { return false }
-	for name, change := range map[string]func(c *bench.Campaign){
-		"data":          func(c *bench.Campaign) { c.Data = "zero; touch pwned #" },
-		"engine":        func(c *bench.Campaign) { c.Engine = "/bin/sh" },
-		"server":        func(c *bench.Campaign) { c.Server = "x" },
-		"direction":     func(c *bench.Campaign) { c.Directions = []bench.Direction{"$(id)"} },
-		"no directions": func(c *bench.Campaign) { c.Directions = nil },
-		"rounds":        func(c *bench.Campaign) { c.Rounds = -3 },
-		"precision":     func(c *bench.Campaign) { c.Precision = -3 },
-		"precision NaN": func(c *bench.Campaign) { c.Precision = math.NaN() },
+	for name, change := range map[string]func(c *record.Campaign){
+		"data":          func(c *record.Campaign) { c.Data = "zero; touch pwned #" },
+		"engine":        func(c *record.Campaign) { c.Engine = "/bin/sh" },
+		"server":        func(c *record.Campaign) { c.Server = "x" },
+		"direction":     func(c *record.Campaign) { c.Directions = []record.Direction{"$(id)"} },
+		"no directions": func(c *record.Campaign) { c.Directions = nil },
+		"rounds":        func(c *record.Campaign) { c.Rounds = -3 },
+		"precision":     func(c *record.Campaign) { c.Precision = -3 },
+		"precision NaN": func(c *record.Campaign) { c.Precision = math.NaN() },
 	} {
 		f, c := usual(), good
 		change(&c)
@@ -338,8 +338,8 @@ func TestAdoptChecksTheFile(t *testing.T) {
 
 // A resumed run ends as the file has it, unless the user says it anew.
 func TestAdoptEnd(t *testing.T) {
-	timed := bench.Campaign{BudgetNS: 10 * time.Minute, Precision: 2}
-	rounds := bench.Campaign{Rounds: 5}
+	timed := record.Campaign{BudgetNS: 10 * time.Minute, Precision: 2}
+	rounds := record.Campaign{Rounds: 5}
 	type end struct {
 		budget    time.Duration
 		rounds    int
@@ -347,7 +347,7 @@ func TestAdoptEnd(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		argv []string
-		file bench.Campaign
+		file record.Campaign
 		want end
 	}{
 		"time":            {nil, timed, end{10 * time.Minute, 0, 2}},

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"sshpace/internal/knownhosts"
+	"sshpace/internal/ssh/knownhosts"
 )
 
 func newKnownHostsCommand(sys System) *cobra.Command {

@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/knownhosts"
-	"sshpace/internal/openssh"
-	"sshpace/internal/stats"
-	"sshpace/internal/unit"
-	"sshpace/internal/workdir"
+	"sshpace/internal/base/stats"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/sys/workdir"
 )
 
 // knownHostsBenchFlags are the flags of `sshpace known-hosts bench`.

@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"sshpace/internal/host"
-	"sshpace/internal/hostset"
-	"sshpace/internal/knownhosts"
-	"sshpace/internal/sshconf"
+	"sshpace/internal/base/host"
+	"sshpace/internal/fleet/hostset"
+	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/sshconf"
 )
 
 // hostFlags say which hosts a command is about.

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/crypto/ssh"
 
-	"sshpace/internal/clean"
-	"sshpace/internal/knownhosts"
-	"sshpace/internal/unit"
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/ssh/knownhosts"
 )
 
 func newKnownHostsLookupCommand(sys System) *cobra.Command {
@@ -84,7 +84,7 @@ func printEntries(w io.Writer, name string, entries []knownhosts.Entry, asJSON b
 		}{"sshpace.known-hosts.lookup/1", name, lines})
 	}
 	for _, e := range entries {
-		if _, err := fmt.Fprintf(w, "# Host %s found: line %d %s\n%s\n", oneLine(name), e.Line, markerTitles[e.Marker], clean.Line(e.Text)); err != nil {
+		if _, err := fmt.Fprintf(w, "# Host %s found: line %d %s\n%s\n", oneLine(name), e.Line, markerTitles[e.Marker], termsafe.Line(e.Text)); err != nil {
 			return err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/knownhosts"
+	"sshpace/internal/ssh/knownhosts"
 )
 
 // pinFlags are the flags of `sshpace known-hosts pin`.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/host"
-	"sshpace/internal/knownhosts"
-	"sshpace/internal/unit"
+	"sshpace/internal/base/host"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/ssh/knownhosts"
 )
 
 // splitFlags are the flags of `sshpace known-hosts split`.

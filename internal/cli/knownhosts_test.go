@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"sshpace/internal/knownhosts"
-	"sshpace/internal/stats"
+	"sshpace/internal/base/stats"
+	"sshpace/internal/ssh/knownhosts"
 )
 
 // TestReadInputGivesUp: Ctrl-C must work while someone is typing a list.

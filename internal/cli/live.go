@@ -7,11 +7,11 @@ import (
 	"syscall"
 	"time"
 
-	"sshpace/internal/alg"
-	"sshpace/internal/bench"
-	"sshpace/internal/plan"
-	"sshpace/internal/report"
-	"sshpace/internal/unit"
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/measure/plan"
+	"sshpace/internal/record"
+	"sshpace/internal/show/report"
 )
 
 // liveView shows how a run goes on: on a terminal a few lines that are redrawn
@@ -21,7 +21,7 @@ type liveView struct {
 	screen   *screen
 	plan     *plan.Plan
 	both     bool // directions
-	trial    bench.Trial
+	trial    record.Trial
 	seen     map[seenCell]bool
 	lastDraw time.Time
 }
@@ -29,13 +29,13 @@ type liveView struct {
 // seenCell is a cell with its direction; logins have none.
 type seenCell struct {
 	suite     alg.Suite
-	direction bench.Direction
+	direction record.Direction
 }
 
 // redrawEvery keeps the terminal calm when trials are short.
 const redrawEvery = 200 * time.Millisecond
 
-func newLiveView(s *screen, p *plan.Plan, directions []bench.Direction) *liveView {
+func newLiveView(s *screen, p *plan.Plan, directions []record.Direction) *liveView {
 	return &liveView{screen: s, plan: p, both: len(directions) > 1, seen: map[seenCell]bool{}}
 }
 
@@ -43,7 +43,7 @@ func newLiveView(s *screen, p *plan.Plan, directions []bench.Direction) *liveVie
 var errUnwatched = fmt.Errorf("nobody watches any more: %w", syscall.EPIPE)
 
 // sink takes the records of the run. It is called between trials.
-func (v *liveView) sink(r bench.Record) (err error) {
+func (v *liveView) sink(r record.Record) (err error) {
 	switch {
 	case r.Trial != nil:
 		v.trial = *r.Trial
@@ -60,23 +60,23 @@ func (v *liveView) sink(r bench.Record) (err error) {
 }
 
 // line prints one line for a cell's first result, and one for each failure.
-func (v *liveView) line(s bench.Sample) error {
+func (v *liveView) line(s record.Sample) error {
 	cell := seenCell{v.trial.Want, v.trial.Direction}
 	switch v.trial.Workload {
-	case bench.Transfer:
+	case record.Transfer:
 		cell.suite = cell.suite.Bulk()
-	case bench.Login:
+	case record.Login:
 		cell = seenCell{suite: alg.Suite{Kex: cell.suite.Kex}}
 	}
 	name := fmt.Sprintf("%s %s", v.trial.Workload, cell.suite)
 	if v.both && cell.direction != "" {
 		name = fmt.Sprintf("%s %s", cell.direction, cell.suite)
 	}
-	if s.Outcome != bench.OK {
+	if s.Outcome != record.OK {
 		_, err := fmt.Fprintf(v.screen, "%s: %s: %s\n", name, s.Outcome, oneLine(s.Detail))
 		return err
 	}
-	if v.seen[cell] || v.trial.Role == bench.RoleOverhead {
+	if v.seen[cell] || v.trial.Role == record.RoleOverhead {
 		return nil
 	}
 	v.seen[cell] = true
@@ -85,7 +85,7 @@ func (v *liveView) line(s bench.Sample) error {
 }
 
 // firstResult is a sample in a few words.
-func firstResult(s bench.Sample) string {
+func firstResult(s record.Sample) string {
 	if s.Phases != nil {
 		return s.Phases.LoginNS.Round(100 * time.Microsecond).String()
 	}
@@ -104,7 +104,7 @@ func firstResult(s bench.Sample) string {
 func (v *liveView) redraw() error {
 	p, width := v.plan.Progress(), v.screen.width-1
 	lines := append(status(p, width), clip("now: "+v.now(), width))
-	shown := map[bench.Direction]int{}
+	shown := map[record.Direction]int{}
 	for _, leader := range p.Leaders {
 		if shown[leader.Direction]++; shown[leader.Direction] <= v.places() {
 			lines = append(lines, v.leader(shown[leader.Direction], leader, width))
@@ -166,7 +166,7 @@ func (v *liveView) leader(place int, l plan.Leader, width int) string {
 
 // now says what is being measured.
 func (v *liveView) now() string {
-	if v.trial.Workload == bench.Login {
+	if v.trial.Workload == record.Login {
 		return fmt.Sprintf("login %s", v.trial.Want.Kex)
 	}
 	return fmt.Sprintf("%s %s %s", v.trial.Workload, v.trial.Direction, v.trial.Want.Bulk())

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"sshpace/internal/alg"
-	"sshpace/internal/bench"
-	"sshpace/internal/plan"
+	"sshpace/internal/base/alg"
+	"sshpace/internal/measure/plan"
+	"sshpace/internal/record"
 )
 
 // What is written between two drawings stays, and takes the drawing away with
@@ -50,7 +50,7 @@ func TestStatusFits(t *testing.T) {
 }
 
 func TestLeaderFits(t *testing.T) {
-	l := plan.Leader{Cell: alg.NewSuite("aes128-ctr", "umac-64-etm@openssh.com", ""), Direction: bench.Download, Throughput: 1.2e9, CostNS: 0.45, Predicted: true}
+	l := plan.Leader{Cell: alg.NewSuite("aes128-ctr", "umac-64-etm@openssh.com", ""), Direction: record.Download, Throughput: 1.2e9, CostNS: 0.45, Predicted: true}
 	figure := leaderFigures(l)[0]
 	for _, width := range []int{200, 79, 60, 39, 20} {
 		for _, both := range []bool{false, true} {
@@ -68,12 +68,12 @@ func TestLeaderFits(t *testing.T) {
 // Each direction of a cell has its line, with its name where there are two.
 func TestLinesOfBothDirections(t *testing.T) {
 	var out bytes.Buffer
-	v := newLiveView(&screen{w: &out}, nil, []bench.Direction{bench.Upload, bench.Download})
+	v := newLiveView(&screen{w: &out}, nil, []record.Direction{record.Upload, record.Download})
 	for range 2 {
-		for _, d := range []bench.Direction{bench.Upload, bench.Download} {
-			trial := bench.Trial{Want: alg.Suite{Cipher: "aes128-gcm@openssh.com"}, Workload: bench.Transfer, Direction: d}
-			sample := bench.Sample{Outcome: bench.OK, Segments: []bench.Segment{{WallNS: time.Second, Bytes: 5e6}}}
-			for _, r := range []bench.Record{{Trial: &trial}, {Sample: &sample}} {
+		for _, d := range []record.Direction{record.Upload, record.Download} {
+			trial := record.Trial{Want: alg.Suite{Cipher: "aes128-gcm@openssh.com"}, Workload: record.Transfer, Direction: d}
+			sample := record.Sample{Outcome: record.OK, Segments: []record.Segment{{WallNS: time.Second, Bytes: 5e6}}}
+			for _, r := range []record.Record{{Trial: &trial}, {Sample: &sample}} {
 				if err := v.sink(r); err != nil {
 					t.Fatal(err)
 				}
@@ -87,7 +87,7 @@ func TestLinesOfBothDirections(t *testing.T) {
 
 // A view that nobody sees any more ends a run; one that fails otherwise does not.
 func TestUnwatched(t *testing.T) {
-	sample := bench.Record{Sample: &bench.Sample{Outcome: bench.Broken}}
+	sample := record.Record{Sample: &record.Sample{Outcome: record.Broken}}
 	for cause, want := range map[error]error{syscall.EPIPE: errUnwatched, syscall.EIO: nil} {
 		v := newLiveView(&screen{w: brokenWriter{cause}}, nil, nil)
 		if err := v.sink(sample); err != want {

@@ -13,12 +13,12 @@ import (
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/bench"
-	"sshpace/internal/limits"
-	"sshpace/internal/machine"
-	"sshpace/internal/rank"
-	render "sshpace/internal/report"
-	"sshpace/internal/unit"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/measure/hostinfo"
+	"sshpace/internal/measure/limits"
+	"sshpace/internal/record"
+	render "sshpace/internal/show/report"
+	"sshpace/internal/verdict/rank"
 )
 
 // machineFlags are the flags of `sshpace machine`.
@@ -69,30 +69,30 @@ func runMachine(ctx context.Context, sys System, f machineFlags) error {
 	if err != nil {
 		return err
 	}
-	record := &bench.File{Environment: machine.Describe(loadLook)}
-	_, record.Environment.Crypto = limits.FindOpenSSL(ctx, f.openssl)
+	file := &record.File{Environment: hostinfo.Describe(loadLook)}
+	_, file.Environment.Crypto = limits.FindOpenSSL(ctx, f.openssl)
 	host, _ := os.Hostname()
-	record.Campaign = bench.Campaign{Format: bench.FormatVersion, Tool: toolVersion(), Started: time.Now().UTC(), Target: host}
+	file.Campaign = record.Campaign{Format: record.FormatVersion, Tool: toolVersion(), Started: time.Now().UTC(), Target: host}
 	drain, ctx, stop := interrupts(ctx, sys)
 	defer stop()
-	record.Measurements, record.Findings, err = limits.Measure(either(ctx, drain), o)
+	file.Measurements, file.Findings, err = limits.Measure(either(ctx, drain), o)
 	if err != nil {
 		return usageError("sshpace machine --list names the probes", "%s", err)
 	}
-	if len(record.Measurements) == 0 && drain.Err() != nil {
+	if len(file.Measurements) == 0 && drain.Err() != nil {
 		return interrupted(drain, nil)
 	}
-	if len(record.Measurements) == 0 {
-		return nothingMeasured(record.Findings)
+	if len(file.Measurements) == 0 {
+		return nothingMeasured(file.Findings)
 	}
-	name, err := f.save(sys, record)
+	name, err := f.save(sys, file)
 	if err != nil {
 		return err
 	}
 	if name == standardOutput {
 		sys.Stdout = sys.Stderr // what is shown goes beside the records
 	}
-	if err := showMachine(sys, record, f.json); err != nil {
+	if err := showMachine(sys, file, f.json); err != nil {
 		return err
 	}
 	if name != standardOutput {
@@ -102,7 +102,7 @@ func runMachine(ctx context.Context, sys System, f machineFlags) error {
 }
 
 // nothingMeasured says why there is no result.
-func nothingMeasured(findings []bench.Finding) error {
+func nothingMeasured(findings []record.Finding) error {
 	var why []string
 	for _, f := range findings {
 		why = append(why, f.What+": "+f.Why)
@@ -151,19 +151,19 @@ func (f machineFlags) options(ctx context.Context, sys System) (limits.Options, 
 func machinesDir() string { return filepath.Join(xdg.StateHome, "sshpace", "machines") }
 
 // save writes the record, and returns where to.
-func (f machineFlags) save(sys System, record *bench.File) (path string, err error) {
+func (f machineFlags) save(sys System, file *record.File) (path string, err error) {
 	if path = f.out; path == "" {
-		path = filepath.Join(machinesDir(), record.Campaign.Started.Format("20060102T150405.000Z")+".jsonl")
+		path = filepath.Join(machinesDir(), file.Campaign.Started.Format("20060102T150405.000Z")+".jsonl")
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return "", withHint(err, "name a file with --out FILE")
 		}
 	}
-	records := []bench.Record{{Campaign: &record.Campaign}, {Environment: &record.Environment}}
-	for _, finding := range record.Findings {
-		records = append(records, bench.Record{Finding: &finding})
+	records := []record.Record{{Campaign: &file.Campaign}, {Environment: &file.Environment}}
+	for _, finding := range file.Findings {
+		records = append(records, record.Record{Finding: &finding})
 	}
-	for _, m := range record.Measurements {
-		records = append(records, bench.Record{Measurement: &m})
+	for _, m := range file.Measurements {
+		records = append(records, record.Record{Measurement: &m})
 	}
 	return path, writeRecords(sys, path, records)
 }
@@ -171,18 +171,18 @@ func (f machineFlags) save(sys System, record *bench.File) (path string, err err
 // machineSchema names the layout of `machine --json`.
 const machineSchema = "sshpace.machine/1"
 
-func showMachine(sys System, record *bench.File, asJSON bool) error {
+func showMachine(sys System, file *record.File, asJSON bool) error {
 	if !asJSON {
-		return render.Machine(sys.Stdout, record)
+		return render.Machine(sys.Stdout, file)
 	}
 	encoder := json.NewEncoder(sys.Stdout)
 	encoder.SetIndent("", " ")
 	return encoder.Encode(struct {
-		Schema       string              `json:"schema"`
-		Environment  bench.Environment   `json:"environment"`
-		Measurements []bench.Measurement `json:"measurements"`
-		Findings     []bench.Finding     `json:"findings"`
-	}{machineSchema, record.Environment, record.Measurements, record.Findings})
+		Schema       string               `json:"schema"`
+		Environment  record.Environment   `json:"environment"`
+		Measurements []record.Measurement `json:"measurements"`
+		Findings     []record.Finding     `json:"findings"`
+	}{machineSchema, file.Environment, file.Measurements, file.Findings})
 }
 
 // addCeilings relates a ranking to the limits of its machine: those in the
@@ -203,9 +203,9 @@ func addCeilings(r *rank.Ranking, path string) error {
 
 // newestLimits puts together the newest value of each limit that was recorded on
 // this machine, for runs of --only measure some of them; nil where there is none.
-func newestLimits(of bench.Environment) *bench.File {
+func newestLimits(of record.Environment) *record.File {
 	names, _ := filepath.Glob(filepath.Join(machinesDir(), "*.jsonl"))
-	var merged *bench.File
+	var merged *record.File
 	for _, name := range names { // Glob sorts, and names are times
 		file, err := loadMachine(name)
 		if err != nil || !sameMachine(file.Environment, of) {
@@ -221,10 +221,10 @@ func newestLimits(of bench.Environment) *bench.File {
 
 // renewed replaces old measurements by newer ones of the same thing and adds the
 // others.
-func renewed(old, newer []bench.Measurement) []bench.Measurement {
+func renewed(old, newer []record.Measurement) []record.Measurement {
 	all := slices.Clone(old)
 	for _, m := range newer {
-		i := slices.IndexFunc(all, func(o bench.Measurement) bool { return o.Source == m.Source && o.Name == m.Name && o.Unit == m.Unit })
+		i := slices.IndexFunc(all, func(o record.Measurement) bool { return o.Source == m.Source && o.Name == m.Name && o.Unit == m.Unit })
 		if i < 0 {
 			all = append(all, m)
 			continue
@@ -234,11 +234,11 @@ func renewed(old, newer []bench.Measurement) []bench.Measurement {
 	return all
 }
 
-func sameMachine(a, b bench.Environment) bool {
+func sameMachine(a, b record.Environment) bool {
 	return a.CPU == b.CPU && a.Cores == b.Cores && a.Arch == b.Arch && a.Hypervisor == b.Hypervisor
 }
 
-func loadMachine(path string) (*bench.File, error) {
+func loadMachine(path string) (*record.File, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, withHint(err, "sshpace machine writes such files")

@@ -11,13 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/bench"
-	"sshpace/internal/chart"
-	"sshpace/internal/page"
-	"sshpace/internal/picture"
-	"sshpace/internal/rank"
-	render "sshpace/internal/report"
-	"sshpace/internal/sheet"
+	"sshpace/internal/record"
+	"sshpace/internal/show/document"
+	"sshpace/internal/show/page"
+	"sshpace/internal/show/picture"
+	render "sshpace/internal/show/report"
+	"sshpace/internal/show/sheet"
+	"sshpace/internal/verdict/rank"
 )
 
 // format is one way to write a report.
@@ -201,7 +201,7 @@ func replaceFile(path string, content []byte) error {
 }
 
 // renderDocument writes the formats that a ranking and a comparison share.
-func (o *outputFlags) renderDocument(w io.Writer, name string, d *chart.Document, records *bench.File) error {
+func (o *outputFlags) renderDocument(w io.Writer, name string, d *document.Document, records *record.File) error {
 	switch name {
 	case "md":
 		return withHint(render.Markdown(w, d, o.table), "choose one of them with --table")
@@ -222,10 +222,10 @@ func (o *outputFlags) renderDocument(w io.Writer, name string, d *chart.Document
 // rankingReport is the report of one record file.
 type rankingReport struct {
 	r        *rank.Ranking
-	records  *bench.File
+	records  *record.File
 	classic  render.ClassicOptions
 	out      outputFlags
-	document *chart.Document
+	document *document.Document
 }
 
 func (x *rankingReport) render(w io.Writer, f format) error {
@@ -238,7 +238,7 @@ func (x *rankingReport) render(w io.Writer, f format) error {
 		return withHint(render.Classic(w, x.r, x.classic), "measure transfers first: sshpace bench")
 	}
 	if x.document == nil {
-		x.document = chart.OfRanking(x.r, x.records)
+		x.document = document.OfRanking(x.r, x.records)
 	}
 	return x.out.renderDocument(w, f.name, x.document, x.records)
 }
@@ -247,7 +247,7 @@ func (x *rankingReport) render(w io.Writer, f format) error {
 type comparisonReport struct {
 	c        *rank.Comparison
 	out      outputFlags
-	document *chart.Document
+	document *document.Document
 }
 
 func (x *comparisonReport) render(w io.Writer, f format) error {
@@ -258,7 +258,7 @@ func (x *comparisonReport) render(w io.Writer, f format) error {
 		return render.CompareJSON(w, x.c)
 	}
 	if x.document == nil {
-		x.document = chart.OfComparison(x.c)
+		x.document = document.OfComparison(x.c)
 	}
 	return x.out.renderDocument(w, f.name, x.document, nil)
 }

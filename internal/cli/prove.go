@@ -13,14 +13,14 @@ import (
 	"strings"
 	"time"
 
-	"sshpace/internal/alg"
-	"sshpace/internal/bench"
-	"sshpace/internal/drive"
-	"sshpace/internal/lab"
-	"sshpace/internal/model"
-	"sshpace/internal/rank"
-	"sshpace/internal/stats"
-	"sshpace/internal/unit"
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/measure/drive"
+	"sshpace/internal/measure/lab"
+	"sshpace/internal/measure/model"
+	"sshpace/internal/record"
+	"sshpace/internal/verdict/rank"
 )
 
 // duel is the present and the advised choice, measured in turns.
@@ -96,7 +96,7 @@ func (a *adviser) prove(ctx, drain context.Context) (err error) {
 
 // prepare lists the ways to move data that this station has. The function that
 // it returns removes what copies leave behind; it is never nil.
-func (d *duel) prepare(ctx context.Context, connect time.Duration, size unit.Bytes, directions []bench.Direction) (cleanUp func(), err error) {
+func (d *duel) prepare(ctx context.Context, connect time.Duration, size unit.Bytes, directions []record.Direction) (cleanUp func(), err error) {
 	for _, direction := range directions {
 		d.ways = append(d.ways, contest{name: rawWay + string(direction), run: func(ctx context.Context, want alg.Suite) (showing, error) {
 			return d.raw(ctx, want, direction)
@@ -122,7 +122,7 @@ func (d *duel) prepare(ctx context.Context, connect time.Duration, size unit.Byt
 		way := fmt.Sprintf("%s of %s", name, size)
 		d.ways = append(d.ways, contest{name: way, run: func(ctx context.Context, want alg.Suite) (showing, error) {
 			s, err := c.Copy(ctx, want)
-			if err != nil || s.Outcome != bench.OK {
+			if err != nil || s.Outcome != record.OK {
 				return showing{}, d.fail(way, s, err)
 			}
 			return showing{throughput: float64(s.Bytes) / s.ElapsedNS.Seconds()}, nil
@@ -231,11 +231,11 @@ func (w *contest) add(got [2]showing) {
 }
 
 // raw is one trial of the lab, with its check of what was negotiated.
-func (d *duel) raw(ctx context.Context, want alg.Suite, direction bench.Direction) (showing, error) {
-	once := &single{trial: bench.Trial{
-		Want: want, Workload: bench.Transfer, Direction: direction, SegmentNS: 150 * time.Millisecond, Segments: 4,
+func (d *duel) raw(ctx context.Context, want alg.Suite, direction record.Direction) (showing, error) {
+	once := &single{trial: record.Trial{
+		Want: want, Workload: record.Transfer, Direction: direction, SegmentNS: 150 * time.Millisecond, Segments: 4,
 	}}
-	ignore := func(bench.Record) error { return nil }
+	ignore := func(record.Record) error { return nil }
 	err := lab.Run(ctx, lab.Params{Target: d.target, FirstID: 1, Drain: ctx}, once, d.station.driver, ignore)
 	if err != nil {
 		return showing{}, err
@@ -249,26 +249,26 @@ func (d *duel) raw(ctx context.Context, want alg.Suite, direction bench.Directio
 
 // single is a plan of one trial.
 type single struct {
-	trial  bench.Trial
-	sample bench.Sample
+	trial  record.Trial
+	sample record.Sample
 	given  bool
 }
 
-func (s *single) Next(time.Duration) (bench.Trial, bool) {
+func (s *single) Next(time.Duration) (record.Trial, bool) {
 	given := s.given
 	s.given = true
 	return s.trial, !given
 }
 
-func (s *single) Observe(t bench.Trial, sample bench.Sample) { s.trial, s.sample = t, sample }
+func (s *single) Observe(t record.Trial, sample record.Sample) { s.trial, s.sample = t, sample }
 
 // maxFailures of one way: more is no accident.
 const maxFailures = 3
 
 // fail counts a transfer that failed. It is an error only where raw transfers
 // keep failing: a host without scp or sftp can be proven without them.
-func (d *duel) fail(way string, s bench.Sample, err error) error {
-	if err != nil || s.Outcome == bench.Aborted {
+func (d *duel) fail(way string, s record.Sample, err error) error {
+	if err != nil || s.Outcome == record.Aborted {
 		return err
 	}
 	f := d.failed[way]

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"sshpace/internal/alg"
+	"sshpace/internal/base/alg"
 )
 
 // A proof that was stopped after its first round has a ratio and no interval.

@@ -14,13 +14,13 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"sshpace/internal/dial"
+	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
-	"sshpace/internal/forkssh"
-	"sshpace/internal/host"
-	"sshpace/internal/knownhosts"
-	"sshpace/internal/openssh"
-	"sshpace/internal/sshconf"
+	"sshpace/internal/ssh/dial"
+	"sshpace/internal/ssh/forkssh"
+	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/sshconf"
 )
 
 // engineChoice is a value of --engine.

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"sshpace/internal/knownhosts"
+	"sshpace/internal/ssh/knownhosts"
 )
 
 func newSigner(t *testing.T) ssh.Signer {

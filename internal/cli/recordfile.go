@@ -14,13 +14,13 @@ import (
 	"github.com/adrg/xdg"
 	"golang.org/x/sys/unix"
 
-	"sshpace/internal/bench"
+	"sshpace/internal/record"
 )
 
 // recordFile is an open file of records, locked against a second writer.
 type recordFile struct {
 	*os.File
-	old *bench.File // what a resumed file held; nil for a new one
+	old *record.File // what a resumed file held; nil for a new one
 }
 
 // maxTargetName is how much of a target's name goes into a file name, which
@@ -96,7 +96,7 @@ const anotherName = "choose another name with --out FILE"
 
 // writeRecords writes a whole result: to a new file, or to standard output where
 // path is "-".
-func writeRecords(sys System, path string, records []bench.Record) error {
+func writeRecords(sys System, path string, records []record.Record) error {
 	if path == standardOutput {
 		return putRecords(sys.Stdout, records)
 	}
@@ -111,8 +111,8 @@ func writeRecords(sys System, path string, records []bench.Record) error {
 	return file.Sync()
 }
 
-func putRecords(w io.Writer, records []bench.Record) error {
-	sink := bench.Write(w)
+func putRecords(w io.Writer, records []record.Record) error {
+	sink := record.Write(w)
 	for _, r := range records {
 		if err := sink(r); err != nil {
 			return err
@@ -161,8 +161,8 @@ func lock(f *os.File) error {
 }
 
 // loadRecords reads a record file and says in words what is wrong with it.
-func loadRecords(r io.Reader, name string) (*bench.File, error) {
-	file, err := bench.Load(r)
+func loadRecords(r io.Reader, name string) (*record.File, error) {
+	file, err := record.Load(r)
 	if err != nil {
 		return nil, &Error{What: fmt.Sprintf("%s: %v", name, err), Hint: "results are the .jsonl files that sshpace bench writes", Code: ExitUsage}
 	}
@@ -176,7 +176,7 @@ func mendLastLine(f *os.File, cut bool) error {
 	if err != nil {
 		return err
 	}
-	tail := make([]byte, min(size, bench.MaxLine+1))
+	tail := make([]byte, min(size, record.MaxLine+1))
 	if _, err := f.ReadAt(tail, size-int64(len(tail))); err != nil {
 		return err
 	}

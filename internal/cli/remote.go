@@ -9,9 +9,9 @@ import (
 	"net"
 	"strings"
 
-	"sshpace/internal/bench"
-	"sshpace/internal/drive"
-	"sshpace/internal/openssh"
+	"sshpace/internal/measure/drive"
+	"sshpace/internal/record"
+	"sshpace/internal/ssh/openssh"
 )
 
 // openRemote logs in once, with the user's own settings, to find out what the
@@ -48,14 +48,14 @@ func addressCheck(e openssh.Endpoint) string {
 
 // hostHints say what to do about a host that cannot be measured. %s is how ssh
 // reaches it.
-var hostHints = map[bench.Outcome]string{
-	bench.HostKey:    "log in once with ssh %s and compare the fingerprint",
-	bench.Denied:     "sshpace asks for no password: make ssh -o BatchMode=yes %s true work first (agent or key file)",
-	bench.Refused:    "look whether an sshd listens there, and wait if it limits connections (MaxStartups, PerSourcePenalties): ssh -v %s",
-	bench.TimedOut:   "look whether the host is up, or allow more time with --connect-timeout: ssh -v %s",
-	bench.Unresolved: "check the name, or give it a HostName in your ssh_config: ssh -G %s",
-	bench.Broken:     "see what ssh says: ssh -v %s true",
-	bench.Mismatched: "see what ssh says: ssh -v %s true",
+var hostHints = map[record.Outcome]string{
+	record.HostKey:    "log in once with ssh %s and compare the fingerprint",
+	record.Denied:     "sshpace asks for no password: make ssh -o BatchMode=yes %s true work first (agent or key file)",
+	record.Refused:    "look whether an sshd listens there, and wait if it limits connections (MaxStartups, PerSourcePenalties): ssh -v %s",
+	record.TimedOut:   "look whether the host is up, or allow more time with --connect-timeout: ssh -v %s",
+	record.Unresolved: "check the name, or give it a HostName in your ssh_config: ssh -G %s",
+	record.Broken:     "see what ssh says: ssh -v %s true",
+	record.Mismatched: "see what ssh says: ssh -v %s true",
 }
 
 // remoteError explains why the station cannot measure.
@@ -72,7 +72,7 @@ func (s *station) remoteError(err error) error {
 	if hint, ok := hostHints[hostErr.Outcome]; ok {
 		e.Hint = fmt.Sprintf(hint, commandLine(s.way.Options)+s.way.Host)
 	}
-	if hostErr.Outcome == bench.HostKey && hostErr.KeyFile != "" {
+	if hostErr.Outcome == record.HostKey && hostErr.KeyFile != "" {
 		e.Hint = s.changedKeyHint(hostErr.KeyFile)
 	}
 	return e

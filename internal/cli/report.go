@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/bench"
-	"sshpace/internal/rank"
-	render "sshpace/internal/report"
-	"sshpace/internal/unit"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/record"
+	render "sshpace/internal/show/report"
+	"sshpace/internal/verdict/rank"
 )
 
 func newReportCommand(sys System) *cobra.Command {
@@ -123,13 +123,13 @@ func rankFile(path string, by rank.By) (*rank.Ranking, error) {
 }
 
 // loadRanking is rankFile with the records themselves.
-func loadRanking(path string, by rank.By) (*rank.Ranking, *bench.File, error) {
+func loadRanking(path string, by rank.By) (*rank.Ranking, *record.File, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, nil, withHint(err, "bench writes such files; --out names them")
 	}
 	defer file.Close()
-	records, err := bench.Load(file)
+	records, err := record.Load(file)
 	if err != nil {
 		return nil, nil, withHint(fmt.Errorf("%s: %w", path, err), "report reads the .jsonl files that sshpace bench writes")
 	}

@@ -15,10 +15,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
-	"sshpace/internal/history"
-	"sshpace/internal/host"
-	"sshpace/internal/output"
+	"sshpace/internal/fleet/history"
+	"sshpace/internal/fleet/output"
 )
 
 // runFlags are the flags of run.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"sshpace/internal/sshtest"
+	"sshpace/internal/ssh/sshtest"
 )
 
 // fleetFiles writes an ssh_config and known_hosts that reach s under every name

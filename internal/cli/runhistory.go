@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"sshpace/internal/clean"
-	"sshpace/internal/history"
-	"sshpace/internal/hostset"
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/fleet/history"
+	"sshpace/internal/fleet/hostset"
 )
 
 // again adds the hosts of the last run that --rerun names and takes over, as far
@@ -181,7 +181,7 @@ func showHistory(w io.Writer, store *history.Store, args []string) error {
 		for _, set := range historySets {
 			fmt.Fprintf(table, "\t%d", counts[set])
 		}
-		fmt.Fprintf(table, "\t%s\n", clean.Line(rec.Command))
+		fmt.Fprintf(table, "\t%s\n", termsafe.Line(rec.Command))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -191,21 +191,21 @@ func showHistory(w io.Writer, store *history.Store, args []string) error {
 
 // showRecord writes one run: what it was, its sets and why hosts failed.
 func showRecord(w io.Writer, rec *history.Record) error {
-	fmt.Fprintf(w, "run %s, %s: %s\n", rec.ID, rec.Start.Local().Format("2006-01-02 15:04:05"), clean.Line(rec.Command))
+	fmt.Fprintf(w, "run %s, %s: %s\n", rec.ID, rec.Start.Local().Format("2006-01-02 15:04:05"), termsafe.Line(rec.Command))
 	for _, set := range historySets {
 		hosts, err := rec.Select(set)
 		if err != nil {
 			return err
 		}
 		if len(hosts) > 0 {
-			fmt.Fprintf(w, "%s (%d): %s\n", set, len(hosts), clean.Line(hostset.Fold(hosts)))
+			fmt.Fprintf(w, "%s (%d): %s\n", set, len(hosts), termsafe.Line(hostset.Fold(hosts)))
 		}
 	}
 	for _, r := range rec.Results {
 		if r.Status == "ok" {
 			continue
 		}
-		fmt.Fprintf(w, "%s: %s\n", clean.Line(r.Host), clean.Line(explainRecorded(r)))
+		fmt.Fprintf(w, "%s: %s\n", termsafe.Line(r.Host), termsafe.Line(explainRecorded(r)))
 	}
 	return nil
 }

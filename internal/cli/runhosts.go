@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"sshpace/internal/history"
-	"sshpace/internal/host"
-	"sshpace/internal/hostset"
+	"sshpace/internal/base/host"
+	"sshpace/internal/fleet/history"
+	"sshpace/internal/fleet/hostset"
 )
 
 // fleetHosts are the flags that say which hosts run is for.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"sshpace/internal/clean"
+	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
-	"sshpace/internal/output"
+	"sshpace/internal/fleet/output"
 )
 
 // viewFlags say how output is shown.
@@ -187,7 +187,7 @@ func (*timings) Output(fleet.Event) error { return nil }
 
 func (t *timings) Done(r fleet.Result) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s by %s to %s, attempt %d:", clean.Line(r.Host.String()), r.Phase, orNone(r.Engine), orNone(r.Addr), r.Attempts)
+	fmt.Fprintf(&b, "%s: %s by %s to %s, attempt %d:", termsafe.Line(r.Host.String()), r.Phase, orNone(r.Engine), orNone(r.Addr), r.Attempts)
 	for p := fleet.PhaseDNS; p < fleet.PhaseExit; p++ {
 		if d := r.Spent[p]; d > 0 {
 			fmt.Fprintf(&b, " %s %s", p, d.Round(10*time.Microsecond))
@@ -197,7 +197,7 @@ func (t *timings) Done(r fleet.Result) error {
 		fmt.Fprintf(&b, ", waited %s", r.Waited.Round(time.Millisecond))
 	}
 	if r.Hint != "" {
-		fmt.Fprintf(&b, "; %s", clean.Line(r.Hint))
+		fmt.Fprintf(&b, "; %s", termsafe.Line(r.Hint))
 	}
 	_, err := fmt.Fprintln(t.w, b.String())
 	return err
@@ -207,5 +207,5 @@ func orNone(s string) string {
 	if s == "" {
 		return "-"
 	}
-	return clean.Line(s)
+	return termsafe.Line(s)
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"sshpace/internal/alg"
+	"sshpace/internal/base/alg"
 )
 
 // selection is which algorithms the user wants measured.

@@ -13,10 +13,10 @@ import (
 	"strconv"
 	"time"
 
-	"sshpace/internal/clean"
-	"sshpace/internal/openssh"
-	"sshpace/internal/sshconf"
-	"sshpace/internal/wire"
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/sshconf"
+	"sshpace/internal/ssh/wire"
 )
 
 // sshConfig is the user's configuration, loaded under the flags of a command.
@@ -127,7 +127,7 @@ func matchExec(ctx context.Context, sys System, command string) (bool, error) {
 		shell = "/bin/sh"
 	}
 	cmd := exec.CommandContext(ctx, shell, "-c", command)
-	stderr := &clean.Writer{W: sys.Stderr}
+	stderr := &termsafe.Writer{W: sys.Stderr}
 	defer stderr.Close()
 	cmd.Stderr = stderr
 	cmd.WaitDelay = time.Second // for what the command leaves running behind it

@@ -13,16 +13,16 @@ import (
 	"strings"
 	"time"
 
-	"sshpace/internal/alg"
-	"sshpace/internal/bench"
-	"sshpace/internal/drive"
-	"sshpace/internal/lab"
-	"sshpace/internal/loopback"
-	"sshpace/internal/machine"
-	"sshpace/internal/openssh"
-	"sshpace/internal/proc"
-	"sshpace/internal/wire"
-	"sshpace/internal/workdir"
+	"sshpace/internal/base/alg"
+	"sshpace/internal/measure/drive"
+	"sshpace/internal/measure/hostinfo"
+	"sshpace/internal/measure/lab"
+	"sshpace/internal/measure/loopback"
+	"sshpace/internal/record"
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/wire"
+	"sshpace/internal/sys/proc"
+	"sshpace/internal/sys/workdir"
 )
 
 // privateTarget is the label of the private server.
@@ -34,11 +34,11 @@ type station struct {
 	target      string // label
 	engine      string
 	server      string
-	environment bench.Environment
+	environment record.Environment
 	ssh         openssh.Program // the client, unless it is the built-in one
 	client      alg.Offer       // what either side can do
 	remote      alg.Offer
-	findings    []bench.Finding
+	findings    []record.Finding
 	rig         drive.Rig
 	way         openssh.Destination // how ssh, scp and sftp reach the server; not with the built-in client
 	close       func() error
@@ -73,7 +73,7 @@ func openStation(ctx context.Context, sys System, p stationParams) (s *station, 
 			err = errors.Join(err, s.close())
 		}
 	}()
-	s.environment = machine.Describe(loadLook)
+	s.environment = hostinfo.Describe(loadLook)
 	rig := drive.Rig{Dir: dir, Spawner: spawner, Flow: helperArgs(self, "flow"), Data: p.data, Connect: p.connect}
 	s.rig, s.way = rig, p.destination
 	if p.destination.Host != "" {
@@ -268,13 +268,13 @@ func (s *station) clientCommand(p stationParams, keys loopback.Keys, host, port,
 }
 
 func (s *station) note(what, why, fix string) {
-	s.findings = append(s.findings, bench.Finding{What: what, Why: why, Fix: fix})
+	s.findings = append(s.findings, record.Finding{What: what, Why: why, Fix: fix})
 }
 
 // oneSided lists the algorithms that only one side has, with the reason why
 // they are not measured.
-func (s *station) oneSided() []bench.Finding {
-	var findings []bench.Finding
+func (s *station) oneSided() []record.Finding {
+	var findings []record.Finding
 	for _, kind := range []alg.Kind{alg.Cipher, alg.MAC, alg.Kex} {
 		for _, side := range []struct {
 			names []string
@@ -284,7 +284,7 @@ func (s *station) oneSided() []bench.Finding {
 			{s.remote.Without(s.client, kind), "only the server has it: the client was built without it"},
 		} {
 			for _, name := range side.names {
-				findings = append(findings, bench.Finding{What: fmt.Sprintf("%s %s is not measured", kind, name), Why: side.why})
+				findings = append(findings, record.Finding{What: fmt.Sprintf("%s %s is not measured", kind, name), Why: side.why})
 			}
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"sshpace/internal/host"
+	"sshpace/internal/base/host"
 )
 
 // Command is what every host runs.

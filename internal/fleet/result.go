@@ -10,7 +10,7 @@ package fleet
 import (
 	"time"
 
-	"sshpace/internal/host"
+	"sshpace/internal/base/host"
 )
 
 // Phase says how far a host got. The order is the order of a login; a Result

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"sshpace/internal/host"
+	"sshpace/internal/base/host"
 )
 
 // Params of a run. The zero value is the documented default.

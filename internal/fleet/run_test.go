@@ -13,8 +13,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
-	"sshpace/internal/host"
 )
 
 // fake is an Executor that does what a function says.

@@ -1,0 +1,226 @@
+// Command fanout compares what fan-out tools cost: client CPU per host and wall
+// time for `true` on many loopback addresses of one private sshd, the same key
+// exchange for all, side by side in one run. crosscheck/fanout.sh installs the other
+// tools and calls it.
+//
+//	go run ./crosscheck/fanout -sshpace ./sshpace -venv DIR -n 150 -rounds 5
+//
+// CPU is user and system time of the tool and of all processes that it has
+// waited for (getrusage(2)); the server's is not in it. Rounds are interleaved,
+// so that a busy moment of the machine hits all tools alike.
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+func main() {
+	n := flag.Int("n", 150, "hosts, at most 60000")
+	only := flag.String("only", "", "only tools whose name contains one of these words, separated by commas")
+	knownBytes := flag.Int("known-bytes", 0, "fill known_hosts with other hosts up to this size")
+	rounds := flag.Int("rounds", 5, "rounds of all tools")
+	fanout := flag.Int("f", 64, "hosts at once, for every tool")
+	sshpace := flag.String("sshpace", "sshpace", "the sshpace binary")
+	venv := flag.String("venv", "", "Python environment with parallel-ssh and asyncssh")
+	flag.Parse()
+	if err := run(context.Background(), *n, *rounds, *fanout, *knownBytes, *sshpace, *venv, *only); err != nil {
+		fmt.Fprintf(os.Stderr, "fanout: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, n, rounds, fanout, knownBytes int, sshpace, venv, only string) error {
+	if n < 1 || n > 60000 || rounds < 1 {
+		return fmt.Errorf("%d hosts and %d rounds; want 1 to 60000 and at least 1", n, rounds)
+	}
+	lab, err := startLab(ctx, n, knownBytes)
+	if err != nil {
+		return err
+	}
+	defer lab.stop()
+	tools := available(chosen(lab.tools(sshpace, venv, fanout), only))
+	for i := range tools {
+		tools[i].checks, err = tools[i].checksHostKeys(ctx, lab)
+		if err != nil {
+			return fmt.Errorf("%s: %w", tools[i].name, err)
+		}
+	}
+	for round := range rounds + 1 { // the first one warms up and is not counted
+		for i := range tools {
+			t := &tools[i]
+			c, err := measure(ctx, t.command(lab.config, lab.known, lab.hosts))
+			if err != nil {
+				return fmt.Errorf("%s: %w", t.name, err)
+			}
+			if round > 0 {
+				t.costs = append(t.costs, c)
+			}
+		}
+	}
+	return table(tools, n, fanout, rounds)
+}
+
+// cost of one run of one tool.
+type cost struct{ cpu, wall time.Duration }
+
+func measure(ctx context.Context, argv []string) (cost, error) {
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8")
+	start := time.Now()
+	err := cmd.Run()
+	wall := time.Since(start)
+	if err != nil {
+		return cost{}, fmt.Errorf("%w: %.500s", err, out.String())
+	}
+	return cost{cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), wall}, nil
+}
+
+// tool is one way to run a command on many hosts.
+type tool struct {
+	name string
+	// command makes the argument list; it must exit with 0 only when all hosts
+	// have succeeded.
+	command func(config, known string, hosts []string) []string
+	needs   []string // files or programs
+
+	checks bool
+	costs  []cost
+}
+
+// chosen are the tools that only names, ourselves always first.
+func chosen(tools []tool, only string) []tool {
+	return slices.DeleteFunc(tools, func(t tool) bool {
+		return !slices.ContainsFunc(strings.Split(only, ","), func(word string) bool { return strings.Contains(t.name, word) })
+	})
+}
+
+func available(tools []tool) []tool {
+	return slices.DeleteFunc(tools, func(t tool) bool {
+		for _, need := range t.needs {
+			if _, err := exec.LookPath(need); err != nil {
+				fmt.Fprintf(os.Stderr, "fanout: %s is left out: %v\n", t.name, err)
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// checksHostKeys tries the tool on a host whose key is not the known one.
+func (t *tool) checksHostKeys(ctx context.Context, l *lab) (bool, error) {
+	if _, err := measure(ctx, t.command(l.config, l.known, l.hosts[:1])); err != nil {
+		return false, err
+	}
+	_, err := measure(ctx, t.command(l.wrongConfig, l.wrongKnown, l.hosts[:1]))
+	return err != nil, nil
+}
+
+func median(costs []cost, of func(cost) time.Duration) time.Duration {
+	var all []time.Duration
+	for _, c := range costs {
+		all = append(all, of(c))
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+func cpuOf(c cost) time.Duration  { return c.cpu }
+func wallOf(c cost) time.Duration { return c.wall }
+
+// table prints the medians; the first tool is what the others are compared to.
+func table(tools []tool, n, fanout, rounds int) error {
+	fmt.Printf("%d hosts, %d at once, curve25519-sha256, medians of %d interleaved rounds\n", n, fanout, rounds)
+	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "tool\thost keys checked\tCPU ms/host\t(lowest\thighest)\twall s\tCPU ratio\twall ratio\t")
+	if len(tools) == 0 {
+		return fmt.Errorf("no tool is left to be measured")
+	}
+	base := tools[0].costs
+	for _, t := range tools {
+		cpus := make([]time.Duration, 0, len(t.costs))
+		for _, c := range t.costs {
+			cpus = append(cpus, c.cpu)
+		}
+		ms := func(d time.Duration) float64 { return d.Seconds() * 1000 / float64(n) }
+		fmt.Fprintf(w, "%s\t%s\t%.2f\t(%.2f\t%.2f)\t%.2f\t%.1f\t%.2f\t\n", t.name, map[bool]string{true: "yes", false: "no"}[t.checks],
+			ms(median(t.costs, cpuOf)), ms(slices.Min(cpus)), ms(slices.Max(cpus)), median(t.costs, wallOf).Seconds(),
+			float64(median(t.costs, cpuOf))/float64(median(base, cpuOf)),
+			float64(median(t.costs, wallOf))/float64(median(base, wallOf)))
+	}
+	return w.Flush()
+}
+
+// tools are all that are compared, ourselves first.
+func (l *lab) tools(sshpace, venv string, fanout int) []tool {
+	many := fmt.Sprint(fanout)
+	python := filepath.Join(venv, "bin", "python")
+	list := func(hosts []string) string { return strings.Join(hosts, ",") }
+	forked := func(hosts []string) string { return strings.Join(hosts, " ") }
+	return []tool{
+		{name: "sshpace", needs: []string{sshpace}, command: func(config, _ string, hosts []string) []string {
+			return []string{sshpace, "run", "-q", "--no-record", "-F", config, "-f", many, "-w", list(hosts), "--", "true"}
+		}},
+		{name: "sshpace -f 0", needs: []string{sshpace}, command: func(config, _ string, hosts []string) []string {
+			return []string{sshpace, "run", "-q", "--no-record", "-F", config, "-w", list(hosts), "--", "true"}
+		}},
+		{name: "sshpace --engine openssh", needs: []string{sshpace, "ssh"}, command: func(config, _ string, hosts []string) []string {
+			return []string{sshpace, "run", "-q", "--no-record", "--engine", "openssh", "-F", config, "-f", many, "-w", list(hosts), "--", "true"}
+		}},
+		{name: "pssh", needs: []string{"parallel-ssh"}, command: func(config, _ string, hosts []string) []string {
+			return []string{"parallel-ssh", "-p", many, "-x", "-F " + config, "-H", forked(hosts), "true"}
+		}},
+		{name: "pdsh", needs: []string{"pdsh"}, command: func(config, _ string, hosts []string) []string {
+			return []string{"env", "PDSH_SSH_ARGS_APPEND=-F " + config, "pdsh", "-S", "-R", "ssh", "-f", many, "-w", list(hosts), "true"}
+		}},
+		{name: "clush", needs: []string{"clush"}, command: func(config, _ string, hosts []string) []string {
+			return []string{"clush", "-S", "-f", many, "-o", "-F " + config, "-w", list(hosts), "true"}
+		}},
+		{name: "xargs+ssh", needs: []string{"xargs"}, command: func(config, _ string, hosts []string) []string {
+			return []string{"sh", "-c", `printf "%s\n" $1 | xargs -P "$2" -I{} ssh -n -o BatchMode=yes -F "$3" {} true`, "sh", forked(hosts), many, config}
+		}},
+		{name: "parallel-ssh (library)", needs: []string{python}, command: func(_, known string, hosts []string) []string {
+			return []string{python, "-c", parallelSSH, forked(hosts), many, fmt.Sprint(l.port), l.userKey, l.user}
+		}},
+		{name: "asyncssh (library)", needs: []string{python}, command: func(_, known string, hosts []string) []string {
+			return []string{python, "-c", asyncSSH, forked(hosts), many, fmt.Sprint(l.port), l.userKey, l.user, known}
+		}},
+	}
+}
+
+// parallelSSH is the shortest program with the library of that name. It has no
+// way to check host keys.
+const parallelSSH = `
+import sys
+from pssh.clients import ParallelSSHClient
+hosts, many, port, key, user = sys.argv[1:6]
+client = ParallelSSHClient(hosts.split(), user=user, port=int(port), pkey=key, pool_size=int(many), allow_agent=False)
+output = client.run_command("true")
+client.join(output)
+sys.exit(max(o.exit_code for o in output))
+`
+
+const asyncSSH = `
+import asyncio, sys, asyncssh
+hosts, many, port, key, user, known = sys.argv[1:7]
+async def one(limit, keys, host):
+    async with limit:
+        async with asyncssh.connect(host, int(port), username=user, client_keys=keys, known_hosts=known, config=[], agent_path=None, kex_algs=["curve25519-sha256"]) as c:
+            return (await c.run("true")).exit_status
+async def main():
+    limit = asyncio.Semaphore(int(many))
+    keys = [asyncssh.read_private_key(key)]
+    return max(await asyncio.gather(*(one(limit, keys, h) for h in hosts.split())))
+sys.exit(asyncio.run(main()))
+`

@@ -1,0 +1,308 @@
+package stats_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"sshpace/internal/base/stats"
+)
+
+func near(t *testing.T, what string, got, want, tolerance float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= tolerance) {
+		t.Errorf("%s = %v, want %v", what, got, want)
+	}
+}
+
+func TestSummaries(t *testing.T) {
+	xs := []float64{2, 4, 4, 4, 5, 5, 7, 9} // mean 40/8; squares of deviations sum to 32
+	near(t, "mean", stats.Mean(xs), 5, 1e-12)
+	near(t, "variance", stats.Variance(xs), 32.0/7, 1e-12)
+	near(t, "median", stats.Median(xs), 4.5, 1e-12)
+	near(t, "lower quartile", stats.Quantile(xs, 0.25), 4, 1e-12) // at 0.25·7 = 1.75: 4 + 0.75·0
+	near(t, "90 %", stats.Quantile(xs, 0.9), 7.6, 1e-12)          // at 6.3: 7 + 0.3·2
+	near(t, "scale", stats.Scale(xs, 4.5), 1.4826022185/2, 1e-9)  // deviations .5 .5 .5 .5 .5 2.5 2.5 4.5
+	near(t, "rms", stats.RMS([]float64{3, -4}), math.Sqrt(12.5), 1e-12)
+	near(t, "geometric mean", stats.GeoMean([]float64{1, 4, 16}), 4, 1e-12)
+	near(t, "geometric mean of what is positive", stats.GeoMean([]float64{0, 4}), 4, 1e-12)
+}
+
+func TestNothingGivesZero(t *testing.T) {
+	for what, got := range map[string]float64{
+		"mean": stats.Mean(nil), "median": stats.Median(nil), "variance": stats.Variance([]float64{7}),
+		"geometric mean": stats.GeoMean(nil), "scale": stats.Scale(nil, 0), "slope": stats.TheilSen(nil, nil),
+		"tau": stats.KendallTau([]float64{1}, []float64{1}),
+	} {
+		near(t, what, got, 0, 0)
+	}
+	if got := stats.Bootstrap(nil, stats.Mean, 10, 1); got != (stats.Interval{}) {
+		t.Errorf("bootstrap of nothing = %v", got)
+	}
+}
+
+// With 6 values, the extremes bound the median: 1 - 2·(1/2)⁶ = 96.9 %. With 10,
+// the second and the ninth do: 1 - 2·(1+10)/1024 = 97.9 %.
+func TestMedianInterval(t *testing.T) {
+	six := stats.MedianInterval([]float64{6, 5, 4, 3, 2, 1})
+	if want := (stats.Interval{Value: 3.5, Lo: 1, Hi: 6, N: 6}); six != want {
+		t.Errorf("six values: %v, want %v", six, want)
+	}
+	ten := stats.MedianInterval([]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10})
+	if want := (stats.Interval{Value: 5.5, Lo: 2, Hi: 9, N: 10}); ten != want {
+		t.Errorf("ten values: %v, want %v", ten, want)
+	}
+}
+
+// Student's 97.5 % quantiles from printed tables.
+func TestStudentQuantile(t *testing.T) {
+	for degrees, want := range map[float64]float64{1: 12.706, 2: 4.303, 5: 2.571, 10: 2.228, 30: 2.042, 5000: 1.960} {
+		near(t, "quantile", stats.StudentQuantile(degrees), want, 5e-4)
+	}
+}
+
+// Variances 2 (2 values) and 1 (3 values): (2·1 + 1·2) / 3 = 4/3.
+func TestPooled(t *testing.T) {
+	deviation, degrees := stats.PooledDeviation([][]float64{{1, 3}, {1, 2, 3}, {9}})
+	near(t, "deviation", deviation, math.Sqrt(4.0/3), 1e-12)
+	near(t, "degrees", degrees, 3, 0)
+	got := stats.PooledInterval([]float64{9}, deviation, degrees)
+	near(t, "arm", got.Hi-9, 3.182*math.Sqrt(4.0/3), 1e-3)
+}
+
+// Sum of negative ranks 1+2 = 3 out of n = 6: P(W <= 3) = 5/64, doubled.
+func TestWilcoxonExact(t *testing.T) {
+	near(t, "p", stats.Wilcoxon([]float64{-1, -2, 3, 4, 5, 6}), 10.0/64, 1e-12)
+	near(t, "p", stats.Wilcoxon([]float64{1, 2, 3, 4, 5, 6}), 2.0/64, 1e-12)
+	near(t, "zeros say nothing", stats.Wilcoxon([]float64{0, 0}), 1, 0)
+	near(t, "zeros are dropped", stats.Wilcoxon([]float64{0, 1, 2, 3, 4, 5, 6}), 2.0/64, 1e-12)
+	near(t, "ties: all signs alike are 2 of 32", stats.Wilcoxon([]float64{3, 3, 3, 3, 3}), 2.0/32, 1e-12)
+	// Mean ranks 1.5, 1.5, 3: sums of 0, 1.5, 1.5, 3, 3, 4.5, 4.5, 6 are equally likely.
+	near(t, "ties: a sum of 1.5", stats.Wilcoxon([]float64{-1, 1, 2}), 6.0/8, 1e-12)
+}
+
+// Walsh averages of {1, 2, 6}: 1, 1.5, 2, 3.5, 4, 6; their median is 2.75.
+func TestHodgesLehmann(t *testing.T) {
+	got := stats.HodgesLehmann([]float64{1, 2, 6})
+	if want := (stats.Interval{Value: 2.75, Lo: 1, Hi: 6, N: 3}); got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	// n = 8: P(W <= 3) = 5/256 <= 2.5 % < P(W <= 4), so three averages are cut on
+	// either side; of the 36 of 1..8 the fourth is 2 (after 1, 1.5, 2).
+	eight := stats.HodgesLehmann([]float64{1, 2, 3, 4, 5, 6, 7, 8})
+	if want := (stats.Interval{Value: 4.5, Lo: 2, Hi: 7, N: 8}); eight != want {
+		t.Errorf("got %v, want %v", eight, want)
+	}
+}
+
+// Fully separated samples of 4 and 4: 2 of 70 arrangements are as extreme.
+func TestMannWhitney(t *testing.T) {
+	near(t, "p", stats.MannWhitney([]float64{1, 2, 3, 4}, []float64{5, 6, 7, 8}), 2.0/70, 1e-9)
+	near(t, "equal", stats.MannWhitney([]float64{1, 1}, []float64{1, 1}), 1, 0)
+	near(t, "empty", stats.MannWhitney(nil, []float64{1}), 1, 0)
+}
+
+// Equal errors 1 and 1, 10 degrees each: t = 3/√2 with 20 degrees.
+func TestWelch(t *testing.T) {
+	difference, p := stats.Welch(0, 1, 10, 3, 1, 10)
+	near(t, "difference", difference.Value, 3, 0)
+	near(t, "arm", difference.Hi-3, 2.086*math.Sqrt2, 1e-3)
+	near(t, "p", p, 0.0466, 5e-4)
+}
+
+// 0.01·4, 0.02·3 (0.06), 0.03·2 (0.06, kept from falling), 0.5.
+func TestHolm(t *testing.T) {
+	got := stats.Holm([]float64{0.5, 0.01, 0.03, 0.02})
+	for i, want := range []float64{0.5, 0.04, 0.06, 0.06} {
+		near(t, "adjusted", got[i], want, 1e-12)
+	}
+}
+
+// Slopes between (0,0), (1,1), (2,2), (3,30): 1, 1, 1, 10, 14.5, 28; median 5.5.
+func TestTheilSen(t *testing.T) {
+	near(t, "slope", stats.TheilSen([]float64{0, 1, 2, 3}, []float64{0, 1, 2, 30}), 5.5, 1e-12)
+}
+
+// 1 of 6 pairs is discordant: (5-1)/6. With a tie in y: 5 pairs of 6 count on
+// that side, all concordant: 5/√(6·5).
+func TestKendallTau(t *testing.T) {
+	near(t, "tau", stats.KendallTau([]float64{1, 2, 3, 4}, []float64{1, 2, 4, 3}), 4.0/6, 1e-12)
+	near(t, "tau-b", stats.KendallTau([]float64{1, 2, 3, 4}, []float64{1, 2, 3, 3}), 5/math.Sqrt(30), 1e-12)
+}
+
+func TestGroupsArePlainWhereTheyArePlain(t *testing.T) {
+	xs := []stats.Estimate{{1, 0.01}, {1.01, 0.01}, {2, 0.01}, {2.005, 0.01}, {2.01, 0.01}, {9, 0.01}}
+	if got, want := stats.Group(xs, 0), []int{0, 0, 1, 1, 1, 2}; !slices.Equal(got, want) {
+		t.Errorf("groups %v, want %v", got, want)
+	}
+	if got, want := stats.Group(xs, 2), []int{0, 0, 0, 0, 0, 1}; !slices.Equal(got, want) {
+		t.Errorf("groups at least 2 apart: %v, want %v", got, want)
+	}
+	if got := stats.Group(nil, 0); len(got) != 0 {
+		t.Errorf("groups of nothing: %v", got)
+	}
+}
+
+func TestLetters(t *testing.T) {
+	for group, want := range map[int]string{0: "A", 25: "Z", 26: "AA", 27: "AB", 51: "AZ", 52: "BA"} {
+		if got := stats.Letters(group); got != want {
+			t.Errorf("group %d is %q, want %q", group, got, want)
+		}
+	}
+}
+
+// Properties that hold for any finite numbers.
+
+func numbers(min int) *rapid.Generator[[]float64] {
+	return rapid.SliceOfN(rapid.Float64Range(-1e6, 1e6), min, 40)
+}
+
+func TestOrderDoesNotMatter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		xs := numbers(1).Draw(t, "xs")
+		shuffled := rapid.Permutation(xs).Draw(t, "shuffled")
+		if stats.Median(xs) != stats.Median(shuffled) || stats.HodgesLehmann(xs) != stats.HodgesLehmann(shuffled) ||
+			stats.Wilcoxon(xs) != stats.Wilcoxon(shuffled) || stats.MedianInterval(xs) != stats.MedianInterval(shuffled) {
+			t.Fatal("the order changed a result")
+		}
+	})
+}
+
+func TestIntervalsHoldTheirValue(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		xs := numbers(1).Draw(t, "xs")
+		for _, i := range []stats.Interval{
+			stats.MedianInterval(xs), stats.HodgesLehmann(xs), stats.Bootstrap([][]float64{xs}, stats.Median, 50, 1),
+		} {
+			if !(i.Lo <= i.Value && i.Value <= i.Hi) || math.IsInf(i.Lo, 0) || math.IsInf(i.Hi, 0) {
+				t.Fatalf("%+v", i)
+			}
+		}
+	})
+}
+
+func TestPValuesAreProbabilities(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		xs, ys := numbers(0).Draw(t, "xs"), numbers(0).Draw(t, "ys")
+		ps := []float64{stats.Wilcoxon(xs), stats.MannWhitney(xs, ys)}
+		for i, p := range append(ps, stats.Holm(ps)...) {
+			if !(p >= 0 && p <= 1) {
+				t.Fatalf("p %d = %v", i, p)
+			}
+		}
+	})
+}
+
+func TestGroupsAreRuns(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		values := numbers(1).Draw(t, "values")
+		slices.Sort(values)
+		xs := make([]stats.Estimate, len(values))
+		for i, v := range values {
+			xs[i] = stats.Estimate{Value: v, Error: rapid.Float64Range(0, 100).Draw(t, "error")}
+		}
+		groups := stats.Group(xs, 0)
+		for i := range groups[1:] {
+			if step := groups[i+1] - groups[i]; step != 0 && step != 1 {
+				t.Fatalf("groups %v", groups)
+			}
+		}
+	})
+}
+
+// Simulations: what the intervals and tests promise must come true.
+
+const runs = 2000
+
+// coverage counts how often an interval held the truth, 0.
+func coverage(t *testing.T, what string, interval func(*rand.Rand) stats.Interval) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(2026, 1))
+	hits := 0
+	for range runs {
+		if i := interval(random); i.Lo <= 0 && 0 <= i.Hi {
+			hits++
+		}
+	}
+	if share := float64(hits) / runs; share < 0.93 || share > 0.97 {
+		t.Errorf("%s holds the truth in %.1f %% of simulations, want 93-97 %%", what, 100*share)
+	}
+}
+
+func normal(random *rand.Rand, n int) []float64 {
+	xs := make([]float64, n)
+	for i := range xs {
+		xs[i] = random.NormFloat64()
+	}
+	return xs
+}
+
+func TestCoverage(t *testing.T) {
+	coverage(t, "median of 35", func(r *rand.Rand) stats.Interval { return stats.MedianInterval(normal(r, 35)) })
+	coverage(t, "Hodges-Lehmann of 12", func(r *rand.Rand) stats.Interval { return stats.HodgesLehmann(normal(r, 12)) })
+	coverage(t, "Hodges-Lehmann of 40", func(r *rand.Rand) stats.Interval { return stats.HodgesLehmann(normal(r, 40)) })
+	coverage(t, "pooled over 10 cells of 2", func(r *rand.Rand) stats.Interval {
+		groups := make([][]float64, 10)
+		for i := range groups {
+			groups[i] = normal(r, 2)
+		}
+		deviation, degrees := stats.PooledDeviation(groups)
+		return stats.PooledInterval(groups[0], deviation, degrees)
+	})
+	coverage(t, "Welch of 5 and 9", func(r *rand.Rand) stats.Interval {
+		a, b := normal(r, 5), normal(r, 9)
+		se := func(xs []float64) float64 { return math.Sqrt(stats.Variance(xs) / float64(len(xs))) }
+		difference, _ := stats.Welch(stats.Mean(a), se(a), 4, stats.Mean(b), se(b), 8)
+		return difference
+	})
+}
+
+// Values of one block share a level: resampling values alone would find an
+// interval a third as wide as it should be.
+func TestBootstrapKeepsBlocksTogether(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 1))
+	hits := 0
+	const runs = 300
+	for run := range runs {
+		blocks := make([][]float64, 20)
+		for i := range blocks {
+			level := random.NormFloat64()
+			for range 5 {
+				blocks[i] = append(blocks[i], level+0.3*random.NormFloat64())
+			}
+		}
+		if i := stats.Bootstrap(blocks, stats.Mean, 400, uint64(run)); i.Lo <= 0 && 0 <= i.Hi {
+			hits++
+		}
+	}
+	if share := float64(hits) / runs; share < 0.90 || share > 0.98 {
+		t.Errorf("the truth is inside in %.1f %% of simulations", 100*share)
+	}
+}
+
+func TestEqualThingsAreOneGroup(t *testing.T) {
+	random := rand.New(rand.NewPCG(4, 1))
+	one := 0
+	for range runs {
+		xs := make([]stats.Estimate, 100)
+		for i := range xs {
+			xs[i] = stats.Estimate{Value: random.NormFloat64(), Error: 1}
+		}
+		slices.SortFunc(xs, func(a, b stats.Estimate) int {
+			if a.Value < b.Value {
+				return -1
+			}
+			return 1
+		})
+		groups := stats.Group(xs, 0)
+		if groups[len(groups)-1] == 0 {
+			one++
+		}
+	}
+	if share := float64(one) / runs; share < 0.93 {
+		t.Errorf("equal things are one group in %.1f %% of simulations, want at least 93 %%", 100*share)
+	}
+}

@@ -1,0 +1,238 @@
+// Package termsafe makes text from elsewhere safe to show on a terminal: remote
+// output, banners, host names, error texts. A hostile machine must not move the
+// cursor, set titles, answer for the keyboard, hide or reorder text.
+//
+// Escape sequences vanish, since colours are the usual case; every other control
+// character becomes visible text such as \x07 or \u202e. Text that was clean is
+// passed on as it is, without a copy. Cleaning twice changes nothing.
+package termsafe
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxSequence is the longest escape sequence that is removed as a whole, in
+// bytes. A longer one is shown, so that nothing much can be hidden in it and
+// a Writer holds no more than this back.
+const maxSequence = 4096
+
+const esc = 0x1b
+
+// Text returns src made safe, with tabs and newlines kept. It returns src itself
+// when nothing needs cleaning; otherwise the result is new. It is valid UTF-8.
+func Text(src []byte) []byte {
+	n := cleanPrefix(src)
+	if n == len(src) {
+		return src
+	}
+	return Append(append(make([]byte, 0, len(src)+16), src[:n]...), src[n:])
+}
+
+// Append appends src made safe to dst.
+func Append(dst, src []byte) []byte {
+	dst, _ = scan(dst, src, true)
+	return dst
+}
+
+// Line returns text made safe for one line: newlines are shown as \n, too.
+func Line(text string) string {
+	safe := Text([]byte(text))
+	return strings.ReplaceAll(string(safe), "\n", `\n`)
+}
+
+// Writer cleans a stream that comes in pieces, such as the standard error of a
+// child process. Close writes what was held back; it does not close W.
+type Writer struct {
+	W    io.Writer
+	held []byte // the beginning of a sequence that the next piece may complete
+}
+
+// Write cleans p and writes it to W.
+func (w *Writer) Write(p []byte) (int, error) {
+	src := p
+	if len(w.held) > 0 {
+		src = append(w.held, p...)
+	}
+	if n := cleanPrefix(src); n == len(src) {
+		w.held = w.held[:0]
+		return len(p), w.write(src)
+	}
+	out, rest := scan(make([]byte, 0, len(src)+16), src, false)
+	w.held = append([]byte(nil), rest...)
+	return len(p), w.write(out)
+}
+
+// Close writes what is still held back.
+func (w *Writer) Close() error {
+	out := Append(nil, w.held)
+	w.held = nil
+	return w.write(out)
+}
+
+func (w *Writer) write(p []byte) error {
+	if len(p) == 0 {
+		return nil
+	}
+	_, err := w.W.Write(p)
+	return err
+}
+
+// cleanPrefix is how many bytes at the start of src are printable ASCII, tabs or
+// newlines. It is the fast path: most remote output is nothing else.
+func cleanPrefix(src []byte) int {
+	for i, c := range src {
+		if c-0x20 >= 0x5f && c != '\t' && c != '\n' { // unsigned: outside 0x20..0x7e
+			return i
+		}
+	}
+	return len(src)
+}
+
+// scan appends src made safe to dst. Unless final, it stops before a sequence
+// that src only begins, and returns it as rest.
+func scan(dst, src []byte, final bool) (out, rest []byte) {
+	for len(src) > 0 {
+		n := cleanPrefix(src)
+		dst, src = append(dst, src[:n]...), src[n:]
+		if len(src) == 0 {
+			break
+		}
+		if !final && unfinished(src) {
+			return dst, src
+		}
+		dst, src = one(dst, src)
+	}
+	return dst, nil
+}
+
+// unfinished reports whether src may be only the beginning of an escape sequence or
+// of a UTF-8 character.
+func unfinished(src []byte) bool {
+	if src[0] == esc {
+		_, complete := sequence(src)
+		return !complete
+	}
+	return !utf8.FullRune(src)
+}
+
+// one appends the first character of src, which is no printable ASCII, in its
+// safe form, and returns the rest.
+func one(dst, src []byte) (out, rest []byte) {
+	if src[0] == esc {
+		if n, _ := sequence(src); n > 1 {
+			return dst, src[n:]
+		}
+	}
+	r, size := utf8.DecodeRune(src)
+	switch {
+	case r == utf8.RuneError && size == 1:
+		dst = appendHex(append(dst, `\x`...), rune(src[0]), 2)
+	case Unsafe(r) && r < 0x80:
+		dst = appendHex(append(dst, `\x`...), r, 2)
+	case Unsafe(r) && r < 0x10000:
+		dst = appendHex(append(dst, `\u`...), r, 4)
+	case Unsafe(r):
+		dst = appendHex(append(dst, `\U`...), r, 8)
+	default:
+		dst = append(dst, src[:size]...)
+	}
+	return dst, src[size:]
+}
+
+// Unsafe reports whether a character must not reach a terminal: the C0 controls but
+// tab and newline, DEL, the C1 controls (ECMA-48 section 8), the line and
+// paragraph separators, and what shows nothing itself: the format characters
+// (Unicode general category Cf), among them the bidirectional controls (Unicode
+// Standard Annex 9), which can show text in another order than it is, and the
+// other characters that are to be ignored where they are not known (UAX 44,
+// Other_Default_Ignorable_Code_Point). Two texts that look the same could
+// otherwise differ.
+func Unsafe(r rune) bool {
+	switch {
+	case r < 0x20:
+		return r != '\t' && r != '\n'
+	case r < 0x7f:
+		return false
+	case r <= 0x9f, r == 0x2028, r == 0x2029:
+		return true
+	}
+	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point)
+}
+
+func appendHex(dst []byte, r rune, digits int) []byte {
+	const hex = "0123456789abcdef"
+	for shift := 4 * (digits - 1); shift >= 0; shift -= 4 {
+		dst = append(dst, hex[r>>shift&15])
+	}
+	return dst
+}
+
+// sequence measures the escape sequence at the start of src (ECMA-48 sections
+// 5.3, 5.4 and 5.6). It is complete unless more bytes could belong to it. A
+// result of 1 means that there is only the escape character itself.
+func sequence(src []byte) (n int, complete bool) {
+	if len(src) < 2 {
+		return 1, false
+	}
+	switch c := src[1]; {
+	case c == '[':
+		return control(src)
+	case bytes.IndexByte([]byte("]PX^_"), c) >= 0:
+		return controlString(src)
+	case c >= 0x20 && c <= 0x7e:
+		return intermediates(src, 1)
+	}
+	return 1, true
+}
+
+// control measures CSI: ESC [ parameters intermediates final.
+func control(src []byte) (int, bool) {
+	i := 2
+	for i < len(src) && src[i] >= 0x30 && src[i] <= 0x3f && i < maxSequence {
+		i++
+	}
+	return intermediates(src, i)
+}
+
+// intermediates measures from i on: bytes 0x20-0x2f and one final byte. A byte
+// that cannot belong to a sequence ends it.
+func intermediates(src []byte, i int) (int, bool) {
+	for i < len(src) && src[i] >= 0x20 && src[i] <= 0x2f && i < maxSequence {
+		i++
+	}
+	switch {
+	case i >= maxSequence:
+		return 1, true
+	case i == len(src):
+		return i, false
+	case src[i] >= 0x30 && src[i] <= 0x7e:
+		return i + 1, true
+	}
+	return i, true
+}
+
+// controlString measures OSC, DCS, SOS, PM and APC: up to BEL or ESC \. A
+// newline ends it, too: a string may swallow its own line, no more.
+func controlString(src []byte) (int, bool) {
+	for i := 2; i < len(src); i++ {
+		switch {
+		case i >= maxSequence:
+			return 1, true
+		case src[i] == 0x07:
+			return i + 1, true
+		case src[i] == '\n':
+			return i, true
+		case src[i] == esc && i+1 == len(src):
+			return len(src), false
+		case src[i] == esc && src[i+1] == '\\':
+			return i + 2, true
+		case src[i] == esc: // begins another sequence; going on would make the time quadratic
+			return i, true
+		}
+	}
+	return len(src), false
+}

@@ -1,0 +1,193 @@
+// Package compat holds the drop-in modes of run: a command line, an output and exit
+// codes as another program has them, on our engines. PySSH is mpssh.py,
+// Mpssh the C program mpssh. Each promises what its users' scripts rely on;
+// where a rule is deliberately safer than the original's, the type says so.
+//
+// The package makes no decision about engines: Env brings one.
+package compat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/fleet"
+)
+
+// Env is what a mode needs of the world around it.
+type Env struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// StdoutTTY and StderrTTY say that the writer is a terminal: colours are used,
+	// and remote text is cleaned whatever the original did.
+	StdoutTTY, StderrTTY bool
+	User                 string // the login name of whoever runs us
+	Home                 string // their home directory
+	// LookPath finds a program as exec.LookPath does.
+	LookPath func(string) (string, error)
+	// Engine makes the engine for a run on these hosts, and what ends it. sshArgs are
+	// options for ssh(1), each as it would stand in its argument list, such as
+	// "-o ConnectTimeout=3".
+	Engine func(sshArgs []string, hosts []host.Host) (fleet.Executor, func() error, error)
+	// Program makes an engine that starts a program with exactly the arguments that
+	// argv returns.
+	Program func(path string, argv func(h host.Host, command string) []string) fleet.Executor
+}
+
+// Exit codes of the modes; both originals have few.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+
+	exitInterrupted = 130 // as of a program that SIGINT ends
+)
+
+// errUsage is a mistake in the arguments; its text is for the user.
+type errUsage struct{ text string }
+
+func (e *errUsage) Error() string { return e.text }
+
+// newFlags makes a flag set that takes unambiguous beginnings of long options,
+// as argparse and getopt_long do.
+func newFlags(name string) *pflag.FlagSet {
+	f := pflag.NewFlagSet(name, pflag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.SortFlags = false
+	return f
+}
+
+// allowAbbreviations must be called after all flags are defined.
+func allowAbbreviations(f *pflag.FlagSet) {
+	var names []string
+	f.VisitAll(func(fl *pflag.Flag) { names = append(names, fl.Name) })
+	f.SetNormalizeFunc(func(_ *pflag.FlagSet, given string) pflag.NormalizedName {
+		var found []string
+		for _, name := range names {
+			if name == given {
+				return pflag.NormalizedName(given)
+			}
+			if strings.HasPrefix(name, given) {
+				found = append(found, name)
+			}
+		}
+		if len(found) == 1 {
+			given = found[0]
+		}
+		return pflag.NormalizedName(given)
+	})
+}
+
+// verdict is how a host ended in the terms of ssh(1) and wait(2).
+type verdict struct {
+	code    int           // exit code; 255 is ssh's own failure
+	signal  int           // number of the signal that ended the program, 0 for none
+	exec    syscall.Errno // the program could not be started
+	message string        // what ssh would have written to standard error, without newline
+}
+
+// judge translates a result. A remote command that a signal ended is 255
+// without a word, as ssh does it, since it ignores exit-signal messages.
+func judge(r *fleet.Result, program bool) verdict {
+	switch {
+	case program && r.Signal != "":
+		return verdict{signal: signalNumber(r.Signal)}
+	case program && r.Class == fleet.Local:
+		return startFailure(r)
+	case r.Class == fleet.NoFailure && r.Signal != "":
+		return verdict{code: 255}
+	case r.Class == fleet.NoFailure:
+		return verdict{code: r.Exit}
+	}
+	return verdict{code: 255, message: sshMessage(r)}
+}
+
+func signalNumber(name string) int {
+	if n := unix.SignalNum("SIG" + name); n != 0 {
+		return int(n)
+	}
+	var n int
+	fmt.Sscan(name, &n) // a number where the signal has no name here
+	return n
+}
+
+// startFailure finds the error number that execve(2) gives. Go looks before it
+// leaps and words some of them in its own way.
+func startFailure(r *fleet.Result) verdict {
+	var errno syscall.Errno
+	switch {
+	case errors.Is(r.Cause, syscall.EISDIR), errors.Is(r.Cause, fs.ErrPermission):
+		return verdict{exec: syscall.EACCES}
+	case errors.Is(r.Cause, exec.ErrNotFound):
+		return verdict{exec: syscall.ENOENT}
+	case errors.As(r.Cause, &errno):
+		return verdict{exec: errno}
+	}
+	return verdict{code: 255, message: r.Err}
+}
+
+// strerror words an error number as the C library does; Go's texts are the
+// same but for the first letter.
+func strerror(e syscall.Errno) string {
+	text := e.Error()
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// sshMessage is the line that ssh writes for the same failure. It puts its
+// name only before messages about names and connections.
+func sshMessage(r *fleet.Result) string {
+	text := termsafe.Line(r.Err)
+	for _, start := range []string{"connect to host ", "Could not resolve hostname "} {
+		if strings.HasPrefix(text, start) {
+			return "ssh: " + text
+		}
+	}
+	return text
+}
+
+// paced lets the starts of hosts be at least delay apart.
+type paced struct {
+	fleet.Executor
+	delay time.Duration
+
+	mu   sync.Mutex
+	next time.Time
+}
+
+// Execute waits for the host's turn.
+func (p *paced) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+	p.mu.Lock()
+	turn := p.next
+	if now := time.Now(); turn.Before(now) {
+		turn = now
+	}
+	p.next = turn.Add(p.delay)
+	p.mu.Unlock()
+
+	t := time.NewTimer(time.Until(turn))
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	return p.Executor.Execute(ctx, h, cmd, a)
+}
+
+func withDelay(ex fleet.Executor, delay time.Duration) fleet.Executor {
+	if delay <= 0 {
+		return ex
+	}
+	return &paced{Executor: ex, delay: delay}
+}

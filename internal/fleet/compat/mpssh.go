@@ -1,0 +1,347 @@
+package compat
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/fleet"
+	"sshpace/internal/fleet/output"
+)
+
+// MpsshVersion is the version of mpssh whose behaviour we promise.
+const MpsshVersion = "1.4-dev"
+
+// Mpssh is one call of the C program mpssh. Its promise: options, hosts file,
+// labels, prefixes, streams, per-host files, header on a terminal, exit code.
+// Knowingly different: an unknown host key is never trusted silently (-s
+// accepts and records it, and a changed key still stops that host); lines and
+// commands may have any length and a thousand hosts is no limit; remote text
+// is cleaned on a terminal and a carriage return ends a line; the script of -r
+// goes over the same connection and leaves no file behind; per-host files are 0600.
+type Mpssh struct {
+	Blind       bool
+	Delay       int // ms, -1 = not given
+	PrintExit   bool
+	NoErr       bool
+	File        string // "" = ~/.mpssh/hosts, "-" = standard input
+	Label       string
+	OutDir      string
+	NoOut       bool
+	Procs       int
+	Quiet       bool
+	Script      string
+	NoKeyCheck  bool
+	ConnTimeout int // seconds
+	User        string
+	Verbose     bool
+	Command     string
+}
+
+const mpsshHelp = `
+usage: mpssh [option]... command
+       mpssh [option]... -r script
+
+Runs a command on many hosts at once through SSH (a mode of sshpace).
+
+  -b, --blind         no remote output
+  -d, --delay=MSEC    delay between two starts (default: as the servers bear)
+  -e, --exit          print the exit code of the remote command
+  -E, --no-err        leave out standard error
+  -f, --file=FILE     file with hosts, or - for stdin (default ~/.mpssh/hosts)
+  -h, --help          this text
+  -l, --label=LABEL   only hosts under this label
+  -o, --outdir=DIR    save remote output in this folder
+  -O, --no-out        leave out standard output
+  -p, --procs=NPROC   hosts at the same time (default 100)
+  -q, --quiet         no messages of ssh itself
+  -r, --script=FILE   run this local script
+  -s, --nokeychk      accept and record unknown host keys
+  -t, --conntmout=SEC connect timeout (default 30)
+  -u, --user=USER     login name
+  -v, --verbose       show login names
+  -V, --version       print the version
+
+`
+
+// ParseMpssh reads the arguments after the program's name. instead is a text to
+// print instead of running.
+func ParseMpssh(args []string) (m *Mpssh, instead string, err error) {
+	m = &Mpssh{}
+	f := newFlags("mpssh")
+	var help, version bool
+	f.BoolVarP(&m.Blind, "blind", "b", false, "")
+	f.IntVarP(&m.Delay, "delay", "d", -1, "")
+	f.BoolVarP(&m.PrintExit, "exit", "e", false, "")
+	f.BoolVarP(&m.NoErr, "no-err", "E", false, "")
+	f.StringVarP(&m.File, "file", "f", "", "")
+	f.BoolVarP(&help, "help", "h", false, "")
+	f.StringVarP(&m.Label, "label", "l", "", "")
+	f.StringVarP(&m.OutDir, "outdir", "o", "", "")
+	f.BoolVarP(&m.NoOut, "no-out", "O", false, "")
+	f.IntVarP(&m.Procs, "procs", "p", 0, "")
+	f.BoolVarP(&m.Quiet, "quiet", "q", false, "")
+	f.StringVarP(&m.Script, "script", "r", "", "")
+	f.BoolVarP(&m.NoKeyCheck, "nokeychk", "s", false, "")
+	f.IntVarP(&m.ConnTimeout, "conntmout", "t", 30, "")
+	f.StringVarP(&m.User, "user", "u", "", "")
+	f.BoolVarP(&m.Verbose, "verbose", "v", false, "")
+	f.BoolVarP(&version, "version", "V", false, "")
+	allowAbbreviations(f)
+	err = f.Parse(args)
+	switch {
+	case help:
+		return nil, mpsshHelp, nil
+	case version:
+		return nil, "mpssh-" + MpsshVersion + "\n", nil
+	case err != nil:
+		return nil, "", &errUsage{mpsshReason(err)}
+	}
+	if m.Procs == 0 {
+		m.Procs = 100
+	}
+	return m, "", m.check(f.Args())
+}
+
+// mpsshReason says what is wrong with an option; the original takes any text for
+// a number.
+func mpsshReason(err error) string {
+	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
+		return err.Error()
+	}
+	flag := bad.GetFlag()
+	if flag.Value.Type() == "bool" {
+		return fmt.Sprintf("-%s takes no value", flag.Shorthand)
+	}
+	return fmt.Sprintf("-%s: %q is not a number that fits", flag.Shorthand, bad.GetValue())
+}
+
+func (m *Mpssh) check(args []string) error {
+	switch {
+	case m.Procs < 0:
+		return &errUsage{"-p: the number must not be negative"}
+	case m.Script != "" && len(args) > 0:
+		return &errUsage{"-r: a script and a command exclude each other"}
+	case m.Script != "":
+		return m.checkScript()
+	case len(args) > 1:
+		return &errUsage{"more than one command; quote it as one argument"}
+	case len(args) < 1:
+		return &errUsage{"no command; -h shows the options"}
+	}
+	m.Command = args[0]
+	return nil
+}
+
+func (m *Mpssh) checkScript() error {
+	info, err := os.Stat(m.Script)
+	if err != nil {
+		return &errUsage{"-r: " + err.Error()}
+	}
+	if !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+		return &errUsage{"-r: " + m.Script + " is no executable file"}
+	}
+	return nil
+}
+
+// MpsshMain is the program mpssh: it runs the arguments and returns the exit
+// code, which is 0 also after a usage error, as in the original.
+func MpsshMain(ctx context.Context, env Env, args []string) int {
+	m, instead, err := ParseMpssh(args)
+	if usage := (*errUsage)(nil); errors.As(err, &usage) {
+		fmt.Fprintf(env.Stdout, "\n   *** %s\n\n", usage.text)
+		return exitOK
+	}
+	if instead != "" {
+		io.WriteString(env.Stdout, instead)
+		return exitOK
+	}
+	if err := m.Run(ctx, env); err != nil {
+		if ctx.Err() != nil {
+			return exitInterrupted
+		}
+		if !errors.Is(err, syscall.EPIPE) {
+			fmt.Fprintf(env.Stderr, "mpssh: %s\n", err)
+		}
+		return exitFailed
+	}
+	return exitOK
+}
+
+// Run runs the command. It returns an error only if the run itself could not be done.
+func (m *Mpssh) Run(ctx context.Context, env Env) error {
+	if m.User == "" {
+		m.User = env.User
+	}
+	hosts, err := m.readHosts(env)
+	if err != nil {
+		return err
+	}
+	if m.NoKeyCheck {
+		fmt.Fprintln(env.Stderr, "mpssh: -s: unknown host keys are accepted and recorded; a changed key still stops its host")
+	}
+	sink, err := m.sink(env, hosts)
+	if err != nil {
+		return err
+	}
+	if err := m.header(env, len(hosts)); err != nil {
+		return err
+	}
+	cmd, err := m.command()
+	if err != nil {
+		return err
+	}
+	engine, stop, err := env.Engine(m.sshArgs(), hosts)
+	if err != nil {
+		return err
+	}
+	params := fleet.Params{Fanout: min(m.Procs, len(hosts)), ReservedFDs: output.DefaultOpenFiles}
+	_, err = fleet.Run(ctx, params, hosts, cmd, withDelay(engine, time.Duration(m.Delay)*time.Millisecond), sink)
+	err = errors.Join(err, stop(), sink.close())
+	if err != nil || !env.StdoutTTY {
+		return err
+	}
+	_, err = fmt.Fprintf(env.Stdout, "\n  Done. %d hosts processed.\n", sink.done)
+	return err
+}
+
+// sshArgs are the options that mpssh gives to ssh.
+func (m *Mpssh) sshArgs() []string {
+	strict := "yes"
+	if m.NoKeyCheck {
+		strict = "accept-new"
+	}
+	return []string{"-oNumberOfPasswordPrompts=0", "-oStrictHostKeyChecking=" + strict, "-oConnectTimeout=" + strconv.Itoa(m.ConnTimeout)}
+}
+
+// command is the remote command, or one that takes the script from its input,
+// runs it in the home directory under its own name and removes it.
+func (m *Mpssh) command() (fleet.Command, error) {
+	if m.Script == "" {
+		return fleet.Command{Line: m.Command}, nil
+	}
+	data, err := os.ReadFile(m.Script)
+	if err != nil {
+		return fleet.Command{}, err
+	}
+	name := shellQuote(filepath.Base(m.Script))
+	line := `d=$(mktemp -d) && cat >"$d"/` + name + ` && chmod 700 "$d"/` + name + ` && "$d"/` + name + ` </dev/null; r=$?; rm -rf "$d"; exit $r`
+	return fleet.Command{Line: "exec sh -c " + shellQuote(line), Input: fleet.SpoolBytes(data)}, nil
+}
+
+// shellQuote makes one word of a POSIX shell.
+func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+func (m *Mpssh) header(env Env, hosts int) error {
+	if !env.StdoutTTY {
+		return nil
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "MPSSH - Mass Parallel Ssh Ver.%s\n(a mode of sshpace)\n\n", MpsshVersion)
+	fmt.Fprintf(&b, "  [*] read (%d) hosts from the list\n", hosts)
+	if m.Script != "" {
+		fmt.Fprintf(&b, "  [*] uploading and executing the script \"%s\" as user \"%s\"\n", m.Script, m.User)
+	} else {
+		fmt.Fprintf(&b, "  [*] executing \"%s\" as user \"%s\"\n", m.Command, m.User)
+	}
+	for _, note := range []struct {
+		on   bool
+		text string
+	}{
+		{m.Label != "", fmt.Sprintf("only on hosts labeled \"%s\"", m.Label)},
+		{m.NoKeyCheck, "unknown host keys are accepted"},
+		{m.Blind, "blind mode enabled"},
+		{m.Verbose, "verbose mode enabled"},
+		{m.OutDir != "", "using output directory : " + m.OutDir},
+		{true, fmt.Sprintf("spawning %d parallel ssh sessions", min(m.Procs, hosts))},
+	} {
+		if note.on {
+			b.WriteString("  [*] " + note.text + "\n")
+		}
+	}
+	_, err := io.WriteString(env.Stdout, b.String()+"\n")
+	return err
+}
+
+// readHosts reads the hosts file.
+func (m *Mpssh) readHosts(env Env) ([]host.Host, error) {
+	name, in := m.File, env.Stdin
+	switch name {
+	case "-":
+		name = "stdin"
+	default:
+		if name == "" {
+			name = filepath.Join(env.Home, ".mpssh", "hosts")
+		}
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		in = file
+	}
+	if m.Verbose {
+		fmt.Fprintf(env.Stdout, "Reading hosts from : %s\n", name)
+	}
+	hosts, err := m.parseHosts(in, name, env.Stderr)
+	if err == nil && len(hosts) == 0 {
+		err = fmt.Errorf("%s names no host", name)
+	}
+	return hosts, err
+}
+
+// parseHosts reads `[user@]host[:port]` lines under `%label` lines. A line ends
+// at the first character that none of them can have, so that comments and blank
+// lines vanish; hosts before any label belong to all of them.
+func (m *Mpssh) parseHosts(in io.Reader, name string, warn io.Writer) ([]host.Host, error) {
+	var hosts []host.Host
+	seen := map[host.Target]bool{}
+	label := ""
+	lines := bufio.NewScanner(in)
+	for n := 1; lines.Scan(); n++ {
+		text := mpsshWord(lines.Text())
+		if rest, ok := strings.CutPrefix(text, "%"); ok {
+			label = rest
+			continue
+		}
+		if text == "" || m.Label != "" && label != "" && label != m.Label {
+			continue
+		}
+		h, err := host.Parse(text)
+		if err != nil {
+			fmt.Fprintf(warn, "mpssh: %s:%d: %s\n", name, n, err)
+			continue
+		}
+		if h.User == "" {
+			h.User = m.User
+		}
+		if !seen[h.Target()] {
+			seen[h.Target()] = true
+			h.Label, h.Origin = label, name+":"+strconv.Itoa(n)
+			hosts = append(hosts, h)
+		}
+	}
+	return hosts, lines.Err()
+}
+
+func mpsshWord(line string) string {
+	for i := range len(line) {
+		c := line[i]
+		if !(c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || strings.IndexByte("-.@:%", c) >= 0) {
+			return line[:i]
+		}
+	}
+	return line
+}

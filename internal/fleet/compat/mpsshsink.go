@@ -1,0 +1,143 @@
+package compat
+
+import (
+	"fmt"
+	"io"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/fleet"
+	"sshpace/internal/fleet/output"
+)
+
+// mpsshSink prints as mpssh does: names to the right, standard error to
+// standard error, empty lines left out.
+type mpsshSink struct {
+	m     *Mpssh
+	env   Env
+	hosts []host.Host
+	width int
+	files *output.Files // nil without -o
+	live  map[int]*[2]output.Lines
+	buf   []byte
+	done  int
+}
+
+var _ fleet.Sink = (*mpsshSink)(nil)
+
+// mpsshLine is where mpssh cuts lines, in bytes.
+const mpsshLine = 1023
+
+func (m *Mpssh) sink(env Env, hosts []host.Host) (*mpsshSink, error) {
+	s := &mpsshSink{m: m, env: env, hosts: hosts, live: map[int]*[2]output.Lines{}}
+	for _, h := range hosts {
+		s.width = max(s.width, len(s.name(h)))
+	}
+	if m.OutDir == "" {
+		return s, nil
+	}
+	var err error
+	s.files, err = output.OpenFiles(m.OutDir, 0)
+	return s, err
+}
+
+func (s *mpsshSink) close() error {
+	if s.files == nil {
+		return nil
+	}
+	return s.files.Close()
+}
+
+// name is what stands before a line.
+func (s *mpsshSink) name(h host.Host) string {
+	if s.m.Verbose {
+		return h.User + "@" + h.Name
+	}
+	return h.Name
+}
+
+// Output prints the lines that are complete.
+func (s *mpsshSink) Output(e fleet.Event) error {
+	h := s.hosts[e.Index]
+	if s.files != nil {
+		if err := s.files.Output(fleet.Event{Index: e.Index, Host: h.User + "@" + h.Name, Stream: e.Stream, Data: e.Data}); err != nil {
+			return err
+		}
+	}
+	if s.hidden(e.Stream) {
+		return nil
+	}
+	state := s.live[e.Index]
+	if state == nil {
+		state = &[2]output.Lines{{Max: mpsshLine}, {Max: mpsshLine}}
+		s.live[e.Index] = state
+	}
+	state[e.Stream].Feed(e.Data, func(p output.Piece) { s.line(h, e.Stream, p.Text) })
+	return s.flush(e.Stream)
+}
+
+func (s *mpsshSink) hidden(stream fleet.Stream) bool {
+	return s.m.Blind || stream == fleet.Stdout && s.m.NoOut || stream == fleet.Stderr && s.m.NoErr
+}
+
+// Done prints what is left and, with -e, the exit code.
+func (s *mpsshSink) Done(r fleet.Result) error {
+	h := s.hosts[r.Index]
+	s.done++
+	if state := s.live[r.Index]; state != nil {
+		delete(s.live, r.Index)
+		for i := range state {
+			state[i].End(func(p output.Piece) { s.line(h, fleet.Stream(i), p.Text) })
+			if err := s.flush(fleet.Stream(i)); err != nil {
+				return err
+			}
+		}
+	}
+	v := judge(&r, false)
+	if v.message != "" && !s.m.Quiet && !s.hidden(fleet.Stderr) {
+		s.line(h, fleet.Stderr, []byte(v.message))
+		if err := s.flush(fleet.Stderr); err != nil {
+			return err
+		}
+	}
+	if s.m.PrintExit {
+		color := green
+		if v.code != 0 {
+			color = red
+		}
+		s.append(h, "=:", color, s.env.StdoutTTY, fmt.Append(nil, v.code))
+	}
+	if err := s.flush(fleet.Stdout); err != nil || s.files == nil {
+		return err
+	}
+	// The files go by user@host, without the port.
+	return s.files.Done(fleet.Result{Index: r.Index, Host: host.Host{User: h.User, Name: h.Name}})
+}
+
+func (s *mpsshSink) line(h host.Host, stream fleet.Stream, text []byte) {
+	if len(text) == 0 {
+		return
+	}
+	if stream == fleet.Stderr {
+		s.append(h, "=>", red, s.env.StderrTTY, text)
+		return
+	}
+	s.append(h, "->", green, s.env.StdoutTTY, text)
+}
+
+func (s *mpsshSink) append(h host.Host, arrow, color string, tty bool, text []byte) {
+	if tty {
+		arrow, text = color+arrow+plain, termsafe.Text(text)
+	}
+	s.buf = fmt.Appendf(s.buf, "%*s %s %s\n", s.width, s.name(h), arrow, text)
+}
+
+func (s *mpsshSink) flush(stream fleet.Stream) error {
+	if len(s.buf) == 0 {
+		return nil
+	}
+	w := []io.Writer{s.env.Stdout, s.env.Stderr}[stream]
+	_, err := w.Write(s.buf)
+	s.buf = s.buf[:0]
+	return err
+}

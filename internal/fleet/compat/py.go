@@ -1,0 +1,318 @@
+package compat
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/pflag"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/fleet"
+)
+
+// PyVersion is the version of mpssh.py whose behaviour we promise.
+const PyVersion = "1.2"
+
+// PySSH is one call of mpssh.py. Its promise: options, header, lines, cutting,
+// removal of control characters, exit messages, summary and exit code are
+// those of mpssh.py. Knowingly different: the default delay of 50 ms gives way
+// to our own pacing (an explicit --delay is kept), children have an empty
+// standard input and no terminal to ask on, and names that ssh would take for
+// options or that a shell could misread are refused per host.
+type PySSH struct {
+	File       string
+	Delay      int  // ms, -1 = not given
+	ZeroExit   bool // also print exit code 0
+	IgnoreExit bool // do not print 1-254
+	BadCharsOK bool // do not remove control characters
+	Silent     bool // do not tell how many were removed
+	Procs      int
+	User       string
+	MaxLen     int      // bytes
+	SSHBin     string   // "" = not given
+	SSHOpts    []string // without the leading dash, the default one first
+	NoHeader   bool
+	Verbose    bool
+	Debug      bool // accepted, shows nothing more
+	Command    string
+}
+
+const pyUsage = `usage: mpssh.py [-h] -f FILE [-d MSEC] [-e] [-E] [-b] [-B] [-p NPROC]
+                [-u USER] [-l CHARS] [-S SSHBIN] [-O SSHOPT] [-H] [-v] [-D]
+                [-V]
+                command
+`
+
+const pyHelp = pyUsage + `
+Runs a command on many hosts at once through SSH (a mode of sshpace).
+
+  command               the command to run
+  -h, --help            this text
+  -f, --file FILE       file with one host a line; empty lines and # are skipped
+  -d, --delay MSEC      delay between two starts (default: as the servers bear)
+  -e, --zeroexit        print exit code 0, too
+  -E, --ignexit         do not print exit codes other than 0
+  -b, --badchars-ok     do not remove control characters
+  -B, --silent-badchars do not tell how many were removed
+  -p, --procs NPROC     hosts at the same time (default: 100)
+  -u, --user USER       login name (default: your own)
+  -l, --maxlen CHARS    longer lines are cut (default: 80)
+  -S, --sshbin SSHBIN   start this program instead
+  -O, --sshopt SSHOPT   option for ssh without the leading dash; may be repeated
+  -H, --noheader        print output only
+  -v, --verbose         say more
+  -D, --debug           accepted for compatibility
+  -V, --version         print the version
+`
+
+// ParsePy reads the arguments after the program's name. help and version are
+// texts to print instead of running.
+func ParsePy(args []string) (p *PySSH, instead string, err error) {
+	p = &PySSH{}
+	f := newFlags("mpssh.py")
+	var help, version bool
+	var opts []string
+	f.BoolVarP(&help, "help", "h", false, "")
+	f.StringVarP(&p.File, "file", "f", "", "")
+	f.IntVarP(&p.Delay, "delay", "d", -1, "")
+	f.BoolVarP(&p.ZeroExit, "zeroexit", "e", false, "")
+	f.BoolVarP(&p.IgnoreExit, "ignexit", "E", false, "")
+	f.BoolVarP(&p.BadCharsOK, "badchars-ok", "b", false, "")
+	f.BoolVarP(&p.Silent, "silent-badchars", "B", false, "")
+	f.IntVarP(&p.Procs, "procs", "p", 100, "")
+	f.StringVarP(&p.User, "user", "u", "", "")
+	f.IntVarP(&p.MaxLen, "maxlen", "l", 80, "")
+	f.StringVarP(&p.SSHBin, "sshbin", "S", "", "")
+	f.StringArrayVarP(&opts, "sshopt", "O", nil, "")
+	f.BoolVarP(&p.NoHeader, "noheader", "H", false, "")
+	f.BoolVarP(&p.Verbose, "verbose", "v", false, "")
+	f.BoolVarP(&p.Debug, "debug", "D", false, "")
+	f.BoolVarP(&version, "version", "V", false, "")
+	allowAbbreviations(f)
+	err = f.Parse(args)
+	switch {
+	case help:
+		return nil, pyHelp, nil
+	case version:
+		return nil, "MPSSH.py " + PyVersion + "\n", nil
+	case err != nil:
+		return nil, "", &errUsage{pyReason(err)}
+	}
+	p.SSHOpts = append([]string{"o NumberOfPasswordPrompts=0"}, opts...)
+	return p, "", p.check(f.Args())
+}
+
+// pyReason words a mistake in an option as Python's argparse does.
+func pyReason(err error) string {
+	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
+		return err.Error()
+	}
+	flag := bad.GetFlag()
+	problem := "invalid int value: "
+	if flag.Value.Type() == "bool" {
+		problem = "ignored explicit argument "
+	}
+	return fmt.Sprintf("argument -%s/--%s: %s'%s'", flag.Shorthand, flag.Name, problem, bad.GetValue())
+}
+
+func (p *PySSH) check(args []string) error {
+	var missing []string
+	if p.File == "" {
+		missing = append(missing, "-f/--file")
+	}
+	if len(args) == 0 {
+		missing = append(missing, "command")
+	}
+	switch {
+	case len(missing) > 0:
+		return &errUsage{"the following arguments are required: " + strings.Join(missing, ", ")}
+	case len(args) > 1:
+		return &errUsage{"unrecognized arguments: " + strings.Join(args[1:], " ")}
+	case p.MaxLen < 1:
+		return &errUsage{"argument -l/--maxlen: must be at least 1"}
+	case p.Procs < 1:
+		return &errUsage{"argument -p/--procs: must be at least 1"}
+	}
+	p.Command = args[0]
+	return nil
+}
+
+// PyMain is the program mpssh.py: it runs the arguments and returns the exit code.
+func PyMain(ctx context.Context, env Env, args []string) int {
+	p, instead, err := ParsePy(args)
+	if usage := (*errUsage)(nil); errors.As(err, &usage) {
+		fmt.Fprintf(env.Stderr, "%smpssh.py: error: %s\n", pyUsage, usage.text)
+		return exitUsage
+	}
+	if instead != "" {
+		io.WriteString(env.Stdout, instead)
+		return exitOK
+	}
+	if err := p.Run(ctx, env); err != nil {
+		if ctx.Err() != nil {
+			io.WriteString(env.Stderr, "\nERROR: Terminated by CTRL+C! Cleaning up, wait a few seconds.\n\n")
+		} else if !errors.Is(err, syscall.EPIPE) {
+			fmt.Fprintf(env.Stderr, "mpssh.py: error: %s\n", err)
+		}
+		return exitFailed
+	}
+	return exitOK
+}
+
+// Run runs the command. It returns an error only if the run itself could not
+// be done; what became of the hosts is in the output.
+func (p *PySSH) Run(ctx context.Context, env Env) error {
+	names, err := p.hosts()
+	if err != nil {
+		return err
+	}
+	if p.User == "" {
+		p.User = env.User
+	}
+	if err := p.header(env, len(names)); err != nil {
+		return err
+	}
+	var hosts []host.Host
+	for _, name := range names {
+		hosts = append(hosts, splitTarget(p.User+"@"+name))
+	}
+	engine, stop, err := p.engine(env, hosts)
+	if err != nil {
+		return err
+	}
+	sink := startPySink(p, env, names)
+	params := fleet.Params{Fanout: p.Procs}
+	_, err = fleet.Run(ctx, params, hosts, fleet.Command{Line: p.Command}, withDelay(engine, time.Duration(p.Delay)*time.Millisecond), sink)
+	sink.close()
+	err = errors.Join(err, stop())
+	if err != nil || p.NoHeader {
+		return err
+	}
+	_, err = fmt.Fprintf(env.Stdout, "\n  Done. %d hosts processed (ok/non-ok/ssh-failed = %d/%d/%d).\n",
+		sink.ok+sink.nonOK+sink.failed, sink.ok, sink.nonOK, sink.failed)
+	return err
+}
+
+// hosts reads the hosts file.
+func (p *PySSH) hosts() ([]string, error) {
+	file, err := os.Open(p.File)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	var names []string
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		name := strings.TrimSpace(lines.Text())
+		if name != "" && name[0] != '#' {
+			names = append(names, name)
+		}
+	}
+	return names, lines.Err()
+}
+
+func (p *PySSH) header(env Env, hosts int) error {
+	if p.NoHeader {
+		return nil
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "MPSSH.py - Mass parallel SSH in Python (Version %s)\n(c) 2013 Ivan Zahariev <famzah>\n\n", PyVersion)
+	fmt.Fprintf(&b, "  [*] read (%d) hosts from the list\n", hosts)
+	fmt.Fprintf(&b, "  [*] executing \"%s\" as user \"%s\"\n", p.Command, p.User)
+	if p.Verbose {
+		fmt.Fprintf(&b, "  [*] SSH binary : %s\n", p.binary(env))
+		fmt.Fprintf(&b, "  [*] SSH options: %s\n", pythonList(p.dashed()))
+	}
+	fmt.Fprintf(&b, "  [*] spawning %d parallel SSH sessions\n\n", min(p.Procs, hosts))
+	_, err := io.WriteString(env.Stdout, b.String())
+	return err
+}
+
+// binary is what -v names: the program of -S, or the ssh that would be found.
+func (p *PySSH) binary(env Env) string {
+	if p.SSHBin != "" {
+		return p.SSHBin
+	}
+	if path, err := env.LookPath("ssh"); err == nil {
+		return path
+	}
+	return "/usr/bin/ssh"
+}
+
+func (p *PySSH) dashed() []string {
+	var opts []string
+	for _, o := range p.SSHOpts {
+		opts = append(opts, "-"+o)
+	}
+	return opts
+}
+
+// engine is the program of -S with the argument list of the original, or ours.
+func (p *PySSH) engine(env Env, hosts []host.Host) (fleet.Executor, func() error, error) {
+	if p.SSHBin == "" {
+		return env.Engine(p.dashed(), hosts)
+	}
+	argv := func(h host.Host, command string) []string {
+		return append(p.dashed(), h.User+"@"+h.Name, command)
+	}
+	return env.Program(p.SSHBin, argv), func() error { return nil }, nil
+}
+
+// splitTarget cuts USER@HOST as ssh does, at the last @. The parts are checked
+// by the engine, host by host.
+func splitTarget(target string) host.Host {
+	i := strings.LastIndexByte(target, '@')
+	return host.Host{User: target[:i], Name: target[i+1:]}
+}
+
+// pythonList writes a list of strings as Python's repr does.
+func pythonList(list []string) string {
+	var b strings.Builder
+	for i, s := range list {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(pythonString(s))
+	}
+	return "[" + b.String() + "]"
+}
+
+// pythonString prefers single quotes, unless only those occur inside.
+func pythonString(s string) string {
+	quote := '\''
+	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
+		quote = '"'
+	}
+	var b strings.Builder
+	b.WriteRune(quote)
+	for i, r := range s {
+		switch {
+		case r == quote || r == '\\':
+			b.WriteRune('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r == utf8.RuneError && s[i] != 0xef:
+			fmt.Fprintf(&b, `\udc%02x`, s[i]) // a byte that is no UTF-8
+		case r < 0x20 || r == 0x7f:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteRune(quote)
+	return b.String()
+}

@@ -1,0 +1,229 @@
+// Package history keeps a record of every fleet run: which hosts, how each
+// ended, when. Later runs can use the hosts of an earlier one (@last:failed).
+// A record is a file of its own, one JSON object a line, written as things
+// happen: after a crash or kill -9 all but the last line can be read, and hosts
+// without a result are known to be unfinished. Remote output is never stored.
+//
+// The command line is stored unless the caller leaves it out. It may hold
+// secrets, which is why records are 0600 in a 0700 folder.
+package history
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/fleet"
+	"sshpace/internal/fleet/hostset"
+)
+
+// Schema is the name and version of the records.
+const Schema = "sshpace.history/1"
+
+const suffix = ".jsonl"
+
+// Dir is the folder of the history: sshpace/runs in $XDG_STATE_HOME, which is
+// ~/.local/state unless set to an absolute path (XDG Base Directory
+// Specification). It is "" if neither variable helps.
+func Dir(getenv func(string) string) string {
+	state := getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(state) {
+		home := getenv("HOME")
+		if !filepath.IsAbs(home) {
+			return ""
+		}
+		state = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(state, "sshpace", "runs")
+}
+
+// Store is the folder with the records. The folder is made when the first run is
+// recorded.
+type Store struct {
+	dir string
+}
+
+// New returns the store in a folder, which need not exist.
+func New(dir string) *Store { return &Store{dir: dir} }
+
+// Run describes a run when it begins.
+type Run struct {
+	Start   time.Time
+	Command string // "" leaves it out
+	Hosts   []host.Host
+	How     How
+}
+
+// How is what it takes to do a run once more, beside hosts and command. The
+// zero value is a command without input and without flags.
+type How struct {
+	Stdin  bool                `json:"stdin,omitempty"`  // the command read what our standard input held, which is not kept
+	Script *Script             `json:"script,omitempty"` // a local script was run; Command only describes it
+	Flags  map[string][]string `json:"flags,omitempty"`  // flags that were given, by their long names
+}
+
+// Script is a local script that was run on the hosts.
+type Script struct {
+	Path   string   `json:"path"`   // absolute
+	SHA256 string   `json:"sha256"` // of its content, in hex
+	Args   []string `json:"args,omitempty"`
+}
+
+// Recorder writes the record of one run. It is a fleet.Sink whose methods never
+// fail: a record that cannot be kept must not end the run. Close tells.
+type Recorder struct {
+	ID string // of the run, sorts by time
+
+	mu   sync.Mutex
+	file *os.File
+	err  error
+}
+
+var _ fleet.Sink = (*Recorder)(nil)
+
+// line is one line of a record; exactly one field besides Schema is set.
+type line struct {
+	Schema string      `json:"schema,omitempty"` // in the first line
+	Run    *runLine    `json:"run,omitempty"`
+	Result *resultLine `json:"result,omitempty"`
+	End    *endLine    `json:"end,omitempty"`
+}
+
+type runLine struct {
+	ID      string    `json:"id"`
+	Start   time.Time `json:"start"`
+	Command string    `json:"command,omitempty"`
+	Hosts   string    `json:"hosts"` // folded, so that ten thousand take little room
+	How
+}
+
+type resultLine struct {
+	Host      string `json:"host"`
+	Status    string `json:"status"`
+	Ran       string `json:"ran"`
+	Class     string `json:"class,omitempty"`
+	Exit      int    `json:"exit"` // -1 = none
+	Signal    string `json:"signal,omitempty"`
+	Error     string `json:"error,omitempty"`
+	ElapsedNS int64  `json:"elapsed_ns"`
+}
+
+type endLine struct {
+	ElapsedNS int64 `json:"elapsed_ns"`
+}
+
+// Begin starts a record. Close must be called on it.
+func (s *Store) Begin(run Run) (*Recorder, error) {
+	if err := s.prepare(); err != nil {
+		return nil, err
+	}
+	id := run.Start.UTC().Format("20060102T150405.000000000Z") + "-" + strings.ToLower(rand.Text()[:6])
+	file, err := os.OpenFile(filepath.Join(s.dir, id+suffix), os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	var names []string
+	for _, h := range run.Hosts {
+		names = append(names, h.String())
+	}
+	r := &Recorder{ID: id, file: file}
+	r.write(line{Schema: Schema, Run: &runLine{
+		ID: id, Start: run.Start.UTC(), Command: run.Command, Hosts: hostset.Fold(names), How: run.How,
+	}})
+	if r.err != nil {
+		return nil, errors.Join(r.err, file.Close(), os.Remove(file.Name()))
+	}
+	return r, nil
+}
+
+// prepare makes the folder and refuses one in which others may write.
+func (s *Store) prepare() error {
+	if s.dir == "" {
+		return errors.New("history: neither XDG_STATE_HOME nor HOME is set")
+	}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	info, err := os.Stat(s.dir)
+	if err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("history: others may write in %s; run chmod 700 on it", s.dir)
+	}
+	return nil
+}
+
+// Output is not recorded.
+func (r *Recorder) Output(fleet.Event) error { return nil }
+
+// Done records how a host ended.
+func (r *Recorder) Done(res fleet.Result) error {
+	r.write(line{Result: &resultLine{
+		Host: res.Host.String(), Status: res.Status().String(), Ran: res.Ran.String(), Class: res.Class.String(),
+		Exit: res.Exit, Signal: res.Signal, Error: res.Err, ElapsedNS: res.Elapsed.Nanoseconds(),
+	}})
+	return nil
+}
+
+// Close records the end of the run and returns the first error that the record
+// met; what was written until then stays.
+func (r *Recorder) Close(elapsed time.Duration) error {
+	r.write(line{End: &endLine{ElapsedNS: elapsed.Nanoseconds()}})
+	return errors.Join(r.err, r.file.Close())
+}
+
+// write appends one line with one write, so that a crash can spoil the last only.
+func (r *Recorder) write(l line) {
+	data, err := json.Marshal(l)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil && r.err == nil {
+		_, err = r.file.Write(append(data, '\n'))
+	}
+	if err != nil && r.err == nil {
+		r.err = fmt.Errorf("history: %w", err)
+	}
+}
+
+// IDs lists the recorded runs, the newest first. No folder means no runs.
+func (s *Store) IDs() ([]string, error) {
+	entries, err := os.ReadDir(s.dir)
+	if errors.Is(err, fs.ErrNotExist) || s.dir == "" {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	var ids []string
+	for _, e := range entries {
+		if id, ok := strings.CutSuffix(e.Name(), suffix); ok && e.Type().IsRegular() {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	slices.Reverse(ids)
+	return ids, nil
+}
+
+// Prune removes all but the newest runs.
+func (s *Store) Prune(keep int) error {
+	ids, err := s.IDs()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, id := range ids[min(keep, len(ids)):] {
+		errs = append(errs, os.Remove(filepath.Join(s.dir, id+suffix)))
+	}
+	return errors.Join(errs...)
+}

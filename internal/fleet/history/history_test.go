@@ -1,0 +1,342 @@
+package history
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/fleet"
+	"sshpace/internal/fleet/hostset"
+)
+
+// TestMain lets a test run this binary as a recorder that gets killed.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("SSHPACE_TEST_RECORD_IN"); dir != "" {
+		recordForever(dir)
+	}
+	os.Exit(m.Run())
+}
+
+func hosts(t *testing.T, set string) []host.Host {
+	t.Helper()
+	list, err := hostset.Selection{Sets: []string{set}}.Hosts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func result(h host.Host, exit int) fleet.Result {
+	return fleet.Result{Host: h, Phase: fleet.PhaseExit, Ran: fleet.RanYes, Exit: exit, Attempts: 1, Elapsed: time.Second}
+}
+
+func record(t *testing.T, s *Store, start time.Time) string {
+	t.Helper()
+	list := hosts(t, "web[1-4],root@db1:2222,[::1]:22")
+	r, err := s.Begin(Run{Start: start, Command: "uptime", Hosts: list})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := result(list[3], -1)
+	lost.Class, lost.Ran = fleet.Lost, fleet.RanUnknown
+	for _, res := range []fleet.Result{
+		result(list[0], 0), result(list[1], 3), lost,
+		{Host: list[4], Phase: fleet.PhaseConnect, Class: fleet.Refused, Exit: -1, Attempts: 1, Err: "connection refused"},
+		{Host: list[5], Class: fleet.Cancelled, Exit: -1},
+	} {
+		if err := r.Done(res); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Close(5 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	return r.ID
+}
+
+func TestRecordAndSelect(t *testing.T) {
+	s := New(filepath.Join(t.TempDir(), "state", "runs"))
+	start := time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC)
+	id := record(t, s, start)
+	rec, err := s.Last()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rec.ID != id || !rec.Start.Equal(start) || rec.Command != "uptime" || !rec.Finished || rec.Elapsed != 5*time.Second {
+		t.Errorf("record = %+v", rec)
+	}
+	want := map[string]string{
+		"all": "[::1]:22 root@db1:2222 web1 web2 web3 web4", "ok": "web1", "failed": "web2 web4", "unreachable": "root@db1:2222",
+		"not-started": "[::1]:22", "unfinished": "web3", "unknown": "web3 web4",
+	}
+	got := map[string]string{}
+	for _, set := range sets {
+		list, err := rec.Select(set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[set] = strings.Join(list, " ")
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if n := rec.Counts()["failed"]; n != 2 {
+		t.Errorf("%d failed", n)
+	}
+	if _, err := rec.Select("faled"); err == nil || !strings.Contains(err.Error(), "unreachable") {
+		t.Errorf("error = %v", err)
+	}
+}
+
+// What a repetition needs comes back, and a record without it is one of a plain
+// command.
+func TestHow(t *testing.T) {
+	s := New(t.TempDir())
+	want := How{
+		Stdin: true, Script: &Script{Path: "/x/fix.sh", SHA256: "00", Args: []string{"a b"}},
+		Flags: map[string][]string{"port": {"22"}, "option": {"A=1", "B=2"}},
+	}
+	for _, how := range []How{{}, want} {
+		r, err := s.Begin(Run{Start: time.Now(), Command: "x", Hosts: hosts(t, "web1"), How: how})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Close(0); err != nil {
+			t.Fatal(err)
+		}
+		rec, err := s.Last()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(how, rec.How); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
+// Any run is a group for host sets, the newest ones by number.
+func TestRunsAsGroups(t *testing.T) {
+	s := New(t.TempDir())
+	id := record(t, s, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	record(t, s, time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))
+	opt := hostset.Options{Groups: hostset.Sources{"*": Runs{s}}}
+	got, err := hostset.Expand("@last:failed,@last:unreachable!web4", opt)
+	if diff := cmp.Diff([]string{"web2", "root@db1:2222"}, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	for _, set := range []string{"@last-1:ok", "@" + id + ":ok", "@20260101:ok"} {
+		if got, err := hostset.Expand(set, opt); err != nil || len(got) != 1 || got[0] != "web1" {
+			t.Errorf("%s: %v, %v", set, got, err)
+		}
+	}
+	for _, set := range []string{"@last-2:ok", "@last--1:ok", "@2026:ok", "@1999:ok", "@last:oks"} {
+		if got, err := hostset.Expand(set, opt); err == nil {
+			t.Errorf("%s: %v", set, got)
+		}
+	}
+}
+
+func TestFilesArePrivate(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "runs")
+	id := record(t, New(dir), time.Now())
+	for path, want := range map[string]os.FileMode{dir: 0o700, filepath.Join(dir, id+suffix): 0o600} {
+		info, err := os.Stat(path)
+		if err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v", path, info.Mode(), err)
+		}
+	}
+	if err := os.Chmod(dir, 0o770); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(dir).Begin(Run{}); err == nil {
+		t.Error("a folder in which others may write was accepted")
+	}
+}
+
+func TestCommandCanBeLeftOut(t *testing.T) {
+	dir := t.TempDir()
+	r, err := New(dir).Begin(Run{Start: time.Now(), Hosts: hosts(t, "a")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(0); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, r.ID+suffix))
+	if err != nil || strings.Contains(string(data), "command") {
+		t.Errorf("%v\n%s", err, data)
+	}
+}
+
+func TestIDsAndPrune(t *testing.T) {
+	s := New(t.TempDir())
+	var ids []string
+	for day := range 5 {
+		ids = append(ids, record(t, s, time.Date(2026, 1, 1+day, 0, 0, 0, 0, time.UTC)))
+	}
+	if err := s.Prune(2); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.IDs()
+	if diff := cmp.Diff([]string{ids[4], ids[3]}, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if rec, err := s.Read("20260105"); err != nil || rec.ID != ids[4] {
+		t.Errorf("by prefix: %v, %v", rec, err)
+	}
+	for _, id := range []string{"2026", "x", "", "../" + ids[4]} {
+		if rec, err := s.Read(id); !errors.Is(err, ErrNone) {
+			t.Errorf("Read(%q) = %v, %v", id, rec, err)
+		}
+	}
+}
+
+func TestNoHistoryYet(t *testing.T) {
+	s := New(filepath.Join(t.TempDir(), "none"))
+	if _, err := s.Last(); !errors.Is(err, ErrNone) {
+		t.Errorf("error = %v", err)
+	}
+}
+
+func TestDir(t *testing.T) {
+	env := map[string]string{"HOME": "/home/ann"}
+	getenv := func(k string) string { return env[k] }
+	for _, tt := range []struct{ state, want string }{
+		{"", "/home/ann/.local/state/sshpace/runs"},
+		{"relative", "/home/ann/.local/state/sshpace/runs"},
+		{"/state", "/state/sshpace/runs"},
+	} {
+		env["XDG_STATE_HOME"] = tt.state
+		if got := Dir(getenv); got != tt.want {
+			t.Errorf("%q: %q, want %q", tt.state, got, tt.want)
+		}
+	}
+	if got := Dir(func(string) string { return "" }); got != "" {
+		t.Errorf("without HOME: %q", got)
+	}
+}
+
+// A record that cannot be written does not end the run; Close tells.
+func TestFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Recorder{file: full}
+	if err := r.Done(result(host.Host{Name: "a"}, 0)); err != nil {
+		t.Errorf("Done: %v", err)
+	}
+	if err := r.Close(0); err == nil || !strings.Contains(err.Error(), "no space left") {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+// recordForever records results until somebody ends the process.
+func recordForever(dir string) {
+	list, err := hostset.Selection{Sets: []string{"n[1-100000]"}}.Hosts()
+	if err != nil {
+		panic(err)
+	}
+	r, err := New(dir).Begin(Run{Start: time.Now(), Command: "true", Hosts: list})
+	if err != nil {
+		panic(err)
+	}
+	for i := 0; ; i++ {
+		r.Done(result(list[i%len(list)], i%2))
+		if i == 1000 {
+			fmt.Println("under way")
+		}
+	}
+}
+
+func TestReadableAfterKill(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "SSHPACE_TEST_RECORD_IN="+dir)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bufio.NewReader(stdout).ReadString('\n'); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	cmd.Wait() // ended by our signal
+	rec, err := New(dir).Last()
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed, err := rec.Select("failed")
+	if err != nil || rec.Finished || len(rec.Results) < 1000 || len(failed) < 500 {
+		t.Errorf("%v; finished %v, %d results, %d failed", err, rec.Finished, len(rec.Results), len(failed))
+	}
+	unfinished, err := rec.Select("unfinished")
+	if err != nil || len(unfinished)+len(rec.Results) != 100_000 {
+		t.Errorf("%v; %d unfinished and %d with a result", err, len(unfinished), len(rec.Results))
+	}
+}
+
+// A record cut at any byte is read up to its last whole line.
+func TestTornRecord(t *testing.T) {
+	dir := t.TempDir()
+	id := record(t, New(dir), time.Now())
+	whole, err := os.ReadFile(filepath.Join(dir, id+suffix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := strings.IndexByte(string(whole), '\n') + 1
+	for cut := range len(whole) {
+		rec, err := ReadRecord(strings.NewReader(string(whole[:cut])))
+		if cut < first {
+			if err == nil {
+				t.Fatalf("cut at %d: no error without a first line", cut)
+			}
+			continue
+		}
+		if want := strings.Count(string(whole[first:cut]), "\n"); err != nil || len(rec.Results) != min(want, 5) {
+			t.Fatalf("cut at %d: %v, %v; want %d results", cut, rec, err, want)
+		}
+	}
+}
+
+func TestDamageIsAnError(t *testing.T) {
+	for _, text := range []string{"", "{}\n", "not json\n", `{"schema":"sshpace.history/9","run":{"id":"x"}}` + "\n",
+		`{"schema":"sshpace.history/1","run":{"id":"x","hosts":"n[1-"}}` + "\n",
+		`{"schema":"sshpace.history/1","run":{"id":"x","hosts":"a"}}` + "\nbroken\n{}\n"} {
+		if rec, err := ReadRecord(strings.NewReader(text)); err == nil {
+			t.Errorf("%q: %+v", text, rec)
+		}
+	}
+}
+
+// Whatever a file holds, reading it ends in an error or in sets that only name
+// hosts of the run.
+func FuzzReadRecord(f *testing.F) {
+	f.Add(`{"schema":"sshpace.history/1","run":{"id":"x","hosts":"a[1-3]"}}` + "\n" + `{"result":{"host":"a1","status":"failed","exit":1}}` + "\n" + `{"end":{}}` + "\n")
+	f.Add("{}\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		rec, err := ReadRecord(strings.NewReader(text))
+		if err != nil {
+			return
+		}
+		for set, n := range rec.Counts() {
+			if n > len(rec.Hosts) {
+				t.Fatalf("%d of %d hosts are %s", n, len(rec.Hosts), set)
+			}
+		}
+	})
+}

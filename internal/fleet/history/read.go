@@ -1,0 +1,237 @@
+package history
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sshpace/internal/fleet"
+	"sshpace/internal/fleet/hostset"
+)
+
+// Record is a run as it was recorded.
+type Record struct {
+	ID       string
+	Start    time.Time
+	Command  string   // "" if it was left out
+	Hosts    []string // all of the run, in folded order
+	How      How
+	Results  []Result // in the order in which hosts ended, each host at most once
+	Finished bool     // false for a run that still goes on or was killed
+	Elapsed  time.Duration
+}
+
+// Result is how one host ended.
+type Result struct {
+	Host    string // as host.Parse reads it
+	Status  string // ok, failed, unreachable, not_started
+	Ran     string // yes, no, unknown
+	Class   string // of the failure, "" for none
+	Exit    int    // -1 = none
+	Signal  string
+	Error   string
+	Elapsed time.Duration
+}
+
+// maxLine bounds a line: the first one holds all names, folded.
+const maxLine = 64 << 20
+
+// ErrNone says that there is no such run.
+var ErrNone = errors.New("no such run is recorded")
+
+// Last reads the newest run. Without any, the error is ErrNone.
+func (s *Store) Last() (*Record, error) { return s.before(0) }
+
+// before reads the run that has n newer ones.
+func (s *Store) before(n int) (*Record, error) {
+	ids, err := s.IDs()
+	if err != nil {
+		return nil, err
+	}
+	if n >= len(ids) {
+		return nil, fmt.Errorf("history: %w (there are %d)", ErrNone, len(ids))
+	}
+	return s.Read(ids[n])
+}
+
+// Read reads one run by its ID, or by the beginning of one if only one begins so.
+func (s *Store) Read(id string) (*Record, error) {
+	ids, err := s.IDs()
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, known := range ids {
+		if known == id {
+			found = []string{id}
+			break
+		}
+		if id != "" && strings.HasPrefix(known, id) {
+			found = append(found, known)
+		}
+	}
+	if len(found) != 1 {
+		return nil, fmt.Errorf("history: run %q: %d match: %w", id, len(found), ErrNone)
+	}
+	f, err := os.Open(filepath.Join(s.dir, found[0]+suffix))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = ErrNone
+	}
+	if err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	defer f.Close()
+	return ReadRecord(f)
+}
+
+// ReadRecord reads a record. A last line that is not complete is left out, as a
+// crash may leave one; any other damage is an error.
+func ReadRecord(r io.Reader) (*Record, error) {
+	rec := &Record{}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 64<<10), maxLine)
+	lines.Split(completeLines)
+	seen := map[string]bool{}
+	for n := 1; lines.Scan(); n++ {
+		var l line
+		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+			return nil, fmt.Errorf("history: line %d: %w", n, err)
+		}
+		if err := rec.add(n, &l, seen); err != nil {
+			return nil, fmt.Errorf("history: line %d: %w", n, err)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	if rec.ID == "" {
+		return nil, errors.New("history: the record is empty")
+	}
+	return rec, nil
+}
+
+// completeLines is a bufio.SplitFunc that drops a last line without newline.
+func completeLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
+	if i := bytes.IndexByte(data, '\n'); i >= 0 {
+		return i + 1, data[:i], nil
+	}
+	if atEOF {
+		return len(data), nil, nil
+	}
+	return 0, nil, nil
+}
+
+func (rec *Record) add(n int, l *line, seen map[string]bool) error {
+	switch {
+	case n == 1 && (l.Schema != Schema || l.Run == nil):
+		return fmt.Errorf("schema %q is not %s", l.Schema, Schema)
+	case n == 1:
+		hosts, err := hostset.Expand(l.Run.Hosts, hostset.Options{})
+		if err != nil {
+			return err
+		}
+		rec.ID, rec.Start, rec.Command, rec.Hosts = l.Run.ID, l.Run.Start, l.Run.Command, hosts
+		rec.How = l.Run.How
+	case l.Result != nil && !seen[l.Result.Host]:
+		seen[l.Result.Host] = true
+		rec.Results = append(rec.Results, Result{
+			Host: l.Result.Host, Status: l.Result.Status, Ran: l.Result.Ran, Class: l.Result.Class, Exit: l.Result.Exit,
+			Signal: l.Result.Signal, Error: l.Result.Error, Elapsed: time.Duration(l.Result.ElapsedNS),
+		})
+	case l.End != nil:
+		rec.Finished, rec.Elapsed = true, time.Duration(l.End.ElapsedNS)
+	}
+	return nil
+}
+
+// Sets are the names that Select understands.
+var sets = []string{"all", "ok", "failed", "unreachable", "not-started", "unfinished", "unknown"}
+
+// Select returns the hosts of a set: `ok`, `failed` (ran or may have run, and
+// did not end with 0), `unreachable` (did not run), `not-started`, `unfinished`
+// (no result, since the run was killed), `unknown` (unfinished, or it is not
+// known whether the command ran), `all`, or of several with commas between them.
+func (rec *Record) Select(list string) ([]string, error) {
+	wanted := strings.Split(list, ",")
+	for _, set := range wanted {
+		if !slices.Contains(sets, set) {
+			return nil, fmt.Errorf("history: %q is no set of a run; known are: %s", set, strings.Join(sets, " "))
+		}
+	}
+	byHost := map[string]*Result{}
+	for i := range rec.Results {
+		byHost[rec.Results[i].Host] = &rec.Results[i]
+	}
+	var hosts []string
+	for _, h := range rec.Hosts {
+		if slices.ContainsFunc(wanted, byHost[h].in) {
+			hosts = append(hosts, h)
+		}
+	}
+	return hosts, nil
+}
+
+// in reports whether a host with this result, nil for none, belongs to the set.
+func (r *Result) in(set string) bool {
+	switch {
+	case set == "all":
+		return true
+	case r == nil:
+		return set == "unfinished" || set == "unknown"
+	case set == "unknown":
+		return r.Ran == fleet.RanUnknown.String()
+	}
+	return strings.ReplaceAll(r.Status, "_", "-") == set
+}
+
+// Counts is how many hosts each set has, by its name.
+func (rec *Record) Counts() map[string]int {
+	counts := map[string]int{}
+	for _, set := range sets {
+		hosts, _ := rec.Select(set) // every name in sets is known
+		counts[set] = len(hosts)
+	}
+	return counts
+}
+
+// Runs answers @last:failed, @last-1:failed for the run before it, and so on,
+// and @ID:failed with the ID of a run or its beginning.
+type Runs struct{ Store *Store }
+
+var _ hostset.Groups = Runs{}
+
+// Group returns the hosts of a set of a run.
+func (r Runs) Group(source, set string) ([]string, error) {
+	rec, err := r.run(source)
+	if err != nil {
+		return nil, fmt.Errorf("@%s:%s: %w; write @last:SET, @last-1:SET or @ID:SET", source, set, err)
+	}
+	return rec.Select(set)
+}
+
+func (r Runs) run(name string) (*Record, error) {
+	if name == "last" {
+		return r.Store.Last()
+	}
+	if back, ok := strings.CutPrefix(name, "last-"); ok {
+		n, err := strconv.ParseUint(back, 10, 16)
+		if err != nil {
+			return nil, fmt.Errorf("history: %q is no number of runs to go back", back)
+		}
+		return r.Store.before(int(n))
+	}
+	return r.Store.Read(name)
+}
+
+// Names lists the sets.
+func (r Runs) Names(string) ([]string, error) { return slices.Clone(sets), nil }

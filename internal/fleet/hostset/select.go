@@ -1,0 +1,177 @@
+package hostset
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"sshpace/internal/base/host"
+)
+
+// HostsFile is a list of hosts, one or more a line: `user@host:port`,
+// `ssh://user@host:port` or any set expression. A line `%label` begins a
+// section; `%` alone ends it. # begins a comment, at the start of a line or
+// after a blank.
+type HostsFile struct {
+	name    string
+	entries []entry
+}
+
+// entry is one line that names hosts.
+type entry struct {
+	text, label string
+	line        int
+}
+
+// ReadHosts reads a hosts file; name is used in messages only. The lines are
+// checked when they are used.
+func ReadHosts(r io.Reader, name string) (*HostsFile, error) {
+	f := &HostsFile{name: name}
+	label := ""
+	err := eachLine(r, name, func(number int, line string) error {
+		if rest, ok := strings.CutPrefix(line, "%"); ok {
+			label = strings.TrimSpace(rest)
+			return nil
+		}
+		f.entries = append(f.entries, entry{text: stripComment(line), label: label, line: number})
+		return nil
+	})
+	return f, err
+}
+
+func stripComment(line string) string {
+	for i := 1; i < len(line); i++ {
+		if line[i] == '#' && (line[i-1] == ' ' || line[i-1] == '\t') {
+			return line[:i]
+		}
+	}
+	return line
+}
+
+// Labels lists the sections in the order of the file, each once.
+func (f *HostsFile) Labels() []string {
+	var labels []string
+	for _, e := range f.entries {
+		if e.label != "" && !slices.Contains(labels, e.label) {
+			labels = append(labels, e.label)
+		}
+	}
+	return labels
+}
+
+// Selection is everything the user said about which hosts to use.
+type Selection struct {
+	Sets    []string     // set expressions (-w)
+	Files   []*HostsFile // all hosts of these files, or of their sections Labels
+	Labels  []string     // empty = all sections
+	Exclude []string     // set expressions (-x); a name without user and port excludes all of that name
+	Options Options
+}
+
+// Hosts returns the selected hosts in the order they were named, each target
+// once. It is an error if a label does not occur or nothing is left.
+func (s Selection) Hosts() ([]host.Host, error) {
+	if err := s.checkLabels(); err != nil {
+		return nil, err
+	}
+	c := collector{seen: map[host.Target]bool{}}
+	for _, set := range s.Sets {
+		if err := c.add(set, host.Host{Origin: "-w"}, s.Options); err != nil {
+			return nil, err
+		}
+	}
+	for _, f := range s.Files {
+		if err := s.addFile(&c, f); err != nil {
+			return nil, err
+		}
+	}
+	hosts, err := s.exclude(c.hosts)
+	if err == nil && len(hosts) == 0 {
+		err = fmt.Errorf("no hosts: name some with -w or --hosts-file")
+		if len(c.hosts) > 0 {
+			err = fmt.Errorf("no hosts: all %d are excluded", len(c.hosts))
+		}
+	}
+	return hosts, err
+}
+
+// checkLabels refuses a label that no file has: a typing error would
+// otherwise run on nothing.
+func (s Selection) checkLabels() error {
+	var known []string
+	for _, f := range s.Files {
+		known = append(known, f.Labels()...)
+	}
+	for _, label := range s.Labels {
+		if !slices.Contains(known, label) {
+			return fmt.Errorf("no hosts file has the label %q; labels are: %s", label, someOf(sortedCopy(known)))
+		}
+	}
+	return nil
+}
+
+func (s Selection) addFile(c *collector, f *HostsFile) error {
+	for _, e := range f.entries {
+		if len(s.Labels) > 0 && !slices.Contains(s.Labels, e.label) {
+			continue
+		}
+		origin := fmt.Sprintf("%s:%d", f.name, e.line)
+		if err := c.add(e.text, host.Host{Label: e.label, Origin: origin}, s.Options); err != nil {
+			return fmt.Errorf("%s: %w", origin, err)
+		}
+	}
+	return nil
+}
+
+// exclude removes what -x names. Its wildcards select from the hosts
+// themselves, and one that selects none is no mistake.
+func (s Selection) exclude(hosts []host.Host) ([]host.Host, error) {
+	if len(s.Exclude) == 0 {
+		return hosts, nil
+	}
+	opt := s.Options
+	opt.emptyGlobOK = true
+	opt.Known = func() ([]string, error) {
+		var names []string
+		for _, h := range hosts {
+			names = append(names, h.Name)
+		}
+		return sortedCopy(names), nil
+	}
+	c := collector{seen: map[host.Target]bool{}}
+	for _, set := range s.Exclude {
+		if err := c.add(set, host.Host{Origin: "-x"}, opt); err != nil {
+			return nil, fmt.Errorf("-x: %w", err)
+		}
+	}
+	return slices.DeleteFunc(hosts, func(h host.Host) bool {
+		return c.seen[h.Target()] || c.seen[host.Target{Name: h.Name}]
+	}), nil
+}
+
+// collector gathers hosts, each target once.
+type collector struct {
+	hosts []host.Host
+	seen  map[host.Target]bool
+}
+
+// add expands a set; the hosts take label and origin of like.
+func (c *collector) add(set string, like host.Host, opt Options) error {
+	for name, err := range All(set, opt) {
+		if err != nil {
+			return err
+		}
+		h, err := host.Parse(name)
+		if err != nil {
+			return err
+		}
+		if c.seen[h.Target()] {
+			continue
+		}
+		c.seen[h.Target()] = true
+		h.Label, h.Origin = like.Label, like.Origin
+		c.hosts = append(c.hosts, h)
+	}
+	return nil
+}

@@ -1,0 +1,267 @@
+package output
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"unicode/utf8"
+
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/fleet"
+	"sshpace/internal/fleet/hostset"
+)
+
+// GatherOptions say how Gather keeps and writes. Only the writers are required.
+type GatherOptions struct {
+	Out, Err io.Writer // remote stdout; remote stderr and what became of hosts
+	Memory   int64     // output kept in memory, in bytes; 0 = 16 MiB. The rest goes to a file
+	MaxHost  int64     // most that is kept per host and stream, in bytes; 0 = 1 GiB
+	Dir      string    // folder of that file; "" = the system's
+	Raw      bool      // do not clean the text
+}
+
+// Gather collects everything and writes, when Close is called, each distinct output once,
+// under the folded names of the hosts that sent it. Outputs that differ only by the
+// host's own name are the same; the name is then written as <host>. Standard
+// output, standard error and ends are folded apart from each other, the
+// largest group first.
+type Gather struct {
+	opt    GatherOptions
+	store  store
+	mark   []byte // stands for the host's own name while hashing; nobody can guess it
+	live   map[int]*[2]content
+	groups [2]map[[sha256.Size]byte]*group // by stream
+	ends   map[string]*group               // by text of Explain
+	hints  []string
+	buf    [32 << 10]byte // for reading contents back
+}
+
+// group is a set of hosts with the same output.
+type group struct {
+	hosts   []string
+	content content           // of the first host
+	raw     [sha256.Size]byte // hash of it as it came
+	host    names             // of the first host
+	differ  bool              // others differ from it by their names
+	text    string            // of a group of ends
+}
+
+var _ fleet.Sink = (*Gather)(nil)
+
+// NewGather makes a Gather; Close must be called.
+func NewGather(opt GatherOptions) *Gather {
+	if opt.Memory <= 0 {
+		opt.Memory = 16 << 20
+	}
+	if opt.MaxHost <= 0 {
+		opt.MaxHost = 1 << 30
+	}
+	g := &Gather{
+		opt: opt, store: store{dir: opt.Dir, limit: opt.Memory},
+		mark: []byte(rand.Text()), live: map[int]*[2]content{}, ends: map[string]*group{},
+	}
+	for i := range g.groups {
+		g.groups[i] = map[[sha256.Size]byte]*group{}
+	}
+	return g
+}
+
+// Output keeps a piece of output.
+func (g *Gather) Output(e fleet.Event) error {
+	state := g.live[e.Index]
+	if state == nil {
+		state = new([2]content)
+		g.live[e.Index] = state
+	}
+	return g.store.add(&state[e.Stream], e.Data, g.opt.MaxHost)
+}
+
+// Done puts the host into its groups.
+func (g *Gather) Done(r fleet.Result) error {
+	state := g.live[r.Index]
+	delete(g.live, r.Index)
+	var errs []error
+	if state != nil {
+		for stream := range state {
+			errs = append(errs, g.file(g.groups[stream], &state[stream], &r))
+		}
+	}
+	if text := Explain(&r); text != "" {
+		if g.ends[text] == nil {
+			g.ends[text] = &group{text: text}
+		}
+		g.ends[text].hosts = append(g.ends[text].hosts, r.Host.String())
+		if r.Hint != "" && !slices.Contains(g.hints, r.Hint) {
+			g.hints = append(g.hints, r.Hint)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// file adds one stream of a host to the group with the same content.
+func (g *Gather) file(groups map[[sha256.Size]byte]*group, c *content, r *fleet.Result) error {
+	if c.size == 0 {
+		return nil
+	}
+	host := namesOf(r.Host.Name)
+	raw, folded, err := g.hashes(c, host)
+	if err != nil {
+		return err
+	}
+	known := groups[folded]
+	if known != nil {
+		known.hosts = append(known.hosts, r.Host.String())
+		known.differ = known.differ || known.raw != raw
+		g.store.drop(c)
+		return nil
+	}
+	groups[folded] = &group{hosts: []string{r.Host.String()}, content: *c, raw: raw, host: host}
+	return g.store.settle(&groups[folded].content)
+}
+
+// hashes returns the hash of the content as it came and with the host's own
+// name replaced. What was dropped counts, so that two long outputs are not
+// taken for equal because their beginnings are.
+func (g *Gather) hashes(c *content, host names) (raw, folded [sha256.Size]byte, err error) {
+	rawHash, foldedHash := sha256.New(), sha256.New()
+	var buf []byte
+	err = g.eachLine(c, func(p Piece) error {
+		lineStart := []byte("\n")
+		if p.Continues {
+			lineStart = nil
+		}
+		rawHash.Write(lineStart) // a hash's Write cannot fail
+		rawHash.Write(p.Text)
+		buf = host.replace(append(buf[:0], lineStart...), p.Text, g.mark)
+		foldedHash.Write(buf)
+		return nil
+	})
+	fmt.Fprintf(rawHash, "\n%d", c.dropped)
+	fmt.Fprintf(foldedHash, "\n%d", c.dropped)
+	return [sha256.Size]byte(rawHash.Sum(nil)), [sha256.Size]byte(foldedHash.Sum(nil)), err
+}
+
+// eachLine reads the lines of a content.
+func (g *Gather) eachLine(c *content, use func(Piece) error) error {
+	l := Lines{Max: defaultMaxLine}
+	r := g.store.reader(c)
+	var err error
+	keep := func(p Piece) {
+		if err == nil {
+			err = use(p)
+		}
+	}
+	for {
+		n, readErr := r.Read(g.buf[:])
+		l.Feed(g.buf[:n], keep)
+		if readErr == io.EOF {
+			l.End(keep)
+			return err
+		}
+		if err = cmp.Or(err, readErr); err != nil {
+			return err
+		}
+	}
+}
+
+// Close writes the groups and frees what was kept.
+func (g *Gather) Close() error {
+	out, errs := bufio.NewWriter(g.opt.Out), bufio.NewWriter(g.opt.Err)
+	err := errors.Join(
+		g.writeGroups(out, g.groups[fleet.Stdout], ""), out.Flush(),
+		g.writeGroups(errs, g.groups[fleet.Stderr], ", standard error"), g.writeEnds(errs), errs.Flush(),
+	)
+	return errors.Join(err, g.store.Close())
+}
+
+// rule stands above and below the names of a group. A line of a group's text
+// that could be taken for one gets ruleMark in front, so that no host can speak
+// for another; so does a line that has the mark already.
+const (
+	rule     = "---------------"
+	ruleMark = `\`
+	minRule  = 8 // dashes that people may take for a rule
+)
+
+// dashes are the characters that look like those of the rule.
+const dashes = "-\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u2500\u2501"
+
+func looksLikeRule(line []byte) bool {
+	line = bytes.TrimSpace(bytes.TrimLeft(line, ruleMark))
+	return utf8.RuneCount(line) >= minRule && len(bytes.Trim(line, dashes)) == 0
+}
+
+func (g *Gather) writeGroups(w *bufio.Writer, groups map[[sha256.Size]byte]*group, what string) error {
+	for _, gr := range bySize(groups) {
+		fmt.Fprintf(w, "%s\n%s (%d)%s\n%s\n", rule, termsafe.Line(hostset.Fold(gr.hosts)), len(gr.hosts), what, rule)
+		if err := g.writeContent(w, gr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeContent writes a group's text with a newline at the end of each line.
+func (g *Gather) writeContent(w *bufio.Writer, gr *group) error {
+	var buf []byte
+	begun := false
+	err := g.eachLine(&gr.content, func(p Piece) error {
+		text := p.Text
+		if gr.differ {
+			buf = gr.host.replace(buf[:0], text, []byte("<host>"))
+			text = buf
+		}
+		if !g.opt.Raw {
+			text = termsafe.Text(text)
+		}
+		if begun && !p.Continues {
+			w.WriteByte('\n') // bufio keeps the error for the next call and for Flush
+		}
+		if !g.opt.Raw && !p.Continues && looksLikeRule(text) {
+			w.WriteString(ruleMark)
+		}
+		begun = true
+		_, err := w.Write(text)
+		return err
+	})
+	if begun {
+		w.WriteByte('\n')
+	}
+	if gr.content.dropped > 0 {
+		fmt.Fprintf(w, "[%d more bytes were not kept]\n", gr.content.dropped)
+	}
+	return err
+}
+
+func (g *Gather) writeEnds(w *bufio.Writer) error {
+	if len(g.ends) > 0 && len(g.groups[fleet.Stderr]) > 0 { // so that no line above can be taken for an end
+		fmt.Fprintln(w, rule)
+	}
+	for _, gr := range bySize(g.ends) {
+		fmt.Fprintf(w, "%s (%d) =: %s\n", termsafe.Line(hostset.Fold(gr.hosts)), len(gr.hosts), gr.text)
+	}
+	for _, hint := range g.hints {
+		fmt.Fprintf(w, "hint: %s\n", termsafe.Line(hint))
+	}
+	return nil
+}
+
+// bySize sorts the largest group first, so that the odd ones stand last, next to
+// the prompt; equal ones by their first host.
+func bySize[K comparable](groups map[K]*group) []*group {
+	var list []*group
+	for _, gr := range groups {
+		slices.Sort(gr.hosts)
+		list = append(list, gr)
+	}
+	slices.SortFunc(list, func(a, b *group) int {
+		return cmp.Or(cmp.Compare(len(b.hosts), len(a.hosts)), cmp.Compare(a.hosts[0], b.hosts[0]))
+	})
+	return list
+}

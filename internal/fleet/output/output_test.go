@@ -1,0 +1,548 @@
+package output
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/fleet"
+)
+
+func out(i int, name, data string) fleet.Event {
+	return fleet.Event{Index: i, Host: name, Stream: fleet.Stdout, Data: []byte(data)}
+}
+
+func stderr(i int, name, data string) fleet.Event {
+	e := out(i, name, data)
+	e.Stream = fleet.Stderr
+	return e
+}
+
+// exited is the result of a command that ran.
+func exited(i int, name string, code int) fleet.Result {
+	return fleet.Result{
+		Index: i, Host: host.Host{Name: name}, Phase: fleet.PhaseExit, Ran: fleet.RanYes, Exit: code, Attempts: 1,
+		Elapsed: time.Duration(i+1) * time.Second,
+	}
+}
+
+func refused(i int, name string) fleet.Result {
+	return fleet.Result{
+		Index: i, Host: host.Host{Name: name}, Phase: fleet.PhaseConnect, Ran: fleet.RanNo, Class: fleet.Refused,
+		Exit: -1, Err: "connection refused", Hint: "is sshd running there?", Attempts: 1,
+	}
+}
+
+// play sends everything to the sink and fails on errors.
+func play(t *testing.T, sink fleet.Sink, steps ...any) {
+	t.Helper()
+	for _, step := range steps {
+		var err error
+		switch s := step.(type) {
+		case fleet.Event:
+			err = sink.Output(s)
+		case fleet.Result:
+			err = sink.Done(s)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestExplain(t *testing.T) {
+	killed := exited(0, "a", -1)
+	killed.Signal = "KILL"
+	lost := fleet.Result{Phase: fleet.PhaseExec, Ran: fleet.RanUnknown, Class: fleet.Lost, Exit: -1, Attempts: 1}
+	hostile := refused(0, "a")
+	hostile.Err = "banner \x1b[2J\nx"
+	tests := []struct {
+		r    fleet.Result
+		want string
+	}{
+		{exited(0, "a", 0), ""},
+		{exited(0, "a", 3), "exit 3"},
+		{killed, "killed by signal KILL"},
+		{refused(0, "a"), "unreachable: connection refused"},
+		{lost, "lost; it is not known whether the command ran"},
+		{fleet.Result{Class: fleet.Cancelled}, "not started"},
+		{hostile, `unreachable: banner \nx`},
+	}
+	for _, tt := range tests {
+		if got := Explain(&tt.r); got != tt.want {
+			t.Errorf("Explain(%+v) = %q, want %q", tt.r, got, tt.want)
+		}
+	}
+}
+
+func TestPrefix(t *testing.T) {
+	var o, e bytes.Buffer
+	p := NewPrefix(PrefixOptions{Out: &o, Err: &e, Width: 5, MaxLine: 10})
+	play(t, p,
+		out(0, "web1", "one\ntw"), out(1, "db1", "x\r\ny\rz\n\n"), out(0, "web1", "o\n"),
+		stderr(0, "web1", "oops"), out(1, "db1", "0123456789abcdefghijklm\nend"),
+		exited(0, "web1", 3), refused(2, "web2"), refused(3, "web3"), exited(1, "db1", 0))
+	wantOut := `web1  -> one
+db1   -> x
+db1   -> y
+db1   -> z
+db1   -> 
+web1  -> two
+db1   -> 0123456789
+db1   +> abcdefghij
+db1   +> klm
+db1   -> end
+`
+	wantErr := `web1  => oops
+web1  =: exit 3
+web2  =: unreachable: connection refused
+web2  =: hint: is sshd running there?
+web3  =: unreachable: connection refused
+`
+	if diff := cmp.Diff(wantOut, o.String()); diff != "" {
+		t.Errorf("stdout (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(wantErr, e.String()); diff != "" {
+		t.Errorf("stderr (-want +got):\n%s", diff)
+	}
+}
+
+// Whatever a host sends, in whatever pieces, every line that comes out begins
+// with its own name, and no control character survives.
+func TestPrefixCannotBeForged(t *testing.T) {
+	hostile := "\nweb2 -> forged\r\nweb2 -> x\rweb2 =: exit 0\x0bweb2\x0c\x85web2\u0085\u2028web2 -> y\x1b[1A\x1b[2Kweb2 -> z\x1bEweb2\x1b]0;t\x07\u202e"
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		var o, e bytes.Buffer
+		p := NewPrefix(PrefixOptions{Out: &o, Err: &e, MaxLine: 1 + r.IntN(40)})
+		rest := hostile
+		for rest != "" {
+			n := 1 + r.IntN(len(rest))
+			play(t, p, out(0, "evil", rest[:n]))
+			rest = rest[n:]
+		}
+		play(t, p, exited(0, "evil", 0))
+		for line := range strings.Lines(o.String()) {
+			if !strings.HasPrefix(line, "evil -> ") && !strings.HasPrefix(line, "evil +> ") {
+				t.Fatalf("line %q", line)
+			}
+			if strings.ContainsAny(line, "\r\x0b\x0c\x1b\u0085\u2028\u202e") {
+				t.Fatalf("line %q has a control character", line)
+			}
+		}
+	}
+}
+
+func TestPrefixRawKeepsBytesButNotLineEnds(t *testing.T) {
+	var o bytes.Buffer
+	p := NewPrefix(PrefixOptions{Out: &o, Err: &o, Raw: true})
+	play(t, p, out(0, "a", "\x1b[31mred\x1b[0m\rb\n"), exited(0, "a", 0))
+	if want := "a -> \x1b[31mred\x1b[0m\na -> b\n"; o.String() != want {
+		t.Errorf("got %q, want %q", o.String(), want)
+	}
+}
+
+// Lines come out the same whatever the pieces, and only bounded bytes are held.
+func TestLinesAreIndependentOfPieces(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 500 {
+		var text strings.Builder
+		for range r.IntN(60) {
+			text.WriteString([]string{"a", "é", "世", "\n", "\r", "\r\n", "🙂", "\xff"}[r.IntN(8)])
+		}
+		max := 4 + r.IntN(12)
+		whole := split(max, text.String())
+		var pieces []string
+		for rest := text.String(); rest != ""; {
+			n := 1 + r.IntN(len(rest))
+			pieces, rest = append(pieces, rest[:n]), rest[n:]
+		}
+		if diff := cmp.Diff(whole, split(max, pieces...)); diff != "" {
+			t.Fatalf("%q in pieces %q, at most %d (-whole +pieces):\n%s", text.String(), pieces, max, diff)
+		}
+	}
+}
+
+func split(max int, pieces ...string) []string {
+	l := Lines{Max: max}
+	var got []string
+	use := func(p Piece) { got = append(got, fmt.Sprintf("%v %q", p.Continues, p.Text)) }
+	for _, p := range pieces {
+		l.Feed([]byte(p), use)
+	}
+	l.End(use)
+	return got
+}
+
+func TestEndlessLineIsBounded(t *testing.T) {
+	data := bytes.Repeat([]byte("x"), 64<<10)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	p := NewPrefix(PrefixOptions{Out: io.Discard, Err: io.Discard})
+	for range 1600 { // 100 MB without a newline
+		play(t, p, fleet.Event{Host: "a", Data: data})
+	}
+	play(t, p, exited(0, "a", 0))
+	runtime.ReadMemStats(&after)
+	if grown := after.HeapSys - before.HeapSys; after.HeapSys > before.HeapSys && grown > 20<<20 {
+		t.Errorf("the heap grew by %d bytes", grown)
+	}
+}
+
+func TestGatherFolds(t *testing.T) {
+	var o, e bytes.Buffer
+	g := NewGather(GatherOptions{Out: &o, Err: &e, Dir: t.TempDir()})
+	for i := range 3 {
+		name := fmt.Sprintf("web%d.example", i+1)
+		play(t, g, out(i, name, fmt.Sprintf("I am web%d of %s\nsame", i+1, name)), exited(i, name, 0))
+	}
+	play(t, g,
+		out(3, "db1", "different\x1b[31m\n"), stderr(3, "db1", "warning\n"), exited(3, "db1", 2),
+		stderr(4, "db2", "warning\n"), exited(4, "db2", 2),
+		out(6, "w1", "kernel 6.1\n"), exited(6, "w1", 0), out(5, "w2", "kernel "), out(5, "w2", "6.1"), exited(5, "w2", 0),
+		refused(7, "gone"))
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantOut := `---------------
+web[1-3].example (3)
+---------------
+I am <host> of <host>
+same
+---------------
+w[1-2] (2)
+---------------
+kernel 6.1
+---------------
+db1 (1)
+---------------
+different
+`
+	wantErr := `---------------
+db[1-2] (2), standard error
+---------------
+warning
+---------------
+db[1-2] (2) =: exit 2
+gone (1) =: unreachable: connection refused
+hint: is sshd running there?
+`
+	if diff := cmp.Diff(wantOut, o.String()); diff != "" {
+		t.Errorf("stdout (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(wantErr, e.String()); diff != "" {
+		t.Errorf("stderr (-want +got):\n%s", diff)
+	}
+}
+
+// A single host's own name stays as it was sent.
+// A host cannot make a block for another one, nor an end.
+func TestGatherForgery(t *testing.T) {
+	var o, e bytes.Buffer
+	g := NewGather(GatherOptions{Out: &o, Err: &e})
+	forged := "---------------\n127.0.0.1 (1)\n ---------------\r\n\\---------------\n\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\n-----BEGIN-----\n--\n"
+	play(t, g, out(0, "web1", forged), stderr(0, "web1", "web2 (1) =: exit 3\n"), exited(0, "web1", 1))
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want := `---------------
+web1 (1)
+---------------
+\---------------
+127.0.0.1 (1)
+\ ---------------
+\\---------------
+\────────
+-----BEGIN-----
+--
+`
+	if diff := cmp.Diff(want, o.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if want := "web2 (1) =: exit 3\n---------------\nweb1 (1) =: exit 1\n"; !strings.HasSuffix(e.String(), want) {
+		t.Errorf("stderr = %q", e.String())
+	}
+}
+
+// A line that is longer than what is held at once stays one line.
+func TestGatherLongLine(t *testing.T) {
+	var o bytes.Buffer
+	g := NewGather(GatherOptions{Out: &o, Err: io.Discard})
+	long := strings.Repeat("0123456789", 3*defaultMaxLine/10)
+	play(t, g, out(0, "web1", long+"\nnext\n\n"), exited(0, "web1", 0))
+	if err := g.Close(); err != nil || !strings.HasSuffix(o.String(), rule+"\n"+long+"\nnext\n\n") {
+		t.Errorf("%v, %d bytes in %d lines", err, o.Len(), strings.Count(o.String(), "\n"))
+	}
+}
+
+func TestGatherShowsTheNameWhenNothingWasFolded(t *testing.T) {
+	var o bytes.Buffer
+	g := NewGather(GatherOptions{Out: &o, Err: io.Discard})
+	play(t, g, out(0, "web1", "web1 here\n"), exited(0, "web1", 0))
+	if err := g.Close(); err != nil || !strings.Contains(o.String(), "\nweb1 here\n") {
+		t.Errorf("%v, %q", err, o.String())
+	}
+}
+
+func TestNamesReplaceWholeWordsOnly(t *testing.T) {
+	tests := []struct{ name, text, want string }{
+		{"web1", "web1 web10 xweb1 my-web1 web1.lan web1", "* web10 xweb1 my-web1 *.lan *"},
+		{"web1.lan", "web1.lan web1 web1.lan.", "* * *."},
+		{"10.0.0.1", "10.0.0.1 10.0.0.12 10", "* 10.0.0.12 10"},
+		{"a.b", "a a.b", "a *"},
+	}
+	for _, tt := range tests {
+		if got := string(namesOf(tt.name).replace(nil, []byte(tt.text), []byte("*"))); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// More output than memory may hold goes to a file and comes back unchanged, and
+// nothing of it stays on disk.
+func TestGatherSpills(t *testing.T) {
+	dir := t.TempDir()
+	var o bytes.Buffer
+	g := NewGather(GatherOptions{Out: &o, Err: io.Discard, Dir: dir, Memory: 1 << 20, MaxHost: 3 << 20})
+	block := strings.Repeat("0123456789abcdef\n", 1<<12)
+	for range 100 { // 6.8 MB each, cut at 3 MiB
+		play(t, g, out(0, "a1", block), out(1, "a2", block), out(2, "b", "b"+block))
+	}
+	if g.store.inside > 4<<20 {
+		t.Errorf("%d bytes in memory", g.store.inside)
+	}
+	play(t, g, exited(0, "a1", 0), exited(1, "a2", 0), exited(2, "b", 0))
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	kept := strings.Repeat("0123456789abcdef\n", 3<<20/17+1)[:3<<20]
+	dropped := 100*len(block) - 3<<20
+	want := fmt.Sprintf("---------------\na[1-2] (2)\n---------------\n%s\n[%d more bytes were not kept]\n", kept, dropped)
+	if !strings.HasPrefix(o.String(), want) {
+		t.Errorf("the first group of %d bytes is not as sent", o.Len())
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 0 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+// Outputs that are equal up to where they were cut are not taken for equal.
+func TestGatherTellsLongOutputsApart(t *testing.T) {
+	var o bytes.Buffer
+	g := NewGather(GatherOptions{Out: &o, Err: io.Discard, Dir: t.TempDir(), MaxHost: 4})
+	play(t, g, out(0, "a", "same!"), exited(0, "a", 0), out(1, "b", "same but longer"), exited(1, "b", 0))
+	if err := g.Close(); err != nil || strings.Count(o.String(), "(1)") != 2 {
+		t.Errorf("%v\n%s", err, o.String())
+	}
+}
+
+func TestTeeTellsEverySinkTheEnd(t *testing.T) {
+	broken, tally := &failing{}, &Tally{}
+	err := Tee{broken, tally}.Done(exited(0, "a", 0))
+	if !errors.Is(err, errBroken) || tally.Counts().OK != 1 {
+		t.Errorf("error %v, counts %+v", err, tally.Counts())
+	}
+}
+
+var errBroken = errors.New("broken")
+
+type failing struct{}
+
+func (*failing) Output(fleet.Event) error { return errBroken }
+func (*failing) Done(fleet.Result) error  { return errBroken }
+
+func TestSinksReportClosedOutput(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	defer w.Close()
+	if err := NewPrefix(PrefixOptions{Out: w, Err: io.Discard}).Output(out(0, "a", "x\n")); err == nil {
+		t.Error("Prefix: no error for a closed pipe")
+	}
+	if _, err := NewJSON(w, RunInfo{}); err == nil {
+		t.Error("JSON: no error for a closed pipe")
+	}
+}
+
+func TestTally(t *testing.T) {
+	var tally Tally
+	play(t, &tally, exited(0, "web1", 0), exited(1, "web2", 1), exited(2, "web3", 1), refused(3, "db1"), exited(4, "x", 0),
+		fleet.Result{Index: 5, Host: host.Host{Name: "late"}, Class: fleet.Cancelled})
+	var o bytes.Buffer
+	if err := tally.WriteSummary(&o, 5123*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	want := `6 hosts: 2 ok, 2 failed, 1 unreachable, 1 not started in 5.12s; slowest: x 5s, web3 3s, web2 2s
+failed: web[2-3]
+unreachable: db1
+not started: late
+`
+	if diff := cmp.Diff(want, o.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestRound(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		1234567 * time.Microsecond: "1.23s", 999 * time.Millisecond: "999ms", 61234 * time.Millisecond: "1m1.2s", 42: "42ns",
+		1234567: "1.23ms", 25 * time.Hour: "25h0m0s",
+	} {
+		if got := round(d).String(); got != want {
+			t.Errorf("round(%d) = %s, want %s", d, got, want)
+		}
+	}
+}
+
+func TestProgressStaysOutOfTheWay(t *testing.T) {
+	var screen bytes.Buffer
+	sink := NewPrefix(PrefixOptions{Out: &screen, Err: &screen})
+	p := StartProgress(&screen, 3, false, sink)
+	p.mu.Lock()
+	p.draw()
+	p.mu.Unlock()
+	play(t, p, out(0, "a", "line\n"), exited(0, "a", 1), refused(1, "b"))
+	p.mu.Lock()
+	p.draw()
+	p.mu.Unlock()
+	p.Stop()
+	got := screen.String()
+	if !strings.Contains(got, "0 of 3 hosts, 0s\r\x1b[Ka -> line\n") {
+		t.Errorf("the line was not removed before output: %q", got)
+	}
+	if !strings.HasSuffix(got, "2 of 3 hosts, 0s, 1 failed, 1 unreachable\r\x1b[K") {
+		t.Errorf("the last line is not removed: %q", got)
+	}
+}
+
+func TestFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "out")
+	f, err := OpenFiles(dir, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := range 3 { // more hosts than may be open
+		for i := range 5 {
+			play(t, f, out(i, fmt.Sprintf("web%d", i), fmt.Sprintf("%d\n\x00", round)))
+		}
+		if len(f.open) > 2 {
+			t.Errorf("%d files open", len(f.open))
+		}
+	}
+	play(t, f, stderr(0, "web0", "bad\n"), exited(0, "web0", 1), exited(9, "silent", 0))
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 6 {
+		t.Fatalf("%v, %v", entries, err)
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || info.Mode() != 0o600 {
+			t.Errorf("%s has mode %v, %v", e.Name(), info.Mode(), err)
+		}
+	}
+	got, err := os.ReadFile(filepath.Join(dir, "web4.out"))
+	if err != nil || string(got) != "0\n\x001\n\x002\n\x00" {
+		t.Errorf("web4.out = %q, %v", got, err)
+	}
+	info, err := os.Stat(dir)
+	if err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("folder: %v, %v", info.Mode(), err)
+	}
+}
+
+// Neither names nor links lead out of the folder.
+func TestFilesStayInTheirFolder(t *testing.T) {
+	top := t.TempDir()
+	victim := filepath.Join(top, "victim")
+	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(top, "out")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(victim, filepath.Join(dir, "web1.out")); err != nil {
+		t.Fatal(err)
+	}
+	f, err := OpenFiles(dir, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	play(t, f, out(0, "web1", "x"), out(1, "../victim", "x"), out(2, "..", "x"), out(3, "a/b", "x"), out(4, "/etc/passwd", "x"))
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(victim); err != nil || string(got) != "precious" {
+		t.Errorf("victim = %q, %v", got, err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 5 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+func TestFilesRefuseSharedFolders(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := OpenFiles(dir, 0); err == nil {
+		f.Close()
+		t.Error("a folder in which everybody may write was accepted")
+	}
+}
+
+func TestFilesReportAFullDisk(t *testing.T) {
+	f, err := OpenFiles(t.TempDir(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.open["a.out"] = f.order.PushFront(full)
+	if err := f.Output(out(0, "a", "x")); err == nil || !strings.Contains(err.Error(), "no space left") {
+		t.Errorf("error = %v", err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFileName(t *testing.T) {
+	long := strings.Repeat("a", 300)
+	tests := []struct{ text, want string }{
+		{"root@web1.example-2_x", "root@web1.example-2_x"},
+		{"web1:22", "web1%3A22"},
+		{"..", "%2E."},
+		{".x", "%2Ex"},
+		{"../a", "%2E.%2Fa"},
+		{"50%", "50%25"},
+		{"[::1]:22", "%5B%3A%3A1%5D%3A22"},
+		{"k\u00e4", "k%C3%A4"},
+	}
+	for _, tt := range tests {
+		if got := FileName(tt.text); got != tt.want {
+			t.Errorf("FileName(%q) = %q, want %q", tt.text, got, tt.want)
+		}
+	}
+	if a, b := FileName(long), FileName(long+"b"); len(a) > maxFileName || a == b {
+		t.Errorf("long names: %d bytes, equal: %v", len(a), a == b)
+	}
+}

@@ -1,0 +1,168 @@
+package output
+
+import (
+	"io"
+	"maps"
+	"slices"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/fleet"
+	"sshpace/internal/fleet/hostset"
+)
+
+// PrefixOptions say how Prefix writes. Only the writers are required.
+type PrefixOptions struct {
+	Out, Err io.Writer // remote stdout; remote stderr and what became of hosts
+	Width    int       // names are padded to this many columns
+	MaxLine  int       // longer lines are cut into pieces, in bytes; 0 = 16 KiB
+	Raw      bool      // do not clean the text; lines still cannot run into each other
+	// ColorOut and ColorErr colour the arrows of the two writers.
+	ColorOut, ColorErr bool
+}
+
+// Prefix writes every line behind the name of its host, as it comes:
+//
+//	web1 -> a line of standard output
+//	web1 +> more of it, where it was too long
+//	web1 => a line of standard error
+//	web1 =: what became of the host, when it did not end well
+//
+// A line is written when it is complete, with one Write per piece of output,
+// so that hosts do not mix within a line.
+type Prefix struct {
+	opt   PrefixOptions
+	live  map[int]*[2]Lines // by host, then by stream; only of hosts that run
+	buf   []byte
+	hints map[string]bool // those already shown: a thousand hosts may share one
+
+	stopped map[string][]string // hosts that the end of the run stopped, by how they ended
+}
+
+var _ fleet.Sink = (*Prefix)(nil)
+
+// NewPrefix makes a Prefix; Close must be called.
+func NewPrefix(opt PrefixOptions) *Prefix {
+	if opt.MaxLine <= 0 {
+		opt.MaxLine = defaultMaxLine
+	}
+	return &Prefix{opt: opt, live: map[int]*[2]Lines{}, hints: map[string]bool{}, stopped: map[string][]string{}}
+}
+
+// Width is the column width for a list of hosts: the longest name, but not
+// more than 40.
+func Width(hosts []host.Host) int {
+	width := 0
+	for _, h := range hosts {
+		width = max(width, len(h.String()))
+	}
+	return min(width, 40)
+}
+
+// arrow separates the name from the text.
+type arrow struct{ plain, color string }
+
+// The arrows and colours are those of mpssh.
+var (
+	arrowOut  = arrow{"->", "\x1b[1;32m->\x1b[0m"}
+	arrowMore = arrow{"+>", "\x1b[1;32m+>\x1b[0m"}
+	arrowErr  = arrow{"=>", "\x1b[1;31m=>\x1b[0m"}
+	arrowEnd  = arrow{"=:", "\x1b[1;31m=:\x1b[0m"}
+)
+
+func (a arrow) text(color bool) string {
+	if color {
+		return a.color
+	}
+	return a.plain
+}
+
+// Output writes the lines that are complete.
+func (p *Prefix) Output(e fleet.Event) error {
+	state := p.live[e.Index]
+	if state == nil {
+		state = &[2]Lines{{Max: p.opt.MaxLine}, {Max: p.opt.MaxLine}}
+		p.live[e.Index] = state
+	}
+	p.buf = p.buf[:0]
+	state[e.Stream].Feed(e.Data, func(l Piece) { p.line(e.Host, e.Stream, l) })
+	return p.flush(p.writer(e.Stream))
+}
+
+// Done writes what was held and how the host ended.
+func (p *Prefix) Done(r fleet.Result) error {
+	name := r.Host.String()
+	if state := p.live[r.Index]; state != nil {
+		delete(p.live, r.Index)
+		for _, stream := range []fleet.Stream{fleet.Stdout, fleet.Stderr} {
+			p.buf = p.buf[:0]
+			state[stream].End(func(l Piece) { p.line(name, stream, l) })
+			if err := p.flush(p.writer(stream)); err != nil {
+				return err
+			}
+		}
+	}
+	p.buf = p.buf[:0]
+	text := Explain(&r)
+	switch {
+	case r.Class == fleet.Cancelled: // as all the others are
+		p.stopped[text] = append(p.stopped[text], name)
+	case text != "":
+		p.append(name, arrowEnd.text(p.opt.ColorErr), []byte(text))
+		if hint := termsafe.Line(r.Hint); hint != "" && !p.hints[hint] {
+			p.hints[hint] = true
+			p.append(name, arrowEnd.text(p.opt.ColorErr), []byte("hint: "+hint))
+		}
+	}
+	return p.flush(p.opt.Err)
+}
+
+// Close writes a line for each way in which the end of the run stopped hosts.
+func (p *Prefix) Close() error {
+	p.buf = p.buf[:0]
+	for _, text := range slices.Sorted(maps.Keys(p.stopped)) {
+		hosts := p.stopped[text]
+		p.append(termsafe.Line(hostset.Fold(hosts)), arrowEnd.text(p.opt.ColorErr), []byte(text))
+	}
+	return p.flush(p.opt.Err)
+}
+
+func (p *Prefix) line(name string, stream fleet.Stream, l Piece) {
+	a, color := arrowOut, p.opt.ColorOut
+	if stream == fleet.Stderr {
+		a, color = arrowErr, p.opt.ColorErr
+	}
+	if l.Continues {
+		a = arrowMore
+	}
+	p.append(name, a.text(color), l.Text)
+}
+
+func (p *Prefix) append(name, arrow string, text []byte) {
+	p.buf = append(p.buf, name...)
+	for range p.opt.Width - len(name) {
+		p.buf = append(p.buf, ' ')
+	}
+	p.buf = append(append(append(p.buf, ' '), arrow...), ' ')
+	if p.opt.Raw {
+		p.buf = append(p.buf, text...)
+	} else {
+		p.buf = termsafe.Append(p.buf, text)
+	}
+	p.buf = append(p.buf, '\n')
+}
+
+func (p *Prefix) writer(s fleet.Stream) io.Writer {
+	if s == fleet.Stderr {
+		return p.opt.Err
+	}
+	return p.opt.Out
+}
+
+func (p *Prefix) flush(w io.Writer) error {
+	if len(p.buf) == 0 {
+		return nil
+	}
+	_, err := w.Write(p.buf)
+	return err
+}

@@ -1,0 +1,123 @@
+package output
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/fleet"
+	"sshpace/internal/fleet/hostset"
+)
+
+// slowest is how many hosts the summary names.
+const slowest = 3
+
+// Tally remembers what the summary says: who failed, who could not be reached,
+// who was slow.
+type Tally struct {
+	counts fleet.Summary
+	names  [4][]string // by status; those that were ok are only counted
+	slow   []slowHost  // the slowest first
+}
+
+type slowHost struct {
+	name string
+	took time.Duration
+}
+
+var _ fleet.Sink = (*Tally)(nil)
+
+// Output is not needed for the summary.
+func (t *Tally) Output(fleet.Event) error { return nil }
+
+// Done counts the host.
+func (t *Tally) Done(r fleet.Result) error {
+	t.counts.Add(&r)
+	status := r.Status()
+	if status != fleet.OK {
+		t.names[status] = append(t.names[status], r.Host.String())
+	}
+	if status == fleet.NotStarted {
+		return nil
+	}
+	took := r.Elapsed
+	if r.Attempts <= 1 { // what it waited for were our own limits, not its server
+		took -= r.Waited
+	}
+	t.slow = append(t.slow, slowHost{r.Host.String(), took})
+	slices.SortStableFunc(t.slow, func(a, b slowHost) int { return cmp.Compare(b.took, a.took) })
+	t.slow = t.slow[:min(len(t.slow), slowest)]
+	return nil
+}
+
+// Counts are the numbers so far; Elapsed is not set.
+func (t *Tally) Counts() fleet.Summary { return t.counts }
+
+// WriteSummary writes one line with the numbers and one for each kind of failure:
+//
+//	3 hosts: 1 ok, 1 failed, 1 unreachable in 1.2s; slowest: web3 1.1s
+//	failed: web2
+//	unreachable: web3
+func (t *Tally) WriteSummary(w io.Writer, elapsed time.Duration) error {
+	_, err := io.WriteString(w, t.text(elapsed))
+	return err
+}
+
+func (t *Tally) text(elapsed time.Duration) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s in %s", t.numbers(), round(elapsed))
+	if len(t.slow) > 1 {
+		b.WriteString("; slowest:")
+		for i, s := range t.slow {
+			b.WriteString([]string{"", ","}[min(i, 1)])
+			fmt.Fprintf(&b, " %s %s", termsafe.Line(s.name), round(s.took))
+		}
+	}
+	b.WriteByte('\n')
+	for _, status := range []fleet.Status{fleet.Failed, fleet.Unreachable, fleet.NotStarted} {
+		if list := t.names[status]; len(list) > 0 {
+			fmt.Fprintf(&b, "%s: %s\n", words[status], termsafe.Line(hostset.Fold(list)))
+		}
+	}
+	return b.String()
+}
+
+var words = [...]string{fleet.OK: "ok", fleet.Failed: "failed", fleet.Unreachable: "unreachable", fleet.NotStarted: "not started"}
+
+// numbers is "3 hosts: 1 ok, 2 failed"; kinds that did not occur are left out.
+func (t *Tally) numbers() string {
+	counts := [...]int{t.counts.OK, t.counts.Failed, t.counts.Unreachable, t.counts.NotStarted}
+	var parts []string
+	for status, n := range counts {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, words[status]))
+		}
+	}
+	total := t.counts.Total()
+	noun := "hosts"
+	if total == 1 {
+		noun = "host"
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%d %s: %s", total, noun, strings.Join(parts, ", ")), ": ")
+}
+
+// round keeps three digits of a duration.
+func round(d time.Duration) time.Duration {
+	for unit := time.Duration(1e13); unit > 1; unit /= 10 {
+		if d >= 100*unit {
+			return d.Round(unit)
+		}
+	}
+	return d
+}
+
+func shortHash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}

@@ -1,0 +1,135 @@
+package drive
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sshpace/internal/record"
+)
+
+func TestAwaitMark(t *testing.T) {
+	const mark = "sshpace-X-ready"
+	for name, tt := range map[string]struct {
+		text, rest, left string
+		err              error
+	}{
+		"alone":              {mark + "\n", "", "", nil},
+		"with a rest":        {mark + " 1 2 3\nzeros", "1 2 3", "zeros", nil},
+		"after noise":        {"Welcome\n\n\x1b[1mto nas\n" + mark + " 1\n", "1", "", nil},
+		"after an open line": {"no newline" + mark + " 1\n", "1", "", nil},
+		"CRLF":               {"hi\r\n" + mark + " 1 2 3\r\n", "1 2 3", "", nil},
+		"binary noise":       {"\x00\xff\n" + mark + "\n", "", "", nil},
+		"without line end":   {"hi\n" + mark, "", "", errEnded},
+		"another mark":       {"sshpace-Y-ready\n", "", "", errEnded},
+		"nothing":            {"", "", "", errEnded},
+		"the most noise":     {strings.Repeat("x", maxNoise-len(mark)-2) + "\n" + mark + "\n", "", "", nil},
+	} {
+		for kind, wrap := range map[string]func(io.Reader) io.Reader{"whole": func(r io.Reader) io.Reader { return r }, "bytes": iotest.OneByteReader, "error with data": iotest.DataErrReader} {
+			source := strings.NewReader(tt.text)
+			rest, err := awaitMark(wrap(source), mark)
+			if !errors.Is(err, tt.err) || rest != tt.rest {
+				t.Errorf("%s, %s: %q, %v; want %q, %v", name, kind, rest, err, tt.rest, tt.err)
+			}
+			if kind == "whole" {
+				if left, _ := io.ReadAll(source); string(left) != tt.left {
+					t.Errorf("%s: %q is left in the pipe, want %q", name, left, tt.left)
+				}
+			}
+		}
+	}
+}
+
+func TestAwaitMarkGivesUp(t *testing.T) {
+	for name, text := range map[string]string{"one endless line": strings.Repeat("x", 2*maxNoise), "endless lines": strings.Repeat("x\n", maxNoise)} {
+		if _, err := awaitMark(strings.NewReader(text), "mark"); !errors.As(err, new(*failure)) || !strings.Contains(err.Error(), "more than 1 MiB") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	defer write.Close()
+	_ = read.SetReadDeadline(time.Now().Add(time.Millisecond))
+	if _, err := awaitMark(read, "mark"); !errors.Is(err, errStalled) {
+		t.Errorf("silence: %v", err)
+	}
+}
+
+func TestServerShare(t *testing.T) {
+	for name, tt := range map[string]struct {
+		total         int64
+		before, after string
+		want          []time.Duration // of segments of 100 and 300 bytes; nil for unknown
+	}{
+		"by bytes":            {1000, "1000 5 7", "3000 6 9", []time.Duration{200, 600}},
+		"no /proc":            {1000, "", "", nil},
+		"only before":         {1000, "1000 5 7", "", nil},
+		"only after":          {1000, "", "3000 5 7", nil},
+		"junk":                {1000, "a b c", "3000 5 7", nil},
+		"backwards":           {1000, "3000 5 7", "1000 5 7", nil},
+		"nothing was spent":   {1000, "3000 5 7", "3000 5 7", nil},
+		"nothing arrived":     {0, "1000 5 7", "3000 6 9", nil},
+		"a negative number":   {1000, "-1 5 7", "3000 6 9", nil},
+		"a hostile number":    {1000, "1 1 1", "99999999999999999999999 1 1", nil},
+		"one number is short": {1000, "1000", "3000", nil},
+	} {
+		segments := serverShare([]record.Segment{{Bytes: 100}, {Bytes: 300}}, unitBytes(tt.total), tt.before, tt.after)
+		var got []time.Duration
+		for _, s := range segments {
+			if s.ServerCPUNS != nil {
+				got = append(got, *s.ServerCPUNS)
+			}
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestDescribeIsBounded(t *testing.T) {
+	got := describe(describe("", "Linux 6.1.0 x86_64"), "model name\t: Some CPU\t")
+	if want := "Linux 6.1.0 x86_64; Some CPU"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for range 1000 {
+		got = describe(got, "noise ü")
+	}
+	if len(got) > maxMachine || !strings.HasPrefix(got, "Linux") || strings.ToValidUTF8(got, "") != got {
+		t.Errorf("%d bytes: %q", len(got), got)
+	}
+}
+
+func TestTailKeepsTheLastWords(t *testing.T) {
+	var w tail
+	for _, text := range []string{strings.Repeat("a", 3*tailLimit), "b", strings.Repeat("c", tailLimit-1)} {
+		if n, err := w.Write([]byte(text)); n != len(text) || err != nil {
+			t.Errorf("Write: %d, %v", n, err)
+		}
+	}
+	if got, want := w.String(), "b"+strings.Repeat("c", tailLimit-1); got != want {
+		t.Errorf("%d bytes that begin with %q", len(got), got[:min(9, len(got))])
+	}
+}
+
+func TestDropped(t *testing.T) {
+	for detail, want := range map[string]bool{
+		"kex_exchange_identification: Connection closed by remote host":    true,
+		"ssh_exchange_identification: read: Connection reset by peer":      true,
+		"Connection closed by 10.0.0.1 port 22":                            true,
+		"ssh: connect to host x port 22: Connection refused":               false,
+		"Unable to negotiate with 10.0.0.1 port 22: no matching MAC found": false,
+	} {
+		if dropped(detail) != want {
+			t.Errorf("dropped(%q) = %v", detail, !want)
+		}
+	}
+}

@@ -1,0 +1,369 @@
+package drive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/measure/flow"
+	"sshpace/internal/measure/loopback"
+	"sshpace/internal/record"
+	"sshpace/internal/sys/proc"
+)
+
+// Private drives connections to the server of this run.
+type Private struct {
+	Rig
+	Server *loopback.Server
+	// Client is the command line that runs remote under the wanted suite and
+	// writes debug lines to log.
+	Client func(want alg.Suite, log, remote string) []string
+}
+
+// serverGrace is how long a server process may take to notice that its client
+// is gone.
+const serverGrace = 3 * time.Second
+
+// LoginError says that the private server refused our own key, or was not
+// itself: nothing can be measured then.
+type LoginError struct{ Detail string }
+
+func (e *LoginError) Error() string {
+	return "the private server cannot be logged in to: " + e.Detail
+}
+
+// Run carries out one trial. It is a lab.Driver.
+func (p *Private) Run(ctx context.Context, t record.Trial) (record.Sample, error) {
+	s, err := p.trial(ctx, t)
+	if err == nil && (s.Outcome == record.Denied || s.Outcome == record.HostKey) {
+		err = &LoginError{s.Detail}
+	}
+	return s, err
+}
+
+func (p *Private) trial(ctx context.Context, t record.Trial) (record.Sample, error) {
+	switch t.Workload {
+	case record.Transfer:
+		return p.transfer(ctx, t)
+	case record.Login:
+		return p.login(ctx, t)
+	case record.Copy:
+		return p.copy(ctx, t)
+	}
+	return record.Sample{}, fmt.Errorf("workload %q is not known to the private server", t.Workload)
+}
+
+// path is the way of the data of one connection: the flows at both ends.
+type path struct {
+	remote        *flow.Counter // of the flow at the server
+	remoteFile    string
+	command       string // that the server runs
+	local         *helper
+	stdin, stdout *os.File
+}
+
+// open lays the path. limit is the number of bytes to send, 0 for no end.
+func (p *Private) open(t record.Trial, limit unit.Bytes) (*path, error) {
+	way := &path{remoteFile: p.file("remote")}
+	var err error
+	if way.remote, err = flow.CreateCounter(way.remoteFile); err != nil {
+		return nil, err
+	}
+	if t.Direction == record.Download {
+		err = p.openDownload(way, limit)
+	} else {
+		err = p.openUpload(way, limit)
+	}
+	if err != nil {
+		way.close()
+		return nil, err
+	}
+	return way, nil
+}
+
+// openUpload reads zeros straight from the kernel where the stream has no end:
+// no process of ours stands before ssh then.
+func (p *Private) openUpload(way *path, limit unit.Bytes) (err error) {
+	way.command = p.flowCommand("sink", way.remoteFile)
+	if p.Data == "zero" && limit == 0 {
+		way.stdin, err = os.Open("/dev/zero")
+		return err
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer write.Close()
+	way.stdin = read
+	way.local, err = p.startFlow(nil, write, "source", p.Data, strconv.FormatInt(int64(limit), 10))
+	return err
+}
+
+func (p *Private) openDownload(way *path, limit unit.Bytes) error {
+	way.command = p.flowCommand("source", way.remoteFile, p.Data, strconv.FormatInt(int64(limit), 10))
+	read, write, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer read.Close()
+	way.stdout = write
+	way.local, err = p.startFlow(read, nil, "sink")
+	return err
+}
+
+// flowCommand is a shell command line. All its words are free of blanks and
+// shell characters: paths of our own folder, numbers, fixed words; the path of
+// our program is quoted.
+func (p *Private) flowCommand(args ...string) string {
+	words := []string{"exec"}
+	for _, word := range p.Flow {
+		words = append(words, "'"+strings.ReplaceAll(word, "'", `'\''`)+"'")
+	}
+	return strings.Join(append(words, args...), " ")
+}
+
+// handOver closes our copies of what the client has now.
+func (way *path) handOver() {
+	for _, f := range []*os.File{way.stdin, way.stdout} {
+		if f != nil {
+			f.Close()
+		}
+	}
+	way.stdin, way.stdout = nil, nil
+}
+
+func (way *path) close() {
+	way.handOver()
+	if way.local != nil {
+		way.local.close()
+	}
+	way.remote.Close()
+	_ = os.Remove(way.remoteFile)
+}
+
+// received counts bytes at the sink, at whichever end it is.
+func (way *path) received(d record.Direction) func() int64 {
+	if d == record.Download {
+		return way.local.counter.Bytes
+	}
+	return way.remote.Bytes
+}
+
+// begin starts the client.
+func (p *Private) begin(t record.Trial, command string, stdin, stdout *os.File) (*client, error) {
+	p.Server.Fresh(t.Workload == record.Transfer)
+	log := p.file("log")
+	return p.startClient(p.Client(offered(t), log, command), offered(t), log, stdin, stdout)
+}
+
+// send lays the path for limit bytes (0: no end) and starts the client on it. The
+// caller closes the path.
+func (p *Private) send(t record.Trial, limit unit.Bytes) (*path, *client, error) {
+	way, err := p.open(t, limit)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := p.begin(t, way.command, way.stdin, way.stdout)
+	if err != nil {
+		way.close()
+		return nil, nil, err
+	}
+	way.handOver()
+	return way, c, nil
+}
+
+// transfer times segments of an endless stream.
+func (p *Private) transfer(ctx context.Context, t record.Trial) (s record.Sample, err error) {
+	spin := proc.Spin()
+	way, c, err := p.send(t, 0)
+	if err != nil {
+		return s, err
+	}
+	defer way.close()
+	s.Start = c.started
+	trialErr := p.poll(ctx, c, way.remote.Ready)
+	server := p.settle()
+	if trialErr == nil {
+		s.Segments, trialErr = p.metered(ctx, t, c, way, spin)
+		s.Bytes = unit.Bytes(way.received(t.Direction)())
+	}
+	c.kill()
+	if server != nil {
+		server.Ended(serverGrace)
+	}
+	c.finish(&s, trialErr)
+	p.explain(&s)
+	return s, nil
+}
+
+// metered puts clocks on the processes of a ready connection.
+func (p *Private) metered(ctx context.Context, t record.Trial, c *client, way *path, spin time.Duration) ([]record.Segment, error) {
+	m := &meters{bytes: way.received(t.Direction), way: t.Direction}
+	defer m.close()
+	var err error
+	if m.client, err = proc.OpenClock(c.cmd.Process.Pid); err != nil {
+		return nil, errEnded
+	}
+	if m.server, err = proc.OpenClock(way.remote.Parent()); err != nil {
+		return nil, errEnded
+	}
+	pids := []int{way.remote.Pid()}
+	if way.local != nil {
+		pids = append(pids, way.local.cmd.Process.Pid)
+	}
+	for _, pid := range pids {
+		if clock, err := proc.OpenClock(pid); err == nil {
+			m.harness = append(m.harness, clock)
+		}
+	}
+	return p.timed(ctx, t, c, m, spin, warmUpPrivate)
+}
+
+// connection is the server's side of the last connection; nil if the client
+// never got that far.
+func (p *Private) connection() *loopback.Conn {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	conn, _ := p.Server.Next(ctx)
+	return conn
+}
+
+// settle leaves the connection, which has logged in or failed to, to itself.
+func (p *Private) settle() *loopback.Conn {
+	conn := p.connection()
+	if conn != nil {
+		conn.Settled()
+	}
+	return conn
+}
+
+// awaitServer waits for the server's process of the last connection, so that
+// its end does not disturb the next trial, and returns its CPU time.
+func (p *Private) awaitServer() time.Duration {
+	conn := p.connection()
+	if conn == nil {
+		return 0
+	}
+	return conn.Ended(serverGrace)
+}
+
+// login times one login and a command that does nothing.
+func (p *Private) login(ctx context.Context, t record.Trial) (s record.Sample, err error) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return s, err
+	}
+	defer read.Close()
+	const mark = "sshpace-ready"
+	c, err := p.begin(t, "echo "+mark, nil, write)
+	write.Close()
+	if err != nil {
+		return s, err
+	}
+	s.Start = c.started
+	_ = read.SetReadDeadline(time.Now().Add(p.Connect))
+	stop := context.AfterFunc(ctx, c.killAsync)
+	defer stop()
+	_, trialErr := awaitMark(read, mark)
+	ready := time.Since(c.started)
+	if trialErr == nil {
+		trialErr = c.awaitEnd(p.Connect)
+	}
+	c.linger(trialErr)
+	c.kill()
+	server := p.awaitServer()
+	client := c.cpu()
+	s.Phases = &record.Phases{LoginNS: ready, ClientCPUNS: &client, ServerCPUNS: &server}
+	if ctx.Err() != nil {
+		trialErr = context.Canceled
+	}
+	if c.finish(&s, trialErr); s.Outcome != record.OK {
+		s.Phases = nil
+	}
+	p.explain(&s)
+	return s, nil
+}
+
+// copy moves exactly SizeBytes and times the whole process, login included, as
+// a shell loop around `dd | ssh` does.
+func (p *Private) copy(ctx context.Context, t record.Trial) (s record.Sample, err error) {
+	way, c, err := p.send(t, t.SizeBytes)
+	if err != nil {
+		return s, err
+	}
+	defer way.close()
+	s.Start = c.started
+	trialErr := p.awaitCopy(ctx, c, way.received(t.Direction))
+	elapsed := time.Since(c.started)
+	c.kill()
+	if trialErr == nil && way.local != nil {
+		trialErr = way.local.awaitEnd(p.Connect) // a sink may still have to read what the client has written
+	}
+	server := p.awaitServer()
+	s.Bytes = unit.Bytes(way.received(t.Direction)())
+	if trialErr == nil && s.Bytes != t.SizeBytes {
+		trialErr = &failure{record.Broken, fmt.Sprintf("%d of %d bytes arrived", s.Bytes, t.SizeBytes)}
+	}
+	c.finish(&s, trialErr)
+	if client := c.cpu(); s.Outcome == record.OK {
+		s.ElapsedNS = elapsed
+		s.Segments = []record.Segment{{WallNS: elapsed, Bytes: s.Bytes, ClientCPUNS: &client, ServerCPUNS: &server}}
+	}
+	p.explain(&s)
+	return s, nil
+}
+
+// awaitCopy waits for the end of the client, as long as bytes keep arriving.
+func (p *Private) awaitCopy(ctx context.Context, c *client, received func() int64) error {
+	for last, since := received(), time.Now(); ; {
+		err := c.sleep(ctx, 50*time.Millisecond)
+		if errors.Is(err, errEnded) {
+			return c.exitError()
+		}
+		if err != nil {
+			return err
+		}
+		if now := received(); now > last {
+			last, since = now, time.Now()
+		} else if time.Since(since) > p.Connect {
+			return errStalled
+		}
+	}
+}
+
+// explain adds what the private server said to a sample that failed for a
+// reason that lies with it.
+func (p *Private) explain(s *record.Sample) {
+	switch s.Outcome {
+	case record.Denied, record.Broken, record.Refused:
+		if tail := p.Server.LogTail(); tail != "" {
+			s.Detail += " (server: " + tail + ")"
+		}
+	}
+}
+
+// killAsync kills the client without waiting.
+func (c *client) killAsync() { proc.KillGroup(c.cmd) }
+
+// awaitEnd waits for the client to end by itself with exit code 0.
+func (c *client) awaitEnd(limit time.Duration) error {
+	select {
+	case <-c.ended:
+		return c.exitError()
+	case <-time.After(limit):
+		return errStalled
+	}
+}
+
+func (c *client) exitError() error {
+	if c.cmd.ProcessState.Success() {
+		return nil
+	}
+	return errEnded
+}

@@ -1,0 +1,212 @@
+package limits
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sshpace/internal/base/unit"
+	"sshpace/internal/record"
+)
+
+// window is how long each of the following is measured.
+const window = 300 * time.Millisecond
+
+// block is the size of reads and writes: the packet size of an SSH channel.
+const block = 32 << 10
+
+// ownProbes are those that need no other program.
+func ownProbes(o Options) []probe {
+	single := func(name string, run func(context.Context) (float64, error)) probe {
+		return probe{name, func(ctx context.Context) ([]record.Measurement, error) {
+			rate, err := run(ctx)
+			return []record.Measurement{own(name, rate)}, err
+		}, false}
+	}
+	return []probe{
+		single(Memory, memoryCopy),
+		single(Pipe, pipeFlow),
+		single(Loopback, loopbackFlow),
+		{"disk read", func(ctx context.Context) ([]record.Measurement, error) { return disk(ctx, o) }, true},
+	}
+}
+
+func own(name string, rate float64) record.Measurement {
+	return record.Measurement{Source: ownProgram, Name: name, Unit: record.BytesPerSecond, Value: rate, N: 1}
+}
+
+// memoryCopy copies between buffers that no cache holds.
+func memoryCopy(ctx context.Context) (float64, error) {
+	const size = 64 << 20
+	from, to := make([]byte, size), make([]byte, size)
+	for i := 0; i < size; i += 4096 { // have the kernel give us the pages first
+		from[i], to[i] = 1, 1
+	}
+	start, copied := time.Now(), 0
+	for time.Since(start) < window && ctx.Err() == nil {
+		copied += copy(to, from)
+	}
+	return float64(copied) / time.Since(start).Seconds(), nil
+}
+
+// pipeFlow moves bytes through a pipe between two threads, with plain system
+// calls, as ssh and the process behind it do.
+func pipeFlow(context.Context) (float64, error) {
+	var ends [2]int
+	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
+		return 0, fmt.Errorf("make a pipe: %w", err)
+	}
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer unix.Close(ends[1])
+		buffer := make([]byte, block)
+		for start := time.Now(); time.Since(start) < window; {
+			if _, err := unix.Write(ends[1], buffer); err != nil && !errors.Is(err, unix.EINTR) {
+				return
+			}
+		}
+	}()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer unix.Close(ends[0])
+	return drain(func(buffer []byte) (int, error) {
+		for {
+			n, err := unix.Read(ends[0], buffer)
+			if errors.Is(err, unix.EINTR) {
+				continue
+			}
+			if n == 0 && err == nil {
+				err = io.EOF
+			}
+			return max(0, n), err
+		}
+	})
+}
+
+// loopbackFlow moves bytes through a TCP connection on loopback.
+func loopbackFlow(ctx context.Context) (float64, error) {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("listen on loopback: %w", err)
+	}
+	defer listener.Close()
+	go func() {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp4", listener.Addr().String())
+		if err != nil {
+			listener.Close() // ends Accept
+			return
+		}
+		defer conn.Close()
+		buffer := make([]byte, block)
+		for start := time.Now(); time.Since(start) < window; {
+			if _, err := conn.Write(buffer); err != nil {
+				return
+			}
+		}
+	}()
+	conn, err := listener.Accept()
+	if err != nil {
+		return 0, fmt.Errorf("connect on loopback: %w", err)
+	}
+	defer conn.Close()
+	return drain(conn.Read)
+}
+
+// drain reads to the end and returns bytes per second, from the first byte on.
+func drain(read func([]byte) (int, error)) (float64, error) {
+	buffer := make([]byte, block)
+	total := 0
+	var start time.Time
+	for {
+		n, err := read(buffer)
+		if start.IsZero() {
+			start = time.Now()
+		} else {
+			total += n
+		}
+		if errors.Is(err, io.EOF) {
+			return float64(total) / time.Since(start).Seconds(), nil
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+}
+
+// disk writes a file of random bytes, has the kernel forget it, and reads it
+// with the block sizes of dd's default and of a large buffer.
+func disk(ctx context.Context, o Options) ([]record.Measurement, error) {
+	var fs unix.Statfs_t
+	if unix.Statfs(o.DiskDir, &fs) == nil && (fs.Type == unix.TMPFS_MAGIC || fs.Type == unix.RAMFS_MAGIC) {
+		return nil, &absentError{o.DiskDir + " is in memory: name a folder on a disk"}
+	}
+	f, err := os.CreateTemp(o.DiskDir, "sshpace-disk-")
+	if err != nil {
+		return nil, fmt.Errorf("make a file to read: %w", err)
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	if err := fill(ctx, f, o.DiskBytes); err != nil {
+		return nil, fmt.Errorf("write %s to read it again: %w", o.DiskBytes, err)
+	}
+	var out []record.Measurement
+	for _, way := range []struct {
+		name string
+		size int
+	}{{DiskSmall, 512}, {DiskLarge, 8 << 20}} {
+		rate, err := readFile(ctx, f, way.size)
+		if err != nil {
+			return out, err
+		}
+		out = append(out, own(way.name, rate))
+	}
+	return out, nil
+}
+
+func fill(ctx context.Context, f *os.File, size unit.Bytes) error {
+	chunk := make([]byte, 1<<20)
+	_, _ = rand.Read(chunk)
+	for written := unit.Bytes(0); written < size; written += unit.Bytes(len(chunk)) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if _, err := f.Write(chunk[:min(unit.Bytes(len(chunk)), size-written)]); err != nil {
+			return err
+		}
+	}
+	return f.Sync()
+}
+
+// readFile reads the whole file from the disk.
+func readFile(ctx context.Context, f *os.File, size int) (float64, error) {
+	if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil {
+		return 0, fmt.Errorf("drop the file from the cache: %w", err)
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return 0, err
+	}
+	buffer := make([]byte, size)
+	total := 0
+	for start := time.Now(); ; {
+		n, err := f.Read(buffer)
+		total += n
+		if errors.Is(err, io.EOF) {
+			return float64(total) / time.Since(start).Seconds(), nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,312 @@
+// Package loopback is the private server of a measurement: a loopback port, a
+// host key and a user key that exist for one run only, and one server process
+// per connection, started as inetd would. That keeps every cost of the real
+// server (each OpenSSH server re-executes itself per connection anyway), leaves
+// no daemon behind that could outlive us, and makes the CPU time of the whole
+// process tree of a connection exact, because we are the ones who wait for it.
+package loopback
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/sys/unix"
+
+	"sshpace/internal/sys/proc"
+	"sshpace/internal/sys/workdir"
+)
+
+// Keys are the files of a run's key pairs.
+type Keys struct {
+	HostKey        string // private host key
+	Identity       string // private user key
+	AuthorizedKeys string
+	KnownHosts     string // pins the host key under Alias
+}
+
+// Alias is the name that KnownHosts files the host key under.
+const Alias = "sshpace-private"
+
+// MakeKeys writes one-run Ed25519 key pairs into dir.
+func MakeKeys(dir *workdir.Dir) (Keys, error) {
+	keys := Keys{dir.File("host_key"), dir.File("user_key"), dir.File("authorized_keys"), dir.File("known_hosts")}
+	hostPublic, err := writeKey(keys.HostKey)
+	if err != nil {
+		return keys, err
+	}
+	userPublic, err := writeKey(keys.Identity)
+	if err != nil {
+		return keys, err
+	}
+	if err := os.WriteFile(keys.AuthorizedKeys, []byte(userPublic), 0o600); err != nil {
+		return keys, err
+	}
+	return keys, os.WriteFile(keys.KnownHosts, []byte(Alias+" "+hostPublic), 0o600)
+}
+
+// writeKey makes a key pair, writes the private half to path (0600) and returns
+// the public half as an authorized_keys line.
+func writeKey(path string) (public string, err error) {
+	publicKey, privateKey, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return "", err
+	}
+	block, err := ssh.MarshalPrivateKey(privateKey, "sshpace one-run key")
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+		return "", err
+	}
+	key, err := ssh.NewPublicKey(publicKey)
+	if err != nil {
+		return "", err
+	}
+	return string(ssh.MarshalAuthorizedKey(key)), nil
+}
+
+// Server listens on loopback and starts a server process per connection.
+type Server struct {
+	listener net.Listener
+	spawner  *proc.Spawner
+	argv     []string
+	log      *os.File
+
+	mu    sync.Mutex
+	live  map[*Conn]bool
+	seen  int64 // bytes of the log that are about earlier connections
+	swift bool  // the next connections do without the kernel's delays
+
+	next chan *Conn // the connection that was accepted last
+	done sync.WaitGroup
+}
+
+// Conn is one connection to the server.
+type Conn struct {
+	cmd     *exec.Cmd
+	ended   chan struct{}
+	settled chan struct{}
+}
+
+// Start listens on a random loopback port. argv is the command line that serves
+// the connection on its standard input; what it writes to standard error goes
+// to the file log.
+func Start(argv []string, spawner *proc.Spawner, log string) (*Server, error) {
+	logFile, err := os.OpenFile(log, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		logFile.Close()
+		return nil, fmt.Errorf("listen on loopback: %w", err)
+	}
+	s := &Server{listener: listener, spawner: spawner, argv: argv, log: logFile, live: map[*Conn]bool{}, next: make(chan *Conn, 1)}
+	s.done.Go(s.accept)
+	return s, nil
+}
+
+// Address returns host and port.
+func (s *Server) Address() (host, port string) {
+	address := s.listener.Addr().(*net.TCPAddr)
+	return address.IP.String(), strconv.Itoa(address.Port)
+}
+
+func (s *Server) accept() {
+	for {
+		tcp, err := s.listener.Accept()
+		if err != nil {
+			return // closed
+		}
+		s.mu.Lock()
+		swift, crowd := s.swift, len(s.live)
+		s.mu.Unlock()
+		if crowd >= maxLive || foreign(tcp.(*net.TCPConn)) {
+			tcp.Close()
+			continue
+		}
+		conn, err := s.serve(tcp.(*net.TCPConn), swift)
+		if err != nil {
+			fmt.Fprintf(s.log, "sshpace: start server process: %v\n", err)
+			tcp.Close() // after the reason is there to be read
+			continue
+		}
+		s.done.Go(func() { conn.hurry(tcp.(*net.TCPConn), swift) })
+		s.offer(conn)
+	}
+}
+
+// offer makes conn the newest connection that Next returns.
+func (s *Server) offer(conn *Conn) {
+	for {
+		select {
+		case s.next <- conn:
+			return
+		default:
+			select {
+			case <-s.next:
+			default:
+			}
+		}
+	}
+}
+
+// maxLive is how many connections may be served at a time: a measurement makes
+// one after the other.
+const maxLive = 16
+
+// acknowledge is how often the kernel is told not to delay acknowledgements.
+const acknowledge = time.Millisecond
+
+// hurry keeps the kernel from delaying small packets until the connection is
+// settled, and gives the socket up. During a login ssh and sshd write several
+// small packets in a row: each waits (RFC 896) until the one before has been
+// acknowledged, which takes 40 ms (RFC 1122 §4.2.3.2).
+func (c *Conn) hurry(tcp *net.TCPConn, swift bool) {
+	defer tcp.Close()
+	raw, err := tcp.SyscallConn()
+	if err != nil || !swift {
+		return
+	}
+	ticker := time.NewTicker(acknowledge)
+	defer ticker.Stop()
+	for {
+		// The kernel forgets this option after a few packets (tcp(7) TCP_QUICKACK).
+		_ = raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_QUICKACK, 1) })
+		select {
+		case <-ticker.C:
+		case <-c.settled:
+			return
+		case <-c.ended:
+			return
+		}
+	}
+}
+
+// Settled says that the login is over: from now on the connection is left to
+// itself. It may be called once.
+func (c *Conn) Settled() { close(c.settled) }
+
+// serve hands the socket to a new server process. A listening sshd leaves
+// Nagle's algorithm on until the session starts; Go turns it off at once.
+func (s *Server) serve(tcp *net.TCPConn, swift bool) (*Conn, error) {
+	if err := tcp.SetNoDelay(swift); err != nil {
+		return nil, err
+	}
+	socket, err := tcp.File()
+	if err != nil {
+		return nil, err
+	}
+	defer socket.Close()
+	cmd := exec.Command(s.argv[0], s.argv[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = socket, socket, s.log
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}
+	if err := s.spawner.Start(cmd); err != nil {
+		return nil, err
+	}
+	conn := &Conn{cmd: cmd, ended: make(chan struct{}), settled: make(chan struct{})}
+	s.mu.Lock()
+	s.live[conn] = true
+	s.mu.Unlock()
+	s.done.Go(func() {
+		_ = cmd.Wait()
+		close(conn.ended)
+		s.mu.Lock()
+		delete(s.live, conn)
+		s.mu.Unlock()
+	})
+	return conn, nil
+}
+
+// Fresh forgets earlier connections, such as a probe's, and what was logged
+// about them. With swift the next connection logs in without the delays that
+// the kernel would add, until it is Settled: for measurements of which the
+// login is no part.
+func (s *Server) Fresh(swift bool) {
+	s.mu.Lock()
+	if info, err := s.log.Stat(); err == nil {
+		s.seen = info.Size()
+	}
+	s.swift = swift
+	s.mu.Unlock()
+	select {
+	case <-s.next:
+	default:
+	}
+}
+
+// Next returns the newest connection since the last call; false when none comes
+// before ctx ends.
+func (s *Server) Next(ctx context.Context) (*Conn, bool) {
+	select {
+	case conn := <-s.next:
+		return conn, true
+	case <-ctx.Done():
+		return nil, false
+	}
+}
+
+// Ended waits until the server process of the connection is gone, killing it
+// after grace, and returns the CPU time of it and all its children.
+func (c *Conn) Ended(grace time.Duration) time.Duration {
+	select {
+	case <-c.ended:
+	case <-time.After(grace):
+		proc.KillGroup(c.cmd)
+		<-c.ended
+	}
+	return c.cmd.ProcessState.UserTime() + c.cmd.ProcessState.SystemTime()
+}
+
+// Pid is the server process that was started for the connection.
+func (c *Conn) Pid() int { return c.cmd.Process.Pid }
+
+// routine are the beginnings of log lines that explain nothing.
+var routine = []string{"Accepted ", "Connection closed by", "Connection from", "Close session", "Disconnected from", "Received disconnect", "Starting session", "User child", "Server listening"}
+
+// LogTail returns the last line that server processes have written since Fresh
+// and that may explain a failure; "" if there is none.
+func (s *Server) LogTail() string {
+	const limit = 4 << 10
+	info, err := s.log.Stat()
+	if err != nil {
+		return ""
+	}
+	s.mu.Lock()
+	from := max(s.seen, info.Size()-limit)
+	s.mu.Unlock()
+	text := make([]byte, max(0, info.Size()-from))
+	n, _ := s.log.ReadAt(text, from)
+	for _, line := range slices.Backward(strings.Split(string(text[:n]), "\n")) {
+		line = strings.TrimSpace(line)
+		if line != "" && !slices.ContainsFunc(routine, func(r string) bool { return strings.HasPrefix(line, r) }) {
+			return line
+		}
+	}
+	return ""
+}
+
+// Close stops listening and ends all server processes.
+func (s *Server) Close() error {
+	err := s.listener.Close()
+	s.mu.Lock()
+	for conn := range s.live {
+		proc.KillGroup(conn.cmd)
+	}
+	s.mu.Unlock()
+	s.done.Wait()
+	s.log.Close()
+	return err
+}

@@ -1,0 +1,217 @@
+package model
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
+	"sshpace/internal/record"
+)
+
+// stretch is how many transfers in a row share one estimate of the machine's
+// level: about seven seconds, well below the time scale of frequency and load.
+const stretch = 16
+
+// Analysis is what all transfers of one direction say about all its cells.
+type Analysis struct {
+	Direction record.Direction
+	Cells     []alg.Suite // canonical names, sorted
+	Wall      Series      // wall time per byte
+	Client    Series      // client CPU time per byte
+	Server    Series      // server CPU time per byte
+	Total     Series      // both sides, or the client alone without the server
+	Works     bool        // costs could be measured
+	cores     int
+	DirtyWall int // transfers without a clean segment for wall time
+	DirtyCost int // transfers without a clean segment for cost
+	Transfers int
+}
+
+// Analyse fits everything to the transfers of one direction, in the order in
+// which they were measured. cells are all that can be asked for, by canonical
+// names; cores is how many client and server can use together, 0 if unknown.
+func Analyse(direction record.Direction, cells []alg.Suite, transfers []Transfer, cores int) *Analysis {
+	a := &Analysis{Direction: direction, Cells: slices.Clone(cells), cores: cores}
+	for _, t := range transfers {
+		if t.Cell.Direction == direction && !slices.Contains(a.Cells, t.Cell.Suite) {
+			a.Cells = append(a.Cells, t.Cell.Suite)
+		}
+	}
+	slices.SortFunc(a.Cells, func(x, y alg.Suite) int {
+		return cmp.Or(cmp.Compare(x.Cipher, y.Cipher), cmp.Compare(x.MAC, y.MAC))
+	})
+	for _, t := range transfers {
+		if t.Cell.Direction == direction {
+			a.Transfers++
+			a.DirtyWall += one(t.DirtyWall)
+			a.DirtyCost += one(t.DirtyCost)
+		}
+	}
+	byCost := func(value func(Transfer) float64) Series {
+		obs, stretches := a.observe(transfers, value, func(t Transfer) bool { return t.DirtyCost }, a.DirtyCost)
+		return fitSeries(a.Cells, obs, stretches, additive(a.Cells), false)
+	}
+	a.Client = byCost(func(t Transfer) float64 { return t.Client })
+	a.Server = byCost(func(t Transfer) float64 { return t.Server })
+	a.Total = byCost(Transfer.Total)
+	works := a.works()
+	predict := additive(a.Cells)
+	if a.Works {
+		predict = fromCosts(works, cores, a.Client.etm)
+	}
+	obs, stretches := a.observe(transfers, func(t Transfer) float64 { return t.Wall }, func(t Transfer) bool { return t.DirtyWall }, a.DirtyWall)
+	a.Wall = fitSeries(a.Cells, obs, stretches, predict, a.Works)
+	return a
+}
+
+func one(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// minClean is how many clean connections it takes to do without the others.
+const minClean = 4
+
+// observe picks one quantity. Contaminated transfers are left out, unless most
+// are, or hardly any is not: then there is nothing else to look at, and the noise
+// will show it.
+func (a *Analysis) observe(transfers []Transfer, value func(Transfer) float64, dirty func(Transfer) bool, count int) (obs []observation, stretches int) {
+	keep := count*2 > a.Transfers || a.Transfers-count < minClean
+	index := 0
+	for _, t := range transfers {
+		if t.Cell.Direction != a.Direction {
+			continue
+		}
+		v := value(t)
+		if v > 0 && (keep || !dirty(t)) {
+			cell, _ := slices.BinarySearchFunc(a.Cells, t.Cell.Suite, func(x, y alg.Suite) int {
+				return cmp.Or(cmp.Compare(x.Cipher, y.Cipher), cmp.Compare(x.MAC, y.MAC))
+			})
+			obs = append(obs, observation{
+				cell: cell, stretch: index / stretch, log: math.Log(v), holdout: t.Trial.Role == record.RoleHoldout,
+				pair:    pairOf(t.Trial),
+				crowded: t.Crowded, waits: [2]float64{t.ClientWait, t.ServerWait},
+			})
+		}
+		index++
+	}
+	return obs, index/stretch + 1
+}
+
+func pairOf(t record.Trial) int {
+	if t.Role == record.RoleControl {
+		return t.Pair
+	}
+	return 0
+}
+
+// works tells the wall model what each cell costs on both sides.
+func (a *Analysis) works() []work {
+	out := make([]work, len(a.Cells))
+	for i := range out {
+		client, server := a.Client.Figures[i], a.Server.Figures[i]
+		if !client.Known {
+			continue
+		}
+		a.Works = true
+		out[i] = work{more: math.Exp(client.Log), err: client.Err}
+		if server.Known {
+			s := math.Exp(server.Log)
+			out[i] = work{math.Max(s, out[i].more), math.Min(s, out[i].more), math.Max(client.Err, server.Err)}
+		}
+	}
+	return out
+}
+
+// Cost is what orders cells by cost: the side that has more to do, because it
+// decides the speed where each has a core, or both together where they share one.
+// So a ranking by cost foretells that by throughput, on a quieter machine.
+func (a *Analysis) Cost() Series {
+	if a.cores == 1 || len(a.Server.Figures) == 0 {
+		return a.Total
+	}
+	out := a.Client
+	out.Figures = slices.Clone(a.Client.Figures)
+	for i, server := range a.Server.Figures {
+		if client := out.Figures[i]; !server.Known || !client.Known {
+			continue
+		} else if server.Log > client.Log {
+			out.Figures[i] = server
+		}
+	}
+	out.Degrees = math.Min(a.Client.Degrees, a.Server.Degrees)
+	out.Controls = slices.Concat(a.Client.Controls, a.Server.Controls)
+	out.Level = math.Max(a.Client.Level, a.Server.Level)
+	return out
+}
+
+// Complete reports whether every cell is measured or predicted.
+func (a *Analysis) Complete() bool {
+	figures := a.Wall.Figures
+	if a.Works {
+		figures = a.Total.Figures
+	}
+	return !slices.ContainsFunc(figures, func(f Figure) bool { return !f.Known })
+}
+
+// HoldoutErrors are the relative errors of the predictions of one series for
+// cells that were never fitted.
+func (a *Analysis) HoldoutErrors(s Series, held func(alg.Suite) bool) []float64 {
+	var out []float64
+	for i, f := range s.Figures {
+		if held(a.Cells[i]) && f.N > 0 && f.Foretold {
+			out = append(out, math.Abs(math.Expm1(f.Predicted-f.Measured)))
+		}
+	}
+	return out
+}
+
+// PredictionErrors are the relative errors of all cells' predictions from the
+// others, against their own measurements.
+func (s Series) PredictionErrors() []float64 {
+	var out []float64
+	for _, f := range s.Figures {
+		if f.N > 0 && f.Foretold {
+			out = append(out, math.Abs(math.Expm1(f.Predicted-f.Measured)))
+		}
+	}
+	return out
+}
+
+// TypicalError is the median standard error of the known figures.
+func (s Series) TypicalError() float64 {
+	var errs []float64
+	for _, f := range s.Figures {
+		if f.Known {
+			errs = append(errs, f.Err)
+		}
+	}
+	return stats.Median(errs)
+}
+
+// Noise is the relative difference that two equal cells stay below in 95 % of
+// runs: what the error of a typical cell says, or more where the A/A controls
+// differ by more than that error allows.
+func (s Series) Noise() float64 {
+	factor := 1.0
+	if len(s.Controls) >= minControls {
+		factor = math.Max(1, stats.Scale(s.Controls, 0))
+	}
+	return math.Expm1(stats.StudentQuantile(s.Degrees) * math.Sqrt2 * s.TypicalError() * factor)
+}
+
+// minControls is how many A/A pairs it takes to believe them.
+const minControls = 5
+
+// Interval is a figure on the original scale with its 95 % interval, which
+// holds the uncertainty of the machine's own level too: that does not matter
+// within a ranking, but from one run to the next.
+func (s Series) Interval(i int) stats.Interval {
+	f := s.Figures[i]
+	arm := stats.StudentQuantile(s.Degrees) * math.Hypot(f.Err, s.Level)
+	return stats.Interval{Value: f.Log, Lo: f.Log - arm, Hi: f.Log + arm, N: f.N}.Exp()
+}

@@ -1,0 +1,341 @@
+package model
+
+import (
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
+	"sshpace/internal/record"
+)
+
+func near(t *testing.T, what string, got, want, tolerance float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= tolerance) {
+		t.Errorf("%s = %v, want %v", what, got, want)
+	}
+}
+
+func point(cipher, mac string, cost float64) Point {
+	return Point{alg.Suite{Cipher: cipher, MAC: mac}, math.Log(cost), 1e-4, 1}
+}
+
+// Costs that are sums are found exactly, also those that were not measured:
+// c2 with m3 is 5 + 3 from c1+m3 = 4, c1+m1 = 2, c2+m1 = 6.
+func TestAdditiveIsExact(t *testing.T) {
+	m := FitAdditive([]Point{
+		point("c1", "m1", 2), point("c2", "m1", 6), point("c1", "m2", 3), point("c2", "m2", 7), point("c1", "m3", 4), point("aead", "", 0.9),
+	})
+	log, _, ok := m.Predict(alg.Suite{Cipher: "c2", MAC: "m3"})
+	near(t, "c2 m3", math.Exp(log), 8, 1e-6)
+	if !ok || m.Parameters != 5 { // 2 + 3 - 1 and one AEAD cipher
+		t.Errorf("known: %v, %d parameters, want 5", ok, m.Parameters)
+	}
+	if _, _, ok := m.Predict(alg.Suite{Cipher: "c1", MAC: "m4"}); ok {
+		t.Error("a MAC that was never measured is predicted")
+	}
+	if _, _, ok := m.Without(point("aead", "", 0.9)); ok {
+		t.Error("an AEAD cipher is predicted from others")
+	}
+	if _, _, ok := m.Without(point("c1", "m3", 4)); ok {
+		t.Error("the only cell of a MAC is predicted without it")
+	}
+}
+
+func TestSeparatePiecesDoNotPredictEachOther(t *testing.T) {
+	m := FitAdditive([]Point{point("c1", "m1", 2), point("c2", "m2", 3)})
+	if _, _, ok := m.Predict(alg.Suite{Cipher: "c1", MAC: "m2"}); ok {
+		t.Error("two cells without a common name predict a third")
+	}
+	if m.Parameters != 2 {
+		t.Errorf("%d parameters, want 2", m.Parameters)
+	}
+}
+
+// Without must be what a fit without the cell predicts.
+func TestWithoutIsLeaveOneOut(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 1))
+	var points []Point
+	for _, c := range []string{"c1", "c2", "c3"} {
+		for i, m := range []string{"m1", "m2", "m3", "m4"} {
+			points = append(points, point(c, m, (9+float64(i)+float64(len(points)))*math.Exp(0.005*random.NormFloat64())))
+		}
+	}
+	all := FitAdditive(points)
+	for i, p := range points {
+		rest := append(append([]Point{}, points[:i]...), points[i+1:]...)
+		want, _, _ := FitAdditive(rest).Predict(p.Cell)
+		got, _, ok := all.Without(p)
+		if !ok || math.Abs(got-want) > 0.002 {
+			t.Errorf("%s: %v without itself, want %v", p.Cell, got, want)
+		}
+	}
+}
+
+// A truncated tag is the same computation: what noise put between hmac-sha1 and
+// hmac-sha1-96 is no difference, and their mean is what both cost.
+func TestTwinsHaveOneEstimate(t *testing.T) {
+	var cells []alg.Suite
+	var obs []observation
+	cost := map[string]float64{"hmac-md5": 1, "hmac-md5-96": 1.02, "hmac-sha1": 0.4, "hmac-sha1-96": 0.42, "umac-64@openssh.com": 0.3}
+	for c, cipher := range []string{"c1", "c2", "c3", "c4"} {
+		for _, mac := range slices.Sorted(maps.Keys(cost)) {
+			obs = append(obs, observation{cell: len(cells), log: math.Log(1 + float64(c)/4 + cost[mac])})
+			cells = append(cells, alg.Suite{Cipher: cipher, MAC: mac})
+		}
+	}
+	s := fitSeries(cells, obs, 1, additive(cells), false)
+	md5, short, sha1 := s.Figures[0], s.Figures[1], s.Figures[2]
+	if md5.Log != short.Log || md5.Shared != 2 {
+		t.Errorf("hmac-md5 %v, hmac-md5-96 %v, shared by %d", md5.Log, short.Log, md5.Shared)
+	}
+	near(t, "both", math.Exp(md5.Log), 2.01, 0.01)
+	near(t, "hmac-sha1, another primitive", math.Exp(sha1.Log), 1.41, 0.01)
+}
+
+// A cell that two connections show to differ from its twin keeps its own figure.
+func TestOddTwinIsItsOwn(t *testing.T) {
+	cells := []alg.Suite{{Cipher: "c1", MAC: "hmac-sha1"}, {Cipher: "c1", MAC: "hmac-sha1-96"}, {Cipher: "c2", MAC: "hmac-sha1"}, {Cipher: "c2", MAC: "hmac-sha1-96"}}
+	var obs []observation
+	for range 6 {
+		for i, cost := range []float64{1, 1.5, 2, 2} {
+			obs = append(obs, observation{cell: i, log: math.Log(cost)})
+		}
+	}
+	s := fitSeries(cells, obs, 1, additive(cells), false)
+	near(t, "c1 hmac-sha1", math.Exp(s.Figures[0].Log), 1, 0.05)
+	near(t, "c1 hmac-sha1-96", math.Exp(s.Figures[1].Log), 1.5, 0.1)
+	if s.Figures[2].Log != s.Figures[3].Log {
+		t.Errorf("the twins of c2 differ: %v and %v", s.Figures[2].Log, s.Figures[3].Log)
+	}
+}
+
+// Applying every MAC to the ciphertext costs 0.1 more, which is one effect.
+func TestEncryptThenMACIsOneEffect(t *testing.T) {
+	var points []Point
+	for c, cipher := range []string{"c1", "c2", "c3"} {
+		for i, mac := range []string{"hmac-sha1", "hmac-md5", "hmac-sha2-256", "hmac-sha2-512"} {
+			cost := 1 + float64(c)/4 + float64(i)/5
+			points = append(points, point(cipher, mac, cost), point(cipher, mac+"-etm@openssh.com", cost+0.1))
+		}
+	}
+	m := FitAdditive(points)
+	for _, p := range points {
+		log, _, _ := m.Predict(p.Cell)
+		near(t, p.Cell.String(), log, p.Log, 0.002)
+	}
+	if m.Parameters > 8 { // 3 + 4 - 1, the effect, and a little for deviations; 3 + 8 - 1 names
+		t.Errorf("%d parameters, want 7 or 8", m.Parameters)
+	}
+}
+
+// One cell that is off by half must not move the others by more than a little.
+func TestAdditiveIsRobust(t *testing.T) {
+	var points []Point
+	for c := range 5 {
+		for m := range 6 {
+			points = append(points, point(string(rune('a'+c)), string(rune('A'+m)), 1+float64(c)+0.3*float64(m)))
+		}
+	}
+	points[7].Log += math.Log(1.5)
+	fit := FitAdditive(points)
+	for i, p := range points {
+		if log, _, _ := fit.Predict(p.Cell); i != 7 && math.Abs(log-p.Log) > 0.02 {
+			t.Errorf("%s is off by %.1f %%", p.Cell, 100*(log-p.Log))
+		}
+	}
+}
+
+func TestWallModel(t *testing.T) {
+	random := rand.New(rand.NewPCG(2, 1))
+	for name, c := range map[string]struct {
+		truth wallModel
+		cores int
+	}{
+		"a core for each":   {wallModel{a: 1.1}, 2},
+		"one core":          {wallModel{a: 1, b: 1}, 1},
+		"one core untold":   {wallModel{a: 1, b: 1}, 0},
+		"the link is slow":  {wallModel{c: 9}, 2},
+		"partly overlapped": {wallModel{a: 1, b: 0.4}, 2},
+	} {
+		var works []work
+		var walls, weights []float64
+		for range 60 {
+			more := math.Exp(2 * random.Float64())
+			w := work{more: more, less: more * (0.3 + 0.7*random.Float64())}
+			works, weights = append(works, w), append(weights, 1e4)
+			walls = append(walls, c.truth.of(w)*math.Exp(0.01*random.NormFloat64()))
+		}
+		m := fitWall(works, walls, weights, c.cores)
+		var errs []float64
+		for _, w := range works {
+			errs = append(errs, math.Abs(m.of(w)/c.truth.of(w)-1))
+		}
+		if e := stats.Quantile(errs, 1); e > 0.03 {
+			t.Errorf("%s: %+v fitted as %+v, off by %.1f %%", name, c.truth, m, 100*e)
+		}
+	}
+}
+
+// With a slow cipher the sink gets 3 MB while the client encrypts 4 and the
+// server decrypts 3.5: 100 ms are 25 ns per byte, 70 ms are 20.
+func TestCostPerByteOfEachSide(t *testing.T) {
+	const ms = time.Millisecond
+	trial := record.Trial{Workload: record.Transfer, Want: alg.Suite{Cipher: "3des-cbc", MAC: "hmac-sha1"}}
+	s := record.Sample{Outcome: record.OK, Segments: []record.Segment{{
+		WallNS: 100 * ms, Bytes: 3e6, ClientBytes: 4e6, ServerBytes: 35e5, ClientCPUNS: ns(100 * ms), ServerCPUNS: ns(70 * ms),
+	}}}
+	got, ok := TransferOf(trial, s, 0)
+	if !ok {
+		t.Fatal("not usable")
+	}
+	near(t, "client", got.Client, 25, 1e-9)
+	near(t, "server", got.Server, 20, 1e-9)
+	s.Segments[0].ClientBytes = 0
+	got, _ = TransferOf(trial, s, 0)
+	near(t, "client, bytes unknown", got.Client, 100/3.0, 1e-9)
+}
+
+// Before anything was measured, and after one cell, the usual model stands.
+func TestWallModelWithoutData(t *testing.T) {
+	if m := fitWall(nil, nil, nil, 2); m != (wallModel{a: 1}) {
+		t.Errorf("two cores: %+v", m)
+	}
+	m := fitWall([]work{{more: 2, less: 1}}, []float64{6}, []float64{1}, 1)
+	near(t, "one core, scaled to one cell", m.of(work{more: 4, less: 2}), 12, 1e-9)
+}
+
+func ns(d time.Duration) *time.Duration { return &d }
+
+func TestContamination(t *testing.T) {
+	const ms = time.Millisecond
+	wall := record.Segment{WallNS: 100 * ms, SpinNS: ms}
+	with := func(change func(*record.Segment)) record.Segment {
+		s := wall
+		change(&s)
+		return s
+	}
+	for name, c := range map[string]struct {
+		segment record.Segment
+		want    Dirt
+	}{
+		"clean":                      {wall, Dirt{}},
+		"no time":                    {record.Segment{}, Dirt{true, true}},
+		"marked by the driver":       {with(func(s *record.Segment) { s.Contaminated = "rekey" }), Dirt{Wall: true}},
+		"waiting for each other":     {with(func(s *record.Segment) { s.ClientWaitNS = ns(30 * ms) }), Dirt{}},
+		"waiting for others":         {with(func(s *record.Segment) { s.ClientWaitNS, s.ForeignCPUNS = ns(30*ms), 90*ms }), Dirt{Wall: true}},
+		"others on other cores":      {with(func(s *record.Segment) { s.ClientWaitNS, s.ForeignCPUNS = ns(ms), 300*ms }), Dirt{}},
+		"others, waits unknown":      {with(func(s *record.Segment) { s.ForeignCPUNS = 90 * ms }), Dirt{Wall: true}},
+		"mostly waiting":             {with(func(s *record.Segment) { s.ServerWaitNS = ns(70 * ms) }), Dirt{Wall: true}},
+		"some steal":                 {with(func(s *record.Segment) { s.StealNS = 5 * ms }), Dirt{Wall: true}},
+		"much steal":                 {with(func(s *record.Segment) { s.StealNS = 30 * ms }), Dirt{true, true}},
+		"slow core":                  {with(func(s *record.Segment) { s.SpinNS = 13 * ms / 10 }), Dirt{true, true}},
+		"slow probe on a busy core":  {with(func(s *record.Segment) { s.SpinNS, s.ForeignCPUNS, s.ClientWaitNS = 13*ms/10, 90*ms, ns(ms) }), Dirt{}},
+		"a fast core is no disorder": {with(func(s *record.Segment) { s.SpinNS = ms / 2 }), Dirt{}},
+	} {
+		if got := Contamination(c.segment, float64(ms)); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}
+
+// Wall time is the sum over clean segments, (100+100) ms for 3 MB; the client's
+// cost the lower quartile of 30, 40 and 90 ns per byte: 35.
+func TestTransferOf(t *testing.T) {
+	const ms = time.Millisecond
+	trial := record.Trial{Workload: record.Transfer, Want: alg.Suite{Cipher: "aes128-ctr", MAC: "hmac-sha1"}}
+	s := record.Sample{Outcome: record.OK, Segments: []record.Segment{
+		{WallNS: 100 * ms, Bytes: 1e6, ClientCPUNS: ns(40 * ms), ServerCPUNS: ns(50 * ms)},
+		{WallNS: 100 * ms, Bytes: 2e6, ClientCPUNS: ns(60 * ms), ServerCPUNS: ns(50 * ms)},
+		{WallNS: 300 * ms, Bytes: 1e6, ClientCPUNS: ns(90 * ms), Contaminated: "disturbed"},
+	}}
+	got, ok := TransferOf(trial, s, 0)
+	if !ok || got.DirtyWall || got.DirtyCost {
+		t.Fatalf("%+v", got)
+	}
+	near(t, "wall", got.Wall, 200e6/3e6, 1e-9)
+	near(t, "client", got.Client, 35, 1e-9)
+	near(t, "server, unknown in one segment", got.Server, 0, 0)
+	for i := range s.Segments {
+		s.Segments[i].Contaminated = "disturbed"
+	}
+	if got, _ = TransferOf(trial, s, 0); !got.DirtyWall || math.Abs(got.Wall-75) > 1e-9 { // quartile of 50, 100, 300
+		t.Errorf("all segments contaminated: %+v", got)
+	}
+}
+
+// The posterior of noise and interaction finds both where the data tell them
+// apart, and neither zero nor nonsense where they do not.
+func TestVariances(t *testing.T) {
+	for _, truth := range [][2]float64{{0.02, 0.014}, {0.05, 0.01}, {0.01, 0.03}} {
+		noise, own := truth[0], truth[1]
+		v := variances{within: 80 * noise * noise, degrees: 80, groups: []residuals{
+			{n: 1, count: 80, squares: 80 * (noise*noise + own*own)}, {n: 6, count: 20, squares: 20 * (noise*noise/6 + own*own)},
+		}}
+		deviation, interaction := v.estimate()
+		near(t, "deviation", deviation/noise, 1, 0.2)
+		near(t, "interaction", interaction/own, 1, 0.5)
+	}
+	deviation, interaction := variances{}.estimate()
+	if deviation < 0.01 || deviation > 0.2 || interaction < 0.002 || interaction > 0.1 {
+		t.Errorf("without data: %v, %v", deviation, interaction)
+	}
+}
+
+// Crowded connections are 30 % dearer and three times as noisy here; the cells'
+// own costs must come out as if they were not.
+func TestNuisanceIsTakenOut(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 1))
+	cells := make([]alg.Suite, 0, 40)
+	for c := range 5 {
+		for m := range 8 {
+			cells = append(cells, alg.Suite{Cipher: string(rune('a' + c)), MAC: string(rune('A' + m))})
+		}
+	}
+	cost := func(i int) float64 { return 1 + float64(i/8) + 0.4*float64(i%8) }
+	var obs []observation
+	for k := range 160 {
+		i := (k*7 + k/40) % 40
+		o := observation{cell: i, stretch: k / stretch, crowded: random.Float64() < 0.4}
+		noise := 0.02
+		o.log = math.Log(cost(i))
+		if o.crowded {
+			noise, o.log = 0.06, o.log+0.26
+		}
+		o.log += noise * random.NormFloat64()
+		obs = append(obs, o)
+	}
+	s := fitSeries(cells, obs, 160/stretch, additive(cells), false)
+	var errs []float64
+	for i, f := range s.Figures {
+		errs = append(errs, f.Log-math.Log(cost(i)))
+	}
+	if spread := stats.Scale(errs, stats.Median(errs)); spread > 0.012 {
+		t.Errorf("costs are off by %.1f %%", 100*spread)
+	}
+	near(t, "effect of a crowd", s.nuisance.effects[0], 0.26, 0.05)
+	if s.nuisance.ratio < 1.7 {
+		t.Errorf("crowded connections are %.1f times as noisy, want about 3", s.nuisance.ratio)
+	}
+}
+
+// A machine that gets slower by a tenth in the middle of the run.
+func TestDriftIsTakenOut(t *testing.T) {
+	random := rand.New(rand.NewPCG(6, 1))
+	cells := []alg.Suite{{Cipher: "a", MAC: "x"}, {Cipher: "a", MAC: "y"}, {Cipher: "b", MAC: "x"}, {Cipher: "b", MAC: "y"}, {Cipher: "c", MAC: "x"}, {Cipher: "c", MAC: "y"}}
+	var obs []observation
+	for k := range 128 {
+		o := observation{cell: random.IntN(6), stretch: k / stretch}
+		o.log = math.Log(1+float64(o.cell/2)+0.5*float64(o.cell%2)) + 0.01*random.NormFloat64()
+		if k >= 64 {
+			o.log += 0.1
+		}
+		obs = append(obs, o)
+	}
+	s := fitSeries(cells, obs, 8, additive(cells), false)
+	near(t, "second half against first", stats.Mean(s.Drift[4:])-stats.Mean(s.Drift[:4]), 0.1, 0.02)
+}

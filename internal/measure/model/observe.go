@@ -1,0 +1,172 @@
+// Package model turns samples into the numbers that rankings are made of:
+// costs per byte of one connection, freed of what other work on the machine
+// did to them, and an additive model of cost that predicts cells that were not
+// measured. The planner uses it while measuring, the ranking afterwards. It
+// does no I/O.
+package model
+
+import (
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/record"
+)
+
+// Ended is the Finding.What under which a file keeps why its run ended.
+const Ended = "run ended"
+
+// Usable reports whether a sample carries the numbers that its trial is for.
+// Everything else is a failed trial.
+func Usable(t record.Trial, s record.Sample) bool {
+	if s.Outcome != record.OK {
+		return false
+	}
+	switch t.Workload {
+	case record.Login:
+		return s.Phases != nil && s.Phases.LoginNS > 0
+	case record.Copy:
+		return s.Bytes > 0 && s.ElapsedNS > 0
+	case record.Transfer:
+		for _, segment := range s.Segments {
+			if segment.Bytes > 0 && segment.WallNS > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Cell is one distinct computation per byte in one direction. Aliases have
+// one cell.
+type Cell struct {
+	Suite     alg.Suite // cipher and MAC, canonical names
+	Direction record.Direction
+}
+
+// CellOf returns the cell that a trial measures.
+func CellOf(t record.Trial) Cell {
+	s := alg.NewSuite(alg.Canonical(alg.Cipher, t.Want.Cipher), alg.Canonical(alg.MAC, t.Want.MAC), "")
+	return Cell{s, t.Direction}
+}
+
+// Transfer is what one transfer trial showed, in nanoseconds per byte. A zero
+// field could not be measured.
+type Transfer struct {
+	Trial  record.Trial
+	Cell   Cell
+	Wall   float64
+	Client float64
+	Server float64
+	// DirtyWall and DirtyCost say that no clean segment was left, so that the
+	// figure rests on quarantined ones: it must not decide anything alone.
+	DirtyWall, DirtyCost bool
+	// Crowded says that other work took a core most of the time.
+	Crowded    bool
+	ClientWait float64 // share of the time that the client waited for a core
+	ServerWait float64
+}
+
+// Total is the cost of both sides, or of the client alone where the server
+// could not be read; 0 if neither could.
+func (t Transfer) Total() float64 {
+	if t.Client == 0 {
+		return 0
+	}
+	return t.Client + t.Server
+}
+
+// TransferOf summarises the clean segments of a sample. Wall time is their
+// sum, which is what a copy would take. Costs are the lower quartile over
+// segments: when other work crowds client and server on one core, some segments
+// cost twice as much for a moment. spin is the usual SpinNS of the machine, 0 if unknown.
+// ok is false where the sample has nothing to say.
+func TransferOf(t record.Trial, s record.Sample, spin float64) (Transfer, bool) {
+	out := Transfer{Trial: t, Cell: CellOf(t)}
+	if t.Workload != record.Transfer || !Usable(t, s) {
+		return out, false
+	}
+	var cleanWall, cleanCost, all []record.Segment
+	for _, segment := range s.Segments {
+		if segment.Bytes <= 0 || segment.WallNS <= 0 {
+			continue
+		}
+		dirt := Contamination(segment, spin)
+		all = append(all, segment)
+		if !dirt.Wall {
+			cleanWall = append(cleanWall, segment)
+		}
+		if !dirt.Cost {
+			cleanCost = append(cleanCost, segment)
+		}
+	}
+	if out.DirtyWall = len(cleanWall) == 0; out.DirtyWall {
+		cleanWall = all
+	}
+	if out.DirtyCost = len(cleanCost) == 0; out.DirtyCost {
+		cleanCost = all
+	}
+	out.Wall = wallOf(cleanWall, out.DirtyWall)
+	out.crowd(all)
+	out.Client = costOf(cleanCost, func(s record.Segment) (*time.Duration, unit.Bytes) { return s.ClientCPUNS, s.ClientBytes })
+	out.Server = costOf(cleanCost, func(s record.Segment) (*time.Duration, unit.Bytes) { return s.ServerCPUNS, s.ServerBytes })
+	return out, true
+}
+
+// undisturbed is the quantile of a connection's segments that stands for its
+// cost. Disturbances add to the cost of a segment, often a lot, and seldom take
+// from it: on a busy machine the lower quartile repeats from run to run where mean
+// and median do not.
+const undisturbed = 0.25
+
+// wallOf is the wall time per byte of all segments together, or of the least
+// disturbed where all of them are.
+func wallOf(segments []record.Segment, dirty bool) float64 {
+	walls := make([]float64, len(segments))
+	wall, bytes := 0.0, 0.0
+	for i, s := range segments {
+		walls[i] = float64(s.WallNS) / float64(s.Bytes)
+		wall += float64(s.WallNS)
+		bytes += float64(s.Bytes)
+	}
+	if dirty {
+		return stats.Quantile(walls, undisturbed)
+	}
+	return wall / bytes
+}
+
+// costOf is the typical CPU time of a side per byte that it worked on, or per
+// byte at the sink where that is unknown; 0 where a segment lacks it. A slow
+// cipher moves less in a segment than the buffers on the way hold.
+func costOf(segments []record.Segment, side func(record.Segment) (cpu *time.Duration, bytes unit.Bytes)) float64 {
+	costs := make([]float64, len(segments))
+	for i, segment := range segments {
+		used, bytes := side(segment)
+		if used == nil || *used <= 0 {
+			return 0
+		}
+		if bytes <= 0 {
+			bytes = segment.Bytes
+		}
+		costs[i] = float64(*used) / float64(bytes)
+	}
+	return stats.Quantile(costs, undisturbed)
+}
+
+// crowd fills in how the connection shared the cores with others.
+func (t *Transfer) crowd(segments []record.Segment) {
+	var wall, foreign, client, server float64
+	for _, s := range segments {
+		wall += float64(s.WallNS)
+		foreign += float64(s.ForeignCPUNS)
+		if s.ClientWaitNS != nil {
+			client += float64(*s.ClientWaitNS)
+		}
+		if s.ServerWaitNS != nil {
+			server += float64(*s.ServerWaitNS)
+		}
+	}
+	t.Crowded = foreign > maxForeign*wall
+	t.ClientWait, t.ServerWait = min(1, client/wall), min(1, server/wall)
+}

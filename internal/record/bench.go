@@ -1,0 +1,248 @@
+// Package record is the language that the parts of a measurement share: what is
+// to be done (Trial), what came out (Sample), under which conditions (Campaign,
+// Environment), and what was noticed (Finding). It also reads and writes them
+// as a record file. It measures nothing, and it has no place for credentials:
+// a target is a label.
+package record
+
+import (
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/unit"
+)
+
+// FormatVersion is the version of the record format. Readers refuse files of a
+// newer version; fields may be added without a new version.
+const FormatVersion = 2
+
+// Workload is what a trial does with its connection.
+type Workload string
+
+// The workloads.
+const (
+	Transfer Workload = "transfer" // move bytes and time segments of them
+	Login    Workload = "login"    // connect, authenticate, run a command that does nothing
+	Copy     Workload = "copy"     // move exactly SizeBytes, timed as a whole process
+	Sitting  Workload = "sitting"  // stay open beside others and move data in slices, in turn
+	Probe    Workload = "probe"    // no connection: a fixed piece of work that takes its turn like one
+)
+
+// Direction is where the payload goes, seen from the client.
+type Direction string
+
+// The directions.
+const (
+	Upload   Direction = "upload"
+	Download Direction = "download"
+)
+
+// Role is why a trial is in the plan.
+type Role string
+
+// The roles. The zero value is an ordinary cell.
+const (
+	RoleCell      Role = ""
+	RoleReference Role = "reference" // the reference cell that every block holds
+	RoleControl   Role = "control"   // one half of a hidden A/A pair: Pair says which
+	RoleHoldout   Role = "holdout"   // measured only to check predictions, never fitted
+	RoleOverhead  Role = "overhead"  // a copy of one byte: what a copy takes beside login and transfer
+)
+
+// Campaign describes one run of the tool: the first record of a file.
+type Campaign struct {
+	Format     int              `json:"format"` // FormatVersion
+	Tool       string           `json:"tool"`   // version of sshpace
+	Started    time.Time        `json:"started"`
+	Seed       uint64           `json:"seed"`
+	Target     string           `json:"target"` // label: "loopback" or the host as the user named it
+	Engine     string           `json:"engine"` // client: "openssh" or "native"
+	Server     string           `json:"server"` // "openssh", "native" or "remote"
+	Directions []Direction      `json:"directions"`
+	Data       string           `json:"data"` // "zero" or "random"; "" if unknown
+	BudgetNS   time.Duration    `json:"budget_ns,omitempty"`
+	Precision  float64          `json:"precision_pct,omitempty"`
+	Rounds     int              `json:"rounds,omitempty"`
+	SizeBytes  unit.Bytes       `json:"size_bytes,omitempty"` // exhaustive runs: bytes of each copy
+	Runs       int              `json:"runs,omitempty"`       // exhaustive runs: copies of each combination
+	Policy     string           `json:"policy,omitempty"`
+	Imported   string           `json:"imported,omitempty"` // formats of the log that this file was made from; "" if sshpace measured it
+	Offer      alg.Offer        `json:"offer"`              // what both sides share and the user selected
+	Shared     alg.Offer        `json:"shared,omitzero"`    // what both sides share, before any selection; empty if unknown
+	Combos     alg.Combinations `json:"combinations"`
+}
+
+// Environment describes the machines, as far as they could be seen. A field
+// that could not be read is empty.
+type Environment struct {
+	OS            string        `json:"os"`
+	Kernel        string        `json:"kernel,omitempty"`
+	Arch          string        `json:"arch"`
+	CPU           string        `json:"cpu,omitempty"`
+	CPUFeatures   []string      `json:"cpu_features,omitempty"` // those that matter to SSH: aes, vaes, pclmulqdq, sha_ni, avx2, asimd...
+	Cores         int           `json:"cores"`                  // usable by this process
+	CPUQuota      float64       `json:"cpu_quota_cores,omitempty"`
+	Governor      string        `json:"governor,omitempty"`
+	Hypervisor    string        `json:"hypervisor,omitempty"`
+	MemoryBytes   unit.Bytes    `json:"memory_bytes,omitempty"`
+	StealPct      float64       `json:"steal_pct"`       // at the start of the run
+	LoadAverage   float64       `json:"load_average_1m"` // at the start of the run
+	TickNS        time.Duration `json:"cpu_clock_ns"`    // resolution of the CPU clock used for segments
+	CPUClock      string        `json:"cpu_clock"`       // "perf task-clock", "process clock" or "none"
+	Client        string        `json:"client"`          // version line of the client
+	ClientPath    string        `json:"client_path"`     // absolute path of the client binary
+	Server        string        `json:"server"`          // version of the server
+	ServerPath    string        `json:"server_path,omitempty"`
+	Crypto        string        `json:"crypto,omitempty"` // crypto library, such as "OpenSSL 3.0.19 27 Jan 2026"
+	ServerBanner  string        `json:"server_banner,omitempty"`
+	ServerMachine string        `json:"server_machine,omitempty"` // of a remote host: system and CPU
+	AddressCheck  string        `json:"address_check,omitempty"`  // of a remote host: 16 bits of a hash of its address and port
+	Limits        []string      `json:"limits,omitempty"`         // what this machine or host does not let us see
+	StrictKex     *bool         `json:"strict_kex,omitempty"`     // both sides do strict key exchange, the remedy for Terrapin (CVE-2023-48795); nil if unknown
+}
+
+// Trial is one connection to make.
+type Trial struct {
+	ID        int           `json:"id"` // counts from 1 in a file
+	Target    string        `json:"target"`
+	Want      alg.Suite     `json:"want"`
+	Workload  Workload      `json:"workload"`
+	Direction Direction     `json:"direction,omitempty"`
+	SizeBytes unit.Bytes    `json:"size_bytes,omitempty"` // Copy: exactly so many
+	SegmentNS time.Duration `json:"segment_ns,omitempty"` // Transfer: length of a timed segment
+	Segments  int           `json:"segments,omitempty"`   // Transfer: how many
+	Block     int           `json:"block"`
+	Role      Role          `json:"role,omitempty"`
+	Pair      int           `json:"pair,omitempty"` // RoleControl: trials of one A/A pair share it, from 1
+	// Offered is the name to put on the wire where it is not Want's: a control
+	// asks for the same computation under another name, such as an AEAD cipher
+	// with a MAC that is ignored.
+	Offered alg.Suite `json:"offered,omitzero"`
+}
+
+// Outcome is how a trial ended. A failed trial is data, not an error.
+type Outcome string
+
+// The outcomes.
+const (
+	OK         Outcome = "ok"
+	Refused    Outcome = "refused"    // the server closed or refused the connection before it said who it is
+	Denied     Outcome = "denied"     // the login failed
+	HostKey    Outcome = "hostkey"    // unknown or changed host key
+	TimedOut   Outcome = "timeout"    // a phase took longer than its deadline
+	Mismatched Outcome = "mismatched" // negotiated something else than was wanted, or found no common algorithm
+	Broken     Outcome = "broken"     // the connection or a process ended in the middle
+	Aborted    Outcome = "aborted"    // stopped by the user
+	Unresolved Outcome = "unresolved" // the host name does not resolve
+)
+
+// Sample is what one trial showed.
+type Sample struct {
+	Trial     int           `json:"trial"` // Trial.ID
+	Got       alg.Suite     `json:"got"`   // negotiated, both directions alike unless Outcome says mismatched
+	Start     time.Time     `json:"start"`
+	ElapsedNS time.Duration `json:"elapsed_ns"` // wall time of the whole trial
+	Outcome   Outcome       `json:"outcome"`
+	Detail    string        `json:"detail,omitempty"` // what went wrong, in one line
+	Bytes     unit.Bytes    `json:"bytes,omitempty"`  // at the sink, in all segments and between them
+	Rekeys    int           `json:"rekeys,omitempty"` // key exchanges after the first one
+	Segments  []Segment     `json:"segments,omitempty"`
+	Phases    *Phases       `json:"login,omitempty"`
+	// ElapsedLoNS and ElapsedHiNS bound ElapsedNS where it was read from a coarse
+	// clock, such as the whole seconds of an imported log; 0 where it is exact.
+	ElapsedLoNS time.Duration `json:"elapsed_lo_ns,omitempty"`
+	ElapsedHiNS time.Duration `json:"elapsed_hi_ns,omitempty"`
+}
+
+// Segment is one timed stretch of a steady transfer. A nil figure could not be
+// read there.
+type Segment struct {
+	StartNS      time.Duration  `json:"start_ns"` // after Sample.Start
+	WallNS       time.Duration  `json:"wall_ns"`
+	Bytes        unit.Bytes     `json:"bytes"`                  // at the sink
+	ClientBytes  unit.Bytes     `json:"client_bytes,omitempty"` // that the client sent or received on the wire; 0: unknown
+	ServerBytes  unit.Bytes     `json:"server_bytes,omitempty"` // the same of the server
+	ClientCPUNS  *time.Duration `json:"client_cpu_ns,omitempty"`
+	ServerCPUNS  *time.Duration `json:"server_cpu_ns,omitempty"`
+	ClientWaitNS *time.Duration `json:"client_wait_ns,omitempty"` // runnable, but not running (run-queue delay)
+	ServerWaitNS *time.Duration `json:"server_wait_ns,omitempty"`
+	HarnessCPUNS time.Duration  `json:"harness_cpu_ns"` // source and sink
+	StealNS      time.Duration  `json:"steal_ns,omitempty"`
+	ForeignCPUNS time.Duration  `json:"foreign_cpu_ns,omitempty"` // busy time of all cores that is none of ours
+	SpinNS       time.Duration  `json:"spin_ns,omitempty"`        // a fixed spin loop just before the segment: CPU frequency
+	Contaminated string         `json:"contaminated,omitempty"`   // why this segment is quarantined; "" if it is clean
+}
+
+// Slices are what connections that are open at the same time moved in turn
+// during about a second, in the order in which it happened. Their trials stand
+// before them, their samples (what was negotiated, how it ended) may come later.
+type Slices struct {
+	Sitting int       `json:"sitting"` // connections that were open together share it; counts from 1 in a file
+	Start   time.Time `json:"start"`
+	Slices  []Slice   `json:"slices"`
+}
+
+// Slice is a few milliseconds in which one connection, and no other, moved data.
+// A nil figure could not be read. CPU times and bytes run from the end of the
+// connection's slice before, so that nothing of what it did is left out.
+type Slice struct {
+	Trial        int            `json:"trial"`
+	Round        int            `json:"round"`    // every round visits connections in a new random order
+	StartNS      time.Duration  `json:"start_ns"` // after Slices.Start
+	WallNS       time.Duration  `json:"wall_ns"`
+	Bytes        unit.Bytes     `json:"bytes"` // payload, all of which arrived
+	ClientCPUNS  *time.Duration `json:"client_cpu_ns,omitempty"`
+	ServerCPUNS  *time.Duration `json:"server_cpu_ns,omitempty"`
+	HarnessCPUNS time.Duration  `json:"harness_cpu_ns,omitempty"` // source and sink
+}
+
+// Phases is what a login cost. CPU figures cover the whole process tree of
+// that side, from fork to exit.
+type Phases struct {
+	LoginNS     time.Duration  `json:"login_ns"` // start of the client to the start of the remote command
+	ClientCPUNS *time.Duration `json:"client_cpu_ns,omitempty"`
+	ServerCPUNS *time.Duration `json:"server_cpu_ns,omitempty"`
+}
+
+// Finding is something that was noticed and that a reader should know.
+type Finding struct {
+	What     string `json:"what"`
+	Why      string `json:"why,omitempty"`
+	Evidence string `json:"evidence,omitempty"`
+	Fix      string `json:"fix,omitempty"`
+}
+
+// Measurement is a measured quantity that is no SSH trial: the speed of a
+// cryptographic primitive, of a pipe, of a disk. Values stay in the unit of the
+// program that measured them, so that imported figures remain exact.
+type Measurement struct {
+	Source string  `json:"source"` // program: "openssl speed", "nbench", "bonnie++", "dd", "sshpace machine"
+	Name   string  `json:"name"`   // such as "AES-256-CBC 1024" or "pipe"; the same thing has the same name in every file
+	Unit   Unit    `json:"unit"`
+	Value  float64 `json:"value"`
+	Lo     float64 `json:"lo,omitempty"` // range of repeated measurements, not a 95 % interval; both 0 for a single one
+	Hi     float64 `json:"hi,omitempty"`
+	N      int     `json:"n,omitempty"` // repetitions
+}
+
+// Unit is the unit of a Measurement.
+type Unit string
+
+// The units. Of times less is better, of everything else more.
+const (
+	BytesPerSecond Unit = "bytes/s"
+	KBPerSecond    Unit = "kB/s"  // 1000 bytes per second, as openssl speed prints
+	KiBPerSecond   Unit = "KiB/s" // 1024 bytes per second, as bonnie++ prints
+	PerSecond      Unit = "1/s"
+	Index          Unit = "index" // relative to a machine that the program names
+	Milliseconds   Unit = "ms"
+)
+
+// bytesIn is how many bytes per second one of a unit is.
+var bytesIn = map[Unit]float64{BytesPerSecond: 1, KBPerSecond: 1000, KiBPerSecond: 1024}
+
+// BytesPerSecond is the value as a throughput; ok is false if it is none.
+func (m Measurement) BytesPerSecond() (rate float64, ok bool) {
+	factor, ok := bytesIn[m.Unit]
+	return m.Value * factor, ok
+}

@@ -1,0 +1,218 @@
+package record
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+)
+
+// Record is one line of a file: exactly one field is set. A file starts with
+// its Campaign and Environment; Trials and Samples alternate after that, a
+// Sample after its Trial; Findings and Measurements may stand anywhere. See
+// doc/record.md.
+type Record struct {
+	Campaign    *Campaign    `json:"campaign,omitempty"`
+	Environment *Environment `json:"environment,omitempty"`
+	Trial       *Trial       `json:"trial,omitempty"`
+	Sample      *Sample      `json:"sample,omitempty"`
+	Finding     *Finding     `json:"finding,omitempty"`
+	Measurement *Measurement `json:"measurement,omitempty"`
+	Slices      *Slices      `json:"slices,omitempty"`
+}
+
+// Sink takes records as they happen.
+type Sink func(Record) error
+
+// Tee returns a sink that hands each record to all sinks in order and stops at
+// the first error.
+func Tee(sinks ...Sink) Sink {
+	return func(r Record) error {
+		for _, sink := range sinks {
+			if err := sink(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// MaxLine is the longest line that Read accepts, in bytes: a guard against
+// files that are no record files.
+const MaxLine = 1 << 20
+
+// ByteOrderMark is what editors put before the first line of a text in UTF-8.
+// It is none of the text.
+const ByteOrderMark = "\ufeff"
+
+// FormatError says that a file is not a record file that this version reads.
+type FormatError struct {
+	Line int
+	Why  string
+}
+
+func (e *FormatError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Why) }
+
+// ErrTruncated marks a last line that was cut: the writer was killed in the
+// middle of it. All records before it are good. A first line that is cut is a
+// *FormatError: nothing tells such a file from a foreign one.
+var ErrTruncated = errors.New("the last record is cut off")
+
+// Write returns a sink that appends records to w, one JSON object a line, each
+// in a single Write call.
+func Write(w io.Writer) Sink {
+	return func(r Record) error {
+		line, err := json.Marshal(r)
+		if err != nil {
+			return fmt.Errorf("encode record: %w", err)
+		}
+		_, err = w.Write(append(line, '\n'))
+		return err
+	}
+}
+
+// Read yields the records of a file. It ends after the first error: a
+// *FormatError for a file that is foreign, damaged or of a newer version, or
+// ErrTruncated after the last whole record of a file that was cut.
+func Read(r io.Reader) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		lines := bufio.NewReaderSize(r, 64<<10)
+		for n := 1; ; n++ {
+			line, err := readLine(lines)
+			if n == 1 {
+				line = bytes.TrimPrefix(line, []byte(ByteOrderMark))
+			}
+			if err == io.EOF && len(line) == 0 {
+				if n == 1 {
+					yield(Record{}, &FormatError{1, "the file is empty"})
+				}
+				return
+			}
+			if err != nil && err != io.EOF {
+				yield(Record{}, fmt.Errorf("line %d: %w", n, err))
+				return
+			}
+			record, decodeErr := decode(line, n)
+			if err == io.EOF && n > 1 && !json.Valid(line) {
+				decodeErr = ErrTruncated
+			}
+			if !yield(record, decodeErr) || decodeErr != nil || err == io.EOF {
+				return
+			}
+		}
+	}
+}
+
+// readLine returns the next line without its end; io.EOF with what is left.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		line = append(line, part...)
+		if len(line) > MaxLine {
+			return nil, fmt.Errorf("longer than %d bytes: not a record file", MaxLine)
+		}
+		if err != bufio.ErrBufferFull {
+			return bytes.TrimSuffix(line, []byte("\n")), err
+		}
+	}
+}
+
+// decode reads one line and checks that it is one record.
+func decode(line []byte, n int) (Record, error) {
+	var r Record
+	if err := json.Unmarshal(line, &r); err != nil {
+		return r, &FormatError{n, "not a record: " + err.Error()}
+	}
+	set := 0
+	for _, present := range []bool{r.Campaign != nil, r.Environment != nil, r.Trial != nil, r.Sample != nil, r.Finding != nil, r.Measurement != nil, r.Slices != nil} {
+		if present {
+			set++
+		}
+	}
+	switch {
+	case n == 1 && r.Campaign == nil:
+		return r, &FormatError{n, "not a record file of sshpace: the first line is no campaign"}
+	case n > 1 && r.Campaign != nil:
+		return r, &FormatError{n, "a second campaign: a file holds one run; compare two files instead"}
+	case r.Campaign != nil && r.Campaign.Format > FormatVersion:
+		return r, &FormatError{n, fmt.Sprintf("format %d is newer than this version reads (%d); update sshpace", r.Campaign.Format, FormatVersion)}
+	case r.Campaign != nil && r.Campaign.Format < 1:
+		return r, &FormatError{n, "the campaign has no format version"}
+	case set != 1:
+		return r, &FormatError{n, fmt.Sprintf("%d kinds of record on one line, want one", set)}
+	}
+	return r, nil
+}
+
+// File is a whole record file in memory.
+type File struct {
+	Campaign     Campaign
+	Environment  Environment
+	Trials       map[int]Trial // by ID
+	Samples      []Sample      // in file order
+	Findings     []Finding
+	Measurements []Measurement // in file order
+	Slices       []Slices      // in file order
+	Truncated    bool          // the last line was cut off
+}
+
+// Load reads a whole file. A cut last line is not an error but noted. A sample
+// whose trial does not stand before it is an error: nobody could say what it is
+// a sample of.
+func Load(r io.Reader) (*File, error) {
+	f := &File{Trials: map[int]Trial{}}
+	sampled := map[int]bool{}
+	line := 0
+	for record, err := range Read(r) {
+		line++
+		if errors.Is(err, ErrTruncated) {
+			f.Truncated = true
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if s := record.Sample; s != nil {
+			if _, known := f.Trials[s.Trial]; !known {
+				return nil, &FormatError{line, fmt.Sprintf("a sample of trial %d, which is not in the file", s.Trial)}
+			}
+			if sampled[s.Trial] {
+				return nil, &FormatError{line, fmt.Sprintf("a second sample of trial %d: the same records twice would look like more evidence", s.Trial)}
+			}
+			sampled[s.Trial] = true
+		}
+		f.add(record)
+	}
+	return f, nil
+}
+
+// Sink returns a sink that adds records to the file in memory.
+func (f *File) Sink() Sink {
+	return func(r Record) error {
+		f.add(r)
+		return nil
+	}
+}
+
+func (f *File) add(r Record) {
+	switch {
+	case r.Campaign != nil:
+		f.Campaign = *r.Campaign
+	case r.Environment != nil:
+		f.Environment = *r.Environment
+	case r.Trial != nil:
+		f.Trials[r.Trial.ID] = *r.Trial
+	case r.Sample != nil:
+		f.Samples = append(f.Samples, *r.Sample)
+	case r.Finding != nil:
+		f.Findings = append(f.Findings, *r.Finding)
+	case r.Measurement != nil:
+		f.Measurements = append(f.Measurements, *r.Measurement)
+	case r.Slices != nil:
+		f.Slices = append(f.Slices, *r.Slices)
+	}
+}

@@ -1,0 +1,187 @@
+// Package document is a report before it has a format: the tables, the pictures and
+// the words that a ranking or a comparison is shown as. Every writer renders the
+// same Document, so that numbers and order cannot drift apart between formats.
+// It decides nothing and writes nothing.
+//
+// All text in a Document is free of control characters (package clean), but not
+// escaped for any format: that is the writer's part.
+package document
+
+import (
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/verdict/rank"
+)
+
+// Document is a whole report.
+type Document struct {
+	Title       string
+	Lead        []string // what came out, a sentence each
+	Tables      []Table  // the main ones first; tables of one Name have the same columns
+	Charts      []Chart
+	Environment []Fact
+	Quality     []Fact // how far the numbers can be trusted
+	Method      []string
+	Doubts      []Doubt
+	Algorithms  []Algorithm // every name in the document, with its standing
+}
+
+// Fact is a name and what is known of it.
+type Fact struct{ Name, Value string }
+
+// Doubt is what a reader must know before believing the numbers. Hint may be "".
+type Doubt struct{ Text, Hint string }
+
+// Algorithm is how one name stands, and why.
+type Algorithm struct {
+	Kind        alg.Kind
+	Name        string
+	Status      alg.Status // "" for an unknown name
+	Reason      string
+	PostQuantum bool
+}
+
+// Table is a table with the same kind of cell in each column.
+type Table struct {
+	Name    string // stable, for --table: "bulk", "kex", "cells", ...
+	Part    string // of several tables of one Name, which: the direction
+	Title   string
+	Note    string // what the columns mean; may be ""
+	Columns []Column
+	Rows    []Row
+}
+
+// Kind of a column says which field of its cells is set.
+type Kind uint8
+
+// The kinds of columns.
+const (
+	Text     Kind = iota // Cell.Text
+	Name                 // Cell.Text, the name of an algorithm; Column.Of says of which kind
+	Count                // Cell.Text, a whole number
+	Quantity             // Cell.Quantity
+)
+
+// Column describes the cells below it.
+type Column struct {
+	Key   string // stable; of a Quantity with its base unit, such as "login_ns"
+	Head  string // for people, without the unit
+	Unit  string // of a Quantity as people read it, such as "ms"
+	Scale float64
+	Kind  Kind
+	Of    alg.Kind // Name: which list of algorithms
+	Minor bool     // left out where there is little room
+}
+
+// Row is one line. Suite holds what a filter by name or policy looks at.
+type Row struct {
+	Suite alg.Suite
+	Cells []Cell
+}
+
+// Cell is one value. A nil Quantity is unknown.
+type Cell struct {
+	Text     string
+	Quantity *rank.Quantity // in base units: divide by Column.Scale to show it
+}
+
+// Shape says how a chart is drawn.
+type Shape string
+
+// The shapes. In all of them Items are the rows from top to bottom and Series
+// the columns of a matrix of points.
+const (
+	Dots  Shape = "dots"  // a dot with its interval for each item and series
+	Bars  Shape = "bars"  // the same as bars from zero
+	Heat  Shape = "heat"  // a coloured cell for each item and series
+	Stack Shape = "stack" // the series of an item add up to its bar
+	Trace Shape = "trace" // one item a series: its points over X
+)
+
+// Chart is one picture. Its figures are in Unit.
+type Chart struct {
+	Name      string // stable, for --chart: "ranking", "heat", "cost", "kex", ...
+	Table     string // name of the table with the same numbers; "" if there is none
+	Part      string // of that table's name, which
+	Title     string
+	Note      string // how to read it
+	Shape     Shape
+	Unit      string
+	Series    []string
+	Columns   []string // Heat of ciphers and MACs: full names of the MACs; else nil
+	Items     []Item
+	Reference float64 // a line to draw, such as 1 for ratios; 0: none
+	Rising    bool    // more is better
+	Log       bool    // Dots: on a logarithmic scale
+}
+
+// Item is one row of a chart.
+type Item struct {
+	Label       string
+	Mark        string // group letter, "post-quantum", "weak": in words, never by colour alone
+	Suite       alg.Suite
+	PostQuantum bool // a bar of its own colour
+	Points      []Point
+}
+
+// Point is a figure with its interval, in the chart's unit.
+type Point struct {
+	Value, Lo, Hi float64
+	X             float64 // Trace
+	Known         bool
+	Predicted     bool
+}
+
+// point scales a quantity to the unit of a chart.
+func point(q *rank.Quantity, scale float64) Point {
+	if q == nil {
+		return Point{}
+	}
+	return Point{Value: q.Value / scale, Lo: q.Lo / scale, Hi: q.Hi / scale, Known: true}
+}
+
+// Table finds the tables of a name.
+func (d *Document) Table(name string) []Table {
+	var out []Table
+	for _, t := range d.Tables {
+		if t.Name == name {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// TableNames lists the names for Table.
+func (d *Document) TableNames() []string {
+	var out []string
+	for _, t := range d.Tables {
+		out = appendNew(out, t.Name)
+	}
+	return out
+}
+
+// ChartNames lists the names of the charts.
+func (d *Document) ChartNames() []string {
+	var out []string
+	for _, c := range d.Charts {
+		out = appendNew(out, c.Name)
+	}
+	return out
+}
+
+func appendNew(list []string, s string) []string {
+	for _, have := range list {
+		if have == s {
+			return list
+		}
+	}
+	return append(list, s)
+}
+
+// text makes what a file or a host said safe to show.
+func text(s string) string { return termsafe.Line(s) }
+
+// safe is a suite whose names are safe to show. Filters compare these names.
+func safe(s alg.Suite) alg.Suite {
+	return alg.Suite{Cipher: text(s.Cipher), MAC: text(s.MAC), Kex: text(s.Kex), HostKey: text(s.HostKey)}
+}

@@ -1,0 +1,220 @@
+package document_test
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/record"
+	"sshpace/internal/show/document"
+	"sshpace/internal/show/document/documenttest"
+	"sshpace/internal/verdict/rank"
+)
+
+func named(t *testing.T, d *document.Document, name, part string) document.Chart {
+	t.Helper()
+	for _, c := range d.Charts {
+		if c.Name == name && c.Part == part {
+			return c
+		}
+	}
+	t.Fatalf("no chart %s %s; there are %q", name, part, d.ChartNames())
+	return document.Chart{}
+}
+
+func TestChartsHaveTheNumbersOfTheirTables(t *testing.T) {
+	r, f := documenttest.Ranking(t, 1, record.Upload, record.Download)
+	d := document.OfRanking(r, f)
+	for _, table := range d.Table("bulk") {
+		ranking, heat := named(t, d, "ranking", table.Part), named(t, d, "heat", table.Part)
+		if len(ranking.Items) != len(table.Rows) {
+			t.Fatalf("%d dots for %d rows", len(ranking.Items), len(table.Rows))
+		}
+		cells := map[[2]string]float64{}
+		for _, item := range heat.Items {
+			for k, p := range item.Points {
+				if p.Known {
+					cells[[2]string{item.Suite.Cipher, heat.Columns[k]}] = p.Value
+				}
+			}
+		}
+		for i, row := range table.Rows {
+			want := row.Cells[5].Quantity.Value / 1e6
+			if got := ranking.Items[i].Points[0].Value; got != want {
+				t.Errorf("row %d: the dot is at %v, want %v", i+1, got, want)
+			}
+			if got := cells[[2]string{row.Suite.Cipher, row.Suite.MAC}]; got != want {
+				t.Errorf("row %d: the heat map says %v, want %v", i+1, got, want)
+			}
+		}
+	}
+	cost := named(t, d, "cost", "upload")
+	for i, c := range r.Bulk[:len(cost.Items)] {
+		sum := 0.0
+		for _, p := range cost.Items[i].Points {
+			sum += p.Value
+		}
+		if math.Abs(sum-c.Total()) > 1e-9 {
+			t.Errorf("%s: the stack is %v high, want %v", c.Suite, sum, c.Total())
+		}
+	}
+}
+
+// What the harness copies besides, such as one byte to see what a copy takes, is
+// no transfer: it would be off by a factor of a million.
+func TestSteadinessIsOfTransfers(t *testing.T) {
+	r, f := documenttest.Ranking(t, 1, record.Upload)
+	for _, item := range named(t, document.OfRanking(r, f), "steadiness", "").Items {
+		if len(item.Points) < 100 {
+			t.Errorf("%s: %d dots", item.Label, len(item.Points))
+		}
+		for _, p := range item.Points {
+			if p.Value < 0.5 || p.Value > 2 {
+				t.Errorf("%s: a transfer took %v of its estimate", item.Label, p.Value)
+			}
+		}
+	}
+}
+
+// Whoever ranks by cost gets pictures of cost.
+func TestRankedByCost(t *testing.T) {
+	_, f := documenttest.Ranking(t, 1, record.Upload)
+	r, err := rank.Of(f, rank.Options{By: rank.Cost})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := document.OfRanking(r, f)
+	c := named(t, d, "ranking", "upload")
+	if c.Unit != "ns/B" || c.Rising || len(c.Series) != 2 {
+		t.Errorf("unit %s, rising %v, series %q", c.Unit, c.Rising, c.Series)
+	}
+	if got, want := named(t, d, "heat", "upload").Items[0].Points, r.Bulk[0].Total(); got[0].Value != want {
+		t.Errorf("best of the heat map is %v, want %v", got[0].Value, want)
+	}
+}
+
+func TestEveryNameHasItsStanding(t *testing.T) {
+	r, f := documenttest.Ranking(t, 1, record.Upload)
+	r.Kex[0].Name = "made-up-sha256"
+	d := document.OfRanking(r, f)
+	seen := map[string]document.Algorithm{}
+	for _, a := range d.Algorithms {
+		seen[a.Name] = a
+		if a.Reason == "" {
+			t.Errorf("%s has no reason", a.Name)
+		}
+	}
+	for _, want := range []struct {
+		name   string
+		status alg.Status
+	}{{"aes256-ctr", alg.Strong}, {"3des-cbc", alg.Weak}, {"diffie-hellman-group1-sha1", alg.Broken}, {"made-up-sha256", ""}} {
+		if a, ok := seen[want.name]; !ok || a.Status != want.status {
+			t.Errorf("%s: %+v, want status %q", want.name, a, want.status)
+		}
+	}
+	if !seen["sntrup761x25519-sha512"].PostQuantum || seen["ecdh-sha2-nistp256"].PostQuantum {
+		t.Error("post-quantum is not marked")
+	}
+}
+
+// A run without logins, without the server's costs, or without anything to
+// say of the machine still makes a document.
+func TestSparseRankings(t *testing.T) {
+	for name, spoil := range map[string]func(*rank.Ranking){
+		"no logins":  func(r *rank.Ranking) { r.Kex = nil },
+		"no bulk":    func(r *rank.Ranking) { r.Bulk = nil },
+		"no server":  func(r *rank.Ranking) { each(r, func(c *rank.Cell) { c.Server = nil }) },
+		"no costs":   func(r *rank.Ranking) { each(r, func(c *rank.Cell) { c.Server, c.Client = nil, nil }) },
+		"no rates":   func(r *rank.Ranking) { each(r, func(c *rank.Cell) { c.Throughput = nil }) },
+		"no machine": func(r *rank.Ranking) { r.Environment = record.Environment{} },
+		"nothing":    func(r *rank.Ranking) { *r = rank.Ranking{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, f := documenttest.Ranking(t, 1, record.Upload)
+			spoil(r)
+			d := document.OfRanking(r, f)
+			if d.Title == "" || len(d.Method) == 0 {
+				t.Errorf("no title or method: %+v", d)
+			}
+			for _, c := range d.Charts {
+				for _, item := range c.Items {
+					if c.Shape != document.Trace && len(item.Points) != len(c.Series) {
+						t.Errorf("%s: %d points for %d series", c.Name, len(item.Points), len(c.Series))
+					}
+				}
+			}
+		})
+	}
+}
+
+func each(r *rank.Ranking, change func(*rank.Cell)) {
+	for i := range r.Bulk {
+		change(&r.Bulk[i])
+	}
+}
+
+func TestAllTextIsClean(t *testing.T) {
+	r, f := documenttest.Ranking(t, 1, record.Upload)
+	documenttest.Spoil(r)
+	whole, err := json.Marshal(document.OfRanking(r, f))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var decoded any
+	if err := json.Unmarshal(whole, &decoded); err != nil {
+		t.Fatal(err)
+	}
+	walk(t, decoded)
+}
+
+// walk looks at every string inside a decoded JSON value.
+func walk(t *testing.T, v any) {
+	switch v := v.(type) {
+	case string:
+		if strings.ContainsAny(v, "\x00\x07\x1b\r\n\u2028\u2029\u202e") {
+			t.Errorf("not clean: %q", v)
+		}
+	case []any:
+		for _, x := range v {
+			walk(t, x)
+		}
+	case map[string]any:
+		for _, x := range v {
+			walk(t, x)
+		}
+	}
+}
+
+func TestFigure(t *testing.T) {
+	for v, want := range map[float64]string{1234.5: "1234", 99.96: "100", 99.94: "99.9", 9.996: "10.0", 0.9996: "1.00", 0.12345: "0.123", 0: "0.000", -5: "-5.00"} {
+		if got := document.Figure(v); got != want {
+			t.Errorf("%v is %s, want %s", v, got, want)
+		}
+	}
+}
+
+func TestRawHasARowForEachSegment(t *testing.T) {
+	_, f := documenttest.Ranking(t, 1, record.Upload)
+	rows, bytes := 0, int64(0)
+	for row := range document.Raw(f) {
+		if len(row) != len(document.RawColumns) {
+			t.Fatalf("%d values for %d columns", len(row), len(document.RawColumns))
+		}
+		rows++
+		if n, ok := row[12].(int64); ok {
+			bytes += n
+		}
+	}
+	wantRows, wantBytes := 0, int64(0)
+	for _, s := range f.Samples {
+		wantRows += max(1, len(s.Segments))
+		for _, seg := range s.Segments {
+			wantBytes += int64(seg.Bytes)
+		}
+	}
+	if rows != wantRows || bytes != wantBytes {
+		t.Errorf("%d rows with %d bytes, want %d with %d", rows, bytes, wantRows, wantBytes)
+	}
+}

@@ -1,0 +1,325 @@
+package document
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/verdict/rank"
+)
+
+// OfComparison builds the report of a comparison. Files are called by letters,
+// A being the first, and by their labels.
+func OfComparison(c *rank.Comparison) *Document {
+	d := &Document{Title: "SSH speed compared", Method: comparisonMethod(c), Doubts: doubts(c.Warnings, nil)}
+	for i, in := range c.Inputs {
+		e := in.Ranking.Environment
+		d.Environment = append(d.Environment, Fact{fileName(c, i), text(strings.Join(nonEmpty(e.CPU, e.Client, e.Crypto, e.Kernel), ", "))})
+		d.Quality = append(d.Quality, noiseFact(c, i))
+	}
+	d.Lead = comparisonLead(c)
+	d.Tables = comparisonTables(c)
+	d.Charts = comparisonCharts(c)
+	d.Algorithms = algorithms(comparedSuites(c))
+	return d
+}
+
+func letter(i int) string { return string(rune('A' + i%26)) }
+
+func fileName(c *rank.Comparison, i int) string {
+	return text(letter(i) + " " + c.Inputs[i].Label)
+}
+
+func noiseFact(c *rank.Comparison, i int) Fact {
+	n := c.Inputs[i].Ranking.Noise
+	floor := strings.Join(nonEmpty(share("throughput", n.Throughput), share("cost", n.Cost), share("login", n.Login)), ", ")
+	return Fact{"noise floor of " + fileName(c, i), orUnknown(floor)}
+}
+
+func comparisonLead(c *rank.Comparison) []string {
+	var out []string
+	for k, r := range c.Overall {
+		out = append(out, fmt.Sprintf("%s against %s: %s %s over %d cells: %s.", fileName(c, k+1), fileName(c, 0),
+			Figure(r.Speed.Value), Spread(&r.Speed), len(c.Cells), verdict(r)))
+	}
+	for k, tau := range c.Order {
+		out = append(out, fmt.Sprintf("%s orders the cells as %s does with a Kendall's tau of %.3f (1: alike, 0: unrelated).", fileName(c, k+1), fileName(c, 0), tau))
+	}
+	if len(c.Normalised) > 0 {
+		out = append(out, "Normalised to the geometric mean of "+text(strings.Join(c.Normalised, ", "))+" in each file.")
+	}
+	return out
+}
+
+func verdict(r rank.Ratio) string {
+	if r.Verdict == rank.Unclear {
+		return "no difference shown"
+	}
+	if r.ByRest {
+		return string(r.Verdict) + " than the other rows"
+	}
+	return string(r.Verdict)
+}
+
+func comparisonMethod(c *rank.Comparison) []string {
+	out := []string{fmt.Sprintf(`Speeds are ratios to the first file, by %s: 1.05 means 5 %% faster than it. `+
+		`Intervals hold with 95 %% confidence, one by one; a verdict of faster or slower holds for all rows of its table together (Holm's correction). `+
+		`“No difference shown” does not say that there is none.`, c.BulkBasis())}
+	if len(c.Machines) > 0 {
+		out = append(out, `With three files or more, log(cost) = machine + cell is fitted; what deviates from it shows a missing instruction or another library.`)
+	}
+	return out
+}
+
+func comparedSuites(c *rank.Comparison) []alg.Suite {
+	var out []alg.Suite
+	for _, cell := range c.Cells {
+		out = append(out, cell.Suite)
+	}
+	for _, k := range c.Kex {
+		out = append(out, alg.Suite{Kex: k.Name})
+	}
+	return out
+}
+
+// valueUnit is the unit of CellRatios.Values.
+func valueUnit(c *rank.Comparison) (key, unit string, scale float64) {
+	switch {
+	case len(c.Normalised) > 0:
+		return "relative", "relative", 1
+	case c.By == rank.Throughput:
+		return "bytes_per_s", "MB/s", 1e6
+	}
+	return "ns_per_byte", "ns/B", 1
+}
+
+// ratioColumns are the speed ratio and the verdict of each file but the first.
+func ratioColumns(c *rank.Comparison) []Column {
+	var out []Column
+	for k := 1; k < len(c.Inputs); k++ {
+		name := text(c.Inputs[k].Label)
+		out = append(out,
+			Column{Key: "speed_ratio_" + letter(k), Head: letter(k) + "/A " + name, Unit: "ratio", Scale: 1, Kind: Quantity},
+			Column{Key: "verdict_" + letter(k), Head: letter(k) + " is"})
+	}
+	return out
+}
+
+func ratioCells(ratios []rank.Ratio) []Cell {
+	var out []Cell
+	for _, r := range ratios {
+		speed := r.Speed
+		out = append(out, Cell{Quantity: &speed}, Cell{Text: verdict(r)})
+	}
+	return out
+}
+
+func comparisonTables(c *rank.Comparison) []Table {
+	var out []Table
+	add := func(name, title string, of alg.Kind, groups []rank.Group) {
+		if len(groups) > 0 {
+			out = append(out, groupTable(c, name, title, of, groups))
+		}
+	}
+	if len(c.Overall) > 0 {
+		add("overall", "Overall: geometric mean over the common cells", "", []rank.Group{{Name: "all cells", Ratios: c.Overall}})
+	}
+	add("ciphers", "Ciphers", alg.Cipher, c.Ciphers)
+	add("macs", "MACs", alg.MAC, c.MACs)
+	add("kex", "Logins by key exchange: "+c.KexBasis(), alg.Kex, c.Kex)
+	if len(c.Cells) > 0 {
+		out = append(out, cellTable(c))
+	}
+	if len(c.Machines) > 0 {
+		out = append(out, machineTable(c))
+	}
+	if len(c.Figures) > 0 {
+		out = append(out, figureTable(c))
+	}
+	return out
+}
+
+func groupTable(c *rank.Comparison, name, title string, of alg.Kind, groups []rank.Group) Table {
+	first := Column{Key: "name", Head: "name", Kind: Name, Of: of}
+	if of == "" {
+		first.Kind = Text
+	}
+	t := Table{Name: name, Title: title, Columns: append([]Column{first}, ratioColumns(c)...)}
+	for _, g := range groups {
+		t.Rows = append(t.Rows, Row{safe(suiteOf(of, g.Name)), append([]Cell{{Text: text(g.Name)}}, ratioCells(g.Ratios)...)})
+	}
+	return t
+}
+
+func suiteOf(kind alg.Kind, name string) alg.Suite {
+	switch kind {
+	case alg.Cipher:
+		return alg.Suite{Cipher: name}
+	case alg.MAC:
+		return alg.Suite{MAC: name}
+	case alg.Kex:
+		return alg.Suite{Kex: name}
+	}
+	return alg.Suite{}
+}
+
+func cellTable(c *rank.Comparison) Table {
+	key, unit, scale := valueUnit(c)
+	t := Table{Name: "cells", Title: "Cells", Columns: []Column{
+		{Key: "cipher", Head: "cipher", Kind: Name, Of: alg.Cipher}, {Key: "mac", Head: "MAC", Kind: Name, Of: alg.MAC}, {Key: "direction", Head: "direction", Minor: true},
+	}}
+	for i, in := range c.Inputs {
+		t.Columns = append(t.Columns, Column{Key: key + "_" + letter(i), Head: letter(i) + " " + text(in.Label), Unit: unit, Scale: scale, Kind: Quantity})
+	}
+	t.Columns = append(t.Columns, ratioColumns(c)...)
+	for _, cell := range c.Cells {
+		row := Row{safe(cell.Suite), []Cell{{Text: text(cell.Suite.Cipher)}, {Text: text(cell.Suite.MAC)}, {Text: text(string(cell.Direction))}}}
+		for _, v := range cell.Values {
+			row.Cells = append(row.Cells, Cell{Quantity: v})
+		}
+		row.Cells = append(row.Cells, ratioCells(cell.Ratios)...)
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+func machineTable(c *rank.Comparison) Table {
+	t := Table{Name: "machines", Title: "Machines", Note: "What deviates most from speed of the machine × speed of the cell.", Columns: []Column{
+		{Key: "label", Head: "machine"},
+		{Key: "speed_ratio", Head: "speed against A", Unit: "ratio", Scale: 1, Kind: Quantity},
+		{Key: "residual_pct", Head: "cells deviate by", Unit: "%", Scale: 1, Kind: Quantity},
+		{Key: "deviating", Head: "most deviating cells, times the expected speed"},
+	}}
+	for i, m := range c.Machines {
+		var deviating []string
+		for _, d := range m.Deviating {
+			deviating = append(deviating, label(d.Suite)+" "+Figure(d.Factor))
+		}
+		t.Rows = append(t.Rows, Row{alg.Suite{}, []Cell{
+			{Text: text(letter(i) + " " + m.Label)}, exact(m.Speed), exact(m.Residual), {Text: strings.Join(deviating, "; ")},
+		}})
+	}
+	return t
+}
+
+// exact is a figure without an interval.
+func exact(v float64) Cell { return Cell{Quantity: &rank.Quantity{Value: v, Lo: v, Hi: v}} }
+
+func comparisonCharts(c *rank.Comparison) []Chart {
+	var out []Chart
+	if len(c.Ciphers) > 0 {
+		out = append(out, sideBySide(c), ratioChart(c, "ciphers", "Ciphers: speed against "+fileName(c, 0), alg.Cipher, c.Ciphers))
+	}
+	if len(c.MACs) > 0 {
+		out = append(out, ratioChart(c, "macs", "MACs: speed against "+fileName(c, 0), alg.MAC, c.MACs))
+	}
+	if len(c.Cells) > 1 {
+		out = append(out, ratioHeat(c))
+	}
+	if len(c.Kex) > 0 {
+		out = append(out, ratioChart(c, "kex", "Logins: speed by "+c.KexBasis()+" against "+fileName(c, 0), alg.Kex, c.Kex))
+	}
+	return out
+}
+
+// sideBySide shows the geometric mean of each cipher on every machine.
+func sideBySide(c *rank.Comparison) Chart {
+	_, unit, scale := valueUnit(c)
+	out := Chart{Name: "machines", Table: "ciphers", Title: "Machines side by side: mean over the MACs of each cipher", Shape: Dots, Log: true, Unit: unit}
+	switch {
+	case len(c.Normalised) > 0:
+		out.Reference, out.Rising = 1, c.By == rank.Throughput
+		out.Note = "1 is the mean of " + text(strings.Join(c.Normalised, ", ")) + " on that machine; " + betterWhen(out.Rising)
+	case c.By == rank.Throughput:
+		out.Rising, out.Note = true, "Throughput: "+betterWhen(true)
+	default:
+		out.Note = c.BulkBasis() + " per byte: " + betterWhen(false)
+	}
+	for i := range c.Inputs {
+		out.Series = append(out.Series, fileName(c, i))
+	}
+	for _, g := range c.Ciphers {
+		item := Item{Label: Short(g.Name), Suite: safe(alg.Suite{Cipher: g.Name})}
+		item.Mark = mark("", item.Suite.Status())
+		for i := range c.Inputs {
+			item.Points = append(item.Points, meanOf(c, g.Name, i, scale))
+		}
+		out.Items = append(out.Items, item)
+	}
+	slices.SortStableFunc(out.Items, func(a, b Item) int {
+		order := cmp.Compare(a.Points[0].Value, b.Points[0].Value)
+		if out.Rising {
+			return -order
+		}
+		return order
+	})
+	return out
+}
+
+func betterWhen(rising bool) string {
+	if rising {
+		return "more is better."
+	}
+	return "less is better."
+}
+
+// meanOf is the geometric mean of a cipher's cells in file i.
+func meanOf(c *rank.Comparison, cipher string, i int, scale float64) Point {
+	sum, n := 0.0, 0
+	for _, cell := range c.Cells {
+		if cell.Suite.Cipher == cipher && cell.Values[i] != nil && cell.Values[i].Value > 0 {
+			sum += math.Log(cell.Values[i].Value)
+			n++
+		}
+	}
+	if n == 0 {
+		return Point{}
+	}
+	v := math.Exp(sum/float64(n)) / scale
+	return Point{Value: v, Lo: v, Hi: v, Known: true}
+}
+
+func ratioChart(c *rank.Comparison, name, title string, of alg.Kind, groups []rank.Group) Chart {
+	out := Chart{
+		Name: name, Table: name, Title: title, Shape: Dots, Unit: "ratio", Reference: 1, Rising: true,
+		Note: "Right of 1: faster than " + fileName(c, 0) + ". An interval that holds 1 shows no difference.",
+	}
+	for i := range c.Inputs[1:] {
+		out.Series = append(out.Series, fileName(c, i+1))
+	}
+	for _, g := range groups {
+		item := Item{Label: Short(g.Name), Suite: safe(suiteOf(of, g.Name))}
+		item.Mark = mark("", item.Suite.Status())
+		for _, r := range g.Ratios {
+			item.Points = append(item.Points, point(&r.Speed, 1))
+		}
+		out.Items = append(out.Items, item)
+	}
+	return out
+}
+
+// ratioHeat shows every cell of every file against the first.
+func ratioHeat(c *rank.Comparison) Chart {
+	out := Chart{
+		Name: "cells", Table: "cells", Title: "Every cell: speed against " + fileName(c, 0), Shape: Heat, Unit: "ratio", Reference: 1, Rising: true,
+		Note: "Above 1: faster than the first file.",
+	}
+	for i := range c.Inputs[1:] {
+		out.Series = append(out.Series, fileName(c, i+1))
+	}
+	for _, cell := range c.Cells {
+		name := label(cell.Suite)
+		if len(Directions(c.Inputs[0].Ranking)) > 1 {
+			name += ", " + text(string(cell.Direction))
+		}
+		item := Item{Label: name, Suite: safe(cell.Suite)}
+		for _, r := range cell.Ratios {
+			item.Points = append(item.Points, point(&r.Speed, 1))
+		}
+		out.Items = append(out.Items, item)
+	}
+	return out
+}

@@ -1,0 +1,110 @@
+package document
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"sshpace/internal/verdict/rank"
+)
+
+// environment lists what is known of the machines and of the run.
+func environment(r *rank.Ranking) []Fact {
+	e, c := r.Environment, r.Campaign
+	cores := ""
+	if e.Cores > 0 {
+		cores = fmt.Sprint(e.Cores)
+	}
+	memory := ""
+	if e.MemoryBytes > 0 {
+		memory = e.MemoryBytes.String()
+	}
+	started := ""
+	if !c.Started.IsZero() {
+		started = c.Started.UTC().Format(time.RFC3339)
+	}
+	return facts([]Fact{
+		{"target", c.Target}, {"client", e.Client}, {"client program", e.ClientPath},
+		{"server", e.Server}, {"server program", e.ServerPath}, {"server banner", e.ServerBanner}, {"server machine", e.ServerMachine},
+		{"crypto library", e.Crypto}, {"CPU", e.CPU}, {"CPU instructions", strings.Join(e.CPUFeatures, " ")},
+		{"cores", cores}, {"CPU quota, cores", positive(e.CPUQuota)}, {"governor", e.Governor}, {"hypervisor", e.Hypervisor},
+		{"memory", memory}, {"system", strings.Join(nonEmpty(e.OS, e.Kernel, e.Arch), " ")},
+		{"load average at the start", positive(e.LoadAverage)}, {"steal at the start, %", positive(e.StealPct)},
+		{"CPU clock", e.CPUClock}, {"not visible here", strings.Join(e.Limits, "; ")},
+		{"payload", c.Data}, {"client engine", c.Engine}, {"kind of server", c.Server}, {"policy", c.Policy},
+		{"started", started}, {"seed", fmt.Sprint(c.Seed)}, {"version of sshpace", c.Tool},
+	})
+}
+
+func positive(v float64) string {
+	if v <= 0 {
+		return ""
+	}
+	return Figure(v)
+}
+
+// facts drops what is unknown and cleans the rest.
+func facts(all []Fact) []Fact {
+	var out []Fact
+	for _, f := range all {
+		if f.Value != "" {
+			out = append(out, Fact{f.Name, text(f.Value)})
+		}
+	}
+	return out
+}
+
+// quality says how far the numbers can be trusted.
+func quality(r *rank.Ranking) []Fact {
+	n, m, h := r.Noise, r.Model, r.Harness
+	floor := strings.Join(nonEmpty(share("throughput", n.Throughput), share("cost", n.Cost), share("login", n.Login)), ", ")
+	out := []Fact{{"noise floor", floor}}
+	add := func(when bool, name, format string, args ...any) {
+		if when {
+			out = append(out, Fact{name, fmt.Sprintf(format, args...)})
+		}
+	}
+	add(n.Controls > 0, "hidden A/A controls", "%d pairs", n.Controls)
+	add(m.HoldoutCells > 0, "error of predictions", "%.1f %% (median), %.1f %% (95th percentile) on %d held-out cells", m.HoldoutError, m.HoldoutP95, m.HoldoutCells)
+	measured, predicted := bases(r)
+	add(len(r.Bulk) > 0, "cells", "%d measured, %d predicted", measured, predicted)
+	add(h.Segments > 0, "quarantine", "%d of %d segments not used for throughput, %d not for cost", h.Quarantined, h.Segments, h.QuarantinedCost)
+	add(h.CPUShare > 0, "harness", "%.1f %% of the CPU time of ssh and sshd", h.CPUShare)
+	add(r.Drift != 0, "drift", "%+.1f %% over the run, corrected for", r.Drift)
+	add(r.Ended != "", "ended by", "%s", r.Ended)
+	return facts(out)
+}
+
+func share(name string, v float64) string {
+	if v <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s %s %%", name, Percent(v))
+}
+
+func bases(r *rank.Ranking) (measured, predicted int) {
+	for _, c := range r.Bulk {
+		if c.Basis == rank.Measured {
+			measured++
+		} else {
+			predicted++
+		}
+	}
+	return measured, predicted
+}
+
+// method says in a paragraph how the numbers came about.
+func method(r *rank.Ranking) []string {
+	c := r.Combinations
+	out := []string{fmt.Sprintf(`%d combinations of cipher, MAC and key exchange are %d different computations per byte and %d key exchanges: `+
+		`a cipher with its own authentication tag ignores the MAC, alias names are one key exchange, and the key exchange does not change the bulk speed. `+
+		`Each connection runs the real ssh and sshd with one cipher and one MAC; after a warm-up, short segments of a steady transfer are timed: `+
+		`bytes at the sink, wall time, and the CPU time of both processes. Blocks in random order with a reference cell in each take out what the machine did meanwhile. `+
+		`A cell is measured, or predicted from the cost of its cipher and of its MAC; cells held out from the fit tell how good such predictions are. `+
+		`Pairs of names for the same computation, hidden in the run, give the noise floor.`, c.Total, c.Bulk, c.Kex)}
+	out = append(out, fmt.Sprintf(`Every number has a 95 %% interval (±). Cells that cannot be told apart share a group letter. The order is by %s.`, r.BulkOrder()))
+	if len(r.Copies) > 0 {
+		out[0] = fmt.Sprintf(`%d combinations were each timed as a whole process: start, login and transfer together.`, len(r.Copies))
+	}
+	return out
+}

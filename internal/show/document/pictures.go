@@ -1,0 +1,251 @@
+package document
+
+import (
+	"slices"
+	"strings"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/record"
+	"sshpace/internal/verdict/rank"
+)
+
+func rankingCharts(r *rank.Ranking) []Chart {
+	var out []Chart
+	add := func(c Chart, ok bool) {
+		if ok {
+			out = append(out, c)
+		}
+	}
+	for _, d := range Directions(r) {
+		add(rankingChart(r, d))
+		add(heatChart(r, d))
+		add(costChart(r, d))
+	}
+	add(kexChart(r))
+	return out
+}
+
+// Short drops the vendor domain that most names of OpenSSH carry.
+func Short(name string) string { return text(strings.TrimSuffix(name, "@openssh.com")) }
+
+// label is a cell in short words.
+func label(s alg.Suite) string {
+	return strings.Join(nonEmpty(Short(s.Cipher), Short(s.MAC)), " + ")
+}
+
+// mark says in words what a row must not be seen without.
+func mark(group string, status alg.Status, more ...string) string {
+	words := append([]string{group}, more...)
+	if status != alg.Strong && status != alg.Acceptable {
+		words = append(words, Standing(status))
+	}
+	return strings.Join(nonEmpty(words...), ", ")
+}
+
+func rankingChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
+	c := Chart{
+		Name: "ranking", Table: "bulk", Part: text(string(d)), Shape: Dots, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
+		Title: title(string(d)) + ": throughput with 95 % intervals",
+		Note:  "Best first. Cells that share a letter cannot be told apart. Hollow: predicted.",
+	}
+	value := func(cell rank.Cell) Point { return point(cell.Throughput, 1e6) }
+	if r.By == rank.Cost {
+		c.Unit, c.Series, c.Rising = "ns/B", []string{"client CPU", "server CPU"}, false
+		c.Title = title(string(d)) + ": CPU time per byte with 95 % intervals"
+	}
+	for _, cell := range r.Bulk {
+		if cell.Direction != d {
+			continue
+		}
+		points := []Point{value(cell)}
+		if r.By == rank.Cost {
+			points = []Point{point(cell.Client, 1), point(cell.Server, 1)}
+		}
+		for i := range points {
+			points[i].Predicted = cell.Basis == rank.Predicted
+		}
+		c.Items = append(c.Items, Item{Label: label(cell.Suite), Mark: mark(cell.Group, cell.Status), Suite: safe(cell.Suite), Points: points})
+	}
+	return c, len(c.Items) > 0
+}
+
+// heatChart is the matrix of ciphers and MACs, both best first. AEAD ciphers
+// have one column of their own.
+func heatChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
+	c := Chart{
+		Name: "heat", Table: "bulk", Part: text(string(d)), Shape: Heat, Unit: "MB/s", Rising: true,
+		Title: title(string(d)) + ": cipher × MAC", Note: "Rows and columns are ordered by their best cell. ~ is predicted.",
+	}
+	if r.By == rank.Cost {
+		c.Unit, c.Rising = "ns/B", false
+		c.Title += ", CPU time of both sides"
+	} else {
+		c.Title += ", throughput"
+	}
+	var ciphers, macs []string
+	cells := map[alg.Suite]Point{}
+	for _, cell := range r.Bulk {
+		if cell.Direction == d {
+			ciphers, macs = appendNew(ciphers, cell.Suite.Cipher), appendNew(macs, cell.Suite.MAC)
+			cells[cell.Suite.Bulk()] = heatPoint(r.By, cell)
+		}
+	}
+	slices.SortStableFunc(macs, func(a, b string) int { // "" first: its ciphers ignore the others
+		if (a == "") != (b == "") {
+			return map[bool]int{true: -1, false: 1}[a == ""]
+		}
+		return 0
+	})
+	for _, mac := range macs {
+		c.Series, c.Columns = append(c.Series, orOwnTag(mac)), append(c.Columns, text(mac))
+	}
+	for _, cipher := range ciphers {
+		item := Item{Label: Short(cipher), Suite: safe(alg.Suite{Cipher: cipher})}
+		for _, mac := range macs {
+			item.Points = append(item.Points, cells[alg.Suite{Cipher: cipher, MAC: mac}])
+		}
+		c.Items = append(c.Items, item)
+	}
+	return c, len(cells) > 1
+}
+
+func orOwnTag(mac string) string {
+	if mac == "" {
+		return "(own tag)"
+	}
+	return Short(mac)
+}
+
+func heatPoint(by rank.By, cell rank.Cell) Point {
+	p := point(cell.Throughput, 1e6)
+	if by == rank.Cost {
+		total := cell.Total()
+		p = Point{Value: total, Lo: total, Hi: total, Known: total > 0}
+	}
+	p.Predicted = cell.Basis == rank.Predicted
+	return p
+}
+
+// costChart divides the CPU time of both sides by what it is spent on.
+func costChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
+	client := r.Split(d, func(c rank.Cell) *rank.Quantity { return c.Client })
+	server := r.Split(d, func(c rank.Cell) *rank.Quantity { return c.Server })
+	c := Chart{
+		Name: "cost", Table: "bulk", Part: text(string(d)), Shape: Stack, Unit: "ns/B", Title: title(string(d)) + ": what the CPU time per byte is spent on",
+		Note: "Base is what the cheapest cell costs; cipher is what this cipher adds to it with the cheapest MAC; MAC is what this MAC adds to the cheapest MAC. " +
+			"Shares are those of the model cost = base + cipher + MAC.",
+		Series: []string{"client base", "client cipher", "client MAC", "server base", "server cipher", "server MAC"},
+	}
+	if len(server) == 0 {
+		c.Series = c.Series[:3]
+	}
+	for _, cell := range r.Bulk {
+		own, ok := client[cell.Suite]
+		if cell.Direction != d || !ok {
+			continue
+		}
+		item := Item{Label: label(cell.Suite), Mark: mark("", cell.Status), Suite: safe(cell.Suite), Points: parts(own)}
+		if len(server) > 0 {
+			item.Points = append(item.Points, parts(server[cell.Suite])...)
+		}
+		c.Items = append(c.Items, item)
+	}
+	return c, len(c.Items) > 0
+}
+
+func parts(p rank.Parts) []Point {
+	var out []Point
+	for _, v := range []float64{p.Base, p.Cipher, p.MAC} {
+		out = append(out, Point{Value: v, Lo: v, Hi: v, Known: true})
+	}
+	return out
+}
+
+func kexChart(r *rank.Ranking) (Chart, bool) {
+	c := Chart{
+		Name: "kex", Table: "kex", Shape: Bars, Unit: "ms", Series: []string{"login"}, Title: "Key exchange: time of a login with 95 % intervals",
+		Note: "From the start of the client to the start of the remote command.",
+	}
+	if r.KexBy == rank.Cost {
+		c.Series = []string{"client CPU", "server CPU"}
+		c.Title = "Key exchange: CPU time of a login with 95 % intervals"
+	}
+	for _, k := range r.Kex {
+		points := []Point{point(k.Login, 1e6)}
+		if r.KexBy == rank.Cost {
+			points = []Point{point(k.Client, 1e6), point(k.Server, 1e6)}
+		}
+		item := Item{Label: Short(k.Name), Mark: mark(k.Group, k.Status), Suite: safe(alg.Suite{Kex: k.Name}), PostQuantum: k.PostQuantum, Points: points}
+		if k.PostQuantum {
+			item.Mark = mark(k.Group, k.Status, "post-quantum")
+		}
+		c.Items = append(c.Items, item)
+	}
+	return c, len(c.Items) > 0
+}
+
+// tracePoints is how many dots a chart over time has at most.
+const tracePoints = 1000
+
+// steadiness shows each transfer against the estimate of its cell, over the
+// run: what drift and disturbance look like.
+func steadiness(r *rank.Ranking, f *record.File) (Chart, bool) {
+	c := Chart{
+		Name: "steadiness", Shape: Trace, Unit: "ratio", Series: []string{"throughput", "client CPU"}, Reference: 1,
+		Title: "How steady the run was: each transfer against the estimate of its cell",
+		Note:  "A dot at 1 is as estimated. Throughput that scatters while CPU time does not is disturbance by other work.",
+		Items: []Item{{Label: "throughput"}, {Label: "client CPU"}},
+	}
+	if f == nil {
+		return c, false
+	}
+	cells := map[alg.Suite]map[record.Direction]rank.Cell{}
+	for _, cell := range r.Bulk {
+		id := canonical(cell.Suite)
+		if cells[id] == nil {
+			cells[id] = map[record.Direction]rank.Cell{}
+		}
+		cells[id][cell.Direction] = cell
+	}
+	every := len(f.Samples)/tracePoints + 1
+	for i := 0; i < len(f.Samples); i += every {
+		s, t := f.Samples[i], f.Trials[f.Samples[i].Trial]
+		cell, ok := cells[canonical(s.Got)][t.Direction]
+		if t.Workload != record.Transfer || s.Outcome != record.OK || !ok { // a copy's time is not that of its bytes alone
+			continue
+		}
+		x := s.Start.Sub(f.Samples[0].Start).Seconds()
+		rate, cost := totals(s)
+		c.Items[0].Points = appendRatio(c.Items[0].Points, x, rate, cell.Throughput)
+		c.Items[1].Points = appendRatio(c.Items[1].Points, x, cost, cell.Client)
+	}
+	return c, len(c.Items[0].Points)+len(c.Items[1].Points) > 3
+}
+
+func canonical(s alg.Suite) alg.Suite {
+	s = alg.NewSuite(s.Cipher, s.MAC, "")
+	return alg.Suite{Cipher: alg.Canonical(alg.Cipher, s.Cipher), MAC: alg.Canonical(alg.MAC, s.MAC)}
+}
+
+// totals are bytes per second and client ns per byte over all segments; 0 if unknown.
+func totals(s record.Sample) (rate, cost float64) {
+	var bytes, wall, cpu float64
+	for _, seg := range s.Segments {
+		bytes, wall = bytes+float64(seg.Bytes), wall+float64(seg.WallNS)
+		if seg.ClientCPUNS != nil {
+			cpu += float64(*seg.ClientCPUNS)
+		}
+	}
+	if bytes <= 0 || wall <= 0 {
+		return 0, 0
+	}
+	return bytes / wall * 1e9, cpu / bytes
+}
+
+func appendRatio(points []Point, x, v float64, estimate *rank.Quantity) []Point {
+	if v <= 0 || estimate == nil || estimate.Value <= 0 {
+		return points
+	}
+	ratio := v / estimate.Value
+	return append(points, Point{X: x, Value: ratio, Lo: ratio, Hi: ratio, Known: true})
+}

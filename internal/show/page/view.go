@@ -1,0 +1,201 @@
+package page
+
+import (
+	"html/template"
+	"slices"
+	"strconv"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/show/document"
+)
+
+// view is what the template sees.
+type view struct {
+	*document.Document
+	Policy   string
+	Style    template.CSS
+	Scripts  []template.JS // our own files, never data
+	Sections []section
+	Loose    []figure // charts without a table
+	Names    []name
+	Config   bool // rows can be copied as configuration
+	Island   island
+}
+
+// section is a table with the charts of its numbers.
+type section struct {
+	ID      string
+	Table   string // name of its tables
+	Title   string
+	Figures []figure
+	Data    table
+}
+
+type figure struct {
+	ID    string
+	Title string
+	Note  string
+	Shape document.Shape
+}
+
+type table struct {
+	Title, Note string
+	Heads       []head
+	Rows        []row
+}
+
+type head struct {
+	Text    string
+	Numeric bool
+}
+
+type row struct {
+	Cipher, MAC, Kex string // what filters look at
+	Cells            []cell
+}
+
+// cell is one of: text, an algorithm with its standing, a number.
+type cell struct {
+	Text    string
+	Spread  string
+	Sort    string // the number in full, for sorting; "" for text
+	Numeric bool
+	Badge   *name
+}
+
+// name is an algorithm with the id of its explanation.
+type name struct {
+	document.Algorithm
+	ID       string
+	Standing string
+}
+
+// island is the data for the scripts, in a script element of type application/json.
+type island struct {
+	Charts      []chartData  `json:"charts"`
+	Policies    []policyData `json:"policies"`
+	Weak        []string     `json:"weak"`        // not copied unless a policy lists them
+	PostQuantum []string     `json:"postQuantum"` // stand before other key exchanges
+}
+
+func viewOf(d *document.Document) view {
+	v := view{Document: d, Style: template.CSS(styleCSS), Config: len(d.Table("bulk"))+len(d.Table("kex")) > 0}
+	scripts := []string{echartsJS, app()}
+	for _, s := range scripts {
+		v.Scripts = append(v.Scripts, template.JS(s))
+	}
+	v.Policy = securityPolicy(scripts, styleCSS)
+	v.Names = names(d.Algorithms)
+	v.Config = v.Config && len(d.Table("cells")) == 0
+	v.figures(d)
+	v.Island.Policies = policies(d.Algorithms)
+	for _, a := range d.Algorithms {
+		if a.Status != alg.Strong && a.Status != alg.Acceptable {
+			v.Island.Weak = append(v.Island.Weak, a.Name)
+		}
+		if a.PostQuantum {
+			v.Island.PostQuantum = append(v.Island.PostQuantum, a.Name)
+		}
+	}
+	return v
+}
+
+func names(algorithms []document.Algorithm) []name {
+	var out []name
+	for i, a := range algorithms {
+		out = append(out, name{a, "alg-" + strconv.Itoa(i), document.Standing(a.Status)})
+	}
+	return out
+}
+
+// figures sorts charts and tables into sections.
+func (v *view) figures(d *document.Document) {
+	byTable := map[[2]string][]figure{}
+	for i, c := range d.Charts {
+		f := figure{"chart-" + strconv.Itoa(i), c.Title, c.Note, c.Shape}
+		v.Island.Charts = append(v.Island.Charts, dataOf(f.ID, c))
+		if len(d.Table(c.Table)) == 0 {
+			v.Loose = append(v.Loose, f)
+		} else {
+			byTable[[2]string{c.Table, c.Part}] = append(byTable[[2]string{c.Table, c.Part}], f)
+		}
+	}
+	for i, t := range d.Tables {
+		v.Sections = append(v.Sections, section{
+			ID: "section-" + strconv.Itoa(i), Table: t.Name, Title: sectionTitle(t, len(d.Table(t.Name)) > 1),
+			Figures: byTable[[2]string{t.Name, t.Part}], Data: v.table(t),
+		})
+	}
+}
+
+// sectionTitles are short names for the navigation.
+var sectionTitles = map[string]string{
+	"bulk": "Ciphers and MACs", "kex": "Key exchange", "copies": "Copies", "failed": "Without success", "controls": "Controls",
+	"overall": "Overall", "ciphers": "Ciphers", "macs": "MACs", "cells": "Cells", "machines": "Machines",
+}
+
+func sectionTitle(t document.Table, several bool) string {
+	title := sectionTitles[t.Name]
+	switch {
+	case title == "":
+		return t.Title
+	case several:
+		return title + ", " + t.Part
+	}
+	return title
+}
+
+func (v *view) table(t document.Table) table {
+	out := table{Title: t.Title, Note: t.Note}
+	shown := columns(t)
+	for _, i := range shown {
+		c := t.Columns[i]
+		out.Heads = append(out.Heads, head{c.Heading(), c.Kind == document.Quantity || c.Kind == document.Count})
+	}
+	for _, r := range t.Rows {
+		line := row{Cipher: r.Suite.Cipher, MAC: r.Suite.MAC, Kex: r.Suite.Kex}
+		for _, i := range shown {
+			line.Cells = append(line.Cells, v.cell(t.Columns[i], r.Cells[i]))
+		}
+		out.Rows = append(out.Rows, line)
+	}
+	return out
+}
+
+// columns leaves out what the page shows in another way: the status stands
+// beside each name, the direction in the title.
+func columns(t document.Table) []int {
+	named := slices.ContainsFunc(t.Columns, func(c document.Column) bool { return c.Kind == document.Name })
+	var out []int
+	for i, c := range t.Columns {
+		if !(named && c.Key == "status") && !(c.Minor && t.Name == "bulk") {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+func (v *view) cell(c document.Column, value document.Cell) cell {
+	switch c.Kind {
+	case document.Count:
+		return cell{Text: value.Text, Sort: value.Text, Numeric: true}
+	case document.Name:
+		return cell{Text: value.Text, Badge: v.badge(c.Of, value.Text)}
+	case document.Quantity:
+		if value.Quantity == nil {
+			return cell{Text: "-", Numeric: true}
+		}
+		q := value.Quantity
+		return cell{Text: document.Figure(q.Value / c.Scale), Spread: document.Spread(q), Sort: strconv.FormatFloat(q.Value, 'g', -1, 64), Numeric: true}
+	}
+	return cell{Text: value.Text}
+}
+
+func (v *view) badge(kind alg.Kind, text string) *name {
+	for i := range v.Names {
+		if v.Names[i].Kind == kind && v.Names[i].Name == text {
+			return &v.Names[i]
+		}
+	}
+	return nil
+}

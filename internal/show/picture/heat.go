@@ -1,0 +1,148 @@
+package picture
+
+import (
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot/vg"
+
+	"sshpace/internal/show/document"
+)
+
+// The colour scales: equal steps of lightness for amounts, two hues around
+// white for ratios.
+var (
+	amounts = []color.NRGBA{{68, 1, 84, 255}, {59, 82, 139, 255}, {33, 145, 140, 255}, {94, 201, 98, 255}, {253, 231, 37, 255}}
+	ratios  = []color.NRGBA{{140, 81, 10, 255}, {216, 179, 101, 255}, {245, 245, 245, 255}, {90, 180, 172, 255}, {1, 102, 94, 255}}
+)
+
+// scale gives values their colours.
+type scale struct {
+	low, high float64
+	colours   []color.NRGBA
+	falling   bool // less is better: coloured by what it means for speed, 1/value
+}
+
+func scaleOf(c document.Chart) scale {
+	low, high := extent(document.Heat, values(c.Items))
+	if c.Reference != 0 {
+		arm := math.Max(0.02, math.Max(high/c.Reference, c.Reference/low)-1)
+		return scale{c.Reference - arm, c.Reference + arm, ratios, false}
+	}
+	return scale{low, high, amounts, !c.Rising}
+}
+
+// values are the items with their points only, without intervals.
+func values(items []document.Item) []document.Item {
+	var out []document.Item
+	for _, item := range items {
+		var points []document.Point
+		for _, p := range item.Points {
+			points = append(points, document.Point{Value: p.Value, Lo: p.Value, Hi: p.Value, Known: p.Known})
+		}
+		out = append(out, document.Item{Points: points})
+	}
+	return out
+}
+
+// colour of a value. Costs go by their inverse, or one slow cipher would leave
+// one colour for all others.
+func (s scale) colour(v float64) color.NRGBA {
+	low, high := s.low, s.high
+	if s.falling {
+		v, low, high = 1/v, 1/high, 1/low
+	}
+	if !(high > low) {
+		return s.at(0.5)
+	}
+	return s.at(math.Max(0, math.Min(1, (v-low)/(high-low))))
+}
+
+// at is the colour at a share of the scale, from 0 to 1.
+func (s scale) at(t float64) color.NRGBA {
+	at := t * float64(len(s.colours)-1)
+	i := min(int(at), len(s.colours)-2)
+	a, b, f := s.colours[i], s.colours[i+1], at-float64(i)
+	mix := func(x, y uint8) uint8 { return uint8(math.Round(float64(x) + (float64(y)-float64(x))*f)) }
+	return color.NRGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), 255}
+}
+
+// inkOn is a text colour that can be read on another one.
+func inkOn(c color.NRGBA) color.NRGBA {
+	if 0.299*float64(c.R)+0.587*float64(c.G)+0.114*float64(c.B) > 140 {
+		return ink
+	}
+	return white
+}
+
+// heat draws the matrix with its names above and its figures inside.
+func (p pen) heat(y vg.Length, c document.Chart) {
+	s := scaleOf(c)
+	start := margin + p.labelRoom(c.Items) + 8
+	each := min((width-margin-46-start)/vg.Length(max(1, len(c.Series))), 120)
+	p.strip(y, c, s)
+	y += headRoom
+	for k, name := range c.Series {
+		p.slant(start+(vg.Length(k)+0.4)*each, y-5, labelSize, p.fit(name, labelSize, 96))
+	}
+	for i, item := range c.Items {
+		top := y + vg.Length(i)*heatRow
+		p.write(start-6, top+heatRow/2, labelSize, ink, right, p.fit(named(item), labelSize, labelsAtMost))
+		for k, point := range item.Points {
+			if !point.Known {
+				continue
+			}
+			fill := s.colour(point.Value)
+			p.box(start+vg.Length(k)*each, top, each-1, heatRow-1, fill)
+			p.write(start+(vg.Length(k)+0.5)*each, top+heatRow/2, 7.5, inkOn(fill), centre, heatText(point))
+		}
+	}
+}
+
+func heatText(point document.Point) string {
+	if point.Predicted {
+		return "~" + document.Figure(point.Value)
+	}
+	return document.Figure(point.Value)
+}
+
+// strip is the legend of the colours.
+func (p pen) strip(y vg.Length, c document.Chart, s scale) {
+	const steps = 40
+	worst, best := s.low, s.high
+	if s.falling {
+		worst, best = best, worst
+	}
+	p.write(margin, y+5, labelSize, ink, left, document.Figure(worst))
+	x := margin + p.widthOf(document.Figure(worst), labelSize) + 5
+	for i := range steps {
+		p.box(x+vg.Length(i)*3, y, min(4, 3*vg.Length(steps-i)), 9, s.at((float64(i)+0.5)/steps))
+	}
+	p.write(x+steps*3+5, y+5, labelSize, ink, left, document.Figure(best)+" "+c.Unit)
+}
+
+// trace draws dots over time.
+func (p pen) trace(y vg.Length, c document.Chart) {
+	low, high := extent(document.Trace, c.Items)
+	end := 0.0
+	for _, item := range c.Items {
+		for _, point := range item.Points {
+			end = math.Max(end, point.X)
+		}
+	}
+	x := newAxis(0, end, true, margin+30, width-margin-10)
+	v := newAxis(low, high, false, y+traceRoom, y)
+	for _, tick := range v.ticks() {
+		p.line(x.from, v.at(tick), x.to, v.at(tick), 0.5, rule)
+		p.write(x.from-5, v.at(tick), 7.5, soft, right, v.tickText(tick))
+	}
+	unit := c
+	unit.Unit, unit.Reference = "seconds since the start", 0
+	p.grid(x, y, y+traceRoom, unit)
+	p.line(x.from, v.at(c.Reference), x.to, v.at(c.Reference), 1, soft, 3, 3)
+	for k, item := range c.Items {
+		for _, point := range item.Points {
+			p.dot(x.at(point.X), v.at(point.Value), 1.8, colourOf(c, k), colourOf(c, k))
+		}
+	}
+}

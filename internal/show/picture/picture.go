@@ -1,0 +1,119 @@
+// Package picture draws the charts of a report as SVG or PNG, one below the
+// other on white, for documents and mails. The layout is ours; fonts, text widths
+// and rasterising are those of gonum/plot's vector graphics.
+package picture
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+
+	"sshpace/internal/show/document"
+)
+
+// resolution of a PNG in dots per inch: 1,480 pixels in width.
+const resolution = 144
+
+// SVG draws the named charts, all of them if none is named.
+func SVG(w io.Writer, d *document.Document, names ...string) error {
+	charts, err := choose(d, names)
+	if err != nil {
+		return err
+	}
+	canvas := vgsvg.New(width, heightOf(d, charts))
+	if err := paint(draw.New(canvas), d, charts); err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	if _, err := canvas.WriteTo(&out); err != nil {
+		return err
+	}
+	_, err = w.Write(finish(out.Bytes(), d.Title))
+	return err
+}
+
+// finish gives the drawing a title for screen readers, and fonts to fall back
+// on where the first one is missing.
+func finish(svg []byte, title string) []byte {
+	var name bytes.Buffer
+	_ = xml.EscapeText(&name, []byte(title)) // a Buffer does not fail
+	svg = bytes.Replace(svg, []byte("<g "), []byte("<title>"+name.String()+"</title>\n<g "), 1)
+	return bytes.ReplaceAll(svg, []byte(`style="font-family:Liberation Sans;`), []byte(`style="font-family:'Liberation Sans',Arial,Helvetica,sans-serif;`))
+}
+
+// PNG draws the same as SVG.
+func PNG(w io.Writer, d *document.Document, names ...string) error {
+	charts, err := choose(d, names)
+	if err != nil {
+		return err
+	}
+	canvas := vgimg.NewWith(vgimg.UseWH(width, heightOf(d, charts)), vgimg.UseDPI(resolution))
+	if err := paint(draw.New(canvas), d, charts); err != nil {
+		return err
+	}
+	_, err = vgimg.PngCanvas{Canvas: canvas}.WriteTo(w)
+	return err
+}
+
+// choose finds the charts by name. A name that is not there is an error, and so
+// is a document without charts.
+func choose(d *document.Document, names []string) ([]document.Chart, error) {
+	have := d.ChartNames()
+	for _, name := range names {
+		if !slices.Contains(have, name) {
+			return nil, fmt.Errorf("there is no chart %q here; there are: %s", name, strings.Join(have, ", "))
+		}
+	}
+	var out []document.Chart
+	for _, c := range d.Charts {
+		if len(names) == 0 || slices.Contains(names, c.Name) {
+			out = append(out, c)
+		}
+	}
+	if len(out) == 0 {
+		return nil, errors.New("there is nothing to draw: no cell and no key exchange was measured")
+	}
+	return out, nil
+}
+
+const (
+	width  = vg.Length(740) // points of 1/72 inch
+	margin = vg.Length(16)
+	head   = vg.Length(60) // title and two lines
+	gap    = vg.Length(26)
+	rowsAt = 40 // rows of a chart that are drawn at most; heat maps are drawn whole
+)
+
+func heightOf(d *document.Document, charts []document.Chart) vg.Length {
+	total := head + 2*margin
+	for _, c := range charts {
+		total += blockHeight(c) + gap
+	}
+	return total
+}
+
+// paint draws everything from the top.
+func paint(c draw.Canvas, d *document.Document, charts []document.Chart) error {
+	p, err := newPen(c)
+	if err != nil {
+		return err
+	}
+	p.box(0, 0, width, p.height, white)
+	p.write(margin, margin+14, 16, ink, left, d.Title)
+	p.paragraph(margin+31, 9, strings.Join(d.Lead, " "))
+	y := margin + head
+	for _, one := range charts {
+		p.block(y, one)
+		y += blockHeight(one) + gap
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package picture_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"image/png"
+	"io"
+	"strings"
+	"testing"
+
+	"sshpace/internal/record"
+	"sshpace/internal/show/document"
+	"sshpace/internal/show/document/documenttest"
+	"sshpace/internal/show/picture"
+	"sshpace/internal/verdict/rank"
+)
+
+// texts reads the texts of an SVG, and fails where it is not well-formed or
+// holds an element that a drawing does not need.
+func texts(t *testing.T, svg []byte) []string {
+	t.Helper()
+	var out []string
+	decoder := xml.NewDecoder(bytes.NewReader(svg))
+	for {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil {
+			t.Fatalf("not well-formed: %v", err)
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			switch token.Name.Local {
+			case "svg", "g", "path", "text", "title":
+			default:
+				t.Errorf("element %s in a drawing", token.Name.Local)
+			}
+		case xml.CharData:
+			if s := strings.TrimSpace(string(token)); s != "" {
+				out = append(out, s)
+			}
+		}
+	}
+}
+
+func svg(t *testing.T, d *document.Document, names ...string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := picture.SVG(&out, d, names...); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func TestTheFiguresAreInThePicture(t *testing.T) {
+	r, f := documenttest.Ranking(t, 1, record.Upload)
+	all := strings.Join(texts(t, svg(t, document.OfRanking(r, f))), "\n")
+	for _, c := range r.Bulk {
+		if figure := document.Figure(c.Throughput.Value / 1e6); !strings.Contains(all, figure) {
+			t.Errorf("%s: %s is not in the picture", c.Suite, figure)
+		}
+	}
+	for _, want := range []string{"aes128-gcm", "post-quantum", "MB/s", "First 40 of 115"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%q is not in the picture", want)
+		}
+	}
+}
+
+func TestOneChart(t *testing.T) {
+	r, f := documenttest.Ranking(t, 1, record.Upload)
+	d := document.OfRanking(r, f)
+	if all := strings.Join(texts(t, svg(t, d, "kex")), "\n"); strings.Contains(all, "aes256-ctr + ") || !strings.Contains(all, "curve25519") {
+		t.Errorf("not the key exchanges alone:\n%s", all)
+	}
+	err := picture.SVG(io.Discard, d, "kexx")
+	if err == nil || !strings.Contains(err.Error(), "ranking, heat, cost, kex") {
+		t.Errorf("an unknown chart gives %v", err)
+	}
+	if err := picture.PNG(io.Discard, &document.Document{}); err == nil {
+		t.Error("a document without charts can be drawn")
+	}
+}
+
+// Post-quantum key exchanges have a colour, and a legend says which.
+func TestPostQuantumIsMarked(t *testing.T) {
+	r, f := documenttest.Ranking(t, 1, record.Upload)
+	r.KexBy = rank.Throughput // bars of one colour: the login time
+	drawing := svg(t, document.OfRanking(r, f), "kex")
+	all := strings.Join(texts(t, drawing), "\n")
+	quantum := 0
+	for _, k := range r.Kex {
+		if k.PostQuantum {
+			quantum++
+		}
+	}
+	// The green #007A59: a box in the legend, and one for each bar.
+	if boxes := strings.Count(string(drawing), "fill:#007A59"); boxes != quantum+1 || !strings.Contains(all, "\npost-quantum\n") {
+		t.Errorf("%d green boxes for %d post-quantum key exchanges, and these texts:\n%s", boxes, quantum, all)
+	}
+	for i := range r.Kex {
+		r.Kex[i].PostQuantum = false
+	}
+	if all := strings.Join(texts(t, svg(t, document.OfRanking(r, f), "kex")), "\n"); strings.Contains(all, "classical") {
+		t.Errorf("a legend without need:\n%s", all)
+	}
+}
+
+func TestSameInputSameBytes(t *testing.T) {
+	r, f := documenttest.Ranking(t, 1, record.Upload)
+	d := document.OfRanking(r, f)
+	if !bytes.Equal(svg(t, d), svg(t, d)) {
+		t.Error("two drawings of one document differ")
+	}
+}
+
+func TestPNGOfAComparison(t *testing.T) {
+	a, _ := documenttest.Ranking(t, 1, record.Upload)
+	b, _ := documenttest.Ranking(t, 1.5, record.Upload)
+	c, err := rank.Compare([]rank.Input{{Label: "a", Ranking: a}, {Label: "b", Ranking: b}}, rank.CompareOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := picture.PNG(&out, document.OfComparison(c)); err != nil {
+		t.Fatal(err)
+	}
+	decoded, err := png.Decode(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	colours := map[any]bool{}
+	for y := 0; y < decoded.Bounds().Dy(); y += 3 {
+		for x := 0; x < decoded.Bounds().Dx(); x += 3 {
+			colours[decoded.At(x, y)] = true
+		}
+	}
+	if decoded.Bounds().Dx() != 1480 || len(colours) < 20 {
+		t.Errorf("%v with %d colours: not a drawing", decoded.Bounds(), len(colours))
+	}
+}
+
+func TestHostileText(t *testing.T) {
+	r, f := documenttest.Ranking(t, 1, record.Upload)
+	documenttest.Spoil(r)
+	all := strings.Join(texts(t, svg(t, document.OfRanking(r, f))), "\n")
+	if strings.ContainsAny(all, "\x1b\u2028\u202e\x00") {
+		t.Error("control characters in the picture")
+	}
+	if !strings.Contains(all, "<script>window.hacked=1") {
+		t.Error("the hostile name is not shown as text")
+	}
+}

@@ -1,0 +1,87 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/record"
+	"sshpace/internal/verdict/rank"
+)
+
+// limited is a ranking with a limit and a control.
+func limited() *rank.Ranking {
+	cell := rank.Cell{
+		Suite: alg.Suite{Cipher: "aes128-gcm@openssh.com"}, Direction: record.Upload,
+		Throughput: &rank.Quantity{Value: 8e8, Lo: 7e8, Hi: 9e8, N: 3},
+	}
+	return &rank.Ranking{Ceilings: &rank.Ceilings{
+		Cell: cell, Limiting: "pipe",
+		Rows: []rank.Ceiling{{Name: "pipe", Limit: 1e9, Share: 0.8}, {Name: "disk read, blocks of 512", Limit: 1e6, Control: true}},
+	}}
+}
+
+func TestCeilingsAsText(t *testing.T) {
+	var out bytes.Buffer
+	ceilings(&out, limited().Ceilings)
+	for _, want := range []string{"80 % limiting\n", "1.00        - control\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in:\n%s", want, out.String())
+		}
+	}
+}
+
+func TestCeilingsAsJSON(t *testing.T) {
+	var out bytes.Buffer
+	if err := JSON(&out, limited()); err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Ceilings struct {
+			Cipher, Direction, Limiting string
+			Throughput                  struct{ Value float64 } `json:"throughput_bytes_per_s"`
+			Limits                      []struct {
+				Name    string
+				Limit   float64  `json:"bytes_per_s"`
+				Share   *float64 `json:"share_pct"`
+				Control bool
+			}
+		}
+	}
+	if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	c := doc.Ceilings
+	if c.Cipher != "aes128-gcm@openssh.com" || c.Direction != "upload" || c.Limiting != "pipe" || c.Throughput.Value != 8e8 || len(c.Limits) != 2 {
+		t.Fatalf("ceilings: %+v", c)
+	}
+	if pipe := c.Limits[0]; pipe.Name != "pipe" || pipe.Limit != 1e9 || pipe.Share == nil || *pipe.Share != 80 || pipe.Control {
+		t.Errorf("limit: %+v", pipe)
+	}
+	if control := c.Limits[1]; control.Share != nil || !control.Control {
+		t.Errorf("control: %+v", control)
+	}
+	out.Reset()
+	if err := JSON(&out, &rank.Ranking{}); err != nil || strings.Contains(out.String(), "ceilings") {
+		t.Errorf("a machine that was not measured: %v\n%s", err, out.String())
+	}
+}
+
+// A table of a unit that nothing has is left out.
+func TestMachineWithoutOperations(t *testing.T) {
+	f := &record.File{Measurements: []record.Measurement{{Name: "pipe", Unit: record.BytesPerSecond, Value: 2e9, N: 1}}}
+	var out bytes.Buffer
+	if err := Machine(&out, f); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); strings.Contains(text, "operations/s") || !strings.Contains(text, "MB/s") || !strings.Contains(text, "2000") {
+		t.Errorf("one probe:\n%s", text)
+	}
+	out.Reset()
+	f.Measurements = nil
+	if err := Machine(&out, f); err != nil || strings.Contains(out.String(), "/s") {
+		t.Errorf("no probe: %v\n%s", err, out.String())
+	}
+}

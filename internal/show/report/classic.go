@@ -1,0 +1,179 @@
+package report
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/verdict/rank"
+)
+
+// ClassicOptions of Classic. Zero fields have the defaults named.
+type ClassicOptions struct {
+	Size  unit.Bytes // of the copy; default 4 GiB
+	Top   int        // rows of each list; default 5
+	Worst bool       // slowest first
+}
+
+// anyKex stands for the key exchange where no login was measured.
+const anyKex = "<any>"
+
+// implicit is what ssh -v prints for the MAC of an AEAD cipher.
+const implicit = "<implicit>"
+
+// Classic writes the lists that people know from shell loops over all
+// ciphers, MACs and key exchanges: the best overall, per cipher, per MAC and per
+// key exchange, and the averages, for each direction. Its rows have the fields of such logs, so that
+// old awk scripts read them: $3 cipher, $5 MAC, $7 key exchange, $9 seconds.
+func Classic(w io.Writer, r *rank.Ranking, o ClassicOptions) error {
+	o.Size, o.Top = cmp.Or(o.Size, 4<<30), cmp.Or(o.Top, 5)
+	out := bufio.NewWriter(w)
+	for i, d := range directions(r) {
+		m, err := r.Matrix(d, o.Size)
+		if err != nil {
+			return err
+		}
+		if i > 0 {
+			fmt.Fprintln(out)
+		}
+		classic{out, m, o}.write(r)
+	}
+	if len(r.Bulk) == 0 {
+		return rank.ErrNoMatrix
+	}
+	return out.Flush()
+}
+
+func (c classic) write(r *rank.Ranking) {
+	m, o, out := c.m, c.o, c.w
+	c.note(r)
+	word := "Top"
+	if o.Worst {
+		word = "Worst"
+		slices.Reverse(m.Rows)
+	}
+	say(out, "### %s-%d overall", word, o.Top)
+	c.rows(m.Rows)
+	for _, axis := range axes {
+		c.lists(word, axis)
+	}
+	for _, axis := range axes {
+		c.averages(axis)
+	}
+}
+
+type classic struct {
+	w io.Writer
+	m *rank.Matrix
+	o ClassicOptions
+}
+
+// axis is one of the three lists that a combination is made of.
+type axis struct {
+	name string
+	of   func(alg.Suite) string
+}
+
+var axes = []axis{
+	{"cipher", func(s alg.Suite) string { return s.Cipher }},
+	{"MAC", func(s alg.Suite) string { return s.MAC }},
+	{"key exchange", func(s alg.Suite) string { return s.Kex }},
+}
+
+// note says what is measured and what is not.
+func (c classic) note(r *rank.Ranking) {
+	if c.m.Copied {
+		say(c.w, "# seconds for %s, each combination measured as a whole process", c.m.Size)
+		fmt.Fprintln(c.w)
+		return
+	}
+	measured, predicted := 0, 0
+	for _, cell := range r.Bulk {
+		switch {
+		case cell.Direction != c.m.Direction:
+		case cell.Basis == rank.Measured:
+			measured++
+		default:
+			predicted++
+		}
+	}
+	how := "login + size / throughput + rekeys"
+	if !c.m.Logins {
+		how = "size / throughput, without a login: none was measured"
+	}
+	say(c.w, "# seconds for %s (%s), rebuilt as %s;", c.m.Size, cmp.Or(string(c.m.Direction), "transfer"), how)
+	say(c.w, "# cipher and MAC: %d measured, %d predicted; key exchanges: %d measured;", measured, predicted, len(r.Kex))
+	say(c.w, "# lines stand for %d combinations: %s ciphers ignore the MAC", c.m.Total, implicit)
+	fmt.Fprintln(c.w)
+}
+
+// rows writes the first rows of a sorted list.
+func (c classic) rows(rows []rank.Combination) {
+	for i, row := range rows[:min(len(rows), c.o.Top)] {
+		mark := ""
+		if row.Basis == rank.Predicted {
+			mark = " (predicted)"
+		}
+		if status := row.Suite.Status(); status == alg.Weak || status == alg.Broken {
+			mark += " (" + string(status) + ")"
+		}
+		fmt.Fprintln(c.w, termsafe.Line(fmt.Sprintf("%d/%d cipher: %s  mac: %s  kex: %s - %s seconds ±%s%%%s", i+1, len(rows), row.Suite.Cipher,
+			cmp.Or(row.Suite.MAC, implicit), cmp.Or(row.Suite.Kex, anyKex), figure(row.Seconds.Value), percent(100*row.Seconds.HalfWidth()), mark)))
+	}
+	fmt.Fprintln(c.w)
+}
+
+// lists writes the best rows of every name of an axis, best name first.
+func (c classic) lists(word string, a axis) {
+	say(c.w, "### %s-%d for each %s", word, c.o.Top, a.name)
+	fmt.Fprintln(c.w)
+	names, rows := c.by(a)
+	for _, name := range names {
+		say(c.w, "### %s: %s", a.name, name)
+		c.rows(rows[name])
+	}
+}
+
+// by sorts the rows by the names of an axis, in the order of their first rows.
+func (c classic) by(a axis) (names []string, rows map[string][]rank.Combination) {
+	rows = map[string][]rank.Combination{}
+	for _, row := range c.m.Rows {
+		name := cmp.Or(a.of(row.Suite), implicit)
+		if rows[name] == nil {
+			names = append(names, name)
+		}
+		rows[name] = append(rows[name], row)
+	}
+	return names, rows
+}
+
+// averages writes the mean of every name of an axis over the combinations that
+// the rows stand for, as a loop over all of them would have.
+func (c classic) averages(a axis) {
+	say(c.w, "### Average for each %s", a.name)
+	names, rows := c.by(a)
+	mean, count := map[string]float64{}, map[string]int{}
+	for _, name := range names {
+		for _, row := range rows[name] {
+			mean[name] += row.Seconds.Value * float64(row.Names)
+			count[name] += row.Names
+		}
+		mean[name] /= float64(count[name])
+	}
+	slices.SortStableFunc(names, func(x, y string) int {
+		if c.o.Worst {
+			x, y = y, x
+		}
+		return cmp.Compare(mean[x], mean[y])
+	})
+	for _, name := range names {
+		row := fmt.Sprintf("%-40s %8s seconds avg. of %d", name, figure(mean[name]), count[name])
+		fmt.Fprintln(c.w, termsafe.Line(row))
+	}
+	fmt.Fprintln(c.w)
+}

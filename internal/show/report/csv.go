@@ -1,0 +1,94 @@
+package report
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sshpace/internal/show/document"
+)
+
+// CSV writes the tables of one name as comma-separated values (RFC 4180): a
+// line of column names, then a line for each row. Names and numbers are those of
+// the JSON report, in base units and in full; a quantity takes four columns. An
+// empty name means the cells of a comparison, else the first table.
+func CSV(w io.Writer, d *document.Document, table string) error {
+	tables, err := tablesOf(d, table)
+	if err != nil {
+		return err
+	}
+	out := csv.NewWriter(w)
+	if err := out.Write(csvHead(tables[0].Columns)); err != nil {
+		return err
+	}
+	for _, t := range tables {
+		for _, r := range t.Rows {
+			if err := out.Write(csvRow(t.Columns, r)); err != nil {
+				return err
+			}
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// tablesOf finds the tables of a name. A name that is not there is an error.
+func tablesOf(d *document.Document, name string) ([]document.Table, error) {
+	names := d.TableNames()
+	if len(names) == 0 {
+		return nil, fmt.Errorf("the report has no table")
+	}
+	if name == "" {
+		name = names[0]
+		if slices.Contains(names, "cells") {
+			name = "cells"
+		}
+	}
+	tables := d.Table(name)
+	if len(tables) == 0 {
+		return nil, fmt.Errorf("there is no table %q here; there are: %s", name, strings.Join(names, ", "))
+	}
+	return tables, nil
+}
+
+func csvHead(columns []document.Column) []string {
+	var out []string
+	for _, c := range columns {
+		out = append(out, c.Key)
+		if c.Kind == document.Quantity {
+			out = append(out, c.Key+"_lo", c.Key+"_hi", c.Key+"_n")
+		}
+	}
+	return out
+}
+
+func csvRow(columns []document.Column, r document.Row) []string {
+	var out []string
+	for i, c := range columns {
+		cell := r.Cells[i]
+		switch {
+		case c.Kind != document.Quantity:
+			out = append(out, harmless(cell.Text))
+		case cell.Quantity == nil:
+			out = append(out, "", "", "", "")
+		default:
+			q := cell.Quantity
+			out = append(out, full(q.Value), full(q.Lo), full(q.Hi), strconv.Itoa(q.N))
+		}
+	}
+	return out
+}
+
+func full(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+// harmless puts a quote before a text that a spreadsheet would take for a
+// formula (OWASP, CSV Injection).
+func harmless(s string) string {
+	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
+		return "'" + s
+	}
+	return s
+}

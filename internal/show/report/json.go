@@ -1,0 +1,194 @@
+package report
+
+import (
+	"encoding/json"
+	"io"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/record"
+	"sshpace/internal/verdict/rank"
+)
+
+// Schema names the layout that JSON writes. Fields may be added to it; a
+// change of meaning gets a new number.
+const Schema = "sshpace.report/1"
+
+// JSON writes a ranking as one JSON object. Every number has its unit in its
+// name; a missing figure is absent, never zero.
+func JSON(w io.Writer, r *rank.Ranking) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", " ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(jsonOf(r))
+}
+
+type jsonReport struct {
+	Schema       string             `json:"schema"`
+	Campaign     record.Campaign    `json:"campaign"`
+	Environment  record.Environment `json:"environment"`
+	Combinations alg.Combinations   `json:"combinations"`
+	RankedBy     rank.By            `json:"ranked_by"`
+	KexRankedBy  rank.By            `json:"kex_ranked_by,omitempty"`
+	Ended        string             `json:"ended,omitempty"`
+	NoiseFloor   jsonNoise          `json:"noise_floor"`
+	Model        jsonModel          `json:"model"`
+	Harness      jsonHarness        `json:"harness"`
+	Bulk         []jsonCell         `json:"bulk"`
+	Kex          []jsonExchange     `json:"kex"`
+	Copies       []jsonCopy         `json:"copies,omitempty"`
+	Controls     []jsonControl      `json:"controls,omitempty"`
+	Ceilings     *jsonCeilings      `json:"ceilings,omitempty"`
+	Failed       []jsonFailure      `json:"failed,omitempty"`
+	Trials       int                `json:"trials,omitempty"`
+	Refusals     map[string]int     `json:"failed_trials,omitempty"` // by outcome
+	Missing      []alg.Suite        `json:"missing,omitempty"`
+	Warnings     []jsonWarning      `json:"warnings,omitempty"`
+	Findings     []record.Finding   `json:"findings,omitempty"`
+}
+
+type jsonNoise struct {
+	Throughput float64 `json:"throughput_pct,omitempty"`
+	Cost       float64 `json:"cost_pct,omitempty"`
+	Login      float64 `json:"login_pct,omitempty"`
+	Controls   int     `json:"controls"`
+}
+
+type jsonModel struct {
+	Parameters      int     `json:"parameters,omitempty"`
+	HoldoutCells    int     `json:"holdout_cells,omitempty"`
+	HoldoutError    float64 `json:"holdout_error_pct,omitempty"`
+	HoldoutP95      float64 `json:"holdout_error_p95_pct,omitempty"`
+	Interaction     float64 `json:"interaction_pct,omitempty"`
+	ThroughputError float64 `json:"throughput_error_pct,omitempty"`
+}
+
+type jsonHarness struct {
+	CPUShare        float64 `json:"cpu_share_pct"`
+	Segments        int     `json:"segments"`
+	Quarantined     int     `json:"quarantined"`
+	QuarantinedCost int     `json:"quarantined_cost"`
+	Drift           float64 `json:"drift_pct,omitempty"`
+}
+
+type jsonQuantity struct {
+	Value float64 `json:"value"`
+	Lo    float64 `json:"lo"`
+	Hi    float64 `json:"hi"`
+	N     int     `json:"n"`
+}
+
+type jsonCell struct {
+	Rank       int              `json:"rank"`
+	Cipher     string           `json:"cipher"`
+	MAC        string           `json:"mac"`
+	Direction  record.Direction `json:"direction"`
+	Basis      rank.Basis       `json:"basis"`
+	Timed      rank.Basis       `json:"throughput_basis,omitempty"`
+	Holdout    bool             `json:"holdout,omitempty"`
+	Group      string           `json:"group,omitempty"`
+	Status     alg.Status       `json:"status"`
+	Throughput *jsonQuantity    `json:"throughput_bytes_per_s,omitempty"`
+	Client     *jsonQuantity    `json:"client_ns_per_byte,omitempty"`
+	Server     *jsonQuantity    `json:"server_ns_per_byte,omitempty"`
+}
+
+type jsonExchange struct {
+	Rank        int           `json:"rank"`
+	Name        string        `json:"name"`
+	Aliases     []string      `json:"aliases,omitempty"`
+	Group       string        `json:"group,omitempty"`
+	Status      alg.Status    `json:"status"`
+	PostQuantum bool          `json:"post_quantum"`
+	Login       *jsonQuantity `json:"login_ns,omitempty"`
+	Client      *jsonQuantity `json:"client_cpu_ns,omitempty"`
+	Server      *jsonQuantity `json:"server_cpu_ns,omitempty"`
+}
+
+type jsonCopy struct {
+	alg.Suite
+	Direction record.Direction `json:"direction"`
+	Seconds   jsonQuantity     `json:"seconds"`
+}
+
+type jsonControl struct {
+	A         alg.Suite    `json:"a"`
+	B         alg.Suite    `json:"b"`
+	Ratio     jsonQuantity `json:"ratio"`
+	Separated bool         `json:"separated"`
+}
+
+type jsonFailure struct {
+	alg.Suite
+	Workload record.Workload `json:"workload"`
+	Outcome  record.Outcome  `json:"outcome"`
+	Detail   string          `json:"detail,omitempty"`
+	Attempts int             `json:"attempts"`
+}
+
+type jsonWarning struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+	Hint string `json:"hint,omitempty"`
+}
+
+func jsonOf(r *rank.Ranking) jsonReport {
+	out := jsonReport{
+		Schema: Schema, Campaign: r.Campaign, Environment: r.Environment,
+		Combinations: r.Combinations, RankedBy: r.By, KexRankedBy: r.KexBy, Ended: r.Ended,
+		NoiseFloor: jsonNoise(r.Noise), Model: jsonModel(r.Model),
+		Harness: jsonHarness{r.Harness.CPUShare, r.Harness.Segments, r.Harness.Quarantined, r.Harness.QuarantinedCost, r.Drift},
+		Bulk:    []jsonCell{}, Kex: []jsonExchange{}, Missing: r.Missing, Findings: r.Findings,
+		Ceilings: ceilingsDocument(r.Ceilings),
+	}
+	for _, c := range r.Bulk {
+		out.Bulk = append(out.Bulk, jsonCell{
+			c.Rank, c.Suite.Cipher, c.Suite.MAC, c.Direction, c.Basis, throughputBasis(c), c.Holdout, c.Group, c.Status,
+			quantity(c.Throughput), quantity(c.Client), quantity(c.Server),
+		})
+	}
+	for _, k := range r.Kex {
+		out.Kex = append(out.Kex, jsonExchange{
+			k.Rank, k.Name, k.Aliases, k.Group, k.Status, k.PostQuantum,
+			quantity(k.Login), quantity(k.Client), quantity(k.Server),
+		})
+	}
+	for _, c := range r.Copies {
+		out.Copies = append(out.Copies, jsonCopy{c.Suite, c.Direction, jsonQuantity(c.Seconds)})
+	}
+	for _, c := range r.Controls {
+		out.Controls = append(out.Controls, jsonControl{c.A, c.B, jsonQuantity(c.Ratio), c.Separated})
+	}
+	out.Trials = r.Trials
+	for _, c := range r.Refusals {
+		if out.Refusals == nil {
+			out.Refusals = map[string]int{}
+		}
+		out.Refusals[string(c.Outcome)] += c.N
+	}
+	for _, f := range r.Failed {
+		out.Failed = append(out.Failed, jsonFailure{f.Suite, f.Workload, f.Outcome, f.Detail, f.Attempts})
+	}
+	for _, warning := range r.Warnings {
+		out.Warnings = append(out.Warnings, jsonWarning(warning))
+	}
+	return out
+}
+
+// throughputBasis is whether the throughput rests on connections of that cell.
+func throughputBasis(c rank.Cell) rank.Basis {
+	switch {
+	case c.Throughput == nil:
+		return ""
+	case c.Timed:
+		return rank.Measured
+	}
+	return rank.Predicted
+}
+
+func quantity(q *rank.Quantity) *jsonQuantity {
+	if q == nil {
+		return nil
+	}
+	out := jsonQuantity(*q)
+	return &out
+}

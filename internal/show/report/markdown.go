@@ -1,0 +1,100 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"sshpace/internal/show/document"
+)
+
+// Markdown writes the report for a forge, a wiki or a mail: the main tables with
+// the numbers as people read them, and what to know before trusting them. With
+// the name of a table, only that table.
+func Markdown(w io.Writer, d *document.Document, table string) error {
+	out := bufio.NewWriter(w)
+	if table != "" {
+		tables, err := tablesOf(d, table)
+		if err != nil {
+			return err
+		}
+		for i, t := range tables {
+			if i > 0 {
+				fmt.Fprintln(out)
+			}
+			markdownTable(out, t)
+		}
+		return out.Flush()
+	}
+	fmt.Fprintf(out, "# %s\n\n", literal(d.Title))
+	for _, line := range d.Lead {
+		fmt.Fprintf(out, "- %s\n", literal(line))
+	}
+	for _, t := range d.Tables {
+		fmt.Fprintf(out, "\n## %s\n\n", literal(t.Title))
+		if t.Note != "" {
+			fmt.Fprintf(out, "%s\n\n", literal(t.Note))
+		}
+		markdownTable(out, t)
+	}
+	markdownFacts(out, "How far to trust this", d.Quality)
+	for _, doubt := range d.Doubts {
+		fmt.Fprintf(out, "- **%s**", literal(doubt.Text))
+		if doubt.Hint != "" {
+			fmt.Fprintf(out, " (hint: %s)", literal(doubt.Hint))
+		}
+		fmt.Fprintln(out)
+	}
+	markdownFacts(out, "Environment", d.Environment)
+	return out.Flush()
+}
+
+// columnsOf leaves out what is the same for the whole table.
+func columnsOf(t document.Table) []int {
+	var out []int
+	for i, c := range t.Columns {
+		if !c.Minor {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+func markdownTable(w io.Writer, t document.Table) {
+	heads, rules := "|", "|"
+	for _, i := range columnsOf(t) {
+		c := t.Columns[i]
+		heads += " " + literal(c.Heading()) + " |"
+		if c.Kind == document.Quantity || c.Kind == document.Count {
+			rules += " ---: |"
+		} else {
+			rules += " --- |"
+		}
+	}
+	fmt.Fprintln(w, heads)
+	fmt.Fprintln(w, rules)
+	for _, r := range t.Rows {
+		line := "|"
+		for _, i := range columnsOf(t) {
+			line += " " + literal(t.Columns[i].Shown(r.Cells[i])) + " |"
+		}
+		fmt.Fprintln(w, line)
+	}
+}
+
+func markdownFacts(w io.Writer, title string, facts []document.Fact) {
+	if len(facts) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n## %s\n\n", title)
+	for _, f := range facts {
+		fmt.Fprintf(w, "- %s: %s\n", literal(f.Name), literal(f.Value))
+	}
+}
+
+// literal keeps a text from being markup: whatever a host calls itself, it makes
+// no link, no image, no element and no column (CommonMark 0.31, section 2.4).
+var literal = strings.NewReplacer(
+	`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "|", `\|`, "#", `\#`, "!", `\!`,
+).Replace

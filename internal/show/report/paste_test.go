@@ -1,0 +1,84 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sshpace/internal/record"
+	"sshpace/internal/show/document"
+	"sshpace/internal/show/document/documenttest"
+	"sshpace/internal/show/report"
+)
+
+func hostile(t *testing.T) *document.Document {
+	t.Helper()
+	r, f := documenttest.Ranking(t, 1, record.Upload)
+	documenttest.Spoil(r)
+	return document.OfRanking(r, f)
+}
+
+func TestCSVHoldsNoFormula(t *testing.T) {
+	for _, table := range hostile(t).TableNames() {
+		var out bytes.Buffer
+		if err := report.CSV(&out, hostile(t), table); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := csv.NewReader(&out).ReadAll()
+		if err != nil {
+			t.Fatalf("%s: %v", table, err)
+		}
+		for _, row := range rows {
+			for _, cell := range row {
+				if cell != "" && strings.ContainsAny(cell[:1], "=+-@\t\r") {
+					t.Errorf("%s: %q would be calculated", table, cell)
+				}
+			}
+		}
+	}
+}
+
+// unescaped finds what CommonMark would take for an element, a link or code.
+var unescaped = regexp.MustCompile("(^|[^\\\\])(<|\\[[^\\]]*[^\\\\]\\]\\(|`)")
+
+func TestMarkdownIsLiteral(t *testing.T) {
+	var out bytes.Buffer
+	if err := report.Markdown(&out, hostile(t), ""); err != nil {
+		t.Fatal(err)
+	}
+	columns := 0
+	for line := range strings.Lines(out.String()) {
+		if found := unescaped.FindString(line); found != "" {
+			t.Errorf("%q in %q", found, line)
+		}
+		if !strings.HasPrefix(line, "|") {
+			columns = 0
+			continue
+		}
+		bars := strings.Count(line, "|") - strings.Count(line, `\|`)
+		if columns == 0 {
+			columns = bars
+		}
+		if bars != columns {
+			t.Errorf("%d bars, want %d: %s", bars, columns, line)
+		}
+	}
+	if !strings.Contains(out.String(), "&lt;script&gt;") {
+		t.Error("the hostile text is not shown")
+	}
+}
+
+func TestTablesThatAreNotThere(t *testing.T) {
+	d := hostile(t)
+	var out bytes.Buffer
+	for _, err := range []error{report.CSV(&out, d, "none"), report.Markdown(&out, d, "none")} {
+		if err == nil || !strings.Contains(err.Error(), "there are: bulk, kex") {
+			t.Errorf("got %v", err)
+		}
+	}
+	if err := report.CSV(&out, &document.Document{}, ""); err == nil {
+		t.Error("a document without tables makes CSV")
+	}
+}

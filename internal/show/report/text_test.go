@@ -1,0 +1,205 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/measure/model/sim"
+	"sshpace/internal/measure/plan"
+	"sshpace/internal/record"
+	"sshpace/internal/show/report"
+	"sshpace/internal/verdict/rank"
+)
+
+func ranking(t *testing.T, seed uint64) *rank.Ranking {
+	t.Helper()
+	p, err := plan.Sequential(plan.Spec{Space: alg.Fold(sim.Offer()), Seed: seed, Budget: time.Minute, Cores: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &sim.Machine{Seed: seed, Noise: 0.015, WallNoise: 0.05, Connection: 0.02, Interaction: 0.014}
+	f, _ := m.Collect(record.Campaign{Offer: sim.Offer(), Target: "loopback"}, p)
+	f.Environment.CPU, f.Environment.Client, f.Environment.Server = "a CPU", "OpenSSH_9.2p1", "OpenSSH_9.2p1"
+	f.Findings = append(f.Findings, p.End().Finding())
+	r, err := rank.Of(f, rank.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func render(t *testing.T, write func(io.Writer) error) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := write(&out); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func fitsTerminal(t *testing.T, text string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+		if strings.TrimRight(line, " \n") != strings.TrimSuffix(line, "\n") {
+			t.Errorf("blanks at the end: %q", line)
+		}
+	}
+}
+
+func TestText(t *testing.T) {
+	text := render(t, func(w io.Writer) error { return report.Text(w, ranking(t, 1)) })
+	fitsTerminal(t, text)
+	for _, want := range []string{
+		"loopback: OpenSSH_9.2p1 to OpenSSH_9.2p1", "2240 combinations", "Upload by", "Key exchange by", "aes128-gcm", "PQ",
+		"= curve25519-sha256@libssh.org", "noise floor", "held-out cells", "quarantine", "harness", "ended by     budget",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the report lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+// Names and messages from files and hosts must not steer a terminal.
+func TestTextIsClean(t *testing.T) {
+	r := ranking(t, 2)
+	r.Campaign.Target = "evil\x1b]0;title\x07host"
+	r.Environment.Server = "banner\x1b[2J\nforged line"
+	r.Bulk[0].Suite.Cipher = "cipher\x1b[31m"
+	r.Failed = []rank.Failure{{Suite: alg.Suite{Cipher: "x\u202ey"}, Detail: "went\rwrong"}}
+	r.Warnings = append(r.Warnings, rank.Warning{Text: "a\x1b[Ab"})
+	for name, write := range map[string]func(io.Writer) error{
+		"text":    func(w io.Writer) error { return report.Text(w, r) },
+		"classic": func(w io.Writer) error { return report.Classic(w, r, report.ClassicOptions{}) },
+	} {
+		for _, bad := range []string{"\x1b", "\x07", "\r", "\u202e", "\nforged"} {
+			if text := render(t, write); strings.Contains(text, bad) {
+				t.Errorf("%s holds %q", name, bad)
+			}
+		}
+	}
+}
+
+func TestTextOfLittle(t *testing.T) {
+	fitsTerminal(t, render(t, func(w io.Writer) error { return report.Text(w, &rank.Ranking{}) }))
+	one := &rank.Ranking{Bulk: []rank.Cell{{Suite: alg.Suite{Cipher: strings.Repeat("long-", 20), MAC: strings.Repeat("mac-", 20)}, Rank: 1}}}
+	fitsTerminal(t, render(t, func(w io.Writer) error { return report.Text(w, one) }))
+}
+
+func TestJSON(t *testing.T) {
+	text := render(t, func(w io.Writer) error { return report.JSON(w, ranking(t, 3)) })
+	type quantity struct {
+		Value, Lo, Hi float64
+		N             int
+	}
+	var doc struct {
+		Schema       string
+		Combinations struct{ Total, Bulk, Kex int }
+		NoiseFloor   map[string]float64 `json:"noise_floor"`
+		Model        map[string]float64
+		Bulk         []struct {
+			Cipher, Basis, Group, Status string
+			Throughput                   quantity `json:"throughput_bytes_per_s"`
+			Client                       quantity `json:"client_ns_per_byte"`
+			Server                       quantity `json:"server_ns_per_byte"`
+		}
+		Kex []struct {
+			Name  string
+			Login quantity `json:"login_ns"`
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if doc.Schema != "sshpace.report/1" || doc.Combinations.Total != 2240 || len(doc.Bulk) != 115 || len(doc.Kex) != 12 {
+		t.Errorf("schema %q, %+v, %d cells, %d key exchanges", doc.Schema, doc.Combinations, len(doc.Bulk), len(doc.Kex))
+	}
+	if doc.NoiseFloor["cost_pct"] <= 0 || doc.Model["parameters"] < 15 || doc.Model["parameters"] > 16 || doc.Model["holdout_error_pct"] <= 0 {
+		t.Errorf("noise floor %v, model %v", doc.NoiseFloor, doc.Model)
+	}
+	for _, c := range doc.Bulk {
+		for _, q := range []quantity{c.Throughput, c.Client, c.Server} {
+			if q.Value <= 0 || q.Lo > q.Value || q.Hi < q.Value {
+				t.Errorf("%s: %+v", c.Cipher, q)
+			}
+		}
+	}
+}
+
+// Fields of a classic line, for awk: 3 cipher, 5 MAC, 7 key exchange, 9 seconds.
+func TestClassic(t *testing.T) {
+	r := ranking(t, 4)
+	text := render(t, func(w io.Writer) error { return report.Classic(w, r, report.ClassicOptions{Size: 1 << 30, Top: 3}) })
+	rows := 0
+	last := 0.0
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) < 10 || fields[1] != "cipher:" {
+			continue
+		}
+		var seconds float64
+		if _, err := fmt.Sscan(fields[8], &seconds); err != nil || fields[3] != "mac:" || fields[5] != "kex:" || fields[9] != "seconds" {
+			t.Fatalf("fields of %q", line)
+		}
+		if strings.HasPrefix(line, "1/") {
+			last = 0
+		}
+		if seconds < last {
+			t.Errorf("%q is faster than the row before it", line)
+		}
+		last = seconds
+		rows++
+	}
+	if want := 3 * (1 + 10 + 17 + 14); rows != want { // overall, ciphers, MACs and the implicit one, key exchanges
+		t.Errorf("%d rows, want %d", rows, want)
+	}
+	for _, want := range []string{"### Top-3 overall", "### Average for each cipher", "measured", "stand for 2240 combinations"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the lists lack %q", want)
+		}
+	}
+	worst := render(t, func(w io.Writer) error { return report.Classic(w, r, report.ClassicOptions{Worst: true}) })
+	if _, after, _ := strings.Cut(worst, "### Worst-5 overall\n"); !strings.HasPrefix(strings.TrimLeft(after, "1234567890/ "), "cipher: 3des-cbc") {
+		t.Errorf("the worst row is %.80q, want 3des-cbc", after)
+	}
+	if err := report.Classic(io.Discard, &rank.Ranking{}, report.ClassicOptions{}); err == nil {
+		t.Error("without transfers there is no error")
+	}
+}
+
+func TestCompare(t *testing.T) {
+	inputs := []rank.Input{{Label: "a.jsonl", Ranking: ranking(t, 5)}, {Label: "b.jsonl", Ranking: ranking(t, 6)}}
+	for range 2 {
+		c, err := rank.Compare(inputs, rank.CompareOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := render(t, func(w io.Writer) error { return report.CompareText(w, c) })
+		fitsTerminal(t, text)
+		for _, want := range []string{"a.jsonl", "Overall", "Ciphers", "MACs", "Logins", "Cells", "geometric mean"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("the comparison lacks %q", want)
+			}
+		}
+		var doc struct {
+			Schema string
+			Cells  []struct{ Ratios []struct{ Verdict string } }
+		}
+		if err := json.Unmarshal([]byte(render(t, func(w io.Writer) error { return report.CompareJSON(w, c) })), &doc); err != nil {
+			t.Fatal(err)
+		}
+		if doc.Schema != "sshpace.compare/1" || len(doc.Cells) != 115 || len(doc.Cells[0].Ratios) != len(inputs)-1 {
+			t.Errorf("schema %q, %d cells", doc.Schema, len(doc.Cells))
+		}
+		inputs = append(inputs, rank.Input{Label: "c.jsonl", Ranking: ranking(t, 7)})
+	}
+}

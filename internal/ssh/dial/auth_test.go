@@ -1,0 +1,396 @@
+package dial_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/dial"
+	"sshpace/internal/ssh/sshtest"
+)
+
+// fakeAgent serves keys on a socket. It counts connections, can be slow, and
+// can die after some signatures.
+type fakeAgent struct {
+	agent.Agent
+	socket   string
+	mu       sync.Mutex
+	conns    int
+	signed   int
+	delay    time.Duration
+	dieAfter int
+	listener net.Listener
+}
+
+func startAgent(t *testing.T, private ...any) *fakeAgent {
+	t.Helper()
+	a := &fakeAgent{Agent: agent.NewKeyring(), socket: filepath.Join(t.TempDir(), "agent")}
+	for _, k := range private {
+		if err := a.Add(agent.AddedKey{PrivateKey: k}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, err := net.Listen("unix", a.socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.listener = l
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			a.mu.Lock()
+			a.conns++
+			a.mu.Unlock()
+			all.Go(func() { defer c.Close(); agent.ServeAgent(&agentOn{a, c}, c) })
+		}
+	})
+	t.Cleanup(func() { l.Close(); all.Wait() })
+	return a
+}
+
+// agentOn is the agent on one connection.
+type agentOn struct {
+	*fakeAgent
+	conn net.Conn
+}
+
+func (a *agentOn) Sign(key ssh.PublicKey, data []byte) (*ssh.Signature, error) {
+	time.Sleep(a.delay)
+	a.mu.Lock()
+	a.signed++
+	dead := a.dieAfter > 0 && a.signed > a.dieAfter
+	a.mu.Unlock()
+	if dead {
+		a.listener.Close()
+		a.conn.Close()
+		return nil, errors.New("dead")
+	}
+	return a.Agent.Sign(key, data)
+}
+
+// userKey reads the private key of s for an agent.
+func userKey(t *testing.T, path string) any {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := ssh.ParseRawPrivateKey(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// otherKey makes a key that no server knows.
+func otherKey(t *testing.T) (path string, private any) {
+	t.Helper()
+	path, _ = sshtest.WriteKey(t, t.TempDir(), "other", "")
+	return path, userKey(t, path)
+}
+
+// TestAgent logs in to many hosts with one connection to an agent whose first
+// keys are of no use, and finds out which one is.
+func TestAgent(t *testing.T) {
+	s := sshtest.StartSshd(t)
+	_, first := otherKey(t)
+	_, second := otherKey(t)
+	a := startAgent(t, first, second, userKey(t, s.Key))
+	tg := sshdTarget(s)
+	tg.Identity = dial.Identity{Agent: a.socket}
+	for _, r := range run(t, fleet.Params{}, tg, hosts(30), fleet.Command{Line: "true"}, &collect{}) {
+		if r.Status() != fleet.OK {
+			t.Fatalf("%+v", r)
+		}
+	}
+	if a.conns != 1 || a.signed != 30 {
+		t.Errorf("%d connections to the agent and %d signatures, want 1 and 30", a.conns, a.signed)
+	}
+}
+
+// TestIdentitiesOnly uses of the agent only the key that is named, by its
+// public half alone.
+func TestIdentitiesOnly(t *testing.T) {
+	s := sshtest.StartSshd(t, "MaxAuthTries 2")
+	private := []any{}
+	for range 5 {
+		_, k := otherKey(t)
+		private = append(private, k)
+	}
+	a := startAgent(t, append(private, userKey(t, s.Key))...)
+	tg := sshdTarget(s)
+	tg.Identity = dial.Identity{Agent: a.socket, Only: true, Files: []string{s.Key + ".pub"}}
+	if r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &collect{})[0]; r.Status() != fleet.OK {
+		t.Errorf("%+v", r)
+	}
+	tg.Identity.Only = false // then too many keys would be offered, were the named one not first
+	if r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &collect{})[0]; r.Status() != fleet.OK {
+		t.Errorf("%+v", r)
+	}
+	tg.Identity.Files = nil
+	r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &collect{})[0]
+	if r.Class != fleet.AuthFailed || !strings.Contains(r.Err, "Too many authentication failures") || r.Hint == "" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestSlowAgent: an agent that takes its time holds nobody up for ever, and its
+// answers still count.
+func TestSlowAgent(t *testing.T) {
+	s := sshtest.StartSshd(t)
+	a := startAgent(t, userKey(t, s.Key))
+	a.delay = 20 * time.Millisecond
+	tg := sshdTarget(s)
+	tg.Identity = dial.Identity{Agent: a.socket}
+	for _, r := range run(t, fleet.Params{}, tg, hosts(20), fleet.Command{Line: "true"}, &collect{}) {
+		if r.Status() != fleet.OK {
+			t.Fatalf("%+v", r)
+		}
+	}
+	a.delay = 2 * time.Second
+	tg.ConnectTimeout = 300 * time.Millisecond
+	start := time.Now()
+	r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &collect{})[0]
+	if r.Class != fleet.TimedOut || time.Since(start) > 1500*time.Millisecond {
+		t.Errorf("after %v: %+v", time.Since(start), r)
+	}
+}
+
+// TestDyingAgent: hosts after the agent's death fail with its name, or use a
+// key file where there is one.
+func TestDyingAgent(t *testing.T) {
+	s := sshtest.StartSshd(t)
+	a := startAgent(t, userKey(t, s.Key))
+	a.dieAfter = 5
+	tg := sshdTarget(s)
+	tg.Identity = dial.Identity{Agent: a.socket}
+	good, bad := 0, 0
+	for _, r := range run(t, fleet.Params{Fanout: 1}, tg, hosts(8), fleet.Command{Line: "true"}, &collect{}) {
+		switch {
+		case r.Status() == fleet.OK:
+			good++
+		case r.Class == fleet.AuthFailed && strings.Contains(r.Hint, a.socket):
+			bad++
+		default:
+			t.Errorf("%+v", r)
+		}
+	}
+	if good != 5 || bad != 3 {
+		t.Errorf("%d good, %d bad, want 5 and 3", good, bad)
+	}
+
+	tg.Identity.Files = []string{s.Key} // the agent is gone, the file is not
+	for _, r := range run(t, fleet.Params{}, tg, hosts(3), fleet.Command{Line: "true"}, &collect{}) {
+		if r.Status() != fleet.OK {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+func TestKeyFiles(t *testing.T) {
+	s := sshtest.StartSshd(t)
+	dir := t.TempDir()
+	locked, pub := sshtest.WriteKey(t, dir, "locked", "secret")
+	data, _ := os.ReadFile(filepath.Join(s.Dir, "authorized_keys"))
+	if err := os.WriteFile(filepath.Join(s.Dir, "authorized_keys"), append(data, sshtest.AuthorizedLine(pub)...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	ask := func(answer string) func(context.Context, string) ([]byte, error) {
+		return func(_ context.Context, path string) ([]byte, error) {
+			asked++
+			if path != locked {
+				t.Errorf("asked for %s", path)
+			}
+			return []byte(answer), nil
+		}
+	}
+	readable := filepath.Join(dir, "readable")
+	copyFile(t, s.Key, readable, 0o644)
+	garbage := filepath.Join(dir, "garbage")
+	if err := os.WriteFile(garbage, []byte("-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name  string
+		files []string
+		ask   func(context.Context, string) ([]byte, error)
+		ok    bool
+		hint  string
+		asked int
+	}{
+		{name: "missing ones are skipped", files: []string{"/no/such/key", s.Key}, ok: true},
+		{name: "only missing ones", files: []string{"/no/such/key"}, hint: "no key to log in with"},
+		{name: "encrypted, cannot ask", files: []string{locked}, hint: "is encrypted"},
+		{name: "encrypted, asked once", files: []string{locked}, ask: ask("secret"), ok: true, asked: 1},
+		{name: "encrypted, wrong answer", files: []string{locked}, ask: ask("wrong"), hint: "locked", asked: 1},
+		{name: "readable by others", files: []string{readable}, hint: "chmod 600"},
+		{name: "garbage", files: []string{garbage}, hint: "garbage"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			asked = 0
+			tg := sshdTarget(s)
+			tg.Identity = dial.Identity{Files: test.files}
+			for _, r := range runWith(t, fleet.Params{}, dial.Options{Askpass: test.ask}, tg, hosts(4), fleet.Command{Line: "true"}, &collect{}) {
+				if test.ok != (r.Status() == fleet.OK) || !strings.Contains(r.Hint, test.hint) {
+					t.Errorf("%+v", r)
+				}
+			}
+			if asked != test.asked {
+				t.Errorf("asked %d times, want %d", asked, test.asked)
+			}
+		})
+	}
+}
+
+func copyFile(t *testing.T, from, to string, mode os.FileMode) {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, data, mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCertificate logs in with a certificate beside the key, which no
+// authorized_keys file names.
+func TestCertificate(t *testing.T) {
+	ca, caKey := sshtest.WriteKey(t, t.TempDir(), "ca", "")
+	caFile := filepath.Join(t.TempDir(), "ca.pub")
+	if err := os.WriteFile(caFile, []byte(sshtest.AuthorizedLine(caKey)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := sshtest.StartSshd(t, "TrustedUserCAKeys "+caFile)
+	path, pub := sshtest.WriteKey(t, t.TempDir(), "user", "")
+	cert := &ssh.Certificate{Key: pub, CertType: ssh.UserCert, ValidPrincipals: []string{s.User}, ValidBefore: ssh.CertTimeInfinity}
+	signer, err := ssh.NewSignerFromKey(userKey(t, ca))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cert.SignCert(randReader{}, signer); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path+"-cert.pub", []byte(sshtest.AuthorizedLine(cert)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tg := sshdTarget(s)
+	tg.Identity = dial.Identity{Files: []string{path}}
+	if r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &collect{})[0]; r.Status() != fleet.OK {
+		t.Errorf("%+v", r)
+	}
+}
+
+// randReader is enough for a certificate's nonce.
+type randReader struct{}
+
+func (randReader) Read(p []byte) (int, error) {
+	return io.ReadFull(strings.NewReader(strings.Repeat("r", len(p))), p)
+}
+
+// TestJump reaches many hosts through one connection to a bastion.
+func TestJump(t *testing.T) {
+	bastion := (&sshtest.Server{}).Start(t)
+	s := sshtest.StartSshd(t)
+	tg := sshdTarget(s)
+	jump := target(t, bastion)
+	jump.HostName = "127.0.200.1"
+	tg.Jump = &jump
+	var c collect
+	for i, r := range run(t, fleet.Params{}, tg, hosts(40), fleet.Command{Line: "echo here"}, &c) {
+		if r.Status() != fleet.OK || c.text(i, fleet.Stdout) != "here\n" {
+			t.Fatalf("%+v", r)
+		}
+	}
+	if n := bastion.Accepted(); n != 1 {
+		t.Errorf("%d connections to the bastion, want 1", n)
+	}
+}
+
+// TestJumpChain goes through two bastions.
+func TestJumpChain(t *testing.T) {
+	outer, inner, s := (&sshtest.Server{}).Start(t), (&sshtest.Server{}).Start(t), (&sshtest.Server{}).Start(t)
+	first, second, tg := target(t, outer), target(t, inner), target(t, s)
+	first.HostName, second.HostName = "127.0.200.1", "127.0.200.2"
+	second.Jump, tg.Jump = &first, &second
+	for _, r := range run(t, fleet.Params{}, tg, hosts(5), fleet.Command{Line: "x"}, &collect{}) {
+		if r.Status() != fleet.OK {
+			t.Fatalf("%+v", r)
+		}
+	}
+	if outer.Accepted() != 1 || inner.Accepted() != 1 || s.Accepted() != 5 {
+		t.Errorf("%d, %d and %d connections", outer.Accepted(), inner.Accepted(), s.Accepted())
+	}
+}
+
+// TestJumpFaults: what is wrong with the bastion is said to be wrong with it.
+func TestJumpFaults(t *testing.T) {
+	s := (&sshtest.Server{}).Start(t)
+	bastion := (&sshtest.Server{}).Start(t)
+	denied := (&sshtest.Server{Deny: true}).Start(t)
+	hostile := (&sshtest.Server{ForwardError: "\x1b]0;evil\x07no\n" + strings.Repeat("x", 4000)}).Start(t)
+	tests := []struct {
+		name  string
+		edit  func(tg, jump *dial.Target)
+		class fleet.Class
+		text  string
+	}{
+		{"bastion refuses", func(_, j *dial.Target) { j.Port = closedPort(t) }, fleet.Refused, "jump host 127.0.200.1: connect to host"},
+		{"bastion denies", func(_, j *dial.Target) { j.Port, j.HostKeys = denied.Port(), fixedKey{denied.HostKey.PublicKey()} }, fleet.AuthFailed, "jump host 127.0.200.1: tester@127.0.200.1: Permission denied"},
+		{"bastion unknown", func(_, j *dial.Target) { j.HostKeys = noKey{} }, fleet.HostKeyUnknown, "jump host 127.0.200.1: no host key is known"},
+		{"bastion is hostile", func(_, j *dial.Target) { j.Port, j.HostKeys = hostile.Port(), fixedKey{hostile.HostKey.PublicKey()} }, fleet.Refused, "no"},
+		{"target refuses", func(tg, _ *dial.Target) { tg.Port = closedPort(t) }, fleet.Refused, "through 127.0.200.1: Connection refused"},
+		{"bastion is silent", func(_, j *dial.Target) { j.Port, j.ConnectTimeout = silentPort(t), 300*time.Millisecond }, fleet.TimedOut, "jump host 127.0.200.1: connect to host"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			tg, jump := target(t, s), target(t, bastion)
+			jump.HostName = "127.0.200.1"
+			test.edit(&tg, &jump)
+			tg.Jump = &jump
+			for _, r := range run(t, fleet.Params{}, tg, hosts(20), fleet.Command{Line: "x"}, &collect{}) {
+				if r.Class != test.class || !strings.Contains(r.Err, test.text) || r.Status() != fleet.Unreachable {
+					t.Fatalf("got %+v", r)
+				}
+				if strings.ContainsAny(r.Err, "\x1b\x07\n") || len(r.Err) > 1100 {
+					t.Fatalf("text of the peer as it came: %q", r.Err)
+				}
+			}
+		})
+	}
+}
+
+// TestLostBastion: when the bastion's connection is cut, its hosts are lost and
+// the next run of the same engine connects anew.
+func TestLostBastion(t *testing.T) {
+	bastion := (&sshtest.Server{}).Start(t)
+	s := (&sshtest.Server{Exec: func(x *sshtest.Session) { io.WriteString(x, "started\n"); <-x.Signals }}).Start(t)
+	cut := freezer(t, bastion.Port())
+	tg, jump := target(t, s), target(t, bastion)
+	jump.HostName, jump.Port = "127.0.200.1", cut.port
+	jump.AliveInterval, jump.AliveCountMax = 100*time.Millisecond, 1
+	tg.Jump = &jump
+	c := collect{onEvent: func(fleet.Event) error { cut.freeze(); return nil }}
+	r := run(t, fleet.Params{}, tg, []host.Host{{Name: "127.0.9.9"}}, fleet.Command{Line: "x"}, &c)[0]
+	if r.Class != fleet.Lost || r.Ran != fleet.RanYes {
+		t.Errorf("got %+v", r)
+	}
+}

@@ -1,0 +1,266 @@
+package dial_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/dial"
+	"sshpace/internal/ssh/sshtest"
+)
+
+// remote is a command that tells its process id in a file and then lives long.
+func remote(dir string) fleet.Command {
+	return fleet.Command{Line: "echo $$ > " + dir + "/$$.tmp; mv " + dir + "/$$.tmp " + dir + "/$$.pid; echo started; sleep 600; echo never"}
+}
+
+// gone waits until none of the remote commands lives.
+func gone(t *testing.T, dir string, want int) {
+	t.Helper()
+	pids, _ := filepath.Glob(dir + "/*.pid")
+	if len(pids) != want {
+		t.Fatalf("%d commands have started, want %d", len(pids), want)
+	}
+	for _, file := range pids {
+		var pid int
+		fmt.Sscanf(filepath.Base(file), "%d.pid", &pid)
+		alive := true
+		for range 500 {
+			if alive = syscall.Kill(pid, 0) == nil; !alive {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if alive {
+			t.Errorf("remote command %d is still there", pid)
+		}
+	}
+}
+
+// TestTimeoutEndsRemoteCommand: --timeout must not leave the command behind.
+func TestTimeoutEndsRemoteCommand(t *testing.T) {
+	s, dir := sshtest.StartSshd(t), t.TempDir()
+	res := run(t, fleet.Params{CommandTimeout: 700 * time.Millisecond}, sshdTarget(s), hosts(3), remote(dir), &collect{})
+	for _, r := range res {
+		if r.Class != fleet.CommandTimeout || r.Ran != fleet.RanYes || r.Signal != "TERM" || r.Status() != fleet.Failed {
+			t.Errorf("got %+v", r)
+		}
+	}
+	gone(t, dir, 3)
+}
+
+// TestTimeoutIgnoredTerm: a command that ignores TERM gets KILL.
+func TestTimeoutIgnoredTerm(t *testing.T) {
+	s, dir := sshtest.StartSshd(t), t.TempDir()
+	cmd := remote(dir)
+	cmd.Line = "trap '' TERM; " + cmd.Line
+	r := run(t, fleet.Params{CommandTimeout: 300 * time.Millisecond}, sshdTarget(s), hosts(1), cmd, &collect{})[0]
+	if r.Class != fleet.CommandTimeout || r.Signal != "KILL" {
+		t.Errorf("got %+v", r)
+	}
+	gone(t, dir, 1)
+}
+
+// TestForcedCommandRunsOnce: sshd refuses to signal a forced command, and a
+// second session for ending it would run it again.
+func TestForcedCommandRunsOnce(t *testing.T) {
+	dir, err := os.MkdirTemp("", "forced") // the account that logs in can get there
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	log := dir + "/log"
+	if err := errors.Join(os.WriteFile(log, nil, 0o666), os.Chmod(log, 0o666), os.Chmod(dir, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	s := sshtest.StartSshdForOther(t, "ForceCommand echo $$ >> "+log+"; exec sleep 30")
+	tg := sshdTarget(s)
+	r := run(t, fleet.Params{CommandTimeout: 300 * time.Millisecond}, tg, hosts(1), fleet.Command{Line: "x"}, &collect{})[0]
+	if r.Class != fleet.CommandTimeout || !strings.Contains(r.Err, "may still run there") {
+		t.Errorf("got %+v", r)
+	}
+	text, err := os.ReadFile(log)
+	if err != nil || strings.Count(string(text), "\n") != 1 {
+		t.Fatalf("the forced command ran as %q, %v", text, err)
+	}
+	var pid int
+	if fmt.Sscan(string(text), &pid); pid > 1 {
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// TestInterruptOnce: the commands are signalled, nothing new starts, all is told.
+func TestInterruptOnce(t *testing.T) {
+	s, dir := sshtest.StartSshd(t), t.TempDir()
+	drain, interrupt := context.WithCancel(context.Background())
+	defer interrupt()
+	started := 0
+	c := collect{onEvent: func(fleet.Event) error {
+		if started++; started == 5 {
+			interrupt()
+		}
+		return nil
+	}}
+	res := run(t, fleet.Params{Fanout: 5, Drain: drain}, sshdTarget(s), hosts(20), remote(dir), &c)
+	for i, r := range res {
+		switch {
+		case i < 5 && (r.Class != fleet.Cancelled || r.Ran != fleet.RanYes || r.Signal != "TERM"):
+			t.Errorf("got %+v", r)
+		case i >= 5 && r.Status() != fleet.NotStarted:
+			t.Errorf("started after the interrupt: %+v", r)
+		}
+	}
+	gone(t, dir, 5)
+}
+
+// TestInterruptTwice: a server that ignores everything does not keep us.
+func TestInterruptTwice(t *testing.T) {
+	block := make(chan struct{})
+	s := (&sshtest.Server{Exec: func(x *sshtest.Session) { x.Write([]byte("started\n")); <-block }}).Start(t)
+	defer close(block)
+	ctx, twice := context.WithCancel(context.Background())
+	defer twice()
+	drain, once := context.WithCancel(ctx)
+	e := dial.New(resolve(target(t, s)), dial.Options{})
+	defer e.Close()
+	c := collect{onEvent: func(fleet.Event) error { once(); time.AfterFunc(50*time.Millisecond, twice); return nil }}
+	start := time.Now()
+	sum, err := fleet.Run(ctx, fleet.Params{Drain: drain}, hosts(1), fleet.Command{Line: "x"}, e, &c)
+	if err == nil || sum.Failed != 1 || c.results[0].Ran != fleet.RanYes {
+		t.Errorf("%+v, %v", sum, err)
+	}
+	if took := time.Since(start); took > 1500*time.Millisecond { // TERM's grace alone is 2 s
+		t.Errorf("took %v", took)
+	}
+}
+
+// TestClosedOutput: `| head -1` ends the run and the commands.
+func TestClosedOutput(t *testing.T) {
+	s, dir := sshtest.StartSshd(t), t.TempDir()
+	e := dial.New(resolve(sshdTarget(s)), dial.Options{})
+	defer e.Close()
+	started := 0
+	c := collect{onEvent: func(fleet.Event) error {
+		if started++; started == 3 {
+			return syscall.EPIPE
+		}
+		return nil
+	}}
+	_, err := fleet.Run(context.Background(), fleet.Params{}, hosts(3), remote(dir), e, &c)
+	if err != syscall.EPIPE {
+		t.Errorf("got %v", err)
+	}
+	gone(t, dir, 3)
+}
+
+// TestEndlessOutput has one host send a gigabyte, one a line of 100 MB, and the
+// others something short: memory stays small and the others are not held up.
+func TestEndlessOutput(t *testing.T) {
+	big, line, n := int64(1<<30), int64(100<<20), 50
+	if raceEnabled {
+		big, line = 64<<20, 16<<20
+	}
+	s := startHelper(t)
+	var c collect
+	var mu sync.Mutex
+	var peak uint64
+	var seen int64
+	sizes := map[int]int64{}
+	c.onEvent = func(e fleet.Event) error {
+		mu.Lock()
+		defer mu.Unlock()
+		sizes[e.Index] += int64(len(e.Data))
+		if seen += int64(len(e.Data)); seen > 32<<20 {
+			seen = 0
+			peak = max(peak, rss())
+		}
+		return nil
+	}
+	before := rss()
+	hs := hosts(n)
+	e := dial.New(byName{s.target, map[string]string{hs[0].Name: fmt.Sprintf("bytes %d", big), hs[1].Name: fmt.Sprintf("line %d", line)}}, dial.Options{})
+	defer e.Close()
+	var order []int
+	sink := &both{&c, &onDone{func(r fleet.Result) { order = append(order, r.Index) }}}
+	if _, err := fleet.Run(context.Background(), fleet.Params{}, hs, fleet.Command{Line: "echo"}, e, sink); err != nil {
+		t.Fatal(err)
+	}
+	if sizes[0] != big || sizes[1] != line {
+		t.Errorf("%d and %d bytes came, want %d and %d", sizes[0], sizes[1], big, line)
+	}
+	if last := order[len(order)-1]; last != 0 {
+		t.Errorf("host %d waited for the endless one", last)
+	}
+	t.Logf("resident memory: %d MB before, %d MB at most", before>>20, peak>>20)
+	if !raceEnabled && peak > 100<<20 {
+		t.Errorf("resident memory grew to %d MB", peak>>20)
+	}
+}
+
+// TestSlowOutput: many hosts that talk faster than our output takes it must not
+// pile up in memory.
+func TestSlowOutput(t *testing.T) {
+	const n, each = 40, 4 << 20 // 160 MB if all of it were read at once
+	s := startHelper(t)
+	var c collect
+	var peak uint64
+	calls := 0
+	c.onEvent = func(fleet.Event) error {
+		time.Sleep(200 * time.Microsecond)
+		if calls++; calls%100 == 0 {
+			peak = max(peak, memory())
+		}
+		return nil
+	}
+	before := memory()
+	res := run(t, fleet.Params{}, s.target, hosts(n), fleet.Command{Line: fmt.Sprintf("bytes %d", each)}, &c)
+	for _, r := range res {
+		if r.OutBytes != each {
+			t.Fatalf("%d bytes, want %d: %+v", r.OutBytes, each, r)
+		}
+	}
+	t.Logf("%d MB more at most", int64(peak-before)>>20)
+	if !raceEnabled && int64(peak-before) > n<<20 { // a quarter of the 2 MiB windows and their garbage
+		t.Errorf("%d MB piled up", int64(peak-before)>>20)
+	}
+}
+
+// TestFewDescriptors runs 60 hosts in a process that may open 64 files: this
+// test binary again, because the limit cannot be raised again.
+func TestFewDescriptors(t *testing.T) {
+	if os.Getenv("SSHPACE_TEST_FDS") == "" {
+		reexec(t, "SSHPACE_TEST_FDS=1")
+		return
+	}
+	s := startHelper(t)
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 64, Max: 64}); err != nil {
+		t.Fatal(err)
+	}
+	res := run(t, fleet.Params{}, s.target, hosts(60), fleet.Command{Line: "echo"}, &collect{})
+	for _, r := range res {
+		if r.Status() != fleet.OK {
+			t.Fatalf("%+v", r)
+		}
+	}
+}
+
+// rss is the resident memory of this process (proc(5) statm).
+func rss() uint64 {
+	data, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	var size, resident uint64
+	fmt.Sscan(strings.TrimSpace(string(data)), &size, &resident)
+	return resident * uint64(os.Getpagesize())
+}

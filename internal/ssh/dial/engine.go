@@ -1,0 +1,235 @@
+package dial
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/fleet"
+)
+
+// Options of an Engine. The zero value is the documented default.
+type Options struct {
+	// Askpass asks a person for the passphrase of the key at path; nil never
+	// asks, and encrypted keys are used through the agent only.
+	Askpass func(ctx context.Context, path string) ([]byte, error)
+	// Lookup resolves names; nil is the system's resolver.
+	Lookup func(ctx context.Context, network, name string) ([]netip.Addr, error)
+	// ClientVersion is the version line; "" is "SSH-2.0-sshpace".
+	ClientVersion string
+	// NoKillSession forbids a second session for ending a command whose server
+	// refuses signals (root, old servers). A forced command of root's (sshd_config(5)
+	// ForceCommand) would run once more in that session; nothing tells it apart.
+	NoKillSession bool
+}
+
+// Engine runs commands in this process. It keeps what hosts share: the agent's
+// connection, parsed keys, addresses and the connections to jump hosts.
+type Engine struct {
+	resolver Resolver
+	opts     Options
+	names    *names
+	keys     *keyring
+	jumps    *jumps
+	life     context.Context // of the jump connections
+	die      context.CancelFunc
+}
+
+var _ fleet.Executor = (*Engine)(nil)
+
+// New makes an Engine. The caller closes it.
+func New(r Resolver, opts Options) *Engine {
+	e := &Engine{
+		resolver: r, opts: opts,
+		names: newNames(opts.Lookup),
+		keys:  &keyring{agents: newAgents(), files: newKeyFiles(opts.Askpass), sets: make(map[string]*keySet)},
+		jumps: newJumps(),
+	}
+	e.life, e.die = context.WithCancel(context.Background())
+	return e
+}
+
+// Close ends what hosts shared.
+func (e *Engine) Close() error {
+	e.die()
+	e.jumps.close()
+	e.keys.agents.close()
+	return nil
+}
+
+// FDs is one socket a host.
+func (e *Engine) FDs() int { return 1 }
+
+const engineName = "native"
+
+// Execute runs cmd on h; see fleet.Executor.
+func (e *Engine) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+	t, err := e.resolver.Target(ctx, h)
+	if err != nil {
+		return failed(asError(ctx, err), fleet.RanNo)
+	}
+	return e.Run(ctx, t, cmd, a)
+}
+
+// Run runs cmd on a target that is resolved already.
+func (e *Engine) Run(ctx context.Context, t *Target, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+	l, err := e.connect(ctx, t, a)
+	if err != nil {
+		return failed(asError(ctx, err), fleet.RanNo)
+	}
+	o := l.command(ctx, t, cmd, a, !e.opts.NoKillSession)
+	o.Addr = l.addr
+	return o
+}
+
+// command runs one command on an authenticated link and closes it.
+func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a *fleet.Attempt, mayKill bool) fleet.Outcome {
+	a.Reached(fleet.PhaseExec)
+	var services sync.WaitGroup
+	gone := make(chan struct{})
+	services.Go(func() { refuse(l.chans, l.reqs); close(gone) })
+	alive := l.keepAlive(t)
+	defer services.Wait()
+	defer alive.stop()
+	defer l.Close()
+
+	abort := context.AfterFunc(a.Abort(), func() { l.net.Close() })
+	defer abort()
+	late := context.AfterFunc(ctx, func() { l.net.Close() }) // until there is a command to signal
+	defer late()
+
+	s, err := l.open(a.Output)
+	if err != nil {
+		return l.startFailed(ctx, alive, err, fleet.RanNo)
+	}
+	line := cmd.Line
+	if t.Command != "" {
+		line = t.Command
+	}
+	ran, err := s.start(line, t.Env, cmd.Input == nil)
+	if err != nil {
+		return l.startFailed(ctx, alive, err, ran)
+	}
+	if !late() {
+		return failed(interrupted(ctx), fleet.RanUnknown)
+	}
+	ended := make(chan struct{})
+	var finisher sync.WaitGroup
+	finisher.Add(1)
+	polite := context.AfterFunc(ctx, func() {
+		defer finisher.Done()
+		s.finish(ended, a.Abort(), mayKill)
+	})
+	s.run(cmd.Input)
+	close(ended)
+	if polite() {
+		finisher.Done()
+	}
+	finisher.Wait()
+	a.Reached(fleet.PhaseExit)
+	return s.outcome(ctx, alive, gone)
+}
+
+// outcome says how a command that was started ended.
+func (s *session) outcome(ctx context.Context, alive *keepAlive, gone <-chan struct{}) fleet.Outcome {
+	o := fleet.Outcome{Engine: engineName, Ran: fleet.RanYes, Exit: s.end.exit, Signal: s.end.signal}
+	told := s.end.exit >= 0 || s.end.signal != ""
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, fleet.ErrCommandTimeout):
+		o.Class, o.Err = fleet.CommandTimeout, "the command took longer than --timeout allows"
+	case ctx.Err() != nil:
+		o.Class, o.Err = fleet.Cancelled, "interrupted while the command was running"
+	case told:
+	case alive.expired.Load():
+		o.Class, o.Err = fleet.Lost, "Timeout, server not responding"
+	case within(gone, lossNotice):
+		o.Class, o.Err = fleet.Lost, "connection lost while the command was running"
+		o.Hint = "whether the command went on there is unknown"
+	default:
+		o.Class, o.Err = fleet.NoStatus, "the server told neither exit status nor signal"
+	}
+	if ctx.Err() != nil && !told {
+		o.Err += "; it may still run there"
+	}
+	return o
+}
+
+// lossNotice is how long after a channel the end of its connection may show.
+const lossNotice = 100 * time.Millisecond
+
+func within(c <-chan struct{}, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-c:
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+// startFailed is a session that did not come to run.
+func (l *link) startFailed(ctx context.Context, alive *keepAlive, err error, ran fleet.Ran) fleet.Outcome {
+	var open *ssh.OpenChannelError
+	switch {
+	case ctx.Err() != nil:
+		return failed(interrupted(ctx), ran)
+	case errors.As(err, &open):
+		return failed(&Error{Class: fleet.ExecRefused, Text: "the server refused the session: " + open.Message,
+			Hint: "see MaxSessions and the account's restrictions on the server", Err: err}, ran)
+	case errors.Is(err, errExecRefused):
+		return failed(&Error{Class: fleet.ExecRefused, Text: err.Error(), Err: err}, ran)
+	case alive.expired.Load():
+		return failed(&Error{Class: fleet.Lost, Text: "Timeout, server not responding", Err: err}, ran)
+	}
+	return failed(&Error{Class: fleet.Lost, Text: "connection lost before the command started", Err: err}, ran)
+}
+
+// refuse answers everything that a server may ask for with no, until the
+// connection ends.
+func refuse(chans <-chan ssh.NewChannel, reqs <-chan *ssh.Request) {
+	for chans != nil || reqs != nil {
+		select {
+		case c, ok := <-chans:
+			if !ok {
+				chans = nil
+				continue
+			}
+			c.Reject(ssh.Prohibited, "not wanted")
+		case r, ok := <-reqs:
+			if !ok {
+				reqs = nil
+				continue
+			}
+			r.Reply(false, nil)
+		}
+	}
+}
+
+// failed is an attempt that ended with an error. Servers choose parts of the
+// text, so it is cleaned here.
+func failed(e *Error, ran fleet.Ran) fleet.Outcome {
+	return fleet.Outcome{
+		Engine: engineName, Ran: ran, Class: e.Class, Exit: -1,
+		Err: termsafe.Line(clip(e.Text)), Hint: termsafe.Line(clip(e.Hint)), Cause: e,
+		SlowDown: e.SlowDown && ran == fleet.RanNo,
+	}
+}
+
+// maxText is how much of an error people are shown; a server's list of
+// algorithms can be as long as it likes.
+const maxText = 1000
+
+func clip(s string) string {
+	if len(s) <= maxText {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxText], "") + "..."
+}

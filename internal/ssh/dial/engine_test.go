@@ -1,0 +1,112 @@
+package dial_test
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/sshtest"
+)
+
+func TestRealSshd(t *testing.T) {
+	s := sshtest.StartSshd(t)
+	var c collect
+	res := run(t, fleet.Params{}, sshdTarget(s), hosts(20), fleet.Command{Line: "echo out; echo err >&2; exit 7"}, &c)
+	for i, r := range res {
+		if r.Exit != 7 || r.Ran != fleet.RanYes || r.Class != fleet.NoFailure || r.Phase != fleet.PhaseExit {
+			t.Errorf("%v: %+v", r.Host, r)
+		}
+		if out, err := c.text(i, fleet.Stdout), c.text(i, fleet.Stderr); out != "out\n" || err != "err\n" {
+			t.Errorf("%v: stdout %q, stderr %q", r.Host, out, err)
+		}
+		if r.OutBytes != 4 || r.ErrBytes != 4 {
+			t.Errorf("%v: %d and %d bytes counted", r.Host, r.OutBytes, r.ErrBytes)
+		}
+	}
+}
+
+// TestManyHosts runs ten thousand hosts in one run against a server in this
+// process: none may be lost.
+func TestManyHosts(t *testing.T) {
+	n := 10000
+	if raceEnabled {
+		n = 1000
+	}
+	s := (&sshtest.Server{Exec: func(x *sshtest.Session) { fmt.Fprintln(x, x.Command); x.Exit(0) }}).Start(t)
+	var c collect
+	start, cpu := time.Now(), cpuTime()
+	res := run(t, fleet.Params{}, target(t, s), hosts(n), fleet.Command{Line: "uptime"}, &c)
+	t.Logf("%d hosts: %.0f hosts/s, %v CPU a host with the server", n, float64(n)/time.Since(start).Seconds(), (cpuTime()-cpu)/time.Duration(n))
+	for i, r := range res {
+		if r.Status() != fleet.OK || c.text(i, fleet.Stdout) != "uptime\n" {
+			t.Fatalf("%v: %+v, output %q", r.Host, r, c.text(i, fleet.Stdout))
+		}
+	}
+}
+
+// TestMemoryPerConnection holds many connections with a waiting command. The
+// server's half is in another process: this test binary again.
+func TestMemoryPerConnection(t *testing.T) {
+	if raceEnabled {
+		t.Log("the race detector's memory is counted too; not measured")
+		return
+	}
+	const n = 1000
+	s := startHelper(t)
+	before := memory()
+	var peak uint64
+	c := collect{}
+	waiting := 0
+	c.onEvent = func(fleet.Event) error {
+		if waiting++; waiting == n {
+			peak = memory()
+			os.WriteFile(s.release, nil, 0o600)
+		}
+		return nil
+	}
+	res := run(t, fleet.Params{}, s.target, hosts(n), fleet.Command{Line: "wait"}, &c)
+	for _, r := range res {
+		if r.Status() != fleet.OK {
+			t.Fatalf("%+v", r)
+		}
+	}
+	per := (peak - before) / n
+	t.Logf("%d bytes of memory per open connection", per)
+	if per > 80<<10 {
+		t.Errorf("an open connection takes %d bytes, want at most 80 KiB", per)
+	}
+}
+
+// memory is what the Go runtime has taken from the system and not returned,
+// after a collection.
+func memory() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapInuse + m.StackInuse + m.MSpanInuse + m.MCacheInuse + m.GCSys
+}
+
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func TestStdinBroadcast(t *testing.T) {
+	s := sshtest.StartSshd(t)
+	text := strings.Repeat("0123456789abcdef\n", 20000) // 340 kB
+	spool := fleet.NewSpool(strings.NewReader(text))
+	defer spool.Close()
+	var c collect
+	res := run(t, fleet.Params{}, sshdTarget(s), hosts(5), fleet.Command{Line: "cat", Input: spool}, &c)
+	for i, r := range res {
+		if r.Status() != fleet.OK || c.text(i, fleet.Stdout) != text {
+			t.Errorf("%v: %d bytes came back, want %d: %+v", r.Host, len(c.text(i, fleet.Stdout)), len(text), r)
+		}
+	}
+}

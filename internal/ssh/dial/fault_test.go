@@ -1,0 +1,386 @@
+package dial_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/dial"
+	"sshpace/internal/ssh/sshtest"
+)
+
+// TestLoginFaults breaks one login in every way that a peer can.
+func TestLoginFaults(t *testing.T) {
+	good := (&sshtest.Server{}).Start(t)
+	tests := []struct {
+		name   string
+		server *sshtest.Server
+		edit   func(*dial.Target)
+		class  fleet.Class
+		phase  fleet.Phase
+		text   string // part of the error
+		again  bool   // must have been tried more than once
+	}{
+		{name: "refused", edit: func(x *dial.Target) { x.Port = closedPort(t) },
+			class: fleet.Refused, phase: fleet.PhaseConnect, text: "connect to host 127.0.1.1 port "},
+		{name: "down", edit: func(x *dial.Target) { x.Port, x.ConnectTimeout = silentPort(t), 300*time.Millisecond },
+			class: fleet.TimedOut, phase: fleet.PhaseConnect, text: "Connection timed out"},
+		{name: "reset before banner", server: &sshtest.Server{Raw: reset},
+			class: fleet.Throttled, phase: fleet.PhaseKex, text: "kex_exchange_identification: ", again: true},
+		{name: "close before banner", server: &sshtest.Server{Raw: func(net.Conn) {}},
+			class: fleet.Throttled, phase: fleet.PhaseKex, text: "kex_exchange_identification: ", again: true},
+		{name: "MaxStartups text", server: &sshtest.Server{Raw: say("Exceeded MaxStartups\r\n")},
+			class: fleet.Throttled, phase: fleet.PhaseKex, again: true},
+		{name: "close after banner", server: &sshtest.Server{Raw: say("SSH-2.0-x\r\n")},
+			class: fleet.Throttled, phase: fleet.PhaseKex, again: true},
+		{name: "stall before banner", server: &sshtest.Server{Raw: stall("")}, edit: quick,
+			class: fleet.TimedOut, phase: fleet.PhaseKex, text: "timed out during banner exchange"},
+		{name: "stall in banner", server: &sshtest.Server{Raw: stall("SSH-2.0-slo")}, edit: quick,
+			class: fleet.NotSSH, phase: fleet.PhaseKex, text: `"SSH-2.0-slo"`},
+		{name: "stall after banner", server: &sshtest.Server{Raw: stall("SSH-2.0-x\r\n")}, edit: quick,
+			class: fleet.TimedOut, phase: fleet.PhaseKex, text: "timed out during key exchange"},
+		{name: "web server", server: &sshtest.Server{Raw: stall("HTTP/1.1 400 Bad Request\r\n\r\n")}, edit: quick,
+			class: fleet.NotSSH, phase: fleet.PhaseKex, text: "HTTP/1.1 400"},
+		{name: "SSH 1", server: &sshtest.Server{Raw: stall("SSH-1.5-old\n")}, edit: quick,
+			class: fleet.NotSSH, phase: fleet.PhaseKex, text: "SSH-1.5-old"},
+		{name: "mail server", server: &sshtest.Server{Raw: say("220 mail\x1b[31m ESMTP\r\n")},
+			class: fleet.NotSSH, phase: fleet.PhaseKex, text: `"220 mail\x1b[31m ESMTP`},
+		{name: "endless greeting", server: &sshtest.Server{Raw: flood}, edit: quick,
+			class: fleet.NotSSH, phase: fleet.PhaseKex},
+		{name: "garbage after banner", server: &sshtest.Server{Raw: say("SSH-2.0-x\r\n" + strings.Repeat("\xff", 4096))},
+			class: fleet.NotSSH, phase: fleet.PhaseKex},
+		{name: "no common algorithm", edit: func(x *dial.Target) { x.KeyExchanges = []string{"ecdh-sha2-nistp521"} },
+			class: fleet.NoCommonAlgo, phase: fleet.PhaseKex, text: "Unable to negotiate with 127.0.1.1 port "},
+		{name: "changed key", edit: func(x *dial.Target) { x.HostKeys = fixedKey{sshtest.NewKey(t).PublicKey()} },
+			class: fleet.HostKeyChanged, phase: fleet.PhaseHostkey, text: "has changed"},
+		{name: "unknown key", edit: func(x *dial.Target) { x.HostKeys = noKey{} },
+			class: fleet.HostKeyUnknown, phase: fleet.PhaseHostkey, text: "no host key is known"},
+		{name: "login refused", server: &sshtest.Server{Deny: true},
+			class: fleet.AuthFailed, phase: fleet.PhaseAuth, text: "tester@127.0.1.1: Permission denied (publickey)."},
+		{name: "no key", edit: func(x *dial.Target) { x.Identity = dial.Identity{} },
+			class: fleet.AuthFailed, phase: fleet.PhaseAuth, text: "Permission denied (publickey)."},
+		{name: "stall in login", server: &sshtest.Server{Hold: func() { time.Sleep(time.Second) }}, edit: quick,
+			class: fleet.TimedOut, phase: fleet.PhaseAuth, text: "timed out during login"},
+		{name: "session refused", server: &sshtest.Server{RefuseSession: true},
+			class: fleet.ExecRefused, phase: fleet.PhaseExec, text: "refused the session"},
+		{name: "exec refused", server: &sshtest.Server{RefuseExec: true},
+			class: fleet.ExecRefused, phase: fleet.PhaseExec, text: "refused to run"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := good
+			if test.server != nil {
+				s = test.server.Start(t)
+			}
+			tg := target(t, s)
+			if test.edit != nil {
+				test.edit(&tg)
+			}
+			r := run(t, fleet.Params{RetryFor: time.Millisecond}, tg, hosts(1), fleet.Command{Line: "true"}, &collect{})[0]
+			if r.Class != test.class || r.Phase != test.phase || !strings.Contains(r.Err, test.text) {
+				t.Errorf("got %v in %v: %q (%s)\nwant %v in %v: %q", r.Class, r.Phase, r.Err, r.Hint, test.class, test.phase, test.text)
+			}
+			if r.Ran != fleet.RanNo || r.Status() != fleet.Unreachable || r.Exit != -1 {
+				t.Errorf("ran %v, status %v, exit %d", r.Ran, r.Status(), r.Exit)
+			}
+			if test.again != (r.Attempts > 1) {
+				t.Errorf("%d attempts", r.Attempts)
+			}
+			if strings.ContainsAny(r.Err, "\x1b\n") {
+				t.Errorf("raw text of the peer in %q", r.Err)
+			}
+		})
+	}
+}
+
+func quick(x *dial.Target) { x.ConnectTimeout = 300 * time.Millisecond }
+
+func reset(c net.Conn) {
+	c.Read(make([]byte, 1)) // an earlier reset could be seen by connect already
+	c.(*net.TCPConn).SetLinger(0)
+}
+
+func say(text string) func(net.Conn) {
+	return func(c net.Conn) {
+		io.WriteString(c, text)
+		bufio.NewReader(c).ReadString('\n') // their version; closing earlier would reset
+		c.(*net.TCPConn).CloseWrite()
+		io.Copy(io.Discard, c)
+	}
+}
+
+func stall(text string) func(net.Conn) {
+	return func(c net.Conn) {
+		io.WriteString(c, text)
+		io.Copy(io.Discard, c)
+	}
+}
+
+func flood(c net.Conn) {
+	for {
+		if _, err := io.WriteString(c, "all work and no play makes jack a dull boy "); err != nil {
+			return
+		}
+	}
+}
+
+func closedPort(t *testing.T) int {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// silentPort is a port that neither accepts nor refuses: its queue is full.
+func silentPort(t *testing.T) int {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	if err := errors.Join(unix.Bind(fd, &unix.SockaddrInet4{}), unix.Listen(fd, 0)); err != nil {
+		t.Fatal(err)
+	}
+	name, err := unix.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := name.(*unix.SockaddrInet4).Port
+	for range 2 {
+		d := net.Dialer{Timeout: 200 * time.Millisecond}
+		if c, err := d.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			t.Cleanup(func() { c.Close() })
+		}
+	}
+	return port
+}
+
+// TestCommandEnds covers the ways in which a command that runs can end.
+func TestCommandEnds(t *testing.T) {
+	tests := []struct {
+		name string
+		exec func(*sshtest.Session)
+		want fleet.Result
+	}{
+		{"status 255", func(x *sshtest.Session) { x.Exit(255) }, fleet.Result{Exit: 255}},
+		{"signal", func(x *sshtest.Session) { x.Signal("SEGV") }, fleet.Result{Exit: -1, Signal: "SEGV"}},
+		{"hostile signal name", func(x *sshtest.Session) { x.Signal("\x1b[2Jkill") }, fleet.Result{Exit: -1, Signal: "2JKILL"}},
+		{"no status", func(*sshtest.Session) {}, fleet.Result{Exit: -1, Class: fleet.NoStatus}},
+		{"connection cut", func(x *sshtest.Session) { x.Conn.Close() }, fleet.Result{Exit: -1, Class: fleet.Lost}},
+		{"output after status", func(x *sshtest.Session) { x.Exit(3); io.WriteString(x, "late") }, fleet.Result{Exit: 3, OutBytes: 4}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := (&sshtest.Server{Exec: test.exec}).Start(t)
+			r := run(t, fleet.Params{}, target(t, s), hosts(1), fleet.Command{Line: "x"}, &collect{})[0]
+			if r.Ran != fleet.RanYes || r.Exit != test.want.Exit || r.Signal != test.want.Signal || r.Class != test.want.Class || r.OutBytes != test.want.OutBytes {
+				t.Errorf("got %+v", r)
+			}
+			if want := test.want.Exit == 0; want != (r.Status() == fleet.OK) || r.Attempts != 1 {
+				t.Errorf("status %v after %d attempts", r.Status(), r.Attempts)
+			}
+		})
+	}
+}
+
+// TestUnknownWhetherItRan cuts the connection between request and answer: it
+// must not be called "no", and must not be tried again.
+func TestUnknownWhetherItRan(t *testing.T) {
+	s := (&sshtest.Server{DropAtExec: true}).Start(t)
+	r := run(t, fleet.Params{}, target(t, s), hosts(1), fleet.Command{Line: "x"}, &collect{})[0]
+	if r.Ran != fleet.RanUnknown || r.Class != fleet.Lost || r.Attempts != 1 || r.Status() != fleet.Failed {
+		t.Errorf("got %+v", r)
+	}
+}
+
+// TestMaxStartups has 200 hosts on one sshd that drops nearly everything beyond
+// two logins at once: all must succeed in the end.
+func TestMaxStartups(t *testing.T) {
+	s := sshtest.StartSshd(t, "MaxStartups 2:50:4")
+	n := 200
+	if raceEnabled {
+		n = 60
+	}
+	res := run(t, fleet.Params{}, sshdTarget(s), hosts(n), fleet.Command{Line: "true"}, &collect{})
+	tries := 0
+	for _, r := range res {
+		tries += r.Attempts
+		if r.Status() != fleet.OK {
+			t.Fatalf("%+v", r)
+		}
+	}
+	t.Logf("%d hosts, %d connections", n, tries)
+}
+
+// TestDeadAmongLive has a dead host beside every live one. The live ones must
+// be through long before the dead ones time out.
+func TestDeadAmongLive(t *testing.T) {
+	n := 1000
+	if raceEnabled {
+		n = 200
+	}
+	s := (&sshtest.Server{}).Start(t)
+	silent := silentPort(t)
+	hs := hosts(2 * n)
+	for i := range hs {
+		hs[i].Port = uint16(s.Port())
+		if i%2 == 0 {
+			hs[i].Port = uint16(silent)
+		}
+	}
+	tg := target(t, s)
+	const timeout = 20 * time.Second
+	tg.ConnectTimeout = timeout
+	e := dial.New(byPort(tg), dial.Options{})
+	defer e.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	ok := 0
+	start := time.Now()
+	var last time.Duration
+	sink := &onDone{func(r fleet.Result) {
+		if r.Status() == fleet.OK {
+			if ok++; ok == n {
+				last = time.Since(start)
+				cancel() // the rest of the test is waiting for timeouts
+			}
+		}
+	}}
+	sum, err := fleet.Run(ctx, fleet.Params{}, hs, fleet.Command{Line: "true"}, e, sink)
+	if ok != n || sum.Total() != 2*n || !errors.Is(err, context.Canceled) {
+		t.Fatalf("%d live hosts done, summary %+v, %v", ok, sum, err)
+	}
+	t.Logf("%d live hosts among as many dead ones: %v", n, last)
+	if last >= timeout {
+		t.Errorf("live hosts waited for dead ones: %v", last)
+	}
+}
+
+// byPort is resolve with the host's own port.
+type byPort dial.Target
+
+func (r byPort) Target(_ context.Context, h host.Host) (*dial.Target, error) {
+	t := dial.Target(r)
+	t.HostName, t.Port = h.Name, int(h.Port)
+	return &t, nil
+}
+
+type onDone struct{ f func(fleet.Result) }
+
+func (*onDone) Output(fleet.Event) error    { return nil }
+func (o *onDone) Done(r fleet.Result) error { o.f(r); return nil }
+
+// TestNames has one name server answer for many hosts, and one that fails.
+func TestNames(t *testing.T) {
+	s := (&sshtest.Server{}).Start(t)
+	var mu sync.Mutex
+	asked := map[string]int{}
+	lookup := func(_ context.Context, _, name string) ([]netip.Addr, error) {
+		mu.Lock()
+		asked[name]++
+		mu.Unlock()
+		switch name {
+		case "gone":
+			return nil, &net.DNSError{IsNotFound: true, Name: name}
+		case "broken":
+			return nil, &net.DNSError{IsTimeout: true, Name: name}
+		}
+		return []netip.Addr{netip.MustParseAddr("::ffff:127.0.0.9")}, nil
+	}
+	hs := []host.Host{{Name: "gone"}, {Name: "broken"}}
+	for range 50 {
+		hs = append(hs, host.Host{Name: "same"})
+	}
+	res := runWith(t, fleet.Params{}, dial.Options{Lookup: lookup}, target(t, s), hs, fleet.Command{Line: "true"}, &collect{})
+	for i, want := range []string{"Could not resolve hostname gone: Name or service not known", "Could not resolve hostname broken: Temporary failure in name resolution"} {
+		if r := res[i]; r.Class != fleet.NameFailed || r.Phase != fleet.PhaseDNS || r.Err != want {
+			t.Errorf("got %+v", r)
+		}
+	}
+	for _, r := range res[2:] {
+		if r.Status() != fleet.OK || !strings.HasPrefix(r.Addr, "127.0.0.9:") {
+			t.Fatalf("%+v", r)
+		}
+	}
+	if asked["same"] != 1 {
+		t.Errorf("asked %d times for one name", asked["same"])
+	}
+}
+
+// TestKeepAlive has a server that falls silent while a command runs.
+func TestKeepAlive(t *testing.T) {
+	s := (&sshtest.Server{Exec: func(x *sshtest.Session) { <-x.Signals }}).Start(t)
+	proxy := freezer(t, s.Port())
+	tg := target(t, s)
+	tg.Port, tg.AliveInterval, tg.AliveCountMax = proxy.port, 100*time.Millisecond, 2
+	time.AfterFunc(500*time.Millisecond, proxy.freeze)
+	r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "x"}, &collect{})[0]
+	if r.Class != fleet.Lost || r.Err != "Timeout, server not responding" || r.Ran != fleet.RanYes {
+		t.Errorf("got %+v", r)
+	}
+	if r.Elapsed < 500*time.Millisecond {
+		t.Errorf("a server that answered was given up after %v", r.Elapsed)
+	}
+}
+
+// frozen is a relay that can stop to carry anything, like a pulled cable.
+type frozen struct {
+	port   int
+	freeze func()
+}
+
+func freezer(t *testing.T, to int) frozen {
+	l, err := net.Listen("tcp4", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	var all sync.WaitGroup
+	carry := func(dst, src net.Conn) {
+		buf := make([]byte, 4096)
+		for {
+			n, err := src.Read(buf)
+			select {
+			case <-stop:
+				n = 0 // swallowed
+			default:
+			}
+			dst.Write(buf[:n])
+			if err != nil {
+				dst.Close()
+				return
+			}
+		}
+	}
+	all.Go(func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", to))
+			if err != nil {
+				in.Close()
+				continue
+			}
+			all.Go(func() { carry(out, in) })
+			all.Go(func() { carry(in, out) })
+		}
+	})
+	t.Cleanup(func() { l.Close(); all.Wait() })
+	return frozen{l.Addr().(*net.TCPAddr).Port, sync.OnceFunc(func() { close(stop) })}
+}

@@ -1,0 +1,146 @@
+package dial_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/dial"
+	"sshpace/internal/ssh/sshtest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fixedKey trusts one key for every name.
+type fixedKey struct{ key ssh.PublicKey }
+
+func (f fixedKey) Algorithms(string, int) []string { return []string{f.key.Type()} }
+
+func (f fixedKey) Check(name string, _ int, _ net.Addr, key ssh.PublicKey) error {
+	if !bytes.Equal(key.Marshal(), f.key.Marshal()) {
+		return &dial.HostKeyError{Changed: true, Text: "host key of " + name + " has changed", Hint: "look"}
+	}
+	return nil
+}
+
+// noKey knows no key at all.
+type noKey struct{}
+
+func (noKey) Algorithms(string, int) []string { return nil }
+
+func (noKey) Check(name string, _ int, _ net.Addr, _ ssh.PublicKey) error {
+	return &dial.HostKeyError{Text: "no host key is known for " + name}
+}
+
+// resolve gives every host the same target, at the address that is its name.
+type resolve dial.Target
+
+func (r resolve) Target(_ context.Context, h host.Host) (*dial.Target, error) {
+	t := dial.Target(r)
+	t.HostName = h.Name
+	return &t, nil
+}
+
+// collect remembers what a run told.
+type collect struct {
+	mu      sync.Mutex
+	out     map[int]*[2]bytes.Buffer
+	results []fleet.Result
+	onEvent func(fleet.Event) error
+}
+
+func (c *collect) Output(e fleet.Event) error {
+	if c.onEvent != nil {
+		return c.onEvent(e)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.out == nil {
+		c.out = make(map[int]*[2]bytes.Buffer)
+	}
+	if c.out[e.Index] == nil {
+		c.out[e.Index] = new([2]bytes.Buffer)
+	}
+	c.out[e.Index][e.Stream].Write(e.Data)
+	return nil
+}
+
+func (c *collect) Done(r fleet.Result) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.results = append(c.results, r)
+	return nil
+}
+
+func (c *collect) text(i int, s fleet.Stream) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.out[i] == nil {
+		return ""
+	}
+	return c.out[i][s].String()
+}
+
+// hosts names n addresses beginning at 127.0.1.1.
+func hosts(n int) []host.Host {
+	out := make([]host.Host, n)
+	for i := range out {
+		out[i] = host.Host{Name: fmt.Sprintf("127.%d.%d.%d", i/62500, i/250%250+1, i%250+1)}
+	}
+	return out
+}
+
+// target is a Target for an in-process server.
+func target(t testing.TB, s *sshtest.Server) dial.Target {
+	t.Helper()
+	key, _ := sshtest.WriteKey(t, t.TempDir(), "key", "")
+	return dial.Target{
+		User: "tester", Port: s.Port(), HostKeys: fixedKey{s.HostKey.PublicKey()},
+		KeyExchanges:   []string{"curve25519-sha256"},
+		ConnectTimeout: 20 * time.Second,
+		Identity:       dial.Identity{Files: []string{key}},
+	}
+}
+
+// sshdTarget is a Target for a real sshd.
+func sshdTarget(s *sshtest.Sshd) dial.Target {
+	return dial.Target{
+		User: s.User, Port: s.Port, HostKeys: fixedKey{s.HostKey},
+		KeyExchanges:   []string{"curve25519-sha256"},
+		ConnectTimeout: 60 * time.Second,
+		Identity:       dial.Identity{Files: []string{s.Key}},
+	}
+}
+
+// run runs a command and returns what was told, results in the order of hosts.
+func run(t testing.TB, p fleet.Params, tg dial.Target, hs []host.Host, cmd fleet.Command, c *collect) []fleet.Result {
+	t.Helper()
+	return runWith(t, p, dial.Options{}, tg, hs, cmd, c)
+}
+
+func runWith(t testing.TB, p fleet.Params, o dial.Options, tg dial.Target, hs []host.Host, cmd fleet.Command, c *collect) []fleet.Result {
+	t.Helper()
+	e := dial.New(resolve(tg), o)
+	defer e.Close()
+	sum, err := fleet.Run(context.Background(), p, hs, cmd, e, c)
+	if err != nil {
+		t.Errorf("run: %v", err)
+	}
+	if sum.Total() != len(hs) {
+		t.Errorf("summary counts %d hosts, want %d", sum.Total(), len(hs))
+	}
+	byIndex := make([]fleet.Result, len(hs))
+	for _, r := range c.results {
+		byIndex[r.Index] = r
+	}
+	return byIndex
+}

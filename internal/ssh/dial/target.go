@@ -1,0 +1,157 @@
+// Package dial is the native SSH engine of run: it dials, checks the host key,
+// logs in with agent, key files and certificates, goes through jump hosts, and
+// runs one command, all in this process on golang.org/x/crypto/ssh.
+//
+// It satisfies fleet.Executor. It reads no ssh_config and no known_hosts file:
+// a Resolver tells it the Target of a host, and the Target carries the HostKeys
+// that decide about the server's key. It never forwards the agent, never asks
+// for a password, and prints nothing.
+package dial
+
+import (
+	"context"
+	"net"
+	"strconv"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/base/host"
+)
+
+// Target is one server with all that configuration says about it. The zero
+// value of a field is its default. A Target must not be changed after its first
+// use; hosts may share slices and HostKeys.
+type Target struct {
+	HostName string // name or address to dial; not empty
+	Port     int    // 0 = 22
+	User     string // not empty
+
+	// HostKeyAlias is what HostKeys is asked for instead of HostName and Port.
+	HostKeyAlias string
+	HostKeys     HostKeys // must not be nil
+
+	Family      Family
+	BindAddress string // local address, "" = any
+
+	// ConnectTimeout bounds DNS, TCP, key exchange and login together; 0 is 15 s.
+	ConnectTimeout time.Duration
+	// AliveInterval is the silence after which the server is asked for a sign of
+	// life; 0 is 30 s, negative is never. AliveCountMax unanswered ones end the
+	// connection; 0 is 3.
+	AliveInterval time.Duration
+	AliveCountMax int
+
+	// Algorithm lists in order of preference; nil is x/crypto's secure default.
+	// Names that x/crypto lacks are left out.
+	KeyExchanges, Ciphers, MACs, HostKeyAlgorithms, PubkeyAlgorithms []string
+
+	Identity Identity
+	Command  string   // run instead of the run's command; "" = that one
+	Env      []string // NAME=value, asked of the server without waiting
+	// ProxyCommand is a shell command that is the connection, its tokens
+	// expanded; "" = none.
+	ProxyCommand string
+	Jump         *Target // dial through this server; it may have a Jump of its own
+}
+
+// Identity says which keys to log in with.
+type Identity struct {
+	Files        []string // private keys; missing ones are left out silently
+	Certificates []string // certificate files, beside KEY-cert.pub of each file
+	Only         bool     // of the agent's keys, only those in Files or Certificates
+	// Agent is the socket of the agent; "" is none.
+	Agent string
+}
+
+// Family restricts the addresses.
+type Family uint8
+
+// The address families.
+const (
+	AnyFamily Family = iota
+	IPv4
+	IPv6
+)
+
+// HostKeys decides about server keys. Methods are called concurrently; port is
+// 0 for a HostKeyAlias.
+type HostKeys interface {
+	// Algorithms returns the host-key algorithms that can be verified for the
+	// host, best first; nothing when no key of it is known.
+	Algorithms(name string, port int) []string
+	// Check returns nil when key may be trusted for the host, and a *HostKeyError
+	// when it may not. remote is the address dialled.
+	Check(name string, port int, remote net.Addr, key ssh.PublicKey) error
+}
+
+// HostKeyError says why a host key is not trusted.
+type HostKeyError struct {
+	Changed bool   // another key is known, or this one is revoked; else none is known
+	Text    string // one line: what is wrong and which line of which file says so
+	Hint    string // what to do
+}
+
+func (e *HostKeyError) Error() string { return e.Text }
+
+// Resolver finds out how to reach a host.
+type Resolver interface {
+	Target(ctx context.Context, h host.Host) (*Target, error)
+}
+
+const (
+	defaultPort           = 22
+	defaultConnectTimeout = 15 * time.Second
+	defaultAliveInterval  = 30 * time.Second
+	defaultAliveCountMax  = 3
+)
+
+func (t *Target) port() int {
+	if t.Port == 0 {
+		return defaultPort
+	}
+	return t.Port
+}
+
+func (t *Target) addr() string { return net.JoinHostPort(t.HostName, strconv.Itoa(t.port())) }
+
+// hostKeyName is what HostKeys is asked for.
+func (t *Target) hostKeyName() (name string, port int) {
+	if t.HostKeyAlias != "" {
+		return t.HostKeyAlias, 0
+	}
+	return t.HostName, t.port()
+}
+
+func (t *Target) connectTimeout() time.Duration {
+	if t.ConnectTimeout == 0 {
+		return defaultConnectTimeout
+	}
+	return t.ConnectTimeout
+}
+
+func (t *Target) alive() (every time.Duration, count int) {
+	every, count = t.AliveInterval, t.AliveCountMax
+	if every == 0 {
+		every = defaultAliveInterval
+	}
+	if count == 0 {
+		count = defaultAliveCountMax
+	}
+	return every, count
+}
+
+// identity of a jump connection in the pool: everything that makes it another
+// connection.
+type jumpKey struct {
+	addr, user, alias, agent string
+	via                      string
+}
+
+func (t *Target) jumpKey() jumpKey {
+	k := jumpKey{addr: t.addr(), user: t.User, alias: t.HostKeyAlias, agent: t.Identity.Agent}
+	for j := t.Jump; j != nil; j = j.Jump {
+		k.via += j.User + "@" + j.addr() + ","
+	}
+	return k
+}

@@ -1,0 +1,275 @@
+// Package forkssh is the openssh engine of run: one ssh process per host, for
+// what only ssh can do (GSSAPI, PKCS#11, FIDO keys, any ProxyCommand) and for
+// people who want exactly their ssh.
+//
+// It satisfies fleet.Executor. ssh is started without a shell, in a process
+// group of its own, never with our standard input. Its own messages are read
+// apart from what the remote command writes to stderr (ssh -E), so that the
+// phase reached and whether the command ran are known, not guessed from 255.
+package forkssh
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/fleet"
+)
+
+// Options of an Engine.
+type Options struct {
+	Binary string   // "" = ssh on PATH
+	Args   []string // the user's options (-F, -o, -i, ...); they win over ours
+	// ConnectTimeout is handed to ssh in whole seconds, at least 1; 0 leaves it
+	// to the configuration.
+	ConnectTimeout time.Duration
+	AcceptNew      bool // trust and record keys of hosts that are not known yet
+	// Argv, when set, makes the whole argument list after the binary, as a
+	// compatible mode needs it. Then nothing is known but output and exit code.
+	Argv func(h host.Host, command string) []string
+}
+
+// Engine forks ssh.
+type Engine struct{ opts Options }
+
+var _ fleet.Executor = (*Engine)(nil)
+
+// New makes an Engine. It holds nothing that needs closing.
+func New(o Options) *Engine {
+	if o.Binary == "" {
+		o.Binary = "ssh"
+	}
+	return &Engine{opts: o}
+}
+
+// FDs counts both ends of stdin, stdout, stderr and the log, and the handle of
+// the process: what is open while a process is being started.
+func (e *Engine) FDs() int { return 9 }
+
+const (
+	engineName = "openssh"
+	// termGrace is between SIGTERM and SIGKILL to ssh.
+	termGrace = time.Second
+	// strayGrace is how long a pipe may stay open after ssh has ended; a
+	// ControlPersist master keeps its client's stderr for ever.
+	strayGrace = 500 * time.Millisecond
+)
+
+// Execute runs cmd on h; see fleet.Executor.
+func (e *Engine) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+	if err := h.Check(); err != nil {
+		return local(fmt.Errorf("host: %w", err))
+	}
+	if err := a.Admit(ctx, h.String()); err != nil {
+		return cancelled(ctx, fleet.RanNo)
+	}
+	if e.opts.Argv != nil {
+		return e.plain(ctx, h, cmd, a)
+	}
+	a.Reached(fleet.PhaseDNS)
+	log := &log{attempt: a}
+	logPath, closeLog, err := log.open()
+	if err != nil {
+		return local(err)
+	}
+	state, err := e.process(ctx, e.argv(h, cmd.Line, logPath), cmd.Input, a)
+	closeLog()
+	if err != nil {
+		return local(err)
+	}
+	return log.outcome(ctx, state)
+}
+
+// argv is the argument list after the binary. The first value of an option
+// wins in ssh, so the user's come first; flags without a value are ours.
+func (e *Engine) argv(h host.Host, command, logPath string) []string {
+	strict := "yes"
+	if e.opts.AcceptNew {
+		strict = "accept-new"
+	}
+	args := []string{"-T", "-a", "-x"}
+	args = append(args, e.opts.Args...)
+	if logPath != "" {
+		args = append(args, "-E", logPath, "-o", "LogLevel=DEBUG1")
+	}
+	if s := e.opts.ConnectTimeout; s > 0 {
+		args = append(args, "-o", "ConnectTimeout="+strconv.Itoa(int(max((s+time.Second-1)/time.Second, 1))))
+	}
+	args = append(args,
+		"-o", "BatchMode=yes",
+		"-o", "StrictHostKeyChecking="+strict,
+		"-o", "UpdateHostKeys=no", // many clients would rewrite one file at once
+		"-o", "ClearAllForwardings=yes",
+		"-o", "RemoteCommand=none", // the command given wins
+		"-o", "ServerAliveInterval=30",
+	)
+	if h.User != "" {
+		args = append(args, "-l", h.User)
+	}
+	if h.Port != 0 {
+		args = append(args, "-p", strconv.Itoa(int(h.Port)))
+	}
+	return append(args, "--", h.Name, command)
+}
+
+// plain runs an argument list that somebody else made.
+func (e *Engine) plain(ctx context.Context, h host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+	a.Reached(fleet.PhaseExec)
+	state, err := e.process(ctx, e.opts.Argv(h, cmd.Line), cmd.Input, a)
+	if err != nil {
+		return local(err)
+	}
+	a.Reached(fleet.PhaseExit)
+	o := fleet.Outcome{Engine: engineName, Ran: fleet.RanYes, Exit: exitCode(state), Signal: signalOf(state)}
+	if o.Exit == 255 || o.Exit < 0 {
+		o.Ran = fleet.RanUnknown
+	}
+	if ctx.Err() != nil {
+		c := cancelled(ctx, o.Ran)
+		o.Class, o.Err = c.Class, c.Err
+	}
+	return o
+}
+
+// process runs the binary to its end. The error is one of starting it.
+func (e *Engine) process(ctx context.Context, argv []string, input *fleet.Spool, a *fleet.Attempt) (*os.ProcessState, error) {
+	c := exec.Command(e.opts.Binary, argv...)
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.Stdout, c.Stderr = sink{a, fleet.Stdout}, sink{a, fleet.Stderr}
+	c.WaitDelay = strayGrace
+	stopInput, started, err := feed(c, input)
+	if err != nil {
+		return nil, err
+	}
+	defer stopInput()
+	if err := c.Start(); err != nil {
+		started(false)
+		return nil, err
+	}
+	started(true)
+	ended := make(chan struct{})
+	var killer sync.WaitGroup
+	killer.Go(func() { kill(ctx, a.Abort(), c.Process.Pid, ended) })
+	err = c.Wait()
+	close(ended)
+	killer.Wait()
+	if _, isExit := errors.AsType[*exec.ExitError](err); err != nil && !isExit && !errors.Is(err, exec.ErrWaitDelay) {
+		return nil, err
+	}
+	return c.ProcessState, nil
+}
+
+// feed connects the command's input. exec's own copying would hold Wait up
+// until the input ends, even when the process has long ended.
+func feed(c *exec.Cmd, input *fleet.Spool) (stop func(), started func(bool), err error) {
+	if input == nil {
+		return func() {}, func(bool) {}, nil // exec opens /dev/null
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	c.Stdin = r
+	src := input.Reader()
+	var copying sync.WaitGroup
+	started = func(ok bool) {
+		r.Close()
+		if ok {
+			copying.Go(func() { io.Copy(w, struct{ io.Reader }{src}); w.Close() })
+		}
+	}
+	stop = func() { src.Close(); w.Close(); copying.Wait() }
+	return stop, started, nil
+}
+
+// kill ends the process group when ctx ends: TERM, grace, KILL.
+func kill(ctx, abort context.Context, pid int, ended <-chan struct{}) {
+	select {
+	case <-ended:
+		return
+	case <-ctx.Done():
+	}
+	syscall.Kill(-pid, syscall.SIGTERM)
+	grace := time.NewTimer(termGrace)
+	defer grace.Stop()
+	select {
+	case <-ended:
+		return
+	case <-abort.Done():
+	case <-grace.C:
+	}
+	syscall.Kill(-pid, syscall.SIGKILL)
+}
+
+// sink hands on one stream.
+type sink struct {
+	attempt *fleet.Attempt
+	stream  fleet.Stream
+}
+
+func (s sink) Write(p []byte) (int, error) {
+	s.attempt.Output(s.stream, p) // an error ends the run; until then the process is drained
+	return len(p), nil
+}
+
+func exitCode(s *os.ProcessState) int {
+	if ws, ok := s.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return -1
+	}
+	return s.ExitCode()
+}
+
+// signalNames are those that a person or a timeout ends ssh with.
+var signalNames = map[syscall.Signal]string{
+	syscall.SIGHUP: "HUP", syscall.SIGINT: "INT", syscall.SIGQUIT: "QUIT", syscall.SIGABRT: "ABRT",
+	syscall.SIGKILL: "KILL", syscall.SIGSEGV: "SEGV", syscall.SIGPIPE: "PIPE", syscall.SIGTERM: "TERM",
+}
+
+func signalOf(s *os.ProcessState) string {
+	ws, ok := s.Sys().(syscall.WaitStatus)
+	if !ok || !ws.Signaled() {
+		return ""
+	}
+	if name := signalNames[ws.Signal()]; name != "" {
+		return name
+	}
+	return strconv.Itoa(int(ws.Signal()))
+}
+
+func local(err error) fleet.Outcome {
+	o := fleet.Outcome{Engine: engineName, Class: fleet.Local, Exit: -1, Err: err.Error(), Cause: err}
+	if errors.Is(err, exec.ErrNotFound) {
+		o.Hint = "install the OpenSSH client, or use --engine native"
+	}
+	o.SlowDown = errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.EAGAIN)
+	return o
+}
+
+func cancelled(ctx context.Context, ran fleet.Ran) fleet.Outcome {
+	o := fleet.Outcome{Engine: engineName, Ran: ran, Class: fleet.Cancelled, Exit: -1, Err: context.Cause(ctx).Error()}
+	if ran == fleet.RanYes {
+		o.Err = "interrupted while the command was running"
+	}
+	if errors.Is(context.Cause(ctx), fleet.ErrCommandTimeout) {
+		o.Class, o.Err = fleet.CommandTimeout, "the command took longer than --timeout allows"
+	}
+	if ran != fleet.RanNo { // ssh was ended, which cannot signal the command
+		o.Err += "; it may still run there"
+	}
+	return o
+}
+
+// lastLine is the last line of text that is not empty.
+func lastLine(text []byte) []byte {
+	text = bytes.TrimRight(text, "\r\n")
+	return bytes.TrimSpace(text[bytes.LastIndexByte(text, '\n')+1:])
+}

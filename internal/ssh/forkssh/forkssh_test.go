@@ -1,0 +1,202 @@
+package forkssh_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/forkssh"
+	"sshpace/internal/ssh/sshtest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type collect struct {
+	mu      sync.Mutex
+	out     [2]bytes.Buffer
+	results []fleet.Result
+	onEvent func()
+}
+
+func (c *collect) Output(e fleet.Event) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.out[e.Stream].Write(e.Data)
+	if c.onEvent != nil {
+		c.onEvent()
+	}
+	return nil
+}
+
+func (c *collect) Done(r fleet.Result) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.results = append(c.results, r)
+	return nil
+}
+
+// options are those that reach s and nothing of the user's own.
+func options(t *testing.T, s *sshtest.Sshd, known string) forkssh.Options {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "known_hosts")
+	if err := os.WriteFile(file, []byte(known), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return forkssh.Options{Args: []string{
+		"-F", "none", "-i", s.Key, "-o", "IdentityAgent=none", "-p", fmt.Sprint(s.Port), "-l", s.User,
+		"-o", "UserKnownHostsFile=" + file, "-o", "GlobalKnownHostsFile=none",
+	}}
+}
+
+func known(s *sshtest.Sshd) string { return "* " + sshtest.AuthorizedLine(s.HostKey) }
+
+func run(t *testing.T, p fleet.Params, o forkssh.Options, h host.Host, cmd fleet.Command, c *collect) fleet.Result {
+	t.Helper()
+	if _, err := fleet.Run(context.Background(), p, []host.Host{h}, cmd, forkssh.New(o), c); err != nil {
+		t.Error(err)
+	}
+	return c.results[0]
+}
+
+func TestOutcomes(t *testing.T) {
+	s := sshtest.StartSshd(t)
+	other := sshtest.StartSshd(t)
+	denied := sshtest.StartSshd(t, "AuthorizedKeysFile none")
+	closed := (&sshtest.Server{Raw: func(net.Conn) {}}).Start(t)
+	web := (&sshtest.Server{Raw: func(c net.Conn) { c.Write([]byte("HTTP/1.1 400 no\r\n\r\n")); c.Read(make([]byte, 99)) }}).Start(t)
+	tests := []struct {
+		name  string
+		sshd  *sshtest.Sshd
+		host  string
+		port  int
+		known string
+		line  string
+		new   bool
+		want  fleet.Result
+	}{
+		{name: "ok", line: "true", want: fleet.Result{Ran: fleet.RanYes, Phase: fleet.PhaseExit}},
+		{name: "status", line: "exit 9", want: fleet.Result{Ran: fleet.RanYes, Phase: fleet.PhaseExit, Exit: 9}},
+		{name: "remote 255", line: "exit 255", want: fleet.Result{Ran: fleet.RanYes, Phase: fleet.PhaseExit, Exit: 255}},
+		{name: "signal", line: "kill -9 $$", want: fleet.Result{Ran: fleet.RanYes, Phase: fleet.PhaseExit, Exit: -1, Signal: "?"}},
+		{name: "accept-new", new: true, known: "\n", line: "true", want: fleet.Result{Ran: fleet.RanYes, Phase: fleet.PhaseExit}},
+		{name: "unknown key", known: "\n", line: "true", want: fleet.Result{Class: fleet.HostKeyUnknown, Phase: fleet.PhaseHostkey, Exit: -1}},
+		{name: "changed key", known: known(other), line: "true", want: fleet.Result{Class: fleet.HostKeyChanged, Phase: fleet.PhaseHostkey, Exit: -1}},
+		{name: "login refused", sshd: denied, line: "true", want: fleet.Result{Class: fleet.AuthFailed, Phase: fleet.PhaseAuth, Exit: -1}},
+		{name: "no such name", host: "no-such-host.invalid", line: "true", want: fleet.Result{Class: fleet.NameFailed, Exit: -1, Phase: fleet.PhaseDNS}},
+		{name: "refused", port: 1, line: "true", want: fleet.Result{Class: fleet.Refused, Phase: fleet.PhaseConnect, Exit: -1}},
+		{name: "turned away", port: closed.Port(), line: "true", want: fleet.Result{Class: fleet.Throttled, Phase: fleet.PhaseKex, Exit: -1}},
+		{name: "web server", port: web.Port(), line: "true", want: fleet.Result{Class: fleet.NotSSH, Phase: fleet.PhaseKex, Exit: -1}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if test.sshd == nil {
+				test.sshd = s
+			}
+			if test.known == "" {
+				test.known = known(test.sshd)
+			}
+			o := options(t, test.sshd, test.known)
+			o.AcceptNew = test.new
+			h := host.Host{Name: "127.0.3.1"}
+			if test.host != "" {
+				h.Name = test.host
+			}
+			if test.port != 0 {
+				o.Args = append([]string{"-p", fmt.Sprint(test.port)}, o.Args...)
+			}
+			r := run(t, fleet.Params{RetryFor: time.Millisecond}, o, h, fleet.Command{Line: test.line}, &collect{})
+			if r.Ran != test.want.Ran || r.Class != test.want.Class || r.Phase != test.want.Phase || r.Exit != test.want.Exit || r.Signal != test.want.Signal {
+				t.Errorf("got %+v\nwant %+v", r, test.want)
+			}
+			if r.Class != fleet.NoFailure && r.Err == "" {
+				t.Error("no reason is given")
+			}
+		})
+	}
+}
+
+// TestBrokenProxy: a ProxyCommand that cannot work is no busy server.
+func TestBrokenProxy(t *testing.T) {
+	s := sshtest.StartSshd(t)
+	o := options(t, s, known(s))
+	o.Args = append([]string{"-o", "ProxyCommand=no-such-program %h"}, o.Args...)
+	r := run(t, fleet.Params{RetryFor: time.Minute}, o, host.Host{Name: "127.0.3.5"}, fleet.Command{Line: "true"}, &collect{})
+	if r.Attempts != 1 || r.Class != fleet.Lost || r.Ran != fleet.RanNo || !strings.Contains(r.Hint, "ProxyCommand") {
+		t.Errorf("got %+v", r)
+	}
+}
+
+// TestStreams: ssh's own words must not appear in the command's stderr, and the
+// input must reach the command.
+func TestStreams(t *testing.T) {
+	s := sshtest.StartSshd(t)
+	text := strings.Repeat("0123456789\n", 20000)
+	spool := fleet.NewSpool(strings.NewReader(text))
+	defer spool.Close()
+	var c collect
+	r := run(t, fleet.Params{}, options(t, s, known(s)), host.Host{Name: "127.0.3.2"}, fleet.Command{Line: "cat; echo warn >&2", Input: spool}, &c)
+	if r.Status() != fleet.OK || c.out[0].String() != text || c.out[1].String() != "warn\n" {
+		t.Errorf("%+v: %d bytes back, stderr %q", r, c.out[0].Len(), c.out[1].String())
+	}
+}
+
+// TestTimeout ends an ssh whose command does not end.
+func TestTimeout(t *testing.T) {
+	s := sshtest.StartSshd(t)
+	r := run(t, fleet.Params{CommandTimeout: 200 * time.Millisecond}, options(t, s, known(s)), host.Host{Name: "127.0.3.3"}, fleet.Command{Line: "sleep 60"}, &collect{})
+	if r.Class != fleet.CommandTimeout || r.Elapsed > 20*time.Second {
+		t.Errorf("got %+v", r)
+	}
+}
+
+// TestPlain runs an arbitrary argument list, as the mpssh.py mode does.
+func TestPlain(t *testing.T) {
+	argv := func(h host.Host, command string) []string { return []string{"-o x", "me@" + h.Name, command} }
+	tests := []struct {
+		binary string
+		out    string
+		exit   int
+		signal string
+		errno  bool
+	}{
+		{binary: "/bin/echo", out: "-o x me@127.0.3.4 uptime\n"},
+		{binary: "/", exit: -1, errno: true},
+		{binary: script(t, "exit 255"), exit: 255},
+		{binary: script(t, "kill -9 $$"), exit: -1, signal: "KILL"},
+	}
+	for _, test := range tests {
+		var c collect
+		r := run(t, fleet.Params{}, forkssh.Options{Binary: test.binary, Argv: argv}, host.Host{Name: "127.0.3.4"}, fleet.Command{Line: "uptime"}, &c)
+		if c.out[0].String() != test.out || r.Exit != test.exit || r.Signal != test.signal || (r.Cause != nil) != test.errno {
+			t.Errorf("%s: %q, %+v", test.binary, c.out[0].String(), r)
+		}
+	}
+}
+
+func script(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "x.sh")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestHostileName must not reach ssh's option parser.
+func TestHostileName(t *testing.T) {
+	r := run(t, fleet.Params{}, forkssh.Options{Binary: "/bin/echo"}, host.Host{Name: "-oProxyCommand=id"}, fleet.Command{Line: "x"}, &collect{})
+	if r.Class != fleet.Local || r.OutBytes != 0 {
+		t.Errorf("got %+v", r)
+	}
+}

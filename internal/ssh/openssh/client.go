@@ -1,0 +1,127 @@
+package openssh
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/alg"
+)
+
+// Destination is how the user's own ssh reaches a host.
+type Destination struct {
+	Host    string   // name or address, already checked
+	Label   string   // as the user named it, for records
+	Options []string // the user's -F -o -p -l -i -J -4 -6, in order
+}
+
+// isolation keeps what must never happen in a measurement from happening,
+// whatever the user's configuration says. The first value of an option wins
+// (ssh_config(5)), so these stand before everything else. Options that the
+// installed ssh does not know are left out. IgnoreUnknown, which would do the
+// same, is not for us: it would win over the one in the user's configuration,
+// and make ssh refuse what that passes over.
+var isolation = []string{
+	"ControlMaster=no", "ControlPath=none", "ControlPersist=no",
+	"BatchMode=yes", "StrictHostKeyChecking=yes", "UpdateHostKeys=no",
+	"ForwardAgent=no", "ForwardX11=no", "ClearAllForwardings=yes", "Tunnel=no", "PermitLocalCommand=no",
+	"RemoteCommand=none", "RequestTTY=no", "StdinNull=no", "SessionType=default", "ForkAfterAuthentication=no",
+	"ConnectionAttempts=1", "Compression=no", "VisualHostKey=no", "WarnWeakCrypto=no", "EscapeChar=none",
+}
+
+// private are the further settings of a connection to the private server: one
+// key, one kind of host key, nothing looked up.
+var private = []string{
+	"IdentitiesOnly=yes", "IdentityAgent=none", "PreferredAuthentications=publickey",
+	"PubkeyAcceptedAlgorithms=ssh-ed25519", "HostKeyAlgorithms=ssh-ed25519",
+	"GlobalKnownHostsFile=none", "HostKeyAlias=sshpace-private", "CheckHostIP=no", "GSSAPIAuthentication=no",
+}
+
+// learn finds out which of our settings this ssh does not know. ssh reads -o
+// where it stands, so that one before -V is checked and nothing else happens.
+func (p *Program) learn(ctx context.Context) error {
+	settings := append(append([]string(nil), isolation...), private...)
+	for range settings {
+		argv := []string{"-F", os.DevNull}
+		for _, setting := range p.known(settings) {
+			argv = append(argv, "-o", setting)
+		}
+		output, err := run(ctx, p.Path, append(argv, "-V")...)
+		name := badOption(output)
+		if name == "" && err != nil {
+			return fmt.Errorf("%s %s -V: %w: %s", p.Path, strings.Join(argv, " "), err, strings.TrimSpace(output))
+		}
+		if name == "" {
+			return nil
+		}
+		p.lacks = append(p.lacks, name)
+	}
+	return nil
+}
+
+// badOption is the option that ssh or sshd complains about, as in
+// "command-line: line 0: Bad configuration option: foo", or, where the build
+// lacks something, in `line 0: Unsupported option "foo"`.
+func badOption(complaint string) string {
+	for _, words := range []string{"Bad configuration option: ", "Unsupported option "} {
+		if _, rest, ok := strings.Cut(complaint, words); ok {
+			name, _, _ := strings.Cut(rest, "\n")
+			return strings.Trim(name, "\" \t\r")
+		}
+	}
+	return ""
+}
+
+// known leaves out the settings that this ssh does not know.
+func (p Program) known(settings []string) []string {
+	return slices.DeleteFunc(slices.Clone(settings), func(setting string) bool {
+		name, _, _ := strings.Cut(setting, "=")
+		return slices.ContainsFunc(p.lacks, func(lack string) bool { return strings.EqualFold(lack, name) })
+	})
+}
+
+// Command is the command line that runs remote on a destination under the
+// wanted suite. Its debug output goes to log: with -E the output of a jump
+// host's ssh stays out of it.
+func (p Program) Command(d Destination, want alg.Suite, log string, connect time.Duration, remote string) []string {
+	argv := []string{p.Path, "-v", "-E", log}
+	for _, option := range p.known(isolation) {
+		argv = append(argv, "-o", option)
+	}
+	argv = append(argv, "-o", "ConnectTimeout="+strconv.Itoa(max(1, int(connect.Seconds()))))
+	for _, pair := range [][2]string{{"Ciphers", want.Cipher}, {"MACs", want.MAC}, {"KexAlgorithms", want.Kex}, {"HostKeyAlgorithms", want.HostKey}} {
+		if pair[1] != "" {
+			argv = append(argv, "-o", pair[0]+"="+pair[1])
+		}
+	}
+	argv = append(argv, d.Options...)
+	return append(argv, "--", d.Host, remote)
+}
+
+// Greet is a client that connects to address and is not meant to get further
+// than its first packet. It knows no host key and has no key to log in with.
+func (p Program) Greet(ctx context.Context, address, port string) *exec.Cmd {
+	argv := []string{"-F", os.DevNull, "-p", port}
+	for _, setting := range p.known([]string{
+		"BatchMode=yes", "StrictHostKeyChecking=yes", "UserKnownHostsFile=none", "GlobalKnownHostsFile=none",
+		"IdentityAgent=none", "IdentitiesOnly=yes",
+	}) {
+		argv = append(argv, "-o", setting)
+	}
+	return exec.CommandContext(ctx, p.Path, append(argv, "--", address)...)
+}
+
+// Private is the destination of a connection to the private server: no
+// configuration file, one key, one pinned host key.
+func (p Program) Private(address, port, user, identity, knownHosts string) Destination {
+	options := []string{"-F", os.DevNull, "-p", port, "-l", user, "-i", identity, "-o", "UserKnownHostsFile=" + knownHosts}
+	for _, setting := range p.known(private) {
+		options = append(options, "-o", setting)
+	}
+	return Destination{Host: address, Options: options}
+}

@@ -1,0 +1,45 @@
+package openssh
+
+import (
+	"strconv"
+	"time"
+
+	"sshpace/internal/base/alg"
+)
+
+// copyIsolation is what of isolation scp and sftp can be told: the options that
+// they set for their own ssh are left out.
+var copyIsolation = []string{
+	"ControlMaster=no", "ControlPath=none", "BatchMode=yes", "StrictHostKeyChecking=yes",
+	"UpdateHostKeys=no", "ForwardAgent=no", "ClearAllForwardings=yes", "Tunnel=no", "PermitLocalCommand=no",
+	"ConnectionAttempts=1", "Compression=no", "VisualHostKey=no", "WarnWeakCrypto=no",
+}
+
+// CopyOptions are the arguments that lead scp or sftp to a destination under a
+// suite, through this ssh. -v makes them print what was negotiated.
+func (p Program) CopyOptions(d Destination, want alg.Suite, connect time.Duration) []string {
+	argv := []string{"-v", "-S", p.Path}
+	option := func(text string) { argv = append(argv, "-o", text) }
+	for _, text := range p.known(copyIsolation) {
+		option(text)
+	}
+	option("ConnectTimeout=" + strconv.Itoa(max(1, int(connect.Seconds()))))
+	for _, pair := range [][2]string{{"Ciphers", want.Cipher}, {"MACs", want.MAC}, {"KexAlgorithms", want.Kex}} {
+		if pair[1] != "" {
+			option(pair[0] + "=" + pair[1])
+		}
+	}
+	for i := 0; i < len(d.Options); i++ {
+		switch flag := d.Options[i]; flag {
+		case "-p": // scp and sftp spell the port with a capital
+			i++
+			argv = append(argv, "-P", d.Options[i])
+		case "-l": // and -l limits their bandwidth
+			i++
+			option("User=" + d.Options[i])
+		default:
+			argv = append(argv, flag)
+		}
+	}
+	return argv
+}

@@ -1,0 +1,105 @@
+package openssh
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+
+	"sshpace/internal/base/alg"
+)
+
+// effective are the keywords of -G and -T that hold algorithm lists.
+var effective = map[string]func(*alg.Offer) *[]string{
+	"ciphers":       func(o *alg.Offer) *[]string { return &o.Ciphers },
+	"macs":          func(o *alg.Offer) *[]string { return &o.MACs },
+	"kexalgorithms": func(o *alg.Offer) *[]string { return &o.Kex },
+}
+
+// parseEffective reads the output of ssh -G or sshd -T.
+func parseEffective(text string) alg.Offer {
+	var o alg.Offer
+	for line := range strings.Lines(text) {
+		keyword, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if list, ok := effective[strings.ToLower(keyword)]; ok && value != "" {
+			*list(&o) = strings.Split(value, ",")
+		}
+	}
+	return o
+}
+
+// Effective is what the client would offer a destination, by its configuration
+// (ssh -G). Match exec lines of that configuration are run, as ssh itself does.
+func (p Program) Effective(ctx context.Context, d Destination) (alg.Offer, error) {
+	text, err := p.ask(ctx, append(append([]string{"-G"}, d.Options...), "--", d.Host))
+	return parseEffective(text), err
+}
+
+// Endpoint is where a connection to a destination goes, by the client's
+// configuration.
+type Endpoint struct {
+	Hostname, Port string
+	KnownAs        string // in known_hosts files
+}
+
+// Endpoint asks the client for the endpoint of a destination (ssh -G).
+func (p Program) Endpoint(ctx context.Context, d Destination) (Endpoint, error) {
+	text, err := p.ask(ctx, append(append([]string{"-G"}, d.Options...), "--", d.Host))
+	return parseEndpoint(text), err
+}
+
+// parseEndpoint reads the output of ssh -G.
+func parseEndpoint(text string) Endpoint {
+	values := map[string]string{}
+	for line := range strings.Lines(text) {
+		keyword, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		values[strings.ToLower(keyword)] = value
+	}
+	e := Endpoint{Hostname: values["hostname"], Port: values["port"], KnownAs: values["hostname"]}
+	if e.Port != "22" {
+		e.KnownAs = fmt.Sprintf("[%s]:%s", e.Hostname, e.Port)
+	}
+	if alias := values["hostkeyalias"]; alias != "" && alias != "none" {
+		e.KnownAs = alias
+	}
+	return e
+}
+
+// EffectiveServer is what the server's configuration offers (sshd -T), which
+// needs a host key: any will do. Where -T is refused, -G of 9.3 and later is
+// tried, which needs none. config "" is the server's own.
+func (p Program) EffectiveServer(ctx context.Context, config, hostKey string) (alg.Offer, error) {
+	var options []string
+	if config != "" {
+		options = []string{"-f", config}
+	}
+	text, err := p.ask(ctx, append([]string{"-T", "-h", hostKey}, options...))
+	if err != nil {
+		if text, err2 := p.ask(ctx, append([]string{"-G"}, options...)); err2 == nil {
+			return parseEffective(text), nil
+		}
+	}
+	return parseEffective(text), err
+}
+
+// CheckServer has sshd check a configuration file (sshd -t).
+func (p Program) CheckServer(ctx context.Context, config, hostKey string) error {
+	_, err := p.ask(ctx, []string{"-t", "-f", config, "-h", hostKey})
+	return err
+}
+
+// ask runs the program and returns what it prints.
+func (p Program) ask(ctx context.Context, args []string) (string, error) {
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, p.Path, args...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		if said := strings.TrimSpace(stderr.String()); said != "" {
+			err = errors.New(said)
+		}
+		return "", fmt.Errorf("%s %s: %w", p.Path, args[0], err)
+	}
+	return stdout.String(), nil
+}

@@ -1,0 +1,138 @@
+// Package openssh knows the installed OpenSSH: where its programs are, what
+// they can do, how to start them for a measurement, and what their debug
+// output says.
+package openssh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/alg"
+)
+
+// Program is an installed program of OpenSSH.
+type Program struct {
+	Path    string // absolute: sshd insists on it, and results record it
+	Version string // such as "OpenSSH_9.2p1 Debian-2+deb12u6"
+	Crypto  string // such as "OpenSSL 3.0.19 27 Jan 2026"
+
+	lacks []string // ssh: options of ours that it does not know
+}
+
+// NotFoundError says that a program is not installed.
+type NotFoundError struct{ Name string }
+
+func (e *NotFoundError) Error() string { return e.Name + " is not installed" }
+
+// serverDirs are searched after PATH: ordinary users seldom have sshd on it.
+var serverDirs = []string{"/usr/sbin", "/usr/local/sbin", "/sbin", "/usr/local/bin", "/opt/homebrew/sbin"}
+
+// FindClient finds ssh, or checks the path that the user gave.
+func FindClient(ctx context.Context, given string) (Program, error) {
+	p, err := find(ctx, "ssh", given)
+	if err != nil {
+		return p, err
+	}
+	return p, p.learn(ctx)
+}
+
+// FindServer finds sshd, or checks the path that the user gave.
+func FindServer(ctx context.Context, given string) (Program, error) { return find(ctx, "sshd", given) }
+
+func find(ctx context.Context, name, given string) (Program, error) {
+	path, err := locate(name, given)
+	if err != nil {
+		return Program{}, err
+	}
+	p := Program{Path: path}
+	p.Version, p.Crypto, err = version(ctx, path)
+	return p, err
+}
+
+func locate(name, given string) (string, error) {
+	if given != "" {
+		path, err := exec.LookPath(given)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", given, errors.Unwrap(err))
+		}
+		return filepath.Abs(path)
+	}
+	if path, err := exec.LookPath(name); err == nil {
+		return filepath.Abs(path)
+	}
+	for _, dir := range serverDirs {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && info.Mode()&0o111 != 0 && !info.IsDir() {
+			return path, nil
+		}
+	}
+	return "", &NotFoundError{name}
+}
+
+// answerLimit is how long a program may take to answer a question about
+// itself: one that takes longer is not what we think it is.
+const answerLimit = 10 * time.Second
+
+// run returns what a program writes to both its outputs.
+func run(ctx context.Context, path string, args ...string) (output string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.WaitDelay = time.Second
+	text, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return string(text), err
+}
+
+// version asks a program who it is. sshd knows -V since 9.2; before, its usage
+// text for the unknown option says it.
+func version(ctx context.Context, path string) (version, crypto string, err error) {
+	output, err := run(ctx, path, "-V")
+	for line := range strings.Lines(output) {
+		if version, crypto, ok := versionLine(strings.TrimSpace(line)); ok {
+			return version, crypto, nil
+		}
+	}
+	if err == nil {
+		err = errors.New("its answer names no OpenSSH version")
+	}
+	return "", "", fmt.Errorf("%s -V: %w", path, err)
+}
+
+// versionLine reads "OpenSSH_9.2p1 Debian-2, OpenSSL 3.0.19 27 Jan 2026". Forks
+// have names of their own that end in SSH, such as Sun_SSH_1.1.
+func versionLine(line string) (version, crypto string, ok bool) {
+	version, crypto, ok = strings.Cut(line, ",")
+	name, _, found := strings.Cut(version, "SSH_")
+	if !ok || !found || strings.ContainsAny(name, " \t:") {
+		return "", "", false
+	}
+	return strings.TrimSpace(version), strings.TrimSpace(crypto), true
+}
+
+// queries maps kinds to the names of `ssh -Q` (ssh(1)).
+var queries = []struct {
+	kind alg.Kind
+	name string
+}{{alg.Cipher, "cipher"}, {alg.MAC, "mac"}, {alg.Kex, "kex"}, {alg.HostKey, "key"}}
+
+// Query asks the client which algorithms it was built with.
+func (p Program) Query(ctx context.Context) (alg.Offer, error) {
+	lists := map[alg.Kind][]string{}
+	for _, query := range queries {
+		output, err := run(ctx, p.Path, "-Q", query.name)
+		if err != nil {
+			return alg.Offer{}, fmt.Errorf("%s -Q %s: %w", p.Path, query.name, err)
+		}
+		lists[query.kind] = strings.Fields(output)
+	}
+	return alg.Offer{Ciphers: lists[alg.Cipher], MACs: lists[alg.MAC], Kex: lists[alg.Kex], HostKeys: lists[alg.HostKey]}, nil
+}

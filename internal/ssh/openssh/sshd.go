@@ -1,0 +1,131 @@
+package openssh
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"sshpace/internal/base/alg"
+)
+
+// ServerConfig describes the private sshd of a measurement.
+type ServerConfig struct {
+	HostKey        string // file, 0600
+	AuthorizedKeys string // file
+	Home           string // HOME of sessions: a folder without start-up files
+	User           string // the only one who may log in
+	StrictModes    bool
+	PAM            bool      // logins go through PAM, which a locked account needs
+	Offer          alg.Offer // the algorithms to enable
+}
+
+// text is the sshd_config. Everything that the build knows is enabled: which
+// algorithm is used is the client's choice, connection by connection.
+func (c ServerConfig) text() string {
+	yesNo := map[bool]string{true: "yes", false: "no"}
+	lines := []string{
+		"HostKey " + c.HostKey,
+		"HostKeyAlgorithms ssh-ed25519",
+		"PubkeyAcceptedAlgorithms ssh-ed25519",
+		"AuthorizedKeysFile " + c.AuthorizedKeys,
+		"AllowUsers " + c.User,
+		"PermitRootLogin prohibit-password",
+		"StrictModes " + yesNo[c.StrictModes],
+		"PidFile none",
+		"UsePAM " + yesNo[c.PAM],
+		"PasswordAuthentication no",
+		"KbdInteractiveAuthentication no",
+		"DisableForwarding yes",
+		"PermitUserRC no",
+		"PermitUserEnvironment no",
+		"PermitTTY no",
+		"PrintMotd no",
+		"PrintLastLog no",
+		"LogLevel INFO", // the level of most reasons for which sshd refuses a login
+		"UseDNS no",
+		"Compression no",
+		"SetEnv HOME=" + c.Home,
+		"Subsystem sftp internal-sftp",
+		"Ciphers " + strings.Join(c.Offer.Ciphers, ","),
+		"MACs " + strings.Join(c.Offer.MACs, ","),
+		"KexAlgorithms " + strings.Join(c.Offer.Kex, ","),
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// Validate writes the configuration to path and has sshd check it. Options
+// that an older or newer sshd does not know are dropped, and where its build
+// lacks algorithms of the client, they are found out one by one. It returns
+// what this sshd really offers.
+func (p Program) Validate(ctx context.Context, c ServerConfig, path string) (alg.Offer, error) {
+	for range 2 {
+		problem, err := p.check(ctx, c, path)
+		if err != nil || problem == "" {
+			return c.Offer, err
+		}
+		if !strings.Contains(problem, "Bad SSH2") {
+			return alg.Offer{}, fmt.Errorf("sshd refuses its configuration: %s", problem)
+		}
+		c.Offer = c.Offer.Filter(func(kind alg.Kind, name string) bool {
+			return kind == alg.HostKey || p.accepts(ctx, c, kind, name)
+		})
+	}
+	return alg.Offer{}, fmt.Errorf("%s accepts none of the client's algorithms", p.Path)
+}
+
+// check writes the configuration and runs `sshd -t`.
+func (p Program) check(ctx context.Context, c ServerConfig, path string) (problem string, err error) {
+	text := c.text()
+	for {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			return "", err
+		}
+		complaint, runErr := run(ctx, p.Path, "-t", "-f", path)
+		if runErr == nil {
+			return "", nil
+		}
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		shorter := dropUnknown(text, complaint)
+		if shorter == text {
+			return strings.TrimSpace(complaint + " (" + runErr.Error() + ")"), nil
+		}
+		text = shorter
+	}
+}
+
+// dropUnknown removes the options that sshd's complaint calls bad:
+// "conf: line 4: Bad configuration option: SetEnv".
+func dropUnknown(text, complaint string) string {
+	for line := range strings.Lines(complaint) {
+		if option := badOption(line); option != "" {
+			text = dropOption(text, option)
+		}
+	}
+	return text
+}
+
+func dropOption(text, option string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(text) {
+		if name, _, _ := strings.Cut(line, " "); !strings.EqualFold(name, option) {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
+}
+
+// accepts asks sshd about one name.
+func (p Program) accepts(ctx context.Context, c ServerConfig, kind alg.Kind, name string) bool {
+	option := map[alg.Kind]string{alg.Cipher: "Ciphers", alg.MAC: "MACs", alg.Kex: "KexAlgorithms"}[kind]
+	_, err := run(ctx, p.Path, "-t", "-f", os.DevNull, "-h", c.HostKey, "-o", option+"="+name)
+	return err == nil
+}
+
+// ServeOne is the command line of an sshd that serves the connection on its
+// standard input, as inetd would start it, and logs to standard error.
+func (p Program) ServeOne(config string) []string {
+	return []string{p.Path, "-i", "-e", "-f", config}
+}

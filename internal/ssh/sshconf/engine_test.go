@@ -1,0 +1,310 @@
+package sshconf_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sshpace/internal/ssh/sshconf"
+)
+
+func TestDecide(t *testing.T) {
+	can := sshconf.Capabilities{ProxyCommand: true, Ciphers: []string{"aes128-ctr", "aes128-gcm@openssh.com"}, KexAlgorithms: []string{"curve25519-sha256"}}
+	for text, want := range map[string]sshconf.Engine{
+		"":                                       sshconf.Native,
+		"GSSAPIAuthentication yes":               sshconf.Native,
+		"ProxyCommand nc %h %p":                  sshconf.Native,
+		"ProxyJump gate":                         sshconf.Native,
+		"Ciphers aes256-ctr,aes128-ctr":          sshconf.Native,
+		"SecurityKeyProvider none":               sshconf.Native,
+		"PubkeyAuthentication unbound":           sshconf.Native,
+		"LocalCommand x":                         sshconf.Native,
+		"StrictHostKeyChecking no":               sshconf.Native,
+		"Tunnel no":                              sshconf.Native,
+		"Ciphers aes256-ctr":                     sshconf.OpenSSH,
+		"KexAlgorithms ecdh-sha2-nistp256":       sshconf.OpenSSH,
+		"PubkeyAuthentication no":                sshconf.OpenSSH,
+		"PreferredAuthentications password":      sshconf.OpenSSH,
+		"PKCS11Provider /x.so":                   sshconf.OpenSSH,
+		"SecurityKeyProvider /x.so":              sshconf.OpenSSH,
+		"HostbasedAuthentication yes":            sshconf.OpenSSH,
+		"ProxyUseFdpass yes\nProxyCommand x":     sshconf.OpenSSH,
+		"Tunnel yes":                             sshconf.OpenSSH,
+		"KnownHostsCommand /x":                   sshconf.OpenSSH,
+		"VerifyHostKeyDNS ask":                   sshconf.OpenSSH,
+		"RevokedHostKeys /x":                     sshconf.OpenSSH,
+		"BindInterface lo":                       sshconf.OpenSSH,
+		"PermitLocalCommand yes\nLocalCommand x": sshconf.OpenSSH,
+		"CASignatureAlgorithms ssh-ed25519":      sshconf.OpenSSH,
+	} {
+		d := sshconf.Decide(resolveText(t, text, "a", nil), can)
+		if d.Engine != want || (want == sshconf.OpenSSH) != (len(d.Reasons) > 0) {
+			t.Errorf("%q: %v because of %v", text, d.Engine, d.Reasons)
+		}
+	}
+}
+
+func TestDecideProxyCommand(t *testing.T) {
+	r := resolveText(t, "ProxyCommand nc %h %p", "a", nil)
+	if d := sshconf.Decide(r, sshconf.Capabilities{}); d.Engine != sshconf.OpenSSH {
+		t.Errorf("an engine without proxy commands gets one: %v", d)
+	}
+}
+
+func TestDecideNotesWhatDiffers(t *testing.T) {
+	d := sshconf.Decide(resolveText(t, "ForwardAgent yes\nStrictHostKeyChecking off\nGSSAPIAuthentication yes\nLocalForward 1 a:2", "a", nil), sshconf.Capabilities{})
+	var keywords []string
+	for _, note := range d.Notes {
+		keywords = append(keywords, note.Keyword.String())
+	}
+	slices.Sort(keywords)
+	if want := []string{"ForwardAgent", "GSSAPIAuthentication", "LocalForward", "StrictHostKeyChecking"}; !slices.Equal(keywords, want) {
+		t.Errorf("notes %v", d.Notes)
+	}
+	if !strings.Contains(d.Notes[0].String(), "config:1)") {
+		t.Errorf("no place in %q", d.Notes[0])
+	}
+}
+
+func TestAccessors(t *testing.T) {
+	r := resolveText(t, `
+HostName %h.example.org
+Port 2222
+User bob
+IdentityFile ~/.ssh/%r@%h
+IdentityFile none
+CertificateFile %d/c-%p
+IdentitiesOnly yes
+IdentityAgent $FLEET
+UserKnownHostsFile ~/k/%n /x
+GlobalKnownHostsFile none
+HostKeyAlias A
+StrictHostKeyChecking accept-new
+ProxyJump a,b@c:23
+ConnectTimeout 5
+ServerAliveInterval 1m
+RekeyLimit 1G 1h
+SendEnv L* FLEET
+SetEnv LANG=C
+RemoteCommand echo %k
+`, "web", nil)
+	identities, err := r.IdentityFiles()
+	certificates, err2 := r.CertificateFiles()
+	size, interval := r.RekeyLimit()
+	home := strings.TrimSuffix(identities[0], "/.ssh/bob@web.example.org")
+	got := fmt.Sprintln(r.HostName(), r.Port(), r.User(), identities, certificates, err, err2, r.IdentitiesOnly(), r.IdentityAgent(),
+		r.UserKnownHostsFiles(), r.GlobalKnownHostsFiles(), r.HostKeyAlias(), r.StrictHostKeyChecking() == sshconf.AcceptNew,
+		r.ProxyJump(), r.ConnectTimeout(), r.ServerAliveInterval(), r.ServerAliveCountMax(), size, interval, r.SendEnv(),
+		r.Environment([]string{"LANG=de", "LC_ALL=C", "FLEET=blue", "SECRET=x"}), r.RemoteCommand(), r.UpdateHostKeys())
+	want := fmt.Sprintln("web.example.org", 2222, "bob", []string{home + "/.ssh/bob@web.example.org"}, []string{home + "/c-2222"},
+		nil, nil, true, "blue", []string{home + "/k/web", "/x"}, []string{}, "a", true,
+		[]sshconf.Jump{{Host: "a"}, {User: "b", Host: "c", Port: 23}}, 5*time.Second, time.Minute, 3, int64(1<<30), time.Hour,
+		[]string{"L*", "FLEET"}, []string{"LC_ALL=C", "FLEET=blue", "LANG=C"}, "echo a", false)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestProxyCommandTokens(t *testing.T) {
+	r := resolveText(t, "ProxyCommand nc %h %p %% %n %r\nHostName b\nUser u", "a", nil)
+	if got, err := r.ProxyCommand(); got != "nc b 22 % a u" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	r = resolveText(t, "ProxyCommand nc %d", "a", nil)
+	if got, err := r.ProxyCommand(); err == nil {
+		t.Errorf("%%d is no token of ProxyCommand, got %q", got)
+	}
+}
+
+// The answer of ssh -G, read back, says what was resolved.
+func TestFromDump(t *testing.T) {
+	for _, c := range corpus(t) {
+		if c.refused {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			l := newLab(t)
+			for name, text := range c.files {
+				l.write(t, name, text)
+			}
+			path := l.write(t, "config", c.files["config"])
+			call := parseCall(t, c.hosts[0])
+			params := call.params
+			params.File, params.System, params.Defaults = path, l.system(t), defaults(t)
+			config := mustLoad(t, params)
+			out, stderr, err := l.ssh(t.Context(), append([]string{"-G"}, config.Arguments(call.query)...)...)
+			if err != nil {
+				t.Fatalf("%s", stderr)
+			}
+			read, err := config.FromDump(call.query, string(out))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tableOfDump(string(out)), tableOf(read)); diff != "" {
+				t.Errorf("-ssh +read\n%s", diff)
+			}
+		})
+	}
+}
+
+// Gaps are filled by the real ssh, once for a class.
+func TestAskerAsksOncePerClass(t *testing.T) {
+	l := newLab(t)
+	system := l.system(t)
+	system.Exec = nil
+	path := l.write(t, "config", `
+UserKnownHostsFile /k/%h
+Host web*
+  IdentityFile /web
+Match exec "test $FLEET = blue"
+  User blue
+  ConnectTimeout 7
+`)
+	config := mustLoad(t, sshconf.Params{File: path, System: system, Defaults: defaults(t)})
+	var calls atomic.Int32
+	asker := sshconf.NewAsker(config, func(ctx context.Context, args ...string) ([]byte, []byte, error) {
+		calls.Add(1)
+		return l.ssh(ctx, args...)
+	})
+	var wg sync.WaitGroup
+	for i := range 40 {
+		wg.Go(func() {
+			name := fmt.Sprintf("web%d", i)
+			if i%2 == 1 {
+				name = fmt.Sprintf("db%d", i)
+			}
+			r, err := asker.Resolve(t.Context(), sshconf.Query{Name: name})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			files, _ := r.IdentityFiles()
+			if r.User() != "blue" || r.ConnectTimeout() != 7*time.Second || r.HostName() != name || len(r.Gaps) > 0 ||
+				r.UserKnownHostsFiles()[0] != "/k/"+name || (files[0] == "/web") != (i%2 == 0) {
+				t.Errorf("%s: %s %v %s %v %v %v", name, r.User(), r.ConnectTimeout(), r.HostName(), r.Gaps, r.UserKnownHostsFiles(), files)
+			}
+			if v, _ := r.Get(sshconf.User); v.Origin.Source != sshconf.FromSSH {
+				t.Errorf("user comes from %v", v.Origin)
+			}
+		})
+	}
+	wg.Wait()
+	if calls.Load() != 2 {
+		t.Errorf("%d calls for 2 classes", calls.Load())
+	}
+}
+
+// However many hosts need an answer of their own, few processes run at once.
+func TestAskerLimitsProcesses(t *testing.T) {
+	l, system := home(t)
+	path := l.write(t, "config", "Match exec \"test %h\"\n")
+	var running, most atomic.Int32
+	asker := sshconf.NewAsker(mustLoad(t, sshconf.Params{File: path, System: system}),
+		func(ctx context.Context, args ...string) ([]byte, []byte, error) {
+			now := running.Add(1)
+			defer running.Add(-1)
+			for seen := most.Load(); now > seen && !most.CompareAndSwap(seen, now); seen = most.Load() {
+			}
+			time.Sleep(time.Millisecond)
+			return []byte("hostname x\nuser y\nport 1\n"), nil, nil
+		})
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			if _, err := asker.Resolve(t.Context(), sshconf.Query{Name: fmt.Sprint("web", i)}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if most.Load() > 4 {
+		t.Errorf("%d at once", most.Load())
+	}
+}
+
+// An answer that speaks of the host itself is not passed on to others.
+func TestAskerKeepsHostsApart(t *testing.T) {
+	l := newLab(t)
+	system := l.system(t)
+	system.Exec = nil
+	path := l.write(t, "config", "Match exec true\n  ControlPath /tmp/%h\nMatch exec \"test %h = web2\"\n  Port 23\n")
+	asker := sshconf.NewAsker(mustLoad(t, sshconf.Params{File: path, System: system, Defaults: defaults(t)}), l.ssh)
+	for _, name := range []string{"web1", "web2"} {
+		r, err := asker.Resolve(t.Context(), sshconf.Query{Name: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.ControlPath() != "/tmp/"+name || (r.Port() == 23) != (name == "web2") {
+			t.Errorf("%s: %s, port %d", name, r.ControlPath(), r.Port())
+		}
+	}
+}
+
+func TestAskerPassesOnWhatSSHSays(t *testing.T) {
+	l := newLab(t)
+	path := l.write(t, "config", "NewThing yes\n")
+	asker := sshconf.NewAsker(mustLoad(t, sshconf.Params{File: path, System: l.system(t), Defaults: defaults(t)}), l.ssh)
+	_, err := asker.Resolve(t.Context(), sshconf.Query{Name: "a"})
+	if err == nil || !strings.Contains(err.Error(), "newthing") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestArguments(t *testing.T) {
+	c := mustLoad(t, sshconf.Params{File: "none", Options: []string{"User=x", "Port 23"}, Port: 24, User: "u", Jump: "j",
+		AddressFamily: "inet", Identities: []string{"/dev/null"}})
+	got := strings.Join(c.Arguments(sshconf.Query{Name: "h", User: "v", Port: 25}), " ")
+	want := "-F none -l u -p 24 -J j -4 -o User=x -o Port 23 -i /dev/null -l v -p 25 -- h"
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestAskDefaultsReportsFailure(t *testing.T) {
+	broken := errors.New("no such program")
+	_, err := sshconf.AskDefaults(t.Context(), func(context.Context, ...string) ([]byte, []byte, error) { return nil, nil, broken })
+	if !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestJumpText(t *testing.T) {
+	for text, want := range map[string]string{
+		"gate": "gate", "bob@gate:23": "bob@gate:23", "[::1]:23": "[::1]:23", "ssh://b%20b@gate/": "b b@gate",
+	} {
+		hops, err := sshconf.ParseJumps(text)
+		if err != nil || hops[0].String() != want {
+			t.Errorf("%q: %v, %v", text, hops, err)
+		}
+	}
+	for _, bad := range []string{"", "a,", "@a", "a:x", "-a", "a;b", "[::1", "[::1]x", "ssh://a/b"} {
+		if hops, err := sshconf.ParseJumps(bad); err == nil {
+			t.Errorf("%q gives %v", bad, hops)
+		}
+	}
+}
+
+func TestSettingsAreInOrder(t *testing.T) {
+	r := resolveText(t, "Port 23\nUser bob", "a", nil)
+	var names bytes.Buffer
+	last := sshconf.Keyword(0)
+	for k := range r.Settings() {
+		if k < last {
+			t.Errorf("%s comes after %s", k, last)
+		}
+		last = k
+		names.WriteString(k.String() + " ")
+	}
+	if !strings.Contains(names.String(), "Port ") || !r.IsSet(sshconf.Port) || r.IsSet(sshconf.BatchMode) {
+		t.Errorf("settings %s", names.String())
+	}
+}

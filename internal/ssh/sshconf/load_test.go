@@ -1,0 +1,316 @@
+package sshconf_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sshpace/internal/ssh/sshconf"
+)
+
+// home is a system whose files all lie below one directory, without an ssh.
+func home(t *testing.T) (*lab, sshconf.System) {
+	t.Helper()
+	l := newLab(t)
+	return l, sshconf.System{Home: l.home, User: "me", UID: os.Getuid(), Hostname: "box.example",
+		ConfigDir: filepath.Join(l.home, ".ssh", "etc"), Getenv: l.getenv}
+}
+
+func mustLoad(t *testing.T, params sshconf.Params) *sshconf.Config {
+	t.Helper()
+	c, err := sshconf.Load(t.Context(), params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func mustResolve(t *testing.T, c *sshconf.Config, name string) *sshconf.Resolved {
+	t.Helper()
+	r, err := c.Resolve(t.Context(), sshconf.Query{Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// resolveText resolves a host in a file without an installed ssh, so that
+// everything the package knows is understood.
+func resolveText(t *testing.T, text, name string, change func(*sshconf.Params)) *sshconf.Resolved {
+	t.Helper()
+	l, system := home(t)
+	params := sshconf.Params{File: l.write(t, "config", text), System: system}
+	if change != nil {
+		change(&params)
+	}
+	return mustResolve(t, mustLoad(t, params), name)
+}
+
+func TestUsualFiles(t *testing.T) {
+	l, system := home(t)
+	user := l.write(t, "config", "Host a\n  Port 23\nInclude more\n")
+	l.write(t, "more", "User bob\n")
+	global := l.write(t, "etc/ssh_config", "Port 24\nInclude d/*\nCompression yes\n")
+	l.write(t, "etc/d/x", "ConnectTimeout 7\n")
+	c := mustLoad(t, sshconf.Params{System: system})
+	a, b := mustResolve(t, c, "a"), mustResolve(t, c, "b")
+	if a.Port() != 23 || b.Port() != 24 || a.User() != "bob" || b.ConnectTimeout() != 7*time.Second || !b.Compression() {
+		t.Errorf("a: %d %s, b: %d %v %v", a.Port(), a.User(), b.Port(), b.ConnectTimeout(), b.Compression())
+	}
+	origins := []string{origin(a, sshconf.Port), origin(b, sshconf.Port), origin(a, sshconf.Compression),
+		origin(a, sshconf.LogLevel), origin(a, sshconf.HostName)}
+	want := []string{user + ":2", global + ":1", global + ":3", "default", "host argument"}
+	if diff := cmp.Diff(want, origins); diff != "" {
+		t.Error(diff)
+	}
+	none := mustResolve(t, mustLoad(t, sshconf.Params{System: system, File: "none"}), "a")
+	if none.Port() != 22 || none.User() != "me" {
+		t.Errorf("-F none: port %d, user %s", none.Port(), none.User())
+	}
+}
+
+func origin(r *sshconf.Resolved, k sshconf.Keyword) string {
+	v, _ := r.Get(k)
+	return v.Origin.String()
+}
+
+func TestMissingFiles(t *testing.T) {
+	l, system := home(t)
+	mustLoad(t, sshconf.Params{System: system})
+	_, err := sshconf.Load(t.Context(), sshconf.Params{System: system, File: filepath.Join(l.home, "no")})
+	if _, ok := errors.AsType[*sshconf.ConfigError](err); !ok {
+		t.Errorf("a missing -F file gives %v", err)
+	}
+}
+
+// ssh refuses files that others could have written: the user's and all that
+// are included, but not the one given with -F (readconf.c).
+func TestPermissions(t *testing.T) {
+	for _, tt := range []struct {
+		name, chmod string
+		mode        os.FileMode
+		file        bool
+		refused     bool
+	}{
+		{"group may write", "config", 0o620, false, true},
+		{"all may write", "config", 0o602, false, true},
+		{"all may read", "config", 0o644, false, false},
+		{"included file", "more", 0o660, false, true},
+		{"file given by flag", "config", 0o666, true, false},
+		{"included by a file given by flag", "more", 0o666, true, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l, system := home(t)
+			config := l.write(t, "config", "Include more\n")
+			l.write(t, "more", "Port 23\n")
+			if err := os.Chmod(filepath.Join(l.home, ".ssh", tt.chmod), tt.mode); err != nil {
+				t.Fatal(err)
+			}
+			params := sshconf.Params{System: system}
+			if tt.file {
+				params.File = config
+			}
+			_, err := sshconf.Load(t.Context(), params)
+			if errors.Is(err, sshconf.ErrPermissions) != tt.refused {
+				t.Errorf("refused=%v, got %v", tt.refused, err)
+			}
+		})
+	}
+}
+
+func TestErrorsNameThePlace(t *testing.T) {
+	l, system := home(t)
+	path := l.write(t, "config", "Host a\n\n  Port none\n")
+	_, err := sshconf.Load(t.Context(), sshconf.Params{System: system})
+	if err == nil || !strings.HasPrefix(err.Error(), path+":3: Port: ") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestHostNames(t *testing.T) {
+	l, system := home(t)
+	l.write(t, "config", "Host b a\nHost *.x !c d b e?\nMatch host m\nInclude more\n")
+	l.write(t, "more", "Host f\n")
+	got := mustLoad(t, sshconf.Params{System: system}).HostNames()
+	if want := []string{"b", "a", "d", "f"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// What releases after 9.2 brought; without an installed ssh all of it counts.
+func TestNewerKeywords(t *testing.T) {
+	addresses := func() []netip.Addr { return []netip.Addr{netip.MustParseAddr("10.1.2.3")} }
+	for name, text := range map[string]string{
+		"tagged":            "Tag blue\nMatch tagged b*\n Port 23",
+		"not tagged":        "Match !tagged blue\n Port 23",
+		"localnetwork":      "Match localnetwork 192.0.2.0/24,10.0.0.0/8\n Port 23",
+		"not localnetwork":  "Match !localnetwork 10.0.0.0/8,!10.1.0.0/16 localnetwork 10.0.0.0/8\n Port 23",
+		"command":           "Match command uptime\n Port 23",
+		"sessiontype":       "Match sessiontype exec\n Port 23",
+		"equals":            "Match host=a,b user=me\n Port 23",
+		"single quotes":     "Match host 'a' user \"me\"\n Port 23",
+		"include by env":    "Include ${FLEET}",
+		"include by token":  "Include %u-%L",
+		"user by token":     "User x-%u\nMatch final user x-%u\n Port 23",
+		"hidden in unknown": "ObscureKeystrokeTiming no\nChannelTimeout session=5m\nPort 23",
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := resolveText(t, text, "a", func(p *sshconf.Params) {
+				p.Command, p.System.Addresses = "uptime", addresses
+				for _, file := range []string{"blue", "me-box"} {
+					path := filepath.Join(p.System.Home, ".ssh", file)
+					if err := os.WriteFile(path, []byte("Port 23\n"), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+			if r.Port() != 23 || len(r.Gaps) > 0 {
+				t.Errorf("port %d, gaps %v", r.Port(), r.Gaps)
+			}
+		})
+	}
+}
+
+// An old ssh would refuse what a new one takes: that is for ssh to say.
+func TestOlderRelease(t *testing.T) {
+	l, system := home(t)
+	old, err := sshconf.AskDefaults(t.Context(), func(ctx context.Context, args ...string) ([]byte, []byte, error) {
+		if args[0] == "-V" {
+			return nil, []byte("OpenSSH_9.2p1 Debian-2, OpenSSL 3.0"), nil
+		}
+		return l.ssh(ctx, args...)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	params := sshconf.Params{System: system, Defaults: old, File: l.write(t, "config", "Tag blue\n")}
+	if r := mustResolve(t, mustLoad(t, params), "a"); len(r.Gaps) != 1 || r.Gaps[0].Reason != "unknown keyword tag" {
+		t.Errorf("gaps %v", r.Gaps)
+	}
+	l.write(t, "config", "Match tagged blue\n")
+	if _, err := sshconf.Load(t.Context(), params); err == nil {
+		t.Error("Match tagged is not known to 9.2")
+	}
+}
+
+func TestGaps(t *testing.T) {
+	for name, tt := range map[string]struct {
+		text    string
+		gaps    int
+		perHost bool
+	}{
+		"exec":                        {"Match exec true\n Port 23", 1, false},
+		"exec about the host":         {"Match exec \"test %h = a\"\n Port 23", 1, true},
+		"exec that cannot matter":     {"Match exec true host b\n Port 23", 0, false},
+		"exec behind a false one":     {"Match host b exec true\n Port 23", 0, false},
+		"localnetwork":                {"Match localnetwork 10.0.0.0/8\n Port 23", 1, false},
+		"version":                     {"Match version OpenSSH_9*\n Port 23", 1, false},
+		"unknown keyword":             {"Host b\n NewThing yes", 1, false},
+		"ignored":                     {"IgnoreUnknown New*\nNewThing yes", 0, false},
+		"canonical":                   {"CanonicalizeHostname yes\nCanonicalDomains x.org", 1, true},
+		"canonical, but many dots":    {"CanonicalizeHostname yes\nCanonicalDomains x.org\nHostName a.b.c", 0, false},
+		"cname":                       {"CanonicalizePermittedCNAMEs *:*", 1, true},
+		"algorithms without defaults": {"Ciphers +aes128-cbc", 1, false},
+		"include about the host":      {"Include %h", 1, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := resolveText(t, tt.text, "a", nil)
+			if len(r.Gaps) != tt.gaps || len(r.Gaps) > 0 && r.Gaps[0].PerHost != tt.perHost {
+				t.Errorf("gaps %v", r.Gaps)
+			}
+		})
+	}
+}
+
+// The DNS of these cases knows db.example.org, and www.example.org as an
+// alias of web7.example.net.
+func TestCanonicalNames(t *testing.T) {
+	dns := map[string]string{
+		"db.example.org.":  "db.example.org.",
+		"www.example.org.": "web7.example.net.",
+		"alias":            "web7.example.net",
+	}
+	const rules = "CanonicalizePermittedCNAMEs *.example.org,alias:*.example.net\n"
+	const yes = "CanonicalizeHostname yes\nCanonicalDomains other.org example.org\n"
+	for _, tt := range []struct{ name, text, host, want string }{
+		{"completed", yes, "db", "db.example.org"},
+		{"not found", yes, "nothing", "nothing"},
+		{"alias not permitted", yes, "www", "www.example.org"},
+		{"alias", yes + rules, "www", "web7.example.net"},
+		{"anchored", yes, "db.example.org.", "db.example.org"},
+		{"too many dots", yes + "CanonicalizeMaxDots 0", "a.b", "a.b"},
+		{"alias without completion", rules, "alias", "alias"},
+		{"alias without success", yes + rules, "alias", "web7.example.net"},
+		{"through a proxy", yes + "ProxyJump gate", "db", "db"},
+		{"through a proxy, always", "CanonicalizeHostname always\nCanonicalDomains example.org\nProxyJump gate", "db", "db.example.org"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := resolveText(t, tt.text+"\nMatch canonical host *.example.*\n Port 23", tt.host, func(p *sshconf.Params) {
+				p.System.Canonical = func(_ context.Context, name string) (string, bool) {
+					canonical, ok := dns[name]
+					return canonical, ok
+				}
+			})
+			if r.HostName() != tt.want || len(r.Gaps) > 0 {
+				t.Errorf("got %s, gaps %v", r.HostName(), r.Gaps)
+			}
+			if second := strings.Contains(tt.want, ".example."); (r.Port() == 23) != second {
+				t.Errorf("port %d", r.Port())
+			}
+		})
+	}
+}
+
+func TestWarnsOfMissingIdentity(t *testing.T) {
+	_, system := home(t)
+	c := mustLoad(t, sshconf.Params{System: system, Identities: []string{"~/no", "/dev/null"}})
+	files, err := mustResolve(t, c, "a").IdentityFiles()
+	if err != nil || !slices.Equal(files, []string{"/dev/null"}) || len(c.Warnings()) != 1 {
+		t.Errorf("files %q, %v, warnings %q", files, err, c.Warnings())
+	}
+}
+
+func TestUnsafeNames(t *testing.T) {
+	for name, ok := range map[string]bool{
+		"web1": true, "::1": true, "fe80::1%eth0": true, "a/b": true, "ü": true,
+		"": false, "-oProxyCommand=x": false, "a b": false, "a\nb": false, "$(x)": false, "a`b": false, "a'b": false,
+		"a;b": false, "a&b": false, "a|b": false, "a\\b": false, "a{b}": false, "a\x7f": false,
+	} {
+		if err := sshconf.CheckHost(name); (err == nil) != ok {
+			t.Errorf("CheckHost(%q) = %v", name, err)
+		}
+	}
+	for name, ok := range map[string]bool{
+		"": true, "bob": true, `DOMAIN\bob`: true, "bob smith": true, "bob@corp": true,
+		"-bob": false, `bob\`: false, "a -b": false, "a;b": false, "$x": false, "a\nb": false, "`a`": false,
+	} {
+		if err := sshconf.CheckUser(name); (err == nil) != ok {
+			t.Errorf("CheckUser(%q) = %v", name, err)
+		}
+	}
+	c := mustLoad(t, sshconf.Params{File: "none"})
+	if _, err := c.Resolve(t.Context(), sshconf.Query{Name: "-x"}); !errors.Is(err, sshconf.ErrUnsafeHost) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestParseVersion(t *testing.T) {
+	for text, want := range map[string]sshconf.Version{
+		"OpenSSH_9.2p1 Debian-2+deb12u7, OpenSSL 3.0": {Major: 9, Minor: 2},
+		"OpenSSH_10.5, LibreSSL 4":                    {Major: 10, Minor: 5},
+		"OpenSSH_for_Windows_9.5p1":                   {},
+		"OpenSSH_":                                    {},
+	} {
+		if got, ok := sshconf.ParseVersion(text); got != want || ok != (want != sshconf.Version{}) {
+			t.Errorf("%q: %v, %v", text, got, ok)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/base/alg"
+)
+
+// ClientParams of a native connection.
+type ClientParams struct {
+	Address    string // host:port
+	User       string
+	Identity   string // file of the private key
+	KnownHosts string // file that pins the one host key
+	Want       alg.Suite
+	Command    string
+	Log        io.Writer // takes the debug lines of ssh -v that sshpace reads
+}
+
+// Offer returns what the native client and server can negotiate.
+func Offer() alg.Offer {
+	algorithms := all()
+	return alg.Offer{Ciphers: algorithms.Ciphers, MACs: algorithms.MACs, Kex: algorithms.KeyExchanges, HostKeys: []string{ssh.KeyAlgoED25519}}
+}
+
+// RunClient runs a command as `ssh` would: standard streams connected, exit
+// code returned. It is a program of its own so that its CPU time can be told
+// from sshpace's.
+func RunClient(ctx context.Context, p ClientParams, stdin io.Reader, stdout, stderr io.Writer) (exit int, err error) {
+	client, err := dial(ctx, p)
+	if err != nil {
+		fmt.Fprintln(p.Log, err)
+		return 255, err
+	}
+	defer client.Close()
+	session, err := client.NewSession()
+	if err != nil {
+		return 255, err
+	}
+	session.Stdout, session.Stderr = stdout, stderr
+	in, err := session.StdinPipe()
+	if err != nil {
+		return 255, err
+	}
+	if err := session.Start(p.Command); err != nil {
+		return 255, err
+	}
+	go func() {
+		_, _ = io.Copy(in, stdin)
+		in.Close()
+	}()
+	var exited *ssh.ExitError
+	switch err := session.Wait(); {
+	case err == nil:
+		return 0, nil
+	case errors.As(err, &exited):
+		return exited.ExitStatus(), nil
+	default:
+		return 255, err
+	}
+}
+
+func dial(ctx context.Context, p ClientParams) (*ssh.Client, error) {
+	config, err := clientConfig(p)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", p.Address)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	c, channels, requests, err := ssh.NewClientConn(conn, p.Address, config)
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	logNegotiation(p.Log, c)
+	return ssh.NewClient(c, channels, requests), nil
+}
+
+func clientConfig(p ClientParams) (*ssh.ClientConfig, error) {
+	identity, err := os.ReadFile(p.Identity)
+	if err != nil {
+		return nil, err
+	}
+	signer, err := ssh.ParsePrivateKey(identity)
+	if err != nil {
+		return nil, fmt.Errorf("user key: %w", err)
+	}
+	known, err := os.ReadFile(p.KnownHosts)
+	if err != nil {
+		return nil, err
+	}
+	_, _, hostKey, _, _, err := ssh.ParseKnownHosts(bytes.TrimSpace(known))
+	if err != nil {
+		return nil, fmt.Errorf("host key: %w", err)
+	}
+	config := &ssh.ClientConfig{
+		User:              p.User,
+		Auth:              []ssh.AuthMethod{ssh.PublicKeys(signer)},
+		HostKeyCallback:   ssh.FixedHostKey(hostKey),
+		HostKeyAlgorithms: []string{hostKey.Type()},
+		ClientVersion:     clientVersion,
+	}
+	config.Ciphers, config.MACs, config.KeyExchanges = only(p.Want.Cipher), only(p.Want.MAC), only(p.Want.Kex)
+	return config, nil
+}
+
+// only restricts a list to one name, or leaves the default where none is given.
+func only(name string) []string {
+	if name == "" {
+		return nil
+	}
+	return []string{name}
+}
+
+// logNegotiation writes what was negotiated in the words of ssh -v, so that one
+// reader serves both engines.
+func logNegotiation(log io.Writer, c ssh.Conn) {
+	fmt.Fprintf(log, "debug1: Remote protocol version 2.0, remote software version %s\n", bytes.TrimPrefix(c.ServerVersion(), []byte("SSH-2.0-")))
+	meta, ok := c.(ssh.AlgorithmsConnMetadata)
+	if !ok {
+		return
+	}
+	a := meta.Algorithms()
+	fmt.Fprintf(log, "debug1: kex: algorithm: %s\ndebug1: kex: host key algorithm: %s\n", a.KeyExchange, a.HostKey)
+	for _, direction := range []struct {
+		name string
+		d    ssh.DirectionAlgorithms
+	}{{"server->client", a.Read}, {"client->server", a.Write}} {
+		mac := direction.d.MAC
+		if mac == "" {
+			mac = "<implicit>"
+		}
+		fmt.Fprintf(log, "debug1: kex: %s cipher: %s MAC: %s compression: none\n", direction.name, direction.d.Cipher, mac)
+	}
+	fmt.Fprintln(log, "debug1: SSH2_MSG_NEWKEYS received\nAuthenticated to private server")
+}

@@ -1,0 +1,95 @@
+package advise
+
+import (
+	"fmt"
+	"strings"
+
+	"sshpace/internal/base/alg"
+)
+
+// ClientConfig is the advice as a block of ssh_config(5) for the hosts that
+// match pattern. In ssh_config the first value wins, so the block must stand
+// before others that match the same hosts.
+func (a *Advice) ClientConfig(pattern string) string {
+	var b strings.Builder
+	a.head(&b, "ssh_config(5)")
+	fmt.Fprintf(&b, "Host %s\n", pattern)
+	a.lines(&b, "    ")
+	return b.String()
+}
+
+// ServerConfig is the advice as lines of sshd_config(5). The order of the lists
+// is the client's affair: the server's say only what it accepts.
+func (a *Advice) ServerConfig() string {
+	var b strings.Builder
+	a.head(&b, "sshd_config(5)")
+	b.WriteString("# the client's order decides; these lists say what the server accepts\n")
+	a.lines(&b, "")
+	return b.String()
+}
+
+func (a *Advice) head(b *strings.Builder, page string) {
+	e := a.Ranking.Environment
+	fmt.Fprintf(b, "# %s by sshpace advise, policy %s\n", page, oneLine(a.Policy))
+	fmt.Fprintf(b, "# measured %s on %s: %s to %s\n", a.Ranking.Campaign.Started.Format("2006-01-02"), oneLine(a.Ranking.Campaign.Target),
+		oneLine(e.Client), oneLine(e.Server))
+}
+
+func (a *Advice) lines(b *strings.Builder, indent string) {
+	for _, list := range a.Lists {
+		if len(list.Choices) == 0 {
+			fmt.Fprintf(b, "%s# no %s line: the policy allows none, and its ciphers need none\n", indent, list.Keyword)
+			continue
+		}
+		for _, c := range list.Choices {
+			fmt.Fprintf(b, "%s# %s: %s\n", indent, c.Name, c.Reason)
+		}
+		fmt.Fprintf(b, "%s%s %s\n", indent, list.Keyword, strings.Join(list.Names(), ","))
+	}
+}
+
+// LeftOut says what is offered now but not advised: a line for each reason. It
+// is for people, and no part of the configuration.
+func (a *Advice) LeftOut() []string {
+	var reasons []string
+	names := map[string][]string{}
+	for _, list := range a.Lists {
+		for _, c := range list.Dropped {
+			if names[c.Reason] == nil {
+				reasons = append(reasons, c.Reason)
+			}
+			names[c.Reason] = append(names[c.Reason], c.Name)
+		}
+	}
+	var out []string
+	for _, reason := range reasons {
+		out = append(out, strings.Join(names[reason], ", ")+": "+oneLine(reason))
+	}
+	return out
+}
+
+// oneLine keeps text from a record, which may come from a remote host, from
+// becoming lines of a configuration.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// Insecure lists the fastest cells that are never advised although they are
+// faster than what is, with the reason.
+func (a *Advice) Insecure() []Choice {
+	var out []Choice
+	for _, c := range a.Ranking.Bulk {
+		if c.Suite.Bulk() == a.Advised.Bulk() {
+			break
+		}
+		if status := c.Suite.Status(); status != alg.Strong && status != alg.Acceptable {
+			out = append(out, Choice{Name: c.Suite.String(), Group: c.Group, Reason: string(status) + ", " + figureOf(c)})
+		}
+	}
+	return out
+}

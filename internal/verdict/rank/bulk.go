@@ -1,0 +1,260 @@
+package rank
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
+	"sshpace/internal/measure/model"
+	"sshpace/internal/record"
+)
+
+const (
+	// maxNoise is the noise floor of throughput, in percent, from which on a
+	// ranking by cost is better, unless its floor is much higher: above it, runs
+	// agree on costs better than on throughput even where both floors are alike.
+	maxNoise = 5.0
+	// minEffect is the smallest difference, in percent, that is worth a group of
+	// its own even where it can be measured.
+	minEffect = 1.0
+	normal95  = 1.959963984540054
+)
+
+// rankBulk fills and orders the cells.
+func (r *Ranking) rankBulk(d *data, opts Options) {
+	var analyses []*model.Analysis
+	for _, direction := range []record.Direction{record.Upload, record.Download, ""} {
+		has := func(t model.Transfer) bool { return t.Cell.Direction == direction }
+		if slices.ContainsFunc(d.transfers, has) {
+			a := model.Analyse(direction, d.cells, d.transfers, d.cores)
+			d.blur(a)
+			analyses = append(analyses, a)
+		}
+	}
+	if len(analyses) == 0 {
+		return
+	}
+	r.cores = d.cores
+	r.judge(d, analyses)
+	r.By, r.forced = r.choose(opts.By), opts.By == Throughput || opts.By == Cost
+	for _, a := range analyses {
+		r.addCells(d, a)
+		r.levelCost = math.Max(r.levelCost, a.Total.Level)
+		r.levelWall = math.Max(r.levelWall, a.Wall.Level)
+		if x := drift(r.series(a)); math.Abs(x) > math.Abs(r.Drift) {
+			r.Drift = x
+		}
+	}
+	r.Controls = bulkControls(d, r.By, r.floor())
+}
+
+// blur adds what the clock of an imported log leaves open.
+func (d *data) blur(a *model.Analysis) {
+	for i := range a.Wall.Figures {
+		if err := d.coarse[model.Cell{Suite: a.Cells[i], Direction: a.Direction}]; err > 0 {
+			a.Wall.Figures[i].Err = math.Hypot(a.Wall.Figures[i].Err, err)
+		}
+	}
+}
+
+// judge fills in what is known about the quality of the run: the worst of its
+// directions, because one number has to serve both.
+func (r *Ranking) judge(d *data, analyses []*model.Analysis) {
+	held := map[alg.Suite]bool{}
+	for _, t := range d.transfers {
+		if t.Trial.Role == record.RoleHoldout {
+			held[t.Cell.Suite] = true
+		}
+	}
+	var client, wall []float64
+	for _, a := range analyses {
+		costs := a.Client
+		if !a.Works {
+			costs = a.Wall
+		}
+		client = append(client, a.HoldoutErrors(costs, func(s alg.Suite) bool { return held[s] })...)
+		r.Model.Parameters = max(r.Model.Parameters, costs.Parameters)
+		r.Model.Interaction = max(r.Model.Interaction, 100*costs.Interaction)
+		if a.Works {
+			wall = append(wall, a.Wall.PredictionErrors()...)
+			r.Noise.Cost = max(r.Noise.Cost, 100*a.Cost().Noise())
+		}
+		r.Noise.Throughput = max(r.Noise.Throughput, 100*a.Wall.Noise())
+	}
+	r.Noise.Controls = len(pairs(d.transfers, ""))
+	r.Model.HoldoutCells = len(client)
+	r.Model.HoldoutError, r.Model.HoldoutP95 = 100*stats.Median(client), 100*stats.Quantile(client, 0.95)
+	r.Model.ThroughputError = 100 * stats.Median(wall)
+}
+
+func wallOf(t model.Transfer) float64 { return t.Wall }
+
+// choose resolves Auto: the cost where throughput rests on disturbed segments, or
+// cannot tell cells apart.
+func (r *Ranking) choose(by By) By {
+	switch {
+	case r.Noise.Cost == 0:
+		return Throughput
+	case by == Throughput || by == Cost:
+		return by
+	case r.Harness.busy() > mostlyBusy:
+		return Cost
+	case r.Noise.Throughput > maxNoise && r.Noise.Cost < 1.5*r.Noise.Throughput:
+		return Cost
+	}
+	return Throughput
+}
+
+// floor is the noise floor of what ordered the ranking, in percent.
+func (r *Ranking) floor() float64 {
+	if r.By == Cost {
+		return r.Noise.Cost
+	}
+	return r.Noise.Throughput
+}
+
+// series is what the ranking orders by.
+func (r *Ranking) series(a *model.Analysis) model.Series {
+	if r.By == Cost {
+		return a.Cost()
+	}
+	return a.Wall
+}
+
+// addCells appends the cells of one direction in their order.
+func (r *Ranking) addCells(d *data, a *model.Analysis) {
+	series := r.series(a)
+	order := make([]int, len(a.Cells))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		x, y := series.Figures[i], series.Figures[j]
+		if x.Known != y.Known {
+			return cmp.Compare(one(y.Known), one(x.Known))
+		}
+		return cmp.Compare(x.Log, y.Log)
+	})
+	groups := groupsOf(series, order, r.floor())
+	place := 0
+	for _, i := range order {
+		cell, ok := d.cell(a, i)
+		if !ok {
+			r.Missing = append(r.Missing, cell.Suite)
+			continue
+		}
+		if place < len(groups) {
+			cell.Group = stats.Letters(groups[place])
+		}
+		place++
+		cell.Rank = place
+		r.Bulk = append(r.Bulk, cell)
+	}
+}
+
+func one(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// groupsOf numbers the tie groups of the known figures, which come first.
+func groupsOf(series model.Series, order []int, floor float64) []int {
+	var estimates []stats.Estimate
+	for _, i := range order {
+		if f := series.Figures[i]; f.Known {
+			// Cells that share one estimate are one piece of evidence together.
+			estimates = append(estimates, stats.Estimate{Value: f.Log, Error: f.Err * math.Sqrt(float64(max(1, f.Shared)))})
+		}
+	}
+	return stats.Group(estimates, math.Log1p(math.Max(floor, minEffect)/100))
+}
+
+// cell puts together what is known about cell i; ok is false if that is
+// nothing.
+func (d *data) cell(a *model.Analysis, i int) (c Cell, ok bool) {
+	suite, offered := d.names[a.Cells[i]]
+	if !offered {
+		suite = a.Cells[i]
+	}
+	c = Cell{Suite: suite, Direction: a.Direction, Basis: Predicted, Status: suite.Status()}
+	c.Client, c.Server = figure(a.Client, i), figure(a.Server, i)
+	if wall := figure(a.Wall, i); wall != nil {
+		if busy := d.harness.busy(); busy > mostlyBusy { // the disturbance is no noise between connections
+			wall = doubted(wall, normal95*busyTime*busy)
+		}
+		c.Throughput = &Quantity{Value: inverse(wall.Value), Lo: inverse(wall.Hi), Hi: inverse(wall.Lo), N: wall.N}
+	}
+	c.errs = errs{a.Wall.Figures[i].Err, a.Client.Figures[i].Err, a.Server.Figures[i].Err}
+	c.Alone = Alone{Client: alone(a.Client, i), Total: alone(a.Total, i)}
+	if wall := alone(a.Wall, i); wall != nil {
+		c.Alone.Throughput = &Quantity{Value: inverse(wall.Value), Lo: inverse(wall.Hi), Hi: inverse(wall.Lo), N: wall.N}
+	}
+	c.Timed = a.Wall.Figures[i].N > 0
+	if a.Client.Figures[i].N > 0 || a.Wall.Figures[i].N > 0 {
+		c.Basis = Measured
+	}
+	for _, t := range d.transfers {
+		if t.Trial.Role == record.RoleHoldout && t.Cell.Suite == a.Cells[i] && t.Cell.Direction == a.Direction {
+			c.Holdout = true
+		}
+	}
+	return c, c.Throughput != nil || c.Client != nil
+}
+
+func figure(s model.Series, i int) *Quantity {
+	if !s.Figures[i].Known {
+		return nil
+	}
+	q := s.Interval(i)
+	return &q
+}
+
+// doubted is a quantity with a wider interval: arm is added on the logarithm.
+func doubted(q *Quantity, arm float64) *Quantity {
+	arm = math.Hypot(arm, math.Log(q.Hi/q.Lo)/2)
+	return &Quantity{Value: q.Value, Lo: q.Value * math.Exp(-arm), Hi: q.Value * math.Exp(arm), N: q.N}
+}
+
+// alone is a figure without what the model knows.
+func alone(s model.Series, i int) *Quantity {
+	f := s.Figures[i]
+	if f.N == 0 {
+		return nil
+	}
+	arm := stats.StudentQuantile(s.Degrees) * s.Deviation / math.Sqrt(f.Weight)
+	q := Quantity{Value: f.Measured, Lo: f.Measured - arm, Hi: f.Measured + arm, N: f.N}.Exp()
+	return &q
+}
+
+// inverse turns ns per byte into bytes per second.
+func inverse(nsPerByte float64) float64 {
+	if nsPerByte <= 0 {
+		return 0
+	}
+	return 1e9 / nsPerByte
+}
+
+func cpu(d *time.Duration) float64 {
+	if d == nil {
+		return 0
+	}
+	return float64(*d)
+}
+
+// drift is how much more the machine took per byte at the end of the run than at
+// its start, in percent: the trend of its level, freed of what is noise.
+func drift(series model.Series) float64 {
+	at := make([]float64, len(series.Drift))
+	for i := range at {
+		at[i] = float64(i)
+	}
+	if len(at) < 2 {
+		return 0
+	}
+	return 100 * math.Expm1(stats.TheilSen(at, series.Drift)*float64(len(at)-1))
+}

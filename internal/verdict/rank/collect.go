@@ -1,0 +1,259 @@
+package rank
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
+	"sshpace/internal/measure/model"
+	"sshpace/internal/record"
+)
+
+// data is a file taken apart.
+type data struct {
+	transfers []model.Transfer
+	logins    []login
+	copies    []sampled
+	coarse    map[model.Cell]float64 // standard error that the clock of a log leaves in the logarithm of a cell's time
+	overheads []sampled              // copies of one byte
+	bad       []sampled
+	good      map[failKey]bool
+	names     map[alg.Suite]alg.Suite // canonical cell to the name that was offered
+	cells     []alg.Suite             // canonical names of all cells
+	cores     int
+	foreign   int // samples of another target, left out
+	harness   Harness
+	ended     string
+}
+
+type sampled struct {
+	trial  record.Trial
+	sample record.Sample
+}
+
+// login is one login of a key exchange, by canonical name.
+type login struct {
+	trial record.Trial
+	kex   string
+	record.Phases
+}
+
+type failKey struct {
+	workload record.Workload
+	suite    alg.Suite
+}
+
+func collect(f *record.File, space alg.Space) *data {
+	d := &data{good: map[failKey]bool{}, names: map[alg.Suite]alg.Suite{}, cores: f.Environment.Cores}
+	for _, cell := range space.Bulk {
+		id := model.CellOf(record.Trial{Want: cell}).Suite
+		d.names[id] = cell
+		d.cells = append(d.cells, id)
+	}
+	if f.Campaign.Server == "remote" {
+		d.cores = 2 // two machines: each side has cores of its own
+	}
+	for _, finding := range f.Findings {
+		if finding.What == model.Ended {
+			d.ended = finding.Why
+		}
+	}
+	target := mainTarget(f)
+	spin := usualSpin(f.Samples)
+	for _, s := range f.Samples {
+		t, known := f.Trials[s.Trial]
+		switch {
+		case !known || s.Outcome == record.Aborted:
+		case t.Target != target:
+			d.foreign++
+		case !model.Usable(t, s):
+			d.bad = append(d.bad, sampled{t, s})
+		default:
+			d.add(t, s, spin)
+		}
+	}
+	if d.harness.sshCPU > 0 {
+		d.harness.CPUShare = 100 * d.harness.ownCPU / d.harness.sshCPU
+	}
+	return d
+}
+
+// mainTarget is the target of most trials: two machines in one file cannot be
+// ranked together.
+func mainTarget(f *record.File) string {
+	counts := map[string]int{}
+	for _, t := range f.Trials {
+		counts[t.Target]++
+	}
+	best := ""
+	for _, target := range slices.Sorted(maps.Keys(counts)) {
+		if counts[target] > counts[best] {
+			best = target
+		}
+	}
+	return best
+}
+
+func (d *data) add(t record.Trial, s record.Sample, spin float64) {
+	d.good[failKeyOf(t)] = true
+	switch t.Workload {
+	case record.Login:
+		d.logins = append(d.logins, login{t, alg.Canonical(alg.Kex, t.Want.Kex), *s.Phases})
+	case record.Copy:
+		if t.Role == record.RoleOverhead {
+			d.overheads = append(d.overheads, sampled{t, s})
+			return
+		}
+		d.copies = append(d.copies, sampled{t, s})
+	case record.Transfer:
+		if transfer, ok := model.TransferOf(t, s, spin); ok {
+			d.transfers = append(d.transfers, transfer)
+		}
+		for _, segment := range s.Segments {
+			d.harness.add(segment, model.Contamination(segment, spin))
+		}
+	}
+}
+
+func (h *Harness) add(segment record.Segment, dirt model.Dirt) {
+	h.Segments++
+	if dirt.Wall {
+		h.Quarantined++
+	}
+	if dirt.Cost {
+		h.QuarantinedCost++
+	}
+	if segment.ClientCPUNS != nil && segment.ServerCPUNS != nil {
+		h.ownCPU += float64(segment.HarnessCPUNS)
+		h.sshCPU += cpu(segment.ClientCPUNS) + cpu(segment.ServerCPUNS)
+	}
+}
+
+func failKeyOf(t record.Trial) failKey {
+	suite := t.Want.Bulk()
+	if t.Workload == record.Login {
+		suite = alg.Suite{Kex: t.Want.Kex}
+	}
+	return failKey{t.Workload, suite}
+}
+
+// usualSpin is the median of the spin probes, 0 where there are none.
+func usualSpin(samples []record.Sample) float64 {
+	var spins []float64
+	for _, s := range samples {
+		for _, segment := range s.Segments {
+			if segment.SpinNS > 0 {
+				spins = append(spins, float64(segment.SpinNS))
+			}
+		}
+	}
+	return stats.Median(spins)
+}
+
+func (d *data) firstFailure() string {
+	if len(d.bad) == 0 {
+		return ""
+	}
+	s := d.bad[0]
+	return fmt.Sprintf(" (%d trials failed; the first, %s: %s %s)", len(d.bad), s.trial.Want, s.sample.Outcome, s.sample.Detail)
+}
+
+// failures lists what never worked, in the order of its first failure.
+func (d *data) failures() []Failure {
+	var out []Failure
+	at := map[failKey]int{}
+	for _, s := range d.bad {
+		key := failKeyOf(s.trial)
+		if d.good[key] {
+			continue
+		}
+		i, seen := at[key]
+		if !seen {
+			i = len(out)
+			at[key] = i
+			out = append(out, Failure{Suite: key.suite, Workload: key.workload})
+		}
+		out[i].Attempts++
+		out[i].Outcome, out[i].Detail = s.sample.Outcome, s.sample.Detail
+		if s.sample.Outcome == record.OK { // recorded as a success, but without what it was for
+			out[i].Outcome, out[i].Detail = record.Broken, "the record holds no bytes or no time"
+		}
+	}
+	return out
+}
+
+// refusals counts the trials that gave nothing, by what happened, most first.
+func (d *data) refusals() []Count {
+	counts := map[record.Outcome]int{}
+	for _, s := range d.bad {
+		counts[s.sample.Outcome]++
+	}
+	out := make([]Count, 0, len(counts))
+	for outcome, n := range counts {
+		out = append(out, Count{outcome, n})
+	}
+	slices.SortFunc(out, func(a, b Count) int { return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Outcome, b.Outcome)) })
+	return out
+}
+
+// copiesAsTransfers takes whole processes for transfers: with nothing better
+// in the file, a ranking that includes the login is better than none.
+func (d *data) copiesAsTransfers() []model.Transfer {
+	var out []model.Transfer
+	clocks := map[model.Cell]coarseness{}
+	for _, c := range d.copies {
+		cell := model.CellOf(c.trial)
+		clocks[cell] = clocks[cell].add(c.sample)
+		out = append(out, model.Transfer{
+			Trial: c.trial, Cell: model.CellOf(c.trial),
+			Wall: float64(c.sample.ElapsedNS) / float64(c.sample.Bytes),
+		})
+	}
+	d.coarse = map[model.Cell]float64{}
+	for cell, c := range clocks {
+		d.coarse[cell] = c.deviation()
+	}
+	return out
+}
+
+// summarise gives the seconds of every combination of an exhaustive run, in
+// the order of its names.
+func (d *data) summarise() []Copy {
+	type key struct {
+		suite     alg.Suite
+		direction record.Direction
+	}
+	logs := map[key][]float64{}
+	coarse := map[key]coarseness{}
+	for _, c := range d.copies {
+		k := key{asked(c.trial), c.trial.Direction}
+		logs[k] = append(logs[k], math.Log(c.sample.ElapsedNS.Seconds()))
+		coarse[k] = coarse[k].add(c.sample)
+	}
+	keys := slices.SortedFunc(maps.Keys(logs), func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.direction, b.direction), cmp.Compare(a.suite.String(), b.suite.String()))
+	})
+	groups := make([][]float64, len(keys))
+	for i, k := range keys {
+		groups[i] = logs[k]
+	}
+	deviation, degrees := withPrior(stats.PooledDeviation(groups))
+	var out []Copy
+	for i, k := range keys {
+		seconds := stats.PooledInterval(groups[i], deviation, degrees).Exp()
+		out = append(out, Copy{k.suite, k.direction, coarse[k].widen(seconds)})
+	}
+	return out
+}
+
+// asked is the suite as it was put on the wire.
+func asked(t record.Trial) alg.Suite {
+	if t.Offered != (alg.Suite{}) {
+		return t.Offered
+	}
+	return t.Want
+}

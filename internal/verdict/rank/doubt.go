@@ -1,0 +1,120 @@
+package rank
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"sshpace/internal/base/unit"
+	"sshpace/internal/record"
+)
+
+// Limits beyond which a ranking says that something is in doubt.
+const (
+	muchQuarantine = 0.25 // share of segments
+	mostlyBusy     = 0.5  // share of segments, beyond which throughput rests on disturbed ones
+	muchHarness    = 10.0 // percent of the CPU time of ssh and sshd
+	muchDrift      = 5.0  // percent over the run
+	muchError      = 8.0  // percent, of predictions at the 95th percentile
+	muchFailure    = 0.05 // share of trials
+)
+
+// doubts lists what a reader must know before believing the numbers.
+func doubts(r *Ranking, d *data) []Warning {
+	var out []Warning
+	add := func(when bool, name, text, hint string) {
+		if when {
+			out = append(out, Warning{name, text, hint})
+		}
+	}
+	h := r.Harness
+	quarantined := h.busy()
+	busy := quarantined > mostlyBusy
+	imported := r.Campaign.Imported != ""
+	hint := func(text string) string {
+		if imported { // a log cannot be gone on with
+			return ""
+		}
+		return text
+	}
+	add(r.Truncated, "truncated", "the last record of the file is cut off: the run was killed", "go on with --resume")
+	add(d.foreign > 0, "mixed-targets", fmt.Sprintf("%d samples of another target were left out", d.foreign), "write each host to a file of its own")
+	add(len(d.copies) > 0, "whole-processes", "times are those of whole processes, with start and login", hint("bench without --exhaustive separates them"))
+	add(d.coarsest() != "", "coarse-clock", d.coarsest(), "measure with sshpace bench")
+	add(imported, "imported", "imported from a log of "+r.Campaign.Imported+": what it does not say is unknown", "")
+	add(quarantined > muchQuarantine && !busy, "contaminated",
+		fmt.Sprintf("%.0f %% of the segments were disturbed by other work on this machine; their throughput was not used", 100*quarantined),
+		"trust the costs more than the throughput, or run again when the machine is idle")
+	disturbed := fmt.Sprintf("%.0f %% of the segments were disturbed by other work on this machine: throughput is a rough figure", 100*quarantined)
+	add(busy && r.By == Throughput, "busy", disturbed, "--rank-by cost, or run again when the machine is idle")
+	add(busy && r.By == Cost, "busy", disturbed+", and the order is that of CPU cost", "run again when the machine is idle")
+	add(!busy && r.By == Cost && !r.forced, "by-cost", fmt.Sprintf("ranked by CPU cost, because throughput cannot tell differences below %.0f %% here", r.Noise.Throughput),
+		"--rank-by throughput ranks by it all the same")
+	add(r.Noise.Cost == 0 && len(r.Bulk) > 0 && len(d.copies) == 0, "no-cpu-time", "the CPU time of ssh could not be read here: ranked by throughput only", "")
+	add(r.Noise.Cost > 0 && !r.hasServer(), "no-server-cpu-time", "the CPU time of the server could not be read: costs are the client's alone", "")
+	add(h.CPUShare > muchHarness, "harness", fmt.Sprintf("the harness used %.0f %% of the CPU time of ssh and sshd: fast cells look slower than they are", h.CPUShare), "")
+	add(math.Abs(r.Drift) > muchDrift, "drift", fmt.Sprintf("the machine became %s during the run; the ranking corrects for it", slowing(r.Drift)), "")
+	add(r.Model.HoldoutP95 > muchError, "model", fmt.Sprintf("predictions are off by up to %.0f %% (95th percentile of %d held-out cells)", r.Model.HoldoutP95, r.Model.HoldoutCells),
+		hint("a longer --budget measures more cells directly"))
+	add(r.floor() > 2*maxNoise, "noise", fmt.Sprintf("differences below %.0f %% cannot be told from noise", r.floor()), hint("a longer --budget, or a quieter machine"))
+	add(len(r.Missing) > 0, "missing", fmt.Sprintf("not reached: %s of cipher and MAC", unit.Count(len(r.Missing), "combination")), hint("go on with --resume"))
+	add(len(r.Failed) > 0, "failed", fmt.Sprintf("never worked: %d of what was asked for", len(r.Failed)), "")
+	add(float64(r.failures()) > muchFailure*float64(r.Trials), "failures", fmt.Sprintf("%d of %d trials gave nothing: %s", r.failures(), r.Trials, r.FailureText()), hint("see the messages in the file; go on with --resume"))
+	add(r.Environment.Cores == 1 && r.Campaign.Server != "remote", "one-core", "one core: client and server took turns, so throughput is that of both together", "")
+	for _, c := range r.Controls {
+		of := ""
+		if c.A.Cipher == "" {
+			of = " in login time"
+		}
+		add(c.Separated, "control", fmt.Sprintf("%s and %s are the same computation, but were measured %+.1f %% apart%s",
+			c.A, c.B, 100*(c.Ratio.Value-1), of), "take differences of this size for noise")
+	}
+	return out
+}
+
+// slowing puts a drift into words.
+func slowing(percent float64) string {
+	if percent < 0 {
+		return fmt.Sprintf("%.0f %% faster", -percent)
+	}
+	return fmt.Sprintf("%.0f %% slower", percent)
+}
+
+// failures is how many trials gave nothing.
+func (r *Ranking) failures() int {
+	n := 0
+	for _, c := range r.Refusals {
+		n += c.N
+	}
+	return n
+}
+
+// FailureText lists why trials gave nothing, such as "4 refused, 1 timeout"; ""
+// if none did.
+func (r *Ranking) FailureText() string {
+	var parts []string
+	for _, c := range r.Refusals {
+		outcome := string(c.Outcome)
+		if c.Outcome == record.OK {
+			outcome = "without bytes or time"
+		}
+		parts = append(parts, fmt.Sprintf("%d %s", c.N, outcome))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func share(part, whole int) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return float64(part) / float64(whole)
+}
+
+func (r *Ranking) hasServer() bool {
+	for _, c := range r.Bulk {
+		if c.Server != nil {
+			return true
+		}
+	}
+	return len(r.Bulk) == 0
+}

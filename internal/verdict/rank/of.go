@@ -1,0 +1,44 @@
+package rank
+
+import (
+	"errors"
+	"fmt"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/record"
+)
+
+// Options of a ranking. The zero value is the default.
+type Options struct {
+	By By // default Auto
+}
+
+// ErrNoSamples says that a file holds nothing to rank.
+var ErrNoSamples = errors.New("there is no usable sample")
+
+// Of ranks a file. Its only error is ErrNoSamples, with the first failure.
+func Of(f *record.File, opts Options) (*Ranking, error) {
+	space := alg.Fold(f.Campaign.Offer)
+	r := &Ranking{
+		Campaign: f.Campaign, Environment: f.Environment, Findings: f.Findings,
+		Combinations: space.Combinations(), Truncated: f.Truncated, Measurements: f.Measurements,
+	}
+	d := collect(f, space)
+	if len(d.transfers)+len(d.logins)+len(d.copies) == 0 {
+		if len(f.Measurements) > 0 && len(f.Samples) == 0 {
+			return r, nil // a machine's limits, or an imported log without SSH
+		}
+		return nil, fmt.Errorf("%w%s", ErrNoSamples, d.firstFailure())
+	}
+	r.Failed, r.Harness, r.Ended = d.failures(), d.harness, d.ended
+	r.Refusals, r.Trials = d.refusals(), len(d.bad)+len(d.transfers)+len(d.logins)+len(d.copies)+len(d.overheads)
+	if len(d.transfers) == 0 {
+		d.transfers = d.copiesAsTransfers()
+	}
+	r.rankBulk(d, opts)
+	r.rankKex(d, space, opts.By)
+	r.Copies = d.summarise()
+	r.OverheadNS = r.overhead(d)
+	r.Warnings = doubts(r, d)
+	return r, nil
+}

@@ -1,0 +1,200 @@
+// Package rank turns a record file into an ordered list with its doubts: each
+// number with its interval and count, equal things in one group, what was
+// measured and what predicted. It is pure: the same file gives the same ranking.
+package rank
+
+import (
+	"math"
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
+	"sshpace/internal/record"
+)
+
+// By is the quantity that orders a ranking.
+type By string
+
+// The quantities. Cost is the CPU time per byte of the side that has more to
+// do, or of both where they share one core; for key exchanges that of both.
+// Auto takes throughput unless it is too noisy.
+const (
+	Auto       By = "auto"
+	Throughput By = "throughput"
+	Cost       By = "cost"
+)
+
+// Basis says where the numbers of a cell come from.
+type Basis string
+
+// The bases.
+const (
+	Measured  Basis = "measured"
+	Predicted Basis = "predicted"
+)
+
+// Ranking is the result of a record file.
+type Ranking struct {
+	Campaign     record.Campaign
+	Environment  record.Environment
+	Findings     []record.Finding
+	Combinations alg.Combinations
+	By           By          // Throughput or Cost: what ordered Bulk
+	KexBy        By          // what ordered Kex: Throughput stands for login time
+	Bulk         []Cell      // best first
+	Kex          []Exchange  // best first
+	Failed       []Failure   // cells and key exchanges without a result
+	Refusals     []Count     // trials that gave nothing, by what happened, also where another one worked
+	Trials       int         // all that ended by themselves
+	Missing      []alg.Suite // cells that were neither measured nor can be predicted
+	Copies       []Copy      // exhaustive runs: what was timed as a whole process
+	OverheadNS   float64     // what a copy takes beside login and transfer; 0 if it was not measured
+	Noise        NoiseFloor
+	Model        Model
+	Harness      Harness
+	Controls     []Control
+	Truncated    bool    // the file ends in the middle of a record
+	Drift        float64 // how much more time or CPU the machine took per byte at the end of the run, in percent
+	Ended        string  // why the run ended: budget, precision, complete, ...; "" unknown
+	Warnings     []Warning
+	Measurements []record.Measurement // what is no SSH trial
+	Ceilings     *Ceilings            // what limits the fastest cell; nil where the machine was not measured
+
+	forced               bool    // the caller chose By
+	cores                int     // that client and server can use together
+	levelCost, levelWall float64 // standard errors of the run's mean level, in logs
+}
+
+// Quantity is an estimate with its 95 % interval; N counts connections. A nil
+// *Quantity could not be measured or predicted.
+type Quantity = stats.Interval
+
+// Cell is the result for one cipher and MAC in one direction.
+type Cell struct {
+	Suite      alg.Suite
+	Direction  record.Direction
+	Rank       int // from 1 within its direction
+	Group      string
+	Basis      Basis
+	Timed      bool // Throughput rests on connections of this cell, not on what the costs say
+	Status     alg.Status
+	Throughput *Quantity // bytes per second
+	Client     *Quantity // ns of CPU per byte
+	Server     *Quantity // ns of CPU per byte
+	Holdout    bool      // measured, but never used to fit the model
+	Alone      Alone     // what this cell's own connections say
+	errs       errs      // of the figures above, within this run
+}
+
+// errs are standard errors of logarithms, without that of the level of the run,
+// which all cells share.
+type errs struct{ throughput, client, server float64 }
+
+// cost is the error of the sum of both sides, or of the client's part alone.
+func (c Cell) costErr(of sides) float64 {
+	if of == clientAlone || c.Server == nil {
+		return c.errs.client
+	}
+	return math.Hypot(c.errs.client*c.Client.Value, c.errs.server*c.Server.Value) / (c.Client.Value + c.Server.Value)
+}
+
+// Alone is what the connections of one cell say without the model, nil where
+// there were none. Values of different cells are independent.
+type Alone struct {
+	Throughput *Quantity // bytes per second
+	Client     *Quantity // ns of CPU per byte
+	Total      *Quantity // of both sides, or of the client where the server is unknown
+}
+
+// Total is the cost of both sides in ns per byte, of the client alone where
+// the server could not be read; 0 if unknown.
+func (c Cell) Total() float64 {
+	if c.Client == nil {
+		return 0
+	}
+	if c.Server == nil {
+		return c.Client.Value
+	}
+	return c.Client.Value + c.Server.Value
+}
+
+// Exchange is the result for one key exchange.
+type Exchange struct {
+	Name        string
+	Aliases     []string
+	Rank        int
+	Group       string
+	Status      alg.Status
+	PostQuantum bool
+	Login       *Quantity // ns from the start of the client to the start of the command
+	Client      *Quantity // ns of CPU
+	Server      *Quantity // ns of CPU
+
+	// Standard errors of the logarithms of Login and of the CPU time. They rest on
+	// the deviation of all key exchanges: that of five logins is a poor guess.
+	loginErr, costErr float64
+}
+
+// Copy is one combination of an exhaustive run, timed as a whole process.
+type Copy struct {
+	Suite     alg.Suite // as it was asked for
+	Direction record.Direction
+	Seconds   Quantity // per run of Campaign.SizeBytes
+}
+
+// Failure is something that was tried and never worked.
+type Failure struct {
+	Suite    alg.Suite
+	Workload record.Workload
+	Outcome  record.Outcome
+	Detail   string
+	Attempts int
+}
+
+// Count is how many trials ended in one way.
+type Count struct {
+	Outcome record.Outcome
+	N       int
+}
+
+// NoiseFloor is the smallest difference that this run can claim: two names of
+// one computation, ranked like different cells, would differ by less in 95 %
+// of runs.
+type NoiseFloor struct {
+	Throughput float64 // percent; 0: unknown
+	Cost       float64 // percent; 0: unknown
+	Login      float64 // percent; 0: unknown
+	Controls   int     // pairs of connections it rests on
+}
+
+// Model says how well base + cipher + MAC describes the costs.
+type Model struct {
+	Parameters      int     // per direction and side
+	HoldoutCells    int     // cells that were measured but not fitted
+	HoldoutError    float64 // median error of the predicted client cost, percent
+	HoldoutP95      float64 // its 95th percentile, percent
+	Interaction     float64 // how far cells lie from the additive model beyond noise, percent
+	ThroughputError float64 // median error of the throughput that the costs predict, percent
+}
+
+// Harness says what the measuring cost and how much was thrown away.
+type Harness struct {
+	CPUShare        float64 // CPU of source and sink as percent of that of ssh and sshd
+	Segments        int
+	Quarantined     int // not used for throughput
+	QuarantinedCost int // not used for cost
+
+	ownCPU, sshCPU float64 // ns
+}
+
+// Control is one hidden A/A comparison: the same computation under two names.
+type Control struct {
+	A, B      alg.Suite
+	Ratio     Quantity // B relative to A in what orders the ranking
+	Separated bool     // the run took them for different: it should not
+}
+
+// Warning is a doubt about a result, with what to do about it.
+type Warning struct {
+	Name string // stable, for programs: "contaminated", "few-blocks", ...
+	Text string
+	Hint string
+}
