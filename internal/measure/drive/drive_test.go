@@ -281,6 +281,7 @@ func TestClientsThatFail(t *testing.T) {
 		"reset":                  {banner + `echo "Connection reset by 127.0.0.1 port 1" >>"$0"; exit 255`, record.Broken, "Connection reset"},
 		"refused":                {`echo "kex_exchange_identification: Connection closed by remote host" >"$0"; exit 255`, record.Refused, "Connection closed"},
 		"killed":                 {"kill -9 $$", record.Broken, "sh was killed by signal 9 (killed)"},
+		"floods its log":         {`exec yes >"$0"`, record.Broken, "write more than 1 MiB of debug messages; it was ended"},
 		"floods":                 {"yes | head -c 1000000 >&2; echo the end >&2; exit 255", record.Broken, "the end"},
 	} {
 		for _, trial := range trials {
@@ -608,4 +609,37 @@ func TestWarm(t *testing.T) {
 			t.Errorf("warm(%v, %d) = %v", tt.passed, tt.moved, got)
 		}
 	}
+}
+
+// A host that fills the log of ssh -v is ended: after the login through requests
+// that ssh quotes, and neither memory nor disk of ours is its to fill.
+func TestRemoteFloodsLog(t *testing.T) {
+	known := filepath.Join(t.TempDir(), "known")
+	server := (&sshtest.Server{Exec: func(s *sshtest.Session) {
+		for word := strings.Repeat("x", 900); ; {
+			if _, err := s.SendRequest(word, false, nil); err != nil {
+				return
+			}
+		}
+	}}).Start(t)
+	if err := os.WriteFile(known, []byte("nas "+sshtest.AuthorizedLine(server.HostKey.PublicKey())), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	key, _ := sshtest.WriteKey(t, t.TempDir(), "key", "")
+	client, err := openssh.FindClient(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Remote{Rig: newRig(t), SSH: client, Destination: destination(server.Port(), known, key)}
+	const says = "the host made ssh write more than 1 MiB of debug messages"
+	var hostErr *HostError
+	if _, err := r.Look(t.Context()); !errors.As(err, &hostErr) || hostErr.Outcome != record.Broken || !strings.Contains(hostErr.Detail, says) {
+		t.Errorf("look: %v", err)
+	}
+	for _, trial := range []record.Trial{transfer(record.Upload), transfer(record.Download), {Want: aes, Workload: record.Login}} {
+		if s := mustRun(t, r, trial); s.Outcome != record.Broken || !strings.Contains(s.Detail, says) {
+			t.Errorf("%s %s: %+v", trial.Workload, trial.Direction, s)
+		}
+	}
+	empty(t, r.Dir.Path)
 }

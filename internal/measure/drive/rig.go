@@ -49,7 +49,7 @@ func (r *Rig) file(kind string) string {
 type client struct {
 	cmd     *exec.Cmd
 	offer   alg.Suite // the only names that it may negotiate
-	log     string
+	log     *proc.Log
 	stderr  *tail
 	started time.Time
 	ended   chan struct{} // closed when the process has been waited for
@@ -59,7 +59,11 @@ type client struct {
 // startClient starts argv, which asks for the names of offer. Files given as stdin and stdout are handed to the
 // process itself, so that nothing of ours stands in the path of the data.
 func (r *Rig) startClient(argv []string, offer alg.Suite, log string, stdin, stdout *os.File) (*client, error) {
-	c := &client{cmd: exec.Command(argv[0], argv[1:]...), offer: offer, log: log, stderr: &tail{}, ended: make(chan struct{})}
+	c := &client{cmd: exec.Command(argv[0], argv[1:]...), offer: offer, stderr: &tail{}, ended: make(chan struct{})}
+	var err error
+	if c.log, err = proc.OpenLog(log); err != nil {
+		return nil, err
+	}
 	if stdin != nil {
 		c.cmd.Stdin = stdin
 	}
@@ -74,8 +78,10 @@ func (r *Rig) startClient(argv []string, offer alg.Suite, log string, stdin, std
 	c.cmd.Env = append(os.Environ(), "LC_ALL=C", "SSH_ASKPASS_REQUIRE=never")
 	c.started = time.Now()
 	if err := r.Spawner.Start(c.cmd); err != nil {
+		c.log.Close()
 		return nil, fmt.Errorf("start %s: %w", argv[0], err)
 	}
+	c.log.Follow(c.killAsync)
 	go func() {
 		_ = c.cmd.Wait()
 		close(c.ended)
@@ -120,11 +126,14 @@ func (c *client) cpu() time.Duration {
 	return c.cmd.ProcessState.UserTime() + c.cmd.ProcessState.SystemTime()
 }
 
-// negotiation reads and removes the debug log.
-func (c *client) negotiation() openssh.Negotiation {
-	text, _ := os.ReadFile(c.log)
-	_ = os.Remove(c.log)
-	return openssh.ParseVerbose(string(text))
+// negotiation reads and removes the debug log. The error is what is wrong with
+// the log itself, which is the peer's doing.
+func (c *client) negotiation() (openssh.Negotiation, error) {
+	text, flooded := c.log.Close()
+	if flooded {
+		return openssh.ParseVerbose(text), &failure{record.Broken, fmt.Sprintf("the host made %s write more than %d MiB of debug messages; it was ended", filepath.Base(c.cmd.Path), proc.MaxLog>>20)}
+	}
+	return openssh.ParseVerbose(text), nil
 }
 
 // failure is why a trial ended early.
@@ -144,7 +153,10 @@ var (
 // well as far as the harness could see.
 func (c *client) finish(s *record.Sample, err error) openssh.Negotiation {
 	s.ElapsedNS = time.Since(c.started)
-	n := c.negotiation()
+	n, logErr := c.negotiation()
+	if logErr != nil && !errors.Is(err, context.Canceled) {
+		err = logErr
+	}
 	s.Got, s.Rekeys = n.Got, n.Rekeys
 	if s.Got.Cipher != "" && s.Got.Kex == "" {
 		s.Got.Kex = c.offer.Kex // an ssh up to 7.0 does not name it, but had no choice

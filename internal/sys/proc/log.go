@@ -1,0 +1,94 @@
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// MaxLog is how much a program may write to its Log, in bytes. What ssh -v says
+// of one connection is some 10 KiB, and 1 KiB for every further key exchange.
+const MaxLog = 1 << 20
+
+// logTick is how often a Log is emptied. The program's writes wake nobody, so
+// that they cost a measured connection next to nothing; one that writes more
+// than a pipe holds in that time (64 KiB, pipe(7)) has to wait.
+const logTick = 20 * time.Millisecond
+
+// Log takes what a child process writes to a file that it opens by name, as
+// `ssh -E` does, without a file: a named pipe that is read up to MaxLog. What
+// ends up in ssh's log is in the hands of its peer, who can fill a disk with
+// SSH_MSG_DEBUG (RFC 4253 section 11.3).
+type Log struct {
+	path string
+	fd   int
+	stop chan struct{}
+	read sync.WaitGroup
+	// The rest belongs to the reader until it has been waited for.
+	text    []byte
+	flooded bool
+}
+
+// OpenLog makes the pipe at path, which must not exist.
+func OpenLog(path string) (*Log, error) {
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		return nil, fmt.Errorf("log %s: %w", path, err)
+	}
+	// A pipe without a writer can be opened this way alone (fifo(7)).
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		_ = os.Remove(path)
+		return nil, fmt.Errorf("log %s: %w", path, err)
+	}
+	return &Log{path: path, fd: fd, stop: make(chan struct{})}, nil
+}
+
+// Follow reads until Close. It calls flooded once, when more than MaxLog was
+// written: to end the program, which otherwise stands still from then on.
+func (l *Log) Follow(flooded func()) {
+	l.read.Go(func() {
+		tick := time.NewTicker(logTick)
+		defer tick.Stop()
+		for l.drain() {
+			select {
+			case <-tick.C:
+			case <-l.stop:
+				l.drain()
+				return
+			}
+		}
+		flooded()
+	})
+}
+
+// drain takes what there is now, and reports whether it was not too much.
+func (l *Log) drain() bool {
+	var chunk [16 << 10]byte
+	for !l.flooded {
+		n, err := unix.Read(l.fd, chunk[:])
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if n <= 0 { // nothing now, or no writer
+			return true
+		}
+		l.flooded = len(l.text)+n > MaxLog
+		l.text = append(l.text, chunk[:min(n, MaxLog-len(l.text))]...)
+	}
+	return false
+}
+
+// Close removes the pipe and returns what was written, and whether that is only
+// the first MaxLog bytes of it. The program must have ended.
+func (l *Log) Close() (text string, flooded bool) {
+	close(l.stop)
+	l.read.Wait()
+	_ = unix.Close(l.fd)
+	_ = os.Remove(l.path)
+	return string(l.text), l.flooded
+}
