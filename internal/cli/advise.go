@@ -215,7 +215,7 @@ func newestOf(label string) string {
 // result of loopback.
 func (a *adviser) reach() (err error) {
 	target := a.ranking.Campaign.Target
-	if a.ranking.Campaign.Server != "remote" {
+	if a.ranking.Campaign.Server != record.ServerRemote {
 		a.destination = openssh.Destination{Host: "localhost", Label: target, Options: a.flags.connection.options()}
 		return nil
 	}
@@ -224,7 +224,7 @@ func (a *adviser) reach() (err error) {
 }
 
 func (a *adviser) local() bool {
-	return a.ranking.Campaign.Server != "remote" && a.ranking.Campaign.Imported == ""
+	return a.ranking.Campaign.Server != record.ServerRemote && a.ranking.Campaign.Imported == ""
 }
 
 // decide reads the present configuration and makes the advice.
@@ -312,7 +312,7 @@ func (a *adviser) pattern() string {
 	switch {
 	case a.flags.pattern != "":
 		return a.flags.pattern
-	case a.ranking.Campaign.Server != "remote":
+	case a.ranking.Campaign.Server != record.ServerRemote:
 		return "*"
 	}
 	return a.destination.Host

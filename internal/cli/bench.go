@@ -108,7 +108,7 @@ func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags,
 	gone := make(chan os.Signal, 1)
 	signal.Notify(gone, syscall.SIGPIPE)
 	defer signal.Stop(gone)
-	s, err := openStation(ctx, sys, stationParams{f.ssh, f.sshd, f.engine, f.server, f.data, f.connect, destination})
+	s, err := openStation(ctx, sys, stationParams{f.ssh, f.sshd, record.Engine(f.engine), record.ServerKind(f.server), f.data, f.connect, destination})
 	if err != nil {
 		return interrupted(drain, err)
 	}
@@ -161,8 +161,8 @@ func (f *benchFlags) job(s *station, file *recordFile) (*job, error) {
 		Space: alg.Fold(offer), Directions: f.directions(), Seed: f.seed,
 		Budget: f.budget, Precision: float64(f.precision), Rounds: f.rounds, Cores: s.environment.Cores,
 	}
-	spec.Overhead = s.server != "remote"
-	if s.server == "remote" {
+	spec.Overhead = s.server != record.ServerRemote
+	if s.server == record.ServerRemote {
 		spec.SegmentNS, spec.Segments = 200*time.Millisecond, 3
 	}
 	c := record.Campaign{
@@ -190,7 +190,7 @@ func (f *benchFlags) job(s *station, file *recordFile) (*job, error) {
 func sameStation(old *record.File, s *station, offer alg.Offer) error {
 	const startAnew = "start a new result and compare the two: sshpace compare"
 	for _, pair := range [][3]string{
-		{"target", old.Campaign.Target, s.target}, {"server", old.Campaign.Server, s.server},
+		{"target", old.Campaign.Target, s.target}, {"server", string(old.Campaign.Server), string(s.server)},
 		{"client version", old.Environment.Client, s.environment.Client}, {"server version", old.Environment.Server, s.environment.Server},
 		{"CPU", old.Environment.CPU, s.environment.CPU},
 	} {
@@ -235,7 +235,7 @@ func (j *job) run(ctx context.Context, drain context.Context, sys System, screen
 	if len(memory.Trials) == trials && drain.Err() == nil && runErr == nil {
 		fmt.Fprintln(sys.Stderr, nothingLeft[ending])
 	}
-	if err := cmp.Or(sink(record.Record{Finding: new(ending.Finding())}), out.Sync()); err != nil {
+	if err := cmp.Or(sink(ending.Record()), out.Sync()); err != nil {
 		return j.writeError(err, out.Name())
 	}
 	return j.report(sys, memory, out.Name(), asJSON, drain, runErr)
@@ -282,8 +282,8 @@ func (j *job) replay(old, memory *record.File, params *lab.Params) {
 	for id := range old.Trials {
 		params.FirstID = max(params.FirstID, id+1)
 	}
-	for _, s := range old.Samples {
-		j.plan.Observe(old.Trials[s.Trial], s)
+	for t, s := range old.Results() {
+		j.plan.Observe(t, s)
 		params.Elapsed += s.ElapsedNS
 	}
 }

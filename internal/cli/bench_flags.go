@@ -155,9 +155,9 @@ func (f *benchFlags) adopt(changed func(flag string) bool, c record.Campaign, ho
 	if private := c.Target == privateTarget; private == hostGiven {
 		return usageError("measure the same target", "%s was measured on %q", f.resume, c.Target)
 	}
-	f.engine, f.data, f.seed, f.policy = c.Engine, c.Data, c.Seed, c.Policy
-	if c.Server != "remote" {
-		f.server = c.Server
+	f.engine, f.data, f.seed, f.policy = string(c.Engine), c.Data, c.Seed, c.Policy
+	if c.Server != record.ServerRemote {
+		f.server = string(c.Server)
 	}
 	f.direction = ""
 	if len(c.Directions) > 0 {

@@ -63,7 +63,7 @@ func (a *adviser) prove(ctx, drain context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	p := stationParams{ssh: a.ssh.Path, sshd: a.flags.sshd, engine: "openssh", data: "zero", connect: a.flags.connect}
+	p := stationParams{ssh: a.ssh.Path, sshd: a.flags.sshd, engine: record.EngineOpenSSH, data: "zero", connect: a.flags.connect}
 	if !a.local() {
 		p.destination = a.destination
 	}
@@ -137,7 +137,7 @@ type folder string
 // local is where the file that is copied stands, on this machine: in memory
 // where possible, so that no disk limits the copies.
 func (f folder) local(d *duel) string {
-	if d.station.server != "remote" {
+	if d.station.server != record.ServerRemote {
 		return string(f)
 	}
 	return d.station.rig.Dir.Path
@@ -148,7 +148,7 @@ var remoteMark = regexp.MustCompile(`^/tmp/sshpace-copy-[A-Za-z0-9]{10}$`)
 
 // remoteFolder makes a private folder for the copies.
 func (d *duel) remoteFolder(ctx context.Context, connect time.Duration) (folder, func(), error) {
-	if d.station.server != "remote" {
+	if d.station.server != record.ServerRemote {
 		parent := d.station.rig.Dir.Path
 		if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 			parent = "/dev/shm"

@@ -26,7 +26,7 @@ func (s *station) openRemote(ctx context.Context, p stationParams, rig drive.Rig
 	if err != nil {
 		return s.remoteError(err)
 	}
-	s.remote, s.server, s.target = look.Offer, "remote", p.destination.Label
+	s.remote, s.server, s.target = look.Offer, record.ServerRemote, p.destination.Label
 	s.environment.Server, s.environment.ServerBanner = look.Version, look.Version
 	s.environment.ServerMachine, s.environment.StrictKex = look.Machine, &look.Strict
 	if endpoint, err := s.ssh.Endpoint(ctx, p.destination); err == nil {

@@ -32,8 +32,8 @@ const privateTarget = "loopback"
 type station struct {
 	driver      lab.Driver
 	target      string // label
-	engine      string
-	server      string
+	engine      record.Engine
+	server      record.ServerKind
 	environment record.Environment
 	ssh         openssh.Program // the client, unless it is the built-in one
 	client      alg.Offer       // what either side can do
@@ -46,11 +46,12 @@ type station struct {
 
 // stationParams are the flags that decide what a station is made of.
 type stationParams struct {
-	ssh, sshd      string // paths; "" to search
-	engine, server string // "openssh" or "native"; "" to choose
-	data           string
-	connect        time.Duration
-	destination    openssh.Destination // Host "" for the private server
+	ssh, sshd   string            // paths; "" to search
+	engine      record.Engine     // "" to choose
+	server      record.ServerKind // "" to choose; not remote
+	data        string
+	connect     time.Duration
+	destination openssh.Destination // Host "" for the private server
 }
 
 // loadLook is how long the machine's load is looked at before a run.
@@ -86,7 +87,7 @@ func openStation(ctx context.Context, sys System, p stationParams) (s *station, 
 func (s *station) openPrivate(ctx context.Context, p stationParams, rig drive.Rig, self string) error {
 	login, named := accountName(ctx)
 	if !named {
-		p.engine, p.server = cmp.Or(p.engine, "native"), cmp.Or(p.server, "native")
+		p.engine, p.server = cmp.Or(p.engine, record.EngineNative), cmp.Or(p.server, record.ServerNative)
 		s.note("the user "+login+" has no name on this machine: the built-in client and server stand in for OpenSSH, which refuses such users",
 			"costs and speeds are those of Go's SSH, not of OpenSSH", "add the user to /etc/passwd, or run as another one")
 	}
@@ -133,7 +134,7 @@ func accountName(ctx context.Context) (name string, named bool) {
 // chooseClient finds the client and what it can do. Where ssh is missing, the
 // built-in client stands in for it on loopback.
 func (s *station) chooseClient(ctx context.Context, p stationParams) error {
-	if p.engine == "native" {
+	if p.engine == record.EngineNative {
 		s.nativeClient()
 		return nil
 	}
@@ -153,14 +154,14 @@ func (s *station) chooseClient(ctx context.Context, p stationParams) error {
 		}
 		return withHint(err, hint)
 	}
-	s.engine, s.ssh = "openssh", ssh
+	s.engine, s.ssh = record.EngineOpenSSH, ssh
 	s.environment.Client, s.environment.ClientPath, s.environment.Crypto = ssh.Version, ssh.Path, ssh.Crypto
 	s.client, err = ssh.Query(ctx)
 	return err
 }
 
 func (s *station) nativeClient() {
-	s.engine, s.client = "native", wire.Offer()
+	s.engine, s.client = record.EngineNative, wire.Offer()
 	s.environment.Client, s.environment.Crypto = "sshpace native (x/crypto/ssh)", "Go crypto"
 }
 
@@ -168,7 +169,7 @@ func (s *station) nativeClient() {
 // the built-in server where sshd is not to be had.
 func (s *station) chooseServer(ctx context.Context, p stationParams, dir *workdir.Dir, keys loopback.Keys, login, self string) ([]string, error) {
 	native := append(helperArgs(self, "native-server"), keys.HostKey, keys.AuthorizedKeys, dir.Path)
-	if p.server == "native" {
+	if p.server == record.ServerNative {
 		return s.nativeServer(native), nil
 	}
 	sshd, err := openssh.FindServer(ctx, p.sshd)
@@ -195,13 +196,13 @@ func (s *station) chooseServer(ctx context.Context, p stationParams, dir *workdi
 	if _, err := sshd.Validate(ctx, config, dir.File("sshd_config")); err != nil {
 		return nil, withHint(err, "try --server native, or another sshd with --sshd")
 	}
-	s.server = "openssh"
+	s.server = record.ServerOpenSSH
 	s.environment.Server, s.environment.ServerPath = sshd.Version, sshd.Path
 	return sshd.ServeOne(dir.File("sshd_config")), nil
 }
 
 func (s *station) nativeServer(argv []string) []string {
-	s.server = "native"
+	s.server = record.ServerNative
 	s.environment.Server = "sshpace native (x/crypto/ssh)"
 	return argv
 }
@@ -228,7 +229,7 @@ func (s *station) greet(ctx context.Context, address string, server *loopback.Se
 // clientStrict finds out from the client's own greeting whether it does strict
 // key exchange, the remedy for Terrapin. Only a yes is a yes.
 func (s *station) clientStrict(ctx context.Context) bool {
-	if s.engine == "native" {
+	if s.engine == record.EngineNative {
 		return true // golang.org/x/crypto/ssh does since v0.17.0
 	}
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -254,7 +255,7 @@ const greetingLimit = 5 * time.Second
 
 // clientCommand returns what runs a command on the private server.
 func (s *station) clientCommand(p stationParams, keys loopback.Keys, host, port, login, self string) func(alg.Suite, string, string) []string {
-	if s.engine == "native" {
+	if s.engine == record.EngineNative {
 		return func(want alg.Suite, log, remote string) []string {
 			return append(helperArgs(self, "native-client"), net.JoinHostPort(host, port), login, keys.Identity, keys.KnownHosts, log,
 				want.Cipher, want.MAC, want.Kex, remote)

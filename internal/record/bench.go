@@ -37,6 +37,26 @@ const (
 	Download Direction = "download"
 )
 
+// Engine is the SSH client that a run measures. "" where an imported log is of
+// no SSH.
+type Engine string
+
+// The engines.
+const (
+	EngineOpenSSH Engine = "openssh" // the installed ssh
+	EngineNative  Engine = "native"  // the built-in client
+)
+
+// ServerKind is the SSH server that a run measures. "" in imported files.
+type ServerKind string
+
+// The kinds of server.
+const (
+	ServerOpenSSH ServerKind = "openssh" // the installed sshd, started for the run on loopback
+	ServerNative  ServerKind = "native"  // the built-in server, likewise
+	ServerRemote  ServerKind = "remote"  // whatever answers on another machine
+)
+
 // Role is why a trial is in the plan.
 type Role string
 
@@ -56,8 +76,8 @@ type Campaign struct {
 	Started    time.Time        `json:"started"`
 	Seed       uint64           `json:"seed"`
 	Target     string           `json:"target"` // label: "loopback" or the host as the user named it
-	Engine     string           `json:"engine"` // client: "openssh" or "native"
-	Server     string           `json:"server"` // "openssh", "native" or "remote"
+	Engine     Engine           `json:"engine"` // of the client
+	Server     ServerKind       `json:"server"`
 	Directions []Direction      `json:"directions"`
 	Data       string           `json:"data"` // "zero" or "random"; "" if unknown
 	BudgetNS   time.Duration    `json:"budget_ns,omitempty"`
@@ -119,6 +139,27 @@ type Trial struct {
 	// with a MAC that is ignored.
 	Offered alg.Suite `json:"offered,omitzero"`
 }
+
+// Asked is the suite that the trial puts on the wire.
+func (t Trial) Asked() alg.Suite {
+	if t.Offered != (alg.Suite{}) {
+		return t.Offered
+	}
+	return t.Want
+}
+
+// Cell is the cell that the trial measures.
+func (t Trial) Cell() Cell { return CellOf(t.Want, t.Direction) }
+
+// Cell is one distinct computation per byte in one direction. Aliases have one
+// cell.
+type Cell struct {
+	Suite     alg.Suite // cipher and MAC, canonical names
+	Direction Direction
+}
+
+// CellOf returns the cell that the suite's transfers belong to.
+func CellOf(s alg.Suite, d Direction) Cell { return Cell{s.Computation(), d} }
 
 // Outcome is how a trial ended. A failed trial is data, not an error.
 type Outcome string
@@ -212,6 +253,14 @@ type Finding struct {
 	Fix      string `json:"fix,omitempty"`
 }
 
+// End says why a run ended. A resumed file holds one for each time.
+type End struct {
+	Why string `json:"why"` // "budget", "precision", "complete", "failures" or "interrupted"
+}
+
+// legacyEnd is the Finding.What that stood for an End in files of format 1.
+const legacyEnd = "run ended"
+
 // Measurement is a measured quantity that is no SSH trial: the speed of a
 // cryptographic primitive, of a pipe, of a disk. Values stay in the unit of the
 // program that measured them, so that imported figures remain exact.
@@ -224,6 +273,15 @@ type Measurement struct {
 	Hi     float64 `json:"hi,omitempty"`
 	N      int     `json:"n,omitempty"` // repetitions
 }
+
+// Names of measurements that reports relate SSH to.
+const (
+	MemoryCopy   = "memory copy"
+	PipeFlow     = "pipe"         // the name begins so, and goes on with the size of blocks
+	LoopbackFlow = "loopback TCP" // likewise
+	DiskSmall    = "disk read, blocks of 512"
+	DiskLarge    = "disk read, blocks of 8M"
+)
 
 // Unit is the unit of a Measurement.
 type Unit string

@@ -12,7 +12,7 @@ import (
 
 // Record is one line of a file: exactly one field is set. A file starts with
 // its Campaign and Environment; Trials and Samples alternate after that, a
-// Sample after its Trial; Findings and Measurements may stand anywhere. See
+// Sample after its Trial; Findings, Ends and Measurements may stand anywhere. See
 // doc/record.md.
 type Record struct {
 	Campaign    *Campaign    `json:"campaign,omitempty"`
@@ -20,6 +20,7 @@ type Record struct {
 	Trial       *Trial       `json:"trial,omitempty"`
 	Sample      *Sample      `json:"sample,omitempty"`
 	Finding     *Finding     `json:"finding,omitempty"`
+	End         *End         `json:"end,omitempty"`
 	Measurement *Measurement `json:"measurement,omitempty"`
 	Slices      *Slices      `json:"slices,omitempty"`
 }
@@ -128,7 +129,7 @@ func decode(line []byte, n int) (Record, error) {
 		return r, &FormatError{n, "not a record: " + err.Error()}
 	}
 	set := 0
-	for _, present := range []bool{r.Campaign != nil, r.Environment != nil, r.Trial != nil, r.Sample != nil, r.Finding != nil, r.Measurement != nil, r.Slices != nil} {
+	for _, present := range []bool{r.Campaign != nil, r.Environment != nil, r.Trial != nil, r.Sample != nil, r.Finding != nil, r.End != nil, r.Measurement != nil, r.Slices != nil} {
 		if present {
 			set++
 		}
@@ -155,6 +156,7 @@ type File struct {
 	Trials       map[int]Trial // by ID
 	Samples      []Sample      // in file order
 	Findings     []Finding
+	Ended        string        // why the run ended the last time; "" unknown
 	Measurements []Measurement // in file order
 	Slices       []Slices      // in file order
 	Truncated    bool          // the last line was cut off
@@ -190,6 +192,18 @@ func Load(r io.Reader) (*File, error) {
 	return f, nil
 }
 
+// Results yields every trial that has a sample, with it, in the order of the
+// samples.
+func (f *File) Results() iter.Seq2[Trial, Sample] {
+	return func(yield func(Trial, Sample) bool) {
+		for _, s := range f.Samples {
+			if t, known := f.Trials[s.Trial]; known && !yield(t, s) {
+				return
+			}
+		}
+	}
+}
+
 // Sink returns a sink that adds records to the file in memory.
 func (f *File) Sink() Sink {
 	return func(r Record) error {
@@ -208,6 +222,10 @@ func (f *File) add(r Record) {
 		f.Trials[r.Trial.ID] = *r.Trial
 	case r.Sample != nil:
 		f.Samples = append(f.Samples, *r.Sample)
+	case r.End != nil:
+		f.Ended = r.End.Why
+	case r.Finding != nil && r.Finding.What == legacyEnd:
+		f.Ended = r.Finding.Why
 	case r.Finding != nil:
 		f.Findings = append(f.Findings, *r.Finding)
 	case r.Measurement != nil:

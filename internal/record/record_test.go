@@ -58,6 +58,7 @@ func oneOfEach() []record.Record {
 			{Trial: 7, Round: 1, StartNS: 3 * time.Millisecond, WallNS: 2 * time.Millisecond, Bytes: 1 << 20, ClientCPUNS: &cpu, ServerCPUNS: &cpu, HarnessCPUNS: 4},
 		}}},
 		{Finding: &record.Finding{What: "this", Why: "that", Evidence: "so", Fix: "do"}},
+		{End: &record.End{Why: "budget"}},
 	}
 }
 
@@ -189,6 +190,48 @@ func TestByteOrderMark(t *testing.T) {
 	}
 }
 
+// Files of format 1 say by a finding why the run ended.
+func TestEndOfOldFiles(t *testing.T) {
+	for name, text := range map[string]string{
+		"old":     campaign + `{"finding":{"what":"run ended","why":"budget"}}` + "\n",
+		"new":     campaign + `{"end":{"why":"budget"}}` + "\n",
+		"resumed": campaign + `{"finding":{"what":"run ended","why":"failures"}}` + "\n" + `{"end":{"why":"budget"}}` + "\n",
+	} {
+		f, err := record.Load(strings.NewReader(text))
+		if err != nil || f.Ended != "budget" || len(f.Findings) != 0 {
+			t.Errorf("%s: ended by %q with findings %v, %v", name, f.Ended, f.Findings, err)
+		}
+	}
+}
+
+func TestResultsJoinTrialsAndSamples(t *testing.T) {
+	f, err := record.Load(strings.NewReader(campaign +
+		`{"trial":{"id":1,"block":5}}` + "\n" + `{"trial":{"id":2,"block":6}}` + "\n" + `{"sample":{"trial":2,"bytes":7}}` + "\n" + `{"sample":{"trial":1,"bytes":8}}` + "\n" + `{"trial":{"id":3}}` + "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for trial, s := range f.Results() {
+		got = append(got, fmt.Sprintf("%d:%d:%d", trial.ID, trial.Block, s.Bytes))
+	}
+	if want := "[2:6:7 1:5:8]"; fmt.Sprint(got) != want {
+		t.Errorf("%v, want %s", got, want)
+	}
+}
+
+// Two names of one computation are one cell, and a control asks for the other name.
+func TestCellsAndWhatIsAsked(t *testing.T) {
+	want := alg.Suite{Cipher: "aes128-gcm@openssh.com", Kex: "curve25519-sha256"}
+	other := alg.Suite{Cipher: "aes128-gcm@openssh.com", MAC: "hmac-md5", Kex: "curve25519-sha256@libssh.org"}
+	plain, control := record.Trial{Want: want, Direction: record.Upload}, record.Trial{Want: want, Offered: other, Direction: record.Upload}
+	if plain.Asked() != want || control.Asked() != other {
+		t.Errorf("asked %s and %s", plain.Asked(), control.Asked())
+	}
+	if a, b := plain.Cell(), record.CellOf(other, record.Upload); a != b || a.Suite != (alg.Suite{Cipher: "aes128-gcm@openssh.com"}) {
+		t.Errorf("cells %v and %v", a, b)
+	}
+}
+
 func TestLoadWantsTheTrialOfASample(t *testing.T) {
 	_, err := record.Load(strings.NewReader(campaign + `{"sample":{"trial":3}}` + "\n"))
 	if err == nil || !strings.Contains(err.Error(), "line 2: a sample of trial 3") {
@@ -268,8 +311,8 @@ func TestOneWritePerRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if writes != 7 {
-		t.Errorf("%d writes for 7 records", writes)
+	if writes != 8 {
+		t.Errorf("%d writes for 8 records", writes)
 	}
 }
 

@@ -136,6 +136,12 @@ func NewSuite(cipher, mac, kex string) Suite {
 // Bulk returns the part of the suite that decides the bulk speed.
 func (s Suite) Bulk() Suite { return Suite{Cipher: s.Cipher, MAC: s.MAC} }
 
+// Computation returns the canonical names of what the suite computes per byte:
+// suites of one computation are equal.
+func (s Suite) Computation() Suite {
+	return NewSuite(Canonical(Cipher, s.Cipher), Canonical(MAC, s.MAC), "")
+}
+
 // String names the suite, such as "aes128-ctr umac-64@openssh.com".
 func (s Suite) String() string {
 	parts := slices.DeleteFunc([]string{s.Cipher, s.MAC, s.Kex, s.HostKey}, func(p string) bool { return p == "" })

@@ -72,7 +72,7 @@ func Fold(o Offer) Space {
 			macs = []string{""}
 		}
 		for _, mac := range macs {
-			id := Suite{Cipher: Canonical(Cipher, cipher), MAC: Canonical(MAC, mac)}
+			id := Suite{Cipher: cipher, MAC: mac}.Computation()
 			if !seen[id] {
 				seen[id] = true
 				s.Bulk = append(s.Bulk, Suite{Cipher: cipher, MAC: mac})

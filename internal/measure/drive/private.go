@@ -159,7 +159,7 @@ func (way *path) received(d record.Direction) func() int64 {
 func (p *Private) begin(t record.Trial, command string, stdin, stdout *os.File) (*client, error) {
 	p.Server.Fresh(t.Workload == record.Transfer)
 	log := p.file("log")
-	return p.startClient(p.Client(offered(t), log, command), offered(t), log, stdin, stdout)
+	return p.startClient(p.Client(t.Asked(), log, command), t.Asked(), log, stdin, stdout)
 }
 
 // send lays the path for limit bytes (0: no end) and starts the client on it. The

@@ -203,7 +203,7 @@ func (r *Remote) session(ctx context.Context, d openssh.Destination, t record.Tr
 	if len(stdin) > 0 {
 		in = stdin[0]
 	}
-	c, err := r.startClient(r.SSH.Command(d, offered(t), log, r.Connect, command), offered(t), log, in, write)
+	c, err := r.startClient(r.SSH.Command(d, t.Asked(), log, r.Connect, command), t.Asked(), log, in, write)
 	write.Close()
 	if in != nil {
 		in.Close()

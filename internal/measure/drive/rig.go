@@ -426,14 +426,6 @@ func (r *Rig) poll(ctx context.Context, c *client, done func() bool) error {
 	return nil
 }
 
-// offered is the suite to put on the wire.
-func offered(t record.Trial) alg.Suite {
-	if (t.Offered != alg.Suite{}) {
-		return t.Offered
-	}
-	return t.Want
-}
-
 // tail keeps the last bytes that are written to it: what a program says last is
 // why it ended.
 type tail struct {

@@ -75,10 +75,7 @@ func check(t record.Trial, s *record.Sample) {
 	if s.Outcome != record.OK {
 		return
 	}
-	want, got := t.Want, s.Got
-	if (t.Offered != alg.Suite{}) {
-		want = t.Offered
-	}
+	want, got := t.Asked(), s.Got
 	want = alg.NewSuite(want.Cipher, want.MAC, want.Kex)
 	if got.HostKey = ""; got != want {
 		s.Outcome = record.Mismatched

@@ -32,9 +32,9 @@ func ownProbes(o Options) []probe {
 		}, false}
 	}
 	return []probe{
-		single(Memory, memoryCopy),
-		single(Pipe, pipeFlow),
-		single(Loopback, loopbackFlow),
+		single(record.MemoryCopy, memoryCopy),
+		single(pipeName, pipeFlow),
+		single(loopbackName, loopbackFlow),
 		{"disk read", func(ctx context.Context) ([]record.Measurement, error) { return disk(ctx, o) }, true},
 	}
 }
@@ -162,7 +162,7 @@ func disk(ctx context.Context, o Options) ([]record.Measurement, error) {
 	for _, way := range []struct {
 		name string
 		size int
-	}{{DiskSmall, 512}, {DiskLarge, 8 << 20}} {
+	}{{record.DiskSmall, 512}, {record.DiskLarge, 8 << 20}} {
 		rate, err := readFile(ctx, f, way.size)
 		if err != nil {
 			return out, err

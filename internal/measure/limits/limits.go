@@ -16,14 +16,10 @@ import (
 	"sshpace/internal/record"
 )
 
-// Names of the ceilings that reports relate SSH to.
 const (
-	Memory     = "memory copy"
-	Pipe       = "pipe, blocks of 32K"
-	Loopback   = "loopback TCP, blocks of 32K"
-	DiskSmall  = "disk read, blocks of 512"
-	DiskLarge  = "disk read, blocks of 8M"
-	ownProgram = "sshpace machine"
+	pipeName     = record.PipeFlow + ", blocks of 32K"
+	loopbackName = record.LoopbackFlow + ", blocks of 32K"
+	ownProgram   = "sshpace machine"
 )
 
 // Options of Measure. Only DiskDir is needed where the disk is measured.

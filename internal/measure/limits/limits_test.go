@@ -29,7 +29,7 @@ func TestOwnProbes(t *testing.T) {
 	if len(findings) > 0 {
 		t.Errorf("findings: %+v", findings)
 	}
-	for _, name := range []string{Memory, Pipe, Loopback} {
+	for _, name := range []string{record.MemoryCopy, pipeName, loopbackName} {
 		m := got[name]
 		if rate, ok := m.BytesPerSecond(); !ok || rate < 1e6 || m.N != 2 || m.Lo > m.Value || m.Hi < m.Value {
 			t.Errorf("%s: %+v", name, m)
@@ -40,7 +40,7 @@ func TestOwnProbes(t *testing.T) {
 func TestDisk(t *testing.T) {
 	dir := t.TempDir()
 	got, findings := measure(t, Options{Only: []string{"disk*"}, DiskDir: dir, DiskBytes: 3 << 20})
-	if len(findings) == 0 && (got[DiskSmall].Value < 1e5 || got[DiskLarge].Value < 1e5) {
+	if len(findings) == 0 && (got[record.DiskSmall].Value < 1e5 || got[record.DiskLarge].Value < 1e5) {
 		t.Errorf("disk: %+v", got)
 	}
 	for _, f := range findings {

@@ -8,14 +8,10 @@ package model
 import (
 	"time"
 
-	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/record"
 )
-
-// Ended is the Finding.What under which a file keeps why its run ended.
-const Ended = "run ended"
 
 // Usable reports whether a sample carries the numbers that its trial is for.
 // Everything else is a failed trial.
@@ -38,24 +34,11 @@ func Usable(t record.Trial, s record.Sample) bool {
 	return false
 }
 
-// Cell is one distinct computation per byte in one direction. Aliases have
-// one cell.
-type Cell struct {
-	Suite     alg.Suite // cipher and MAC, canonical names
-	Direction record.Direction
-}
-
-// CellOf returns the cell that a trial measures.
-func CellOf(t record.Trial) Cell {
-	s := alg.NewSuite(alg.Canonical(alg.Cipher, t.Want.Cipher), alg.Canonical(alg.MAC, t.Want.MAC), "")
-	return Cell{s, t.Direction}
-}
-
 // Transfer is what one transfer trial showed, in nanoseconds per byte. A zero
 // field could not be measured.
 type Transfer struct {
 	Trial  record.Trial
-	Cell   Cell
+	Cell   record.Cell
 	Wall   float64
 	Client float64
 	Server float64
@@ -83,7 +66,7 @@ func (t Transfer) Total() float64 {
 // cost twice as much for a moment. spin is the usual SpinNS of the machine, 0 if unknown.
 // ok is false where the sample has nothing to say.
 func TransferOf(t record.Trial, s record.Sample, spin float64) (Transfer, bool) {
-	out := Transfer{Trial: t, Cell: CellOf(t)}
+	out := Transfer{Trial: t, Cell: t.Cell()}
 	if t.Workload != record.Transfer || !Usable(t, s) {
 		return out, false
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/measure/model"
 	"sshpace/internal/record"
 )
 
@@ -16,7 +15,7 @@ func (s *sequential) lay() {
 	random := s.spec.random(0)
 	var rest []alg.Suite
 	for _, cell := range s.spec.Space.Bulk {
-		id := model.CellOf(record.Trial{Want: cell}).Suite
+		id := cell.Computation()
 		s.names[id] = cell
 		s.cells = append(s.cells, id)
 	}

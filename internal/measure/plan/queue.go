@@ -23,8 +23,8 @@ const (
 	EndInterrupted Ending = "interrupted" // the user stopped it
 )
 
-// Finding is the record that keeps the ending in a file; rank reads it there.
-func (e Ending) Finding() record.Finding { return record.Finding{What: model.Ended, Why: string(e)} }
+// Record keeps the ending in a file.
+func (e Ending) Record() record.Record { return record.Record{End: &record.End{Why: string(e)}} }
 
 // Limits that make every plan end.
 const (

@@ -44,7 +44,7 @@ func Sequential(spec Spec) (*Plan, error) {
 		}
 	}
 	times := newTimes(spec)
-	s := &sequential{spec: spec, times: times, seen: map[model.Cell]*seen{}, logins: map[string]int{}, refused: map[string]int{}, analyses: map[record.Direction]*model.Analysis{}}
+	s := &sequential{spec: spec, times: times, seen: map[record.Cell]*seen{}, logins: map[string]int{}, refused: map[string]int{}, analyses: map[record.Direction]*model.Analysis{}}
 	s.lay()
 	return newPlan(spec, s, spec.cells(), times), nil
 }
@@ -58,7 +58,7 @@ type sequential struct {
 	held      []alg.Suite             // offered names: the held-out cells
 	transfers []model.Transfer
 	loginLogs map[string][]float64
-	seen      map[model.Cell]*seen
+	seen      map[record.Cell]*seen
 	logins    map[string]int // usable ones, by offered name of the fold
 	refused   map[string]int // logins that failed
 	spins     []float64
@@ -77,7 +77,7 @@ type seen struct {
 // observe keeps what a sample showed.
 func (s *sequential) observe(t record.Trial, sample record.Sample) {
 	if t.Workload == record.Transfer {
-		count := s.count(model.CellOf(t))
+		count := s.count(t.Cell())
 		count.tried++
 		for _, segment := range sample.Segments {
 			if segment.SpinNS > 0 {
@@ -119,7 +119,7 @@ func (s *sequential) busy() bool {
 	return dirty*3 > len(recent)
 }
 
-func (s *sequential) count(cell model.Cell) *seen {
+func (s *sequential) count(cell record.Cell) *seen {
 	c := s.seen[cell]
 	if c == nil {
 		c = &seen{}
@@ -129,7 +129,7 @@ func (s *sequential) count(cell model.Cell) *seen {
 }
 
 func (s *sequential) countOf(cell alg.Suite, d record.Direction) *seen {
-	return s.count(model.CellOf(record.Trial{Want: cell, Direction: d}))
+	return s.count(record.CellOf(cell, d))
 }
 
 // block draws the next block.

@@ -31,7 +31,7 @@ func environment(r *rank.Ranking) []Fact {
 		{"memory", memory}, {"system", strings.Join(nonEmpty(e.OS, e.Kernel, e.Arch), " ")},
 		{"load average at the start", positive(e.LoadAverage)}, {"steal at the start, %", positive(e.StealPct)},
 		{"CPU clock", e.CPUClock}, {"not visible here", strings.Join(e.Limits, "; ")},
-		{"payload", c.Data}, {"client engine", c.Engine}, {"kind of server", c.Server}, {"policy", c.Policy},
+		{"payload", c.Data}, {"client engine", string(c.Engine)}, {"kind of server", string(c.Server)}, {"policy", c.Policy},
 		{"started", started}, {"seed", fmt.Sprint(c.Seed)}, {"version of sshpace", c.Tool},
 	})
 }

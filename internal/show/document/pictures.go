@@ -199,18 +199,14 @@ func steadiness(r *rank.Ranking, f *record.File) (Chart, bool) {
 	if f == nil {
 		return c, false
 	}
-	cells := map[alg.Suite]map[record.Direction]rank.Cell{}
+	cells := map[record.Cell]rank.Cell{}
 	for _, cell := range r.Bulk {
-		id := canonical(cell.Suite)
-		if cells[id] == nil {
-			cells[id] = map[record.Direction]rank.Cell{}
-		}
-		cells[id][cell.Direction] = cell
+		cells[record.CellOf(cell.Suite, cell.Direction)] = cell
 	}
 	every := len(f.Samples)/tracePoints + 1
 	for i := 0; i < len(f.Samples); i += every {
 		s, t := f.Samples[i], f.Trials[f.Samples[i].Trial]
-		cell, ok := cells[canonical(s.Got)][t.Direction]
+		cell, ok := cells[record.CellOf(s.Got, t.Direction)]
 		if t.Workload != record.Transfer || s.Outcome != record.OK || !ok { // a copy's time is not that of its bytes alone
 			continue
 		}
@@ -220,11 +216,6 @@ func steadiness(r *rank.Ranking, f *record.File) (Chart, bool) {
 		c.Items[1].Points = appendRatio(c.Items[1].Points, x, cost, cell.Client)
 	}
 	return c, len(c.Items[0].Points)+len(c.Items[1].Points) > 3
-}
-
-func canonical(s alg.Suite) alg.Suite {
-	s = alg.NewSuite(s.Cipher, s.MAC, "")
-	return alg.Suite{Cipher: alg.Canonical(alg.Cipher, s.Cipher), MAC: alg.Canonical(alg.MAC, s.MAC)}
 }
 
 // totals are bytes per second and client ns per byte over all segments; 0 if unknown.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/measure/model"
 	"sshpace/internal/record"
 	"sshpace/internal/verdict/rank"
 )
@@ -193,9 +192,6 @@ func doubts(warnings []rank.Warning, findings []record.Finding) []Doubt {
 		out = append(out, Doubt{text(w.Text), text(w.Hint)})
 	}
 	for _, f := range findings {
-		if f.What == model.Ended {
-			continue // said under quality
-		}
 		what := strings.Join(nonEmpty(f.What, f.Why, f.Evidence), ": ")
 		out = append(out, Doubt{text(what), text(f.Fix)})
 	}

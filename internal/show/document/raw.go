@@ -18,13 +18,13 @@ var RawColumns = []string{
 // without any. Values are strings, int64, or nil where unknown.
 func Raw(f *record.File) iter.Seq[[]any] {
 	return func(yield func([]any) bool) {
-		for _, s := range f.Samples {
+		for t, s := range f.Results() {
 			rows := s.Segments
 			if len(rows) == 0 {
 				rows = []record.Segment{{}}
 			}
 			for i, seg := range rows {
-				if !yield(rawRow(f.Trials[s.Trial], s, i, seg)) {
+				if !yield(rawRow(t, s, i, seg)) {
 					return
 				}
 			}

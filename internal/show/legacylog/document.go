@@ -142,7 +142,7 @@ func (m *machine) records(o Options) (Machine, error) {
 		Imported: join(m.formats), Directions: []record.Direction{},
 	}
 	if len(m.runs) > 0 {
-		c.Engine = "openssh" // all formats that hold runs are of ssh and scp
+		c.Engine = record.EngineOpenSSH // all formats that hold runs are of ssh and scp
 	}
 	var trials []record.Record
 	sizes := map[unit.Bytes]bool{}

@@ -27,7 +27,7 @@ func ranking(t *testing.T, seed uint64) *rank.Ranking {
 	m := &sim.Machine{Seed: seed, Noise: 0.015, WallNoise: 0.05, Connection: 0.02, Interaction: 0.014}
 	f, _ := m.Collect(record.Campaign{Offer: sim.Offer(), Target: "loopback"}, p)
 	f.Environment.CPU, f.Environment.Client, f.Environment.Server = "a CPU", "OpenSSH_9.2p1", "OpenSSH_9.2p1"
-	f.Findings = append(f.Findings, p.End().Finding())
+	f.Ended = string(p.End())
 	r, err := rank.Of(f, rank.Options{})
 	if err != nil {
 		t.Fatal(err)

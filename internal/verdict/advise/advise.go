@@ -379,7 +379,7 @@ const busyCPU = 0.6
 // link, the window or a disk does, and no cipher changes that. On loopback there
 // is nothing else that could, but other work on the machine.
 func (a *Advice) Limited() bool {
-	return a.Ranking.Campaign.Server != "remote" || !slices.ContainsFunc(a.Gains, func(g rank.Gain) bool {
+	return a.Ranking.Campaign.Server != record.ServerRemote || !slices.ContainsFunc(a.Gains, func(g rank.Gain) bool {
 		c := g.From
 		if c.Throughput == nil || c.Client == nil {
 			return false

@@ -54,7 +54,7 @@ func (r *Ranking) rankBulk(d *data, opts Options) {
 // blur adds what the clock of an imported log leaves open.
 func (d *data) blur(a *model.Analysis) {
 	for i := range a.Wall.Figures {
-		if err := d.coarse[model.Cell{Suite: a.Cells[i], Direction: a.Direction}]; err > 0 {
+		if err := d.coarse[record.Cell{Suite: a.Cells[i], Direction: a.Direction}]; err > 0 {
 			a.Wall.Figures[i].Err = math.Hypot(a.Wall.Figures[i].Err, err)
 		}
 	}

@@ -41,14 +41,7 @@ const (
 var flows = []struct {
 	prefix string
 	remote bool // also on the way to another machine
-}{{"pipe", true}, {"loopback TCP", false}}
-
-// Reading the disk is measured with two sizes of blocks. The small one is the
-// control: it shows what system calls cost. Programs that copy read large blocks.
-const (
-	diskSmall = "disk read, blocks of 512"
-	diskLarge = "disk read, blocks of 8M"
-)
+}{{record.PipeFlow, true}, {record.LoopbackFlow, false}}
 
 // primitives are the measurements of what ciphers compute, by the name of the
 // cipher's standard. They bound a cell from above; OpenSSH computes more.
@@ -73,18 +66,18 @@ func CeilingsOf(r *Ranking, machine *record.File) *Ceilings {
 		if !ok || rate <= 0 {
 			continue
 		}
-		if prefix := primitives[best.Suite.Cipher]; prefix != "" && hasPrefixFold(m.Name, prefix) || m.Name == "memory copy" {
+		if prefix := primitives[best.Suite.Cipher]; prefix != "" && hasPrefixFold(m.Name, prefix) || m.Name == record.MemoryCopy {
 			c.add(m.Name, rate, false)
 		}
 		for _, flow := range flows {
-			if strings.HasPrefix(m.Name, flow.prefix) && (flow.remote || r.Campaign.Server != "remote") {
+			if strings.HasPrefix(m.Name, flow.prefix) && (flow.remote || r.Campaign.Server != record.ServerRemote) {
 				c.add(m.Name, rate, true)
 			}
 		}
 		switch m.Name {
-		case diskSmall:
+		case record.DiskSmall: // the control: what system calls cost
 			c.Rows = append(c.Rows, Ceiling{Name: m.Name, Limit: rate, Control: true})
-		case diskLarge:
+		case record.DiskLarge: // as programs that copy read
 			c.add(m.Name, rate, false)
 			if rate < best.Throughput.Value {
 				c.Disk = m.Name
@@ -125,7 +118,7 @@ func (c *Ceilings) processors(r *Ranking) {
 	if c.Cell.Server != nil {
 		c.add(ServerCPU, inverse(c.Cell.Server.Value), true)
 	}
-	if total := c.Cell.Total(); r.Environment.Cores == 1 && r.Campaign.Server != "remote" && c.Cell.Server != nil && total > 0 {
+	if total := c.Cell.Total(); r.Environment.Cores == 1 && r.Campaign.Server != record.ServerRemote && c.Cell.Server != nil && total > 0 {
 		c.add("the one core that both share", inverse(total), true)
 	}
 }

@@ -18,8 +18,8 @@ type data struct {
 	transfers []model.Transfer
 	logins    []login
 	copies    []sampled
-	coarse    map[model.Cell]float64 // standard error that the clock of a log leaves in the logarithm of a cell's time
-	overheads []sampled              // copies of one byte
+	coarse    map[record.Cell]float64 // standard error that the clock of a log leaves in the logarithm of a cell's time
+	overheads []sampled               // copies of one byte
 	bad       []sampled
 	good      map[failKey]bool
 	names     map[alg.Suite]alg.Suite // canonical cell to the name that was offered
@@ -27,7 +27,6 @@ type data struct {
 	cores     int
 	foreign   int // samples of another target, left out
 	harness   Harness
-	ended     string
 }
 
 type sampled struct {
@@ -50,24 +49,18 @@ type failKey struct {
 func collect(f *record.File, space alg.Space) *data {
 	d := &data{good: map[failKey]bool{}, names: map[alg.Suite]alg.Suite{}, cores: f.Environment.Cores}
 	for _, cell := range space.Bulk {
-		id := model.CellOf(record.Trial{Want: cell}).Suite
+		id := cell.Computation()
 		d.names[id] = cell
 		d.cells = append(d.cells, id)
 	}
-	if f.Campaign.Server == "remote" {
+	if f.Campaign.Server == record.ServerRemote {
 		d.cores = 2 // two machines: each side has cores of its own
-	}
-	for _, finding := range f.Findings {
-		if finding.What == model.Ended {
-			d.ended = finding.Why
-		}
 	}
 	target := mainTarget(f)
 	spin := usualSpin(f.Samples)
-	for _, s := range f.Samples {
-		t, known := f.Trials[s.Trial]
+	for t, s := range f.Results() {
 		switch {
-		case !known || s.Outcome == record.Aborted:
+		case s.Outcome == record.Aborted:
 		case t.Target != target:
 			d.foreign++
 		case !model.Usable(t, s):
@@ -204,16 +197,16 @@ func (d *data) refusals() []Count {
 // in the file, a ranking that includes the login is better than none.
 func (d *data) copiesAsTransfers() []model.Transfer {
 	var out []model.Transfer
-	clocks := map[model.Cell]coarseness{}
+	clocks := map[record.Cell]coarseness{}
 	for _, c := range d.copies {
-		cell := model.CellOf(c.trial)
+		cell := c.trial.Cell()
 		clocks[cell] = clocks[cell].add(c.sample)
 		out = append(out, model.Transfer{
-			Trial: c.trial, Cell: model.CellOf(c.trial),
+			Trial: c.trial, Cell: c.trial.Cell(),
 			Wall: float64(c.sample.ElapsedNS) / float64(c.sample.Bytes),
 		})
 	}
-	d.coarse = map[model.Cell]float64{}
+	d.coarse = map[record.Cell]float64{}
 	for cell, c := range clocks {
 		d.coarse[cell] = c.deviation()
 	}
@@ -230,7 +223,7 @@ func (d *data) summarise() []Copy {
 	logs := map[key][]float64{}
 	coarse := map[key]coarseness{}
 	for _, c := range d.copies {
-		k := key{asked(c.trial), c.trial.Direction}
+		k := key{c.trial.Asked(), c.trial.Direction}
 		logs[k] = append(logs[k], math.Log(c.sample.ElapsedNS.Seconds()))
 		coarse[k] = coarse[k].add(c.sample)
 	}
@@ -248,12 +241,4 @@ func (d *data) summarise() []Copy {
 		out = append(out, Copy{k.suite, k.direction, coarse[k].widen(seconds)})
 	}
 	return out
-}
-
-// asked is the suite as it was put on the wire.
-func asked(t record.Trial) alg.Suite {
-	if t.Offered != (alg.Suite{}) {
-		return t.Offered
-	}
-	return t.Want
 }

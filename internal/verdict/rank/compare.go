@@ -158,7 +158,7 @@ func compareBy(inputs []Input, by By) By {
 // cells compares cell by cell, those that all files have.
 func (c *Comparison) cells(tables []table) {
 	for _, key := range tables[0].order {
-		row := CellRatios{Suite: tables[0].names[key], Direction: key.direction}
+		row := CellRatios{Suite: tables[0].names[key], Direction: key.Direction}
 		for _, t := range tables {
 			e, ok := t.entries[key]
 			if !ok {
@@ -201,7 +201,7 @@ func (c *Comparison) orders(tables []table) {
 		for _, direction := range []record.Direction{record.Upload, record.Download, ""} {
 			var xs, ys []float64
 			for _, cell := range c.Cells {
-				if key := (cellKey{canonical(cell.Suite), direction}); cell.Direction == direction {
+				if key := record.CellOf(cell.Suite, direction); cell.Direction == direction {
 					xs, ys = append(xs, float64(tables[0].entries[key].rank)), append(ys, float64(t.entries[key].rank))
 				}
 			}
@@ -279,7 +279,7 @@ func (c *Comparison) pooled(tables []table, k int, match func(alg.Suite) bool) (
 		if !match(cell.Suite) {
 			continue
 		}
-		key := cellKey{canonical(cell.Suite), cell.Direction}
+		key := record.CellOf(cell.Suite, cell.Direction)
 		a, b := tables[0].entries[key], tables[k].entries[key]
 		if a.measured && b.measured {
 			logs = append(logs, b.alone-tables[k].shift-a.alone+tables[0].shift)

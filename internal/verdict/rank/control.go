@@ -27,9 +27,9 @@ func pairs(transfers []model.Transfer, direction record.Direction) []pair {
 	for _, id := range slices.Sorted(maps.Keys(halves)) {
 		two := halves[id]
 		slices.SortStableFunc(two, func(x, y model.Transfer) int {
-			return cmp.Compare(asked(x.Trial).String(), asked(y.Trial).String())
+			return cmp.Compare(x.Trial.Asked().String(), y.Trial.Asked().String())
 		})
-		if len(two) == 2 && two[0].Cell == two[1].Cell && asked(two[0].Trial) != asked(two[1].Trial) {
+		if len(two) == 2 && two[0].Cell == two[1].Cell && two[0].Trial.Asked() != two[1].Trial.Asked() {
 			out = append(out, pair{two[0], two[1]})
 		}
 	}
@@ -47,7 +47,7 @@ func bulkControls(d *data, by By, floor float64) []Control {
 	logs := map[names][]float64{}
 	for _, p := range pairs(d.transfers, "") {
 		if a, b := value(p.a), value(p.b); a > 0 && b > 0 {
-			n := names{asked(p.a.Trial).Bulk(), asked(p.b.Trial).Bulk()}
+			n := names{p.a.Trial.Asked().Bulk(), p.b.Trial.Asked().Bulk()}
 			logs[n] = append(logs[n], math.Log(b/a))
 		}
 	}

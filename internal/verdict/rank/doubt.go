@@ -60,7 +60,7 @@ func doubts(r *Ranking, d *data) []Warning {
 	add(len(r.Missing) > 0, "missing", fmt.Sprintf("not reached: %s of cipher and MAC", unit.Count(len(r.Missing), "combination")), hint("go on with --resume"))
 	add(len(r.Failed) > 0, "failed", fmt.Sprintf("never worked: %d of what was asked for", len(r.Failed)), "")
 	add(float64(r.failures()) > muchFailure*float64(r.Trials), "failures", fmt.Sprintf("%d of %d trials gave nothing: %s", r.failures(), r.Trials, r.FailureText()), hint("see the messages in the file; go on with --resume"))
-	add(r.Environment.Cores == 1 && r.Campaign.Server != "remote", "one-core", "one core: client and server took turns, so throughput is that of both together", "")
+	add(r.Environment.Cores == 1 && r.Campaign.Server != record.ServerRemote, "one-core", "one core: client and server took turns, so throughput is that of both together", "")
 	for _, c := range r.Controls {
 		of := ""
 		if c.A.Cipher == "" {

@@ -17,9 +17,9 @@ type Gain struct {
 
 // Find returns the cell of a cipher and MAC, under any of their names.
 func (r *Ranking) Find(suite alg.Suite, d record.Direction) (Cell, bool) {
-	want := canonical(alg.NewSuite(suite.Cipher, suite.MAC, ""))
+	want := suite.Computation()
 	for _, c := range r.Bulk {
-		if c.Direction == d && canonical(c.Suite) == want {
+		if c.Direction == d && c.Suite.Computation() == want {
 			return c, true
 		}
 	}

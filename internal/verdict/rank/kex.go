@@ -154,7 +154,7 @@ func kexControls(d *data, floor float64) []Control {
 			two := halves[kex][id]
 			if a, b := two[0].LoginNS, two[1].LoginNS; a > 0 && b > 0 {
 				logs = append(logs, math.Log(float64(b)/float64(a)))
-				c.A, c.B = alg.Suite{Kex: asked(two[0].trial).Kex}, alg.Suite{Kex: asked(two[1].trial).Kex}
+				c.A, c.B = alg.Suite{Kex: two[0].trial.Asked().Kex}, alg.Suite{Kex: two[1].trial.Asked().Kex}
 			}
 		}
 		if len(logs) > 0 {

@@ -30,7 +30,7 @@ func Of(f *record.File, opts Options) (*Ranking, error) {
 		}
 		return nil, fmt.Errorf("%w%s", ErrNoSamples, d.firstFailure())
 	}
-	r.Failed, r.Harness, r.Ended = d.failures(), d.harness, d.ended
+	r.Failed, r.Harness, r.Ended = d.failures(), d.harness, f.Ended
 	r.Refusals, r.Trials = d.refusals(), len(d.bad)+len(d.transfers)+len(d.logins)+len(d.copies)+len(d.overheads)
 	if len(d.transfers) == 0 {
 		d.transfers = d.copiesAsTransfers()

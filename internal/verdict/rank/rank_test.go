@@ -34,7 +34,7 @@ func simulate(t *testing.T, m *sim.Machine, budget time.Duration) *record.File {
 		t.Fatal(err)
 	}
 	f, _ := m.Collect(record.Campaign{Offer: offer, Target: "simulated", Seed: m.Seed}, p)
-	f.Findings = append(f.Findings, p.End().Finding())
+	f.Ended = string(p.End())
 	return f
 }
 

@@ -22,22 +22,17 @@ type entry struct {
 	rank     int // in its own file
 }
 
-type cellKey struct {
-	suite     alg.Suite
-	direction record.Direction
-}
-
 type table struct {
-	entries map[cellKey]entry
-	names   map[cellKey]alg.Suite
-	order   []cellKey
+	entries map[record.Cell]entry
+	names   map[record.Cell]alg.Suite
+	order   []record.Cell
 	// of the normalisation
 	shift, shiftErr float64
 }
 
 // tableOf reads the speeds of one file.
 func tableOf(in Input, by By, of sides) table {
-	t := table{entries: map[cellKey]entry{}, names: map[cellKey]alg.Suite{}}
+	t := table{entries: map[record.Cell]entry{}, names: map[record.Cell]alg.Suite{}}
 	for _, c := range in.Ranking.Bulk {
 		best, alone, sign, err := c.Throughput, c.Alone.Throughput, 1.0, c.errs.throughput
 		if by == Cost {
@@ -53,7 +48,7 @@ func tableOf(in Input, by By, of sides) table {
 		if best == nil || best.Value <= 0 {
 			continue
 		}
-		key := cellKey{canonical(c.Suite), c.Direction}
+		key := record.CellOf(c.Suite, c.Direction)
 		e := entry{log: sign * math.Log(best.Value), err: err, n: best.N, rank: c.Rank}
 		if alone != nil && alone.Value > 0 {
 			e.alone, e.aloneErr, e.measured = sign*math.Log(alone.Value), errorOf(alone), true
@@ -75,7 +70,7 @@ func normalise(tables []table, patterns []string) (used []string, err error) {
 	for _, key := range tables[0].order {
 		name := tables[0].names[key].Cipher
 		common := !slices.ContainsFunc(tables, func(t table) bool { _, has := t.entries[key]; return !has })
-		if !common || !alg.Match(patterns, name) && !alg.Match(patterns, key.suite.Cipher) {
+		if !common || !alg.Match(patterns, name) && !alg.Match(patterns, key.Suite.Cipher) {
 			continue
 		}
 		if !slices.Contains(used, name) {
@@ -159,10 +154,6 @@ func (s sides) cost(client, server *Quantity) *Quantity {
 	arm := math.Hypot(client.HalfWidth()*client.Value, server.HalfWidth()*server.Value)
 	total := client.Value + server.Value
 	return &Quantity{Value: total, Lo: math.Max(total-arm, total/10), Hi: total + arm, N: client.N}
-}
-
-func canonical(s alg.Suite) alg.Suite {
-	return alg.Suite{Cipher: alg.Canonical(alg.Cipher, s.Cipher), MAC: alg.Canonical(alg.MAC, s.MAC)}
 }
 
 // errorOf is the standard error of the logarithm that an interval implies.

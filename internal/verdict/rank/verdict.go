@@ -72,8 +72,8 @@ func differences(inputs []Input) []Warning {
 		add("cpu", "CPU", first.Environment.CPU, r.Environment.CPU)
 		add("features", "CPU instructions", first.features(), r.features())
 		add("cores", "number of cores", first.coreCount(), r.coreCount())
-		add("engine", "client engine", first.Campaign.Engine, r.Campaign.Engine)
-		add("server-kind", "kind of server", first.Campaign.Server, r.Campaign.Server)
+		add("engine", "client engine", string(first.Campaign.Engine), string(r.Campaign.Engine))
+		add("server-kind", "kind of server", string(first.Campaign.Server), string(r.Campaign.Server))
 		add("data", "payload", first.Campaign.Data, r.Campaign.Data)
 		add("tool", "version of sshpace", first.Campaign.Tool, r.Campaign.Tool)
 		if a, b := first.Harness.busy(), r.Harness.busy(); math.Abs(a-b) > muchQuarantine {

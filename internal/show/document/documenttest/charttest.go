@@ -92,7 +92,7 @@ func Spoil(r *rank.Ranking) {
 	e, c := &r.Environment, &r.Campaign
 	for _, s := range []*string{
 		&e.CPU, &e.Client, &e.Server, &e.Crypto, &e.ServerBanner, &e.ServerMachine, &e.Kernel, &e.ClientPath, &e.Hypervisor,
-		&c.Target, &c.Tool, &c.Data, &c.Engine, &c.Server, &c.Policy, &r.Ended,
+		&c.Target, &c.Tool, &c.Data, (*string)(&c.Engine), (*string)(&c.Server), &c.Policy, &r.Ended,
 	} {
 		*s = next()
 	}
