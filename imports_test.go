@@ -42,9 +42,10 @@ verdict/rank: base/alg base/stats base/unit measure/model record
 verdict/advise: base/alg record verdict/rank
 fleet/hostset: base/host
 fleet: base/host
+fleet/remotesh:
 fleet/output: base/host base/termsafe fleet fleet/hostset
 fleet/history: base/host fleet fleet/hostset
-fleet/compat: base/host base/termsafe fleet fleet/output
+fleet/compat: base/host base/termsafe fleet fleet/output fleet/remotesh
 show/document: base/alg base/termsafe base/unit measure/model record verdict/rank
 show/document/documenttest: base/alg measure/model/sim measure/plan record verdict/rank
 show/page: base/alg show/document

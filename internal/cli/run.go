@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -102,8 +103,6 @@ func (f *runFlags) check() error {
 		return usageError("use auto, native or openssh", "--engine %q", f.engine)
 	case f.fanout < 0:
 		return usageError("0 is no cap", "-f %d is negative", f.fanout)
-	case f.stdin && f.script != "":
-		return usageError("a script is sent by standard input itself", "--stdin and --script exclude each other")
 	case f.stdin && f.selection.readsStdin():
 		return usageError("put the hosts into a file", "--stdin and hosts from standard input exclude each other")
 	case f.history && f.view.json:
@@ -200,7 +199,11 @@ func (f *runFlags) errand(ctx context.Context, sys System, store *history.Store,
 // remoteCommand is what the hosts are given.
 func (f *runFlags) remoteCommand(sys System, words string, args []string) (fleet.Command, error) {
 	if f.script != "" {
-		return scriptCommand(f.script, args)
+		var stdin io.Reader
+		if f.stdin {
+			stdin = sys.Stdin
+		}
+		return scriptCommand(f.script, args, stdin)
 	}
 	if strings.TrimSpace(words) == "" {
 		return fleet.Command{}, usageError("write it behind the flags: sshpace run -w HOSTS -- uptime", "no command given")

@@ -16,6 +16,7 @@ import (
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/hostset"
+	"sshpace/internal/fleet/remotesh"
 )
 
 // again adds the hosts of the last run that --rerun names and takes over, as far
@@ -50,20 +51,20 @@ func (f *runFlags) again(store *history.Store, flags *pflag.FlagSet, args []stri
 func (f *runFlags) sameTask(last *history.Record) ([]string, error) {
 	script := last.How.Script
 	switch {
+	case last.How.Stdin && !f.stdin:
+		return nil, usageError("give it again: sshpace run --rerun "+f.rerun+" --stdin < FILE",
+			"run %s sent standard input to its command, and that is not kept", last.ID)
 	case script != nil:
 		sum, err := fileSum(script.Path)
 		if err != nil {
 			return nil, &Error{Err: err, Hint: "the last run sent this script; name one with --script", Code: ExitUsage}
 		}
 		if sum != script.SHA256 {
-			return nil, usageError("to send it as it is now, name it with --script "+quoteWord(script.Path),
+			return nil, usageError("to send it as it is now, name it with --script "+remotesh.Quote(script.Path),
 				"%s is not the script that run %s sent", script.Path, last.ID)
 		}
 		f.script = script.Path
 		return script.Args, nil
-	case last.How.Stdin && !f.stdin:
-		return nil, usageError("give it again: sshpace run --rerun "+f.rerun+" --stdin < FILE",
-			"run %s sent standard input to its command, and that is not kept", last.ID)
 	case last.Command == "":
 		return nil, nil
 	}

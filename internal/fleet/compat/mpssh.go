@@ -18,6 +18,7 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/output"
+	"sshpace/internal/fleet/remotesh"
 )
 
 // MpsshVersion is the version of mpssh whose behaviour we promise.
@@ -236,13 +237,10 @@ func (m *Mpssh) command() (fleet.Command, error) {
 	if err != nil {
 		return fleet.Command{}, err
 	}
-	name := shellQuote(filepath.Base(m.Script))
-	line := `d=$(mktemp -d) && cat >"$d"/` + name + ` && chmod 700 "$d"/` + name + ` && "$d"/` + name + ` </dev/null; r=$?; rm -rf "$d"; exit $r`
-	return fleet.Command{Line: "exec sh -c " + shellQuote(line), Input: fleet.SpoolBytes(data)}, nil
+	name := remotesh.Quote(filepath.Base(m.Script))
+	line, input := remotesh.Command(`d=$(mktemp -d) && cat >"$d"/` + name + ` && chmod 700 "$d"/` + name + ` && "$d"/` + name + ` </dev/null; r=$?; rm -rf "$d"; exit $r`)
+	return fleet.Command{Line: line, Input: fleet.SpoolBytes(append(input, data...))}, nil
 }
-
-// shellQuote makes one word of a POSIX shell.
-func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 func (m *Mpssh) header(env Env, hosts int) error {
 	if !env.StdoutTTY {

@@ -68,12 +68,22 @@ func StartSshdForOther(t testing.TB, extra ...string) *Sshd {
 	if os.Getuid() != 0 {
 		return StartSshd(t, extra...)
 	}
+	return StartSshdWithShell(t, "/bin/sh", extra...)
+}
+
+// StartSshdWithShell is StartSshdForOther with a login shell. Where the tests
+// do not run as root, their own login shell starts that one.
+func StartSshdWithShell(t testing.TB, shell string, extra ...string) *Sshd {
+	t.Helper()
+	if os.Getuid() != 0 {
+		return StartSshd(t, append(extra, `ForceCommand exec `+shell+` -c "$SSH_ORIGINAL_COMMAND"`)...)
+	}
 	passwd := filepath.Join(t.TempDir(), "passwd")
 	text, err := os.ReadFile("/etc/passwd")
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := regexp.MustCompile(`(?m)^nobody:.*:`).ReplaceAll(text, []byte("nobody:*:65534:65534::/:/bin/sh\n#"))
+	lines := regexp.MustCompile(`(?m)^nobody:.*:`).ReplaceAll(text, []byte("nobody:*:65534:65534::/:"+shell+"\n#"))
 	write(t, passwd, string(lines))
 	if err := os.Chmod(passwd, 0o644); err != nil {
 		t.Fatal(err)

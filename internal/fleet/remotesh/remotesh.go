@@ -1,0 +1,94 @@
+// Package remotesh sends programs for a POSIX shell to hosts whose login shells
+// may be any: a server hands a command line to the login shell
+// (sshd(8), shell -c), and no way of quoting means the same to all of them. fish
+// reads \' between single quotes as a quote, zsh expands =ls, and csh takes ! and
+// a line end between single quotes for its own. Here the login shell sees a fixed
+// line of which all of them make the same, and the program comes by standard
+// input, which is the program's from its first byte behind it on.
+package remotesh
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// loader reads %[1]d bytes of program and not one more: dd is the only tool
+// that promises it (POSIX head may read ahead). One read of one byte after the
+// other is for a dd that cannot fill a block from a pipe; GNU, busybox and the
+// BSDs can. What ends early is no whole program, which eval refuses.
+const loader = `exec sh -c 'p=$(dd bs=%[1]d count=1 iflag=fullblock 2>/dev/null || dd bs=1 count=%[1]d 2>/dev/null); ` +
+	`[ -n "$p" ] || { echo "sshpace: the host did not read its program" >&2; exit 126; }; eval "$p"'`
+
+// Command returns a command line for any login shell that runs a program in the
+// host's sh, and what the command must be sent first on its standard input. What
+// is sent after that is the program's own input.
+func Command(program string) (line string, input []byte) {
+	input = []byte("{ " + program + "\n}") // nothing is done before the last byte has come
+	return fmt.Sprintf(loader, len(input)), input
+}
+
+// Quote makes one word of a POSIX shell. Words of a few safe characters stay as
+// they are.
+func Quote(word string) string {
+	safe := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./", r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !safe(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// ErrBinary says that a script holds zero bytes, which no shell can.
+var ErrBinary = errors.New("the script holds zero bytes: it is a binary")
+
+// ErrCarriageReturn says that a #! line ends as lines of DOS do.
+var ErrCarriageReturn = errors.New("the first line ends with a carriage return: no host has an interpreter of that name")
+
+// Script returns the program that runs a script with arguments, as the kernel
+// does with an executable file (execve(2)), except that there is none: the
+// interpreter is told to read a pipe. Without a #! line that is sh. Standard
+// input is the script's own.
+func Script(script []byte, args []string) (program string, err error) {
+	if bytes.IndexByte(script, 0) >= 0 {
+		return "", ErrBinary
+	}
+	words, err := interpreter(script)
+	if err != nil {
+		return "", err
+	}
+	words = append(append(words, source), args...)
+	for i, word := range words {
+		words[i] = Quote(word)
+	}
+	// The writer is nobody's to wait for, and holds nothing of the connection: a
+	// script may end early, and leave a process behind that holds the pipe.
+	write := "{ { exec 2>/dev/null 4<&-; printf %s " + Quote(string(script)) + "; } & }"
+	return "exec 4<&0; " + write + " | { exec 3<&0 <&4 4<&-; exec " + strings.Join(words, " ") + "; }", nil
+}
+
+// source is where the interpreter finds the script.
+const source = "/dev/fd/3"
+
+// interpreter reads the #! line: a program, and all the rest as one argument.
+func interpreter(script []byte) ([]string, error) {
+	line, _, _ := bytes.Cut(script, []byte("\n"))
+	rest, ok := bytes.CutPrefix(line, []byte("#!"))
+	if !ok {
+		return []string{"sh"}, nil
+	}
+	if bytes.HasSuffix(rest, []byte("\r")) {
+		return nil, ErrCarriageReturn
+	}
+	text := strings.Trim(string(rest), " \t")
+	end := strings.IndexAny(text, " \t")
+	switch {
+	case text == "":
+		return []string{"sh"}, nil
+	case end < 0:
+		return []string{text}, nil
+	}
+	return []string{text[:end], strings.TrimLeft(text[end:], " \t")}, nil
+}
