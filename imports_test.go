@@ -32,7 +32,7 @@ ssh/sshtest:
 measure/model: base/alg base/stats base/unit record
 measure/model/sim: base/alg base/unit record
 measure/plan: base/alg base/stats base/unit measure/model record
-measure/lab: base/alg record
+measure/lab: base/alg measure/plan record
 measure/flow:
 measure/loopback: sys/proc sys/workdir
 measure/hostinfo: base/unit record sys/proc

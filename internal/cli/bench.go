@@ -75,6 +75,9 @@ Exit status: 0 all went well; 1 something failed, such as every transfer or the 
 	flags.BoolVar(&f.json, "json", false, "print the report, or with --list the plan, as JSON")
 	flags.StringVar(&f.out, "out", "", "result file (default: a new one in the state folder)")
 	flags.StringVar(&f.resume, "resume", "", "go on with this result file")
+	flags.IntVar(&f.connections, "connections", 0, "connections that may be open at a time (default: what memory and file limits allow)")
+	flags.StringVar(&f.plan, "plan", "", "how to measure")
+	_ = flags.MarkHidden("plan")
 	f.connection.register(flags)
 	completeBench(cmd, sys, &f)
 	return cmd
@@ -136,6 +139,7 @@ type job struct {
 	plan     *plan.Plan
 	space    alg.Space
 	goOn     string // command line that resumes a file, but for its name
+	sitting  *plan.Sitting
 }
 
 // job makes the plan. A resumed file brings its own offer.
@@ -183,7 +187,15 @@ func (f *benchFlags) job(s *station, file *recordFile) (*job, error) {
 	if err != nil {
 		return nil, usageError("allow more algorithms", "%s", err)
 	}
-	return &job{s, c, p, spec.Space, f.goOn()}, nil
+	j := &job{s, c, p, spec.Space, f.goOn(), nil}
+	if private, ok := s.driver.(*drive.Private); ok && f.plan == "slices" {
+		capacity := private.Capacity()
+		if f.connections > 0 {
+			capacity = f.connections
+		}
+		j.sitting, err = plan.NewSitting(spec, capacity, 1)
+	}
+	return j, err
 }
 
 // sameStation refuses to mix what must not be averaged.
@@ -223,6 +235,14 @@ func (j *job) run(ctx context.Context, drain context.Context, sys System, screen
 		j.replay(out.old, memory, &params)
 	} else if err := j.begin(sink); err != nil {
 		return j.writeError(err, out.Name())
+	}
+	if j.sitting != nil {
+		err := lab.Sit(ctx, params, j.sitting, j.station.driver.(lab.Sitter), record.Tee(record.Write(out), memory.Sink()))
+		view.close()
+		if err = cmp.Or(err, sink(j.sitting.End().Record())); err != nil {
+			return err
+		}
+		return j.report(sys, memory, out.Name(), asJSON, drain, nil)
 	}
 	trials := len(memory.Trials)
 	runErr := lab.Run(ctx, params, j.plan, j.station.driver, sink)

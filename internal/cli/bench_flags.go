@@ -25,6 +25,8 @@ type benchFlags struct {
 	exhaustive, list, json          bool
 	size                            string
 	out, resume                     string
+	plan                            string
+	connections                     int
 	connection                      connectionFlags
 }
 

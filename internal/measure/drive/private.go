@@ -24,6 +24,8 @@ type Private struct {
 	// Client is the command line that runs remote under the wanted suite and
 	// writes debug lines to log.
 	Client func(want alg.Suite, log, remote string) []string
+
+	sitting
 }
 
 // serverGrace is how long a server process may take to notice that its client

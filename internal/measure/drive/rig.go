@@ -152,11 +152,17 @@ var (
 // finish turns what a trial saw into its sample. err nil means that all went
 // well as far as the harness could see.
 func (c *client) finish(s *record.Sample, err error) openssh.Negotiation {
-	s.ElapsedNS = time.Since(c.started)
 	n, logErr := c.negotiation()
 	if logErr != nil && !errors.Is(err, context.Canceled) {
 		err = logErr
 	}
+	c.judge(s, n, err)
+	return n
+}
+
+// judge fills in what was negotiated and how that went.
+func (c *client) judge(s *record.Sample, n openssh.Negotiation, err error) {
+	s.ElapsedNS = time.Since(c.started)
 	s.Got, s.Rekeys = n.Got, n.Rekeys
 	if s.Got.Cipher != "" && s.Got.Kex == "" {
 		s.Got.Kex = c.offer.Kex // an ssh up to 7.0 does not name it, but had no choice
@@ -183,7 +189,6 @@ func (c *client) finish(s *record.Sample, err error) openssh.Negotiation {
 			s.Outcome, s.Detail = record.Broken, detail
 		}
 	}
-	return n
 }
 
 // helper is a flow process of ours at this end.

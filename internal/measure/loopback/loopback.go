@@ -163,9 +163,8 @@ func (s *Server) offer(conn *Conn) {
 	}
 }
 
-// maxLive is how many connections may be served at a time: a measurement makes
-// one after the other.
-const maxLive = 16
+// maxLive is how many connections may be served at a time.
+const maxLive = 512
 
 // acknowledge is how often the kernel is told not to delay acknowledgements.
 const acknowledge = time.Millisecond
@@ -198,6 +197,34 @@ func (c *Conn) hurry(tcp *net.TCPConn, swift bool) {
 // Settled says that the login is over: from now on the connection is left to
 // itself. It may be called once.
 func (c *Conn) Settled() { close(c.settled) }
+
+// Serving returns the connection that a server process carries: the one that was
+// started for it, or a child of that.
+func (s *Server) Serving(pid int) *Conn {
+	parent := parentOf(pid)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for conn := range s.live {
+		if conn.Pid() == pid || conn.Pid() == parent {
+			return conn
+		}
+	}
+	return nil
+}
+
+// parentOf is the parent of a process (proc_pid_stat(5)); 0 if it cannot be
+// told.
+func parentOf(pid int) int {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	parent := 0
+	_, rest, _ := strings.Cut(string(text), ") ")
+	var state string
+	_, _ = fmt.Sscan(rest, &state, &parent)
+	return parent
+}
 
 // serve hands the socket to a new server process. A listening sshd leaves
 // Nagle's algorithm on until the session starts; Go turns it off at once.

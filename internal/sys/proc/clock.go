@@ -153,3 +153,19 @@ func (c *Clock) Close() {
 		c.perf = -1
 	}
 }
+
+// Self returns the CPU time that this process has used so far.
+func Self() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &ts); err != nil {
+		return 0
+	}
+	return time.Duration(ts.Nano())
+}
+
+// Nap sleeps without Go's scheduler, which would start threads to find other
+// work: for a few microseconds or milliseconds in the middle of something timed.
+func Nap(d time.Duration) {
+	ts := unix.NsecToTimespec(int64(d))
+	_, _, _ = unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&ts)), 0, 0)
+}

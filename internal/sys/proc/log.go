@@ -28,6 +28,7 @@ type Log struct {
 	path string
 	fd   int
 	stop chan struct{}
+	rest sync.Once
 	read sync.WaitGroup
 	// The rest belongs to the reader until it has been waited for.
 	text    []byte
@@ -83,11 +84,20 @@ func (l *Log) drain() bool {
 	return false
 }
 
+// Rest stops following and returns what was written so far. What comes later
+// stays in the pipe until Close: a program that is left alone writes little, and
+// nothing of ours wakes up for it.
+func (l *Log) Rest() (text string) {
+	l.rest.Do(func() { close(l.stop) })
+	l.read.Wait()
+	return string(l.text)
+}
+
 // Close removes the pipe and returns what was written, and whether that is only
 // the first MaxLog bytes of it. The program must have ended.
 func (l *Log) Close() (text string, flooded bool) {
-	close(l.stop)
-	l.read.Wait()
+	l.Rest()
+	l.drain()
 	_ = unix.Close(l.fd)
 	_ = os.Remove(l.path)
 	return string(l.text), l.flooded

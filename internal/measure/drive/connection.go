@@ -1,0 +1,157 @@
+package drive
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sshpace/internal/measure/flow"
+	"sshpace/internal/record"
+	"sshpace/internal/sys/proc"
+)
+
+// stream is one direction of a connection: what is fed into one pipe comes out
+// of the other. We hold both far ends.
+type stream struct {
+	in, out *os.File
+	perByte float64 // wall time in ns, learnt from slices
+}
+
+// room is how much of a stream can be on its way before somebody has to wait:
+// the smaller of the two pipes.
+const room = 1 << 20
+
+// connection is an SSH connection that stays open. At its remote end a process
+// sleeps, whose pipes are opened once more from here: no process of ours has to
+// wake up at either end while data moves.
+type connection struct {
+	*client
+	holder  string // file in which the remote end said who it is
+	streams map[record.Direction]*stream
+	clocks  [2]*proc.Clock   // client, server
+	used    [2]time.Duration // at the end of the last slice
+	warm    map[record.Direction]bool
+}
+
+// holding is the command at the remote end: it says which process it is, and
+// whose child, and then only keeps the pipes open.
+func holding(path string) string {
+	return shell("echo $$ $PPID >" + path + ".new && mv " + path + ".new " + path + " && exec sleep 2147483647")
+}
+
+// dial starts a client that is to hold a connection of the trial's suite.
+func (p *Private) dial(t record.Trial) (*connection, error) {
+	inRead, inWrite, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	outRead, outWrite, err := os.Pipe()
+	if err != nil {
+		inRead.Close()
+		inWrite.Close()
+		return nil, err
+	}
+	c := &connection{holder: p.Dir.File(fmt.Sprintf("holder.%d", t.ID)), warm: map[record.Direction]bool{}, streams: map[record.Direction]*stream{
+		record.Upload: {in: inWrite}, record.Download: {out: outRead},
+	}}
+	log := p.Dir.File(fmt.Sprintf("sitting.%d", t.ID))
+	c.client, err = p.startClient(p.Client(t.Asked(), log, holding(c.holder)), t.Asked(), log, inRead, outWrite)
+	inRead.Close()
+	outWrite.Close()
+	if err != nil {
+		c.close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// await waits until the remote end is ready, and opens its pipes and clocks.
+func (p *Private) await(ctx context.Context, c *connection) error {
+	var holder, server int
+	err := p.poll(ctx, c.client, func() bool {
+		text, err := os.ReadFile(c.holder)
+		if err != nil {
+			return false
+		}
+		n, _ := fmt.Sscan(string(text), &holder, &server)
+		return n == 2
+	})
+	if conn := p.Server.Serving(server); conn != nil {
+		conn.Settled()
+	}
+	if err != nil {
+		return err
+	}
+	if c.streams[record.Upload].out, err = openPipe(holder, 0, unix.O_RDONLY); err != nil {
+		return err
+	}
+	if c.streams[record.Download].in, err = openPipe(holder, 1, unix.O_WRONLY); err != nil {
+		return err
+	}
+	for _, s := range c.streams {
+		flow.Widen(s.in)
+		flow.Widen(s.out)
+	}
+	for i, pid := range []int{c.cmd.Process.Pid, server} {
+		if c.clocks[i], err = proc.OpenClock(pid); err != nil {
+			return errEnded
+		}
+	}
+	return nil
+}
+
+// openPipe opens a pipe that another process of this user holds
+// (proc_pid_fd(5)).
+func openPipe(pid, fd, flags int) (*os.File, error) {
+	path := fmt.Sprintf("/proc/%d/fd/%d", pid, fd)
+	h, err := unix.Open(path, flags|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENXIO) {
+		return nil, &failure{record.Broken, "the server gives its commands sockets, not pipes"}
+	}
+	if err != nil {
+		return nil, &failure{record.Broken, fmt.Sprintf("open %s: %v", path, err)}
+	}
+	return os.NewFile(uintptr(h), path), nil
+}
+
+// close gives up what is left of a connection whose client has ended.
+func (c *connection) close() {
+	for _, s := range c.streams {
+		for _, f := range []*os.File{s.in, s.out} {
+			if f != nil {
+				f.Close()
+			}
+		}
+	}
+	for _, clock := range c.clocks {
+		if clock != nil {
+			clock.Close()
+		}
+	}
+	_ = os.Remove(c.holder)
+}
+
+// read returns the CPU time of both sides so far.
+func (c *connection) read() (used [2]time.Duration, err error) {
+	for i, clock := range c.clocks {
+		if used[i], err = clock.CPU(); err != nil {
+			return used, errEnded
+		}
+	}
+	return used, nil
+}
+
+// lost says why a connection came to its end.
+func (c *connection) lost(err error) string {
+	var s record.Sample
+	c.linger(err)
+	c.kill()
+	c.finish(&s, err)
+	return cmp.Or(strings.TrimSpace(s.Detail), string(s.Outcome))
+}

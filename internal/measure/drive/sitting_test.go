@@ -1,0 +1,92 @@
+package drive
+
+import (
+	"testing"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/record"
+)
+
+// sittings are a few cells, one of them twice.
+func sittings(d record.Direction) []record.Trial {
+	gcm := alg.Suite{Cipher: "aes128-gcm@openssh.com", Kex: aes.Kex}
+	return []record.Trial{
+		{ID: 1, Want: aes, Workload: record.Sitting, Direction: d},
+		{ID: 2, Want: gcm, Workload: record.Sitting, Direction: d},
+		{ID: 3, Want: gcm, Workload: record.Sitting, Direction: d},
+	}
+}
+
+// sit opens connections, all of which must work.
+func sit(t *testing.T, p *Private, trials []record.Trial) {
+	t.Helper()
+	opened := 0
+	err := p.Open(t.Context(), trials, func(trial record.Trial, s record.Sample) error {
+		got := s.Got
+		if got.HostKey = ""; s.Outcome != record.OK || got != trial.Want {
+			t.Errorf("%+v: %+v", trial, s)
+		}
+		opened++
+		return nil
+	})
+	if err != nil || opened != len(trials) {
+		t.Fatalf("%d of %d opened: %v", opened, len(trials), err)
+	}
+}
+
+func TestSlicesAreExact(t *testing.T) {
+	for _, d := range []record.Direction{record.Upload, record.Download} {
+		p := newPrivate(t)
+		trials := sittings(d)
+		sit(t, p, trials)
+		size := map[int]int64{}
+		for range 5 {
+			for _, trial := range trials {
+				s, lost, err := p.Slice(t.Context(), trial, time.Millisecond)
+				if err != nil || lost != "" {
+					t.Fatal(lost, err)
+				}
+				if s.Trial != trial.ID || s.Bytes <= 0 || s.WallNS <= 0 || *s.ClientCPUNS <= 0 || *s.ServerCPUNS <= 0 || s.HarnessCPUNS <= 0 {
+					t.Errorf("%s: %+v", d, s)
+				}
+				if n := size[trial.ID]; n != 0 && n != int64(s.Bytes) {
+					t.Errorf("%s: slices of %d and %d bytes", d, n, s.Bytes)
+				}
+				size[trial.ID] = int64(s.Bytes)
+			}
+		}
+		if size[2] != size[3] {
+			t.Errorf("%s: two connections of a cell have slices of %d and %d bytes", d, size[2], size[3])
+		}
+		if rekeys := p.Close(1, 2, 3); len(rekeys) != 0 {
+			t.Errorf("rekeys: %v", rekeys)
+		}
+	}
+}
+
+func TestSliceOfALostConnection(t *testing.T) {
+	p := newPrivate(t)
+	trials := sittings(record.Upload)
+	sit(t, p, trials)
+	p.lines[2].killAsync()
+	if _, lost, err := p.Slice(t.Context(), trials[1], time.Millisecond); lost == "" || err != nil {
+		t.Fatalf("lost %q, %v", lost, err)
+	}
+	if _, lost, err := p.Slice(t.Context(), trials[0], time.Millisecond); lost != "" || err != nil {
+		t.Fatalf("another connection: lost %q, %v", lost, err)
+	}
+	p.Close(1, 3)
+}
+
+func TestProbe(t *testing.T) {
+	p := newPrivate(t)
+	for range 3 {
+		for id := 1; id <= 2; id++ {
+			s, _, err := p.Slice(t.Context(), record.Trial{ID: id, Workload: record.Probe}, 0)
+			if err != nil || s.Trial != id || s.Bytes != probePieces*probePiece || *s.ClientCPUNS <= 0 {
+				t.Fatalf("%+v, %v", s, err)
+			}
+		}
+	}
+}

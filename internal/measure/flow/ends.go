@@ -1,0 +1,66 @@
+package flow
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Payload is a full pipe whose pages are lent to other pipes again and again
+// (tee(2)): nothing is copied until somebody reads them.
+type Payload struct{ read, write *os.File }
+
+// NewPayload fills the pipe; random bytes look like encrypted data to whatever
+// compresses.
+func NewPayload(random bool) (*Payload, error) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("payload: %w", err)
+	}
+	p := &Payload{read, write}
+	pages := make([]byte, max(Widen(write), pageSize))
+	if random {
+		_, err = rand.Read(pages)
+	}
+	if err == nil {
+		_, err = write.Write(pages)
+	}
+	if err != nil {
+		p.Close()
+		return nil, fmt.Errorf("payload: %w", err)
+	}
+	return p, nil
+}
+
+// Close gives the memory back.
+func (p *Payload) Close() { p.read.Close(); p.write.Close() }
+
+// Feed puts up to n bytes into a wide pipe without copying or waiting, and
+// returns how many there was room for.
+func (p *Payload) Feed(pipe *os.File, n int64) (int64, error) {
+	moved, _, errno := unix.RawSyscall6(unix.SYS_TEE, p.read.Fd(), pipe.Fd(), uintptr(n), unix.SPLICE_F_NONBLOCK, 0, 0)
+	switch errno {
+	case 0:
+		return int64(moved), nil
+	case unix.EAGAIN, unix.EINTR:
+		return 0, nil
+	}
+	return 0, errno
+}
+
+// Drain takes up to n bytes out of a pipe without copying or waiting, into null,
+// which is /dev/null. ended says that nobody will write any more.
+func Drain(pipe, null *os.File, n int64) (moved int64, ended bool, err error) {
+	k, err := splice(int(pipe.Fd()), int(null.Fd()), int(min(n, chunk)))
+	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {
+		return 0, false, nil
+	}
+	return int64(k), k == 0, err
+}
+
+// Widen enlarges the buffer of a pipe to 1 MiB where that is permitted, and
+// returns its size; 0 where the file is no pipe.
+func Widen(pipe *os.File) int { return widen(int(pipe.Fd())) }
