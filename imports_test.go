@@ -46,12 +46,12 @@ fleet/remotesh:
 fleet/output: base/host base/termsafe fleet fleet/hostset
 fleet/history: base/host fleet fleet/hostset
 fleet/compat: base/host base/termsafe fleet fleet/output fleet/remotesh
-show/document: base/alg base/termsafe base/unit measure/model record verdict/rank
+show/document: base/alg base/termsafe base/unit record verdict/rank
 show/document/documenttest: base/alg measure/model/sim measure/plan record verdict/rank
 show/page: base/alg show/document
 show/picture: show/document
 show/sheet: record show/document
-show/report: base/alg base/stats base/termsafe base/unit record show/document verdict/rank
+show/report: base/alg base/termsafe base/unit record show/document verdict/rank
 show/legacylog: base/alg base/unit record
 `
 

@@ -19,6 +19,7 @@ import (
 	"sshpace/internal/measure/lab"
 	"sshpace/internal/measure/plan"
 	"sshpace/internal/record"
+	"sshpace/internal/show/document"
 	"sshpace/internal/show/report"
 	"sshpace/internal/verdict/rank"
 )
@@ -322,11 +323,12 @@ func (j *job) report(sys System, f *record.File, name string, asJSON bool, drain
 	if err != nil {
 		return cmp.Or(runErr, withHint(fmt.Errorf("%s: %w", name, err), "allow more time or look at the failures; go on with: "+j.goOn+name))
 	}
-	write := report.Text
 	if asJSON {
-		write = report.JSON
+		err = report.JSON(sys.Stdout, ranking)
+	} else {
+		err = report.Text(sys.Stdout, document.OfRanking(ranking, f))
 	}
-	if err := write(sys.Stdout, ranking); err != nil {
+	if err != nil {
 		return err
 	}
 	fmt.Fprintf(sys.Stderr, "\nsaved: %s\nlook again: sshpace report %s\n", name, name)

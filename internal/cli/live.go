@@ -11,7 +11,7 @@ import (
 	"sshpace/internal/base/unit"
 	"sshpace/internal/measure/plan"
 	"sshpace/internal/record"
-	"sshpace/internal/show/report"
+	"sshpace/internal/show/document"
 )
 
 // liveView shows how a run goes on: on a terminal a few lines that are redrawn
@@ -148,9 +148,9 @@ func (v *liveView) places() int {
 // leader is a line of one of the fastest cells. Where there is little room its
 // figures go first, from the last to the second, and then the end of its name.
 func (v *liveView) leader(place int, l plan.Leader, width int) string {
-	names := fmt.Sprintf("%-18s %-22s", report.Short(l.Cell.Cipher), report.Short(l.Cell.MAC))
+	names := fmt.Sprintf("%-18s %-22s", document.Short(l.Cell.Cipher), document.Short(l.Cell.MAC))
 	if width < 79 {
-		names = strings.TrimSpace(report.Short(l.Cell.Cipher) + " " + report.Short(l.Cell.MAC))
+		names = strings.TrimSpace(document.Short(l.Cell.Cipher) + " " + document.Short(l.Cell.MAC))
 	}
 	if v.both {
 		names = fmt.Sprintf("%-8s %s", l.Direction, names)

@@ -17,6 +17,7 @@ import (
 	"sshpace/internal/measure/hostinfo"
 	"sshpace/internal/measure/limits"
 	"sshpace/internal/record"
+	"sshpace/internal/show/document"
 	render "sshpace/internal/show/report"
 	"sshpace/internal/verdict/rank"
 )
@@ -173,7 +174,7 @@ const machineSchema = "sshpace.machine/1"
 
 func showMachine(sys System, file *record.File, asJSON bool) error {
 	if !asJSON {
-		return render.Machine(sys.Stdout, file)
+		return render.Text(sys.Stdout, document.OfMachine(file))
 	}
 	encoder := json.NewEncoder(sys.Stdout)
 	encoder.SetIndent("", " ")

@@ -203,6 +203,8 @@ func replaceFile(path string, content []byte) error {
 // renderDocument writes the formats that a ranking and a comparison share.
 func (o *outputFlags) renderDocument(w io.Writer, name string, d *document.Document, records *record.File) error {
 	switch name {
+	case "text":
+		return render.Text(w, d)
 	case "md":
 		return withHint(render.Markdown(w, d, o.table), "choose one of them with --table")
 	case "csv":
@@ -230,8 +232,6 @@ type rankingReport struct {
 
 func (x *rankingReport) render(w io.Writer, f format) error {
 	switch f.name {
-	case "text":
-		return render.Text(w, x.r)
 	case "json":
 		return render.JSON(w, x.r)
 	case "classic":
@@ -251,10 +251,7 @@ type comparisonReport struct {
 }
 
 func (x *comparisonReport) render(w io.Writer, f format) error {
-	switch f.name {
-	case "text":
-		return render.CompareText(w, x.c)
-	case "json":
+	if f.name == "json" {
 		return render.CompareJSON(w, x.c)
 	}
 	if x.document == nil {

@@ -3,7 +3,7 @@
 // same Document, so that numbers and order cannot drift apart between formats.
 // It decides nothing and writes nothing.
 //
-// All text in a Document is free of control characters (package clean), but not
+// All text in a Document is free of control characters (package termsafe), but not
 // escaped for any format: that is the writer's part.
 package document
 
@@ -19,6 +19,7 @@ type Document struct {
 	Lead        []string // what came out, a sentence each
 	Tables      []Table  // the main ones first; tables of one Name have the same columns
 	Charts      []Chart
+	Brief       []Block // the same in 80 columns, for a terminal
 	Environment []Fact
 	Quality     []Fact // how far the numbers can be trusted
 	Method      []string

@@ -90,7 +90,7 @@ func TestRankedByCost(t *testing.T) {
 	if c.Unit != "ns/B" || c.Rising || len(c.Series) != 2 {
 		t.Errorf("unit %s, rising %v, series %q", c.Unit, c.Rising, c.Series)
 	}
-	if got, want := named(t, d, "heat", "upload").Items[0].Points, r.Bulk[0].Total(); got[0].Value != want {
+	if got, want := named(t, d, "heat", "upload").Items[0].Points, r.Deciding(r.Bulk[0]).Value; got[0].Value != want {
 		t.Errorf("best of the heat map is %v, want %v", got[0].Value, want)
 	}
 }

@@ -23,6 +23,7 @@ func OfComparison(c *rank.Comparison) *Document {
 	d.Lead = comparisonLead(c)
 	d.Tables = comparisonTables(c)
 	d.Charts = comparisonCharts(c)
+	d.Brief = briefComparison(c)
 	d.Algorithms = algorithms(comparedSuites(c))
 	return d
 }
@@ -34,9 +35,7 @@ func fileName(c *rank.Comparison, i int) string {
 }
 
 func noiseFact(c *rank.Comparison, i int) Fact {
-	n := c.Inputs[i].Ranking.Noise
-	floor := strings.Join(nonEmpty(share("throughput", n.Throughput), share("cost", n.Cost), share("login", n.Login)), ", ")
-	return Fact{"noise floor of " + fileName(c, i), orUnknown(floor)}
+	return Fact{"noise floor of " + fileName(c, i), orUnknown(noiseFloor(c.Inputs[i].Ranking.Noise))}
 }
 
 func comparisonLead(c *rank.Comparison) []string {

@@ -57,22 +57,33 @@ func facts(all []Fact) []Fact {
 // quality says how far the numbers can be trusted.
 func quality(r *rank.Ranking) []Fact {
 	n, m, h := r.Noise, r.Model, r.Harness
-	floor := strings.Join(nonEmpty(share("throughput", n.Throughput), share("cost", n.Cost), share("login", n.Login)), ", ")
-	out := []Fact{{"noise floor", floor}}
+	out := []Fact{{"noise floor", noiseFloor(n)}}
 	add := func(when bool, name, format string, args ...any) {
 		if when {
 			out = append(out, Fact{name, fmt.Sprintf(format, args...)})
 		}
 	}
 	add(n.Controls > 0, "hidden A/A controls", "%d pairs", n.Controls)
-	add(m.HoldoutCells > 0, "error of predictions", "%.1f %% (median), %.1f %% (95th percentile) on %d held-out cells", m.HoldoutError, m.HoldoutP95, m.HoldoutCells)
+	add(m.HoldoutCells > 0, "error of predictions", "%s", holdout(m))
 	measured, predicted := bases(r)
 	add(len(r.Bulk) > 0, "cells", "%d measured, %d predicted", measured, predicted)
 	add(h.Segments > 0, "quarantine", "%d of %d segments not used for throughput, %d not for cost", h.Quarantined, h.Segments, h.QuarantinedCost)
-	add(h.CPUShare > 0, "harness", "%.1f %% of the CPU time of ssh and sshd", h.CPUShare)
+	add(h.CPUShare > 0, "harness", "%s", harnessShare(h))
 	add(r.Drift != 0, "drift", "%+.1f %% over the run, corrected for", r.Drift)
 	add(r.Ended != "", "ended by", "%s", r.Ended)
 	return facts(out)
+}
+
+func noiseFloor(n rank.NoiseFloor) string {
+	return strings.Join(nonEmpty(share("throughput", n.Throughput), share("cost", n.Cost), share("login", n.Login)), ", ")
+}
+
+func holdout(m rank.Model) string {
+	return fmt.Sprintf("%.1f %% (median), %.1f %% (95th percentile) on %d held-out cells", m.HoldoutError, m.HoldoutP95, m.HoldoutCells)
+}
+
+func harnessShare(h rank.Harness) string {
+	return fmt.Sprintf("%.1f %% of the CPU time of ssh and sshd", h.CPUShare)
 }
 
 func share(name string, v float64) string {

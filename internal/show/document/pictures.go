@@ -74,20 +74,20 @@ func rankingChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 func heatChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 	c := Chart{
 		Name: "heat", Table: "bulk", Part: text(string(d)), Shape: Heat, Unit: "MB/s", Rising: true,
-		Title: title(string(d)) + ": cipher × MAC", Note: "Rows and columns are ordered by their best cell. ~ is predicted.",
+		Title: title(string(d)) + ": cipher × MAC, " + r.BulkOrder(), Note: "Rows and columns are ordered by their best cell. ~ is predicted.",
 	}
+	scale := 1e6
 	if r.By == rank.Cost {
-		c.Unit, c.Rising = "ns/B", false
-		c.Title += ", CPU time of both sides"
-	} else {
-		c.Title += ", throughput"
+		c.Unit, c.Rising, scale = "ns/B", false, 1
 	}
 	var ciphers, macs []string
 	cells := map[alg.Suite]Point{}
 	for _, cell := range r.Bulk {
 		if cell.Direction == d {
 			ciphers, macs = appendNew(ciphers, cell.Suite.Cipher), appendNew(macs, cell.Suite.MAC)
-			cells[cell.Suite.Bulk()] = heatPoint(r.By, cell)
+			p := point(r.Deciding(cell), scale)
+			p.Predicted = cell.Basis == rank.Predicted
+			cells[cell.Suite.Bulk()] = p
 		}
 	}
 	slices.SortStableFunc(macs, func(a, b string) int { // "" first: its ciphers ignore the others
@@ -114,16 +114,6 @@ func orOwnTag(mac string) string {
 		return "(own tag)"
 	}
 	return Short(mac)
-}
-
-func heatPoint(by rank.By, cell rank.Cell) Point {
-	p := point(cell.Throughput, 1e6)
-	if by == rank.Cost {
-		total := cell.Total()
-		p = Point{Value: total, Lo: total, Hi: total, Known: total > 0}
-	}
-	p.Predicted = cell.Basis == rank.Predicted
-	return p
 }
 
 // costChart divides the CPU time of both sides by what it is spent on.
@@ -199,44 +189,12 @@ func steadiness(r *rank.Ranking, f *record.File) (Chart, bool) {
 	if f == nil {
 		return c, false
 	}
-	cells := map[record.Cell]rank.Cell{}
-	for _, cell := range r.Bulk {
-		cells[record.CellOf(cell.Suite, cell.Direction)] = cell
-	}
-	every := len(f.Samples)/tracePoints + 1
-	for i := 0; i < len(f.Samples); i += every {
-		s, t := f.Samples[i], f.Trials[f.Samples[i].Trial]
-		cell, ok := cells[record.CellOf(s.Got, t.Direction)]
-		if t.Workload != record.Transfer || s.Outcome != record.OK || !ok { // a copy's time is not that of its bytes alone
-			continue
+	for _, m := range r.Moments(f, tracePoints) {
+		for i, ratio := range []float64{m.Throughput, m.Client} {
+			if ratio > 0 {
+				c.Items[i].Points = append(c.Items[i].Points, Point{X: m.At.Seconds(), Value: ratio, Lo: ratio, Hi: ratio, Known: true})
+			}
 		}
-		x := s.Start.Sub(f.Samples[0].Start).Seconds()
-		rate, cost := totals(s)
-		c.Items[0].Points = appendRatio(c.Items[0].Points, x, rate, cell.Throughput)
-		c.Items[1].Points = appendRatio(c.Items[1].Points, x, cost, cell.Client)
 	}
 	return c, len(c.Items[0].Points)+len(c.Items[1].Points) > 3
-}
-
-// totals are bytes per second and client ns per byte over all segments; 0 if unknown.
-func totals(s record.Sample) (rate, cost float64) {
-	var bytes, wall, cpu float64
-	for _, seg := range s.Segments {
-		bytes, wall = bytes+float64(seg.Bytes), wall+float64(seg.WallNS)
-		if seg.ClientCPUNS != nil {
-			cpu += float64(*seg.ClientCPUNS)
-		}
-	}
-	if bytes <= 0 || wall <= 0 {
-		return 0, 0
-	}
-	return bytes / wall * 1e9, cpu / bytes
-}
-
-func appendRatio(points []Point, x, v float64, estimate *rank.Quantity) []Point {
-	if v <= 0 || estimate == nil || estimate.Value <= 0 {
-		return points
-	}
-	ratio := v / estimate.Value
-	return append(points, Point{X: x, Value: ratio, Lo: ratio, Hi: ratio, Known: true})
 }

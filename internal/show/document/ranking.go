@@ -20,6 +20,7 @@ func OfRanking(r *rank.Ranking, f *record.File) *Document {
 	}
 	d.Tables = rankingTables(r)
 	d.Charts = rankingCharts(r)
+	d.Brief = briefRanking(r)
 	if trace, ok := steadiness(r, f); ok {
 		d.Charts = append(d.Charts, trace)
 	}
@@ -102,9 +103,9 @@ func first(r *rank.Ranking, d record.Direction) []string {
 		strong := c.Status == alg.Strong
 		switch {
 		case len(out) == 0:
-			out = append(out, fmt.Sprintf("%s %s: %s (%s).", word, orTransfer(d), c.Suite, speed(r.By, c)))
+			out = append(out, fmt.Sprintf("%s %s: %s (%s).", word, orTransfer(d), c.Suite, speed(r, c)))
 		case strong:
-			out = append(out, fmt.Sprintf("%s strong one: %s (%s).", word, c.Suite, speed(r.By, c)))
+			out = append(out, fmt.Sprintf("%s strong one: %s (%s).", word, c.Suite, speed(r, c)))
 		}
 		if strong {
 			break
@@ -121,10 +122,10 @@ func orTransfer(d record.Direction) string {
 }
 
 // speed is a cell in what orders the ranking, and in throughput.
-func speed(by rank.By, c rank.Cell) string {
+func speed(r *rank.Ranking, c rank.Cell) string {
 	var parts []string
-	if by == rank.Cost && c.Total() > 0 {
-		parts = append(parts, Figure(c.Total())+" ns of CPU per byte on both sides")
+	if cost := r.Deciding(c); r.By == rank.Cost && cost != nil {
+		parts = append(parts, Figure(cost.Value)+" ns of CPU per byte on "+r.CostSide())
 	}
 	if c.Throughput != nil {
 		parts = append(parts, Figure(c.Throughput.Value/1e6)+" MB/s")

@@ -8,6 +8,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/record"
+	"sshpace/internal/show/document"
 	"sshpace/internal/verdict/rank"
 )
 
@@ -25,7 +26,9 @@ func limited() *rank.Ranking {
 
 func TestCeilingsAsText(t *testing.T) {
 	var out bytes.Buffer
-	ceilings(&out, limited().Ceilings)
+	if err := Text(&out, document.OfRanking(limited(), nil)); err != nil {
+		t.Fatal(err)
+	}
 	for _, want := range []string{"80 % limiting\n", "1.00        - control\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in:\n%s", want, out.String())
@@ -73,7 +76,7 @@ func TestCeilingsAsJSON(t *testing.T) {
 func TestMachineWithoutOperations(t *testing.T) {
 	f := &record.File{Measurements: []record.Measurement{{Name: "pipe", Unit: record.BytesPerSecond, Value: 2e9, N: 1}}}
 	var out bytes.Buffer
-	if err := Machine(&out, f); err != nil {
+	if err := Text(&out, document.OfMachine(f)); err != nil {
 		t.Fatal(err)
 	}
 	if text := out.String(); strings.Contains(text, "operations/s") || !strings.Contains(text, "MB/s") || !strings.Contains(text, "2000") {
@@ -81,7 +84,7 @@ func TestMachineWithoutOperations(t *testing.T) {
 	}
 	out.Reset()
 	f.Measurements = nil
-	if err := Machine(&out, f); err != nil || strings.Contains(out.String(), "/s") {
+	if err := Text(&out, document.OfMachine(f)); err != nil || strings.Contains(out.String(), "/s") {
 		t.Errorf("no probe: %v\n%s", err, out.String())
 	}
 }

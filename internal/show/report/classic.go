@@ -10,6 +10,7 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/unit"
+	"sshpace/internal/show/document"
 	"sshpace/internal/verdict/rank"
 )
 
@@ -33,7 +34,7 @@ const implicit = "<implicit>"
 func Classic(w io.Writer, r *rank.Ranking, o ClassicOptions) error {
 	o.Size, o.Top = cmp.Or(o.Size, 4<<30), cmp.Or(o.Top, 5)
 	out := bufio.NewWriter(w)
-	for i, d := range directions(r) {
+	for i, d := range document.Directions(r) {
 		m, err := r.Matrix(d, o.Size)
 		if err != nil {
 			return err
@@ -123,7 +124,7 @@ func (c classic) rows(rows []rank.Combination) {
 			mark += " (" + string(status) + ")"
 		}
 		fmt.Fprintln(c.w, termsafe.Line(fmt.Sprintf("%d/%d cipher: %s  mac: %s  kex: %s - %s seconds ±%s%%%s", i+1, len(rows), row.Suite.Cipher,
-			cmp.Or(row.Suite.MAC, implicit), cmp.Or(row.Suite.Kex, anyKex), figure(row.Seconds.Value), percent(100*row.Seconds.HalfWidth()), mark)))
+			cmp.Or(row.Suite.MAC, implicit), cmp.Or(row.Suite.Kex, anyKex), document.Figure(row.Seconds.Value), document.Percent(100*row.Seconds.HalfWidth()), mark)))
 	}
 	fmt.Fprintln(c.w)
 }
@@ -172,7 +173,7 @@ func (c classic) averages(a axis) {
 		return cmp.Compare(mean[x], mean[y])
 	})
 	for _, name := range names {
-		row := fmt.Sprintf("%-40s %8s seconds avg. of %d", name, figure(mean[name]), count[name])
+		row := fmt.Sprintf("%-40s %8s seconds avg. of %d", name, document.Figure(mean[name]), count[name])
 		fmt.Fprintln(c.w, termsafe.Line(row))
 	}
 	fmt.Fprintln(c.w)

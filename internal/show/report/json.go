@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"io"
+	"time"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/record"
@@ -136,29 +137,32 @@ func jsonOf(r *rank.Ranking) jsonReport {
 		Schema: Schema, Campaign: r.Campaign, Environment: r.Environment,
 		Combinations: r.Combinations, RankedBy: r.By, KexRankedBy: r.KexBy, Ended: r.Ended,
 		NoiseFloor: jsonNoise(r.Noise), Model: jsonModel(r.Model),
-		Harness: jsonHarness{r.Harness.CPUShare, r.Harness.Segments, r.Harness.Quarantined, r.Harness.QuarantinedCost, r.Drift},
-		Bulk:    []jsonCell{}, Kex: []jsonExchange{}, Missing: r.Missing, Findings: r.Findings,
-		Ceilings: ceilingsDocument(r.Ceilings),
+		Harness: jsonHarness{
+			CPUShare: r.Harness.CPUShare, Segments: r.Harness.Segments,
+			Quarantined: r.Harness.Quarantined, QuarantinedCost: r.Harness.QuarantinedCost, Drift: r.Drift,
+		},
+		Bulk: []jsonCell{}, Kex: []jsonExchange{}, Missing: r.Missing, Findings: r.Findings,
+		Ceilings: ceilingsDocument(r.Ceilings), Trials: r.Trials,
 	}
 	for _, c := range r.Bulk {
 		out.Bulk = append(out.Bulk, jsonCell{
-			c.Rank, c.Suite.Cipher, c.Suite.MAC, c.Direction, c.Basis, throughputBasis(c), c.Holdout, c.Group, c.Status,
-			quantity(c.Throughput), quantity(c.Client), quantity(c.Server),
+			Rank: c.Rank, Cipher: c.Suite.Cipher, MAC: c.Suite.MAC, Direction: c.Direction, Basis: c.Basis, Timed: c.ThroughputBasis(),
+			Holdout: c.Holdout, Group: c.Group, Status: c.Status,
+			Throughput: quantity(c.Throughput), Client: quantity(c.Client), Server: quantity(c.Server),
 		})
 	}
 	for _, k := range r.Kex {
 		out.Kex = append(out.Kex, jsonExchange{
-			k.Rank, k.Name, k.Aliases, k.Group, k.Status, k.PostQuantum,
-			quantity(k.Login), quantity(k.Client), quantity(k.Server),
+			Rank: k.Rank, Name: k.Name, Aliases: k.Aliases, Group: k.Group, Status: k.Status, PostQuantum: k.PostQuantum,
+			Login: quantity(k.Login), Client: quantity(k.Client), Server: quantity(k.Server),
 		})
 	}
 	for _, c := range r.Copies {
-		out.Copies = append(out.Copies, jsonCopy{c.Suite, c.Direction, jsonQuantity(c.Seconds)})
+		out.Copies = append(out.Copies, jsonCopy{Suite: c.Suite, Direction: c.Direction, Seconds: jsonQuantity(c.Seconds)})
 	}
 	for _, c := range r.Controls {
-		out.Controls = append(out.Controls, jsonControl{c.A, c.B, jsonQuantity(c.Ratio), c.Separated})
+		out.Controls = append(out.Controls, jsonControl{A: c.A, B: c.B, Ratio: jsonQuantity(c.Ratio), Separated: c.Separated})
 	}
-	out.Trials = r.Trials
 	for _, c := range r.Refusals {
 		if out.Refusals == nil {
 			out.Refusals = map[string]int{}
@@ -166,23 +170,12 @@ func jsonOf(r *rank.Ranking) jsonReport {
 		out.Refusals[string(c.Outcome)] += c.N
 	}
 	for _, f := range r.Failed {
-		out.Failed = append(out.Failed, jsonFailure{f.Suite, f.Workload, f.Outcome, f.Detail, f.Attempts})
+		out.Failed = append(out.Failed, jsonFailure{Suite: f.Suite, Workload: f.Workload, Outcome: f.Outcome, Detail: f.Detail, Attempts: f.Attempts})
 	}
 	for _, warning := range r.Warnings {
 		out.Warnings = append(out.Warnings, jsonWarning(warning))
 	}
 	return out
-}
-
-// throughputBasis is whether the throughput rests on connections of that cell.
-func throughputBasis(c rank.Cell) rank.Basis {
-	switch {
-	case c.Throughput == nil:
-		return ""
-	case c.Timed:
-		return rank.Measured
-	}
-	return rank.Predicted
 }
 
 func quantity(q *rank.Quantity) *jsonQuantity {
@@ -191,4 +184,42 @@ func quantity(q *rank.Quantity) *jsonQuantity {
 	}
 	out := jsonQuantity(*q)
 	return &out
+}
+
+// jsonCeilings are the limits of the machine beside its fastest cell.
+type jsonCeilings struct {
+	alg.Suite
+	Direction  record.Direction `json:"direction"`
+	Throughput jsonQuantity     `json:"throughput_bytes_per_s"` // of that cell
+	Measured   time.Time        `json:"measured"`               // when the machine was
+	Limiting   string           `json:"limiting,omitempty"`     // name of the limit that is nearest; absent where none is near
+	Disk       string           `json:"disk,omitempty"`         // name of the disk's limit, where a copy of files hits it first
+	Limits     []jsonCeiling    `json:"limits"`
+}
+
+// jsonCeiling is one limit.
+type jsonCeiling struct {
+	Name    string   `json:"name"`
+	Limit   float64  `json:"bytes_per_s"`
+	Share   *float64 `json:"share_pct,omitempty"` // of the limit that the cell reaches
+	Control bool     `json:"control,omitempty"`   // for comparison only: it limits nothing and has no share
+}
+
+func ceilingsDocument(c *rank.Ceilings) *jsonCeilings {
+	if c == nil {
+		return nil
+	}
+	out := &jsonCeilings{
+		Suite: c.Cell.Suite, Direction: c.Cell.Direction, Throughput: jsonQuantity(*c.Cell.Throughput),
+		Measured: c.Measured, Limiting: c.Limiting, Disk: c.Disk, Limits: []jsonCeiling{},
+	}
+	for _, r := range c.Rows {
+		limit := jsonCeiling{Name: r.Name, Limit: r.Limit, Control: r.Control}
+		if !r.Control {
+			share := 100 * r.Share
+			limit.Share = &share
+		}
+		out.Limits = append(out.Limits, limit)
+	}
+	return out
 }

@@ -14,6 +14,7 @@ import (
 	"sshpace/internal/measure/model/sim"
 	"sshpace/internal/measure/plan"
 	"sshpace/internal/record"
+	"sshpace/internal/show/document"
 	"sshpace/internal/show/report"
 	"sshpace/internal/verdict/rank"
 )
@@ -57,7 +58,7 @@ func fitsTerminal(t *testing.T, text string) {
 }
 
 func TestText(t *testing.T) {
-	text := render(t, func(w io.Writer) error { return report.Text(w, ranking(t, 1)) })
+	text := render(t, func(w io.Writer) error { return report.Text(w, document.OfRanking(ranking(t, 1), nil)) })
 	fitsTerminal(t, text)
 	for _, want := range []string{
 		"loopback: OpenSSH_9.2p1 to OpenSSH_9.2p1", "2240 combinations", "Upload by", "Key exchange by", "aes128-gcm", "PQ",
@@ -78,7 +79,7 @@ func TestTextIsClean(t *testing.T) {
 	r.Failed = []rank.Failure{{Suite: alg.Suite{Cipher: "x\u202ey"}, Detail: "went\rwrong"}}
 	r.Warnings = append(r.Warnings, rank.Warning{Text: "a\x1b[Ab"})
 	for name, write := range map[string]func(io.Writer) error{
-		"text":    func(w io.Writer) error { return report.Text(w, r) },
+		"text":    func(w io.Writer) error { return report.Text(w, document.OfRanking(r, nil)) },
 		"classic": func(w io.Writer) error { return report.Classic(w, r, report.ClassicOptions{}) },
 	} {
 		for _, bad := range []string{"\x1b", "\x07", "\r", "\u202e", "\nforged"} {
@@ -90,9 +91,9 @@ func TestTextIsClean(t *testing.T) {
 }
 
 func TestTextOfLittle(t *testing.T) {
-	fitsTerminal(t, render(t, func(w io.Writer) error { return report.Text(w, &rank.Ranking{}) }))
+	fitsTerminal(t, render(t, func(w io.Writer) error { return report.Text(w, document.OfRanking(&rank.Ranking{}, nil)) }))
 	one := &rank.Ranking{Bulk: []rank.Cell{{Suite: alg.Suite{Cipher: strings.Repeat("long-", 20), MAC: strings.Repeat("mac-", 20)}, Rank: 1}}}
-	fitsTerminal(t, render(t, func(w io.Writer) error { return report.Text(w, one) }))
+	fitsTerminal(t, render(t, func(w io.Writer) error { return report.Text(w, document.OfRanking(one, nil)) }))
 }
 
 func TestJSON(t *testing.T) {
@@ -183,7 +184,7 @@ func TestCompare(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := render(t, func(w io.Writer) error { return report.CompareText(w, c) })
+		text := render(t, func(w io.Writer) error { return report.Text(w, document.OfComparison(c)) })
 		fitsTerminal(t, text)
 		for _, want := range []string{"a.jsonl", "Overall", "Ciphers", "MACs", "Logins", "Cells", "geometric mean"} {
 			if !strings.Contains(text, want) {

@@ -116,6 +116,18 @@ func (c Cell) Total() float64 {
 	return c.Client.Value + c.Server.Value
 }
 
+// ThroughputBasis says whether Throughput rests on connections of this cell; ""
+// where it is unknown.
+func (c Cell) ThroughputBasis() Basis {
+	switch {
+	case c.Throughput == nil:
+		return ""
+	case c.Timed:
+		return Measured
+	}
+	return Predicted
+}
+
 // Exchange is the result for one key exchange.
 type Exchange struct {
 	Name        string

@@ -4,22 +4,30 @@ package rank
 // so that every format says the same.
 
 const (
-	throughputWord  = "throughput"
-	bothSidesWord   = "CPU cost of both sides"
-	clientAloneWord = "CPU cost of the client"
+	throughputWord   = "throughput"
+	costWord         = "CPU cost of "
+	bothSidesWord    = "both sides"
+	clientAloneWord  = "the client"
+	costlierSideWord = "the costlier side"
 )
 
 // BulkOrder says by what the cells are ordered.
 func (r *Ranking) BulkOrder() string {
-	switch {
-	case r.By == Throughput:
+	if r.By == Throughput {
 		return throughputWord
+	}
+	return costWord + r.CostSide()
+}
+
+// CostSide says whose cost orders a ranking by cost.
+func (r *Ranking) CostSide() string {
+	switch {
 	case !r.hasServer():
 		return clientAloneWord
 	case r.cores == 1:
 		return bothSidesWord
 	}
-	return "CPU cost of the costlier side"
+	return costlierSideWord
 }
 
 // Deciding is the figure of a cell by which the cells are ordered.
@@ -41,9 +49,9 @@ func (r *Ranking) KexOrder() string {
 	case r.KexBy == Throughput:
 		return "login time"
 	case len(r.Kex) > 0 && r.Kex[0].Server == nil:
-		return clientAloneWord
+		return costWord + clientAloneWord
 	}
-	return bothSidesWord
+	return costWord + bothSidesWord
 }
 
 // BulkBasis says by what cells are compared.
@@ -64,7 +72,7 @@ func (c *Comparison) KexBasis() string {
 
 func (s sides) word() string {
 	if s == clientAlone {
-		return clientAloneWord
+		return costWord + clientAloneWord
 	}
-	return bothSidesWord
+	return costWord + bothSidesWord
 }

@@ -1,0 +1,152 @@
+package report
+
+import (
+	"encoding/json"
+	"io"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/record"
+	"sshpace/internal/verdict/rank"
+)
+
+// CompareSchema names the layout that CompareJSON writes.
+const CompareSchema = "sshpace.compare/1"
+
+// CompareJSON writes a comparison as one JSON object.
+func CompareJSON(w io.Writer, c *rank.Comparison) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", " ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(comparisonDocument(c))
+}
+
+type jsonComparison struct {
+	Schema     string        `json:"schema"`
+	By         rank.By       `json:"ranked_by"`
+	KexBy      rank.By       `json:"kex_ranked_by"`
+	Order      []float64     `json:"order_kendall_tau,omitempty"`
+	Unit       string        `json:"unit"` // of values
+	Normalised []string      `json:"normalised_to,omitempty"`
+	Files      []jsonFile    `json:"files"`
+	Overall    []jsonRatio   `json:"overall,omitempty"`
+	Ciphers    []jsonGroup   `json:"ciphers"`
+	MACs       []jsonGroup   `json:"macs"`
+	Kex        []jsonGroup   `json:"kex"`
+	Cells      []jsonCells   `json:"cells"`
+	Machines   []jsonMachine `json:"machines,omitempty"`
+	Figures    []jsonFigure  `json:"measurements,omitempty"`
+	Warnings   []jsonWarning `json:"warnings,omitempty"`
+}
+
+type jsonFile struct {
+	Label       string             `json:"label"`
+	Campaign    record.Campaign    `json:"campaign"`
+	Environment record.Environment `json:"environment"`
+}
+
+type jsonRatio struct {
+	Speed   jsonQuantity  `json:"speed_ratio"` // against the first file; above 1: faster
+	Rest    *jsonQuantity `json:"speed_ratio_to_rest,omitempty"`
+	P       float64       `json:"p_holm"`
+	Verdict rank.Verdict  `json:"verdict"`
+	ByRest  bool          `json:"verdict_by_rest,omitempty"`
+}
+
+type jsonGroup struct {
+	Name   string      `json:"name"`
+	Ratios []jsonRatio `json:"ratios"`
+}
+
+type jsonCells struct {
+	Cipher    string           `json:"cipher"`
+	MAC       string           `json:"mac"`
+	Direction record.Direction `json:"direction"`
+	Values    []*jsonQuantity  `json:"values"`
+	Ratios    []jsonRatio      `json:"ratios"`
+}
+
+type jsonMachine struct {
+	Label     string          `json:"label"`
+	Speed     float64         `json:"speed_ratio"`
+	Residual  float64         `json:"residual_pct"`
+	Deviating []jsonDeviation `json:"deviating"`
+}
+
+type jsonDeviation struct {
+	alg.Suite
+	Direction record.Direction `json:"direction"`
+	Factor    float64          `json:"speed_factor"`
+}
+
+func comparisonDocument(c *rank.Comparison) jsonComparison {
+	out := jsonComparison{
+		Schema: CompareSchema, By: c.By, KexBy: c.KexBy, Order: c.Order, Unit: "ns_per_byte", Normalised: c.Normalised,
+		Overall: ratiosDocument(c.Overall), Ciphers: groupsDocument(c.Ciphers), MACs: groupsDocument(c.MACs),
+		Kex: groupsDocument(c.Kex), Cells: []jsonCells{},
+	}
+	if c.By == rank.Throughput {
+		out.Unit = "bytes_per_s"
+	}
+	if len(c.Normalised) > 0 {
+		out.Unit = "relative"
+	}
+	for _, in := range c.Inputs {
+		out.Files = append(out.Files, jsonFile{Label: in.Label, Campaign: in.Ranking.Campaign, Environment: in.Ranking.Environment})
+	}
+	for _, cell := range c.Cells {
+		j := jsonCells{Cipher: cell.Suite.Cipher, MAC: cell.Suite.MAC, Direction: cell.Direction, Ratios: ratiosDocument(cell.Ratios)}
+		for _, v := range cell.Values {
+			j.Values = append(j.Values, quantity(v))
+		}
+		out.Cells = append(out.Cells, j)
+	}
+	for _, m := range c.Machines {
+		j := jsonMachine{Label: m.Label, Speed: m.Speed, Residual: m.Residual}
+		for _, d := range m.Deviating {
+			j.Deviating = append(j.Deviating, jsonDeviation{Suite: d.Suite, Direction: d.Direction, Factor: d.Factor})
+		}
+		out.Machines = append(out.Machines, j)
+	}
+	out.Figures = figuresDocument(c.Figures)
+	for _, warning := range c.Warnings {
+		out.Warnings = append(out.Warnings, jsonWarning(warning))
+	}
+	return out
+}
+
+func groupsDocument(groups []rank.Group) []jsonGroup {
+	out := []jsonGroup{}
+	for _, g := range groups {
+		out = append(out, jsonGroup{Name: g.Name, Ratios: ratiosDocument(g.Ratios)})
+	}
+	return out
+}
+
+func ratiosDocument(ratios []rank.Ratio) []jsonRatio {
+	var out []jsonRatio
+	for _, r := range ratios {
+		out = append(out, jsonRatio{Speed: jsonQuantity(r.Speed), Rest: quantity(r.Rest), P: r.P, Verdict: r.Verdict, ByRest: r.ByRest})
+	}
+	return out
+}
+
+// jsonFigure is a measurement in all files. Its unit is that of the program.
+type jsonFigure struct {
+	Source string          `json:"source"`
+	Name   string          `json:"name"`
+	Unit   record.Unit     `json:"unit"`
+	Values []*jsonQuantity `json:"values"`       // lo and hi are the range of repetitions
+	Speeds []float64       `json:"speed_ratios"` // of each file after the first against it; 0 unknown
+}
+
+func figuresDocument(figures []rank.Figure) []jsonFigure {
+	var out []jsonFigure
+	for _, f := range figures {
+		j := jsonFigure{Source: f.Source, Name: f.Name, Unit: f.Unit, Speeds: f.Speeds}
+		for _, v := range f.Values {
+			j.Values = append(j.Values, quantity(v))
+		}
+		out = append(out, j)
+	}
+	return out
+}
