@@ -24,7 +24,8 @@ sys/workdir:
 sys/edit:
 ssh/sshconf:
 ssh/knownhosts: base/host base/stats
-ssh/openssh: base/alg record
+ssh/sshlog:
+ssh/openssh: base/alg record ssh/sshlog
 ssh/wire: base/alg
 ssh/dial: base/host base/termsafe fleet
 ssh/forkssh: base/host base/termsafe fleet
@@ -52,7 +53,7 @@ show/page: base/alg show/document
 show/picture: show/document
 show/sheet: record show/document
 show/report: base/alg base/termsafe base/unit record show/document verdict/rank
-show/legacylog: base/alg base/unit record
+show/legacylog: base/alg base/unit record ssh/openssh ssh/sshlog
 `
 
 // allowed reads the rules.

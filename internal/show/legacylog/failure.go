@@ -1,40 +1,17 @@
 package legacylog
 
 import (
+	"slices"
 	"strings"
 
 	"sshpace/internal/record"
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/sshlog"
 )
 
-// failures are what ssh says where there is no session, or none any more, by a
-// part of the line (OpenSSH ssh.c, sshconnect.c, sshconnect2.c, packet.c). The
-// first that a line holds counts.
-var failures = []struct {
-	phrase  string
-	outcome record.Outcome
-}{
-	{"no matching", record.Refused},
-	{"Unable to negotiate", record.Refused},
-	{"Unknown cipher type", record.Refused},
-	{"Bad SSH2", record.Refused},
-	{"Bad cipher", record.Refused},
-	{"Unsupported", record.Refused},
-	{"Connection refused", record.Refused},
-	{"_exchange_identification: ", record.Refused},
-	{"Permission denied (", record.Denied}, // without the methods it only asks again
-	{"Too many authentication failures", record.Denied},
-	{"Host key verification failed", record.HostKey},
-	{"Could not resolve hostname", record.Unresolved},
-	{"Connection timed out", record.TimedOut},
-	{"Connection closed", record.Broken},
-	{"Connection reset", record.Broken},
-	{"closed by remote host", record.Broken},
-	{"Corrupted MAC", record.Broken},
-	{"Disconnect", record.Broken},
-	{"Write failed: ", record.Broken},
-	{"client_loop: ", record.Broken},
-	{"ssh: ", record.Broken},
-}
+// lost are parts of further lines that old releases end with, or that say
+// nothing but that it was ssh which ended.
+var lost = []string{"Bad cipher", "Connection closed", "Connection reset", "Disconnect", "Unsupported", "Write failed: ", "client_loop: ", "ssh: "}
 
 // failureOf is how a run ended of which ssh says this; ok is false where the
 // line is no failure.
@@ -42,10 +19,9 @@ func failureOf(line string) (outcome record.Outcome, ok bool) {
 	if strings.HasPrefix(line, "debug") {
 		return "", false
 	}
-	for _, f := range failures {
-		if strings.Contains(line, f.phrase) {
-			return f.outcome, true
-		}
+	if cause, _ := sshlog.CauseOf([]string{line}); cause != sshlog.Unknown {
+		return openssh.OutcomeOf(cause), true
 	}
-	return "", false
+	said := slices.ContainsFunc(lost, func(part string) bool { return strings.Contains(line, part) })
+	return record.Broken, said
 }

@@ -154,7 +154,7 @@ func TestPerformanceLogs(t *testing.T) {
 			if s.ElapsedLoNS != test.lo || s.ElapsedNS != test.mid || s.ElapsedHiNS != test.hi || s.Bytes != 1<<30 || s.Got != test.suite {
 				t.Errorf("sample: %+v", s)
 			}
-			if test.fails > 0 && (f.Samples[0].Outcome != record.Refused || !strings.Contains(f.Samples[0].Detail, "Unable")) {
+			if test.fails > 0 && (f.Samples[0].Outcome != record.Mismatched || !strings.Contains(f.Samples[0].Detail, "Unable")) {
 				t.Errorf("failed sample: %+v", f.Samples[0])
 			}
 		})
@@ -204,7 +204,7 @@ Unknown cipher type 'arcfour'
 		*s.Segments[0].ClientCPUNS != 17230*time.Millisecond || s.Got != (alg.Suite{Cipher: "aes128-ctr", MAC: "default", Kex: "default"}) {
 		t.Errorf("first sample: %+v", s)
 	}
-	if f.Samples[1].Got.MAC != "" || f.Samples[2].Outcome != record.Refused {
+	if f.Samples[1].Got.MAC != "" || f.Samples[2].Outcome != record.Mismatched {
 		t.Errorf("other samples: %+v", f.Samples[1:])
 	}
 }
@@ -227,14 +227,14 @@ func TestFailedTries(t *testing.T) {
 	}{
 		"old message": {
 			"no matching cipher found: client arcfour256 server aes128-ctr\nreal 0.02\nuser 0.01\nsys 0.00\n",
-			record.Refused, "no matching cipher found: client arcfour256 server aes128-ctr", 0,
+			record.Mismatched, "no matching cipher found: client arcfour256 server aes128-ctr", 0,
 		},
 		"new message, behind what pv drew, with a part copied": {
 			"64.0KiB 0:00:00 [1.2MiB/s] [> ] 0%\rUnable to negotiate with ::1 port 22: no matching cipher found. Their offer: a\n" +
 				"real 0.24\nuser 0.01\nsys 0.00\n69632 bytes (70 kB) copied, 0.2 s, 300 kB/s\n",
-			record.Refused, "Unable to negotiate with ::1 port 22: no matching cipher found. Their offer: a", 0,
+			record.Mismatched, "Unable to negotiate with ::1 port 22: no matching cipher found. Their offer: a", 0,
 		},
-		"no time":     {"no matching cipher found\nreal 0.00\nuser 0.00\nsys 0.00\n", record.Refused, "no matching cipher found", 0},
+		"no time":     {"no matching cipher found\nreal 0.00\nuser 0.00\nsys 0.00\n", record.Mismatched, "no matching cipher found", 0},
 		"login":       {"root@localhost: Permission denied (publickey).\nreal 0.30\n", record.Denied, "root@localhost: Permission denied (publickey).", 0},
 		"host":        {"ssh: Could not resolve hostname x: Name or service not known\nreal 0.01\n", record.Unresolved, "ssh: Could not resolve hostname x: Name or service not known", 0},
 		"closed":      {"Connection to localhost closed by remote host.\nreal 4.01\n", record.Broken, "Connection to localhost closed by remote host.", 0},

@@ -1,11 +1,13 @@
 package openssh
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/record"
+	"sshpace/internal/ssh/sshlog"
 )
 
 // Negotiation is what the debug output of one ssh tells.
@@ -20,33 +22,6 @@ type Negotiation struct {
 	KeyFile    string // known_hosts file that holds another key of the host; "" if none does
 	Multiplex  bool   // went through a ControlMaster: nothing was negotiated here
 	Complaints []string
-}
-
-// debugLines are the beginnings of the lines that matter, and what to do with
-// the rest (kex.c: kex_choose_conf, packet.c, sshconnect2.c). Up to 7.0 ssh does
-// not name the key exchange and the host key.
-var debugLines = []struct {
-	prefix string
-	take   func(n *Negotiation, rest string)
-}{
-	{"debug1: kex: algorithm: ", func(n *Negotiation, rest string) { n.Got.Kex = word(rest) }},
-	{"debug1: kex: host key algorithm: ", func(n *Negotiation, rest string) { n.Got.HostKey = word(rest) }},
-	{"debug1: kex: client->server ", func(n *Negotiation, rest string) { n.Got.Cipher, n.Got.MAC = direction(rest) }},
-	{"debug1: kex: server->client ", func(n *Negotiation, rest string) { n.Reverse.Cipher, n.Reverse.MAC = direction(rest) }},
-	{"debug1: SSH2_MSG_NEWKEYS received", func(n *Negotiation, _ string) { n.Rekeys++ }},
-	{"debug1: Remote protocol version ", func(n *Negotiation, rest string) {
-		_, software, _ := strings.Cut(rest, "remote software version ")
-		n.Banner = strings.TrimSpace(software)
-	}},
-	{"Authenticated to ", func(n *Negotiation, _ string) { n.LoggedIn = true }},
-	{"debug1: Authentication succeeded", func(n *Negotiation, _ string) { n.LoggedIn = true }},
-	{"debug1: auto-mux: Trying existing master", func(n *Negotiation, _ string) { n.Multiplex = true }},
-	{"Offending ", func(n *Negotiation, rest string) {
-		if _, place, ok := strings.Cut(rest, " key in "); ok {
-			n.KeyFile = place[:max(0, strings.LastIndexByte(place, ':'))] // without the line
-		}
-	}},
-	{"debug1: mux_client_", func(n *Negotiation, _ string) { n.Multiplex = true }},
 }
 
 // word is the first word of text.
@@ -76,32 +51,45 @@ func implicit(mac string) string {
 	return mac
 }
 
-// quiet are the beginnings of lines in the log of ssh -v that are no complaints.
-var quiet = []string{"debug", "OpenSSH_", "Authenticated ", "Transferred: ", "Bytes per second: "}
-
 // ParseVerbose reads the debug output of ssh -v or -vv.
 func ParseVerbose(text string) Negotiation {
 	var n Negotiation
 	proposals := proposals{strict: map[string]bool{}}
 	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\r\n")
-		proposals.take(line, &n.Server)
-		for _, debug := range debugLines {
-			if rest, ok := strings.CutPrefix(line, debug.prefix); ok {
-				debug.take(&n, rest)
-			}
+		e := sshlog.Read(line)
+		if e.Kind == sshlog.Detail {
+			proposals.take(e.Text, &n.Server)
 		}
-		if complaint := strings.TrimSpace(line); complaint != "" && !hasPrefix(line, quiet) {
-			n.Complaints = append(n.Complaints, complaint)
-		}
+		n.take(e)
 	}
 	n.Rekeys = max(0, n.Rekeys-1)
 	n.Strict = proposals.strict[clientStrict] && proposals.strict[serverStrict]
 	return n
 }
 
-func hasPrefix(line string, prefixes []string) bool {
-	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(line, prefix) })
+func (n *Negotiation) take(e sshlog.Event) {
+	switch e.Kind {
+	case sshlog.KexAlgorithm:
+		n.Got.Kex = word(e.Text)
+	case sshlog.HostKeyType:
+		n.Got.HostKey = word(e.Text)
+	case sshlog.ClientToServer:
+		n.Got.Cipher, n.Got.MAC = direction(e.Text)
+	case sshlog.ServerToClient:
+		n.Reverse.Cipher, n.Reverse.MAC = direction(e.Text)
+	case sshlog.NewKeys:
+		n.Rekeys++
+	case sshlog.ServerVersion:
+		n.Banner = e.Text
+	case sshlog.LoggedIn:
+		n.LoggedIn = true
+	case sshlog.Multiplexed, sshlog.MasterOpened:
+		n.Multiplex = true
+	case sshlog.WrongKey:
+		n.KeyFile = e.Text
+	case sshlog.Message:
+		n.Complaints = append(n.Complaints, e.Text)
+	}
 }
 
 // proposals finds the server's KEXINIT in the lines of ssh -vv. Only the
@@ -123,11 +111,8 @@ const (
 // have no names, and two numbers. The client's stands first.
 const oldProposal = 12
 
-func (p *proposals) take(line string, offer *alg.Offer) {
-	rest, ok := strings.CutPrefix(line, "debug2: ")
-	if !ok {
-		return
-	}
+// take reads one line of them, without "debug2: ".
+func (p *proposals) take(rest string, offer *alg.Offer) {
 	if owner, ok := strings.CutSuffix(rest, " KEXINIT proposal"); ok {
 		p.peer = owner == "peer server"
 		return
@@ -167,41 +152,21 @@ func keep(list *[]string, names string) {
 	}
 }
 
-// failures maps what ssh says when it fails to outcomes; the first match wins.
-var failures = []struct {
-	text    string
-	outcome record.Outcome
-}{
-	{"has changed and you have requested strict checking", record.HostKey},
-	{"host key is known for", record.HostKey},
-	{"REMOTE HOST IDENTIFICATION HAS CHANGED", record.HostKey},
-	{"Host key verification failed", record.HostKey},
-	{"Could not resolve hostname", record.Unresolved},
-	{"host key mismatch", record.HostKey}, // the built-in client
-	{"Permission denied (", record.Denied},
-	{"unable to authenticate", record.Denied}, // the built-in client
-	{"Too many authentication failures", record.Denied},
-	{"Bad configuration option", record.Broken},
-	{"Bad owner or permissions", record.Broken},
-	{"no matching ", record.Mismatched},
-	{"Unable to negotiate", record.Mismatched},
-	{"no common algorithm", record.Mismatched},      // the built-in client
-	{"administratively prohibited", record.Refused}, // by a jump host
-	{"Connection refused", record.Refused},
-	{"No route to host", record.Refused},
-	{"Network is unreachable", record.Refused},
-	{"timed out", record.TimedOut},
-	{"not responding", record.TimedOut},
-	{"kex_exchange_identification", record.Refused},
-	{"ssh_exchange_identification", record.Refused},
-	{"Not allowed at this time", record.Refused},
-	{"Exceeded MaxStartups", record.Refused},
+// outcomes are what the causes mean to a trial. A connection that breaks off
+// before the server has said who it is was refused, see Failure.
+var outcomes = map[sshlog.Cause]record.Outcome{
+	sshlog.HostKeyChanged: record.HostKey, sshlog.HostKeyRevoked: record.HostKey,
+	sshlog.HostKeyWeak: record.HostKey, sshlog.HostKeyUnknown: record.HostKey,
+	sshlog.Unresolved: record.Unresolved,
+	sshlog.Denied:     record.Denied, sshlog.TooManyKeys: record.Denied,
+	sshlog.NoAlgorithm: record.Mismatched,
+	sshlog.Prohibited:  record.Refused, sshlog.ConnectionRefused: record.Refused, sshlog.Unroutable: record.Refused,
+	sshlog.NotSSH: record.Refused, sshlog.Throttled: record.Refused, sshlog.NoVersion: record.Refused,
+	sshlog.TimedOut: record.TimedOut,
 }
 
-// breaks are what ssh says when a connection breaks. Before the server has said
-// who it is, that is how a refusal looks: MaxStartups and source penalties hang
-// up there (sshd_config(5)).
-var breaks = []string{"Connection reset by", "Connection closed by", "Broken pipe", "Corrupted MAC"}
+// OutcomeOf is what a cause means to a trial.
+func OutcomeOf(c sshlog.Cause) record.Outcome { return cmp.Or(outcomes[c], record.Broken) }
 
 // Failure classifies why an ssh failed, from its debug log and what it wrote to
 // standard error, and quotes the line that says it. After the login standard
@@ -213,24 +178,15 @@ func Failure(n Negotiation, stderr string) (record.Outcome, string) {
 	} else if len(lines) == 0 && len(said) > 0 {
 		return record.Broken, said[len(said)-1]
 	}
-	for _, failure := range failures {
-		if line, ok := mentions(lines, failure.text); ok {
-			return failure.outcome, line
-		}
-	}
-	for _, text := range breaks {
-		line, ok := mentions(lines, text)
-		if ok && n.Banner == "" {
-			return record.Refused, line
-		}
-		if ok {
-			return record.Broken, line
-		}
-	}
-	if len(lines) > 0 {
+	cause, line := sshlog.CauseOf(lines)
+	switch {
+	case cause == sshlog.HungUp && n.Banner == "": // MaxStartups and source penalties hang up there (sshd_config(5))
+		return record.Refused, line
+	case cause != sshlog.Unknown:
+		return OutcomeOf(cause), line
+	case len(lines) > 0:
 		return record.Broken, lines[len(lines)-1]
-	}
-	if n.LoggedIn {
+	case n.LoggedIn:
 		return record.Broken, "the session ended without a word: see whether the account has a usable login shell"
 	}
 	return record.Broken, "ssh ended without a word"
@@ -241,17 +197,9 @@ func Failure(n Negotiation, stderr string) (record.Outcome, string) {
 func complaints(stderr string) []string {
 	var lines []string
 	for line := range strings.Lines(stderr) {
-		if line = strings.TrimSpace(line); line != "" && !hasPrefix(line, quiet) {
-			lines = append(lines, line)
+		if e := sshlog.Read(line); e.Kind == sshlog.Message {
+			lines = append(lines, e.Text)
 		}
 	}
 	return lines
-}
-
-func mentions(lines []string, text string) (line string, ok bool) {
-	i := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, text) })
-	if i < 0 {
-		return "", false
-	}
-	return lines[i], true
 }
