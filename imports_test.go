@@ -20,7 +20,9 @@ base/host:
 base/termsafe:
 record: base/alg base/unit
 sys/proc:
-sys/workdir:
+sys/safedir:
+sys/ownport:
+sys/workdir: sys/safedir
 sys/edit:
 ssh/sshconf:
 ssh/knownhosts: base/host base/stats
@@ -35,7 +37,7 @@ measure/model/sim: base/alg base/unit record
 measure/plan: base/alg base/stats base/unit measure/model record
 measure/lab: base/alg measure/plan record
 measure/flow:
-measure/loopback: sys/proc sys/workdir
+measure/loopback: sys/ownport sys/proc sys/workdir
 measure/hostinfo: base/unit record sys/proc
 measure/drive: base/alg base/unit measure/flow measure/loopback record ssh/openssh sys/proc sys/workdir
 measure/limits: base/alg base/unit record show/legacylog

@@ -124,11 +124,7 @@ func runAdvise(ctx context.Context, sys System, f adviseFlags, args []string) (e
 	if err := a.load(args); err != nil {
 		return err
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	if a.dir, err = workdir.New(workdir.Params{Getenv: sys.Getenv, Keeper: helperArgs(self, "keep")}); err != nil {
+	if a.dir, err = privateDir(sys); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, a.dir.Close()) }()

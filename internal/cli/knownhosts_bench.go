@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -14,7 +13,6 @@ import (
 	"sshpace/internal/base/unit"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/openssh"
-	"sshpace/internal/sys/workdir"
 )
 
 // knownHostsBenchFlags are the flags of `sshpace known-hosts bench`.
@@ -81,16 +79,6 @@ func runKnownHostsBench(ctx context.Context, sys System, f knownHostsBenchFlags)
 		return writeDocument(sys.Stdout, costDocument(cost, client.Version))
 	}
 	return printCost(sys.Stdout, cost, client.Version)
-}
-
-// privateDir is a folder of this run, removed even if sshpace is killed.
-func privateDir(sys System) (*workdir.Dir, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	dir, err := workdir.New(workdir.Params{Getenv: sys.Getenv, Keeper: helperArgs(self, "keep")})
-	return dir, withHint(err, "set XDG_RUNTIME_DIR to a folder that you may write")
 }
 
 // printCost prints the table for people. Times are milliseconds of processor

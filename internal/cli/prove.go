@@ -72,7 +72,7 @@ func (a *adviser) prove(ctx, drain context.Context) (err error) {
 		return err
 	}
 	d := &duel{station: s, suites: [2]alg.Suite{ad.Present, ad.Advised}, failed: map[string]failing{}, target: s.target}
-	cleanUp, err := d.prepare(ctx, a.flags.connect, size, a.ranking.Campaign.Directions)
+	cleanUp, err := d.prepare(ctx, a.sys, a.flags.connect, size, a.ranking.Campaign.Directions)
 	defer func() {
 		cleanUp()
 		if closeErr := s.close(); err == nil {
@@ -96,13 +96,13 @@ func (a *adviser) prove(ctx, drain context.Context) (err error) {
 
 // prepare lists the ways to move data that this station has. The function that
 // it returns removes what copies leave behind; it is never nil.
-func (d *duel) prepare(ctx context.Context, connect time.Duration, size unit.Bytes, directions []record.Direction) (cleanUp func(), err error) {
+func (d *duel) prepare(ctx context.Context, sys System, connect time.Duration, size unit.Bytes, directions []record.Direction) (cleanUp func(), err error) {
 	for _, direction := range directions {
 		d.ways = append(d.ways, contest{name: rawWay + string(direction), run: func(ctx context.Context, want alg.Suite) (showing, error) {
 			return d.raw(ctx, want, direction)
 		}})
 	}
-	folder, cleanUp, err := d.remoteFolder(ctx, connect)
+	folder, cleanUp, err := d.remoteFolder(ctx, sys, connect)
 	if err != nil || folder == "" {
 		return cleanUp, err
 	}
@@ -147,16 +147,15 @@ func (f folder) local(d *duel) string {
 var remoteMark = regexp.MustCompile(`^/tmp/sshpace-copy-[A-Za-z0-9]{10}$`)
 
 // remoteFolder makes a private folder for the copies.
-func (d *duel) remoteFolder(ctx context.Context, connect time.Duration) (folder, func(), error) {
-	if d.station.server != record.ServerRemote {
-		parent := d.station.rig.Dir.Path
-		if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
-			parent = "/dev/shm"
-		}
-		path, err := os.MkdirTemp(parent, "sshpace-")
-		return folder(path), func() { _ = os.RemoveAll(path) }, err
-	}
+func (d *duel) remoteFolder(ctx context.Context, sys System, connect time.Duration) (folder, func(), error) {
 	none := func() {}
+	if d.station.server != record.ServerRemote {
+		dir, err := memoryDir(sys)
+		if err != nil {
+			return "", none, err
+		}
+		return folder(dir.Path), func() { _ = dir.Close() }, nil
+	}
 	log := d.station.rig.Dir.File("prove.log")
 	run := func(command string) ([]byte, error) {
 		argv := d.station.ssh.Command(d.station.way, d.suites[1], log, connect, command)

@@ -21,6 +21,7 @@ import (
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/wire"
+	"sshpace/internal/sys/ownport"
 	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/workdir"
 )
@@ -63,9 +64,9 @@ func openStation(ctx context.Context, sys System, p stationParams) (s *station, 
 	if err != nil {
 		return nil, err
 	}
-	dir, err := workdir.New(workdir.Params{Getenv: sys.Getenv, Keeper: helperArgs(self, "keep")})
+	dir, err := privateDir(sys)
 	if err != nil {
-		return nil, withHint(err, "set XDG_RUNTIME_DIR to a folder that you may write")
+		return nil, err
 	}
 	spawner := proc.NewSpawner()
 	s = &station{close: func() error { spawner.Close(); return dir.Close() }}
@@ -102,7 +103,7 @@ func (s *station) openPrivate(ctx context.Context, p stationParams, rig drive.Ri
 	if err != nil {
 		return err
 	}
-	server, err := loopback.Start(argv, rig.Spawner, rig.Dir.File("server.log"))
+	server, err := loopback.Start(argv, rig.Spawner, rig.Dir)
 	if err != nil {
 		return err
 	}
@@ -232,7 +233,7 @@ func (s *station) clientStrict(ctx context.Context) bool {
 	if s.engine == record.EngineNative {
 		return true // golang.org/x/crypto/ssh does since v0.17.0
 	}
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	listener, err := ownport.Listen()
 	if err != nil {
 		return false
 	}

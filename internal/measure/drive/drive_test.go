@@ -96,7 +96,7 @@ func newPrivate(t testing.TB) *Private {
 	if _, err := sshd.Validate(context.Background(), config, rig.Dir.File("sshd_config")); err != nil {
 		t.Fatal(err)
 	}
-	server, err := loopback.Start(sshd.ServeOne(rig.Dir.File("sshd_config")), rig.Spawner, rig.Dir.File("server.log"))
+	server, err := loopback.Start(sshd.ServeOne(rig.Dir.File("sshd_config")), rig.Spawner, rig.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +255,7 @@ func TestUnknownWorkload(t *testing.T) {
 func faked(t *testing.T, script string) *Private {
 	t.Helper()
 	rig := newRig(t)
-	server, err := loopback.Start([]string{"/bin/cat"}, rig.Spawner, rig.Dir.File("server.log"))
+	server, err := loopback.Start([]string{"/bin/cat"}, rig.Spawner, rig.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/sys/unix"
 
+	"sshpace/internal/sys/ownport"
 	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/workdir"
 )
@@ -42,23 +43,23 @@ const Alias = "sshpace-private"
 // MakeKeys writes one-run Ed25519 key pairs into dir.
 func MakeKeys(dir *workdir.Dir) (Keys, error) {
 	keys := Keys{dir.File("host_key"), dir.File("user_key"), dir.File("authorized_keys"), dir.File("known_hosts")}
-	hostPublic, err := writeKey(keys.HostKey)
+	hostPublic, err := writeKey(dir, "host_key")
 	if err != nil {
 		return keys, err
 	}
-	userPublic, err := writeKey(keys.Identity)
+	userPublic, err := writeKey(dir, "user_key")
 	if err != nil {
 		return keys, err
 	}
-	if err := os.WriteFile(keys.AuthorizedKeys, []byte(userPublic), 0o600); err != nil {
+	if err := dir.WriteFile("authorized_keys", []byte(userPublic), 0o600); err != nil {
 		return keys, err
 	}
-	return keys, os.WriteFile(keys.KnownHosts, []byte(Alias+" "+hostPublic), 0o600)
+	return keys, dir.WriteFile("known_hosts", []byte(Alias+" "+hostPublic), 0o600)
 }
 
-// writeKey makes a key pair, writes the private half to path (0600) and returns
+// writeKey makes a key pair, writes the private half to a file (0600) and returns
 // the public half as an authorized_keys line.
-func writeKey(path string) (public string, err error) {
+func writeKey(dir *workdir.Dir, name string) (public string, err error) {
 	publicKey, privateKey, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return "", err
@@ -67,7 +68,7 @@ func writeKey(path string) (public string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+	if err := dir.WriteFile(name, pem.EncodeToMemory(block), 0o600); err != nil {
 		return "", err
 	}
 	key, err := ssh.NewPublicKey(publicKey)
@@ -79,7 +80,8 @@ func writeKey(path string) (public string, err error) {
 
 // Server listens on loopback and starts a server process per connection.
 type Server struct {
-	listener net.Listener
+	listener *ownport.Listener
+	dir      *workdir.Dir
 	spawner  *proc.Spawner
 	argv     []string
 	log      *os.File
@@ -100,20 +102,20 @@ type Conn struct {
 	settled chan struct{}
 }
 
-// Start listens on a random loopback port. argv is the command line that serves
-// the connection on its standard input; what it writes to standard error goes
-// to the file log.
-func Start(argv []string, spawner *proc.Spawner, log string) (*Server, error) {
-	logFile, err := os.OpenFile(log, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+// Start listens on a random loopback port, for connections of our own user.
+// argv is the command line that serves the connection on its standard input,
+// with files in dir; what it writes to standard error goes to a file there.
+func Start(argv []string, spawner *proc.Spawner, dir *workdir.Dir) (*Server, error) {
+	log, err := dir.OpenFile("server.log", os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	listener, err := ownport.Listen()
 	if err != nil {
-		logFile.Close()
-		return nil, fmt.Errorf("listen on loopback: %w", err)
+		log.Close()
+		return nil, err
 	}
-	s := &Server{listener: listener, spawner: spawner, argv: argv, log: logFile, live: map[*Conn]bool{}, next: make(chan *Conn, 1)}
+	s := &Server{listener: listener, dir: dir, spawner: spawner, argv: argv, log: log, live: map[*Conn]bool{}, next: make(chan *Conn, 1)}
 	s.done.Go(s.accept)
 	return s, nil
 }
@@ -133,7 +135,7 @@ func (s *Server) accept() {
 		s.mu.Lock()
 		swift, crowd := s.swift, len(s.live)
 		s.mu.Unlock()
-		if crowd >= maxLive || foreign(tcp.(*net.TCPConn)) {
+		if crowd >= maxLive {
 			tcp.Close()
 			continue
 		}
@@ -226,9 +228,14 @@ func parentOf(pid int) int {
 	return parent
 }
 
-// serve hands the socket to a new server process. A listening sshd leaves
-// Nagle's algorithm on until the session starts; Go turns it off at once.
+// serve hands the socket to a new server process, which reads its configuration
+// and its keys from the private folder: it had better be ours still. A listening
+// sshd leaves Nagle's algorithm on until the session starts; Go turns it off at
+// once.
 func (s *Server) serve(tcp *net.TCPConn, swift bool) (*Conn, error) {
+	if err := s.dir.Verify(); err != nil {
+		return nil, err
+	}
 	if err := tcp.SetNoDelay(swift); err != nil {
 		return nil, err
 	}

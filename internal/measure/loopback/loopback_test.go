@@ -58,7 +58,7 @@ func start(t *testing.T, argv ...string) *Server {
 
 func startIn(t *testing.T, dir *workdir.Dir, spawner *proc.Spawner, argv ...string) *Server {
 	t.Helper()
-	s, err := Start(argv, spawner, dir.File("log"))
+	s, err := Start(argv, spawner, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,34 +303,32 @@ func TestMakeKeys(t *testing.T) {
 	}
 }
 
-func TestOwner(t *testing.T) {
-	s := start(t, "/bin/cat")
-	conn := dial(t, s)
-	next(t, s) // the connection is there
-	table, err := os.ReadFile("/proc/net/tcp")
-	if err != nil {
+// A server whose folder is not the one any more that its configuration was
+// written to is not started.
+func TestSwappedFolderIsNotServed(t *testing.T) {
+	dir, _, spawner := lab(t)
+	s := startIn(t, dir, spawner, "/bin/echo", "started")
+	aside := dir.Path + "-aside"
+	if err := os.Rename(dir.Path, aside); err != nil {
 		t.Fatal(err)
 	}
-	local, remote := conn.LocalAddr().(*net.TCPAddr), conn.RemoteAddr().(*net.TCPAddr)
-	if uid, found := owner(string(table), local, remote); !found || uid != os.Getuid() {
-		t.Errorf("owner of our own socket: %d, %v", uid, found)
+	defer os.RemoveAll(aside)
+	if err := os.Mkdir(dir.Path, 0o700); err != nil {
+		t.Fatal(err)
 	}
-	if _, found := owner(string(table), local, &net.TCPAddr{IP: remote.IP, Port: 1}); found {
-		t.Error("a socket that does not exist is found")
+	if text, err := io.ReadAll(dial(t, s)); err != nil || len(text) != 0 {
+		t.Errorf("answered %q, %v", text, err)
 	}
-	const row = "   0: 0100007F:9C40 0100007F:0016 01 00000000:00000000 00:00000000 00000000  1000        0 4711 1\n"
-	loop := net.IPv4(127, 0, 0, 1)
-	for text, want := range map[string]int{row: 1000, "": -1, row[:40]: -1, strings.Replace(row, "1000", "me", 1): -1} {
-		uid, found := owner(text, &net.TCPAddr{IP: loop, Port: 40000}, &net.TCPAddr{IP: loop, Port: 22})
-		if found != (want >= 0) || found && uid != want {
-			t.Errorf("owner in %q: %d, %v", text, uid, found)
-		}
+	if tail := s.LogTail(); !strings.Contains(tail, "is not the folder any more that it was") {
+		t.Errorf("LogTail is %q", tail)
 	}
 }
 
-// Another user of this machine is turned away before a process is started. This
-// test needs root, who can be two users.
+// Another user of this machine is turned away before a process is started.
 func TestForeignersAreTurnedAway(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can be two users")
+	}
 	s := start(t, "/bin/cat")
 	_, port := s.Address()
 	cmd := exec.Command("bash", "-c", `exec 3<>/dev/tcp/127.0.0.1/"$0"; echo hello >&3; read -t 20 -u 3 line; echo "got <$line>"`, port)

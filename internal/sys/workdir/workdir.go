@@ -1,25 +1,33 @@
 // Package workdir makes the private folder that a run keeps its one-run keys,
-// sockets and logs in, and sees to it that the folder goes away, even when
-// sshpace is killed.
+// sockets and logs in, where no other user can reach it, and sees to it that the
+// folder goes away, even when sshpace is killed.
 package workdir
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"sshpace/internal/sys/safedir"
 )
 
-// Dir is a private folder (0700) of this run.
+// Dir is a private folder (0700) of this run. It is held open, and locked as
+// long as we live.
 type Dir struct {
+	*safedir.Folder
 	Path string
 	// Strict is true where every parent folder is writable by its owner alone,
-	// so that OpenSSH's StrictModes accepts files in it (misc.c:safe_path).
+	// so that OpenSSH's StrictModes accepts files in it (misc.c:safe_path). It is
+	// false only for sticky folders such as /tmp, and for groups of one member.
 	Strict bool
 
+	lock   io.Closer
 	keeper *exec.Cmd
 	alive  io.Closer
 }
@@ -30,70 +38,106 @@ type Params struct {
 	// Keeper is the command line of a process that runs Keep on the folder; the
 	// folder's path is appended.
 	Keeper []string
+	// InMemory asks for a folder in memory, where there is one.
+	InMemory bool
 }
 
+// prefix begins the name of every private folder.
+const prefix = "sshpace-run-"
+
+// memory is a folder in memory (shm_overview(7)).
+const memory = "/dev/shm"
+
 // New makes the folder in XDG_RUNTIME_DIR or the user's cache folder, and where
-// neither can be used, in the folder for temporary files.
+// others could reach it there, in the folder for temporary files. What killed
+// runs left behind in any of these is removed. The error says what is wrong with
+// each of them.
 func New(params Params) (*Dir, error) {
-	var lastErr error
-	for _, parent := range parents(params.Getenv) {
-		if err := os.MkdirAll(parent, 0o700); err != nil {
-			lastErr = err
-			continue
-		}
-		path, err := os.MkdirTemp(parent, "sshpace-")
+	candidates := parents(params.Getenv, params.InMemory)
+	sweep(append(candidates, memory))
+	var why []error
+	for _, parent := range candidates {
+		d, err := newIn(parent)
 		if err != nil {
-			lastErr = err
+			why = append(why, err)
 			continue
 		}
-		d := &Dir{Path: path, Strict: strict(path)}
 		if err := d.watch(params.Keeper); err != nil {
-			os.RemoveAll(path)
-			return nil, fmt.Errorf("start keeper of %s: %w", path, err)
+			return nil, errors.Join(fmt.Errorf("start keeper of %s: %w", d.Path, err), d.remove())
 		}
 		return d, nil
 	}
-	return nil, fmt.Errorf("make a private folder: %w", lastErr)
+	return nil, &NoneError{why}
 }
 
-// parents lists the folders to try. Paths with blanks or quotes are left out:
-// sshd_config could not name files in them.
-func parents(getenv func(string) string) []string {
-	var list []string
-	if runtime := getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(runtime) {
-		list = append(list, runtime)
+// NoneError says why a private folder could be made nowhere.
+type NoneError struct{ Why []error }
+
+func (e *NoneError) Error() string {
+	var reasons []string
+	for _, err := range e.Why {
+		reasons = append(reasons, err.Error())
 	}
-	if cache := getenv("XDG_CACHE_HOME"); filepath.IsAbs(cache) {
-		list = append(list, filepath.Join(cache, "sshpace"))
-	} else if home := getenv("HOME"); filepath.IsAbs(home) && home != "/" {
-		list = append(list, filepath.Join(home, ".cache", "sshpace"))
+	return "no folder can be made that other users cannot reach: " + strings.Join(reasons, "; ")
+}
+
+func (e *NoneError) Unwrap() []error { return e.Why }
+
+// parents lists the folders to try.
+func parents(getenv func(string) string, inMemory bool) []string {
+	list := []string{safedir.Runtime(getenv), safedir.Cache(getenv), safedir.Temporary(getenv), "/tmp"}
+	if inMemory {
+		list = append([]string{memory}, list...)
 	}
-	list = append(list, os.TempDir())
-	usable := list[:0]
-	for _, path := range list {
-		if !strings.ContainsAny(path, " \t\n\"'\\%$") {
+	var usable []string
+	for i, path := range list {
+		if path != "" && (i == 0 || path != list[i-1]) {
 			usable = append(usable, path)
 		}
 	}
 	return usable
 }
 
-// strict reports whether no parent folder of path may be written by others, as
+// tries is how often a new folder may be taken for a dead one before it is
+// locked.
+const tries = 10
+
+func newIn(parent string) (*Dir, error) {
+	real, err := safedir.ResolveAll(parent)
+	if err != nil {
+		return nil, err
+	}
+	if strings.ContainsAny(real, " \t\n\"'\\%$") {
+		return nil, fmt.Errorf("%q cannot be named in sshd_config", real)
+	}
+	for range tries {
+		path, err := os.MkdirTemp(real, prefix)
+		if err != nil {
+			return nil, err
+		}
+		d, err := hold(path)
+		if err == nil {
+			d.Strict = strict(path)
+			return d, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errHeld) {
+			return nil, errors.Join(err, os.Remove(path))
+		}
+	}
+	return nil, fmt.Errorf("%s: new folders are removed at once", real)
+}
+
+// strict reports whether no folder of a path may be written by others, as
 // StrictModes wants it.
 func strict(path string) bool {
-	for {
+	for ; ; path = filepath.Dir(path) {
 		info, err := os.Stat(path)
 		if err != nil || info.Mode().Perm()&0o022 != 0 {
 			return false
 		}
-		if owner, ok := info.Sys().(*syscall.Stat_t); ok && owner.Uid != 0 && int(owner.Uid) != os.Getuid() {
-			return false
-		}
-		parent := filepath.Dir(path)
-		if parent == path {
+		if path == filepath.Dir(path) {
 			return true
 		}
-		path = parent
 	}
 }
 
@@ -116,11 +160,19 @@ func (d *Dir) watch(argv []string) error {
 // Keep is the keeper's program: it waits for the end of in and removes path,
 // which must be a folder that New made.
 func Keep(path string, in io.Reader) error {
-	if !strings.HasPrefix(filepath.Base(path), "sshpace-") {
+	if !strings.HasPrefix(filepath.Base(path), prefix) {
 		return fmt.Errorf("keeper: %s is not a private folder of sshpace", path)
 	}
+	folder, err := safedir.Open(path)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	defer folder.Close()
 	_, _ = io.Copy(io.Discard, in)
-	return os.RemoveAll(path)
+	if err := folder.Verify(); err != nil {
+		return ignoreMissing(err)
+	}
+	return os.RemoveAll(folder.Path())
 }
 
 // File returns the path of a file in the folder.
@@ -128,10 +180,21 @@ func (d *Dir) File(name string) string { return filepath.Join(d.Path, name) }
 
 // Close removes the folder and everything in it.
 func (d *Dir) Close() error {
-	err := os.RemoveAll(d.Path)
+	err := d.remove()
 	d.alive.Close()
 	if waitErr := d.keeper.Wait(); err == nil && waitErr != nil {
 		err = fmt.Errorf("keeper of %s: %w", d.Path, waitErr)
+	}
+	return err
+}
+
+func (d *Dir) remove() error {
+	return errors.Join(os.RemoveAll(d.Path), d.lock.Close(), d.Folder.Close())
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
 	return err
 }

@@ -1,12 +1,18 @@
 package workdir
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
+
+	"sshpace/internal/sys/safedir"
 )
 
 // TestMain is also the keeper, and a process that is killed while it has a
@@ -23,7 +29,7 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			os.Exit(1)
 		}
-		os.Stdout.WriteString(d.Path + "\n")
+		fmt.Println(d.Path, d.keeper.Process.Pid)
 		time.Sleep(time.Minute)
 	}
 	os.Exit(m.Run())
@@ -65,51 +71,211 @@ func TestNewAndClose(t *testing.T) {
 	}
 }
 
+func makeIn(t *testing.T, values map[string]string) *Dir {
+	t.Helper()
+	d, err := New(Params{Getenv: env(values), Keeper: []string{self(t), "keep"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
 func TestFallsBackWhenAFolderCannotBeMade(t *testing.T) {
 	blocked := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d, err := New(Params{Getenv: env(map[string]string{"XDG_RUNTIME_DIR": blocked, "HOME": "/with blank"}), Keeper: []string{self(t), "keep"}})
+	blank := filepath.Join(t.TempDir(), "with blank")
+	d := makeIn(t, map[string]string{"XDG_RUNTIME_DIR": blocked, "HOME": blank, "TMPDIR": filepath.Join(blocked, "below")})
+	if filepath.Dir(d.Path) != "/tmp" {
+		t.Errorf("folder %s, want one in /tmp", d.Path)
+	}
+}
+
+// stranger is a user that is neither we nor root.
+const stranger = 47110
+
+// give makes a folder another user's.
+func give(t *testing.T, path string) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give folders to another user")
+	}
+	if err := os.Chown(path, stranger, stranger); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A folder above which somebody else may rename things is no private one,
+// whichever variable names it.
+func TestForeignParentsAreLeftOut(t *testing.T) {
+	for _, variable := range []string{"XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "HOME", "TMPDIR"} {
+		foreign := t.TempDir()
+		give(t, foreign)
+		for _, value := range []string{foreign, filepath.Join(foreign, "below")} {
+			d := makeIn(t, map[string]string{variable: value})
+			if filepath.Dir(d.Path) != "/tmp" {
+				t.Errorf("%s=%s: the folder is %s", variable, value, d.Path)
+			}
+		}
+		if left, _ := os.ReadDir(foreign); len(left) != 0 {
+			t.Errorf("%s: %v was made in the folder of another user", variable, left)
+		}
+	}
+}
+
+func TestParentsThatOthersMayWriteAreLeftOut(t *testing.T) {
+	open := t.TempDir()
+	if err := os.Chmod(open, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	d := makeIn(t, map[string]string{"XDG_RUNTIME_DIR": open, "HOME": open, "TMPDIR": open})
+	if filepath.Dir(d.Path) != "/tmp" {
+		t.Errorf("the folder is %s", d.Path)
+	}
+}
+
+// Where there is no folder at all, every reason is told.
+func TestNoneErrorTellsAllReasons(t *testing.T) {
+	err := error(&NoneError{[]error{&safedir.UntrustedError{Path: "/a", Why: "belongs to another user (uid 7)"}, errHeld}})
+	want := "no folder can be made that other users cannot reach: /a belongs to another user (uid 7); the folder is in use"
+	if err.Error() != want || !errors.Is(err, errHeld) {
+		t.Errorf("error %q", err)
+	}
+}
+
+func TestInMemory(t *testing.T) {
+	if _, err := os.Stat(memory); err != nil {
+		t.Fatal(err)
+	}
+	d, err := New(Params{Getenv: env(nil), Keeper: []string{self(t), "keep"}, InMemory: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.Close()
-	if !strings.HasPrefix(d.Path, os.TempDir()) {
-		t.Errorf("folder %s, want one below %s", d.Path, os.TempDir())
+	if filepath.Dir(d.Path) != memory {
+		t.Errorf("folder %s", d.Path)
 	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// holder is a process that has a private folder.
+type holder struct {
+	cmd    *exec.Cmd
+	path   string
+	keeper int
+}
+
+func startHolder(t *testing.T, runtime string) holder {
+	t.Helper()
+	h := holder{cmd: exec.Command(self(t), "hold")}
+	h.cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+runtime)
+	out, err := h.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.cmd.Process.Kill() })
+	if _, err := fmt.Fscan(out, &h.path, &h.keeper); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(h.path); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func (h holder) kill(t *testing.T) {
+	t.Helper()
+	if err := h.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = h.cmd.Wait()
 }
 
 // After kill -9 the keeper must remove the folder.
 func TestKilledRunLeavesNothing(t *testing.T) {
-	cmd := exec.Command(self(t), "hold")
-	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+t.TempDir())
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line := make([]byte, 4096)
-	n, err := out.Read(line)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := strings.TrimSpace(string(line[:n]))
-	if _, err := os.Stat(path); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait()
+	h := startHolder(t, t.TempDir())
+	h.kill(t)
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if _, err := os.Stat(path); os.IsNotExist(err) {
+		if _, err := os.Stat(h.path); os.IsNotExist(err) {
 			return
 		}
 	}
-	t.Errorf("%s is still there", path)
+	t.Errorf("%s is still there", h.path)
+}
+
+// What a run leaves that was killed together with its keeper goes with the next
+// run; the folder of one that lives stays, as does what is not ours.
+func TestNextRunSweeps(t *testing.T) {
+	runtime := t.TempDir()
+	dead, alive := startHolder(t, runtime), startHolder(t, runtime)
+	if err := os.WriteFile(filepath.Join(dead.path, "user_key"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(dead.keeper, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	dead.kill(t)
+	others := filepath.Join(runtime, "sshpace-results")
+	if err := os.Mkdir(others, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	makeIn(t, map[string]string{"XDG_RUNTIME_DIR": runtime})
+	if _, err := os.Stat(dead.path); !os.IsNotExist(err) {
+		t.Errorf("the dead run's folder is still there: %v", err)
+	}
+	for _, path := range []string{alive.path, others} {
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestForeignFoldersAreNotSwept(t *testing.T) {
+	runtime := t.TempDir()
+	foreign := filepath.Join(runtime, prefix+"1")
+	if err := os.Mkdir(foreign, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	give(t, foreign)
+	makeIn(t, map[string]string{"XDG_RUNTIME_DIR": runtime})
+	if _, err := os.Stat(foreign); err != nil {
+		t.Error(err)
+	}
+}
+
+// Many runs that begin at once, each sweeping, do not take each other's folders.
+func TestRunsThatBeginTogether(t *testing.T) {
+	runtime := t.TempDir()
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 20 {
+				d, err := newIn(runtime)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				sweep([]string{runtime})
+				if err := d.Verify(); err != nil {
+					t.Error(err)
+				}
+				if err := d.remove(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 func TestKeepRefusesForeignFolders(t *testing.T) {

@@ -1,0 +1,46 @@
+package safedir
+
+import "path/filepath"
+
+// ours is the name of our folder in the user's.
+const ours = "sshpace"
+
+// State is our folder for what is to be kept, such as results and the history:
+// sshpace in $XDG_STATE_HOME, which is ~/.local/state unless set to an absolute
+// path (XDG Base Directory Specification). It is "" where neither variable helps.
+func State(getenv func(string) string) string {
+	return base(getenv, "XDG_STATE_HOME", ".local/state")
+}
+
+// Cache is our folder for what may be lost: sshpace in $XDG_CACHE_HOME, which is
+// ~/.cache unless set to an absolute path. It is "" where neither variable helps.
+func Cache(getenv func(string) string) string {
+	return base(getenv, "XDG_CACHE_HOME", ".cache")
+}
+
+// Runtime is the user's folder for the time of a login, in which no folder of
+// ours is needed; "" where there is none.
+func Runtime(getenv func(string) string) string {
+	if path := getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(path) {
+		return path
+	}
+	return ""
+}
+
+// Temporary is the folder for temporary files (POSIX.1-2017, 8.3).
+func Temporary(getenv func(string) string) string {
+	if path := getenv("TMPDIR"); filepath.IsAbs(path) {
+		return path
+	}
+	return "/tmp"
+}
+
+func base(getenv func(string) string, variable, standard string) string {
+	if path := getenv(variable); filepath.IsAbs(path) {
+		return filepath.Join(path, ours)
+	}
+	if home := getenv("HOME"); filepath.IsAbs(home) && home != "/" {
+		return filepath.Join(home, standard, ours)
+	}
+	return ""
+}

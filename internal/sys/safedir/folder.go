@@ -1,0 +1,130 @@
+package safedir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// Folder is a folder that only we and root can change. It is held open: what is
+// done through it is done in this folder, whatever its path leads to by then.
+type Folder struct {
+	*os.Root
+	real string
+	info fs.FileInfo
+}
+
+// Open opens a folder.
+func Open(path string) (*Folder, error) { return open(path, nil) }
+
+// Make opens a folder and makes it and those above it, 0700, where they are
+// missing.
+func Make(path string) (*Folder, error) { return open(path, private0700) }
+
+func open(path string, make func(string) error) (*Folder, error) {
+	real, err := resolve(path, make)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(real)
+	if err != nil {
+		return nil, err
+	}
+	f := &Folder{Root: root, real: real}
+	if f.info, err = root.Stat("."); err == nil {
+		err = writtenByTrusted(real, f.info)
+	}
+	if err == nil {
+		err = f.Verify()
+	}
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return f, nil
+}
+
+// Path is where the folder is, without links on the way.
+func (f *Folder) Path() string { return f.real }
+
+// Verify makes sure that the path still leads to this folder, through folders
+// that are out of others' reach, and that it still belongs to whom it belonged
+// to: for programs that must be given a path.
+func (f *Folder) Verify() error {
+	real, err := Resolve(f.real)
+	if err != nil {
+		return err
+	}
+	info, err := os.Lstat(real)
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(info, f.info) || owner(info) != owner(f.info) {
+		return &UntrustedError{f.real, "is not the folder any more that it was"}
+	}
+	return writtenByTrusted(real, info)
+}
+
+// Create makes a new file, 0600.
+func (f *Folder) Create(name string) (*os.File, error) {
+	return f.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+}
+
+// Own opens a file for reading that must be a regular one of ours, and no link.
+// Others may have put files into the folder when it was still open to them.
+func (f *Folder) Own(name string) (*os.File, error) {
+	file, err := f.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO must not hold us up
+	if err != nil {
+		return nil, err
+	}
+	here, err := f.Lstat(name)
+	if err == nil {
+		err = f.ours(name, here)
+	}
+	if opened, statErr := file.Stat(); err == nil && (statErr != nil || !os.SameFile(here, opened)) {
+		err = &UntrustedError{f.real + "/" + name, "was replaced while it was opened"}
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+func (f *Folder) ours(name string, info fs.FileInfo) error {
+	path := f.real + "/" + name
+	if !info.Mode().IsRegular() {
+		return &UntrustedError{path, "is no regular file"}
+	}
+	if uid := owner(info); uid != os.Geteuid() {
+		return &UntrustedError{path, fmt.Sprintf("belongs to another user (uid %d)", uid)}
+	}
+	if info.Mode().Perm()&0o002 != 0 {
+		return &UntrustedError{path, "can be written by others"}
+	}
+	return nil
+}
+
+// Names lists the files that Own would open and that end with suffix, sorted.
+func (f *Folder) Names(suffix string) ([]string, error) {
+	dir, err := f.Root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	all, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	names := slices.DeleteFunc(all, func(name string) bool {
+		if !strings.HasSuffix(name, suffix) {
+			return true
+		}
+		info, err := f.Lstat(name)
+		return err != nil || f.ours(name, info) != nil
+	})
+	slices.Sort(names)
+	return names, nil
+}

@@ -1,0 +1,139 @@
+// Package safedir finds and holds folders that nobody but us and root can
+// change, or put another one in the place of. Whoever may rename a folder above
+// ours decides what a path of ours leads to: keys, a server's configuration that
+// names commands, records that are run again.
+//
+// The rule, for a folder and every folder above it: it belongs to us or to root,
+// and either others may not write in it, or it is sticky as /tmp is, so that what
+// stands in it stays (inode(7)). Links on the way belong to us or to root. Each
+// step is looked at only after the one above has proved to be out of others'
+// reach; so what was seen cannot be changed by them afterwards.
+package safedir
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// UntrustedError says why a folder, or a file in it, is not to be relied on.
+type UntrustedError struct{ Path, Why string }
+
+func (e *UntrustedError) Error() string { return e.Path + " " + e.Why }
+
+// maxLinks is how many links a path may lead through, as in the kernel
+// (path_resolution(7)).
+const maxLinks = 40
+
+// Resolve follows path to a folder, and makes sure that every folder and link on
+// the way is out of others' reach. The folder itself may be sticky and open to
+// all, as /tmp is. What it returns holds no links.
+func Resolve(path string) (string, error) { return resolve(path, nil) }
+
+// ResolveAll is Resolve that makes what is missing, 0700.
+func ResolveAll(path string) (string, error) { return resolve(path, private0700) }
+
+func private0700(path string) error { return os.Mkdir(path, 0o700) }
+
+// resolve is Resolve; make, unless nil, is called for a folder that is missing.
+func resolve(path string, make func(path string) error) (string, error) {
+	if !filepath.IsAbs(path) {
+		here, err := os.Getwd()
+		if err != nil {
+			return "", err
+		}
+		path = here + "/" + path
+	}
+	at, left, links := "/", strings.Split(path, "/"), 0
+	if err := trustFolder(at); err != nil {
+		return "", err
+	}
+	for len(left) > 0 {
+		name := left[0]
+		left = left[1:]
+		if name == "" || name == "." {
+			continue
+		}
+		next := filepath.Join(at, name) // of "..": the folder above, for at holds no links
+		target, err := step(next, make)
+		if err != nil {
+			return "", err
+		}
+		if target == "" {
+			at = next
+			continue
+		}
+		if links++; links > maxLinks {
+			return "", &fs.PathError{Op: "open", Path: path, Err: syscall.ELOOP}
+		}
+		if filepath.IsAbs(target) {
+			at = "/"
+		}
+		left = append(strings.Split(target, "/"), left...)
+	}
+	return at, nil
+}
+
+// step looks at one name of a path: a folder, which must be trusted, or a link,
+// whose target it returns.
+func step(path string, make func(path string) error) (target string, err error) {
+	info, err := os.Lstat(path)
+	if os.IsNotExist(err) && make != nil {
+		if err := make(path); err != nil && !os.IsExist(err) {
+			return "", err
+		}
+		info, err = os.Lstat(path)
+	}
+	if err != nil {
+		return "", err
+	}
+	if info.Mode().Type() == fs.ModeSymlink {
+		if err := ownedByTrusted(path, info); err != nil {
+			return "", err
+		}
+		return os.Readlink(path)
+	}
+	return "", trustFolder(path)
+}
+
+func trustFolder(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return &fs.PathError{Op: "open", Path: path, Err: syscall.ENOTDIR}
+	}
+	if err := ownedByTrusted(path, info); err != nil {
+		return err
+	}
+	if info.Mode()&fs.ModeSticky != 0 {
+		return nil
+	}
+	return writtenByTrusted(path, info)
+}
+
+// ownedByTrusted refuses what belongs to neither us nor root.
+func ownedByTrusted(path string, info fs.FileInfo) error {
+	if uid := owner(info); uid != 0 && uid != os.Geteuid() {
+		return &UntrustedError{path, fmt.Sprintf("belongs to another user (uid %d)", uid)}
+	}
+	return nil
+}
+
+// writtenByTrusted refuses what others may write. A group that has no other
+// members than us and root does not count: where the umask is 002, people's
+// folders belong to such groups.
+func writtenByTrusted(path string, info fs.FileInfo) error {
+	mode := info.Mode().Perm()
+	stat := info.Sys().(*syscall.Stat_t)
+	if mode&0o002 != 0 || mode&0o020 != 0 && !private(int(stat.Gid)) {
+		return &UntrustedError{path, fmt.Sprintf("can be written by others (mode %04o)", mode)}
+	}
+	return nil
+}
+
+func owner(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
