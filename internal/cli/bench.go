@@ -105,7 +105,7 @@ func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags,
 	}
 	view := newScreen(sys.Stderr, sys.Getenv)
 	sys.Stderr = view
-	drain, ctx, stop := interruptsSaying(ctx, view, sys.Signals, finishing)
+	drain, ctx, stop := interruptsSaying(ctx, view, sys, finishing)
 	defer stop()
 	// A reader that is gone, as of `2>&1 | head`, must not kill a measurement: with
 	// the signal caught, writing to it is an error (os/signal).

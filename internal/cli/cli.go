@@ -24,6 +24,7 @@ const (
 	ExitUsage       = 2
 	ExitFound       = 3   // ran well and found something, such as a regression
 	ExitUnreachable = 4   // some hosts unreachable, nothing else wrong
+	ExitHangup      = 129 // SIGHUP
 	ExitInterrupted = 130 // SIGINT
 	ExitTerminated  = 143 // SIGTERM
 )
@@ -33,7 +34,10 @@ type System struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
-	Signals        <-chan os.Signal // SIGINT and SIGTERM
+	// Signals begins to catch the signals that end a command, until stop: SIGINT,
+	// SIGTERM, SIGHUP. A command that does not ask is ended by the kernel. nil for
+	// none.
+	Signals func() (caught <-chan os.Signal, stop func())
 }
 
 // Error is an error for people: what happened and what to do next.

@@ -68,9 +68,11 @@ keys are never trusted silently, and names that ssh or a shell could misread are
 func runCompat(ctx context.Context, sys System, mode compatMain, args []string) int {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	signals, release := sys.signals()
+	defer release()
 	go func() {
 		select {
-		case <-sys.Signals:
+		case <-signals:
 			cancel()
 		case <-ctx.Done():
 		}

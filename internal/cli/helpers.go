@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/measure/flow"
@@ -23,6 +25,7 @@ var helperPrograms = map[string]func(ctx context.Context, args []string) (exit i
 		if len(args) != 1 {
 			return 2, errors.New("keep: want a folder")
 		}
+		signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM) // its end is that of its input
 		return 1, workdir.Keep(args[0], os.Stdin)
 	},
 	"native-server": func(_ context.Context, args []string) (int, error) {

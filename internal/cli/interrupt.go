@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/signal"
 	"syscall"
 )
 
@@ -12,21 +13,46 @@ type signalError struct{ signal os.Signal }
 
 func (e *signalError) Error() string { return e.signal.String() }
 
+// ends are the signals that end a command, and their exit codes.
+var ends = map[os.Signal]int{syscall.SIGHUP: ExitHangup, syscall.SIGINT: ExitInterrupted, syscall.SIGTERM: ExitTerminated}
+
+// CatchSignals begins to catch the signals that end a command. One that was
+// ignored when the program began stays ignored, as nohup(1) and shells that start
+// a job in the background want it.
+func CatchSignals() (caught <-chan os.Signal, stop func()) {
+	c := make(chan os.Signal, 2)
+	for s := range ends {
+		if !signal.Ignored(s) {
+			signal.Notify(c, s)
+		}
+	}
+	return c, func() { signal.Stop(c) }
+}
+
+// signals is sys.Signals, which may be nil.
+func (sys System) signals() (caught <-chan os.Signal, stop func()) {
+	if sys.Signals == nil {
+		return nil, func() {}
+	}
+	return sys.Signals()
+}
+
 // finishing is said at the first signal, where nothing better is known.
 const finishing = "finishing what is running; press Ctrl-C again to stop at once"
 
-// interrupts returns two contexts: drain ends with the first SIGINT or SIGTERM,
-// hard with the second. stop releases the watcher.
+// interrupts returns two contexts: drain ends with the first signal of those
+// that end a command, hard with the second. stop releases the watcher.
 func interrupts(parent context.Context, sys System) (drain, hard context.Context, stop func()) {
-	return interruptsSaying(parent, newScreen(sys.Stderr, sys.Getenv), sys.Signals, finishing)
+	return interruptsSaying(parent, newScreen(sys.Stderr, sys.Getenv), sys, finishing)
 }
 
 // interruptsSaying is interrupts with a text of its own for the first signal, on
 // a screen on which something may be drawn meanwhile.
-func interruptsSaying(parent context.Context, view *screen, signals <-chan os.Signal, text string) (drain, hard context.Context, stop func()) {
+func interruptsSaying(parent context.Context, view *screen, sys System, text string) (drain, hard context.Context, stop func()) {
 	hard, cancelHard := context.WithCancelCause(parent)
 	drain, cancelDrain := context.WithCancelCause(hard)
 	watcher, end := context.WithCancel(parent)
+	signals, release := sys.signals()
 	go func() {
 		for _, cancel := range []context.CancelCauseFunc{cancelDrain, cancelHard} {
 			select {
@@ -40,7 +66,7 @@ func interruptsSaying(parent context.Context, view *screen, signals <-chan os.Si
 			}
 		}
 	}()
-	return drain, hard, func() { end(); cancelDrain(nil); cancelHard(nil) }
+	return drain, hard, func() { release(); end(); cancelDrain(nil); cancelHard(nil) }
 }
 
 // interrupted turns err into the exit code of the signal that ended ctx, if one
@@ -50,10 +76,7 @@ func interrupted(ctx context.Context, err error) error {
 	if !errors.As(context.Cause(ctx), &caught) {
 		return err
 	}
-	code := ExitInterrupted
-	if caught.signal == syscall.SIGTERM {
-		code = ExitTerminated
-	}
+	code := ends[caught.signal]
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return &Error{Err: err, Code: code, Hint: hintOf(err)}
 	}

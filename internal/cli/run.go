@@ -62,7 +62,7 @@ agent are used as ssh uses them; unknown host keys are refused. Standard input i
 touched unless --stdin is given.
 
 Exit status: 0 all hosts ended with 0; 1 some failed; 2 usage; 4 some could not be
-reached and nothing else is wrong; 130 or 143 after SIGINT or SIGTERM.`,
+reached and nothing else is wrong; 129, 130 or 143 after SIGHUP, SIGINT or SIGTERM.`,
 		Example: `  sshpace run -w 'web[01-40]' -- uptime
   sshpace run -w @db -b -- cat /etc/os-release      fold identical output
   sshpace run --hosts-file hosts.txt --script fix.sh -- --force
@@ -228,7 +228,7 @@ func (j *errand) run(ctx context.Context, sys System, f *runFlags) error {
 
 	defer tuneRuntime(sys.Getenv)()
 	start := time.Now()
-	drain, hard, stop := interruptsSaying(ctx, newScreen(sys.Stderr, sys.Getenv), sys.Signals, "ending the commands that run; press Ctrl-C again to leave them")
+	drain, hard, stop := interruptsSaying(ctx, newScreen(sys.Stderr, sys.Getenv), sys, "ending the commands that run; press Ctrl-C again to leave them")
 	defer stop()
 	recorder := j.record(sys, start)
 	v, err := f.view.open(sys, j, f.quiet, f.verbose, output.RunInfo{ID: recorder.id(), Start: start, Command: j.text, Hosts: len(j.hosts)}, recorder.sinks())

@@ -106,7 +106,7 @@ func waitGone(t *testing.T, all []int) {
 	}
 }
 
-// TestRunInterrupted sends SIGINT or SIGTERM, once and twice: the commands on
+// TestRunInterrupted sends SIGINT, SIGTERM or SIGHUP, once, and one twice: the commands on
 // the hosts end, the summary is written, the exit code says which signal it was.
 func TestRunInterrupted(t *testing.T) {
 	s := sshtest.StartSshd(t)
@@ -114,7 +114,7 @@ func TestRunInterrupted(t *testing.T) {
 		signal syscall.Signal
 		times  int
 		code   int
-	}{{syscall.SIGINT, 1, 130}, {syscall.SIGTERM, 1, 143}, {syscall.SIGINT, 2, 130}} {
+	}{{syscall.SIGINT, 1, 130}, {syscall.SIGTERM, 1, 143}, {syscall.SIGHUP, 1, 129}, {syscall.SIGINT, 2, 130}} {
 		t.Run(fmt.Sprintf("%v x%d", test.signal, test.times), func(t *testing.T) {
 			dir := t.TempDir()
 			fleetFiles(t, dir, s)

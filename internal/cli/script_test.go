@@ -4,8 +4,6 @@ import (
 	"context"
 	"flag"
 	"os"
-	"os/signal"
-	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -17,9 +15,7 @@ var update = flag.Bool("update", false, "rewrite the expected output of the scri
 
 func TestMain(m *testing.M) {
 	program := func() {
-		signals := make(chan os.Signal, 2)
-		signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-		sys := cli.System{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Signals: signals}
+		sys := cli.System{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Signals: cli.CatchSignals}
 		os.Exit(cli.Main(context.Background(), sys, os.Args))
 	}
 	testscript.Main(m, map[string]func(){"sshpace": program, "mpssh.py": program, "mpssh": program})

@@ -143,7 +143,8 @@ func drain(read func([]byte) (int, error)) (float64, error) {
 }
 
 // disk writes a file of random bytes, has the kernel forget it, and reads it
-// with the block sizes of dd's default and of a large buffer.
+// with the block sizes of dd's default and of a large buffer. The file has no
+// name for longer than a moment: it goes when we do, however that is.
 func disk(ctx context.Context, o Options) ([]record.Measurement, error) {
 	var fs unix.Statfs_t
 	if unix.Statfs(o.DiskDir, &fs) == nil && (fs.Type == unix.TMPFS_MAGIC || fs.Type == unix.RAMFS_MAGIC) {
@@ -153,8 +154,10 @@ func disk(ctx context.Context, o Options) ([]record.Measurement, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a file to read: %w", err)
 	}
-	defer os.Remove(f.Name())
 	defer f.Close()
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, fmt.Errorf("take its name from a file to read: %w", err)
+	}
 	if err := fill(ctx, f, o.DiskBytes); err != nil {
 		return nil, fmt.Errorf("write %s to read it again: %w", o.DiskBytes, err)
 	}

@@ -1,0 +1,188 @@
+package cli_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sshpace/internal/ssh/sshtest"
+)
+
+// start runs sshpace in a folder of its own.
+func start(t *testing.T, dir string, argv ...string) (cmd *exec.Cmd, errs *bytes.Buffer) {
+	t.Helper()
+	cmd, errs = exec.Command(argv[0], argv[1:]...), &bytes.Buffer{}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH") + ":/usr/sbin", "HOME=" + dir}
+	cmd.Dir, cmd.Stderr = dir, errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	return cmd, errs
+}
+
+// until waits for something of a process that runs.
+func until(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(60 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("in a minute: not %s", what)
+		}
+	}
+}
+
+// ends sends a signal to the process and checks its exit code.
+func ends(t *testing.T, cmd *exec.Cmd, errs *bytes.Buffer, signal syscall.Signal, code int) {
+	t.Helper()
+	if err := cmd.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	err := cmd.Wait()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != code {
+		t.Errorf("ended with %v, want exit code %d\n%s", err, code, errs)
+	}
+}
+
+// keptIn is the private folder below parent that a keeper of the process watches
+// over; "" if there is none.
+func keptIn(parent string, pid int) string {
+	for keeper, p := range processes() {
+		words := strings.Fields(p.args)
+		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", keeper))
+		if len(words) == 4 && words[2] == "keep" && strings.HasPrefix(words[3], parent) && bytes.Contains(status, fmt.Appendf(nil, "PPid:\t%d\n", pid)) {
+			return words[3]
+		}
+	}
+	return ""
+}
+
+// sshpaceProgram is the path of sshpace, put on PATH by testscript.Main.
+func sshpaceProgram(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("sshpace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// When the terminal goes, a bench saves what it has and leaves nothing.
+func TestBenchHangup(t *testing.T) {
+	dir := t.TempDir()
+	cmd, errs := start(t, dir, sshpaceProgram(t), "bench", "--budget", "10m", "--cipher", "aes128-gcm*", "--kex", "curve25519-sha256", "--out", "result.jsonl")
+	until(t, "a trial", func() bool {
+		text, _ := os.ReadFile(filepath.Join(dir, "result.jsonl"))
+		return bytes.Contains(text, []byte(`"spin_ns"`))
+	})
+	ends(t, cmd, errs, syscall.SIGHUP, 129)
+	if !strings.Contains(errs.String(), "saved: result.jsonl") {
+		t.Errorf("not saved:\n%s", errs)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".cache/sshpace/*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// The copies of a proof are in memory that no restart of ours would free.
+func TestProveHangup(t *testing.T) {
+	dir := t.TempDir()
+	if out, err := sshpace(t, []string{"HOME=" + dir}, "bench", "--rounds", "2", "--cipher", "aes*gcm*", "--cipher", "aes128-ctr", "--mac", "hmac-sha2-256", "--kex", "curve25519-sha256",
+		"--out", filepath.Join(dir, "result.jsonl")); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "policy.toml"), []byte(`cipher = ["aes128-ctr"]`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd, errs := start(t, dir, sshpaceProgram(t), "advise", "--prove", "--policy", "policy.toml", "--rounds", "100", "--size", "16M", "result.jsonl")
+	var memory string
+	until(t, "a copy in memory", func() bool {
+		if memory = keptIn("/dev/shm/", cmd.Process.Pid); memory == "" {
+			return false
+		}
+		_, err := os.Stat(memory + "/from")
+		return err == nil
+	})
+	private := keptIn(dir, cmd.Process.Pid)
+	ends(t, cmd, errs, syscall.SIGHUP, 129)
+	for _, path := range []string{memory, private} {
+		if _, err := os.Stat(path); !os.IsNotExist(err) || path == "" {
+			t.Errorf("%q is still there: %v", path, err)
+		}
+	}
+}
+
+// The file that a disk is measured with has no name: no end of ours leaves it.
+func TestMachineHangup(t *testing.T) {
+	for signal, code := range map[syscall.Signal]int{syscall.SIGHUP: 129, syscall.SIGKILL: -1} {
+		dir := t.TempDir()
+		cmd, errs := start(t, dir, sshpaceProgram(t), "machine", "--only", "disk read", "--disk-size", "1G", "--disk-dir", dir, "--out", "m.jsonl")
+		until(t, "a file on the disk", func() bool {
+			open, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", cmd.Process.Pid))
+			for _, fd := range open {
+				if name, _ := os.Readlink(fd); strings.HasPrefix(name, dir+"/sshpace-disk-") && strings.HasSuffix(name, "(deleted)") {
+					return true
+				}
+			}
+			return false
+		})
+		ends(t, cmd, errs, signal, code)
+		if left, _ := filepath.Glob(dir + "/sshpace-disk-*"); len(left) > 0 {
+			t.Errorf("%v left %v", signal, left)
+		}
+	}
+}
+
+// A signal that was ignored when the program began stays ignored: nohup(1), and
+// jobs that a shell without job control starts in the background.
+func TestIgnoredSignalsStayIgnored(t *testing.T) {
+	s := sshtest.StartSshd(t)
+	for name, signal := range map[string]syscall.Signal{"HUP": syscall.SIGHUP, "INT": syscall.SIGINT} {
+		dir := t.TempDir()
+		fleetFiles(t, dir, s)
+		mark := filepath.Join(dir, "began")
+		cmd, errs := start(t, dir, "sh", "-c", `trap '' "$0"; exec "$@"`, name,
+			sshpaceProgram(t), "run", "-F", filepath.Join(dir, "ssh_config"), "-w", "127.0.1.1", "--", "touch "+mark+"; sleep 1; echo whole >"+mark)
+		until(t, "a command", func() bool { _, err := os.Stat(mark); return err == nil })
+		if err := cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, errs)
+		}
+		if text, _ := os.ReadFile(mark); string(text) != "whole\n" {
+			t.Errorf("%s: the command wrote %q", name, text)
+		}
+	}
+}
+
+// A command without anything to clean up ends at once, as the kernel ends it.
+func TestSignalEndsACommandThatWaits(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		dir := t.TempDir()
+		fifo := filepath.Join(dir, "fifo.jsonl")
+		if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd, errs := start(t, dir, sshpaceProgram(t), "report", fifo)
+		writer, err := os.OpenFile(fifo, os.O_WRONLY, 0) // returns when report has opened it, too
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer writer.Close()
+		if err := cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait()
+		if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != signal {
+			t.Errorf("%v: ended with %v\n%s", signal, cmd.ProcessState, errs)
+		}
+	}
+}
