@@ -28,7 +28,7 @@ func (f *runFlags) again(store *history.Store, flags *pflag.FlagSet, args []stri
 	}
 	hosts, err := last.Select(f.rerun)
 	if err != nil {
-		return nil, &Error{Err: err, Hint: "use failed, unreachable, unknown, unfinished or not-started, or several with commas", Code: ExitUsage}
+		return nil, &Error{Err: err, Hint: "use failed, unreachable, unknown, unfinished, incomplete or not-started, or several with commas", Code: ExitUsage}
 	}
 	if len(hosts) == 0 {
 		return nil, usageError("there is nothing to repeat", "the last run, %s, has no %s hosts", last.ID, f.rerun)
@@ -75,7 +75,7 @@ func (f *runFlags) sameTask(last *history.Record) ([]string, error) {
 // to and what bounds a run. Those that relax a check are not among them.
 var repeated = []string{
 	"config", "option", "login", "port", "identity", "jump", "ipv4", "ipv6",
-	"fanout", "connect-timeout", "timeout", "retry-for", "engine", "no-remote-kill",
+	"fanout", "connect-timeout", "timeout", "max-output", "retry-for", "engine", "no-remote-kill",
 }
 
 // how is what the record needs for a repetition.
@@ -203,7 +203,7 @@ func showRecord(w io.Writer, rec *history.Record) error {
 		}
 	}
 	for _, r := range rec.Results {
-		if r.Status == "ok" {
+		if r.Status == "ok" && r.Missing == "" {
 			continue
 		}
 		fmt.Fprintf(w, "%s: %s\n", termsafe.Line(r.Host), termsafe.Line(explainRecorded(r)))
@@ -221,6 +221,9 @@ func explainRecorded(r history.Result) string {
 	}
 	if r.Error != "" {
 		parts = append(parts, r.Error)
+	}
+	if r.Missing != "" {
+		parts = append(parts, "output incomplete: "+r.Missing)
 	}
 	if len(parts) == 0 {
 		parts = append(parts, r.Status)

@@ -209,8 +209,11 @@ func (m *Mpssh) Run(ctx context.Context, env Env) error {
 		return err
 	}
 	params := fleet.Params{Fanout: min(m.Procs, len(hosts)), ReservedFDs: output.DefaultOpenFiles}
-	_, err = fleet.Run(ctx, params, hosts, cmd, withDelay(engine, time.Duration(m.Delay)*time.Millisecond), sink)
-	err = errors.Join(err, stop(), sink.close())
+	if m.OutDir != "" { // the original stops when the disk is full
+		params.MaxOutput = fleet.DefaultMaxOutput
+	}
+	summary, err := fleet.Run(ctx, params, hosts, cmd, withDelay(engine, time.Duration(m.Delay)*time.Millisecond), sink)
+	err = errors.Join(err, stop(), sink.close(), summary.Lost)
 	if err != nil || !env.StdoutTTY {
 		return err
 	}

@@ -114,6 +114,7 @@ type resultLine struct {
 	Exit      int    `json:"exit"` // -1 = none
 	Signal    string `json:"signal,omitempty"`
 	Error     string `json:"error,omitempty"`
+	Missing   string `json:"incomplete,omitempty"` // why output is
 	ElapsedNS int64  `json:"elapsed_ns"`
 }
 
@@ -170,7 +171,7 @@ func (r *Recorder) Output(fleet.Event) error { return nil }
 func (r *Recorder) Done(res fleet.Result) error {
 	r.write(line{Result: &resultLine{
 		Host: res.Host.String(), Status: res.Status().String(), Ran: res.Ran.String(), Class: res.Class.String(),
-		Exit: res.Exit, Signal: res.Signal, Error: res.Err, ElapsedNS: res.Elapsed.Nanoseconds(),
+		Exit: res.Exit, Signal: res.Signal, Error: res.Err, Missing: res.Incomplete, ElapsedNS: res.Elapsed.Nanoseconds(),
 	}})
 	return nil
 }
