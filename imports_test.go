@@ -18,7 +18,7 @@ base/stats:
 base/alg:
 base/host:
 base/termsafe:
-record: base/alg base/unit
+record: base/alg base/termsafe base/unit
 sys/proc:
 sys/safedir:
 sys/ownport:

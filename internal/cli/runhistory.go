@@ -174,11 +174,11 @@ func showHistory(w io.Writer, store *history.Store, args []string) error {
 	for _, id := range ids {
 		rec, err := store.Read(id)
 		if err != nil {
-			fmt.Fprintf(table, "%s\t\t\t\t\t\t\t(%s)\n", id, oneLine(err.Error()))
+			fmt.Fprintf(table, "%s\t\t\t\t\t\t\t(%s)\n", termsafe.Line(id), oneLine(err.Error()))
 			continue
 		}
 		counts := rec.Counts()
-		fmt.Fprintf(table, "%s\t%d", id, len(rec.Hosts))
+		fmt.Fprintf(table, "%s\t%d", termsafe.Line(id), len(rec.Hosts))
 		for _, set := range historySets {
 			fmt.Fprintf(table, "\t%d", counts[set])
 		}
@@ -192,7 +192,7 @@ func showHistory(w io.Writer, store *history.Store, args []string) error {
 
 // showRecord writes one run: what it was, its sets and why hosts failed.
 func showRecord(w io.Writer, rec *history.Record) error {
-	fmt.Fprintf(w, "run %s, %s: %s\n", rec.ID, rec.Start.Local().Format("2006-01-02 15:04:05"), termsafe.Line(rec.Command))
+	fmt.Fprintf(w, "run %s, %s: %s\n", termsafe.Line(rec.ID), rec.Start.Local().Format("2006-01-02 15:04:05"), termsafe.Line(rec.Command))
 	for _, set := range historySets {
 		hosts, err := rec.Select(set)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"sshpace/internal/base/termsafe"
 )
 
 // Record is one line of a file: exactly one field is set. A file starts with
@@ -70,7 +71,7 @@ func Write(w io.Writer) Sink {
 		if err != nil {
 			return fmt.Errorf("encode record: %w", err)
 		}
-		_, err = w.Write(append(line, '\n'))
+		_, err = w.Write(append(termsafe.JSON(line), '\n'))
 		return err
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/hostset"
 )
@@ -189,7 +190,7 @@ func (r *Recorder) write(l line) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err == nil && r.err == nil {
-		_, err = r.file.Write(append(data, '\n'))
+		_, err = r.file.Write(append(termsafe.JSON(data), '\n'))
 	}
 	if err != nil && r.err == nil {
 		r.err = fmt.Errorf("history: %w", err)

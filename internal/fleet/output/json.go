@@ -1,12 +1,9 @@
 package output
 
 import (
-	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"io"
 	"time"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"sshpace/internal/base/termsafe"
@@ -35,7 +32,6 @@ type RunInfo struct {
 type JSON struct {
 	w    io.Writer
 	live map[int]*[2]Lines
-	buf  bytes.Buffer
 	err  error // the first one of writing; nothing is written after it
 }
 
@@ -186,43 +182,6 @@ func (j *JSON) write(rec any) error {
 	if j.err != nil {
 		return j.err
 	}
-	j.buf.Reset()
-	enc := json.NewEncoder(&j.buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(rec); err != nil {
-		return err
-	}
-	_, j.err = j.w.Write(escapeControls(j.buf.Bytes()))
+	j.err = termsafe.WriteJSON(j.w, rec, "")
 	return j.err
 }
-
-// escapeControls writes the characters that could harm a terminal, but that
-// encoding/json leaves alone, as \u escapes: the meaning stays the same. All of
-// them are inside strings.
-func escapeControls(record []byte) []byte {
-	if isPlainASCII(record) {
-		return record
-	}
-	out := make([]byte, 0, len(record)+64)
-	for _, r := range string(record) {
-		if !termsafe.Unsafe(r) {
-			out = utf8.AppendRune(out, r)
-			continue
-		}
-		for _, unit := range utf16.AppendRune(nil, r) { // RFC 8259 section 7
-			out = append(out, '\\', 'u', hexDigit(unit>>12), hexDigit(unit>>8), hexDigit(unit>>4), hexDigit(unit))
-		}
-	}
-	return out
-}
-
-func isPlainASCII(text []byte) bool {
-	for _, c := range text {
-		if c >= 0x7f {
-			return false
-		}
-	}
-	return true
-}
-
-func hexDigit(unit uint16) byte { return "0123456789abcdef"[unit&15] }
