@@ -47,7 +47,7 @@ fleet/hostset: base/host
 fleet: base/host
 fleet/remotesh:
 fleet/output: base/host base/termsafe fleet fleet/hostset
-fleet/history: base/host fleet fleet/hostset
+fleet/history: base/host base/termsafe fleet fleet/hostset
 fleet/compat: base/host base/termsafe fleet fleet/output fleet/remotesh
 show/document: base/alg base/termsafe base/unit record verdict/rank
 show/document/documenttest: base/alg measure/model/sim measure/plan record verdict/rank
