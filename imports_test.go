@@ -112,7 +112,6 @@ func TestOneAdopter(t *testing.T) {
 		"github.com/spf13/cobra":        {"cli"},
 		"github.com/adrg/xdg":           {"cli"},
 		"github.com/klauspost/cpuid/v2": {"measure/hostinfo"},
-		"golang.org/x/perf/benchmath":   {"base/stats"},
 		"github.com/xuri/excelize/v2":   {"show/sheet"},
 		"gonum.org/v1/plot/vg":          {"show/picture"},
 	}
