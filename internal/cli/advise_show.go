@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"sshpace/internal/base/alg"
@@ -158,5 +159,8 @@ func (a *adviser) showJSON() error {
 			document.Insecure = append(document.Insecure, choice{Name: c.Name, Group: c.Group, Reason: c.Reason})
 		}
 	}
-	return termsafe.WriteJSON(a.sys.Stdout, document, " ")
+	encoder := json.NewEncoder(a.sys.Stdout)
+	encoder.SetIndent("", " ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(document)
 }

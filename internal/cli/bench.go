@@ -137,10 +137,19 @@ func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags,
 type job struct {
 	station  *station
 	campaign record.Campaign
-	plan     *plan.Plan
+	plan     planner
 	space    alg.Space
 	goOn     string // command line that resumes a file, but for its name
-	sitting  *plan.Sitting
+}
+
+// planner is a plan and what it knows of itself.
+type planner interface {
+	lab.Stepper
+	Replay(*record.File)
+	Progress() plan.Progress
+	Estimate() time.Duration
+	Barren() (record.Workload, bool)
+	End() plan.Ending
 }
 
 // job makes the plan. A resumed file brings its own offer.
@@ -175,28 +184,38 @@ func (f *benchFlags) job(s *station, file *recordFile) (*job, error) {
 		Engine: s.engine, Server: s.server, Directions: spec.Directions, Data: f.data, Policy: f.policy,
 		BudgetNS: f.budget, Precision: float64(f.precision), Rounds: f.rounds, Offer: offer, Shared: shared, Combos: spec.Space.Combinations(),
 	}
-	design := plan.Sequential
 	if f.exhaustive {
-		design = plan.Exhaustive
 		spec.Budget, spec.SizeBytes, spec.Runs = 0, size, f.runs
 		c.BudgetNS, c.SizeBytes, c.Runs = 0, size, f.runs
 	} else if f.rounds > 0 {
-		design = plan.Blocks
 		spec.Budget, c.BudgetNS = 0, 0
 	}
-	p, err := design(spec)
+	p, err := f.design(spec, s)
 	if err != nil {
 		return nil, usageError("allow more algorithms", "%s", err)
 	}
-	j := &job{s, c, p, spec.Space, f.goOn(), nil}
-	if private, ok := s.driver.(*drive.Private); ok && f.plan == "slices" {
-		capacity := private.Capacity()
-		if f.connections > 0 {
-			capacity = f.connections
-		}
-		j.sitting, err = plan.NewSitting(spec, capacity, 1)
+	return &job{s, c, p, spec.Space, f.goOn()}, nil
+}
+
+// design chooses how to measure.
+func (f *benchFlags) design(spec plan.Spec, s *station) (planner, error) {
+	if f.exhaustive {
+		p, err := plan.Exhaustive(spec)
+		return plan.NewSingles(p, 1), err
 	}
-	return j, err
+	if f.plan != "slices" {
+		design := plan.Sequential
+		if f.rounds > 0 {
+			design = plan.Blocks
+		}
+		p, err := design(spec)
+		return plan.NewSingles(p, 1), err
+	}
+	capacity := s.driver.Capacity()
+	if f.connections > 0 {
+		capacity = min(capacity, f.connections)
+	}
+	return plan.NewSitting(spec, capacity)
 }
 
 // sameStation refuses to mix what must not be averaged.
@@ -237,16 +256,8 @@ func (j *job) run(ctx context.Context, drain context.Context, sys System, screen
 	} else if err := j.begin(sink); err != nil {
 		return j.writeError(err, out.Name())
 	}
-	if j.sitting != nil {
-		err := lab.Sit(ctx, params, j.sitting, j.station.driver.(lab.Sitter), record.Tee(record.Write(out), memory.Sink()))
-		view.close()
-		if err = cmp.Or(err, sink(j.sitting.End().Record())); err != nil {
-			return err
-		}
-		return j.report(sys, memory, out.Name(), asJSON, drain, nil)
-	}
 	trials := len(memory.Trials)
-	runErr := lab.Run(ctx, params, j.plan, j.station.driver, sink)
+	runErr := lab.Sit(ctx, params, j.plan, j.station.driver, sink)
 	view.close()
 	ending, reportable := j.ending(drain, runErr)
 	if !reportable {
@@ -300,13 +311,8 @@ func (j *job) begin(sink record.Sink) error {
 // replay teaches the plan what a resumed file holds.
 func (j *job) replay(old, memory *record.File, params *lab.Params) {
 	*memory = *old
-	for id := range old.Trials {
-		params.FirstID = max(params.FirstID, id+1)
-	}
-	for t, s := range old.Results() {
-		j.plan.Observe(t, s)
-		params.Elapsed += s.ElapsedNS
-	}
+	params.Elapsed = old.Measured()
+	j.plan.Replay(old)
 }
 
 // report prints the ranking to stdout and where the records are to stderr.

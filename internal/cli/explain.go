@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -219,7 +220,7 @@ func (e *explanation) writeJSON(w io.Writer) error {
 	for k, v := range r.Settings() {
 		doc.Settings = append(doc.Settings, settingJSON{k.String(), append([]string{}, v.Args...), originOf(v.Origin)})
 	}
-	return termsafe.WriteJSON(w, doc, "")
+	return json.NewEncoder(w).Encode(doc)
 }
 
 func reasonsJSON(reasons []sshconf.Reason) []reasonJSON {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -10,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"sshpace/internal/base/termsafe"
 	"sshpace/internal/ssh/knownhosts"
 )
 
@@ -106,5 +106,8 @@ func (p *progressLine) report(done, total int) {
 
 // writeDocument prints one JSON document, whose first field is its schema.
 func writeDocument(w io.Writer, document any) error {
-	return termsafe.WriteJSON(w, document, "  ")
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(document)
 }

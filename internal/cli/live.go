@@ -19,9 +19,11 @@ import (
 // cell that has its first result.
 type liveView struct {
 	screen   *screen
-	plan     *plan.Plan
+	plan     planner
 	both     bool // directions
 	trial    record.Trial
+	trials   map[int]record.Trial // of connections in a sitting
+	turns    bool                 // connections move data in turn
 	seen     map[seenCell]bool
 	lastDraw time.Time
 }
@@ -35,20 +37,27 @@ type seenCell struct {
 // redrawEvery keeps the terminal calm when trials are short.
 const redrawEvery = 200 * time.Millisecond
 
-func newLiveView(s *screen, p *plan.Plan, directions []record.Direction) *liveView {
-	return &liveView{screen: s, plan: p, both: len(directions) > 1, seen: map[seenCell]bool{}}
+func newLiveView(s *screen, p planner, directions []record.Direction) *liveView {
+	return &liveView{screen: s, plan: p, both: len(directions) > 1, trials: map[int]record.Trial{}, seen: map[seenCell]bool{}}
 }
 
 // errUnwatched says that what shows progress was closed, such as by `| head`.
 var errUnwatched = fmt.Errorf("nobody watches any more: %w", syscall.EPIPE)
 
-// sink takes the records of the run. It is called between trials.
+// sink takes the records of the run. It is called between trials and turns.
 func (v *liveView) sink(r record.Record) (err error) {
 	switch {
 	case r.Trial != nil:
-		v.trial = *r.Trial
-		if v.screen.width > 0 && time.Since(v.lastDraw) > redrawEvery {
-			err = v.redraw()
+		v.trial, v.turns = *r.Trial, false
+		if r.Trial.Workload == record.Sitting {
+			v.trials[r.Trial.ID] = *r.Trial
+		}
+		err = v.refresh()
+	case r.Slices != nil:
+		if v.turns = true; v.screen.width == 0 {
+			err = v.moved(r.Slices.Slices)
+		} else {
+			err = v.refresh()
 		}
 	case r.Sample != nil && v.screen.width == 0:
 		err = v.line(*r.Sample)
@@ -59,24 +68,49 @@ func (v *liveView) sink(r record.Record) (err error) {
 	return nil // a view that fails otherwise is no reason to stop
 }
 
+// refresh redraws a terminal, not too often.
+func (v *liveView) refresh() error {
+	if v.screen.width == 0 || time.Since(v.lastDraw) <= redrawEvery {
+		return nil
+	}
+	return v.redraw()
+}
+
+// moved prints one line for each cell that is among slices for the first time.
+func (v *liveView) moved(slices []record.Slice) error {
+	for _, s := range slices {
+		t := v.trials[s.Trial]
+		cell := seenCell{t.Want.Bulk(), t.Direction}
+		if t.Workload != record.Sitting || v.seen[cell] || s.ClientCPUNS == nil || s.Bytes <= 0 {
+			continue
+		}
+		v.seen[cell] = true
+		cost := unit.Cost(float64(*s.ClientCPUNS) / float64(s.Bytes))
+		if _, err := fmt.Fprintf(v.screen, "%s %s: %s client\n", t.Direction, cell.suite, cost); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // line prints one line for a cell's first result, and one for each failure.
 func (v *liveView) line(s record.Sample) error {
 	cell := seenCell{v.trial.Want, v.trial.Direction}
 	switch v.trial.Workload {
-	case record.Transfer:
+	case record.Transfer, record.Sitting:
 		cell.suite = cell.suite.Bulk()
 	case record.Login:
 		cell = seenCell{suite: alg.Suite{Kex: cell.suite.Kex}}
 	}
 	name := fmt.Sprintf("%s %s", v.trial.Workload, cell.suite)
-	if v.both && cell.direction != "" {
+	if (v.both || v.trial.Workload == record.Sitting) && cell.direction != "" {
 		name = fmt.Sprintf("%s %s", cell.direction, cell.suite)
 	}
 	if s.Outcome != record.OK {
 		_, err := fmt.Fprintf(v.screen, "%s: %s: %s\n", name, s.Outcome, oneLine(s.Detail))
 		return err
 	}
-	if v.seen[cell] || v.trial.Role == record.RoleOverhead {
+	if v.seen[cell] || v.trial.Role == record.RoleOverhead || v.trial.Workload == record.Sitting {
 		return nil
 	}
 	v.seen[cell] = true
@@ -166,7 +200,12 @@ func (v *liveView) leader(place int, l plan.Leader, width int) string {
 
 // now says what is being measured.
 func (v *liveView) now() string {
-	if v.trial.Workload == record.Login {
+	switch {
+	case v.turns:
+		return "connections in turn"
+	case v.trial.Workload == record.Sitting:
+		return "opening connections"
+	case v.trial.Workload == record.Login:
 		return fmt.Sprintf("login %s", v.trial.Want.Kex)
 	}
 	return fmt.Sprintf("%s %s %s", v.trial.Workload, v.trial.Direction, v.trial.Want.Bulk())

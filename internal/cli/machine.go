@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,7 +13,6 @@ import (
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/measure/hostinfo"
 	"sshpace/internal/measure/limits"
@@ -176,12 +176,14 @@ func showMachine(sys System, file *record.File, asJSON bool) error {
 	if !asJSON {
 		return render.Text(sys.Stdout, document.OfMachine(file))
 	}
-	return termsafe.WriteJSON(sys.Stdout, struct {
+	encoder := json.NewEncoder(sys.Stdout)
+	encoder.SetIndent("", " ")
+	return encoder.Encode(struct {
 		Schema       string               `json:"schema"`
 		Environment  record.Environment   `json:"environment"`
 		Measurements []record.Measurement `json:"measurements"`
 		Findings     []record.Finding     `json:"findings"`
-	}{machineSchema, file.Environment, file.Measurements, file.Findings}, " ")
+	}{machineSchema, file.Environment, file.Measurements, file.Findings})
 }
 
 // addCeilings relates a ranking to the limits of its machine: those in the

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 
@@ -28,7 +29,7 @@ func terminalWidth(w io.Writer, getenv func(string) string) int {
 	if !isTerminal(w) || getenv("TERM") == "dumb" {
 		return 0
 	}
-	width, _, err := term.GetSize(int(fileOf(w).Fd()))
+	width, _, err := term.GetSize(int(w.(*os.File).Fd()))
 	if err != nil || width <= 0 {
 		return 80
 	}

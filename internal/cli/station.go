@@ -31,7 +31,7 @@ const privateTarget = "loopback"
 
 // station is a client and a server that are ready to be measured.
 type station struct {
-	driver      lab.Driver
+	driver      driver
 	target      string // label
 	engine      record.Engine
 	server      record.ServerKind
@@ -43,6 +43,12 @@ type station struct {
 	rig         drive.Rig
 	way         openssh.Destination // how ssh, scp and sftp reach the server; not with the built-in client
 	close       func() error
+}
+
+// driver carries plans out.
+type driver interface {
+	lab.Sitter
+	Capacity() int // connections that can be open at a time
 }
 
 // stationParams are the flags that decide what a station is made of.

@@ -133,7 +133,10 @@ type Trial struct {
 	Segments  int           `json:"segments,omitempty"`   // Transfer: how many
 	Block     int           `json:"block"`
 	Role      Role          `json:"role,omitempty"`
-	Pair      int           `json:"pair,omitempty"` // RoleControl: trials of one A/A pair share it, from 1
+	Pair      int           `json:"pair,omitempty"` // trials of one A/A pair share it, from 1; in a sitting only the second is a RoleControl
+	// Shares is the trial whose connection this one of a sitting uses, for the other
+	// direction; 0: it has its own.
+	Shares int `json:"shares,omitempty"`
 	// Offered is the name to put on the wire where it is not Want's: a control
 	// asks for the same computation under another name, such as an AEAD cipher
 	// with a MAC that is ignored.

@@ -8,7 +8,8 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"sshpace/internal/base/termsafe"
+	"slices"
+	"time"
 )
 
 // Record is one line of a file: exactly one field is set. A file starts with
@@ -71,7 +72,7 @@ func Write(w io.Writer) Sink {
 		if err != nil {
 			return fmt.Errorf("encode record: %w", err)
 		}
-		_, err = w.Write(append(termsafe.JSON(line), '\n'))
+		_, err = w.Write(append(line, '\n'))
 		return err
 	}
 }
@@ -234,4 +235,31 @@ func (f *File) add(r Record) {
 	case r.Slices != nil:
 		f.Slices = append(f.Slices, *r.Slices)
 	}
+}
+
+// Measured is how much time was spent on what the file holds: connections that
+// log in side by side take it once, and breaks before a run was gone on with none.
+func (f *File) Measured() time.Duration {
+	type span struct{ from, to time.Time }
+	var spans []span
+	for _, s := range f.Samples {
+		spans = append(spans, span{s.Start, s.Start.Add(s.ElapsedNS)})
+	}
+	for _, batch := range f.Slices {
+		if n := len(batch.Slices); n > 0 {
+			last := batch.Slices[n-1]
+			spans = append(spans, span{batch.Start, batch.Start.Add(last.StartNS + last.WallNS)})
+		}
+	}
+	slices.SortFunc(spans, func(a, b span) int { return a.from.Compare(b.from) })
+	total, seen := time.Duration(0), time.Time{}
+	for _, s := range spans {
+		if s.from.Before(seen) {
+			s.from = seen
+		}
+		if s.to.After(s.from) {
+			total, seen = total+s.to.Sub(s.from), s.to
+		}
+	}
+	return total
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/base/host"
-	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 )
 
@@ -151,7 +150,7 @@ func (p *PySSH) check(args []string) error {
 func PyMain(ctx context.Context, env Env, args []string) int {
 	p, instead, err := ParsePy(args)
 	if usage := (*errUsage)(nil); errors.As(err, &usage) {
-		fmt.Fprintf(env.Stderr, "%smpssh.py: error: %s\n", pyUsage, termsafe.Line(usage.text))
+		fmt.Fprintf(env.Stderr, "%smpssh.py: error: %s\n", pyUsage, usage.text)
 		return exitUsage
 	}
 	if instead != "" {
@@ -162,7 +161,7 @@ func PyMain(ctx context.Context, env Env, args []string) int {
 		if ctx.Err() != nil {
 			io.WriteString(env.Stderr, "\nERROR: Terminated by CTRL+C! Cleaning up, wait a few seconds.\n\n")
 		} else if !errors.Is(err, syscall.EPIPE) {
-			fmt.Fprintf(env.Stderr, "mpssh.py: error: %s\n", termsafe.Line(err.Error()))
+			fmt.Fprintf(env.Stderr, "mpssh.py: error: %s\n", err)
 		}
 		return exitFailed
 	}
@@ -192,9 +191,9 @@ func (p *PySSH) Run(ctx context.Context, env Env) error {
 	}
 	sink := startPySink(p, env, names)
 	params := fleet.Params{Fanout: p.Procs}
-	summary, err := fleet.Run(ctx, params, hosts, fleet.Command{Line: p.Command}, withDelay(engine, time.Duration(p.Delay)*time.Millisecond), sink)
+	_, err = fleet.Run(ctx, params, hosts, fleet.Command{Line: p.Command}, withDelay(engine, time.Duration(p.Delay)*time.Millisecond), sink)
 	sink.close()
-	err = errors.Join(err, stop(), summary.Lost)
+	err = errors.Join(err, stop())
 	if err != nil || p.NoHeader {
 		return err
 	}
@@ -234,11 +233,7 @@ func (p *PySSH) header(env Env, hosts int) error {
 		fmt.Fprintf(&b, "  [*] SSH options: %s\n", pythonList(p.dashed()))
 	}
 	fmt.Fprintf(&b, "  [*] spawning %d parallel SSH sessions\n\n", min(p.Procs, hosts))
-	text := []byte(b.String())
-	if env.StdoutTTY {
-		text = termsafe.Text(text)
-	}
-	_, err := env.Stdout.Write(text)
+	_, err := io.WriteString(env.Stdout, b.String())
 	return err
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
-	"sshpace/internal/fleet/output"
 )
 
 const (
@@ -108,7 +107,7 @@ func (s *pySink) Output(e fleet.Event) error {
 		s.early(e.Index, e.Stream, st)
 	}
 	s.flush()
-	return output.Loss(s.err)
+	return s.err
 }
 
 // Done prints what is left and how the host ended.
@@ -129,7 +128,7 @@ func (s *pySink) Done(r fleet.Result) error {
 	}
 	s.ending(r.Index, v)
 	s.flush()
-	return output.Loss(s.err)
+	return s.err
 }
 
 // ending counts the host and prints its exit message, if it has one.

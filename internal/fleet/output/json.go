@@ -1,9 +1,12 @@
 package output
 
 import (
+	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"io"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"sshpace/internal/base/termsafe"
@@ -32,7 +35,8 @@ type RunInfo struct {
 type JSON struct {
 	w    io.Writer
 	live map[int]*[2]Lines
-	err  error // the first one of writing; nothing is written after it
+	buf  bytes.Buffer
+	err  error // of a record inside lines.feed
 }
 
 var _ fleet.Sink = (*JSON)(nil)
@@ -81,8 +85,6 @@ type resultRecord struct {
 	PhasesNS  map[string]int64 `json:"phases_ns,omitempty"`
 	OutBytes  int64            `json:"stdout_bytes"`
 	ErrBytes  int64            `json:"stderr_bytes"`
-
-	Incomplete string `json:"incomplete,omitempty"` // why output is missing
 }
 
 type summaryRecord struct {
@@ -92,7 +94,6 @@ type summaryRecord struct {
 	Failed      int    `json:"failed"`
 	Unreachable int    `json:"unreachable"`
 	NotStarted  int    `json:"not_started"`
-	Incomplete  int    `json:"incomplete,omitempty"` // hosts whose output is
 	MaxExit     int    `json:"max_exit"`
 	ElapsedNS   int64  `json:"elapsed_ns"`
 }
@@ -114,7 +115,7 @@ func (j *JSON) Output(e fleet.Event) error {
 		j.live[e.Index] = state
 	}
 	state[e.Stream].Feed(e.Data, func(p Piece) { j.line(e.Host, e.Stream, p) })
-	return Loss(j.err)
+	return j.err
 }
 
 // Done writes what was held and the host's result.
@@ -125,14 +126,17 @@ func (j *JSON) Done(r fleet.Result) error {
 			state[stream].End(func(p Piece) { j.line(r.Host.String(), fleet.Stream(stream), p) })
 		}
 	}
-	return Loss(j.write(recordOf(&r)))
+	if j.err != nil {
+		return j.err
+	}
+	return j.write(recordOf(&r))
 }
 
 // Summary writes the last record.
 func (j *JSON) Summary(s fleet.Summary) error {
 	return j.write(summaryRecord{
 		Type: "summary", Schema: Schema, OK: s.OK, Failed: s.Failed, Unreachable: s.Unreachable,
-		NotStarted: s.NotStarted, Incomplete: s.Incomplete, MaxExit: s.MaxExit, ElapsedNS: s.Elapsed.Nanoseconds(),
+		NotStarted: s.NotStarted, MaxExit: s.MaxExit, ElapsedNS: s.Elapsed.Nanoseconds(),
 	})
 }
 
@@ -147,7 +151,9 @@ func (j *JSON) line(host string, stream fleet.Stream, p Piece) {
 	} else {
 		rec.Base64 = base64.StdEncoding.EncodeToString(p.Text)
 	}
-	j.write(rec) // which keeps the error
+	if err := j.write(rec); j.err == nil {
+		j.err = err
+	}
 }
 
 func recordOf(r *fleet.Result) resultRecord {
@@ -155,7 +161,7 @@ func recordOf(r *fleet.Result) resultRecord {
 		Type: "result", Schema: Schema, Host: r.Host.String(), Label: r.Host.Label, Addr: r.Addr, Engine: r.Engine,
 		Status: r.Status().String(), Phase: r.Phase.String(), Ran: r.Ran.String(), Class: r.Class.String(),
 		Signal: r.Signal, Error: r.Err, Hint: r.Hint, Attempts: r.Attempts,
-		ElapsedNS: r.Elapsed.Nanoseconds(), WaitedNS: r.Waited.Nanoseconds(), OutBytes: r.OutBytes, ErrBytes: r.ErrBytes, Incomplete: r.Incomplete,
+		ElapsedNS: r.Elapsed.Nanoseconds(), WaitedNS: r.Waited.Nanoseconds(), OutBytes: r.OutBytes, ErrBytes: r.ErrBytes,
 	}
 	if r.Exit >= 0 && r.Class == fleet.NoFailure && r.Signal == "" {
 		rec.Exit = &r.Exit
@@ -176,12 +182,45 @@ func recordOf(r *fleet.Result) resultRecord {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// write writes one record with one Write, unless one before it failed: half a
-// record must be the last thing there is.
+// write writes one record with one Write.
 func (j *JSON) write(rec any) error {
-	if j.err != nil {
-		return j.err
+	j.buf.Reset()
+	enc := json.NewEncoder(&j.buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(rec); err != nil {
+		return err
 	}
-	j.err = termsafe.WriteJSON(j.w, rec, "")
-	return j.err
+	_, err := j.w.Write(escapeControls(j.buf.Bytes()))
+	return err
 }
+
+// escapeControls writes the characters that could harm a terminal, but that
+// encoding/json leaves alone, as \u escapes: the meaning stays the same. All of
+// them are inside strings.
+func escapeControls(record []byte) []byte {
+	if isPlainASCII(record) {
+		return record
+	}
+	out := make([]byte, 0, len(record)+64)
+	for _, r := range string(record) {
+		if !termsafe.Unsafe(r) {
+			out = utf8.AppendRune(out, r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) { // RFC 8259 section 7
+			out = append(out, '\\', 'u', hexDigit(unit>>12), hexDigit(unit>>8), hexDigit(unit>>4), hexDigit(unit))
+		}
+	}
+	return out
+}
+
+func isPlainASCII(text []byte) bool {
+	for _, c := range text {
+		if c >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+func hexDigit(unit uint16) byte { return "0123456789abcdef"[unit&15] }

@@ -21,6 +21,7 @@ import (
 type stream struct {
 	in, out *os.File
 	perByte float64 // wall time in ns, learnt from slices
+	slices  int
 }
 
 // room is how much of a stream can be on its way before somebody has to wait:
@@ -36,7 +37,7 @@ type connection struct {
 	streams map[record.Direction]*stream
 	clocks  [2]*proc.Clock   // client, server
 	used    [2]time.Duration // at the end of the last slice
-	warm    map[record.Direction]bool
+	gear    *gear
 }
 
 // holding is the command at the remote end: it says which process it is, and
@@ -57,7 +58,7 @@ func (p *Private) dial(t record.Trial) (*connection, error) {
 		inWrite.Close()
 		return nil, err
 	}
-	c := &connection{holder: p.Dir.File(fmt.Sprintf("holder.%d", t.ID)), warm: map[record.Direction]bool{}, streams: map[record.Direction]*stream{
+	c := &connection{holder: p.Dir.File(fmt.Sprintf("holder.%d", t.ID)), gear: p.gear, streams: map[record.Direction]*stream{
 		record.Upload: {in: inWrite}, record.Download: {out: outRead},
 	}}
 	log := p.Dir.File(fmt.Sprintf("sitting.%d", t.ID))
@@ -95,8 +96,8 @@ func (p *Private) await(ctx context.Context, c *connection) error {
 		return err
 	}
 	for _, s := range c.streams {
-		flow.Widen(s.in)
-		flow.Widen(s.out)
+		flow.Widen(flow.Descriptor(s.in))
+		flow.Widen(flow.Descriptor(s.out))
 	}
 	for i, pid := range []int{c.cmd.Process.Pid, server} {
 		if c.clocks[i], err = proc.OpenClock(pid); err != nil {
@@ -147,11 +148,20 @@ func (c *connection) read() (used [2]time.Duration, err error) {
 	return used, nil
 }
 
-// lost says why a connection came to its end.
+// end closes the connection and returns how often keys were exchanged again.
+func (c *connection) end() (rekeys int) {
+	c.kill()
+	n, _ := c.negotiation()
+	c.close()
+	return n.Rekeys
+}
+
+// lost closes the connection and says why it came to its end.
 func (c *connection) lost(err error) string {
 	var s record.Sample
 	c.linger(err)
 	c.kill()
 	c.finish(&s, err)
+	c.close()
 	return cmp.Or(strings.TrimSpace(s.Detail), string(s.Outcome))
 }

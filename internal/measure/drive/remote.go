@@ -1,6 +1,7 @@
 package drive
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -26,6 +27,7 @@ type Remote struct {
 	SSH         openssh.Program
 	Destination openssh.Destination
 
+	sitting
 	last    time.Time // end of the last connection
 	refused int       // refusals in a row
 }
@@ -135,13 +137,10 @@ func (r *Remote) Run(ctx context.Context, t record.Trial) (record.Sample, error)
 		return record.Sample{Outcome: record.Aborted, Start: time.Now()}, nil
 	}
 	s, err := r.trial(ctx, t)
-	r.last = time.Now()
-	if s.Outcome != record.Refused {
-		r.refused = 0
-	} else if r.refused++; r.refused >= maxRefusals {
-		return s, &HostError{Outcome: record.Refused, Detail: fmt.Sprintf("the host refused %d connections in a row: %s", r.refused, s.Detail)}
+	if err := cmp.Or(err, r.reckon(s)); err != nil {
+		return s, err
 	}
-	return s, err
+	return s, nil
 }
 
 func (r *Remote) trial(ctx context.Context, t record.Trial) (record.Sample, error) {

@@ -2,150 +2,216 @@ package drive
 
 import (
 	"context"
+	"errors"
+	"math"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/measure/flow"
 	"sshpace/internal/record"
-	"sshpace/internal/ssh/openssh"
-	"sshpace/internal/sys/proc"
 )
+
+// line is an open connection.
+type line interface {
+	// slice moves exactly n bytes.
+	slice(ctx context.Context, d record.Direction, n int64) (record.Slice, error)
+	// end closes the connection and returns how often keys were exchanged again.
+	end() (rekeys int)
+	// lost closes a connection that failed with err and says why it did.
+	lost(err error) string
+}
 
 // sitting is what connections that are open together share.
 type sitting struct {
-	lines   map[int]*connection // by trial
-	probes  map[int]*probe
-	sizes   map[turn]int64
-	payload *flow.Payload
-	null    *os.File
+	lines  map[int]line // by trial; two trials may share one
+	warm   map[int]bool // trials whose calibration is over
+	sizes  map[turn]int64
+	probes map[int]*probe
+	gear   *gear
 }
 
-// atOnce is how many logins go on side by side: they mostly wait for each other.
-const atOnce = 8
+// gear moves payload.
+type gear struct {
+	payload *flow.Payload
+	null    int
+	limit   time.Duration // how long a stream may stand still
+}
 
 // prepare makes what slices need.
-func (p *Private) prepare() (err error) {
-	if p.lines != nil {
+func (s *sitting) prepare(r *Rig) error {
+	if s.gear != nil {
 		return nil
 	}
-	if p.payload, err = flow.NewPayload(p.Data == "random"); err != nil {
+	payload, err := flow.NewPayload(r.Data == "random")
+	if err != nil {
 		return err
 	}
-	if p.null, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0); err != nil {
+	null, err := unix.Open(os.DevNull, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		payload.Close()
 		return err
 	}
-	p.lines, p.probes, p.sizes = map[int]*connection{}, map[int]*probe{}, map[turn]int64{}
+	s.gear = &gear{payload, null, r.Connect}
+	s.lines, s.warm, s.sizes, s.probes = map[int]line{}, map[int]bool{}, map[turn]int64{}, map[int]*probe{}
 	return nil
 }
 
 // opened is a connection of which the login has come to its end.
 type opened struct {
-	trial  record.Trial
+	trials []record.Trial // the first has made it, others share it
 	sample record.Sample
-	c      *connection // nil if it failed
+	line   line // nil if it failed
 }
 
-// Open opens the connections of trials, several at a time, and hands the sample
-// of each on as soon as its login is over. It ends early with ctx, or when each
-// fails.
-func (p *Private) Open(ctx context.Context, trials []record.Trial, each func(record.Trial, record.Sample) error) error {
-	if err := p.prepare(); err != nil {
-		return err
+// shared groups trials by the connection that they share, in order.
+func shared(trials []record.Trial) [][]record.Trial {
+	var groups [][]record.Trial
+	for _, t := range trials {
+		if i := slices.IndexFunc(groups, func(g []record.Trial) bool { return g[0].ID == t.Shares }); i >= 0 {
+			groups[i] = append(groups[i], t)
+			continue
+		}
+		groups = append(groups, []record.Trial{t})
 	}
-	p.Server.Fresh(true)
-	results := make(chan opened)
-	started, running := 0, 0
-	var failed error
-	for {
-		for running < atOnce && started < len(trials) && ctx.Err() == nil && failed == nil {
-			t := trials[started]
-			started, running = started+1, running+1
-			go func() { results <- p.enter(ctx, t) }()
-		}
-		if running == 0 {
-			return failed
-		}
-		o := <-results
-		running--
-		if o.c != nil {
-			p.lines[o.trial.ID] = o.c // until the lab says that it is not what was wanted
-		}
-		if o.sample.Outcome == record.Denied || o.sample.Outcome == record.HostKey {
-			failed = &LoginError{o.sample.Detail}
-		}
-		if err := each(o.trial, o.sample); err != nil && failed == nil {
-			failed = err
-		}
-	}
+	return groups
 }
 
-// enter opens one connection and checks what it negotiated.
-func (p *Private) enter(ctx context.Context, t record.Trial) opened {
-	o := opened{trial: t, sample: record.Sample{Trial: t.ID, Start: time.Now()}}
-	c, err := p.dial(t)
-	if err != nil {
-		o.sample.Outcome, o.sample.Detail = record.Broken, err.Error()
-		return o
+// seat keeps a connection and hands its sample on for each of its trials.
+func (s *sitting) seat(o opened, each func(record.Trial, record.Sample) error) error {
+	if o.line != nil {
+		for _, t := range o.trials {
+			s.lines[t.ID] = o.line
+		}
 	}
-	err = p.await(ctx, c)
-	if err == nil {
-		c.used, err = c.read()
+	for _, t := range o.trials {
+		if err := each(t, o.sample); err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		c.judge(&o.sample, openssh.ParseVerbose(c.log.Rest()), nil)
-		o.c = c
-		return o
-	}
-	c.linger(err)
-	c.kill()
-	c.finish(&o.sample, err)
-	p.explain(&o.sample)
-	c.close()
-	return o
+	return nil
 }
 
 // Close ends the connections of trials, and says which of them exchanged keys
 // again meanwhile. Probes end with the last one.
-func (p *Private) Close(ids ...int) (rekeys map[int]int) {
+func (s *sitting) Close(ids ...int) (rekeys map[int]int) {
 	rekeys = map[int]int{}
 	for _, id := range ids {
-		if c := p.lines[id]; c != nil {
-			c.kill()
-			if n, _ := c.negotiation(); n.Rekeys > 0 {
-				rekeys[id] = n.Rekeys
-			}
-			c.close()
-			delete(p.lines, id)
+		l := s.lines[id]
+		delete(s.lines, id)
+		delete(s.warm, id)
+		if l == nil || s.used(l) {
+			continue
+		}
+		if n := l.end(); n > 0 {
+			rekeys[id] = n
 		}
 	}
-	if len(p.lines) == 0 {
-		p.endProbes()
+	if len(s.lines) == 0 {
+		s.endProbes()
 	}
 	return rekeys
 }
 
-// Shares of what the machine has that connections may use, and what each takes.
-const (
-	memoryShare   = 4        // a quarter of what is available
-	perConnection = 26 << 20 // resident memory of ssh, its sshd processes and a shell
-	filesEach     = 8        // descriptors of ours: pipes, clocks, standard error, and the socket while it logs in
-	filesAside    = 24
-)
-
-// Capacity is how many connections can be open at a time.
-func (p *Private) Capacity() int {
-	n := maxOpen
-	if available, ok := proc.AvailableMemory(); ok {
-		n = min(n, int(available/memoryShare/perConnection))
+// used reports whether a trial has this connection.
+func (s *sitting) used(l line) bool {
+	for _, other := range s.lines {
+		if other == l {
+			return true
+		}
 	}
-	var limit unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) == nil && limit.Cur < 1<<20 {
-		n = min(n, (int(limit.Cur)-filesAside)/filesEach)
-	}
-	return max(n, 1)
+	return false
 }
 
-// maxOpen keeps the number of processes within reason.
-const maxOpen = 400
+// turn is a slice of some length of a cell.
+type turn struct {
+	bulk   alg.Suite
+	d      record.Direction
+	length time.Duration
+}
+
+// Slice lets the connection of a trial move data for about length, or a probe do
+// its work. lost says why the connection came to its end, if it did.
+func (s *sitting) Slice(ctx context.Context, t record.Trial, length time.Duration) (out record.Slice, lost string, err error) {
+	if t.Workload == record.Probe {
+		out, err := s.probe(t.ID)
+		return out, "", err
+	}
+	l := s.lines[t.ID]
+	if l == nil {
+		return out, "it is not open", nil
+	}
+	n, err := s.share(ctx, l, t, length)
+	if err == nil {
+		out, err = l.slice(ctx, t.Direction, n)
+	}
+	if errors.Is(err, context.Canceled) {
+		return out, "", err
+	}
+	if err != nil {
+		for id, other := range s.lines {
+			if other == l {
+				delete(s.lines, id)
+			}
+		}
+		lost = l.lost(err)
+	}
+	out.Trial = t.ID
+	return out, lost, nil
+}
+
+// calibration are the sizes of the slices that find out what a connection costs,
+// the first of which fills its buffers.
+var calibration = []int64{128 << 10, 256 << 10, 256 << 10}
+
+// sizes are what a slice may have, few and far apart, so that most cells have
+// the same, and a cell has the same in another run: what a slice costs beside its
+// bytes is then the same for all. A packet of OpenSSH has 32 KiB.
+var sizes = []int64{128 << 10, 512 << 10, 2 << 20, 8 << 20, 32 << 20, 128 << 20}
+
+// patience is how much longer than its CPU time a slice may take, as on a slow
+// network.
+const patience = 40
+
+// share is how many bytes a slice is to have: the largest size that costs neither
+// side more than the length in CPU time, or the smallest. The first connection of
+// a cell decides for all.
+func (s *sitting) share(ctx context.Context, l line, t record.Trial, length time.Duration) (int64, error) {
+	key := turn{t.Want.Bulk(), t.Direction, length}
+	if n, known := s.sizes[key]; known && s.warm[t.ID] {
+		return n, nil
+	}
+	perByte := math.MaxFloat64
+	for _, n := range calibration {
+		out, err := l.slice(ctx, t.Direction, n)
+		if err != nil {
+			return 0, err
+		}
+		perByte = min(perByte, costliest(out)/float64(n))
+	}
+	s.warm[t.ID] = true
+	if _, known := s.sizes[key]; !known {
+		s.sizes[key] = sizes[0]
+		for _, n := range sizes {
+			if perByte*float64(n) <= float64(length) {
+				s.sizes[key] = n
+			}
+		}
+	}
+	return s.sizes[key], nil
+}
+
+// costliest is the CPU time of the side that needed more, in ns, or what stands
+// for it where the slice took very long.
+func costliest(s record.Slice) float64 {
+	cost := float64(s.WallNS) / patience
+	for _, cpu := range []*time.Duration{s.ClientCPUNS, s.ServerCPUNS} {
+		if cpu != nil {
+			cost = max(cost, float64(*cpu))
+		}
+	}
+	return cost
+}

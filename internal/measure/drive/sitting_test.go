@@ -1,6 +1,10 @@
 package drive
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,7 +73,7 @@ func TestSliceOfALostConnection(t *testing.T) {
 	p := newPrivate(t)
 	trials := sittings(record.Upload)
 	sit(t, p, trials)
-	p.lines[2].killAsync()
+	p.lines[2].(*connection).killAsync()
 	if _, lost, err := p.Slice(t.Context(), trials[1], time.Millisecond); lost == "" || err != nil {
 		t.Fatalf("lost %q, %v", lost, err)
 	}
@@ -81,12 +85,66 @@ func TestSliceOfALostConnection(t *testing.T) {
 
 func TestProbe(t *testing.T) {
 	p := newPrivate(t)
+	sit(t, p, sittings(record.Upload))
+	defer p.Close(1, 2, 3)
 	for range 3 {
-		for id := 1; id <= 2; id++ {
+		for id := 11; id <= 12; id++ {
 			s, _, err := p.Slice(t.Context(), record.Trial{ID: id, Workload: record.Probe}, 0)
 			if err != nil || s.Trial != id || s.Bytes != probePieces*probePiece || *s.ClientCPUNS <= 0 {
 				t.Fatalf("%+v, %v", s, err)
 			}
 		}
+	}
+}
+
+func TestRemoteSlices(t *testing.T) {
+	r := newRemote(t)
+	up, down := sittings(record.Upload)[0], sittings(record.Download)[0]
+	down.ID, down.Shares = 2, up.ID
+	err := r.Open(t.Context(), []record.Trial{up, down}, func(trial record.Trial, s record.Sample) error {
+		got := s.Got
+		if got.HostKey = ""; s.Outcome != record.OK || got != aes {
+			t.Errorf("%+v: %+v", trial, s)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		for _, trial := range []record.Trial{up, down} {
+			s, lost, err := r.Slice(t.Context(), trial, 2*time.Millisecond)
+			if err != nil || lost != "" {
+				t.Fatal(lost, err)
+			}
+			if s.Trial != trial.ID || s.Bytes <= 0 || *s.ClientCPUNS <= 0 || s.ServerCPUNS == nil || *s.ServerCPUNS <= 0 {
+				t.Errorf("%+v", s)
+			}
+		}
+	}
+	r.Close(1, 2)
+}
+
+func TestRemoteWithoutHead(t *testing.T) {
+	bin := t.TempDir()
+	for _, name := range []string{"sh", "cat"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(path, filepath.Join(bin, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := newRemote(t, "SetEnv PATH="+bin)
+	var sample record.Sample
+	if err := r.Open(t.Context(), sittings(record.Upload)[:1], func(_ record.Trial, s record.Sample) error {
+		sample = s
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if sample.Outcome != record.Broken || !strings.Contains(sample.Detail, "head") {
+		t.Errorf("%+v", sample)
 	}
 }

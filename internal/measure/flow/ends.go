@@ -21,7 +21,7 @@ func NewPayload(random bool) (*Payload, error) {
 		return nil, fmt.Errorf("payload: %w", err)
 	}
 	p := &Payload{read, write}
-	pages := make([]byte, max(Widen(write), pageSize))
+	pages := make([]byte, max(Widen(Descriptor(write)), pageSize))
 	if random {
 		_, err = rand.Read(pages)
 	}
@@ -40,8 +40,8 @@ func (p *Payload) Close() { p.read.Close(); p.write.Close() }
 
 // Feed puts up to n bytes into a wide pipe without copying or waiting, and
 // returns how many there was room for.
-func (p *Payload) Feed(pipe *os.File, n int64) (int64, error) {
-	moved, _, errno := unix.RawSyscall6(unix.SYS_TEE, p.read.Fd(), pipe.Fd(), uintptr(n), unix.SPLICE_F_NONBLOCK, 0, 0)
+func (p *Payload) Feed(pipe int, n int64) (int64, error) {
+	moved, _, errno := unix.RawSyscall6(unix.SYS_TEE, p.read.Fd(), uintptr(pipe), uintptr(n), unix.SPLICE_F_NONBLOCK, 0, 0)
 	switch errno {
 	case 0:
 		return int64(moved), nil
@@ -53,8 +53,8 @@ func (p *Payload) Feed(pipe *os.File, n int64) (int64, error) {
 
 // Drain takes up to n bytes out of a pipe without copying or waiting, into null,
 // which is /dev/null. ended says that nobody will write any more.
-func Drain(pipe, null *os.File, n int64) (moved int64, ended bool, err error) {
-	k, err := splice(int(pipe.Fd()), int(null.Fd()), int(min(n, chunk)))
+func Drain(pipe, null int, n int64) (moved int64, ended bool, err error) {
+	k, err := splice(pipe, null, int(min(n, chunk)))
 	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {
 		return 0, false, nil
 	}
@@ -63,4 +63,15 @@ func Drain(pipe, null *os.File, n int64) (moved int64, ended bool, err error) {
 
 // Widen enlarges the buffer of a pipe to 1 MiB where that is permitted, and
 // returns its size; 0 where the file is no pipe.
-func Widen(pipe *os.File) int { return widen(int(pipe.Fd())) }
+func Widen(pipe int) int { return widen(pipe) }
+
+// Descriptor is the file descriptor of a pipe that keeps its deadlines, which
+// os.File.Fd would take from it.
+func Descriptor(pipe *os.File) (fd int) {
+	raw, err := pipe.SyscallConn()
+	if err != nil {
+		return -1
+	}
+	_ = raw.Control(func(p uintptr) { fd = int(p) })
+	return fd
+}

@@ -12,8 +12,6 @@ import (
 
 // Stepper plans a sitting. It is pure, like a Planner.
 type Stepper interface {
-	// Probes are trials without a connection, in the order of CPUs.
-	Probes() []record.Trial
 	// Next returns the next step, or false when the plan is complete.
 	Next(elapsed time.Duration) (plan.Step, bool)
 	// Opened, Moved, Lost and Observe tell what a step showed.
@@ -59,11 +57,6 @@ func Sit(ctx context.Context, params Params, p Stepper, d Sitter, sink record.Si
 	defer func() {
 		err = errors.Join(err, s.flush(), s.closeAll())
 	}()
-	for _, t := range p.Probes() {
-		if err := s.write(record.Record{Trial: s.named(t)}); err != nil {
-			return err
-		}
-	}
 	start := time.Now()
 	for params.Drain.Err() == nil {
 		step, ok := p.Next(params.Elapsed + time.Since(start))
@@ -156,7 +149,12 @@ func (s *session) open(ctx context.Context, trials []record.Trial) error {
 	defer context.AfterFunc(s.params.Drain, stop)()
 	var named []record.Trial
 	for _, t := range trials {
-		named = append(named, *s.named(t))
+		t := s.named(t)
+		if t.Workload != record.Probe {
+			named = append(named, *t)
+		} else if err := s.write(record.Record{Trial: t}); err != nil { // a probe has no connection
+			return err
+		}
 	}
 	return s.driver.Open(ctx, named, func(t record.Trial, sample record.Sample) error {
 		sample.Trial = t.ID

@@ -1,173 +1,88 @@
 package plan
 
 import (
-	"math"
 	"math/rand/v2"
-	"slices"
 	"time"
 
-	"sshpace/internal/base/alg"
 	"sshpace/internal/record"
 )
 
-// Action is what a step of a sitting does.
-type Action int
-
-// The actions.
+// Lengths of turns, and how the time is shared out.
 const (
-	Open   Action = iota // open the connections of Trials, several at a time
-	Turn                 // let the connection of Trials[0] move data for Length
-	Single               // carry Trials[0] out by itself: a login
-	Close                // close the connections of Trials
-)
-
-// Step is one step of a sitting.
-type Step struct {
-	Action  Action
-	Trials  []record.Trial
-	Length  time.Duration // of a turn: how much CPU time its bytes are to cost the costlier side
-	Long    bool          // a turn long enough for throughput
-	Round   int
-	Sitting int
-}
-
-// Sizes of the parts of a sitting.
-const (
-	turnLength  = 3 * time.Millisecond // at most: the sizes of slices lie far apart
-	longLength  = 30 * time.Millisecond
-	longShare   = 0.33 // of the time of all turns
-	openingStep = 24   // connections that one step opens
-	probeTurns  = 4    // of each CPU in a round
-	pairs       = 6    // second connections
-	maxOpenings = 3    // of a cell that fails to open
+	turnLength   = 3 * time.Millisecond // at most: the sizes of slices lie far apart
+	longLength   = 30 * time.Millisecond
+	longShare    = 0.33 // of the time of all turns
+	probeTurns   = 2    // of each CPU in a pass
+	early        = 4    // passes before anything but short turns
+	roundPasses  = 8    // of a round that the user counts
+	maxShortfall = 1.5  // of the turns of a pass, at most so many are extra ones
 )
 
 // Sitting plans turns of connections that are open together. First the cells
 // that identify base, cipher and MAC are opened and measured, which gives a
-// complete ranking within seconds; then all others; then round after round
-// every connection takes a turn in a new random order, those where it helps most
-// take another, some a long one, probes come in between, and logins between
-// rounds.
+// complete ranking within seconds; then the others as far as there is room; then
+// pass after pass every connection takes a turn in a new random order, those where
+// it helps most take another, some a long one, probes come in between, and logins
+// between passes. Where there is not room for all, several sittings follow each
+// other, and the reference cell is open in all of them.
 type Sitting struct {
 	spec     Spec
 	capacity int
-	cores    int
 	random   *rand.Rand
 	times    *trialTimes
+	total    int // distinct cells and key exchanges
+	first    int // seats that identify all effects
 
-	id                  int // of the last trial
-	sitting             int
-	round               int
-	todo                []record.Trial // to be opened
-	lines               []*line        // open
-	failed              map[cellKey]int
-	probes              []record.Trial
-	queue               []Step
-	elapsed             time.Duration
-	turns, long, logins time.Duration // measuring time of each kind
-	kex                 int
-	ending              Ending
-}
+	id      int // of the last trial
+	sitting int // counts in the file
+	round   int // passes in the file
+	pass    int // passes of this sitting
+	began   time.Duration
+	elapsed time.Duration
 
-// line is an open connection.
-type line struct {
-	trial record.Trial
+	todo, opening, open, gone []*seat
+	probes                    []record.Trial
+	queue                     []Step
+	turns, long               time.Duration // wall time of turns, and of the long ones among them
+	logins                    logins
+	worth                     worth
+
+	worked bool
+	inARow int // failures in a row
+	ending Ending
+	phase  string
 }
 
 // NewSitting plans for at most capacity connections at a time.
-func NewSitting(spec Spec, capacity, firstID int) (*Sitting, error) {
+func NewSitting(spec Spec, capacity int) (*Sitting, error) {
 	spec, err := spec.normal()
 	if err != nil {
 		return nil, err
 	}
 	if spec.Budget == 0 && spec.Rounds == 0 {
 		spec.Budget = defaultBudget
+		if spec.Precision > 0 {
+			spec.Budget = precisionBudget
+		}
 	}
-	s := &Sitting{spec: spec, capacity: max(2, capacity), cores: max(1, spec.Cores), random: spec.random(0), times: newTimes(spec), id: firstID - 1, failed: map[cellKey]int{}}
-	for range s.cores {
-		s.probes = append(s.probes, s.number(record.Trial{Workload: record.Probe}))
+	s := &Sitting{
+		spec: spec, capacity: max(2, capacity), random: spec.random(0), times: newTimes(spec), total: spec.cells(), sitting: 1,
+		logins: newLogins(spec), phase: "identifying",
 	}
-	s.lay()
-	s.sitting = 1
+	s.worth = newWorth(spec)
+	s.todo = s.seats()
 	return s, nil
 }
-
-// number gives a trial its ID.
-func (s *Sitting) number(t record.Trial) record.Trial {
-	s.id++
-	t.ID = s.id
-	return t
-}
-
-// lay lists the connections: identifying cells first, then the others with the
-// held-out ones among them, then second connections of some.
-func (s *Sitting) lay() {
-	first := identify(s.spec.Space.Bulk, s.random)
-	var rest []alg.Suite
-	for _, cell := range s.spec.Space.Bulk {
-		if !slices.Contains(first, cell) {
-			rest = append(rest, cell)
-		}
-	}
-	s.random.Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
-	held := 0
-	if total := len(s.spec.Space.Bulk); total >= minForHoldout {
-		held = min(len(rest), int(math.Ceil(holdoutShare*float64(total))))
-	}
-	paired := s.paired(first)
-	for _, d := range s.spec.Directions {
-		for i, cell := range append(slices.Clone(first), rest...) {
-			t := s.connection(cell, d)
-			switch {
-			case cell == s.spec.reference():
-				t.Role = record.RoleReference
-			case i >= len(first) && i < len(first)+held:
-				t.Role = record.RoleHoldout
-			}
-			t.Pair = slices.Index(paired, cell) + 1
-			s.todo = append(s.todo, t)
-		}
-		for i, cell := range paired {
-			t := s.connection(cell, d)
-			t.Role, t.Pair = record.RoleControl, i+1
-			s.todo = append(s.todo, t)
-		}
-	}
-}
-
-// paired are the cells that get a second connection, which shows what a
-// connection has of its own: the fastest in all likelihood, and some others.
-func (s *Sitting) paired(first []alg.Suite) []alg.Suite {
-	var out []alg.Suite
-	for _, cell := range first {
-		if cell.MAC == "" && len(out) < pairs/2 {
-			out = append(out, cell)
-		}
-	}
-	for _, cell := range first {
-		if !slices.Contains(out, cell) && len(out) < pairs {
-			out = append(out, cell)
-		}
-	}
-	return out
-}
-
-func (s *Sitting) connection(cell alg.Suite, d record.Direction) record.Trial {
-	return record.Trial{Want: alg.Suite{Cipher: cell.Cipher, MAC: cell.MAC, Kex: s.spec.BulkKex}, Workload: record.Sitting, Direction: d}
-}
-
-// Probes are the trials of the probes, one for each CPU.
-func (s *Sitting) Probes() []record.Trial { return s.probes }
 
 // Next returns the next step, or false when the plan has ended. elapsed is the
 // measuring time so far.
 func (s *Sitting) Next(elapsed time.Duration) (Step, bool) {
 	s.elapsed = elapsed
+	if s.ending == "" && s.spec.Budget > 0 && elapsed >= s.spec.Budget {
+		s.end(EndBudget)
+	}
 	for s.ending == "" && len(s.queue) == 0 {
 		s.refill()
-	}
-	if s.ending == "" && s.spec.Budget > 0 && elapsed >= s.spec.Budget {
-		s.ending = EndBudget
 	}
 	if s.ending != "" {
 		return Step{}, false
@@ -178,94 +93,211 @@ func (s *Sitting) Next(elapsed time.Duration) (Step, bool) {
 	return step, true
 }
 
+// end ends the plan. One that has no result to show did not end well.
+func (s *Sitting) end(why Ending) {
+	if _, barren := s.Barren(); barren {
+		why = EndFailures
+	}
+	s.ending = why
+}
+
 // refill decides what to do for the next while.
 func (s *Sitting) refill() {
-	room := s.capacity - len(s.lines)
-	identified := s.round >= 2
+	identified := s.pass >= 2 || s.sitting > 1
+	room := len(s.open) < s.capacity
 	switch {
-	case len(s.todo) > 0 && room > 0 && (s.round == 0 || identified):
-		n := min(openingStep, room, len(s.todo))
-		var trials []record.Trial
-		for _, t := range s.todo[:n] {
-			trials = append(trials, s.number(t))
+	case len(s.probes) == 0:
+		for range max(1, s.spec.Cores) {
+			s.probes = append(s.probes, s.number(record.Trial{Workload: record.Probe}))
 		}
-		s.todo = s.todo[n:]
-		s.queue = append(s.queue, Step{Action: Open, Trials: trials})
-	case len(s.lines) == 0:
-		s.ending = EndFailures
+		s.queue = append(s.queue, Step{Action: Open, Trials: s.probes})
+	case len(s.todo) > 0 && room && (len(s.open) == 0 || identified || len(s.open) < s.first):
+		s.admit()
+	case len(s.open) == 0 && !s.logins.left():
+		s.end(EndComplete)
+	case s.over():
+		s.turnover()
+	case s.enough():
 	default:
-		s.nextRound()
+		s.nextPass()
 	}
 }
 
-// nextRound queues a turn for every connection, and logins.
-func (s *Sitting) nextRound() {
-	s.round++
-	if s.spec.Rounds > 0 && s.round > s.spec.Rounds {
-		s.ending = EndComplete
-		return
+// enough ends the plan where the rounds or the precision asked for are reached.
+func (s *Sitting) enough() bool {
+	switch {
+	case s.spec.Rounds > 0 && s.rounds() >= s.spec.Rounds && len(s.todo) == 0 && !s.logins.due(s.spec.Rounds):
+		s.end(EndComplete)
+	case s.spec.Precision > 0 && len(s.todo) == 0 && s.worth.precise(s.spec.Precision/100) && s.logins.precise(s.spec.Precision/100):
+		s.end(EndPrecision)
 	}
+	return s.ending != ""
+}
+
+// rounds is how many rounds, as the user counts them, this sitting has had.
+func (s *Sitting) rounds() int { return s.pass / roundPasses }
+
+// number gives a trial its ID.
+func (s *Sitting) number(t record.Trial) record.Trial {
+	s.id++
+	t.ID = s.id
+	return t
+}
+
+// nextPass queues a turn for every connection, and what comes with it.
+func (s *Sitting) nextPass() {
+	s.round, s.pass = s.round+1, s.pass+1
 	var steps []Step
-	for _, l := range s.lines {
-		steps = append(steps, Step{Action: Turn, Trials: []record.Trial{l.trial}, Length: turnLength, Round: s.round})
+	for _, seat := range s.open {
+		for _, t := range seat.trials {
+			steps = append(steps, Step{Action: Turn, Trials: []record.Trial{t}, Length: turnLength, Round: s.round})
+		}
 	}
+	steps = append(steps, s.extra(len(steps))...)
 	for range probeTurns {
 		for _, t := range s.probes {
 			steps = append(steps, Step{Action: Turn, Trials: []record.Trial{t}, Round: s.round})
 		}
 	}
-	if float64(s.long) < longShare*float64(s.turns) && s.round > 4 {
-		for _, l := range s.lines {
-			steps = append(steps, Step{Action: Turn, Trials: []record.Trial{l.trial}, Length: longLength, Long: true, Round: s.round})
-		}
-	}
+	steps = append(steps, s.longTurns()...)
 	s.random.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
 	s.queue = append(s.queue, steps...)
-	if float64(s.logins) < loginShare*float64(s.elapsed) && s.round > 4 {
-		for range 4 {
-			kexes := s.spec.Space.Kex
-			t := s.spec.login(kexes[s.kex%len(kexes)])
-			s.kex++
-			t.Block = s.round
-			s.queue = append(s.queue, Step{Action: Single, Trials: []record.Trial{s.number(t)}})
+	for _, t := range s.singles() {
+		s.queue = append(s.queue, Step{Action: Single, Trials: []record.Trial{s.number(t)}})
+	}
+}
+
+// longTurns lets all connections, or at first some, move data for so long that
+// both sides work side by side.
+func (s *Sitting) longTurns() []Step {
+	due := s.pass >= early && float64(s.long) < longShare*float64(s.turns)
+	if s.spec.Rounds > 0 {
+		due = s.pass%roundPasses == roundPasses/2
+	}
+	if !due {
+		return nil
+	}
+	var steps []Step
+	for _, seat := range s.open {
+		for _, t := range seat.trials {
+			steps = append(steps, Step{Action: Turn, Trials: []record.Trial{t}, Length: longLength, Long: true, Round: s.round})
 		}
 	}
+	return steps
 }
 
-// Opened tells the plan how a login of a connection ended.
-func (s *Sitting) Opened(t record.Trial, sample record.Sample) {
-	if sample.Outcome == record.OK {
-		s.lines = append(s.lines, &line{trial: t})
-		return
+// singles are the logins and copies that follow a pass.
+func (s *Sitting) singles() []record.Trial {
+	if s.spec.Rounds > 0 {
+		if s.pass%roundPasses == 0 && len(s.todo) == 0 {
+			return s.logins.round(s.round)
+		}
+		return nil
 	}
-	s.failed[keyOf(t)]++
-	if s.failed[keyOf(t)] < maxOpenings && sample.Outcome != record.Aborted {
-		s.todo = append(s.todo, t)
+	if s.pass < early {
+		return nil
 	}
+	return s.logins.block(s.round, s.elapsed, s.spec.Budget-s.elapsed)
 }
 
-// Lost tells the plan that a connection came to its end: it is opened again.
-func (s *Sitting) Lost(t record.Trial) {
-	s.lines = slices.DeleteFunc(s.lines, func(l *line) bool { return l.trial.ID == t.ID })
-	s.queue = slices.DeleteFunc(s.queue, func(step Step) bool { return step.Trials[0].ID == t.ID })
-	s.failed[keyOf(t)]++
-	if s.failed[keyOf(t)] < maxOpenings {
-		s.todo = append(s.todo, t)
+// extra are further turns of the connections where they help most.
+func (s *Sitting) extra(regular int) []Step {
+	if s.pass < early || len(s.todo) > 0 {
+		return nil
 	}
+	var steps []Step
+	for _, id := range s.worth.wanted(s.open, regular/4) {
+		steps = append(steps, Step{Action: Turn, Trials: []record.Trial{id}, Length: turnLength, Round: s.round})
+	}
+	return steps
 }
 
 // Moved tells the plan what a turn showed.
 func (s *Sitting) Moved(step Step, slice record.Slice) {
+	i := seatOf(s.open, slice.Trial)
+	if i < 0 {
+		return
+	}
 	s.turns += slice.WallNS
+	s.open[i].turns++
 	if step.Long {
 		s.long += slice.WallNS
 	}
+	s.worth.add(step.Trials[0], slice)
 }
 
-// Observe tells the plan what a login showed.
+// Observe tells the plan what a login or a copy showed.
 func (s *Sitting) Observe(t record.Trial, sample record.Sample) {
-	s.logins += sample.ElapsedNS
+	if unconnected(sample) {
+		s.inARow++
+	} else if sample.Outcome == record.OK {
+		s.inARow, s.worked = 0, true
+	}
+	s.logins.observe(t, sample)
+	if s.inARow >= maxInARow {
+		s.end(EndFailures)
+	}
 }
 
-// End is why the plan ended.
+// End is why the plan ended; "" while it has not, or if it was interrupted.
 func (s *Sitting) End() Ending { return s.ending }
+
+// Estimate is the measuring time that the whole plan takes.
+func (s *Sitting) Estimate() time.Duration {
+	if s.spec.Rounds == 0 {
+		return s.spec.Budget
+	}
+	seats := float64(len(s.todo)+len(s.open)+len(s.opening)) * float64(len(s.spec.Directions))
+	turn := float64(roundPasses)*float64(2*turnLength) + float64(2*longLength)
+	opening := float64(len(s.todo)) * float64(s.times.login) / 4
+	logins := float64(s.logins.perRound()*len(s.spec.Space.Kex)) * float64(s.times.login)
+	return saturated(opening + float64(s.spec.Rounds)*(seats*turn+logins))
+}
+
+// Barren names what was tried and never worked, whatever was measured.
+func (s *Sitting) Barren() (w record.Workload, barren bool) {
+	if s.worth.empty() && len(s.gone) > 0 && len(s.open) == 0 {
+		return record.Sitting, true
+	}
+	if s.logins.barren() {
+		return record.Login, true
+	}
+	return "", false
+}
+
+// Progress reports the state after the last step.
+func (s *Sitting) Progress() Progress {
+	out := Progress{Phase: s.phase, Block: s.round, Total: s.total, Failed: len(s.gone) * len(s.spec.Directions)}
+	out.Done = s.worth.cells() + s.logins.done()
+	out.Remaining = s.Estimate()
+	if s.spec.Budget > 0 {
+		out.Remaining = max(0, s.spec.Budget-s.elapsed)
+	}
+	out.Ranked, out.Leaders = s.worth.ranked(), s.worth.leaders()
+	return out
+}
+
+// Replay teaches the plan what a file holds that is gone on with. Its connections
+// are no more: they are opened again.
+func (s *Sitting) Replay(f *record.File) {
+	for id := range f.Trials {
+		s.id = max(s.id, id)
+	}
+	for _, sample := range f.Samples {
+		if t := f.Trials[sample.Trial]; t.Workload != record.Sitting {
+			s.logins.observe(t, sample)
+		}
+	}
+	for _, batch := range f.Slices {
+		s.sitting = max(s.sitting, batch.Sitting+1)
+		for _, slice := range batch.Slices {
+			s.round = max(s.round, slice.Round)
+			if t := f.Trials[slice.Trial]; t.Workload == record.Sitting {
+				s.worth.add(t, slice)
+			}
+		}
+	}
+	if len(f.Slices) > 0 {
+		s.pass = s.round
+	}
+}

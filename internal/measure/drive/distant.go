@@ -1,0 +1,297 @@
+package drive
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/unit"
+	"sshpace/internal/measure/flow"
+	"sshpace/internal/record"
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/sys/proc"
+)
+
+// remoteConnections is how many connections to a host of the user's are open at
+// a time, unless the user wants another number.
+const remoteConnections = 4
+
+// Capacity is how many connections may be open at a time.
+func (r *Remote) Capacity() int { return remoteConnections }
+
+// distant is a connection to a host of the user's that stays open. At its remote
+// end a shell carries out one command after the other and says, after each, what
+// the server's process of this connection has cost so far.
+type distant struct {
+	*client
+	gear    *gear
+	in, out *os.File // standard input and output of the client
+	mark    string
+	clock   *proc.Clock
+	used    time.Duration // by the client, at the end of the last slice
+	server  time.Duration // by the server then; 0: unknown
+	latency time.Duration // of a command that moves nothing
+	perByte float64       // wall time in ns
+}
+
+// serving is the command at the remote end. It reads "u N" and N bytes, or "d N",
+// which it answers with N bytes; a line with the mark and /proc/PID/schedstat
+// follows. What does not work ends it. N is a multiple of 64 KiB: dd(1) writes
+// whole blocks, but takes part of one for a whole when it reads.
+func serving(mark string) string {
+	return shell(announce(mark) + "; while read d n; do case $d in" +
+		" u) head -c $n >/dev/null || exit 3;;" +
+		" d) dd if=/dev/zero bs=65536 count=$((n / 65536)) 2>/dev/null || exit 3;;" +
+		" esac; " + announce(mark) + "; done")
+}
+
+// Open opens connections one after the other, with pauses between them, and
+// hands the sample of each on. A host that goes on refusing is a *HostError.
+func (r *Remote) Open(ctx context.Context, trials []record.Trial, each func(record.Trial, record.Sample) error) error {
+	if err := r.prepare(&r.Rig); err != nil {
+		return err
+	}
+	for _, group := range shared(trials) {
+		if r.pace(ctx) != nil {
+			return nil
+		}
+		o, err := r.enter(ctx, group)
+		if err == nil {
+			err = r.seat(o, each)
+		}
+		if err := cmp.Or(err, r.reckon(o.sample)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enter opens one connection.
+func (r *Remote) enter(ctx context.Context, trials []record.Trial) (o opened, err error) {
+	t := trials[0]
+	o.trials = trials
+	inRead, inWrite, err := os.Pipe()
+	if err != nil {
+		return o, err
+	}
+	outRead, outWrite, err := os.Pipe()
+	if err != nil {
+		inRead.Close()
+		inWrite.Close()
+		return o, err
+	}
+	c := &distant{gear: r.gear, in: inWrite, out: outRead, mark: newMark()}
+	log := r.Dir.File(fmt.Sprintf("sitting.%d", t.ID))
+	c.client, err = r.startClient(r.SSH.Command(r.Destination, t.Asked(), log, r.Connect, serving(c.mark)), t.Asked(), log, inRead, outWrite)
+	inRead.Close()
+	outWrite.Close()
+	if err != nil {
+		c.close()
+		return o, err
+	}
+	o.sample.Start = c.started
+	if err := c.greet(ctx); err != nil {
+		c.linger(err)
+		c.kill()
+		c.finish(&o.sample, err)
+		c.close()
+		return o, nil
+	}
+	c.judge(&o.sample, openssh.ParseVerbose(c.log.Rest()), nil)
+	o.line = c
+	return o, nil
+}
+
+// greet waits until the remote end is ready and has shown that it can move data.
+func (c *distant) greet(ctx context.Context) (err error) {
+	defer context.AfterFunc(ctx, c.killAsync)()
+	flow.Widen(flow.Descriptor(c.in))
+	flow.Widen(flow.Descriptor(c.out))
+	if err := c.acknowledge(); err != nil {
+		return cancelled(ctx, err)
+	}
+	if c.clock, err = proc.OpenClock(c.cmd.Process.Pid); err != nil {
+		return errEnded
+	}
+	c.latency = time.Hour
+	for range 3 {
+		began := time.Now()
+		if err := c.command("-", 0); err != nil {
+			return cancelled(ctx, err)
+		}
+		if err := c.acknowledge(); err != nil {
+			return cancelled(ctx, err)
+		}
+		c.latency = min(c.latency, time.Since(began))
+	}
+	_, err = c.slice(ctx, record.Upload, calibration[0])
+	return err
+}
+
+// cancelled is why ctx ended, or err.
+func cancelled(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Canceled
+	}
+	return err
+}
+
+// command asks the remote end for something.
+func (c *distant) command(what string, n int64) error {
+	if _, err := fmt.Fprintf(c.in, "%s %d\n", what, n); err != nil {
+		return errEnded
+	}
+	return nil
+}
+
+// acknowledge waits for the end of a command and learns what the server has cost.
+func (c *distant) acknowledge() error {
+	_ = c.out.SetReadDeadline(time.Now().Add(c.gear.limit))
+	rest, err := awaitMark(c.out, c.mark+"-ready")
+	if err != nil {
+		return err
+	}
+	c.server = 0
+	if fields, err := proc.ParseSchedstat(rest); err == nil {
+		c.server = fields[0]
+	}
+	return nil
+}
+
+// slice moves exactly n bytes and returns what that took.
+func (c *distant) slice(ctx context.Context, d record.Direction, n int64) (out record.Slice, err error) {
+	began, harness, server := time.Now(), proc.Self(), c.server
+	out.Bytes = unit.Bytes(n)
+	if d == record.Download {
+		err = c.receive(ctx, n, &out)
+	} else {
+		err = c.send(ctx, n)
+	}
+	if err != nil {
+		return out, err
+	}
+	if err := c.acknowledge(); err != nil {
+		return out, cancelled(ctx, err)
+	}
+	out.WallNS = time.Since(began)
+	used, err := c.clock.CPU()
+	if err != nil {
+		return out, errEnded
+	}
+	out.ClientCPUNS, c.used = difference(c.used, used), used
+	if server > 0 && c.server > 0 {
+		out.ServerCPUNS = difference(server, c.server)
+	}
+	if d == record.Upload && out.WallNS > 2*c.latency {
+		out.SteadyBytes, out.SteadyNS = out.Bytes, out.WallNS-c.latency
+	}
+	out.HarnessCPUNS = proc.Self() - harness
+	c.perByte = float64(out.WallNS) / float64(n)
+	return out, nil
+}
+
+// send feeds n bytes.
+func (c *distant) send(ctx context.Context, n int64) error {
+	if err := c.command("u", n); err != nil {
+		return err
+	}
+	for since := time.Now(); n > 0; {
+		k, err := c.gear.payload.Feed(flow.Descriptor(c.in), n)
+		if err != nil {
+			return errEnded
+		}
+		if n -= k; n == 0 {
+			return nil
+		}
+		if err := c.wait(ctx, k, &since); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// receive takes n bytes out.
+func (c *distant) receive(ctx context.Context, n int64, out *record.Slice) error {
+	if err := c.command("d", n); err != nil {
+		return err
+	}
+	var flat plateau
+	for since, got := time.Now(), int64(0); ; {
+		k, ended, err := flow.Drain(flow.Descriptor(c.out), c.gear.null, n-got)
+		if err != nil || ended {
+			return errEnded
+		}
+		if got += k; k > 0 {
+			flat.see(time.Now(), got, n)
+		}
+		if got == n {
+			out.SteadyBytes, out.SteadyNS = unit.Bytes(flat.bytes), flat.wall
+			return nil
+		}
+		if err := c.wait(ctx, k, &since); err != nil {
+			return err
+		}
+	}
+}
+
+// wait sleeps until half a pipe can be moved, after k bytes just were, and says
+// when nothing has for too long.
+func (c *distant) wait(ctx context.Context, k int64, since *time.Time) error {
+	now := time.Now()
+	if k > 0 {
+		*since = now
+	} else if still := now.Sub(*since); still > stallLook {
+		if err := c.alive(ctx, still, c.gear.limit); err != nil {
+			return err
+		}
+	}
+	proc.Nap(min(max(time.Duration(c.perByte*room/2), shortestNap), longestNap))
+	return nil
+}
+
+// end closes the connection and returns how often keys were exchanged again.
+func (c *distant) end() (rekeys int) {
+	_ = c.in.Close()
+	_ = c.awaitEnd(lingerLimit)
+	c.kill()
+	n, _ := c.negotiation()
+	c.close()
+	return n.Rekeys
+}
+
+// lost closes the connection and says why it came to its end.
+func (c *distant) lost(err error) string {
+	var s record.Sample
+	c.linger(err)
+	c.kill()
+	c.finish(&s, err)
+	c.close()
+	return cmp.Or(strings.TrimSpace(s.Detail), string(s.Outcome))
+}
+
+// close gives up what is left of a connection whose client has ended.
+func (c *distant) close() {
+	for _, f := range []io.Closer{c.in, c.out} {
+		_ = f.Close()
+	}
+	if c.clock != nil {
+		c.clock.Close()
+	}
+}
+
+// reckon counts refusals, and gives a host up that goes on with them.
+func (r *Remote) reckon(s record.Sample) error {
+	r.last = time.Now()
+	if s.Outcome != record.Refused {
+		r.refused = 0
+		return nil
+	}
+	if r.refused++; r.refused >= maxRefusals {
+		return &HostError{Outcome: record.Refused, Detail: fmt.Sprintf("the host refused %d connections in a row: %s", r.refused, s.Detail)}
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package drive
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sshpace/internal/record"
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/sys/proc"
+)
+
+// atOnce is how many logins go on side by side: they mostly wait for each other.
+const atOnce = 8
+
+// Open opens the connections of trials, several at a time, and hands the sample
+// of each on as soon as its login is over. It ends early with ctx, when each
+// fails, or when the server refuses our own key, which is a *LoginError.
+func (p *Private) Open(ctx context.Context, trials []record.Trial, each func(record.Trial, record.Sample) error) error {
+	if err := p.prepare(&p.Rig); err != nil {
+		return err
+	}
+	p.Server.Fresh(true)
+	results := make(chan opened)
+	waiting, running := shared(trials), 0
+	var failed error
+	for {
+		for running < atOnce && len(waiting) > 0 && ctx.Err() == nil && failed == nil {
+			group := waiting[0]
+			waiting, running = waiting[1:], running+1
+			go func() { results <- p.enter(ctx, group) }()
+		}
+		if running == 0 {
+			return failed
+		}
+		o := <-results
+		running--
+		err := p.seat(o, each)
+		if outcome := o.sample.Outcome; outcome == record.Denied || outcome == record.HostKey {
+			err = &LoginError{o.sample.Detail}
+		}
+		if failed == nil {
+			failed = err
+		}
+	}
+}
+
+// enter opens one connection and sees what it negotiated.
+func (p *Private) enter(ctx context.Context, trials []record.Trial) opened {
+	o := opened{trials: trials, sample: record.Sample{Start: time.Now()}}
+	c, err := p.dial(trials[0])
+	if err != nil {
+		o.sample.Outcome, o.sample.Detail = record.Broken, err.Error()
+		return o
+	}
+	err = p.await(ctx, c)
+	if err == nil {
+		c.used, err = c.read()
+	}
+	if err == nil {
+		c.judge(&o.sample, openssh.ParseVerbose(c.log.Rest()), nil)
+		o.line = c
+		return o
+	}
+	c.linger(err)
+	c.kill()
+	c.finish(&o.sample, err)
+	p.explain(&o.sample)
+	c.close()
+	return o
+}
+
+// Shares of what the machine has that connections may use, and what each takes.
+const (
+	memoryShare   = 4        // a quarter of what is available
+	perConnection = 26 << 20 // resident memory of ssh, its sshd processes and a shell
+	filesEach     = 10       // descriptors of ours: pipes, clocks, logs, and the socket while it logs in
+	filesAside    = 32
+	maxOpen       = 400 // keeps the number of processes within reason
+)
+
+// Capacity is how many connections can be open at a time.
+func (p *Private) Capacity() int {
+	n := maxOpen
+	if available, ok := proc.AvailableMemory(); ok {
+		n = min(n, int(available/memoryShare/perConnection))
+	}
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) == nil && limit.Cur < 1<<20 {
+		n = min(n, (int(limit.Cur)-filesAside)/filesEach)
+	}
+	return max(n, 1)
+}
