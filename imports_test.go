@@ -23,13 +23,14 @@ sys/proc:
 sys/safedir:
 sys/ownport:
 sys/workdir: sys/safedir
-sys/edit:
-ssh/sshconf:
+sys/bounded:
+sys/edit: sys/bounded
+ssh/sshconf: sys/bounded
 ssh/knownhosts: base/host base/stats
 ssh/sshlog:
 ssh/openssh: base/alg record ssh/sshlog
 ssh/wire: base/alg
-ssh/dial: base/host base/termsafe fleet
+ssh/dial: base/host base/termsafe fleet sys/bounded
 ssh/forkssh: base/host base/termsafe fleet
 ssh/sshtest:
 measure/model: base/alg base/stats base/unit record
@@ -55,7 +56,7 @@ show/page: base/alg show/document
 show/picture: show/document
 show/sheet: record show/document
 show/report: base/alg base/termsafe base/unit record show/document verdict/rank
-show/legacylog: base/alg base/unit record ssh/openssh ssh/sshlog
+show/legacylog: base/alg base/unit record ssh/openssh ssh/sshlog sys/bounded
 `
 
 // allowed reads the rules.

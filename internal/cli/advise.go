@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +18,7 @@ import (
 	"sshpace/internal/measure/loopback"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/sys/bounded"
 	"sshpace/internal/sys/workdir"
 	"sshpace/internal/verdict/advise"
 	"sshpace/internal/verdict/rank"
@@ -284,17 +284,9 @@ func loadPolicy(name string) (advise.Policy, error) {
 		}
 		return p, nil
 	}
-	file, err := os.Open(name)
+	text, err := bounded.ReadFile(name, advise.MaxPolicy)
 	if err != nil {
 		return advise.Policy{}, usageError("name a policy, or a TOML file", "%s", err)
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, advise.MaxPolicy+1))
-	if err == nil && len(text) > advise.MaxPolicy {
-		err = errors.New("too large for a policy")
-	}
-	if err != nil {
-		return advise.Policy{}, err
 	}
 	p, err := advise.ParsePolicy(string(text), strings.TrimSuffix(filepath.Base(name), ".toml"))
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"sshpace/internal/sys/bounded"
 	"sshpace/internal/sys/edit"
 )
 
@@ -122,7 +123,7 @@ func (a *adviser) put(config, base string, block edit.Block, mode os.FileMode, b
 // for all hosts; "" if there is none. Relative names stand in the folder base. A pattern that would take our backup files
 // for configuration, too, does not count.
 func includedFolder(config, base string) string {
-	text, err := os.ReadFile(config)
+	text, err := bounded.ReadFile(config, bounded.Config)
 	if err != nil {
 		return ""
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"os"
 	"regexp"
 
 	"github.com/spf13/pflag"
@@ -13,6 +12,7 @@ import (
 	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/sshconf"
+	"sshpace/internal/sys/bounded"
 )
 
 // hostFlags say which hosts a command is about.
@@ -93,7 +93,7 @@ func readHostsFile(ctx context.Context, sys System, name string) (*hostset.Hosts
 		name = "standard input"
 		text, err = readInput(ctx, sys.Stdin)
 	} else {
-		text, err = os.ReadFile(name)
+		text, err = bounded.ReadFile(name, bounded.List)
 	}
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func readInput(ctx context.Context, r io.Reader) ([]byte, error) {
 	}
 	done := make(chan result, 1)
 	go func() {
-		text, err := io.ReadAll(r)
+		text, err := bounded.ReadAll(r, "standard input", bounded.List)
 		done <- result{text, err}
 	}()
 	select {

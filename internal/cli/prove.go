@@ -20,6 +20,7 @@ import (
 	"sshpace/internal/measure/lab"
 	"sshpace/internal/measure/model"
 	"sshpace/internal/record"
+	"sshpace/internal/sys/bounded"
 	"sshpace/internal/verdict/rank"
 )
 
@@ -146,6 +147,9 @@ func (f folder) local(d *duel) string {
 // remoteMark is what mktemp on a host may answer: nothing else is ever removed.
 var remoteMark = regexp.MustCompile(`^/tmp/sshpace-copy-[A-Za-z0-9]{10}$`)
 
+// maxAnswer is how much a host may print around the name of a folder, in bytes.
+const maxAnswer = 1 << 20
+
 // remoteFolder makes a private folder for the copies.
 func (d *duel) remoteFolder(ctx context.Context, sys System, connect time.Duration) (folder, func(), error) {
 	none := func() {}
@@ -156,12 +160,23 @@ func (d *duel) remoteFolder(ctx context.Context, sys System, connect time.Durati
 		}
 		return folder(dir.Path), func() { _ = dir.Close() }, nil
 	}
-	log := d.station.rig.Dir.File("prove.log")
 	run := func(command string) ([]byte, error) {
-		argv := d.station.ssh.Command(d.station.way, d.suites[1], log, connect, command)
+		argv := d.station.ssh.Command(d.station.way, d.suites[1], os.DevNull, connect, command)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*connect)
 		defer cancel()
-		return exec.CommandContext(ctx, argv[0], argv[1:]...).Output()
+		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			return nil, err
+		}
+		text, err := bounded.ReadAll(out, "the host's answer", maxAnswer)
+		if err != nil {
+			cancel() // it would wait for somebody to read on
+		}
+		return text, errors.Join(err, cmd.Wait())
 	}
 	answer, err := run("umask 077; mktemp -d /tmp/sshpace-copy-XXXXXXXXXX")
 	lines := regexp.MustCompile(`\S+`).FindAllString(string(answer), -1)

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
@@ -17,6 +16,7 @@ import (
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/fleet/remotesh"
+	"sshpace/internal/sys/bounded"
 )
 
 // again adds the hosts of the last run that --rerun names and takes over, as far
@@ -144,7 +144,7 @@ func setFlags(flags *pflag.FlagSet, recorded map[string][]string) error {
 
 // fileSum is the SHA-256 of a file in hex.
 func fileSum(path string) (string, error) {
-	data, err := os.ReadFile(path)
+	data, err := bounded.ReadFile(path, bounded.Config)
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:]), err
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/pflag"
@@ -16,6 +15,7 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/hostset"
+	"sshpace/internal/sys/bounded"
 )
 
 // fleetHosts are the flags that say which hosts run is for.
@@ -90,7 +90,7 @@ func (f *fleetHosts) groupSources(sys System, store *history.Store) (hostset.Sou
 	if name == "" {
 		name = filepath.Join(configHome(sys.Getenv), "sshpace", "groups")
 	}
-	data, err := os.ReadFile(name)
+	data, err := bounded.ReadFile(name, bounded.Config)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && f.groups == "":
 		return sources, nil

@@ -19,7 +19,7 @@ const DefaultMax = 1_000_000
 
 // Options of an expansion. The zero value knows no groups and no names.
 type Options struct {
-	Max    int    // most names that one expression or group may give; 0 = DefaultMax
+	Max    int    // most names that one expression or group may give, and all of a Selection; 0 = DefaultMax
 	Groups Groups // answers @group and @source:group; nil = there are none
 
 	// Known lists the names that * and ? select from, such as the Host lines of
@@ -27,6 +27,13 @@ type Options struct {
 	Known func() ([]string, error)
 
 	emptyGlobOK bool // a wildcard that selects nothing is no error
+}
+
+func (o Options) max() int {
+	if o.Max <= 0 {
+		return DefaultMax
+	}
+	return o.Max
 }
 
 // Groups answers names that begin with @. The source is the text before the
@@ -67,9 +74,7 @@ func Expand(text string, opt Options) ([]string, error) {
 // All yields the names of an expression lazily, in the order they were
 // written, each once. An error ends the sequence.
 func All(text string, opt Options) iter.Seq2[string, error] {
-	if opt.Max <= 0 {
-		opt.Max = DefaultMax
-	}
+	opt.Max = opt.max()
 	e := &evaluator{opt: opt, groups: map[string][]string{}, busy: map[string]bool{}}
 	return e.limit(text, e.expression(text))
 }

@@ -75,14 +75,14 @@ func (s Selection) Hosts() ([]host.Host, error) {
 	if err := s.checkLabels(); err != nil {
 		return nil, err
 	}
-	c := collector{seen: map[host.Target]bool{}}
+	c := newCollector(s.Options)
 	for _, set := range s.Sets {
 		if err := c.add(set, host.Host{Origin: "-w"}, s.Options); err != nil {
 			return nil, err
 		}
 	}
 	for _, f := range s.Files {
-		if err := s.addFile(&c, f); err != nil {
+		if err := s.addFile(c, f); err != nil {
 			return nil, err
 		}
 	}
@@ -139,7 +139,7 @@ func (s Selection) exclude(hosts []host.Host) ([]host.Host, error) {
 		}
 		return sortedCopy(names), nil
 	}
-	c := collector{seen: map[host.Target]bool{}}
+	c := newCollector(opt)
 	for _, set := range s.Exclude {
 		if err := c.add(set, host.Host{Origin: "-x"}, opt); err != nil {
 			return nil, fmt.Errorf("-x: %w", err)
@@ -150,10 +150,17 @@ func (s Selection) exclude(hosts []host.Host) ([]host.Host, error) {
 	}), nil
 }
 
-// collector gathers hosts, each target once.
+// collector gathers hosts, each target once. What one set may give, all of them
+// may give together: many lines must not cost more than one.
 type collector struct {
 	hosts []host.Host
 	seen  map[host.Target]bool
+	left  int // names that may still come
+	max   int
+}
+
+func newCollector(opt Options) *collector {
+	return &collector{seen: map[host.Target]bool{}, left: opt.max(), max: opt.max()}
 }
 
 // add expands a set; the hosts take label and origin of like.
@@ -161,6 +168,9 @@ func (c *collector) add(set string, like host.Host, opt Options) error {
 	for name, err := range All(set, opt) {
 		if err != nil {
 			return err
+		}
+		if c.left--; c.left < 0 {
+			return syntaxError(set, "with the sets before it, more than %d names", c.max)
 		}
 		h, err := host.Parse(name)
 		if err != nil {

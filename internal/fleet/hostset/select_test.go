@@ -104,3 +104,28 @@ func TestReadHostsBoundsLines(t *testing.T) {
 		t.Errorf("error = %v", err)
 	}
 }
+
+// The cap is on all lines together: on sets, on files, and on what is excluded.
+func TestSelectionIsCapped(t *testing.T) {
+	file := func(text string) *HostsFile {
+		f, err := ReadHosts(strings.NewReader(text), "hosts")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	opt := Options{Max: 10}
+	for name, s := range map[string]Selection{
+		"sets":       {Sets: []string{"a[1-9]", "b[1-2]"}, Options: opt},
+		"file":       {Files: []*HostsFile{file("a[1-9]\nb[1-2]\n")}, Options: opt},
+		"same again": {Files: []*HostsFile{file("a[1-9]\na[1-2]\n")}, Options: opt},
+		"excluded":   {Sets: []string{"z"}, Exclude: []string{"a[1-9]", "b[1-2]"}, Options: opt},
+	} {
+		if _, err := s.Hosts(); err == nil || !strings.Contains(err.Error(), "more than 10 names") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if hosts, err := (Selection{Sets: []string{"a[1-9]", "b"}, Options: opt}).Hosts(); err != nil || len(hosts) != 10 {
+		t.Errorf("%d hosts, %v", len(hosts), err)
+	}
+}

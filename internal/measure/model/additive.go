@@ -77,13 +77,41 @@ const (
 	maxShift    = 0.5 // that leaving a cell out may move its prediction, in logs
 )
 
-// FitAdditive fits the points, each of another cell.
+// maxEffects is how many ciphers and primitives a fit takes; OpenSSH has about
+// 25. The work grows with their third power, and a file may name as many as it
+// likes.
+const maxEffects = 128
+
+// FitAdditive fits the points, each of another cell. Where they name more than
+// maxEffects ciphers and primitives, every cell is one of its own.
 func FitAdditive(points []Point) *Additive {
+	if countEffects(points) > maxEffects {
+		return alone(points)
+	}
 	m := fitAdditive(points, true)
 	if i, ok := m.columns[effect{etmEffect, ""}]; ok && math.Abs(m.beta[i]) > surprising*math.Sqrt(m.variance([]int{i})) {
 		return m
 	}
 	return fitAdditive(points, false)
+}
+
+// countEffects is how many ciphers and primitives the points name.
+func countEffects(points []Point) int {
+	named := map[effect]bool{}
+	for _, p := range points {
+		named[effect{cipherEffect, p.Cell.Cipher}] = true
+		named[effect{primitiveEffect, alg.Primitive(p.Cell.MAC)}] = true
+	}
+	return len(named)
+}
+
+// alone is a fit in which no cell predicts another.
+func alone(points []Point) *Additive {
+	m := &Additive{columns: map[effect]int{}, component: map[effect]int{}, own: map[alg.Suite]Point{}, Parameters: len(points)}
+	for _, p := range points {
+		m.own[p.Cell] = p
+	}
+	return m
 }
 
 func fitAdditive(points []Point, etm bool) *Additive {
@@ -242,8 +270,7 @@ func (m *Additive) trace(rows []row) float64 {
 // the parameters leave in it; ok is false where the measured cells do not
 // determine it.
 func (m *Additive) Predict(cell alg.Suite) (log, err float64, ok bool) {
-	if cell.MAC == "" {
-		p, ok := m.own[cell]
+	if p, ok := m.own[cell]; ok || cell.MAC == "" {
 		return p.Log, math.Sqrt(p.Variance), ok
 	}
 	cipher, known := m.component[effect{cipherEffect, cell.Cipher}]
@@ -266,7 +293,7 @@ func (m *Additive) Predict(cell alg.Suite) (log, err float64, ok bool) {
 // Without predicts a cell from all others but itself: the leave-one-out
 // identity of least squares. ok is false where the others do not determine it.
 func (m *Additive) Without(p Point) (log, err float64, ok bool) {
-	if p.Cell.MAC == "" {
+	if _, own := m.own[p.Cell]; own || p.Cell.MAC == "" {
 		return 0, 0, false
 	}
 	log, err, ok = m.Predict(p.Cell)

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -338,4 +339,32 @@ func TestDriftIsTakenOut(t *testing.T) {
 	}
 	s := fitSeries(cells, obs, 8, additive(cells), false)
 	near(t, "second half against first", stats.Mean(s.Drift[4:])-stats.Mean(s.Drift[:4]), 0.1, 0.02)
+}
+
+// The work of a fit grows with the third power of the names in a file; beyond
+// what any OpenSSH has, every cell stands for itself.
+func TestTooManyNamesAreNotFitted(t *testing.T) {
+	points := func(n int) (out []Point) {
+		for i := range n {
+			out = append(out, point(fmt.Sprint("c", i), "m1", 2), point(fmt.Sprint("c", i), "m2", 3))
+		}
+		return append(out, point("aead", "", 1))
+	}
+	if m := FitAdditive(points(20)); len(m.columns) != 22 {
+		t.Errorf("20 ciphers: %d columns", len(m.columns))
+	}
+	all := points(100000)
+	m := FitAdditive(all)
+	if len(m.columns) != 0 || m.Parameters != len(all) {
+		t.Errorf("%d columns, %d parameters", len(m.columns), m.Parameters)
+	}
+	for _, p := range all[:3] {
+		log, err, ok := m.Predict(p.Cell)
+		if log != p.Log || err != math.Sqrt(p.Variance) || !ok {
+			t.Errorf("%v is %v ± %v, %v", p.Cell, log, err, ok)
+		}
+		if _, _, ok := m.Without(p); ok {
+			t.Errorf("%v is predicted by others", p.Cell)
+		}
+	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"sshpace/internal/base/unit"
 	"sshpace/internal/record"
+	"sshpace/internal/sys/bounded"
 )
 
 // Options of Read. Only Name is needed.
@@ -129,12 +130,12 @@ func Formats() []string {
 // Read reads a log. Its errors are *ForeignError, *EmptyError, *SizeError,
 // ErrResult, and those of r.
 func Read(r io.Reader, o Options) (*Result, error) {
-	content, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	content, err := bounded.ReadAll(r, o.Name, maxFile)
+	if bounded.IsTooLarge(err) {
+		return nil, &ForeignError{Seen: fmt.Sprintf("more than %d MiB", maxFile>>20)}
+	}
 	if err != nil {
 		return nil, err
-	}
-	if len(content) > maxFile {
-		return nil, &ForeignError{Seen: fmt.Sprintf("more than %d MiB", maxFile>>20)}
 	}
 	text := strings.TrimPrefix(string(content), record.ByteOrderMark)
 	if isResult(text) {

@@ -10,7 +10,12 @@ import (
 	"sync"
 
 	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/sys/bounded"
 )
+
+// maxKey bounds a key file, in bytes, as ssh does (authfile.c, MAX_KEY_FILE_SIZE).
+const maxKey = 1 << 20
 
 // keyFiles reads every key file once per run.
 type keyFiles struct {
@@ -52,7 +57,7 @@ func (k *keyFiles) open(path string) *keyFile {
 }
 
 func (k *keyFiles) read(path string) *keyFile {
-	data, err := os.ReadFile(path)
+	data, err := bounded.ReadFile(path, maxKey)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -113,7 +118,7 @@ func (f *keyFile) use(s ssh.Signer) {
 }
 
 func publicBeside(path string) ssh.PublicKey {
-	data, err := os.ReadFile(path + ".pub")
+	data, err := bounded.ReadFile(path+".pub", maxKey)
 	if err != nil {
 		return nil
 	}
@@ -174,7 +179,7 @@ func (c *certKey) sign(ctx context.Context, data []byte, algorithm string) (*ssh
 
 // readCert reads a certificate file; nil and no error when there is none.
 func readCert(path string) (*ssh.Certificate, error) {
-	data, err := os.ReadFile(path)
+	data, err := bounded.ReadFile(path, maxKey)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

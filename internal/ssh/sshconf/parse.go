@@ -3,13 +3,14 @@ package sshconf
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
+
+	"sshpace/internal/sys/bounded"
 )
 
 // Deepest nesting of Include (readconf.c READCONF_MAX_DEPTH).
@@ -117,7 +118,7 @@ func readFile(path string, uid int, check bool) (string, error) {
 	if info.IsDir() {
 		return "", nil // ssh reads nothing from a directory that a glob found
 	}
-	text, err := io.ReadAll(f)
+	text, err := bounded.ReadAll(f, path, bounded.Config)
 	return string(text), err
 }
 

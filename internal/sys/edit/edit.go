@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sshpace/internal/sys/bounded"
 )
 
 // Change is a change of one file that has not been made yet.
@@ -153,7 +155,7 @@ func (c *Change) Apply(now time.Time, before func(path string) error, after func
 
 // unchanged makes sure that nobody else changed the file since it was read.
 func (c *Change) unchanged() error {
-	text, err := os.ReadFile(c.Path)
+	text, err := bounded.ReadFile(c.Path, maxFile)
 	switch {
 	case errors.Is(err, os.ErrNotExist) && !c.Existed:
 		return nil
