@@ -1,0 +1,13 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+)
+
+// A policy that never ends is refused.
+func TestLoadPolicyIsBounded(t *testing.T) {
+	if _, err := loadPolicy("/dev/zero"); err == nil || !strings.Contains(err.Error(), "/dev/zero: more than 65536 bytes") {
+		t.Errorf("%v", err)
+	}
+}
