@@ -226,7 +226,8 @@ func (j *errand) run(ctx context.Context, sys System, f *runFlags) error {
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
 
-	defer tuneRuntime(sys.Getenv)()
+	load, untune := tuneRuntime(sys.Getenv)
+	defer untune()
 	start := time.Now()
 	drain, hard, stop := interruptsSaying(ctx, newScreen(sys.Stderr, sys.Getenv), sys, "ending the commands that run; press Ctrl-C again to leave them")
 	defer stop()
@@ -238,7 +239,7 @@ func (j *errand) run(ctx context.Context, sys System, f *runFlags) error {
 	j.reach.warm(drain, j.hosts)
 	params := fleet.Params{
 		Fanout: f.fanout, CommandTimeout: time.Duration(f.timeout), Drain: drain, ReservedFDs: f.view.fds(),
-		RetryFor: time.Duration(f.retryFor), Retrying: v.retrying,
+		RetryFor: time.Duration(f.retryFor), Retrying: v.retrying, Load: load,
 	}
 	summary, err := fleet.Run(hard, params, j.hosts, j.command, j.reach, v.sink)
 	runErr := err

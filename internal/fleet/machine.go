@@ -3,12 +3,9 @@ package fleet
 import (
 	"bufio"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
-	"time"
 )
 
 // Machine is what this machine has to give. Zero fields are unknown and limit
@@ -89,41 +86,4 @@ func memAvailable() int64 {
 		}
 	}
 	return 0
-}
-
-// loadMeter tells whether this process uses all the CPU it can get: more logins
-// at once would then only make each of them slower.
-type loadMeter struct {
-	mu    sync.Mutex
-	at    time.Time
-	cpu   time.Duration
-	isHot bool
-}
-
-// busyShare of all processors, over at least busyInterval, is "all it can get".
-const (
-	busyShare    = 0.85
-	busyInterval = 50 * time.Millisecond
-)
-
-func newLoadMeter() *loadMeter { return &loadMeter{at: time.Now(), cpu: cpuTime()} }
-
-func (m *loadMeter) busy() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	now := time.Now()
-	if span := now.Sub(m.at); span >= busyInterval {
-		cpu := cpuTime()
-		m.isHot = float64(cpu-m.cpu) > busyShare*float64(span)*float64(runtime.GOMAXPROCS(0))
-		m.at, m.cpu = now, cpu
-	}
-	return m.isHot
-}
-
-func cpuTime() time.Duration {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

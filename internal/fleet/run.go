@@ -30,6 +30,8 @@ type Params struct {
 	ReservedFDs int
 	// Machine tells what the machine bears; nil asks the operating system.
 	Machine *Machine
+	// Load tells whether the process has CPU left for more logins; nil watches it.
+	Load *Load
 }
 
 // run is the state of one Run.
@@ -63,10 +65,13 @@ func Run(ctx context.Context, p Params, hosts []host.Host, cmd Command, ex Execu
 	if p.Drain != nil {
 		defer context.AfterFunc(p.Drain, func() { stop(ErrInterrupted) })()
 	}
-	load := newLoadMeter()
+	load := p.Load
+	if load == nil {
+		load = NewLoad(0)
+	}
 	r := &run{
 		Params: p, executor: ex, command: cmd, sink: sink, soft: soft, stop: stop,
-		gate:  newGate(p.Fanout, load.busy),
+		gate:  newGate(p.Fanout, load.Busy),
 		slots: make(chan struct{}, machine.slots(p.Fanout, len(hosts), ex.FDs(), p.ReservedFDs)),
 	}
 	r.all(ctx, hosts)
