@@ -6,9 +6,6 @@ import (
 	moremath "github.com/aclements/go-moremath/stats"
 )
 
-// Estimate is something to be grouped: a value and its standard error.
-type Estimate struct{ Value, Error float64 }
-
 // Group splits estimates that are sorted by value into runs of equals, and
 // returns the number of each one's group, from 0. It is the clustering of Scott
 // and Knott (Biometrics 30, 1974): split where the groups differ most, go on
@@ -22,7 +19,7 @@ func Group(sorted []Estimate, minimum float64) []int {
 	var split func(from, to int)
 	split = func(from, to int) {
 		at, distance, significant := bestSplit(sorted[from:to])
-		span := sorted[to-1].Value - sorted[from].Value
+		span := sorted[to-1].Log - sorted[from].Log
 		if significant && (distance >= minimum || span > 2*minimum) {
 			split(from, from+at)
 			split(from+at, to)
@@ -63,9 +60,9 @@ func bestSplit(xs []Estimate) (at int, distance float64, significant bool) {
 func prefix(xs []Estimate) (weights, weighted []float64) {
 	weights, weighted = make([]float64, len(xs)+1), make([]float64, len(xs)+1)
 	for i, x := range xs {
-		w := 1 / math.Max(x.Error*x.Error, 1e-18)
+		w := 1 / math.Max(x.Err*x.Err, 1e-18)
 		weights[i+1] = weights[i] + w
-		weighted[i+1] = weighted[i] + w*x.Value
+		weighted[i+1] = weighted[i] + w*x.Log
 	}
 	return weights, weighted
 }

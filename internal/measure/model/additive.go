@@ -15,7 +15,8 @@ type Point struct {
 	Cell     alg.Suite
 	Log      float64
 	Variance float64
-	Weight   float64 // clean connections that it rests on
+
+	n, within float64 // connections that it rests on, and their mean variance by slices
 }
 
 // Additive is a fit of cost = cipher + MAC in ns per byte, the base being part

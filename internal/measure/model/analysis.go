@@ -24,8 +24,9 @@ type Analysis struct {
 	Total     Series      // both sides, or the client alone without the server
 	Works     bool        // costs could be measured
 	cores     int
-	DirtyWall int // transfers without a clean segment for wall time
-	DirtyCost int // transfers without a clean segment for cost
+	index     map[alg.Suite]int // of a cell in Cells
+	DirtyWall int               // transfers without a clean segment for wall time
+	DirtyCost int               // transfers without a clean segment for cost
 	Transfers int
 }
 
@@ -33,15 +34,22 @@ type Analysis struct {
 // which they were measured. cells are all that can be asked for, by canonical
 // names; cores is how many client and server can use together, 0 if unknown.
 func Analyse(direction record.Direction, cells []alg.Suite, transfers []Transfer, cores int) *Analysis {
-	a := &Analysis{Direction: direction, Cells: slices.Clone(cells), cores: cores}
+	a := &Analysis{Direction: direction, Cells: slices.Clone(cells), cores: cores, index: map[alg.Suite]int{}}
+	for i, cell := range a.Cells {
+		a.index[cell] = i
+	}
 	for _, t := range transfers {
-		if t.Cell.Direction == direction && !slices.Contains(a.Cells, t.Cell.Suite) {
+		if _, known := a.index[t.Cell.Suite]; !known && t.Cell.Direction == direction {
+			a.index[t.Cell.Suite] = 0
 			a.Cells = append(a.Cells, t.Cell.Suite)
 		}
 	}
 	slices.SortFunc(a.Cells, func(x, y alg.Suite) int {
 		return cmp.Or(cmp.Compare(x.Cipher, y.Cipher), cmp.Compare(x.MAC, y.MAC))
 	})
+	for i, cell := range a.Cells {
+		a.index[cell] = i
+	}
 	for _, t := range transfers {
 		if t.Cell.Direction == direction {
 			a.Transfers++
@@ -49,19 +57,19 @@ func Analyse(direction record.Direction, cells []alg.Suite, transfers []Transfer
 			a.DirtyCost += one(t.DirtyCost)
 		}
 	}
-	byCost := func(value func(Transfer) float64) Series {
+	byCost := func(value func(Transfer) stats.Estimate) Series {
 		obs, stretches := a.observe(transfers, value, func(t Transfer) bool { return t.DirtyCost }, a.DirtyCost)
 		return fitSeries(a.Cells, obs, stretches, additive(a.Cells), false)
 	}
-	a.Client = byCost(func(t Transfer) float64 { return t.Client })
-	a.Server = byCost(func(t Transfer) float64 { return t.Server })
-	a.Total = byCost(Transfer.Total)
+	a.Client = byCost(func(t Transfer) stats.Estimate { return t.Client })
+	a.Server = byCost(func(t Transfer) stats.Estimate { return t.Server })
+	a.Total = byCost(func(t Transfer) stats.Estimate { return t.Total })
 	works := a.works()
 	predict := additive(a.Cells)
 	if a.Works {
 		predict = fromCosts(works, cores, a.Client.etm)
 	}
-	obs, stretches := a.observe(transfers, func(t Transfer) float64 { return t.Wall }, func(t Transfer) bool { return t.DirtyWall }, a.DirtyWall)
+	obs, stretches := a.observe(transfers, func(t Transfer) stats.Estimate { return t.Wall }, func(t Transfer) bool { return t.DirtyWall }, a.DirtyWall)
 	a.Wall = fitSeries(a.Cells, obs, stretches, predict, a.Works)
 	return a
 }
@@ -79,27 +87,30 @@ const minClean = 4
 // observe picks one quantity. Contaminated transfers are left out, unless most
 // are, or hardly any is not: then there is nothing else to look at, and the noise
 // will show it.
-func (a *Analysis) observe(transfers []Transfer, value func(Transfer) float64, dirty func(Transfer) bool, count int) (obs []observation, stretches int) {
+func (a *Analysis) observe(transfers []Transfer, value func(Transfer) stats.Estimate, dirty func(Transfer) bool, count int) (obs []observation, stretches int) {
 	keep := count*2 > a.Transfers || a.Transfers-count < minClean
+	stretchOf := map[int]int{}
 	index := 0
 	for _, t := range transfers {
 		if t.Cell.Direction != a.Direction {
 			continue
 		}
-		v := value(t)
-		if v > 0 && (keep || !dirty(t)) {
-			cell, _ := slices.BinarySearchFunc(a.Cells, t.Cell.Suite, func(x, y alg.Suite) int {
-				return cmp.Or(cmp.Compare(x.Cipher, y.Cipher), cmp.Compare(x.MAC, y.MAC))
-			})
+		id := t.Stretch
+		if id == 0 {
+			id = -1 - index/stretch
+			index++
+		}
+		if _, seen := stretchOf[id]; !seen {
+			stretchOf[id] = len(stretchOf)
+		}
+		if v := value(t); v.N > 0 && (keep || !dirty(t)) {
 			obs = append(obs, observation{
-				cell: cell, stretch: index / stretch, log: math.Log(v), holdout: t.Trial.Role == record.RoleHoldout,
-				pair:    pairOf(t.Trial),
-				crowded: t.Crowded, waits: [2]float64{t.ClientWait, t.ServerWait},
+				cell: a.index[t.Cell.Suite], stretch: stretchOf[id], log: v.Log, variance: v.Err * v.Err,
+				holdout: t.Trial.Role == record.RoleHoldout, pair: pairOf(t.Trial),
 			})
 		}
-		index++
 	}
-	return obs, index/stretch + 1
+	return obs, max(1, len(stretchOf))
 }
 
 func pairOf(t record.Trial) int {
@@ -207,11 +218,10 @@ func (s Series) Noise() float64 {
 // minControls is how many A/A pairs it takes to believe them.
 const minControls = 5
 
-// Interval is a figure on the original scale with its 95 % interval, which
-// holds the uncertainty of the machine's own level too: that does not matter
-// within a ranking, but from one run to the next.
+// Interval is a figure on the original scale with the interval in which 95 % of
+// repeated runs find it: it holds the errors of both runs, and that of the
+// machine's own level, which does not matter within a ranking.
 func (s Series) Interval(i int) stats.Interval {
 	f := s.Figures[i]
-	arm := stats.StudentQuantile(s.Degrees) * math.Hypot(f.Err, s.Level)
-	return stats.Interval{Value: f.Log, Lo: f.Log - arm, Hi: f.Log + arm, N: f.N}.Exp()
+	return stats.Estimate{Log: f.Log, Err: math.Hypot(math.Sqrt2*f.Repeat, s.Level), DF: s.Degrees, N: f.N}.Interval()
 }

@@ -16,22 +16,26 @@ import (
 type Figure struct {
 	Known     bool
 	Log, Err  float64 // best estimate and its standard error
+	Repeat    float64 // standard deviation of Log over repeated runs: what is Err's, but the same in each of them, is left out
 	N         int     // connections measured; 0: predicted
-	Weight    float64 // what they are worth in clean connections: at most N
-	Measured  float64 // their mean, freed of the machine's drift; 0 if N is 0
+	Measured  float64 // their mean, freed of the machine's level; 0 if N is 0
+	Own       float64 // standard error of Measured
 	Predicted float64 // from other cells only
 	Error     float64 // standard error of Predicted, the cell's own deviation included
 	Foretold  bool    // Predicted is set
 	Shared    int     // cells that are the same computation and have this best estimate together; at least 1
+
+	within float64 // mean variance of the connections by their slices
+	sway   float64 // part of Error that is not the cell's own deviation
 }
 
 // Surprise is how many standard errors a cell's measurement lies from what the
 // other cells predict: a large one asks for another measurement.
-func (f Figure) Surprise(deviation float64) float64 {
+func (f Figure) Surprise() float64 {
 	if !f.Foretold || f.N == 0 {
 		return 0
 	}
-	return math.Abs(f.Measured-f.Predicted) / math.Sqrt(f.Error*f.Error+deviation*deviation/f.Weight)
+	return math.Abs(f.Measured-f.Predicted) / math.Hypot(f.Error, f.Own)
 }
 
 // others is what a single connection of the cell is expected to show, as far
@@ -49,63 +53,57 @@ func (f *Figure) foretell(i int, predict predictAt, interaction float64) {
 	log, err, ok := predict(i)
 	f.Foretold = ok
 	if ok {
-		f.Predicted, f.Error = log, math.Hypot(err, interaction)
+		f.Predicted, f.Error, f.sway = log, math.Hypot(err, interaction), err
 	}
 }
 
 // combine weighs measurement and prediction. Where they disagree by far more
-// than both errors allow, two connections that agree with each other mean that
-// the model does not hold for this cell; a single one may have been disturbed, and
-// counts less until another has been made.
-func (f *Figure) combine(deviation float64) {
+// than both errors allow, the model does not hold for this cell; a single transfer may
+// have been disturbed, and counts less until another has been made.
+func (f *Figure) combine() {
 	f.Known = true
 	switch {
 	case f.N == 0 && !f.Foretold:
 		f.Known = false
 	case f.N == 0:
-		f.Log, f.Err = f.Predicted, f.Error
+		f.Log, f.Err, f.Repeat = f.Predicted, f.Error, f.sway
 	case !f.Foretold:
-		f.Log, f.Err = f.Measured, deviation/math.Sqrt(f.Weight)
+		f.Log, f.Err, f.Repeat = f.Measured, f.Own, f.Own
 	default:
-		measured := deviation * deviation / f.Weight
-		predicted := f.Error * f.Error
-		if off := f.Measured - f.Predicted; f.Surprise(deviation) > surprising {
-			if f.N > 1 {
+		measured, predicted := f.Own*f.Own, f.Error*f.Error
+		if off := f.Measured - f.Predicted; f.Surprise() > surprising {
+			if f.N > 1 || f.within > 0 {
 				predicted = math.Max(predicted, off*off-measured)
 			} else {
 				measured = math.Max(measured, off*off/surprising)
 			}
 		}
-		f.Log = (f.Measured*predicted + f.Predicted*measured) / (measured + predicted)
-		f.Err = math.Sqrt(measured * predicted / (measured + predicted))
+		share := predicted / (measured + predicted) // of the measurement
+		f.Log = share*f.Measured + (1-share)*f.Predicted
+		f.Err = math.Sqrt(share * measured)
+		f.Repeat = math.Hypot(share*f.Own, (1-share)*f.sway)
 	}
 }
 
 // levels estimates the level of the machine in each stretch of the run from
 // all its connections, shrunk by how well it is known. The usual level is zero.
 func (s *Series) levels(obs []observation) {
-	values, weights := make([][]float64, len(s.Drift)), make([][]float64, len(s.Drift))
+	values, weights := make([][]float64, len(s.Drift)), make([]float64, len(s.Drift))
 	for _, o := range obs {
 		if expected, ok := s.Figures[o.cell].others(); ok && !o.holdout {
-			values[o.stretch] = append(values[o.stretch], s.freed(o)+s.Drift[o.stretch]-expected)
-			weights[o.stretch] = append(weights[o.stretch], s.nuisance.weight(o))
+			values[o.stretch] = append(values[o.stretch], o.log-expected)
+			weights[o.stretch] += 1 / s.variance(o)
 		}
 	}
 	raw, errors := make([]float64, len(s.Drift)), make([]float64, len(s.Drift))
 	var known []float64
 	noise := 0.0
 	for k, xs := range values {
-		if len(xs) == 0 {
-			continue
+		if len(xs) > 0 {
+			raw[k], errors[k] = stats.Median(xs), math.Pi/2/weights[k]
+			known = append(known, raw[k])
+			noise += errors[k]
 		}
-		weight := 0.0
-		for _, w := range weights[k] {
-			weight += w
-		}
-		raw[k] = huberMean(xs, weights[k], s.Deviation)
-		errors[k] = s.Deviation * s.Deviation / weight
-		known = append(known, raw[k])
-		noise += errors[k]
 	}
 	if len(known) < 2 {
 		return

@@ -6,6 +6,7 @@
 package model
 
 import (
+	"math"
 	"time"
 
 	"sshpace/internal/base/stats"
@@ -34,14 +35,17 @@ func Usable(t record.Trial, s record.Sample) bool {
 	return false
 }
 
-// Transfer is what one transfer trial showed, in nanoseconds per byte. A zero
-// field could not be measured.
+// Transfer is what one connection showed, in nanoseconds per byte. N is 0 where
+// something could not be measured, and counts slices, or 1 for a transfer by
+// itself, whose error only other connections can tell.
 type Transfer struct {
-	Trial  record.Trial
-	Cell   record.Cell
-	Wall   float64
-	Client float64
-	Server float64
+	Trial   record.Trial
+	Cell    record.Cell
+	Stretch int // connections of one stretch share an estimate of the machine's level
+	Wall    stats.Estimate
+	Client  stats.Estimate
+	Server  stats.Estimate
+	Total   stats.Estimate // of both sides, or of the client where the server is unknown
 	// DirtyWall and DirtyCost say that no clean segment was left, so that the
 	// figure rests on quarantined ones: it must not decide anything alone.
 	DirtyWall, DirtyCost bool
@@ -51,13 +55,18 @@ type Transfer struct {
 	ServerWait float64
 }
 
-// Total is the cost of both sides, or of the client alone where the server
-// could not be read; 0 if neither could.
-func (t Transfer) Total() float64 {
-	if t.Client == 0 {
-		return 0
+// alone is the estimate that one transfer gives of ns per byte, 0 meaning
+// unknown.
+func alone(nsPerByte float64) stats.Estimate {
+	if nsPerByte <= 0 {
+		return stats.Estimate{}
 	}
-	return t.Client + t.Server
+	return stats.Estimate{Log: math.Log(nsPerByte), N: 1}
+}
+
+// Once is a transfer that was timed as a whole.
+func Once(t record.Trial, wallNSPerByte float64) Transfer {
+	return Transfer{Trial: t, Cell: t.Cell(), Wall: alone(wallNSPerByte)}
 }
 
 // TransferOf summarises the clean segments of a sample. Wall time is their
@@ -90,10 +99,14 @@ func TransferOf(t record.Trial, s record.Sample, spin float64) (Transfer, bool) 
 	if out.DirtyCost = len(cleanCost) == 0; out.DirtyCost {
 		cleanCost = all
 	}
-	out.Wall = wallOf(cleanWall, out.DirtyWall)
+	out.Wall = alone(wallOf(cleanWall, out.DirtyWall))
 	out.crowd(all)
-	out.Client = costOf(cleanCost, func(s record.Segment) (*time.Duration, unit.Bytes) { return s.ClientCPUNS, s.ClientBytes })
-	out.Server = costOf(cleanCost, func(s record.Segment) (*time.Duration, unit.Bytes) { return s.ServerCPUNS, s.ServerBytes })
+	client := costOf(cleanCost, func(s record.Segment) (*time.Duration, unit.Bytes) { return s.ClientCPUNS, s.ClientBytes })
+	server := costOf(cleanCost, func(s record.Segment) (*time.Duration, unit.Bytes) { return s.ServerCPUNS, s.ServerBytes })
+	out.Client, out.Server = alone(client), alone(server)
+	if client > 0 {
+		out.Total = alone(client + server)
+	}
 	return out, true
 }
 

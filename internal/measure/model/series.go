@@ -6,14 +6,13 @@ import (
 	"slices"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/base/stats"
 )
 
 // Series holds the figures of one quantity, over all cells of one direction.
 type Series struct {
 	Figures     []Figure // in the order of the cells given
-	Deviation   float64  // relative standard deviation between connections
-	Degrees     float64  // degrees of freedom of Deviation
+	Deviation   float64  // relative standard deviation between connections, beyond that of their slices
+	Degrees     float64  // degrees of freedom of the errors
 	Interaction float64  // relative deviation of cells from their prediction, beyond noise
 	Parameters  int
 	Drift       []float64 // relative level of each stretch of the run, in logs
@@ -22,19 +21,16 @@ type Series struct {
 
 	etm       bool // applying a MAC to the ciphertext has an effect
 	uncertain bool // the errors of predictions come from elsewhere than the residuals
-	nuisance  nuisance
 }
 
 // observation is one connection's value of one quantity.
 type observation struct {
-	cell    int
-	stretch int
-	log     float64
-	holdout bool
-	pair    int        // of the A/A control that it is half of; 0: none
-	crowded bool       // other work took a core
-	waits   [2]float64 // shares of the time that client and server waited for a core
-	speed   float64    // bytes per ns, of the cell as it is known so far
+	cell     int
+	stretch  int
+	log      float64
+	variance float64 // that its slices leave; 0 for a transfer by itself
+	holdout  bool
+	pair     int // of the A/A control that it is half of; 0: none
 }
 
 // predictor fits points, the cells at.
@@ -50,12 +46,8 @@ type fit struct {
 type predictAt func(cell int) (log, err float64, ok bool)
 
 const (
-	// The deviation between connections that is assumed before any cell was
-	// measured twice, and the degrees of freedom that this guess is worth.
-	priorDeviation = 0.03
-	priorDegrees   = 4.0
-	passes         = 4
-	maxLevel       = 0.4 // a stretch is not believed to be slower or faster by more, in logs
+	passes   = 4
+	maxLevel = 0.4 // a stretch is not believed to be slower or faster by more, in logs
 	// surprising is how many standard errors a cell may lie from its prediction.
 	surprising = 3.0
 )
@@ -64,22 +56,22 @@ const (
 // and the level of the machine in each stretch of the run.
 func fitSeries(cells []alg.Suite, obs []observation, stretches int, predict predictor, uncertain bool) Series {
 	s := Series{uncertain: uncertain, Figures: make([]Figure, len(cells)), Drift: make([]float64, stretches), Interaction: 0.01}
-	s.Deviation, s.Degrees = priorDeviation, priorDegrees
+	prior := priorOf(obs)
+	s.Deviation = prior.deviation
 	held := holdouts(obs, len(cells))
 	s.etm = true // until the fit says otherwise
-	for pass := range passes {
+	for range passes {
 		s.means(obs)
 		classes := twins(cells, s.etm)
 		points, at := s.points(cells, classes, held)
 		f := predict(points, at)
 		s.Parameters, s.etm = f.parameters, s.etm && f.etm
-		s.spread(obs, points, at, f.all, f.parameters)
+		s.spread(prior, obs, points, at, f)
 		for _, same := range classes {
 			s.estimate(same, held, f, slices.Contains(at, same[0]))
 		}
-		s.levels(obs)
-		if pass < passes-1 {
-			s.disturbances(obs)
+		if stretches > 1 {
+			s.levels(obs)
 		}
 	}
 	s.Controls = s.controls(obs)
@@ -105,94 +97,38 @@ func (s *Series) controls(obs []observation) []float64 {
 	var out []float64
 	for _, id := range slices.Sorted(maps.Keys(halves)) {
 		if two := halves[id]; len(two) == 2 && two[0].cell == two[1].cell {
-			err := s.Deviation * math.Sqrt(1/s.nuisance.weight(two[0])+1/s.nuisance.weight(two[1]))
-			out = append(out, (s.freed(two[1])-s.freed(two[0]))/err)
+			out = append(out, (s.freed(two[1])-s.freed(two[0]))/math.Sqrt(s.variance(two[0])+s.variance(two[1])))
 		}
 	}
 	return out
 }
 
-// freed is the logarithm of an observation without what the machine added.
-func (s *Series) freed(o observation) float64 {
-	return o.log - s.Drift[o.stretch] - s.nuisance.adjustment(o)
-}
+// freed is the logarithm of an observation without the level of the machine.
+func (s *Series) freed(o observation) float64 { return o.log - s.Drift[o.stretch] }
 
-// disturbances learns what else moved the connections.
-func (s *Series) disturbances(obs []observation) {
-	var kept []observation
-	var residuals []float64
-	for i, o := range obs {
-		f := s.Figures[o.cell]
-		if obs[i].speed = 0; f.Known {
-			obs[i].speed = math.Exp(-f.Log)
-		}
-		if expected, ok := f.others(); ok && !o.holdout {
-			kept, residuals = append(kept, obs[i]), append(residuals, s.freed(o)-expected)
-		}
-	}
-	s.nuisance.learn(kept, residuals, s.Deviation)
-}
+// variance of an observation around its cell.
+func (s *Series) variance(o observation) float64 { return o.variance + s.Deviation*s.Deviation }
 
-// means gives each cell the robust mean of its connections.
+// means gives each cell the weighted mean of its connections.
 func (s *Series) means(obs []observation) {
-	values, weights := make([][]float64, len(s.Figures)), make([][]float64, len(s.Figures))
-	for _, o := range obs {
-		values[o.cell] = append(values[o.cell], s.freed(o))
-		weights[o.cell] = append(weights[o.cell], s.nuisance.weight(o))
+	sums := make([]struct{ weight, value, within float64 }, len(s.Figures))
+	for i := range s.Figures {
+		s.Figures[i].N = 0
 	}
-	for i, xs := range values {
+	for _, o := range obs {
+		weight := 1 / s.variance(o)
+		sum := &sums[o.cell]
+		sum.weight += weight
+		sum.value += weight * s.freed(o)
+		sum.within += o.variance
+		s.Figures[o.cell].N++
+	}
+	for i, sum := range sums {
 		f := &s.Figures[i]
-		f.N, f.Weight = len(xs), 0
-		for _, w := range weights[i] {
-			f.Weight += w
+		f.Measured, f.Own, f.within = 0, 0, 0
+		if f.N > 0 {
+			f.Measured, f.Own, f.within = sum.value/sum.weight, 1/math.Sqrt(sum.weight), sum.within/float64(f.N)
 		}
-		if len(xs) > 0 {
-			f.Measured = huberMean(xs, weights[i], s.Deviation)
-		}
-	}
-}
-
-// huberMean is the weighted mean of xs in which values far from the rest count
-// less (Huber, Annals of Mathematical Statistics 35, 1964).
-func huberMean(xs, weights []float64, deviation float64) float64 {
-	const limit = 1.5
-	mean := stats.Median(xs)
-	for range reweights {
-		sum, total := 0.0, 0.0
-		for i, x := range xs {
-			weight := weights[i]
-			if z := math.Abs(x-mean) * math.Sqrt(weights[i]) / deviation; len(xs) > 2 && z > limit {
-				weight *= limit / z
-			}
-			sum += weight * x
-			total += weight
-		}
-		mean = sum / total
-	}
-	return mean
-}
-
-// spread estimates the deviation between connections, and that of cells from
-// their prediction.
-func (s *Series) spread(obs []observation, points []Point, at []int, all predictAt, parameters int) {
-	var v variances
-	var deviations []float64
-	for _, o := range obs {
-		if f := s.Figures[o.cell]; f.N > 1 {
-			deviations = append(deviations, (s.freed(o)-f.Measured)*math.Sqrt(s.nuisance.weight(o)))
-		}
-	}
-	for _, f := range s.Figures {
-		v.degrees += float64(max(0, f.N-1))
-	}
-	for _, d := range winsorised(deviations) {
-		v.within += d * d
-	}
-	v.groups = s.residuals(points, at, all, parameters)
-	s.Deviation, s.Interaction = v.estimate()
-	s.Degrees = priorDegrees + v.degrees
-	for _, g := range v.groups {
-		s.Degrees += g.count / 2 // they tell noise and interaction only together
 	}
 }
 
@@ -202,52 +138,53 @@ func (s *Series) points(cells []alg.Suite, classes [][]int, held []bool) (points
 	for _, same := range classes {
 		fitted := slices.DeleteFunc(slices.Clone(same), func(i int) bool { return held[i] })
 		if together := s.pool(fitted); together.N > 0 {
-			variance := s.Interaction*s.Interaction + s.Deviation*s.Deviation/together.Weight
-			points = append(points, Point{cells[same[0]], together.Measured, variance, together.Weight})
+			points = append(points, Point{
+				Cell: cells[same[0]], Log: together.Measured, Variance: s.Interaction*s.Interaction + together.Own*together.Own,
+				n: float64(together.N), within: together.within,
+			})
 			at = append(at, same[0])
 		}
 	}
 	return points, at
 }
 
-// residuals sorts the residuals of the fitted cells by their connections. What
-// the fit took from their size, by its parameters, is given back. AEAD cells
-// have a parameter each, and no residual.
-func (s *Series) residuals(points []Point, at []int, all predictAt, parameters int) []residuals {
-	var logs []float64
-	var kept []residuals
+// spread estimates the deviation between connections, and that of cells from
+// their prediction.
+func (s *Series) spread(prior prior, obs []observation, points []Point, at []int, f fit) {
+	v := variances{prior: prior, residuals: s.residuals(points, at, f)}
+	for _, o := range obs {
+		if n := float64(s.Figures[o.cell].N); n > 1 {
+			off := s.freed(o) - s.Figures[o.cell].Measured
+			v.within = append(v.within, deviation{off, o.variance, 1 - 1/n})
+		}
+	}
+	winsorise(v.within)
+	s.Deviation, s.Interaction = v.estimate()
+	s.Degrees = v.degrees(s.Deviation)
+}
+
+// residuals of the fitted cells. What the fit took from their size, by its
+// parameters, is given back. AEAD cells have a parameter each, and no residual.
+func (s *Series) residuals(points []Point, at []int, f fit) []residual {
+	var out []residual
 	for k, p := range points {
-		log, err, ok := all(at[k])
+		log, err, ok := f.all(at[k])
 		if !ok || p.Cell.MAC == "" && log == p.Log {
 			continue
 		}
-		r := residuals{n: p.Weight}
+		r := residual{off: p.Log - log, n: p.n, within: p.within}
 		if s.uncertain {
 			r.uncertainty = err * err
 		}
-		logs, kept = append(logs, p.Log-log), append(kept, r)
+		out = append(out, r)
 	}
-	free := len(logs) - (parameters - (len(points) - len(logs)))
+	free := len(out) - (f.parameters - (len(points) - len(out)))
 	if free < 4 {
 		return nil
 	}
-	share := float64(free) / float64(len(logs))
-	groups := map[int]*residuals{}
-	for k, r := range winsorised(logs) {
-		id := int(math.Round(3 * math.Log2(kept[k].n)))
-		if groups[id] == nil {
-			groups[id] = &residuals{}
-		}
-		g := groups[id]
-		g.n += kept[k].n
-		g.uncertainty += kept[k].uncertainty
-		g.squares += r * r
-		g.count++
+	for i := range out {
+		out[i].share = float64(free) / float64(len(out))
 	}
-	var out []residuals
-	for _, id := range slices.Sorted(maps.Keys(groups)) {
-		g := groups[id]
-		out = append(out, residuals{n: g.n / g.count, count: g.count * share, squares: g.squares, uncertainty: g.uncertainty / g.count})
-	}
+	winsoriseResiduals(out)
 	return out
 }

@@ -41,28 +41,28 @@ func (s *Series) estimate(same []int, held []bool, f fit, fitted bool) {
 	var class Figure
 	class.foretell(same[0], others, s.Interaction)
 	for _, i := range same {
-		s.Figures[i].Foretold, s.Figures[i].Predicted, s.Figures[i].Error = class.Foretold, class.Predicted, class.Error
+		s.Figures[i].Foretold, s.Figures[i].Predicted, s.Figures[i].Error, s.Figures[i].sway = class.Foretold, class.Predicted, class.Error, class.sway
 		if held[i] {
 			s.Figures[i].foretell(same[0], f.all, s.Interaction)
 		}
 	}
 	for kept := same; ; {
 		together := s.pool(kept)
-		together.Foretold, together.Predicted, together.Error = class.Foretold, class.Predicted, class.Error
+		together.Foretold, together.Predicted, together.Error, together.sway = class.Foretold, class.Predicted, class.Error, class.sway
 		var rest []int
 		for _, i := range kept {
 			if figure := s.Figures[i]; figure.N > 1 && len(kept) > 1 && s.odd(figure, together) {
-				s.Figures[i].combine(s.Deviation)
+				s.Figures[i].combine()
 				s.Figures[i].Shared = 1
 			} else {
 				rest = append(rest, i)
 			}
 		}
 		if len(rest) == len(kept) {
-			together.combine(s.Deviation)
+			together.combine()
 			for _, i := range kept {
 				figure := &s.Figures[i]
-				figure.Known, figure.Log, figure.Err, figure.Shared = together.Known, together.Log, together.Err, len(kept)
+				figure.Known, figure.Log, figure.Err, figure.Repeat, figure.Shared = together.Known, together.Log, together.Err, together.Repeat, len(kept)
 			}
 			return
 		}
@@ -73,25 +73,32 @@ func (s *Series) estimate(same []int, held []bool, f fit, fitted bool) {
 // odd reports whether a cell's connections lie far from those of the cells that
 // it should equal.
 func (s *Series) odd(f, together Figure) bool {
-	others := together.Weight - f.Weight
-	if others <= 0 {
+	own, all := 1/(f.Own*f.Own), 1/(together.Own*together.Own)
+	others := all - own
+	if others <= 1e-9*all {
 		return false
 	}
-	mean := (together.Measured*together.Weight - f.Measured*f.Weight) / others
-	return math.Abs(f.Measured-mean) > surprising*s.Deviation*math.Sqrt(1/f.Weight+1/others)
+	mean := (together.Measured*all - f.Measured*own) / others
+	return math.Abs(f.Measured-mean) > surprising*math.Sqrt(1/own+1/others)
 }
 
 // pool takes the connections of several cells for those of one.
 func (s *Series) pool(cells []int) Figure {
 	var out Figure
+	total := 0.0
 	for _, i := range cells {
-		f := s.Figures[i]
-		out.N += f.N
-		out.Weight += f.Weight
-		out.Measured += f.Weight * f.Measured
+		if f := s.Figures[i]; f.N > 0 {
+			weight := 1 / (f.Own * f.Own)
+			total += weight
+			out.N += f.N
+			out.Measured += weight * f.Measured
+			out.within += float64(f.N) * f.within
+		}
 	}
-	if out.Weight > 0 {
-		out.Measured /= out.Weight
+	if out.N > 0 {
+		out.Measured /= total
+		out.Own = 1 / math.Sqrt(total)
+		out.within /= float64(out.N)
 	}
 	return out
 }

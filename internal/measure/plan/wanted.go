@@ -63,7 +63,7 @@ func scores(series model.Series) []float64 {
 				score += 0.5
 			}
 		}
-		score += math.Min(3, math.Max(0, f.Surprise(series.Deviation)-2))
+		score += math.Min(3, math.Max(0, f.Surprise()-2))
 		out[i] = score / math.Sqrt(float64(1+f.N))
 	}
 	return out

@@ -90,8 +90,6 @@ func (r *Ranking) judge(d *data, analyses []*model.Analysis) {
 	r.Model.ThroughputError = 100 * stats.Median(wall)
 }
 
-func wallOf(t model.Transfer) float64 { return t.Wall }
-
 // choose resolves Auto: the cost where throughput rests on disturbed segments, or
 // cannot tell cells apart.
 func (r *Ranking) choose(by By) By {
@@ -168,7 +166,7 @@ func groupsOf(series model.Series, order []int, floor float64) []int {
 	for _, i := range order {
 		if f := series.Figures[i]; f.Known {
 			// Cells that share one estimate are one piece of evidence together.
-			estimates = append(estimates, stats.Estimate{Value: f.Log, Error: f.Err * math.Sqrt(float64(max(1, f.Shared)))})
+			estimates = append(estimates, stats.Estimate{Log: f.Log, Err: f.Err * math.Sqrt(float64(max(1, f.Shared)))})
 		}
 	}
 	return stats.Group(estimates, math.Log1p(math.Max(floor, minEffect)/100))
@@ -189,11 +187,7 @@ func (d *data) cell(a *model.Analysis, i int) (c Cell, ok bool) {
 		}
 		c.Throughput = &Quantity{Value: inverse(wall.Value), Lo: inverse(wall.Hi), Hi: inverse(wall.Lo), N: wall.N}
 	}
-	c.errs = errs{a.Wall.Figures[i].Err, a.Client.Figures[i].Err, a.Server.Figures[i].Err}
-	c.Alone = Alone{Client: alone(a.Client, i), Total: alone(a.Total, i)}
-	if wall := alone(a.Wall, i); wall != nil {
-		c.Alone.Throughput = &Quantity{Value: inverse(wall.Value), Lo: inverse(wall.Hi), Hi: inverse(wall.Lo), N: wall.N}
-	}
+	c.Within, c.Again, c.Alone = within(a, i), again(a, i), alone(a, i)
 	c.Timed = a.Wall.Figures[i].N > 0
 	if a.Client.Figures[i].N > 0 || a.Wall.Figures[i].N > 0 {
 		c.Basis = Measured
@@ -220,15 +214,38 @@ func doubted(q *Quantity, arm float64) *Quantity {
 	return &Quantity{Value: q.Value, Lo: q.Value * math.Exp(-arm), Hi: q.Value * math.Exp(arm), N: q.N}
 }
 
-// alone is a figure without what the model knows.
-func alone(s model.Series, i int) *Quantity {
-	f := s.Figures[i]
-	if f.N == 0 {
-		return nil
-	}
-	arm := stats.StudentQuantile(s.Degrees) * s.Deviation / math.Sqrt(f.Weight)
-	q := Quantity{Value: f.Measured, Lo: f.Measured - arm, Hi: f.Measured + arm, N: f.N}.Exp()
-	return &q
+// within are the figures of cell i with their errors towards the truth.
+func within(a *model.Analysis, i int) Figures {
+	return figures(a, func(s *model.Series) (e stats.Estimate) {
+		if f := s.Figures[i]; f.Known {
+			e = stats.Estimate{Log: f.Log, Err: f.Err, DF: s.Degrees, N: f.N}
+		}
+		return e
+	})
+}
+
+// again are those with the errors of a repetition.
+func again(a *model.Analysis, i int) Figures {
+	return figures(a, func(s *model.Series) (e stats.Estimate) {
+		if f := s.Figures[i]; f.Known {
+			e = stats.Estimate{Log: f.Log, Err: f.Repeat, DF: s.Degrees, N: f.N}
+		}
+		return e
+	})
+}
+
+// alone are those without what the model knows.
+func alone(a *model.Analysis, i int) Figures {
+	return figures(a, func(s *model.Series) (e stats.Estimate) {
+		if f := s.Figures[i]; f.N > 0 {
+			e = stats.Estimate{Log: f.Measured, Err: f.Own, DF: s.Degrees, N: f.N}
+		}
+		return e
+	})
+}
+
+func figures(a *model.Analysis, of func(*model.Series) stats.Estimate) Figures {
+	return Figures{of(&a.Wall).Inverse(), of(&a.Client), of(&a.Server), of(&a.Total)}
 }
 
 // inverse turns ns per byte into bytes per second.

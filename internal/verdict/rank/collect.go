@@ -16,6 +16,7 @@ import (
 // data is a file taken apart.
 type data struct {
 	transfers []model.Transfer
+	sittings  model.Sittings
 	logins    []login
 	copies    []sampled
 	coarse    map[record.Cell]float64 // standard error that the clock of a log leaves in the logarithm of a cell's time
@@ -57,12 +58,15 @@ func collect(f *record.File, space alg.Space) *data {
 		d.cores = 2 // two machines: each side has cores of its own
 	}
 	target := mainTarget(f)
+	d.sit(f, target)
 	spin := usualSpin(f.Samples)
 	for t, s := range f.Results() {
 		switch {
 		case s.Outcome == record.Aborted:
 		case t.Target != target:
 			d.foreign++
+		case t.Workload == record.Sitting && s.Outcome == record.OK:
+			d.good[failKeyOf(t)] = true // what it moved is in the slices
 		case !model.Usable(t, s):
 			d.bad = append(d.bad, sampled{t, s})
 		default:
@@ -73,6 +77,21 @@ func collect(f *record.File, space alg.Space) *data {
 		d.harness.CPUShare = 100 * d.harness.ownCPU / d.harness.sshCPU
 	}
 	return d
+}
+
+// sit takes the slices of connections that were open together.
+func (d *data) sit(f *record.File, target string) {
+	trials := map[int]record.Trial{}
+	for id, t := range f.Trials {
+		if t.Target == target {
+			trials[id] = t
+		}
+	}
+	d.sittings = model.SittingsOf(trials, f.Slices)
+	d.transfers = append(d.transfers, d.sittings.Connections...)
+	for _, t := range d.sittings.Connections {
+		d.good[failKeyOf(t.Trial)] = true
+	}
 }
 
 // mainTarget is the target of most trials: two machines in one file cannot be
@@ -201,10 +220,7 @@ func (d *data) copiesAsTransfers() []model.Transfer {
 	for _, c := range d.copies {
 		cell := c.trial.Cell()
 		clocks[cell] = clocks[cell].add(c.sample)
-		out = append(out, model.Transfer{
-			Trial: c.trial, Cell: c.trial.Cell(),
-			Wall: float64(c.sample.ElapsedNS) / float64(c.sample.Bytes),
-		})
+		out = append(out, model.Once(c.trial, float64(c.sample.ElapsedNS)/float64(c.sample.Bytes)))
 	}
 	d.coarse = map[record.Cell]float64{}
 	for cell, c := range clocks {

@@ -39,16 +39,16 @@ func pairs(transfers []model.Transfer, direction record.Direction) []pair {
 // bulkControls compares the names of each A/A pair with what orders the
 // ranking. floor is the noise floor in percent.
 func bulkControls(d *data, by By, floor float64) []Control {
-	value := wallOf
+	value := func(t model.Transfer) stats.Estimate { return t.Wall }
 	if by == Cost {
-		value = model.Transfer.Total
+		value = func(t model.Transfer) stats.Estimate { return t.Total }
 	}
 	type names struct{ a, b alg.Suite }
 	logs := map[names][]float64{}
 	for _, p := range pairs(d.transfers, "") {
-		if a, b := value(p.a), value(p.b); a > 0 && b > 0 {
+		if a, b := value(p.a), value(p.b); a.N > 0 && b.N > 0 {
 			n := names{p.a.Trial.Asked().Bulk(), p.b.Trial.Asked().Bulk()}
-			logs[n] = append(logs[n], math.Log(b/a))
+			logs[n] = append(logs[n], b.Log-a.Log)
 		}
 	}
 	keys := slices.SortedFunc(maps.Keys(logs), func(x, y names) int { return cmp.Compare(x.a.String(), y.a.String()) })
@@ -70,9 +70,9 @@ func separate(controls []Control, groups [][]float64, floor float64) {
 	ps := make([]float64, len(groups))
 	for i, logs := range groups {
 		controls[i].Ratio = stats.PooledInterval(logs, deviation, degrees).Exp()
-		_, ps[i] = stats.Welch(0, 0, 1, stats.Mean(logs), deviation/math.Sqrt(float64(len(logs))), degrees)
-		if degrees == 0 {
-			ps[i] = 1
+		ps[i] = 1
+		if degrees > 0 {
+			ps[i] = stats.Estimate{Log: stats.Mean(logs), Err: deviation / math.Sqrt(float64(len(logs))), DF: degrees}.P()
 		}
 	}
 	for i, p := range stats.Holm(ps) {

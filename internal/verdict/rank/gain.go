@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
 	"sshpace/internal/record"
 )
 
@@ -29,12 +30,12 @@ func (r *Ranking) Find(suite alg.Suite, d record.Direction) (Cell, bool) {
 // Gain compares two cells of one run. Their errors are taken for independent.
 func (r *Ranking) Gain(from, to Cell) Gain {
 	g := Gain{From: from, To: to}
-	of := bothSides
-	if from.Server == nil || to.Server == nil {
-		of = clientAlone
+	g.Throughput = speedup(to.Within.Throughput, from.Within.Throughput)
+	if (from.Server == nil) == (to.Server == nil) {
+		g.Cost = speedup(from.Within.Total, to.Within.Total)
+	} else {
+		g.Cost = speedup(from.Within.Client, to.Within.Client)
 	}
-	g.Throughput = speedup(from.Throughput, to.Throughput, 1, math.Hypot(from.errs.throughput, to.errs.throughput))
-	g.Cost = speedup(of.cost(from.Client, from.Server), of.cost(to.Client, to.Server), -1, math.Hypot(from.costErr(of), to.costErr(of)))
 	g.Tie = tied(g.ratio(r.By))
 	return g
 }
@@ -53,12 +54,11 @@ func tied(q *Quantity) bool {
 	return q == nil || q.Lo <= 1 && 1 <= q.Hi || math.Abs(math.Log(q.Value)) < minEffect/100
 }
 
-// speedup is the ratio of two figures, of which more is better where sign is 1.
-// err is the standard error of its logarithm.
-func speedup(from, to *Quantity, sign, err float64) *Quantity {
-	if from == nil || to == nil || from.Value <= 0 || to.Value <= 0 {
+// speedup is the ratio of two figures, nil where one is unknown.
+func speedup(a, b stats.Estimate) *Quantity {
+	if !a.Known() || !b.Known() {
 		return nil
 	}
-	q := ratio(sign*math.Log(to.Value/from.Value), err, min(from.N, to.N)).Speed
+	q := a.Over(b).Interval()
 	return &q
 }

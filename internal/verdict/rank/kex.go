@@ -43,11 +43,11 @@ func (r *Ranking) rankKex(d *data, space alg.Space, by By) {
 		r.Kex = append(r.Kex, Exchange{
 			Name: name, Aliases: space.Alias[name], Status: a.Status, PostQuantum: a.PostQuantum,
 			Login: time.quantities[id], Client: client.quantities[id], Server: server.quantities[id],
-			loginErr: time.estimate(id).Error, costErr: total.estimate(id).Error,
+			loginErr: time.estimate(id).Err, costErr: total.estimate(id).Err,
 		})
 	}
 	at := func(x Exchange) stats.Estimate { return key.estimate(alg.Canonical(alg.Kex, x.Name)) }
-	slices.SortStableFunc(r.Kex, func(a, b Exchange) int { return cmp.Compare(at(a).Value, at(b).Value) })
+	slices.SortStableFunc(r.Kex, func(a, b Exchange) int { return cmp.Compare(at(a).Log, at(b).Log) })
 	estimates := make([]stats.Estimate, len(r.Kex))
 	for i, x := range r.Kex {
 		estimates[i] = at(x)
@@ -126,9 +126,9 @@ func (s loginSeries) floor() float64 {
 func (s loginSeries) estimate(name string) stats.Estimate {
 	q := s.quantities[name]
 	if q == nil {
-		return stats.Estimate{Value: math.MaxFloat32, Error: 1}
+		return stats.Estimate{Log: math.MaxFloat32, Err: 1}
 	}
-	return stats.Estimate{Value: math.Log(q.Value), Error: s.deviation * medianEfficiency / math.Sqrt(float64(q.N))}
+	return stats.Estimate{Log: math.Log(q.Value), Err: s.deviation * medianEfficiency / math.Sqrt(float64(q.N))}
 }
 
 // kexControls compares the alias names of one key exchange with each other.

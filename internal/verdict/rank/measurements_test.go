@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
 	"sshpace/internal/record"
 )
 
@@ -111,10 +112,13 @@ func TestCeilings(t *testing.T) {
 
 // The cost of the servers is unknown for one cell: the clients are compared.
 func TestGain(t *testing.T) {
-	within := errs{0.01, 0.01, 0.01}
+	within := func(throughput, client, total float64) Figures {
+		e := func(v float64) stats.Estimate { return stats.Estimate{Log: math.Log(v), Err: 0.01, N: 9} }
+		return Figures{Throughput: e(throughput), Client: e(client), Total: e(total)}
+	}
 	r := &Ranking{By: Throughput, Bulk: []Cell{
-		{Suite: alg.Suite{Cipher: "a", MAC: "m"}, Direction: record.Upload, Group: "A", Throughput: quantityAt(300), Client: quantityAt(1), Server: quantityAt(1), errs: within},
-		{Suite: alg.Suite{Cipher: "b", MAC: "m"}, Direction: record.Upload, Group: "B", Throughput: quantityAt(100), Client: quantityAt(2), errs: within},
+		{Suite: alg.Suite{Cipher: "a", MAC: "m"}, Direction: record.Upload, Group: "A", Throughput: quantityAt(300), Client: quantityAt(1), Server: quantityAt(1), Within: within(300, 1, 2)},
+		{Suite: alg.Suite{Cipher: "b", MAC: "m"}, Direction: record.Upload, Group: "B", Throughput: quantityAt(100), Client: quantityAt(2), Within: within(100, 2, 2)},
 	}}
 	from, ok := r.Find(alg.Suite{Cipher: "b", MAC: "m", Kex: "ignored"}, record.Upload)
 	to, ok2 := r.Find(alg.Suite{Cipher: "a", MAC: "m"}, record.Upload)

@@ -57,6 +57,7 @@ type Ranking struct {
 	Warnings     []Warning
 	Measurements []record.Measurement // what is no SSH trial
 	Ceilings     *Ceilings            // what limits the fastest cell; nil where the machine was not measured
+	Slowed       Slowed
 
 	forced               bool    // the caller chose By
 	cores                int     // that client and server can use together
@@ -80,28 +81,20 @@ type Cell struct {
 	Client     *Quantity // ns of CPU per byte
 	Server     *Quantity // ns of CPU per byte
 	Holdout    bool      // measured, but never used to fit the model
-	Alone      Alone     // what this cell's own connections say
-	errs       errs      // of the figures above, within this run
+	// The same without the doubt about the machine's level, which all cells of a run
+	// share. Within has the errors towards the truth, Again those from one run to
+	// the next, Alone is what this cell's own connections say without the model:
+	// values of different cells are independent.
+	Within, Again, Alone Figures
 }
 
-// errs are standard errors of logarithms, without that of the level of the run,
-// which all cells share.
-type errs struct{ throughput, client, server float64 }
-
-// cost is the error of the sum of both sides, or of the client's part alone.
-func (c Cell) costErr(of sides) float64 {
-	if of == clientAlone || c.Server == nil {
-		return c.errs.client
-	}
-	return math.Hypot(c.errs.client*c.Client.Value, c.errs.server*c.Server.Value) / (c.Client.Value + c.Server.Value)
-}
-
-// Alone is what the connections of one cell say without the model, nil where
-// there were none. Values of different cells are independent.
-type Alone struct {
-	Throughput *Quantity // bytes per second
-	Client     *Quantity // ns of CPU per byte
-	Total      *Quantity // of both sides, or of the client where the server is unknown
+// Figures are the estimates of one cell. N is 0 and the error too for what is
+// unknown.
+type Figures struct {
+	Throughput stats.Estimate // bytes per second
+	Client     stats.Estimate // ns of CPU per byte
+	Server     stats.Estimate // ns of CPU per byte
+	Total      stats.Estimate // of both sides, or of the client where the server is unknown
 }
 
 // Total is the cost of both sides in ns per byte, of the client alone where
@@ -151,6 +144,17 @@ type Copy struct {
 	Direction record.Direction
 	Seconds   Quantity // per run of Campaign.SizeBytes
 }
+
+// Slowed is how much slower the machine was than at its best, by a probe that
+// took its turn like a connection and feels what SSH feels. Zero: not measured.
+type Slowed struct {
+	Cost  float64 // logarithm of the factor on CPU time
+	Wall  float64 // the same of wall time
+	Turns int     // of the probe
+}
+
+// Percent is how much more CPU time the same work took.
+func (s Slowed) Percent() float64 { return 100 * math.Expm1(s.Cost) }
 
 // Failure is something that was tried and never worked.
 type Failure struct {

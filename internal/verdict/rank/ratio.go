@@ -34,25 +34,15 @@ type table struct {
 func tableOf(in Input, by By, of sides) table {
 	t := table{entries: map[record.Cell]entry{}, names: map[record.Cell]alg.Suite{}}
 	for _, c := range in.Ranking.Bulk {
-		best, alone, sign, err := c.Throughput, c.Alone.Throughput, 1.0, c.errs.throughput
+		best, alone := c.Again.Throughput, c.Alone.Throughput
 		if by == Cost {
-			best, alone, sign = of.cost(c.Client, c.Server), c.Alone.Total, -1
-			if of == clientAlone {
-				alone = c.Alone.Client
-			}
-			err = c.costErr(of)
+			best, alone = of.total(c.Again), of.total(c.Alone)
 		}
-		if c.Suite.MAC == "" {
-			err = math.Hypot(err, cellLevel)
-		}
-		if best == nil || best.Value <= 0 {
+		if !best.Known() {
 			continue
 		}
 		key := record.CellOf(c.Suite, c.Direction)
-		e := entry{log: sign * math.Log(best.Value), err: err, n: best.N, rank: c.Rank}
-		if alone != nil && alone.Value > 0 {
-			e.alone, e.aloneErr, e.measured = sign*math.Log(alone.Value), errorOf(alone), true
-		}
+		e := entry{log: best.Log, err: best.Err, n: best.N, rank: c.Rank, alone: alone.Log, aloneErr: alone.Err, measured: alone.Known()}
 		t.entries[key], t.names[key] = e, c.Suite
 		t.order = append(t.order, key)
 	}
@@ -154,6 +144,14 @@ func (s sides) cost(client, server *Quantity) *Quantity {
 	arm := math.Hypot(client.HalfWidth()*client.Value, server.HalfWidth()*server.Value)
 	total := client.Value + server.Value
 	return &Quantity{Value: total, Lo: math.Max(total-arm, total/10), Hi: total + arm, N: client.N}
+}
+
+// total is the inverse of the cost, a speed.
+func (s sides) total(f Figures) stats.Estimate {
+	if s == clientAlone {
+		return f.Client.Inverse()
+	}
+	return f.Total.Inverse()
 }
 
 // errorOf is the standard error of the logarithm that an interval implies.

@@ -32,6 +32,7 @@ type Machine struct {
 	NoClient    bool    // client CPU cannot be read
 	Scale       float64 // factor on all costs; 0 counts as 1
 	Factor      map[alg.Suite]float64
+	Neighbours  Neighbours // of sittings only
 
 	trials int
 	random *rand.Rand
@@ -70,10 +71,7 @@ func Offer() alg.Offer {
 
 // Client is the true client cost of a cell in ns per byte.
 func (m *Machine) Client(cell alg.Suite) float64 {
-	scale := m.Scale
-	if scale == 0 {
-		scale = 1
-	}
+	scale := m.scale()
 	cost := (base + ciphers[cell.Cipher] + macs[cell.MAC]) * scale
 	if strings.Contains(cell.MAC, "-etm") {
 		cost += m.ETM * scale
@@ -82,6 +80,13 @@ func (m *Machine) Client(cell alg.Suite) float64 {
 		cost *= f
 	}
 	return cost * math.Exp(m.Interaction*fixed(cell))
+}
+
+func (m *Machine) scale() float64 {
+	if m.Scale == 0 {
+		return 1
+	}
+	return m.Scale
 }
 
 // Server is the true server cost of a cell in ns per byte.

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"math"
+
+	"sshpace/internal/base/stats"
+	"sshpace/internal/record"
+	"sshpace/internal/verdict/rank"
+)
+
+// run is one ranking, by one quantity.
+type run struct {
+	name    string
+	holdout [2]float64 // median and 95th percentile of the errors of predicted client cost, in percent
+	floor   float64    // noise floor of the quantity, in percent
+	slowed  float64    // by other guests, in percent
+	level   float64    // what the probe says about the level of the run, in logs
+	order   []key
+	cells   map[key]cell
+}
+
+type key struct {
+	cipher, mac string
+	direction   record.Direction
+}
+
+// cell is a figure as a logarithm: more is worse.
+type cell struct {
+	log, arm float64
+	group    string
+}
+
+func runOf(name string, r *rank.Ranking, by rank.By) run {
+	out := run{name: name, cells: map[key]cell{}, slowed: r.Slowed.Percent()}
+	out.holdout = [2]float64{r.Model.HoldoutError, r.Model.HoldoutP95}
+	out.floor = r.Noise.Throughput
+	out.level = r.Slowed.Wall
+	if by == rank.Cost {
+		out.floor, out.level = r.Noise.Cost, r.Slowed.Cost
+	}
+	for _, c := range r.Bulk {
+		q := c.Again.Throughput.Inverse()
+		if by == rank.Cost {
+			q = c.Again.Client
+		}
+		k := key{c.Suite.Cipher, c.Suite.MAC, c.Direction}
+		out.order = append(out.order, k)
+		out.cells[k] = cell{q.Log, q.Repeated().Arm(), c.Group}
+	}
+	return out
+}
+
+// pair is what two runs say about the same cells.
+type pair struct {
+	shift, corrected float64 // percent
+	median, p95      float64 // percent
+	tau              float64
+	covered          float64 // percent
+	opposite         int
+}
+
+func compare(a, b run) pair {
+	var xs, ys, ratios []float64
+	var common []key
+	for _, k := range a.order {
+		if other, ok := b.cells[k]; ok {
+			common = append(common, k)
+			xs, ys = append(xs, a.cells[k].log), append(ys, other.log)
+			ratios = append(ratios, other.log-a.cells[k].log)
+		}
+	}
+	shift := stats.Median(ratios)
+	off := make([]float64, len(common))
+	held := 0.0
+	for i, k := range common {
+		off[i] = math.Abs(ratios[i] - shift)
+		for _, arm := range []float64{a.cells[k].arm, b.cells[k].arm} {
+			if off[i] <= arm {
+				held += 0.5
+			}
+		}
+	}
+	return pair{
+		shift: 100 * shift, corrected: 100 * (shift - b.level + a.level),
+		median: 100 * stats.Median(off), p95: 100 * stats.Quantile(off, 0.95),
+		tau: stats.KendallTau(xs, ys), covered: 100 * held / float64(max(1, len(common))), opposite: opposite(a, b, common),
+	}
+}
+
+// opposite counts pairs of cells that both runs tell apart, in opposite order.
+func opposite(a, b run, common []key) int {
+	n := 0
+	for i, k := range common {
+		for _, l := range common[:i] {
+			differ := a.cells[k].group != a.cells[l].group && b.cells[k].group != b.cells[l].group && k.direction == l.direction
+			if differ && (a.cells[k].log-a.cells[l].log)*(b.cells[k].log-b.cells[l].log) < 0 {
+				n++
+			}
+		}
+	}
+	return n
+}

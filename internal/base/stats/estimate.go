@@ -1,0 +1,91 @@
+package stats
+
+import (
+	"math"
+
+	moremath "github.com/aclements/go-moremath/stats"
+)
+
+// Estimate is what is known about a positive quantity: its natural logarithm,
+// the standard error of that, the degrees of freedom that the error was estimated
+// with (0: so many that it counts as known), and the number of values behind it.
+type Estimate struct {
+	Log, Err float64
+	DF       float64
+	N        int
+}
+
+// Known is false for the zero value.
+func (e Estimate) Known() bool { return e.N > 0 || e.Err > 0 }
+
+// Repeated is the estimate for what another run with the same error shows.
+func (e Estimate) Repeated() Estimate {
+	e.Err *= math.Sqrt2
+	return e
+}
+
+// Value is the quantity itself.
+func (e Estimate) Value() float64 { return math.Exp(e.Log) }
+
+// Arm is half of the 95 % interval of the logarithm: Student's.
+func (e Estimate) Arm() float64 {
+	if e.DF <= 0 {
+		return normalQuantile * e.Err
+	}
+	return StudentQuantile(e.DF) * e.Err
+}
+
+// Interval is the quantity with its 95 % interval.
+func (e Estimate) Interval() Interval {
+	arm := e.Arm()
+	return Interval{Value: e.Log, Lo: e.Log - arm, Hi: e.Log + arm, N: e.N}.Exp()
+}
+
+// Inverse is the estimate of 1 / quantity.
+func (e Estimate) Inverse() Estimate {
+	e.Log = -e.Log
+	return e
+}
+
+// Over is the ratio of e to an independent estimate. Its degrees of freedom are
+// those of Welch and Satterthwaite (Welch, Biometrika 34, 1947), and it rests on
+// the smaller number of values.
+func (e Estimate) Over(o Estimate) Estimate {
+	e = e.Blur(o.Err, o.DF)
+	e.Log -= o.Log
+	e.N = min(e.N, o.N)
+	return e
+}
+
+// Blur adds an independent error with its degrees of freedom.
+func (e Estimate) Blur(err, df float64) Estimate {
+	variance := e.Err*e.Err + err*err
+	doubt := doubt(e.Err, e.DF) + doubt(err, df)
+	e.Err, e.DF = math.Sqrt(variance), 0
+	if doubt > 0 {
+		e.DF = variance * variance / doubt
+	}
+	return e
+}
+
+// doubt is what an error with few degrees of freedom adds in the denominator of
+// Welch and Satterthwaite's.
+func doubt(err, df float64) float64 {
+	if df <= 0 {
+		return 0
+	}
+	return math.Pow(err, 4) / math.Max(1, df)
+}
+
+// P is the two-sided p value of the test that the quantity is 1. An error of
+// zero is exact.
+func (e Estimate) P() float64 {
+	if e.Err == 0 {
+		return pIf(e.Log != 0)
+	}
+	t := math.Abs(e.Log) / e.Err
+	if e.DF <= 0 {
+		return math.Erfc(t / math.Sqrt2)
+	}
+	return math.Min(1, math.Max(0, 2*(1-moremath.TDist{V: math.Max(1, e.DF)}.CDF(t))))
+}

@@ -1,0 +1,231 @@
+package model
+
+import (
+	"math"
+	"slices"
+
+	"sshpace/internal/base/stats"
+	"sshpace/internal/record"
+)
+
+// quantity is what a slice measures per byte.
+type quantity int
+
+const (
+	wall quantity = iota
+	client
+	server
+	total // client and server together, or the client alone where the server is unknown
+	quantities
+)
+
+// windowSlices is how many slices in a row share one estimate of the machine's
+// level: one or two seconds, in which a level is known to half a percent.
+const windowSlices = 400
+
+// Sittings are connections that moved data in slices, in turn.
+type Sittings struct {
+	Connections []Transfer
+	Probe       Probe
+	// Excess is what a slice costs besides its bytes: waking up, filling buffers.
+	// It is taken out of every figure.
+	Excess Excess
+	Slices int // of connections
+}
+
+// reading is one slice of one connection.
+type reading struct {
+	window int
+	bytes  float64
+	ns     [quantities]float64 // 0: unknown
+}
+
+// connection is what one connection showed, in the order of time.
+type connection struct {
+	trial    record.Trial
+	stretch  int
+	readings []reading
+}
+
+// SittingsOf summarises the slices of a file, each connection by itself and
+// freed of what all connections had in common while it was measured.
+func SittingsOf(trials map[int]record.Trial, batches []record.Slices) Sittings {
+	connections, probe := split(trials, batches)
+	var out Sittings
+	out.Probe = probeOf(probe)
+	out.Excess = excessOf(connections)
+	var estimates [quantities][]stats.Estimate
+	for q := range quantities {
+		estimates[q] = locate(connections, q, out.Excess[q].NS)
+	}
+	for i, c := range connections {
+		t := Transfer{Trial: c.trial, Cell: c.trial.Cell(), Stretch: c.stretch}
+		t.Wall, t.Client, t.Server, t.Total = estimates[wall][i], estimates[client][i], estimates[server][i], estimates[total][i]
+		out.Slices += len(c.readings)
+		if t.Wall.N > 0 {
+			out.Connections = append(out.Connections, t)
+		}
+	}
+	return out
+}
+
+// split sorts slices by connection, in the order of their first one.
+func split(trials map[int]record.Trial, batches []record.Slices) (connections []*connection, probe []float64) {
+	at := map[int]*connection{}
+	window, inWindow, sitting := 0, 0, 0
+	for _, batch := range batches {
+		if batch.Sitting != sitting || inWindow >= windowSlices {
+			sitting, inWindow, window = batch.Sitting, 0, window+1
+		}
+		for _, s := range batch.Slices {
+			t, known := trials[s.Trial]
+			if !known || s.Bytes <= 0 || s.WallNS <= 0 {
+				continue
+			}
+			if t.Workload == record.Probe {
+				if s.ClientCPUNS != nil && *s.ClientCPUNS > 0 {
+					probe = append(probe, float64(*s.ClientCPUNS)/float64(s.Bytes))
+				}
+				continue
+			}
+			c := at[s.Trial]
+			if c == nil {
+				c = &connection{trial: t, stretch: batch.Sitting}
+				at[s.Trial] = c
+				connections = append(connections, c)
+			}
+			c.readings = append(c.readings, readingOf(s, window))
+			inWindow++
+		}
+	}
+	return connections, probe
+}
+
+func readingOf(s record.Slice, window int) reading {
+	r := reading{window: window, bytes: float64(s.Bytes)}
+	r.ns[wall] = float64(s.WallNS)
+	if s.ClientCPUNS != nil {
+		r.ns[client] = float64(*s.ClientCPUNS)
+		r.ns[total] = r.ns[client]
+	}
+	if s.ServerCPUNS != nil {
+		r.ns[server] = float64(*s.ServerCPUNS)
+		r.ns[total] += r.ns[server]
+	}
+	return r
+}
+
+// locate gives the location of one quantity of every connection, in logarithms of
+// ns per byte. N is 0 where the quantity is unknown in some slice.
+func locate(connections []*connection, q quantity, excess float64) []stats.Estimate {
+	samples := make([]sample, len(connections))
+	windows := 0
+	for i, c := range connections {
+		for _, r := range c.readings {
+			if r.ns[q] <= 0 {
+				samples[i] = sample{}
+				break
+			}
+			// A slice whose excess would be most of it was cut short: it says little.
+			ns := math.Max(r.ns[q]-excess, r.ns[q]/4)
+			samples[i].logs = append(samples[i].logs, math.Log(ns/r.bytes))
+			samples[i].windows = append(samples[i].windows, r.window)
+			windows = max(windows, r.window+1)
+		}
+		samples[i].locate()
+	}
+	free(samples, windows)
+	inflation := inflation(samples, windows)
+	out := make([]stats.Estimate, len(connections))
+	for i, s := range samples {
+		out[i] = stats.Estimate{Log: s.centre, Err: s.err * math.Sqrt(inflation), N: len(s.logs)}
+	}
+	return out
+}
+
+// Probe is what a fixed piece of work cost that takes its turn like a
+// connection: its cost in ns per byte as it usually was, and at its best.
+type Probe struct {
+	Usual, Best float64
+	N           int
+}
+
+// bestQuantile is the part of the probe's turns that count as undisturbed.
+const bestQuantile = 0.05
+
+func probeOf(costs []float64) Probe {
+	return Probe{Usual: stats.Median(costs), Best: stats.Quantile(costs, bestQuantile), N: len(costs)}
+}
+
+// Slowed is how much slower the machine usually was than at its best, in
+// logarithms; 0 where there was no probe.
+func (p Probe) Slowed() float64 {
+	if p.N == 0 || p.Best <= 0 {
+		return 0
+	}
+	return math.Log(p.Usual / p.Best)
+}
+
+// Excess is what a slice takes besides its bytes, for every quantity.
+type Excess [quantities]struct {
+	NS    float64 // per slice
+	Share float64 // of a typical slice, relative
+}
+
+// Slices of one connection differ in length so that the excess shows: a long
+// one has at least longFactor times the bytes of the usual one.
+const (
+	shortFactor = 1.5
+	longFactor  = 2.5
+	minLong     = 4 // slices
+)
+
+// excessOf compares short and long slices of the same connections. It is zero
+// where no slices are long.
+func excessOf(connections []*connection) Excess {
+	var out Excess
+	for q := range quantities {
+		var excess, typical []float64
+		for _, c := range connections {
+			if e, ns, ok := c.excess(q); ok {
+				excess, typical = append(excess, e), append(typical, ns)
+			}
+		}
+		if out[q].NS = stats.Median(excess); out[q].NS > 0 {
+			out[q].Share = out[q].NS / stats.Median(typical)
+		}
+	}
+	return out
+}
+
+// excess solves ns = excess + bytes·cost for short and long slices. typical is
+// what a short slice takes.
+func (c *connection) excess(q quantity) (ns, typical float64, ok bool) {
+	sizes := make([]float64, len(c.readings))
+	for i, r := range c.readings {
+		sizes[i] = r.bytes
+	}
+	usual := stats.Median(sizes)
+	var short, long, inverse [2][]float64
+	_ = inverse
+	for _, r := range c.readings {
+		if r.ns[q] <= 0 {
+			return 0, 0, false
+		}
+		to := &short
+		switch {
+		case r.bytes >= longFactor*usual:
+			to = &long
+		case r.bytes > shortFactor*usual:
+			continue
+		}
+		to[0] = append(to[0], math.Log(r.ns[q]/r.bytes))
+		to[1] = append(to[1], 1/r.bytes)
+	}
+	if len(long[0]) < minLong || len(short[0]) < minLong {
+		return 0, 0, false
+	}
+	s, l := location(slices.Sorted(slices.Values(short[0]))), location(slices.Sorted(slices.Values(long[0])))
+	shortInverse, longInverse := stats.Mean(short[1]), stats.Mean(long[1])
+	return (math.Exp(s) - math.Exp(l)) / (shortInverse - longInverse), math.Exp(s) / shortInverse, true
+}
