@@ -258,7 +258,7 @@ func (d *duel) raw(ctx context.Context, want alg.Suite, direction record.Directi
 	if !ok {
 		return showing{}, d.fail(rawWay+string(direction), once.sample, nil)
 	}
-	return showing{throughput: 1e9 / transfer.Wall, cost: transfer.Total()}, nil
+	return showing{throughput: 1e9 / transfer.Wall.Value(), cost: transfer.Total.Value()}, nil
 }
 
 // single is a plan of one trial.

@@ -107,10 +107,28 @@ func TestMannWhitney(t *testing.T) {
 
 // Equal errors 1 and 1, 10 degrees each: t = 3/√2 with 20 degrees.
 func TestWelch(t *testing.T) {
-	difference, p := stats.Welch(0, 1, 10, 3, 1, 10)
-	near(t, "difference", difference.Value, 3, 0)
-	near(t, "arm", difference.Hi-3, 2.086*math.Sqrt2, 1e-3)
-	near(t, "p", p, 0.0466, 5e-4)
+	ratio := stats.Estimate{Log: 3, Err: 1, DF: 10, N: 11}.Over(stats.Estimate{Err: 1, DF: 10, N: 7})
+	near(t, "difference", ratio.Log, 3, 0)
+	near(t, "degrees", ratio.DF, 20, 1e-9)
+	near(t, "arm", ratio.Arm(), 2.086*math.Sqrt2, 1e-3)
+	near(t, "p", ratio.P(), 0.0466, 5e-4)
+	near(t, "interval", math.Log(ratio.Interval().Hi), 3+2.086*math.Sqrt2, 1e-3)
+	near(t, "interval of the inverse", math.Log(ratio.Inverse().Interval().Lo), -3-2.086*math.Sqrt2, 1e-3)
+	near(t, "values", float64(ratio.N), 7, 0)
+}
+
+// Errors that count as known: 3 and 4 make 5, and 1.96 of them are 95 %.
+func TestEstimateWithKnownErrors(t *testing.T) {
+	e := stats.Estimate{Log: 9.8, Err: 3}.Blur(4, 0)
+	near(t, "error", e.Err, 5, 1e-12)
+	near(t, "arm", e.Arm(), 9.8, 1e-3)
+	near(t, "p", e.P(), 0.05, 1e-4)
+	near(t, "exact and equal", stats.Estimate{}.P(), 1, 0)
+	near(t, "exact and different", stats.Estimate{Log: 1}.P(), 0, 0)
+	near(t, "of a known and an unsure error, degrees", stats.Estimate{Err: 1, DF: 4}.Blur(1, 0).DF, 16, 1e-9)
+	if (stats.Estimate{}).Known() || !e.Known() {
+		t.Error("only the zero value is unknown")
+	}
 }
 
 // 0.01·4, 0.02·3 (0.06), 0.03·2 (0.06, kept from falling), 0.5.
@@ -134,7 +152,10 @@ func TestKendallTau(t *testing.T) {
 }
 
 func TestGroupsArePlainWhereTheyArePlain(t *testing.T) {
-	xs := []stats.Estimate{{1, 0.01}, {1.01, 0.01}, {2, 0.01}, {2.005, 0.01}, {2.01, 0.01}, {9, 0.01}}
+	xs := make([]stats.Estimate, 6)
+	for i, log := range []float64{1, 1.01, 2, 2.005, 2.01, 9} {
+		xs[i] = stats.Estimate{Log: log, Err: 0.01}
+	}
 	if got, want := stats.Group(xs, 0), []int{0, 0, 1, 1, 1, 2}; !slices.Equal(got, want) {
 		t.Errorf("groups %v, want %v", got, want)
 	}
@@ -202,7 +223,7 @@ func TestGroupsAreRuns(t *testing.T) {
 		slices.Sort(values)
 		xs := make([]stats.Estimate, len(values))
 		for i, v := range values {
-			xs[i] = stats.Estimate{Value: v, Error: rapid.Float64Range(0, 100).Draw(t, "error")}
+			xs[i] = stats.Estimate{Log: v, Err: rapid.Float64Range(0, 100).Draw(t, "error")}
 		}
 		groups := stats.Group(xs, 0)
 		for i := range groups[1:] {
@@ -254,9 +275,11 @@ func TestCoverage(t *testing.T) {
 	})
 	coverage(t, "Welch of 5 and 9", func(r *rand.Rand) stats.Interval {
 		a, b := normal(r, 5), normal(r, 9)
-		se := func(xs []float64) float64 { return math.Sqrt(stats.Variance(xs) / float64(len(xs))) }
-		difference, _ := stats.Welch(stats.Mean(a), se(a), 4, stats.Mean(b), se(b), 8)
-		return difference
+		of := func(xs []float64) stats.Estimate {
+			return stats.Estimate{Log: stats.Mean(xs), Err: math.Sqrt(stats.Variance(xs) / float64(len(xs))), DF: float64(len(xs) - 1)}
+		}
+		e := of(b).Over(of(a))
+		return stats.Interval{Value: e.Log, Lo: e.Log - e.Arm(), Hi: e.Log + e.Arm()}
 	})
 }
 
@@ -289,10 +312,10 @@ func TestEqualThingsAreOneGroup(t *testing.T) {
 	for range runs {
 		xs := make([]stats.Estimate, 100)
 		for i := range xs {
-			xs[i] = stats.Estimate{Value: random.NormFloat64(), Error: 1}
+			xs[i] = stats.Estimate{Log: random.NormFloat64(), Err: 1}
 		}
 		slices.SortFunc(xs, func(a, b stats.Estimate) int {
-			if a.Value < b.Value {
+			if a.Log < b.Log {
 				return -1
 			}
 			return 1

@@ -152,22 +152,6 @@ func MannWhitney(xs, ys []float64) float64 {
 	return math.Min(1, result.P)
 }
 
-// Welch compares two means whose deviations may differ: the difference of the
-// means with its interval, and the two-sided p value (Welch, Biometrika 34,
-// 1947). Inputs are the means, their standard errors and degrees of freedom.
-func Welch(a, seA, dfA, b, seB, dfB float64) (difference Interval, p float64) {
-	variance := seA*seA + seB*seB
-	if variance <= 0 {
-		return Interval{Value: b - a, Lo: b - a, Hi: b - a}, pIf(a != b)
-	}
-	degrees := variance * variance / (math.Pow(seA, 4)/math.Max(1, dfA) + math.Pow(seB, 4)/math.Max(1, dfB))
-	se := math.Sqrt(variance)
-	arm := StudentQuantile(degrees) * se
-	t := math.Abs(b-a) / se
-	p = 2 * (1 - moremath.TDist{V: math.Max(1, degrees)}.CDF(t))
-	return Interval{Value: b - a, Lo: b - a - arm, Hi: b - a + arm}, math.Min(1, math.Max(0, p))
-}
-
 func pIf(differs bool) float64 {
 	if differs {
 		return 0

@@ -136,3 +136,6 @@ func additive(cells []alg.Suite) predictor {
 		return fit{all, others, m.Parameters, m.ETM}
 	}
 }
+
+// Sway for trials.
+func (f Figure) Sway() float64 { return f.sway }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -21,8 +22,11 @@ func cut(n int) (from, to int) {
 	return from, max(from+1, int(highQuantile*float64(n)))
 }
 
-// location is the trimmed mean of sorted values.
+// location is the trimmed mean of sorted values; 0 for none.
 func location(sorted []float64) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
 	from, to := cut(len(sorted))
 	return stats.Mean(sorted[from:to])
 }
@@ -63,10 +67,18 @@ func (s *sample) influence(x float64) float64 {
 // seen.
 const levelPasses = 2
 
+// trimmedError is about how much larger the error of the location is than that
+// of a mean of normal values.
+const trimmedError = 1.2
+
 // free takes the level that all connections share in a window of time out of
 // their slices: a connection that had most of its turns while the machine was slow
-// would look costly.
+// would look costly. A level is believed as far as it exceeds its error (James and
+// Stein 1961).
 func free(samples []sample, windows int) {
+	if windows < 2 {
+		return
+	}
 	for range levelPasses {
 		residuals := make([][]float64, windows)
 		for _, s := range samples {
@@ -77,9 +89,10 @@ func free(samples []sample, windows int) {
 		all := location(slices.Sorted(slices.Values(slices.Concat(residuals...))))
 		levels := make([]float64, windows)
 		for w, xs := range residuals {
-			if len(xs) >= windowSlices/4 {
-				slices.Sort(xs)
-				levels[w] = location(xs) - all
+			slices.Sort(xs)
+			if level := location(xs) - all; len(xs) > 1 && level != 0 {
+				err := stats.Scale(xs, stats.Median(xs)) * trimmedError / math.Sqrt(float64(len(xs)))
+				levels[w] = level * math.Max(0, 1-err*err/(level*level))
 			}
 		}
 		for i := range samples {
@@ -147,4 +160,35 @@ func inflation(samples []sample, windows int) float64 {
 		return minInflation
 	}
 	return math.Max(minInflation, math.Min(maxInflation, squares/degrees))
+}
+
+// weightedMedian is the value with half of the weight on either side; 0 for
+// none.
+func weightedMedian(xs, weights []float64) float64 {
+	order := make([]int, len(xs))
+	total := 0.0
+	for i := range order {
+		order[i] = i
+		total += weights[i]
+	}
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(xs[i], xs[j]) })
+	sum := 0.0
+	for _, i := range order {
+		if sum += weights[i]; sum >= total/2 {
+			return xs[i]
+		}
+	}
+	return 0
+}
+
+// medianError is the standard error of a weighted median of values whose
+// variances are inverse to their weights: √(π/2) times that of the mean.
+func medianError(xs, weights []float64, median float64) float64 {
+	var scaled []float64
+	total := 0.0
+	for i, x := range xs {
+		scaled = append(scaled, (x-median)*math.Sqrt(weights[i]))
+		total += weights[i]
+	}
+	return math.Sqrt(math.Pi/2/total) * stats.Scale(scaled, 0)
 }

@@ -22,7 +22,7 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 }
 
 func point(cipher, mac string, cost float64) Point {
-	return Point{alg.Suite{Cipher: cipher, MAC: mac}, math.Log(cost), 1e-4, 1}
+	return Point{Cell: alg.Suite{Cipher: cipher, MAC: mac}, Log: math.Log(cost), Variance: 1e-4, n: 1}
 }
 
 // Costs that are sums are found exactly, also those that were not measured:
@@ -194,11 +194,11 @@ func TestCostPerByteOfEachSide(t *testing.T) {
 	if !ok {
 		t.Fatal("not usable")
 	}
-	near(t, "client", got.Client, 25, 1e-9)
-	near(t, "server", got.Server, 20, 1e-9)
+	near(t, "client", got.Client.Value(), 25, 1e-9)
+	near(t, "server", got.Server.Value(), 20, 1e-9)
 	s.Segments[0].ClientBytes = 0
 	got, _ = TransferOf(trial, s, 0)
-	near(t, "client, bytes unknown", got.Client, 100/3.0, 1e-9)
+	near(t, "client, bytes unknown", got.Client.Value(), 100/3.0, 1e-9)
 }
 
 // Before anything was measured, and after one cell, the usual model stands.
@@ -258,13 +258,13 @@ func TestTransferOf(t *testing.T) {
 	if !ok || got.DirtyWall || got.DirtyCost {
 		t.Fatalf("%+v", got)
 	}
-	near(t, "wall", got.Wall, 200e6/3e6, 1e-9)
-	near(t, "client", got.Client, 35, 1e-9)
-	near(t, "server, unknown in one segment", got.Server, 0, 0)
+	near(t, "wall", got.Wall.Value(), 200e6/3e6, 1e-9)
+	near(t, "client", got.Client.Value(), 35, 1e-9)
+	near(t, "server, unknown in one segment", float64(got.Server.N), 0, 0)
 	for i := range s.Segments {
 		s.Segments[i].Contaminated = "disturbed"
 	}
-	if got, _ = TransferOf(trial, s, 0); !got.DirtyWall || math.Abs(got.Wall-75) > 1e-9 { // quartile of 50, 100, 300
+	if got, _ = TransferOf(trial, s, 0); !got.DirtyWall || math.Abs(got.Wall.Value()-75) > 1e-9 { // quartile of 50, 100, 300
 		t.Errorf("all segments contaminated: %+v", got)
 	}
 }
@@ -272,55 +272,28 @@ func TestTransferOf(t *testing.T) {
 // The posterior of noise and interaction finds both where the data tell them
 // apart, and neither zero nor nonsense where they do not.
 func TestVariances(t *testing.T) {
-	for _, truth := range [][2]float64{{0.02, 0.014}, {0.05, 0.01}, {0.01, 0.03}} {
-		noise, own := truth[0], truth[1]
-		v := variances{within: 80 * noise * noise, degrees: 80, groups: []residuals{
-			{n: 1, count: 80, squares: 80 * (noise*noise + own*own)}, {n: 6, count: 20, squares: 20 * (noise*noise/6 + own*own)},
-		}}
+	for _, truth := range [][3]float64{{0.02, 0.014, 0}, {0.05, 0.01, 0}, {0.01, 0.03, 0}, {0.004, 0.01, 0.005}} {
+		noise, own, slices := truth[0], truth[1], truth[2]
+		v := variances{prior: priorTransfer}
+		if slices > 0 {
+			v.prior = priorSlices
+		}
+		for range 80 {
+			v.within = append(v.within, deviation{math.Hypot(noise, slices), slices * slices, 1})
+			v.residuals = append(v.residuals, residual{squares: noise*noise + slices*slices + own*own, count: 1, share: 1, n: 1, within: slices * slices})
+		}
+		for range 20 {
+			v.residuals = append(v.residuals, residual{squares: (noise*noise+slices*slices)/6 + own*own, count: 1, share: 1, n: 6, within: slices * slices})
+		}
 		deviation, interaction := v.estimate()
 		near(t, "deviation", deviation/noise, 1, 0.2)
-		near(t, "interaction", interaction/own, 1, 0.5)
+		near(t, "interaction", interaction/own, 1, 0.4)
 	}
-	deviation, interaction := variances{}.estimate()
-	if deviation < 0.01 || deviation > 0.2 || interaction < 0.002 || interaction > 0.1 {
-		t.Errorf("without data: %v, %v", deviation, interaction)
-	}
-}
-
-// Crowded connections are 30 % dearer and three times as noisy here; the cells'
-// own costs must come out as if they were not.
-func TestNuisanceIsTakenOut(t *testing.T) {
-	random := rand.New(rand.NewPCG(5, 1))
-	cells := make([]alg.Suite, 0, 40)
-	for c := range 5 {
-		for m := range 8 {
-			cells = append(cells, alg.Suite{Cipher: string(rune('a' + c)), MAC: string(rune('A' + m))})
+	for _, p := range []prior{priorTransfer, priorSlices} {
+		deviation, interaction := variances{prior: p}.estimate()
+		if deviation < 0.5*p.deviation || deviation > 10*p.deviation || interaction < 0.002 || interaction > 0.1 {
+			t.Errorf("without data: %v, %v", deviation, interaction)
 		}
-	}
-	cost := func(i int) float64 { return 1 + float64(i/8) + 0.4*float64(i%8) }
-	var obs []observation
-	for k := range 160 {
-		i := (k*7 + k/40) % 40
-		o := observation{cell: i, stretch: k / stretch, crowded: random.Float64() < 0.4}
-		noise := 0.02
-		o.log = math.Log(cost(i))
-		if o.crowded {
-			noise, o.log = 0.06, o.log+0.26
-		}
-		o.log += noise * random.NormFloat64()
-		obs = append(obs, o)
-	}
-	s := fitSeries(cells, obs, 160/stretch, additive(cells), false)
-	var errs []float64
-	for i, f := range s.Figures {
-		errs = append(errs, f.Log-math.Log(cost(i)))
-	}
-	if spread := stats.Scale(errs, stats.Median(errs)); spread > 0.012 {
-		t.Errorf("costs are off by %.1f %%", 100*spread)
-	}
-	near(t, "effect of a crowd", s.nuisance.effects[0], 0.26, 0.05)
-	if s.nuisance.ratio < 1.7 {
-		t.Errorf("crowded connections are %.1f times as noisy, want about 3", s.nuisance.ratio)
 	}
 }
 

@@ -152,13 +152,16 @@ func (s *Series) points(cells []alg.Suite, classes [][]int, held []bool) (points
 // their prediction.
 func (s *Series) spread(prior prior, obs []observation, points []Point, at []int, f fit) {
 	v := variances{prior: prior, residuals: s.residuals(points, at, f)}
+	var offs []float64
 	for _, o := range obs {
 		if n := float64(s.Figures[o.cell].N); n > 1 {
-			off := s.freed(o) - s.Figures[o.cell].Measured
-			v.within = append(v.within, deviation{off, o.variance, 1 - 1/n})
+			offs = append(offs, s.freed(o)-s.Figures[o.cell].Measured)
+			v.within = append(v.within, deviation{variance: o.variance, share: 1 - 1/n})
 		}
 	}
-	winsorise(v.within)
+	for i, off := range winsorised(offs) {
+		v.within[i].off = off
+	}
 	s.Deviation, s.Interaction = v.estimate()
 	s.Degrees = v.degrees(s.Deviation)
 }
@@ -166,25 +169,49 @@ func (s *Series) spread(prior prior, obs []observation, points []Point, at []int
 // residuals of the fitted cells. What the fit took from their size, by its
 // parameters, is given back. AEAD cells have a parameter each, and no residual.
 func (s *Series) residuals(points []Point, at []int, f fit) []residual {
-	var out []residual
+	var offs []float64
+	var kept []residual
 	for k, p := range points {
 		log, err, ok := f.all(at[k])
 		if !ok || p.Cell.MAC == "" && log == p.Log {
 			continue
 		}
-		r := residual{off: p.Log - log, n: p.n, within: p.within}
+		r := residual{n: p.n, within: p.within}
 		if s.uncertain {
 			r.uncertainty = err * err
 		}
-		out = append(out, r)
+		offs, kept = append(offs, p.Log-log), append(kept, r)
 	}
-	free := len(out) - (f.parameters - (len(points) - len(out)))
+	free := len(kept) - (f.parameters - (len(points) - len(kept)))
 	if free < 4 {
 		return nil
 	}
-	for i := range out {
-		out[i].share = float64(free) / float64(len(out))
+	groups := map[[2]int]*residual{}
+	for k, off := range winsorised(offs) {
+		r := kept[k]
+		id := [2]int{int(math.Round(3 * math.Log2(r.n))), int(math.Round(2 * math.Log2(r.within+1e-9)))}
+		if groups[id] == nil {
+			groups[id] = &residual{share: float64(free) / float64(len(kept))}
+		}
+		groups[id].add(off, r)
 	}
-	winsoriseResiduals(out)
+	var out []residual
+	for _, id := range slices.SortedFunc(maps.Keys(groups), func(a, b [2]int) int { return slices.Compare(a[:], b[:]) }) {
+		out = append(out, groups[id].mean())
+	}
 	return out
+}
+
+func (r *residual) add(off float64, o residual) {
+	r.count++
+	r.squares += off * off
+	r.n += o.n
+	r.within += o.within
+	r.uncertainty += o.uncertainty
+}
+
+// mean is a group with the means of its sums.
+func (r residual) mean() residual {
+	r.n, r.within, r.uncertainty = r.n/r.count, r.within/r.count, r.uncertainty/r.count
+	return r
 }

@@ -45,6 +45,16 @@ type connection struct {
 	trial    record.Trial
 	stretch  int
 	readings []reading
+	steady   []reading // of the part of long slices in which both sides worked side by side: wall time only
+}
+
+// of are the readings of a quantity: wall time per byte is that of a long
+// transfer, which short slices do not show.
+func (c *connection) of(q quantity) []reading {
+	if q == wall && len(c.steady) > 0 {
+		return c.steady
+	}
+	return c.readings
 }
 
 // SittingsOf summarises the slices of a file, each connection by itself and
@@ -57,6 +67,7 @@ func SittingsOf(trials map[int]record.Trial, batches []record.Slices) Sittings {
 	var estimates [quantities][]stats.Estimate
 	for q := range quantities {
 		estimates[q] = locate(connections, q, out.Excess[q].NS)
+		out.Excess.blur(q, connections, estimates[q])
 	}
 	for i, c := range connections {
 		t := Transfer{Trial: c.trial, Cell: c.trial.Cell(), Stretch: c.stretch}
@@ -95,6 +106,11 @@ func split(trials map[int]record.Trial, batches []record.Slices) (connections []
 				connections = append(connections, c)
 			}
 			c.readings = append(c.readings, readingOf(s, window))
+			if s.Long && s.SteadyBytes > 0 && s.SteadyNS > 0 {
+				steady := reading{window: window, bytes: float64(s.SteadyBytes)}
+				steady.ns[wall] = float64(s.SteadyNS)
+				c.steady = append(c.steady, steady)
+			}
 			inWindow++
 		}
 	}
@@ -121,7 +137,7 @@ func locate(connections []*connection, q quantity, excess float64) []stats.Estim
 	samples := make([]sample, len(connections))
 	windows := 0
 	for i, c := range connections {
-		for _, r := range c.readings {
+		for _, r := range c.of(q) {
 			if r.ns[q] <= 0 {
 				samples[i] = sample{}
 				break
@@ -169,7 +185,8 @@ func (p Probe) Slowed() float64 {
 // Excess is what a slice takes besides its bytes, for every quantity.
 type Excess [quantities]struct {
 	NS    float64 // per slice
-	Share float64 // of a typical slice, relative
+	Err   float64 // standard error of NS
+	Share float64 // of what a typical slice takes
 }
 
 // Slices of one connection differ in length so that the excess shows: a long
@@ -185,47 +202,84 @@ const (
 func excessOf(connections []*connection) Excess {
 	var out Excess
 	for q := range quantities {
-		var excess, typical []float64
+		var excess, weights, typical []float64
 		for _, c := range connections {
-			if e, ns, ok := c.excess(q); ok {
-				excess, typical = append(excess, e), append(typical, ns)
+			if e, ns, weight, ok := c.excess(q); ok {
+				excess, weights, typical = append(excess, e), append(weights, weight), append(typical, ns)
 			}
 		}
-		if out[q].NS = stats.Median(excess); out[q].NS > 0 {
-			out[q].Share = out[q].NS / stats.Median(typical)
+		if ns := weightedMedian(excess, weights); ns > 0 {
+			out[q].NS, out[q].Share = ns, ns/stats.Median(typical)
+			out[q].Err = medianError(excess, weights, ns)
 		}
 	}
 	return out
 }
 
+// blur adds the error of the excess to estimates: all slices have the same, but
+// it weighs more in those that take less time than others.
+func (e *Excess) blur(q quantity, connections []*connection, estimates []stats.Estimate) {
+	if e[q].Err == 0 {
+		return
+	}
+	weights := make([]float64, len(connections)) // of the excess in a connection's cost
+	for i, c := range connections {
+		if estimates[i].N > 0 {
+			var per []float64
+			for _, r := range c.of(q) {
+				per = append(per, 1/r.ns[q])
+			}
+			weights[i] = stats.Median(per)
+		}
+	}
+	common := stats.Median(weights)
+	for i := range estimates {
+		if estimates[i].N > 0 {
+			estimates[i].Err = math.Hypot(estimates[i].Err, e[q].Err*(weights[i]-common))
+		}
+	}
+}
+
 // excess solves ns = excess + bytes·cost for short and long slices. typical is
-// what a short slice takes.
-func (c *connection) excess(q quantity) (ns, typical float64, ok bool) {
-	sizes := make([]float64, len(c.readings))
-	for i, r := range c.readings {
+// what a short slice takes, and weight the inverse of the variance of ns but for a
+// factor.
+func (c *connection) excess(q quantity) (ns, typical, weight float64, ok bool) {
+	readings := c.of(q)
+	sizes := make([]float64, len(readings))
+	for i, r := range readings {
 		sizes[i] = r.bytes
 	}
 	usual := stats.Median(sizes)
-	var short, long, inverse [2][]float64
-	_ = inverse
-	for _, r := range c.readings {
-		if r.ns[q] <= 0 {
-			return 0, 0, false
-		}
-		to := &short
+	var short, long lengths
+	for _, r := range readings {
 		switch {
+		case r.ns[q] <= 0:
+			return 0, 0, 0, false
 		case r.bytes >= longFactor*usual:
-			to = &long
-		case r.bytes > shortFactor*usual:
-			continue
+			long.add(r, q)
+		case r.bytes <= shortFactor*usual:
+			short.add(r, q)
 		}
-		to[0] = append(to[0], math.Log(r.ns[q]/r.bytes))
-		to[1] = append(to[1], 1/r.bytes)
 	}
-	if len(long[0]) < minLong || len(short[0]) < minLong {
-		return 0, 0, false
+	if len(long.logs) < minLong || len(short.logs) < minLong {
+		return 0, 0, 0, false
 	}
-	s, l := location(slices.Sorted(slices.Values(short[0]))), location(slices.Sorted(slices.Values(long[0])))
-	shortInverse, longInverse := stats.Mean(short[1]), stats.Mean(long[1])
-	return (math.Exp(s) - math.Exp(l)) / (shortInverse - longInverse), math.Exp(s) / shortInverse, true
+	s, l := short.cost(), long.cost()
+	typical = s / short.inverse()
+	return (s - l) / (short.inverse() - long.inverse()), typical, float64(len(long.logs)) / (typical * typical), true
 }
+
+// lengths are the slices of about one length of a connection.
+type lengths struct{ logs, inverses []float64 }
+
+func (l *lengths) add(r reading, q quantity) {
+	l.logs = append(l.logs, math.Log(r.ns[q]/r.bytes))
+	l.inverses = append(l.inverses, 1/r.bytes)
+}
+
+// cost is the location in ns per byte.
+func (l *lengths) cost() float64 {
+	return math.Exp(location(slices.Sorted(slices.Values(l.logs))))
+}
+
+func (l *lengths) inverse() float64 { return stats.Mean(l.inverses) }

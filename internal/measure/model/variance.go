@@ -23,10 +23,13 @@ type variances struct {
 type deviation struct{ off, variance, share float64 }
 
 // residual of a cell from its prediction: share is what the fit left of its
-// variance.
+// variance. Cells that are about equally well known stand together, so that the grid
+// is quickly gone through.
 type residual struct {
-	off, share  float64
-	n, within   float64 // connections, and their mean variance by slices
+	squares     float64 // of the residuals
+	count       float64 // of cells
+	share       float64
+	n, within   float64 // connections of each, and their mean variance by slices
 	uncertainty float64 // variance of the prediction itself
 }
 
@@ -103,7 +106,7 @@ func (v variances) cells(deviation, interaction float64) float64 {
 	log := 0.0
 	for _, r := range v.residuals {
 		variance := (noise+r.within)/r.n + own + r.uncertainty
-		log -= (r.share*math.Log(variance) + r.off*r.off/variance) / 2
+		log -= (r.count*r.share*math.Log(variance) + r.squares/variance) / 2
 	}
 	tail := interaction / priorInteraction
 	return log - math.Log1p(tail*tail) + math.Log(interaction) // the grid is logarithmic
@@ -117,15 +120,18 @@ const sliceDegrees = 200
 // own and an error by its slices.
 func (v variances) degrees(deviation float64) float64 {
 	own, slices := v.prior.degrees, 0.0
+	cells, typical := 0.0, 0.0
 	for _, d := range v.within {
 		own += d.share
 		slices += d.variance / float64(len(v.within))
 	}
 	for _, r := range v.residuals {
-		own += r.share / 2 // they tell noise and interaction only together
-		if len(v.within) == 0 {
-			slices += r.within / float64(len(v.residuals))
-		}
+		own += r.count * r.share / 2 // they tell noise and interaction only together
+		cells += r.count
+		typical += r.count * r.within
+	}
+	if len(v.within) == 0 && cells > 0 {
+		slices = typical / cells
 	}
 	e := stats.Estimate{Err: deviation, DF: own}.Blur(math.Sqrt(slices), sliceDegrees)
 	return e.DF
@@ -134,27 +140,15 @@ func (v variances) degrees(deviation float64) float64 {
 // wild is how many robust standard deviations count as too many.
 const wild = 4
 
-// winsorise limits deviations to what is not wild.
-func winsorise(ds []deviation) {
-	offs := make([]float64, len(ds))
-	for i, d := range ds {
-		offs[i] = d.off
+// winsorised limits deviations to what is not wild.
+func winsorised(offs []float64) []float64 {
+	limit := wild * stats.Scale(offs, 0)
+	if limit == 0 {
+		return offs
 	}
-	if limit := wild * stats.Scale(offs, 0); limit > 0 {
-		for i := range ds {
-			ds[i].off = math.Max(-limit, math.Min(limit, ds[i].off))
-		}
+	out := make([]float64, len(offs))
+	for i, x := range offs {
+		out[i] = math.Max(-limit, math.Min(limit, x))
 	}
-}
-
-func winsoriseResiduals(rs []residual) {
-	offs := make([]float64, len(rs))
-	for i, r := range rs {
-		offs[i] = r.off
-	}
-	if limit := wild * stats.Scale(offs, 0); limit > 0 {
-		for i := range rs {
-			rs[i].off = math.Max(-limit, math.Min(limit, rs[i].off))
-		}
-	}
+	return out
 }

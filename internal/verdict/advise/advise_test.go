@@ -2,6 +2,7 @@ package advise_test
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -26,10 +27,12 @@ const (
 // cell is a measured cell with an interval of 2 %.
 func cell(group, cipher, mac string, mbps float64) rank.Cell {
 	q := func(v float64) *rank.Quantity { return &stats.Interval{Value: v, Lo: v * 0.98, Hi: v * 1.02, N: 9} }
+	e := func(v float64) stats.Estimate { return stats.Estimate{Log: math.Log(v), Err: 0.01, N: 9} }
 	s := alg.NewSuite(cipher, mac, "")
 	return rank.Cell{
 		Suite: s, Direction: record.Upload, Group: group, Basis: rank.Measured, Status: s.Status(),
 		Throughput: q(mbps * 1e6), Client: q(500 / mbps), Server: q(500 / mbps),
+		Within: rank.Figures{Throughput: e(mbps * 1e6), Client: e(500 / mbps), Server: e(500 / mbps), Total: e(1000 / mbps)},
 	}
 }
 
