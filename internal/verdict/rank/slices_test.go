@@ -1,7 +1,6 @@
 package rank_test
 
 import (
-	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -30,47 +29,78 @@ func neighbours(seed uint64) *sim.Machine {
 	}
 }
 
-func TestTrial(t *testing.T) {
-	var cov, med, p95 []float64
-	var runs []*rank.Ranking
-	for seed := range uint64(6) {
-		m := neighbours(seed + 1)
-		f := sat(t, m, 60*time.Second)
-		start := time.Now()
-		r, err := rank.Of(f, rank.Options{By: rank.Cost})
+// repeated ranks runs of one machine with neighbours, by cost.
+func repeated(t *testing.T, runs int) []*rank.Ranking {
+	t.Helper()
+	var out []*rank.Ranking
+	for seed := range uint64(runs) {
+		r, err := rank.Of(sat(t, neighbours(seed+1), time.Minute), rank.Options{By: rank.Cost})
 		if err != nil {
 			t.Fatal(err)
 		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// A minute of slices finds every cell's cost to half a percent, and its
+// predictions hold.
+func TestSlicesFindTheCosts(t *testing.T) {
+	m := neighbours(0)
+	for i, r := range repeated(t, 4) {
 		var errs []float64
 		for _, c := range r.Bulk {
 			errs = append(errs, c.Within.Client.Log-math.Log(m.Client(c.Suite)))
 		}
-		centre := stats.Median(errs)
-		for i := range errs {
-			errs[i] = math.Abs(errs[i] - centre)
+		level := stats.Median(errs)
+		for k := range errs {
+			errs[k] = math.Abs(errs[k] - level)
 		}
-		fmt.Printf("%v slowed %.1f%% hold %.2f/%.2f noise %.2f/%.2f true error med %.2f p95 %.2f level %+.1f%% slices %d tau %.2f%% kappa %.2f%%\n", time.Since(start).Round(time.Millisecond), r.Slowed.Percent(), r.Model.HoldoutError, r.Model.HoldoutP95, r.Noise.Cost, r.Noise.Throughput,
-			100*stats.Median(errs), 100*stats.Quantile(errs, .95), 100*centre, len(f.Slices), 0.0, r.Model.Interaction)
-		runs = append(runs, r)
+		if len(r.Bulk) != 115 || stats.Median(errs) > 0.005 || stats.Quantile(errs, 0.95) > 0.02 || math.Abs(level) > 0.02 {
+			t.Errorf("run %d: %d cells are off by %.2f %% (median), %.2f %% (95 %%), all together by %.2f %%",
+				i, len(r.Bulk), 100*stats.Median(errs), 100*stats.Quantile(errs, 0.95), 100*level)
+		}
+		if r.Model.HoldoutCells < 9 || r.Model.HoldoutError > 2 || r.Model.HoldoutP95 > 5 || r.Noise.Cost > 2 {
+			t.Errorf("run %d: %d held out, off by %.2f / %.2f %%, noise floor %.2f %%", i, r.Model.HoldoutCells, r.Model.HoldoutError, r.Model.HoldoutP95, r.Noise.Cost)
+		}
+		if r.Slowed.Percent() < 5 || r.Slowed.Percent() > 20 {
+			t.Errorf("run %d: slowed by %.1f %%, want about 10", i, r.Slowed.Percent())
+		}
 	}
-	for i := range runs {
-		for k := range i {
-			var d, arm []float64
-			for _, c := range runs[i].Bulk {
-				o, _ := runs[k].Find(c.Suite, c.Direction)
-				d = append(d, c.Again.Client.Log-o.Again.Client.Log)
+}
+
+// Two runs agree: in the order of cells, in what they tell apart, and within the
+// errors that they claim.
+func TestRunsOfSlicesAgree(t *testing.T) {
+	runs := repeated(t, 6)
+	held, cells := 0.0, 0.0
+	for i, a := range runs {
+		for _, b := range runs[:i] {
+			var xs, ys, difference, arm []float64
+			for _, c := range a.Bulk {
+				other, _ := b.Find(c.Suite, c.Direction)
+				xs, ys = append(xs, c.Again.Client.Log), append(ys, other.Again.Client.Log)
+				difference = append(difference, c.Again.Client.Log-other.Again.Client.Log)
 				arm = append(arm, c.Again.Client.Repeated().Arm())
-			}
-			s := stats.Median(d)
-			in := 0.0
-			for j := range d {
-				d[j] = math.Abs(d[j] - s)
-				if d[j] < arm[j] {
-					in += 100 / float64(len(d))
+				for _, d := range a.Bulk {
+					o, _ := b.Find(d.Suite, d.Direction)
+					if c.Group < d.Group && len(c.Group) == len(d.Group) && other.Group > o.Group && len(other.Group) == len(o.Group) {
+						t.Errorf("%s and %s: groups %s and %s, then %s and %s", c.Suite, d.Suite, c.Group, d.Group, other.Group, o.Group)
+					}
 				}
 			}
-			med, p95, cov = append(med, 100*stats.Median(d)), append(p95, 100*stats.Quantile(d, .95)), append(cov, in)
+			if tau := stats.KendallTau(xs, ys); tau < 0.97 {
+				t.Errorf("Kendall tau %.3f", tau)
+			}
+			shift := stats.Median(difference)
+			for k := range difference {
+				if cells++; math.Abs(difference[k]-shift) <= arm[k] {
+					held++
+				}
+			}
 		}
 	}
-	fmt.Printf("pairs: med %.2f p95 %.2f covered %.1f (%.1f-%.1f)\n", stats.Median(med), stats.Median(p95), stats.Mean(cov), stats.Quantile(cov, 0), stats.Quantile(cov, 1))
+	if share := 100 * held / cells; share < 92 || share > 99 {
+		t.Errorf("95 %% intervals hold the other run's value in %.1f %%", share)
+	}
 }

@@ -1,0 +1,173 @@
+package model
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/record"
+)
+
+// Of 0 to 19 the location averages those from the 5 % to the 75 % quantile: 1 to
+// 14. Winsorised at these ends they are 1, 1 to 14 and 14 five times.
+func TestLocation(t *testing.T) {
+	s := sample{}
+	for i := range 20 {
+		s.logs = append(s.logs, float64(19-i))
+	}
+	s.locate()
+	near(t, "location", s.centre, 7.5, 1e-12)
+	winsorised := []float64{1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 14, 14, 14, 14, 14}
+	near(t, "error", s.err, math.Sqrt(stats.Variance(winsorised)/20)/0.7, 1e-12)
+	near(t, "of one value", location([]float64{3}), 3, 0)
+	near(t, "of none", location(nil), 0, 0)
+	near(t, "weighted median", weightedMedian([]float64{5, 1, 9}, []float64{1, 1, 3}), 9, 0)
+	near(t, "its error", medianError([]float64{-1, 0, 1}, []float64{4, 4, 4}, 0), math.Sqrt(math.Pi/2/12)*2*1.4826, 1e-4)
+}
+
+// turns makes slices of connections 1, 2, ... in turn; what gives the payload and
+// CPU time of the client in ns for the kth slice of one.
+func turns(connections, rounds int, what func(id, k int) (bytes, ns float64)) (map[int]record.Trial, []record.Slices) {
+	trials := map[int]record.Trial{}
+	for id := 1; id <= connections; id++ {
+		trials[id] = record.Trial{ID: id, Workload: record.Sitting, Want: alg.Suite{Cipher: "aes128-ctr", MAC: "hmac-sha1"}, Direction: record.Upload}
+	}
+	batch := record.Slices{Sitting: 1}
+	for k := range rounds {
+		for id := 1; id <= connections; id++ {
+			bytes, ns := what(id, k)
+			if bytes > 0 {
+				cpu := time.Duration(ns)
+				batch.Slices = append(batch.Slices, record.Slice{Trial: id, Round: k + 1, WallNS: 2 * cpu, Bytes: unit.Bytes(bytes), ClientCPUNS: &cpu, ServerCPUNS: &cpu})
+			}
+		}
+	}
+	return trials, cutInto(batch, 300)
+}
+
+// cutInto cuts a batch into some of n slices.
+func cutInto(batch record.Slices, n int) []record.Slices {
+	var out []record.Slices
+	for part := range slices.Chunk(batch.Slices, n) {
+		out = append(out, record.Slices{Sitting: batch.Sitting, Slices: part})
+	}
+	return out
+}
+
+// Each slice takes 100 us besides 2 ns per byte; one in five is five times as
+// long. What is left is 2 ns per byte for the client, 4 for both sides.
+func TestExcessIsTakenOut(t *testing.T) {
+	s := SittingsOf(turns(8, 60, func(id, k int) (float64, float64) {
+		bytes := float64(500_000 + 50_000*id)
+		if (k+id)%5 == 0 {
+			bytes *= 5
+		}
+		return bytes, 100_000 + 2*bytes
+	}))
+	near(t, "excess of the client", s.Excess[client].NS, 100_000, 1)
+	near(t, "its share of 1.45 ms + 100 us", s.Excess[client].Share, 0.1/1.55, 0.002)
+	near(t, "excess of both", s.Excess[total].NS, 200_000, 2)
+	for _, c := range s.Connections {
+		near(t, "client", c.Client.Value(), 2, 1e-4)
+		near(t, "both", c.Total.Value(), 4, 1e-4)
+		near(t, "wall", c.Wall.Value(), 4, 1e-4)
+		near(t, "slices", float64(c.Client.N), 60, 0)
+	}
+}
+
+// Where long slices say what arrived after their ramp-up, only that is throughput.
+func TestThroughputIsThatOfLongSlices(t *testing.T) {
+	trials, batches := turns(2, 40, func(int, int) (float64, float64) { return 500_000, 1e6 })
+	for b := range batches {
+		for i := range batches[b].Slices {
+			if s := &batches[b].Slices[i]; s.Round%4 == 0 {
+				s.Long, s.SteadyBytes, s.SteadyNS = true, 375_000, 1_125_000
+			}
+		}
+	}
+	for _, c := range SittingsOf(trials, batches).Connections {
+		near(t, "wall", c.Wall.Value(), 3, 1e-9)
+		near(t, "long slices", float64(c.Wall.N), 10, 0)
+		near(t, "client", c.Client.Value(), 2, 1e-9)
+	}
+}
+
+// The machine is a fifth slower in the second half, in which one connection has
+// most of its turns: it is no costlier than the others.
+func TestLevelOfTheMachineIsShared(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 1))
+	s := SittingsOf(turns(20, 200, func(id, k int) (float64, float64) {
+		if id == 1 && k < 100 && k%5 > 0 {
+			return 0, 0
+		}
+		cost := 1e6 * math.Exp(0.02*random.NormFloat64())
+		if k >= 100 {
+			cost *= 1.2
+		}
+		return 1e6, cost
+	}))
+	near(t, "the one that was measured late", s.Connections[0].Client.Log-s.Connections[1].Client.Log, 0, 0.01)
+}
+
+// Slices that are independent have errors as large as they say; where fifty in a
+// row of a connection are disturbed together, the errors are several times larger.
+func TestInflation(t *testing.T) {
+	random := rand.New(rand.NewPCG(4, 1))
+	run := func(together int) float64 {
+		samples := make([]sample, 30)
+		for i := range samples {
+			level := 0.0
+			for k := range 400 {
+				if k%together == 0 {
+					level = random.NormFloat64()
+				}
+				samples[i].logs = append(samples[i].logs, level)
+				samples[i].windows = append(samples[i].windows, k/25)
+			}
+			samples[i].locate()
+		}
+		return inflation(samples, 16)
+	}
+	near(t, "independent", run(1), 1.05, 0.2)
+	if f := run(50); f < 10 {
+		t.Errorf("fifty slices are one: the variance is %.1f times as large, want more than 10 times", f)
+	}
+}
+
+// 100 turns of the probe take 1 to 100 ns per byte: the median is 50.5, the 5 %
+// quantile 5.95.
+func TestProbe(t *testing.T) {
+	trials := map[int]record.Trial{1: {ID: 1, Workload: record.Probe}}
+	var batch record.Slices
+	for i := range 100 {
+		cpu := time.Duration(1000 * (1 + (37*i)%100))
+		batch.Slices = append(batch.Slices, record.Slice{Trial: 1, WallNS: cpu, Bytes: 1000, ClientCPUNS: &cpu})
+	}
+	s := SittingsOf(trials, []record.Slices{batch})
+	near(t, "usually", s.Probe.Usual, 50.5, 1e-9)
+	near(t, "at best", s.Probe.Best, 5.95, 1e-9)
+	near(t, "slowed", s.Probe.Slowed(), math.Log(50.5/5.95), 1e-9)
+	if len(s.Connections) != 0 || (Probe{}).Slowed() != 0 {
+		t.Error("a probe is no connection, and none slows nothing")
+	}
+}
+
+// What cannot be read in one slice is unknown of the connection; slices of
+// unknown trials and without bytes are passed over.
+func TestSlicesThatSayLess(t *testing.T) {
+	trials, batches := turns(2, 20, func(int, int) (float64, float64) { return 1e6, 2e6 })
+	batches[0].Slices[0].ServerCPUNS = nil
+	batches[0].Slices = append(batches[0].Slices, record.Slice{Trial: 99, WallNS: 1, Bytes: 1}, record.Slice{Trial: 2, WallNS: 1})
+	s := SittingsOf(trials, batches)
+	if len(s.Connections) != 2 || s.Connections[0].Server.N != 0 || s.Connections[1].Server.N != 20 || s.Connections[0].Client.N != 20 {
+		t.Errorf("%+v", s.Connections)
+	}
+	if none := SittingsOf(nil, nil); len(none.Connections) != 0 || none.Probe.Slowed() != 0 {
+		t.Errorf("no slices: %+v", none)
+	}
+}
