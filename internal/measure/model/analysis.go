@@ -57,20 +57,16 @@ func Analyse(direction record.Direction, cells []alg.Suite, transfers []Transfer
 			a.DirtyCost += one(t.DirtyCost)
 		}
 	}
-	byCost := func(value func(Transfer) stats.Estimate) Series {
-		obs, stretches := a.observe(transfers, value, func(t Transfer) bool { return t.DirtyCost }, a.DirtyCost)
-		return fitSeries(a.Cells, obs, stretches, additive(a.Cells), false)
+	byCost := func(q quantity) Series {
+		return fitSeries(a.Cells, a.observe(transfers, q), additive(a.Cells), false)
 	}
-	a.Client = byCost(func(t Transfer) stats.Estimate { return t.Client })
-	a.Server = byCost(func(t Transfer) stats.Estimate { return t.Server })
-	a.Total = byCost(func(t Transfer) stats.Estimate { return t.Total })
+	a.Client, a.Server, a.Total = byCost(client), byCost(server), byCost(total)
 	works := a.works()
 	predict := additive(a.Cells)
 	if a.Works {
 		predict = fromCosts(works, cores, a.Client.etm)
 	}
-	obs, stretches := a.observe(transfers, func(t Transfer) stats.Estimate { return t.Wall }, func(t Transfer) bool { return t.DirtyWall }, a.DirtyWall)
-	a.Wall = fitSeries(a.Cells, obs, stretches, predict, a.Works)
+	a.Wall = fitSeries(a.Cells, a.observe(transfers, wall), predict, a.Works)
 	return a
 }
 
@@ -87,8 +83,13 @@ const minClean = 4
 // observe picks one quantity. Contaminated transfers are left out, unless most
 // are, or hardly any is not: then there is nothing else to look at, and the noise
 // will show it.
-func (a *Analysis) observe(transfers []Transfer, value func(Transfer) stats.Estimate, dirty func(Transfer) bool, count int) (obs []observation, stretches int) {
+func (a *Analysis) observe(transfers []Transfer, q quantity) observations {
+	count := a.DirtyCost
+	if q == wall {
+		count = a.DirtyWall
+	}
 	keep := count*2 > a.Transfers || a.Transfers-count < minClean
+	out := observations{}
 	stretchOf := map[int]int{}
 	index := 0
 	for _, t := range transfers {
@@ -103,14 +104,16 @@ func (a *Analysis) observe(transfers []Transfer, value func(Transfer) stats.Esti
 		if _, seen := stretchOf[id]; !seen {
 			stretchOf[id] = len(stretchOf)
 		}
-		if v := value(t); v.N > 0 && (keep || !dirty(t)) {
-			obs = append(obs, observation{
+		if v, dirty := t.of(q); v.N > 0 && (keep || !dirty) {
+			out.list = append(out.list, observation{
 				cell: a.index[t.Cell.Suite], stretch: stretchOf[id], log: v.Log, variance: v.Err * v.Err,
 				holdout: t.Trial.Role == record.RoleHoldout, pair: pairOf(t.Trial),
 			})
+			out.apart = math.Max(out.apart, t.apart[q])
 		}
 	}
-	return obs, max(1, len(stretchOf))
+	out.stretches = max(1, len(stretchOf))
+	return out
 }
 
 func pairOf(t record.Trial) int {

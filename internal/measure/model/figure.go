@@ -136,6 +136,3 @@ func additive(cells []alg.Suite) predictor {
 		return fit{all, others, m.Parameters, m.ETM}
 	}
 }
-
-// Sway for trials.
-func (f Figure) Sway() float64 { return f.sway }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -111,55 +112,112 @@ const (
 	batches      = 8 // of windows in a row, whose means are nearly independent
 )
 
-// inflation is the factor by which the variance of locations exceeds that of
-// independent slices: what disturbs one slice disturbs its neighbours, too. It is
-// that of means over batches of time (batch means: Law and Kelton, Simulation
-// Modeling and Analysis, 9.5), freed of what all connections have in common,
-// pooled over all connections.
-func inflation(samples []sample, windows int) float64 {
+// course is how some connections did over time, relative to all others: sums of
+// influences and of their variances over batches of time (batch means: Law and
+// Kelton, Simulation Modeling and Analysis, 9.5).
+type course struct{ sums, numbers, variances []float64 }
+
+func newCourse(count int) course {
+	return course{make([]float64, count), make([]float64, count), make([]float64, count)}
+}
+
+// courses of all samples. Each sums to zero, and so do all together in every
+// batch. ok is false where time is too short.
+func courses(samples []sample, windows int) (out []course, ok bool) {
 	count := min(batches, windows)
 	if count < 2 {
-		return minInflation
+		return nil, false
 	}
-	sums, numbers := make([][]float64, len(samples)), make([][]float64, len(samples))
-	common, weights := make([]float64, count), make([]float64, count)
-	for i, s := range samples {
-		sums[i], numbers[i] = make([]float64, count), make([]float64, count)
+	common := newCourse(count)
+	for _, s := range samples {
+		c := newCourse(count)
 		mean := 0.0
 		for _, x := range s.logs {
 			mean += s.influence(x) / float64(len(s.logs))
 		}
+		variance := s.err * s.err * float64(len(s.logs)) // of one influence
 		for k, x := range s.logs {
 			b := s.windows[k] * count / windows
-			sums[i][b] += s.influence(x) - mean
-			numbers[i][b]++
+			c.sums[b] += s.influence(x) - mean
+			c.numbers[b]++
+			c.variances[b] += variance
 		}
-		if s.err > 0 {
+		if variance > 0 {
 			for b := range count {
-				common[b] += sums[i][b] / (s.err * s.err * float64(len(s.logs)))
-				weights[b] += numbers[i][b] / (s.err * s.err * float64(len(s.logs)))
+				common.sums[b] += c.sums[b] / variance
+				common.numbers[b] += c.numbers[b] / variance
+			}
+		}
+		out = append(out, c)
+	}
+	for _, c := range out {
+		for b := range count {
+			if c.numbers[b] > 0 && common.numbers[b] > 0 {
+				c.sums[b] -= c.numbers[b] * common.sums[b] / common.numbers[b]
 			}
 		}
 	}
+	return out, true
+}
+
+// inflation is the factor by which the variance of locations exceeds that of
+// independent slices: what disturbs one slice disturbs its neighbours, too. It is
+// pooled over all connections.
+func inflation(all []course) float64 {
 	squares, degrees := 0.0, 0.0
-	for i, s := range samples {
-		if s.err == 0 {
-			continue
-		}
-		variance := s.err * s.err * float64(len(s.logs)) // of one slice's influence
-		for b := range count {
-			if n := numbers[i][b]; n > 0 {
-				off := sums[i][b] - n*common[b]/weights[b]
-				squares += off * off / n / variance
+	for _, c := range all {
+		for b, variance := range c.variances {
+			if variance > 0 {
+				squares += c.sums[b] * c.sums[b] / variance
 				degrees++
 			}
 		}
 		degrees--
 	}
-	if degrees -= float64(count - 1); degrees < batches {
+	if degrees -= batches - 1; degrees < batches {
 		return minInflation
 	}
 	return math.Max(minInflation, math.Min(maxInflation, squares/degrees))
+}
+
+// apart is the variance that connections of one group have in common over a run,
+// beyond that of their slices: neighbours that use the same execution units as a
+// cipher slow it more than others, now more and then less. group numbers each
+// course's group.
+func apart(all []course, group []int, inflation float64) float64 {
+	groups := map[int]course{}
+	for i, c := range all {
+		sum, seen := groups[group[i]]
+		if !seen {
+			sum = newCourse(len(c.sums))
+			groups[group[i]] = sum
+		}
+		for b := range c.sums {
+			sum.sums[b] += c.sums[b]
+			sum.numbers[b] += c.numbers[b]
+			sum.variances[b] += c.variances[b]
+		}
+	}
+	if len(groups) < 3 {
+		return 0
+	}
+	excess, weights, count := 0.0, 0.0, 1.0
+	free := 1 - 1/float64(len(groups)) // what taking out the common course left
+	for _, g := range slices.Sorted(maps.Keys(groups)) {
+		c := groups[g]
+		count = float64(len(c.sums))
+		for b, n := range c.numbers {
+			if n > 0 {
+				mean, variance := c.sums[b]/n, inflation*c.variances[b]/(n*n)
+				excess += (mean*mean - variance*free*(1-1/count)) / variance
+				weights += free * (1 - 1/count) / variance
+			}
+		}
+	}
+	if weights == 0 {
+		return 0
+	}
+	return math.Max(0, excess/weights) / count
 }
 
 // weightedMedian is the value with half of the weight on either side; 0 for

@@ -89,7 +89,7 @@ func TestTwinsHaveOneEstimate(t *testing.T) {
 			cells = append(cells, alg.Suite{Cipher: cipher, MAC: mac})
 		}
 	}
-	s := fitSeries(cells, obs, 1, additive(cells), false)
+	s := fitSeries(cells, observations{list: obs, stretches: 1}, additive(cells), false)
 	md5, short, sha1 := s.Figures[0], s.Figures[1], s.Figures[2]
 	if md5.Log != short.Log || md5.Shared != 2 {
 		t.Errorf("hmac-md5 %v, hmac-md5-96 %v, shared by %d", md5.Log, short.Log, md5.Shared)
@@ -107,7 +107,7 @@ func TestOddTwinIsItsOwn(t *testing.T) {
 			obs = append(obs, observation{cell: i, log: math.Log(cost)})
 		}
 	}
-	s := fitSeries(cells, obs, 1, additive(cells), false)
+	s := fitSeries(cells, observations{list: obs, stretches: 1}, additive(cells), false)
 	near(t, "c1 hmac-sha1", math.Exp(s.Figures[0].Log), 1, 0.05)
 	near(t, "c1 hmac-sha1-96", math.Exp(s.Figures[1].Log), 1.5, 0.1)
 	if s.Figures[2].Log != s.Figures[3].Log {
@@ -310,7 +310,7 @@ func TestDriftIsTakenOut(t *testing.T) {
 		}
 		obs = append(obs, o)
 	}
-	s := fitSeries(cells, obs, 8, additive(cells), false)
+	s := fitSeries(cells, observations{list: obs, stretches: 8}, additive(cells), false)
 	near(t, "second half against first", stats.Mean(s.Drift[4:])-stats.Mean(s.Drift[:4]), 0.1, 0.02)
 }
 

@@ -53,6 +53,21 @@ type Transfer struct {
 	Crowded    bool
 	ClientWait float64 // share of the time that the client waited for a core
 	ServerWait float64
+
+	apart [quantities]float64 // standard error that cells with the same cipher or MAC share in this run
+}
+
+// of is one quantity, and whether it rests on quarantined segments alone.
+func (t Transfer) of(q quantity) (e stats.Estimate, dirty bool) {
+	switch q {
+	case wall:
+		return t.Wall, t.DirtyWall
+	case client:
+		return t.Client, t.DirtyCost
+	case server:
+		return t.Server, t.DirtyCost
+	}
+	return t.Total, t.DirtyCost
 }
 
 // alone is the estimate that one transfer gives of ns per byte, 0 meaning

@@ -33,6 +33,13 @@ type observation struct {
 	pair     int // of the A/A control that it is half of; 0: none
 }
 
+// observations are all of one quantity.
+type observations struct {
+	list      []observation
+	stretches int
+	apart     float64 // standard error that cells with the same cipher or MAC share, which nothing in their figures shows
+}
+
 // predictor fits points, the cells at.
 type predictor func(points []Point, at []int) fit
 
@@ -54,8 +61,9 @@ const (
 
 // fitSeries alternates between the cells' means, the model that predicts them,
 // and the level of the machine in each stretch of the run.
-func fitSeries(cells []alg.Suite, obs []observation, stretches int, predict predictor, uncertain bool) Series {
-	s := Series{uncertain: uncertain, Figures: make([]Figure, len(cells)), Drift: make([]float64, stretches), Interaction: 0.01}
+func fitSeries(cells []alg.Suite, in observations, predict predictor, uncertain bool) Series {
+	obs := in.list
+	s := Series{uncertain: uncertain, Figures: make([]Figure, len(cells)), Drift: make([]float64, in.stretches), Interaction: 0.01}
 	prior := priorOf(obs)
 	s.Deviation = prior.deviation
 	held := holdouts(obs, len(cells))
@@ -70,9 +78,16 @@ func fitSeries(cells []alg.Suite, obs []observation, stretches int, predict pred
 		for _, same := range classes {
 			s.estimate(same, held, f, slices.Contains(at, same[0]))
 		}
-		if stretches > 1 {
+		if in.stretches > 1 {
 			s.levels(obs)
 		}
+	}
+	for i := range s.Figures {
+		f := &s.Figures[i]
+		if uncertain { // how a cell departs from its costs is not the same in every run
+			f.Repeat = f.Err
+		}
+		f.Err, f.Repeat = math.Hypot(f.Err, in.apart), math.Hypot(f.Repeat, in.apart)
 	}
 	s.Controls = s.controls(obs)
 	return s

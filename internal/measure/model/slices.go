@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/record"
 )
@@ -31,6 +32,22 @@ type Sittings struct {
 	// It is taken out of every figure.
 	Excess Excess
 	Slices int // of connections
+
+	apart [quantities]float64 // standard error that cells with the same cipher or MAC share
+}
+
+// numbered numbers connections by a name.
+func numbered(connections []*connection, name func(alg.Suite) string) []int {
+	numbers := map[string]int{}
+	out := make([]int, len(connections))
+	for i, c := range connections {
+		n := name(c.trial.Cell().Suite)
+		if _, seen := numbers[n]; !seen {
+			numbers[n] = len(numbers)
+		}
+		out[i] = numbers[n]
+	}
+	return out
 }
 
 // reading is one slice of one connection.
@@ -66,11 +83,12 @@ func SittingsOf(trials map[int]record.Trial, batches []record.Slices) Sittings {
 	out.Excess = excessOf(connections)
 	var estimates [quantities][]stats.Estimate
 	for q := range quantities {
-		estimates[q] = locate(connections, q, out.Excess[q].NS)
+		estimates[q], out.apart[q] = locate(connections, q, out.Excess[q].NS)
 		out.Excess.blur(q, connections, estimates[q])
 	}
 	for i, c := range connections {
 		t := Transfer{Trial: c.trial, Cell: c.trial.Cell(), Stretch: c.stretch}
+		t.apart = out.apart
 		t.Wall, t.Client, t.Server, t.Total = estimates[wall][i], estimates[client][i], estimates[server][i], estimates[total][i]
 		out.Slices += len(c.readings)
 		if t.Wall.N > 0 {
@@ -133,7 +151,7 @@ func readingOf(s record.Slice, window int) reading {
 
 // locate gives the location of one quantity of every connection, in logarithms of
 // ns per byte. N is 0 where the quantity is unknown in some slice.
-func locate(connections []*connection, q quantity, excess float64) []stats.Estimate {
+func locate(connections []*connection, q quantity, excess float64) (out []stats.Estimate, common float64) {
 	samples := make([]sample, len(connections))
 	windows := 0
 	for i, c := range connections {
@@ -151,12 +169,17 @@ func locate(connections []*connection, q quantity, excess float64) []stats.Estim
 		samples[i].locate()
 	}
 	free(samples, windows)
-	inflation := inflation(samples, windows)
-	out := make([]stats.Estimate, len(connections))
-	for i, s := range samples {
-		out[i] = stats.Estimate{Log: s.centre, Err: s.err * math.Sqrt(inflation), N: len(s.logs)}
+	factor, common := minInflation, 0.0
+	if all, ok := courses(samples, windows); ok {
+		factor = inflation(all)
+		common = apart(all, numbered(connections, func(s alg.Suite) string { return s.Cipher }), factor)
+		common += apart(all, numbered(connections, func(s alg.Suite) string { return alg.Primitive(s.MAC) }), factor)
 	}
-	return out
+	out = make([]stats.Estimate, len(connections))
+	for i, s := range samples {
+		out[i] = stats.Estimate{Log: s.centre, Err: s.err * math.Sqrt(factor), N: len(s.logs)}
+	}
+	return out, math.Sqrt(common)
 }
 
 // Probe is what a fixed piece of work cost that takes its turn like a

@@ -131,7 +131,8 @@ func TestInflation(t *testing.T) {
 			}
 			samples[i].locate()
 		}
-		return inflation(samples, 16)
+		all, _ := courses(samples, 16)
+		return inflation(all)
 	}
 	near(t, "independent", run(1), 1.05, 0.2)
 	if f := run(50); f < 10 {
