@@ -70,9 +70,9 @@ func (t Transfer) of(q quantity) (e stats.Estimate, dirty bool) {
 	return t.Total, t.DirtyCost
 }
 
-// alone is the estimate that one transfer gives of ns per byte, 0 meaning
+// single is the estimate that one transfer gives of ns per byte, 0 meaning
 // unknown.
-func alone(nsPerByte float64) stats.Estimate {
+func single(nsPerByte float64) stats.Estimate {
 	if nsPerByte <= 0 {
 		return stats.Estimate{}
 	}
@@ -81,7 +81,7 @@ func alone(nsPerByte float64) stats.Estimate {
 
 // Once is a transfer that was timed as a whole.
 func Once(t record.Trial, wallNSPerByte float64) Transfer {
-	return Transfer{Trial: t, Cell: t.Cell(), Wall: alone(wallNSPerByte)}
+	return Transfer{Trial: t, Cell: t.Cell(), Wall: single(wallNSPerByte)}
 }
 
 // TransferOf summarises the clean segments of a sample. Wall time is their
@@ -114,13 +114,13 @@ func TransferOf(t record.Trial, s record.Sample, spin float64) (Transfer, bool) 
 	if out.DirtyCost = len(cleanCost) == 0; out.DirtyCost {
 		cleanCost = all
 	}
-	out.Wall = alone(wallOf(cleanWall, out.DirtyWall))
+	out.Wall = single(wallOf(cleanWall, out.DirtyWall))
 	out.crowd(all)
 	client := costOf(cleanCost, func(s record.Segment) (*time.Duration, unit.Bytes) { return s.ClientCPUNS, s.ClientBytes })
 	server := costOf(cleanCost, func(s record.Segment) (*time.Duration, unit.Bytes) { return s.ServerCPUNS, s.ServerBytes })
-	out.Client, out.Server = alone(client), alone(server)
+	out.Client, out.Server = single(client), single(server)
 	if client > 0 {
-		out.Total = alone(client + server)
+		out.Total = single(client + server)
 	}
 	return out, true
 }
