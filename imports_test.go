@@ -18,7 +18,7 @@ base/stats:
 base/alg:
 base/host:
 base/termsafe:
-record: base/alg base/unit
+record: base/alg base/termsafe base/unit
 sys/proc:
 sys/safedir:
 sys/ownport:
@@ -48,7 +48,7 @@ fleet/hostset: base/host
 fleet: base/host
 fleet/remotesh:
 fleet/output: base/host base/termsafe fleet fleet/hostset
-fleet/history: base/host fleet fleet/hostset
+fleet/history: base/host base/termsafe fleet fleet/hostset
 fleet/compat: base/host base/termsafe fleet fleet/output fleet/remotesh
 show/document: base/alg base/termsafe base/unit record verdict/rank
 show/document/documenttest: base/alg measure/model/sim measure/plan record verdict/rank
@@ -113,7 +113,6 @@ func TestOneAdopter(t *testing.T) {
 		"github.com/spf13/cobra":        {"cli"},
 		"github.com/adrg/xdg":           {"cli"},
 		"github.com/klauspost/cpuid/v2": {"measure/hostinfo"},
-		"golang.org/x/perf/benchmath":   {"base/stats"},
 		"github.com/xuri/excelize/v2":   {"show/sheet"},
 		"gonum.org/v1/plot/vg":          {"show/picture"},
 	}

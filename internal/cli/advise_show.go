@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"sshpace/internal/base/alg"
@@ -159,8 +158,5 @@ func (a *adviser) showJSON() error {
 			document.Insecure = append(document.Insecure, choice{Name: c.Name, Group: c.Group, Reason: c.Reason})
 		}
 	}
-	encoder := json.NewEncoder(a.sys.Stdout)
-	encoder.SetIndent("", " ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(document)
+	return termsafe.WriteJSON(a.sys.Stdout, document, " ")
 }

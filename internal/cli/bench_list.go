@@ -1,11 +1,11 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/termsafe"
 	"sshpace/internal/record"
 )
 
@@ -48,9 +48,7 @@ func (j *job) document() planDocument {
 func (j *job) list(sys System, asJSON bool) error {
 	d, w := j.document(), sys.Stdout
 	if asJSON {
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(d)
+		return termsafe.WriteJSON(w, d, "  ")
 	}
 	c := d.Combinations
 	fmt.Fprintf(w, "target          %s (%s to %s)\n", d.Target, d.Client, d.Server)

@@ -89,16 +89,25 @@ func hintOf(err error) string {
 // Main runs one command line, args[0] being the name of the program, and
 // returns the exit code.
 func Main(ctx context.Context, sys System, args []string) int {
-	if mode := compatMode(args[0]); mode != nil {
-		return runCompat(ctx, sys, mode, args[1:])
+	mode := compatMode(args[0])
+	if mode == nil {
+		if exit, ran := runHelper(ctx, sys, args); ran {
+			return exit
+		}
 	}
-	if exit, ran := runHelper(ctx, sys, args); ran {
-		return exit
+	out := &outlet{w: sys.Stdout}
+	sys.Stdout = out
+	return conclude(sys.Stderr, out.verdict(runLine(ctx, sys, mode, args)))
+}
+
+// runLine runs a command line, or a mode if there is one.
+func runLine(ctx context.Context, sys System, mode compatMain, args []string) error {
+	if mode != nil {
+		return exitWithCode(runCompat(ctx, sys, mode, args[1:]))
 	}
 	root := newRoot(sys)
 	root.SetArgs(args[1:])
-	err := root.ExecuteContext(ctx)
-	return conclude(sys.Stderr, err)
+	return root.ExecuteContext(ctx)
 }
 
 // newRoot builds the command tree.

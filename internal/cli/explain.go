@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -220,7 +219,7 @@ func (e *explanation) writeJSON(w io.Writer) error {
 	for k, v := range r.Settings() {
 		doc.Settings = append(doc.Settings, settingJSON{k.String(), append([]string{}, v.Args...), originOf(v.Origin)})
 	}
-	return json.NewEncoder(w).Encode(doc)
+	return termsafe.WriteJSON(w, doc, "")
 }
 
 func reasonsJSON(reasons []sshconf.Reason) []reasonJSON {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"sshpace/internal/base/termsafe"
 	"sshpace/internal/ssh/knownhosts"
 )
 
@@ -106,8 +106,5 @@ func (p *progressLine) report(done, total int) {
 
 // writeDocument prints one JSON document, whose first field is its schema.
 func writeDocument(w io.Writer, document any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(document)
+	return termsafe.WriteJSON(w, document, "  ")
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
 
+	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/measure/hostinfo"
 	"sshpace/internal/measure/limits"
@@ -176,14 +176,12 @@ func showMachine(sys System, file *record.File, asJSON bool) error {
 	if !asJSON {
 		return render.Text(sys.Stdout, document.OfMachine(file))
 	}
-	encoder := json.NewEncoder(sys.Stdout)
-	encoder.SetIndent("", " ")
-	return encoder.Encode(struct {
+	return termsafe.WriteJSON(sys.Stdout, struct {
 		Schema       string               `json:"schema"`
 		Environment  record.Environment   `json:"environment"`
 		Measurements []record.Measurement `json:"measurements"`
 		Findings     []record.Finding     `json:"findings"`
-	}{machineSchema, file.Environment, file.Measurements, file.Findings})
+	}{machineSchema, file.Environment, file.Measurements, file.Findings}, " ")
 }
 
 // addCeilings relates a ranking to the limits of its machine: those in the

@@ -31,6 +31,7 @@ type runFlags struct {
 	fanout         int
 	connectTimeout seconds
 	timeout        seconds
+	maxOutput      byteLimit
 	retryFor       seconds
 	engine         string
 	acceptNew      bool
@@ -46,7 +47,7 @@ type runFlags struct {
 }
 
 func newRunCommand(sys System) *cobra.Command {
-	var f runFlags
+	f := runFlags{maxOutput: fleet.DefaultMaxOutput}
 	cmd := &cobra.Command{
 		Use:   "run -w HOSTS [flags] [--] COMMAND...",
 		Short: "Run a command on many hosts at once",
@@ -61,8 +62,9 @@ ssh_config such as web*, hosts of earlier runs such as @last:failed, @last-1:fai
 agent are used as ssh uses them; unknown host keys are refused. Standard input is not
 touched unless --stdin is given.
 
-Exit status: 0 all hosts ended with 0; 1 some failed; 2 usage; 4 some could not be
-reached and nothing else is wrong; 129, 130 or 143 after SIGHUP, SIGINT or SIGTERM.`,
+Exit status: 0 all hosts ended with 0; 1 some failed, or their output is incomplete;
+2 usage; 4 some could not be reached and nothing else is wrong; 129, 130 or 143 after
+SIGHUP, SIGINT or SIGTERM.`,
 		Example: `  sshpace run -w 'web[01-40]' -- uptime
   sshpace run -w @db -b -- cat /etc/os-release      fold identical output
   sshpace run --hosts-file hosts.txt --script fix.sh -- --force
@@ -79,6 +81,7 @@ reached and nothing else is wrong; 129, 130 or 143 after SIGHUP, SIGINT or SIGTE
 	flags.IntVarP(&f.fanout, "fanout", "f", 0, "hosts connected at once, at most; 0 = what this machine bears")
 	flags.Var(&f.connectTimeout, "connect-timeout", "time for name look-up, connection and login (default 15s)")
 	flags.Var(&f.timeout, "timeout", "time for the command on each host; then it is ended there (default none)")
+	flags.Var(&f.maxOutput, "max-output", "output of each host; the command that sends more is ended there; 0 = any amount")
 	flags.Var(&f.retryFor, "retry-for", "time to try a host again whose server turns logins away (default 2m, 30s if it let nobody in)")
 	flags.StringVar(&f.engine, "engine", string(engineAuto), "auto, native (never start ssh) or openssh (always start ssh)")
 	flags.BoolVar(&f.acceptNew, "accept-new", false, "trust and record keys of hosts that are not in known_hosts yet")
@@ -220,11 +223,11 @@ const keepRuns = 200
 
 // run carries the errand out.
 func (j *errand) run(ctx context.Context, sys System, f *runFlags) error {
-	// A closed standard output is an error to be seen, not a signal to die of:
-	// the commands on the hosts are to be ended first.
-	pipe := make(chan os.Signal, 1)
-	signal.Notify(pipe, syscall.SIGPIPE)
-	defer signal.Stop(pipe)
+	// A closed standard output, or a file that may not grow, is an error to be
+	// seen, not a signal to die of.
+	deadly := make(chan os.Signal, 1)
+	signal.Notify(deadly, syscall.SIGPIPE, syscall.SIGXFSZ)
+	defer signal.Stop(deadly)
 
 	load, untune := tuneRuntime(sys.Getenv)
 	defer untune()
@@ -239,10 +242,9 @@ func (j *errand) run(ctx context.Context, sys System, f *runFlags) error {
 	j.reach.warm(drain, j.hosts)
 	params := fleet.Params{
 		Fanout: f.fanout, CommandTimeout: time.Duration(f.timeout), Drain: drain, ReservedFDs: f.view.fds(),
-		RetryFor: time.Duration(f.retryFor), Retrying: v.retrying, Load: load,
+		RetryFor: time.Duration(f.retryFor), Retrying: v.retrying, Load: load, MaxOutput: int64(f.maxOutput),
 	}
 	summary, err := fleet.Run(hard, params, j.hosts, j.command, j.reach, v.sink)
-	runErr := err
 	err = errors.Join(err, v.close(summary))
 	recorder.close(sys, summary.Elapsed)
 	if err == nil && j.command.Input != nil {
@@ -253,11 +255,21 @@ func (j *errand) run(ctx context.Context, sys System, f *runFlags) error {
 	}
 	switch {
 	case err != nil:
-		return fleetError(err, runErr == nil)
-	case f.maxrc:
-		return exitWithCode(summary.MaxExit)
+		return fleetError(err)
+	case summary.Lost != nil:
+		return &Error{
+			What: "output is incomplete: " + summary.Lost.Error(), Code: f.exitCode(&summary),
+			Hint: "make room; the commands were not disturbed, see sshpace run --history for how they ended",
+		}
 	}
-	return exitWithCode(summary.ExitCode())
+	return exitWithCode(f.exitCode(&summary))
+}
+
+func (f *runFlags) exitCode(s *fleet.Summary) int {
+	if f.maxrc {
+		return max(s.MaxExit, min(s.Incomplete, ExitFailed))
+	}
+	return s.ExitCode()
 }
 
 // exitWithCode is nil for 0.
@@ -277,14 +289,11 @@ func ignoreCancel(err error) error {
 	return err
 }
 
-// fleetError says what to do about output that cannot be written; finished says
-// that all commands had ended before.
-func fleetError(err error, finished bool) error {
-	switch {
-	case isNoSpace(err) && finished:
+// fleetError says what to do about output that cannot be written, which no
+// command is ended for.
+func fleetError(err error) error {
+	if isNoSpace(err) {
 		return withHint(fmt.Errorf("write output: %w", err), "make room; all commands had ended, see sshpace run --history")
-	case isNoSpace(err):
-		return withHint(fmt.Errorf("write output: %w", err), "make room; the commands that ran were ended, see sshpace run --history")
 	}
 	return err
 }

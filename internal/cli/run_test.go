@@ -47,6 +47,9 @@ func TestRunScripts(t *testing.T) {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
 			env.Setenv("PORT", fmt.Sprint(s.Port))
+			env.Setenv("MARK", fmt.Sprintf("endless-mar[k]-%d", os.Getpid())) // a pattern that does not match itself
+			env.Setenv("ENDLESS", fmt.Sprintf(`case "$SSH_CONNECTION" in *127.0.1.2\ *) exec yes endless-mark-%d;; *) echo done;; esac`, os.Getpid()))
+			env.Setenv("LARGE", `case "$SSH_CONNECTION" in *127.0.1.2\ *) head -c 1000000 /dev/zero | tr "\\0" x;; *) sleep 1; echo done;; esac`)
 			env.Setenv("OTHERKEY", strings.TrimSpace(sshtest.AuthorizedLine(other.HostKey)))
 			return nil
 		},

@@ -28,7 +28,7 @@ func (f *runFlags) again(store *history.Store, flags *pflag.FlagSet, args []stri
 	}
 	hosts, err := last.Select(f.rerun)
 	if err != nil {
-		return nil, &Error{Err: err, Hint: "use failed, unreachable, unknown, unfinished or not-started, or several with commas", Code: ExitUsage}
+		return nil, &Error{Err: err, Hint: "use failed, unreachable, unknown, unfinished, incomplete or not-started, or several with commas", Code: ExitUsage}
 	}
 	if len(hosts) == 0 {
 		return nil, usageError("there is nothing to repeat", "the last run, %s, has no %s hosts", last.ID, f.rerun)
@@ -75,7 +75,7 @@ func (f *runFlags) sameTask(last *history.Record) ([]string, error) {
 // to and what bounds a run. Those that relax a check are not among them.
 var repeated = []string{
 	"config", "option", "login", "port", "identity", "jump", "ipv4", "ipv6",
-	"fanout", "connect-timeout", "timeout", "retry-for", "engine", "no-remote-kill",
+	"fanout", "connect-timeout", "timeout", "max-output", "retry-for", "engine", "no-remote-kill",
 }
 
 // how is what the record needs for a repetition.
@@ -174,11 +174,11 @@ func showHistory(w io.Writer, store *history.Store, args []string) error {
 	for _, id := range ids {
 		rec, err := store.Read(id)
 		if err != nil {
-			fmt.Fprintf(table, "%s\t\t\t\t\t\t\t(%s)\n", id, oneLine(err.Error()))
+			fmt.Fprintf(table, "%s\t\t\t\t\t\t\t(%s)\n", termsafe.Line(id), oneLine(err.Error()))
 			continue
 		}
 		counts := rec.Counts()
-		fmt.Fprintf(table, "%s\t%d", id, len(rec.Hosts))
+		fmt.Fprintf(table, "%s\t%d", termsafe.Line(id), len(rec.Hosts))
 		for _, set := range historySets {
 			fmt.Fprintf(table, "\t%d", counts[set])
 		}
@@ -192,7 +192,7 @@ func showHistory(w io.Writer, store *history.Store, args []string) error {
 
 // showRecord writes one run: what it was, its sets and why hosts failed.
 func showRecord(w io.Writer, rec *history.Record) error {
-	fmt.Fprintf(w, "run %s, %s: %s\n", rec.ID, rec.Start.Local().Format("2006-01-02 15:04:05"), termsafe.Line(rec.Command))
+	fmt.Fprintf(w, "run %s, %s: %s\n", termsafe.Line(rec.ID), rec.Start.Local().Format("2006-01-02 15:04:05"), termsafe.Line(rec.Command))
 	for _, set := range historySets {
 		hosts, err := rec.Select(set)
 		if err != nil {
@@ -203,7 +203,7 @@ func showRecord(w io.Writer, rec *history.Record) error {
 		}
 	}
 	for _, r := range rec.Results {
-		if r.Status == "ok" {
+		if r.Status == "ok" && r.Missing == "" {
 			continue
 		}
 		fmt.Fprintf(w, "%s: %s\n", termsafe.Line(r.Host), termsafe.Line(explainRecorded(r)))
@@ -221,6 +221,9 @@ func explainRecorded(r history.Result) string {
 	}
 	if r.Error != "" {
 		parts = append(parts, r.Error)
+	}
+	if r.Missing != "" {
+		parts = append(parts, "output incomplete: "+r.Missing)
 	}
 	if len(parts) == 0 {
 		parts = append(parts, r.Status)

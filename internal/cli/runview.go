@@ -65,10 +65,10 @@ type view struct {
 	retries  retryNotes
 }
 
-// open makes the sinks. others are told first.
+// open makes the sinks. others are told last, so that they know what was lost.
 func (f *viewFlags) open(sys System, j *errand, quiet, verbose bool, info output.RunInfo, others []fleet.Sink) (*view, error) {
 	v := &view{errs: sys.Stderr, quiet: quiet}
-	sinks := output.Tee(others)
+	var sinks output.Tee
 	if f.outdir != "" {
 		files, err := output.OpenFiles(f.outdir, outdirFiles)
 		if err != nil {
@@ -89,6 +89,7 @@ func (f *viewFlags) open(sys System, j *errand, quiet, verbose bool, info output
 		v.tally = &output.Tally{}
 		sinks = append(sinks, v.tally)
 	}
+	sinks = append(sinks, others...)
 	v.sink = sinks
 	if !quiet && !f.json && terminalWidth(sys.Stderr, sys.Getenv) > 0 && len(j.hosts) > 1 {
 		v.progress = output.StartProgress(sys.Stderr, len(j.hosts), f.colored(sys, sys.Stderr), sinks)

@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync"
 
@@ -29,7 +28,7 @@ func terminalWidth(w io.Writer, getenv func(string) string) int {
 	if !isTerminal(w) || getenv("TERM") == "dumb" {
 		return 0
 	}
-	width, _, err := term.GetSize(int(w.(*os.File).Fd()))
+	width, _, err := term.GetSize(int(fileOf(w).Fd()))
 	if err != nil || width <= 0 {
 		return 80
 	}

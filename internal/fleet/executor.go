@@ -52,9 +52,22 @@ type Outcome struct {
 // The causes with which a context given to Execute may end.
 var (
 	ErrCommandTimeout = errors.New("command timed out")
+	ErrOutputLimit    = errors.New("too much output")
 	ErrInterrupted    = errors.New("interrupted")
 	errSinkFailed     = errors.New("output failed")
 )
+
+// Stopped says what became of a command that the run itself ended, by the cause
+// with which its context ended.
+func Stopped(cause error) (Class, string) {
+	switch {
+	case errors.Is(cause, ErrCommandTimeout):
+		return CommandTimeout, "the command took longer than --timeout allows"
+	case errors.Is(cause, ErrOutputLimit):
+		return OutputLimit, "the command sent more output than allowed"
+	}
+	return Cancelled, "interrupted while the command was running"
+}
 
 // Attempt is the Executor's line back to the run, for one try of one host.
 type Attempt struct {
@@ -75,6 +88,7 @@ type Attempt struct {
 	timer    *time.Timer // the command timeout
 	outBytes int64
 	errBytes int64
+	cut      bool // there was more output than MaxOutput
 }
 
 // Abort ends when everything is to be dropped at once.
@@ -136,17 +150,35 @@ func (a *Attempt) Talked() bool {
 // Output hands over a piece of output; data may be reused afterwards. An error
 // means that nobody wants more and that ctx is about to end.
 func (a *Attempt) Output(s Stream, data []byte) error {
-	if len(data) == 0 {
-		return nil
+	data, more := a.take(s, data)
+	if len(data) > 0 {
+		if err := a.run.output(Event{Index: a.index, Host: a.name, Stream: s, Data: data}); err != nil {
+			return err
+		}
 	}
+	if more {
+		a.endCommand(ErrOutputLimit)
+		return ErrOutputLimit
+	}
+	return nil
+}
+
+// take counts a piece of output and returns as much of it as MaxOutput leaves
+// room for; more tells whether there is more than that.
+func (a *Attempt) take(s Stream, data []byte) (taken []byte, more bool) {
 	a.mu.Lock()
+	defer a.mu.Unlock()
+	if limit := a.run.MaxOutput; limit > 0 {
+		if room := limit - a.outBytes - a.errBytes; int64(len(data)) > room {
+			data, a.cut = data[:room], true
+		}
+	}
 	if s == Stdout {
 		a.outBytes += int64(len(data))
 	} else {
 		a.errBytes += int64(len(data))
 	}
-	a.mu.Unlock()
-	return a.run.output(Event{Index: a.index, Host: a.name, Stream: s, Data: data})
+	return data, a.cut
 }
 
 // finish closes the books of the attempt and returns what they say.
@@ -164,6 +196,12 @@ func (a *Attempt) finish(o *Outcome) {
 	}
 	a.ticket.end(end)
 	a.ticket = nil
+	if a.cut && o.Class == NoFailure { // it ended before it was ended
+		o.Class, o.Err = Stopped(ErrOutputLimit)
+	}
+	if o.Class == OutputLimit {
+		o.Hint = "give --max-output a larger SIZE, or 0 for any amount"
+	}
 }
 
 // Alive says that the server has answered: from now on the login costs CPU.

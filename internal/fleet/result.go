@@ -89,6 +89,7 @@ const (
 	AuthFailed           // no method or key was accepted
 	Lost                 // the connection ended before the command's end was told
 	CommandTimeout       // --timeout: signalled, then closed
+	OutputLimit          // --max-output: the same
 	NoStatus             // the channel closed without exit status or signal
 	ExecRefused          // logged in, but the server refused the session or the command
 	Local                // our own side: files, agent, configuration, engine
@@ -97,7 +98,7 @@ const (
 
 var classNames = [...]string{
 	"", "dns", "refused", "timeout", "unroutable", "throttled", "not_ssh", "no_common_algorithm",
-	"hostkey_unknown", "hostkey_changed", "auth", "lost", "command_timeout", "no_status", "exec_refused", "local", "cancelled",
+	"hostkey_unknown", "hostkey_changed", "auth", "lost", "command_timeout", "output_limit", "no_status", "exec_refused", "local", "cancelled",
 }
 
 func (c Class) String() string { return nameOf(classNames[:], int(c)) }
@@ -138,8 +139,10 @@ type Result struct {
 	Elapsed  time.Duration // from Start to the end
 	Waited   time.Duration // of Elapsed: waiting for our own limits and back-off
 	Spent    Spent         // time per phase of the last attempt
-	OutBytes int64
+	OutBytes int64         // handed to the Sink
 	ErrBytes int64
+
+	Incomplete string // why not all output is where it was to go, "" if it is
 }
 
 // Spent is the time spent in each phase, indexed by Phase. PhaseExec covers
@@ -159,16 +162,27 @@ func (r *Result) Status() Status {
 	return Failed
 }
 
-// Sink is told what happens. Calls never overlap. An error (full disk, closed
-// pipe) ends the run: Run cancels what is running and returns that error.
+// Sink is told what happens. Calls never overlap. An error (closed pipe) ends
+// the run: Run cancels what is running and returns that error. A *LostOutput
+// does not.
 type Sink interface {
 	Output(Event) error
 	Done(Result) error // exactly once per host, after all of its Output
 }
 
+// LostOutput is a Sink's error that costs output but not the run: there is no
+// room for it. The host's Result and the Summary tell.
+type LostOutput struct{ Err error }
+
+func (e *LostOutput) Error() string { return e.Err.Error() }
+func (e *LostOutput) Unwrap() error { return e.Err }
+
 // Summary counts a finished run.
 type Summary struct {
 	OK, Failed, Unreachable, NotStarted int
+
+	Incomplete int   // of them, hosts whose output is incomplete
+	Lost       error // why output was lost first, nil if none was; what was cut off is not lost
 
 	MaxExit int // largest exit code seen; 255 for a host without one
 	Elapsed time.Duration
@@ -176,6 +190,9 @@ type Summary struct {
 
 // Add counts one result.
 func (s *Summary) Add(r *Result) {
+	if r.Incomplete != "" {
+		s.Incomplete++
+	}
 	switch r.Status() {
 	case OK:
 		s.OK++
@@ -197,11 +214,11 @@ func (s *Summary) Add(r *Result) {
 // Total is the number of hosts counted.
 func (s *Summary) Total() int { return s.OK + s.Failed + s.Unreachable + s.NotStarted }
 
-// ExitCode is the program's exit code: 0 all ok, 1 some
-// failed, 4 some unreachable and nothing else wrong.
+// ExitCode is the program's exit code: 0 all ok, 1 some failed or their output
+// is incomplete, 4 some unreachable and nothing else wrong.
 func (s *Summary) ExitCode() int {
 	switch {
-	case s.Failed > 0 || s.NotStarted > 0:
+	case s.Failed > 0 || s.NotStarted > 0 || s.Incomplete > 0:
 		return 1
 	case s.Unreachable > 0:
 		return 4

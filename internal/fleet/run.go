@@ -1,7 +1,9 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -10,6 +12,10 @@ import (
 	"sshpace/internal/base/host"
 )
 
+// DefaultMaxOutput is a MaxOutput, in bytes, that hardly any command needs more
+// than and that few disks have no room for.
+const DefaultMaxOutput = 256 << 20
+
 // Params of a run. The zero value is the documented default.
 type Params struct {
 	// Fanout caps the hosts that are connected or connecting at once; 0 is what
@@ -17,6 +23,9 @@ type Params struct {
 	Fanout int
 	// CommandTimeout bounds the command on one host, from its start; 0 is none.
 	CommandTimeout time.Duration
+	// MaxOutput bounds the output of one host, both streams together, in bytes;
+	// the command that sends more is ended. 0 is no bound.
+	MaxOutput int64
 	// Drain, when done, ends the run politely: nothing new starts, and running
 	// commands are ended as by their timeout. nil is never.
 	Drain context.Context
@@ -48,7 +57,8 @@ type run struct {
 	sink    Sink
 	sinkErr error
 	summary Summary
-	waiting int // hosts that wait to be tried again
+	lost    map[int]string // why output of hosts that run was lost, by index
+	waiting int            // hosts that wait to be tried again
 }
 
 // Run runs cmd on every host and returns when all have ended. When ctx ends,
@@ -73,6 +83,7 @@ func Run(ctx context.Context, p Params, hosts []host.Host, cmd Command, ex Execu
 		Params: p, executor: ex, command: cmd, sink: sink, soft: soft, stop: stop,
 		gate:  newGate(p.Fanout, load.Busy),
 		slots: make(chan struct{}, machine.slots(p.Fanout, len(hosts), ex.FDs(), p.ReservedFDs)),
+		lost:  map[int]string{},
 	}
 	r.all(ctx, hosts)
 	r.summary.Elapsed = time.Since(start)
@@ -151,6 +162,9 @@ func (r *run) attempt(hard context.Context, res *Result) (o Outcome, server stri
 	res.Waited += a.waited
 	res.OutBytes += a.outBytes
 	res.ErrBytes += a.errBytes
+	if a.cut {
+		res.Incomplete = fmt.Sprintf("cut off after %d bytes", r.MaxOutput)
+	}
 	return o, a.server
 }
 
@@ -217,10 +231,26 @@ func (r *run) output(e Event) error {
 	if r.sinkErr != nil {
 		return r.sinkErr
 	}
-	if err := r.sink.Output(e); err != nil {
+	if err := r.sink.Output(e); err != nil && !r.isLoss(e.Index, err) {
 		r.fail(err)
 	}
 	return r.sinkErr
+}
+
+// isLoss takes a note if err only means that output of the host was lost.
+// sinkMu is held.
+func (r *run) isLoss(index int, err error) bool {
+	loss, ok := errors.AsType[*LostOutput](err)
+	if !ok {
+		return false
+	}
+	if r.lost[index] == "" {
+		r.lost[index] = loss.Error()
+	}
+	if r.summary.Lost == nil {
+		r.summary.Lost = loss.Err
+	}
+	return true
 }
 
 // done hands a result to the sink, even after an error: a record of the run
@@ -228,10 +258,13 @@ func (r *run) output(e Event) error {
 func (r *run) done(res Result) {
 	r.sinkMu.Lock()
 	defer r.sinkMu.Unlock()
-	r.summary.Add(&res)
-	if err := r.sink.Done(res); err != nil {
+	res.Incomplete = cmp.Or(res.Incomplete, r.lost[res.Index])
+	if err := r.sink.Done(res); err != nil && !r.isLoss(res.Index, err) {
 		r.fail(err)
 	}
+	res.Incomplete = cmp.Or(res.Incomplete, r.lost[res.Index])
+	delete(r.lost, res.Index)
+	r.summary.Add(&res)
 }
 
 // fail remembers the sink's first error and ends the run. sinkMu is held.

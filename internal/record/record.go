@@ -10,6 +10,8 @@ import (
 	"iter"
 	"slices"
 	"time"
+
+	"sshpace/internal/base/termsafe"
 )
 
 // Record is one line of a file: exactly one field is set. A file starts with
@@ -72,7 +74,7 @@ func Write(w io.Writer) Sink {
 		if err != nil {
 			return fmt.Errorf("encode record: %w", err)
 		}
-		_, err = w.Write(append(line, '\n'))
+		_, err = w.Write(append(termsafe.JSON(line), '\n'))
 		return err
 	}
 }

@@ -1,6 +1,6 @@
-// Package alg knows the algorithms of the SSH protocol: what they are, since
-// and until which OpenSSH they exist, how they stand, and which security
-// policies allow them. It holds facts, as embedded tables, and no speeds.
+// Package alg knows the algorithms of the SSH protocol: what they are, how they
+// stand, and which security policies allow them. It holds facts, as embedded
+// tables, and no speeds.
 package alg
 
 import (
@@ -35,23 +35,19 @@ const (
 	Broken     Status = "broken"     // never
 )
 
-// Algorithm is one row of the table. Version fields are OpenSSH releases.
+// Algorithm is one row of the table.
 type Algorithm struct {
-	Name         string   `json:"name"`
-	Kind         Kind     `json:"kind"`
-	Family       string   `json:"family"`
-	AEAD         bool     `json:"aead"`         // ciphers: carries its own authentication tag
-	ETM          bool     `json:"etm"`          // MACs: computed over the ciphertext
-	PostQuantum  bool     `json:"post_quantum"` // key exchanges
-	Pseudo       bool     `json:"pseudo"`       // a signal in the kex list, not a key exchange
-	Status       Status   `json:"status"`
-	Reason       string   `json:"reason"`
-	References   []string `json:"references"`
-	EquivalentTo string   `json:"equivalent_to"` // the same computation under its standard name
-	Terrapin     string   `json:"terrapin"`      // standing under CVE-2023-48795
-	RekeyBytes   int64    `json:"openssh_rekey_bytes"`
-	Added        string   `json:"openssh_added"`
-	Removed      string   `json:"openssh_removed"`
+	Name         string `json:"name"`
+	Kind         Kind   `json:"kind"`
+	AEAD         bool   `json:"aead"`         // ciphers: carries its own authentication tag
+	ETM          bool   `json:"etm"`          // MACs: computed over the ciphertext
+	PostQuantum  bool   `json:"post_quantum"` // key exchanges
+	Pseudo       bool   `json:"pseudo"`       // a signal in the kex list, not a key exchange
+	Status       Status `json:"status"`
+	Reason       string `json:"reason"`
+	EquivalentTo string `json:"equivalent_to"` // the same computation under its standard name
+	Terrapin     string `json:"terrapin"`      // standing under CVE-2023-48795
+	RekeyBytes   int64  `json:"openssh_rekey_bytes"`
 }
 
 //go:embed algorithms.json

@@ -2,11 +2,9 @@ package stats
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	moremath "github.com/aclements/go-moremath/stats"
-	"golang.org/x/perf/benchmath"
 )
 
 // MinExact is the smallest number of values for which the order statistics of
@@ -25,8 +23,8 @@ func MedianInterval(xs []float64) Interval {
 	if len(xs) < MinExact {
 		return Interval{Median(xs), sorted[0], sorted[len(sorted)-1], len(xs)}
 	}
-	s := benchmath.AssumeNothing.Summary(benchmath.NewSample(sorted, &benchmath.DefaultThresholds), Confidence)
-	return Interval{s.Center, s.Lo, s.Hi, len(xs)}
+	median, lo, hi := moremath.QuantileCI(len(sorted), 0.5, Confidence).SampleCI(moremath.Sample{Xs: sorted, Sorted: true})
+	return Interval{median, lo, hi, len(xs)}
 }
 
 // StudentQuantile is the 97.5 % quantile of Student's t distribution: the
@@ -69,37 +67,4 @@ func PooledInterval(xs []float64, deviation, degrees float64) Interval {
 	mean := Mean(xs)
 	arm := StudentQuantile(degrees) * deviation / math.Sqrt(float64(len(xs)))
 	return Interval{mean, mean - arm, mean + arm, len(xs)}
-}
-
-// Bootstrap is the percentile interval of a statistic under two-level
-// resampling: first whole blocks, then values inside each of them, because
-// values of one block (one connection) are correlated (Kalibera and Jones,
-// ISMM 2013; Efron and Tibshirani 1993). With fewer than two blocks only the
-// inner level is drawn. Empty blocks are ignored. Deterministic for a seed.
-func Bootstrap(blocks [][]float64, statistic func([]float64) float64, draws int, seed uint64) Interval {
-	blocks = slices.DeleteFunc(slices.Clone(blocks), func(b []float64) bool { return len(b) == 0 })
-	if len(blocks) == 0 {
-		return Interval{}
-	}
-	random := rand.New(rand.NewPCG(seed, uint64(len(blocks))))
-	values := make([]float64, draws)
-	var sample []float64
-	for d := range values {
-		sample = sample[:0]
-		for range blocks {
-			block := blocks[random.IntN(len(blocks))]
-			for range block {
-				sample = append(sample, block[random.IntN(len(block))])
-			}
-		}
-		values[d] = statistic(sample)
-	}
-	centre := statistic(slices.Concat(blocks...))
-	tail := (1 - Confidence) / 2
-	return Interval{
-		Value: centre,
-		Lo:    math.Min(centre, Quantile(values, tail)),
-		Hi:    math.Max(centre, Quantile(values, 1-tail)),
-		N:     len(blocks),
-	}
 }

@@ -96,18 +96,3 @@ func RMS(xs []float64) float64 {
 	}
 	return math.Sqrt(Mean(squares))
 }
-
-// GeoMean is the geometric mean of the positive values of xs; 0 for none.
-// Speed ratios are summarised by it (Fleming and Wallace, CACM 29, 1986).
-func GeoMean(xs []float64) float64 {
-	logs := make([]float64, 0, len(xs))
-	for _, x := range xs {
-		if x > 0 {
-			logs = append(logs, math.Log(x))
-		}
-	}
-	if len(logs) == 0 {
-		return 0
-	}
-	return math.Exp(Mean(logs))
-}

@@ -27,20 +27,15 @@ func TestSummaries(t *testing.T) {
 	near(t, "90 %", stats.Quantile(xs, 0.9), 7.6, 1e-12)          // at 6.3: 7 + 0.3·2
 	near(t, "scale", stats.Scale(xs, 4.5), 1.4826022185/2, 1e-9)  // deviations .5 .5 .5 .5 .5 2.5 2.5 4.5
 	near(t, "rms", stats.RMS([]float64{3, -4}), math.Sqrt(12.5), 1e-12)
-	near(t, "geometric mean", stats.GeoMean([]float64{1, 4, 16}), 4, 1e-12)
-	near(t, "geometric mean of what is positive", stats.GeoMean([]float64{0, 4}), 4, 1e-12)
 }
 
 func TestNothingGivesZero(t *testing.T) {
 	for what, got := range map[string]float64{
 		"mean": stats.Mean(nil), "median": stats.Median(nil), "variance": stats.Variance([]float64{7}),
-		"geometric mean": stats.GeoMean(nil), "scale": stats.Scale(nil, 0), "slope": stats.TheilSen(nil, nil),
+		"scale": stats.Scale(nil, 0), "slope": stats.TheilSen(nil, nil),
 		"tau": stats.KendallTau([]float64{1}, []float64{1}),
 	} {
 		near(t, what, got, 0, 0)
-	}
-	if got := stats.Bootstrap(nil, stats.Mean, 10, 1); got != (stats.Interval{}) {
-		t.Errorf("bootstrap of nothing = %v", got)
 	}
 }
 
@@ -73,17 +68,6 @@ func TestPooled(t *testing.T) {
 	near(t, "arm", got.Hi-9, 3.182*math.Sqrt(4.0/3), 1e-3)
 }
 
-// Sum of negative ranks 1+2 = 3 out of n = 6: P(W <= 3) = 5/64, doubled.
-func TestWilcoxonExact(t *testing.T) {
-	near(t, "p", stats.Wilcoxon([]float64{-1, -2, 3, 4, 5, 6}), 10.0/64, 1e-12)
-	near(t, "p", stats.Wilcoxon([]float64{1, 2, 3, 4, 5, 6}), 2.0/64, 1e-12)
-	near(t, "zeros say nothing", stats.Wilcoxon([]float64{0, 0}), 1, 0)
-	near(t, "zeros are dropped", stats.Wilcoxon([]float64{0, 1, 2, 3, 4, 5, 6}), 2.0/64, 1e-12)
-	near(t, "ties: all signs alike are 2 of 32", stats.Wilcoxon([]float64{3, 3, 3, 3, 3}), 2.0/32, 1e-12)
-	// Mean ranks 1.5, 1.5, 3: sums of 0, 1.5, 1.5, 3, 3, 4.5, 4.5, 6 are equally likely.
-	near(t, "ties: a sum of 1.5", stats.Wilcoxon([]float64{-1, 1, 2}), 6.0/8, 1e-12)
-}
-
 // Walsh averages of {1, 2, 6}: 1, 1.5, 2, 3.5, 4, 6; their median is 2.75.
 func TestHodgesLehmann(t *testing.T) {
 	got := stats.HodgesLehmann([]float64{1, 2, 6})
@@ -96,13 +80,6 @@ func TestHodgesLehmann(t *testing.T) {
 	if want := (stats.Interval{Value: 4.5, Lo: 2, Hi: 7, N: 8}); eight != want {
 		t.Errorf("got %v, want %v", eight, want)
 	}
-}
-
-// Fully separated samples of 4 and 4: 2 of 70 arrangements are as extreme.
-func TestMannWhitney(t *testing.T) {
-	near(t, "p", stats.MannWhitney([]float64{1, 2, 3, 4}, []float64{5, 6, 7, 8}), 2.0/70, 1e-9)
-	near(t, "equal", stats.MannWhitney([]float64{1, 1}, []float64{1, 1}), 1, 0)
-	near(t, "empty", stats.MannWhitney(nil, []float64{1}), 1, 0)
 }
 
 // Equal errors 1 and 1, 10 degrees each: t = 3/√2 with 20 degrees.
@@ -186,7 +163,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 		xs := numbers(1).Draw(t, "xs")
 		shuffled := rapid.Permutation(xs).Draw(t, "shuffled")
 		if stats.Median(xs) != stats.Median(shuffled) || stats.HodgesLehmann(xs) != stats.HodgesLehmann(shuffled) ||
-			stats.Wilcoxon(xs) != stats.Wilcoxon(shuffled) || stats.MedianInterval(xs) != stats.MedianInterval(shuffled) {
+			stats.MedianInterval(xs) != stats.MedianInterval(shuffled) {
 			t.Fatal("the order changed a result")
 		}
 	})
@@ -196,7 +173,7 @@ func TestIntervalsHoldTheirValue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		xs := numbers(1).Draw(t, "xs")
 		for _, i := range []stats.Interval{
-			stats.MedianInterval(xs), stats.HodgesLehmann(xs), stats.Bootstrap([][]float64{xs}, stats.Median, 50, 1),
+			stats.MedianInterval(xs), stats.HodgesLehmann(xs),
 		} {
 			if !(i.Lo <= i.Value && i.Value <= i.Hi) || math.IsInf(i.Lo, 0) || math.IsInf(i.Hi, 0) {
 				t.Fatalf("%+v", i)
@@ -207,11 +184,10 @@ func TestIntervalsHoldTheirValue(t *testing.T) {
 
 func TestPValuesAreProbabilities(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		xs, ys := numbers(0).Draw(t, "xs"), numbers(0).Draw(t, "ys")
-		ps := []float64{stats.Wilcoxon(xs), stats.MannWhitney(xs, ys)}
-		for i, p := range append(ps, stats.Holm(ps)...) {
-			if !(p >= 0 && p <= 1) {
-				t.Fatalf("p %d = %v", i, p)
+		ps := rapid.SliceOf(rapid.Float64Range(0, 1)).Draw(t, "ps")
+		for i, p := range stats.Holm(ps) {
+			if !(p >= ps[i] && p <= 1) {
+				t.Fatalf("p %d: %v becomes %v", i, ps[i], p)
 			}
 		}
 	})
@@ -281,29 +257,6 @@ func TestCoverage(t *testing.T) {
 		e := of(b).Over(of(a))
 		return stats.Interval{Value: e.Log, Lo: e.Log - e.Arm(), Hi: e.Log + e.Arm()}
 	})
-}
-
-// Values of one block share a level: resampling values alone would find an
-// interval a third as wide as it should be.
-func TestBootstrapKeepsBlocksTogether(t *testing.T) {
-	random := rand.New(rand.NewPCG(3, 1))
-	hits := 0
-	const runs = 300
-	for run := range runs {
-		blocks := make([][]float64, 20)
-		for i := range blocks {
-			level := random.NormFloat64()
-			for range 5 {
-				blocks[i] = append(blocks[i], level+0.3*random.NormFloat64())
-			}
-		}
-		if i := stats.Bootstrap(blocks, stats.Mean, 400, uint64(run)); i.Lo <= 0 && 0 <= i.Hi {
-			hits++
-		}
-	}
-	if share := float64(hits) / runs; share < 0.90 || share > 0.98 {
-		t.Errorf("the truth is inside in %.1f %% of simulations", 100*share)
-	}
 }
 
 func TestEqualThingsAreOneGroup(t *testing.T) {

@@ -5,48 +5,11 @@ import (
 	"math"
 	"slices"
 
-	moremath "github.com/aclements/go-moremath/stats"
 )
 
 // exactSigned is the largest sample for which the signed-rank distribution is
 // enumerated; above it the normal approximation is good to 0.002.
 const exactSigned = 25
-
-// Wilcoxon is the two-sided p value of the signed-rank test that differences
-// are symmetric around zero (Wilcoxon, Biometrics Bulletin 1, 1945; zeros are
-// dropped as he did, ties get mean ranks). 1 where nothing differs from zero.
-func Wilcoxon(differences []float64) float64 {
-	xs := slices.DeleteFunc(slices.Clone(differences), func(x float64) bool { return x == 0 })
-	n := len(xs)
-	if n == 0 {
-		return 1
-	}
-	sizes := make([]float64, n)
-	for i, x := range xs {
-		sizes[i] = math.Abs(x)
-	}
-	ranks, ties := midranks(sizes)
-	positive := 0.0
-	for i, x := range xs {
-		if x > 0 {
-			positive += ranks[i]
-		}
-	}
-	if n <= exactSigned {
-		doubled := make([]int, n)
-		for i, rank := range ranks {
-			doubled[i] = int(2 * rank)
-		}
-		return signedRankExact(doubled, int(2*positive))
-	}
-	mean := float64(n*(n+1)) / 4
-	variance := float64(n*(n+1)*(2*n+1))/24 - ties/48
-	if variance <= 0 {
-		return 1
-	}
-	z := math.Max(0, math.Abs(positive-mean)-0.5) / math.Sqrt(variance)
-	return math.Erfc(z / math.Sqrt2)
-}
 
 // signedRankExact counts the subsets of the ranks by their sum: under the null
 // hypothesis each rank is positive with probability one half, ties or not. Ranks
@@ -77,30 +40,6 @@ func doubledRanks(n int) []int {
 		out[i] = 2 * (i + 1)
 	}
 	return out
-}
-
-// midranks returns the rank of every value, from 1, equal values sharing the
-// mean of theirs, and the tie correction Σ(t³-t).
-func midranks(xs []float64) (ranks []float64, ties float64) {
-	order := make([]int, len(xs))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(xs[a], xs[b]) })
-	ranks = make([]float64, len(xs))
-	for from := 0; from < len(order); {
-		to := from
-		for to < len(order) && xs[order[to]] == xs[order[from]] {
-			to++
-		}
-		for _, i := range order[from:to] {
-			ranks[i] = float64(from+to+1) / 2
-		}
-		t := float64(to - from)
-		ties += t*t*t - t
-		from = to
-	}
-	return ranks, ties
 }
 
 // HodgesLehmann is the median of the pairwise means of differences, a robust
@@ -138,18 +77,6 @@ func signedRankCut(n int) int {
 		cut++
 	}
 	return cut
-}
-
-// MannWhitney is the two-sided p value of the test that two independent
-// samples come from one distribution (Mann and Whitney, Annals of Mathematical
-// Statistics 18, 1947), exact for small samples. 1 where one of them is empty
-// or all values are equal.
-func MannWhitney(xs, ys []float64) float64 {
-	result, err := moremath.MannWhitneyUTest(xs, ys, moremath.LocationDiffers)
-	if err != nil || math.IsNaN(result.P) {
-		return 1
-	}
-	return math.Min(1, result.P)
 }
 
 func pIf(differs bool) float64 {

@@ -149,6 +149,9 @@ func strerror(e syscall.Errno) string {
 // name only before messages about names and connections.
 func sshMessage(r *fleet.Result) string {
 	text := termsafe.Line(r.Err)
+	if r.Class == fleet.OutputLimit {
+		text += "; output " + r.Incomplete
+	}
 	for _, start := range []string{"connect to host ", "Could not resolve hostname "} {
 		if strings.HasPrefix(text, start) {
 			return "ssh: " + text

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/output"
 	"sshpace/internal/fleet/remotesh"
@@ -162,7 +163,7 @@ func (m *Mpssh) checkScript() error {
 func MpsshMain(ctx context.Context, env Env, args []string) int {
 	m, instead, err := ParseMpssh(args)
 	if usage := (*errUsage)(nil); errors.As(err, &usage) {
-		fmt.Fprintf(env.Stdout, "\n   *** %s\n\n", usage.text)
+		fmt.Fprintf(env.Stdout, "\n   *** %s\n\n", termsafe.Line(usage.text))
 		return exitOK
 	}
 	if instead != "" {
@@ -174,7 +175,7 @@ func MpsshMain(ctx context.Context, env Env, args []string) int {
 			return exitInterrupted
 		}
 		if !errors.Is(err, syscall.EPIPE) {
-			fmt.Fprintf(env.Stderr, "mpssh: %s\n", err)
+			fmt.Fprintf(env.Stderr, "mpssh: %s\n", termsafe.Line(err.Error()))
 		}
 		return exitFailed
 	}
@@ -209,8 +210,11 @@ func (m *Mpssh) Run(ctx context.Context, env Env) error {
 		return err
 	}
 	params := fleet.Params{Fanout: min(m.Procs, len(hosts)), ReservedFDs: output.DefaultOpenFiles}
-	_, err = fleet.Run(ctx, params, hosts, cmd, withDelay(engine, time.Duration(m.Delay)*time.Millisecond), sink)
-	err = errors.Join(err, stop(), sink.close())
+	if m.OutDir != "" { // the original stops when the disk is full
+		params.MaxOutput = fleet.DefaultMaxOutput
+	}
+	summary, err := fleet.Run(ctx, params, hosts, cmd, withDelay(engine, time.Duration(m.Delay)*time.Millisecond), sink)
+	err = errors.Join(err, stop(), sink.close(), summary.Lost)
 	if err != nil || !env.StdoutTTY {
 		return err
 	}
@@ -269,7 +273,7 @@ func (m *Mpssh) header(env Env, hosts int) error {
 			b.WriteString("  [*] " + note.text + "\n")
 		}
 	}
-	_, err := io.WriteString(env.Stdout, b.String()+"\n")
+	_, err := env.Stdout.Write(termsafe.Text([]byte(b.String() + "\n")))
 	return err
 }
 
@@ -291,7 +295,7 @@ func (m *Mpssh) readHosts(env Env) ([]host.Host, error) {
 		in = file
 	}
 	if m.Verbose {
-		fmt.Fprintf(env.Stdout, "Reading hosts from : %s\n", name)
+		fmt.Fprintf(env.Stdout, "Reading hosts from : %s\n", termsafe.Line(name))
 	}
 	hosts, err := m.parseHosts(in, name, env.Stderr)
 	if err == nil && len(hosts) == 0 {
@@ -319,7 +323,7 @@ func (m *Mpssh) parseHosts(in io.Reader, name string, warn io.Writer) ([]host.Ho
 		}
 		h, err := host.Parse(text)
 		if err != nil {
-			fmt.Fprintf(warn, "mpssh: %s:%d: %s\n", name, n, err)
+			fmt.Fprintf(warn, "mpssh: %s\n", termsafe.Line(fmt.Sprintf("%s:%d: %s", name, n, err)))
 			continue
 		}
 		if h.User == "" {

@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 
@@ -59,13 +60,12 @@ func (s *mpsshSink) name(h host.Host) string {
 // Output prints the lines that are complete.
 func (s *mpsshSink) Output(e fleet.Event) error {
 	h := s.hosts[e.Index]
+	var lost error
 	if s.files != nil {
-		if err := s.files.Output(fleet.Event{Index: e.Index, Host: h.User + "@" + h.Name, Stream: e.Stream, Data: e.Data}); err != nil {
-			return err
-		}
+		lost = s.files.Output(fleet.Event{Index: e.Index, Host: h.User + "@" + h.Name, Stream: e.Stream, Data: e.Data})
 	}
 	if s.hidden(e.Stream) {
-		return nil
+		return lost
 	}
 	state := s.live[e.Index]
 	if state == nil {
@@ -73,7 +73,7 @@ func (s *mpsshSink) Output(e fleet.Event) error {
 		s.live[e.Index] = state
 	}
 	state[e.Stream].Feed(e.Data, func(p output.Piece) { s.line(h, e.Stream, p.Text) })
-	return s.flush(e.Stream)
+	return cmp.Or(s.flush(e.Stream), lost)
 }
 
 func (s *mpsshSink) hidden(stream fleet.Stream) bool {
@@ -139,5 +139,5 @@ func (s *mpsshSink) flush(stream fleet.Stream) error {
 	w := []io.Writer{s.env.Stdout, s.env.Stderr}[stream]
 	_, err := w.Write(s.buf)
 	s.buf = s.buf[:0]
-	return err
+	return output.Loss(err)
 }

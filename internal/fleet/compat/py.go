@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 )
 
@@ -150,7 +151,7 @@ func (p *PySSH) check(args []string) error {
 func PyMain(ctx context.Context, env Env, args []string) int {
 	p, instead, err := ParsePy(args)
 	if usage := (*errUsage)(nil); errors.As(err, &usage) {
-		fmt.Fprintf(env.Stderr, "%smpssh.py: error: %s\n", pyUsage, usage.text)
+		fmt.Fprintf(env.Stderr, "%smpssh.py: error: %s\n", pyUsage, termsafe.Line(usage.text))
 		return exitUsage
 	}
 	if instead != "" {
@@ -161,7 +162,7 @@ func PyMain(ctx context.Context, env Env, args []string) int {
 		if ctx.Err() != nil {
 			io.WriteString(env.Stderr, "\nERROR: Terminated by CTRL+C! Cleaning up, wait a few seconds.\n\n")
 		} else if !errors.Is(err, syscall.EPIPE) {
-			fmt.Fprintf(env.Stderr, "mpssh.py: error: %s\n", err)
+			fmt.Fprintf(env.Stderr, "mpssh.py: error: %s\n", termsafe.Line(err.Error()))
 		}
 		return exitFailed
 	}
@@ -191,9 +192,9 @@ func (p *PySSH) Run(ctx context.Context, env Env) error {
 	}
 	sink := startPySink(p, env, names)
 	params := fleet.Params{Fanout: p.Procs}
-	_, err = fleet.Run(ctx, params, hosts, fleet.Command{Line: p.Command}, withDelay(engine, time.Duration(p.Delay)*time.Millisecond), sink)
+	summary, err := fleet.Run(ctx, params, hosts, fleet.Command{Line: p.Command}, withDelay(engine, time.Duration(p.Delay)*time.Millisecond), sink)
 	sink.close()
-	err = errors.Join(err, stop())
+	err = errors.Join(err, stop(), summary.Lost)
 	if err != nil || p.NoHeader {
 		return err
 	}
@@ -233,7 +234,11 @@ func (p *PySSH) header(env Env, hosts int) error {
 		fmt.Fprintf(&b, "  [*] SSH options: %s\n", pythonList(p.dashed()))
 	}
 	fmt.Fprintf(&b, "  [*] spawning %d parallel SSH sessions\n\n", min(p.Procs, hosts))
-	_, err := io.WriteString(env.Stdout, b.String())
+	text := []byte(b.String())
+	if env.StdoutTTY {
+		text = termsafe.Text(text)
+	}
+	_, err := env.Stdout.Write(text)
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
+	"sshpace/internal/fleet/output"
 )
 
 const (
@@ -107,7 +108,7 @@ func (s *pySink) Output(e fleet.Event) error {
 		s.early(e.Index, e.Stream, st)
 	}
 	s.flush()
-	return s.err
+	return output.Loss(s.err)
 }
 
 // Done prints what is left and how the host ended.
@@ -128,7 +129,7 @@ func (s *pySink) Done(r fleet.Result) error {
 	}
 	s.ending(r.Index, v)
 	s.flush()
-	return s.err
+	return output.Loss(s.err)
 }
 
 // ending counts the host and prints its exit message, if it has one.

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/hostset"
 )
@@ -114,6 +115,7 @@ type resultLine struct {
 	Exit      int    `json:"exit"` // -1 = none
 	Signal    string `json:"signal,omitempty"`
 	Error     string `json:"error,omitempty"`
+	Missing   string `json:"incomplete,omitempty"` // why output is
 	ElapsedNS int64  `json:"elapsed_ns"`
 }
 
@@ -170,7 +172,7 @@ func (r *Recorder) Output(fleet.Event) error { return nil }
 func (r *Recorder) Done(res fleet.Result) error {
 	r.write(line{Result: &resultLine{
 		Host: res.Host.String(), Status: res.Status().String(), Ran: res.Ran.String(), Class: res.Class.String(),
-		Exit: res.Exit, Signal: res.Signal, Error: res.Err, ElapsedNS: res.Elapsed.Nanoseconds(),
+		Exit: res.Exit, Signal: res.Signal, Error: res.Err, Missing: res.Incomplete, ElapsedNS: res.Elapsed.Nanoseconds(),
 	}})
 	return nil
 }
@@ -188,7 +190,7 @@ func (r *Recorder) write(l line) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err == nil && r.err == nil {
-		_, err = r.file.Write(append(data, '\n'))
+		_, err = r.file.Write(append(termsafe.JSON(data), '\n'))
 	}
 	if err != nil && r.err == nil {
 		r.err = fmt.Errorf("history: %w", err)

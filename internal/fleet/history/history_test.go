@@ -48,8 +48,10 @@ func record(t *testing.T, s *Store, start time.Time) string {
 	}
 	lost := result(list[3], -1)
 	lost.Class, lost.Ran = fleet.Lost, fleet.RanUnknown
+	cut := result(list[1], 3)
+	cut.Incomplete = "cut off"
 	for _, res := range []fleet.Result{
-		result(list[0], 0), result(list[1], 3), lost,
+		result(list[0], 0), cut, lost,
 		{Host: list[4], Phase: fleet.PhaseConnect, Class: fleet.Refused, Exit: -1, Attempts: 1, Err: "connection refused"},
 		{Host: list[5], Class: fleet.Cancelled, Exit: -1},
 	} {
@@ -76,7 +78,7 @@ func TestRecordAndSelect(t *testing.T) {
 	}
 	want := map[string]string{
 		"all": "[::1]:22 root@db1:2222 web1 web2 web3 web4", "ok": "web1", "failed": "web2 web4", "unreachable": "root@db1:2222",
-		"not-started": "[::1]:22", "unfinished": "web3", "unknown": "web3 web4",
+		"not-started": "[::1]:22", "unfinished": "web3", "unknown": "web3 web4", "incomplete": "web2",
 	}
 	got := map[string]string{}
 	for _, set := range sets {

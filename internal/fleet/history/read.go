@@ -40,6 +40,7 @@ type Result struct {
 	Exit    int    // -1 = none
 	Signal  string
 	Error   string
+	Missing string // why output is incomplete, "" if it is not
 	Elapsed time.Duration
 }
 
@@ -146,7 +147,7 @@ func (rec *Record) add(n int, l *line, seen map[string]bool) error {
 		seen[l.Result.Host] = true
 		rec.Results = append(rec.Results, Result{
 			Host: l.Result.Host, Status: l.Result.Status, Ran: l.Result.Ran, Class: l.Result.Class, Exit: l.Result.Exit,
-			Signal: l.Result.Signal, Error: l.Result.Error, Elapsed: time.Duration(l.Result.ElapsedNS),
+			Signal: l.Result.Signal, Error: l.Result.Error, Missing: l.Result.Missing, Elapsed: time.Duration(l.Result.ElapsedNS),
 		})
 	case l.End != nil:
 		rec.Finished, rec.Elapsed = true, time.Duration(l.End.ElapsedNS)
@@ -155,12 +156,13 @@ func (rec *Record) add(n int, l *line, seen map[string]bool) error {
 }
 
 // Sets are the names that Select understands.
-var sets = []string{"all", "ok", "failed", "unreachable", "not-started", "unfinished", "unknown"}
+var sets = []string{"all", "ok", "failed", "unreachable", "not-started", "unfinished", "unknown", "incomplete"}
 
 // Select returns the hosts of a set: `ok`, `failed` (ran or may have run, and
 // did not end with 0), `unreachable` (did not run), `not-started`, `unfinished`
 // (no result, since the run was killed), `unknown` (unfinished, or it is not
-// known whether the command ran), `all`, or of several with commas between them.
+// known whether the command ran), `incomplete` (output was lost or cut off),
+// `all`, or of several with commas between them.
 func (rec *Record) Select(list string) ([]string, error) {
 	wanted := strings.Split(list, ",")
 	for _, set := range wanted {
@@ -188,6 +190,8 @@ func (r *Result) in(set string) bool {
 		return true
 	case r == nil:
 		return set == "unfinished" || set == "unknown"
+	case set == "incomplete":
+		return r.Missing != ""
 	case set == "unknown":
 		return r.Ran == fleet.RanUnknown.String()
 	}

@@ -20,7 +20,7 @@ func BenchmarkBulk(b *testing.B) {
 	for name, sink := range map[string]fleet.Sink{
 		"prefix": NewPrefix(PrefixOptions{Out: io.Discard, Err: io.Discard}),
 		"json":   j,
-		"gather": NewGather(GatherOptions{Out: io.Discard, Err: io.Discard, MaxHost: 16 << 20, Dir: b.TempDir()}),
+		"gather": NewGather(GatherOptions{Out: io.Discard, Err: io.Discard, Dir: b.TempDir()}),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(data)))

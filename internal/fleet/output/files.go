@@ -2,6 +2,7 @@ package output
 
 import (
 	"container/list"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,6 +23,7 @@ type Files struct {
 	open  map[string]*list.Element // by file name
 	order *list.List               // of *os.File, the one used last in front
 	made  map[string]bool          // files of this run
+	lost  map[string]error         // files that end early, and why
 }
 
 var _ fleet.Sink = (*Files)(nil)
@@ -44,31 +46,58 @@ func OpenFiles(dir string, maxOpen int) (*Files, error) {
 	if err == nil && info.Mode().Perm()&0o022 != 0 {
 		err = fmt.Errorf("others may write in %s (mode %04o); run chmod go-w on it or name another folder", dir, info.Mode().Perm())
 	}
+	if err == nil {
+		err = tryWriting(root)
+	}
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
 	if maxOpen <= 0 {
 		maxOpen = DefaultOpenFiles
 	}
-	return &Files{root: root, limit: maxOpen, open: map[string]*list.Element{}, order: list.New(), made: map[string]bool{}}, nil
+	return &Files{root: root, limit: maxOpen, open: map[string]*list.Element{}, order: list.New(), made: map[string]bool{}, lost: map[string]error{}}, nil
 }
 
-// Output appends to the host's file.
-func (f *Files) Output(e fleet.Event) error {
-	file, err := f.file(FileName(e.Host) + [2]string{".out", ".err"}[e.Stream])
+// tryWriting makes sure of what would else be noticed in the middle of a run.
+func tryWriting(root *os.Root) error {
+	name := ".sshpace-" + rand.Text()
+	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
-		_, err = file.Write(e.Data)
+		err = errors.Join(file.Close(), root.Remove(name))
 	}
 	if err != nil {
-		return fmt.Errorf("write output: %w", err)
+		return fmt.Errorf("folder for output: %w", err)
 	}
 	return nil
+}
+
+// Output appends to the host's file. A file that could not be written is left
+// as it is: it holds the beginning of what the host sent.
+func (f *Files) Output(e fleet.Event) error {
+	name := FileName(e.Host) + [2]string{".out", ".err"}[e.Stream]
+	if f.lost[name] == nil {
+		if err := f.append(name, e.Data); err != nil {
+			f.lost[name] = errors.Join(err, f.close(name))
+		}
+	}
+	return Loss(f.lost[name])
+}
+
+func (f *Files) append(name string, data []byte) error {
+	file, err := f.file(name)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	return err
 }
 
 // Done closes the host's files.
 func (f *Files) Done(r fleet.Result) error {
 	name := FileName(r.Host.String())
-	return errors.Join(f.close(name+".out"), f.close(name+".err"))
+	delete(f.lost, name+".out")
+	delete(f.lost, name+".err")
+	return Loss(errors.Join(f.close(name+".out"), f.close(name+".err")))
 }
 
 // Close closes what is still open.

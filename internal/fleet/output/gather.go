@@ -2,7 +2,6 @@ package output
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
@@ -10,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"unicode/utf8"
 
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
@@ -21,7 +19,6 @@ import (
 type GatherOptions struct {
 	Out, Err io.Writer // remote stdout; remote stderr and what became of hosts
 	Memory   int64     // output kept in memory, in bytes; 0 = 16 MiB. The rest goes to a file
-	MaxHost  int64     // most that is kept per host and stream, in bytes; 0 = 1 GiB
 	Dir      string    // folder of that file; "" = the system's
 	Raw      bool      // do not clean the text
 }
@@ -31,6 +28,11 @@ type GatherOptions struct {
 // host's own name are the same; the name is then written as <host>. Standard
 // output, standard error and ends are folded apart from each other, the
 // largest group first.
+//
+//	---------------
+//	web[1-3] (3)
+//	---------------
+//	| a line that all three sent
 type Gather struct {
 	opt    GatherOptions
 	store  store
@@ -59,9 +61,6 @@ func NewGather(opt GatherOptions) *Gather {
 	if opt.Memory <= 0 {
 		opt.Memory = 16 << 20
 	}
-	if opt.MaxHost <= 0 {
-		opt.MaxHost = 1 << 30
-	}
 	g := &Gather{
 		opt: opt, store: store{dir: opt.Dir, limit: opt.Memory},
 		mark: []byte(rand.Text()), live: map[int]*[2]content{}, ends: map[string]*group{},
@@ -79,7 +78,7 @@ func (g *Gather) Output(e fleet.Event) error {
 		state = new([2]content)
 		g.live[e.Index] = state
 	}
-	return g.store.add(&state[e.Stream], e.Data, g.opt.MaxHost)
+	return Loss(g.store.add(&state[e.Stream], e.Data))
 }
 
 // Done puts the host into its groups.
@@ -122,7 +121,8 @@ func (g *Gather) file(groups map[[sha256.Size]byte]*group, c *content, r *fleet.
 		return nil
 	}
 	groups[folded] = &group{hosts: []string{r.Host.String()}, content: *c, raw: raw, host: host}
-	return g.store.settle(&groups[folded].content)
+	g.store.settle(&groups[folded].content)
+	return nil
 }
 
 // hashes returns the hash of the content as it came and with the host's own
@@ -180,22 +180,13 @@ func (g *Gather) Close() error {
 	return errors.Join(err, g.store.Close())
 }
 
-// rule stands above and below the names of a group. A line of a group's text
-// that could be taken for one gets ruleMark in front, so that no host can speak
-// for another; so does a line that has the mark already.
+// rule stands above and below the names of a group. Every line that a host sent
+// begins with hostMark and no other line does, so that no host can speak for
+// another or for us, whatever its text looks like.
 const (
 	rule     = "---------------"
-	ruleMark = `\`
-	minRule  = 8 // dashes that people may take for a rule
+	hostMark = "| "
 )
-
-// dashes are the characters that look like those of the rule.
-const dashes = "-\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u2500\u2501"
-
-func looksLikeRule(line []byte) bool {
-	line = bytes.TrimSpace(bytes.TrimLeft(line, ruleMark))
-	return utf8.RuneCount(line) >= minRule && len(bytes.Trim(line, dashes)) == 0
-}
 
 func (g *Gather) writeGroups(w *bufio.Writer, groups map[[sha256.Size]byte]*group, what string) error {
 	for _, gr := range bySize(groups) {
@@ -207,7 +198,7 @@ func (g *Gather) writeGroups(w *bufio.Writer, groups map[[sha256.Size]byte]*grou
 	return nil
 }
 
-// writeContent writes a group's text with a newline at the end of each line.
+// writeContent writes a group's text, each line with the mark of hosts.
 func (g *Gather) writeContent(w *bufio.Writer, gr *group) error {
 	var buf []byte
 	begun := false
@@ -223,8 +214,8 @@ func (g *Gather) writeContent(w *bufio.Writer, gr *group) error {
 		if begun && !p.Continues {
 			w.WriteByte('\n') // bufio keeps the error for the next call and for Flush
 		}
-		if !g.opt.Raw && !p.Continues && looksLikeRule(text) {
-			w.WriteString(ruleMark)
+		if !p.Continues {
+			w.WriteString(hostMark)
 		}
 		begun = true
 		_, err := w.Write(text)
@@ -234,15 +225,12 @@ func (g *Gather) writeContent(w *bufio.Writer, gr *group) error {
 		w.WriteByte('\n')
 	}
 	if gr.content.dropped > 0 {
-		fmt.Fprintf(w, "[%d more bytes were not kept]\n", gr.content.dropped)
+		fmt.Fprintf(w, "[%d more bytes were not kept: %s]\n", gr.content.dropped, termsafe.Line(gr.content.lost.Error()))
 	}
 	return err
 }
 
 func (g *Gather) writeEnds(w *bufio.Writer) error {
-	if len(g.ends) > 0 && len(g.groups[fleet.Stderr]) > 0 { // so that no line above can be taken for an end
-		fmt.Fprintln(w, rule)
-	}
 	for _, gr := range bySize(g.ends) {
 		fmt.Fprintf(w, "%s (%d) =: %s\n", termsafe.Line(hostset.Fold(gr.hosts)), len(gr.hosts), gr.text)
 	}

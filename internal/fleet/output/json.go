@@ -1,12 +1,9 @@
 package output
 
 import (
-	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"io"
 	"time"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"sshpace/internal/base/termsafe"
@@ -35,8 +32,7 @@ type RunInfo struct {
 type JSON struct {
 	w    io.Writer
 	live map[int]*[2]Lines
-	buf  bytes.Buffer
-	err  error // of a record inside lines.feed
+	err  error // the first one of writing; nothing is written after it
 }
 
 var _ fleet.Sink = (*JSON)(nil)
@@ -85,6 +81,8 @@ type resultRecord struct {
 	PhasesNS  map[string]int64 `json:"phases_ns,omitempty"`
 	OutBytes  int64            `json:"stdout_bytes"`
 	ErrBytes  int64            `json:"stderr_bytes"`
+
+	Incomplete string `json:"incomplete,omitempty"` // why output is missing
 }
 
 type summaryRecord struct {
@@ -94,6 +92,7 @@ type summaryRecord struct {
 	Failed      int    `json:"failed"`
 	Unreachable int    `json:"unreachable"`
 	NotStarted  int    `json:"not_started"`
+	Incomplete  int    `json:"incomplete,omitempty"` // hosts whose output is
 	MaxExit     int    `json:"max_exit"`
 	ElapsedNS   int64  `json:"elapsed_ns"`
 }
@@ -115,7 +114,7 @@ func (j *JSON) Output(e fleet.Event) error {
 		j.live[e.Index] = state
 	}
 	state[e.Stream].Feed(e.Data, func(p Piece) { j.line(e.Host, e.Stream, p) })
-	return j.err
+	return Loss(j.err)
 }
 
 // Done writes what was held and the host's result.
@@ -126,17 +125,14 @@ func (j *JSON) Done(r fleet.Result) error {
 			state[stream].End(func(p Piece) { j.line(r.Host.String(), fleet.Stream(stream), p) })
 		}
 	}
-	if j.err != nil {
-		return j.err
-	}
-	return j.write(recordOf(&r))
+	return Loss(j.write(recordOf(&r)))
 }
 
 // Summary writes the last record.
 func (j *JSON) Summary(s fleet.Summary) error {
 	return j.write(summaryRecord{
 		Type: "summary", Schema: Schema, OK: s.OK, Failed: s.Failed, Unreachable: s.Unreachable,
-		NotStarted: s.NotStarted, MaxExit: s.MaxExit, ElapsedNS: s.Elapsed.Nanoseconds(),
+		NotStarted: s.NotStarted, Incomplete: s.Incomplete, MaxExit: s.MaxExit, ElapsedNS: s.Elapsed.Nanoseconds(),
 	})
 }
 
@@ -151,9 +147,7 @@ func (j *JSON) line(host string, stream fleet.Stream, p Piece) {
 	} else {
 		rec.Base64 = base64.StdEncoding.EncodeToString(p.Text)
 	}
-	if err := j.write(rec); j.err == nil {
-		j.err = err
-	}
+	j.write(rec) // which keeps the error
 }
 
 func recordOf(r *fleet.Result) resultRecord {
@@ -161,7 +155,7 @@ func recordOf(r *fleet.Result) resultRecord {
 		Type: "result", Schema: Schema, Host: r.Host.String(), Label: r.Host.Label, Addr: r.Addr, Engine: r.Engine,
 		Status: r.Status().String(), Phase: r.Phase.String(), Ran: r.Ran.String(), Class: r.Class.String(),
 		Signal: r.Signal, Error: r.Err, Hint: r.Hint, Attempts: r.Attempts,
-		ElapsedNS: r.Elapsed.Nanoseconds(), WaitedNS: r.Waited.Nanoseconds(), OutBytes: r.OutBytes, ErrBytes: r.ErrBytes,
+		ElapsedNS: r.Elapsed.Nanoseconds(), WaitedNS: r.Waited.Nanoseconds(), OutBytes: r.OutBytes, ErrBytes: r.ErrBytes, Incomplete: r.Incomplete,
 	}
 	if r.Exit >= 0 && r.Class == fleet.NoFailure && r.Signal == "" {
 		rec.Exit = &r.Exit
@@ -182,45 +176,12 @@ func recordOf(r *fleet.Result) resultRecord {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// write writes one record with one Write.
+// write writes one record with one Write, unless one before it failed: half a
+// record must be the last thing there is.
 func (j *JSON) write(rec any) error {
-	j.buf.Reset()
-	enc := json.NewEncoder(&j.buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(rec); err != nil {
-		return err
+	if j.err != nil {
+		return j.err
 	}
-	_, err := j.w.Write(escapeControls(j.buf.Bytes()))
-	return err
+	j.err = termsafe.WriteJSON(j.w, rec, "")
+	return j.err
 }
-
-// escapeControls writes the characters that could harm a terminal, but that
-// encoding/json leaves alone, as \u escapes: the meaning stays the same. All of
-// them are inside strings.
-func escapeControls(record []byte) []byte {
-	if isPlainASCII(record) {
-		return record
-	}
-	out := make([]byte, 0, len(record)+64)
-	for _, r := range string(record) {
-		if !termsafe.Unsafe(r) {
-			out = utf8.AppendRune(out, r)
-			continue
-		}
-		for _, unit := range utf16.AppendRune(nil, r) { // RFC 8259 section 7
-			out = append(out, '\\', 'u', hexDigit(unit>>12), hexDigit(unit>>8), hexDigit(unit>>4), hexDigit(unit))
-		}
-	}
-	return out
-}
-
-func isPlainASCII(text []byte) bool {
-	for _, c := range text {
-		if c >= 0x7f {
-			return false
-		}
-	}
-	return true
-}
-
-func hexDigit(unit uint16) byte { return "0123456789abcdef"[unit&15] }

@@ -10,41 +10,92 @@
 package output
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"strings"
+	"syscall"
 
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 )
 
-// Tee hands everything to several sinks. Output stops at the first error; Done
-// reaches every sink, so that a record of the run stays complete.
+// Tee hands everything to several sinks, in order. Output stops at the first
+// error that ends the run; Done reaches every sink, so that a record of the run
+// stays complete. What one sink lost is in the result that later ones see.
 type Tee []fleet.Sink
 
 var _ fleet.Sink = Tee(nil)
 
 // Output hands on a piece of output.
 func (t Tee) Output(e fleet.Event) error {
+	var loss error
 	for _, sink := range t {
-		if err := sink.Output(e); err != nil {
+		err := sink.Output(e)
+		if err != nil && !isLoss(err) {
 			return err
 		}
+		if loss == nil {
+			loss = err
+		}
 	}
-	return nil
+	return loss
 }
 
 // Done hands on the end of a host.
 func (t Tee) Done(r fleet.Result) error {
+	var loss error
 	var errs []error
 	for _, sink := range t {
-		errs = append(errs, sink.Done(r))
+		switch err := sink.Done(r); {
+		case !isLoss(err):
+			errs = append(errs, err)
+		case loss == nil:
+			loss, r.Incomplete = err, cmp.Or(r.Incomplete, err.Error())
+		}
 	}
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return loss
+}
+
+// Loss is what an error of writing means for the run: when nobody reads any
+// more it ends, whatever else keeps output from being written (a full disk) only
+// costs output.
+func Loss(err error) error {
+	if err == nil || errors.Is(err, syscall.EPIPE) {
+		return err
+	}
+	return &fleet.LostOutput{Err: err}
+}
+
+func isLoss(err error) bool {
+	_, loss := errors.AsType[*fleet.LostOutput](err)
+	return loss
 }
 
 // Explain says in one safe line how a host ended, "" for one that ended well:
-// "exit 3", "killed by signal TERM", "unreachable: connection refused".
+// "exit 3", "killed by signal TERM", "unreachable: connection refused", "output
+// cut off after 1000 bytes".
 func Explain(r *fleet.Result) string {
+	text := ended(r)
+	if r.Incomplete == "" {
+		return text
+	}
+	return strings.TrimPrefix(text+"; output "+incomplete(r), "; ")
+}
+
+// incomplete says why output is missing: "cut off after 1000 bytes",
+// "incomplete: no space left on device".
+func incomplete(r *fleet.Result) string {
+	if r.Class == fleet.OutputLimit {
+		return r.Incomplete
+	}
+	return "incomplete: " + termsafe.Line(r.Incomplete)
+}
+
+func ended(r *fleet.Result) string {
 	switch status := r.Status(); {
 	case status == fleet.OK:
 		return ""

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"io"
 	"maps"
 	"slices"
@@ -86,23 +87,25 @@ func (p *Prefix) Output(e fleet.Event) error {
 	}
 	p.buf = p.buf[:0]
 	state[e.Stream].Feed(e.Data, func(l Piece) { p.line(e.Host, e.Stream, l) })
-	return p.flush(p.writer(e.Stream))
+	return Loss(p.flush(p.writer(e.Stream)))
 }
 
 // Done writes what was held and how the host ended.
 func (p *Prefix) Done(r fleet.Result) error {
 	name := r.Host.String()
+	var held error // why what was held could not be written
 	if state := p.live[r.Index]; state != nil {
 		delete(p.live, r.Index)
 		for _, stream := range []fleet.Stream{fleet.Stdout, fleet.Stderr} {
 			p.buf = p.buf[:0]
 			state[stream].End(func(l Piece) { p.line(name, stream, l) })
-			if err := p.flush(p.writer(stream)); err != nil {
-				return err
-			}
+			held = cmp.Or(held, p.flush(p.writer(stream)))
 		}
 	}
 	p.buf = p.buf[:0]
+	if held != nil {
+		r.Incomplete = cmp.Or(r.Incomplete, held.Error())
+	}
 	text := Explain(&r)
 	switch {
 	case r.Class == fleet.Cancelled: // as all the others are
@@ -114,7 +117,7 @@ func (p *Prefix) Done(r fleet.Result) error {
 			p.append(name, arrowEnd.text(p.opt.ColorErr), []byte("hint: "+hint))
 		}
 	}
-	return p.flush(p.opt.Err)
+	return Loss(cmp.Or(held, p.flush(p.opt.Err)))
 }
 
 // Close writes a line for each way in which the end of the run stopped hosts.

@@ -21,7 +21,8 @@ type store struct {
 type content struct {
 	extents []extent
 	tail    []byte
-	dropped int64 // bytes that were too many
+	lost    error // why nothing more is kept
+	dropped int64 // bytes that came after that
 	size    int64 // bytes kept
 }
 
@@ -35,12 +36,11 @@ const (
 	maxTail  = 256 << 10
 )
 
-// add appends data to c, at most up to max bytes in all; what is beyond counts
-// as dropped.
-func (s *store) add(c *content, data []byte, max int64) error {
-	if room := max - c.size; int64(len(data)) > room {
-		c.dropped += int64(len(data)) - room
-		data = data[:room]
+// add appends data to c. When there is no room for more, c keeps what it has.
+func (s *store) add(c *content, data []byte) error {
+	if c.lost != nil {
+		c.dropped += int64(len(data))
+		return c.lost
 	}
 	c.tail = append(c.tail, data...)
 	c.size += int64(len(data))
@@ -49,17 +49,17 @@ func (s *store) add(c *content, data []byte, max int64) error {
 	if !short && len(c.tail) < maxTail {
 		return nil
 	}
-	return s.spill(c)
+	c.lost = s.spill(c)
+	return nil // nothing is lost yet
 }
 
-// settle moves what c holds in memory into the file if memory is short. It is
-// for sequences that are complete, whatever their size.
-func (s *store) settle(c *content) error {
+// settle moves what c holds in memory into the file if memory is short and the
+// file has room. It is for sequences that are complete, whatever their size.
+func (s *store) settle(c *content) {
 	c.tail = bytes.Clone(c.tail) // without the room to grow
-	if s.inside <= s.limit {
-		return nil
+	if s.inside > s.limit && c.lost == nil {
+		c.lost = s.spill(c)
 	}
-	return s.spill(c)
 }
 
 func (s *store) spill(c *content) error {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -22,8 +23,9 @@ const slowest = 3
 // who was slow.
 type Tally struct {
 	counts fleet.Summary
-	names  [4][]string // by status; those that were ok are only counted
-	slow   []slowHost  // the slowest first
+	names  [4][]string         // by status; those that were ok are only counted
+	lost   map[string][]string // hosts whose output is incomplete, by the reason
+	slow   []slowHost          // the slowest first
 }
 
 type slowHost struct {
@@ -42,6 +44,13 @@ func (t *Tally) Done(r fleet.Result) error {
 	status := r.Status()
 	if status != fleet.OK {
 		t.names[status] = append(t.names[status], r.Host.String())
+	}
+	if r.Incomplete != "" {
+		if t.lost == nil {
+			t.lost = map[string][]string{}
+		}
+		why := incomplete(&r)
+		t.lost[why] = append(t.lost[why], r.Host.String())
 	}
 	if status == fleet.NotStarted {
 		return nil
@@ -64,6 +73,7 @@ func (t *Tally) Counts() fleet.Summary { return t.counts }
 //	3 hosts: 1 ok, 1 failed, 1 unreachable in 1.2s; slowest: web3 1.1s
 //	failed: web2
 //	unreachable: web3
+//	output cut off after 1000 bytes: web2
 func (t *Tally) WriteSummary(w io.Writer, elapsed time.Duration) error {
 	_, err := io.WriteString(w, t.text(elapsed))
 	return err
@@ -84,6 +94,9 @@ func (t *Tally) text(elapsed time.Duration) string {
 		if list := t.names[status]; len(list) > 0 {
 			fmt.Fprintf(&b, "%s: %s\n", words[status], termsafe.Line(hostset.Fold(list)))
 		}
+	}
+	for _, why := range slices.Sorted(maps.Keys(t.lost)) {
+		fmt.Fprintf(&b, "output %s: %s\n", why, termsafe.Line(hostset.Fold(t.lost[why])))
 	}
 	return b.String()
 }

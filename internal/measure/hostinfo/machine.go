@@ -3,11 +3,9 @@
 package hostinfo
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -128,13 +126,4 @@ func clock(e *record.Environment) (kind string, resolution time.Duration) {
 	}
 	e.Limits = append(e.Limits, "perf events are not permitted: CPU times come in steps of a timer tick")
 	return own.Kind(), 4 * time.Millisecond
-}
-
-// Summary is one line about the machine, for reports and the terminal.
-func Summary(e record.Environment) string {
-	has := func(names ...string) bool {
-		return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(e.CPUFeatures, n) })
-	}
-	aes := map[bool]string{true: "AES instructions", false: "no AES instructions"}[has("aesni", "aesarm")]
-	return fmt.Sprintf("%s, %d cores, %s, %s %s", e.CPU, e.Cores, aes, e.OS, e.Kernel)
 }

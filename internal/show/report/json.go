@@ -1,11 +1,11 @@
 package report
 
 import (
-	"encoding/json"
 	"io"
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/termsafe"
 	"sshpace/internal/record"
 	"sshpace/internal/verdict/rank"
 )
@@ -17,10 +17,7 @@ const Schema = "sshpace.report/1"
 // JSON writes a ranking as one JSON object. Every number has its unit in its
 // name; a missing figure is absent, never zero.
 func JSON(w io.Writer, r *rank.Ranking) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", " ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(jsonOf(r))
+	return termsafe.WriteJSON(w, jsonOf(r), " ")
 }
 
 type jsonReport struct {

@@ -1,10 +1,10 @@
 package report
 
 import (
-	"encoding/json"
 	"io"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/termsafe"
 	"sshpace/internal/record"
 	"sshpace/internal/verdict/rank"
 )
@@ -14,10 +14,7 @@ const CompareSchema = "sshpace.compare/1"
 
 // CompareJSON writes a comparison as one JSON object.
 func CompareJSON(w io.Writer, c *rank.Comparison) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", " ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(comparisonDocument(c))
+	return termsafe.WriteJSON(w, comparisonDocument(c), " ")
 }
 
 type jsonComparison struct {

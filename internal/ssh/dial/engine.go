@@ -141,11 +141,9 @@ func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a *fle
 func (s *session) outcome(ctx context.Context, alive *keepAlive, gone <-chan struct{}) fleet.Outcome {
 	o := fleet.Outcome{Engine: engineName, Ran: fleet.RanYes, Exit: s.end.exit, Signal: s.end.signal}
 	told := s.end.exit >= 0 || s.end.signal != ""
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, fleet.ErrCommandTimeout):
-		o.Class, o.Err = fleet.CommandTimeout, "the command took longer than --timeout allows"
+	switch {
 	case ctx.Err() != nil:
-		o.Class, o.Err = fleet.Cancelled, "interrupted while the command was running"
+		o.Class, o.Err = fleet.Stopped(context.Cause(ctx))
 	case told:
 	case alive.expired.Load():
 		o.Class, o.Err = fleet.Lost, "Timeout, server not responding"

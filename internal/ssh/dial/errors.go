@@ -87,11 +87,9 @@ func connectError(ctx context.Context, t *Target, err error) *Error {
 
 // interrupted is the error of a login that our own side gave up.
 func interrupted(ctx context.Context) *Error {
-	e := &Error{Class: fleet.Cancelled, Text: context.Cause(ctx).Error(), Err: context.Cause(ctx)}
-	if errors.Is(e.Err, fleet.ErrCommandTimeout) {
-		e.Class = fleet.CommandTimeout
-	}
-	return e
+	cause := context.Cause(ctx)
+	class, _ := fleet.Stopped(cause)
+	return &Error{Class: class, Text: cause.Error(), Err: cause}
 }
 
 // handshakeError classifies what went wrong between TCP connect and login. c

@@ -255,12 +255,10 @@ func local(err error) fleet.Outcome {
 }
 
 func cancelled(ctx context.Context, ran fleet.Ran) fleet.Outcome {
-	o := fleet.Outcome{Engine: engineName, Ran: ran, Class: fleet.Cancelled, Exit: -1, Err: context.Cause(ctx).Error()}
-	if ran == fleet.RanYes {
-		o.Err = "interrupted while the command was running"
-	}
-	if errors.Is(context.Cause(ctx), fleet.ErrCommandTimeout) {
-		o.Class, o.Err = fleet.CommandTimeout, "the command took longer than --timeout allows"
+	o := fleet.Outcome{Engine: engineName, Ran: ran, Exit: -1}
+	o.Class, o.Err = fleet.Stopped(context.Cause(ctx))
+	if ran != fleet.RanYes && o.Class == fleet.Cancelled {
+		o.Err = context.Cause(ctx).Error()
 	}
 	if ran != fleet.RanNo { // ssh was ended, which cannot signal the command
 		o.Err += "; it may still run there"

@@ -117,9 +117,6 @@ func checkFolders(dir string) error {
 	}
 }
 
-// Needed reports whether the change changes anything.
-func (c *Change) Needed() bool { return !c.Existed || !bytes.Equal(c.Old, c.New) }
-
 // Apply makes the change. before checks the new file under a temporary name in
 // the same folder; after checks the whole configuration once it is in place. The
 // old file is kept as backup, "" if there was none.

@@ -176,9 +176,6 @@ func (a *Advice) offer() alg.Offer {
 	return alg.Offer{Ciphers: a.Lists[0].Names(), MACs: a.Lists[1].Names(), Kex: a.Lists[2].Names()}
 }
 
-// Offer is the advice as lists.
-func (a *Advice) Offer() alg.Offer { return a.offer() }
-
 // negotiate is what the client's lists lead to (RFC 4253 §7.1).
 func negotiate(client, server alg.Offer) alg.Suite {
 	first := func(kind alg.Kind) string {
