@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -34,6 +35,10 @@ func (f *runFlags) again(store *history.Store, flags *pflag.FlagSet, args []stri
 		return nil, usageError("there is nothing to repeat", "the last run, %s, has no %s hosts", last.ID, f.rerun)
 	}
 	f.selection.sets = append(f.selection.sets, hosts...)
+	if len(last.How.Unkept) > 0 && !flags.Changed("option") {
+		return nil, usageError("give all options with -o again",
+			"run %s was given %s, whose values are not kept", last.ID, strings.Join(last.How.Unkept, ", "))
+	}
 	if err := setFlags(flags, last.How.Flags); err != nil {
 		return nil, &Error{Err: err, Hint: "give hosts and command anew; run " + last.ID + " was recorded by another version", Code: ExitUsage}
 	}
@@ -81,6 +86,7 @@ var repeated = []string{
 // how is what the record needs for a repetition.
 func (f *runFlags) how(flags *pflag.FlagSet, args []string) (history.How, error) {
 	h := history.How{Stdin: f.stdin, Flags: givenFlags(flags)}
+	h.Unkept, _ = withoutSecrets(f.connection.settings)
 	if f.script == "" {
 		return h, nil
 	}
@@ -93,7 +99,8 @@ func (f *runFlags) how(flags *pflag.FlagSet, args []string) (history.How, error)
 	return h, err
 }
 
-// givenFlags are those of the repeated flags that are set, with their values.
+// givenFlags are those of the repeated flags that are set, with their values,
+// without options that may hold secrets.
 func givenFlags(flags *pflag.FlagSet) map[string][]string {
 	given := map[string][]string{}
 	for _, name := range repeated {
@@ -105,6 +112,9 @@ func givenFlags(flags *pflag.FlagSet) map[string][]string {
 		if list, ok := flag.Value.(pflag.SliceValue); ok {
 			values = list.GetSlice()
 		}
+		if name == "option" {
+			_, values = withoutSecrets(values)
+		}
 		for _, v := range values {
 			if name == "config" || name == "identity" {
 				v = absolute(v)
@@ -113,6 +123,26 @@ func givenFlags(flags *pflag.FlagSet) map[string][]string {
 		}
 	}
 	return given
+}
+
+// secretive are the options of ssh_config(5) whose values may hold secrets:
+// environment and command lines.
+var secretive = []string{"SetEnv", "ProxyCommand", "KnownHostsCommand", "LocalCommand", "RemoteCommand"}
+
+// withoutSecrets parts the values of -o into the names of those that are not to
+// be recorded and all others.
+func withoutSecrets(options []string) (names, others []string) {
+	for _, option := range options {
+		words := strings.FieldsFunc(option, func(r rune) bool { return strings.ContainsRune(" \t\f\"=", r) })
+		i := slices.IndexFunc(secretive, func(name string) bool { return len(words) > 0 && strings.EqualFold(name, words[0]) })
+		switch {
+		case i < 0:
+			others = append(others, option)
+		case !slices.Contains(names, secretive[i]):
+			names = append(names, secretive[i])
+		}
+	}
+	return names, others
 }
 
 // absolute makes a file name independent of the current folder. ssh itself

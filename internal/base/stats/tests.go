@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-
 )
 
 // exactSigned is the largest sample for which the signed-rank distribution is

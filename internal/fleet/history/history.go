@@ -4,8 +4,8 @@
 // happen: after a crash or kill -9 all but the last line can be read, and hosts
 // without a result are known to be unfinished. Remote output is never stored.
 //
-// The command line is stored unless the caller leaves it out. It may hold
-// secrets, which is why records are 0600 in a 0700 folder.
+// The command line is stored unless the caller leaves it out, and so are the
+// flags that it does not name as Unkept. They may hold secrets, which is why records are 0600 in a 0700 folder.
 package history
 
 import (
@@ -70,6 +70,7 @@ type How struct {
 	Stdin  bool                `json:"stdin,omitempty"`  // the command read what our standard input held, which is not kept
 	Script *Script             `json:"script,omitempty"` // a local script was run; Command only describes it
 	Flags  map[string][]string `json:"flags,omitempty"`  // flags that were given, by their long names
+	Unkept []string            `json:"unkept,omitempty"` // names of options that were given and left out, since they may hold secrets
 }
 
 // Script is a local script that was run on the hosts.
