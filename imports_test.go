@@ -47,8 +47,8 @@ verdict/advise: base/alg record verdict/rank
 fleet/hostset: base/host
 fleet: base/host
 fleet/remotesh:
-fleet/output: base/host base/termsafe fleet fleet/hostset
-fleet/history: base/host base/termsafe fleet fleet/hostset
+fleet/output: base/host base/termsafe fleet fleet/hostset sys/safedir
+fleet/history: base/host base/termsafe fleet fleet/hostset sys/safedir
 fleet/compat: base/host base/termsafe fleet fleet/output fleet/remotesh
 show/document: base/alg base/termsafe base/unit record verdict/rank
 show/document/documenttest: base/alg measure/model/sim measure/plan record verdict/rank
@@ -111,7 +111,6 @@ func TestImports(t *testing.T) {
 func TestOneAdopter(t *testing.T) {
 	adopters := map[string][]string{
 		"github.com/spf13/cobra":        {"cli"},
-		"github.com/adrg/xdg":           {"cli"},
 		"github.com/klauspost/cpuid/v2": {"measure/hostinfo"},
 		"github.com/xuri/excelize/v2":   {"show/sheet"},
 		"gonum.org/v1/plot/vg":          {"show/picture"},

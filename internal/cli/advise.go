@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/alg"
@@ -189,7 +188,7 @@ func isFile(name string) bool {
 
 // newestOf is the newest result of a target in the state folder, or "".
 func newestOf(label string) string {
-	names, _ := filepath.Glob(filepath.Join(xdg.StateHome, "sshpace", "results", "*.jsonl"))
+	names, _ := ownRecords(resultsDir())
 	for _, name := range slices.Backward(names) {
 		file, err := os.Open(name)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"sshpace/internal/sys/bounded"
@@ -43,8 +44,17 @@ func writeAdviceError(err error) error {
 	if errors.As(err, &unsafe) {
 		return withHint(err, "make the folder and the file yours alone, such as with chmod go-w, then try again")
 	}
-	if errors.Is(err, edit.ErrChanged) {
-		return withHint(err, "try again")
+	for cause, hint := range map[error]string{
+		edit.ErrChanged: "try again",
+		syscall.EACCES:  "you may not write there: run it as the owner of the file, or copy the lines by hand",
+		syscall.EPERM:   "the file or its folder is protected, such as with chattr +i (see lsattr): lift that, or copy the lines by hand",
+		syscall.EROFS:   "the file system is read-only: copy the lines by hand",
+		syscall.ENOSPC:  "make room on that file system, then try again; nothing was changed",
+		syscall.EDQUOT:  "make room in your quota, then try again; nothing was changed",
+	} {
+		if errors.Is(err, cause) {
+			return withHint(err, hint)
+		}
 	}
 	return err
 }
@@ -108,6 +118,9 @@ func (a *adviser) put(config, base string, block edit.Block, mode os.FileMode, b
 	}
 	fmt.Fprint(a.sys.Stdout, "\n", c.Diff())
 	backup, err := c.Apply(time.Now(), before, after)
+	if errno := syscall.Errno(0); errors.As(err, &errno) {
+		return err
+	}
 	if err != nil {
 		return withHint(err, "another line of the configuration may come first: see ssh -G or sshd -T")
 	}

@@ -2,12 +2,16 @@ package cli_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
+
+	"sshpace/internal/ssh/sshtest"
 )
 
 // stranger is a user that is neither we nor root.
@@ -141,5 +145,125 @@ func TestNoFolderIsAClearError(t *testing.T) {
 		"sshpace: hint: set XDG_RUNTIME_DIR to a folder of yours in folders of yours or root's; as root, use sudo -H or su -\n"
 	if string(text) != want {
 		t.Errorf("said:\n%s\nwant:\n%s", text, want)
+	}
+}
+
+// plant writes a result, which sshpace has made, where the newest is looked for,
+// as another user's.
+func plant(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(path, stranger, stranger); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// refused makes sure that a command ended with these two lines, and code.
+func refused(t *testing.T, text string, err error, code int, problem, hint string) {
+	t.Helper()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != code {
+		t.Errorf("ended with %v, want exit code %d", err, code)
+	}
+	if !strings.Contains(text, "sshpace: error: ") || !strings.Contains(text, problem) || !strings.Contains(text, "sshpace: hint: "+hint) {
+		t.Errorf("said:\n%s\nwant %q and the hint %q", text, problem, hint)
+	}
+}
+
+// Without a FILE, only a result that we own is reported or made advice of, from
+// a folder that nobody else can write.
+func TestOthersResultsAreNotOurs(t *testing.T) {
+	base, foreign := theirs(t)
+	state := filepath.Join(base, "ours")
+	results := filepath.Join(state, "sshpace", "results")
+	plant(t, results, "20990101T000000.000Z-loopback.jsonl", "{}\n")
+	for _, command := range []string{"report", "advise"} {
+		text, err := sshpace(t, []string{"XDG_STATE_HOME=" + state}, command)
+		refused(t, text, err, 2, "there is no result in "+results, "measure first")
+	}
+	if err := os.Chmod(results, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	text, err := sshpace(t, []string{"XDG_STATE_HOME=" + state}, "report")
+	refused(t, text, err, 1, results+" can be written by others (mode 0777)", "name the result")
+	text, err = sshpace(t, []string{"XDG_STATE_HOME=" + state, "HOME=" + base}, "bench", "--rounds", "1", "--cipher", "aes128-gcm*", "--kex", "curve25519-sha256")
+	refused(t, text, err, 1, results+" can be written by others (mode 0777)", "make it yours alone")
+	text, err = sshpace(t, []string{"XDG_STATE_HOME=" + foreign}, "machine", "--only", "memory*")
+	refused(t, text, err, 1, foreign+" belongs to another user", "make it yours alone")
+	if strings.Contains(text, "measuring") {
+		t.Errorf("measured before the folder was looked at:\n%s", text)
+	}
+}
+
+// A result that goes to a file needs no folder for those without a name.
+func TestMachineOutNeedsNoStateFolder(t *testing.T) {
+	base, foreign := theirs(t)
+	out := filepath.Join(base, "ours", "m.jsonl")
+	text, err := sshpace(t, []string{"XDG_STATE_HOME=" + foreign}, "machine", "--only", "memory*", "--only", "disk*", "--rounds", "1", "--out", out)
+	if err != nil || !strings.Contains(text, "disk read is not measured: there is no folder to put a file into") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	if left, _ := os.ReadDir(foreign); len(left) > 0 {
+		t.Errorf("the other user's folder holds %v", left)
+	}
+}
+
+// A recorded run decides which hosts are meant, and what is run again: one that
+// another user has written is none of ours.
+func TestOthersHistoryIsNotOurs(t *testing.T) {
+	base, _ := theirs(t)
+	state := filepath.Join(base, "ours")
+	runs := filepath.Join(state, "sshpace", "runs")
+	plant(t, runs, "20990101T000000.000000000Z-aaaaaa.jsonl",
+		`{"schema":"sshpace.history/1","run":{"id":"x","start":"2099-01-01T00:00:00Z","command":"touch /tmp/planted","hosts":"evil"}}`+"\n")
+	text, err := sshpace(t, []string{"XDG_STATE_HOME=" + state}, "run", "--list", "-w", "@last:all")
+	if err == nil || strings.Contains(text, "evil\n") || !strings.Contains(text, "no such run is recorded") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	if err := os.Chmod(filepath.Dir(runs), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	text, err = sshpace(t, []string{"XDG_STATE_HOME=" + state}, "run", "--list", "-w", "@last:all")
+	if err == nil || !strings.Contains(text, "can be written by others (mode 0777)") {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
+// A folder for output that is another user's, open to others, or cannot be
+// written is found out before a command is started.
+func TestOutdirIsCheckedBeforeCommandsStart(t *testing.T) {
+	s := sshtest.StartSshd(t)
+	base, foreign := theirs(t)
+	ours := filepath.Join(base, "ours")
+	fleetFiles(t, ours, s)
+	open, readOnly := filepath.Join(ours, "open"), filepath.Join(ours, "ro")
+	for path, mode := range map[string]os.FileMode{open: 0o777, readOnly: 0o700} {
+		if err := os.Mkdir(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := syscall.Mount("none", readOnly, "tmpfs", syscall.MS_RDONLY, "mode=700"); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Unmount(readOnly, syscall.MNT_DETACH) }()
+	marker := filepath.Join(ours, "marker")
+	for path, why := range map[string]string{
+		open: "can be written by others (mode 0777)", foreign: "belongs to another user", filepath.Join(foreign, "below"): "belongs to another user",
+		readOnly: "read-only file system",
+	} {
+		text, err := sshpace(t, []string{"XDG_STATE_HOME=" + ours}, "run", "-F", filepath.Join(ours, "ssh_config"), "-w", "127.0.1.1", "--outdir", path, "--", "touch", marker)
+		refused(t, text, err, 1, why, "name a folder of yours alone")
+		if _, err := os.Stat(marker); err == nil {
+			t.Fatalf("%s: the command was run", path)
+		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/termsafe"
@@ -142,22 +141,24 @@ func (f machineFlags) options(ctx context.Context, sys System) (limits.Options, 
 		return o, usageError("name the program with --openssl", "%s is no openssl", f.openssl)
 	}
 	if o.DiskDir == "" {
-		o.DiskDir = filepath.Join(xdg.StateHome, "sshpace")
-		err = os.MkdirAll(o.DiskDir, 0o700)
+		o.DiskDir = filepath.Dir(machinesDir())
+		if err := makeStateDir(o.DiskDir); err != nil && f.out != "" {
+			o.DiskDir = "" // the disk alone is left out
+		}
 	}
-	return o, withHint(err, "name a folder with --disk-dir")
+	if f.out == "" {
+		err = makeStateDir(machinesDir()) // before the work whose result goes there
+	}
+	return o, err
 }
 
 // machinesDir holds the limits of machines that the user gave no name.
-func machinesDir() string { return filepath.Join(xdg.StateHome, "sshpace", "machines") }
+func machinesDir() string { return stateDir("machines") }
 
 // save writes the record, and returns where to.
 func (f machineFlags) save(sys System, file *record.File) (path string, err error) {
 	if path = f.out; path == "" {
 		path = filepath.Join(machinesDir(), file.Campaign.Started.Format("20060102T150405.000Z")+".jsonl")
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return "", withHint(err, "name a file with --out FILE")
-		}
 	}
 	records := []record.Record{{Campaign: &file.Campaign}, {Environment: &file.Environment}}
 	for _, finding := range file.Findings {
@@ -203,9 +204,9 @@ func addCeilings(r *rank.Ranking, path string) error {
 // newestLimits puts together the newest value of each limit that was recorded on
 // this machine, for runs of --only measure some of them; nil where there is none.
 func newestLimits(of record.Environment) *record.File {
-	names, _ := filepath.Glob(filepath.Join(machinesDir(), "*.jsonl"))
+	names, _ := ownRecords(machinesDir())
 	var merged *record.File
-	for _, name := range names { // Glob sorts, and names are times
+	for _, name := range names { // sorted, and names are times
 		file, err := loadMachine(name)
 		if err != nil || !sameMachine(file.Environment, of) {
 			continue

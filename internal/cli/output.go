@@ -172,7 +172,7 @@ func (o *outputFlags) write(sys System, targets []target, r renderer) error {
 			}
 			continue
 		}
-		if err := replaceFile(t.path, rendered.Bytes()); err != nil {
+		if err := replaceFile(t.path, rendered.Bytes(), 0o600); err != nil {
 			return withHint(err, "name a file that you may write with --out FILE")
 		}
 		fmt.Fprintf(sys.Stderr, "written: %s\n", oneLine(t.path))
@@ -180,17 +180,19 @@ func (o *outputFlags) write(sys System, targets []target, r renderer) error {
 	return nil
 }
 
-// replaceFile writes a file that only its owner may read, whole or not at all.
-func replaceFile(path string, content []byte) error {
+// replaceFile writes a file with a mode, whole or not at all, and through no link.
+func replaceFile(path string, content []byte, mode os.FileMode) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // such as /dev/stdout
-		return os.WriteFile(path, content, 0o600)
+		return os.WriteFile(path, content, mode)
 	}
 	temporary, err := os.CreateTemp(filepath.Dir(path), ".sshpace-*") // mode 0600
 	if err != nil {
 		return err
 	}
 	defer os.Remove(temporary.Name())
-	_, err = temporary.Write(content)
+	if _, err = temporary.Write(content); err == nil {
+		err = temporary.Chmod(mode)
+	}
 	if closeErr := temporary.Close(); err == nil {
 		err = closeErr
 	}

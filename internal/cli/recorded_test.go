@@ -17,7 +17,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/adrg/xdg"
 	"github.com/google/go-cmp/cmp"
 
 	"sshpace/internal/cli"
@@ -51,7 +50,7 @@ var recordedFormats = []string{"text", "md", "csv", "json", "html", "xlsx", "svg
 // either the change is a mistake, or -update records what it is to look like.
 // With -by, another sshpace renders them, to see what a change changed.
 func TestRecordedResultsLookTheSame(t *testing.T) {
-	xdg.StateHome = t.TempDir() // this machine's own limits are not theirs
+	t.Setenv("XDG_STATE_HOME", t.TempDir()) // this machine's own limits are not theirs
 	golden, err := filepath.Abs(filepath.Join("testdata", "recorded", "golden"))
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +90,6 @@ func renderRecorded(t *testing.T, args []string) []byte {
 	var out, errs bytes.Buffer
 	if *by != "" {
 		cmd := exec.Command(*by, args...)
-		cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+xdg.StateHome)
 		cmd.Stdout, cmd.Stderr = &out, &errs
 		_ = cmd.Run()
 	} else {

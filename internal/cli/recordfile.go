@@ -7,11 +7,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/adrg/xdg"
 	"golang.org/x/sys/unix"
 
 	"sshpace/internal/record"
@@ -37,7 +35,7 @@ func defaultRecordPath(target string, now time.Time) string {
 		return '_'
 	}, target)
 	safe = safe[:min(len(safe), maxTargetName)] // ASCII by now
-	return filepath.Join(xdg.StateHome, "sshpace", "results", fmt.Sprintf("%s-%s.jsonl", now.UTC().Format("20060102T150405.000Z"), safe))
+	return filepath.Join(resultsDir(), fmt.Sprintf("%s-%s.jsonl", now.UTC().Format("20060102T150405.000Z"), safe))
 }
 
 // createRecordFile makes a new file for a run, which can be gone on with. Where
@@ -45,8 +43,8 @@ func defaultRecordPath(target string, now time.Time) string {
 func createRecordFile(path, target string) (*recordFile, error) {
 	if path == "" {
 		path = defaultRecordPath(target, time.Now())
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return nil, withHint(fmt.Errorf("make the folder for results: %w", err), "name a file with --out FILE")
+		if err := makeStateDir(filepath.Dir(path)); err != nil {
+			return nil, err
 		}
 	}
 	return newRecordFile(path, "choose another name, or go on with it: --resume "+path)
@@ -197,12 +195,12 @@ func mendLastLine(f *os.File, cut bool) error {
 
 // newestRecordFile finds the last result in the state folder.
 func newestRecordFile() (string, error) {
-	dir := filepath.Join(xdg.StateHome, "sshpace", "results")
-	entries, _ := os.ReadDir(dir) // sorted, and names start with the time
-	for _, entry := range slices.Backward(entries) {
-		if strings.HasSuffix(entry.Name(), ".jsonl") {
-			return filepath.Join(dir, entry.Name()), nil
-		}
+	paths, err := ownRecords(resultsDir()) // sorted, and names start with the time
+	if err != nil {
+		return "", withHint(err, "name the result that is meant")
 	}
-	return "", usageError("measure first: sshpace bench", "there is no result in %s", dir)
+	if len(paths) == 0 {
+		return "", usageError("measure first: sshpace bench", "there is no result in %s", resultsDir())
+	}
+	return paths[len(paths)-1], nil
 }

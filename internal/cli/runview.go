@@ -72,7 +72,7 @@ func (f *viewFlags) open(sys System, j *errand, quiet, verbose bool, info output
 	if f.outdir != "" {
 		files, err := output.OpenFiles(f.outdir, outdirFiles)
 		if err != nil {
-			return nil, withHint(err, "give a folder that only you can write to --outdir")
+			return nil, withHint(err, "name a folder of yours alone with --outdir")
 		}
 		v.closers = append(v.closers, files)
 		sinks = append(sinks, files)

@@ -25,6 +25,7 @@ import (
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/hostset"
+	"sshpace/internal/sys/safedir"
 )
 
 // Schema is the name and version of the records.
@@ -32,19 +33,14 @@ const Schema = "sshpace.history/1"
 
 const suffix = ".jsonl"
 
-// Dir is the folder of the history: sshpace/runs in $XDG_STATE_HOME, which is
-// ~/.local/state unless set to an absolute path (XDG Base Directory
-// Specification). It is "" if neither variable helps.
+// Dir is the folder of the history in our folder for what is to be kept; "" if
+// there is none.
 func Dir(getenv func(string) string) string {
-	state := getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(state) {
-		home := getenv("HOME")
-		if !filepath.IsAbs(home) {
-			return ""
-		}
-		state = filepath.Join(home, ".local", "state")
+	state := safedir.State(getenv)
+	if state == "" {
+		return ""
 	}
-	return filepath.Join(state, "sshpace", "runs")
+	return filepath.Join(state, "runs")
 }
 
 // Store is the folder with the records. The folder is made when the first run is
@@ -126,11 +122,13 @@ type endLine struct {
 
 // Begin starts a record. Close must be called on it.
 func (s *Store) Begin(run Run) (*Recorder, error) {
-	if err := s.prepare(); err != nil {
-		return nil, err
+	folder, err := s.folder(safedir.Make)
+	if err != nil {
+		return nil, fmt.Errorf("history: %w", err)
 	}
+	defer folder.Close()
 	id := run.Start.UTC().Format("20060102T150405.000000000Z") + "-" + strings.ToLower(rand.Text()[:6])
-	file, err := os.OpenFile(filepath.Join(s.dir, id+suffix), os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+	file, err := folder.OpenFile(id+suffix, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
@@ -143,27 +141,18 @@ func (s *Store) Begin(run Run) (*Recorder, error) {
 		ID: id, Start: run.Start.UTC(), Command: run.Command, Hosts: hostset.Fold(names), How: run.How,
 	}})
 	if r.err != nil {
-		return nil, errors.Join(r.err, file.Close(), os.Remove(file.Name()))
+		return nil, errors.Join(r.err, file.Close(), folder.Remove(id+suffix))
 	}
 	return r, nil
 }
 
-// prepare makes the folder and refuses one in which others may write.
-func (s *Store) prepare() error {
+// folder opens the folder, which must be out of other users' reach: what stands in
+// it is run again.
+func (s *Store) folder(open func(string) (*safedir.Folder, error)) (*safedir.Folder, error) {
 	if s.dir == "" {
-		return errors.New("history: neither XDG_STATE_HOME nor HOME is set")
+		return nil, errors.New("neither XDG_STATE_HOME nor HOME is set")
 	}
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return fmt.Errorf("history: %w", err)
-	}
-	info, err := os.Stat(s.dir)
-	if err != nil {
-		return fmt.Errorf("history: %w", err)
-	}
-	if info.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("history: others may write in %s; run chmod 700 on it", s.dir)
-	}
-	return nil
+	return open(s.dir)
 }
 
 // Output is not recorded.
@@ -200,22 +189,20 @@ func (r *Recorder) write(l line) {
 
 // IDs lists the recorded runs, the newest first. No folder means no runs.
 func (s *Store) IDs() ([]string, error) {
-	entries, err := os.ReadDir(s.dir)
+	folder, err := s.folder(safedir.Open)
 	if errors.Is(err, fs.ErrNotExist) || s.dir == "" {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
-	var ids []string
-	for _, e := range entries {
-		if id, ok := strings.CutSuffix(e.Name(), suffix); ok && e.Type().IsRegular() {
-			ids = append(ids, id)
-		}
+	defer folder.Close()
+	ids, err := folder.Names(suffix)
+	for i, name := range ids {
+		ids[i] = strings.TrimSuffix(name, suffix)
 	}
-	slices.Sort(ids)
 	slices.Reverse(ids)
-	return ids, nil
+	return ids, err
 }
 
 // Prune removes all but the newest runs.
@@ -224,9 +211,17 @@ func (s *Store) Prune(keep int) error {
 	if err != nil {
 		return err
 	}
+	if len(ids) <= keep {
+		return nil
+	}
+	folder, err := s.folder(safedir.Open)
+	if err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	defer folder.Close()
 	var errs []error
-	for _, id := range ids[min(keep, len(ids)):] {
-		errs = append(errs, os.Remove(filepath.Join(s.dir, id+suffix)))
+	for _, id := range ids[keep:] {
+		errs = append(errs, folder.Remove(id+suffix))
 	}
 	return errors.Join(errs...)
 }

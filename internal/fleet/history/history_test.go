@@ -156,7 +156,7 @@ func TestFilesArePrivate(t *testing.T) {
 			t.Errorf("%s: %v, %v", path, info.Mode(), err)
 		}
 	}
-	if err := os.Chmod(dir, 0o770); err != nil {
+	if err := os.Chmod(dir, 0o702); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := New(dir).Begin(Run{}); err == nil {

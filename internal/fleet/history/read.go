@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +15,7 @@ import (
 
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/hostset"
+	"sshpace/internal/sys/safedir"
 )
 
 // Record is a run as it was recorded.
@@ -84,7 +83,12 @@ func (s *Store) Read(id string) (*Record, error) {
 	if len(found) != 1 {
 		return nil, fmt.Errorf("history: run %q: %d match: %w", id, len(found), ErrNone)
 	}
-	f, err := os.Open(filepath.Join(s.dir, found[0]+suffix))
+	folder, err := s.folder(safedir.Open)
+	if err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	defer folder.Close()
+	f, err := folder.Own(found[0] + suffix)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = ErrNone
 	}

@@ -2,7 +2,6 @@ package output
 
 import (
 	"container/list"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"sshpace/internal/fleet"
+	"sshpace/internal/sys/safedir"
 )
 
 // Files writes each host's bytes, as they came, into files of its own: NAME.out
@@ -32,43 +32,20 @@ var _ fleet.Sink = (*Files)(nil)
 const DefaultOpenFiles = 64
 
 // OpenFiles prepares a folder, which is made 0700 if need be. maxOpen bounds
-// the open files; 0 is DefaultOpenFiles. A folder in which others may write is
-// refused: they could put links there. Close must be called.
+// the open files; 0 is DefaultOpenFiles. A folder that others can change, or in
+// which no file can be made, is refused. Close must be called.
 func OpenFiles(dir string, maxOpen int) (*Files, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("folder for output: %w", err)
-	}
-	root, err := os.OpenRoot(dir)
+	folder, err := safedir.Make(dir)
 	if err != nil {
 		return nil, fmt.Errorf("folder for output: %w", err)
 	}
-	info, err := root.Stat(".")
-	if err == nil && info.Mode().Perm()&0o022 != 0 {
-		err = fmt.Errorf("others may write in %s (mode %04o); run chmod go-w on it or name another folder", dir, info.Mode().Perm())
-	}
-	if err == nil {
-		err = tryWriting(root)
-	}
-	if err != nil {
-		return nil, errors.Join(err, root.Close())
+	if err := folder.Writable(); err != nil {
+		return nil, errors.Join(fmt.Errorf("folder for output: %w", err), folder.Close())
 	}
 	if maxOpen <= 0 {
 		maxOpen = DefaultOpenFiles
 	}
-	return &Files{root: root, limit: maxOpen, open: map[string]*list.Element{}, order: list.New(), made: map[string]bool{}, lost: map[string]error{}}, nil
-}
-
-// tryWriting makes sure of what would else be noticed in the middle of a run.
-func tryWriting(root *os.Root) error {
-	name := ".sshpace-" + rand.Text()
-	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err == nil {
-		err = errors.Join(file.Close(), root.Remove(name))
-	}
-	if err != nil {
-		return fmt.Errorf("folder for output: %w", err)
-	}
-	return nil
+	return &Files{root: folder.Root, limit: maxOpen, open: map[string]*list.Element{}, order: list.New(), made: map[string]bool{}, lost: map[string]error{}}, nil
 }
 
 // Output appends to the host's file. A file that could not be written is left

@@ -146,6 +146,9 @@ func drain(read func([]byte) (int, error)) (float64, error) {
 // with the block sizes of dd's default and of a large buffer. The file has no
 // name for longer than a moment: it goes when we do, however that is.
 func disk(ctx context.Context, o Options) ([]record.Measurement, error) {
+	if o.DiskDir == "" {
+		return nil, &absentError{"there is no folder to put a file into: name one"}
+	}
 	var fs unix.Statfs_t
 	if unix.Statfs(o.DiskDir, &fs) == nil && (fs.Type == unix.TMPFS_MAGIC || fs.Type == unix.RAMFS_MAGIC) {
 		return nil, &absentError{o.DiskDir + " is in memory: name a folder on a disk"}

@@ -139,7 +139,10 @@ func (c *Change) Apply(now time.Time, before func(path string) error, after func
 		}
 	}
 	if err := os.Rename(candidate, c.Path); err != nil {
-		return backup, err
+		if backup != "" {
+			err = errors.Join(err, os.Remove(backup)) // of a file that is as it was
+		}
+		return "", err
 	}
 	if err := syncFolder(filepath.Dir(c.Path)); err != nil {
 		return backup, err

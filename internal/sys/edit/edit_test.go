@@ -2,6 +2,7 @@ package edit
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -124,6 +125,58 @@ func TestFailedChecksChangeNothing(t *testing.T) {
 	names, _ := filepath.Glob(filepath.Join(dir, "*"))
 	if diff := cmp.Diff([]string{path}, names); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+// protect makes a file immutable (chattr(1)) until the test ends.
+func protect(t *testing.T, path string) {
+	t.Helper()
+	if out, err := exec.Command("chattr", "+i", path).CombinedOutput(); err != nil {
+		t.Skipf("no file can be made immutable here: %s", out)
+	}
+	t.Cleanup(func() { _ = exec.Command("chattr", "-i", path).Run() })
+}
+
+// A file that cannot be replaced stays, and no copy of it is left beside it.
+func TestProtectedFileLeavesNoBackup(t *testing.T) {
+	dir := folder(t)
+	path := filepath.Join(dir, "config")
+	write(t, path, "old\n", 0o600)
+	c := open(t, path, "new\n")
+	protect(t, path)
+	if _, err := c.Apply(when, fine, good); !errors.Is(err, unix.EPERM) {
+		t.Errorf("error %v, want EPERM", err)
+	}
+	alone(t, dir)
+}
+
+// The same where there is no room for the new file, or for the copy of the old.
+func TestFullDiskLeavesNoBackup(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount a small file system")
+	}
+	for _, blocks := range []int{3, 4} { // of 4 KiB: the old file and one or two more
+		dir := folder(t)
+		if err := unix.Mount("none", dir, "tmpfs", 0, fmt.Sprintf("mode=700,size=%dk", 4*blocks)); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+		path := filepath.Join(dir, "config")
+		write(t, path, strings.Repeat("o", 2*4096), 0o600)
+		c := open(t, path, strings.Repeat("n", 2*4096))
+		if _, err := c.Apply(when, fine, good); !errors.Is(err, unix.ENOSPC) {
+			t.Errorf("error %v, want ENOSPC", err)
+		}
+		alone(t, dir)
+	}
+}
+
+// alone makes sure that the folder holds the file of the test and no other.
+func alone(t *testing.T, dir string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 || entries[0].Name() != "config" {
+		t.Errorf("the folder holds %v, %v", entries, err)
 	}
 }
 

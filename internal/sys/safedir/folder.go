@@ -1,6 +1,7 @@
 package safedir
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -71,6 +72,17 @@ func (f *Folder) Verify() error {
 // Create makes a new file, 0600.
 func (f *Folder) Create(name string) (*os.File, error) {
 	return f.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+}
+
+// Writable makes sure that files can be made in the folder, by making one: a file
+// system may be read-only, full or over quota, and a folder immutable.
+func (f *Folder) Writable() error {
+	name := ".sshpace-" + rand.Text()
+	file, err := f.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Close(), f.Remove(name))
 }
 
 // Own opens a file for reading that must be a regular one of ours, and no link.

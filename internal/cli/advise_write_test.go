@@ -1,0 +1,21 @@
+package cli
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// What keeps a configuration from being written is said with what to do about it.
+func TestWriteAdviceErrorSaysWhatToDo(t *testing.T) {
+	for errno, want := range map[syscall.Errno]string{
+		syscall.EACCES: "you may not write there", syscall.EPERM: "chattr +i", syscall.EROFS: "read-only", syscall.ENOSPC: "make room", syscall.EDQUOT: "quota",
+	} {
+		err := writeAdviceError(fmt.Errorf("keep a copy: %w", &fs.PathError{Op: "open", Path: "config", Err: errno}))
+		if hint := hintOf(err); !strings.Contains(hint, want) || !strings.Contains(err.Error(), "config") {
+			t.Errorf("%v: error %q, hint %q", errno, err, hint)
+		}
+	}
+}
