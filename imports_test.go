@@ -26,12 +26,12 @@ sys/workdir: sys/safedir
 sys/bounded:
 sys/edit: sys/bounded
 ssh/sshconf: sys/bounded
-ssh/knownhosts: base/host base/stats
+ssh/knownhosts: base/host base/stats sys/proc
 ssh/sshlog:
-ssh/openssh: base/alg record ssh/sshlog
+ssh/openssh: base/alg record ssh/sshlog sys/proc
 ssh/wire: base/alg
 ssh/dial: base/host base/termsafe fleet sys/bounded
-ssh/forkssh: base/host base/termsafe fleet
+ssh/forkssh: base/host base/termsafe fleet ssh/openssh sys/proc
 ssh/sshtest:
 measure/model: base/alg base/stats base/unit record
 measure/model/sim: base/alg base/unit record

@@ -89,6 +89,9 @@ func hintOf(err error) string {
 // Main runs one command line, args[0] being the name of the program, and
 // returns the exit code.
 func Main(ctx context.Context, sys System, args []string) int {
+	if err := enoughFiles(); err != nil {
+		return conclude(sys.Stderr, err)
+	}
 	mode := compatMode(args[0])
 	if mode == nil {
 		if exit, ran := runHelper(ctx, sys, args); ran {

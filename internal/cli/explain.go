@@ -56,14 +56,18 @@ func explain(ctx context.Context, sys System, f explainFlags, text string) error
 	if err != nil {
 		return usageError("write it as user@host, user@host:port or ssh://user@host:port", "%s", err)
 	}
-	config, err := loadSSHConfig(ctx, sys, f.connection, "")
+	router, err := newRouter(ctx, sys, f.connection, "")
+	if err != nil {
+		return err
+	}
+	config, err := router.hosts.full()
 	if err != nil {
 		return err
 	}
 	for _, warning := range config.config.Warnings() {
 		fmt.Fprintf(sys.Stderr, "sshpace: warning: %s\n", oneLine(warning))
 	}
-	e, err := explanationOf(ctx, config, h)
+	e, err := explanationOf(ctx, router, config, h)
 	if err != nil {
 		return resolveError(err, h.Name)
 	}
@@ -88,8 +92,8 @@ type explanation struct {
 	asked    []sshconf.Gap // what ssh -G was asked about
 }
 
-func explanationOf(ctx context.Context, config *sshConfig, h host.Host) (*explanation, error) {
-	query := sshconf.Query{Name: h.Name, User: h.User, Port: int(h.Port)}
+func explanationOf(ctx context.Context, router *router, config *sshConfig, h host.Host) (*explanation, error) {
+	query := queryOf(h)
 	first, err := config.config.Resolve(ctx, query)
 	if err != nil {
 		return nil, err
@@ -98,7 +102,18 @@ func explanationOf(ctx context.Context, config *sshConfig, h host.Host) (*explan
 	if err != nil {
 		return nil, err
 	}
-	return &explanation{resolved, sshconf.Decide(resolved, nativeCapabilities()), first.Gaps}, nil
+	e := &explanation{resolved: resolved, asked: first.Gaps}
+	way, err := router.route(ctx, h) // as run decides
+	switch {
+	case isJumpsError(err): // which lines make the circle is what is asked for
+		v, _ := resolved.Get(sshconf.ProxyJump)
+		e.decision.Reasons = []sshconf.Reason{{Keyword: sshconf.ProxyJump, Text: err.Error(), Origin: v.Origin}}
+	case err != nil:
+		return nil, err
+	default:
+		e.decision = way.decision
+	}
+	return e, nil
 }
 
 // writeText prints a summary and a table of the settings.

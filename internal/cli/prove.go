@@ -21,6 +21,7 @@ import (
 	"sshpace/internal/measure/model"
 	"sshpace/internal/record"
 	"sshpace/internal/sys/bounded"
+	"sshpace/internal/sys/proc"
 	"sshpace/internal/verdict/rank"
 )
 
@@ -165,6 +166,7 @@ func (d *duel) remoteFolder(ctx context.Context, sys System, connect time.Durati
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*connect)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+		proc.Lead(cmd)
 		out, err := cmd.StdoutPipe()
 		if err == nil {
 			err = cmd.Start()
@@ -172,6 +174,7 @@ func (d *duel) remoteFolder(ctx context.Context, sys System, connect time.Durati
 		if err != nil {
 			return nil, err
 		}
+		defer func() { proc.EndGroup(cmd.Process.Pid, 0) }()
 		text, err := bounded.ReadAll(out, "the host's answer", maxAnswer)
 		if err != nil {
 			cancel() // it would wait for somebody to read on

@@ -176,7 +176,7 @@ func (f *runFlags) errand(ctx context.Context, sys System, store *history.Store,
 			j.close()
 		}
 	}()
-	if j.hosts, err = f.selection.hosts(ctx, sys, store, j.reach.config.HostNames); err != nil {
+	if j.hosts, err = f.selection.hosts(ctx, sys, store, j.reach.hosts.quick.HostNames); err != nil {
 		return nil, err
 	}
 	if f.list {

@@ -13,10 +13,13 @@ import (
 	"strconv"
 	"time"
 
+	"golang.org/x/crypto/ssh"
+
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/sshconf"
 	"sshpace/internal/ssh/wire"
+	"sshpace/internal/sys/proc"
 )
 
 // sshConfig is the user's configuration, loaded under the flags of a command.
@@ -28,24 +31,11 @@ type sshConfig struct {
 // loadSSHConfig reads the files that ssh would read. Without an installed ssh
 // it still works, but for what only ssh can tell.
 func loadSSHConfig(ctx context.Context, sys System, flags connectionFlags, command string) (*sshConfig, error) {
-	system, err := sshSystem(sys)
+	r, err := newRouter(ctx, sys, flags, command)
 	if err != nil {
 		return nil, err
 	}
-	params := flags.params()
-	params.Command, params.System = command, system
-	run := missingSSH
-	if program, err := openssh.FindClient(ctx, ""); err == nil {
-		run = sshRunner(program.Path)
-		if params.Defaults, err = sshconf.AskDefaults(ctx, run); err != nil {
-			return nil, err
-		}
-	}
-	config, err := sshconf.Load(ctx, params)
-	if err != nil {
-		return nil, configError(err)
-	}
-	return &sshConfig{config, sshconf.NewAsker(config, run)}, nil
+	return r.hosts.full()
 }
 
 // params are the flags in the terms of package sshconf.
@@ -64,13 +54,16 @@ func (c connectionFlags) params() sshconf.Params {
 func isConfigError(err error) bool {
 	_, mistake := errors.AsType[*sshconf.ConfigError](err)
 	_, refused := errors.AsType[*sshconf.RefusedError](err)
-	return mistake || refused
+	return mistake || refused || isJumpsError(err)
 }
 
 // configError says what to do about a mistake in the configuration.
 func configError(err error) error {
 	if _, ok := errors.AsType[*sshconf.RefusedError](err); ok {
 		return &Error{Err: err, Hint: "correct that option or line; ssh -G HOST shows the same", Code: ExitUsage}
+	}
+	if jumps, ok := errors.AsType[*jumpsError](err); ok {
+		return &Error{Err: err, Hint: jumps.Hint(), Code: ExitUsage}
 	}
 	mistake, ok := errors.AsType[*sshconf.ConfigError](err)
 	if !ok {
@@ -161,7 +154,7 @@ func sshRunner(path string) sshconf.Runner {
 		var out, errs bytes.Buffer
 		cmd := exec.CommandContext(ctx, path, args...)
 		cmd.Stdout, cmd.Stderr = &out, &errs
-		err = cmd.Run()
+		err = proc.Run(cmd)
 		return out.Bytes(), errs.Bytes(), err
 	}
 }
@@ -174,5 +167,7 @@ func missingSSH(context.Context, ...string) (stdout, stderr []byte, err error) {
 // nativeCapabilities are what the native engine of run can do.
 func nativeCapabilities() sshconf.Capabilities {
 	offer := wire.Offer()
-	return sshconf.Capabilities{Ciphers: offer.Ciphers, MACs: offer.MACs, KexAlgorithms: offer.Kex}
+	return sshconf.Capabilities{Ciphers: offer.Ciphers, MACs: offer.MACs, KexAlgorithms: offer.Kex,
+		// The insecure ones are used only where a configuration names them.
+		HostKeyAlgorithms: append(ssh.SupportedAlgorithms().HostKeys, ssh.InsecureAlgorithms().HostKeys...)}
 }

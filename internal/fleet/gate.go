@@ -33,8 +33,10 @@ const (
 	maxLogins      = 4096
 
 	// A login that is silent for this long costs no CPU: its slot of the common
-	// window is lent to another host. Dead hosts must not hold up live ones.
-	lendConnectAfter = 300 * time.Millisecond
+	// window is lent to another host. Dead hosts must not hold up live ones, nor
+	// those that refuse at once. Hosts further away than this take their slot
+	// back when they answer.
+	lendConnectAfter = 25 * time.Millisecond
 	lendLoginAfter   = 2 * time.Second // once the server has answered
 
 	cutFactor   = 0.5
@@ -195,16 +197,22 @@ func (t *ticket) lendOut() {
 }
 
 // alive puts lending off: the server answered, the login will cost CPU. A slot
-// already lent stays lent.
+// already lent is taken back, beyond the limit of the window if need be: nobody
+// else is admitted until there is room again.
 func (t *ticket) alive() {
 	if t == nil {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.done && !t.lent {
-		t.lend.Reset(lendLoginAfter)
+	if t.done {
+		return
 	}
+	if t.lent {
+		t.lent = false
+		t.gate.all.retake()
+	}
+	t.lend.Reset(lendLoginAfter)
 }
 
 // end gives the slots back, once, and lets the windows learn. A nil ticket has
@@ -287,6 +295,13 @@ func (w *window) leave(turn chan struct{}) {
 	}
 	w.active--
 	w.wake()
+}
+
+// retake takes a slot whether or not there is room.
+func (w *window) retake() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.active++
 }
 
 func (w *window) release() {

@@ -120,6 +120,27 @@ func TestGateLends(t *testing.T) {
 	})
 }
 
+// TestGateTakesBack: a host that answers after its slot was lent has it again,
+// and nobody else is admitted until there is room.
+func TestGateTakesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(1, never)
+		far := admit(t, g, "far")
+		near := admit(t, g, "near")
+		far.alive()
+		near.end(ended)
+		ctx, cancel := context.WithTimeout(t.Context(), lendLoginAfter-lendConnectAfter-time.Millisecond)
+		defer cancel()
+		if _, err := g.admit(ctx, "third"); err == nil {
+			t.Error("a third host was admitted beside the one that answered")
+		}
+		far.end(loggedIn)
+		if g.all.active != 0 {
+			t.Errorf("%d slots are taken at the end", g.all.active)
+		}
+	})
+}
+
 // TestWindowIsFair: waiters are admitted in the order in which they came, and
 // one that gives up does not take a slot with it.
 func TestWindowIsFair(t *testing.T) {

@@ -85,7 +85,9 @@ const (
 	NotSSH               // the peer does not speak SSH 2
 	NoCommonAlgo         // no algorithm in common
 	HostKeyUnknown       // strict checking and no such key known
-	HostKeyChanged       // a different key is known, or the key is revoked
+	HostKeyChanged       // a different key is known
+	HostKeyRevoked       // the key, or its certificate's authority, is revoked
+	HostKeyWeak          // an RSA key shorter than RequiredRSASize
 	AuthFailed           // no method or key was accepted
 	Lost                 // the connection ended before the command's end was told
 	CommandTimeout       // --timeout: signalled, then closed
@@ -98,7 +100,8 @@ const (
 
 var classNames = [...]string{
 	"", "dns", "refused", "timeout", "unroutable", "throttled", "not_ssh", "no_common_algorithm",
-	"hostkey_unknown", "hostkey_changed", "auth", "lost", "command_timeout", "output_limit", "no_status", "exec_refused", "local", "cancelled",
+	"hostkey_unknown", "hostkey_changed", "hostkey_revoked", "hostkey_weak", "auth", "lost", "command_timeout",
+	"output_limit", "no_status", "exec_refused", "local", "cancelled",
 }
 
 func (c Class) String() string { return nameOf(classNames[:], int(c)) }

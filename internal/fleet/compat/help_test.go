@@ -144,11 +144,11 @@ func (l *lab) Target(_ context.Context, h host.Host) (*dial.Target, error) {
 
 type fixedKey struct{ key ssh.PublicKey }
 
-func (k fixedKey) Algorithms(string, int) []string { return []string{k.key.Type()} }
+func (k fixedKey) Algorithms(string, int, []string) []string { return []string{k.key.Type()} }
 
 func (k fixedKey) Check(_ string, _ int, _ net.Addr, key ssh.PublicKey) error {
 	if !bytes.Equal(key.Marshal(), k.key.Marshal()) {
-		return &dial.HostKeyError{Changed: true, Text: "changed"}
+		return &dial.HostKeyError{Class: fleet.HostKeyChanged, Text: "changed"}
 	}
 	return nil
 }

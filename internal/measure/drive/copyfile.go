@@ -54,6 +54,7 @@ func (c *Copier) Copy(ctx context.Context, want alg.Suite) (record.Sample, error
 	}
 	stop := context.AfterFunc(ctx, func() { proc.KillGroup(cmd) })
 	err := cmd.Wait()
+	proc.EndGroup(cmd.Process.Pid, 0) // the ssh of a jump host
 	s.ElapsedNS = time.Since(s.Start)
 	stop()
 	n := openssh.ParseVerbose(stderr.String())

@@ -2,6 +2,7 @@ package dial
 
 import (
 	"context"
+	"crypto/rsa"
 	"errors"
 	"fmt"
 	"io"
@@ -167,6 +168,7 @@ type login struct {
 	target  *Target
 	set     *keySet
 	signErr error // of the last key that the server would have taken
+	short   error // a key that was left out
 	used    signer
 }
 
@@ -194,6 +196,8 @@ func (l *login) denied(a *ssh.ClientAuthContext) *Error {
 		e.Hint = "the server wants a second factor; --engine openssh can use what ssh is configured for"
 	case !slices.Contains(a.AllowedMethods, "publickey"):
 		e.Hint = "the server takes no public keys; --engine openssh can use what ssh is configured for"
+	case l.short != nil:
+		e.Hint = l.short.Error()
 	case len(l.set.problems) > 0:
 		e.Hint = strings.Join(l.set.problems, "; ")
 	case len(l.set.keys) == 0:
@@ -207,11 +211,15 @@ func (l *login) denied(a *ssh.ClientAuthContext) *Error {
 func (l *login) signers() ([]ssh.Signer, error) {
 	var out []ssh.Signer
 	for _, k := range l.set.inOrder() {
+		if bits := rsaBits(k.PublicKey()); bits > 0 && bits < l.target.minRSABits() {
+			l.short = fmt.Errorf("an RSA key of %d bits is not used, RequiredRSASize is %d", bits, l.target.minRSABits())
+			continue
+		}
 		if algs := signatureAlgorithms(k.PublicKey().Type(), l.target.PubkeyAlgorithms); len(algs) > 0 {
 			out = append(out, &boundSigner{login: l, key: k, algs: algs})
 		}
 	}
-	if len(out) == 0 {
+	if len(out) == 0 && l.short == nil {
 		return nil, errors.New("no key is of a type that PubkeyAcceptedAlgorithms allows")
 	}
 	return out, nil
@@ -227,7 +235,9 @@ func (l *login) succeeded() {
 }
 
 // signatureAlgorithms are those that a key of a type can sign with, best first,
-// as far as allowed (nil: all) names them, in their plain or certificate form.
+// as far as allowed (nil: all that are secure) names them, in their plain or
+// certificate form. As in ssh, SHA-1 is used where it is named, and the order is
+// that of allowed.
 func signatureAlgorithms(keyType string, allowed []string) []string {
 	base, isCert := strings.CutSuffix(keyType, "-cert-v01@openssh.com")
 	if isCert && strings.HasPrefix(base, "sk-") {
@@ -240,13 +250,32 @@ func signatureAlgorithms(keyType string, allowed []string) []string {
 	if allowed == nil {
 		return algs
 	}
-	return slices.DeleteFunc(algs, func(a string) bool {
-		name := a
-		if isCert {
-			name = strings.TrimSuffix(a, "@openssh.com") + "-cert-v01@openssh.com"
+	algs = append(algs, base)
+	named := make([]string, 0, len(algs))
+	for _, name := range allowed {
+		plain, cert := strings.CutSuffix(name, "-cert-v01@openssh.com")
+		if cert && strings.HasPrefix(plain, "sk-") {
+			plain += "@openssh.com"
 		}
-		return !slices.Contains(allowed, name)
-	})
+		if cert == isCert && slices.Contains(algs, plain) && !slices.Contains(named, plain) {
+			named = append(named, plain)
+		}
+	}
+	return named
+}
+
+// rsaBits is the length of an RSA key, also of one inside a certificate; 0 for
+// keys of other types.
+func rsaBits(key ssh.PublicKey) int {
+	if cert, ok := key.(*ssh.Certificate); ok {
+		key = cert.Key
+	}
+	if c, ok := key.(ssh.CryptoPublicKey); ok {
+		if k, ok := c.CryptoPublicKey().(*rsa.PublicKey); ok {
+			return k.N.BitLen()
+		}
+	}
+	return 0
 }
 
 // boundSigner is a key bound to one login, so that the login's end also ends

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -149,7 +150,21 @@ func (c *conn) said() []byte {
 func (c *conn) sentBanner() bool { return c.line }
 
 // wrongBanner tells whether the peer spoke, but no SSH 2.
-func (c *conn) wrongBanner() bool { return c.wrong || (!c.line && len(c.said()) > 0) }
+func (c *conn) wrongBanner() bool {
+	return c.wrong || (!c.line && len(c.said()) > 0 && !c.slowVersion())
+}
+
+// slowVersion tells whether the peer has sent the beginning of a version line
+// and nothing else.
+func (c *conn) slowVersion() bool {
+	if c.line || len(c.greeting) > 0 || len(c.partial) == 0 {
+		return false
+	}
+	return slices.ContainsFunc([]string{"SSH-2.0-", "SSH-1.99-"}, func(start string) bool {
+		n := min(len(start), len(c.partial))
+		return string(c.partial[:n]) == start[:n]
+	})
+}
 
 func (c *conn) quoteBanner() string {
 	said := c.said()

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -37,6 +35,9 @@ type link struct {
 	chans <-chan ssh.NewChannel
 	reqs  <-chan *ssh.Request
 	addr  string // dialled
+	// usable is until when a command must have been started: ConnectTimeout
+	// covers all that a server can stall before that.
+	usable time.Time
 }
 
 // connect dials and logs in. The error is an *Error.
@@ -139,21 +140,26 @@ func (e *Engine) handshake(ctx context.Context, t *Target, p progress, raw net.C
 		return nil, explainProxy(ctx, raw, handshakeError(ctx, t, c, err))
 	}
 	l.succeeded()
-	return &link{Conn: sc, net: c, chans: chans, reqs: reqs, addr: sc.RemoteAddr().String()}, nil
+	deadline, _ := ctx.Deadline()
+	return &link{Conn: sc, net: c, chans: chans, reqs: reqs, addr: sc.RemoteAddr().String(), usable: deadline}, nil
 }
 
 func (e *Engine) clientConfig(t *Target, l *login, p progress, c *conn) *ssh.ClientConfig {
 	name, port := t.hostKeyName()
+	algorithms := t.HostKeyAlgorithms
+	if !t.KeepHostKeyOrder {
+		algorithms = t.HostKeys.Algorithms(name, port, algorithms)
+	}
 	return &ssh.ClientConfig{
 		Config:            ssh.Config{KeyExchanges: t.KeyExchanges, Ciphers: t.Ciphers, MACs: t.MACs},
 		User:              t.User,
 		ClientVersion:     e.version(),
-		HostKeyAlgorithms: hostKeyAlgorithms(t.HostKeys.Algorithms(name, port), t.HostKeyAlgorithms),
+		HostKeyAlgorithms: algorithms,
 		AuthCallback:      l.next,
 		HostKeyCallback: func(_ string, remote net.Addr, key ssh.PublicKey) error {
 			p.Reached(fleet.PhaseHostkey)
 			c.reach(fleet.PhaseHostkey)
-			if err := t.HostKeys.Check(name, port, remote, key); err != nil {
+			if err := t.checkHostKey(name, port, remote, key); err != nil {
 				return err
 			}
 			p.Reached(fleet.PhaseAuth)
@@ -163,35 +169,15 @@ func (e *Engine) clientConfig(t *Target, l *login, p progress, c *conn) *ssh.Cli
 	}
 }
 
-// plainHostKeyAlgorithms is what is asked for when nothing is known and nothing
-// configured: no certificates, which need a known authority, and Ed25519 first,
-// which is also the cheapest to verify.
-var plainHostKeyAlgorithms = [...]string{
-	ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521,
-	ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256,
-}
-
-// hostKeyAlgorithms puts what can be verified first; the rest follows, so that
-// a server without a known key type is told apart (changed) from one that
-// cannot talk to us. allowed nil means the default list.
-func hostKeyAlgorithms(known, allowed []string) []string {
-	rest := allowed
-	if rest == nil {
-		rest = plainHostKeyAlgorithms[:]
+// checkHostKey decides about the server's key: first its length, as ssh does
+// (sshconnect2.c, verify_host_key_callback).
+func (t *Target) checkHostKey(name string, port int, remote net.Addr, key ssh.PublicKey) error {
+	if bits, least := rsaBits(key), t.minRSABits(); bits > 0 && bits < least {
+		return &HostKeyError{Class: fleet.HostKeyWeak,
+			Text: fmt.Sprintf("host key of %s is an RSA key of %d bits, RequiredRSASize is %d", name, bits, least),
+			Hint: "give the server an Ed25519 host key or a longer one"}
 	}
-	out := make([]string, 0, len(known)+len(rest))
-	for _, a := range known {
-		if allowed == nil || slices.Contains(allowed, a) {
-			out = append(out, a)
-		}
-	}
-	for _, a := range rest {
-		cert := strings.HasSuffix(a, "-cert-v01@openssh.com")
-		if !slices.Contains(out, a) && !cert {
-			out = append(out, a)
-		}
-	}
-	return out
+	return t.HostKeys.Check(name, port, remote, key)
 }
 
 func (e *Engine) version() string {

@@ -3,6 +3,7 @@ package dial
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"strings"
 	"sync"
@@ -102,12 +103,14 @@ func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a *fle
 
 	abort := context.AfterFunc(a.Abort(), func() { l.net.Close() })
 	defer abort()
-	late := context.AfterFunc(ctx, func() { l.net.Close() }) // until there is a command to signal
+	starting, cancel := context.WithDeadlineCause(ctx, l.usable, errConnectTimeout)
+	defer cancel()
+	late := context.AfterFunc(starting, func() { l.net.Close() }) // until there is a command to signal
 	defer late()
 
 	s, err := l.open(a.Output)
 	if err != nil {
-		return l.startFailed(ctx, alive, err, fleet.RanNo)
+		return l.startFailed(starting, t, alive, err, fleet.RanNo)
 	}
 	line := cmd.Line
 	if t.Command != "" {
@@ -115,10 +118,10 @@ func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a *fle
 	}
 	ran, err := s.start(line, t.Env, cmd.Input == nil)
 	if err != nil {
-		return l.startFailed(ctx, alive, err, ran)
+		return l.startFailed(starting, t, alive, err, ran)
 	}
 	if !late() {
-		return failed(interrupted(ctx), fleet.RanUnknown)
+		return l.startFailed(starting, t, alive, context.Cause(starting), fleet.RanUnknown)
 	}
 	ended := make(chan struct{})
 	var finisher sync.WaitGroup
@@ -174,9 +177,11 @@ func within(c <-chan struct{}, d time.Duration) bool {
 }
 
 // startFailed is a session that did not come to run.
-func (l *link) startFailed(ctx context.Context, alive *keepAlive, err error, ran fleet.Ran) fleet.Outcome {
+func (l *link) startFailed(ctx context.Context, t *Target, alive *keepAlive, err error, ran fleet.Ran) fleet.Outcome {
 	var open *ssh.OpenChannelError
 	switch {
+	case errors.Is(context.Cause(ctx), errConnectTimeout):
+		return failed(stalled(l.net.peer(t), t.port(), ran), ran)
 	case ctx.Err() != nil:
 		return failed(interrupted(ctx), ran)
 	case errors.As(err, &open):
@@ -188,6 +193,16 @@ func (l *link) startFailed(ctx context.Context, alive *keepAlive, err error, ran
 		return failed(&Error{Class: fleet.Lost, Text: "Timeout, server not responding", Err: err}, ran)
 	}
 	return failed(&Error{Class: fleet.Lost, Text: "connection lost before the command started", Err: err}, ran)
+}
+
+// stalled is a server that let us in and then did not answer.
+func stalled(peer string, port int, ran fleet.Ran) *Error {
+	e := &Error{Class: fleet.TimedOut, Text: fmt.Sprintf("%s port %d let us in, but did not open a session in time", peer, port),
+		Hint: "the server may be out of processes or memory; --connect-timeout allows more time", Err: errConnectTimeout}
+	if ran == fleet.RanUnknown {
+		e.Text = fmt.Sprintf("%s port %d did not answer the request to run the command in time; it may run there", peer, port)
+	}
+	return e
 }
 
 // refuse answers everything that a server may ask for with no, until the

@@ -128,8 +128,11 @@ func timedOut(c *conn, peer string, err error) *Error {
 			during = "key exchange"
 		}
 	}
-	return &Error{Class: fleet.TimedOut, Text: "Connection to " + peer + " timed out during " + during,
-		Hint: "the server accepts connections but does not answer; --connect-timeout allows more time", Err: err}
+	hint := "the server accepts connections but does not answer; --connect-timeout allows more time"
+	if c.slowVersion() {
+		hint = "the server has sent only the beginning of its version line, " + c.quoteBanner() + "; --connect-timeout allows more time"
+	}
+	return &Error{Class: fleet.TimedOut, Text: "Connection to " + peer + " timed out during " + during, Hint: hint, Err: err}
 }
 
 // protocolError covers what neither closed early nor timed out.
@@ -166,11 +169,7 @@ func disconnected(c *conn, peer, reason string, err error) *Error {
 }
 
 func hostKeyError(bad *HostKeyError) *Error {
-	class := fleet.HostKeyUnknown
-	if bad.Changed {
-		class = fleet.HostKeyChanged
-	}
-	return &Error{Class: class, Text: bad.Text, Hint: bad.Hint, Err: bad}
+	return &Error{Class: bad.Class, Text: bad.Text, Hint: bad.Hint, Err: bad}
 }
 
 // ended tells whether err only says that the connection is over.

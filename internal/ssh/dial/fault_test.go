@@ -31,12 +31,15 @@ func TestLoginFaults(t *testing.T) {
 		class  fleet.Class
 		phase  fleet.Phase
 		text   string // part of the error
+		hint   string // part of the hint
 		again  bool   // must have been tried more than once
 	}{
 		{name: "refused", edit: func(x *dial.Target) { x.Port = closedPort(t) },
 			class: fleet.Refused, phase: fleet.PhaseConnect, text: "connect to host 127.0.1.1 port "},
 		{name: "down", edit: func(x *dial.Target) { x.Port, x.ConnectTimeout = silentPort(t), 300*time.Millisecond },
 			class: fleet.TimedOut, phase: fleet.PhaseConnect, text: "Connection timed out"},
+		{name: "address of the other family", edit: func(x *dial.Target) { x.Family = dial.IPv6 },
+			class: fleet.NameFailed, phase: fleet.PhaseDNS, text: "Could not resolve hostname 127.0.1.1: Address family for hostname not supported"},
 		{name: "reset before banner", server: &sshtest.Server{Raw: reset},
 			class: fleet.Throttled, phase: fleet.PhaseKex, text: "kex_exchange_identification: ", again: true},
 		{name: "close before banner", server: &sshtest.Server{Raw: func(net.Conn) {}},
@@ -48,7 +51,9 @@ func TestLoginFaults(t *testing.T) {
 		{name: "stall before banner", server: &sshtest.Server{Raw: stall("")}, edit: quick,
 			class: fleet.TimedOut, phase: fleet.PhaseKex, text: "timed out during banner exchange"},
 		{name: "stall in banner", server: &sshtest.Server{Raw: stall("SSH-2.0-slo")}, edit: quick,
-			class: fleet.NotSSH, phase: fleet.PhaseKex, text: `"SSH-2.0-slo"`},
+			class: fleet.TimedOut, phase: fleet.PhaseKex, text: "timed out during banner exchange", hint: `"SSH-2.0-slo"`},
+		{name: "one byte at a time", server: &sshtest.Server{Raw: drip("SSH-2.0-this_is_an_endless_version_line")}, edit: quick,
+			class: fleet.TimedOut, phase: fleet.PhaseKex, text: "timed out during banner exchange", hint: "only the beginning"},
 		{name: "stall after banner", server: &sshtest.Server{Raw: stall("SSH-2.0-x\r\n")}, edit: quick,
 			class: fleet.TimedOut, phase: fleet.PhaseKex, text: "timed out during key exchange"},
 		{name: "web server", server: &sshtest.Server{Raw: stall("HTTP/1.1 400 Bad Request\r\n\r\n")}, edit: quick,
@@ -73,6 +78,8 @@ func TestLoginFaults(t *testing.T) {
 			class: fleet.AuthFailed, phase: fleet.PhaseAuth, text: "Permission denied (publickey)."},
 		{name: "stall in login", server: &sshtest.Server{Hold: func() { time.Sleep(time.Second) }}, edit: quick,
 			class: fleet.TimedOut, phase: fleet.PhaseAuth, text: "timed out during login"},
+		{name: "session not answered", server: &sshtest.Server{IgnoreSession: true}, edit: halfDead,
+			class: fleet.TimedOut, phase: fleet.PhaseExec, text: "did not open a session in time"},
 		{name: "session refused", server: &sshtest.Server{RefuseSession: true},
 			class: fleet.ExecRefused, phase: fleet.PhaseExec, text: "refused the session"},
 		{name: "exec refused", server: &sshtest.Server{RefuseExec: true},
@@ -89,7 +96,7 @@ func TestLoginFaults(t *testing.T) {
 				test.edit(&tg)
 			}
 			r := run(t, fleet.Params{RetryFor: time.Millisecond}, tg, hosts(1), fleet.Command{Line: "true"}, &collect{})[0]
-			if r.Class != test.class || r.Phase != test.phase || !strings.Contains(r.Err, test.text) {
+			if r.Class != test.class || r.Phase != test.phase || !strings.Contains(r.Err, test.text) || !strings.Contains(r.Hint, test.hint) {
 				t.Errorf("got %v in %v: %q (%s)\nwant %v in %v: %q", r.Class, r.Phase, r.Err, r.Hint, test.class, test.phase, test.text)
 			}
 			if r.Ran != fleet.RanNo || r.Status() != fleet.Unreachable || r.Exit != -1 {
@@ -102,6 +109,23 @@ func TestLoginFaults(t *testing.T) {
 				t.Errorf("raw text of the peer in %q", r.Err)
 			}
 		})
+	}
+}
+
+// halfDead is quick, with questions for a sign of life that are all answered.
+func halfDead(x *dial.Target) {
+	x.ConnectTimeout, x.AliveInterval = 2*time.Second, 50*time.Millisecond
+}
+
+// drip sends a byte every few milliseconds.
+func drip(text string) func(net.Conn) {
+	return func(c net.Conn) {
+		for _, b := range []byte(text) {
+			if _, err := c.Write([]byte{b}); err != nil {
+				return
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
 	}
 }
 
@@ -207,6 +231,18 @@ func TestUnknownWhetherItRan(t *testing.T) {
 	}
 }
 
+// TestUnansweredExec: a server that lives but does not answer the request. It
+// may have run the command, so that it is not run again.
+func TestUnansweredExec(t *testing.T) {
+	s := (&sshtest.Server{IgnoreExec: true}).Start(t)
+	tg := target(t, s)
+	halfDead(&tg)
+	r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "x"}, &collect{})[0]
+	if r.Ran != fleet.RanUnknown || r.Class != fleet.TimedOut || r.Attempts != 1 || r.Status() != fleet.Failed || !strings.Contains(r.Err, "may run there") {
+		t.Errorf("got %+v", r)
+	}
+}
+
 // TestMaxStartups has 200 hosts on one sshd that drops nearly everything beyond
 // two logins at once: all must succeed in the end.
 func TestMaxStartups(t *testing.T) {
@@ -267,6 +303,40 @@ func TestDeadAmongLive(t *testing.T) {
 	t.Logf("%d live hosts among as many dead ones: %v", n, last)
 	if last >= timeout {
 		t.Errorf("live hosts waited for dead ones: %v", last)
+	}
+}
+
+// TestRefusedAmongSilent: hosts that refuse are told long before those that are
+// silent, although most of them come behind.
+func TestRefusedAmongSilent(t *testing.T) {
+	const n, refusing = 600, 100
+	closed, silent := closedPort(t), silentPort(t)
+	hs := hosts(n + refusing)
+	for i := range hs {
+		hs[i].Port = uint16(silent)
+		if i >= n {
+			hs[i].Port = uint16(closed)
+		}
+	}
+	tg := target(t, (&sshtest.Server{}).Start(t))
+	const timeout = 60 * time.Second
+	tg.ConnectTimeout = timeout
+	e := dial.New(byPort(tg), dial.Options{})
+	defer e.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	start, refused := time.Now(), 0
+	sink := &onDone{func(r fleet.Result) {
+		if r.Class == fleet.Refused {
+			if refused++; refused == refusing {
+				cancel() // the rest of the test is waiting for timeouts
+			}
+		}
+	}}
+	fleet.Run(ctx, fleet.Params{}, hs, fleet.Command{Line: "true"}, e, sink)
+	t.Logf("%d closed ports behind %d silent hosts: %v", refused, n, time.Since(start))
+	if refused != refusing || time.Since(start) >= timeout {
+		t.Errorf("%d of %d closed ports were told before the first timeout", refused, refusing)
 	}
 }
 

@@ -23,11 +23,16 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // fixedKey trusts one key for every name.
 type fixedKey struct{ key ssh.PublicKey }
 
-func (f fixedKey) Algorithms(string, int) []string { return []string{f.key.Type()} }
+func (f fixedKey) Algorithms(_ string, _ int, preference []string) []string {
+	if preference == nil {
+		return []string{f.key.Type()}
+	}
+	return preference
+}
 
 func (f fixedKey) Check(name string, _ int, _ net.Addr, key ssh.PublicKey) error {
 	if !bytes.Equal(key.Marshal(), f.key.Marshal()) {
-		return &dial.HostKeyError{Changed: true, Text: "host key of " + name + " has changed", Hint: "look"}
+		return &dial.HostKeyError{Class: fleet.HostKeyChanged, Text: "host key of " + name + " has changed", Hint: "look"}
 	}
 	return nil
 }
@@ -35,10 +40,10 @@ func (f fixedKey) Check(name string, _ int, _ net.Addr, key ssh.PublicKey) error
 // noKey knows no key at all.
 type noKey struct{}
 
-func (noKey) Algorithms(string, int) []string { return nil }
+func (noKey) Algorithms(_ string, _ int, preference []string) []string { return preference }
 
 func (noKey) Check(name string, _ int, _ net.Addr, _ ssh.PublicKey) error {
-	return &dial.HostKeyError{Text: "no host key is known for " + name}
+	return &dial.HostKeyError{Class: fleet.HostKeyUnknown, Text: "no host key is known for " + name}
 }
 
 // resolve gives every host the same target, at the address that is its name.

@@ -47,10 +47,16 @@ func newNames(lookup func(ctx context.Context, network, name string) ([]netip.Ad
 
 var networkOf = map[Family]string{AnyFamily: "ip", IPv4: "ip4", IPv6: "ip6"}
 
+// errFamily is an address of the other family than AddressFamily allows.
+var errFamily = errors.New("address family for hostname not supported")
+
 // addrs returns the addresses of name, which may be one itself, in the order
 // that the system's resolver gave.
 func (n *names) addrs(ctx context.Context, name string, family Family) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(name); err == nil {
+		if family == IPv4 && !a.Unmap().Is4() || family == IPv6 && a.Is4() {
+			return nil, errFamily
+		}
 		return []netip.Addr{a}, nil
 	}
 	key := nameKey{name, family}
@@ -97,6 +103,9 @@ func nameError(ctx context.Context, name string, err error) *Error {
 	text := "Temporary failure in name resolution"
 	hint := "the name server did not answer; try again or give an address"
 	var dns *net.DNSError
+	if errors.Is(err, errFamily) {
+		text, hint = "Address family for hostname not supported", "AddressFamily, or -4 or -6, does not allow this address"
+	}
 	if errors.As(err, &dns) && dns.IsNotFound {
 		text, hint = "Name or service not known", "check the spelling, or give the address with HostName in ssh_config"
 	}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/fleet"
 )
 
 // Target is one server with all that configuration says about it. The zero
@@ -34,7 +35,8 @@ type Target struct {
 	Family      Family
 	BindAddress string // local address, "" = any
 
-	// ConnectTimeout bounds DNS, TCP, key exchange and login together; 0 is 15 s.
+	// ConnectTimeout bounds TCP, key exchange, login and the start of the command
+	// together; 0 is 15 s.
 	ConnectTimeout time.Duration
 	// AliveInterval is the silence after which the server is asked for a sign of
 	// life; 0 is 30 s, negative is never. AliveCountMax unanswered ones end the
@@ -45,6 +47,12 @@ type Target struct {
 	// Algorithm lists in order of preference; nil is x/crypto's secure default.
 	// Names that x/crypto lacks are left out.
 	KeyExchanges, Ciphers, MACs, HostKeyAlgorithms, PubkeyAlgorithms []string
+	// KeepHostKeyOrder offers HostKeyAlgorithms as they stand; else HostKeys
+	// puts them in order.
+	KeepHostKeyOrder bool
+	// MinRSABits is the shortest RSA key to take, of the server's and of ours
+	// (ssh_config(5) RequiredRSASize); 0 is 1024.
+	MinRSABits int
 
 	Identity Identity
 	Command  string   // run instead of the run's command; "" = that one
@@ -77,9 +85,9 @@ const (
 // HostKeys decides about server keys. Methods are called concurrently; port is
 // 0 for a HostKeyAlias.
 type HostKeys interface {
-	// Algorithms returns the host-key algorithms that can be verified for the
-	// host, best first; nothing when no key of it is known.
-	Algorithms(name string, port int) []string
+	// Algorithms returns preference (nil: a default of its own) in the order in
+	// which it is to be offered to the host.
+	Algorithms(name string, port int, preference []string) []string
 	// Check returns nil when key may be trusted for the host, and a *HostKeyError
 	// when it may not. remote is the address dialled.
 	Check(name string, port int, remote net.Addr, key ssh.PublicKey) error
@@ -87,9 +95,9 @@ type HostKeys interface {
 
 // HostKeyError says why a host key is not trusted.
 type HostKeyError struct {
-	Changed bool   // another key is known, or this one is revoked; else none is known
-	Text    string // one line: what is wrong and which line of which file says so
-	Hint    string // what to do
+	Class fleet.Class // HostKeyUnknown, HostKeyChanged, HostKeyRevoked or HostKeyWeak
+	Text  string      // one line: what is wrong and which line of which file says so
+	Hint  string      // what to do
 }
 
 func (e *HostKeyError) Error() string { return e.Text }
@@ -128,6 +136,12 @@ func (t *Target) connectTimeout() time.Duration {
 		return defaultConnectTimeout
 	}
 	return t.ConnectTimeout
+}
+
+// minRSABits is also what OpenSSH can do at least (sshkey.h).
+func (t *Target) minRSABits() int {
+	const least = 1024
+	return max(t.MinRSABits, least)
 }
 
 func (t *Target) alive() (every time.Duration, count int) {

@@ -16,6 +16,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -23,19 +24,30 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/sys/proc"
 )
 
 // Options of an Engine.
 type Options struct {
-	Binary string   // "" = ssh on PATH
-	Args   []string // the user's options (-F, -o, -i, ...); they win over ours
+	Binary string // "" = ssh on PATH
+	// Args are the user's options (-F, -o, -i, ...); they win over ours, but not
+	// over what is decided about host keys.
+	Args []string
 	// ConnectTimeout is handed to ssh in whole seconds, at least 1; 0 leaves it
 	// to the configuration.
 	ConnectTimeout time.Duration
-	AcceptNew      bool // trust and record keys of hosts that are not known yet
 	// Argv, when set, makes the whole argument list after the binary, as a
 	// compatible mode needs it. Then nothing is known but output and exit code.
 	Argv func(h host.Host, command string) []string
+}
+
+// Route is what ssh is to know about one host beside its configuration.
+type Route struct {
+	AcceptNew bool // trust and record the host's key if none is known yet
+	// Jumps are the hosts to go through, in the order in which they are connected
+	// to; none = as the configuration says. Options.Args must then have no -J.
+	Jumps []openssh.Jump
 }
 
 // Engine forks ssh.
@@ -66,6 +78,11 @@ const (
 
 // Execute runs cmd on h; see fleet.Executor.
 func (e *Engine) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+	return e.Run(ctx, h, Route{}, cmd, a)
+}
+
+// Run runs cmd on a host whose route is known.
+func (e *Engine) Run(ctx context.Context, h host.Host, way Route, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
 	if err := h.Check(); err != nil {
 		return local(fmt.Errorf("host: %w", err))
 	}
@@ -81,32 +98,30 @@ func (e *Engine) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a 
 	if err != nil {
 		return local(err)
 	}
-	state, err := e.process(ctx, e.argv(h, cmd.Line, logPath), cmd.Input, a)
+	jumps, env := openssh.JumpOptions(e.opts.Binary, way.Jumps, e.jumpOptions(logPath))
+	argv := append(openssh.HostKeyOptions(way.AcceptNew), jumps...)
+	c, err := e.process(ctx, append(argv, e.argv(h, cmd.Line, logPath)...), env, cmd.Input, a)
 	closeLog()
 	if err != nil {
 		return local(err)
 	}
-	return log.outcome(ctx, state)
+	if !log.master { // whose connection may go through a process of the group
+		proc.EndGroup(c.Process.Pid, strayGrace)
+	}
+	return log.outcome(ctx, c.ProcessState)
 }
 
 // argv is the argument list after the binary. The first value of an option
 // wins in ssh, so the user's come first; flags without a value are ours.
 func (e *Engine) argv(h host.Host, command, logPath string) []string {
-	strict := "yes"
-	if e.opts.AcceptNew {
-		strict = "accept-new"
-	}
 	args := []string{"-T", "-a", "-x"}
 	args = append(args, e.opts.Args...)
 	if logPath != "" {
 		args = append(args, "-E", logPath, "-o", "LogLevel=DEBUG1")
 	}
-	if s := e.opts.ConnectTimeout; s > 0 {
-		args = append(args, "-o", "ConnectTimeout="+strconv.Itoa(int(max((s+time.Second-1)/time.Second, 1))))
-	}
+	args = append(args, e.connectTimeout()...)
 	args = append(args,
 		"-o", "BatchMode=yes",
-		"-o", "StrictHostKeyChecking="+strict,
 		"-o", "UpdateHostKeys=no", // many clients would rewrite one file at once
 		"-o", "ClearAllForwardings=yes",
 		"-o", "RemoteCommand=none", // the command given wins
@@ -121,13 +136,37 @@ func (e *Engine) argv(h host.Host, command, logPath string) []string {
 	return append(args, "--", h.Name, command)
 }
 
+// connectTimeout is the limit in whole seconds.
+func (e *Engine) connectTimeout() []string {
+	limit := e.opts.ConnectTimeout
+	if limit <= 0 {
+		return nil
+	}
+	return []string{"-o", "ConnectTimeout=" + strconv.Itoa(int(max((limit+time.Second-1)/time.Second, 1)))}
+}
+
+// jumpOptions are the options of the ssh to a jump host. What it says belongs
+// into our log and not to the output of the host.
+func (e *Engine) jumpOptions(logPath string) []string {
+	options := e.connectTimeout()
+	if i := slices.Index(e.opts.Args, "-F"); i >= 0 && i+1 < len(e.opts.Args) {
+		options = append(options, "-F", e.opts.Args[i+1])
+	}
+	if logPath != "" {
+		options = append(options, "-E", logPath)
+	}
+	return options
+}
+
 // plain runs an argument list that somebody else made.
 func (e *Engine) plain(ctx context.Context, h host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
 	a.Reached(fleet.PhaseExec)
-	state, err := e.process(ctx, e.opts.Argv(h, cmd.Line), cmd.Input, a)
+	c, err := e.process(ctx, e.opts.Argv(h, cmd.Line), nil, cmd.Input, a)
 	if err != nil {
 		return local(err)
 	}
+	proc.EndGroup(c.Process.Pid, strayGrace)
+	state := c.ProcessState
 	a.Reached(fleet.PhaseExit)
 	o := fleet.Outcome{Engine: engineName, Ran: fleet.RanYes, Exit: exitCode(state), Signal: signalOf(state)}
 	if o.Exit == 255 || o.Exit < 0 {
@@ -141,9 +180,10 @@ func (e *Engine) plain(ctx context.Context, h host.Host, cmd fleet.Command, a *f
 }
 
 // process runs the binary to its end. The error is one of starting it.
-func (e *Engine) process(ctx context.Context, argv []string, input *fleet.Spool, a *fleet.Attempt) (*os.ProcessState, error) {
+func (e *Engine) process(ctx context.Context, argv, env []string, input *fleet.Spool, a *fleet.Attempt) (*exec.Cmd, error) {
 	c := exec.Command(e.opts.Binary, argv...)
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.Env = append(os.Environ(), env...)
+	proc.Lead(c)
 	c.Stdout, c.Stderr = sink{a, fleet.Stdout}, sink{a, fleet.Stderr}
 	c.WaitDelay = strayGrace
 	stopInput, started, err := feed(c, input)
@@ -165,7 +205,7 @@ func (e *Engine) process(ctx context.Context, argv []string, input *fleet.Spool,
 	if _, isExit := errors.AsType[*exec.ExitError](err); err != nil && !isExit && !errors.Is(err, exec.ErrWaitDelay) {
 		return nil, err
 	}
-	return c.ProcessState, nil
+	return c, nil
 }
 
 // feed connects the command's input. exec's own copying would hold Wait up

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -63,7 +64,22 @@ func known(s *sshtest.Sshd) string { return "* " + sshtest.AuthorizedLine(s.Host
 
 func run(t *testing.T, p fleet.Params, o forkssh.Options, h host.Host, cmd fleet.Command, c *collect) fleet.Result {
 	t.Helper()
-	if _, err := fleet.Run(context.Background(), p, []host.Host{h}, cmd, forkssh.New(o), c); err != nil {
+	return runOn(t, p, o, forkssh.Route{}, h, cmd, c)
+}
+
+// routed is an Engine with one Route for all hosts.
+type routed struct {
+	*forkssh.Engine
+	way forkssh.Route
+}
+
+func (r routed) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+	return r.Run(ctx, h, r.way, cmd, a)
+}
+
+func runOn(t *testing.T, p fleet.Params, o forkssh.Options, way forkssh.Route, h host.Host, cmd fleet.Command, c *collect) fleet.Result {
+	t.Helper()
+	if _, err := fleet.Run(context.Background(), p, []host.Host{h}, cmd, routed{forkssh.New(o), way}, c); err != nil {
 		t.Error(err)
 	}
 	return c.results[0]
@@ -107,7 +123,6 @@ func TestOutcomes(t *testing.T) {
 				test.known = known(test.sshd)
 			}
 			o := options(t, test.sshd, test.known)
-			o.AcceptNew = test.new
 			h := host.Host{Name: "127.0.3.1"}
 			if test.host != "" {
 				h.Name = test.host
@@ -115,7 +130,8 @@ func TestOutcomes(t *testing.T) {
 			if test.port != 0 {
 				o.Args = append([]string{"-p", fmt.Sprint(test.port)}, o.Args...)
 			}
-			r := run(t, fleet.Params{RetryFor: time.Millisecond}, o, h, fleet.Command{Line: test.line}, &collect{})
+			way := forkssh.Route{AcceptNew: test.new}
+			r := runOn(t, fleet.Params{RetryFor: time.Millisecond}, o, way, h, fleet.Command{Line: test.line}, &collect{})
 			if r.Ran != test.want.Ran || r.Class != test.want.Class || r.Phase != test.want.Phase || r.Exit != test.want.Exit || r.Signal != test.want.Signal {
 				t.Errorf("got %+v\nwant %+v", r, test.want)
 			}
@@ -135,6 +151,74 @@ func TestBrokenProxy(t *testing.T) {
 	if r.Attempts != 1 || r.Class != fleet.Lost || r.Ran != fleet.RanNo || !strings.Contains(r.Hint, "ProxyCommand") {
 		t.Errorf("got %+v", r)
 	}
+}
+
+// TestNothingIsLeft: what ssh has started is gone when ssh has ended by itself,
+// whether it succeeded or not, and even if it ignores every signal but KILL.
+func TestNothingIsLeft(t *testing.T) {
+	s := sshtest.StartSshd(t)
+	pids := filepath.Join(t.TempDir(), "pids")
+	stubborn := `trap '' HUP TERM; echo $$ >>` + pids + `; sleep 600 </dev/null >/dev/null 2>&1 & echo $! >>` + pids + `; `
+	for _, test := range []struct {
+		name, then string
+		ran        fleet.Ran
+	}{
+		{"silent proxy", "wait; sleep 600", fleet.RanNo},
+		{"proxy that works", fmt.Sprintf("exec ssh -F none -i %s -o IdentityAgent=none -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -p %d -l %s -W %%h:%%p 127.0.3.9", s.Key, s.Port, s.User), fleet.RanYes},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o := options(t, s, known(s))
+			o.Args = append([]string{"-o", "ProxyCommand=" + script(t, stubborn+test.then) + " %h %p", "-o", "ConnectTimeout=1"}, o.Args...)
+			if test.ran == fleet.RanYes { // tokens reach the script as arguments
+				o.Args[1] = "ProxyCommand=" + script(t, strings.NewReplacer("%h", "$1", "%p", "$2").Replace(stubborn+test.then)) + " %h %p"
+				o.Args[3] = "ConnectTimeout=20"
+			}
+			r := run(t, fleet.Params{RetryFor: time.Millisecond}, o, host.Host{Name: "127.0.3.8"}, fleet.Command{Line: "true"}, &collect{})
+			if r.Ran != test.ran {
+				t.Errorf("got %+v", r)
+			}
+			text, err := os.ReadFile(pids)
+			if err != nil || len(text) == 0 {
+				t.Fatalf("the proxy did not start: %v", err)
+			}
+			for _, pid := range strings.Fields(string(text)) {
+				awaitGone(t, pid)
+			}
+		})
+	}
+}
+
+// awaitGone waits until a process is not there, or a zombie.
+func awaitGone(t *testing.T, pid string) {
+	t.Helper()
+	for range 500 {
+		stat, err := os.ReadFile("/proc/" + pid + "/stat")
+		if err != nil || strings.Contains(string(stat), ") Z ") {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("process %s is still there", pid)
+}
+
+// TestMasterStays: a ControlPersist master and the proxy that carries it are
+// the user's, and serve the next ssh.
+func TestMasterStays(t *testing.T) {
+	s := sshtest.StartSshd(t)
+	socket := filepath.Join(t.TempDir(), "s")
+	o := options(t, s, known(s))
+	proxy := fmt.Sprintf("ssh -F none -i %s -o IdentityAgent=none -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -p %%p -l %s -W %%h:%%p 127.0.3.9", s.Key, s.User)
+	o.Args = append([]string{"-o", "ControlMaster=auto", "-o", "ControlPersist=60", "-o", "ControlPath=" + socket, "-o", "ProxyCommand=" + proxy}, o.Args...)
+	r := run(t, fleet.Params{}, o, host.Host{Name: "127.0.3.8"}, fleet.Command{Line: "true"}, &collect{})
+	if r.Status() != fleet.OK {
+		t.Errorf("got %+v", r)
+	}
+	time.Sleep(time.Second) // longer than anything is given to end
+	out, err := exec.Command("ssh", "-F", "none", "-o", "ControlPath="+socket, "127.0.3.8", "echo through the master").CombinedOutput()
+	if err != nil || string(out) != "through the master\n" {
+		t.Errorf("the master is gone: %v %s", err, out)
+	}
+	exec.Command("ssh", "-F", "none", "-o", "ControlPath="+socket, "-O", "exit", "127.0.3.8").Run()
 }
 
 // TestStreams: ssh's own words must not appear in the command's stderr, and the

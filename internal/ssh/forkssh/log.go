@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,6 +27,7 @@ type log struct {
 	sent     bool // the command was sent
 	other    bool // the peer sent a line that is neither SSH's nor sshd's
 	proxy    bool // a proxy command was started
+	master   bool // a ControlPersist master stays behind
 	messages []string
 	addr     string
 }
@@ -107,6 +109,7 @@ func (l *log) line(s string) {
 		}
 	}
 	l.banner(debug)
+	l.master = l.master || strings.HasPrefix(debug, "control_persist_detach: ")
 	l.proxy = l.proxy || strings.HasPrefix(debug, "Executing proxy ")
 	if strings.HasPrefix(debug, "client_input_channel_req: channel ") {
 		l.status = l.status || strings.Contains(debug, " rtype exit-status ")
@@ -147,6 +150,8 @@ func noise(s string) bool {
 	return strings.HasPrefix(s, "** ") || strings.TrimSpace(s) == ""
 }
 
+const revokedHint = "do not log in: whoever holds a revoked key may pose as the server; give the server a new host key"
+
 // failures are ssh's own words, in the order in which they are looked for.
 var failures = []struct {
 	text  string
@@ -154,7 +159,10 @@ var failures = []struct {
 	hint  string
 }{
 	{"REMOTE HOST IDENTIFICATION HAS CHANGED", fleet.HostKeyChanged, "compare the key with the machine's owner before removing the old line"},
-	{"REVOKED HOST KEY", fleet.HostKeyChanged, "the key is marked as revoked; do not connect"},
+	{"REVOKED HOST KEY", fleet.HostKeyRevoked, revokedHint},
+	{" revoked by file ", fleet.HostKeyRevoked, revokedHint}, // RevokedHostKeys
+	{"Error checking host key ", fleet.HostKeyRevoked, "the file of RevokedHostKeys cannot be read: no key is accepted until it can"},
+	{"Bad server host key: Invalid key length", fleet.HostKeyWeak, "the RSA key of the server is shorter than RequiredRSASize: give it an Ed25519 host key or a longer one"},
 	{"Host key verification failed", fleet.HostKeyUnknown, "add the host's key to known_hosts, or use --accept-new"},
 	{"No matching host key fingerprint", fleet.HostKeyUnknown, ""},
 	{"Could not resolve hostname", fleet.NameFailed, "check the spelling"},
@@ -170,6 +178,7 @@ var failures = []struct {
 	{"kex_exchange_identification:", fleet.Throttled, "the server limits logins (MaxStartups, PerSourcePenalties); try a smaller -f"},
 	{"Connection reset by", fleet.Throttled, ""},
 	{"Connection closed by", fleet.Throttled, ""},
+	{"Broken pipe", fleet.Throttled, ""}, // the peer was gone before our first line
 	{"Bad owner or permissions", fleet.Local, ""},
 	{"terminating, ", fleet.Local, ""},
 }
@@ -205,10 +214,23 @@ func (l *log) ran(exit int) fleet.Ran {
 	return fleet.RanNo
 }
 
+// causes are the messages without those that only say that the proxy has ended,
+// if there are others: its own, such as those of the ssh to a jump host.
+func (l *log) causes() []string {
+	causes := slices.DeleteFunc(slices.Clone(l.messages), func(s string) bool {
+		return strings.HasPrefix(s, "kex_exchange_identification: Connection closed by") || strings.HasSuffix(s, " UNKNOWN port 65535") ||
+			strings.HasSuffix(s, " UNKNOWN port 65535: Broken pipe")
+	})
+	if l.proxy && len(causes) > 0 {
+		return causes
+	}
+	return l.messages
+}
+
 // failure explains ssh's own 255.
 func (l *log) failure(o *fleet.Outcome) {
 	o.Exit, o.Class = -1, fleet.Lost
-	all := strings.Join(l.messages, "\n")
+	all := strings.Join(l.causes(), "\n")
 	o.Err = termsafe.Line(strings.TrimPrefix(string(lastLine([]byte(all))), "ssh: "))
 	if o.Err == "" {
 		o.Err = "ssh ended with status 255"

@@ -28,6 +28,24 @@ import (
 // file before the write and renames its copy after it still drops the line: ssh
 // takes no lock that could prevent that.
 func Append(file, host string, port int, key ssh.PublicKey, hash bool) error {
+	return add(file, host, port, key, hash, func() (bool, error) { return true, nil })
+}
+
+// Record is Append of a key that x does not know, decided under the lock: what
+// another run has recorded meanwhile is not recorded twice, and another key of
+// the host, or a revocation, is a *Verdict.
+func (x *Index) Record(file, host string, port int, key ssh.PublicKey, hash bool) error {
+	return add(file, host, port, key, hash, func() (bool, error) {
+		err := x.Check(host, port, nil, key)
+		if v, ok := errors.AsType[*Verdict](err); ok && v.Kind == Unknown {
+			return true, nil
+		}
+		return false, err
+	})
+}
+
+// add appends a line for host and port if wanted, which is asked under the lock.
+func add(file, host string, port int, key ssh.PublicKey, hash bool, wanted func() (bool, error)) error {
 	name := HostPort(host, port)
 	if err := checkName(name); err != nil {
 		return err
@@ -45,7 +63,10 @@ func Append(file, host string, port int, key ssh.PublicKey, hash bool) error {
 	}
 	text := name + " " + marshalKey(key)
 	for range 10 {
-		current, err := appendLine(file, text)
+		current, err := appendLine(file, text, wanted)
+		if v := (*Verdict)(nil); errors.As(err, &v) {
+			return v
+		}
 		if err != nil {
 			return fmt.Errorf("add the host key of %s to %s: %w", HostPort(host, port), file, err)
 		}
@@ -76,9 +97,9 @@ func marshalKey(key ssh.PublicKey) string {
 	return key.Type() + " " + base64.StdEncoding.EncodeToString(key.Marshal())
 }
 
-// appendLine writes one line and reports whether the file it wrote to is still
-// the one under the name.
-func appendLine(file, text string) (current bool, err error) {
+// appendLine writes one line, if it is wanted, and reports whether the file it
+// locked is still the one under the name.
+func appendLine(file, text string, wanted func() (bool, error)) (current bool, err error) {
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return false, err
@@ -90,6 +111,9 @@ func appendLine(file, text string) (current bool, err error) {
 	newline, err := missingNewline(f)
 	if err != nil {
 		return false, err
+	}
+	if yes, err := wanted(); err != nil || !yes {
+		return true, err
 	}
 	if _, err := io.WriteString(f, newline+text+"\n"); err != nil {
 		return false, err

@@ -79,6 +79,35 @@ func TestAppendRefusesWhatIsNoName(t *testing.T) {
 	}
 }
 
+// TestRecordOnce: runs that meet the same new hosts at once, each with an index
+// of its own, write one line a host; another key of a host is not recorded.
+func TestRecordOnce(t *testing.T) {
+	file := writeFile(t, "first "+edLine(0)+"\n")
+	var wg sync.WaitGroup
+	const hosts = 20
+	for range 4 {
+		x := Open(file)
+		x.Lookup("first", 0) // read before anything is recorded
+		wg.Go(func() {
+			for i := range hosts {
+				if err := x.Record(file, fmt.Sprint("new", i), 2222, edKey(i).PublicKey(), i%2 == 0); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	x := Open(file)
+	for i := range hosts {
+		if found := x.Lookup(fmt.Sprint("new", i), 2222); len(found) != 1 {
+			t.Errorf("new%d: %d lines", i, len(found))
+		}
+	}
+	if got := outcome(x.Record(file, "first", 22, edKey(1).PublicKey(), false)); got != "changed:1" {
+		t.Errorf("another key of a known host: %s", got)
+	}
+}
+
 // TestParallelWritersLoseNothing: ours, and a shell that appends as ssh does.
 func TestParallelWritersLoseNothing(t *testing.T) {
 	file := writeFile(t, "first "+edLine(0)+"\n")

@@ -11,14 +11,6 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Callback is Check as ssh.ClientConfig.HostKeyCallback wants it, for a
-// connection to host and port.
-func (x *Index) Callback(host string, port int) ssh.HostKeyCallback {
-	return func(_ string, remote net.Addr, key ssh.PublicKey) error {
-		return x.Check(host, port, remote, key)
-	}
-}
-
 // Check decides whether key may speak for host and port, by the rules of ssh
 // with StrictHostKeyChecking yes (sshconnect.c:check_host_key):
 //
@@ -28,8 +20,7 @@ func (x *Index) Callback(host string, port int) ssh.HostKeyCallback {
 //   - a key, or the key inside a certificate, that a matching line holds;
 //   - on another port than 22, also a key known for the host without a port.
 //
-// Everything else is an error: *Unknown, *Changed or *Revoked. For a
-// HostKeyAlias pass the alias and port 0. The remote address is for the
+// Everything else is an error, a *Verdict. For a HostKeyAlias pass the alias and port 0. The remote address is for the
 // message only and may be nil: like ssh since 8.5 (CheckHostIP no) Check does
 // not look it up.
 func (x *Index) Check(host string, port int, remote net.Addr, key ssh.PublicKey) error {
@@ -37,24 +28,29 @@ func (x *Index) Check(host string, port int, remote net.Addr, key ssh.PublicKey)
 	if remote != nil {
 		o.remote = remote.String()
 	}
-	err := x.check(o)
-	unknown, isUnknown := errors.AsType[*Unknown](err)
-	if !isUnknown || o.name == o.host {
-		return err
+	v := x.check(o)
+	if v != nil && v.Kind == Unknown && o.name != o.host {
+		v = x.checkPlainName(o, v)
 	}
-	withoutPort := o
-	withoutPort.name = o.host
-	err = x.check(withoutPort)
-	if revoked, ok := errors.AsType[*Revoked](err); ok {
-		return revoked
+	if v == nil { // not a nil *Verdict in an error
+		return nil
 	}
-	if err != nil { // as in ssh, another key for the plain name says nothing about this port
-		if plain, ok := errors.AsType[*Unknown](err); ok && plain.CA && !unknown.CA {
-			unknown.CA, unknown.Reason = true, plain.Reason
-		}
-		return unknown
+	return v
+}
+
+// checkPlainName decides by the name without the port, where the one with it is
+// unknown. As in ssh, another key for the plain name says nothing about the
+// port.
+func (x *Index) checkPlainName(o offer, unknown *Verdict) *Verdict {
+	o.name = o.host
+	plain := x.check(o)
+	if plain == nil || plain.Kind == Revoked {
+		return plain
 	}
-	return nil
+	if plain.Kind == Unknown && plain.CA && !unknown.CA {
+		unknown.CA, unknown.Reason = true, plain.Reason
+	}
+	return unknown
 }
 
 // offer is what a server presents.
@@ -66,10 +62,10 @@ type offer struct {
 }
 
 // check decides on one name.
-func (x *Index) check(o offer) error {
+func (x *Index) check(o offer) *Verdict {
 	entries := x.Lookup(o.name, 0)
 	if line := revokedBy(entries, o.key); line != nil {
-		return &Revoked{Name: o.name, Remote: o.remote, File: line.File, Line: line.Line, New: fingerprint(o.key)}
+		return x.verdict(Revoked, o, knownOf(*line))
 	}
 	reason := ""
 	if cert, ok := o.key.(*ssh.Certificate); ok {
@@ -84,7 +80,7 @@ func (x *Index) check(o offer) error {
 }
 
 // checkPlain decides on a key that is no certificate.
-func (x *Index) checkPlain(o offer, entries []Entry, reason string) error {
+func (x *Index) checkPlain(o offer, entries []Entry, reason string) *Verdict {
 	var old []Known
 	for _, e := range entries {
 		if e.Marker != MarkerNone {
@@ -101,16 +97,21 @@ func (x *Index) checkPlain(o offer, entries []Entry, reason string) error {
 	slices.SortStableFunc(old, func(a, b Known) int {
 		return rank(a.Type == o.key.Type()) - rank(b.Type == o.key.Type())
 	})
-	return &Changed{Name: o.name, Remote: o.remote, File: old[0].File, Line: old[0].Line, Old: old, New: fingerprint(o.key)}
+	return x.verdict(Changed, o, old...)
 }
 
-func (x *Index) unknown(o offer, entries []Entry, reason string) error {
+func (x *Index) verdict(kind Kind, o offer, lines ...Known) *Verdict {
+	return &Verdict{Kind: kind, Name: o.name, Remote: o.remote, New: fingerprint(o.key), Lines: lines, Files: x.Files()}
+}
+
+func (x *Index) unknown(o offer, entries []Entry, reason string) *Verdict {
 	authority := slices.IndexFunc(entries, func(e Entry) bool { return e.Marker == MarkerCA })
 	if authority >= 0 && reason == "" {
 		reason = fmt.Sprintf("%s asks for a certificate of its authority", entries[authority].Where())
 	}
-	return &Unknown{Name: o.name, Remote: o.remote, New: fingerprint(o.key), Files: x.Files(), Reason: reason, CA: authority >= 0,
-		Err: errors.Join(x.Problems()...)}
+	v := x.verdict(Unknown, o)
+	v.Reason, v.CA, v.Err = reason, authority >= 0, errors.Join(x.Problems()...)
+	return v
 }
 
 // checkCertificate verifies a host certificate against the authorities among

@@ -16,17 +16,18 @@ import (
 
 // outcome names an error of Check and the line that it blames.
 func outcome(err error) string {
-	switch e := err.(type) {
-	case nil:
+	v, ok := err.(*Verdict)
+	switch {
+	case err == nil:
 		return "ok"
-	case *Unknown:
-		return "unknown"
-	case *Changed:
-		return fmt.Sprintf("changed:%d", e.Line)
-	case *Revoked:
-		return fmt.Sprintf("revoked:%d", e.Line)
+	case !ok:
+		return err.Error()
+	case v.Kind == Changed:
+		return fmt.Sprintf("changed:%d", v.Lines[0].Line)
+	case v.Kind == Revoked:
+		return fmt.Sprintf("revoked:%d", v.Lines[0].Line)
 	}
-	return err.Error()
+	return "unknown"
 }
 
 // hostCert certifies key n by authority ca for names, valid for an hour around
@@ -126,7 +127,7 @@ func TestCheckCertificates(t *testing.T) {
 		}
 	}
 	err := x.Check("a.x", 22, nil, edKey(1).PublicKey())
-	if unknown, ok := errors.AsType[*Unknown](err); !ok || !strings.Contains(unknown.Reason, file+":1 asks for a certificate") {
+	if unknown, ok := errors.AsType[*Verdict](err); !ok || !strings.Contains(unknown.Reason, file+":1 asks for a certificate") {
 		t.Errorf("plain key where only an authority is known: %v", err)
 	}
 	forged := hostCert(t, ca, 1, []string{"a.x"}, nil)
@@ -158,8 +159,8 @@ func TestMessagesSayWhereAndWhatToDo(t *testing.T) {
 		}
 	}
 	// The command that is recommended does what it says.
-	changed, _ := errors.AsType[*Changed](x.Check("db1", 2222, nil, edKey(2).PublicKey()))
-	if out, err := exec.Command("sh", "-c", removal(changed.Name, changed.File)).CombinedOutput(); err != nil {
+	changed, _ := errors.AsType[*Verdict](x.Check("db1", 2222, nil, edKey(2).PublicKey()))
+	if out, err := exec.Command("sh", "-c", removal(changed.Name, changed.Lines[0].File)).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	if got := outcome(x.Check("db1", 2222, nil, edKey(2).PublicKey())); got != "unknown" {

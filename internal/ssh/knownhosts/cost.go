@@ -14,6 +14,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/stats"
+	"sshpace/internal/sys/proc"
 )
 
 // CostOptions says how to measure.
@@ -213,7 +214,7 @@ func loginCPU(ctx context.Context, program string, server *benchServer, file str
 	cmd.Args = append(cmd.Args, "127.0.0.1", "true")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	if err := cmd.Run(); err != nil {
+	if err := proc.Run(cmd); err != nil {
 		return 0, fmt.Errorf("%s with %s: %w: %s", program, file, err, strings.TrimSpace(stderr.String()))
 	}
 	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), nil

@@ -23,95 +23,78 @@ func (k Known) String() string {
 	return fmt.Sprintf("%s:%d (%s %s)", k.File, k.Line, k.Type, k.Fingerprint)
 }
 
-// Unknown is the error of Check for a name of which the files hold no key.
-type Unknown struct {
+// Kind says why a key may not speak for a host.
+type Kind uint8
+
+// The kinds of a Verdict. The zero value is none of them.
+const (
+	_       Kind = iota
+	Unknown      // the files hold no key under the name
+	Changed      // other keys are known: someone may be in between, or the server has new keys
+	Revoked      // a @revoked line forbids the key, or the authority of the certificate
+)
+
+// Verdict is the error of Check: why a key may not speak for a host, and which
+// lines say so.
+type Verdict struct {
+	Kind   Kind
 	Name   string   // as it would stand in a file
 	Remote string   // the address that was reached; may be empty
 	New    string   // type and fingerprint of the key that was offered
+	Lines  []Known  // of Changed: all keys known under the name, those of the same type first; of Revoked: the one that forbids
 	Files  []string // what was searched
-	Reason string   // why a certificate, or a host with only a CA, was not accepted; often empty
-	CA     bool     // a @cert-authority line matches the name: only a valid certificate will do
+	Reason string   // of Unknown: why a certificate, or a host with only a CA, was not accepted; often empty
+	CA     bool     // of Unknown: a @cert-authority line matches the name, so that only a valid certificate will do
 	Err    error    // a file that could not be read; nil if all could
 }
 
-// What says what happened, in one sentence without an end.
-func (e *Unknown) What() string {
-	what := fmt.Sprintf("host key of %s is unknown: it offered %s, and %s does not know the name",
-		at(e.Name, e.Remote), e.New, strings.Join(e.Files, ", "))
-	if e.Reason != "" {
-		what = fmt.Sprintf("host key of %s is not accepted: it offered %s, but %s", at(e.Name, e.Remote), e.New, e.Reason)
+// What says what happened and which lines disagree, in one sentence without an
+// end.
+func (v *Verdict) What() string {
+	host := "host key of " + at(v.Name, v.Remote)
+	switch v.Kind {
+	case Changed:
+		return fmt.Sprintf("%s has CHANGED: it offered %s, known is %s", host, v.New, joined(v.Lines))
+	case Revoked:
+		return fmt.Sprintf("%s is REVOKED by %s:%d: it offered %s", host, v.Lines[0].File, v.Lines[0].Line, v.New)
 	}
-	if e.Err != nil {
-		what += fmt.Sprintf(" (%v)", e.Err)
+	what := fmt.Sprintf("%s is unknown: it offered %s, and %s does not know the name", host, v.New, strings.Join(v.Files, ", "))
+	if v.Reason != "" {
+		what = fmt.Sprintf("%s is not accepted: it offered %s, but %s", host, v.New, v.Reason)
+	}
+	if v.Err != nil {
+		what += fmt.Sprintf(" (%v)", v.Err)
 	}
 	return what
 }
 
+func joined(lines []Known) string {
+	texts := make([]string, len(lines))
+	for i, k := range lines {
+		texts[i] = k.String()
+	}
+	return strings.Join(texts, ", ")
+}
+
 // Hint says what to do about it.
-func (e *Unknown) Hint() string {
-	if e.CA {
+func (v *Verdict) Hint() string {
+	switch {
+	case v.Kind == Revoked:
+		return "do not log in: whoever holds a revoked key may pose as the server; give the server a new host key"
+	case v.Kind == Changed:
+		return "do not log in before you know why; if the server really has a new key, remove the old one with: " +
+			removal(v.Name, v.Lines[0].File)
+	case v.CA:
 		return "give the server a valid host certificate of that authority (ssh-keygen -h -s), or correct the @cert-authority line"
 	}
 	return "compare the fingerprint with the server's own (ssh-keygen -lf on its host key), then run once with --accept-new"
 }
 
 // Error is What and Hint.
-func (e *Unknown) Error() string { return e.What() + "; " + e.Hint() }
+func (v *Verdict) Error() string { return v.What() + "; " + v.Hint() }
 
 // Unwrap returns the error of a file that could not be read.
-func (e *Unknown) Unwrap() error { return e.Err }
-
-// Changed is the error of Check for a key that differs from all keys that are
-// known under the name: someone may be in between, or the server has new keys.
-type Changed struct {
-	Name   string
-	Remote string
-	File   string  // where the first of Old stands
-	Line   int     //
-	Old    []Known // all keys known under the name, those of the same type first
-	New    string  // type and fingerprint of the key that was offered
-}
-
-// What says what happened and which line disagrees.
-func (e *Changed) What() string {
-	old := make([]string, len(e.Old))
-	for i, k := range e.Old {
-		old[i] = k.String()
-	}
-	return fmt.Sprintf("host key of %s has CHANGED: it offered %s, known is %s",
-		at(e.Name, e.Remote), e.New, strings.Join(old, ", "))
-}
-
-// Hint says what to do about it.
-func (e *Changed) Hint() string {
-	return fmt.Sprintf("do not log in before you know why; if the server really has a new key, remove the old one with: %s", removal(e.Name, e.File))
-}
-
-// Error is What and Hint.
-func (e *Changed) Error() string { return e.What() + "; " + e.Hint() }
-
-// Revoked is the error of Check for a key, or a certificate by an authority,
-// that a @revoked line forbids.
-type Revoked struct {
-	Name   string
-	Remote string
-	File   string
-	Line   int
-	New    string // type and fingerprint of the key that was offered
-}
-
-// What says what happened and which line forbids the key.
-func (e *Revoked) What() string {
-	return fmt.Sprintf("host key of %s is REVOKED by %s:%d: it offered %s", at(e.Name, e.Remote), e.File, e.Line, e.New)
-}
-
-// Hint says what to do about it.
-func (e *Revoked) Hint() string {
-	return "do not log in: whoever holds a revoked key may pose as the server; give the server a new host key"
-}
-
-// Error is What and Hint.
-func (e *Revoked) Error() string { return e.What() + "; " + e.Hint() }
+func (v *Verdict) Unwrap() error { return v.Err }
 
 // at names a host and, if it says more, its address.
 func at(name, remote string) string {

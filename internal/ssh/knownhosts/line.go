@@ -133,7 +133,7 @@ func cutField(s string) (field, rest string) {
 func (l line) parseKey() (key ssh.PublicKey, comment string, err error) {
 	keyType, rest := cutField(l.key)
 	text, comment := cutField(rest)
-	blob, err := base64.StdEncoding.Strict().DecodeString(text)
+	blob, err := base64.StdEncoding.Strict().DecodeString(withoutSpaces.Replace(text))
 	if err != nil {
 		return nil, "", fmt.Errorf("the key is not base64: %w", err)
 	}
@@ -146,6 +146,11 @@ func (l line) parseKey() (key ssh.PublicKey, comment string, err error) {
 	}
 	return key, comment, nil
 }
+
+// withoutSpaces drops the white space that the base64 of OpenSSH passes over
+// (isspace(3) in base64.c:b64_pton) and can stand in a field. Go's own passes
+// over \r and \n.
+var withoutSpaces = strings.NewReplacer("\f", "", "\v", "")
 
 // typeNames reports whether a key of the type kept in its blob may be written
 // under name.

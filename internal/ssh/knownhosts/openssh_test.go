@@ -94,6 +94,7 @@ func TestVerdictAgainstSSH(t *testing.T) {
 		{"*,!127.* " + ed, "ok"}, // "!127.*" does not match "[127.0.0.1]:PORT"
 		{"*,!*127.* " + ed, "unknown"},
 		{name + " " + ed + "\n@revoked * " + ed, "revoked:2"},
+		{name + " " + ed + "\n@revoked * " + ed[:40] + "\f" + ed[40:50] + "\v" + ed[50:] + "\v", "revoked:2"}, // white space of C
 		{"@revoked x " + ed + "\n" + name + " " + ed, "ok"},
 		{"@cert-authority * " + ed, "unknown"},
 		{name + " " + ec + "\n" + name + " " + ed, "ok"},

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/sys/proc"
 )
 
 // effective are the keywords of -G and -T that hold algorithm lists.
@@ -95,7 +96,7 @@ func (p Program) ask(ctx context.Context, args []string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, p.Path, args...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
+	if err := proc.Run(cmd); err != nil {
 		if said := strings.TrimSpace(stderr.String()); said != "" {
 			err = errors.New(said)
 		}

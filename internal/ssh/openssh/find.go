@@ -4,6 +4,7 @@
 package openssh
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/sys/proc"
 )
 
 // Program is an installed program of OpenSSH.
@@ -85,11 +87,13 @@ func run(ctx context.Context, path string, args ...string) (output string, err e
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.WaitDelay = time.Second
-	text, err := cmd.CombinedOutput()
+	var text bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &text, &text
+	err = proc.Run(cmd)
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
-	return string(text), err
+	return text.String(), err
 }
 
 // version asks a program who it is. sshd knows -V since 9.2; before, its usage

@@ -139,9 +139,13 @@ func (r *Resolved) MACs() []string { return r.list(MACs) }
 // KexAlgorithms are the key exchanges to offer, best first.
 func (r *Resolved) KexAlgorithms() []string { return r.list(KexAlgorithms) }
 
-// HostKeyAlgorithms are the host key algorithms to offer, best first. Where
-// they are not set, ssh puts those of keys that it knows in front.
+// HostKeyAlgorithms are the host key algorithms to offer, best first.
 func (r *Resolved) HostKeyAlgorithms() []string { return r.list(HostKeyAlgorithms) }
+
+// KeepsHostKeyOrder reports whether they are to be offered as they stand. Else
+// those of known keys come first: ssh does that where the list is not set, or
+// adds to its own (+) or takes away from it (-) (sshconnect2.c:ssh_kex2).
+func (r *Resolved) KeepsHostKeyOrder() bool { return r.ordered }
 
 // PubkeyAcceptedAlgorithms are the signature algorithms to log in with.
 func (r *Resolved) PubkeyAcceptedAlgorithms() []string { return r.list(PubkeyAcceptedAlgorithms) }

@@ -94,6 +94,7 @@ func (s *state) fromDump() (*Resolved, error) {
 	s.host = s.word(HostName)
 	s.finishTarget(r)
 	r.set[HostName].Origin = s.set[HostName].Origin
+	r.ordered = r.IsSet(HostKeyAlgorithms) // ssh -G does not tell how the list was written
 	return r, s.finishJump(r)
 }
 
@@ -274,5 +275,9 @@ func (p *patch) apply(r *Resolved) (*Resolved, error) {
 	for k, values := range p.several {
 		s.several[k] = &values
 	}
-	return s.fromDump()
+	full, err := s.fromDump()
+	if _, asked := p.set[HostKeyAlgorithms]; err == nil && !asked {
+		full.ordered = r.ordered
+	}
+	return full, err
 }

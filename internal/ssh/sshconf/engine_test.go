@@ -286,9 +286,26 @@ func TestJumpText(t *testing.T) {
 			t.Errorf("%q: %v, %v", text, hops, err)
 		}
 	}
-	for _, bad := range []string{"", "a,", "@a", "a:x", "-a", "a;b", "[::1", "[::1]x", "ssh://a/b"} {
+	for _, bad := range []string{"", "a,", "@a", "a:x", "[::1", "[::1]x", "ssh://a/b"} {
 		if hops, err := sshconf.ParseJumps(bad); err == nil {
 			t.Errorf("%q gives %v", bad, hops)
+		}
+	}
+}
+
+// A hop in double quotes is what the shell makes of it under ssh. One that is
+// unsafe is refused for the hosts behind it, not for the whole file.
+func TestJumpQuotesAndUnsafeNames(t *testing.T) {
+	l, system := home(t)
+	path := l.write(t, "config", "Host a\n ProxyJump \"jmp\",\"two\":23 # note\nHost b\n ProxyJump -oProxyCommand=x\nHost c\n ProxyJump x;y\nHost d\n ProxyJump \"p,q\"\n")
+	c := mustLoad(t, sshconf.Params{File: path, System: system})
+	if got := fmt.Sprint(mustResolve(t, c, "a").ProxyJump()); got != "[jmp two:23]" {
+		t.Errorf("got %s", got)
+	}
+	mustResolve(t, c, "z")
+	for _, name := range []string{"b", "c", "d"} {
+		if _, err := c.Resolve(t.Context(), sshconf.Query{Name: name}); !errors.Is(err, sshconf.ErrUnsafeHost) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

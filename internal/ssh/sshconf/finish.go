@@ -81,6 +81,12 @@ func (s *state) finishJump(r *Resolved) error {
 	if err != nil {
 		return err
 	}
+	for i, hop := range hops {
+		hops[i] = hop.unquoted()
+		if err := hops[i].check(); err != nil {
+			return wrapError(r.set[ProxyJump].Origin, err)
+		}
+	}
 	r.jumps = hops
 	last := hops[len(hops)-1]
 	r.conn.jump = last.Host
@@ -101,6 +107,9 @@ func (s *state) finishLists(r *Resolved) error {
 		v := s.set[k]
 		if v == nil {
 			continue
+		}
+		if k == HostKeyAlgorithms {
+			r.ordered = strings.IndexByte("+-", v.Args[0][0]) < 0
 		}
 		list := s.config.lists[algorithmKey{k, v.Args[0]}]
 		if list.err != nil {

@@ -66,6 +66,8 @@ func (j Jump) shown() string {
 }
 
 // ParseJumps reads the hops of ProxyJump, the first one to connect to first.
+// As in ssh, names that are unsafe are no mistake of the file: only the hosts
+// that would go through them are refused, see Jump.check.
 func ParseJumps(s string) ([]Jump, error) {
 	var hops []Jump
 	for hop := range strings.SplitSeq(s, ",") {
@@ -97,13 +99,31 @@ func parseJump(s string) (j Jump, err error) {
 			return j, err
 		}
 	}
-	if j.Host, j.Port, err = splitPort(rest); err != nil {
-		return j, err
+	j.Host, j.Port, err = splitPort(rest)
+	if err == nil && j.Host == "" {
+		err = ErrUnsafeHost
 	}
+	return j, err
+}
+
+// unquoted is the hop as the shell hands it on through which ssh starts the ssh
+// to it: a name in double quotes loses them.
+func (j Jump) unquoted() Jump {
+	if n := len(j.Host); n > 2 && j.Host[0] == '"' && j.Host[n-1] == '"' {
+		j.Host = j.Host[1 : n-1]
+	}
+	return j
+}
+
+// check refuses a hop that could be taken for an option or reach a shell.
+func (j Jump) check() error {
 	if err := CheckUser(j.User); err != nil {
-		return j, err
+		return fmt.Errorf("jump user %q: %w", j.User, err)
 	}
-	return j, CheckHost(j.Host)
+	if err := CheckHost(j.Host); err != nil {
+		return fmt.Errorf("jump host %q: %w", j.Host, err)
+	}
+	return nil
 }
 
 // splitPort splits "host", "host:port" and "[host]:port" (misc.c:hpdelim).

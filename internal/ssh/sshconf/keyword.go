@@ -363,4 +363,5 @@ var (
 	shellLikeMatch = Version{9, 9}  // single quotes and escapes in Match
 	jumpToken      = Version{9, 6}  // %j, and the jump host in %C
 	userTokens     = Version{10, 0} // tokens and ${ENV} in User
+	notFinal       = Version{10, 1} // "Match !final" asks for no second pass
 )

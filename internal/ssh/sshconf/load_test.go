@@ -151,6 +151,8 @@ func TestNewerKeywords(t *testing.T) {
 	for name, text := range map[string]string{
 		"tagged":            "Tag blue\nMatch tagged b*\n Port 23",
 		"not tagged":        "Match !tagged blue\n Port 23",
+		"no tag":            "Match tagged *\n Port 22\nMatch !tagged \"x\" tagged \"\"\n Port 23",
+		"some command":      "Match command \"\"\n Port 22\nMatch command u*\n Port 23",
 		"localnetwork":      "Match localnetwork 192.0.2.0/24,10.0.0.0/8\n Port 23",
 		"not localnetwork":  "Match !localnetwork 10.0.0.0/8,!10.1.0.0/16 localnetwork 10.0.0.0/8\n Port 23",
 		"command":           "Match command uptime\n Port 23",
@@ -176,6 +178,15 @@ func TestNewerKeywords(t *testing.T) {
 				t.Errorf("port %d, gaps %v", r.Port(), r.Gaps)
 			}
 		})
+	}
+}
+
+// Match command "" is about a login without one.
+func TestMatchNoCommand(t *testing.T) {
+	for text, want := range map[string]int{"Match command \"\"\n Port 23": 23, "Match command *\n Port 23": 22} {
+		if got := resolveText(t, text, "a", nil).Port(); got != want {
+			t.Errorf("%q: port %d, want %d", text, got, want)
+		}
 	}
 }
 

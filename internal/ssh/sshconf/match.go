@@ -102,7 +102,8 @@ func parseCriterion(word string, line words, v Version) (c criterion, err error)
 	word, c.negate = strings.CutPrefix(word, "!")
 	name, arg, hasArg := strings.Cut(word, "=")
 	row, ok := criteria[lower(name)]
-	if !ok || !v.AtLeast(row.since) {
+	noEquals := hasArg && (row.kind <= byFinal || row.kind == bySessionType) // as ssh has it
+	if !ok || !v.AtLeast(row.since) || noEquals {
 		return c, fmt.Errorf("unsupported criterion %q", name)
 	}
 	if c.kind = row.kind; c.kind <= byFinal {
@@ -111,7 +112,7 @@ func parseCriterion(word string, line words, v Version) (c criterion, err error)
 	if !hasArg {
 		arg, hasArg = line.next()
 	}
-	if !hasArg || arg == "" && c.kind != byTag || strings.HasPrefix(arg, "#") {
+	if !hasArg || arg == "" && c.kind != byTag && c.kind != byCommand || strings.HasPrefix(arg, "#") {
 		return c, fmt.Errorf("missing argument of %s", name)
 	}
 	c.arg = arg
@@ -177,8 +178,7 @@ func (s *state) criterion(ctx context.Context, c criterion) (ok bool, gap *Gap, 
 	case byExec:
 		return s.exec(ctx, c.arg)
 	case byTag:
-		tag := s.word(Tag)
-		return tag == c.arg || matchList(tag, c.arg, false), nil, nil
+		return matchOrEmpty(s.word(Tag), c.arg), nil, nil
 	case byLocalNetwork:
 		return s.localNetwork(c.arg)
 	case byVersion:
@@ -186,9 +186,17 @@ func (s *state) criterion(ctx context.Context, c criterion) (ok bool, gap *Gap, 
 	case bySessionType:
 		return matchList(s.sessionType(), c.arg, false), nil, nil
 	case byCommand:
-		return matchList(s.config.params.Command, c.arg, false), nil, nil
+		return matchOrEmpty(s.config.params.Command, c.arg), nil, nil
 	}
 	return false, &Gap{Reason: "Match has a criterion of a newer ssh"}, nil
+}
+
+// matchOrEmpty is matchList, but that nothing matches only nothing.
+func matchOrEmpty(s, list string) bool {
+	if s == "" {
+		return list == ""
+	}
+	return matchList(s, list, false)
 }
 
 // exec runs the command of a Match exec.

@@ -228,7 +228,8 @@ func (r *reader) match(p *place, in input) error {
 	}
 	r.open(p, scope{match: criteria})
 	for _, c := range criteria {
-		r.config.wantFinal = r.config.wantFinal || c.kind == byFinal
+		asks := c.kind == byFinal && !(c.negate && in.version.AtLeast(notFinal))
+		r.config.wantFinal = r.config.wantFinal || asks
 	}
 	return nil
 }

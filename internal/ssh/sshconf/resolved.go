@@ -20,6 +20,7 @@ type Resolved struct {
 	set     [keywordCount]*Value
 	several []manyValues
 	jumps   []Jump
+	ordered bool // see KeepsHostKeyOrder
 	conn    connection
 	class   uint64
 }

@@ -33,6 +33,9 @@ type Server struct {
 	Hold func()
 	// RefuseSession and RefuseExec answer with a refusal.
 	RefuseSession, RefuseExec bool
+	// IgnoreSession and IgnoreExec do not answer at all; requests for a sign of
+	// life are answered.
+	IgnoreSession, IgnoreExec bool
 	// ForwardError, when set, is the answer of a jump host to every request.
 	ForwardError string
 	// DropAtExec closes the connection instead of answering an exec request.
@@ -174,6 +177,7 @@ func (s *Server) serve(c net.Conn, config *ssh.ServerConfig) {
 			ch.Reject(ssh.ConnectionFailed, s.ForwardError)
 		case ch.ChannelType() == "direct-tcpip":
 			sessions.Go(func() { forward(ch) })
+		case s.IgnoreSession:
 		case s.RefuseSession || ch.ChannelType() != "session":
 			ch.Reject(ssh.Prohibited, "no")
 		default:
@@ -199,6 +203,9 @@ func (s *Server) session(nc ssh.NewChannel, c net.Conn) {
 			if s.DropAtExec {
 				c.Close()
 				return
+			}
+			if s.IgnoreExec {
+				continue
 			}
 			req.Reply(!s.RefuseExec, nil)
 			if s.RefuseExec {

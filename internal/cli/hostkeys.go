@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/dial"
+	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/sshconf"
+)
+
+// hostKeys is the policy about host keys over one set of known_hosts files.
+type hostKeys struct {
+	index     *knownhosts.Index
+	acceptNew bool
+	file      string // where new keys go
+	hash      bool
+
+	mu sync.Mutex // of writing
+}
+
+// hostKeys returns the policy of a configuration, shared by all hosts that have
+// the same.
+func (r *reach) hostKeys(c *sshconf.Resolved) *hostKeys {
+	files := slices.Concat(c.UserKnownHostsFiles(), c.GlobalKnownHostsFiles())
+	accept := r.acceptsNew(c)
+	key := fmt.Sprintf("%q %v %v", files, accept, c.HashKnownHosts())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k := r.keys[key]
+	if k == nil {
+		k = &hostKeys{index: knownhosts.Open(files...), acceptNew: accept, hash: c.HashKnownHosts()}
+		if user := c.UserKnownHostsFiles(); len(user) > 0 {
+			k.file = user[0]
+		}
+		r.keys[key] = k
+	}
+	return k
+}
+
+func (k *hostKeys) Algorithms(name string, port int, preference []string) []string {
+	return k.index.OrderHostKeyAlgorithms(name, port, preference)
+}
+
+// classes of what known_hosts says.
+var verdictClass = map[knownhosts.Kind]fleet.Class{
+	knownhosts.Unknown: fleet.HostKeyUnknown, knownhosts.Changed: fleet.HostKeyChanged, knownhosts.Revoked: fleet.HostKeyRevoked,
+}
+
+func (k *hostKeys) Check(name string, port int, remote net.Addr, key ssh.PublicKey) error {
+	err := k.index.Check(name, port, remote, key)
+	v, _ := errors.AsType[*knownhosts.Verdict](err)
+	if v != nil && v.Kind == knownhosts.Unknown && k.acceptNew && !v.CA {
+		err = k.accept(name, port, key)
+		v, _ = errors.AsType[*knownhosts.Verdict](err)
+	}
+	if err == nil {
+		return nil
+	}
+	if v != nil {
+		return &dial.HostKeyError{Class: verdictClass[v.Kind], Text: v.What(), Hint: v.Hint()}
+	}
+	bad := &notRecorded{err}
+	return &dial.HostKeyError{Class: fleet.HostKeyUnknown, Text: bad.What(), Hint: bad.Hint()}
+}
+
+// accept records a new key. One that cannot be recorded is not accepted either:
+// it would be new for ever.
+func (k *hostKeys) accept(name string, port int, key ssh.PublicKey) error {
+	if k.file == "" {
+		return errors.New("UserKnownHostsFile names no file")
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if cert, ok := key.(*ssh.Certificate); ok { // of no authority that we know: as in ssh, the key inside counts
+		key = cert.Key
+	}
+	return k.index.Record(k.file, name, port, key, k.hash)
+}
+
+// notRecorded is a new key that could not be written.
+type notRecorded struct{ err error }
+
+func (e *notRecorded) Error() string { return e.What() + "; " + e.Hint() }
+
+// What says why the host is not used.
+func (e *notRecorded) What() string {
+	return "new host key not accepted, it cannot be recorded: " + e.err.Error()
+}
+
+// Hint says what to do about it.
+func (e *notRecorded) Hint() string {
+	return "name a file that can be written with -o UserKnownHostsFile=FILE"
+}

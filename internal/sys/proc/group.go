@@ -1,0 +1,51 @@
+package proc
+
+import (
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// Run is cmd.Run for a program that starts others, such as ssh a ProxyCommand or
+// the ssh to a jump host: it leads a process group of its own, and whatever is
+// left of the group ends with it, or with the context of cmd.
+func Run(cmd *exec.Cmd) error {
+	Lead(cmd)
+	err := cmd.Run()
+	if cmd.Process != nil {
+		EndGroup(cmd.Process.Pid, 0)
+	}
+	return err
+}
+
+// Lead makes a command that is not yet started the leader of a process group,
+// and lets its context, if it has one, end the group.
+func Lead(cmd *exec.Cmd) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid = true
+	if cmd.Cancel != nil {
+		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	}
+}
+
+// groupPoll is how often EndGroup looks whether a group is gone.
+const groupPoll = 5 * time.Millisecond
+
+// EndGroup ends what the leader of a process group has left behind. It is called
+// right after the leader has been waited for, when its number cannot be in use
+// again. The group gets SIGTERM and, where that does not end it within grace,
+// SIGKILL. What has a session of its own, such as ssh's ControlPersist master,
+// is not in the group.
+func EndGroup(leader int, grace time.Duration) {
+	if grace > 0 && syscall.Kill(-leader, syscall.SIGTERM) != nil {
+		return // nobody is left
+	}
+	for end := time.Now().Add(grace); time.Now().Before(end); time.Sleep(groupPoll) {
+		if syscall.Kill(-leader, 0) != nil {
+			return
+		}
+	}
+	_ = syscall.Kill(-leader, syscall.SIGKILL)
+}

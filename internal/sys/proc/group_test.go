@@ -1,0 +1,88 @@
+package proc_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sshpace/internal/sys/proc"
+)
+
+// TestRunLeavesNothing: a program that ends, or is ended, with children that go
+// on and ignore SIGTERM.
+func TestRunLeavesNothing(t *testing.T) {
+	for _, test := range []struct{ name, then string }{{"ends by itself", "exit 3"}, {"is ended", "sleep 600"}} {
+		t.Run(test.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			cmd := exec.CommandContext(ctx, "sh", "-c", `(trap "" TERM HUP; sleep 600 & wait; sleep 600) >/dev/null 2>&1 & echo $!; `+test.then)
+			var out strings.Builder
+			cmd.Stdout = writer(func(p []byte) (int, error) {
+				if test.then != "exit 3" {
+					defer cancel()
+				}
+				return out.Write(p)
+			})
+			err := proc.Run(cmd)
+			if err == nil {
+				t.Error("no error of a program that failed")
+			}
+			var child int
+			fmt.Sscan(out.String(), &child)
+			awaitGone(t, child)
+		})
+	}
+}
+
+type writer func([]byte) (int, error)
+
+func (w writer) Write(p []byte) (int, error) { return w(p) }
+
+// awaitGone waits until a process is not there or a zombie that its reaper has
+// not yet waited for.
+func awaitGone(t *testing.T, pid int) {
+	t.Helper()
+	if pid < 2 {
+		t.Fatalf("%d is no process id", pid)
+	}
+	for range 500 {
+		if syscall.Kill(pid, 0) != nil || zombie(pid) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("process %d is still there", pid)
+	syscall.Kill(pid, syscall.SIGKILL)
+}
+
+// TestEndGroup gives those that end when asked the time to do so.
+func TestEndGroup(t *testing.T) {
+	cmd := exec.Command("sh", "-c", `(trap 'echo bye; exit' TERM; sleep 600 & wait) & sleep 0.2; exit 0`)
+	var out strings.Builder
+	cmd.Stdout = &out
+	proc.Lead(cmd)
+	cmd.WaitDelay = time.Minute
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	leader := cmd.Process.Pid
+	done := make(chan error)
+	go func() { done <- cmd.Wait() }()
+	time.Sleep(500 * time.Millisecond) // the leader has ended; its child holds stdout
+	proc.EndGroup(leader, 10*time.Second)
+	<-done
+	if out.String() != "bye\n" {
+		t.Errorf("said %q", out.String())
+	}
+}
+
+// zombie tells whether a process has ended and nobody has waited for it.
+func zombie(pid int) bool {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return strings.Contains(string(text), ") Z ")
+}
