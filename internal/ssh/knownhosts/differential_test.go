@@ -75,7 +75,7 @@ func (g generator) line() string {
 	case 1:
 		return "\t " + marker + " " + g.hosts() + "\t  " + g.key() + " a comment\r"
 	case 2:
-		return marker + g.hosts() + " " + g.key() + "\r"
+		return marker + g.hosts() + " " + g.key() + g.pick([]string{"\r", "\r\r"})
 	}
 	return marker + g.hosts() + " " + g.key()
 }

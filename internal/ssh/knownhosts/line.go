@@ -48,15 +48,16 @@ const (
 
 // parseLine cuts one line, without its newline, into fields. It accepts what
 // OpenSSH accepts (hostfile.c:hostkeys_foreach): leading blanks, fields
-// separated by blanks or tabs, a comment after the key. A carriage return at
-// the end is dropped. The error says why a line is lineBad; the key itself is
+// separated by blanks or tabs, a comment after the key. Carriage returns at the
+// end are dropped, however many: to ssh they are white space behind the base64,
+// which means nothing, or part of the comment. The error says why a line is lineBad; the key itself is
 // looked at only as far as "type blob".
 func parseLine(text string, number int) (line, lineKind, error) {
 	if end := strings.IndexByte(text, 0); end >= 0 {
 		text = text[:end] // C strings end here
 	}
 	l := line{text: text, number: number}
-	text = trimBlanks(strings.TrimSuffix(text, "\r"))
+	text = trimBlanks(strings.TrimRight(text, "\r"))
 	if text == "" || text[0] == '#' {
 		return line{}, lineBlank, nil
 	}

@@ -24,6 +24,7 @@ func TestUnreadable(t *testing.T) {
 		"a " + key[:40],                       // 11
 		"@revoked",                            // 12
 		"\t  indented\t" + key + "\tcomment",  // 13
+		"crs " + key + "\r\r\r",               // 14
 	}, "\n"))
 	x := Open(file)
 	var lines []int
@@ -36,7 +37,7 @@ func TestUnreadable(t *testing.T) {
 	if diff := cmp.Diff([]int{4, 5, 6, 7, 8, 9, 11, 12}, lines); diff != "" {
 		t.Error(diff)
 	}
-	for name, line := range map[string]int{"good": 1, "crlf": 10, "indented": 13} {
+	for name, line := range map[string]int{"good": 1, "crlf": 10, "indented": 13, "crs": 14} {
 		if got := x.Lookup(name, 22); len(got) != 1 || got[0].Line != line {
 			t.Errorf("%s: %+v, want line %d", name, got, line)
 		}
