@@ -43,6 +43,8 @@ measure/hostinfo: base/unit record sys/proc
 measure/drive: base/alg base/unit measure/flow measure/loopback record ssh/openssh sys/proc sys/workdir
 measure/limits: base/alg base/unit record show/legacylog
 verdict/rank: base/alg base/stats base/unit measure/model record
+verdict/compare: base/alg base/stats record verdict/rank
+verdict/verdicttest: base/alg measure/model/sim measure/plan record verdict/rank
 verdict/advise: base/alg record verdict/rank
 fleet/hostset: base/host
 fleet: base/host
@@ -50,12 +52,12 @@ fleet/remotesh:
 fleet/output: base/host base/termsafe fleet fleet/hostset sys/safedir
 fleet/history: base/host base/termsafe fleet fleet/hostset sys/safedir
 fleet/compat: base/host base/termsafe fleet fleet/output fleet/remotesh
-show/document: base/alg base/termsafe base/unit record verdict/rank
+show/document: base/alg base/stats base/termsafe base/unit record verdict/compare verdict/rank
 show/document/documenttest: base/alg measure/model/sim measure/plan record verdict/rank
 show/page: base/alg show/document
 show/picture: show/document
 show/sheet: record show/document
-show/report: base/alg base/termsafe base/unit record show/document verdict/rank
+show/report: base/alg base/stats base/termsafe base/unit record show/document verdict/compare verdict/rank
 show/legacylog: base/alg base/unit record ssh/openssh ssh/sshlog sys/bounded
 `
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/verdict/rank"
+	"sshpace/internal/verdict/compare"
 )
 
 func newCompareCommand(sys System) *cobra.Command {
@@ -51,17 +51,17 @@ side by side; --figure picks some of it.
 			if err != nil {
 				return err
 			}
-			var inputs []rank.Input
+			var inputs []compare.Input
 			for _, path := range args {
 				r, err := rankFile(path, order)
 				if err != nil {
 					return err
 				}
-				inputs = append(inputs, rank.Input{Label: labelOf(args, path), Ranking: r})
+				inputs = append(inputs, compare.Input{Label: labelOf(args, path), Ranking: r})
 			}
-			c, err := rank.Compare(inputs, rank.CompareOptions{By: order, Normalise: normalise, Figures: figures})
-			if errors.Is(err, rank.ErrNoReference) {
-				return usageError("all files have cells of: "+strings.Join(rank.CommonCiphers(inputs), ", "), "%s", err)
+			c, err := compare.Of(inputs, compare.Options{By: order, Normalise: normalise, Figures: figures})
+			if errors.Is(err, compare.ErrNoReference) {
+				return usageError("all files have cells of: "+strings.Join(compare.CommonCiphers(inputs), ", "), "%s", err)
 			}
 			if err != nil {
 				return withHint(err, "measure both with the same --cipher, --mac and --direction")
@@ -107,7 +107,7 @@ func parseFailOn(text string) (percent float64, set bool, err error) {
 }
 
 // gate turns regressions into exit code 3.
-func gate(c *rank.Comparison, limit float64) error {
+func gate(c *compare.Comparison, limit float64) error {
 	worse := c.Worst(limit)
 	if len(worse) == 0 {
 		return nil

@@ -15,6 +15,7 @@ import (
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/document/documenttest"
+	"sshpace/internal/verdict/compare"
 	"sshpace/internal/verdict/rank"
 )
 
@@ -180,7 +181,7 @@ func readXLSX(t *testing.T, data []byte) map[cellKey]figures {
 func TestComparisonsAgree(t *testing.T) {
 	a, _ := documenttest.Ranking(t, 1, record.Upload)
 	b, _ := documenttest.Ranking(t, 1.4, record.Upload)
-	c, err := rank.Compare([]rank.Input{{Label: "a.jsonl", Ranking: a}, {Label: "b.jsonl", Ranking: b}}, rank.CompareOptions{})
+	c, err := compare.Of([]compare.Input{{Label: "a.jsonl", Ranking: a}, {Label: "b.jsonl", Ranking: b}}, compare.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +205,7 @@ func TestComparisonsAgree(t *testing.T) {
 		t.Fatalf("%d and %d ciphers, want %d", len(doc.Ciphers), len(rows)-1, len(c.Ciphers))
 	}
 	for i, g := range c.Ciphers {
-		value := fmt.Sprint(g.Ratios[0].Speed.Value)
+		value := fmt.Sprint(g.Ratios[0].Speed.Value())
 		if fmt.Sprint(doc.Ciphers[i].Ratios[0].Speed.Value) != value || rows[i+1][1] != value || rows[i+1][0] != g.Name {
 			t.Errorf("%s: JSON %v, CSV %v, want %s", g.Name, doc.Ciphers[i], rows[i+1], value)
 		}

@@ -17,6 +17,7 @@ import (
 	"sshpace/internal/show/picture"
 	render "sshpace/internal/show/report"
 	"sshpace/internal/show/sheet"
+	"sshpace/internal/verdict/compare"
 	"sshpace/internal/verdict/rank"
 )
 
@@ -247,7 +248,7 @@ func (x *rankingReport) render(w io.Writer, f format) error {
 
 // comparisonReport is the report of several record files.
 type comparisonReport struct {
-	c        *rank.Comparison
+	c        *compare.Comparison
 	out      outputFlags
 	document *document.Document
 }

@@ -27,7 +27,8 @@ const windowSlices = 400
 // Sittings are connections that moved data in slices, in turn.
 type Sittings struct {
 	Connections []Transfer
-	Probe       Probe
+	Probe       Probe // its CPU time
+	Wall        Probe // its time on the wall
 	// Excess is what a slice costs besides its bytes: waking up, filling buffers.
 	// It is taken out of every figure.
 	Excess Excess
@@ -77,9 +78,9 @@ func (c *connection) of(q quantity) []reading {
 // SittingsOf summarises the slices of a file, each connection by itself and
 // freed of what all connections had in common while it was measured.
 func SittingsOf(trials map[int]record.Trial, batches []record.Slices) Sittings {
-	connections, probe := split(trials, batches)
+	connections, probe, wallProbe := split(trials, batches)
 	var out Sittings
-	out.Probe = probeOf(probe)
+	out.Probe, out.Wall = probeOf(probe), probeOf(wallProbe)
 	out.Excess = excessOf(connections)
 	var estimates [quantities][]stats.Estimate
 	for q := range quantities {
@@ -99,7 +100,7 @@ func SittingsOf(trials map[int]record.Trial, batches []record.Slices) Sittings {
 }
 
 // split sorts slices by connection, in the order of their first one.
-func split(trials map[int]record.Trial, batches []record.Slices) (connections []*connection, probe []float64) {
+func split(trials map[int]record.Trial, batches []record.Slices) (connections []*connection, probe, wallProbe []float64) {
 	at := map[int]*connection{}
 	window, inWindow, sitting := 0, 0, 0
 	for _, batch := range batches {
@@ -114,6 +115,7 @@ func split(trials map[int]record.Trial, batches []record.Slices) (connections []
 			if t.Workload == record.Probe {
 				if s.ClientCPUNS != nil && *s.ClientCPUNS > 0 {
 					probe = append(probe, float64(*s.ClientCPUNS)/float64(s.Bytes))
+					wallProbe = append(wallProbe, float64(s.WallNS)/float64(s.Bytes))
 				}
 				continue
 			}
@@ -132,7 +134,7 @@ func split(trials map[int]record.Trial, batches []record.Slices) (connections []
 			inWindow++
 		}
 	}
-	return connections, probe
+	return connections, probe, wallProbe
 }
 
 func readingOf(s record.Slice, window int) reading {
@@ -182,8 +184,8 @@ func locate(connections []*connection, q quantity, excess float64) (out []stats.
 	return out, math.Sqrt(common)
 }
 
-// Probe is what a fixed piece of work cost that takes its turn like a
-// connection: its cost in ns per byte as it usually was, and at its best.
+// Probe is what a fixed piece of work took that takes its turn like a
+// connection: ns per byte as it usually was, and at its best.
 type Probe struct {
 	Usual, Best float64
 	N           int

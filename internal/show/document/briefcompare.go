@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"strings"
 
+	"sshpace/internal/verdict/compare"
 	"sshpace/internal/verdict/rank"
 )
 
 // briefComparison is a comparison in 80 columns, or more where there are many
 // files. Speeds are relative to the first file.
-func briefComparison(c *rank.Comparison) []Block {
+func briefComparison(c *compare.Comparison) []Block {
 	var inputs []string
 	for i, in := range c.Inputs {
 		e := in.Ranking.Environment
@@ -20,12 +21,12 @@ func briefComparison(c *rank.Comparison) []Block {
 		out = append(out, howToRead(c))
 	}
 	if len(c.Overall) > 0 {
-		b := briefGroups(c, fmt.Sprintf("Overall (%d cells)", len(c.Cells)), []rank.Group{{Name: "geometric mean", Ratios: c.Overall}})
+		b := briefGroups(c, fmt.Sprintf("Overall (%d cells)", len(c.Cells)), []compare.Group{{Name: "geometric mean", Ratios: c.Overall}})
 		out = append(out, withOrder(b, c.Order))
 	}
 	for _, of := range []struct {
 		title  string
-		groups []rank.Group
+		groups []compare.Group
 	}{{"Ciphers", c.Ciphers}, {"MACs", c.MACs}, {"Logins by " + c.KexBasis(), c.Kex}} {
 		if len(of.groups) > 0 {
 			out = append(out, briefGroups(c, of.title, of.groups))
@@ -47,7 +48,7 @@ func briefComparison(c *rank.Comparison) []Block {
 	return cleanBlocks(out)
 }
 
-func howToRead(c *rank.Comparison) Block {
+func howToRead(c *compare.Comparison) Block {
 	unit := "ns per byte"
 	if c.By == rank.Throughput {
 		unit = "MB/s"
@@ -61,7 +62,7 @@ func howToRead(c *rank.Comparison) Block {
 }
 
 // briefGroups is one line a group: its name and its ratio in each file.
-func briefGroups(c *rank.Comparison, title string, groups []rank.Group) Block {
+func briefGroups(c *compare.Comparison, title string, groups []compare.Group) Block {
 	b := Block{Title: title, Fields: []Field{{Width: 36, Cut: true}}}
 	b = b.withRatios(c)
 	for _, g := range groups {
@@ -72,7 +73,7 @@ func briefGroups(c *rank.Comparison, title string, groups []rank.Group) Block {
 
 // withRatios adds a field for the ratio of each file after the first, under
 // its letter where there are several.
-func (b Block) withRatios(c *rank.Comparison) Block {
+func (b Block) withRatios(c *compare.Comparison) Block {
 	head := make([]string, len(b.Fields))
 	for i := range c.Inputs[1:] {
 		b.Fields = append(b.Fields, Field{Width: 20})
@@ -98,23 +99,23 @@ func withOrder(b Block, order []float64) Block {
 }
 
 // ratioTexts are ratios in 20 columns each, such as "1.052 ±1.3% faster".
-func ratioTexts(ratios []rank.Ratio) []string {
+func ratioTexts(ratios []compare.Ratio) []string {
 	var out []string
 	for _, r := range ratios {
 		verdict := string(r.Verdict)
-		if r.Verdict == rank.Unclear {
+		if r.Verdict == compare.Unclear {
 			verdict = "~"
 		}
 		if r.ByRest {
 			verdict += "*"
 		}
-		out = append(out, fmt.Sprintf("%5.3f %-6s %-7s", r.Speed.Value, Spread(&r.Speed), verdict))
+		out = append(out, fmt.Sprintf("%5.3f %-6s %-7s", r.Speed.Value(), Spread(interval(r.Speed)), verdict))
 	}
 	return out
 }
 
 // briefCells shows the values of both files where there are two.
-func briefCells(c *rank.Comparison) Block {
+func briefCells(c *compare.Comparison) Block {
 	b := Block{Title: "Cells", Fields: []Field{{Width: 17, Cut: true}, {Width: 17, Cut: true}}}
 	pair := len(c.Inputs) == 2
 	if pair {
@@ -132,7 +133,7 @@ func briefCells(c *rank.Comparison) Block {
 	return b
 }
 
-func briefMachines(c *rank.Comparison) Block {
+func briefMachines(c *compare.Comparison) Block {
 	b := Block{Title: "Machines: log(cost) = machine + cell; what deviates most"}
 	for i, m := range c.Machines {
 		b.Lines = append(b.Lines, fmt.Sprintf("%s  speed %.3f, cells deviate by %.1f %% from it", letter(i), m.Speed, m.Residual))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sshpace/internal/record"
+	"sshpace/internal/verdict/compare"
 	"sshpace/internal/verdict/rank"
 )
 
@@ -99,7 +100,7 @@ func briefMeasurements(all []record.Measurement) Block {
 // briefFigures lists the measurements of all files, one row each, in the units of
 // the programs that measured them. More files than fit beside each other make the
 // lines longer: what is compared stays in one row.
-func briefFigures(c *rank.Comparison) Block {
+func briefFigures(c *compare.Comparison) Block {
 	b := Block{Title: "Machines, in the units of the programs that measured them", Fields: []Field{{Width: 34, Cut: true}, {Width: 7}}}
 	head := []string{"", ""}
 	for i := range c.Inputs {

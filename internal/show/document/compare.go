@@ -8,12 +8,14 @@ import (
 	"strings"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
+	"sshpace/internal/verdict/compare"
 	"sshpace/internal/verdict/rank"
 )
 
 // OfComparison builds the report of a comparison. Files are called by letters,
 // A being the first, and by their labels.
-func OfComparison(c *rank.Comparison) *Document {
+func OfComparison(c *compare.Comparison) *Document {
 	d := &Document{Title: "SSH speed compared", Method: comparisonMethod(c), Doubts: doubts(c.Warnings, nil)}
 	for i, in := range c.Inputs {
 		e := in.Ranking.Environment
@@ -30,19 +32,19 @@ func OfComparison(c *rank.Comparison) *Document {
 
 func letter(i int) string { return string(rune('A' + i%26)) }
 
-func fileName(c *rank.Comparison, i int) string {
+func fileName(c *compare.Comparison, i int) string {
 	return text(letter(i) + " " + c.Inputs[i].Label)
 }
 
-func noiseFact(c *rank.Comparison, i int) Fact {
+func noiseFact(c *compare.Comparison, i int) Fact {
 	return Fact{"noise floor of " + fileName(c, i), orUnknown(noiseFloor(c.Inputs[i].Ranking.Noise))}
 }
 
-func comparisonLead(c *rank.Comparison) []string {
+func comparisonLead(c *compare.Comparison) []string {
 	var out []string
 	for k, r := range c.Overall {
 		out = append(out, fmt.Sprintf("%s against %s: %s %s over %d cells: %s.", fileName(c, k+1), fileName(c, 0),
-			Figure(r.Speed.Value), Spread(&r.Speed), len(c.Cells), verdict(r)))
+			Figure(r.Speed.Value()), Spread(interval(r.Speed)), len(c.Cells), verdict(r)))
 	}
 	for k, tau := range c.Order {
 		out = append(out, fmt.Sprintf("%s orders the cells as %s does with a Kendall's tau of %.3f (1: alike, 0: unrelated).", fileName(c, k+1), fileName(c, 0), tau))
@@ -53,8 +55,8 @@ func comparisonLead(c *rank.Comparison) []string {
 	return out
 }
 
-func verdict(r rank.Ratio) string {
-	if r.Verdict == rank.Unclear {
+func verdict(r compare.Ratio) string {
+	if r.Verdict == compare.Unclear {
 		return "no difference shown"
 	}
 	if r.ByRest {
@@ -63,7 +65,7 @@ func verdict(r rank.Ratio) string {
 	return string(r.Verdict)
 }
 
-func comparisonMethod(c *rank.Comparison) []string {
+func comparisonMethod(c *compare.Comparison) []string {
 	out := []string{fmt.Sprintf(`Speeds are ratios to the first file, by %s: 1.05 means 5 %% faster than it. `+
 		`Intervals hold with 95 %% confidence, one by one; a verdict of faster or slower holds for all rows of its table together (Holm's correction). `+
 		`“No difference shown” does not say that there is none.`, c.BulkBasis())}
@@ -73,7 +75,7 @@ func comparisonMethod(c *rank.Comparison) []string {
 	return out
 }
 
-func comparedSuites(c *rank.Comparison) []alg.Suite {
+func comparedSuites(c *compare.Comparison) []alg.Suite {
 	var out []alg.Suite
 	for _, cell := range c.Cells {
 		out = append(out, cell.Suite)
@@ -85,7 +87,7 @@ func comparedSuites(c *rank.Comparison) []alg.Suite {
 }
 
 // valueUnit is the unit of CellRatios.Values.
-func valueUnit(c *rank.Comparison) (key, unit string, scale float64) {
+func valueUnit(c *compare.Comparison) (key, unit string, scale float64) {
 	switch {
 	case len(c.Normalised) > 0:
 		return "relative", "relative", 1
@@ -96,7 +98,7 @@ func valueUnit(c *rank.Comparison) (key, unit string, scale float64) {
 }
 
 // ratioColumns are the speed ratio and the verdict of each file but the first.
-func ratioColumns(c *rank.Comparison) []Column {
+func ratioColumns(c *compare.Comparison) []Column {
 	var out []Column
 	for k := 1; k < len(c.Inputs); k++ {
 		name := text(c.Inputs[k].Label)
@@ -107,24 +109,33 @@ func ratioColumns(c *rank.Comparison) []Column {
 	return out
 }
 
-func ratioCells(ratios []rank.Ratio) []Cell {
+// interval is an estimate as it is shown; nil where nothing is known.
+func interval(e stats.Estimate) *rank.Quantity {
+	if !e.Known() {
+		return nil
+	}
+	q := e.Interval()
+	return &q
+}
+
+func ratioCells(ratios []compare.Ratio) []Cell {
 	var out []Cell
 	for _, r := range ratios {
-		speed := r.Speed
-		out = append(out, Cell{Quantity: &speed}, Cell{Text: verdict(r)})
+		speed := interval(r.Speed)
+		out = append(out, Cell{Quantity: speed}, Cell{Text: verdict(r)})
 	}
 	return out
 }
 
-func comparisonTables(c *rank.Comparison) []Table {
+func comparisonTables(c *compare.Comparison) []Table {
 	var out []Table
-	add := func(name, title string, of alg.Kind, groups []rank.Group) {
+	add := func(name, title string, of alg.Kind, groups []compare.Group) {
 		if len(groups) > 0 {
 			out = append(out, groupTable(c, name, title, of, groups))
 		}
 	}
 	if len(c.Overall) > 0 {
-		add("overall", "Overall: geometric mean over the common cells", "", []rank.Group{{Name: "all cells", Ratios: c.Overall}})
+		add("overall", "Overall: geometric mean over the common cells", "", []compare.Group{{Name: "all cells", Ratios: c.Overall}})
 	}
 	add("ciphers", "Ciphers", alg.Cipher, c.Ciphers)
 	add("macs", "MACs", alg.MAC, c.MACs)
@@ -141,7 +152,7 @@ func comparisonTables(c *rank.Comparison) []Table {
 	return out
 }
 
-func groupTable(c *rank.Comparison, name, title string, of alg.Kind, groups []rank.Group) Table {
+func groupTable(c *compare.Comparison, name, title string, of alg.Kind, groups []compare.Group) Table {
 	first := Column{Key: "name", Head: "name", Kind: Name, Of: of}
 	if of == "" {
 		first.Kind = Text
@@ -165,7 +176,7 @@ func suiteOf(kind alg.Kind, name string) alg.Suite {
 	return alg.Suite{}
 }
 
-func cellTable(c *rank.Comparison) Table {
+func cellTable(c *compare.Comparison) Table {
 	key, unit, scale := valueUnit(c)
 	t := Table{Name: "cells", Title: "Cells", Columns: []Column{
 		{Key: "cipher", Head: "cipher", Kind: Name, Of: alg.Cipher}, {Key: "mac", Head: "MAC", Kind: Name, Of: alg.MAC}, {Key: "direction", Head: "direction", Minor: true},
@@ -185,7 +196,7 @@ func cellTable(c *rank.Comparison) Table {
 	return t
 }
 
-func machineTable(c *rank.Comparison) Table {
+func machineTable(c *compare.Comparison) Table {
 	t := Table{Name: "machines", Title: "Machines", Note: "What deviates most from speed of the machine × speed of the cell.", Columns: []Column{
 		{Key: "label", Head: "machine"},
 		{Key: "speed_ratio", Head: "speed against A", Unit: "ratio", Scale: 1, Kind: Quantity},
@@ -207,7 +218,7 @@ func machineTable(c *rank.Comparison) Table {
 // exact is a figure without an interval.
 func exact(v float64) Cell { return Cell{Quantity: &rank.Quantity{Value: v, Lo: v, Hi: v}} }
 
-func comparisonCharts(c *rank.Comparison) []Chart {
+func comparisonCharts(c *compare.Comparison) []Chart {
 	var out []Chart
 	if len(c.Ciphers) > 0 {
 		out = append(out, sideBySide(c), ratioChart(c, "ciphers", "Ciphers: speed against "+fileName(c, 0), alg.Cipher, c.Ciphers))
@@ -225,7 +236,7 @@ func comparisonCharts(c *rank.Comparison) []Chart {
 }
 
 // sideBySide shows the geometric mean of each cipher on every machine.
-func sideBySide(c *rank.Comparison) Chart {
+func sideBySide(c *compare.Comparison) Chart {
 	_, unit, scale := valueUnit(c)
 	out := Chart{Name: "machines", Table: "ciphers", Title: "Machines side by side: mean over the MACs of each cipher", Shape: Dots, Log: true, Unit: unit}
 	switch {
@@ -266,7 +277,7 @@ func betterWhen(rising bool) string {
 }
 
 // meanOf is the geometric mean of a cipher's cells in file i.
-func meanOf(c *rank.Comparison, cipher string, i int, scale float64) Point {
+func meanOf(c *compare.Comparison, cipher string, i int, scale float64) Point {
 	sum, n := 0.0, 0
 	for _, cell := range c.Cells {
 		if cell.Suite.Cipher == cipher && cell.Values[i] != nil && cell.Values[i].Value > 0 {
@@ -281,7 +292,7 @@ func meanOf(c *rank.Comparison, cipher string, i int, scale float64) Point {
 	return Point{Value: v, Lo: v, Hi: v, Known: true}
 }
 
-func ratioChart(c *rank.Comparison, name, title string, of alg.Kind, groups []rank.Group) Chart {
+func ratioChart(c *compare.Comparison, name, title string, of alg.Kind, groups []compare.Group) Chart {
 	out := Chart{
 		Name: name, Table: name, Title: title, Shape: Dots, Unit: "ratio", Reference: 1, Rising: true,
 		Note: "Right of 1: faster than " + fileName(c, 0) + ". An interval that holds 1 shows no difference.",
@@ -293,7 +304,7 @@ func ratioChart(c *rank.Comparison, name, title string, of alg.Kind, groups []ra
 		item := Item{Label: Short(g.Name), Suite: safe(suiteOf(of, g.Name))}
 		item.Mark = mark("", item.Suite.Status())
 		for _, r := range g.Ratios {
-			item.Points = append(item.Points, point(&r.Speed, 1))
+			item.Points = append(item.Points, point(interval(r.Speed), 1))
 		}
 		out.Items = append(out.Items, item)
 	}
@@ -301,7 +312,7 @@ func ratioChart(c *rank.Comparison, name, title string, of alg.Kind, groups []ra
 }
 
 // ratioHeat shows every cell of every file against the first.
-func ratioHeat(c *rank.Comparison) Chart {
+func ratioHeat(c *compare.Comparison) Chart {
 	out := Chart{
 		Name: "cells", Table: "cells", Title: "Every cell: speed against " + fileName(c, 0), Shape: Heat, Unit: "ratio", Reference: 1, Rising: true,
 		Note: "Above 1: faster than the first file.",
@@ -316,7 +327,7 @@ func ratioHeat(c *rank.Comparison) Chart {
 		}
 		item := Item{Label: name, Suite: safe(cell.Suite)}
 		for _, r := range cell.Ratios {
-			item.Points = append(item.Points, point(&r.Speed, 1))
+			item.Points = append(item.Points, point(interval(r.Speed), 1))
 		}
 		out.Items = append(out.Items, item)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"sshpace/internal/record"
+	"sshpace/internal/verdict/compare"
 	"sshpace/internal/verdict/rank"
 )
 
@@ -64,7 +65,7 @@ func measurementTable(all []record.Measurement) Table {
 }
 
 // figureTable is what the files of a comparison hold besides SSH, side by side.
-func figureTable(c *rank.Comparison) Table {
+func figureTable(c *compare.Comparison) Table {
 	t := Table{
 		Name: "figures", Title: "Machines besides SSH", Note: "In the units of the programs that measured them.",
 		Columns: []Column{{Key: "source", Head: "program", Minor: true}, {Key: "name", Head: "what"}, {Key: "unit", Head: "unit"}},

@@ -22,7 +22,7 @@ import (
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/document/documenttest"
 	"sshpace/internal/show/page"
-	"sshpace/internal/verdict/rank"
+	"sshpace/internal/verdict/compare"
 )
 
 var screenshots = flag.String("screenshots", "", "folder to write screenshots to, to look at them")
@@ -317,12 +317,12 @@ func TestPrint(t *testing.T) {
 }
 
 func TestComparisonInABrowser(t *testing.T) {
-	var inputs []rank.Input
+	var inputs []compare.Input
 	for i, scale := range []float64{1, 1.3, 0.6} {
 		r, _ := documenttest.Ranking(t, scale, record.Upload)
-		inputs = append(inputs, rank.Input{Label: []string{"laptop", "board", "server"}[i], Ranking: r})
+		inputs = append(inputs, compare.Input{Label: []string{"laptop", "board", "server"}[i], Ranking: r})
 	}
-	c, err := rank.Compare(inputs, rank.CompareOptions{Normalise: []string{"aes128-gcm*"}})
+	c, err := compare.Of(inputs, compare.Options{Normalise: []string{"aes128-gcm*"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -375,7 +375,7 @@ func TestHostileTextIsInert(t *testing.T) {
 	documenttest.Spoil(r)
 	ranking := document.OfRanking(r, f)
 	other, _ := documenttest.Ranking(t, 1.1, record.Upload)
-	c, err := rank.Compare([]rank.Input{{Label: documenttest.Payloads[1], Ranking: r}, {Label: documenttest.Payloads[2], Ranking: other}}, rank.CompareOptions{Normalise: []string{"aes128-ctr"}})
+	c, err := compare.Of([]compare.Input{{Label: documenttest.Payloads[1], Ranking: r}, {Label: documenttest.Payloads[2], Ranking: other}}, compare.Options{Normalise: []string{"aes128-ctr"}})
 	if err != nil {
 		t.Fatal(err)
 	}

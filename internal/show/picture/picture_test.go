@@ -13,6 +13,7 @@ import (
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/document/documenttest"
 	"sshpace/internal/show/picture"
+	"sshpace/internal/verdict/compare"
 	"sshpace/internal/verdict/rank"
 )
 
@@ -119,7 +120,7 @@ func TestSameInputSameBytes(t *testing.T) {
 func TestPNGOfAComparison(t *testing.T) {
 	a, _ := documenttest.Ranking(t, 1, record.Upload)
 	b, _ := documenttest.Ranking(t, 1.5, record.Upload)
-	c, err := rank.Compare([]rank.Input{{Label: "a", Ranking: a}, {Label: "b", Ranking: b}}, rank.CompareOptions{})
+	c, err := compare.Of([]compare.Input{{Label: "a", Ranking: a}, {Label: "b", Ranking: b}}, compare.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

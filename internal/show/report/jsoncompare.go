@@ -4,8 +4,10 @@ import (
 	"io"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/record"
+	"sshpace/internal/verdict/compare"
 	"sshpace/internal/verdict/rank"
 )
 
@@ -13,7 +15,7 @@ import (
 const CompareSchema = "sshpace.compare/1"
 
 // CompareJSON writes a comparison as one JSON object.
-func CompareJSON(w io.Writer, c *rank.Comparison) error {
+func CompareJSON(w io.Writer, c *compare.Comparison) error {
 	return termsafe.WriteJSON(w, comparisonDocument(c), " ")
 }
 
@@ -42,11 +44,11 @@ type jsonFile struct {
 }
 
 type jsonRatio struct {
-	Speed   jsonQuantity  `json:"speed_ratio"` // against the first file; above 1: faster
-	Rest    *jsonQuantity `json:"speed_ratio_to_rest,omitempty"`
-	P       float64       `json:"p_holm"`
-	Verdict rank.Verdict  `json:"verdict"`
-	ByRest  bool          `json:"verdict_by_rest,omitempty"`
+	Speed   jsonQuantity    `json:"speed_ratio"` // against the first file; above 1: faster
+	Rest    *jsonQuantity   `json:"speed_ratio_to_rest,omitempty"`
+	P       float64         `json:"p_holm"`
+	Verdict compare.Verdict `json:"verdict"`
+	ByRest  bool            `json:"verdict_by_rest,omitempty"`
 }
 
 type jsonGroup struct {
@@ -75,7 +77,7 @@ type jsonDeviation struct {
 	Factor    float64          `json:"speed_factor"`
 }
 
-func comparisonDocument(c *rank.Comparison) jsonComparison {
+func comparisonDocument(c *compare.Comparison) jsonComparison {
 	out := jsonComparison{
 		Schema: CompareSchema, By: c.By, KexBy: c.KexBy, Order: c.Order, Unit: "ns_per_byte", Normalised: c.Normalised,
 		Overall: ratiosDocument(c.Overall), Ciphers: groupsDocument(c.Ciphers), MACs: groupsDocument(c.MACs),
@@ -111,7 +113,16 @@ func comparisonDocument(c *rank.Comparison) jsonComparison {
 	return out
 }
 
-func groupsDocument(groups []rank.Group) []jsonGroup {
+// estimate is nil where nothing is known.
+func estimate(e stats.Estimate) *jsonQuantity {
+	if !e.Known() {
+		return nil
+	}
+	q := jsonQuantity(e.Interval())
+	return &q
+}
+
+func groupsDocument(groups []compare.Group) []jsonGroup {
 	out := []jsonGroup{}
 	for _, g := range groups {
 		out = append(out, jsonGroup{Name: g.Name, Ratios: ratiosDocument(g.Ratios)})
@@ -119,10 +130,10 @@ func groupsDocument(groups []rank.Group) []jsonGroup {
 	return out
 }
 
-func ratiosDocument(ratios []rank.Ratio) []jsonRatio {
+func ratiosDocument(ratios []compare.Ratio) []jsonRatio {
 	var out []jsonRatio
 	for _, r := range ratios {
-		out = append(out, jsonRatio{Speed: jsonQuantity(r.Speed), Rest: quantity(r.Rest), P: r.P, Verdict: r.Verdict, ByRest: r.ByRest})
+		out = append(out, jsonRatio{Speed: jsonQuantity(r.Speed.Interval()), Rest: estimate(r.Rest), P: r.P, Verdict: r.Verdict, ByRest: r.ByRest})
 	}
 	return out
 }
@@ -136,7 +147,7 @@ type jsonFigure struct {
 	Speeds []float64       `json:"speed_ratios"` // of each file after the first against it; 0 unknown
 }
 
-func figuresDocument(figures []rank.Figure) []jsonFigure {
+func figuresDocument(figures []compare.Figure) []jsonFigure {
 	var out []jsonFigure
 	for _, f := range figures {
 		j := jsonFigure{Source: f.Source, Name: f.Name, Unit: f.Unit, Speeds: f.Speeds}

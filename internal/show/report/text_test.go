@@ -16,6 +16,7 @@ import (
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/report"
+	"sshpace/internal/verdict/compare"
 	"sshpace/internal/verdict/rank"
 )
 
@@ -178,9 +179,9 @@ func TestClassic(t *testing.T) {
 }
 
 func TestCompare(t *testing.T) {
-	inputs := []rank.Input{{Label: "a.jsonl", Ranking: ranking(t, 5)}, {Label: "b.jsonl", Ranking: ranking(t, 6)}}
+	inputs := []compare.Input{{Label: "a.jsonl", Ranking: ranking(t, 5)}, {Label: "b.jsonl", Ranking: ranking(t, 6)}}
 	for range 2 {
-		c, err := rank.Compare(inputs, rank.CompareOptions{})
+		c, err := compare.Of(inputs, compare.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,6 +202,6 @@ func TestCompare(t *testing.T) {
 		if doc.Schema != "sshpace.compare/1" || len(doc.Cells) != 115 || len(doc.Cells[0].Ratios) != len(inputs)-1 {
 			t.Errorf("schema %q, %d cells", doc.Schema, len(doc.Cells))
 		}
-		inputs = append(inputs, rank.Input{Label: "c.jsonl", Ranking: ranking(t, 7)})
+		inputs = append(inputs, compare.Input{Label: "c.jsonl", Ranking: ranking(t, 7)})
 	}
 }

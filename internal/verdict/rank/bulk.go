@@ -41,9 +41,11 @@ func (r *Ranking) rankBulk(d *data, opts Options) {
 	r.judge(d, analyses)
 	r.By, r.forced = r.choose(opts.By), opts.By == Throughput || opts.By == Cost
 	for _, a := range analyses {
-		r.addCells(d, a)
 		r.levelCost = math.Max(r.levelCost, a.Total.Level)
 		r.levelWall = math.Max(r.levelWall, a.Wall.Level)
+	}
+	for _, a := range analyses {
+		r.addCells(d, a)
 		if x := drift(r.series(a)); math.Abs(x) > math.Abs(r.Drift) {
 			r.Drift = x
 		}
@@ -98,7 +100,7 @@ func (r *Ranking) choose(by By) By {
 		return Throughput
 	case by == Throughput || by == Cost:
 		return by
-	case r.Harness.busy() > mostlyBusy:
+	case r.Harness.Busy() > mostlyBusy:
 		return Cost
 	case r.Noise.Throughput > maxNoise && r.Noise.Cost < 1.5*r.Noise.Throughput:
 		return Cost
@@ -139,7 +141,7 @@ func (r *Ranking) addCells(d *data, a *model.Analysis) {
 	groups := groupsOf(series, order, r.floor())
 	place := 0
 	for _, i := range order {
-		cell, ok := d.cell(a, i)
+		cell, ok := r.cell(d, a, i)
 		if !ok {
 			r.Missing = append(r.Missing, cell.Suite)
 			continue
@@ -174,20 +176,15 @@ func groupsOf(series model.Series, order []int, floor float64) []int {
 
 // cell puts together what is known about cell i; ok is false if that is
 // nothing.
-func (d *data) cell(a *model.Analysis, i int) (c Cell, ok bool) {
+func (r *Ranking) cell(d *data, a *model.Analysis, i int) (c Cell, ok bool) {
 	suite, offered := d.names[a.Cells[i]]
 	if !offered {
 		suite = a.Cells[i]
 	}
 	c = Cell{Suite: suite, Direction: a.Direction, Basis: Predicted, Status: suite.Status()}
-	c.Client, c.Server = figure(a.Client, i), figure(a.Server, i)
-	if wall := figure(a.Wall, i); wall != nil {
-		if busy := d.harness.busy(); busy > mostlyBusy { // the disturbance is no noise between connections
-			wall = doubted(wall, normal95*busyTime*busy)
-		}
-		c.Throughput = &Quantity{Value: inverse(wall.Value), Lo: inverse(wall.Hi), Hi: inverse(wall.Lo), N: wall.N}
-	}
 	c.Within, c.Again, c.Alone = within(a, i), again(a, i), alone(a, i)
+	c.Throughput = r.shown(c.Again.Throughput, Throughput)
+	c.Client, c.Server = r.shown(c.Again.Client, Cost), r.shown(c.Again.Server, Cost)
 	c.Timed = a.Wall.Figures[i].N > 0
 	if a.Client.Figures[i].N > 0 || a.Wall.Figures[i].N > 0 {
 		c.Basis = Measured
@@ -198,20 +195,6 @@ func (d *data) cell(a *model.Analysis, i int) (c Cell, ok bool) {
 		}
 	}
 	return c, c.Throughput != nil || c.Client != nil
-}
-
-func figure(s model.Series, i int) *Quantity {
-	if !s.Figures[i].Known {
-		return nil
-	}
-	q := s.Interval(i)
-	return &q
-}
-
-// doubted is a quantity with a wider interval: arm is added on the logarithm.
-func doubted(q *Quantity, arm float64) *Quantity {
-	arm = math.Hypot(arm, math.Log(q.Hi/q.Lo)/2)
-	return &Quantity{Value: q.Value, Lo: q.Value * math.Exp(-arm), Hi: q.Value * math.Exp(arm), N: q.N}
 }
 
 // within are the figures of cell i with their errors towards the truth.

@@ -28,7 +28,7 @@ func doubts(r *Ranking, d *data) []Warning {
 		}
 	}
 	h := r.Harness
-	quarantined := h.busy()
+	quarantined := h.Busy()
 	busy := quarantined > mostlyBusy
 	imported := r.Campaign.Imported != ""
 	hint := func(text string) string {
@@ -102,6 +102,9 @@ func (r *Ranking) FailureText() string {
 	}
 	return strings.Join(parts, ", ")
 }
+
+// Busy is the share of disturbed segments.
+func (h Harness) Busy() float64 { return share(h.Quarantined, h.Segments) }
 
 func share(part, whole int) float64 {
 	if whole == 0 {

@@ -2,6 +2,7 @@ package rank
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -43,7 +44,7 @@ func (r *Ranking) rankKex(d *data, space alg.Space, by By) {
 		r.Kex = append(r.Kex, Exchange{
 			Name: name, Aliases: space.Alias[name], Status: a.Status, PostQuantum: a.PostQuantum,
 			Login: time.quantities[id], Client: client.quantities[id], Server: server.quantities[id],
-			loginErr: time.estimate(id).Err, costErr: total.estimate(id).Err,
+			Within: ExchangeFigures{time.known(id), client.known(id), total.known(id)},
 		})
 	}
 	at := func(x Exchange) stats.Estimate { return key.estimate(alg.Canonical(alg.Kex, x.Name)) }
@@ -123,6 +124,17 @@ func (s loginSeries) floor() float64 {
 	return 100 * math.Expm1(normal95*math.Sqrt2*s.deviation*medianEfficiency/math.Sqrt(s.typical))
 }
 
+// known is the estimate of a key exchange, with the degrees of freedom of all.
+func (s loginSeries) known(name string) stats.Estimate {
+	q := s.quantities[name]
+	if q == nil {
+		return stats.Estimate{}
+	}
+	e := s.estimate(name)
+	e.N = q.N
+	return e
+}
+
 func (s loginSeries) estimate(name string) stats.Estimate {
 	q := s.quantities[name]
 	if q == nil {
@@ -147,10 +159,10 @@ func kexControls(d *data, floor float64) []Control {
 	}
 	var out []Control
 	var groups [][]float64
-	for _, kex := range sortedKeys(halves) {
+	for _, kex := range slices.Sorted(maps.Keys(halves)) {
 		var logs []float64
 		c := Control{}
-		for _, id := range sortedKeys(halves[kex]) {
+		for _, id := range slices.Sorted(maps.Keys(halves[kex])) {
 			two := halves[kex][id]
 			if a, b := two[0].LoginNS, two[1].LoginNS; a > 0 && b > 0 {
 				logs = append(logs, math.Log(float64(b)/float64(a)))
@@ -163,13 +175,4 @@ func kexControls(d *data, floor float64) []Control {
 	}
 	separate(out, groups, floor)
 	return out
-}
-
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
-	keys := make([]K, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

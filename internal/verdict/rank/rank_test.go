@@ -19,61 +19,12 @@ import (
 	"sshpace/internal/measure/plan"
 	"sshpace/internal/record"
 	"sshpace/internal/verdict/rank"
+	"sshpace/internal/verdict/verdicttest"
 )
 
-func noisy(seed uint64) *sim.Machine {
-	return &sim.Machine{Seed: seed, Noise: 0.015, WallNoise: 0.06, Connection: 0.02, BlockDrift: 0.01, Interaction: 0.010}
-}
-
-// simulate runs the default plan for a simulated time.
-func simulate(t *testing.T, m *sim.Machine, budget time.Duration) *record.File {
-	t.Helper()
-	offer := sim.Offer()
-	p, err := plan.Sequential(plan.Spec{Space: alg.Fold(offer), Seed: m.Seed, Budget: budget, Cores: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, _ := m.Collect(record.Campaign{Offer: offer, Target: "simulated", Seed: m.Seed}, p)
-	f.Ended = string(p.End())
-	return f
-}
-
-func of(t *testing.T, f *record.File, o rank.Options) *rank.Ranking {
-	t.Helper()
-	r, err := rank.Of(f, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	finite(t, reflect.ValueOf(r))
-	return r
-}
-
-// finite fails if any number in a value is NaN or infinite.
-func finite(t *testing.T, v reflect.Value) {
-	t.Helper()
-	switch v.Kind() {
-	case reflect.Pointer, reflect.Interface:
-		if !v.IsNil() {
-			finite(t, v.Elem())
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			finite(t, v.Field(i))
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			finite(t, v.Index(i))
-		}
-	case reflect.Float64:
-		if f := v.Float(); math.IsNaN(f) || math.IsInf(f, 0) {
-			t.Errorf("a number is %v", f)
-		}
-	}
-}
-
 func TestOfIsPure(t *testing.T) {
-	f := simulate(t, noisy(1), time.Minute)
-	a, b := of(t, f, rank.Options{}), of(t, f, rank.Options{})
+	f := verdicttest.Simulate(t, verdicttest.Noisy(1), time.Minute)
+	a, b := verdicttest.Of(t, f, rank.Options{}), verdicttest.Of(t, f, rank.Options{})
 	if diff := cmp.Diff(a, b, cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
 		t.Errorf("the same file ranked twice differs:\n%s", diff)
 	}
@@ -83,7 +34,7 @@ func TestOfIsPure(t *testing.T) {
 }
 
 func TestRanksAndGroupsAreInOrder(t *testing.T) {
-	r := of(t, simulate(t, noisy(2), time.Minute), rank.Options{By: rank.Throughput})
+	r := verdicttest.Of(t, verdicttest.Simulate(t, verdicttest.Noisy(2), time.Minute), rank.Options{By: rank.Throughput})
 	for i, c := range r.Bulk {
 		if c.Rank != i+1 {
 			t.Errorf("%s has rank %d at place %d", c.Suite, c.Rank, i+1)
@@ -98,7 +49,7 @@ func TestRanksAndGroupsAreInOrder(t *testing.T) {
 	if first, last := r.Bulk[0].Group, r.Bulk[114].Group; first != "A" || last == "A" {
 		t.Errorf("groups go from %s to %s", first, last)
 	}
-	byCost := of(t, simulate(t, noisy(2), time.Minute), rank.Options{By: rank.Cost})
+	byCost := verdicttest.Of(t, verdicttest.Simulate(t, verdicttest.Noisy(2), time.Minute), rank.Options{By: rank.Cost})
 	for i, c := range byCost.Bulk[1:] {
 		before := byCost.Bulk[i]
 		if max(c.Client.Value, c.Server.Value) < max(before.Client.Value, before.Server.Value)-1e-9 {
@@ -111,8 +62,8 @@ func TestRanksAndGroupsAreInOrder(t *testing.T) {
 func TestCostsAreTrue(t *testing.T) {
 	hits, total := 0, 0
 	for seed := range uint64(12) {
-		m := noisy(seed)
-		r := of(t, simulate(t, m, time.Minute), rank.Options{})
+		m := verdicttest.Noisy(seed)
+		r := verdicttest.Of(t, verdicttest.Simulate(t, m, time.Minute), rank.Options{})
 		var logs []float64
 		for _, c := range r.Bulk {
 			logs = append(logs, math.Log(c.Client.Value/m.Client(c.Suite)))
@@ -148,7 +99,7 @@ func inside(x float64, q rank.Quantity) int {
 func TestControlsAreRarelySeparated(t *testing.T) {
 	separated, pairs, runs := map[string]int{}, 0, 200
 	for seed := range runs {
-		r := of(t, simulate(t, noisy(uint64(seed)), 45*time.Second), rank.Options{})
+		r := verdicttest.Of(t, verdicttest.Simulate(t, verdicttest.Noisy(uint64(seed)), 45*time.Second), rank.Options{})
 		for _, c := range r.Controls {
 			pairs++
 			if c.Separated {
@@ -171,9 +122,9 @@ func TestControlsAreRarelySeparated(t *testing.T) {
 func TestEqualCellsShareAGroup(t *testing.T) {
 	together, runs := 0, 40
 	for seed := range runs {
-		m := noisy(uint64(seed))
+		m := verdicttest.Noisy(uint64(seed))
 		m.Interaction = 0
-		r := of(t, simulate(t, m, 90*time.Second), rank.Options{By: rank.Cost})
+		r := verdicttest.Of(t, verdicttest.Simulate(t, m, 90*time.Second), rank.Options{By: rank.Cost})
 		group := map[string]string{}
 		for _, c := range r.Bulk {
 			if c.Suite.Cipher == "aes128-ctr" {
@@ -195,12 +146,12 @@ func TestEqualCellsShareAGroup(t *testing.T) {
 func TestAllEqualIsOneGroup(t *testing.T) {
 	one, runs := 0, 40
 	for seed := range runs {
-		m := noisy(uint64(seed))
+		m := verdicttest.Noisy(uint64(seed))
 		m.Interaction, m.Factor = 0, map[alg.Suite]float64{}
 		for _, cell := range alg.Fold(sim.Offer()).Bulk {
 			m.Factor[cell] = 1 / (&sim.Machine{}).Client(cell)
 		}
-		r := of(t, simulate(t, m, 45*time.Second), rank.Options{By: rank.Cost})
+		r := verdicttest.Of(t, verdicttest.Simulate(t, m, 45*time.Second), rank.Options{By: rank.Cost})
 		if r.Bulk[len(r.Bulk)-1].Group == "A" {
 			one++
 		}
@@ -211,9 +162,9 @@ func TestAllEqualIsOneGroup(t *testing.T) {
 }
 
 func TestBusyMachineIsNotQuarantinedAway(t *testing.T) {
-	m := noisy(3)
+	m := verdicttest.Noisy(3)
 	m.Busy = 1
-	r := of(t, simulate(t, m, time.Minute), rank.Options{})
+	r := verdicttest.Of(t, verdicttest.Simulate(t, m, time.Minute), rank.Options{})
 	if r.Harness.Quarantined < r.Harness.Segments*9/10 || r.Harness.QuarantinedCost > r.Harness.Segments/10 {
 		t.Errorf("%d of %d segments quarantined for throughput, %d for cost", r.Harness.Quarantined, r.Harness.Segments, r.Harness.QuarantinedCost)
 	}
@@ -223,7 +174,7 @@ func TestBusyMachineIsNotQuarantinedAway(t *testing.T) {
 	if r.By != rank.Cost {
 		t.Errorf("a busy machine is ranked by %s", r.By)
 	}
-	quiet := of(t, simulate(t, noisy(3), time.Minute), rank.Options{})
+	quiet := verdicttest.Of(t, verdicttest.Simulate(t, verdicttest.Noisy(3), time.Minute), rank.Options{})
 	var ratios []float64
 	for _, c := range r.Bulk {
 		for _, d := range quiet.Bulk {
@@ -304,7 +255,7 @@ func TestBadInput(t *testing.T) {
 				t.Fatalf("error %v, want %v", err, c.want)
 			}
 			if err == nil {
-				finite(t, reflect.ValueOf(r))
+				verdicttest.Finite(t, r)
 				if len(r.Bulk) != c.cells {
 					t.Errorf("%d cells, want %d", len(r.Bulk), c.cells)
 				}
@@ -323,7 +274,7 @@ func TestPrediction(t *testing.T) {
 		cell("aes128-ctr", "umac-64@openssh.com", record.Upload), cell("aes256-ctr", "umac-64@openssh.com", record.Upload),
 		cell("aes128-ctr", "hmac-sha1", record.Upload),
 	}, []record.Sample{at(100), at(140), at(150)})
-	r := of(t, f, rank.Options{})
+	r := verdicttest.Of(t, f, rank.Options{})
 	if len(r.Bulk) != 4 || len(r.Missing) != 1 || r.Missing[0].Cipher != "aes128-gcm@openssh.com" {
 		t.Fatalf("%d cells, missing %v; want four and the AEAD cipher missing", len(r.Bulk), r.Missing)
 	}
@@ -334,24 +285,24 @@ func TestPrediction(t *testing.T) {
 }
 
 func TestRemoteWithoutServerTime(t *testing.T) {
-	m := noisy(5)
+	m := verdicttest.Noisy(5)
 	m.NoServer = true
-	r := of(t, simulate(t, m, time.Minute), rank.Options{})
+	r := verdicttest.Of(t, verdicttest.Simulate(t, m, time.Minute), rank.Options{})
 	if r.Bulk[0].Server != nil || r.Bulk[0].Client == nil {
 		t.Error("want the client's cost without the server's")
 	}
-	m = noisy(5)
+	m = verdicttest.Noisy(5)
 	m.NoServer, m.NoClient = true, true
-	r = of(t, simulate(t, m, time.Minute), rank.Options{By: rank.Cost})
+	r = verdicttest.Of(t, verdicttest.Simulate(t, m, time.Minute), rank.Options{By: rank.Cost})
 	if r.By != rank.Throughput || len(r.Bulk) != 115 {
 		t.Errorf("without any CPU time: %d cells by %s, want 115 by throughput", len(r.Bulk), r.By)
 	}
 }
 
 func TestOneCore(t *testing.T) {
-	m := noisy(6)
+	m := verdicttest.Noisy(6)
 	m.Cores = 1
-	r := of(t, simulate(t, m, time.Minute), rank.Options{})
+	r := verdicttest.Of(t, verdicttest.Simulate(t, m, time.Minute), rank.Options{})
 	if r.Model.ThroughputError > 6 {
 		t.Errorf("throughput predicted from costs is off by %.1f %% on one core", r.Model.ThroughputError)
 	}
@@ -361,14 +312,14 @@ func TestOneCore(t *testing.T) {
 }
 
 func TestTargetsAreNotMixed(t *testing.T) {
-	f := simulate(t, noisy(7), 30*time.Second)
+	f := verdicttest.Simulate(t, verdicttest.Noisy(7), 30*time.Second)
 	for id, trial := range f.Trials {
 		if id%5 == 0 {
 			trial.Target = "elsewhere"
 			f.Trials[id] = trial
 		}
 	}
-	r := of(t, f, rank.Options{})
+	r := verdicttest.Of(t, f, rank.Options{})
 	if !slices.ContainsFunc(r.Warnings, func(w rank.Warning) bool { return w.Name == "mixed-targets" }) {
 		t.Errorf("no warning about the second target: %v", r.Warnings)
 	}
@@ -405,8 +356,8 @@ func TestMatrix(t *testing.T) {
 
 // An exhaustive run of 40 combinations and the rebuilt seconds agree.
 func TestExhaustiveAgrees(t *testing.T) {
-	m := noisy(8)
-	r := of(t, simulate(t, m, time.Minute), rank.Options{})
+	m := verdicttest.Noisy(8)
+	r := verdicttest.Of(t, verdicttest.Simulate(t, m, time.Minute), rank.Options{})
 	const size = 64 << 20
 	matrix, err := r.Matrix(record.Upload, size)
 	if err != nil {
@@ -417,9 +368,9 @@ func TestExhaustiveAgrees(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, _ := noisy(9).Collect(record.Campaign{Offer: offer, SizeBytes: size, Runs: 1}, p)
+	f, _ := verdicttest.Noisy(9).Collect(record.Campaign{Offer: offer, SizeBytes: size, Runs: 1}, p)
 	copies := map[alg.Suite]float64{}
-	for _, c := range of(t, f, rank.Options{}).Copies {
+	for _, c := range verdicttest.Of(t, f, rank.Options{}).Copies {
 		copies[c.Suite] = c.Seconds.Value
 	}
 	if len(copies) != 2240 {
@@ -445,7 +396,7 @@ func TestUsable(t *testing.T) {
 
 // One login says nothing about its noise, so that nothing is told apart by it.
 func TestSingleLoginsAreOneGroup(t *testing.T) {
-	f := simulate(t, noisy(71), 30*time.Second)
+	f := verdicttest.Simulate(t, verdicttest.Noisy(71), 30*time.Second)
 	seen := map[string]bool{}
 	var kept []record.Sample
 	for _, s := range f.Samples {
@@ -458,7 +409,7 @@ func TestSingleLoginsAreOneGroup(t *testing.T) {
 		kept = append(kept, s)
 	}
 	f.Samples = kept
-	r := of(t, f, rank.Options{})
+	r := verdicttest.Of(t, f, rank.Options{})
 	for _, k := range r.Kex {
 		if k.Login.HalfWidth() < 0.05 {
 			t.Errorf("%s: one login is known to ±%.1f %%", k.Name, 100*k.Login.HalfWidth())
@@ -471,15 +422,15 @@ func TestSingleLoginsAreOneGroup(t *testing.T) {
 
 // A machine that becomes 20 % slower is said to, and one that does not is not.
 func TestDriftIsTold(t *testing.T) {
-	slowing := noisy(72)
+	slowing := verdicttest.Noisy(72)
 	slowing.Drift = 0.10 // per 100 trials
-	if r := of(t, simulate(t, slowing, time.Minute), rank.Options{}); r.Drift < 8 {
+	if r := verdicttest.Of(t, verdicttest.Simulate(t, slowing, time.Minute), rank.Options{}); r.Drift < 8 {
 		t.Errorf("drift %.1f %%, want about 20", r.Drift)
 	} else if !slices.ContainsFunc(r.Warnings, func(w rank.Warning) bool { return w.Name == "drift" && strings.Contains(w.Text, "slower") }) {
 		t.Errorf("warnings %v do not say that it became slower", r.Warnings)
 	}
 	for seed := range uint64(10) {
-		if r := of(t, simulate(t, noisy(seed), time.Minute), rank.Options{}); math.Abs(r.Drift) > 5 {
+		if r := verdicttest.Of(t, verdicttest.Simulate(t, verdicttest.Noisy(seed), time.Minute), rank.Options{}); math.Abs(r.Drift) > 5 {
 			t.Errorf("seed %d: a drift of %.1f %% on a steady machine", seed, r.Drift)
 		}
 	}
@@ -487,9 +438,9 @@ func TestDriftIsTold(t *testing.T) {
 
 // Failures are counted although another connection of the same cell worked.
 func TestFailuresAreCounted(t *testing.T) {
-	m := noisy(73)
+	m := verdicttest.Noisy(73)
 	m.Fail = 0.2
-	r := of(t, simulate(t, m, 30*time.Second), rank.Options{})
+	r := verdicttest.Of(t, verdicttest.Simulate(t, m, 30*time.Second), rank.Options{})
 	if len(r.Refusals) != 1 || r.Refusals[0].Outcome != record.Refused || r.Refusals[0].N < 5 || r.Trials < 40 {
 		t.Errorf("failures %+v of %d trials", r.Refusals, r.Trials)
 	}
@@ -500,9 +451,9 @@ func TestFailuresAreCounted(t *testing.T) {
 
 // Where applying a MAC to the ciphertext costs something, it is found.
 func TestEffectOfETMIsFound(t *testing.T) {
-	m := noisy(74)
+	m := verdicttest.Noisy(74)
 	m.ETM = 0.3
-	r := of(t, simulate(t, m, time.Minute), rank.Options{})
+	r := verdicttest.Of(t, verdicttest.Simulate(t, m, time.Minute), rank.Options{})
 	for _, cipher := range []string{"aes128-ctr", "aes192-ctr", "aes256-ctr"} {
 		plain, _ := r.Find(alg.Suite{Cipher: cipher, MAC: "hmac-sha1"}, record.Upload)
 		etm, _ := r.Find(alg.Suite{Cipher: cipher, MAC: "hmac-sha1-etm@openssh.com"}, record.Upload)

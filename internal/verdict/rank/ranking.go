@@ -133,10 +133,14 @@ type Exchange struct {
 	Client      *Quantity // ns of CPU
 	Server      *Quantity // ns of CPU
 
-	// Standard errors of the logarithms of Login and of the CPU time. They rest on
-	// the deviation of all key exchanges: that of five logins is a poor guess.
-	loginErr, costErr float64
+	// The same for comparisons, and the CPU time of both sides together, or of the
+	// client where the server is unknown. The errors rest on the deviation of all key
+	// exchanges: that of five logins is a poor guess.
+	Within ExchangeFigures
 }
+
+// ExchangeFigures are the estimates of one key exchange, in ns.
+type ExchangeFigures struct{ Login, Client, Total stats.Estimate }
 
 // Copy is one combination of an exhaustive run, timed as a whole process.
 type Copy struct {
@@ -149,9 +153,12 @@ type Copy struct {
 // took its turn like a connection and feels what SSH feels. Zero: not measured.
 type Slowed struct {
 	Cost  float64 // logarithm of the factor on CPU time
-	Wall  float64 // the same of wall time
+	Wall  float64 // the same of the time on the wall
 	Turns int     // of the probe
 }
+
+// Of is the logarithm of the factor on what a quantity took.
+func (s Slowed) Of(by By) float64 { return pick(by, s.Cost, s.Wall) }
 
 // Percent is how much more CPU time the same work took.
 func (s Slowed) Percent() float64 { return 100 * math.Expm1(s.Cost) }

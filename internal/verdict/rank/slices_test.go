@@ -5,36 +5,17 @@ import (
 	"testing"
 	"time"
 
-	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
-	"sshpace/internal/measure/model/sim"
-	"sshpace/internal/record"
 	"sshpace/internal/verdict/rank"
+	"sshpace/internal/verdict/verdicttest"
 )
-
-// sat is a run of slices on a simulated machine with neighbours.
-func sat(t testing.TB, m *sim.Machine, length time.Duration) *record.File {
-	t.Helper()
-	space := alg.Fold(sim.Offer())
-	c := record.Campaign{Target: "loopback", Engine: "openssh", Server: "openssh", Offer: sim.Offer(), Directions: []record.Direction{record.Upload}}
-	return m.Sit(c, sim.Sitting{
-		Cells: space.Bulk, Length: length, Slice: 2 * time.Millisecond, Long: 6, Controls: 10, Holdouts: 12, Probe: 10, ExcessNS: 70e3,
-	})
-}
-
-func neighbours(seed uint64) *sim.Machine {
-	return &sim.Machine{
-		Seed: seed, Noise: 0.05, WallNoise: 0.05, Connection: 0.003, Interaction: 0.005,
-		Neighbours: sim.Neighbours{Share: 0.3, Slow: 0.35, Drift: 0.6},
-	}
-}
 
 // repeated ranks runs of one machine with neighbours, by cost.
 func repeated(t *testing.T, runs int) []*rank.Ranking {
 	t.Helper()
 	var out []*rank.Ranking
 	for seed := range uint64(runs) {
-		r, err := rank.Of(sat(t, neighbours(seed+1), time.Minute), rank.Options{By: rank.Cost})
+		r, err := rank.Of(verdicttest.Sit(t, verdicttest.Neighbours(seed+1), time.Minute), rank.Options{By: rank.Cost})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +27,7 @@ func repeated(t *testing.T, runs int) []*rank.Ranking {
 // A minute of slices finds every cell's cost to half a percent, and its
 // predictions hold.
 func TestSlicesFindTheCosts(t *testing.T) {
-	m := neighbours(0)
+	m := verdicttest.Neighbours(0)
 	for i, r := range repeated(t, 4) {
 		var errs []float64
 		for _, c := range r.Bulk {

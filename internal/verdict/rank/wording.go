@@ -36,7 +36,7 @@ func (r *Ranking) Deciding(c Cell) *Quantity {
 	case r.By == Throughput:
 		return c.Throughput
 	case r.cores == 1 && c.Client != nil && c.Server != nil:
-		return bothSides.cost(c.Client, c.Server)
+		return r.shown(c.Again.Total, Cost)
 	case c.Server != nil && c.Client != nil && c.Server.Value > c.Client.Value:
 		return c.Server
 	}
@@ -54,25 +54,10 @@ func (r *Ranking) KexOrder() string {
 	return costWord + bothSidesWord
 }
 
-// BulkBasis says by what cells are compared.
-func (c *Comparison) BulkBasis() string {
-	if c.By == Throughput {
-		return throughputWord
+// CostOf says whose CPU cost is meant, of both sides or the client's alone.
+func CostOf(bothSides bool) string {
+	if bothSides {
+		return costWord + bothSidesWord
 	}
-	return c.of.word()
-}
-
-// KexBasis says by what logins are compared.
-func (c *Comparison) KexBasis() string {
-	if c.KexBy == Throughput {
-		return "time"
-	}
-	return c.of.word()
-}
-
-func (s sides) word() string {
-	if s == clientAlone {
-		return costWord + clientAloneWord
-	}
-	return costWord + bothSidesWord
+	return costWord + clientAloneWord
 }

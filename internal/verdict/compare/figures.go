@@ -1,10 +1,11 @@
-package rank
+package compare
 
 import (
 	"fmt"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/record"
+	"sshpace/internal/verdict/rank"
 )
 
 // Figure is one measurement that is no SSH trial in all files that have it.
@@ -12,8 +13,8 @@ type Figure struct {
 	Source string
 	Name   string
 	Unit   record.Unit
-	Values []*Quantity // one per file; nil where a file lacks it. Lo and Hi are the range of repetitions
-	Speeds []float64   // of each file after the first, relative to it: above 1 is better; 0 unknown
+	Values []*rank.Quantity // one per file; nil where a file lacks it. Lo and Hi are the range of repetitions
+	Speeds []float64        // of each file after the first, relative to it: above 1 is better; 0 unknown
 }
 
 // figureKey is what makes two measurements comparable.
@@ -26,7 +27,7 @@ func figureKeyOf(m record.Measurement) figureKey { return figureKey{m.Source, m.
 
 // unpaired says how many measurements only one of the files has, where others
 // have some, too: they are not compared.
-func unpaired(inputs []Input) []Warning {
+func unpaired(inputs []Input) []rank.Warning {
 	files := map[figureKey]int{}
 	measured := 0
 	for _, in := range inputs {
@@ -38,7 +39,7 @@ func unpaired(inputs []Input) []Warning {
 			files[key]++
 		}
 	}
-	var out []Warning
+	var out []rank.Warning
 	for _, in := range inputs {
 		alone := 0
 		for key := range figureKeys(in.Ranking) {
@@ -47,13 +48,13 @@ func unpaired(inputs []Input) []Warning {
 			}
 		}
 		if alone > 0 && measured > 1 {
-			out = append(out, Warning{Name: "unpaired", Text: fmt.Sprintf("figures besides SSH that only %s has: %d", in.Label, alone)})
+			out = append(out, rank.Warning{Name: "unpaired", Text: fmt.Sprintf("figures besides SSH that only %s has: %d", in.Label, alone)})
 		}
 	}
 	return out
 }
 
-func figureKeys(r *Ranking) map[figureKey]bool {
+func figureKeys(r *rank.Ranking) map[figureKey]bool {
 	keys := map[figureKey]bool{}
 	for _, m := range r.Measurements {
 		keys[figureKeyOf(m)] = true
@@ -65,7 +66,7 @@ func figureKeys(r *Ranking) map[figureKey]bool {
 // files, where at least two files have them.
 func (c *Comparison) figures(patterns []string) {
 	var order []figureKey
-	values := map[figureKey][]*Quantity{}
+	values := map[figureKey][]*rank.Quantity{}
 	for i, in := range c.Inputs {
 		for _, m := range in.Ranking.Measurements {
 			key := figureKeyOf(m)
@@ -73,7 +74,7 @@ func (c *Comparison) figures(patterns []string) {
 				continue
 			}
 			if values[key] == nil {
-				values[key] = make([]*Quantity, len(c.Inputs))
+				values[key] = make([]*rank.Quantity, len(c.Inputs))
 				order = append(order, key)
 			}
 			if values[key][i] == nil {
@@ -88,8 +89,8 @@ func (c *Comparison) figures(patterns []string) {
 	}
 }
 
-func quantityOf(m record.Measurement) *Quantity {
-	q := Quantity{Value: m.Value, Lo: m.Lo, Hi: m.Hi, N: max(1, m.N)}
+func quantityOf(m record.Measurement) *rank.Quantity {
+	q := rank.Quantity{Value: m.Value, Lo: m.Lo, Hi: m.Hi, N: max(1, m.N)}
 	if q.Lo == 0 && q.Hi == 0 {
 		q.Lo, q.Hi = m.Value, m.Value
 	}
@@ -98,7 +99,7 @@ func quantityOf(m record.Measurement) *Quantity {
 
 // relate relates the values to the first file's; nil where fewer than two
 // files have the measurement.
-func relate(key figureKey, values []*Quantity) *Figure {
+func relate(key figureKey, values []*rank.Quantity) *Figure {
 	f := &Figure{Source: key.source, Name: key.name, Unit: key.unit, Values: values}
 	present := 0
 	for i, v := range values {

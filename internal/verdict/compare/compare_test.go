@@ -1,10 +1,9 @@
-package rank_test
+package compare_test
 
 import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -12,20 +11,22 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/measure/model/sim"
 	"sshpace/internal/record"
+	"sshpace/internal/verdict/compare"
 	"sshpace/internal/verdict/rank"
+	"sshpace/internal/verdict/verdicttest"
 )
 
-func compare(t *testing.T, o rank.CompareOptions, machines ...*sim.Machine) *rank.Comparison {
+func compared(t *testing.T, o compare.Options, machines ...*sim.Machine) *compare.Comparison {
 	t.Helper()
-	var inputs []rank.Input
+	var inputs []compare.Input
 	for i, m := range machines {
-		inputs = append(inputs, rank.Input{Label: string(rune('a' + i)), Ranking: of(t, simulate(t, m, time.Minute), rank.Options{})})
+		inputs = append(inputs, compare.Input{Label: string(rune('a' + i)), Ranking: verdicttest.Of(t, verdicttest.Simulate(t, m, time.Minute), rank.Options{})})
 	}
-	c, err := rank.Compare(inputs, o)
+	c, err := compare.Of(inputs, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	finite(t, reflect.ValueOf(c))
+	verdicttest.Finite(t, c)
 	return c
 }
 
@@ -46,10 +47,10 @@ func TestPlantedDifference(t *testing.T) {
 	found, missed, falsely := 0, 0, 0
 	const runs = 60
 	for seed := range uint64(runs) {
-		c := compare(t, rank.CompareOptions{}, noisy(seed), slower(noisy(1000+seed), "aes128-ctr", 1.05))
+		c := compared(t, compare.Options{}, verdicttest.Noisy(seed), slower(verdicttest.Noisy(1000+seed), "aes128-ctr", 1.05))
 		planted := false
 		for _, g := range c.Ciphers {
-			if g.Name == "aes128-ctr" && g.Ratios[0].Verdict == rank.Slower {
+			if g.Name == "aes128-ctr" && g.Ratios[0].Verdict == compare.Slower {
 				planted = true
 			}
 		}
@@ -58,7 +59,7 @@ func TestPlantedDifference(t *testing.T) {
 		} else {
 			missed++
 		}
-		if len(compare(t, rank.CompareOptions{}, noisy(2000+seed), noisy(3000+seed)).Worst(5)) > 0 {
+		if len(compared(t, compare.Options{}, verdicttest.Noisy(2000+seed), verdicttest.Noisy(3000+seed)).Worst(5)) > 0 {
 			falsely++
 		}
 	}
@@ -74,12 +75,12 @@ func TestOverallSpeed(t *testing.T) {
 	hits, wrong := 0, 0
 	const runs = 60
 	for seed := range uint64(runs) {
-		c := compare(t, rank.CompareOptions{}, noisy(seed), slower(noisy(500+seed), "", 1.10))
+		c := compared(t, compare.Options{}, verdicttest.Noisy(seed), slower(verdicttest.Noisy(500+seed), "", 1.10))
 		r := c.Overall[0]
-		if r.Speed.Lo <= 1/1.1 && 1/1.1 <= r.Speed.Hi {
+		if speed := r.Speed.Interval(); speed.Lo <= 1/1.1 && 1/1.1 <= speed.Hi {
 			hits++
 		}
-		if r.Verdict != rank.Slower {
+		if r.Verdict != compare.Slower {
 			wrong++
 		}
 	}
@@ -91,38 +92,38 @@ func TestOverallSpeed(t *testing.T) {
 // The order of equal machines agrees, and that of a machine where AES is slow
 // does not.
 func TestOrder(t *testing.T) {
-	other := noisy(43)
+	other := verdicttest.Noisy(43)
 	other.Factor = map[alg.Suite]float64{}
 	for _, cell := range alg.Fold(sim.Offer()).Bulk {
 		if strings.HasPrefix(cell.Cipher, "aes") {
 			other.Factor[cell] = 1 / (0.2 + 0.1*float64(len(cell.MAC)%7))
 		}
 	}
-	c := compare(t, rank.CompareOptions{}, noisy(41), noisy(42), other)
+	c := compared(t, compare.Options{}, verdicttest.Noisy(41), verdicttest.Noisy(42), other)
 	if c.Order[0] < 0.9 || c.Order[1] > 0.8 {
 		t.Errorf("Kendall's tau %.3f between equal machines, %.3f to another", c.Order[0], c.Order[1])
 	}
 }
 
 func TestNormalised(t *testing.T) {
-	o := rank.CompareOptions{Normalise: []string{"3des-*"}}
-	c := compare(t, o, noisy(1), slower(noisy(2), "", 2))
-	if r := c.Overall[0].Speed; math.Abs(r.Value-1) > 0.05 {
-		t.Errorf("a machine of half the speed is %.3f as fast after normalising", r.Value)
+	o := compare.Options{Normalise: []string{"3des-*"}}
+	c := compared(t, o, verdicttest.Noisy(1), slower(verdicttest.Noisy(2), "", 2))
+	if r := c.Overall[0].Speed; math.Abs(r.Value()-1) > 0.05 {
+		t.Errorf("a machine of half the speed is %.3f as fast after normalising", r.Value())
 	}
-	inputs := []rank.Input{{Label: "a", Ranking: of(t, simulate(t, noisy(1), 30*time.Second), rank.Options{})}}
+	inputs := []compare.Input{{Label: "a", Ranking: verdicttest.Of(t, verdicttest.Simulate(t, verdicttest.Noisy(1), 30*time.Second), rank.Options{})}}
 	inputs = append(inputs, inputs[0])
-	if _, err := rank.Compare(inputs, rank.CompareOptions{Normalise: []string{"blowfish-cbc"}}); err == nil || !strings.Contains(err.Error(), "blowfish-cbc") {
+	if _, err := compare.Of(inputs, compare.Options{Normalise: []string{"blowfish-cbc"}}); err == nil || !strings.Contains(err.Error(), "blowfish-cbc") {
 		t.Errorf("normalising to a cipher that is not there: %v", err)
 	}
 }
 
 // The third machine lacks AES instructions: the model must say so.
 func TestMachines(t *testing.T) {
-	without := noisy(3)
+	without := verdicttest.Noisy(3)
 	without.Scale = 2
 	without.Factor = map[alg.Suite]float64{{Cipher: "aes128-gcm@openssh.com"}: 6, {Cipher: "aes256-gcm@openssh.com"}: 6}
-	c := compare(t, rank.CompareOptions{}, noisy(1), noisy(2), without)
+	c := compared(t, compare.Options{}, verdicttest.Noisy(1), verdicttest.Noisy(2), without)
 	if len(c.Machines) != 3 {
 		t.Fatalf("%d machines", len(c.Machines))
 	}
@@ -139,72 +140,84 @@ func TestMachines(t *testing.T) {
 // On a machine that is busy all the time, throughput differs by a factor of two
 // between runs, which is no regression.
 func TestBusyRunsHaveNoRegression(t *testing.T) {
-	fast, slow := noisy(11), noisy(12)
+	fast, slow := verdicttest.Noisy(11), verdicttest.Noisy(12)
 	fast.Busy, slow.Busy, slow.Scale = 1, 1, 2.2
-	var inputs []rank.Input
+	var inputs []compare.Input
 	for _, m := range []*sim.Machine{fast, slow} {
-		inputs = append(inputs, rank.Input{Label: "run", Ranking: of(t, simulate(t, m, 30*time.Second), rank.Options{By: rank.Throughput})})
+		inputs = append(inputs, compare.Input{Label: "run", Ranking: verdicttest.Of(t, verdicttest.Simulate(t, m, 30*time.Second), rank.Options{By: rank.Throughput})})
 	}
-	c, err := rank.Compare(inputs, rank.CompareOptions{By: rank.Throughput})
+	c, err := compare.Of(inputs, compare.Options{By: rank.Throughput})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if worse := c.Worst(5); len(worse) > 0 {
 		t.Errorf("regressions between disturbed runs: %q", worse)
 	}
-	if v := c.Overall[0].Verdict; v != rank.Unclear {
+	if v := c.Overall[0].Verdict; v != compare.Unclear {
 		t.Errorf("overall verdict %q, want that it is unclear", v)
 	}
 }
 
 // Logins whose time was too noisy to rank by are compared by CPU time.
 func TestLoginsByCost(t *testing.T) {
-	calm, loud := noisy(21), noisy(22)
+	calm, loud := verdicttest.Noisy(21), verdicttest.Noisy(22)
 	calm.WallNoise, loud.WallNoise = 0.01, 0.5
-	c := compare(t, rank.CompareOptions{}, calm, loud)
+	c := compared(t, compare.Options{}, calm, loud)
 	if c.KexBy != rank.Cost {
 		t.Fatalf("logins are compared by %q", c.KexBy)
 	}
 	for _, g := range c.Kex {
-		if r := g.Ratios[0].Speed; math.Abs(r.Value-1) > 0.1 {
-			t.Errorf("%s: CPU time differs by a factor of %.2f", g.Name, r.Value)
+		if r := g.Ratios[0].Speed; math.Abs(r.Value()-1) > 0.1 {
+			t.Errorf("%s: CPU time differs by a factor of %.2f", g.Name, r.Value())
 		}
 	}
-	if c := compare(t, rank.CompareOptions{}, calm, calm); c.KexBy != rank.Throughput {
+	if c := compared(t, compare.Options{}, calm, calm); c.KexBy != rank.Throughput {
 		t.Errorf("calm logins are compared by %q, want by time", c.KexBy)
 	}
 }
 
 // Where one file lacks the server's CPU time, the clients are compared.
 func TestOneFileWithoutServer(t *testing.T) {
-	alone := noisy(32)
+	alone := verdicttest.Noisy(32)
 	alone.NoServer = true
-	c := compare(t, rank.CompareOptions{By: rank.Cost}, noisy(31), alone)
-	if r := c.Overall[0].Speed; math.Abs(r.Value-1) > 0.05 {
-		t.Errorf("equal clients differ by a factor of %.2f", r.Value)
+	c := compared(t, compare.Options{By: rank.Cost}, verdicttest.Noisy(31), alone)
+	if r := c.Overall[0].Speed; math.Abs(r.Value()-1) > 0.05 {
+		t.Errorf("equal clients differ by a factor of %.2f", r.Value())
 	}
 	if got := c.BulkBasis(); got != "CPU cost of the client" {
 		t.Errorf("compared by %q", got)
 	}
 }
 
+// once is a file of one transfer.
+func once(d record.Direction) *record.File {
+	cpu := 900 * time.Microsecond
+	trial := record.Trial{ID: 1, Want: alg.NewSuite("aes128-ctr", "hmac-sha1", "curve25519-sha256"), Workload: record.Transfer, Direction: d}
+	return &record.File{
+		Campaign: record.Campaign{Format: 1, Offer: alg.Offer{Ciphers: []string{"aes128-ctr"}, MACs: []string{"hmac-sha1"}}},
+		Trials:   map[int]record.Trial{1: trial},
+		Samples: []record.Sample{{Trial: 1, Outcome: record.OK, ElapsedNS: time.Second, Segments: []record.Segment{
+			{Bytes: 1e6, WallNS: time.Millisecond, ClientCPUNS: &cpu, ServerCPUNS: &cpu},
+		}}},
+	}
+}
+
 func TestNothingInCommon(t *testing.T) {
-	good := transfer(1e6, time.Millisecond, ns(900*time.Microsecond), ns(800*time.Microsecond))
-	one := of(t, file(small, []record.Trial{cell("aes128-ctr", "hmac-sha1", record.Upload)}, []record.Sample{good}), rank.Options{})
-	two := of(t, file(small, []record.Trial{cell("aes128-ctr", "hmac-sha1", record.Download)}, []record.Sample{good}), rank.Options{})
-	_, err := rank.Compare([]rank.Input{{Label: "a", Ranking: one}, {Label: "b", Ranking: two}}, rank.CompareOptions{})
-	if !errors.Is(err, rank.ErrNothingCommon) {
+	one := verdicttest.Of(t, once(record.Upload), rank.Options{})
+	two := verdicttest.Of(t, once(record.Download), rank.Options{})
+	_, err := compare.Of([]compare.Input{{Label: "a", Ranking: one}, {Label: "b", Ranking: two}}, compare.Options{})
+	if !errors.Is(err, compare.ErrNothingCommon) {
 		t.Errorf("error %v, want that nothing is common", err)
 	}
-	if _, err := rank.Compare([]rank.Input{{Label: "a", Ranking: one}}, rank.CompareOptions{}); err == nil {
+	if _, err := compare.Of([]compare.Input{{Label: "a", Ranking: one}}, compare.Options{}); err == nil {
 		t.Error("one file compared with nothing has no error")
 	}
 }
 
 func TestDifferencesAreTold(t *testing.T) {
-	a, b := simulate(t, noisy(1), 20*time.Second), simulate(t, noisy(2), 20*time.Second)
+	a, b := verdicttest.Simulate(t, verdicttest.Noisy(1), 20*time.Second), verdicttest.Simulate(t, verdicttest.Noisy(2), 20*time.Second)
 	a.Environment.Client, b.Environment.Client = "OpenSSH_9.2p1", "OpenSSH_10.5p1"
-	c, err := rank.Compare([]rank.Input{{Label: "a", Ranking: of(t, a, rank.Options{})}, {Label: "b", Ranking: of(t, b, rank.Options{})}}, rank.CompareOptions{})
+	c, err := compare.Of([]compare.Input{{Label: "a", Ranking: verdicttest.Of(t, a, rank.Options{})}, {Label: "b", Ranking: verdicttest.Of(t, b, rank.Options{})}}, compare.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,16 +244,16 @@ func part(f *record.File, keep func(alg.Suite) bool) *record.File {
 // A file with some of another one's cells is as fast as that: the reference is
 // made of the cells that both have.
 func TestNormalisedByCommonCells(t *testing.T) {
-	whole := simulate(t, noisy(61), time.Minute)
+	whole := verdicttest.Simulate(t, verdicttest.Noisy(61), time.Minute)
 	ctr := part(whole, func(s alg.Suite) bool { return strings.HasSuffix(s.Cipher, "-ctr") })
-	c, err := rank.Compare([]rank.Input{
-		{Label: "whole", Ranking: of(t, whole, rank.Options{})}, {Label: "ctr", Ranking: of(t, ctr, rank.Options{})},
-	}, rank.CompareOptions{Normalise: []string{"aes*"}})
+	c, err := compare.Of([]compare.Input{
+		{Label: "whole", Ranking: verdicttest.Of(t, whole, rank.Options{})}, {Label: "ctr", Ranking: verdicttest.Of(t, ctr, rank.Options{})},
+	}, compare.Options{Normalise: []string{"aes*"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := c.Overall[0].Speed; math.Abs(r.Value-1) > 0.01 {
-		t.Errorf("the same samples are %.3f as fast", r.Value)
+	if r := c.Overall[0].Speed; math.Abs(r.Value()-1) > 0.01 {
+		t.Errorf("the same samples are %.3f as fast", r.Value())
 	}
 	for _, name := range c.Normalised {
 		if !strings.HasSuffix(name, "-ctr") {
@@ -256,14 +269,14 @@ func TestNormalisedByCommonCells(t *testing.T) {
 // verdict in 95 % of comparisons: also not after normalising to a single cell.
 func TestEqualMachinesHaveNoVerdict(t *testing.T) {
 	const runs = 20
-	for name, o := range map[string]rank.CompareOptions{"plain": {}, "normalised": {Normalise: []string{"chacha20-*"}}} {
+	for name, o := range map[string]compare.Options{"plain": {}, "normalised": {Normalise: []string{"chacha20-*"}}} {
 		random := rand.New(rand.NewPCG(6, 1))
 		wrong := map[string]int{}
 		for seed := range uint64(runs) {
-			a, b := noisy(7000+seed), noisy(8000+seed)
+			a, b := verdicttest.Noisy(7000+seed), verdicttest.Noisy(8000+seed)
 			a.Scale, b.Scale = math.Exp(0.02*random.NormFloat64()), math.Exp(0.02*random.NormFloat64())
-			c := compare(t, o, a, b)
-			wrong["overall"] += verdicts(rank.Group{Ratios: c.Overall})
+			c := compared(t, o, a, b)
+			wrong["overall"] += verdicts(compare.Group{Ratios: c.Overall})
 			wrong["ciphers"] += verdicts(c.Ciphers...)
 			wrong["MACs"] += verdicts(c.MACs...)
 			wrong["logins"] += verdicts(c.Kex...)
@@ -277,9 +290,9 @@ func TestEqualMachinesHaveNoVerdict(t *testing.T) {
 }
 
 // verdicts is 1 where any ratio is said to differ.
-func verdicts(groups ...rank.Group) int {
+func verdicts(groups ...compare.Group) int {
 	for _, g := range groups {
-		if v := g.Ratios[0].Verdict; v == rank.Faster || v == rank.Slower {
+		if v := g.Ratios[0].Verdict; v == compare.Faster || v == compare.Slower {
 			return 1
 		}
 	}

@@ -1,0 +1,111 @@
+package compare
+
+import (
+	"math"
+	"slices"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
+	"sshpace/internal/record"
+)
+
+// minOrder is how many cells it takes to speak of their order.
+const minOrder = 3
+
+// orders says how far the files rank the common cells alike: each as it was
+// ranked by itself, ties broken as they were printed.
+func (c *Comparison) orders(tables []table) {
+	if len(c.Cells) < minOrder {
+		return
+	}
+	for _, t := range tables[1:] {
+		concordance, pairs := 0.0, 0.0
+		for _, direction := range []record.Direction{record.Upload, record.Download, ""} {
+			var xs, ys []float64
+			for _, cell := range c.Cells {
+				if key := record.CellOf(cell.Suite, direction); cell.Direction == direction {
+					xs, ys = append(xs, float64(tables[0].entries[key].rank)), append(ys, float64(t.entries[key].rank))
+				}
+			}
+			weight := float64(len(xs)*(len(xs)-1)) / 2
+			concordance += weight * stats.KendallTau(xs, ys)
+			pairs += weight
+		}
+		c.Order = append(c.Order, concordance/pairs)
+	}
+}
+
+// groups compares ciphers, MACs and everything by the cells' own connections,
+// whose errors are independent between cells but for the level of each run.
+func (c *Comparison) groups(tables []table) {
+	axis := func(name func(alg.Suite) string) []Group {
+		var names []string
+		for _, cell := range c.Cells {
+			if n := name(cell.Suite); n != "" && !slices.Contains(names, n) {
+				names = append(names, n)
+			}
+		}
+		slices.Sort(names)
+		var out []Group
+		for _, n := range names {
+			g := Group{Name: n}
+			for k := 1; k < len(tables); k++ {
+				r := Ratio{Speed: c.pooled(tables, k, func(s alg.Suite) bool { return name(s) == n }), P: 1}
+				if rest := c.pooled(tables, k, func(s alg.Suite) bool { return name(s) != n }); rest.Known() && c.level(k) > 0 {
+					r.Rest = r.Speed.Over(rest.Blur(c.lineLevel(k), 0))
+				}
+				r.Speed = r.Speed.Blur(c.level(k), 0)
+				g.Ratios = append(g.Ratios, r)
+			}
+			out = append(out, g)
+		}
+		judgeGroups(out)
+		return out
+	}
+	if len(c.Cells) == 0 {
+		return
+	}
+	c.Ciphers = axis(func(s alg.Suite) string { return s.Cipher })
+	c.MACs = axis(func(s alg.Suite) string { return s.MAC })
+	c.Overall = axis(func(alg.Suite) string { return "all" })[0].Ratios
+}
+
+func judgeGroups(groups []Group) {
+	var all []*Ratio
+	for i := range groups {
+		for k := range groups[i].Ratios {
+			all = append(all, &groups[i].Ratios[k])
+		}
+	}
+	judge(all)
+}
+
+// pooled is the geometric mean ratio of file k over the cells that match,
+// without the doubt about the level.
+func (c *Comparison) pooled(tables []table, k int, match func(alg.Suite) bool) stats.Estimate {
+	var logs []float64
+	variance, predicted := 0.0, 0.0
+	for _, cell := range c.Cells {
+		if !match(cell.Suite) {
+			continue
+		}
+		key := record.CellOf(cell.Suite, cell.Direction)
+		a, b := tables[0].entries[key], tables[k].entries[key]
+		if a.alone.Known() && b.alone.Known() {
+			logs = append(logs, b.alone.Log-a.alone.Log)
+			variance += a.alone.Err*a.alone.Err + b.alone.Err*b.alone.Err
+		} else {
+			logs = append(logs, b.best.Log-a.best.Log)
+			predicted += (a.best.Err*a.best.Err + b.best.Err*b.best.Err) / 4 // predictions share half of their errors
+		}
+	}
+	if len(logs) == 0 {
+		return stats.Estimate{}
+	}
+	n := float64(len(logs))
+	err := math.Sqrt(variance+n*predicted) / n
+	if n >= 6 { // cells may differ by more than their noise: let them say so
+		err = math.Max(err, math.Sqrt(stats.Variance(logs)/n))
+	}
+	return stats.Estimate{Log: stats.Mean(logs), Err: err, N: len(logs)}
+}

@@ -1,0 +1,75 @@
+package rank
+
+import (
+	"math"
+
+	"sshpace/internal/base/stats"
+)
+
+// What the level of a run may be off by, as standard errors of its logarithm.
+// Nine runs of a minute on an idle virtual machine, within an hour, were 2 % apart
+// in cost and throughput and 4 % in logins, which nothing within a run can tell.
+// Where a loop kept a core busy all the time, both sides cost 10 % less, because they
+// woke each other up less often; two such runs differed by a factor of 2.2 in
+// throughput, and of 1.5 in login times.
+const (
+	runLevel   = 0.02
+	loginLevel = 0.04
+	lineLevel  = 0.005 // of a cipher or a MAC, beyond what all have in common
+	busyCost   = 0.08
+	busyTime   = 0.35
+	// From line to line that differs: aes-cbc cost 8 % less relative to aes-ctr, and
+	// took 30 % less time.
+	busyLineCost = 0.05
+	busyLineTime = 0.15
+	// Where a probe took turns with the connections: what remains, and a part of
+	// what it saw. Six runs while other work kept both cores busy, slowed by 55 to 65
+	// %, were 2.5 % apart (standard deviation).
+	probedLevel = 0.005
+	probedShare = 0.06
+)
+
+// Level is the standard error that all cells of a run share, as a logarithm: how
+// fast the machine was at all.
+func (r *Ranking) Level(by By) float64 {
+	own := r.levelWall
+	if by == Cost {
+		own = r.levelCost
+	}
+	if r.Slowed.Turns > 0 {
+		return math.Hypot(own, math.Hypot(probedLevel, probedShare*r.Slowed.Of(by)))
+	}
+	return math.Hypot(math.Hypot(own, runLevel), r.Harness.Busy()*pick(by, busyCost, busyTime))
+}
+
+// LoginLevel is the same for logins.
+func (r *Ranking) LoginLevel(by By) float64 {
+	return math.Hypot(loginLevel, r.Harness.Busy()*pick(by, busyCost, busyTime))
+}
+
+// LineLevel is what a run may be off by in one line more than in another, most
+// of all a disturbed one: a cipher that keeps one side waiting gains from being disturbed.
+func (r *Ranking) LineLevel(by By) float64 {
+	if r.Slowed.Turns > 0 {
+		return lineLevel // the rest is in the errors of its cells
+	}
+	return math.Hypot(lineLevel, r.Harness.Busy()*pick(by, busyLineCost, busyLineTime))
+}
+
+func pick(by By, cost, time float64) float64 {
+	if by == Cost {
+		return cost
+	}
+	return time
+}
+
+// shown is an estimate with the interval in which 95 % of repeated runs find it:
+// that holds the errors of both runs and the doubt about their levels. Nil where
+// nothing is known.
+func (r *Ranking) shown(e stats.Estimate, by By) *Quantity {
+	if !e.Known() {
+		return nil
+	}
+	q := e.Repeated().Blur(math.Sqrt2*r.Level(by), 0).Interval()
+	return &q
+}
