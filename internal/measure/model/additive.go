@@ -25,8 +25,7 @@ type Point struct {
 // length does not change what is computed, and one amount more or less where it is
 // applied to the ciphertext (-etm), if the data ask for that. AEAD ciphers are
 // cells of their own, which nothing else predicts. Fitted on relative residuals,
-// so that a slow cipher does not dominate, and robustly (Huber 1964), so that a
-// spoilt cell does not.
+// so that a slow cipher does not dominate.
 type Additive struct {
 	columns    map[effect]int // effects to parameters
 	component  map[effect]int // ciphers and primitives that measured cells connect, by number
@@ -72,7 +71,6 @@ func isETM(cell alg.Suite) bool {
 const etmPrior = 0.2
 
 const (
-	huberLimit  = 2.0 // standard deviations beyond which a residual counts less
 	reweights   = 5   // rounds of weights; more change the fourth digit at most
 	leverageCap = 0.9 // above it a cell is nearly its own and only predictor
 	maxShift    = 0.5 // that leaving a cell out may move its prediction, in logs
@@ -204,7 +202,7 @@ func (m *Additive) solve(rows []row) {
 		fitted[i] = r.y
 	}
 	for round := range reweights {
-		a, b := normalEquations(rows, fitted, n, round > 0)
+		a, b := normalEquations(rows, fitted, n)
 		if i, ok := m.columns[effect{etmEffect, ""}]; ok {
 			prior := etmPrior * stats.Median(fitted)
 			a[i][i] += 1 / (prior * prior)
@@ -220,14 +218,11 @@ func (m *Additive) solve(rows []row) {
 	}
 }
 
-func normalEquations(rows []row, fitted []float64, n int, robust bool) (a [][]float64, b []float64) {
+func normalEquations(rows []row, fitted []float64, n int) (a [][]float64, b []float64) {
 	a, b = square(n), make([]float64, n)
 	trace := 0.0
 	for i, r := range rows {
 		weight := 1 / (r.variance * fitted[i] * fitted[i])
-		if z := math.Abs(r.y-fitted[i]) / fitted[i] / math.Sqrt(r.variance); robust && z > huberLimit {
-			weight *= huberLimit / z
-		}
 		for _, p := range r.columns {
 			for _, q := range r.columns {
 				a[p][q] += weight

@@ -134,23 +134,6 @@ func TestEncryptThenMACIsOneEffect(t *testing.T) {
 	}
 }
 
-// One cell that is off by half must not move the others by more than a little.
-func TestAdditiveIsRobust(t *testing.T) {
-	var points []Point
-	for c := range 5 {
-		for m := range 6 {
-			points = append(points, point(string(rune('a'+c)), string(rune('A'+m)), 1+float64(c)+0.3*float64(m)))
-		}
-	}
-	points[7].Log += math.Log(1.5)
-	fit := FitAdditive(points)
-	for i, p := range points {
-		if log, _, _ := fit.Predict(p.Cell); i != 7 && math.Abs(log-p.Log) > 0.02 {
-			t.Errorf("%s is off by %.1f %%", p.Cell, 100*(log-p.Log))
-		}
-	}
-}
-
 func TestWallModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(2, 1))
 	for name, c := range map[string]struct {

@@ -100,7 +100,7 @@ func SittingsOf(trials map[int]record.Trial, batches []record.Slices) Sittings {
 }
 
 // split sorts slices by connection, in the order of their first one.
-func split(trials map[int]record.Trial, batches []record.Slices) (connections []*connection, probe, wallProbe []float64) {
+func split(trials map[int]record.Trial, batches []record.Slices) (connections []*connection, probe, wallProbe [][]float64) {
 	at := map[int]*connection{}
 	window, inWindow, sitting := 0, 0, 0
 	for _, batch := range batches {
@@ -114,8 +114,8 @@ func split(trials map[int]record.Trial, batches []record.Slices) (connections []
 			}
 			if t.Workload == record.Probe {
 				if s.ClientCPUNS != nil && *s.ClientCPUNS > 0 {
-					probe = append(probe, float64(*s.ClientCPUNS)/float64(s.Bytes))
-					wallProbe = append(wallProbe, float64(s.WallNS)/float64(s.Bytes))
+					probe = turn(probe, window, float64(*s.ClientCPUNS)/float64(s.Bytes))
+					wallProbe = turn(wallProbe, window, float64(s.WallNS)/float64(s.Bytes))
 				}
 				continue
 			}
@@ -135,6 +135,15 @@ func split(trials map[int]record.Trial, batches []record.Slices) (connections []
 		}
 	}
 	return connections, probe, wallProbe
+}
+
+// turn adds a figure to those of its window.
+func turn(windows [][]float64, window int, figure float64) [][]float64 {
+	for len(windows) <= window {
+		windows = append(windows, nil)
+	}
+	windows[window] = append(windows[window], figure)
+	return windows
 }
 
 func readingOf(s record.Slice, window int) reading {
@@ -189,13 +198,21 @@ func locate(connections []*connection, q quantity, excess float64) (out []stats.
 type Probe struct {
 	Usual, Best float64
 	N           int
+	Course      []float64 // usual ns per byte in each window of time
 }
 
 // bestQuantile is the part of the probe's turns that count as undisturbed.
 const bestQuantile = 0.05
 
-func probeOf(costs []float64) Probe {
-	return Probe{Usual: stats.Median(costs), Best: stats.Quantile(costs, bestQuantile), N: len(costs)}
+func probeOf(windows [][]float64) Probe {
+	costs := slices.Concat(windows...)
+	p := Probe{Usual: stats.Median(costs), Best: stats.Quantile(costs, bestQuantile), N: len(costs)}
+	for _, w := range windows {
+		if len(w) > 0 {
+			p.Course = append(p.Course, stats.Median(w))
+		}
+	}
+	return p
 }
 
 // Slowed is how much slower the machine usually was than at its best, in
@@ -213,6 +230,9 @@ type Excess [quantities]struct {
 	Err   float64 // standard error of NS
 	Share float64 // of what a typical slice takes
 }
+
+// Shares of what a typical slice costs client and server.
+func (e Excess) Shares() (ofClient, ofServer float64) { return e[client].Share, e[server].Share }
 
 // Slices of one connection differ in length so that the excess shows: a long
 // one has at least longFactor times the bytes of the usual one.

@@ -2,9 +2,11 @@ package report
 
 import (
 	"io"
+	"math"
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/record"
 	"sshpace/internal/verdict/rank"
@@ -31,6 +33,8 @@ type jsonReport struct {
 	NoiseFloor   jsonNoise          `json:"noise_floor"`
 	Model        jsonModel          `json:"model"`
 	Harness      jsonHarness        `json:"harness"`
+	Slowed       *jsonSlowed        `json:"slowed_by_other_guests,omitempty"`
+	Slices       *jsonSlices        `json:"slices,omitempty"`
 	Bulk         []jsonCell         `json:"bulk"`
 	Kex          []jsonExchange     `json:"kex"`
 	Copies       []jsonCopy         `json:"copies,omitempty"`
@@ -66,6 +70,41 @@ type jsonHarness struct {
 	Quarantined     int     `json:"quarantined"`
 	QuarantinedCost int     `json:"quarantined_cost"`
 	Drift           float64 `json:"drift_pct,omitempty"`
+}
+
+// jsonSlowed is how much more the same work took than at the machine's best.
+type jsonSlowed struct {
+	Cost   float64   `json:"cost_pct"`
+	Wall   float64   `json:"wall_pct"`
+	Turns  int       `json:"turns"` // of the probe
+	Course []float64 `json:"over_time_pct"`
+	Doubt  float64   `json:"level_doubt_pct"` // of all costs alike, 95 %
+}
+
+type jsonSlices struct {
+	Count        int     `json:"count"`
+	ExcessClient float64 `json:"excess_client_pct"` // of a slice, taken out of all figures
+	ExcessServer float64 `json:"excess_server_pct"`
+}
+
+func slowedOf(r *rank.Ranking) *jsonSlowed {
+	s := r.Slowed
+	if s.Turns == 0 {
+		return nil
+	}
+	out := &jsonSlowed{Cost: s.Percent(), Wall: 100 * math.Expm1(s.Wall), Turns: s.Turns, Course: []float64{}}
+	out.Doubt = 100 * stats.Estimate{Err: r.Level(rank.Cost)}.Arm()
+	for _, x := range s.Course {
+		out.Course = append(out.Course, 100*(x-1))
+	}
+	return out
+}
+
+func slicesOf(s rank.Slicing) *jsonSlices {
+	if s.Slices == 0 {
+		return nil
+	}
+	return &jsonSlices{Count: s.Slices, ExcessClient: s.ExcessClient, ExcessServer: s.ExcessServer}
 }
 
 type jsonQuantity struct {
@@ -134,6 +173,7 @@ func jsonOf(r *rank.Ranking) jsonReport {
 		Schema: Schema, Campaign: r.Campaign, Environment: r.Environment,
 		Combinations: r.Combinations, RankedBy: r.By, KexRankedBy: r.KexBy, Ended: r.Ended,
 		NoiseFloor: jsonNoise(r.Noise), Model: jsonModel(r.Model),
+		Slowed: slowedOf(r), Slices: slicesOf(r.Slicing),
 		Harness: jsonHarness{
 			CPUShare: r.Harness.CPUShare, Segments: r.Harness.Segments,
 			Quarantined: r.Harness.Quarantined, QuarantinedCost: r.Harness.QuarantinedCost, Drift: r.Drift,

@@ -228,7 +228,11 @@ func alone(a *model.Analysis, i int) Figures {
 }
 
 func figures(a *model.Analysis, of func(*model.Series) stats.Estimate) Figures {
-	return Figures{of(&a.Wall).Inverse(), of(&a.Client), of(&a.Server), of(&a.Total)}
+	speed := of(&a.Wall).Inverse()
+	if speed.Known() {
+		speed.Log += math.Log(1e9) // bytes per ns to bytes per second
+	}
+	return Figures{speed, of(&a.Client), of(&a.Server), of(&a.Total)}
 }
 
 // inverse turns ns per byte into bytes per second.

@@ -89,9 +89,32 @@ func (d *data) sit(f *record.File, target string) {
 	}
 	d.sittings = model.SittingsOf(trials, f.Slices)
 	d.transfers = append(d.transfers, d.sittings.Connections...)
+	for _, batch := range f.Slices {
+		for _, s := range batch.Slices {
+			if t := trials[s.Trial]; t.Workload == record.Sitting && s.ClientCPUNS != nil && s.ServerCPUNS != nil {
+				d.harness.ownCPU += float64(s.HarnessCPUNS)
+				d.harness.sshCPU += cpu(s.ClientCPUNS) + cpu(s.ServerCPUNS)
+			}
+		}
+	}
 	for _, t := range d.sittings.Connections {
 		d.good[failKeyOf(t.Trial)] = true
 	}
+}
+
+// slowed is what the probe says.
+func (d *data) slowed() Slowed {
+	probe := d.sittings.Probe
+	out := Slowed{Cost: probe.Slowed(), Wall: d.sittings.Wall.Slowed(), Turns: probe.N}
+	for _, x := range probe.Course {
+		out.Course = append(out.Course, x/probe.Best)
+	}
+	return out
+}
+
+func (d *data) slicing() Slicing {
+	client, server := d.sittings.Excess.Shares()
+	return Slicing{Slices: d.sittings.Slices, ExcessClient: 100 * client, ExcessServer: 100 * server}
 }
 
 // mainTarget is the target of most trials: two machines in one file cannot be

@@ -17,6 +17,7 @@ const (
 	muchDrift      = 5.0  // percent over the run
 	muchError      = 8.0  // percent, of predictions at the 95th percentile
 	muchFailure    = 0.05 // share of trials
+	muchSlowed     = 5.0  // percent
 )
 
 // doubts lists what a reader must know before believing the numbers.
@@ -50,6 +51,8 @@ func doubts(r *Ranking, d *data) []Warning {
 	add(busy && r.By == Cost, "busy", disturbed+", and the order is that of CPU cost", "run again when the machine is idle")
 	add(!busy && r.By == Cost && !r.forced, "by-cost", fmt.Sprintf("ranked by CPU cost, because throughput cannot tell differences below %.0f %% here", r.Noise.Throughput),
 		"--rank-by throughput ranks by it all the same")
+	add(r.Slowed.Percent() > muchSlowed, "slowed", fmt.Sprintf("other guests slowed this machine by %.0f %%, compared with its best moments; all figures alike are in doubt by %.1f %%",
+		r.Slowed.Percent(), 100*normal95*r.Level(r.By)), "a comparison with another run takes that into account")
 	add(r.Noise.Cost == 0 && len(r.Bulk) > 0 && len(d.copies) == 0, "no-cpu-time", "the CPU time of ssh could not be read here: ranked by throughput only", "")
 	add(r.Noise.Cost > 0 && !r.hasServer(), "no-server-cpu-time", "the CPU time of the server could not be read: costs are the client's alone", "")
 	add(h.CPUShare > muchHarness, "harness", fmt.Sprintf("the harness used %.0f %% of the CPU time of ssh and sshd: fast cells look slower than they are", h.CPUShare), "")

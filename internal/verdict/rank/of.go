@@ -35,7 +35,7 @@ func Of(f *record.File, opts Options) (*Ranking, error) {
 	if len(d.transfers) == 0 {
 		d.transfers = d.copiesAsTransfers()
 	}
-	r.Slowed = Slowed{d.sittings.Probe.Slowed(), d.sittings.Wall.Slowed(), d.sittings.Probe.N}
+	r.Slowed, r.Slicing = d.slowed(), d.slicing()
 	r.rankBulk(d, opts)
 	r.rankKex(d, space, opts.By)
 	r.Copies = d.summarise()

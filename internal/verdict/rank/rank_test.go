@@ -76,7 +76,7 @@ func TestCostsAreTrue(t *testing.T) {
 		}
 		for i, c := range r.Bulk {
 			truth := m.Client(c.Suite) * math.Exp(level)
-			hits += inside(truth, *c.Client)
+			hits += inside(truth, c.Within.Client.Interval())
 			total++
 			if math.Abs(logs[i]-level) > 0.12 {
 				t.Errorf("seed %d: %s is off by %.1f %%", seed, c.Suite, 100*(logs[i]-level))

@@ -58,6 +58,7 @@ type Ranking struct {
 	Measurements []record.Measurement // what is no SSH trial
 	Ceilings     *Ceilings            // what limits the fastest cell; nil where the machine was not measured
 	Slowed       Slowed
+	Slicing      Slicing
 
 	forced               bool    // the caller chose By
 	cores                int     // that client and server can use together
@@ -155,6 +156,9 @@ type Slowed struct {
 	Cost  float64 // logarithm of the factor on CPU time
 	Wall  float64 // the same of the time on the wall
 	Turns int     // of the probe
+	// Course is the factor on CPU time over the run, in seconds one after the other:
+	// 1 is the machine at its best.
+	Course []float64
 }
 
 // Of is the logarithm of the factor on what a quantity took.
@@ -206,6 +210,14 @@ type Harness struct {
 	QuarantinedCost int // not used for cost
 
 	ownCPU, sshCPU float64 // ns
+}
+
+// Slicing says what slices of connections in turn the costs rest on.
+type Slicing struct {
+	Slices int
+	// What a slice costs more than its bytes do in a long transfer, percent of a
+	// typical one: measured with longer slices, and taken out of all figures.
+	ExcessClient, ExcessServer float64
 }
 
 // Control is one hidden A/A comparison: the same computation under two names.
