@@ -34,7 +34,7 @@ ssh/dial: base/host base/termsafe fleet sys/bounded
 ssh/forkssh: base/host base/termsafe fleet ssh/openssh sys/proc
 ssh/sshtest:
 measure/model: base/alg base/stats base/unit record
-measure/model/sim: base/alg base/unit record
+measure/model/sim: base/alg base/unit measure/plan record
 measure/plan: base/alg base/stats base/unit measure/model record
 measure/lab: base/alg measure/plan record
 measure/flow:

@@ -79,6 +79,7 @@ Exit status: 0 all went well; 1 something failed, such as every transfer or the 
 	flags.IntVar(&f.connections, "connections", 0, "connections that may be open at a time (default: what memory and file limits allow)")
 	flags.StringVar(&f.plan, "plan", "", "how to measure")
 	_ = flags.MarkHidden("plan")
+	_ = flags.MarkHidden("connections") // of that plan only
 	f.connection.register(flags)
 	completeBench(cmd, sys, &f)
 	return cmd

@@ -23,7 +23,7 @@ func collect(t *testing.T, m *sim.Machine, p *plan.Plan, err error) (*record.Fil
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m.Collect(record.Campaign{Offer: sim.Offer(), Target: "simulated"}, p)
+	return m.Collect(record.Campaign{Offer: sim.Offer(), Target: "simulated"}, plan.NewSingles(p, 1))
 }
 
 func TestBlocksHoldEveryCellOnce(t *testing.T) {

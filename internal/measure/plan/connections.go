@@ -12,6 +12,9 @@ import (
 const (
 	openingStep = 24 // that one step opens
 	pairs       = 6  // cells with a second connection
+
+	holdoutShare  = 0.1 // of the cells
+	minForHoldout = 30  // cells, below which none is held out
 )
 
 // seat is a connection that is to be open: a trial for each direction, which

@@ -12,8 +12,12 @@ import (
 	"sshpace/internal/record"
 )
 
-// blockLogins is how many logins follow each other between two passes.
-const blockLogins = 4
+// Numbers of logins and copies.
+const (
+	blockLogins    = 4  // that follow each other between two passes
+	overheadTrials = 3  // copies of one byte
+	maxLogins      = 40 // of a key exchange, unless a precision asks for more
+)
 
 // logins plans the logins of every key exchange, in turn, and what a copy takes
 // beside login and transfer.
@@ -131,9 +135,6 @@ func (l *logins) missing() int {
 
 // left reports whether there is a login to be made.
 func (l *logins) left() bool { return l.missing() > 0 }
-
-// due reports whether rounds that the user counts lack logins.
-func (l *logins) due(rounds int) bool { return false }
 
 // observe keeps what a login or a copy showed.
 func (l *logins) observe(t record.Trial, sample record.Sample) {

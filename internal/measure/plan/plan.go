@@ -34,6 +34,8 @@ type Spec struct {
 	LoginOnly  bool          // no transfers
 	Overhead   bool          // Sequential: measure what a copy takes beside login and transfer
 
+	Present alg.Suite // sittings: cipher and MAC that are negotiated today; zero if unknown
+
 	BulkKex    string        // key exchange of all transfers; default: the cheapest usual one
 	LoginSuite alg.Suite     // cipher and MAC of all logins; default: aes128-ctr with a common MAC
 	SegmentNS  time.Duration // length of a timed segment; default 50 ms

@@ -14,16 +14,11 @@ import (
 
 // Sizes of the parts of a sequential plan.
 const (
-	blockTransfers   = 14  // of cells in a block after the first, references and controls apart
-	holdoutShare     = 0.1 // of the cells
-	minForHoldout    = 30  // cells, below which none is held out
-	holdoutTrials    = 3   // connections of a held-out cell, time permitting
-	maxRepeats       = 3   // connections for a cell whose samples were all contaminated
-	loginShare       = 0.2 // of the time of a block
-	overheadTrials   = 3   // copies of one byte
+	blockTransfers   = 14 // of cells in a block after the first, references and controls apart
+	holdoutTrials    = 3  // connections of a held-out cell, time permitting
+	maxRepeats       = 3  // connections for a cell whose samples were all contaminated
 	precisionBudget  = 10 * time.Minute
 	maxTrialsPerCell = 60 // where precision alone would end the plan
-	maxLogins        = 40
 )
 
 // Sequential plans a ranking that is complete early and gets better until the
@@ -258,19 +253,6 @@ func (s *sequential) fit() {
 		s.analyses[d] = model.Analyse(d, s.cells, s.transfers, s.spec.Cores)
 	}
 }
-
-// key is the series that orders a ranking: throughput, or cost where only
-// that can be told from noise.
-func key(a *model.Analysis) model.Series {
-	if a.Works && a.Wall.TypicalError() > noisyWall {
-		return a.Cost()
-	}
-	return a.Wall
-}
-
-// noisyWall is the typical relative error of throughput above which the plan
-// refines costs instead: the noise floor is 2.8 times as large.
-const noisyWall = 0.018
 
 // finished reports whether everything was measured, and all intervals that a
 // report prints are within the precision asked for.

@@ -239,7 +239,7 @@ func TestSmallSpaces(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		f, _ := noisy(9).Collect(record.Campaign{Offer: offer}, p)
+		f, _ := noisy(9).Collect(record.Campaign{Offer: offer}, plan.NewSingles(p, 1))
 		r, err := rank.Of(f, rank.Options{})
 		if err != nil || len(r.Bulk) != len(alg.Fold(offer).Bulk) {
 			t.Errorf("%s: %v", name, err)

@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"cmp"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"sshpace/internal/record"
@@ -9,13 +11,14 @@ import (
 
 // Lengths of turns, and how the time is shared out.
 const (
-	turnLength   = 3 * time.Millisecond // at most: the sizes of slices lie far apart
-	longLength   = 30 * time.Millisecond
-	longShare    = 0.33 // of the time of all turns
-	probeTurns   = 2    // of each CPU in a pass
-	early        = 4    // passes before anything but short turns
-	roundPasses  = 8    // of a round that the user counts
-	maxShortfall = 1.5  // of the turns of a pass, at most so many are extra ones
+	turnLength  = 3 * time.Millisecond // at most: the sizes of slices lie far apart
+	longLength  = 30 * time.Millisecond
+	longShare   = 0.33 // of the time of all turns
+	probeTurns  = 2    // of each CPU in a pass
+	loginShare  = 0.2  // of the whole time
+	early       = 4    // passes before anything but short turns
+	roundPasses = 8    // of a round that the user counts
+	extraShare  = 0.3  // turns that go where they help most, beside one of each connection
 )
 
 // Sitting plans turns of connections that are open together. First the cells
@@ -45,7 +48,7 @@ type Sitting struct {
 	queue                     []Step
 	turns, long               time.Duration // wall time of turns, and of the long ones among them
 	logins                    logins
-	worth                     worth
+	worth                     *worth
 
 	worked bool
 	inARow int // failures in a row
@@ -67,9 +70,8 @@ func NewSitting(spec Spec, capacity int) (*Sitting, error) {
 	}
 	s := &Sitting{
 		spec: spec, capacity: max(2, capacity), random: spec.random(0), times: newTimes(spec), total: spec.cells(), sitting: 1,
-		logins: newLogins(spec), phase: "identifying",
+		logins: newLogins(spec), worth: newWorth(spec), phase: "identifying",
 	}
-	s.worth = newWorth(spec)
 	s.todo = s.seats()
 	return s, nil
 }
@@ -126,7 +128,7 @@ func (s *Sitting) refill() {
 // enough ends the plan where the rounds or the precision asked for are reached.
 func (s *Sitting) enough() bool {
 	switch {
-	case s.spec.Rounds > 0 && s.rounds() >= s.spec.Rounds && len(s.todo) == 0 && !s.logins.due(s.spec.Rounds):
+	case s.spec.Rounds > 0 && s.rounds() >= s.spec.Rounds && len(s.todo) == 0:
 		s.end(EndComplete)
 	case s.spec.Precision > 0 && len(s.todo) == 0 && s.worth.precise(s.spec.Precision/100) && s.logins.precise(s.spec.Precision/100):
 		s.end(EndPrecision)
@@ -147,6 +149,13 @@ func (s *Sitting) number(t record.Trial) record.Trial {
 // nextPass queues a turn for every connection, and what comes with it.
 func (s *Sitting) nextPass() {
 	s.round, s.pass = s.round+1, s.pass+1
+	if s.pass > 1 {
+		s.worth.fit(s.elapsed)
+	}
+	s.phase = "measuring"
+	if s.pass < early {
+		s.phase = "identifying"
+	}
 	var steps []Step
 	for _, seat := range s.open {
 		for _, t := range seat.trials {
@@ -206,24 +215,22 @@ func (s *Sitting) extra(regular int) []Step {
 		return nil
 	}
 	var steps []Step
-	for _, id := range s.worth.wanted(s.open, regular/4) {
-		steps = append(steps, Step{Action: Turn, Trials: []record.Trial{id}, Length: turnLength, Round: s.round})
+	for _, t := range s.worth.wanted(s.open, int(extraShare*float64(regular))) {
+		steps = append(steps, Step{Action: Turn, Trials: []record.Trial{t}, Length: turnLength, Round: s.round})
 	}
 	return steps
 }
 
 // Moved tells the plan what a turn showed.
 func (s *Sitting) Moved(step Step, slice record.Slice) {
-	i := seatOf(s.open, slice.Trial)
-	if i < 0 {
-		return
+	s.worth.add(step.Sitting, step.Trials[0], slice)
+	if i := seatOf(s.open, slice.Trial); i >= 0 {
+		s.turns += slice.WallNS
+		s.open[i].turns++
 	}
-	s.turns += slice.WallNS
-	s.open[i].turns++
 	if step.Long {
 		s.long += slice.WallNS
 	}
-	s.worth.add(step.Trials[0], slice)
 }
 
 // Observe tells the plan what a login or a copy showed.
@@ -256,8 +263,8 @@ func (s *Sitting) Estimate() time.Duration {
 
 // Barren names what was tried and never worked, whatever was measured.
 func (s *Sitting) Barren() (w record.Workload, barren bool) {
-	if s.worth.empty() && len(s.gone) > 0 && len(s.open) == 0 {
-		return record.Sitting, true
+	if len(s.worth.turns) == 0 && len(s.gone) > 0 && len(s.open) == 0 {
+		return record.Transfer, true // as a user would say
 	}
 	if s.logins.barren() {
 		return record.Login, true
@@ -268,12 +275,12 @@ func (s *Sitting) Barren() (w record.Workload, barren bool) {
 // Progress reports the state after the last step.
 func (s *Sitting) Progress() Progress {
 	out := Progress{Phase: s.phase, Block: s.round, Total: s.total, Failed: len(s.gone) * len(s.spec.Directions)}
-	out.Done = s.worth.cells() + s.logins.done()
+	out.Done = len(s.worth.turns) + s.logins.done()
 	out.Remaining = s.Estimate()
 	if s.spec.Budget > 0 {
 		out.Remaining = max(0, s.spec.Budget-s.elapsed)
 	}
-	out.Ranked, out.Leaders = s.worth.ranked(), s.worth.leaders()
+	out.Ranked, out.Leaders = s.worth.ranked(), s.worth.leaders(5)
 	return out
 }
 
@@ -292,12 +299,33 @@ func (s *Sitting) Replay(f *record.File) {
 		s.sitting = max(s.sitting, batch.Sitting+1)
 		for _, slice := range batch.Slices {
 			s.round = max(s.round, slice.Round)
-			if t := f.Trials[slice.Trial]; t.Workload == record.Sitting {
-				s.worth.add(t, slice)
-			}
+			s.worth.add(batch.Sitting, f.Trials[slice.Trial], slice)
 		}
 	}
 	if len(f.Slices) > 0 {
-		s.pass = s.round
+		s.resume()
 	}
+}
+
+// resume puts what has had the fewest turns first, and leaves out what has had all
+// its rounds.
+func (s *Sitting) resume() {
+	seats := map[record.Cell]int{}
+	for _, seat := range s.todo {
+		seats[seat.trials[0].Cell()]++
+	}
+	had := func(seat *seat) int {
+		cell := seat.trials[0].Cell()
+		return s.worth.turns[cell] / seats[cell]
+	}
+	slices.SortStableFunc(s.todo, func(a, b *seat) int { return cmp.Compare(had(a), had(b)) })
+	if s.pass = early; s.spec.Rounds == 0 {
+		return
+	}
+	s.todo = slices.DeleteFunc(s.todo, func(seat *seat) bool { return had(seat) >= s.spec.Rounds*roundPasses })
+	if len(s.todo) == 0 {
+		s.end(EndComplete)
+		return
+	}
+	s.pass = had(s.todo[0])
 }

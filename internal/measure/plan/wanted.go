@@ -22,7 +22,7 @@ func (s *sequential) wanted(n int, chosen []wish) []wish {
 		if a == nil {
 			continue
 		}
-		for i, score := range scores(key(a)) {
+		for i, score := range thirst(key(a)) {
 			cell, offered := s.names[a.Cells[i]]
 			w := wish{cell, d}
 			if offered && !slices.Contains(chosen, w) && !slices.Contains(s.held, cell) && s.countOf(cell, d).tried < maxTrialsPerCell {
@@ -38,54 +38,19 @@ func (s *sequential) wanted(n int, chosen []wish) []wish {
 	return out
 }
 
-// leaders is how many of the fastest cells get extra attention.
-const leaders = 10
-
-// scores says for every figure how much another connection is worth.
-func scores(series model.Series) []float64 {
-	order := make([]int, 0, len(series.Figures))
+// thirst says for every figure how much another connection is worth.
+func thirst(series model.Series) []float64 {
+	out := scores(series, func(int) bool { return false })
 	for i, f := range series.Figures {
-		if f.Known {
-			order = append(order, i)
-		}
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(series.Figures[i].Log, series.Figures[j].Log) })
-	typical := math.Max(series.TypicalError(), 1e-6)
-	out := make([]float64, len(series.Figures))
-	for place, i := range order {
-		f := series.Figures[i]
-		score := f.Err / typical
-		if place < leaders {
-			score++
-		}
-		for _, other := range []int{place - 1, place + 1} {
-			if other >= 0 && other < len(order) && unseparated(f, series.Figures[order[other]]) {
-				score += 0.5
-			}
-		}
-		score += math.Min(3, math.Max(0, f.Surprise()-2))
-		out[i] = score / math.Sqrt(float64(1+f.N))
+		out[i] /= math.Sqrt(float64(1 + f.N))
 	}
 	return out
-}
-
-// unseparated reports whether two cells may differ by more than the smallest
-// effect worth telling, but are not yet told apart.
-func unseparated(a, b model.Figure) bool {
-	gap, err := math.Abs(a.Log-b.Log), math.Hypot(a.Err, b.Err)
-	return gap < 2*err && gap+2*err > 0.01
 }
 
 // leaders are the n fastest cells so far.
 func (s *sequential) leaders(a *model.Analysis, n int) []Leader {
 	series := key(a)
-	order := make([]int, 0, len(a.Cells))
-	for i, f := range series.Figures {
-		if f.Known {
-			order = append(order, i)
-		}
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(series.Figures[i].Log, series.Figures[j].Log) })
+	order := fastest(series)
 	var out []Leader
 	for _, i := range order[:min(n, len(order))] {
 		l := Leader{Cell: s.names[a.Cells[i]], Direction: a.Direction, Predicted: series.Figures[i].N == 0}

@@ -27,7 +27,7 @@ func ranking(t *testing.T, seed uint64) *rank.Ranking {
 		t.Fatal(err)
 	}
 	m := &sim.Machine{Seed: seed, Noise: 0.015, WallNoise: 0.05, Connection: 0.02, Interaction: 0.014}
-	f, _ := m.Collect(record.Campaign{Offer: sim.Offer(), Target: "loopback"}, p)
+	f, _ := m.Collect(record.Campaign{Offer: sim.Offer(), Target: "loopback"}, plan.NewSingles(p, 1))
 	f.Environment.CPU, f.Environment.Client, f.Environment.Server = "a CPU", "OpenSSH_9.2p1", "OpenSSH_9.2p1"
 	f.Ended = string(p.End())
 	r, err := rank.Of(f, rank.Options{})

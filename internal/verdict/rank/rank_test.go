@@ -368,7 +368,7 @@ func TestExhaustiveAgrees(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, _ := verdicttest.Noisy(9).Collect(record.Campaign{Offer: offer, SizeBytes: size, Runs: 1}, p)
+	f, _ := verdicttest.Noisy(9).Collect(record.Campaign{Offer: offer, SizeBytes: size, Runs: 1}, plan.NewSingles(p, 1))
 	copies := map[alg.Suite]float64{}
 	for _, c := range verdicttest.Of(t, f, rank.Options{}).Copies {
 		copies[c.Suite] = c.Seconds.Value

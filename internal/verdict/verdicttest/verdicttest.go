@@ -36,7 +36,7 @@ func Simulate(t testing.TB, m *sim.Machine, budget time.Duration) *record.File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, _ := m.Collect(record.Campaign{Offer: offer, Target: "simulated", Seed: m.Seed}, p)
+	f, _ := m.Collect(record.Campaign{Offer: offer, Target: "simulated", Seed: m.Seed}, plan.NewSingles(p, 1))
 	f.Ended = string(p.End())
 	return f
 }

@@ -2,20 +2,37 @@ package sim
 
 import (
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/measure/plan"
 	"sshpace/internal/record"
 )
 
 func sorted(m map[string]float64) []string { return slices.Sorted(maps.Keys(m)) }
 
-// Planner is what Collect drives; lab.Planner has the same methods.
+// Planner is what Collect drives; lab.Stepper has the same methods.
 type Planner interface {
-	Next(elapsed time.Duration) (record.Trial, bool)
+	Next(elapsed time.Duration) (plan.Step, bool)
+	Opened(record.Trial, record.Sample)
+	Moved(plan.Step, record.Slice)
 	Observe(record.Trial, record.Sample)
 }
+
+// collector is a file in the making.
+type collector struct {
+	*Machine
+	file    *record.File
+	plan    Planner
+	weather *weather
+	own     map[int]float64 // factor of each connection
+	elapsed time.Duration
+}
+
+// openingTime is what a login costs of those that go on side by side.
+const openingTime = 40 * time.Millisecond
 
 // Collect runs a plan on the machine until it ends, and returns the file that
 // a lab would have written, and the simulated time that it took.
@@ -27,18 +44,75 @@ func (m *Machine) Collect(c record.Campaign, p Planner) (*record.File, time.Dura
 	if m.Cores == 0 {
 		f.Environment.Cores = 2
 	}
-	elapsed := time.Duration(0)
-	for id := 1; ; id++ {
-		t, ok := p.Next(elapsed)
-		if !ok {
-			return f, elapsed
-		}
-		t.ID = id
-		s := m.Run(t)
-		s.Trial, s.Start = id, time.Unix(0, 0).Add(elapsed)
-		elapsed += s.ElapsedNS
-		f.Trials[id] = t
-		f.Samples = append(f.Samples, s)
-		p.Observe(t, s)
+	if m.random == nil {
+		m.random, m.block = rand.New(rand.NewPCG(m.Seed, 7)), map[int]float64{}
 	}
+	k := &collector{m, f, p, &weather{of: m.Neighbours, random: m.random}, map[int]float64{}, 0}
+	for {
+		step, ok := p.Next(k.elapsed)
+		if !ok {
+			return f, k.elapsed
+		}
+		k.do(step)
+	}
+}
+
+// do carries out one step.
+func (k *collector) do(step plan.Step) {
+	for _, t := range step.Trials {
+		t.Target = k.file.Campaign.Target
+		switch step.Action {
+		case plan.Open:
+			k.open(t)
+		case plan.Turn:
+			k.turn(step)
+		case plan.Single:
+			s := k.Run(t)
+			k.elapsed += s.ElapsedNS
+			k.keep(t, s)
+			k.plan.Observe(t, s)
+		}
+	}
+}
+
+// open opens a connection; probes need none.
+func (k *collector) open(t record.Trial) {
+	k.own[t.ID] = k.noise(k.Connection)
+	k.file.Trials[t.ID] = t
+	if t.Workload == record.Probe {
+		return
+	}
+	k.elapsed += openingTime
+	s := record.Sample{Got: t.Want, Outcome: record.OK, ElapsedNS: openingTime}
+	if k.random.Float64() < k.Fail {
+		s.Outcome, s.Got = record.Refused, alg.Suite{}
+	}
+	k.keep(t, s)
+	k.plan.Opened(t, s)
+}
+
+func (k *collector) keep(t record.Trial, s record.Sample) {
+	s.Trial, s.Start = t.ID, time.Unix(0, 0).Add(k.elapsed-s.ElapsedNS)
+	k.file.Trials[t.ID] = t
+	k.file.Samples = append(k.file.Samples, s)
+}
+
+// turn lets one connection move data.
+func (k *collector) turn(step plan.Step) {
+	t := step.Trials[0]
+	slice := k.slice(t, Sitting{Slice: step.Length}, k.own[t.ID], k.weather.at(k.elapsed), false)
+	slice.Trial, slice.Round, slice.Long, slice.HarnessCPUNS = t.ID, step.Round, step.Long, slice.WallNS/25
+	if step.Long {
+		slice.SteadyBytes, slice.SteadyNS = slice.Bytes, slice.WallNS
+	}
+	last := len(k.file.Slices) - 1
+	if last < 0 || k.file.Slices[last].Sitting != step.Sitting || len(k.file.Slices[last].Slices) > 400 {
+		k.file.Slices = append(k.file.Slices, record.Slices{Sitting: step.Sitting, Start: time.Unix(0, 0).Add(k.elapsed)})
+		last++
+	}
+	batch := &k.file.Slices[last]
+	slice.StartNS = k.elapsed - batch.Start.Sub(time.Unix(0, 0))
+	batch.Slices = append(batch.Slices, slice)
+	k.elapsed += slice.WallNS + step.Length/2 // looking for the end of it
+	k.plan.Moved(step, slice)
 }

@@ -28,7 +28,7 @@ func Rounds(t testing.TB, scale float64, rounds int, directions ...record.Direct
 		t.Fatal(err)
 	}
 	m := &sim.Machine{Seed: 3, Noise: 0.03, WallNoise: 0.05, Connection: 0.01, Scale: scale}
-	f, _ := m.Collect(record.Campaign{Offer: sim.Offer(), Target: "loopback", Tool: "test"}, p)
+	f, _ := m.Collect(record.Campaign{Offer: sim.Offer(), Target: "loopback", Tool: "test"}, plan.NewSingles(p, 1))
 	addOverheads(f, directions)
 	f.Environment.CPU, f.Environment.Client, f.Environment.Server = "Simulated CPU", "OpenSSH_9.2p1", "OpenSSH_9.2"
 	r, err := rank.Of(f, rank.Options{})
