@@ -19,6 +19,7 @@ base/alg:
 base/host:
 base/termsafe:
 record: base/alg base/termsafe base/unit
+record/anonymize: base/alg record
 sys/proc:
 sys/safedir:
 sys/ownport:

@@ -187,13 +187,14 @@ func showMachine(sys System, file *record.File, asJSON bool) error {
 
 // addCeilings relates a ranking to the limits of its machine: those in the
 // named file, or the newest ones of a machine with the same processor.
-func addCeilings(r *rank.Ranking, path string) error {
-	file := newestLimits(r.Environment)
+func addCeilings(r *rank.Ranking, path string, change func(*record.File) *record.File) error {
+	file := newestLimits(r.Environment, change)
 	if path != "" {
 		var err error
 		if file, err = loadMachine(path); err != nil {
 			return err
 		}
+		file = change(file)
 	}
 	if file != nil {
 		r.Ceilings = rank.CeilingsOf(r, file)
@@ -203,12 +204,16 @@ func addCeilings(r *rank.Ranking, path string) error {
 
 // newestLimits puts together the newest value of each limit that was recorded on
 // this machine, for runs of --only measure some of them; nil where there is none.
-func newestLimits(of record.Environment) *record.File {
+// Change is what was done to the result.
+func newestLimits(of record.Environment, change func(*record.File) *record.File) *record.File {
 	names, _ := ownRecords(machinesDir())
 	var merged *record.File
 	for _, name := range names { // sorted, and names are times
 		file, err := loadMachine(name)
-		if err != nil || !sameMachine(file.Environment, of) {
+		if err != nil {
+			continue
+		}
+		if file = change(file); !sameMachine(file.Environment, of) {
 			continue
 		}
 		if merged != nil {

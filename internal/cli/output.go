@@ -38,7 +38,12 @@ var formats = []format{
 	{name: "svg", endings: []string{".svg"}},
 	{name: "png", endings: []string{".png"}, binary: true},
 	{name: "classic"},
+	{name: recordFormat},
 }
+
+// recordFormat is that of results. It is no format of an --out: that would write
+// over a result.
+const recordFormat = "jsonl"
 
 func formatNamed(name string) (format, bool) {
 	i := slices.IndexFunc(formats, func(f format) bool { return f.name == name })
@@ -66,10 +71,10 @@ type outputFlags struct {
 	names  []string // of the formats that the command has
 }
 
-// add defines the flags; classic says whether that format exists here.
+// add defines the flags; classic says whether that format and that of results exist here.
 func (o *outputFlags) add(cmd *cobra.Command, classic bool) {
 	for _, f := range formats {
-		if f.name != "classic" || classic {
+		if f.name != "classic" && f.name != recordFormat || classic {
 			o.names = append(o.names, f.name)
 		}
 	}
@@ -237,6 +242,8 @@ func (x *rankingReport) render(w io.Writer, f format) error {
 	switch f.name {
 	case "json":
 		return render.JSON(w, x.r)
+	case recordFormat:
+		return putRecords(w, slices.Collect(x.records.Records()))
 	case "classic":
 		return withHint(render.Classic(w, x.r, x.classic), "measure transfers first: sshpace bench")
 	}

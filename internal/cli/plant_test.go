@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -60,14 +62,8 @@ func recordLines(t *testing.T, f *record.File) []any {
 		}
 		lines = append(lines, line)
 	}
-	add(record.Record{Campaign: &f.Campaign})
-	add(record.Record{Environment: &f.Environment})
-	for _, id := range slices.Sorted(maps.Keys(f.Trials)) {
-		trial := f.Trials[id]
-		add(record.Record{Trial: &trial})
-	}
-	for _, s := range f.Samples {
-		add(record.Record{Sample: &s})
+	for r := range f.Records() {
+		add(r)
 	}
 	add(record.Record{Finding: &record.Finding{What: "x", Why: "x", Evidence: "x", Fix: "x"}})
 	add(record.Record{Measurement: &record.Measurement{Source: "sshpace machine", Name: "pipe", Unit: record.BytesPerSecond, Value: 1e9, N: 3}})
@@ -186,6 +182,98 @@ func TestNothingHarmsATerminal(t *testing.T) {
 	}
 	if len(all) < 30 {
 		t.Errorf("only %d fields could be planted", len(all))
+	}
+}
+
+// TestAnonymizedNamesNobody plants a name in every text of a result and looks for it
+// in all that a report can be.
+func TestAnonymizedNamesNobody(t *testing.T) {
+	const name = " Joes-Box.example"
+	f := describedFile(t)
+	f.Campaign.Target = "joe@box"
+	lines := recordLines(t, f)
+	paths := map[string]bool{}
+	textPaths(lines, "", paths)
+	file := filepath.Join(t.TempDir(), "result.jsonl")
+	all := map[string]bool{}
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		all[path] = true
+		writeLines(t, file, planted(lines, "", all, func(text string) string { return text + name }).([]any))
+		if _, code := lineOf(t, "report", "--anonymize", "--format", "json", file); code != ExitOK { // such as a time
+			delete(all, path)
+		}
+	}
+	if len(all) < 30 {
+		t.Errorf("only %d fields could be planted", len(all))
+	}
+	writeLines(t, file, planted(lines, "", all, func(text string) string { return text + name }).([]any))
+	for _, args := range append(shownBy(file), []string{"report", "--format", "jsonl", file}, []string{"report", "--format", "xlsx", file}) {
+		if args[0] != "report" {
+			continue
+		}
+		plain, _ := lineOf(t, args...)
+		out, code := lineOf(t, append(args, "--anonymize")...)
+		if code != ExitOK && !bytes.Contains(out, []byte("there is no table")) { // a role that nobody knows is none
+			t.Errorf("%s: exit %d: %s", args, code, out)
+		}
+		if args[2] == "xlsx" {
+			plain, out = unpacked(t, plain), unpacked(t, out)
+		}
+		for _, secret := range []string{"joes", "joe@", "box.ex"} {
+			if at := bytes.Index(bytes.ToLower(out), []byte(secret)); at >= 0 {
+				t.Errorf("%s: %q in %q", args[:len(args)-1], secret, out[max(0, at-60):min(len(out), at+40)])
+			}
+		}
+		if args[2] != "jsonl" && args[2] != "csv" && args[2] != "classic" && !bytes.Contains(bytes.ToLower(plain), []byte("joe")) {
+			t.Errorf("%s: the name is not even in the report as it is", args[:len(args)-1])
+		}
+	}
+}
+
+// unpacked is all text in a workbook.
+func unpacked(t *testing.T, archive []byte) []byte {
+	t.Helper()
+	z, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []byte
+	for _, file := range z.File {
+		r, err := file.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, text...)
+	}
+	return all
+}
+
+// TestAnonymizedResultReports: what people share says the same as what was measured.
+func TestAnonymizedResultReports(t *testing.T) {
+	file, shared := filepath.Join(t.TempDir(), "result.jsonl"), filepath.Join(t.TempDir(), "shared.jsonl")
+	_, f := documenttest.Ranking(t, 1, record.Upload)
+	f.Campaign.Target = "box"
+	for id, trial := range f.Trials {
+		trial.Target = "box"
+		f.Trials[id] = trial
+	}
+	writeLines(t, file, recordLines(t, f))
+	text, code := lineOf(t, "report", "--anonymize", "--format", "jsonl", file)
+	if err := os.WriteFile(shared, text, 0o600); err != nil || code != ExitOK {
+		t.Fatal(code, err)
+	}
+	want, _ := lineOf(t, "report", "--anonymize", "--format", "csv", file)
+	got, _ := lineOf(t, "report", "--format", "csv", shared)
+	plain, _ := lineOf(t, "report", "--format", "csv", file)
+	if !bytes.Equal(want, got) || !bytes.Equal(plain, got) || len(got) < 1000 {
+		t.Errorf("what is measured has changed:\n%s\n%s\n%s", plain, want, got)
+	}
+	if out, code := lineOf(t, "report", "--format", "jsonl", file); code != ExitUsage {
+		t.Errorf("not anonymized: %d %.100s", code, out)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"sshpace/internal/base/unit"
 	"sshpace/internal/record"
+	"sshpace/internal/record/anonymize"
 	render "sshpace/internal/show/report"
 	"sshpace/internal/verdict/rank"
 )
@@ -16,6 +17,7 @@ import (
 func newReportCommand(sys System) *cobra.Command {
 	var by, size, machine string
 	var classic render.ClassicOptions
+	var anonymous bool
 	var out outputFlags
 	cmd := &cobra.Command{
 		Use:   "report [FILE...]",
@@ -33,14 +35,24 @@ the averages, as seconds for a copy of --size.
 
 --out writes files, in the format that their ending says: .html is one page with
 interactive charts that needs no network, .xlsx a workbook with the raw samples, .svg
-and .png pictures, .csv and .md tables to paste, .json for programs, .txt for people.`,
+and .png pictures, .csv and .md tables to paste, .json for programs, .txt for people.
+
+--anonymize makes any of them fit to be shown to others: hosts, users and places of
+programs are called host1, user1, path1, the run starts at midnight, and free text
+(messages, findings, comments of banners, names that no table knows) is left out.
+The measured values stay; with --format jsonl the result itself is written so, for
+people who want to report and compare it.`,
 		Example: `  sshpace report result.jsonl
   sshpace report result.jsonl --out result.html --out result.xlsx
   sshpace report --format json result.jsonl | jq '.bulk[0]'
-  sshpace report --format classic --size 4G --top 3 result.jsonl`,
+  sshpace report --format classic --size 4G --top 3 result.jsonl
+  sshpace report --anonymize --format jsonl result.jsonl > shared.jsonl`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := classicOnly(cmd, out, classic.Top); err != nil {
 				return err
+			}
+			if out.format == recordFormat && !anonymous {
+				return usageError("add --anonymize", "%s is the result itself", recordFormat)
 			}
 			if len(args) == 0 {
 				newest, err := newestRecordFile()
@@ -65,15 +77,19 @@ and .png pictures, .csv and .md tables to paste, .json for programs, .txt for pe
 			if len(args) > 1 && !out.onlyText() {
 				return usageError("report them one by one, or relate them with sshpace compare", "%d files do not fit into one report", len(args))
 			}
+			disguise := func(f *record.File) *record.File { return f }
+			if anonymous {
+				disguise = anonymize.File
+			}
 			for i, path := range args {
-				r, records, err := loadRanking(path, order)
+				r, records, err := loadRanking(path, order, disguise)
 				if err != nil {
 					return err
 				}
 				if i > 0 {
 					fmt.Fprintln(sys.Stdout)
 				}
-				if err := addCeilings(r, machine); err != nil {
+				if err := addCeilings(r, machine, disguise); err != nil {
 					return err
 				}
 				if err := out.write(sys, targets, &rankingReport{r: r, records: records, classic: classic, out: out}); err != nil {
@@ -87,6 +103,7 @@ and .png pictures, .csv and .md tables to paste, .json for programs, .txt for pe
 	out.add(cmd, true)
 	flags.StringVar(&by, "rank-by", "auto", "throughput, cost or auto: throughput unless only the cost can be told from noise")
 	flags.StringVar(&machine, "machine", "", "limits of the machine that sshpace machine recorded (default: the newest of this machine)")
+	flags.BoolVar(&anonymous, "anonymize", false, "leave out what tells whose result it is: names, paths, times of day, free text")
 	flags.StringVar(&size, "size", "4G", "classic: bytes of the copy")
 	flags.IntVar(&classic.Top, "top", 5, "classic: rows of each list")
 	flags.BoolVar(&classic.Worst, "worst", false, "classic: slowest first")
@@ -118,12 +135,13 @@ func parseBy(name string) (rank.By, error) {
 
 // rankFile reads and ranks one record file.
 func rankFile(path string, by rank.By) (*rank.Ranking, error) {
-	r, _, err := loadRanking(path, by)
+	r, _, err := loadRanking(path, by, func(f *record.File) *record.File { return f })
 	return r, err
 }
 
-// loadRanking is rankFile with the records themselves.
-func loadRanking(path string, by rank.By) (*rank.Ranking, *record.File, error) {
+// loadRanking is rankFile with the records themselves, both as they are after a
+// change.
+func loadRanking(path string, by rank.By, change func(*record.File) *record.File) (*rank.Ranking, *record.File, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, nil, withHint(err, "bench writes such files; --out names them")
@@ -133,6 +151,7 @@ func loadRanking(path string, by rank.By) (*rank.Ranking, *record.File, error) {
 	if err != nil {
 		return nil, nil, withHint(fmt.Errorf("%s: %w", path, err), "report reads the .jsonl files that sshpace bench writes")
 	}
+	records = change(records)
 	r, err := rank.Of(records, rank.Options{By: by})
 	if errors.Is(err, rank.ErrNoSamples) {
 		return nil, nil, withHint(fmt.Errorf("%s: %w", path, err), "run it again, or go on with sshpace bench --resume "+path)

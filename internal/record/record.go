@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -194,6 +195,35 @@ func Load(r io.Reader) (*File, error) {
 		f.add(record)
 	}
 	return f, nil
+}
+
+// Records yields what the file holds in an order in which Load reads it.
+func (f *File) Records() iter.Seq[Record] {
+	return func(yield func(Record) bool) {
+		next := true
+		each := func(r Record) { next = next && yield(r) }
+		each(Record{Campaign: &f.Campaign})
+		each(Record{Environment: &f.Environment})
+		for _, id := range slices.Sorted(maps.Keys(f.Trials)) {
+			trial := f.Trials[id]
+			each(Record{Trial: &trial})
+		}
+		for i := range f.Samples {
+			each(Record{Sample: &f.Samples[i]})
+		}
+		for i := range f.Slices {
+			each(Record{Slices: &f.Slices[i]})
+		}
+		for i := range f.Measurements {
+			each(Record{Measurement: &f.Measurements[i]})
+		}
+		for i := range f.Findings {
+			each(Record{Finding: &f.Findings[i]})
+		}
+		if f.Ended != "" {
+			each(Record{End: &End{f.Ended}})
+		}
+	}
 }
 
 // Results yields every trial that has a sample, with it, in the order of the
