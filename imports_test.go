@@ -32,7 +32,7 @@ ssh/sshlog:
 ssh/openssh: base/alg record ssh/sshlog sys/proc
 ssh/wire: base/alg
 ssh/dial: base/host base/termsafe fleet sys/bounded
-ssh/forkssh: base/host base/termsafe fleet ssh/openssh sys/proc
+ssh/forkssh: base/host base/termsafe fleet ssh/openssh ssh/sshlog sys/proc
 ssh/sshtest:
 measure/model: base/alg base/stats base/unit record
 measure/model/sim: base/alg base/unit measure/plan record

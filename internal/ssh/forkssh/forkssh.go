@@ -34,8 +34,9 @@ type Options struct {
 	// Args are the user's options (-F, -o, -i, ...); they win over ours, but not
 	// over what is decided about host keys.
 	Args []string
-	// ConnectTimeout is handed to ssh in whole seconds, at least 1; 0 leaves it
-	// to the configuration.
+	// ConnectTimeout bounds all up to the start of the command. ssh itself is
+	// handed it in whole seconds, at least 1, and counts less; 0 leaves all to the
+	// configuration.
 	ConnectTimeout time.Duration
 	// Argv, when set, makes the whole argument list after the binary, as a
 	// compatible mode needs it. Then nothing is known but output and exit code.
@@ -93,14 +94,16 @@ func (e *Engine) Run(ctx context.Context, h host.Host, way Route, cmd fleet.Comm
 		return e.plain(ctx, h, cmd, a)
 	}
 	a.Reached(fleet.PhaseDNS)
-	log := &log{attempt: a}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	log := &log{attempt: a, started: e.limit(end)}
 	logPath, closeLog, err := log.open()
 	if err != nil {
 		return local(err)
 	}
 	jumps, env := openssh.JumpOptions(e.opts.Binary, way.Jumps, e.jumpOptions(logPath))
 	argv := append(openssh.HostKeyOptions(way.AcceptNew), jumps...)
-	c, err := e.process(ctx, append(argv, e.argv(h, cmd.Line, logPath)...), env, cmd.Input, a)
+	c, err := e.process(ctx, append(argv, e.argv(h, cmd.Line, logPath)...), env, cmd.Input, streams{a, log.theirs})
 	closeLog()
 	if err != nil {
 		return local(err)
@@ -111,13 +114,26 @@ func (e *Engine) Run(ctx context.Context, h host.Host, way Route, cmd fleet.Comm
 	return log.outcome(ctx, c.ProcessState)
 }
 
+// errConnectTimeout is the cause of a context that ended because the command did
+// not start in time.
+var errConnectTimeout = errors.New("connect timeout")
+
+// limit ends a start that takes too long, unless started is called before.
+func (e *Engine) limit(end context.CancelCauseFunc) (started func()) {
+	if e.opts.ConnectTimeout <= 0 {
+		return func() {}
+	}
+	timer := time.AfterFunc(e.opts.ConnectTimeout, func() { end(errConnectTimeout) })
+	return func() { timer.Stop() }
+}
+
 // argv is the argument list after the binary. The first value of an option
 // wins in ssh, so the user's come first; flags without a value are ours.
 func (e *Engine) argv(h host.Host, command, logPath string) []string {
 	args := []string{"-T", "-a", "-x"}
 	args = append(args, e.opts.Args...)
 	if logPath != "" {
-		args = append(args, "-E", logPath, "-o", "LogLevel=DEBUG1")
+		args = append(args, "-E", logPath, "-o", "LogLevel=DEBUG2")
 	}
 	args = append(args, e.connectTimeout()...)
 	args = append(args,
@@ -161,7 +177,7 @@ func (e *Engine) jumpOptions(logPath string) []string {
 // plain runs an argument list that somebody else made.
 func (e *Engine) plain(ctx context.Context, h host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
 	a.Reached(fleet.PhaseExec)
-	c, err := e.process(ctx, e.opts.Argv(h, cmd.Line), nil, cmd.Input, a)
+	c, err := e.process(ctx, e.opts.Argv(h, cmd.Line), nil, cmd.Input, streams{a, func([]byte) bool { return true }})
 	if err != nil {
 		return local(err)
 	}
@@ -180,11 +196,11 @@ func (e *Engine) plain(ctx context.Context, h host.Host, cmd fleet.Command, a *f
 }
 
 // process runs the binary to its end. The error is one of starting it.
-func (e *Engine) process(ctx context.Context, argv, env []string, input *fleet.Spool, a *fleet.Attempt) (*exec.Cmd, error) {
+func (e *Engine) process(ctx context.Context, argv, env []string, input *fleet.Spool, to streams) (*exec.Cmd, error) {
 	c := exec.Command(e.opts.Binary, argv...)
 	c.Env = append(os.Environ(), env...)
 	proc.Lead(c)
-	c.Stdout, c.Stderr = sink{a, fleet.Stdout}, sink{a, fleet.Stderr}
+	c.Stdout, c.Stderr = sink{to, fleet.Stdout}, sink{to, fleet.Stderr}
 	c.WaitDelay = strayGrace
 	stopInput, started, err := feed(c, input)
 	if err != nil {
@@ -198,7 +214,7 @@ func (e *Engine) process(ctx context.Context, argv, env []string, input *fleet.S
 	started(true)
 	ended := make(chan struct{})
 	var killer sync.WaitGroup
-	killer.Go(func() { kill(ctx, a.Abort(), c.Process.Pid, ended) })
+	killer.Go(func() { kill(ctx, to.attempt.Abort(), c.Process.Pid, ended) })
 	err = c.Wait()
 	close(ended)
 	killer.Wait()
@@ -250,14 +266,22 @@ func kill(ctx, abort context.Context, pid int, ended <-chan struct{}) {
 	syscall.Kill(-pid, syscall.SIGKILL)
 }
 
+// streams are where output goes.
+type streams struct {
+	attempt *fleet.Attempt
+	theirs  func(text []byte) bool // whether text on standard error is the command's
+}
+
 // sink hands on one stream.
 type sink struct {
-	attempt *fleet.Attempt
-	stream  fleet.Stream
+	streams
+	stream fleet.Stream
 }
 
 func (s sink) Write(p []byte) (int, error) {
-	s.attempt.Output(s.stream, p) // an error ends the run; until then the process is drained
+	if s.stream == fleet.Stdout || s.theirs(p) {
+		s.attempt.Output(s.stream, p) // an error ends the run; until then the process is drained
+	}
 	return len(p), nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/forkssh"
+	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/sshtest"
 )
 
@@ -283,4 +285,90 @@ func TestHostileName(t *testing.T) {
 	if r.Class != fleet.Local || r.OutBytes != 0 {
 		t.Errorf("got %+v", r)
 	}
+}
+
+// TestStderrOfTheWay: what a jump host's sshd or the program that carries the
+// connection writes is not the command's; all of what the command writes is.
+func TestStderrOfTheWay(t *testing.T) {
+	banner := filepath.Join(t.TempDir(), "banner")
+	if err := os.WriteFile(banner, []byte("BANNER OF THE WAY\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := sshtest.StartSshd(t, "Banner "+banner)
+	file := filepath.Join(t.TempDir(), "config")
+	config := fmt.Sprintf("Host *\nUserKnownHostsFile %s\nIdentityFile %s\nPort %d\nUser %s\nIdentityAgent none\n",
+		filepath.Join(t.TempDir(), "known_hosts"), s.Key, s.Port, s.User)
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := forkssh.Options{Args: []string{"-F", file}}
+	way := forkssh.Route{AcceptNew: true, Jumps: []openssh.Jump{{Host: "127.0.3.9", AcceptNew: true}}}
+	noisy := forkssh.Options{Args: append([]string{"-o", "ProxyCommand=" + script(t, `echo the way >&2; exec ssh -F `+file+` -o StrictHostKeyChecking=no -W "$1:$2" 127.0.3.9`) + " %h %p"}, o.Args...)}
+	for name, test := range map[string]struct {
+		o   forkssh.Options
+		way forkssh.Route
+	}{"jump host": {o, way}, "proxy": {noisy, forkssh.Route{AcceptNew: true}}, "banner": {o, forkssh.Route{AcceptNew: true}}} {
+		t.Run(name, func(t *testing.T) {
+			for range 3 {
+				var c collect
+				r := runOn(t, fleet.Params{}, test.o, test.way, host.Host{Name: "127.0.3.8"}, fleet.Command{Line: "echo warn >&2; echo more >&2; exit 3"}, &c)
+				if r.Exit != 3 || c.out[1].String() != "warn\nmore\n" {
+					t.Fatalf("%+v: stderr %q", r, c.out[1].String())
+				}
+			}
+		})
+	}
+}
+
+// TestConnectTimeout: all up to the start of the command is bounded, and what was
+// not reached is said.
+func TestConnectTimeout(t *testing.T) {
+	s := sshtest.StartSshd(t)
+	silent := (&sshtest.Server{Raw: func(c net.Conn) { c.Read(make([]byte, 99)); time.Sleep(30 * time.Second) }}).Start(t)
+	slowLogin := sshtest.StartSshd(t, "AuthorizedKeysFile none", "AuthorizedKeysCommand "+"/bin/sleep 30", "AuthorizedKeysCommandUser "+me(t))
+	for _, test := range []struct {
+		name  string
+		sshd  *sshtest.Sshd
+		port  int
+		text  string
+		proxy string
+	}{
+		{name: "version line", sshd: s, port: silent.Port(), text: "timed out during"},
+		{name: "login", sshd: slowLogin, text: "timed out during login"},
+		{name: "way", sshd: s, proxy: "sleep 30", text: "timed out during"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o := options(t, test.sshd, known(test.sshd))
+			o.Args = append([]string{"-o", "ConnectTimeout=60"}, o.Args...)
+			o.ConnectTimeout = 2 * time.Second
+			if test.port != 0 {
+				o.Args = append([]string{"-p", fmt.Sprint(test.port)}, o.Args...)
+			}
+			if test.proxy != "" {
+				o.Args = append([]string{"-o", "ProxyCommand=" + test.proxy}, o.Args...)
+			}
+			start := time.Now()
+			r := run(t, fleet.Params{RetryFor: time.Millisecond}, o, host.Host{Name: "127.0.3.6"}, fleet.Command{Line: "true"}, &collect{})
+			if r.Class != fleet.TimedOut || r.Ran != fleet.RanNo || !strings.Contains(r.Err, test.text) || time.Since(start) > 20*time.Second {
+				t.Errorf("after %v: %+v", time.Since(start), r)
+			}
+		})
+	}
+	t.Run("a command takes as long as it takes", func(t *testing.T) {
+		o := options(t, s, known(s))
+		o.ConnectTimeout = 3 * time.Second
+		r := run(t, fleet.Params{}, o, host.Host{Name: "127.0.3.6"}, fleet.Command{Line: "sleep 4"}, &collect{})
+		if r.Status() != fleet.OK {
+			t.Errorf("got %+v", r)
+		}
+	})
+}
+
+func me(t *testing.T) string {
+	t.Helper()
+	u, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Username
 }

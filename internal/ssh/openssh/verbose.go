@@ -155,7 +155,7 @@ func keep(list *[]string, names string) {
 // outcomes are what the causes mean to a trial. A connection that breaks off
 // before the server has said who it is was refused, see Failure.
 var outcomes = map[sshlog.Cause]record.Outcome{
-	sshlog.HostKeyChanged: record.HostKey, sshlog.HostKeyRevoked: record.HostKey,
+	sshlog.HostKeyChanged: record.HostKey, sshlog.HostKeyRevoked: record.HostKey, sshlog.RevocationsUnreadable: record.HostKey,
 	sshlog.HostKeyWeak: record.HostKey, sshlog.HostKeyUnknown: record.HostKey,
 	sshlog.Unresolved: record.Unresolved,
 	sshlog.Denied:     record.Denied, sshlog.TooManyKeys: record.Denied,

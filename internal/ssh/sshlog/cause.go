@@ -7,17 +7,18 @@ type Cause uint8
 
 // The causes.
 const (
-	Unknown          Cause = iota
-	HostKeyChanged         // known_hosts holds another key
-	HostKeyRevoked         // the key is marked as revoked, or the list of revoked keys cannot be read
-	HostKeyWeak            // the key is too short
-	HostKeyUnknown         // strict checking, and no key is known
-	Unresolved             // the name has no address
-	Denied                 // no method or key was accepted
-	TooManyKeys            // the server counted more keys than it allows
-	BadConfiguration       // of our own side
-	NoAlgorithm            // nothing in common, or a name that ssh does not have
-	Prohibited             // a jump host forwards nothing
+	Unknown               Cause = iota
+	HostKeyChanged              // known_hosts holds another key
+	HostKeyRevoked              // the key is marked as revoked
+	RevocationsUnreadable       // the list of revoked keys (RevokedHostKeys) cannot be read
+	HostKeyWeak                 // the key is too short
+	HostKeyUnknown              // strict checking, and no key is known
+	Unresolved                  // the name has no address
+	Denied                      // no method or key was accepted
+	TooManyKeys                 // the server counted more keys than it allows
+	BadConfiguration            // of our own side
+	NoAlgorithm                 // nothing in common, or a name that ssh does not have
+	Prohibited                  // a jump host forwards nothing
 	ConnectionRefused
 	Unroutable
 	TimedOut
@@ -38,8 +39,8 @@ var sentences = []struct {
 	{"REMOTE HOST IDENTIFICATION HAS CHANGED", HostKeyChanged},
 	{"is marked as revoked", HostKeyRevoked},
 	{"REVOKED HOST KEY", HostKeyRevoked},
-	{" revoked by file ", HostKeyRevoked},        // RevokedHostKeys
-	{"Error checking host key ", HostKeyRevoked}, // the file of RevokedHostKeys cannot be read
+	{" revoked by file ", HostKeyRevoked}, // RevokedHostKeys
+	{"Error checking host key ", RevocationsUnreadable},
 	{"Bad server host key: Invalid key length", HostKeyWeak},
 	{"host key is known for", HostKeyUnknown},
 	{"Host key verification failed", HostKeyUnknown},

@@ -26,13 +26,15 @@ const (
 	HostKeySeen                // type and fingerprint
 	AuthStarted                // the server accepts authentication requests
 	LoggedIn
-	Multiplexed  // a ControlMaster is tried or used: nothing is negotiated here
-	MasterOpened // the session is open through a ControlMaster
-	CommandSent  // the command
-	ExitStatus   // the server told one
-	ExitSignal   // the server told one
-	WrongKey     // known_hosts file that holds another key of the host
-	Detail       // of ssh -vv: the rest of the line
+	Multiplexed     // a ControlMaster is tried or used: nothing is negotiated here
+	MasterOpened    // the session is open through a ControlMaster
+	CommandSent     // the command
+	CommandAccepted // the server starts it (ssh -vv)
+	ExitStatus      // the server told one
+	ExitSignal      // the server told one
+	MasterStays     // a ControlMaster goes on behind the session
+	WrongKey        // known_hosts file that holds another key of the host
+	Detail          // of ssh -vv: the rest of the line
 )
 
 // Event is one line.
@@ -48,6 +50,7 @@ var beginnings = []struct {
 	prefix string
 	kind   Kind
 }{
+	{"debug2: exec request accepted on channel ", CommandAccepted},
 	{"debug2: ", Detail},
 	{"debug1: Connecting to ", Connecting},
 	{"debug1: Connection established", Connected},
@@ -67,6 +70,7 @@ var beginnings = []struct {
 	{"debug1: mux_client_request_session: master session id", MasterOpened},
 	{"debug1: mux_client_", Multiplexed},
 	{"debug1: Sending command: ", CommandSent},
+	{"debug1: control_persist_detach: ", MasterStays},
 	{"Offending ", WrongKey},
 }
 

@@ -1,0 +1,134 @@
+package forkssh
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/sshlog"
+)
+
+const manyLogins = "the server limits logins (MaxStartups, PerSourcePenalties); try a smaller -f"
+
+// failures are what the causes mean to a run; without a line: the connection was
+// lost.
+var failures = map[sshlog.Cause]struct {
+	class fleet.Class
+	hint  string
+}{
+	sshlog.HostKeyChanged:        {fleet.HostKeyChanged, "compare the key with the machine's owner before removing the old line"},
+	sshlog.HostKeyRevoked:        {fleet.HostKeyRevoked, "do not log in: whoever holds a revoked key may pose as the server; give the server a new host key"},
+	sshlog.RevocationsUnreadable: {fleet.HostKeyRevoked, "the file of RevokedHostKeys cannot be read: no key is accepted until it can"},
+	sshlog.HostKeyWeak:           {fleet.HostKeyWeak, "the RSA key of the server is shorter than RequiredRSASize: give it an Ed25519 host key or a longer one"},
+	sshlog.HostKeyUnknown:        {fleet.HostKeyUnknown, "add the host's key to known_hosts, or use --accept-new"},
+	sshlog.Unresolved:            {fleet.NameFailed, "check the spelling"},
+	sshlog.Denied:                {fleet.AuthFailed, ""},
+	sshlog.TooManyKeys:           {fleet.AuthFailed, "name one key with -i and -o IdentitiesOnly=yes"},
+	sshlog.BadConfiguration:      {fleet.Local, ""},
+	sshlog.NoAlgorithm:           {fleet.NoCommonAlgo, ""},
+	sshlog.Prohibited:            {fleet.Refused, "the jump host forbids forwarding there (AllowTcpForwarding, PermitOpen)"},
+	sshlog.ConnectionRefused:     {fleet.Refused, ""},
+	sshlog.Unroutable:            {fleet.Unroutable, ""},
+	sshlog.TimedOut:              {fleet.TimedOut, ""},
+	sshlog.NotSSH:                {fleet.NotSSH, ""},
+	sshlog.Throttled:             {fleet.Throttled, manyLogins},
+	sshlog.NoVersion:             {fleet.Throttled, manyLogins},
+	sshlog.HungUp:                {fleet.Throttled, ""}, // before the version line; see failure
+}
+
+// outcome puts together what the log and the exit code say.
+func (l *log) outcome(ctx context.Context, state *os.ProcessState) fleet.Outcome {
+	o := fleet.Outcome{Engine: engineName, Addr: l.addr, Exit: exitCode(state), Signal: signalOf(state)}
+	o.Ran = l.ran(o.Exit)
+	switch {
+	case errors.Is(context.Cause(ctx), errConnectTimeout):
+		l.late(&o)
+	case ctx.Err() != nil:
+		c := cancelled(ctx, o.Ran)
+		o.Class, o.Err, o.Hint, o.Exit, o.Signal = c.Class, c.Err, c.Hint, -1, ""
+	case o.Signal != "":
+		o.Class, o.Err = fleet.Lost, "ssh was killed by signal "+o.Signal
+	case l.status || (o.Exit >= 0 && o.Exit != 255):
+		l.attempt.Reached(fleet.PhaseExit)
+	case l.signal:
+		l.attempt.Reached(fleet.PhaseExit)
+		o.Exit, o.Signal = -1, "?" // ssh does not tell which
+	default:
+		l.failure(&o)
+	}
+	return o
+}
+
+func (l *log) ran(exit int) fleet.Ran {
+	switch {
+	case l.status || l.signal || (exit > 0 && exit < 255) || (exit == 0), l.sent && l.attempt.Talked():
+		return fleet.RanYes
+	case l.sent:
+		return fleet.RanUnknown
+	}
+	return fleet.RanNo
+}
+
+// causes are the messages without those that only say that the proxy has ended,
+// if there are others: its own, such as those of the ssh to a jump host.
+func (l *log) causes() []string {
+	causes := slices.DeleteFunc(slices.Clone(l.messages), func(s string) bool {
+		return strings.HasPrefix(s, "kex_exchange_identification: Connection closed by") || strings.HasSuffix(s, " UNKNOWN port 65535") ||
+			strings.HasSuffix(s, " UNKNOWN port 65535: Broken pipe")
+	})
+	if l.proxy && len(causes) > 0 {
+		return causes
+	}
+	return l.messages
+}
+
+// failure explains ssh's own 255.
+func (l *log) failure(o *fleet.Outcome) {
+	causes := l.causes()
+	o.Exit, o.Class = -1, fleet.Lost
+	o.Err = termsafe.Line(strings.TrimPrefix(string(lastLine([]byte(strings.Join(causes, "\n")))), "ssh: "))
+	if o.Err == "" {
+		o.Err = "ssh ended with status 255"
+	}
+	cause, _ := sshlog.CauseOf(causes)
+	if f, known := failures[cause]; known {
+		o.Class, o.Hint = f.class, f.hint
+	}
+	if o.Class == fleet.Throttled && l.other {
+		o.Class, o.Hint = fleet.NotSSH, "check the port; this is not an SSH server"
+	}
+	early := l.attempt.Phase() <= fleet.PhaseKex
+	if o.Class == fleet.Throttled && !early {
+		o.Class, o.Hint = fleet.Lost, ""
+		if l.attempt.Phase() == fleet.PhaseAuth {
+			o.Class = fleet.AuthFailed
+		}
+	}
+	if o.Class == fleet.Throttled && l.proxy && len(l.before) > 0 {
+		o.Class, o.Hint = fleet.Lost, "run the ProxyCommand by hand to see what is wrong"
+		o.Err += "; the way there said: " + termsafe.Line(string(l.before))
+	}
+	o.SlowDown = o.Class == fleet.Throttled && o.Ran == fleet.RanNo
+}
+
+// late explains that the command did not start in time, and in which phase that was.
+func (l *log) late(o *fleet.Outcome) {
+	during := map[fleet.Phase]string{
+		fleet.PhaseKex: "banner or key exchange", fleet.PhaseHostkey: "login", fleet.PhaseAuth: "login", fleet.PhaseExec: "the start of the command",
+	}[l.attempt.Phase()]
+	switch {
+	case during == "":
+		during = "connect"
+	case during == "login" && l.loggedIn:
+		during = "the opening of a session"
+	}
+	o.Class, o.Exit, o.Signal = fleet.TimedOut, -1, ""
+	o.Err, o.Hint = "timed out during "+during, "--connect-timeout allows more time"
+	if o.Ran != fleet.RanNo {
+		o.Err += "; it may still run there"
+	}
+}
