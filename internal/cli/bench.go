@@ -113,7 +113,7 @@ func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags,
 	gone := make(chan os.Signal, 1)
 	signal.Notify(gone, syscall.SIGPIPE)
 	defer signal.Stop(gone)
-	s, err := openStation(ctx, sys, stationParams{f.ssh, f.sshd, record.Engine(f.engine), record.ServerKind(f.server), f.data, f.connect, destination})
+	s, err := openStation(ctx, sys, stationParams{f.ssh, f.sshd, record.Engine(f.engine), record.ServerKind(f.server), f.data, f.connect, destination, f.connection})
 	if err != nil {
 		return interrupted(drain, err)
 	}

@@ -98,14 +98,15 @@ func compatEnv(ctx context.Context, sys System) compat.Env {
 	return env
 }
 
-// compatEngine is the engine of run, if it knows all of ssh's options that the
-// other program would use, else ssh itself.
+// compatEngine is the engine of run, or ssh itself where the other program would
+// use an option that only ssh has.
 func compatEngine(ctx context.Context, sys System, sshArgs []string, hosts []host.Host) (fleet.Executor, func() error, error) {
-	connection, known := parseSSHArgs(sshArgs)
-	if !known {
-		return forkssh.New(forkssh.Options{Args: sshArgs}), func() error { return nil }, nil
+	connection, others := parseSSHArgs(sshArgs)
+	engine := engineAuto
+	if len(others) > 0 {
+		engine = engineOpenSSH
 	}
-	r, err := newReach(ctx, sys, reachOptions{engine: engineAuto, connection: connection})
+	r, err := newReach(ctx, sys, reachOptions{engine: engine, connection: connection, sshOptions: others})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -114,20 +115,35 @@ func compatEngine(ctx context.Context, sys System, sshArgs []string, hosts []hos
 }
 
 // parseSSHArgs reads options as ssh takes them, each with its value in the same
-// argument. known is false if run has no such option.
-func parseSSHArgs(args []string) (c connectionFlags, known bool) {
+// argument. others are those that run does not have.
+func parseSSHArgs(args []string) (c connectionFlags, others []string) {
 	flags := pflag.NewFlagSet("ssh", pflag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	c.register(flags)
-	var plain []string
 	for _, arg := range args {
-		if len(arg) > 2 { // ssh_config(5) allows the blank in "-o Name=value", ssh's getopt in all
-			arg = arg[:2] + strings.TrimLeft(arg[2:], " \t")
+		for _, option := range splitOptions(arg) {
+			if err := flags.Parse([]string{option}); err != nil || flags.NArg() > 0 {
+				others = append(others, option)
+			}
 		}
-		plain = append(plain, arg)
 	}
-	err := flags.Parse(plain)
-	return c, err == nil && flags.NArg() == 0
+	return c, others
+}
+
+// sshSwitches are the options of ssh(1) that take no value.
+const sshSwitches = "1246AaCfGgKkMNnqsTtVvXxYy"
+
+// splitOptions takes the switches before an option off it: -Cp22 is -C and -p22.
+func splitOptions(arg string) []string {
+	var options []string
+	for len(arg) > 2 && arg[0] == '-' && strings.IndexByte(sshSwitches, arg[1]) >= 0 {
+		options = append(options, arg[:2])
+		arg = "-" + arg[2:]
+	}
+	if len(arg) > 2 { // ssh_config(5) allows the blank in "-o Name=value", ssh's getopt in all
+		arg = arg[:2] + strings.TrimLeft(arg[2:], " \t")
+	}
+	return append(options, arg)
 }
 
 func isTerminal(w io.Writer) bool {

@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -95,6 +98,50 @@ func parseDestination(text string, c connectionFlags) (openssh.Destination, erro
 		options = append(options, "-p", fmt.Sprint(h.Port))
 	}
 	return openssh.Destination{Host: h.Name, Label: h.String(), Options: options}, nil
+}
+
+// throughJumps leads ssh to a host of the user's through the jump hosts that its
+// configuration and flags name, if any, each with keys as strict as the host's
+// own, and refuses those that go in a circle before anything is started. env is
+// what ssh needs in its environment for that.
+func throughJumps(ctx context.Context, sys System, ssh openssh.Program, d openssh.Destination, c connectionFlags, connect time.Duration) (_ openssh.Destination, env []string, err error) {
+	h, err := host.Parse(d.Label)
+	if err != nil {
+		return d, nil, err
+	}
+	r, err := newRouter(ctx, sys, c, "")
+	if err != nil {
+		return d, nil, err
+	}
+	way, err := r.route(ctx, h)
+	if err != nil {
+		return d, nil, resolveError(err, h.Name)
+	}
+	if len(way.jumps) == 0 {
+		return d, nil, nil
+	}
+	jumps := r.sshJumps(way)
+	for i := range jumps {
+		jumps[i].AcceptNew = false
+	}
+	// As with the host itself: a master may have been opened under other rules.
+	options := []string{"-o", "ControlMaster=no", "-o", "ControlPath=none", "-o", "ConnectTimeout=" + strconv.Itoa(max(1, int(connect.Seconds())))}
+	if c.config != "" {
+		options = append(options, "-F", c.config)
+	}
+	proxy, env := openssh.JumpOptions(ssh.Path, jumps, options)
+	d.Options = append(proxy, withoutJump(d.Options)...)
+	return d, env, nil
+}
+
+// withoutJump leaves out -J, which ssh does not take together with a
+// ProxyCommand.
+func withoutJump(options []string) []string {
+	i := slices.Index(options, "-J")
+	if i < 0 {
+		return options
+	}
+	return slices.Delete(slices.Clone(options), i, i+2)
 }
 
 // commandLine writes arguments as a shell reads them, each with a blank behind.

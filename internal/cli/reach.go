@@ -31,6 +31,7 @@ const (
 type reachOptions struct {
 	engine         engineChoice
 	connection     connectionFlags
+	sshOptions     []string      // further ones, for ssh alone
 	connectTimeout time.Duration // 0 = as configured, else 15 s
 	acceptNew      bool
 	command        string // for "Match command"
@@ -70,7 +71,7 @@ func newReach(ctx context.Context, sys System, o reachOptions) (*reach, error) {
 	r.native = dial.New(r, dial.Options{Askpass: askpass(sys.Getenv), NoKillSession: o.noKillSession})
 	flags := o.connection
 	flags.jump = "" // each host's route has its jump hosts
-	r.forked = forkssh.New(forkssh.Options{Args: flags.options(), ConnectTimeout: o.connectTimeout})
+	r.forked = forkssh.New(forkssh.Options{Args: append(flags.options(), o.sshOptions...), ConnectTimeout: o.connectTimeout})
 	return r, nil
 }
 

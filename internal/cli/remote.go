@@ -17,11 +17,14 @@ import (
 // openRemote logs in once, with the user's own settings, to find out what the
 // host offers: the debug output of that login holds the server's lists, so that
 // no probe has to fail its way through them.
-func (s *station) openRemote(ctx context.Context, p stationParams, rig drive.Rig) error {
+func (s *station) openRemote(ctx context.Context, sys System, p stationParams, rig drive.Rig) (err error) {
 	if err := s.chooseClient(ctx, p); err != nil {
 		return err
 	}
-	remote := &drive.Remote{Rig: rig, SSH: s.ssh, Destination: p.destination}
+	remote := &drive.Remote{Rig: rig, SSH: s.ssh}
+	if remote.Destination, remote.Env, err = throughJumps(ctx, sys, s.ssh, p.destination, p.connection, p.connect); err != nil {
+		return err
+	}
 	look, err := remote.Look(ctx)
 	if err != nil {
 		return s.remoteError(err)

@@ -59,6 +59,7 @@ type stationParams struct {
 	data        string
 	connect     time.Duration
 	destination openssh.Destination // Host "" for the private server
+	connection  connectionFlags     // that the destination was made with
 }
 
 // loadLook is how long the machine's load is looked at before a run.
@@ -85,7 +86,7 @@ func openStation(ctx context.Context, sys System, p stationParams) (s *station, 
 	rig := drive.Rig{Dir: dir, Spawner: spawner, Flow: helperArgs(self, "flow"), Data: p.data, Connect: p.connect}
 	s.rig, s.way = rig, p.destination
 	if p.destination.Host != "" {
-		return s, s.openRemote(ctx, p, rig)
+		return s, s.openRemote(ctx, sys, p, rig)
 	}
 	return s, s.openPrivate(ctx, p, rig, self)
 }

@@ -35,6 +35,7 @@ type Rig struct {
 	// Connect is how long a connection may take until the remote side is ready,
 	// and how long a transfer may stand still.
 	Connect time.Duration
+	Env     []string // of the client, beside our own
 
 	serial int
 }
@@ -75,7 +76,7 @@ func (r *Rig) startClient(argv []string, offer alg.Suite, log string, stdin, std
 	// our BatchMode, and would wait for a password that nobody sees it ask for.
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	c.cmd.WaitDelay = time.Second // a jump host's ssh may hold stderr open
-	c.cmd.Env = append(os.Environ(), "LC_ALL=C", "SSH_ASKPASS_REQUIRE=never")
+	c.cmd.Env = append(append(os.Environ(), "LC_ALL=C", "SSH_ASKPASS_REQUIRE=never"), r.Env...)
 	c.started = time.Now()
 	if err := r.Spawner.Start(c.cmd); err != nil {
 		c.log.Close()
