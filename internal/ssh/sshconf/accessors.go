@@ -25,9 +25,6 @@ func (r *Resolved) BindAddress() string { return r.word(BindAddress) }
 // ConnectTimeout limits the connecting, 0 = the limit of the system.
 func (r *Resolved) ConnectTimeout() time.Duration { return r.duration(ConnectTimeout) }
 
-// ConnectionAttempts is how often to try to connect, once a second.
-func (r *Resolved) ConnectionAttempts() int { return max(1, r.number(ConnectionAttempts)) }
-
 // ProxyJump lists the hosts to go through, the first to connect to first. A
 // user or port that is not given is that of the hop's own configuration.
 func (r *Resolved) ProxyJump() []Jump { return slices.Clone(r.jumps) }
@@ -75,9 +72,6 @@ func (r *Resolved) PubkeyAuthentication() bool {
 // BatchMode forbids to ask the user for anything.
 func (r *Resolved) BatchMode() bool { return r.yes(BatchMode) }
 
-// NumberOfPasswordPrompts is how often to ask for a password.
-func (r *Resolved) NumberOfPasswordPrompts() int { return r.number(NumberOfPasswordPrompts) }
-
 // RequiredRSASize is the smallest RSA key to accept, in bits.
 func (r *Resolved) RequiredRSASize() int { return r.number(RequiredRSASize) }
 
@@ -91,9 +85,6 @@ func (r *Resolved) GlobalKnownHostsFiles() []string { return r.files(GlobalKnown
 // HostKeyAlias is the name to look host keys up by, without a port, in lower
 // case. "" = by host name and port.
 func (r *Resolved) HostKeyAlias() string { return r.word(HostKeyAlias) }
-
-// RevokedHostKeys is a file of keys that are never to be accepted, "" = none.
-func (r *Resolved) RevokedHostKeys() string { return r.word(RevokedHostKeys) }
 
 // Strictness is a value of StrictHostKeyChecking.
 type Strictness uint8
@@ -123,9 +114,6 @@ func (r *Resolved) StrictHostKeyChecking() Strictness {
 // HashKnownHosts says to hash host names that are added to known_hosts.
 func (r *Resolved) HashKnownHosts() bool { return r.yes(HashKnownHosts) }
 
-// CheckHostIP says to look the address up in known_hosts as well.
-func (r *Resolved) CheckHostIP() bool { return r.yes(CheckHostIP) }
-
 // UpdateHostKeys says to learn further keys of a host after the login.
 func (r *Resolved) UpdateHostKeys() bool { return r.yes(UpdateHostKeys) }
 
@@ -150,9 +138,6 @@ func (r *Resolved) KeepsHostKeyOrder() bool { return r.ordered }
 // PubkeyAcceptedAlgorithms are the signature algorithms to log in with.
 func (r *Resolved) PubkeyAcceptedAlgorithms() []string { return r.list(PubkeyAcceptedAlgorithms) }
 
-// CASignatureAlgorithms are those that a certificate may be signed with.
-func (r *Resolved) CASignatureAlgorithms() []string { return r.list(CASignatureAlgorithms) }
-
 // RekeyLimit is the number of bytes after which to exchange keys again, and
 // the time; 0 = the default of the cipher, and no limit of time.
 func (r *Resolved) RekeyLimit() (bytes int64, interval time.Duration) {
@@ -162,9 +147,6 @@ func (r *Resolved) RekeyLimit() (bytes int64, interval time.Duration) {
 
 // Compression asks for zlib.
 func (r *Resolved) Compression() bool { return r.yes(Compression) }
-
-// TCPKeepAlive asks for probes by the kernel.
-func (r *Resolved) TCPKeepAlive() bool { return r.yes(TCPKeepAlive) }
 
 // ServerAliveInterval is how long to wait for data before the server is asked
 // for a sign of life, 0 = never.
@@ -198,23 +180,8 @@ func (r *Resolved) Environment(environ []string) []string {
 	return append(out, set...)
 }
 
-// SetEnv are variables to set on the other side, each as NAME=value.
-func (r *Resolved) SetEnv() []string { return r.list(SetEnv) }
-
 // RemoteCommand is the command to run when none is given, expanded.
 func (r *Resolved) RemoteCommand() string { return r.word(RemoteCommand) }
 
-// RequestTTY is "auto", "true", "false" or "force".
-func (r *Resolved) RequestTTY() string { return r.word(RequestTTY) }
-
-// ForwardAgent reports whether the files ask for agent forwarding.
-func (r *Resolved) ForwardAgent() bool { return r.yes(ForwardAgent) }
-
 // ControlPath is the socket of a shared connection, expanded, "" = none.
 func (r *Resolved) ControlPath() string { return r.word(ControlPath) }
-
-// LogLevel is how much ssh reports, such as "INFO".
-func (r *Resolved) LogLevel() string { return r.word(LogLevel) }
-
-// Tag is what Match tagged compares.
-func (r *Resolved) Tag() string { return r.word(Tag) }
