@@ -107,6 +107,31 @@ func free(samples []sample, windows int) {
 }
 
 const (
+	fewSlices      = 4   // do not tell how much slices vary
+	usualDeviation = 0.1 // of a slice, in logs, where no connection has more
+)
+
+// steady gives locations of few slices the error that as many of others would
+// leave, if that is larger: one slice alone has none of its own.
+func steady(samples []sample) {
+	var deviations []float64
+	for _, s := range samples {
+		if n := len(s.logs); n >= fewSlices {
+			deviations = append(deviations, s.err*math.Sqrt(float64(n)))
+		}
+	}
+	usual := usualDeviation
+	if len(deviations) > 0 {
+		usual = stats.Median(deviations)
+	}
+	for i := range samples {
+		if s := &samples[i]; len(s.logs) > 0 && len(s.logs) < fewSlices {
+			s.err = math.Max(s.err, usual/math.Sqrt(float64(len(s.logs))))
+		}
+	}
+}
+
+const (
 	minInflation = 1.0
 	maxInflation = 16.0
 	batches      = 8 // of windows in a row, whose means are nearly independent
@@ -207,7 +232,7 @@ func apart(all []course, group []int, inflation float64) float64 {
 		c := groups[g]
 		count = float64(len(c.sums))
 		for b, n := range c.numbers {
-			if n > 0 {
+			if n > 0 && c.variances[b] > 0 {
 				mean, variance := c.sums[b]/n, inflation*c.variances[b]/(n*n)
 				excess += (mean*mean - variance*free*(1-1/count)) / variance
 				weights += free * (1 - 1/count) / variance

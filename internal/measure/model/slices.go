@@ -180,6 +180,7 @@ func locate(connections []*connection, q quantity, excess float64) (out []stats.
 		samples[i].locate()
 	}
 	free(samples, windows)
+	steady(samples)
 	factor, common := minInflation, 0.0
 	if all, ok := courses(samples, windows); ok {
 		factor = inflation(all)

@@ -172,3 +172,31 @@ func TestSlicesThatSayLess(t *testing.T) {
 		t.Errorf("no slices: %+v", none)
 	}
 }
+
+// Where some connections have one slice, or all have, the error is that of the
+// usual deviation of a slice, and no figure is lost.
+func TestOneSliceHasAnError(t *testing.T) {
+	noise := rand.New(rand.NewPCG(3, 3))
+	for name, many := range map[string]int{"some have one": 40, "all have one": 1} {
+		trials, batches := turns(12, many, func(id, k int) (float64, float64) {
+			if id > 6 && k > 0 {
+				return 0, 0
+			}
+			return 1e6, 1e6 * math.Exp(0.05*noise.NormFloat64())
+		})
+		for i := 1; i <= 12; i++ {
+			trial := trials[i]
+			trial.Want.Cipher = []string{"aes128-ctr", "aes192-ctr", "aes256-ctr", "3des-cbc"}[i%4]
+			trials[i] = trial
+		}
+		s := SittingsOf(trials, batches)
+		for _, c := range s.Connections {
+			if err := c.Client.Err; !(err > 0.004 && err < 0.3) {
+				t.Errorf("%s: connection %d: error %v of %d slices", name, c.Trial.ID, err, c.Client.N)
+			}
+		}
+		if apart := s.apart[client]; math.IsNaN(apart) || apart > 0.1 {
+			t.Errorf("%s: shared error %v", name, apart)
+		}
+	}
+}
