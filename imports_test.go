@@ -16,6 +16,7 @@ const rules = `
 base/unit:
 base/stats:
 base/alg:
+base/near:
 base/host:
 base/termsafe:
 record: base/alg base/termsafe base/unit

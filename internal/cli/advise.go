@@ -30,13 +30,13 @@ type adviseFlags struct {
 	prove                                  bool
 	rounds                                 int
 	size                                   string
-	connect                                time.Duration
+	connect                                seconds
 	write                                  string
 	connection                             connectionFlags
 }
 
 func newAdviseCommand(sys System) *cobra.Command {
-	var f adviseFlags
+	f := adviseFlags{connect: seconds(15 * time.Second)}
 	cmd := &cobra.Command{
 		Use:   "advise [FILE | [user@]host]",
 		Short: "Say what to configure: the fastest that a security policy allows, and prove it",
@@ -78,7 +78,7 @@ another file.`,
 	flags.StringVar(&f.ssh, "ssh", "", "path of ssh")
 	flags.StringVar(&f.sshd, "sshd", "", "path of sshd")
 	flags.StringVar(&f.sshdConfig, "sshd-config", "", "sshd_config to read and write (default: sshd's own)")
-	flags.DurationVar(&f.connect, "connect-timeout", 15*time.Second, "with --prove: how long a connection may take")
+	flags.Var(&f.connect, "connect-timeout", "with --prove: how long a connection may take")
 	f.connection.register(flags)
 	return cmd
 }
@@ -279,7 +279,7 @@ func loadPolicy(name string) (advise.Policy, error) {
 	if !strings.HasSuffix(name, ".toml") && !strings.ContainsRune(name, filepath.Separator) {
 		p, err := advise.Named(name)
 		if err != nil {
-			return p, usageError("name one of those, or a TOML file", "%s", err)
+			return p, unknownPolicy(name, err)
 		}
 		return p, nil
 	}

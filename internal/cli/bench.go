@@ -25,7 +25,7 @@ import (
 )
 
 func newBenchCommand(sys System) *cobra.Command {
-	var f benchFlags
+	f := benchFlags{budget: seconds(defaultBudget), connect: seconds(15 * time.Second)}
 	cmd := &cobra.Command{
 		Use:   "bench [[user@]host]",
 		Short: "Measure how fast OpenSSH is under every cipher and MAC, and what each key exchange costs",
@@ -56,11 +56,11 @@ Exit status: 0 all went well; 1 something failed, such as every transfer or the 
 	flags := cmd.Flags()
 	flags.StringVar(&f.direction, "direction", "upload", "upload, download or both")
 	flags.StringVar(&f.data, "data", "zero", "payload: zero or random")
-	flags.StringArrayVar(&f.ciphers, "cipher", nil, "only this cipher; a name or a glob; repeatable")
-	flags.StringArrayVar(&f.macs, "mac", nil, "only this MAC; a name or a glob; repeatable")
-	flags.StringArrayVar(&f.kex, "kex", nil, "only this key exchange; a name or a glob; repeatable")
+	flags.StringArrayVar(&f.ciphers, "cipher", nil, "only these ciphers: names or globs, such as aes128-gcm,aes*-ctr; repeatable")
+	flags.StringArrayVar(&f.macs, "mac", nil, "only these MACs: names or globs; repeatable")
+	flags.StringArrayVar(&f.kex, "kex", nil, "only these key exchanges: names or globs; repeatable")
 	flags.StringVar(&f.policy, "policy", "", "only what a security policy allows, such as modern or fips-140-3")
-	flags.DurationVar(&f.budget, "budget", defaultBudget, "measuring time")
+	flags.Var(&f.budget, "budget", "measuring time, such as 90s or 5m; a plain number is seconds")
 	flags.Var(&f.precision, "precision", "stop earlier when all intervals are within this many percent")
 	flags.IntVar(&f.rounds, "rounds", 0, "measure so many complete blocks instead of a time")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of the random order (default: a random one)")
@@ -71,7 +71,7 @@ Exit status: 0 all went well; 1 something failed, such as every transfer or the 
 	flags.StringVar(&f.server, "server", "", "private server: openssh, or native for the built-in one (default: openssh where there is an sshd)")
 	flags.StringVar(&f.ssh, "ssh", "", "path of ssh")
 	flags.StringVar(&f.sshd, "sshd", "", "path of sshd")
-	flags.DurationVar(&f.connect, "connect-timeout", 15*time.Second, "how long a connection may take, and a transfer stand still")
+	flags.Var(&f.connect, "connect-timeout", "how long a connection may take, and a transfer stand still")
 	flags.BoolVar(&f.list, "list", false, "print what would be measured, and measure nothing")
 	flags.BoolVar(&f.json, "json", false, "print the report, or with --list the plan, as JSON")
 	flags.StringVar(&f.out, "out", "", "result file (default: a new one in the state folder)")
@@ -113,7 +113,7 @@ func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags,
 	gone := make(chan os.Signal, 1)
 	signal.Notify(gone, syscall.SIGPIPE)
 	defer signal.Stop(gone)
-	s, err := openStation(ctx, sys, stationParams{f.ssh, f.sshd, record.Engine(f.engine), record.ServerKind(f.server), f.data, f.connect, destination, f.connection})
+	s, err := openStation(ctx, sys, stationParams{f.ssh, f.sshd, record.Engine(f.engine), record.ServerKind(f.server), f.data, time.Duration(f.connect), destination, f.connection})
 	if err != nil {
 		return interrupted(drain, err)
 	}
@@ -174,7 +174,7 @@ func (f *benchFlags) job(s *station, file *recordFile) (*job, error) {
 	}
 	spec := plan.Spec{
 		Space: alg.Fold(offer), Directions: f.directions(), Seed: f.seed,
-		Budget: f.budget, Precision: float64(f.precision), Rounds: f.rounds, Cores: s.environment.Cores,
+		Budget: time.Duration(f.budget), Precision: float64(f.precision), Rounds: f.rounds, Cores: s.environment.Cores,
 	}
 	spec.Overhead = s.server != record.ServerRemote
 	if s.server == record.ServerRemote {
@@ -183,7 +183,7 @@ func (f *benchFlags) job(s *station, file *recordFile) (*job, error) {
 	c := record.Campaign{
 		Format: record.FormatVersion, Tool: toolVersion(), Started: time.Now().UTC(), Seed: f.seed, Target: s.target,
 		Engine: s.engine, Server: s.server, Directions: spec.Directions, Data: f.data, Policy: f.policy,
-		BudgetNS: f.budget, Precision: float64(f.precision), Rounds: f.rounds, Offer: offer, Shared: shared, Combos: spec.Space.Combinations(),
+		BudgetNS: time.Duration(f.budget), Precision: float64(f.precision), Rounds: f.rounds, Offer: offer, Shared: shared, Combos: spec.Space.Combinations(),
 	}
 	if f.exhaustive {
 		spec.Budget, spec.SizeBytes, spec.Runs = 0, size, f.runs

@@ -18,7 +18,7 @@ type benchFlags struct {
 	ssh, sshd                       string
 	ciphers, macs, kex              []string
 	policy                          string
-	budget, connect                 time.Duration
+	budget, connect                 seconds
 	precision                       percent
 	rounds, runs                    int
 	seed                            uint64
@@ -184,7 +184,7 @@ func (f *benchFlags) adoptEnd(changed func(flag string) bool, c record.Campaign)
 		f.rounds = c.Rounds
 	}
 	if !changed("budget") && c.BudgetNS > 0 {
-		f.budget = c.BudgetNS
+		f.budget = seconds(c.BudgetNS)
 	}
 	if !changed("precision") {
 		f.precision = percent(c.Precision)

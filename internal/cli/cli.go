@@ -115,6 +115,7 @@ func runLine(ctx context.Context, sys System, mode compatMain, args []string) er
 
 // newRoot builds the command tree.
 func newRoot(sys System) *cobra.Command {
+	var version bool
 	root := &cobra.Command{
 		Use:   "sshpace",
 		Short: "Measure, explain and improve the speed of OpenSSH; run commands on whole fleets",
@@ -129,16 +130,20 @@ what to configure. It also runs commands on many hosts at once.`,
 		Args:          cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError("see sshpace --help for the commands", "unknown command %q", args[0])
+				return unknownCommand(cmd, args[0])
+			}
+			if version {
+				return printVersion(sys)
 			}
 			return cmd.Help()
 		},
 	}
+	root.Flags().BoolVarP(&version, "version", "V", false, "print the version")
 	root.SetIn(sys.Stdin)
 	root.SetOut(sys.Stdout)
 	root.SetErr(sys.Stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError("see "+cmd.CommandPath()+" --help", "%s", flagError(err))
+		return usageError(flagHint(cmd, err), "%s", flagError(err))
 	})
 	root.AddCommand(
 		newBenchCommand(sys),
@@ -157,6 +162,18 @@ what to configure. It also runs commands on many hosts at once.`,
 	root.CompletionOptions.HiddenDefaultCmd = false
 	checkArguments(root)
 	return root
+}
+
+// unknownCommand names the command that a word may have meant.
+func unknownCommand(cmd *cobra.Command, word string) error {
+	var names []string
+	for _, child := range cmd.Commands() {
+		if child.IsAvailableCommand() {
+			names = append(names, child.Name())
+		}
+	}
+	see := "see " + cmd.CommandPath() + " --help for the commands"
+	return usageError(didYouMean(cmd.CommandPath()+" ", word, names, see), "unknown command %q", strings.TrimPrefix(cmd.CommandPath()+" "+word, "sshpace "))
 }
 
 // checkArguments makes what a command and those below it find wrong with their

@@ -4,6 +4,11 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"sshpace/internal/base/near"
 )
 
 // flagError is the text of a flag that could not be read, with the parser's own
@@ -23,4 +28,33 @@ func flagError(err error) string {
 		reason = "want a number"
 	}
 	return strings.Replace(err.Error(), bad.Error(), reason, 1)
+}
+
+// flagHint is what to type instead of a flag that does not exist, or where to look.
+func flagHint(cmd *cobra.Command, err error) string {
+	see := "see " + cmd.CommandPath() + " --help"
+	bad, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
+		return see
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	return didYouMean("--", bad.GetSpecifiedName(), names, see)
+}
+
+// didYouMean is a hint that names what may have been meant, each behind prefix;
+// otherwise where nothing is near.
+func didYouMean(prefix, typed string, names []string, otherwise string) string {
+	found := near.Names(typed, names)
+	if len(found) == 0 {
+		return otherwise
+	}
+	for i, name := range found {
+		found[i] = prefix + name
+	}
+	return "did you mean " + strings.Join(found, " or ")
 }

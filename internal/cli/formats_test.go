@@ -59,7 +59,7 @@ func TestNumbersAreTheSameInEveryFormat(t *testing.T) {
 				t.Errorf("%d cells, want %d", len(got), len(want))
 			}
 			for key, w := range want {
-				if g := got[key]; !near(g, w, 1e-12) {
+				if g := got[key]; !nearly(g, w, 1e-12) {
 					t.Errorf("%v: %v, want %v", key, g, w)
 				}
 			}
@@ -99,7 +99,7 @@ func TestNumbersAreTheSameInEveryFormat(t *testing.T) {
 	}
 }
 
-func near(a, b figures, relative float64) bool {
+func nearly(a, b figures, relative float64) bool {
 	for i := range a {
 		if d := a[i] - b[i]; d > b[i]*relative || d < -b[i]*relative {
 			return false

@@ -213,7 +213,7 @@ func TestASecondWriterIsKeptOut(t *testing.T) {
 
 // usual are flags as they are without any on the command line.
 func usual() benchFlags {
-	return benchFlags{direction: "upload", data: "zero", engine: "openssh", budget: time.Minute, connect: time.Second, runs: 1}
+	return benchFlags{direction: "upload", data: "zero", engine: "openssh", budget: seconds(time.Minute), connect: seconds(time.Second), runs: 1}
 }
 
 func TestChoices(t *testing.T) {
@@ -230,7 +230,7 @@ func TestChoices(t *testing.T) {
 		"data":                 {func(f *benchFlags) { f.data = "zero;id" }, false, `--data "zero;id"`},
 		"engine":               {func(f *benchFlags) { f.engine = "putty" }, false, `--engine "putty"`},
 		"server":               {func(f *benchFlags) { f.server = "dropbear" }, false, `--server "dropbear"`},
-		"budget":               {func(f *benchFlags) { f.budget = -time.Second }, false, "--budget"},
+		"budget":               {func(f *benchFlags) { f.budget = seconds(-time.Second) }, false, "--budget"},
 		"timeout":              {func(f *benchFlags) { f.connect = 0 }, false, "--connect-timeout"},
 		"rounds":               {func(f *benchFlags) { f.rounds = -1 }, false, "--rounds"},
 		"runs":                 {func(f *benchFlags) { f.runs = 0 }, false, "--runs"},
@@ -331,7 +331,7 @@ func TestAdoptChecksTheFile(t *testing.T) {
 		}
 	}
 	f := usual()
-	if err := f.adopt(none, good, false); err != nil || f.direction != "download" || f.budget != 10*time.Minute {
+	if err := f.adopt(none, good, false); err != nil || f.direction != "download" || f.budget != seconds(10*time.Minute) {
 		t.Errorf("adopt: %+v, %v", f, err)
 	}
 }
@@ -360,14 +360,15 @@ func TestAdoptEnd(t *testing.T) {
 	} {
 		var f benchFlags
 		flags := pflag.NewFlagSet("bench", pflag.ContinueOnError)
-		flags.DurationVar(&f.budget, "budget", time.Minute, "")
+		f.budget = seconds(time.Minute)
+		flags.Var(&f.budget, "budget", "")
 		flags.IntVar(&f.rounds, "rounds", 0, "")
 		flags.Var(&f.precision, "precision", "")
 		if err := flags.Parse(tt.argv); err != nil {
 			t.Fatal(err)
 		}
 		f.adoptEnd(flags.Changed, tt.file)
-		if got := (end{f.budget, f.rounds, f.precision}); got != tt.want {
+		if got := (end{time.Duration(f.budget), f.rounds, f.precision}); got != tt.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
 		}
 	}

@@ -31,7 +31,7 @@ files (lookup, lint, pin). None of them writes to the file that it reads.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError("see sshpace known-hosts --help", "unknown command %q", "known-hosts "+args[0])
+				return unknownCommand(cmd, args[0])
 			}
 			return cmd.Help()
 		},

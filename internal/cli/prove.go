@@ -65,7 +65,7 @@ func (a *adviser) prove(ctx, drain context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	p := stationParams{ssh: a.ssh.Path, sshd: a.flags.sshd, engine: record.EngineOpenSSH, data: "zero", connect: a.flags.connect}
+	p := stationParams{ssh: a.ssh.Path, sshd: a.flags.sshd, engine: record.EngineOpenSSH, data: "zero", connect: time.Duration(a.flags.connect)}
 	if !a.local() {
 		p.destination = a.destination
 	}
@@ -74,7 +74,7 @@ func (a *adviser) prove(ctx, drain context.Context) (err error) {
 		return err
 	}
 	d := &duel{station: s, suites: [2]alg.Suite{ad.Present, ad.Advised}, failed: map[string]failing{}, target: s.target}
-	cleanUp, err := d.prepare(ctx, a.sys, a.flags.connect, size, a.ranking.Campaign.Directions)
+	cleanUp, err := d.prepare(ctx, a.sys, time.Duration(a.flags.connect), size, a.ranking.Campaign.Directions)
 	defer func() {
 		cleanUp()
 		if closeErr := s.close(); err == nil {

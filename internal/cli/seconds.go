@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"math"
 	"strconv"
 	"time"
 )
@@ -10,9 +11,12 @@ import (
 // seconds. It is never negative.
 type seconds time.Duration
 
+// maxSeconds is as much as a time.Duration holds.
+const maxSeconds = math.MaxInt64 / float64(time.Second) / 2
+
 func (s *seconds) Set(text string) error {
 	d, err := time.ParseDuration(text)
-	if n, bad := strconv.ParseFloat(text, 64); bad == nil {
+	if n, bad := strconv.ParseFloat(text, 64); bad == nil && n >= 0 && n <= maxSeconds {
 		d, err = time.Duration(n*float64(time.Second)), nil
 	}
 	if err != nil || d < 0 {

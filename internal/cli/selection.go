@@ -17,44 +17,57 @@ type selection struct {
 // apply narrows an offer to the selection. A name that matches nothing is an
 // error that says where it is missing.
 func (sel selection) apply(shared, client, server alg.Offer) (alg.Offer, error) {
+	meant := map[alg.Kind][]string{}
 	for _, kind := range []alg.Kind{alg.Cipher, alg.MAC, alg.Kex} {
-		for _, pattern := range sel.patterns[kind] {
-			if err := sel.check(kind, pattern, shared, client, server); err != nil {
-				return shared, err
+		for _, word := range alg.Words(sel.patterns[kind]) {
+			names := alg.Named(word, shared.List(kind))
+			if len(names) == 0 {
+				return shared, missing(kind, word, shared, client, server)
 			}
+			meant[kind] = append(meant[kind], names...)
 		}
 	}
 	policy := alg.Policy{}
 	if sel.policy != "" {
 		var err error
 		if policy, err = alg.LookupPolicy(sel.policy); err != nil {
-			return shared, usageError("name one of those with --policy", "%s", err)
+			return shared, unknownPolicy(sel.policy, err)
 		}
 	}
 	chosen := shared.Filter(func(kind alg.Kind, name string) bool {
-		return alg.Match(sel.patterns[kind], name) && policy.Allows(kind, name)
+		return (len(meant[kind]) == 0 || slices.Contains(meant[kind], name)) && policy.Allows(kind, name)
 	})
 	return chosen, sel.checkLeft(chosen)
 }
 
-// check finds out why a pattern matches nothing that can be measured.
-func (sel selection) check(kind alg.Kind, pattern string, shared, client, server alg.Offer) error {
-	matches := func(o alg.Offer) bool {
-		return slices.ContainsFunc(o.List(kind), func(name string) bool { return alg.Match([]string{pattern}, name) })
-	}
-	_, known := alg.Lookup(kind, pattern)
-	hint := fmt.Sprintf("both sides have: %s", strings.Join(shared.List(kind), " "))
+// missing says why a word means nothing that can be measured.
+func missing(kind alg.Kind, word string, shared, client, server alg.Offer) error {
+	names := shared.List(kind)
+	hint := didYouMean("--"+string(kind)+" ", word, names, "both sides have: "+strings.Join(names, " "))
+	_, known := alg.Lookup(kind, word)
 	switch {
-	case matches(shared):
-		return nil
-	case matches(client):
-		return usageError(hint, "%s %q: the server does not offer it", kind, pattern)
-	case matches(server):
-		return usageError(hint, "%s %q: this client was built without it", kind, pattern)
+	case len(alg.Named(word, client.List(kind))) > 0:
+		return usageError(hint, "%s %q: the server does not offer it", kind, word)
+	case len(alg.Named(word, server.List(kind))) > 0:
+		return usageError(hint, "%s %q: this client was built without it", kind, word)
 	case known:
-		return usageError(hint, "%s %q: neither side has it", kind, pattern)
+		return usageError(hint, "%s %q: neither side has it", kind, word)
 	}
-	return usageError(hint, "unknown %s %q", kind, pattern)
+	for _, other := range []alg.Kind{alg.Cipher, alg.MAC, alg.Kex} {
+		if other != kind && len(alg.Named(word, shared.List(other))) > 0 {
+			return usageError(fmt.Sprintf("did you mean --%s %s", other, word), "%q is no %s but a %s", word, kind, other)
+		}
+	}
+	return usageError(hint, "unknown %s %q", kind, word)
+}
+
+// unknownPolicy names the policies that a name may have meant.
+func unknownPolicy(name string, err error) error {
+	var names []string
+	for _, p := range alg.Policies() {
+		names = append(append(names, p.Name), p.Aliases...)
+	}
+	return usageError(didYouMean("--policy ", name, names, "name one of those with --policy, or a TOML file with sshpace advise --policy"), "%s", err)
 }
 
 // checkLeft makes sure that connections are still possible. Without a MAC those

@@ -30,9 +30,11 @@ func newVersionCommand(sys System) *cobra.Command {
 		Use:   "version",
 		Short: "Print the version of sshpace",
 		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(sys.Stdout, "sshpace %s %s %s/%s\n", toolVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return err
-		},
+		RunE:  func(*cobra.Command, []string) error { return printVersion(sys) },
 	}
+}
+
+func printVersion(sys System) error {
+	_, err := fmt.Fprintf(sys.Stdout, "sshpace %s %s %s/%s\n", toolVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
 }

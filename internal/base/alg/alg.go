@@ -6,7 +6,6 @@ package alg
 import (
 	_ "embed"
 	"encoding/json"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -106,10 +105,7 @@ func IsAEAD(cipher string) bool {
 // Match reports whether name matches any of the patterns: exact names or
 // globs with * and ?. An empty list matches everything.
 func Match(patterns []string, name string) bool {
-	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(pattern string) bool {
-		ok, err := path.Match(pattern, name)
-		return err == nil && ok
-	})
+	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, name) })
 }
 
 // Suite is the set of names that one connection negotiates. MAC is "" where

@@ -57,11 +57,13 @@ var Policies = sync.OnceValue(func() []Policy {
 	return append([]Policy{modern()}, rows...)
 })
 
-// LookupPolicy finds a policy by name or alias. The error lists the names.
+// LookupPolicy finds a policy by name or alias, in upper or lower case. The error
+// lists the names.
 func LookupPolicy(name string) (Policy, error) {
 	var names []string
 	for _, p := range Policies() {
-		if p.Name == name || slices.Contains(p.Aliases, name) {
+		is := func(other string) bool { return strings.EqualFold(other, name) }
+		if is(p.Name) || slices.ContainsFunc(p.Aliases, is) {
 			return p, nil
 		}
 		names = append(names, p.Name)

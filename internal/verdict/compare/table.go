@@ -56,18 +56,32 @@ func (t *table) shift(log float64) {
 	}
 }
 
+// ciphers are the names that patterns mean, of ciphers as they were measured or of
+// their computations.
+func (t *table) ciphers(patterns []string) (meant []string) {
+	var names []string
+	for _, key := range t.order {
+		names = append(names, t.names[key].Cipher, key.Suite.Cipher)
+	}
+	for _, word := range alg.Words(patterns) {
+		meant = append(meant, alg.Named(word, names)...)
+	}
+	return meant
+}
+
 // normalise sets the geometric mean of the cells of some ciphers, those that all
 // files have, to 1 in every file. It returns the names of these ciphers.
 func normalise(tables []table, patterns []string) (used []string, err error) {
 	if len(patterns) == 0 {
 		return nil, nil
 	}
+	meant := tables[0].ciphers(patterns)
 	logs, variance := make([]float64, len(tables)), make([]float64, len(tables))
 	cells := 0.0
 	for _, key := range tables[0].order {
 		name := tables[0].names[key].Cipher
 		common := !slices.ContainsFunc(tables, func(t table) bool { _, has := t.entries[key]; return !has })
-		if !common || !alg.Match(patterns, name) && !alg.Match(patterns, key.Suite.Cipher) {
+		if !common || !slices.Contains(meant, name) && !slices.Contains(meant, key.Suite.Cipher) {
 			continue
 		}
 		if !slices.Contains(used, name) {

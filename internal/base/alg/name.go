@@ -1,0 +1,51 @@
+package alg
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// Words splits what was typed for a list of algorithms: flags given several times,
+// and lists with commas as in ssh_config.
+func Words(typed []string) []string {
+	var words []string
+	for _, text := range typed {
+		for word := range strings.SplitSeq(text, ",") {
+			if word = strings.TrimSpace(word); word != "" {
+				words = append(words, word)
+			}
+		}
+	}
+	return words
+}
+
+// Named returns those of the names that a word means: the name itself; else the
+// one that is called so without its domain, as aes128-gcm for
+// aes128-gcm@openssh.com; else what it matches as a glob with * and ?, with or
+// without the domain. Upper and lower case are one: no two algorithms differ in it.
+func Named(word string, names []string) []string {
+	word = strings.ToLower(word)
+	for _, called := range []func(name string) bool{
+		func(name string) bool { return strings.ToLower(name) == word },
+		func(name string) bool { return undomained(name) == word },
+		func(name string) bool { return matches(word, strings.ToLower(name)) || matches(word, undomained(name)) },
+	} {
+		if found := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !called(name) }); len(found) > 0 {
+			return found
+		}
+	}
+	return nil
+}
+
+// undomained is a name without the domain that a private extension bears
+// (RFC 4251 section 6).
+func undomained(name string) string {
+	local, _, _ := strings.Cut(strings.ToLower(name), "@")
+	return local
+}
+
+func matches(pattern, name string) bool {
+	ok, err := path.Match(pattern, name)
+	return ok && err == nil
+}

@@ -1,0 +1,108 @@
+package cli_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sshpace/internal/cli"
+)
+
+// typed runs one command line as typed in a shell, and returns what it printed.
+func typed(t *testing.T, line string) (exit int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd := exec.Command(sshpaceProgram(t), strings.Fields(line)...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
+// mistakes are what people type, each with the hint that it gets and the command
+// line that follows the hint.
+var mistakes = []struct{ line, hint, then string }{
+	{"bnech", "did you mean sshpace bench", "bench --list"},
+	{"Report", "did you mean sshpace report", "report run.jsonl"},
+	{"benchmark", "see sshpace --help for the commands", "--help"},
+	{"knownhosts lint", "did you mean sshpace known-hosts", "known-hosts --help"},
+	{"known-hosts lnt", "did you mean sshpace known-hosts lint", "known-hosts lint --known-hosts empty"},
+	{"verison", "did you mean sshpace version", "version"},
+	{"bench --list --ciper aes128-ctr", "did you mean --cipher", "bench --list --cipher aes128-ctr"},
+	{"bench --list --ciphers aes128-ctr", "did you mean --cipher", "bench --list --cipher aes128-ctr"},
+	{"bench --list --kexx curve25519-sha256", "did you mean --kex", "bench --list --kex curve25519-sha256"},
+	{"report --formt json", "did you mean --format", "report --format json run.jsonl"},
+	{"bench --list --zzz", "see sshpace bench --help", "bench --help"},
+	{"bench --list --cipher aes-128-ctr", "did you mean --cipher aes128-ctr or --cipher aes128-cbc", "bench --list --cipher aes128-ctr"},
+	{"bench --list --cipher chacha20", "did you mean --cipher chacha20-poly1305@openssh.com", "bench --list --cipher chacha20-poly1305@openssh.com"},
+	{"bench --list --mac hmac-sha256", "did you mean --mac hmac-sha2-256", "bench --list --mac hmac-sha2-256"},
+	{"bench --list --cipher hmac-sha2-256", "did you mean --mac hmac-sha2-256", "bench --list --mac hmac-sha2-256"},
+	{"bench --list --kex curve25519", "did you mean --kex curve25519-sha256", "bench --list --kex curve25519-sha256"},
+	{"bench --list --cipher rot13", "both sides have: ", "bench --list --cipher aes128-ctr"},
+	{"bench --list --policy fips", "did you mean --policy fips-140-3", "bench --list --policy fips-140-3"},
+	{"bench --list --policy modren", "did you mean --policy modern", "bench --list --policy modern"},
+	{"advise --policy fips run.jsonl", "did you mean --policy fips-140-3", "advise --policy fips-140-3 run.jsonl"},
+	{"bench --list --budget soon", "see sshpace bench --help", "bench --help"},
+	{"bench --list --budget 0", "such as 90s or 5m", "bench --list --budget 90s"},
+	{"bench --list --direction up", "use upload or download or both", "bench --list --direction upload"},
+	{"compare run.jsonl", "see sshpace compare --help", "compare --help"},
+}
+
+// What is no mistake, and what it is the same as.
+var synonyms = []struct{ line, same string }{
+	{"bench --list --cipher aes128-gcm", "bench --list --cipher aes128-gcm@openssh.com"},
+	{"bench --list --cipher AES128-CTR", "bench --list --cipher aes128-ctr"},
+	{"bench --list --cipher aes128-ctr,aes256-ctr", "bench --list --cipher aes128-ctr --cipher aes256-ctr"},
+	{"bench --list --cipher aes*-gcm", "bench --list --cipher aes*-gcm@openssh.com"},
+	{"bench --list --mac umac-64-etm", "bench --list --mac umac-64-etm@openssh.com"},
+	{"bench --list --policy FIPS-140-3", "bench --list --policy fips-140-3"},
+	{"bench --list --budget 30", "bench --list --budget 30s"},
+	{"--version", "version"},
+	{"-V", "version"},
+	{"compare --normalise aes128-gcm run.jsonl again.jsonl", "compare --normalise aes128-gcm@openssh.com run.jsonl again.jsonl"},
+}
+
+// desk is a folder with what the command lines name.
+func desk(t *testing.T) {
+	t.Helper()
+	run, err := os.ReadFile("testdata/recorded/before.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string][]byte{"run.jsonl": run, "again.jsonl": run, "empty": nil} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
+	t.Chdir(dir)
+}
+
+func TestMistakes(t *testing.T) {
+	desk(t)
+	for _, m := range mistakes {
+		exit, _, stderr := typed(t, m.line)
+		_, hint, _ := strings.Cut(stderr, "sshpace: hint: ")
+		if exit != cli.ExitUsage || !strings.HasPrefix(stderr, "sshpace: error: ") || !strings.HasPrefix(hint, m.hint) {
+			t.Errorf("%s: exit %d, %s\twant the hint %q", m.line, exit, stderr, m.hint)
+		}
+		if exit, _, stderr := typed(t, m.then); exit != cli.ExitOK {
+			t.Errorf("%s, then %s: exit %d, %s", m.line, m.then, exit, stderr)
+		}
+	}
+}
+
+func TestSynonyms(t *testing.T) {
+	desk(t)
+	for _, s := range synonyms {
+		exit, got, stderr := typed(t, s.line)
+		if _, want, _ := typed(t, s.same); exit != cli.ExitOK || got != want || got == "" {
+			t.Errorf("%s: exit %d, %s%s\twant as for %s:\n%s", s.line, exit, got, stderr, s.same, want)
+		}
+	}
+}
