@@ -56,8 +56,7 @@ func (p *probe) serve(nth int) {
 	}
 	defer read.Close()
 	defer write.Close()
-	work := &work{seal: seal, in: int(read.Fd()), out: int(write.Fd()), plain: make([]byte, probePiece), nonce: make([]byte, seal.NonceSize())}
-	work.sealed = make([]byte, 0, probePiece+seal.Overhead())
+	work := newWork(seal, int(read.Fd()), int(write.Fd()))
 	work.run() // warm up
 	for range p.requests {
 		start, used := time.Now(), threadCPU()
@@ -73,21 +72,41 @@ func (p *probe) serve(nth int) {
 type work struct {
 	seal                 cipher.AEAD
 	in, out              int
+	piece                int // bytes of one write: what the pipe holds, if that is less
 	plain, sealed, nonce []byte
+}
+
+// newWork is work on a pipe. The pipe of a user who has many may hold no more
+// than two pages (pipe(7), pipe-user-pages-soft): a larger write would never end.
+func newWork(seal cipher.AEAD, in, out int) *work {
+	w := &work{seal: seal, in: in, out: out, piece: probePiece, plain: make([]byte, probePiece), nonce: make([]byte, seal.NonceSize())}
+	w.sealed = make([]byte, 0, probePiece+seal.Overhead())
+	if size, err := unix.FcntlInt(uintptr(out), unix.F_GETPIPE_SZ, 0); err == nil {
+		w.piece = min(probePiece, size)
+	}
+	return w
 }
 
 // run encrypts pieces and sends them through a pipe.
 func (w *work) run() error {
 	for range probePieces {
 		w.sealed = w.seal.Seal(w.sealed[:0], w.nonce, w.plain, nil)
-		if _, err := unix.Write(w.out, w.sealed[:probePiece]); err != nil {
-			return err
-		}
-		if _, err := unix.Read(w.in, w.plain); err != nil {
-			return err
+		for from := 0; from < probePiece; from += w.piece {
+			if err := w.send(from); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+func (w *work) send(from int) error {
+	to := min(from+w.piece, probePiece)
+	if _, err := unix.Write(w.out, w.sealed[from:to]); err != nil {
+		return err
+	}
+	_, err := unix.Read(w.in, w.plain[from:to])
+	return err
 }
 
 // bind keeps the calling thread on the nth CPU that it may use.
