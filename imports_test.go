@@ -30,7 +30,7 @@ sys/edit: sys/bounded
 ssh/sshconf: sys/bounded
 ssh/knownhosts: base/host base/stats sys/proc
 ssh/sshlog:
-ssh/openssh: base/alg record ssh/sshlog sys/proc
+ssh/openssh: base/alg record ssh/sshlog sys/bounded sys/proc
 ssh/wire: base/alg
 ssh/dial: base/host base/termsafe fleet sys/bounded
 ssh/forkssh: base/host base/termsafe fleet ssh/openssh ssh/sshlog sys/proc

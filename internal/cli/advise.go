@@ -27,11 +27,12 @@ import (
 type adviseFlags struct {
 	policy, pattern, ssh, sshd, sshdConfig string
 	insecure, json                         bool
-	prove                                  bool
+	prove, strict                          bool
 	rounds                                 int
 	size                                   string
 	connect                                seconds
 	write                                  string
+	hosts                                  []string
 	connection                             connectionFlags
 }
 
@@ -44,6 +45,10 @@ func newAdviseCommand(sys System) *cobra.Command {
 allows, the fastest first, each with its reason; and says what that gains against the
 present configuration, or that the choice does not matter here.
 
+The lines put what is advised first (^) and leave all else enabled, so that no host is
+cut off. --strict closes the lists: what is not advised is refused, on all hosts that
+match; for a result of loopback it needs --host.
+
 What is weak, broken, unknown, or open to Terrapin is never advised. Without an
 argument the newest result is used; with a host, the newest result of that host.
 
@@ -51,15 +56,21 @@ argument the newest result is used; with a host, the newest result of that host.
 with scp and sftp, whose MB/s include the login. --write puts the lines into a file, shows
 the change, keeps a copy, checks the result with ssh and sshd, and prints how to undo it.
 As ssh does, --write client takes the home of the user database, not $HOME; -F names
-another file.`,
+another file.
+
+--check negotiates with hosts that you name, before and after, by your own ssh: no login,
+no password, no key. If one that is reached now would not be reached any more, nothing is
+written, and the exit code is 1.`,
 		Example: `  sshpace advise
   sshpace advise --policy ssh-audit-hardened result.jsonl
   sshpace advise --prove
-  sshpace advise nas --write client`,
+  sshpace advise nas --write client
+  sshpace advise --write client --check nas,backup`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, name := range []string{"rounds", "size", "connect-timeout"} {
-				if cmd.Flags().Changed(name) && !f.prove {
+				checks := name == "connect-timeout" && len(f.hosts) > 0
+				if cmd.Flags().Changed(name) && !f.prove && !checks {
 					return usageError("add --prove", "--%s is for --prove only", name)
 				}
 			}
@@ -70,15 +81,17 @@ another file.`,
 	flags.StringVar(&f.policy, "policy", "modern", "security policy: a name such as modern or fips-140-3, or a TOML file")
 	flags.StringVar(&f.pattern, "host", "", "pattern of the Host line (default: the host, or * for a result of loopback)")
 	flags.BoolVar(&f.insecure, "include-insecure", false, "also list what is faster but never advised")
+	flags.BoolVar(&f.strict, "strict", false, "closed lists: refuse all that is not advised")
 	flags.BoolVar(&f.json, "json", false, "print the advice as JSON")
 	flags.BoolVar(&f.prove, "prove", false, "measure the present and the advised choice in turns")
 	flags.IntVar(&f.rounds, "rounds", 8, "with --prove: rounds; 6 or more for a 95 % interval")
 	flags.StringVar(&f.size, "size", "128M", "with --prove: bytes that scp and sftp copy")
 	flags.StringVar(&f.write, "write", "", "write the lines: client, server or both")
+	flags.StringSliceVar(&f.hosts, "check", nil, "hosts that must stay reachable; nobody logs in there; repeatable")
 	flags.StringVar(&f.ssh, "ssh", "", "path of ssh")
 	flags.StringVar(&f.sshd, "sshd", "", "path of sshd")
 	flags.StringVar(&f.sshdConfig, "sshd-config", "", "sshd_config to read and write (default: sshd's own)")
-	flags.Var(&f.connect, "connect-timeout", "with --prove: how long a connection may take")
+	flags.Var(&f.connect, "connect-timeout", "with --prove and --check: how long a connection may take")
 	f.connection.register(flags)
 	return cmd
 }
@@ -89,7 +102,9 @@ func (f adviseFlags) check() error {
 		return usageError("use client, server or both", "--write %q", f.write)
 	case f.rounds < 2 || f.connect <= 0:
 		return usageError("such as --rounds 8", "--rounds must be 2 or more, and --connect-timeout longer than nothing")
-	case f.json && (f.write != "" || f.prove):
+	case len(f.hosts) > 0 && f.write == "server":
+		return usageError("leave --check out", "--check is for the client's lines")
+	case f.json && (f.write != "" || f.prove || len(f.hosts) > 0):
 		return usageError("run it twice", "--json is for the advice alone")
 	case strings.ContainsFunc(f.pattern, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"'#=\\", r) }):
 		return usageError("such as --host 'nas*'", "--host %q is no pattern of ssh_config", f.pattern)
@@ -106,10 +121,12 @@ type adviser struct {
 	sys         System
 	path        string // of the result
 	ranking     *rank.Ranking
+	params      advise.Params
 	advice      *advise.Advice
 	ssh, sshd   openssh.Program // sshd.Path "" where there is none, or the server is another machine
 	destination openssh.Destination
 	dir         *workdir.Dir
+	checked     []checkedHost
 	hostKey     string // of a one-run pair, which sshd -t and -T insist on
 }
 
@@ -136,6 +153,9 @@ func runAdvise(ctx context.Context, sys System, f adviseFlags, args []string) (e
 	fmt.Fprintf(sys.Stderr, "advice from %s\n", a.path)
 	if err := a.show(); err != nil {
 		return err
+	}
+	if err := a.checkReach(ctx); err != nil {
+		return interrupted(drain, err)
 	}
 	if f.prove {
 		if err := a.prove(ctx, drain); err != nil {
@@ -172,6 +192,10 @@ func (a *adviser) load(args []string) error {
 	r, err := rankFile(path, rank.Auto)
 	if err != nil {
 		return err
+	}
+	if a.flags.strict && a.flags.pattern == "" && r.Campaign.Server != record.ServerRemote {
+		return usageError("name the hosts with --host, such as --host nas or --host '*'",
+			"a result of loopback says nothing of other hosts: --strict may cut them off")
 	}
 	if len(r.Bulk) == 0 {
 		return usageError("measure with sshpace bench", "%s ranks no cipher", path)
@@ -236,15 +260,17 @@ func (a *adviser) decide(ctx context.Context) error {
 		return err
 	}
 	a.hostKey = keys.HostKey
-	p := advise.Params{Ranking: a.ranking, Policy: policy}
-	if p.Client, err = a.ssh.Effective(ctx, a.destination); err != nil {
+	p := advise.Params{Ranking: a.ranking, Policy: policy, Strict: a.flags.strict}
+	if p.Client, err = a.client(ctx); err != nil {
 		return withHint(err, "look at your ssh_config")
 	}
+	p.Server.Old = !prepends(a.ranking.Environment.Server)
 	if a.local() {
 		if p.Server, err = a.server(ctx); err != nil {
 			return err
 		}
 	}
+	a.params = p
 	a.advice, err = advise.New(p)
 	if errors.Is(err, advise.ErrNothing) {
 		return withHint(err, "choose another --policy, or measure more algorithms")
@@ -252,26 +278,50 @@ func (a *adviser) decide(ctx context.Context) error {
 	return err
 }
 
+// client is what ssh offers the hosts of the Host line now.
+func (a *adviser) client(ctx context.Context) (side advise.Side, err error) {
+	if side.Offer, err = a.ssh.Effective(ctx, openssh.Destination{Host: a.probe(), Options: a.destination.Options}); err != nil {
+		return side, err
+	}
+	side.Default, err = a.ssh.Effective(ctx, openssh.Destination{Host: a.probe(), Options: []string{"-F", os.DevNull}})
+	side.Old = !prepends(a.ssh.Version)
+	return side, err
+}
+
 // server finds sshd and what its configuration offers. Without an sshd, or a
 // configuration that we may read, nothing is known of it.
-func (a *adviser) server(ctx context.Context) (alg.Offer, error) {
+func (a *adviser) server(ctx context.Context) (advise.Side, error) {
+	var side advise.Side
 	sshd, err := openssh.FindServer(ctx, a.flags.sshd)
 	if err != nil {
 		if a.flags.sshd == "" && a.flags.sshdConfig == "" {
-			return alg.Offer{}, nil
+			return side, nil
 		}
-		return alg.Offer{}, withHint(err, "install openssh-server, or name its path with --sshd")
+		return side, withHint(err, "install openssh-server, or name its path with --sshd")
 	}
 	a.sshd = sshd
 	if err := openssh.PreparePrivilegeSeparation(); err != nil {
 		fmt.Fprintf(a.sys.Stderr, "note: %v\n", err)
 	}
-	offer, err := sshd.EffectiveServer(ctx, a.flags.sshdConfig, a.hostKey)
+	side.Old = !prepends(sshd.Version)
+	side.Default, err = sshd.EffectiveServer(ctx, os.DevNull, a.hostKey)
+	if err == nil {
+		side.Offer, err = sshd.EffectiveServer(ctx, a.flags.sshdConfig, a.hostKey)
+	}
 	if err != nil && a.flags.sshdConfig == "" {
 		fmt.Fprintf(a.sys.Stderr, "note: the present server configuration is not known: %s\n", oneLine(err.Error()))
-		return alg.Offer{}, nil
+		return advise.Side{Old: side.Old}, nil
 	}
-	return offer, withHint(err, "look at the file that --sshd-config names")
+	return side, withHint(err, "look at the file that --sshd-config names")
+}
+
+// prepends reports whether a program of this version, such as
+// "OpenSSH_7.4p1 Debian-10", knows lists that begin with ^. Only a version of
+// OpenSSH before 8.1 says that it does not.
+func prepends(version string) bool {
+	var major, minor int
+	_, err := fmt.Sscanf(version, "OpenSSH_%d.%d", &major, &minor)
+	return err != nil || major > 8 || major == 8 && minor >= 1
 }
 
 // loadPolicy finds a policy by name, or reads it from a file.
@@ -310,9 +360,12 @@ func (a *adviser) probe() string {
 	return strings.NewReplacer("*", "x", "?", "x", "!", "").Replace(strings.Split(a.pattern(), ",")[0])
 }
 
+// adviceClientFile holds the lines for ssh alone.
+const adviceClientFile = "advice_ssh_config"
+
 // checkAdvice has ssh and sshd read the lines before anyone sees them.
 func (a *adviser) checkAdvice(ctx context.Context) error {
-	client := a.dir.File("advice_ssh_config")
+	client := a.dir.File(adviceClientFile)
 	if err := os.WriteFile(client, []byte(a.advice.ClientConfig(a.pattern())), 0o600); err != nil {
 		return err
 	}
@@ -340,7 +393,7 @@ func (a *adviser) checkClient(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	return a.sameLists(got)
+	return a.follows(got, a.params.Client)
 }
 
 // checkServer does the same with sshd.
@@ -352,15 +405,27 @@ func (a *adviser) checkServer(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	return a.sameLists(got)
+	return a.follows(got, a.params.Server)
 }
 
-// sameLists finds a list that is not the advised one: another line of the file
-// wins, or the program leaves names out.
-func (a *adviser) sameLists(got alg.Offer) error {
+// follows finds a list that is not as advised: another line of the file wins, or
+// the program leaves names out. Unless the advice is strict, nothing that was
+// enabled may be missing.
+func (a *adviser) follows(got alg.Offer, was advise.Side) error {
 	for _, list := range a.advice.Lists {
-		if want := list.Names(); len(want) > 0 && !slices.Equal(got.List(list.Kind), want) {
-			return fmt.Errorf("%s are %s, not %s", list.Keyword, strings.Join(got.List(list.Kind), ","), strings.Join(want, ","))
+		want, names := list.Names(), got.List(list.Kind)
+		if was.Old && !a.flags.strict && len(was.Offer.List(list.Kind)) == 0 {
+			continue // there is no line
+		}
+		head := names[:min(len(want), len(names))]
+		if a.flags.strict {
+			head = names
+		}
+		if len(want) > 0 && !slices.Equal(head, want) {
+			return fmt.Errorf("%s are %s, not %s", list.Keyword, strings.Join(head, ","), strings.Join(want, ","))
+		}
+		if lost := was.Offer.Without(got, list.Kind); len(lost) > 0 && !a.flags.strict {
+			return fmt.Errorf("%s would lose %s", list.Keyword, strings.Join(lost, ","))
 		}
 	}
 	return nil

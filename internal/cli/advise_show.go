@@ -18,8 +18,12 @@ func (a *adviser) show() error {
 	out := a.sys.Stdout
 	fmt.Fprint(out, a.advice.ClientConfig(a.pattern()))
 	fmt.Fprintf(out, "\n%s\n", a.advice.ServerConfig())
+	fate := "stays enabled, --strict removes it"
+	if a.flags.strict {
+		fate = "left out"
+	}
 	for _, line := range a.advice.LeftOut() {
-		fmt.Fprintf(out, "# left out: %s\n", termsafe.Line(line))
+		fmt.Fprintf(out, "# %s: %s\n", fate, termsafe.Line(line))
 	}
 	for _, line := range a.verdict() {
 		fmt.Fprintf(out, "# %s\n", termsafe.Line(line))
@@ -120,6 +124,7 @@ func (a *adviser) showJSON() error {
 		Schema   string    `json:"schema"`
 		Policy   string    `json:"policy"`
 		Host     string    `json:"host"`
+		Strict   bool      `json:"strict"`
 		Lists    []list    `json:"lists"`
 		Present  alg.Suite `json:"present"`
 		Advised  alg.Suite `json:"advised"`
@@ -130,7 +135,7 @@ func (a *adviser) showJSON() error {
 		Server   string    `json:"sshd_config"`
 		Notes    []string  `json:"notes,omitempty"`
 	}{
-		Schema: adviceSchema, Policy: ad.Policy, Host: a.pattern(), Present: ad.Present, Advised: ad.Advised, Gains: []gain{},
+		Schema: adviceSchema, Policy: ad.Policy, Host: a.pattern(), Strict: ad.Strict, Present: ad.Present, Advised: ad.Advised, Gains: []gain{},
 		Matters: ad.Matters(), Client: ad.ClientConfig(a.pattern()), Server: ad.ServerConfig(), Notes: ad.Notes,
 	}
 	choices := func(kind alg.Kind, from []advise.Choice) []choice {

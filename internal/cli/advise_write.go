@@ -62,24 +62,56 @@ func writeAdviceError(err error) error {
 // writeClient writes into the user's ssh_config, or into a folder that it
 // includes.
 func (a *adviser) writeClient(ctx context.Context) error {
-	config := a.flags.connection.config
+	config, err := a.clientFile()
+	if err != nil {
+		return err
+	}
+	if a.flags.connection.config == "" {
+		if err := os.MkdirAll(filepath.Dir(config), 0o700); err != nil {
+			return err
+		}
+	}
 	me, err := user.Current()
 	if err != nil {
 		return err
 	}
 	base := filepath.Join(me.HomeDir, ".ssh") // of relative names in Include, whatever -F says (ssh_config(5))
-	if config == "" {
-		config = filepath.Join(me.HomeDir, ".ssh", "config") // ssh asks the user database, too, not HOME
-		if err := os.MkdirAll(filepath.Dir(config), 0o700); err != nil {
-			return err
-		}
-	}
+	whole := func() error { return a.checkClient(ctx, config) }
+	return a.put(config, base, a.clientBlock(), 0o600, func(candidate string) error { return a.checkCandidate(ctx, candidate, config) }, whole)
+}
+
+// clientBlock is the advice as a part of the user's ssh_config.
+func (a *adviser) clientBlock() edit.Block {
 	block := edit.Block{Name: "advise " + a.pattern(), Text: a.advice.ClientConfig(a.pattern()), After: "Host *"}
 	if a.pattern() == "*" { // what is said of single hosts wins
 		block.After, block.Last = "", true
 	}
-	whole := func() error { return a.checkClient(ctx, config) }
-	return a.put(config, base, block, 0o600, func(candidate string) error { return a.checkClient(ctx, candidate) }, whole)
+	return block
+}
+
+// checkCandidate checks a new file before it takes its place: that of config, or
+// of a drop-in file, which wins over config.
+func (a *adviser) checkCandidate(ctx context.Context, candidate, config string) error {
+	if err := a.checkClient(ctx, candidate); err != nil {
+		return err
+	}
+	if strings.HasPrefix(candidate, config+".") {
+		return a.stillReached(ctx, candidate)
+	}
+	return a.stillReached(ctx, candidate, config)
+}
+
+// clientFile is the user's ssh_config. ssh asks the user database for it, not
+// HOME.
+func (a *adviser) clientFile() (string, error) {
+	if config := a.flags.connection.config; config != "" {
+		return config, nil
+	}
+	me, err := user.Current()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(me.HomeDir, ".ssh", "config"), nil
 }
 
 // writeServer writes into sshd_config, or into a folder that it includes.
@@ -118,7 +150,7 @@ func (a *adviser) put(config, base string, block edit.Block, mode os.FileMode, b
 	}
 	fmt.Fprint(a.sys.Stdout, "\n", c.Diff())
 	backup, err := c.Apply(time.Now(), before, after)
-	if errno := syscall.Errno(0); errors.As(err, &errno) {
+	if errno := syscall.Errno(0); errors.As(err, &errno) || hintOf(err) != "" {
 		return err
 	}
 	if err != nil {

@@ -51,6 +51,7 @@ type head struct {
 
 type row struct {
 	Cipher, MAC, Kex string // what filters look at
+	Aliases          string // other names of the same computation, which older servers may need
 	Cells            []cell
 }
 
@@ -156,6 +157,9 @@ func (v *view) table(t document.Table) table {
 		line := row{Cipher: r.Suite.Cipher, MAC: r.Suite.MAC, Kex: r.Suite.Kex}
 		for _, i := range shown {
 			line.Cells = append(line.Cells, v.cell(t.Columns[i], r.Cells[i]))
+			if t.Columns[i].Key == "aliases" {
+				line.Aliases = r.Cells[i].Text
+			}
 		}
 		out.Rows = append(out.Rows, line)
 	}

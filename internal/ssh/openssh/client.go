@@ -1,7 +1,9 @@
 package openssh
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +13,8 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/sys/bounded"
+	"sshpace/internal/sys/proc"
 )
 
 // Destination is how the user's own ssh reaches a host.
@@ -42,10 +46,17 @@ var private = []string{
 	"GlobalKnownHostsFile=none", "HostKeyAlias=sshpace-private", "CheckHostIP=no", "GSSAPIAuthentication=no",
 }
 
+// strangers make ssh end before any login: it knows no host's key. The algorithms
+// are agreed on before the key is looked at (RFC 4253 section 7).
+var strangers = []string{
+	"UserKnownHostsFile=none", "GlobalKnownHostsFile=none", "KnownHostsCommand=none", "VerifyHostKeyDNS=no",
+	"NoHostAuthenticationForLocalhost=no", "PreferredAuthentications=none",
+}
+
 // learn finds out which of our settings this ssh does not know. ssh reads -o
 // where it stands, so that one before -V is checked and nothing else happens.
 func (p *Program) learn(ctx context.Context) error {
-	settings := append(append([]string(nil), isolation...), private...)
+	settings := slices.Concat(isolation, private, strangers)
 	for range settings {
 		argv := []string{"-F", os.DevNull}
 		for _, setting := range p.known(settings) {
@@ -102,6 +113,38 @@ func (p Program) Command(d Destination, want alg.Suite, log string, connect time
 	argv = append(argv, d.Options...)
 	return append(argv, "--", d.Host, remote)
 }
+
+// Negotiate has ssh agree on algorithms with a destination, as its configuration
+// says, and end before any login; jump hosts on the way are logged in to. log is
+// where the debug output goes. An error says, in ssh's words, why nothing was
+// agreed on.
+func (p Program) Negotiate(ctx context.Context, d Destination, log string, connect time.Duration) (Negotiation, error) {
+	var options []string
+	for _, setting := range p.known(strangers) {
+		options = append(options, "-o", setting)
+	}
+	d.Options = append(options, d.Options...)
+	argv := p.Command(d, alg.Suite{}, log, connect, "true")
+	ctx, cancel := context.WithTimeout(ctx, connect+answerLimit)
+	defer cancel()
+	var stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Stderr = &stderr
+	ended := proc.Run(cmd) // it always fails: what counts is how far it came
+	text, err := bounded.ReadFile(log, maxLog)
+	if err != nil {
+		return Negotiation{}, errors.Join(ended, err)
+	}
+	n := ParseVerbose(string(text))
+	if n.Got.Kex == "" || n.Got.Cipher == "" {
+		_, why := Failure(n, stderr.String())
+		return n, errors.New(why)
+	}
+	return n, ctx.Err()
+}
+
+// maxLog is the most of a debug log that is read, in bytes.
+const maxLog = 1 << 20
 
 // Greet is a client that connects to address and is not meant to get further
 // than its first packet. It knows no host key and has no key to log in with.

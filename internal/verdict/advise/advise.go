@@ -20,8 +20,16 @@ import (
 type Params struct {
 	Ranking *rank.Ranking
 	Policy  Policy
-	Client  alg.Offer // what the client offers now, in its order (ssh -G); empty if unknown
-	Server  alg.Offer // what the server offers now (sshd -T, or its greeting); empty if unknown
+	Client  Side
+	Server  Side
+	Strict  bool // the lines disable what is not advised, instead of putting what is advised first
+}
+
+// Side is how one program is configured.
+type Side struct {
+	Offer   alg.Offer // what it offers now, in its order (ssh -G, sshd -T); empty if unknown
+	Default alg.Offer // what it offers without any configuration; empty if unknown
+	Old     bool      // it does not know lists that begin with ^ (before OpenSSH 8.1)
 }
 
 // Advice is the result.
@@ -34,6 +42,9 @@ type Advice struct {
 	Gains   []rank.Gain
 	Notes   []string // what is in doubt
 	Ranking *rank.Ranking
+	Strict  bool
+
+	client, server Side
 }
 
 // List is one line of the configuration.
@@ -75,13 +86,13 @@ const unmeasured = 1 << 20
 
 // New makes the advice. Its error is ErrNothing, with the list that is empty.
 func New(p Params) (*Advice, error) {
-	a := &Advice{Policy: p.Policy.Name, Ranking: p.Ranking}
+	a := &Advice{Policy: p.Policy.Name, Ranking: p.Ranking, Strict: p.Strict, client: p.Client, server: p.Server}
 	shared := p.shared()
 	for _, k := range keywords {
 		list := List{Kind: k.kind, Keyword: k.name}
 		for _, name := range p.candidates(k.kind) {
 			if why := p.Policy.refuses(k.kind, name, p.Ranking.Environment.StrictKex); why != "" {
-				if slices.Contains(p.Client.List(k.kind), name) {
+				if slices.Contains(p.Client.Offer.List(k.kind), name) || slices.Contains(p.Server.Offer.List(k.kind), name) {
 					list.Dropped = append(list.Dropped, Choice{Name: name, Reason: why})
 				}
 				continue
@@ -97,7 +108,7 @@ func New(p Params) (*Advice, error) {
 			return nil, fmt.Errorf("%w: no %s of policy %s is shared by client and server", ErrNothing, list.Kind, a.Policy)
 		}
 	}
-	a.Present = negotiate(p.Client, shared)
+	a.Present = negotiate(p.Client.Offer, shared)
 	if a.Severed = p.severed(a.Present); a.Severed != "" {
 		a.Present = alg.Suite{}
 	}
@@ -109,8 +120,8 @@ func New(p Params) (*Advice, error) {
 
 // shared is what the server accepts.
 func (p Params) shared() alg.Offer {
-	if len(p.Server.Ciphers) > 0 {
-		return p.Server
+	if len(p.Server.Offer.Ciphers) > 0 {
+		return p.Server.Offer
 	}
 	if shared := p.Ranking.Campaign.Shared; len(shared.Ciphers) > 0 {
 		return shared
@@ -122,9 +133,9 @@ func (p Params) shared() alg.Offer {
 // nothing but present can be negotiated; "" if there is none, or it is not known
 // what the server accepts.
 func (p Params) severed(present alg.Suite) alg.Kind {
-	known := len(p.Server.Ciphers) > 0 || len(p.Ranking.Campaign.Shared.Ciphers) > 0
+	known := len(p.Server.Offer.Ciphers) > 0 || len(p.Ranking.Campaign.Shared.Ciphers) > 0
 	switch {
-	case !known || len(p.Client.Ciphers) == 0:
+	case !known || len(p.Client.Offer.Ciphers) == 0:
 		return ""
 	case present.Cipher == "":
 		return alg.Cipher
@@ -158,7 +169,7 @@ func (p Params) candidates(kind alg.Kind) []string {
 		}
 	}
 	measured := p.Ranking.Campaign.Offer.List(kind)
-	present := p.Client.List(kind)
+	present := p.Client.Offer.List(kind)
 	if p.Policy.Ordered {
 		for _, name := range map[alg.Kind][]string{alg.Cipher: p.Policy.Ciphers, alg.MAC: p.Policy.MACs, alg.Kex: p.Policy.Kex}[kind] {
 			if slices.Contains(measured, name) || slices.Contains(present, name) {

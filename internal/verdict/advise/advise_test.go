@@ -69,7 +69,7 @@ var present = alg.Offer{
 
 func advice(t *testing.T, r *rank.Ranking, p advise.Policy) *advise.Advice {
 	t.Helper()
-	a, err := advise.New(advise.Params{Ranking: r, Policy: p, Client: present})
+	a, err := advise.New(advise.Params{Ranking: r, Policy: p, Client: advise.Side{Offer: present}, Strict: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestCannotConnect(t *testing.T) {
 		{alg.Offer{Ciphers: []string{gcm128}, MACs: []string{"hmac-md5"}, Kex: server.Kex}, "", ""},
 		{alg.Offer{}, "", ""},
 	} {
-		a, err := advise.New(advise.Params{Ranking: ranking(new(true)), Policy: named(t, "modern"), Client: test.client, Server: server})
+		a, err := advise.New(advise.Params{Ranking: ranking(new(true)), Policy: named(t, "modern"), Client: advise.Side{Offer: test.client}, Server: advise.Side{Offer: server}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +160,7 @@ func TestCannotConnect(t *testing.T) {
 	}
 	r := ranking(new(true)) // of a choice, to a server of which nothing else is known
 	r.Campaign.Offer.Ciphers = []string{gcm128}
-	a, err := advise.New(advise.Params{Ranking: r, Policy: named(t, "modern"), Client: alg.Offer{Ciphers: []string{chacha}, Kex: server.Kex}})
+	a, err := advise.New(advise.Params{Ranking: r, Policy: named(t, "modern"), Client: advise.Side{Offer: alg.Offer{Ciphers: []string{chacha}, Kex: server.Kex}}})
 	if err != nil || a.Severed != "" || !strings.Contains(strings.Join(a.Notes, "\n"), "is not known") {
 		t.Errorf("what the server accepts is not known, but severed is %q, notes %q, %v", a.Severed, a.Notes, err)
 	}
@@ -168,8 +168,9 @@ func TestCannotConnect(t *testing.T) {
 
 // What is left out is said once for each reason, and not in the configuration.
 func TestLeftOut(t *testing.T) {
-	p := advise.Params{Ranking: ranking(new(true)), Policy: named(t, "modern"), Client: present}
-	p.Client.MACs = append([]string{"hmac-sha2-512", "hmac-sha2-256"}, present.MACs...)
+	p := advise.Params{Ranking: ranking(new(true)), Policy: named(t, "modern"), Client: advise.Side{Offer: present}}
+	p.Client.Offer.MACs = append([]string{"hmac-sha2-512", "hmac-sha2-256"}, present.MACs...)
+	p.Strict = true
 	a, err := advise.New(p)
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +190,7 @@ func TestNeverWeak(t *testing.T) {
 	r := ranking(new(true))
 	r.Campaign.Offer.Ciphers = append(r.Campaign.Offer.Ciphers, "rot13")
 	for _, p := range alg.Policies() {
-		a, err := advise.New(advise.Params{Ranking: r, Policy: named(t, p.Name), Client: present})
+		a, err := advise.New(advise.Params{Ranking: r, Policy: named(t, p.Name), Client: advise.Side{Offer: present}})
 		if errors.Is(err, advise.ErrNothing) {
 			continue
 		}
@@ -256,7 +257,7 @@ classical = true
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := advise.New(advise.Params{Ranking: ranking(nil), Policy: none, Client: present}); !errors.Is(err, advise.ErrNothing) {
+	if _, err := advise.New(advise.Params{Ranking: ranking(nil), Policy: none, Client: advise.Side{Offer: present}}); !errors.Is(err, advise.ErrNothing) {
 		t.Errorf("a policy without ciphers: %v", err)
 	}
 }

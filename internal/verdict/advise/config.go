@@ -2,6 +2,7 @@ package advise
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"sshpace/internal/base/alg"
@@ -14,7 +15,7 @@ func (a *Advice) ClientConfig(pattern string) string {
 	var b strings.Builder
 	a.head(&b, "ssh_config(5)")
 	fmt.Fprintf(&b, "Host %s\n", pattern)
-	a.lines(&b, "    ")
+	a.lines(&b, "    ", a.client)
 	return b.String()
 }
 
@@ -24,7 +25,7 @@ func (a *Advice) ServerConfig() string {
 	var b strings.Builder
 	a.head(&b, "sshd_config(5)")
 	b.WriteString("# the client's order decides; these lists say what the server accepts\n")
-	a.lines(&b, "")
+	a.lines(&b, "", a.server)
 	return b.String()
 }
 
@@ -35,21 +36,54 @@ func (a *Advice) head(b *strings.Builder, page string) {
 		oneLine(e.Client), oneLine(e.Server))
 }
 
-func (a *Advice) lines(b *strings.Builder, indent string) {
+func (a *Advice) lines(b *strings.Builder, indent string, of Side) {
 	for _, list := range a.Lists {
 		if len(list.Choices) == 0 {
 			fmt.Fprintf(b, "%s# no %s line: the policy allows none, and its ciphers need none\n", indent, list.Keyword)
 			continue
 		}
+		value, why := list.value(of, a.Strict)
+		if value == "" {
+			fmt.Fprintf(b, "%s# no %s line: %s\n", indent, list.Keyword, why)
+			continue
+		}
 		for _, c := range list.Choices {
 			fmt.Fprintf(b, "%s# %s: %s\n", indent, c.Name, c.Reason)
 		}
-		fmt.Fprintf(b, "%s%s %s\n", indent, list.Keyword, strings.Join(list.Names(), ","))
+		fmt.Fprintf(b, "%s# %s\n%s%s %s\n", indent, why, indent, list.Keyword, value)
 	}
 }
 
+// value is what stands behind the keyword, and what it does with all other
+// algorithms. Unless strict, it disables none that is enabled now, nor enables
+// one that somebody has disabled; "" where that cannot be written. A list that
+// begins with ^ goes before the default set (ssh_config(5), Ciphers).
+func (l List) value(of Side, strict bool) (value, why string) {
+	names, now, usual := l.Names(), of.Offer.List(l.Kind), of.Default.List(l.Kind)
+	full := append(slices.Clone(names), lacking(now, names)...)
+	switch {
+	case strict:
+		return strings.Join(names, ","), "closed: every other algorithm is refused, also those of later versions"
+	case len(now) == 0 && of.Old:
+		return "", "before OpenSSH 8.1 a list names all, and what is enabled now is not known; --strict closes it"
+	case len(now) > 0 && of.Old:
+		return strings.Join(full, ","), "these first, then all that is enabled now; before OpenSSH 8.1 a list names all"
+	case len(now) > 0 && len(lacking(usual, now)) > 0:
+		return strings.Join(full, ","), "these first, then all that is enabled now; the present list is closed, and stays so"
+	case len(lacking(now, append(slices.Clone(names), usual...))) > 0:
+		return "^" + strings.Join(full, ","), "^: these first; all others stay enabled"
+	}
+	return "^" + strings.Join(names, ","), "^: these first; all others stay enabled"
+}
+
+// lacking are the names that are not among others.
+func lacking(names, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
+}
+
 // LeftOut says what is offered now but not advised: a line for each reason. It
-// is for people, and no part of the configuration.
+// stays enabled, unless the advice is strict. It is for people, and no part of
+// the configuration.
 func (a *Advice) LeftOut() []string {
 	var reasons []string
 	names := map[string][]string{}

@@ -59,8 +59,9 @@ const keywords = { cipher: 'Ciphers', mac: 'MACs', kex: 'KexAlgorithms' };
 
 // configuration lists the names of the visible rows, fastest first: the rank
 // orders them, whatever the table is sorted by. Post-quantum key exchanges stand
-// before all others, as sshpace advise has them. Weak names are left out, unless
-// the policy itself lists them.
+// before all others, as sshpace advise has them, and with all their names, which
+// older servers need. Weak names are left out, unless the policy itself lists
+// them. A list that begins with ^ keeps all other algorithms (ssh_config(5)).
 const configuration = (policy, weak, postQuantum) => {
   const lists = { cipher: new Set(), mac: new Set(), kex: new Set() }, left = new Set();
   for (const table of dataTables) {
@@ -68,15 +69,15 @@ const configuration = (policy, weak, postQuantum) => {
     const rows = rowsOf(table).filter(row => !row.hidden).sort((a, b) => sortKey(a, 0) - sortKey(b, 0));
     for (const { dataset } of rows) {
       for (const kind of Object.keys(lists)) {
-        const name = dataset[kind];
-        if (!name || !plainName.test(name)) continue;
-        (weak.includes(name) && !policy?.[kind]?.includes(name) ? left : lists[kind]).add(name);
+        const name = dataset[kind], names = [name, ...(kind === 'kex' && dataset.aliases || '').split(' ')];
+        const unwanted = weak.includes(name) && !policy?.[kind]?.includes(name);
+        for (const plain of names.filter(n => n && plainName.test(n))) (unwanted ? left : lists[kind]).add(plain);
       }
     }
   }
-  const late = name => postQuantum.includes(name) ? 0 : 1;
+  const late = name => postQuantum.includes(name) || postQuantum.includes(name.replace(/@.*/, '')) ? 0 : 1;
   lists.kex = [...lists.kex].sort((a, b) => late(a) - late(b));
   const used = Object.values(lists).flatMap(names => [...names]).filter(name => weak.includes(name));
-  const text = Object.entries(lists).map(([kind, names]) => [...names].length ? `${keywords[kind]} ${[...names].join(',')}\n` : '').join('');
+  const text = Object.entries(lists).map(([kind, names]) => [...names].length ? `${keywords[kind]} ^${[...names].join(',')}\n` : '').join('');
   return { text, left: left.size, used: used.length };
 };
