@@ -120,6 +120,9 @@ func (f *benchFlags) destination(args []string) (openssh.Destination, error) {
 		}
 		return openssh.Destination{}, nil
 	}
+	if err := resultForHost(args[0]); err != nil {
+		return openssh.Destination{}, err
+	}
 	return parseDestination(args[0], f.connection)
 }
 

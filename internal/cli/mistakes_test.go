@@ -49,6 +49,12 @@ var mistakes = []struct{ line, hint, then string }{
 	{"bench --list --budget soon", "see sshpace bench --help", "bench --help"},
 	{"bench --list --budget 0", "such as 90s or 5m", "bench --list --budget 90s"},
 	{"bench --list --direction up", "use upload or download or both", "bench --list --direction upload"},
+	{"bench run.jsonl", "to go on with it: sshpace bench --resume run.jsonl; to look at it: sshpace report run.jsonl", "report run.jsonl"},
+	{"report .", "name a result in it: sshpace report run.jsonl", "report run.jsonl"},
+	{"report state/sshpace", "there is no result in it; to measure: sshpace bench", "bench --list"},
+	{"compare run.jsonl .", "name a result in it: sshpace report run.jsonl", "report run.jsonl"},
+	{"report --format json --out r.html run.jsonl", "leave --format out", "report --out r.html run.jsonl"},
+	{"report --format csv --out r.json run.jsonl", "leave --format out", "report --out r.json run.jsonl"},
 	{"compare run.jsonl", "see sshpace compare --help", "compare --help"},
 }
 
@@ -74,7 +80,10 @@ func desk(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for name, text := range map[string][]byte{"run.jsonl": run, "again.jsonl": run, "empty": nil} {
+	for name, text := range map[string][]byte{"run.jsonl": run, "again.jsonl": run, "empty": nil, "state/sshpace/empty": nil} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -93,6 +102,23 @@ func TestMistakes(t *testing.T) {
 		}
 		if exit, _, stderr := typed(t, m.then); exit != cli.ExitOK {
 			t.Errorf("%s, then %s: exit %d, %s", m.line, m.then, exit, stderr)
+		}
+	}
+}
+
+// What the system refuses is told with the name that was typed.
+func TestRefusedFiles(t *testing.T) {
+	desk(t)
+	for _, m := range []struct{ line, says, hint, then string }{
+		{"report rnu.jsonl", "rnu.jsonl: no such file", "did you mean run.jsonl", "report run.jsonl"},
+		{"report run.jsonl --out nowhere/r.html", "write nowhere/r.html: no such file", "name a file that you may write", "report run.jsonl --out r.html"},
+	} {
+		exit, _, stderr := typed(t, m.line)
+		if exit != cli.ExitFailed || !strings.Contains(stderr, m.says) || !strings.Contains(stderr, "hint: "+m.hint) || strings.Contains(stderr, ".sshpace-") {
+			t.Errorf("%s: exit %d, %s", m.line, exit, stderr)
+		}
+		if exit, _, stderr := typed(t, m.then); exit != cli.ExitOK {
+			t.Errorf("%s: exit %d, %s", m.then, exit, stderr)
 		}
 	}
 }

@@ -2,12 +2,14 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -143,6 +145,8 @@ func (o *outputFlags) resolve(sys System) ([]target, error) {
 		case path == "-":
 			out = append(out, target{format: chosen})
 			continue
+		case ok && o.format != "" && !slices.Contains(o.out, "-") && f.name != chosen.name && !(f.name == "text" && chosen.name == "classic"):
+			return nil, usageError("leave --format out, or --out a file with the ending of that format", "--format %s contradicts the ending of %q", o.format, path)
 		case o.format != "" && len(o.out) == 1 && filepath.Ext(path) != ".jsonl":
 			f, ok = chosen, true
 		}
@@ -187,7 +191,20 @@ func (o *outputFlags) write(sys System, targets []target, r renderer) error {
 }
 
 // replaceFile writes a file with a mode, whole or not at all, and through no link.
+// Its errors name that file, not the temporary one.
 func replaceFile(path string, content []byte, mode os.FileMode) error {
+	if err := swapIn(path, content, mode); err != nil {
+		var number syscall.Errno
+		if errors.As(err, &number) {
+			err = &os.PathError{Op: "write", Path: path, Err: number}
+		}
+		return err
+	}
+	return nil
+}
+
+// swapIn writes a temporary file and renames it.
+func swapIn(path string, content []byte, mode os.FileMode) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // such as /dev/stdout
 		return os.WriteFile(path, content, mode)
 	}

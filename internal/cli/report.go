@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -142,9 +141,9 @@ func rankFile(path string, by rank.By) (*rank.Ranking, error) {
 // loadRanking is rankFile with the records themselves, both as they are after a
 // change.
 func loadRanking(path string, by rank.By, change func(*record.File) *record.File) (*rank.Ranking, *record.File, error) {
-	file, err := os.Open(path)
+	file, err := openResult(path)
 	if err != nil {
-		return nil, nil, withHint(err, "bench writes such files; --out names them")
+		return nil, nil, err
 	}
 	defer file.Close()
 	records, err := record.Load(file)
