@@ -4,18 +4,20 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Words splits what was typed for a list of algorithms: flags given several times,
-// and lists with commas as in ssh_config.
+// and lists with commas as in ssh_config. What holds no word at all stays, as an
+// empty one, for no name is called so: it must not mean everything.
 func Words(typed []string) []string {
 	var words []string
 	for _, text := range typed {
-		for word := range strings.SplitSeq(text, ",") {
-			if word = strings.TrimSpace(word); word != "" {
-				words = append(words, word)
-			}
+		found := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
+		if len(found) == 0 {
+			found = []string{""}
 		}
+		words = append(words, found...)
 	}
 	return words
 }

@@ -32,7 +32,7 @@ func TestNamed(t *testing.T) {
 }
 
 func TestWords(t *testing.T) {
-	if got, want := Words([]string{"aes128-ctr, aes256-ctr,", "3des-cbc"}), []string{"aes128-ctr", "aes256-ctr", "3des-cbc"}; !slices.Equal(got, want) {
+	if got, want := Words([]string{"aes128-ctr, aes256-ctr,", "3des-cbc", ""}), []string{"aes128-ctr", "aes256-ctr", "3des-cbc", ""}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
