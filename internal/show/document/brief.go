@@ -176,7 +176,7 @@ func trust(r *rank.Ranking) []string {
 	known := n.Throughput > 0 || n.Login > 0
 	add(known, "noise floor  %s; %s", noiseFloor(n), unit.Count(n.Controls, "A/A control"))
 	add(known, "             equal things differ by less; one letter: not told apart;")
-	add(known, "             ± is the 95 %% interval in this run: another may be off as a whole")
+	add(known, "             ± is where 95 %% of repeated runs on this machine find the figure")
 	add(m.HoldoutCells > 0, "prediction   off by %s", holdout(m))
 	add(len(r.Bulk) > 0, "basis        %s", basis(r))
 	add(h.Segments > 0, "quarantine   %d of %d segments for throughput, %d for cost", h.Quarantined, h.Segments, h.QuarantinedCost)
