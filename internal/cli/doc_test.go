@@ -45,7 +45,7 @@ func TestDocumentationExamples(t *testing.T) {
 		var script strings.Builder
 		for line := range strings.Lines(string(text)) {
 			if command, ok := strings.CutPrefix(strings.TrimSpace(line), "$ sshpace "); ok {
-				command = strings.ReplaceAll(command, "--budget 90s", "--budget 6s")
+				command = strings.ReplaceAll(command, "--budget 60s", "--budget 6s")
 				command = strings.ReplaceAll("sshpace "+command, "'", "''")
 				fmt.Fprintf(&script, "exec unshare -m sh -c 'mount --bind home %s && HOME=%s && export HOME && %s'\n", me.HomeDir, me.HomeDir, command)
 			}
