@@ -19,6 +19,8 @@ base/alg:
 base/near:
 base/host:
 base/termsafe:
+base/fault:
+base/shell:
 record: base/alg base/termsafe base/unit
 record/anonymize: base/alg record
 sys/proc:
@@ -26,14 +28,16 @@ sys/safedir:
 sys/ownport:
 sys/workdir: sys/safedir
 sys/bounded:
-sys/edit: sys/bounded
+sys/edit: base/shell sys/bounded
 ssh/sshconf: sys/bounded
-ssh/knownhosts: base/host base/stats sys/proc
+ssh/knownhosts: base/host base/shell base/stats sys/proc
 ssh/sshlog:
-ssh/openssh: base/alg record ssh/sshlog sys/bounded sys/proc
+ssh/openssh: base/alg base/shell record ssh/sshlog sys/bounded sys/proc
 ssh/wire: base/alg
 ssh/dial: base/host base/termsafe fleet sys/bounded
 ssh/forkssh: base/host base/termsafe fleet ssh/openssh ssh/sshlog sys/proc
+ssh/route: base/fault base/host base/termsafe ssh/openssh ssh/sshconf ssh/wire sys/proc
+ssh/reach: base/host fleet ssh/dial ssh/forkssh ssh/knownhosts ssh/route ssh/sshconf
 ssh/sshtest:
 measure/model: base/alg base/stats base/unit record
 measure/model/sim: base/alg base/unit measure/plan record
@@ -50,10 +54,10 @@ verdict/verdicttest: base/alg measure/model/sim measure/plan record verdict/rank
 verdict/advise: base/alg record verdict/rank
 fleet/hostset: base/host
 fleet: base/host
-fleet/remotesh:
+fleet/remotesh: base/shell
 fleet/output: base/host base/termsafe fleet fleet/hostset sys/safedir
 fleet/history: base/host base/termsafe fleet fleet/hostset sys/safedir
-fleet/compat: base/host base/termsafe fleet fleet/output fleet/remotesh
+fleet/compat: base/host base/shell base/termsafe fleet fleet/output fleet/remotesh
 show/document: base/alg base/stats base/termsafe base/unit record verdict/compare verdict/rank
 show/document/documenttest: base/alg measure/model/sim measure/plan record verdict/rank
 show/page: base/alg show/document

@@ -181,7 +181,7 @@ func (a *adviser) load(args []string) error {
 	case isFile(args[0]):
 		path = args[0]
 	default:
-		destination, err := parseDestination(args[0], a.flags.connection)
+		destination, err := a.flags.connection.Destination(args[0])
 		if err != nil {
 			return err
 		}
@@ -235,10 +235,10 @@ func newestOf(label string) string {
 func (a *adviser) reach() (err error) {
 	target := a.ranking.Campaign.Target
 	if a.ranking.Campaign.Server != record.ServerRemote {
-		a.destination = openssh.Destination{Host: "localhost", Label: target, Options: a.flags.connection.options()}
+		a.destination = openssh.Destination{Host: "localhost", Label: target, Options: a.flags.connection.Options()}
 		return nil
 	}
-	a.destination, err = parseDestination(target, a.flags.connection)
+	a.destination, err = a.flags.connection.Destination(target)
 	return err
 }
 

@@ -72,7 +72,7 @@ func (a *adviser) stillReached(ctx context.Context, files ...string) error {
 
 // negotiated is what ssh agrees on with a host, without a login.
 func (a *adviser) negotiated(ctx context.Context, name string, connection connectionFlags) (alg.Suite, error) {
-	destination, err := parseDestination(name, connection)
+	destination, err := connection.Destination(name)
 	if err != nil {
 		return alg.Suite{}, err
 	}
@@ -86,7 +86,7 @@ func (a *adviser) negotiated(ctx context.Context, name string, connection connec
 // itself. Without -F it reads those of the system after them.
 func (a *adviser) together(files []string) (connectionFlags, error) {
 	connection := a.flags.connection
-	if connection.config == "" {
+	if connection.Config == "" {
 		files = append(files, systemClientConfig)
 	}
 	var text strings.Builder
@@ -97,8 +97,8 @@ func (a *adviser) together(files []string) (connectionFlags, error) {
 		}
 		fmt.Fprintf(&text, "Host *\nInclude \"%s\"\n", absolute)
 	}
-	connection.config = a.dir.File("check_ssh_config")
-	return connection, os.WriteFile(connection.config, []byte(text.String()), 0o600)
+	connection.Config = a.dir.File("check_ssh_config")
+	return connection, os.WriteFile(connection.Config, []byte(text.String()), 0o600)
 }
 
 // checkPrinted checks the lines that were printed, as if they had been written

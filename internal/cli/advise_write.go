@@ -66,7 +66,7 @@ func (a *adviser) writeClient(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.flags.connection.config == "" {
+	if a.flags.connection.Config == "" {
 		if err := os.MkdirAll(filepath.Dir(config), 0o700); err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ func (a *adviser) checkCandidate(ctx context.Context, candidate, config string) 
 // clientFile is the user's ssh_config. ssh asks the user database for it, not
 // HOME.
 func (a *adviser) clientFile() (string, error) {
-	if config := a.flags.connection.config; config != "" {
+	if config := a.flags.connection.Config; config != "" {
 		return config, nil
 	}
 	me, err := user.Current()

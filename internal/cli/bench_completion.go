@@ -32,11 +32,11 @@ func completeBench(cmd *cobra.Command, sys System, f *benchFlags) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		config, err := loadSSHConfig(cmd.Context(), sys, f.connection, "")
+		config, err := loadSSHConfig(cmd.Context(), sys, f.connection)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return config.config.HostNames(), cobra.ShellCompDirectiveNoFileComp
+		return config.HostNames(), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 

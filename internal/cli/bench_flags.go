@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/shell"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
 )
@@ -115,7 +116,7 @@ func (f *benchFlags) selection() selection {
 // destination is the host to measure; none for the private server.
 func (f *benchFlags) destination(args []string) (openssh.Destination, error) {
 	if len(args) == 0 {
-		if options := f.connection.options(); len(options) > 0 {
+		if options := f.connection.Options(); len(options) > 0 {
 			return openssh.Destination{}, usageError("name the host, such as sshpace bench user@host", "connection options without a host")
 		}
 		return openssh.Destination{}, nil
@@ -123,7 +124,7 @@ func (f *benchFlags) destination(args []string) (openssh.Destination, error) {
 	if err := resultForHost(args[0]); err != nil {
 		return openssh.Destination{}, err
 	}
-	return parseDestination(args[0], f.connection)
+	return f.connection.Destination(args[0])
 }
 
 // reopen opens the file that is to be gone on with and adopts what it says. A
@@ -196,5 +197,5 @@ func (f *benchFlags) adoptEnd(changed func(flag string) bool, c record.Campaign)
 
 // goOn is the command line that resumes a file, whose name is to follow.
 func (f *benchFlags) goOn() string {
-	return "sshpace bench " + commandLine(f.connection.options()) + "--resume "
+	return "sshpace bench " + shell.Line(append(f.connection.Options(), "--resume")...) + " "
 }

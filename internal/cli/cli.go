@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/base/termsafe"
 )
 
@@ -21,7 +22,7 @@ import (
 const (
 	ExitOK          = 0
 	ExitFailed      = 1
-	ExitUsage       = 2
+	ExitUsage       = fault.Misuse
 	ExitFound       = 3   // ran well and found something, such as a regression
 	ExitUnreachable = 4   // some hosts unreachable, nothing else wrong
 	ExitHangup      = 129 // SIGHUP
@@ -40,51 +41,17 @@ type System struct {
 	Signals func() (caught <-chan os.Signal, stop func())
 }
 
-// Error is an error for people: what happened and what to do next.
-type Error struct {
-	What string
-	Hint string
-	Code int // exit code; 0 means ExitFailed
-	Err  error
-}
-
-func (e *Error) Error() string {
-	if e.What == "" && e.Err != nil {
-		return e.Err.Error()
-	}
-	return e.What
-}
-
-func (e *Error) Unwrap() error { return e.Err }
-
-// ExitCode is the exit code that the error asks for.
-func (e *Error) ExitCode() int {
-	if e.Code == 0 {
-		return ExitFailed
-	}
-	return e.Code
-}
+// Error is an error for people.
+type Error = fault.Error
 
 // usageError is an error in the flags or arguments.
-func usageError(hint, format string, args ...any) error {
-	return &Error{What: fmt.Sprintf(format, args...), Hint: hint, Code: ExitUsage}
-}
+func usageError(hint, format string, args ...any) error { return fault.Usage(hint, format, args...) }
 
 // withHint adds to err what the user can do about it.
-func withHint(err error, hint string) error {
-	if err == nil {
-		return nil
-	}
-	return &Error{Err: err, Hint: hint}
-}
+func withHint(err error, hint string) error { return fault.WithHint(err, hint) }
 
 // hintOf is what the user can do about err, as far as it says so.
-func hintOf(err error) string {
-	if hinted := (*Error)(nil); errors.As(err, &hinted) {
-		return hinted.Hint
-	}
-	return ""
-}
+func hintOf(err error) string { return fault.HintOf(err) }
 
 // Main runs one command line, args[0] being the name of the program, and
 // returns the exit code.
@@ -220,8 +187,5 @@ var errSilent = errors.New("already reported")
 // exitWith is an exit code without a message.
 func exitWith(code int) error { return &Error{Err: errSilent, Code: code} }
 
-// oneLine keeps a message, which may quote what a host sent, on one line and
-// free of terminal controls.
-func oneLine(s string) string {
-	return termsafe.Line(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(strings.TrimSpace(s)))
-}
+// oneLine is a message that may quote what a host sent.
+func oneLine(s string) string { return termsafe.OneLine(s) }

@@ -16,6 +16,7 @@ import (
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/compat"
 	"sshpace/internal/ssh/forkssh"
+	"sshpace/internal/ssh/reach"
 )
 
 // compatMain is a drop-in mode: a whole program under another name.
@@ -102,15 +103,15 @@ func compatEnv(ctx context.Context, sys System) compat.Env {
 // use an option that only ssh has.
 func compatEngine(ctx context.Context, sys System, sshArgs []string, hosts []host.Host) (fleet.Executor, func() error, error) {
 	connection, others := parseSSHArgs(sshArgs)
-	engine := engineAuto
+	engine := reach.Auto
 	if len(others) > 0 {
-		engine = engineOpenSSH
+		engine = reach.OpenSSH
 	}
-	r, err := newReach(ctx, sys, reachOptions{engine: engine, connection: connection, sshOptions: others})
+	r, err := reach.New(ctx, reach.Params{Params: connection.params(sys), Engine: engine, SSHOptions: others})
 	if err != nil {
 		return nil, nil, err
 	}
-	r.warm(ctx, hosts)
+	r.Warm(ctx, hosts)
 	return r, r.Close, nil
 }
 

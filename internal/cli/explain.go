@@ -11,6 +11,7 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/ssh/route"
 	"sshpace/internal/ssh/sshconf"
 )
 
@@ -56,33 +57,25 @@ func explain(ctx context.Context, sys System, f explainFlags, text string) error
 	if err != nil {
 		return usageError("write it as user@host, user@host:port or ssh://user@host:port", "%s", err)
 	}
-	router, err := newRouter(ctx, sys, f.connection, "")
+	router, err := route.New(ctx, f.connection.params(sys))
 	if err != nil {
 		return err
 	}
-	config, err := router.hosts.full()
+	config, err := router.Configuration()
 	if err != nil {
 		return err
 	}
-	for _, warning := range config.config.Warnings() {
+	for _, warning := range config.Warnings() {
 		fmt.Fprintf(sys.Stderr, "sshpace: warning: %s\n", oneLine(warning))
 	}
 	e, err := explanationOf(ctx, router, config, h)
 	if err != nil {
-		return resolveError(err, h.Name)
+		return route.ResolveError(err, h.Name)
 	}
 	if f.json {
 		return e.writeJSON(sys.Stdout)
 	}
 	return e.writeText(sys.Stdout, f.all)
-}
-
-// resolveError says what to do about a host whose configuration does not work.
-func resolveError(err error, name string) error {
-	if isConfigError(err) {
-		return configError(err)
-	}
-	return withHint(err, "correct the configuration, or see what ssh says to: ssh -G "+name)
 }
 
 // explanation is what explain shows.
@@ -92,26 +85,26 @@ type explanation struct {
 	asked    []sshconf.Gap // what ssh -G was asked about
 }
 
-func explanationOf(ctx context.Context, router *router, config *sshConfig, h host.Host) (*explanation, error) {
-	query := queryOf(h)
-	first, err := config.config.Resolve(ctx, query)
+func explanationOf(ctx context.Context, router *route.Router, config *route.Configuration, h host.Host) (*explanation, error) {
+	query := route.Query(h)
+	first, err := config.Resolve(ctx, query)
 	if err != nil {
 		return nil, err
 	}
-	resolved, err := config.asker.Resolve(ctx, query)
+	resolved, err := config.Asker.Resolve(ctx, query)
 	if err != nil {
 		return nil, err
 	}
 	e := &explanation{resolved: resolved, asked: first.Gaps}
-	way, err := router.route(ctx, h) // as run decides
+	found, err := router.Route(ctx, h) // as run decides
 	switch {
-	case isJumpsError(err): // which lines make the circle is what is asked for
+	case route.IsJumpsError(err): // which lines make the circle is what is asked for
 		v, _ := resolved.Get(sshconf.ProxyJump)
 		e.decision.Reasons = []sshconf.Reason{{Keyword: sshconf.ProxyJump, Text: err.Error(), Origin: v.Origin}}
 	case err != nil:
 		return nil, err
 	default:
-		e.decision = way.decision
+		e.decision = found.Decision
 	}
 	return e, nil
 }

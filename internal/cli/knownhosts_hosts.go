@@ -11,7 +11,7 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/ssh/knownhosts"
-	"sshpace/internal/ssh/sshconf"
+	"sshpace/internal/ssh/route"
 	"sshpace/internal/sys/bounded"
 )
 
@@ -45,14 +45,14 @@ func (f *hostFlags) hosts(ctx context.Context, sys System) ([]lookedUp, error) {
 	if !f.given() {
 		return nil, nil
 	}
-	config, err := loadSSHConfig(ctx, sys, connectionFlags{config: f.config}, "")
+	config, err := loadSSHConfig(ctx, sys, connectionFlags{route.Connection{Config: f.config}})
 	if err != nil {
 		return nil, err
 	}
 	selection := hostset.Selection{Sets: f.sets, Exclude: f.exclude}
-	selection.Options.Known = func() ([]string, error) { return config.config.HostNames(), nil }
+	selection.Options.Known = func() ([]string, error) { return config.HostNames(), nil }
 	if f.fromConfig {
-		selection.Sets = append(selection.Sets, config.config.HostNames()...)
+		selection.Sets = append(selection.Sets, config.HostNames()...)
 	}
 	for _, name := range f.files {
 		file, err := readHostsFile(ctx, sys, name)
@@ -69,12 +69,12 @@ func (f *hostFlags) hosts(ctx context.Context, sys System) ([]lookedUp, error) {
 }
 
 // resolveNames turns what people type into what ssh looks up.
-func resolveNames(ctx context.Context, config *sshConfig, named []host.Host) ([]lookedUp, error) {
+func resolveNames(ctx context.Context, config *route.Configuration, named []host.Host) ([]lookedUp, error) {
 	hosts := make([]lookedUp, 0, len(named))
 	for _, h := range named {
-		r, err := config.asker.Resolve(ctx, sshconf.Query{Name: h.Name, User: h.User, Port: int(h.Port)})
+		r, err := config.Asker.Resolve(ctx, route.Query(h))
 		if err != nil {
-			return nil, resolveError(err, h.Name)
+			return nil, route.ResolveError(err, h.Name)
 		}
 		found := lookedUp{Host: host.Host{Name: r.HostName(), Port: uint16(r.Port()), Origin: h.Origin}, typed: h.Name}
 		if alias := r.HostKeyAlias(); alias != "" {

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sshpace/internal/base/shell"
 	"sshpace/internal/record"
 )
 
@@ -70,7 +71,7 @@ func checkNew(path, taken string) error {
 		return usageError("make it first, or name another file with --out FILE", "there is no folder %s for %s", dir, filepath.Base(path))
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return usageError("name a file in it: --out "+shellWord(filepath.Join(path, "result"+recordEnding)), "%s is a folder", path)
+		return usageError("name a file in it: --out "+shell.Word(filepath.Join(path, "result"+recordEnding)), "%s is a folder", path)
 	}
 	if _, err := os.Lstat(path); err == nil && !isRegular(path) {
 		return usageError("name a new file with --out FILE: records are appended to it, and read again", "%s is not a file", path)

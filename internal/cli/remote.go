@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
+	"slices"
 
+	"sshpace/internal/base/shell"
 	"sshpace/internal/measure/drive"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/route"
 )
 
 // openRemote logs in once, with the user's own settings, to find out what the
@@ -22,7 +24,7 @@ func (s *station) openRemote(ctx context.Context, sys System, p stationParams, r
 		return err
 	}
 	remote := &drive.Remote{Rig: rig, SSH: s.ssh}
-	if remote.Destination, remote.Env, err = throughJumps(ctx, sys, s.ssh, p.destination, p.connection, p.connect); err != nil {
+	if remote.Destination, remote.Env, err = route.ThroughJumps(ctx, p.connection.params(sys), s.ssh, p.destination, p.connect); err != nil {
 		return err
 	}
 	look, err := remote.Look(ctx)
@@ -73,7 +75,7 @@ func (s *station) remoteError(err error) error {
 	}
 	e := &Error{What: fmt.Sprintf("%s: %s", s.way.Label, hostErr.Detail)}
 	if hint, ok := hostHints[hostErr.Outcome]; ok {
-		e.Hint = fmt.Sprintf(hint, commandLine(s.way.Options)+s.way.Host)
+		e.Hint = fmt.Sprintf(hint, shell.Line(slices.Concat(s.way.Options, []string{s.way.Host})...))
 	}
 	if hostErr.Outcome == record.HostKey && hostErr.KeyFile != "" {
 		e.Hint = s.changedKeyHint(hostErr.KeyFile)
@@ -88,5 +90,5 @@ func (s *station) changedKeyHint(file string) string {
 		name = endpoint.KnownAs
 	}
 	return "find out why the key changed: it may be an attack; only then forget the old one: ssh-keygen " +
-		strings.TrimSpace(commandLine([]string{"-R", name, "-f", file}))
+		shell.Line("-R", name, "-f", file)
 }

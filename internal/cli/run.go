@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/output"
+	"sshpace/internal/ssh/reach"
 )
 
 // runFlags are the flags of run.
@@ -83,7 +85,7 @@ SIGHUP, SIGINT or SIGTERM.`,
 	flags.Var(&f.timeout, "timeout", "time for the command on each host; then it is ended there (default none)")
 	flags.Var(&f.maxOutput, "max-output", "output of each host; the command that sends more is ended there; 0 = any amount")
 	flags.Var(&f.retryFor, "retry-for", "time to try a host again whose server turns logins away (default 2m, 30s if it let nobody in)")
-	flags.StringVar(&f.engine, "engine", string(engineAuto), "auto, native (never start ssh) or openssh (always start ssh)")
+	flags.StringVar(&f.engine, "engine", string(reach.Auto), "auto, native (never start ssh) or openssh (always start ssh)")
 	flags.BoolVar(&f.acceptNew, "accept-new", false, "trust and record keys of hosts that are not in known_hosts yet")
 	flags.BoolVar(&f.maxrc, "maxrc", false, "exit with the largest exit status of all hosts, 255 for those without one")
 	flags.BoolVar(&f.stdin, "stdin", false, "read standard input once and send it to every host")
@@ -102,7 +104,7 @@ SIGHUP, SIGINT or SIGTERM.`,
 // check refuses flags that contradict each other.
 func (f *runFlags) check() error {
 	switch {
-	case !slices.Contains([]engineChoice{engineAuto, engineNative, engineOpenSSH}, engineChoice(f.engine)):
+	case !slices.Contains([]reach.Engine{reach.Auto, reach.Native, reach.OpenSSH}, reach.Engine(f.engine)):
 		return usageError("use auto, native or openssh", "--engine %q", f.engine)
 	case f.fanout < 0:
 		return usageError("0 is no cap", "-f %d is negative", f.fanout)
@@ -110,10 +112,8 @@ func (f *runFlags) check() error {
 		return usageError("put the hosts into a file", "--stdin and hosts from standard input exclude each other")
 	case f.history && f.view.json:
 		return usageError("the records themselves are JSON: sshpace/runs in $XDG_STATE_HOME or ~/.local/state", "--history and --json exclude each other")
-	case f.connection.ipv4 && f.connection.ipv6:
-		return usageError("leave one of them out", "-4 and -6 exclude each other")
 	}
-	return f.view.check()
+	return cmp.Or(f.connection.Check(), f.view.check())
 }
 
 func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, args []string) error {
@@ -144,7 +144,7 @@ type errand struct {
 	text    string // the command as people know it
 	how     history.How
 	command fleet.Command
-	reach   *reach
+	reach   *reach.Executor
 	store   *history.Store // nil = not recorded
 }
 
@@ -164,10 +164,9 @@ func (f *runFlags) errand(ctx context.Context, sys System, store *history.Store,
 	}
 	words := strings.Join(args, " ")
 	j := &errand{text: words}
-	j.reach, err = newReach(ctx, sys, reachOptions{
-		engine: engineChoice(f.engine), connection: f.connection, connectTimeout: time.Duration(f.connectTimeout),
-		acceptNew: f.acceptNew, command: words, noKillSession: f.noRemoteKill, warnings: sys.Stderr,
-	})
+	p := reach.Params{Params: f.connection.params(sys), Engine: reach.Engine(f.engine), ConnectTimeout: time.Duration(f.connectTimeout), NoKillSession: f.noRemoteKill}
+	p.AcceptNew, p.Command, p.Warnings = f.acceptNew, words, sys.Stderr
+	j.reach, err = reach.New(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -176,13 +175,13 @@ func (f *runFlags) errand(ctx context.Context, sys System, store *history.Store,
 			j.close()
 		}
 	}()
-	if j.hosts, err = f.selection.hosts(ctx, sys, store, j.reach.hosts.quick.HostNames); err != nil {
+	if j.hosts, err = f.selection.hosts(ctx, sys, store, j.reach.HostNames); err != nil {
 		return nil, err
 	}
 	if f.list {
 		return j, nil
 	}
-	if err = j.reach.check(ctx, j.hosts); err != nil {
+	if err = j.reach.Check(ctx, j.hosts); err != nil {
 		return nil, err
 	}
 	if j.command, err = f.remoteCommand(sys, words, args); err != nil {
@@ -239,7 +238,7 @@ func (j *errand) run(ctx context.Context, sys System, f *runFlags) error {
 	if err != nil {
 		return err
 	}
-	j.reach.warm(drain, j.hosts)
+	j.reach.Warm(drain, j.hosts)
 	params := fleet.Params{
 		Fanout: f.fanout, CommandTimeout: time.Duration(f.timeout), Drain: drain, ReservedFDs: f.view.fds(),
 		RetryFor: time.Duration(f.retryFor), Retrying: v.retrying, Load: load, MaxOutput: int64(f.maxOutput),

@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"sshpace/internal/base/shell"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/hostset"
-	"sshpace/internal/fleet/remotesh"
 	"sshpace/internal/sys/bounded"
 )
 
@@ -65,7 +65,7 @@ func (f *runFlags) sameTask(last *history.Record) ([]string, error) {
 			return nil, &Error{Err: err, Hint: "the last run sent this script; name one with --script", Code: ExitUsage}
 		}
 		if sum != script.SHA256 {
-			return nil, usageError("to send it as it is now, name it with --script "+remotesh.Quote(script.Path),
+			return nil, usageError("to send it as it is now, name it with --script "+shell.Word(script.Path),
 				"%s is not the script that run %s sent", script.Path, last.ID)
 		}
 		f.script = script.Path
@@ -86,7 +86,7 @@ var repeated = []string{
 // how is what the record needs for a repetition.
 func (f *runFlags) how(flags *pflag.FlagSet, args []string) (history.How, error) {
 	h := history.How{Stdin: f.stdin, Flags: givenFlags(flags)}
-	h.Unkept, _ = withoutSecrets(f.connection.settings)
+	h.Unkept, _ = withoutSecrets(f.connection.Settings)
 	if f.script == "" {
 		return h, nil
 	}

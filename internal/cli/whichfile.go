@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sshpace/internal/base/near"
+	"sshpace/internal/base/shell"
 )
 
 // recordEnding is that of result files.
@@ -24,7 +25,7 @@ func openResult(path string) (*os.File, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, withHint(err, nearResult(path))
 	case errors.Is(err, fs.ErrPermission):
-		return nil, withHint(err, "its owner may read it, and root: sudo sshpace report "+shellWord(path))
+		return nil, withHint(err, "its owner may read it, and root: sudo sshpace report "+shell.Word(path))
 	}
 	return file, withHint(err, "name a result of sshpace bench")
 }
@@ -33,7 +34,7 @@ func openResult(path string) (*os.File, error) {
 func resultIn(folder string) string {
 	paths, _ := filepath.Glob(filepath.Join(globEscape(folder), "*"+recordEnding))
 	if len(paths) > 0 {
-		return "name a result in it: sshpace report " + shellWord(paths[len(paths)-1])
+		return "name a result in it: sshpace report " + shell.Word(paths[len(paths)-1])
 	}
 	return "there is no result in it; to measure: sshpace bench"
 }
@@ -46,9 +47,9 @@ func nearResult(path string) string {
 		names = append(names, entry.Name())
 	}
 	if found := near.Names(filepath.Base(path), names); len(found) > 0 {
-		return "did you mean " + shellWord(filepath.Join(filepath.Dir(path), found[0]))
+		return "did you mean " + shell.Word(filepath.Join(filepath.Dir(path), found[0]))
 	}
-	return "to measure and write it: sshpace bench --out " + shellWord(path)
+	return "to measure and write it: sshpace bench --out " + shell.Word(path)
 }
 
 // resultForHost is the error of a bench that was given a result as its host.
@@ -56,7 +57,7 @@ func resultForHost(name string) error {
 	if !strings.HasSuffix(name, recordEnding) || !isRegular(name) {
 		return nil
 	}
-	path := shellWord(name)
+	path := shell.Word(name)
 	return usageError(fmt.Sprintf("to go on with it: sshpace bench --resume %s; to look at it: sshpace report %s", path, path), "%s is a result, not a host", name)
 }
 
@@ -64,6 +65,3 @@ func resultForHost(name string) error {
 func globEscape(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
-
-// shellWord writes one argument as a shell reads it.
-func shellWord(arg string) string { return strings.TrimSuffix(commandLine([]string{arg}), " ") }

@@ -44,6 +44,12 @@ func Line(text string) string {
 	return strings.ReplaceAll(string(safe), "\n", `\n`)
 }
 
+// OneLine keeps a message, which may quote what a host sent, on one line and free
+// of terminal controls: line ends and tabs become blanks.
+func OneLine(text string) string {
+	return Line(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(strings.TrimSpace(text)))
+}
+
 // Writer cleans a stream that comes in pieces, such as the standard error of a
 // child process. Close writes what was held back; it does not close W.
 type Writer struct {

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/shell"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/output"
@@ -241,7 +242,7 @@ func (m *Mpssh) command() (fleet.Command, error) {
 	if err != nil {
 		return fleet.Command{}, err
 	}
-	name := remotesh.Quote(filepath.Base(m.Script))
+	name := shell.Word(filepath.Base(m.Script))
 	line, input := remotesh.Command(`d=$(mktemp -d) && cat >"$d"/` + name + ` && chmod 700 "$d"/` + name + ` && "$d"/` + name + ` </dev/null; r=$?; rm -rf "$d"; exit $r`)
 	return fleet.Command{Line: line, Input: fleet.SpoolBytes(append(input, data...))}, nil
 }

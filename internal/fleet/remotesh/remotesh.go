@@ -12,6 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"sshpace/internal/base/shell"
 )
 
 // loader reads %[1]d bytes of program and not one more: dd is the only tool
@@ -27,18 +29,6 @@ const loader = `exec sh -c 'p=$(dd bs=%[1]d count=1 iflag=fullblock 2>/dev/null 
 func Command(program string) (line string, input []byte) {
 	input = []byte("{ " + program + "\n}") // nothing is done before the last byte has come
 	return fmt.Sprintf(loader, len(input)), input
-}
-
-// Quote makes one word of a POSIX shell. Words of a few safe characters stay as
-// they are.
-func Quote(word string) string {
-	safe := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./", r)
-	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !safe(r) }) < 0 {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // ErrBinary says that a script holds zero bytes, which no shell can.
@@ -61,11 +51,11 @@ func Script(script []byte, args []string) (program string, err error) {
 	}
 	words = append(append(words, source), args...)
 	for i, word := range words {
-		words[i] = Quote(word)
+		words[i] = shell.Word(word)
 	}
 	// The writer is nobody's to wait for, and holds nothing of the connection: a
 	// script may end early, and leave a process behind that holds the pipe.
-	write := "{ { exec 2>/dev/null 4<&-; printf %s " + Quote(string(script)) + "; } & }"
+	write := "{ { exec 2>/dev/null 4<&-; printf %s " + shell.Quote(string(script)) + "; } & }"
 	return "exec 4<&0; " + write + " | { exec 3<&0 <&4 4<&-; exec " + strings.Join(words, " ") + "; }", nil
 }
 

@@ -231,19 +231,3 @@ func TestEndsEarly(t *testing.T) {
 	}
 	run(t, exec.Command("kill", strings.TrimSpace(pid)), nil)
 }
-
-// FuzzQuote: a POSIX shell gives every quoted word back.
-func FuzzQuote(f *testing.F) {
-	for _, seed := range awkward {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, word string) {
-		if strings.IndexByte(word, 0) >= 0 {
-			return // no argument can hold it
-		}
-		out, err := exec.Command("sh", "-c", "printf %s "+remotesh.Quote(word)).Output()
-		if err != nil || string(out) != word {
-			t.Errorf("%q came back as %q, %v", word, out, err)
-		}
-	})
-}

@@ -168,15 +168,6 @@ func TestMessagesSayWhereAndWhatToDo(t *testing.T) {
 	}
 }
 
-func TestQuote(t *testing.T) {
-	for _, s := range []string{"", "a b", "[a]:22", "it's", "$(id)", "~", "a;b", "naïve", "plain-1.x"} {
-		out, err := exec.Command("sh", "-c", "printf %s "+quote(s)).Output()
-		if err != nil || string(out) != s {
-			t.Errorf("quote(%q) = %s, which the shell reads as %q (%v)", s, quote(s), out, err)
-		}
-	}
-}
-
 func TestHostKeyAlgorithms(t *testing.T) {
 	file := writeFile(t, strings.Join([]string{
 		"rsa " + marshalKey(rsaKey().PublicKey()),

@@ -3,6 +3,8 @@ package knownhosts
 import (
 	"fmt"
 	"strings"
+
+	"sshpace/internal/base/shell"
 )
 
 // Known is a key that a file holds, named as people can compare it.
@@ -106,16 +108,5 @@ func at(name, remote string) string {
 
 // removal is the command that removes a name from a file.
 func removal(name, file string) string {
-	return fmt.Sprintf("ssh-keygen -R %s -f %s", quote(name), quote(file))
-}
-
-// quote makes one shell word of s.
-func quote(s string) string {
-	safe := func(r rune) bool {
-		return r < 0x80 && (strings.ContainsRune("%+,-./:=@_", r) || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z')
-	}
-	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !safe(r) }) < 0 {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	return "ssh-keygen " + shell.Line("-R", name, "-f", file)
 }

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"sshpace/internal/base/shell"
 )
 
 // maxFileName is the longest file name of the usual file systems.
@@ -125,7 +127,7 @@ func openPrivateDir(dir string) (*os.Root, error) {
 
 func refuseShared(dir string, info os.FileInfo) error {
 	if info.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("%s can be written by others; make it private with: chmod go-w %s", dir, quote(dir))
+		return fmt.Errorf("%s can be written by others; make it private with: chmod go-w %s", dir, shell.Word(dir))
 	}
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Geteuid() {
 		return fmt.Errorf("%s belongs to another user; name a directory of your own", dir)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"sshpace/internal/base/shell"
 )
 
 // Jump is one jump host on the way of an ssh to its destination. User and Host
@@ -64,7 +66,7 @@ func jumpCommand(ssh string, jump Jump, options []string) string {
 	}
 	var words []string
 	for _, word := range argv {
-		words = append(words, "'"+strings.NewReplacer("'", `'\''`, "%", "%%").Replace(word)+"'")
+		words = append(words, strings.ReplaceAll(shell.Quote(word), "%", "%%"))
 	}
 	return strings.Join(words, " ")
 }

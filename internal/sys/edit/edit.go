@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sshpace/internal/base/shell"
 	"sshpace/internal/sys/bounded"
 )
 
@@ -264,18 +265,7 @@ func syncFolder(dir string) error {
 // UndoCommand is the shell command that takes the change back.
 func (c *Change) UndoCommand(backup string) string {
 	if backup == "" {
-		return "rm -- " + quote(c.Path)
+		return "rm -- " + shell.Word(c.Path)
 	}
-	return "mv -f -- " + quote(backup) + " " + quote(c.Path)
-}
-
-// quote makes a word safe for a shell.
-func quote(word string) string {
-	safe := !strings.ContainsFunc(word, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+@:", r))
-	})
-	if safe && word != "" {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	return "mv -f -- " + shell.Line(backup, c.Path)
 }

@@ -1,4 +1,4 @@
-package cli
+package reach
 
 import (
 	"errors"
@@ -27,19 +27,19 @@ type hostKeys struct {
 
 // hostKeys returns the policy of a configuration, shared by all hosts that have
 // the same.
-func (r *reach) hostKeys(c *sshconf.Resolved) *hostKeys {
+func (e *Executor) hostKeys(c *sshconf.Resolved) *hostKeys {
 	files := slices.Concat(c.UserKnownHostsFiles(), c.GlobalKnownHostsFiles())
-	accept := r.acceptsNew(c)
+	accept := e.AcceptsNew(c)
 	key := fmt.Sprintf("%q %v %v", files, accept, c.HashKnownHosts())
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	k := r.keys[key]
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	k := e.keys[key]
 	if k == nil {
 		k = &hostKeys{index: knownhosts.Open(files...), acceptNew: accept, hash: c.HashKnownHosts()}
 		if user := c.UserKnownHostsFiles(); len(user) > 0 {
 			k.file = user[0]
 		}
-		r.keys[key] = k
+		e.keys[key] = k
 	}
 	return k
 }

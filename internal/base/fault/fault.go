@@ -1,0 +1,56 @@
+// Package fault is errors for people: what happened, and what to do next.
+package fault
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Misuse is the exit code of an error in flags, arguments or configuration.
+const Misuse = 2
+
+// Error is what happened and what the user can do about it.
+type Error struct {
+	What string // "": what Err says
+	Hint string
+	Code int // exit code; 0 means 1
+	Err  error
+}
+
+func (e *Error) Error() string {
+	if e.What == "" && e.Err != nil {
+		return e.Err.Error()
+	}
+	return e.What
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// ExitCode is the exit code that the error asks for.
+func (e *Error) ExitCode() int {
+	if e.Code == 0 {
+		return 1
+	}
+	return e.Code
+}
+
+// Usage is an error in the flags or arguments.
+func Usage(hint, format string, args ...any) error {
+	return &Error{What: fmt.Sprintf(format, args...), Hint: hint, Code: Misuse}
+}
+
+// WithHint adds to err what the user can do about it; nil stays nil.
+func WithHint(err error, hint string) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{Err: err, Hint: hint}
+}
+
+// HintOf is what the user can do about err, as far as it says so.
+func HintOf(err error) string {
+	if hinted := (*Error)(nil); errors.As(err, &hinted) {
+		return hinted.Hint
+	}
+	return ""
+}

@@ -1,0 +1,279 @@
+// Package reach runs commands on hosts by ssh_config and known_hosts: one route
+// and one policy about host keys, whichever engine carries a host.
+package reach
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/dial"
+	"sshpace/internal/ssh/forkssh"
+	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/route"
+	"sshpace/internal/ssh/sshconf"
+)
+
+// Engine is who connects.
+type Engine string
+
+const (
+	Auto    Engine = "auto"    // native where it can, openssh for the other hosts
+	Native  Engine = "native"  // never fork ssh
+	OpenSSH Engine = "openssh" // always fork ssh
+)
+
+// Params say how hosts are to be reached.
+type Params struct {
+	route.Params
+	Engine         Engine
+	SSHOptions     []string      // further ones, for ssh alone
+	ConnectTimeout time.Duration // 0 = as configured, else 15 s
+	NoKillSession  bool
+}
+
+// Executor runs commands on hosts, with whichever engine each host needs. It is
+// the native engine's resolver, too.
+type Executor struct {
+	*route.Router
+	params  Params
+	native  *dial.Engine
+	forked  *forkssh.Engine
+	environ []string
+	mu      sync.Mutex
+	keys    map[string]*hostKeys
+	planned map[host.Target]func() (*hostPlan, error)
+}
+
+var (
+	_ fleet.Executor = (*Executor)(nil)
+	_ dial.Resolver  = (*Executor)(nil)
+)
+
+// New reads the configuration. The caller closes the result.
+func New(ctx context.Context, p Params) (*Executor, error) {
+	router, err := route.New(ctx, p.Params)
+	if err != nil {
+		return nil, err
+	}
+	e := &Executor{
+		Router: router, params: p, environ: os.Environ(),
+		keys: make(map[string]*hostKeys), planned: make(map[host.Target]func() (*hostPlan, error)),
+	}
+	e.native = dial.New(e, dial.Options{Askpass: askpass(p.Getenv), NoKillSession: p.NoKillSession})
+	flags := p.Connection
+	flags.Jump = "" // each host's route has its jump hosts
+	e.forked = forkssh.New(forkssh.Options{Args: append(flags.Options(), p.SSHOptions...), ConnectTimeout: p.ConnectTimeout})
+	return e, nil
+}
+
+// Close ends what hosts share.
+func (e *Executor) Close() error { return e.native.Close() }
+
+// FDs is what a host needs; a host that turns out to need ssh although the
+// native engine was planned for waits until there is room.
+func (e *Executor) FDs() int {
+	if e.params.Engine == OpenSSH {
+		return e.forked.FDs()
+	}
+	return e.native.FDs()
+}
+
+// needsSSH says that a host cannot be reached by the native engine.
+type needsSSH struct{ reasons []sshconf.Reason }
+
+func (n *needsSSH) Error() string {
+	var texts []string
+	for _, reason := range n.reasons {
+		texts = append(texts, reason.String())
+	}
+	return "the native engine cannot do this: " + strings.Join(texts, "; ")
+}
+
+// hostPlan is how one host is reached.
+type hostPlan struct {
+	*route.Route
+	target *dial.Target // nil: only ssh can
+}
+
+// Execute runs cmd with the engine that h needs.
+func (e *Executor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+	p, err := e.plan(ctx, h)
+	switch {
+	case err != nil:
+		return unreached(err)
+	case e.params.Engine == OpenSSH, p.target == nil && e.params.Engine == Auto:
+		return e.forked.Run(ctx, h, e.sshRoute(p.Route), cmd, a)
+	case p.target == nil:
+		return unreached(&needsSSH{p.Decision.Reasons})
+	}
+	return e.native.Run(ctx, p.target, cmd, a)
+}
+
+// sshRoute is a route for the ssh program.
+func (e *Executor) sshRoute(found *route.Route) forkssh.Route {
+	return forkssh.Route{AcceptNew: e.AcceptsNew(found.Host), Jumps: e.SSHJumps(found)}
+}
+
+// unreached is a host that fails before anything is started for it.
+func unreached(err error) fleet.Outcome {
+	o := fleet.Outcome{Engine: "native", Class: fleet.Local, Exit: -1, Err: err.Error(), Cause: err}
+	if hinted := (interface{ Hint() string })(nil); errors.As(err, &hinted) {
+		o.Hint = hinted.Hint()
+	}
+	return o
+}
+
+// Hint says what to do about it.
+func (*needsSSH) Hint() string { return "use --engine auto or openssh" }
+
+// Target is how the native engine reaches a host.
+func (e *Executor) Target(ctx context.Context, h host.Host) (*dial.Target, error) {
+	p, err := e.plan(ctx, h)
+	if err == nil && p.target == nil {
+		err = &needsSSH{p.Decision.Reasons}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.target, nil
+}
+
+// plan finds out how to reach a host, once.
+func (e *Executor) plan(ctx context.Context, h host.Host) (*hostPlan, error) {
+	e.mu.Lock()
+	f := e.planned[h.Target()]
+	if f == nil {
+		f = sync.OnceValues(func() (*hostPlan, error) { return e.newPlan(context.WithoutCancel(ctx), h) })
+		e.planned[h.Target()] = f
+	}
+	e.mu.Unlock()
+	return f()
+}
+
+func (e *Executor) newPlan(ctx context.Context, h host.Host) (*hostPlan, error) {
+	found, err := e.Route(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	p := &hostPlan{Route: found}
+	if found.Decision.Engine != sshconf.Native || e.params.Engine == OpenSSH {
+		return p, nil
+	}
+	for _, c := range append(slices.Clone(found.Jumps), found.Host) {
+		t, err := e.target(c)
+		if err != nil {
+			return nil, err
+		}
+		t.Jump, p.target = p.target, t
+	}
+	return p, nil
+}
+
+// Check refuses a configuration that is wrong for all hosts: each of them would
+// fail with the same words.
+func (e *Executor) Check(ctx context.Context, hosts []host.Host) error {
+	var first error
+	for _, h := range hosts {
+		err := e.mistake(ctx, h)
+		if !route.IsConfigError(err) {
+			return nil
+		}
+		if first == nil {
+			first = route.ConfigError(err)
+		}
+	}
+	return first
+}
+
+// mistake is why a host's configuration cannot be used, by the engine that it
+// needs.
+func (e *Executor) mistake(ctx context.Context, h host.Host) error {
+	p, err := e.plan(ctx, h)
+	if err != nil || e.params.Engine != OpenSSH && p.target != nil {
+		return err
+	}
+	return e.Router.Mistake(ctx, h)
+}
+
+// Warm resolves all hosts and tries hashed lines of known_hosts for all names
+// in one pass. It is only a matter of speed.
+func (e *Executor) Warm(ctx context.Context, hosts []host.Host) {
+	if e.params.Engine == OpenSSH {
+		return
+	}
+	names := make(map[*hostKeys][]string)
+	for _, h := range hosts {
+		t, err := e.Target(ctx, h)
+		if err != nil {
+			continue
+		}
+		if k, ok := t.HostKeys.(*hostKeys); ok {
+			name := t.HostKeyAlias
+			if name == "" {
+				name = knownhosts.HostPort(t.HostName, t.Port)
+			}
+			names[k] = append(names[k], name)
+		}
+	}
+	for k, list := range names {
+		k.index.Warm(ctx, list)
+	}
+}
+
+// target turns one configuration into a Target, without its jump hosts.
+func (e *Executor) target(c *sshconf.Resolved) (*dial.Target, error) {
+	proxy, err := c.ProxyCommand()
+	if err != nil {
+		return nil, err
+	}
+	files, err := c.IdentityFiles()
+	if err != nil {
+		return nil, err
+	}
+	certs, err := c.CertificateFiles()
+	if err != nil {
+		return nil, err
+	}
+	t := &dial.Target{
+		HostName: c.HostName(), Port: c.Port(), User: c.User(),
+		HostKeyAlias: c.HostKeyAlias(), HostKeys: e.hostKeys(c),
+		Family: families[c.AddressFamily()], BindAddress: c.BindAddress(),
+		ConnectTimeout: e.params.ConnectTimeout, AliveInterval: c.ServerAliveInterval(), AliveCountMax: c.ServerAliveCountMax(),
+		KeyExchanges:      e.list(c, sshconf.KexAlgorithms, c.KexAlgorithms, e.Can.KexAlgorithms),
+		Ciphers:           e.list(c, sshconf.Ciphers, c.Ciphers, e.Can.Ciphers),
+		MACs:              e.list(c, sshconf.MACs, c.MACs, e.Can.MACs),
+		HostKeyAlgorithms: e.list(c, sshconf.HostKeyAlgorithms, c.HostKeyAlgorithms, e.Can.HostKeyAlgorithms),
+		KeepHostKeyOrder:  c.KeepsHostKeyOrder(),
+		PubkeyAlgorithms:  e.list(c, sshconf.PubkeyAcceptedAlgorithms, c.PubkeyAcceptedAlgorithms, nil),
+		MinRSABits:        c.RequiredRSASize(),
+		Identity:          dial.Identity{Files: files, Certificates: certs, Only: c.IdentitiesOnly(), Agent: c.IdentityAgent()},
+		Env:               c.Environment(e.environ),
+		ProxyCommand:      proxy,
+	}
+	if t.ConnectTimeout == 0 {
+		t.ConnectTimeout = c.ConnectTimeout()
+	}
+	return t, nil
+}
+
+var families = map[string]dial.Family{"inet": dial.IPv4, "inet6": dial.IPv6}
+
+// list is an algorithm list that somebody has set, as far as we have the
+// algorithms; nil leaves the engine's own.
+func (e *Executor) list(c *sshconf.Resolved, k sshconf.Keyword, get func() []string, have []string) []string {
+	if !c.IsSet(k) {
+		return nil
+	}
+	list := slices.Clone(get())
+	if have == nil {
+		return list
+	}
+	return slices.DeleteFunc(list, func(a string) bool { return !slices.Contains(have, a) })
+}

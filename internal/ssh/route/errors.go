@@ -1,0 +1,69 @@
+package route
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sshpace/internal/base/fault"
+	"sshpace/internal/ssh/sshconf"
+)
+
+// IsConfigError tells whether err is a mistake in files, options or flags.
+func IsConfigError(err error) bool {
+	_, mistake := errors.AsType[*sshconf.ConfigError](err)
+	_, refused := errors.AsType[*sshconf.RefusedError](err)
+	return mistake || refused || IsJumpsError(err)
+}
+
+// ConfigError says what to do about a mistake in the configuration.
+func ConfigError(err error) error {
+	if _, ok := errors.AsType[*sshconf.RefusedError](err); ok {
+		return &fault.Error{Err: err, Hint: "correct that option or line; ssh -G HOST shows the same", Code: fault.Misuse}
+	}
+	if jumps, ok := errors.AsType[*jumpsError](err); ok {
+		return &fault.Error{Err: err, Hint: jumps.Hint(), Code: fault.Misuse}
+	}
+	mistake, ok := errors.AsType[*sshconf.ConfigError](err)
+	if !ok {
+		return err
+	}
+	hint := "correct that line; ssh itself refuses the file, too"
+	if mistake.Origin.Source == sshconf.FromFlag {
+		hint = "correct the flag; its letter and meaning are those of ssh"
+	}
+	return &fault.Error{Err: err, Hint: hint, Code: fault.Misuse}
+}
+
+// ResolveError says what to do about a host whose configuration does not work.
+func ResolveError(err error, name string) error {
+	if IsConfigError(err) {
+		return ConfigError(err)
+	}
+	return fault.WithHint(err, "correct the configuration, or see what ssh says to: ssh -G "+name)
+}
+
+// jumpsError is a route through more jump hosts than anybody has: as a rule they
+// refer to each other, and ssh would start processes without end.
+type jumpsError struct{ path []string } // from the host outwards
+
+func (e *jumpsError) Error() string {
+	for i, name := range e.path {
+		if first := slices.Index(e.path, name); first < i {
+			return "ProxyJump goes in a circle: " + strings.Join(e.path[first:i+1], " -> ")
+		}
+	}
+	return fmt.Sprintf("more than %d jump hosts before %s: %s", maxJumps, e.path[0], strings.Join(e.path[1:], " -> "))
+}
+
+// Hint says what to do about it.
+func (e *jumpsError) Hint() string {
+	return "correct ProxyJump, such as with \"ProxyJump none\" for the jump host; sshpace explain HOST shows which line sets it"
+}
+
+// IsJumpsError tells whether err is about the jump hosts of a configuration.
+func IsJumpsError(err error) bool {
+	_, ok := errors.AsType[*jumpsError](err)
+	return ok
+}

@@ -1,0 +1,87 @@
+package route
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/sshconf"
+)
+
+// Configuration is the user's, loaded under the flags of a command.
+type Configuration struct {
+	*sshconf.Config
+	Asker *sshconf.Asker
+}
+
+// files is one set of files and flags.
+type files struct {
+	quick *sshconf.Config                // knows no installed ssh
+	exact func() (*Configuration, error) // knows its lists and defaults, and asks it
+}
+
+func newFiles(ctx context.Context, p sshconf.Params, ssh sshconf.Runner) (*files, error) {
+	quick, err := sshconf.Load(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return &files{quick: quick, exact: sync.OnceValues(func() (*Configuration, error) {
+		ctx := context.WithoutCancel(ctx)
+		var err error
+		if p.Defaults, err = sshconf.AskDefaults(ctx, ssh); err != nil {
+			return nil, err
+		}
+		c, err := sshconf.Load(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		return &Configuration{c, sshconf.NewAsker(c, ssh)}, nil
+	})}, nil
+}
+
+// resolve asks the installed ssh only where nobody else knows the answer: it
+// takes as long as fifty logins. What it says is taken against its own
+// defaults, so that these do not look like the user's settings.
+func (f *files) resolve(ctx context.Context, q sshconf.Query) (*sshconf.Resolved, error) {
+	quick, err := f.quick.Resolve(ctx, q)
+	if err == nil && len(quick.Gaps) == 0 && !editsLists(quick) {
+		return quick, nil
+	}
+	exact, exactErr := f.exact()
+	switch {
+	case exactErr == nil:
+		return exact.Asker.Resolve(ctx, q)
+	case err != nil:
+		return nil, err
+	}
+	return nil, exactErr
+}
+
+// full is exact, or what can be known where no ssh is installed.
+func (f *files) full() (*Configuration, error) {
+	exact, err := f.exact()
+	if _, missing := errors.AsType[*openssh.NotFoundError](err); missing {
+		return &Configuration{f.quick, sshconf.NewAsker(f.quick, missingSSH)}, nil
+	}
+	if err != nil {
+		return nil, ConfigError(err)
+	}
+	return exact, nil
+}
+
+// lists are the keywords whose values may be edits of ssh's own lists.
+var lists = []sshconf.Keyword{
+	sshconf.Ciphers, sshconf.MACs, sshconf.KexAlgorithms, sshconf.HostKeyAlgorithms, sshconf.PubkeyAcceptedAlgorithms,
+}
+
+// editsLists tells whether a list is not simply one of names.
+func editsLists(c *sshconf.Resolved) bool {
+	return slices.ContainsFunc(lists, func(k sshconf.Keyword) bool {
+		v, ok := c.Get(k)
+		text := strings.Join(v.Args, ",")
+		return ok && c.IsSet(k) && text != "" && (strings.IndexByte("+-^", text[0]) >= 0 || strings.ContainsAny(text, "*?"))
+	})
+}

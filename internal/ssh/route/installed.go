@@ -1,0 +1,53 @@
+package route
+
+import (
+	"bytes"
+	"context"
+	"os/exec"
+	"sync"
+
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/sshconf"
+	"sshpace/internal/ssh/wire"
+	"sshpace/internal/sys/proc"
+)
+
+// installedSSH finds ssh only when somebody asks it something.
+func installedSSH(ctx context.Context) sshconf.Runner {
+	find := sync.OnceValue(func() sshconf.Runner {
+		program, err := openssh.FindClient(context.WithoutCancel(ctx), "")
+		if err != nil {
+			return missingSSH
+		}
+		return sshRunner(program.Path)
+	})
+	return func(ctx context.Context, args ...string) (stdout, stderr []byte, err error) {
+		return find()(ctx, args...)
+	}
+}
+
+// sshRunner runs the installed ssh for its answers.
+func sshRunner(path string) sshconf.Runner {
+	return func(ctx context.Context, args ...string) (stdout, stderr []byte, err error) {
+		var out, errs bytes.Buffer
+		cmd := exec.CommandContext(ctx, path, args...)
+		cmd.Stdout, cmd.Stderr = &out, &errs
+		err = proc.Run(cmd)
+		return out.Bytes(), errs.Bytes(), err
+	}
+}
+
+// missingSSH is the runner where no ssh is installed.
+func missingSSH(context.Context, ...string) (stdout, stderr []byte, err error) {
+	return nil, nil, &openssh.NotFoundError{Name: "ssh"}
+}
+
+// nativeCapabilities are what the native engine of run can do.
+func nativeCapabilities() sshconf.Capabilities {
+	offer := wire.Offer()
+	return sshconf.Capabilities{Ciphers: offer.Ciphers, MACs: offer.MACs, KexAlgorithms: offer.Kex,
+		// The insecure ones are used only where a configuration names them.
+		HostKeyAlgorithms: append(ssh.SupportedAlgorithms().HostKeys, ssh.InsecureAlgorithms().HostKeys...)}
+}

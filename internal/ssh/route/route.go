@@ -1,0 +1,166 @@
+// Package route finds out how hosts are reached: their ssh_config, the jump hosts
+// before them, and which engine can do it.
+package route
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/sshconf"
+)
+
+// Params say where the configuration comes from.
+type Params struct {
+	Connection Connection
+	Command    string    // for "Match command"
+	AcceptNew  bool      // trust and record keys of hosts that are not known yet
+	Warnings   io.Writer // nil = none are written
+	Getenv     func(string) string
+	Stderr     io.Writer // of the commands of "Match exec"
+}
+
+// Router finds the routes to hosts. It starts nothing but what ssh_config itself
+// asks for, and the installed ssh for its own lists and defaults.
+type Router struct {
+	Can sshconf.Capabilities // of the native engine
+
+	hosts   *files
+	jumps   func() (*files, error) // without the user's flags, as ssh -J has it
+	params  Params
+	laxness sync.Once
+}
+
+// New reads the configuration under the flags of a command.
+func New(ctx context.Context, p Params) (*Router, error) {
+	system, err := p.system()
+	if err != nil {
+		return nil, err
+	}
+	system.Exec = onceEach(system.Exec)
+	params := p.Connection.params()
+	params.Command, params.System = p.Command, system
+	ssh := installedSSH(ctx)
+	hosts, err := newFiles(ctx, params, ssh)
+	if err != nil {
+		return nil, ConfigError(err)
+	}
+	return &Router{hosts: hosts, params: p, Can: nativeCapabilities(), jumps: sync.OnceValues(func() (*files, error) {
+		return newFiles(ctx, sshconf.Params{File: p.Connection.Config, System: system}, ssh)
+	})}, nil
+}
+
+// Configuration is all that can be known of it. Without an installed ssh that
+// is less: what only ssh can tell is missing.
+func (r *Router) Configuration() (*Configuration, error) { return r.hosts.full() }
+
+// HostNames are the names on the Host lines.
+func (r *Router) HostNames() []string { return r.hosts.quick.HostNames() }
+
+// Mistake is what the installed ssh finds wrong with the configuration of a host.
+func (r *Router) Mistake(ctx context.Context, h host.Host) error {
+	exact, err := r.hosts.exact()
+	if err == nil {
+		_, err = exact.Asker.Resolve(ctx, Query(h))
+	}
+	return err
+}
+
+// Route is how one host is reached.
+type Route struct {
+	Host     *sshconf.Resolved
+	Jumps    []*sshconf.Resolved // in the order in which they are connected to
+	Decision sshconf.Decision    // about all of them
+}
+
+// Route resolves a host and the jump hosts before it. Nothing is started for a
+// host whose jump hosts go in a circle.
+func (r *Router) Route(ctx context.Context, h host.Host) (*Route, error) {
+	c, err := r.hosts.resolve(ctx, Query(h))
+	if err != nil {
+		return nil, err
+	}
+	jumps, err := r.chain(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return &Route{c, jumps, r.decide(c, jumps)}, nil
+}
+
+// Query asks for the configuration of a host.
+func Query(h host.Host) sshconf.Query {
+	return sshconf.Query{Name: h.Name, User: h.User, Port: int(h.Port)}
+}
+
+// maxJumps is how many jump hosts may stand before a host.
+const maxJumps = 8
+
+// chain resolves the jump hosts before c, the first to connect to first. As with
+// ssh -J, a jump host uses its own configuration; the first one's own ProxyJump
+// counts, too.
+func (r *Router) chain(ctx context.Context, c *sshconf.Resolved) ([]*sshconf.Resolved, error) {
+	var chain []*sshconf.Resolved
+	path := []string{c.Name} // from the host outwards
+	for before := c.ProxyJump(); len(before) > 0; {
+		last := len(before) - 1
+		hop, err := r.jump(ctx, before[last])
+		path = append(path, before[last].Host)
+		if err != nil {
+			return nil, fmt.Errorf("jump host %s: %w", before[last].Host, err)
+		}
+		chain = append([]*sshconf.Resolved{hop}, chain...)
+		if len(chain) > maxJumps {
+			return nil, &jumpsError{path}
+		}
+		if before = before[:last]; len(before) == 0 {
+			before = hop.ProxyJump()
+		}
+	}
+	return chain, nil
+}
+
+func (r *Router) jump(ctx context.Context, j sshconf.Jump) (*sshconf.Resolved, error) {
+	configuration, err := r.jumps()
+	if err != nil {
+		return nil, err
+	}
+	return configuration.resolve(ctx, sshconf.Query{Name: j.Host, User: j.User, Port: j.Port})
+}
+
+// decide is the decision about a host and its jump hosts together: ssh has to
+// go the whole way if any of them needs it.
+func (r *Router) decide(c *sshconf.Resolved, jumps []*sshconf.Resolved) sshconf.Decision {
+	d := sshconf.Decide(c, r.Can)
+	for _, jump := range jumps {
+		for _, reason := range sshconf.Decide(jump, r.Can).Reasons {
+			reason.Text = "jump host " + jump.Name + ": " + reason.Text
+			d.Engine, d.Notes = sshconf.OpenSSH, nil
+			d.Reasons = append(d.Reasons, reason)
+		}
+	}
+	return d
+}
+
+// AcceptsNew decides about keys of hosts that are not known yet, for all
+// engines. "no" is no policy that run knows: it means strict here.
+func (r *Router) AcceptsNew(c *sshconf.Resolved) bool {
+	strictness := c.StrictHostKeyChecking()
+	if strictness == sshconf.Lax && r.params.Warnings != nil {
+		r.laxness.Do(func() {
+			fmt.Fprintln(r.params.Warnings, "sshpace: warning: StrictHostKeyChecking=no counts as yes here; to trust and record keys of new hosts use --accept-new")
+		})
+	}
+	return r.params.AcceptNew || strictness == sshconf.AcceptNew && c.IsSet(sshconf.StrictHostKeyChecking)
+}
+
+// SSHJumps are the jump hosts as the ssh program is told about them.
+func (r *Router) SSHJumps(found *Route) []openssh.Jump {
+	var jumps []openssh.Jump
+	for _, c := range found.Jumps {
+		jumps = append(jumps, openssh.Jump{User: c.User(), Host: c.Name, Port: c.Port(), AcceptNew: r.AcceptsNew(c)})
+	}
+	return jumps
+}

@@ -1,0 +1,106 @@
+package route
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"os/user"
+	"strconv"
+	"sync"
+	"time"
+
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/ssh/sshconf"
+)
+
+// system is what ssh takes from its surroundings.
+func (p Params) system() (sshconf.System, error) {
+	me, err := user.Current()
+	if err != nil {
+		return sshconf.System{}, fmt.Errorf("look up the local user: %w", err)
+	}
+	uid, err := strconv.Atoi(me.Uid)
+	if err != nil {
+		return sshconf.System{}, fmt.Errorf("look up the local user: %w", err)
+	}
+	hostname, err := os.Hostname()
+	if err != nil {
+		return sshconf.System{}, err
+	}
+	getenv := func(name string) (string, bool) {
+		value := p.Getenv(name)
+		_, set := os.LookupEnv(name)
+		return value, set || value != ""
+	}
+	return sshconf.System{Home: me.HomeDir, User: me.Username, UID: uid, Hostname: hostname, Getenv: getenv,
+		Exec: func(ctx context.Context, command string) (bool, error) { return p.matchExec(ctx, command) },
+		HomeOf: func(name string) (string, bool) {
+			u, err := user.Lookup(name)
+			if err != nil {
+				return "", false
+			}
+			return u.HomeDir, true
+		},
+		Canonical: func(ctx context.Context, name string) (string, bool) {
+			canonical, err := net.DefaultResolver.LookupCNAME(ctx, name)
+			return canonical, err == nil
+		},
+		Addresses: interfaceAddresses,
+	}, nil
+}
+
+// matchExec runs the command of a Match exec as ssh does: in the user's shell,
+// with neither input nor output.
+func (p Params) matchExec(ctx context.Context, command string) (bool, error) {
+	shell := p.Getenv("SHELL")
+	if shell == "" {
+		shell = "/bin/sh"
+	}
+	cmd := exec.CommandContext(ctx, shell, "-c", command)
+	stderr := &termsafe.Writer{W: p.Stderr}
+	defer stderr.Close()
+	cmd.Stderr = stderr
+	cmd.WaitDelay = time.Second // for what the command leaves running behind it
+	err := cmd.Run()
+	if errors.Is(err, exec.ErrWaitDelay) {
+		err = nil
+	}
+	if _, ok := errors.AsType[*exec.ExitError](err); ok {
+		return false, ctx.Err()
+	}
+	return err == nil, err
+}
+
+func interfaceAddresses() []netip.Addr {
+	list, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	var addresses []netip.Addr
+	for _, a := range list {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
+			addresses = append(addresses, prefix.Addr())
+		}
+	}
+	return addresses
+}
+
+// onceEach answers "Match exec", each command once per run.
+func onceEach(run func(context.Context, string) (bool, error)) func(context.Context, string) (bool, error) {
+	var mu sync.Mutex
+	known := make(map[string]func() (bool, error))
+	return func(ctx context.Context, command string) (bool, error) {
+		mu.Lock()
+		answer := known[command]
+		if answer == nil {
+			answer = sync.OnceValues(func() (bool, error) { return run(context.WithoutCancel(ctx), command) })
+			known[command] = answer
+		}
+		mu.Unlock()
+		return answer()
+	}
+}
