@@ -29,6 +29,7 @@ sys/ownport:
 sys/workdir: sys/safedir
 sys/bounded:
 sys/edit: base/shell sys/bounded
+sys/relay:
 ssh/sshconf: sys/bounded
 ssh/knownhosts: base/host base/shell base/stats sys/proc
 ssh/sshlog:

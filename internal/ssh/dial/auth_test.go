@@ -19,6 +19,7 @@ import (
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/dial"
 	"sshpace/internal/ssh/sshtest"
+	"sshpace/internal/sys/relay"
 )
 
 // fakeAgent serves keys on a socket. It counts connections, can be slow, and
@@ -383,12 +384,12 @@ func TestJumpFaults(t *testing.T) {
 func TestLostBastion(t *testing.T) {
 	bastion := (&sshtest.Server{}).Start(t)
 	s := (&sshtest.Server{Exec: func(x *sshtest.Session) { io.WriteString(x, "started\n"); <-x.Signals }}).Start(t)
-	cut := freezer(t, bastion.Port())
+	cable := through(t, bastion.Port(), relay.Path{})
 	tg, jump := target(t, s), target(t, bastion)
-	jump.HostName, jump.Port = "127.0.200.1", cut.port
+	jump.HostName, jump.Port = "127.0.200.1", cable.Port()
 	jump.AliveInterval, jump.AliveCountMax = 100*time.Millisecond, 1
 	tg.Jump = &jump
-	c := collect{onEvent: func(fleet.Event) error { cut.freeze(); return nil }}
+	c := collect{onEvent: func(fleet.Event) error { cable.Freeze(); return nil }}
 	r := run(t, fleet.Params{}, tg, []host.Host{{Name: "127.0.9.9"}}, fleet.Command{Line: "x"}, &c)[0]
 	if r.Class != fleet.Lost || r.Ran != fleet.RanYes {
 		t.Errorf("got %+v", r)

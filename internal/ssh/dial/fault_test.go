@@ -19,6 +19,7 @@ import (
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/dial"
 	"sshpace/internal/ssh/sshtest"
+	"sshpace/internal/sys/relay"
 )
 
 // TestLoginFaults breaks one login in every way that a peer can.
@@ -394,10 +395,10 @@ func TestNames(t *testing.T) {
 // TestKeepAlive has a server that falls silent while a command runs.
 func TestKeepAlive(t *testing.T) {
 	s := (&sshtest.Server{Exec: func(x *sshtest.Session) { <-x.Signals }}).Start(t)
-	proxy := freezer(t, s.Port())
+	cable := through(t, s.Port(), relay.Path{})
 	tg := target(t, s)
-	tg.Port, tg.AliveInterval, tg.AliveCountMax = proxy.port, 100*time.Millisecond, 2
-	time.AfterFunc(500*time.Millisecond, proxy.freeze)
+	tg.Port, tg.AliveInterval, tg.AliveCountMax = cable.Port(), 100*time.Millisecond, 2
+	time.AfterFunc(500*time.Millisecond, cable.Freeze)
 	r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "x"}, &collect{})[0]
 	if r.Class != fleet.Lost || r.Err != "Timeout, server not responding" || r.Ran != fleet.RanYes {
 		t.Errorf("got %+v", r)
@@ -407,50 +408,17 @@ func TestKeepAlive(t *testing.T) {
 	}
 }
 
-// frozen is a relay that can stop to carry anything, like a pulled cable.
-type frozen struct {
-	port   int
-	freeze func()
-}
-
-func freezer(t *testing.T, to int) frozen {
+// through is a relay to a port on loopback.
+func through(t testing.TB, port int, path relay.Path) *relay.Relay {
+	t.Helper()
 	l, err := net.Listen("tcp4", "0.0.0.0:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop := make(chan struct{})
-	var all sync.WaitGroup
-	carry := func(dst, src net.Conn) {
-		buf := make([]byte, 4096)
-		for {
-			n, err := src.Read(buf)
-			select {
-			case <-stop:
-				n = 0 // swallowed
-			default:
-			}
-			dst.Write(buf[:n])
-			if err != nil {
-				dst.Close()
-				return
-			}
-		}
+	r, err := relay.To(fmt.Sprintf("127.0.0.1:%d", port), relay.Options{Listener: l, Path: path})
+	if err != nil {
+		t.Fatal(err)
 	}
-	all.Go(func() {
-		for {
-			in, err := l.Accept()
-			if err != nil {
-				return
-			}
-			out, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", to))
-			if err != nil {
-				in.Close()
-				continue
-			}
-			all.Go(func() { carry(out, in) })
-			all.Go(func() { carry(in, out) })
-		}
-	})
-	t.Cleanup(func() { l.Close(); all.Wait() })
-	return frozen{l.Addr().(*net.TCPAddr).Port, sync.OnceFunc(func() { close(stop) })}
+	t.Cleanup(func() { r.Close() })
+	return r
 }

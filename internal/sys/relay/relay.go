@@ -1,0 +1,224 @@
+// Package relay is a TCP relay on loopback that makes a short path long: it
+// delays bytes each way, limits their rate, stalls them as a lost segment does,
+// stops or cuts connections in the middle, and tells when which bytes went past.
+// It needs no privilege, and the programs at both ends are the real ones.
+//
+// What it cannot do: TCP ends at the relay. Windows, retransmissions and
+// acknowledgements are those of two short connections, so that a wait for an
+// acknowledgement (Nagle's algorithm, RFC 896) costs what it costs on loopback,
+// and a transfer is never held up by TCP's window over the long path, only by
+// the window of the program's own protocol.
+//
+// A connection opens as a distant one would: the third packet of TCP's
+// handshake reaches a server after three times the delay, so that is when the
+// relay connects, and a first answer comes back after two round trips.
+package relay
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Direction is where bytes go.
+type Direction uint8
+
+// The directions, seen from the one who connects.
+const (
+	Up   Direction = iota // to the server
+	Down                  // to the client
+)
+
+// Path is what happens to the bytes of each direction. The zero value passes
+// them on at once.
+type Path struct {
+	Delay time.Duration // each way; a round trip takes twice as long
+	Rate  float64       // bytes per second each way; 0 = unlimited
+	Loss  Loss
+}
+
+// Loss delays what a lost segment would: it and all that is behind it wait for
+// the retransmission. Segments are lost at random, the same ones for one Seed.
+type Loss struct {
+	Share float64       // of segments of 1448 bytes, 0 to 1
+	Stall time.Duration // what a loss costs; 0 = 200 ms, Linux' shortest retransmission time
+	Seed  uint64
+}
+
+// Seen is bytes that went past. Data is only valid during the call.
+type Seen struct {
+	Conn    int // connections are counted from 1
+	Dir     Direction
+	Arrived time.Time // at the relay
+	Left    time.Time // handed to the kernel for the other end
+	Data    []byte    // none: the direction has ended
+}
+
+// Options of a Relay.
+type Options struct {
+	Path Path
+	// Watch is told of everything that has left, of both directions
+	// concurrently; nil watches nothing.
+	Watch func(Seen)
+	// Listener is where clients connect; nil is a free port of 127.0.0.1. The
+	// relay closes it.
+	Listener net.Listener
+}
+
+// Relay carries connections to one server.
+type Relay struct {
+	dial     func(context.Context) (net.Conn, error)
+	opts     Options
+	listener net.Listener
+	life     context.Context
+	end      context.CancelFunc
+	frozen   atomic.Bool
+
+	mu    sync.Mutex
+	conns map[*carrier]bool
+	count int
+	done  sync.WaitGroup
+}
+
+// To is Start with a TCP address.
+func To(address string, o Options) (*Relay, error) {
+	var d net.Dialer
+	return Start(func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "tcp", address) }, o)
+}
+
+// Start listens, and carries every connection over one that dial makes. The
+// caller closes the relay.
+func Start(dial func(context.Context) (net.Conn, error), o Options) (*Relay, error) {
+	listener := o.Listener
+	if listener == nil {
+		var err error
+		if listener, err = net.Listen("tcp4", "127.0.0.1:0"); err != nil {
+			return nil, err
+		}
+	}
+	r := &Relay{dial: dial, opts: o, listener: listener, conns: map[*carrier]bool{}}
+	r.life, r.end = context.WithCancel(context.Background())
+	r.done.Go(r.accept)
+	return r, nil
+}
+
+// Port is where the relay listens.
+func (r *Relay) Port() int { return r.listener.Addr().(*net.TCPAddr).Port }
+
+// Freeze swallows what comes from now on, like a pulled cable: connections stay
+// open and nothing arrives any more.
+func (r *Relay) Freeze() { r.frozen.Store(true) }
+
+// Cut resets all connections, as a firewall does that has forgotten them.
+func (r *Relay) Cut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for c := range r.conns {
+		c.reset()
+	}
+}
+
+// Connections is how many were accepted so far.
+func (r *Relay) Connections() int { r.mu.Lock(); defer r.mu.Unlock(); return r.count }
+
+// Close stops listening, resets what is open and waits for it to end.
+func (r *Relay) Close() error {
+	err := r.listener.Close()
+	r.end()
+	r.Cut()
+	r.done.Wait()
+	return err
+}
+
+func (r *Relay) accept() {
+	for {
+		in, err := r.listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			time.Sleep(time.Millisecond) // out of descriptors: some will come free
+			continue
+		}
+		c := &carrier{relay: r, in: in}
+		r.mu.Lock()
+		r.count++
+		c.number = r.count
+		r.conns[c] = true
+		r.mu.Unlock()
+		r.done.Go(c.run)
+	}
+}
+
+// carrier is one connection through the relay.
+type carrier struct {
+	relay  *Relay
+	number int
+	in     net.Conn
+
+	mu  sync.Mutex
+	out net.Conn // nil: not yet connected
+	cut bool
+}
+
+func (c *carrier) run() {
+	defer func() {
+		c.relay.mu.Lock()
+		delete(c.relay.conns, c)
+		c.relay.mu.Unlock()
+	}()
+	if !c.connect() {
+		c.reset()
+		return
+	}
+	var both sync.WaitGroup
+	both.Go(func() { c.carry(Up, c.out, c.in) })
+	both.Go(func() { c.carry(Down, c.in, c.out) })
+	both.Wait()
+	c.in.Close() // what was written still arrives
+	c.out.Close()
+}
+
+// connect dials when the third packet of TCP's handshake would have come.
+func (c *carrier) connect() bool {
+	const legs = 3
+	if wait := legs * c.relay.opts.Path.Delay; wait > 0 && !sleepUntil(c.relay.life, time.Now().Add(wait)) {
+		return false
+	}
+	out, err := c.relay.dial(c.relay.life)
+	if err != nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.out = out
+	if c.cut {
+		abort(out)
+	}
+	return !c.cut
+}
+
+// reset closes both ends; what is on the way is lost.
+func (c *carrier) reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cut {
+		return
+	}
+	c.cut = true
+	abort(c.in)
+	if c.out != nil {
+		abort(c.out)
+	}
+}
+
+// abort closes with a reset instead of an orderly end.
+func abort(c net.Conn) {
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	c.Close()
+}

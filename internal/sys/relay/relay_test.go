@@ -1,0 +1,259 @@
+package relay
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// echo is a server that sends back what it gets.
+func echo(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() { defer c.Close(); io.Copy(c, c) })
+		}
+	})
+	t.Cleanup(func() { l.Close(); all.Wait() })
+	return l.Addr().String()
+}
+
+// through connects to an echo through a relay.
+func through(t testing.TB, o Options) (net.Conn, *Relay) {
+	t.Helper()
+	r, err := To(echo(t), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", r.Port()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close(); r.Close() })
+	return c, r
+}
+
+// ask sends one byte and waits for it; it returns what that took.
+func ask(t testing.TB, c net.Conn) time.Duration {
+	t.Helper()
+	began := time.Now()
+	if _, err := c.Write([]byte{1}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	return time.Since(began)
+}
+
+// Nothing arrives before its time: a question takes a round trip, the first one
+// two (TCP's handshake), and a hundred others that are sent at once take one.
+func TestDelay(t *testing.T) {
+	const delay = 20 * time.Millisecond
+	c, _ := through(t, Options{Path: Path{Delay: delay}})
+	if first := ask(t, c); first < 5*delay { // three to connect late, one each way
+		t.Errorf("the first answer came after %v", first)
+	}
+	if took := ask(t, c); took < 2*delay {
+		t.Errorf("an answer came after %v", took)
+	}
+	began := time.Now()
+	for range 100 {
+		c.Write([]byte{1})
+		time.Sleep(100 * time.Microsecond)
+	}
+	if _, err := io.ReadFull(c, make([]byte, 100)); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took < 2*delay || took > 50*2*delay {
+		t.Errorf("a hundred questions at once took %v", took)
+	}
+}
+
+// The bytes are the same ones, in order, with everything that a path can do; and
+// the end of a direction leaves the other open.
+func TestBytesAreKept(t *testing.T) {
+	for name, p := range map[string]Path{
+		"plain":   {},
+		"delayed": {Delay: time.Millisecond},
+		"limited": {Rate: 50e6},
+		"lossy":   {Loss: Loss{Share: 0.01, Stall: time.Millisecond, Seed: 1}},
+		"all":     {Delay: time.Millisecond, Rate: 50e6, Loss: Loss{Share: 0.01, Stall: time.Millisecond}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, _ := through(t, Options{Path: p})
+			sent := make([]byte, 3<<20)
+			for i := range sent {
+				sent[i] = byte(i * i >> 7)
+			}
+			go func() { c.Write(sent); c.(*net.TCPConn).CloseWrite() }()
+			got, err := io.ReadAll(c)
+			if err != nil || !bytes.Equal(got, sent) {
+				t.Errorf("%d bytes of %d came back, %v", len(got), len(sent), err)
+			}
+		})
+	}
+}
+
+// A megabyte at 10 MB/s takes a tenth of a second each way, and both ways go on
+// at the same time.
+func TestRate(t *testing.T) {
+	c, _ := through(t, Options{Path: Path{Rate: 10e6}})
+	began := time.Now()
+	go func() { c.Write(make([]byte, 1e6)); c.(*net.TCPConn).CloseWrite() }()
+	n, err := io.Copy(io.Discard, c)
+	if took := time.Since(began); n != 1e6 || err != nil || took < 100*time.Millisecond {
+		t.Errorf("%d bytes in %v, %v", n, took, err)
+	}
+}
+
+// A loss holds up what is behind it, and the same seed loses the same segments.
+func TestLoss(t *testing.T) {
+	path := Path{Loss: Loss{Share: 0.3, Stall: 30 * time.Millisecond, Seed: 7}}
+	losses := func() (lost []bool) {
+		road := newRoad(path, Up)
+		for range 50 {
+			lost = append(lost, road.stall(100) > 0)
+		}
+		return lost
+	}
+	if a, b := losses(), losses(); !slices.Equal(a, b) || !slices.Contains(a, true) || !slices.Contains(a, false) {
+		t.Errorf("losses %v, then %v", a, b)
+	}
+	road, now := newRoad(Path{Loss: Loss{Share: 1}}, Up), time.Unix(0, 0)
+	if first, second := road.due(now, 1), road.due(now.Add(time.Millisecond), 0); first.Sub(now) != leastStall || second.Before(first) {
+		t.Errorf("lost bytes arrive after %v, the end after %v", first.Sub(now), second.Sub(now))
+	}
+}
+
+// Freeze leaves the connection open; Cut resets it, and so does the server's
+// absence.
+func TestFaults(t *testing.T) {
+	c, r := through(t, Options{})
+	ask(t, c)
+	r.Freeze()
+	c.Write([]byte{1})
+	c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+	if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil || !err.(net.Error).Timeout() {
+		t.Errorf("a frozen relay gave %d bytes, %v", n, err)
+	}
+	r.Cut()
+	c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if _, err := c.Read(make([]byte, 1)); err == nil || err == io.EOF || err.(net.Error).Timeout() {
+		t.Errorf("a connection that was cut says %v", err)
+	}
+
+	gone, err := To("127.0.0.1:1", Options{Path: Path{Delay: time.Millisecond}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gone.Close()
+	c2, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", gone.Port()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c2.Close()
+	c2.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if _, err := c2.Read(make([]byte, 1)); err == nil || err.(net.Error).Timeout() {
+		t.Errorf("without a server: %v", err)
+	}
+}
+
+// Close ends connections in every state, also those that still wait to be
+// connected, and leaves nothing behind (TestMain).
+func TestClose(t *testing.T) {
+	for _, delay := range []time.Duration{0, time.Millisecond, time.Hour} {
+		c, r := through(t, Options{Path: Path{Delay: delay}})
+		c.Write([]byte{1})
+		time.Sleep(5 * time.Millisecond)
+		r.Close()
+		c.SetReadDeadline(time.Now().Add(10 * time.Second))
+		if _, err := io.ReadAll(c); err != nil && err.(net.Error).Timeout() {
+			t.Errorf("delay %v: the connection outlives the relay", delay)
+		}
+	}
+}
+
+// What is told of the bytes is what went past, in the order of the stamps.
+func TestWatch(t *testing.T) {
+	var mu sync.Mutex
+	got := map[Direction][]byte{}
+	last := map[Direction]time.Time{}
+	ended := make(chan struct{}, 2)
+	delay := 2 * time.Millisecond
+	c, _ := through(t, Options{Path: Path{Delay: delay}, Watch: func(s Seen) {
+		mu.Lock()
+		defer mu.Unlock()
+		got[s.Dir] = append(got[s.Dir], s.Data...)
+		if s.Conn != 1 || s.Left.Before(last[s.Dir]) || s.Left.Sub(s.Arrived) < delay {
+			t.Errorf("conn %d, %v after it arrived, %v after the one before", s.Conn, s.Left.Sub(s.Arrived), s.Left.Sub(last[s.Dir]))
+		}
+		last[s.Dir] = s.Left
+		if len(s.Data) == 0 {
+			ended <- struct{}{}
+		}
+	}})
+	go func() { c.Write([]byte("hello")); c.(*net.TCPConn).CloseWrite() }()
+	io.ReadAll(c)
+	<-ended
+	<-ended
+	mu.Lock()
+	defer mu.Unlock()
+	if string(got[Up]) != "hello" || string(got[Down]) != "hello" {
+		t.Errorf("seen up %q, down %q", got[Up], got[Down])
+	}
+}
+
+// BenchmarkOwnDelay is what the relay adds to what it was asked for, each way:
+// from a read to the end of the write, without the delay that was asked for. The
+// aim is 300 us at p99 on a machine with nothing else to do; a sleep of the same
+// length that was taken in between shows what the machine itself is late by.
+func BenchmarkOwnDelay(b *testing.B) {
+	for _, delay := range []time.Duration{0, 100 * time.Microsecond, 5 * time.Millisecond} {
+		b.Run(delay.String(), func(b *testing.B) {
+			var mu sync.Mutex
+			var own []time.Duration
+			c, _ := through(b, Options{Path: Path{Delay: delay}, Watch: func(s Seen) {
+				mu.Lock()
+				defer mu.Unlock()
+				own = append(own, s.Left.Sub(s.Arrived)-delay)
+			}})
+			punctual()
+			defer runtime.UnlockOSThread()
+			var bare []time.Duration
+			for b.Loop() {
+				ask(b, c)
+				began := time.Now()
+				sleepUntil(b.Context(), began.Add(delay))
+				bare = append(bare, time.Since(began)-delay)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			slices.Sort(own)
+			slices.Sort(bare)
+			for _, q := range []int{50, 99} {
+				b.ReportMetric(float64(own[len(own)*q/100])/1e3, fmt.Sprintf("us-p%d", q))
+				b.ReportMetric(float64(bare[len(bare)*q/100])/1e3, fmt.Sprintf("bare-us-p%d", q))
+			}
+		})
+	}
+}
