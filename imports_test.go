@@ -15,7 +15,7 @@ import (
 const rules = `
 base/unit:
 base/stats:
-base/alg:
+base/alg: base/fault base/near
 base/near:
 base/host:
 base/termsafe:
@@ -48,11 +48,13 @@ measure/flow:
 measure/loopback: sys/ownport sys/proc sys/workdir
 measure/hostinfo: base/unit record sys/proc
 measure/drive: base/alg base/unit measure/flow measure/loopback record ssh/openssh sys/proc sys/workdir
+measure/testbed: base/alg base/fault base/near base/shell measure/drive measure/hostinfo measure/lab measure/loopback record ssh/openssh ssh/route ssh/wire sys/ownport sys/proc sys/workdir
 measure/limits: base/alg base/unit record show/legacylog
 verdict/rank: base/alg base/stats base/unit measure/model record
 verdict/compare: base/alg base/stats record verdict/rank
 verdict/verdicttest: base/alg measure/model/sim measure/plan record verdict/rank
 verdict/advise: base/alg record verdict/rank
+verdict/prove: base/alg base/fault base/stats base/termsafe base/unit measure/drive measure/lab measure/model measure/testbed record sys/bounded sys/proc sys/workdir
 fleet/hostset: base/host
 fleet: base/host
 fleet/remotesh: base/shell

@@ -329,7 +329,7 @@ func loadPolicy(name string) (advise.Policy, error) {
 	if !strings.HasSuffix(name, ".toml") && !strings.ContainsRune(name, filepath.Separator) {
 		p, err := advise.Named(name)
 		if err != nil {
-			return p, unknownPolicy(name, err)
+			return p, err
 		}
 		return p, nil
 	}

@@ -74,23 +74,15 @@ func (a *adviser) verdict() []string {
 func gainLine(g rank.Gain) string {
 	line := string(g.From.Direction) + ":"
 	if g.Throughput != nil {
-		line += fmt.Sprintf(" throughput %s", times(*g.Throughput))
+		line += fmt.Sprintf(" throughput %s", g.Throughput.Times())
 	}
 	if g.Cost != nil {
-		line += fmt.Sprintf(" CPU cost %s less", times(*g.Cost))
+		line += fmt.Sprintf(" CPU cost %s less", g.Cost.Times())
 	}
 	if g.Tie {
 		line += " (same group)"
 	}
 	return line
-}
-
-// times is a ratio with its interval, if it has one.
-func times(q rank.Quantity) string {
-	if q.Lo == q.Hi {
-		return fmt.Sprintf("%.2fx", q.Value)
-	}
-	return fmt.Sprintf("%.2fx [%.2f, %.2f]", q.Value, q.Lo, q.Hi)
 }
 
 // adviceSchema names the layout of `advise --json`.

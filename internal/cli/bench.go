@@ -18,6 +18,7 @@ import (
 	"sshpace/internal/measure/drive"
 	"sshpace/internal/measure/lab"
 	"sshpace/internal/measure/plan"
+	"sshpace/internal/measure/testbed"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/report"
@@ -85,7 +86,7 @@ Exit status: 0 all went well; 1 something failed, such as every transfer or the 
 	return cmd
 }
 
-// runBench is the command: station, plan, run, report.
+// runBench is the command: testbed, plan, run, report.
 func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags, args []string) (err error) {
 	given := cmd.Flags().Changed
 	var file *recordFile
@@ -113,12 +114,20 @@ func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags,
 	gone := make(chan os.Signal, 1)
 	signal.Notify(gone, syscall.SIGPIPE)
 	defer signal.Stop(gone)
-	s, err := openStation(ctx, sys, stationParams{f.ssh, f.sshd, record.Engine(f.engine), record.ServerKind(f.server), f.data, time.Duration(f.connect), destination, f.connection})
+	dir, err := privateDir(sys)
 	if err != nil {
 		return interrupted(drain, err)
 	}
-	defer func() { err = errors.Join(err, s.close()) }()
-	job, err := f.job(s, file)
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	bed, err := testbed.Open(ctx, testbed.Params{
+		SSH: f.ssh, SSHD: f.sshd, Engine: record.Engine(f.engine), Server: record.ServerKind(f.server), Data: f.data, Connect: time.Duration(f.connect),
+		Destination: destination, Route: f.connection.params(sys), Dir: dir, Helper: helper,
+	})
+	if err != nil {
+		return interrupted(drain, err)
+	}
+	defer func() { err = errors.Join(err, bed.Close()) }()
+	job, err := f.job(bed, file)
 	if err != nil {
 		return err
 	}
@@ -126,7 +135,7 @@ func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags,
 		return job.list(sys, f.json)
 	}
 	if file == nil {
-		if file, err = createRecordFile(f.out, s.target); err != nil {
+		if file, err = createRecordFile(f.out, bed.Target); err != nil {
 			return err
 		}
 		defer file.Close()
@@ -136,7 +145,7 @@ func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags,
 
 // job is everything that a run needs, checked.
 type job struct {
-	station  *station
+	bed      *testbed.Testbed
 	campaign record.Campaign
 	plan     planner
 	space    alg.Space
@@ -154,18 +163,18 @@ type planner interface {
 }
 
 // job makes the plan. A resumed file brings its own offer.
-func (f *benchFlags) job(s *station, file *recordFile) (*job, error) {
-	offer, err := s.shared()
+func (f *benchFlags) job(bed *testbed.Testbed, file *recordFile) (*job, error) {
+	offer, err := bed.Shared()
 	shared := offer
 	if err != nil {
 		return nil, err
 	}
 	if file != nil {
-		if err := sameStation(file.old, s, offer); err != nil {
+		if err := bed.Resumes(file.old, offer); err != nil {
 			return nil, err
 		}
 		offer = file.old.Campaign.Offer
-	} else if offer, err = f.selection().apply(offer, s.client, s.remote); err != nil {
+	} else if offer, err = f.selection().Apply(offer, bed.Client, bed.Offered); err != nil {
 		return nil, err
 	}
 	size, err := unit.ParseBytes(f.size)
@@ -174,15 +183,15 @@ func (f *benchFlags) job(s *station, file *recordFile) (*job, error) {
 	}
 	spec := plan.Spec{
 		Space: alg.Fold(offer), Directions: f.directions(), Seed: f.seed,
-		Budget: time.Duration(f.budget), Precision: float64(f.precision), Rounds: f.rounds, Cores: s.environment.Cores,
+		Budget: time.Duration(f.budget), Precision: float64(f.precision), Rounds: f.rounds, Cores: bed.Environment.Cores,
 	}
-	spec.Overhead = s.server != record.ServerRemote
-	if s.server == record.ServerRemote {
+	spec.Overhead = bed.Server != record.ServerRemote
+	if bed.Server == record.ServerRemote {
 		spec.SegmentNS, spec.Segments = 200*time.Millisecond, 3
 	}
 	c := record.Campaign{
-		Format: record.FormatVersion, Tool: toolVersion(), Started: time.Now().UTC(), Seed: f.seed, Target: s.target,
-		Engine: s.engine, Server: s.server, Directions: spec.Directions, Data: f.data, Policy: f.policy,
+		Format: record.FormatVersion, Tool: toolVersion(), Started: time.Now().UTC(), Seed: f.seed, Target: bed.Target,
+		Engine: bed.Engine, Server: bed.Server, Directions: spec.Directions, Data: f.data, Policy: f.policy,
 		BudgetNS: time.Duration(f.budget), Precision: float64(f.precision), Rounds: f.rounds, Offer: offer, Shared: shared, Combos: spec.Space.Combinations(),
 	}
 	if f.exhaustive {
@@ -191,15 +200,15 @@ func (f *benchFlags) job(s *station, file *recordFile) (*job, error) {
 	} else if f.rounds > 0 {
 		spec.Budget, c.BudgetNS = 0, 0
 	}
-	p, err := f.design(spec, s)
+	p, err := f.design(spec, bed)
 	if err != nil {
 		return nil, usageError("allow more algorithms", "%s", err)
 	}
-	return &job{s, c, p, spec.Space, f.goOn()}, nil
+	return &job{bed, c, p, spec.Space, f.goOn()}, nil
 }
 
 // design chooses how to measure.
-func (f *benchFlags) design(spec plan.Spec, s *station) (planner, error) {
+func (f *benchFlags) design(spec plan.Spec, bed *testbed.Testbed) (planner, error) {
 	if f.exhaustive {
 		p, err := plan.Exhaustive(spec)
 		return plan.NewSingles(p, 1), err
@@ -212,38 +221,11 @@ func (f *benchFlags) design(spec plan.Spec, s *station) (planner, error) {
 		p, err := design(spec)
 		return plan.NewSingles(p, 1), err
 	}
-	capacity := s.driver.Capacity()
+	capacity := bed.Driver.Capacity()
 	if f.connections > 0 {
 		capacity = min(capacity, f.connections)
 	}
 	return plan.NewSitting(spec, capacity)
-}
-
-// sameStation refuses to mix what must not be averaged.
-func sameStation(old *record.File, s *station, offer alg.Offer) error {
-	const startAnew = "start a new result and compare the two: sshpace compare"
-	for _, pair := range [][3]string{
-		{"target", old.Campaign.Target, s.target}, {"server", string(old.Campaign.Server), string(s.server)},
-		{"client version", old.Environment.Client, s.environment.Client}, {"server version", old.Environment.Server, s.environment.Server},
-		{"CPU", old.Environment.CPU, s.environment.CPU},
-	} {
-		if pair[1] != pair[2] {
-			return usageError(startAnew, "the file was measured with %s %q, now it is %q", pair[0], pair[1], pair[2])
-		}
-	}
-	differ := func(was, is string) bool { return was != "" && is != "" && was != is } // not every host tells
-	if was, is := old.Environment.ServerMachine, s.environment.ServerMachine; differ(was, is) {
-		return usageError(startAnew, "the file was measured on the machine %q, now it is %q", was, is)
-	}
-	if differ(old.Environment.AddressCheck, s.environment.AddressCheck) {
-		return usageError(startAnew, "the file was measured at another address or port than %s has now", s.target)
-	}
-	for _, kind := range []alg.Kind{alg.Cipher, alg.MAC, alg.Kex} {
-		if gone := old.Campaign.Offer.Without(offer, kind); len(gone) > 0 {
-			return usageError("start a new result", "%s %q of the file is not to be had any more", kind, gone[0])
-		}
-	}
-	return nil
 }
 
 // run carries the job out, writes the records and reports.
@@ -251,14 +233,14 @@ func (j *job) run(ctx context.Context, drain context.Context, sys System, screen
 	memory := &record.File{Trials: map[int]record.Trial{}}
 	view := newLiveView(screen, j.plan, j.campaign.Directions)
 	sink := record.Tee(record.Write(out), memory.Sink(), view.sink)
-	params := lab.Params{Target: j.station.target, FirstID: 1, Drain: drain}
+	params := lab.Params{Target: j.bed.Target, FirstID: 1, Drain: drain}
 	if out.old != nil {
 		j.replay(out.old, memory, &params)
 	} else if err := j.begin(sink); err != nil {
 		return j.writeError(err, out.Name())
 	}
 	trials := len(memory.Trials)
-	runErr := lab.Sit(ctx, params, j.plan, j.station.driver, sink)
+	runErr := lab.Sit(ctx, params, j.plan, j.bed.Driver, sink)
 	view.close()
 	ending, reportable := j.ending(drain, runErr)
 	if !reportable {
@@ -297,8 +279,8 @@ func (j *job) ending(drain context.Context, runErr error) (ending plan.Ending, r
 
 // begin writes the head of a new file.
 func (j *job) begin(sink record.Sink) error {
-	records := []record.Record{{Campaign: &j.campaign}, {Environment: &j.station.environment}}
-	for _, finding := range append(j.station.findings, j.station.oneSided()...) {
+	records := []record.Record{{Campaign: &j.campaign}, {Environment: &j.bed.Environment}}
+	for _, finding := range append(j.bed.Findings, j.bed.OneSided()...) {
 		records = append(records, record.Record{Finding: &finding})
 	}
 	for _, r := range records {
@@ -347,7 +329,7 @@ func (j *job) report(sys System, f *record.File, name string, asJSON bool, drain
 func (j *job) shortfall(runErr error, name string) error {
 	goOn := "go on with: " + j.goOn + name
 	if _, gaveUp := errors.AsType[*drive.HostError](runErr); gaveUp {
-		err := j.station.remoteError(runErr)
+		err := j.bed.Explain(runErr)
 		return withHint(err, hintOf(err)+"; then "+goOn)
 	}
 	if runErr != nil {
@@ -367,5 +349,5 @@ func (j *job) writeError(err error, name string) error {
 	if isNoSpace(err) || errors.Is(err, os.ErrClosed) {
 		return withHint(err, "make room, then go on with: "+j.goOn+name)
 	}
-	return j.station.remoteError(err)
+	return j.bed.Explain(err)
 }

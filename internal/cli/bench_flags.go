@@ -9,6 +9,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/shell"
+	"sshpace/internal/measure/testbed"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
 )
@@ -109,8 +110,8 @@ func (f *benchFlags) directions() []record.Direction {
 	return []record.Direction{record.Direction(f.direction)}
 }
 
-func (f *benchFlags) selection() selection {
-	return selection{map[alg.Kind][]string{alg.Cipher: f.ciphers, alg.MAC: f.macs, alg.Kex: f.kex}, f.policy}
+func (f *benchFlags) selection() testbed.Selection {
+	return testbed.Selection{Patterns: map[alg.Kind][]string{alg.Cipher: f.ciphers, alg.MAC: f.macs, alg.Kex: f.kex}, Policy: f.policy}
 }
 
 // destination is the host to measure; none for the private server.
@@ -134,7 +135,7 @@ func (f *benchFlags) reopen(given func(flag string) bool, args *[]string) (*reco
 	if err != nil {
 		return nil, err
 	}
-	if target := file.old.Campaign.Target; len(*args) == 0 && target != privateTarget {
+	if target := file.old.Campaign.Target; len(*args) == 0 && target != testbed.Loopback {
 		*args = []string{target}
 	}
 	if err := f.adopt(given, file.old.Campaign, len(*args) > 0); err != nil {
@@ -158,7 +159,7 @@ func (f *benchFlags) adopt(changed func(flag string) bool, c record.Campaign, ho
 	if c.Imported != "" {
 		return usageError("start a new result", "%s was imported from a log of %s", f.resume, c.Imported)
 	}
-	if private := c.Target == privateTarget; private == hostGiven {
+	if private := c.Target == testbed.Loopback; private == hostGiven {
 		return usageError("measure the same target", "%s was measured on %q", f.resume, c.Target)
 	}
 	f.engine, f.data, f.seed, f.policy = string(c.Engine), c.Data, c.Seed, c.Policy

@@ -34,9 +34,9 @@ type plannedKex struct {
 // document collects what list prints.
 func (j *job) document() planDocument {
 	d := planDocument{
-		Schema: planSchema, Target: j.station.target, Client: j.station.environment.Client, Server: j.station.environment.Server,
+		Schema: planSchema, Target: j.bed.Target, Client: j.bed.Environment.Client, Server: j.bed.Environment.Server,
 		Combinations: j.space.Combinations(), EstimatedNS: j.plan.Estimate(), Bulk: j.space.Bulk,
-		Notes: append(append([]record.Finding{}, j.station.findings...), j.station.oneSided()...),
+		Notes: append(append([]record.Finding{}, j.bed.Findings...), j.bed.OneSided()...),
 	}
 	for _, name := range j.space.Kex {
 		d.Kex = append(d.Kex, plannedKex{name, j.space.Alias[name]})

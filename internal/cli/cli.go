@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/near"
 	"sshpace/internal/base/termsafe"
 )
 
@@ -140,7 +141,7 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 		}
 	}
 	see := "see " + cmd.CommandPath() + " --help for the commands"
-	return usageError(didYouMean(cmd.CommandPath()+" ", word, names, see), "unknown command %q", strings.TrimPrefix(cmd.CommandPath()+" "+word, "sshpace "))
+	return usageError(near.Hint(cmd.CommandPath()+" ", word, names, see), "unknown command %q", strings.TrimPrefix(cmd.CommandPath()+" "+word, "sshpace "))
 }
 
 // checkArguments makes what a command and those below it find wrong with their

@@ -43,18 +43,5 @@ func flagHint(cmd *cobra.Command, err error) string {
 			names = append(names, f.Name)
 		}
 	})
-	return didYouMean("--", bad.GetSpecifiedName(), names, see)
-}
-
-// didYouMean is a hint that names what may have been meant, each behind prefix;
-// otherwise where nothing is near.
-func didYouMean(prefix, typed string, names []string, otherwise string) string {
-	found := near.Names(typed, names)
-	if len(found) == 0 {
-		return otherwise
-	}
-	for i, name := range found {
-		found[i] = prefix + name
-	}
-	return "did you mean " + strings.Join(found, " or ")
+	return near.Hint("--", bad.GetSpecifiedName(), names, see)
 }

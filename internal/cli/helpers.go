@@ -40,8 +40,14 @@ var helperPrograms = map[string]func(ctx context.Context, args []string) (exit i
 // helperMark is the first argument that leads to a helper program.
 const helperMark = "--helper"
 
-// helperArgs is the command line of a helper program of this executable.
-func helperArgs(self, program string) []string { return []string{self, helperMark, program} }
+// helper is the command line of a helper program of this executable.
+func helper(program string) []string {
+	self, err := os.Executable()
+	if err != nil {
+		self = os.Args[0]
+	}
+	return []string{self, helperMark, program}
+}
 
 // runHelper runs a helper program if args ask for one.
 func runHelper(ctx context.Context, sys System, args []string) (exit int, ran bool) {

@@ -10,79 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
-	"sshpace/internal/base/alg"
 	"sshpace/internal/record"
 )
-
-func TestSelection(t *testing.T) {
-	client := alg.Offer{
-		Ciphers: []string{"aes128-gcm@openssh.com", "aes128-ctr", "3des-cbc", "chacha20-poly1305@openssh.com"},
-		MACs:    []string{"hmac-sha2-256", "umac-64@openssh.com"},
-		Kex:     []string{"curve25519-sha256", "diffie-hellman-group1-sha1"},
-	}
-	server := alg.Offer{
-		Ciphers: []string{"aes128-gcm@openssh.com", "aes128-ctr", "3des-cbc", "aes256-ctr"},
-		MACs:    []string{"hmac-sha2-256", "hmac-sha1"},
-		Kex:     []string{"curve25519-sha256", "diffie-hellman-group1-sha1", "ecdh-sha2-nistp256"},
-	}
-	shared := client.Intersect(server)
-	pick := func(kind alg.Kind, patterns ...string) map[alg.Kind][]string {
-		return map[alg.Kind][]string{kind: patterns}
-	}
-	for name, tt := range map[string]struct {
-		sel  selection
-		want []string // ciphers left
-		err  string
-	}{
-		"everything":        {selection{}, shared.Ciphers, ""},
-		"name":              {selection{patterns: pick(alg.Cipher, "aes128-ctr")}, []string{"aes128-ctr"}, ""},
-		"glob":              {selection{patterns: pick(alg.Cipher, "aes128-*")}, []string{"aes128-gcm@openssh.com", "aes128-ctr"}, ""},
-		"two":               {selection{patterns: pick(alg.Cipher, "3des-cbc", "*-ctr")}, []string{"aes128-ctr", "3des-cbc"}, ""},
-		"policy":            {selection{policy: "modern"}, []string{"aes128-gcm@openssh.com", "aes128-ctr"}, ""},
-		"only the client":   {selection{patterns: pick(alg.Cipher, "chacha20*")}, nil, "the server does not offer it"},
-		"only the server":   {selection{patterns: pick(alg.MAC, "hmac-sha1")}, nil, "this client was built without it"},
-		"neither side":      {selection{patterns: pick(alg.Kex, "sntrup761x25519-sha512")}, nil, "neither side has it"},
-		"unknown":           {selection{patterns: pick(alg.Cipher, "rot13")}, nil, `unknown cipher "rot13"`},
-		"glob of nothing":   {selection{patterns: pick(alg.Kex, "zz*")}, nil, `unknown kex "zz*"`},
-		"broken glob":       {selection{patterns: pick(alg.Cipher, "aes[")}, nil, `unknown cipher "aes["`},
-		"empty name":        {selection{patterns: pick(alg.Cipher, "")}, nil, `unknown cipher ""`},
-		"one of two wrong":  {selection{patterns: pick(alg.Cipher, "aes128-ctr", "rot13")}, nil, `unknown cipher "rot13"`},
-		"unknown policy":    {selection{policy: "nsa"}, nil, `unknown policy "nsa"`},
-		"nothing is left":   {selection{patterns: pick(alg.Cipher, "3des-cbc"), policy: "modern"}, nil, "no cipher is left to measure"},
-		"no kex is left":    {selection{patterns: pick(alg.Kex, "diffie-hellman-group1-sha1"), policy: "modern"}, nil, "no key exchange is left to measure"},
-		"AEAD needs no MAC": {selection{patterns: pick(alg.Cipher, "aes128-gcm*")}, []string{"aes128-gcm@openssh.com"}, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := tt.sel.apply(shared, client, server)
-			if tt.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.err) {
-					t.Errorf("error %v, want one with %q", err, tt.err)
-				}
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, got.Ciphers); diff != "" {
-				t.Errorf("ciphers (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestNoMACIsLeft(t *testing.T) {
-	o := alg.Offer{Ciphers: []string{"aes128-ctr"}, Kex: []string{"curve25519-sha256"}}
-	if err := (selection{}).checkLeft(o); err == nil || !strings.Contains(err.Error(), "no MAC is left to measure with aes128-ctr") {
-		t.Errorf("checkLeft: %v", err)
-	}
-	o.Ciphers = []string{"aes128-gcm@openssh.com"}
-	if err := (selection{}).checkLeft(o); err != nil {
-		t.Errorf("checkLeft of an AEAD cipher: %v", err)
-	}
-}
 
 // However a host is called, its file stays in the folder of results and has a
 // name that every file system and terminal can take.

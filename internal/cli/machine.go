@@ -15,6 +15,7 @@ import (
 	"sshpace/internal/base/unit"
 	"sshpace/internal/measure/hostinfo"
 	"sshpace/internal/measure/limits"
+	"sshpace/internal/measure/testbed"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
 	render "sshpace/internal/show/report"
@@ -69,7 +70,7 @@ func runMachine(ctx context.Context, sys System, f machineFlags) error {
 	if err != nil {
 		return err
 	}
-	file := &record.File{Environment: hostinfo.Describe(loadLook)}
+	file := &record.File{Environment: hostinfo.Describe(testbed.LoadLook)}
 	_, file.Environment.Crypto = limits.FindOpenSSL(ctx, f.openssl)
 	host, _ := os.Hostname()
 	file.Campaign = record.Campaign{Format: record.FormatVersion, Tool: toolVersion(), Started: time.Now().UTC(), Target: host}

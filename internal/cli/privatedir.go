@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"os"
-
 	"sshpace/internal/sys/workdir"
 )
 
@@ -13,10 +11,6 @@ func privateDir(sys System) (*workdir.Dir, error) { return newPrivateDir(sys, fa
 func memoryDir(sys System) (*workdir.Dir, error) { return newPrivateDir(sys, true) }
 
 func newPrivateDir(sys System, inMemory bool) (*workdir.Dir, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	dir, err := workdir.New(workdir.Params{Getenv: sys.Getenv, Keeper: helperArgs(self, "keep"), InMemory: inMemory})
+	dir, err := workdir.New(workdir.Params{Getenv: sys.Getenv, Keeper: helper("keep"), InMemory: inMemory})
 	return dir, withHint(err, "set XDG_RUNTIME_DIR to a folder of yours in folders of yours or root's; as root, use sudo -H or su -")
 }

@@ -3,10 +3,12 @@ package alg
 import (
 	_ "embed"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
+
+	"sshpace/internal/base/fault"
+	"sshpace/internal/base/near"
 )
 
 // Policy is a named set of algorithms that a guideline or a release allows.
@@ -60,15 +62,16 @@ var Policies = sync.OnceValue(func() []Policy {
 // LookupPolicy finds a policy by name or alias, in upper or lower case. The error
 // lists the names.
 func LookupPolicy(name string) (Policy, error) {
-	var names []string
+	var names, all []string
 	for _, p := range Policies() {
 		is := func(other string) bool { return strings.EqualFold(other, name) }
 		if is(p.Name) || slices.ContainsFunc(p.Aliases, is) {
 			return p, nil
 		}
-		names = append(names, p.Name)
+		names, all = append(names, p.Name), append(append(all, p.Name), p.Aliases...)
 	}
-	return Policy{}, fmt.Errorf("unknown policy %q (known: %s)", name, strings.Join(names, ", "))
+	return Policy{}, fault.Usage(near.Hint("--policy ", name, all, "name one of those with --policy, or a TOML file with sshpace advise --policy"),
+		"unknown policy %q (known: %s)", name, strings.Join(names, ", "))
 }
 
 // Allows reports whether the policy allows a name of the given kind. A kind

@@ -40,6 +40,19 @@ func Names(typed string, names []string) []string {
 	return out
 }
 
+// Hint is one that names what may have been meant, each behind prefix;
+// otherwise where nothing is near.
+func Hint(prefix, typed string, names []string, otherwise string) string {
+	found := Names(typed, names)
+	if len(found) == 0 {
+		return otherwise
+	}
+	for i, name := range found {
+		found[i] = prefix + name
+	}
+	return "did you mean " + strings.Join(found, " or ")
+}
+
 // distance is how many letters must be put in, left out, replaced or swapped with
 // the next to make b of a (optimal string alignment).
 func distance(a, b string) int {

@@ -1,4 +1,4 @@
-package cli
+package prove
 
 import (
 	"bytes"
@@ -10,13 +10,11 @@ import (
 
 // A proof that was stopped after its first round has a ratio and no interval.
 func TestProofOfOneRound(t *testing.T) {
-	d := &duel{target: "loopback", suites: [2]alg.Suite{{Cipher: "a"}, {Cipher: "b"}}, ways: []contest{{name: rawWay + "upload"}, {name: "scp of 4 MiB"}}}
-	d.ways[0].add([2]showing{{throughput: 100e6, cost: 2}, {throughput: 235e6, cost: 1}})
+	p := &Proof{target: "loopback", suites: [2]alg.Suite{{Cipher: "a"}, {Cipher: "b"}}, methods: []*method{{name: "raw upload", direct: true}, {name: "scp of 4 MiB"}}}
+	p.methods[0].add([2]rates{{throughput: 100e6, cost: 2}, {throughput: 235e6, cost: 1}})
 	report := func() string {
 		var out bytes.Buffer
-		if err := d.report(&out); err != nil {
-			t.Fatal(err)
-		}
+		p.Write(&out)
 		return out.String()
 	}
 	one := report()
@@ -24,8 +22,8 @@ func TestProofOfOneRound(t *testing.T) {
 		t.Errorf("one round, and no copy:\n%s", one)
 	}
 	for range 2 {
-		d.ways[0].add([2]showing{{throughput: 100e6}, {throughput: 240e6}})
-		d.ways[1].add([2]showing{{throughput: 50e6}, {throughput: 60e6}})
+		p.methods[0].add([2]rates{{throughput: 100e6}, {throughput: 240e6}})
+		p.methods[1].add([2]rates{{throughput: 50e6}, {throughput: 60e6}})
 	}
 	if more := report(); !strings.Contains(more, "x [2.35, 2.40]") || !strings.Contains(more, "3 rounds give no") || !strings.Contains(more, "login included") {
 		t.Errorf("three rounds:\n%s", more)

@@ -1,0 +1,45 @@
+package testbed
+
+import (
+	"context"
+	"errors"
+
+	"sshpace/internal/base/fault"
+	"sshpace/internal/record"
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/wire"
+)
+
+// chooseClient finds the client and what it can do. Where ssh is missing, the
+// built-in client stands in for it on loopback.
+func (b *Testbed) chooseClient(ctx context.Context, p Params) error {
+	if p.Engine == record.EngineNative {
+		b.nativeClient()
+		return nil
+	}
+	private := p.Destination.Host == ""
+	ssh, err := openssh.FindClient(ctx, p.SSH)
+	var missing *openssh.NotFoundError
+	if errors.As(err, &missing) && p.Engine == "" && private {
+		b.note("no ssh is installed: the built-in client stands in for it",
+			"client costs and speeds are those of Go's SSH, not of OpenSSH", "install openssh-client, or name its path with --ssh")
+		b.nativeClient()
+		return nil
+	}
+	if err != nil {
+		hint := "install openssh-client, or name its path with --ssh"
+		if private {
+			hint += "; --engine native measures the built-in client"
+		}
+		return fault.WithHint(err, hint)
+	}
+	b.Engine, b.SSH = record.EngineOpenSSH, ssh
+	b.Environment.Client, b.Environment.ClientPath, b.Environment.Crypto = ssh.Version, ssh.Path, ssh.Crypto
+	b.Client, err = ssh.Query(ctx)
+	return err
+}
+
+func (b *Testbed) nativeClient() {
+	b.Engine, b.Client = record.EngineNative, wire.Offer()
+	b.Environment.Client, b.Environment.Crypto = "sshpace native (x/crypto/ssh)", "Go crypto"
+}

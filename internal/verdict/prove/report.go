@@ -1,0 +1,61 @@
+package prove
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"sshpace/internal/base/stats"
+	"sshpace/internal/base/termsafe"
+)
+
+// Write prints the ratios with their intervals (Hodges and Lehmann on the logs of
+// the rounds) and a verdict each, as comments of a configuration.
+func (p *Proof) Write(out io.Writer) {
+	fmt.Fprintf(out, "\n# proof on %s: %s (now) and %s (advised) in turns\n", termsafe.OneLine(p.target), p.suites[0].Bulk(), p.suites[1].Bulk())
+	for _, m := range p.methods {
+		if len(m.speeds) == 0 {
+			fmt.Fprintf(out, "# %-18s no result\n", m.name)
+			continue
+		}
+		q := stats.HodgesLehmann(m.speeds).Exp()
+		fmt.Fprintf(out, "# %-18s %6.0f -> %6.0f MB/s  %s  %s\n", m.name, stats.Median(m.speed[0])/1e6, stats.Median(m.speed[1])/1e6, q.Times(), judged(q, "faster", "slower"))
+		if len(m.savings) > 0 {
+			q := stats.HodgesLehmann(m.savings).Exp()
+			fmt.Fprintf(out, "# %-18s CPU cost of both sides    %s  %s\n", "", q.Times(), judged(q, "less", "more"))
+		}
+	}
+	for _, m := range p.methods {
+		if m.failures > 0 {
+			fmt.Fprintf(out, "# %s failed %d times: %s\n", m.name, m.failures, termsafe.OneLine(m.why))
+		}
+	}
+	if slices.ContainsFunc(p.methods, func(m *method) bool { return !m.direct && len(m.speeds) > 0 }) {
+		fmt.Fprintln(out, "# the MB/s of scp and sftp are over the whole program, its login included")
+	}
+	switch n := len(p.methods[0].speeds); {
+	case n == 1:
+		fmt.Fprintln(out, "# one round gives no interval")
+	case n < stats.MinExact:
+		fmt.Fprintf(out, "# %d rounds give no 95 %% interval: what stands in brackets is their range\n", n)
+	}
+}
+
+// indifferent is the difference below which two choices are the same in
+// practice.
+const indifferent = 0.04
+
+// judged is what an interval says.
+func judged(q stats.Interval, more, less string) string {
+	switch {
+	case q.N < stats.MinExact:
+		return "too few rounds to say"
+	case q.Lo > 1:
+		return more
+	case q.Hi < 1:
+		return less
+	case q.Lo > 1-indifferent && q.Hi < 1+indifferent:
+		return "the same"
+	}
+	return "no difference shown"
+}
