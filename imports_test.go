@@ -56,6 +56,7 @@ verdict/verdicttest: base/alg measure/model/sim measure/plan record verdict/rank
 verdict/advise: base/alg record verdict/rank
 verdict/prove: base/alg base/fault base/stats base/termsafe base/unit measure/drive measure/lab measure/model measure/testbed record sys/bounded sys/proc sys/workdir
 fleet/hostset: base/host
+fleet/inventory: base/fault base/host fleet/hostset sys/bounded
 fleet: base/host
 fleet/remotesh: base/shell
 fleet/output: base/host base/termsafe fleet fleet/hostset sys/safedir

@@ -117,7 +117,7 @@ func configHome(getenv func(string) string) string {
 func listHosts(w io.Writer, hosts []host.Host) error {
 	b := bufio.NewWriter(w)
 	for _, h := range hosts {
-		fmt.Fprintln(b, h)
+		fmt.Fprintln(b, h.Exact())
 	}
 	return b.Flush()
 }

@@ -33,6 +33,11 @@ func (h Host) Check() error {
 	if err := CheckName(h.Name); err != nil {
 		return err
 	}
+	if h.Address != "" {
+		if err := CheckName(h.Address); err != nil {
+			return fmt.Errorf("address: %w", err)
+		}
+	}
 	if h.User == "" {
 		return nil
 	}

@@ -4,6 +4,7 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -16,46 +17,68 @@ import (
 // "not given", so that ssh_config or a default may decide. Hosts are
 // comparable and may be map keys.
 type Host struct {
-	Name   string // name, alias or address without brackets; never empty after Parse
-	User   string // login name, "" when not given
-	Port   uint16 // TCP port 1-65535, 0 when not given
-	Label  string // section of the hosts file it stands in (`%label`), "" without one
-	Origin string // where it was named, for messages: "-w", "hosts.txt:12"
+	Name string // name, alias or address without brackets; never empty after Parse
+	User string // login name, "" when not given
+	Port uint16 // TCP port 1-65535, 0 when not given
+	// Address is the name or address to connect to where an inventory knows a
+	// better one than Name; "" is Name. ssh_config is asked about Address then.
+	Address string
+	Label   string // section of the hosts file it stands in (`%label`), "" without one
+	Origin  string // where it was named, for messages: "-w", "hosts.txt:12"
 }
 
 // Target is the part of a Host that decides where a connection goes: hosts
 // with equal targets are the same machine, whatever file named them.
 type Target struct {
-	Name string // as Host.Name
-	User string // as Host.User
-	Port uint16 // as Host.Port
+	Name    string // as Host.Name
+	User    string // as Host.User
+	Port    uint16 // as Host.Port
+	Address string // as Host.Address
 }
 
 // Target returns the host without its label and origin.
-func (h Host) Target() Target { return Target{Name: h.Name, User: h.User, Port: h.Port} }
+func (h Host) Target() Target {
+	return Target{Name: h.Name, User: h.User, Port: h.Port, Address: h.Address}
+}
 
-// String is the shortest text that Parse reads back to the same target:
-// "name", "user@name", "user@name:22", "[::1]:22".
-func (t Target) String() string {
-	var b strings.Builder
+// Destination is what ssh is to be given as the name of the host.
+func (h Host) Destination() string { return cmp.Or(h.Address, h.Name) }
+
+// String names the target for people, without its address: "name",
+// "user@name", "user@name:22", "[::1]:22".
+func (t Target) String() string { return t.text(t.Name) }
+
+// Exact is the shortest text that Parse reads back to the same target. It is
+// String, with the address where there is one: "user@name=192.0.2.1:22".
+func (t Target) Exact() string {
+	if t.Address == "" {
+		return t.String()
+	}
+	before := ""
 	if t.User != "" {
-		b.WriteString(t.User + "@")
+		before = t.User + "@"
+	}
+	return before + t.Name + "=" + Target{Port: t.Port}.text(t.Address)
+}
+
+func (t Target) text(name string) string {
+	if t.User != "" {
+		return t.User + "@" + Target{Port: t.Port}.text(name)
 	}
 	if t.Port == 0 {
-		b.WriteString(t.Name)
-		return b.String()
+		return name
 	}
-	if strings.Contains(t.Name, ":") {
-		b.WriteString("[" + t.Name + "]")
-	} else {
-		b.WriteString(t.Name)
+	if strings.Contains(name, ":") {
+		name = "[" + name + "]"
 	}
-	b.WriteString(":" + strconv.Itoa(int(t.Port)))
-	return b.String()
+	return name + ":" + strconv.Itoa(int(t.Port))
 }
 
 // String is the text of the host's target.
 func (h Host) String() string { return h.Target().String() }
+
+// Exact is the text that Parse reads back to the same target.
+func (h Host) Exact() string { return h.Target().Exact() }
 
 // ParseError says which text is no host and why.
 type ParseError struct {
@@ -68,7 +91,8 @@ func (e *ParseError) Error() string {
 }
 
 // Parse reads one host: `name`, `user@name`, `user@name:port`,
-// `ssh://user@name:port`, `[::1]:22`, or a bare IPv6 address without port.
+// `ssh://user@name:port`, `[::1]:22`, or a bare IPv6 address without port. In
+// name=address the address is where the host called name is reached.
 // As in ssh(1), the last @ ends the user. Errors are *ParseError.
 func Parse(text string) (Host, error) {
 	h, err := parse(text)
@@ -118,9 +142,19 @@ func parseAddress(text string, decode func(string) (string, error)) (Host, error
 			return h, errors.New("empty user before @")
 		}
 	}
+	name, address, apart := strings.Cut(addr, "=")
+	if !apart {
+		address = addr
+	}
 	var err error
-	if h.Name, h.Port, err = splitPort(addr); err != nil {
+	if address, h.Port, err = splitPort(address); err != nil {
 		return Host{}, err
+	}
+	if h.Name = address; apart {
+		h.Name, h.Address = name, address
+		if address == "" {
+			return Host{}, errors.New("empty address after =")
+		}
 	}
 	return h, h.Check()
 }

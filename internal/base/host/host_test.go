@@ -32,6 +32,8 @@ func TestParse(t *testing.T) {
 		{"[web1]:2222", Host{Name: "web1", Port: 2222}},
 		{"prod/web1", Host{Name: "prod/web1"}},
 		{"käse", Host{Name: "käse"}},
+		{"web1=192.0.2.1", Host{Name: "web1", Address: "192.0.2.1"}},
+		{"root@web1=[2001:db8::1]:2222", Host{Name: "web1", Address: "2001:db8::1", User: "root", Port: 2222}},
 	}
 	for _, tt := range tests {
 		got, err := Parse(tt.text)
@@ -50,7 +52,7 @@ func TestParseRefuses(t *testing.T) {
 		"", "@web1", "root@", "-oProxyCommand=id", "root@-oX", "-x@web1", "web1:", "web1:0", "web1:65536",
 		"web1:+22", "web1:-1", "web1:22x", "[::1", "[::1]22", "[::1]:", "a b", "a\tb", "a\nb", "a\x00b", "a\x1bb",
 		"a;b", "a&b", "a|b", "a`b", "a$b", "a'b", `a"b`, `a\b`, "a(b", "a{b", "a<b", "*", "a?", "!a", "a,b", "#a",
-		"a=b", "a%b", "a\x80", "a\u202eb", "a\u200bb", "a\u0085b", "1:2:3", "fe80::1%$(id)", "us$er@web1", "u;x@web1",
+		"a=", "=b", "a=b=c", "a=b c", "a=-b", "a:1=b", "a%b", "a\x80", "a\u202eb", "a\u200bb", "a\u0085b", "1:2:3", "fe80::1%$(id)", "us$er@web1", "u;x@web1",
 		"u\n@web1", `u\@web1`, "ssh://web1/path", "ssh://", "ssh://a%zz@web1", "ssh://a%0ab@web1", "ssh://%2dx@web1",
 		strings.Repeat("a", 256), strings.Repeat("u", 256) + "@web1",
 	}
@@ -67,6 +69,21 @@ func TestTargetIgnoresWhereItWasNamed(t *testing.T) {
 	b := Host{Name: "web1", Origin: "hosts.txt:3"}
 	if a.Target() != b.Target() {
 		t.Errorf("targets differ: %v, %v", a.Target(), b.Target())
+	}
+}
+
+// What a record keeps reads back to the same target; people are shown the name.
+func TestExactReadsBack(t *testing.T) {
+	for _, text := range []string{
+		"web1", "root@web1:2222", "[::1]:22", "web1=192.0.2.1", "root@web1=192.0.2.1:22", "web1=[2001:db8::1]:22", "root@web1=2001:db8::1",
+	} {
+		h, err := Parse(text)
+		if err != nil || h.Exact() != text {
+			t.Errorf("%q is %+v, %v, and reads %q", text, h, err, h.Exact())
+		}
+		if shown := h.String(); strings.Contains(shown, "=") {
+			t.Errorf("%q is shown as %q", text, shown)
+		}
 	}
 }
 

@@ -134,7 +134,7 @@ func (s *Store) Begin(run Run) (*Recorder, error) {
 	}
 	var names []string
 	for _, h := range run.Hosts {
-		names = append(names, h.String())
+		names = append(names, h.Exact())
 	}
 	r := &Recorder{ID: id, file: file}
 	r.write(line{Schema: Schema, Run: &runLine{
@@ -161,7 +161,7 @@ func (r *Recorder) Output(fleet.Event) error { return nil }
 // Done records how a host ended.
 func (r *Recorder) Done(res fleet.Result) error {
 	r.write(line{Result: &resultLine{
-		Host: res.Host.String(), Status: res.Status().String(), Ran: res.Ran.String(), Class: res.Class.String(),
+		Host: res.Host.Exact(), Status: res.Status().String(), Ran: res.Ran.String(), Class: res.Class.String(),
 		Exit: res.Exit, Signal: res.Signal, Error: res.Err, Missing: res.Incomplete, ElapsedNS: res.Elapsed.Nanoseconds(),
 	}})
 	return nil

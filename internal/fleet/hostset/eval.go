@@ -11,6 +11,7 @@ import (
 // that groups of groups cannot multiply the work.
 type evaluator struct {
 	opt    Options
+	source string              // of the group whose sets are being evaluated: they may leave it out
 	groups map[string][]string // by the text after @
 	busy   map[string]bool     // groups being evaluated, to find circles
 	known  []string            // memo of what * selects from
@@ -134,7 +135,7 @@ func (e *evaluator) one(name string, isGroup bool) names {
 func (e *evaluator) group(name string) names {
 	source, group, found := strings.Cut(name, ":")
 	if !found {
-		source, group = "", name
+		source, group = e.source, name
 	}
 	if e.opt.Groups == nil {
 		return fail(syntaxError("@"+name, noGroups))
@@ -191,9 +192,11 @@ func (e *evaluator) members(source, group string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	within := *e
+	within.source = source
 	var seqs []names
 	for _, text := range texts {
-		seqs = append(seqs, e.expression(text))
+		seqs = append(seqs, within.expression(text))
 	}
 	list, err := collect(join(nil, seqs), e.opt.Max)
 	if err != nil {
@@ -232,7 +235,9 @@ func (e *evaluator) knownNames() ([]string, error) {
 	case e.opt.Known != nil:
 		e.known, err = e.opt.Known()
 	case e.opt.Groups != nil:
-		e.known, err = collect(e.group("*"), e.opt.Max)
+		top := *e
+		top.source = ""
+		e.known, err = collect(top.group("*"), e.opt.Max)
 	}
 	return e.known, err
 }

@@ -27,7 +27,7 @@ var _ Groups = (*GroupFile)(nil)
 // ReadGroups reads a groups file; name is used in messages only. The sets are
 // checked when they are used.
 func ReadGroups(r io.Reader, name string) (*GroupFile, error) {
-	f := &GroupFile{name: name, sets: map[string][]string{}}
+	f := NewGroupFile(name)
 	err := eachLine(r, name, func(_ int, line string) error {
 		group, set, found := strings.Cut(line, ":")
 		group = strings.TrimSpace(group)
@@ -48,11 +48,40 @@ func (f *GroupFile) Add(group, set string) {
 	f.sets[group] = append(f.sets[group], set)
 }
 
+// NewGroupFile is a table of groups that came from the named file.
+func NewGroupFile(name string) *GroupFile { return &GroupFile{name: name, sets: map[string][]string{}} }
+
+// Join adds the groups of another file to those of f and returns f, or the other
+// where f is nil.
+func (f *GroupFile) Join(other *GroupFile) *GroupFile {
+	if f == nil {
+		return other
+	}
+	f.name += ", " + other.name
+	for _, group := range other.order {
+		for _, set := range other.sets[group] {
+			f.Add(group, set)
+		}
+	}
+	return f
+}
+
+// UnknownGroupError says that a source of groups does not have one.
+type UnknownGroupError struct {
+	Group string
+	Where string   // files, or what else was asked
+	Known []string // names that there are
+}
+
+func (e *UnknownGroupError) Error() string {
+	return fmt.Sprintf("group %q is not in %s, which has: %s", e.Group, e.Where, someOf(e.Known))
+}
+
 // Group returns the sets of a group.
 func (f *GroupFile) Group(source, group string) ([]string, error) {
 	sets, ok := f.sets[group]
 	if source != "" || !ok {
-		return nil, fmt.Errorf("group %q is not in %s, which has: %s", group, f.name, someOf(f.order))
+		return nil, &UnknownGroupError{group, f.name, f.order}
 	}
 	return sets, nil
 }
@@ -70,6 +99,45 @@ func (f *GroupFile) Names(source string) ([]string, error) {
 type Sources map[string]Groups
 
 var _ Groups = Sources(nil)
+
+// Also lets g answer for a source beside those that do already: sets of groups
+// with the same name add up.
+func (s Sources) Also(source string, g Groups) {
+	if before := s[source]; before != nil {
+		g = both{before, g}
+	}
+	s[source] = g
+}
+
+// both is two Groups under one source.
+type both struct{ first, second Groups }
+
+// Group is what either has; it is unknown where both do not know it.
+func (b both) Group(source, group string) ([]string, error) {
+	one, err1 := b.first.Group(source, group)
+	two, err2 := b.second.Group(source, group)
+	unknown1, not1 := errors.AsType[*UnknownGroupError](err1)
+	unknown2, not2 := errors.AsType[*UnknownGroupError](err2)
+	switch {
+	case err1 != nil && !not1:
+		return nil, err1
+	case err2 != nil && !not2:
+		return nil, err2
+	case not1 && not2:
+		return nil, &UnknownGroupError{group, unknown1.Where + ", " + unknown2.Where, sortedCopy(slices.Concat(unknown1.Known, unknown2.Known))}
+	}
+	return slices.Concat(one, two), nil
+}
+
+// Names lists the groups of both.
+func (b both) Names(source string) ([]string, error) {
+	one, err := b.first.Names(source)
+	if err != nil {
+		return nil, err
+	}
+	two, err := b.second.Names(source)
+	return sortedCopy(slices.Concat(one, two)), err
+}
 
 // Group asks the source.
 func (s Sources) Group(source, group string) ([]string, error) {

@@ -11,6 +11,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"sshpace/internal/base/host"
 )
 
 // DefaultMax is how many names one expression may give, unless Options says
@@ -25,6 +27,10 @@ type Options struct {
 	// Known lists the names that * and ? select from, such as the Host lines of
 	// ssh_config; nil = only those of all groups.
 	Known func() ([]string, error)
+
+	// Complete fills in what an inventory knows of a host that a Selection names,
+	// where the user did not say it; nil = nothing is known.
+	Complete func(*host.Host) error
 
 	emptyGlobOK bool // a wildcard that selects nothing is no error
 }

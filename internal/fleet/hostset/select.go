@@ -176,6 +176,11 @@ func (c *collector) add(set string, like host.Host, opt Options) error {
 		if err != nil {
 			return err
 		}
+		if opt.Complete != nil {
+			if err := opt.Complete(&h); err != nil {
+				return err
+			}
+		}
 		if c.seen[h.Target()] {
 			continue
 		}

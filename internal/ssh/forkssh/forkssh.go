@@ -149,7 +149,7 @@ func (e *Engine) argv(h host.Host, command, logPath string) []string {
 	if h.Port != 0 {
 		args = append(args, "-p", strconv.Itoa(int(h.Port)))
 	}
-	return append(args, "--", h.Name, command)
+	return append(args, "--", h.Destination(), command)
 }
 
 // connectTimeout is the limit in whole seconds.

@@ -93,5 +93,5 @@ func (c Connection) Destination(text string) (openssh.Destination, error) {
 	if h.Port != 0 {
 		options = append(options, "-p", fmt.Sprint(h.Port))
 	}
-	return openssh.Destination{Host: h.Name, Label: h.String(), Options: options}, nil
+	return openssh.Destination{Host: h.Destination(), Label: h.Exact(), Options: options}, nil
 }

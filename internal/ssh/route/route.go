@@ -92,7 +92,7 @@ func (r *Router) Route(ctx context.Context, h host.Host) (*Route, error) {
 
 // Query asks for the configuration of a host.
 func Query(h host.Host) sshconf.Query {
-	return sshconf.Query{Name: h.Name, User: h.User, Port: int(h.Port)}
+	return sshconf.Query{Name: h.Destination(), User: h.User, Port: int(h.Port)}
 }
 
 // maxJumps is how many jump hosts may stand before a host.
