@@ -23,6 +23,7 @@ base/fault:
 base/shell:
 record: base/alg base/termsafe base/unit
 record/anonymize: base/alg record
+record/store: base/fault base/near base/shell record sys/safedir
 sys/proc:
 sys/safedir:
 sys/ownport:

@@ -16,6 +16,7 @@ import (
 	"sshpace/internal/base/unit"
 	"sshpace/internal/measure/loopback"
 	"sshpace/internal/record"
+	"sshpace/internal/record/store"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/bounded"
 	"sshpace/internal/sys/workdir"
@@ -173,7 +174,7 @@ func (a *adviser) load(args []string) error {
 	path := ""
 	switch {
 	case len(args) == 0:
-		newest, err := newestRecordFile()
+		newest, err := store.Of(a.sys.Getenv).Newest()
 		if err != nil {
 			return err
 		}
@@ -185,7 +186,7 @@ func (a *adviser) load(args []string) error {
 		if err != nil {
 			return err
 		}
-		if path = newestOf(destination.Label); path == "" {
+		if path = store.Of(a.sys.Getenv).NewestOf(destination.Label); path == "" {
 			return usageError("measure it first: sshpace bench "+destination.Label, "there is no result of %s", destination.Label)
 		}
 	}
@@ -208,26 +209,6 @@ func (a *adviser) load(args []string) error {
 func isFile(name string) bool {
 	_, err := os.Stat(name)
 	return err == nil || strings.HasSuffix(name, ".jsonl")
-}
-
-// newestOf is the newest result of a target in the state folder, or "".
-func newestOf(label string) string {
-	names, _ := ownRecords(resultsDir())
-	for _, name := range slices.Backward(names) {
-		file, err := os.Open(name)
-		if err != nil {
-			continue
-		}
-		for record, err := range record.Read(file) {
-			if err == nil && record.Campaign != nil && record.Campaign.Target == label {
-				file.Close()
-				return name
-			}
-			break
-		}
-		file.Close()
-	}
-	return ""
 }
 
 // reach is how ssh would be told to go to the result's host; localhost for a

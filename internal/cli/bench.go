@@ -20,6 +20,7 @@ import (
 	"sshpace/internal/measure/plan"
 	"sshpace/internal/measure/testbed"
 	"sshpace/internal/record"
+	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/report"
 	"sshpace/internal/verdict/rank"
@@ -89,7 +90,7 @@ Exit status: 0 all went well; 1 something failed, such as every transfer or the 
 // runBench is the command: testbed, plan, run, report.
 func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags, args []string) (err error) {
 	given := cmd.Flags().Changed
-	var file *recordFile
+	var file *store.File
 	if f.resume != "" {
 		if file, err = f.reopen(given, &args); err != nil {
 			return err
@@ -135,7 +136,7 @@ func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags,
 		return job.list(sys, f.json)
 	}
 	if file == nil {
-		if file, err = createRecordFile(f.out, bed.Target); err != nil {
+		if file, err = store.Of(sys.Getenv).Create(f.out, bed.Target); err != nil {
 			return err
 		}
 		defer file.Close()
@@ -163,17 +164,17 @@ type planner interface {
 }
 
 // job makes the plan. A resumed file brings its own offer.
-func (f *benchFlags) job(bed *testbed.Testbed, file *recordFile) (*job, error) {
+func (f *benchFlags) job(bed *testbed.Testbed, file *store.File) (*job, error) {
 	offer, err := bed.Shared()
 	shared := offer
 	if err != nil {
 		return nil, err
 	}
 	if file != nil {
-		if err := bed.Resumes(file.old, offer); err != nil {
+		if err := bed.Resumes(file.Old, offer); err != nil {
 			return nil, err
 		}
-		offer = file.old.Campaign.Offer
+		offer = file.Old.Campaign.Offer
 	} else if offer, err = f.selection().Apply(offer, bed.Client, bed.Offered); err != nil {
 		return nil, err
 	}
@@ -229,13 +230,13 @@ func (f *benchFlags) design(spec plan.Spec, bed *testbed.Testbed) (planner, erro
 }
 
 // run carries the job out, writes the records and reports.
-func (j *job) run(ctx context.Context, drain context.Context, sys System, screen *screen, out *recordFile, asJSON bool) error {
+func (j *job) run(ctx context.Context, drain context.Context, sys System, screen *screen, out *store.File, asJSON bool) error {
 	memory := &record.File{Trials: map[int]record.Trial{}}
 	view := newLiveView(screen, j.plan, j.campaign.Directions)
 	sink := record.Tee(record.Write(out), memory.Sink(), view.sink)
 	params := lab.Params{Target: j.bed.Target, FirstID: 1, Drain: drain}
-	if out.old != nil {
-		j.replay(out.old, memory, &params)
+	if out.Old != nil {
+		j.replay(out.Old, memory, &params)
 	} else if err := j.begin(sink); err != nil {
 		return j.writeError(err, out.Name())
 	}

@@ -11,6 +11,7 @@ import (
 	"sshpace/internal/base/shell"
 	"sshpace/internal/measure/testbed"
 	"sshpace/internal/record"
+	"sshpace/internal/record/store"
 	"sshpace/internal/ssh/openssh"
 )
 
@@ -122,7 +123,7 @@ func (f *benchFlags) destination(args []string) (openssh.Destination, error) {
 		}
 		return openssh.Destination{}, nil
 	}
-	if err := resultForHost(args[0]); err != nil {
+	if err := store.CheckHost(args[0]); err != nil {
 		return openssh.Destination{}, err
 	}
 	return f.connection.Destination(args[0])
@@ -130,15 +131,15 @@ func (f *benchFlags) destination(args []string) (openssh.Destination, error) {
 
 // reopen opens the file that is to be gone on with and adopts what it says. A
 // host that it knows need not be named again.
-func (f *benchFlags) reopen(given func(flag string) bool, args *[]string) (*recordFile, error) {
-	file, err := resumeRecordFile(f.resume)
+func (f *benchFlags) reopen(given func(flag string) bool, args *[]string) (*store.File, error) {
+	file, err := store.Resume(f.resume)
 	if err != nil {
 		return nil, err
 	}
-	if target := file.old.Campaign.Target; len(*args) == 0 && target != testbed.Loopback {
+	if target := file.Old.Campaign.Target; len(*args) == 0 && target != testbed.Loopback {
 		*args = []string{target}
 	}
-	if err := f.adopt(given, file.old.Campaign, len(*args) > 0); err != nil {
+	if err := f.adopt(given, file.Old.Campaign, len(*args) > 0); err != nil {
 		file.Close()
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"sshpace/internal/base/unit"
 	"sshpace/internal/record"
+	"sshpace/internal/record/store"
 	"sshpace/internal/show/legacylog"
 )
 
@@ -97,7 +98,7 @@ func runImport(sys System, f importFlags, args []string) error {
 // error, if standard output gets the result itself.
 func (f importFlags) write(sys System, machines []legacylog.Machine) error {
 	say := sys.Stdout
-	if f.out == standardOutput {
+	if f.out == store.StandardOutput {
 		say = sys.Stderr
 		if len(machines) > 1 {
 			return usageError("name a file: --out machines.jsonl becomes machines-1.jsonl and so on", "%d machines do not fit into one result", len(machines))
@@ -105,7 +106,7 @@ func (f importFlags) write(sys System, machines []legacylog.Machine) error {
 	}
 	names := outNames(f.out, len(machines))
 	for i, m := range machines {
-		if err := writeRecords(sys, names[i], m.Records); err != nil {
+		if err := store.Write(sys.Stdout, names[i], m.Records); err != nil {
 			return err
 		}
 		trials, measurements := m.Count()
@@ -114,7 +115,7 @@ func (f importFlags) write(sys System, machines []legacylog.Machine) error {
 			fmt.Fprintf(say, "  note: %s\n", oneLine(note))
 		}
 	}
-	if f.out == standardOutput {
+	if f.out == store.StandardOutput {
 		return nil
 	}
 	verb := "report"

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"sshpace/internal/measure/limits"
 	"sshpace/internal/measure/testbed"
 	"sshpace/internal/record"
+	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
 	render "sshpace/internal/show/report"
 	"sshpace/internal/verdict/rank"
@@ -90,13 +90,13 @@ func runMachine(ctx context.Context, sys System, f machineFlags) error {
 	if err != nil {
 		return err
 	}
-	if name == standardOutput {
+	if name == store.StandardOutput {
 		sys.Stdout = sys.Stderr // what is shown goes beside the records
 	}
 	if err := showMachine(sys, file, f.json); err != nil {
 		return err
 	}
-	if name != standardOutput {
+	if name != store.StandardOutput {
 		fmt.Fprintf(sys.Stderr, "\nsaved: %s\n", name)
 	}
 	return interrupted(drain, nil)
@@ -130,10 +130,10 @@ func (f machineFlags) options(ctx context.Context, sys System) (limits.Options, 
 	switch {
 	case f.rounds < 1:
 		return o, usageError("1 or more", "--rounds %d", f.rounds)
-	case f.json && f.out == standardOutput:
+	case f.json && f.out == store.StandardOutput:
 		return o, usageError("leave one of them out", "--json and --out - both write to standard output")
-	case f.out != "" && f.out != standardOutput:
-		if err := checkNew(f.out, anotherName); err != nil {
+	case f.out != "" && f.out != store.StandardOutput:
+		if err := store.CheckNew(f.out, store.AnotherName); err != nil {
 			return o, err
 		}
 	}
@@ -142,24 +142,21 @@ func (f machineFlags) options(ctx context.Context, sys System) (limits.Options, 
 		return o, usageError("name the program with --openssl", "%s is no openssl", f.openssl)
 	}
 	if o.DiskDir == "" {
-		o.DiskDir = filepath.Dir(machinesDir())
-		if err := makeStateDir(o.DiskDir); err != nil && f.out != "" {
+		o.DiskDir = filepath.Dir(store.Of(sys.Getenv).Machines())
+		if err := store.Make(o.DiskDir); err != nil && f.out != "" {
 			o.DiskDir = "" // the disk alone is left out
 		}
 	}
 	if f.out == "" {
-		err = makeStateDir(machinesDir()) // before the work whose result goes there
+		err = store.Make(store.Of(sys.Getenv).Machines()) // before the work whose result goes there
 	}
 	return o, err
 }
 
-// machinesDir holds the limits of machines that the user gave no name.
-func machinesDir() string { return stateDir("machines") }
-
 // save writes the record, and returns where to.
 func (f machineFlags) save(sys System, file *record.File) (path string, err error) {
 	if path = f.out; path == "" {
-		path = filepath.Join(machinesDir(), file.Campaign.Started.Format("20060102T150405.000Z")+".jsonl")
+		path = filepath.Join(store.Of(sys.Getenv).Machines(), file.Campaign.Started.Format("20060102T150405.000Z")+".jsonl")
 	}
 	records := []record.Record{{Campaign: &file.Campaign}, {Environment: &file.Environment}}
 	for _, finding := range file.Findings {
@@ -168,7 +165,7 @@ func (f machineFlags) save(sys System, file *record.File) (path string, err erro
 	for _, m := range file.Measurements {
 		records = append(records, record.Record{Measurement: &m})
 	}
-	return path, writeRecords(sys, path, records)
+	return path, store.Write(sys.Stdout, path, records)
 }
 
 // machineSchema names the layout of `machine --json`.
@@ -188,11 +185,11 @@ func showMachine(sys System, file *record.File, asJSON bool) error {
 
 // addCeilings relates a ranking to the limits of its machine: those in the
 // named file, or the newest ones of a machine with the same processor.
-func addCeilings(r *rank.Ranking, path string, change func(*record.File) *record.File) error {
-	file := newestLimits(r.Environment, change)
+func addCeilings(sys System, r *rank.Ranking, path string, change func(*record.File) *record.File) error {
+	file := store.Of(sys.Getenv).Limits(r.Environment, change)
 	if path != "" {
 		var err error
-		if file, err = loadMachine(path); err != nil {
+		if file, err = store.LoadLimits(path); err != nil {
 			return err
 		}
 		file = change(file)
@@ -201,58 +198,4 @@ func addCeilings(r *rank.Ranking, path string, change func(*record.File) *record
 		r.Ceilings = rank.CeilingsOf(r, file)
 	}
 	return nil
-}
-
-// newestLimits puts together the newest value of each limit that was recorded on
-// this machine, for runs of --only measure some of them; nil where there is none.
-// Change is what was done to the result.
-func newestLimits(of record.Environment, change func(*record.File) *record.File) *record.File {
-	names, _ := ownRecords(machinesDir())
-	var merged *record.File
-	for _, name := range names { // sorted, and names are times
-		file, err := loadMachine(name)
-		if err != nil {
-			continue
-		}
-		if file = change(file); !sameMachine(file.Environment, of) {
-			continue
-		}
-		if merged != nil {
-			file.Measurements = renewed(merged.Measurements, file.Measurements)
-		}
-		merged = file
-	}
-	return merged
-}
-
-// renewed replaces old measurements by newer ones of the same thing and adds the
-// others.
-func renewed(old, newer []record.Measurement) []record.Measurement {
-	all := slices.Clone(old)
-	for _, m := range newer {
-		i := slices.IndexFunc(all, func(o record.Measurement) bool { return o.Source == m.Source && o.Name == m.Name && o.Unit == m.Unit })
-		if i < 0 {
-			all = append(all, m)
-			continue
-		}
-		all[i] = m
-	}
-	return all
-}
-
-func sameMachine(a, b record.Environment) bool {
-	return a.CPU == b.CPU && a.Cores == b.Cores && a.Arch == b.Arch && a.Hypervisor == b.Hypervisor
-}
-
-func loadMachine(path string) (*record.File, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, withHint(err, "sshpace machine writes such files")
-	}
-	defer file.Close()
-	records, err := loadRecords(file, path)
-	if err == nil && len(records.Measurements) == 0 {
-		err = usageError("sshpace machine writes such files", "%s holds no limits of a machine", path)
-	}
-	return records, err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/record"
+	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/page"
 	"sshpace/internal/show/picture"
@@ -260,7 +261,7 @@ func (x *rankingReport) render(w io.Writer, f format) error {
 	case "json":
 		return render.JSON(w, x.r)
 	case recordFormat:
-		return putRecords(w, slices.Collect(x.records.Records()))
+		return store.Put(w, slices.Collect(x.records.Records()))
 	case "classic":
 		return withHint(render.Classic(w, x.r, x.classic), "measure transfers first: sshpace bench")
 	}

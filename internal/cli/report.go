@@ -9,6 +9,7 @@ import (
 	"sshpace/internal/base/unit"
 	"sshpace/internal/record"
 	"sshpace/internal/record/anonymize"
+	"sshpace/internal/record/store"
 	render "sshpace/internal/show/report"
 	"sshpace/internal/verdict/rank"
 )
@@ -54,7 +55,7 @@ people who want to report and compare it.`,
 				return usageError("add --anonymize", "%s is the result itself", recordFormat)
 			}
 			if len(args) == 0 {
-				newest, err := newestRecordFile()
+				newest, err := store.Of(sys.Getenv).Newest()
 				if err != nil {
 					return err
 				}
@@ -88,7 +89,7 @@ people who want to report and compare it.`,
 				if i > 0 {
 					fmt.Fprintln(sys.Stdout)
 				}
-				if err := addCeilings(r, machine, disguise); err != nil {
+				if err := addCeilings(sys, r, machine, disguise); err != nil {
 					return err
 				}
 				if err := out.write(sys, targets, &rankingReport{r: r, records: records, classic: classic, out: out}); err != nil {
@@ -141,14 +142,9 @@ func rankFile(path string, by rank.By) (*rank.Ranking, error) {
 // loadRanking is rankFile with the records themselves, both as they are after a
 // change.
 func loadRanking(path string, by rank.By, change func(*record.File) *record.File) (*rank.Ranking, *record.File, error) {
-	file, err := openResult(path)
+	records, err := store.Load(path)
 	if err != nil {
 		return nil, nil, err
-	}
-	defer file.Close()
-	records, err := record.Load(file)
-	if err != nil {
-		return nil, nil, withHint(fmt.Errorf("%s: %w", path, err), "report reads the .jsonl files that sshpace bench writes")
 	}
 	records = change(records)
 	r, err := rank.Of(records, rank.Options{By: by})

@@ -1,4 +1,4 @@
-package cli
+package store
 
 import (
 	"errors"
@@ -8,31 +8,43 @@ import (
 	"path/filepath"
 	"strings"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/base/near"
 	"sshpace/internal/base/shell"
+	"sshpace/internal/record"
 )
 
-// recordEnding is that of result files.
-const recordEnding = ".jsonl"
+// Load reads a result. Its hints are commands that show one.
+func Load(path string) (*record.File, error) {
+	file, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	records, err := record.Load(file)
+	if err != nil {
+		return nil, fault.WithHint(fmt.Errorf("%s: %w", path, err), "report reads the .jsonl files that sshpace bench writes")
+	}
+	return records, nil
+}
 
-// openResult opens a result to read. Its hints are commands that show one.
-func openResult(path string) (*os.File, error) {
+func open(path string) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return nil, usageError(resultIn(path), "%s is a folder", path)
+		return nil, fault.Usage(resultIn(path), "%s is a folder", path)
 	}
 	file, err := os.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, withHint(err, nearResult(path))
+		return nil, fault.WithHint(err, nearResult(path))
 	case errors.Is(err, fs.ErrPermission):
-		return nil, withHint(err, "its owner may read it, and root: sudo sshpace report "+shell.Word(path))
+		return nil, fault.WithHint(err, "its owner may read it, and root: sudo sshpace report "+shell.Word(path))
 	}
-	return file, withHint(err, "name a result of sshpace bench")
+	return file, fault.WithHint(err, "name a result of sshpace bench")
 }
 
 // resultIn is the hint for a folder: its last result, or the last one of all.
 func resultIn(folder string) string {
-	paths, _ := filepath.Glob(filepath.Join(globEscape(folder), "*"+recordEnding))
+	paths, _ := filepath.Glob(filepath.Join(globEscape(folder), "*"+Ending))
 	if len(paths) > 0 {
 		return "name a result in it: sshpace report " + shell.Word(paths[len(paths)-1])
 	}
@@ -52,13 +64,13 @@ func nearResult(path string) string {
 	return "to measure and write it: sshpace bench --out " + shell.Word(path)
 }
 
-// resultForHost is the error of a bench that was given a result as its host.
-func resultForHost(name string) error {
-	if !strings.HasSuffix(name, recordEnding) || !isRegular(name) {
+// CheckHost is the error of a bench that was given a result as its host.
+func CheckHost(name string) error {
+	if !strings.HasSuffix(name, Ending) || !isRegular(name) {
 		return nil
 	}
 	path := shell.Word(name)
-	return usageError(fmt.Sprintf("to go on with it: sshpace bench --resume %s; to look at it: sshpace report %s", path, path), "%s is a result, not a host", name)
+	return fault.Usage(fmt.Sprintf("to go on with it: sshpace bench --resume %s; to look at it: sshpace report %s", path, path), "%s is a result, not a host", name)
 }
 
 // globEscape makes a pattern of a path that matches that path only.

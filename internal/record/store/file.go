@@ -1,0 +1,200 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sshpace/internal/base/fault"
+	"sshpace/internal/base/shell"
+	"sshpace/internal/record"
+)
+
+// File is an open file of records, locked against a second writer.
+type File struct {
+	*os.File
+	Old *record.File // what a resumed file held; nil for a new one
+}
+
+// maxTargetName is how much of a target's name goes into a file name, which
+// has 255 bytes at most on common file systems.
+const maxTargetName = 100
+
+// path names a result that the user gave no name: in the state
+// folder (XDG base directory specification), newest last by name.
+func (s Store) path(target string, now time.Time) string {
+	safe := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(".-_@", r) {
+			return r
+		}
+		return '_'
+	}, target)
+	safe = safe[:min(len(safe), maxTargetName)] // ASCII by now
+	return filepath.Join(s.Results(), fmt.Sprintf("%s-%s.jsonl", now.UTC().Format("20060102T150405.000Z"), safe))
+}
+
+// Create makes a new file for a run, which can be gone on with. Where path is "",
+// one in the state folder.
+func (s Store) Create(path, target string) (*File, error) {
+	if path == "" {
+		path = s.path(target, time.Now())
+		if err := Make(filepath.Dir(path)); err != nil {
+			return nil, err
+		}
+	}
+	return newFile(path, "choose another name, or go on with it: --resume "+path)
+}
+
+// newFile makes a file that must not exist yet, in a folder that must;
+// taken is the hint where it exists.
+func newFile(path, taken string) (*File, error) {
+	if err := CheckNew(path, taken); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, fault.WithHint(err, "name a file that you may write with --out FILE")
+	}
+	return &File{File: f}, lock(f)
+}
+
+// CheckNew says what keeps a file from being made, before the work that goes into
+// it is done.
+func CheckNew(path, taken string) error {
+	if dir := filepath.Dir(path); !isFolder(dir) {
+		return fault.Usage("make it first, or name another file with --out FILE", "there is no folder %s for %s", dir, filepath.Base(path))
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return fault.Usage("name a file in it: --out "+shell.Word(filepath.Join(path, "result"+Ending)), "%s is a folder", path)
+	}
+	if _, err := os.Lstat(path); err == nil && !isRegular(path) {
+		return fault.Usage("name a new file with --out FILE: records are appended to it, and read again", "%s is not a file", path)
+	} else if err == nil {
+		return fault.Usage(taken, "%s exists already", path)
+	}
+	return nil
+}
+
+// isFolder reports whether path is a folder, or cannot be looked at.
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil {
+		return !errors.Is(err, os.ErrNotExist)
+	}
+	return info.IsDir()
+}
+
+// StandardOutput is the name of a result that goes there.
+const StandardOutput = "-"
+
+// AnotherName is the hint where a whole result exists: nothing goes on with it.
+const AnotherName = "choose another name with --out FILE"
+
+// Write writes a whole result: to a new file, or to standard output where
+// path is "-".
+func Write(stdout io.Writer, path string, records []record.Record) error {
+	if path == StandardOutput {
+		return Put(stdout, records)
+	}
+	file, err := newFile(path, AnotherName)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := Put(file, records); err != nil {
+		return err
+	}
+	return file.Sync()
+}
+
+// Put writes records one after the other.
+func Put(w io.Writer, records []record.Record) error {
+	sink := record.Write(w)
+	for _, r := range records {
+		if err := sink(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Resume opens a file to go on with, and makes it end with a whole
+// line: a last line that was not finished is cut off, and one that only lacks
+// its line end gets it.
+func Resume(path string) (*File, error) {
+	const hint = "name a result of sshpace bench with --resume FILE"
+	if _, err := os.Stat(path); err == nil && !isRegular(path) {
+		return nil, fault.Usage(hint, "%s is not a file", path)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return nil, fault.WithHint(err, hint)
+	}
+	if err := lock(f); err != nil {
+		f.Close()
+		return nil, err
+	}
+	old, err := load(f, path)
+	if err == nil {
+		err = mendLastLine(f, old.Truncated)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &File{File: f, Old: old}, nil
+}
+
+func isRegular(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+func lock(f *os.File) error {
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+		return &fault.Error{What: f.Name() + " is being written by another sshpace", Hint: "wait for it, or choose another file", Code: fault.Misuse}
+	}
+	return nil // file systems without locks are fine
+}
+
+// load reads a record file and says in words what is wrong with it.
+func load(r io.Reader, name string) (*record.File, error) {
+	file, err := record.Load(r)
+	if err != nil {
+		return nil, &fault.Error{What: fmt.Sprintf("%s: %v", name, err), Hint: "results are the .jsonl files that sshpace bench writes", Code: fault.Misuse}
+	}
+	return file, nil
+}
+
+// mendLastLine removes what stands after the last line end, if cut says that it
+// is no record, or ends it, and leaves f at its end.
+func mendLastLine(f *os.File, cut bool) error {
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	tail := make([]byte, min(size, record.MaxLine+1))
+	if _, err := f.ReadAt(tail, size-int64(len(tail))); err != nil {
+		return err
+	}
+	keep := size - int64(len(tail)) + int64(bytes.LastIndexByte(tail, '\n')) + 1
+	switch {
+	case keep == size:
+		return nil
+	case !cut:
+		_, err := f.Write([]byte("\n"))
+		return err
+	}
+	if err := f.Truncate(keep); err != nil {
+		return err
+	}
+	_, err = f.Seek(keep, io.SeekStart)
+	return err
+}
