@@ -28,6 +28,7 @@ sys/proc:
 sys/safedir:
 sys/ownport:
 sys/workdir: sys/safedir
+sys/terminal: base/fault
 sys/bounded:
 sys/edit: base/shell sys/bounded
 sys/relay:
@@ -65,6 +66,7 @@ fleet/history: base/host base/termsafe fleet fleet/hostset sys/safedir
 fleet/compat: base/host base/shell base/termsafe fleet fleet/output fleet/remotesh
 show/document: base/alg base/stats base/termsafe base/unit record verdict/compare verdict/rank
 show/document/documenttest: base/alg measure/model/sim measure/plan record verdict/rank
+show/live: base/alg base/termsafe base/unit measure/plan record show/document sys/terminal
 show/page: base/alg show/document
 show/picture: show/document
 show/sheet: record show/document

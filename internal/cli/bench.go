@@ -22,7 +22,9 @@ import (
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
+	"sshpace/internal/show/live"
 	"sshpace/internal/show/report"
+	"sshpace/internal/sys/terminal"
 	"sshpace/internal/verdict/rank"
 )
 
@@ -106,7 +108,7 @@ func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags,
 	if err != nil {
 		return err
 	}
-	view := newScreen(sys.Stderr, sys.Getenv)
+	view := terminal.NewScreen(sys.Stderr, sys.Getenv)
 	sys.Stderr = view
 	drain, ctx, stop := interruptsSaying(ctx, view, sys, finishing)
 	defer stop()
@@ -230,10 +232,10 @@ func (f *benchFlags) design(spec plan.Spec, bed *testbed.Testbed) (planner, erro
 }
 
 // run carries the job out, writes the records and reports.
-func (j *job) run(ctx context.Context, drain context.Context, sys System, screen *screen, out *store.File, asJSON bool) error {
+func (j *job) run(ctx context.Context, drain context.Context, sys System, screen *terminal.Screen, out *store.File, asJSON bool) error {
 	memory := &record.File{Trials: map[int]record.Trial{}}
-	view := newLiveView(screen, j.plan, j.campaign.Directions)
-	sink := record.Tee(record.Write(out), memory.Sink(), view.sink)
+	view := live.New(screen, j.plan, j.campaign.Directions)
+	sink := record.Tee(record.Write(out), memory.Sink(), view.Sink)
 	params := lab.Params{Target: j.bed.Target, FirstID: 1, Drain: drain}
 	if out.Old != nil {
 		j.replay(out.Old, memory, &params)
@@ -242,7 +244,7 @@ func (j *job) run(ctx context.Context, drain context.Context, sys System, screen
 	}
 	trials := len(memory.Trials)
 	runErr := lab.Sit(ctx, params, j.plan, j.bed.Driver, sink)
-	view.close()
+	view.Close()
 	ending, reportable := j.ending(drain, runErr)
 	if !reportable {
 		fmt.Fprintf(sys.Stderr, "the records so far are in %s\n", out.Name())
@@ -270,7 +272,7 @@ var nothingLeft = map[plan.Ending]string{
 func (j *job) ending(drain context.Context, runErr error) (ending plan.Ending, reportable bool) {
 	_, gaveUp := errors.AsType[*drive.HostError](runErr)
 	switch {
-	case drain.Err() != nil, errors.Is(runErr, errUnwatched):
+	case drain.Err() != nil, errors.Is(runErr, live.ErrUnwatched):
 		return plan.EndInterrupted, true
 	case gaveUp:
 		return plan.EndFailures, true

@@ -17,6 +17,7 @@ import (
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/near"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/sys/terminal"
 )
 
 // Exit codes. They are documented API: see the EXIT STATUS of the manual.
@@ -66,9 +67,9 @@ func Main(ctx context.Context, sys System, args []string) int {
 			return exit
 		}
 	}
-	out := &outlet{w: sys.Stdout}
+	out := terminal.NewOutput(sys.Stdout)
 	sys.Stdout = out
-	return conclude(sys.Stderr, out.verdict(runLine(ctx, sys, mode, args)))
+	return conclude(sys.Stderr, out.Verdict(runLine(ctx, sys, mode, args)))
 }
 
 // runLine runs a command line, or a mode if there is one.

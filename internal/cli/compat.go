@@ -10,13 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/compat"
 	"sshpace/internal/ssh/forkssh"
 	"sshpace/internal/ssh/reach"
+	"sshpace/internal/sys/terminal"
 )
 
 // compatMain is a drop-in mode: a whole program under another name.
@@ -83,7 +83,7 @@ func runCompat(ctx context.Context, sys System, mode compatMain, args []string) 
 func compatEnv(ctx context.Context, sys System) compat.Env {
 	env := compat.Env{
 		Stdin: sys.Stdin, Stdout: sys.Stdout, Stderr: sys.Stderr,
-		StdoutTTY: isTerminal(sys.Stdout), StderrTTY: isTerminal(sys.Stderr),
+		StdoutTTY: terminal.Is(sys.Stdout), StderrTTY: terminal.Is(sys.Stderr),
 		User: sys.Getenv("USER"), Home: sys.Getenv("HOME"),
 		LookPath: exec.LookPath,
 		Engine: func(sshArgs []string, hosts []host.Host) (fleet.Executor, func() error, error) {
@@ -145,9 +145,4 @@ func splitOptions(arg string) []string {
 		arg = arg[:2] + strings.TrimLeft(arg[2:], " \t")
 	}
 	return append(options, arg)
-}
-
-func isTerminal(w io.Writer) bool {
-	f := fileOf(w)
-	return f != nil && term.IsTerminal(int(f.Fd()))
 }

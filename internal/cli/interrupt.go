@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"sshpace/internal/sys/terminal"
 )
 
 // signalError is the reason of a context that a signal ended.
@@ -43,12 +45,12 @@ const finishing = "finishing what is running; press Ctrl-C again to stop at once
 // interrupts returns two contexts: drain ends with the first signal of those
 // that end a command, hard with the second. stop releases the watcher.
 func interrupts(parent context.Context, sys System) (drain, hard context.Context, stop func()) {
-	return interruptsSaying(parent, newScreen(sys.Stderr, sys.Getenv), sys, finishing)
+	return interruptsSaying(parent, terminal.NewScreen(sys.Stderr, sys.Getenv), sys, finishing)
 }
 
 // interruptsSaying is interrupts with a text of its own for the first signal, on
 // a screen on which something may be drawn meanwhile.
-func interruptsSaying(parent context.Context, view *screen, sys System, text string) (drain, hard context.Context, stop func()) {
+func interruptsSaying(parent context.Context, view *terminal.Screen, sys System, text string) (drain, hard context.Context, stop func()) {
 	hard, cancelHard := context.WithCancelCause(parent)
 	drain, cancelDrain := context.WithCancelCause(hard)
 	watcher, end := context.WithCancel(parent)
@@ -59,7 +61,7 @@ func interruptsSaying(parent context.Context, view *screen, sys System, text str
 			case s := <-signals:
 				cancel(&signalError{s})
 				if context.Cause(hard) == nil {
-					view.notice("sshpace: " + text)
+					view.Notice("sshpace: " + text)
 				}
 			case <-watcher.Done():
 				return

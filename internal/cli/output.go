@@ -20,6 +20,7 @@ import (
 	"sshpace/internal/show/picture"
 	render "sshpace/internal/show/report"
 	"sshpace/internal/show/sheet"
+	"sshpace/internal/sys/terminal"
 	"sshpace/internal/verdict/compare"
 	"sshpace/internal/verdict/rank"
 )
@@ -134,7 +135,7 @@ func (o *outputFlags) resolve(sys System) ([]target, error) {
 		chosen = f
 	}
 	if len(o.out) == 0 {
-		if chosen.binary && isTerminal(sys.Stdout) {
+		if chosen.binary && terminal.Is(sys.Stdout) {
 			return nil, usageError("name a file: --out report."+chosen.name, "%s is not for a terminal", chosen.name)
 		}
 		return []target{{format: chosen}}, nil

@@ -22,6 +22,7 @@ import (
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/output"
 	"sshpace/internal/ssh/reach"
+	"sshpace/internal/sys/terminal"
 )
 
 // runFlags are the flags of run.
@@ -228,10 +229,10 @@ func (j *errand) run(ctx context.Context, sys System, f *runFlags) error {
 	signal.Notify(deadly, syscall.SIGPIPE, syscall.SIGXFSZ)
 	defer signal.Stop(deadly)
 
-	load, untune := tuneRuntime(sys.Getenv)
+	load, untune := fleet.Tune(sys.Getenv)
 	defer untune()
 	start := time.Now()
-	drain, hard, stop := interruptsSaying(ctx, newScreen(sys.Stderr, sys.Getenv), sys, "ending the commands that run; press Ctrl-C again to leave them")
+	drain, hard, stop := interruptsSaying(ctx, terminal.NewScreen(sys.Stderr, sys.Getenv), sys, "ending the commands that run; press Ctrl-C again to leave them")
 	defer stop()
 	recorder := j.record(sys, start)
 	v, err := f.view.open(sys, j, f.quiet, f.verbose, output.RunInfo{ID: recorder.id(), Start: start, Command: j.text, Hosts: len(j.hosts)}, recorder.sinks())

@@ -12,6 +12,7 @@ import (
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/output"
+	"sshpace/internal/sys/terminal"
 )
 
 // viewFlags say how output is shown.
@@ -91,7 +92,7 @@ func (f *viewFlags) open(sys System, j *errand, quiet, verbose bool, info output
 	}
 	sinks = append(sinks, others...)
 	v.sink = sinks
-	if !quiet && !f.json && terminalWidth(sys.Stderr, sys.Getenv) > 0 && len(j.hosts) > 1 {
+	if !quiet && !f.json && terminal.Width(sys.Stderr, sys.Getenv) > 0 && len(j.hosts) > 1 {
 		v.progress = output.StartProgress(sys.Stderr, len(j.hosts), f.colored(sys, sys.Stderr), sinks)
 		v.sink = v.progress
 	}
@@ -129,7 +130,7 @@ func (f *viewFlags) colored(sys System, w io.Writer) bool {
 	case sys.Getenv("CLICOLOR_FORCE") != "" && sys.Getenv("CLICOLOR_FORCE") != "0":
 		return true
 	}
-	return terminalWidth(w, sys.Getenv) > 0
+	return terminal.Width(w, sys.Getenv) > 0
 }
 
 // close ends the sinks and writes the summary.

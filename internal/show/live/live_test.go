@@ -1,4 +1,4 @@
-package cli
+package live
 
 import (
 	"bytes"
@@ -10,30 +10,8 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/measure/plan"
 	"sshpace/internal/record"
+	"sshpace/internal/sys/terminal"
 )
-
-// What is written between two drawings stays, and takes the drawing away with
-// what the terminal has echoed below it.
-func TestScreen(t *testing.T) {
-	var out bytes.Buffer
-	s := &screen{w: &out, width: 10}
-	_ = s.draw("first line", "2")
-	s.notice("finishing")
-	_ = s.draw("next")
-	_ = s.draw()
-	if got, want := out.String(), "first lin\n2\n\r\x1b[2A\x1b[Jfinishing\nnext\n\r\x1b[1A\x1b[J"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
-// Elsewhere than on a terminal a notice has no empty line for the ^C.
-func TestNoticeInAFile(t *testing.T) {
-	var out bytes.Buffer
-	newScreen(&out, func(string) string { return "" }).notice("finishing")
-	if out.String() != "finishing\n" {
-		t.Errorf("%q", out.String())
-	}
-}
 
 func TestStatusFits(t *testing.T) {
 	p := plan.Progress{Done: 12, Total: 127, Block: 3, Failed: 1, Remaining: 59 * time.Second}
@@ -54,7 +32,7 @@ func TestLeaderFits(t *testing.T) {
 	figure := leaderFigures(l)[0]
 	for _, width := range []int{200, 79, 60, 39, 20} {
 		for _, both := range []bool{false, true} {
-			got := (&liveView{both: both}).leader(1, l, width)
+			got := (&View{both: both}).leader(1, l, width)
 			if len(got) > width || !strings.Contains(got, figure) {
 				t.Errorf("%d columns: %q", width, got)
 			}
@@ -68,13 +46,13 @@ func TestLeaderFits(t *testing.T) {
 // Each direction of a cell has its line, with its name where there are two.
 func TestLinesOfBothDirections(t *testing.T) {
 	var out bytes.Buffer
-	v := newLiveView(&screen{w: &out}, nil, []record.Direction{record.Upload, record.Download})
+	v := New(terminal.NewScreen(&out, func(string) string { return "" }), nil, []record.Direction{record.Upload, record.Download})
 	for range 2 {
 		for _, d := range []record.Direction{record.Upload, record.Download} {
 			trial := record.Trial{Want: alg.Suite{Cipher: "aes128-gcm@openssh.com"}, Workload: record.Transfer, Direction: d}
 			sample := record.Sample{Outcome: record.OK, Segments: []record.Segment{{WallNS: time.Second, Bytes: 5e6}}}
 			for _, r := range []record.Record{{Trial: &trial}, {Sample: &sample}} {
-				if err := v.sink(r); err != nil {
+				if err := v.Sink(r); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -88,9 +66,9 @@ func TestLinesOfBothDirections(t *testing.T) {
 // A view that nobody sees any more ends a run; one that fails otherwise does not.
 func TestUnwatched(t *testing.T) {
 	sample := record.Record{Sample: &record.Sample{Outcome: record.Broken}}
-	for cause, want := range map[error]error{syscall.EPIPE: errUnwatched, syscall.EIO: nil} {
-		v := newLiveView(&screen{w: brokenWriter{cause}}, nil, nil)
-		if err := v.sink(sample); err != want {
+	for cause, want := range map[error]error{syscall.EPIPE: ErrUnwatched, syscall.EIO: nil} {
+		v := New(terminal.NewScreen(brokenWriter{cause}, func(string) string { return "" }), nil, nil)
+		if err := v.Sink(sample); err != want {
 			t.Errorf("%v: %v, want %v", cause, err, want)
 		}
 	}

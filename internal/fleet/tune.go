@@ -1,4 +1,4 @@
-package cli
+package fleet
 
 import (
 	"math"
@@ -6,8 +6,6 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
-
-	"sshpace/internal/fleet"
 )
 
 // Tuning of the Go runtime for a fan-out: thousands of short waits, little
@@ -22,17 +20,17 @@ const (
 	lazyPercent = 400
 )
 
-// tuneRuntime starts with one processor and a lazy collector, and takes both
+// Tune starts with one processor and a lazy collector, and takes both
 // back when the work asks for it: load is what gives processors. GOMAXPROCS, GOGC
 // or GOMEMLIMIT of the user's stay.
-func tuneRuntime(getenv func(string) string) (load *fleet.Load, stop func()) {
+func Tune(getenv func(string) string) (load *Load, stop func()) {
 	procs, undo := 0, func() {}
 	if getenv("GOMAXPROCS") == "" {
 		procs = runtime.NumCPU()
 		before := runtime.GOMAXPROCS(1)
 		undo = func() { runtime.GOMAXPROCS(before) }
 	}
-	t := &tuner{load: fleet.NewLoad(procs), lazy: getenv("GOGC") == "" && getenv("GOMEMLIMIT") == ""}
+	t := &tuner{load: NewLoad(procs), lazy: getenv("GOGC") == "" && getenv("GOMEMLIMIT") == ""}
 	if t.lazy {
 		before, limit, procs := debug.SetGCPercent(lazyPercent), debug.SetMemoryLimit(smallTotal), undo
 		undo = func() { debug.SetGCPercent(before); debug.SetMemoryLimit(limit); procs() }
@@ -47,7 +45,7 @@ func tuneRuntime(getenv func(string) string) (load *fleet.Load, stop func()) {
 }
 
 type tuner struct {
-	load *fleet.Load
+	load *Load
 	lazy bool // the collector still is
 }
 

@@ -1,4 +1,5 @@
-package cli
+// Package live shows how a measurement goes on.
+package live
 
 import (
 	"errors"
@@ -8,18 +9,20 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/measure/plan"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
+	"sshpace/internal/sys/terminal"
 )
 
-// liveView shows how a run goes on: on a terminal a few lines that are redrawn
+// View shows how a run goes on: on a terminal a few lines that are redrawn
 // between trials (never while something is timed), elsewhere a line for every
 // cell that has its first result.
-type liveView struct {
-	screen   *screen
-	plan     planner
+type View struct {
+	screen   *terminal.Screen
+	plan     Plan
 	both     bool // directions
 	trial    record.Trial
 	trials   map[int]record.Trial // of connections in a sitting
@@ -27,6 +30,9 @@ type liveView struct {
 	seen     map[seenCell]bool
 	lastDraw time.Time
 }
+
+// Plan is what is shown of a plan.
+type Plan interface{ Progress() plan.Progress }
 
 // seenCell is a cell with its direction; logins have none.
 type seenCell struct {
@@ -37,15 +43,15 @@ type seenCell struct {
 // redrawEvery keeps the terminal calm when trials are short.
 const redrawEvery = 200 * time.Millisecond
 
-func newLiveView(s *screen, p planner, directions []record.Direction) *liveView {
-	return &liveView{screen: s, plan: p, both: len(directions) > 1, trials: map[int]record.Trial{}, seen: map[seenCell]bool{}}
+func New(s *terminal.Screen, p Plan, directions []record.Direction) *View {
+	return &View{screen: s, plan: p, both: len(directions) > 1, trials: map[int]record.Trial{}, seen: map[seenCell]bool{}}
 }
 
-// errUnwatched says that what shows progress was closed, such as by `| head`.
-var errUnwatched = fmt.Errorf("nobody watches any more: %w", syscall.EPIPE)
+// ErrUnwatched says that what shows progress was closed, such as by `| head`.
+var ErrUnwatched = fmt.Errorf("nobody watches any more: %w", syscall.EPIPE)
 
-// sink takes the records of the run. It is called between trials and turns.
-func (v *liveView) sink(r record.Record) (err error) {
+// Sink takes the records of the run. It is called between trials and turns.
+func (v *View) Sink(r record.Record) (err error) {
 	switch {
 	case r.Trial != nil:
 		v.trial, v.turns = *r.Trial, false
@@ -54,30 +60,30 @@ func (v *liveView) sink(r record.Record) (err error) {
 		}
 		err = v.refresh()
 	case r.Slices != nil:
-		if v.turns = true; v.screen.width == 0 {
+		if v.turns = true; v.screen.Width == 0 {
 			err = v.moved(r.Slices.Slices)
 		} else {
 			err = v.refresh()
 		}
-	case r.Sample != nil && v.screen.width == 0:
+	case r.Sample != nil && v.screen.Width == 0:
 		err = v.line(*r.Sample)
 	}
 	if errors.Is(err, syscall.EPIPE) {
-		return errUnwatched
+		return ErrUnwatched
 	}
 	return nil // a view that fails otherwise is no reason to stop
 }
 
 // refresh redraws a terminal, not too often.
-func (v *liveView) refresh() error {
-	if v.screen.width == 0 || time.Since(v.lastDraw) <= redrawEvery {
+func (v *View) refresh() error {
+	if v.screen.Width == 0 || time.Since(v.lastDraw) <= redrawEvery {
 		return nil
 	}
 	return v.redraw()
 }
 
 // moved prints one line for each cell that is among slices for the first time.
-func (v *liveView) moved(slices []record.Slice) error {
+func (v *View) moved(slices []record.Slice) error {
 	for _, s := range slices {
 		t := v.trials[s.Trial]
 		cell := seenCell{t.Want.Bulk(), t.Direction}
@@ -94,7 +100,7 @@ func (v *liveView) moved(slices []record.Slice) error {
 }
 
 // line prints one line for a cell's first result, and one for each failure.
-func (v *liveView) line(s record.Sample) error {
+func (v *View) line(s record.Sample) error {
 	cell := seenCell{v.trial.Want, v.trial.Direction}
 	switch v.trial.Workload {
 	case record.Transfer, record.Sitting:
@@ -107,7 +113,7 @@ func (v *liveView) line(s record.Sample) error {
 		name = fmt.Sprintf("%s %s", cell.direction, cell.suite)
 	}
 	if s.Outcome != record.OK {
-		_, err := fmt.Fprintf(v.screen, "%s: %s: %s\n", name, s.Outcome, oneLine(s.Detail))
+		_, err := fmt.Fprintf(v.screen, "%s: %s: %s\n", name, s.Outcome, termsafe.OneLine(s.Detail))
 		return err
 	}
 	if v.seen[cell] || v.trial.Role == record.RoleOverhead || v.trial.Workload == record.Sitting {
@@ -135,9 +141,9 @@ func firstResult(s record.Sample) string {
 }
 
 // redraw replaces what stands on the screen.
-func (v *liveView) redraw() error {
-	p, width := v.plan.Progress(), v.screen.width-1
-	lines := append(status(p, width), clip("now: "+v.now(), width))
+func (v *View) redraw() error {
+	p, width := v.plan.Progress(), v.screen.Width-1
+	lines := append(status(p, width), terminal.Clip("now: "+v.now(), width))
 	shown := map[record.Direction]int{}
 	for _, leader := range p.Leaders {
 		if shown[leader.Direction]++; shown[leader.Direction] <= v.places() {
@@ -145,7 +151,7 @@ func (v *liveView) redraw() error {
 		}
 	}
 	v.lastDraw = time.Now()
-	return v.screen.draw(lines...)
+	return v.screen.Draw(lines...)
 }
 
 // status says how far the plan is: behind a bar, which is as long as there is
@@ -160,7 +166,7 @@ func status(p plan.Progress, width int) []string {
 	}
 	room := width - len(strings.Join(words, "  ")) - len("[]  ")
 	if room < shortestBar {
-		return fold(words, width)
+		return terminal.Fold(words, width)
 	}
 	return []string{bar(p, min(room, longestBar)) + "  " + strings.Join(words, "  ")}
 }
@@ -172,7 +178,7 @@ const (
 )
 
 // places is how many of the fastest cells of a direction are shown.
-func (v *liveView) places() int {
+func (v *View) places() int {
 	if v.both {
 		return 3
 	}
@@ -181,7 +187,7 @@ func (v *liveView) places() int {
 
 // leader is a line of one of the fastest cells. Where there is little room its
 // figures go first, from the last to the second, and then the end of its name.
-func (v *liveView) leader(place int, l plan.Leader, width int) string {
+func (v *View) leader(place int, l plan.Leader, width int) string {
 	names := fmt.Sprintf("%-18s %-22s", document.Short(l.Cell.Cipher), document.Short(l.Cell.MAC))
 	if width < 79 {
 		names = strings.TrimSpace(document.Short(l.Cell.Cipher) + " " + document.Short(l.Cell.MAC))
@@ -195,11 +201,11 @@ func (v *liveView) leader(place int, l plan.Leader, width int) string {
 		figures = figures[:len(figures)-1]
 	}
 	figure := strings.Join(figures, "  ")
-	return clip(names, width-1-len(figure)) + " " + figure
+	return terminal.Clip(names, width-1-len(figure)) + " " + figure
 }
 
 // now says what is being measured.
-func (v *liveView) now() string {
+func (v *View) now() string {
 	switch {
 	case v.turns:
 		return "connections in turn"
@@ -235,5 +241,5 @@ func bar(p plan.Progress, length int) string {
 	return "[" + strings.Repeat("#", full) + strings.Repeat(".", length-full) + "]"
 }
 
-// close leaves a clean screen for the report.
-func (v *liveView) close() { _ = v.screen.draw() }
+// Close leaves a clean screen for the report.
+func (v *View) Close() { _ = v.screen.Draw() }

@@ -1,0 +1,44 @@
+package terminal
+
+import (
+	"errors"
+	"io"
+	"sync"
+
+	"sshpace/internal/base/fault"
+)
+
+// Output is standard output. It remembers the first error and writes nothing
+// after it, so that what is there is a beginning of what was to be there, and
+// losses that no command looked for are known at the end.
+type Output struct {
+	w io.Writer
+
+	mu  sync.Mutex
+	err error
+}
+
+// NewOutput writes to w.
+func NewOutput(w io.Writer) *Output { return &Output{w: w} }
+
+func (o *Output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err != nil {
+		return 0, o.err
+	}
+	n, err := o.w.Write(p)
+	o.err = err
+	return n, err
+}
+
+// Verdict is the end of a command: err, or what became of its output where err
+// says nothing else.
+func (o *Output) Verdict(err error) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err == nil || errors.Is(err, o.err) && fault.HintOf(err) == "" {
+		return fault.WithHint(o.err, "make room, or write somewhere else; what was written is only the beginning")
+	}
+	return err
+}

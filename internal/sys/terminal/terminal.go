@@ -1,0 +1,38 @@
+// Package terminal is the terminal, if there is one, that a command writes to.
+package terminal
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// Is reports whether what is written to w is seen on a terminal.
+func Is(w io.Writer) bool {
+	f := fileOf(w)
+	return f != nil && term.IsTerminal(int(f.Fd()))
+}
+
+// Width is 0 where w is no terminal that can be redrawn.
+func Width(w io.Writer, getenv func(string) string) int {
+	if !Is(w) || getenv("TERM") == "dumb" {
+		return 0
+	}
+	width, _, err := term.GetSize(int(fileOf(w).Fd()))
+	if err != nil || width <= 0 {
+		return 80
+	}
+	return width
+}
+
+// fileOf is the file behind a writer, nil if there is none.
+func fileOf(w io.Writer) *os.File {
+	switch x := w.(type) {
+	case *os.File:
+		return x
+	case *Output:
+		return fileOf(x.w)
+	}
+	return nil
+}
