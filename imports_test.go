@@ -67,11 +67,12 @@ fleet/compat: base/host base/shell base/termsafe fleet fleet/output fleet/remote
 show/document: base/alg base/stats base/termsafe base/unit record verdict/compare verdict/rank
 show/document/documenttest: base/alg measure/model/sim measure/plan record verdict/rank
 show/live: base/alg base/termsafe base/unit measure/plan record show/document sys/terminal
+show/explanation: base/host base/termsafe ssh/route ssh/sshconf
 show/page: base/alg show/document
 show/picture: show/document
 show/sheet: record show/document
 show/report: base/alg base/stats base/termsafe base/unit record show/document verdict/compare verdict/rank
-show/legacylog: base/alg base/unit record ssh/openssh ssh/sshlog sys/bounded
+show/legacylog: base/alg base/termsafe base/unit record ssh/openssh ssh/sshlog sys/bounded
 `
 
 // allowed reads the rules.

@@ -88,7 +88,7 @@ func runImport(sys System, f importFlags, args []string) error {
 		if err != nil {
 			return f.failed(sys, path, err)
 		}
-		f.showUnread(sys, path, result.Unread, result.Lines)
+		legacylog.WriteUnread(sys.Stderr, path, result.Unread, result.Lines, f.all)
 		machines = append(machines, result.Machines...)
 	}
 	return f.write(sys, machines)
@@ -153,12 +153,12 @@ func (f importFlags) failed(sys System, path string, err error) error {
 	e := &Error{What: path + ": " + err.Error(), Err: err, Code: ExitUsage}
 	switch {
 	case errors.As(err, &foreign):
-		f.showUnread(sys, path, foreign.Unread, foreign.Lines)
+		legacylog.WriteUnread(sys.Stderr, path, foreign.Unread, foreign.Lines, f.all)
 		e.Hint = "formats: " + strings.Join(legacylog.Formats(), ", ")
 	case errors.As(err, &size):
 		e.Hint = "say it with --size, such as --size 4G"
 	case errors.As(err, &empty):
-		f.showUnread(sys, path, empty.Unread, empty.Lines)
+		legacylog.WriteUnread(sys.Stderr, path, empty.Unread, empty.Lines, f.all)
 		e.Hint = "use the log itself, not a page that shows it"
 	case errors.Is(err, legacylog.ErrResult):
 		e.Hint = "look at it: sshpace report " + path
@@ -166,54 +166,6 @@ func (f importFlags) failed(sys System, path string, err error) error {
 		return withHint(err, "name a log that you may read")
 	}
 	return e
-}
-
-// shownRanges is how many ranges of line numbers are shown.
-const shownRanges = 30
-
-// shownLines is how many lines that are not understood are shown without --all.
-const shownLines = 10
-
-// showUnread says which lines were not understood: the first ones in full, the
-// numbers of all others.
-func (f importFlags) showUnread(sys System, path string, unread []legacylog.Line, lines int) {
-	if len(unread) == 0 {
-		return
-	}
-	fmt.Fprintf(sys.Stderr, "%s: %d of %d lines were not understood:\n", path, len(unread), lines)
-	shown := min(shownLines, len(unread))
-	if f.all {
-		shown = len(unread)
-	}
-	for _, line := range unread[:shown] {
-		text := []rune(oneLine(line.Text))
-		fmt.Fprintf(sys.Stderr, "%6d: %s\n", line.Number, string(text[:min(len(text), 100)]))
-	}
-	if rest := unread[shown:]; len(rest) > 0 {
-		fmt.Fprintf(sys.Stderr, "  also: %d lines (%s); --all shows them\n", len(rest), ranges(rest))
-	}
-}
-
-// ranges writes line numbers in short, such as "3-7, 9".
-func ranges(lines []legacylog.Line) string {
-	var words []string
-	for i := 0; i < len(lines); {
-		if len(words) == shownRanges {
-			words = append(words, "...")
-			break
-		}
-		k := i
-		for k+1 < len(lines) && lines[k+1].Number == lines[k].Number+1 {
-			k++
-		}
-		word := fmt.Sprint(lines[i].Number)
-		if k > i {
-			word += fmt.Sprintf("-%d", lines[k].Number)
-		}
-		words = append(words, word)
-		i = k + 1
-	}
-	return strings.Join(words, ", ")
 }
 
 // outNames are the names of n results: the given one, or with numbers before

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"sshpace/internal/sys/edit"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 )
@@ -54,7 +56,7 @@ func WriteManPages(root *cobra.Command, dir string) error {
 	for _, entry := range entries {
 		text, err := os.ReadFile(filepath.Join(pages, entry.Name()))
 		if err == nil {
-			err = replaceFile(filepath.Join(dir, entry.Name()), text, 0o644)
+			err = edit.Replace(filepath.Join(dir, entry.Name()), text, 0o644)
 		}
 		if err != nil {
 			return err

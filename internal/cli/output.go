@@ -2,14 +2,11 @@ package cli
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +17,7 @@ import (
 	"sshpace/internal/show/picture"
 	render "sshpace/internal/show/report"
 	"sshpace/internal/show/sheet"
+	"sshpace/internal/sys/edit"
 	"sshpace/internal/sys/terminal"
 	"sshpace/internal/verdict/compare"
 	"sshpace/internal/verdict/rank"
@@ -184,47 +182,12 @@ func (o *outputFlags) write(sys System, targets []target, r renderer) error {
 			}
 			continue
 		}
-		if err := replaceFile(t.path, rendered.Bytes(), 0o600); err != nil {
+		if err := edit.Replace(t.path, rendered.Bytes(), 0o600); err != nil {
 			return withHint(err, "name a file that you may write with --out FILE")
 		}
 		fmt.Fprintf(sys.Stderr, "written: %s\n", oneLine(t.path))
 	}
 	return nil
-}
-
-// replaceFile writes a file with a mode, whole or not at all, and through no link.
-// Its errors name that file, not the temporary one.
-func replaceFile(path string, content []byte, mode os.FileMode) error {
-	if err := swapIn(path, content, mode); err != nil {
-		var number syscall.Errno
-		if errors.As(err, &number) {
-			err = &os.PathError{Op: "write", Path: path, Err: number}
-		}
-		return err
-	}
-	return nil
-}
-
-// swapIn writes a temporary file and renames it.
-func swapIn(path string, content []byte, mode os.FileMode) error {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // such as /dev/stdout
-		return os.WriteFile(path, content, mode)
-	}
-	temporary, err := os.CreateTemp(filepath.Dir(path), ".sshpace-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temporary.Name())
-	if _, err = temporary.Write(content); err == nil {
-		err = temporary.Chmod(mode)
-	}
-	if closeErr := temporary.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(temporary.Name(), path)
 }
 
 // renderDocument writes the formats that a ranking and a comparison share.
