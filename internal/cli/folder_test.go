@@ -221,7 +221,7 @@ func TestOthersHistoryIsNotOurs(t *testing.T) {
 	state := filepath.Join(base, "ours")
 	runs := filepath.Join(state, "sshpace", "runs")
 	plant(t, runs, "20990101T000000.000000000Z-aaaaaa.jsonl",
-		`{"schema":"sshpace.history/1","run":{"id":"x","start":"2099-01-01T00:00:00Z","command":"touch /tmp/planted","hosts":"evil"}}`+"\n")
+		`{"type":"run","schema":"sshpace.run/1","id":"x","start":"2099-01-01T00:00:00Z","command":"touch /tmp/planted","set":"evil","how":{}}`+"\n")
 	text, err := sshpace(t, []string{"XDG_STATE_HOME=" + state}, "run", "--list", "-w", "@last:all")
 	if err == nil || strings.Contains(text, "evil\n") || !strings.Contains(text, "no such run is recorded") {
 		t.Errorf("%v\n%s", err, text)

@@ -279,8 +279,8 @@ func TestAnonymizedResultReports(t *testing.T) {
 
 // TestHistoryHarmsNoTerminal does the same with the record of a fan-out.
 func TestHistoryHarmsNoTerminal(t *testing.T) {
-	run := `{"schema":"sshpace.history/1","run":{"id":"20260101T000000.000000000Z-abcdef","start":"2026-01-01T00:00:00Z","command":"x","hosts":"web1"}}
-{"result":{"host":"web1","status":"failed","ran":"yes","class":"lost","exit":3,"signal":"x","error":"x","incomplete":"x","elapsed_ns":1}}
+	run := `{"type":"run","schema":"sshpace.run/1","id":"20260101T000000.000000000Z-abcdef","start":"2026-01-01T00:00:00Z","command":"x","hosts":1,"set":"web1","how":{}}
+{"type":"result","host":"web1","status":"failed","ran":"yes","class":"lost","exit":3,"signal":"x","error":"x","incomplete":"x","elapsed_ns":1}
 `
 	state := t.TempDir()
 	runs := filepath.Join(state, "sshpace", "runs")

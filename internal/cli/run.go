@@ -142,8 +142,7 @@ func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, 
 // errand is a run that is about to begin.
 type errand struct {
 	hosts   []host.Host
-	text    string // the command as people know it
-	how     history.How
+	how     output.How
 	command fleet.Command
 	reach   *reach.Executor
 	store   *history.Store // nil = not recorded
@@ -164,7 +163,7 @@ func (f *runFlags) errand(ctx context.Context, sys System, store *history.Store,
 		}
 	}
 	words := strings.Join(args, " ")
-	j := &errand{text: words}
+	j := &errand{}
 	p := reach.Params{Params: f.connection.params(sys), Engine: reach.Engine(f.engine), ConnectTimeout: time.Duration(f.connectTimeout), NoKillSession: f.noRemoteKill}
 	p.AcceptNew, p.Command, p.Warnings = f.acceptNew, words, sys.Stderr
 	j.reach, err = reach.New(ctx, p)
@@ -188,8 +187,9 @@ func (f *runFlags) errand(ctx context.Context, sys System, store *history.Store,
 	if j.command, err = f.remoteCommand(sys, words, args); err != nil {
 		return nil, err
 	}
+	j.command.Text = words
 	if f.script != "" {
-		j.text = strings.TrimSpace(filepath.Base(f.script) + " " + words)
+		j.command.Text = strings.TrimSpace(filepath.Base(f.script) + " " + words)
 	}
 	if f.noRecord {
 		return j, nil
@@ -231,22 +231,21 @@ func (j *errand) run(ctx context.Context, sys System, f *runFlags) error {
 
 	load, untune := fleet.Tune(sys.Getenv)
 	defer untune()
-	start := time.Now()
 	drain, hard, stop := interruptsSaying(ctx, terminal.NewScreen(sys.Stderr, sys.Getenv), sys, "ending the commands that run; press Ctrl-C again to leave them")
 	defer stop()
-	recorder := j.record(sys, start)
-	v, err := f.view.open(sys, j, f.quiet, f.verbose, output.RunInfo{ID: recorder.id(), Start: start, Command: j.text, Hosts: len(j.hosts)}, recorder.sinks())
+	sink, err := f.view.sink(sys, j.hosts, f.quiet, f.verbose)
 	if err != nil {
 		return err
 	}
+	recorder := j.record(sys)
 	j.reach.Warm(drain, j.hosts)
 	params := fleet.Params{
+		ID:     recorder.id(),
 		Fanout: f.fanout, CommandTimeout: time.Duration(f.timeout), Drain: drain, ReservedFDs: f.view.fds(),
-		RetryFor: time.Duration(f.retryFor), Retrying: v.retrying, Load: load, MaxOutput: int64(f.maxOutput),
+		RetryFor: time.Duration(f.retryFor), Load: load, MaxOutput: int64(f.maxOutput),
 	}
-	summary, err := fleet.Run(hard, params, j.hosts, j.command, j.reach, v.sink)
-	err = errors.Join(err, v.close(summary))
-	recorder.close(sys, summary.Elapsed)
+	summary, err := fleet.Run(hard, params, j.hosts, j.command, j.reach, recorder.beside(sink))
+	recorder.close(sys)
 	if err == nil && j.command.Input != nil {
 		err = j.command.Input.Err()
 	}
@@ -269,7 +268,13 @@ func (f *runFlags) exitCode(s *fleet.Summary) int {
 	if f.maxrc {
 		return max(s.MaxExit, min(s.Incomplete, ExitFailed))
 	}
-	return s.ExitCode()
+	switch {
+	case s.Failed > 0 || s.NotStarted > 0 || s.Incomplete > 0:
+		return ExitFailed
+	case s.Unreachable > 0:
+		return ExitUnreachable
+	}
+	return ExitOK
 }
 
 // exitWithCode is nil for 0.
@@ -303,14 +308,14 @@ type recording struct{ recorder *history.Recorder }
 
 // record begins the record. A history that cannot be written is told about and
 // does not keep the command from running.
-func (j *errand) record(sys System, start time.Time) recording {
+func (j *errand) record(sys System) recording {
 	if j.store == nil {
 		return recording{}
 	}
 	if err := j.store.Prune(keepRuns); err != nil && !errors.Is(err, os.ErrNotExist) {
 		fmt.Fprintf(sys.Stderr, "sshpace: warning: history: %s\n", oneLine(err.Error()))
 	}
-	r, err := j.store.Begin(history.Run{Start: start, Command: j.text, Hosts: j.hosts, How: j.how})
+	r, err := j.store.New(time.Now(), j.how)
 	if err != nil {
 		fmt.Fprintf(sys.Stderr, "sshpace: warning: this run is not recorded: %s\n", oneLine(err.Error()))
 	}
@@ -324,18 +329,19 @@ func (r recording) id() string {
 	return r.recorder.ID
 }
 
-func (r recording) sinks() []fleet.Sink {
+// beside is told last, so that it knows what was lost.
+func (r recording) beside(sink fleet.Sink) fleet.Sink {
 	if r.recorder == nil {
-		return nil
+		return sink
 	}
-	return []fleet.Sink{r.recorder}
+	return output.Tee{sink, r.recorder}
 }
 
-func (r recording) close(sys System, elapsed time.Duration) {
+func (r recording) close(sys System) {
 	if r.recorder == nil {
 		return
 	}
-	if err := r.recorder.Close(elapsed); err != nil {
+	if err := r.recorder.Close(); err != nil {
 		fmt.Fprintf(sys.Stderr, "sshpace: warning: the record of this run is incomplete: %s\n", oneLine(err.Error()))
 	}
 }

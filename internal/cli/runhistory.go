@@ -17,6 +17,7 @@ import (
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/hostset"
+	"sshpace/internal/fleet/output"
 	"sshpace/internal/sys/bounded"
 )
 
@@ -84,8 +85,8 @@ var repeated = []string{
 }
 
 // how is what the record needs for a repetition.
-func (f *runFlags) how(flags *pflag.FlagSet, args []string) (history.How, error) {
-	h := history.How{Stdin: f.stdin, Flags: givenFlags(flags)}
+func (f *runFlags) how(flags *pflag.FlagSet, args []string) (output.How, error) {
+	h := output.How{Stdin: f.stdin, Flags: givenFlags(flags)}
 	h.Unkept, _ = withoutSecrets(f.connection.Settings)
 	if f.script == "" {
 		return h, nil
@@ -95,7 +96,7 @@ func (f *runFlags) how(flags *pflag.FlagSet, args []string) (history.How, error)
 		return h, err
 	}
 	sum, err := fileSum(path)
-	h.Script = &history.Script{Path: path, SHA256: sum, Args: args}
+	h.Script = &output.Script{Path: path, SHA256: sum, Args: args}
 	return h, err
 }
 

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"sshpace/internal/base/host"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/output"
@@ -54,69 +54,45 @@ func (f *viewFlags) fds() int {
 // limit of open files leaves room for connections.
 const outdirFiles = 16
 
-// view is the sinks of a run.
-type view struct {
-	sink     fleet.Sink
-	tally    *output.Tally // nil = no summary
-	progress *output.Progress
-	json     *output.JSON
-	closers  []io.Closer
-	errs     io.Writer
-	quiet    bool
-	retries  retryNotes
-}
-
-// open makes the sinks. others are told last, so that they know what was lost.
-func (f *viewFlags) open(sys System, j *errand, quiet, verbose bool, info output.RunInfo, others []fleet.Sink) (*view, error) {
-	v := &view{errs: sys.Stderr, quiet: quiet}
+// sink makes the sink of a run.
+func (f *viewFlags) sink(sys System, hosts []host.Host, quiet, verbose bool) (fleet.Sink, error) {
 	var sinks output.Tee
 	if f.outdir != "" {
 		files, err := output.OpenFiles(f.outdir, outdirFiles)
 		if err != nil {
 			return nil, withHint(err, "name a folder of yours alone with --outdir")
 		}
-		v.closers = append(v.closers, files)
 		sinks = append(sinks, files)
 	}
-	main, err := f.main(sys, j, info, v)
-	if err != nil {
-		return nil, err
-	}
-	sinks = append(sinks, main)
+	sinks = append(sinks, f.main(sys, hosts))
 	if verbose {
 		sinks = append(sinks, &timings{w: sys.Stderr})
 	}
+	watched := terminal.Width(sys.Stderr, sys.Getenv) > 0 && len(hosts) > 1
+	if !quiet && (f.json || !watched) {
+		sinks = append(sinks, &retryNotes{w: sys.Stderr})
+	}
 	if !quiet && !f.json {
-		v.tally = &output.Tally{}
-		sinks = append(sinks, v.tally)
+		sinks = append(sinks, output.NewClosing(sys.Stderr))
 	}
-	sinks = append(sinks, others...)
-	v.sink = sinks
-	if !quiet && !f.json && terminal.Width(sys.Stderr, sys.Getenv) > 0 && len(j.hosts) > 1 {
-		v.progress = output.StartProgress(sys.Stderr, len(j.hosts), f.colored(sys, sys.Stderr), sinks)
-		v.sink = v.progress
+	if quiet || f.json || !watched {
+		return sinks, nil
 	}
-	return v, nil
+	return output.NewProgress(sys.Stderr, f.colored(sys, sys.Stderr), sinks), nil
 }
 
 // main is the sink that writes to standard output.
-func (f *viewFlags) main(sys System, j *errand, info output.RunInfo, v *view) (fleet.Sink, error) {
+func (f *viewFlags) main(sys System, hosts []host.Host) fleet.Sink {
 	switch {
 	case f.json:
-		sink, err := output.NewJSON(sys.Stdout, info)
-		v.json = sink
-		return sink, err
+		return output.NewJSON(sys.Stdout)
 	case f.gather:
-		sink := output.NewGather(output.GatherOptions{Out: sys.Stdout, Err: sys.Stderr, Raw: f.raw})
-		v.closers = append(v.closers, sink)
-		return sink, nil
+		return output.NewGather(output.GatherOptions{Out: sys.Stdout, Err: sys.Stderr, Raw: f.raw})
 	}
-	sink := output.NewPrefix(output.PrefixOptions{
-		Out: sys.Stdout, Err: sys.Stderr, Width: output.Width(j.hosts), Raw: f.raw,
+	return output.NewPrefix(output.PrefixOptions{
+		Out: sys.Stdout, Err: sys.Stderr, Width: output.Width(hosts), Raw: f.raw,
 		ColorOut: f.colored(sys, sys.Stdout), ColorErr: f.colored(sys, sys.Stderr),
 	})
-	v.closers = append(v.closers, sink)
-	return sink, nil
 }
 
 // colored decides on colour: the flag, then NO_COLOR, then CLICOLOR_FORCE, then
@@ -133,42 +109,25 @@ func (f *viewFlags) colored(sys System, w io.Writer) bool {
 	return terminal.Width(w, sys.Getenv) > 0
 }
 
-// close ends the sinks and writes the summary.
-func (v *view) close(s fleet.Summary) error {
-	if v.progress != nil {
-		v.progress.Stop()
-	}
-	var errs []error
-	for _, c := range v.closers {
-		errs = append(errs, c.Close())
-	}
-	if v.json != nil {
-		errs = append(errs, v.json.Summary(s))
-	}
-	if v.tally != nil {
-		errs = append(errs, v.tally.WriteSummary(v.errs, s.Elapsed))
-	}
-	return errors.Join(errs...)
+// retryNotes says that hosts are being retried: not for a moment's crowd, and not
+// again and again.
+type retryNotes struct {
+	fleet.Nothing
+	w           io.Writer
+	since, told time.Time
 }
-
-// retrying shows how many hosts wait to be tried again.
-func (v *view) retrying(hosts int) {
-	switch {
-	case v.progress != nil:
-		v.progress.Retrying(hosts)
-	case !v.quiet && v.retries.due(time.Now(), hosts):
-		fmt.Fprintf(v.errs, "sshpace: retrying hosts whose servers turn logins away: %d (--retry-for says how long)\n", hosts)
-	}
-}
-
-// retryNotes decides when to say that hosts are being retried: not for a
-// moment's crowd, and not again and again.
-type retryNotes struct{ since, told time.Time }
 
 const (
 	retryPatience = 3 * time.Second
 	retryEvery    = 15 * time.Second
 )
+
+// Waiting says how many hosts wait to be tried again.
+func (n *retryNotes) Waiting(hosts int) {
+	if n.due(time.Now(), hosts) {
+		fmt.Fprintf(n.w, "sshpace: retrying hosts whose servers turn logins away: %d (--retry-for says how long)\n", hosts)
+	}
+}
 
 func (n *retryNotes) due(now time.Time, hosts int) bool {
 	if n.since.IsZero() {
@@ -183,11 +142,13 @@ func (n *retryNotes) due(now time.Time, hosts int) bool {
 
 // timings writes what -v tells: a line for every host with the time that each
 // phase took.
-type timings struct{ w io.Writer }
+type timings struct {
+	fleet.Nothing
+	w io.Writer
+}
 
-func (*timings) Output(fleet.Event) error { return nil }
-
-func (t *timings) Done(r fleet.Result) error {
+// Done writes the line of a host.
+func (t *timings) Done(r fleet.Result, _ fleet.Summary) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s by %s to %s, attempt %d:", termsafe.Line(r.Host.String()), r.Phase, orNone(r.Engine), orNone(r.Addr), r.Attempts)
 	for p := fleet.PhaseDNS; p < fleet.PhaseExit; p++ {

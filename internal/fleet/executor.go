@@ -14,6 +14,8 @@ type Command struct {
 	// Line is handed to the remote login shell as it is, like ssh does with its
 	// arguments joined by spaces.
 	Line string
+	// Text is the command as people know it; "" where it is to be left out.
+	Text string
 	// Input is the remote standard input; nil is an empty one.
 	Input *Spool
 }
@@ -111,11 +113,17 @@ func (a *Attempt) Admit(ctx context.Context, addr string) error {
 	a.mu.Unlock()
 
 	old.end(ended)
+	if err == nil {
+		a.run.started(a.index)
+	}
 	return err
 }
 
 // Reached says that a phase begins. Phases may be left out but not go back.
 func (a *Attempt) Reached(p Phase) {
+	if p >= PhaseExec { // a connection that was there already needs no Admit
+		a.run.started(a.index)
+	}
 	now := time.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -165,13 +165,56 @@ func (r *Result) Status() Status {
 	return Failed
 }
 
-// Sink is told what happens. Calls never overlap. An error (closed pipe) ends
-// the run: Run cancels what is running and returns that error. A *LostOutput
-// does not.
-type Sink interface {
-	Output(Event) error
-	Done(Result) error // exactly once per host, after all of its Output
+// Start is what is known when a run begins.
+type Start struct {
+	ID      string    // names the run, "" where it has no name
+	Time    time.Time // now
+	Command string    // as people know it, "" where it is to be left out
+	Hosts   []host.Host
 }
+
+// Sink is told what happens, as one stream: Begin, then for each host Started,
+// Output and Done, with Waiting between them, and End. Calls never overlap. An
+// error (closed pipe) ends the run: Run cancels what is running and returns that
+// error. A *LostOutput does not. Sinks that need only some of it embed Nothing.
+type Sink interface {
+	// Begin comes first; after an error only End follows.
+	Begin(Start) error
+	// Started says that a connection to the host with this index is being made. A
+	// host that is never touched has none; one that is tried again has one.
+	Started(index int) error
+	Output(Event) error
+	// Done comes exactly once per host, after all of its Output. so counts the
+	// hosts that have ended, this one too; what it lost now is not in it yet.
+	Done(r Result, so Summary) error
+	// Waiting says how many hosts wait to be tried again, when that changes.
+	Waiting(hosts int)
+	// End comes last, also after an error.
+	End(Summary) error
+}
+
+// Nothing is a Sink that does nothing, for embedding.
+type Nothing struct{}
+
+var _ Sink = Nothing{}
+
+// Begin does nothing.
+func (Nothing) Begin(Start) error { return nil }
+
+// Started does nothing.
+func (Nothing) Started(int) error { return nil }
+
+// Output does nothing.
+func (Nothing) Output(Event) error { return nil }
+
+// Done does nothing.
+func (Nothing) Done(Result, Summary) error { return nil }
+
+// Waiting does nothing.
+func (Nothing) Waiting(int) {}
+
+// End does nothing.
+func (Nothing) End(Summary) error { return nil }
 
 // LostOutput is a Sink's error that costs output but not the run: there is no
 // room for it. The host's Result and the Summary tell.
@@ -180,7 +223,7 @@ type LostOutput struct{ Err error }
 func (e *LostOutput) Error() string { return e.Err.Error() }
 func (e *LostOutput) Unwrap() error { return e.Err }
 
-// Summary counts a finished run.
+// Summary counts the hosts of a run, as far as they have ended.
 type Summary struct {
 	OK, Failed, Unreachable, NotStarted int
 
@@ -191,8 +234,8 @@ type Summary struct {
 	Elapsed time.Duration
 }
 
-// Add counts one result.
-func (s *Summary) Add(r *Result) {
+// add counts one result.
+func (s *Summary) add(r *Result) {
 	if r.Incomplete != "" {
 		s.Incomplete++
 	}
@@ -216,18 +259,6 @@ func (s *Summary) Add(r *Result) {
 
 // Total is the number of hosts counted.
 func (s *Summary) Total() int { return s.OK + s.Failed + s.Unreachable + s.NotStarted }
-
-// ExitCode is the program's exit code: 0 all ok, 1 some failed or their output
-// is incomplete, 4 some unreachable and nothing else wrong.
-func (s *Summary) ExitCode() int {
-	switch {
-	case s.Failed > 0 || s.NotStarted > 0 || s.Incomplete > 0:
-		return 1
-	case s.Unreachable > 0:
-		return 4
-	}
-	return 0
-}
 
 func nameOf(names []string, i int) string {
 	if i < len(names) {

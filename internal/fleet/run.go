@@ -18,6 +18,8 @@ const DefaultMaxOutput = 256 << 20
 
 // Params of a run. The zero value is the documented default.
 type Params struct {
+	// ID names the run in Start; "" where it has no name.
+	ID string
 	// Fanout caps the hosts that are connected or connecting at once; 0 is what
 	// the machine bears (file descriptors and memory).
 	Fanout int
@@ -32,9 +34,6 @@ type Params struct {
 	// RetryFor bounds how long a host is tried again while servers ask to slow
 	// down; 0 is two minutes, or 30 seconds where the server let nobody in.
 	RetryFor time.Duration
-	// Retrying is told how many hosts wait to be tried again, whenever that
-	// changes; nil is nobody. It never runs beside a method of the Sink.
-	Retrying func(hosts int)
 	// ReservedFDs is what else in the process may need, such as per-host files.
 	ReservedFDs int
 	// Machine tells what the machine bears; nil asks the operating system.
@@ -57,6 +56,7 @@ type run struct {
 	sink    Sink
 	sinkErr error
 	summary Summary
+	touched map[int]bool   // hosts that the sink knows as started and not as ended
 	lost    map[int]string // why output of hosts that run was lost, by index
 	waiting int            // hosts that wait to be tried again
 }
@@ -83,17 +83,15 @@ func Run(ctx context.Context, p Params, hosts []host.Host, cmd Command, ex Execu
 		Params: p, executor: ex, command: cmd, sink: sink, soft: soft, stop: stop,
 		gate:  newGate(p.Fanout, load.Busy),
 		slots: make(chan struct{}, machine.slots(p.Fanout, len(hosts), ex.FDs(), p.ReservedFDs)),
-		lost:  map[int]string{},
+		lost:  map[int]string{}, touched: map[int]bool{},
 	}
-	r.all(ctx, hosts)
+	err := sink.Begin(Start{ID: p.ID, Time: start, Command: cmd.Text, Hosts: hosts})
+	if err == nil {
+		r.all(ctx, hosts)
+		err = cmp.Or(r.sinkErr, context.Cause(ctx))
+	}
 	r.summary.Elapsed = time.Since(start)
-	if r.sinkErr != nil {
-		return r.summary, r.sinkErr
-	}
-	if ctx.Err() != nil {
-		return r.summary, context.Cause(ctx)
-	}
-	return r.summary, nil
+	return r.summary, errors.Join(err, sink.End(r.summary))
 }
 
 // all starts the hosts in order, as slots become free.
@@ -208,8 +206,19 @@ func (r *run) retrying(change int) {
 	r.sinkMu.Lock()
 	defer r.sinkMu.Unlock()
 	r.waiting += change
-	if r.Retrying != nil {
-		r.Retrying(r.waiting)
+	r.sink.Waiting(r.waiting)
+}
+
+// started tells the sink that a host is being connected to, once.
+func (r *run) started(index int) {
+	r.sinkMu.Lock()
+	defer r.sinkMu.Unlock()
+	if r.touched[index] || r.sinkErr != nil {
+		return
+	}
+	r.touched[index] = true
+	if err := r.sink.Started(index); err != nil && !r.isLoss(index, err) {
+		r.fail(err)
 	}
 }
 
@@ -259,12 +268,15 @@ func (r *run) done(res Result) {
 	r.sinkMu.Lock()
 	defer r.sinkMu.Unlock()
 	res.Incomplete = cmp.Or(res.Incomplete, r.lost[res.Index])
-	if err := r.sink.Done(res); err != nil && !r.isLoss(res.Index, err) {
+	r.summary.add(&res)
+	if err := r.sink.Done(res, r.summary); err != nil && !r.isLoss(res.Index, err) {
 		r.fail(err)
 	}
-	res.Incomplete = cmp.Or(res.Incomplete, r.lost[res.Index])
+	if res.Incomplete == "" && r.lost[res.Index] != "" {
+		r.summary.Incomplete++
+	}
 	delete(r.lost, res.Index)
-	r.summary.Add(&res)
+	delete(r.touched, res.Index)
 }
 
 // fail remembers the sink's first error and ends the run. sinkMu is held.

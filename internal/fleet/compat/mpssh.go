@@ -215,11 +215,11 @@ func (m *Mpssh) Run(ctx context.Context, env Env) error {
 		params.MaxOutput = fleet.DefaultMaxOutput
 	}
 	summary, err := fleet.Run(ctx, params, hosts, cmd, withDelay(engine, time.Duration(m.Delay)*time.Millisecond), sink)
-	err = errors.Join(err, stop(), sink.close(), summary.Lost)
+	err = errors.Join(err, stop(), summary.Lost)
 	if err != nil || !env.StdoutTTY {
 		return err
 	}
-	_, err = fmt.Fprintf(env.Stdout, "\n  Done. %d hosts processed.\n", sink.done)
+	_, err = fmt.Fprintf(env.Stdout, "\n  Done. %d hosts processed.\n", summary.Total())
 	return err
 }
 

@@ -14,6 +14,7 @@ import (
 // mpsshSink prints as mpssh does: names to the right, standard error to
 // standard error, empty lines left out.
 type mpsshSink struct {
+	fleet.Nothing
 	m     *Mpssh
 	env   Env
 	hosts []host.Host
@@ -21,7 +22,6 @@ type mpsshSink struct {
 	files *output.Files // nil without -o
 	live  map[int]*[2]output.Lines
 	buf   []byte
-	done  int
 }
 
 var _ fleet.Sink = (*mpsshSink)(nil)
@@ -42,11 +42,12 @@ func (m *Mpssh) sink(env Env, hosts []host.Host) (*mpsshSink, error) {
 	return s, err
 }
 
-func (s *mpsshSink) close() error {
+// End closes the files.
+func (s *mpsshSink) End(so fleet.Summary) error {
 	if s.files == nil {
 		return nil
 	}
-	return s.files.Close()
+	return s.files.End(so)
 }
 
 // name is what stands before a line.
@@ -81,9 +82,8 @@ func (s *mpsshSink) hidden(stream fleet.Stream) bool {
 }
 
 // Done prints what is left and, with -e, the exit code.
-func (s *mpsshSink) Done(r fleet.Result) error {
+func (s *mpsshSink) Done(r fleet.Result, so fleet.Summary) error {
 	h := s.hosts[r.Index]
-	s.done++
 	if state := s.live[r.Index]; state != nil {
 		delete(s.live, r.Index)
 		for i := range state {
@@ -111,7 +111,7 @@ func (s *mpsshSink) Done(r fleet.Result) error {
 		return err
 	}
 	// The files go by user@host, without the port.
-	return s.files.Done(fleet.Result{Index: r.Index, Host: host.Host{User: h.User, Name: h.Name}})
+	return s.files.Done(fleet.Result{Index: r.Index, Host: host.Host{User: h.User, Name: h.Name}}, so)
 }
 
 func (s *mpsshSink) line(h host.Host, stream fleet.Stream, text []byte) {

@@ -190,10 +190,9 @@ func (p *PySSH) Run(ctx context.Context, env Env) error {
 	if err != nil {
 		return err
 	}
-	sink := startPySink(p, env, names)
+	sink := newPySink(p, env, names)
 	params := fleet.Params{Fanout: p.Procs}
 	summary, err := fleet.Run(ctx, params, hosts, fleet.Command{Line: p.Command}, withDelay(engine, time.Duration(p.Delay)*time.Millisecond), sink)
-	sink.close()
 	err = errors.Join(err, stop(), summary.Lost)
 	if err != nil || p.NoHeader {
 		return err

@@ -23,6 +23,7 @@ const (
 
 // pySink prints as mpssh.py does, all of it to standard output.
 type pySink struct {
+	fleet.Nothing
 	p        *PySSH
 	env      Env
 	names    []string // by index
@@ -47,13 +48,6 @@ type pyStream struct {
 	last time.Time // when data came
 }
 
-// startPySink starts the watcher that ends silent chunks; close stops it.
-func startPySink(p *PySSH, env Env, names []string) *pySink {
-	s := newPySink(p, env, names)
-	s.watching.Go(s.watch)
-	return s
-}
-
 func newPySink(p *PySSH, env Env, names []string) *pySink {
 	s := &pySink{p: p, env: env, names: names, program: p.SSHBin != "", stop: make(chan struct{}), live: map[int]*[2]pyStream{}}
 	for _, name := range names {
@@ -62,9 +56,17 @@ func newPySink(p *PySSH, env Env, names []string) *pySink {
 	return s
 }
 
-func (s *pySink) close() {
+// Begin starts the watcher that ends silent chunks.
+func (s *pySink) Begin(fleet.Start) error {
+	s.watching.Go(s.watch)
+	return nil
+}
+
+// End stops it.
+func (s *pySink) End(fleet.Summary) error {
 	close(s.stop)
 	s.watching.Wait()
+	return nil
 }
 
 func (s *pySink) watch() {
@@ -112,7 +114,7 @@ func (s *pySink) Output(e fleet.Event) error {
 }
 
 // Done prints what is left and how the host ended.
-func (s *pySink) Done(r fleet.Result) error {
+func (s *pySink) Done(r fleet.Result, _ fleet.Summary) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := judge(&r, s.program)

@@ -16,6 +16,7 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/hostset"
+	"sshpace/internal/fleet/output"
 )
 
 // TestMain lets a test run this binary as a recorder that gets killed.
@@ -42,9 +43,13 @@ func result(h host.Host, exit int) fleet.Result {
 func record(t *testing.T, s *Store, start time.Time) string {
 	t.Helper()
 	list := hosts(t, "web[1-4],root@db1:2222,[::1]:22")
-	r, err := s.Begin(Run{Start: start, Command: "uptime", Hosts: list})
+	r, err := s.New(start, output.How{})
 	if err != nil {
 		t.Fatal(err)
+	}
+	r.Begin(fleet.Start{ID: r.ID, Time: start, Command: "uptime", Hosts: list})
+	for _, index := range []int{0, 1, 2, 3, 4} {
+		r.Started(index)
 	}
 	lost := result(list[3], -1)
 	lost.Class, lost.Ran = fleet.Lost, fleet.RanUnknown
@@ -55,11 +60,12 @@ func record(t *testing.T, s *Store, start time.Time) string {
 		{Host: list[4], Phase: fleet.PhaseConnect, Class: fleet.Refused, Exit: -1, Attempts: 1, Err: "connection refused"},
 		{Host: list[5], Class: fleet.Cancelled, Exit: -1},
 	} {
-		if err := r.Done(res); err != nil {
+		if err := r.Done(res, fleet.Summary{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := r.Close(5 * time.Second); err != nil {
+	r.End(fleet.Summary{Elapsed: 5 * time.Second})
+	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return r.ID
@@ -103,16 +109,17 @@ func TestRecordAndSelect(t *testing.T) {
 // command.
 func TestHow(t *testing.T) {
 	s := New(t.TempDir())
-	want := How{
-		Stdin: true, Script: &Script{Path: "/x/fix.sh", SHA256: "00", Args: []string{"a b"}},
+	want := output.How{
+		Stdin: true, Script: &output.Script{Path: "/x/fix.sh", SHA256: "00", Args: []string{"a b"}},
 		Flags: map[string][]string{"port": {"22"}, "option": {"A=1", "B=2"}},
 	}
-	for _, how := range []How{{}, want} {
-		r, err := s.Begin(Run{Start: time.Now(), Command: "x", Hosts: hosts(t, "web1"), How: how})
+	for _, how := range []output.How{{}, want} {
+		r, err := s.New(time.Now(), how)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Close(0); err != nil {
+		r.Begin(fleet.Start{ID: r.ID, Time: time.Now(), Command: "x", Hosts: hosts(t, "web1")})
+		if err := r.Close(); err != nil {
 			t.Fatal(err)
 		}
 		rec, err := s.Last()
@@ -159,18 +166,19 @@ func TestFilesArePrivate(t *testing.T) {
 	if err := os.Chmod(dir, 0o702); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := New(dir).Begin(Run{}); err == nil {
+	if _, err := New(dir).New(time.Now(), output.How{}); err == nil {
 		t.Error("a folder in which others may write was accepted")
 	}
 }
 
 func TestCommandCanBeLeftOut(t *testing.T) {
 	dir := t.TempDir()
-	r, err := New(dir).Begin(Run{Start: time.Now(), Hosts: hosts(t, "a")})
+	r, err := New(dir).New(time.Now(), output.How{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Close(0); err != nil {
+	r.Begin(fleet.Start{ID: r.ID, Time: time.Now(), Hosts: hosts(t, "a")})
+	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(filepath.Join(dir, r.ID+suffix))
@@ -233,11 +241,11 @@ func TestFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Recorder{file: full}
-	if err := r.Done(result(host.Host{Name: "a"}, 0)); err != nil {
+	r := &Recorder{file: full, sink: output.NewRecord(full, output.How{})}
+	if err := r.Done(result(host.Host{Name: "a"}, 0), fleet.Summary{}); err != nil {
 		t.Errorf("Done: %v", err)
 	}
-	if err := r.Close(0); err == nil || !strings.Contains(err.Error(), "no space left") {
+	if err := r.Close(); err == nil || !strings.Contains(err.Error(), "no space left") {
 		t.Errorf("Close: %v", err)
 	}
 }
@@ -248,16 +256,20 @@ func recordForever(dir string) {
 	if err != nil {
 		panic(err)
 	}
-	r, err := New(dir).Begin(Run{Start: time.Now(), Command: "true", Hosts: list})
+	r, err := New(dir).New(time.Now(), output.How{})
 	if err != nil {
 		panic(err)
 	}
-	for i := 0; ; i++ {
-		r.Done(result(list[i%len(list)], i%2))
+	r.Begin(fleet.Start{ID: r.ID, Time: time.Now(), Command: "true", Hosts: list})
+	r.Started(len(list) - 1)
+	for i := range len(list) - 1 {
+		r.Started(i)
+		r.Done(result(list[i], i%2), fleet.Summary{})
 		if i == 1000 {
 			fmt.Println("under way")
 		}
 	}
+	select {}
 }
 
 func TestReadableAfterKill(t *testing.T) {
@@ -287,8 +299,12 @@ func TestReadableAfterKill(t *testing.T) {
 		t.Errorf("%v; finished %v, %d results, %d failed", err, rec.Finished, len(rec.Results), len(failed))
 	}
 	unfinished, err := rec.Select("unfinished")
-	if err != nil || len(unfinished)+len(rec.Results) != 100_000 {
-		t.Errorf("%v; %d unfinished and %d with a result", err, len(unfinished), len(rec.Results))
+	if err != nil || len(unfinished) < 1 || len(unfinished) > 2 {
+		t.Errorf("%v; %q were started and did not end", err, unfinished)
+	}
+	untouched, err := rec.Select("not-started")
+	if err != nil || len(unfinished)+len(untouched)+len(rec.Results) != 100_000 {
+		t.Errorf("%v; %d unfinished, %d not started and %d with a result", err, len(unfinished), len(untouched), len(rec.Results))
 	}
 }
 
@@ -309,16 +325,17 @@ func TestTornRecord(t *testing.T) {
 			}
 			continue
 		}
-		if want := strings.Count(string(whole[first:cut]), "\n"); err != nil || len(rec.Results) != min(want, 5) {
+		if want := strings.Count(string(whole[first:strings.LastIndexByte(string(whole[:cut]), '\n')+1]), `"type":"result"`); err != nil || len(rec.Results) != want {
 			t.Fatalf("cut at %d: %v, %v; want %d results", cut, rec, err, want)
 		}
 	}
 }
 
 func TestDamageIsAnError(t *testing.T) {
-	for _, text := range []string{"", "{}\n", "not json\n", `{"schema":"sshpace.history/9","run":{"id":"x"}}` + "\n",
-		`{"schema":"sshpace.history/1","run":{"id":"x","hosts":"n[1-"}}` + "\n",
-		`{"schema":"sshpace.history/1","run":{"id":"x","hosts":"a"}}` + "\nbroken\n{}\n"} {
+	for _, text := range []string{"", "{}\n", "not json\n", `{"type":"run","schema":"sshpace.run/9","id":"x","start":"2026-01-01T00:00:00Z","set":"a","how":{}}` + "\n",
+		`{"type":"run","schema":"sshpace.run/1","id":"x","start":"2026-01-01T00:00:00Z","set":"n[1-","how":{}}` + "\n",
+		`{"type":"run","schema":"sshpace.run/1","id":"x","start":"2026-01-01T00:00:00Z","set":"a"}` + "\n",
+		`{"type":"run","schema":"sshpace.run/1","id":"x","start":"2026-01-01T00:00:00Z","set":"a","how":{}}` + "\nbroken\n{}\n"} {
 		if rec, err := ReadRecord(strings.NewReader(text)); err == nil {
 			t.Errorf("%q: %+v", text, rec)
 		}
@@ -328,7 +345,7 @@ func TestDamageIsAnError(t *testing.T) {
 // Whatever a file holds, reading it ends in an error or in sets that only name
 // hosts of the run.
 func FuzzReadRecord(f *testing.F) {
-	f.Add(`{"schema":"sshpace.history/1","run":{"id":"x","hosts":"a[1-3]"}}` + "\n" + `{"result":{"host":"a1","status":"failed","exit":1}}` + "\n" + `{"end":{}}` + "\n")
+	f.Add(`{"type":"run","schema":"sshpace.run/1","id":"x","start":"2026-01-01T00:00:00Z","set":"a[1-3]","how":{}}` + "\n" + `{"type":"result","host":"a1","status":"failed","exit":1}` + "\n" + `{"type":"summary"}` + "\n")
 	f.Add("{}\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		rec, err := ReadRecord(strings.NewReader(text))

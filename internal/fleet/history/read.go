@@ -15,6 +15,7 @@ import (
 
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/hostset"
+	"sshpace/internal/fleet/output"
 	"sshpace/internal/sys/safedir"
 )
 
@@ -24,9 +25,10 @@ type Record struct {
 	Start    time.Time
 	Command  string   // "" if it was left out
 	Hosts    []string // all of the run, in folded order
-	How      How
-	Results  []Result // in the order in which hosts ended, each host at most once
-	Finished bool     // false for a run that still goes on or was killed
+	How      output.How
+	Started  map[string]bool // hosts that were connected to, as far as the record goes
+	Results  []Result        // in the order in which hosts ended, each host at most once
+	Finished bool            // false for a run that still goes on or was killed
 	Elapsed  time.Duration
 }
 
@@ -108,11 +110,7 @@ func ReadRecord(r io.Reader) (*Record, error) {
 	lines.Split(completeLines)
 	seen := map[string]bool{}
 	for n := 1; lines.Scan(); n++ {
-		var l line
-		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-			return nil, fmt.Errorf("history: line %d: %w", n, err)
-		}
-		if err := rec.add(n, &l, seen); err != nil {
+		if err := rec.add(n, lines.Bytes(), seen); err != nil {
 			return nil, fmt.Errorf("history: line %d: %w", n, err)
 		}
 	}
@@ -136,27 +134,75 @@ func completeLines(data []byte, atEOF bool) (advance int, token []byte, err erro
 	return 0, nil, nil
 }
 
-func (rec *Record) add(n int, l *line, seen map[string]bool) error {
+func (rec *Record) add(n int, data []byte, seen map[string]bool) error {
+	var kind struct{ Type string }
+	if err := json.Unmarshal(data, &kind); err != nil {
+		return err
+	}
 	switch {
-	case n == 1 && (l.Schema != Schema || l.Run == nil):
-		return fmt.Errorf("schema %q is not %s", l.Schema, Schema)
 	case n == 1:
-		hosts, err := hostset.Expand(l.Run.Hosts, hostset.Options{})
-		if err != nil {
-			return err
-		}
-		rec.ID, rec.Start, rec.Command, rec.Hosts = l.Run.ID, l.Run.Start, l.Run.Command, hosts
-		rec.How = l.Run.How
-	case l.Result != nil && !seen[l.Result.Host]:
-		seen[l.Result.Host] = true
-		rec.Results = append(rec.Results, Result{
-			Host: l.Result.Host, Status: l.Result.Status, Ran: l.Result.Ran, Class: l.Result.Class, Exit: l.Result.Exit,
-			Signal: l.Result.Signal, Error: l.Result.Error, Missing: l.Result.Missing, Elapsed: time.Duration(l.Result.ElapsedNS),
-		})
-	case l.End != nil:
-		rec.Finished, rec.Elapsed = true, time.Duration(l.End.ElapsedNS)
+		return rec.begin(data)
+	case kind.Type == "start":
+		return rec.started(data)
+	case kind.Type == "result":
+		return rec.result(data, seen)
+	case kind.Type == "summary":
+		var sum output.SummaryRecord
+		err := json.Unmarshal(data, &sum)
+		rec.Finished, rec.Elapsed = true, time.Duration(sum.ElapsedNS)
+		return err
 	}
 	return nil
+}
+
+func (rec *Record) begin(data []byte) error {
+	var run output.RunRecord
+	if err := json.Unmarshal(data, &run); err != nil {
+		return err
+	}
+	if run.Type != "run" || run.Schema != output.Schema || run.How == nil {
+		return fmt.Errorf("%s %q is no %s record of a run", run.Type, run.Schema, output.Schema)
+	}
+	hosts, err := hostset.Expand(run.Set, hostset.Options{})
+	if err != nil {
+		return err
+	}
+	start, err := time.Parse(time.RFC3339Nano, run.Start)
+	if err != nil {
+		return err
+	}
+	rec.ID, rec.Start, rec.Command, rec.Hosts, rec.How, rec.Started = run.ID, start, run.Command, hosts, *run.How, map[string]bool{}
+	return nil
+}
+
+func (rec *Record) started(data []byte) error {
+	var start output.StartRecord
+	err := json.Unmarshal(data, &start)
+	rec.Started[start.Host] = true
+	return err
+}
+
+func (rec *Record) result(data []byte, seen map[string]bool) error {
+	var r output.ResultRecord
+	if err := json.Unmarshal(data, &r); err != nil {
+		return err
+	}
+	if !seen[r.Host] {
+		seen[r.Host] = true
+		rec.Results = append(rec.Results, resultOf(&r))
+	}
+	return nil
+}
+
+func resultOf(r *output.ResultRecord) Result {
+	exit := -1
+	if r.Exit != nil {
+		exit = *r.Exit
+	}
+	return Result{
+		Host: r.Host, Status: r.Status, Ran: r.Ran, Class: r.Class, Exit: exit, Signal: r.Signal, Error: r.Error,
+		Missing: r.Incomplete, Elapsed: time.Duration(r.ElapsedNS),
+	}
 }
 
 // Sets are the names that Select understands.
@@ -164,7 +210,7 @@ var sets = []string{"all", "ok", "failed", "unreachable", "not-started", "unfini
 
 // Select returns the hosts of a set: `ok`, `failed` (ran or may have run, and
 // did not end with 0), `unreachable` (did not run), `not-started`, `unfinished`
-// (no result, since the run was killed), `unknown` (unfinished, or it is not
+// (started and without a result, since the run was killed), `unknown` (unfinished, or it is not
 // known whether the command ran), `incomplete` (output was lost or cut off),
 // `all`, or of several with commas between them.
 func (rec *Record) Select(list string) ([]string, error) {
@@ -180,7 +226,7 @@ func (rec *Record) Select(list string) ([]string, error) {
 	}
 	var hosts []string
 	for _, h := range rec.Hosts {
-		if slices.ContainsFunc(wanted, byHost[h].in) {
+		if slices.ContainsFunc(wanted, func(set string) bool { return byHost[h].in(set, rec.Started[h]) }) {
 			hosts = append(hosts, h)
 		}
 	}
@@ -188,10 +234,12 @@ func (rec *Record) Select(list string) ([]string, error) {
 }
 
 // in reports whether a host with this result, nil for none, belongs to the set.
-func (r *Result) in(set string) bool {
+func (r *Result) in(set string, started bool) bool {
 	switch {
 	case set == "all":
 		return true
+	case r == nil && !started:
+		return set == "not-started"
 	case r == nil:
 		return set == "unfinished" || set == "unknown"
 	case set == "incomplete":

@@ -13,13 +13,9 @@ import (
 // BenchmarkBulk is one host that sends much; the rate is what a sink takes away.
 func BenchmarkBulk(b *testing.B) {
 	data := bytes.Repeat([]byte("Nov 21 20:13:19 web1 sshd[123]: Accepted publickey for root from 192.0.2.1\n"), 64<<10/76)
-	j, err := NewJSON(io.Discard, RunInfo{})
-	if err != nil {
-		b.Fatal(err)
-	}
 	for name, sink := range map[string]fleet.Sink{
 		"prefix": NewPrefix(PrefixOptions{Out: io.Discard, Err: io.Discard}),
-		"json":   j,
+		"json":   NewJSON(io.Discard),
 		"gather": NewGather(GatherOptions{Out: io.Discard, Err: io.Discard, Dir: b.TempDir()}),
 	} {
 		b.Run(name, func(b *testing.B) {
@@ -35,15 +31,11 @@ func BenchmarkBulk(b *testing.B) {
 
 // BenchmarkHost is what one host with one line of output costs.
 func BenchmarkHost(b *testing.B) {
-	j, err := NewJSON(io.Discard, RunInfo{})
-	if err != nil {
-		b.Fatal(err)
-	}
 	for name, sink := range map[string]fleet.Sink{
-		"prefix": NewPrefix(PrefixOptions{Out: io.Discard, Err: io.Discard}),
-		"json":   j,
-		"gather": NewGather(GatherOptions{Out: io.Discard, Err: io.Discard, Dir: b.TempDir()}),
-		"tally":  &Tally{},
+		"prefix":  NewPrefix(PrefixOptions{Out: io.Discard, Err: io.Discard}),
+		"json":    NewJSON(io.Discard),
+		"gather":  NewGather(GatherOptions{Out: io.Discard, Err: io.Discard, Dir: b.TempDir()}),
+		"closing": NewClosing(io.Discard),
 	} {
 		b.Run(name, func(b *testing.B) {
 			i := 0
@@ -54,7 +46,7 @@ func BenchmarkHost(b *testing.B) {
 				if err := sink.Output(out(i, host, "6.1.0-18-amd64\n")); err != nil {
 					b.Fatal(err)
 				}
-				if err := sink.Done(r); err != nil {
+				if err := sink.Done(r, fleet.Summary{}); err != nil {
 					b.Fatal(err)
 				}
 				i++

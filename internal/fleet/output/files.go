@@ -17,6 +17,7 @@ import (
 // sent something; older ones of the same name are replaced. Few are open at
 // the same time, however many hosts there are.
 type Files struct {
+	fleet.Nothing
 	root  *os.Root
 	limit int
 
@@ -33,7 +34,7 @@ const DefaultOpenFiles = 64
 
 // OpenFiles prepares a folder, which is made 0700 if need be. maxOpen bounds
 // the open files; 0 is DefaultOpenFiles. A folder that others can change, or in
-// which no file can be made, is refused. Close must be called.
+// which no file can be made, is refused.
 func OpenFiles(dir string, maxOpen int) (*Files, error) {
 	folder, err := safedir.Make(dir)
 	if err != nil {
@@ -70,15 +71,15 @@ func (f *Files) append(name string, data []byte) error {
 }
 
 // Done closes the host's files.
-func (f *Files) Done(r fleet.Result) error {
+func (f *Files) Done(r fleet.Result, _ fleet.Summary) error {
 	name := FileName(r.Host.String())
 	delete(f.lost, name+".out")
 	delete(f.lost, name+".err")
 	return Loss(errors.Join(f.close(name+".out"), f.close(name+".err")))
 }
 
-// Close closes what is still open.
-func (f *Files) Close() error {
+// End closes what is still open.
+func (f *Files) End(fleet.Summary) error {
 	var errs []error
 	for name := range f.open {
 		errs = append(errs, f.close(name))

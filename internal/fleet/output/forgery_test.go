@@ -86,12 +86,12 @@ func TestGatherCannotBeForged(t *testing.T) {
 				want[stream][name+" (1)"+suffix] = shown(sent)
 			}
 			code := rapid.IntRange(0, 1).Draw(t, "exit") * (i + 1)
-			must(t, g.Done(exited(i, name, code)))
+			must(t, g.Done(exited(i, name, code), fleet.Summary{}))
 			if code > 0 {
 				ends = append(ends, fmt.Sprintf("%s (1) =: exit %d", name, code))
 			}
 		}
-		must(t, g.Close())
+		must(t, g.End(fleet.Summary{}))
 		for stream, text := range []string{o.String(), e.String()} {
 			got, rest := blocks(t, text)
 			if diff := cmp.Diff(want[stream], got); diff != "" {

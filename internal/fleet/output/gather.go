@@ -23,17 +23,18 @@ type GatherOptions struct {
 	Raw      bool      // do not clean the text
 }
 
-// Gather collects everything and writes, when Close is called, each distinct output once,
-// under the folded names of the hosts that sent it. Outputs that differ only by the
-// host's own name are the same; the name is then written as <host>. Standard
-// output, standard error and ends are folded apart from each other, the
-// largest group first.
+// Gather collects everything and writes, at the end, each distinct output once,
+// under the folded names of the hosts that sent it. Outputs that differ only by
+// the host's own name are the same; the name is then written as <host>. Standard
+// output, standard error and ends are folded apart from each other, the largest
+// group first.
 //
 //	---------------
 //	web[1-3] (3)
 //	---------------
 //	| a line that all three sent
 type Gather struct {
+	fleet.Nothing
 	opt    GatherOptions
 	store  store
 	mark   []byte // stands for the host's own name while hashing; nobody can guess it
@@ -56,7 +57,7 @@ type group struct {
 
 var _ fleet.Sink = (*Gather)(nil)
 
-// NewGather makes a Gather; Close must be called.
+// NewGather makes a Gather.
 func NewGather(opt GatherOptions) *Gather {
 	if opt.Memory <= 0 {
 		opt.Memory = 16 << 20
@@ -82,7 +83,7 @@ func (g *Gather) Output(e fleet.Event) error {
 }
 
 // Done puts the host into its groups.
-func (g *Gather) Done(r fleet.Result) error {
+func (g *Gather) Done(r fleet.Result, _ fleet.Summary) error {
 	state := g.live[r.Index]
 	delete(g.live, r.Index)
 	var errs []error
@@ -170,8 +171,8 @@ func (g *Gather) eachLine(c *content, use func(Piece) error) error {
 	}
 }
 
-// Close writes the groups and frees what was kept.
-func (g *Gather) Close() error {
+// End writes the groups and frees what was kept.
+func (g *Gather) End(fleet.Summary) error {
 	out, errs := bufio.NewWriter(g.opt.Out), bufio.NewWriter(g.opt.Err)
 	err := errors.Join(
 		g.writeGroups(out, g.groups[fleet.Stdout], ""), out.Flush(),

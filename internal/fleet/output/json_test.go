@@ -4,20 +4,23 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
 )
 
 func TestJSON(t *testing.T) {
 	var o bytes.Buffer
 	start := time.Date(2026, 11, 21, 20, 0, 0, 5, time.UTC)
-	j, err := NewJSON(&o, RunInfo{ID: "r1", Start: start, Command: "uptime && echo <b>", Hosts: 3})
-	if err != nil {
+	j := NewJSON(&o)
+	list := []host.Host{{Name: "web1"}, {Name: "web2"}, {Name: "web3"}}
+	if err := errors.Join(j.Begin(fleet.Start{ID: "r1", Time: start, Command: "uptime && echo <b>", Hosts: list}), j.Started(1)); err != nil {
 		t.Fatal(err)
 	}
 	ok := exited(0, "web1", 0)
@@ -27,10 +30,11 @@ func TestJSON(t *testing.T) {
 	killed := exited(2, "web3", -1)
 	killed.Signal = "TERM"
 	play(t, j, out(0, "web1", "gr\u00fc\u00dfe\nA\xff"), ok, refused(1, "web2"), killed)
-	if err := j.Summary(fleet.Summary{OK: 1, Failed: 1, Unreachable: 1, MaxExit: 255, Elapsed: time.Second}); err != nil {
+	if err := j.End(fleet.Summary{OK: 1, Failed: 1, Unreachable: 1, MaxExit: 255, Elapsed: time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	want := `{"type":"run","schema":"sshpace.run/1","id":"r1","start":"2026-11-21T20:00:00.000000005Z","command":"uptime && echo <b>","hosts":3}
+{"type":"start","schema":"sshpace.run/1","host":"web2"}
 {"type":"output","schema":"sshpace.run/1","host":"web1","stream":"stdout","text":"grüße"}
 {"type":"output","schema":"sshpace.run/1","host":"web1","stream":"stdout","base64":"Qf8=","eol":false}
 {"type":"result","schema":"sshpace.run/1","host":"web1","addr":"192.0.2.1:22","engine":"native","status":"ok","phase":"exit","ran":"yes","exit":0,"attempts":1,"start":"2026-11-21T20:00:00.000000005Z","elapsed_ns":1000000000,"waited_ns":0,"phases_ns":{"auth":1500},"stdout_bytes":8,"stderr_bytes":0}
@@ -52,11 +56,7 @@ func FuzzJSON(f *testing.F) {
 	f.Add([]byte("\x1b]0;t\x07\u009b\u202e\x7f\u2028 \xff"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var o bytes.Buffer
-		j, err := NewJSON(&o, RunInfo{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		o.Reset()
+		j := NewJSON(&o)
 		half := len(data) / 2
 		play(t, j, out(0, "a", string(data[:half])), out(0, "a", string(data[half:])), exited(0, "a", 0))
 		for _, r := range strings.ReplaceAll(o.String(), "\n", "") {

@@ -1,7 +1,7 @@
 // Package output shows what a fleet run does: each type here is a fleet.Sink.
 // Prefix writes lines as they come, Gather folds identical output, JSON writes
-// records, Files keeps each host's bytes, Tally counts for the summary and
-// Progress draws one line on a terminal. Tee joins them.
+// records, Files keeps each host's bytes, Closing sums up, Progress draws one line
+// on a terminal. Tee joins them.
 //
 // What remote machines send is cleaned before people see it (package clean)
 // and is kept as it came in JSON and Files. Sinks hold bounded memory whatever
@@ -42,12 +42,42 @@ func (t Tee) Output(e fleet.Event) error {
 	return loss
 }
 
+// Begin begins all of them.
+func (t Tee) Begin(s fleet.Start) error {
+	return t.each(func(sink fleet.Sink) error { return sink.Begin(s) })
+}
+
+// Started hands on that a host is being connected to.
+func (t Tee) Started(index int) error {
+	return t.each(func(sink fleet.Sink) error { return sink.Started(index) })
+}
+
+// Waiting hands on how many hosts wait.
+func (t Tee) Waiting(hosts int) {
+	for _, sink := range t {
+		sink.Waiting(hosts)
+	}
+}
+
+// End ends all of them.
+func (t Tee) End(so fleet.Summary) error {
+	return t.each(func(sink fleet.Sink) error { return sink.End(so) })
+}
+
+func (t Tee) each(tell func(fleet.Sink) error) error {
+	var errs []error
+	for _, sink := range t {
+		errs = append(errs, tell(sink))
+	}
+	return errors.Join(errs...)
+}
+
 // Done hands on the end of a host.
-func (t Tee) Done(r fleet.Result) error {
+func (t Tee) Done(r fleet.Result, so fleet.Summary) error {
 	var loss error
 	var errs []error
 	for _, sink := range t {
-		switch err := sink.Done(r); {
+		switch err := sink.Done(r, so); {
 		case !isLoss(err):
 			errs = append(errs, err)
 		case loss == nil:

@@ -53,7 +53,7 @@ func play(t *testing.T, sink fleet.Sink, steps ...any) {
 		case fleet.Event:
 			err = sink.Output(s)
 		case fleet.Result:
-			err = sink.Done(s)
+			err = sink.Done(s, fleet.Summary{})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -212,7 +212,7 @@ func TestGatherFolds(t *testing.T) {
 		stderr(4, "db2", "warning\n"), exited(4, "db2", 2),
 		out(6, "w1", "kernel 6.1\n"), exited(6, "w1", 0), out(5, "w2", "kernel "), out(5, "w2", "6.1"), exited(5, "w2", 0),
 		refused(7, "gone"))
-	if err := g.Close(); err != nil {
+	if err := g.End(fleet.Summary{}); err != nil {
 		t.Fatal(err)
 	}
 	wantOut := `---------------
@@ -251,7 +251,7 @@ func TestGatherLongLine(t *testing.T) {
 	g := NewGather(GatherOptions{Out: &o, Err: io.Discard})
 	long := strings.Repeat("0123456789", 3*defaultMaxLine/10)
 	play(t, g, out(0, "web1", long+"\nnext\n\n"), exited(0, "web1", 0))
-	if err := g.Close(); err != nil || !strings.HasSuffix(o.String(), rule+"\n| "+long+"\n| next\n| \n") {
+	if err := g.End(fleet.Summary{}); err != nil || !strings.HasSuffix(o.String(), rule+"\n| "+long+"\n| next\n| \n") {
 		t.Errorf("%v, %d bytes in %d lines", err, o.Len(), strings.Count(o.String(), "\n"))
 	}
 }
@@ -261,7 +261,7 @@ func TestGatherShowsTheNameWhenNothingWasFolded(t *testing.T) {
 	var o bytes.Buffer
 	g := NewGather(GatherOptions{Out: &o, Err: io.Discard})
 	play(t, g, out(0, "web1", "web1 here\n"), exited(0, "web1", 0))
-	if err := g.Close(); err != nil || !strings.Contains(o.String(), "\n| web1 here\n") {
+	if err := g.End(fleet.Summary{}); err != nil || !strings.Contains(o.String(), "\n| web1 here\n") {
 		t.Errorf("%v, %q", err, o.String())
 	}
 }
@@ -294,7 +294,7 @@ func TestGatherSpills(t *testing.T) {
 		t.Errorf("%d bytes in memory", g.store.inside)
 	}
 	play(t, g, exited(0, "a1", 0), exited(1, "a2", 0), exited(2, "b", 0))
-	if err := g.Close(); err != nil {
+	if err := g.End(fleet.Summary{}); err != nil {
 		t.Fatal(err)
 	}
 	want := "---------------\na[1-2] (2)\n---------------\n" + strings.Repeat("| 0123456789abcdef\n", 60<<12) + "---------------\n"
@@ -319,7 +319,7 @@ func TestGatherWithoutRoom(t *testing.T) {
 		}
 	}
 	play(t, g, exited(0, "a", 0), exited(1, "b", 0), exited(2, "c", 0))
-	if err := g.Close(); err != nil {
+	if err := g.End(fleet.Summary{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"\na (1)\n", "\nb (1)\n", "\n[1 more bytes were not kept: keep output: ", "\n[2 more bytes", "\n| short\n"} {
@@ -330,19 +330,20 @@ func TestGatherWithoutRoom(t *testing.T) {
 }
 
 func TestTeeTellsEverySinkTheEnd(t *testing.T) {
-	broken, tally := &failing{}, &Tally{}
-	err := Tee{broken, tally}.Done(exited(0, "a", 0))
-	if !errors.Is(err, errBroken) || tally.Counts().OK != 1 {
-		t.Errorf("error %v, counts %+v", err, tally.Counts())
+	closing := NewClosing(io.Discard)
+	tee := Tee{&failing{}, closing}
+	err := tee.Done(refused(0, "a"), fleet.Summary{})
+	if !errors.Is(err, errBroken) || len(closing.names[fleet.Unreachable]) != 1 {
+		t.Errorf("error %v, names %q", err, closing.names)
 	}
 }
 
 var errBroken = errors.New("broken")
 
-type failing struct{}
+type failing struct{ fleet.Nothing }
 
-func (*failing) Output(fleet.Event) error { return errBroken }
-func (*failing) Done(fleet.Result) error  { return errBroken }
+func (*failing) Output(fleet.Event) error               { return errBroken }
+func (*failing) Done(fleet.Result, fleet.Summary) error { return errBroken }
 
 // What one sink lost is known to those behind it, and to no host but its own.
 func TestTeeTellsOfLosses(t *testing.T) {
@@ -351,21 +352,23 @@ func TestTeeTellsOfLosses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer full.Close()
-	var errs bytes.Buffer
-	tally := &Tally{}
-	tee := Tee{NewPrefix(PrefixOptions{Out: full, Err: &errs}), tally}
+	var errs, last bytes.Buffer
+	tee := Tee{NewPrefix(PrefixOptions{Out: full, Err: &errs}), NewClosing(&last)}
 	play(t, tee, out(0, "a", "held"), exited(1, "b", 0))
 	if err := tee.Output(out(0, "a", "x\n")); !isLoss(err) {
 		t.Errorf("error %v of output", err)
 	}
 	play(t, tee, out(2, "c", "held"))
-	if err := tee.Done(exited(2, "c", 0)); !isLoss(err) {
+	if err := tee.Done(exited(2, "c", 0), fleet.Summary{}); !isLoss(err) {
 		t.Errorf("error %v of the end", err)
 	}
 	if want := "c =: output incomplete: write /dev/full: no space left on device\n"; errs.String() != want {
 		t.Errorf("%q, want %q", errs.String(), want)
 	}
-	if got := tally.text(0); !strings.Contains(got, "\noutput incomplete: write /dev/full: no space left on device: c\n") {
+	if err := tee.End(fleet.Summary{OK: 2}); err != nil {
+		t.Error(err)
+	}
+	if got := last.String(); !strings.Contains(got, "\noutput incomplete: write /dev/full: no space left on device: c\n") {
 		t.Errorf("summary %q", got)
 	}
 }
@@ -380,17 +383,17 @@ func TestSinksReportClosedOutput(t *testing.T) {
 	if err := NewPrefix(PrefixOptions{Out: w, Err: io.Discard}).Output(out(0, "a", "x\n")); err == nil {
 		t.Error("Prefix: no error for a closed pipe")
 	}
-	if _, err := NewJSON(w, RunInfo{}); err == nil {
+	if err := NewJSON(w).Begin(fleet.Start{}); err == nil {
 		t.Error("JSON: no error for a closed pipe")
 	}
 }
 
-func TestTally(t *testing.T) {
-	var tally Tally
-	play(t, &tally, exited(0, "web1", 0), exited(1, "web2", 1), exited(2, "web3", 1), refused(3, "db1"), exited(4, "x", 0),
-		fleet.Result{Index: 5, Host: host.Host{Name: "late"}, Class: fleet.Cancelled})
+func TestClosing(t *testing.T) {
 	var o bytes.Buffer
-	if err := tally.WriteSummary(&o, 5123*time.Millisecond); err != nil {
+	closing := NewClosing(&o)
+	play(t, closing, exited(0, "web1", 0), exited(1, "web2", 1), exited(2, "web3", 1), refused(3, "db1"), exited(4, "x", 0),
+		fleet.Result{Index: 5, Host: host.Host{Name: "late"}, Class: fleet.Cancelled})
+	if err := closing.End(fleet.Summary{OK: 2, Failed: 2, Unreachable: 1, NotStarted: 1, Elapsed: 5123 * time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
 	want := `6 hosts: 2 ok, 2 failed, 1 unreachable, 1 not started in 5.12s; slowest: x 5s, web3 3s, web2 2s
@@ -417,15 +420,23 @@ func TestRound(t *testing.T) {
 func TestProgressStaysOutOfTheWay(t *testing.T) {
 	var screen bytes.Buffer
 	sink := NewPrefix(PrefixOptions{Out: &screen, Err: &screen})
-	p := StartProgress(&screen, 3, false, sink)
+	p := NewProgress(&screen, false, sink)
+	if err := p.Begin(fleet.Start{Time: time.Now(), Hosts: make([]host.Host, 3)}); err != nil {
+		t.Fatal(err)
+	}
 	p.mu.Lock()
 	p.draw()
 	p.mu.Unlock()
-	play(t, p, out(0, "a", "line\n"), exited(0, "a", 1), refused(1, "b"))
+	play(t, p, out(0, "a", "line\n"), exited(0, "a", 1))
+	if err := p.Done(refused(1, "b"), fleet.Summary{Failed: 1, Unreachable: 1}); err != nil {
+		t.Fatal(err)
+	}
 	p.mu.Lock()
 	p.draw()
 	p.mu.Unlock()
-	p.Stop()
+	if err := p.End(fleet.Summary{}); err != nil {
+		t.Fatal(err)
+	}
 	got := screen.String()
 	if !strings.Contains(got, "0 of 3 hosts, 0s\r\x1b[Ka -> line\n") {
 		t.Errorf("the line was not removed before output: %q", got)
@@ -450,7 +461,7 @@ func TestFiles(t *testing.T) {
 		}
 	}
 	play(t, f, stderr(0, "web0", "bad\n"), exited(0, "web0", 1), exited(9, "silent", 0))
-	if err := f.Close(); err != nil {
+	if err := f.End(fleet.Summary{}); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(dir)
@@ -492,7 +503,7 @@ func TestFilesStayInTheirFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	play(t, f, out(0, "web1", "x"), out(1, "../victim", "x"), out(2, "..", "x"), out(3, "a/b", "x"), out(4, "/etc/passwd", "x"))
-	if err := f.Close(); err != nil {
+	if err := f.End(fleet.Summary{}); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(victim); err != nil || string(got) != "precious" {
@@ -510,7 +521,7 @@ func TestFilesRefuseSharedFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	if f, err := OpenFiles(dir, 0); err == nil {
-		f.Close()
+		f.End(fleet.Summary{})
 		t.Error("a folder in which everybody may write was accepted")
 	}
 }
@@ -533,7 +544,7 @@ func TestFilesReportAFullDisk(t *testing.T) {
 		}
 	}
 	play(t, f, out(1, "b", "x"), exited(0, "a", 0), exited(1, "b", 0))
-	if err := f.Close(); err != nil {
+	if err := f.End(fleet.Summary{}); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(filepath.Join(dir, "b.out")); err != nil || string(got) != "x" {

@@ -32,6 +32,7 @@ type PrefixOptions struct {
 // A line is written when it is complete, with one Write per piece of output,
 // so that hosts do not mix within a line.
 type Prefix struct {
+	fleet.Nothing
 	opt   PrefixOptions
 	live  map[int]*[2]Lines // by host, then by stream; only of hosts that run
 	buf   []byte
@@ -42,7 +43,7 @@ type Prefix struct {
 
 var _ fleet.Sink = (*Prefix)(nil)
 
-// NewPrefix makes a Prefix; Close must be called.
+// NewPrefix makes a Prefix.
 func NewPrefix(opt PrefixOptions) *Prefix {
 	if opt.MaxLine <= 0 {
 		opt.MaxLine = defaultMaxLine
@@ -91,7 +92,7 @@ func (p *Prefix) Output(e fleet.Event) error {
 }
 
 // Done writes what was held and how the host ended.
-func (p *Prefix) Done(r fleet.Result) error {
+func (p *Prefix) Done(r fleet.Result, _ fleet.Summary) error {
 	name := r.Host.String()
 	var held error // why what was held could not be written
 	if state := p.live[r.Index]; state != nil {
@@ -120,8 +121,8 @@ func (p *Prefix) Done(r fleet.Result) error {
 	return Loss(cmp.Or(held, p.flush(p.opt.Err)))
 }
 
-// Close writes a line for each way in which the end of the run stopped hosts.
-func (p *Prefix) Close() error {
+// End writes a line for each way in which the end of the run stopped hosts.
+func (p *Prefix) End(fleet.Summary) error {
 	p.buf = p.buf[:0]
 	for _, text := range slices.Sorted(maps.Keys(p.stopped)) {
 		hosts := p.stopped[text]

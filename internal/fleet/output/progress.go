@@ -12,7 +12,7 @@ import (
 // Progress keeps one line at the bottom of a terminal up to date while another
 // sink writes above it. Use it only when w is a terminal.
 type Progress struct {
-	sink  fleet.Sink
+	sink  fleet.Sink // told everything, with the line out of the way
 	w     io.Writer
 	total int
 	start time.Time
@@ -21,7 +21,7 @@ type Progress struct {
 	ended sync.WaitGroup
 
 	mu    sync.Mutex
-	tally Tally
+	so    fleet.Summary
 	retry int // hosts that wait to be tried again
 	drawn bool
 }
@@ -32,12 +32,16 @@ var _ fleet.Sink = (*Progress)(nil)
 // rarely to disturb what is measured.
 const redraw = 250 * time.Millisecond
 
-// StartProgress draws on w, for total hosts, while everything is handed on to
-// sink. Stop must be called.
-func StartProgress(w io.Writer, total int, color bool, sink fleet.Sink) *Progress {
-	p := &Progress{sink: sink, w: w, total: total, start: time.Now(), color: color, stop: make(chan struct{})}
+// NewProgress draws on w while everything is handed on to sink.
+func NewProgress(w io.Writer, color bool, sink fleet.Sink) *Progress {
+	return &Progress{sink: sink, w: w, color: color, stop: make(chan struct{})}
+}
+
+// Begin begins to draw.
+func (p *Progress) Begin(s fleet.Start) error {
+	p.total, p.start = len(s.Hosts), s.Time
 	p.ended.Go(p.tick)
-	return p
+	return p.sink.Begin(s)
 }
 
 func (p *Progress) tick() {
@@ -55,13 +59,19 @@ func (p *Progress) tick() {
 	}
 }
 
-// Stop removes the line. It must be called once, after the run.
-func (p *Progress) Stop() {
+// End removes the line for good.
+func (p *Progress) End(so fleet.Summary) error {
 	close(p.stop)
 	p.ended.Wait()
+	p.erase()
+	return p.sink.End(so)
+}
+
+// Started hands on.
+func (p *Progress) Started(index int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.erase()
+	return p.sink.Started(index)
 }
 
 // Output hands on, with the line out of the way. It comes back with the next tick.
@@ -72,20 +82,21 @@ func (p *Progress) Output(e fleet.Event) error {
 	return p.sink.Output(e)
 }
 
-// Done counts and hands on.
-func (p *Progress) Done(r fleet.Result) error {
+// Done notes how many have ended and hands on.
+func (p *Progress) Done(r fleet.Result, so fleet.Summary) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.erase()
-	p.tally.Done(r) // cannot fail
-	return p.sink.Done(r)
+	p.so = so
+	return p.sink.Done(r, so)
 }
 
-// Retrying says how many hosts wait to be tried again.
-func (p *Progress) Retrying(hosts int) {
+// Waiting notes how many hosts wait and hands on.
+func (p *Progress) Waiting(hosts int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.retry = hosts
+	p.sink.Waiting(hosts)
 }
 
 // draw writes the line anew. Errors do not matter: the run does not depend on
@@ -98,7 +109,7 @@ func (p *Progress) draw() {
 
 // text has fewer than 80 columns, so that it does not wrap.
 func (p *Progress) text(elapsed time.Duration) string {
-	c := p.tally.counts
+	c := p.so
 	text := fmt.Sprintf("%d of %d hosts, %s", c.Total(), p.total, elapsed.Round(time.Second))
 	if c.Failed > 0 {
 		text += p.paint("31", fmt.Sprintf(", %d failed", c.Failed))

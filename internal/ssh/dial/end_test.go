@@ -191,7 +191,7 @@ func TestEndlessOutput(t *testing.T) {
 	e := dial.New(byName{s.target, map[string]string{hs[0].Name: fmt.Sprintf("bytes %d", big), hs[1].Name: fmt.Sprintf("line %d", line)}}, dial.Options{})
 	defer e.Close()
 	var order []int
-	sink := &both{&c, &onDone{func(r fleet.Result) { order = append(order, r.Index) }}}
+	sink := &both{a: &c, b: &onDone{f: func(r fleet.Result) { order = append(order, r.Index) }}}
 	if _, err := fleet.Run(context.Background(), fleet.Params{}, hs, fleet.Command{Line: "echo"}, e, sink); err != nil {
 		t.Fatal(err)
 	}

@@ -289,7 +289,7 @@ func TestDeadAmongLive(t *testing.T) {
 	ok := 0
 	start := time.Now()
 	var last time.Duration
-	sink := &onDone{func(r fleet.Result) {
+	sink := &onDone{f: func(r fleet.Result) {
 		if r.Status() == fleet.OK {
 			if ok++; ok == n {
 				last = time.Since(start)
@@ -327,7 +327,7 @@ func TestRefusedAmongSilent(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	start, refused := time.Now(), 0
-	sink := &onDone{func(r fleet.Result) {
+	sink := &onDone{f: func(r fleet.Result) {
 		if r.Class == fleet.Refused {
 			if refused++; refused == refusing {
 				cancel() // the rest of the test is waiting for timeouts
@@ -350,10 +350,12 @@ func (r byPort) Target(_ context.Context, h host.Host) (*dial.Target, error) {
 	return &t, nil
 }
 
-type onDone struct{ f func(fleet.Result) }
+type onDone struct {
+	fleet.Nothing
+	f func(fleet.Result)
+}
 
-func (*onDone) Output(fleet.Event) error    { return nil }
-func (o *onDone) Done(r fleet.Result) error { o.f(r); return nil }
+func (o *onDone) Done(r fleet.Result, _ fleet.Summary) error { o.f(r); return nil }
 
 // TestNames has one name server answer for many hosts, and one that fails.
 func TestNames(t *testing.T) {

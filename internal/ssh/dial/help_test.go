@@ -57,6 +57,7 @@ func (r resolve) Target(_ context.Context, h host.Host) (*dial.Target, error) {
 
 // collect remembers what a run told.
 type collect struct {
+	fleet.Nothing
 	mu      sync.Mutex
 	out     map[int]*[2]bytes.Buffer
 	results []fleet.Result
@@ -79,7 +80,7 @@ func (c *collect) Output(e fleet.Event) error {
 	return nil
 }
 
-func (c *collect) Done(r fleet.Result) error {
+func (c *collect) Done(r fleet.Result, _ fleet.Summary) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.results = append(c.results, r)

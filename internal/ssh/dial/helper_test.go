@@ -146,10 +146,15 @@ func (r byName) Target(_ context.Context, h host.Host) (*dial.Target, error) {
 }
 
 // both is two sinks.
-type both struct{ a, b fleet.Sink }
+type both struct {
+	fleet.Nothing
+	a, b fleet.Sink
+}
 
 func (x *both) Output(e fleet.Event) error { return errors.Join(x.a.Output(e), x.b.Output(e)) }
-func (x *both) Done(r fleet.Result) error  { return errors.Join(x.a.Done(r), x.b.Done(r)) }
+func (x *both) Done(r fleet.Result, so fleet.Summary) error {
+	return errors.Join(x.a.Done(r, so), x.b.Done(r, so))
+}
 
 func waitFor(path string) {
 	for {

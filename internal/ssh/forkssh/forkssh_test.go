@@ -26,6 +26,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type collect struct {
+	fleet.Nothing
 	mu      sync.Mutex
 	out     [2]bytes.Buffer
 	results []fleet.Result
@@ -42,7 +43,7 @@ func (c *collect) Output(e fleet.Event) error {
 	return nil
 }
 
-func (c *collect) Done(r fleet.Result) error {
+func (c *collect) Done(r fleet.Result, _ fleet.Summary) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.results = append(c.results, r)

@@ -19,13 +19,19 @@ import (
 // slowest is how many hosts the summary names.
 const slowest = 3
 
-// Tally remembers what the summary says: who failed, who could not be reached,
-// who was slow.
-type Tally struct {
-	counts fleet.Summary
-	names  [4][]string         // by status; those that were ok are only counted
-	lost   map[string][]string // hosts whose output is incomplete, by the reason
-	slow   []slowHost          // the slowest first
+// Closing writes the summary at the end of a run: how many hosts ended how, who
+// failed, who could not be reached, who was slow.
+//
+//	3 hosts: 1 ok, 1 failed, 1 unreachable in 1.2s; slowest: web3 1.1s
+//	failed: web2
+//	unreachable: web3
+//	output cut off after 1000 bytes: web2
+type Closing struct {
+	fleet.Nothing
+	w     io.Writer
+	names [4][]string         // by status; those that were ok are only counted
+	lost  map[string][]string // hosts whose output is incomplete, by the reason
+	slow  []slowHost          // the slowest first
 }
 
 type slowHost struct {
@@ -33,14 +39,13 @@ type slowHost struct {
 	took time.Duration
 }
 
-var _ fleet.Sink = (*Tally)(nil)
+var _ fleet.Sink = (*Closing)(nil)
 
-// Output is not needed for the summary.
-func (t *Tally) Output(fleet.Event) error { return nil }
+// NewClosing makes a Closing that writes to w.
+func NewClosing(w io.Writer) *Closing { return &Closing{w: w} }
 
-// Done counts the host.
-func (t *Tally) Done(r fleet.Result) error {
-	t.counts.Add(&r)
+// Done remembers the host.
+func (t *Closing) Done(r fleet.Result, _ fleet.Summary) error {
 	status := r.Status()
 	if status != fleet.OK {
 		t.names[status] = append(t.names[status], r.Host.String())
@@ -65,23 +70,15 @@ func (t *Tally) Done(r fleet.Result) error {
 	return nil
 }
 
-// Counts are the numbers so far; Elapsed is not set.
-func (t *Tally) Counts() fleet.Summary { return t.counts }
-
-// WriteSummary writes one line with the numbers and one for each kind of failure:
-//
-//	3 hosts: 1 ok, 1 failed, 1 unreachable in 1.2s; slowest: web3 1.1s
-//	failed: web2
-//	unreachable: web3
-//	output cut off after 1000 bytes: web2
-func (t *Tally) WriteSummary(w io.Writer, elapsed time.Duration) error {
-	_, err := io.WriteString(w, t.text(elapsed))
+// End writes one line with the numbers and one for each kind of failure.
+func (t *Closing) End(so fleet.Summary) error {
+	_, err := io.WriteString(t.w, t.text(&so))
 	return err
 }
 
-func (t *Tally) text(elapsed time.Duration) string {
+func (t *Closing) text(so *fleet.Summary) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s in %s", t.numbers(), round(elapsed))
+	fmt.Fprintf(&b, "%s in %s", numbers(so), round(so.Elapsed))
 	if len(t.slow) > 1 {
 		b.WriteString("; slowest:")
 		for i, s := range t.slow {
@@ -104,15 +101,15 @@ func (t *Tally) text(elapsed time.Duration) string {
 var words = [...]string{fleet.OK: "ok", fleet.Failed: "failed", fleet.Unreachable: "unreachable", fleet.NotStarted: "not started"}
 
 // numbers is "3 hosts: 1 ok, 2 failed"; kinds that did not occur are left out.
-func (t *Tally) numbers() string {
-	counts := [...]int{t.counts.OK, t.counts.Failed, t.counts.Unreachable, t.counts.NotStarted}
+func numbers(so *fleet.Summary) string {
+	counts := [...]int{so.OK, so.Failed, so.Unreachable, so.NotStarted}
 	var parts []string
 	for status, n := range counts {
 		if n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, words[status]))
 		}
 	}
-	total := t.counts.Total()
+	total := so.Total()
 	noun := "hosts"
 	if total == 1 {
 		noun = "host"
