@@ -33,7 +33,7 @@ sys/bounded:
 sys/edit: base/shell sys/bounded
 sys/relay:
 ssh/sshconf: sys/bounded
-ssh/knownhosts: base/host base/shell base/stats sys/proc
+ssh/knownhosts: base/host base/shell base/stats sys/bounded sys/proc
 ssh/sshlog:
 ssh/openssh: base/alg base/shell record ssh/sshlog sys/bounded sys/proc
 ssh/wire: base/alg

@@ -175,7 +175,7 @@ func (f *runFlags) errand(ctx context.Context, sys System, store *history.Store,
 			j.close()
 		}
 	}()
-	if j.hosts, err = f.selection.hosts(ctx, sys, store, j.reach.HostNames); err != nil {
+	if j.hosts, err = f.selection.hosts(ctx, sys, store, j.reach.Router); err != nil {
 		return nil, err
 	}
 	if f.list {

@@ -2,12 +2,9 @@ package cli
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"path/filepath"
 
 	"github.com/spf13/pflag"
@@ -15,16 +12,20 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/hostset"
-	"sshpace/internal/sys/bounded"
+	"sshpace/internal/ssh/route"
 )
 
-// fleetHosts are the flags that say which hosts run is for.
+// fleetHosts are the flags that say which hosts a command is for.
 type fleetHosts struct {
 	sets    []string
 	exclude []string
 	files   []string
 	labels  []string
-	groups  string
+	hostSources
+
+	steps   []hostset.Step
+	emptyOK bool // no hosts at all are no error
+	asNamed bool // what inventories know of the hosts is not wanted
 }
 
 func (f *fleetHosts) register(flags *pflag.FlagSet) {
@@ -32,7 +33,7 @@ func (f *fleetHosts) register(flags *pflag.FlagSet) {
 	flags.StringArrayVarP(&f.exclude, "exclude", "x", nil, "set of hosts to leave out; repeatable")
 	flags.StringArrayVar(&f.files, "hosts-file", nil, "file of hosts, one a line as user@host:port, %label begins a section; repeatable")
 	flags.StringArrayVar(&f.labels, "label", nil, "only these sections of the hosts files; repeatable")
-	flags.StringVar(&f.groups, "groups", "", "file of groups for @group, lines of name: set (default ~/.config/sshpace/groups)")
+	f.hostSources.register(flags)
 }
 
 const stdinName = "-"
@@ -50,8 +51,8 @@ func (f *fleetHosts) readsStdin() bool {
 }
 
 // hosts works the selection out.
-func (f *fleetHosts) hosts(ctx context.Context, sys System, store *history.Store, known func() []string) ([]host.Host, error) {
-	sel := hostset.Selection{Labels: f.labels, Exclude: f.exclude}
+func (f *fleetHosts) hosts(ctx context.Context, sys System, store *history.Store, config *route.Router) ([]host.Host, error) {
+	sel := hostset.Selection{Labels: f.labels, Exclude: f.exclude, Steps: f.steps, EmptyOK: f.emptyOK}
 	files := f.files
 	for _, set := range f.sets {
 		if set == stdinName {
@@ -70,39 +71,20 @@ func (f *fleetHosts) hosts(ctx context.Context, sys System, store *history.Store
 		}
 		sel.Files = append(sel.Files, file)
 	}
-	groups, err := f.groupSources(sys, store)
+	sources, err := f.open(ctx, sys, store, config)
 	if err != nil {
 		return nil, err
 	}
-	sel.Options = hostset.Options{Groups: groups, Known: func() ([]string, error) { return known(), nil }}
+	sel.Options = sources.options()
+	if f.asNamed {
+		sel.Options.Complete = nil
+	}
 	hosts, err := sel.Hosts()
+	sources.warn(sys.Stderr)
 	if err != nil {
-		return nil, &Error{Err: err, Hint: "sshpace run --list shows what a set stands for", Code: ExitUsage}
+		return nil, &Error{Err: err, Hint: "sshpace hosts shows what a set stands for", Code: ExitUsage}
 	}
 	return hosts, nil
-}
-
-// groupSources answers @group from the groups file, and @last:set and the like
-// from the history.
-func (f *fleetHosts) groupSources(sys System, store *history.Store) (hostset.Sources, error) {
-	sources := hostset.Sources{"*": history.Runs{Store: store}}
-	name := f.groups
-	if name == "" {
-		name = filepath.Join(configHome(sys.Getenv), "sshpace", "groups")
-	}
-	data, err := bounded.ReadFile(name, bounded.Config)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && f.groups == "":
-		return sources, nil
-	case err != nil:
-		return nil, &Error{Err: err, Hint: "give a readable file to --groups", Code: ExitUsage}
-	}
-	file, err := hostset.ReadGroups(bytes.NewReader(data), name)
-	if err != nil {
-		return nil, &Error{Err: err, Code: ExitUsage}
-	}
-	sources[""] = file
-	return sources, nil
 }
 
 // configHome is $XDG_CONFIG_HOME or ~/.config (XDG Base Directory

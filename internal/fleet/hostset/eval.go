@@ -214,7 +214,7 @@ func (e *evaluator) wildcard(glob string) names {
 	}
 	matching := slices.DeleteFunc(slices.Clone(known), func(s string) bool { return !match(glob, s) })
 	if len(matching) == 0 && !e.opt.emptyGlobOK {
-		return fail(syntaxError(glob, "no known name matches; names come from ssh_config and the groups file"))
+		return fail(syntaxError(glob, "no known name matches; names come from ssh_config, groups and inventories"))
 	}
 	return func(yield func(string, error) bool) {
 		for _, name := range matching {

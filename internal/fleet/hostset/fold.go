@@ -2,15 +2,21 @@ package hostset
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // Fold writes names as one short expression that Expand reads back to the
 // same set: node[001-003,007],web1. The result is sorted, duplicates vanish.
 // Every run of digits in a name can become a range.
-func Fold(names []string) string {
+func Fold(names []string) string { return FoldSteps(names, 0) }
+
+// FoldSteps is Fold that also writes steps, such as n[1-9/2], where at least
+// autostep numbers make one, as nodeset --autostep does; 0 = never.
+func FoldSteps(names []string, autostep int) string {
 	byShape := map[string][]box{}
 	var verbatim []string
 	for _, name := range sortedCopy(names) {
@@ -24,7 +30,7 @@ func Fold(names []string) string {
 	folded := verbatim
 	for _, shape := range slices.Sorted(maps.Keys(byShape)) {
 		for _, b := range mergeBoxes(byShape[shape]) {
-			folded = append(folded, b.render(shape))
+			folded = append(folded, b.render(shape, autostep))
 		}
 	}
 	return strings.Join(folded, ",")
@@ -131,7 +137,7 @@ func byNumber(a, b string) int {
 }
 
 // render fills the holes of the shape.
-func (b box) render(shape string) string {
+func (b box) render(shape string, autostep int) string {
 	var out strings.Builder
 	i := 0
 	for _, r := range []byte(shape) {
@@ -139,47 +145,87 @@ func (b box) render(shape string) string {
 			out.WriteByte(r)
 			continue
 		}
-		out.WriteString(renderNumbers(b[i]))
+		out.WriteString(renderNumbers(b[i], autostep))
 		i++
 	}
 	return out.String()
 }
 
 // renderNumbers writes sorted numbers as [1-3,7]; a single one has no brackets.
-func renderNumbers(numbers []string) string {
+func renderNumbers(numbers []string, autostep int) string {
 	if len(numbers) == 1 {
 		return numbers[0]
 	}
-	var spans []string
-	for start := 0; start < len(numbers); {
-		end := start + 1
-		width := padding(numbers[start])
-		for end < len(numbers) && follows(width, numbers[end-1], numbers[end]) {
-			end++
-		}
-		text := numbers[start]
-		if end-start > 1 {
-			text += "-" + numbers[end-1]
-		}
-		spans = append(spans, text)
-		start = end
-	}
-	return "[" + strings.Join(spans, ",") + "]"
+	f := folder{numbers: numbers, autostep: autostep}
+	f.fold()
+	return "[" + strings.Join(f.spans, ",") + "]"
 }
 
-// follows reports whether b continues a range that is padded to width (0 = not
-// padded) after a. It works on the digits, so that 9 is followed by 10.
-func follows(width int, a, b string) bool {
-	if width == 0 && padding(b) > 0 || width > 0 && len(b) != width {
-		return false
-	}
-	next := []byte(a)
-	for i := len(next) - 1; i >= 0; i-- {
-		if next[i] != '9' {
-			next[i]++
-			return string(next) == b
+// folder finds the ranges in sorted numbers from left to right, as ClusterShell
+// does: where a range ends, the way to the next number is the step that the
+// following range has, if it has one.
+type folder struct {
+	numbers  []string
+	autostep int // numbers that a step other than 1 needs, 0 = there is none
+	spans    []string
+}
+
+func (f *folder) fold() {
+	start, step := 0, uint64(0) // of the range that is open; 0 = not known yet
+	for i := 1; i < len(f.numbers); i++ {
+		next, fits := stepTo(padding(f.numbers[start]), f.numbers[i-1], f.numbers[i])
+		if fits && (step == 0 || next == step) {
+			step = next
+			continue
 		}
-		next[i] = '0'
+		switch {
+		case f.isRange(start, i, step):
+			f.add(start, i, step)
+			start = i
+		case fits: // the last number may begin another range
+			f.singles(start, i-1)
+			start = i - 1
+		default:
+			f.singles(start, i)
+			start = i
+		}
+		if step = next; !fits {
+			step = 0
+		}
 	}
-	return "1"+string(next) == b
+	if end := len(f.numbers); f.isRange(start, end, step) {
+		f.add(start, end, step)
+	} else {
+		f.singles(start, end)
+	}
+}
+
+func (f *folder) isRange(start, end int, step uint64) bool {
+	return step <= 1 || f.autostep > 0 && end-start >= f.autostep
+}
+
+func (f *folder) add(start, end int, step uint64) {
+	text := f.numbers[start]
+	if end-start > 1 {
+		text += "-" + f.numbers[end-1]
+		if step > 1 {
+			text += fmt.Sprintf("/%d", step)
+		}
+	}
+	f.spans = append(f.spans, text)
+}
+
+func (f *folder) singles(start, end int) {
+	f.spans = append(f.spans, f.numbers[start:end]...)
+}
+
+// stepTo is the difference of two numbers that can be in one range, which is
+// padded to width (0 = not padded).
+func stepTo(width int, a, b string) (uint64, bool) {
+	if width == 0 && padding(b) > 0 || width > 0 && len(b) != width {
+		return 0, false
+	}
+	x, _ := strconv.ParseUint(a, 10, 64) // digits, at most maxDigits
+	y, _ := strconv.ParseUint(b, 10, 64)
+	return y - x, y > x
 }

@@ -177,8 +177,24 @@ func (s Sources) source(source string) (Groups, string, error) {
 	return nil, "", fmt.Errorf("@%s: is no source of groups, known are: %s", source, someOf(sortedCopy(known)))
 }
 
+// Listing is a source with the one group "all".
+type Listing func() ([]string, error)
+
+var _ Groups = Listing(nil)
+
+// Group lists the names.
+func (l Listing) Group(_, group string) ([]string, error) {
+	if group != "all" {
+		return nil, &UnknownGroupError{group, "this source", []string{"all"}}
+	}
+	return l()
+}
+
+// Names is "all".
+func (l Listing) Names(string) ([]string, error) { return []string{"all"}, nil }
+
 // noGroups says what is missing for @group.
-const noGroups = "no groups are defined; write them as `name: set` into ~/.config/sshpace/groups or a file for --groups"
+const noGroups = "no groups are defined; write them as `name: set` into ~/.config/sshpace/groups or a file for --groups, or give an --inventory"
 
 // someOf lists at most ten names.
 func someOf(list []string) string {

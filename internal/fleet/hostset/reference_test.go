@@ -19,7 +19,7 @@ type reference struct {
 }
 
 // askClusterShell asks Debian's package clustershell, which the tests need.
-func askClusterShell(t *testing.T, expressions []string) []reference {
+func askClusterShell[Q any](t *testing.T, expressions []Q) []reference {
 	t.Helper()
 	var in, out, stderr bytes.Buffer
 	enc := json.NewEncoder(&in)
@@ -128,6 +128,74 @@ func TestFoldsLikeClusterShell(t *testing.T) {
 	for i, ref := range askClusterShell(t, expressions) {
 		if got := Fold(strings.Split(expressions[i], ",")); got != ref.Folded {
 			t.Errorf("Fold(%q) = %q, ClusterShell %q", expressions[i], got, ref.Folded)
+		}
+	}
+}
+
+// stepQuestion asks for steps.
+type stepQuestion struct {
+	Text     string `json:"text"`
+	Autostep int    `json:"autostep"`
+}
+
+func TestFoldsStepsLikeClusterShell(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 2026))
+	var questions []stepQuestion
+	for range 2000 {
+		var list []string
+		for range 1 + r.IntN(4) {
+			width, at, step := 1+r.IntN(3), r.IntN(40), 1+r.IntN(4)
+			for range 1 + r.IntN(6) {
+				list = append(list, fmt.Sprintf("n%0*d", width, at))
+				at += step
+			}
+		}
+		questions = append(questions, stepQuestion{strings.Join(list, ","), 3 + r.IntN(4)})
+	}
+	for i, ref := range askClusterShell(t, questions) {
+		q := questions[i]
+		got := FoldSteps(strings.Split(q.Text, ","), q.Autostep)
+		if got != ref.Folded {
+			t.Errorf("FoldSteps(%q, %d) = %q, ClusterShell %q", q.Text, q.Autostep, got, ref.Folded)
+		}
+		back, err := Expand(got, Options{})
+		if err != nil || !slices.Equal(sortedCopy(back), sortedCopy(strings.Split(q.Text, ","))) {
+			t.Errorf("%q folded is %q, which is %q, %v", q.Text, got, back, err)
+		}
+	}
+}
+
+// Steps of a Selection mean what the operators of the grammar mean, which
+// TestAgreesWithClusterShell compares with nodeset's.
+func TestStepsAreTheOperators(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 2026))
+	for range 1000 {
+		text := randomExpression(r)
+		terms, err := split(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := Selection{Sets: []string{terms[0].text}, EmptyOK: true}
+		for _, term := range terms[1:] {
+			if term.op == ',' {
+				s.Sets = append(s.Sets, term.text)
+			}
+		}
+		text = strings.Join(s.Sets, ",")
+		for _, term := range terms[1:] {
+			if term.op != ',' {
+				s.Steps = append(s.Steps, Step{Op: term.op, Sets: []string{term.text}})
+				text += string(term.op) + term.text
+			}
+		}
+		want, wrong := Expand(text, Options{})
+		got, err := s.Hosts()
+		var names []string
+		for _, h := range got {
+			names = append(names, h.Name)
+		}
+		if (err != nil) != (wrong != nil) || err == nil && !slices.Equal(sortedCopy(names), sortedCopy(want)) {
+			t.Errorf("%q: steps give %q, %v; operators %q, %v", text, names, err, want, wrong)
 		}
 	}
 }

@@ -66,6 +66,8 @@ type Selection struct {
 	Files   []*HostsFile // all hosts of these files, or of their sections Labels
 	Labels  []string     // empty = all sections
 	Exclude []string     // set expressions (-x); a name without user and port excludes all of that name
+	Steps   []Step       // further operations, in order
+	EmptyOK bool         // no hosts at all are no error
 	Options Options
 }
 
@@ -86,8 +88,17 @@ func (s Selection) Hosts() ([]host.Host, error) {
 			return nil, err
 		}
 	}
-	hosts, err := s.exclude(c.hosts)
-	if err == nil && len(hosts) == 0 {
+	steps := s.Steps
+	if len(s.Exclude) > 0 {
+		steps = append([]Step{{Op: '!', Sets: s.Exclude, Flag: "-x"}}, steps...)
+	}
+	hosts, err := c.hosts, error(nil)
+	for _, step := range steps {
+		if hosts, err = s.apply(step, hosts); err != nil {
+			return nil, fmt.Errorf("%s: %w", step.Flag, err)
+		}
+	}
+	if len(hosts) == 0 && !s.EmptyOK {
 		err = fmt.Errorf("no hosts: name some with -w or --hosts-file")
 		if len(c.hosts) > 0 {
 			err = fmt.Errorf("no hosts: all %d are excluded", len(c.hosts))
@@ -124,12 +135,16 @@ func (s Selection) addFile(c *collector, f *HostsFile) error {
 	return nil
 }
 
-// exclude removes what -x names. Its wildcards select from the hosts
-// themselves, and one that selects none is no mistake.
-func (s Selection) exclude(hosts []host.Host) ([]host.Host, error) {
-	if len(s.Exclude) == 0 {
-		return hosts, nil
-	}
+// Step is an operation on the hosts selected so far.
+type Step struct {
+	Op   byte     // ! without, & only, ^ those of one side only
+	Sets []string // whose union is the right side
+	Flag string   // for messages, such as "-x"
+}
+
+// apply carries out a step. Its wildcards select from the hosts themselves, and
+// one that selects none is no mistake.
+func (s Selection) apply(step Step, hosts []host.Host) ([]host.Host, error) {
 	opt := s.Options
 	opt.emptyGlobOK = true
 	opt.Known = func() ([]string, error) {
@@ -140,14 +155,21 @@ func (s Selection) exclude(hosts []host.Host) ([]host.Host, error) {
 		return sortedCopy(names), nil
 	}
 	c := newCollector(opt)
-	for _, set := range s.Exclude {
-		if err := c.add(set, host.Host{Origin: "-x"}, opt); err != nil {
-			return nil, fmt.Errorf("-x: %w", err)
+	for _, set := range step.Sets {
+		if err := c.add(set, host.Host{Origin: step.Flag}, opt); err != nil {
+			return nil, err
 		}
 	}
-	return slices.DeleteFunc(hosts, func(h host.Host) bool {
-		return c.seen[h.Target()] || c.seen[host.Target{Name: h.Name}]
-	}), nil
+	matched := map[string]bool{} // names
+	kept := slices.DeleteFunc(slices.Clone(hosts), func(h host.Host) bool {
+		in := c.seen[h.Target()] || c.seen[host.Target{Name: h.Name}]
+		matched[h.Name] = matched[h.Name] || in
+		return in != (step.Op == '&')
+	})
+	if step.Op == '^' {
+		kept = append(kept, slices.DeleteFunc(c.hosts, func(h host.Host) bool { return matched[h.Name] })...)
+	}
+	return kept, nil
 }
 
 // collector gathers hosts, each target once. What one set may give, all of them

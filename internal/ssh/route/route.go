@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"sshpace/internal/base/host"
@@ -59,6 +60,16 @@ func (r *Router) Configuration() (*Configuration, error) { return r.hosts.full()
 
 // HostNames are the names on the Host lines.
 func (r *Router) HostNames() []string { return r.hosts.quick.HostNames() }
+
+// KnownHostsFiles are the files of host keys that hold for a host of which the
+// configuration says nothing in particular.
+func (r *Router) KnownHostsFiles(ctx context.Context) ([]string, error) {
+	c, err := r.hosts.resolve(ctx, sshconf.Query{Name: "localhost"})
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(c.UserKnownHostsFiles(), c.GlobalKnownHostsFiles()), nil
+}
 
 // Mistake is what the installed ssh finds wrong with the configuration of a host.
 func (r *Router) Mistake(ctx context.Context, h host.Host) error {

@@ -14,6 +14,12 @@ func Is(w io.Writer) bool {
 	return f != nil && term.IsTerminal(int(f.Fd()))
 }
 
+// IsInput reports whether what is read from r is typed on a terminal.
+func IsInput(r io.Reader) bool {
+	f, ok := r.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
 // Width is 0 where w is no terminal that can be redrawn.
 func Width(w io.Writer, getenv func(string) string) int {
 	if !Is(w) || getenv("TERM") == "dumb" {

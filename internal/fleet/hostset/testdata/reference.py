@@ -6,7 +6,10 @@ from ClusterShell.NodeSet import NodeSet, RESOLVER_NOGROUP
 
 for line in sys.stdin:
     try:
-        nodes = NodeSet(json.loads(line), resolver=RESOLVER_NOGROUP)
+        question = json.loads(line)
+        if isinstance(question, str):
+            question = {"text": question}
+        nodes = NodeSet(question["text"], autostep=question.get("autostep"), resolver=RESOLVER_NOGROUP)
         answer = {"names": [str(n) for n in nodes], "folded": str(nodes)}
     except Exception as error:
         answer = {"error": str(error) or "error"}

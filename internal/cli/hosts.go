@@ -1,0 +1,241 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/fleet/history"
+	"sshpace/internal/fleet/hostset"
+	"sshpace/internal/ssh/route"
+	"sshpace/internal/sys/terminal"
+)
+
+// hostsSchema names the version of the JSON form.
+const hostsSchema = "sshpace.hosts/1"
+
+// hostsFlags are the flags of hosts.
+type hostsFlags struct {
+	selection                fleetHosts
+	connection               connectionFlags
+	expand, fold, count, all bool
+	quiet, json              bool
+	groups                   int
+	separator                string
+	autostep                 int
+}
+
+func newHostsCommand(sys System) *cobra.Command {
+	f := hostsFlags{}
+	cmd := &cobra.Command{
+		Use:   "hosts [flags] [SET...]",
+		Short: "Show, fold and test sets of hosts and groups",
+		Long: `hosts shows what sets of hosts stand for, with the habits of nodeset(1): the union of all
+SETs (and of -w, --hosts-file; standard input if none is given), then -x, -i and -X in
+turn, folded unless another form is asked for. Sets have ranges web[01-20/2], the
+operators , ! & ^, patterns of known names such as web*, and groups: @web from group
+files, --inventory or --groups-command, @source:web of a source in YAML, @ssh_config:all,
+@known_hosts:all, and @last:failed from earlier runs. Nothing is connected to.
+
+Exit status: 0; with -q 0 if there are hosts and 1 if there are none; 2 usage.`,
+		Example: `  sshpace hosts web3 web1 web2               web[1-3]
+  sshpace hosts -e 'web[08-11]'              one name after the other
+  sshpace hosts -c @db -x db3                how many
+  sshpace hosts -q @web -i web7 && echo yes  is it one of them?
+  sshpace hosts -ll --inventory site.yml     all groups with their hosts
+  sshpace hosts --long -w @web --inventory site.yml`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), sys, args)
+		},
+	}
+	flags := cmd.Flags()
+	f.selection.register(flags)
+	flags.StringVarP(&f.connection.Config, "config", "F", "", "ssh_config whose names are known, instead of your own")
+	flags.VarP(&stepFlag{&f.selection.steps, '&'}, "intersection", "i", "set of hosts, only those in it stay; repeatable")
+	flags.VarP(&stepFlag{&f.selection.steps, '^'}, "xor", "X", "set of hosts, those in one of both stay; repeatable")
+	flags.BoolVarP(&f.fold, "fold", "f", false, "one short set (the default)")
+	flags.BoolVarP(&f.expand, "expand", "e", false, "every name")
+	flags.BoolVarP(&f.count, "count", "c", false, "how many")
+	flags.CountVarP(&f.groups, "list", "l", "names of groups, of those that have one of the hosts if there are any; -ll with their hosts")
+	flags.BoolVar(&f.all, "long", false, "every host as it is reached: user, name=address, port")
+	flags.StringVarP(&f.separator, "separator", "S", " ", `what stands between the names of -e, such as '\n'`)
+	flags.IntVar(&f.autostep, "autostep", 0, "fold N or more numbers at equal distances as a-b/step; 0 = never")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing; exit status 1 if there is no host")
+	flags.BoolVar(&f.json, "json", false, "print JSON, schema "+hostsSchema)
+	return cmd
+}
+
+// stepFlag gathers operations in the order of the command line.
+type stepFlag struct {
+	steps *[]hostset.Step
+	op    byte
+}
+
+func (f *stepFlag) String() string { return "" }
+func (f *stepFlag) Type() string   { return "stringArray" }
+func (f *stepFlag) Set(set string) error {
+	*f.steps = append(*f.steps, hostset.Step{Op: f.op, Sets: []string{set}, Flag: map[byte]string{'&': "-i", '^': "-X"}[f.op]})
+	return nil
+}
+
+func (f *hostsFlags) check() error {
+	forms := 0
+	for _, given := range []bool{f.fold, f.expand, f.count, f.all, f.quiet, f.json, f.groups > 0} {
+		if given {
+			forms++
+		}
+	}
+	switch {
+	case forms > 1:
+		return usageError("give one of -f, -e, -c, -l, -q, --long and --json", "more than one form is asked for")
+	case f.autostep < 0 || f.autostep > 0 && f.autostep < 3:
+		return usageError("3 is the least that makes sense", "--autostep %d", f.autostep)
+	}
+	return nil
+}
+
+func (f *hostsFlags) run(ctx context.Context, sys System, args []string) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	config, err := route.New(ctx, f.connection.params(sys))
+	if err != nil {
+		return err
+	}
+	store := history.New(history.Dir(sys.Getenv))
+	sel := &f.selection
+	sel.sets = append(sel.sets, args...)
+	named := len(sel.sets)+len(sel.files) > 0
+	if f.groups > 0 && !named {
+		return f.listGroups(ctx, sys, store, config, nil)
+	}
+	if !named && !terminal.IsInput(sys.Stdin) {
+		sel.sets = []string{stdinName}
+	}
+	sel.emptyOK, sel.asNamed = true, !f.all && !f.json
+	hosts, err := sel.hosts(ctx, sys, store, config)
+	switch {
+	case err != nil:
+		return err
+	case f.quiet && len(hosts) == 0:
+		return exitWith(ExitFailed)
+	case f.quiet:
+		return nil
+	case f.groups > 0:
+		return f.listGroups(ctx, sys, store, config, namesOf(hosts))
+	}
+	return f.write(sys.Stdout, hosts)
+}
+
+func namesOf(hosts []host.Host) []string {
+	names := make([]string, 0, len(hosts))
+	for _, h := range hosts {
+		names = append(names, h.String())
+	}
+	return names
+}
+
+func (f *hostsFlags) write(w io.Writer, hosts []host.Host) error {
+	var err error
+	switch {
+	case f.json:
+		return f.writeJSON(w, hosts)
+	case f.all:
+		return listHosts(w, hosts)
+	case f.count:
+		_, err = fmt.Fprintln(w, len(hosts))
+	case f.expand:
+		separator, bad := strconv.Unquote(`"` + strings.ReplaceAll(f.separator, `"`, `\"`) + `"`)
+		if bad != nil {
+			separator = f.separator
+		}
+		_, err = fmt.Fprintln(w, strings.Join(namesOf(hosts), separator))
+	default:
+		_, err = fmt.Fprintln(w, hostset.FoldSteps(namesOf(hosts), f.autostep))
+	}
+	return err
+}
+
+// hostJSON is one host.
+type hostJSON struct {
+	Host    string `json:"host"`
+	Name    string `json:"name"`
+	Address string `json:"address,omitempty"`
+	User    string `json:"user,omitempty"`
+	Port    uint16 `json:"port,omitempty"`
+	Label   string `json:"label,omitempty"`
+	Origin  string `json:"origin"`
+}
+
+func (f *hostsFlags) writeJSON(w io.Writer, hosts []host.Host) error {
+	list := make([]hostJSON, 0, len(hosts))
+	for _, h := range hosts {
+		list = append(list, hostJSON{h.String(), h.Name, h.Address, h.User, h.Port, h.Label, h.Origin})
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(struct {
+		Schema string     `json:"schema"`
+		Count  int        `json:"count"`
+		Folded string     `json:"folded"`
+		Hosts  []hostJSON `json:"hosts"`
+	}{hostsSchema, len(hosts), hostset.FoldSteps(namesOf(hosts), f.autostep), list})
+}
+
+// listGroups lists the groups of all sources but earlier runs, or those that
+// have one of the names.
+func (f *hostsFlags) listGroups(ctx context.Context, sys System, store *history.Store, config *route.Router, names []string) error {
+	s, err := f.selection.open(ctx, sys, store, config)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(sys.Stdout)
+	for _, source := range slices.Sorted(maps.Keys(s.groups)) {
+		if source == "*" {
+			continue
+		}
+		groups, err := s.groups[source].Names("")
+		if err != nil {
+			return &Error{Err: err, Code: ExitUsage}
+		}
+		for _, group := range groups {
+			f.listGroup(out, sys.Stderr, s, "@"+strings.TrimPrefix(source+":"+group, ":"), names)
+		}
+	}
+	s.warn(sys.Stderr)
+	return out.Flush()
+}
+
+// listGroup writes a line. A group that means nothing is told about and does not
+// hide the others.
+func (f *hostsFlags) listGroup(out, stderr io.Writer, s *openSources, group string, names []string) {
+	if f.groups == 1 && names == nil {
+		fmt.Fprintln(out, group)
+		return
+	}
+	members, err := hostset.Expand(group, s.options())
+	if err != nil {
+		fmt.Fprintf(stderr, "sshpace: warning: %s: %s\n", group, oneLine(err.Error()))
+		return
+	}
+	if names != nil {
+		members = slices.DeleteFunc(members, func(m string) bool { return !slices.Contains(names, m) })
+		if len(members) == 0 {
+			return
+		}
+	}
+	if f.groups == 1 {
+		fmt.Fprintln(out, group)
+		return
+	}
+	fmt.Fprintln(out, strings.TrimRight(group+" "+hostset.FoldSteps(members, f.autostep), " "))
+}
