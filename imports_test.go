@@ -56,6 +56,7 @@ verdict/rank: base/alg base/stats base/unit measure/model record
 verdict/compare: base/alg base/stats record verdict/rank
 verdict/verdicttest: base/alg measure/model/sim measure/plan record verdict/rank
 verdict/advise: base/alg record verdict/rank
+verdict/apply: base/alg base/fault base/termsafe ssh/openssh ssh/route sys/bounded sys/edit sys/workdir verdict/advise
 verdict/prove: base/alg base/fault base/stats base/termsafe base/unit measure/drive measure/lab measure/model measure/testbed record sys/bounded sys/proc sys/workdir
 fleet/hostset: base/host
 fleet/inventory: base/fault base/host fleet/hostset sys/bounded

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/base/alg"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/measure/loopback"
 	"sshpace/internal/record"
@@ -21,6 +20,7 @@ import (
 	"sshpace/internal/sys/bounded"
 	"sshpace/internal/sys/workdir"
 	"sshpace/internal/verdict/advise"
+	"sshpace/internal/verdict/apply"
 	"sshpace/internal/verdict/rank"
 )
 
@@ -127,7 +127,6 @@ type adviser struct {
 	ssh, sshd   openssh.Program // sshd.Path "" where there is none, or the server is another machine
 	destination openssh.Destination
 	dir         *workdir.Dir
-	checked     []checkedHost
 	hostKey     string // of a one-run pair, which sshd -t and -T insist on
 }
 
@@ -148,14 +147,19 @@ func runAdvise(ctx context.Context, sys System, f adviseFlags, args []string) (e
 	if err := a.decide(ctx); err != nil {
 		return interrupted(drain, err)
 	}
-	if err := a.checkAdvice(ctx); err != nil {
+	advised := a.advised()
+	if err := advised.Check(ctx); err != nil {
 		return interrupted(drain, err)
 	}
 	fmt.Fprintf(sys.Stderr, "advice from %s\n", a.path)
 	if err := a.show(); err != nil {
 		return err
 	}
-	if err := a.checkReach(ctx); err != nil {
+	err = advised.CheckNow(ctx)
+	if err == nil && f.write == "" { // else what is written is checked
+		err = advised.CheckPrinted(ctx)
+	}
+	if err != nil {
 		return interrupted(drain, err)
 	}
 	if f.prove {
@@ -164,7 +168,7 @@ func runAdvise(ctx context.Context, sys System, f adviseFlags, args []string) (e
 		}
 	}
 	if f.write != "" && drain.Err() == nil {
-		err = a.write(ctx)
+		err = a.write(ctx, advised)
 	}
 	return interrupted(drain, err)
 }
@@ -261,10 +265,10 @@ func (a *adviser) decide(ctx context.Context) error {
 
 // client is what ssh offers the hosts of the Host line now.
 func (a *adviser) client(ctx context.Context) (side advise.Side, err error) {
-	if side.Offer, err = a.ssh.Effective(ctx, openssh.Destination{Host: a.probe(), Options: a.destination.Options}); err != nil {
+	if side.Offer, err = a.ssh.Effective(ctx, openssh.Destination{Host: apply.Probe(a.pattern()), Options: a.destination.Options}); err != nil {
 		return side, err
 	}
-	side.Default, err = a.ssh.Effective(ctx, openssh.Destination{Host: a.probe(), Options: []string{"-F", os.DevNull}})
+	side.Default, err = a.ssh.Effective(ctx, openssh.Destination{Host: apply.Probe(a.pattern()), Options: []string{"-F", os.DevNull}})
 	side.Old = !prepends(a.ssh.Version)
 	return side, err
 }
@@ -336,78 +340,27 @@ func (a *adviser) pattern() string {
 	return a.destination.Host
 }
 
-// probe is a host name that the Host line matches.
-func (a *adviser) probe() string {
-	return strings.NewReplacer("*", "x", "?", "x", "!", "").Replace(strings.Split(a.pattern(), ",")[0])
+// advised is the advice with all that is needed to carry it out.
+func (a *adviser) advised() *apply.Advised {
+	return &apply.Advised{
+		Advice: a.advice, Client: a.params.Client, Server: a.params.Server, Strict: a.flags.strict, Pattern: a.pattern(),
+		SSH: a.ssh, SSHD: a.sshd, HostKey: a.hostKey, SSHDConfig: a.flags.sshdConfig, Connection: a.flags.connection.Connection,
+		Connect: time.Duration(a.flags.connect), Hosts: a.flags.hosts, Dir: a.dir, Out: a.sys.Stdout,
+	}
 }
 
-// adviceClientFile holds the lines for ssh alone.
-const adviceClientFile = "advice_ssh_config"
-
-// checkAdvice has ssh and sshd read the lines before anyone sees them.
-func (a *adviser) checkAdvice(ctx context.Context) error {
-	client := a.dir.File(adviceClientFile)
-	if err := os.WriteFile(client, []byte(a.advice.ClientConfig(a.pattern())), 0o600); err != nil {
-		return err
+// write puts the advice into the files that --write names.
+func (a *adviser) write(ctx context.Context, advised *apply.Advised) error {
+	if a.flags.write != "server" {
+		if err := advised.WriteClient(ctx); err != nil {
+			return err
+		}
 	}
-	if err := a.checkClient(ctx, client); err != nil {
-		return fmt.Errorf("ssh does not take the advice: %w", err)
-	}
-	if a.sshd.Path == "" {
+	switch {
+	case a.flags.write == "client":
 		return nil
+	case a.sshd.Path == "":
+		return usageError("copy the lines to the server and check them there with sshd -t", "the server is not this machine: nothing was written for sshd")
 	}
-	server := a.dir.File("advice_sshd_config")
-	if err := os.WriteFile(server, []byte(a.advice.ServerConfig()), 0o600); err != nil {
-		return err
-	}
-	if err := a.checkServer(ctx, server); err != nil {
-		return fmt.Errorf("sshd does not take the advice: %w", err)
-	}
-	return nil
-}
-
-// checkClient makes sure that ssh, with this configuration file, offers the
-// host what is advised.
-func (a *adviser) checkClient(ctx context.Context, file string) error {
-	d := openssh.Destination{Host: a.probe(), Options: []string{"-F", file}}
-	got, err := a.ssh.Effective(ctx, d)
-	if err != nil {
-		return err
-	}
-	return a.follows(got, a.params.Client)
-}
-
-// checkServer does the same with sshd.
-func (a *adviser) checkServer(ctx context.Context, file string) error {
-	if err := a.sshd.CheckServer(ctx, file, a.hostKey); err != nil {
-		return err
-	}
-	got, err := a.sshd.EffectiveServer(ctx, file, a.hostKey)
-	if err != nil {
-		return err
-	}
-	return a.follows(got, a.params.Server)
-}
-
-// follows finds a list that is not as advised: another line of the file wins, or
-// the program leaves names out. Unless the advice is strict, nothing that was
-// enabled may be missing.
-func (a *adviser) follows(got alg.Offer, was advise.Side) error {
-	for _, list := range a.advice.Lists {
-		want, names := list.Names(), got.List(list.Kind)
-		if was.Old && !a.flags.strict && len(was.Offer.List(list.Kind)) == 0 {
-			continue // there is no line
-		}
-		head := names[:min(len(want), len(names))]
-		if a.flags.strict {
-			head = names
-		}
-		if len(want) > 0 && !slices.Equal(head, want) {
-			return fmt.Errorf("%s are %s, not %s", list.Keyword, strings.Join(head, ","), strings.Join(want, ","))
-		}
-		if lost := was.Offer.Without(got, list.Kind); len(lost) > 0 && !a.flags.strict {
-			return fmt.Errorf("%s would lose %s", list.Keyword, strings.Join(lost, ","))
-		}
-	}
-	return nil
+	return advised.WriteServer(ctx)
 }

@@ -1,4 +1,4 @@
-package cli
+package apply
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/sys/bounded"
 	"sshpace/internal/sys/edit"
 )
@@ -23,26 +24,11 @@ const dropIn = "00-sshpace.conf"
 // defaultServerConfig is where sshd looks where it was built as usual.
 const defaultServerConfig = "/etc/ssh/sshd_config"
 
-// write puts the advice into the files that --write names.
-func (a *adviser) write(ctx context.Context) error {
-	if a.flags.write != "server" {
-		if err := a.writeClient(ctx); err != nil {
-			return writeAdviceError(err)
-		}
-	}
-	if a.flags.write == "client" {
-		return nil
-	}
-	if a.sshd.Path == "" {
-		return usageError("copy the lines to the server and check them there with sshd -t", "the server is not this machine: nothing was written for sshd")
-	}
-	return writeAdviceError(a.writeServer(ctx))
-}
-
-func writeAdviceError(err error) error {
+// explain says what to do about a file that cannot be written.
+func explain(err error) error {
 	var unsafe *edit.UnsafeError
 	if errors.As(err, &unsafe) {
-		return withHint(err, "make the folder and the file yours alone, such as with chmod go-w, then try again")
+		return fault.WithHint(err, "make the folder and the file yours alone, such as with chmod go-w, then try again")
 	}
 	for cause, hint := range map[error]string{
 		edit.ErrChanged: "try again",
@@ -53,20 +39,22 @@ func writeAdviceError(err error) error {
 		syscall.EDQUOT:  "make room in your quota, then try again; nothing was changed",
 	} {
 		if errors.Is(err, cause) {
-			return withHint(err, hint)
+			return fault.WithHint(err, hint)
 		}
 	}
 	return err
 }
 
-// writeClient writes into the user's ssh_config, or into a folder that it
+// WriteClient writes into the user's ssh_config, or into a folder that it
 // includes.
-func (a *adviser) writeClient(ctx context.Context) error {
+func (a *Advised) WriteClient(ctx context.Context) error { return explain(a.writeClient(ctx)) }
+
+func (a *Advised) writeClient(ctx context.Context) error {
 	config, err := a.clientFile()
 	if err != nil {
 		return err
 	}
-	if a.flags.connection.Config == "" {
+	if a.Connection.Config == "" {
 		if err := os.MkdirAll(filepath.Dir(config), 0o700); err != nil {
 			return err
 		}
@@ -81,9 +69,9 @@ func (a *adviser) writeClient(ctx context.Context) error {
 }
 
 // clientBlock is the advice as a part of the user's ssh_config.
-func (a *adviser) clientBlock() edit.Block {
-	block := edit.Block{Name: "advise " + a.pattern(), Text: a.advice.ClientConfig(a.pattern()), After: "Host *"}
-	if a.pattern() == "*" { // what is said of single hosts wins
+func (a *Advised) clientBlock() edit.Block {
+	block := edit.Block{Name: "advise " + a.Pattern, Text: a.Advice.ClientConfig(a.Pattern), After: "Host *"}
+	if a.Pattern == "*" { // what is said of single hosts wins
 		block.After, block.Last = "", true
 	}
 	return block
@@ -91,7 +79,7 @@ func (a *adviser) clientBlock() edit.Block {
 
 // checkCandidate checks a new file before it takes its place: that of config, or
 // of a drop-in file, which wins over config.
-func (a *adviser) checkCandidate(ctx context.Context, candidate, config string) error {
+func (a *Advised) checkCandidate(ctx context.Context, candidate, config string) error {
 	if err := a.checkClient(ctx, candidate); err != nil {
 		return err
 	}
@@ -103,8 +91,8 @@ func (a *adviser) checkCandidate(ctx context.Context, candidate, config string) 
 
 // clientFile is the user's ssh_config. ssh asks the user database for it, not
 // HOME.
-func (a *adviser) clientFile() (string, error) {
-	if config := a.flags.connection.Config; config != "" {
+func (a *Advised) clientFile() (string, error) {
+	if config := a.Connection.Config; config != "" {
 		return config, nil
 	}
 	me, err := user.Current()
@@ -114,26 +102,28 @@ func (a *adviser) clientFile() (string, error) {
 	return filepath.Join(me.HomeDir, ".ssh", "config"), nil
 }
 
-// writeServer writes into sshd_config, or into a folder that it includes.
+// WriteServer writes into sshd_config, or into a folder that it includes.
 // Nothing is restarted.
-func (a *adviser) writeServer(ctx context.Context) error {
-	config := a.flags.sshdConfig
+func (a *Advised) WriteServer(ctx context.Context) error { return explain(a.writeServer(ctx)) }
+
+func (a *Advised) writeServer(ctx context.Context) error {
+	config := a.SSHDConfig
 	if config == "" {
 		config = defaultServerConfig
 	}
-	block := edit.Block{Name: "advise", Text: a.advice.ServerConfig()}
+	block := edit.Block{Name: "advise", Text: a.Advice.ServerConfig()}
 	whole := func() error { return a.checkServer(ctx, config) }
 	err := a.put(config, filepath.Dir(defaultServerConfig), block, 0o644, func(candidate string) error { return a.checkServer(ctx, candidate) }, whole)
 	if err == nil {
-		fmt.Fprintln(a.sys.Stdout, "# sshd reads it when it is told to, such as with: systemctl reload ssh; keep a session open until a new login works")
+		fmt.Fprintln(a.Out, "# sshd reads it when it is told to, such as with: systemctl reload ssh; keep a session open until a new login works")
 	}
 	return err
 }
 
 // put shows and makes one change.
-func (a *adviser) put(config, base string, block edit.Block, mode os.FileMode, before func(string) error, after func() error) error {
+func (a *Advised) put(config, base string, block edit.Block, mode os.FileMode, before func(string) error, after func() error) error {
 	if _, err := os.Stat(config); err == nil && after() == nil {
-		fmt.Fprintf(a.sys.Stdout, "# %s leads to the advice already: nothing is written\n", config)
+		fmt.Fprintf(a.Out, "# %s leads to the advice already: nothing is written\n", config)
 		return nil
 	}
 	file := config
@@ -148,19 +138,19 @@ func (a *adviser) put(config, base string, block edit.Block, mode os.FileMode, b
 	if c.New, err = block.Into(c.Old); err != nil {
 		return err
 	}
-	fmt.Fprint(a.sys.Stdout, "\n", c.Diff())
+	fmt.Fprint(a.Out, "\n", c.Diff())
 	backup, err := c.Apply(time.Now(), before, after)
-	if errno := syscall.Errno(0); errors.As(err, &errno) || hintOf(err) != "" {
+	if errno := syscall.Errno(0); errors.As(err, &errno) || fault.HintOf(err) != "" {
 		return err
 	}
 	if err != nil {
-		return withHint(err, "another line of the configuration may come first: see ssh -G or sshd -T")
+		return fault.WithHint(err, "another line of the configuration may come first: see ssh -G or sshd -T")
 	}
-	fmt.Fprintf(a.sys.Stdout, "# written: %s\n", c.Path)
+	fmt.Fprintf(a.Out, "# written: %s\n", c.Path)
 	if backup != "" {
-		fmt.Fprintf(a.sys.Stdout, "# the old file: %s\n", backup)
+		fmt.Fprintf(a.Out, "# the old file: %s\n", backup)
 	}
-	fmt.Fprintf(a.sys.Stdout, "# undo: %s\n", c.UndoCommand(backup))
+	fmt.Fprintf(a.Out, "# undo: %s\n", c.UndoCommand(backup))
 	return nil
 }
 

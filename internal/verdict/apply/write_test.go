@@ -1,4 +1,4 @@
-package cli
+package apply
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"sshpace/internal/base/fault"
 )
 
 // What keeps a configuration from being written is said with what to do about it.
@@ -13,8 +15,8 @@ func TestWriteAdviceErrorSaysWhatToDo(t *testing.T) {
 	for errno, want := range map[syscall.Errno]string{
 		syscall.EACCES: "you may not write there", syscall.EPERM: "chattr +i", syscall.EROFS: "read-only", syscall.ENOSPC: "make room", syscall.EDQUOT: "quota",
 	} {
-		err := writeAdviceError(fmt.Errorf("keep a copy: %w", &fs.PathError{Op: "open", Path: "config", Err: errno}))
-		if hint := hintOf(err); !strings.Contains(hint, want) || !strings.Contains(err.Error(), "config") {
+		err := explain(fmt.Errorf("keep a copy: %w", &fs.PathError{Op: "open", Path: "config", Err: errno}))
+		if hint := fault.HintOf(err); !strings.Contains(hint, want) || !strings.Contains(err.Error(), "config") {
 			t.Errorf("%v: error %q, hint %q", errno, err, hint)
 		}
 	}
