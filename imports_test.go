@@ -69,6 +69,7 @@ show/document: base/alg base/stats base/termsafe base/unit record verdict/compar
 show/document/documenttest: base/alg measure/model/sim measure/plan record verdict/rank
 show/live: base/alg base/termsafe base/unit measure/plan record show/document sys/terminal
 show/explanation: base/host base/termsafe ssh/route ssh/sshconf
+show/hostkeys: base/fault base/stats base/termsafe base/unit ssh/knownhosts
 show/page: base/alg show/document
 show/picture: show/document
 show/sheet: record show/document

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"sshpace/internal/base/termsafe"
 	"sshpace/internal/ssh/knownhosts"
 )
 
@@ -102,9 +101,4 @@ func (p *progressLine) report(done, total int) {
 		p.next = now.Add(time.Second)
 		fmt.Fprintf(p.w, "sshpace: %d of %d %s\n", done, total, p.what)
 	}
-}
-
-// writeDocument prints one JSON document, whose first field is its schema.
-func writeDocument(w io.Writer, document any) error {
-	return termsafe.WriteJSON(w, document, "  ")
 }

@@ -3,14 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/crypto/ssh"
 
-	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/unit"
+	"sshpace/internal/show/hostkeys"
 	"sshpace/internal/ssh/knownhosts"
 )
 
@@ -41,7 +39,7 @@ with 0 if there are any and with 1 if not. A host on another port than 22 is wri
 				name = knownhosts.HostPort(name, port)
 			}
 			entries := x.Lookup(name, 0)
-			if err := printEntries(sys.Stdout, name, entries, asJSON); err != nil {
+			if err := hostkeys.Entries(sys.Stdout, name, entries, asJSON); err != nil {
 				return err
 			}
 			if len(entries) == 0 {
@@ -54,41 +52,6 @@ with 0 if there are any and with 1 if not. A host on another port than 22 is wri
 	cmd.Flags().IntVarP(&port, "port", "p", 0, "port of the server")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the lines as JSON")
 	return cmd
-}
-
-// lookupLine is a line in JSON.
-type lookupLine struct {
-	File        string `json:"file"`
-	Line        int    `json:"line"`
-	Marker      string `json:"marker"`
-	Hosts       string `json:"hosts"`
-	Hashed      bool   `json:"hashed"`
-	Type        string `json:"type"`
-	Fingerprint string `json:"fingerprint"`
-	Comment     string `json:"comment"`
-}
-
-// markerTitles are what ssh-keygen calls the markers.
-var markerTitles = map[knownhosts.Marker]string{knownhosts.MarkerCA: "CA", knownhosts.MarkerRevoked: "REVOKED"}
-
-func printEntries(w io.Writer, name string, entries []knownhosts.Entry, asJSON bool) error {
-	if asJSON {
-		lines := []lookupLine{}
-		for _, e := range entries {
-			lines = append(lines, lookupLine{e.File, e.Line, e.Marker.String(), e.Hosts, e.Hashed, e.Key.Type(), ssh.FingerprintSHA256(e.Key), e.Comment})
-		}
-		return writeDocument(w, struct {
-			Schema string       `json:"schema"`
-			Name   string       `json:"name"`
-			Lines  []lookupLine `json:"lines"`
-		}{"sshpace.known-hosts.lookup/1", name, lines})
-	}
-	for _, e := range entries {
-		if _, err := fmt.Fprintf(w, "# Host %s found: line %d %s\n%s\n", oneLine(name), e.Line, markerTitles[e.Marker], termsafe.Line(e.Text)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func newKnownHostsLintCommand(sys System) *cobra.Command {
@@ -148,7 +111,7 @@ func runLint(ctx context.Context, sys System, x *knownhosts.Index, hosts []looke
 	if err := ctx.Err(); err != nil { // what is behind hashed names would be missing
 		return interrupted(ctx, err)
 	}
-	if err := printFindings(sys.Stdout, findings, asJSON); err != nil {
+	if err := hostkeys.Findings(sys.Stdout, findings, asJSON); err != nil {
 		return err
 	}
 	if len(findings) == 0 {
@@ -156,27 +119,4 @@ func runLint(ctx context.Context, sys System, x *knownhosts.Index, hosts []looke
 	}
 	fmt.Fprintf(sys.Stderr, "sshpace: %s\n", unit.Count(len(findings), "finding"))
 	return exitWith(ExitFound)
-}
-
-func printFindings(w io.Writer, findings []knownhosts.Finding, asJSON bool) error {
-	if asJSON {
-		return writeDocument(w, struct {
-			Schema   string               `json:"schema"`
-			Findings []knownhosts.Finding `json:"findings"`
-		}{"sshpace.known-hosts.lint/1", append([]knownhosts.Finding{}, findings...)})
-	}
-	for _, f := range findings {
-		where := f.File
-		if f.Line > 0 {
-			where = fmt.Sprintf("%s:%d", f.File, f.Line)
-		}
-		other := ""
-		if f.Other != "" {
-			other = " (see " + f.Other + ")"
-		}
-		if _, err := fmt.Fprintf(w, "%s: %s: %s%s\n", where, f.Kind, oneLine(f.Detail), other); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sshpace/internal/base/termsafe"
 	"sshpace/internal/ssh/knownhosts"
 )
 
@@ -112,10 +113,10 @@ func (f *pinFlags) print(sys System, r knownhosts.PinResult) error {
 	}
 	switch {
 	case f.json:
-		return writeDocument(sys.Stdout, struct {
+		return termsafe.WriteJSON(sys.Stdout, struct {
 			Schema string `json:"schema"`
 			knownhosts.PinResult
-		}{"sshpace.known-hosts.pin/1", r})
+		}{"sshpace.known-hosts.pin/1", r}, "  ")
 	case f.write != "":
 		_, err := fmt.Fprintf(sys.Stderr, "sshpace: wrote %s; ssh reads it if ~/.ssh/config starts with: Include %s\n", f.write, f.write)
 		return err

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -11,7 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/host"
-	"sshpace/internal/base/unit"
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/show/hostkeys"
 	"sshpace/internal/ssh/knownhosts"
 )
 
@@ -91,7 +91,7 @@ func runSplit(ctx context.Context, sys System, f splitFlags) error {
 	if err := f.print(sys, result, config); err != nil {
 		return err
 	}
-	return splitVerdict(sys.Stderr, result)
+	return hostkeys.Split(sys.Stderr, result)
 }
 
 // plainHosts are the hosts without what was typed; nil stays nil.
@@ -127,48 +127,9 @@ func (f *splitFlags) print(sys System, result knownhosts.SplitResult, config str
 		_, err := io.WriteString(sys.Stdout, config)
 		return err
 	}
-	return writeDocument(sys.Stdout, struct {
+	return termsafe.WriteJSON(sys.Stdout, struct {
 		Schema string `json:"schema"`
 		knownhosts.SplitResult
 		Config string `json:"config"`
-	}{"sshpace.known-hosts.split/1", result, config})
-}
-
-// splitVerdict says what became of the hosts. Names that cannot be files are a
-// failure, since ssh would not know those hosts any more.
-func splitVerdict(w io.Writer, r knownhosts.SplitResult) error {
-	fmt.Fprintf(w, "sshpace: wrote %s to %s, %d were there already\n", unit.Count(r.Written, "file"), r.Dir, r.Unchanged)
-	for _, note := range []struct {
-		names []string
-		about string
-	}{
-		{r.Kept, "differ from the original and were kept (--force replaces them)"},
-		{r.Missing, "have no line in the original"},
-		{r.Unresolved, "could not be resolved (--no-resolve skips that)"},
-	} {
-		if len(note.names) > 0 {
-			fmt.Fprintf(w, "sshpace: %d %s: %s\n", len(note.names), note.about, someNames(note.names))
-		}
-	}
-	if r.Unmatched > 0 {
-		fmt.Fprintf(w, "sshpace: %s of the original belong to no named host; ssh will not know those hosts under the lines above (name them with --hosts-file, or use --keep-unmatched)\n", unit.Count(r.Unmatched, "line"))
-	}
-	if r.Unreadable > 0 {
-		fmt.Fprintf(w, "sshpace: %s of the original cannot be read, neither by ssh: see sshpace known-hosts lint\n", unit.Count(r.Unreadable, "line"))
-	}
-	if len(r.Unsafe) > 0 {
-		return withHint(fmt.Errorf("%s cannot be file names: %s", unit.Count(len(r.Unsafe), "host"), someNames(r.Unsafe)),
-			"all other hosts have their files; keep these in a file of their own")
-	}
-	return nil
-}
-
-// someNames is a list that fits on a line.
-func someNames(names []string) string {
-	const shown = 5
-	text := oneLine(strings.Join(names[:min(shown, len(names))], ", "))
-	if len(names) > shown {
-		text += fmt.Sprintf(" and %d more", len(names)-shown)
-	}
-	return text
+	}{"sshpace.known-hosts.split/1", result, config}, "  ")
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -158,14 +159,7 @@ func (f machineFlags) save(sys System, file *record.File) (path string, err erro
 	if path = f.out; path == "" {
 		path = filepath.Join(store.Of(sys.Getenv).Machines(), file.Campaign.Started.Format("20060102T150405.000Z")+".jsonl")
 	}
-	records := []record.Record{{Campaign: &file.Campaign}, {Environment: &file.Environment}}
-	for _, finding := range file.Findings {
-		records = append(records, record.Record{Finding: &finding})
-	}
-	for _, m := range file.Measurements {
-		records = append(records, record.Record{Measurement: &m})
-	}
-	return path, store.Write(sys.Stdout, path, records)
+	return path, store.Write(sys.Stdout, path, slices.Collect(file.Records()))
 }
 
 // machineSchema names the layout of `machine --json`.

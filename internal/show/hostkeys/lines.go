@@ -1,0 +1,71 @@
+package hostkeys
+
+import (
+	"fmt"
+	"io"
+
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/ssh/knownhosts"
+)
+
+// lookupLine is a line in JSON.
+type lookupLine struct {
+	File        string `json:"file"`
+	Line        int    `json:"line"`
+	Marker      string `json:"marker"`
+	Hosts       string `json:"hosts"`
+	Hashed      bool   `json:"hashed"`
+	Type        string `json:"type"`
+	Fingerprint string `json:"fingerprint"`
+	Comment     string `json:"comment"`
+}
+
+// markerTitles are what ssh-keygen calls the markers.
+var markerTitles = map[knownhosts.Marker]string{knownhosts.MarkerCA: "CA", knownhosts.MarkerRevoked: "REVOKED"}
+
+// Entries prints the lines that match a name, as ssh-keygen -F does.
+func Entries(w io.Writer, name string, entries []knownhosts.Entry, asJSON bool) error {
+	if asJSON {
+		lines := []lookupLine{}
+		for _, e := range entries {
+			lines = append(lines, lookupLine{e.File, e.Line, e.Marker.String(), e.Hosts, e.Hashed, e.Key.Type(), ssh.FingerprintSHA256(e.Key), e.Comment})
+		}
+		return termsafe.WriteJSON(w, struct {
+			Schema string       `json:"schema"`
+			Name   string       `json:"name"`
+			Lines  []lookupLine `json:"lines"`
+		}{"sshpace.known-hosts.lookup/1", name, lines}, "  ")
+	}
+	for _, e := range entries {
+		if _, err := fmt.Fprintf(w, "# Host %s found: line %d %s\n%s\n", termsafe.OneLine(name), e.Line, markerTitles[e.Marker], termsafe.Line(e.Text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Findings prints what lint found, one a line.
+func Findings(w io.Writer, findings []knownhosts.Finding, asJSON bool) error {
+	if asJSON {
+		return termsafe.WriteJSON(w, struct {
+			Schema   string               `json:"schema"`
+			Findings []knownhosts.Finding `json:"findings"`
+		}{"sshpace.known-hosts.lint/1", append([]knownhosts.Finding{}, findings...)}, "  ")
+	}
+	for _, f := range findings {
+		where := f.File
+		if f.Line > 0 {
+			where = fmt.Sprintf("%s:%d", f.File, f.Line)
+		}
+		other := ""
+		if f.Other != "" {
+			other = " (see " + f.Other + ")"
+		}
+		if _, err := fmt.Fprintf(w, "%s: %s: %s%s\n", where, f.Kind, termsafe.OneLine(f.Detail), other); err != nil {
+			return err
+		}
+	}
+	return nil
+}
