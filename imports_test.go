@@ -63,7 +63,7 @@ fleet/inventory: base/fault base/host fleet/hostset sys/bounded
 fleet: base/host
 fleet/remotesh: base/shell
 fleet/output: base/host base/termsafe fleet fleet/hostset sys/safedir
-fleet/history: fleet fleet/hostset fleet/output sys/safedir
+fleet/history: base/termsafe fleet fleet/hostset fleet/output sys/safedir
 fleet/compat: base/host base/shell base/termsafe fleet fleet/output fleet/remotesh
 show/document: base/alg base/stats base/termsafe base/unit record verdict/compare verdict/rank
 show/document/documenttest: base/alg measure/model/sim measure/plan record verdict/rank

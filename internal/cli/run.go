@@ -125,22 +125,22 @@ func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, 
 	if f.history {
 		return showHistory(sys.Stdout, store, args)
 	}
-	e, err := f.errand(ctx, sys, store, flags, args)
+	t, err := f.task(ctx, sys, store, flags, args)
 	if err != nil {
 		return err
 	}
-	defer e.close()
+	defer t.close()
 	if f.list {
-		return listHosts(sys.Stdout, e.hosts)
+		return listHosts(sys.Stdout, t.hosts)
 	}
 	if flags.Changed("retry-for") && f.retryFor == 0 {
 		f.retryFor = 1 // none, where 0 would be the default
 	}
-	return e.run(ctx, sys, f)
+	return t.run(ctx, sys, f)
 }
 
-// errand is a run that is about to begin.
-type errand struct {
+// task is a run that is about to begin.
+type task struct {
 	hosts   []host.Host
 	how     output.How
 	command fleet.Command
@@ -148,55 +148,55 @@ type errand struct {
 	store   *history.Store // nil = not recorded
 }
 
-func (j *errand) close() {
-	j.reach.Close()
-	if j.command.Input != nil {
-		j.command.Input.Close()
+func (t *task) close() {
+	t.reach.Close()
+	if t.command.Input != nil {
+		t.command.Input.Close()
 	}
 }
 
-// errand works out hosts, command and how to reach them.
-func (f *runFlags) errand(ctx context.Context, sys System, store *history.Store, flags *pflag.FlagSet, args []string) (_ *errand, err error) {
+// task works out hosts, command and how to reach them.
+func (f *runFlags) task(ctx context.Context, sys System, store *history.Store, flags *pflag.FlagSet, args []string) (_ *task, err error) {
 	if f.rerun != "" {
 		if args, err = f.again(store, flags, args); err != nil {
 			return nil, err
 		}
 	}
 	words := strings.Join(args, " ")
-	j := &errand{}
+	t := &task{}
 	p := reach.Params{Params: f.connection.params(sys), Engine: reach.Engine(f.engine), ConnectTimeout: time.Duration(f.connectTimeout), NoKillSession: f.noRemoteKill}
 	p.AcceptNew, p.Command, p.Warnings = f.acceptNew, words, sys.Stderr
-	j.reach, err = reach.New(ctx, p)
+	t.reach, err = reach.New(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			j.close()
+			t.close()
 		}
 	}()
-	if j.hosts, err = f.selection.hosts(ctx, sys, store, j.reach.Router); err != nil {
+	if t.hosts, err = f.selection.hosts(ctx, sys, store, t.reach.Router); err != nil {
 		return nil, err
 	}
 	if f.list {
-		return j, nil
+		return t, nil
 	}
-	if err = j.reach.Check(ctx, j.hosts); err != nil {
+	if err = t.reach.Check(ctx, t.hosts); err != nil {
 		return nil, err
 	}
-	if j.command, err = f.remoteCommand(sys, words, args); err != nil {
+	if t.command, err = f.remoteCommand(sys, words, args); err != nil {
 		return nil, err
 	}
-	j.command.Text = words
+	t.command.Text = words
 	if f.script != "" {
-		j.command.Text = strings.TrimSpace(filepath.Base(f.script) + " " + words)
+		t.command.Text = strings.TrimSpace(filepath.Base(f.script) + " " + words)
 	}
 	if f.noRecord {
-		return j, nil
+		return t, nil
 	}
-	j.store = store
-	j.how, err = f.how(flags, args)
-	return j, err
+	t.store = store
+	t.how, err = f.how(flags, args)
+	return t, err
 }
 
 // remoteCommand is what the hosts are given.
@@ -221,8 +221,8 @@ func (f *runFlags) remoteCommand(sys System, words string, args []string) (fleet
 // keepRuns is how many runs the history keeps.
 const keepRuns = 200
 
-// run carries the errand out.
-func (j *errand) run(ctx context.Context, sys System, f *runFlags) error {
+// run carries the task out.
+func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	// A closed standard output, or a file that may not grow, is an error to be
 	// seen, not a signal to die of.
 	deadly := make(chan os.Signal, 1)
@@ -233,21 +233,21 @@ func (j *errand) run(ctx context.Context, sys System, f *runFlags) error {
 	defer untune()
 	drain, hard, stop := interruptsSaying(ctx, terminal.NewScreen(sys.Stderr, sys.Getenv), sys, "ending the commands that run; press Ctrl-C again to leave them")
 	defer stop()
-	sink, err := f.view.sink(sys, j.hosts, f.quiet, f.verbose)
+	sink, err := f.view.sink(sys, t.hosts, f.quiet, f.verbose)
 	if err != nil {
 		return err
 	}
-	recorder := j.record(sys)
-	j.reach.Warm(drain, j.hosts)
+	recorder := t.record(sys)
+	t.reach.Warm(drain, t.hosts)
 	params := fleet.Params{
 		ID:     recorder.id(),
 		Fanout: f.fanout, CommandTimeout: time.Duration(f.timeout), Drain: drain, ReservedFDs: f.view.fds(),
 		RetryFor: time.Duration(f.retryFor), Load: load, MaxOutput: int64(f.maxOutput),
 	}
-	summary, err := fleet.Run(hard, params, j.hosts, j.command, j.reach, recorder.beside(sink))
+	summary, err := fleet.Run(hard, params, t.hosts, t.command, t.reach, recorder.beside(sink))
 	recorder.close(sys)
-	if err == nil && j.command.Input != nil {
-		err = j.command.Input.Err()
+	if err == nil && t.command.Input != nil {
+		err = t.command.Input.Err()
 	}
 	if drain.Err() != nil {
 		return interrupted(drain, ignoreCancel(err))
@@ -308,14 +308,14 @@ type recording struct{ recorder *history.Recorder }
 
 // record begins the record. A history that cannot be written is told about and
 // does not keep the command from running.
-func (j *errand) record(sys System) recording {
-	if j.store == nil {
+func (t *task) record(sys System) recording {
+	if t.store == nil {
 		return recording{}
 	}
-	if err := j.store.Prune(keepRuns); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := t.store.Prune(keepRuns); err != nil && !errors.Is(err, os.ErrNotExist) {
 		fmt.Fprintf(sys.Stderr, "sshpace: warning: history: %s\n", oneLine(err.Error()))
 	}
-	r, err := j.store.New(time.Now(), j.how)
+	r, err := t.store.New(time.Now(), t.how)
 	if err != nil {
 		fmt.Fprintf(sys.Stderr, "sshpace: warning: this run is not recorded: %s\n", oneLine(err.Error()))
 	}

@@ -4,19 +4,14 @@ import (
 	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/base/shell"
-	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet/history"
-	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/fleet/output"
 	"sshpace/internal/sys/bounded"
 )
@@ -87,7 +82,7 @@ var repeated = []string{
 // how is what the record needs for a repetition.
 func (f *runFlags) how(flags *pflag.FlagSet, args []string) (output.How, error) {
 	h := output.How{Stdin: f.stdin, Flags: givenFlags(flags)}
-	h.Unkept, _ = withoutSecrets(f.connection.Settings)
+	h.Unkept, _ = history.WithoutSecrets(f.connection.Settings)
 	if f.script == "" {
 		return h, nil
 	}
@@ -114,7 +109,7 @@ func givenFlags(flags *pflag.FlagSet) map[string][]string {
 			values = list.GetSlice()
 		}
 		if name == "option" {
-			_, values = withoutSecrets(values)
+			_, values = history.WithoutSecrets(values)
 		}
 		for _, v := range values {
 			if name == "config" || name == "identity" {
@@ -124,26 +119,6 @@ func givenFlags(flags *pflag.FlagSet) map[string][]string {
 		}
 	}
 	return given
-}
-
-// secretive are the options of ssh_config(5) whose values may hold secrets:
-// environment and command lines.
-var secretive = []string{"SetEnv", "ProxyCommand", "KnownHostsCommand", "LocalCommand", "RemoteCommand"}
-
-// withoutSecrets parts the values of -o into the names of those that are not to
-// be recorded and all others.
-func withoutSecrets(options []string) (names, others []string) {
-	for _, option := range options {
-		words := strings.FieldsFunc(option, func(r rune) bool { return strings.ContainsRune(" \t\f\"=", r) })
-		i := slices.IndexFunc(secretive, func(name string) bool { return len(words) > 0 && strings.EqualFold(name, words[0]) })
-		switch {
-		case i < 0:
-			others = append(others, option)
-		case !slices.Contains(names, secretive[i]):
-			names = append(names, secretive[i])
-		}
-	}
-	return names, others
 }
 
 // absolute makes a file name independent of the current folder. ssh itself
@@ -180,84 +155,19 @@ func fileSum(path string) (string, error) {
 	return hex.EncodeToString(sum[:]), err
 }
 
-// historySets are the columns of the list.
-var historySets = []string{"ok", "failed", "unreachable", "not-started", "unfinished"}
-
-// showHistory lists the recorded runs, the newest first, or one in full.
+// showHistory lists the recorded runs, or shows one in full.
 func showHistory(w io.Writer, store *history.Store, args []string) error {
 	b := bufio.NewWriter(w)
+	show := store.Show
 	if len(args) > 0 {
 		rec, err := store.Read(args[0])
 		if err != nil {
 			return &Error{Err: err, Hint: "sshpace run --history lists the runs", Code: ExitUsage}
 		}
-		if err := showRecord(b, rec); err != nil {
-			return err
-		}
-		return b.Flush()
+		show = rec.Show
 	}
-	ids, err := store.IDs()
-	if err != nil {
-		return err
-	}
-	table := tabwriter.NewWriter(b, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(table, "ID\tHOSTS\tOK\tFAILED\tUNREACHABLE\tNOT STARTED\tUNFINISHED\tCOMMAND")
-	for _, id := range ids {
-		rec, err := store.Read(id)
-		if err != nil {
-			fmt.Fprintf(table, "%s\t\t\t\t\t\t\t(%s)\n", termsafe.Line(id), oneLine(err.Error()))
-			continue
-		}
-		counts := rec.Counts()
-		fmt.Fprintf(table, "%s\t%d", termsafe.Line(id), len(rec.Hosts))
-		for _, set := range historySets {
-			fmt.Fprintf(table, "\t%d", counts[set])
-		}
-		fmt.Fprintf(table, "\t%s\n", termsafe.Line(rec.Command))
-	}
-	if err := table.Flush(); err != nil {
+	if err := show(b); err != nil {
 		return err
 	}
 	return b.Flush()
-}
-
-// showRecord writes one run: what it was, its sets and why hosts failed.
-func showRecord(w io.Writer, rec *history.Record) error {
-	fmt.Fprintf(w, "run %s, %s: %s\n", termsafe.Line(rec.ID), rec.Start.Local().Format("2006-01-02 15:04:05"), termsafe.Line(rec.Command))
-	for _, set := range historySets {
-		hosts, err := rec.Select(set)
-		if err != nil {
-			return err
-		}
-		if len(hosts) > 0 {
-			fmt.Fprintf(w, "%s (%d): %s\n", set, len(hosts), termsafe.Line(hostset.Fold(hosts)))
-		}
-	}
-	for _, r := range rec.Results {
-		if r.Status == "ok" && r.Missing == "" {
-			continue
-		}
-		fmt.Fprintf(w, "%s: %s\n", termsafe.Line(r.Host), termsafe.Line(explainRecorded(r)))
-	}
-	return nil
-}
-
-func explainRecorded(r history.Result) string {
-	var parts []string
-	if r.Exit >= 0 {
-		parts = append(parts, fmt.Sprintf("exit %d", r.Exit))
-	}
-	if r.Signal != "" {
-		parts = append(parts, "signal "+r.Signal)
-	}
-	if r.Error != "" {
-		parts = append(parts, r.Error)
-	}
-	if r.Missing != "" {
-		parts = append(parts, "output incomplete: "+r.Missing)
-	}
-	if len(parts) == 0 {
-		parts = append(parts, r.Status)
-	}
-	return strings.Join(parts, ", ")
 }

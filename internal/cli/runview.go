@@ -1,15 +1,11 @@
 package cli
 
 import (
-	"fmt"
 	"io"
-	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/base/host"
-	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/output"
 	"sshpace/internal/sys/terminal"
@@ -66,11 +62,11 @@ func (f *viewFlags) sink(sys System, hosts []host.Host, quiet, verbose bool) (fl
 	}
 	sinks = append(sinks, f.main(sys, hosts))
 	if verbose {
-		sinks = append(sinks, &timings{w: sys.Stderr})
+		sinks = append(sinks, output.NewTimings(sys.Stderr))
 	}
 	watched := terminal.Width(sys.Stderr, sys.Getenv) > 0 && len(hosts) > 1
 	if !quiet && (f.json || !watched) {
-		sinks = append(sinks, &retryNotes{w: sys.Stderr})
+		sinks = append(sinks, output.NewRetries(sys.Stderr))
 	}
 	if !quiet && !f.json {
 		sinks = append(sinks, output.NewClosing(sys.Stderr))
@@ -107,68 +103,4 @@ func (f *viewFlags) colored(sys System, w io.Writer) bool {
 		return true
 	}
 	return terminal.Width(w, sys.Getenv) > 0
-}
-
-// retryNotes says that hosts are being retried: not for a moment's crowd, and not
-// again and again.
-type retryNotes struct {
-	fleet.Nothing
-	w           io.Writer
-	since, told time.Time
-}
-
-const (
-	retryPatience = 3 * time.Second
-	retryEvery    = 15 * time.Second
-)
-
-// Waiting says how many hosts wait to be tried again.
-func (n *retryNotes) Waiting(hosts int) {
-	if n.due(time.Now(), hosts) {
-		fmt.Fprintf(n.w, "sshpace: retrying hosts whose servers turn logins away: %d (--retry-for says how long)\n", hosts)
-	}
-}
-
-func (n *retryNotes) due(now time.Time, hosts int) bool {
-	if n.since.IsZero() {
-		n.since = now
-	}
-	if hosts == 0 || now.Sub(n.since) < retryPatience || now.Sub(n.told) < retryEvery {
-		return false
-	}
-	n.told = now
-	return true
-}
-
-// timings writes what -v tells: a line for every host with the time that each
-// phase took.
-type timings struct {
-	fleet.Nothing
-	w io.Writer
-}
-
-// Done writes the line of a host.
-func (t *timings) Done(r fleet.Result, _ fleet.Summary) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s by %s to %s, attempt %d:", termsafe.Line(r.Host.String()), r.Phase, orNone(r.Engine), orNone(r.Addr), r.Attempts)
-	for p := fleet.PhaseDNS; p < fleet.PhaseExit; p++ {
-		if d := r.Spent[p]; d > 0 {
-			fmt.Fprintf(&b, " %s %s", p, d.Round(10*time.Microsecond))
-		}
-	}
-	if r.Waited > time.Millisecond {
-		fmt.Fprintf(&b, ", waited %s", r.Waited.Round(time.Millisecond))
-	}
-	if r.Hint != "" {
-		fmt.Fprintf(&b, "; %s", termsafe.Line(r.Hint))
-	}
-	_, err := fmt.Fprintln(t.w, b.String())
-	return err
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return termsafe.Line(s)
 }

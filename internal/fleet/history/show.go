@@ -1,0 +1,79 @@
+package history
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/fleet/hostset"
+)
+
+// shownSets are the columns of the list.
+var shownSets = []string{"ok", "failed", "unreachable", "not-started", "unfinished"}
+
+// Show lists the recorded runs, the newest first.
+func (s *Store) Show(w io.Writer) error {
+	ids, err := s.IDs()
+	if err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(table, "ID\tHOSTS\tOK\tFAILED\tUNREACHABLE\tNOT STARTED\tUNFINISHED\tCOMMAND")
+	for _, id := range ids {
+		rec, err := s.Read(id)
+		if err != nil {
+			fmt.Fprintf(table, "%s\t\t\t\t\t\t\t(%s)\n", termsafe.Line(id), termsafe.OneLine(err.Error()))
+			continue
+		}
+		counts := rec.Counts()
+		fmt.Fprintf(table, "%s\t%d", termsafe.Line(id), len(rec.Hosts))
+		for _, set := range shownSets {
+			fmt.Fprintf(table, "\t%d", counts[set])
+		}
+		fmt.Fprintf(table, "\t%s\n", termsafe.Line(rec.Command))
+	}
+	return table.Flush()
+}
+
+// Show writes one run: what it was, its sets and why hosts failed.
+func (rec *Record) Show(w io.Writer) error {
+	fmt.Fprintf(w, "run %s, %s: %s\n", termsafe.Line(rec.ID), rec.Start.Local().Format("2006-01-02 15:04:05"), termsafe.Line(rec.Command))
+	for _, set := range shownSets {
+		hosts, err := rec.Select(set)
+		if err != nil {
+			return err
+		}
+		if len(hosts) > 0 {
+			fmt.Fprintf(w, "%s (%d): %s\n", set, len(hosts), termsafe.Line(hostset.Fold(hosts)))
+		}
+	}
+	for _, r := range rec.Results {
+		if r.Status == "ok" && r.Missing == "" {
+			continue
+		}
+		fmt.Fprintf(w, "%s: %s\n", termsafe.Line(r.Host), termsafe.Line(explainRecorded(r)))
+	}
+	return nil
+}
+
+func explainRecorded(r Result) string {
+	var parts []string
+	if r.Exit >= 0 {
+		parts = append(parts, fmt.Sprintf("exit %d", r.Exit))
+	}
+	if r.Signal != "" {
+		parts = append(parts, "signal "+r.Signal)
+	}
+	if r.Error != "" {
+		parts = append(parts, r.Error)
+	}
+	if r.Missing != "" {
+		parts = append(parts, "output incomplete: "+r.Missing)
+	}
+	if len(parts) == 0 {
+		parts = append(parts, r.Status)
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,43 @@
+package output
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"sshpace/internal/fleet"
+)
+
+// Retries says that hosts are being retried: not for a moment's crowd, and not
+// again and again.
+type Retries struct {
+	fleet.Nothing
+	w           io.Writer
+	since, told time.Time
+}
+
+// NewRetries writes to w.
+func NewRetries(w io.Writer) *Retries { return &Retries{w: w} }
+
+const (
+	retryPatience = 3 * time.Second
+	retryEvery    = 15 * time.Second
+)
+
+// Waiting says how many hosts wait to be tried again.
+func (n *Retries) Waiting(hosts int) {
+	if n.due(time.Now(), hosts) {
+		fmt.Fprintf(n.w, "sshpace: retrying hosts whose servers turn logins away: %d (--retry-for says how long)\n", hosts)
+	}
+}
+
+func (n *Retries) due(now time.Time, hosts int) bool {
+	if n.since.IsZero() {
+		n.since = now
+	}
+	if hosts == 0 || now.Sub(n.since) < retryPatience || now.Sub(n.told) < retryEvery {
+		return false
+	}
+	n.told = now
+	return true
+}

@@ -1,0 +1,47 @@
+package output
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/fleet"
+)
+
+// Timings writes what -v tells: a line for every host with the time that each
+// phase took.
+type Timings struct {
+	fleet.Nothing
+	w io.Writer
+}
+
+// NewTimings writes to w.
+func NewTimings(w io.Writer) *Timings { return &Timings{w: w} }
+
+// Done writes the line of a host.
+func (t *Timings) Done(r fleet.Result, _ fleet.Summary) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s by %s to %s, attempt %d:", termsafe.Line(r.Host.String()), r.Phase, orNone(r.Engine), orNone(r.Addr), r.Attempts)
+	for p := fleet.PhaseDNS; p < fleet.PhaseExit; p++ {
+		if d := r.Spent[p]; d > 0 {
+			fmt.Fprintf(&b, " %s %s", p, d.Round(10*time.Microsecond))
+		}
+	}
+	if r.Waited > time.Millisecond {
+		fmt.Fprintf(&b, ", waited %s", r.Waited.Round(time.Millisecond))
+	}
+	if r.Hint != "" {
+		fmt.Fprintf(&b, "; %s", termsafe.Line(r.Hint))
+	}
+	_, err := fmt.Fprintln(t.w, b.String())
+	return err
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return termsafe.Line(s)
+}
