@@ -16,6 +16,7 @@ import (
 	"sshpace/internal/fleet/inventory"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/route"
+	"sshpace/internal/sys/safedir"
 )
 
 // hostSources are the flags that say who knows what @group means.
@@ -71,7 +72,11 @@ func (f *hostSources) groupFiles(sys System) []string {
 	if len(f.groups) > 0 {
 		return f.groups
 	}
-	own := filepath.Join(configHome(sys.Getenv), "sshpace", "groups")
+	config := safedir.Config(sys.Getenv)
+	if config == "" {
+		return nil
+	}
+	own := filepath.Join(config, "groups")
 	return []string{own, own + ".d"}
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
 
 	"github.com/spf13/pflag"
 
@@ -85,15 +84,6 @@ func (f *fleetHosts) hosts(ctx context.Context, sys System, store *history.Store
 		return nil, &Error{Err: err, Hint: "sshpace hosts shows what a set stands for", Code: ExitUsage}
 	}
 	return hosts, nil
-}
-
-// configHome is $XDG_CONFIG_HOME or ~/.config (XDG Base Directory
-// Specification).
-func configHome(getenv func(string) string) string {
-	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
-		return dir
-	}
-	return filepath.Join(getenv("HOME"), ".config")
 }
 
 func listHosts(w io.Writer, hosts []host.Host) error {

@@ -12,6 +12,13 @@ func State(getenv func(string) string) string {
 	return base(getenv, "XDG_STATE_HOME", ".local/state")
 }
 
+// Config is our folder for what the user configures: sshpace in $XDG_CONFIG_HOME,
+// which is ~/.config unless set to an absolute path. It is "" where neither
+// variable helps.
+func Config(getenv func(string) string) string {
+	return base(getenv, "XDG_CONFIG_HOME", ".config")
+}
+
 // Cache is our folder for what may be lost: sshpace in $XDG_CACHE_HOME, which is
 // ~/.cache unless set to an absolute path. It is "" where neither variable helps.
 func Cache(getenv func(string) string) string {
