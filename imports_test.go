@@ -63,6 +63,7 @@ fleet/inventory: base/fault base/host fleet/hostset sys/bounded
 fleet: base/host
 fleet/remotesh: base/shell
 fleet/output: base/host base/termsafe fleet fleet/hostset sys/safedir
+fleet/hostlist: base/fault base/host base/termsafe fleet/history fleet/hostset fleet/inventory ssh/knownhosts ssh/route sys/bounded sys/safedir
 fleet/history: base/termsafe fleet fleet/hostset fleet/output sys/safedir
 fleet/compat: base/host base/shell base/termsafe fleet fleet/output fleet/remotesh
 show/document: base/alg base/stats base/termsafe base/unit record verdict/compare verdict/rank

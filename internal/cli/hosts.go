@@ -15,6 +15,7 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet/history"
+	"sshpace/internal/fleet/hostlist"
 	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/sys/terminal"
@@ -60,8 +61,8 @@ Exit status: 0; with -q 0 if there are hosts and 1 if there are none; 2 usage.`,
 	flags := cmd.Flags()
 	f.selection.register(flags)
 	flags.StringVarP(&f.connection.Config, "config", "F", "", "ssh_config whose names are known, instead of your own")
-	flags.VarP(&stepFlag{&f.selection.steps, '&'}, "intersection", "i", "set of hosts, only those in it stay; repeatable")
-	flags.VarP(&stepFlag{&f.selection.steps, '^'}, "xor", "X", "set of hosts, those in one of both stay; repeatable")
+	flags.VarP(&stepFlag{&f.selection.Steps, '&'}, "intersection", "i", "set of hosts, only those in it stay; repeatable")
+	flags.VarP(&stepFlag{&f.selection.Steps, '^'}, "xor", "X", "set of hosts, those in one of both stay; repeatable")
 	flags.BoolVarP(&f.fold, "fold", "f", false, "one short set (the default)")
 	flags.BoolVarP(&f.expand, "expand", "e", false, "every name")
 	flags.BoolVarP(&f.count, "count", "c", false, "how many")
@@ -113,15 +114,15 @@ func (f *hostsFlags) run(ctx context.Context, sys System, args []string) error {
 	}
 	store := history.New(history.Dir(sys.Getenv))
 	sel := &f.selection
-	sel.sets = append(sel.sets, args...)
-	named := len(sel.sets)+len(sel.files) > 0
+	sel.Sets = append(sel.Sets, args...)
+	named := len(sel.Sets)+len(sel.Files) > 0
 	if f.groups > 0 && !named {
 		return f.listGroups(ctx, sys, store, config, nil)
 	}
 	if !named && !terminal.IsInput(sys.Stdin) {
-		sel.sets = []string{stdinName}
+		sel.Sets = []string{hostlist.Stdin}
 	}
-	sel.emptyOK, sel.asNamed = true, !f.all && !f.json
+	sel.EmptyOK, sel.AsNamed = true, !f.all && !f.json
 	hosts, err := sel.hosts(ctx, sys, store, config)
 	switch {
 	case err != nil:
@@ -194,16 +195,16 @@ func (f *hostsFlags) writeJSON(w io.Writer, hosts []host.Host) error {
 // listGroups lists the groups of all sources but earlier runs, or those that
 // have one of the names.
 func (f *hostsFlags) listGroups(ctx context.Context, sys System, store *history.Store, config *route.Router, names []string) error {
-	s, err := f.selection.open(ctx, sys, store, config)
+	s, err := f.selection.Open(ctx, surroundings(sys, store, config))
 	if err != nil {
 		return err
 	}
 	out := bufio.NewWriter(sys.Stdout)
-	for _, source := range slices.Sorted(maps.Keys(s.groups)) {
+	for _, source := range slices.Sorted(maps.Keys(s.Groups)) {
 		if source == "*" {
 			continue
 		}
-		groups, err := s.groups[source].Names("")
+		groups, err := s.Groups[source].Names("")
 		if err != nil {
 			return &Error{Err: err, Code: ExitUsage}
 		}
@@ -211,18 +212,18 @@ func (f *hostsFlags) listGroups(ctx context.Context, sys System, store *history.
 			f.listGroup(out, sys.Stderr, s, "@"+strings.TrimPrefix(source+":"+group, ":"), names)
 		}
 	}
-	s.warn(sys.Stderr)
+	s.Warn(sys.Stderr)
 	return out.Flush()
 }
 
 // listGroup writes a line. A group that means nothing is told about and does not
 // hide the others.
-func (f *hostsFlags) listGroup(out, stderr io.Writer, s *openSources, group string, names []string) {
+func (f *hostsFlags) listGroup(out, stderr io.Writer, s *hostlist.Opened, group string, names []string) {
 	if f.groups == 1 && names == nil {
 		fmt.Fprintln(out, group)
 		return
 	}
-	members, err := hostset.Expand(group, s.options())
+	members, err := hostset.Expand(group, s.Options())
 	if err != nil {
 		fmt.Fprintf(stderr, "sshpace: warning: %s: %s\n", group, oneLine(err.Error()))
 		return

@@ -10,6 +10,7 @@ import (
 	"sshpace/internal/base/unit"
 	"sshpace/internal/show/hostkeys"
 	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/route"
 )
 
 func newKnownHostsLookupCommand(sys System) *cobra.Command {
@@ -99,7 +100,7 @@ the names are given.`,
 	return cmd
 }
 
-func runLint(ctx context.Context, sys System, x *knownhosts.Index, hosts []lookedUp, ignore []string, asJSON bool) error {
+func runLint(ctx context.Context, sys System, x *knownhosts.Index, hosts []route.LookedUp, ignore []string, asJSON bool) error {
 	for _, kind := range ignore {
 		if !slices.Contains(knownhosts.FindingKinds(), knownhosts.FindingKind(kind)) {
 			return usageError(fmt.Sprintf("kinds are: %v", knownhosts.FindingKinds()), "unknown kind of finding %q", kind)

@@ -13,6 +13,7 @@ import (
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/show/hostkeys"
 	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/route"
 )
 
 // splitFlags are the flags of `sshpace known-hosts split`.
@@ -95,7 +96,7 @@ func runSplit(ctx context.Context, sys System, f splitFlags) error {
 }
 
 // plainHosts are the hosts without what was typed; nil stays nil.
-func plainHosts(hosts []lookedUp) []host.Host {
+func plainHosts(hosts []route.LookedUp) []host.Host {
 	var plain []host.Host
 	for _, h := range hosts {
 		plain = append(plain, h.Host)
@@ -104,11 +105,11 @@ func plainHosts(hosts []lookedUp) []host.Host {
 }
 
 // aliasesOf maps what the user types to the HostKeyAlias behind it.
-func aliasesOf(hosts []lookedUp) map[string]string {
+func aliasesOf(hosts []route.LookedUp) map[string]string {
 	aliases := make(map[string]string)
 	for _, h := range hosts {
-		if h.alias {
-			aliases[h.typed] = h.Name
+		if h.Alias {
+			aliases[h.Typed] = h.Name
 		}
 	}
 	return aliases

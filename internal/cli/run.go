@@ -109,7 +109,7 @@ func (f *runFlags) check() error {
 		return usageError("use auto, native or openssh", "--engine %q", f.engine)
 	case f.fanout < 0:
 		return usageError("0 is no cap", "-f %d is negative", f.fanout)
-	case f.stdin && f.selection.readsStdin():
+	case f.stdin && f.selection.ReadsStdin():
 		return usageError("put the hosts into a file", "--stdin and hosts from standard input exclude each other")
 	case f.history && f.view.json:
 		return usageError("the records themselves are JSON: sshpace/runs in $XDG_STATE_HOME or ~/.local/state", "--history and --json exclude each other")

@@ -30,7 +30,7 @@ func (f *runFlags) again(store *history.Store, flags *pflag.FlagSet, args []stri
 	if len(hosts) == 0 {
 		return nil, usageError("there is nothing to repeat", "the last run, %s, has no %s hosts", last.ID, f.rerun)
 	}
-	f.selection.sets = append(f.selection.sets, hosts...)
+	f.selection.Sets = append(f.selection.Sets, hosts...)
 	if len(last.How.Unkept) > 0 && !flags.Changed("option") {
 		return nil, usageError("give all options with -o again",
 			"run %s was given %s, whose values are not kept", last.ID, strings.Join(last.How.Unkept, ", "))

@@ -1,0 +1,107 @@
+package hostlist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"sshpace/internal/base/fault"
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/fleet/history"
+	"sshpace/internal/fleet/hostset"
+	"sshpace/internal/fleet/inventory"
+	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/route"
+	"sshpace/internal/sys/safedir"
+)
+
+// Sources say who knows what @group means.
+type Sources struct {
+	Groups      []string // files; none: the user's own
+	Command     string
+	Inventories []string
+}
+
+// Opened are the sources, read.
+type Opened struct {
+	Groups    hostset.Sources
+	inventory *inventory.Inventory
+	config    *route.Router
+	hashed    int // names in known_hosts that cannot be listed
+}
+
+// Open reads what the flags name. Plain @group is answered by groups, inventories
+// and the command together; @last:SET and the like by the history.
+func (f *Sources) Open(ctx context.Context, from Surroundings) (*Opened, error) {
+	s := &Opened{Groups: hostset.Sources{"*": history.Runs{Store: from.History}}, inventory: inventory.New(), config: from.Config}
+	s.Groups["ssh_config"] = hostset.Listing(func() ([]string, error) { return from.Config.HostNames(), nil })
+	s.Groups["known_hosts"] = hostset.Listing(func() ([]string, error) { return s.knownHosts(ctx) })
+	files := inventory.NewGroupFiles()
+	for _, name := range f.groupFiles(from.Getenv) {
+		if err := files.Add(name); err != nil && (len(f.Groups) > 0 || !errors.Is(err, fs.ErrNotExist)) {
+			return nil, sourceError(err, "--groups")
+		}
+	}
+	files.Into(s.Groups)
+	for _, name := range f.Inventories {
+		if err := s.inventory.Add(name); err != nil {
+			return nil, sourceError(err, "--inventory")
+		}
+	}
+	if len(f.Inventories) > 0 {
+		s.Groups.Also("", s.inventory)
+	}
+	if f.Command != "" {
+		s.Groups.Also("", inventory.NewCommand(ctx, f.Command))
+	}
+	return s, nil
+}
+
+func (f *Sources) groupFiles(getenv func(string) string) []string {
+	if len(f.Groups) > 0 {
+		return f.Groups
+	}
+	config := safedir.Config(getenv)
+	if config == "" {
+		return nil
+	}
+	own := filepath.Join(config, "groups")
+	return []string{own, own + ".d"}
+}
+
+func sourceError(err error, flag string) error {
+	hint := fault.HintOf(err)
+	if hint == "" {
+		hint = "give a readable file to " + flag
+	}
+	return &fault.Error{Err: err, Hint: hint, Code: fault.Misuse}
+}
+
+// Options are for package hostset.
+func (s *Opened) Options() hostset.Options {
+	return hostset.Options{Groups: s.Groups, Complete: s.inventory.Complete, Known: func() ([]string, error) {
+		return slices.Concat(s.config.HostNames(), s.inventory.Hosts()), nil
+	}}
+}
+
+func (s *Opened) knownHosts(ctx context.Context) (names []string, err error) {
+	files, err := s.config.KnownHostsFiles(ctx)
+	if err == nil {
+		names, s.hashed, err = knownhosts.Names(files...)
+	}
+	return names, err
+}
+
+// Warn tells what the sources say that has no effect, or do not tell.
+func (s *Opened) Warn(w io.Writer) {
+	for _, text := range s.inventory.Warnings() {
+		fmt.Fprintf(w, "sshpace: warning: %s\n", termsafe.OneLine(text))
+	}
+	if s.hashed > 0 {
+		fmt.Fprintf(w, "sshpace: warning: %d hashed names of known_hosts cannot be listed\n", s.hashed)
+	}
+}

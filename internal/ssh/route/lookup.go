@@ -1,0 +1,31 @@
+package route
+
+import (
+	"context"
+
+	"sshpace/internal/base/host"
+)
+
+// LookedUp is a host under the name that ssh looks up for it.
+type LookedUp struct {
+	host.Host        // HostName and Port, or the HostKeyAlias alone
+	Typed     string // what the user types after ssh
+	Alias     bool   // Name is a HostKeyAlias
+}
+
+// LookUp turns what people type into what ssh looks up.
+func (c *Configuration) LookUp(ctx context.Context, named []host.Host) ([]LookedUp, error) {
+	hosts := make([]LookedUp, 0, len(named))
+	for _, h := range named {
+		r, err := c.Asker.Resolve(ctx, Query(h))
+		if err != nil {
+			return nil, ResolveError(err, h.Name)
+		}
+		found := LookedUp{Host: host.Host{Name: r.HostName(), Port: uint16(r.Port()), Origin: h.Origin}, Typed: h.Name}
+		if alias := r.HostKeyAlias(); alias != "" {
+			found = LookedUp{Host: host.Host{Name: alias, Origin: h.Origin}, Typed: h.Name, Alias: true}
+		}
+		hosts = append(hosts, found)
+	}
+	return hosts, nil
+}
