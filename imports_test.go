@@ -40,7 +40,8 @@ ssh/wire: base/alg
 ssh/dial: base/host base/termsafe fleet sys/bounded
 ssh/forkssh: base/host base/termsafe fleet ssh/openssh ssh/sshlog sys/proc
 ssh/route: base/fault base/host base/termsafe ssh/openssh ssh/sshconf ssh/wire sys/proc
-ssh/reach: base/host fleet ssh/dial ssh/forkssh ssh/knownhosts ssh/route ssh/sshconf
+ssh/mux: base/termsafe fleet
+ssh/reach: base/host fleet ssh/dial ssh/forkssh ssh/knownhosts ssh/mux ssh/route ssh/sshconf
 ssh/sshtest:
 measure/model: base/alg base/stats base/unit record
 measure/model/sim: base/alg base/unit measure/plan record

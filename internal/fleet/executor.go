@@ -43,6 +43,7 @@ type Outcome struct {
 	Signal string
 	Err    string // one line without the host's name
 	Hint   string
+	Note   string // what people should know however it ended, may be ""
 	// Cause is the error behind Err where the text alone does not do, or nil.
 	Cause error
 	// SlowDown says that the server (MaxStartups, penalties) or our own machine

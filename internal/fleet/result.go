@@ -135,6 +135,7 @@ type Result struct {
 	Signal   string // name without SIG, when a signal ended the command
 	Err      string // one line, without the host's name, "" when there is nothing to say
 	Hint     string // what to do next, may be ""
+	Note     string // what people should know however it ended, may be ""
 	Cause    error  // behind Err, or nil; for callers that must know an errno
 	Attempts int    // connections tried, at least 1 once started
 

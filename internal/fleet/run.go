@@ -156,6 +156,7 @@ func (r *run) attempt(hard context.Context, res *Result) (o Outcome, server stri
 	res.Attempts++
 	res.Addr, res.Engine, res.Ran, res.Class = o.Addr, o.Engine, o.Ran, o.Class
 	res.Exit, res.Signal, res.Err, res.Hint, res.Cause = o.Exit, o.Signal, o.Err, o.Hint, o.Cause
+	res.Note = o.Note
 	res.Phase, res.Spent = a.phase, a.spent
 	res.Waited += a.waited
 	res.OutBytes += a.outBytes

@@ -92,16 +92,24 @@ func (g *Gather) Done(r fleet.Result, _ fleet.Summary) error {
 			errs = append(errs, g.file(g.groups[stream], &state[stream], &r))
 		}
 	}
+	if note := termsafe.Line(r.Note); note != "" {
+		g.ended("note: "+note, &r)
+	}
 	if text := Explain(&r); text != "" {
-		if g.ends[text] == nil {
-			g.ends[text] = &group{text: text}
-		}
-		g.ends[text].hosts = append(g.ends[text].hosts, r.Host.String())
+		g.ended(text, &r)
 		if r.Hint != "" && !slices.Contains(g.hints, r.Hint) {
 			g.hints = append(g.hints, r.Hint)
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// ended puts a host into a group of ends.
+func (g *Gather) ended(text string, r *fleet.Result) {
+	if g.ends[text] == nil {
+		g.ends[text] = &group{text: text}
+	}
+	g.ends[text].hosts = append(g.ends[text].hosts, r.Host.String())
 }
 
 // file adds one stream of a host to the group with the same content.

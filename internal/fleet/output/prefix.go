@@ -107,6 +107,9 @@ func (p *Prefix) Done(r fleet.Result, _ fleet.Summary) error {
 	if held != nil {
 		r.Incomplete = cmp.Or(r.Incomplete, held.Error())
 	}
+	if note := termsafe.Line(r.Note); note != "" {
+		p.append(name, arrowEnd.text(p.opt.ColorErr), []byte("note: "+note))
+	}
 	text := Explain(&r)
 	switch {
 	case r.Class == fleet.Cancelled: // as all the others are

@@ -57,6 +57,7 @@ type ResultRecord struct {
 	Signal   string `json:"signal,omitempty"`
 	Error    string `json:"error,omitempty"`
 	Hint     string `json:"hint,omitempty"`
+	Note     string `json:"note,omitempty"` // to know however it ended
 	Attempts int    `json:"attempts"`
 
 	Start     string           `json:"start,omitempty"`
@@ -102,7 +103,7 @@ func recordOf(r *fleet.Result) ResultRecord {
 	rec := ResultRecord{
 		Type: "result", Schema: Schema, Label: r.Host.Label, Addr: r.Addr, Engine: r.Engine,
 		Status: r.Status().String(), Phase: r.Phase.String(), Ran: r.Ran.String(), Class: r.Class.String(),
-		Signal: r.Signal, Error: r.Err, Hint: r.Hint, Attempts: r.Attempts,
+		Signal: r.Signal, Error: r.Err, Hint: r.Hint, Note: r.Note, Attempts: r.Attempts,
 		ElapsedNS: r.Elapsed.Nanoseconds(), WaitedNS: r.Waited.Nanoseconds(), OutBytes: r.OutBytes, ErrBytes: r.ErrBytes, Incomplete: r.Incomplete,
 	}
 	if r.Exit >= 0 && r.Class == fleet.NoFailure && r.Signal == "" {

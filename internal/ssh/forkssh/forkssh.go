@@ -49,6 +49,8 @@ type Route struct {
 	// Jumps are the hosts to go through, in the order in which they are connected
 	// to; none = as the configuration says. Options.Args must then have no -J.
 	Jumps []openssh.Jump
+	// NoMaster keeps ssh from a ControlMaster that is known to be of no use.
+	NoMaster bool
 }
 
 // Engine forks ssh.
@@ -103,6 +105,9 @@ func (e *Engine) Run(ctx context.Context, h host.Host, way Route, cmd fleet.Comm
 	}
 	jumps, env := openssh.JumpOptions(e.opts.Binary, way.Jumps, e.jumpOptions(logPath))
 	argv := append(openssh.HostKeyOptions(way.AcceptNew), jumps...)
+	if way.NoMaster {
+		argv = append(argv, "-o", "ControlPath=none")
+	}
 	c, err := e.process(ctx, append(argv, e.argv(h, cmd.Line, logPath)...), env, cmd.Input, streams{a, log.theirs})
 	closeLog()
 	if err != nil {

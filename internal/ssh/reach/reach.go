@@ -3,6 +3,7 @@
 package reach
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"sshpace/internal/ssh/dial"
 	"sshpace/internal/ssh/forkssh"
 	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/mux"
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/ssh/sshconf"
 )
@@ -108,8 +110,39 @@ func (e *Executor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, 
 	switch {
 	case err != nil:
 		return unreached(err)
-	case e.params.Engine == OpenSSH, p.target == nil && e.params.Engine == Auto:
+	case e.params.Engine == OpenSSH:
 		return e.forked.Run(ctx, h, e.sshRoute(p.Route), cmd, a)
+	}
+	o, passed := e.shared(ctx, p.Host, cmd, a)
+	switch {
+	case passed == nil:
+		return o
+	case errors.Is(passed, os.ErrNotExist):
+		return e.connect(ctx, h, p, false, cmd, a)
+	}
+	o = e.connect(ctx, h, p, true, cmd, a)
+	o.Note = passed.Error() + "; connected anew"
+	return o
+}
+
+// shared runs cmd over the connection of a live ControlMaster; the error says
+// why there is none, and then nothing has run.
+func (e *Executor) shared(ctx context.Context, c *sshconf.Resolved, cmd fleet.Command, a *fleet.Attempt) (fleet.Outcome, error) {
+	path := c.ControlPath()
+	if path == "" || c.RefusesConnection() {
+		return fleet.Outcome{}, os.ErrNotExist
+	}
+	s := mux.Session{Path: path, Command: cmd, Env: c.Environment(e.environ), Timeout: cmp.Or(e.params.ConnectTimeout, c.ConnectTimeout())}
+	return s.Run(ctx, a)
+}
+
+// connect runs cmd over a connection of its own, with the engine that h needs.
+func (e *Executor) connect(ctx context.Context, h host.Host, p *hostPlan, noMaster bool, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+	switch {
+	case p.target == nil && e.params.Engine == Auto:
+		way := e.sshRoute(p.Route)
+		way.NoMaster = noMaster
+		return e.forked.Run(ctx, h, way, cmd, a)
 	case p.target == nil:
 		return unreached(&needsSSH{p.Decision.Reasons})
 	}

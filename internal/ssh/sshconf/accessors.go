@@ -183,5 +183,8 @@ func (r *Resolved) Environment(environ []string) []string {
 // RemoteCommand is the command to run when none is given, expanded.
 func (r *Resolved) RemoteCommand() string { return r.word(RemoteCommand) }
 
+// RefusesConnection tells whether the files forbid to connect to the host.
+func (r *Resolved) RefusesConnection() bool { return r.word(RefuseConnection) != "" }
+
 // ControlPath is the socket of a shared connection, expanded, "" = none.
 func (r *Resolved) ControlPath() string { return r.word(ControlPath) }

@@ -90,7 +90,7 @@ var differs = []rule{
 	{LocalForward, several(LocalForward), "ports are not forwarded"},
 	{RemoteForward, several(RemoteForward), "ports are not forwarded"},
 	{DynamicForward, several(DynamicForward), "ports are not forwarded"},
-	{ControlPath, set(ControlPath), "shared connections are not used"},
+	{ControlPath, set(ControlPath), "a ControlMaster that lives is used, none is started"},
 	{RemoteCommand, set(RemoteCommand), "the command given wins over RemoteCommand"},
 	{StrictHostKeyChecking, func(r *Resolved) bool { return r.StrictHostKeyChecking() == Lax },
 		"host keys are checked all the same"},

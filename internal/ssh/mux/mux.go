@@ -1,0 +1,228 @@
+// Package mux runs commands over connections that ssh(1) shares: it speaks to a
+// ControlMaster, as a client in proxy mode (OpenSSH, PROTOCOL.mux). Nothing is
+// started, no key is needed, and the master's own sessions are left alone.
+//
+// A master that cannot be used is an *Error, after which nothing has run: the
+// caller may log in by itself.
+package mux
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/sys/unix"
+
+	"sshpace/internal/base/termsafe"
+)
+
+// Error says why the master at a socket was not used.
+type Error struct {
+	Path string
+	Text string
+	Err  error
+}
+
+func (e *Error) Error() string {
+	return termsafe.Line("ControlMaster at " + e.Path + " " + e.Text)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// The messages of PROTOCOL.mux section 11, and version of them (section 1).
+const (
+	msgHello   = 0x00000001
+	askProxy   = 0x1000000f
+	sayDenied  = 0x80000002
+	sayFailure = 0x80000003
+	sayProxy   = 0x8000000f
+
+	version = 4
+)
+
+// maxMessage bounds what a master may send at once: RFC 4253 section 6.1 has
+// 35,000 bytes, and OpenSSH takes packets of 256 KiB.
+const maxMessage = 256 << 10
+
+// patience is how long a master may take to answer at all: it is a process of
+// this machine, and one that was stopped never does.
+const patience = 3 * time.Second
+
+// link is a connection to a master.
+type link struct {
+	path string
+	conn net.Conn
+	in   *bufio.Reader
+
+	mu  sync.Mutex // of writing
+	buf []byte
+}
+
+// dial connects to a master and asks for proxy mode. A socket that does not exist
+// is os.ErrNotExist, any other failure an *Error.
+func dial(ctx context.Context, path string) (*link, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", path)
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, os.ErrNotExist
+		}
+		return nil, &Error{path, "is dead: " + reason(err), err}
+	}
+	l := &link{path: path, conn: conn, in: bufio.NewReader(conn)}
+	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Now()) })
+	err = l.begin()
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	if err == nil {
+		return l, nil
+	}
+	conn.Close()
+	if own := (*Error)(nil); errors.As(err, &own) {
+		return nil, own
+	}
+	if ctx.Err() != nil {
+		return nil, &Error{path, "does not answer", ctx.Err()}
+	}
+	return nil, &Error{path, "is unusable: " + reason(err), err}
+}
+
+// reason is an error without what the caller says anyway.
+func reason(err error) string {
+	if errno := syscall.Errno(0); errors.As(err, &errno) {
+		return errno.Error()
+	}
+	return err.Error()
+}
+
+// begin does PROTOCOL.mux sections 1 and 9.
+func (l *link) begin() error {
+	if err := l.checkOwner(); err != nil {
+		return err
+	}
+	hello := ssh.Marshal(struct{ Type, Version uint32 }{msgHello, version})
+	proxy := ssh.Marshal(struct{ Type, ID uint32 }{askProxy, 0})
+	if err := l.send(hello, nil); err != nil {
+		return err
+	}
+	kind, body, err := l.message()
+	if err != nil {
+		return err
+	}
+	if kind != msgHello || len(body) < 4 || binary.BigEndian.Uint32(body) != version {
+		return &Error{l.path, fmt.Sprintf("speaks another protocol than version %d", version), nil}
+	}
+	if err := l.send(proxy, nil); err != nil {
+		return err
+	}
+	switch kind, body, err = l.message(); {
+	case err != nil:
+		return err
+	case kind == sayDenied || kind == sayFailure:
+		return &Error{l.path, "refuses: " + text(body), nil}
+	case kind != sayProxy:
+		return &Error{l.path, "has no proxy mode; that is in OpenSSH since 7.4", nil}
+	}
+	return nil
+}
+
+// checkOwner refuses a socket at which another user listens.
+func (l *link) checkOwner() error {
+	raw, err := l.conn.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		return err
+	}
+	var peer *unix.Ucred
+	var peerErr error
+	if err := raw.Control(func(fd uintptr) { peer, peerErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
+		return err
+	}
+	if peerErr != nil {
+		return peerErr
+	}
+	if peer.Uid != 0 && int(peer.Uid) != os.Geteuid() {
+		return &Error{l.path, "belongs to another user", nil}
+	}
+	return nil
+}
+
+// text is the reason in a refusal: a request id, then a string.
+func text(body []byte) string {
+	var m struct {
+		ID     uint32
+		Reason string
+	}
+	if ssh.Unmarshal(body, &m) != nil {
+		return "no reason told"
+	}
+	return m.Reason
+}
+
+// message reads a message of the master.
+func (l *link) message() (kind uint32, body []byte, err error) {
+	data, err := l.frame()
+	if err != nil {
+		return 0, nil, err
+	}
+	if len(data) < 4 {
+		return 0, nil, errShort
+	}
+	return binary.BigEndian.Uint32(data), data[4:], nil
+}
+
+var errShort = errors.New("a message is too short")
+
+// packet reads a message of SSH's connection protocol (PROTOCOL.mux section 9).
+func (l *link) packet() ([]byte, error) {
+	data, err := l.frame()
+	if err != nil {
+		return nil, err
+	}
+	if len(data) < 2 {
+		return nil, errShort
+	}
+	return data[1:], nil
+}
+
+// frame reads what a length stands before. It is valid until the next call.
+func (l *link) frame() ([]byte, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(l.in, head[:]); err != nil {
+		return nil, err
+	}
+	n := binary.BigEndian.Uint32(head[:])
+	if n > maxMessage {
+		return nil, fmt.Errorf("a message of %d bytes", n)
+	}
+	if int(n) > cap(l.buf) {
+		l.buf = make([]byte, n)
+	}
+	_, err := io.ReadFull(l.in, l.buf[:n])
+	return l.buf[:n], err
+}
+
+// send writes head and data as one message.
+func (l *link) send(head, data []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(head)+len(data)), uint32(len(head)+len(data)))
+	_, err := l.conn.Write(append(append(out, head...), data...))
+	return err
+}
+
+// sendPacket writes a message of SSH's connection protocol.
+func (l *link) sendPacket(message any, data []byte) error {
+	return l.send(append([]byte{0}, ssh.Marshal(message)...), data)
+}

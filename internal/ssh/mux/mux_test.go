@@ -1,0 +1,251 @@
+package mux_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/mux"
+	"sshpace/internal/ssh/sshtest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// master is a real ssh -M.
+type master struct {
+	path string
+	cmd  *exec.Cmd
+}
+
+func startMaster(t *testing.T, s *sshtest.Sshd) *master {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "mux") // short: a socket's path has 108 bytes at most
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	m := &master{path: filepath.Join(dir, "m")}
+	m.cmd = exec.Command("ssh", "-F", "none", "-M", "-S", m.path, "-N", "-i", s.Key, "-o", "IdentityAgent=none", "-p", fmt.Sprint(s.Port),
+		"-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", "-l", s.User, "127.0.0.1")
+	if err := m.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		m.cmd.Process.Signal(syscall.SIGCONT)
+		m.cmd.Process.Kill()
+		m.cmd.Wait()
+	})
+	for range 500 {
+		if exec.Command("ssh", "-F", "none", "-S", m.path, "-O", "check", "x").Run() == nil {
+			return m
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatal("the master did not begin")
+	return nil
+}
+
+// shared is an executor that knows one master.
+type shared struct {
+	path    string
+	env     []string
+	timeout time.Duration
+	err     error // of the last host
+}
+
+func (*shared) FDs() int { return 1 }
+
+func (x *shared) Execute(ctx context.Context, _ host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+	s := mux.Session{Path: x.path, Command: cmd, Env: x.env, Timeout: x.timeout}
+	o, err := s.Run(ctx, a)
+	if x.err = err; err != nil {
+		return fleet.Outcome{Class: fleet.Local, Exit: -1, Err: err.Error()}
+	}
+	return o
+}
+
+// seen is what a run showed.
+type seen struct {
+	fleet.Nothing
+	out    [2]bytes.Buffer
+	result fleet.Result
+	onData func()
+}
+
+func (s *seen) Output(e fleet.Event) error {
+	s.out[e.Stream].Write(e.Data)
+	if s.onData != nil {
+		s.onData()
+	}
+	return nil
+}
+
+func (s *seen) Done(r fleet.Result, _ fleet.Summary) error { s.result = r; return nil }
+
+func run(t *testing.T, x *shared, p fleet.Params, cmd fleet.Command, sink *seen) *seen {
+	t.Helper()
+	if sink == nil {
+		sink = &seen{}
+	}
+	if _, err := fleet.Run(t.Context(), p, []host.Host{{Name: "h"}}, cmd, x, sink); err != nil {
+		t.Fatal(err)
+	}
+	return sink
+}
+
+// TestSession compares a session over a master with what ssh makes of it.
+func TestSession(t *testing.T) {
+	s := sshtest.StartSshdForOther(t, "AcceptEnv *")
+	m := startMaster(t, s)
+	big := strings.Repeat("0123456789abcdef", 1<<18) // 4 MiB
+	for _, tt := range []struct {
+		line, input string
+		signal      string
+	}{
+		{line: "echo out; echo err >&2; exit 7"},
+		{line: "true"},
+		{line: "exit 255"},
+		{line: "cat", input: big},
+		{line: "cat; exit 3", input: "short"},
+		{line: "head -c 10", input: big}, // does not read all of it
+		{line: "head -c 3000000 /dev/zero; head -c 3000000 /dev/zero >&2"},
+		{line: "kill -TERM $$", signal: "TERM"},
+		{line: "cat; echo end"},
+	} {
+		t.Run(tt.line, func(t *testing.T) {
+			x := &shared{path: m.path}
+			cmd := fleet.Command{Line: tt.line}
+			if tt.input != "" {
+				cmd.Input = fleet.SpoolBytes([]byte(tt.input))
+				defer cmd.Input.Close()
+			}
+			got := run(t, x, fleet.Params{}, cmd, nil)
+			ref := exec.Command("ssh", "-F", "none", "-S", m.path, "x", tt.line)
+			var stdout, stderr bytes.Buffer
+			ref.Stdin, ref.Stdout, ref.Stderr = strings.NewReader(tt.input), &stdout, &stderr
+			ref.Run()
+			if !bytes.Equal(got.out[0].Bytes(), stdout.Bytes()) || !bytes.Equal(got.out[1].Bytes(), stderr.Bytes()) {
+				t.Errorf("%d and %d bytes, ssh has %d and %d: %.50q", got.out[0].Len(), got.out[1].Len(), stdout.Len(), stderr.Len(), got.out[1].String())
+			}
+			r := got.result
+			exit := ref.ProcessState.ExitCode()
+			if tt.signal != "" { // ssh says 255 and not which
+				exit = -1
+			}
+			if r.Exit != exit || r.Signal != tt.signal || r.Ran != fleet.RanYes || r.Class != fleet.NoFailure || r.Engine != "master" {
+				t.Errorf("%+v, ssh ended with %d", r, ref.ProcessState.ExitCode())
+			}
+		})
+	}
+}
+
+// TestEnvironment: variables arrive.
+func TestEnvironment(t *testing.T) {
+	m := startMaster(t, sshtest.StartSshdForOther(t, "AcceptEnv *"))
+	got := run(t, &shared{path: m.path, env: []string{"LC_MINE=a b"}}, fleet.Params{}, fleet.Command{Line: "echo \"$LC_MINE\""}, nil)
+	if got.out[0].String() != "a b\n" {
+		t.Errorf("%q", got.out[0].String())
+	}
+}
+
+// TestUnusable: what is no live master of ours is said, in time, and nothing has run.
+func TestUnusable(t *testing.T) {
+	s := sshtest.StartSshdForOther(t, "MaxSessions 1")
+	hung := startMaster(t, s)
+	if err := hung.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	full := startMaster(t, s)
+	occupied := exec.Command("ssh", "-F", "none", "-S", full.path, "x", "echo there; sleep 100")
+	out, err := occupied.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := occupied.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { occupied.Process.Kill(); occupied.Wait() }()
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	dead := filepath.Join(dir, "dead")
+	l, err := net.Listen("unix", dead)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false)
+	l.Close()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(dir, "other")
+	strange, err := net.Listen("unix", other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer strange.Close()
+	go func() {
+		for {
+			c, err := strange.Accept()
+			if err != nil {
+				return
+			}
+			c.Write([]byte("HTTP/1.1 400 Bad Request\r\n"))
+			c.Close()
+		}
+	}()
+	for path, want := range map[string]string{
+		hung.path: "does not answer", full.path: "MaxSessions", dead: "is dead: connection refused", file: "is dead: connection refused",
+		other: "is unusable", filepath.Join(dir, "none"): "does not exist",
+	} {
+		x := &shared{path: path}
+		start := time.Now()
+		r := run(t, x, fleet.Params{}, fleet.Command{Line: "echo never"}, nil).result
+		if x.err == nil || !strings.Contains(x.err.Error(), want) || r.Ran != fleet.RanNo || time.Since(start) > 10*time.Second {
+			t.Errorf("%s: %v after %v, want %q", path, x.err, time.Since(start), want)
+		}
+		if own := (*mux.Error)(nil); errors.As(x.err, &own) == errors.Is(x.err, os.ErrNotExist) {
+			t.Errorf("%s: %v is not of one kind", path, x.err)
+		}
+	}
+}
+
+// TestEnded: the command ends there, the master and its other sessions go on.
+func TestEnded(t *testing.T) {
+	s := sshtest.StartSshdForOther(t)
+	m := startMaster(t, s)
+	drain, interrupt := context.WithCancel(t.Context())
+	sink := &seen{onData: interrupt}
+	start := time.Now()
+	r := run(t, &shared{path: m.path}, fleet.Params{Drain: drain}, fleet.Command{Line: "trap 'echo ended; exit 9' TERM; echo here; while :; do sleep 0.1; done"}, sink).result
+	if r.Class != fleet.Cancelled || r.Exit != 9 || !strings.Contains(sink.out[0].String(), "ended") || time.Since(start) > 20*time.Second {
+		t.Errorf("%+v %q", r, sink.out[0].String())
+	}
+	slow := run(t, &shared{path: m.path}, fleet.Params{CommandTimeout: 100 * time.Millisecond}, fleet.Command{Line: "trap '' TERM; while :; do sleep 0.1; done"}, nil).result
+	if slow.Class != fleet.CommandTimeout {
+		t.Errorf("%+v", slow)
+	}
+	if r := run(t, &shared{path: m.path}, fleet.Params{}, fleet.Command{Line: "exit 4"}, nil).result; r.Exit != 4 {
+		t.Errorf("the master does not go on: %+v", r)
+	}
+	sink = &seen{onData: func() { m.cmd.Process.Kill() }}
+	lost := run(t, &shared{path: m.path}, fleet.Params{}, fleet.Command{Line: "echo here; sleep 5"}, sink).result
+	if lost.Class != fleet.Lost || lost.Ran != fleet.RanYes {
+		t.Errorf("%+v", lost)
+	}
+}
