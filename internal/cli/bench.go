@@ -66,7 +66,7 @@ Exit status: 0 all went well; 1 something failed, such as every transfer or the 
 	flags.StringVar(&f.policy, "policy", "", "only what a security policy allows, such as modern or fips-140-3")
 	flags.Var(&f.budget, "budget", "measuring time, such as 90s or 5m; a plain number is seconds")
 	flags.Var(&f.precision, "precision", "stop earlier when all intervals are within this many percent")
-	flags.IntVar(&f.rounds, "rounds", 0, "measure so many complete blocks instead of a time")
+	flags.IntVar(&f.rounds, "rounds", 0, "measure so many complete rounds instead of a time")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of the random order (default: a random one)")
 	flags.BoolVar(&f.exhaustive, "exhaustive", false, "copy --size bytes with every combination literally, --runs times")
 	flags.StringVar(&f.size, "size", "64M", "with --exhaustive: bytes of each copy")
@@ -81,9 +81,6 @@ Exit status: 0 all went well; 1 something failed, such as every transfer or the 
 	flags.StringVar(&f.out, "out", "", "result file (default: a new one in the state folder)")
 	flags.StringVar(&f.resume, "resume", "", "go on with this result file")
 	flags.IntVar(&f.connections, "connections", 0, "connections that may be open at a time (default: what memory and file limits allow)")
-	flags.StringVar(&f.plan, "plan", "", "how to measure")
-	_ = flags.MarkHidden("plan")
-	_ = flags.MarkHidden("connections") // of that plan only
 	f.connection.register(flags)
 	completeBench(cmd, sys, &f)
 	return cmd
@@ -150,19 +147,8 @@ func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags,
 type job struct {
 	bed      *testbed.Testbed
 	campaign record.Campaign
-	plan     planner
-	space    alg.Space
+	plan     plan.Plan
 	goOn     string // command line that resumes a file, but for its name
-}
-
-// planner is a plan and what it knows of itself.
-type planner interface {
-	lab.Stepper
-	Replay(*record.File)
-	Progress() plan.Progress
-	Estimate() time.Duration
-	Barren() (record.Workload, bool)
-	End() plan.Ending
 }
 
 // job makes the plan. A resumed file brings its own offer.
@@ -184,51 +170,25 @@ func (f *benchFlags) job(bed *testbed.Testbed, file *store.File) (*job, error) {
 	if err != nil {
 		return nil, usageError("such as --size 64M", "--%s", err)
 	}
-	spec := plan.Spec{
-		Space: alg.Fold(offer), Directions: f.directions(), Seed: f.seed,
-		Budget: time.Duration(f.budget), Precision: float64(f.precision), Rounds: f.rounds, Cores: bed.Environment.Cores,
-	}
-	spec.Overhead = bed.Server != record.ServerRemote
-	if bed.Server == record.ServerRemote {
-		spec.SegmentNS, spec.Segments = 200*time.Millisecond, 3
-	}
 	c := record.Campaign{
 		Format: record.FormatVersion, Tool: toolVersion(), Started: time.Now().UTC(), Seed: f.seed, Target: bed.Target,
-		Engine: bed.Engine, Server: bed.Server, Directions: spec.Directions, Data: f.data, Policy: f.policy,
-		BudgetNS: time.Duration(f.budget), Precision: float64(f.precision), Rounds: f.rounds, Offer: offer, Shared: shared, Combos: spec.Space.Combinations(),
+		Engine: bed.Engine, Server: bed.Server, Directions: f.directions(), Data: f.data, Policy: f.policy,
+		BudgetNS: time.Duration(f.budget), Precision: float64(f.precision), Rounds: f.rounds, Offer: offer, Shared: shared, Combos: alg.Fold(offer).Combinations(),
 	}
 	if f.exhaustive {
-		spec.Budget, spec.SizeBytes, spec.Runs = 0, size, f.runs
 		c.BudgetNS, c.SizeBytes, c.Runs = 0, size, f.runs
 	} else if f.rounds > 0 {
-		spec.Budget, c.BudgetNS = 0, 0
-	}
-	p, err := f.design(spec, bed)
-	if err != nil {
-		return nil, usageError("allow more algorithms", "%s", err)
-	}
-	return &job{bed, c, p, spec.Space, f.goOn()}, nil
-}
-
-// design chooses how to measure.
-func (f *benchFlags) design(spec plan.Spec, bed *testbed.Testbed) (planner, error) {
-	if f.exhaustive {
-		p, err := plan.Exhaustive(spec)
-		return plan.NewSingles(p, 1), err
-	}
-	if f.plan != "slices" {
-		design := plan.Sequential
-		if f.rounds > 0 {
-			design = plan.Blocks
-		}
-		p, err := design(spec)
-		return plan.NewSingles(p, 1), err
+		c.BudgetNS = 0
 	}
 	capacity := bed.Driver.Capacity()
 	if f.connections > 0 {
 		capacity = min(capacity, f.connections)
 	}
-	return plan.NewSitting(spec, capacity)
+	p, err := plan.New(c, plan.Environment{Cores: bed.Environment.Cores, Capacity: capacity})
+	if err != nil {
+		return nil, usageError("allow more algorithms", "%s", err)
+	}
+	return &job{bed, c, p, f.goOn()}, nil
 }
 
 // run carries the job out, writes the records and reports.

@@ -28,7 +28,6 @@ type benchFlags struct {
 	exhaustive, list, json          bool
 	size                            string
 	out, resume                     string
-	plan                            string
 	connections                     int
 	connection                      connectionFlags
 }

@@ -33,13 +33,14 @@ type plannedKex struct {
 
 // document collects what list prints.
 func (j *job) document() planDocument {
+	space := alg.Fold(j.campaign.Offer)
 	d := planDocument{
 		Schema: planSchema, Target: j.bed.Target, Client: j.bed.Environment.Client, Server: j.bed.Environment.Server,
-		Combinations: j.space.Combinations(), EstimatedNS: j.plan.Estimate(), Bulk: j.space.Bulk,
+		Combinations: space.Combinations(), EstimatedNS: j.plan.Estimate(), Bulk: space.Bulk,
 		Notes: append(append([]record.Finding{}, j.bed.Findings...), j.bed.OneSided()...),
 	}
-	for _, name := range j.space.Kex {
-		d.Kex = append(d.Kex, plannedKex{name, j.space.Alias[name]})
+	for _, name := range space.Kex {
+		d.Kex = append(d.Kex, plannedKex{name, space.Alias[name]})
 	}
 	return d
 }

@@ -24,9 +24,24 @@ type stream struct {
 	slices  int
 }
 
-// room is how much of a stream can be on its way before somebody has to wait:
-// the smaller of the two pipes.
-const room = 1 << 20
+// Sizes of the pipes of a connection: wide while it has its turn, else as pipe(7)
+// makes them, because what all pipes of a user hold together is limited.
+const (
+	widePipe   = 1 << 20
+	narrowPipe = 64 << 10
+)
+
+// widen makes room, and returns how much can be on its way before somebody has to
+// wait.
+func (s *stream) widen() int64 {
+	return int64(min(flow.Resize(flow.Descriptor(s.in), widePipe), flow.Resize(flow.Descriptor(s.out), widePipe)))
+}
+
+// narrow gives the room back.
+func (s *stream) narrow() {
+	flow.Resize(flow.Descriptor(s.in), narrowPipe)
+	flow.Resize(flow.Descriptor(s.out), narrowPipe)
+}
 
 // connection is an SSH connection that stays open. At its remote end a process
 // sleeps, whose pipes are opened once more from here: no process of ours has to
@@ -94,10 +109,6 @@ func (p *Private) await(ctx context.Context, c *connection) error {
 	}
 	if c.streams[record.Download].in, err = openPipe(holder, 1, unix.O_WRONLY); err != nil {
 		return err
-	}
-	for _, s := range c.streams {
-		flow.Widen(flow.Descriptor(s.in))
-		flow.Widen(flow.Descriptor(s.out))
 	}
 	for i, pid := range []int{c.cmd.Process.Pid, server} {
 		if c.clocks[i], err = proc.OpenClock(pid); err != nil {

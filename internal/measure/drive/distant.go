@@ -36,6 +36,7 @@ type distant struct {
 	server  time.Duration // by the server then; 0: unknown
 	latency time.Duration // of a command that moves nothing
 	perByte float64       // wall time in ns
+	room    int           // of the smaller pipe
 }
 
 // serving is the command at the remote end. It reads "u N" and N bytes, or "d N",
@@ -109,8 +110,7 @@ func (r *Remote) enter(ctx context.Context, trials []record.Trial) (o opened, er
 // greet waits until the remote end is ready and has shown that it can move data.
 func (c *distant) greet(ctx context.Context) (err error) {
 	defer context.AfterFunc(ctx, c.killAsync)()
-	flow.Widen(flow.Descriptor(c.in))
-	flow.Widen(flow.Descriptor(c.out))
+	c.room = min(flow.Resize(flow.Descriptor(c.in), widePipe), flow.Resize(flow.Descriptor(c.out), widePipe))
 	if err := c.acknowledge(); err != nil {
 		return cancelled(ctx, err)
 	}
@@ -128,7 +128,7 @@ func (c *distant) greet(ctx context.Context) (err error) {
 		}
 		c.latency = min(c.latency, time.Since(began))
 	}
-	_, err = c.slice(ctx, record.Upload, calibration[0])
+	_, err = c.slice(ctx, record.Upload, calibration[0], false)
 	return err
 }
 
@@ -163,7 +163,7 @@ func (c *distant) acknowledge() error {
 }
 
 // slice moves exactly n bytes and returns what that took.
-func (c *distant) slice(ctx context.Context, d record.Direction, n int64) (out record.Slice, err error) {
+func (c *distant) slice(ctx context.Context, d record.Direction, n int64, _ bool) (out record.Slice, err error) {
 	began, harness, server := time.Now(), proc.Self(), c.server
 	out.Bytes = unit.Bytes(n)
 	if d == record.Download {
@@ -249,7 +249,7 @@ func (c *distant) wait(ctx context.Context, k int64, since *time.Time) error {
 			return err
 		}
 	}
-	proc.Nap(min(max(time.Duration(c.perByte*room/2), shortestNap), longestNap))
+	proc.Nap(min(max(time.Duration(c.perByte*float64(c.room)/2), shortestNap), longestNap))
 	return nil
 }
 

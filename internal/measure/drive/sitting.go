@@ -17,8 +17,8 @@ import (
 
 // line is an open connection.
 type line interface {
-	// slice moves exactly n bytes.
-	slice(ctx context.Context, d record.Direction, n int64) (record.Slice, error)
+	// slice moves exactly n bytes; a long one tells the rate on its way, too.
+	slice(ctx context.Context, d record.Direction, n int64, long bool) (record.Slice, error)
 	// end closes the connection and returns how often keys were exchanged again.
 	end() (rekeys int)
 	// lost closes a connection that failed with err and says why it did.
@@ -146,7 +146,7 @@ func (s *sitting) Slice(ctx context.Context, t record.Trial, length time.Duratio
 	}
 	n, err := s.share(ctx, l, t, length)
 	if err == nil {
-		out, err = l.slice(ctx, t.Direction, n)
+		out, err = l.slice(ctx, t.Direction, n, length > longer)
 	}
 	if errors.Is(err, context.Canceled) {
 		return out, "", err
@@ -167,18 +167,21 @@ func (s *sitting) Slice(ctx context.Context, t record.Trial, length time.Duratio
 // the first of which fills its buffers.
 var calibration = []int64{128 << 10, 256 << 10, 256 << 10}
 
-// sizes are what a slice may have, few and far apart, so that most cells have
-// the same, and a cell has the same in another run: what a slice costs beside its
-// bytes is then the same for all. A packet of OpenSSH has 32 KiB.
-var sizes = []int64{128 << 10, 512 << 10, 2 << 20, 8 << 20, 32 << 20, 128 << 20}
+// sizes are what a slice may have, so few that a cell nearly always has the same,
+// in another run, too. A packet of OpenSSH has 32 KiB; what less than four of them
+// take says little about more.
+var sizes = []int64{128 << 10, 256 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20, 8 << 20}
+
+// longer slices are to show throughput.
+const longer = 4 * time.Millisecond
 
 // patience is how much longer than its CPU time a slice may take, as on a slow
 // network.
 const patience = 40
 
-// share is how many bytes a slice is to have: the largest size that costs neither
-// side more than the length in CPU time, or the smallest. The first connection of
-// a cell decides for all.
+// share is how many bytes a slice is to have: the size that costs the costlier
+// side about the length in CPU time, or the smallest. The first connection of a
+// cell decides for all.
 func (s *sitting) share(ctx context.Context, l line, t record.Trial, length time.Duration) (int64, error) {
 	key := turn{t.Want.Bulk(), t.Direction, length}
 	if n, known := s.sizes[key]; known && s.warm[t.ID] {
@@ -186,7 +189,7 @@ func (s *sitting) share(ctx context.Context, l line, t record.Trial, length time
 	}
 	perByte := math.MaxFloat64
 	for _, n := range calibration {
-		out, err := l.slice(ctx, t.Direction, n)
+		out, err := l.slice(ctx, t.Direction, n, false)
 		if err != nil {
 			return 0, err
 		}
@@ -196,7 +199,7 @@ func (s *sitting) share(ctx context.Context, l line, t record.Trial, length time
 	if _, known := s.sizes[key]; !known {
 		s.sizes[key] = sizes[0]
 		for _, n := range sizes {
-			if perByte*float64(n) <= float64(length) {
+			if perByte*float64(n) <= math.Sqrt2*float64(length) {
 				s.sizes[key] = n
 			}
 		}

@@ -20,9 +20,18 @@ const (
 // slice moves exactly n bytes over one connection and returns what that took.
 // It ends when all of them have arrived and both processes sleep again, so that
 // the CPU time between the ends of two slices belongs to the bytes of one.
-func (c *connection) slice(ctx context.Context, d record.Direction, n int64) (record.Slice, error) {
-	began, harness := time.Now(), proc.Self()
-	used, steady, err := c.move(ctx, c.streams[d], n)
+func (c *connection) slice(ctx context.Context, d record.Direction, n int64, long bool) (record.Slice, error) {
+	began, harness, s := time.Now(), proc.Self(), c.streams[d]
+	room := s.widen()
+	defer s.narrow()
+	every := n
+	if long {
+		every = n / looksOnTheWay
+	}
+	if n > room {
+		every = min(every, room/2)
+	}
+	used, steady, err := c.move(ctx, s, n, every)
 	if err != nil {
 		return record.Slice{}, err
 	}
@@ -38,7 +47,8 @@ func (c *connection) slice(ctx context.Context, d record.Direction, n int64) (re
 // move feeds n bytes, takes them out at the other end, waits until nobody has
 // work left, and returns the CPU times then. That the processes sleep shows in
 // their clocks: they stand still while we drain the pipe, which takes long enough.
-func (c *connection) move(ctx context.Context, s *stream, n int64) (used [2]time.Duration, flat plateau, err error) {
+// We look at it whenever about so many bytes should have arrived.
+func (c *connection) move(ctx context.Context, s *stream, n, every int64) (used [2]time.Duration, flat plateau, err error) {
 	fed, got, began := int64(0), int64(0), time.Now()
 	for since, looks := began, 0; ; looks++ {
 		if fed < n {
@@ -64,7 +74,9 @@ func (c *connection) move(ctx context.Context, s *stream, n int64) (used [2]time
 		}
 		if got == n {
 			if used, err = c.read(); err != nil || used == last {
-				s.learn(now.Sub(began), n, looks)
+				if every == n {
+					s.learn(now.Sub(began), n, looks)
+				}
 				return used, flat, err
 			}
 		}
@@ -75,12 +87,19 @@ func (c *connection) move(ctx context.Context, s *stream, n int64) (used [2]time
 				return used, flat, err
 			}
 		}
-		proc.Nap(s.nap(n-fed, n-got))
+		perByte := s.perByte
+		if every < n && got > 0 {
+			perByte = float64(now.Sub(began)) / float64(got)
+		}
+		proc.Nap(s.nap(perByte, min(n-got, every)))
 	}
 }
 
-// plateau is the part of a slice after the ramp-up: from the first look at which
-// a quarter of it had arrived to the arrival of its last byte.
+// looksOnTheWay is how often a long slice is looked at before its end, at least.
+const looksOnTheWay = 6
+
+// plateau is the part of a slice in which both sides work: from the first look at
+// which a quarter of it had arrived to the last at which something was missing.
 type plateau struct {
 	from  time.Time
 	at    int64 // bytes that had arrived then
@@ -91,7 +110,7 @@ type plateau struct {
 // see takes a look at which got of n bytes have arrived.
 func (p *plateau) see(now time.Time, got, n int64) {
 	switch {
-	case got < n/4:
+	case got < n/4, got == n:
 	case p.at == 0:
 		p.from, p.at = now, got
 	default:
@@ -106,7 +125,6 @@ func (s *stream) learn(wall time.Duration, n int64, looks int) {
 	switch {
 	case s.slices <= len(calibration):
 		s.perByte = float64(wall) / float64(n)
-	case n > room:
 	case looks == 1:
 		s.perByte *= 0.97
 	default:
@@ -114,16 +132,12 @@ func (s *stream) learn(wall time.Duration, n int64, looks int) {
 	}
 }
 
-// nap is how long nothing has to be done: until all that is left should have
-// arrived, or a pipe is half full or empty.
-func (s *stream) nap(unfed, missing int64) time.Duration {
+// nap is how long nothing has to be done: until so many bytes should have arrived.
+func (s *stream) nap(perByte float64, missing int64) time.Duration {
 	if s.slices < len(calibration) {
 		return shortestNap
 	}
-	if unfed > 0 || missing > room {
-		missing = room / 2
-	}
-	return min(max(time.Duration(s.perByte*float64(missing)), shortestNap), longestNap)
+	return min(max(time.Duration(perByte*float64(missing)), shortestNap), longestNap)
 }
 
 // stallLook is how long nothing may move before we look whether the client is

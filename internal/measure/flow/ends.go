@@ -21,7 +21,7 @@ func NewPayload(random bool) (*Payload, error) {
 		return nil, fmt.Errorf("payload: %w", err)
 	}
 	p := &Payload{read, write}
-	pages := make([]byte, max(Widen(Descriptor(write)), pageSize))
+	pages := make([]byte, max(Resize(Descriptor(write), chunk), pageSize))
 	if random {
 		_, err = rand.Read(pages)
 	}
@@ -38,17 +38,20 @@ func NewPayload(random bool) (*Payload, error) {
 // Close gives the memory back.
 func (p *Payload) Close() { p.read.Close(); p.write.Close() }
 
-// Feed puts up to n bytes into a wide pipe without copying or waiting, and
-// returns how many there was room for.
-func (p *Payload) Feed(pipe int, n int64) (int64, error) {
-	moved, _, errno := unix.RawSyscall6(unix.SYS_TEE, p.read.Fd(), uintptr(pipe), uintptr(n), unix.SPLICE_F_NONBLOCK, 0, 0)
-	switch errno {
-	case 0:
-		return int64(moved), nil
-	case unix.EAGAIN, unix.EINTR:
-		return 0, nil
+// Feed puts up to n bytes into a pipe without copying or waiting, and returns how
+// many there was room for.
+func (p *Payload) Feed(pipe int, n int64) (fed int64, err error) {
+	for fed < n {
+		moved, _, errno := unix.RawSyscall6(unix.SYS_TEE, p.read.Fd(), uintptr(pipe), uintptr(n-fed), unix.SPLICE_F_NONBLOCK, 0, 0)
+		switch {
+		case errno == unix.EAGAIN, errno == unix.EINTR, errno == 0 && moved == 0:
+			return fed, nil
+		case errno != 0:
+			return fed, errno
+		}
+		fed += int64(moved)
 	}
-	return 0, errno
+	return fed, nil
 }
 
 // Drain takes up to n bytes out of a pipe without copying or waiting, into null,
@@ -61,9 +64,18 @@ func Drain(pipe, null int, n int64) (moved int64, ended bool, err error) {
 	return int64(k), k == 0, err
 }
 
-// Widen enlarges the buffer of a pipe to 1 MiB where that is permitted, and
-// returns its size; 0 where the file is no pipe.
-func Widen(pipe int) int { return widen(pipe) }
+// Resize gives the buffer of a pipe another size where that is permitted, and
+// returns the size that it has; 0 where the file is no pipe.
+func Resize(pipe, size int) int {
+	if now, err := unix.FcntlInt(uintptr(pipe), unix.F_SETPIPE_SZ, size); err == nil {
+		return now
+	}
+	now, err := unix.FcntlInt(uintptr(pipe), unix.F_GETPIPE_SZ, 0)
+	if err != nil {
+		return 0
+	}
+	return now
+}
 
 // Descriptor is the file descriptor of a pipe that keeps its deadlines, which
 // os.File.Fd would take from it.

@@ -52,7 +52,7 @@ func sink(counter *Counter, in *os.File) error {
 	}
 	defer null.Close()
 	from, to := int(in.Fd()), int(null.Fd())
-	pace, ok := newPacer(widen(from))
+	pace, ok := newPacer(Resize(from, chunk))
 	counter.begin()
 	for ok && !counter.stopped() {
 		n, err := splice(from, to, chunk)
@@ -102,7 +102,7 @@ func source(counter *Counter, out *os.File, random bool, limit int64) error {
 	} else {
 		clear(buffer) // touch the pages once
 	}
-	pace, ok := newPacer(widen(int(out.Fd())))
+	pace, ok := newPacer(Resize(int(out.Fd()), chunk))
 	if !ok {
 		return write(counter, out, buffer, limit)
 	}
@@ -150,15 +150,4 @@ func next(buffer []byte, sent, limit int64) []byte {
 		return buffer[:left]
 	}
 	return buffer
-}
-
-// widen enlarges a pipe's buffer, so that the flow wakes up less often, and
-// returns its size: 0 where fd is no pipe. An ordinary user may be refused.
-func widen(fd int) int {
-	if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETPIPE_SZ, 0); err != nil {
-		return 0
-	}
-	_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETPIPE_SZ, chunk)
-	size, _ := unix.FcntlInt(uintptr(fd), unix.F_GETPIPE_SZ, 0)
-	return size
 }

@@ -10,17 +10,6 @@ import (
 	"sshpace/internal/record"
 )
 
-// Stepper plans a sitting. It is pure, like a Planner.
-type Stepper interface {
-	// Next returns the next step, or false when the plan is complete.
-	Next(elapsed time.Duration) (plan.Step, bool)
-	// Opened, Moved, Lost and Observe tell what a step showed.
-	Opened(record.Trial, record.Sample)
-	Moved(plan.Step, record.Slice)
-	Lost(record.Trial)
-	Observe(record.Trial, record.Sample)
-}
-
 // Sitter is a driver that keeps connections open and lets one of them at a time
 // move data.
 type Sitter interface {
@@ -38,7 +27,7 @@ type Sitter interface {
 // session is a sitting that is being carried out.
 type session struct {
 	params Params
-	plan   Stepper
+	plan   plan.Plan
 	driver Sitter
 	sink   record.Sink
 	slices record.Slices        // not yet written
@@ -49,7 +38,7 @@ type session struct {
 const flushAfter = 900 * time.Millisecond
 
 // Sit carries out a plan of turns until it is complete, drained or cancelled.
-func Sit(ctx context.Context, params Params, p Stepper, d Sitter, sink record.Sink) (err error) {
+func Sit(ctx context.Context, params Params, p plan.Plan, d Sitter, sink record.Sink) (err error) {
 	if params.Drain == nil {
 		params.Drain = ctx
 	}

@@ -28,19 +28,19 @@ type seat struct {
 
 // seats lists the connections: cells that identify base, cipher and MAC first,
 // then the held-out ones among the rest, then second connections of some cells.
-func (s *Sitting) seats() []*seat {
-	first := identify(s.spec.Space.Bulk, s.random)
-	reference := s.spec.reference()
+func (s *sitting) seats() []*seat {
+	first := identify(s.space.Bulk, s.random)
+	reference := s.reference()
 	slices.SortStableFunc(first, func(a, b alg.Suite) int { return prefer(a == reference, b == reference) })
 	var rest []alg.Suite
-	for _, cell := range s.spec.Space.Bulk {
+	for _, cell := range s.space.Bulk {
 		if !slices.Contains(first, cell) {
 			rest = append(rest, cell)
 		}
 	}
 	s.random.Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
 	held := 0
-	if total := len(s.spec.Space.Bulk); total >= minForHoldout {
+	if total := len(s.space.Bulk); total >= minForHoldout {
 		held = min(len(rest), int(math.Ceil(holdoutShare*float64(total))))
 	}
 	s.first = len(first)
@@ -90,17 +90,17 @@ func pairsOf(first []alg.Suite) []alg.Suite {
 	return out
 }
 
-func (s *Sitting) seat(cell alg.Suite, role record.Role, pair int) *seat {
+func (s *sitting) seat(cell alg.Suite, role record.Role, pair int) *seat {
 	out := &seat{}
-	for _, d := range s.spec.Directions {
-		want := alg.Suite{Cipher: cell.Cipher, MAC: cell.MAC, Kex: s.spec.BulkKex}
+	for _, d := range s.Directions {
+		want := alg.Suite{Cipher: cell.Cipher, MAC: cell.MAC, Kex: s.bulkKex}
 		out.trials = append(out.trials, record.Trial{Want: want, Workload: record.Sitting, Direction: d, Role: role, Pair: pair})
 	}
 	return out
 }
 
 // admit queues the opening of as many seats as there is room for in one step.
-func (s *Sitting) admit() {
+func (s *sitting) admit() {
 	n := min(openingStep, s.capacity-len(s.open), len(s.todo))
 	if s.pass == 0 && s.sitting == 1 {
 		n = min(n, s.first) // a first ranking soon
@@ -128,7 +128,7 @@ func seatOf(seats []*seat, id int) (index int) {
 }
 
 // Opened tells the plan how the login of a connection ended.
-func (s *Sitting) Opened(t record.Trial, sample record.Sample) {
+func (s *sitting) Opened(t record.Trial, sample record.Sample) {
 	i := seatOf(s.opening, t.ID)
 	if i < 0 {
 		return // the second direction of a connection
@@ -154,7 +154,7 @@ func (s *Sitting) Opened(t record.Trial, sample record.Sample) {
 }
 
 // retry opens a seat again, unless it was tried often enough.
-func (s *Sitting) retry(seat *seat) {
+func (s *sitting) retry(seat *seat) {
 	if seat.failed < maxAttempts {
 		s.todo = append(s.todo, seat)
 		return
@@ -164,7 +164,7 @@ func (s *Sitting) retry(seat *seat) {
 
 // Lost tells the plan that a connection came to its end by itself. It is opened
 // again, unless that happens all the time.
-func (s *Sitting) Lost(t record.Trial) {
+func (s *sitting) Lost(t record.Trial) {
 	i := seatOf(s.open, t.ID)
 	if i < 0 {
 		return
@@ -186,7 +186,7 @@ const fewTurns = 20
 
 // turnover closes the connections of a sitting that has had its time, but for the
 // reference, and starts the next.
-func (s *Sitting) turnover() {
+func (s *sitting) turnover() {
 	step := Step{Action: Close}
 	kept := s.open[:0]
 	for _, seat := range s.open {
@@ -204,13 +204,13 @@ func (s *Sitting) turnover() {
 
 // over reports whether the connections that are open have had their share of the
 // time, and others wait.
-func (s *Sitting) over() bool {
+func (s *sitting) over() bool {
 	if len(s.todo) == 0 || len(s.open) < s.capacity {
 		return false
 	}
-	if s.spec.Rounds > 0 {
-		return s.rounds() >= s.spec.Rounds
+	if s.Rounds > 0 {
+		return s.rounds() >= s.Rounds
 	}
 	share := float64(len(s.open)) / float64(len(s.open)+len(s.todo))
-	return float64(s.elapsed-s.began) >= share*float64(s.spec.Budget-s.began)
+	return float64(s.elapsed-s.began) >= share*float64(s.BudgetNS-s.began)
 }

@@ -1,117 +1,168 @@
 // Package plan decides what to measure next. A plan is pure: it has no clock,
 // no I/O and no randomness but its seed, so the same history leads to the same
-// next trial. It hands out trials (Next), learns from samples (Observe), and
-// always ends. A file is resumed by replaying its trials and samples through
-// Observe before the first Next.
+// next step. It hands out steps (Next), learns from what they show (Opened, Moved,
+// Lost, Observe), and always ends. A file is gone on with by Replay before the
+// first Next.
 package plan
 
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/base/unit"
 	"sshpace/internal/record"
 )
 
-// Spec says what is to be ranked and how much effort is allowed. The zero
-// value of a field means its documented default.
-type Spec struct {
-	Space      alg.Space          // what both sides share, folded
-	Directions []record.Direction // default: upload
-	Seed       uint64
-	Budget     time.Duration // measuring time; 0: none
-	Precision  float64       // Sequential: stop when all 95 % intervals are within ± this many percent; 0: never
-	Rounds     int           // Blocks: complete blocks; 0: until the budget ends
-	Logins     int           // logins per key exchange at least; default 5
-	Cores      int           // that client and server may use together; 0: unknown
-	SizeBytes  unit.Bytes    // Exhaustive: bytes of each copy
-	Runs       int           // Exhaustive: copies of each combination; default 1
-	BulkOnly   bool          // no logins
-	LoginOnly  bool          // no transfers
-	Overhead   bool          // Sequential: measure what a copy takes beside login and transfer
-
-	Present alg.Suite // sittings: cipher and MAC that are negotiated today; zero if unknown
-
-	BulkKex    string        // key exchange of all transfers; default: the cheapest usual one
-	LoginSuite alg.Suite     // cipher and MAC of all logins; default: aes128-ctr with a common MAC
-	SegmentNS  time.Duration // length of a timed segment; default 50 ms
-	Segments   int           // timed segments of a transfer; default 3
-
-	TransferNS time.Duration // expected time of a transfer; default 400 ms, learnt from samples
-	LoginNS    time.Duration // expected time of a login; default 150 ms, learnt from samples
+// Plan is what a run does, step by step.
+type Plan interface {
+	// Next returns the next step, or false when the plan has ended. elapsed is the
+	// measuring time so far.
+	Next(elapsed time.Duration) (Step, bool)
+	// Opened tells how the login of a connection ended.
+	Opened(record.Trial, record.Sample)
+	// Moved tells what a turn showed.
+	Moved(Step, record.Slice)
+	// Lost tells that a connection came to its end by itself.
+	Lost(record.Trial)
+	// Observe tells what a trial with a connection of its own showed.
+	Observe(record.Trial, record.Sample)
+	// Replay teaches the plan what a file holds that is gone on with.
+	Replay(*record.File)
+	// Progress reports the state after the last step.
+	Progress() Progress
+	// Estimate is the measuring time that the whole plan takes.
+	Estimate() time.Duration
+	// Barren names a workload that was tried and never worked, whatever was measured.
+	Barren() (w record.Workload, barren bool)
+	// End is why the plan ended; "" while it has not, or if it was interrupted.
+	End() Ending
 }
 
-// Defaults of a Spec.
+// Action is what a step does.
+type Action int
+
+// The actions.
 const (
-	defaultLogins   = 5
-	defaultSegment  = 50 * time.Millisecond
-	defaultSegments = 3
-	defaultTransfer = 400 * time.Millisecond
-	defaultLogin    = 150 * time.Millisecond
-	defaultCopyRate = 200e6 // bytes per second
-	defaultBudget   = 90 * time.Second
+	Open   Action = iota // open the connections of Trials, several at a time
+	Turn                 // let the connection of Trials[0] move data
+	Single               // carry Trials[0] out by itself: a login, a copy
+	Close                // close the connections of Trials
 )
 
-// ErrNothing says that a spec leaves nothing to measure.
+// Step is one step of a plan. Its trials have their IDs.
+type Step struct {
+	Action  Action
+	Trials  []record.Trial
+	Length  time.Duration // of a turn: how much CPU time its bytes may cost the costlier side
+	Long    bool          // a turn long enough for throughput
+	Round   int           // of a turn
+	Sitting int           // of a turn
+}
+
+// Ending is why a plan ended; "" while it has not.
+type Ending string
+
+// The endings.
+const (
+	EndBudget      Ending = "budget"      // the measuring time is spent
+	EndPrecision   Ending = "precision"   // every interval is as narrow as asked
+	EndComplete    Ending = "complete"    // every planned trial is done
+	EndFailures    Ending = "failures"    // too many trials failed in a row
+	EndInterrupted Ending = "interrupted" // the user stopped it
+)
+
+// Record keeps the ending in a file.
+func (e Ending) Record() record.Record { return record.Record{End: &record.End{Why: string(e)}} }
+
+// Progress says how far a plan is, for a live view.
+type Progress struct {
+	Phase     string        // what is being done, in two or three words
+	Block     int           // current round, from 1
+	Done      int           // cells that have a result
+	Total     int           // cells
+	Failed    int           // cells that never worked
+	Remaining time.Duration // estimated measuring time
+	Ranked    bool          // every cell is measured or predicted: a ranking would be complete
+	Leaders   []Leader      // fastest cells so far, best first; may be empty
+}
+
+// Leader is one of the fastest cells so far.
+type Leader struct {
+	Cell       alg.Suite
+	Direction  record.Direction
+	Throughput float64 // bytes per second; 0: unknown
+	CostNS     float64 // client CPU time in ns per byte; 0: unknown
+	Predicted  bool    // not measured itself yet
+}
+
+// Limits that make every plan end.
+const (
+	maxAttempts = 3  // failures of one trial in a round, and of a cell that never worked
+	maxStart    = 8  // failures before anything worked
+	maxInARow   = 24 // failures in a row
+)
+
+// Environment is what a plan has to know of where it is carried out.
+type Environment struct {
+	Cores    int       // that client and server may use together; 0: unknown
+	Capacity int       // connections that may be open at a time; at least 2 are
+	Present  alg.Suite // cipher and MAC that are negotiated today; zero if unknown
+}
+
+// ErrNothing says that a campaign leaves nothing to measure.
 var ErrNothing = errors.New("nothing to measure: no cipher, MAC or key exchange is left; allow more algorithms")
 
-// normal returns the spec with its defaults filled in, or what is wrong.
-func (s Spec) normal() (Spec, error) {
-	if len(s.Directions) == 0 {
-		s.Directions = []record.Direction{record.Upload}
-	}
-	s.Logins = defaultTo(s.Logins, defaultLogins)
-	s.SegmentNS = defaultTo(s.SegmentNS, defaultSegment)
-	s.Segments = defaultTo(s.Segments, defaultSegments)
-	s.TransferNS = defaultTo(s.TransferNS, defaultTransfer)
-	s.LoginNS = defaultTo(s.LoginNS, defaultLogin)
-	s.Runs = defaultTo(s.Runs, 1)
-	if s.BulkKex == "" {
-		s.BulkKex = firstOf(s.Space.Offer.Kex, bulkKexes)
-	}
-	if s.LoginSuite == (alg.Suite{}) {
-		s.LoginSuite = loginSuite(s.Space)
+// Defaults of a campaign that sets neither budget nor rounds.
+const (
+	defaultBudget   = 90 * time.Second
+	precisionBudget = 10 * time.Minute // where a precision is to end the plan
+)
+
+// New plans a campaign: copies of every combination where it says how large they
+// are, else connections that take turns.
+func New(c record.Campaign, env Environment) (Plan, error) {
+	d := design{Campaign: c, env: env, space: alg.Fold(c.Offer), bulkKex: firstOf(c.Offer.Kex, bulkKexes)}
+	if len(d.Directions) == 0 {
+		d.Directions = []record.Direction{record.Upload}
 	}
 	switch {
-	case s.Budget < 0 || s.Precision < 0 || s.Rounds < 0:
-		return s, fmt.Errorf("budget, precision and rounds may not be negative")
-	case s.BulkKex == "" || len(s.Space.Bulk) == 0:
-		return s, ErrNothing
+	case c.BudgetNS < 0 || c.Precision < 0 || c.Rounds < 0:
+		return nil, fmt.Errorf("budget, precision and rounds may not be negative")
+	case d.bulkKex == "" || len(d.space.Bulk) == 0:
+		return nil, ErrNothing
+	case c.SizeBytes > 0:
+		return newCopies(d), nil
+	case c.Rounds == 0 && c.BudgetNS == 0 && c.Precision > 0:
+		d.BudgetNS = precisionBudget
+	case c.Rounds == 0 && c.BudgetNS == 0:
+		d.BudgetNS = defaultBudget
 	}
-	return s, nil
+	return newSitting(d), nil
 }
+
+// design is a campaign and what follows from it.
+type design struct {
+	record.Campaign
+	env     Environment
+	space   alg.Space
+	bulkKex string // key exchange of all connections that move data
+}
+
+// cells counts what is ranked.
+func (d *design) cells() int { return len(d.space.Bulk)*len(d.Directions) + len(d.space.Kex) }
+
+// random is a generator of the campaign.
+func (d *design) random(n int) *rand.Rand { return rand.New(rand.NewPCG(d.Seed, uint64(n))) }
 
 // bulkKexes are the key exchanges that a transfer prefers, cheap and common
 // first: its key exchange costs time but does not act on what is measured.
 var bulkKexes = []string{
 	"curve25519-sha256", "curve25519-sha256@libssh.org", "ecdh-sha2-nistp256", "mlkem768x25519-sha256",
 	"sntrup761x25519-sha512", "sntrup761x25519-sha512@openssh.com",
-}
-
-// loginCiphers and loginMACs are what a login prefers. They are fixed for all
-// logins, because a Diffie-Hellman group exchange sizes its group by the
-// cipher's key (RFC 4419; OpenSSH kex.c:dh_estimate).
-var (
-	loginCiphers = []string{"aes128-ctr", "aes128-gcm@openssh.com", "chacha20-poly1305@openssh.com", "aes256-ctr"}
-	loginMACs    = []string{"hmac-sha2-256", "hmac-sha2-256-etm@openssh.com", "umac-64@openssh.com", "hmac-sha1"}
-)
-
-// loginSuite picks one cipher and MAC from the space.
-func loginSuite(s alg.Space) alg.Suite {
-	for _, cipher := range append(slices.Clone(loginCiphers), s.Offer.Ciphers...) {
-		if !slices.Contains(s.Offer.Ciphers, cipher) {
-			continue
-		}
-		mac := firstOf(s.Offer.MACs, loginMACs)
-		if alg.IsAEAD(cipher) || mac != "" {
-			return alg.NewSuite(cipher, mac, "")
-		}
-	}
-	return alg.Suite{}
 }
 
 // firstOf returns the first wanted name that is offered, or the first offered.
@@ -127,46 +178,27 @@ func firstOf(offered, wanted []string) string {
 	return ""
 }
 
-func defaultTo[T int | time.Duration](value, fallback T) T {
-	if value <= 0 {
-		return fallback
-	}
-	return value
-}
-
-// transfer returns the trial that measures a bulk cell.
-func (s Spec) transfer(cell alg.Suite, d record.Direction) record.Trial {
-	return record.Trial{
-		Want:     alg.Suite{Cipher: cell.Cipher, MAC: cell.MAC, Kex: s.BulkKex},
-		Workload: record.Transfer, Direction: d, SegmentNS: s.SegmentNS, Segments: s.Segments,
-	}
-}
-
-// login returns the trial that measures a key exchange.
-func (s Spec) login(kex string) record.Trial {
-	want := s.LoginSuite
-	want.Kex = kex
-	return record.Trial{Want: want, Workload: record.Login}
-}
-
-// overhead returns the trial that shows what a copy takes beside its login and
-// its transfer: the start of the program at the other end, and the end of it.
-func (s Spec) overhead() record.Trial {
-	t := s.transfer(s.reference(), s.Directions[0])
-	return record.Trial{Want: t.Want, Workload: record.Copy, Direction: t.Direction, SizeBytes: 1, Role: record.RoleOverhead}
-}
-
-// random is the generator of one block: blocks can be drawn in any order, as
-// a resumed plan does.
-func (s Spec) random(block int) *rand.Rand { return rand.New(rand.NewPCG(s.Seed, uint64(block))) }
-
-// reference returns the cell that every block holds: fast, everywhere, and
-// preferably AEAD, so that it can be asked for under several names.
-func (s Spec) reference() alg.Suite {
+// reference returns the cell that is open in every sitting: fast and everywhere.
+func (d *design) reference() alg.Suite {
 	for _, cipher := range []string{"aes128-gcm@openssh.com", "aes256-gcm@openssh.com", "chacha20-poly1305@openssh.com", "aes128-ctr"} {
-		if i := slices.IndexFunc(s.Space.Bulk, func(c alg.Suite) bool { return c.Cipher == cipher }); i >= 0 {
-			return s.Space.Bulk[i]
+		if i := slices.IndexFunc(d.space.Bulk, func(c alg.Suite) bool { return c.Cipher == cipher }); i >= 0 {
+			return d.space.Bulk[i]
 		}
 	}
-	return s.Space.Bulk[0]
+	return d.space.Bulk[0]
+}
+
+// unconnected reports whether a trial ended before any algorithm was
+// negotiated: servers that limit connections refuse some at random
+// (sshd_config(5) MaxStartups), whatever they would have offered.
+func unconnected(s record.Sample) bool {
+	return s.Outcome == record.Refused || s.Outcome == record.TimedOut && s.Got == (alg.Suite{})
+}
+
+// saturated is a time of so many nanoseconds, or the longest that there is.
+func saturated(ns float64) time.Duration {
+	if ns >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return time.Duration(ns)
 }

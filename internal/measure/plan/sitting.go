@@ -11,8 +11,8 @@ import (
 
 // Lengths of turns, and how the time is shared out.
 const (
-	turnLength  = 3 * time.Millisecond // at most: the sizes of slices lie far apart
-	longLength  = 30 * time.Millisecond
+	turnLength  = time.Millisecond // the noise of a slice hardly depends on its length
+	longLength  = 8 * time.Millisecond
 	longShare   = 0.33 // of the time of all turns
 	probeTurns  = 2    // of each CPU in a pass
 	loginShare  = 0.2  // of the whole time
@@ -21,18 +21,17 @@ const (
 	extraShare  = 0.3  // turns that go where they help most, beside one of each connection
 )
 
-// Sitting plans turns of connections that are open together. First the cells
+// sitting plans turns of connections that are open together. First the cells
 // that identify base, cipher and MAC are opened and measured, which gives a
 // complete ranking within seconds; then the others as far as there is room; then
 // pass after pass every connection takes a turn in a new random order, those where
 // it helps most take another, some a long one, probes come in between, and logins
 // between passes. Where there is not room for all, several sittings follow each
 // other, and the reference cell is open in all of them.
-type Sitting struct {
-	spec     Spec
+type sitting struct {
+	design
 	capacity int
 	random   *rand.Rand
-	times    *trialTimes
 	total    int // distinct cells and key exchanges
 	first    int // seats that identify all effects
 
@@ -56,31 +55,21 @@ type Sitting struct {
 	phase  string
 }
 
-// NewSitting plans for at most capacity connections at a time.
-func NewSitting(spec Spec, capacity int) (*Sitting, error) {
-	spec, err := spec.normal()
-	if err != nil {
-		return nil, err
-	}
-	if spec.Budget == 0 && spec.Rounds == 0 {
-		spec.Budget = defaultBudget
-		if spec.Precision > 0 {
-			spec.Budget = precisionBudget
-		}
-	}
-	s := &Sitting{
-		spec: spec, capacity: max(2, capacity), random: spec.random(0), times: newTimes(spec), total: spec.cells(), sitting: 1,
-		logins: newLogins(spec), worth: newWorth(spec), phase: "identifying",
+// newSitting plans for as many connections at a time as there is room for.
+func newSitting(d design) *sitting {
+	s := &sitting{
+		design: d, capacity: max(2, d.env.Capacity), random: d.random(0), total: d.cells(), sitting: 1,
+		logins: newLogins(d), worth: newWorth(d), phase: "identifying",
 	}
 	s.todo = s.seats()
-	return s, nil
+	return s
 }
 
 // Next returns the next step, or false when the plan has ended. elapsed is the
 // measuring time so far.
-func (s *Sitting) Next(elapsed time.Duration) (Step, bool) {
+func (s *sitting) Next(elapsed time.Duration) (Step, bool) {
 	s.elapsed = elapsed
-	if s.ending == "" && s.spec.Budget > 0 && elapsed >= s.spec.Budget {
+	if s.ending == "" && s.BudgetNS > 0 && elapsed >= s.BudgetNS {
 		s.end(EndBudget)
 	}
 	for s.ending == "" && len(s.queue) == 0 {
@@ -96,7 +85,7 @@ func (s *Sitting) Next(elapsed time.Duration) (Step, bool) {
 }
 
 // end ends the plan. One that has no result to show did not end well.
-func (s *Sitting) end(why Ending) {
+func (s *sitting) end(why Ending) {
 	if _, barren := s.Barren(); barren {
 		why = EndFailures
 	}
@@ -104,12 +93,12 @@ func (s *Sitting) end(why Ending) {
 }
 
 // refill decides what to do for the next while.
-func (s *Sitting) refill() {
+func (s *sitting) refill() {
 	identified := s.pass >= 2 || s.sitting > 1
 	room := len(s.open) < s.capacity
 	switch {
 	case len(s.probes) == 0:
-		for range max(1, s.spec.Cores) {
+		for range max(1, s.env.Cores) {
 			s.probes = append(s.probes, s.number(record.Trial{Workload: record.Probe}))
 		}
 		s.queue = append(s.queue, Step{Action: Open, Trials: s.probes})
@@ -126,28 +115,28 @@ func (s *Sitting) refill() {
 }
 
 // enough ends the plan where the rounds or the precision asked for are reached.
-func (s *Sitting) enough() bool {
+func (s *sitting) enough() bool {
 	switch {
-	case s.spec.Rounds > 0 && s.rounds() >= s.spec.Rounds && len(s.todo) == 0:
+	case s.Rounds > 0 && s.rounds() >= s.Rounds && len(s.todo) == 0:
 		s.end(EndComplete)
-	case s.spec.Precision > 0 && len(s.todo) == 0 && s.worth.precise(s.spec.Precision/100) && s.logins.precise(s.spec.Precision/100):
+	case s.Precision > 0 && len(s.todo) == 0 && s.worth.precise(s.Precision/100) && s.logins.precise(s.Precision/100):
 		s.end(EndPrecision)
 	}
 	return s.ending != ""
 }
 
 // rounds is how many rounds, as the user counts them, this sitting has had.
-func (s *Sitting) rounds() int { return s.pass / roundPasses }
+func (s *sitting) rounds() int { return s.pass / roundPasses }
 
 // number gives a trial its ID.
-func (s *Sitting) number(t record.Trial) record.Trial {
+func (s *sitting) number(t record.Trial) record.Trial {
 	s.id++
 	t.ID = s.id
 	return t
 }
 
 // nextPass queues a turn for every connection, and what comes with it.
-func (s *Sitting) nextPass() {
+func (s *sitting) nextPass() {
 	s.round, s.pass = s.round+1, s.pass+1
 	if s.pass > 1 {
 		s.worth.fit(s.elapsed)
@@ -178,9 +167,9 @@ func (s *Sitting) nextPass() {
 
 // longTurns lets all connections, or at first some, move data for so long that
 // both sides work side by side.
-func (s *Sitting) longTurns() []Step {
+func (s *sitting) longTurns() []Step {
 	due := s.pass >= early && float64(s.long) < longShare*float64(s.turns)
-	if s.spec.Rounds > 0 {
+	if s.Rounds > 0 {
 		due = s.pass%roundPasses == roundPasses/2
 	}
 	if !due {
@@ -196,8 +185,8 @@ func (s *Sitting) longTurns() []Step {
 }
 
 // singles are the logins and copies that follow a pass.
-func (s *Sitting) singles() []record.Trial {
-	if s.spec.Rounds > 0 {
+func (s *sitting) singles() []record.Trial {
+	if s.Rounds > 0 {
 		if s.pass%roundPasses == 0 && len(s.todo) == 0 {
 			return s.logins.round(s.round)
 		}
@@ -206,11 +195,11 @@ func (s *Sitting) singles() []record.Trial {
 	if s.pass < early {
 		return nil
 	}
-	return s.logins.block(s.round, s.elapsed, s.spec.Budget-s.elapsed)
+	return s.logins.block(s.round, s.elapsed, s.BudgetNS-s.elapsed)
 }
 
 // extra are further turns of the connections where they help most.
-func (s *Sitting) extra(regular int) []Step {
+func (s *sitting) extra(regular int) []Step {
 	if s.pass < early || len(s.todo) > 0 {
 		return nil
 	}
@@ -222,7 +211,7 @@ func (s *Sitting) extra(regular int) []Step {
 }
 
 // Moved tells the plan what a turn showed.
-func (s *Sitting) Moved(step Step, slice record.Slice) {
+func (s *sitting) Moved(step Step, slice record.Slice) {
 	s.worth.add(step.Sitting, step.Trials[0], slice)
 	if i := seatOf(s.open, slice.Trial); i >= 0 {
 		s.turns += slice.WallNS
@@ -234,7 +223,7 @@ func (s *Sitting) Moved(step Step, slice record.Slice) {
 }
 
 // Observe tells the plan what a login or a copy showed.
-func (s *Sitting) Observe(t record.Trial, sample record.Sample) {
+func (s *sitting) Observe(t record.Trial, sample record.Sample) {
 	if unconnected(sample) {
 		s.inARow++
 	} else if sample.Outcome == record.OK {
@@ -247,22 +236,22 @@ func (s *Sitting) Observe(t record.Trial, sample record.Sample) {
 }
 
 // End is why the plan ended; "" while it has not, or if it was interrupted.
-func (s *Sitting) End() Ending { return s.ending }
+func (s *sitting) End() Ending { return s.ending }
 
 // Estimate is the measuring time that the whole plan takes.
-func (s *Sitting) Estimate() time.Duration {
-	if s.spec.Rounds == 0 {
-		return s.spec.Budget
+func (s *sitting) Estimate() time.Duration {
+	if s.Rounds == 0 {
+		return s.BudgetNS
 	}
-	seats := float64(len(s.todo)+len(s.open)+len(s.opening)) * float64(len(s.spec.Directions))
+	seats := float64(len(s.todo)+len(s.open)+len(s.opening)) * float64(len(s.Directions))
 	turn := float64(roundPasses)*float64(2*turnLength) + float64(2*longLength)
-	opening := float64(len(s.todo)) * float64(s.times.login) / 4
-	logins := float64(s.logins.perRound()*len(s.spec.Space.Kex)) * float64(s.times.login)
-	return saturated(opening + float64(s.spec.Rounds)*(seats*turn+logins))
+	opening := float64(len(s.todo)) * float64(s.logins.typical) / 4
+	logins := float64(s.logins.perRound()*len(s.space.Kex)) * float64(s.logins.typical)
+	return saturated(opening + float64(s.Rounds)*(seats*turn+logins))
 }
 
 // Barren names what was tried and never worked, whatever was measured.
-func (s *Sitting) Barren() (w record.Workload, barren bool) {
+func (s *sitting) Barren() (w record.Workload, barren bool) {
 	if len(s.worth.turns) == 0 && len(s.gone) > 0 && len(s.open) == 0 {
 		return record.Transfer, true // as a user would say
 	}
@@ -273,12 +262,12 @@ func (s *Sitting) Barren() (w record.Workload, barren bool) {
 }
 
 // Progress reports the state after the last step.
-func (s *Sitting) Progress() Progress {
-	out := Progress{Phase: s.phase, Block: s.round, Total: s.total, Failed: len(s.gone) * len(s.spec.Directions)}
+func (s *sitting) Progress() Progress {
+	out := Progress{Phase: s.phase, Block: s.round, Total: s.total, Failed: len(s.gone) * len(s.Directions)}
 	out.Done = len(s.worth.turns) + s.logins.done()
 	out.Remaining = s.Estimate()
-	if s.spec.Budget > 0 {
-		out.Remaining = max(0, s.spec.Budget-s.elapsed)
+	if s.BudgetNS > 0 {
+		out.Remaining = max(0, s.BudgetNS-s.elapsed)
 	}
 	out.Ranked, out.Leaders = s.worth.ranked(), s.worth.leaders(5)
 	return out
@@ -286,7 +275,7 @@ func (s *Sitting) Progress() Progress {
 
 // Replay teaches the plan what a file holds that is gone on with. Its connections
 // are no more: they are opened again.
-func (s *Sitting) Replay(f *record.File) {
+func (s *sitting) Replay(f *record.File) {
 	for id := range f.Trials {
 		s.id = max(s.id, id)
 	}
@@ -309,7 +298,7 @@ func (s *Sitting) Replay(f *record.File) {
 
 // resume puts what has had the fewest turns first, and leaves out what has had all
 // its rounds.
-func (s *Sitting) resume() {
+func (s *sitting) resume() {
 	seats := map[record.Cell]int{}
 	for _, seat := range s.todo {
 		seats[seat.trials[0].Cell()]++
@@ -319,10 +308,10 @@ func (s *Sitting) resume() {
 		return s.worth.turns[cell] / seats[cell]
 	}
 	slices.SortStableFunc(s.todo, func(a, b *seat) int { return cmp.Compare(had(a), had(b)) })
-	if s.pass = early; s.spec.Rounds == 0 {
+	if s.pass = early; s.Rounds == 0 {
 		return
 	}
-	s.todo = slices.DeleteFunc(s.todo, func(seat *seat) bool { return had(seat) >= s.spec.Rounds*roundPasses })
+	s.todo = slices.DeleteFunc(s.todo, func(seat *seat) bool { return had(seat) >= s.Rounds*roundPasses })
 	if len(s.todo) == 0 {
 		s.end(EndComplete)
 		return

@@ -1,8 +1,12 @@
 package plan_test
 
 import (
+	"errors"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/measure/model/sim"
@@ -10,14 +14,35 @@ import (
 	"sshpace/internal/record"
 )
 
-// run simulates a whole sitting.
-func run(t *testing.T, m *sim.Machine, s plan.Spec, capacity int) (*plan.Sitting, *record.File, time.Duration) {
+var roomy = plan.Environment{Cores: 2, Capacity: 400}
+
+// whole is a campaign of everything.
+func whole(seed uint64) record.Campaign {
+	return record.Campaign{Offer: sim.Offer(), Seed: seed, Target: "simulated"}
+}
+
+// few is a campaign of four combinations.
+func few(seed uint64) record.Campaign {
+	c := whole(seed)
+	c.Offer = alg.Offer{Ciphers: []string{"aes128-ctr", "3des-cbc"}, MACs: []string{"hmac-sha1"}, Kex: []string{"curve25519-sha256", "ecdh-sha2-nistp256"}}
+	return c
+}
+
+// planned is the plan of a campaign.
+func planned(t *testing.T, c record.Campaign, env plan.Environment) plan.Plan {
 	t.Helper()
-	p, err := plan.NewSitting(s, capacity)
+	p, err := plan.New(c, env)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, elapsed := m.Collect(record.Campaign{Offer: s.Space.Offer, Target: "simulated"}, p)
+	return p
+}
+
+// run simulates a whole run.
+func run(t *testing.T, m *sim.Machine, c record.Campaign, env plan.Environment) (plan.Plan, *record.File, time.Duration) {
+	t.Helper()
+	p := planned(t, c, env)
+	f, elapsed := m.Collect(c, p)
 	return p, f, elapsed
 }
 
@@ -35,9 +60,9 @@ func turnsOf(f *record.File) map[record.Cell]int {
 }
 
 func TestSittingMeasuresEverything(t *testing.T) {
-	s := spec(1)
-	s.Budget, s.Cores, s.Overhead = time.Minute, 2, true
-	p, f, elapsed := run(t, &sim.Machine{Seed: 1, Noise: 0.1}, s, 400)
+	c := whole(1)
+	c.BudgetNS = time.Minute
+	p, f, elapsed := run(t, &sim.Machine{Seed: 1, Noise: 0.1}, c, roomy)
 	turns := turnsOf(f)
 	if len(turns) != 115 {
 		t.Errorf("%d cells have turns, want 115", len(turns))
@@ -76,9 +101,9 @@ func TestSittingMeasuresEverything(t *testing.T) {
 
 // A complete ranking is there within seconds, long before the budget ends.
 func TestFirstRankingIsEarly(t *testing.T) {
-	s := spec(2)
-	s.Budget = 10 * time.Second
-	p, _, _ := run(t, &sim.Machine{Seed: 2, Noise: 0.1}, s, 400)
+	c := whole(2)
+	c.BudgetNS = 10 * time.Second
+	p, _, _ := run(t, &sim.Machine{Seed: 2, Noise: 0.1}, c, roomy)
 	if progress := p.Progress(); !progress.Ranked || len(progress.Leaders) != 5 {
 		t.Errorf("%+v", progress)
 	}
@@ -87,12 +112,12 @@ func TestFirstRankingIsEarly(t *testing.T) {
 // Both halves of a pair are second connections of one cell, and the extra turns
 // go to leaders rather than to the last.
 func TestTurnsGoWhereTheyHelp(t *testing.T) {
-	s := spec(3)
-	s.Budget = time.Minute
-	s.Present = alg.Suite{Cipher: "3des-cbc", MAC: "hmac-sha1"}
-	_, f, _ := run(t, &sim.Machine{Seed: 3, Noise: 0.1, Interaction: 0.01}, s, 400)
+	c, env := whole(3), roomy
+	c.BudgetNS = time.Minute
+	env.Present = alg.Suite{Cipher: "3des-cbc", MAC: "hmac-sha1"}
+	_, f, _ := run(t, &sim.Machine{Seed: 3, Noise: 0.1, Interaction: 0.01}, c, env)
 	turns := turnsOf(f)
-	present := turns[record.CellOf(s.Present, record.Upload)]
+	present := turns[record.CellOf(env.Present, record.Upload)]
 	other := turns[record.CellOf(alg.Suite{Cipher: "3des-cbc", MAC: "hmac-sha2-512"}, record.Upload)]
 	if present <= other {
 		t.Errorf("the present choice has %d turns, another slow one %d", present, other)
@@ -102,14 +127,14 @@ func TestTurnsGoWhereTheyHelp(t *testing.T) {
 // Where few connections can be open, sittings follow each other, linked by the
 // reference cell, and all cells get their share.
 func TestSeveralSittings(t *testing.T) {
-	for name, change := range map[string]func(*plan.Spec){
-		"budget": func(s *plan.Spec) { s.Budget = 2 * time.Minute },
-		"rounds": func(s *plan.Spec) { s.Rounds = 1 },
+	for name, change := range map[string]func(*record.Campaign){
+		"budget": func(c *record.Campaign) { c.BudgetNS = 2 * time.Minute },
+		"rounds": func(c *record.Campaign) { c.Rounds = 1 },
 	} {
-		s := spec(4)
-		s.Directions = []record.Direction{record.Upload, record.Download}
-		change(&s)
-		_, f, _ := run(t, &sim.Machine{Seed: 4, Noise: 0.1}, s, 8)
+		c := whole(4)
+		c.Directions = []record.Direction{record.Upload, record.Download}
+		change(&c)
+		_, f, _ := run(t, &sim.Machine{Seed: 4, Noise: 0.1}, c, plan.Environment{Cores: 2, Capacity: 8})
 		if turns := turnsOf(f); len(turns) != 230 {
 			t.Errorf("%s: %d cells have turns, want 230", name, len(turns))
 		}
@@ -127,21 +152,12 @@ func TestSeveralSittings(t *testing.T) {
 	}
 }
 
-// few is a spec of four combinations.
-func few(seed uint64) plan.Spec {
-	offer := alg.Offer{Ciphers: []string{"aes128-ctr", "3des-cbc"}, MACs: []string{"hmac-sha1"}, Kex: []string{"curve25519-sha256", "ecdh-sha2-nistp256"}}
-	return plan.Spec{Space: alg.Fold(offer), Seed: seed, SizeBytes: 1 << 20}
-}
-
 // A connection that is lost is opened again; one that never opens is given up
 // without spoiling the rest.
 func TestLostConnectionsAreOpenedAgain(t *testing.T) {
-	s := few(5)
-	s.Rounds = 2
-	p, err := plan.NewSitting(s, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := few(5)
+	c.Rounds = 2
+	p := planned(t, c, roomy)
 	opened, lost, bad := map[alg.Suite]int{}, 0, 0
 	turns := map[int]int{}
 	for step, ok := p.Next(0); ok; step, ok = p.Next(time.Second) {
@@ -174,7 +190,7 @@ func TestLostConnectionsAreOpenedAgain(t *testing.T) {
 
 // A server that refuses everything is given up soon.
 func TestNoConnectionOpens(t *testing.T) {
-	p, f, _ := run(t, &sim.Machine{Fail: 1}, spec(6), 400)
+	p, f, _ := run(t, &sim.Machine{Fail: 1}, whole(6), roomy)
 	if _, barren := p.Barren(); p.End() != plan.EndFailures || len(f.Samples) > 30 || barren {
 		t.Errorf("ended %q after %d attempts", p.End(), len(f.Samples))
 	}
@@ -182,14 +198,11 @@ func TestNoConnectionOpens(t *testing.T) {
 
 // A resumed run opens its connections again and goes on counting.
 func TestSittingGoesOn(t *testing.T) {
-	s := few(7)
-	s.Rounds = 1
-	_, f, _ := run(t, &sim.Machine{}, s, 10)
-	s.Rounds = 2
-	p, err := plan.NewSitting(s, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := few(7)
+	c.Rounds = 1
+	_, f, _ := run(t, &sim.Machine{}, c, roomy)
+	c.Rounds = 2
+	p := planned(t, c, roomy)
 	p.Replay(f)
 	rest, _ := (&sim.Machine{}).Collect(f.Campaign, p)
 	if p.End() != plan.EndComplete || len(rest.Slices) == 0 || rest.Slices[0].Sitting != f.Slices[len(f.Slices)-1].Sitting+1 {
@@ -200,10 +213,83 @@ func TestSittingGoesOn(t *testing.T) {
 			t.Errorf("trial %d is there twice", id)
 		}
 	}
-	p, _ = plan.NewSitting(s, 10)
+	p = planned(t, c, roomy)
 	p.Replay(f)
 	p.Replay(rest)
 	if _, ok := p.Next(0); ok {
 		t.Errorf("goes on after all rounds; ended %q", p.End())
 	}
+}
+
+// The same seed gives the same plan.
+func TestSameSeedSamePlan(t *testing.T) {
+	c := whole(8)
+	c.BudgetNS = 5 * time.Second
+	_, a, _ := run(t, &sim.Machine{Seed: 1, Noise: 0.1}, c, roomy)
+	_, b, _ := run(t, &sim.Machine{Seed: 1, Noise: 0.1}, c, roomy)
+	if diff := cmp.Diff(a.Slices, b.Slices); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A precision ends the plan as soon as all intervals are within it.
+func TestEndsByPrecision(t *testing.T) {
+	c := few(9)
+	c.Precision, c.BudgetNS = 5, 10*time.Minute
+	p, _, elapsed := run(t, &sim.Machine{Seed: 9, Noise: 0.03, WallNoise: 0.03}, c, roomy)
+	if p.End() != plan.EndPrecision || elapsed > 5*time.Minute {
+		t.Errorf("ended %q after %v", p.End(), elapsed)
+	}
+}
+
+// However few algorithms are left, there is a plan for them, or a reason why not.
+func TestSmallSpaces(t *testing.T) {
+	for name, change := range map[string]func(*alg.Offer){
+		"one AEAD cipher": func(o *alg.Offer) { o.Ciphers, o.MACs = []string{"aes128-gcm@openssh.com"}, nil },
+		"one pair":        func(o *alg.Offer) { o.Ciphers, o.MACs, o.Kex = o.Ciphers[:1], o.MACs[:1], o.Kex[:1] },
+		"one cipher":      func(o *alg.Offer) { o.Ciphers = o.Ciphers[:1] },
+		"one MAC":         func(o *alg.Offer) { o.MACs = o.MACs[:1] },
+	} {
+		c := whole(10)
+		change(&c.Offer)
+		c.BudgetNS = 20 * time.Second
+		p, f, _ := run(t, &sim.Machine{Seed: 10, Noise: 0.1}, c, roomy)
+		if cells := len(alg.Fold(c.Offer).Bulk); p.End() != plan.EndBudget || len(turnsOf(f)) != cells {
+			t.Errorf("%s: ended %q with %d cells of %d", name, p.End(), len(turnsOf(f)), cells)
+		}
+	}
+	for name, c := range map[string]record.Campaign{
+		"no key exchange": {Offer: alg.Offer{Ciphers: []string{"aes128-ctr"}, MACs: []string{"hmac-sha1"}}},
+		"no MAC":          {Offer: alg.Offer{Ciphers: []string{"aes128-ctr"}, Kex: []string{"curve25519-sha256"}}},
+	} {
+		if _, err := plan.New(c, roomy); !errors.Is(err, plan.ErrNothing) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, c := range map[string]record.Campaign{"budget": {BudgetNS: -1}, "rounds": {Rounds: -1}, "precision": {Precision: -1}} {
+		c.Offer = sim.Offer()
+		if _, err := plan.New(c, roomy); err == nil {
+			t.Errorf("a negative %s is taken", name)
+		}
+	}
+}
+
+// Planning costs little beside measuring.
+func TestPlanningIsCheap(t *testing.T) {
+	c := whole(11)
+	c.BudgetNS = time.Minute
+	began := cpuTime(t)
+	run(t, &sim.Machine{Seed: 11, Noise: 0.1}, c, roomy)
+	if used := cpuTime(t) - began; used > 3*time.Second { // the simulation is a part of it
+		t.Errorf("planning a minute took %v of CPU time", used)
+	}
+}
+
+func cpuTime(t *testing.T) time.Duration {
+	t.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

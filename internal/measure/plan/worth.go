@@ -14,7 +14,7 @@ import (
 // worth knows what the turns so far have shown, and where another one helps
 // most.
 type worth struct {
-	spec     Spec
+	design
 	names    map[alg.Suite]alg.Suite // canonical to offered
 	cells    []alg.Suite             // canonical
 	trials   map[int]record.Trial
@@ -28,12 +28,12 @@ type worth struct {
 // were made: what more slices change, they change ever more slowly.
 const refit = 2.0
 
-func newWorth(spec Spec) *worth {
+func newWorth(d design) *worth {
 	w := &worth{
-		spec: spec, names: map[alg.Suite]alg.Suite{}, trials: map[int]record.Trial{}, turns: map[record.Cell]int{},
+		design: d, names: map[alg.Suite]alg.Suite{}, trials: map[int]record.Trial{}, turns: map[record.Cell]int{},
 		analyses: map[record.Direction]*model.Analysis{},
 	}
-	for _, cell := range spec.Space.Bulk {
+	for _, cell := range d.space.Bulk {
 		id := cell.Computation()
 		w.names[id] = cell
 		w.cells = append(w.cells, id)
@@ -61,14 +61,14 @@ func (w *worth) fit(elapsed time.Duration) {
 	}
 	w.fitted = elapsed
 	connections := model.SittingsOf(w.trials, w.batches).Connections
-	for _, d := range w.spec.Directions {
-		w.analyses[d] = model.Analyse(d, w.cells, connections, w.spec.Cores)
+	for _, d := range w.Directions {
+		w.analyses[d] = model.Analyse(d, w.cells, connections, w.env.Cores)
 	}
 }
 
 // ranked reports whether every cell is measured or predicted.
 func (w *worth) ranked() bool {
-	for _, d := range w.spec.Directions {
+	for _, d := range w.Directions {
 		if a := w.analyses[d]; a == nil || !a.Complete() {
 			return false
 		}
@@ -78,7 +78,7 @@ func (w *worth) ranked() bool {
 
 // precise reports whether all intervals that a report prints are within ± limit.
 func (w *worth) precise(limit float64) bool {
-	for _, d := range w.spec.Directions {
+	for _, d := range w.Directions {
 		a := w.analyses[d]
 		if a == nil {
 			return false
@@ -103,12 +103,12 @@ func (w *worth) wanted(open []*seat, n int) []record.Trial {
 		score float64
 	}
 	var all []scored
-	for _, d := range w.spec.Directions {
+	for _, d := range w.Directions {
 		a := w.analyses[d]
 		if a == nil {
 			continue
 		}
-		scores := scores(key(a), func(i int) bool { return w.names[a.Cells[i]] == w.spec.Present })
+		scores := scores(key(a), func(i int) bool { return w.names[a.Cells[i]] == w.env.Present })
 		for _, seat := range open {
 			for _, t := range seat.trials {
 				i := slices.Index(a.Cells, t.Cell().Suite)
@@ -186,7 +186,7 @@ func unseparated(a, b model.Figure) bool {
 // leaders are the n fastest cells of each direction so far.
 func (w *worth) leaders(n int) []Leader {
 	var out []Leader
-	for _, d := range w.spec.Directions {
+	for _, d := range w.Directions {
 		a := w.analyses[d]
 		if a == nil {
 			continue

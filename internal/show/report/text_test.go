@@ -22,12 +22,13 @@ import (
 
 func ranking(t *testing.T, seed uint64) *rank.Ranking {
 	t.Helper()
-	p, err := plan.Sequential(plan.Spec{Space: alg.Fold(sim.Offer()), Seed: seed, Budget: time.Minute, Cores: 2})
+	c := record.Campaign{Offer: sim.Offer(), Target: "loopback", Seed: seed, BudgetNS: time.Minute}
+	p, err := plan.New(c, plan.Environment{Cores: 2, Capacity: 400})
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := &sim.Machine{Seed: seed, Noise: 0.015, WallNoise: 0.05, Connection: 0.02, Interaction: 0.014}
-	f, _ := m.Collect(record.Campaign{Offer: sim.Offer(), Target: "loopback"}, plan.NewSingles(p, 1))
+	f, _ := m.Collect(c, p)
 	f.Environment.CPU, f.Environment.Client, f.Environment.Server = "a CPU", "OpenSSH_9.2p1", "OpenSSH_9.2p1"
 	f.Ended = string(p.End())
 	r, err := rank.Of(f, rank.Options{})
@@ -63,7 +64,7 @@ func TestText(t *testing.T) {
 	fitsTerminal(t, text)
 	for _, want := range []string{
 		"loopback: OpenSSH_9.2p1 to OpenSSH_9.2p1", "2240 combinations", "Upload by", "Key exchange by", "aes128-gcm", "PQ",
-		"= curve25519-sha256@libssh.org", "noise floor", "held-out cells", "quarantine", "harness", "ended by     budget",
+		"= curve25519-sha256@libssh.org", "noise floor", "held-out cells", "harness", "ended by     budget",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report lacks %q:\n%s", want, text)

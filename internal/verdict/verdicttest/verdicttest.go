@@ -9,7 +9,6 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/measure/model/sim"
-	"sshpace/internal/measure/plan"
 	"sshpace/internal/record"
 	"sshpace/internal/verdict/rank"
 )
@@ -28,16 +27,12 @@ func Neighbours(seed uint64) *sim.Machine {
 	}
 }
 
-// Simulate runs the plan of single transfers for a simulated time.
+// Simulate makes single transfers for a simulated time.
 func Simulate(t testing.TB, m *sim.Machine, budget time.Duration) *record.File {
 	t.Helper()
-	offer := sim.Offer()
-	p, err := plan.Sequential(plan.Spec{Space: alg.Fold(offer), Seed: m.Seed, Budget: budget, Cores: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, _ := m.Collect(record.Campaign{Offer: offer, Target: "simulated", Seed: m.Seed}, plan.NewSingles(p, 1))
-	f.Ended = string(p.End())
+	c := record.Campaign{Offer: sim.Offer(), Target: "simulated", Seed: m.Seed}
+	f := m.Transfer(c, sim.Transfers{Length: budget, Directions: []record.Direction{record.Upload}, Holdouts: 12, Controls: 7})
+	f.Ended = "budget"
 	return f
 }
 

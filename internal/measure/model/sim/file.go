@@ -13,19 +13,11 @@ import (
 
 func sorted(m map[string]float64) []string { return slices.Sorted(maps.Keys(m)) }
 
-// Planner is what Collect drives; lab.Stepper has the same methods.
-type Planner interface {
-	Next(elapsed time.Duration) (plan.Step, bool)
-	Opened(record.Trial, record.Sample)
-	Moved(plan.Step, record.Slice)
-	Observe(record.Trial, record.Sample)
-}
-
 // collector is a file in the making.
 type collector struct {
 	*Machine
 	file    *record.File
-	plan    Planner
+	plan    plan.Plan
 	weather *weather
 	own     map[int]float64 // factor of each connection
 	elapsed time.Duration
@@ -36,7 +28,18 @@ const openingTime = 40 * time.Millisecond
 
 // Collect runs a plan on the machine until it ends, and returns the file that
 // a lab would have written, and the simulated time that it took.
-func (m *Machine) Collect(c record.Campaign, p Planner) (*record.File, time.Duration) {
+func (m *Machine) Collect(c record.Campaign, p plan.Plan) (*record.File, time.Duration) {
+	k := m.collector(c, p)
+	for {
+		step, ok := p.Next(k.elapsed)
+		if !ok {
+			return k.file, k.elapsed
+		}
+		k.do(step)
+	}
+}
+
+func (m *Machine) collector(c record.Campaign, p plan.Plan) *collector {
 	f := &record.File{Campaign: c, Trials: map[int]record.Trial{}}
 	f.Campaign.Format = record.FormatVersion
 	f.Campaign.Combos = alg.Fold(c.Offer).Combinations()
@@ -47,14 +50,7 @@ func (m *Machine) Collect(c record.Campaign, p Planner) (*record.File, time.Dura
 	if m.random == nil {
 		m.random, m.block = rand.New(rand.NewPCG(m.Seed, 7)), map[int]float64{}
 	}
-	k := &collector{m, f, p, &weather{of: m.Neighbours, random: m.random}, map[int]float64{}, 0}
-	for {
-		step, ok := p.Next(k.elapsed)
-		if !ok {
-			return f, k.elapsed
-		}
-		k.do(step)
-	}
+	return &collector{m, f, p, &weather{of: m.Neighbours, random: m.random}, map[int]float64{}, 0}
 }
 
 // do carries out one step.
@@ -67,12 +63,17 @@ func (k *collector) do(step plan.Step) {
 		case plan.Turn:
 			k.turn(step)
 		case plan.Single:
-			s := k.Run(t)
-			k.elapsed += s.ElapsedNS
-			k.keep(t, s)
-			k.plan.Observe(t, s)
+			k.plan.Observe(t, k.single(t))
 		}
 	}
+}
+
+// single carries out a trial that has a connection of its own.
+func (k *collector) single(t record.Trial) record.Sample {
+	s := k.Run(t)
+	k.elapsed += s.ElapsedNS
+	k.keep(t, s)
+	return s
 }
 
 // open opens a connection; probes need none.

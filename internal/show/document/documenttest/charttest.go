@@ -8,7 +8,6 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/measure/model/sim"
-	"sshpace/internal/measure/plan"
 	"sshpace/internal/record"
 	"sshpace/internal/verdict/rank"
 )
@@ -23,12 +22,11 @@ func Ranking(t testing.TB, scale float64, directions ...record.Direction) (*rank
 // Rounds is Ranking with so many connections of each cell.
 func Rounds(t testing.TB, scale float64, rounds int, directions ...record.Direction) (*rank.Ranking, *record.File) {
 	t.Helper()
-	p, err := plan.Blocks(plan.Spec{Space: alg.Fold(sim.Offer()), Seed: 1, Rounds: rounds, Directions: directions})
-	if err != nil {
-		t.Fatal(err)
+	if len(directions) == 0 {
+		directions = []record.Direction{record.Upload}
 	}
 	m := &sim.Machine{Seed: 3, Noise: 0.03, WallNoise: 0.05, Connection: 0.01, Scale: scale}
-	f, _ := m.Collect(record.Campaign{Offer: sim.Offer(), Target: "loopback", Tool: "test"}, plan.NewSingles(p, 1))
+	f := m.Transfer(record.Campaign{Offer: sim.Offer(), Target: "loopback", Tool: "test"}, sim.Transfers{Rounds: rounds, Directions: directions})
 	addOverheads(f, directions)
 	f.Environment.CPU, f.Environment.Client, f.Environment.Server = "Simulated CPU", "OpenSSH_9.2p1", "OpenSSH_9.2"
 	r, err := rank.Of(f, rank.Options{})
