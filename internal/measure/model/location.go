@@ -108,12 +108,14 @@ func free(samples []sample, windows int) {
 
 const (
 	fewSlices      = 4   // do not tell how much slices vary
+	usualWorth     = 10  // slices of a connection, that the usual deviation counts for
 	usualDeviation = 0.1 // of a slice, in logs, where no connection has more
 )
 
-// steady gives locations of few slices the error that as many of others would
-// leave, if that is larger: one slice alone has none of its own.
-func steady(samples []sample) {
+// pool moderates the errors of locations: slices of all connections vary about
+// alike, and few of one tell little about how much (Smyth, Statistical Applications
+// in Genetics and Molecular Biology 3, 2004).
+func pool(samples []sample) {
 	var deviations []float64
 	for _, s := range samples {
 		if n := len(s.logs); n >= fewSlices {
@@ -125,8 +127,9 @@ func steady(samples []sample) {
 		usual = stats.Median(deviations)
 	}
 	for i := range samples {
-		if s := &samples[i]; len(s.logs) > 0 && len(s.logs) < fewSlices {
-			s.err = math.Max(s.err, usual/math.Sqrt(float64(len(s.logs))))
+		if n := float64(len(samples[i].logs)); n > 0 {
+			own := samples[i].err * samples[i].err * n
+			samples[i].err = math.Sqrt((own*n + usual*usual*usualWorth) / (n + usualWorth) / n)
 		}
 	}
 }

@@ -63,14 +63,14 @@ type connection struct {
 	trial    record.Trial
 	stretch  int
 	readings []reading
-	steady   []reading // of the part of long slices in which both sides worked side by side: wall time only
+	long     []reading // those in which both sides work side by side most of the time
 }
 
 // of are the readings of a quantity: wall time per byte is that of a long
 // transfer, which short slices do not show.
 func (c *connection) of(q quantity) []reading {
-	if q == wall && len(c.steady) > 0 {
-		return c.steady
+	if q == wall && len(c.long) > 0 {
+		return c.long
 	}
 	return c.readings
 }
@@ -84,9 +84,10 @@ func SittingsOf(trials map[int]record.Trial, batches []record.Slices) Sittings {
 	out.Excess = excessOf(connections)
 	var estimates [quantities][]stats.Estimate
 	for q := range quantities {
-		estimates[q], out.apart[q] = locate(connections, q, out.Excess[q].NS)
+		estimates[q], out.apart[q] = locate(connections, q, &out.Excess)
 		out.Excess.blur(q, connections, estimates[q])
 	}
+	relate(estimates)
 	for i, c := range connections {
 		t := Transfer{Trial: c.trial, Cell: c.trial.Cell(), Stretch: c.stretch}
 		t.apart = out.apart
@@ -126,10 +127,8 @@ func split(trials map[int]record.Trial, batches []record.Slices) (connections []
 				connections = append(connections, c)
 			}
 			c.readings = append(c.readings, readingOf(s, window))
-			if s.Long && s.SteadyBytes > 0 && s.SteadyNS > 0 {
-				steady := reading{window: window, bytes: float64(s.SteadyBytes)}
-				steady.ns[wall] = float64(s.SteadyNS)
-				c.steady = append(c.steady, steady)
+			if s.Long {
+				c.long = append(c.long, readingOf(s, window))
 			}
 			inWindow++
 		}
@@ -162,7 +161,7 @@ func readingOf(s record.Slice, window int) reading {
 
 // locate gives the location of one quantity of every connection, in logarithms of
 // ns per byte. N is 0 where the quantity is unknown in some slice.
-func locate(connections []*connection, q quantity, excess float64) (out []stats.Estimate, common float64) {
+func locate(connections []*connection, q quantity, excess *Excess) (out []stats.Estimate, common float64) {
 	samples := make([]sample, len(connections))
 	windows := 0
 	for i, c := range connections {
@@ -171,16 +170,14 @@ func locate(connections []*connection, q quantity, excess float64) (out []stats.
 				samples[i] = sample{}
 				break
 			}
-			// A slice whose excess would be most of it was cut short: it says little.
-			ns := math.Max(r.ns[q]-excess, r.ns[q]/4)
-			samples[i].logs = append(samples[i].logs, math.Log(ns/r.bytes))
+			samples[i].logs = append(samples[i].logs, excess.log(r, q))
 			samples[i].windows = append(samples[i].windows, r.window)
 			windows = max(windows, r.window+1)
 		}
 		samples[i].locate()
 	}
 	free(samples, windows)
-	steady(samples)
+	pool(samples)
 	factor, common := minInflation, 0.0
 	if all, ok := courses(samples, windows); ok {
 		factor = inflation(all)
@@ -192,6 +189,43 @@ func locate(connections []*connection, q quantity, excess float64) (out []stats.
 		out[i] = stats.Estimate{Log: s.centre, Err: s.err * math.Sqrt(factor), N: len(s.logs)}
 	}
 	return out, math.Sqrt(common)
+}
+
+// log is the logarithm of ns per byte without the excess. Wall time is relative to
+// the CPU time that the same slice took of the costlier side, if that is known:
+// what slows a slice slows both.
+func (e *Excess) log(r reading, q quantity) float64 {
+	log := math.Log(e.free(r, q) / r.bytes)
+	if q == wall && r.ns[client] > 0 {
+		log -= math.Log(e.costlier(r) / r.bytes)
+	}
+	return log
+}
+
+// free is a quantity without the excess. A slice whose excess would be most of it
+// was cut short: it says little.
+func (e *Excess) free(r reading, q quantity) float64 {
+	return math.Max(r.ns[q]-e[q].NS, r.ns[q]/4)
+}
+
+// costlier is the CPU time of the side that needed more.
+func (e *Excess) costlier(r reading) float64 {
+	return math.Max(e.free(r, client), e.free(r, server))
+}
+
+// relate turns wall times relative to CPU times into wall times: the costs of all
+// slices are known better than those of the few long ones.
+func relate(estimates [quantities][]stats.Estimate) {
+	for i, c := range estimates[client] {
+		w := &estimates[wall][i]
+		if c.N == 0 || w.N == 0 {
+			continue
+		}
+		if s := estimates[server][i]; s.N > 0 && s.Log > c.Log {
+			c = s
+		}
+		w.Log, w.Err = w.Log+c.Log, math.Hypot(w.Err, c.Err)
+	}
 }
 
 // Probe is what a fixed piece of work took that takes its turn like a
