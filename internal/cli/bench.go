@@ -38,11 +38,12 @@ cost of a login with every key exchange.
 
 Without a host it starts a private sshd on loopback for this run only, with keys of
 its own, and needs no configuration. With a host it uses your own ssh, ssh_config and
-keys, one connection at a time, and installs nothing there.
+keys, a few connections at a time, and installs nothing there.
 
-Every trial is written to the result file as it happens. Ctrl-C finishes the trial
-that is running and reports what there is; a second Ctrl-C stops at once. --resume
-goes on with a file, tries again what failed, and knows the host.
+All connections are open at the same time and move data in turn, a millisecond each.
+Records are written to the result file as they happen. Ctrl-C ends the run and reports
+what there is; a second Ctrl-C stops at once. --resume goes on with a file, tries again
+what failed, and knows the host.
 
 Exit status: 0 all went well; 1 something failed, such as every transfer or the host;
 2 usage; 130 or 143 after SIGINT or SIGTERM.`,

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -228,8 +229,10 @@ func serve(ts *testscript.TestScript, handle func(*net.TCPConn)) (port string) {
 			if err != nil {
 				return
 			}
-			handle(conn.(*net.TCPConn))
-			conn.Close()
+			go func() {
+				defer conn.Close()
+				handle(conn.(*net.TCPConn))
+			}()
 		}
 	}()
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
@@ -246,12 +249,12 @@ func startDeaf(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func startFickle(ts *testscript.TestScript, _ bool, args []string) {
-	left, err := strconv.Atoi(args[2])
+	count, err := strconv.ParseInt(args[2], 10, 64)
 	ts.Check(err)
+	var made atomic.Int64
 	server := ts.Getenv(strings.ToUpper(args[1]) + "_PORT")
 	port := serve(ts, func(conn *net.TCPConn) {
-		left--
-		if left < 0 {
+		if made.Add(1) > count {
 			return
 		}
 		behind, err := net.Dial("tcp", "127.0.0.1:"+server)
