@@ -167,7 +167,7 @@ func TestLoginsByCost(t *testing.T) {
 		t.Fatalf("logins are compared by %q", c.KexBy)
 	}
 	for _, g := range c.Kex {
-		if r := g.Ratios[0].Speed; math.Abs(r.Value()-1) > 0.1 {
+		if r := g.Ratios[0].Speed; math.Abs(r.Value()-1) > 0.2 { // wall times differ by half
 			t.Errorf("%s: CPU time differs by a factor of %.2f", g.Name, r.Value())
 		}
 	}

@@ -22,7 +22,7 @@ type Transfers struct {
 const (
 	segmentLength = 50 * time.Millisecond
 	segmentCount  = 3
-	loginEvery    = 9 // transfers
+	loginEvery    = 4 // transfers
 )
 
 // Transfer carries transfers out and returns the file that a lab would have
