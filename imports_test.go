@@ -37,7 +37,8 @@ ssh/knownhosts: base/host base/shell base/stats sys/bounded sys/proc
 ssh/sshlog:
 ssh/openssh: base/alg base/shell record ssh/sshlog sys/bounded sys/proc
 ssh/wire: base/alg
-ssh/dial: base/host base/termsafe fleet sys/bounded
+ssh/transport:
+ssh/dial: base/host base/termsafe fleet ssh/transport sys/bounded
 ssh/forkssh: base/host base/termsafe fleet ssh/openssh ssh/sshlog sys/proc
 ssh/route: base/fault base/host base/termsafe ssh/openssh ssh/sshconf ssh/wire sys/proc
 ssh/mux: base/termsafe fleet

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/transport"
 )
 
 // keyring turns Identities into keys to try, once per distinct Identity.
@@ -180,21 +181,22 @@ func (l *login) next(a *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
 	if offered && !slices.Contains(a.TriedMethods, method) && len(a.PartialSuccessMethods) == 0 && len(l.set.keys) > 0 {
 		return ssh.PublicKeysCallback(l.signers), nil
 	}
-	return nil, l.denied(a)
+	return nil, l.denied(a.AllowedMethods, len(a.PartialSuccessMethods) > 0)
 }
 
-// denied words a refused login as ssh does.
-func (l *login) denied(a *ssh.ClientAuthContext) *Error {
+// denied words a refused login as ssh does. methods are those that could go on,
+// partial says that a key was good but not enough.
+func (l *login) denied(methods []string, partial bool) *Error {
 	e := &Error{
 		Class: fleet.AuthFailed,
-		Text:  fmt.Sprintf("%s@%s: Permission denied (%s).", l.target.User, l.target.HostName, strings.Join(a.AllowedMethods, ",")),
+		Text:  fmt.Sprintf("%s@%s: Permission denied (%s).", l.target.User, l.target.HostName, strings.Join(methods, ",")),
 	}
 	switch {
 	case l.signErr != nil:
 		e.Hint = l.signErr.Error()
-	case len(a.PartialSuccessMethods) > 0:
+	case partial:
 		e.Hint = "the server wants a second factor; --engine openssh can use what ssh is configured for"
-	case !slices.Contains(a.AllowedMethods, "publickey"):
+	case !slices.Contains(methods, "publickey"):
 		e.Hint = "the server takes no public keys; --engine openssh can use what ssh is configured for"
 	case l.short != nil:
 		e.Hint = l.short.Error()
@@ -206,6 +208,37 @@ func (l *login) denied(a *ssh.ClientAuthContext) *Error {
 		e.Hint = fmt.Sprintf("none of %d keys is accepted for %s; check authorized_keys there", len(l.set.keys), l.target.User)
 	}
 	return e
+}
+
+// keys are the keys to try, for package transport. The first one signs at once
+// where that bothers nobody: a person may be asked for a passphrase or a touch.
+func (l *login) keys() transport.Login {
+	signers, _ := l.signers() // without any, the server's list of methods makes the message
+	out := transport.Login{User: l.target.User}
+	for _, s := range signers {
+		out.Keys = append(out.Keys, s.(*boundSigner))
+	}
+	if len(out.Keys) > 0 {
+		out.Direct = l.set.direct(signers[0].(*boundSigner).key, len(signers))
+	}
+	return out
+}
+
+// direct tells whether the first of n keys is to sign without a question.
+func (s *keySet) direct(k signer, n int) bool {
+	if good := s.good.Load(); good != nil && *good == k {
+		return true
+	}
+	if strings.HasPrefix(k.PublicKey().Type(), "sk-") {
+		return false
+	}
+	if cert, ok := k.(*certKey); ok {
+		k = cert.key
+	}
+	if file, ok := k.(*keyFile); ok {
+		return file.locked == nil
+	}
+	return n == 1
 }
 
 func (l *login) signers() ([]ssh.Signer, error) {

@@ -15,14 +15,14 @@ import (
 )
 
 // conn is a connection that watches the beginning of the conversation, which
-// x/crypto hides: what the peer said first decides whether a close means "slow
-// down", "no SSH here" or a broken server. It also saves x/crypto's one system
-// call per byte of the version line, and stops reading while our own output is
-// stuck (flow).
+// SSH libraries hide: what the peer said first decides whether a close means
+// "slow down", "no SSH here" or a broken server. It also saves x/crypto's one
+// system call per byte of the version line, acknowledges at once (prompt), and
+// stops reading while our own output is stuck (flow).
 type conn struct {
 	net.Conn
 	flow    flow
-	hold    hold
+	prompt  prompt
 	reached atomic.Uint32 // fleet.Phase
 
 	after atomic.Bool // something came behind the version line
@@ -48,7 +48,7 @@ const (
 var errWrongBanner = errors.New("not an SSH 2 version line")
 
 func newConn(c net.Conn) *conn {
-	w := &conn{Conn: c}
+	w := &conn{Conn: c, prompt: newPrompt(c)}
 	w.reach(fleet.PhaseKex)
 	w.flow.init()
 	return w
@@ -74,7 +74,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	c.flow.wait()
-	n, err := c.Conn.Read(p)
+	n, err := c.prompt.read(c.Conn, p)
 	if n > 0 && !c.after.Load() {
 		c.after.Store(true)
 	}
@@ -84,7 +84,7 @@ func (c *conn) Read(p []byte) (int, error) {
 
 func (c *conn) fill() error {
 	buf := make([]byte, readAhead)
-	n, err := c.Conn.Read(buf)
+	n, err := c.prompt.read(c.Conn, buf)
 	if n == 0 {
 		return err
 	}
@@ -169,75 +169,6 @@ func (c *conn) slowVersion() bool {
 func (c *conn) quoteBanner() string {
 	said := c.said()
 	return strconv.QuoteToASCII(string(bytes.TrimSpace(said[:min(len(said), maxGreeting)])))
-}
-
-// Write writes, after what was held back.
-func (c *conn) Write(p []byte) (int, error) {
-	c.hold.mu.Lock()
-	defer c.hold.mu.Unlock()
-	if c.hold.keeps(p) {
-		c.hold.bytes = append(c.hold.bytes, p...)
-		return len(p), nil
-	}
-	if len(c.hold.bytes) == 0 {
-		return c.Conn.Write(p)
-	}
-	before := len(c.hold.bytes)
-	c.hold.bytes = append(c.hold.bytes, p...)
-	n, err := c.Conn.Write(c.hold.bytes)
-	c.hold.bytes = nil
-	return max(n-before, 0), err
-}
-
-// holdNext makes the next packet wait for the one after it; held is closed when
-// it does. release must follow.
-func (c *conn) holdNext() (held <-chan struct{}) {
-	c.hold.mu.Lock()
-	defer c.hold.mu.Unlock()
-	c.hold.next = make(chan struct{})
-	return c.hold.next
-}
-
-// release writes what still waits.
-func (c *conn) release() error {
-	c.hold.mu.Lock()
-	defer c.hold.mu.Unlock()
-	c.hold.next = nil
-	if len(c.hold.bytes) == 0 {
-		return nil
-	}
-	_, err := c.Conn.Write(c.hold.bytes)
-	c.hold.bytes = nil
-	return err
-}
-
-// hold sends two packets as one, where one that is certain to come follows at
-// once: x/crypto writes each on its own, and a write with all that the network
-// makes of it is the dearest step of a login after the cryptography.
-type hold struct {
-	mu      sync.Mutex
-	bytes   []byte
-	newKeys bool          // was seen
-	next    chan struct{} // the next packet is to wait; closed when it does
-}
-
-// plainNewKeys is how x/crypto's first SSH_MSG_NEWKEYS begins (RFC 4253 sections
-// 6 and 7.3): 12 bytes, 10 of them padding. The client's service request
-// follows without waiting for the server.
-var plainNewKeys = [...]byte{0, 0, 0, 12, 10, 21}
-
-// keeps tells whether a packet is to wait. The caller holds mu.
-func (h *hold) keeps(p []byte) bool {
-	if !h.newKeys && bytes.HasPrefix(p, plainNewKeys[:]) {
-		h.newKeys = true
-		return true
-	}
-	if h.next != nil {
-		close(h.next)
-		h.next = nil
-		return true
-	}
-	return false
 }
 
 // peer is the address that was dialled, for messages.

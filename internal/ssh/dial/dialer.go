@@ -12,6 +12,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/transport"
 )
 
 // progress is told what a login does. fleet.Attempt is one.
@@ -35,13 +36,15 @@ type link struct {
 	chans <-chan ssh.NewChannel
 	reqs  <-chan *ssh.Request
 	addr  string // dialled
+	ahead bool   // the command was asked for already
 	// usable is until when a command must have been started: ConnectTimeout
 	// covers all that a server can stall before that.
 	usable time.Time
 }
 
-// connect dials and logs in. The error is an *Error.
-func (e *Engine) connect(ctx context.Context, t *Target, p progress) (*link, error) {
+// connect dials and logs in, and asks for command ahead where there is one and
+// the server takes that. The error is an *Error.
+func (e *Engine) connect(ctx context.Context, t *Target, p progress, command *transport.Command) (*link, error) {
 	if t.HostKeys == nil || t.User == "" || t.HostName == "" {
 		return nil, &Error{Class: fleet.Local, Text: fmt.Sprintf("target %q is incomplete", t.HostName)}
 	}
@@ -54,13 +57,24 @@ func (e *Engine) connect(ctx context.Context, t *Target, p progress) (*link, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, t.connectTimeout(), errConnectTimeout)
 	defer cancel()
+	server := admitKey(t, addrs)
+	classic := e.classic.has(server)
+	l, err := e.tryConnect(ctx, t, addrs, p, command, classic)
+	if own := (*Error)(nil); !classic && errors.As(err, &own) && own.disliked {
+		e.classic.add(server)
+		return e.tryConnect(ctx, t, addrs, p, nil, true)
+	}
+	return l, err
+}
+
+func (e *Engine) tryConnect(ctx context.Context, t *Target, addrs []netip.Addr, p progress, command *transport.Command, classic bool) (*link, error) {
 	p.Reached(fleet.PhaseConnect)
 	raw, err := e.dial(ctx, t, addrs)
 	if err != nil {
 		return nil, err
 	}
 	p.Alive()
-	return e.handshake(ctx, t, p, raw)
+	return e.handshake(ctx, t, p, raw, command, classic)
 }
 
 // addresses resolves the target; a jump host or a ProxyCommand does it itself.
@@ -121,52 +135,6 @@ func dialOne(ctx context.Context, d *net.Dialer, a netip.Addr, port, left int) (
 		defer cancel()
 	}
 	return d.DialContext(ctx, "tcp", net.JoinHostPort(a.String(), strconv.Itoa(port)))
-}
-
-// handshake exchanges keys and logs in on raw, which it owns.
-func (e *Engine) handshake(ctx context.Context, t *Target, p progress, raw net.Conn) (*link, error) {
-	c := newConn(raw)
-	p.Reached(fleet.PhaseKex)
-	stop := c.closeOn(ctx)
-	l := &login{ctx: ctx, target: t, set: e.keys.set(&t.Identity)}
-	sc, chans, reqs, err := ssh.NewClientConn(c, t.addr(), e.clientConfig(t, l, p, c))
-	inTime := stop()
-	if err == nil && !inTime {
-		sc.Close()
-		err = context.Cause(ctx)
-	}
-	if err != nil {
-		c.Close()
-		return nil, explainProxy(ctx, raw, handshakeError(ctx, t, c, err))
-	}
-	l.succeeded()
-	deadline, _ := ctx.Deadline()
-	return &link{Conn: sc, net: c, chans: chans, reqs: reqs, addr: sc.RemoteAddr().String(), usable: deadline}, nil
-}
-
-func (e *Engine) clientConfig(t *Target, l *login, p progress, c *conn) *ssh.ClientConfig {
-	name, port := t.hostKeyName()
-	algorithms := t.HostKeyAlgorithms
-	if !t.KeepHostKeyOrder {
-		algorithms = t.HostKeys.Algorithms(name, port, algorithms)
-	}
-	return &ssh.ClientConfig{
-		Config:            ssh.Config{KeyExchanges: t.KeyExchanges, Ciphers: t.Ciphers, MACs: t.MACs},
-		User:              t.User,
-		ClientVersion:     e.version(),
-		HostKeyAlgorithms: algorithms,
-		AuthCallback:      l.next,
-		HostKeyCallback: func(_ string, remote net.Addr, key ssh.PublicKey) error {
-			p.Reached(fleet.PhaseHostkey)
-			c.reach(fleet.PhaseHostkey)
-			if err := t.checkHostKey(name, port, remote, key); err != nil {
-				return err
-			}
-			p.Reached(fleet.PhaseAuth)
-			c.reach(fleet.PhaseAuth)
-			return nil
-		},
-	}
 }
 
 // checkHostKey decides about the server's key: first its length, as ssh does

@@ -14,6 +14,7 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/transport"
 )
 
 // Options of an Engine. The zero value is the documented default.
@@ -29,6 +30,8 @@ type Options struct {
 	// refuses signals (root, old servers). A forced command of root's (sshd_config(5)
 	// ForceCommand) would run once more in that session; nothing tells it apart.
 	NoKillSession bool
+	// Step is told of every step of a login; nil is told nothing.
+	Step func(transport.Step)
 }
 
 // Engine runs commands in this process. It keeps what hosts share: the agent's
@@ -39,6 +42,7 @@ type Engine struct {
 	names    *names
 	keys     *keyring
 	jumps    *jumps
+	classic  classics
 	life     context.Context // of the jump connections
 	die      context.CancelFunc
 }
@@ -81,9 +85,9 @@ func (e *Engine) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a 
 
 // Run runs cmd on a target that is resolved already.
 func (e *Engine) Run(ctx context.Context, t *Target, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
-	l, err := e.connect(ctx, t, a)
+	l, err := e.connect(ctx, t, a, t.ahead(cmd))
 	if err != nil {
-		return failed(asError(ctx, err), fleet.RanNo)
+		return unconnected(asError(ctx, err))
 	}
 	o := l.command(ctx, t, cmd, a, !e.opts.NoKillSession)
 	o.Addr = l.addr
@@ -110,13 +114,10 @@ func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a *fle
 
 	s, err := l.open(a.Output)
 	if err != nil {
-		return l.startFailed(starting, t, alive, err, fleet.RanNo)
+		return l.startFailed(starting, t, alive, err, l.ranWithout(err))
 	}
-	line := cmd.Line
-	if t.Command != "" {
-		line = t.Command
-	}
-	ran, err := s.start(line, t.Env, cmd.Input == nil)
+	ask := t.ahead(cmd)
+	ran, err := s.start(ask.Line, ask.Env, ask.EOF)
 	if err != nil {
 		return l.startFailed(starting, t, alive, err, ran)
 	}
@@ -138,6 +139,33 @@ func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a *fle
 	finisher.Wait()
 	a.Reached(fleet.PhaseExit)
 	return s.outcome(ctx, alive, gone)
+}
+
+// ahead is what a session of the target is asked for.
+func (t *Target) ahead(cmd fleet.Command) *transport.Command {
+	ask := &transport.Command{Line: cmd.Line, Env: t.Env, EOF: cmd.Input == nil}
+	if t.Command != "" {
+		ask.Line = t.Command
+	}
+	return ask
+}
+
+// unconnected is an attempt without a connection.
+func unconnected(e *Error) fleet.Outcome {
+	if e.MayRun {
+		e.Hint = "the command was sent with the login; it may run there"
+		return failed(e, fleet.RanUnknown)
+	}
+	return failed(e, fleet.RanNo)
+}
+
+// ranWithout tells whether the command ran although the session could not be
+// opened: a refusal excludes it, and so does that it was not asked for.
+func (l *link) ranWithout(err error) fleet.Ran {
+	if refused := (*ssh.OpenChannelError)(nil); errors.As(err, &refused) || !l.ahead {
+		return fleet.RanNo
+	}
+	return fleet.RanUnknown
 }
 
 // outcome says how a command that was started ended.

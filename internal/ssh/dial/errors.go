@@ -22,7 +22,10 @@ type Error struct {
 	Text     string
 	Hint     string
 	SlowDown bool // nothing ran, and trying later may help
+	MayRun   bool // the command was asked for, and nothing shows that it did not run
 	Err      error
+
+	disliked bool // another handshake may fare better
 }
 
 func (e *Error) Error() string { return e.Text }

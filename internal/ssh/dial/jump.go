@@ -116,7 +116,7 @@ func (j *jump) expired() bool {
 // makeJump connects with a context of its own: the host that came first may
 // give up while others wait.
 func (e *Engine) makeJump(j *jump, key jumpKey, t *Target) {
-	link, err := e.connect(e.life, t, unobserved{})
+	link, err := e.connect(e.life, t, unobserved{}, nil)
 	if err != nil {
 		own := *asError(e.life, err)
 		own.Text = "jump host " + t.HostName + ": " + own.Text

@@ -47,39 +47,17 @@ func (s *session) start(line string, env []string, eof bool) (ran fleet.Ran, err
 			return fleet.RanNo, err
 		}
 	}
-	ok, err := s.exec(line, eof)
+	ok, err := s.ch.SendRequest("exec", true, ssh.Marshal(struct{ Command string }{line}))
 	switch {
 	case err != nil:
 		return fleet.RanUnknown, err
 	case !ok:
 		return fleet.RanNo, errExecRefused
 	}
-	return fleet.RanYes, nil
-}
-
-// exec sends the request and, when there is no input, the end of it with the
-// same packet. RFC 4254 section 5.4 lets a client go on without the reply.
-func (s *session) exec(line string, eof bool) (ok bool, err error) {
-	request := func() (bool, error) {
-		return s.ch.SendRequest("exec", true, ssh.Marshal(struct{ Command string }{line}))
-	}
-	if !eof {
-		return request()
-	}
-	held := s.link.net.holdNext()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		ok, err = request()
-	}()
-	select {
-	case <-held:
+	if eof {
 		s.ch.CloseWrite()
-	case <-done: // it failed before it was sent
 	}
-	s.link.net.release()
-	<-done
-	return ok, err
+	return fleet.RanYes, nil
 }
 
 // run moves the streams until the server closes the channel.

@@ -1,0 +1,164 @@
+package dial
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/transport"
+)
+
+// classics are the servers of a run that dislike package transport: they get
+// x/crypto's own, which knows older algorithms and waits for every answer.
+type classics struct {
+	mu      sync.Mutex
+	servers map[string]bool
+}
+
+func (c *classics) has(server string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.servers[server]
+}
+
+func (c *classics) add(server string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.servers == nil {
+		c.servers = make(map[string]bool)
+	}
+	c.servers[server] = true
+}
+
+// handshake exchanges keys and logs in on raw, which it owns. Only package
+// transport asks for command ahead.
+func (e *Engine) handshake(ctx context.Context, t *Target, p progress, raw net.Conn, command *transport.Command, classic bool) (*link, error) {
+	c := newConn(raw)
+	p.Reached(fleet.PhaseKex)
+	stop := c.closeOn(ctx)
+	l := &login{ctx: ctx, target: t, set: e.keys.set(&t.Identity)}
+	h := &hand{target: t, login: l, conn: c, progress: p, version: e.version(), step: e.opts.Step}
+	link, err := h.shake(command, classic)
+	if inTime := stop(); err == nil && !inTime {
+		link.Close()
+		h.mayRun = link.ahead
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		c.Close()
+		failure := explainProxy(ctx, raw, handshakeError(ctx, t, c, err))
+		failure.MayRun, failure.disliked = h.mayRun, h.disliked(err)
+		return nil, failure
+	}
+	l.succeeded()
+	link.usable, _ = ctx.Deadline()
+	return link, nil
+}
+
+// hand is one handshake with all that it needs.
+type hand struct {
+	target   *Target
+	login    *login
+	conn     *conn
+	progress progress
+	version  string
+	step     func(transport.Step)
+	swift    *transport.Conn // nil: x/crypto's, or no key exchange yet
+	mayRun   bool            // the command may have run although the login failed
+}
+
+func (h *hand) shake(command *transport.Command, classic bool) (*link, error) {
+	config := h.config()
+	if classic || !transport.Offers(config) {
+		return h.classic()
+	}
+	var err error
+	if h.swift, err = transport.Handshake(h.conn, config); err != nil {
+		return nil, err
+	}
+	login := h.login.keys()
+	login.Ahead = command
+	if err := h.swift.Authenticate(login); err != nil {
+		h.mayRun = h.swift.MayRun()
+		if denied := (*transport.DeniedError)(nil); errors.As(err, &denied) {
+			return nil, h.login.denied(denied.Methods, denied.Partial)
+		}
+		return nil, err
+	}
+	sc, chans, reqs, err := h.swift.Mux(h.target.User)
+	if err != nil {
+		return nil, err
+	}
+	return h.link(sc, chans, reqs, h.swift.Asked()), nil
+}
+
+func (h *hand) link(sc ssh.Conn, chans <-chan ssh.NewChannel, reqs <-chan *ssh.Request, ahead bool) *link {
+	return &link{Conn: sc, net: h.conn, chans: chans, reqs: reqs, addr: sc.RemoteAddr().String(), ahead: ahead}
+}
+
+// classic is x/crypto's handshake.
+func (h *hand) classic() (*link, error) {
+	t := h.target
+	sc, chans, reqs, err := ssh.NewClientConn(h.conn, t.addr(), &ssh.ClientConfig{
+		Config:            ssh.Config{KeyExchanges: t.KeyExchanges, Ciphers: t.Ciphers, MACs: t.MACs},
+		User:              t.User,
+		ClientVersion:     h.version,
+		HostKeyAlgorithms: t.hostKeyAlgorithms(),
+		AuthCallback:      h.login.next,
+		HostKeyCallback:   func(_ string, _ net.Addr, key ssh.PublicKey) error { return h.checkHostKey(key) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return h.link(sc, chans, reqs, false), nil
+}
+
+func (h *hand) config() *transport.Config {
+	t := h.target
+	config := &transport.Config{
+		Version: h.version, KeyExchanges: t.KeyExchanges, Ciphers: t.Ciphers, MACs: t.MACs, HostKeys: t.hostKeyAlgorithms(),
+		HostKey: h.checkHostKey, Step: h.step,
+	}
+	if config.HostKeys == nil {
+		config.HostKeys = ssh.SupportedAlgorithms().HostKeys
+	}
+	return config
+}
+
+// hostKeyAlgorithms are those to offer; nil is x/crypto's default.
+func (t *Target) hostKeyAlgorithms() []string {
+	if t.KeepHostKeyOrder {
+		return t.HostKeyAlgorithms
+	}
+	name, port := t.hostKeyName()
+	return t.HostKeys.Algorithms(name, port, t.HostKeyAlgorithms)
+}
+
+func (h *hand) checkHostKey(key ssh.PublicKey) error {
+	h.reach(fleet.PhaseHostkey)
+	name, port := h.target.hostKeyName()
+	if err := h.target.checkHostKey(name, port, h.conn.RemoteAddr(), key); err != nil {
+		return err
+	}
+	h.reach(fleet.PhaseAuth)
+	return nil
+}
+
+func (h *hand) reach(p fleet.Phase) {
+	h.progress.Reached(p)
+	h.conn.reach(p)
+}
+
+// disliked tells whether x/crypto's handshake may fare better: no algorithm in
+// common with the smaller choice, or a server that hangs up on a login that came
+// before it was asked for, where nothing can have run.
+func (h *hand) disliked(err error) bool {
+	if noCommon := (*ssh.AlgorithmNegotiationError)(nil); errors.As(err, &noCommon) {
+		return true
+	}
+	return h.swift != nil && h.swift.HungUp(err) && !h.mayRun
+}

@@ -1,0 +1,168 @@
+package transport
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/subtle"
+	"encoding/binary"
+	"errors"
+	"io"
+	"slices"
+
+	"golang.org/x/crypto/chacha20"
+	"golang.org/x/crypto/poly1305" //lint:ignore SA1019 the construction is OpenSSH's own, PROTOCOL.chacha20poly1305
+	"golang.org/x/crypto/ssh"
+)
+
+// suite is a cipher that authenticates what it encrypts.
+type suite struct {
+	name    string
+	key, iv int // bytes
+	make    func(key, iv []byte) (interface {
+		sealer
+		opener
+	}, error)
+	limit int64 // bytes under one key (RFC 4344 section 3.2, RFC 4253 section 9)
+}
+
+const (
+	gib = 1 << 30
+	tag = 16
+)
+
+type both = interface {
+	sealer
+	opener
+}
+
+var suites = []suite{
+	{ssh.CipherAES128GCM, 16, 12, newGCM, 64 * gib},
+	{ssh.CipherAES256GCM, 32, 12, newGCM, 64 * gib},
+	{ssh.CipherChaCha20Poly1305, 64, 0, newChaCha, gib},
+}
+
+func suiteNamed(name string) suite {
+	i := slices.IndexFunc(suites, func(s suite) bool { return s.name == name })
+	return suites[i] // negotiated, so it is there
+}
+
+var errTampered = errors.New("ssh: a packet was changed on its way")
+
+// gcm is AES in Galois/Counter Mode (RFC 5647).
+type gcm struct {
+	aead  cipher.AEAD
+	nonce [12]byte
+}
+
+func newGCM(key, iv []byte) (both, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	aead, err := cipher.NewGCM(block)
+	if err != nil {
+		return nil, err
+	}
+	g := &gcm{aead: aead}
+	copy(g.nonce[:], iv)
+	return g, nil
+}
+
+// step counts the invocation counter up (RFC 5647 section 7.1).
+func (g *gcm) step() {
+	n := binary.BigEndian.Uint64(g.nonce[4:])
+	binary.BigEndian.PutUint64(g.nonce[4:], n+1)
+}
+
+func (g *gcm) seal(dst []byte, _ uint32, payload []byte) []byte {
+	start := len(dst)
+	dst = frame(dst, payload, aes.BlockSize, 0)
+	head, body := dst[start:start+4], dst[start+4:]
+	sealed := g.aead.Seal(body[:0], g.nonce[:], body, head)
+	g.step()
+	if len(dst)+tag <= cap(dst) {
+		return dst[:len(dst)+tag]
+	}
+	return append(dst[:start+4], sealed...)
+}
+
+func (g *gcm) open(r io.Reader, _ uint32) ([]byte, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return nil, err
+	}
+	n := binary.BigEndian.Uint32(head[:])
+	if n > maxPacket || n%aes.BlockSize != 0 {
+		return nil, errShort
+	}
+	body := make([]byte, n+tag)
+	if _, err := io.ReadFull(r, body); err != nil {
+		return nil, err
+	}
+	clear, err := g.aead.Open(body[:0], g.nonce[:], body, head[:])
+	if err != nil {
+		return nil, errTampered
+	}
+	g.step()
+	return unpad(clear)
+}
+
+// chacha is chacha20-poly1305@openssh.com: one key for the packets, one for
+// their lengths.
+type chacha struct{ body, length [32]byte }
+
+func newChaCha(key, _ []byte) (both, error) {
+	c := &chacha{}
+	copy(c.body[:], key[:32])
+	copy(c.length[:], key[32:])
+	return c, nil
+}
+
+// streams are the two key streams of a packet and its authentication key.
+func (c *chacha) streams(seq uint32) (body, length *chacha20.Cipher, key *[32]byte) {
+	var nonce [12]byte
+	binary.BigEndian.PutUint32(nonce[8:], seq)
+	body, _ = chacha20.NewUnauthenticatedCipher(c.body[:], nonce[:]) // fails on wrong lengths only
+	length, _ = chacha20.NewUnauthenticatedCipher(c.length[:], nonce[:])
+	key = new([32]byte)
+	body.XORKeyStream(key[:], key[:])
+	body.SetCounter(1)
+	return body, length, key
+}
+
+func (c *chacha) seal(dst []byte, seq uint32, payload []byte) []byte {
+	body, length, key := c.streams(seq)
+	start := len(dst)
+	dst = frame(dst, payload, plainBlock, 0)
+	length.XORKeyStream(dst[start:start+4], dst[start:start+4])
+	body.XORKeyStream(dst[start+4:], dst[start+4:])
+	var mac [tag]byte
+	poly1305.Sum(&mac, dst[start:], key)
+	return append(dst, mac[:]...)
+}
+
+func (c *chacha) open(r io.Reader, seq uint32) ([]byte, error) {
+	body, length, key := c.streams(seq)
+	var head, clear [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return nil, err
+	}
+	length.XORKeyStream(clear[:], head[:])
+	n := binary.BigEndian.Uint32(clear[:])
+	if n > maxPacket || n%plainBlock != 0 {
+		return nil, errShort
+	}
+	packet := make([]byte, 4+int(n)+tag)
+	copy(packet, head[:])
+	if _, err := io.ReadFull(r, packet[4:]); err != nil {
+		return nil, err
+	}
+	var mac [tag]byte
+	text := packet[:4+n]
+	poly1305.Sum(&mac, text, key)
+	if subtle.ConstantTimeCompare(mac[:], packet[4+n:]) != 1 {
+		return nil, errTampered
+	}
+	body.XORKeyStream(text[4:], text[4:])
+	return unpad(text[4:])
+}

@@ -1,0 +1,17 @@
+// Package transport is the client's half of the SSH transport and user
+// authentication protocols (RFC 4253, 4252) for logins in few round trips. Where
+// other clients wait for an answer that changes nothing, it goes on: version line
+// and KEXINIT leave together; NEWKEYS, the service request and a signed login
+// leave together; and where the server is known to take it, so do the request
+// for a session and its command. A cold command then takes four round trips, TCP
+// included, where ssh takes nine.
+//
+// It knows what every current server knows: the elliptic curve and hybrid
+// post-quantum key exchanges and the authenticated ciphers, strict key exchange
+// (against CVE-2023-48795) always asked for. With a server that needs something
+// else it fails with an *ssh.AlgorithmNegotiationError, before anything was
+// sent that could count as a login.
+//
+// Channels are golang.org/x/crypto/ssh's, by its client of OpenSSH's control
+// masters (Mux).
+package transport

@@ -1,0 +1,489 @@
+package transport
+
+import (
+	"bufio"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// Config of a handshake. Lists are in order of preference; names that this
+// package lacks end them, so that nothing behind such a name is taken where the
+// name itself would have been agreed on.
+type Config struct {
+	Version                         string // our version line, "SSH-2.0-..."
+	KeyExchanges, Ciphers, HostKeys []string
+	MACs                            []string // offered for form's sake: the ciphers have no use for one
+	// HostKey decides about the server's key, whose signature has been verified.
+	// It must not be nil.
+	HostKey func(key ssh.PublicKey) error
+	// Step is told of every step when it is done; nil is told nothing.
+	Step func(Step)
+}
+
+// Step is a point in a login.
+type Step uint8
+
+// The steps of a login, in order.
+const (
+	StepVersion  Step = iota // the server's version line has come
+	StepKexInit              // its KEXINIT
+	StepKexReply             // its half of the key exchange
+	StepNewKeys              // its NEWKEYS
+	StepService              // it has accepted the service
+	StepQuery                // it has said whether a key would do
+	StepAuth                 // it has let us in
+)
+
+func (c *Conn) step(s Step) {
+	if c.config.Step != nil {
+		c.config.Step(s)
+	}
+}
+
+// Offers tells whether a handshake can be tried with a preference: whether its
+// first names are known here. An empty list stands for the defaults.
+func Offers(c *Config) bool {
+	return len(c.kexes()) > 0 && len(c.ciphers()) > 0 && len(c.HostKeys) > 0
+}
+
+func (c *Config) kexes() []string {
+	var all []string
+	for _, m := range methods {
+		all = append(all, m.name)
+	}
+	return known(c.KeyExchanges, all)
+}
+
+func (c *Config) ciphers() []string {
+	var all []string
+	for _, s := range suites {
+		all = append(all, s.name)
+	}
+	return known(c.Ciphers, all)
+}
+
+// known is the beginning of a preference, as far as all has it.
+func known(preference, all []string) []string {
+	if len(preference) == 0 {
+		return all
+	}
+	for i, name := range preference {
+		if !slices.Contains(all, name) {
+			return preference[:i]
+		}
+	}
+	return preference
+}
+
+// Handshake exchanges version lines and keys over c. The caller closes c when it
+// fails.
+func Handshake(raw net.Conn, config *Config) (*Conn, error) {
+	c := &Conn{net: raw, config: config, in: bufio.NewReader(raw), opener: plain{}, sealer: plain{}, ours: config.Version}
+	c.out = append(c.out, config.Version+"\r\n"...)
+	c.mu.Lock()
+	c.sendKexInit()
+	err := c.flushLocked()
+	c.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.readVersion(); err != nil {
+		return nil, err
+	}
+	c.step(StepVersion)
+	return c, c.firstExchange()
+}
+
+// readVersion reads the server's version line and what may come before it (RFC
+// 4253 section 4.2).
+func (c *Conn) readVersion() error {
+	for range maxLines {
+		line, err := c.in.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) || len(line) > maxLine {
+			return errors.New("ssh: a line before the key exchange is too long")
+		}
+		if err != nil {
+			return err
+		}
+		text := strings.TrimSuffix(strings.TrimSuffix(string(line), "\n"), "\r")
+		switch {
+		case strings.HasPrefix(text, "SSH-2.0-"), strings.HasPrefix(text, "SSH-1.99-"):
+			c.theirs = text
+			return nil
+		case strings.HasPrefix(text, "SSH-"):
+			return errors.New("ssh: the server speaks another version of the protocol")
+		}
+	}
+	return errors.New("ssh: the server sends text instead of a version line")
+}
+
+// firstExchange waits for the server's KEXINIT. With strict key exchange nothing
+// may come before it; else IGNORE and DEBUG may.
+func (c *Conn) firstExchange() error {
+	for before := 0; ; before++ {
+		p, err := c.raw()
+		if err != nil {
+			return err
+		}
+		switch p[0] {
+		case msgIgnore, msgDebug:
+			continue
+		case msgKexInit:
+		default:
+			return unexpected(p[0], msgKexInit)
+		}
+		c.step(StepKexInit)
+		if slices.Contains(kexList(p), strictServer) {
+			if c.strict = true; before > 0 {
+				return errors.New("ssh: packets before KEXINIT in a strict key exchange")
+			}
+		}
+		return c.exchange(p)
+	}
+}
+
+func unexpected(got, want byte) error {
+	return fmt.Errorf("ssh: unexpected message type %d (expected %d)", got, want)
+}
+
+// Names in the list of key exchanges that are no key exchanges: RFC 8308 section
+// 2.1 and OpenSSH's PROTOCOL section 1.10.
+const (
+	extInfoClient = "ext-info-c"
+	strictClient  = "kex-strict-c-v00@openssh.com"
+	strictServer  = "kex-strict-s-v00@openssh.com"
+)
+
+// kexInit is a KEXINIT (RFC 4253 section 7.1).
+type kexInit struct {
+	Cookie              [16]byte `sshtype:"20"`
+	Kex                 []string
+	HostKey             []string
+	CipherUp            []string
+	CipherDown          []string
+	MACUp, MACDown      []string
+	PackUp, PackDown    []string
+	LangUp, LangDown    []string
+	FirstPacketFollows  bool
+	ReservedForTomorrow uint32
+}
+
+func kexList(p []byte) []string {
+	var m kexInit
+	if ssh.Unmarshal(p, &m) != nil {
+		return nil
+	}
+	return m.Kex
+}
+
+// sendKexInit queues our KEXINIT. The caller holds mu.
+func (c *Conn) sendKexInit() {
+	m := c.init()
+	p := ssh.Marshal(m)
+	c.sealLocked(p)
+	c.kexInit = p
+}
+
+func (c *Conn) init() *kexInit {
+	macs := c.config.MACs
+	if len(macs) == 0 {
+		macs = ssh.SupportedAlgorithms().MACs
+	}
+	none := []string{"none"}
+	m := &kexInit{
+		Kex: slices.Clone(c.config.kexes()), HostKey: c.config.HostKeys,
+		CipherUp: c.config.ciphers(), CipherDown: c.config.ciphers(), MACUp: macs, MACDown: macs, PackUp: none, PackDown: none,
+	}
+	if c.session == nil {
+		m.Kex = append(m.Kex, extInfoClient, strictClient)
+	}
+	_, _ = rand.Read(m.Cookie[:])
+	return m
+}
+
+// algorithms are what both sides have agreed on.
+type algorithms struct{ kex, hostKey, up, down string }
+
+// agree picks the first of ours that the server has too (RFC 4253 section 7.1).
+func agree(ours, theirs *kexInit) (a algorithms, err error) {
+	for _, list := range []struct {
+		what         string
+		ours, theirs []string
+		to           *string
+	}{
+		{"key exchange", ours.Kex, theirs.Kex, &a.kex},
+		{"host key", ours.HostKey, theirs.HostKey, &a.hostKey},
+		{"client to server cipher", ours.CipherUp, theirs.CipherUp, &a.up},
+		{"server to client cipher", ours.CipherDown, theirs.CipherDown, &a.down},
+		{"client to server compression", ours.PackUp, theirs.PackUp, new(string)},
+		{"server to client compression", ours.PackDown, theirs.PackDown, new(string)},
+	} {
+		i := slices.IndexFunc(list.ours, func(name string) bool {
+			return slices.Contains(list.theirs, name) && name != extInfoClient && name != strictClient
+		})
+		if i < 0 {
+			return a, &ssh.AlgorithmNegotiationError{What: list.what, RequestedAlgorithms: list.theirs, SupportedAlgorithms: list.ours}
+		}
+		*list.to = list.ours[i]
+	}
+	return a, nil
+}
+
+// kexReply is the server's half (RFC 5656 section 4).
+type kexReply struct {
+	HostKey   []byte `sshtype:"31"`
+	Public    []byte
+	Signature []byte
+}
+
+// exchange exchanges keys, begun by the server's KEXINIT.
+func (c *Conn) exchange(theirInit []byte) error {
+	ourInit, err := c.answerKexInit()
+	if err != nil {
+		return err
+	}
+	var ours, theirs kexInit
+	if err := ssh.Unmarshal(theirInit, &theirs); err != nil {
+		return err
+	}
+	if err := ssh.Unmarshal(ourInit, &ours); err != nil {
+		return err
+	}
+	if c.chosen, err = agree(&ours, &theirs); err != nil {
+		return err
+	}
+	o, err := methodNamed(c.chosen.kex).offer()
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.sealLocked(appendString([]byte{msgKexECDHInit}, o.public))
+	err = c.flushLocked()
+	c.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	reply, err := c.readReply(&theirs)
+	if err != nil {
+		return err
+	}
+	c.step(StepKexReply)
+	k, err := c.conclude(o, ourInit, theirInit, reply)
+	if err != nil {
+		return err
+	}
+	return c.changeKeys(k)
+}
+
+// answerKexInit is our KEXINIT, which is sent now where it has not been.
+func (c *Conn) answerKexInit() ([]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.kexInit == nil {
+		c.sendKexInit()
+	}
+	return c.kexInit, c.flushLocked()
+}
+
+// readReply waits for the server's half, leaving out a packet that it sent on a
+// wrong guess (RFC 4253 section 7).
+func (c *Conn) readReply(theirs *kexInit) (*kexReply, error) {
+	if theirs.FirstPacketFollows && (first(theirs.Kex) != c.chosen.kex || first(theirs.HostKey) != c.chosen.hostKey) {
+		if _, err := c.raw(); err != nil {
+			return nil, err
+		}
+	}
+	p, err := c.expect(msgKexECDHReply)
+	if err != nil {
+		return nil, err
+	}
+	var r kexReply
+	return &r, ssh.Unmarshal(p, &r)
+}
+
+func first(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list[0]
+}
+
+// expect reads a packet of the key exchange. Only an exchange that is not strict
+// may have IGNORE and DEBUG in between.
+func (c *Conn) expect(want byte) ([]byte, error) {
+	for {
+		p, err := c.raw()
+		switch {
+		case err != nil:
+			return nil, err
+		case p[0] == want:
+			return p, nil
+		case c.strict && c.session == nil || p[0] != msgIgnore && p[0] != msgDebug:
+			return nil, unexpected(p[0], want)
+		}
+	}
+}
+
+// conclude verifies that the server holds its host key and that it is the right
+// one, and derives the keys.
+func (c *Conn) conclude(o *offer, ourInit, theirInit []byte, r *kexReply) (*keys, error) {
+	secret, err := o.secret(r.Public)
+	if err != nil {
+		return nil, err
+	}
+	h := o.hash.New()
+	hashed(h, []byte(c.ours), []byte(c.theirs), ourInit, theirInit, r.HostKey, o.public, r.Public)
+	h.Write(secret)
+	sum := h.Sum(nil)
+	key, err := verified(c.chosen.hostKey, r, sum)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case c.session == nil:
+		if err := c.config.HostKey(key); err != nil {
+			return nil, err
+		}
+		c.session, c.hostKey = sum, string(r.HostKey)
+	case c.hostKey != string(r.HostKey):
+		return nil, errors.New("ssh: the host key has changed during the connection")
+	}
+	return &keys{hash: o.hash, secret: secret, exchange: sum, session: c.session}, nil
+}
+
+const certSuffix = "-cert-v01@openssh.com"
+
+// plainName is the signature algorithm below a certificate's.
+func plainName(name string) string {
+	base, cert := strings.CutSuffix(name, certSuffix)
+	if cert && strings.HasPrefix(base, "sk-") {
+		return base + "@openssh.com"
+	}
+	return base
+}
+
+// verified is the host key, when it is of the kind that was agreed on and has
+// signed the exchange with the algorithm that was agreed on.
+func verified(algorithm string, r *kexReply, sum []byte) (ssh.PublicKey, error) {
+	key, err := ssh.ParsePublicKey(r.HostKey)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(signing(key.Type()), algorithm) {
+		return nil, fmt.Errorf("ssh: a host key of type %q, agreed was %q", key.Type(), algorithm)
+	}
+	var sig ssh.Signature
+	if err := ssh.Unmarshal(r.Signature, &sig); err != nil {
+		return nil, err
+	}
+	if sig.Format != plainName(algorithm) || len(sig.Rest) > 0 {
+		return nil, fmt.Errorf("ssh: invalid signature algorithm %q, expected %q", sig.Format, plainName(algorithm))
+	}
+	return key, key.Verify(sum, &sig)
+}
+
+// signing is the algorithms that a key of a type signs with.
+func signing(keyType string) []string {
+	switch keyType {
+	case ssh.KeyAlgoRSA:
+		return []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSA}
+	case ssh.CertAlgoRSAv01:
+		return []string{ssh.CertAlgoRSASHA512v01, ssh.CertAlgoRSASHA256v01, ssh.CertAlgoRSAv01}
+	}
+	return []string{keyType}
+}
+
+// changeKeys sends NEWKEYS, waits for the server's, and uses the new keys. In a
+// first key exchange NEWKEYS goes with the login that follows, unless the server
+// still has to be waited for.
+func (c *Conn) changeKeys(k *keys) error {
+	up, err := k.cipher(suiteNamed(c.chosen.up), 'A', 'C')
+	if err != nil {
+		return err
+	}
+	down, err := k.cipher(suiteNamed(c.chosen.down), 'B', 'D')
+	if err != nil {
+		return err
+	}
+	if err := c.changeOurs(up); err != nil {
+		return err
+	}
+	if _, err := c.expect(msgNewKeys); err != nil {
+		return err
+	}
+	c.opener, c.recv = down, c.recv.renewed(c.strict)
+	c.step(StepNewKeys)
+	return nil
+}
+
+func (c *Conn) changeOurs(up sealer) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sealLocked([]byte{msgNewKeys})
+	c.sealer, c.send, c.kexInit = up, c.send.renewed(c.strict), nil
+	for _, p := range c.pending {
+		c.sealLocked(p)
+	}
+	c.pending = nil
+	if c.loggedIn || c.in.Buffered() == 0 {
+		return c.flushLocked()
+	}
+	return nil
+}
+
+// renew begins a key exchange when a key has been used enough.
+func (c *Conn) renew() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	worn := c.send.worn(suiteNamed(c.chosen.up)) || c.recv.worn(suiteNamed(c.chosen.down))
+	if !worn || c.kexInit != nil {
+		return nil
+	}
+	c.sendKexInit()
+	return c.flushLocked()
+}
+
+// worn tells whether keys have done enough (RFC 4344 section 3.1).
+func (n count) worn(s suite) bool {
+	const packets = 1 << 31
+	return n.packets > packets || n.bytes > s.limit
+}
+
+// extensions keeps server-sig-algs (RFC 8308 section 2.3).
+func (c *Conn) extensions(p []byte) {
+	var m struct {
+		N    uint32 `sshtype:"7"`
+		Rest []byte `ssh:"rest"`
+	}
+	if ssh.Unmarshal(p, &m) != nil {
+		return
+	}
+	for range min(m.N, 64) {
+		var e struct {
+			Name, Value string
+			Rest        []byte `ssh:"rest"`
+		}
+		if ssh.Unmarshal(m.Rest, &e) != nil {
+			return
+		}
+		if e.Name == "server-sig-algs" {
+			c.sigAlgs = strings.Split(e.Value, ",")
+		}
+		m.Rest = e.Rest
+	}
+}
+
+// ServerVersion is the server's version line.
+func (c *Conn) ServerVersion() string { return c.theirs }
+
+// Close closes the connection.
+func (c *Conn) Close() error { return c.net.Close() }
+
+var _ io.Closer = (*Conn)(nil)

@@ -1,0 +1,399 @@
+package transport
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// Login is how to log in by public keys (RFC 4252 section 7).
+type Login struct {
+	User string
+	// Keys are tried in order. Their Algorithms are names of signatures, best first.
+	Keys []ssh.MultiAlgorithmSigner
+	// Direct signs with the first key without asking whether it would do.
+	Direct bool
+	// Ahead is what is asked for once logged in; nil leaves that to Mux. It leaves
+	// with the login where the server is known to take that, else right behind it.
+	Ahead *Command
+}
+
+// Command is a session's one command.
+type Command struct {
+	Line string
+	Env  []string // NAME=value
+	EOF  bool     // it gets no input
+}
+
+// DeniedError is a login that was refused.
+type DeniedError struct {
+	Methods []string // that could go on; by the server: not to be shown raw
+	Partial bool     // a key was accepted, but is not enough
+	Key     error    // why a key could not be tried; may be nil
+}
+
+func (e *DeniedError) Error() string {
+	return "ssh: unable to authenticate, " + strings.Join(e.Methods, ",") + " can continue"
+}
+
+// eagerness is how much a server can be sent before it has answered.
+type eagerness uint8
+
+const (
+	stepwise eagerness = iota
+	together           // service request and login
+	behind             // and, once logged in, a session with its command
+	ahead              // and all of that at once
+)
+
+// habits tells servers apart by their version lines. In order: sshd answers
+// each packet in its turn, and numbers the first channel 0 since it has channels
+// (dispatch.c, channels.c); dropbear does the same as long as the login succeeds,
+// but ends the connection over a channel before it does; Go's server forgets what
+// comes for a channel before it has confirmed it. RFC 4252 section 5.3 and RFC
+// 4253 section 10 allow to go on; that a first channel has number 0 is no RFC's.
+// Others are not listed: they get one packet at a time.
+var habits = []struct {
+	prefix string
+	eagerness
+}{
+	{"SSH-2.0-OpenSSH_", ahead},
+	{"SSH-2.0-dropbear", behind},
+	{"SSH-2.0-tinyssh", together},
+	{"SSH-2.0-Go", together},
+}
+
+func (c *Conn) eagerness() eagerness {
+	for _, h := range habits {
+		if strings.HasPrefix(c.theirs, h.prefix) {
+			return h.eagerness
+		}
+	}
+	return stepwise
+}
+
+const (
+	serviceUserauth   = "ssh-userauth"
+	serviceConnection = "ssh-connection"
+)
+
+// attempt is a login under way.
+type attempt struct {
+	*Conn
+	Login
+	sent    [][]byte // packets of Ahead that are on their way
+	accepts bool     // the service was accepted
+	next    int      // key to try
+	tried   int      // requests with a key
+	problem error    // with the last key that could not be tried
+}
+
+// Authenticate logs in. Where that fails and MayRun then says no, Ahead has not
+// run.
+func (c *Conn) Authenticate(l Login) error {
+	if c.in.Buffered() > 0 { // EXT_INFO, which says how to sign
+		if err := c.peekExtensions(); err != nil {
+			return err
+		}
+	}
+	a := &attempt{Conn: c, Login: l}
+	err := a.run()
+	c.mayRun = len(a.sent) > 0 && !disproves(err)
+	if err != nil {
+		return err
+	}
+	c.loggedIn = true
+	if l.Ahead != nil && a.sent == nil && c.eagerness() >= behind {
+		a.askAhead()
+	}
+	c.sent = a.sent
+	return c.flush()
+}
+
+// Asked tells whether the command was asked for ahead.
+func (c *Conn) Asked() bool { return len(c.sent) > 0 }
+
+// HungUp tells whether err is the end of the connection before the server has
+// answered anything to a login that came early.
+func (c *Conn) HungUp(err error) bool {
+	return c.session != nil && c.eagerness() > stepwise && !c.answered && isEnd(err)
+}
+
+// MayRun tells whether the command that was asked for ahead may have run
+// although the login failed.
+func (c *Conn) MayRun() bool { return c.mayRun }
+
+// disproves tells whether an error shows that the login has failed on the
+// server: what comes in order before an orderly end is all that there was.
+func disproves(err error) bool {
+	denied, farewell := (*DeniedError)(nil), (*DisconnectError)(nil)
+	return err != nil && (errors.As(err, &denied) || errors.As(err, &farewell) || isEnd(err))
+}
+
+// peekExtensions takes the packet that has come already.
+func (c *Conn) peekExtensions() error {
+	p, err := c.raw()
+	if err != nil {
+		return err
+	}
+	switch p[0] {
+	case msgExtInfo:
+		c.extensions(p)
+	case msgIgnore, msgDebug:
+	default:
+		return unexpected(p[0], msgExtInfo)
+	}
+	return nil
+}
+
+func (a *attempt) run() error {
+	a.queue(appendString([]byte{msgServiceRequest}, serviceUserauth))
+	if a.eagerness() < together {
+		if err := a.flush(); err != nil {
+			return err
+		}
+		if err := a.service(); err != nil {
+			return err
+		}
+	}
+	if err := a.first(); err != nil {
+		return err
+	}
+	for {
+		if err := a.flush(); err != nil {
+			return err
+		}
+		p, err := a.answer()
+		switch {
+		case err != nil:
+			return err
+		case p[0] == msgUserauthSuccess:
+			a.step(StepAuth)
+			return nil
+		case p[0] == msgUserauthPKOK:
+			a.step(StepQuery)
+			err = a.accepted()
+		default:
+			err = a.refused(p)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// first sends the first request: a signature, a question, or the method that
+// only makes the server list the others.
+func (a *attempt) first() error {
+	switch {
+	case len(a.Keys) == 0:
+		a.queue(a.request("none"))
+		return nil
+	case !a.Direct:
+		return a.try()
+	}
+	a.next = 1
+	if err := a.sign(a.Keys[0]); err != nil {
+		a.problem = err
+		return a.try()
+	}
+	return nil
+}
+
+// try asks whether the next key would do.
+func (a *attempt) try() error {
+	for ; a.next < len(a.Keys); a.next++ {
+		name, err := a.algorithm(a.Keys[a.next])
+		if err != nil {
+			a.problem = err
+			continue
+		}
+		a.next++
+		a.queue(a.publicKey(a.Keys[a.next-1], name, false))
+		return nil
+	}
+	if a.tried > 0 {
+		return &DeniedError{Methods: []string{"publickey"}, Key: a.problem}
+	}
+	a.queue(a.request("none"))
+	return nil
+}
+
+// accepted signs for the key that was asked about last.
+func (a *attempt) accepted() error {
+	if a.next == 0 {
+		return unexpected(msgUserauthPKOK, msgUserauthFailure)
+	}
+	if err := a.sign(a.Keys[a.next-1]); err != nil {
+		a.problem = err
+		return a.try()
+	}
+	return nil
+}
+
+// refused goes on with the next key.
+func (a *attempt) refused(p []byte) error {
+	var m struct {
+		Methods []string `sshtype:"51"`
+		Partial bool
+	}
+	if err := ssh.Unmarshal(p, &m); err != nil {
+		return err
+	}
+	a.sent = nil // it was answered with UNIMPLEMENTED
+	denied := &DeniedError{Methods: m.Methods, Partial: m.Partial, Key: a.problem}
+	if m.Partial || a.next >= len(a.Keys) || !slices.Contains(m.Methods, "publickey") {
+		return denied
+	}
+	return a.try()
+}
+
+// answer reads what the server says to the last request.
+func (a *attempt) answer() ([]byte, error) {
+	for {
+		p, err := a.Conn.next()
+		if err != nil {
+			return nil, err
+		}
+		a.answered = true
+		switch p[0] {
+		case msgServiceAccept:
+			if a.accepts {
+				return nil, unexpected(p[0], msgUserauthSuccess)
+			}
+			a.accepts = true
+			a.step(StepService)
+		case msgUserauthBanner:
+		case msgUserauthSuccess, msgUserauthFailure, msgUserauthPKOK:
+			return p, nil
+		default:
+			return nil, unexpected(p[0], msgUserauthSuccess)
+		}
+	}
+}
+
+// service waits for the service to be accepted.
+func (a *attempt) service() error {
+	p, err := a.Conn.next()
+	if err != nil {
+		return err
+	}
+	if p[0] != msgServiceAccept {
+		return unexpected(p[0], msgServiceAccept)
+	}
+	a.accepts = true
+	a.step(StepService)
+	return nil
+}
+
+// sign queues a signed request, and behind it what is asked for once it has
+// succeeded.
+func (a *attempt) sign(key ssh.MultiAlgorithmSigner) error {
+	name, err := a.algorithm(key)
+	if err != nil {
+		return err
+	}
+	request := a.publicKey(key, name, true)
+	sig, err := key.SignWithAlgorithm(nil, append(appendString(nil, a.session), request...), plainName(name))
+	if err != nil {
+		return err
+	}
+	a.queue(appendString(request, ssh.Marshal(sig)))
+	if a.Ahead != nil && a.eagerness() >= ahead {
+		a.askAhead()
+	}
+	return nil
+}
+
+// request begins a request (RFC 4252 section 5).
+func (a *attempt) request(method string) []byte {
+	p := []byte{msgUserauthRequest}
+	for _, s := range []string{a.User, serviceConnection, method} {
+		p = appendString(p, s)
+	}
+	return p
+}
+
+// publicKey is a request by a key (RFC 4252 section 7), without its signature.
+func (a *attempt) publicKey(key ssh.Signer, algorithm string, signed bool) []byte {
+	a.tried++
+	p := append(a.request("publickey"), 0)
+	if signed {
+		p[len(p)-1] = 1
+	}
+	return appendString(appendString(p, algorithm), key.PublicKey().Marshal())
+}
+
+// algorithm picks how a key is to sign: the first that the server has named, or
+// the first at all where it has named none.
+func (a *attempt) algorithm(key ssh.MultiAlgorithmSigner) (string, error) {
+	kind := key.PublicKey().Type()
+	names := key.Algorithms()
+	if len(names) == 0 {
+		return "", errors.New("no algorithm is allowed for a key of type " + kind)
+	}
+	name := names[0]
+	if a.sigAlgs != nil {
+		i := slices.IndexFunc(names, func(n string) bool { return slices.Contains(a.sigAlgs, n) })
+		if i < 0 {
+			i = slices.Index(names, plainName(kind)) // some servers do not name all that they take
+		}
+		if i < 0 {
+			return "", fmt.Errorf("the server takes no signature of a key of type %s that is allowed here: %s", kind, strings.Join(names, ","))
+		}
+		name = names[i]
+	}
+	if plainName(kind) == kind {
+		return name, nil
+	}
+	if strings.HasPrefix(name, "rsa-sha2-") {
+		return name + certSuffix, nil
+	}
+	return kind, nil
+}
+
+// askAhead queues a session and its command, as Mux would.
+func (a *attempt) askAhead() {
+	a.sent = a.Ahead.packets()
+	for _, p := range a.sent {
+		a.queue(p)
+	}
+}
+
+// Numbers of x/crypto's channels, and of the first one of each server above.
+const (
+	window      = 2 << 20
+	channelSize = 32 << 10
+	channel     = 0
+)
+
+// packets are what x/crypto's channels would send for the command (RFC 4254
+// sections 5.1, 6.4, 6.5, 5.3).
+func (c *Command) packets() [][]byte {
+	open := appendString([]byte{msgChannelOpen}, "session")
+	for _, n := range []uint32{channel, window, channelSize} {
+		open = binary.BigEndian.AppendUint32(open, n)
+	}
+	all := [][]byte{open}
+	ask := func(what string, reply byte, texts ...string) {
+		p := binary.BigEndian.AppendUint32([]byte{msgChannelRequest}, channel)
+		p = append(appendString(p, what), reply)
+		for _, s := range texts {
+			p = appendString(p, s)
+		}
+		all = append(all, p)
+	}
+	for _, kv := range c.Env {
+		name, value, _ := strings.Cut(kv, "=")
+		ask("env", 0, name, value)
+	}
+	ask("exec", 1, c.Line)
+	if c.EOF {
+		all = append(all, binary.BigEndian.AppendUint32([]byte{msgChannelEOF}, channel))
+	}
+	return all
+}

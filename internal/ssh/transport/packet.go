@@ -1,0 +1,255 @@
+package transport
+
+import (
+	"bufio"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// Message numbers (RFC 4250 section 4.1, RFC 8308 section 2.3).
+const (
+	msgDisconnect      = 1
+	msgIgnore          = 2
+	msgUnimplemented   = 3
+	msgDebug           = 4
+	msgServiceRequest  = 5
+	msgServiceAccept   = 6
+	msgExtInfo         = 7
+	msgKexInit         = 20
+	msgNewKeys         = 21
+	msgKexECDHInit     = 30 // RFC 5656 section 7.1
+	msgKexECDHReply    = 31
+	msgUserauthRequest = 50
+	msgUserauthFailure = 51
+	msgUserauthSuccess = 52
+	msgUserauthBanner  = 53
+	msgUserauthPKOK    = 60
+	msgChannelOpen     = 90
+	msgChannelConfirm  = 91
+	msgChannelFailure  = 92
+	msgChannelEOF      = 96
+	msgChannelRequest  = 98
+	lastChannelMessage = 100
+)
+
+const (
+	// maxPacket is what is taken from a server at most; RFC 4253 section 6.1
+	// demands 35,000.
+	maxPacket = 256 << 10
+	// maxLines and maxLine bound what a server may say before its version line.
+	maxLines = 1024
+	maxLine  = 8192
+)
+
+// sealer makes payloads into packets, opener packets into payloads.
+type (
+	sealer interface {
+		// seal appends the packet to dst.
+		seal(dst []byte, seq uint32, payload []byte) []byte
+	}
+	opener interface {
+		// open reads a packet; its payload is not empty and the caller's own.
+		open(r io.Reader, seq uint32) ([]byte, error)
+	}
+)
+
+// Conn is a connection from its version lines on.
+type Conn struct {
+	net    net.Conn
+	config *Config
+	in     *bufio.Reader
+	opener opener
+	recv   count
+
+	ours, theirs string // version lines
+	session      []byte // session identifier: the first exchange hash
+	hostKey      string // blob, of the first key exchange
+	strict       bool
+	sigAlgs      []string // server-sig-algs (RFC 8308 section 3.1); nil = not told
+	chosen       algorithms
+	loggedIn     bool
+	mayRun       bool
+	answered     bool     // the server has answered to the login
+	sent         [][]byte // ahead of Mux
+
+	mu      sync.Mutex // guards what follows
+	sealer  sealer
+	send    count
+	out     []byte   // packets that wait for flush
+	kexInit []byte   // ours, from when it was sent until NEWKEYS
+	pending [][]byte // payloads that wait for the end of a key exchange
+}
+
+// count is what has gone one way.
+type count struct {
+	seq            uint32 // of the next packet
+	packets, bytes int64  // with these keys
+}
+
+func (n *count) add(bytes int) { n.seq++; n.packets++; n.bytes += int64(bytes) }
+
+// renewed is the count with new keys; strict key exchange counts packets anew.
+func (n count) renewed(strict bool) count {
+	if strict {
+		return count{}
+	}
+	return count{seq: n.seq}
+}
+
+// DisconnectError is the server's farewell (RFC 4253 section 11.1).
+type DisconnectError struct {
+	Reason  uint32
+	Message string // by the server: not to be shown raw
+}
+
+func (e *DisconnectError) Error() string {
+	return fmt.Sprintf("ssh: disconnect, reason %d: %s", e.Reason, e.Message)
+}
+
+var errShort = errors.New("ssh: packet of a wrong length")
+
+// raw reads the next packet, whatever it is.
+func (c *Conn) raw() ([]byte, error) {
+	p, err := c.opener.open(c.in, c.recv.seq)
+	if err != nil {
+		return nil, err
+	}
+	c.recv.add(len(p))
+	if p[0] != msgDisconnect {
+		return p, nil
+	}
+	var m struct {
+		Reason   uint32 `sshtype:"1"`
+		Message  string
+		Language string
+	}
+	if err := ssh.Unmarshal(p, &m); err != nil {
+		return nil, err
+	}
+	return nil, &DisconnectError{m.Reason, m.Message}
+}
+
+// next reads the next packet that is meant for somebody above this package, and
+// exchanges keys when the server wants that or it is time.
+func (c *Conn) next() ([]byte, error) {
+	for {
+		if err := c.renew(); err != nil {
+			return nil, err
+		}
+		p, err := c.raw()
+		if err != nil {
+			return nil, err
+		}
+		switch p[0] {
+		case msgIgnore, msgUnimplemented, msgDebug:
+		case msgExtInfo:
+			c.extensions(p)
+		case msgKexInit:
+			if err := c.exchange(p); err != nil {
+				return nil, err
+			}
+		default:
+			return p, nil
+		}
+	}
+}
+
+// queue makes a payload wait for flush. During a key exchange nothing else may
+// be sent (RFC 4253 section 7.1), so it waits for the end of that.
+func (c *Conn) queue(payload []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queueLocked(payload)
+}
+
+func (c *Conn) queueLocked(payload []byte) {
+	if c.kexInit != nil {
+		c.pending = append(c.pending, append([]byte(nil), payload...))
+		return
+	}
+	c.sealLocked(payload)
+}
+
+func (c *Conn) sealLocked(payload []byte) {
+	c.out = c.sealer.seal(c.out, c.send.seq, payload)
+	c.send.add(len(payload))
+}
+
+// flush sends what waits, in one write.
+func (c *Conn) flush() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.flushLocked()
+}
+
+func (c *Conn) flushLocked() error {
+	if len(c.out) == 0 {
+		return nil
+	}
+	_, err := c.net.Write(c.out)
+	const keep = 64 << 10
+	if c.out = c.out[:0]; cap(c.out) > keep {
+		c.out = nil
+	}
+	return err
+}
+
+// plain is the packet format before keys are there (RFC 4253 section 6).
+type plain struct{}
+
+const plainBlock = 8
+
+func (plain) seal(dst []byte, _ uint32, payload []byte) []byte {
+	return frame(dst, payload, plainBlock, 4)
+}
+
+func (plain) open(r io.Reader, _ uint32) ([]byte, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return nil, err
+	}
+	n := binary.BigEndian.Uint32(head[:])
+	if n > maxPacket {
+		return nil, errShort
+	}
+	body := make([]byte, n)
+	if _, err := io.ReadFull(r, body); err != nil {
+		return nil, err
+	}
+	return unpad(body)
+}
+
+// frame appends length, padding length, payload and padding. counted is how many
+// of the four bytes of the length count towards the multiple of block.
+func frame(dst, payload []byte, block, counted int) []byte {
+	const least = 4
+	padding := block - (counted+1+len(payload))%block
+	if padding < least {
+		padding += block
+	}
+	dst = binary.BigEndian.AppendUint32(dst, uint32(1+len(payload)+padding))
+	dst = append(dst, byte(padding))
+	dst = append(dst, payload...)
+	n := len(dst)
+	dst = append(dst, make([]byte, padding)...)
+	_, _ = rand.Read(dst[n:]) // never fails
+	return dst
+}
+
+// unpad is the payload of a packet without its length.
+func unpad(body []byte) ([]byte, error) {
+	if len(body) < 1 || int(body[0]) >= len(body)-1 {
+		return nil, errShort
+	}
+	return body[1 : len(body)-int(body[0])], nil
+}
+
+// isEnd tells whether the peer has ended the connection in an orderly way.
+func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
