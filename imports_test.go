@@ -31,14 +31,15 @@ sys/workdir: sys/safedir
 sys/terminal: base/fault
 sys/bounded:
 sys/edit: base/shell sys/bounded
-sys/relay:
+sys/quickack:
+sys/relay: sys/quickack
 ssh/sshconf: sys/bounded
 ssh/knownhosts: base/host base/shell base/stats sys/bounded sys/proc
 ssh/sshlog:
 ssh/openssh: base/alg base/shell record ssh/sshlog sys/bounded sys/proc
 ssh/wire: base/alg
 ssh/transport:
-ssh/dial: base/host base/termsafe fleet ssh/transport sys/bounded
+ssh/dial: base/host base/termsafe fleet ssh/transport sys/bounded sys/quickack
 ssh/forkssh: base/host base/termsafe fleet ssh/openssh ssh/sshlog sys/proc
 ssh/route: base/fault base/host base/termsafe ssh/openssh ssh/sshconf ssh/wire sys/proc
 ssh/mux: base/termsafe fleet

@@ -384,7 +384,7 @@ func TestJumpFaults(t *testing.T) {
 func TestLostBastion(t *testing.T) {
 	bastion := (&sshtest.Server{}).Start(t)
 	s := (&sshtest.Server{Exec: func(x *sshtest.Session) { io.WriteString(x, "started\n"); <-x.Signals }}).Start(t)
-	cable := through(t, bastion.Port(), relay.Path{})
+	cable := through(t, bastion.Port(), relay.Options{})
 	tg, jump := target(t, s), target(t, bastion)
 	jump.HostName, jump.Port = "127.0.200.1", cable.Port()
 	jump.AliveInterval, jump.AliveCountMax = 100*time.Millisecond, 1

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sshpace/internal/fleet"
+	"sshpace/internal/sys/quickack"
 )
 
 // conn is a connection that watches the beginning of the conversation, which
@@ -22,7 +23,7 @@ import (
 type conn struct {
 	net.Conn
 	flow    flow
-	prompt  prompt
+	prompt  *quickack.Reader
 	reached atomic.Uint32 // fleet.Phase
 
 	after atomic.Bool // something came behind the version line
@@ -48,7 +49,7 @@ const (
 var errWrongBanner = errors.New("not an SSH 2 version line")
 
 func newConn(c net.Conn) *conn {
-	w := &conn{Conn: c, prompt: newPrompt(c)}
+	w := &conn{Conn: c, prompt: quickack.New(c)}
 	w.reach(fleet.PhaseKex)
 	w.flow.init()
 	return w
@@ -74,7 +75,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	c.flow.wait()
-	n, err := c.prompt.read(c.Conn, p)
+	n, err := c.prompt.Read(p)
 	if n > 0 && !c.after.Load() {
 		c.after.Store(true)
 	}
@@ -84,7 +85,7 @@ func (c *conn) Read(p []byte) (int, error) {
 
 func (c *conn) fill() error {
 	buf := make([]byte, readAhead)
-	n, err := c.prompt.read(c.Conn, buf)
+	n, err := c.prompt.Read(buf)
 	if n == 0 {
 		return err
 	}

@@ -397,7 +397,7 @@ func TestNames(t *testing.T) {
 // TestKeepAlive has a server that falls silent while a command runs.
 func TestKeepAlive(t *testing.T) {
 	s := (&sshtest.Server{Exec: func(x *sshtest.Session) { <-x.Signals }}).Start(t)
-	cable := through(t, s.Port(), relay.Path{})
+	cable := through(t, s.Port(), relay.Options{})
 	tg := target(t, s)
 	tg.Port, tg.AliveInterval, tg.AliveCountMax = cable.Port(), 100*time.Millisecond, 2
 	time.AfterFunc(500*time.Millisecond, cable.Freeze)
@@ -411,13 +411,14 @@ func TestKeepAlive(t *testing.T) {
 }
 
 // through is a relay to a port on loopback.
-func through(t testing.TB, port int, path relay.Path) *relay.Relay {
+func through(t testing.TB, port int, o relay.Options) *relay.Relay {
 	t.Helper()
 	l, err := net.Listen("tcp4", "0.0.0.0:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := relay.To(fmt.Sprintf("127.0.0.1:%d", port), relay.Options{Listener: l, Path: path})
+	o.Listener = l
+	r, err := relay.To(fmt.Sprintf("127.0.0.1:%d", port), o)
 	if err != nil {
 		t.Fatal(err)
 	}

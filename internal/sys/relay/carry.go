@@ -6,6 +6,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"sshpace/internal/sys/quickack"
 )
 
 const (
@@ -30,33 +32,42 @@ type parcel struct {
 
 var buffers = sync.Pool{New: func() any { return new([piece]byte) }}
 
-// carry moves one direction until it ends. A path that neither delays nor limits
-// needs no second goroutine, whose wake-ups would be most of what it costs.
-func (c *carrier) carry(dir Direction, to, from net.Conn) {
+// carry moves one direction until it ends, to where to says: nil is nowhere. A
+// path that neither delays nor limits needs no second goroutine, whose wake-ups
+// would be most of what it costs.
+func (c *carrier) carry(dir Direction, from net.Conn, to func() net.Conn) {
+	source := io.Reader(from)
+	if c.relay.opts.Prompt {
+		source = quickack.New(from)
+	}
 	road := newRoad(c.relay.opts.Path, dir)
 	if c.relay.opts.Path == (Path{}) {
-		for c.fetch(from, road, func(p parcel) bool { return c.deliver(dir, to, p) }) {
+		target := to()
+		for target != nil && c.fetch(source, road, func(p parcel) bool { return c.deliver(dir, target, p) }) {
 		}
 		return
 	}
 	queue := make(chan parcel, road.room())
 	var writer sync.WaitGroup
-	writer.Go(func() {
-		punctual()
-		for p := range queue {
-			if !sleepUntil(c.relay.life, p.due) || !c.deliver(dir, to, p) {
-				c.reset() // wakes the reader
-			}
-		}
-	})
-	for c.fetch(from, road, func(p parcel) bool { queue <- p; return true }) {
+	writer.Go(func() { c.empty(dir, queue, to()) })
+	for c.fetch(source, road, func(p parcel) bool { queue <- p; return true }) {
 	}
 	close(queue)
 	writer.Wait()
 }
 
+// empty delivers what is queued, each parcel when it is due.
+func (c *carrier) empty(dir Direction, queue <-chan parcel, to net.Conn) {
+	punctual()
+	for p := range queue {
+		if to == nil || !sleepUntil(c.relay.life, p.due) || !c.deliver(dir, to, p) {
+			c.reset() // wakes the reader
+		}
+	}
+}
+
 // fetch reads once and hands the parcel on; false at the end.
-func (c *carrier) fetch(from net.Conn, road *road, hand func(parcel) bool) bool {
+func (c *carrier) fetch(from io.Reader, road *road, hand func(parcel) bool) bool {
 	b := buffers.Get().(*[piece]byte)
 	n, err := from.Read(b[:])
 	now := time.Now()

@@ -63,6 +63,9 @@ type Options struct {
 	// Watch is told of everything that has left, of both directions
 	// concurrently; nil watches nothing.
 	Watch func(Seen)
+	// Prompt acknowledges at once, so that neither end waits for the relay where
+	// Nagle's algorithm is on.
+	Prompt bool
 	// Listener is where clients connect; nil is a free port of 127.0.0.1. The
 	// relay closes it.
 	Listener net.Listener
@@ -170,16 +173,23 @@ func (c *carrier) run() {
 		delete(c.relay.conns, c)
 		c.relay.mu.Unlock()
 	}()
-	if !c.connect() {
-		c.reset()
-		return
-	}
+	tried := make(chan struct{})
 	var both sync.WaitGroup
-	both.Go(func() { c.carry(Up, c.out, c.in) })
-	both.Go(func() { c.carry(Down, c.in, c.out) })
+	both.Go(func() { // what the client sends is on its way while TCP shakes hands
+		c.carry(Up, c.in, func() net.Conn { <-tried; return c.out })
+	})
+	connected := c.connect()
+	close(tried)
+	if !connected {
+		c.reset()
+	} else {
+		c.carry(Down, c.out, func() net.Conn { return c.in })
+	}
 	both.Wait()
 	c.in.Close() // what was written still arrives
-	c.out.Close()
+	if connected {
+		c.out.Close()
+	}
 }
 
 // connect dials when the third packet of TCP's handshake would have come.
