@@ -157,7 +157,7 @@ func TestClosedOutput(t *testing.T) {
 		return nil
 	}}
 	_, err := fleet.Run(context.Background(), fleet.Params{}, hosts(3), remote(dir), e, &c)
-	if err != syscall.EPIPE {
+	if !errors.Is(err, syscall.EPIPE) {
 		t.Errorf("got %v", err)
 	}
 	gone(t, dir, 3)

@@ -51,9 +51,10 @@ func (p *peer) connect(t testing.TB, wrap func(net.Conn) net.Conn) net.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
 	p.done.Go(func() {
-		if c, err := l.Accept(); err == nil {
+		c, err := l.Accept()
+		l.Close() // not before: it would reset what waits to be accepted
+		if err == nil {
 			p.serve(wrap(c))
 		}
 	})
