@@ -30,6 +30,7 @@ type runFlags struct {
 	connection connectionFlags
 	selection  fleetHosts
 	view       viewFlags
+	pace       paceFlags
 
 	fanout         int
 	connectTimeout seconds
@@ -71,6 +72,7 @@ SIGHUP, SIGINT or SIGTERM.`,
 		Example: `  sshpace run -w 'web[01-40]' -- uptime
   sshpace run -w @db -b -- cat /etc/os-release      fold identical output
   sshpace run --hosts-file hosts.txt --script fix.sh -- --force
+  sshpace run -w @all --canary 3 --batch 10%,25% --pause 1m --max-fail 2 -- apt-get -y upgrade
   sshpace run --rerun failed`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runRun(cmd.Context(), sys, &f, cmd.Flags(), args)
@@ -81,6 +83,7 @@ SIGHUP, SIGINT or SIGTERM.`,
 	f.connection.register(flags)
 	f.selection.register(flags)
 	f.view.register(flags)
+	f.pace.register(flags)
 	flags.IntVarP(&f.fanout, "fanout", "f", 0, "hosts connected at once, at most; 0 = what this machine bears")
 	flags.Var(&f.connectTimeout, "connect-timeout", "time for name look-up, connection and login (default 15s)")
 	flags.Var(&f.timeout, "timeout", "time for the command on each host; then it is ended there (default none)")
@@ -114,7 +117,7 @@ func (f *runFlags) check() error {
 	case f.history && f.view.json:
 		return usageError("the records themselves are JSON: sshpace/runs in $XDG_STATE_HOME or ~/.local/state", "--history and --json exclude each other")
 	}
-	return cmp.Or(f.connection.Check(), f.view.check())
+	return cmp.Or(f.connection.Check(), f.view.check(), f.pace.check())
 }
 
 func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, args []string) error {
@@ -233,7 +236,10 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	defer untune()
 	drain, hard, stop := interruptsSaying(ctx, terminal.NewScreen(sys.Stderr, sys.Getenv), sys, "ending the commands that run; press Ctrl-C again to leave them")
 	defer stop()
-	sink, err := f.view.sink(sys, t.hosts, f.quiet, f.verbose)
+	if err := f.pace.confirm(drain, sys, t.command.Text, t.hosts); err != nil {
+		return interrupted(drain, ignoreCancel(err))
+	}
+	sink, err := f.view.sink(sys, t.hosts, f.quiet, f.verbose, f.pace.question(drain))
 	if err != nil {
 		return err
 	}
@@ -241,6 +247,7 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	t.reach.Warm(drain, t.hosts)
 	params := fleet.Params{
 		ID:     recorder.id(),
+		Pace:   f.pace.pace(),
 		Fanout: f.fanout, CommandTimeout: time.Duration(f.timeout), Drain: drain, ReservedFDs: f.view.fds(),
 		RetryFor: time.Duration(f.retryFor), Load: load, MaxOutput: int64(f.maxOutput),
 	}
@@ -261,7 +268,18 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 			Hint: "make room; the commands were not disturbed, see sshpace run --history for how they ended",
 		}
 	}
-	return exitWithCode(f.exitCode(&summary))
+	return f.verdict(&summary)
+}
+
+// verdict is the end of a run in which nothing went wrong here.
+func (f *runFlags) verdict(s *fleet.Summary) error {
+	if s.Stopped != "" && s.NotStarted > 0 {
+		return &Error{
+			What: fmt.Sprintf("stopped in %s; %d of %d hosts were not started", s.Stopped, s.NotStarted, s.Total()), Code: f.exitCode(s),
+			Hint: "sshpace run --rerun not-started goes on with them",
+		}
+	}
+	return exitWithCode(f.exitCode(s))
 }
 
 func (f *runFlags) exitCode(s *fleet.Summary) int {

@@ -51,7 +51,7 @@ func (f *viewFlags) fds() int {
 const outdirFiles = 16
 
 // sink makes the sink of a run.
-func (f *viewFlags) sink(sys System, hosts []host.Host, quiet, verbose bool) (fleet.Sink, error) {
+func (f *viewFlags) sink(sys System, hosts []host.Host, quiet, verbose bool, confirm func(string) (bool, error)) (fleet.Sink, error) {
 	var sinks output.Tee
 	if f.outdir != "" {
 		files, err := output.OpenFiles(f.outdir, outdirFiles)
@@ -67,6 +67,9 @@ func (f *viewFlags) sink(sys System, hosts []host.Host, quiet, verbose bool) (fl
 	watched := terminal.Width(sys.Stderr, sys.Getenv) > 0 && len(hosts) > 1
 	if !quiet && (f.json || !watched) {
 		sinks = append(sinks, output.NewRetries(sys.Stderr))
+	}
+	if !quiet || confirm != nil {
+		sinks = append(sinks, output.NewBatches(sys.Stderr, confirm))
 	}
 	if !quiet && !f.json {
 		sinks = append(sinks, output.NewClosing(sys.Stderr))

@@ -102,6 +102,7 @@ func (a *Attempt) Abort() context.Context { return a.abort }
 // permission ends with Reached(PhaseExec), with the attempt, or with the next
 // Admit.
 func (a *Attempt) Admit(ctx context.Context, addr string) error {
+	defer context.AfterFunc(a.run.starting, func() { a.endCommand(context.Cause(a.run.starting)) })()
 	start := time.Now()
 	t, err := a.run.gate.admit(ctx, addr)
 	wait := time.Since(start)

@@ -137,6 +137,7 @@ type Result struct {
 	Hint     string // what to do next, may be ""
 	Note     string // what people should know however it ended, may be ""
 	Cause    error  // behind Err, or nil; for callers that must know an errno
+	Batch    int    // from 1; 0 where all start at once
 	Attempts int    // connections tried, at least 1 once started
 
 	Start    time.Time     // when the host's turn came
@@ -181,6 +182,9 @@ type Start struct {
 type Sink interface {
 	// Begin comes first; after an error only End follows.
 	Begin(Start) error
+	// Batch comes before each batch of a run that has several. A *Declined stops
+	// the run there.
+	Batch(Batch) error
 	// Started says that a connection to the host with this index is being made. A
 	// host that is never touched has none; one that is tried again has one.
 	Started(index int) error
@@ -201,6 +205,9 @@ var _ Sink = Nothing{}
 
 // Begin does nothing.
 func (Nothing) Begin(Start) error { return nil }
+
+// Batch does nothing.
+func (Nothing) Batch(Batch) error { return nil }
 
 // Started does nothing.
 func (Nothing) Started(int) error { return nil }
@@ -230,6 +237,8 @@ type Summary struct {
 
 	Incomplete int   // of them, hosts whose output is incomplete
 	Lost       error // why output was lost first, nil if none was; what was cut off is not lost
+
+	Stopped string // why the rest was not started, "" if there was no reason to stop
 
 	MaxExit int // largest exit code seen; 255 for a host without one
 	Elapsed time.Duration

@@ -31,6 +31,8 @@ type Params struct {
 	// Drain, when done, ends the run politely: nothing new starts, and running
 	// commands are ended as by their timeout. nil is never.
 	Drain context.Context
+	// Pace is how many hosts start when.
+	Pace Pace
 	// RetryFor bounds how long a host is tried again while servers ask to slow
 	// down; 0 is two minutes, or 30 seconds where the server let nobody in.
 	RetryFor time.Duration
@@ -51,6 +53,10 @@ type run struct {
 	slots    chan struct{}   // one per host that is connected or connecting
 	soft     context.Context // ends politely; child of hard
 	stop     context.CancelCauseFunc
+	starting context.Context // ends when nothing new is to start; child of soft
+	total    int
+
+	stopStarting context.CancelCauseFunc
 
 	sinkMu  sync.Mutex
 	sink    Sink
@@ -59,6 +65,7 @@ type run struct {
 	touched map[int]bool   // hosts that the sink knows as started and not as ended
 	lost    map[int]string // why output of hosts that run was lost, by index
 	waiting int            // hosts that wait to be tried again
+	batch   Batch
 }
 
 // Run runs cmd on every host and returns when all have ended. When ctx ends,
@@ -79,7 +86,10 @@ func Run(ctx context.Context, p Params, hosts []host.Host, cmd Command, ex Execu
 	if load == nil {
 		load = NewLoad(0)
 	}
+	starting, stopStarting := context.WithCancelCause(soft)
+	defer stopStarting(nil)
 	r := &run{
+		starting: starting, stopStarting: stopStarting, total: len(hosts),
 		Params: p, executor: ex, command: cmd, sink: sink, soft: soft, stop: stop,
 		gate:  newGate(p.Fanout, load.Busy),
 		slots: make(chan struct{}, machine.slots(p.Fanout, len(hosts), ex.FDs(), p.ReservedFDs)),
@@ -94,34 +104,45 @@ func Run(ctx context.Context, p Params, hosts []host.Host, cmd Command, ex Execu
 	return r.summary, errors.Join(err, sink.End(r.summary))
 }
 
-// all starts the hosts in order, as slots become free.
+// all starts the hosts in order, batch by batch, as slots become free.
 func (r *run) all(hard context.Context, hosts []host.Host) {
-	var running sync.WaitGroup
-	for i, h := range hosts {
-		if !r.takeSlot() {
-			r.done(Result{Index: i, Host: h, Exit: -1, Class: Cancelled, Err: "not started"})
-			continue
+	sizes := r.Pace.sizes(len(hosts))
+	next := 0
+	for i, size := range sizes {
+		b := Batch{Number: i + 1, Of: len(sizes), Hosts: size}
+		r.begin(b)
+		var running sync.WaitGroup
+		for range size {
+			res := Result{Index: next, Host: hosts[next], Exit: -1, Class: Cancelled, Err: "not started"}
+			if b.Of > 1 {
+				res.Batch = b.Number
+			}
+			next++
+			if !r.takeSlot() {
+				r.done(res)
+				continue
+			}
+			running.Go(func() { r.one(hard, res) })
 		}
-		running.Go(func() { r.one(hard, i, h) })
+		running.Wait()
 	}
-	running.Wait()
 }
 
 func (r *run) takeSlot() bool {
-	if r.soft.Err() != nil {
+	if r.starting.Err() != nil {
 		return false
 	}
 	select {
 	case r.slots <- struct{}{}:
 		return true
-	case <-r.soft.Done():
+	case <-r.starting.Done():
 		return false
 	}
 }
 
 // one runs one host, with retries, and reports its end. It enters with a slot.
-func (r *run) one(hard context.Context, index int, h host.Host) {
-	res := Result{Index: index, Host: h, Start: time.Now()}
+func (r *run) one(hard context.Context, res Result) {
+	res.Start = time.Now()
 	for {
 		outcome, server := r.attempt(hard, &res)
 		<-r.slots
@@ -137,8 +158,8 @@ func (r *run) one(hard context.Context, index int, h host.Host) {
 			break
 		}
 	}
-	if res.Class == Throttled && r.soft.Err() != nil { // it would have been tried again
-		res.Class, res.Err, res.Hint, res.Cause = Cancelled, context.Cause(r.soft).Error(), "", nil
+	if why := r.ended(); res.Class == Throttled && why != nil { // it would have been tried again
+		res.Class, res.Err, res.Hint, res.Cause = Cancelled, why.Error(), "", nil
 	}
 	res.Elapsed = time.Since(res.Start)
 	r.done(res)
@@ -184,7 +205,7 @@ const (
 // retry tells whether the host may be tried again, and after how long. It never
 // is once the command may have started.
 func (r *run) retry(res *Result, o *Outcome, server string) (bool, time.Duration) {
-	if !o.SlowDown || o.Ran != RanNo || r.soft.Err() != nil {
+	if !o.SlowDown || o.Ran != RanNo || r.ended() != nil {
 		return false, 0
 	}
 	limit := r.RetryFor
@@ -229,7 +250,7 @@ func (r *run) sleep(d time.Duration) time.Duration {
 	defer t.Stop()
 	select {
 	case <-t.C:
-	case <-r.soft.Done():
+	case <-r.starting.Done():
 	}
 	return time.Since(start)
 }
@@ -270,6 +291,7 @@ func (r *run) done(res Result) {
 	defer r.sinkMu.Unlock()
 	res.Incomplete = cmp.Or(res.Incomplete, r.lost[res.Index])
 	r.summary.add(&res)
+	r.judge()
 	if err := r.sink.Done(res, r.summary); err != nil && !r.isLoss(res.Index, err) {
 		r.fail(err)
 	}

@@ -85,6 +85,9 @@ func (s *Store) folder(open func(string) (*safedir.Folder, error)) (*safedir.Fol
 // Begin records what is to be done.
 func (r *Recorder) Begin(s fleet.Start) error { return r.note(r.sink.Begin(s)) }
 
+// Batch is recorded with the end of each host.
+func (r *Recorder) Batch(fleet.Batch) error { return nil }
+
 // Started records that a host is being connected to.
 func (r *Recorder) Started(index int) error { return r.note(r.sink.Started(index)) }
 

@@ -43,6 +43,7 @@ type Result struct {
 	Error   string
 	Missing string // why output is incomplete, "" if it is not
 	Elapsed time.Duration
+	Batch   int // from 1, 0 = there were none
 }
 
 // maxLine bounds a line: the first one holds all names, folded.
@@ -201,7 +202,7 @@ func resultOf(r *output.ResultRecord) Result {
 	}
 	return Result{
 		Host: r.Host, Status: r.Status, Ran: r.Ran, Class: r.Class, Exit: exit, Signal: r.Signal, Error: r.Error,
-		Missing: r.Incomplete, Elapsed: time.Duration(r.ElapsedNS),
+		Missing: r.Incomplete, Elapsed: time.Duration(r.ElapsedNS), Batch: r.Batch,
 	}
 }
 
@@ -212,11 +213,11 @@ var sets = []string{"all", "ok", "failed", "unreachable", "not-started", "unfini
 // did not end with 0), `unreachable` (did not run), `not-started`, `unfinished`
 // (started and without a result, since the run was killed), `unknown` (unfinished, or it is not
 // known whether the command ran), `incomplete` (output was lost or cut off),
-// `all`, or of several with commas between them.
+// `all`, `batch1` and so on, or of several with commas between them.
 func (rec *Record) Select(list string) ([]string, error) {
 	wanted := strings.Split(list, ",")
 	for _, set := range wanted {
-		if !slices.Contains(sets, set) {
+		if _, isBatch := batchOf(set); !isBatch && !slices.Contains(sets, set) {
 			return nil, fmt.Errorf("history: %q is no set of a run; known are: %s", set, strings.Join(sets, " "))
 		}
 	}
@@ -233,10 +234,19 @@ func (rec *Record) Select(list string) ([]string, error) {
 	return hosts, nil
 }
 
+// batchOf reads the name of a set that is a batch: batch1, batch2, ...
+func batchOf(set string) (number int, ok bool) {
+	text, found := strings.CutPrefix(set, "batch")
+	number, err := strconv.Atoi(text)
+	return number, found && err == nil && number > 0
+}
+
 // in reports whether a host with this result, nil for none, belongs to the set.
 func (r *Result) in(set string, started bool) bool {
 	switch {
 	case set == "all":
+		return true
+	case r != nil && r.Batch > 0 && set == "batch"+strconv.Itoa(r.Batch):
 		return true
 	case r == nil && !started:
 		return set == "not-started"

@@ -47,6 +47,11 @@ func (t Tee) Begin(s fleet.Start) error {
 	return t.each(func(sink fleet.Sink) error { return sink.Begin(s) })
 }
 
+// Batch hands on that a batch begins.
+func (t Tee) Batch(b fleet.Batch) error {
+	return t.each(func(sink fleet.Sink) error { return sink.Batch(b) })
+}
+
 // Started hands on that a host is being connected to.
 func (t Tee) Started(index int) error {
 	return t.each(func(sink fleet.Sink) error { return sink.Started(index) })

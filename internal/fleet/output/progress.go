@@ -67,6 +67,14 @@ func (p *Progress) End(so fleet.Summary) error {
 	return p.sink.End(so)
 }
 
+// Batch hands on, with the line out of the way as long as that takes.
+func (p *Progress) Batch(b fleet.Batch) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.erase()
+	return p.sink.Batch(b)
+}
+
 // Started hands on.
 func (p *Progress) Started(index int) error {
 	p.mu.Lock()

@@ -57,7 +57,8 @@ type ResultRecord struct {
 	Signal   string `json:"signal,omitempty"`
 	Error    string `json:"error,omitempty"`
 	Hint     string `json:"hint,omitempty"`
-	Note     string `json:"note,omitempty"` // to know however it ended
+	Note     string `json:"note,omitempty"`  // to know however it ended
+	Batch    int    `json:"batch,omitempty"` // from 1
 	Attempts int    `json:"attempts"`
 
 	Start     string           `json:"start,omitempty"`
@@ -79,6 +80,7 @@ type SummaryRecord struct {
 	Unreachable int    `json:"unreachable"`
 	NotStarted  int    `json:"not_started"`
 	Incomplete  int    `json:"incomplete,omitempty"` // hosts whose output is
+	Stopped     string `json:"stopped,omitempty"`    // why the rest was not started
 	MaxExit     int    `json:"max_exit"`
 	ElapsedNS   int64  `json:"elapsed_ns"`
 }
@@ -103,7 +105,7 @@ func recordOf(r *fleet.Result) ResultRecord {
 	rec := ResultRecord{
 		Type: "result", Schema: Schema, Label: r.Host.Label, Addr: r.Addr, Engine: r.Engine,
 		Status: r.Status().String(), Phase: r.Phase.String(), Ran: r.Ran.String(), Class: r.Class.String(),
-		Signal: r.Signal, Error: r.Err, Hint: r.Hint, Note: r.Note, Attempts: r.Attempts,
+		Signal: r.Signal, Error: r.Err, Hint: r.Hint, Note: r.Note, Batch: r.Batch, Attempts: r.Attempts,
 		ElapsedNS: r.Elapsed.Nanoseconds(), WaitedNS: r.Waited.Nanoseconds(), OutBytes: r.OutBytes, ErrBytes: r.ErrBytes, Incomplete: r.Incomplete,
 	}
 	if r.Exit >= 0 && r.Class == fleet.NoFailure && r.Signal == "" {

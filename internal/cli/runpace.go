@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/fleet"
+	"sshpace/internal/fleet/hostset"
+	"sshpace/internal/sys/terminal"
+)
+
+// paceFlags say how a run goes from few hosts to many.
+type paceFlags struct {
+	canary       int
+	thenConfirm  bool
+	batches      shares
+	pause        seconds
+	maxFail      shares
+	confirmAbove int
+	yes          bool
+}
+
+// shares is a list such as 1,10%.
+type shares []fleet.Share
+
+func (s *shares) String() string {
+	var texts []string
+	for _, one := range *s {
+		texts = append(texts, one.String())
+	}
+	return strings.Join(texts, ",")
+}
+
+// Set reads a list.
+func (s *shares) Set(text string) error {
+	*s = nil
+	for one := range strings.SplitSeq(text, ",") {
+		share, err := fleet.ParseShare(one)
+		if err != nil {
+			return err
+		}
+		*s = append(*s, share)
+	}
+	return nil
+}
+
+// Type names the value in the help.
+func (*shares) Type() string { return "N|P%" }
+
+func (f *paceFlags) register(flags *pflag.FlagSet) {
+	flags.IntVar(&f.canary, "canary", 0, "run on this many hosts first, and on the others only if none of them fails")
+	flags.BoolVar(&f.thenConfirm, "then-confirm", false, "with --canary: ask before the others, whatever became of the first")
+	flags.Var(&f.batches, "batch", "hosts in a batch, such as 10 or 10%; with commas for batches that grow: 1,10,25%")
+	flags.Var(&f.pause, "pause", "time between two batches (default none)")
+	flags.Var(&f.maxFail, "max-fail", "start no further hosts when more than so many have failed or are unreachable; what runs goes on")
+	flags.IntVar(&f.confirmAbove, "confirm-above", 0, "ask before a run on more hosts than this (default $SSHPACE_CONFIRM_ABOVE, else never)")
+	flags.BoolVarP(&f.yes, "yes", "y", false, "answer that question, and that of --then-confirm, with yes")
+}
+
+func (f *paceFlags) check() error {
+	for _, size := range f.batches {
+		if size.Percent == 0 && size.Count == 0 {
+			return usageError("a batch has at least one host", "--batch %s", f.batches.String())
+		}
+	}
+	switch {
+	case f.canary < 0 || f.confirmAbove < 0:
+		return usageError("give a number of hosts", "--canary and --confirm-above cannot be negative")
+	case f.thenConfirm && f.canary == 0:
+		return usageError("give --canary N, too", "--then-confirm asks after a canary")
+	case len(f.maxFail) > 1:
+		return usageError("give one number or part", "--max-fail %s", f.maxFail.String())
+	case f.pause > 0 && f.canary == 0 && len(f.batches) == 0:
+		return usageError("give --batch or --canary, too", "--pause is between batches")
+	}
+	return nil
+}
+
+func (f *paceFlags) pace() fleet.Pace {
+	p := fleet.Pace{Pause: time.Duration(f.pause), Batches: f.batches, FirstMustPass: f.canary > 0 && !f.thenConfirm && len(f.maxFail) == 0}
+	if f.canary > 0 {
+		p.Batches = append([]fleet.Share{{Count: f.canary}}, f.batches...)
+		if len(f.batches) == 0 {
+			p.Batches = append(p.Batches, fleet.Share{Percent: 100})
+		}
+	}
+	if len(f.maxFail) > 0 {
+		p.MaxFail = &f.maxFail[0]
+	}
+	return p
+}
+
+// question asks somebody, or answers for them; nil where nobody is to be asked.
+func (f *paceFlags) question(ctx context.Context) func(string) (bool, error) {
+	if !f.thenConfirm || f.yes {
+		return nil
+	}
+	return func(text string) (bool, error) { return terminal.Confirm(ctx, text) }
+}
+
+// confirm asks before a run on many hosts.
+func (f *paceFlags) confirm(ctx context.Context, sys System, command string, hosts []host.Host) error {
+	limit := f.confirmAbove
+	if limit == 0 {
+		limit, _ = strconv.Atoi(sys.Getenv("SSHPACE_CONFIRM_ABOVE"))
+	}
+	if limit <= 0 || len(hosts) <= limit || f.yes {
+		return nil
+	}
+	var names []string
+	for _, h := range hosts {
+		names = append(names, h.String())
+	}
+	yes, err := terminal.Confirm(ctx, fmt.Sprintf("sshpace: run %q on %d hosts: %s?", command, len(hosts), termsafe.Line(hostset.Fold(names))))
+	if err != nil {
+		return &Error{What: fmt.Sprintf("%d hosts are more than %d, and nobody confirmed: %s", len(hosts), limit, err), Hint: "say --yes", Code: ExitUsage}
+	}
+	if !yes {
+		return &Error{What: "not confirmed; nothing was run", Hint: "sshpace run --list shows the hosts", Code: ExitFailed}
+	}
+	return nil
+}

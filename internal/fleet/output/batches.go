@@ -1,0 +1,48 @@
+package output
+
+import (
+	"fmt"
+	"io"
+
+	"sshpace/internal/fleet"
+)
+
+// Batches says when a batch begins, and asks before the second one if it is to.
+type Batches struct {
+	fleet.Nothing
+	w       io.Writer
+	confirm func(question string) (bool, error)
+}
+
+var _ fleet.Sink = (*Batches)(nil)
+
+// NewBatches writes to w. confirm asks somebody; nil goes on without.
+func NewBatches(w io.Writer, confirm func(question string) (bool, error)) *Batches {
+	return &Batches{w: w, confirm: confirm}
+}
+
+// Batch writes a line for a batch that begins.
+func (n *Batches) Batch(b fleet.Batch) error {
+	if b.Number == 2 && n.confirm != nil {
+		yes, err := n.confirm(fmt.Sprintf("sshpace: %s; go on with the others?", numbers(&b.Before)))
+		if err != nil {
+			return &fleet.Declined{Why: "nobody confirmed: " + err.Error()}
+		}
+		if !yes {
+			return &fleet.Declined{Why: "not confirmed"}
+		}
+	}
+	text := fmt.Sprintf("sshpace: batch %d of %d, %s", b.Number, b.Of, plural(b.Hosts))
+	if b.Number > 1 {
+		text += "; so far " + numbers(&b.Before)
+	}
+	_, err := fmt.Fprintln(n.w, text)
+	return Loss(err)
+}
+
+func plural(hosts int) string {
+	if hosts == 1 {
+		return "1 host"
+	}
+	return fmt.Sprintf("%d hosts", hosts)
+}

@@ -1,0 +1,146 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Share is a number of hosts, or a part of all of them.
+type Share struct {
+	Count   int
+	Percent float64 // counts where it is not 0
+}
+
+// ParseShare reads "5" or "10%".
+func ParseShare(text string) (Share, error) {
+	if number, ok := strings.CutSuffix(text, "%"); ok {
+		p, err := strconv.ParseFloat(number, 64)
+		if err != nil || !(p > 0 && p <= 100) {
+			return Share{}, fmt.Errorf("%q is no part of the hosts, such as 10%%", text)
+		}
+		return Share{Percent: p}, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return Share{}, fmt.Errorf("%q is no number of hosts", text)
+	}
+	return Share{Count: n}, nil
+}
+
+func (s Share) String() string {
+	if s.Percent != 0 {
+		return strconv.FormatFloat(s.Percent, 'g', -1, 64) + "%"
+	}
+	return strconv.Itoa(s.Count)
+}
+
+// of is how many of total hosts it is, not rounded.
+func (s Share) of(total int) float64 {
+	if s.Percent != 0 {
+		return s.Percent / 100 * float64(total)
+	}
+	return float64(s.Count)
+}
+
+// Pace says how a run goes from few hosts to many. The zero value starts all of
+// them.
+type Pace struct {
+	// Batches are sizes of batches, each of which begins when the one before has
+	// ended; the last size is that of all that follow, too. None is one batch.
+	Batches []Share
+	Pause   time.Duration // between two batches
+	// FirstMustPass stops the run if a host of the first batch fails.
+	FirstMustPass bool
+	// MaxFail is how many hosts may fail or be unreachable; with one more nothing
+	// new starts, and what runs ends by itself. nil is any number.
+	MaxFail *Share
+}
+
+// Batch is a part of a run.
+type Batch struct {
+	Number, Of int // from 1
+	Hosts      int // in it
+	Before     Summary
+}
+
+// ErrStopped is why a host was not started after a run had stopped.
+var ErrStopped = errors.New("stopped before it was started")
+
+// sizes cuts n hosts into batches.
+func (p *Pace) sizes(n int) []int {
+	if len(p.Batches) == 0 {
+		return []int{n}
+	}
+	var sizes []int
+	for left := n; left > 0; {
+		size := p.Batches[min(len(sizes), len(p.Batches)-1)]
+		now := min(max(int(math.Ceil(size.of(n))), 1), left)
+		sizes = append(sizes, now)
+		left -= now
+	}
+	return sizes
+}
+
+// begin waits for the turn of a batch and tells the sink, which may decline.
+func (r *run) begin(b Batch) {
+	if b.Of < 2 || r.starting.Err() != nil {
+		return
+	}
+	if b.Number > 1 {
+		r.sleep(r.Pace.Pause)
+	}
+	r.sinkMu.Lock()
+	defer r.sinkMu.Unlock()
+	if r.starting.Err() != nil || r.sinkErr != nil {
+		return
+	}
+	b.Before, r.batch = r.summary, b
+	err := r.sink.Batch(b)
+	if declined, ok := errors.AsType[*Declined](err); ok {
+		r.halt(declined.Why)
+	} else if err != nil {
+		r.fail(err)
+	}
+}
+
+// Declined is a Sink's error that stops a run before a batch.
+type Declined struct{ Why string }
+
+func (e *Declined) Error() string { return e.Why }
+
+// judge stops the starting when too many hosts have failed. sinkMu is held.
+func (r *run) judge() {
+	failed := r.summary.Failed + r.summary.Unreachable
+	switch most := r.Pace.MaxFail; {
+	case failed == 0:
+	case r.Pace.FirstMustPass && r.batch.Number <= 1:
+		r.halt(fmt.Sprintf("%d of the first %d hosts failed", failed, r.batch.Hosts))
+	case most != nil && float64(failed) > most.of(r.total):
+		r.halt(fmt.Sprintf("%d of %d hosts failed, at most %s may", failed, r.total, most))
+	}
+}
+
+// halt stops the starting of hosts, once. sinkMu is held.
+func (r *run) halt(why string) {
+	if r.summary.Stopped != "" {
+		return
+	}
+	if r.batch.Of > 1 {
+		why = fmt.Sprintf("batch %d of %d: %s", r.batch.Number, r.batch.Of, why)
+	}
+	r.summary.Stopped = why
+	r.stopStarting(ErrStopped)
+}
+
+// ended says why nothing new starts, if so.
+func (r *run) ended() error {
+	if r.starting.Err() == nil {
+		return nil
+	}
+	return context.Cause(r.starting)
+}

@@ -1,0 +1,130 @@
+package fleet_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/fleet"
+)
+
+// waves is a sink that knows which batches began, and declines one of them.
+type waves struct {
+	record
+	hosts   []int
+	decline int
+}
+
+func (w *waves) Batch(b fleet.Batch) error {
+	defer w.enter()()
+	if b.Before.Total() != len(w.results) {
+		w.t.Errorf("batch %d begins while hosts of the one before run", b.Number)
+	}
+	w.hosts = append(w.hosts, b.Hosts)
+	if b.Number == w.decline {
+		return &fleet.Declined{Why: "no"}
+	}
+	return nil
+}
+
+func TestPace(t *testing.T) {
+	share := func(text string) fleet.Share {
+		s, err := fleet.ParseShare(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	one, none, tenth := share("1"), share("0"), share("10%")
+	for name, tt := range map[string]struct {
+		pace    fleet.Pace
+		decline int
+		fails   func(i int) bool
+		batches []int
+		want    fleet.Summary
+		most    int // hosts at once
+		took    time.Duration
+	}{
+		"all":      {want: fleet.Summary{OK: 30}, most: 30, took: time.Minute},
+		"ramp":     {pace: fleet.Pace{Batches: []fleet.Share{one, share("10%"), share("50%")}, Pause: time.Hour}, batches: []int{1, 3, 15, 11}, want: fleet.Summary{OK: 30}, most: 15, took: 3*time.Hour + 4*time.Minute},
+		"parts":    {pace: fleet.Pace{Batches: []fleet.Share{share("33%")}}, batches: []int{10, 10, 10}, want: fleet.Summary{OK: 30}, most: 10, took: 3 * time.Minute},
+		"canary":   {pace: fleet.Pace{Batches: []fleet.Share{share("2"), share("100%")}, FirstMustPass: true}, fails: func(i int) bool { return i == 1 }, batches: []int{2}, want: fleet.Summary{OK: 1, Failed: 1, NotStarted: 28, Stopped: "batch 1 of 2: 1 of the first 2 hosts failed"}, most: 2, took: time.Minute},
+		"later":    {pace: fleet.Pace{Batches: []fleet.Share{share("2"), share("100%")}, FirstMustPass: true}, fails: func(i int) bool { return i > 20 }, batches: []int{2, 28}, want: fleet.Summary{OK: 21, Failed: 9}, most: 28, took: 2 * time.Minute},
+		"declined": {pace: fleet.Pace{Batches: []fleet.Share{one, share("100%")}}, decline: 2, batches: []int{1, 29}, want: fleet.Summary{OK: 1, NotStarted: 29, Stopped: "batch 2 of 2: no"}, most: 1, took: time.Minute},
+		"max":      {pace: fleet.Pace{Batches: []fleet.Share{share("5")}, MaxFail: &tenth}, fails: func(i int) bool { return i%2 == 0 }, batches: []int{5, 5}, want: fleet.Summary{OK: 5, Failed: 5, NotStarted: 20, Stopped: "batch 2 of 6: 4 of 30 hosts failed, at most 10% may"}, most: 5, took: 2 * time.Minute},
+		"none":     {pace: fleet.Pace{MaxFail: &none}, fails: func(i int) bool { return i == 4 }, want: fleet.Summary{OK: 29, Failed: 1, Stopped: "1 of 30 hosts failed, at most 0 may"}, most: 30, took: time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
+				running, most, index := 0, 0, 0
+				ex := fake(func(ctx context.Context, _ host.Host, a *fleet.Attempt) fleet.Outcome {
+					mu.Lock()
+					i := index
+					index++
+					running++
+					most = max(most, running)
+					mu.Unlock()
+					time.Sleep(time.Minute)
+					if ctx.Err() != nil {
+						t.Error("a running host was ended")
+					}
+					mu.Lock()
+					running--
+					mu.Unlock()
+					o := ran(a)
+					if tt.fails != nil && tt.fails(i) {
+						o.Exit = 1
+					}
+					return o
+				})
+				sink := &waves{record: record{t: t}, decline: tt.decline}
+				sum, err := fleet.Run(t.Context(), fleet.Params{Pace: tt.pace}, names(30), fleet.Command{}, ex, sink)
+				if sum.Elapsed < tt.took || sum.Elapsed > tt.took+time.Second {
+					t.Errorf("took %v, want %v", sum.Elapsed, tt.took)
+				}
+				tt.want.Elapsed, tt.want.MaxExit = sum.Elapsed, sum.MaxExit
+				if err != nil || sum != tt.want || most != tt.most {
+					t.Errorf("%v, %d at once\n%+v, want\n%+v", err, most, sum, tt.want)
+				}
+				if len(sink.hosts) != len(tt.batches) {
+					t.Fatalf("batches %v, want %v", sink.hosts, tt.batches)
+				}
+				for i, n := range tt.batches {
+					if sink.hosts[i] != n {
+						t.Errorf("batches %v, want %v", sink.hosts, tt.batches)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestStopsThoseThatWait: a host that waits for its login is not started any more.
+func TestStopsThoseThatWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ex := fake(func(_ context.Context, _ host.Host, a *fleet.Attempt) fleet.Outcome {
+			time.Sleep(time.Second) // the login; the gate lets 48 begin
+			o := ran(a)
+			o.Exit = 1
+			return o
+		})
+		most := fleet.Share{Count: 3}
+		sum, err := fleet.Run(t.Context(), fleet.Params{Pace: fleet.Pace{MaxFail: &most}}, onServer(500), fleet.Command{}, ex, &record{t: t})
+		if err != nil || sum.Failed < 4 || sum.Failed > 100 || sum.NotStarted != 500-sum.Failed {
+			t.Errorf("%v %+v", err, sum)
+		}
+	})
+}
+
+// onServer are hosts that share one name, and so one gate.
+func onServer(n int) []host.Host {
+	hosts := make([]host.Host, n)
+	for i := range hosts {
+		hosts[i].Name = "server"
+	}
+	return hosts
+}

@@ -1,0 +1,74 @@
+package terminal
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// ErrNobody says that there is no terminal on which somebody could be asked.
+var ErrNobody = errors.New("there is no terminal to ask on")
+
+// Ask asks for one line on the terminal of the process, whatever standard input
+// and output are; secret does not show what is typed. It returns ctx's cause
+// when that ends first, with the terminal as it was.
+func Ask(ctx context.Context, question string, secret bool) (string, error) {
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err != nil {
+		return "", ErrNobody
+	}
+	defer tty.Close()
+	fd := int(tty.Fd())
+	before, err := term.GetState(fd)
+	if err != nil {
+		return "", ErrNobody
+	}
+	defer term.Restore(fd, before)
+	if _, err := io.WriteString(tty, question); err != nil {
+		return "", err
+	}
+	type answer struct {
+		text string
+		err  error
+	}
+	answered := make(chan answer, 1) // a read that nobody waits for ends with the process
+	go func() {
+		text, err := readLine(tty, fd, secret)
+		answered <- answer{text, err}
+	}()
+	select {
+	case a := <-answered:
+		if secret {
+			fmt.Fprintln(tty)
+		}
+		return a.text, a.err
+	case <-ctx.Done():
+		fmt.Fprintln(tty)
+		return "", context.Cause(ctx)
+	}
+}
+
+func readLine(tty *os.File, fd int, secret bool) (string, error) {
+	if secret {
+		text, err := term.ReadPassword(fd)
+		return string(text), err
+	}
+	text, err := bufio.NewReader(tty).ReadString('\n')
+	if err == io.EOF {
+		err = nil
+	}
+	return strings.TrimSpace(text), err
+}
+
+// Confirm asks a question to which only "y" and "yes" are a yes.
+func Confirm(ctx context.Context, question string) (bool, error) {
+	text, err := Ask(ctx, question+" [y/N] ", false)
+	text = strings.ToLower(text)
+	return text == "y" || text == "yes", err
+}
