@@ -58,7 +58,8 @@ measure/limits: base/alg base/unit record show/legacylog
 verdict/rank: base/alg base/stats base/unit measure/model record
 verdict/compare: base/alg base/stats record verdict/rank
 verdict/verdicttest: base/alg measure/model/sim measure/plan record verdict/rank
-verdict/advise: base/alg record verdict/rank
+verdict/choice: base/alg record verdict/rank
+verdict/advise: base/alg record verdict/choice verdict/rank
 verdict/apply: base/alg base/fault base/termsafe ssh/openssh ssh/route sys/bounded sys/edit sys/workdir verdict/advise
 verdict/prove: base/alg base/fault base/stats base/termsafe base/unit measure/drive measure/lab measure/model measure/testbed record sys/bounded sys/proc sys/workdir
 fleet/hostset: base/host
@@ -69,15 +70,15 @@ fleet/output: base/host base/termsafe fleet fleet/hostset sys/safedir
 fleet/hostlist: base/fault base/host base/termsafe fleet/history fleet/hostset fleet/inventory ssh/knownhosts ssh/route sys/bounded sys/safedir
 fleet/history: base/termsafe fleet fleet/hostset fleet/output sys/safedir
 fleet/compat: base/host base/shell base/termsafe fleet fleet/output fleet/remotesh
-show/document: base/alg base/stats base/termsafe base/unit record verdict/compare verdict/rank
+show/document: base/alg base/stats base/termsafe base/unit record verdict/choice verdict/compare verdict/rank
 show/document/documenttest: base/alg measure/model/sim measure/plan record verdict/rank
-show/live: base/alg base/termsafe base/unit measure/plan record show/document sys/terminal
+show/live: base/termsafe measure/plan record show/document sys/terminal verdict/choice verdict/rank
 show/explanation: base/host base/termsafe ssh/route ssh/sshconf
 show/hostkeys: base/fault base/stats base/termsafe base/unit ssh/knownhosts
 show/page: base/alg show/document
 show/picture: show/document
 show/sheet: record show/document
-show/report: base/alg base/stats base/termsafe base/unit record show/document verdict/compare verdict/rank
+show/report: base/alg base/stats base/termsafe base/unit record show/document verdict/choice verdict/compare verdict/rank
 show/legacylog: base/alg base/termsafe base/unit record ssh/openssh ssh/sshlog sys/bounded
 `
 

@@ -21,6 +21,7 @@ import (
 	"sshpace/internal/sys/workdir"
 	"sshpace/internal/verdict/advise"
 	"sshpace/internal/verdict/apply"
+	"sshpace/internal/verdict/choice"
 	"sshpace/internal/verdict/rank"
 )
 
@@ -249,7 +250,7 @@ func (a *adviser) decide(ctx context.Context) error {
 	if p.Client, err = a.client(ctx); err != nil {
 		return withHint(err, "look at your ssh_config")
 	}
-	p.Server.Old = !prepends(a.ranking.Environment.Server)
+	p.Server.Old = !choice.Prepends(a.ranking.Environment.Server)
 	if a.local() {
 		if p.Server, err = a.server(ctx); err != nil {
 			return err
@@ -269,7 +270,7 @@ func (a *adviser) client(ctx context.Context) (side advise.Side, err error) {
 		return side, err
 	}
 	side.Default, err = a.ssh.Effective(ctx, openssh.Destination{Host: apply.Probe(a.pattern()), Options: []string{"-F", os.DevNull}})
-	side.Old = !prepends(a.ssh.Version)
+	side.Old = !choice.Prepends(a.ssh.Version)
 	return side, err
 }
 
@@ -288,7 +289,7 @@ func (a *adviser) server(ctx context.Context) (advise.Side, error) {
 	if err := openssh.PreparePrivilegeSeparation(); err != nil {
 		fmt.Fprintf(a.sys.Stderr, "note: %v\n", err)
 	}
-	side.Old = !prepends(sshd.Version)
+	side.Old = !choice.Prepends(sshd.Version)
 	side.Default, err = sshd.EffectiveServer(ctx, os.DevNull, a.hostKey)
 	if err == nil {
 		side.Offer, err = sshd.EffectiveServer(ctx, a.flags.sshdConfig, a.hostKey)
@@ -300,29 +301,20 @@ func (a *adviser) server(ctx context.Context) (advise.Side, error) {
 	return side, withHint(err, "look at the file that --sshd-config names")
 }
 
-// prepends reports whether a program of this version, such as
-// "OpenSSH_7.4p1 Debian-10", knows lists that begin with ^. Only a version of
-// OpenSSH before 8.1 says that it does not.
-func prepends(version string) bool {
-	var major, minor int
-	_, err := fmt.Sscanf(version, "OpenSSH_%d.%d", &major, &minor)
-	return err != nil || major > 8 || major == 8 && minor >= 1
-}
-
 // loadPolicy finds a policy by name, or reads it from a file.
-func loadPolicy(name string) (advise.Policy, error) {
+func loadPolicy(name string) (choice.Policy, error) {
 	if !strings.HasSuffix(name, ".toml") && !strings.ContainsRune(name, filepath.Separator) {
-		p, err := advise.Named(name)
+		p, err := choice.Named(name)
 		if err != nil {
 			return p, err
 		}
 		return p, nil
 	}
-	text, err := bounded.ReadFile(name, advise.MaxPolicy)
+	text, err := bounded.ReadFile(name, choice.MaxPolicy)
 	if err != nil {
-		return advise.Policy{}, usageError("name a policy, or a TOML file", "%s", err)
+		return choice.Policy{}, usageError("name a policy, or a TOML file", "%s", err)
 	}
-	p, err := advise.ParsePolicy(string(text), strings.TrimSuffix(filepath.Base(name), ".toml"))
+	p, err := choice.ParsePolicy(string(text), strings.TrimSuffix(filepath.Base(name), ".toml"))
 	if err != nil {
 		return p, usageError(`such as: cipher = ["aes256-gcm@openssh.com"]`, "%s: %s", name, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/record"
+	"sshpace/internal/show/document"
 	"sshpace/internal/verdict/advise"
 	"sshpace/internal/verdict/rank"
 )
@@ -44,45 +45,18 @@ func (a *adviser) show() error {
 	return nil
 }
 
-// verdict says what the advice is worth.
+// verdict says what the advice is worth, in the words of the reports.
 func (a *adviser) verdict() []string {
-	ad := a.advice
 	var lines []string
-	switch {
-	case ad.Present.Cipher == "": // the notes say why
-		lines = append(lines, fmt.Sprintf("advised: %s", ad.Advised.Bulk()))
-	case ad.Present.Bulk() == ad.Advised.Bulk():
-		lines = append(lines, fmt.Sprintf("ciphers: %s is negotiated now and stays: nothing to gain", ad.Present.Bulk()))
-	default:
-		lines = append(lines, fmt.Sprintf("now: %s; advised: %s", ad.Present.Bulk(), ad.Advised.Bulk()))
-		for _, g := range ad.Gains {
-			lines = append(lines, gainLine(g))
-		}
-		if len(ad.Gains) > 0 && !ad.Matters() {
-			lines = append(lines, "the choice does not matter here: the two cannot be told apart")
-		}
-		if !ad.Limited() {
-			lines = append(lines, "no CPU is the limit here, but the link, the window of 2 MiB or a disk: expect less of it than the CPU cost says")
+	for _, f := range document.AnswerOf(a.ranking, a.advice.Choice, "sshpace advise").Facts {
+		if f.Name != document.Do {
+			lines = append(lines, fmt.Sprintf("%-4s  %s", f.Name, f.Value))
 		}
 	}
-	for _, note := range ad.Notes {
+	for _, note := range a.advice.Notes {
 		lines = append(lines, "note: "+note)
 	}
 	return lines
-}
-
-func gainLine(g rank.Gain) string {
-	line := string(g.From.Direction) + ":"
-	if g.Throughput != nil {
-		line += fmt.Sprintf(" throughput %s", g.Throughput.Times())
-	}
-	if g.Cost != nil {
-		line += fmt.Sprintf(" CPU cost %s less", g.Cost.Times())
-	}
-	if g.Tie {
-		line += " (same group)"
-	}
-	return line
 }
 
 // adviceSchema names the layout of `advise --json`.
@@ -112,34 +86,38 @@ func (a *adviser) showJSON() error {
 		Tie        bool             `json:"tie"`
 	}
 	ad := a.advice
-	document := struct {
-		Schema   string    `json:"schema"`
-		Policy   string    `json:"policy"`
-		Host     string    `json:"host"`
-		Strict   bool      `json:"strict"`
-		Lists    []list    `json:"lists"`
-		Present  alg.Suite `json:"present"`
-		Advised  alg.Suite `json:"advised"`
-		Gains    []gain    `json:"gains"`
-		Matters  bool      `json:"matters"`
-		Insecure []choice  `json:"insecure_never_advised,omitempty"`
-		Client   string    `json:"ssh_config"`
-		Server   string    `json:"sshd_config"`
-		Notes    []string  `json:"notes,omitempty"`
+	out := struct {
+		Schema   string      `json:"schema"`
+		Policy   string      `json:"policy"`
+		Host     string      `json:"host"`
+		Strict   bool        `json:"strict"`
+		Lists    []list      `json:"lists"`
+		Present  alg.Suite   `json:"present"`
+		Advised  alg.Suite   `json:"advised"`
+		Tied     []alg.Suite `json:"tied"` // the best and what is tied with it, as in the reports
+		Gains    []gain      `json:"gains"`
+		Matters  bool        `json:"matters"`
+		Insecure []choice    `json:"insecure_never_advised,omitempty"`
+		Client   string      `json:"ssh_config"`
+		Server   string      `json:"sshd_config"`
+		Notes    []string    `json:"notes,omitempty"`
 	}{
-		Schema: adviceSchema, Policy: ad.Policy, Host: a.pattern(), Strict: ad.Strict, Present: ad.Present, Advised: ad.Advised, Gains: []gain{},
-		Matters: ad.Matters(), Client: ad.ClientConfig(a.pattern()), Server: ad.ServerConfig(), Notes: ad.Notes,
+		Schema: adviceSchema, Policy: ad.Policy, Host: a.pattern(), Strict: ad.Strict, Present: ad.Present, Advised: ad.Advised, Tied: []alg.Suite{}, Gains: []gain{},
+		Matters: ad.Choice.Matters(), Client: ad.ClientConfig(a.pattern()), Server: ad.ServerConfig(), Notes: ad.Notes,
+	}
+	for _, o := range ad.Choice.Use() {
+		out.Tied = append(out.Tied, o.Suite)
 	}
 	choices := func(kind alg.Kind, from []advise.Choice) []choice {
-		var out []choice
+		var list []choice
 		for _, c := range from {
 			facts, _ := alg.Lookup(kind, c.Name)
-			out = append(out, choice{c.Name, facts.Status, c.Group, c.Reason})
+			list = append(list, choice{c.Name, facts.Status, c.Group, c.Reason})
 		}
-		return out
+		return list
 	}
 	for _, l := range ad.Lists {
-		document.Lists = append(document.Lists, list{l.Keyword, choices(l.Kind, l.Choices), choices(l.Kind, l.Dropped)})
+		out.Lists = append(out.Lists, list{l.Keyword, choices(l.Kind, l.Choices), choices(l.Kind, l.Dropped)})
 	}
 	quotient := func(q *rank.Quantity) *ratio {
 		if q == nil {
@@ -147,13 +125,13 @@ func (a *adviser) showJSON() error {
 		}
 		return &ratio{q.Value, q.Lo, q.Hi}
 	}
-	for _, g := range ad.Gains {
-		document.Gains = append(document.Gains, gain{g.From.Direction, quotient(g.Throughput), quotient(g.Cost), g.Tie})
+	for _, g := range ad.Choice.Gains {
+		out.Gains = append(out.Gains, gain{g.From.Direction, quotient(g.Throughput), quotient(g.Cost), g.Tie})
 	}
 	if a.flags.insecure {
 		for _, c := range ad.Insecure() {
-			document.Insecure = append(document.Insecure, choice{Name: c.Name, Group: c.Group, Reason: c.Reason})
+			out.Insecure = append(out.Insecure, choice{Name: c.Name, Group: c.Group, Reason: c.Reason})
 		}
 	}
-	return termsafe.WriteJSON(a.sys.Stdout, document, " ")
+	return termsafe.WriteJSON(a.sys.Stdout, out, " ")
 }

@@ -16,6 +16,7 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/measure/drive"
+	"sshpace/internal/measure/hostinfo"
 	"sshpace/internal/measure/lab"
 	"sshpace/internal/measure/plan"
 	"sshpace/internal/measure/testbed"
@@ -23,7 +24,6 @@ import (
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/live"
-	"sshpace/internal/show/report"
 	"sshpace/internal/sys/terminal"
 	"sshpace/internal/verdict/rank"
 )
@@ -78,6 +78,7 @@ Exit status: 0 all went well; 1 something failed, such as every transfer or the 
 	flags.StringVar(&f.sshd, "sshd", "", "path of sshd")
 	flags.Var(&f.connect, "connect-timeout", "how long a connection may take, and a transfer stand still")
 	flags.BoolVar(&f.list, "list", false, "print what would be measured, and measure nothing")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	flags.BoolVar(&f.json, "json", false, "print the report, or with --list the plan, as JSON")
 	flags.StringVar(&f.out, "out", "", "result file (default: a new one in the state folder)")
 	flags.StringVar(&f.resume, "resume", "", "go on with this result file")
@@ -135,13 +136,14 @@ func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags,
 	if f.list {
 		return job.list(sys, f.json)
 	}
+	job.campaign.Present = present(ctx, bed)
 	if file == nil {
 		if file, err = store.Of(sys.Getenv).Create(f.out, bed.Target); err != nil {
 			return err
 		}
 		defer file.Close()
 	}
-	return job.run(ctx, drain, sys, view, file, f.json)
+	return job.run(ctx, drain, sys, view, file, &f)
 }
 
 // job is everything that a run needs, checked.
@@ -193,9 +195,11 @@ func (f *benchFlags) job(bed *testbed.Testbed, file *store.File) (*job, error) {
 }
 
 // run carries the job out, writes the records and reports.
-func (j *job) run(ctx context.Context, drain context.Context, sys System, screen *terminal.Screen, out *store.File, asJSON bool) error {
+func (j *job) run(ctx context.Context, drain context.Context, sys System, screen *terminal.Screen, out *store.File, f *benchFlags) error {
 	memory := &record.File{Trials: map[int]record.Trial{}}
-	view := live.New(screen, j.plan, j.campaign.Directions)
+	view := live.New(live.Params{
+		Screen: screen, Quiet: f.quiet, Progress: j.plan.Progress, Load: hostinfo.Load, File: memory, Now: time.Now,
+	})
 	sink := record.Tee(record.Write(out), memory.Sink(), view.Sink)
 	params := lab.Params{Target: j.bed.Target, FirstID: 1, Drain: drain}
 	if out.Old != nil {
@@ -205,7 +209,7 @@ func (j *job) run(ctx context.Context, drain context.Context, sys System, screen
 	}
 	trials := len(memory.Trials)
 	runErr := lab.Sit(ctx, params, j.plan, j.bed.Driver, sink)
-	view.Close()
+	_ = screen.Draw()
 	ending, reportable := j.ending(drain, runErr)
 	if !reportable {
 		fmt.Fprintf(sys.Stderr, "the records so far are in %s\n", out.Name())
@@ -217,7 +221,7 @@ func (j *job) run(ctx context.Context, drain context.Context, sys System, screen
 	if err := cmp.Or(sink(ending.Record()), out.Sync()); err != nil {
 		return j.writeError(err, out.Name())
 	}
-	return j.report(sys, memory, out.Name(), asJSON, drain, runErr)
+	return j.report(sys, memory, out.Name(), f.json, drain, runErr)
 }
 
 // nothingLeft says why a run made no trial.
@@ -276,15 +280,16 @@ func (j *job) report(sys System, f *record.File, name string, asJSON bool, drain
 	if err != nil {
 		return cmp.Or(runErr, withHint(fmt.Errorf("%s: %w", name, err), "allow more time or look at the failures; go on with: "+j.goOn+name))
 	}
+	newest, _ := store.Of(sys.Getenv).Newest()
+	x := &rankingReport{r: ranking, records: f, options: document.Options{Here: true, File: name, Advise: adviseLine(name, newest, "modern")}}
+	format := format{name: "text"}
 	if asJSON {
-		err = report.JSON(sys.Stdout, ranking)
-	} else {
-		err = report.Text(sys.Stdout, document.OfRanking(ranking, f))
+		format.name = "json"
 	}
-	if err != nil {
+	if err := x.render(sys.Stdout, format); err != nil {
 		return err
 	}
-	fmt.Fprintf(sys.Stderr, "\nsaved: %s\nlook again: sshpace report %s\n", name, name)
+	fmt.Fprintf(sys.Stderr, "saved: %s\n", name)
 	return interrupted(drain, runErr)
 }
 

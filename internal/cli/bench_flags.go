@@ -25,7 +25,7 @@ type benchFlags struct {
 	precision                       percent
 	rounds, runs                    int
 	seed                            uint64
-	exhaustive, list, json          bool
+	exhaustive, list, json, quiet   bool
 	size                            string
 	out, resume                     string
 	connections                     int

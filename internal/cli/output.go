@@ -19,6 +19,7 @@ import (
 	"sshpace/internal/show/sheet"
 	"sshpace/internal/sys/edit"
 	"sshpace/internal/sys/terminal"
+	"sshpace/internal/verdict/choice"
 	"sshpace/internal/verdict/compare"
 	"sshpace/internal/verdict/rank"
 )
@@ -217,20 +218,25 @@ type rankingReport struct {
 	records  *record.File
 	classic  render.ClassicOptions
 	out      outputFlags
+	options  document.Options
 	document *document.Document
 }
 
 func (x *rankingReport) render(w io.Writer, f format) error {
+	if x.options.Choice == nil {
+		x.options.Choice = choice.Of(x.r, choice.Options{})
+	}
 	switch f.name {
 	case "json":
-		return render.JSON(w, x.r)
+		return render.JSON(w, x.r, x.options.Choice)
 	case recordFormat:
 		return store.Put(w, slices.Collect(x.records.Records()))
 	case "classic":
-		return withHint(render.Classic(w, x.r, x.classic), "measure transfers first: sshpace bench")
+		answer := document.AnswerOf(x.r, x.options.Choice, x.options.Advise)
+		return withHint(render.Classic(w, x.r, answer, x.classic), "measure transfers first: sshpace bench")
 	}
 	if x.document == nil {
-		x.document = document.OfRanking(x.r, x.records)
+		x.document = document.OfRanking(x.r, x.records, x.options)
 	}
 	return x.out.renderDocument(w, f.name, x.document, x.records)
 }

@@ -6,28 +6,33 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sshpace/internal/base/shell"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/record"
 	"sshpace/internal/record/anonymize"
 	"sshpace/internal/record/store"
+	"sshpace/internal/show/document"
 	render "sshpace/internal/show/report"
+	"sshpace/internal/verdict/choice"
 	"sshpace/internal/verdict/rank"
 )
 
 func newReportCommand(sys System) *cobra.Command {
-	var by, size, machine string
+	var by, size, machine, policyName string
 	var classic render.ClassicOptions
 	var anonymous bool
+	var shown document.Options
 	var out outputFlags
 	cmd := &cobra.Command{
 		Use:   "report [FILE...]",
-		Short: "Rank what a bench run recorded",
-		Long: `Ranks the combinations of cipher and MAC, and the key exchanges, of recorded runs;
-without a FILE, of the last one that bench gave a name to.
+		Short: "Say what a bench run found: what to use, what it gains, how far to trust it",
+		Long: `Says on one screen what a run found: what to use, what is used now, what changing gains,
+and the lines to write for it; then what the policy allows, best first. Without a FILE
+it takes the last run, wherever bench wrote it, and says which that is.
 
-Every number comes with its 95 % interval. Cells that cannot be told apart share a
-group letter. A cell is measured, or predicted from the costs of its cipher and its
-MAC; the error of such predictions is measured on held-out cells and reported.
+Names are patterns that can be typed for --cipher and --mac. Rows of one letter cannot
+be told apart. --all shows every combination, each number with its 95 % interval;
+--method says how the numbers came about, how far to trust them, and what words mean.
 
 The classic format prints the lists that shell loops over all ciphers, MACs and key
 exchanges used to print: the best overall, for each cipher, MAC and key exchange, and
@@ -43,8 +48,9 @@ programs are called host1, user1, path1, the run starts at midnight, and free te
 The measured values stay; with --format jsonl the result itself is written so, for
 people who want to report and compare it.`,
 		Example: `  sshpace report result.jsonl
+  sshpace report --all --policy fips-140-3
   sshpace report result.jsonl --out result.html --out result.xlsx
-  sshpace report --format json result.jsonl | jq '.bulk[0]'
+  sshpace report --json result.jsonl | jq '.answer'
   sshpace report --format classic --size 4G --top 3 result.jsonl
   sshpace report --anonymize --format jsonl result.jsonl > shared.jsonl`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -54,12 +60,17 @@ people who want to report and compare it.`,
 			if out.format == recordFormat && !anonymous {
 				return usageError("add --anonymize", "%s is the result itself", recordFormat)
 			}
+			newest, _ := store.Of(sys.Getenv).Newest()
 			if len(args) == 0 {
-				newest, err := store.Of(sys.Getenv).Newest()
-				if err != nil {
+				var err error
+				if newest, err = store.Of(sys.Getenv).Newest(); err != nil {
 					return err
 				}
 				args = []string{newest}
+			}
+			policy, err := loadPolicy(policyName)
+			if err != nil {
+				return err
 			}
 			bytes, err := unit.ParseBytes(size)
 			if err != nil {
@@ -92,7 +103,13 @@ people who want to report and compare it.`,
 				if err := addCeilings(sys, r, machine, disguise); err != nil {
 					return err
 				}
-				if err := out.write(sys, targets, &rankingReport{r: r, records: records, classic: classic, out: out}); err != nil {
+				x := &rankingReport{r: r, records: records, classic: classic, out: out, options: shown}
+				x.options.Choice = choice.Of(r, choice.Options{Policy: policy})
+				x.options.File, x.options.Advise, x.options.Here = path, adviseLine(path, newest, policyName), path == newest
+				if anonymous {
+					x.options.File, x.options.Advise, x.options.Here = "", "", false
+				}
+				if err := out.write(sys, targets, x); err != nil {
 					return err
 				}
 			}
@@ -101,6 +118,10 @@ people who want to report and compare it.`,
 	}
 	flags := cmd.Flags()
 	out.add(cmd, true)
+	flags.StringVar(&policyName, "policy", "modern", "what may be advised: a security policy such as modern or fips-140-3, or a TOML `FILE`")
+	flags.BoolVar(&shown.All, "all", false, "text: every combination, also what is never advised")
+	flags.BoolVar(&shown.Method, "method", false, "text: how it was measured, how far to trust it, what the words mean")
+	flags.IntVar(&shown.Limit, "limit", 0, "text: `ROWS` of each table (default: what fits on a screen; -1: all)")
 	flags.StringVar(&by, "rank-by", "auto", "throughput, cost or auto: throughput unless only the cost can be told from noise")
 	flags.StringVar(&machine, "machine", "", "limits of the machine that sshpace machine recorded (default: the newest of this machine)")
 	flags.BoolVar(&anonymous, "anonymize", false, "leave out what tells whose result it is: names, paths, times of day, free text")
@@ -109,6 +130,18 @@ people who want to report and compare it.`,
 	flags.BoolVar(&classic.Worst, "worst", false, "classic: slowest first")
 	_ = cmd.RegisterFlagCompletionFunc("rank-by", cobra.FixedCompletions([]string{"auto", "throughput", "cost"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+// adviseLine is the command line that leads from a result to its advice.
+func adviseLine(path, newest, policy string) string {
+	line := "sshpace advise"
+	if path != newest {
+		line += " " + shell.Word(path)
+	}
+	if policy != "modern" {
+		line += " --policy " + shell.Word(policy)
+	}
+	return line
 }
 
 // classicOnly refuses flags of the classic format that would do nothing.

@@ -89,6 +89,7 @@ type Campaign struct {
 	Imported   string           `json:"imported,omitempty"` // formats of the log that this file was made from; "" if sshpace measured it
 	Offer      alg.Offer        `json:"offer"`              // what both sides share and the user selected
 	Shared     alg.Offer        `json:"shared,omitzero"`    // what both sides share, before any selection; empty if unknown
+	Present    alg.Suite        `json:"present,omitzero"`   // what ssh and this server negotiate unless told otherwise; empty if unknown
 	Combos     alg.Combinations `json:"combinations"`
 }
 

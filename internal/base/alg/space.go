@@ -46,6 +46,20 @@ func (o Offer) Intersect(server Offer) Offer {
 	return o.Filter(func(kind Kind, name string) bool { return slices.Contains(server.List(kind), name) })
 }
 
+// Negotiate is what a client with this offer and a server agree on: of each list
+// the client's first name that the server has (RFC 4253 §7.1).
+func (o Offer) Negotiate(server Offer) Suite {
+	first := func(kind Kind) string {
+		for _, name := range o.List(kind) {
+			if slices.Contains(server.List(kind), name) {
+				return name
+			}
+		}
+		return ""
+	}
+	return NewSuite(first(Cipher), first(MAC), first(Kex))
+}
+
 // Combinations counts how the naive matrix folds into cells.
 type Combinations struct {
 	Total int `json:"total"` // ciphers x MACs x key exchanges, as a shell loop counts them

@@ -24,12 +24,12 @@ type Interval struct {
 	N             int
 }
 
-// Times is a ratio with its interval, if it has one, such as "1.30x [1.25, 1.36]".
+// Times is a ratio with its interval, if it has one, such as "1.30x [1.25-1.36]".
 func (i Interval) Times() string {
 	if i.Lo == i.Hi {
 		return fmt.Sprintf("%.2fx", i.Value)
 	}
-	return fmt.Sprintf("%.2fx [%.2f, %.2f]", i.Value, i.Lo, i.Hi)
+	return fmt.Sprintf("%.2fx [%.2f-%.2f]", i.Value, i.Lo, i.Hi)
 }
 
 // Exp maps an interval of logarithms back to the original scale.

@@ -43,13 +43,23 @@ func Describe(wait time.Duration) record.Environment {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) == nil {
 		e.MemoryBytes = unit.Bytes(uint64(info.Totalram) * uint64(info.Unit))
-		e.LoadAverage = float64(info.Loads[0]) / (1 << 16)
 	}
+	e.LoadAverage = max(0, Load())
 	e.Governor = governor("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 	e.CPUQuota = quota("/sys/fs/cgroup")
 	e.StealPct = steal(wait, &e)
 	e.CPUClock, e.TickNS = clock(&e)
 	return e
+}
+
+// Load is how many processes ran or waited for a CPU during the last minute, as
+// uptime(1) shows it; -1 if unknown.
+func Load() float64 {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return -1
+	}
+	return float64(info.Loads[0]) / (1 << 16)
 }
 
 func cpuName() string {

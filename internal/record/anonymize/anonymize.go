@@ -143,7 +143,7 @@ func (v *veil) campaign(c record.Campaign) record.Campaign {
 		c.Directions[i] = among(d, directions)
 	}
 	c.Policy, c.Imported = v.policy(c.Policy), v.call("format", c.Imported)
-	c.Offer, c.Shared = v.offer(c.Offer), v.offer(c.Shared)
+	c.Offer, c.Shared, c.Present = v.offer(c.Offer), v.offer(c.Shared), v.suite(c.Present)
 	return c
 }
 

@@ -28,10 +28,10 @@ type Field struct {
 	Cut   bool // what is longer is cut; else it pushes the rest
 }
 
-// briefRanking is a ranking in 80 columns.
-func briefRanking(r *rank.Ranking) []Block {
-	out := []Block{{Lines: heading(r)}}
-	for _, d := range Directions(r) {
+// everything is all that a ranking knows, in 80 columns.
+func everything(r *rank.Ranking) []Block {
+	var out []Block
+	for _, d := range r.Directions() {
 		out = append(out, briefBulk(r, d))
 	}
 	if len(r.Kex) > 0 {
@@ -43,24 +43,20 @@ func briefRanking(r *rank.Ranking) []Block {
 	if r.Ceilings != nil {
 		out = append(out, briefCeilings(r.Ceilings))
 	}
-	return cleanBlocks(append(out, Block{Lines: append(trust(r), troubles(r)...)}))
+	return append(out, Block{Lines: append(trust(r), troubles(r)...)})
 }
 
-func heading(r *rank.Ranking) []string {
-	e, target := r.Environment, orUnknown(r.Campaign.Target)
-	out := []string{fmt.Sprintf("%s: %s", target, orUnknown(e.Crypto))}
-	if e.Client != "" || len(r.Bulk)+len(r.Kex) > 0 {
-		out[0] = fmt.Sprintf("%s: %s to %s", target, orUnknown(e.Client), orUnknown(e.Server))
-	}
-	if e.CPU != "" {
-		out = append(out, fmt.Sprintf("%s, %d cores", e.CPU, e.Cores))
-	}
-	if c := r.Combinations; c.Total > 0 {
-		are := "are"
-		if c.Total == 1 {
-			are = "is"
-		}
-		out = append(out, fmt.Sprintf("%s %s %d of cipher and MAC, and %s", unit.Count(c.Total, "combination"), are, c.Bulk, unit.Count(c.Kex, "key exchange")))
+// methodBlocks say how the figures came about, how far to trust them, and what the
+// words mean.
+func methodBlocks(r *rank.Ranking, d *Document) []Block {
+	out := []Block{{Title: "How it was measured", Lines: d.Method}, {Title: "How far to trust it", Lines: append(factLines(d.Quality), troubles(r)...)}}
+	return append(out, Block{Title: "The machine", Lines: factLines(d.Environment)}, Block{Title: "Words", Lines: factLines(Glossary)})
+}
+
+func factLines(facts []Fact) []string {
+	var out []string
+	for _, f := range facts {
+		out = append(out, f.Name+": "+f.Value)
 	}
 	return out
 }
@@ -72,7 +68,7 @@ var (
 		{Width: 4, Right: true}, {Width: 2}, {Width: 17, Cut: true}, {Width: 17, Cut: true},
 		{Width: 5, Right: true}, {Width: 5}, {Width: 6, Right: true}, {Width: 6, Right: true}, {},
 	}
-	bulkHeads = [][]string{{"", "", "", "", "", "", "client", "server"}, {"rank", "", "cipher", "MAC", "MB/s", "", "ns/B", "ns/B"}}
+	bulkHeads = [][]string{{"", "", "", "", "", "", "client", "server"}, {"rank", "", "cipher", "MAC", "MB/s", "", "s/GB", "s/GB"}}
 )
 
 const (
@@ -81,7 +77,7 @@ const (
 )
 
 func briefBulk(r *rank.Ranking, d record.Direction) Block {
-	b := Block{Title: title(string(d)) + " by " + r.BulkOrder(), Fields: slices.Clone(bulkFields)}
+	b := Block{Title: title(string(d)) + " by " + r.BulkOrder() + "; s/GB: CPU seconds per GB", Fields: slices.Clone(bulkFields)}
 	for _, head := range bulkHeads {
 		b.Heads = append(b.Heads, slices.Clone(head))
 	}
@@ -191,16 +187,10 @@ func trust(r *rank.Ranking) []string {
 func basis(r *rank.Ranking) string {
 	connections := 0
 	for _, c := range r.Bulk {
-		n := 0
-		for _, q := range []*rank.Quantity{c.Throughput, c.Client} {
-			if q != nil {
-				n = max(n, q.N)
-			}
-		}
-		connections += n
+		connections += connectionsOf(c)
 	}
 	measured, predicted := bases(r)
-	text := fmt.Sprintf("%s measured in %s", unit.Count(measured, "cell"), unit.Count(connections, "connection"))
+	text := fmt.Sprintf("%s over %s", unit.Count(measured, "combination"), unit.Count(connections, "connection"))
 	if predicted > 0 {
 		text += fmt.Sprintf(", %d predicted", predicted)
 	}

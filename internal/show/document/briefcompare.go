@@ -49,7 +49,7 @@ func briefComparison(c *compare.Comparison) []Block {
 }
 
 func howToRead(c *compare.Comparison) Block {
-	unit := "ns per byte"
+	unit := "CPU s/GB"
 	if c.By == rank.Throughput {
 		unit = "MB/s"
 	}

@@ -16,7 +16,8 @@ import (
 // Document is a whole report.
 type Document struct {
 	Title       string
-	Lead        []string // what came out, a sentence each
+	Answer      Answer   // of a ranking: what to use, and what that gains
+	Lead        []string // of a comparison: what came out, a sentence each
 	Tables      []Table  // the main ones first; tables of one Name have the same columns
 	Charts      []Chart
 	Brief       []Block // the same in 80 columns, for a terminal

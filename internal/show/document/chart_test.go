@@ -26,7 +26,7 @@ func named(t *testing.T, d *document.Document, name, part string) document.Chart
 
 func TestChartsHaveTheNumbersOfTheirTables(t *testing.T) {
 	r, f := documenttest.Ranking(t, 1, record.Upload, record.Download)
-	d := document.OfRanking(r, f)
+	d := document.OfRanking(r, f, document.Options{})
 	for _, table := range d.Table("bulk") {
 		ranking, heat := named(t, d, "ranking", table.Part), named(t, d, "heat", table.Part)
 		if len(ranking.Items) != len(table.Rows) {
@@ -66,7 +66,7 @@ func TestChartsHaveTheNumbersOfTheirTables(t *testing.T) {
 // no transfer: it would be off by a factor of a million.
 func TestSteadinessIsOfTransfers(t *testing.T) {
 	r, f := documenttest.Ranking(t, 1, record.Upload)
-	for _, item := range named(t, document.OfRanking(r, f), "steadiness", "").Items {
+	for _, item := range named(t, document.OfRanking(r, f, document.Options{}), "steadiness", "").Items {
 		if len(item.Points) < 100 {
 			t.Errorf("%s: %d dots", item.Label, len(item.Points))
 		}
@@ -85,9 +85,9 @@ func TestRankedByCost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := document.OfRanking(r, f)
+	d := document.OfRanking(r, f, document.Options{})
 	c := named(t, d, "ranking", "upload")
-	if c.Unit != "ns/B" || c.Rising || len(c.Series) != 2 {
+	if c.Unit != "s/GB" || c.Rising || len(c.Series) != 2 {
 		t.Errorf("unit %s, rising %v, series %q", c.Unit, c.Rising, c.Series)
 	}
 	if got, want := named(t, d, "heat", "upload").Items[0].Points, r.Deciding(r.Bulk[0]).Value; got[0].Value != want {
@@ -98,7 +98,7 @@ func TestRankedByCost(t *testing.T) {
 func TestEveryNameHasItsStanding(t *testing.T) {
 	r, f := documenttest.Ranking(t, 1, record.Upload)
 	r.Kex[0].Name = "made-up-sha256"
-	d := document.OfRanking(r, f)
+	d := document.OfRanking(r, f, document.Options{})
 	seen := map[string]document.Algorithm{}
 	for _, a := range d.Algorithms {
 		seen[a.Name] = a
@@ -134,7 +134,7 @@ func TestSparseRankings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, f := documenttest.Ranking(t, 1, record.Upload)
 			spoil(r)
-			d := document.OfRanking(r, f)
+			d := document.OfRanking(r, f, document.Options{})
 			if d.Title == "" || len(d.Method) == 0 {
 				t.Errorf("no title or method: %+v", d)
 			}
@@ -158,7 +158,7 @@ func each(r *rank.Ranking, change func(*rank.Cell)) {
 func TestAllTextIsClean(t *testing.T) {
 	r, f := documenttest.Ranking(t, 1, record.Upload)
 	documenttest.Spoil(r)
-	whole, err := json.Marshal(document.OfRanking(r, f))
+	whole, err := json.Marshal(document.OfRanking(r, f, document.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}

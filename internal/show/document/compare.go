@@ -94,7 +94,7 @@ func valueUnit(c *compare.Comparison) (key, unit string, scale float64) {
 	case c.By == rank.Throughput:
 		return "bytes_per_s", "MB/s", 1e6
 	}
-	return "ns_per_byte", "ns/B", 1
+	return "ns_per_byte", "s/GB", 1
 }
 
 // ratioColumns are the speed ratio and the verdict of each file but the first.
@@ -322,7 +322,7 @@ func ratioHeat(c *compare.Comparison) Chart {
 	}
 	for _, cell := range c.Cells {
 		name := label(cell.Suite)
-		if len(Directions(c.Inputs[0].Ranking)) > 1 {
+		if len(c.Inputs[0].Ranking.Directions()) > 1 {
 			name += ", " + text(string(cell.Direction))
 		}
 		item := Item{Label: name, Suite: safe(cell.Suite)}

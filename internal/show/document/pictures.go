@@ -16,7 +16,7 @@ func rankingCharts(r *rank.Ranking) []Chart {
 			out = append(out, c)
 		}
 	}
-	for _, d := range Directions(r) {
+	for _, d := range r.Directions() {
 		add(rankingChart(r, d))
 		add(heatChart(r, d))
 		add(costChart(r, d))
@@ -50,7 +50,7 @@ func rankingChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 	}
 	value := func(cell rank.Cell) Point { return point(cell.Throughput, 1e6) }
 	if r.By == rank.Cost {
-		c.Unit, c.Series, c.Rising = "ns/B", []string{"client CPU", "server CPU"}, false
+		c.Unit, c.Series, c.Rising = "s/GB", []string{"client CPU", "server CPU"}, false
 		c.Title = title(string(d)) + ": CPU time per byte with 95 % intervals"
 	}
 	for _, cell := range r.Bulk {
@@ -78,7 +78,7 @@ func heatChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 	}
 	scale := 1e6
 	if r.By == rank.Cost {
-		c.Unit, c.Rising, scale = "ns/B", false, 1
+		c.Unit, c.Rising, scale = "s/GB", false, 1
 	}
 	var ciphers, macs []string
 	cells := map[alg.Suite]Point{}
@@ -121,7 +121,7 @@ func costChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 	client := r.Split(d, func(c rank.Cell) *rank.Quantity { return c.Client })
 	server := r.Split(d, func(c rank.Cell) *rank.Quantity { return c.Server })
 	c := Chart{
-		Name: "cost", Table: "bulk", Part: text(string(d)), Shape: Stack, Unit: "ns/B", Title: title(string(d)) + ": what the CPU time per byte is spent on",
+		Name: "cost", Table: "bulk", Part: text(string(d)), Shape: Stack, Unit: "s/GB", Title: title(string(d)) + ": what the CPU time per byte is spent on",
 		Note: "Base is what the cheapest cell costs; cipher is what this cipher adds to it with the cheapest MAC; MAC is what this MAC adds to the cheapest MAC. " +
 			"Shares are those of the model cost = base + cipher + MAC.",
 		Series: []string{"client base", "client cipher", "client MAC", "server base", "server cipher", "server MAC"},

@@ -5,27 +5,59 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/record"
+	"sshpace/internal/verdict/choice"
 	"sshpace/internal/verdict/rank"
 )
 
+// Options of a report. The zero value is the default.
+type Options struct {
+	Choice   *choice.Choice // what the reports say; default: that of the policy modern
+	All      bool           // text: every row, also of what the policy does not allow
+	Method   bool           // text: how the figures came about, and how far to trust them
+	Limit    int            // text: rows of a table; 0: as many as a screen has room for, below 0: all
+	Here     bool           // text: this machine is the one that was measured
+	File     string         // text: name of the result; "" for none
+	Advise   string         // command line that leads from this result to its advice; default: sshpace advise
+	Measured time.Duration  // how long the run took; 0: as planned
+}
+
 // OfRanking builds the report of one record file.
-func OfRanking(r *rank.Ranking, f *record.File) *Document {
+func OfRanking(r *rank.Ranking, f *record.File, o Options) *Document {
+	if o.Choice == nil {
+		o.Choice = choice.Of(r, choice.Options{})
+	}
+	if f != nil && o.Measured == 0 {
+		o.Measured = f.Measured()
+	}
 	d := &Document{
-		Title: text(fmt.Sprintf("SSH speed: %s", orUnknown(r.Campaign.Target))),
-		Lead:  lead(r), Environment: environment(r), Quality: quality(r), Method: method(r),
+		Title:  text(fmt.Sprintf("SSH speed: %s", orUnknown(r.Campaign.Target))),
+		Answer: AnswerOf(r, o.Choice, cmp.Or(o.Advise, "sshpace advise")), Environment: environment(r), Quality: quality(r), Method: method(r),
 		Doubts: doubts(r.Warnings, r.Findings),
 	}
 	d.Tables = rankingTables(r)
 	d.Charts = rankingCharts(r)
-	d.Brief = briefRanking(r)
+	d.Brief = brief(r, d, o)
 	if trace, ok := steadiness(r, f); ok {
 		d.Charts = append(d.Charts, trace)
 	}
 	d.Algorithms = algorithms(rankingSuites(r))
 	return d
+}
+
+// brief is what a terminal shows.
+func brief(r *rank.Ranking, d *Document, o Options) []Block {
+	switch s := (screen{r: r, c: o.Choice, answer: d.Answer, o: o}); {
+	case o.Method:
+		return cleanBlocks(methodBlocks(r, d))
+	case o.All:
+		return cleanBlocks(append(s.opening(), everything(r)...))
+	default:
+		return cleanBlocks(s.blocks())
+	}
 }
 
 func orUnknown(s string) string {
@@ -35,102 +67,11 @@ func orUnknown(s string) string {
 	return s
 }
 
-// Directions lists those that have cells, in the order of the ranking.
-func Directions(r *rank.Ranking) []record.Direction {
-	var out []record.Direction
-	for _, c := range r.Bulk {
-		if !slices.Contains(out, c.Direction) {
-			out = append(out, c.Direction)
-		}
-	}
-	return out
-}
-
-// lead says the outcome in sentences.
-func lead(r *rank.Ranking) []string {
-	e := r.Environment
-	out := []string{fmt.Sprintf("%s to %s.", orUnknown(e.Client), orUnknown(e.Server))}
-	for _, d := range Directions(r) {
-		out = append(out, first(r, d)...)
-	}
-	out = append(out, leadKex(r)...)
-	for i := range out {
-		out[i] = text(out[i])
-	}
-	return out
-}
-
-// leadKex names the cheapest key exchange, with its standing where that is not
-// strong, the cheapest strong one, and the cheapest post-quantum one.
-func leadKex(r *rank.Ranking) []string {
-	var out []string
-	named := map[string]bool{}
-	for _, want := range []struct {
-		what string
-		ok   func(k rank.Exchange) bool
-	}{
-		{"key exchange", func(rank.Exchange) bool { return true }},
-		{"strong one", func(k rank.Exchange) bool { return k.Status == alg.Strong }},
-		{"post-quantum one", func(k rank.Exchange) bool { return k.PostQuantum }},
-	} {
-		i := slices.IndexFunc(r.Kex, func(k rank.Exchange) bool { return k.Login != nil && want.ok(k) })
-		if i < 0 || named[r.Kex[i].Name] {
-			continue
-		}
-		k := r.Kex[i]
-		named[k.Name] = true
-		standing := ""
-		if k.Status != alg.Strong {
-			standing = fmt.Sprintf(" (%s)", cmp.Or(string(k.Status), "unknown"))
-		}
-		out = append(out, fmt.Sprintf("Cheapest %s: %s%s, a login in %s ms.", want.what, k.Name, standing, Figure(k.Login.Value/1e6)))
-	}
-	return out
-}
-
-// first names the first cell of a direction, and the first strong one where that
-// is another.
-func first(r *rank.Ranking, d record.Direction) []string {
-	word := "Fastest"
-	if r.By == rank.Cost {
-		word = "Cheapest"
-	}
-	var out []string
-	for _, c := range r.Bulk {
-		if c.Direction != d {
-			continue
-		}
-		strong := c.Status == alg.Strong
-		switch {
-		case len(out) == 0:
-			out = append(out, fmt.Sprintf("%s %s: %s (%s).", word, orTransfer(d), c.Suite, speed(r, c)))
-		case strong:
-			out = append(out, fmt.Sprintf("%s strong one: %s (%s).", word, c.Suite, speed(r, c)))
-		}
-		if strong {
-			break
-		}
-	}
-	return out
-}
-
 func orTransfer(d record.Direction) string {
 	if d == "" {
 		return "transfer"
 	}
 	return string(d)
-}
-
-// speed is a cell in what orders the ranking, and in throughput.
-func speed(r *rank.Ranking, c rank.Cell) string {
-	var parts []string
-	if cost := r.Deciding(c); r.By == rank.Cost && cost != nil {
-		parts = append(parts, Figure(cost.Value)+" ns of CPU per byte on "+r.CostSide())
-	}
-	if c.Throughput != nil {
-		parts = append(parts, Figure(c.Throughput.Value/1e6)+" MB/s")
-	}
-	return strings.Join(parts, ", ")
 }
 
 // rankingSuites lists every name that the report shows.

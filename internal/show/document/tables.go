@@ -11,7 +11,7 @@ import (
 
 func rankingTables(r *rank.Ranking) []Table {
 	var out []Table
-	for _, d := range Directions(r) {
+	for _, d := range r.Directions() {
 		out = append(out, bulkTable(r, d))
 	}
 	if len(r.Kex) > 0 {
@@ -43,8 +43,8 @@ var bulkColumns = []Column{
 	{Key: "mac", Head: "MAC", Kind: Name, Of: alg.MAC},
 	{Key: "direction", Head: "direction", Minor: true},
 	{Key: "throughput_bytes_per_s", Head: "throughput", Unit: "MB/s", Scale: 1e6, Kind: Quantity},
-	{Key: "client_ns_per_byte", Head: "client CPU", Unit: "ns/B", Scale: 1, Kind: Quantity},
-	{Key: "server_ns_per_byte", Head: "server CPU", Unit: "ns/B", Scale: 1, Kind: Quantity},
+	{Key: "client_ns_per_byte", Head: "client CPU", Unit: "s/GB", Scale: 1, Kind: Quantity},
+	{Key: "server_ns_per_byte", Head: "server CPU", Unit: "s/GB", Scale: 1, Kind: Quantity},
 	{Key: "basis", Head: "basis"},
 	{Key: "status", Head: "status"},
 }

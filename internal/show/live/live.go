@@ -1,4 +1,6 @@
-// Package live shows how a measurement goes on.
+// Package live shows how a measurement goes on: on a terminal a few lines that are
+// drawn anew between trials, elsewhere a line every ten seconds. What it says to use
+// is the choice that the report at the end makes, of what there is so far.
 package live
 
 import (
@@ -8,228 +10,203 @@ import (
 	"syscall"
 	"time"
 
-	"sshpace/internal/base/alg"
 	"sshpace/internal/base/termsafe"
-	"sshpace/internal/base/unit"
 	"sshpace/internal/measure/plan"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
 	"sshpace/internal/sys/terminal"
+	"sshpace/internal/verdict/choice"
+	"sshpace/internal/verdict/rank"
 )
 
-// View shows how a run goes on: on a terminal a few lines that are redrawn
-// between trials (never while something is timed), elsewhere a line for every
-// cell that has its first result.
+// Params of a View.
+type Params struct {
+	Screen   *terminal.Screen
+	Quiet    bool
+	Progress func() plan.Progress
+	Load     func() float64 // of the machine, as uptime shows it; below 0: unknown
+	File     *record.File   // what was recorded so far; filled by somebody else
+	Now      func() time.Time
+}
+
+// View shows a run. Its Sink is called between trials, never while one is timed.
 type View struct {
-	screen   *terminal.Screen
-	plan     Plan
-	both     bool // directions
-	trial    record.Trial
-	trials   map[int]record.Trial // of connections in a sitting
-	turns    bool                 // connections move data in turn
-	seen     map[seenCell]bool
-	lastDraw time.Time
+	Params
+	trial  record.Trial
+	turns  bool // connections move data in turn
+	drawn  time.Time
+	ranked time.Time     // when the ranking below was made
+	pause  time.Duration // until the next one
+	answer []document.Fact
+	noise  string
+	told   map[string]bool // failures
 }
 
-// Plan is what is shown of a plan.
-type Plan interface{ Progress() plan.Progress }
+// How often a view changes. A ranking may take one part in restShare of the time.
+const (
+	drawEvery = 200 * time.Millisecond
+	lineEvery = 10 * time.Second
+	rankEvery = 2 * time.Second
+	restShare = 50
+)
 
-// seenCell is a cell with its direction; logins have none.
-type seenCell struct {
-	suite     alg.Suite
-	direction record.Direction
-}
-
-// redrawEvery keeps the terminal calm when trials are short.
-const redrawEvery = 200 * time.Millisecond
-
-func New(s *terminal.Screen, p Plan, directions []record.Direction) *View {
-	return &View{screen: s, plan: p, both: len(directions) > 1, trials: map[int]record.Trial{}, seen: map[seenCell]bool{}}
+// New makes the view of a run that is about to start.
+func New(p Params) *View {
+	return &View{Params: p, drawn: p.Now(), told: map[string]bool{}}
 }
 
 // ErrUnwatched says that what shows progress was closed, such as by `| head`.
 var ErrUnwatched = fmt.Errorf("nobody watches any more: %w", syscall.EPIPE)
 
-// Sink takes the records of the run. It is called between trials and turns.
-func (v *View) Sink(r record.Record) (err error) {
+// Sink takes the records of the run as they happen.
+func (v *View) Sink(r record.Record) error {
 	switch {
 	case r.Trial != nil:
 		v.trial, v.turns = *r.Trial, false
-		if r.Trial.Workload == record.Sitting {
-			v.trials[r.Trial.ID] = *r.Trial
-		}
-		err = v.refresh()
 	case r.Slices != nil:
-		if v.turns = true; v.screen.Width == 0 {
-			err = v.moved(r.Slices.Slices)
-		} else {
-			err = v.refresh()
-		}
-	case r.Sample != nil && v.screen.Width == 0:
-		err = v.line(*r.Sample)
+		v.turns = true
 	}
+	if v.Quiet {
+		return nil
+	}
+	err := v.show(r.Sample)
 	if errors.Is(err, syscall.EPIPE) {
 		return ErrUnwatched
 	}
 	return nil // a view that fails otherwise is no reason to stop
 }
 
-// refresh redraws a terminal, not too often.
-func (v *View) refresh() error {
-	if v.screen.Width == 0 || time.Since(v.lastDraw) <= redrawEvery {
-		return nil
-	}
-	return v.redraw()
-}
-
-// moved prints one line for each cell that is among slices for the first time.
-func (v *View) moved(slices []record.Slice) error {
-	for _, s := range slices {
-		t := v.trials[s.Trial]
-		cell := seenCell{t.Want.Bulk(), t.Direction}
-		if t.Workload != record.Sitting || v.seen[cell] || s.ClientCPUNS == nil || s.Bytes <= 0 {
-			continue
-		}
-		v.seen[cell] = true
-		cost := unit.Cost(float64(*s.ClientCPUNS) / float64(s.Bytes))
-		if _, err := fmt.Fprintf(v.screen, "%s %s: %s client\n", t.Direction, cell.suite, cost); err != nil {
+// show draws or prints if it is time to.
+func (v *View) show(sample *record.Sample) error {
+	if v.Screen.Width == 0 {
+		if err := v.failure(sample); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// line prints one line for a cell's first result, and one for each failure.
-func (v *View) line(s record.Sample) error {
-	cell := seenCell{v.trial.Want, v.trial.Direction}
-	switch v.trial.Workload {
-	case record.Transfer, record.Sitting:
-		cell.suite = cell.suite.Bulk()
-	case record.Login:
-		cell = seenCell{suite: alg.Suite{Kex: cell.suite.Kex}}
+	every := drawEvery
+	if v.Screen.Width == 0 {
+		every = lineEvery
 	}
-	name := fmt.Sprintf("%s %s", v.trial.Workload, cell.suite)
-	if (v.both || v.trial.Workload == record.Sitting) && cell.direction != "" {
-		name = fmt.Sprintf("%s %s", cell.direction, cell.suite)
-	}
-	if s.Outcome != record.OK {
-		_, err := fmt.Fprintf(v.screen, "%s: %s: %s\n", name, s.Outcome, termsafe.OneLine(s.Detail))
-		return err
-	}
-	if v.seen[cell] || v.trial.Role == record.RoleOverhead || v.trial.Workload == record.Sitting {
+	if v.Now().Sub(v.drawn) < every {
 		return nil
 	}
-	v.seen[cell] = true
-	_, err := fmt.Fprintf(v.screen, "%s: %s\n", name, firstResult(s))
+	v.drawn = v.Now()
+	v.rank()
+	if v.Screen.Width == 0 {
+		_, err := fmt.Fprintln(v.Screen, v.line())
+		return err
+	}
+	return v.Screen.Draw(v.Lines()...)
+}
+
+// failure says once what keeps a trial from working.
+func (v *View) failure(s *record.Sample) error {
+	if s == nil || s.Outcome == record.OK {
+		return nil
+	}
+	what := fmt.Sprintf("%s: %s: %s", Step(v.trial), s.Outcome, termsafe.Line(s.Detail))
+	if v.told[what] {
+		return nil
+	}
+	v.told[what] = true
+	_, err := fmt.Fprintln(v.Screen, what)
 	return err
 }
 
-// firstResult is a sample in a few words.
-func firstResult(s record.Sample) string {
-	if s.Phases != nil {
-		return s.Phases.LoginNS.Round(100 * time.Microsecond).String()
+// rank makes the choice of what there is so far, now and then: the more of it there
+// is, the longer that takes.
+func (v *View) rank() {
+	start := v.Now()
+	if start.Sub(v.ranked) < max(rankEvery, v.pause) || !v.Progress().Ranked {
+		return
 	}
-	var bytes unit.Bytes
-	var wall time.Duration
-	for _, segment := range s.Segments {
-		bytes, wall = bytes+segment.Bytes, wall+segment.WallNS
+	v.ranked = start
+	r, err := rank.Of(v.File, rank.Options{})
+	if err != nil || len(r.Bulk) == 0 {
+		return
 	}
-	if wall <= 0 {
-		return "no data"
-	}
-	return unit.Throughput(float64(bytes) / wall.Seconds()).String()
+	v.answer = document.AnswerOf(r, choice.Of(r, choice.Options{}), "").Facts
+	v.noise = document.Noise(r)
+	v.pause = restShare * v.Now().Sub(start)
 }
 
-// redraw replaces what stands on the screen.
-func (v *View) redraw() error {
-	p, width := v.plan.Progress(), v.screen.Width-1
-	lines := append(status(p, width), terminal.Clip("now: "+v.now(), width))
-	shown := map[record.Direction]int{}
-	for _, leader := range p.Leaders {
-		if shown[leader.Direction]++; shown[leader.Direction] <= v.places() {
-			lines = append(lines, v.leader(shown[leader.Direction], leader, width))
+// Lines are what stands on a terminal: how far the run is, what disturbs it, what is
+// best so far, what is being done, and what Ctrl-C does.
+func (v *View) Lines() []string {
+	p, width := v.Progress(), v.Screen.Width-1
+	out := status(p, width)
+	out = append(out, fit(strings.Join(present(v.load(), v.noise), "; "), width)...)
+	for _, f := range v.answer {
+		if f.Name == document.Use || f.Name == document.Now {
+			out = append(out, terminal.Clip(fmt.Sprintf("%-4s %s", f.Name, f.Value), width))
 		}
 	}
-	v.lastDraw = time.Now()
-	return v.screen.Draw(lines...)
+	if len(v.answer) == 0 {
+		out = append(out, terminal.Clip("a first ranking is there after some seconds", width))
+	}
+	return append(out, terminal.Clip("now: "+v.step(), width), terminal.Clip("Ctrl-C: report what there is; twice: stop at once", width))
 }
 
-// status says how far the plan is: behind a bar, which is as long as there is
-// room for it.
-func status(p plan.Progress, width int) []string {
-	words := []string{
-		fmt.Sprintf("%d of %d cells", p.Done, p.Total), fmt.Sprintf("block %d", p.Block),
-		p.Remaining.Round(time.Second).String() + " left",
+// line is the same for a file or a pipe.
+func (v *View) line() string {
+	words := append(progress(v.Progress()), present(v.load())...)
+	for _, f := range v.answer {
+		if f.Name == document.Use {
+			words = append(words, f.Name+" "+f.Value)
+		}
 	}
-	if p.Failed > 0 {
-		words = append(words, fmt.Sprintf("%d failed", p.Failed))
-	}
-	room := width - len(strings.Join(words, "  ")) - len("[]  ")
-	if room < shortestBar {
-		return terminal.Fold(words, width)
-	}
-	return []string{bar(p, min(room, longestBar)) + "  " + strings.Join(words, "  ")}
+	return strings.Join(words, ", ")
 }
 
-// Lengths of the bar.
-const (
-	shortestBar = 4
-	longestBar  = 24
-)
-
-// places is how many of the fastest cells of a direction are shown.
-func (v *View) places() int {
-	if v.both {
-		return 3
+func (v *View) load() string {
+	if load := v.Load(); load >= 0 {
+		return fmt.Sprintf("load %.1f", load)
 	}
-	return 5
+	return ""
 }
 
-// leader is a line of one of the fastest cells. Where there is little room its
-// figures go first, from the last to the second, and then the end of its name.
-func (v *View) leader(place int, l plan.Leader, width int) string {
-	names := fmt.Sprintf("%-18s %-22s", document.Short(l.Cell.Cipher), document.Short(l.Cell.MAC))
-	if width < 79 {
-		names = strings.TrimSpace(document.Short(l.Cell.Cipher) + " " + document.Short(l.Cell.MAC))
-	}
-	if v.both {
-		names = fmt.Sprintf("%-8s %s", l.Direction, names)
-	}
-	names = fmt.Sprintf("%3d. %s", place, names)
-	figures := leaderFigures(l)
-	for len(figures) > 1 && len(names)+1+len(strings.Join(figures, "  ")) > width {
-		figures = figures[:len(figures)-1]
-	}
-	figure := strings.Join(figures, "  ")
-	return terminal.Clip(names, width-1-len(figure)) + " " + figure
-}
-
-// now says what is being measured.
-func (v *View) now() string {
+// step says what is being measured.
+func (v *View) step() string {
 	switch {
 	case v.turns:
 		return "connections in turn"
 	case v.trial.Workload == record.Sitting:
 		return "opening connections"
-	case v.trial.Workload == record.Login:
-		return fmt.Sprintf("login %s", v.trial.Want.Kex)
 	}
-	return fmt.Sprintf("%s %s %s", v.trial.Workload, v.trial.Direction, v.trial.Want.Bulk())
+	return Step(v.trial)
 }
 
-// leaderFigures are what is known of a cell, what matters most first.
-func leaderFigures(l plan.Leader) []string {
-	var words []string
-	if l.Throughput > 0 {
-		words = append(words, unit.Throughput(l.Throughput).String())
+// Step names a trial.
+func Step(t record.Trial) string {
+	if t.Workload == record.Login {
+		return termsafe.Line("login " + t.Want.Kex)
 	}
-	if l.CostNS > 0 {
-		words = append(words, unit.Cost(l.CostNS).String()+" client")
-	}
-	if l.Predicted {
-		words = append(words, "predicted")
+	return termsafe.Line(strings.Join(present(string(t.Workload), string(t.Direction), t.Want.Bulk().String()), " "))
+}
+
+// progress says how far a plan is.
+func progress(p plan.Progress) []string {
+	words := []string{p.Remaining.Round(time.Second).String() + " left", fmt.Sprintf("%d of %d measured", p.Done, p.Total)}
+	if p.Failed > 0 {
+		words = append(words, fmt.Sprintf("%d failed", p.Failed))
 	}
 	return words
+}
+
+// Lengths of the bar.
+const (
+	shortestBar = 4
+	longestBar  = 30
+)
+
+// status is the progress behind a bar, which is as long as there is room for it.
+func status(p plan.Progress, width int) []string {
+	words := strings.Join(progress(p), "  ")
+	room := width - len(words) - len("[]  ")
+	if room < shortestBar {
+		return fit(words, width)
+	}
+	return []string{bar(p, min(room, longestBar)) + "  " + words}
 }
 
 // bar draws the share of cells that are done.
@@ -241,5 +218,28 @@ func bar(p plan.Progress, length int) string {
 	return "[" + strings.Repeat("#", full) + strings.Repeat(".", length-full) + "]"
 }
 
-// Close leaves a clean screen for the report.
-func (v *View) Close() { _ = v.screen.Draw() }
+// fit breaks a text into lines of a width.
+func fit(text string, width int) []string {
+	var out []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && len(line)+1+len(word) > width {
+			out, line = append(out, line), ""
+		}
+		line = strings.TrimSpace(line + " " + word)
+	}
+	if line != "" {
+		out = append(out, terminal.Clip(line, width))
+	}
+	return out
+}
+
+func present(words ...string) []string {
+	var out []string
+	for _, w := range words {
+		if w != "" {
+			out = append(out, w)
+		}
+	}
+	return out
+}

@@ -150,7 +150,7 @@ func (b *tab) picture(name string) {
 
 func TestRankingInABrowser(t *testing.T) {
 	r, f := documenttest.Ranking(t, 1, record.Upload, record.Download)
-	d := document.OfRanking(r, f)
+	d := document.OfRanking(r, f, document.Options{})
 	b := show(t, d)
 	if got, want := evaluate[int](b, `document.querySelectorAll('svg').length`), len(d.Charts); got != want {
 		t.Errorf("%d charts drawn, want %d", got, want)
@@ -193,7 +193,7 @@ func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `\'`) + "'
 
 func TestFilterSortAndCopy(t *testing.T) {
 	r, f := documenttest.Ranking(t, 1, record.Upload)
-	b := show(t, document.OfRanking(r, f))
+	b := show(t, document.OfRanking(r, f, document.Options{}))
 	visible := func() []string {
 		return evaluate[[]string](b, `[...document.querySelectorAll('[data-table=bulk] tbody tr')].filter(r => !r.hidden).map(r => r.dataset.cipher)`)
 	}
@@ -280,7 +280,7 @@ func TestFilterSortAndCopy(t *testing.T) {
 // as before afterwards.
 func TestPrint(t *testing.T) {
 	r, f := documenttest.Ranking(t, 1, record.Upload)
-	b := show(t, document.OfRanking(r, f))
+	b := show(t, document.OfRanking(r, f, document.Options{}))
 	pictures := func() int { return evaluate[int](b, `document.querySelectorAll('svg').length`) }
 	height := func() int { return evaluate[int](b, `document.documentElement.scrollHeight`) }
 	sliders := func() int {
@@ -373,7 +373,7 @@ func (b *tab) locked() {
 func TestHostileTextIsInert(t *testing.T) {
 	r, f := documenttest.Ranking(t, 1, record.Upload)
 	documenttest.Spoil(r)
-	ranking := document.OfRanking(r, f)
+	ranking := document.OfRanking(r, f, document.Options{})
 	other, _ := documenttest.Ranking(t, 1.1, record.Upload)
 	c, err := compare.Of([]compare.Input{{Label: documenttest.Payloads[1], Ranking: r}, {Label: documenttest.Payloads[2], Ranking: other}}, compare.Options{Normalise: []string{"aes128-ctr"}})
 	if err != nil {

@@ -88,13 +88,14 @@ func choose(d *document.Document, names []string) ([]document.Chart, error) {
 const (
 	width  = vg.Length(740) // points of 1/72 inch
 	margin = vg.Length(16)
-	head   = vg.Length(60) // title and two lines
+	head   = vg.Length(34) // title
+	line   = vg.Length(13)
 	gap    = vg.Length(26)
 	rowsAt = 40 // rows of a chart that are drawn at most; heat maps are drawn whole
 )
 
 func heightOf(d *document.Document, charts []document.Chart) vg.Length {
-	total := head + 2*margin
+	total := head + vg.Length(len(leadOf(d))+1)*line + 2*margin
 	for _, c := range charts {
 		total += blockHeight(c) + gap
 	}
@@ -109,11 +110,24 @@ func paint(c draw.Canvas, d *document.Document, charts []document.Chart) error {
 	}
 	p.box(0, 0, width, p.height, white)
 	p.write(margin, margin+14, 16, ink, left, d.Title)
-	p.paragraph(margin+31, 9, strings.Join(d.Lead, " "))
 	y := margin + head
+	for _, words := range leadOf(d) {
+		p.write(margin, y, 9, ink, left, p.fit(words, 9, width-2*margin))
+		y += line
+	}
+	y += line
 	for _, one := range charts {
 		p.block(y, one)
 		y += blockHeight(one) + gap
 	}
 	return nil
+}
+
+// leadOf is the answer, or what a comparison found.
+func leadOf(d *document.Document) []string {
+	var out []string
+	for _, f := range d.Answer.Facts {
+		out = append(out, f.Name+"  "+f.Value)
+	}
+	return append(out, d.Lead...)
 }

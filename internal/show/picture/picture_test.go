@@ -57,7 +57,7 @@ func svg(t *testing.T, d *document.Document, names ...string) []byte {
 
 func TestTheFiguresAreInThePicture(t *testing.T) {
 	r, f := documenttest.Ranking(t, 1, record.Upload)
-	all := strings.Join(texts(t, svg(t, document.OfRanking(r, f))), "\n")
+	all := strings.Join(texts(t, svg(t, document.OfRanking(r, f, document.Options{}))), "\n")
 	for _, c := range r.Bulk {
 		if figure := document.Figure(c.Throughput.Value / 1e6); !strings.Contains(all, figure) {
 			t.Errorf("%s: %s is not in the picture", c.Suite, figure)
@@ -72,7 +72,7 @@ func TestTheFiguresAreInThePicture(t *testing.T) {
 
 func TestOneChart(t *testing.T) {
 	r, f := documenttest.Ranking(t, 1, record.Upload)
-	d := document.OfRanking(r, f)
+	d := document.OfRanking(r, f, document.Options{})
 	if all := strings.Join(texts(t, svg(t, d, "kex")), "\n"); strings.Contains(all, "aes256-ctr + ") || !strings.Contains(all, "curve25519") {
 		t.Errorf("not the key exchanges alone:\n%s", all)
 	}
@@ -89,7 +89,7 @@ func TestOneChart(t *testing.T) {
 func TestPostQuantumIsMarked(t *testing.T) {
 	r, f := documenttest.Ranking(t, 1, record.Upload)
 	r.KexBy = rank.Throughput // bars of one colour: the login time
-	drawing := svg(t, document.OfRanking(r, f), "kex")
+	drawing := svg(t, document.OfRanking(r, f, document.Options{}), "kex")
 	all := strings.Join(texts(t, drawing), "\n")
 	quantum := 0
 	for _, k := range r.Kex {
@@ -104,14 +104,14 @@ func TestPostQuantumIsMarked(t *testing.T) {
 	for i := range r.Kex {
 		r.Kex[i].PostQuantum = false
 	}
-	if all := strings.Join(texts(t, svg(t, document.OfRanking(r, f), "kex")), "\n"); strings.Contains(all, "classical") {
+	if all := strings.Join(texts(t, svg(t, document.OfRanking(r, f, document.Options{}), "kex")), "\n"); strings.Contains(all, "classical") {
 		t.Errorf("a legend without need:\n%s", all)
 	}
 }
 
 func TestSameInputSameBytes(t *testing.T) {
 	r, f := documenttest.Ranking(t, 1, record.Upload)
-	d := document.OfRanking(r, f)
+	d := document.OfRanking(r, f, document.Options{})
 	if !bytes.Equal(svg(t, d), svg(t, d)) {
 		t.Error("two drawings of one document differ")
 	}
@@ -146,7 +146,7 @@ func TestPNGOfAComparison(t *testing.T) {
 func TestHostileText(t *testing.T) {
 	r, f := documenttest.Ranking(t, 1, record.Upload)
 	documenttest.Spoil(r)
-	all := strings.Join(texts(t, svg(t, document.OfRanking(r, f))), "\n")
+	all := strings.Join(texts(t, svg(t, document.OfRanking(r, f, document.Options{}))), "\n")
 	if strings.ContainsAny(all, "\x1b\u2028\u202e\x00") {
 		t.Error("control characters in the picture")
 	}

@@ -9,6 +9,7 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
+	"sshpace/internal/verdict/choice"
 	"sshpace/internal/verdict/rank"
 )
 
@@ -26,7 +27,7 @@ func limited() *rank.Ranking {
 
 func TestCeilingsAsText(t *testing.T) {
 	var out bytes.Buffer
-	if err := Text(&out, document.OfRanking(limited(), nil)); err != nil {
+	if err := Text(&out, document.OfRanking(limited(), nil, document.Options{All: true})); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"80 % limiting\n", "1.00        - control\n"} {
@@ -38,7 +39,7 @@ func TestCeilingsAsText(t *testing.T) {
 
 func TestCeilingsAsJSON(t *testing.T) {
 	var out bytes.Buffer
-	if err := JSON(&out, limited()); err != nil {
+	if err := JSON(&out, limited(), choice.Of(limited(), choice.Options{})); err != nil {
 		t.Fatal(err)
 	}
 	var doc struct {
@@ -67,7 +68,7 @@ func TestCeilingsAsJSON(t *testing.T) {
 		t.Errorf("control: %+v", control)
 	}
 	out.Reset()
-	if err := JSON(&out, &rank.Ranking{}); err != nil || strings.Contains(out.String(), "ceilings") {
+	if err := JSON(&out, &rank.Ranking{}, &choice.Choice{}); err != nil || strings.Contains(out.String(), "ceilings") {
 		t.Errorf("a machine that was not measured: %v\n%s", err, out.String())
 	}
 }

@@ -29,12 +29,17 @@ const implicit = "<implicit>"
 
 // Classic writes the lists that people know from shell loops over all
 // ciphers, MACs and key exchanges: the best overall, per cipher, per MAC and per
-// key exchange, and the averages, for each direction. Its rows have the fields of such logs, so that
+// key exchange, and the averages, for each direction, below the answer that every
+// report gives. Its rows have the fields of such logs, so that
 // old awk scripts read them: $3 cipher, $5 MAC, $7 key exchange, $9 seconds.
-func Classic(w io.Writer, r *rank.Ranking, o ClassicOptions) error {
+func Classic(w io.Writer, r *rank.Ranking, a document.Answer, o ClassicOptions) error {
 	o.Size, o.Top = cmp.Or(o.Size, 4<<30), cmp.Or(o.Top, 5)
 	out := bufio.NewWriter(w)
-	for i, d := range document.Directions(r) {
+	for _, f := range a.Facts {
+		fmt.Fprintf(out, "# %-4s  %s\n", f.Name, termsafe.Line(f.Value))
+	}
+	fmt.Fprintln(out, "#")
+	for i, d := range r.Directions() {
 		m, err := r.Matrix(d, o.Size)
 		if err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/record"
+	"sshpace/internal/verdict/choice"
 	"sshpace/internal/verdict/rank"
 )
 
@@ -16,10 +17,12 @@ import (
 // change of meaning gets a new number.
 const Schema = "sshpace.report/1"
 
-// JSON writes a ranking as one JSON object. Every number has its unit in its
-// name; a missing figure is absent, never zero.
-func JSON(w io.Writer, r *rank.Ranking) error {
-	return termsafe.WriteJSON(w, jsonOf(r), " ")
+// JSON writes a ranking, and what it says to use, as one JSON object. Every number
+// has its unit in its name; a missing figure is absent, never zero.
+func JSON(w io.Writer, r *rank.Ranking, c *choice.Choice) error {
+	out := jsonOf(r)
+	out.Answer = answerOf(c)
+	return termsafe.WriteJSON(w, out, " ")
 }
 
 type jsonReport struct {
@@ -27,6 +30,7 @@ type jsonReport struct {
 	Campaign     record.Campaign    `json:"campaign"`
 	Environment  record.Environment `json:"environment"`
 	Combinations alg.Combinations   `json:"combinations"`
+	Answer       *jsonAnswer        `json:"answer,omitempty"`
 	RankedBy     rank.By            `json:"ranked_by"`
 	KexRankedBy  rank.By            `json:"kex_ranked_by,omitempty"`
 	Ended        string             `json:"ended,omitempty"`

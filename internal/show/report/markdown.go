@@ -28,6 +28,7 @@ func Markdown(w io.Writer, d *document.Document, table string) error {
 		return out.Flush()
 	}
 	fmt.Fprintf(out, "# %s\n\n", literal(d.Title))
+	markdownAnswer(out, d.Answer)
 	for _, line := range d.Lead {
 		fmt.Fprintf(out, "- %s\n", literal(line))
 	}
@@ -48,6 +49,22 @@ func Markdown(w io.Writer, d *document.Document, table string) error {
 	}
 	markdownFacts(out, "Environment", d.Environment)
 	return out.Flush()
+}
+
+// markdownAnswer is what to use, and the lines to copy.
+func markdownAnswer(w io.Writer, a document.Answer) {
+	for _, f := range a.Facts {
+		if f.Name != document.Do || len(a.Config) == 0 {
+			fmt.Fprintf(w, "- **%s**: %s\n", f.Name, literal(f.Value))
+		}
+	}
+	if len(a.Config) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "- **%s**: add it with %s, check it with %s\n\n", document.Do, literal(a.Add), literal(a.Check))
+	for _, line := range a.Config {
+		fmt.Fprintf(w, "      %s\n", line)
+	}
 }
 
 // columnsOf leaves out what is the same for the whole table.

@@ -17,7 +17,7 @@ func hostile(t *testing.T) *document.Document {
 	t.Helper()
 	r, f := documenttest.Ranking(t, 1, record.Upload)
 	documenttest.Spoil(r)
-	return document.OfRanking(r, f)
+	return document.OfRanking(r, f, document.Options{})
 }
 
 func TestCSVHoldsNoFormula(t *testing.T) {

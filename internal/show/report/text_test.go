@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/report"
+	"sshpace/internal/verdict/choice"
 	"sshpace/internal/verdict/compare"
 	"sshpace/internal/verdict/rank"
 )
@@ -59,15 +62,73 @@ func fitsTerminal(t *testing.T, text string) {
 	}
 }
 
+// text is the report for a terminal.
+func text(t *testing.T, r *rank.Ranking, o document.Options) string {
+	t.Helper()
+	return render(t, func(w io.Writer) error { return report.Text(w, document.OfRanking(r, nil, o)) })
+}
+
 func TestText(t *testing.T) {
-	text := render(t, func(w io.Writer) error { return report.Text(w, document.OfRanking(ranking(t, 1), nil)) })
-	fitsTerminal(t, text)
-	for _, want := range []string{
-		"loopback: OpenSSH_9.2p1 to OpenSSH_9.2p1", "2240 combinations", "Upload by", "Key exchange by", "aes128-gcm", "PQ",
-		"= curve25519-sha256@libssh.org", "noise floor", "held-out cells", "harness", "ended by     budget",
+	for name, test := range map[string]struct {
+		options document.Options
+		wants   []string
+	}{
+		"first screen": {document.Options{File: "run.jsonl"}, []string{
+			"\n  USE   aes128-gcm", "\n  NOW   ", "\n  GAIN  ", "\n  DO    Ciphers ^aes128-gcm@openssh.com\n", "UPLOAD, policy modern", "weaker, not advised (104 rows)",
+			"LOGIN", " PQ\n", "WHAT LIMITS", "TRUST ", "FILE         run.jsonl",
+		}},
+		"all": {document.Options{All: true}, []string{
+			"\n  USE   aes128-gcm", "Upload by", "Key exchange by", "3des-cbc", " PQ", "= curve25519-sha256@libssh.org", "noise floor", "held-out cells", "ended by     budget",
+		}},
+		"method": {document.Options{Method: true}, []string{"2240 combinations", "held-out", "harness: ", "noise floor: ", "CPU s/GB: "}},
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the report lacks %q:\n%s", want, text)
+		r := ranking(t, 1)
+		r.Campaign.Present = alg.Suite{Cipher: "aes256-ctr", MAC: "umac-128-etm@openssh.com"}
+		got := text(t, r, test.options)
+		fitsTerminal(t, got)
+		for _, want := range test.wants {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s lacks %q:\n%s", name, want, got)
+			}
+		}
+		if n := strings.Count(got, "\n"); name == "first screen" && n > 40 {
+			t.Errorf("%d lines", n)
+		}
+	}
+}
+
+// What the first screen says of its own words can be relied on: patterns mean the
+// cells of their row and no others.
+func TestPatternsCanBeTyped(t *testing.T) {
+	for seed := range uint64(4) {
+		r := ranking(t, seed+1)
+		c := choice.Of(r, choice.Options{})
+		left := len(c.Options)
+		for line := range strings.Lines(text(t, r, document.Options{Limit: -1})) {
+			fields := strings.Fields(strings.TrimPrefix(line, line[:1]))
+			if !strings.HasPrefix(line, "  ") && !regexp.MustCompile(`^[A-Z] `).MatchString(line) || len(fields) == 0 {
+				continue
+			}
+			ciphers := alg.Offer{Ciphers: r.Campaign.Offer.Ciphers}.Ciphers
+			var meant []string
+			for _, word := range alg.Words(fields[:1]) {
+				meant = append(meant, alg.Named(word, ciphers)...)
+			}
+			macs := []string{""}
+			if len(fields) > 2 && fields[1] == "+" {
+				macs = alg.Named(fields[2], r.Campaign.Offer.MACs)
+			}
+			for _, cipher := range meant {
+				for _, mac := range macs {
+					if !slices.ContainsFunc(c.Options, func(o choice.Option) bool { return o.Suite == alg.Suite{Cipher: cipher, MAC: mac} }) {
+						t.Errorf("%q means %s %s, which the policy does not allow", line, cipher, mac)
+					}
+					left--
+				}
+			}
+		}
+		if left != 0 {
+			t.Errorf("seed %d: %d options are in no row, or in two", seed+1, left)
 		}
 	}
 }
@@ -81,8 +142,8 @@ func TestTextIsClean(t *testing.T) {
 	r.Failed = []rank.Failure{{Suite: alg.Suite{Cipher: "x\u202ey"}, Detail: "went\rwrong"}}
 	r.Warnings = append(r.Warnings, rank.Warning{Text: "a\x1b[Ab"})
 	for name, write := range map[string]func(io.Writer) error{
-		"text":    func(w io.Writer) error { return report.Text(w, document.OfRanking(r, nil)) },
-		"classic": func(w io.Writer) error { return report.Classic(w, r, report.ClassicOptions{}) },
+		"text":    func(w io.Writer) error { return report.Text(w, document.OfRanking(r, nil, document.Options{})) },
+		"classic": func(w io.Writer) error { return report.Classic(w, r, document.Answer{}, report.ClassicOptions{}) },
 	} {
 		for _, bad := range []string{"\x1b", "\x07", "\r", "\u202e", "\nforged"} {
 			if text := render(t, write); strings.Contains(text, bad) {
@@ -93,13 +154,17 @@ func TestTextIsClean(t *testing.T) {
 }
 
 func TestTextOfLittle(t *testing.T) {
-	fitsTerminal(t, render(t, func(w io.Writer) error { return report.Text(w, document.OfRanking(&rank.Ranking{}, nil)) }))
+	fitsTerminal(t, render(t, func(w io.Writer) error {
+		return report.Text(w, document.OfRanking(&rank.Ranking{}, nil, document.Options{}))
+	}))
 	one := &rank.Ranking{Bulk: []rank.Cell{{Suite: alg.Suite{Cipher: strings.Repeat("long-", 20), MAC: strings.Repeat("mac-", 20)}, Rank: 1}}}
-	fitsTerminal(t, render(t, func(w io.Writer) error { return report.Text(w, document.OfRanking(one, nil)) }))
+	fitsTerminal(t, render(t, func(w io.Writer) error { return report.Text(w, document.OfRanking(one, nil, document.Options{})) }))
 }
 
 func TestJSON(t *testing.T) {
-	text := render(t, func(w io.Writer) error { return report.JSON(w, ranking(t, 3)) })
+	text := render(t, func(w io.Writer) error {
+		return report.JSON(w, ranking(t, 3), choice.Of(ranking(t, 3), choice.Options{}))
+	})
 	type quantity struct {
 		Value, Lo, Hi float64
 		N             int
@@ -141,7 +206,9 @@ func TestJSON(t *testing.T) {
 // Fields of a classic line, for awk: 3 cipher, 5 MAC, 7 key exchange, 9 seconds.
 func TestClassic(t *testing.T) {
 	r := ranking(t, 4)
-	text := render(t, func(w io.Writer) error { return report.Classic(w, r, report.ClassicOptions{Size: 1 << 30, Top: 3}) })
+	text := render(t, func(w io.Writer) error {
+		return report.Classic(w, r, document.Answer{}, report.ClassicOptions{Size: 1 << 30, Top: 3})
+	})
 	rows := 0
 	last := 0.0
 	for line := range strings.Lines(text) {
@@ -170,11 +237,13 @@ func TestClassic(t *testing.T) {
 			t.Errorf("the lists lack %q", want)
 		}
 	}
-	worst := render(t, func(w io.Writer) error { return report.Classic(w, r, report.ClassicOptions{Worst: true}) })
+	worst := render(t, func(w io.Writer) error {
+		return report.Classic(w, r, document.Answer{}, report.ClassicOptions{Worst: true})
+	})
 	if _, after, _ := strings.Cut(worst, "### Worst-5 overall\n"); !strings.HasPrefix(strings.TrimLeft(after, "1234567890/ "), "cipher: 3des-cbc") {
 		t.Errorf("the worst row is %.80q, want 3des-cbc", after)
 	}
-	if err := report.Classic(io.Discard, &rank.Ranking{}, report.ClassicOptions{}); err == nil {
+	if err := report.Classic(io.Discard, &rank.Ranking{}, document.Answer{}, report.ClassicOptions{}); err == nil {
 		t.Error("without transfers there is no error")
 	}
 }

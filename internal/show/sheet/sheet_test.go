@@ -43,7 +43,7 @@ func write(t *testing.T, d *document.Document, f *record.File) (path string, boo
 
 func TestSheets(t *testing.T) {
 	r, f := documenttest.Ranking(t, 1, record.Upload, record.Download)
-	_, book := write(t, document.OfRanking(r, f), f)
+	_, book := write(t, document.OfRanking(r, f, document.Options{}), f)
 	want := []string{"summary", "ciphers and MACs", "ciphers and MACs 2", "key exchange", "matrix", "matrix 2", "charts", "algorithms", "environment", "raw"}
 	if got := book.GetSheetList(); !slices.Equal(got, want) {
 		t.Errorf("sheets %q, want %q", got, want)
@@ -71,7 +71,7 @@ func TestNothingIsCut(t *testing.T) {
 	long := alg.NewSuite("chacha20-poly1305@openssh.com", "hmac-sha2-512-etm@openssh.com", "")
 	r.Controls = []rank.Control{{A: long, B: long}}
 	r.Ceilings = &rank.Ceilings{Cell: r.Bulk[0], Rows: []rank.Ceiling{{Name: "memory copy of one core", Limit: 1e10, Share: 0.1}}}
-	_, book := write(t, document.OfRanking(r, f), f)
+	_, book := write(t, document.OfRanking(r, f, document.Options{}), f)
 	for _, name := range []string{"raw", "controls", "key exchange", "ceilings"} {
 		rows, err := book.GetRows(name, excelize.Options{RawCellValue: true})
 		if err != nil {
@@ -104,7 +104,7 @@ func TestNothingIsCut(t *testing.T) {
 // A spreadsheet program of its own reads the workbook and gets the numbers.
 func TestLibreOfficeReadsIt(t *testing.T) {
 	r, f := documenttest.Ranking(t, 1, record.Upload)
-	path, _ := write(t, document.OfRanking(r, f), f)
+	path, _ := write(t, document.OfRanking(r, f, document.Options{}), f)
 	rows := convert(t, path, "ciphers and MACs")
 	throughput := slices.Index(rows[0], "throughput, MB/s")
 	if throughput < 0 {
@@ -155,7 +155,7 @@ func TestNothingIsAFormula(t *testing.T) {
 	for i, payload := range documenttest.Payloads {
 		f.Samples[i].Detail, f.Samples[i].Got.Cipher = payload, payload
 	}
-	path, book := write(t, document.OfRanking(r, f), f)
+	path, book := write(t, document.OfRanking(r, f, document.Options{}), f)
 	for _, name := range book.GetSheetList() {
 		rows, err := book.GetRows(name)
 		if err != nil {

@@ -36,6 +36,9 @@ func (b *book) summary(d *document.Document) {
 		b.height(s, row, lines(value))
 		row++
 	}
+	for _, f := range d.Answer.Facts {
+		say(f.Name, f.Value)
+	}
 	for _, line := range d.Lead {
 		say("", line)
 	}

@@ -12,14 +12,14 @@ import (
 	"strings"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/record"
+	"sshpace/internal/verdict/choice"
 	"sshpace/internal/verdict/rank"
 )
 
 // Params of New.
 type Params struct {
 	Ranking *rank.Ranking
-	Policy  Policy
+	Policy  choice.Policy
 	Client  Side
 	Server  Side
 	Strict  bool // the lines disable what is not advised, instead of putting what is advised first
@@ -36,11 +36,11 @@ type Side struct {
 type Advice struct {
 	Policy  string
 	Lists   []List
-	Present alg.Suite // what is negotiated now; empty if that is not known, or Severed
-	Advised alg.Suite // what would be
-	Severed alg.Kind  // present client and server share no algorithm of this kind: they cannot connect
-	Gains   []rank.Gain
-	Notes   []string // what is in doubt
+	Present alg.Suite      // what is negotiated now; empty if that is not known, or Severed
+	Advised alg.Suite      // what would be
+	Severed alg.Kind       // present client and server share no algorithm of this kind: they cannot connect
+	Choice  *choice.Choice // what all reports of this ranking say
+	Notes   []string       // what is in doubt
 	Ranking *rank.Ranking
 	Strict  bool
 
@@ -61,7 +61,7 @@ type Choice struct {
 	Group  string // of equally fast ones; "" where it was not measured
 	Reason string
 	figure string
-	score  int
+	place  int // among what was measured, best first
 }
 
 // Names are the names of a list.
@@ -81,7 +81,7 @@ var keywords = []struct {
 	name string
 }{{alg.Cipher, "Ciphers"}, {alg.MAC, "MACs"}, {alg.Kex, "KexAlgorithms"}}
 
-// unmeasured is the score of what was not measured: after everything else.
+// unmeasured is the place of what was not measured: after everything else.
 const unmeasured = 1 << 20
 
 // New makes the advice. Its error is ErrNothing, with the list that is empty.
@@ -91,7 +91,7 @@ func New(p Params) (*Advice, error) {
 	for _, k := range keywords {
 		list := List{Kind: k.kind, Keyword: k.name}
 		for _, name := range p.candidates(k.kind) {
-			if why := p.Policy.refuses(k.kind, name, p.Ranking.Environment.StrictKex); why != "" {
+			if why := p.Policy.Refuses(k.kind, name, p.Ranking.Environment.StrictKex); why != "" {
 				if slices.Contains(p.Client.Offer.List(k.kind), name) || slices.Contains(p.Server.Offer.List(k.kind), name) {
 					list.Dropped = append(list.Dropped, Choice{Name: name, Reason: why})
 				}
@@ -101,6 +101,9 @@ func New(p Params) (*Advice, error) {
 		}
 		a.Lists = append(a.Lists, list)
 	}
+	a.dropMACless(shared)
+	a.present(p, shared)
+	a.Choice = choice.Of(p.Ranking, choice.Options{Policy: p.Policy, Present: &a.Present, Shared: shared})
 	a.order(p)
 	for _, list := range a.Lists {
 		needed := list.Kind != alg.MAC || slices.ContainsFunc(a.Lists[0].Choices, func(c Choice) bool { return !alg.IsAEAD(c.Name) })
@@ -108,14 +111,34 @@ func New(p Params) (*Advice, error) {
 			return nil, fmt.Errorf("%w: no %s of policy %s is shared by client and server", ErrNothing, list.Kind, a.Policy)
 		}
 	}
-	a.Present = negotiate(p.Client.Offer, shared)
+	a.Advised = a.offer().Negotiate(shared)
+	a.doubt(p)
+	return a, nil
+}
+
+// dropMACless leaves out ciphers that need a MAC where none can be advised.
+func (a *Advice) dropMACless(shared alg.Offer) {
+	ciphers, macs := &a.Lists[0], a.Lists[1]
+	if slices.ContainsFunc(macs.Choices, func(c Choice) bool { return slices.Contains(shared.MACs, c.Name) }) {
+		return
+	}
+	var kept []Choice
+	for _, c := range ciphers.Choices {
+		if alg.IsAEAD(c.Name) {
+			kept = append(kept, c)
+		} else {
+			ciphers.Dropped = append(ciphers.Dropped, Choice{Name: c.Name, Reason: "it needs a MAC, and no MAC of the policy is shared"})
+		}
+	}
+	ciphers.Choices = kept
+}
+
+// present is what client and server negotiate now.
+func (a *Advice) present(p Params, shared alg.Offer) {
+	a.Present = p.Client.Offer.Negotiate(shared)
 	if a.Severed = p.severed(a.Present); a.Severed != "" {
 		a.Present = alg.Suite{}
 	}
-	a.Advised = negotiate(a.offer(), shared)
-	a.gains()
-	a.doubt(p)
-	return a, nil
 }
 
 // shared is what the server accepts.
@@ -187,86 +210,60 @@ func (a *Advice) offer() alg.Offer {
 	return alg.Offer{Ciphers: a.Lists[0].Names(), MACs: a.Lists[1].Names(), Kex: a.Lists[2].Names()}
 }
 
-// negotiate is what the client's lists lead to (RFC 4253 §7.1).
-func negotiate(client, server alg.Offer) alg.Suite {
-	first := func(kind alg.Kind) string {
-		for _, name := range client.List(kind) {
-			if slices.Contains(server.List(kind), name) {
-				return name
-			}
-		}
-		return ""
-	}
-	return alg.NewSuite(first(alg.Cipher), first(alg.MAC), first(alg.Kex))
-}
-
-// order sorts each list by the groups of the ranking; equals stay as they are.
+// order sorts each list as the choice does; what was not measured comes after
+// that, as it stands.
 func (a *Advice) order(p Params) {
-	groups := groupIndex(p.Ranking)
-	allowed := a.Lists[1].Names()
+	options := a.Choice.Options
+	leader := slices.IndexFunc(options, func(o choice.Option) bool { return !alg.IsAEAD(o.Suite.Cipher) })
 	for i := range a.Lists[0].Choices {
 		c := &a.Lists[0].Choices[i]
-		best, ok := bestCell(p.Ranking, func(s alg.Suite) bool {
-			return sameName(alg.Cipher, s.Cipher, c.Name) && (s.MAC == "" || containsName(alg.MAC, allowed, s.MAC))
-		}, groups)
-		c.fill(best, ok)
+		c.fill(alg.Cipher, options, func(s alg.Suite) bool { return sameName(alg.Cipher, s.Cipher, c.Name) })
 	}
-	sortChoices(a.Lists[0].Choices)
-	leader := slices.IndexFunc(a.Lists[0].Choices, func(c Choice) bool { return !alg.IsAEAD(c.Name) && c.score < unmeasured })
 	for i := range a.Lists[1].Choices {
 		c := &a.Lists[1].Choices[i]
-		best, ok := scored{}, false
-		if leader >= 0 {
-			best, ok = bestCell(p.Ranking, func(s alg.Suite) bool {
-				return sameName(alg.Cipher, s.Cipher, a.Lists[0].Choices[leader].Name) && sameName(alg.MAC, s.MAC, c.Name)
-			}, groups)
+		c.fill(alg.MAC, options, func(s alg.Suite) bool {
+			return leader >= 0 && s.Cipher == options[leader].Suite.Cipher && sameName(alg.MAC, s.MAC, c.Name)
+		})
+	}
+	for i := range a.Lists[2].Choices {
+		a.Lists[2].Choices[i].fillKex(a.Choice.Logins.Options, p.Policy.Classical)
+	}
+	for _, list := range a.Lists {
+		slices.SortStableFunc(list.Choices, func(a, b Choice) int { return cmp.Compare(a.place, b.place) })
+	}
+}
+
+// fill says what is known of a cipher or a MAC: its best option among those that
+// match.
+func (c *Choice) fill(kind alg.Kind, options []choice.Option, match func(alg.Suite) bool) {
+	c.place = unmeasured
+	if i := slices.IndexFunc(options, func(o choice.Option) bool { return match(o.Suite) }); i >= 0 {
+		c.place = i
+		var groups, figures []string
+		for _, cell := range options[i].Cells {
+			groups, figures = append(groups, cell.Group), append(figures, figureOf(cell))
 		}
-		c.fill(best, ok)
+		c.Group, c.figure = strings.Join(groups, "/"), strings.Join(figures, ", ")
 	}
-	sortChoices(a.Lists[1].Choices)
-	a.orderKex(p)
+	c.Reason = c.reason(kind)
 }
 
-func (c *Choice) fill(best scored, ok bool) {
-	c.score = unmeasured
-	if ok {
-		c.score, c.Group, c.figure = best.score, best.group, best.figure
-	}
-}
-
-func sortChoices(list []Choice) {
-	slices.SortStableFunc(list, func(a, b Choice) int { return cmp.Compare(a.score, b.score) })
-	for i := range list {
-		list[i].Reason = list[i].reason(alg.Cipher)
-	}
-}
-
-// orderKex sorts by login, post-quantum ones first.
-func (a *Advice) orderKex(p Params) {
-	list := a.Lists[2].Choices
-	for i := range list {
-		c := &list[i]
-		c.score = unmeasured
-		group, last := -1, ""
-		for _, k := range p.Ranking.Kex {
-			if k.Group != last {
-				group, last = group+1, k.Group
-			}
-			if sameName(alg.Kex, k.Name, c.Name) {
-				c.score, c.Group = group, k.Group
-				if k.Login != nil {
-					c.figure = fmt.Sprintf("login %.1f ms", k.Login.Value/1e6)
-				}
+// fillKex does the same for a key exchange. Post-quantum ones come first, measured
+// or not, unless the policy is classical.
+func (c *Choice) fillKex(options []rank.Exchange, classical bool) {
+	c.place = unmeasured
+	for i, k := range options {
+		if sameName(alg.Kex, k.Name, c.Name) {
+			c.place, c.Group = i, k.Group
+			if k.Login != nil {
+				c.figure = fmt.Sprintf("login %.1f ms", k.Login.Value/1e6)
 			}
 		}
-		if known, _ := alg.Lookup(alg.Kex, c.Name); !known.PostQuantum && !p.Policy.Classical {
-			c.score += 2 * unmeasured
-		}
 	}
-	slices.SortStableFunc(list, func(a, b Choice) int { return cmp.Compare(a.score, b.score) })
-	for i := range list {
-		list[i].Reason = list[i].reason(alg.Kex)
+	if known, _ := alg.Lookup(alg.Kex, c.Name); !known.PostQuantum && !classical {
+		c.place += 2 * unmeasured
 	}
+	c.Reason = c.reason(alg.Kex)
 }
 
 // reason is a choice in words.
@@ -285,55 +282,6 @@ func (c Choice) reason(kind alg.Kind) string {
 		words = append(words, c.figure)
 	}
 	return strings.Join(words, ", ")
-}
-
-// scored is the best cell that a name has.
-type scored struct {
-	score  int // sum of the numbers of its groups over all directions
-	group  string
-	figure string
-}
-
-// groupIndex numbers the groups of each direction from 0.
-func groupIndex(r *rank.Ranking) map[record.Direction]map[string]int {
-	index := map[record.Direction]map[string]int{}
-	for _, c := range r.Bulk {
-		if index[c.Direction] == nil {
-			index[c.Direction] = map[string]int{}
-		}
-		if _, seen := index[c.Direction][c.Group]; !seen {
-			index[c.Direction][c.Group] = len(index[c.Direction])
-		}
-	}
-	return index
-}
-
-// bestCell adds up, over the directions, the best group among the cells that
-// match. ok is false where a direction has none.
-func bestCell(r *rank.Ranking, match func(alg.Suite) bool, groups map[record.Direction]map[string]int) (scored, bool) {
-	best := map[record.Direction]rank.Cell{}
-	for _, c := range r.Bulk { // best first
-		if _, have := best[c.Direction]; !have && match(c.Suite) {
-			best[c.Direction] = c
-		}
-	}
-	var out scored
-	if len(best) == 0 || len(best) < len(groups) {
-		return out, false
-	}
-	var names, figures []string
-	for _, d := range []record.Direction{record.Upload, record.Download, ""} {
-		c, ok := best[d]
-		if !ok {
-			continue
-		}
-		out.score += groups[d][c.Group]
-		names = append(names, c.Group)
-		figures = append(figures, figureOf(c))
-	}
-	out.group = strings.Join(names, "/")
-	out.figure = strings.Join(figures, ", ")
-	return out, true
 }
 
 func figureOf(c rank.Cell) string {
@@ -358,48 +306,6 @@ func figureOf(c rank.Cell) string {
 
 func sameName(kind alg.Kind, a, b string) bool {
 	return alg.Canonical(kind, a) == alg.Canonical(kind, b)
-}
-
-func containsName(kind alg.Kind, names []string, name string) bool {
-	return slices.ContainsFunc(names, func(n string) bool { return sameName(kind, n, name) })
-}
-
-// gains compares what is negotiated now with what would be.
-func (a *Advice) gains() {
-	for _, d := range []record.Direction{record.Upload, record.Download, ""} {
-		from, ok := a.Ranking.Find(a.Present, d)
-		to, ok2 := a.Ranking.Find(a.Advised, d)
-		if ok && ok2 {
-			a.Gains = append(a.Gains, a.Ranking.Gain(from, to))
-		}
-	}
-}
-
-// Matters reports whether the advice changes anything that can be told apart.
-func (a *Advice) Matters() bool {
-	return a.Present.Bulk() != a.Advised.Bulk() && slices.ContainsFunc(a.Gains, func(g rank.Gain) bool { return !g.Tie })
-}
-
-// busyCPU is the share of a core from which on a side's CPU can be the limit.
-const busyCPU = 0.6
-
-// Limited reports whether a CPU may limit the present configuration: if not, the
-// link, the window or a disk does, and no cipher changes that. On loopback there
-// is nothing else that could, but other work on the machine.
-func (a *Advice) Limited() bool {
-	return a.Ranking.Campaign.Server != record.ServerRemote || !slices.ContainsFunc(a.Gains, func(g rank.Gain) bool {
-		c := g.From
-		if c.Throughput == nil || c.Client == nil {
-			return false
-		}
-		share := func(q *rank.Quantity) float64 {
-			if q == nil {
-				return 1 // not known: it may be the limit
-			}
-			return c.Throughput.Value * q.Value / 1e9
-		}
-		return share(c.Client) < busyCPU && share(c.Server) < busyCPU
-	})
 }
 
 func (a *Advice) doubt(p Params) {

@@ -50,7 +50,7 @@ func (r *Ranking) rankBulk(d *data, opts Options) {
 			r.Drift = x
 		}
 	}
-	r.Controls = bulkControls(d, r.By, r.floor())
+	r.Controls = bulkControls(d, r.By, r.Floor())
 }
 
 // blur adds what the clock of an imported log leaves open.
@@ -108,8 +108,8 @@ func (r *Ranking) choose(by By) By {
 	return Throughput
 }
 
-// floor is the noise floor of what ordered the ranking, in percent.
-func (r *Ranking) floor() float64 {
+// Floor is the noise floor of what ordered the ranking, in percent.
+func (r *Ranking) Floor() float64 {
 	if r.By == Cost {
 		return r.Noise.Cost
 	}
@@ -138,7 +138,7 @@ func (r *Ranking) addCells(d *data, a *model.Analysis) {
 		}
 		return cmp.Compare(x.Log, y.Log)
 	})
-	groups := groupsOf(series, order, r.floor())
+	groups := groupsOf(series, order, r.Floor())
 	place := 0
 	for _, i := range order {
 		cell, ok := r.cell(d, a, i)

@@ -49,17 +49,17 @@ func doubts(r *Ranking, d *data) []Warning {
 	disturbed := fmt.Sprintf("%.0f %% of the segments were disturbed by other work on this machine: throughput is a rough figure", 100*quarantined)
 	add(busy && r.By == Throughput, "busy", disturbed, "--rank-by cost, or run again when the machine is idle")
 	add(busy && r.By == Cost, "busy", disturbed+", and the order is that of CPU cost", "run again when the machine is idle")
-	add(!busy && r.By == Cost && !r.forced, "by-cost", fmt.Sprintf("ranked by CPU cost, because throughput cannot tell differences below %.0f %% here", r.Noise.Throughput),
+	add(!busy && r.By == Cost && !r.forced, "by-cost", r.whyCost(),
 		"--rank-by throughput ranks by it all the same")
 	add(r.Slowed.Percent() > muchSlowed, "slowed", fmt.Sprintf("other guests slowed this machine by %.0f %%, compared with its best moments; all figures alike are in doubt by %.1f %%",
 		r.Slowed.Percent(), 100*normal95*r.Level(r.By)), "a comparison with another run takes that into account")
 	add(r.Noise.Cost == 0 && len(r.Bulk) > 0 && len(d.copies) == 0, "no-cpu-time", "the CPU time of ssh could not be read here: ranked by throughput only", "")
 	add(r.Noise.Cost > 0 && !r.hasServer(), "no-server-cpu-time", "the CPU time of the server could not be read: costs are the client's alone", "")
-	add(h.CPUShare > muchHarness, "harness", fmt.Sprintf("the harness used %.0f %% of the CPU time of ssh and sshd: fast cells look slower than they are", h.CPUShare), "")
+	add(h.CPUShare > muchHarness, "harness", fmt.Sprintf("sshpace itself used %.0f %% of the CPU time of ssh and sshd: what is fast looks slower than it is", h.CPUShare), "")
 	add(math.Abs(r.Drift) > muchDrift, "drift", fmt.Sprintf("the machine became %s during the run; the ranking corrects for it", slowing(r.Drift)), "")
-	add(r.Model.HoldoutP95 > muchError, "model", fmt.Sprintf("predictions are off by up to %.0f %% (95th percentile of %d held-out cells)", r.Model.HoldoutP95, r.Model.HoldoutCells),
+	add(r.Model.HoldoutP95 > muchError, "model", fmt.Sprintf("predictions are off by up to %.0f %%, tried on %d combinations that were measured, too", r.Model.HoldoutP95, r.Model.HoldoutCells),
 		hint("a longer --budget measures more cells directly"))
-	add(r.floor() > 2*maxNoise, "noise", fmt.Sprintf("differences below %.0f %% cannot be told from noise", r.floor()), hint("a longer --budget, or a quieter machine"))
+	add(r.Floor() > 2*maxNoise, "noise", fmt.Sprintf("differences below %.0f %% cannot be told from noise", r.Floor()), hint("a longer --budget, or a quieter machine"))
 	add(len(r.Missing) > 0, "missing", fmt.Sprintf("not reached: %s of cipher and MAC", unit.Count(len(r.Missing), "combination")), hint("go on with --resume"))
 	add(len(r.Failed) > 0, "failed", fmt.Sprintf("never worked: %d of what was asked for", len(r.Failed)), "")
 	add(float64(r.failures()) > muchFailure*float64(r.Trials), "failures", fmt.Sprintf("%d of %d trials gave nothing: %s", r.failures(), r.Trials, r.FailureText()), hint("see the messages in the file; go on with --resume"))
@@ -73,6 +73,14 @@ func doubts(r *Ranking, d *data) []Warning {
 			c.A, c.B, 100*(c.Ratio.Value-1), of), "take differences of this size for noise")
 	}
 	return out
+}
+
+// whyCost says why the order is not that of throughput.
+func (r *Ranking) whyCost() string {
+	if r.Noise.Cost < r.Noise.Throughput {
+		return fmt.Sprintf("ranked by CPU cost, which tells differences from %.1f %% on; throughput does so from %.1f %% on only", r.Noise.Cost, r.Noise.Throughput)
+	}
+	return fmt.Sprintf("ranked by CPU cost, because it repeats better from run to run; within this run both are noisy (%.0f %%, throughput %.0f %%)", r.Noise.Cost, r.Noise.Throughput)
 }
 
 // slowing puts a drift into words.

@@ -5,6 +5,8 @@ package rank
 
 import (
 	"math"
+	"slices"
+
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/record"
@@ -63,6 +65,17 @@ type Ranking struct {
 	forced               bool    // the caller chose By
 	cores                int     // that client and server can use together
 	levelCost, levelWall float64 // standard errors of the run's mean level, in logs
+}
+
+// Directions lists those that have cells, in the order of the ranking.
+func (r *Ranking) Directions() []record.Direction {
+	var out []record.Direction
+	for _, c := range r.Bulk {
+		if !slices.Contains(out, c.Direction) {
+			out = append(out, c.Direction)
+		}
+	}
+	return out
 }
 
 // Quantity is an estimate with its 95 % interval; N counts connections. A nil
@@ -138,6 +151,18 @@ type Exchange struct {
 	// client where the server is unknown. The errors rest on the deviation of all key
 	// exchanges: that of five logins is a poor guess.
 	Within ExchangeFigures
+}
+
+// CPU is the CPU time of both sides in ns, of the client alone where that of the
+// server could not be read; 0 if unknown.
+func (x Exchange) CPU() float64 {
+	switch {
+	case x.Client == nil:
+		return 0
+	case x.Server == nil:
+		return x.Client.Value
+	}
+	return x.Client.Value + x.Server.Value
 }
 
 // ExchangeFigures are the estimates of one key exchange, in ns.

@@ -32,9 +32,16 @@ func (r *Ranking) CostSide() string {
 
 // Deciding is the figure of a cell by which the cells are ordered.
 func (r *Ranking) Deciding(c Cell) *Quantity {
-	switch {
-	case r.By == Throughput:
+	if r.By == Throughput {
 		return c.Throughput
+	}
+	return r.Busiest(c)
+}
+
+// Busiest is the CPU cost that bounds a cell: that of its costlier side, or of both
+// where they share one core; nil if unknown.
+func (r *Ranking) Busiest(c Cell) *Quantity {
+	switch {
 	case r.cores == 1 && c.Client != nil && c.Server != nil:
 		return r.shown(c.Again.Total, Cost)
 	case c.Server != nil && c.Client != nil && c.Server.Value > c.Client.Value:

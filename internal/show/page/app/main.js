@@ -68,26 +68,29 @@ addEventListener('resize', () => {
 });
 
 // Pages from files may have no clipboard: then the text is selected instead.
-const selectConfig = () => {
+const select = node => {
   const range = document.createRange();
-  range.selectNodeContents(byId('config'));
+  range.selectNodeContents(node);
   getSelection().removeAllRanges();
   getSelection().addRange(range);
 };
-if (byId('copy')) {
-  byId('copy').addEventListener('click', async () => {
+const copyBy = (button, node, said) => {
+  if (!button) return;
+  button.addEventListener('click', async () => {
     try {
-      await navigator.clipboard.writeText(byId('config').textContent);
-      byId('copied').textContent = 'copied';
+      await navigator.clipboard.writeText(node.textContent);
+      said.textContent = 'copied';
     } catch {
-      selectConfig();
-      byId('copied').textContent = 'selected: copy it with Ctrl-C';
+      select(node);
+      said.textContent = 'selected: copy it with Ctrl-C';
     }
   });
-}
+};
+copyBy(byId('copy'), byId('config'), byId('copied'));
+copyBy(byId('answer-copy'), byId('answer-config'), byId('answer-copied'));
 
 dataTables.forEach(makeSortable);
-for (const id of ['theme', 'filters', 'configuration']) if (byId(id)) byId(id).hidden = false;
+for (const id of ['theme', 'filters', 'configuration', 'answer-copy']) if (byId(id)) byId(id).hidden = false;
 nameTheme();
 apply();
 document.documentElement.dataset.ready = String(Math.round(performance.now()));

@@ -1,4 +1,4 @@
-package cli
+package choice
 
 import "testing"
 
@@ -9,7 +9,7 @@ func TestPrepends(t *testing.T) {
 		"OpenSSH_7.4p1 Debian-10+deb9u7": false, "OpenSSH_8.0": false, "OpenSSH_8.1": true, "OpenSSH_9.2p1 Debian-2": true, "OpenSSH_10.0p2": true,
 		"OpenSSH_for_Windows_9.5p1": true, "dropbear_2024.86": true, "": true,
 	} {
-		if got := prepends(version); got != want {
+		if got := Prepends(version); got != want {
 			t.Errorf("%q knows ^: %v, want %v", version, got, want)
 		}
 	}

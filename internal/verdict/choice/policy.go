@@ -1,4 +1,4 @@
-package advise
+package choice
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/verdict/rank"
 )
 
 // MaxPolicy is the largest policy file that is read, in bytes.
@@ -76,9 +77,15 @@ func ParsePolicy(text, fallback string) (Policy, error) {
 	return p, nil
 }
 
-// refuses says why the policy does not allow a name to be advised; "" if it
+// Allow reports whether the policy allows a cipher with its MAC.
+func (p Policy) Allow(r *rank.Ranking, s alg.Suite) bool {
+	strict := r.Environment.StrictKex
+	return p.Refuses(alg.Cipher, s.Cipher, strict) == "" && (s.MAC == "" || p.Refuses(alg.MAC, s.MAC, strict) == "")
+}
+
+// Refuses says why the policy does not allow a name to be advised; "" if it
 // does. strict is whether both sides do strict key exchange (CVE-2023-48795).
-func (p Policy) refuses(kind alg.Kind, name string, strict *bool) string {
+func (p Policy) Refuses(kind alg.Kind, name string, strict *bool) string {
 	a, known := alg.Lookup(kind, name)
 	switch {
 	case !known || a.Status == "":

@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"html"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/xuri/excelize/v2"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/record"
+	"sshpace/internal/show/document"
+	"sshpace/internal/verdict/advise"
+	"sshpace/internal/verdict/choice"
+	"sshpace/internal/verdict/rank"
+)
+
+// recordedRankings are all fixtures that rank something, by name.
+func recordedRankings(t *testing.T) map[string]*rankingReport {
+	t.Helper()
+	out := map[string]*rankingReport{}
+	files, err := filepath.Glob(filepath.Join("testdata", "recorded", "*.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		r, records, err := loadRanking(file, rank.Auto, func(f *record.File) *record.File { return f })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Bulk) > 0 {
+			out[filepath.Base(file)] = &rankingReport{r: r, records: records, options: document.Options{File: file}}
+		}
+	}
+	if len(out) < 4 {
+		t.Fatalf("%d fixtures", len(out))
+	}
+	return out
+}
+
+var tags = regexp.MustCompile(`<[^>]*>`)
+
+// oneLineOf is a rendered report without markup and breaks, to look for words in it.
+func oneLineOf(out string) string {
+	out = html.UnescapeString(tags.ReplaceAllString(out, " "))
+	out = strings.NewReplacer(`\`, "", "# ", "").Replace(out)
+	return strings.Join(strings.Fields(out), " ")
+}
+
+// One result has one answer: every format of a file names the same winner, the same
+// ties and the same gain, and so does the advice.
+func TestEveryFormatGivesTheSameAnswer(t *testing.T) {
+	for name, x := range recordedRankings(t) {
+		c := choice.Of(x.r, choice.Options{})
+		if c.Tied == 0 {
+			t.Errorf("%s: nothing to use", name)
+			continue
+		}
+		answer := document.AnswerOf(x.r, c, "sshpace advise")
+		for _, format := range []string{"text", "md", "html", "svg", "classic"} {
+			got := oneLineOf(string(rendered(t, x, format)))
+			for _, f := range answer.Facts {
+				if want := strings.Join(strings.Fields(f.Value), " "); f.Name != document.Do && !strings.Contains(got, want) {
+					t.Errorf("%s: %s does not say %s %s:\n%.3000s", name, format, f.Name, want, got)
+				}
+			}
+		}
+		cells := sheetTexts(t, rendered(t, x, "xlsx"))
+		for _, f := range answer.Facts {
+			if !slices.Contains(cells, f.Value) {
+				t.Errorf("%s: the workbook does not say %s %s", name, f.Name, f.Value)
+			}
+		}
+		sameAnswerInJSON(t, name, c, rendered(t, x, "json"))
+		sameAnswerInAdvice(t, name, x.r, c)
+	}
+}
+
+func sameAnswerInJSON(t *testing.T, name string, c *choice.Choice, text []byte) {
+	t.Helper()
+	var doc struct {
+		Answer struct {
+			Use   []alg.Suite
+			Now   *alg.Suite
+			Gains []struct {
+				Throughput *rank.Quantity `json:"throughput_ratio"`
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &doc); err != nil {
+		t.Fatal(err)
+	}
+	if len(doc.Answer.Use) != c.Tied || len(doc.Answer.Gains) != len(c.Gains) || (doc.Answer.Now == nil) != (c.Present.Suite.Cipher == "") {
+		t.Errorf("%s: JSON says %+v", name, doc.Answer)
+		return
+	}
+	for i, s := range doc.Answer.Use {
+		if s != c.Options[i].Suite {
+			t.Errorf("%s: JSON has %s at place %d, not %s", name, s, i, c.Options[i].Suite)
+		}
+	}
+	for i, g := range c.Gains {
+		if q := doc.Answer.Gains[i].Throughput; (q == nil) != (g.Throughput == nil) || q != nil && q.Value != g.Throughput.Value {
+			t.Errorf("%s: JSON gains %+v, not %+v", name, q, g.Throughput)
+		}
+	}
+}
+
+func sameAnswerInAdvice(t *testing.T, name string, r *rank.Ranking, c *choice.Choice) {
+	t.Helper()
+	policy, err := choice.Named("modern")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := alg.Offer{Ciphers: []string{c.Present.Suite.Cipher}, MACs: []string{c.Present.Suite.MAC}, Kex: []string{c.Present.Suite.Kex}}
+	a, err := advise.New(advise.Params{Ranking: r, Policy: policy, Client: advise.Side{Offer: now}})
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	for i, o := range c.Use() {
+		if i >= a.Choice.Tied || a.Choice.Options[i].Suite != o.Suite {
+			t.Errorf("%s: the advice ties %d, not %s", name, a.Choice.Tied, o.Suite)
+		}
+	}
+	if first := c.Options[0].Suite; a.Advised.Bulk() != first || a.Lists[0].Choices[0].Name != first.Cipher {
+		t.Errorf("%s: advised is %s, not %s", name, a.Advised, first)
+	}
+}
+
+// The first screen of every fixture fits one, and names nothing that the policy
+// refuses in what it says to use.
+func TestFirstScreens(t *testing.T) {
+	for name, x := range recordedRankings(t) {
+		screen := string(rendered(t, x, "text"))
+		if n := strings.Count(screen, "\n"); n > 40 {
+			t.Errorf("%s: %d lines:\n%s", name, n, screen)
+		}
+		for line := range strings.Lines(screen) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
+				t.Errorf("%s: %d columns: %s", name, n, line)
+			}
+		}
+		for _, o := range choice.Of(x.r, choice.Options{}).Use() {
+			if o.Suite.Status() != alg.Strong {
+				t.Errorf("%s: says to use %s, which is %s", name, o.Suite, o.Suite.Status())
+			}
+		}
+		for _, jargon := range []string{"quarantine", "A/A", "held-out", "harness", "ns/B", "Kendall"} {
+			if strings.Contains(screen, jargon) {
+				t.Errorf("%s: the first screen says %q:\n%s", name, jargon, screen)
+			}
+		}
+	}
+}
+
+// sheetTexts are all texts of the summary of a workbook.
+func sheetTexts(t *testing.T, workbook []byte) []string {
+	t.Helper()
+	book, err := excelize.OpenReader(bytes.NewReader(workbook))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer book.Close()
+	rows, err := book.GetRows("summary")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Concat(rows...)
+}

@@ -1,0 +1,227 @@
+package document
+
+import (
+	"fmt"
+	"strings"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/record"
+	"sshpace/internal/verdict/choice"
+	"sshpace/internal/verdict/rank"
+)
+
+// Answer is what a reader came for: what to use, what is used now, what changing
+// gains, and the lines to write for it. Every format shows it in these words.
+type Answer struct {
+	Facts  []Fact   // USE, NOW, GAIN, DO; a name may stand several times
+	Config []string // lines of ssh_config(5); none where nothing needs to be changed
+	Add    string   // the command that adds them, and the one that measures what they gain
+	Check  string
+}
+
+// Names of the facts of an answer.
+const (
+	Use  = "USE"
+	Now  = "NOW"
+	Gain = "GAIN"
+	Do   = "DO"
+)
+
+// AnswerOf puts a choice into words. advise is the command line that leads to it.
+func AnswerOf(r *rank.Ranking, c *choice.Choice, advise string) Answer {
+	a := Answer{}
+	add := func(name string, values ...string) {
+		for _, v := range values {
+			a.Facts = append(a.Facts, Fact{name, text(v)})
+		}
+	}
+	if c.Tied == 0 {
+		add(Use, fmt.Sprintf("nothing that was measured is allowed by policy %s", c.Policy.Name))
+		return a
+	}
+	add(Use, useText(c))
+	if now := nowText(r, c); now != "" {
+		add(Now, now)
+	}
+	add(Gain, GainTexts(r, c)...)
+	a.Config = configLines(r, c)
+	switch {
+	case c.Stays():
+		add(Do, "keep it: nothing needs to be changed")
+	case len(a.Config) == 0:
+		add(Do, advise+" says what to write: this client is too old for a single line")
+	default:
+		add(Do, a.Config...)
+	}
+	if !c.Stays() {
+		a.Add, a.Check = advise+" --write client", advise+" --prove"
+	}
+	return a
+}
+
+// steps are the commands that add and check the lines. Where they would be too long
+// for a line, the result is called FILE in them.
+func (a Answer) steps(file string) []string {
+	const most = 80 - len("        check it: ")
+	if a.Add == "" {
+		return nil
+	}
+	add, check := a.Add, a.Check
+	if len(add) > most && file != "" {
+		add, check = strings.Replace(add, file, "FILE", 1), strings.Replace(check, file, "FILE", 1)
+	}
+	return []string{"add it:   " + add, "check it: " + check}
+}
+
+// useText names the best options with their figures.
+func useText(c *choice.Choice) string {
+	var names []string
+	for _, o := range c.Use() {
+		names = append(names, label(o.Suite))
+	}
+	const most = 3
+	text := strings.Join(names[:min(len(names), most)], " or ")
+	switch {
+	case len(names) > most:
+		text += fmt.Sprintf(" or %d more", len(names)-most)
+	}
+	if len(names) > 1 {
+		text += " (tied)"
+	}
+	return text + "  " + figuresText(c.Use())
+}
+
+// figuresText is what options reach, as ranges, in each direction.
+func figuresText(options []choice.Option) string {
+	var speeds, costs []string
+	for i, of := range options[0].Cells {
+		var cells []rank.Cell
+		for _, o := range options {
+			cells = append(cells, o.Cells[i])
+		}
+		way := ""
+		if len(options[0].Cells) > 1 {
+			way = map[record.Direction]string{record.Upload: " up", record.Download: " down"}[of.Direction]
+		}
+		if speed := span(cells, speedOf, 1e6); speed != "-" {
+			speeds = append(speeds, speed+way)
+		}
+		if cost := span(cells, costOf, 1); cost != "-" {
+			costs = append(costs, cost+way)
+		}
+	}
+	var out []string
+	if len(speeds) > 0 {
+		out = append(out, strings.Join(speeds, ", ")+" MB/s")
+	}
+	if len(costs) > 0 {
+		out = append(out, strings.Join(costs, ", ")+" CPU s/GB")
+	}
+	return strings.Join(out, "  ")
+}
+
+// nowText names what is negotiated now; "" where that is unknown.
+func nowText(r *rank.Ranking, c *choice.Choice) string {
+	s := c.Present.Suite
+	if s.Cipher == "" {
+		return ""
+	}
+	out := label(s.Bulk())
+	if c.Present.Default {
+		out += " (OpenSSH's default)"
+	}
+	option := choice.Option{Suite: s}
+	for _, d := range r.Directions() {
+		cell, ok := r.Find(s, d)
+		if !ok {
+			return out + "  not measured"
+		}
+		option.Cells = append(option.Cells, cell)
+	}
+	if c.Present.Option < 0 {
+		out += ", not in policy " + c.Policy.Name
+	}
+	return out + "  " + figuresText([]choice.Option{option})
+}
+
+// GainTexts says what changing gains, a line for each direction.
+func GainTexts(r *rank.Ranking, c *choice.Choice) []string {
+	switch {
+	case c.Stays():
+		return []string{"none to be had: what is used now is among the best"}
+	case c.Present.Suite.Cipher == "":
+		return []string{"not known: this result does not say what is used now"}
+	case len(c.Gains) == 0:
+		return []string{"not known: what is used now was not measured"}
+	}
+	var out []string
+	for _, g := range c.Gains {
+		line := gainText(g)
+		if len(c.Gains) > 1 {
+			line = string(g.To.Direction) + " " + line
+		}
+		out = append(out, line)
+	}
+	if slow := slowLink(r, c); slow > 0 {
+		out[len(out)-1] += fmt.Sprintf("; on links under %s MB/s only the CPU", Figure(slow/1e6))
+	}
+	if !c.Limited(r) {
+		out = append(out, "no CPU is the limit here, but the link, the window of 2 MiB or a disk")
+	}
+	return out
+}
+
+// slowLink is the speed of a link, in bytes per second, below which what is used now
+// is as fast as all others; 0 where nothing is faster, or a link was measured.
+func slowLink(r *rank.Ranking, c *choice.Choice) float64 {
+	slow := 0.0
+	for _, g := range c.Gains {
+		if faster := g.Throughput != nil && g.Throughput.Lo > 1; faster && r.Campaign.Server != record.ServerRemote {
+			slow = max(slow, speedOf(g.From))
+		}
+	}
+	return slow
+}
+
+// gainText is one direction. A ratio whose interval holds 1 is no gain.
+func gainText(g rank.Gain) string {
+	var words []string
+	if g.Throughput != nil {
+		words = append(words, ratioText(*g.Throughput, "speed", "speed", "slower"))
+	}
+	if g.Cost != nil {
+		words = append(words, ratioText(*g.Cost, "CPU", "less CPU", "more CPU"))
+	}
+	return strings.Join(words, ", ")
+}
+
+// ratioText is a ratio with what it is of where it is above 1, and below.
+func ratioText(q rank.Quantity, of, above, below string) string {
+	switch {
+	case q.Lo > 1:
+		return q.Times() + " " + above
+	case q.Hi < 1:
+		return rank.Quantity{Value: 1 / q.Value, Lo: 1 / q.Hi, Hi: 1 / q.Lo}.Times() + " " + below
+	}
+	return of + " not told apart"
+}
+
+// configLines puts the best options first and leaves all others enabled. None where
+// nothing needs to be changed, or the client is too old for lists with ^.
+func configLines(r *rank.Ranking, c *choice.Choice) []string {
+	if c.Stays() || !choice.Prepends(r.Environment.Client) {
+		return nil
+	}
+	var ciphers, macs []string
+	for _, o := range c.Use() {
+		ciphers = appendNew(ciphers, text(o.Suite.Cipher))
+		if o.Suite.MAC != "" {
+			macs = appendNew(macs, text(o.Suite.MAC))
+		}
+	}
+	out := []string{"Ciphers ^" + strings.Join(ciphers, ",")}
+	if !alg.IsAEAD(c.Options[0].Suite.Cipher) {
+		out = append(out, "MACs ^"+strings.Join(macs, ","))
+	}
+	return out
+}

@@ -1,0 +1,157 @@
+package document
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/verdict/choice"
+	"sshpace/internal/verdict/rank"
+)
+
+// folded is one row of the short table: options that cannot be told apart, under
+// patterns that mean them and nothing else when typed for --cipher and --mac.
+type folded struct {
+	cipher, mac string // patterns; mac is "" where the ciphers carry their own tag
+	cells       []rank.Cell
+}
+
+// foldOptions makes rows of options in one direction, in their order. What is used,
+// and what is negotiated now, keep rows of their own.
+func foldOptions(c *choice.Choice, direction int, offer alg.Offer) []folded {
+	var out []folded
+	taken := map[alg.Suite]bool{}
+	for i, o := range c.Options {
+		if taken[o.Suite] {
+			continue
+		}
+		family := []choice.Option{o}
+		if i >= c.Tied && i != c.Present.Option {
+			family = familyOf(c, i, direction)
+		}
+		row, ok := foldFamily(family, direction, offer)
+		if !ok {
+			family = family[:1]
+			row, _ = foldFamily(family, direction, offer)
+		}
+		for _, member := range family {
+			taken[member.Suite] = true
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+// familyOf are the options from i on that differ from it by nothing but the length
+// of the key and by how one MAC is applied, and share its group.
+func familyOf(c *choice.Choice, i, direction int) []choice.Option {
+	head := c.Options[i]
+	var out []choice.Option
+	for k, o := range c.Options[i:] {
+		alike := family(o.Suite) == family(head.Suite) && o.Cells[direction].Group == head.Cells[direction].Group
+		if alike && i+k != c.Present.Option {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// family is a suite without the length of the key: aes-ctr and hmac-sha2-256.
+func family(s alg.Suite) alg.Suite {
+	return alg.Suite{Cipher: undigited(s.Cipher), MAC: alg.Primitive(s.MAC)}
+}
+
+func undigited(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return -1
+		}
+		return r
+	}, name)
+}
+
+// foldFamily puts options under patterns; ok is false where they are not all
+// combinations of some ciphers and some MACs.
+func foldFamily(family []choice.Option, direction int, offer alg.Offer) (row folded, ok bool) {
+	var ciphers, macs []string
+	for _, o := range family {
+		ciphers, macs = appendNew(ciphers, o.Suite.Cipher), appendNew(macs, o.Suite.MAC)
+		row.cells = append(row.cells, o.Cells[direction])
+	}
+	row.cipher, row.mac = pattern(ciphers, offer.Ciphers), pattern(macs, offer.MACs)
+	return row, len(family) == len(ciphers)*len(macs)
+}
+
+// name is the row as it is shown.
+func (f folded) name() string { return strings.Join(nonEmpty(f.cipher, f.mac), " + ") }
+
+// pattern is what to type for these names, of all that are there: one name without
+// its domain, a glob that matches them only, or a list.
+func pattern(names, all []string) string {
+	if len(names) == 1 {
+		if short := Short(names[0]); slices.Equal(alg.Named(short, all), names) {
+			return short
+		}
+		return text(names[0])
+	}
+	short := make([]string, len(names))
+	for i, name := range names {
+		short[i] = Short(name)
+	}
+	prefix, suffix := common(short)
+	glob := prefix + "*" + suffix
+	if found := alg.Named(glob, all); len(found) == len(names) && !slices.ContainsFunc(names, func(n string) bool { return !slices.Contains(found, n) }) {
+		return glob
+	}
+	return strings.Join(short, ",")
+}
+
+// common are the longest beginning and end that all words share, without overlap.
+func common(words []string) (prefix, suffix string) {
+	prefix, suffix = words[0], words[0]
+	shortest := len(words[0])
+	for _, w := range words[1:] {
+		for !strings.HasPrefix(w, prefix) {
+			prefix = prefix[:len(prefix)-1]
+		}
+		for !strings.HasSuffix(w, suffix) {
+			suffix = suffix[1:]
+		}
+		shortest = min(shortest, len(w))
+	}
+	return prefix, suffix[max(0, len(prefix)+len(suffix)-shortest):]
+}
+
+// span is the range of a figure over cells: "631-643", one number where they round
+// alike, "-" for none. Figures are divided by scale.
+func span(cells []rank.Cell, figure func(rank.Cell) float64, scale float64) string {
+	lo, hi := 0.0, 0.0
+	for _, c := range cells {
+		if v := figure(c) / scale; v > 0 {
+			if lo == 0 || v < lo {
+				lo = v
+			}
+			hi = max(hi, v)
+		}
+	}
+	switch a, b := Figure(lo), Figure(hi); {
+	case hi == 0:
+		return "-"
+	case a == b:
+		return a
+	default:
+		return fmt.Sprintf("%s-%s", a, b)
+	}
+}
+
+// speedOf is the throughput of a cell in bytes per second; 0 if unknown.
+func speedOf(c rank.Cell) float64 {
+	if c.Throughput == nil {
+		return 0
+	}
+	return c.Throughput.Value
+}
+
+// costOf is the CPU time of both sides in ns per byte, which are seconds per GB.
+func costOf(c rank.Cell) float64 { return c.Total() }

@@ -1,0 +1,18 @@
+package document
+
+// Glossary is what the words of the reports mean. The manual pages and doc/method.md
+// have the same.
+var Glossary = []Fact{
+	{"cell", "one cipher with one MAC in one direction: what has a speed of its own"},
+	{"CPU s/GB", "seconds of CPU time for 10^9 bytes, of client and server together unless a side is named; the same number as ns per byte"},
+	{"group", "cells with one letter cannot be told apart by this run"},
+	{"tied", "of one group: take either"},
+	{"noise floor", "two equal cells differ by less than this in 95 % of runs"},
+	{"±", "where 95 % of repeated runs on this machine find the figure"},
+	{"A/A control", "one computation, measured under two names without the program knowing: what differs then is the machine's doing"},
+	{"held out", "measured, but kept from the fit, to see how good predictions are"},
+	{"predicted", "not measured: computed from the costs of its cipher and its MAC"},
+	{"quarantine", "parts of transfers that other work disturbed, left out"},
+	{"harness", "sshpace's own programs at both ends of a transfer"},
+	{"PQ", "post-quantum: a key exchange that is safe against quantum computers, too"},
+}

@@ -1,0 +1,489 @@
+package document
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/unit"
+	"sshpace/internal/record"
+	"sshpace/internal/verdict/choice"
+	"sshpace/internal/verdict/rank"
+)
+
+// The first screen has at most screenLines lines: what to use, the options that the
+// policy allows, and how far to trust it. What it says is in doubt stands on it.
+const (
+	screenLines = 40
+	optionRows  = 9 // of one direction, where all fits
+	fewestRows  = 2
+	loginRows   = 4
+	barLength   = 10
+	nameWidth   = 31
+	nearCore    = 0.6 // share of a core from which on it is what limits
+)
+
+// screen is what a report shows first, and bench at its end.
+type screen struct {
+	r      *rank.Ranking
+	c      *choice.Choice
+	answer Answer
+	o      Options
+	rows   int // of one direction
+}
+
+func (s screen) blocks() []Block {
+	for s.rows = optionRows; ; s.rows-- {
+		out := s.all()
+		if s.o.Limit != 0 || s.rows <= fewestRows || length(out) <= screenLines {
+			return out
+		}
+	}
+}
+
+// length counts the lines of blocks, and those between them.
+func length(blocks []Block) int {
+	n := len(blocks) - 1
+	for _, b := range blocks {
+		n += len(b.Heads) + len(b.Rows) + len(b.Lines)
+		if b.Title != "" {
+			n++
+		}
+	}
+	return n
+}
+
+func (s screen) all() []Block {
+	out := s.opening()
+	for i, d := range s.r.Directions() {
+		out = append(out, s.options(i, d))
+	}
+	if len(s.r.Kex) > 0 {
+		out = append(out, s.logins())
+	}
+	if len(s.r.Measurements) > 0 {
+		out = append(out, briefMeasurements(s.r.Measurements))
+	}
+	return append(out, Block{Lines: s.foot()})
+}
+
+// opening is what stands above a long report.
+func (s screen) opening() []Block {
+	out := []Block{{Lines: s.head()}}
+	if len(s.r.Bulk) > 0 {
+		out = append(out, Block{Lines: s.answerLines()})
+	}
+	return out
+}
+
+// head says what was measured, and how noisy that was.
+func (s screen) head() []string {
+	e, c := s.r.Environment, s.r.Campaign
+	where := "SSH to " + orUnknown(c.Target)
+	if c.Server != record.ServerRemote && c.Imported == "" {
+		where = "SSH on one machine"
+	}
+	if s.o.Here {
+		where = strings.Replace(where, "one", "this", 1)
+	}
+	client := release(e.Client)
+	if server := release(e.Server); server != "" && !strings.HasPrefix(client, server) {
+		client += " to " + server
+	}
+	words := nonEmpty(client, library(e.Crypto), processors(e), lasted(c, s.o.Measured))
+	out := hanging("", where+": "+strings.Join(words, ", "))
+	return append(out, hanging("", Noise(s.r))...)
+}
+
+// release is a version without what a distribution adds to it: "OpenSSH 9.2p1".
+func release(version string) string {
+	name, _, _ := strings.Cut(version, " (")
+	if first, _, more := strings.Cut(name, " "); more && strings.Contains(first, "_") {
+		name = first
+	}
+	return strings.ReplaceAll(name, "_", " ")
+}
+
+// library is the name and version of the crypto library, without its date.
+func library(s string) string {
+	words := strings.Fields(s)
+	return strings.Join(words[:min(2, len(words))], " ")
+}
+
+func processors(e record.Environment) string {
+	if e.CPU == "" || e.Cores == 0 {
+		return e.CPU
+	}
+	return fmt.Sprintf("%d x %s", e.Cores, e.CPU)
+}
+
+func lasted(c record.Campaign, measured time.Duration) string {
+	if measured = cmp.Or(measured, c.BudgetNS); measured > 0 {
+		return seconds(measured)
+	}
+	return ""
+}
+
+// seconds is a length of time as people say it.
+func seconds(d time.Duration) string {
+	if d < 10*time.Minute {
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	}
+	return fmt.Sprintf("%.0f min", d.Minutes())
+}
+
+// hanging breaks a text into lines of a screen's width, those after the first as far
+// in as prefix is long.
+func hanging(prefix, text string) []string {
+	const columns = 80
+	var out []string
+	line := prefix
+	for _, word := range strings.SplitAfter(strings.ReplaceAll(text, " %", "\u00a0%"), " ") {
+		if len([]rune(line+strings.TrimRight(word, " "))) > columns && strings.TrimSpace(line) != strings.TrimSpace(prefix) {
+			out = append(out, strings.TrimRight(line, " "))
+			line = strings.Repeat(" ", len([]rune(prefix)))
+		}
+		line += word
+	}
+	if strings.TrimSpace(line) != "" {
+		out = append(out, strings.TrimRight(line, " "))
+	}
+	for i := range out {
+		out[i] = strings.ReplaceAll(out[i], "\u00a0%", " %") // what must not be broken
+	}
+	return out
+}
+
+// Noise says in one line what else the machine did, and what is noise for it; "" where
+// no transfer was measured.
+func Noise(r *rank.Ranking) string {
+	if len(r.Bulk) == 0 {
+		return ""
+	}
+	var words []string
+	busy := r.Harness.Busy()
+	switch slowed := r.Slowed.Percent(); {
+	case slowed >= 1:
+		words = append(words, fmt.Sprintf("neighbours slowed this machine by %.0f %%", slowed))
+	case busy >= 0.01:
+		words = append(words, fmt.Sprintf("other work disturbed %.0f %% of the run", 100*busy))
+	}
+	if floor := r.Floor(); floor > 0 {
+		words = append(words, fmt.Sprintf("differences under %s %% are noise", Percent(floor)))
+	}
+	if r.By == rank.Cost {
+		words = append(words, "ordered by CPU, which repeats better here than speed")
+	}
+	return strings.Join(words, "; ")
+}
+
+func (s screen) answerLines() []string {
+	var out []string
+	last := ""
+	for _, f := range s.answer.Facts {
+		name := f.Name
+		if name == last {
+			name = ""
+		}
+		last = f.Name
+		out = append(out, hanging(fmt.Sprintf("  %-5s ", name), f.Value)...)
+	}
+	for _, step := range s.answer.steps(s.o.File) {
+		out = append(out, "        "+step)
+	}
+	return out
+}
+
+// options is the table of what the policy allows in one direction.
+func (s screen) options(direction int, d record.Direction) Block {
+	if s.c.Tied == 0 && len(s.r.Bulk) <= optionRows {
+		return briefBulk(s.r, d) // nothing is allowed: show what there is
+	}
+	title := fmt.Sprintf("%s, policy %s", strings.ToUpper(orTransfer(d)), s.c.Policy.Name)
+	b := Block{
+		Fields: []Field{{Width: 1}, {Width: nameWidth}, {Width: 3}, {Width: 8, Right: true}, {Width: barLength}, {Width: 9, Right: true}, {Width: 11, Right: true}},
+		Heads:  [][]string{{"", "", "", "MB/s", "", "CPU s/GB", "connections"}},
+	}
+	rows := foldOptions(s.c, direction, s.r.Campaign.Offer)
+	best := s.longest(rows)
+	last := ""
+	shown := s.shown(len(rows), s.rows)
+	for _, row := range rows[:shown] {
+		b.Rows = append(b.Rows, s.optionRow(row, best, &last)...)
+	}
+	b.Title = title + s.orderedBy()
+	b.Rows = append(b.Rows, restRow(len(rows)-shown, "more", "--limit 0"))
+	b.Rows = append(b.Rows, s.refused(d))
+	b.Rows = slices.DeleteFunc(b.Rows, func(row []string) bool { return row == nil })
+	return b
+}
+
+// shown is how many rows of a table there is room for.
+func (s screen) shown(rows, room int) int {
+	if s.o.Limit > 0 {
+		room = s.o.Limit
+	}
+	if s.o.Limit < 0 || rows == room+1 { // one more takes no more room than saying so
+		return rows
+	}
+	return min(rows, room)
+}
+
+func restRow(n int, what, flag string) []string {
+	if n <= 0 {
+		return nil
+	}
+	return []string{"", fmt.Sprintf("%d %s: %s", n, what, flag)}
+}
+
+// orderedBy says what orders the rows, where that is not the speed.
+func (s screen) orderedBy() string {
+	if s.r.By != rank.Cost {
+		return ""
+	}
+	return ", by CPU"
+}
+
+// longest is what the longest bar stands for.
+func (s screen) longest(rows []folded) float64 {
+	longest := 0.0
+	for _, row := range rows {
+		longest = max(longest, s.barOf(row))
+	}
+	return longest
+}
+
+// barOf is the mean speed of a row, or how much a second of CPU moves where there
+// is none.
+func (s screen) barOf(f folded) float64 {
+	sum, n := 0.0, 0
+	for _, c := range f.cells {
+		v := speedOf(c)
+		if cost := s.r.Busiest(c); s.r.By == rank.Cost && cost != nil {
+			v = 1e9 / cost.Value
+		}
+		if v > 0 {
+			sum, n = sum+v, n+1
+		}
+	}
+	return sum / float64(max(1, n))
+}
+
+// optionRow is one row, or two where the name is long: it is never cut, for it can be
+// typed.
+func (s screen) optionRow(f folded, best float64, last *string) [][]string {
+	group := f.cells[0].Group
+	if group == *last {
+		group = ""
+	} else {
+		*last = group
+	}
+	now := ""
+	for _, c := range f.cells {
+		if s.c.Present.Suite.Cipher != "" && c.Suite.Computation() == s.c.Present.Suite.Computation() {
+			now = Now
+		}
+	}
+	bar := ""
+	if best > 0 {
+		bar = strings.Repeat("#", max(1, int(math.Round(barLength*s.barOf(f)/best))))
+	}
+	row := []string{group, f.name(), now, span(f.cells, speedOf, 1e6), bar, span(f.cells, costOf, 1), connections(f.cells)}
+	if len(f.name()) <= nameWidth {
+		return [][]string{row}
+	}
+	head := []string{group, f.name()}
+	row[0], row[1] = "", ""
+	return [][]string{head, row}
+}
+
+// connections counts what stands behind the figures of cells.
+func connections(cells []rank.Cell) string {
+	n := 0
+	for _, c := range cells {
+		n += connectionsOf(c)
+	}
+	if n == 0 {
+		return "predicted"
+	}
+	return fmt.Sprint(n)
+}
+
+// refused says what the table leaves out.
+func (s screen) refused(d record.Direction) []string {
+	var cells []rank.Cell
+	for _, c := range s.r.Bulk {
+		if c.Direction == d && !s.c.Policy.Allow(s.r, c.Suite) {
+			cells = append(cells, c)
+		}
+	}
+	if len(cells) == 0 {
+		return nil
+	}
+	what := fmt.Sprintf("weaker, not advised (%s)", unit.Count(len(cells), "row"))
+	if s.c.Policy.Name != "modern" {
+		what = fmt.Sprintf("not in the policy (%s)", unit.Count(len(cells), "row"))
+	}
+	return []string{"", what, "", span(cells, speedOf, 1e6), "", "--all"}
+}
+
+// logins is the table of key exchanges.
+func (s screen) logins() Block {
+	l := s.c.Logins
+	b := Block{
+		Title:  "LOGIN, once per connection",
+		Fields: []Field{{Width: 1}, {Width: nameWidth + 3}, {Width: 3}, {Width: 9, Right: true}, {Width: 13, Right: true}, {}},
+		Heads:  [][]string{{"", "", "", "ms", "CPU ms, both", ""}},
+	}
+	keep := s.shown(len(l.Options), loginRows)
+	for i, k := range l.Options {
+		if i >= keep && i != l.Present {
+			continue
+		}
+		b.Rows = append(b.Rows, s.loginRow(i, k))
+	}
+	b.Rows = append(b.Rows, restRow(len(l.Options)-len(b.Rows), "more", "--limit 0"))
+	if l.Refused > 0 {
+		b.Rows = append(b.Rows, []string{"", fmt.Sprintf("weaker, not advised (%s): --all", unit.Count(l.Refused, "row"))})
+	}
+	b.Rows = slices.DeleteFunc(b.Rows, func(row []string) bool { return row == nil })
+	if l.PostQuantum > 0 && len(l.Options) > 0 && l.Options[0].PostQuantum {
+		b.Lines = append(b.Lines, fmt.Sprintf("  PQ: safe against quantum computers, too; ~%s ms more CPU per login: keep it", Figure(l.PostQuantum/1e6)))
+	}
+	return b
+}
+
+func (s screen) loginRow(i int, k rank.Exchange) []string {
+	now, mark := "", ""
+	if i == s.c.Logins.Present {
+		now = Now
+	}
+	if k.PostQuantum {
+		mark = "PQ"
+	}
+	cpu := "-"
+	if total := k.CPU(); total > 0 {
+		cpu = Figure(total / 1e6)
+	}
+	return []string{"", kexName(k.Name, s.r.Campaign.Offer.Kex), now, shown(k.Login, 1e6), cpu, mark}
+}
+
+// kexName is what to type for a key exchange.
+func kexName(name string, all []string) string {
+	if len(name) > nameWidth+4 {
+		return pattern([]string{name}, all)
+	}
+	return text(name)
+}
+
+// foot says what limits, how far to trust it, and where more is.
+func (s screen) foot() []string {
+	var out []string
+	add := func(name, value string) {
+		if value != "" {
+			out = append(out, hanging(fmt.Sprintf("%-12s ", name), value)...)
+		}
+	}
+	add("WHAT LIMITS", s.limits())
+	for i, line := range s.trust() {
+		add(map[bool]string{true: "TRUST"}[i == 0], line)
+	}
+	for i, line := range s.notes() {
+		add(map[bool]string{true: "NOTE"}[i == 0], line)
+	}
+	if len(s.r.Bulk) > 0 {
+		add("WORDS", "CPU s/GB: seconds of CPU per GB, both sides; one letter: a tie")
+	}
+	add("FILE", s.o.File)
+	if len(s.r.Bulk) > 0 {
+		add("MORE", "report --all | report --method | advise | report --out report.html")
+	}
+	return out
+}
+
+// limits says what bounds the best option.
+func (s screen) limits() string {
+	if s.c.Tied == 0 {
+		return ""
+	}
+	cell := s.c.Options[0].Cells[0]
+	name := label(cell.Suite)
+	if c := s.r.Ceilings; c != nil && c.Limiting != "" {
+		for _, row := range c.Rows {
+			if row.Name == c.Limiting {
+				return fmt.Sprintf("%s: at most %s MB/s; %s reaches %.0f %% of it", row.Name, Figure(row.Limit/1e6), label(c.Cell.Suite), 100*row.Share)
+			}
+		}
+	}
+	cost := s.r.Busiest(cell)
+	switch {
+	case cost == nil || cost.Value <= 0:
+		return ""
+	case s.r.Campaign.Server == record.ServerRemote && !s.c.Limited(s.r):
+		return "the link, the window of 2 MiB or a disk: ssh needs less than a core"
+	case s.r.Campaign.Server != record.ServerRemote && speedOf(cell)*cost.Value/1e9 < nearCore:
+		return fmt.Sprintf("other work on the machine: one core alone moves %s MB/s with %s", Figure(1e3/cost.Value), name)
+	}
+	return fmt.Sprintf("one core moves %s MB/s with %s; a link: sshpace bench HOST", Figure(1e3/cost.Value), name)
+}
+
+// trust says what the figures rest on.
+func (s screen) trust() []string {
+	if len(s.r.Bulk) == 0 {
+		return nil
+	}
+	out := []string{basis(s.r)}
+	if s.c.Tied > 0 {
+		if q := s.r.Deciding(s.c.Options[0].Cells[0]); q != nil && q.Lo != q.Hi {
+			what := map[rank.By]string{rank.Cost: "CPU", rank.Throughput: "speed"}[s.r.By]
+			out[0] += fmt.Sprintf("; a second run's %s is within %s %%", what, Percent(100*q.HalfWidth()))
+		}
+	}
+	apart := 0
+	for _, c := range s.r.Controls {
+		if c.Separated {
+			apart++
+		}
+	}
+	if n := len(s.r.Controls); n > 0 {
+		out = append(out, fmt.Sprintf("one computation under two names came out equal in %d of %s", n-apart, unit.Count(n, "pair")))
+	}
+	return out
+}
+
+// told are the doubts that the head of the screen says in its own words.
+var told = []string{"slowed", "busy", "contaminated", "noise", "by-cost", "one-core", "drift"}
+
+// notes are the other doubts, with what to do.
+func (s screen) notes() []string {
+	var out []string
+	for _, w := range s.r.Warnings {
+		if slices.Contains(told, w.Name) {
+			continue
+		}
+		line := text(w.Text)
+		if w.Hint != "" {
+			line += "; " + text(w.Hint)
+		}
+		out = append(out, line)
+	}
+	const most = 3
+	if n := len(out) - most; n > 0 {
+		out = append(out[:most], fmt.Sprintf("%d more: report --method", n))
+	}
+	return out
+}
+
+// connectionsOf is how many connections stand behind a cell.
+func connectionsOf(c rank.Cell) int {
+	n := 0
+	for _, q := range []*rank.Quantity{c.Throughput, c.Client} {
+		if q != nil && c.Basis == rank.Measured {
+			n = max(n, q.N)
+		}
+	}
+	return n
+}

@@ -1,0 +1,210 @@
+// Package choice decides, for all reports, for the live view and for advise alike,
+// what a result says to use: what is best under a policy, what is tied with it,
+// what is negotiated now, and what changing gains. It does no I/O.
+package choice
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/record"
+	"sshpace/internal/verdict/rank"
+)
+
+// Options of a choice. The zero value is the default.
+type Options struct {
+	Policy  Policy     // default: modern
+	Present *alg.Suite // what is negotiated now, empty for nothing; default: what the run found, or what the client does unless told otherwise
+	Shared  alg.Offer  // what the server accepts, where that is less than what was measured; default: all
+}
+
+// Choice is what a ranking says under a policy.
+type Choice struct {
+	Policy  Policy
+	Options []Option // all that the policy allows and that has a figure in every direction: best first, ties in the order of preference
+	Tied    int      // how many of the first Options are equally good; 0: the policy allows nothing
+	Present Present
+	Gains   []rank.Gain // from Present to the first Option, by direction; none where one of them is unknown
+	Refused int         // cells that the policy does not allow, or that are not safe
+	Logins  Logins
+}
+
+// Option is one cipher and MAC that may be used.
+type Option struct {
+	Suite alg.Suite
+	Cells []rank.Cell // one for each direction, in the order of the ranking
+	level int         // options of one level cannot be told apart
+}
+
+// Present is what the client negotiates without being told anything.
+type Present struct {
+	Suite   alg.Suite // empty: unknown
+	Default bool      // not recorded: what OpenSSH of this version does unless configured
+	Option  int       // its place among the Options; -1: the policy does not allow it, or it was not measured
+}
+
+// Of makes the choice.
+func Of(r *rank.Ranking, o Options) *Choice {
+	if o.Policy.Name == "" {
+		o.Policy, _ = Named("modern") // it is embedded
+	}
+	c := &Choice{Policy: o.Policy}
+	directions := r.Directions()
+	for _, cell := range r.Bulk {
+		if !o.Policy.Allow(r, cell.Suite) {
+			c.Refused++
+			continue
+		}
+		if cell.Direction == directions[0] && o.shares(cell.Suite) {
+			if option, ok := optionOf(r, cell, directions); ok {
+				c.Options = append(c.Options, option)
+			}
+		}
+	}
+	c.Present = presentOf(r, o.Present)
+	c.order(r, o.preference(r, c.Present.Suite))
+	c.Present.Option = slices.IndexFunc(c.Options, func(x Option) bool { return same(x.Suite, c.Present.Suite) })
+	c.gains(r, directions)
+	c.Logins = loginsOf(r, o.Policy, c.Present.Suite.Kex)
+	return c
+}
+
+// shares reports whether the server accepts a suite.
+func (o Options) shares(s alg.Suite) bool {
+	return len(o.Shared.Ciphers) == 0 || slices.Contains(o.Shared.Ciphers, s.Cipher) && (s.MAC == "" || slices.Contains(o.Shared.MACs, s.MAC))
+}
+
+func same(a, b alg.Suite) bool { return a.Computation() == b.Computation() }
+
+// optionOf gathers the cells of a suite; ok is false where a direction has none.
+func optionOf(r *rank.Ranking, first rank.Cell, directions []record.Direction) (o Option, ok bool) {
+	o.Suite = first.Suite.Bulk()
+	for _, d := range directions {
+		cell, found := r.Find(first.Suite, d)
+		if !found || r.Deciding(cell) == nil {
+			return o, false
+		}
+		o.Cells = append(o.Cells, cell)
+	}
+	return o, true
+}
+
+// score is the mean logarithm of what the option takes: less is better.
+func (o Option) score(r *rank.Ranking) float64 {
+	sum := 0.0
+	for _, cell := range o.Cells {
+		log := math.Log(r.Deciding(cell).Value)
+		if r.By == rank.Throughput {
+			log = -log
+		}
+		sum += log
+	}
+	return sum / float64(len(o.Cells))
+}
+
+// tied reports whether the ranking tells two options apart in no direction.
+func (o Option) tied(other Option) bool {
+	for i, cell := range o.Cells {
+		if cell.Group != other.Cells[i].Group {
+			return false
+		}
+	}
+	return true
+}
+
+// order sorts the options by level, and those of a level by preference.
+func (c *Choice) order(r *rank.Ranking, preference func(alg.Suite) int) {
+	slices.SortStableFunc(c.Options, func(a, b Option) int { return cmp.Compare(a.score(r), b.score(r)) })
+	var heads []Option
+	for i := range c.Options {
+		o := &c.Options[i]
+		if o.level = slices.IndexFunc(heads, o.tied); o.level < 0 {
+			o.level = len(heads)
+			heads = append(heads, *o)
+		}
+		if o.level == 0 {
+			c.Tied++
+		}
+	}
+	slices.SortStableFunc(c.Options, func(a, b Option) int {
+		return cmp.Or(cmp.Compare(a.level, b.level), cmp.Compare(preference(a.Suite), preference(b.Suite)))
+	})
+}
+
+// preference numbers suites for the order of what is tied: what is negotiated now
+// needs no change, so it comes first unless the policy has an order of its own.
+func (o Options) preference(r *rank.Ranking, present alg.Suite) func(alg.Suite) int {
+	lists := []alg.Offer{r.Campaign.Offer}
+	if o.Policy.Ordered {
+		lists = []alg.Offer{{Ciphers: o.Policy.Ciphers, MACs: o.Policy.MACs}, r.Campaign.Offer}
+	}
+	return func(s alg.Suite) int {
+		if same(s, present) && !o.Policy.Ordered {
+			return -1
+		}
+		return place(alg.Cipher, s.Cipher, lists)<<16 + place(alg.MAC, s.MAC, lists)
+	}
+}
+
+// place is where a name first stands in the lists, one after the other.
+func place(kind alg.Kind, name string, lists []alg.Offer) int {
+	before := 0
+	for _, list := range lists {
+		names := list.List(kind)
+		if i := slices.Index(names, name); i >= 0 {
+			return before + i
+		}
+		before += len(names)
+	}
+	return before
+}
+
+// gains relates what is negotiated now to what is best, in every direction.
+func (c *Choice) gains(r *rank.Ranking, directions []record.Direction) {
+	if c.Tied == 0 || c.Present.Suite.Cipher == "" {
+		return
+	}
+	for i, d := range directions {
+		if from, ok := r.Find(c.Present.Suite, d); ok {
+			gain := r.Gain(from, c.Options[0].Cells[i])
+			gain.Tie = gain.Tie || from.Group == gain.To.Group
+			c.Gains = append(c.Gains, gain)
+		}
+	}
+}
+
+// Use are the best options, which are tied.
+func (c *Choice) Use() []Option { return c.Options[:c.Tied] }
+
+// Stays reports whether what is negotiated now is among the best: nothing needs to
+// be changed.
+func (c *Choice) Stays() bool { return c.Present.Option >= 0 && c.Present.Option < c.Tied }
+
+// Matters reports whether changing gains something that can be told from noise.
+func (c *Choice) Matters() bool {
+	return !c.Stays() && slices.ContainsFunc(c.Gains, func(g rank.Gain) bool { return !g.Tie })
+}
+
+// busyCPU is the share of a core from which on a side's CPU can be the limit.
+const busyCPU = 0.6
+
+// Limited reports whether a CPU may limit what is negotiated now: if not, the link,
+// the window or a disk does, and no cipher changes that. On loopback there is
+// nothing else that could, but other work on the machine.
+func (c *Choice) Limited(r *rank.Ranking) bool {
+	return r.Campaign.Server != record.ServerRemote || !slices.ContainsFunc(c.Gains, func(g rank.Gain) bool {
+		from := g.From
+		if from.Throughput == nil || from.Client == nil {
+			return false
+		}
+		share := func(q *rank.Quantity) float64 {
+			if q == nil {
+				return 1 // not known: it may be the limit
+			}
+			return from.Throughput.Value * q.Value / 1e9
+		}
+		return share(from.Client) < busyCPU && share(from.Server) < busyCPU
+	})
+}

@@ -1,0 +1,23 @@
+package choice_test
+
+import (
+	"testing"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/verdict/choice"
+)
+
+func FuzzParsePolicy(f *testing.F) {
+	f.Add(`cipher = ["aes128-ctr"]` + "\nname = \"x\"")
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := choice.ParsePolicy(text, "x")
+		if err != nil {
+			return
+		}
+		for _, name := range p.Ciphers {
+			if _, known := alg.Lookup(alg.Cipher, name); !known {
+				t.Errorf("unknown cipher %q was taken", name)
+			}
+		}
+	})
+}

@@ -1,0 +1,76 @@
+package choice
+
+import (
+	"fmt"
+	"slices"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/record"
+	"sshpace/internal/verdict/rank"
+)
+
+// presentOf is what is negotiated now: what the caller knows, else what the run
+// found, else what OpenSSH of the client's version does by default.
+func presentOf(r *rank.Ranking, known *alg.Suite) Present {
+	switch {
+	case known != nil:
+		return Present{Suite: *known}
+	case r.Campaign.Present.Cipher != "":
+		return Present{Suite: r.Campaign.Present}
+	case r.Campaign.Imported != "" || r.Campaign.Engine != record.EngineOpenSSH:
+		return Present{}
+	}
+	suite := usual(r.Environment.Client, shared(r.Campaign))
+	return Present{Suite: suite, Default: suite.Cipher != ""}
+}
+
+func shared(c record.Campaign) alg.Offer {
+	if len(c.Shared.Ciphers) > 0 {
+		return c.Shared
+	}
+	return c.Offer
+}
+
+// defaults are the first names of OpenSSH's own lists from a version on, latest
+// first (myproposal.h of its releases; Debian and others keep them).
+var defaults = []struct {
+	major, minor int
+	first        alg.Suite
+}{
+	{10, 0, alg.Suite{Cipher: "chacha20-poly1305@openssh.com", Kex: "mlkem768x25519-sha256"}},
+	{9, 9, alg.Suite{Cipher: "chacha20-poly1305@openssh.com", Kex: "sntrup761x25519-sha512"}},
+	{9, 0, alg.Suite{Cipher: "chacha20-poly1305@openssh.com", Kex: "sntrup761x25519-sha512@openssh.com"}},
+	{7, 4, alg.Suite{Cipher: "chacha20-poly1305@openssh.com", Kex: "curve25519-sha256"}},
+	{6, 9, alg.Suite{Cipher: "chacha20-poly1305@openssh.com", Kex: "curve25519-sha256@libssh.org"}},
+}
+
+// usual is what a client of a version, such as "OpenSSH_9.2p1 Debian-2", picks
+// unless configured; empty where that is not known, or a side has left it out.
+func usual(client string, shared alg.Offer) alg.Suite {
+	for _, d := range defaults {
+		if !since(client, d.major, d.minor) {
+			continue
+		}
+		if !slices.Contains(shared.Ciphers, d.first.Cipher) {
+			return alg.Suite{}
+		}
+		return d.first
+	}
+	return alg.Suite{}
+}
+
+// since reports whether a program is OpenSSH of a version or a later one.
+func since(program string, major, minor int) bool {
+	var x, y int
+	if _, err := fmt.Sscanf(program, "OpenSSH_%d.%d", &x, &y); err != nil {
+		return false
+	}
+	return x > major || x == major && y >= minor
+}
+
+// Prepends reports whether a program, such as "OpenSSH_7.4p1 Debian-10", knows
+// lists that begin with ^. They came with OpenSSH 8.1 (its release notes); what is
+// no OpenSSH is taken to know them, for it says what it does not know.
+func Prepends(program string) bool {
+	return !since(program, 0, 0) || since(program, 8, 1)
+}
