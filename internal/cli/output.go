@@ -67,6 +67,7 @@ func formatOfFile(path string) (format, bool) {
 
 // outputFlags say where a report goes and what it looks like.
 type outputFlags struct {
+	json   bool
 	format string
 	out    []string
 	table  string
@@ -83,10 +84,11 @@ func (o *outputFlags) add(cmd *cobra.Command, classic bool) {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.format, "format", "", strings.Join(o.names, ", ")+" (default: what the ending of --out says, else text)")
+	flags.BoolVar(&o.json, "json", false, "the same as --format json")
 	flags.StringArrayVar(&o.out, "out", nil, "write to this file instead of standard output (may be repeated)")
-	tables, charts := "cells, ciphers, macs, kex, overall, machines", "machines, ciphers, macs, cells, kex"
+	tables, charts := "cells, ciphers, macs, kex, overall, machines", "machines, ciphers, macs, cells, kex, all"
 	if classic {
-		tables, charts = "bulk, kex, copies, failed, controls", "ranking, heat, cost, kex, steadiness"
+		tables, charts = "bulk, kex, copies, failed, controls", "answer, ranking, heat, cost, kex, steadiness, all"
 	}
 	flags.StringVar(&o.table, "table", "", "csv, md: only one of "+tables+" (csv: default is the first of these)")
 	flags.StringArrayVar(&o.charts, "chart", nil, "svg, png: only these of "+charts+" (may be repeated)")
@@ -125,6 +127,12 @@ func (o *outputFlags) targets(sys System) ([]target, error) {
 
 // resolve finds the format of every output.
 func (o *outputFlags) resolve(sys System) ([]target, error) {
+	if o.json && o.format != "" && o.format != "json" {
+		return nil, usageError("leave one of them out", "--json and --format %s", o.format)
+	}
+	if o.json {
+		o.format = "json"
+	}
 	chosen := format{name: "text"}
 	if o.format != "" {
 		f, ok := formatNamed(o.format)

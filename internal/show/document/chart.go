@@ -18,6 +18,7 @@ type Document struct {
 	Title       string
 	Answer      Answer   // of a ranking: what to use, and what that gains
 	Lead        []string // of a comparison: what came out, a sentence each
+	Footnote    string   // where and when, in a line
 	Tables      []Table  // the main ones first; tables of one Name have the same columns
 	Charts      []Chart
 	Brief       []Block // the same in 80 columns, for a terminal
@@ -123,6 +124,7 @@ type Item struct {
 	Mark        string // group letter, "post-quantum", "weak": in words, never by colour alone
 	Suite       alg.Suite
 	PostQuantum bool // a bar of its own colour
+	Now         bool // what is negotiated now: likewise
 	Points      []Point
 }
 

@@ -86,6 +86,11 @@ func foldFamily(family []choice.Option, direction int, offer alg.Offer) (row fol
 // name is the row as it is shown.
 func (f folded) name() string { return strings.Join(nonEmpty(f.cipher, f.mac), " + ") }
 
+// holds reports whether a suite is in the row, under any of its names.
+func (f folded) holds(s alg.Suite) bool {
+	return s.Cipher != "" && slices.ContainsFunc(f.cells, func(c rank.Cell) bool { return c.Suite.Computation() == s.Computation() })
+}
+
 // pattern is what to type for these names, of all that are there: one name without
 // its domain, a glob that matches them only, or a list.
 func pattern(names, all []string) string {

@@ -6,17 +6,19 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/record"
+	"sshpace/internal/verdict/choice"
 	"sshpace/internal/verdict/rank"
 )
 
-func rankingCharts(r *rank.Ranking) []Chart {
+func rankingCharts(r *rank.Ranking, c *choice.Choice) []Chart {
 	var out []Chart
 	add := func(c Chart, ok bool) {
 		if ok {
 			out = append(out, c)
 		}
 	}
-	for _, d := range r.Directions() {
+	for i, d := range r.Directions() {
+		add(answerChart(r, c, i, d))
 		add(rankingChart(r, d))
 		add(heatChart(r, d))
 		add(costChart(r, d))
@@ -116,36 +118,102 @@ func orOwnTag(mac string) string {
 	return Short(mac)
 }
 
-// costChart divides the CPU time of both sides by what it is spent on.
+// answerRows is how many rows a slide has room for.
+const answerRows = 8
+
+// answerChart is what the policy allows, as the first screen of the text has it.
+func answerChart(r *rank.Ranking, c *choice.Choice, direction int, d record.Direction) (Chart, bool) {
+	out := Chart{
+		Name: "answer", Table: "bulk", Part: text(string(d)), Shape: Bars, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
+		Title: title(string(d)) + ": what policy " + text(c.Policy.Name) + " allows", Note: "More is better. Rows of one letter cannot be told apart.",
+	}
+	figure := func(cell rank.Cell) *rank.Quantity { return cell.Throughput }
+	scale := 1e6
+	if r.By == rank.Cost {
+		out.Unit, out.Series, out.Rising, scale = "CPU s/GB", []string{"CPU of both sides"}, false, 1
+		out.Note = "CPU seconds per GB, client and server together: less is better. Rows of one letter cannot be told apart."
+		figure = bothSides
+	}
+	rows := foldOptions(c, direction, r.Campaign.Offer)
+	for i, row := range rows {
+		now := row.holds(c.Present.Suite)
+		if i >= answerRows && !now {
+			continue
+		}
+		out.Items = append(out.Items, Item{
+			Label: row.name(), Mark: mark(row.cells[0].Group, alg.Strong, nonEmpty(map[bool]string{true: "NOW"}[now])...), Suite: safe(row.cells[0].Suite), Now: now,
+			Points: []Point{meanPoint(row.cells, figure, scale)},
+		})
+	}
+	if len(out.Items) > answerRows { // the present one came from below
+		out.Items = append(out.Items[:answerRows-1], out.Items[answerRows])
+	}
+	return out, len(out.Items) > 1
+}
+
+// bothSides is the CPU time of both sides with its interval. The doubt about the
+// machine's level is left out: bars are compared with each other, and share it.
+func bothSides(c rank.Cell) *rank.Quantity {
+	total, q := c.Total(), interval(c.Again.Total)
+	if q == nil || total == 0 {
+		return nil
+	}
+	return &rank.Quantity{Value: total, Lo: total * q.Lo / q.Value, Hi: total * q.Hi / q.Value, N: q.N}
+}
+
+// meanPoint is the mean of cells, and all that their intervals hold.
+func meanPoint(cells []rank.Cell, figure func(rank.Cell) *rank.Quantity, scale float64) Point {
+	var out Point
+	n := 0.0
+	for _, cell := range cells {
+		p := point(figure(cell), scale)
+		if !p.Known {
+			continue
+		}
+		if !out.Known || p.Lo < out.Lo {
+			out.Lo = p.Lo
+		}
+		out.Hi = max(out.Hi, p.Hi)
+		out.Value, out.Known, n = out.Value+p.Value, true, n+1
+		out.Predicted = out.Predicted || cell.Basis == rank.Predicted
+	}
+	if out.Known {
+		out.Value /= n
+	}
+	return out
+}
+
+// costChart says what each cell costs more than the cheapest, and what for.
 func costChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 	client := r.Split(d, func(c rank.Cell) *rank.Quantity { return c.Client })
 	server := r.Split(d, func(c rank.Cell) *rank.Quantity { return c.Server })
 	c := Chart{
-		Name: "cost", Table: "bulk", Part: text(string(d)), Shape: Stack, Unit: "s/GB", Title: title(string(d)) + ": what the CPU time per byte is spent on",
-		Note: "Base is what the cheapest cell costs; cipher is what this cipher adds to it with the cheapest MAC; MAC is what this MAC adds to the cheapest MAC. " +
-			"Shares are those of the model cost = base + cipher + MAC.",
-		Series: []string{"client base", "client cipher", "client MAC", "server base", "server cipher", "server MAC"},
+		Name: "cost", Table: "bulk", Part: text(string(d)), Shape: Stack, Unit: "s/GB", Title: title(string(d)) + ": CPU beyond the cheapest",
+		Note: "CPU seconds per GB more than the cheapest combination takes. Cipher: what it adds with the cheapest MAC, or alone; MAC: what it adds to the cheapest MAC, " +
+			"which is no MAC without cost.",
+		Series: []string{"client, cipher", "client, MAC", "server, cipher", "server, MAC"},
 	}
 	if len(server) == 0 {
-		c.Series = c.Series[:3]
+		c.Series = c.Series[:2]
 	}
 	for _, cell := range r.Bulk {
 		own, ok := client[cell.Suite]
 		if cell.Direction != d || !ok {
 			continue
 		}
-		item := Item{Label: label(cell.Suite), Mark: mark("", cell.Status), Suite: safe(cell.Suite), Points: parts(own)}
+		item := Item{Label: label(cell.Suite), Mark: mark("", cell.Status), Suite: safe(cell.Suite), Points: extra(own)}
 		if len(server) > 0 {
-			item.Points = append(item.Points, parts(server[cell.Suite])...)
+			item.Points = append(item.Points, extra(server[cell.Suite])...)
 		}
 		c.Items = append(c.Items, item)
 	}
 	return c, len(c.Items) > 0
 }
 
-func parts(p rank.Parts) []Point {
+// extra are the parts of a cost beyond the base.
+func extra(p rank.Parts) []Point {
 	var out []Point
-	for _, v := range []float64{p.Base, p.Cipher, p.MAC} {
+	for _, v := range []float64{p.Cipher, p.MAC} {
 		out = append(out, Point{Value: v, Lo: v, Hi: v, Known: true})
 	}
 	return out

@@ -38,8 +38,9 @@ func OfRanking(r *rank.Ranking, f *record.File, o Options) *Document {
 		Answer: AnswerOf(r, o.Choice, cmp.Or(o.Advise, "sshpace advise")), Environment: environment(r), Quality: quality(r), Method: method(r),
 		Doubts: doubts(r.Warnings, r.Findings),
 	}
+	d.Footnote = text(strings.Join(nonEmpty((screen{r: r, c: o.Choice, o: o}).what(), Noise(r)), "; "))
 	d.Tables = rankingTables(r)
-	d.Charts = rankingCharts(r)
+	d.Charts = rankingCharts(r, o.Choice)
 	d.Brief = brief(r, d, o)
 	if trace, ok := steadiness(r, f); ok {
 		d.Charts = append(d.Charts, trace)

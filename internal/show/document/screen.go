@@ -80,7 +80,10 @@ func (s screen) opening() []Block {
 }
 
 // head says what was measured, and how noisy that was.
-func (s screen) head() []string {
+func (s screen) head() []string { return append(hanging("", s.what()), hanging("", Noise(s.r))...) }
+
+// what names the programs, the machine and the length of the run.
+func (s screen) what() string {
 	e, c := s.r.Environment, s.r.Campaign
 	where := "SSH to " + orUnknown(c.Target)
 	if c.Server != record.ServerRemote && c.Imported == "" {
@@ -94,8 +97,7 @@ func (s screen) head() []string {
 		client += " to " + server
 	}
 	words := nonEmpty(client, library(e.Crypto), processors(e), lasted(c, s.o.Measured))
-	out := hanging("", where+": "+strings.Join(words, ", "))
-	return append(out, hanging("", Noise(s.r))...)
+	return where + ": " + strings.Join(words, ", ")
 }
 
 // release is a version without what a distribution adds to it: "OpenSSH 9.2p1".
@@ -282,10 +284,8 @@ func (s screen) optionRow(f folded, best float64, last *string) [][]string {
 		*last = group
 	}
 	now := ""
-	for _, c := range f.cells {
-		if s.c.Present.Suite.Cipher != "" && c.Suite.Computation() == s.c.Present.Suite.Computation() {
-			now = Now
-		}
+	if f.holds(s.c.Present.Suite) {
+		now = Now
 	}
 	bar := ""
 	if best > 0 {

@@ -27,6 +27,7 @@ type itemData struct {
 	MAC         string      `json:"mac,omitempty"`
 	Kex         string      `json:"kex,omitempty"`
 	PostQuantum bool        `json:"postQuantum,omitempty"`
+	Now         bool        `json:"now,omitempty"`
 	Points      []pointData `json:"points"`
 }
 
@@ -39,7 +40,7 @@ func dataOf(id string, c document.Chart) chartData {
 		Reference: c.Reference, Rising: c.Rising, Log: c.Log,
 	}
 	for _, i := range c.Items {
-		item := itemData{Label: i.Label, Mark: i.Mark, Cipher: i.Suite.Cipher, MAC: i.Suite.MAC, Kex: i.Suite.Kex, PostQuantum: i.PostQuantum}
+		item := itemData{Label: i.Label, Mark: i.Mark, Cipher: i.Suite.Cipher, MAC: i.Suite.MAC, Kex: i.Suite.Kex, PostQuantum: i.PostQuantum, Now: i.Now}
 		for _, p := range i.Points {
 			item.Points = append(item.Points, pointOf(c.Shape, p))
 		}

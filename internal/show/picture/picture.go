@@ -23,14 +23,18 @@ import (
 // resolution of a PNG in dots per inch: 1,480 pixels in width.
 const resolution = 144
 
-// SVG draws the named charts, all of them if none is named.
+// All is the name of all charts together.
+const All = "all"
+
+// SVG draws the named charts one below the other. Without a name it draws a slide
+// with the answer, or all charts where the document has none.
 func SVG(w io.Writer, d *document.Document, names ...string) error {
-	charts, err := choose(d, names)
+	s, err := sketchOf(d, names)
 	if err != nil {
 		return err
 	}
-	canvas := vgsvg.New(width, heightOf(d, charts))
-	if err := paint(draw.New(canvas), d, charts); err != nil {
+	canvas := vgsvg.New(s.width, s.height)
+	if err := s.paint(draw.New(canvas)); err != nil {
 		return err
 	}
 	var out bytes.Buffer
@@ -52,16 +56,33 @@ func finish(svg []byte, title string) []byte {
 
 // PNG draws the same as SVG.
 func PNG(w io.Writer, d *document.Document, names ...string) error {
-	charts, err := choose(d, names)
+	s, err := sketchOf(d, names)
 	if err != nil {
 		return err
 	}
-	canvas := vgimg.NewWith(vgimg.UseWH(width, heightOf(d, charts)), vgimg.UseDPI(resolution))
-	if err := paint(draw.New(canvas), d, charts); err != nil {
+	canvas := vgimg.NewWith(vgimg.UseWH(s.width, s.height), vgimg.UseDPI(resolution))
+	if err := s.paint(draw.New(canvas)); err != nil {
 		return err
 	}
 	_, err = vgimg.PngCanvas{Canvas: canvas}.WriteTo(w)
 	return err
+}
+
+// sketch is a drawing before it has a format.
+type sketch struct {
+	width, height vg.Length
+	paint         func(draw.Canvas) error
+}
+
+func sketchOf(d *document.Document, names []string) (sketch, error) {
+	if charts := slideOf(d, names); charts != nil {
+		return sketch{slideWidth, slideHeight, func(c draw.Canvas) error { return slide(c, d, charts) }}, nil
+	}
+	charts, err := choose(d, slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == All }))
+	if err != nil {
+		return sketch{}, err
+	}
+	return sketch{width, heightOf(d, charts), func(c draw.Canvas) error { return paint(c, d, charts) }}, nil
 }
 
 // choose finds the charts by name. A name that is not there is an error, and so

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/document/documenttest"
@@ -57,7 +58,7 @@ func svg(t *testing.T, d *document.Document, names ...string) []byte {
 
 func TestTheFiguresAreInThePicture(t *testing.T) {
 	r, f := documenttest.Ranking(t, 1, record.Upload)
-	all := strings.Join(texts(t, svg(t, document.OfRanking(r, f, document.Options{}))), "\n")
+	all := strings.Join(texts(t, svg(t, document.OfRanking(r, f, document.Options{}), picture.All)), "\n")
 	for _, c := range r.Bulk {
 		if figure := document.Figure(c.Throughput.Value / 1e6); !strings.Contains(all, figure) {
 			t.Errorf("%s: %s is not in the picture", c.Suite, figure)
@@ -77,11 +78,39 @@ func TestOneChart(t *testing.T) {
 		t.Errorf("not the key exchanges alone:\n%s", all)
 	}
 	err := picture.SVG(io.Discard, d, "kexx")
-	if err == nil || !strings.Contains(err.Error(), "ranking, heat, cost, kex") {
+	if err == nil || !strings.Contains(err.Error(), "answer, ranking, heat, cost, kex") {
 		t.Errorf("an unknown chart gives %v", err)
 	}
 	if err := picture.PNG(io.Discard, &document.Document{}); err == nil {
 		t.Error("a document without charts can be drawn")
+	}
+}
+
+// Without a name the picture is a slide: 16:9, with the answer and at most eight rows,
+// one of which is what is used now.
+func TestSlide(t *testing.T) {
+	for _, directions := range [][]record.Direction{{record.Upload}, {record.Upload, record.Download}} {
+		r, f := documenttest.Ranking(t, 1, directions...)
+		r.Campaign.Present = alg.Suite{Cipher: "aes256-ctr", MAC: "hmac-sha2-256-etm@openssh.com"} // the slowest
+		d := document.OfRanking(r, f, document.Options{})
+		drawing := svg(t, d)
+		all := strings.Join(texts(t, drawing), "\n")
+		for _, want := range []string{"USE", "GAIN", d.Answer.Facts[0].Value, "aes128-gcm", "NOW)"} {
+			if !strings.Contains(all, want) {
+				t.Errorf("%q is not on the slide:\n%s", want, all)
+			}
+		}
+		blue, orange := strings.Count(string(drawing), "fill:#0072B2"), strings.Count(string(drawing), "fill:#D55E00")
+		if blue > 7*len(directions) || blue == 0 || orange != len(directions) {
+			t.Errorf("%d bars, %d of them of what is used now", blue+orange, orange)
+		}
+		var out bytes.Buffer
+		if err := picture.PNG(&out, d); err != nil {
+			t.Fatal(err)
+		}
+		if decoded, err := png.DecodeConfig(&out); err != nil || decoded.Width != 1920 || decoded.Height != 1080 {
+			t.Errorf("%d x %d, %v", decoded.Width, decoded.Height, err)
+		}
 	}
 }
 
@@ -146,7 +175,7 @@ func TestPNGOfAComparison(t *testing.T) {
 func TestHostileText(t *testing.T) {
 	r, f := documenttest.Ranking(t, 1, record.Upload)
 	documenttest.Spoil(r)
-	all := strings.Join(texts(t, svg(t, document.OfRanking(r, f, document.Options{}))), "\n")
+	all := strings.Join(texts(t, svg(t, document.OfRanking(r, f, document.Options{}), picture.All)), "\n")
 	if strings.ContainsAny(all, "\x1b\u2028\u202e\x00") {
 		t.Error("control characters in the picture")
 	}

@@ -131,6 +131,7 @@ type jsonCell struct {
 	Throughput *jsonQuantity    `json:"throughput_bytes_per_s,omitempty"`
 	Client     *jsonQuantity    `json:"client_ns_per_byte,omitempty"`
 	Server     *jsonQuantity    `json:"server_ns_per_byte,omitempty"`
+	Both       float64          `json:"both_ns_per_byte,omitempty"` // of both sides together, or of the client where the server is unknown
 }
 
 type jsonExchange struct {
@@ -189,7 +190,7 @@ func jsonOf(r *rank.Ranking) jsonReport {
 		out.Bulk = append(out.Bulk, jsonCell{
 			Rank: c.Rank, Cipher: c.Suite.Cipher, MAC: c.Suite.MAC, Direction: c.Direction, Basis: c.Basis, Timed: c.ThroughputBasis(),
 			Holdout: c.Holdout, Group: c.Group, Status: c.Status,
-			Throughput: quantity(c.Throughput), Client: quantity(c.Client), Server: quantity(c.Server),
+			Throughput: quantity(c.Throughput), Client: quantity(c.Client), Server: quantity(c.Server), Both: c.Total(),
 		})
 	}
 	for _, k := range r.Kex {

@@ -112,10 +112,14 @@ type Figures struct {
 }
 
 // Total is the cost of both sides in ns per byte, of the client alone where
-// the server could not be read; 0 if unknown.
+// the server could not be read; 0 if unknown. It is estimated from what both sides
+// took together, which is surer than the sum of two estimates, and what Gain relates.
 func (c Cell) Total() float64 {
 	if c.Client == nil {
 		return 0
+	}
+	if c.Within.Total.Known() {
+		return c.Within.Total.Value()
 	}
 	if c.Server == nil {
 		return c.Client.Value

@@ -119,6 +119,7 @@ const bars = (chart, items, look) => ({
     itemStyle: { color: look.series[k % look.series.length] },
     data: items.map(item => {
       const value = item.points[k] ? item.points[k][0] : '-';
+      if (item.now && chart.series.length === 1) return { value, itemStyle: { color: look.series[1] } };
       return item.postQuantum && chart.series.length === 1 ? { value, itemStyle: { color: look.series[2] } } : value;
     }),
   }, whiskers(items, k, chart.series.length, look.fg)]),
