@@ -4,6 +4,7 @@
 package alg
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"slices"
@@ -162,4 +163,14 @@ func rank(s Status) int {
 		return i
 	}
 	return 4
+}
+
+// SoundFirst returns names by standing, best first; names of one standing keep
+// their order.
+func SoundFirst(kind Kind, names []string) []string {
+	standing := func(name string) int {
+		a, _ := Lookup(kind, name)
+		return rank(a.Status)
+	}
+	return slices.SortedStableFunc(slices.Values(names), func(a, b string) int { return cmp.Compare(standing(a), standing(b)) })
 }

@@ -100,3 +100,11 @@ func TestPrimitive(t *testing.T) {
 		}
 	}
 }
+
+func TestSoundFirst(t *testing.T) {
+	names := []string{"diffie-hellman-group1-sha1", "diffie-hellman-group14-sha1", "ecdh-sha2-nistp256", "curve25519-sha256", "made-up"}
+	want := []string{"ecdh-sha2-nistp256", "curve25519-sha256", "diffie-hellman-group14-sha1", "diffie-hellman-group1-sha1", "made-up"}
+	if got := SoundFirst(Kex, names); !slices.Equal(got, want) {
+		t.Errorf("%v\nwant %v", got, want)
+	}
+}
