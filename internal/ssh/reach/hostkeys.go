@@ -66,8 +66,10 @@ func (k *hostKeys) Check(name string, port int, remote net.Addr, key ssh.PublicK
 	if v != nil {
 		return &dial.HostKeyError{Class: verdictClass[v.Kind], Text: v.What(), Hint: v.Hint()}
 	}
-	bad := &notRecorded{err}
-	return &dial.HostKeyError{Class: fleet.HostKeyUnknown, Text: bad.What(), Hint: bad.Hint()}
+	return &dial.HostKeyError{
+		Class: fleet.HostKeyUnknown, Text: "new host key not accepted, it cannot be recorded: " + err.Error(),
+		Hint: "name a file that can be written with -o UserKnownHostsFile=FILE",
+	}
 }
 
 // accept records a new key. One that cannot be recorded is not accepted either:
@@ -82,19 +84,4 @@ func (k *hostKeys) accept(name string, port int, key ssh.PublicKey) error {
 		key = cert.Key
 	}
 	return k.index.Record(k.file, name, port, key, k.hash)
-}
-
-// notRecorded is a new key that could not be written.
-type notRecorded struct{ err error }
-
-func (e *notRecorded) Error() string { return e.What() + "; " + e.Hint() }
-
-// What says why the host is not used.
-func (e *notRecorded) What() string {
-	return "new host key not accepted, it cannot be recorded: " + e.err.Error()
-}
-
-// Hint says what to do about it.
-func (e *notRecorded) Hint() string {
-	return "name a file that can be written with -o UserKnownHostsFile=FILE"
 }
