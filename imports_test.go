@@ -58,9 +58,9 @@ measure/limits: base/alg base/unit record show/legacylog
 verdict/rank: base/alg base/stats base/unit measure/model record
 verdict/compare: base/alg base/stats record verdict/rank
 verdict/verdicttest: base/alg measure/model/sim measure/plan record verdict/rank
-verdict/choice: base/alg record verdict/rank
+verdict/choice: base/alg base/fault record sys/bounded verdict/rank
 verdict/advise: base/alg record verdict/choice verdict/rank
-verdict/apply: base/alg base/fault base/termsafe ssh/openssh ssh/route sys/bounded sys/edit sys/workdir verdict/advise
+verdict/apply: base/alg base/fault base/termsafe ssh/openssh ssh/route sys/bounded sys/edit sys/workdir verdict/advise verdict/choice
 verdict/prove: base/alg base/fault base/stats base/termsafe base/unit measure/drive measure/lab measure/model measure/testbed record sys/bounded sys/proc sys/workdir
 fleet/hostset: base/host
 fleet/inventory: base/fault base/host fleet/hostset sys/bounded
@@ -75,6 +75,8 @@ show/document/documenttest: base/alg measure/model/sim measure/plan record verdi
 show/live: base/termsafe measure/plan record show/document sys/terminal verdict/choice verdict/rank
 show/explanation: base/host base/termsafe ssh/route ssh/sshconf
 show/hostkeys: base/fault base/stats base/termsafe base/unit ssh/knownhosts
+show/format: base/fault base/termsafe record record/store show/document show/page show/picture show/report show/sheet sys/edit sys/terminal verdict/choice verdict/compare verdict/rank
+show/advice: base/alg base/termsafe record show/document verdict/advise verdict/rank
 show/page: base/alg show/document
 show/picture: show/document
 show/sheet: record show/document

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -16,8 +15,8 @@ import (
 	"sshpace/internal/measure/loopback"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
+	"sshpace/internal/show/advice"
 	"sshpace/internal/ssh/openssh"
-	"sshpace/internal/sys/bounded"
 	"sshpace/internal/sys/workdir"
 	"sshpace/internal/verdict/advise"
 	"sshpace/internal/verdict/apply"
@@ -153,8 +152,13 @@ func runAdvise(ctx context.Context, sys System, f adviseFlags, args []string) (e
 		return interrupted(drain, err)
 	}
 	fmt.Fprintf(sys.Stderr, "advice from %s\n", a.path)
-	if err := a.show(); err != nil {
-		return err
+	view := advice.View{Advice: a.advice, Ranking: a.ranking, Pattern: a.pattern(), Strict: f.strict, Insecure: f.insecure, Checked: a.sshd.Path != ""}
+	if f.json {
+		if err := view.JSON(sys.Stdout); err != nil {
+			return err
+		}
+	} else {
+		view.Text(sys.Stdout)
 	}
 	err = advised.CheckNow(ctx)
 	if err == nil && f.write == "" { // else what is written is checked
@@ -234,7 +238,7 @@ func (a *adviser) local() bool {
 
 // decide reads the present configuration and makes the advice.
 func (a *adviser) decide(ctx context.Context) error {
-	policy, err := loadPolicy(a.flags.policy)
+	policy, err := choice.Load(a.flags.policy)
 	if err != nil {
 		return err
 	}
@@ -247,12 +251,12 @@ func (a *adviser) decide(ctx context.Context) error {
 	}
 	a.hostKey = keys.HostKey
 	p := advise.Params{Ranking: a.ranking, Policy: policy, Strict: a.flags.strict}
-	if p.Client, err = a.client(ctx); err != nil {
+	if p.Client, err = apply.ClientNow(ctx, a.ssh, apply.Probe(a.pattern()), a.destination.Options); err != nil {
 		return withHint(err, "look at your ssh_config")
 	}
 	p.Server.Old = !choice.Prepends(a.ranking.Environment.Server)
 	if a.local() {
-		if p.Server, err = a.server(ctx); err != nil {
+		if a.sshd, p.Server, err = apply.ServerNow(ctx, a.flags.sshd, a.flags.sshdConfig, a.hostKey, a.sys.Stderr); err != nil {
 			return err
 		}
 	}
@@ -262,63 +266,6 @@ func (a *adviser) decide(ctx context.Context) error {
 		return withHint(err, "choose another --policy, or measure more algorithms")
 	}
 	return err
-}
-
-// client is what ssh offers the hosts of the Host line now.
-func (a *adviser) client(ctx context.Context) (side advise.Side, err error) {
-	if side.Offer, err = a.ssh.Effective(ctx, openssh.Destination{Host: apply.Probe(a.pattern()), Options: a.destination.Options}); err != nil {
-		return side, err
-	}
-	side.Default, err = a.ssh.Effective(ctx, openssh.Destination{Host: apply.Probe(a.pattern()), Options: []string{"-F", os.DevNull}})
-	side.Old = !choice.Prepends(a.ssh.Version)
-	return side, err
-}
-
-// server finds sshd and what its configuration offers. Without an sshd, or a
-// configuration that we may read, nothing is known of it.
-func (a *adviser) server(ctx context.Context) (advise.Side, error) {
-	var side advise.Side
-	sshd, err := openssh.FindServer(ctx, a.flags.sshd)
-	if err != nil {
-		if a.flags.sshd == "" && a.flags.sshdConfig == "" {
-			return side, nil
-		}
-		return side, withHint(err, "install openssh-server, or name its path with --sshd")
-	}
-	a.sshd = sshd
-	if err := openssh.PreparePrivilegeSeparation(); err != nil {
-		fmt.Fprintf(a.sys.Stderr, "note: %v\n", err)
-	}
-	side.Old = !choice.Prepends(sshd.Version)
-	side.Default, err = sshd.EffectiveServer(ctx, os.DevNull, a.hostKey)
-	if err == nil {
-		side.Offer, err = sshd.EffectiveServer(ctx, a.flags.sshdConfig, a.hostKey)
-	}
-	if err != nil && a.flags.sshdConfig == "" {
-		fmt.Fprintf(a.sys.Stderr, "note: the present server configuration is not known: %s\n", oneLine(err.Error()))
-		return advise.Side{Old: side.Old}, nil
-	}
-	return side, withHint(err, "look at the file that --sshd-config names")
-}
-
-// loadPolicy finds a policy by name, or reads it from a file.
-func loadPolicy(name string) (choice.Policy, error) {
-	if !strings.HasSuffix(name, ".toml") && !strings.ContainsRune(name, filepath.Separator) {
-		p, err := choice.Named(name)
-		if err != nil {
-			return p, err
-		}
-		return p, nil
-	}
-	text, err := bounded.ReadFile(name, choice.MaxPolicy)
-	if err != nil {
-		return choice.Policy{}, usageError("name a policy, or a TOML file", "%s", err)
-	}
-	p, err := choice.ParsePolicy(string(text), strings.TrimSuffix(filepath.Base(name), ".toml"))
-	if err != nil {
-		return p, usageError(`such as: cipher = ["aes256-gcm@openssh.com"]`, "%s: %s", name, err)
-	}
-	return p, nil
 }
 
 // pattern is that of the Host line.

@@ -16,15 +16,16 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
+	"sshpace/internal/show/format"
 	"sshpace/internal/verdict/advise"
 	"sshpace/internal/verdict/choice"
 	"sshpace/internal/verdict/rank"
 )
 
 // recordedRankings are all fixtures that rank something, by name.
-func recordedRankings(t *testing.T) map[string]*rankingReport {
+func recordedRankings(t *testing.T) map[string]*format.Ranking {
 	t.Helper()
-	out := map[string]*rankingReport{}
+	out := map[string]*format.Ranking{}
 	files, err := filepath.Glob(filepath.Join("testdata", "recorded", "*.jsonl"))
 	if err != nil {
 		t.Fatal(err)
@@ -35,13 +36,23 @@ func recordedRankings(t *testing.T) map[string]*rankingReport {
 			t.Fatal(err)
 		}
 		if len(r.Bulk) > 0 {
-			out[filepath.Base(file)] = &rankingReport{r: r, records: records, options: document.Options{File: file}}
+			out[filepath.Base(file)] = &format.Ranking{Ranking: r, Records: records, Options: document.Options{File: file}}
 		}
 	}
 	if len(out) < 4 {
 		t.Fatalf("%d fixtures", len(out))
 	}
 	return out
+}
+
+// rendered is a report in a format.
+func rendered(t *testing.T, r format.Report, name string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := r.Render(&out, format.Format{Name: name}); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return out.Bytes()
 }
 
 var tags = regexp.MustCompile(`<[^>]*>`)
@@ -57,12 +68,12 @@ func oneLineOf(out string) string {
 // ties and the same gain, and so does the advice.
 func TestEveryFormatGivesTheSameAnswer(t *testing.T) {
 	for name, x := range recordedRankings(t) {
-		c := choice.Of(x.r, choice.Options{})
+		c := choice.Of(x.Ranking, choice.Options{})
 		if c.Tied == 0 {
 			t.Errorf("%s: nothing to use", name)
 			continue
 		}
-		answer := document.AnswerOf(x.r, c, "sshpace advise")
+		answer := document.AnswerOf(x.Ranking, c, "sshpace advise")
 		for _, format := range []string{"text", "md", "html", "svg", "classic"} {
 			got := oneLineOf(string(rendered(t, x, format)))
 			for _, f := range answer.Facts {
@@ -78,7 +89,7 @@ func TestEveryFormatGivesTheSameAnswer(t *testing.T) {
 			}
 		}
 		sameAnswerInJSON(t, name, c, rendered(t, x, "json"))
-		sameAnswerInAdvice(t, name, x.r, c)
+		sameAnswerInAdvice(t, name, x.Ranking, c)
 	}
 }
 
@@ -146,7 +157,7 @@ func TestFirstScreens(t *testing.T) {
 				t.Errorf("%s: %d columns: %s", name, n, line)
 			}
 		}
-		for _, o := range choice.Of(x.r, choice.Options{}).Use() {
+		for _, o := range choice.Of(x.Ranking, choice.Options{}).Use() {
 			if o.Suite.Status() != alg.Strong {
 				t.Errorf("%s: says to use %s, which is %s", name, o.Suite, o.Suite.Status())
 			}

@@ -23,6 +23,7 @@ import (
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
+	"sshpace/internal/show/format"
 	"sshpace/internal/show/live"
 	"sshpace/internal/sys/terminal"
 	"sshpace/internal/verdict/rank"
@@ -136,7 +137,7 @@ func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags,
 	if f.list {
 		return job.list(sys, f.json)
 	}
-	job.campaign.Present = present(ctx, bed)
+	job.campaign.Present = bed.Present(ctx)
 	if file == nil {
 		if file, err = store.Of(sys.Getenv).Create(f.out, bed.Target); err != nil {
 			return err
@@ -281,12 +282,12 @@ func (j *job) report(sys System, f *record.File, name string, asJSON bool, drain
 		return cmp.Or(runErr, withHint(fmt.Errorf("%s: %w", name, err), "allow more time or look at the failures; go on with: "+j.goOn+name))
 	}
 	newest, _ := store.Of(sys.Getenv).Newest()
-	x := &rankingReport{r: ranking, records: f, options: document.Options{Here: true, File: name, Advise: adviseLine(name, newest, "modern")}}
-	format := format{name: "text"}
+	x := &format.Ranking{Ranking: ranking, Records: f, Options: document.Options{Here: true, File: name, Advise: adviseLine(name, newest, "modern")}}
+	shown := format.Format{Name: "text"}
 	if asJSON {
-		format.name = "json"
+		shown.Name = "json"
 	}
-	if err := x.render(sys.Stdout, format); err != nil {
+	if err := x.Render(sys.Stdout, shown); err != nil {
 		return err
 	}
 	fmt.Fprintf(sys.Stderr, "saved: %s\n", name)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sshpace/internal/show/format"
 	"sshpace/internal/verdict/compare"
 )
 
@@ -47,7 +48,7 @@ side by side; --figure picks some of it.
 			if err != nil {
 				return err
 			}
-			targets, err := out.targets(sys)
+			targets, err := out.Targets(sys.Stdout)
 			if err != nil {
 				return err
 			}
@@ -66,7 +67,7 @@ side by side; --figure picks some of it.
 			if err != nil {
 				return withHint(err, "measure both with the same --cipher, --mac and --direction")
 			}
-			if err := out.write(sys, targets, &comparisonReport{c: c, out: out}); err != nil || !gated {
+			if err := out.Write(sys.Stdout, sys.Stderr, targets, &format.Comparison{Comparison: c, Output: out.Output}); err != nil || !gated {
 				return err
 			}
 			return gate(c, limit)

@@ -12,6 +12,7 @@ import (
 	"sshpace/internal/record/anonymize"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
+	"sshpace/internal/show/format"
 	render "sshpace/internal/show/report"
 	"sshpace/internal/verdict/choice"
 	"sshpace/internal/verdict/rank"
@@ -57,8 +58,8 @@ people who want to report and compare it.`,
 			if err := classicOnly(cmd, out, classic.Top); err != nil {
 				return err
 			}
-			if out.format == recordFormat && !anonymous {
-				return usageError("add --anonymize", "%s is the result itself", recordFormat)
+			if out.Format == format.Records && !anonymous {
+				return usageError("add --anonymize", "%s is the result itself", format.Records)
 			}
 			newest, _ := store.Of(sys.Getenv).Newest()
 			if len(args) == 0 {
@@ -68,7 +69,7 @@ people who want to report and compare it.`,
 				}
 				args = []string{newest}
 			}
-			policy, err := loadPolicy(policyName)
+			policy, err := choice.Load(policyName)
 			if err != nil {
 				return err
 			}
@@ -81,11 +82,11 @@ people who want to report and compare it.`,
 			if err != nil {
 				return err
 			}
-			targets, err := out.targets(sys)
+			targets, err := out.Targets(sys.Stdout)
 			if err != nil {
 				return err
 			}
-			if len(args) > 1 && !out.onlyText() {
+			if len(args) > 1 && !out.OnlyText() {
 				return usageError("report them one by one, or relate them with sshpace compare", "%d files do not fit into one report", len(args))
 			}
 			disguise := func(f *record.File) *record.File { return f }
@@ -103,13 +104,13 @@ people who want to report and compare it.`,
 				if err := addCeilings(sys, r, machine, disguise); err != nil {
 					return err
 				}
-				x := &rankingReport{r: r, records: records, classic: classic, out: out, options: shown}
-				x.options.Choice = choice.Of(r, choice.Options{Policy: policy})
-				x.options.File, x.options.Advise, x.options.Here = path, adviseLine(path, newest, policyName), path == newest
+				x := &format.Ranking{Ranking: r, Records: records, Classic: classic, Output: out.Output, Options: shown}
+				x.Options.Choice = choice.Of(r, choice.Options{Policy: policy})
+				x.Options.File, x.Options.Advise, x.Options.Here = path, adviseLine(path, newest, policyName), path == newest
 				if anonymous {
-					x.options.File, x.options.Advise, x.options.Here = "", "", false
+					x.Options.File, x.Options.Advise, x.Options.Here = "", "", false
 				}
-				if err := out.write(sys, targets, x); err != nil {
+				if err := out.Write(sys.Stdout, sys.Stderr, targets, x); err != nil {
 					return err
 				}
 			}
@@ -147,7 +148,7 @@ func adviseLine(path, newest, policy string) string {
 // classicOnly refuses flags of the classic format that would do nothing.
 func classicOnly(cmd *cobra.Command, out outputFlags, top int) error {
 	for _, name := range []string{"size", "top", "worst"} {
-		if cmd.Flags().Changed(name) && out.format != "classic" {
+		if cmd.Flags().Changed(name) && out.Format != "classic" {
 			return usageError("add --format classic", "--%s says nothing in other formats", name)
 		}
 	}

@@ -1,4 +1,4 @@
-package cli
+package format
 
 import (
 	"bytes"
@@ -20,14 +20,14 @@ import (
 )
 
 // rendered writes a report in a format.
-func rendered(t testing.TB, r renderer, name string) []byte {
+func rendered(t testing.TB, r Report, name string) []byte {
 	t.Helper()
-	f, ok := formatNamed(name)
+	f, ok := Named(name)
 	if !ok {
 		t.Fatalf("no format %s", name)
 	}
 	var out bytes.Buffer
-	if err := r.render(&out, f); err != nil {
+	if err := r.Render(&out, f); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	return out.Bytes()
@@ -44,7 +44,7 @@ type figures [3]float64
 // people.
 func TestNumbersAreTheSameInEveryFormat(t *testing.T) {
 	r, f := documenttest.Ranking(t, 1, record.Upload, record.Download)
-	report := &rankingReport{r: r, records: f, options: document.Options{All: true}}
+	report := &Ranking{Ranking: r, Records: f, Options: document.Options{All: true}}
 	want := map[cellKey]figures{}
 	for _, c := range r.Bulk {
 		want[cellKey{c.Suite.Cipher, c.Suite.MAC, string(c.Direction)}] = figures{c.Throughput.Value / 1e6, c.Client.Value, c.Server.Value}
@@ -185,7 +185,7 @@ func TestComparisonsAgree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report := &comparisonReport{c: c, out: outputFlags{table: "ciphers"}}
+	report := &Comparison{Comparison: c, Output: Output{Table: "ciphers"}}
 	rows, err := csv.NewReader(bytes.NewReader(rendered(t, report, "csv"))).ReadAll()
 	if err != nil {
 		t.Fatal(err)
@@ -234,14 +234,14 @@ func TestSparseReports(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, f := documenttest.Ranking(t, 1, record.Upload)
 			spoil(r)
-			for _, format := range formats {
-				if format.name == "classic" {
+			for _, format := range All {
+				if format.Name == "classic" {
 					continue // needs rates
 				}
-				out := rendered(t, &rankingReport{r: r, records: f}, format.name)
+				out := rendered(t, &Ranking{Ranking: r, Records: f}, format.Name)
 				out = scripts.ReplaceAll(out, nil)
 				if len(out) < 100 || bytes.Contains(out, []byte("NaN")) {
-					t.Errorf("%s: %d bytes, or not a number in them", format.name, len(out))
+					t.Errorf("%s: %d bytes, or not a number in them", format.Name, len(out))
 				}
 			}
 		})
@@ -253,10 +253,10 @@ func TestSparseReports(t *testing.T) {
 func BenchmarkFormats(b *testing.B) {
 	r, f := documenttest.Rounds(b, 1, 72, record.Upload)
 	b.Logf("%d samples", len(f.Samples))
-	for _, format := range formats {
-		b.Run(format.name, func(b *testing.B) {
+	for _, format := range All {
+		b.Run(format.Name, func(b *testing.B) {
 			for b.Loop() {
-				rendered(b, &rankingReport{r: r, records: f}, format.name)
+				rendered(b, &Ranking{Ranking: r, Records: f}, format.Name)
 			}
 		})
 	}

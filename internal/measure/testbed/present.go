@@ -1,17 +1,16 @@
-package cli
+package testbed
 
 import (
 	"context"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/measure/testbed"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
 )
 
-// present is what the user's own ssh would negotiate with the server of a testbed:
+// Present is what the user's own ssh would negotiate with the server:
 // on loopback as a client of this machine's. Empty where that cannot be found out.
-func present(ctx context.Context, b *testbed.Testbed) alg.Suite {
+func (b *Testbed) Present(ctx context.Context) alg.Suite {
 	if b.Engine != record.EngineOpenSSH {
 		return alg.Suite{}
 	}

@@ -1,68 +1,20 @@
-package cli
+package advice
 
 import (
-	"fmt"
+	"io"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/record"
-	"sshpace/internal/show/document"
 	"sshpace/internal/verdict/advise"
 	"sshpace/internal/verdict/rank"
 )
 
-// show prints the advice: lines that can be pasted, and comments.
-func (a *adviser) show() error {
-	if a.flags.json {
-		return a.showJSON()
-	}
-	out := a.sys.Stdout
-	fmt.Fprint(out, a.advice.ClientConfig(a.pattern()))
-	fmt.Fprintf(out, "\n%s\n", a.advice.ServerConfig())
-	fate := "stays enabled, --strict removes it"
-	if a.flags.strict {
-		fate = "left out"
-	}
-	for _, line := range a.advice.LeftOut() {
-		fmt.Fprintf(out, "# %s: %s\n", fate, termsafe.Line(line))
-	}
-	for _, line := range a.verdict() {
-		fmt.Fprintf(out, "# %s\n", termsafe.Line(line))
-	}
-	if a.sshd.Path == "" {
-		fmt.Fprintln(out, "# the lines for sshd_config were not checked: check them on the server with sshd -t")
-	}
-	if !a.flags.insecure {
-		return nil
-	}
-	list := a.advice.Insecure()
-	for _, c := range list {
-		fmt.Fprintf(out, "# INSECURE, never advised: %s: %s\n", termsafe.Line(c.Name), termsafe.Line(c.Reason))
-	}
-	if len(list) == 0 {
-		fmt.Fprintln(out, "# nothing insecure was measured that is faster")
-	}
-	return nil
-}
+// schema names the layout of `advise --json`.
+const schema = "sshpace.advice/1"
 
-// verdict says what the advice is worth, in the words of the reports.
-func (a *adviser) verdict() []string {
-	var lines []string
-	for _, f := range document.AnswerOf(a.ranking, a.advice.Choice, "sshpace advise").Facts {
-		if f.Name != document.Do {
-			lines = append(lines, fmt.Sprintf("%-4s  %s", f.Name, f.Value))
-		}
-	}
-	for _, note := range a.advice.Notes {
-		lines = append(lines, "note: "+note)
-	}
-	return lines
-}
-
-// adviceSchema names the layout of `advise --json`.
-const adviceSchema = "sshpace.advice/1"
-
-func (a *adviser) showJSON() error {
+// JSON prints it for programs.
+func (a *View) JSON(w io.Writer) error {
 	type choice struct {
 		Name   string     `json:"name"`
 		Status alg.Status `json:"status"`
@@ -85,7 +37,7 @@ func (a *adviser) showJSON() error {
 		Cost       *ratio           `json:"cost_ratio,omitempty"`
 		Tie        bool             `json:"tie"`
 	}
-	ad := a.advice
+	ad := a.Advice
 	out := struct {
 		Schema   string      `json:"schema"`
 		Policy   string      `json:"policy"`
@@ -102,8 +54,8 @@ func (a *adviser) showJSON() error {
 		Server   string      `json:"sshd_config"`
 		Notes    []string    `json:"notes,omitempty"`
 	}{
-		Schema: adviceSchema, Policy: ad.Policy, Host: a.pattern(), Strict: ad.Strict, Present: ad.Present, Advised: ad.Advised, Tied: []alg.Suite{}, Gains: []gain{},
-		Matters: ad.Choice.Matters(), Client: ad.ClientConfig(a.pattern()), Server: ad.ServerConfig(), Notes: ad.Notes,
+		Schema: schema, Policy: ad.Policy, Host: a.Pattern, Strict: ad.Strict, Present: ad.Present, Advised: ad.Advised, Tied: []alg.Suite{}, Gains: []gain{},
+		Matters: ad.Choice.Matters(), Client: ad.ClientConfig(a.Pattern), Server: ad.ServerConfig(), Notes: ad.Notes,
 	}
 	for _, o := range ad.Choice.Use() {
 		out.Tied = append(out.Tied, o.Suite)
@@ -128,10 +80,10 @@ func (a *adviser) showJSON() error {
 	for _, g := range ad.Choice.Gains {
 		out.Gains = append(out.Gains, gain{g.From.Direction, quotient(g.Throughput), quotient(g.Cost), g.Tie})
 	}
-	if a.flags.insecure {
+	if a.Insecure {
 		for _, c := range ad.Insecure() {
 			out.Insecure = append(out.Insecure, choice{Name: c.Name, Group: c.Group, Reason: c.Reason})
 		}
 	}
-	return termsafe.WriteJSON(a.sys.Stdout, out, " ")
+	return termsafe.WriteJSON(w, out, " ")
 }

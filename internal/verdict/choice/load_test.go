@@ -1,4 +1,4 @@
-package cli
+package choice
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 
 // A policy that never ends is refused.
 func TestLoadPolicyIsBounded(t *testing.T) {
-	if _, err := loadPolicy("/dev/zero"); err == nil || !strings.Contains(err.Error(), "/dev/zero: more than 65536 bytes") {
+	if _, err := Load("/dev/zero"); err == nil || !strings.Contains(err.Error(), "/dev/zero: more than 65536 bytes") {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,0 +1,51 @@
+// Package format writes reports in the format that the user asks for, and where.
+package format
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Format is one way to write a report.
+type Format struct {
+	Name    string
+	Endings []string // of files; none: only by --format
+	Binary  bool     // not for a terminal
+}
+
+// All is every format.
+var All = []Format{
+	{Name: "text", Endings: []string{".txt"}},
+	{Name: "md", Endings: []string{".md", ".markdown"}},
+	{Name: "csv", Endings: []string{".csv"}},
+	{Name: "json", Endings: []string{".json"}},
+	{Name: "html", Endings: []string{".html", ".htm"}},
+	{Name: "xlsx", Endings: []string{".xlsx"}, Binary: true},
+	{Name: "svg", Endings: []string{".svg"}},
+	{Name: "png", Endings: []string{".png"}, Binary: true},
+	{Name: "classic"},
+	{Name: Records},
+}
+
+// Records is the name of that of results. It is no format of an --out: that would write
+// over a result.
+const Records = "jsonl"
+
+// Named finds a format.
+func Named(name string) (Format, bool) {
+	i := slices.IndexFunc(All, func(f Format) bool { return f.Name == name })
+	if i < 0 {
+		return Format{}, false
+	}
+	return All[i], true
+}
+
+func ofFile(path string) (Format, bool) {
+	ending := strings.ToLower(filepath.Ext(path))
+	i := slices.IndexFunc(All, func(f Format) bool { return slices.Contains(f.Endings, ending) })
+	if i < 0 {
+		return Format{}, false
+	}
+	return All[i], true
+}

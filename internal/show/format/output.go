@@ -1,0 +1,124 @@
+package format
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sshpace/internal/base/fault"
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/sys/edit"
+	"sshpace/internal/sys/terminal"
+)
+
+// Output says where a report goes and what it looks like.
+type Output struct {
+	Format string
+	JSON   bool // the same as Format "json"
+	Out    []string
+	Table  string
+	Charts []string
+	Names  []string // of the formats that the command has
+}
+
+// Target is one output: a file, or standard output where path is "".
+type Target struct {
+	Format Format
+	Path   string
+}
+
+// Targets resolves the flags before anything is read. A flag that none of the
+// formats looks at is a mistake.
+func (o *Output) Targets(stdout io.Writer) ([]Target, error) {
+	out, err := o.resolve(stdout)
+	if err != nil {
+		return nil, err
+	}
+	written := func(names ...string) bool {
+		return slices.ContainsFunc(out, func(t Target) bool { return slices.Contains(names, t.Format.Name) })
+	}
+	switch {
+	case o.Table != "" && !written("csv", "md"):
+		return nil, fault.Usage("add --format csv, or --out with a file that ends in .csv or .md", "--table is for csv and md only")
+	case len(o.Charts) > 0 && !written("svg", "png"):
+		return nil, fault.Usage("add --out with a file that ends in .svg or .png", "--chart is for svg and png only")
+	}
+	return out, nil
+}
+
+// resolve finds the format of every output.
+func (o *Output) resolve(stdout io.Writer) ([]Target, error) {
+	if o.JSON && o.Format != "" && o.Format != "json" {
+		return nil, fault.Usage("leave one of them out", "--json and --format %s", o.Format)
+	}
+	if o.JSON {
+		o.Format = "json"
+	}
+	chosen := Format{Name: "text"}
+	if o.Format != "" {
+		f, ok := Named(o.Format)
+		if !ok || !slices.Contains(o.Names, o.Format) {
+			return nil, fault.Usage("formats: "+strings.Join(o.Names, ", "), "unknown format %q", o.Format)
+		}
+		chosen = f
+	}
+	if len(o.Out) == 0 {
+		if chosen.Binary && terminal.Is(stdout) {
+			return nil, fault.Usage("name a file: --out report."+chosen.Name, "%s is not for a terminal", chosen.Name)
+		}
+		return []Target{{Format: chosen}}, nil
+	}
+	var out []Target
+	for _, path := range o.Out {
+		f, ok := ofFile(path)
+		switch {
+		case path == "-":
+			out = append(out, Target{Format: chosen})
+			continue
+		case ok && o.Format != "" && !slices.Contains(o.Out, "-") && f.Name != chosen.Name && !(f.Name == "text" && chosen.Name == "classic"):
+			return nil, fault.Usage("leave --format out, or --out a file with the ending of that format", "--format %s contradicts the ending of %q", o.Format, path)
+		case o.Format != "" && len(o.Out) == 1 && filepath.Ext(path) != ".jsonl":
+			f, ok = chosen, true
+		}
+		if !ok {
+			return nil, fault.Usage("endings: .txt .md .csv .json .html .xlsx .svg .png; or say it with --format", "no format goes with the ending of %q", path)
+		}
+		out = append(out, Target{f, path})
+	}
+	return out, nil
+}
+
+// OnlyText reports whether several reports may follow each other.
+func (o *Output) OnlyText() bool {
+	return len(o.Out) == 0 && slices.Contains([]string{"", "text", "json", "md", "classic"}, o.Format)
+}
+
+// Report writes one report in a format.
+type Report interface {
+	Render(w io.Writer, f Format) error
+}
+
+// Write renders to all targets. Each is rendered in memory first, so that an
+// error leaves no half file.
+func (o *Output) Write(stdout, stderr io.Writer, targets []Target, r Report) error {
+	for _, t := range targets {
+		var rendered bytes.Buffer
+		if err := r.Render(&rendered, t.Format); err != nil {
+			return err
+		}
+		if t.Path == "" {
+			if _, err := rendered.WriteTo(stdout); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := edit.Replace(t.Path, rendered.Bytes(), 0o600); err != nil {
+			return fault.WithHint(err, "name a file that you may write with --out FILE")
+		}
+		fmt.Fprintf(stderr, "written: %s\n", termsafe.OneLine(t.Path))
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package format
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"sshpace/internal/base/fault"
+	"sshpace/internal/record"
+	"sshpace/internal/record/store"
+	"sshpace/internal/show/document"
+	"sshpace/internal/show/page"
+	"sshpace/internal/show/picture"
+	"sshpace/internal/show/report"
+	"sshpace/internal/show/sheet"
+	"sshpace/internal/verdict/choice"
+	"sshpace/internal/verdict/compare"
+	"sshpace/internal/verdict/rank"
+)
+
+// renderDocument writes the formats that a ranking and a comparison share.
+func (o *Output) renderDocument(w io.Writer, name string, d *document.Document, records *record.File) error {
+	switch name {
+	case "text":
+		return report.Text(w, d)
+	case "md":
+		return fault.WithHint(report.Markdown(w, d, o.Table), "choose one of them with --table")
+	case "csv":
+		return fault.WithHint(report.CSV(w, d, o.Table), "choose one of them with --table")
+	case "html":
+		return page.Write(w, d)
+	case "xlsx":
+		return sheet.Write(w, d, records)
+	case "svg":
+		return fault.WithHint(picture.SVG(w, d, o.Charts...), "choose one of them with --chart")
+	case "png":
+		return fault.WithHint(picture.PNG(w, d, o.Charts...), "choose one of them with --chart")
+	}
+	return fmt.Errorf("no writer for the format %s", name)
+}
+
+// Ranking is the report of one record file.
+type Ranking struct {
+	Ranking  *rank.Ranking
+	Records  *record.File
+	Classic  report.ClassicOptions
+	Output   Output
+	Options  document.Options
+	document *document.Document
+}
+
+// Render writes the report.
+func (x *Ranking) Render(w io.Writer, f Format) error {
+	if x.Options.Choice == nil {
+		x.Options.Choice = choice.Of(x.Ranking, choice.Options{})
+	}
+	switch f.Name {
+	case "json":
+		return report.JSON(w, x.Ranking, x.Options.Choice)
+	case Records:
+		return store.Put(w, slices.Collect(x.Records.Records()))
+	case "classic":
+		answer := document.AnswerOf(x.Ranking, x.Options.Choice, x.Options.Advise)
+		return fault.WithHint(report.Classic(w, x.Ranking, answer, x.Classic), "measure transfers first: sshpace bench")
+	}
+	if x.document == nil {
+		x.document = document.OfRanking(x.Ranking, x.Records, x.Options)
+	}
+	return x.Output.renderDocument(w, f.Name, x.document, x.Records)
+}
+
+// Comparison is the report of several record files.
+type Comparison struct {
+	Comparison *compare.Comparison
+	Output     Output
+	document   *document.Document
+}
+
+// Render writes the report.
+func (x *Comparison) Render(w io.Writer, f Format) error {
+	if f.Name == "json" {
+		return report.CompareJSON(w, x.Comparison)
+	}
+	if x.document == nil {
+		x.document = document.OfComparison(x.Comparison)
+	}
+	return x.Output.renderDocument(w, f.Name, x.document, nil)
+}
