@@ -66,6 +66,7 @@ fleet/hostset: base/host
 fleet/inventory: base/fault base/host fleet/hostset sys/bounded
 fleet: base/host
 fleet/remotesh: base/shell
+fleet/sudo: base/host base/shell base/termsafe fleet fleet/remotesh
 fleet/output: base/host base/termsafe fleet fleet/hostset sys/safedir
 fleet/hostlist: base/fault base/host base/termsafe fleet/history fleet/hostset fleet/inventory ssh/knownhosts ssh/route sys/bounded sys/safedir
 fleet/history: base/termsafe fleet fleet/hostset fleet/output sys/safedir

@@ -44,6 +44,7 @@ type runFlags struct {
 	script         string
 	noRecord       bool
 	noRemoteKill   bool
+	secrets        secretFlags
 	history        bool
 	rerun          string
 	list           bool
@@ -73,6 +74,7 @@ SIGHUP, SIGINT or SIGTERM.`,
   sshpace run -w @db -b -- cat /etc/os-release      fold identical output
   sshpace run --hosts-file hosts.txt --script fix.sh -- --force
   sshpace run -w @all --canary 3 --batch 10%,25% --pause 1m --max-fail 2 -- apt-get -y upgrade
+  sshpace run -w @web --sudo -- systemctl restart nginx
   sshpace run --rerun failed`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runRun(cmd.Context(), sys, &f, cmd.Flags(), args)
@@ -84,6 +86,7 @@ SIGHUP, SIGINT or SIGTERM.`,
 	f.selection.register(flags)
 	f.view.register(flags)
 	f.pace.register(flags)
+	f.secrets.register(flags)
 	flags.IntVarP(&f.fanout, "fanout", "f", 0, "hosts connected at once, at most; 0 = what this machine bears")
 	flags.Var(&f.connectTimeout, "connect-timeout", "time for name look-up, connection and login (default 15s)")
 	flags.Var(&f.timeout, "timeout", "time for the command on each host; then it is ended there (default none)")
@@ -117,7 +120,7 @@ func (f *runFlags) check() error {
 	case f.history && f.view.json:
 		return usageError("the records themselves are JSON: sshpace/runs in $XDG_STATE_HOME or ~/.local/state", "--history and --json exclude each other")
 	}
-	return cmp.Or(f.connection.Check(), f.view.check(), f.pace.check())
+	return cmp.Or(f.connection.Check(), f.view.check(), f.pace.check(), f.secrets.check())
 }
 
 func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, args []string) error {
@@ -147,14 +150,15 @@ type task struct {
 	hosts   []host.Host
 	how     output.How
 	command fleet.Command
+	input   *fleet.Spool // of the command, nil = none
 	reach   *reach.Executor
 	store   *history.Store // nil = not recorded
 }
 
 func (t *task) close() {
 	t.reach.Close()
-	if t.command.Input != nil {
-		t.command.Input.Close()
+	if t.input != nil {
+		t.input.Close()
 	}
 }
 
@@ -191,6 +195,7 @@ func (f *runFlags) task(ctx context.Context, sys System, store *history.Store, f
 		return nil, err
 	}
 	t.command.Text = words
+	t.input, _ = t.command.Input.(*fleet.Spool)
 	if f.script != "" {
 		t.command.Text = strings.TrimSpace(filepath.Base(f.script) + " " + words)
 	}
@@ -239,6 +244,10 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	if err := f.pace.confirm(drain, sys, t.command.Text, t.hosts); err != nil {
 		return interrupted(drain, ignoreCancel(err))
 	}
+	executor, err := f.secrets.executor(drain, sys, t.reach)
+	if err != nil {
+		return interrupted(drain, ignoreCancel(err))
+	}
 	sink, err := f.view.sink(sys, t.hosts, f.quiet, f.verbose, f.pace.question(drain))
 	if err != nil {
 		return err
@@ -251,10 +260,10 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 		Fanout: f.fanout, CommandTimeout: time.Duration(f.timeout), Drain: drain, ReservedFDs: f.view.fds(),
 		RetryFor: time.Duration(f.retryFor), Load: load, MaxOutput: int64(f.maxOutput),
 	}
-	summary, err := fleet.Run(hard, params, t.hosts, t.command, t.reach, recorder.beside(sink))
+	summary, err := fleet.Run(hard, params, t.hosts, t.command, executor, recorder.beside(sink))
 	recorder.close(sys)
-	if err == nil && t.command.Input != nil {
-		err = t.command.Input.Err()
+	if err == nil && t.input != nil {
+		err = t.input.Err()
 	}
 	if drain.Err() != nil {
 		return interrupted(drain, ignoreCancel(err))

@@ -77,7 +77,7 @@ func (f *runFlags) sameTask(last *history.Record) ([]string, error) {
 var repeated = []string{
 	"config", "option", "login", "port", "identity", "jump", "ipv4", "ipv6",
 	"fanout", "connect-timeout", "timeout", "max-output", "retry-for", "engine", "no-remote-kill",
-	"canary", "then-confirm", "batch", "pause", "max-fail", "confirm-above",
+	"sudo", "canary", "then-confirm", "batch", "pause", "max-fail", "confirm-above",
 }
 
 // how is what the record needs for a repetition.

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"io"
 	"sync"
 	"time"
 
@@ -17,7 +18,13 @@ type Command struct {
 	// Text is the command as people know it; "" where it is to be left out.
 	Text string
 	// Input is the remote standard input; nil is an empty one.
-	Input *Spool
+	Input Input
+}
+
+// Input is what a command reads: each host from its beginning, at its own pace.
+type Input interface {
+	// Reader starts at the beginning. Its Close ends a Read that waits.
+	Reader() io.ReadCloser
 }
 
 // Executor runs a command on one host. Its methods are called concurrently.
@@ -91,7 +98,8 @@ type Attempt struct {
 	timer    *time.Timer // the command timeout
 	outBytes int64
 	errBytes int64
-	cut      bool // there was more output than MaxOutput
+	through  func(Stream, []byte) []byte // what becomes of output first; nil: nothing
+	cut      bool                        // there was more output than MaxOutput
 }
 
 // Abort ends when everything is to be dropped at once.
@@ -160,6 +168,12 @@ func (a *Attempt) Talked() bool {
 // Output hands over a piece of output; data may be reused afterwards. An error
 // means that nobody wants more and that ctx is about to end.
 func (a *Attempt) Output(s Stream, data []byte) error {
+	a.mu.Lock()
+	through := a.through
+	a.mu.Unlock()
+	if through != nil {
+		data = through(s, data)
+	}
 	data, more := a.take(s, data)
 	if len(data) > 0 {
 		if err := a.run.output(Event{Index: a.index, Host: a.name, Stream: s, Data: data}); err != nil {
@@ -171,6 +185,14 @@ func (a *Attempt) Output(s Stream, data []byte) error {
 		return ErrOutputLimit
 	}
 	return nil
+}
+
+// Through lets all output pass through f, which returns what is to be shown and
+// may be called for both streams at once; nil shows all.
+func (a *Attempt) Through(f func(Stream, []byte) []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.through = f
 }
 
 // take counts a piece of output and returns as much of it as MaxOutput leaves

@@ -94,6 +94,7 @@ const (
 	OutputLimit          // --max-output: the same
 	NoStatus             // the channel closed without exit status or signal
 	ExecRefused          // logged in, but the server refused the session or the command
+	Privilege            // sudo did not run the command
 	Local                // our own side: files, agent, configuration, engine
 	Cancelled            // the run was interrupted
 )
@@ -101,7 +102,7 @@ const (
 var classNames = [...]string{
 	"", "dns", "refused", "timeout", "unroutable", "throttled", "not_ssh", "no_common_algorithm",
 	"hostkey_unknown", "hostkey_changed", "hostkey_revoked", "hostkey_weak", "auth", "lost", "command_timeout",
-	"output_limit", "no_status", "exec_refused", "local", "cancelled",
+	"output_limit", "no_status", "exec_refused", "privilege", "local", "cancelled",
 }
 
 func (c Class) String() string { return nameOf(classNames[:], int(c)) }
@@ -110,7 +111,7 @@ func (c Class) String() string { return nameOf(classNames[:], int(c)) }
 type Status uint8
 
 // The statuses. Failed means that the command ran or may have run and did not
-// end with 0; Unreachable that it provably did not run.
+// end with 0, or that sudo did not run it; Unreachable that it provably did not run.
 const (
 	OK Status = iota
 	Failed
@@ -159,7 +160,7 @@ func (r *Result) Status() Status {
 	switch {
 	case r.Phase == PhaseQueued && r.Attempts == 0, r.Ran == RanNo && r.Class == Cancelled:
 		return NotStarted
-	case r.Ran == RanNo:
+	case r.Ran == RanNo && r.Class != Privilege:
 		return Unreachable
 	case r.Class == NoFailure && r.Exit == 0 && r.Signal == "":
 		return OK

@@ -61,7 +61,7 @@ func (s *session) start(line string, env []string, eof bool) (ran fleet.Ran, err
 }
 
 // run moves the streams until the server closes the channel.
-func (s *session) run(input *fleet.Spool) {
+func (s *session) run(input fleet.Input) {
 	stopInput := s.feed(input)
 	var pumps sync.WaitGroup
 	pumps.Go(func() { s.pump(s.ch.Stderr(), fleet.Stderr) })
@@ -74,7 +74,7 @@ func (s *session) run(input *fleet.Spool) {
 }
 
 // feed sends the input, if there is one; start has sent the end of none.
-func (s *session) feed(input *fleet.Spool) (stop func()) {
+func (s *session) feed(input fleet.Input) (stop func()) {
 	if input == nil {
 		return func() {}
 	}

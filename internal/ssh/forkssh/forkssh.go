@@ -201,7 +201,7 @@ func (e *Engine) plain(ctx context.Context, h host.Host, cmd fleet.Command, a *f
 }
 
 // process runs the binary to its end. The error is one of starting it.
-func (e *Engine) process(ctx context.Context, argv, env []string, input *fleet.Spool, to streams) (*exec.Cmd, error) {
+func (e *Engine) process(ctx context.Context, argv, env []string, input fleet.Input, to streams) (*exec.Cmd, error) {
 	c := exec.Command(e.opts.Binary, argv...)
 	c.Env = append(os.Environ(), env...)
 	proc.Lead(c)
@@ -231,7 +231,7 @@ func (e *Engine) process(ctx context.Context, argv, env []string, input *fleet.S
 
 // feed connects the command's input. exec's own copying would hold Wait up
 // until the input ends, even when the process has long ended.
-func feed(c *exec.Cmd, input *fleet.Spool) (stop func(), started func(bool), err error) {
+func feed(c *exec.Cmd, input fleet.Input) (stop func(), started func(bool), err error) {
 	if input == nil {
 		return func() {}, func(bool) {}, nil // exec opens /dev/null
 	}

@@ -91,6 +91,34 @@ func StartSshdWithShell(t testing.TB, shell string, extra ...string) *Sshd {
 	return startSshd(t, "nobody", []string{"unshare", "-m", "sh", "-c", `mount --bind "$0" /etc/passwd && exec "$@"`, passwd}, extra)
 }
 
+// StartSshdWithSudo is StartSshdForOther with sudo: nobody has a password, and
+// rules are lines of sudoers(5). It needs root.
+func StartSshdWithSudo(t testing.TB, password, rules string, extra ...string) *Sshd {
+	t.Helper()
+	hash, err := exec.Command("openssl", "passwd", "-6", password).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	passwd, err := os.ReadFile("/etc/passwd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := regexp.MustCompile(`(?m)^nobody:.*:`)
+	for name, text := range map[string]string{
+		"passwd":  string(nobody.ReplaceAll(passwd, []byte("nobody:x:65534:65534::/:/bin/sh\n#"))),
+		"shadow":  "root:*:19000:0:99999:7:::\nnobody:" + strings.TrimSpace(string(hash)) + ":19000:0:99999:7:::\n",
+		"sudoers": rules + "\n",
+	} {
+		write(t, filepath.Join(dir, name), text)
+	}
+	if err := os.Chmod(filepath.Join(dir, "passwd"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	script := `for f in passwd shadow sudoers; do mount --bind "$0/$f" "/etc/$f" || exit; done; exec "$@"`
+	return startSshd(t, "nobody", []string{"unshare", "-m", "sh", "-c", script, dir}, extra)
+}
+
 // startSshd runs sshd, before which argv may put a program that starts it.
 func startSshd(t testing.TB, login string, argv, extra []string) *Sshd {
 	t.Helper()

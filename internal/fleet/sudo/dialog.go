@@ -1,0 +1,151 @@
+package sudo
+
+import (
+	"bytes"
+	"crypto/rand"
+	"io"
+	"sync"
+
+	"sshpace/internal/fleet"
+)
+
+// dialog is the conversation with sudo on one host. sudo's prompt and the word
+// that says that the command begins are random, so that nothing that a host, a
+// login script or a program prints can be taken for either.
+type dialog struct {
+	prompt, began []byte
+	program       []byte // what the host's sh is to run
+	input         fleet.Input
+
+	asked   chan struct{} // closed at the first prompt
+	started chan struct{} // closed when the command begins
+	answer  chan string   // one answer: the password
+	close   chan struct{} // closed when there is none
+
+	mu      sync.Mutex
+	held    []byte // of standard error, what may be a part of a word
+	last    []byte // the end of what was said before the command began
+	prompts int
+	running bool
+	shut    bool
+}
+
+func newDialog(input fleet.Input) *dialog {
+	return &dialog{
+		prompt: []byte("sshpace-" + rand.Text()), began: []byte("sshpace-" + rand.Text()), input: input,
+		asked: make(chan struct{}), started: make(chan struct{}), answer: make(chan string, 1), close: make(chan struct{}),
+	}
+}
+
+// filter takes sudo's words out of what a host sends.
+func (d *dialog) filter(s fleet.Stream, data []byte) []byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s != fleet.Stderr || d.running {
+		return data
+	}
+	d.held = append(d.held, data...)
+	var out []byte
+	for {
+		at, prompted := d.next()
+		if at < 0 {
+			break
+		}
+		out = append(out, d.held[:at]...)
+		if !prompted {
+			d.running = true
+			out = append(out, d.held[at+len(d.began):]...)
+			d.held = nil
+			close(d.started)
+			return out
+		}
+		d.held = d.held[at+len(d.prompt):]
+		d.hear()
+	}
+	keep := min(len(d.held), len(d.prompt)-1)
+	out = append(out, d.held[:len(d.held)-keep]...)
+	d.held = append([]byte(nil), d.held[len(d.held)-keep:]...)
+	d.last = append(d.last, out...)
+	d.last = d.last[max(0, len(d.last)-200):]
+	return out
+}
+
+// next finds the first word; -1: there is none.
+func (d *dialog) next() (at int, prompted bool) {
+	prompt, began := bytes.Index(d.held, d.prompt), bytes.Index(d.held, d.began)
+	if prompt >= 0 && (began < 0 || prompt < began) {
+		return prompt, true
+	}
+	return began, false
+}
+
+// hear counts a prompt. Asked again, sudo gets nothing: one try per host.
+func (d *dialog) hear() {
+	d.prompts++
+	switch d.prompts {
+	case 1:
+		close(d.asked)
+	case 2:
+		d.hangUp()
+	}
+}
+
+// hangUp ends the input. mu is held.
+func (d *dialog) hangUp() {
+	if !d.shut {
+		d.shut = true
+		close(d.close)
+	}
+}
+
+// rest is what was held when the host ended.
+func (d *dialog) rest() []byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	rest := d.held
+	d.last, d.held = append(d.last, rest...), nil
+	return rest
+}
+
+// facts are how the conversation went.
+func (d *dialog) facts() (prompts int, running bool, last string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.prompts, d.running, string(d.last)
+}
+
+// Reader is the input of the host: the program, the password if sudo asks for
+// it, and the command's own input once it has begun.
+func (d *dialog) Reader() io.ReadCloser {
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(d.feed(w)) }()
+	return r
+}
+
+func (d *dialog) feed(w *io.PipeWriter) error {
+	if _, err := w.Write(d.program); err != nil {
+		return err
+	}
+	for {
+		select {
+		case password := <-d.answer:
+			if _, err := io.WriteString(w, password+"\n"); err != nil {
+				return err
+			}
+		case <-d.close:
+			return nil
+		case <-d.started:
+			return d.copy(w)
+		}
+	}
+}
+
+func (d *dialog) copy(w io.Writer) error {
+	if d.input == nil {
+		return nil
+	}
+	in := d.input.Reader()
+	defer in.Close()
+	_, err := io.Copy(struct{ io.Writer }{w}, struct{ io.Reader }{in})
+	return err
+}

@@ -1,0 +1,80 @@
+package sudo
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// Password is one password for all hosts. The first host that asks is the only
+// one that gets it until it is known to be right there: a password that was
+// mistyped costs one try, not one on each host of an account that they share.
+type Password struct {
+	text string
+
+	mu      sync.Mutex
+	changed chan struct{} // closed when state changes
+	state   trial
+	by      string // the host that tries it, or refused it
+}
+
+type trial uint8
+
+const (
+	untried trial = iota
+	trying
+	accepted
+	refused
+)
+
+// NewPassword takes a password; "" is none, and then no host gets one.
+func NewPassword(text string) *Password { return &Password{text: text, changed: make(chan struct{})} }
+
+// offer waits until the password may be given to a host, or says why it may not.
+func (p *Password) offer(ctx context.Context, host string) error {
+	if p.text == "" {
+		return errNone
+	}
+	for {
+		p.mu.Lock()
+		state, by, changed := p.state, p.by, p.changed
+		if state == untried {
+			p.set(trying, host)
+		}
+		p.mu.Unlock()
+		switch state {
+		case untried, accepted:
+			return nil
+		case refused:
+			return fmt.Errorf("the password was refused on %s and is tried nowhere else", by)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// told says what became of the password on a host that was offered it: whether
+// it was the right one, if that is known.
+func (p *Password) told(host string, right, known bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case right:
+		p.set(accepted, host)
+	case p.state != trying || p.by != host:
+	case known:
+		p.set(refused, host)
+	default:
+		p.set(untried, "")
+	}
+}
+
+// set changes the state. mu is held.
+func (p *Password) set(state trial, host string) {
+	p.state, p.by = state, host
+	close(p.changed)
+	p.changed = make(chan struct{})
+}

@@ -1,0 +1,174 @@
+// Package sudo runs commands on hosts as another user by sudo(8), with a password
+// that is given to sudo's own prompt and to nothing else. It is in no argument
+// list, log or record.
+package sudo
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/base/shell"
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/fleet"
+	"sshpace/internal/fleet/remotesh"
+)
+
+// Executor lets another one run commands by sudo.
+type Executor struct {
+	fleet.Executor
+	User     string // "" = root
+	Password *Password
+	// Patience is how long sudo may take from the start or from the answer to the
+	// command; 0 is a minute.
+	Patience time.Duration
+}
+
+var (
+	errNone   = errors.New("sudo asks for a password, and none was given")
+	errSilent = errors.New("sudo did not start the command in time")
+)
+
+var userName = regexp.MustCompile(`^(#[0-9]+|[A-Za-z0-9_][A-Za-z0-9_.-]*\$?)$`)
+
+// CheckUser refuses what is no name of a user for sudo -u.
+func CheckUser(name string) error {
+	if name != "" && !userName.MatchString(name) {
+		return fmt.Errorf("%q is no name of a user", name)
+	}
+	return nil
+}
+
+// Execute runs cmd by sudo.
+func (e *Executor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+	d := newDialog(cmd.Input)
+	cmd.Line, d.program = remotesh.Command(e.program(d, cmd.Line))
+	cmd.Input = d
+	a.Through(d.filter)
+	ctx, end := context.WithCancelCause(ctx)
+	var talk sync.WaitGroup
+	ended := make(chan struct{})
+	talk.Go(func() { e.talk(ctx, h.String(), d, a, ended, end) })
+	o := e.Executor.Execute(ctx, h, cmd, a)
+	close(ended)
+	talk.Wait()
+	cause := context.Cause(ctx)
+	end(nil)
+	a.Through(nil)
+	if rest := d.rest(); len(rest) > 0 {
+		a.Output(fleet.Stderr, rest) // whose error the run knows
+	}
+	return e.judge(o, d, cause)
+}
+
+// program is what the host's sh runs. sudo reads the password from standard input
+// (-S) and asks for it with a prompt of ours (-p).
+func (e *Executor) program(d *dialog, line string) string {
+	words := []string{"exec", "sudo", "-S", "-p", string(d.prompt)}
+	if e.User != "" {
+		words = append(words, "-u", shell.Word(e.User))
+	}
+	return strings.Join(append(words, "--", "sh", "-c", shell.Word("printf %s "+string(d.began)+" >&2; "+line)), " ")
+}
+
+// talk answers the prompt, and ends what waits for something else.
+func (e *Executor) talk(ctx context.Context, name string, d *dialog, a *fleet.Attempt, ended <-chan struct{}, end context.CancelCauseFunc) {
+	offered := false
+	defer func() {
+		if offered {
+			prompts, running, _ := d.facts()
+			e.Password.told(name, running, prompts > 1)
+		}
+	}()
+	if !e.asked(d, a, ended, end) {
+		return
+	}
+	waiting, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		select {
+		case <-ended:
+			stop()
+		case <-waiting.Done():
+		}
+	}()
+	if err := e.Password.offer(waiting, name); err != nil {
+		end(err)
+		return
+	}
+	offered = true
+	d.answer <- e.Password.text
+	patience := time.NewTimer(e.patience())
+	defer patience.Stop()
+	select {
+	case <-d.started:
+	case <-d.close:
+	case <-ended:
+	case <-patience.C:
+		end(errSilent)
+	}
+}
+
+// asked waits for the prompt. What asks for something else, such as a code of a
+// second factor, waits for ever: it gets nothing.
+func (e *Executor) asked(d *dialog, a *fleet.Attempt, ended <-chan struct{}, end context.CancelCauseFunc) bool {
+	look := time.NewTicker(e.patience() / 10)
+	defer look.Stop()
+	for looks := 0; looks < 10; {
+		select {
+		case <-d.asked:
+			return true
+		case <-d.started:
+			return false
+		case <-ended:
+			return false
+		case <-look.C:
+			if a.Phase() == fleet.PhaseExec {
+				looks++
+			}
+		}
+	}
+	end(errSilent)
+	return false
+}
+
+func (e *Executor) patience() time.Duration { return cmp.Or(e.Patience, time.Minute) }
+
+// judge says how the command ended where sudo decided about it.
+func (e *Executor) judge(o fleet.Outcome, d *dialog, cause error) fleet.Outcome {
+	prompts, running, last := d.facts()
+	if running || o.Ran == fleet.RanNo {
+		return o
+	}
+	decided := o.Class == fleet.NoFailure || errors.Is(cause, errSilent) || prompts > 0 && o.Class == fleet.Cancelled && !errors.Is(cause, fleet.ErrInterrupted)
+	if !decided {
+		return o
+	}
+	o.Ran, o.Class, o.Hint = fleet.RanNo, fleet.Privilege, ""
+	switch {
+	case errors.Is(cause, errNone):
+		o.Err, o.Hint = errNone.Error(), "run from a terminal, or use --password-command"
+	case cause != nil:
+		o.Err = cause.Error()
+	case prompts > 1:
+		o.Err = "sudo did not accept the password"
+	default:
+		o.Err = fmt.Sprintf("sudo did not run the command (exit %d)", o.Exit)
+	}
+	if said := termsafe.Line(lastLine(last)); said != "" && prompts < 2 && !errors.Is(cause, errNone) {
+		o.Err += ": " + said
+	}
+	o.Exit, o.Signal = -1, ""
+	return o
+}
+
+func lastLine(text string) string {
+	text = strings.TrimRight(text, " \r\n")
+	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+}

@@ -1,0 +1,230 @@
+package sudo_test
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/fleet"
+	"sshpace/internal/fleet/remotesh"
+	"sshpace/internal/fleet/sudo"
+	"sshpace/internal/ssh/dial"
+	"sshpace/internal/ssh/sshtest"
+)
+
+const secret = `p'w$(x) "1`
+
+// server is how the native engine reaches one sshd.
+type server struct{ *sshtest.Sshd }
+
+func (s server) Target(context.Context, host.Host) (*dial.Target, error) {
+	return &dial.Target{HostName: "127.0.0.1", Port: s.Port, User: s.User, HostKeys: s, Identity: dial.Identity{Files: []string{s.Key}}}, nil
+}
+
+func (server) Algorithms(_ string, _ int, preference []string) []string { return preference }
+
+func (server) Check(string, int, net.Addr, ssh.PublicKey) error { return nil }
+
+// seen is what a run showed.
+type seen struct {
+	fleet.Nothing
+	out     [2]bytes.Buffer
+	results []fleet.Result
+}
+
+func (s *seen) Output(e fleet.Event) error { s.out[e.Stream].Write(e.Data); return nil }
+
+func (s *seen) Done(r fleet.Result, _ fleet.Summary) error {
+	s.results = append(s.results, r)
+	return nil
+}
+
+// run runs a command as another user on hosts of one server.
+func run(t *testing.T, s *sshtest.Sshd, hosts int, user, password string, cmd fleet.Command) *seen {
+	t.Helper()
+	engine := dial.New(server{s}, dial.Options{})
+	defer engine.Close()
+	ex := &sudo.Executor{Executor: engine, User: user, Password: sudo.NewPassword(password), Patience: 5 * time.Second}
+	var list []host.Host
+	for i := range hosts {
+		list = append(list, host.Host{Name: "h" + string(rune('a'+i))})
+	}
+	got := &seen{}
+	if _, err := fleet.Run(t.Context(), fleet.Params{}, list, cmd, ex, got); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(got.out[0].String()+got.out[1].String(), secret) {
+		t.Errorf("the password is in the output: %q %q", got.out[0].String(), got.out[1].String())
+	}
+	return got
+}
+
+func needRoot(t *testing.T) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Fatal("these tests make a user with a password, which needs root")
+	}
+}
+
+func TestSudo(t *testing.T) {
+	needRoot(t)
+	s := sshtest.StartSshdWithSudo(t, secret, "nobody ALL=(ALL) ALL")
+	for name, tt := range map[string]struct {
+		user, password, line, input string
+		out, err, failure           string
+		exit                        int
+	}{
+		"root":      {password: secret, line: "id -un; echo e >&2; exit 7", out: "root\n", err: "e\n", exit: 7},
+		"other":     {user: "daemon", password: secret, line: "id -un", out: "daemon\n"},
+		"input":     {password: secret, line: "cat; echo end", input: "mine\n", out: "mine\nend\n"},
+		"no input":  {password: secret, line: "cat; echo end", out: "end\n"},
+		"quotes":    {password: secret, line: `printf '%s|' "a  b" 'c"d' $((1+1))`, out: `a  b|c"d|2|`},
+		"wrong":     {password: "wrong", line: "echo never", failure: "sudo did not accept the password"},
+		"none":      {line: "echo never", failure: "sudo asks for a password, and none was given"},
+		"processes": {password: secret, line: "ps -ef; cat /proc/*/cmdline /proc/*/environ 2>/dev/null | grep -c x", exit: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd := fleet.Command{Line: tt.line}
+			if tt.input != "" {
+				spool := fleet.SpoolBytes([]byte(tt.input))
+				defer spool.Close()
+				cmd.Input = spool
+			}
+			got := run(t, s, 1, tt.user, tt.password, cmd)
+			r := got.results[0]
+			if tt.failure != "" {
+				if r.Class != fleet.Privilege || !strings.HasPrefix(r.Err, tt.failure) || r.Ran != fleet.RanNo || r.Status() != fleet.Failed || got.out[0].Len() > 0 {
+					t.Errorf("%+v %q", r, got.out[0].String())
+				}
+				return
+			}
+			if r.Class != fleet.NoFailure || r.Exit != tt.exit || tt.out != "" && (got.out[0].String() != tt.out || got.out[1].String() != tt.err) {
+				t.Errorf("%+v\n%q\n%q", r, got.out[0].String(), got.out[1].String())
+			}
+		})
+	}
+}
+
+// TestScript: a script and its own input arrive through sudo.
+func TestScript(t *testing.T) {
+	needRoot(t)
+	s := sshtest.StartSshdWithSudo(t, secret, "nobody ALL=(ALL) ALL")
+	program, err := remotesh.Script([]byte("#!/bin/sh\nread a\necho \"$a $1\"; id -un\n#"+strings.Repeat("x", 300_000)+"\n"), []string{"two"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, input := remotesh.Command(program)
+	spool := fleet.SpoolBytes(append(input, "one\n"...))
+	defer spool.Close()
+	got := run(t, s, 1, "", secret, fleet.Command{Line: line, Input: spool})
+	if got.out[0].String() != "one two\nroot\n" {
+		t.Errorf("%q %q %+v", got.out[0].String(), got.out[1].String(), got.results[0])
+	}
+}
+
+// TestOneTry: a password that is wrong everywhere is given to one host only.
+func TestOneTry(t *testing.T) {
+	needRoot(t)
+	s := sshtest.StartSshdWithSudo(t, secret, "nobody ALL=(ALL) ALL\nDefaults logfile="+t.TempDir()+"/log")
+	got := run(t, s, 8, "", "wrong", fleet.Command{Line: "echo never"})
+	tried := 0
+	for _, r := range got.results {
+		if strings.HasPrefix(r.Err, "sudo did not accept") {
+			tried++
+		} else if !strings.Contains(r.Err, "was refused on h") {
+			t.Errorf("%+v", r)
+		}
+	}
+	if tried != 1 || strings.Count(got.out[1].String(), "Sorry, try again") != 1 {
+		t.Errorf("%d hosts have refused it: %q", tried, got.out[1].String())
+	}
+	right := run(t, s, 8, "", secret, fleet.Command{Line: "id -un"})
+	if right.out[0].String() != strings.Repeat("root\n", 8) {
+		t.Errorf("%q %q", right.out[0].String(), right.out[1].String())
+	}
+}
+
+// TestNoPassword: where sudo asks for none, none is given.
+func TestNoPassword(t *testing.T) {
+	needRoot(t)
+	s := sshtest.StartSshdWithSudo(t, secret, "nobody ALL=(ALL) NOPASSWD: ALL")
+	got := run(t, s, 3, "", secret, fleet.Command{Line: "cat; id -un"})
+	if got.out[0].String() != "root\nroot\nroot\n" {
+		t.Errorf("%q %q %+v", got.out[0].String(), got.out[1].String(), got.results)
+	}
+	s = sshtest.StartSshdWithSudo(t, secret, "root ALL=(ALL) ALL")
+	r := run(t, s, 1, "", secret, fleet.Command{Line: "true"}).results[0]
+	if r.Class != fleet.Privilege || !strings.Contains(r.Err, "not in the sudoers file") && !strings.Contains(r.Err, "not allowed") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// hostile is a host that prints what it likes and keeps what it is sent.
+type hostile struct {
+	says string
+	mu   sync.Mutex
+	got  []byte
+}
+
+func (*hostile) FDs() int { return 1 }
+
+func (x *hostile) Execute(ctx context.Context, _ host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+	a.Reached(fleet.PhaseExec)
+	in := cmd.Input.Reader()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		buf := make([]byte, 4096)
+		for {
+			n, err := in.Read(buf)
+			x.mu.Lock()
+			x.got = append(x.got, buf[:n]...)
+			x.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	a.Output(fleet.Stderr, []byte(x.says))
+	a.Output(fleet.Stdout, []byte(x.says))
+	<-ctx.Done()
+	in.Close()
+	<-done
+	o := fleet.Outcome{Ran: fleet.RanYes, Exit: -1}
+	o.Class, o.Err = fleet.Stopped(context.Cause(ctx))
+	return o
+}
+
+// TestForgedPrompts do not get the password.
+func TestForgedPrompts(t *testing.T) {
+	for _, says := range []string{"[sudo] password for root: ", "Password: ", "sshpace-AAAAAAAAAAAAAAAAAAAAAAAAAA", strings.Repeat("sshpace-", 100), "Verification code: "} {
+		x := &hostile{says: says}
+		ex := &sudo.Executor{Executor: x, Password: sudo.NewPassword(secret), Patience: 200 * time.Millisecond}
+		got := &seen{}
+		if _, err := fleet.Run(t.Context(), fleet.Params{}, []host.Host{{Name: "h"}}, fleet.Command{Line: "true"}, ex, got); err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(x.got, []byte(secret)) || !bytes.Contains(x.got, []byte("sudo")) {
+			t.Errorf("%q got %q", says, x.got)
+		}
+		if r := got.results[0]; r.Class != fleet.Privilege || !strings.Contains(r.Err, "did not start the command in time: ") || got.out[1].String() != says {
+			t.Errorf("%+v, shown: %q", r, got.out[1].String())
+		}
+	}
+}
+
+func TestCheckUser(t *testing.T) {
+	for name, good := range map[string]bool{"": true, "root": true, "#0": true, "a.b-c$": true, "-i": false, "a b": false, "$(x)": false, "a'": false} {
+		if err := sudo.CheckUser(name); (err == nil) != good {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
