@@ -129,8 +129,9 @@ func TestSession(t *testing.T) {
 			x := &shared{path: m.path}
 			cmd := fleet.Command{Line: tt.line}
 			if tt.input != "" {
-				cmd.Input = fleet.SpoolBytes([]byte(tt.input))
-				defer cmd.Input.Close()
+				spool := fleet.SpoolBytes([]byte(tt.input))
+				defer spool.Close()
+				cmd.Input = spool
 			}
 			got := run(t, x, fleet.Params{}, cmd, nil)
 			ref := exec.Command("ssh", "-F", "none", "-S", m.path, "x", tt.line)
