@@ -34,9 +34,9 @@ func runOf(name string, r *rank.Ranking, by rank.By) run {
 	out := run{name: name, cells: map[key]cell{}, slowed: r.Slowed.Percent()}
 	out.holdout = [2]float64{r.Model.HoldoutError, r.Model.HoldoutP95}
 	out.floor = r.Noise.Throughput
-	out.level = r.Slowed.Wall
+	out.level = r.Slowed.UsualWall
 	if by == rank.Cost {
-		out.floor, out.level = r.Noise.Cost, r.Slowed.Cost
+		out.floor, out.level = r.Noise.Cost, r.Slowed.UsualCost
 	}
 	for _, c := range r.Bulk {
 		q := c.Again.Throughput.Inverse()

@@ -165,6 +165,7 @@ func (c *distant) acknowledge() error {
 // slice moves exactly n bytes and returns what that took.
 func (c *distant) slice(ctx context.Context, d record.Direction, n int64, _ bool) (out record.Slice, err error) {
 	began, harness, server := time.Now(), proc.Self(), c.server
+	c.gear.stopped = 0
 	out.Bytes = unit.Bytes(n)
 	if d == record.Download {
 		err = c.receive(ctx, n, &out)
@@ -191,7 +192,7 @@ func (c *distant) slice(ctx context.Context, d record.Direction, n int64, _ bool
 	}
 	out.HarnessCPUNS = proc.Self() - harness
 	c.perByte = float64(out.WallNS) / float64(n)
-	return out, nil
+	return out, c.gear.pause()
 }
 
 // send feeds n bytes.
@@ -249,7 +250,7 @@ func (c *distant) wait(ctx context.Context, k int64, since *time.Time) error {
 			return err
 		}
 	}
-	proc.Nap(min(max(time.Duration(c.perByte*float64(c.room)/2), shortestNap), longestNap))
+	c.gear.nap(min(max(time.Duration(c.perByte*float64(c.room)/2), shortestNap), longestNap))
 	return nil
 }
 

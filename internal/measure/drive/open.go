@@ -2,6 +2,9 @@ package drive
 
 import (
 	"context"
+	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -77,7 +80,9 @@ const (
 	perConnection = 26 << 20 // resident memory of ssh, its sshd processes and a shell
 	filesEach     = 10       // descriptors of ours: pipes, clocks, logs, and the socket while it logs in
 	filesAside    = 32
-	maxOpen       = 400 // keeps the number of processes within reason
+	pagesEach     = 7 * 16 // of pipes: three of the client, three of the command, one of sshd's own
+	pagesAside    = 1024   // of the wide ones
+	maxOpen       = 400    // keeps the number of processes within reason
 )
 
 // Capacity is how many connections can be open at a time.
@@ -90,5 +95,23 @@ func (p *Private) Capacity() int {
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) == nil && limit.Cur < 1<<20 {
 		n = min(n, (int(limit.Cur)-filesAside)/filesEach)
 	}
+	if pages, ok := pipePages(); ok {
+		n = min(n, (pages-pagesAside)/pagesEach)
+	}
 	return max(n, 1)
+}
+
+// pipePages is how many pages the pipes of this user may hold together before new
+// ones get very few (pipe(7), pipe-user-pages-soft), but for a tenth that is left to
+// others. ok is false if there is no limit.
+func pipePages() (pages int, ok bool) {
+	if os.Geteuid() == 0 {
+		return 0, false
+	}
+	text, err := os.ReadFile("/proc/sys/fs/pipe-user-pages-soft")
+	if err != nil {
+		return 0, false
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	return n * 9 / 10, err == nil && n > 0
 }

@@ -39,6 +39,7 @@ type gear struct {
 	payload *flow.Payload
 	null    int
 	limit   time.Duration // how long a stream may stand still
+	stopped time.Duration // how long we stood still during a slice
 }
 
 // prepare makes what slices need.
@@ -55,7 +56,7 @@ func (s *sitting) prepare(r *Rig) error {
 		payload.Close()
 		return err
 	}
-	s.gear = &gear{payload, null, r.Connect}
+	s.gear = &gear{payload: payload, null: null, limit: r.Connect}
 	s.lines, s.warm, s.sizes, s.probes = map[int]line{}, map[int]bool{}, map[turn]int64{}, map[int]*probe{}
 	return nil
 }
@@ -134,7 +135,8 @@ type turn struct {
 }
 
 // Slice lets the connection of a trial move data for about length, or a probe do
-// its work. lost says why the connection came to its end, if it did.
+// its work. lost says why the connection came to its end, if it did. The error is a
+// *Pause where the slice is of no use, and nothing is broken.
 func (s *sitting) Slice(ctx context.Context, t record.Trial, length time.Duration) (out record.Slice, lost string, err error) {
 	if t.Workload == record.Probe {
 		out, err := s.probe(t.ID)
@@ -148,7 +150,7 @@ func (s *sitting) Slice(ctx context.Context, t record.Trial, length time.Duratio
 	if err == nil {
 		out, err = l.slice(ctx, t.Direction, n, length > longer)
 	}
-	if errors.Is(err, context.Canceled) {
+	if _, paused := errors.AsType[*Pause](err); paused || errors.Is(err, context.Canceled) {
 		return out, "", err
 	}
 	if err != nil {

@@ -1,6 +1,8 @@
 package drive
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -66,6 +68,35 @@ func TestSlicesAreExact(t *testing.T) {
 		if rekeys := p.Close(1, 2, 3); len(rekeys) != 0 {
 			t.Errorf("rekeys: %v", rekeys)
 		}
+	}
+}
+
+// A slice in which the user stopped us is none, and the connection goes on.
+func TestStoppedAndContinued(t *testing.T) {
+	p := newPrivate(t)
+	trials := sittings(record.Upload)
+	sit(t, p, trials)
+	var paused *Pause
+	for range 5 { // it may come between two slices
+		stop := exec.Command("sh", "-c", fmt.Sprintf("sleep 0.3; kill -STOP %d; sleep 1.2; kill -CONT %[1]d", os.Getpid()))
+		if err := stop.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for began := time.Now(); paused == nil && time.Since(began) < 2*time.Second; {
+			_, lost, err := p.Slice(t.Context(), trials[0], time.Millisecond)
+			if !errors.As(err, &paused) && (err != nil || lost != "") {
+				t.Fatal(lost, err)
+			}
+		}
+		if err := stop.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if paused == nil || paused.For < 500*time.Millisecond {
+		t.Fatalf("stopped for %v", paused)
+	}
+	if s, lost, err := p.Slice(t.Context(), trials[0], time.Millisecond); lost != "" || err != nil || s.WallNS > time.Second {
+		t.Errorf("%+v, %q, %v", s, lost, err)
 	}
 }
 

@@ -2,7 +2,10 @@ package drive
 
 import (
 	"context"
+	"fmt"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"sshpace/internal/base/unit"
 	"sshpace/internal/measure/flow"
@@ -31,6 +34,7 @@ func (c *connection) slice(ctx context.Context, d record.Direction, n int64, lon
 	if n > room {
 		every = min(every, room/2)
 	}
+	c.gear.stopped = 0
 	used, steady, err := c.move(ctx, s, n, every)
 	if err != nil {
 		return record.Slice{}, err
@@ -41,7 +45,7 @@ func (c *connection) slice(ctx context.Context, d record.Direction, n int64, lon
 		ClientCPUNS: difference(c.used[0], used[0]), ServerCPUNS: difference(c.used[1], used[1]),
 	}
 	c.used = used
-	return out, nil
+	return out, c.gear.pause()
 }
 
 // move feeds n bytes, takes them out at the other end, waits until nobody has
@@ -91,7 +95,7 @@ func (c *connection) move(ctx context.Context, s *stream, n, every int64) (used 
 		if every < n && got > 0 {
 			perByte = float64(now.Sub(began)) / float64(got)
 		}
-		proc.Nap(s.nap(perByte, min(n-got, every)))
+		c.gear.nap(s.nap(perByte, min(n-got, every)))
 	}
 }
 
@@ -138,6 +142,45 @@ func (s *stream) nap(perByte float64, missing int64) time.Duration {
 		return shortestNap
 	}
 	return min(max(time.Duration(perByte*float64(missing)), shortestNap), longestNap)
+}
+
+// Pause says that this process or the machine stood still during a slice: the user
+// stopped it (Ctrl-Z), or the machine was suspended. What the slice shows is of no use.
+type Pause struct{ For time.Duration }
+
+func (p *Pause) Error() string { return fmt.Sprintf("stood still for %v", p.For) }
+
+// Paused is how long.
+func (p *Pause) Paused() time.Duration { return p.For }
+
+// standstill is how much later than asked for a nap must end to be one. A busy
+// machine delays it by some tens of milliseconds.
+const standstill = 500 * time.Millisecond
+
+// nap sleeps, and notes if that took much too long, by a clock that runs on while
+// the machine is suspended.
+func (g *gear) nap(d time.Duration) {
+	before := sinceBoot()
+	proc.Nap(d)
+	if late := sinceBoot() - before - d; late > standstill {
+		g.stopped += late
+	}
+}
+
+// pause is the error of a slice in which we stood still.
+func (g *gear) pause() error {
+	if g.stopped == 0 {
+		return nil
+	}
+	return &Pause{g.stopped}
+}
+
+func sinceBoot() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+		return 0
+	}
+	return time.Duration(ts.Nano())
 }
 
 // stallLook is how long nothing may move before we look whether the client is

@@ -17,7 +17,9 @@ type Sitter interface {
 	// Open opens connections and hands the sample of each on once its login is over.
 	Open(ctx context.Context, trials []record.Trial, each func(record.Trial, record.Sample) error) error
 	// Slice lets the connection of a trial move bytes that cost it about length of
-	// CPU time. lost says why the connection came to its end, if it did.
+	// CPU time. lost says why the connection came to its end, if it did. An error that
+	// has a method Paused tells how long nothing could be measured, and that this slice
+	// is of no use; any other means that the lab is broken.
 	Slice(ctx context.Context, t record.Trial, length time.Duration) (s record.Slice, lost string, err error)
 	// Close closes the connections of trials and says how often those that did so
 	// exchanged keys again.
@@ -32,6 +34,7 @@ type session struct {
 	sink   record.Sink
 	slices record.Slices        // not yet written
 	trials map[int]record.Trial // open
+	paused time.Duration        // how long nothing could be measured
 }
 
 // flushAfter is how much a killed run loses at most.
@@ -48,7 +51,7 @@ func Sit(ctx context.Context, params Params, p plan.Plan, d Sitter, sink record.
 	}()
 	start := time.Now()
 	for params.Drain.Err() == nil {
-		step, ok := p.Next(params.Elapsed + time.Since(start))
+		step, ok := p.Next(params.Elapsed + time.Since(start) - s.paused)
 		if !ok {
 			return nil
 		}
@@ -81,6 +84,11 @@ func (s *session) turn(ctx context.Context, step plan.Step) error {
 	t := *s.named(step.Trials[0])
 	began := time.Now()
 	slice, lost, err := s.driver.Slice(ctx, t, step.Length)
+	var pause interface{ Paused() time.Duration }
+	if errors.As(err, &pause) {
+		s.paused += pause.Paused()
+		return nil
+	}
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}

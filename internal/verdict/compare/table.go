@@ -28,8 +28,7 @@ type table struct {
 	shiftErr float64 // of the normalisation
 }
 
-// tableOf reads the speeds of one file, as they would have been with the machine
-// at its best, as far as a probe can tell.
+// tableOf reads the speeds of one file.
 func tableOf(r *rank.Ranking, by rank.By, of sides) table {
 	t := table{entries: map[record.Cell]entry{}, names: map[record.Cell]alg.Suite{}}
 	for _, c := range r.Bulk {
@@ -43,8 +42,26 @@ func tableOf(r *rank.Ranking, by rank.By, of sides) table {
 			t.order = append(t.order, key)
 		}
 	}
-	t.shift(-r.Slowed.Of(by))
 	return t
+}
+
+// unslowed relates all files of one machine to what it was like in the first, as
+// far as a probe can tell: its own work took so much more in one than in the other. Of
+// different machines the probe says as little as any cell.
+func unslowed(inputs []Input, tables []table, by rank.By) {
+	first := inputs[0].Ranking
+	for _, in := range inputs {
+		if in.Ranking.Slowed.Turns == 0 || !sameMachine(in.Ranking.Environment, first.Environment) {
+			return
+		}
+	}
+	for i, in := range inputs {
+		tables[i].shift(first.Slowed.Usual(by) - in.Ranking.Slowed.Usual(by))
+	}
+}
+
+func sameMachine(a, b record.Environment) bool {
+	return a.CPU == b.CPU && a.Cores == b.Cores && a.Kernel == b.Kernel && a.ServerMachine == b.ServerMachine
 }
 
 // shift divides all speeds by a factor, given as a logarithm.

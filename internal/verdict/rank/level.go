@@ -23,10 +23,9 @@ const (
 	busyLineCost = 0.05
 	busyLineTime = 0.15
 	// Where a probe took turns with the connections: what remains, and a part of
-	// what it saw. Six runs while other work kept both cores busy, slowed by 55 to 65
-	// %, were 2.5 % apart (standard deviation).
+	// what it saw. Runs that were slowed by 35 to 65 % were 2 to 12 % apart.
 	probedLevel = 0.005
-	probedShare = 0.06
+	probedShare = 0.10
 )
 
 // Level is the standard error that all cells of a run share, as a logarithm: how

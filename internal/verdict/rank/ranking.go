@@ -185,6 +185,9 @@ type Slowed struct {
 	Cost  float64 // logarithm of the factor on CPU time
 	Wall  float64 // the same of the time on the wall
 	Turns int     // of the probe
+	// Usual is what the probe's work usually took, as logarithms of ns per byte: of
+	// two runs of one machine it says which was slowed more.
+	UsualCost, UsualWall float64
 	// Course is the factor on CPU time over the run, in seconds one after the other:
 	// 1 is the machine at its best.
 	Course []float64
@@ -192,6 +195,9 @@ type Slowed struct {
 
 // Of is the logarithm of the factor on what a quantity took.
 func (s Slowed) Of(by By) float64 { return pick(by, s.Cost, s.Wall) }
+
+// Usual is what the probe's work usually took.
+func (s Slowed) Usual(by By) float64 { return pick(by, s.UsualCost, s.UsualWall) }
 
 // Percent is how much more CPU time the same work took.
 func (s Slowed) Percent() float64 { return 100 * math.Expm1(s.Cost) }
