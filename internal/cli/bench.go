@@ -202,14 +202,14 @@ func (j *job) run(ctx context.Context, drain context.Context, sys System, screen
 		Screen: screen, Quiet: f.quiet, Progress: j.plan.Progress, Load: hostinfo.Load, File: memory, Now: time.Now,
 	})
 	sink := record.Tee(record.Write(out), memory.Sink(), view.Sink)
-	params := lab.Params{Target: j.bed.Target, FirstID: 1, Drain: drain}
+	params := lab.Params{Target: j.bed.Target, Drain: drain}
 	if out.Old != nil {
 		j.replay(out.Old, memory, &params)
 	} else if err := j.begin(sink); err != nil {
 		return j.writeError(err, out.Name())
 	}
 	trials := len(memory.Trials)
-	runErr := lab.Sit(ctx, params, j.plan, j.bed.Driver, sink)
+	runErr := lab.Run(ctx, params, j.plan, j.bed.Driver, sink)
 	_ = screen.Draw()
 	ending, reportable := j.ending(drain, runErr)
 	if !reportable {

@@ -12,6 +12,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/measure/lab"
+	"sshpace/internal/measure/plan"
 	"sshpace/internal/record"
 )
 
@@ -19,29 +20,43 @@ var suite = alg.Suite{Cipher: "aes128-ctr", MAC: "hmac-sha2-256", Kex: "curve255
 
 // planner hands out its trials in order and notes what happens.
 type planner struct {
+	plan.Plan
+	id       int // of the next trial
 	trials   []record.Trial
 	elapsed  []time.Duration
 	observed []string
 }
 
-func (p *planner) Next(elapsed time.Duration) (record.Trial, bool) {
+func (p *planner) Next(elapsed time.Duration) (plan.Step, bool) {
 	p.elapsed = append(p.elapsed, elapsed)
 	if len(p.trials) == 0 {
-		return record.Trial{}, false
+		return plan.Step{}, false
 	}
 	t := p.trials[0]
+	t.ID = p.id
+	p.id++
 	p.trials = p.trials[1:]
-	return t, true
+	return plan.Step{Action: plan.Single, Trials: []record.Trial{t}}, true
 }
 
 func (p *planner) Observe(t record.Trial, s record.Sample) {
 	p.observed = append(p.observed, fmt.Sprintf("%d:%d:%s", t.ID, s.Trial, s.Outcome))
 }
 
-// driver is a lab.Driver made of a function.
+// driver is a lab.Driver that makes single trials by a function.
 type driver func(ctx context.Context, t record.Trial) (record.Sample, error)
 
 func (d driver) Run(ctx context.Context, t record.Trial) (record.Sample, error) { return d(ctx, t) }
+
+func (d driver) Open(context.Context, []record.Trial, func(record.Trial, record.Sample) error) error {
+	return errors.New("opens nothing")
+}
+
+func (d driver) Slice(context.Context, record.Trial, time.Duration) (record.Slice, string, error) {
+	return record.Slice{}, "", errors.New("moves nothing")
+}
+
+func (d driver) Close(...int) map[int]int { return nil }
 
 // fine negotiates what is wanted and takes a second.
 func fine(_ context.Context, t record.Trial) (record.Sample, error) {
@@ -65,7 +80,7 @@ func trials(n int) []record.Trial {
 }
 
 // run runs a plan and lists the records in short.
-func run(ctx context.Context, params lab.Params, p lab.Planner, d lab.Driver) (records []string, err error) {
+func run(ctx context.Context, params lab.Params, p plan.Plan, d lab.Driver) (records []string, err error) {
 	err = lab.Run(ctx, params, p, d, func(r record.Record) error {
 		switch {
 		case r.Trial != nil:
@@ -89,8 +104,8 @@ func equal(t *testing.T, what string, want, got any) {
 // both, and the time that has passed.
 func TestRunCarriesOutThePlan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &planner{trials: trials(2)}
-		records, err := run(t.Context(), lab.Params{Target: "nas", FirstID: 5, Elapsed: time.Minute, Drain: t.Context()}, p, driver(fine))
+		p := &planner{id: 5, trials: trials(2)}
+		records, err := run(t.Context(), lab.Params{Target: "nas", Elapsed: time.Minute, Drain: t.Context()}, p, driver(fine))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,8 +120,8 @@ func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		drain, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(1500*time.Millisecond, cancel)
-		p := &planner{trials: trials(9)}
-		records, err := run(t.Context(), lab.Params{FirstID: 1, Drain: drain}, p, driver(fine))
+		p := &planner{id: 1, trials: trials(9)}
+		records, err := run(t.Context(), lab.Params{Drain: drain}, p, driver(fine))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +132,7 @@ func TestDrain(t *testing.T) {
 func TestDrainedBeforeTheFirstTrial(t *testing.T) {
 	drain, cancel := context.WithCancel(t.Context())
 	cancel()
-	p := &planner{trials: trials(1)}
+	p := &planner{id: 1, trials: trials(1)}
 	records, err := run(t.Context(), lab.Params{Drain: drain}, p, driver(fine))
 	if err != nil || records != nil || p.elapsed != nil {
 		t.Errorf("records %q, %v", records, err)
@@ -127,7 +142,7 @@ func TestDrainedBeforeTheFirstTrial(t *testing.T) {
 // Without Drain a run can only be cancelled.
 func TestDrainMayBeLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		records, err := run(t.Context(), lab.Params{FirstID: 1}, &planner{trials: trials(1)}, driver(fine))
+		records, err := run(t.Context(), lab.Params{}, &planner{id: 1, trials: trials(1)}, driver(fine))
 		if err != nil || len(records) != 2 {
 			t.Errorf("records %q, %v", records, err)
 		}
@@ -147,9 +162,9 @@ func TestCancel(t *testing.T) {
 				return record.Sample{Got: suite, Outcome: record.OK}, nil
 			}
 		}
-		p := &planner{trials: trials(9)}
+		p := &planner{id: 1, trials: trials(9)}
 		start := time.Now()
-		records, err := run(ctx, lab.Params{FirstID: 1, Drain: ctx}, p, driver(slow))
+		records, err := run(ctx, lab.Params{Drain: ctx}, p, driver(slow))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,8 +176,8 @@ func TestCancel(t *testing.T) {
 // A driver's error is a broken lab: the run stops.
 func TestBrokenLab(t *testing.T) {
 	broken := errors.New("out of pipes")
-	p := &planner{trials: trials(3)}
-	records, err := run(t.Context(), lab.Params{FirstID: 1, Drain: t.Context()}, p, driver(func(context.Context, record.Trial) (record.Sample, error) {
+	p := &planner{id: 1, trials: trials(3)}
+	records, err := run(t.Context(), lab.Params{Drain: t.Context()}, p, driver(func(context.Context, record.Trial) (record.Sample, error) {
 		return record.Sample{}, broken
 	}))
 	if !errors.Is(err, broken) || p.observed != nil {
@@ -178,9 +193,9 @@ func TestFullDisk(t *testing.T) {
 	for room, want := range map[int]struct {
 		ran, observed int
 		says          string
-	}{0: {0, 0, "write trial: disk full"}, 1: {1, 0, "write sample: disk full"}, 2: {1, 1, "write trial: disk full"}} {
+	}{0: {0, 0, "write record: disk full"}, 1: {1, 0, "write record: disk full"}, 2: {1, 1, "write record: disk full"}} {
 		synctest.Test(t, func(t *testing.T) {
-			p := &planner{trials: trials(3)}
+			p := &planner{id: 1, trials: trials(3)}
 			ran := 0
 			err := lab.Run(t.Context(), lab.Params{Drain: t.Context()}, p, driver(func(ctx context.Context, trial record.Trial) (record.Sample, error) {
 				ran++
@@ -219,7 +234,7 @@ func TestMismatch(t *testing.T) {
 		"failed anyway":   {suite, alg.Suite{}, alg.Suite{}, record.Denied, record.Denied},
 	} {
 		var result record.Sample
-		p := &planner{trials: []record.Trial{{Want: tt.want, Offered: tt.offered}}}
+		p := &planner{id: 1, trials: []record.Trial{{Want: tt.want, Offered: tt.offered}}}
 		err := lab.Run(t.Context(), lab.Params{Drain: t.Context()}, p, driver(func(context.Context, record.Trial) (record.Sample, error) {
 			return record.Sample{Got: tt.got, Outcome: tt.outcome}, nil
 		}), func(r record.Record) error {

@@ -43,7 +43,7 @@ type Testbed struct {
 
 // Driver carries plans out.
 type Driver interface {
-	lab.Sitter
+	lab.Driver
 	Capacity() int // connections that can be open at a time
 }
 

@@ -11,8 +11,6 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/measure/drive"
-	"sshpace/internal/measure/lab"
-	"sshpace/internal/measure/model"
 	"sshpace/internal/measure/testbed"
 	"sshpace/internal/record"
 	"sshpace/internal/sys/workdir"
@@ -41,12 +39,14 @@ type Proof struct {
 
 // method is one way of moving data, and what the rounds of it showed.
 type method struct {
-	name    string
-	direct  bool                                                                    // no copying program
-	run     func(ctx context.Context, want alg.Suite) (rates, record.Sample, error) // no rates where the transfer failed
-	speed   [2][]float64                                                            // bytes per second
-	speeds  []float64                                                               // log of advised relative to present, round by round
-	savings []float64                                                               // log of present relative to advised CPU cost
+	name   string
+	direct bool // no copying program
+	// round moves data with both choices, the second one first where that is asked for.
+	// Without rates of both, sample says what failed.
+	round   func(ctx context.Context, swap bool) (got [2]rates, sample record.Sample, err error)
+	speed   [2][]float64 // bytes per second
+	speeds  []float64    // log of advised relative to present, round by round
+	savings []float64    // log of present relative to advised CPU cost
 
 	failures int
 	why      string // of the last one
@@ -58,8 +58,12 @@ type rates struct{ throughput, cost float64 }
 // Measure runs the rounds. drain ends it between two of them.
 func Measure(ctx, drain context.Context, p Params) (*Proof, error) {
 	proof := &Proof{target: p.Bed.Target, suites: [2]alg.Suite{p.Present, p.Advised}}
-	for _, direction := range p.Directions {
-		proof.methods = append(proof.methods, direct(p.Bed, direction))
+	for i, direction := range p.Directions {
+		turns := newPair(p.Bed.Driver, proof.suites, direction, 1+i*maxPairID)
+		defer turns.close()
+		proof.methods = append(proof.methods, &method{name: "raw " + string(direction), direct: true, round: func(ctx context.Context, _ bool) ([2]rates, record.Sample, error) {
+			return turns.round(ctx)
+		}})
 	}
 	copies, cleanUp, err := copies(ctx, p)
 	defer cleanUp()
@@ -79,6 +83,9 @@ func Measure(ctx, drain context.Context, p Params) (*Proof, error) {
 	return proof, nil
 }
 
+// maxPairID keeps the trials of two directions apart.
+const maxPairID = 1000
+
 // round runs every method with both choices; which of them is first changes from
 // round to round, so that a trend favours neither.
 func (p *Proof) round(ctx context.Context, number int) error {
@@ -86,16 +93,13 @@ func (p *Proof) round(ctx context.Context, number int) error {
 		if m.failures >= maxFailures {
 			continue
 		}
-		var got [2]rates
-		for _, k := range [2]int{number % 2, 1 - number%2} {
-			r, sample, err := m.run(ctx, p.suites[k])
-			if err == nil && r == (rates{}) {
-				err = m.fail(sample)
-			}
-			if err != nil || ctx.Err() != nil {
-				return err
-			}
-			got[k] = r
+		got, sample, err := m.round(ctx, number%2 == 1)
+		if err == nil && (got[0] == (rates{}) || got[1] == (rates{})) {
+			err = m.fail(sample)
+			got = [2]rates{}
+		}
+		if err != nil || ctx.Err() != nil {
+			return err
 		}
 		m.add(got)
 	}
@@ -130,36 +134,3 @@ func (m *method) fail(s record.Sample) error {
 	}
 	return nil
 }
-
-// direct is one trial of the lab, with its check of what was negotiated.
-func direct(bed *testbed.Testbed, direction record.Direction) *method {
-	return &method{name: "raw " + string(direction), direct: true, run: func(ctx context.Context, want alg.Suite) (rates, record.Sample, error) {
-		once := &single{trial: record.Trial{
-			Want: want, Workload: record.Transfer, Direction: direction, SegmentNS: 150 * time.Millisecond, Segments: 4,
-		}}
-		ignore := func(record.Record) error { return nil }
-		if err := lab.Run(ctx, lab.Params{Target: bed.Target, FirstID: 1, Drain: ctx}, once, bed.Driver, ignore); err != nil {
-			return rates{}, once.sample, err
-		}
-		transfer, ok := model.TransferOf(once.trial, once.sample, 0)
-		if !ok {
-			return rates{}, once.sample, nil
-		}
-		return rates{throughput: 1e9 / transfer.Wall.Value(), cost: transfer.Total.Value()}, once.sample, nil
-	}}
-}
-
-// single is a plan of one trial.
-type single struct {
-	trial  record.Trial
-	sample record.Sample
-	given  bool
-}
-
-func (s *single) Next(time.Duration) (record.Trial, bool) {
-	given := s.given
-	s.given = true
-	return s.trial, !given
-}
-
-func (s *single) Observe(t record.Trial, sample record.Sample) { s.trial, s.sample = t, sample }

@@ -45,14 +45,17 @@ func (p *Proof) Write(out io.Writer) {
 // practice.
 const indifferent = 0.04
 
+// smallest is the difference that is worth telling.
+const smallest = 0.01
+
 // judged is what an interval says.
 func judged(q stats.Interval, more, less string) string {
 	switch {
 	case q.N < stats.MinExact:
 		return "too few rounds to say"
-	case q.Lo > 1:
+	case q.Lo > 1+smallest:
 		return more
-	case q.Hi < 1:
+	case q.Hi < 1-smallest:
 		return less
 	case q.Lo > 1-indifferent && q.Hi < 1+indifferent:
 		return "the same"

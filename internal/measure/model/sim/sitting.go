@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -165,3 +166,48 @@ func (m *Machine) slice(t record.Trial, s Sitting, own, slow float64, long bool)
 	}
 	return out
 }
+
+// Sitter opens simulated connections and lets one at a time move data, as a driver
+// does, but without taking any time.
+type Sitter struct {
+	*Machine
+	weather *weather
+	own     map[int]float64 // factor of each connection
+	now     time.Duration
+}
+
+// NewSitter is a driver of the machine.
+func NewSitter(m *Machine) *Sitter {
+	m.random = rand.New(rand.NewPCG(m.Seed, 13))
+	w := &weather{of: m.Neighbours, random: m.random, phase: 2 * math.Pi * m.random.Float64()}
+	return &Sitter{Machine: m, weather: w, own: map[int]float64{}}
+}
+
+// Open opens connections.
+func (s *Sitter) Open(_ context.Context, trials []record.Trial, each func(record.Trial, record.Sample) error) error {
+	for _, t := range trials {
+		s.own[t.ID] = s.noise(s.Connection)
+		if err := each(t, record.Sample{Trial: t.ID, Got: t.Want, Outcome: record.OK}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Slice lets one connection move data.
+func (s *Sitter) Slice(_ context.Context, t record.Trial, length time.Duration) (out record.Slice, lost string, err error) {
+	out = s.slice(t, Sitting{Slice: length, ExcessNS: 70e3}, s.own[t.ID], s.weather.at(s.now), false)
+	s.now += out.WallNS
+	return out, "", nil
+}
+
+// Close does nothing.
+func (s *Sitter) Close(...int) map[int]int { return nil }
+
+// Run carries out a trial that has a connection of its own.
+func (s *Sitter) Run(_ context.Context, t record.Trial) (record.Sample, error) {
+	return s.Machine.Run(t), nil
+}
+
+// Elapsed is the simulated time so far.
+func (s *Sitter) Elapsed() time.Duration { return s.now }

@@ -10,10 +10,11 @@ import (
 	"sshpace/internal/record"
 )
 
-// Sitter is a driver that keeps connections open and lets one of them at a time
-// move data.
-type Sitter interface {
-	Driver
+// Driver keeps connections open and lets one of them at a time move data.
+type Driver interface {
+	// Run makes one connection and measures it. A trial that fails is a sample with an
+	// outcome; an error means that the lab itself is broken.
+	Run(ctx context.Context, t record.Trial) (record.Sample, error)
 	// Open opens connections and hands the sample of each on once its login is over.
 	Open(ctx context.Context, trials []record.Trial, each func(record.Trial, record.Sample) error) error
 	// Slice lets the connection of a trial move bytes that cost it about length of
@@ -30,7 +31,7 @@ type Sitter interface {
 type session struct {
 	params Params
 	plan   plan.Plan
-	driver Sitter
+	driver Driver
 	sink   record.Sink
 	slices record.Slices        // not yet written
 	trials map[int]record.Trial // open
@@ -40,8 +41,8 @@ type session struct {
 // flushAfter is how much a killed run loses at most.
 const flushAfter = 900 * time.Millisecond
 
-// Sit carries out a plan of turns until it is complete, drained or cancelled.
-func Sit(ctx context.Context, params Params, p plan.Plan, d Sitter, sink record.Sink) (err error) {
+// Run carries out a plan until it is complete, drained or cancelled.
+func Run(ctx context.Context, params Params, p plan.Plan, d Driver, sink record.Sink) (err error) {
 	if params.Drain == nil {
 		params.Drain = ctx
 	}
@@ -155,7 +156,7 @@ func (s *session) open(ctx context.Context, trials []record.Trial) error {
 	}
 	return s.driver.Open(ctx, named, func(t record.Trial, sample record.Sample) error {
 		sample.Trial = t.ID
-		if check(t, &sample); sample.Outcome != record.OK {
+		if Check(t, &sample); sample.Outcome != record.OK {
 			s.driver.Close(t.ID)
 		} else {
 			s.trials[t.ID] = t
@@ -179,9 +180,12 @@ func (s *session) single(ctx context.Context, t record.Trial) error {
 		return err
 	}
 	sample.Trial = t.ID
-	check(t, &sample)
+	Check(t, &sample)
+	if err := s.write(record.Record{Sample: &sample}); err != nil {
+		return err
+	}
 	s.plan.Observe(t, sample)
-	return s.write(record.Record{Sample: &sample})
+	return nil
 }
 
 // close closes connections and notes which of them exchanged keys again.
