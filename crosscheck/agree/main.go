@@ -1,7 +1,7 @@
 // Command agree checks sshpace's numbers against loops that share no code with
-// it: a client cost from /proc/PID/schedstat of an ssh that is fed from
-// /dev/zero, and the throughput of `dd | ssh host 'cat >/dev/null'`. Each runs
-// in turn with sshpace on the same cell, so that both see the same machine.
+// it: client cost from /proc/PID/schedstat and throughput of an ssh that is fed from
+// /dev/zero for some seconds. Each runs in turn with sshpace on the same cell, so that
+// both see the same machine.
 //
 //	go run ./crosscheck/agree [-cells 10] [-seed 1] [-sshpace ./sshpace]
 package main
@@ -26,7 +26,7 @@ import (
 
 func main() {
 	log.SetFlags(0)
-	cells := flag.Int("cells", 10, "random cells to compare the cost of")
+	cells := flag.Int("cells", 10, "random cells to compare")
 	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "which cells")
 	program := flag.String("sshpace", "./sshpace", "the program to check")
 	flag.Parse()
@@ -39,18 +39,6 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-}
-
-func (s *server) compare(program string, cells int, random *rand.Rand) error {
-	if err := s.compareCost(program, cells, random); err != nil {
-		return err
-	}
-	for _, cipher := range []string{"aes128-gcm@openssh.com", "chacha20-poly1305@openssh.com"} {
-		if err := s.compareThroughput(program, cipher); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // cell is one cipher with a MAC.
@@ -83,32 +71,37 @@ func query(what string) []string {
 	return strings.Fields(string(out))
 }
 
-// compareCost prints the client cost of random cells by both ways.
-func (s *server) compareCost(program string, n int, random *rand.Rand) error {
-	fmt.Printf("%-52s %10s %10s %7s\n", "client cost, ns/B", "loop", "sshpace", "differ")
-	var differences []float64
+// compare prints client cost and throughput of random cells by both ways.
+func (s *server) compare(program string, n int, random *rand.Rand) error {
+	fmt.Printf("%-46s %8s %8s %7s %8s %8s %7s\n", "", "ns/B", "sshpace", "differ", "MB/s", "sshpace", "differ")
+	var costs, rates []float64
 	for _, c := range pick(n, random) {
-		before, err := s.loopCost(c)
+		before, err := s.loop(c)
 		if err != nil {
 			return err
 		}
-		_, ours, err := measure(program, c)
+		ours, err := measure(program, c)
 		if err != nil {
 			return err
 		}
-		after, err := s.loopCost(c)
+		after, err := s.loop(c)
 		if err != nil {
 			return err
 		}
-		loop := (before + after) / 2
-		difference := 100 * (ours/loop - 1)
-		differences = append(differences, math.Abs(difference))
-		fmt.Printf("%-52s %10.3f %10.3f %+6.1f%%\n", c, loop, ours, difference)
+		loop := figures{(before.cost + after.cost) / 2, (before.rate + after.rate) / 2}
+		cost, rate := 100*(ours.cost/loop.cost-1), 100*(ours.rate/loop.rate-1)
+		costs, rates = append(costs, math.Abs(cost)), append(rates, math.Abs(rate))
+		fmt.Printf("%-46s %8.3f %8.3f %+6.1f%% %8.0f %8.0f %+6.1f%%\n", c, loop.cost, ours.cost, cost, loop.rate/1e6, ours.rate/1e6, rate)
 	}
-	slices.Sort(differences)
-	fmt.Printf("median difference %.1f %%, largest %.1f %%\n\n", median(differences), differences[len(differences)-1])
+	for name, differences := range map[string][]float64{"cost": costs, "throughput": rates} {
+		slices.Sort(differences)
+		fmt.Printf("%s: median difference %.1f %%, largest %.1f %%\n", name, median(differences), differences[len(differences)-1])
+	}
 	return nil
 }
+
+// figures are what a way of measuring says of a cell.
+type figures struct{ cost, rate float64 } // client CPU time in ns per byte, bytes per second
 
 func median(sorted []float64) float64 {
 	n := len(sorted)
@@ -116,16 +109,16 @@ func median(sorted []float64) float64 {
 }
 
 // measure asks sshpace for one cell.
-func measure(program string, c cell) (throughput, cost float64, err error) {
+func measure(program string, c cell) (figures, error) {
 	out := filepath.Join(os.TempDir(), fmt.Sprintf("agree-%d.jsonl", time.Now().UnixNano()))
 	defer os.Remove(out)
-	args := []string{"bench", "--json", "--rounds", "4", "--cipher", c.cipher, "--kex", "curve25519-sha256", "--out", out}
+	args := []string{"bench", "--json", "--budget", "6s", "--cipher", c.cipher, "--kex", "curve25519-sha256", "--out", out}
 	if c.mac != "" {
 		args = append(args, "--mac", c.mac)
 	}
 	text, err := exec.Command(program, args...).Output()
 	if err != nil {
-		return 0, 0, fmt.Errorf("%s %v: %w", program, args, err)
+		return figures{}, fmt.Errorf("%s %v: %w", program, args, err)
 	}
 	var report struct {
 		Bulk []struct {
@@ -134,35 +127,36 @@ func measure(program string, c cell) (throughput, cost float64, err error) {
 		}
 	}
 	if err := json.Unmarshal(text, &report); err != nil || len(report.Bulk) != 1 {
-		return 0, 0, fmt.Errorf("sshpace's report of %s: %v", c, err)
+		return figures{}, fmt.Errorf("sshpace's report of %s: %v", c, err)
 	}
-	return report.Bulk[0].Throughput.Value, report.Bulk[0].Client.Value, nil
+	return figures{report.Bulk[0].Client.Value, report.Bulk[0].Throughput.Value}, nil
 }
 
-// loopCost feeds an ssh from /dev/zero and reads what it cost per byte.
-func (s *server) loopCost(c cell) (float64, error) {
+// loop feeds an ssh from /dev/zero and reads what it cost, and how fast it was.
+func (s *server) loop(c cell) (figures, error) {
 	zero, err := os.Open("/dev/zero")
 	if err != nil {
-		return 0, err
+		return figures{}, err
 	}
 	defer zero.Close()
 	cmd := s.ssh(c, "cat >/dev/null")
 	cmd.Stdin = zero
 	if err := cmd.Start(); err != nil {
-		return 0, err
+		return figures{}, err
 	}
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
 	time.Sleep(500 * time.Millisecond)
+	began := time.Now()
 	cpu0, bytes0, err := look(cmd.Process.Pid)
 	if err != nil {
-		return 0, err
+		return figures{}, err
 	}
-	time.Sleep(1200 * time.Millisecond)
+	time.Sleep(3 * time.Second)
 	cpu1, bytes1, err := look(cmd.Process.Pid)
 	if err != nil || bytes1 <= bytes0 {
-		return 0, fmt.Errorf("no bytes moved under %s: %v", c, err)
+		return figures{}, fmt.Errorf("no bytes moved under %s: %v", c, err)
 	}
-	return (cpu1 - cpu0) / (bytes1 - bytes0), nil
+	return figures{(cpu1 - cpu0) / (bytes1 - bytes0), (bytes1 - bytes0) / time.Since(began).Seconds()}, nil
 }
 
 // look reads time on CPU (ns) and bytes read by a process.
@@ -181,59 +175,6 @@ func look(pid int) (cpu, bytes float64, err error) {
 	}
 	bytes, err = strconv.ParseFloat(strings.Fields(string(io))[1], 64)
 	return cpu, bytes, err
-}
-
-// compareThroughput runs dd | ssh | cat and sshpace in turn.
-func (s *server) compareThroughput(program, cipher string) error {
-	var dd, ours []float64
-	c := cell{cipher, ""}
-	for range 3 {
-		rate, err := s.ddRate(c)
-		if err != nil {
-			return err
-		}
-		dd = append(dd, rate)
-		throughput, _, err := measure(program, c)
-		if err != nil {
-			return err
-		}
-		ours = append(ours, throughput/1e6)
-	}
-	slices.Sort(dd)
-	slices.Sort(ours)
-	fmt.Printf("%-32s dd|ssh|cat %6.0f MB/s   sshpace %6.0f MB/s   ratio %.2f\n", cipher, median(dd), median(ours), median(ours)/median(dd))
-	return nil
-}
-
-// ddRate is what the old loops measured, without their login: dd's own figure
-// over 3 GB.
-func (s *server) ddRate(c cell) (float64, error) {
-	line := "dd if=/dev/zero bs=1M count=3000 2>dd.log | " + shellQuote(s.ssh(c, "cat >/dev/null").Args)
-	cmd := exec.Command("sh", "-c", line)
-	cmd.Dir = s.dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("%w: %s", err, out)
-	}
-	text, err := os.ReadFile(filepath.Join(s.dir, "dd.log"))
-	if err != nil {
-		return 0, err
-	}
-	fields := strings.Fields(string(text)) // ... copied, 3.1 s, 1.0 GB/s
-	for i, field := range fields {
-		if field == "s," {
-			seconds, err := strconv.ParseFloat(fields[i-1], 64)
-			return 3000 * 1.048576 / seconds, err
-		}
-	}
-	return 0, fmt.Errorf("dd said %q", text)
-}
-
-func shellQuote(argv []string) string {
-	var words []string
-	for _, arg := range argv {
-		words = append(words, "'"+strings.ReplaceAll(arg, "'", `'\''`)+"'")
-	}
-	return strings.Join(words, " ")
 }
 
 // server is an ordinary sshd on loopback.
