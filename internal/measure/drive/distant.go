@@ -41,12 +41,12 @@ type distant struct {
 
 // serving is the command at the remote end. It reads "u N" and N bytes, or "d N",
 // which it answers with N bytes; a line with the mark and /proc/PID/schedstat
-// follows. What does not work ends it. N is a multiple of 64 KiB: dd(1) writes
+// follows. What does not work ends it. N is a multiple of 32 KiB: dd(1) writes
 // whole blocks, but takes part of one for a whole when it reads.
 func serving(mark string) string {
 	return shell(announce(mark) + "; while read d n; do case $d in" +
 		" u) head -c $n >/dev/null || exit 3;;" +
-		" d) dd if=/dev/zero bs=65536 count=$((n / 65536)) 2>/dev/null || exit 3;;" +
+		" d) dd if=/dev/zero bs=32768 count=$((n / 32768)) 2>/dev/null || exit 3;;" +
 		" esac; " + announce(mark) + "; done")
 }
 

@@ -13,7 +13,7 @@ import (
 const (
 	turnLength  = time.Millisecond // the noise of a slice hardly depends on its length
 	longLength  = 8 * time.Millisecond
-	longShare   = 0.33 // of the time of all turns
+	longShare   = 0.25 // of the time of all turns
 	probeTurns  = 2    // of each CPU in a pass
 	loginShare  = 0.2  // of the whole time
 	early       = 4    // passes before anything but short turns

@@ -55,7 +55,7 @@ func doubts(r *Ranking, d *data) []Warning {
 		r.Slowed.Percent(), 100*normal95*r.Level(r.By)), "a comparison with another run takes that into account")
 	add(r.Noise.Cost == 0 && len(r.Bulk) > 0 && len(d.copies) == 0, "no-cpu-time", "the CPU time of ssh could not be read here: ranked by throughput only", "")
 	add(r.Noise.Cost > 0 && !r.hasServer(), "no-server-cpu-time", "the CPU time of the server could not be read: costs are the client's alone", "")
-	add(h.CPUShare > muchHarness, "harness", fmt.Sprintf("sshpace itself used %.0f %% of the CPU time of ssh and sshd: what is fast looks slower than it is", h.CPUShare), "")
+	add(h.Segments > 0 && h.CPUShare > muchHarness, "harness", fmt.Sprintf("sshpace itself used %.0f %% of the CPU time of ssh and sshd: what is fast looks slower than it is", h.CPUShare), "")
 	add(math.Abs(r.Drift) > muchDrift, "drift", fmt.Sprintf("the machine became %s during the run; the ranking corrects for it", slowing(r.Drift)), "")
 	add(r.Model.HoldoutP95 > muchError, "model", fmt.Sprintf("predictions are off by up to %.0f %%, tried on %d combinations that were measured, too", r.Model.HoldoutP95, r.Model.HoldoutCells),
 		hint("a longer --budget measures more cells directly"))
