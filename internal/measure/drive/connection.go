@@ -44,8 +44,8 @@ func (s *stream) narrow() {
 }
 
 // connection is an SSH connection that stays open. At its remote end a process
-// sleeps, whose pipes are opened once more from here: no process of ours has to
-// wake up at either end while data moves.
+// sleeps (flow's hold), whose pipes are opened once more from here: no process of
+// ours has to wake up at either end while data moves.
 type connection struct {
 	*client
 	holder  string // file in which the remote end said who it is
@@ -53,12 +53,6 @@ type connection struct {
 	clocks  [2]*proc.Clock   // client, server
 	used    [2]time.Duration // at the end of the last slice
 	gear    *gear
-}
-
-// holding is the command at the remote end: it says which process it is, and
-// whose child, and then only keeps the pipes open.
-func holding(path string) string {
-	return shell("echo $$ $PPID >" + path + ".new && mv " + path + ".new " + path + " && exec sleep 2147483647")
 }
 
 // dial starts a client that is to hold a connection of the trial's suite.
@@ -77,7 +71,7 @@ func (p *Private) dial(t record.Trial) (*connection, error) {
 		record.Upload: {in: inWrite}, record.Download: {out: outRead},
 	}}
 	log := p.Dir.File(fmt.Sprintf("sitting.%d", t.ID))
-	c.client, err = p.startClient(p.Client(t.Asked(), log, holding(c.holder)), t.Asked(), log, inRead, outWrite)
+	c.client, err = p.startClient(p.Client(t.Asked(), log, p.flowCommand("hold", c.holder)), t.Asked(), log, inRead, outWrite)
 	inRead.Close()
 	outWrite.Close()
 	if err != nil {

@@ -179,3 +179,40 @@ func TestRemoteWithoutHead(t *testing.T) {
 		t.Errorf("%+v", sample)
 	}
 }
+
+// TestHoldersEnd shows that nothing sleeps on at the remote end: when a
+// connection is closed, when it is lost, when its client is killed.
+func TestHoldersEnd(t *testing.T) {
+	ends := map[string]func(p *Private, c *connection){
+		"closed": func(p *Private, _ *connection) { p.Close(1) },
+		"lost": func(p *Private, c *connection) {
+			c.kill()
+			p.Slice(t.Context(), sittings(record.Upload)[0], time.Millisecond)
+		},
+		"client killed": func(_ *Private, c *connection) { c.kill() },
+	}
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			p := newPrivate(t)
+			sit(t, p, sittings(record.Upload)[:1])
+			c := p.lines[1].(*connection)
+			text, err := os.ReadFile(c.holder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pid, _, _ := strings.Cut(string(text), " ")
+			if _, err := os.Stat("/proc/" + pid); err != nil {
+				t.Fatal("no holder:", err)
+			}
+			end(p, c)
+			for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+				if _, err := os.Stat("/proc/" + pid); os.IsNotExist(err) {
+					return
+				}
+				if time.Now().After(deadline) {
+					t.Fatal("the holder sleeps on")
+				}
+			}
+		})
+	}
+}

@@ -18,12 +18,17 @@ const chunk = 1 << 20
 //
 //	sink COUNTER
 //	source COUNTER zero|random LIMIT
+//	hold FILE
 //
 // A source writes LIMIT bytes, or for ever where LIMIT is 0, to stdout; a sink
-// reads stdin to its end.
+// reads stdin to its end. Hold says in FILE which process it is, and whose child,
+// and keeps its stdin and stdout open until its parent ends.
 func Main(args []string, stdin, stdout *os.File) error {
 	if len(args) < 2 {
-		return errors.New("flow: want sink COUNTER or source COUNTER zero|random LIMIT")
+		return errors.New("flow: want sink COUNTER, source COUNTER zero|random LIMIT or hold FILE")
+	}
+	if args[0] == "hold" {
+		return hold(args[1])
 	}
 	counter, err := openCounter(args[1])
 	if err != nil {
