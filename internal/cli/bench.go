@@ -130,14 +130,13 @@ func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags,
 		return interrupted(drain, err)
 	}
 	defer func() { err = errors.Join(err, bed.Close()) }()
-	job, err := f.job(bed, file)
+	job, err := f.job(ctx, bed, file)
 	if err != nil {
 		return err
 	}
 	if f.list {
 		return job.list(sys, f.json)
 	}
-	job.campaign.Present = bed.Present(ctx)
 	if file == nil {
 		if file, err = store.Of(sys.Getenv).Create(f.out, bed.Target); err != nil {
 			return err
@@ -156,7 +155,7 @@ type job struct {
 }
 
 // job makes the plan. A resumed file brings its own offer.
-func (f *benchFlags) job(bed *testbed.Testbed, file *store.File) (*job, error) {
+func (f *benchFlags) job(ctx context.Context, bed *testbed.Testbed, file *store.File) (*job, error) {
 	offer, err := bed.Shared()
 	shared := offer
 	if err != nil {
@@ -178,6 +177,7 @@ func (f *benchFlags) job(bed *testbed.Testbed, file *store.File) (*job, error) {
 		Format: record.FormatVersion, Tool: toolVersion(), Started: time.Now().UTC(), Seed: f.seed, Target: bed.Target,
 		Engine: bed.Engine, Server: bed.Server, Directions: f.directions(), Data: f.data, Policy: f.policy,
 		BudgetNS: time.Duration(f.budget), Precision: float64(f.precision), Rounds: f.rounds, Offer: offer, Shared: shared, Combos: alg.Fold(offer).Combinations(),
+		Present: bed.Present(ctx),
 	}
 	if f.exhaustive {
 		c.BudgetNS, c.SizeBytes, c.Runs = 0, size, f.runs

@@ -108,9 +108,8 @@ const (
 
 // Environment is what a plan has to know of where it is carried out.
 type Environment struct {
-	Cores    int       // that client and server may use together; 0: unknown
-	Capacity int       // connections that may be open at a time; at least 2 are
-	Present  alg.Suite // cipher and MAC that are negotiated today; zero if unknown
+	Cores    int // that client and server may use together; 0: unknown
+	Capacity int // connections that may be open at a time; at least 2 are
 }
 
 // ErrNothing says that a campaign leaves nothing to measure.

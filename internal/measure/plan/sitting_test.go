@@ -112,12 +112,12 @@ func TestFirstRankingIsEarly(t *testing.T) {
 // Both halves of a pair are second connections of one cell, and the extra turns
 // go to leaders rather than to the last.
 func TestTurnsGoWhereTheyHelp(t *testing.T) {
-	c, env := whole(3), roomy
+	c := whole(3)
 	c.BudgetNS = time.Minute
-	env.Present = alg.Suite{Cipher: "3des-cbc", MAC: "hmac-sha1"}
-	_, f, _ := run(t, &sim.Machine{Seed: 3, Noise: 0.1, Interaction: 0.01}, c, env)
+	c.Present = alg.Suite{Cipher: "3des-cbc", MAC: "hmac-sha1"}
+	_, f, _ := run(t, &sim.Machine{Seed: 3, Noise: 0.1, Interaction: 0.01}, c, roomy)
 	turns := turnsOf(f)
-	present := turns[record.CellOf(env.Present, record.Upload)]
+	present := turns[record.CellOf(c.Present, record.Upload)]
 	other := turns[record.CellOf(alg.Suite{Cipher: "3des-cbc", MAC: "hmac-sha2-512"}, record.Upload)]
 	if present <= other {
 		t.Errorf("the present choice has %d turns, another slow one %d", present, other)

@@ -108,7 +108,7 @@ func (w *worth) wanted(open []*seat, n int) []record.Trial {
 		if a == nil {
 			continue
 		}
-		scores := scores(key(a), func(i int) bool { return w.names[a.Cells[i]] == w.env.Present })
+		scores := scores(key(a), func(i int) bool { return a.Cells[i] == w.Present.Computation() })
 		for _, seat := range open {
 			for _, t := range seat.trials {
 				i := slices.Index(a.Cells, t.Cell().Suite)
