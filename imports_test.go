@@ -53,8 +53,11 @@ measure/flow:
 measure/loopback: sys/ownport sys/proc sys/workdir
 measure/hostinfo: base/unit record sys/proc
 measure/drive: base/alg base/unit measure/flow measure/loopback record ssh/openssh sys/proc sys/workdir
-measure/testbed: base/alg base/fault base/near base/shell measure/drive measure/hostinfo measure/lab measure/loopback record ssh/openssh ssh/route ssh/wire sys/ownport sys/proc sys/workdir
+measure/testbed: base/alg base/fault base/near base/shell measure/drive measure/hostinfo measure/lab measure/loopback record ssh/openssh ssh/route ssh/wire sys/ownport sys/proc sys/relay sys/workdir
+measure/workload: base/alg base/shell base/unit measure/flow measure/limits measure/loopback measure/testbed record ssh/openssh sys/bounded sys/ownport sys/proc sys/relay
+measure/implementation: base/alg base/shell measure/flow measure/loopback measure/workload record ssh/openssh ssh/wire sys/bounded sys/ownport sys/proc sys/workdir
 measure/limits: base/alg base/unit record show/legacylog
+verdict/ways: base/stats record
 verdict/rank: base/alg base/stats base/unit measure/model record
 verdict/compare: base/alg base/stats record verdict/rank
 verdict/verdicttest: base/alg measure/model/sim measure/plan record verdict/rank
@@ -71,7 +74,7 @@ fleet/output: base/host base/termsafe fleet fleet/hostset sys/safedir
 fleet/hostlist: base/fault base/host base/termsafe fleet/history fleet/hostset fleet/inventory ssh/knownhosts ssh/route sys/bounded sys/safedir
 fleet/history: base/termsafe fleet fleet/hostset fleet/output sys/safedir
 fleet/compat: base/host base/shell base/termsafe fleet fleet/output fleet/remotesh
-show/document: base/alg base/stats base/termsafe base/unit record verdict/choice verdict/compare verdict/rank
+show/document: base/alg base/stats base/termsafe base/unit record verdict/choice verdict/compare verdict/rank verdict/ways
 show/document/documenttest: base/alg measure/model/sim measure/plan record verdict/rank
 show/live: base/termsafe measure/plan record show/document sys/terminal verdict/choice verdict/rank
 show/explanation: base/host base/termsafe ssh/route ssh/sshconf
@@ -81,7 +84,7 @@ show/advice: base/alg base/termsafe record show/document verdict/advise verdict/
 show/page: base/alg show/document
 show/picture: show/document
 show/sheet: record show/document
-show/report: base/alg base/stats base/termsafe base/unit record show/document verdict/choice verdict/compare verdict/rank
+show/report: base/alg base/stats base/termsafe base/unit record show/document verdict/choice verdict/compare verdict/rank verdict/ways
 show/legacylog: base/alg base/termsafe base/unit record ssh/openssh ssh/sshlog sys/bounded
 `
 

@@ -31,7 +31,11 @@ func recordedRankings(t *testing.T) map[string]*format.Ranking {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		r, records, err := loadRanking(file, rank.Auto, func(f *record.File) *record.File { return f })
+		records, err := loadResult(file, func(f *record.File) *record.File { return f })
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := rankRecords(file, records, rank.Auto)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,6 +20,7 @@ import (
 	"sshpace/internal/measure/lab"
 	"sshpace/internal/measure/plan"
 	"sshpace/internal/measure/testbed"
+	"sshpace/internal/measure/workload"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
@@ -46,6 +47,14 @@ Records are written to the result file as they happen. Ctrl-C ends the run and r
 what there is; a second Ctrl-C stops at once. --resume goes on with a file, tries again
 what failed, and knows the host.
 
+--mode measures what people do with SSH instead of every cipher: a pipe, scp (both
+protocols), sftp, rsync, a forwarded port, a jump host, several sessions on one
+connection, several connections, in short runs in random order; --rtt, --rate and
+--loss lay a long path between client and private server.
+
+--pairs measures SSH programs of several makers with each other, whichever are
+installed: OpenSSH, Dropbear, TinySSH, PuTTY, curl and our own client and server.
+
 Exit status: 0 all went well; 1 something failed, such as every transfer or the host;
 2 usage; 130 or 143 after SIGINT or SIGTERM.`,
 		Example: `  sshpace bench
@@ -53,9 +62,18 @@ Exit status: 0 all went well; 1 something failed, such as every transfer or the 
   sshpace bench --policy ssh-audit-hardened backup@nas
   sshpace bench --list --json
   sshpace bench --exhaustive --size 64M --runs 1 --cipher aes128-ctr --kex 'curve*'
-  sshpace bench --resume result.jsonl --budget 3m`,
+  sshpace bench --resume result.jsonl --budget 3m
+  sshpace bench --mode all --cipher aes128-gcm,chacha20-poly1305 --direction both
+  sshpace bench --mode scp,sftp,rsync --files 1000x10K nas
+  sshpace bench --mode pipe,streams --streams 8 --rtt 50ms --rate 100MB/s
+  sshpace bench --pairs all
+  sshpace bench --pairs openssh:openssh --ssh /opt/ssh/bin/ssh --sshd /opt/ssh/sbin/sshd --cipher aes128-gcm
+  sshpace bench --pairs 'openssh-legacy:sshpace' --cipher arcfour,3des-cbc --mac hmac-sha1`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.ways.asked() {
+				return f.ways.run(cmd.Context(), sys, cmd, f, args)
+			}
 			return runBench(cmd.Context(), sys, cmd, f, args)
 		},
 	}
@@ -84,6 +102,7 @@ Exit status: 0 all went well; 1 something failed, such as every transfer or the 
 	flags.StringVar(&f.out, "out", "", "result file (default: a new one in the state folder)")
 	flags.StringVar(&f.resume, "resume", "", "go on with this result file")
 	flags.IntVar(&f.connections, "connections", 0, "connections that may be open at a time (default: what memory and file limits allow)")
+	f.ways.register(flags)
 	f.connection.register(flags)
 	completeBench(cmd, sys, &f)
 	return cmd
@@ -211,6 +230,9 @@ func (j *job) run(ctx context.Context, drain context.Context, sys System, screen
 	trials := len(memory.Trials)
 	runErr := lab.Run(ctx, params, j.plan, j.bed.Driver, sink)
 	_ = screen.Draw()
+	if runErr == nil && drain.Err() == nil {
+		runErr = j.limits(ctx, sink, f)
+	}
 	ending, reportable := j.ending(drain, runErr)
 	if !reportable {
 		fmt.Fprintf(sys.Stderr, "the records so far are in %s\n", out.Name())
@@ -223,6 +245,24 @@ func (j *job) run(ctx context.Context, drain context.Context, sys System, screen
 		return j.writeError(err, out.Name())
 	}
 	return j.report(sys, memory, out.Name(), f.json, drain, runErr)
+}
+
+// limitBudget is how long a run must be for a look at what limits it: that takes
+// some seconds.
+const limitBudget = 10 * time.Second
+
+// limits looks for what limits a transfer, with the cipher that ssh takes by
+// itself or the first of those that were asked for.
+func (j *job) limits(ctx context.Context, sink record.Sink, f *benchFlags) error {
+	if j.bed.Engine != record.EngineOpenSSH || j.bed.Server == record.ServerNative || j.campaign.BudgetNS < limitBudget || len(j.campaign.Offer.Ciphers) == 0 {
+		return nil
+	}
+	var suite alg.Suite
+	if len(f.ciphers) > 0 || f.policy != "" {
+		suite = alg.Fold(j.campaign.Offer).Bulk[0]
+	}
+	ground := workload.Look(j.bed, j.bed.Rig.Dir.Path, helper)
+	return ground.Limits(ctx, workload.Options{Suite: suite}, j.campaign.Directions, sink)
 }
 
 // nothingLeft says why a run made no trial.

@@ -5,12 +5,15 @@ import (
 )
 
 // privateDir is a folder of this run, removed even if sshpace is killed.
-func privateDir(sys System) (*workdir.Dir, error) { return newPrivateDir(sys, false) }
+func privateDir(sys System) (*workdir.Dir, error) { return newPrivateDir(sys, workdir.Params{}) }
 
 // memoryDir is a private folder in memory, where there is one.
-func memoryDir(sys System) (*workdir.Dir, error) { return newPrivateDir(sys, true) }
+func memoryDir(sys System) (*workdir.Dir, error) {
+	return newPrivateDir(sys, workdir.Params{InMemory: true})
+}
 
-func newPrivateDir(sys System, inMemory bool) (*workdir.Dir, error) {
-	dir, err := workdir.New(workdir.Params{Getenv: sys.Getenv, Keeper: helper("keep"), InMemory: inMemory})
+func newPrivateDir(sys System, p workdir.Params) (*workdir.Dir, error) {
+	p.Getenv, p.Keeper = sys.Getenv, helper("keep")
+	dir, err := workdir.New(p)
 	return dir, withHint(err, "set XDG_RUNTIME_DIR to a folder of yours in folders of yours or root's; as root, use sudo -H or su -")
 }

@@ -94,12 +94,22 @@ people who want to report and compare it.`,
 				disguise = anonymize.File
 			}
 			for i, path := range args {
-				r, records, err := loadRanking(path, order, disguise)
+				if i > 0 {
+					fmt.Fprintln(sys.Stdout)
+				}
+				records, err := loadResult(path, disguise)
 				if err != nil {
 					return err
 				}
-				if i > 0 {
-					fmt.Fprintln(sys.Stdout)
+				if len(records.Ways) > 0 && len(records.Samples) == 0 {
+					if err := out.write(sys, targets, &waysReport{records, out}); err != nil {
+						return err
+					}
+					continue
+				}
+				r, err := rankRecords(path, records, order)
+				if err != nil {
+					return err
 				}
 				if err := addCeilings(sys, r, machine, disguise); err != nil {
 					return err
@@ -169,21 +179,27 @@ func parseBy(name string) (rank.By, error) {
 
 // rankFile reads and ranks one record file.
 func rankFile(path string, by rank.By) (*rank.Ranking, error) {
-	r, _, err := loadRanking(path, by, func(f *record.File) *record.File { return f })
-	return r, err
+	records, err := loadResult(path, func(f *record.File) *record.File { return f })
+	if err != nil {
+		return nil, err
+	}
+	return rankRecords(path, records, by)
 }
 
-// loadRanking is rankFile with the records themselves, both as they are after a
-// change.
-func loadRanking(path string, by rank.By, change func(*record.File) *record.File) (*rank.Ranking, *record.File, error) {
+// loadResult reads one record file and changes it.
+func loadResult(path string, change func(*record.File) *record.File) (*record.File, error) {
 	records, err := store.Load(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	records = change(records)
+	return change(records), nil
+}
+
+// rankRecords ranks what a file holds.
+func rankRecords(path string, records *record.File, by rank.By) (*rank.Ranking, error) {
 	r, err := rank.Of(records, rank.Options{By: by})
 	if errors.Is(err, rank.ErrNoSamples) {
-		return nil, nil, withHint(fmt.Errorf("%s: %w", path, err), "run it again, or go on with sshpace bench --resume "+path)
+		return nil, withHint(fmt.Errorf("%s: %w", path, err), "run it again, or go on with sshpace bench --resume "+path)
 	}
-	return r, records, err
+	return r, err
 }

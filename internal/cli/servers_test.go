@@ -19,6 +19,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/sys/relay"
 )
 
 // serverCommands are the script commands that start real servers on loopback
@@ -30,6 +32,7 @@ import (
 //	silent NAME                a port that accepts and says nothing
 //	deaf NAME                  a port on which nothing listens
 //	fickle NAME SERVER COUNT   a way to SERVER that hangs up after COUNT connections
+//	narrow NAME SERVER RATE    a way to SERVER that carries so many bytes per second
 //	hold NAME                  an idle connection to a server
 //	slayer PROCESS TEXT        kill a process of the script's sshpace by name and arguments
 //	gone PATTERN               wait until no process' command line has PATTERN
@@ -37,7 +40,7 @@ import (
 func serverCommands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"sshd": startSSHD, "dropbear": startDropbear, "tinysshd": startTinySSHD,
-		"silent": startSilent, "deaf": startDeaf, "fickle": startFickle, "hold": holdConnection,
+		"silent": startSilent, "deaf": startDeaf, "fickle": startFickle, "narrow": startNarrow, "hold": holdConnection,
 		"slayer": slay, "gone": awaitGone, "tmpfs": mountTmpfs, "waitfor": awaitFile,
 	}
 }
@@ -266,6 +269,16 @@ func startFickle(ts *testscript.TestScript, _ bool, args []string) {
 		_, _ = io.Copy(conn, behind)
 	})
 	describe(ts, args[0], port, hostKeyOf(ts, server))
+}
+
+func startNarrow(ts *testscript.TestScript, _ bool, args []string) {
+	rate, err := strconv.ParseFloat(args[2], 64)
+	ts.Check(err)
+	server := ts.Getenv(strings.ToUpper(args[1]) + "_PORT")
+	r, err := relay.To("127.0.0.1:"+server, relay.Options{Path: relay.Path{Rate: rate}})
+	ts.Check(err)
+	ts.Defer(func() { r.Close() })
+	describe(ts, args[0], strconv.Itoa(r.Port()), hostKeyOf(ts, server))
 }
 
 func holdConnection(ts *testscript.TestScript, _ bool, args []string) {

@@ -288,6 +288,8 @@ const (
 	LoopbackFlow = "loopback TCP" // likewise
 	DiskSmall    = "disk read, blocks of 512"
 	DiskLarge    = "disk read, blocks of 8M"
+	FileCached   = "file read, page cache"
+	FileDisk     = "file read, disk"
 )
 
 // Unit is the unit of a Measurement.

@@ -28,6 +28,9 @@ type Record struct {
 	End         *End         `json:"end,omitempty"`
 	Measurement *Measurement `json:"measurement,omitempty"`
 	Slices      *Slices      `json:"slices,omitempty"`
+	Way         *Way         `json:"way,omitempty"`
+	Run         *Run         `json:"run,omitempty"`
+	Limit       *Limit       `json:"limit,omitempty"`
 }
 
 // Sink takes records as they happen.
@@ -134,7 +137,7 @@ func decode(line []byte, n int) (Record, error) {
 		return r, &FormatError{n, "not a record: " + err.Error()}
 	}
 	set := 0
-	for _, present := range []bool{r.Campaign != nil, r.Environment != nil, r.Trial != nil, r.Sample != nil, r.Finding != nil, r.End != nil, r.Measurement != nil, r.Slices != nil} {
+	for _, present := range []bool{r.Campaign != nil, r.Environment != nil, r.Trial != nil, r.Sample != nil, r.Finding != nil, r.End != nil, r.Measurement != nil, r.Slices != nil, r.Way != nil, r.Run != nil, r.Limit != nil} {
 		if present {
 			set++
 		}
@@ -164,6 +167,9 @@ type File struct {
 	Ended        string        // why the run ended the last time; "" unknown
 	Measurements []Measurement // in file order
 	Slices       []Slices      // in file order
+	Ways         []Way         // in file order
+	Runs         []Run         // in file order
+	Limits       []Limit       // in file order
 	Truncated    bool          // the last line was cut off
 }
 
@@ -192,6 +198,9 @@ func Load(r io.Reader) (*File, error) {
 			}
 			sampled[s.Trial] = true
 		}
+		if r := record.Run; r != nil && !slices.ContainsFunc(f.Ways, func(w Way) bool { return w.ID == r.Way }) {
+			return nil, &FormatError{line, fmt.Sprintf("a run of way %d, which is not in the file", r.Way)}
+		}
 		f.add(record)
 	}
 	return f, nil
@@ -213,6 +222,15 @@ func (f *File) Records() iter.Seq[Record] {
 		}
 		for i := range f.Slices {
 			each(Record{Slices: &f.Slices[i]})
+		}
+		for i := range f.Ways {
+			each(Record{Way: &f.Ways[i]})
+		}
+		for i := range f.Runs {
+			each(Record{Run: &f.Runs[i]})
+		}
+		for i := range f.Limits {
+			each(Record{Limit: &f.Limits[i]})
 		}
 		for i := range f.Measurements {
 			each(Record{Measurement: &f.Measurements[i]})
@@ -266,6 +284,12 @@ func (f *File) add(r Record) {
 		f.Measurements = append(f.Measurements, *r.Measurement)
 	case r.Slices != nil:
 		f.Slices = append(f.Slices, *r.Slices)
+	case r.Way != nil:
+		f.Ways = append(f.Ways, *r.Way)
+	case r.Run != nil:
+		f.Runs = append(f.Runs, *r.Run)
+	case r.Limit != nil:
+		f.Limits = append(f.Limits, *r.Limit)
 	}
 }
 

@@ -79,6 +79,18 @@ func Lookup(kind Kind, name string) (a Algorithm, ok bool) {
 	return a, ok
 }
 
+// Names are all names of a kind that the table has, sorted.
+func Names(kind Kind) []string {
+	var names []string
+	for k := range algorithms() {
+		if k.kind == kind {
+			names = append(names, k.name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // Canonical returns the standard name of the same computation: two names of
 // one algorithm have one canonical name. Unknown names are their own.
 func Canonical(kind Kind, name string) string {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -24,6 +25,7 @@ type page struct {
 	bytes  uint64 // moved so far
 	stop   uint64 // set by the reader: a source ends, a sink looks for the tail
 	tail   uint64 // length of the tail text, set at the end
+	cost   uint64 // CPU time in ns, set at the end
 }
 
 // Counter is a view of a flow's progress, shared between processes by a file.
@@ -88,6 +90,17 @@ func (c *Counter) Parent() int { return int(atomic.LoadUint64(&c.page.parent)) }
 func (c *Counter) Stop() { atomic.StoreUint64(&c.page.stop, 1) }
 
 func (c *Counter) stopped() bool { return atomic.LoadUint64(&c.page.stop) == 1 }
+
+// Cost is the CPU time that the flow's process took; 0 until its stream has ended.
+func (c *Counter) Cost() time.Duration { return time.Duration(atomic.LoadUint64(&c.page.cost)) }
+
+// finish notes what the process took.
+func (c *Counter) finish() {
+	var used unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &used) == nil {
+		atomic.StoreUint64(&c.page.cost, uint64(used.Utime.Nano()+used.Stime.Nano()))
+	}
+}
 
 // Tail returns the last bytes, at most 4096, that a sink read after Stop; empty
 // until the stream has ended.

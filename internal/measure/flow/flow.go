@@ -35,6 +35,7 @@ func Main(args []string, stdin, stdout *os.File) error {
 		return err
 	}
 	defer counter.Close()
+	defer counter.finish()
 	switch {
 	case args[0] == "sink" && len(args) == 2:
 		return sink(counter, stdin)

@@ -150,7 +150,7 @@ func disk(ctx context.Context, o Options) ([]record.Measurement, error) {
 		return nil, &absentError{"there is no folder to put a file into: name one"}
 	}
 	var fs unix.Statfs_t
-	if unix.Statfs(o.DiskDir, &fs) == nil && (fs.Type == unix.TMPFS_MAGIC || fs.Type == unix.RAMFS_MAGIC) {
+	if unix.Statfs(o.DiskDir, &fs) == nil && inMemory(fs) {
 		return nil, &absentError{o.DiskDir + " is in memory: name a folder on a disk"}
 	}
 	f, err := os.CreateTemp(o.DiskDir, "sshpace-disk-")
@@ -197,6 +197,13 @@ func readFile(ctx context.Context, f *os.File, size int) (float64, error) {
 	if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil {
 		return 0, fmt.Errorf("drop the file from the cache: %w", err)
 	}
+	return readOnce(ctx, f, size)
+}
+
+// readAll reads the whole file from wherever it is.
+func readAll(ctx context.Context, f *os.File) (float64, error) { return readOnce(ctx, f, 256<<10) }
+
+func readOnce(ctx context.Context, f *os.File, size int) (float64, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return 0, err
 	}

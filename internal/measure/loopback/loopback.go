@@ -88,8 +88,9 @@ type Server struct {
 
 	mu    sync.Mutex
 	live  map[*Conn]bool
-	seen  int64 // bytes of the log that are about earlier connections
-	swift bool  // the next connections do without the kernel's delays
+	seen  int64         // bytes of the log that are about earlier connections
+	swift bool          // the next connections do without the kernel's delays
+	used  time.Duration // CPU time of connections that are over
 
 	next chan *Conn // the connection that was accepted last
 	done sync.WaitGroup
@@ -258,6 +259,7 @@ func (s *Server) serve(tcp *net.TCPConn, swift bool) (*Conn, error) {
 		_ = cmd.Wait()
 		close(conn.ended)
 		s.mu.Lock()
+		s.used += conn.cpu()
 		delete(s.live, conn)
 		s.mu.Unlock()
 	})
@@ -301,7 +303,45 @@ func (c *Conn) Ended(grace time.Duration) time.Duration {
 		proc.KillGroup(c.cmd)
 		<-c.ended
 	}
+	return c.cpu()
+}
+
+// cpu is the CPU time of the server process and all its children, once it is
+// gone.
+func (c *Conn) cpu() time.Duration {
 	return c.cmd.ProcessState.UserTime() + c.cmd.ProcessState.SystemTime()
+}
+
+// settlePoll is how often Settle looks.
+const settlePoll = time.Millisecond
+
+// Settle waits until all connections are over, killing what is left after grace,
+// and returns the CPU time of all connections that the server has had.
+func (s *Server) Settle(grace time.Duration) time.Duration {
+	for end := time.Now().Add(grace); ; time.Sleep(settlePoll) {
+		s.mu.Lock()
+		used, live := s.used, len(s.live)
+		if late := time.Now().After(end); late {
+			for conn := range s.live {
+				proc.KillGroup(conn.cmd)
+			}
+		}
+		s.mu.Unlock()
+		if live == 0 {
+			return used
+		}
+	}
+}
+
+// Processes are the server processes of the connections that are open.
+func (s *Server) Processes() []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var pids []int
+	for conn := range s.live {
+		pids = append(pids, conn.Pid())
+	}
+	return pids
 }
 
 // Pid is the server process that was started for the connection.

@@ -35,6 +35,18 @@ func File(f *record.File) *record.File {
 	for _, m := range f.Measurements {
 		out.Measurements = append(out.Measurements, v.measurement(m))
 	}
+	for _, w := range f.Ways {
+		out.Ways = append(out.Ways, v.way(w))
+	}
+	for _, r := range f.Runs {
+		r.Kind, r.Start, r.Failure = among(r.Kind, runKinds), v.time(r.Start), veiled(r.Failure, "it failed")
+		out.Runs = append(out.Runs, r)
+	}
+	for _, l := range f.Limits {
+		l.Mode, l.Direction, l.Suite = among(l.Mode, modes), among(l.Direction, directions), v.suite(l.Suite)
+		l.What, l.Sentence, l.Help = among(l.What, limiting), "", ""
+		out.Limits = append(out.Limits, l)
+	}
 	for _, s := range f.Slices {
 		s.Start = v.time(s.Start)
 		out.Slices = append(out.Slices, s)
@@ -180,6 +192,28 @@ func (v *veil) sample(s record.Sample) record.Sample {
 		}
 	}
 	return s
+}
+
+func (v *veil) way(w record.Way) record.Way {
+	w.Mode, w.Direction, w.Suite = among(w.Mode, modes), among(w.Direction, directions), v.suite(w.Suite)
+	w.Client, w.Server, w.Why = v.implementation(w.Client), v.implementation(w.Server), veiled(w.Why, "the reason is left out")
+	return w
+}
+
+// implementation is a maker and a version.
+func (v *veil) implementation(name string) string {
+	if maker.MatchString(name) {
+		return name
+	}
+	return v.call("implementation", name)
+}
+
+// veiled is a phrase in the place of a text, if there is one.
+func veiled(text, phrase string) string {
+	if text == "" {
+		return ""
+	}
+	return phrase
 }
 
 func (v *veil) measurement(m record.Measurement) record.Measurement {

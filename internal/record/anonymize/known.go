@@ -14,8 +14,14 @@ var (
 	servers    = []record.ServerKind{record.ServerOpenSSH, record.ServerNative, record.ServerRemote}
 	directions = []record.Direction{record.Upload, record.Download}
 	workloads  = []record.Workload{record.Transfer, record.Login, record.Copy, record.Sitting, record.Probe}
-	roles      = []record.Role{record.RoleReference, record.RoleControl, record.RoleHoldout, record.RoleOverhead}
-	outcomes   = []record.Outcome{
+	modes      = []record.Mode{
+		record.ModePipe, record.ModeSCP, record.ModeSCPLegacy, record.ModeSFTP, record.ModeRsync, record.ModeForwardL, record.ModeForwardR,
+		record.ModeJump, record.ModeMultiplex, record.ModeStreams,
+	}
+	runKinds = []record.RunKind{record.LongRun, record.ShortRun, record.LoginRun}
+	limiting = []string{"client CPU", "server CPU", "both CPUs", "busy machine", "harness", "link", "losses", "window", "source", "sink", "source disk", "sink disk", "unknown"}
+	roles    = []record.Role{record.RoleReference, record.RoleControl, record.RoleHoldout, record.RoleOverhead}
+	outcomes = []record.Outcome{
 		record.OK, record.Refused, record.Denied, record.HostKey, record.TimedOut, record.Mismatched, record.Broken, record.Aborted, record.Unresolved,
 	}
 	units = []record.Unit{
@@ -43,6 +49,7 @@ var (
 // behind a version is not.
 var (
 	release = regexp.MustCompile(`^[0-9]+(\.[0-9]+)*\b`)
+	maker   = regexp.MustCompile(`^((openssh|hpn-ssh|dropbear|tinyssh|putty|psftp|sshpace|curl, libssh2)( [0-9]+(\.[0-9]+)*(p[0-9]+)?)?)?$`)
 	program = regexp.MustCompile(`^(SSH-2\.0-)?(OpenSSH_(for_Windows_)?|dropbear_|tinyssh_?|libssh[_-]|AsyncSSH_)[0-9]*(\.[0-9]+)*(p[0-9]+)?\b|^sshpace native \(x/crypto/ssh\)`)
 	library = regexp.MustCompile(`^(OpenSSL|LibreSSL|AWS-LC|BoringSSL) [0-9]+(\.[0-9]+)*[a-z]?\b|^Go crypto`)
 

@@ -42,6 +42,9 @@ func OfRanking(r *rank.Ranking, f *record.File, o Options) *Document {
 	d.Tables = rankingTables(r)
 	d.Charts = rankingCharts(r, o.Choice)
 	d.Brief = brief(r, d, o)
+	if lines := limitLines(r.Limits); len(lines) > 0 {
+		d.Brief = append(d.Brief, Block{Lines: lines})
+	}
 	if trace, ok := steadiness(r, f); ok {
 		d.Charts = append(d.Charts, trace)
 	}

@@ -44,6 +44,7 @@ type jsonReport struct {
 	Copies       []jsonCopy         `json:"copies,omitempty"`
 	Controls     []jsonControl      `json:"controls,omitempty"`
 	Ceilings     *jsonCeilings      `json:"ceilings,omitempty"`
+	Limits       []record.Limit     `json:"limits,omitempty"`
 	Failed       []jsonFailure      `json:"failed,omitempty"`
 	Trials       int                `json:"trials,omitempty"`
 	Refusals     map[string]int     `json:"failed_trials,omitempty"` // by outcome
@@ -184,7 +185,7 @@ func jsonOf(r *rank.Ranking) jsonReport {
 			Quarantined: r.Harness.Quarantined, QuarantinedCost: r.Harness.QuarantinedCost, Drift: r.Drift,
 		},
 		Bulk: []jsonCell{}, Kex: []jsonExchange{}, Missing: r.Missing, Findings: r.Findings,
-		Ceilings: ceilingsDocument(r.Ceilings), Trials: r.Trials,
+		Ceilings: ceilingsDocument(r.Ceilings), Limits: r.Limits, Trials: r.Trials,
 	}
 	for _, c := range r.Bulk {
 		out.Bulk = append(out.Bulk, jsonCell{

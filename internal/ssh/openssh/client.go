@@ -22,6 +22,25 @@ type Destination struct {
 	Host    string   // name or address, already checked
 	Label   string   // as the user named it, for records
 	Options []string // the user's -F -o -p -l -i -J -4 -6, in order
+	// Instead are settings that a measurement is about, such as Compression, in the
+	// place of those that keep it from others; "" leaves one out.
+	Instead map[string]string
+}
+
+// settings are isolating ones that this ssh knows, as the destination wants them.
+func (p Program) settings(isolating []string, d Destination) []string {
+	var settings []string
+	for _, setting := range p.known(isolating) {
+		name, _, _ := strings.Cut(setting, "=")
+		value, other := d.Instead[name]
+		switch {
+		case !other:
+			settings = append(settings, setting)
+		case value != "":
+			settings = append(settings, name+"="+value)
+		}
+	}
+	return settings
 }
 
 // isolation keeps what must never happen in a measurement from happening,
@@ -100,8 +119,15 @@ func (p Program) known(settings []string) []string {
 // wanted suite. Its debug output goes to log: with -E the output of a jump
 // host's ssh stays out of it.
 func (p Program) Command(d Destination, want alg.Suite, log string, connect time.Duration, remote string) []string {
-	argv := []string{p.Path, "-v", "-E", log}
-	for _, option := range p.known(isolation) {
+	leading := p.Leading(d, want, connect)
+	return slices.Concat(leading[:1], []string{"-v", "-E", log}, leading[1:], []string{"--", d.Host, remote})
+}
+
+// Leading is the part of Command that stands before the host, without the debug
+// output.
+func (p Program) Leading(d Destination, want alg.Suite, connect time.Duration) []string {
+	argv := []string{p.Path}
+	for _, option := range p.settings(isolation, d) {
 		argv = append(argv, "-o", option)
 	}
 	argv = append(argv, "-o", "ConnectTimeout="+strconv.Itoa(max(1, int(connect.Seconds()))))
@@ -110,8 +136,7 @@ func (p Program) Command(d Destination, want alg.Suite, log string, connect time
 			argv = append(argv, "-o", pair[0]+"="+pair[1])
 		}
 	}
-	argv = append(argv, d.Options...)
-	return append(argv, "--", d.Host, remote)
+	return append(argv, d.Options...)
 }
 
 // Negotiate has ssh agree on algorithms with a destination, as its configuration

@@ -20,7 +20,7 @@ var copyIsolation = []string{
 func (p Program) CopyOptions(d Destination, want alg.Suite, connect time.Duration) []string {
 	argv := []string{"-v", "-S", p.Path}
 	option := func(text string) { argv = append(argv, "-o", text) }
-	for _, text := range p.known(copyIsolation) {
+	for _, text := range p.settings(copyIsolation, d) {
 		option(text)
 	}
 	option("ConnectTimeout=" + strconv.Itoa(max(1, int(connect.Seconds()))))

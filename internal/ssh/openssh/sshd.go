@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"sshpace/internal/base/alg"
@@ -18,6 +19,9 @@ type ServerConfig struct {
 	StrictModes    bool
 	PAM            bool      // logins go through PAM, which a locked account needs
 	Offer          alg.Offer // the algorithms to enable
+	// Everything permits forwarded ports, compression and many sessions on one
+	// connection, for measurements of these.
+	Everything bool
 }
 
 // text is the sshd_config. Everything that the build knows is enabled: which
@@ -36,7 +40,7 @@ func (c ServerConfig) text() string {
 		"UsePAM " + yesNo[c.PAM],
 		"PasswordAuthentication no",
 		"KbdInteractiveAuthentication no",
-		"DisableForwarding yes",
+		"DisableForwarding " + yesNo[!c.Everything],
 		"PermitUserRC no",
 		"PermitUserEnvironment no",
 		"PermitTTY no",
@@ -44,15 +48,22 @@ func (c ServerConfig) text() string {
 		"PrintLastLog no",
 		"LogLevel INFO", // the level of most reasons for which sshd refuses a login
 		"UseDNS no",
-		"Compression no",
+		"Compression " + yesNo[c.Everything],
 		"SetEnv HOME=" + c.Home,
 		"Subsystem sftp internal-sftp",
 		"Ciphers " + strings.Join(c.Offer.Ciphers, ","),
 		"MACs " + strings.Join(c.Offer.MACs, ","),
 		"KexAlgorithms " + strings.Join(c.Offer.Kex, ","),
 	}
+	if c.Everything {
+		lines = append(lines, "MaxSessions "+strconv.Itoa(maxSessions), "AllowTcpForwarding yes")
+	}
 	return strings.Join(lines, "\n") + "\n"
 }
+
+// maxSessions is how many sessions one connection may have where everything is
+// permitted; sshd's own default is 10.
+const maxSessions = 256
 
 // Validate writes the configuration to path and has sshd check it. Options
 // that an older or newer sshd does not know are dropped, and where its build

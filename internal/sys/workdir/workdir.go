@@ -38,6 +38,8 @@ type Params struct {
 	// Keeper is the command line of a process that runs Keep on the folder; the
 	// folder's path is appended.
 	Keeper []string
+	// In is the one folder to make it in; "" chooses.
+	In string
 	// InMemory asks for a folder in memory, where there is one.
 	InMemory bool
 }
@@ -54,6 +56,9 @@ const memory = "/dev/shm"
 // each of them.
 func New(params Params) (*Dir, error) {
 	candidates := parents(params.Getenv, params.InMemory)
+	if params.In != "" {
+		candidates = []string{params.In}
+	}
 	sweep(append(candidates, memory))
 	var why []error
 	for _, parent := range candidates {

@@ -3,6 +3,7 @@ package rank
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/record"
@@ -21,7 +22,7 @@ func Of(f *record.File, opts Options) (*Ranking, error) {
 	space := alg.Fold(f.Campaign.Offer)
 	r := &Ranking{
 		Campaign: f.Campaign, Environment: f.Environment, Findings: f.Findings,
-		Combinations: space.Combinations(), Truncated: f.Truncated, Measurements: f.Measurements,
+		Combinations: space.Combinations(), Truncated: f.Truncated, Measurements: f.Measurements, Limits: newest(f.Limits),
 	}
 	d := collect(f, space)
 	if len(d.transfers)+len(d.logins)+len(d.copies) == 0 {
@@ -42,4 +43,15 @@ func Of(f *record.File, opts Options) (*Ranking, error) {
 	r.OverheadNS = r.overhead(d)
 	r.Warnings = doubts(r, d)
 	return r, nil
+}
+
+// newest are the limits that were found last, one for each direction: a run that
+// was gone on with has looked again.
+func newest(limits []record.Limit) []record.Limit {
+	var last []record.Limit
+	for _, limit := range limits {
+		last = slices.DeleteFunc(last, func(l record.Limit) bool { return l.Mode == limit.Mode && l.Direction == limit.Direction })
+		last = append(last, limit)
+	}
+	return last
 }

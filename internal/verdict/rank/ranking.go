@@ -58,6 +58,7 @@ type Ranking struct {
 	Ended        string  // why the run ended: budget, precision, complete, ...; "" unknown
 	Warnings     []Warning
 	Measurements []record.Measurement // what is no SSH trial
+	Limits       []record.Limit       // what keeps a transfer from being faster
 	Ceilings     *Ceilings            // what limits the fastest cell; nil where the machine was not measured
 	Slowed       Slowed
 	Slicing      Slicing

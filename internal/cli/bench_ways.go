@@ -1,0 +1,434 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/measure/hostinfo"
+	"sshpace/internal/measure/implementation"
+	"sshpace/internal/measure/testbed"
+	"sshpace/internal/measure/workload"
+	"sshpace/internal/record"
+	"sshpace/internal/record/store"
+	"sshpace/internal/show/document"
+	render "sshpace/internal/show/report"
+	"sshpace/internal/sys/proc"
+	"sshpace/internal/sys/relay"
+	"sshpace/internal/sys/terminal"
+	"sshpace/internal/sys/workdir"
+	"sshpace/internal/verdict/ways"
+)
+
+// wayFlags are the flags of bench that measure ways to move bytes, instead of
+// every cipher through a pipe.
+type wayFlags struct {
+	pairs, modes  []string
+	streams       int
+	compression   bool
+	files, folder string
+	rtt           seconds
+	rate          string
+	loss          percent
+}
+
+func (w *wayFlags) register(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&w.pairs, "pairs", nil, "measure SSH programs of several makers with each other: all, or CLIENT:SERVER such as putty:openssh,dropbear:*")
+	flags.StringSliceVar(&w.modes, "mode", nil, "measure what people do: pipe, scp, sftp, rsync, forward, jump, multiplex, streams or all")
+	flags.IntVar(&w.streams, "streams", defaultStreams, "with --mode: connections of streams, sessions of multiplex")
+	flags.BoolVar(&w.compression, "compression", false, "with --mode: let ssh compress")
+	flags.StringVar(&w.files, "files", "", "with --mode: so many files of such a size, as 1000x10K, instead of one")
+	flags.StringVar(&w.folder, "folder", "", "with --mode: where the files are, such as on a disk (default: in memory)")
+	flags.Var(&w.rtt, "rtt", "with --mode: round trip of the path to the private server, such as 50ms")
+	flags.StringVar(&w.rate, "rate", "", "with --mode: bytes per second of that path, such as 12M or 12MB/s")
+	flags.Var(&w.loss, "loss", "with --mode: percentage of lost segments on that path")
+}
+
+// asked reports whether ways are to be measured.
+func (w *wayFlags) asked() bool { return len(w.pairs) > 0 || len(w.modes) > 0 }
+
+// ofModes are flags that mean nothing without --mode.
+var ofModes = []string{"streams", "compression", "files", "folder", "rtt", "rate", "loss"}
+
+// run measures what the flags ask for.
+func (w *wayFlags) run(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags, args []string) error {
+	given := cmd.Flags().Changed
+	if len(w.pairs) > 0 && len(w.modes) > 0 {
+		return usageError("leave one of them out", "--pairs and --mode exclude each other")
+	}
+	for name, meaningless := range map[string][]string{"pairs": append(pairsIdle, ofModes...), "mode": modesIdle} {
+		for _, flag := range meaningless {
+			if given(name) && given(flag) {
+				return usageError("leave it out", "--%s has no meaning with --%s", flag, name)
+			}
+		}
+	}
+	if !given("seed") {
+		f.seed = rand.Uint64N(1 << 53)
+	}
+	if len(w.pairs) > 0 {
+		return runPairs(ctx, sys, given, f, args)
+	}
+	return runModes(ctx, sys, given, f, args)
+}
+
+// path reads --rtt, --rate and --loss.
+func (w *wayFlags) path() (relay.Path, error) {
+	p := relay.Path{Delay: time.Duration(w.rtt) / 2, Loss: relay.Loss{Share: float64(w.loss) / 100}}
+	if w.rate != "" {
+		rate, err := unit.ParseBytes(strings.TrimSuffix(w.rate, "/s"))
+		if err != nil {
+			return p, usageError("such as --rate 12M", "--rate %q is no number of bytes per second", w.rate)
+		}
+		p.Rate = float64(rate)
+		if decimal := strings.TrimSuffix(strings.TrimSuffix(w.rate, "/s"), "MB"); decimal != strings.TrimSuffix(w.rate, "/s") {
+			p.Rate = float64(rate) / (1 << 20) * 1e6 // as rates are written everywhere
+		}
+	}
+	if w.rtt < 0 || w.loss < 0 || w.loss > 50 {
+		return p, usageError("such as --rtt 50ms --loss 1", "--rtt and --loss must be positive, and at most half of all segments can be lost")
+	}
+	return p, nil
+}
+
+// manyFiles reads --files.
+func (w *wayFlags) manyFiles() (count int, size int64, err error) {
+	if w.files == "" {
+		return 0, 0, nil
+	}
+	number, each, _ := strings.Cut(w.files, "x")
+	count, err = strconv.Atoi(number)
+	bytes, sizeErr := unit.ParseBytes(each)
+	if err != nil || sizeErr != nil || count < 1 || count > mostFiles || int64(bytes)*int64(count) > mostFileBytes {
+		return 0, 0, usageError("such as --files 1000x10K", "--files %q: want a number of files and the size of each, together no more than 4 GiB", w.files)
+	}
+	return count, int64(bytes), nil
+}
+
+// Bounds of --files, and the default of --streams.
+const (
+	mostFiles      = 100_000
+	mostFileBytes  = 4 << 30
+	mostStreams    = 64
+	defaultStreams = 4
+)
+
+// pairsIdle are the flags of bench that mean nothing with --pairs, modesIdle with
+// --mode.
+var (
+	pairsIdle = append([]string{"policy", "kex", "engine", "server", "direction"}, modesIdle...)
+	modesIdle = []string{"budget", "precision", "exhaustive", "runs", "resume", "list", "connections", "engine", "server"}
+)
+
+// Defaults of runs of ways.
+const (
+	defaultRounds = 3
+	longRun       = 700 * time.Millisecond // that a long run is to take
+	mostBytes     = 256 << 20              // of a long run: they are in memory
+)
+
+// turns is how ways are measured, as far as flags say it.
+func (f *benchFlags) turns(given func(string) bool, view *terminal.Screen) (workload.Turns, error) {
+	t := workload.Turns{Rounds: f.rounds, Seed: f.seed, Target: longRun, Most: mostBytes}
+	if t.Rounds == 0 {
+		t.Rounds = defaultRounds
+	}
+	if given("size") {
+		size, err := unit.ParseBytes(f.size)
+		if err != nil {
+			return t, usageError("such as --size 64M", "--%s", err)
+		}
+		t.Size = int64(size)
+	}
+	total := t.Rounds
+	t.Told = func(w record.Way, round int) {
+		line := fmt.Sprintf("round %d of %d: %s", round, total, document.WayLabel(w))
+		if round == 0 {
+			line = "trying " + document.WayLabel(w)
+		}
+		if view.Width > 0 {
+			_ = view.Draw(line)
+		} else if round == 0 {
+			fmt.Fprintln(view, line)
+		}
+	}
+	return t, nil
+}
+
+// campaign is the head of a result of ways.
+func (f *benchFlags) campaign(target string, rounds int) record.Campaign {
+	return record.Campaign{
+		Format: record.FormatVersion, Tool: toolVersion(), Started: time.Now().UTC(), Seed: f.seed, Target: target,
+		Directions: f.directions(), Data: f.data, Rounds: rounds,
+	}
+}
+
+// randomly makes files hold random bytes, unless the user says otherwise: rsync,
+// compression and disks are not the same with zeros.
+func (f *benchFlags) randomly(given func(string) bool) {
+	if !given("data") {
+		f.data = "random"
+	}
+}
+
+// runPairs is bench --pairs.
+func runPairs(ctx context.Context, sys System, given func(string) bool, f benchFlags, args []string) (err error) {
+	if len(args) > 0 {
+		return usageError("leave the host out", "--pairs starts private servers on loopback")
+	}
+	if err := cmp.Or(f.check(false), checkPairs(f.ways.pairs)); err != nil {
+		return err
+	}
+	f.randomly(given)
+	me, err := user.Current()
+	if err != nil {
+		return withHint(err, "add the user to /etc/passwd: servers look it up there")
+	}
+	view := terminal.NewScreen(sys.Stderr, sys.Getenv)
+	sys.Stderr = view
+	drain, ctx, stop := interruptsSaying(ctx, view, sys, finishing)
+	defer stop()
+	turns, err := f.turns(given, view)
+	if err != nil {
+		return err
+	}
+	environment := hostinfo.Describe(testbed.LoadLook)
+	params := implementation.Params{
+		Only: f.ways.pairs, SSH: f.ssh, SSHD: f.sshd, Ciphers: cipherNames(f.ciphers), MAC: strings.Join(f.macs, ""),
+		AES: slices.Contains(environment.CPUFeatures, "aesni") || slices.Contains(environment.CPUFeatures, "aes"), Random: f.data == "random", Turns: turns,
+	}
+	if slices.Equal(f.ways.pairs, []string{"all"}) {
+		params.Only = nil
+	}
+	dir, err := memoryDir(sys)
+	if err != nil {
+		return interrupted(drain, err)
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	spawner := proc.NewSpawner()
+	defer spawner.Close()
+	b := &implementation.Bench{Dir: dir, Spawner: spawner, User: me.Username, Home: me.HomeDir, Helper: helper, Connect: time.Duration(f.connect)}
+	file, err := store.Of(sys.Getenv).Create(f.out, "pairs")
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	campaign := f.campaign(testbed.Loopback, turns.Rounds)
+	out := &wayOutput{sys: sys, view: view, file: file, json: f.json}
+	return out.run(drain, record.Record{Campaign: &campaign}, record.Record{Environment: &environment}, func(sink record.Sink) error {
+		return b.Measure(ctx, drain, params, sink)
+	})
+}
+
+// runModes is bench --mode.
+func runModes(ctx context.Context, sys System, given func(string) bool, f benchFlags, args []string) (err error) {
+	modes, unknown := workload.Modes(f.ways.modes)
+	if unknown != "" {
+		return usageError("use "+strings.Join(workload.Words(), ", "), "unknown --mode %q", unknown)
+	}
+	if f.ways.streams < 1 || f.ways.streams > mostStreams {
+		return usageError("such as --streams 4", "--streams %d: want 1 to %d", f.ways.streams, mostStreams)
+	}
+	path, pathErr := f.ways.path()
+	count, each, filesErr := f.ways.manyFiles()
+	destination, destinationErr := f.destination(args)
+	if err := cmp.Or(f.check(len(args) > 0), pathErr, filesErr, destinationErr); err != nil {
+		return err
+	}
+	f.randomly(given)
+	if len(args) > 0 && path != (relay.Path{}) {
+		return usageError("leave the host out", "--rtt, --rate and --loss are for the private server on loopback")
+	}
+	if info, err := os.Stat(f.ways.folder); f.ways.folder != "" && (err != nil || !info.IsDir()) {
+		return usageError("make it first, or name another one", "--folder %s: there is no such folder", f.ways.folder)
+	}
+	view := terminal.NewScreen(sys.Stderr, sys.Getenv)
+	sys.Stderr = view
+	drain, ctx, stop := interruptsSaying(ctx, view, sys, finishing)
+	defer stop()
+	turns, err := f.turns(given, view)
+	if err != nil {
+		return err
+	}
+	dir, err := newPrivateDir(sys, workdir.Params{InMemory: true, In: f.ways.folder})
+	if err != nil {
+		return interrupted(drain, err)
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	bed, err := testbed.Open(ctx, testbed.Params{
+		SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: f.data, Connect: time.Duration(f.connect), Destination: destination,
+		Route: f.connection.params(sys), Dir: dir, Helper: helper, Everything: true, Path: path,
+	})
+	if err != nil {
+		return interrupted(drain, err)
+	}
+	defer func() { err = errors.Join(err, bed.Close()) }()
+	suites, err := f.suites(ctx, bed)
+	if err != nil {
+		return interrupted(drain, err)
+	}
+	ground, cleanUp, err := workload.Open(ctx, bed, dir.Path, f.data == "random", helper)
+	defer cleanUp()
+	if err != nil {
+		return interrupted(drain, withHint(err, "see what ssh says: ssh "+bed.Target+" true"))
+	}
+	file, err := store.Of(sys.Getenv).Create(f.out, bed.Target)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	campaign := f.campaign(bed.Target, turns.Rounds)
+	campaign.Engine, campaign.Server = bed.Engine, bed.Server
+	out := &wayOutput{sys: sys, view: view, file: file, json: f.json}
+	return out.run(drain, record.Record{Campaign: &campaign}, record.Record{Environment: &bed.Environment}, func(sink record.Sink) error {
+		return ground.Measure(ctx, drain, workload.Params{
+			Modes: modes, Directions: f.directions(), Suites: suites, Turns: turns,
+			Options: workload.Options{Streams: f.ways.streams, Compression: f.ways.compression, Files: count, FileBytes: each},
+		}, sink)
+	})
+}
+
+// suites are one for each cipher that was asked for, or what ssh takes by itself.
+func (f *benchFlags) suites(ctx context.Context, bed *testbed.Testbed) ([]alg.Suite, error) {
+	offer, err := bed.Shared()
+	if err != nil {
+		return nil, err
+	}
+	if offer, err = f.selection().Apply(offer, bed.Client, bed.Offered); err != nil {
+		return nil, err
+	}
+	kex := ""
+	if len(f.kex) > 0 {
+		kex = offer.Kex[0]
+	}
+	mac := ""
+	if len(offer.MACs) > 0 {
+		mac = offer.MACs[0]
+	}
+	if len(f.ciphers) == 0 && f.policy == "" {
+		got, err := bed.SSH.Negotiate(ctx, bed.Destination, bed.Rig.Dir.File("negotiate.log"), time.Duration(f.connect))
+		if err != nil {
+			return nil, withHint(err, "name a cipher with --cipher")
+		}
+		return []alg.Suite{alg.NewSuite(got.Got.Cipher, cmp.Or(mac, got.Got.MAC), kex)}, nil
+	}
+	var suites []alg.Suite
+	for _, cipher := range offer.Ciphers {
+		suites = append(suites, alg.NewSuite(cipher, mac, kex))
+	}
+	return suites, nil
+}
+
+// cipherNames are ciphers as people type them, by the names of the table; a glob
+// would have to be matched against what each pair shares.
+func cipherNames(typed []string) []string {
+	var names []string
+	for _, word := range alg.Words(typed) {
+		if named := alg.Named(word, alg.Names(alg.Cipher)); len(named) > 0 {
+			names = append(names, named...)
+		} else {
+			names = append(names, word)
+		}
+	}
+	return names
+}
+
+// checkPairs refuses names of makers that nobody knows.
+func checkPairs(pairs []string) error {
+	clients, servers := implementation.Makers()
+	for _, pair := range pairs {
+		if pair == "all" && len(pairs) == 1 {
+			return nil
+		}
+		client, server, _ := strings.Cut(pair, ":")
+		for _, side := range []struct {
+			name, what string
+			known      []string
+		}{{client, "client", clients}, {cmp.Or(server, "*"), "server", servers}} {
+			if !slices.ContainsFunc(side.known, func(name string) bool { return alg.Match([]string{side.name}, name) }) {
+				return usageError(fmt.Sprintf("--pairs all, or of %ss: %s", side.what, strings.Join(side.known, ", ")), "--pairs %s: unknown %s %q", pair, side.what, side.name)
+			}
+		}
+	}
+	return nil
+}
+
+// wayOutput is where the records of ways go, and the report.
+type wayOutput struct {
+	sys  System
+	view *terminal.Screen
+	file *store.File
+	json bool
+}
+
+// run writes a head, measures, and reports what there is.
+func (o *wayOutput) run(drain context.Context, campaign, environment record.Record, measure func(record.Sink) error) error {
+	memory := &record.File{Trials: map[int]record.Trial{}}
+	sink := record.Tee(record.Write(o.file), memory.Sink())
+	if err := cmp.Or(sink(campaign), sink(environment)); err != nil {
+		return err
+	}
+	err := measure(sink)
+	_ = o.view.Draw()
+	why := "complete"
+	if drain.Err() != nil {
+		why, err = "interrupted", nil
+	}
+	err = cmp.Or(err, sink(record.Record{End: &record.End{Why: why}}), o.file.Sync())
+	if err != nil {
+		fmt.Fprintf(o.sys.Stderr, "the records so far are in %s\n", o.file.Name())
+		return err
+	}
+	results := ways.Of(memory)
+	if len(results) == 0 {
+		return interrupted(drain, &Error{What: "nothing was measured", Hint: "allow more"})
+	}
+	if err := renderWays(o.sys.Stdout, results, memory, o.json); err != nil {
+		return err
+	}
+	fmt.Fprintf(o.sys.Stderr, "\nsaved: %s\nlook again: sshpace report %s\n", o.file.Name(), o.file.Name())
+	if !slices.ContainsFunc(results, func(r ways.Result) bool { return r.Rate.N > 0 }) {
+		return interrupted(drain, &Error{What: "not a single way could be measured", Hint: "the reasons stand in the report"})
+	}
+	return interrupted(drain, nil)
+}
+
+func renderWays(w io.Writer, results []ways.Result, f *record.File, asJSON bool) error {
+	if asJSON {
+		return render.WaysJSON(w, results, f)
+	}
+	return render.Text(w, document.OfWays(results, f))
+}
+
+// waysReport is the report of a file that holds ways.
+type waysReport struct {
+	records *record.File
+	out     outputFlags
+}
+
+func (x *waysReport) render(w io.Writer, f format) error {
+	results := ways.Of(x.records)
+	switch f.name {
+	case "json":
+		return render.WaysJSON(w, results, x.records)
+	case recordFormat:
+		return store.Put(w, slices.Collect(x.records.Records()))
+	case "classic":
+		return usageError("leave --format classic out", "the result holds ways to move bytes, no combinations of algorithms")
+	}
+	return x.out.renderDocument(w, f.name, document.OfWays(results, x.records), x.records)
+}

@@ -1,0 +1,129 @@
+package implementation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/measure/loopback"
+	"sshpace/internal/measure/workload"
+	"sshpace/internal/record"
+)
+
+// Params are what is to be measured of the implementations that are here.
+type Params struct {
+	Only    []string // CLIENT:SERVER, names of makers or patterns; none: all
+	SSH     string   // a further ssh
+	SSHD    string   // a further sshd
+	Ciphers []string // each pair with each of them; none: with what is likely to be its fastest
+	MAC     string   // for ciphers that need one; "": the fastest
+	AES     bool     // the machine has instructions for AES
+	Random  bool     // what is sent
+	Turns   workload.Turns
+}
+
+// Makers are the names that Only knows.
+func Makers() (clients, servers []string) {
+	for _, row := range opensshClients {
+		clients = append(clients, row.maker)
+	}
+	for _, row := range clientRows {
+		clients = append(clients, row.maker)
+	}
+	for _, row := range serverRows {
+		servers = append(servers, row.maker)
+	}
+	return append(clients, native), servers
+}
+
+// chosen reports whether a pair of makers is to be measured.
+func (p Params) chosen(client, server string) bool {
+	if len(p.Only) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(p.Only, func(only string) bool {
+		c, s, both := strings.Cut(only, ":")
+		if !both {
+			s = "*"
+		}
+		matches := func(pattern, name string) bool { ok, _ := path.Match(pattern, name); return ok }
+		return matches(c, client) && matches(s, server)
+	})
+}
+
+// ErrNoPair says that nothing of what was asked for can be paired.
+var ErrNoPair = errors.New("no client and server of those that are here are among the pairs")
+
+// Measure finds what is installed, pairs it, measures every pair in turns and
+// writes down what it does.
+func (b *Bench) Measure(ctx, drain context.Context, p Params, sink record.Sink) (err error) {
+	if b.Keys, err = loopback.MakeKeys(b.Dir); err != nil {
+		return err
+	}
+	clients, noClient := b.Clients(ctx, given(p.SSH))
+	servers, noServer := b.Servers(ctx, given(p.SSHD))
+	defer func() {
+		for _, s := range servers {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	for side, missing := range map[string]map[string]error{"client": noClient, "server": noServer} {
+		for _, maker := range slices.Sorted(maps.Keys(missing)) {
+			if err := sink(record.Record{Finding: &record.Finding{What: side + " " + maker + " is left out", Why: missing[maker].Error()}}); err != nil {
+				return err
+			}
+		}
+	}
+	files := &workload.Files{Folder: b.Dir.Path, Random: p.Random}
+	defer files.Remove()
+	pairs := b.pairs(ctx, clients, servers, p, files)
+	if len(pairs) == 0 {
+		return ErrNoPair
+	}
+	return p.Turns.Measure(ctx, drain, pairs, sink)
+}
+
+// pairs are those that are to be measured, with each cipher.
+func (b *Bench) pairs(ctx context.Context, clients []Client, servers []Server, p Params, files *workload.Files) []*workload.Contestant {
+	wanted := []alg.Suite{{}}
+	if len(p.Ciphers) > 0 {
+		wanted = nil
+	}
+	for _, cipher := range p.Ciphers {
+		wanted = append(wanted, alg.Suite{Cipher: cipher, MAC: p.MAC})
+	}
+	var all []*workload.Contestant
+	for _, want := range wanted {
+		for _, c := range clients {
+			for _, s := range servers {
+				if !p.chosen(c.Maker, s.Maker) || ctx.Err() != nil {
+					continue
+				}
+				way := b.pair(ctx, c, s, want, p.AES, files)
+				way.ID = len(all) + 1
+				all = append(all, way)
+			}
+		}
+	}
+	return all
+}
+
+func given(path string) []string {
+	if path == "" {
+		return nil
+	}
+	return []string{path}
+}
+
+// nothingCommon says which names of a kind the server has.
+func nothingCommon(kind alg.Kind, server alg.Offer) error {
+	return fmt.Errorf("no %s in common: the server has %s", kind, strings.Join(server.List(kind), ", "))
+}

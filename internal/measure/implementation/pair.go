@@ -1,0 +1,212 @@
+package implementation
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/shell"
+	"sshpace/internal/measure/flow"
+	"sshpace/internal/measure/workload"
+	"sshpace/internal/record"
+)
+
+// pair is a client and a server, and the suite that they agree on.
+type pair struct {
+	Client Client
+	Server Server
+	Suite  alg.Suite
+}
+
+// pair is a client with a server as a way, whose Why says why the two cannot be
+// paired. want is what they are to use, "" in it what is likely to be the fastest.
+func (b *Bench) pair(ctx context.Context, c Client, s Server, want alg.Suite, aes bool, files *workload.Files) *workload.Contestant {
+	p := &pair{Client: c, Server: s, Suite: want}
+	err := p.agree(ctx, b, want, aes)
+	way := b.contestant(p, files)
+	if err != nil {
+		way.Why = err.Error()
+	}
+	return way
+}
+
+// agree finds the suite of the pair, or why there is none.
+func (p *pair) agree(ctx context.Context, b *Bench, want alg.Suite, aes bool) error {
+	if p.Client.Copies && !p.Server.SFTP {
+		return errors.New("the client copies files by SFTP, which the server does not have")
+	}
+	common := p.Client.Offer.Intersect(p.Server.Offer)
+	for _, kind := range []alg.Kind{alg.Kex, alg.HostKey, alg.Cipher} {
+		if len(common.List(kind)) == 0 {
+			return nothingCommon(kind, p.Server.Offer)
+		}
+	}
+	asked := best(common, aes)
+	if want.Cipher != "" {
+		asked = alg.NewSuite(want.Cipher, cmp.Or(want.MAC, preferred(alg.MAC, common.MACs, swiftMACs)), asked.Kex)
+	}
+	got, err := b.Negotiated(ctx, p.Client, p.Server, asked)
+	if err != nil {
+		return err
+	}
+	if want.Cipher != "" && got.Cipher != want.Cipher {
+		return fmt.Errorf("they cannot be made to use %s", want.Cipher)
+	}
+	p.Suite = got
+	return nil
+}
+
+// runner runs clients against a server; nil is none of ours.
+func (b *Bench) runner(s *Server) workload.Runner {
+	r := workload.Runner{Spawner: b.Spawner, Limit: runLimit}
+	if s != nil {
+		r.Server = s.Server
+	}
+	return r
+}
+
+// runLimit is how long a run may take: 256 MiB with 3des on an old machine.
+const runLimit = 2 * time.Minute
+
+// contestant is the pair as something that takes turns.
+func (b *Bench) contestant(p *pair, files *workload.Files) *workload.Contestant {
+	move, mode := b.stream, record.ModePipe
+	if p.Client.Copies {
+		move, mode = b.copy, record.ModeSFTP
+	}
+	return &workload.Contestant{
+		Way:   record.Way{Mode: mode, Direction: record.Upload, Client: p.Client.Name, Server: p.Server.Name, Suite: p.Suite},
+		Run:   func(ctx context.Context, size int64) (workload.Reading, error) { return move(ctx, p, files, size) },
+		Login: func(ctx context.Context) (workload.Reading, error) { return b.login(ctx, p, files) },
+		Check: func(ctx context.Context, size int64) error { return b.check(ctx, p, files, size) },
+	}
+}
+
+// order is what a client of a pair is told.
+func (b *Bench) order(ctx context.Context, p *pair, o Order) (process, error) {
+	o.Host, o.Port = p.Server.Address()
+	o.Want = p.Suite
+	if p.Client.Chooses == "" {
+		o.Want = alg.Suite{}
+	}
+	return p.Client.order(ctx, o)
+}
+
+// login runs nothing at the server, or copies a file of one byte.
+func (b *Bench) login(ctx context.Context, p *pair, files *workload.Files) (workload.Reading, error) {
+	if p.Client.Copies {
+		return b.copy(ctx, p, files, 1)
+	}
+	client, err := b.order(ctx, p, Order{Remote: "true"})
+	if err != nil {
+		return workload.Reading{}, err
+	}
+	r := b.runner(&p.Server)
+	return r.Run(ctx, client)
+}
+
+// check sends a file and compares it with what arrived.
+func (b *Bench) check(ctx context.Context, p *pair, files *workload.Files, size int64) error {
+	from, err := files.Of(size)
+	if err != nil {
+		return err
+	}
+	to := b.Dir.File("arrived")
+	defer os.Remove(to)
+	client, err := b.order(ctx, p, Order{From: from, To: to, Remote: "cat >" + to})
+	if err != nil {
+		return err
+	}
+	if client.Stdin, err = os.Open(from); err != nil {
+		return err
+	}
+	defer client.Stdin.Close()
+	r := b.runner(&p.Server)
+	if _, err := r.Run(ctx, client); err != nil {
+		return err
+	}
+	return workload.Same(from, to)
+}
+
+// stream sends a file through a command at the server, which counts its bytes.
+func (b *Bench) stream(ctx context.Context, p *pair, files *workload.Files, size int64) (workload.Reading, error) {
+	from, err := files.Of(size)
+	if err != nil {
+		return workload.Reading{}, err
+	}
+	sink, err := b.sink()
+	if err != nil {
+		return workload.Reading{}, err
+	}
+	defer sink.close()
+	client, err := b.order(ctx, p, Order{Remote: sink.command})
+	if err != nil {
+		return workload.Reading{}, err
+	}
+	if client.Stdin, err = os.Open(from); err != nil {
+		return workload.Reading{}, err
+	}
+	defer client.Stdin.Close()
+	r := b.runner(&p.Server)
+	reading, err := r.Run(ctx, client)
+	if err == nil && sink.Bytes() != size {
+		err = &workload.Failure{Program: p.Client.Name, Detail: fmt.Sprintf("%d of %d bytes arrived", sink.Bytes(), size)}
+	}
+	reading.Server = max(0, reading.Server-sink.Cost())
+	return reading, err
+}
+
+// sink is a process at the server that counts what arrives.
+type sink struct {
+	*flow.Counter
+	path, command string
+}
+
+func (b *Bench) sink() (*sink, error) {
+	b.serial++
+	s := &sink{path: b.Dir.File("sink." + strconv.Itoa(b.serial))}
+	var err error
+	if s.Counter, err = flow.CreateCounter(s.path); err != nil {
+		return nil, err
+	}
+	words := []string{"exec"}
+	for _, word := range b.Helper("flow") {
+		words = append(words, shell.Word(word))
+	}
+	s.command = strings.Join(append(words, "sink", s.path), " ")
+	return s, nil
+}
+
+func (s *sink) close() {
+	s.Close()
+	_ = os.Remove(s.path)
+}
+
+// copy sends a file by SFTP.
+func (b *Bench) copy(ctx context.Context, p *pair, files *workload.Files, size int64) (workload.Reading, error) {
+	from, err := files.Of(size)
+	if err != nil {
+		return workload.Reading{}, err
+	}
+	to := b.Dir.File("arrived")
+	defer os.Remove(to)
+	client, err := b.order(ctx, p, Order{From: from, To: to})
+	if err != nil {
+		return workload.Reading{}, err
+	}
+	r := b.runner(&p.Server)
+	reading, err := r.Run(ctx, client)
+	if err != nil {
+		return reading, err
+	}
+	if info, statErr := os.Stat(to); statErr != nil || info.Size() != size {
+		err = &workload.Failure{Program: p.Client.Name, Detail: fmt.Sprintf("not all of %d bytes arrived", size)}
+	}
+	return reading, err
+}

@@ -1,0 +1,270 @@
+package limits
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/unit"
+	"sshpace/internal/record"
+)
+
+// What can limit a transfer, as record.Limit.What has it.
+const (
+	ClientCPU = "client CPU"
+	ServerCPU = "server CPU"
+	BothCPUs  = "both CPUs"
+	Busy      = "busy machine"
+	Harness   = "harness"
+	Link      = "link"
+	Losses    = "losses"
+	Window    = "window"
+	Source    = "source"
+	Sink      = "sink"
+	Unknown   = "unknown"
+)
+
+// Window of an OpenSSH channel (channels.h: CHAN_SES_WINDOW_DEFAULT, 64 packets of
+// 32 KiB): so much is on the way at most.
+const ChannelWindow = 2 << 20
+
+// Shares from which on something is the limit, and not just busy.
+const (
+	mostOf   = 0.80 // of a core, used or waited for
+	starving = 0.60 // of the time without anything to read, or anybody who reads
+	stalls   = 0.20 // of the time in which nothing arrived for longer than any queue explains
+	lossy    = 0.002
+	ofLink   = 0.75 // of what raw TCP moved on the same way
+	working  = 0.70 // of what a side wants of its core it must get, or others have it
+	alone    = 1.3  // and when they share one
+)
+
+// Judge says what keeps a transfer from being faster, in one sentence, with what
+// would help.
+func Judge(direction record.Direction, e record.Evidence) (what, sentence, help string) {
+	for _, rule := range rules {
+		if rule.holds(direction, e) {
+			sentence, help = rule.says(direction, e)
+			return rule.what, sentence, help
+		}
+	}
+	return Unknown, fmt.Sprintf("what limits %s cannot be told: neither a CPU nor the link nor the window is used up", rate(e)), ""
+}
+
+// rule is one limit: the first that holds is named.
+type rule struct {
+	what  string
+	holds func(record.Direction, record.Evidence) bool
+	says  func(record.Direction, record.Evidence) (sentence, help string)
+}
+
+var rules = []rule{
+	{Harness, func(_ record.Direction, e record.Evidence) bool { return e.HarnessShare > mostOf && need(e) < mostOf }, saysHarness},
+	{Source, sourceEmpty, saysSource},
+	{Sink, sinkFull, saysSink},
+	{Losses, losses, saysLosses},
+	{Link, linkFull, saysLink},
+	{Window, windowFull, saysWindow},
+	{Busy, crowded, saysBusy},
+	{Sink, farAway(record.Upload, 20), saysSink},
+	{Source, farAway(record.Download, 20), saysSource},
+	{BothCPUs, bothCPUs, saysBoth},
+	{ClientCPU, func(_ record.Direction, e record.Evidence) bool { return wants(e.ClientShare, e.ClientWaits) >= mostOf }, saysClient},
+	{ServerCPU, func(_ record.Direction, e record.Evidence) bool { return wants(e.ServerShare, e.ServerWaits) >= mostOf }, saysServer},
+	{BothCPUs, coresFull, saysBoth},
+	{Link, oneForTwo, saysLink},
+	{Busy, foreign, saysBusy},
+	{Sink, farAway(record.Upload, 2), saysSink},
+	{Source, farAway(record.Download, 2), saysSource},
+}
+
+// value is a share that may be unknown: nothing then.
+func value(share *float64) float64 {
+	if share == nil {
+		return 0
+	}
+	return *share
+}
+
+// wants is the share of a core that a side would use if it had it.
+func wants(used, waits *float64) float64 { return value(used) + value(waits) }
+
+// need is that of the side that wants more.
+func need(e record.Evidence) float64 {
+	return max(wants(e.ClientShare, e.ClientWaits), wants(e.ServerShare, e.ServerWaits))
+}
+
+func sourceEmpty(_ record.Direction, e record.Evidence) bool {
+	return value(e.SourceEmpty) >= starving && need(e) < mostOf
+}
+
+func sinkFull(_ record.Direction, e record.Evidence) bool {
+	return value(e.SinkFull) >= starving && need(e) < mostOf
+}
+
+// losses: on one machine nothing is lost, but a process may get no core for so
+// long that TCP sends again.
+func losses(_ record.Direction, e record.Evidence) bool {
+	if e.Cores > 0 { // TCP ends at a relay of ours: what it sends again is no news of the path
+		return e.RTTNS > time.Millisecond && need(e) < mostOf && value(e.Stalled) > stalls
+	}
+	return need(e) < mostOf && (e.Retransmitted > lossy || value(e.Stalled) > stalls)
+}
+
+func linkFull(_ record.Direction, e record.Evidence) bool {
+	if need(e) >= mostOf || e.RawBytesPerS <= 0 {
+		return false
+	}
+	return e.BytesPerSecond >= ofLink*e.RawBytesPerS
+}
+
+// ceiling is what a window lets through: bytes per second, infinite where the
+// round trip is not known.
+func ceiling(e record.Evidence) float64 {
+	if e.RTTNS <= 0 {
+		return math.Inf(1)
+	}
+	return ChannelWindow / e.RTTNS.Seconds()
+}
+
+// windowFull allows for what is lost while an acknowledgement of the window is on
+// its way, and for a round trip that was measured on an idle connection.
+func windowFull(_ record.Direction, e record.Evidence) bool {
+	c := ceiling(e)
+	return e.RTTNS > time.Millisecond && need(e) < mostOf && e.BytesPerSecond > 0.55*c && e.BytesPerSecond < 1.25*c
+}
+
+// crowded: a side wants a core and does not get it.
+func crowded(_ record.Direction, e record.Evidence) bool {
+	gets := func(used, waits *float64) bool {
+		return wants(used, waits) < mostOf || value(used) >= working*wants(used, waits)
+	}
+	return !gets(e.ClientShare, e.ClientWaits) || !gets(e.ServerShare, e.ServerWaits)
+}
+
+func bothCPUs(_ record.Direction, e record.Evidence) bool {
+	return wants(e.ClientShare, e.ClientWaits) >= mostOf && wants(e.ServerShare, e.ServerWaits) >= mostOf
+}
+
+// coresFull: no side has a core for itself, but all cores of the machine that
+// carries both are at work.
+func coresFull(_ record.Direction, e record.Evidence) bool {
+	return e.Cores > 0 && e.ServerShare != nil && ours(e) >= 0.7*float64(e.Cores)
+}
+
+// ours is how many cores the transfer keeps busy.
+func ours(e record.Evidence) float64 {
+	return value(e.ClientShare) + value(e.ServerShare) + e.HarnessShare
+}
+
+// foreign: others keep the cores busy, and both sides have to wait for them.
+func foreign(_ record.Direction, e record.Evidence) bool {
+	return e.Cores > 0 && e.BusyCores >= 0.85*float64(e.Cores) && ours(e) < 0.7*e.BusyCores && need(e) >= 0.3
+}
+
+func oneForTwo(_ record.Direction, e record.Evidence) bool {
+	return e.TwoBytesPerS > 0 && e.TwoBytesPerS < alone*e.BytesPerSecond
+}
+
+// farAway: the link would carry more, both sides are idle, and what is ours at
+// this end is ready. It is the other end, then.
+func farAway(when record.Direction, times float64) func(record.Direction, record.Evidence) bool {
+	return func(d record.Direction, e record.Evidence) bool {
+		return d == when && need(e) < 0.5 && e.RawBytesPerS > times*e.BytesPerSecond && e.BytesPerSecond < 0.5*ceiling(e)
+	}
+}
+
+func rate(e record.Evidence) string { return unit.Throughput(e.BytesPerSecond).String() }
+
+func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
+
+// idle says how little both sides do.
+func idle(e record.Evidence) string {
+	var words []string
+	if e.ClientShare != nil {
+		words = append(words, "ssh uses "+percent(*e.ClientShare)+" of a core")
+	}
+	if e.ServerShare != nil {
+		words = append(words, "sshd "+percent(*e.ServerShare))
+	}
+	return strings.Join(words, " and ")
+}
+
+func saysHarness(_ record.Direction, e record.Evidence) (string, string) {
+	return fmt.Sprintf("the limit is sshpace's own source or sink, which uses %s of a core", percent(e.HarnessShare)), "trust the CPU time per byte more than the throughput"
+}
+
+func saysSource(d record.Direction, e record.Evidence) (string, string) {
+	who := "ssh"
+	if d == record.Download {
+		who = "sshd"
+	}
+	if e.SourceEmpty == nil {
+		return fmt.Sprintf("where the bytes come from is the limit: it gives %s; %s, and the link carries %s", rate(e), idle(e), unit.Throughput(e.RawBytesPerS)), "a faster disk or program at that end; no setting of ssh"
+	}
+	return fmt.Sprintf("where the bytes come from is the limit: it gives %s, and %s has nothing to read %s of the time", rate(e), who, percent(*e.SourceEmpty)), "a faster disk or program at that end; no setting of ssh"
+}
+
+func saysSink(_ record.Direction, e record.Evidence) (string, string) {
+	const help = "a faster disk or program at that end; no setting of ssh"
+	if e.SinkFull == nil {
+		return fmt.Sprintf("where the bytes go to is the limit: it takes %s; %s, and the link carries %s", rate(e), idle(e), unit.Throughput(e.RawBytesPerS)), help
+	}
+	return fmt.Sprintf("where the bytes go to is the limit: it takes %s, and %s of the time what has arrived waits to be taken", rate(e), percent(*e.SinkFull)), help
+}
+
+func saysLosses(_ record.Direction, e record.Evidence) (string, string) {
+	const help = "find out where the link loses packets; no setting of ssh makes up for that"
+	if e.Retransmitted > lossy {
+		return fmt.Sprintf("losses on the link are the limit: TCP sent %.1f %% of its segments again, and %s are left", 100*e.Retransmitted, rate(e)), help
+	}
+	return fmt.Sprintf("losses on the link are the limit: %s of the time nothing arrives at all, and %s are left", percent(value(e.Stalled)), rate(e)), help
+}
+
+func saysLink(_ record.Direction, e record.Evidence) (string, string) {
+	const help = "a faster link, or compression if the data can be compressed; no cipher, MAC or other setting of ssh"
+	proof := ""
+	switch {
+	case e.RawBytesPerS > 0:
+		proof = fmt.Sprintf(", as it does without SSH (%s)", unit.Throughput(e.RawBytesPerS))
+	case e.TwoBytesPerS > 0:
+		proof = fmt.Sprintf(", and two connections at once carry no more (%s together)", unit.Throughput(e.TwoBytesPerS))
+	}
+	return fmt.Sprintf("the link is the limit: it carries %s%s; %s", rate(e), proof, idle(e)), help
+}
+
+func saysWindow(_ record.Direction, e record.Evidence) (string, string) {
+	return fmt.Sprintf("the window is the limit: OpenSSH has 2 MiB on the way at most, which over a round trip of %s are %s; %s",
+			e.RTTNS.Round(100*time.Microsecond), unit.Throughput(ceiling(e)), idle(e)),
+		"several connections at once, or HPN-SSH at the receiving end; no cipher or MAC"
+}
+
+func saysBusy(_ record.Direction, e record.Evidence) (string, string) {
+	side, used, waits := "ssh", value(e.ClientShare), value(e.ClientWaits)
+	if value(e.ServerWaits) > waits {
+		side, used, waits = "sshd", value(e.ServerShare), value(e.ServerWaits)
+	}
+	return fmt.Sprintf("other work on the machine is the limit: %s is ready to run %s of the time and runs %s of it", side, percent(used+waits), percent(used)), "end the other work, or give SSH a core of its own"
+}
+
+const cheaper = "a cipher and a MAC that cost less (sshpace bench ranks them), or several connections at once where there are cores"
+
+func saysBoth(_ record.Direction, e record.Evidence) (string, string) {
+	return fmt.Sprintf("the CPUs are the limit: ssh uses %s of a core and sshd %s, and each of them is one process on one core", percent(value(e.ClientShare)), percent(value(e.ServerShare))), cheaper
+}
+
+func saysClient(_ record.Direction, e record.Evidence) (string, string) {
+	return fmt.Sprintf("this machine's CPU is the limit: ssh uses %s of the one core that it can use; %s", percent(value(e.ClientShare)), other("sshd", e.ServerShare)), cheaper
+}
+
+func saysServer(_ record.Direction, e record.Evidence) (string, string) {
+	return fmt.Sprintf("the server's CPU is the limit: sshd uses %s of the one core that it can use; %s", percent(value(e.ServerShare)), other("ssh", e.ClientShare)), cheaper
+}
+
+func other(who string, share *float64) string {
+	if share == nil {
+		return "what " + who + " uses is not known"
+	}
+	return who + " " + percent(*share)
+}

@@ -1,0 +1,170 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sshpace/internal/record"
+	"sshpace/internal/sys/ownport"
+)
+
+// portTries is how often a port that somebody else has taken meanwhile is
+// replaced.
+const portTries = 3
+
+// forwardLocal moves bytes through a port at this end that ssh forwards to one
+// at the server (-L), behind which we listen.
+func (b *Bed) forwardLocal(ctx context.Context, o Options, size int64) (reading Reading, err error) {
+	for range portTries {
+		far, err := ownport.Listen()
+		if err != nil {
+			return reading, err
+		}
+		port, err := freePort()
+		if err != nil {
+			return reading, errors.Join(err, far.Close())
+		}
+		reading, err = b.tunnel(ctx, o, "-L", "127.0.0.1:"+port+":"+far.Addr().String(), far, size, func(func() string) string { return port })
+		far.Close()
+		if err == nil || !strings.Contains(err.Error(), "in use") {
+			return reading, err
+		}
+	}
+	return reading, err
+}
+
+// forwardRemote moves bytes through a port at the server that is forwarded to
+// one at this end (-R), behind which we listen. What is sent to it goes down.
+func (b *Bed) forwardRemote(ctx context.Context, o Options, size int64) (Reading, error) {
+	near, err := ownport.Listen()
+	if err != nil {
+		return Reading{}, err
+	}
+	defer near.Close()
+	const allocated = "Allocated port "
+	return b.tunnel(ctx, o, "-R", "127.0.0.1:0:"+near.Addr().String(), near, size, func(said func() string) string {
+		_, rest, _ := strings.Cut(said(), allocated)
+		port, _, found := strings.Cut(rest, " ")
+		if !found {
+			return ""
+		}
+		return port
+	})
+}
+
+// tunnel starts ssh with one forwarded port, connects to it when portOf knows it,
+// and moves size bytes to or from the connection that comes out at the listener.
+func (b *Bed) tunnel(ctx context.Context, o Options, flag, spec string, listener *ownport.Listener, size int64, portOf func(said func() string) string) (Reading, error) {
+	from, err := b.Here.Of(size)
+	if err != nil {
+		return Reading{}, err
+	}
+	to := with(with(b.destination(o), "ClearAllForwardings", ""), "SessionType", "")
+	to.Options = append([]string{"-o", "ExitOnForwardFailure=yes"}, to.Options...)
+	argv := b.SSH.Leading(to, o.Suite, b.Connect)
+	argv = append(argv, "-N", flag, spec, "--", b.To.Host)
+	return b.Around(ctx, Process{Argv: argv, Env: b.Env}, func(ctx context.Context, said func() string) error {
+		stop := context.AfterFunc(ctx, func() { listener.Close() })
+		defer stop()
+		in, out, err := b.throughTunnel(ctx, listener, func() string { return portOf(said) })
+		if err != nil {
+			return &Failure{"ssh " + flag, "nothing comes through the forwarded port: " + err.Error()}
+		}
+		defer in.Close()
+		defer out.Close()
+		if (flag == "-L") == (o.Direction == record.Download) { // the other way round
+			in, out = out, in
+		}
+		return pour(ctx, in, out, from, size)
+	})
+}
+
+// throughTunnel connects to a forwarded port and takes the connection that comes
+// out of it.
+func (b *Bed) throughTunnel(ctx context.Context, listener *ownport.Listener, port func() string) (in, out *net.TCPConn, err error) {
+	var conn net.Conn
+	err = await(ctx, b.Connect, func() bool {
+		if port() == "" {
+			return false
+		}
+		var d net.Dialer
+		conn, err = d.DialContext(ctx, "tcp4", net.JoinHostPort("127.0.0.1", port()))
+		return err == nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	other, err := listener.Accept()
+	if err != nil {
+		conn.Close()
+		return nil, nil, errors.New("the server opens no connection for it")
+	}
+	return conn.(*net.TCPConn), other.(*net.TCPConn), nil
+}
+
+// pour sends a file into one connection and counts what comes out of the other.
+func pour(ctx context.Context, in, out *net.TCPConn, from string, size int64) error {
+	file, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	stop := context.AfterFunc(ctx, func() { past := time.Unix(1, 0); _, _ = in.SetDeadline(past), out.SetDeadline(past) })
+	defer stop()
+	sent := make(chan error, 1)
+	go func() {
+		_, err := in.ReadFrom(file) // sendfile(2)
+		sent <- errors.Join(err, in.CloseWrite())
+	}()
+	got, err := discard(out)
+	if err = errors.Join(err, <-sent); err == nil && got != size {
+		err = fmt.Errorf("%d of %d bytes arrived", got, size)
+	}
+	if err != nil {
+		return &Failure{"forwarded port", err.Error()}
+	}
+	return nil
+}
+
+// discard reads to the end of a connection without copying anything (tcp(7):
+// MSG_TRUNC).
+func discard(conn *net.TCPConn) (total int64, err error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	nothing := make([]byte, 1<<20)
+	for {
+		var n int
+		var failed error
+		err := raw.Read(func(fd uintptr) bool {
+			n, _, failed = unix.Recvfrom(int(fd), nothing, unix.MSG_TRUNC|unix.MSG_DONTWAIT)
+			return failed != unix.EAGAIN
+		})
+		if err != nil || failed != nil {
+			return total, errors.Join(err, failed)
+		}
+		if n == 0 {
+			return total, nil
+		}
+		total += int64(n)
+	}
+}
+
+// freePort is one that was free a moment ago.
+func freePort() (string, error) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port), nil
+}

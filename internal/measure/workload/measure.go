@@ -1,0 +1,88 @@
+package workload
+
+import (
+	"context"
+	"errors"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/measure/limits"
+	"sshpace/internal/record"
+)
+
+// Params are which ways are to be measured.
+type Params struct {
+	Modes      []record.Mode
+	Directions []record.Direction
+	Suites     []alg.Suite
+	Options    // Suite and Direction are those above
+	Turns      Turns
+}
+
+// ErrNothing says that the modes and options leave nothing.
+var ErrNothing = errors.New("none of these modes copies files")
+
+// Measure measures every mode in every direction with every suite, in turns, and
+// writes down what it does. Before that it finds out how fast files can be read
+// at all, so that no disk is taken for SSH.
+func (b *Bed) Measure(ctx, drain context.Context, p Params, sink record.Sink) error {
+	defer b.Here.Remove()
+	if err := b.control(ctx, sink); err != nil {
+		return err
+	}
+	var all []*Contestant
+	for _, suite := range p.Suites {
+		for _, direction := range p.Directions {
+			o := p.Options
+			o.Suite, o.Direction = suite, direction
+			all = append(all, b.Contestants(p.Modes, o)...)
+		}
+	}
+	if len(all) == 0 {
+		return ErrNothing
+	}
+	for i, c := range all {
+		c.ID = i + 1
+	}
+	if err := p.Turns.Measure(ctx, drain, all, sink); err != nil || drain.Err() != nil {
+		return err
+	}
+	o := p.Options
+	o.Suite = p.Suites[0]
+	return b.Limits(ctx, o, p.Directions, sink)
+}
+
+// Limits looks for what limits a pipe in each direction, and writes it down. That
+// it cannot be told is no failure.
+func (b *Bed) Limits(ctx context.Context, o Options, directions []record.Direction, sink record.Sink) error {
+	for _, direction := range directions {
+		o.Direction = direction
+		limit, err := b.Limit(ctx, o, Ends{})
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		r := record.Record{Limit: &limit}
+		if err != nil {
+			r = record.Record{Finding: &record.Finding{What: "what limits a pipe was not found out", Why: err.Error()}}
+		}
+		if err := sink(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// controlled is the size of the file with which reading is measured.
+const controlled = 64 << 20
+
+// control measures how fast files are read here.
+func (b *Bed) control(ctx context.Context, sink record.Sink) error {
+	path, err := b.Here.Of(controlled)
+	if err != nil {
+		return err
+	}
+	rates, err := limits.FileRead(ctx, path)
+	for _, m := range rates {
+		err = errors.Join(err, sink(record.Record{Measurement: &m}))
+	}
+	return err
+}

@@ -1,0 +1,214 @@
+// Package workload moves bytes through SSH in the ways in which people do: a
+// pipe, scp, sftp, rsync, a forwarded port, a jump host, several sessions on one
+// connection, several connections. It times whole runs of the real programs, in
+// turns and in random order, and looks at what arrived.
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"sshpace/internal/measure/loopback"
+	"sshpace/internal/sys/proc"
+)
+
+// Reading is what one run took, from the start of its first process to the end
+// of its last.
+type Reading struct {
+	Wall   time.Duration
+	Client time.Duration // CPU time of the programs at this end
+	Server time.Duration // and of the server's processes; 0 where it is out of sight
+}
+
+// Process is a program to run. Stdin and Stdout are handed to it; nil is
+// /dev/null.
+type Process struct {
+	Argv, Env     []string
+	Stdin, Stdout *os.File
+	Input         string // its standard input, where Stdin is nil
+}
+
+// Runner runs processes that end with sshpace, however that ends.
+type Runner struct {
+	Spawner *proc.Spawner
+	Server  *loopback.Server // nil where it is on another machine
+	Limit   time.Duration    // that a run may take
+
+	nested bool // a connection stays open around the runs
+	serial int  // of files
+}
+
+// Failure says that a run did not do what it should have done.
+type Failure struct {
+	Program string
+	Detail  string // what the program said last, or what is wrong with what arrived
+}
+
+func (f *Failure) Error() string { return f.Program + ": " + f.Detail }
+
+// settle is how long a server may take to notice that its client is gone.
+const settle = 5 * time.Second
+
+// Run starts all processes at once and waits for all of them. The first failure
+// ends the others.
+func (r *Runner) Run(ctx context.Context, all ...Process) (Reading, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.Limit)
+	defer cancel()
+	before := r.serverCPU()
+	if r.Server != nil {
+		r.Server.Fresh(false)
+	}
+	start := time.Now()
+	var running []*job
+	var failed error
+	for _, p := range all {
+		j, err := r.start(ctx, p)
+		if err != nil {
+			failed = err
+			cancel()
+			break
+		}
+		running = append(running, j)
+	}
+	var reading Reading
+	for _, j := range running {
+		if err := j.wait(ctx); err != nil && failed == nil {
+			failed = err
+			cancel()
+		}
+		reading.Client += j.cmd.ProcessState.UserTime() + j.cmd.ProcessState.SystemTime()
+	}
+	reading.Wall = time.Since(start)
+	reading.Server = r.serverCPU() - before
+	return reading, r.explained(failed)
+}
+
+// explained adds what the private server said to a failure.
+func (r *Runner) explained(err error) error {
+	failure, ok := errors.AsType[*Failure](err)
+	if !ok || r.Server == nil {
+		return err
+	}
+	if tail := r.Server.LogTail(); tail != "" {
+		failure.Detail += " (server: " + tail + ")"
+	}
+	return failure
+}
+
+// serverCPU is what the connections of the private server have used so far, all
+// of them being over.
+func (r *Runner) serverCPU() time.Duration {
+	if r.Server == nil || r.nested {
+		return 0
+	}
+	return r.Server.Settle(settle)
+}
+
+// job is a process under way.
+type job struct {
+	cmd     *exec.Cmd
+	said    *lastWords
+	release func() bool
+}
+
+func (r *Runner) start(ctx context.Context, p Process) (*job, error) {
+	j := &job{cmd: exec.Command(p.Argv[0], p.Argv[1:]...), said: &lastWords{}}
+	if p.Stdin != nil {
+		j.cmd.Stdin = p.Stdin
+	} else if p.Input != "" {
+		j.cmd.Stdin = strings.NewReader(p.Input)
+	}
+	if p.Stdout != nil {
+		j.cmd.Stdout = p.Stdout
+	}
+	j.cmd.Stderr = j.said
+	j.cmd.WaitDelay = time.Second                          // the ssh of a jump host may hold stderr open
+	j.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no terminal: nothing can ask
+	j.cmd.Env = append(append(os.Environ(), "LC_ALL=C", "SSH_ASKPASS_REQUIRE=never"), p.Env...)
+	if err := r.Spawner.Start(j.cmd); err != nil {
+		return nil, fmt.Errorf("start %s: %w", p.Argv[0], err)
+	}
+	j.release = context.AfterFunc(ctx, func() { proc.KillGroup(j.cmd) })
+	return j, nil
+}
+
+// wait waits for the end and says what went wrong.
+func (j *job) wait(ctx context.Context) error {
+	err := j.cmd.Wait()
+	j.release()
+	proc.EndGroup(j.cmd.Process.Pid, 0)
+	name := filepath.Base(j.cmd.Path)
+	switch {
+	case err == nil, errors.Is(err, exec.ErrWaitDelay):
+		return nil
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return &Failure{name, "it took too long"}
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return &Failure{name, j.said.why(err)}
+}
+
+// terminate ends the process in peace, so that what it used is known.
+func (j *job) terminate() {
+	_ = syscall.Kill(-j.cmd.Process.Pid, syscall.SIGTERM)
+}
+
+// lastWords keeps the end of what a program writes to standard error.
+type lastWords struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (l *lastWords) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return string(l.text)
+}
+
+const lastWordsLimit = 64 << 10
+
+func (l *lastWords) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, p...)
+	l.text = l.text[max(0, len(l.text)-lastWordsLimit):]
+	return len(p), nil
+}
+
+// why is the last line that is no debug output and no farewell, unless one says
+// that something is vulnerable: that is why PuTTY gives up.
+func (l *lastWords) why(err error) string {
+	lines := strings.Split(strings.TrimSpace(l.String()), "\n")
+	why := err.Error()
+	for _, line := range lines {
+		line = strings.TrimSpace(line)
+		if strings.Contains(line, "vulnerable") {
+			return line
+		}
+		if line != "" && !isChatter(line) {
+			why = line
+		}
+	}
+	return why
+}
+
+// chatter begins lines that explain no failure.
+var chatter = []string{"debug", "Transferred:", "Bytes per second:", "Connection to ", "Connection closed", "Executing:", "Warning: Permanently", "sftp>", "lost connection", "rsync error:", "Authenticated to"}
+
+func isChatter(line string) bool {
+	for _, begin := range chatter {
+		if strings.HasPrefix(line, begin) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,195 @@
+package workload
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/sys/bounded"
+	"sshpace/internal/sys/proc"
+)
+
+// remote is a private folder on a host. A shell there keeps it: its standard
+// input is ours, and when that ends, which is when we end, however we do, it
+// removes the folder. Where the host forgets to, the next run does.
+type remote struct {
+	bed    *Bed
+	path   string
+	keeper *exec.Cmd
+	alive  io.Closer
+	swept  []string // what killed runs had left behind
+	made   map[int64]string
+}
+
+// remoteName is what the host may answer: nothing else is ever named in a command.
+var remoteName = regexp.MustCompile(`^/tmp/sshpace-copy-[A-Za-z0-9]{10}$`)
+
+// keep makes the folder, names it and what was left behind, and waits. A folder
+// of ours whose keeper is gone was left behind.
+const keep = `umask 077
+for d in /tmp/sshpace-copy-??????????; do
+if [ -O "$d" ] && [ ! -L "$d" ] && [ -f "$d/.keeper" ] && ! kill -0 "$(cat "$d/.keeper")" 2>/dev/null; then rm -rf -- "$d" && echo "left $d"; fi
+done
+d=$(mktemp -d /tmp/sshpace-copy-XXXXXXXXXX) && echo $$ >"$d/.keeper" && echo "made $d" || exit 1
+trap "" HUP INT TERM
+cat >/dev/null
+rm -rf -- "$d"`
+
+// maxAnswer is how much a host may print, in bytes.
+const maxAnswer = 64 << 10
+
+// openRemote logs in and has the host make a folder.
+func openRemote(ctx context.Context, b *Bed) (*remote, error) {
+	r := &remote{bed: b, made: map[int64]string{}}
+	p := b.command(b.To, alg.Suite{}, "exec sh -c "+"'"+strings.ReplaceAll(keep, "'", `'\''`)+"'")
+	r.keeper = exec.Command(p.Argv[0], p.Argv[1:]...)
+	r.keeper.Env = append(append(os.Environ(), "LC_ALL=C", "SSH_ASKPASS_REQUIRE=never"), b.Env...)
+	r.keeper.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	words := &lastWords{}
+	r.keeper.Stderr = words
+	in, err := r.keeper.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := r.keeper.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := b.Spawner.Start(r.keeper); err != nil {
+		return nil, err
+	}
+	r.alive = in
+	stop := context.AfterFunc(ctx, func() { proc.KillGroup(r.keeper) })
+	defer stop()
+	late := time.AfterFunc(b.Connect+settle, func() { proc.KillGroup(r.keeper) })
+	defer late.Stop()
+	if r.path, r.swept, err = placeIn(out); err != nil {
+		in.Close()
+		ended := r.keeper.Wait()
+		return nil, &Failure{"ssh", fmt.Sprintf("the host makes no folder for files: %s", words.why(errors.Join(err, ended)))}
+	}
+	return r, nil
+}
+
+// placeIn reads what the keeper says.
+func placeIn(out io.Reader) (path string, swept []string, err error) {
+	answer := bounded.Reader(out, "the host's answer", maxAnswer)
+	text := make([]byte, 0, 1024)
+	for one := make([]byte, 1); ; {
+		n, err := answer.Read(one)
+		if err != nil {
+			return "", swept, err
+		}
+		if text = append(text, one[:n]...); one[0] != '\n' {
+			continue
+		}
+		what, name, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+		text = text[:0]
+		switch {
+		case !remoteName.MatchString(name):
+		case what == "left":
+			swept = append(swept, name)
+		case what == "made":
+			return name, swept, nil
+		}
+	}
+}
+
+// close has the keeper remove the folder, and waits for it.
+func (r *remote) close() {
+	r.alive.Close()
+	late := time.AfterFunc(settle, func() { proc.KillGroup(r.keeper) })
+	defer late.Stop()
+	_ = r.keeper.Wait()
+}
+
+// ask runs a command on the host and returns what it prints.
+func (r *remote) ask(ctx context.Context, command string, stdin *os.File) (string, error) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return "", err
+	}
+	defer read.Close()
+	p := r.bed.command(r.bed.To, alg.Suite{}, command)
+	p.Stdin, p.Stdout = stdin, write
+	answer := make(chan []byte, 1)
+	go func() {
+		text, _ := bounded.ReadAll(read, "the host's answer", maxAnswer)
+		answer <- text
+	}()
+	_, err = r.bed.Run(ctx, p)
+	write.Close()
+	return strings.TrimSpace(string(<-answer)), err
+}
+
+func (r *remote) Path(name string) string { return r.path + "/" + name }
+
+// Payload copies the file there, once.
+func (r *remote) Payload(ctx context.Context, from string, size int64) (string, error) {
+	info, err := os.Stat(from)
+	if err != nil {
+		return "", err
+	}
+	if info.IsDir() {
+		return "", &Failure{"download", "many files are only sent, not fetched from a host"}
+	}
+	if path, known := r.made[size]; known {
+		return path, nil
+	}
+	path := r.Path("payload." + strconv.FormatInt(size, 10))
+	file, err := os.Open(from)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	if _, err := r.ask(ctx, "cat >"+path, file); err != nil {
+		return "", err
+	}
+	r.made[size] = path
+	return path, nil
+}
+
+func (r *remote) Length(ctx context.Context, path string) (int64, error) {
+	text, err := r.ask(ctx, "find "+path+" -type f -exec cat {} + | wc -c", nil)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, &Failure{"verification", "the host does not say how much arrived"}
+	}
+	return n, nil
+}
+
+// Same compares hashes; where the host has no sha256sum, lengths have to do.
+func (r *remote) Same(ctx context.Context, path, sent string) error {
+	was, size, err := sum(sent)
+	if err != nil {
+		return err
+	}
+	text, err := r.ask(ctx, "sha256sum "+path+" 2>/dev/null || wc -c <"+path, nil)
+	if err != nil {
+		return err
+	}
+	said, _, _ := strings.Cut(text, " ")
+	if said == hex.EncodeToString(was[:]) || len(said) < 2*sha256.Size && said == strconv.FormatInt(size, 10) {
+		return nil
+	}
+	return &Failure{"verification", "what arrived is not what was sent"}
+}
+
+func (r *remote) Remove(ctx context.Context, path string) error {
+	_, err := r.ask(ctx, "rm -rf -- "+path, nil)
+	return err
+}

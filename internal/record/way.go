@@ -1,0 +1,97 @@
+package record
+
+import (
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/unit"
+)
+
+// Way is one way of moving bytes through SSH: what people do, with which programs
+// and which algorithms. Its runs follow it, each by itself.
+type Way struct {
+	ID          int        `json:"id"` // counts from 1 in a file
+	Mode        Mode       `json:"mode"`
+	Direction   Direction  `json:"direction"`
+	Client      string     `json:"client,omitempty"` // the implementation, such as "openssh 9.2p1"; "" where the environment says it
+	Server      string     `json:"server,omitempty"`
+	Suite       alg.Suite  `json:"suite"` // negotiated, or wanted where that could not be seen
+	Streams     int        `json:"streams,omitempty"`
+	Files       int        `json:"files,omitempty"`      // so many files of FileBytes each; 0: one
+	FileBytes   unit.Bytes `json:"file_bytes,omitempty"` // of each
+	Compression bool       `json:"compression,omitempty"`
+	SizeBytes   unit.Bytes `json:"size_bytes,omitempty"` // of the long runs
+	Why         string     `json:"why,omitempty"`        // it was not measured
+}
+
+// Mode is what people do with SSH to move bytes.
+type Mode string
+
+// The modes.
+const (
+	ModePipe      Mode = "pipe"       // through a command's standard input or output
+	ModeSCP       Mode = "scp"        // scp with the SFTP protocol
+	ModeSCPLegacy Mode = "scp -O"     // scp with its own protocol
+	ModeSFTP      Mode = "sftp"       //
+	ModeRsync     Mode = "rsync"      // rsync over ssh
+	ModeForwardL  Mode = "forward -L" // through a forwarded port
+	ModeForwardR  Mode = "forward -R" //
+	ModeJump      Mode = "jump"       // a pipe through a jump host
+	ModeMultiplex Mode = "multiplex"  // several sessions on one connection
+	ModeStreams   Mode = "streams"    // several connections at once
+)
+
+// RunKind is what a run of a way is for.
+type RunKind string
+
+// The kinds of run.
+const (
+	LongRun  RunKind = "long"  // SizeBytes of the way
+	ShortRun RunKind = "short" // one byte: what starting the programs and logging in take
+	LoginRun RunKind = "login" // nothing at all
+)
+
+// Run is one run of a way, from the start of its first process to the end of its
+// last. CPU times are of all processes of that side; nil where it is out of sight.
+type Run struct {
+	Way         int            `json:"way"` // Way.ID
+	Kind        RunKind        `json:"kind"`
+	Start       time.Time      `json:"start"`
+	WallNS      time.Duration  `json:"wall_ns"`
+	ClientCPUNS *time.Duration `json:"client_cpu_ns,omitempty"`
+	ServerCPUNS *time.Duration `json:"server_cpu_ns,omitempty"`
+	Failure     string         `json:"failure,omitempty"` // it did not do what it should have done
+}
+
+// Limit is what keeps a transfer from being faster, as far as it can be told.
+type Limit struct {
+	Mode      Mode      `json:"mode"`
+	Direction Direction `json:"direction"`
+	Suite     alg.Suite `json:"suite"`
+	What      string    `json:"what"` // "client CPU", "link", "window", ...; see package limits
+	Sentence  string    `json:"sentence"`
+	Help      string    `json:"help"`
+	Evidence  Evidence  `json:"evidence"`
+}
+
+// Evidence is what was measured while a transfer went on. Shares are of one core,
+// or of the time, from 0 to 1; a nil figure could not be read.
+type Evidence struct {
+	BytesPerSecond float64       `json:"bytes_per_s"`
+	RTTNS          time.Duration `json:"rtt_ns,omitempty"`     // of a byte through the session and back
+	TCPRTTNS       time.Duration `json:"tcp_rtt_ns,omitempty"` // of the client's connection, the least
+	ClientShare    *float64      `json:"client_cpu_share,omitempty"`
+	ClientWaits    *float64      `json:"client_wait_share,omitempty"` // runnable, but not running
+	ServerShare    *float64      `json:"server_cpu_share,omitempty"`
+	ServerWaits    *float64      `json:"server_wait_share,omitempty"`
+	HarnessShare   float64       `json:"harness_cpu_share,omitempty"` // source and sink of sshpace
+	Cores          int           `json:"cores,omitempty"`             // of this machine, where both sides run on it
+	BusyCores      float64       `json:"busy_cores,omitempty"`        // of this machine, whoever kept them busy
+	SocketBusy     *float64      `json:"socket_busy_share,omitempty"` // the sender's socket had something to send
+	Retransmitted  float64       `json:"retransmitted_share,omitempty"`
+	SourceEmpty    *float64      `json:"source_empty_share,omitempty"` // the client had nothing to read
+	SinkFull       *float64      `json:"sink_full_share,omitempty"`    // nobody took what had arrived
+	Stalled        *float64      `json:"stalled_share,omitempty"`      // nothing arrived for more than a tenth of a second
+	TwoBytesPerS   float64       `json:"two_bytes_per_s,omitempty"`    // of two connections at once, together
+	RawBytesPerS   float64       `json:"raw_bytes_per_s,omitempty"`    // of TCP on the same way, without SSH
+}

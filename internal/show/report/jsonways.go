@@ -1,0 +1,55 @@
+package report
+
+import (
+	"io"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/record"
+	"sshpace/internal/verdict/ways"
+)
+
+// WaysSchema names the layout that WaysJSON writes.
+const WaysSchema = "sshpace.ways/1"
+
+// WaysJSON writes ways to move bytes for programs. Every number has its unit in its
+// name; a missing figure is absent, never zero.
+func WaysJSON(w io.Writer, results []ways.Result, f *record.File) error {
+	d := struct {
+		Schema       string               `json:"schema"`
+		Campaign     record.Campaign      `json:"campaign"`
+		Environment  record.Environment   `json:"environment"`
+		Ended        string               `json:"ended,omitempty"`
+		Ways         []jsonWay            `json:"ways"`
+		Limits       []record.Limit       `json:"limits,omitempty"`
+		Measurements []record.Measurement `json:"measurements,omitempty"`
+		Findings     []record.Finding     `json:"findings,omitempty"`
+	}{WaysSchema, f.Campaign, f.Environment, f.Ended, []jsonWay{}, f.Limits, f.Measurements, f.Findings}
+	for _, r := range results {
+		d.Ways = append(d.Ways, jsonWay{
+			Way: r.Way, Status: r.Suite.Status(), Throughput: known(r.Rate), ClientCost: known(r.ClientCost), ServerCost: known(r.ServerCost),
+			Start: known(r.Start), Login: known(r.Login), Failed: r.Failed,
+		})
+	}
+	return termsafe.WriteJSON(w, d, " ")
+}
+
+type jsonWay struct {
+	record.Way
+	Status     alg.Status    `json:"status,omitempty"`
+	Throughput *jsonQuantity `json:"throughput_bytes_per_s,omitempty"`
+	ClientCost *jsonQuantity `json:"client_ns_per_byte,omitempty"`
+	ServerCost *jsonQuantity `json:"server_ns_per_byte,omitempty"`
+	Start      *jsonQuantity `json:"start_s,omitempty"`
+	Login      *jsonQuantity `json:"login_s,omitempty"`
+	Failed     []string      `json:"failed,omitempty"`
+}
+
+// known is nil for what was not measured.
+func known(i stats.Interval) *jsonQuantity {
+	if i.N == 0 {
+		return nil
+	}
+	return quantity(&i)
+}

@@ -1,0 +1,95 @@
+// Package ways turns the runs of ways to move bytes into figures with intervals.
+package ways
+
+import (
+	"time"
+
+	"sshpace/internal/base/stats"
+	"sshpace/internal/record"
+)
+
+// Result is a way and what its runs show: medians with their 95 % intervals, or
+// their range where there are fewer than six. N of a figure is 0 where there is
+// none.
+type Result struct {
+	record.Way
+	Login      stats.Interval // seconds of a run that does nothing but log in
+	Start      stats.Interval // seconds that a run takes beside its bytes: starting programs and logging in
+	Rate       stats.Interval // bytes per second after that
+	ClientCost stats.Interval // CPU nanoseconds per byte, those of the start taken out
+	ServerCost stats.Interval // the same at the server
+	Failed     []string       // runs that did not do what they should have done
+}
+
+// Of are the results of a file, in the order of its ways.
+func Of(f *record.File) []Result {
+	var results []Result
+	for _, way := range f.Ways {
+		runs := map[record.RunKind][]record.Run{}
+		r := Result{Way: way}
+		for _, run := range f.Runs {
+			switch {
+			case run.Way != way.ID:
+			case run.Failure != "":
+				r.Failed = append(r.Failed, run.Failure)
+			default:
+				runs[run.Kind] = append(runs[run.Kind], run)
+			}
+		}
+		r.figure(runs)
+		results = append(results, r)
+	}
+	return results
+}
+
+// wall, client and server are the columns of a run; false where it has none.
+func wall(r record.Run) (float64, bool)   { return r.WallNS.Seconds(), true }
+func client(r record.Run) (float64, bool) { return seconds(r.ClientCPUNS) }
+func server(r record.Run) (float64, bool) { return seconds(r.ServerCPUNS) }
+
+func seconds(d *time.Duration) (float64, bool) {
+	if d == nil {
+		return 0, false
+	}
+	return d.Seconds(), true
+}
+
+func column(runs []record.Run, of func(record.Run) (float64, bool)) []float64 {
+	var values []float64
+	for _, r := range runs {
+		if v, ok := of(r); ok {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+func (r *Result) figure(runs map[record.RunKind][]record.Run) {
+	r.Login = stats.MedianInterval(column(runs[record.LoginRun], wall))
+	r.Start = stats.MedianInterval(column(runs[record.ShortRun], wall))
+	// What is left of a long run without the median of the short ones, per byte.
+	perByte := func(of func(record.Run) (float64, bool)) []float64 {
+		short := column(runs[record.ShortRun], of)
+		if len(short) == 0 || r.SizeBytes <= 0 {
+			return nil
+		}
+		var rest []float64
+		for _, long := range column(runs[record.LongRun], of) {
+			rest = append(rest, max(0, long-stats.Median(short))/float64(r.SizeBytes))
+		}
+		return rest
+	}
+	var rates []float64
+	for _, s := range perByte(wall) {
+		if s > 0 {
+			rates = append(rates, 1/s)
+		}
+	}
+	r.Rate = stats.MedianInterval(rates)
+	r.ClientCost = scaled(stats.MedianInterval(perByte(client)), 1e9)
+	r.ServerCost = scaled(stats.MedianInterval(perByte(server)), 1e9)
+}
+
+func scaled(i stats.Interval, by float64) stats.Interval {
+	return stats.Interval{Value: i.Value * by, Lo: i.Lo * by, Hi: i.Hi * by, N: i.N}
+}
