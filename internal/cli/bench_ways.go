@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"os/user"
@@ -26,7 +25,7 @@ import (
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
-	render "sshpace/internal/show/report"
+	"sshpace/internal/show/format"
 	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/relay"
 	"sshpace/internal/sys/terminal"
@@ -397,7 +396,11 @@ func (o *wayOutput) run(drain context.Context, campaign, environment record.Reco
 	if len(results) == 0 {
 		return interrupted(drain, &Error{What: "nothing was measured", Hint: "allow more"})
 	}
-	if err := renderWays(o.sys.Stdout, results, memory, o.json); err != nil {
+	shown := format.Format{Name: "text"}
+	if o.json {
+		shown.Name = "json"
+	}
+	if err := (&format.Ways{Records: memory}).Render(o.sys.Stdout, shown); err != nil {
 		return err
 	}
 	fmt.Fprintf(o.sys.Stderr, "\nsaved: %s\nlook again: sshpace report %s\n", o.file.Name(), o.file.Name())
@@ -405,30 +408,4 @@ func (o *wayOutput) run(drain context.Context, campaign, environment record.Reco
 		return interrupted(drain, &Error{What: "not a single way could be measured", Hint: "the reasons stand in the report"})
 	}
 	return interrupted(drain, nil)
-}
-
-func renderWays(w io.Writer, results []ways.Result, f *record.File, asJSON bool) error {
-	if asJSON {
-		return render.WaysJSON(w, results, f)
-	}
-	return render.Text(w, document.OfWays(results, f))
-}
-
-// waysReport is the report of a file that holds ways.
-type waysReport struct {
-	records *record.File
-	out     outputFlags
-}
-
-func (x *waysReport) render(w io.Writer, f format) error {
-	results := ways.Of(x.records)
-	switch f.name {
-	case "json":
-		return render.WaysJSON(w, results, x.records)
-	case recordFormat:
-		return store.Put(w, slices.Collect(x.records.Records()))
-	case "classic":
-		return usageError("leave --format classic out", "the result holds ways to move bytes, no combinations of algorithms")
-	}
-	return x.out.renderDocument(w, f.name, document.OfWays(results, x.records), x.records)
 }

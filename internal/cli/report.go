@@ -102,7 +102,7 @@ people who want to report and compare it.`,
 					return err
 				}
 				if len(records.Ways) > 0 && len(records.Samples) == 0 {
-					if err := out.write(sys, targets, &waysReport{records, out}); err != nil {
+					if err := out.Write(sys.Stdout, sys.Stderr, targets, &format.Ways{Records: records, Output: out.Output}); err != nil {
 						return err
 					}
 					continue

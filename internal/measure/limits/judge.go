@@ -79,6 +79,10 @@ var rules = []rule{
 	{Source, farAway(record.Download, 2), saysSource},
 }
 
+// sameMachine is the round trip up to which both ends of a TCP connection are on
+// one machine.
+const sameMachine = 200 * time.Microsecond
+
 // value is a share that may be unknown: nothing then.
 func value(share *float64) float64 {
 	if share == nil {
@@ -109,7 +113,7 @@ func losses(_ record.Direction, e record.Evidence) bool {
 	if e.Cores > 0 { // TCP ends at a relay of ours: what it sends again is no news of the path
 		return e.RTTNS > time.Millisecond && need(e) < mostOf && value(e.Stalled) > stalls
 	}
-	return need(e) < mostOf && (e.Retransmitted > lossy || value(e.Stalled) > stalls)
+	return need(e) < mostOf && e.Retransmitted > lossy && e.TCPRTTNS > sameMachine
 }
 
 func linkFull(_ record.Direction, e record.Evidence) bool {
