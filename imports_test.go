@@ -66,6 +66,8 @@ verdict/advise: base/alg record verdict/choice verdict/rank
 verdict/apply: base/alg base/fault base/termsafe ssh/openssh ssh/route sys/bounded sys/edit sys/workdir verdict/advise verdict/choice
 verdict/prove: base/alg base/fault base/stats base/termsafe base/unit measure/drive measure/lab measure/model measure/testbed record sys/bounded sys/proc sys/workdir
 fleet/hostset: base/host
+fleet/transfer: base/host base/shell base/termsafe base/unit fleet fleet/output fleet/remotesh ssh/sftp
+ssh/sftp:
 fleet/inventory: base/fault base/host fleet/hostset sys/bounded
 fleet: base/host
 fleet/remotesh: base/shell

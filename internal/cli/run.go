@@ -49,6 +49,26 @@ type runFlags struct {
 	rerun          string
 	list           bool
 	verbose, quiet bool
+
+	dialogue fleet.Dialogue // held with SFTP servers instead of running a command
+}
+
+// register defines the flags that all commands for many hosts have.
+func (f *runFlags) register(flags *pflag.FlagSet) {
+	f.connection.register(flags)
+	f.selection.register(flags)
+	f.view.register(flags)
+	f.pace.register(flags)
+	flags.IntVarP(&f.fanout, "fanout", "f", 0, "hosts connected at once, at most; 0 = what this machine bears")
+	flags.Var(&f.connectTimeout, "connect-timeout", "time for name look-up, connection and login (default 15s)")
+	flags.Var(&f.timeout, "timeout", "time for the command on each host; then it is ended there (default none)")
+	flags.Var(&f.retryFor, "retry-for", "time to try a host again whose server turns logins away (default 2m, 30s if it let nobody in)")
+	flags.StringVar(&f.engine, "engine", string(reach.Auto), "auto, native (never start ssh) or openssh (always start ssh)")
+	flags.BoolVar(&f.acceptNew, "accept-new", false, "trust and record keys of hosts that are not in known_hosts yet")
+	flags.BoolVar(&f.noRecord, "no-record", false, "do not record this run in the history")
+	flags.BoolVar(&f.list, "list", false, "print the hosts and do nothing")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell for each host how long each phase took")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
 }
 
 func newRunCommand(sys System) *cobra.Command {
@@ -82,29 +102,16 @@ SIGHUP, SIGINT or SIGTERM.`,
 	}
 	flags := cmd.Flags()
 	flags.SetInterspersed(false) // what follows the command's first word is the command's
-	f.connection.register(flags)
-	f.selection.register(flags)
-	f.view.register(flags)
-	f.pace.register(flags)
+	f.register(flags)
 	f.secrets.register(flags)
-	flags.IntVarP(&f.fanout, "fanout", "f", 0, "hosts connected at once, at most; 0 = what this machine bears")
-	flags.Var(&f.connectTimeout, "connect-timeout", "time for name look-up, connection and login (default 15s)")
-	flags.Var(&f.timeout, "timeout", "time for the command on each host; then it is ended there (default none)")
 	flags.Var(&f.maxOutput, "max-output", "output of each host; the command that sends more is ended there; 0 = any amount")
-	flags.Var(&f.retryFor, "retry-for", "time to try a host again whose server turns logins away (default 2m, 30s if it let nobody in)")
-	flags.StringVar(&f.engine, "engine", string(reach.Auto), "auto, native (never start ssh) or openssh (always start ssh)")
-	flags.BoolVar(&f.acceptNew, "accept-new", false, "trust and record keys of hosts that are not in known_hosts yet")
 	flags.BoolVar(&f.maxrc, "maxrc", false, "exit with the largest exit status of all hosts, 255 for those without one")
 	flags.BoolVar(&f.stdin, "stdin", false, "read standard input once and send it to every host")
 	flags.StringVar(&f.script, "script", "", "run this local script on the hosts; COMMAND is its arguments")
-	flags.BoolVar(&f.noRecord, "no-record", false, "do not record this run in the history")
 	flags.BoolVar(&f.noRemoteKill, "no-remote-kill", false, "end commands by signals only: no second session, in which a forced command of root's would run again")
 	flags.BoolVar(&f.history, "history", false, "list earlier runs, or one of them in full: --history ID")
 	flags.StringVar(&f.rerun, "rerun", "", "sets of the last run's hosts, such as failed,unreachable,unfinished, beside those of -w; without\n"+
 		"COMMAND what that run did, with its flags for the connection and --timeout unless given anew")
-	flags.BoolVar(&f.list, "list", false, "print the hosts and do nothing")
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell for each host how long each phase took")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
 	return cmd
 }
 
@@ -191,7 +198,9 @@ func (f *runFlags) task(ctx context.Context, sys System, store *history.Store, f
 	if err = t.reach.Check(ctx, t.hosts); err != nil {
 		return nil, err
 	}
-	if t.command, err = f.remoteCommand(sys, words, args); err != nil {
+	if f.dialogue != nil {
+		t.command = fleet.Command{Line: "sftp", Dialogue: f.dialogue}
+	} else if t.command, err = f.remoteCommand(sys, words, args); err != nil {
 		return nil, err
 	}
 	t.command.Text = words

@@ -52,6 +52,8 @@ func (f *runFlags) again(store *history.Store, flags *pflag.FlagSet, args []stri
 func (f *runFlags) sameTask(last *history.Record) ([]string, error) {
 	script := last.How.Script
 	switch {
+	case last.How.Files:
+		return nil, usageError("repeat it with -w @last:"+f.rerun, "run %s was %s, which is no command for hosts", last.ID, last.Command)
 	case last.How.Stdin && !f.stdin:
 		return nil, usageError("give it again: sshpace run --rerun "+f.rerun+" --stdin < FILE",
 			"run %s sent standard input to its command, and that is not kept", last.ID)
@@ -82,7 +84,7 @@ var repeated = []string{
 
 // how is what the record needs for a repetition.
 func (f *runFlags) how(flags *pflag.FlagSet, args []string) (output.How, error) {
-	h := output.How{Stdin: f.stdin, Flags: givenFlags(flags)}
+	h := output.How{Files: f.dialogue != nil, Stdin: f.stdin, Flags: givenFlags(flags)}
 	h.Unkept, _ = history.WithoutSecrets(f.connection.Settings)
 	if f.script == "" {
 		return h, nil
@@ -102,7 +104,7 @@ func givenFlags(flags *pflag.FlagSet) map[string][]string {
 	given := map[string][]string{}
 	for _, name := range repeated {
 		flag := flags.Lookup(name)
-		if !flag.Changed {
+		if flag == nil || !flag.Changed {
 			continue
 		}
 		values := []string{flag.Value.String()}

@@ -164,7 +164,7 @@ func startSSHD(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(filepath.Join(dir, "authorized_keys"), []byte(identity(ts)+"\n"), 0o600))
 	lines := []string{
 		"Port " + port, "ListenAddress 127.0.0.1", "HostKey " + filepath.Join(dir, "host_key"),
-		"AuthorizedKeysFile " + filepath.Join(dir, "authorized_keys"), "PidFile none", "UsePAM no", "StrictModes no",
+		"AuthorizedKeysFile " + filepath.Join(dir, "authorized_keys"), "PidFile none", "UsePAM no", "StrictModes no", "Subsystem sftp internal-sftp",
 		"PasswordAuthentication no", "KbdInteractiveAuthentication no", "PermitRootLogin prohibit-password", "SetEnv HOME=" + dir,
 	}
 	config := filepath.Join(dir, "sshd_config")

@@ -19,6 +19,9 @@ type Command struct {
 	Text string
 	// Input is the remote standard input; nil is an empty one.
 	Input Input
+	// Dialogue, where set, is held with the subsystem named Line (RFC 4254
+	// section 6.5), and no command is run.
+	Dialogue Dialogue
 }
 
 // Input is what a command reads: each host from its beginning, at its own pace.
@@ -26,6 +29,24 @@ type Input interface {
 	// Reader starts at the beginning. Its Close ends a Read that waits.
 	Reader() io.ReadCloser
 }
+
+// Dialogue speaks with a subsystem of a host, such as sftp, and returns soon after
+// ctx has ended. An error is the host's failure, exit code 1, unless the
+// connection was lost.
+type Dialogue func(ctx context.Context, h host.Host, c Channel) error
+
+// Channel is the subsystem and what else a Dialogue needs of its host.
+type Channel interface {
+	io.ReadWriteCloser
+	// Exec runs a command line over the same connection and returns what it
+	// writes to standard output, at most a few MiB; ErrNoExec where that cannot be.
+	Exec(ctx context.Context, line string, input []byte) ([]byte, error)
+	// Output is the host's output, as people are to see it.
+	Output(s Stream, data []byte) error
+}
+
+// ErrNoExec says that an engine runs no second command over its connection.
+var ErrNoExec = errors.New("no second command over this connection")
 
 // Executor runs a command on one host. Its methods are called concurrently.
 type Executor interface {
@@ -83,6 +104,7 @@ func Stopped(cause error) (Class, string) {
 type Attempt struct {
 	run   *run
 	index int
+	host  host.Host
 	name  string
 	abort context.Context
 
@@ -101,6 +123,9 @@ type Attempt struct {
 	through  func(Stream, []byte) []byte // what becomes of output first; nil: nothing
 	cut      bool                        // there was more output than MaxOutput
 }
+
+// Host is the host of the attempt.
+func (a *Attempt) Host() host.Host { return a.host }
 
 // Abort ends when everything is to be dropped at once.
 func (a *Attempt) Abort() context.Context { return a.abort }

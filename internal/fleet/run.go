@@ -170,7 +170,7 @@ func (r *run) one(hard context.Context, res Result) {
 func (r *run) attempt(hard context.Context, res *Result) (o Outcome, server string) {
 	ctx, cancel := context.WithCancelCause(r.soft)
 	defer cancel(nil)
-	a := &Attempt{run: r, index: res.Index, name: res.Host.String(), abort: hard, endCommand: cancel, since: time.Now()}
+	a := &Attempt{run: r, index: res.Index, host: res.Host, name: res.Host.String(), abort: hard, endCommand: cancel, since: time.Now()}
 	o = r.executor.Execute(ctx, res.Host, r.command, a)
 	a.finish(&o)
 

@@ -1,6 +1,7 @@
 package dial
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,6 +117,13 @@ func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a *fle
 	if err != nil {
 		return l.startFailed(starting, t, alive, err, l.ranWithout(err))
 	}
+	if cmd.Dialogue != nil {
+		err := s.subsystem(cmd.Line, t.Env)
+		if err != nil || !late() {
+			return l.startFailed(starting, t, alive, cmp.Or(err, context.Cause(starting)), fleet.RanNo)
+		}
+		return s.converse(ctx, cmd.Dialogue, a, alive, gone)
+	}
 	ask := t.ahead(cmd)
 	ran, err := s.start(ask.Line, ask.Env, ask.EOF)
 	if err != nil {
@@ -141,8 +149,12 @@ func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a *fle
 	return s.outcome(ctx, alive, gone)
 }
 
-// ahead is what a session of the target is asked for.
+// ahead is what a session of the target is asked for; nil where that has to wait
+// until it is open.
 func (t *Target) ahead(cmd fleet.Command) *transport.Command {
+	if cmd.Dialogue != nil {
+		return nil
+	}
 	ask := &transport.Command{Line: cmd.Line, Env: t.Env, EOF: cmd.Input == nil}
 	if t.Command != "" {
 		ask.Line = t.Command
@@ -215,7 +227,7 @@ func (l *link) startFailed(ctx context.Context, t *Target, alive *keepAlive, err
 	case errors.As(err, &open):
 		return failed(&Error{Class: fleet.ExecRefused, Text: "the server refused the session: " + open.Message,
 			Hint: "see MaxSessions and the account's restrictions on the server", Err: err}, ran)
-	case errors.Is(err, errExecRefused):
+	case errors.Is(err, errExecRefused), errors.Is(err, errNoSubsystem):
 		return failed(&Error{Class: fleet.ExecRefused, Text: err.Error(), Err: err}, ran)
 	case alive.expired.Load():
 		return failed(&Error{Class: fleet.Lost, Text: "Timeout, server not responding", Err: err}, ran)

@@ -29,6 +29,8 @@ type ending struct {
 
 var errExecRefused = errors.New("the server refused to run the command")
 
+var errNoSubsystem = errors.New("the server has no SFTP for this user (Subsystem in its sshd_config)")
+
 // open opens the channel. Nothing has run when it fails.
 func (l *link) open(out func(fleet.Stream, []byte) error) (*session, error) {
 	ch, reqs, err := l.OpenChannel("session", nil)
@@ -38,14 +40,11 @@ func (l *link) open(out func(fleet.Stream, []byte) error) (*session, error) {
 	return &session{link: l, ch: ch, reqs: reqs, out: out, end: ending{exit: -1}}, nil
 }
 
-// start requests the command; eof says that it gets no input. ran is unknown when the connection ends between
-// request and answer.
+// start requests the command; eof says that it gets no input. ran is unknown when
+// the connection ends between request and answer.
 func (s *session) start(line string, env []string, eof bool) (ran fleet.Ran, err error) {
-	for _, kv := range env {
-		name, value, _ := strings.Cut(kv, "=")
-		if _, err := s.ch.SendRequest("env", false, ssh.Marshal(struct{ Name, Value string }{name, value})); err != nil {
-			return fleet.RanNo, err
-		}
+	if err := s.setenv(env); err != nil {
+		return fleet.RanNo, err
 	}
 	ok, err := s.ch.SendRequest("exec", true, ssh.Marshal(struct{ Command string }{line}))
 	switch {
@@ -58,6 +57,28 @@ func (s *session) start(line string, env []string, eof bool) (ran fleet.Ran, err
 		s.ch.CloseWrite()
 	}
 	return fleet.RanYes, nil
+}
+
+func (s *session) setenv(env []string) error {
+	for _, kv := range env {
+		name, value, _ := strings.Cut(kv, "=")
+		if _, err := s.ch.SendRequest("env", false, ssh.Marshal(struct{ Name, Value string }{name, value})); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// subsystem requests a subsystem (RFC 4254 section 6.5).
+func (s *session) subsystem(name string, env []string) error {
+	if err := s.setenv(env); err != nil {
+		return err
+	}
+	ok, err := s.ch.SendRequest("subsystem", true, ssh.Marshal(struct{ Name string }{name}))
+	if err == nil && !ok {
+		err = errNoSubsystem
+	}
+	return err
 }
 
 // run moves the streams until the server closes the channel.

@@ -108,7 +108,15 @@ func (e *Engine) Run(ctx context.Context, h host.Host, way Route, cmd fleet.Comm
 	if way.NoMaster {
 		argv = append(argv, "-o", "ControlPath=none")
 	}
-	c, err := e.process(ctx, append(argv, e.argv(h, cmd.Line, logPath)...), env, cmd.Input, streams{a, log.theirs})
+	to := streams{a, log.theirs}
+	var c *exec.Cmd
+	var said error
+	if cmd.Dialogue != nil {
+		argv = append(append(argv, "-s"), e.argv(h, cmd.Line, logPath)...)
+		c, said, err = e.converse(ctx, argv, env, cmd.Dialogue, to)
+	} else {
+		c, err = e.process(ctx, append(argv, e.argv(h, cmd.Line, logPath)...), env, cmd.Input, to)
+	}
 	closeLog()
 	if err != nil {
 		return local(err)
@@ -116,7 +124,7 @@ func (e *Engine) Run(ctx context.Context, h host.Host, way Route, cmd fleet.Comm
 	if !log.master { // whose connection may go through a process of the group
 		proc.EndGroup(c.Process.Pid, strayGrace)
 	}
-	return log.outcome(ctx, c.ProcessState)
+	return blame(log.outcome(ctx, c.ProcessState), said)
 }
 
 // errConnectTimeout is the cause of a context that ended because the command did

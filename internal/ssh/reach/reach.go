@@ -112,6 +112,10 @@ func (e *Executor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, 
 		return unreached(err)
 	case e.params.Engine == OpenSSH:
 		return e.forked.Run(ctx, h, e.sshRoute(p.Route), cmd, a)
+	case cmd.Dialogue != nil && e.params.Engine == Auto && hasMaster(p.Host): // of which ssh knows how to use subsystems
+		return e.forked.Run(ctx, h, e.sshRoute(p.Route), cmd, a)
+	case cmd.Dialogue != nil:
+		return e.connect(ctx, h, p, false, cmd, a)
 	}
 	o, passed := e.shared(ctx, p.Host, cmd, a)
 	switch {
@@ -123,6 +127,16 @@ func (e *Executor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, 
 	o = e.connect(ctx, h, p, true, cmd, a)
 	o.Note = passed.Error() + "; connected anew"
 	return o
+}
+
+// hasMaster tells whether something stands where ControlPath leads to.
+func hasMaster(c *sshconf.Resolved) bool {
+	path := c.ControlPath()
+	if path == "" || c.RefusesConnection() {
+		return false
+	}
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // shared runs cmd over the connection of a live ControlMaster; the error says

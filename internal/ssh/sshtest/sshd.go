@@ -149,6 +149,9 @@ func startSshd(t testing.TB, login string, argv, extra []string) *Sshd {
 		"KbdInteractiveAuthentication no", "PermitRootLogin prohibit-password",
 		"LogLevel ERROR", "UseDNS no", "SetEnv HOME="+home,
 	)
+	if !strings.Contains(strings.Join(extra, "\n"), "Subsystem") {
+		lines = append(lines, "Subsystem sftp internal-sftp")
+	}
 	if !strings.Contains(strings.Join(extra, "\n"), "MaxStartups") { // here the last one would win
 		lines = append(lines, "MaxStartups 500:30:1000")
 	}

@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/fleet/transfer"
+)
+
+// copyFlags are the flags of copy and fetch.
+type copyFlags struct {
+	runFlags
+	limit    byteLimit
+	noVerify bool
+	compare  bool
+}
+
+func (f *copyFlags) registerAll(flags *pflag.FlagSet) {
+	f.runFlags.register(flags)
+	flags.Var(&f.limit, "limit", "bytes a second of all hosts together, such as 10M; 0 = as fast as it goes")
+	flags.BoolVar(&f.noVerify, "no-verify", false, "do not compare checksums of what has arrived")
+	flags.BoolVar(&f.compare, "checksum", false, "leave alone what has the same checksum; without it what has the same size and time")
+}
+
+func (f *copyFlags) options() transfer.Options {
+	o := transfer.Options{NoVerify: f.noVerify, Compare: f.compare}
+	if f.limit > 0 {
+		o.Limit = transfer.NewLimiter(int64(f.limit))
+	}
+	return o
+}
+
+func newCopyCommand(sys System) *cobra.Command {
+	f := copyFlags{}
+	cmd := &cobra.Command{
+		Use:   "copy -w HOSTS [flags] SRC... :DEST",
+		Short: "Copy files to many hosts at once",
+		Long: `copy puts files, folders with all that is in them, and symbolic links onto every host over
+SFTP, with modes and times. DEST is a folder where it is one on the host, ends with /, or
+there are several SRC; %h in SRC and DEST is the name of the host.
+
+A file is written beside its place, compared by the host's cksum, and put into place in one
+step: whoever reads it sees the old or the new one. What has the same size and time is left
+alone; a large file that was interrupted goes on where it ended.`,
+		Example: `  sshpace copy -w 'web[1-20]' nginx.conf :/etc/nginx/
+  sshpace copy -w @db certs/%h.pem :/etc/ssl/host.pem
+  sshpace copy -w @web --limit 20M site :/srv/
+  sshpace copy -w @last:failed site :/srv/`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.copy(cmd.Context(), sys, cmd.Flags(), args)
+		},
+	}
+	f.registerAll(cmd.Flags())
+	return cmd
+}
+
+// remotePath is the name behind the colon; ~/ is where SFTP begins.
+func remotePath(arg string) (string, bool) {
+	name, ok := strings.CutPrefix(arg, ":")
+	if name == "~" {
+		name = ""
+	}
+	return strings.TrimPrefix(name, "~/"), ok
+}
+
+func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, args []string) error {
+	usage := "write it as sshpace copy -w HOSTS SRC... :DEST"
+	if f.list {
+		return runRun(ctx, sys, &f.runFlags, flags, args)
+	}
+	if len(args) < 2 {
+		return usageError(usage, "copy needs files and a place on the hosts")
+	}
+	dest, ok := remotePath(args[len(args)-1])
+	if !ok {
+		return usageError(usage+", with a colon", "%q is no place on the hosts", args[len(args)-1])
+	}
+	names := args[:len(args)-1]
+	sources := &sources{names: names, scanned: map[string]func() (*transfer.Source, error){}}
+	if !slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, "%h") }) {
+		if err := sources.check(sys); err != nil {
+			return err
+		}
+	}
+	up := transfer.Upload{Options: f.options(), Dest: dest, Sources: sources.of}
+	f.dialogue = up.Dialogue
+	return runRun(ctx, sys, &f.runFlags, flags, append([]string{"copy"}, args...))
+}
+
+// sources are what the hosts get, each scanned once.
+type sources struct {
+	names   []string
+	mu      sync.Mutex
+	scanned map[string]func() (*transfer.Source, error)
+}
+
+// check scans what all hosts get before any is connected to.
+func (s *sources) check(sys System) error {
+	list, err := s.of(host.Host{})
+	if err != nil {
+		return &Error{Err: err, Hint: "name files and folders that can be read", Code: ExitUsage}
+	}
+	for _, source := range list {
+		for _, name := range source.Left {
+			fmt.Fprintf(sys.Stderr, "sshpace: warning: %s is no file, folder or link, and left out\n", oneLine(name))
+		}
+	}
+	return nil
+}
+
+// of is what one host gets.
+func (s *sources) of(h host.Host) ([]*transfer.Source, error) {
+	var list []*transfer.Source
+	for _, name := range s.names {
+		name = transfer.ForHost(name, h.Name)
+		s.mu.Lock()
+		scan := s.scanned[name]
+		if scan == nil {
+			scan = sync.OnceValues(func() (*transfer.Source, error) { return transfer.Scan(name) })
+			s.scanned[name] = scan
+		}
+		s.mu.Unlock()
+		source, err := scan()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, source)
+	}
+	return list, nil
+}
+
+func newFetchCommand(sys System) *cobra.Command {
+	f := copyFlags{}
+	maxSize := byteLimit(10 << 30)
+	cmd := &cobra.Command{
+		Use:   "fetch -w HOSTS [flags] :SRC... DIR",
+		Short: "Copy files from many hosts at once",
+		Long: `fetch copies files, folders with all that is in them, and symbolic links from every host
+over SFTP, with modes and times, into the folder DIR/HOST; %h in SRC is the name of the
+host. What is there already with the same size and time is left alone.
+
+A host is not believed: it cannot write outside its folder, send more than --max-size, or
+leave setuid bits; links that lead out of the folder are not made, and said.`,
+		Example: `  sshpace fetch -w 'web[1-20]' :/var/log/nginx/error.log logs
+  sshpace fetch -w @db :/etc/postgresql backup`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.fetch(cmd.Context(), sys, cmd.Flags(), args, int64(maxSize))
+		},
+	}
+	f.registerAll(cmd.Flags())
+	cmd.Flags().Var(&maxSize, "max-size", "bytes of each host, at most; 0 = any number")
+	return cmd
+}
+
+func (f *copyFlags) fetch(ctx context.Context, sys System, flags *pflag.FlagSet, args []string, maxSize int64) error {
+	usage := "write it as sshpace fetch -w HOSTS :SRC... DIR, with a colon before what is on the hosts"
+	if f.list {
+		return runRun(ctx, sys, &f.runFlags, flags, args)
+	}
+	if len(args) < 2 {
+		return usageError(usage, "fetch needs files on the hosts and a folder here")
+	}
+	down := transfer.Download{Options: f.options(), Dir: args[len(args)-1], MaxSize: maxSize}
+	for _, arg := range args[:len(args)-1] {
+		name, ok := remotePath(arg)
+		if !ok {
+			return usageError(usage, "%q is no name on the hosts", arg)
+		}
+		down.Sources = append(down.Sources, name)
+	}
+	if strings.HasPrefix(down.Dir, ":") {
+		return usageError(usage, "%q is no folder here", down.Dir)
+	}
+	if err := os.MkdirAll(filepath.Clean(down.Dir), 0o700); err != nil {
+		return &Error{Err: err, Hint: "name a folder of yours", Code: ExitUsage}
+	}
+	f.dialogue = down.Dialogue
+	return runRun(ctx, sys, &f.runFlags, flags, append([]string{"fetch"}, args...))
+}

@@ -1,0 +1,223 @@
+// Package transfer copies files to hosts and from them over SFTP, as Dialogues of a
+// fleet run: one connection a host, many requests under way. A file is written
+// beside its place under a name of its own, compared with the original by the
+// host's cksum(1), and put into place in one step; what is the same already is
+// left alone. What a host says is not believed: names stay inside the folder, sizes
+// inside the limit.
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/sftp"
+)
+
+const (
+	// atOnce is how many small files of one host are under way.
+	atOnce = 64
+	// ahead is how many requests of one large file are.
+	ahead = 16
+	// large is a file of which there is one at a time, and a part of which is
+	// worth keeping for the next run.
+	large = 1 << 20
+	// batch is how many files are compared at once.
+	batch = 1024
+	// maxDepth bounds folders in folders.
+	maxDepth = 100
+)
+
+// Options are the same for both directions.
+type Options struct {
+	Limit    *Limiter // nil = as fast as it goes
+	NoVerify bool     // trust sizes, do not compare checksums
+	Compare  bool     // tell what is the same by checksums, not by size and time
+}
+
+// tally is what became of the files of one host.
+type tally struct {
+	mu        sync.Mutex
+	copied    int
+	bytes     int64
+	identical int
+	failed    int
+	skipped   int
+	fatal     error // why nothing more is tried
+}
+
+func (t *tally) add(change func(*tally)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	change(t)
+}
+
+func (t *tally) String() string {
+	text := fmt.Sprintf("%s copied", unit.Count(t.copied, "file"))
+	if t.copied > 0 {
+		text += ", " + unit.Bytes(t.bytes).String()
+	}
+	if t.identical > 0 {
+		text += fmt.Sprintf("; %d identical", t.identical)
+	}
+	if t.skipped > 0 {
+		text += fmt.Sprintf("; %d left out", t.skipped)
+	}
+	if t.failed > 0 {
+		text += fmt.Sprintf("; %d failed", t.failed)
+	}
+	return text
+}
+
+// side is what both directions need of one host.
+type side struct {
+	Options
+	tally
+	ctx    context.Context
+	host   string
+	client *sftp.Client
+	ch     fleet.Channel
+	noExec bool // the host has no cksum that we can run
+
+	received bool // files came from the host
+}
+
+// say writes a line about a file. Names and the host's words are made safe.
+func (s *side) say(name, format string, args ...any) {
+	line := termsafe.Line(name+": "+fmt.Sprintf(format, args...)) + "\n"
+	s.ch.Output(fleet.Stderr, []byte(line))
+}
+
+// fail counts a file that was not copied; a lost connection or an end of the run is
+// said once and by others.
+func (s *side) fail(name string, err error) {
+	if s.isOver(err) {
+		s.add(func(t *tally) { t.fatal = err })
+		return
+	}
+	s.add(func(t *tally) { t.failed++ })
+	if status, ok := errors.AsType[*sftp.StatusError](err); ok && status.Code == sftp.Failure {
+		err = errors.New("the host refuses without a reason; the file system may be read-only or the quota used up")
+	}
+	s.say(name, "%s", err)
+}
+
+// isOver tells whether nothing more can be done with the host.
+func (s *side) isOver(err error) bool {
+	return s.ctx.Err() != nil || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) && !isStatus(err) || errors.Is(err, sftp.ErrProtocol)
+}
+
+func isStatus(err error) bool {
+	_, ok := errors.AsType[*sftp.StatusError](err)
+	return ok
+}
+
+// verdict is how the host ended.
+func (s *side) verdict() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.ctx.Err() != nil:
+		return context.Cause(s.ctx)
+	case s.fatal != nil:
+		return s.fatal
+	}
+	text := s.String()
+	if s.noExec && !s.NoVerify && s.copied > 0 && s.received {
+		text += "; not compared with the host, which runs no cksum"
+	}
+	s.ch.Output(fleet.Stdout, []byte(text+"\n"))
+	if s.failed > 0 {
+		return fmt.Errorf("%s failed", unit.Count(s.failed, "file"))
+	}
+	return nil
+}
+
+// over tells whether work should stop.
+func (s *side) over() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.fatal != nil || s.ctx.Err() != nil
+}
+
+// each calls work for all of a list, at most n at a time, until it is over.
+func each[T any](s *side, n int, list []T, work func(T)) {
+	var workers sync.WaitGroup
+	next := make(chan T)
+	for range min(n, len(list)) {
+		workers.Go(func() {
+			for one := range next {
+				work(one)
+			}
+		})
+	}
+	for _, one := range list {
+		if s.over() {
+			break
+		}
+		next <- one
+	}
+	close(next)
+	workers.Wait()
+}
+
+// partName is where a file is written before it is complete. What the name is made of
+// tells whether a part that is found belongs to the same content and host: many
+// hosts may have one disk.
+func partName(host, name string, size int64, modified time.Time) string {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s\x00%s\x00%d\x00%d", host, path.Base(name), size, modified.Unix())
+	base := path.Base(name)
+	if len(base) > 200 {
+		base = base[:200]
+	}
+	return path.Join(path.Dir(name), fmt.Sprintf(".%s.sshpace-%012x", base, h.Sum64()&(1<<48-1)))
+}
+
+// ForHost puts the name of a host where %h stands.
+func ForHost(text, host string) string { return strings.ReplaceAll(text, "%h", host) }
+
+// Limiter bounds the bytes a second of all hosts together.
+type Limiter struct {
+	rate float64
+	mu   sync.Mutex
+	next time.Time
+}
+
+// NewLimiter lets rate bytes a second pass.
+func NewLimiter(rate int64) *Limiter { return &Limiter{rate: float64(rate)} }
+
+// wait returns when n more bytes may pass.
+func (l *Limiter) wait(ctx context.Context, n int) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	now := time.Now()
+	if l.next.Before(now) {
+		l.next = now
+	}
+	turn := l.next
+	l.next = l.next.Add(time.Duration(float64(n) / l.rate * float64(time.Second)))
+	l.mu.Unlock()
+	if turn.After(now) {
+		t := time.NewTimer(turn.Sub(now))
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// buffers are for the data of one request.
+var buffers = sync.Pool{New: func() any { return new([255 << 10]byte) }}

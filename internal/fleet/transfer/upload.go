@@ -1,0 +1,450 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+	"sync"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/sftp"
+)
+
+// Upload copies files of this machine to hosts.
+type Upload struct {
+	Options
+	// Sources gives what a host gets, in general the same for all.
+	Sources func(h host.Host) ([]*Source, error)
+	Dest    string // a folder if it ends with a slash, exists as one, or there are many sources; %h is the host's name
+}
+
+// Dialogue copies to one host; see fleet.Dialogue.
+func (u *Upload) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) error {
+	sources, err := u.Sources(h)
+	if err != nil {
+		return err
+	}
+	c, err := sftp.NewClient(ch)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	stop := context.AfterFunc(ctx, func() { ch.Close() })
+	defer stop()
+	p := &put{side: side{Options: u.Options, ctx: ctx, host: h.String(), client: c, ch: ch}, fresh: map[string]bool{}, private: map[string]bool{}}
+	if err := p.all(sources, ForHost(u.Dest, h.Name)); err != nil {
+		p.fail(ForHost(u.Dest, h.Name), err)
+	}
+	return p.verdict()
+}
+
+// put is the copy to one host.
+type put struct {
+	side
+	fresh   map[string]bool // folders that we made: nothing is in them
+	made    []*placed       // the same, to get their modes and times last
+	mu2     sync.Mutex
+	private map[string]bool // folders in which nobody else can write, memo
+}
+
+// placed is an item with its name on the host.
+type placed struct {
+	*item
+	name string
+	part string // where it was written, "" if it need not be put into place
+	from int64  // how much of it was there before
+}
+
+func (p *put) all(sources []*Source, dest string) error {
+	into, err := p.isFolder(sources, dest)
+	if err != nil {
+		return err
+	}
+	var files, links []*placed
+	for _, source := range sources {
+		top := dest
+		if into {
+			top = path.Join(dest, source.base)
+		}
+		for _, it := range source.items {
+			to := &placed{item: it, name: top}
+			if it.rel != "" {
+				to.name = top + "/" + it.rel
+			}
+			switch it.kind {
+			case fs.ModeDir:
+				p.made = append(p.made, to)
+			case fs.ModeSymlink:
+				links = append(links, to)
+			default:
+				files = append(files, to)
+			}
+		}
+	}
+	p.folders()
+	for len(files) > 0 && !p.over() {
+		n := min(len(files), batch)
+		p.batch(files[:n])
+		files = files[n:]
+	}
+	each(&p.side, atOnce, links, p.link)
+	p.finishFolders()
+	return nil
+}
+
+// isFolder tells whether the sources go into dest, not in its place.
+func (p *put) isFolder(sources []*Source, dest string) (bool, error) {
+	a, err := p.client.Stat(cmpDot(dest))
+	switch {
+	case err == nil && a.IsDir():
+		return true, nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return false, err
+	case strings.HasSuffix(dest, "/") || len(sources) > 1:
+		if err == nil {
+			return false, errors.New("is no folder on the host")
+		}
+		return false, errors.New("there is no such folder on the host")
+	}
+	return false, nil
+}
+
+// cmpDot is the name that stands for the home folder where there is none.
+func cmpDot(name string) string {
+	if name == "" {
+		return "."
+	}
+	return name
+}
+
+// folders makes all folders, those above before those below, and forgets the
+// ones that were there.
+func (p *put) folders() {
+	pending := make([]sftp.Pending, len(p.made))
+	for i, to := range p.made {
+		pending[i] = p.client.Mkdir(to.name, 0o700)
+	}
+	var made []*placed
+	for i, to := range p.made {
+		err := pending[i].Wait()
+		if err == nil {
+			p.fresh[to.name] = true
+			made = append(made, to)
+			continue
+		}
+		if a, failed := p.client.Stat(to.name); failed == nil && a.IsDir() {
+			continue
+		} else if failed == nil {
+			err = errors.New("is no folder on the host")
+		}
+		p.fail(to.name, err)
+	}
+	p.made = made
+}
+
+// finishFolders sets what the copying has changed: the times of folders, and
+// modes that would have stood in the way. The innermost come first.
+func (p *put) finishFolders() {
+	var pending []sftp.Pending
+	for i := len(p.made) - 1; i >= 0; i-- {
+		pending = append(pending, p.client.Setstat(p.made[i].name, attrsOf(p.made[i].item)))
+	}
+	for i, wait := range pending {
+		if err := wait.Wait(); err != nil {
+			p.fail(p.made[len(p.made)-1-i].name, err)
+		}
+	}
+}
+
+func attrsOf(it *item) sftp.Attrs {
+	at := uint32(it.modified.Unix())
+	return sftp.Attrs{Has: sftp.HasMode | sftp.HasTimes, Mode: uint32(it.perm), Atime: at, Mtime: at}
+}
+
+// batch copies files, compares them, and puts them into place.
+func (p *put) batch(files []*placed) {
+	var small, big []*placed
+	for _, to := range files {
+		if to.size < large {
+			small = append(small, to)
+		} else {
+			big = append(big, to)
+		}
+	}
+	each(&p.side, atOnce, small, p.send)
+	each(&p.side, 1, big, p.send)
+	var parts []*placed
+	for _, to := range files {
+		if to.part != "" {
+			parts = append(parts, to)
+		}
+	}
+	p.place(p.verified(parts))
+}
+
+// send copies one file beside its place, unless it is there already.
+func (p *put) send(to *placed) {
+	if !p.fresh[path.Dir(to.name)] {
+		if same, err := p.isSame(to); err != nil {
+			p.fail(to.name, err)
+			return
+		} else if same {
+			p.add(func(t *tally) { t.identical++ })
+			return
+		}
+	}
+	part := partName(p.host, to.name, to.size, to.modified)
+	if err := p.write(to, part, true); err != nil {
+		p.fail(to.name, err)
+		return
+	}
+	to.part = part
+}
+
+// isSame tells whether the host has the file already.
+func (p *put) isSame(to *placed) (bool, error) {
+	a, err := p.client.Lstat(to.name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	case a.IsDir():
+		return false, errors.New("is a folder on the host")
+	case !a.IsRegular() || a.Size != uint64(to.size):
+		return false, nil
+	}
+	if p.Compare {
+		sum, err := to.cksum()
+		if err != nil || !p.asHost([]checked{{to.name, sum, to.size}}) {
+			return false, err
+		}
+	} else if !a.Modified().Equal(to.modified.Truncate(1e9)) {
+		return false, nil
+	}
+	if a.Perm() == to.perm && a.Modified().Equal(to.modified.Truncate(1e9)) {
+		return true, nil
+	}
+	return true, p.client.Setstat(to.name, attrsOf(to.item)).Wait()
+}
+
+// write writes a file under the name part, from where an earlier copy ended.
+func (p *put) write(to *placed, part string, resume bool) error {
+	r, done, err := to.open()
+	if err != nil {
+		return err
+	}
+	defer done()
+	f, err := p.create(to, part, resume)
+	if err != nil {
+		return err
+	}
+	err = p.stream(f, r, to)
+	modes := attrsOf(to.item)
+	if to.perm&0o400 == 0 { // cksum has to read it
+		modes.Has &^= sftp.HasMode
+	}
+	set, closed := f.Setstat(modes), f.Close()
+	err = firstError(err, set.Wait(), closed.Wait())
+	if err != nil && !(to.size >= large && p.ctx.Err() != nil) && !p.isOver(err) {
+		err = p.explain(err, path.Dir(to.name), to.size)
+		p.client.Remove(part)
+	}
+	return err
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// create makes the part; where there is one, that goes on if it can be ours alone.
+func (p *put) create(to *placed, part string, resume bool) (*sftp.File, error) {
+	to.from = 0
+	f, err := p.client.Open(part, sftp.Write|sftp.Create|sftp.Excl, 0o600)
+	if err == nil {
+		return f, nil
+	}
+	a, missing := p.client.Lstat(part)
+	if missing != nil {
+		return nil, err // there is nothing in the way
+	}
+	if resume && to.size >= large && a.IsRegular() && a.Size <= uint64(to.size) && p.isPrivate(path.Dir(part)) {
+		if f, err := p.client.Open(part, sftp.Write, 0o600); err == nil {
+			to.from = int64(a.Size)
+			return f, nil
+		}
+	}
+	if err := p.client.Remove(part); err != nil {
+		return nil, err
+	}
+	return p.client.Open(part, sftp.Write|sftp.Create|sftp.Excl, 0o600)
+}
+
+// isPrivate tells whether only the user can put something into a folder: in /tmp
+// a part with our name may be somebody else's.
+func (p *put) isPrivate(folder string) bool {
+	p.mu2.Lock()
+	defer p.mu2.Unlock()
+	known, ok := p.private[folder]
+	if !ok {
+		a, err := p.client.Stat(folder)
+		known = err == nil && a.Has&sftp.HasMode != 0 && a.Mode&0o022 == 0
+		p.private[folder] = known
+	}
+	return known
+}
+
+// stream sends the content, with many requests ahead of their replies.
+func (p *put) stream(f *sftp.File, r io.ReaderAt, to *placed) error {
+	buf := buffers.Get().(*[255 << 10]byte)
+	defer buffers.Put(buf)
+	var pending []sftp.Pending
+	var failed error
+	offset := to.from
+	for failed == nil && offset < to.size && p.ctx.Err() == nil {
+		n := int(min(to.size-offset, int64(min(p.client.Chunk(), len(buf)))))
+		if got, err := r.ReadAt(buf[:n], offset); got < n {
+			failed = errChanged
+			if err != nil && !errors.Is(err, io.EOF) {
+				failed = err
+			}
+			break
+		}
+		p.Limit.wait(p.ctx, n)
+		if len(pending) == ahead {
+			failed = pending[0].Wait()
+			pending = pending[1:]
+		}
+		pending = append(pending, f.WriteAt(buf[:n], offset))
+		offset += int64(n)
+	}
+	for _, wait := range pending {
+		failed = firstError(failed, wait.Wait())
+	}
+	p.add(func(t *tally) { t.bytes += offset - to.from })
+	return firstError(failed, context.Cause(p.ctx))
+}
+
+// explain says what a failure means that the protocol has no name for.
+func (p *put) explain(err error, folder string, size int64) error {
+	if status, ok := errors.AsType[*sftp.StatusError](err); ok && status.Code == sftp.Failure {
+		if free, known := p.client.Free(folder); known && free < uint64(size) {
+			return fmt.Errorf("no space left on the host: %d bytes are free", free)
+		}
+	}
+	return err
+}
+
+// verified compares the parts with the originals, and copies once more those that
+// were gone on with and differ.
+func (p *put) verified(parts []*placed) []*placed {
+	if p.NoVerify || len(parts) == 0 || p.over() {
+		return parts
+	}
+	list := make([]checked, 0, len(parts))
+	for _, to := range parts {
+		sum, err := to.cksum()
+		if err != nil { // it changed: the comparison will not hold
+			sum++
+		}
+		list = append(list, checked{to.part, sum, to.size})
+	}
+	if p.asHost(list) || p.over() {
+		return parts
+	}
+	var good []*placed
+	for i, to := range parts {
+		err := p.readBack(list[i])
+		if err != nil && to.from > 0 && !p.isOver(err) {
+			p.client.Remove(to.part)
+			if err = p.write(to, to.part, false); err == nil {
+				err = p.readBack(list[i])
+			}
+		}
+		if err == nil {
+			good = append(good, to)
+			continue
+		}
+		if !p.isOver(err) {
+			p.client.Remove(to.part)
+		}
+		p.fail(to.name, firstError(to.err, err))
+	}
+	return good
+}
+
+// readBack compares a file on the host by reading it.
+func (s *side) readBack(c checked) error {
+	f, err := s.client.Open(c.name, sftp.Read, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { f.Close().Wait() }()
+	sum := newCksum()
+	if err := s.read(f, 0, c.size, func(p []byte, _ int64) error { _, err := sum.Write(p); return err }); err != nil {
+		return err
+	}
+	if sum.sum() != c.sum {
+		return errors.New("what has arrived is not what was sent")
+	}
+	return nil
+}
+
+// place gives complete files their names.
+func (p *put) place(parts []*placed) {
+	pending := make([]sftp.Pending, 0, len(parts))
+	for _, to := range parts {
+		if p.over() {
+			return
+		}
+		if to.perm&0o400 == 0 {
+			if err := p.client.Setstat(to.part, attrsOf(to.item)).Wait(); err != nil {
+				pending = append(pending, sftp.Failed(err))
+				continue
+			}
+		}
+		pending = append(pending, p.client.Replace(to.part, to.name))
+	}
+	for i, wait := range pending {
+		if err := wait.Wait(); err != nil {
+			p.fail(parts[i].name, err)
+			if !p.isOver(err) {
+				p.client.Remove(parts[i].part)
+			}
+			continue
+		}
+		p.add(func(t *tally) { t.copied++ })
+	}
+}
+
+// link makes a symbolic link, in one step where something has its name.
+func (p *put) link(to *placed) {
+	if now, err := p.client.Readlink(to.name); err == nil && now == to.target {
+		p.add(func(t *tally) { t.identical++ })
+		return
+	}
+	part := partName(p.host, to.name, int64(len(to.target)), to.modified)
+	err := p.client.Symlink(to.target, part)
+	if err != nil && !p.isOver(err) {
+		p.client.Remove(part)
+		err = p.client.Symlink(to.target, part)
+	}
+	if err == nil {
+		err = p.client.Replace(part, to.name).Wait()
+	}
+	if err != nil {
+		p.fail(to.name, err)
+		return
+	}
+	p.add(func(t *tally) { t.copied++ })
+}

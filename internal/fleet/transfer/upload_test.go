@@ -1,0 +1,255 @@
+package transfer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sshpace/internal/base/host"
+)
+
+// The checksum is that of cksum(1).
+func TestCksum(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2026))
+	for _, n := range []int{0, 1, 7, 8, 9, 255, 256, 4095, 4096, 4097, 70_001} {
+		data := make([]byte, n)
+		for i := range data {
+			data[i] = byte(r.Uint32())
+		}
+		cmd := exec.Command("cksum")
+		cmd.Stdin = bytes.NewReader(data)
+		want, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, size, _ := cksumOf(bytes.NewReader(data))
+		if got := fmt.Sprintf("%d %d\n", sum, size); got != string(want) {
+			t.Errorf("%d bytes: %q, cksum says %q", n, got, want)
+		}
+	}
+}
+
+// A tree arrives as it is, and a second copy does nothing.
+func TestUploadTree(t *testing.T) {
+	src := tree(t)
+	for _, noExec := range []bool{false, true} {
+		dest := t.TempDir()
+		said, err := upload(t, t.Context(), (&server{noExec: noExec}).start(t, ""), Options{}, dest, src)
+		if err != nil {
+			t.Fatalf("%v: %s", err, said)
+		}
+		if got, want := listing(t, dest+"/src"), listing(t, src); got != want {
+			t.Errorf("arrived:\n%s\nwant:\n%s", got, want)
+		}
+		if left := parts(t, dest); left != nil {
+			t.Errorf("left behind: %q", left)
+		}
+		said, err = upload(t, t.Context(), (&server{}).start(t, ""), Options{}, dest, src)
+		if err != nil || said != "0 files copied; 10 identical\n" {
+			t.Errorf("second copy: %q, %v", said, err)
+		}
+	}
+}
+
+// DEST is a name, or a folder.
+func TestUploadDestination(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/a", "a", 0o644)
+	write(t, dir+"/b", "b", 0o644)
+	os.Mkdir(dir+"/folder", 0o755)
+	for _, test := range []struct {
+		dest  string
+		names []string
+		want  string // a file that is there then, or the error
+	}{
+		{"/c", []string{"/a"}, "/c"},
+		{"/folder", []string{"/a"}, "/folder/a"},
+		{"/folder/", []string{"/a", "/b"}, "/folder/b"},
+		{"/none/", []string{"/a"}, "no such folder"},
+		{"/none/x", []string{"/a"}, "No such file"},
+		{"/a", []string{"/a", "/b"}, "is no folder"},
+		{"/of-%h", []string{"/a"}, "/of-h"},
+	} {
+		var names []string
+		for _, n := range test.names {
+			names = append(names, dir+n)
+		}
+		said, err := upload(t, t.Context(), (&server{}).start(t, ""), Options{}, dir+test.dest, names...)
+		if strings.HasPrefix(test.want, "/") {
+			if _, missing := os.Stat(dir + test.want); err != nil || missing != nil {
+				t.Errorf("%s: %v, %v, %s", test.dest, err, missing, said)
+			}
+		} else if err == nil || !strings.Contains(said, test.want) {
+			t.Errorf("%s: %v, %s, want %q", test.dest, err, said, test.want)
+		}
+	}
+}
+
+// A host that dies in the middle keeps its old file; the next copy goes on.
+func TestUploadHostDies(t *testing.T) {
+	dir := t.TempDir()
+	data := strings.Repeat("0123456789abcdef", 1<<18) // 4 MiB
+	write(t, dir+"/new", data, 0o644)
+	write(t, dir+"/there/file", "old", 0o644)
+	said, err := upload(t, t.Context(), (&server{dieAt: 2 << 20}).start(t, ""), Options{}, dir+"/there/file", dir+"/new")
+	if err == nil || strings.Contains(said, "copied") {
+		t.Errorf("error %v, said %q", err, said)
+	}
+	if now, _ := os.ReadFile(dir + "/there/file"); string(now) != "old" {
+		t.Errorf("the old file has %d bytes", len(now))
+	}
+	left := parts(t, dir)
+	if len(left) != 1 {
+		t.Fatalf("left: %q", left)
+	}
+	s := (&server{}).start(t, "")
+	said, err = upload(t, t.Context(), s, Options{}, dir+"/there/file", dir+"/new")
+	if now, _ := os.ReadFile(dir + "/there/file"); err != nil || string(now) != data {
+		t.Errorf("%v, %d bytes, %s", err, len(now), said)
+	}
+	if s.sent.Load() > 3<<20 {
+		t.Errorf("%d bytes were sent again", s.sent.Load())
+	}
+}
+
+// A part that is not what it should be is found out and sent anew.
+func TestUploadDamagedPart(t *testing.T) {
+	for _, noExec := range []bool{false, true} {
+		dir := t.TempDir()
+		data := strings.Repeat("0123456789abcdef", 1<<17)
+		write(t, dir+"/new", data, 0o644)
+		info, _ := os.Stat(dir + "/new")
+		write(t, partName("h", dir+"/there/file", info.Size(), info.ModTime()), strings.Repeat("x", 1<<20), 0o600)
+		said, err := upload(t, t.Context(), (&server{noExec: noExec}).start(t, ""), Options{}, dir+"/there/file", dir+"/new")
+		if now, _ := os.ReadFile(dir + "/there/file"); err != nil || string(now) != data {
+			t.Errorf("%v, %d bytes, %s", err, len(now), said)
+		}
+	}
+}
+
+// In a folder that others can write to, a part is nobody's to go on with.
+func TestUploadForeignPart(t *testing.T) {
+	dir := t.TempDir()
+	os.Mkdir(dir+"/tmp", 0o777)
+	os.Chmod(dir+"/tmp", 0o777)
+	write(t, dir+"/secret", "not to be written to", 0o600)
+	data := strings.Repeat("0123456789abcdef", 1<<17)
+	write(t, dir+"/new", data, 0o644)
+	info, _ := os.Stat(dir + "/new")
+	part := partName("h", dir+"/tmp/file", info.Size(), info.ModTime())
+	for _, plant := range []func() error{
+		func() error { return os.Symlink(dir+"/secret", part) },
+		func() error { return os.Link(dir+"/secret", part) },
+	} {
+		if err := plant(); err != nil {
+			t.Fatal(err)
+		}
+		os.Remove(dir + "/tmp/file")
+		said, err := upload(t, t.Context(), (&server{}).start(t, ""), Options{}, dir+"/tmp/file", dir+"/new")
+		if now, _ := os.ReadFile(dir + "/tmp/file"); err != nil || string(now) != data {
+			t.Errorf("%v, %d bytes, %s", err, len(now), said)
+		}
+		if now, _ := os.ReadFile(dir + "/secret"); string(now) != "not to be written to" {
+			t.Errorf("the other file is now %d bytes", len(now))
+		}
+	}
+}
+
+// A full disk and a read-only one are said; what was there stays.
+func TestUploadNoRoom(t *testing.T) {
+	for setup, want := range map[string]string{
+		"mount -t tmpfs -o size=1m none there && echo old >there/file":                   "no space left on the host",
+		"mount -t tmpfs none there && echo old >there/file && mount -o remount,ro there": "refuses without a reason",
+	} {
+		dir := t.TempDir()
+		os.Mkdir(dir+"/there", 0o755)
+		write(t, dir+"/new", strings.Repeat("0123456789abcdef", 1<<18), 0o644)
+		s := (&server{}).start(t, "cd "+dir+" && "+setup)
+		said, err := upload(t, t.Context(), s, Options{}, dir+"/there/file", dir+"/new")
+		if err == nil || !strings.Contains(said, want) {
+			t.Errorf("%s: %v, %q, want %q", setup, err, said, want)
+		}
+	}
+}
+
+// Ctrl-C leaves the old file, and what has come of a large one.
+func TestUploadInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/new", strings.Repeat("0123456789abcdef", 1<<18), 0o644)
+	write(t, dir+"/there/file", "old", 0o644)
+	stop := errors.New("stop")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(300*time.Millisecond, func() { cancel(stop) })
+	start := time.Now()
+	_, err := upload(t, ctx, (&server{}).start(t, ""), Options{Limit: NewLimiter(1 << 20)}, dir+"/there/file", dir+"/new")
+	if !errors.Is(err, stop) || time.Since(start) > 3*time.Second {
+		t.Errorf("%v after %v", err, time.Since(start))
+	}
+	if now, _ := os.ReadFile(dir + "/there/file"); string(now) != "old" {
+		t.Errorf("the old file has %d bytes", len(now))
+	}
+}
+
+// With --checksum, size and time do not count.
+func TestUploadCompare(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/new", "abc", 0o644)
+	write(t, dir+"/same", "abc", 0o600)
+	write(t, dir+"/other", "xyz", 0o644)
+	os.Chtimes(dir+"/same", time.Unix(1, 0), time.Unix(1, 0))
+	info, _ := os.Stat(dir + "/new")
+	os.Chtimes(dir+"/other", info.ModTime(), info.ModTime())
+	for name, want := range map[string]string{"/same": "0 files copied; 1 identical\n", "/other": "1 file copied, 3 B\n"} {
+		said, err := upload(t, t.Context(), (&server{}).start(t, ""), Options{Compare: true}, dir+name, dir+"/new")
+		now, _ := os.Stat(dir + name)
+		if err != nil || said != want || now.Mode() != 0o644 || now.ModTime().Unix() != info.ModTime().Unix() {
+			t.Errorf("%s: %v, %q, %v", name, err, said, now)
+		}
+	}
+}
+
+func TestScanLeavesOutWhatIsNoFile(t *testing.T) {
+	dir := t.TempDir()
+	if err := exec.Command("mkfifo", filepath.Join(dir, "pipe")).Run(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Scan(dir)
+	if err != nil || len(s.Left) != 1 {
+		t.Errorf("%v, %+v", err, s)
+	}
+}
+
+// Hosts may share a disk, as clusters do: they do not disturb each other.
+func TestUploadToOneDisk(t *testing.T) {
+	src, dest := tree(t), t.TempDir()
+	source, err := Scan(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := Upload{Dest: dest, Sources: func(host.Host) ([]*Source, error) { return []*Source{source}, nil }}
+	var all sync.WaitGroup
+	for i := range 8 {
+		s := (&server{}).start(t, "")
+		all.Go(func() {
+			if err := u.Dialogue(t.Context(), host.Host{Name: fmt.Sprint("h", i)}, s); err != nil {
+				t.Errorf("%v: %s", err, &s.said)
+			}
+		})
+	}
+	all.Wait()
+	if left := parts(t, dest); left != nil {
+		t.Errorf("left behind: %q", left)
+	}
+	if got, want := contents(t, dest+"/src"), contents(t, src); got != want { // the last of them changes times of folders
+		t.Errorf("arrived:\n%s\nwant:\n%s", got, want)
+	}
+}

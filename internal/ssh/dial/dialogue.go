@@ -1,0 +1,144 @@
+package dial
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/fleet"
+)
+
+// dialogueGrace is how long a Dialogue may take to tidy up once its run has
+// ended.
+const dialogueGrace = 3 * time.Second
+
+// channel is the session as a Dialogue sees it.
+type channel struct {
+	*session
+	attempt *fleet.Attempt
+}
+
+var _ fleet.Channel = channel{}
+
+// converse holds a Dialogue with the subsystem that was started.
+func (s *session) converse(ctx context.Context, talk fleet.Dialogue, a *fleet.Attempt, alive *keepAlive, gone <-chan struct{}) fleet.Outcome {
+	out := &gatedOutput{out: s.out}
+	s.out = out.write
+	go s.pump(s.ch.Stderr(), fleet.Stderr)
+	go func() {
+		for req := range s.reqs {
+			s.request(req)
+		}
+	}()
+	var late *time.Timer
+	stop := context.AfterFunc(ctx, func() {
+		late = time.AfterFunc(dialogueGrace, func() { s.link.net.Close() })
+	})
+	err := talk(ctx, a.Host(), channel{s, a})
+	if !stop() && late != nil {
+		late.Stop()
+	}
+	out.close()
+	s.ch.Close()
+	a.Reached(fleet.PhaseExit)
+	o := fleet.Outcome{Engine: engineName, Ran: fleet.RanYes}
+	switch {
+	case ctx.Err() != nil:
+		o.Class, o.Err = fleet.Stopped(context.Cause(ctx))
+		o.Exit = -1
+	case err == nil:
+	case alive.expired.Load():
+		o.Class, o.Err, o.Exit = fleet.Lost, "Timeout, server not responding", -1
+	case within(gone, lossNotice):
+		o.Class, o.Err, o.Exit = fleet.Lost, "connection lost", -1
+	default:
+		o.Exit, o.Err = 1, termsafe.Line(clip(err.Error()))
+	}
+	return o
+}
+
+// gatedOutput hands on output until it is closed: what a server says on standard
+// error once all is done is nobody's any more.
+type gatedOutput struct {
+	mu     sync.Mutex
+	out    func(fleet.Stream, []byte) error
+	closed bool
+}
+
+func (g *gatedOutput) write(s fleet.Stream, data []byte) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return nil
+	}
+	return g.out(s, data)
+}
+
+func (g *gatedOutput) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+}
+
+// Read reads what the subsystem says, and keeps the account that holds a fast
+// server up.
+func (c channel) Read(p []byte) (int, error) {
+	n, err := c.ch.Read(p)
+	c.link.net.flow.begin(n, n < len(p))
+	c.link.net.flow.end()
+	return n, err
+}
+
+func (c channel) Write(p []byte) (int, error) { return c.ch.Write(p) }
+
+func (c channel) Close() error { return c.ch.Close() }
+
+// Output hands on what the Dialogue says.
+func (c channel) Output(s fleet.Stream, data []byte) error { return c.attempt.Output(s, data) }
+
+// maxExecOutput is what an Exec may write.
+const maxExecOutput = 16 << 20
+
+var errTooLong = errors.New("the command writes too much")
+
+// Exec runs a command in a second session.
+func (c channel) Exec(ctx context.Context, line string, input []byte) ([]byte, error) {
+	var out bytes.Buffer
+	var tooLong bool
+	s, err := c.link.open(func(stream fleet.Stream, data []byte) error {
+		if stream == fleet.Stdout {
+			tooLong = tooLong || out.Len()+len(data) > maxExecOutput
+			if !tooLong {
+				out.Write(data)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", fleet.ErrNoExec, err)
+	}
+	defer s.ch.Close()
+	defer context.AfterFunc(ctx, func() { s.ch.Close() })()
+	if _, err := s.start(line, nil, false); err != nil {
+		return nil, fmt.Errorf("%w: %w", fleet.ErrNoExec, err)
+	}
+	go func() {
+		io.Copy(struct{ io.Writer }{s.ch}, bytes.NewReader(input))
+		s.ch.CloseWrite()
+	}()
+	s.run(nil)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case tooLong:
+		return nil, errTooLong
+	case s.end.exit != 0:
+		return out.Bytes(), fmt.Errorf("exit %d", s.end.exit)
+	}
+	return out.Bytes(), nil
+}

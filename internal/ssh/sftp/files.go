@@ -1,0 +1,376 @@
+package sftp
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+)
+
+// Status codes (draft section 7).
+const (
+	statusOK          = 0
+	statusEOF         = 1
+	statusNoSuchFile  = 2
+	statusPermission  = 3
+	statusBadMessage  = 5
+	statusUnsupported = 8
+)
+
+// Failure is the status of an error that the protocol has no number for.
+const Failure = 4
+
+// StatusError is what a server says about a request that failed. It is
+// fs.ErrNotExist or fs.ErrPermission where the server says so, io.EOF at an end
+// and errors.ErrUnsupported where it does not know the request.
+type StatusError struct {
+	Code uint32
+	Text string // the server's words; not to be shown as they are
+}
+
+func (e *StatusError) Error() string {
+	if e.Text == "" {
+		return fmt.Sprintf("SFTP status %d", e.Code)
+	}
+	return e.Text
+}
+
+// Is compares with errors of the standard library.
+func (e *StatusError) Is(target error) bool {
+	switch e.Code {
+	case statusEOF:
+		return target == io.EOF
+	case statusNoSuchFile:
+		return target == fs.ErrNotExist
+	case statusPermission:
+		return target == fs.ErrPermission
+	case statusUnsupported:
+		return target == errors.ErrUnsupported
+	}
+	return false
+}
+
+// status is a reply that only says how it went.
+func (x *call) status() error {
+	if x.kind != typeStatus {
+		return broken("reply %d where a status was to come", x.kind)
+	}
+	d := decoder{rest: x.body}
+	code := d.uint32()
+	text := d.text() // OpenSSH before 2.3 had none
+	if code == statusOK {
+		return nil
+	}
+	return &StatusError{code, text}
+}
+
+// unexpected is an error that the server tells, or a reply of the wrong kind.
+func (x *call) unexpected() error {
+	if err := x.status(); err != nil {
+		return err
+	}
+	return broken("success where an answer was to come")
+}
+
+// simple asks for something that only succeeds or fails.
+func (c *Client) simple(kind byte, e encoder) error {
+	x, err := c.ask(kind, e.b)
+	if err != nil {
+		return err
+	}
+	return x.status()
+}
+
+// Pending is a request whose outcome is not known yet.
+type Pending struct {
+	client *Client
+	call   *call
+	err    error
+}
+
+// Wait returns the outcome. It must be called exactly once.
+func (p Pending) Wait() error {
+	if p.err != nil {
+		return p.err
+	}
+	if err := p.client.wait(p.call); err != nil {
+		return err
+	}
+	return p.call.status()
+}
+
+func (c *Client) begin(kind byte, body, data []byte) Pending {
+	x, err := c.send(kind, body, data, nil)
+	return Pending{c, x, err}
+}
+
+func path(name string) encoder {
+	var e encoder
+	e.text(name)
+	return e
+}
+
+// Lstat asks for the attributes of a name, without following a link.
+func (c *Client) Lstat(name string) (Attrs, error) { return c.stat(typeLstat, name) }
+
+// Stat asks for the attributes of what a name leads to.
+func (c *Client) Stat(name string) (Attrs, error) { return c.stat(typeStat, name) }
+
+func (c *Client) stat(kind byte, name string) (Attrs, error) {
+	x, err := c.ask(kind, path(name).b)
+	if err != nil {
+		return Attrs{}, err
+	}
+	if x.kind != typeAttrs {
+		return Attrs{}, x.unexpected()
+	}
+	d := decoder{rest: x.body}
+	a := d.attrs()
+	if d.bad {
+		return a, broken("attributes that end early")
+	}
+	return a, nil
+}
+
+// Setstat begins to change attributes.
+func (c *Client) Setstat(name string, a Attrs) Pending {
+	e := path(name)
+	e.attrs(a)
+	return c.begin(typeSetstat, e.b, nil)
+}
+
+// Mkdir makes a folder.
+func (c *Client) Mkdir(name string, perm fs.FileMode) Pending {
+	e := path(name)
+	e.attrs(Attrs{Has: HasMode, Mode: uint32(perm.Perm())})
+	return c.begin(typeMkdir, e.b, nil)
+}
+
+// Remove removes a file or link.
+func (c *Client) Remove(name string) error { return c.simple(typeRemove, path(name)) }
+
+// Replace renames a file; what has the new name is replaced in one step where
+// the server can (posix-rename@openssh.com), or else removed before.
+func (c *Client) Replace(from, to string) Pending {
+	var e encoder
+	if c.posix {
+		e.text("posix-rename@openssh.com")
+		e.text(from)
+		e.text(to)
+		return c.begin(typeExtended, e.b, nil)
+	}
+	if err := c.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Pending{err: err}
+	}
+	e.text(from)
+	e.text(to)
+	return c.begin(typeRename, e.b, nil)
+}
+
+// Symlink makes a symbolic link; the order of its arguments is OpenSSH's, which
+// every server follows (PROTOCOL section 4.1).
+func (c *Client) Symlink(target, name string) error {
+	e := path(target)
+	e.text(name)
+	return c.simple(typeSymlink, e)
+}
+
+// Readlink is where a symbolic link leads.
+func (c *Client) Readlink(name string) (string, error) {
+	x, err := c.ask(typeReadlink, path(name).b)
+	if err != nil {
+		return "", err
+	}
+	entries, err := x.entries()
+	if err != nil || len(entries) != 1 {
+		return "", errors.Join(err, wrongCount(err, len(entries)))
+	}
+	return entries[0].Name, nil
+}
+
+func wrongCount(err error, n int) error {
+	if err != nil {
+		return nil
+	}
+	return broken("%d names for one", n)
+}
+
+// Entry is one name in a folder.
+type Entry struct {
+	Name  string
+	Attrs Attrs
+}
+
+func (x *call) entries() ([]Entry, error) {
+	if x.kind != typeName {
+		return nil, x.unexpected()
+	}
+	d := decoder{rest: x.body}
+	var list []Entry
+	for n := d.uint32(); n > 0; n-- {
+		name := d.text()
+		d.text() // the line of ls -l
+		list = append(list, Entry{name, d.attrs()})
+		if d.bad {
+			return nil, broken("a list of names that ends early")
+		}
+	}
+	return list, nil
+}
+
+// ReadDir lists a folder as the server does, "." and ".." included, until limit
+// entries have come; more are an error.
+func (c *Client) ReadDir(name string, limit int) ([]Entry, error) {
+	handle, err := c.handle(typeOpendir, path(name))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { c.begin(typeClose, path(handle).b, nil).Wait() }()
+	var all []Entry
+	for {
+		x, err := c.ask(typeReaddir, path(handle).b)
+		if err != nil {
+			return nil, err
+		}
+		list, err := x.entries()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, list...); len(all) > limit {
+			return nil, fmt.Errorf("more than %d names in one folder", limit)
+		}
+	}
+}
+
+func (c *Client) handle(kind byte, e encoder) (string, error) {
+	x, err := c.ask(kind, e.b)
+	if err != nil {
+		return "", err
+	}
+	if x.kind != typeHandle {
+		return "", x.unexpected()
+	}
+	d := decoder{rest: x.body}
+	handle := d.text()
+	if d.bad || len(handle) > maxHandle {
+		return "", broken("a handle of %d bytes", len(x.body))
+	}
+	return handle, nil
+}
+
+// How a file is opened (draft section 6.3).
+const (
+	Read   = 1
+	Write  = 2
+	Create = 8
+	Trunc  = 16
+	Excl   = 32
+)
+
+// File is an open file.
+type File struct {
+	client *Client
+	handle string
+}
+
+// Open opens a file; perm is that of a new one.
+func (c *Client) Open(name string, how uint32, perm fs.FileMode) (*File, error) {
+	e := path(name)
+	e.uint32(how)
+	e.attrs(Attrs{Has: HasMode, Mode: uint32(perm.Perm())})
+	handle, err := c.handle(typeOpen, e)
+	if err != nil {
+		return nil, err
+	}
+	return &File{c, handle}, nil
+}
+
+func (f *File) body() encoder { return path(f.handle) }
+
+// WriteAt begins to write at most Chunk bytes, which may be reused at once.
+func (f *File) WriteAt(data []byte, offset int64) Pending {
+	e := f.body()
+	e.uint64(uint64(offset))
+	e.uint32(uint32(len(data)))
+	return f.client.begin(typeWrite, e.b, data)
+}
+
+// PendingRead is a read whose data have not come yet.
+type PendingRead struct {
+	client *Client
+	call   *call
+	err    error
+}
+
+// ReadAt begins to read at most Chunk bytes into a buffer that is the client's
+// until Wait.
+func (f *File) ReadAt(into []byte, offset int64) PendingRead {
+	e := f.body()
+	e.uint64(uint64(offset))
+	e.uint32(uint32(len(into)))
+	x, err := f.client.send(typeRead, e.b, nil, into)
+	return PendingRead{f.client, x, err}
+}
+
+// Wait returns how many bytes came, io.EOF at the end of the file. It must be
+// called exactly once.
+func (p PendingRead) Wait() (int, error) {
+	if p.err != nil {
+		return 0, p.err
+	}
+	if err := p.client.wait(p.call); err != nil {
+		return 0, err
+	}
+	if p.call.kind != typeData {
+		return 0, p.call.unexpected()
+	}
+	return p.call.n, nil
+}
+
+// Setstat begins to change attributes.
+func (f *File) Setstat(a Attrs) Pending {
+	e := f.body()
+	e.attrs(a)
+	return f.client.begin(typeFsetstat, e.b, nil)
+}
+
+// Stat asks for the attributes.
+func (f *File) Stat() (Attrs, error) {
+	x, err := f.client.ask(typeFstat, f.body().b)
+	if err != nil {
+		return Attrs{}, err
+	}
+	if x.kind != typeAttrs {
+		return Attrs{}, x.unexpected()
+	}
+	d := decoder{rest: x.body}
+	return d.attrs(), nil
+}
+
+// Close begins to close the file.
+func (f *File) Close() Pending { return f.client.begin(typeClose, f.body().b, nil) }
+
+// Failed is a request that failed before it was sent.
+func Failed(err error) Pending { return Pending{err: err} }
+
+// Free is how many bytes the user may still write where a name is
+// (statvfs@openssh.com); known is false where the server does not say.
+func (c *Client) Free(name string) (free uint64, known bool) {
+	var e encoder
+	e.text("statvfs@openssh.com")
+	e.text(name)
+	x, err := c.ask(typeExtended, e.b)
+	if err != nil || x.kind != typeExtendedReply {
+		return 0, false
+	}
+	d := decoder{rest: x.body}
+	d.uint64() // block size
+	fragment := d.uint64()
+	d.uint64() // blocks
+	d.uint64() // free ones
+	available := d.uint64()
+	return fragment * available, !d.bad
+}

@@ -1,0 +1,345 @@
+// Package sftp is a client of the SSH file transfer protocol, version 3
+// (draft-ietf-secsh-filexfer-02), with the extensions of OpenSSH that a copy
+// needs (PROTOCOL section 4). It is made for a thousand servers at once: requests of
+// many goroutines leave in one write, data go from the caller's buffer to the
+// connection, and nothing that a server sends is believed: replies are bounded,
+// fit a request, and hold no more than was asked for.
+package sftp
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+)
+
+// Message types (draft section 3).
+const (
+	typeInit          = 1
+	typeVersion       = 2
+	typeOpen          = 3
+	typeClose         = 4
+	typeRead          = 5
+	typeWrite         = 6
+	typeLstat         = 7
+	typeFstat         = 8
+	typeSetstat       = 9
+	typeFsetstat      = 10
+	typeOpendir       = 11
+	typeReaddir       = 12
+	typeRemove        = 13
+	typeMkdir         = 14
+	typeRmdir         = 15
+	typeRealpath      = 16
+	typeStat          = 17
+	typeRename        = 18
+	typeReadlink      = 19
+	typeSymlink       = 20
+	typeStatus        = 101
+	typeHandle        = 102
+	typeData          = 103
+	typeName          = 104
+	typeAttrs         = 105
+	typeExtended      = 200
+	typeExtendedReply = 201
+)
+
+const (
+	version = 3
+	// maxReply bounds a reply; OpenSSH's server sends at most 256 KiB.
+	maxReply = 256<<10 + 1024
+	// maxHandle is the draft's limit for handles.
+	maxHandle = 256
+	// defaultChunk is what every server reads and writes at once (draft section 3).
+	defaultChunk = 32 << 10
+	maxChunk     = 255 << 10 // what OpenSSH allows; limits@openssh.com tells
+)
+
+// ErrProtocol says that the server does not keep to the protocol.
+var ErrProtocol = errors.New("the server breaks the SFTP protocol")
+
+func broken(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrProtocol, fmt.Sprintf(format, args...))
+}
+
+// Client is one session. Its methods may be called concurrently.
+type Client struct {
+	conn  io.ReadWriteCloser
+	reads *bufio.Reader
+	chunk int // bytes of data in one request
+	posix bool
+
+	writing sync.Mutex // held by whoever writes to conn
+	mu      sync.Mutex // guards what follows
+	queue   []byte     // requests that nobody has written yet
+	spare   []byte     // an empty buffer for the queue
+	calls   map[uint32]*call
+	next    uint32
+	err     error // why there will be no more replies
+	done    chan struct{}
+}
+
+// call is a request that waits for its reply.
+type call struct {
+	into  []byte // where data go
+	kind  byte
+	body  []byte // of the reply, without the id; nil for data
+	n     int    // bytes of data
+	err   error
+	ready chan struct{}
+}
+
+var readyChannels = sync.Pool{New: func() any { return make(chan struct{}, 1) }}
+
+// NewClient opens a session on the streams of a server. Close ends it.
+func NewClient(conn io.ReadWriteCloser) (*Client, error) {
+	c := &Client{conn: conn, reads: bufio.NewReaderSize(conn, 64<<10), chunk: defaultChunk, calls: map[uint32]*call{}, done: make(chan struct{})}
+	if _, err := conn.Write([]byte{0, 0, 0, 5, typeInit, 0, 0, 0, version}); err != nil {
+		return nil, err
+	}
+	kind, body, err := c.message()
+	if err != nil {
+		return nil, notServed(err)
+	}
+	if kind != typeVersion || len(body) < 4 || binary.BigEndian.Uint32(body) < version {
+		return nil, broken("it does not begin with its version")
+	}
+	extensions := decoder{rest: body[4:]}
+	limits := false
+	for len(extensions.rest) > 0 && !extensions.bad {
+		switch name, data := extensions.text(), extensions.text(); {
+		case name == "posix-rename@openssh.com" && data == "1":
+			c.posix = true
+		case name == "limits@openssh.com" && data == "1":
+			limits = true
+		}
+	}
+	go c.receive()
+	if limits {
+		c.askLimits()
+	}
+	return c, nil
+}
+
+// ErrNoServer says that the host has no SFTP server for this user.
+var ErrNoServer = errors.New("the host does not speak SFTP; see Subsystem in its sshd_config, and what its login shell prints")
+
+// notServed explains an end, or text, where a version was to come.
+func notServed(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, ErrProtocol) {
+		return ErrNoServer
+	}
+	return err
+}
+
+// Close ends the session.
+func (c *Client) Close() error {
+	err := c.conn.Close()
+	<-c.done
+	return err
+}
+
+// Chunk is how many bytes one request reads or writes at most.
+func (c *Client) Chunk() int { return c.chunk }
+
+// askLimits learns how large requests may be.
+func (c *Client) askLimits() {
+	var e encoder
+	e.text("limits@openssh.com")
+	x, err := c.ask(typeExtended, e.b)
+	if err != nil || x.kind != typeExtendedReply {
+		return
+	}
+	d := decoder{rest: x.body}
+	packet, read, write := d.uint64(), d.uint64(), d.uint64()
+	if most := min(packet-1024, read, write, maxChunk); !d.bad && packet > 64<<10 && most >= defaultChunk {
+		c.chunk = int(most)
+	}
+}
+
+// message reads one message.
+func (c *Client) message() (kind byte, body []byte, err error) {
+	n, err := c.length()
+	if err != nil {
+		return 0, nil, err
+	}
+	body = make([]byte, n)
+	if _, err := io.ReadFull(c.reads, body); err != nil {
+		return 0, nil, err
+	}
+	return body[0], body[1:], nil
+}
+
+func (c *Client) length() (int, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(c.reads, head[:]); err != nil {
+		return 0, err
+	}
+	n := binary.BigEndian.Uint32(head[:])
+	if n < 1 || n > maxReply {
+		return 0, broken("a message of %d bytes", n)
+	}
+	return int(n), nil
+}
+
+// receive hands out replies until the connection ends.
+func (c *Client) receive() {
+	var err error
+	for err == nil {
+		err = c.reply()
+	}
+	c.mu.Lock()
+	if c.err = err; !errors.Is(err, ErrProtocol) {
+		c.err = io.ErrUnexpectedEOF // however the connection ended
+	}
+	calls := c.calls
+	c.calls = nil
+	c.mu.Unlock()
+	for _, x := range calls {
+		x.err = c.err
+		x.ready <- struct{}{}
+	}
+	close(c.done)
+	if errors.Is(err, ErrProtocol) {
+		c.conn.Close()
+	}
+}
+
+// reply reads one reply and wakes whoever asked.
+func (c *Client) reply() error {
+	n, err := c.length()
+	if err != nil {
+		return err
+	}
+	var head [5]byte
+	if n < len(head) {
+		return broken("a reply of %d bytes", n)
+	}
+	if _, err := io.ReadFull(c.reads, head[:]); err != nil {
+		return err
+	}
+	n -= len(head)
+	id := binary.BigEndian.Uint32(head[1:])
+	c.mu.Lock()
+	x := c.calls[id]
+	delete(c.calls, id)
+	c.mu.Unlock()
+	if x == nil {
+		return broken("a reply to nothing")
+	}
+	x.kind = head[0]
+	if x.kind == typeData && x.into != nil {
+		err = c.data(x, n)
+	} else {
+		x.body = make([]byte, n)
+		_, err = io.ReadFull(c.reads, x.body)
+	}
+	x.err = err
+	x.ready <- struct{}{}
+	return err
+}
+
+// data reads into the asker's buffer, never more than it has room for.
+func (c *Client) data(x *call, n int) error {
+	var head [4]byte
+	if n < len(head) {
+		return broken("data of %d bytes", n)
+	}
+	if _, err := io.ReadFull(c.reads, head[:]); err != nil {
+		return err
+	}
+	size := int(binary.BigEndian.Uint32(head[:]))
+	if size != n-len(head) || size > len(x.into) || size == 0 {
+		return broken("%d bytes of data in a message of %d, where %d were asked for", size, n, len(x.into))
+	}
+	x.n = size
+	_, err := io.ReadFull(c.reads, x.into[:size])
+	return err
+}
+
+// ask sends a request and waits for its reply.
+func (c *Client) ask(kind byte, body []byte) (*call, error) {
+	x, err := c.send(kind, body, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	return x, c.wait(x)
+}
+
+// wait waits for the reply. It must be called exactly once.
+func (c *Client) wait(x *call) error {
+	c.Flush()
+	<-x.ready
+	readyChannels.Put(x.ready)
+	return x.err
+}
+
+// maxQueue is how much may be queued before somebody writes it.
+const maxQueue = 64 << 10
+
+// send queues a request: its body, and data behind that. The queue is written when
+// it is long, or when somebody waits for a reply: what a thousand goroutines ask
+// for at the same time leaves in a few packets.
+func (c *Client) send(kind byte, body, data, into []byte) (*call, error) {
+	x := &call{into: into, ready: readyChannels.Get().(chan struct{})}
+	c.mu.Lock()
+	if c.calls == nil {
+		err := c.err
+		c.mu.Unlock()
+		return nil, err
+	}
+	id := c.next
+	c.next++
+	c.calls[id] = x
+	c.queue = binary.BigEndian.AppendUint32(c.queue, uint32(5+len(body)+len(data)))
+	c.queue = append(c.queue, kind)
+	c.queue = binary.BigEndian.AppendUint32(c.queue, id)
+	c.queue = append(c.queue, body...)
+	c.queue = append(c.queue, data...)
+	full := len(c.queue) >= maxQueue
+	c.mu.Unlock()
+	if full {
+		c.writing.Lock()
+		c.write()
+		c.writing.Unlock()
+	}
+	return x, nil
+}
+
+// Flush sends what is queued, or leaves that to whoever is sending already.
+func (c *Client) Flush() {
+	runtime.Gosched() // let those queue who were woken by the same packet
+	for c.queued() && c.writing.TryLock() {
+		for c.queued() {
+			c.write()
+		}
+		c.writing.Unlock()
+	}
+}
+
+// write writes the queue as it is now. The caller holds writing. An error ends
+// the session, which all who wait are told.
+func (c *Client) write() {
+	c.mu.Lock()
+	out := c.queue
+	c.queue, c.spare = c.spare[:0], nil
+	c.mu.Unlock()
+	if len(out) == 0 {
+		return
+	}
+	if _, err := c.conn.Write(out); err != nil {
+		c.conn.Close()
+	}
+	c.mu.Lock()
+	c.spare = out
+	c.mu.Unlock()
+}
+
+func (c *Client) queued() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.queue) > 0
+}
