@@ -29,6 +29,8 @@ func compatMode(program string) compatMain {
 		return compat.PyMain
 	case "mpssh":
 		return compat.MpsshMain
+	case "dshbak":
+		return compat.DshbakMain
 	}
 	return nil
 }
@@ -36,25 +38,26 @@ func compatMode(program string) compatMain {
 func newCompatCommand(sys System) *cobra.Command {
 	return &cobra.Command{
 		Use:   "compat NAME [ARGUMENT...]",
-		Short: "Behave as another program: mpssh.py or mpssh",
+		Short: "Behave as another program: mpssh.py, mpssh or dshbak",
 		Long: `Behave as another program, with its options, output and exit codes, so that
 scripts written for it go on working. A symbolic link with that name does the same.
 
   mpssh.py  option for option and line for line; -S starts the given program
   mpssh     the C program: labels, per-host files, scripts
+  dshbak    sorts lines "host: text" by host, as the one of pdsh
 
 Where the original trusted what it should not, the mode is stricter: unknown host
 keys are never trusted silently, and names that ssh or a shell could misread are refused.`,
 		Example: `  sshpace compat mpssh.py -f hosts.txt -u root uptime
   ln -s sshpace mpssh.py && ./mpssh.py -f hosts.txt uptime`,
 		DisableFlagParsing: true, // they belong to the other program
-		ValidArgs:          []string{"mpssh.py", "mpssh"},
+		ValidArgs:          []string{"mpssh.py", "mpssh", "dshbak"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && (args[0] == "-h" || args[0] == "--help") {
 				return cmd.Help()
 			}
 			if len(args) == 0 || compatMode(args[0]) == nil {
-				return usageError("the names are mpssh.py and mpssh", "compat needs the name of a known program")
+				return usageError("the names are mpssh.py, mpssh and dshbak", "compat needs the name of a known program")
 			}
 			if code := runCompat(cmd.Context(), sys, compatMode(args[0]), args[1:]); code != ExitOK {
 				return exitWith(code)

@@ -1,0 +1,260 @@
+package compat
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/fleet/output"
+)
+
+const dshbakHelp = `Usage: dshbak [OPTION]...
+Sorts lines "host: text" of standard input by host (a mode of sshpace).
+ -h       this text
+ -c       hosts with the same text together
+ -d DIR   a file for each host in DIR
+ -f       with -d, make DIR
+`
+
+// Dshbak is one call of pdsh's dshbak. Its promise: options, output and exit
+// codes. Knowingly different: hosts with the same number come in the order of
+// their names, where the original's differs from call to call; a host and one
+// with a number after that name are not taken for a range; a file of -d stays in DIR
+// whatever a host is called; on a terminal remote text is cleaned.
+type Dshbak struct {
+	Coalesce bool
+	Dir      string
+	Make     bool
+}
+
+// DshbakMain runs dshbak.
+func DshbakMain(_ context.Context, env Env, args []string) int {
+	d := Dshbak{}
+	var help bool
+	f := newFlags("dshbak")
+	f.BoolVarP(&d.Coalesce, "coalesce", "c", false, "")
+	f.StringVarP(&d.Dir, "dir", "d", "", "")
+	f.BoolVarP(&d.Make, "force", "f", false, "")
+	f.BoolVarP(&help, "help", "h", false, "")
+	err := f.Parse(args)
+	switch {
+	case err != nil || help:
+		fmt.Fprint(env.Stderr, dshbakHelp)
+		return exitOK
+	case d.Coalesce && d.Dir != "":
+		err = errors.New("Do not specify both -c and -d")
+	case d.Make && d.Dir == "":
+		err = errors.New("Option -f may only be used with -d")
+	default:
+		err = d.run(env, f.Args())
+	}
+	if err != nil {
+		fmt.Fprintf(env.Stderr, "dshbak: Fatal: %s\n", termsafe.Line(err.Error()))
+		return exitFailed
+	}
+	return exitOK
+}
+
+func (d *Dshbak) run(env Env, files []string) error {
+	if d.Dir != "" {
+		if d.Make {
+			if err := os.MkdirAll(d.Dir, 0o777); err != nil {
+				return fmt.Errorf("Failed to create %s: %w", d.Dir, err)
+			}
+		}
+		if info, err := os.Stat(d.Dir); err != nil || !info.IsDir() {
+			return fmt.Errorf("Output directory %s does not exist", d.Dir)
+		}
+	}
+	texts, err := readTagged(env.Stdin, files)
+	if err != nil {
+		return err
+	}
+	hosts := byNumber(texts)
+	if d.Dir != "" {
+		for _, h := range hosts {
+			if err := os.WriteFile(filepath.Join(d.Dir, output.FileName(h)), []byte(texts[h].String()), 0o666); err != nil {
+				return fmt.Errorf("Failed to open output file: %w", err)
+			}
+		}
+		return nil
+	}
+	out := bufio.NewWriter(env.Stdout)
+	d.write(out, hosts, texts, env.StdoutTTY)
+	return out.Flush()
+}
+
+// write writes the texts, each under those that have it.
+func (d *Dshbak) write(w io.Writer, hosts []string, texts map[string]*strings.Builder, clean bool) {
+	const line = "----------------\n"
+	same := map[string][]string{}
+	for _, h := range hosts {
+		same[texts[h].String()] = append(same[texts[h].String()], h)
+	}
+	for _, h := range hosts {
+		text := texts[h].String()
+		head := h
+		if d.Coalesce {
+			if same[text] == nil {
+				continue
+			}
+			head = strings.Join(compress(same[text]), ",")
+			same[text] = nil
+		}
+		if clean {
+			var safe strings.Builder
+			for one := range strings.Lines(text) {
+				safe.WriteString(termsafe.Line(strings.TrimSuffix(one, "\n")) + "\n")
+			}
+			head, text = termsafe.Line(head), safe.String()
+		}
+		fmt.Fprint(w, line, head, "\n", line, text)
+	}
+}
+
+// tagged is a line of pdsh's.
+var tagged = regexp.MustCompile(`^\s*(\S+?)\s*: ?(.*\n)$`)
+
+// readTagged gathers the lines of each host. Others, and one that does not end, are
+// left out.
+func readTagged(stdin io.Reader, files []string) (map[string]*strings.Builder, error) {
+	sources := []io.Reader{stdin}
+	if len(files) > 0 {
+		sources = nil
+	}
+	for _, name := range files {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		sources = append(sources, f)
+	}
+	texts := map[string]*strings.Builder{}
+	in := bufio.NewReader(io.MultiReader(sources...))
+	for {
+		line, err := in.ReadString('\n')
+		if m := tagged.FindStringSubmatch(line); m != nil {
+			if texts[m[1]] == nil {
+				texts[m[1]] = &strings.Builder{}
+			}
+			texts[m[1]].WriteString(m[2])
+		}
+		if errors.Is(err, io.EOF) {
+			return texts, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// splitNumber takes the digits off the end of a name.
+func splitNumber(name string) (before, digits string) {
+	before = strings.TrimRight(name, "0123456789")
+	return before, name[len(before):]
+}
+
+func compareNumbered(a, b string) int {
+	_, x := splitNumber(a)
+	_, y := splitNumber(b)
+	x, y = strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
+	return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y), cmp.Compare(a, b))
+}
+
+func byNumber[V any](hosts map[string]V) []string {
+	var list []string
+	for h := range hosts {
+		list = append(list, h)
+	}
+	slices.SortFunc(list, compareNumbered)
+	return list
+}
+
+// compress folds names as dshbak does: numbers before the last text without
+// digits become ranges.
+func compress(names []string) []string {
+	slices.SortFunc(names, compareNumbered)
+	var order []string
+	stems := map[string][]string{}
+	for _, name := range names {
+		stem := strings.TrimRightFunc(name, func(r rune) bool { return r < '0' || r > '9' })
+		suffix := name[len(stem):]
+		if stems[suffix] == nil {
+			order = append(order, suffix)
+		}
+		stems[suffix] = append(stems[suffix], stem)
+	}
+	var list []string
+	for _, suffix := range order {
+		for _, folded := range compressStems(stems[suffix]) {
+			list = append(list, folded+suffix)
+		}
+	}
+	return list
+}
+
+// numbers are first and last of a range.
+type numbers struct{ first, last string }
+
+func compressStems(stems []string) []string {
+	ranges := map[string][]numbers{}
+	slices.SortFunc(stems, compareNumbered)
+	for _, stem := range stems {
+		before, digits := splitNumber(stem)
+		list := ranges[before]
+		if i := slices.IndexFunc(list, func(n numbers) bool { return follows(n.last, digits) }); i >= 0 {
+			list[i].last = digits
+			continue
+		}
+		ranges[before] = append(list, numbers{digits, digits})
+	}
+	var folded []string
+	for _, before := range slices.Sorted(func(yield func(string) bool) {
+		for before := range ranges {
+			if !yield(before) {
+				return
+			}
+		}
+	}) {
+		var texts []string
+		for _, n := range ranges[before] {
+			text := n.first
+			if n.last != n.first {
+				text += "-" + n.last
+			}
+			texts = append(texts, text)
+		}
+		text := strings.Join(texts, ",")
+		if len(texts) > 1 || strings.Contains(text, "-") {
+			text = "[" + text + "]"
+		}
+		folded = append(folded, before+text)
+	}
+	return folded
+}
+
+// follows tells whether digits are the number after last, padded alike: 09 is
+// followed by 10, 9 too, and neither by 010.
+func follows(last, digits string) bool {
+	x, err1 := strconv.ParseUint(last, 10, 63)
+	y, err2 := strconv.ParseUint(digits, 10, 63)
+	if err1 != nil || err2 != nil || y != x+1 {
+		return false
+	}
+	padded := func(s string) bool { return len(s) > 1 && s[0] == '0' }
+	if padded(digits) || padded(last) {
+		return len(last) == len(digits)
+	}
+	return true
+}
