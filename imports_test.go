@@ -23,7 +23,7 @@ base/fault:
 base/shell:
 record: base/alg base/termsafe base/unit
 record/anonymize: base/alg record
-record/store: base/fault base/near base/shell record sys/safedir
+record/store: base/fault base/near base/shell record sys/bounded sys/edit sys/safedir
 sys/proc:
 sys/safedir:
 sys/ownport:
@@ -81,7 +81,7 @@ show/document/documenttest: base/alg measure/model/sim measure/plan record verdi
 show/live: base/termsafe measure/plan record show/document sys/terminal verdict/choice verdict/rank
 show/explanation: base/host base/termsafe ssh/route ssh/sshconf
 show/hostkeys: base/fault base/stats base/termsafe base/unit ssh/knownhosts
-show/format: base/fault base/termsafe record record/store show/document show/page show/picture show/report show/sheet sys/edit sys/terminal verdict/choice verdict/compare verdict/rank verdict/ways
+show/format: base/fault base/near base/termsafe record record/store show/document show/page show/picture show/report show/sheet sys/edit sys/terminal verdict/choice verdict/compare verdict/rank verdict/ways
 show/advice: base/alg base/termsafe record show/document verdict/advise verdict/rank
 show/page: base/alg show/document
 show/picture: show/document

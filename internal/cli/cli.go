@@ -111,6 +111,7 @@ what to configure. It also runs commands on many hosts at once.`,
 	root.SetIn(sys.Stdin)
 	root.SetOut(sys.Stdout)
 	root.SetErr(sys.Stderr)
+	root.SetUsageFunc(usage)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError(flagHint(cmd, err), "%s", flagError(err))
 	})

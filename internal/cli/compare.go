@@ -10,11 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/show/format"
+	"sshpace/internal/verdict/choice"
 	"sshpace/internal/verdict/compare"
 )
 
 func newCompareCommand(sys System) *cobra.Command {
-	var by, failOn string
+	var by, failOn, policyName string
+	var all bool
 	var out outputFlags
 	var normalise, figures []string
 	cmd := &cobra.Command{
@@ -23,7 +25,8 @@ func newCompareCommand(sys System) *cobra.Command {
 		Long: `Compares runs with the first one, cell by cell, as ratios of speed with 95 %
 intervals, which hold how much runs on one machine differ as a whole. A line that
 differs from the other lines by more than chance (marked *) is told whatever that
-is. A verdict holds for all lines of its table together (Holm's correction).
+is. A verdict holds for all lines of its table together (Holm's correction). The text
+shows how the files differ as a whole and what changed; --all shows every line.
 
 With three files or more, the machines are compared by the model log(cost) = machine +
 cell, and what deviates from it is listed. --normalise sets the geometric mean of the
@@ -52,11 +55,20 @@ side by side; --figure picks some of it.
 			if err != nil {
 				return err
 			}
+			var policy choice.Policy
+			if policyName != "" {
+				if policy, err = choice.Load(policyName); err != nil {
+					return err
+				}
+			}
 			var inputs []compare.Input
 			for _, path := range args {
 				r, err := rankFile(path, order)
 				if err != nil {
 					return err
+				}
+				if policyName != "" {
+					r = policy.Only(r)
 				}
 				inputs = append(inputs, compare.Input{Label: labelOf(args, path), Ranking: r})
 			}
@@ -67,7 +79,7 @@ side by side; --figure picks some of it.
 			if err != nil {
 				return withHint(err, "measure both with the same --cipher, --mac and --direction")
 			}
-			if err := out.Write(sys.Stdout, sys.Stderr, targets, &format.Comparison{Comparison: c, Output: out.Output}); err != nil || !gated {
+			if err := out.Write(sys.Stdout, sys.Stderr, targets, &format.Comparison{Comparison: c, All: all, Output: out.Output}); err != nil || !gated {
 				return err
 			}
 			return gate(c, limit)
@@ -75,6 +87,8 @@ side by side; --figure picks some of it.
 	}
 	flags := cmd.Flags()
 	out.add(cmd, false)
+	flags.BoolVar(&all, "all", false, "text: every line, also what did not change")
+	flags.StringVar(&policyName, "policy", "", "only what a security policy allows, such as modern, or a TOML `FILE`")
 	flags.StringVar(&by, "rank-by", "auto", "throughput, cost or auto: cost where all files have it")
 	flags.StringSliceVar(&normalise, "normalise", nil, "ciphers (names or globs) whose mean becomes 1 in each file")
 	flags.StringArrayVar(&figures, "figure", nil, "only these figures besides SSH: a name or a glob; repeatable")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sshpace/internal/base/near"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/record"
@@ -68,6 +69,9 @@ people who want to report and compare it.`,
 					return err
 				}
 				args = []string{newest}
+				if len(out.Out) > 0 || out.JSON || out.Format != "" {
+					fmt.Fprintf(sys.Stderr, "report of %s\n", oneLine(newest))
+				}
 			}
 			policy, err := choice.Load(policyName)
 			if err != nil {
@@ -174,7 +178,8 @@ func parseBy(name string) (rank.By, error) {
 	case rank.Auto, rank.Throughput, rank.Cost:
 		return by, nil
 	}
-	return "", usageError("use throughput, cost or auto", "cannot rank by %q", name)
+	names := []string{string(rank.Auto), string(rank.Throughput), string(rank.Cost)}
+	return "", usageError(near.Hint("--rank-by ", name, names, "use throughput, cost or auto"), "cannot rank by %q", name)
 }
 
 // rankFile reads and ranks one record file.

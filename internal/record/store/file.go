@@ -49,7 +49,11 @@ func (s Store) Create(path, target string) (*File, error) {
 			return nil, err
 		}
 	}
-	return newFile(path, "choose another name, or go on with it: --resume "+path)
+	file, err := newFile(path, "choose another name, or go on with it: --resume "+path)
+	if err == nil {
+		s.remember(path)
+	}
+	return file, err
 }
 
 // newFile makes a file that must not exist yet, in a folder that must;

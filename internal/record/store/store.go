@@ -8,9 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/record"
+	"sshpace/internal/sys/bounded"
+	"sshpace/internal/sys/edit"
 	"sshpace/internal/sys/safedir"
 )
 
@@ -73,8 +76,42 @@ func owned(dir string) ([]string, error) {
 	return names, err
 }
 
-// Newest finds the last result in the state folder.
+// last is the file that names the last result, wherever that is.
+func (s Store) last() string { return filepath.Join(string(s), "last-result") }
+
+// maxName is the longest name of a file (PATH_MAX of Linux), in bytes.
+const maxName = 4096
+
+// remember keeps the name of a new result. Where that cannot be kept, results with
+// names of their own are not found again, which is no reason to measure nothing.
+func (s Store) remember(path string) {
+	if whole, err := filepath.Abs(path); err == nil && Make(string(s)) == nil {
+		_ = edit.Replace(s.last(), []byte(whole), 0o600)
+	}
+}
+
+// remembered is that result, if it is still there; else "".
+func (s Store) remembered() string {
+	info, err := os.Lstat(s.last())
+	if s == "" || err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	if owner, ok := info.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) != os.Getuid() {
+		return ""
+	}
+	name, err := bounded.ReadFile(s.last(), maxName)
+	if err != nil || !isRegular(string(name)) {
+		return ""
+	}
+	return string(name)
+}
+
+// Newest finds the last result: that of the last run, wherever it was written, else
+// the last one in the state folder.
 func (s Store) Newest() (string, error) {
+	if last := s.remembered(); last != "" {
+		return last, nil
+	}
 	paths, err := owned(s.Results()) // sorted, and names start with the time
 	if err != nil {
 		return "", fault.WithHint(err, "name the result that is meant")

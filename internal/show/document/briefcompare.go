@@ -2,15 +2,18 @@ package document
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"sshpace/internal/base/unit"
 	"sshpace/internal/verdict/compare"
 	"sshpace/internal/verdict/rank"
 )
 
 // briefComparison is a comparison in 80 columns, or more where there are many
-// files. Speeds are relative to the first file.
-func briefComparison(c *compare.Comparison) []Block {
+// files: how they differ as a whole, and what changed; with all, every line. Speeds
+// are relative to the first file.
+func briefComparison(c *compare.Comparison, all bool) []Block {
 	var inputs []string
 	for i, in := range c.Inputs {
 		e := in.Ranking.Environment
@@ -21,18 +24,14 @@ func briefComparison(c *compare.Comparison) []Block {
 		out = append(out, howToRead(c))
 	}
 	if len(c.Overall) > 0 {
-		b := briefGroups(c, fmt.Sprintf("Overall (%d cells)", len(c.Cells)), []compare.Group{{Name: "geometric mean", Ratios: c.Overall}})
-		out = append(out, withOrder(b, c.Order))
-	}
-	for _, of := range []struct {
-		title  string
-		groups []compare.Group
-	}{{"Ciphers", c.Ciphers}, {"MACs", c.MACs}, {"Logins by " + c.KexBasis(), c.Kex}} {
-		if len(of.groups) > 0 {
-			out = append(out, briefGroups(c, of.title, of.groups))
+		b := briefGroups(c, fmt.Sprintf("OVERALL, %s", unit.Count(len(c.Cells), "combination")), []compare.Group{{Name: "all together", Ratios: c.Overall}})
+		if all {
+			b = withOrder(b, c.Order)
 		}
+		out = append(out, b)
 	}
-	if len(c.Cells) > 0 {
+	out = append(out, briefParts(c, all)...)
+	if len(c.Cells) > 0 && all {
 		out = append(out, briefCells(c))
 	}
 	if len(c.Machines) > 0 {
@@ -48,17 +47,49 @@ func briefComparison(c *compare.Comparison) []Block {
 	return cleanBlocks(out)
 }
 
+// briefParts are the tables of ciphers, MACs and logins: what changed, and how much
+// did not.
+func briefParts(c *compare.Comparison, all bool) []Block {
+	var out []Block
+	var unchanged []string
+	for _, of := range []struct {
+		title, noun string
+		groups      []compare.Group
+	}{{"CIPHERS", "cipher", c.Ciphers}, {"MACS", "MAC", c.MACs}, {"LOGINS by " + c.KexBasis(), "key exchange", c.Kex}} {
+		shown := slices.DeleteFunc(slices.Clone(of.groups), func(g compare.Group) bool { return !all && !changed(g) })
+		if len(shown) > 0 {
+			out = append(out, briefGroups(c, of.title, shown))
+		}
+		if n := len(of.groups) - len(shown); n > 0 {
+			unchanged = append(unchanged, unit.Count(n, of.noun))
+		}
+	}
+	if len(unchanged) > 0 {
+		out = append(out, Block{Lines: []string{"UNCHANGED: " + strings.Join(unchanged, ", ") + "; every line: compare --all"}})
+	}
+	return out
+}
+
+// changed reports whether a verdict says so of any file.
+func changed(g compare.Group) bool {
+	return slices.ContainsFunc(g.Ratios, func(r compare.Ratio) bool { return r.Verdict == compare.Faster || r.Verdict == compare.Slower })
+}
+
+// howToRead says what the figures are.
 func howToRead(c *compare.Comparison) Block {
 	unit := "CPU s/GB"
 	if c.By == rank.Throughput {
 		unit = "MB/s"
 	}
-	b := Block{Title: fmt.Sprintf("by %s, %s; above 1: faster than A; ~ no difference shown; * differs from the other lines; ± holds how much runs differ as a whole",
-		c.BulkBasis(), unit)}
-	if len(c.Normalised) > 0 {
-		b.Lines = []string{"normalised to the geometric mean of " + strings.Join(c.Normalised, ", ") + " in each file"}
+	lines := []string{
+		fmt.Sprintf("Speeds relative to A by %s (%s): above 1 is faster.", c.BulkBasis(), unit),
+		"±: 95 % interval, which holds how much runs differ as a whole. *: differs from the other lines.",
+		"~: no difference shown, which does not say that there is none.",
 	}
-	return b
+	if len(c.Normalised) > 0 {
+		lines = append(lines, "normalised to the geometric mean of "+strings.Join(c.Normalised, ", ")+" in each file")
+	}
+	return Block{Lines: lines}
 }
 
 // briefGroups is one line a group: its name and its ratio in each file.
@@ -79,9 +110,7 @@ func (b Block) withRatios(c *compare.Comparison) Block {
 		b.Fields = append(b.Fields, Field{Width: 20})
 		head = append(head, letter(i+1)+"/A")
 	}
-	if len(c.Inputs) > 2 {
-		b.Heads = [][]string{head}
-	}
+	b.Heads = [][]string{head}
 	return b
 }
 
@@ -116,7 +145,7 @@ func ratioTexts(ratios []compare.Ratio) []string {
 
 // briefCells shows the values of both files where there are two.
 func briefCells(c *compare.Comparison) Block {
-	b := Block{Title: "Cells", Fields: []Field{{Width: 17, Cut: true}, {Width: 17, Cut: true}}}
+	b := Block{Title: "COMBINATIONS", Fields: []Field{{Width: 17, Cut: true}, {Width: 17, Cut: true}}}
 	pair := len(c.Inputs) == 2
 	if pair {
 		b.Fields = append(b.Fields, Field{Width: 6, Right: true}, Field{Width: 6, Right: true})

@@ -15,7 +15,7 @@ import (
 
 // OfComparison builds the report of a comparison. Files are called by letters,
 // A being the first, and by their labels.
-func OfComparison(c *compare.Comparison) *Document {
+func OfComparison(c *compare.Comparison, o Options) *Document {
 	d := &Document{Title: "SSH speed compared", Method: comparisonMethod(c), Doubts: doubts(c.Warnings, nil)}
 	for i, in := range c.Inputs {
 		e := in.Ranking.Environment
@@ -25,7 +25,7 @@ func OfComparison(c *compare.Comparison) *Document {
 	d.Lead = comparisonLead(c)
 	d.Tables = comparisonTables(c)
 	d.Charts = comparisonCharts(c)
-	d.Brief = briefComparison(c)
+	d.Brief = briefComparison(c, o.All)
 	d.Algorithms = algorithms(comparedSuites(c))
 	return d
 }

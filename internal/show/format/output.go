@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/near"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/sys/edit"
 	"sshpace/internal/sys/terminal"
@@ -61,7 +62,7 @@ func (o *Output) resolve(stdout io.Writer) ([]Target, error) {
 	if o.Format != "" {
 		f, ok := Named(o.Format)
 		if !ok || !slices.Contains(o.Names, o.Format) {
-			return nil, fault.Usage("formats: "+strings.Join(o.Names, ", "), "unknown format %q", o.Format)
+			return nil, fault.Usage(near.Hint("--format ", o.Format, o.Names, "formats: "+strings.Join(o.Names, ", ")), "unknown format %q", o.Format)
 		}
 		chosen = f
 	}
@@ -115,7 +116,7 @@ func (o *Output) Write(stdout, stderr io.Writer, targets []Target, r Report) err
 			}
 			continue
 		}
-		if err := edit.Replace(t.Path, rendered.Bytes(), 0o600); err != nil {
+		if err := edit.Replace(t.Path, rendered.Bytes(), 0o666); err != nil {
 			return fault.WithHint(err, "name a file that you may write with --out FILE")
 		}
 		fmt.Fprintf(stderr, "written: %s\n", termsafe.OneLine(t.Path))

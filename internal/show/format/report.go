@@ -72,6 +72,7 @@ func (x *Ranking) Render(w io.Writer, f Format) error {
 // Comparison is the report of several record files.
 type Comparison struct {
 	Comparison *compare.Comparison
+	All        bool // lines, in text
 	Output     Output
 	document   *document.Document
 }
@@ -82,7 +83,7 @@ func (x *Comparison) Render(w io.Writer, f Format) error {
 		return report.CompareJSON(w, x.Comparison)
 	}
 	if x.document == nil {
-		x.document = document.OfComparison(x.Comparison)
+		x.document = document.OfComparison(x.Comparison, document.Options{All: x.All})
 	}
 	return x.Output.renderDocument(w, f.Name, x.document, nil)
 }

@@ -326,7 +326,7 @@ func TestComparisonInABrowser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := document.OfComparison(c)
+	d := document.OfComparison(c, document.Options{All: true})
 	b := show(t, d)
 	if got, want := evaluate[int](b, `document.querySelectorAll('svg').length`), len(d.Charts); got != want {
 		t.Errorf("%d charts drawn, want %d", got, want)
@@ -379,7 +379,7 @@ func TestHostileTextIsInert(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, d := range map[string]*document.Document{"ranking": ranking, "comparison": document.OfComparison(c)} {
+	for name, d := range map[string]*document.Document{"ranking": ranking, "comparison": document.OfComparison(c, document.Options{All: true})} {
 		t.Run(name, func(t *testing.T) {
 			b := show(t, d)
 			if evaluate[bool](b, `window.hacked !== undefined`) {

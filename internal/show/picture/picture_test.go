@@ -154,7 +154,7 @@ func TestPNGOfAComparison(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := picture.PNG(&out, document.OfComparison(c)); err != nil {
+	if err := picture.PNG(&out, document.OfComparison(c, document.Options{All: true})); err != nil {
 		t.Fatal(err)
 	}
 	decoded, err := png.Decode(&out)

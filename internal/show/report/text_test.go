@@ -255,9 +255,9 @@ func TestCompare(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := render(t, func(w io.Writer) error { return report.Text(w, document.OfComparison(c)) })
+		text := render(t, func(w io.Writer) error { return report.Text(w, document.OfComparison(c, document.Options{All: true})) })
 		fitsTerminal(t, text)
-		for _, want := range []string{"a.jsonl", "Overall", "Ciphers", "MACs", "Logins", "Cells", "geometric mean"} {
+		for _, want := range []string{"a.jsonl", "OVERALL", "CIPHERS", "MACS", "LOGINS", "COMBINATIONS", "all together"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("the comparison lacks %q", want)
 			}

@@ -1,13 +1,15 @@
 package edit
 
 import (
+	"crypto/rand"
 	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
 )
 
-// Replace writes a file with a mode, whole or not at all, and through no link.
+// Replace writes a file with a mode, as far as the umask leaves it, whole or not at
+// all, and through no link.
 // Its errors name that file, not the temporary one.
 func Replace(path string, content []byte, mode os.FileMode) error {
 	if err := swapIn(path, content, mode); err != nil {
@@ -25,14 +27,12 @@ func swapIn(path string, content []byte, mode os.FileMode) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // such as /dev/stdout
 		return os.WriteFile(path, content, mode)
 	}
-	temporary, err := os.CreateTemp(filepath.Dir(path), ".sshpace-*") // mode 0600
+	temporary, err := os.OpenFile(filepath.Join(filepath.Dir(path), ".sshpace-"+rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
 	defer os.Remove(temporary.Name())
-	if _, err = temporary.Write(content); err == nil {
-		err = temporary.Chmod(mode)
-	}
+	_, err = temporary.Write(content)
 	if closeErr := temporary.Close(); err == nil {
 		err = closeErr
 	}

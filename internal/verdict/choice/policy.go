@@ -83,6 +83,14 @@ func (p Policy) Allow(r *rank.Ranking, s alg.Suite) bool {
 	return p.Refuses(alg.Cipher, s.Cipher, strict) == "" && (s.MAC == "" || p.Refuses(alg.MAC, s.MAC, strict) == "")
 }
 
+// Only is a ranking without what the policy does not allow.
+func (p Policy) Only(r *rank.Ranking) *rank.Ranking {
+	out := *r
+	out.Bulk = slices.DeleteFunc(slices.Clone(r.Bulk), func(c rank.Cell) bool { return !p.Allow(r, c.Suite) })
+	out.Kex = slices.DeleteFunc(slices.Clone(r.Kex), func(k rank.Exchange) bool { return p.Refuses(alg.Kex, k.Name, r.Environment.StrictKex) != "" })
+	return &out
+}
+
 // Refuses says why the policy does not allow a name to be advised; "" if it
 // does. strict is whether both sides do strict key exchange (CVE-2023-48795).
 func (p Policy) Refuses(kind alg.Kind, name string, strict *bool) string {
