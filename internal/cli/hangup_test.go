@@ -78,9 +78,9 @@ func sshpaceProgram(t *testing.T) string {
 func TestBenchHangup(t *testing.T) {
 	dir := t.TempDir()
 	cmd, errs := start(t, dir, sshpaceProgram(t), "bench", "--budget", "10m", "--cipher", "aes128-gcm*", "--kex", "curve25519-sha256", "--out", "result.jsonl")
-	until(t, "a trial", func() bool {
+	until(t, "a turn", func() bool {
 		text, _ := os.ReadFile(filepath.Join(dir, "result.jsonl"))
-		return bytes.Contains(text, []byte(`"spin_ns"`))
+		return bytes.Contains(text, []byte(`"slices":`))
 	})
 	ends(t, cmd, errs, syscall.SIGHUP, 129)
 	if !strings.Contains(errs.String(), "saved: result.jsonl") {
