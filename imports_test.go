@@ -56,6 +56,7 @@ measure/drive: base/alg base/unit measure/flow measure/loopback record ssh/opens
 measure/testbed: base/alg base/fault base/near base/shell measure/drive measure/hostinfo measure/lab measure/loopback record ssh/openssh ssh/route ssh/wire sys/ownport sys/proc sys/relay sys/workdir
 measure/workload: base/alg base/shell base/unit measure/flow measure/limits measure/loopback measure/testbed record ssh/openssh sys/bounded sys/ownport sys/proc sys/relay
 measure/implementation: base/alg base/shell measure/flow measure/loopback measure/workload record ssh/openssh ssh/wire sys/bounded sys/ownport sys/proc sys/workdir
+measure/handshake: base/alg base/stats measure/drive measure/loopback measure/testbed ssh/openssh sys/ownport sys/proc sys/relay
 measure/limits: base/alg base/unit record show/legacylog
 verdict/ways: base/stats record
 verdict/rank: base/alg base/stats base/unit measure/model record
@@ -76,6 +77,7 @@ fleet/output: base/host base/termsafe fleet fleet/hostset sys/safedir
 fleet/hostlist: base/fault base/host base/termsafe fleet/history fleet/hostset fleet/inventory ssh/knownhosts ssh/route sys/bounded sys/safedir
 fleet/history: base/termsafe fleet fleet/hostset fleet/output sys/safedir
 fleet/compat: base/host base/shell base/termsafe fleet fleet/output fleet/remotesh
+show/login: base/termsafe measure/handshake
 show/document: base/alg base/stats base/termsafe base/unit record verdict/choice verdict/compare verdict/rank verdict/ways
 show/document/documenttest: base/alg measure/model/sim measure/plan record verdict/rank
 show/live: base/termsafe measure/plan record show/document sys/terminal verdict/choice verdict/rank

@@ -1,0 +1,233 @@
+package handshake
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/measure/drive"
+	"sshpace/internal/measure/loopback"
+	"sshpace/internal/measure/testbed"
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/sys/ownport"
+	"sshpace/internal/sys/proc"
+	"sshpace/internal/sys/relay"
+)
+
+// Ends are the client and the server of logins, with a relay between them where
+// the server is our own.
+type Ends struct {
+	SSH         openssh.Program
+	Destination openssh.Destination
+	Env         []string // of the client, beyond ours
+	Connect     time.Duration
+	Dir         string // for logs and sockets
+
+	server  *loopback.Server // nil: a host of the user's
+	relay   *relay.Relay
+	traffic *Traffic
+}
+
+// ErrNoSSH says that there is no ssh to take apart.
+var ErrNoSSH = errors.New("no ssh is installed whose logins could be taken apart")
+
+// Between makes the ends of a testbed ready. The caller closes them.
+func Between(b *testbed.Testbed, connect time.Duration, dir string) (*Ends, error) {
+	e := &Ends{SSH: b.SSH, Destination: b.Destination, Connect: connect, Dir: dir, traffic: &Traffic{}}
+	if b.SSH.Path == "" {
+		return nil, ErrNoSSH
+	}
+	switch d := b.Driver.(type) {
+	case *drive.Remote:
+		e.Destination, e.Env = d.Destination, d.Env
+	case *drive.Private:
+		e.server = d.Server
+		return e, e.relayTo(d.Server)
+	}
+	return e, nil
+}
+
+// relayTo puts a relay before our own server.
+func (e *Ends) relayTo(s *loopback.Server) error {
+	listener, err := ownport.Listen()
+	if err != nil {
+		return err
+	}
+	host, port := s.Address()
+	if e.relay, err = relay.To(net.JoinHostPort(host, port), relay.Options{Listener: listener, Watch: e.traffic.Watch}); err != nil {
+		return err
+	}
+	// The first of several -p counts.
+	e.Destination.Options = append([]string{"-p", strconv.Itoa(e.relay.Port())}, e.Destination.Options...)
+	return nil
+}
+
+// Close ends the relay.
+func (e *Ends) Close() error {
+	if e.relay == nil {
+		return nil
+	}
+	return e.relay.Close()
+}
+
+// Watch carries out a login, which may take loginLimit longer than to connect.
+func (e *Ends) Watch(ctx context.Context, argv ArgvFunc) (*Login, error) {
+	ctx, cancel := context.WithTimeout(ctx, e.Connect+loginLimit)
+	defer cancel()
+	return Watch(ctx, e.Dir, argv, e.Env)
+}
+
+// loginLimit is more than a login takes once it is connected.
+const loginLimit = 20 * time.Second
+
+// Own tells whether the server is our own.
+func (e *Ends) Own() bool { return e.server != nil }
+
+// Argv is the command line of a login that runs command, with settings of
+// ssh_config before all others.
+func (e *Ends) Argv(want alg.Suite, command string, settings ...string) ArgvFunc {
+	d := e.Destination
+	d.Options = slices.Concat([]string{"-v"}, options(settings), d.Options)
+	return func(log string) []string { return e.SSH.Command(d, want, log, e.Connect, command) }
+}
+
+func options(settings []string) (argv []string) {
+	for _, s := range settings {
+		argv = append(argv, "-o", s)
+	}
+	return argv
+}
+
+// Plain is the case of a login as it comes.
+func (e *Ends) Plain() Case {
+	return Case{Level: "plain", Argv: e.Argv(alg.Suite{}, "true"), After: e.After}
+}
+
+// RoundTrips counts the round trips of a plain login, TCP's included, by what
+// paths of two lengths make of it; 0 where the server is not our own. The shorter
+// of two tries counts, for a busy machine adds its own time.
+func (e *Ends) RoundTrips(ctx context.Context) (int, error) {
+	if e.server == nil {
+		return 0, nil
+	}
+	const short, long = 20 * time.Millisecond, 220 * time.Millisecond
+	near, err := e.over(ctx, short)
+	if err != nil {
+		return 0, err
+	}
+	far, err := e.over(ctx, long)
+	return int(math.Round(float64(far-near) / float64(long-short))), err
+}
+
+// over is the time of a login over a path, without waits for acknowledgements.
+func (e *Ends) over(ctx context.Context, rtt time.Duration) (least time.Duration, err error) {
+	listener, err := ownport.Listen()
+	if err != nil {
+		return 0, err
+	}
+	host, port := e.server.Address()
+	r, err := relay.To(net.JoinHostPort(host, port), relay.Options{Listener: listener, Path: relay.Path{Delay: rtt / 2}, Prompt: true})
+	if err != nil {
+		return 0, err
+	}
+	defer r.Close()
+	longer := *e
+	longer.Destination.Options = append([]string{"-p", strconv.Itoa(r.Port())}, e.Destination.Options...)
+	for range 2 {
+		l, err := longer.Watch(ctx, longer.Argv(alg.Suite{}, "true"))
+		if err != nil {
+			return 0, err
+		}
+		e.After(ctx)
+		if least == 0 || l.Whole < least {
+			least = l.Whole
+		}
+	}
+	return least, nil
+}
+
+// serverGrace is how long a server process may take to notice that its client is
+// gone.
+const serverGrace = 2 * time.Second
+
+// After is what the server and the relay know of the login that was carried out
+// last.
+func (e *Ends) After(ctx context.Context) (time.Duration, *Wire) {
+	if e.server == nil {
+		return 0, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, serverGrace)
+	defer cancel()
+	var cpu time.Duration
+	if conn, ok := e.server.Next(ctx); ok {
+		cpu = conn.Ended(serverGrace)
+	}
+	w := e.traffic.Wire()
+	e.traffic.Reset()
+	return cpu, &w
+}
+
+// KexCases are a login with each of some key exchanges.
+func (e *Ends) KexCases(names []string) (cases []Case) {
+	for _, name := range names {
+		cases = append(cases, Case{"key exchange", name, e.Argv(alg.Suite{Kex: name}, "true"), e.After})
+	}
+	return cases
+}
+
+// Master is a connection that sessions share (ssh_config(5) ControlMaster).
+type Master struct {
+	cmd    *exec.Cmd
+	socket string
+}
+
+// StartMaster opens one.
+func (e *Ends) StartMaster(ctx context.Context) (*Master, error) {
+	path := filepath.Join(e.Dir, "master")
+	log := path + ".log"
+	d := e.Destination
+	d.Options = slices.Concat([]string{"-M", "-N", "-S", path}, d.Options)
+	argv := []string{e.SSH.Path, "-E", log, "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes", "-o", "ControlPersist=no"}
+	argv = append(append(argv, d.Options...), "--", d.Host)
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	m := &Master{cmd, path}
+	for limit := time.Now().Add(e.Connect); time.Now().Before(limit) && ctx.Err() == nil; {
+		if exec.CommandContext(ctx, e.SSH.Path, "-F", "none", "-S", path, "-O", "check", "--", d.Host).Run() == nil {
+			if e.server != nil {
+				e.server.Fresh(false)
+				e.traffic.Reset()
+			}
+			return m, nil
+		}
+		sleep(ctx, 20*time.Millisecond)
+	}
+	m.Close()
+	return nil, errors.New("a ControlMaster does not come up")
+}
+
+// Close ends the master.
+func (m *Master) Close() error {
+	proc.KillGroup(m.cmd)
+	_ = m.cmd.Wait()
+	return nil
+}
+
+// SessionCase is a session over the master. It makes no connection of its own.
+func (e *Ends) SessionCase(m *Master) Case {
+	return Case{Factor: "connection", Level: "ControlMaster session", Argv: func(log string) []string {
+		argv := []string{e.SSH.Path, "-v", "-v", "-E", log, "-S", m.socket, "-o", "ControlMaster=no", "-o", "BatchMode=yes"}
+		return append(append(argv, e.Destination.Options...), "--", e.Destination.Host, "true")
+	}}
+}

@@ -1,0 +1,173 @@
+package handshake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"sshpace/internal/ssh/sshtest"
+	"sshpace/internal/sys/relay"
+)
+
+// sshTo is the command line of the installed ssh to a port.
+func sshTo(t *testing.T, user, key string, port int) ArgvFunc {
+	t.Helper()
+	known := filepath.Join(t.TempDir(), "known")
+	return func(log string) []string {
+		return []string{"ssh", "-vv", "-E", log, "-F", "none", "-i", key, "-o", "IdentityAgent=none", "-o", "BatchMode=yes", "-o", "HostKeyAlias=x",
+			"-o", "StrictHostKeyChecking=accept-new", "-o", "UserKnownHostsFile=" + known, "-p", strconv.Itoa(port), "--", user + "@127.0.0.1", "true"}
+	}
+}
+
+// TestPhases: the phases of a login with the real programs are all there, in
+// order, and add up to the login.
+func TestPhases(t *testing.T) {
+	s := sshtest.StartSshd(t)
+	l, err := Watch(context.Background(), t.TempDir(), sshTo(t, s.User, s.Key, s.Port), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum time.Duration
+	for _, span := range l.Spans {
+		sum += span.NS
+	}
+	if sum != l.Whole {
+		t.Errorf("phases of %v make a login of %v", sum, l.Whole)
+	}
+	if len(l.Spans) != len(milestones)+1 {
+		t.Errorf("%d phases of %d: %v", len(l.Spans), len(milestones)+1, l.Spans)
+	}
+	if l.ClientCPU <= 0 || l.ClientCPU > l.Whole*2 {
+		t.Errorf("the client computed for %v of %v", l.ClientCPU, l.Whole)
+	}
+}
+
+// TestCommandPhase: a slow command is told from a slow login.
+func TestCommandPhase(t *testing.T) {
+	s := sshtest.StartSshd(t, "ForceCommand sleep 0.4")
+	l, err := Watch(context.Background(), t.TempDir(), sshTo(t, s.User, s.Key, s.Port), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := l.Span(Command) + l.Span(Exec); got < 350*time.Millisecond {
+		t.Errorf("the command took %v of %v", got, l.Spans)
+	}
+}
+
+// stuck is a server that says something and then nothing.
+func stuck(t *testing.T, words string) int {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() { defer c.Close(); io.WriteString(c, words); io.Copy(io.Discard, c) })
+		}
+	})
+	t.Cleanup(func() { l.Close(); all.Wait() })
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// TestStuckServer: a server that stops to answer is given up in time, and the
+// phase is named.
+func TestStuckServer(t *testing.T) {
+	key, _ := sshtest.WriteKey(t, t.TempDir(), "key", "")
+	for words, want := range map[string]Phase{"": Version, "SSH-2.0-OpenSSH_9.2\r\n": KexInit} {
+		ctx, cancel := context.WithTimeout(context.Background(), 700*time.Millisecond)
+		_, err := Watch(ctx, t.TempDir(), sshTo(t, "tester", key, stuck(t, words)), nil)
+		cancel()
+		var failed *FailedError
+		if !errors.As(err, &failed) || failed.During != want || !failed.Late {
+			t.Errorf("after %q: %v", words, err)
+		}
+	}
+}
+
+// TestDenied: a refused login is an error with ssh's words, at its phase.
+func TestDenied(t *testing.T) {
+	s := sshtest.StartSshd(t)
+	other, _ := sshtest.WriteKey(t, t.TempDir(), "other", "")
+	_, err := Watch(context.Background(), t.TempDir(), sshTo(t, s.User, other, s.Port), nil)
+	var failed *FailedError
+	if !errors.As(err, &failed) || failed.Late || failed.Said != s.User+"@127.0.0.1: Permission denied (publickey)." {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestCutRelay: a connection that is cut in the middle is an error, not a hang.
+func TestCutRelay(t *testing.T) {
+	s := sshtest.StartSshd(t, "ForceCommand sleep 5")
+	r, err := relay.To(fmt.Sprintf("127.0.0.1:%d", s.Port), relay.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	time.AfterFunc(time.Second, r.Cut)
+	began := time.Now()
+	if _, err := Watch(context.Background(), t.TempDir(), sshTo(t, s.User, s.Key, r.Port()), nil); err == nil || time.Since(began) > 4*time.Second {
+		t.Errorf("%v after %v", err, time.Since(began))
+	}
+}
+
+// TestStalls: the two waits of an OpenSSH login on a fast link are found and
+// named, each on its side; on a path that acknowledges at once there are none.
+func TestStalls(t *testing.T) {
+	s := sshtest.StartSshd(t)
+	for _, prompt := range []bool{false, true} {
+		sides := map[string]int{}
+		for try := 0; try < 6 && (try == 0 || !prompt && len(sides) < 2); try++ {
+			var traffic Traffic
+			r, err := relay.To(fmt.Sprintf("127.0.0.1:%d", s.Port), relay.Options{Watch: traffic.Watch, Prompt: prompt})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = Watch(context.Background(), t.TempDir(), sshTo(t, s.User, s.Key, r.Port()), nil)
+			r.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := traffic.Wire()
+			if w.Up < 1000 || w.Down < 1000 {
+				t.Errorf("%d bytes up, %d down", w.Up, w.Down)
+			}
+			for _, stall := range w.Stalls {
+				sides[stall.Side]++
+			}
+		}
+		if !prompt && (sides["client"] == 0 || sides["server"] == 0) {
+			t.Errorf("stalls by side: %v", sides)
+		}
+	}
+}
+
+// TestStallBounds: only a wait as long as a delayed acknowledgement, between two
+// packets of one side, is one.
+func TestStallBounds(t *testing.T) {
+	at := func(ms int) time.Time { return time.UnixMilli(int64(ms)) }
+	for _, c := range []struct {
+		second relay.Direction
+		ms     int
+		want   int
+	}{{relay.Up, 44, 1}, {relay.Up, 5, 0}, {relay.Up, 500, 0}, {relay.Down, 44, 0}} {
+		var traffic Traffic
+		traffic.Watch(relay.Seen{Dir: relay.Up, Arrived: at(0), Left: at(0), Data: []byte{1}})
+		traffic.Watch(relay.Seen{Dir: c.second, Arrived: at(c.ms), Left: at(c.ms), Data: []byte{1}})
+		if got := traffic.Wire().Stalls; len(got) != c.want {
+			t.Errorf("%v after %d ms: %v", c.second, c.ms, got)
+		}
+	}
+}

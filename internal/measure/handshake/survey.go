@@ -1,0 +1,153 @@
+package handshake
+
+import (
+	"context"
+	"time"
+
+	"sshpace/internal/base/stats"
+)
+
+// Figure is a median with the 95 % interval of it, in nanoseconds.
+type Figure struct {
+	Value float64 `json:"value"`
+	Lo    float64 `json:"lo"`
+	Hi    float64 `json:"hi"`
+	N     int     `json:"n"`
+}
+
+// FigureOf is the median of durations.
+func FigureOf(all []time.Duration) Figure {
+	xs := make([]float64, len(all))
+	for i, d := range all {
+		xs[i] = float64(d)
+	}
+	if len(xs) == 0 {
+		return Figure{}
+	}
+	m := stats.MedianInterval(xs)
+	return Figure{m.Value, m.Lo, m.Hi, len(xs)}
+}
+
+// Case is one way of logging in.
+type Case struct {
+	Factor string // what it changes: "" for the plain case
+	Level  string
+	Argv   ArgvFunc
+	// After is called after every login: the server's CPU time (0: not known) and
+	// what a relay saw (nil: none).
+	After func(ctx context.Context) (time.Duration, *Wire)
+}
+
+// Result is what a case costs.
+type Result struct {
+	Factor    string            `json:"factor"`
+	Level     string            `json:"level"`
+	Wall      Figure            `json:"wall_ns"`
+	ClientCPU Figure            `json:"client_cpu_ns"`
+	ServerCPU *Figure           `json:"server_cpu_ns,omitempty"`
+	Phases    map[Phase]Figure  `json:"phases_ns"`
+	Wire      *Wire             `json:"wire,omitempty"` // of the login of median length
+	Mean      map[Phase]float64 `json:"-"`              // sums to MeanWall
+	MeanWall  float64           `json:"-"`
+}
+
+// Prediction is the wall time of a login at a round-trip time:
+// predicted, not measured.
+type Prediction struct {
+	RTT time.Duration `json:"rtt_ns"`
+	NS  time.Duration `json:"ns"`
+}
+
+// Distances are the round-trip times that logins are predicted for.
+var Distances = []time.Duration{200 * time.Microsecond, 10 * time.Millisecond, 50 * time.Millisecond, 150 * time.Millisecond, 300 * time.Millisecond}
+
+// Survey carries out the cases in turn, rounds times, with a pause before each
+// login, and stops at the first that fails.
+func (e *Ends) Survey(ctx context.Context, cases []Case, rounds int, pause time.Duration) ([]Result, error) {
+	logins := make([][]*observed, len(cases))
+	for n := range rounds * len(cases) {
+		i := n % len(cases)
+		if n > 0 && !sleep(ctx, pause) {
+			return nil, context.Canceled
+		}
+		l, err := e.Watch(ctx, cases[i].Argv)
+		if err != nil {
+			return nil, err
+		}
+		o := &observed{Login: l}
+		if cases[i].After != nil {
+			o.server, o.wire = cases[i].After(ctx)
+		}
+		logins[i] = append(logins[i], o)
+	}
+	var out []Result
+	for i, c := range cases {
+		out = append(out, summarize(c, logins[i]))
+	}
+	return out, nil
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// observed is a login with what the other side tells.
+type observed struct {
+	*Login
+	server time.Duration
+	wire   *Wire
+}
+
+func summarize(c Case, all []*observed) Result {
+	r := Result{Factor: c.Factor, Level: c.Level, Phases: map[Phase]Figure{}, Mean: map[Phase]float64{}}
+	var wall, client, server []time.Duration
+	phases := map[Phase][]time.Duration{}
+	for _, o := range all {
+		wall, client = append(wall, o.Whole), append(client, o.ClientCPU)
+		r.MeanWall += float64(o.Whole) / float64(len(all))
+		if o.server > 0 {
+			server = append(server, o.server)
+		}
+		for _, s := range o.Spans {
+			phases[s.Phase] = append(phases[s.Phase], s.NS)
+			r.Mean[s.Phase] += float64(s.NS) / float64(len(all))
+		}
+	}
+	r.Wall, r.ClientCPU = FigureOf(wall), FigureOf(client)
+	if len(server) > 0 {
+		f := FigureOf(server)
+		r.ServerCPU = &f
+	}
+	for p, spans := range phases {
+		r.Phases[p] = FigureOf(spans)
+	}
+	r.Wire = typical(all, r.Wall.Value)
+	return r
+}
+
+// typical is the traffic of the login whose time is closest to the median.
+func typical(all []*observed, median float64) (w *Wire) {
+	best := -1.0
+	for _, o := range all {
+		if off := max(float64(o.Whole)-median, median-float64(o.Whole)); o.wire != nil && (best < 0 || off < best) {
+			w, best = o.wire, off
+		}
+	}
+	return w
+}
+
+// Predict is the login at distances: what is computed stays, each round trip adds
+// its time; stalls of the path that was measured are still part of it.
+func (r *Result) Predict(trips int) (out []Prediction) {
+	for _, rtt := range Distances {
+		out = append(out, Prediction{rtt, time.Duration(r.Wall.Value) + time.Duration(trips)*rtt})
+	}
+	return out
+}

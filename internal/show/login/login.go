@@ -1,0 +1,130 @@
+// Package login shows what a login costs, for people and for programs.
+package login
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/measure/handshake"
+)
+
+// Schema names the layout of the JSON form.
+const Schema = "sshpace.handshake/1"
+
+// Report is what was measured.
+type Report struct {
+	Schema  string             `json:"schema"`
+	Target  string             `json:"target"`
+	Client  string             `json:"client"`
+	Server  string             `json:"server"`
+	Results []handshake.Result `json:"results"` // the plain login first
+	// RoundTrips of a plain login; 0 where they were not counted.
+	RoundTrips int                    `json:"round_trips,omitempty"`
+	Predicted  []handshake.Prediction `json:"predicted,omitempty"`
+}
+
+// JSON writes the report.
+func (r *Report) JSON(w io.Writer) error { return termsafe.WriteJSON(w, r, " ") }
+
+// does says what happens in each phase, in order.
+var does = []struct {
+	phase handshake.Phase
+	what  string
+}{
+	{handshake.Start, "ssh starts, reads its configuration, looks the name up"},
+	{handshake.TCP, "connect, read the keys"},
+	{handshake.Version, "version lines"},
+	{handshake.KexInit, "lists of algorithms"},
+	{handshake.Kex, "key exchange"},
+	{handshake.HostKey, "look the host key up"},
+	{handshake.NewKeys, "new keys"},
+	{handshake.Service, "ask for the login service"},
+	{handshake.AuthNone, "ask for the methods"},
+	{handshake.Query, "offer keys"},
+	{handshake.Sign, "sign, be let in"},
+	{handshake.Channel, "open a session"},
+	{handshake.Exec, "ask for the command"},
+	{handshake.Command, "run it"},
+	{handshake.Close, "end"},
+}
+
+// Text writes the report for people.
+func (r *Report) Text(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "LOGIN  %s: %s to %s\n\n", r.Target, r.Client, r.Server)
+	r.phases(&b)
+	r.wire(&b)
+	r.factors(&b)
+	_, err := w.Write(termsafe.Text([]byte(b.String())))
+	return err
+}
+
+func (r *Report) phases(b *strings.Builder) {
+	plain := r.Results[0]
+	fmt.Fprintf(b, "%-9s %9s  %s\n", "phase", "mean ms", "what happens")
+	var sum float64
+	for _, d := range does {
+		if ns, told := plain.Mean[d.phase]; told {
+			fmt.Fprintf(b, "%-9s %9s  %s\n", d.phase, ms(ns), d.what)
+			sum += ns
+		}
+	}
+	fmt.Fprintf(b, "%-9s %9s  median %s, %d logins\n", "whole", ms(sum), figure(plain.Wall), plain.Wall.N)
+	fmt.Fprintf(b, "%-9s %9s  client %s", "CPU", "", figure(plain.ClientCPU))
+	if plain.ServerCPU != nil {
+		fmt.Fprintf(b, ", server %s", figure(*plain.ServerCPU))
+	}
+	b.WriteString("\n")
+}
+
+func (r *Report) wire(b *strings.Builder) {
+	wire := r.Results[0].Wire
+	if wire == nil {
+		return
+	}
+	fmt.Fprintf(b, "\n%d round trips, %d bytes up, %d bytes down\n", r.RoundTrips, wire.Up, wire.Down)
+	for _, s := range wire.Stalls {
+		fmt.Fprintf(b, "stall of %s ms at %s ms: %s\n", ms(float64(s.NS)), ms(float64(s.At)), s.Why)
+	}
+	for i, p := range r.Predicted {
+		what := ""
+		if i == 0 {
+			what = "predicted"
+		}
+		fmt.Fprintf(b, "%-9s %9s ms at a round-trip time of %s\n", what, ms(float64(p.NS)), p.RTT)
+	}
+}
+
+func (r *Report) factors(b *strings.Builder) {
+	factor := ""
+	rest := slices.Clone(r.Results[1:])
+	slices.SortStableFunc(rest, func(x, y handshake.Result) int {
+		return cmp.Or(cmp.Compare(x.Factor, y.Factor), cmp.Compare(x.Wall.Value, y.Wall.Value))
+	})
+	for _, c := range rest {
+		if c.Factor != factor {
+			factor = c.Factor
+			fmt.Fprintf(b, "\n%-40s %16s %16s %16s\n", factor, "wall ms", "client CPU ms", "server CPU ms")
+		}
+		server := "-"
+		if c.ServerCPU != nil {
+			server = figure(*c.ServerCPU)
+		}
+		fmt.Fprintf(b, "%-40s %16s %16s %16s\n", c.Level, figure(c.Wall), figure(c.ClientCPU), server)
+	}
+}
+
+func ms(ns float64) string { return fmt.Sprintf("%.1f", ns/float64(time.Millisecond)) }
+
+// figure is a value with half of its interval.
+func figure(f handshake.Figure) string {
+	if f.N < 2 {
+		return ms(f.Value)
+	}
+	return fmt.Sprintf("%s +-%s", ms(f.Value), ms((f.Hi-f.Lo)/2))
+}
