@@ -3,8 +3,10 @@ package handshake
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -187,12 +189,19 @@ func (e *Ends) KexCases(names []string) (cases []Case) {
 type Master struct {
 	cmd    *exec.Cmd
 	socket string
+	dir    *os.File // that the socket is in
 }
 
 // StartMaster opens one.
 func (e *Ends) StartMaster(ctx context.Context) (*Master, error) {
-	path := filepath.Join(e.Dir, "master")
-	log := path + ".log"
+	dir, err := os.Open(e.Dir)
+	if err != nil {
+		return nil, err
+	}
+	// A socket's path has 107 bytes at most (unix(7)), and ssh adds 17: hence by
+	// the number of the folder and not by its name.
+	path := fmt.Sprintf("/proc/%d/fd/%d/master", os.Getpid(), dir.Fd())
+	log := filepath.Join(e.Dir, "master.log")
 	d := e.Destination
 	d.Options = slices.Concat([]string{"-M", "-N", "-S", path}, d.Options)
 	argv := []string{e.SSH.Path, "-E", log, "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes", "-o", "ControlPersist=no"}
@@ -200,9 +209,10 @@ func (e *Ends) StartMaster(ctx context.Context) (*Master, error) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
+		dir.Close()
 		return nil, err
 	}
-	m := &Master{cmd, path}
+	m := &Master{cmd, path, dir}
 	for limit := time.Now().Add(e.Connect); time.Now().Before(limit) && ctx.Err() == nil; {
 		if exec.CommandContext(ctx, e.SSH.Path, "-F", "none", "-S", path, "-O", "check", "--", d.Host).Run() == nil {
 			if e.server != nil {
@@ -221,7 +231,7 @@ func (e *Ends) StartMaster(ctx context.Context) (*Master, error) {
 func (m *Master) Close() error {
 	proc.KillGroup(m.cmd)
 	_ = m.cmd.Wait()
-	return nil
+	return m.dir.Close()
 }
 
 // SessionCase is a session over the master. It makes no connection of its own.
