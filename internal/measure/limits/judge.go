@@ -117,7 +117,7 @@ func losses(_ record.Direction, e record.Evidence) bool {
 }
 
 func linkFull(_ record.Direction, e record.Evidence) bool {
-	if need(e) >= mostOf || e.RawBytesPerS <= 0 {
+	if need(e) >= mostOf || e.RawBytesPerS < ofLink*e.BytesPerSecond { // TCP had not found its pace yet
 		return false
 	}
 	return e.BytesPerSecond >= ofLink*e.RawBytesPerS

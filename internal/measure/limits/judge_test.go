@@ -28,6 +28,7 @@ func TestJudge(t *testing.T) {
 		"link":               {up, idle(record.Evidence{BytesPerSecond: 11.9e6, RTTNS: 20 * ms, RawBytesPerS: 12e6, Cores: 2}), limits.Link, "12.0 MB/s"},
 		"link of a host":     {up, record.Evidence{BytesPerSecond: 12e6, RTTNS: ms / 2, TwoBytesPerS: 12.2e6, ClientShare: share(0.03)}, limits.Link, "two connections at once carry no more"},
 		"window":             {down, idle(record.Evidence{BytesPerSecond: 39e6, RTTNS: 50 * ms, RawBytesPerS: 400e6, Cores: 2}), limits.Window, "41.9 MB/s"},
+		"raw TCP too short":  {up, idle(record.Evidence{BytesPerSecond: 17.9e6, RTTNS: 100 * ms, RawBytesPerS: 6.9e6, Cores: 2}), limits.Window, "21.0 MB/s"},
 		"window of a host":   {up, record.Evidence{BytesPerSecond: 20e6, RTTNS: 100 * ms, TwoBytesPerS: 40e6, ClientShare: share(0.03)}, limits.Window, "100ms"},
 		"losses":             {up, record.Evidence{BytesPerSecond: 3e6, RTTNS: 10 * ms, TCPRTTNS: 10 * ms, Retransmitted: 0.01, ClientShare: share(0.03)}, limits.Losses, "1.0 %"},
 		"losses of a relay":  {up, idle(record.Evidence{BytesPerSecond: 16e6, RTTNS: 10 * ms, Stalled: share(0.7), RawBytesPerS: 16e6, Cores: 2}), limits.Losses, "70 %"},
