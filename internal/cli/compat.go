@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"io"
+	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
@@ -69,14 +70,18 @@ keys are never trusted silently, and names that ssh or a shell could misread are
 
 // runCompat runs a mode; the first signal ends the run.
 func runCompat(ctx context.Context, sys System, mode compatMain, args []string) int {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	signals, release := sys.signals()
 	defer release()
 	go func() {
 		select {
-		case <-signals:
-			cancel()
+		case s := <-signals:
+			if s == os.Interrupt {
+				cancel(context.Canceled)
+			} else {
+				cancel(&compat.Ended{Code: ends[s]})
+			}
 		case <-ctx.Done():
 		}
 	}()
@@ -110,7 +115,9 @@ func compatEngine(ctx context.Context, sys System, sshArgs []string, hosts []hos
 	if len(others) > 0 {
 		engine = reach.OpenSSH
 	}
-	r, err := reach.New(ctx, reach.Params{Params: connection.params(sys), Engine: engine, SSHOptions: others})
+	p := reach.Params{Params: connection.params(sys), Engine: engine, SSHOptions: others}
+	p.Warnings = sys.Stderr
+	r, err := reach.New(ctx, p)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -55,6 +55,20 @@ const (
 	exitInterrupted = 130 // as of a program that SIGINT ends
 )
 
+// Ended is the cause of a context that a signal other than SIGINT ended; what
+// that signal makes of a program that does not catch it is the exit code.
+type Ended struct{ Code int }
+
+func (e *Ended) Error() string { return fmt.Sprintf("ended by signal %d", e.Code-128) }
+
+// exitOf is the exit code after a signal.
+func exitOf(ctx context.Context, interrupted int) int {
+	if ended, ok := errors.AsType[*Ended](context.Cause(ctx)); ok {
+		return ended.Code
+	}
+	return interrupted
+}
+
 // errUsage is a mistake in the arguments; its text is for the user.
 type errUsage struct{ text string }
 
@@ -95,7 +109,7 @@ type verdict struct {
 	code    int           // exit code; 255 is ssh's own failure
 	signal  int           // number of the signal that ended the program, 0 for none
 	exec    syscall.Errno // the program could not be started
-	message string        // what ssh would have written to standard error, without newline
+	message []string      // lines that ssh would have written to standard error
 }
 
 // judge translates a result. A remote command that a signal ended is 255
@@ -111,8 +125,15 @@ func judge(r *fleet.Result, program bool) verdict {
 	case r.Class == fleet.NoFailure:
 		return verdict{code: r.Exit}
 	}
-	return verdict{code: 255, message: sshMessage(r)}
+	message := []string{sshMessage(r)}
+	if last := "Host key verification failed."; hostKey[r.Class] && !strings.HasSuffix(message[0], last) {
+		message = append(message, last) // scripts look for it
+	}
+	return verdict{code: 255, message: message}
 }
+
+// hostKey are the classes after which ssh says that host key verification failed.
+var hostKey = map[fleet.Class]bool{fleet.HostKeyUnknown: true, fleet.HostKeyChanged: true, fleet.HostKeyRevoked: true}
 
 func signalNumber(name string) int {
 	if n := unix.SignalNum("SIG" + name); n != 0 {
@@ -135,7 +156,7 @@ func startFailure(r *fleet.Result) verdict {
 	case errors.As(r.Cause, &errno):
 		return verdict{exec: errno}
 	}
-	return verdict{code: 255, message: r.Err}
+	return verdict{code: 255, message: []string{r.Err}}
 }
 
 // strerror words an error number as the C library does; Go's texts are the

@@ -31,13 +31,14 @@ const MpsshVersion = "1.4-dev"
 // Knowingly different: an unknown host key is never trusted silently (-s
 // accepts and records it, and a changed key still stops that host); lines and
 // commands may have any length and a thousand hosts is no limit; remote text
-// is cleaned on a terminal and a carriage return ends a line; the script of -r
+// is cleaned on a terminal; the script of -r
 // goes over the same connection and leaves no file behind; per-host files are 0600.
 type Mpssh struct {
 	Blind       bool
 	Delay       int // ms, -1 = not given
 	PrintExit   bool
 	NoErr       bool
+	Identity    string // private key file, "" = not given
 	File        string // "" = ~/.mpssh/hosts, "-" = standard input
 	Label       string
 	OutDir      string
@@ -64,6 +65,7 @@ Runs a command on many hosts at once through SSH (a mode of sshpace).
   -E, --no-err        leave out standard error
   -f, --file=FILE     file with hosts, or - for stdin (default ~/.mpssh/hosts)
   -h, --help          this text
+  -i, --identity=FILE log in with the private key in this file
   -l, --label=LABEL   only hosts under this label
   -o, --outdir=DIR    save remote output in this folder
   -O, --no-out        leave out standard output
@@ -90,6 +92,7 @@ func ParseMpssh(args []string) (m *Mpssh, instead string, err error) {
 	f.BoolVarP(&m.NoErr, "no-err", "E", false, "")
 	f.StringVarP(&m.File, "file", "f", "", "")
 	f.BoolVarP(&help, "help", "h", false, "")
+	f.StringVarP(&m.Identity, "identity", "i", "", "")
 	f.StringVarP(&m.Label, "label", "l", "", "")
 	f.StringVarP(&m.OutDir, "outdir", "o", "", "")
 	f.BoolVarP(&m.NoOut, "no-out", "O", false, "")
@@ -173,7 +176,7 @@ func MpsshMain(ctx context.Context, env Env, args []string) int {
 	}
 	if err := m.Run(ctx, env); err != nil {
 		if ctx.Err() != nil {
-			return exitInterrupted
+			return exitOf(ctx, exitInterrupted)
 		}
 		if !errors.Is(err, syscall.EPIPE) {
 			fmt.Fprintf(env.Stderr, "mpssh: %s\n", termsafe.Line(err.Error()))
@@ -229,7 +232,11 @@ func (m *Mpssh) sshArgs() []string {
 	if m.NoKeyCheck {
 		strict = "accept-new"
 	}
-	return []string{"-oNumberOfPasswordPrompts=0", "-oStrictHostKeyChecking=" + strict, "-oConnectTimeout=" + strconv.Itoa(m.ConnTimeout)}
+	args := []string{"-oNumberOfPasswordPrompts=0", "-oStrictHostKeyChecking=" + strict, "-oConnectTimeout=" + strconv.Itoa(m.ConnTimeout)}
+	if m.Identity != "" {
+		args = append(args, "-i"+m.Identity)
+	}
+	return args
 }
 
 // command is the remote command, or one that takes the script from its input,
@@ -310,7 +317,6 @@ func (m *Mpssh) readHosts(env Env) ([]host.Host, error) {
 // lines vanish; hosts before any label belong to all of them.
 func (m *Mpssh) parseHosts(in io.Reader, name string, warn io.Writer) ([]host.Host, error) {
 	var hosts []host.Host
-	seen := map[host.Target]bool{}
 	label := ""
 	lines := bufio.NewScanner(in)
 	for n := 1; lines.Scan(); n++ {
@@ -330,11 +336,8 @@ func (m *Mpssh) parseHosts(in io.Reader, name string, warn io.Writer) ([]host.Ho
 		if h.User == "" {
 			h.User = m.User
 		}
-		if !seen[h.Target()] {
-			seen[h.Target()] = true
-			h.Label, h.Origin = label, name+":"+strconv.Itoa(n)
-			hosts = append(hosts, h)
-		}
+		h.Label, h.Origin = label, name+":"+strconv.Itoa(n)
+		hosts = append(hosts, h)
 	}
 	return hosts, lines.Err()
 }

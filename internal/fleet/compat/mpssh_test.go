@@ -102,14 +102,18 @@ func TestMpsshOnRealServers(t *testing.T) {
 				stderr: " test1.mpssh => two\ntest50.mpssh => two\n"},
 			{name: "exit codes", args: []string{"-e", "-f", "-", `[ -e mpssh-ok.flag ] || exit 3`}, stdin: "test1.mpssh\ntest2.mpssh\n",
 				stdout: "test1.mpssh =: 0\ntest2.mpssh =: 3\n"},
-			{name: "killed", args: []string{"-e", "-f", "-", `kill -9 $$`}, stdin: "test1.mpssh\n", stdout: "test1.mpssh =: 255\n"},
+			{name: "killed", args: []string{"-e", "-f", "-", `kill -9 $$`}, stdin: "test1.mpssh\n", stdout: "test1.mpssh !!! ssh failure\n"},
 			{name: "label and login names", args: []string{"-v", "-l", "b", "-f", "-", "echo x"}, stdin: "%a\ntest1.mpssh\n%b\n" + l.user + "@test50.mpssh\ntest2.mpssh\n",
-				stdout: "Reading hosts from : stdin\n" + l.user + "@test50.mpssh -> x\n " + l.user + "@test2.mpssh -> x\n"},
+				stdout: "Reading hosts from : stdin\n" + l.user + "@test50.mpssh -> x\n" + l.user + "@ test2.mpssh -> x\n"},
 			{name: "no stderr", args: []string{"-E", "-f", "-", "echo x; echo y >&2"}, stdin: "test1.mpssh\n", stdout: "test1.mpssh -> x\n"},
 			{name: "no stdout", args: []string{"--no-o", "-f", "-", "echo x; echo y >&2"}, stdin: "test1.mpssh\n", stderr: "test1.mpssh => y\n"},
 			{name: "login refused", args: []string{"-e", "-u", "nobody", "-f", "-", "true"}, stdin: "test1.mpssh\n",
-				stdout: "test1.mpssh =: 255\n", stderr: "test1.mpssh => nobody@127.0.0.1: Permission denied (publickey).\n"},
-			{name: "quietly", args: []string{"-q", "-u", "nobody", "-f", "-", "true"}, stdin: "test1.mpssh\n"},
+				stdout: "test1.mpssh !!! ssh failure\n", stderr: "test1.mpssh => nobody@127.0.0.1: Permission denied (publickey).\n"},
+			{name: "quietly", args: []string{"-q", "-u", "nobody", "-f", "-", "true"}, stdin: "test1.mpssh\n", stdout: "test1.mpssh !!! ssh failure\n"},
+			{name: "without output", args: []string{"-O", "-E", "-e", "-f", "-", "echo x; exit 3"}, stdin: "test1.mpssh\n"},
+			{name: "twice", args: []string{"-f", "-", "echo x"}, stdin: "test1.mpssh\ntest1.mpssh\n", stdout: "test1.mpssh -> x\ntest1.mpssh -> x\n"},
+			{name: "progress bar", args: []string{"-f", "-", `printf "1%%\r2%%\n"`}, stdin: "test1.mpssh\n", stdout: "test1.mpssh -> 1%\r2%\n"},
+			{name: "silent, login names", args: []string{"-v", "-f", "-", "true"}, stdin: "test1.mpssh\n", stdout: "Reading hosts from : stdin\n" + l.user + "@test1.mpssh \n"},
 			{name: "script", args: []string{"-e", "-r", script, "-f", "-"}, stdin: "test1.mpssh\ntest2.mpssh\n",
 				stdout: "test1.mpssh -> script in " + filepath.Base(filepath.Dir(l.conf)) + "\ntest1.mpssh =: 7\ntest2.mpssh -> script in " + filepath.Base(me.HomeDir) + "\ntest2.mpssh =: 7\n"},
 			{name: "files, blind", args: []string{"-b", "-o", dir, "-f", "-", `[ -e mpssh-ok.flag ] && echo good || { echo bad >&2; }`},
@@ -178,6 +182,7 @@ func TestMpsshHostKeys(t *testing.T) {
 		want string
 	}{
 		{nil, "-oStrictHostKeyChecking=yes"},
+		{[]string{"-i", "/key file"}, "-oStrictHostKeyChecking=yes"},
 		{[]string{"-s"}, "-oStrictHostKeyChecking=accept-new"},
 	}
 	for _, tt := range tests {
@@ -186,6 +191,9 @@ func TestMpsshHostKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := []string{"-oNumberOfPasswordPrompts=0", tt.want, "-oConnectTimeout=30"}
+		if m.Identity != "" {
+			want = append(want, "-i/key file")
+		}
 		if diff := cmp.Diff(want, m.sshArgs()); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", tt.args, diff)
 		}
@@ -223,7 +231,7 @@ func TestMpsshOnATerminal(t *testing.T) {
   [*] unknown host keys are accepted
   [*] spawning 2 parallel ssh sessions
 
-` + "   a \x1b[1;32m->\x1b[0;39m x\n   a \x1b[1;32m->\x1b[0;39m long -> forged\n   a \x1b[1;31m=:\x1b[0;39m 1\n"
+` + "   a \x1b[1;32m->\x1b[0;39m x\\x0dlong -> forged\n   a \x1b[1;31m=:\x1b[0;39m 1\n"
 	if diff := cmp.Diff(wantOut, out.String()); diff != "" {
 		t.Errorf("stdout (-want +got):\n%s", diff)
 	}

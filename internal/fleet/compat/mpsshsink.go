@@ -18,7 +18,8 @@ type mpsshSink struct {
 	m     *Mpssh
 	env   Env
 	hosts []host.Host
-	width int
+	width [2]int        // of login names, with -v, and of hosts
+	used  map[int]bool  // hosts that have sent something
 	files *output.Files // nil without -o
 	live  map[int]*[2]output.Lines
 	buf   []byte
@@ -30,9 +31,9 @@ var _ fleet.Sink = (*mpsshSink)(nil)
 const mpsshLine = 1023
 
 func (m *Mpssh) sink(env Env, hosts []host.Host) (*mpsshSink, error) {
-	s := &mpsshSink{m: m, env: env, hosts: hosts, live: map[int]*[2]output.Lines{}}
+	s := &mpsshSink{m: m, env: env, hosts: hosts, live: map[int]*[2]output.Lines{}, used: map[int]bool{}}
 	for _, h := range hosts {
-		s.width = max(s.width, len(s.name(h)))
+		s.width = [2]int{max(s.width[0], len(h.User)), max(s.width[1], len(h.Name))}
 	}
 	if m.OutDir == "" {
 		return s, nil
@@ -50,17 +51,19 @@ func (s *mpsshSink) End(so fleet.Summary) error {
 	return s.files.End(so)
 }
 
-// name is what stands before a line.
+// name is what stands before a line, each part to the right of its column.
 func (s *mpsshSink) name(h host.Host) string {
+	name := fmt.Sprintf("%*s", s.width[1], h.Name)
 	if s.m.Verbose {
-		return h.User + "@" + h.Name
+		name = fmt.Sprintf("%*s@%s", s.width[0], h.User, name)
 	}
-	return h.Name
+	return name
 }
 
 // Output prints the lines that are complete.
 func (s *mpsshSink) Output(e fleet.Event) error {
 	h := s.hosts[e.Index]
+	s.used[e.Index] = true
 	var lost error
 	if s.files != nil {
 		lost = s.files.Output(fleet.Event{Index: e.Index, Host: h.User + "@" + h.Name, Stream: e.Stream, Data: e.Data})
@@ -70,7 +73,7 @@ func (s *mpsshSink) Output(e fleet.Event) error {
 	}
 	state := s.live[e.Index]
 	if state == nil {
-		state = &[2]output.Lines{{Max: mpsshLine}, {Max: mpsshLine}}
+		state = &[2]output.Lines{{Max: mpsshLine, OnlyLF: true}, {Max: mpsshLine, OnlyLF: true}}
 		s.live[e.Index] = state
 	}
 	state[e.Stream].Feed(e.Data, func(p output.Piece) { s.line(h, e.Stream, p.Text) })
@@ -94,24 +97,40 @@ func (s *mpsshSink) Done(r fleet.Result, so fleet.Summary) error {
 		}
 	}
 	v := judge(&r, false)
-	if v.message != "" && !s.m.Quiet && !s.hidden(fleet.Stderr) {
-		s.line(h, fleet.Stderr, []byte(v.message))
+	if len(v.message) > 0 && !s.m.Quiet && !s.hidden(fleet.Stderr) {
+		for _, line := range v.message {
+			s.line(h, fleet.Stderr, []byte(line))
+		}
 		if err := s.flush(fleet.Stderr); err != nil {
 			return err
 		}
 	}
-	if s.m.PrintExit {
-		color := green
-		if v.code != 0 {
-			color = red
-		}
-		s.append(h, "=:", color, s.env.StdoutTTY, fmt.Append(nil, v.code))
-	}
+	s.ending(h, v.code, s.used[r.Index])
+	delete(s.used, r.Index)
 	if err := s.flush(fleet.Stdout); err != nil || s.files == nil {
 		return err
 	}
 	// The files go by user@host, without the port.
 	return s.files.Done(fleet.Result{Index: r.Index, Host: host.Host{User: h.User, Name: h.Name}}, so)
+}
+
+// ending prints that ssh failed, whatever the options, or the exit code with -e;
+// with -v alone a host that was silent is named. Without standard output (-O)
+// there is none of it.
+func (s *mpsshSink) ending(h host.Host, code int, used bool) {
+	color := green
+	if code != 0 {
+		color = red
+	}
+	switch {
+	case s.m.NoOut:
+	case code == 255:
+		s.append(h, "!!!", yellow, s.env.StdoutTTY, []byte("ssh failure"))
+	case s.m.PrintExit:
+		s.append(h, "=:", color, s.env.StdoutTTY, fmt.Append(nil, code))
+	case s.m.Verbose && !used && !s.m.Blind:
+		s.buf = append(append(s.buf, s.name(h)...), " \n"...)
+	}
 }
 
 func (s *mpsshSink) line(h host.Host, stream fleet.Stream, text []byte) {
@@ -129,7 +148,7 @@ func (s *mpsshSink) append(h host.Host, arrow, color string, tty bool, text []by
 	if tty {
 		arrow, text = color+arrow+plain, termsafe.Text(text)
 	}
-	s.buf = fmt.Appendf(s.buf, "%*s %s %s\n", s.width, s.name(h), arrow, text)
+	s.buf = fmt.Appendf(s.buf, "%s %s %s\n", s.name(h), arrow, text)
 }
 
 func (s *mpsshSink) flush(stream fleet.Stream) error {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -159,6 +160,9 @@ func PyMain(ctx context.Context, env Env, args []string) int {
 		return exitOK
 	}
 	if err := p.Run(ctx, env); err != nil {
+		if code := exitOf(ctx, exitFailed); code != exitFailed {
+			return code
+		}
 		if ctx.Err() != nil {
 			io.WriteString(env.Stderr, "\nERROR: Terminated by CTRL+C! Cleaning up, wait a few seconds.\n\n")
 		} else if !errors.Is(err, syscall.EPIPE) {
@@ -260,8 +264,36 @@ func (p *PySSH) dashed() []string {
 	return opts
 }
 
+// quiet tells whether ssh is told to say nothing of itself (ssh(1) -q,
+// ssh_config(5) LogLevel); the first value counts.
+func (p *PySSH) quiet() bool {
+	for _, option := range p.SSHOpts {
+		rest, isOption := strings.CutPrefix(option, "o")
+		words := strings.FieldsFunc(rest, func(r rune) bool { return r == ' ' || r == '=' || r == '\t' })
+		switch {
+		case isOption && len(words) == 2 && strings.EqualFold(words[0], "LogLevel"):
+			return strings.EqualFold(words[1], "QUIET") || strings.EqualFold(words[1], "FATAL")
+		case option == "q":
+			return true
+		}
+	}
+	return false
+}
+
+// traces tells whether ssh is to trace what it does (ssh(1) -v), which only the
+// ssh program can.
+func (p *PySSH) traces() bool {
+	return slices.ContainsFunc(p.SSHOpts, func(o string) bool { return o != "" && strings.Trim(o, "v") == "" })
+}
+
 // engine is the program of -S with the argument list of the original, or ours.
 func (p *PySSH) engine(env Env, hosts []host.Host) (fleet.Executor, func() error, error) {
+	if p.SSHBin == "" && p.traces() {
+		argv := func(h host.Host, command string) []string {
+			return append(p.dashed(), "-oBatchMode=yes", "-oStrictHostKeyChecking=yes", h.User+"@"+h.Name, command)
+		}
+		return env.Program(p.binary(env), argv), func() error { return nil }, nil
+	}
 	if p.SSHBin == "" {
 		return env.Engine(p.dashed(), hosts)
 	}

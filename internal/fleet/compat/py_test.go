@@ -105,6 +105,18 @@ func TestPyArguments(t *testing.T) {
 	}
 }
 
+// What ssh says of itself is left out where ssh would not say it.
+func TestPyQuiet(t *testing.T) {
+	for option, want := range map[string]bool{
+		"q": true, "o LogLevel=QUIET": true, "oLogLevel=quiet": true, "o LogLevel FATAL": true, "o LogLevel=ERROR": false, "v": false, "o X=QUIET": false,
+	} {
+		p, _, err := ParsePy([]string{"-f", "hosts", "-O", option, "true"})
+		if err != nil || p.quiet() != want {
+			t.Errorf("%q: %v, %v", option, err, p)
+		}
+	}
+}
+
 // liveCase is one case of the contract on real servers.
 type liveCase struct {
 	name string

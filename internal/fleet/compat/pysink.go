@@ -126,8 +126,10 @@ func (s *pySink) Done(r fleet.Result, _ fleet.Summary) error {
 			}
 		}
 	}
-	if v.message != "" {
-		s.print(r.Index, "=>", red, []byte(v.message))
+	if !s.p.quiet() {
+		for _, line := range v.message {
+			s.print(r.Index, "=>", red, []byte(line))
+		}
 	}
 	s.ending(r.Index, v)
 	s.flush()
@@ -239,9 +241,10 @@ func (s *pySink) print(index int, arrow, color string, text []byte) {
 }
 
 const (
-	green = "\x1b[1;32m"
-	red   = "\x1b[1;31m"
-	plain = "\x1b[0;39m"
+	green  = "\x1b[1;32m"
+	red    = "\x1b[1;31m"
+	yellow = "\x1b[1;33m"
+	plain  = "\x1b[0;39m"
 )
 
 func (s *pySink) line(index int, arrow, color string, text []byte) {

@@ -161,7 +161,7 @@ func (r *Router) AcceptsNew(c *sshconf.Resolved) bool {
 	strictness := c.StrictHostKeyChecking()
 	if strictness == sshconf.Lax && r.params.Warnings != nil {
 		r.laxness.Do(func() {
-			fmt.Fprintln(r.params.Warnings, "sshpace: warning: StrictHostKeyChecking=no counts as yes here; to trust and record keys of new hosts use --accept-new")
+			fmt.Fprintln(r.params.Warnings, "sshpace: warning: StrictHostKeyChecking=no counts as yes here; to trust and record keys of new hosts use --accept-new or StrictHostKeyChecking=accept-new")
 		})
 	}
 	return r.params.AcceptNew || strictness == sshconf.AcceptNew && c.IsSet(sshconf.StrictHostKeyChecking)

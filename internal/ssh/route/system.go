@@ -45,10 +45,7 @@ func (p Params) system() (sshconf.System, error) {
 			}
 			return u.HomeDir, true
 		},
-		Canonical: func(ctx context.Context, name string) (string, bool) {
-			canonical, err := net.DefaultResolver.LookupCNAME(ctx, name)
-			return canonical, err == nil
-		},
+		Canonical: canonical,
 		Addresses: interfaceAddresses,
 	}, nil
 }
