@@ -29,8 +29,8 @@ web2
 
 func TestMpsshHosts(t *testing.T) {
 	tests := []struct{ label, want string }{
-		{"", "me@everywhere root@web1:2222 me@web2 admin@db1"},
-		{"web", "me@everywhere root@web1:2222 me@web2"},
+		{"", "me@everywhere root@web1:2222 me@web2 me@web2 admin@db1 me@web2"},
+		{"web", "me@everywhere root@web1:2222 me@web2 me@web2"},
 		{"db", "me@everywhere admin@db1 me@web2"},
 		{"none", "me@everywhere"},
 	}
