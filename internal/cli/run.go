@@ -92,6 +92,7 @@ Exit status: 0 all hosts ended with 0; 1 some failed, or their output is incompl
 SIGHUP, SIGINT or SIGTERM.`,
 		Example: `  sshpace run -w 'web[01-40]' -- uptime
   sshpace run -w @db -b -- cat /etc/os-release      fold identical output
+  sshpace run -w @db --diff -- cat /etc/sysctl.conf   who differs, and in which lines
   sshpace run --hosts-file hosts.txt --script fix.sh -- --force
   sshpace run -w @all --canary 3 --batch 10%,25% --pause 1m --max-fail 2 -- apt-get -y upgrade
   sshpace run -w @web --sudo -- systemctl restart nginx

@@ -14,6 +14,7 @@ import (
 // viewFlags say how output is shown.
 type viewFlags struct {
 	gather bool
+	diff   string // "" = no, majority, or a host
 	json   bool
 	outdir string
 	raw    bool
@@ -22,16 +23,21 @@ type viewFlags struct {
 
 func (f *viewFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVarP(&f.gather, "gather", "b", false, "show identical output once, at the end, under the set of its hosts")
+	flags.StringVar(&f.diff, "diff", "", "as -b, and of all but the largest group only how it differs from that, or from the output of this host")
+	flags.Lookup("diff").NoOptDefVal = majority
 	flags.BoolVar(&f.json, "json", false, "one JSON object a line: run, output, result, summary")
 	flags.StringVar(&f.outdir, "outdir", "", "also write each host's output to HOST.out and HOST.err in this folder")
 	flags.BoolVar(&f.raw, "raw", false, "do not clean control characters out of the hosts' output")
 	flags.StringVar(&f.color, "color", "auto", "auto, always or never")
 }
 
+// majority is the value of --diff without a host.
+const majority = "majority"
+
 func (f *viewFlags) check() error {
 	switch {
-	case f.gather && f.json:
-		return usageError("choose one of them", "-b and --json exclude each other")
+	case (f.gather || f.diff != "") && f.json:
+		return usageError("choose one of them", "-b and --diff exclude --json")
 	case f.color != "auto" && f.color != "always" && f.color != "never":
 		return usageError("use auto, always or never", "--color %q", f.color)
 	}
@@ -85,8 +91,12 @@ func (f *viewFlags) main(sys System, hosts []host.Host) fleet.Sink {
 	switch {
 	case f.json:
 		return output.NewJSON(sys.Stdout)
-	case f.gather:
-		return output.NewGather(output.GatherOptions{Out: sys.Stdout, Err: sys.Stderr, Raw: f.raw})
+	case f.gather || f.diff != "":
+		o := output.GatherOptions{Out: sys.Stdout, Err: sys.Stderr, Raw: f.raw, Diff: f.diff != ""}
+		if f.diff != majority {
+			o.DiffHost = f.diff
+		}
+		return output.NewGather(o)
 	}
 	return output.NewPrefix(output.PrefixOptions{
 		Out: sys.Stdout, Err: sys.Stderr, Width: output.Width(hosts), Raw: f.raw,

@@ -21,6 +21,10 @@ type GatherOptions struct {
 	Memory   int64     // output kept in memory, in bytes; 0 = 16 MiB. The rest goes to a file
 	Dir      string    // folder of that file; "" = the system's
 	Raw      bool      // do not clean the text
+	// Diff shows of standard output how each group differs from the largest one, or
+	// from that of the host DiffHost.
+	Diff     bool
+	DiffHost string
 }
 
 // Gather collects everything and writes, at the end, each distinct output once,
@@ -198,13 +202,54 @@ const (
 )
 
 func (g *Gather) writeGroups(w *bufio.Writer, groups map[[sha256.Size]byte]*group, what string) error {
-	for _, gr := range bySize(groups) {
-		fmt.Fprintf(w, "%s\n%s (%d)%s\n%s\n", rule, termsafe.Line(hostset.Fold(gr.hosts)), len(gr.hosts), what, rule)
-		if err := g.writeContent(w, gr); err != nil {
+	list := bySize(groups)
+	var old []string // what the others are compared with
+	if g.opt.Diff && what == "" && len(list) > 1 {
+		i := slices.IndexFunc(list, func(gr *group) bool { return slices.Contains(gr.hosts, g.opt.DiffHost) })
+		if i > 0 {
+			list[0], list[i] = list[i], list[0]
+		}
+		var err error
+		if old, _, err = g.lines(list[0]); err != nil {
+			return err
+		}
+	}
+	for i, gr := range list {
+		edits, err := g.edits(old, gr, i)
+		if err != nil {
+			return err
+		}
+		note := what
+		if edits != nil {
+			note = ", against " + termsafe.Line(hostset.Fold(list[0].hosts))
+		}
+		fmt.Fprintf(w, "%s\n%s (%d)%s\n%s\n", rule, termsafe.Line(hostset.Fold(gr.hosts)), len(gr.hosts), note, rule)
+		if edits != nil {
+			err = writeDiff(w, edits)
+		} else {
+			err = g.writeContent(w, gr)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// edits are how a group differs from the first one; nil: it is to be shown whole.
+func (g *Gather) edits(old []string, gr *group, place int) ([]edit, error) {
+	if old == nil || place == 0 {
+		return nil, nil
+	}
+	lines, ok, err := g.lines(gr)
+	if !ok || err != nil {
+		return nil, err
+	}
+	edits, ok := diffLines(old, lines)
+	if !ok {
+		return nil, nil
+	}
+	return edits, nil
 }
 
 // writeContent writes a group's text, each line with the mark of hosts.
