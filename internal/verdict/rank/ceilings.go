@@ -129,11 +129,12 @@ func (c *Ceilings) add(name string, limit float64, part bool) {
 	}
 }
 
-// limit finds the nearest ceiling.
+// limit finds the nearest ceiling. What SSH exceeds is none: it was measured while
+// something else slowed the machine.
 func (c *Ceilings) limit() {
 	highest := near
 	for _, row := range c.Rows {
-		if row.part && row.Share >= highest {
+		if row.part && row.Share >= highest && row.Share <= 1 {
 			highest, c.Limiting = row.Share, row.Name
 		}
 	}
