@@ -14,7 +14,7 @@ import (
 // most of them leave.
 const (
 	lowQuantile  = 0.05
-	highQuantile = 0.75
+	highQuantile = 0.85
 )
 
 // cut is the range of n sorted values that the location averages.

@@ -64,7 +64,7 @@ const (
 func fitSeries(cells []alg.Suite, in observations, predict predictor, uncertain bool) Series {
 	obs := in.list
 	s := Series{uncertain: uncertain, Figures: make([]Figure, len(cells)), Drift: make([]float64, in.stretches), Interaction: 0.01}
-	prior := priorOf(obs)
+	prior := priorOf(obs, uncertain)
 	s.Deviation = prior.deviation
 	held := holdouts(obs, len(cells))
 	s.etm = true // until the fit says otherwise

@@ -2,6 +2,7 @@ package model
 
 import (
 	"math"
+	"slices"
 
 	"sshpace/internal/base/stats"
 )
@@ -37,18 +38,23 @@ type residual struct {
 // them, and the degrees of freedom that this guess is worth.
 type prior struct{ deviation, degrees float64 }
 
-// Connections of one sitting differ by a percent at most; transfers by
-// themselves by what happened to the machine meanwhile.
+// Connections of one sitting differ by a percent at most in cost, and in wall time by
+// several, which are others in the next run: how well both sides work side by side
+// is luck to some degree. Transfers by themselves differ by what happened to the
+// machine meanwhile.
 var (
 	priorSlices   = prior{0.004, 2}
+	priorWall     = prior{0.05, 8}
 	priorTransfer = prior{0.03, 4}
 )
 
-func priorOf(obs []observation) prior {
-	for _, o := range obs {
-		if o.variance == 0 {
-			return priorTransfer
-		}
+// priorOf is the prior of wall times, or of costs.
+func priorOf(obs []observation, ofWall bool) prior {
+	switch {
+	case slices.ContainsFunc(obs, func(o observation) bool { return o.variance == 0 }):
+		return priorTransfer
+	case ofWall:
+		return priorWall
 	}
 	return priorSlices
 }
