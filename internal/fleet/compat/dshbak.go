@@ -52,14 +52,15 @@ func DshbakMain(_ context.Context, env Env, args []string) int {
 		fmt.Fprint(env.Stderr, dshbakHelp)
 		return exitOK
 	case d.Coalesce && d.Dir != "":
-		err = errors.New("Do not specify both -c and -d")
+		err = errors.New("do not specify both -c and -d")
 	case d.Make && d.Dir == "":
-		err = errors.New("Option -f may only be used with -d")
+		err = errors.New("option -f may only be used with -d")
 	default:
 		err = d.run(env, f.Args())
 	}
 	if err != nil {
-		fmt.Fprintf(env.Stderr, "dshbak: Fatal: %s\n", termsafe.Line(err.Error()))
+		text := termsafe.Line(err.Error())
+		fmt.Fprintf(env.Stderr, "dshbak: Fatal: %s%s\n", strings.ToUpper(text[:1]), text[1:])
 		return exitFailed
 	}
 	return exitOK
@@ -69,11 +70,11 @@ func (d *Dshbak) run(env Env, files []string) error {
 	if d.Dir != "" {
 		if d.Make {
 			if err := os.MkdirAll(d.Dir, 0o777); err != nil {
-				return fmt.Errorf("Failed to create %s: %w", d.Dir, err)
+				return fmt.Errorf("failed to create %s: %w", d.Dir, err)
 			}
 		}
 		if info, err := os.Stat(d.Dir); err != nil || !info.IsDir() {
-			return fmt.Errorf("Output directory %s does not exist", d.Dir)
+			return fmt.Errorf("output directory %s does not exist", d.Dir)
 		}
 	}
 	texts, err := readTagged(env.Stdin, files)
@@ -84,7 +85,7 @@ func (d *Dshbak) run(env Env, files []string) error {
 	if d.Dir != "" {
 		for _, h := range hosts {
 			if err := os.WriteFile(filepath.Join(d.Dir, output.FileName(h)), []byte(texts[h].String()), 0o666); err != nil {
-				return fmt.Errorf("Failed to open output file: %w", err)
+				return fmt.Errorf("failed to open output file: %w", err)
 			}
 		}
 		return nil

@@ -99,7 +99,6 @@ func Of(inputs []Input, o Options) (*Comparison, error) {
 	for i, in := range inputs {
 		tables[i] = tableOf(in.Ranking, c.By, c.of)
 	}
-	unslowed(inputs, tables, c.By)
 	var err error
 	if c.Normalised, err = normalise(tables, o.Normalise); err != nil {
 		return nil, err

@@ -45,25 +45,6 @@ func tableOf(r *rank.Ranking, by rank.By, of sides) table {
 	return t
 }
 
-// unslowed relates all files of one machine to what it was like in the first, as
-// far as a probe can tell: its own work took so much more in one than in the other. Of
-// different machines the probe says as little as any cell.
-func unslowed(inputs []Input, tables []table, by rank.By) {
-	first := inputs[0].Ranking
-	for _, in := range inputs {
-		if in.Ranking.Slowed.Turns == 0 || !sameMachine(in.Ranking.Environment, first.Environment) {
-			return
-		}
-	}
-	for i, in := range inputs {
-		tables[i].shift(first.Slowed.Usual(by) - in.Ranking.Slowed.Usual(by))
-	}
-}
-
-func sameMachine(a, b record.Environment) bool {
-	return a.CPU == b.CPU && a.Cores == b.Cores && a.Kernel == b.Kernel && a.ServerMachine == b.ServerMachine
-}
-
 // shift divides all speeds by a factor, given as a logarithm.
 func (t *table) shift(log float64) {
 	for key, e := range t.entries {

@@ -197,9 +197,6 @@ type Slowed struct {
 // Of is the logarithm of the factor on what a quantity took.
 func (s Slowed) Of(by By) float64 { return pick(by, s.Cost, s.Wall) }
 
-// Usual is what the probe's work usually took.
-func (s Slowed) Usual(by By) float64 { return pick(by, s.UsualCost, s.UsualWall) }
-
 // Percent is how much more CPU time the same work took.
 func (s Slowed) Percent() float64 { return 100 * math.Expm1(s.Cost) }
 
