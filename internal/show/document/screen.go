@@ -19,7 +19,7 @@ import (
 const (
 	screenLines = 40
 	optionRows  = 9 // of one direction, where all fits
-	fewestRows  = 2
+	fewestRows  = 1
 	loginRows   = 4
 	barLength   = 10
 	nameWidth   = 31
@@ -213,11 +213,15 @@ func (s screen) options(direction int, d record.Direction) Block {
 	best := s.longest(rows)
 	last := ""
 	shown := s.shown(len(rows), s.rows)
-	for _, row := range rows[:shown] {
-		b.Rows = append(b.Rows, s.optionRow(row, best, &last)...)
+	left := len(rows)
+	for i, row := range rows {
+		if i < shown || row.holds(s.c.Present.Suite) { // what is used now always stands there, to compare with
+			b.Rows = append(b.Rows, s.optionRow(row, best, &last)...)
+			left--
+		}
 	}
 	b.Title = title + s.orderedBy()
-	b.Rows = append(b.Rows, restRow(len(rows)-shown, "more", "--limit 0"))
+	b.Rows = append(b.Rows, restRow(left, "more", "--limit 0"))
 	b.Rows = append(b.Rows, s.refused(d))
 	b.Rows = slices.DeleteFunc(b.Rows, func(row []string) bool { return row == nil })
 	return b
@@ -323,7 +327,7 @@ func (s screen) refused(d record.Direction) []string {
 	if len(cells) == 0 {
 		return nil
 	}
-	what := fmt.Sprintf("weaker, not advised (%s)", unit.Count(len(cells), "row"))
+	what := fmt.Sprintf("weak security (%s)", unit.Count(len(cells), "row"))
 	if s.c.Policy.Name != "modern" {
 		what = fmt.Sprintf("not in the policy (%s)", unit.Count(len(cells), "row"))
 	}
@@ -347,7 +351,7 @@ func (s screen) logins() Block {
 	}
 	b.Rows = append(b.Rows, restRow(len(l.Options)-len(b.Rows), "more", "--limit 0"))
 	if l.Refused > 0 {
-		b.Rows = append(b.Rows, []string{"", fmt.Sprintf("weaker, not advised (%s): --all", unit.Count(l.Refused, "row"))})
+		b.Rows = append(b.Rows, []string{"", fmt.Sprintf("weak security (%s): --all", unit.Count(l.Refused, "row"))})
 	}
 	b.Rows = slices.DeleteFunc(b.Rows, func(row []string) bool { return row == nil })
 	if l.PostQuantum > 0 && len(l.Options) > 0 && l.Options[0].PostQuantum {
@@ -439,7 +443,7 @@ func (s screen) trust() []string {
 	if s.c.Tied > 0 {
 		if q := s.r.Deciding(s.c.Options[0].Cells[0]); q != nil && q.Lo != q.Hi {
 			what := map[rank.By]string{rank.Cost: "CPU", rank.Throughput: "speed"}[s.r.By]
-			out[0] += fmt.Sprintf("; a second run's %s is within %s %%", what, Percent(100*q.HalfWidth()))
+			out[0] += fmt.Sprintf("; a second run's %s may be off by %s %% as a whole", what, Percent(100*q.HalfWidth()))
 		}
 	}
 	apart := 0
@@ -449,7 +453,7 @@ func (s screen) trust() []string {
 		}
 	}
 	if n := len(s.r.Controls); n > 0 {
-		out = append(out, fmt.Sprintf("one computation under two names came out equal in %d of %s", n-apart, unit.Count(n, "pair")))
+		out = append(out, fmt.Sprintf("the same work under two names came out equal in %d of %s", n-apart, unit.Count(n, "pair")))
 	}
 	return out
 }
