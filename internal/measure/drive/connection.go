@@ -90,7 +90,7 @@ func (p *Private) await(ctx context.Context, c *connection) error {
 			return false
 		}
 		n, _ := fmt.Sscan(string(text), &holder, &server)
-		return n == 2
+		return n == 2 && flow.Holding(holder)
 	})
 	if conn := p.Server.Serving(server); conn != nil {
 		conn.Settled()

@@ -37,3 +37,10 @@ func hold(path string) error {
 	}
 	return syscall.Exec(sleep, []string{"sleep", forever}, os.Environ())
 }
+
+// Holding reports whether a process has become what hold becomes. Until then it is
+// on its way through execve(2), where /proc shows none of its files.
+func Holding(pid int) bool {
+	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	return string(name) == "sleep\n"
+}
