@@ -164,8 +164,11 @@ func startSSHD(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(filepath.Join(dir, "authorized_keys"), []byte(identity(ts)+"\n"), 0o600))
 	lines := []string{
 		"Port " + port, "ListenAddress 127.0.0.1", "HostKey " + filepath.Join(dir, "host_key"),
-		"AuthorizedKeysFile " + filepath.Join(dir, "authorized_keys"), "PidFile none", "UsePAM no", "StrictModes no", "Subsystem sftp internal-sftp",
+		"AuthorizedKeysFile " + filepath.Join(dir, "authorized_keys"), "PidFile none", "UsePAM no", "StrictModes no",
 		"PasswordAuthentication no", "KbdInteractiveAuthentication no", "PermitRootLogin prohibit-password", "SetEnv HOME=" + dir,
+	}
+	if !strings.Contains(strings.Join(args[1:], "\n"), "Subsystem sftp") {
+		lines = append(lines, "Subsystem sftp internal-sftp")
 	}
 	config := filepath.Join(dir, "sshd_config")
 	ts.Check(os.WriteFile(config, []byte(strings.Join(append(args[1:], lines...), "\n")+"\n"), 0o600))
