@@ -49,7 +49,7 @@ measure/model: base/alg base/stats base/unit record
 measure/model/sim: base/alg base/unit measure/plan record
 measure/plan: base/alg base/stats base/unit measure/model record
 measure/lab: base/alg measure/plan record
-measure/flow:
+measure/flow: base/shell
 measure/loopback: sys/ownport sys/proc sys/workdir
 measure/hostinfo: base/unit record sys/proc
 measure/drive: base/alg base/unit measure/flow measure/loopback record ssh/openssh sys/proc sys/workdir

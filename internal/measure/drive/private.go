@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"sshpace/internal/base/alg"
@@ -92,7 +91,7 @@ func (p *Private) open(t record.Trial, limit unit.Bytes) (*path, error) {
 // openUpload reads zeros straight from the kernel where the stream has no end:
 // no process of ours stands before ssh then.
 func (p *Private) openUpload(way *path, limit unit.Bytes) (err error) {
-	way.command = p.flowCommand("sink", way.remoteFile)
+	way.command = flow.Command(p.Flow, "sink", way.remoteFile)
 	if p.Data == "zero" && limit == 0 {
 		way.stdin, err = os.Open("/dev/zero")
 		return err
@@ -108,7 +107,7 @@ func (p *Private) openUpload(way *path, limit unit.Bytes) (err error) {
 }
 
 func (p *Private) openDownload(way *path, limit unit.Bytes) error {
-	way.command = p.flowCommand("source", way.remoteFile, p.Data, strconv.FormatInt(int64(limit), 10))
+	way.command = flow.Command(p.Flow, "source", way.remoteFile, p.Data, strconv.FormatInt(int64(limit), 10))
 	read, write, err := os.Pipe()
 	if err != nil {
 		return err
@@ -117,17 +116,6 @@ func (p *Private) openDownload(way *path, limit unit.Bytes) error {
 	way.stdout = write
 	way.local, err = p.startFlow(read, nil, "sink")
 	return err
-}
-
-// flowCommand is a shell command line. All its words are free of blanks and
-// shell characters: paths of our own folder, numbers, fixed words; the path of
-// our program is quoted.
-func (p *Private) flowCommand(args ...string) string {
-	words := []string{"exec"}
-	for _, word := range p.Flow {
-		words = append(words, "'"+strings.ReplaceAll(word, "'", `'\''`)+"'")
-	}
-	return strings.Join(append(words, args...), " ")
 }
 
 // handOver closes our copies of what the client has now.

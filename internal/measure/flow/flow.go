@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"sshpace/internal/base/shell"
 )
 
 // chunk is how much one system call moves at most; pipes are widened to it.
@@ -47,6 +50,12 @@ func Main(args []string, stdin, stdout *os.File) error {
 		return source(counter, stdout, args[2] == "random", limit)
 	}
 	return fmt.Errorf("flow: unknown arguments %q", args)
+}
+
+// Command is the command line that becomes a flow process with these arguments, for
+// any login shell; program are the words that lead to Main.
+func Command(program []string, args ...string) string {
+	return "exec " + shell.Line(slices.Concat(program, args)...)
 }
 
 // sink makes everything that it reads vanish: it splices a pipe into

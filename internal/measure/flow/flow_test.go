@@ -138,3 +138,11 @@ func TestMainRefuses(t *testing.T) {
 		}
 	}
 }
+
+// The command line means the same words to every shell.
+func TestCommand(t *testing.T) {
+	got := Command([]string{"/it's here/sshpace", "flow"}, "sink", "/tmp/counter 1")
+	if want := `exec '/it'\''s here/sshpace' flow sink '/tmp/counter 1'`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

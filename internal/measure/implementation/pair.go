@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/base/shell"
 	"sshpace/internal/measure/flow"
 	"sshpace/internal/measure/workload"
 	"sshpace/internal/record"
@@ -175,11 +173,7 @@ func (b *Bench) sink() (*sink, error) {
 	if s.Counter, err = flow.CreateCounter(s.path); err != nil {
 		return nil, err
 	}
-	words := []string{"exec"}
-	for _, word := range b.Helper("flow") {
-		words = append(words, shell.Word(word))
-	}
-	s.command = strings.Join(append(words, "sink", s.path), " ")
+	s.command = flow.Command(b.Helper("flow"), "sink", s.path)
 	return s, nil
 }
 

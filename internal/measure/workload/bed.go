@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/base/shell"
 	"sshpace/internal/measure/flow"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
@@ -103,11 +101,7 @@ func (b *Bed) sink() (*sink, error) {
 	if s.counter, err = flow.CreateCounter(s.path); err != nil {
 		return nil, err
 	}
-	words := []string{"exec"}
-	for _, word := range b.Helper("flow") {
-		words = append(words, shell.Word(word))
-	}
-	s.command = strings.Join(append(words, "sink", s.path), " ")
+	s.command = flow.Command(b.Helper("flow"), "sink", s.path)
 	return s, nil
 }
 

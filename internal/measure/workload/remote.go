@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/shell"
 	"sshpace/internal/sys/bounded"
 	"sshpace/internal/sys/proc"
 )
@@ -52,7 +53,7 @@ const maxAnswer = 64 << 10
 // openRemote logs in and has the host make a folder.
 func openRemote(ctx context.Context, b *Bed) (*remote, error) {
 	r := &remote{bed: b, made: map[int64]string{}}
-	p := b.command(b.To, alg.Suite{}, "exec sh -c "+"'"+strings.ReplaceAll(keep, "'", `'\''`)+"'")
+	p := b.command(b.To, alg.Suite{}, "exec sh -c "+shell.Quote(keep))
 	r.keeper = exec.Command(p.Argv[0], p.Argv[1:]...)
 	r.keeper.Env = append(append(os.Environ(), "LC_ALL=C", "SSH_ASKPASS_REQUIRE=never"), b.Env...)
 	r.keeper.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
