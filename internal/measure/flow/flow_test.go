@@ -74,7 +74,13 @@ func TestSinkKeepsTheTailAfterStop(t *testing.T) {
 		t.Fatal(err)
 	}
 	counter.Stop()
-	if _, err := in.Write(append(make([]byte, 9000), "the end\n"...)); err != nil {
+	if _, err := in.Write(make([]byte, 8)); err != nil { // what a splice waits for that began before Stop
+		t.Fatal(err)
+	}
+	for counter.Bytes() < 1<<20+8 {
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := in.Write(append(make([]byte, 9000-8), "the end\n"...)); err != nil {
 		t.Fatal(err)
 	}
 	in.Close()
