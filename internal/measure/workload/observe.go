@@ -185,8 +185,10 @@ func (b *Bed) watch(ctx context.Context, o Options, ends Ends, connections int, 
 		}
 		flows = append(flows, s)
 	}
-	if err := await(ctx, b.Connect, func() bool { return flows[0].ready() || flows[0].over() }); err != nil {
-		return err
+	for _, s := range flows { // all move bytes when the clock starts
+		if err := await(ctx, b.Connect, func() bool { return s.ready() || s.over() }); err != nil {
+			return err
+		}
 	}
 	if ends.Started != nil {
 		ends.Started(flows[0].client.cmd.Process.Pid, flows[0].server())

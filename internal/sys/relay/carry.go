@@ -2,8 +2,8 @@ package relay
 
 import (
 	"io"
-	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,9 +17,12 @@ const (
 	segment = 1448
 	// leastStall is what a loss costs where nothing else is said: TCP_RTO_MIN.
 	leastStall = 200 * time.Millisecond
-	// onTheWay is how much a direction holds at least; a reader with more waits,
-	// as a sender does whose window is full.
+	// onTheWay is how much a direction of a connection holds where the rate is not
+	// limited; a reader with more waits, as a sender does whose window is full.
 	onTheWay = 4 << 20
+	// waiting is how long bytes wait in front of a link that is busy, in a router of
+	// a usual size: those that come then find no room.
+	waiting = 50 * time.Millisecond
 )
 
 // parcel is bytes on their way. No bytes are the end of the direction.
@@ -28,6 +31,17 @@ type parcel struct {
 	buffer  *[piece]byte
 	arrived time.Time
 	due     time.Time
+}
+
+// packed is a parcel of what was read. A few bytes do not keep a large buffer: many
+// of them may be on the way.
+func packed(b *[piece]byte, n int, arrived, due time.Time) parcel {
+	const few = piece / 8
+	if n > few {
+		return parcel{b[:n], b, arrived, due}
+	}
+	defer buffers.Put(b)
+	return parcel{slices.Clone(b[:n]), nil, arrived, due}
 }
 
 var buffers = sync.Pool{New: func() any { return new([piece]byte) }}
@@ -40,26 +54,26 @@ func (c *carrier) carry(dir Direction, from net.Conn, to func() net.Conn) {
 	if c.relay.opts.Prompt {
 		source = quickack.New(from)
 	}
-	road := newRoad(c.relay.opts.Path, dir)
+	road := newRoad(c.relay.opts.Path, dir, &c.relay.links[dir])
 	if c.relay.opts.Path == (Path{}) {
 		target := to()
 		for target != nil && c.fetch(source, road, func(p parcel) bool { return c.deliver(dir, target, p) }) {
 		}
 		return
 	}
-	queue := make(chan parcel, road.room())
+	q := newQueue(road.room())
 	var writer sync.WaitGroup
-	writer.Go(func() { c.empty(dir, queue, to()) })
-	for c.fetch(source, road, func(p parcel) bool { queue <- p; return true }) {
+	writer.Go(func() { c.empty(dir, q, to()) })
+	for c.fetch(source, road, func(p parcel) bool { q.put(p); return true }) {
 	}
-	close(queue)
+	q.close()
 	writer.Wait()
 }
 
 // empty delivers what is queued, each parcel when it is due.
-func (c *carrier) empty(dir Direction, queue <-chan parcel, to net.Conn) {
+func (c *carrier) empty(dir Direction, q *queue, to net.Conn) {
 	punctual()
-	for p := range queue {
+	for p, ok := q.take(); ok; p, ok = q.take() {
 		if to == nil || !sleepUntil(c.relay.life, p.due) || !c.deliver(dir, to, p) {
 			c.reset() // wakes the reader
 		}
@@ -74,10 +88,8 @@ func (c *carrier) fetch(from io.Reader, road *road, hand func(parcel) bool) bool
 	if n > 0 && c.relay.frozen.Load() {
 		n = 0
 		buffers.Put(b)
-	} else if n > 0 {
-		if !hand(parcel{b[:n], b, now, road.due(now, n)}) {
-			return false
-		}
+	} else if n > 0 && !hand(packed(b, n, now, road.due(now, n))) {
+		return false
 	}
 	if err == io.EOF {
 		hand(parcel{arrived: now, due: road.due(now, 0)})
@@ -112,62 +124,4 @@ func endWrite(c net.Conn) error {
 		return half.CloseWrite()
 	}
 	return c.Close()
-}
-
-// road is one direction of a path: it knows when the bytes before have passed.
-type road struct {
-	path Path
-	free time.Time // the slowest link has sent all before
-	last time.Time // nothing may overtake what arrives then
-	dice *rand.Rand
-}
-
-func newRoad(p Path, dir Direction) *road {
-	r := &road{path: p}
-	if p.Loss.Share > 0 {
-		r.dice = rand.New(rand.NewPCG(p.Loss.Seed, uint64(dir)))
-	}
-	return r
-}
-
-// room is how many pieces may be on the way: what fits on the path twice.
-func (r *road) room() int {
-	held := max(onTheWay, int(2*r.path.Rate*r.path.Delay.Seconds()))
-	return held / piece
-}
-
-// due is when n bytes that came now are to leave.
-func (r *road) due(now time.Time, n int) time.Time {
-	start := now
-	if r.path.Rate > 0 {
-		if r.free.After(start) {
-			start = r.free
-		}
-		start = start.Add(time.Duration(float64(n) / r.path.Rate * float64(time.Second)))
-		r.free = start
-	}
-	at := start.Add(r.path.Delay + r.stall(n))
-	if at.Before(r.last) {
-		at = r.last
-	}
-	r.last = at
-	return at
-}
-
-// stall is what losses among n bytes cost. One retransmission brings all of them.
-func (r *road) stall(n int) time.Duration {
-	if r.dice == nil {
-		return 0
-	}
-	lost := false
-	for ; n > 0; n -= segment {
-		lost = r.dice.Float64() < r.path.Loss.Share || lost
-	}
-	switch {
-	case !lost:
-		return 0
-	case r.path.Loss.Stall > 0:
-		return r.path.Loss.Stall
-	}
-	return leastStall
 }

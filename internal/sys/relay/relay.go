@@ -36,7 +36,7 @@ const (
 // them on at once.
 type Path struct {
 	Delay time.Duration // each way; a round trip takes twice as long
-	Rate  float64       // bytes per second each way; 0 = unlimited
+	Rate  float64       // bytes per second each way, of all connections together; 0 = unlimited
 	Loss  Loss
 }
 
@@ -79,6 +79,7 @@ type Relay struct {
 	life     context.Context
 	end      context.CancelFunc
 	frozen   atomic.Bool
+	links    [2]link // by Direction
 
 	mu    sync.Mutex
 	conns map[*carrier]bool

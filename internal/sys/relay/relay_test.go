@@ -126,11 +126,54 @@ func TestRate(t *testing.T) {
 	}
 }
 
+// Connections share the link: two take as long for a megabyte as one for two, and
+// none waits for long behind the bytes of another.
+func TestConnectionsShareTheRate(t *testing.T) {
+	a, r := through(t, Options{Path: Path{Rate: 10e6}})
+	b, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", r.Port()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	began := time.Now()
+	var both sync.WaitGroup
+	for _, c := range []net.Conn{a, b} {
+		both.Go(func() { c.Write(make([]byte, 1e6)); c.(*net.TCPConn).CloseWrite() })
+		both.Go(func() { io.Copy(io.Discard, c) })
+	}
+	both.Wait()
+	if took := time.Since(began); took < 200*time.Millisecond {
+		t.Errorf("two megabytes over two connections took %v at 10 MB/s", took)
+	}
+}
+
+// What is on the way is bounded by bytes, however small the parcels are.
+func TestQueue(t *testing.T) {
+	q := newQueue(100)
+	for range 100 {
+		q.put(parcel{data: make([]byte, 1)})
+	}
+	waits := make(chan struct{})
+	go func() { q.put(parcel{data: make([]byte, 60)}); q.close(); close(waits) }()
+	select {
+	case <-waits:
+		t.Fatal("a hundred bytes are there, and sixty more found room")
+	case <-time.After(20 * time.Millisecond):
+	}
+	n := 0
+	for p, ok := q.take(); ok; p, ok = q.take() {
+		n += len(p.data)
+	}
+	if <-waits; n != 160 {
+		t.Errorf("%d bytes came out", n)
+	}
+}
+
 // A loss holds up what is behind it, and the same seed loses the same segments.
 func TestLoss(t *testing.T) {
 	path := Path{Loss: Loss{Share: 0.3, Stall: 30 * time.Millisecond, Seed: 7}}
 	losses := func() (lost []bool) {
-		road := newRoad(path, Up)
+		road := newRoad(path, Up, &link{})
 		for range 50 {
 			lost = append(lost, road.stall(100) > 0)
 		}
@@ -139,7 +182,7 @@ func TestLoss(t *testing.T) {
 	if a, b := losses(), losses(); !slices.Equal(a, b) || !slices.Contains(a, true) || !slices.Contains(a, false) {
 		t.Errorf("losses %v, then %v", a, b)
 	}
-	road, now := newRoad(Path{Loss: Loss{Share: 1}}, Up), time.Unix(0, 0)
+	road, now := newRoad(Path{Loss: Loss{Share: 1}}, Up, &link{}), time.Unix(0, 0)
 	if first, second := road.due(now, 1), road.due(now.Add(time.Millisecond), 0); first.Sub(now) != leastStall || second.Before(first) {
 		t.Errorf("lost bytes arrive after %v, the end after %v", first.Sub(now), second.Sub(now))
 	}
