@@ -17,12 +17,13 @@ base/unit:
 base/stats:
 base/alg: base/fault base/near
 base/near:
+base/pattern:
 base/host:
 base/termsafe:
 base/fault:
 base/shell:
 record: base/alg base/termsafe base/unit
-record/anonymize: base/alg record
+record/anonymize: base/alg base/pattern record
 record/store: base/fault base/near base/shell record sys/bounded sys/edit sys/safedir
 sys/proc:
 sys/safedir:
@@ -54,7 +55,7 @@ measure/loopback: sys/ownport sys/proc sys/workdir
 measure/hostinfo: base/unit record sys/proc
 measure/drive: base/alg base/unit measure/flow measure/loopback record ssh/openssh sys/proc sys/workdir
 measure/testbed: base/alg base/fault base/near base/shell measure/drive measure/hostinfo measure/lab measure/loopback record ssh/openssh ssh/route ssh/wire sys/ownport sys/proc sys/relay sys/workdir
-measure/workload: base/alg base/shell base/unit measure/flow measure/limits measure/loopback measure/testbed record ssh/openssh sys/bounded sys/ownport sys/proc sys/relay
+measure/workload: base/alg base/pattern base/shell base/unit measure/flow measure/limits measure/loopback measure/testbed record ssh/openssh sys/bounded sys/ownport sys/proc sys/relay
 measure/implementation: base/alg base/shell measure/flow measure/loopback measure/workload record ssh/openssh ssh/wire sys/bounded sys/ownport sys/proc sys/workdir
 measure/handshake: base/alg base/stats measure/drive measure/loopback measure/testbed ssh/openssh sys/ownport sys/proc sys/relay
 measure/limits: base/alg base/unit record show/legacylog
@@ -65,18 +66,18 @@ verdict/verdicttest: base/alg measure/model/sim measure/plan record verdict/rank
 verdict/choice: base/alg base/fault record sys/bounded verdict/rank
 verdict/advise: base/alg record verdict/choice verdict/rank
 verdict/apply: base/alg base/fault base/termsafe ssh/openssh ssh/route sys/bounded sys/edit sys/workdir verdict/advise verdict/choice
-verdict/prove: base/alg base/fault base/stats base/termsafe base/unit measure/drive measure/lab measure/model measure/testbed record sys/bounded sys/proc sys/workdir
+verdict/prove: base/alg base/fault base/pattern base/stats base/termsafe base/unit measure/drive measure/lab measure/model measure/testbed record sys/bounded sys/proc sys/workdir
 fleet/hostset: base/host
 fleet/transfer: base/host base/shell base/termsafe base/unit fleet fleet/output fleet/remotesh ssh/sftp
 ssh/sftp:
 fleet/inventory: base/fault base/host fleet/hostset sys/bounded
 fleet: base/host
 fleet/remotesh: base/shell
-fleet/sudo: base/host base/shell base/termsafe fleet fleet/remotesh
+fleet/sudo: base/host base/pattern base/shell base/termsafe fleet fleet/remotesh
 fleet/output: base/host base/termsafe fleet fleet/hostset sys/safedir
-fleet/hostlist: base/fault base/host base/termsafe fleet/history fleet/hostset fleet/inventory ssh/knownhosts ssh/route sys/bounded sys/safedir
+fleet/hostlist: base/fault base/host base/pattern base/termsafe fleet/history fleet/hostset fleet/inventory ssh/knownhosts ssh/route sys/bounded sys/safedir
 fleet/history: base/termsafe fleet fleet/hostset fleet/output sys/safedir
-fleet/compat: base/host base/shell base/termsafe fleet fleet/output fleet/remotesh
+fleet/compat: base/host base/pattern base/shell base/termsafe fleet fleet/output fleet/remotesh
 show/login: base/termsafe measure/handshake
 show/document: base/alg base/stats base/termsafe base/unit record verdict/choice verdict/compare verdict/rank verdict/ways
 show/document/documenttest: base/alg measure/model/sim measure/plan record verdict/rank
@@ -89,7 +90,7 @@ show/page: base/alg show/document
 show/picture: show/document
 show/sheet: record show/document
 show/report: base/alg base/stats base/termsafe base/unit record show/document verdict/choice verdict/compare verdict/rank verdict/ways
-show/legacylog: base/alg base/termsafe base/unit record ssh/openssh ssh/sshlog sys/bounded
+show/legacylog: base/alg base/pattern base/termsafe base/unit record ssh/openssh ssh/sshlog sys/bounded
 `
 
 // allowed reads the rules.

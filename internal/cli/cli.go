@@ -77,13 +77,56 @@ func runLine(ctx context.Context, sys System, mode compatMain, args []string) er
 	if mode != nil {
 		return exitWithCode(runCompat(ctx, sys, mode, args[1:]))
 	}
-	root := newRoot(sys)
+	root := newRoot(sys, args[1:])
 	root.SetArgs(args[1:])
 	return root.ExecuteContext(ctx)
 }
 
-// newRoot builds the command tree.
-func newRoot(sys System) *cobra.Command {
+// command is a command by its name.
+type command struct {
+	name string
+	make func(System) *cobra.Command
+}
+
+// commands are all commands, in the order of the help.
+func commands() []command {
+	return []command{
+		{"bench", newBenchCommand},
+		{"report", newReportCommand},
+		{"compare", newCompareCommand},
+		{"advise", newAdviseCommand},
+		{"import", newImportCommand},
+		{"machine", newMachineCommand},
+		{"handshake", newHandshakeCommand},
+		{"run", newRunCommand},
+		{"hosts", newHostsCommand},
+		{"copy", newCopyCommand},
+		{"fetch", newFetchCommand},
+		{"compat", newCompatCommand},
+		{"explain", newExplainCommand},
+		{"known-hosts", newKnownHostsCommand},
+		{"version", newVersionCommand},
+		{"man", newManCommand},
+	}
+}
+
+// made makes the command that a line begins with, or all of them where it
+// begins otherwise: the hundreds of flags of the others take a millisecond,
+// which a login has no time for.
+func made(sys System, line []string) (all []*cobra.Command) {
+	for _, c := range commands() {
+		if len(line) > 0 && line[0] == c.name {
+			return []*cobra.Command{c.make(sys)}
+		}
+	}
+	for _, c := range commands() {
+		all = append(all, c.make(sys))
+	}
+	return all
+}
+
+// newRoot builds the command tree, as far as a line needs it.
+func newRoot(sys System, line []string) *cobra.Command {
 	var version bool
 	root := &cobra.Command{
 		Use:   "sshpace",
@@ -115,24 +158,7 @@ what to configure. It also runs commands on many hosts at once.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError(flagHint(cmd, err), "%s", flagError(err))
 	})
-	root.AddCommand(
-		newBenchCommand(sys),
-		newReportCommand(sys),
-		newCompareCommand(sys),
-		newAdviseCommand(sys),
-		newImportCommand(sys),
-		newMachineCommand(sys),
-		newHandshakeCommand(sys),
-		newRunCommand(sys),
-		newHostsCommand(sys),
-		newCopyCommand(sys),
-		newFetchCommand(sys),
-		newCompatCommand(sys),
-		newExplainCommand(sys),
-		newKnownHostsCommand(sys),
-		newVersionCommand(sys),
-		newManCommand(sys),
-	)
+	root.AddCommand(made(sys, line)...)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	checkArguments(root)
 	return root

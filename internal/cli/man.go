@@ -19,14 +19,14 @@ func newManCommand(sys System) *cobra.Command {
 		Short:   "Write the manual pages",
 		Example: `  sshpace man --dir ~/.local/share/man/man1`,
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(*cobra.Command, []string) error {
 			if dir == "" {
 				return usageError("name a directory, such as --dir ~/.local/share/man/man1", "no directory for the manual pages")
 			}
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				return err
 			}
-			if err := WriteManPages(cmd.Root(), dir); err != nil {
+			if err := WriteManPages(newRoot(sys, nil), dir); err != nil {
 				return err
 			}
 			_, err := fmt.Fprintf(sys.Stdout, "wrote the manual pages to %s; read them with: man -l %s/sshpace.1\n", dir, dir)

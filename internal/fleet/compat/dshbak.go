@@ -9,11 +9,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"sshpace/internal/base/pattern"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet/output"
 )
@@ -124,7 +124,7 @@ func (d *Dshbak) write(w io.Writer, hosts []string, texts map[string]*strings.Bu
 }
 
 // tagged is a line of pdsh's.
-var tagged = regexp.MustCompile(`^\s*(\S+?)\s*: ?(.*\n)$`)
+var tagged = pattern.Lazy(`^\s*(\S+?)\s*: ?(.*\n)$`)
 
 // readTagged gathers the lines of each host. Others, and one that does not end, are
 // left out.
@@ -145,7 +145,7 @@ func readTagged(stdin io.Reader, files []string) (map[string]*strings.Builder, e
 	in := bufio.NewReader(io.MultiReader(sources...))
 	for {
 		line, err := in.ReadString('\n')
-		if m := tagged.FindStringSubmatch(line); m != nil {
+		if m := tagged().FindStringSubmatch(line); m != nil {
 			if texts[m[1]] == nil {
 				texts[m[1]] = &strings.Builder{}
 			}

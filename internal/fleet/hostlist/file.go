@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"regexp"
 
+	"sshpace/internal/base/pattern"
 	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/sys/bounded"
 )
@@ -23,12 +23,12 @@ func ReadFile(ctx context.Context, stdin io.Reader, name string) (*hostset.Hosts
 	if err != nil {
 		return nil, err
 	}
-	return hostset.ReadHosts(bytes.NewReader(bracketed.ReplaceAll(text, []byte("$1$2:$3"))), name)
+	return hostset.ReadHosts(bytes.NewReader(bracketed().ReplaceAll(text, []byte("$1$2:$3"))), name)
 }
 
 // bracketed is a host as it stands in known_hosts, [name]:port, which a host set
 // would take for a range of numbers.
-var bracketed = regexp.MustCompile(`(?m)^([ \t]*(?:[^\s@]+@)?)\[([^\[\]:\s]*[^\[\]:\s0-9,/-][^\[\]:\s]*)\]:([0-9]+)`)
+var bracketed = pattern.Lazy(`(?m)^([ \t]*(?:[^\s@]+@)?)\[([^\[\]:\s]*[^\[\]:\s0-9,/-][^\[\]:\s]*)\]:([0-9]+)`)
 
 // readInput reads all of r, or gives up when ctx ends: someone at a terminal may
 // press Ctrl-C instead of Ctrl-D.

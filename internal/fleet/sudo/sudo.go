@@ -8,12 +8,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/pattern"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
@@ -35,11 +35,11 @@ var (
 	errSilent = errors.New("sudo did not start the command in time")
 )
 
-var userName = regexp.MustCompile(`^(#[0-9]+|[A-Za-z0-9_][A-Za-z0-9_.-]*\$?)$`)
+var userName = pattern.Lazy(`^(#[0-9]+|[A-Za-z0-9_][A-Za-z0-9_.-]*\$?)$`)
 
 // CheckUser refuses what is no name of a user for sudo -u.
 func CheckUser(name string) error {
-	if name != "" && !userName.MatchString(name) {
+	if name != "" && !userName().MatchString(name) {
 		return fmt.Errorf("%q is no name of a user", name)
 	}
 	return nil

@@ -9,13 +9,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/pattern"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/sys/bounded"
 	"sshpace/internal/sys/proc"
@@ -34,7 +34,7 @@ type remote struct {
 }
 
 // remoteName is what the host may answer: nothing else is ever named in a command.
-var remoteName = regexp.MustCompile(`^/tmp/sshpace-copy-[A-Za-z0-9]{10}$`)
+var remoteName = pattern.Lazy(`^/tmp/sshpace-copy-[A-Za-z0-9]{10}$`)
 
 // keep makes the folder, names it and what was left behind, and waits. A folder
 // of ours whose keeper is gone was left behind.
@@ -98,7 +98,7 @@ func placeIn(out io.Reader) (path string, swept []string, err error) {
 		what, name, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
 		text = text[:0]
 		switch {
-		case !remoteName.MatchString(name):
+		case !remoteName().MatchString(name):
 		case what == "left":
 			swept = append(swept, name)
 		case what == "made":

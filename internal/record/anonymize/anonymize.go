@@ -148,7 +148,7 @@ func (v *veil) policy(name string) string {
 }
 
 func (v *veil) campaign(c record.Campaign) record.Campaign {
-	c.Tool, c.Target, c.Started, c.Seed = release.FindString(c.Tool), v.host(c.Target), v.time(c.Started), 0
+	c.Tool, c.Target, c.Started, c.Seed = release().FindString(c.Tool), v.host(c.Target), v.time(c.Started), 0
 	c.Engine, c.Server, c.Data = among(c.Engine, engines), among(c.Server, servers), among(c.Data, payloads)
 	c.Directions = slices.Clone(c.Directions)
 	for i, d := range c.Directions {
@@ -163,14 +163,14 @@ func (v *veil) campaign(c record.Campaign) record.Campaign {
 // somebody has thought about it.
 func (v *veil) environment(e record.Environment) record.Environment {
 	return record.Environment{
-		OS: among(e.OS, systems), Arch: among(e.Arch, architectures), Kernel: release.FindString(e.Kernel),
-		CPU: words(e.CPU, cpuWord), CPUFeatures: strings.Fields(words(strings.Join(e.CPUFeatures, " "), featureWord)),
+		OS: among(e.OS, systems), Arch: among(e.Arch, architectures), Kernel: release().FindString(e.Kernel),
+		CPU: words(e.CPU, cpuWord()), CPUFeatures: strings.Fields(words(strings.Join(e.CPUFeatures, " "), featureWord())),
 		Cores: e.Cores, CPUQuota: e.CPUQuota, MemoryBytes: e.MemoryBytes, StealPct: e.StealPct, LoadAverage: e.LoadAverage,
 		Governor: among(e.Governor, governors), Hypervisor: among(e.Hypervisor, hypervisors),
 		TickNS: e.TickNS, CPUClock: among(e.CPUClock, clocks), StrictKex: e.StrictKex,
-		Client: program.FindString(e.Client), ClientPath: v.path(e.ClientPath),
-		Server: program.FindString(e.Server), ServerPath: v.path(e.ServerPath),
-		Crypto: library.FindString(e.Crypto), ServerBanner: program.FindString(e.ServerBanner),
+		Client: program().FindString(e.Client), ClientPath: v.path(e.ClientPath),
+		Server: program().FindString(e.Server), ServerPath: v.path(e.ServerPath),
+		Crypto: library().FindString(e.Crypto), ServerBanner: program().FindString(e.ServerBanner),
 	}
 }
 
@@ -202,7 +202,7 @@ func (v *veil) way(w record.Way) record.Way {
 
 // implementation is a maker and a version.
 func (v *veil) implementation(name string) string {
-	if maker.MatchString(name) {
+	if maker().MatchString(name) {
 		return name
 	}
 	return v.call("implementation", name)
@@ -217,7 +217,7 @@ func veiled(text, phrase string) string {
 }
 
 func (v *veil) measurement(m record.Measurement) record.Measurement {
-	if words(m.Name, measureWord) != m.Name {
+	if words(m.Name, measureWord()) != m.Name {
 		m.Name = v.call("measurement", m.Name)
 	}
 	if among(m.Source, sources) == "" {

@@ -1,10 +1,10 @@
 package legacylog
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
+	"sshpace/internal/base/pattern"
 	"sshpace/internal/record"
 )
 
@@ -22,23 +22,23 @@ type bonnie struct {
 var (
 	bonnieData   = []string{"character output", "block output", "rewrite", "character input", "block input", "random seeks"}
 	bonnieFiles  = []string{"sequential create", "sequential stat", "sequential delete", "random create", "random stat", "random delete"}
-	bonnieHead   = regexp.MustCompile(`^Version +1\.9[0-9]\S* +-+(Sequential Output|Sequential Create)-+ `)
-	bonnieFrame  = regexp.MustCompile(`^(?:Concurrency +[0-9]+ +-Per Chr-|Machine +Size +K/sec|\S+ +-Create--|files +/sec|1\.9[0-9]\S*,1\.9[0-9])`)
-	bonnieSize   = regexp.MustCompile(`^[0-9]+[kMGT]?(?::[0-9]+)*$`)
-	bonnieDelay  = regexp.MustCompile(`^([0-9]+)(us|ms|s)?$`)
+	bonnieHead   = pattern.Lazy(`^Version +1\.9[0-9]\S* +-+(Sequential Output|Sequential Create)-+ `)
+	bonnieFrame  = pattern.Lazy(`^(?:Concurrency +[0-9]+ +-Per Chr-|Machine +Size +K/sec|\S+ +-Create--|files +/sec|1\.9[0-9]\S*,1\.9[0-9])`)
+	bonnieSize   = pattern.Lazy(`^[0-9]+[kMGT]?(?::[0-9]+)*$`)
+	bonnieDelay  = pattern.Lazy(`^([0-9]+)(us|ms|s)?$`)
 	delayInMilli = map[string]float64{"us": 1e-3, "ms": 1, "s": 1e3}
 )
 
 func (b *bonnie) take(line string) bool {
 	line = strings.TrimSpace(line)
-	if match := bonnieHead.FindStringSubmatch(line); match != nil {
+	if match := bonnieHead().FindStringSubmatch(line); match != nil {
 		b.head(match[1])
 		return true
 	}
 	if b.m == nil {
 		return false
 	}
-	if bonnieFrame.MatchString(line) {
+	if bonnieFrame().MatchString(line) {
 		return true
 	}
 	fields := strings.Fields(line)
@@ -66,7 +66,7 @@ func (b *bonnie) row(fields []string) bool {
 	if b.named {
 		lead = 2 // machine and size
 	}
-	if b.columns == nil || len(fields) != lead+2*len(b.columns) || !bonnieSize.MatchString(fields[lead-1]) {
+	if b.columns == nil || len(fields) != lead+2*len(b.columns) || !bonnieSize().MatchString(fields[lead-1]) {
 		return false
 	}
 	if b.named {
@@ -98,7 +98,7 @@ func number(field string) bool {
 // latency reads the line under a table and ends the table.
 func (b *bonnie) latency(fields []string) bool {
 	for i, field := range fields {
-		match := bonnieDelay.FindStringSubmatch(field)
+		match := bonnieDelay().FindStringSubmatch(field)
 		if match == nil && !plus(field) || i >= len(b.columns) {
 			return false
 		}

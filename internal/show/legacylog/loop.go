@@ -2,12 +2,12 @@ package legacylog
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/pattern"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/record"
 )
@@ -32,25 +32,25 @@ const unstated = "default"
 const unstatedRemark = `the log does not say which MAC and key exchange were negotiated: they are called "default"`
 
 var (
-	loopLine = regexp.MustCompile(`^Cipher: (\S+) \(try ([0-9]+)\)$`)
-	timeLine = regexp.MustCompile(`^(real|user|sys) ([0-9]+\.[0-9]+)$`)
-	ddLine   = regexp.MustCompile(`^([0-9]+) bytes .*copied, ([0-9.e+-]+) s(?:econds)?, (?:[0-9.]+ ?[kKMGT]?B/s|Infinity B/s)$`)
-	pvLine   = regexp.MustCompile(`[0-9.,]+ ?[kKMGT]?i?B .*\[[ ,.<=>0-9kKMGTiB/s]*\]`)
+	loopLine = pattern.Lazy(`^Cipher: (\S+) \(try ([0-9]+)\)$`)
+	timeLine = pattern.Lazy(`^(real|user|sys) ([0-9]+\.[0-9]+)$`)
+	ddLine   = pattern.Lazy(`^([0-9]+) bytes .*copied, ([0-9.e+-]+) s(?:econds)?, (?:[0-9.]+ ?[kKMGT]?B/s|Infinity B/s)$`)
+	pvLine   = pattern.Lazy(`[0-9.,]+ ?[kKMGT]?i?B .*\[[ ,.<=>0-9kKMGTiB/s]*\]`)
 )
 
 func (l *loop) take(line string) bool {
 	line = strings.TrimSpace(line[strings.LastIndexByte(line, '\r')+1:]) // pv draws over its line
-	if match := loopLine.FindStringSubmatch(line); match != nil && validName(match[1]) {
+	if match := loopLine().FindStringSubmatch(line); match != nil && validName(match[1]) {
 		l.start(match[1])
 		return true
 	}
 	if !l.pending {
 		return false
 	}
-	if match := timeLine.FindStringSubmatch(line); match != nil {
+	if match := timeLine().FindStringSubmatch(line); match != nil {
 		return l.clock(match[1], match[2])
 	}
-	if match := ddLine.FindStringSubmatch(line); match != nil {
+	if match := ddLine().FindStringSubmatch(line); match != nil {
 		n, err := strconv.ParseInt(match[1], 10, 64)
 		if err != nil || n <= 0 {
 			return false
@@ -58,7 +58,7 @@ func (l *loop) take(line string) bool {
 		l.run().bytes = unit.Bytes(n)
 		return true
 	}
-	return l.complaint(line) || pvLine.MatchString(line)
+	return l.complaint(line) || pvLine().MatchString(line)
 }
 
 // complaint takes what ssh says instead of copying. After the times it would be

@@ -1,8 +1,9 @@
 package legacylog
 
 import (
-	"regexp"
 	"strings"
+
+	"sshpace/internal/base/pattern"
 )
 
 // Versions of OpenSSL name one computation differently: aes-128 cbc (1.x),
@@ -11,8 +12,8 @@ import (
 // with -evp, so that files of different versions can be compared.
 
 var (
-	aesName  = regexp.MustCompile(`(?i)^(?:id-)?aes-?(128|192|256)[- ]([a-z0-9-]+)$`)
-	bitsName = regexp.MustCompile(`^(rsa|dsa)([0-9]+)$`)
+	aesName  = pattern.Lazy(`(?i)^(?:id-)?aes-?(128|192|256)[- ]([a-z0-9-]+)$`)
+	bitsName = pattern.Lazy(`^(rsa|dsa)([0-9]+)$`)
 )
 
 // spellings are the other names, from those in lower case (apps/speed.c, names).
@@ -33,7 +34,7 @@ var spellings = map[string]string{
 
 // symmetricName is the one name of a cipher or a digest.
 func symmetricName(printed string) string {
-	if match := aesName.FindStringSubmatch(printed); match != nil {
+	if match := aesName().FindStringSubmatch(printed); match != nil {
 		return "AES-" + match[1] + "-" + strings.ToUpper(match[2])
 	}
 	name := strings.ToLower(printed)
@@ -46,10 +47,10 @@ func symmetricName(printed string) string {
 // asymmetricName is the one name of a row of operations, whose bits may stand
 // before the name or after it.
 func asymmetricName(printed string) string {
-	match := bitsRow.FindStringSubmatch(printed)
+	match := bitsRow().FindStringSubmatch(printed)
 	switch {
 	case match == nil:
-		return bitsName.ReplaceAllString(printed, "$1 $2")
+		return bitsName().ReplaceAllString(printed, "$1 $2")
 	case match[2] != "" && match[3] == "": // "2048 bits ffdh"
 		return match[2] + " " + match[1]
 	}

@@ -1,10 +1,10 @@
 package legacylog
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
+	"sshpace/internal/base/pattern"
 	"sshpace/internal/record"
 )
 
@@ -17,16 +17,16 @@ type nbench struct {
 }
 
 var (
-	nbenchHead  = regexp.MustCompile(`^BYTEmark\* Native Mode Benchmark ver\. 2\b`)
-	nbenchFrame = regexp.MustCompile(`^(?:Index-split by|Linux/Unix\* port by|TEST +: Iterations/sec|: +: Pentium 90|=+ORIGINAL BYTEMARK RESULTS=+$|Baseline \(|\* Trademarks)`)
-	nbenchTest  = regexp.MustCompile(`^([A-Z][A-Z ]+[A-Z])\s*:\s*([0-9.e+]+)\s*:\s*[0-9.]+\s*:\s*[0-9.]+$`)
-	nbenchIndex = regexp.MustCompile(`^((?:MEMORY|INTEGER|FLOATING-POINT) INDEX)\s*:\s*([0-9.]+)$`)
-	nbenchFact  = regexp.MustCompile(`^(CPU|L2 Cache|OS|C compiler|libc)\s*:\s*(.*)$`)
+	nbenchHead  = pattern.Lazy(`^BYTEmark\* Native Mode Benchmark ver\. 2\b`)
+	nbenchFrame = pattern.Lazy(`^(?:Index-split by|Linux/Unix\* port by|TEST +: Iterations/sec|: +: Pentium 90|=+ORIGINAL BYTEMARK RESULTS=+$|Baseline \(|\* Trademarks)`)
+	nbenchTest  = pattern.Lazy(`^([A-Z][A-Z ]+[A-Z])\s*:\s*([0-9.e+]+)\s*:\s*[0-9.]+\s*:\s*[0-9.]+$`)
+	nbenchIndex = pattern.Lazy(`^((?:MEMORY|INTEGER|FLOATING-POINT) INDEX)\s*:\s*([0-9.]+)$`)
+	nbenchFact  = pattern.Lazy(`^(CPU|L2 Cache|OS|C compiler|libc)\s*:\s*(.*)$`)
 )
 
 func (n *nbench) take(line string) bool {
 	line = strings.TrimSpace(line)
-	if nbenchHead.MatchString(line) {
+	if nbenchHead().MatchString(line) {
 		n.m, n.linux = n.begin("nbench"), false
 		return true
 	}
@@ -37,21 +37,21 @@ func (n *nbench) take(line string) bool {
 		n.linux = true
 		return true
 	}
-	if match := nbenchTest.FindStringSubmatch(line); match != nil {
+	if match := nbenchTest().FindStringSubmatch(line); match != nil {
 		return n.figure(match[1], match[2], record.PerSecond)
 	}
-	if match := nbenchIndex.FindStringSubmatch(line); match != nil {
+	if match := nbenchIndex().FindStringSubmatch(line); match != nil {
 		name := match[1] + " (original)"
 		if n.linux {
 			name = match[1] + " (Linux)"
 		}
 		return n.figure(name, match[2], record.Index)
 	}
-	if match := nbenchFact.FindStringSubmatch(line); match != nil {
+	if match := nbenchFact().FindStringSubmatch(line); match != nil {
 		n.fact(match[1], strings.TrimSpace(match[2]))
 		return true
 	}
-	return nbenchFrame.MatchString(line)
+	return nbenchFrame().MatchString(line)
 }
 
 func (n *nbench) figure(name, text string, u record.Unit) bool {
@@ -64,14 +64,14 @@ func (n *nbench) figure(name, text string, u record.Unit) bool {
 }
 
 // coresOf is how nbench counts processors: "4 CPU ARMv7 Processor".
-var coresOf = regexp.MustCompile(`^([0-9]{1,4}) CPU (.*)$`)
+var coresOf = pattern.Lazy(`^([0-9]{1,4}) CPU (.*)$`)
 
 func (n *nbench) fact(name, value string) {
 	e := &n.m.environment
 	switch name {
 	case "CPU":
 		e.CPU, e.Cores = value, 1
-		if match := coresOf.FindStringSubmatch(value); match != nil {
+		if match := coresOf().FindStringSubmatch(value); match != nil {
 			e.CPU = match[2]
 			e.Cores, _ = strconv.Atoi(match[1])
 		}

@@ -1,11 +1,11 @@
 package legacylog
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"sshpace/internal/base/pattern"
 	"sshpace/internal/record"
 )
 
@@ -23,34 +23,34 @@ type opensslSpeed struct {
 }
 
 var (
-	opensslHead = regexp.MustCompile(`^OpenSSL ([0-9]+\.[0-9]+\.[0-9]+\S* +[0-9]{1,2} [A-Z][a-z]{2} [0-9]{4})(?: .*)?$|^version: ([0-9]+\.[0-9]+\.[0-9]+\S*)$`)
-	buildLine   = regexp.MustCompile(`^(?:built on|options|compiler|CPUINFO): ?\S?`)
-	doingLine   = regexp.MustCompile(`^Doing .* for [0-9.]+s.*: `)
-	sizesLine   = regexp.MustCompile(`^type((?:\s+[0-9]+ bytes)+)$`)
-	wordsLine   = regexp.MustCompile(`^(?:[a-z]+\.?(?:/s)?\s*)+$`)
-	rateField   = regexp.MustCompile(`^[0-9]+\.[0-9]+k?$`)
-	timeField   = regexp.MustCompile(`^[0-9]+\.[0-9]+s$`)
-	bitsRow     = regexp.MustCompile(`^(?:([0-9]+) bits? (\S+)(?: \((\S+)\))?|(\S+) +([0-9]+) bits?)$`)
+	opensslHead = pattern.Lazy(`^OpenSSL ([0-9]+\.[0-9]+\.[0-9]+\S* +[0-9]{1,2} [A-Z][a-z]{2} [0-9]{4})(?: .*)?$|^version: ([0-9]+\.[0-9]+\.[0-9]+\S*)$`)
+	buildLine   = pattern.Lazy(`^(?:built on|options|compiler|CPUINFO): ?\S?`)
+	doingLine   = pattern.Lazy(`^Doing .* for [0-9.]+s.*: `)
+	sizesLine   = pattern.Lazy(`^type((?:\s+[0-9]+ bytes)+)$`)
+	wordsLine   = pattern.Lazy(`^(?:[a-z]+\.?(?:/s)?\s*)+$`)
+	rateField   = pattern.Lazy(`^[0-9]+\.[0-9]+k?$`)
+	timeField   = pattern.Lazy(`^[0-9]+\.[0-9]+s$`)
+	bitsRow     = pattern.Lazy(`^(?:([0-9]+) bits? (\S+)(?: \((\S+)\))?|(\S+) +([0-9]+) bits?)$`)
 )
 
 const thousands = "The 'numbers' are in 1000s of bytes per second processed."
 
 func (o *opensslSpeed) take(line string) bool {
 	line = strings.TrimSpace(line)
-	if match := opensslHead.FindStringSubmatch(line); match != nil {
+	if match := opensslHead().FindStringSubmatch(line); match != nil {
 		o.head("OpenSSL " + match[1] + match[2])
 		return true
 	}
 	switch {
-	case doingLine.MatchString(line), line == thousands && o.build != "":
+	case doingLine().MatchString(line), line == thousands && o.build != "":
 		return true
-	case o.build != "" && !o.tables && buildLine.MatchString(line):
+	case o.build != "" && !o.tables && buildLine().MatchString(line):
 		o.build += "\n" + line
 		return true
 	case o.build != "" && !o.tables && strings.HasPrefix(line, "-"): // compiler flags on a line of their own
 		return true
 	}
-	if match := sizesLine.FindStringSubmatch(line); match != nil {
+	if match := sizesLine().FindStringSubmatch(line); match != nil {
 		o.open()
 		o.sizes, o.columns = strings.Fields(strings.ReplaceAll(match[1], " bytes", "")), nil
 		return true
@@ -86,7 +86,7 @@ func (o *opensslSpeed) open() {
 // operations reads the head of a table of operations: words for seconds each,
 // then the same count of words for operations per second.
 func operations(line string) []string {
-	if !strings.Contains(line, "/s") || !wordsLine.MatchString(line) {
+	if !strings.Contains(line, "/s") || !wordsLine().MatchString(line) {
 		return nil
 	}
 	words := strings.Fields(line)
@@ -133,7 +133,7 @@ func split(line string, n int) (name string, fields []string, ok bool) {
 // algorithm that was not built in.
 func (o *opensslSpeed) symmetric(line string) bool {
 	name, fields, ok := split(line, len(o.sizes))
-	if !ok || len(name) > 64 || slices.ContainsFunc(fields, func(f string) bool { return !rateField.MatchString(f) }) {
+	if !ok || len(name) > 64 || slices.ContainsFunc(fields, func(f string) bool { return !rateField().MatchString(f) }) {
 		return false
 	}
 	for i, field := range fields {
@@ -150,8 +150,8 @@ func (o *opensslSpeed) symmetric(line string) bool {
 func (o *opensslSpeed) asymmetric(line string) bool {
 	n := len(o.columns)
 	name, fields, ok := split(line, 2*n)
-	if !ok || len(name) > 64 || slices.ContainsFunc(fields[:n], func(f string) bool { return !timeField.MatchString(f) }) ||
-		slices.ContainsFunc(fields[n:], func(f string) bool { return !rateField.MatchString(f) }) {
+	if !ok || len(name) > 64 || slices.ContainsFunc(fields[:n], func(f string) bool { return !timeField().MatchString(f) }) ||
+		slices.ContainsFunc(fields[n:], func(f string) bool { return !rateField().MatchString(f) }) {
 		return false
 	}
 	for i, field := range fields[n:] {

@@ -2,11 +2,11 @@ package legacylog
 
 import (
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/pattern"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/record"
 )
@@ -24,10 +24,10 @@ type scp struct {
 }
 
 var (
-	progressLine = regexp.MustCompile(`^\S.*?\s+([0-9]{1,3})%\s+([0-9.]+)\s*([KMGT]?B)\s+([0-9.]+)\s*([KMGT]?B)/s\s+\S`)
-	commandLine  = regexp.MustCompile(`^(?:.{0,64}[#$%>]\s+)?(?:time\s+)?scp\s+(.*:.*)$`)
-	ddCommand    = regexp.MustCompile(`^(?:.{0,64}[#$%>]\s+)?(?:sudo\s+)?dd\s+(if=\S+.*)$`)
-	ddCount      = regexp.MustCompile(`^[0-9]+\+[0-9]+ records (?:in|out)$`)
+	progressLine = pattern.Lazy(`^\S.*?\s+([0-9]{1,3})%\s+([0-9.]+)\s*([KMGT]?B)\s+([0-9.]+)\s*([KMGT]?B)/s\s+\S`)
+	commandLine  = pattern.Lazy(`^(?:.{0,64}[#$%>]\s+)?(?:time\s+)?scp\s+(.*:.*)$`)
+	ddCommand    = pattern.Lazy(`^(?:.{0,64}[#$%>]\s+)?(?:sudo\s+)?dd\s+(if=\S+.*)$`)
+	ddCount      = pattern.Lazy(`^[0-9]+\+[0-9]+ records (?:in|out)$`)
 )
 
 // oldNames are the names of protocol 1 that -c took for ciphers of protocol 2
@@ -39,10 +39,10 @@ func (s *scp) take(line string) bool {
 		line = line[i+1:] // the last state of a line that was drawn over
 	}
 	line = strings.TrimSpace(line)
-	if match := commandLine.FindStringSubmatch(line); match != nil {
+	if match := commandLine().FindStringSubmatch(line); match != nil {
 		return s.command(strings.Fields(match[1]))
 	}
-	if match := progressLine.FindStringSubmatch(line); match != nil {
+	if match := progressLine().FindStringSubmatch(line); match != nil {
 		return s.progress(match)
 	}
 	if _, ok := alg.Lookup(alg.Cipher, line); ok {
@@ -124,17 +124,17 @@ func (s *scp) progress(match []string) bool {
 
 // disk reads dd as a control: how fast the file can be read at all.
 func (s *scp) disk(line string) bool {
-	if match := ddCommand.FindStringSubmatch(line); match != nil {
+	if match := ddCommand().FindStringSubmatch(line); match != nil {
 		s.dd = match[1]
 		return true
 	}
 	if s.dd == "" {
 		return false
 	}
-	if ddCount.MatchString(line) {
+	if ddCount().MatchString(line) {
 		return true
 	}
-	match := ddLine.FindStringSubmatch(line)
+	match := ddLine().FindStringSubmatch(line)
 	if match == nil {
 		return false
 	}

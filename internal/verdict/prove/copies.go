@@ -8,11 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/pattern"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/measure/drive"
 	"sshpace/internal/record"
@@ -62,14 +62,14 @@ func copies(ctx context.Context, p Params) (methods []*method, cleanUp func(), e
 }
 
 // remoteName is what mktemp on a host may answer: nothing else is ever removed.
-var remoteName = regexp.MustCompile(`^/tmp/sshpace-copy-[A-Za-z0-9]{10}$`)
+var remoteName = pattern.Lazy(`^/tmp/sshpace-copy-[A-Za-z0-9]{10}$`)
 
 // remoteFolder makes a private folder for the copies on the host; "" where that
 // cannot be done.
 func remoteFolder(ctx context.Context, p Params) (path string, remove func()) {
 	answer, err := onHost(ctx, p, "umask 077; mktemp -d /tmp/sshpace-copy-XXXXXXXXXX")
 	words := strings.Fields(string(answer))
-	if err != nil || len(words) == 0 || !remoteName.MatchString(words[len(words)-1]) {
+	if err != nil || len(words) == 0 || !remoteName().MatchString(words[len(words)-1]) {
 		return "", func() {}
 	}
 	path = words[len(words)-1]
