@@ -88,7 +88,8 @@ show/format: base/fault base/near base/termsafe record record/store show/documen
 show/advice: base/alg base/termsafe record show/document verdict/advise verdict/rank
 show/page: base/alg show/document
 show/picture: show/document
-show/sheet: record show/document
+show/sheet: record show/document show/workbook
+show/workbook:
 show/report: base/alg base/stats base/termsafe base/unit record show/document verdict/choice verdict/compare verdict/rank verdict/ways
 show/legacylog: base/alg base/pattern base/termsafe base/unit record ssh/openssh ssh/sshlog sys/bounded
 `
@@ -146,7 +147,7 @@ func TestOneAdopter(t *testing.T) {
 	adopters := map[string][]string{
 		"github.com/spf13/cobra":        {"cli"},
 		"github.com/klauspost/cpuid/v2": {"measure/hostinfo"},
-		"github.com/xuri/excelize/v2":   {"show/sheet"},
+		"github.com/xuri/excelize/v2":   {}, // tests read workbooks with it; its start takes milliseconds
 		"gonum.org/v1/plot/vg":          {"show/picture"},
 	}
 	err := filepath.WalkDir("internal", func(path string, d os.DirEntry, err error) error {

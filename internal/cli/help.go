@@ -88,7 +88,7 @@ func groupedFlags(cmd *cobra.Command) string {
 		if all <= few {
 			at = 0
 		}
-		lines[at] = append(lines[at], flagLine(f, heads[f], width))
+		lines[at] = append(lines[at], fmt.Sprintf("%-*s  %s\n", width, heads[f], meaning(f)))
 	})
 	var out strings.Builder
 	for i, block := range lines {
@@ -104,13 +104,13 @@ func groupedFlags(cmd *cobra.Command) string {
 	return out.String()
 }
 
-// flagLine is one flag with its meaning and its default.
-func flagLine(f *pflag.Flag, head string, width int) string {
+// meaning is what a flag does, with its default.
+func meaning(f *pflag.Flag) string {
 	_, usage := pflag.UnquoteUsage(f)
 	if d := f.DefValue; d != "" && d != "false" && d != "0" && d != "[]" && !strings.Contains(usage, "default") {
 		usage += fmt.Sprintf(" (default %s)", d)
 	}
-	return fmt.Sprintf("%-*s  %s\n", width, head, usage)
+	return usage
 }
 
 // usage prints how a command is called: cobra's own, with the flags in groups.

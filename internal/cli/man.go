@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
-
-	"sshpace/internal/sys/edit"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
+
+	"sshpace/internal/sys/edit"
 )
 
 func newManCommand(sys System) *cobra.Command {
@@ -40,27 +38,13 @@ func newManCommand(sys System) *cobra.Command {
 // WriteManPages writes one page per command into dir. The text depends on the
 // commands alone, so that committed pages can be checked for staleness. A link in
 // the place of a page is replaced, not written through.
-func WriteManPages(root *cobra.Command, dir string) error {
-	root.DisableAutoGenTag = true
-	released := time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC) // of Version; fixed, so that pages are reproducible
-	header := &doc.GenManHeader{Section: "1", Source: "sshpace " + Version, Manual: "sshpace manual", Date: &released}
-	pages, err := os.MkdirTemp("", "sshpace-man-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(pages)
-	if err := doc.GenManTree(root, header, pages); err != nil {
-		return err
-	}
-	entries, err := os.ReadDir(pages)
-	for _, entry := range entries {
-		text, err := os.ReadFile(filepath.Join(pages, entry.Name()))
-		if err == nil {
-			err = edit.Replace(filepath.Join(dir, entry.Name()), text, 0o644)
-		}
-		if err != nil {
-			return err
+func WriteManPages(cmd *cobra.Command, dir string) error {
+	for _, child := range cmd.Commands() {
+		if child.IsAvailableCommand() {
+			if err := WriteManPages(child, dir); err != nil {
+				return err
+			}
 		}
 	}
-	return err
+	return edit.Replace(filepath.Join(dir, pageName(cmd)+".1"), []byte(manPageOf(cmd)), 0o644)
 }

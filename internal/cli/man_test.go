@@ -3,6 +3,7 @@ package cli_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -32,5 +33,39 @@ func TestManDoesNotFollowLinks(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(pages, ".sshpace-*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// Every command has a page, in which every line that begins with a dot is a
+// request that the page means.
+func TestManPages(t *testing.T) {
+	dir := t.TempDir()
+	if text, err := sshpace(t, []string{"HOME=" + dir}, "man", "--dir", dir); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	pages, err := filepath.Glob(filepath.Join(dir, "*.1"))
+	if err != nil || len(pages) < 20 {
+		t.Fatalf("pages %q, %v", pages, err)
+	}
+	requests := []string{".TH", ".SH", ".B", ".BR", ".PP", ".TP", ".nf", ".fi", ".RS", ".RE"}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if request, _, _ := strings.Cut(strings.TrimSpace(line), " "); (line[0] == '.' || line[0] == '\'') && !slices.Contains(requests, request) {
+				t.Errorf("%s has the request %q", page, line)
+			}
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "sshpace-run.1"))
+	for _, want := range []string{
+		".SH NAME\nsshpace\\-run \\- Run a command on many hosts at once\n", ".TP\n\\fB\\-F\\fR, \\fB\\-\\-config\\fR \\fIFILE\\fR\n", "\n.BR sshpace (1)\n",
+		"sshpace run \\-w \\(aqweb[01\\-40]\\(aq \\-\\- uptime",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no %q in the page of run (%v)\n%s", want, err, text)
+		}
 	}
 }

@@ -3,10 +3,9 @@ package sheet
 import (
 	"strconv"
 
-	"github.com/xuri/excelize/v2"
-
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
+	"sshpace/internal/show/workbook"
 )
 
 // titles of the sheets, by the names of tables.
@@ -26,14 +25,14 @@ func sheetTitle(name string) string {
 // summary is the first sheet: what came out and how far to trust it.
 func (b *book) summary(d *document.Document) {
 	s := b.sheet("summary")
-	b.width(s, 1, 1, 26)
-	b.width(s, 2, 2, 110)
-	b.text(s, 1, 1, d.Title, b.title)
+	s.Width(1, 1, 26)
+	s.Width(2, 2, 110)
+	s.Text(1, 1, d.Title, b.title)
 	row := 2
 	say := func(name, value string) {
-		b.text(s, 1, row, name, b.wrap)
-		b.text(s, 2, row, value, b.wrap)
-		b.height(s, row, lines(value))
+		s.Text(1, row, name, b.wrap)
+		s.Text(2, row, value, b.wrap)
+		high(s, row, lines(value))
 		row++
 	}
 	for _, f := range d.Answer.Facts {
@@ -63,15 +62,15 @@ func (b *book) table(t document.Table) {
 	s := b.sheet(sheetTitle(t.Name))
 	column, heads := 1, 1
 	for i, c := range t.Columns {
-		b.text(s, column, 1, c.Heading(), b.bold)
+		s.Text(column, 1, c.Heading(), b.bold)
 		width := widthOf(c, t.Rows, i)
-		b.width(s, column, column, width)
+		s.Width(column, column, width)
 		heads = max(heads, wrapped(c.Heading(), width))
 		column++
 		if c.Kind == document.Quantity {
 			for _, part := range []string{"low", "high", "n"} {
-				b.text(s, column, 1, part, b.bold)
-				b.width(s, column, column, 8)
+				s.Text(column, 1, part, b.bold)
+				s.Width(column, column, 8)
 				column++
 			}
 		}
@@ -79,16 +78,9 @@ func (b *book) table(t document.Table) {
 	for i, r := range t.Rows {
 		b.row(s, i+2, t.Columns, r)
 	}
-	b.height(s, 1, heads)
-	b.freeze(s, 1)
-	b.do(func() error {
-		last, err := excelize.CoordinatesToCellName(column-1, len(t.Rows)+1)
-		if err != nil {
-			return err
-		}
-		return b.file.AutoFilter(s, "A1:"+last, nil)
-	})
-	b.printable(s) // once more: the filter resets it
+	high(s, 1, heads)
+	s.Freeze(0, 1)
+	s.Filter(column-1, len(t.Rows)+1)
 }
 
 // widthOf is the width of column i of a table: that of its longest text.
@@ -106,25 +98,25 @@ func widthOf(c document.Column, rows []document.Row, i int) float64 {
 	return fitting(longest)
 }
 
-func (b *book) row(s string, row int, columns []document.Column, r document.Row) {
+func (b *book) row(s *workbook.Sheet, row int, columns []document.Column, r document.Row) {
 	column := 1
 	for i, c := range columns {
 		cell := r.Cells[i]
 		switch {
 		case c.Kind == document.Quantity:
 			if q := cell.Quantity; q != nil {
-				b.number(s, column, row, q.Value/c.Scale, b.three)
-				b.number(s, column+1, row, q.Lo/c.Scale, b.three)
-				b.number(s, column+2, row, q.Hi/c.Scale, b.three)
-				b.number(s, column+3, row, float64(q.N), b.count)
+				s.Number(column, row, q.Value/c.Scale, b.three)
+				s.Number(column+1, row, q.Lo/c.Scale, b.three)
+				s.Number(column+2, row, q.Hi/c.Scale, b.three)
+				s.Number(column+3, row, float64(q.N), b.count)
 			}
 			column += 3
 		case c.Kind == document.Count:
 			if v, err := strconv.ParseFloat(cell.Text, 64); err == nil {
-				b.number(s, column, row, v, b.count)
+				s.Number(column, row, v, b.count)
 			}
 		case cell.Text != "":
-			b.text(s, column, row, cell.Text, 0)
+			s.Text(column, row, cell.Text, 0)
 		}
 		column++
 	}
@@ -133,68 +125,47 @@ func (b *book) row(s string, row int, columns []document.Column, r document.Row)
 func (b *book) algorithms(d *document.Document) {
 	s := b.sheet("algorithms")
 	for i, head := range []string{"kind", "name", "status", "post-quantum", "reason"} {
-		b.text(s, i+1, 1, head, b.bold)
-		b.width(s, i+1, i+1, []float64{9, 34, 12, 16, 110}[i])
+		s.Text(i+1, 1, head, b.bold)
+		s.Width(i+1, i+1, []float64{9, 34, 12, 16, 110}[i])
 	}
 	for i, a := range d.Algorithms {
 		pq := ""
 		if a.PostQuantum {
 			pq = "yes"
 		}
-		b.height(s, i+2, lines(a.Reason))
+		high(s, i+2, lines(a.Reason))
 		for k, v := range []string{string(a.Kind), a.Name, document.Standing(a.Status), pq, a.Reason} {
-			b.text(s, k+1, i+2, v, b.wrap)
+			s.Text(k+1, i+2, v, b.wrap)
 		}
 	}
-	b.freeze(s, 1)
+	s.Freeze(0, 1)
 }
 
 func (b *book) facts(name string, facts []document.Fact) {
 	s := b.sheet(name)
-	b.width(s, 1, 1, 30)
-	b.width(s, 2, 2, 100)
+	s.Width(1, 1, 30)
+	s.Width(2, 2, 100)
 	for i, f := range facts {
-		b.text(s, 1, i+1, f.Name, 0)
-		b.text(s, 2, i+1, f.Value, b.wrap)
-		b.height(s, i+1, lines(f.Value))
+		s.Text(1, i+1, f.Name, 0)
+		s.Text(2, i+1, f.Value, b.wrap)
+		high(s, i+1, lines(f.Value))
 	}
 }
 
-// raw streams the samples: there may be tens of thousands of rows.
+// raw lists the samples: there may be tens of thousands of rows.
 func (b *book) raw(f *record.File) {
 	s := b.sheet("raw")
-	b.do(func() error {
-		stream, err := b.file.NewStreamWriter(s)
-		if err != nil {
-			return err
-		}
-		head := make([]any, len(document.RawColumns))
-		for i, name := range document.RawColumns {
-			head[i] = excelize.Cell{StyleID: b.bold, Value: name}
-		}
-		for i, longest := range longestRaw(f) {
-			if err := stream.SetColWidth(i+1, i+1, fitting(longest)); err != nil {
-				return err
-			}
-		}
-		if err := stream.SetPanes(&excelize.Panes{Freeze: true, YSplit: 1, TopLeftCell: "A2", ActivePane: "bottomLeft"}); err != nil {
-			return err
-		}
-		if err := stream.SetRow("A1", head); err != nil {
-			return err
-		}
-		line := 2
+	for i, longest := range longestRaw(f) {
+		s.Text(i+1, 1, document.RawColumns[i], b.bold)
+		s.Width(i+1, i+1, fitting(longest))
+	}
+	s.Freeze(0, 1)
+	s.Rest(func(yield func([]workbook.Cell) bool) {
 		for row := range document.Raw(f) {
-			at, err := excelize.CoordinatesToCellName(1, line)
-			if err != nil {
-				return err // beyond what a sheet can hold
+			if !yield(b.cells(row)) {
+				return
 			}
-			if err := stream.SetRow(at, b.whole(row)); err != nil {
-				return err
-			}
-			line++
 		}
-		return stream.Flush()
 	})
 }
 
@@ -217,17 +188,23 @@ func longestRaw(f *record.File) []int {
 	return longest
 }
 
-// whole gives the integers of a row a format, or programs show those of nine
-// digits with an exponent.
-func (b *book) whole(row []any) []any {
+// cells are those of a row of samples. Integers have a format, or programs show
+// those of nine digits with an exponent.
+func (b *book) cells(row []any) (cells []workbook.Cell) {
 	for i, v := range row {
-		n, ok := v.(int64)
-		switch {
-		case ok && i == 0: // the trial, beside a text
-			row[i] = excelize.Cell{StyleID: b.count, Value: n}
-		case ok:
-			row[i] = excelize.Cell{StyleID: b.integer, Value: n}
+		c := workbook.Cell{Column: i + 1, Style: b.integer}
+		if i == 0 { // the trial, beside a text
+			c.Style = b.count
+		}
+		switch v := v.(type) {
+		case int64:
+			c.Number = float64(v)
+			cells = append(cells, c)
+		case string:
+			if c.Text, c.Style = v, 0; v != "" {
+				cells = append(cells, c)
+			}
 		}
 	}
-	return row
+	return cells
 }

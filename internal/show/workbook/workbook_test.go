@@ -1,0 +1,199 @@
+package workbook_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/xuri/excelize/v2"
+
+	"sshpace/internal/show/workbook"
+)
+
+// written is a workbook as a library of its own reads it.
+func written(t *testing.T, b *workbook.Book) *excelize.File {
+	t.Helper()
+	var out bytes.Buffer
+	if err := b.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	wellFormed(t, out.Bytes())
+	file, err := excelize.OpenReader(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	return file
+}
+
+// wellFormed reads every part as XML.
+func wellFormed(t *testing.T, book []byte) {
+	t.Helper()
+	archive, err := zip.NewReader(bytes.NewReader(book), int64(len(book)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range archive.File {
+		file, err := part.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		decoder := xml.NewDecoder(file)
+		for err == nil {
+			_, err = decoder.Token()
+		}
+		if !errors.Is(err, io.EOF) {
+			t.Errorf("%s: %v", part.Name, err)
+		}
+	}
+}
+
+// part is one file in a workbook.
+func part(t *testing.T, b *workbook.Book, name string) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := b.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	wellFormed(t, out.Bytes())
+	archive, err := zip.NewReader(bytes.NewReader(out.Bytes()), int64(out.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := archive.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Texts come back as they were; only what XML does not have is replaced.
+func TestTexts(t *testing.T) {
+	texts := map[string]string{
+		"=1+2": "=1+2", " <&>\"' ": " <&>\"' ", "two\nlines\tof\rtext": "two\nlines\tof\rtext", "_x0041_": "_x0041_", "__x005F_x": "__x005F_x", "_x": "_x",
+		"\x00\x1b[2J": "\uFFFD\uFFFD[2J", "\xff": "\uFFFD", "😀": "😀", strings.Repeat("x", 40000): strings.Repeat("x", 32767), strings.Repeat("😀", 20000): strings.Repeat("😀", 16383),
+	}
+	for text, want := range texts {
+		b := &workbook.Book{}
+		s := b.Sheet("a & b")
+		s.Text(2, 3, text, b.Style(workbook.Style{Wrap: true}))
+		file := written(t, b)
+		if got, err := file.GetCellValue("a & b", "B3"); err != nil || got != want {
+			t.Errorf("%.40q came back as %.40q (%v), want %.40q", text, got, err, want)
+		}
+		if formula, err := file.GetCellFormula("a & b", "B3"); err != nil || formula != "" {
+			t.Errorf("%.40q is the formula %q (%v)", text, formula, err)
+		}
+	}
+}
+
+// Numbers are where they were put, in every column that a sheet has.
+func TestNumbers(t *testing.T) {
+	const columns = 16384
+	b := &workbook.Book{}
+	s := b.Sheet("numbers")
+	for column := 1; column <= columns; column++ {
+		s.Number(column, 1, float64(column)/4, 0)
+	}
+	rows, err := written(t, b).GetRows("numbers")
+	if err != nil || len(rows) != 1 || len(rows[0]) != columns || rows[0][0] != "0.25" || rows[0][columns-1] != "4096" {
+		t.Errorf("%d rows, %v", len(rows), err)
+	}
+}
+
+func TestLayout(t *testing.T) {
+	b := &workbook.Book{}
+	b.Sheet("first").Text(1, 1, "x", 0)
+	s := b.Sheet("second's")
+	style := b.Style(workbook.Style{Bold: true, Size: 15, Fill: "EEF1F4", Format: "0.0"})
+	s.Text(1, 1, "head", style)
+	s.Width(1, 2, 30)
+	s.Height(1, 45)
+	s.Freeze(1, 1)
+	s.Filter(2, 9)
+	s.Colour(2, 2, 3, 9, workbook.Scale{Least: "000000", Mid: "777777", Greatest: "FFFFFF"})
+	file := written(t, b)
+	if w, err := file.GetColWidth("second's", "B"); err != nil || w != 30 {
+		t.Errorf("width %v, %v", w, err)
+	}
+	if h, err := file.GetRowHeight("second's", 1); err != nil || h != 45 {
+		t.Errorf("height %v, %v", h, err)
+	}
+	if p, err := file.GetPanes("second's"); err != nil || !p.Freeze || p.XSplit != 1 || p.YSplit != 1 {
+		t.Errorf("panes %+v, %v", p, err)
+	}
+	if f, err := file.GetConditionalFormats("second's"); err != nil || len(f["B2:C9"]) != 1 {
+		t.Errorf("formats %+v, %v", f, err)
+	}
+	if text := part(t, b, "xl/worksheets/sheet2.xml"); !strings.Contains(text, `<cfvo type="max"/><color rgb="FF000000"/><color rgb="FF777777"/><color rgb="FFFFFFFF"/>`) {
+		t.Errorf("no scale of colours in %s", text)
+	}
+	if names := file.GetDefinedName(); len(names) != 1 || names[0].RefersTo != "'second''s'!$A$1:$B$9" {
+		t.Errorf("filter %+v", names)
+	}
+	id, err := file.GetCellStyle("second's", "A1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := file.GetStyle(id)
+	if err != nil || !got.Font.Bold || got.Font.Size != 15 || *got.CustomNumFmt != "0.0" || got.Fill.Pattern != 1 {
+		t.Errorf("style %+v, %v", got, err)
+	}
+	if text := part(t, b, "xl/styles.xml"); !strings.Contains(text, `<fgColor rgb="FFEEF1F4"/>`) {
+		t.Errorf("no fill in %s", text)
+	}
+}
+
+// Rows that are made while they are written come behind the others, up to what a
+// sheet can hold.
+func TestRest(t *testing.T) {
+	many := func(n int) *workbook.Book {
+		b := &workbook.Book{}
+		s := b.Sheet("rest")
+		s.Text(1, 2, "head", 0)
+		s.Rest(func(yield func([]workbook.Cell) bool) {
+			for i := range n {
+				if !yield([]workbook.Cell{{Column: 1, Number: float64(i)}}) {
+					return
+				}
+			}
+		})
+		return b
+	}
+	if got, err := written(t, many(3)).GetCellValue("rest", "A5"); err != nil || got != "2" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if err := many(1 << 20).Write(io.Discard); err == nil || !strings.Contains(err.Error(), "1048576 rows") {
+		t.Errorf("too many rows: %v", err)
+	}
+}
+
+// A chart shows the cells that it names.
+func TestChart(t *testing.T) {
+	b := &workbook.Book{}
+	b.Sheet("plain")
+	for range 2 {
+		s := b.Sheet("charts")
+		s.Text(2, 1, "MB/s", 0)
+		s.Text(1, 2, "aes", 0)
+		s.Number(2, 2, 3, 0)
+		c := workbook.Chart{Column: 4, Row: 1, Width: 400, Height: 200, Title: "<speed>", Labels: 1, First: 2, Last: 2, Series: []workbook.Series{{Column: 2, Colour: "0072B2"}}}
+		s.Chart(c)
+		c.Stacked = true
+		s.Chart(c)
+	}
+	text := part(t, b, "xl/charts/chart4.xml")
+	for _, want := range []string{"&lt;speed&gt;", "'charts'!$A$2<", "'charts'!$B$1<", `<c:grouping val="stacked"/>`, "0072B2"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in %s", want, text)
+		}
+	}
+}

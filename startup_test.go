@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What packages may allocate before main begins. Every command pays for it: a
+// library with tables to fill took a third of the CPU time of a login once.
+const (
+	startAllocations = 1700
+	startBytes       = 250_000
+)
+
+// TestStart counts allocations, which do not depend on the machine's speed. What
+// makes it fail belongs behind a sync.OnceValue (of ours: pattern.Lazy), or the
+// library that it is in is one too many.
+func TestStart(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "sshpace")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	cmd := exec.Command(program, "version")
+	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
+	var trace strings.Builder
+	cmd.Stderr = &trace
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v: %s", err, &trace)
+	}
+	var bytes, allocations int
+	costs := map[int]string{} // of packages, by their allocations
+	for line := range strings.Lines(trace.String()) {
+		var name, at, clock string
+		var size, count int
+		if n, _ := fmt.Sscanf(line, "init %s @%s ms, %s ms clock, %d bytes, %d allocs", &name, &at, &clock, &size, &count); n == 5 {
+			bytes, allocations = bytes+size, allocations+count
+			costs[count] += name + " "
+		}
+	}
+	if allocations == 0 {
+		t.Fatalf("no trace of the start: %s", &trace)
+	}
+	if allocations > startAllocations || bytes > startBytes {
+		t.Errorf("%d allocations and %d bytes before main, want at most %d and %d", allocations, bytes, startAllocations, startBytes)
+		for _, count := range slices.Backward(slices.Sorted(maps.Keys(costs))) {
+			t.Logf("%6d %s", count, costs[count])
+		}
+	}
+}
