@@ -145,8 +145,17 @@ func (c *connection) close() {
 
 // read returns the CPU time of both sides so far.
 func (c *connection) read() (used [2]time.Duration, err error) {
+	return c.each((*proc.Clock).CPU)
+}
+
+// asleep returns the CPU time of both sides, which sleep.
+func (c *connection) asleep() (used [2]time.Duration, err error) {
+	return c.each((*proc.Clock).Asleep)
+}
+
+func (c *connection) each(look func(*proc.Clock) (time.Duration, error)) (used [2]time.Duration, err error) {
 	for i, clock := range c.clocks {
-		if used[i], err = clock.CPU(); err != nil {
+		if used[i], err = look(clock); err != nil {
 			return used, errEnded
 		}
 	}

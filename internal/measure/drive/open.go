@@ -59,7 +59,7 @@ func (p *Private) enter(ctx context.Context, trials []record.Trial) opened {
 	}
 	err = p.await(ctx, c)
 	if err == nil {
-		c.used, err = c.read()
+		c.used, err = c.asleep()
 	}
 	if err == nil {
 		c.judge(&o.sample, openssh.ParseVerbose(c.log.Rest()), nil)

@@ -35,7 +35,11 @@ func (c *connection) slice(ctx context.Context, d record.Direction, n int64, lon
 		every = min(every, room/2)
 	}
 	c.gear.stopped = 0
-	used, steady, err := c.move(ctx, s, n, every)
+	steady, err := c.move(ctx, s, n, every)
+	if err != nil {
+		return record.Slice{}, err
+	}
+	used, err := c.asleep()
 	if err != nil {
 		return record.Slice{}, err
 	}
@@ -49,28 +53,29 @@ func (c *connection) slice(ctx context.Context, d record.Direction, n int64, lon
 }
 
 // move feeds n bytes, takes them out at the other end, waits until nobody has
-// work left, and returns the CPU times then. That the processes sleep shows in
-// their clocks: they stand still while we drain the pipe, which takes long enough.
-// We look at it whenever about so many bytes should have arrived.
-func (c *connection) move(ctx context.Context, s *stream, n, every int64) (used [2]time.Duration, flat plateau, err error) {
+// work left. That the processes sleep shows in their clocks: they stand still while we
+// drain the pipe, which takes long enough. We look at it whenever about so many bytes
+// should have arrived.
+func (c *connection) move(ctx context.Context, s *stream, n, every int64) (flat plateau, err error) {
 	fed, got, began := int64(0), int64(0), time.Now()
+	var used [2]time.Duration
 	for since, looks := began, 0; ; looks++ {
 		if fed < n {
 			k, err := c.gear.payload.Feed(flow.Descriptor(s.in), n-fed)
 			if err != nil {
-				return used, flat, errEnded
+				return flat, errEnded
 			}
 			fed += k
 		}
 		last := used
 		if looks > 0 && fed == n {
 			if last, err = c.read(); err != nil {
-				return used, flat, err
+				return flat, err
 			}
 		}
 		k, ended, err := flow.Drain(flow.Descriptor(s.out), c.gear.null, n-got)
 		if err != nil || ended && got < n {
-			return used, flat, errEnded
+			return flat, errEnded
 		}
 		now := time.Now()
 		if got += k; k > 0 {
@@ -81,14 +86,14 @@ func (c *connection) move(ctx context.Context, s *stream, n, every int64) (used 
 				if every == n {
 					s.learn(now.Sub(began), n, looks)
 				}
-				return used, flat, err
+				return flat, err
 			}
 		}
 		if k > 0 {
 			since = now
 		} else if now.Sub(since) > stallLook {
 			if err := c.alive(ctx, now.Sub(since), c.gear.limit); err != nil {
-				return used, flat, err
+				return flat, err
 			}
 		}
 		perByte := s.perByte

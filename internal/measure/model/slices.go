@@ -24,6 +24,13 @@ const (
 // level: one or two seconds, in which a level is known to half a percent.
 const windowSlices = 400
 
+// uneven is the part of the slowdown that other guests cause, by which it differs
+// between cells from one run to the next (standard deviation). What keeps many execution
+// units busy (AES, UMAC, SHA-512) feels them about twice as much as what waits for its
+// own results (MD5, SHA-1, 3DES): three runs in a row, slowed by 46, 39 and 39 %, were 5 %
+// apart in some cells after their common shift.
+const uneven = 0.02
+
 // Sittings are connections that moved data in slices, in turn.
 type Sittings struct {
 	Connections []Transfer
@@ -34,7 +41,7 @@ type Sittings struct {
 	Excess Excess
 	Slices int // of connections
 
-	apart [quantities]float64 // standard error that cells with the same cipher or MAC share
+	apart [quantities]float64 // standard error of cells beyond that of their connections
 }
 
 // numbered numbers connections by a name.
@@ -88,6 +95,9 @@ func SittingsOf(trials map[int]record.Trial, batches []record.Slices) Sittings {
 		out.Excess.blur(q, connections, estimates[q])
 	}
 	relate(estimates)
+	for q := range quantities {
+		out.apart[q] = math.Hypot(out.apart[q], uneven*out.Probe.Slowed())
+	}
 	for i, c := range connections {
 		t := Transfer{Trial: c.trial, Cell: c.trial.Cell(), Stretch: c.stretch}
 		t.apart = out.apart

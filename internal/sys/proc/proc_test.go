@@ -195,3 +195,41 @@ func TestChildrenLeadTheirGroup(t *testing.T) {
 		_ = cmd.Wait()
 	}
 }
+
+// What a process that sleeps has used is what the kernel accounts for it in the end.
+func TestAsleep(t *testing.T) {
+	cmd := exec.Command("sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo done; read end")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	clock, err := OpenClock(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer clock.Close()
+	if _, err := out.Read(make([]byte, 8)); err != nil {
+		t.Fatal(err)
+	}
+	var before, used time.Duration
+	for used == 0 || used != before { // until it sleeps
+		time.Sleep(20 * time.Millisecond)
+		before = used
+		if used, err = clock.Asleep(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in.Close()
+	_ = cmd.Wait()
+	total := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	if diff := total - used; diff < 0 || diff > 10*time.Millisecond+total/10 {
+		t.Errorf("%v while it slept, %v accounted in the end", used, total)
+	}
+}

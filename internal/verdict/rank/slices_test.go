@@ -41,7 +41,7 @@ func TestSlicesFindTheCosts(t *testing.T) {
 			t.Errorf("run %d: %d cells are off by %.2f %% (median), %.2f %% (95 %%), all together by %.2f %%",
 				i, len(r.Bulk), 100*stats.Median(errs), 100*stats.Quantile(errs, 0.95), 100*level)
 		}
-		if r.Model.HoldoutCells < 9 || r.Model.HoldoutError > 2 || r.Model.HoldoutP95 > 5 || r.Noise.Cost > 2 {
+		if r.Model.HoldoutCells < 9 || r.Model.HoldoutError > 2 || r.Model.HoldoutP95 > 5 || r.Noise.Cost > 2.2 {
 			t.Errorf("run %d: %d held out, off by %.2f / %.2f %%, noise floor %.2f %%", i, r.Model.HoldoutCells, r.Model.HoldoutError, r.Model.HoldoutP95, r.Noise.Cost)
 		}
 		if r.Slowed.Percent() < 5 || r.Slowed.Percent() > 20 {
