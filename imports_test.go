@@ -18,6 +18,7 @@ base/stats:
 base/alg: base/fault base/near
 base/near:
 base/pattern:
+base/parallel:
 base/host:
 base/termsafe:
 base/fault:
@@ -35,7 +36,15 @@ sys/edit: base/shell sys/bounded
 sys/quickack:
 sys/relay: sys/quickack
 ssh/sshconf: sys/bounded
-ssh/knownhosts: base/host base/shell base/stats sys/bounded sys/proc
+ssh/knownhosts:
+ssh/knownhosts/knownhoststest: ssh/knownhosts ssh/sshtest
+ssh/knownhosts/index: base/parallel ssh/knownhosts
+ssh/knownhosts/check: base/shell ssh/knownhosts ssh/knownhosts/index
+ssh/knownhosts/accept: ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index
+ssh/knownhosts/lint: base/parallel ssh/knownhosts ssh/knownhosts/index
+ssh/knownhosts/perhost: base/shell sys/safedir
+ssh/knownhosts/split: base/host base/parallel ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/perhost sys/safedir
+ssh/knownhosts/pin: ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/knownhosts/perhost
 ssh/sshlog:
 ssh/openssh: base/alg base/shell record ssh/sshlog sys/bounded sys/proc
 ssh/wire: base/alg
@@ -44,7 +53,7 @@ ssh/dial: base/host base/termsafe fleet ssh/transport sys/bounded sys/quickack
 ssh/forkssh: base/host base/termsafe fleet ssh/openssh ssh/sshlog sys/proc
 ssh/route: base/fault base/host base/termsafe ssh/openssh ssh/sshconf ssh/wire sys/proc
 ssh/mux: base/termsafe fleet
-ssh/reach: base/host fleet ssh/dial ssh/forkssh ssh/knownhosts ssh/mux ssh/route ssh/sshconf
+ssh/reach: base/host fleet ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/accept ssh/knownhosts/check ssh/knownhosts/index ssh/mux ssh/route ssh/sshconf
 ssh/sshtest:
 measure/model: base/alg base/stats base/unit record
 measure/model/sim: base/alg base/unit measure/plan record
@@ -58,6 +67,7 @@ measure/testbed: base/alg base/fault base/near base/shell measure/drive measure/
 measure/workload: base/alg base/pattern base/shell base/unit measure/flow measure/limits measure/loopback measure/testbed record ssh/openssh sys/bounded sys/ownport sys/proc sys/relay
 measure/implementation: base/alg base/shell measure/flow measure/loopback measure/workload record ssh/openssh ssh/wire sys/bounded sys/ownport sys/proc sys/workdir
 measure/handshake: base/alg base/stats measure/drive measure/loopback measure/testbed ssh/openssh sys/ownport sys/proc sys/relay
+measure/hostkeys: base/stats ssh/knownhosts ssh/knownhosts/index sys/proc
 measure/limits: base/alg base/unit record show/legacylog
 verdict/ways: base/stats record
 verdict/rank: base/alg base/stats base/unit measure/model record
@@ -75,7 +85,7 @@ fleet: base/host
 fleet/remotesh: base/shell
 fleet/sudo: base/host base/pattern base/shell base/termsafe fleet fleet/remotesh
 fleet/output: base/host base/termsafe fleet fleet/hostset sys/safedir
-fleet/hostlist: base/fault base/host base/pattern base/termsafe fleet/history fleet/hostset fleet/inventory ssh/knownhosts ssh/route sys/bounded sys/safedir
+fleet/hostlist: base/fault base/host base/pattern base/termsafe fleet/history fleet/hostset fleet/inventory ssh/knownhosts/index ssh/route sys/bounded sys/safedir
 fleet/history: base/termsafe fleet fleet/hostset fleet/output sys/safedir
 fleet/compat: base/host base/pattern base/shell base/termsafe fleet fleet/output fleet/remotesh
 show/login: base/termsafe measure/handshake
@@ -83,7 +93,7 @@ show/document: base/alg base/stats base/termsafe base/unit record verdict/choice
 show/document/documenttest: base/alg measure/model/sim measure/plan record verdict/rank
 show/live: base/termsafe measure/plan record show/document sys/terminal verdict/choice verdict/rank
 show/explanation: base/host base/termsafe ssh/route ssh/sshconf
-show/hostkeys: base/fault base/stats base/termsafe base/unit ssh/knownhosts
+show/hostkeys: base/fault base/stats base/termsafe base/unit measure/hostkeys ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/lint ssh/knownhosts/split
 show/format: base/fault base/near base/termsafe record record/store show/document show/page show/picture show/report show/sheet sys/edit sys/terminal verdict/choice verdict/compare verdict/rank verdict/ways
 show/advice: base/alg base/termsafe record show/document verdict/advise verdict/rank
 show/page: base/alg show/document

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/knownhosts/index"
 )
 
 func newKnownHostsCommand(sys System) *cobra.Command {
@@ -54,7 +54,7 @@ func (f *knownHostsFiles) register(flags *pflag.FlagSet) {
 
 // open makes an index of the files, which must all be there: a file that was
 // named by mistake is not the same as one that knows nobody.
-func (f knownHostsFiles) open(sys System) (*knownhosts.Index, error) {
+func (f knownHostsFiles) open(sys System) (*index.Index, error) {
 	files := []string(f)
 	if len(files) == 0 {
 		own, err := sshFolder(sys, "known_hosts")
@@ -68,7 +68,7 @@ func (f knownHostsFiles) open(sys System) (*knownhosts.Index, error) {
 			return nil, &Error{Err: err, Hint: "name the file with --known-hosts", Code: ExitUsage}
 		}
 	}
-	x := knownhosts.Open(files...)
+	x := index.Open(files...)
 	for _, err := range x.Problems() {
 		return nil, &Error{Err: err, Hint: "name another file with --known-hosts", Code: ExitUsage}
 	}

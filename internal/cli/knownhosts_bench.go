@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	measured "sshpace/internal/measure/hostkeys"
 	"sshpace/internal/show/hostkeys"
-	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/openssh"
 )
 
@@ -66,7 +66,7 @@ func runKnownHostsBench(ctx context.Context, sys System, f knownHostsBenchFlags)
 		return err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	cost, err := knownhosts.MeasureCost(ctx, x.Files()[0], knownhosts.CostOptions{SSH: client.Path, Dir: dir.Path, Rounds: f.rounds,
+	cost, err := measured.Measure(ctx, x.Files()[0], measured.Options{SSH: client.Path, Dir: dir.Path, Rounds: f.rounds,
 		Progress: newProgressLine(sys, "rounds").report})
 	if err != nil {
 		return interrupted(ctx, withHint(err, "see whether this ssh works at all: "+client.Path+" -V"))

@@ -10,6 +10,8 @@ import (
 	"sshpace/internal/base/unit"
 	"sshpace/internal/show/hostkeys"
 	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/knownhosts/index"
+	"sshpace/internal/ssh/knownhosts/lint"
 	"sshpace/internal/ssh/route"
 )
 
@@ -100,13 +102,13 @@ the names are given.`,
 	return cmd
 }
 
-func runLint(ctx context.Context, sys System, x *knownhosts.Index, hosts []route.LookedUp, ignore []string, asJSON bool) error {
+func runLint(ctx context.Context, sys System, x *index.Index, hosts []route.LookedUp, ignore []string, asJSON bool) error {
 	for _, kind := range ignore {
-		if !slices.Contains(knownhosts.FindingKinds(), knownhosts.FindingKind(kind)) {
-			return usageError(fmt.Sprintf("kinds are: %v", knownhosts.FindingKinds()), "unknown kind of finding %q", kind)
+		if !slices.Contains(lint.Kinds(), lint.Kind(kind)) {
+			return usageError(fmt.Sprintf("kinds are: %v", lint.Kinds()), "unknown kind of finding %q", kind)
 		}
 	}
-	findings := slices.DeleteFunc(knownhosts.Lint(ctx, x, knownNames(hosts)), func(f knownhosts.Finding) bool {
+	findings := slices.DeleteFunc(lint.Files(ctx, x, knownNames(hosts)), func(f lint.Finding) bool {
 		return slices.Contains(ignore, string(f.Kind))
 	})
 	if err := ctx.Err(); err != nil { // what is behind hashed names would be missing

@@ -10,7 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/termsafe"
-	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/knownhosts/index"
+	"sshpace/internal/ssh/knownhosts/pin"
 )
 
 // pinFlags are the flags of `sshpace known-hosts pin`.
@@ -69,7 +70,7 @@ func runPin(sys System, f pinFlags, name string) error {
 			return err
 		}
 	}
-	result, err := knownhosts.Pin(x, knownhosts.PinOptions{Name: name, Address: f.to, Port: f.port, From: f.from, Dir: f.dir})
+	result, err := pin.Server(x, pin.Options{Name: name, Address: f.to, Port: f.port, From: f.from, Dir: f.dir})
 	if err != nil {
 		return &Error{Err: err, Hint: "a name may have letters, digits, dots, dashes and underscores", Code: ExitUsage}
 	}
@@ -81,7 +82,7 @@ func runPin(sys System, f pinFlags, name string) error {
 
 // index opens the files that were named; the default one may be missing, since
 // the pinned file may know the key.
-func (f *pinFlags) index(sys System) (*knownhosts.Index, error) {
+func (f *pinFlags) index(sys System) (*index.Index, error) {
 	if len(f.files) > 0 {
 		return f.files.open(sys)
 	}
@@ -90,18 +91,18 @@ func (f *pinFlags) index(sys System) (*knownhosts.Index, error) {
 		return nil, err
 	}
 	if _, err := os.Stat(own); err != nil {
-		return knownhosts.Open(), nil
+		return index.Open(), nil
 	}
-	return knownhosts.Open(own), nil
+	return index.Open(own), nil
 }
 
-func (f *pinFlags) print(sys System, r knownhosts.PinResult) error {
+func (f *pinFlags) print(sys System, r pin.Result) error {
 	if f.write != "" {
 		var err error
 		if f.write, err = filepath.Abs(f.write); err != nil { // Include takes other names from ~/.ssh
 			return err
 		}
-		if err := knownhosts.WritePinConfig(f.write, r); err != nil {
+		if err := pin.WriteConfig(f.write, r); err != nil {
 			return withHint(err, "name a file that this command has written, or a new one, with --write")
 		}
 	}
@@ -115,7 +116,7 @@ func (f *pinFlags) print(sys System, r knownhosts.PinResult) error {
 	case f.json:
 		return termsafe.WriteJSON(sys.Stdout, struct {
 			Schema string `json:"schema"`
-			knownhosts.PinResult
+			pin.Result
 		}{"sshpace.known-hosts.pin/1", r}, "  ")
 	case f.write != "":
 		_, err := fmt.Fprintf(sys.Stderr, "sshpace: wrote %s; ssh reads it if ~/.ssh/config starts with: Include %s\n", f.write, f.write)

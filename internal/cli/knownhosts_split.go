@@ -12,7 +12,7 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/show/hostkeys"
-	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/knownhosts/split"
 	"sshpace/internal/ssh/route"
 )
 
@@ -76,16 +76,16 @@ func runSplit(ctx context.Context, sys System, f splitFlags) error {
 			return err
 		}
 	}
-	config, err := knownhosts.SplitConfig(f.dir, aliasesOf(hosts))
+	config, err := split.Config(f.dir, aliasesOf(hosts))
 	if err != nil {
 		return &Error{Err: err, Hint: "use another --dir", Code: ExitUsage}
 	}
-	options := knownhosts.SplitOptions{Hosts: plainHosts(hosts), Force: f.force, KeepUnmatched: f.keep,
+	options := split.Options{Hosts: plainHosts(hosts), Force: f.force, KeepUnmatched: f.keep,
 		Progress: newProgressLine(sys, "host files").report}
 	if !f.noResolve {
 		options.Resolve = resolveHost
 	}
-	result, err := knownhosts.Split(ctx, x, f.dir, options)
+	result, err := split.Files(ctx, x, f.dir, options)
 	if err != nil {
 		return interrupted(ctx, withHint(err, "nothing was changed in "+strings.Join(x.Files(), ", ")))
 	}
@@ -123,14 +123,14 @@ func resolveHost(ctx context.Context, name string) ([]string, error) {
 }
 
 // print writes the configuration, or everything as JSON.
-func (f *splitFlags) print(sys System, result knownhosts.SplitResult, config string) error {
+func (f *splitFlags) print(sys System, result split.Result, config string) error {
 	if !f.json {
 		_, err := io.WriteString(sys.Stdout, config)
 		return err
 	}
 	return termsafe.WriteJSON(sys.Stdout, struct {
 		Schema string `json:"schema"`
-		knownhosts.SplitResult
+		split.Result
 		Config string `json:"config"`
 	}{"sshpace.known-hosts.split/1", result, config}, "  ")
 }

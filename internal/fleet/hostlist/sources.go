@@ -14,7 +14,7 @@ import (
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/fleet/inventory"
-	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/knownhosts/index"
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/sys/safedir"
 )
@@ -91,7 +91,9 @@ func (s *Opened) Options() hostset.Options {
 func (s *Opened) knownHosts(ctx context.Context) (names []string, err error) {
 	files, err := s.config.KnownHostsFiles(ctx)
 	if err == nil {
-		names, s.hashed, err = knownhosts.Names(files...)
+		x := index.Open(files...)
+		names, s.hashed = x.Hosts()
+		err = errors.Join(x.Problems()...)
 	}
 	return names, err
 }

@@ -9,12 +9,12 @@ import (
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/unit"
-	"sshpace/internal/ssh/knownhosts"
+	measured "sshpace/internal/measure/hostkeys"
 )
 
 // Cost prints the table for people. Times are milliseconds of processor
 // time, medians with 95 % intervals.
-func Cost(w io.Writer, c knownhosts.Cost, version string) error {
+func Cost(w io.Writer, c measured.Cost, version string) error {
 	fmt.Fprintf(w, "%s: %s, %d of them hashed, %s\n", c.File, unit.Count(c.Lines, "line"), c.HashedLines, unit.Bytes(c.Bytes))
 	fmt.Fprintf(w, "Processor time of one login with %s, median of %d [95 %% interval]:\n\n", termsafe.OneLine(version), c.Rounds)
 	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
@@ -42,7 +42,7 @@ func Cost(w io.Writer, c knownhosts.Cost, version string) error {
 }
 
 // costAdvice says what the numbers mean for the layout that the file has.
-func costAdvice(c knownhosts.Cost) string {
+func costAdvice(c measured.Cost) string {
 	var update, plain stats.Interval
 	for _, row := range c.OpenSSH {
 		switch {
@@ -104,7 +104,7 @@ type costResult struct {
 }
 
 // CostJSON prints all of it as JSON.
-func CostJSON(w io.Writer, c knownhosts.Cost, version string) error {
+func CostJSON(w io.Writer, c measured.Cost, version string) error {
 	d := costResult{Schema: "sshpace.known-hosts.bench/1", File: c.File, Lines: c.Lines, HashedLines: c.HashedLines, Bytes: c.Bytes, SSH: version,
 		Load: intervalOf(c.Index.Load), Lookup: intervalOf(c.Index.Lookup), Names: c.Index.Names}
 	for _, row := range c.OpenSSH {

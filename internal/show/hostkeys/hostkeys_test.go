@@ -5,16 +5,17 @@ import (
 	"testing"
 
 	"sshpace/internal/base/stats"
-	"sshpace/internal/ssh/knownhosts"
+	measured "sshpace/internal/measure/hostkeys"
+	"sshpace/internal/ssh/knownhosts/split"
 )
 
 func TestSplitVerdictFailsOnNamesThatAreLost(t *testing.T) {
 	var out strings.Builder
-	if err := Split(&out, knownhosts.SplitResult{Unsafe: []string{`"a b" has blanks`}}); err == nil {
+	if err := Split(&out, split.Result{Unsafe: []string{`"a b" has blanks`}}); err == nil {
 		t.Error("no error")
 	}
 	names := strings.Fields("a b c d e f g")
-	if err := Split(&out, knownhosts.SplitResult{Kept: names, Missing: names, Unresolved: names, Unmatched: 2}); err != nil {
+	if err := Split(&out, split.Result{Kept: names, Missing: names, Unresolved: names, Unmatched: 2}); err != nil {
 		t.Error(err)
 	}
 	if got := strings.Count(out.String(), "a, b, c, d, e and 2 more"); got != 3 {
@@ -35,7 +36,7 @@ func TestCostAdvice(t *testing.T) {
 		{ms(130, 137, 140), ms(3, 3.5, 4), "UpdateHostKeys no saves 126 ms", "nothing"},
 		{ms(4, 5, 6), ms(3, 4.5, 6), "saves ssh 5 ms", "UpdateHostKeys"},
 	} {
-		got := costAdvice(knownhosts.Cost{OpenSSH: []knownhosts.SSHCost{
+		got := costAdvice(measured.Cost{OpenSSH: []measured.SSHCost{
 			{Layout: "plain", AsItIs: true, UpdateHostKeys: true, Extra: c.update},
 			{Layout: "hashed", UpdateHostKeys: true, Extra: ms(900, 900, 900)},
 			{Layout: "plain", AsItIs: true, Extra: c.plain},

@@ -8,6 +8,8 @@ import (
 
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/knownhosts/index"
+	"sshpace/internal/ssh/knownhosts/lint"
 )
 
 // lookupLine is a line in JSON.
@@ -26,7 +28,7 @@ type lookupLine struct {
 var markerTitles = map[knownhosts.Marker]string{knownhosts.MarkerCA: "CA", knownhosts.MarkerRevoked: "REVOKED"}
 
 // Entries prints the lines that match a name, as ssh-keygen -F does.
-func Entries(w io.Writer, name string, entries []knownhosts.Entry, asJSON bool) error {
+func Entries(w io.Writer, name string, entries []index.Entry, asJSON bool) error {
 	if asJSON {
 		lines := []lookupLine{}
 		for _, e := range entries {
@@ -47,12 +49,12 @@ func Entries(w io.Writer, name string, entries []knownhosts.Entry, asJSON bool) 
 }
 
 // Findings prints what lint found, one a line.
-func Findings(w io.Writer, findings []knownhosts.Finding, asJSON bool) error {
+func Findings(w io.Writer, findings []lint.Finding, asJSON bool) error {
 	if asJSON {
 		return termsafe.WriteJSON(w, struct {
-			Schema   string               `json:"schema"`
-			Findings []knownhosts.Finding `json:"findings"`
-		}{"sshpace.known-hosts.lint/1", append([]knownhosts.Finding{}, findings...)}, "  ")
+			Schema   string         `json:"schema"`
+			Findings []lint.Finding `json:"findings"`
+		}{"sshpace.known-hosts.lint/1", append([]lint.Finding{}, findings...)}, "  ")
 	}
 	for _, f := range findings {
 		where := f.File

@@ -8,12 +8,12 @@ import (
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/unit"
-	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/knownhosts/split"
 )
 
 // Split says what became of the hosts. Names that cannot be files are a
 // failure, since ssh would not know those hosts any more.
-func Split(w io.Writer, r knownhosts.SplitResult) error {
+func Split(w io.Writer, r split.Result) error {
 	fmt.Fprintf(w, "sshpace: wrote %s to %s, %d were there already\n", unit.Count(r.Written, "file"), r.Dir, r.Unchanged)
 	for _, note := range []struct {
 		names []string

@@ -91,7 +91,7 @@ func HashName(name string) string {
 	h := new(hashedName)
 	rand.Read(h.salt[:]) // never fails: it ends the program instead
 	mac := hmac.New(sha1.New, h.salt[:])
-	mac.Write([]byte(lower(name)))
+	mac.Write([]byte(Lower(name)))
 	mac.Sum(h.sum[:0])
 	encode := base64.StdEncoding.EncodeToString
 	return hashMagic + encode(h.salt[:]) + "|" + encode(h.sum[:])

@@ -25,68 +25,60 @@ var markerWords = [...]string{MarkerNone: "", MarkerCA: "@cert-authority", Marke
 // String is the word as it stands in the file; empty for MarkerNone.
 func (m Marker) String() string { return markerWords[m] }
 
-// line is one readable line of a file, cut into fields but not decoded: most
+// Line is one readable line of a file, cut into fields but not decoded: most
 // lines of a large file are never asked for.
-type line struct {
-	text    string // as it stands in the file
-	number  int    // from 1
-	marker  Marker
-	hosts   string // as written
+type Line struct {
+	Text    string // as it stands in the file
+	Number  int    // from 1
+	Marker  Marker
+	Hosts   string // as written
+	Pattern bool   // Hosts needs matching: it has a wildcard, a negation or an over-long name
 	key     string // key type, base64 and comment, as written
-	pattern bool   // hosts needs matching: it has a wildcard, a negation or an over-long name
 	hash    *hashedName
 }
 
-// lineKind tells what parseLine made of a line.
-type lineKind uint8
-
-const (
-	lineBlank lineKind = iota // empty or a comment
-	lineEntry
-	lineBad
-)
-
-// parseLine cuts one line, without its newline, into fields. It accepts what
+// Parse cuts one line, without its newline, into fields. It accepts what
 // OpenSSH accepts (hostfile.c:hostkeys_foreach): leading blanks, fields
 // separated by blanks or tabs, a comment after the key. Carriage returns at the
 // end are dropped, however many: to ssh they are white space behind the base64,
-// which means nothing, or part of the comment. The error says why a line is lineBad; the key itself is
-// looked at only as far as "type blob".
-func parseLine(text string, number int) (line, lineKind, error) {
+// which means nothing, or part of the comment. It is not ok for an empty line or a
+// comment, and with the error that says why ssh passes over the line; the key itself
+// is looked at only as far as "type blob".
+func Parse(text string, number int) (l Line, ok bool, err error) {
 	if end := strings.IndexByte(text, 0); end >= 0 {
 		text = text[:end] // C strings end here
 	}
-	l := line{text: text, number: number}
+	l = Line{Text: text, Number: number}
 	text = trimBlanks(strings.TrimRight(text, "\r"))
 	if text == "" || text[0] == '#' {
-		return line{}, lineBlank, nil
+		return Line{}, false, nil
 	}
 	marker, rest, err := cutMarker(text)
 	if err != nil {
-		return line{}, lineBad, err
+		return Line{}, false, err
 	}
-	l.marker = marker
-	l.hosts, l.key = cutField(rest)
+	l.Marker = marker
+	l.Hosts, l.key = cutField(rest)
 	if err := l.checkFields(); err != nil {
-		return line{}, lineBad, err
+		return Line{}, false, err
 	}
-	return l, lineEntry, nil
+	return l, true, nil
 }
 
 // checkFields completes a line whose fields are cut.
-func (l *line) checkFields() (err error) {
-	if l.hosts == "" {
+func (l *Line) checkFields() (err error) {
+	if l.Hosts == "" {
 		return errors.New("no host name")
 	}
 	keyType, blob := cutField(l.key)
 	if keyType == "" || keyType[0] == '#' || blob == "" {
 		return errors.New("no key after the host name")
 	}
-	if l.hosts[0] == '|' {
-		l.hash, err = parseHashedName(l.hosts)
+	if l.Hosts[0] == '|' {
+		l.hash, err = parseHashedName(l.Hosts)
 		return err
 	}
-	l.pattern = needsMatching(l.hosts)
+	l.Pattern = needsMatching(l.Hosts)
 	return nil
 }
 
@@ -128,10 +120,10 @@ func cutField(s string) (field, rest string) {
 	return s[:end], trimBlanks(s[end:])
 }
 
-// parseKey decodes the key of a line as sshkey_read does: the type that is
+// Key decodes the key of a line as sshkey_read does: the type that is
 // written must be the type inside the blob, except that an RSA key may be
 // written under the name of one of its signature algorithms.
-func (l line) parseKey() (key ssh.PublicKey, comment string, err error) {
+func (l *Line) Key() (key ssh.PublicKey, comment string, err error) {
 	keyType, rest := cutField(l.key)
 	text, comment := cutField(rest)
 	blob, err := base64.StdEncoding.Strict().DecodeString(withoutSpaces.Replace(text))
@@ -160,10 +152,39 @@ func typeNames(name, blobType string) bool {
 	return name == blobType || rsaSignature && blobType == ssh.KeyAlgoRSA
 }
 
-// String writes the line back; parseLine of the result is the same line.
-func (l line) String() string {
-	if l.marker == MarkerNone {
-		return l.hosts + " " + l.key
+// String writes the line back; Parse of the result is the same line.
+func (l Line) String() string {
+	if l.Marker == MarkerNone {
+		return l.Hosts + " " + l.key
 	}
-	return l.marker.String() + " " + l.hosts + " " + l.key
+	return l.Marker.String() + " " + l.Hosts + " " + l.key
+}
+
+// Hashed reports whether the name of the host is hidden.
+func (l *Line) Hashed() bool { return l.hash != nil }
+
+// HashOf reports whether the hidden name is this one, in lower case.
+func (l *Line) HashOf(name string) bool { return l.hash != nil && l.hash.matches(name) }
+
+// HashOfAny returns which of many lower-case names is the hidden one, or -1.
+func (l *Line) HashOfAny(names [][]byte) int {
+	if l.hash == nil {
+		return -1
+	}
+	return l.hash.matchAny(names)
+}
+
+// Covers reports whether the host field, taken as a list of patterns, matches a
+// lower-case name.
+func (l *Line) Covers(name string) bool { return matchHosts(name, l.Hosts) }
+
+// MarshalKey is the key as it stands in a line: type and base64.
+func MarshalKey(key ssh.PublicKey) string {
+	return key.Type() + " " + base64.StdEncoding.EncodeToString(key.Marshal())
+}
+
+// Fingerprint is the key's type and SHA-256 fingerprint, as ssh-keygen -l
+// prints the latter.
+func Fingerprint(key ssh.PublicKey) string {
+	return key.Type() + " " + ssh.FingerprintSHA256(key)
 }

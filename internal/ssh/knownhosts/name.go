@@ -1,21 +1,22 @@
 package knownhosts
 
 import (
-	"net/netip"
+	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 )
 
-// defaultPort is the port whose number is left out of a file.
-const defaultPort = 22
+// DefaultPort is the port whose number is left out of a file.
+const DefaultPort = 22
 
 // HostPort is the name under which a host's key stands in a file: the host
 // itself on port 22 (or 0, unknown), and "[host]:port" on every other port. It
 // is lower-case, as ssh makes every name that it looks up. A HostKeyAlias
 // replaces host and port: pass it with port 0.
 func HostPort(host string, port int) string {
-	host = lower(host)
-	if port == 0 || port == defaultPort {
+	host = Lower(host)
+	if port == 0 || port == DefaultPort {
 		return host
 	}
 	return "[" + host + "]:" + strconv.Itoa(port)
@@ -24,28 +25,37 @@ func HostPort(host string, port int) string {
 // SplitHostPort undoes HostPort. A name without "[...]:port" has port 22.
 func SplitHostPort(name string) (host string, port int) {
 	if !strings.HasPrefix(name, "[") {
-		return name, defaultPort
+		return name, DefaultPort
 	}
 	end := strings.LastIndex(name, "]:")
 	if end < 0 {
-		return name, defaultPort
+		return name, DefaultPort
 	}
 	port, err := strconv.Atoi(name[end+2:])
 	if err != nil || port < 1 || port > 65535 {
-		return name, defaultPort
+		return name, DefaultPort
 	}
 	return name[1:end], port
 }
 
-// isAddress reports whether host is an IP address, with or without a zone.
-func isAddress(host string) bool {
-	_, err := netip.ParseAddr(host)
-	return err == nil
+// CheckName refuses what would not stand in a file as one plain name.
+func CheckName(name string) error {
+	switch {
+	case name == "":
+		return errors.New("a host key needs a host name")
+	case len(name) >= maxPattern:
+		return fmt.Errorf("host name of %d bytes is too long for known_hosts", len(name))
+	case strings.ContainsAny(name[:1], "@#|"), strings.ContainsFunc(name, func(r rune) bool {
+		return r <= ' ' || r == 0x7f || r == ',' || r == '*' || r == '?' || r == '!'
+	}):
+		return fmt.Errorf("host name %q cannot stand in known_hosts as a plain name", name)
+	}
+	return nil
 }
 
-// lower makes ASCII letters lower-case and leaves all other bytes alone, as
+// Lower makes ASCII letters lower-case and leaves all other bytes alone, as
 // tolower(3) does in OpenSSH. It copies only when it must.
-func lower(s string) string {
+func Lower(s string) string {
 	for i := range len(s) {
 		if 'A' <= s[i] && s[i] <= 'Z' {
 			return lowerCopy(s)

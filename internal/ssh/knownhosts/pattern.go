@@ -33,7 +33,7 @@ func matchHosts(name, hosts string) bool {
 		if len(pattern) >= maxPattern {
 			return false
 		}
-		if !matchPattern(name, lower(pattern)) {
+		if !matchPattern(name, Lower(pattern)) {
 			continue
 		}
 		if negated {

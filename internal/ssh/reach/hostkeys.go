@@ -11,13 +11,15 @@ import (
 
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/dial"
-	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/knownhosts/accept"
+	"sshpace/internal/ssh/knownhosts/check"
+	"sshpace/internal/ssh/knownhosts/index"
 	"sshpace/internal/ssh/sshconf"
 )
 
 // hostKeys is the policy about host keys over one set of known_hosts files.
 type hostKeys struct {
-	index     *knownhosts.Index
+	index     *index.Index
 	acceptNew bool
 	file      string // where new keys go
 	hash      bool
@@ -35,7 +37,7 @@ func (e *Executor) hostKeys(c *sshconf.Resolved) *hostKeys {
 	defer e.mu.Unlock()
 	k := e.keys[key]
 	if k == nil {
-		k = &hostKeys{index: knownhosts.Open(files...), acceptNew: accept, hash: c.HashKnownHosts()}
+		k = &hostKeys{index: index.Open(files...), acceptNew: accept, hash: c.HashKnownHosts()}
 		if user := c.UserKnownHostsFiles(); len(user) > 0 {
 			k.file = user[0]
 		}
@@ -45,20 +47,20 @@ func (e *Executor) hostKeys(c *sshconf.Resolved) *hostKeys {
 }
 
 func (k *hostKeys) Algorithms(name string, port int, preference []string) []string {
-	return k.index.OrderHostKeyAlgorithms(name, port, preference)
+	return check.Algorithms(k.index, name, port, preference)
 }
 
 // classes of what known_hosts says.
-var verdictClass = map[knownhosts.Kind]fleet.Class{
-	knownhosts.Unknown: fleet.HostKeyUnknown, knownhosts.Changed: fleet.HostKeyChanged, knownhosts.Revoked: fleet.HostKeyRevoked,
+var verdictClass = map[check.Kind]fleet.Class{
+	check.Unknown: fleet.HostKeyUnknown, check.Changed: fleet.HostKeyChanged, check.Revoked: fleet.HostKeyRevoked,
 }
 
 func (k *hostKeys) Check(name string, port int, remote net.Addr, key ssh.PublicKey) error {
-	err := k.index.Check(name, port, remote, key)
-	v, _ := errors.AsType[*knownhosts.Verdict](err)
-	if v != nil && v.Kind == knownhosts.Unknown && k.acceptNew && !v.CA {
+	err := check.Key(k.index, name, port, remote, key)
+	v, _ := errors.AsType[*check.Verdict](err)
+	if v != nil && v.Kind == check.Unknown && k.acceptNew && !v.CA {
 		err = k.accept(name, port, key)
-		v, _ = errors.AsType[*knownhosts.Verdict](err)
+		v, _ = errors.AsType[*check.Verdict](err)
 	}
 	if err == nil {
 		return nil
@@ -83,5 +85,5 @@ func (k *hostKeys) accept(name string, port int, key ssh.PublicKey) error {
 	if cert, ok := key.(*ssh.Certificate); ok { // of no authority that we know: as in ssh, the key inside counts
 		key = cert.Key
 	}
-	return k.index.Record(k.file, name, port, key, k.hash)
+	return accept.Record(k.index, k.file, name, port, key, k.hash)
 }

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/knownhosts/index"
 )
 
 func newSigner(t *testing.T) ssh.Signer {
@@ -55,7 +55,7 @@ func TestAcceptNewCertificate(t *testing.T) {
 			if err := os.WriteFile(file, []byte(line), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			k := &hostKeys{index: knownhosts.Open(file), acceptNew: true, file: file}
+			k := &hostKeys{index: index.Open(file), acceptNew: true, file: file}
 			err := k.Check("db1", 2222, nil, &cert)
 			text, _ := os.ReadFile(file)
 			added := strings.TrimPrefix(string(text), line)

@@ -1,0 +1,256 @@
+// Package hostkeys measures what a known_hosts file costs each login.
+package hostkeys
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/base/stats"
+	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/knownhosts/index"
+	"sshpace/internal/sys/proc"
+)
+
+// Options says how to measure.
+type Options struct {
+	SSH      string // the ssh program; empty: the one in PATH
+	Dir      string // a private folder for the variants of the file
+	Rounds   int    // connections per variant; 0 means 20
+	Progress func(done, total int)
+}
+
+// Cost is what a known_hosts file costs each connection.
+type Cost struct {
+	File        string
+	Lines       int // readable lines
+	HashedLines int // of them
+	Bytes       int64
+	Rounds      int
+	OpenSSH     []SSHCost
+	Index       IndexCost
+}
+
+// SSHCost is what one layout of the file costs OpenSSH.
+type SSHCost struct {
+	Layout         string // "split", "plain" or "hashed"
+	AsItIs         bool   // the layout that the file has
+	UpdateHostKeys bool   // ssh's default for ~/.ssh/known_hosts
+	// CPU is the user and system time of one ssh process that logs in and runs
+	// nothing, Extra how much of it is due to the file: the difference to the
+	// split layout in the same round. Nanoseconds, medians with 95 % intervals.
+	CPU   stats.Interval
+	Extra stats.Interval
+}
+
+// IndexCost is what the file costs a program that uses Index.
+type IndexCost struct {
+	Load   stats.Interval // nanoseconds, once: reading and indexing
+	Lookup stats.Interval // nanoseconds per name, each name for the first time
+	Names  int            // how many names were looked up
+}
+
+// benchName is the name of the server in all variants of the file.
+const benchName = "sshpace-known-hosts-bench"
+
+// Measure runs the real ssh against a server of its own on loopback, with
+// the file in its plain, hashed and split layouts, round by round, so that what
+// else the machine does hits all of them alike. The file itself is only read.
+func Measure(ctx context.Context, file string, o Options) (Cost, error) {
+	if o.Rounds == 0 {
+		o.Rounds = 20
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return Cost{}, err
+	}
+	x := index.Open(file)
+	t := x.Tables()[0]
+	if problems := x.Problems(); len(problems) > 0 {
+		return Cost{}, errors.Join(problems...)
+	}
+	_, _, hashed := t.Count()
+	c := Cost{File: file, Lines: len(t.Lines()), HashedLines: hashed, Bytes: info.Size(), Rounds: o.Rounds}
+	server, err := startBenchServer()
+	if err != nil {
+		return c, err
+	}
+	defer server.Close()
+	layouts, err := writeLayouts(o.Dir, t, server.hostKey)
+	if err != nil {
+		return c, err
+	}
+	c.OpenSSH, err = measureSSH(ctx, o, server, layouts)
+	if err == nil {
+		c.Index = measureIndex(file, t, o.Rounds)
+	}
+	return c, err
+}
+
+// layout is one way to keep the same lines.
+type layout struct {
+	name   string
+	file   string
+	asItIs bool
+}
+
+// writeLayouts writes the file in each layout, with the line of the server that
+// ssh will connect to.
+func writeLayouts(dir string, t *index.Table, key ssh.PublicKey) ([]layout, error) {
+	plain, hashed := rewritten(t, plainHosts), rewritten(t, hashedHosts)
+	own := benchName + " " + knownhosts.MarshalKey(key) + "\n"
+	ownHashed := knownhosts.HashName(benchName) + " " + knownhosts.MarshalKey(key) + "\n"
+	_, _, count := t.Count()
+	mostlyHashed := count > len(t.Lines())/2
+	layouts := []layout{
+		{"split", filepath.Join(dir, "split"), false},
+		{"plain", filepath.Join(dir, "plain"), !mostlyHashed},
+		{"hashed", filepath.Join(dir, "hashed"), mostlyHashed},
+	}
+	return layouts, errors.Join(
+		os.WriteFile(layouts[0].file, []byte(own), 0o600),
+		os.WriteFile(layouts[1].file, []byte(plain+own), 0o600),
+		os.WriteFile(layouts[2].file, []byte(hashed+ownHashed), 0o600),
+	)
+}
+
+// rewritten writes all lines with other host fields; hosts returns one field for
+// every line that takes the place of l.
+func rewritten(t *index.Table, hosts func(l knownhosts.Line) []string) string {
+	var text strings.Builder
+	for _, l := range t.Lines() {
+		for _, field := range hosts(l) {
+			l.Hosts = field
+			text.WriteString(l.String() + "\n")
+		}
+	}
+	return text.String()
+}
+
+// plainHosts gives a hashed line a name of usual length.
+func plainHosts(l knownhosts.Line) []string {
+	if !l.Hashed() {
+		return []string{l.Hosts}
+	}
+	return []string{fmt.Sprintf("host%06d.example.com", l.Number)}
+}
+
+// hashedHosts hashes every name of a plain line, each on a line of its own, as
+// ssh-keygen -H does.
+func hashedHosts(l knownhosts.Line) []string {
+	if l.Hashed() || l.Pattern {
+		return []string{l.Hosts}
+	}
+	var fields []string
+	for name := range strings.SplitSeq(l.Hosts, ",") {
+		fields = append(fields, knownhosts.HashName(name))
+	}
+	return fields
+}
+
+// measureSSH logs in to the server, in every round once with each layout and
+// setting.
+func measureSSH(ctx context.Context, o Options, server *benchServer, layouts []layout) ([]SSHCost, error) {
+	var costs []SSHCost
+	var files []string
+	for _, update := range []bool{true, false} {
+		for _, l := range layouts {
+			costs = append(costs, SSHCost{Layout: l.name, AsItIs: l.asItIs, UpdateHostKeys: update})
+			files = append(files, l.file)
+		}
+	}
+	cpu := make([][]float64, len(costs))
+	for round := -1; round < o.Rounds; round++ { // the first fills caches and is not counted
+		for i, c := range costs {
+			spent, err := loginCPU(ctx, o.SSH, server, files[i], c.UpdateHostKeys)
+			if err != nil {
+				return nil, err
+			}
+			if round >= 0 {
+				cpu[i] = append(cpu[i], float64(spent))
+			}
+		}
+		if o.Progress != nil {
+			o.Progress(round+1, o.Rounds)
+		}
+	}
+	for i := range costs {
+		costs[i].CPU = stats.MedianInterval(cpu[i])
+		split := cpu[i-i%len(layouts)]
+		costs[i].Extra = stats.MedianInterval(differences(cpu[i], split))
+	}
+	return costs, nil
+}
+
+func differences(a, b []float64) []float64 {
+	d := make([]float64, len(a))
+	for i := range a {
+		d[i] = a[i] - b[i]
+	}
+	return d
+}
+
+// loginCPU is the processor time of one ssh that logs in with strict host keys.
+func loginCPU(ctx context.Context, program string, server *benchServer, file string, update bool) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if program == "" {
+		program = "ssh"
+	}
+	updateHostKeys := "no"
+	if update {
+		updateHostKeys = "yes"
+	}
+	cmd := exec.CommandContext(ctx, program, "-F", "none", "-p", server.port(), "-l", "bench")
+	for _, option := range []string{
+		"HostKeyAlias=" + benchName, "UserKnownHostsFile=" + file, "GlobalKnownHostsFile=none", "StrictHostKeyChecking=yes",
+		"UpdateHostKeys=" + updateHostKeys, "BatchMode=yes", "IdentityAgent=none", "IdentityFile=none", "ControlPath=none", "LogLevel=ERROR",
+	} {
+		cmd.Args = append(cmd.Args, "-o", option)
+	}
+	cmd.Args = append(cmd.Args, "127.0.0.1", "true")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := proc.Run(cmd); err != nil {
+		return 0, fmt.Errorf("%s with %s: %w: %s", program, file, err, strings.TrimSpace(stderr.String()))
+	}
+	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), nil
+}
+
+// measureIndex loads the file some times, and looks up its names, each for the
+// first time.
+func measureIndex(file string, t *index.Table, rounds int) IndexCost {
+	names := someNames(t, 1000)
+	var load, lookup []float64
+	for range rounds {
+		start := time.Now()
+		x := index.Open(file)
+		x.Tables()
+		loaded := time.Now()
+		for _, name := range names {
+			x.Lookup(name, 0)
+		}
+		load = append(load, float64(loaded.Sub(start)))
+		lookup = append(lookup, float64(time.Since(loaded))/float64(max(1, len(names))))
+	}
+	return IndexCost{Load: stats.MedianInterval(load), Lookup: stats.MedianInterval(lookup), Names: len(names)}
+}
+
+// someNames are up to n names to look up: of the file, or, where it hides
+// them, made up.
+func someNames(t *index.Table, n int) []string {
+	names := t.Names()
+	names = names[:min(n, len(names))]
+	for i := 0; len(names) < min(n, len(t.Lines())); i++ {
+		names = append(names, fmt.Sprintf("host%06d.example.com", i))
+	}
+	return names
+}

@@ -1,0 +1,83 @@
+package hostkeys
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/knownhosts/index"
+	"sshpace/internal/ssh/knownhosts/knownhoststest"
+)
+
+// TestMeasureCost: a file of thousands of hashed names costs the real ssh more
+// than a split one, whatever else the machine does.
+func TestMeasure(t *testing.T) {
+	var text strings.Builder
+	for i := range 2500 {
+		text.WriteString(knownhoststest.FleetHost(i) + ",alias" + knownhoststest.FleetHost(i) + " " + knownhoststest.KeyText(i%100) + "\n")
+	}
+	file := knownhoststest.File(t, text.String())
+	before, _ := os.Stat(file)
+	calls := 0
+	cost, err := Measure(t.Context(), file, Options{Dir: t.TempDir(), Rounds: 6, Progress: func(int, int) { calls++ }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after, _ := os.Stat(file); !after.ModTime().Equal(before.ModTime()) {
+		t.Error("the file was written")
+	}
+	if cost.Lines != 2500 || cost.HashedLines != 0 || cost.Bytes != int64(text.Len()) || calls != 7 {
+		t.Errorf("cost %+v after %d calls", cost, calls)
+	}
+	var rows []string
+	for _, c := range cost.OpenSSH {
+		rows = append(rows, c.Layout)
+		if c.CPU.Value <= 0 || c.CPU.N != 6 || c.AsItIs != (c.Layout == "plain") {
+			t.Errorf("row %+v", c)
+		}
+		if c.Layout == "hashed" && c.Extra.Lo <= 0 {
+			t.Errorf("5000 hashed names cost nothing: %+v", c.Extra)
+		}
+	}
+	if diff := cmp.Diff([]string{"split", "plain", "hashed", "split", "plain", "hashed"}, rows); diff != "" {
+		t.Error(diff)
+	}
+	if cost.Index.Names != 1000 || cost.Index.Load.Value <= 0 || cost.Index.Lookup.Value <= 0 {
+		t.Errorf("index %+v", cost.Index)
+	}
+}
+
+func TestLayoutsHoldTheSameLines(t *testing.T) {
+	x := index.Open(knownhoststest.File(t, "a,b "+knownhoststest.KeyText(1)+"\n"+knownhosts.HashName("c")+" "+knownhoststest.KeyText(2)+"\n*.x "+knownhoststest.KeyText(3)+"\n"))
+	dir := t.TempDir()
+	layouts, err := writeLayouts(dir, x.Tables()[0], knownhoststest.Key(9).PublicKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range layouts {
+		y := index.Open(l.file)
+		wantA := 1
+		if l.name == "split" {
+			wantA = 0
+		}
+		if len(y.Lookup("a", 0)) != wantA || len(y.Lookup("b", 0)) != wantA || len(y.Lookup("q.x", 0)) != wantA || len(y.Lookup(benchName, 0)) != 1 {
+			text, _ := os.ReadFile(filepath.Join(dir, l.name))
+			t.Errorf("%s holds %q", l.name, text)
+		}
+	}
+}
+
+func TestMeasureCostSaysWhatFailed(t *testing.T) {
+	if _, err := Measure(t.Context(), filepath.Join(t.TempDir(), "missing"), Options{Dir: t.TempDir()}); err == nil {
+		t.Error("no error for a missing file")
+	}
+	file := knownhoststest.File(t, "a "+knownhoststest.KeyText(1)+"\n")
+	_, err := Measure(t.Context(), file, Options{Dir: t.TempDir(), SSH: "/bin/false"})
+	if err == nil || !strings.Contains(err.Error(), "/bin/false") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,93 @@
+package hostkeys
+
+import (
+	"crypto/ed25519"
+	"net"
+	"strconv"
+	"sync"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// benchServer is an SSH server on loopback that lets anyone in and runs
+// nothing: its only purpose is that ssh has somewhere to log in.
+type benchServer struct {
+	listener net.Listener
+	config   *ssh.ServerConfig
+	hostKey  ssh.PublicKey
+	handlers sync.WaitGroup
+}
+
+// startBenchServer serves until Close.
+func startBenchServer() (*benchServer, error) {
+	_, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		return nil, err
+	}
+	signer, err := ssh.NewSignerFromKey(private)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	s := &benchServer{listener: listener, config: &ssh.ServerConfig{NoClientAuth: true}, hostKey: signer.PublicKey()}
+	s.config.AddHostKey(signer)
+	s.handlers.Go(s.accept)
+	return s, nil
+}
+
+func (s *benchServer) port() string { return strconv.Itoa(s.listener.Addr().(*net.TCPAddr).Port) }
+
+// Close ends the server once its connections have ended.
+func (s *benchServer) Close() error {
+	err := s.listener.Close()
+	s.handlers.Wait()
+	return err
+}
+
+func (s *benchServer) accept() {
+	for {
+		conn, err := s.listener.Accept()
+		if err != nil {
+			return
+		}
+		s.handlers.Go(func() { s.serve(conn) })
+	}
+}
+
+// serve lets one client in, tells it the host keys as sshd does (PROTOCOL 2.5,
+// hostkeys-00@openssh.com), which makes it look for them in its file, and answers
+// every command with success.
+func (s *benchServer) serve(conn net.Conn) {
+	defer conn.Close()
+	client, channels, requests, err := ssh.NewServerConn(conn, s.config)
+	if err != nil {
+		return
+	}
+	defer client.Close()
+	go ssh.DiscardRequests(requests)
+	keys := ssh.Marshal(struct{ Key []byte }{s.hostKey.Marshal()})
+	if _, _, err := client.SendRequest("hostkeys-00@openssh.com", false, keys); err != nil {
+		return
+	}
+	for offered := range channels {
+		if channel, inside, err := offered.Accept(); err == nil {
+			go succeed(channel, inside)
+		}
+	}
+}
+
+// succeed ends a session at its first command, with exit status 0.
+func succeed(channel ssh.Channel, requests <-chan *ssh.Request) {
+	for r := range requests {
+		if r.WantReply {
+			r.Reply(r.Type == "exec", nil)
+		}
+		if r.Type == "exec" {
+			channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{0}))
+			channel.Close()
+		}
+	}
+}

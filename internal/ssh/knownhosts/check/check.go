@@ -1,0 +1,168 @@
+// Package check decides by what is known of a host whether a key may speak for it,
+// and which algorithms to offer to it. Whether an unknown key is accepted is the
+// caller's decision.
+package check
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/knownhosts/index"
+)
+
+// Key decides whether key may speak for host and port, by the rules of ssh
+// with StrictHostKeyChecking yes (sshconnect.c:check_host_key):
+//
+//   - a revoked key, or a certificate of a revoked authority, never;
+//   - a certificate of an authority that a matching @cert-authority line names,
+//     if it is valid, for hosts, and for this host;
+//   - a key, or the key inside a certificate, that a matching line holds;
+//   - on another port than 22, also a key known for the host without a port.
+//
+// Everything else is an error, a *Verdict. For a HostKeyAlias pass the alias and port 0. The remote address is for the
+// message only and may be nil: like ssh since 8.5 (CheckHostIP no) Key does
+// not look it up.
+func Key(x *index.Index, host string, port int, remote net.Addr, key ssh.PublicKey) error {
+	o := offer{name: knownhosts.HostPort(host, port), host: knownhosts.Lower(host), key: key}
+	if remote != nil {
+		o.remote = remote.String()
+	}
+	v := checkName(x, o)
+	if v != nil && v.Kind == Unknown && o.name != o.host {
+		v = checkPlainName(x, o, v)
+	}
+	if v == nil { // not a nil *Verdict in an error
+		return nil
+	}
+	return v
+}
+
+// checkPlainName decides by the name without the port, where the one with it is
+// unknown. As in ssh, another key for the plain name says nothing about the
+// port.
+func checkPlainName(x *index.Index, o offer, unknown *Verdict) *Verdict {
+	o.name = o.host
+	plain := checkName(x, o)
+	if plain == nil || plain.Kind == Revoked {
+		return plain
+	}
+	if plain.Kind == Unknown && plain.CA && !unknown.CA {
+		unknown.CA, unknown.Reason = true, plain.Reason
+	}
+	return unknown
+}
+
+// offer is what a server presents.
+type offer struct {
+	name   string // as it stands in a file
+	host   string // without a port: what a certificate must name
+	remote string
+	key    ssh.PublicKey
+}
+
+// checkName decides on one name.
+func checkName(x *index.Index, o offer) *Verdict {
+	entries := x.Lookup(o.name, 0)
+	if line := RevokedBy(entries, o.key); line != nil {
+		return verdict(x, Revoked, o, knownOf(*line))
+	}
+	reason := ""
+	if cert, ok := o.key.(*ssh.Certificate); ok {
+		err := checkCertificate(entries, o.host, cert)
+		if err == nil {
+			return nil
+		}
+		reason = err.Error()
+		o.key = cert.Key // ssh goes on with the key inside
+	}
+	return checkPlain(x, o, entries, reason)
+}
+
+// checkPlain decides on a key that is no certificate.
+func checkPlain(x *index.Index, o offer, entries []index.Entry, reason string) *Verdict {
+	var old []Known
+	for _, e := range entries {
+		if e.Marker != knownhosts.MarkerNone {
+			continue
+		}
+		if sameKey(e.Key, o.key) {
+			return nil
+		}
+		old = append(old, knownOf(e))
+	}
+	if len(old) == 0 {
+		return unknown(x, o, entries, reason)
+	}
+	slices.SortStableFunc(old, func(a, b Known) int {
+		return rank(a.Type == o.key.Type()) - rank(b.Type == o.key.Type())
+	})
+	return verdict(x, Changed, o, old...)
+}
+
+func verdict(x *index.Index, kind Kind, o offer, lines ...Known) *Verdict {
+	return &Verdict{Kind: kind, Name: o.name, Remote: o.remote, New: knownhosts.Fingerprint(o.key), Lines: lines, Files: x.Files()}
+}
+
+func unknown(x *index.Index, o offer, entries []index.Entry, reason string) *Verdict {
+	authority := slices.IndexFunc(entries, func(e index.Entry) bool { return e.Marker == knownhosts.MarkerCA })
+	if authority >= 0 && reason == "" {
+		reason = fmt.Sprintf("%s asks for a certificate of its authority", entries[authority].Where())
+	}
+	v := verdict(x, Unknown, o)
+	v.Reason, v.CA, v.Err = reason, authority >= 0, errors.Join(x.Problems()...)
+	return v
+}
+
+// checkCertificate verifies a host certificate against the authorities among
+// entries.
+func checkCertificate(entries []index.Entry, host string, cert *ssh.Certificate) error {
+	authority := slices.IndexFunc(entries, func(e index.Entry) bool {
+		return e.Marker == knownhosts.MarkerCA && sameKey(e.Key, cert.SignatureKey)
+	})
+	if authority < 0 {
+		return fmt.Errorf("no @cert-authority line for the name holds the key of its certificate's authority, %s", knownhosts.Fingerprint(cert.SignatureKey))
+	}
+	if cert.Signature == nil || !slices.Contains(caSignatures(), cert.Signature.Format) {
+		return errors.New("its certificate is signed with an algorithm that is not accepted")
+	}
+	checker := ssh.CertChecker{IsHostAuthority: func(ssh.PublicKey, string) bool { return true }} // just found
+	if err := checker.CheckHostKey(net.JoinHostPort(host, "22"), nil, cert); err != nil {
+		return fmt.Errorf("its certificate is not valid: %s", strings.TrimPrefix(err.Error(), "ssh: "))
+	}
+	return nil
+}
+
+// caSignatures are the algorithms with which an authority may sign
+// (ssh_config(5) CASignatureAlgorithms); SHA-1 and DSA are not among them.
+func caSignatures() []string {
+	return []string{
+		ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521,
+		ssh.KeyAlgoSKED25519, ssh.KeyAlgoSKECDSA256, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256,
+	}
+}
+
+// RevokedBy returns the line that revokes key: the key itself, the key inside a
+// certificate, or the key of its authority.
+func RevokedBy(entries []index.Entry, key ssh.PublicKey) *index.Entry {
+	for i, e := range entries {
+		if e.Marker != knownhosts.MarkerRevoked {
+			continue
+		}
+		if sameKey(e.Key, key) {
+			return &entries[i]
+		}
+		if cert, ok := key.(*ssh.Certificate); ok && (sameKey(e.Key, cert.Key) || sameKey(e.Key, cert.SignatureKey)) {
+			return &entries[i]
+		}
+	}
+	return nil
+}
+
+func sameKey(a, b ssh.PublicKey) bool { return bytes.Equal(a.Marshal(), b.Marshal()) }

@@ -1,0 +1,172 @@
+package check
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/knownhosts/index"
+	"sshpace/internal/ssh/knownhosts/knownhoststest"
+)
+
+// outcome names an error of Check and the line that it blames.
+func outcome(err error) string {
+	v, ok := err.(*Verdict)
+	switch {
+	case err == nil:
+		return "ok"
+	case !ok:
+		return err.Error()
+	case v.Kind == Changed:
+		return fmt.Sprintf("changed:%d", v.Lines[0].Line)
+	case v.Kind == Revoked:
+		return fmt.Sprintf("revoked:%d", v.Lines[0].Line)
+	}
+	return "unknown"
+}
+
+// hostCert certifies key n by authority ca for names, valid for an hour around
+// now, and lets change spoil it.
+func hostCert(t *testing.T, ca ssh.Signer, n int, names []string, change func(*ssh.Certificate)) *ssh.Certificate {
+	t.Helper()
+	cert := &ssh.Certificate{
+		Key: knownhoststest.Key(n).PublicKey(), CertType: ssh.HostCert, KeyId: "test", ValidPrincipals: names,
+		ValidAfter: uint64(time.Now().Add(-time.Hour).Unix()), ValidBefore: uint64(time.Now().Add(time.Hour).Unix()),
+	}
+	if change != nil {
+		change(cert)
+	}
+	if err := cert.SignCert(rand.Reader, ca); err != nil {
+		t.Fatal(err)
+	}
+	return cert
+}
+
+func TestCheck(t *testing.T) {
+	file := knownhoststest.File(t, strings.Join([]string{
+		"a " + knownhoststest.KeyText(1),                                       // 1
+		"a " + knownhosts.MarshalKey(knownhoststest.ECKey().PublicKey()),       // 2
+		"[a]:2222 " + knownhoststest.KeyText(2),                                // 3
+		"@revoked * " + knownhoststest.KeyText(9),                              // 4
+		"b " + knownhoststest.KeyText(9),                                       // 5
+		"*.net,!bad.net " + knownhoststest.KeyText(3),                          // 6
+		knownhosts.HashName("h") + " " + knownhoststest.KeyText(4),             // 7
+		knownhosts.HashName("[h]:2222") + " " + knownhoststest.KeyText(5),      // 8
+		"only.ec " + knownhosts.MarshalKey(knownhoststest.ECKey().PublicKey()), // 9
+	}, "\n"))
+	x := index.Open(file)
+	for _, c := range []struct {
+		host string
+		port int
+		key  int
+		want string
+	}{
+		{"a", 22, 1, "ok"},
+		{"A", 22, 1, "ok"},
+		{"a", 22, 2, "changed:1"}, // the line with a key of the same type, though line 2 is known too
+		{"a", 2222, 2, "ok"},
+		{"a", 2222, 1, "changed:3"}, // no way back to the name without a port
+		{"a", 2200, 1, "ok"},        // unknown there, known without a port
+		{"a", 2200, 2, "unknown"},
+		{"a", 22, 9, "revoked:4"},
+		{"b", 22, 9, "revoked:4"},
+		{"zz", 2222, 9, "revoked:4"},
+		{"zz", 22, 1, "unknown"},
+		{"x.net", 22, 3, "ok"},
+		{"x.net", 22, 4, "changed:6"},
+		{"bad.net", 22, 3, "unknown"},
+		{"h", 22, 4, "ok"},
+		{"h", 22, 5, "changed:7"},
+		{"h", 2222, 5, "ok"},
+		{"only.ec", 22, 1, "changed:9"},
+	} {
+		if got := outcome(Key(x, c.host, c.port, nil, knownhoststest.Key(c.key).PublicKey())); got != c.want {
+			t.Errorf("key %d for %s port %d: %s, want %s", c.key, c.host, c.port, got, c.want)
+		}
+	}
+}
+
+func TestCheckCertificates(t *testing.T) {
+	ca, other := knownhoststest.Key(100), knownhoststest.Key(101)
+	file := knownhoststest.File(t, strings.Join([]string{
+		"@cert-authority *.x,*.y " + knownhosts.MarshalKey(ca.PublicKey()),
+		"@revoked gone.x " + knownhoststest.KeyText(1),
+		"@revoked *.y " + knownhosts.MarshalKey(ca.PublicKey()),
+		"plain.x " + knownhoststest.KeyText(2),
+	}, "\n"))
+	x := index.Open(file)
+	for _, c := range []struct {
+		about string
+		host  string
+		cert  *ssh.Certificate
+		want  string
+	}{
+		{"good", "a.x", hostCert(t, ca, 1, []string{"b.x", "a.x"}, nil), "ok"},
+		{"pattern", "a.x", hostCert(t, ca, 1, []string{"*.x"}, nil), "unknown"},
+		{"no names", "a.x", hostCert(t, ca, 1, nil, nil), "ok"},
+		{"other name", "a.x", hostCert(t, ca, 1, []string{"b.x"}, nil), "unknown"},
+		{"other authority", "a.x", hostCert(t, other, 1, []string{"a.x"}, nil), "unknown"},
+		{"outside the authority's pattern", "a.z", hostCert(t, ca, 1, []string{"a.z"}, nil), "unknown"},
+		{"expired", "a.x", hostCert(t, ca, 1, []string{"a.x"}, func(c *ssh.Certificate) { c.ValidBefore = c.ValidAfter + 1 }), "unknown"},
+		{"for users", "a.x", hostCert(t, ca, 1, []string{"a.x"}, func(c *ssh.Certificate) { c.CertType = ssh.UserCert }), "unknown"},
+		{"critical option", "a.x", hostCert(t, ca, 1, []string{"a.x"}, func(c *ssh.Certificate) { c.CriticalOptions = map[string]string{"x": ""} }), "unknown"},
+		{"revoked key", "gone.x", hostCert(t, ca, 1, []string{"gone.x"}, nil), "revoked:2"},
+		{"revoked authority", "a.y", hostCert(t, ca, 1, []string{"a.y"}, nil), "revoked:3"},
+		{"known key inside a bad certificate", "plain.x", hostCert(t, other, 2, nil, nil), "ok"},
+		{"another key inside a bad certificate", "plain.x", hostCert(t, other, 1, nil, nil), "changed:4"},
+	} {
+		for _, port := range []int{22, 2222} {
+			if got := outcome(Key(x, c.host, port, nil, c.cert)); port == 22 && got != c.want || port == 2222 && c.want == "ok" && got != "ok" {
+				t.Errorf("%s, port %d: %s, want %s", c.about, port, got, c.want)
+			}
+		}
+	}
+	err := Key(x, "a.x", 22, nil, knownhoststest.Key(1).PublicKey())
+	if unknown, ok := errors.AsType[*Verdict](err); !ok || !strings.Contains(unknown.Reason, file+":1 asks for a certificate") {
+		t.Errorf("plain key where only an authority is known: %v", err)
+	}
+	forged := hostCert(t, ca, 1, []string{"a.x"}, nil)
+	forged.ValidPrincipals = []string{"b.x"} // after signing
+	if got := outcome(Key(x, "b.x", 22, nil, forged)); got != "unknown" {
+		t.Errorf("forged certificate: %s", got)
+	}
+}
+
+func TestMessagesSayWhereAndWhatToDo(t *testing.T) {
+	file := knownhoststest.File(t, "[db1]:2222 "+knownhoststest.KeyText(1)+"\n@revoked * "+knownhoststest.KeyText(9)+"\n")
+	x := index.Open(file)
+	remote := &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 2222}
+	for _, c := range []struct {
+		key  int
+		host string
+		want []string
+	}{
+		{2, "db1", []string{"[db1]:2222 (10.0.0.1:2222)", file + ":1", ssh.FingerprintSHA256(knownhoststest.Key(1).PublicKey()),
+			ssh.FingerprintSHA256(knownhoststest.Key(2).PublicKey()), "ssh-keygen -R '[db1]:2222' -f " + file}},
+		{2, "db2", []string{"[db2]:2222", file, ssh.FingerprintSHA256(knownhoststest.Key(2).PublicKey()), "accept-new"}},
+		{9, "db1", []string{file + ":2", "REVOKED", ssh.FingerprintSHA256(knownhoststest.Key(9).PublicKey())}},
+	} {
+		message := Key(x, c.host, 2222, remote, knownhoststest.Key(c.key).PublicKey()).Error()
+		for _, want := range c.want {
+			if !strings.Contains(message, want) {
+				t.Errorf("message lacks %q: %s", want, message)
+			}
+		}
+	}
+	// The command that is recommended does what it says.
+	changed, _ := errors.AsType[*Verdict](Key(x, "db1", 2222, nil, knownhoststest.Key(2).PublicKey()))
+	if out, err := exec.Command("sh", "-c", removal(changed.Name, changed.Lines[0].File)).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if got := outcome(Key(x, "db1", 2222, nil, knownhoststest.Key(2).PublicKey())); got != "unknown" {
+		t.Errorf("after ssh-keygen -R: %s", got)
+	}
+}

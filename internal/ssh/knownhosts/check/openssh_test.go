@@ -1,0 +1,135 @@
+package check
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/knownhosts/index"
+	"sshpace/internal/ssh/knownhosts/knownhoststest"
+)
+
+// offered returns the host key algorithms that the real ssh offers to a server
+// under the given known_hosts text.
+func offered(t *testing.T, s *knownhoststest.Server, known string) []string {
+	t.Helper()
+	out, _ := s.SSH(t, "127.0.0.1", "UserKnownHostsFile="+known, "LogLevel=DEBUG2")
+	_, rest, found := strings.Cut(out, "host key algorithms: ")
+	if !found {
+		t.Fatalf("ssh names no host key algorithms:\n%s", out)
+	}
+	list, _, _ := strings.Cut(rest, "\n")
+	return withoutSecurityKeys(strings.Split(strings.TrimSpace(list), ","))
+}
+
+func withoutSecurityKeys(algs []string) []string {
+	return slices.DeleteFunc(algs, func(alg string) bool { return strings.HasPrefix(alg, "sk-") })
+}
+
+// TestOrderAgainstSSH compares the order of algorithms with the proposal that
+// the real ssh sends.
+func TestOrderAgainstSSH(t *testing.T) {
+	s := knownhoststest.StartServer(t)
+	name := knownhosts.HostPort("127.0.0.1", s.Port)
+	ed, ec, rsa := knownhoststest.KeyText(7), knownhosts.MarshalKey(knownhoststest.ECKey().PublicKey()), knownhosts.MarshalKey(knownhoststest.RSAKey().PublicKey())
+	for _, known := range []string{
+		"",
+		name + " " + ed,
+		name + " " + ec,
+		name + " " + rsa,
+		name + " " + rsa + "\n" + knownhosts.HashName(name) + " " + ec,
+		"@cert-authority * " + ec,
+		"@cert-authority * " + ec + "\n" + name + " " + rsa,
+		"@revoked * " + ec + "\n" + name + " " + ec,
+		"@revoked * " + ed + "\n" + name + " " + ed + "\n" + name + " " + rsa,
+	} {
+		file := knownhoststest.File(t, known+"\n")
+		if diff := cmp.Diff(offered(t, s, file), Algorithms(index.Open(file), "127.0.0.1", s.Port, nil)); diff != "" {
+			t.Errorf("under\n%s\n(-ssh +ours):\n%s", known, diff)
+		}
+	}
+}
+
+// TestOrderWithoutPort: unlike ssh, which then offers its defaults, our order
+// counts a key that is known for the name without the port, since Check does.
+func TestOrderWithoutPort(t *testing.T) {
+	x := index.Open(knownhoststest.File(t, "a "+knownhosts.MarshalKey(knownhoststest.ECKey().PublicKey())+"\n"))
+	if got := Algorithms(x, "a", 2222, []string{"ssh-ed25519", "ecdsa-sha2-nistp256"}); got[0] != "ecdsa-sha2-nistp256" {
+		t.Errorf("order %v", got)
+	}
+}
+
+func TestDefaultAlgorithmsAreThoseOfSSH(t *testing.T) {
+	out, err := exec.Command("ssh", "-F", "none", "-G", "localhost").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		if list, found := strings.CutPrefix(strings.TrimSpace(line), "hostkeyalgorithms "); found {
+			if diff := cmp.Diff(withoutSecurityKeys(strings.Split(list, ",")), defaultAlgorithms()); diff != "" {
+				t.Errorf("(-ssh +ours):\n%s", diff)
+			}
+			return
+		}
+	}
+	t.Fatal("ssh -G names no hostkeyalgorithms")
+}
+
+// TestVerdictAgainstSSH compares Check with what the real ssh does.
+func TestVerdictAgainstSSH(t *testing.T) {
+	s := knownhoststest.StartServer(t)
+	ed, ec, other := s.KeyText("ed"), s.KeyText("ec"), knownhoststest.KeyText(7)
+	name := knownhosts.HostPort("127.0.0.1", s.Port)
+	for _, c := range []struct{ known, want string }{
+		{name + " " + ed, "ok"},
+		{knownhosts.HashName(name) + " " + ed, "ok"},
+		{"127.0.0.1 " + ed, "ok"},
+		{"127.0.0.1 " + other, "unknown"},
+		{name + " " + other, "changed:1"},
+		{name + " " + other + "\n127.0.0.1 " + ed, "changed:1"},
+		{name + " " + other + "\n" + name + " " + ed, "ok"},
+		{"[127.0.0.*]:* " + ed, "ok"},
+		{"* " + ed, "ok"},
+		{"*,!127.* " + ed, "ok"}, // "!127.*" does not match "[127.0.0.1]:PORT"
+		{"*,!*127.* " + ed, "unknown"},
+		{name + " " + ed + "\n@revoked * " + ed, "revoked:2"},
+		{name + " " + ed + "\n@revoked * " + ed[:40] + "\f" + ed[40:50] + "\v" + ed[50:] + "\v", "revoked:2"}, // white space of C
+		{"@revoked x " + ed + "\n" + name + " " + ed, "ok"},
+		{"@cert-authority * " + ed, "unknown"},
+		{name + " " + ec + "\n" + name + " " + ed, "ok"},
+		{"", "unknown"},
+	} {
+		file := knownhoststest.File(t, c.known+"\n")
+		key := knownhoststest.ParseKey(t, ed)
+		got := outcome(Key(index.Open(file), "127.0.0.1", s.Port, nil, key))
+		out, code := s.SSH(t, "127.0.0.1", "UserKnownHostsFile="+file, "HostKeyAlgorithms=ssh-ed25519")
+		if got != c.want || (code == 0) != (got == "ok") {
+			t.Errorf("under\n%s\nCheck says %s, want %s; ssh exits with %d:\n%s", c.known, got, c.want, code, out)
+		}
+		sshSays := map[string]string{"ok": "", "unknown": "No ED25519 host key is known", "changed": "REMOTE HOST IDENTIFICATION HAS CHANGED", "revoked": "REVOKED HOST KEY DETECTED"}
+		kind, _, _ := strings.Cut(c.want, ":")
+		if !strings.Contains(out, sshSays[kind]) {
+			t.Errorf("under\n%s\nwe say %s, ssh says\n%s", c.known, got, out)
+		}
+	}
+}
+
+// TestAliasAgainstSSH: HostKeyAlias replaces name and port.
+func TestAliasAgainstSSH(t *testing.T) {
+	s := knownhoststest.StartServer(t)
+	file := knownhoststest.File(t, "web "+s.KeyText("ed")+"\n")
+	if out, code := s.SSH(t, "127.0.0.1", "UserKnownHostsFile="+file, "HostKeyAlias=Web"); code != 0 {
+		t.Errorf("ssh exits with %d: %s", code, out)
+	}
+	key := knownhoststest.ParseKey(t, s.KeyText("ed"))
+	if err := Key(index.Open(file), "Web", 0, nil, key); err != nil {
+		t.Error(err)
+	}
+	if got := Algorithms(index.Open(file), "Web", 0, []string{"ecdsa-sha2-nistp256", "ssh-ed25519"}); got[0] != "ssh-ed25519" {
+		t.Errorf("algorithms %v", got)
+	}
+}

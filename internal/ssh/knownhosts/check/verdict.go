@@ -1,0 +1,113 @@
+package check
+
+import (
+	"fmt"
+	"strings"
+
+	"sshpace/internal/base/shell"
+	"sshpace/internal/ssh/knownhosts/index"
+)
+
+// Known is a key that a file holds, named as people can compare it.
+type Known struct {
+	File        string
+	Line        int
+	Type        string // such as "ssh-ed25519"
+	Fingerprint string // "SHA256:..."
+}
+
+func knownOf(e index.Entry) Known {
+	keyType, print, _ := strings.Cut(e.Fingerprint(), " ")
+	return Known{File: e.File, Line: e.Line, Type: keyType, Fingerprint: print}
+}
+
+// String is "file:line (type fingerprint)".
+func (k Known) String() string {
+	return fmt.Sprintf("%s:%d (%s %s)", k.File, k.Line, k.Type, k.Fingerprint)
+}
+
+// Kind says why a key may not speak for a host.
+type Kind uint8
+
+// The kinds of a Verdict. The zero value is none of them.
+const (
+	_       Kind = iota
+	Unknown      // the files hold no key under the name
+	Changed      // other keys are known: someone may be in between, or the server has new keys
+	Revoked      // a @revoked line forbids the key, or the authority of the certificate
+)
+
+// Verdict is the error of Key: why a key may not speak for a host, and which
+// lines say so.
+type Verdict struct {
+	Kind   Kind
+	Name   string   // as it would stand in a file
+	Remote string   // the address that was reached; may be empty
+	New    string   // type and fingerprint of the key that was offered
+	Lines  []Known  // of Changed: all keys known under the name, those of the same type first; of Revoked: the one that forbids
+	Files  []string // what was searched
+	Reason string   // of Unknown: why a certificate, or a host with only a CA, was not accepted; often empty
+	CA     bool     // of Unknown: a @cert-authority line matches the name, so that only a valid certificate will do
+	Err    error    // a file that could not be read; nil if all could
+}
+
+// What says what happened and which lines disagree, in one sentence without an
+// end.
+func (v *Verdict) What() string {
+	host := "host key of " + at(v.Name, v.Remote)
+	switch v.Kind {
+	case Changed:
+		return fmt.Sprintf("%s has CHANGED: it offered %s, known is %s", host, v.New, joined(v.Lines))
+	case Revoked:
+		return fmt.Sprintf("%s is REVOKED by %s:%d: it offered %s", host, v.Lines[0].File, v.Lines[0].Line, v.New)
+	}
+	what := fmt.Sprintf("%s is unknown: it offered %s, and %s does not know the name", host, v.New, strings.Join(v.Files, ", "))
+	if v.Reason != "" {
+		what = fmt.Sprintf("%s is not accepted: it offered %s, but %s", host, v.New, v.Reason)
+	}
+	if v.Err != nil {
+		what += fmt.Sprintf(" (%v)", v.Err)
+	}
+	return what
+}
+
+func joined(lines []Known) string {
+	texts := make([]string, len(lines))
+	for i, k := range lines {
+		texts[i] = k.String()
+	}
+	return strings.Join(texts, ", ")
+}
+
+// Hint says what to do about it.
+func (v *Verdict) Hint() string {
+	switch {
+	case v.Kind == Revoked:
+		return "do not log in: whoever holds a revoked key may pose as the server; give the server a new host key"
+	case v.Kind == Changed:
+		return "do not log in before you know why; if the server really has a new key, remove the old one with: " +
+			removal(v.Name, v.Lines[0].File)
+	case v.CA:
+		return "give the server a valid host certificate of that authority (ssh-keygen -h -s), or correct the @cert-authority line"
+	}
+	return "compare the fingerprint with the server's own (ssh-keygen -lf on its host key), then run once with --accept-new"
+}
+
+// Error is What and Hint.
+func (v *Verdict) Error() string { return v.What() + "; " + v.Hint() }
+
+// Unwrap returns the error of a file that could not be read.
+func (v *Verdict) Unwrap() error { return v.Err }
+
+// at names a host and, if it says more, its address.
+func at(name, remote string) string {
+	if remote == "" || remote == name {
+		return name
+	}
+	return fmt.Sprintf("%s (%s)", name, remote)
+}
+
+// removal is the command that removes a name from a file.
+func removal(name, file string) string {
+	return "ssh-keygen " + shell.Line("-R", name, "-f", file)
+}

@@ -1,0 +1,326 @@
+// Package split makes one small known_hosts file per host, for OpenSSH itself.
+package split
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"runtime"
+	"slices"
+	"strings"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/base/parallel"
+	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/knownhosts/index"
+	"sshpace/internal/ssh/knownhosts/perhost"
+)
+
+// PatternsFile is the file in a split directory that holds what belongs to no
+// single host: patterns, @cert-authority and @revoked lines. A host file cannot
+// have its name, since those never start with a dot.
+const PatternsFile = ".patterns"
+
+// Options says which hosts get a file, and how.
+type Options struct {
+	// Hosts are the hosts, by the name that ssh looks up: after HostName, or the
+	// HostKeyAlias. Nil means every plain name in the files. Hashed lines can
+	// only be given to hosts that are named here.
+	Hosts []host.Host
+
+	// Resolve returns the addresses of a host, each of which gets a file too if
+	// the files know it. Nil means no addresses beyond those named. No address
+	// gets a key that was not recorded for it.
+	Resolve func(ctx context.Context, host string) ([]string, error)
+
+	// Progress, if set, is called after every file.
+	Progress func(done, total int)
+
+	// Force replaces host files that exist and differ. Otherwise they are kept:
+	// they may hold keys that ssh has learned since the last split.
+	Force bool
+
+	// KeepUnmatched adds to PatternsFile the host keys of no named host, such as
+	// hashed lines whose name is not known. They go on to cost time.
+	KeepUnmatched bool
+}
+
+// Result is what was done. The slices of names are sorted.
+type Result struct {
+	Dir        string   `json:"dir"`
+	Written    int      `json:"written"`    // files that are new or replaced
+	Unchanged  int      `json:"unchanged"`  // files that were as they should be
+	Kept       []string `json:"kept"`       // files that differ and were kept
+	Missing    []string `json:"missing"`    // named hosts without a line
+	Unsafe     []string `json:"unsafe"`     // names that cannot be the name of a file, and why
+	Unresolved []string `json:"unresolved"` // hosts without an address, and why
+	Patterns   int      `json:"patterns"`   // lines in PatternsFile
+	Unmatched  int      `json:"unmatched"`  // host key lines that are in no host file
+	Unreadable int      `json:"unreadable"` // lines that ssh cannot read either
+}
+
+// Files writes one small file per host into dir, so that ssh reads only what
+// concerns the host it connects to: see Config. The file of a host holds
+// every line that ssh would find for it on any port, with the host field cut
+// down to the one name, since a longer one keeps ssh from updating the file
+// (clientloop.c:hostspec_is_complex), and without hashing, since the name of the
+// file tells the host anyway. The source files are only read.
+//
+// Files are replaced atomically but not flushed to the disk one by one: after a
+// power failure run it again.
+func Files(ctx context.Context, x *index.Index, dir string, o Options) (Result, error) {
+	s := &splitter{x: x, tables: x.Tables(), options: o, result: Result{Dir: dir}, ports: make(map[string][]string)}
+	s.result.Kept, s.result.Missing, s.result.Unsafe, s.result.Unresolved = []string{}, []string{}, []string{}, []string{}
+	s.collectPorts()
+	s.collectBad()
+	targets := s.targets(ctx)
+	s.warm(ctx, slices.Concat(slices.Collect(maps.Values(targets))...))
+	if err := ctx.Err(); err != nil {
+		return s.result, err
+	}
+	return s.result, s.write(ctx, dir, targets)
+}
+
+// splitter is the work of one call of Files.
+type splitter struct {
+	x       *index.Index
+	options Options
+	tables  []*index.Table
+	ports   map[string][]string // host -> the plain names that it has in the files
+	result  Result
+	bad     []map[int]bool   // per table, the numbers of the lines that cannot be read
+	used    []map[int32]bool // per table, the lines that went into a host file
+}
+
+// collectPorts finds the names of every host, since the file of a host serves
+// all of its ports: ssh_config's %h is the name without one.
+func (s *splitter) collectPorts() {
+	for _, t := range s.tables {
+		for _, name := range t.Names() {
+			host, _ := knownhosts.SplitHostPort(name)
+			if !slices.Contains(s.ports[host], name) {
+				s.ports[host] = append(s.ports[host], name)
+			}
+		}
+	}
+}
+
+// collectBad decodes every key once.
+func (s *splitter) collectBad() {
+	for _, t := range s.tables {
+		bad := make(map[int]bool)
+		for _, line := range t.Unreadable() {
+			bad[line.Line] = true
+		}
+		s.bad = append(s.bad, bad)
+		s.used = append(s.used, make(map[int32]bool))
+		s.result.Unreadable += len(bad)
+	}
+}
+
+// targets maps the name of each file to the names to look up for it.
+func (s *splitter) targets(ctx context.Context) map[string][]string {
+	targets := make(map[string][]string)
+	if s.options.Hosts == nil {
+		for host := range s.ports {
+			s.addTarget(targets, host, 0)
+		}
+	}
+	for _, h := range s.options.Hosts {
+		s.addTarget(targets, knownhosts.Lower(h.Name), int(h.Port))
+	}
+	s.addAddresses(ctx, targets)
+	slices.Sort(s.result.Unsafe)
+	return targets
+}
+
+// addTarget names a host's file and what to look up for it: the host itself,
+// the port that was asked for, and every port that stands in the files.
+func (s *splitter) addTarget(targets map[string][]string, host string, port int) {
+	if err := perhost.CheckName(host); err != nil {
+		s.result.Unsafe = append(s.result.Unsafe, err.Error())
+		return
+	}
+	names := append(targets[host], host, knownhosts.HostPort(host, port))
+	names = append(names, s.ports[host]...)
+	targets[host] = sortNames(names)
+}
+
+// sortNames puts the name without a port first, then the others by number.
+func sortNames(names []string) []string {
+	order := func(name string) int {
+		if !strings.HasPrefix(name, "[") {
+			return 0
+		}
+		_, port := knownhosts.SplitHostPort(name)
+		return port
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(order(a), order(b)), cmp.Compare(a, b))
+	})
+	return slices.Compact(names)
+}
+
+// addAddresses makes targets of the addresses that the files know, with the
+// ports of their hosts.
+func (s *splitter) addAddresses(ctx context.Context, targets map[string][]string) {
+	if s.options.Resolve == nil {
+		return
+	}
+	type candidate struct {
+		name    string // as it would stand in a file
+		address string
+		port    int
+	}
+	var candidates []candidate
+	var names []string
+	for _, a := range s.resolve(ctx, slices.DeleteFunc(slices.Sorted(maps.Keys(targets)), isAddress)) {
+		for _, address := range a.addresses {
+			for _, name := range targets[a.host] {
+				_, port := knownhosts.SplitHostPort(name)
+				c := candidate{knownhosts.HostPort(address, port), knownhosts.Lower(address), port}
+				candidates = append(candidates, c)
+				names = append(names, c.name)
+			}
+		}
+	}
+	s.warm(ctx, names)
+	for _, c := range candidates {
+		if s.knows(c.name) {
+			s.addTarget(targets, c.address, c.port)
+		}
+	}
+}
+
+// isAddress reports whether host is an IP address, with or without a zone.
+func isAddress(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil
+}
+
+// resolved is what the resolver said of one host.
+type resolved struct {
+	host      string
+	addresses []string
+}
+
+// resolve asks for all hosts, a few at a time, and notes the failures.
+func (s *splitter) resolve(ctx context.Context, hosts []string) []resolved {
+	const atOnce = 32
+	answers := make([]resolved, len(hosts))
+	failures := make([]error, len(hosts))
+	parallel.Do(atOnce, len(hosts), func(i int) {
+		answers[i].host = hosts[i]
+		answers[i].addresses, failures[i] = s.options.Resolve(ctx, hosts[i])
+	})
+	for i, err := range failures {
+		if err != nil {
+			s.result.Unresolved = append(s.result.Unresolved, fmt.Sprintf("%s: %v", hosts[i], err))
+		}
+	}
+	return answers
+}
+
+// warm tries the hashed lines of all files for names.
+func (s *splitter) warm(ctx context.Context, names []string) {
+	for _, t := range s.tables {
+		t.Warm(ctx, names)
+	}
+}
+
+// knows reports whether any file has a line for this very name; a pattern that
+// happens to match is in PatternsFile anyway.
+func (s *splitter) knows(name string) bool {
+	return slices.ContainsFunc(s.tables, func(t *index.Table) bool {
+		return slices.ContainsFunc(t.Find(name), func(i int32) bool { return !t.Lines()[i].Pattern })
+	})
+}
+
+// hostFile is the file of one host before it is written.
+type hostFile struct {
+	host  string
+	text  string    // empty if no line matches
+	lines [][]int32 // per table, the lines in it
+}
+
+// build makes the files of all targets, sorted by name.
+func (s *splitter) build(targets map[string][]string) []hostFile {
+	hosts := slices.Sorted(maps.Keys(targets))
+	files := make([]hostFile, len(hosts))
+	parallel.Do(runtime.GOMAXPROCS(0), len(hosts), func(i int) { files[i] = s.buildHost(hosts[i], targets[hosts[i]]) })
+	for _, f := range files {
+		for i, lines := range f.lines {
+			for _, index := range lines {
+				s.used[i][index] = true
+			}
+		}
+	}
+	return files
+}
+
+// buildHost makes the file of one host, in the order of the source.
+func (s *splitter) buildHost(host string, names []string) hostFile {
+	f := hostFile{host: host, lines: make([][]int32, len(s.tables))}
+	var text strings.Builder
+	for i, t := range s.tables {
+		seen := make(map[string]bool)
+		for _, found := range findAll(t, names) {
+			l := t.Lines()[found.index]
+			if s.bad[i][l.Number] {
+				continue
+			}
+			f.lines[i] = append(f.lines[i], found.index)
+			if !l.Pattern {
+				l.Hosts = found.name
+			}
+			if one := l.String(); !seen[one] {
+				seen[one] = true
+				text.WriteString(one)
+				text.WriteByte('\n')
+			}
+		}
+	}
+	f.text = text.String()
+	return f
+}
+
+// namedLine is a line and the name for which it was found.
+type namedLine struct {
+	index int32
+	name  string
+}
+
+// findAll is Find for several names, in the order of the file.
+func findAll(t *index.Table, names []string) []namedLine {
+	var all []namedLine
+	for _, name := range names {
+		for _, i := range t.Find(name) {
+			all = append(all, namedLine{i, name})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b namedLine) int { return cmp.Compare(a.index, b.index) })
+	return all
+}
+
+// patterns is the text of PatternsFile. It counts the lines that are in no file.
+func (s *splitter) patterns() string {
+	var text strings.Builder
+	for i, t := range s.tables {
+		for at, l := range t.Lines() {
+			if s.bad[i][l.Number] {
+				continue
+			}
+			unmatched := !l.Pattern && !s.used[i][int32(at)]
+			if unmatched && l.Marker == knownhosts.MarkerNone {
+				s.result.Unmatched++
+			}
+			if l.Pattern || unmatched && (l.Marker != knownhosts.MarkerNone || s.options.KeepUnmatched) {
+				text.WriteString(l.String() + "\n")
+				s.result.Patterns++
+			}
+		}
+	}
+	return text.String()
+}
