@@ -50,7 +50,7 @@ ssh/openssh: base/alg base/shell record ssh/sshlog sys/bounded sys/proc
 ssh/wire: base/alg
 ssh/transport:
 ssh/dial: base/host base/termsafe fleet ssh/transport sys/bounded sys/quickack
-ssh/forkssh: base/host base/termsafe fleet ssh/openssh ssh/sshlog sys/proc
+ssh/forkssh: base/host base/termsafe fleet ssh/knownhosts/check ssh/openssh ssh/sshlog sys/proc
 ssh/route: base/fault base/host base/termsafe ssh/openssh ssh/sshconf ssh/wire sys/proc
 ssh/mux: base/termsafe fleet
 ssh/reach: base/host fleet ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/accept ssh/knownhosts/check ssh/knownhosts/index ssh/mux ssh/route ssh/sshconf
@@ -63,7 +63,7 @@ measure/flow: base/shell
 measure/loopback: sys/ownport sys/proc sys/workdir
 measure/hostinfo: base/unit record sys/proc
 measure/drive: base/alg base/unit measure/flow measure/loopback record ssh/openssh sys/proc sys/workdir
-measure/testbed: base/alg base/fault base/near base/shell measure/drive measure/hostinfo measure/lab measure/loopback record ssh/openssh ssh/route ssh/wire sys/ownport sys/proc sys/relay sys/workdir
+measure/testbed: base/alg base/fault base/near base/shell measure/drive measure/hostinfo measure/lab measure/loopback record ssh/knownhosts/check ssh/openssh ssh/route ssh/sshlog ssh/wire sys/ownport sys/proc sys/relay sys/workdir
 measure/workload: base/alg base/pattern base/shell base/unit measure/flow measure/limits measure/loopback measure/testbed record ssh/openssh sys/bounded sys/ownport sys/proc sys/relay
 measure/implementation: base/alg base/shell measure/flow measure/loopback measure/workload record ssh/openssh ssh/wire sys/bounded sys/ownport sys/proc sys/workdir
 measure/handshake: base/alg base/stats measure/drive measure/loopback measure/testbed ssh/openssh sys/ownport sys/proc sys/relay

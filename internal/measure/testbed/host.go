@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,9 @@ import (
 	"sshpace/internal/base/shell"
 	"sshpace/internal/measure/drive"
 	"sshpace/internal/record"
+	"sshpace/internal/ssh/knownhosts/check"
 	"sshpace/internal/ssh/route"
+	"sshpace/internal/ssh/sshlog"
 )
 
 // openHost logs in once, with the user's own settings, to find out what the
@@ -67,10 +70,22 @@ func (b *Testbed) Explain(err error) error {
 	if hint, ok := hostHints[hostErr.Outcome]; ok {
 		e.Hint = fmt.Sprintf(hint, shell.Line(slices.Concat(b.Destination.Options, []string{b.Destination.Host})...))
 	}
-	if hostErr.Outcome == record.HostKey && hostErr.KeyFile != "" {
-		e.Hint = b.changedKeyHint(hostErr.KeyFile)
+	if hostErr.Outcome == record.HostKey {
+		e.Hint = cmp.Or(b.hostKeyHint(hostErr), e.Hint)
 	}
 	return e
+}
+
+// hostKeyHint says what to do about a key that is worse than unknown; "" where it
+// is not.
+func (b *Testbed) hostKeyHint(refused *drive.HostError) string {
+	switch cause, _ := sshlog.CauseOf([]string{refused.Detail}); {
+	case cause == sshlog.HostKeyRevoked:
+		return check.RevokedHint
+	case refused.KeyFile != "":
+		return b.changedKeyHint(refused.KeyFile)
+	}
+	return ""
 }
 
 // changedKeyHint says what to do about a host whose key is not the one in file.

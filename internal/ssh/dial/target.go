@@ -98,9 +98,12 @@ type HostKeyError struct {
 	Class fleet.Class // HostKeyUnknown, HostKeyChanged, HostKeyRevoked or HostKeyWeak
 	Text  string      // one line: what is wrong and which line of which file says so
 	Hint  string      // what to do
+	Err   error       // what was found; may be nil
 }
 
 func (e *HostKeyError) Error() string { return e.Text }
+
+func (e *HostKeyError) Unwrap() error { return e.Err }
 
 // Resolver finds out how to reach a host.
 type Resolver interface {

@@ -9,6 +9,7 @@ import (
 
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/knownhosts/check"
 	"sshpace/internal/ssh/sshlog"
 )
 
@@ -21,7 +22,7 @@ var failures = map[sshlog.Cause]struct {
 	hint  string
 }{
 	sshlog.HostKeyChanged:        {fleet.HostKeyChanged, "compare the key with the machine's owner before removing the old line"},
-	sshlog.HostKeyRevoked:        {fleet.HostKeyRevoked, "do not log in: whoever holds a revoked key may pose as the server; give the server a new host key"},
+	sshlog.HostKeyRevoked:        {fleet.HostKeyRevoked, check.RevokedHint},
 	sshlog.RevocationsUnreadable: {fleet.HostKeyRevoked, "the file of RevokedHostKeys cannot be read: no key is accepted until it can"},
 	sshlog.HostKeyWeak:           {fleet.HostKeyWeak, "the RSA key of the server is shorter than RequiredRSASize: give it an Ed25519 host key or a longer one"},
 	sshlog.HostKeyUnknown:        {fleet.HostKeyUnknown, "add the host's key to known_hosts, or use --accept-new"},

@@ -66,11 +66,11 @@ func (k *hostKeys) Check(name string, port int, remote net.Addr, key ssh.PublicK
 		return nil
 	}
 	if v != nil {
-		return &dial.HostKeyError{Class: verdictClass[v.Kind], Text: v.What(), Hint: v.Hint()}
+		return &dial.HostKeyError{Class: verdictClass[v.Kind], Text: v.What(), Hint: v.Hint(), Err: v}
 	}
 	return &dial.HostKeyError{
 		Class: fleet.HostKeyUnknown, Text: "new host key not accepted, it cannot be recorded: " + err.Error(),
-		Hint: "name a file that can be written with -o UserKnownHostsFile=FILE",
+		Hint: "name a file that can be written with -o UserKnownHostsFile=FILE", Err: err,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,7 +13,13 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"sshpace/internal/base/host"
+	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/knownhosts/check"
 	"sshpace/internal/ssh/knownhosts/index"
+	"sshpace/internal/ssh/route"
+	"sshpace/internal/ssh/sshtest"
 )
 
 func newSigner(t *testing.T) ssh.Signer {
@@ -67,4 +74,64 @@ func TestAcceptNewCertificate(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestVerdictIsTheCause: what was found about a key reaches the result as it is,
+// whatever else is known of the host.
+func TestVerdictIsTheCause(t *testing.T) {
+	server := sshtest.StartSshd(t)
+	key, other := knownhosts.MarshalKey(server.HostKey), knownhosts.MarshalKey(newSigner(t).PublicKey())
+	name := knownhosts.HostPort("127.0.0.1", server.Port) + " "
+	for _, c := range []struct {
+		known string
+		kind  check.Kind
+		class fleet.Class
+		line  int
+	}{
+		{name + key + "\n@revoked * " + key, check.Revoked, fleet.HostKeyRevoked, 2},
+		{name + other + "\n@revoked * " + key, check.Revoked, fleet.HostKeyRevoked, 2},
+		{name + other, check.Changed, fleet.HostKeyChanged, 1},
+		{"elsewhere " + key, check.Unknown, fleet.HostKeyUnknown, 0},
+	} {
+		file := filepath.Join(t.TempDir(), "known_hosts")
+		if err := os.WriteFile(file, []byte(c.known+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, engine := range []Engine{Native, OpenSSH} {
+			o := runTrue(t, server, engine, file)
+			if o.Class != c.class || o.Hint == "" {
+				t.Errorf("%s: %q is %v, want %v; hint %q", engine, c.known, o.Class, c.class, o.Hint)
+			}
+			v, found := errors.AsType[*check.Verdict](o.Cause)
+			if engine == Native && (!found || v.Kind != c.kind || v.Name != strings.TrimSpace(name) || c.line > 0 && v.Lines[0].Line != c.line || o.Hint != v.Hint()) {
+				t.Errorf("%q: cause %+v", c.known, v)
+			}
+		}
+	}
+}
+
+// last keeps the result of the only host.
+type last struct {
+	fleet.Nothing
+	result fleet.Result
+}
+
+func (l *last) Done(r fleet.Result, _ fleet.Summary) error { l.result = r; return nil }
+
+// runTrue runs true on a server by what a file knows.
+func runTrue(t *testing.T, server *sshtest.Sshd, engine Engine, known string) fleet.Result {
+	t.Helper()
+	p := Params{Params: route.Params{Getenv: os.Getenv}, Engine: engine}
+	p.Connection = route.Connection{Config: "none", Port: uint16(server.Port), User: server.User, Identities: []string{server.Key},
+		Settings: []string{"UserKnownHostsFile=" + known, "GlobalKnownHostsFile=none", "IdentityAgent=none"}}
+	executor, err := New(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer executor.Close()
+	sink := &last{}
+	if _, err := fleet.Run(t.Context(), fleet.Params{}, []host.Host{{Name: "127.0.0.1"}}, fleet.Command{Line: "true"}, executor, sink); err != nil {
+		t.Fatal(err)
+	}
+	return sink.result
 }

@@ -79,11 +79,14 @@ func joined(lines []Known) string {
 	return strings.Join(texts, ", ")
 }
 
+// RevokedHint says what to do about a revoked key, whoever has found it to be one.
+const RevokedHint = "do not log in: whoever holds a revoked key may pose as the server; give the server a new host key"
+
 // Hint says what to do about it.
 func (v *Verdict) Hint() string {
 	switch {
 	case v.Kind == Revoked:
-		return "do not log in: whoever holds a revoked key may pose as the server; give the server a new host key"
+		return RevokedHint
 	case v.Kind == Changed:
 		return "do not log in before you know why; if the server really has a new key, remove the old one with: " +
 			removal(v.Name, v.Lines[0].File)
