@@ -68,6 +68,7 @@ measure/workload: base/alg base/pattern base/shell base/unit measure/flow measur
 measure/implementation: base/alg base/shell measure/flow measure/loopback measure/workload record ssh/openssh ssh/wire sys/bounded sys/ownport sys/proc sys/workdir
 measure/handshake: base/alg base/stats measure/drive measure/loopback measure/testbed ssh/openssh sys/ownport sys/proc sys/relay
 measure/hostkeys: base/stats ssh/knownhosts ssh/knownhosts/index sys/proc
+measure/symptoms: base/alg base/fault base/host base/pattern base/shell measure/handshake measure/loopback measure/testbed record ssh/knownhosts ssh/openssh ssh/route ssh/sshconf ssh/sshlog sys/proc sys/workdir
 measure/limits: base/alg base/unit record show/legacylog
 verdict/ways: base/stats record
 verdict/rank: base/alg base/stats base/unit measure/model record
@@ -77,6 +78,7 @@ verdict/choice: base/alg base/fault record sys/bounded verdict/rank
 verdict/advise: base/alg record verdict/choice verdict/rank
 verdict/apply: base/alg base/fault base/termsafe ssh/openssh ssh/route sys/bounded sys/edit sys/workdir verdict/advise verdict/choice
 verdict/prove: base/alg base/fault base/pattern base/stats base/termsafe base/unit measure/drive measure/lab measure/model measure/testbed record sys/bounded sys/proc sys/workdir
+verdict/doctor: base/alg base/shell measure/handshake measure/symptoms
 fleet/hostset: base/host
 fleet/transfer: base/host base/shell base/termsafe base/unit fleet fleet/output fleet/remotesh ssh/sftp
 ssh/sftp:
@@ -88,6 +90,7 @@ fleet/output: base/host base/termsafe fleet fleet/hostset sys/safedir
 fleet/hostlist: base/fault base/host base/pattern base/termsafe fleet/history fleet/hostset fleet/inventory ssh/knownhosts/index ssh/route sys/bounded sys/safedir
 fleet/history: base/termsafe fleet fleet/hostset fleet/output sys/safedir
 fleet/compat: base/host base/pattern base/shell base/termsafe fleet fleet/output fleet/remotesh
+show/diagnosis: base/termsafe measure/handshake measure/symptoms verdict/doctor
 show/login: base/termsafe measure/handshake
 show/document: base/alg base/stats base/termsafe base/unit record verdict/choice verdict/compare verdict/rank verdict/ways
 show/document/documenttest: base/alg measure/model/sim measure/plan record verdict/rank

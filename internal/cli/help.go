@@ -14,7 +14,7 @@ var flagGroups = []struct {
 	title string
 	names []string
 }{
-	{"What to measure", []string{"cipher", "mac", "kex", "policy", "direction", "data", "figure", "normalise"}},
+	{"What to measure", []string{"only", "cipher", "mac", "kex", "policy", "direction", "data", "figure", "normalise"}},
 	{"How long", []string{"budget", "precision", "rounds", "exhaustive", "size", "runs", "resume"}},
 	{"Connection", []string{"config", "option", "port", "login", "identity", "jump", "ipv4", "ipv6", "connect-timeout", "connections"}},
 	{"Output", []string{"out", "format", "json", "all", "method", "limit", "table", "chart", "list", "quiet", "anonymize", "top", "worst", "fail-on"}},
@@ -23,7 +23,7 @@ var flagGroups = []struct {
 
 // placeholders say what a flag's value is; others have the name of its type.
 var placeholders = map[string][]string{
-	"GLOB":     {"cipher", "mac", "kex", "figure", "normalise"},
+	"GLOB":     {"only", "cipher", "mac", "kex", "figure", "normalise"},
 	"FILE":     {"out", "resume", "config", "identity", "machine", "ssh", "sshd", "sshd-config", "hosts-file", "known-hosts"},
 	"DURATION": {"budget", "connect-timeout", "timeout"},
 	"SIZE":     {"size", "max-output"},

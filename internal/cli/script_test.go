@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 		sys := cli.System{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Signals: cli.CatchSignals}
 		os.Exit(cli.Main(context.Background(), sys, os.Args))
 	}
-	testscript.Main(m, map[string]func(){"sshpace": program, "mpssh.py": program, "mpssh": program})
+	testscript.Main(m, map[string]func(){"sshpace": program, "mpssh.py": program, "mpssh": program, "slownames": serveSlowNames})
 }
 
 // TestScripts runs the sessions of testdata/script, named command_case.txtar.

@@ -33,6 +33,9 @@ import (
 //	deaf NAME                  a port on which nothing listens
 //	fickle NAME SERVER COUNT   a way to SERVER that hangs up after COUNT connections
 //	narrow NAME SERVER RATE    a way to SERVER that carries so many bytes per second
+//	far NAME SERVER DELAY      a way to SERVER that takes so long each way
+//	paste REPORT CHECK...      run what doctor's JSON says to do
+//	alone FILE                 a shell script in a network of its own (root only)
 //	hold NAME                  an idle connection to a server
 //	slayer PROCESS TEXT        kill a process of the script's sshpace by name and arguments
 //	gone PATTERN               wait until no process' command line has PATTERN
@@ -41,6 +44,7 @@ func serverCommands() map[string]func(ts *testscript.TestScript, neg bool, args 
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"sshd": startSSHD, "dropbear": startDropbear, "tinysshd": startTinySSHD,
 		"silent": startSilent, "deaf": startDeaf, "fickle": startFickle, "narrow": startNarrow, "hold": holdConnection,
+		"far": startFar, "paste": paste, "alone": alone,
 		"slayer": slay, "gone": awaitGone, "tmpfs": mountTmpfs, "waitfor": awaitFile,
 	}
 }

@@ -19,8 +19,8 @@ type ServerConfig struct {
 	StrictModes    bool
 	PAM            bool      // logins go through PAM, which a locked account needs
 	Offer          alg.Offer // the algorithms to enable
-	// Everything permits forwarded ports, compression and many sessions on one
-	// connection, for measurements of these.
+	// Everything permits forwarded ports, compression, many sessions on one
+	// connection and many keys that are none of ours, for measurements of these.
 	Everything bool
 }
 
@@ -56,7 +56,7 @@ func (c ServerConfig) text() string {
 		"KexAlgorithms " + strings.Join(c.Offer.Kex, ","),
 	}
 	if c.Everything {
-		lines = append(lines, "MaxSessions "+strconv.Itoa(maxSessions), "AllowTcpForwarding yes")
+		lines = append(lines, "MaxSessions "+strconv.Itoa(maxSessions), "AllowTcpForwarding yes", "MaxAuthTries "+strconv.Itoa(maxTries))
 	}
 	return strings.Join(lines, "\n") + "\n"
 }
@@ -64,6 +64,9 @@ func (c ServerConfig) text() string {
 // maxSessions is how many sessions one connection may have where everything is
 // permitted; sshd's own default is 10.
 const maxSessions = 256
+
+// maxTries is how many keys may be offered there; sshd's own default is 6.
+const maxTries = 100
 
 // Validate writes the configuration to path and has sshd check it. Options
 // that an older or newer sshd does not know are dropped, and where its build

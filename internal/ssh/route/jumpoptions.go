@@ -27,8 +27,15 @@ func ThroughJumps(ctx context.Context, p Params, ssh openssh.Program, d openssh.
 	if err != nil {
 		return d, nil, ResolveError(err, h.Name)
 	}
+	through, env := r.ThroughJumps(found, ssh, d, connect)
+	return through, env, nil
+}
+
+// ThroughJumps leads ssh through the jump hosts of a route, with keys as strict as
+// the host's own. env is what ssh needs in its environment for that.
+func (r *Router) ThroughJumps(found *Route, ssh openssh.Program, d openssh.Destination, connect time.Duration) (_ openssh.Destination, env []string) {
 	if len(found.Jumps) == 0 {
-		return d, nil, nil
+		return d, nil
 	}
 	jumps := r.SSHJumps(found)
 	for i := range jumps {
@@ -36,12 +43,12 @@ func ThroughJumps(ctx context.Context, p Params, ssh openssh.Program, d openssh.
 	}
 	// As with the host itself: a master may have been opened under other rules.
 	options := []string{"-o", "ControlMaster=no", "-o", "ControlPath=none", "-o", "ConnectTimeout=" + strconv.Itoa(max(1, int(connect.Seconds())))}
-	if p.Connection.Config != "" {
-		options = append(options, "-F", p.Connection.Config)
+	if r.params.Connection.Config != "" {
+		options = append(options, "-F", r.params.Connection.Config)
 	}
 	proxy, env := openssh.JumpOptions(ssh.Path, jumps, options)
 	d.Options = append(proxy, withoutJump(d.Options)...)
-	return d, env, nil
+	return d, env
 }
 
 // withoutJump leaves out -J, which ssh does not take together with a

@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sshpace/internal/measure/symptoms"
+	"sshpace/internal/show/diagnosis"
+	"sshpace/internal/sys/terminal"
+	"sshpace/internal/verdict/doctor"
+)
+
+// doctorFlags are the flags of `sshpace doctor`.
+type doctorFlags struct {
+	loginFlags
+	only []string
+	list bool
+}
+
+func newDoctorCommand(sys System) *cobra.Command {
+	var f doctorFlags
+	cmd := &cobra.Command{
+		Use:   "doctor [[user@]host]",
+		Short: "Say why ssh to a host is slow: what costs how much, and the one thing to do about it",
+		Long: `Logs in a handful of times with the real ssh and your own configuration, and says what
+costs something, the costliest first: with what was measured, a line that can be pasted,
+and what that will gain. It changes nothing itself.
+
+A host gets at most one login a second, and no other after one that it refuses. Without
+a host the server is a private one on loopback: what is found then lies in your own
+configuration and machine.
+
+The exit code is 3 if something was found, 0 if nothing.`,
+		Example: `  sshpace doctor user@host
+  sshpace doctor
+  sshpace doctor --only keys,gssapi --json host`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return runDoctor(cmd.Context(), sys, f, args) },
+	}
+	cmd.Flags().StringArrayVar(&f.only, "only", nil, "only these checks: names or globs; repeatable")
+	cmd.Flags().BoolVar(&f.list, "list", false, "print the names of the checks, and log in nowhere")
+	f.register(cmd)
+	return cmd
+}
+
+func runDoctor(ctx context.Context, sys System, f doctorFlags, args []string) (err error) {
+	checks := doctor.Named(splitLists(f.only))
+	if f.list {
+		return listChecks(sys)
+	}
+	if len(checks) == 0 {
+		return usageError("sshpace doctor --list names the checks", "no check is called %s", strings.Join(f.only, ","))
+	}
+	drain, hard, stop := interrupts(ctx, sys)
+	defer stop()
+	dir, err := privateDir(sys)
+	if err != nil {
+		return interrupted(drain, err)
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	patient, facts, err := symptoms.Open(hard, symptoms.Params{
+		SSH: f.ssh, SSHD: f.sshd, Connect: time.Duration(f.connect), Host: strings.Join(args, ""), Route: f.connection.params(sys), Dir: dir, Helper: helper,
+		Progress: func(what string) { fmt.Fprintf(sys.Stderr, "%s\n", oneLine(what)) },
+	})
+	if err != nil {
+		return interrupted(drain, err)
+	}
+	defer func() { err = errors.Join(err, patient.Close()) }()
+	failed := patient.Examine(either(hard, drain), doctor.Needs(checks), facts)
+	r := diagnosis.New(facts, checks, failed == nil)
+	if failed != nil && drain.Err() == nil && len(r.Findings) == 0 {
+		return failed
+	}
+	if err := f.show(sys, r); err != nil || failed != nil {
+		return interrupted(drain, errors.Join(err, failed))
+	}
+	if len(r.Findings) > 0 {
+		return exitWith(ExitFound)
+	}
+	return nil
+}
+
+func (f doctorFlags) show(sys System, r *diagnosis.Report) error {
+	if f.json {
+		return r.JSON(sys.Stdout)
+	}
+	return r.Text(sys.Stdout, terminal.Width(sys.Stdout, sys.Getenv))
+}
+
+func listChecks(sys System) error {
+	for _, c := range doctor.Checks {
+		if _, err := fmt.Fprintf(sys.Stdout, "%-12s %s\n", c.Name, c.About); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// splitLists are the words of flags that may each hold several.
+func splitLists(values []string) (all []string) {
+	for _, v := range values {
+		all = append(all, strings.Split(v, ",")...)
+	}
+	return all
+}

@@ -1,0 +1,100 @@
+package cli_test
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"sshpace/internal/sys/relay"
+)
+
+// paste runs the lines that a report of doctor (JSON) says to do, those of the
+// checks that are named, each of which must be there:
+//
+//	paste REPORT CHECK...
+func paste(ts *testscript.TestScript, _ bool, args []string) {
+	var report struct {
+		Findings []struct{ Check, Do string }
+	}
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &report))
+	for _, check := range args[1:] {
+		i := slices.IndexFunc(report.Findings, func(f struct{ Check, Do string }) bool { return f.Check == check })
+		if i < 0 {
+			ts.Fatalf("%s is not among %v", check, report.Findings)
+		}
+		ts.Check(ts.Exec("sh", "-c", report.Findings[i].Do))
+	}
+}
+
+// startFar is a way to a server that takes so long each way:
+//
+//	far NAME SERVER DELAY
+func startFar(ts *testscript.TestScript, _ bool, args []string) {
+	delay, err := time.ParseDuration(args[2])
+	ts.Check(err)
+	server := ts.Getenv(strings.ToUpper(args[1]) + "_PORT")
+	r, err := relay.To("127.0.0.1:"+server, relay.Options{Path: relay.Path{Delay: delay}})
+	ts.Check(err)
+	ts.Defer(func() { r.Close() })
+	describe(ts, args[0], fmt.Sprint(r.Port()), hostKeyOf(ts, server))
+}
+
+// serveSlowNames is a program: a name server on 127.0.0.1 that takes its time for
+// every answer. All names have the address 127.0.0.1, which has a name.
+func serveSlowNames() {
+	delay, err := time.ParseDuration(os.Args[1])
+	if err != nil {
+		panic(err)
+	}
+	conn, err := net.ListenPacket("udp", "127.0.0.1:53")
+	if err != nil {
+		panic(err)
+	}
+	for {
+		question := make([]byte, 512)
+		n, from, err := conn.ReadFrom(question)
+		if err != nil {
+			return
+		}
+		time.AfterFunc(delay, func() { _, _ = conn.WriteTo(nameReply(question[:n]), from) })
+	}
+}
+
+// nameReply answers one question (RFC 1035 section 4.1).
+func nameReply(q []byte) []byte {
+	const address, pointer = 1, 12
+	end := 12
+	for end < len(q) && q[end] != 0 {
+		end += 1 + int(q[end])
+	}
+	kind := binary.BigEndian.Uint16(q[end+1:])
+	out := slices.Clone(q[:end+5])
+	out[2], out[3] = 0x84, 0x80
+	copy(out[6:12], make([]byte, 6))
+	data := map[uint16][]byte{address: {127, 0, 0, 1}, pointer: []byte("\x04slow\x04test\x00")}[kind]
+	if data == nil {
+		return out
+	}
+	out[7] = 1
+	out = append(out, 0xc0, 12, 0, byte(kind), 0, 1, 0, 0, 0, 60, 0, byte(len(data)))
+	return append(out, data...)
+}
+
+// alone runs a shell script of the test in a network and file systems of its own,
+// where name servers, routes and PAM can be planted. It needs root.
+func alone(ts *testscript.TestScript, _ bool, args []string) {
+	cmd := exec.Command("unshare", "-m", "-n", "sh", "-eu", args[0])
+	cmd.Dir = ts.MkAbs(".")
+	cmd.Env = append(os.Environ(), "WORK="+cmd.Dir, "HOME="+cmd.Dir, "PATH="+ts.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	ts.Logf("%s", out)
+	ts.Check(err)
+}

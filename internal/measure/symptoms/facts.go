@@ -1,0 +1,124 @@
+// Package symptoms measures what a login to one host goes through: every wait
+// that its log tells of, what a shared connection would save, what the server
+// itself knows, and one short transfer. It judges nothing.
+//
+// It logs in with the real ssh under the user's own configuration, a handful of
+// times, at most once a second, and never again once a login was refused.
+package symptoms
+
+import (
+	"time"
+
+	"sshpace/internal/measure/handshake"
+)
+
+// Facts are what was measured. What could not be, or was not asked for, has its
+// zero value: a Figure of nothing has N 0.
+type Facts struct {
+	Label  string   // as the user named the host
+	Typed  []string // what the user types after ssh: options and host
+	Host   string   // of these
+	Config string   // the user's own file, "" for ~/.ssh/config
+	Own    bool     // the server is a private one, nobody's host
+
+	KnownAs string // in known_hosts files
+	Route   string // to the host, as ip route get has it; "" where that cannot be told
+
+	Logins  Logins
+	Refusal *Refusal
+	Master  *Master
+	Sharing Sharing
+	Server  *Server
+}
+
+// Logins are figures over all logins.
+type Logins struct {
+	Whole     handshake.Figure
+	RoundTrip handshake.Figure // of TCP; of a request where a ProxyCommand hides it
+	Address   string           // that ssh connected to; "" behind a proxy
+	Lookup    handshake.Figure // of the address
+	Failed    []Attempt        // addresses before that one
+	Commands  []Command        // of Match exec
+	GSSAPI    handshake.Figure // trying it without success
+	Keys      Keys
+	Service   handshake.Figure // from our new keys to the accepted service
+	Request   handshake.Figure // the first request for a login
+	Session   handshake.Figure // from being let in to an open session
+	Command   handshake.Figure // running true
+	Kex       string           // as negotiated
+	Cipher    string
+	MAC       string
+	Zipped    bool // compression was negotiated
+	ClientCPU handshake.Figure
+}
+
+// Attempt is an address that could not be connected to.
+type Attempt struct {
+	Address, Why string
+	Took         handshake.Figure
+}
+
+// Command is a command of Match exec.
+type Command struct {
+	Text string
+	File string // "" where ssh does not tell
+	Line int
+	Took handshake.Figure
+}
+
+// Keys are those that were offered.
+type Keys struct {
+	Vain        []string // those that the server did not want
+	Took        handshake.Figure
+	Accepted    string // its file or comment
+	Fingerprint string // of it
+	FromAgent   bool
+}
+
+// Refusal is a server that hung up before the login, after some logins.
+type Refusal struct {
+	Said    string
+	After   int  // logins that worked
+	Startup bool // it said so: MaxStartups
+	Penalty bool // it said so: PerSourcePenalties
+	TooMany bool // keys
+}
+
+// MasterState is what the socket of a ControlMaster turned out to be.
+type MasterState string
+
+// The states.
+const (
+	Live MasterState = "live"
+	Dead MasterState = "dead" // nobody listens
+	Hung MasterState = "hung" // somebody listens and does not answer
+)
+
+// Master is what stands where ControlPath leads to.
+type Master struct {
+	Path   string
+	State  MasterState
+	PID    int // 0: not known
+	Waited time.Duration
+	// Old are the groups of sessions over it, where a new login has others; New
+	// are those.
+	Old, New []string
+}
+
+// Sharing is what the configuration says about shared connections, and what one
+// would save.
+type Sharing struct {
+	Master, Persist bool             // ControlMaster, ControlPersist
+	Session         handshake.Figure // true over a master of our own
+}
+
+// Server is what a shell on the host tells.
+type Server struct {
+	Client  string           // our address, as the server sees it
+	Shell   string           // the login shell
+	Reverse handshake.Figure // looking our address up, there
+	Account handshake.Figure // looking the user up, there
+	Route   string           // from there to us, as ip route get has it
+	Motd    []string         // scripts that make the message of the day
+	Groups  []string
+}

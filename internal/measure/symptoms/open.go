@@ -1,0 +1,128 @@
+package symptoms
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"os/user"
+	"slices"
+	"time"
+
+	"sshpace/internal/base/fault"
+	"sshpace/internal/base/host"
+	"sshpace/internal/measure/loopback"
+	"sshpace/internal/measure/testbed"
+	"sshpace/internal/record"
+	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/route"
+	"sshpace/internal/ssh/sshconf"
+	"sshpace/internal/sys/workdir"
+)
+
+// Params say who is examined.
+type Params struct {
+	SSH, SSHD string // paths; "" to search
+	Connect   time.Duration
+	Host      string // as the user names it; "" for a private server
+	Route     route.Params
+	Dir       *workdir.Dir
+	Helper    func(program string) []string // command line of a helper program of ours
+	Progress  func(what string)
+}
+
+// How often a plain login is measured, and how much time there is between two on
+// a host of the user's.
+const (
+	hostLogins    = 3
+	privateLogins = 5
+	politePause   = time.Second
+)
+
+// Open makes a patient ready, and what is known without a login. The caller closes
+// it.
+func Open(ctx context.Context, p Params) (*Patient, *Facts, error) {
+	if p.Host == "" {
+		return openPrivate(ctx, p)
+	}
+	return openHost(ctx, p)
+}
+
+// Close ends what was started.
+func (p *Patient) Close() error {
+	if p.close == nil {
+		return nil
+	}
+	return p.close()
+}
+
+func openHost(ctx context.Context, p Params) (*Patient, *Facts, error) {
+	d, err := p.Route.Connection.Destination(p.Host)
+	if err != nil {
+		return nil, nil, err
+	}
+	ssh, err := openssh.FindClient(ctx, p.SSH)
+	if err != nil {
+		return nil, nil, fault.WithHint(err, "install openssh-client, or name its path with --ssh")
+	}
+	h, err := host.Parse(d.Label)
+	if err != nil {
+		return nil, nil, err
+	}
+	router, err := route.New(ctx, p.Route)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := router.Route(ctx, h)
+	if err != nil {
+		return nil, nil, route.ResolveError(err, h.Name)
+	}
+	facts := &Facts{Label: d.Label, Host: d.Host, Typed: append(slices.Clone(d.Options), d.Host), Config: p.Route.Connection.Config}
+	facts.configured(found.Host)
+	patient := &Patient{SSH: ssh, Connect: p.Connect, Dir: p.Dir.Path, Pause: politePause, Logins: hostLogins, Progress: p.Progress}
+	patient.Destination, patient.Env = router.ThroughJumps(found, ssh, d, p.Connect)
+	return patient, facts, nil
+}
+
+// configured takes down what the configuration says of the host.
+func (f *Facts) configured(c *sshconf.Resolved) {
+	f.KnownAs = cmp.Or(c.HostKeyAlias(), knownhosts.HostPort(c.HostName(), c.Port()))
+	set := func(k sshconf.Keyword) bool {
+		v, ok := c.Get(k)
+		return ok && len(v.Args) > 0 && !slices.Contains([]string{"no", "false", "none"}, v.Args[0])
+	}
+	f.Sharing.Master, f.Sharing.Persist = set(sshconf.ControlMaster), set(sshconf.ControlPersist)
+	if path := c.ControlPath(); path != "" {
+		if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
+			f.Master = &Master{Path: path}
+		}
+	}
+}
+
+// openPrivate makes a server of our own the patient, whom the user's own
+// configuration for localhost leads to.
+func openPrivate(ctx context.Context, p Params) (*Patient, *Facts, error) {
+	bed, err := testbed.Open(ctx, testbed.Params{
+		SSH: p.SSH, SSHD: p.SSHD, Engine: record.EngineOpenSSH, Data: "random", Connect: p.Connect, Route: p.Route,
+		Everything: true, Dir: p.Dir, Helper: p.Helper,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	bed.Private.Fresh(true) // nobody logs in to this server: its stalls are nobody's
+	me, err := user.Current()
+	if err != nil {
+		return nil, nil, err
+	}
+	address, port := bed.Private.Address()
+	options := append(p.Route.Connection.Options(),
+		"-p", port, "-l", me.Username, "-i", bed.Keys.Identity,
+		"-o", "HostName="+address, "-o", "HostKeyAlias="+loopback.Alias, "-o", "ProxyCommand=none",
+		"-o", "UserKnownHostsFile="+bed.Keys.KnownHosts, "-o", "GlobalKnownHostsFile=none")
+	facts := &Facts{Label: testbed.Loopback, Host: "localhost", Typed: []string{"localhost"}, Config: p.Route.Connection.Config, Own: true, KnownAs: "localhost"}
+	patient := &Patient{
+		SSH: bed.SSH, Destination: openssh.Destination{Host: "localhost", Label: testbed.Loopback, Options: options},
+		Connect: p.Connect, Dir: p.Dir.Path, Logins: privateLogins, Progress: p.Progress, close: bed.Close,
+	}
+	return patient, facts, nil
+}

@@ -1,0 +1,180 @@
+package symptoms
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/fault"
+	"sshpace/internal/base/shell"
+	"sshpace/internal/measure/handshake"
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/sshlog"
+)
+
+// Patient is who logs in, and where.
+type Patient struct {
+	SSH         openssh.Program
+	Destination openssh.Destination // with the jump hosts on the way
+	Env         []string            // of ssh, beyond ours
+	Connect     time.Duration       // how long connecting may take
+	Dir         string              // private, for logs and sockets
+	Pause       time.Duration       // between two logins
+	Logins      int                 // how many tell how long one takes
+	Progress    func(what string)
+
+	close  func() error
+	facts  *Facts
+	made   int       // logins so far
+	last   time.Time // the end of the last one
+	latest *handshake.Login
+}
+
+// Probe measures some of the facts.
+type Probe string
+
+// The probes.
+const (
+	LoggingIn Probe = "logins"
+	Masters   Probe = "masters" // what ControlPath leads to
+	Shared    Probe = "shared"  // sessions over a master of our own, and what the server tells there
+)
+
+// probes are what each does, in the order in which they are made.
+var probes = []struct {
+	probe Probe
+	does  func(*Patient, context.Context) error
+}{
+	{Masters, (*Patient).masters},
+	{LoggingIn, (*Patient).logins},
+	{Shared, (*Patient).shared},
+}
+
+// Examine carries out probes and fills facts in, which holds what was measured so
+// far whenever it returns: at the end, when ctx ends, or with an error.
+func (p *Patient) Examine(ctx context.Context, wanted []Probe, facts *Facts) error {
+	p.facts = facts
+	for _, probe := range probes {
+		if !slices.Contains(wanted, probe.probe) || facts.Refusal != nil {
+			continue
+		}
+		if err := probe.does(p, ctx); err != nil {
+			return p.refused(err)
+		}
+		if ctx.Err() != nil {
+			return context.Canceled
+		}
+	}
+	return nil
+}
+
+// ends are client and server as package handshake has them, under the user's own
+// configuration as far as that can be had without a person.
+func (p *Patient) ends() *handshake.Ends {
+	d := p.Destination
+	d.Options = slices.Concat([]string{"-v"}, d.Options)
+	d.Instead = map[string]string{"Compression": ""}
+	return &handshake.Ends{SSH: p.SSH, Destination: d, Env: p.Env, Connect: p.Connect, Dir: p.Dir}
+}
+
+// logins logs in some times.
+func (p *Patient) logins(ctx context.Context) error {
+	var all []*trace
+	ends := p.ends()
+	for i := range p.Logins {
+		p.Progress(fmt.Sprintf("login %d of %d", i+1, p.Logins))
+		l, err := p.login(ctx, ends, ends.Argv(alg.Suite{}, "true"))
+		if l != nil && err != nil && len(all) == 0 {
+			p.facts.Logins.Keys = keys([]*trace{read(l)}) // may be why
+		}
+		if err != nil {
+			return err
+		}
+		all = append(all, read(l))
+		p.facts.Logins = fold(all)
+	}
+	p.facts.Route = routeTo(ctx, p.facts.Logins.Address)
+	return nil
+}
+
+// login waits until the next login is due, and makes it.
+func (p *Patient) login(ctx context.Context, ends *handshake.Ends, argv handshake.ArgvFunc) (*handshake.Login, error) {
+	if !p.due(ctx) {
+		return nil, context.Canceled
+	}
+	l, err := ends.Watch(ctx, argv)
+	p.last, p.latest = time.Now(), l
+	if err == nil {
+		p.made++
+	}
+	return l, err
+}
+
+// due waits until another login is polite.
+func (p *Patient) due(ctx context.Context) bool {
+	t := time.NewTimer(time.Until(p.last.Add(p.Pause)))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// refused makes a fact of a server that did not want us because there are too
+// many; any other failure stays an error.
+func (p *Patient) refused(err error) error {
+	failed, ok := errors.AsType[*handshake.FailedError](err)
+	if !ok || failed.Late {
+		return p.explained(err)
+	}
+	cause, _ := sshlog.CauseOf([]string{failed.Said})
+	r := &Refusal{Said: failed.Said, After: p.made}
+	switch {
+	case cause == sshlog.TooManyKeys:
+		r.TooMany = true
+	case failed.During == handshake.Version && (cause == sshlog.NoVersion || cause == sshlog.HungUp || cause == sshlog.Throttled):
+	default:
+		return p.explained(err)
+	}
+	r.Startup, r.Penalty = p.heard("Exceeded MaxStartups"), p.heard("Not allowed at this time")
+	p.facts.Refusal = r
+	return nil
+}
+
+// heard tells whether the server has said a text before it hung up.
+func (p *Patient) heard(text string) bool {
+	if p.latest == nil {
+		return false
+	}
+	_, said := p.latest.Has(text)
+	return said
+}
+
+// explained says what to do about a login that failed.
+func (p *Patient) explained(err error) error {
+	if _, ok := errors.AsType[*handshake.FailedError](err); !ok {
+		return err
+	}
+	line := shell.Line(slices.Concat([]string{"ssh", "-o", "BatchMode=yes"}, p.facts.Typed, []string{"true"})...)
+	return fault.WithHint(fmt.Errorf("%s: %w", p.facts.Label, err), "nothing more was tried; make this work first: "+line)
+}
+
+// routeTo is how this machine reaches an address (ip-route(8)); "" for none.
+func routeTo(ctx context.Context, address string) string {
+	if address == "" {
+		return ""
+	}
+	out, err := exec.CommandContext(ctx, "ip", "route", "get", address).Output()
+	if err != nil {
+		return ""
+	}
+	line, _, _ := strings.Cut(string(out), "\n")
+	return strings.TrimSpace(line)
+}

@@ -1,0 +1,190 @@
+package symptoms
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/pattern"
+	"sshpace/internal/measure/handshake"
+	"sshpace/internal/ssh/sshlog"
+)
+
+// trace is what the log of one login (ssh -vvv) tells. A span that it does not
+// tell of is negative.
+type trace struct {
+	whole, cpu     time.Duration
+	tcp, lookup    time.Duration
+	gssapi         time.Duration
+	vain           []string
+	offering       time.Duration // keys that the server did not want
+	accepted       string        // the rest of ssh's line
+	address        string
+	failed         []attempt
+	commands       []command
+	spans          map[handshake.Phase]time.Duration
+	kex            string
+	cipher, mac    string
+	zipped         bool
+	loggedIn, jump bool
+}
+
+type attempt struct {
+	address, why string
+	took         time.Duration
+}
+
+type command struct {
+	text, file string
+	line       int
+	took       time.Duration
+}
+
+// unknown is a span that a log does not tell of.
+const unknown = time.Duration(-1)
+
+// read takes the log of a login apart.
+func read(l *handshake.Login) *trace {
+	t := &trace{whole: l.Whole, cpu: l.ClientCPU, tcp: unknown, lookup: unknown, gssapi: unknown, spans: map[handshake.Phase]time.Duration{}}
+	for _, s := range l.Spans {
+		t.spans[s.Phase] = s.NS
+	}
+	r := reader{trace: t}
+	for _, line := range l.Lines {
+		r.line(line)
+	}
+	return t
+}
+
+// reader goes through the lines and knows when what it is in the middle of began.
+type reader struct {
+	*trace
+	resolving, connecting, executing, trying, offered time.Duration
+	method                                            string
+}
+
+// steps are beginnings of lines (ssh.c, sshconnect.c, sshconnect2.c, readconf.c of
+// OpenSSH 8 to 10) and what each means.
+var steps = []struct {
+	prefix string
+	take   func(r *reader, at time.Duration, rest string)
+}{
+	{"debug1: Executing command: ", (*reader).execute},
+	{"debug3: command returned status ", (*reader).executed},
+	{"debug2: resolving ", func(r *reader, at time.Duration, _ string) { r.resolving = at }},
+	{"debug1: Connecting to ", (*reader).connect},
+	{"debug1: connect to address ", (*reader).missed},
+	{"debug1: Connection established", func(r *reader, at time.Duration, _ string) { r.tcp = at - r.connecting }},
+	{"debug1: Executing proxy ", func(r *reader, _ time.Duration, _ string) { r.jump = true }},
+	{"debug1: Next authentication method: ", (*reader).next},
+	{"debug1: Offering public key: ", (*reader).offer},
+	{"debug1: Server accepts key: ", (*reader).accept},
+	{"Authenticated to ", (*reader).enter},
+	{"debug1: Authentication succeeded", (*reader).enter},
+}
+
+// places are the lines that say where a command of Match exec stands, once it has
+// ended.
+var places = pattern.Lazy(`^debug3: (.+) line (\d+): (?:not |no )?match(?:ed)? '!?exec `)
+
+func (r *reader) line(l handshake.Line) {
+	for _, s := range steps {
+		if rest, ok := strings.CutPrefix(l.Text, s.prefix); ok {
+			s.take(r, l.At, rest)
+			return
+		}
+	}
+	if m := places().FindStringSubmatch(l.Text); m != nil && len(r.commands) > 0 {
+		last := &r.commands[len(r.commands)-1]
+		last.file = m[1]
+		last.line, _ = strconv.Atoi(m[2])
+	}
+	r.negotiated(sshlog.Read(l.Text))
+}
+
+func (r *reader) negotiated(e sshlog.Event) {
+	switch e.Kind {
+	case sshlog.KexAlgorithm:
+		r.kex = strings.Fields(e.Text + " ?")[0]
+	case sshlog.ClientToServer:
+		r.cipher, r.mac, r.zipped = suite(e.Text)
+	}
+}
+
+// suite reads "cipher: NAME MAC: NAME compression: NAME", before 7.1 "NAME NAME
+// NAME".
+func suite(text string) (cipher, mac string, zipped bool) {
+	words := strings.Fields(text)
+	var names []string
+	for _, w := range words {
+		if !strings.HasSuffix(w, ":") {
+			names = append(names, w)
+		}
+	}
+	names = append(names, "", "", "none")
+	return names[0], names[1], strings.HasPrefix(names[2], "zlib")
+}
+
+func (r *reader) execute(at time.Duration, rest string) {
+	r.executing = at
+	r.commands = append(r.commands, command{text: strings.Trim(rest, "'"), took: unknown})
+}
+
+func (r *reader) executed(at time.Duration, _ string) {
+	if n := len(r.commands); n > 0 {
+		r.commands[n-1].took = at - r.executing
+	}
+}
+
+// connect reads "NAME [ADDRESS] port N."
+func (r *reader) connect(at time.Duration, rest string) {
+	if r.lookup == unknown && r.resolving > 0 {
+		r.lookup = at - r.resolving
+	}
+	r.connecting = at
+	_, rest, _ = strings.Cut(rest, "[")
+	r.address, _, _ = strings.Cut(rest, "]")
+}
+
+// missed reads "ADDRESS port N: REASON".
+func (r *reader) missed(at time.Duration, rest string) {
+	_, why, _ := strings.Cut(rest, ": ")
+	r.failed = append(r.failed, attempt{r.address, why, at - r.connecting})
+}
+
+func (r *reader) next(at time.Duration, method string) {
+	r.fruitless(at)
+	r.offered = 0
+	r.leave(at)
+	r.method, r.trying = method, at
+}
+
+// leave ends the method that was tried until now.
+func (r *reader) leave(at time.Duration) {
+	if strings.HasPrefix(r.method, "gssapi") {
+		r.gssapi = max(r.gssapi, 0) + at - r.trying
+	}
+	r.method = ""
+}
+
+func (r *reader) offer(at time.Duration, rest string) {
+	r.fruitless(at)
+	r.accepted, r.offered = rest, at
+}
+
+// fruitless counts the key that was offered last as one that the server did not
+// want.
+func (r *reader) fruitless(at time.Duration) {
+	if r.offered > 0 {
+		r.vain, r.offering = append(r.vain, r.accepted), r.offering+at-r.offered
+	}
+}
+
+func (r *reader) accept(time.Duration, string) { r.offered = 0 }
+
+func (r *reader) enter(at time.Duration, _ string) {
+	if !r.loggedIn && !strings.HasPrefix(r.method, "gssapi") {
+		r.leave(at)
+	}
+	r.loggedIn = true
+}

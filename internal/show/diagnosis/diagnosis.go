@@ -1,0 +1,122 @@
+// Package diagnosis shows what doctor found, for people and for programs.
+package diagnosis
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/measure/handshake"
+	"sshpace/internal/measure/symptoms"
+	"sshpace/internal/verdict/doctor"
+)
+
+// Schema names the layout of the JSON form.
+const Schema = "sshpace.doctor/1"
+
+// Report is what was looked for and found.
+type Report struct {
+	Schema    string            `json:"schema"`
+	Target    string            `json:"target"`
+	Complete  bool              `json:"complete"` // nothing kept it from looking at everything
+	Login     *handshake.Figure `json:"login_ns,omitempty"`
+	RoundTrip *handshake.Figure `json:"round_trip_ns,omitempty"`
+	Checks    []string          `json:"checks"`
+	Findings  []doctor.Finding  `json:"findings"`
+}
+
+// New is the report on what was measured.
+func New(f *symptoms.Facts, checks []doctor.Check, complete bool) *Report {
+	r := &Report{Schema: Schema, Target: f.Label, Complete: complete, Checks: []string{}, Findings: doctor.Judge(checks, f)}
+	for _, c := range checks {
+		r.Checks = append(r.Checks, c.Name)
+	}
+	if f.Logins.Whole.N > 0 {
+		r.Login, r.RoundTrip = &f.Logins.Whole, &f.Logins.RoundTrip
+	}
+	return r
+}
+
+// JSON writes the report.
+func (r *Report) JSON(w io.Writer) error { return termsafe.WriteJSON(w, r, " ") }
+
+// Text writes the report for people, at most width columns wide but for lines
+// that are to be pasted.
+func (r *Report) Text(w io.Writer, width int) error {
+	var b strings.Builder
+	r.head(&b)
+	for i, f := range r.Findings {
+		write(&b, i+1, f, width)
+	}
+	_, err := w.Write(termsafe.Text([]byte(b.String())))
+	return err
+}
+
+func (r *Report) head(b *strings.Builder) {
+	fmt.Fprintf(b, "DOCTOR  %s", r.Target)
+	if r.Login != nil {
+		fmt.Fprintf(b, ": a login takes %s", doctor.Milliseconds(*r.Login))
+	}
+	b.WriteString("\n")
+	switch {
+	case len(r.Findings) == 0 && r.Complete:
+		fmt.Fprintf(b, "Nothing that costs anything was found (%d checks).\n", len(r.Checks))
+	case len(r.Findings) == 0:
+		b.WriteString("Nothing was found so far; not everything was looked at.\n")
+	case !r.Complete:
+		b.WriteString("Not everything was looked at.\n")
+	}
+}
+
+// write is one finding.
+func write(b *strings.Builder, number int, f doctor.Finding, width int) {
+	head := fmt.Sprintf("%.0f ms a %s", f.Cost.Value/1e6, f.Per)
+	switch {
+	case f.Breaks:
+		head = "broken"
+	case f.Per != "login":
+		head = fmt.Sprintf("%.0f ms for %s", f.Cost.Value/1e6, f.Per)
+	}
+	fmt.Fprintf(b, "\n%d. %s (%s)\n", number, head, f.Check)
+	for _, part := range []struct{ name, text string }{{"what", f.What}, {"seen", f.Evidence}, {"gain", f.Gain}, {"do", f.Where}} {
+		indented(b, part.name, part.text, width)
+	}
+	for line := range strings.SplitSeq(f.Do, "\n") {
+		fmt.Fprintf(b, "         %s\n", line)
+	}
+}
+
+// usualWidth is that of no terminal, leastWidth that of a text in a narrow one.
+const (
+	usualWidth = 80
+	leastWidth = 30
+)
+
+// wrapped breaks a text into lines.
+func wrapped(text string, width int) (lines []string) {
+	for _, word := range strings.Fields(text) {
+		last := len(lines) - 1
+		if last >= 0 && utf8.RuneCountInString(lines[last])+1+utf8.RuneCountInString(word) <= width {
+			lines[last] += " " + word
+			continue
+		}
+		lines = append(lines, word)
+	}
+	return lines
+}
+
+// indented is a text behind its name, folded.
+func indented(b *strings.Builder, name, text string, width int) {
+	const indent = 9
+	if width == 0 {
+		width = usualWidth
+	}
+	for i, line := range wrapped(text, max(leastWidth, width-indent)) {
+		if i > 0 {
+			name = ""
+		}
+		fmt.Fprintf(b, "   %-5s %s\n", name, line)
+	}
+}

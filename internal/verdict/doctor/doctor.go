@@ -1,0 +1,101 @@
+// Package doctor says what makes ssh slow: judges over measured facts, each of
+// which knows one cause, what it costs, and the one thing to do about it.
+package doctor
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/measure/handshake"
+	"sshpace/internal/measure/symptoms"
+)
+
+// Finding is something that costs.
+type Finding struct {
+	Check string `json:"check"`
+	What  string `json:"what"`
+	// Breaks says that logins fail or hang: there is no number for that.
+	Breaks   bool             `json:"breaks"`
+	Cost     handshake.Figure `json:"cost_ns"`
+	Per      string           `json:"per"` // what costs so much: "login" or "100 MB"
+	Evidence string           `json:"evidence"`
+	Where    string           `json:"where"` // where to do it
+	Do       string           `json:"do"`    // a line for a shell
+	Gain     string           `json:"gain"`
+}
+
+// What a cost belongs to.
+const (
+	perLogin    = "login"
+	perTransfer = "100 MB"
+)
+
+// Check is one cause.
+type Check struct {
+	Name  string
+	About string // what it looks for, in a few words
+	Needs []symptoms.Probe
+	judge func(f *symptoms.Facts) []Finding
+}
+
+// Checks are all of them.
+var Checks = slices.Concat(loginChecks, serverChecks, masterChecks)
+
+// Named are the checks whose names match one of some patterns; all for none.
+func Named(patterns []string) []Check {
+	if len(patterns) == 0 {
+		return Checks
+	}
+	return slices.DeleteFunc(slices.Clone(Checks), func(c Check) bool { return !alg.Match(patterns, c.Name) })
+}
+
+// Needs are the probes that checks need.
+func Needs(checks []Check) (all []symptoms.Probe) {
+	for _, c := range checks {
+		for _, p := range c.Needs {
+			if !slices.Contains(all, p) {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}
+
+// Judge is what the facts tell, the costliest first: what breaks logins, then by
+// time.
+func Judge(checks []Check, f *symptoms.Facts) []Finding {
+	found := []Finding{}
+	for _, c := range checks {
+		for _, finding := range c.judge(f) {
+			finding.Check = c.Name
+			found = append(found, finding)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Finding) int {
+		if a.Breaks != b.Breaks {
+			return map[bool]int{true: -1, false: 1}[a.Breaks]
+		}
+		return cmp.Compare(b.Cost.Value, a.Cost.Value)
+	})
+	return found
+}
+
+// worth tells whether a cost is one: at least the floor every time, and above
+// what it varies by.
+func worth(cost handshake.Figure, floor time.Duration) bool {
+	return cost.N > 0 && cost.Lo >= float64(floor) && cost.Value >= cost.Hi-cost.Lo
+}
+
+// beyond is a figure without what it would be anyway.
+func beyond(f handshake.Figure, usual time.Duration) handshake.Figure {
+	if f.N == 0 {
+		return f
+	}
+	d := float64(usual)
+	return handshake.Figure{Value: f.Value - d, Lo: f.Lo - d, Hi: f.Hi - d, N: f.N}
+}
+
+// roundTrip is the least that a request takes.
+func roundTrip(f *symptoms.Facts) time.Duration { return time.Duration(f.Logins.RoundTrip.Lo) }

@@ -1,0 +1,163 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/shell"
+	"sshpace/internal/measure/symptoms"
+)
+
+// Floors: less is not worth a word, and a busy machine adds as much.
+const (
+	execFloor   = 30 * time.Millisecond
+	lookupFloor = 50 * time.Millisecond
+	gssapiFloor = 5 * time.Millisecond
+	keyFloor    = 10 * time.Millisecond
+)
+
+// loginChecks are about what the client does.
+var loginChecks = []Check{
+	{"match-exec", "a slow command of Match exec", []symptoms.Probe{symptoms.LoggingIn}, matchExec},
+	{"dns", "a slow lookup of the host's address", []symptoms.Probe{symptoms.LoggingIn}, slowLookup},
+	{"address", "addresses that do not answer", []symptoms.Probe{symptoms.LoggingIn}, deadAddress},
+	{"gssapi", "Kerberos tried in vain", []symptoms.Probe{symptoms.LoggingIn}, gssapi},
+	{"keys", "keys that the server does not want", []symptoms.Probe{symptoms.LoggingIn}, vainKeys},
+	{"refused", "a server that limits connections", []symptoms.Probe{symptoms.LoggingIn}, refused},
+}
+
+func matchExec(f *symptoms.Facts) (found []Finding) {
+	for _, c := range f.Logins.Commands {
+		if !worth(c.Took, execFloor) {
+			continue
+		}
+		at, do := "the configuration", "ssh -G "+shell.Word(f.Host)+" >/dev/null"
+		if c.File != "" {
+			at = fmt.Sprintf("%s:%d", c.File, c.Line)
+			do = fmt.Sprintf("sed -i.bak '%ds/[Ee]xec/!originalhost %s exec/' %s", c.Line, f.Host, shell.Word(c.File))
+		}
+		found = append(found, Finding{
+			What: fmt.Sprintf("a command of Match exec runs before the connection (%s)", at),
+			Cost: c.Took, Per: perLogin,
+			Evidence: fmt.Sprintf("%q took %s", c.Text, Milliseconds(c.Took)),
+			Where:    "on this machine, if " + f.Host + " needs nothing of what that Match block sets", Do: do, Gain: ofLogin(f, c.Took),
+		})
+	}
+	return found
+}
+
+func slowLookup(f *symptoms.Facts) []Finding {
+	l := f.Logins
+	if !worth(l.Lookup, lookupFloor) {
+		return nil
+	}
+	return []Finding{{
+		What: "looking the host's address up is slow (DNS or another name service)",
+		Cost: l.Lookup, Per: perLogin,
+		Evidence: "from the name to the address took " + Milliseconds(l.Lookup),
+		Where:    "on this machine, if that address never changes",
+		Do:       configure(f, "HostName "+l.Address, "HostKeyAlias "+f.KnownAs), Gain: ofLogin(f, l.Lookup),
+	}}
+}
+
+func deadAddress(f *symptoms.Facts) []Finding {
+	for _, a := range f.Logins.Failed {
+		if !worth(a.Took, lookupFloor) {
+			continue
+		}
+		family := "inet"
+		if strings.Contains(f.Logins.Address, ":") {
+			family = "inet6"
+		}
+		return []Finding{{
+			What: "an address of the host does not answer, and is tried first",
+			Cost: a.Took, Per: perLogin,
+			Evidence: fmt.Sprintf("%s: %s after %s; %s answered", a.Address, a.Why, Milliseconds(a.Took), f.Logins.Address),
+			Where:    here(f), Do: configure(f, "AddressFamily "+family), Gain: ofLogin(f, a.Took),
+		}}
+	}
+	return nil
+}
+
+func gssapi(f *symptoms.Facts) []Finding {
+	cost := f.Logins.GSSAPI
+	if !worth(cost, gssapiFloor) {
+		return nil
+	}
+	return []Finding{{
+		What: "Kerberos (GSSAPI) is tried before keys, and there is no ticket",
+		Cost: cost, Per: perLogin,
+		Evidence: "until ssh went on to the next method it took " + Milliseconds(cost),
+		Where:    here(f), Do: configure(f, "GSSAPIAuthentication no"), Gain: ofLogin(f, cost),
+	}}
+}
+
+func vainKeys(f *symptoms.Facts) []Finding {
+	k := f.Logins.Keys
+	if f.Refusal != nil && f.Refusal.TooMany {
+		return []Finding{{
+			What: "the server hangs up before the right key is offered: too many are", Breaks: true,
+			Evidence: fmt.Sprintf("%d keys were offered, then: %s", len(k.Vain)+1, f.Refusal.Said),
+			Where:    here(f) + "; name the file of the right key there", Do: configure(f, "IdentityFile ~/.ssh/id_ed25519", "IdentitiesOnly yes"),
+			Gain: "logins that work",
+		}}
+	}
+	if len(k.Vain) == 0 || !worth(k.Took, keyFloor) {
+		return nil
+	}
+	return []Finding{{
+		What: fmt.Sprintf("%s offered before the right one", plural(len(k.Vain), "key is", "keys are")),
+		Cost: k.Took, Per: perLogin,
+		Evidence: fmt.Sprintf("offering them took %s; the server accepted %s (sshd allows 6 tries by default)", Milliseconds(k.Took), k.Accepted),
+		Where:    here(f), Do: onlyKey(f), Gain: ofLogin(f, k.Took),
+	}}
+}
+
+// onlyKey makes ssh offer the right key alone. Of a key that only an agent has,
+// the public half goes to a file, by which ssh chooses it.
+func onlyKey(f *symptoms.Facts) string {
+	k := f.Logins.Keys
+	if !k.FromAgent || strings.HasPrefix(k.Accepted, "/") {
+		return configure(f, "IdentityFile "+k.Accepted, "IdentitiesOnly yes")
+	}
+	file := "~/.ssh/" + shell.Word(f.Host) + ".pub"
+	public := fmt.Sprintf(`ssh-add -L | while read -r k; do case $(echo "$k" | ssh-keygen -lf -) in *%s*) echo "$k";; esac; done >%s`, k.Fingerprint, file)
+	return public + "; " + configure(f, "IdentityFile "+file, "IdentitiesOnly yes")
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// refused tells the limits of sshd apart by its words. It keeps penalties
+// (since 9.8) for an address and a time, MaxStartups for all that is not logged
+// in yet.
+func refused(f *symptoms.Facts) []Finding {
+	r := f.Refusal
+	if r == nil || r.TooMany {
+		return nil
+	}
+	found := Finding{
+		What: "the server hung up before the login: MaxStartups or PerSourcePenalties", Breaks: true,
+		Evidence: fmt.Sprintf("after %s: %s; nothing more was tried", plural(r.After, "login", "logins"), r.Said),
+		Where:    "on the server, as root; look first who keeps connections open: ss -tn sport = :22",
+		Do:       `printf 'MaxStartups 100:30:200\n' >/etc/ssh/sshd_config.d/00-startups.conf && sshd -t && systemctl reload ssh`,
+		Gain:     "logins that are not refused",
+	}
+	switch {
+	case r.Startup:
+		found.What = "the server refuses connections: too many are not logged in yet (MaxStartups)"
+	case r.Penalty:
+		found.What = "the server refuses our address for a while (PerSourcePenalties)"
+		found.Where = "on the server, as root, if this address is to be trusted"
+		found.Do = `printf 'PerSourcePenaltyExemptList ADDRESS\n' >/etc/ssh/sshd_config.d/00-penalties.conf && sshd -t && systemctl reload ssh`
+		if f.Server != nil {
+			found.Do = strings.Replace(found.Do, "ADDRESS", f.Server.Client, 1)
+		}
+	}
+	return []Finding{found}
+}

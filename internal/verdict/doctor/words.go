@@ -1,0 +1,69 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/shell"
+	"sshpace/internal/measure/handshake"
+	"sshpace/internal/measure/symptoms"
+)
+
+// Milliseconds is a figure with its range and how often it was measured.
+func Milliseconds(f handshake.Figure) string {
+	if f.N < 2 {
+		return ms(f.Value)
+	}
+	return fmt.Sprintf("%s (%s to %s, %d times)", ms(f.Value), number(f.Lo), number(f.Hi), f.N)
+}
+
+func ms(ns float64) string { return number(ns) + " ms" }
+
+func number(ns float64) string {
+	value := ns / float64(time.Millisecond)
+	if value < 9.95 {
+		return fmt.Sprintf("%.1f", max(0, value))
+	}
+	return fmt.Sprintf("%.0f", value)
+}
+
+// ofLogin is what a login gains: predicted, not measured.
+func ofLogin(f *symptoms.Facts, cost handshake.Figure) string {
+	if f.Logins.Whole.N == 0 {
+		return fmt.Sprintf("about %s a login (predicted)", ms(cost.Value))
+	}
+	return fmt.Sprintf("about %s of the %s that a login takes (predicted)", ms(cost.Value), ms(f.Logins.Whole.Value))
+}
+
+// typed is a command line with ssh and what the user types after it.
+func typed(f *symptoms.Facts, words ...string) string {
+	return shell.Line(slices.Concat([]string{"ssh"}, f.Typed, words)...)
+}
+
+// config is the user's file, for a shell.
+func config(f *symptoms.Facts) string {
+	if f.Config == "" {
+		return "~/.ssh/config"
+	}
+	return shell.Word(f.Config)
+}
+
+// configure is a line for a shell that puts settings for the host before all
+// others in the user's file, where they count (ssh_config(5): the first value
+// wins). "Host *" keeps what follows for all hosts. The file stays the same one,
+// with its mode, even where it is a link.
+func configure(f *symptoms.Facts, settings ...string) string {
+	block := "Host " + f.Host + `\n`
+	for _, s := range settings {
+		block += "  " + strings.ReplaceAll(s, "%", "%%") + `\n`
+	}
+	file := config(f)
+	return fmt.Sprintf(`t=$(printf '%sHost *\n'; cat %s) && printf '%%s\n' "$t" >%s`, block, file, file)
+}
+
+// here is where configure is to be typed.
+func here(f *symptoms.Facts) string {
+	return "on this machine; it puts the lines first in " + config(f)
+}
