@@ -76,9 +76,9 @@ func (p *Private) enter(ctx context.Context, trials []record.Trial) opened {
 
 // Shares of what the machine has that connections may use, and what each takes.
 const (
-	memoryShare   = 4        // a quarter of what is available
-	perConnection = 26 << 20 // resident memory of ssh, its sshd processes and a shell
-	filesEach     = 10       // descriptors of ours: pipes, clocks, logs, and the socket while it logs in
+	memoryShare   = 4       // a quarter of what is available
+	perConnection = 6 << 20 // memory of ssh, its sshd processes and a sleeping command: 3 MiB by proportional set size
+	filesEach     = 10      // descriptors of ours: pipes, clocks, logs, and the socket while it logs in
 	filesAside    = 32
 	pagesEach     = 7 * 16 // of pipes: three of the client, three of the command, one of sshd's own
 	pagesAside    = 1024   // of the wide ones

@@ -44,22 +44,6 @@ func parseLoad(text string) (load Load, ok bool) {
 	return Load{Busy: ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6], Steal: ticks[7]}, true
 }
 
-// AvailableMemory reads MemAvailable (proc_meminfo(5)), in bytes; ok is false
-// where it is not to be had.
-func AvailableMemory() (bytes int64, ok bool) {
-	text, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return 0, false
-	}
-	_, rest, ok := strings.Cut(string(text), "\nMemAvailable:")
-	fields := strings.Fields(rest)
-	if !ok || len(fields) == 0 {
-		return 0, false
-	}
-	kib, err := strconv.ParseInt(fields[0], 10, 64)
-	return kib << 10, err == nil
-}
-
 // Spin runs a fixed amount of integer work three times and returns the shortest
 // time, about half a millisecond on a fast core: a probe for the CPU's frequency
 // that being interrupted once does not spoil.
