@@ -135,20 +135,24 @@ func (s *Store) IDs() ([]string, error) {
 	return ids, err
 }
 
-// Prune removes all but the newest runs.
+// Prune removes all but the newest runs, when there are a tenth more: it looks at
+// every one of them then, and every run begins with this.
 func (s *Store) Prune(keep int) error {
-	ids, err := s.IDs()
-	if err != nil {
-		return err
-	}
-	if len(ids) <= keep {
+	folder, err := s.folder(safedir.Open)
+	if errors.Is(err, fs.ErrNotExist) || s.dir == "" {
 		return nil
 	}
-	folder, err := s.folder(safedir.Open)
 	if err != nil {
 		return fmt.Errorf("history: %w", err)
 	}
 	defer folder.Close()
+	if all, err := folder.Entries(suffix); err != nil || len(all) <= keep+keep/10 {
+		return err
+	}
+	ids, err := s.IDs()
+	if err != nil || len(ids) <= keep {
+		return err
+	}
 	var errs []error
 	for _, id := range ids[keep:] {
 		errs = append(errs, folder.Remove(id+suffix))

@@ -210,6 +210,28 @@ func TestIDsAndPrune(t *testing.T) {
 	}
 }
 
+// Pruning looks at every record, so it is not done for each run.
+func TestPruneNowAndThen(t *testing.T) {
+	s := New(t.TempDir())
+	for _, tt := range []struct{ runs, left int }{{22, 22}, {23, 20}} {
+		for count(t, s) < tt.runs {
+			record(t, s, time.Date(2026, 1, 1, count(t, s), 0, 0, 0, time.UTC))
+		}
+		if err := s.Prune(20); err != nil || count(t, s) != tt.left {
+			t.Errorf("of %d runs %d are left, want %d (%v)", tt.runs, count(t, s), tt.left, err)
+		}
+	}
+}
+
+func count(t *testing.T, s *Store) int {
+	t.Helper()
+	ids, err := s.IDs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(ids)
+}
+
 func TestNoHistoryYet(t *testing.T) {
 	s := New(filepath.Join(t.TempDir(), "none"))
 	if _, err := s.Last(); !errors.Is(err, ErrNone) {

@@ -121,6 +121,17 @@ func (f *Folder) ours(name string, info fs.FileInfo) error {
 
 // Names lists the files that Own would open and that end with suffix, sorted.
 func (f *Folder) Names(suffix string) ([]string, error) {
+	all, err := f.Entries(suffix)
+	names := slices.DeleteFunc(all, func(name string) bool {
+		info, err := f.Lstat(name)
+		return err != nil || f.ours(name, info) != nil
+	})
+	slices.Sort(names)
+	return names, err
+}
+
+// Entries lists what ends with suffix, whatever and whose it is.
+func (f *Folder) Entries(suffix string) ([]string, error) {
 	dir, err := f.Root.Open(".")
 	if err != nil {
 		return nil, err
@@ -130,13 +141,5 @@ func (f *Folder) Names(suffix string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := slices.DeleteFunc(all, func(name string) bool {
-		if !strings.HasSuffix(name, suffix) {
-			return true
-		}
-		info, err := f.Lstat(name)
-		return err != nil || f.ours(name, info) != nil
-	})
-	slices.Sort(names)
-	return names, nil
+	return slices.DeleteFunc(all, func(name string) bool { return !strings.HasSuffix(name, suffix) }), nil
 }
