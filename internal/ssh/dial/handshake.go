@@ -41,7 +41,7 @@ func (e *Engine) handshake(ctx context.Context, t *Target, p progress, raw net.C
 	p.Reached(fleet.PhaseKex)
 	stop := c.closeOn(ctx)
 	l := &login{ctx: ctx, target: t, set: e.keys.set(&t.Identity)}
-	h := &hand{target: t, login: l, conn: c, progress: p, version: e.version(), step: e.opts.Step}
+	h := &hand{target: t, login: l, conn: c, progress: p, version: e.version(), step: e.opts.Step, idle: func() { e.tables.Do(func() { go fillTables() }) }}
 	link, err := h.shake(command, classic)
 	if inTime := stop(); err == nil && !inTime {
 		link.Close()
@@ -69,6 +69,7 @@ type hand struct {
 	step     func(transport.Step)
 	swift    *transport.Conn // nil: x/crypto's, or no key exchange yet
 	mayRun   bool            // the command may have run although the login failed
+	idle     func()          // what can be done while the server answers
 }
 
 func (h *hand) shake(command *transport.Command, classic bool) (*link, error) {
@@ -76,6 +77,7 @@ func (h *hand) shake(command *transport.Command, classic bool) (*link, error) {
 	if classic || !transport.Offers(config) {
 		return h.classic()
 	}
+	h.idle()
 	var err error
 	if h.swift, err = transport.Handshake(h.conn, config); err != nil {
 		return nil, err

@@ -41,7 +41,8 @@ type Server struct {
 	// DropAtExec closes the connection instead of answering an exec request.
 	DropAtExec bool
 
-	HostKey ssh.Signer // made by Start when nil
+	HostKey      ssh.Signer // made by Start when nil
+	KeyExchanges []string   // curve25519-sha256 when nil
 
 	listener net.Listener
 	mu       sync.Mutex
@@ -148,6 +149,9 @@ func (s *Server) config() *ssh.ServerConfig {
 		},
 	}
 	c.KeyExchanges = []string{"curve25519-sha256"}
+	if len(s.KeyExchanges) > 0 {
+		c.KeyExchanges = s.KeyExchanges
+	}
 	c.AddHostKey(s.HostKey)
 	return c
 }

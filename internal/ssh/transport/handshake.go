@@ -140,12 +140,16 @@ func (c *Conn) firstExchange() error {
 			return unexpected(p[0], msgKexInit)
 		}
 		c.step(StepKexInit)
-		if slices.Contains(kexList(p), strictServer) {
+		theirs, err := parseInit(p)
+		if err != nil {
+			return err
+		}
+		if slices.Contains(theirs.Kex, strictServer) {
 			if c.strict = true; before > 0 {
 				return errors.New("ssh: packets before KEXINIT in a strict key exchange")
 			}
 		}
-		return c.exchange(p)
+		return c.exchange(theirs)
 	}
 }
 
@@ -175,20 +179,22 @@ type kexInit struct {
 	ReservedForTomorrow uint32
 }
 
-func kexList(p []byte) []string {
-	var m kexInit
-	if ssh.Unmarshal(p, &m) != nil {
-		return nil
-	}
-	return m.Kex
+// proposal is a KEXINIT and the packet that it was or will be, which is hashed.
+type proposal struct {
+	kexInit
+	packet []byte
+}
+
+func parseInit(packet []byte) (*proposal, error) {
+	p := &proposal{packet: packet}
+	return p, ssh.Unmarshal(packet, &p.kexInit)
 }
 
 // sendKexInit queues our KEXINIT. The caller holds mu.
 func (c *Conn) sendKexInit() {
 	m := c.init()
-	p := ssh.Marshal(m)
-	c.sealLocked(p)
-	c.kexInit = p
+	c.kexInit = &proposal{*m, ssh.Marshal(m)}
+	c.sealLocked(c.kexInit.packet)
 }
 
 func (c *Conn) init() *kexInit {
@@ -244,19 +250,12 @@ type kexReply struct {
 }
 
 // exchange exchanges keys, begun by the server's KEXINIT.
-func (c *Conn) exchange(theirInit []byte) error {
-	ourInit, err := c.answerKexInit()
+func (c *Conn) exchange(theirs *proposal) error {
+	ours, err := c.answerKexInit()
 	if err != nil {
 		return err
 	}
-	var ours, theirs kexInit
-	if err := ssh.Unmarshal(theirInit, &theirs); err != nil {
-		return err
-	}
-	if err := ssh.Unmarshal(ourInit, &ours); err != nil {
-		return err
-	}
-	if c.chosen, err = agree(&ours, &theirs); err != nil {
+	if c.chosen, err = agree(&ours.kexInit, &theirs.kexInit); err != nil {
 		return err
 	}
 	o, err := methodNamed(c.chosen.kex).offer()
@@ -270,12 +269,12 @@ func (c *Conn) exchange(theirInit []byte) error {
 	if err != nil {
 		return err
 	}
-	reply, err := c.readReply(&theirs)
+	reply, err := c.readReply(&theirs.kexInit)
 	if err != nil {
 		return err
 	}
 	c.step(StepKexReply)
-	k, err := c.conclude(o, ourInit, theirInit, reply)
+	k, err := c.conclude(o, ours.packet, theirs.packet, reply)
 	if err != nil {
 		return err
 	}
@@ -283,7 +282,7 @@ func (c *Conn) exchange(theirInit []byte) error {
 }
 
 // answerKexInit is our KEXINIT, which is sent now where it has not been.
-func (c *Conn) answerKexInit() ([]byte, error) {
+func (c *Conn) answerKexInit() (*proposal, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.kexInit == nil {

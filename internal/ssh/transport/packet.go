@@ -82,9 +82,9 @@ type Conn struct {
 	mu      sync.Mutex // guards what follows
 	sealer  sealer
 	send    count
-	out     []byte   // packets that wait for flush
-	kexInit []byte   // ours, from when it was sent until NEWKEYS
-	pending [][]byte // payloads that wait for the end of a key exchange
+	out     []byte    // packets that wait for flush
+	kexInit *proposal // ours, from when it was sent until NEWKEYS
+	pending [][]byte  // payloads that wait for the end of a key exchange
 }
 
 // count is what has gone one way.
@@ -152,7 +152,11 @@ func (c *Conn) next() ([]byte, error) {
 		case msgExtInfo:
 			c.extensions(p)
 		case msgKexInit:
-			if err := c.exchange(p); err != nil {
+			theirs, err := parseInit(p)
+			if err == nil {
+				err = c.exchange(theirs)
+			}
+			if err != nil {
 				return nil, err
 			}
 		default:

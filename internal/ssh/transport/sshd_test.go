@@ -121,34 +121,3 @@ func TestRekeyBySshd(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-// BenchmarkLogin is the client's half of a login: key exchange, verification of
-// the host key, and a signature, without the server's, which is recorded as the
-// rest of the process's CPU time.
-func BenchmarkLogin(b *testing.B) {
-	for _, kex := range []string{"curve25519-sha256", "mlkem768x25519-sha256"} {
-		b.Run(kex, func(b *testing.B) { benchmarkLogin(b, kex) })
-	}
-}
-
-func benchmarkLogin(b *testing.B, kex string) {
-	s := sshtest.StartSshd(b)
-	key := sshdKey(b, s)
-	before, logins := cpu(b), 0
-	for b.Loop() {
-		raw, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.Port))
-		if err != nil {
-			b.Fatal(err)
-		}
-		c, err := transport.Handshake(raw, &transport.Config{Version: "SSH-2.0-test", KeyExchanges: []string{kex}, HostKeys: []string{ssh.KeyAlgoED25519}, HostKey: func(ssh.PublicKey) error { return nil }})
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := c.Authenticate(transport.Login{User: s.User, Direct: true, Keys: []ssh.MultiAlgorithmSigner{key}}); err != nil {
-			b.Fatal(err)
-		}
-		c.Close()
-		logins++
-	}
-	b.ReportMetric(float64(cpu(b)-before)/float64(logins)/1e6, "cpu-ms/login")
-}
