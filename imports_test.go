@@ -60,7 +60,7 @@ measure/model/sim: base/alg base/unit measure/plan record
 measure/plan: base/alg base/stats base/unit measure/model record
 measure/lab: base/alg measure/plan record
 measure/flow: base/shell
-measure/loopback: sys/ownport sys/proc sys/workdir
+measure/loopback: sys/ownport sys/proc sys/quickack sys/workdir
 measure/hostinfo: base/unit record sys/proc
 measure/drive: base/alg base/unit measure/flow measure/loopback record ssh/openssh sys/proc sys/workdir
 measure/testbed: base/alg base/fault base/near base/shell measure/drive measure/hostinfo measure/lab measure/loopback record ssh/knownhosts/check ssh/openssh ssh/route ssh/sshlog ssh/wire sys/ownport sys/proc sys/relay sys/workdir

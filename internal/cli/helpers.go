@@ -9,7 +9,6 @@ import (
 	"syscall"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/measure/flow"
 	"sshpace/internal/ssh/wire"
 	"sshpace/internal/sys/workdir"
 )
@@ -18,9 +17,7 @@ import (
 // are no commands for people and do without the command tree, so that they
 // start in a moment.
 var helperPrograms = map[string]func(ctx context.Context, args []string) (exit int, err error){
-	"flow": func(_ context.Context, args []string) (int, error) {
-		return 1, flow.Main(args, os.Stdin, os.Stdout)
-	},
+	"flow": flowProgram,
 	"keep": func(_ context.Context, args []string) (int, error) {
 		if len(args) != 1 {
 			return 2, errors.New("keep: want a folder")

@@ -88,3 +88,11 @@ func interrupted(ctx context.Context, err error) error {
 func isNoSpace(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }
+
+// either is a context that ends with the first interrupt: a probe takes too
+// long to wait for, and what came before it is kept.
+func either(hard, drain context.Context) context.Context {
+	ctx, cancel := context.WithCancel(hard)
+	context.AfterFunc(drain, cancel)
+	return ctx
+}

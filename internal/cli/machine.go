@@ -1,3 +1,5 @@
+//go:build linux
+
 package cli
 
 import (
@@ -20,7 +22,6 @@ import (
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
 	render "sshpace/internal/show/report"
-	"sshpace/internal/verdict/rank"
 )
 
 // machineFlags are the flags of `sshpace machine`.
@@ -112,14 +113,6 @@ func nothingMeasured(findings []record.Finding) error {
 	return &Error{What: "nothing was measured: " + strings.Join(why, "; "), Hint: "sshpace machine --list names what else can be"}
 }
 
-// either is a context that ends with the first interrupt: a probe takes too
-// long to wait for, and what came before it is kept.
-func either(hard, drain context.Context) context.Context {
-	ctx, cancel := context.WithCancel(hard)
-	context.AfterFunc(drain, cancel)
-	return ctx
-}
-
 // options checks the flags.
 func (f machineFlags) options(ctx context.Context, sys System) (limits.Options, error) {
 	o := limits.Options{Only: f.only, Rounds: f.rounds, DiskDir: f.dir}
@@ -175,21 +168,4 @@ func showMachine(sys System, file *record.File, asJSON bool) error {
 		Measurements []record.Measurement `json:"measurements"`
 		Findings     []record.Finding     `json:"findings"`
 	}{machineSchema, file.Environment, file.Measurements, file.Findings}, " ")
-}
-
-// addCeilings relates a ranking to the limits of its machine: those in the
-// named file, or the newest ones of a machine with the same processor.
-func addCeilings(sys System, r *rank.Ranking, path string, change func(*record.File) *record.File) error {
-	file := store.Of(sys.Getenv).Limits(r.Environment, change)
-	if path != "" {
-		var err error
-		if file, err = store.LoadLimits(path); err != nil {
-			return err
-		}
-		file = change(file)
-	}
-	if file != nil {
-		r.Ceilings = rank.CeilingsOf(r, file)
-	}
-	return nil
 }

@@ -208,3 +208,20 @@ func rankRecords(path string, records *record.File, by rank.By) (*rank.Ranking, 
 	}
 	return r, err
 }
+
+// addCeilings relates a ranking to the limits of its machine: those in the
+// named file, or the newest ones of a machine with the same processor.
+func addCeilings(sys System, r *rank.Ranking, path string, change func(*record.File) *record.File) error {
+	file := store.Of(sys.Getenv).Limits(r.Environment, change)
+	if path != "" {
+		var err error
+		if file, err = store.LoadLimits(path); err != nil {
+			return err
+		}
+		file = change(file)
+	}
+	if file != nil {
+		r.Ceilings = rank.CeilingsOf(r, file)
+	}
+	return nil
+}

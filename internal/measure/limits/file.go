@@ -45,5 +45,6 @@ const diskBlock = 8 << 20
 
 // inMemory reports whether a file system has no disk.
 func inMemory(fs unix.Statfs_t) bool {
-	return fs.Type == unix.TMPFS_MAGIC || fs.Type == unix.RAMFS_MAGIC
+	kind := uint32(fs.Type) // of 32 or 64 bits
+	return kind == unix.TMPFS_MAGIC || kind == unix.RAMFS_MAGIC
 }

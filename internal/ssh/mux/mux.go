@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
-	"golang.org/x/sys/unix"
 
 	"sshpace/internal/base/termsafe"
 )
@@ -144,15 +143,15 @@ func (l *link) checkOwner() error {
 	if err != nil {
 		return err
 	}
-	var peer *unix.Ucred
-	var peerErr error
-	if err := raw.Control(func(fd uintptr) { peer, peerErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
+	var owner int
+	var ownerErr error
+	if err := raw.Control(func(fd uintptr) { owner, ownerErr = peerUser(int(fd)) }); err != nil {
 		return err
 	}
-	if peerErr != nil {
-		return peerErr
+	if ownerErr != nil {
+		return ownerErr
 	}
-	if peer.Uid != 0 && int(peer.Uid) != os.Geteuid() {
+	if owner != 0 && owner != os.Geteuid() {
 		return &Error{l.path, "belongs to another user", nil}
 	}
 	return nil

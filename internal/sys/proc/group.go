@@ -1,3 +1,6 @@
+// Package proc starts child processes that cannot outlive sshpace and reads
+// what CPU time processes have used, from the outside and without disturbing
+// them. Clocks, sockets and spawners of other processes exist on Linux alone.
 package proc
 
 import (

@@ -7,8 +7,6 @@ package quickack
 import (
 	"net"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // Reader reads a connection and acknowledges at once. Where the kernel does not
@@ -32,8 +30,8 @@ func New(c net.Conn) *Reader {
 	return r
 }
 
-// Read reads. The kernel forgets the option after a few packets (tcp(7),
-// TCP_QUICKACK), hence again before every read that may have to wait.
+// Read reads. What Now asks for is soon forgotten, hence again before every read
+// that may have to wait.
 func (r *Reader) Read(p []byte) (int, error) {
 	if r.raw != nil && !r.bulk {
 		r.acknowledge()
@@ -45,9 +43,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 
 func (r *Reader) acknowledge() {
 	var refused error
-	err := r.raw.Control(func(fd uintptr) {
-		refused = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_QUICKACK, 1)
-	})
+	err := r.raw.Control(func(fd uintptr) { refused = Now(fd) })
 	if err != nil || refused != nil {
 		r.raw = nil
 	}

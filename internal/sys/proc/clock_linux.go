@@ -1,6 +1,3 @@
-// Package proc starts child processes that cannot outlive sshpace and reads
-// what CPU time processes have used, from the outside and without disturbing
-// them. Linux only.
 package proc
 
 import (

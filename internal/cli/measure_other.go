@@ -1,0 +1,37 @@
+//go:build !linux
+
+package cli
+
+import (
+	"context"
+	"runtime"
+
+	"github.com/spf13/cobra"
+)
+
+// What measures needs clocks and pipes that Linux alone has. Here it says so.
+
+func newBenchCommand(System) *cobra.Command     { return elsewhere("bench") }
+func newMachineCommand(System) *cobra.Command   { return elsewhere("machine") }
+func newHandshakeCommand(System) *cobra.Command { return elsewhere("handshake") }
+func newDoctorCommand(System) *cobra.Command    { return elsewhere("doctor") }
+
+func elsewhere(name string) *cobra.Command {
+	return &cobra.Command{
+		Use:                name,
+		Short:              "On Linux only",
+		DisableFlagParsing: true,
+		RunE:               func(*cobra.Command, []string) error { return linuxOnly("sshpace " + name) },
+	}
+}
+
+func linuxOnly(what string) error {
+	return usageError("measure on Linux; sshpace report, compare and advise read such results here, too",
+		"%s needs Linux: the clocks that it reads do not exist on %s", what, runtime.GOOS)
+}
+
+// flowProgram is for measurements alone.
+func flowProgram(context.Context, []string) (int, error) { return 1, linuxOnly("this helper") }
+
+// prove measures, too.
+func (a *adviser) prove(_, _ context.Context) error { return linuxOnly("advise --prove") }
