@@ -1,4 +1,5 @@
-package main
+// Package packaging tests what ./build makes.
+package packaging
 
 import (
 	"os"
@@ -52,7 +53,7 @@ func installedPackage(t *testing.T, deb string) (root string) {
 // everything that it should hold works there.
 func TestPackages(t *testing.T) {
 	dist := t.TempDir()
-	output(t, "", "./build", "--dist", dist, "linux/"+runtime.GOARCH)
+	output(t, "..", "./build", "--dist", dist, "linux/"+runtime.GOARCH)
 	output(t, dist, "sha256sum", "--check", "--strict", "SHA256SUMS")
 	one := func(pattern string) string {
 		t.Helper()
@@ -122,7 +123,9 @@ func lookAtCompletions(t *testing.T, share string) {
 
 // What cannot be built is said before anything is.
 func TestBuildRefusesUnknownTargets(t *testing.T) {
-	out, err := exec.Command("./build", "--dist", t.TempDir(), "plan9/amd64").CombinedOutput()
+	cmd := exec.Command("./build", "--dist", t.TempDir(), "plan9/amd64")
+	cmd.Dir = ".."
+	out, err := cmd.CombinedOutput()
 	if err == nil || !strings.HasPrefix(string(out), "build: error: unknown target plan9/amd64\nbuild: hint: there are linux/amd64") {
 		t.Errorf("%v\n%s", err, out)
 	}
