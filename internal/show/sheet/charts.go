@@ -97,15 +97,49 @@ func (b *book) native(s *workbook.Sheet, row int, c document.Chart) {
 		}
 	}
 	rows := min(len(c.Items), chartRows)
+	doubts := b.doubts(s, row, c)
 	drawn := workbook.Chart{
-		Column: 10, Row: row, Width: 900, Height: 140 + rowPixels(c)*rows, Stacked: c.Shape == document.Stack,
+		Column: max(10, len(c.Series)+len(doubts)*2+3), Row: row, Width: 900, Height: 140 + rowPixels(c)*rows, Stacked: c.Shape == document.Stack,
 		Title:  strings.TrimSuffix(c.Title, " with 95 % intervals") + ", " + c.Unit,
 		Labels: 1, First: row + 1, Last: row + rows,
 	}
 	for k := range c.Series {
-		drawn.Series = append(drawn.Series, workbook.Series{Column: k + 2, Colour: colour(c, k)})
+		series := workbook.Series{Column: k + 2, Colour: colour(c, k)}
+		if column, ok := doubts[k]; ok {
+			series.Minus, series.Plus = column, column+1
+		}
+		drawn.Series = append(drawn.Series, series)
 	}
 	s.Chart(drawn)
+}
+
+// doubts writes how far the intervals of the series reach below and above their
+// values, which is what error bars are made of, right of the data; first are the
+// columns that hold them, by the number of the series. The parts of a stack have
+// none.
+func (b *book) doubts(s *workbook.Sheet, row int, c document.Chart) (first map[int]int) {
+	first = map[int]int{}
+	if c.Shape == document.Stack {
+		return first
+	}
+	for k, name := range c.Series {
+		column := len(c.Series) + 2 + 2*len(first)
+		any := false
+		for i, item := range c.Items {
+			if k < len(item.Points) && item.Points[k].Known && item.Points[k].Hi > item.Points[k].Lo {
+				p := item.Points[k]
+				s.Number(column, row+1+i, max(0, p.Value-p.Lo), b.three)
+				s.Number(column+1, row+1+i, max(0, p.Hi-p.Value), b.three)
+				any = true
+			}
+		}
+		if any {
+			s.Text(column, row, name+", 95 %: -", b.bold)
+			s.Text(column+1, row, name+", 95 %: +", b.bold)
+			first[k] = column
+		}
+	}
+	return first
 }
 
 // colour of a series, as in the pictures.

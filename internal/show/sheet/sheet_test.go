@@ -121,6 +121,34 @@ func TestLibreOfficeReadsIt(t *testing.T) {
 	}
 }
 
+// The error bars of a chart are the intervals of the report.
+func TestErrorBars(t *testing.T) {
+	r, f := documenttest.Ranking(t, 1, record.Upload)
+	d := document.OfRanking(r, f, document.Options{})
+	_, book := write(t, d, f)
+	rows, err := book.GetRows("charts", excelize.Options{RawCellValue: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ranking := d.Charts[slices.IndexFunc(d.Charts, func(c document.Chart) bool { return c.Name == "ranking" })]
+	head := slices.IndexFunc(rows, func(row []string) bool { return len(row) > 0 && row[0] == ranking.Title+", "+ranking.Unit })
+	if head < 0 {
+		t.Fatalf("no data of %q", ranking.Title)
+	}
+	minus := slices.Index(rows[head], ranking.Series[0]+", 95 %: -")
+	if minus < 0 {
+		t.Fatalf("no error bars in %q", rows[head])
+	}
+	for i, item := range ranking.Items {
+		p, row := item.Points[0], rows[head+1+i]
+		for k, want := range map[int]float64{1: p.Value, minus: p.Value - p.Lo, minus + 1: p.Hi - p.Value} {
+			if got, err := strconv.ParseFloat(row[k], 64); err != nil || abs(got-want) > 1e-6*p.Value {
+				t.Errorf("%s: column %d is %v (%v), want %v", item.Label, k+1, got, err, want)
+			}
+		}
+	}
+}
+
 func abs(v float64) float64 { return max(v, -v) }
 
 // convert lets LibreOffice write every sheet as CSV, as it shows it, and

@@ -15,8 +15,9 @@ type Chart struct {
 
 // Series is a column of numbers.
 type Series struct {
-	Column int
-	Colour string // RRGGBB
+	Column      int
+	Colour      string // RRGGBB
+	Minus, Plus int    // columns of how far the error bars reach down and up; 0: none
 }
 
 const (
@@ -81,10 +82,20 @@ func (s *Sheet) writeBars(w *writer, c Chart) {
 		name, values := area{series.Column, c.First - 1, series.Column, c.First - 1}, area{series.Column, c.First, series.Column, c.Last}
 		w.printf(`<c:ser><c:idx val="%d"/><c:order val="%d"/><c:tx><c:strRef><c:f>%s</c:f></c:strRef></c:tx>`, i, i, escape(s.in(name)))
 		w.printf(`<c:spPr>%s</c:spPr><c:invertIfNegative val="0"/>`, paint(series.Colour))
+		if series.Minus != 0 && series.Plus != 0 {
+			s.writeErrorBars(w, area{series.Minus, c.First, series.Minus, c.Last}, area{series.Plus, c.First, series.Plus, c.Last})
+		}
 		w.printf(`<c:cat><c:strRef><c:f>%s</c:f></c:strRef></c:cat>`, escape(s.in(area{c.Labels, c.First, c.Labels, c.Last})))
 		w.printf(`<c:val><c:numRef><c:f>%s</c:f></c:numRef></c:val></c:ser>`, escape(s.in(values)))
 	}
 	w.printf(`<c:gapWidth val="40"/>%s<c:axId val="1"/><c:axId val="2"/></c:barChart>`, when(c.Stacked, `<c:overlap val="100"/>`))
+}
+
+func (s *Sheet) writeErrorBars(w *writer, minus, plus area) {
+	w.printf(`<c:errBars><c:errBarType val="both"/><c:errValType val="cust"/><c:noEndCap val="0"/>`)
+	w.printf(`<c:plus><c:numRef><c:f>%s</c:f></c:numRef></c:plus>`, escape(s.in(plus)))
+	w.printf(`<c:minus><c:numRef><c:f>%s</c:f></c:numRef></c:minus>`, escape(s.in(minus)))
+	w.printf(`<c:spPr><a:ln w="12700">%s</a:ln></c:spPr></c:errBars>`, paint("333333"))
 }
 
 func paint(colour string) string {

@@ -185,13 +185,14 @@ func TestChart(t *testing.T) {
 		s.Text(2, 1, "MB/s", 0)
 		s.Text(1, 2, "aes", 0)
 		s.Number(2, 2, 3, 0)
-		c := workbook.Chart{Column: 4, Row: 1, Width: 400, Height: 200, Title: "<speed>", Labels: 1, First: 2, Last: 2, Series: []workbook.Series{{Column: 2, Colour: "0072B2"}}}
+		c := workbook.Chart{Column: 4, Row: 1, Width: 400, Height: 200, Title: "<speed>", Labels: 1, First: 2, Last: 2, Series: []workbook.Series{{Column: 2, Colour: "0072B2", Minus: 5, Plus: 6}}}
 		s.Chart(c)
 		c.Stacked = true
 		s.Chart(c)
 	}
 	text := part(t, b, "xl/charts/chart4.xml")
-	for _, want := range []string{"&lt;speed&gt;", "'charts'!$A$2<", "'charts'!$B$1<", `<c:grouping val="stacked"/>`, "0072B2"} {
+	for _, want := range []string{"&lt;speed&gt;", "'charts'!$A$2<", "'charts'!$B$1<", `<c:grouping val="stacked"/>`, "0072B2",
+		`<c:plus><c:numRef><c:f>'charts'!$F$2</c:f></c:numRef></c:plus><c:minus><c:numRef><c:f>'charts'!$E$2</c:f>`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in %s", want, text)
 		}
