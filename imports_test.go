@@ -82,14 +82,14 @@ verdict/doctor: base/alg base/shell measure/handshake measure/symptoms
 fleet/hostset: base/host
 fleet/transfer: base/host base/shell base/termsafe base/unit fleet fleet/output fleet/remotesh ssh/sftp
 ssh/sftp:
-fleet/inventory: base/fault base/host fleet/hostset sys/bounded
+fleet/inventory: base/fault base/host base/shell fleet/hostset sys/bounded
 fleet: base/host
 fleet/remotesh: base/shell
 fleet/sudo: base/host base/pattern base/shell base/termsafe fleet fleet/remotesh
 fleet/output: base/host base/termsafe fleet fleet/hostset sys/safedir
 fleet/hostlist: base/fault base/host base/pattern base/termsafe fleet/history fleet/hostset fleet/inventory ssh/knownhosts/index ssh/route sys/bounded sys/safedir
 fleet/history: base/termsafe fleet fleet/hostset fleet/output sys/safedir
-fleet/compat: base/host base/pattern base/shell base/termsafe fleet fleet/output fleet/remotesh
+fleet/compat: base/host base/pattern base/shell base/termsafe fleet fleet/output fleet/remotesh fleet/transfer sys/bounded sys/safedir sys/terminal
 show/diagnosis: base/termsafe measure/handshake measure/symptoms verdict/doctor
 show/login: base/termsafe measure/handshake
 show/document: base/alg base/stats base/termsafe base/unit record verdict/choice verdict/compare verdict/rank verdict/ways

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,40 +26,60 @@ type compatMain func(ctx context.Context, env compat.Env, args []string) int
 
 // compatMode is the mode for a program name, nil for our own.
 func compatMode(program string) compatMain {
-	switch filepath.Base(program) {
+	name := filepath.Base(program)
+	switch name {
 	case "mpssh.py":
 		return compat.PyMain
 	case "mpssh":
 		return compat.MpsshMain
 	case "dshbak":
 		return compat.DshbakMain
+	case "pdsh":
+		return compat.PdshMain
+	}
+	for _, beginning := range []string{"parallel-", "p"} { // as Debian calls them, and as their authors do
+		tool, ok := strings.CutPrefix(name, beginning)
+		if ok && slices.Contains(psshTools, tool) {
+			return func(ctx context.Context, env compat.Env, args []string) int {
+				return compat.PsshMain(ctx, env, tool, name, args)
+			}
+		}
 	}
 	return nil
 }
 
+var psshTools = []string{"ssh", "scp", "slurp", "nuke"}
+
+// compatNames are the programs that there are modes for.
+var compatNames = []string{"pssh", "pscp", "pslurp", "pnuke", "pdsh", "dshbak", "mpssh", "mpssh.py"}
+
 func newCompatCommand(sys System) *cobra.Command {
 	return &cobra.Command{
 		Use:   "compat NAME [ARGUMENT...]",
-		Short: "Behave as another program: mpssh.py, mpssh or dshbak",
+		Short: "Behave as another program: pssh, pscp, pslurp, pnuke, pdsh, dshbak, mpssh or mpssh.py",
 		Long: `Behave as another program, with its options, output and exit codes, so that
 scripts written for it go on working. A symbolic link with that name does the same.
 
-  mpssh.py  option for option and line for line; -S starts the given program
-  mpssh     the C program: labels, per-host files, scripts
+  pssh, pscp, pslurp, pnuke, and the same as parallel-ssh, ...: files go over SFTP; what
+            only scp does is left to scp
+  pdsh      over ssh, with host lists, genders files, and -R exec; never by rsh
   dshbak    sorts lines "host: text" by host, as the one of pdsh
+  mpssh     the C program: labels, per-host files, scripts
+  mpssh.py  option for option and line for line; -S starts the given program
 
 Where the original trusted what it should not, the mode is stricter: unknown host
 keys are never trusted silently, and names that ssh or a shell could misread are refused.`,
-		Example: `  sshpace compat mpssh.py -f hosts.txt -u root uptime
-  ln -s sshpace mpssh.py && ./mpssh.py -f hosts.txt uptime`,
+		Example: `  ln -s sshpace pssh && ./pssh -h hosts.txt -i uptime
+  sshpace compat pdsh -w 'web[1-20]' uptime
+  sshpace compat mpssh.py -f hosts.txt -u root uptime`,
 		DisableFlagParsing: true, // they belong to the other program
-		ValidArgs:          []string{"mpssh.py", "mpssh", "dshbak"},
+		ValidArgs:          compatNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && (args[0] == "-h" || args[0] == "--help") {
 				return cmd.Help()
 			}
 			if len(args) == 0 || compatMode(args[0]) == nil {
-				return usageError("the names are mpssh.py, mpssh and dshbak", "compat needs the name of a known program")
+				return usageError("the names are "+strings.Join(compatNames[:len(compatNames)-1], ", ")+" and "+compatNames[len(compatNames)-1], "compat needs the name of a known program")
 			}
 			if code := runCompat(cmd.Context(), sys, compatMode(args[0]), args[1:]); code != ExitOK {
 				return exitWith(code)
@@ -93,7 +114,7 @@ func compatEnv(ctx context.Context, sys System) compat.Env {
 		Stdin: sys.Stdin, Stdout: sys.Stdout, Stderr: sys.Stderr,
 		StdoutTTY: terminal.Is(sys.Stdout), StderrTTY: terminal.Is(sys.Stderr),
 		User: sys.Getenv("USER"), Home: sys.Getenv("HOME"),
-		LookPath: exec.LookPath,
+		LookPath: exec.LookPath, Getenv: sys.Getenv,
 		Engine: func(sshArgs []string, hosts []host.Host) (fleet.Executor, func() error, error) {
 			return compatEngine(ctx, sys, sshArgs, hosts)
 		},
@@ -101,10 +122,20 @@ func compatEnv(ctx context.Context, sys System) compat.Env {
 			return forkssh.New(forkssh.Options{Binary: path, Argv: argv})
 		},
 	}
+	env.Hostname, _, _ = strings.Cut(hostname(), ".")
 	if me, err := user.Current(); err == nil { // the account decides, as in the originals
 		env.User = me.Username
 	}
 	return env
+}
+
+// hostname is what this machine calls itself.
+func hostname() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "localhost"
+	}
+	return name
 }
 
 // compatEngine is the engine of run, or ssh itself where the other program would

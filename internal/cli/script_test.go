@@ -18,7 +18,11 @@ func TestMain(m *testing.M) {
 		sys := cli.System{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Signals: cli.CatchSignals}
 		os.Exit(cli.Main(context.Background(), sys, os.Args))
 	}
-	testscript.Main(m, map[string]func(){"sshpace": program, "mpssh.py": program, "mpssh": program, "slownames": serveSlowNames})
+	programs := map[string]func(){"sshpace": program, "slownames": serveSlowNames}
+	for _, name := range []string{"mpssh.py", "mpssh", "parallel-ssh", "parallel-scp", "parallel-slurp", "parallel-nuke", "pdsh"} {
+		programs[name] = program
+	}
+	testscript.Main(m, programs)
 }
 
 // TestScripts runs the sessions of testdata/script, named command_case.txtar.

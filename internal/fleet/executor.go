@@ -19,6 +19,8 @@ type Command struct {
 	Text string
 	// Input is the remote standard input; nil is an empty one.
 	Input Input
+	// Env is NAME=value, asked of the server without waiting; most take none.
+	Env []string
 	// Dialogue, where set, is held with the subsystem named Line (RFC 4254
 	// section 6.5), and no command is run.
 	Dialogue Dialogue
@@ -123,6 +125,9 @@ type Attempt struct {
 	through  func(Stream, []byte) []byte // what becomes of output first; nil: nothing
 	cut      bool                        // there was more output than MaxOutput
 }
+
+// Index is the place of the host in the list given to Run.
+func (a *Attempt) Index() int { return a.index }
 
 // Host is the host of the attempt.
 func (a *Attempt) Host() host.Host { return a.host }

@@ -1,7 +1,10 @@
-// Package shell writes words for a POSIX shell.
+// Package shell writes words for a POSIX shell, and reads them.
 package shell
 
-import "strings"
+import (
+	"errors"
+	"strings"
+)
 
 // Quote makes one word of any text.
 func Quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
@@ -28,4 +31,49 @@ func Line(words ...string) string {
 		quoted[i] = Word(word)
 	}
 	return strings.Join(quoted, " ")
+}
+
+// Split cuts a line into words as Python's shlex does in POSIX mode: quotes and
+// backslashes, and nothing is expanded.
+func Split(line string) ([]string, error) { return split(line, false) }
+
+// SplitComments is Split where # begins a comment.
+func SplitComments(line string) ([]string, error) { return split(line, true) }
+
+func split(line string, comments bool) ([]string, error) {
+	var words []string
+	var word strings.Builder
+	open, quote := false, byte(0)
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case quote != 0 && c == quote:
+			quote = 0
+		case c == '\\' && quote != '\'' && i+1 < len(line) && (quote == 0 || line[i+1] == '"' || line[i+1] == '\\'):
+			i++
+			word.WriteByte(line[i])
+			open = true
+		case quote != 0:
+			word.WriteByte(c)
+		case c == '"' || c == '\'':
+			quote, open = c, true
+		case c == '#' && comments:
+			i = len(line)
+		case strings.IndexByte(" \t\r\n", c) >= 0:
+			if open {
+				words = append(words, word.String())
+				word.Reset()
+				open = false
+			}
+		default:
+			word.WriteByte(c)
+			open = true
+		}
+	}
+	if quote != 0 {
+		return nil, errors.New("a quote is not closed")
+	}
+	if open {
+		words = append(words, word.String())
+	}
+	return words, nil
 }

@@ -1,6 +1,7 @@
 // Package compat holds the drop-in modes of run: a command line, an output and exit
 // codes as another program has them, on our engines. PySSH is mpssh.py,
-// Mpssh the C program mpssh. Each promises what its users' scripts rely on;
+// Mpssh the C program mpssh, Pssh the programs of the package pssh, Pdsh and Dshbak
+// those of pdsh. Each promises what its users' scripts rely on;
 // where a rule is deliberately safer than the original's, the type says so.
 //
 // The package makes no decision about engines: Env brings one.
@@ -37,6 +38,8 @@ type Env struct {
 	Home                 string // their home directory
 	// LookPath finds a program as exec.LookPath does.
 	LookPath func(string) (string, error)
+	Getenv   func(string) string
+	Hostname string // of this machine, without its domain
 	// Engine makes the engine for a run on these hosts, and what ends it. sshArgs are
 	// options for ssh(1), each as it would stand in its argument list, such as
 	// "-o ConnectTimeout=3".

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sshpace/internal/base/shell"
 	"sshpace/internal/fleet/hostset"
 )
 
@@ -95,7 +96,7 @@ func (r *iniReader) begin(head string, number int) error {
 
 // hosts reads a line such as `web[01:20]:2222 ansible_user=root # comment`.
 func (r *iniReader) hosts(line string) error {
-	words, err := shellWords(line)
+	words, err := shell.SplitComments(line)
 	if err != nil || len(words) == 0 {
 		return err
 	}
@@ -255,43 +256,4 @@ func unquote(text string) string {
 		return text[1 : n-1]
 	}
 	return text
-}
-
-// shellWords splits a line as Python's shlex does in POSIX mode with comments.
-func shellWords(line string) ([]string, error) {
-	var words []string
-	var word strings.Builder
-	open, quote := false, byte(0)
-	for i := 0; i < len(line); i++ {
-		switch c := line[i]; {
-		case quote != 0 && c == quote:
-			quote = 0
-		case c == '\\' && quote != '\'' && i+1 < len(line) && (quote == 0 || line[i+1] == '"' || line[i+1] == '\\'):
-			i++
-			word.WriteByte(line[i])
-			open = true
-		case quote != 0:
-			word.WriteByte(c)
-		case c == '"' || c == '\'':
-			quote, open = c, true
-		case c == '#':
-			i = len(line)
-		case c == ' ' || c == '\t':
-			if open {
-				words = append(words, word.String())
-				word.Reset()
-				open = false
-			}
-		default:
-			word.WriteByte(c)
-			open = true
-		}
-	}
-	if quote != 0 {
-		return nil, errors.New("a quote is not closed")
-	}
-	if open {
-		words = append(words, word.String())
-	}
-	return words, nil
 }

@@ -23,17 +23,16 @@ import (
 type Download struct {
 	Options
 	Sources []string // names on the hosts; %h is the host's name
-	Dir     string   // each host has a folder of its own in it
-	MaxSize int64    // bytes of each host, 0 = any number
+	Dir     string   // each host has a folder of its own in it, unless Place says where
+	// Place, where set, is where what a host sends goes: a folder, or the name of the
+	// one source.
+	Place   func(h host.Host) string
+	MaxSize int64 // bytes of each host, 0 = any number
 }
 
 // Dialogue copies from one host; see fleet.Dialogue.
 func (d *Download) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) error {
-	dir := filepath.Join(d.Dir, output.FileName(h.String()))
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	root, err := os.OpenRoot(dir)
+	root, name, err := d.open(h)
 	if err != nil {
 		return err
 	}
@@ -45,12 +44,31 @@ func (d *Download) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) 
 	defer c.Close()
 	stop := context.AfterFunc(ctx, func() { ch.Close() })
 	defer stop()
-	g := &get{side: side{Options: d.Options, ctx: ctx, host: h.String(), client: c, ch: ch, received: true}, root: root, max: d.MaxSize, names: maxNames}
+	g := &get{side: side{Options: d.Options, ctx: ctx, host: h.String(), client: c, ch: ch, received: true}, root: root, name: name, max: d.MaxSize, names: maxNames}
 	for _, source := range d.Sources {
 		g.source(ForHost(source, h.Name))
 	}
 	g.copy()
 	return g.verdict()
+}
+
+// open opens the folder of a host. name is what the source is to be called in it,
+// "" as on the host.
+func (d *Download) open(h host.Host) (root *os.Root, name string, err error) {
+	if d.Place == nil {
+		dir := filepath.Join(d.Dir, output.FileName(h.String()))
+		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, "", err
+		}
+		root, err = os.OpenRoot(dir)
+		return root, "", err
+	}
+	place := d.Place(h)
+	if root, err = os.OpenRoot(place); err == nil {
+		return root, "", nil
+	}
+	root, err = os.OpenRoot(filepath.Dir(place))
+	return root, filepath.Base(place), err
 }
 
 // maxNames is how many names a host may have in all.
@@ -61,6 +79,7 @@ const maxNames = 1 << 20
 type get struct {
 	side
 	root    *os.Root
+	name    string // of the source here, "" as on the host
 	max     int64
 	names   int // that may still come
 	came    atomic.Int64
@@ -86,7 +105,12 @@ func (g *get) source(name string) {
 		return
 	}
 	local := path.Base(path.Clean("/" + name))
+	if g.name != "" {
+		local = g.name
+	}
 	switch {
+	case g.Scp != nil && !g.Scp.Recursive && a.IsDir():
+		g.fail(name, errors.New("not a regular file"))
 	case local == "/" && a.IsDir():
 		g.folder(cmpDot(name), ".", 0)
 	default:
@@ -99,7 +123,11 @@ func (g *get) look(remote, local string, a sftp.Attrs, depth int) {
 	f := &found{remote: remote, local: local, attrs: a}
 	switch {
 	case a.IsDir():
-		if err := g.root.Mkdir(local, 0o700); err == nil {
+		perm := fs.FileMode(0o700)
+		if g.Scp != nil {
+			perm |= a.Perm()
+		}
+		if err := g.root.Mkdir(local, perm); err == nil {
 			g.folders = append(g.folders, f)
 		} else if info, failed := g.root.Lstat(local); failed != nil || !info.IsDir() {
 			g.fail(remote, here(err))
@@ -108,6 +136,12 @@ func (g *get) look(remote, local string, a sftp.Attrs, depth int) {
 		g.folder(remote, local, depth+1)
 	case a.IsRegular():
 		g.files = append(g.files, f)
+	case a.IsLink() && g.Scp != nil:
+		if end, err := g.client.Stat(remote); err != nil {
+			g.fail(remote, err)
+		} else {
+			g.look(remote, local, end, depth+1)
+		}
 	case a.IsLink():
 		g.link(f)
 	default:
@@ -206,6 +240,9 @@ func (g *get) copy() {
 		files = files[n:]
 	}
 	for _, f := range slices.Backward(g.folders) {
+		if g.Scp != nil && !g.Scp.Preserve {
+			break
+		}
 		err := g.root.Chtimes(f.local, f.attrs.Modified(), f.attrs.Modified())
 		if err == nil {
 			err = g.root.Chmod(f.local, f.attrs.Perm()|0o700)
@@ -218,7 +255,7 @@ func (g *get) copy() {
 
 // file copies one file beside its place, unless it is there already.
 func (g *get) file(f *found) {
-	if info, err := g.root.Lstat(f.local); err == nil && info.Mode().IsRegular() && uint64(info.Size()) == f.attrs.Size && g.isSame(f, info) {
+	if info, err := g.root.Lstat(f.local); g.Scp == nil && err == nil && info.Mode().IsRegular() && uint64(info.Size()) == f.attrs.Size && g.isSame(f, info) {
 		g.add(func(t *tally) { t.identical++ })
 		return
 	}
@@ -275,7 +312,11 @@ func (g *get) create(f *found) (out *os.File, from int64, err error) {
 		}
 		g.root.Remove(f.part)
 	}
-	out, err = g.root.OpenFile(f.part, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	perm := fs.FileMode(0o600)
+	if g.Scp != nil { // as far as the umask lets
+		perm = f.attrs.Perm()
+	}
+	out, err = g.root.OpenFile(f.part, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
 	return out, 0, err
 }
 
@@ -380,12 +421,24 @@ func (g *get) anew(f *found) error {
 	return errors.New("changed on the host while it was being copied, or what has arrived is not what it has")
 }
 
+// dress sets mode and times. As scp does it, a new file has its mode already and one
+// that is replaced keeps its own.
+func (g *get) dress(f *found) error {
+	if g.Scp == nil || g.Scp.Preserve {
+		if err := g.root.Chmod(f.part, f.attrs.Perm()); err != nil {
+			return err
+		}
+		return g.root.Chtimes(f.part, f.attrs.Modified(), f.attrs.Modified())
+	}
+	if info, err := g.root.Lstat(f.local); err == nil && info.Mode().IsRegular() {
+		return g.root.Chmod(f.part, info.Mode().Perm())
+	}
+	return nil
+}
+
 // finish sets mode and times and the name.
 func (g *get) finish(f *found) error {
-	err := g.root.Chmod(f.part, f.attrs.Perm())
-	if err == nil {
-		err = g.root.Chtimes(f.part, f.attrs.Modified(), f.attrs.Modified())
-	}
+	err := g.dress(f)
 	if err == nil {
 		err = g.root.Rename(f.part, f.local)
 	}

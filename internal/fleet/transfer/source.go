@@ -5,9 +5,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -32,13 +34,20 @@ type item struct {
 // Source is what stands for one argument of a copy, read once for all hosts.
 type Source struct {
 	base  string // its last name
+	scp   *Scp
 	items []*item
 	Left  []string // names of what is no file, folder or link
 }
 
 // Scan lists what a name stands for; with a slash at its end, what is in it. A link on the command line is followed,
 // others are copied as links, so that none leads in a circle.
-func Scan(name string) (*Source, error) {
+func Scan(name string) (*Source, error) { return scan(name, nil) }
+
+// ScanAsScp lists what scp(1) would copy: what links lead to, and a folder itself
+// also with a slash at its end.
+func ScanAsScp(name string, scp *Scp) (*Source, error) { return scan(name, scp) }
+
+func scan(name string, scp *Scp) (*Source, error) {
 	absolute, err := filepath.Abs(name)
 	if err != nil {
 		return nil, err
@@ -47,32 +56,54 @@ func Scan(name string) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{base: filepath.Base(absolute)}
-	if strings.HasSuffix(name, "/") || filepath.Base(name) == "." {
+	s := &Source{base: filepath.Base(absolute), scp: scp}
+	if strings.HasSuffix(name, "/") && scp == nil || filepath.Base(name) == "." {
 		s.base = "." // what is in it, as rsync(1) has it
 	}
-	err = filepath.WalkDir(real, func(at string, d fs.DirEntry, err error) error {
+	return s, s.walk(real, "", 0)
+}
+
+// walk takes down what is at a place, which hosts get as rel.
+func (s *Source) walk(root, rel string, depth int) error {
+	if depth > maxDepth {
+		return fmt.Errorf("%s: %w", root, syscall.ELOOP)
+	}
+	return filepath.WalkDir(root, func(at string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		return s.add(real, at, d)
+		below, err := filepath.Rel(root, at)
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		name := path.Join(rel, filepath.ToSlash(below))
+		if name == "." {
+			name = ""
+		}
+		if s.scp != nil && info.Mode().Type() == fs.ModeSymlink {
+			return s.follow(at, name, depth)
+		}
+		return s.add(at, name, info)
 	})
-	return s, err
 }
 
-func (s *Source) add(root, at string, d fs.DirEntry) error {
-	info, err := d.Info()
+// follow takes down what a link leads to.
+func (s *Source) follow(at, rel string, depth int) error {
+	real, err := filepath.EvalSymlinks(at)
 	if err != nil {
-		return err
+		s.Left = append(s.Left, at)
+		return nil
 	}
-	rel, err := filepath.Rel(root, at)
-	if err != nil {
-		return err
-	}
-	it := &item{rel: strings.TrimPrefix(filepath.ToSlash(rel), "."), local: at, kind: info.Mode().Type(), perm: info.Mode().Perm(), modified: info.ModTime(), size: info.Size()}
-	if rel != "." {
-		it.rel = filepath.ToSlash(rel)
-	}
+	return s.walk(real, rel, depth+1)
+}
+
+func (s *Source) add(at, rel string, info fs.FileInfo) error {
+	it := &item{rel: rel, local: at, kind: info.Mode().Type(), perm: info.Mode().Perm(), modified: info.ModTime(), size: info.Size()}
+	var err error
 	switch it.kind {
 	case 0, fs.ModeDir:
 	case fs.ModeSymlink:

@@ -42,6 +42,14 @@ type Options struct {
 	Limit    *Limiter // nil = as fast as it goes
 	NoVerify bool     // trust sizes, do not compare checksums
 	Compare  bool     // tell what is the same by checksums, not by size and time
+	Scp      *Scp     // nil = as copy and fetch do it
+}
+
+// Scp asks for what scp(1) does: files are written where they stand, whatever is
+// there, links are followed, and a folder is an error unless Recursive.
+type Scp struct {
+	Recursive bool
+	Preserve  bool // modes and times; without it the modes of new files, as far as the umask lets
 }
 
 // tally is what became of the files of one host.

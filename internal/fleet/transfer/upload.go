@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -65,6 +66,9 @@ func (p *put) all(sources []*Source, dest string) error {
 	if err != nil {
 		return err
 	}
+	if p.Scp != nil && !p.Scp.Recursive {
+		sources = slices.DeleteFunc(slices.Clone(sources), p.isNoFile)
+	}
 	var files, links []*placed
 	for _, source := range sources {
 		top := dest
@@ -114,6 +118,15 @@ func (p *put) isFolder(sources []*Source, dest string) (bool, error) {
 	return false, nil
 }
 
+// isNoFile says that a folder is left out.
+func (p *put) isNoFile(s *Source) bool {
+	folder := len(s.items) > 0 && s.items[0].kind == fs.ModeDir
+	if folder {
+		p.fail(s.items[0].local, errors.New("not a regular file"))
+	}
+	return folder
+}
+
 // cmpDot is the name that stands for the home folder where there is none.
 func cmpDot(name string) string {
 	if name == "" {
@@ -127,7 +140,11 @@ func cmpDot(name string) string {
 func (p *put) folders() {
 	pending := make([]sftp.Pending, len(p.made))
 	for i, to := range p.made {
-		pending[i] = p.client.Mkdir(to.name, 0o700)
+		perm := fs.FileMode(0o700)
+		if p.Scp != nil {
+			perm |= to.perm
+		}
+		pending[i] = p.client.Mkdir(to.name, perm)
 	}
 	var made []*placed
 	for i, to := range p.made {
@@ -150,6 +167,9 @@ func (p *put) folders() {
 // finishFolders sets what the copying has changed: the times of folders, and
 // modes that would have stood in the way. The innermost come first.
 func (p *put) finishFolders() {
+	if p.Scp != nil && !p.Scp.Preserve {
+		return
+	}
 	var pending []sftp.Pending
 	for i := len(p.made) - 1; i >= 0; i-- {
 		pending = append(pending, p.client.Setstat(p.made[i].name, attrsOf(p.made[i].item)))
@@ -189,6 +209,14 @@ func (p *put) batch(files []*placed) {
 
 // send copies one file beside its place, unless it is there already.
 func (p *put) send(to *placed) {
+	if p.Scp != nil {
+		if err := p.overwrite(to); err != nil {
+			p.fail(to.name, err)
+		} else {
+			p.add(func(t *tally) { t.copied++ })
+		}
+		return
+	}
 	if !p.fresh[path.Dir(to.name)] {
 		if same, err := p.isSame(to); err != nil {
 			p.fail(to.name, err)
@@ -256,6 +284,25 @@ func (p *put) write(to *placed, part string, resume bool) error {
 		p.client.Remove(part)
 	}
 	return err
+}
+
+// overwrite writes a file where it stands.
+func (p *put) overwrite(to *placed) (failed error) {
+	r, done, err := to.open()
+	if err != nil {
+		return err
+	}
+	defer done()
+	f, err := p.client.Open(to.name, sftp.Write|sftp.Create|sftp.Trunc, to.perm)
+	if err != nil {
+		return err
+	}
+	err = p.stream(f, r, to)
+	if p.Scp.Preserve {
+		set := f.Setstat(attrsOf(to.item))
+		defer func() { failed = firstError(failed, set.Wait()) }()
+	}
+	return firstError(err, f.Close().Wait())
 }
 
 func firstError(errs ...error) error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -157,7 +158,7 @@ func (t *Target) ahead(cmd fleet.Command) *transport.Command {
 	if cmd.Dialogue != nil {
 		return nil
 	}
-	ask := &transport.Command{Line: cmd.Line, Env: t.Env, EOF: cmd.Input == nil}
+	ask := &transport.Command{Line: cmd.Line, Env: slices.Concat(t.Env, cmd.Env), EOF: cmd.Input == nil}
 	if t.Command != "" {
 		ask.Line = t.Command
 	}

@@ -18,6 +18,7 @@ import (
 	"os/exec"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -107,6 +108,10 @@ func (e *Engine) Run(ctx context.Context, h host.Host, way Route, cmd fleet.Comm
 	argv := append(openssh.HostKeyOptions(way.AcceptNew), jumps...)
 	if way.NoMaster {
 		argv = append(argv, "-o", "ControlPath=none")
+	}
+	for _, kv := range cmd.Env {
+		name, _, _ := strings.Cut(kv, "=")
+		argv, env = append(argv, "-o", "SendEnv="+name), append(env, kv)
 	}
 	to := streams{a, log.theirs}
 	var c *exec.Cmd

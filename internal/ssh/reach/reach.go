@@ -146,7 +146,7 @@ func (e *Executor) shared(ctx context.Context, c *sshconf.Resolved, cmd fleet.Co
 	if path == "" || c.RefusesConnection() {
 		return fleet.Outcome{}, os.ErrNotExist
 	}
-	s := mux.Session{Path: path, Command: cmd, Env: c.Environment(e.environ), Timeout: cmp.Or(e.params.ConnectTimeout, c.ConnectTimeout())}
+	s := mux.Session{Path: path, Command: cmd, Env: slices.Concat(c.Environment(e.environ), cmd.Env), Timeout: cmp.Or(e.params.ConnectTimeout, c.ConnectTimeout())}
 	return s.Run(ctx, a)
 }
 

@@ -1,0 +1,141 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sshpace/internal/ssh/sshtest"
+)
+
+// psshBlocks are the blocks of the hosts in the order of their names, without
+// numbers and times.
+func psshBlocks(text string) string {
+	text = strings.ReplaceAll(text, "Timed out, Killed by signal 9", "Timed out") // it says either
+	head := regexp.MustCompile(`(?m)^\[\d+\] \d\d:\d\d:\d\d `)
+	at := head.FindAllStringIndex(text, -1)
+	if len(at) == 0 {
+		return text
+	}
+	var blocks []string
+	for i, m := range at {
+		end := len(text)
+		if i+1 < len(at) {
+			end = at[i+1][0]
+		}
+		blocks = append(blocks, text[m[1]:end])
+	}
+	slices.SortFunc(blocks, func(a, b string) int { return strings.Compare(name(a), name(b)) })
+	return text[:at[0][0]] + strings.Join(blocks, "")
+}
+
+// name is the word behind [SUCCESS] or [FAILURE].
+func name(block string) string {
+	list := strings.Fields(block)
+	return list[min(1, len(list)-1)]
+}
+
+// psshLab has files to copy, and lists of hosts.
+func psshLab(t *testing.T, tool string) *sideBySide {
+	t.Helper()
+	return &sideBySide{
+		original: "/usr/bin/parallel-" + tool, name: "parallel-" + tool, normal: psshBlocks,
+		sshd: sshtest.StartSshd(t, "AcceptEnv PSSH_*"),
+		files: func(t *testing.T, dir string) {
+			for name, text := range map[string]string{
+				"hosts": "# two\n127.0.1.1\n  127.0.1.2  # this one\n\n", "named": "root@127.0.1.1\n127.0.1.2 root\n", "bad": "127.0.1.1 a b\n127.0.1.2\nx@127.0.1.1 y\n",
+				"f": "text\n", "d/x": "xx\n", "d/sub/y": "y\n", "empty": "", "dest/old": "a longer text than that of f\n", "dest/sub/z": "z\n",
+			} {
+				at := filepath.Join(dir, name)
+				if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, err := range []error{os.Chmod(filepath.Join(dir, "d/x"), 0o750), os.Symlink("x", filepath.Join(dir, "d/link")), os.Chmod(filepath.Join(dir, "dest/old"), 0o600)} {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		},
+	}
+}
+
+// x are the arguments that lead to the test's server.
+const x = "-x '-F $DIR/ssh_config' "
+
+var psshMistakes = []call{
+	{args: ""}, {args: "-z"}, {args: "-p x a b"}, {args: "-p"}, {args: "--foo=3"}, {args: "--verbose=1 a b"}, {args: "--ho a b", differs: "stderr"},
+	{args: "--version"}, {args: "--help", differs: "stdout"}, {args: "a"}, {args: "a b"}, {args: "-h nofile a b"}, {args: "--timeout=x a b"},
+}
+
+func TestPsshAsTheOriginal(t *testing.T) {
+	l := psshLab(t, "ssh")
+	l.compare(t, psshMistakes)
+	l.compare(t, []call{
+		{args: x + "-h hosts true"}, {args: x + "-h hosts false"}, {args: x + "-h hosts -i echo hello"},
+		{args: x + "-h named -i 'echo $PSSH_NODENUM of $PSSH_NUMNODES $PSSH_HOST'"}, {args: x + "-h named -l root -i whoami"},
+		{args: x + "-h bad -i whoami"}, {args: x + "-h hosts -h named -i true"}, {args: x + "-H '127.0.1.1 127.0.1.2' -H root@127.0.1.3 -i whoami"},
+		{args: x + "-h hosts -g '*.2' -i echo one"}, {args: x + "-h hosts -g '127.0.1.[!2]' -i echo one"}, {args: x + "-h hosts -g none -i echo one"},
+		{args: x + "-h hosts -i 'echo out; echo err >&2; exit 3'"}, {args: x + "-h hosts --inline-stdout 'echo out; echo err >&2'"},
+		{args: x + "-h hosts -o out -e err 'echo out; echo err >&2'"}, {args: x + "-h hosts --outdir=a/b/out true"}, {args: x + "-H '127.0.1.1 127.0.1.1 127.0.1.1' -o out 'echo $PSSH_NODENUM'"},
+		{args: x + "-H 127.0.1.1 -i 'kill -9 $$'"}, {args: x + "-H 127.0.1.1 -t 1 sleep 20"}, {args: x + "-H 127.0.1.1 -t 0 -i sleep 0.1"},
+		{args: x + "-H 127.0.1.1 -H 127.0.1.2 -t 1 -i 'echo begun; test ${SSH_CONNECTION#*127.0.1.1} = $SSH_CONNECTION || sleep 20'", differs: "stdout"},
+		{args: x + "-h hosts -I -i cat", stdin: "some\ntext\n"}, {args: x + "-h hosts -I -i", stdin: "echo from a shell\nexit 4\n"}, {args: x + "-h hosts -i cat", stdin: "not read\n"},
+		{args: x + "-H 127.0.1.1 -P echo line"}, {args: x + "-H 127.0.1.2 -P -o out printf line"}, {args: x + "-P -i -H 127.0.1.1 echo both"},
+		{args: x + "-H 127.0.1.1 -p 1 -v -i 'printf noend'"}, {args: x + "-H 127.0.1.1 -i 'printf noend >&2'"},
+		{args: x + "-H 127.0.1.1 -O User=nobody9 -i true"}, {args: x + "-H 127.0.1.1 -O Port=1 -i true"}, {args: x + "-H 127.0.1.1:1 -i true"}, {args: x + "-H 127.0.1.1:1 -e err -o out true"},
+		{args: x + "-H no.such.host.invalid -i true"}, {args: x + "-H '127.0.1.1 127.0.1.2:1' 'exit 7'"}, {args: x + "-X -v -H 127.0.1.1 true"},
+		{args: x + "-X -o -X User=root -H 127.0.1.1 -i whoami"}, {args: "-x '-F $DIR/ssh_config -o \"User root\"' -H 127.0.1.1 -i whoami"}, {args: x + "-x '-tt' -H 127.0.1.1 -i 'test -t 0 && echo tty'"},
+		{args: x + "-x 'echo before' -H 127.0.1.1 -i after"}, {args: x + "-H 127.0.1.1 -i echo -i '*' '$HOME' 'a  b'", differs: ""}, {args: x + "-i -H 127.0.1.1 -- echo --"},
+		{args: x + "-h hosts echo", env: []string{"PSSH_INLINE=1"}}, {args: x + "echo old", env: []string{"PSSH_HOSTS=hosts", "PSSH_OUTDIR=out"}},
+		{args: x + "-h hosts sleep 20", env: []string{"PSSH_TIMEOUT=1"}}, {args: x + "-h hosts -i whoami", env: []string{"PSSH_USER=root", "PSSH_OPTIONS=LogLevel=ERROR"}},
+	})
+}
+
+func TestPnukeAsTheOriginal(t *testing.T) {
+	l := psshLab(t, "nuke")
+	l.compare(t, psshMistakes)
+	l.compare(t, []call{
+		{args: x + "-h hosts no-such-process-of-ours"}, {args: x + "-h hosts -o out -e err no-such-process-of-ours"}, {args: x + "-H 127.0.1.1:1 nothing"},
+		{args: x + "-H 127.0.1.1 -e err '-x -y'"}, {args: x + "-H 127.0.1.1 -l nobody9 x"}, {args: x + "-H 127.0.1.1 -e err ''"},
+	})
+}
+
+func TestPscpAsTheOriginal(t *testing.T) {
+	l := psshLab(t, "scp")
+	l.compare(t, psshMistakes)
+	y := x + "-H 127.0.1.1 -e err "
+	l.compare(t, []call{
+		{args: y + "f $DIR/dest/new"}, {args: y + "f $DIR/dest"}, {args: y + "f $DIR/dest/"}, {args: y + "f $DIR/dest/old"}, {args: y + "empty $DIR/dest/old"},
+		{args: y + "-r d $DIR/dest"}, {args: y + "-r d/ $DIR/dest"}, {args: y + "-r d $DIR/dest/new"}, {args: y + "-r d f empty $DIR/dest"},
+		{args: y + "f empty $DIR/dest"}, {args: y + "d/link $DIR/dest"}, {args: y + "d/link $DIR/dest/new"}, {args: y + "d/x $DIR/dest/old"},
+		{args: y + "d $DIR/dest", differs: "stderr files"}, {args: y + "f d empty $DIR/dest", differs: "stderr files"}, {args: y + "f $DIR/none/x", differs: "files"}, {args: y + "nofile $DIR/dest"}, {args: y + "f nofile $DIR/dest"},
+		{args: y + "f /proc/nothing", differs: "files"}, {args: y + "f f1 $DIR/f", differs: "stderr files"},
+		{args: y + "-x -p f $DIR/dest/new"}, {args: y + "-x -pr d $DIR/dest"}, {args: y + "-x '-l 100000' f $DIR/dest/new"}, {args: y + "-X -o -X Compression=no f $DIR/dest/new"}, {args: y + "-x -O f $DIR/dest/new"},
+		{args: y + "-x -3 f $DIR/dest/new"}, {args: x + "-h hosts f $DIR/dest/new"}, {args: x + "-h named -p 1 f $DIR/dest/new"}, {args: x + "-H 127.0.1.1:1 -e err f $DIR/dest/new", differs: "files"},
+		{args: x + "-H '127.0.1.1 127.0.1.2:1' f $DIR/dest/new"}, {args: x + "-H 127.0.1.1 -l nobody9 f $DIR/dest/new"}, {args: x + "-H 127.0.1.1 -o out -e err f $DIR/dest/new"},
+		{args: y + "f dest-at-home"}, {args: y + "f '~/dest-at-home'"}, {args: y + "f ''"}, {args: y + "f .."}, {args: y + "f '$DIR/dest/ x y'"}, {args: x + "-H 127.0.1.1 f $DIR/dest/new", env: []string{"PSSH_ERRDIR=err"}},
+		{args: x + "-H 127.0.1.1 d $DIR/dest", env: []string{"PSSH_RECURSIVE=1"}}, {args: y + "-v -t 30 f $DIR/dest/new"}, {args: y + "--recursive --user root d/sub $DIR/dest"},
+	})
+}
+
+func TestPslurpAsTheOriginal(t *testing.T) {
+	l := psshLab(t, "slurp")
+	l.compare(t, psshMistakes)
+	y := x + "-H 127.0.1.1 -e err -L dest "
+	l.compare(t, []call{
+		{args: y + "$DIR/f got"}, {args: y + "$DIR/f ."}, {args: y + "$DIR/empty got"}, {args: y + "-r $DIR/d got"}, {args: y + "-r $DIR/d ."}, {args: y + "-r $DIR/d/ got"}, {args: y + "$DIR/d/link got"},
+		{args: y + "$DIR/d got", differs: "files"}, {args: y + "$DIR/none got", differs: "files"}, {args: y + "$DIR/f none/got", differs: "files"}, {args: y + "'$DIR/d/*' ."}, {args: y + "-r '$DIR/d*' ."},
+		{args: x + "-h hosts -L dest $DIR/f got"}, {args: x + "-h named -L dest $DIR/f got"}, {args: x + "-h hosts -L $DIR/dest $DIR/f got"}, {args: x + "-h hosts -L dest -o out -e err -r $DIR/d $DIR/f", differs: "files"},
+		{args: x + "-H 127.0.1.1:1 -L dest $DIR/f got"},
+		{args: x + "-H '127.0.1.1 127.0.1.2' -p 1 -L dest/deep $DIR/d/x got"}, {args: y + "-x -p $DIR/d/x got"}, {args: y + "-x -pr $DIR/d got"}, {args: y + "-x '-l 100000' $DIR/d/x got"}, {args: y + "/proc/version got", differs: "files"},
+		{args: y + "-x -O $DIR/f got"}, {args: y + "-o out $DIR/f got"}, {args: x + "-H 127.0.1.1 -l nobody9 -L dest $DIR/f got"}, {args: x + "-H 127.0.1.1 $DIR/f got", env: []string{"PSSH_LOCALDIR=dest"}},
+		{args: x + "-H 127.0.1.1 -L dest $DIR/d got", env: []string{"PSSH_RECURSIVE=1"}}, {args: y + "-r $DIR/d/sub/ ."}, {args: y + "$DIR/d/sub/../x got"},
+	})
+}

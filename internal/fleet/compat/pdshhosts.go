@@ -1,0 +1,318 @@
+package compat
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/sys/bounded"
+)
+
+// pdshTargets are the options that say which hosts.
+type pdshTargets struct {
+	getenv func(string) string
+	stdin  io.Reader
+
+	given, excluded     []string
+	genders, notGenders []string
+	gendersFile         string
+	all, every          bool
+}
+
+// pdshHost is a host and the module that reaches it.
+type pdshHost struct {
+	host.Host
+	rcmd string
+}
+
+var errNoHosts = &pdshError{"no remote hosts specified"}
+
+// hosts works out the list.
+func (t *pdshTargets) hosts(p *Pdsh) ([]pdshHost, error) {
+	if t.usesGenders() && (t.all || t.every) && len(t.genders) > 0 {
+		return nil, &pdshError{"Do not specify -A or -a with -g"}
+	}
+	c := &collection{pdsh: p, targets: t}
+	for _, text := range t.given {
+		if err := c.take(text, false); err != nil {
+			return nil, err
+		}
+	}
+	for _, text := range t.excluded {
+		if err := c.take(text, true); err != nil {
+			return nil, err
+		}
+	}
+	if t.usesGenders() {
+		if err := c.byGenders(); err != nil {
+			return nil, err
+		}
+	} else if file, set := t.getenv("WCOLL"), len(t.given) > 0; file != "" && !set {
+		if err := c.file(file, false); err != nil {
+			return nil, err
+		}
+	}
+	list := slices.DeleteFunc(c.hosts, c.isOut)
+	if len(list) == 0 {
+		return nil, errNoHosts
+	}
+	for _, h := range list {
+		if err := h.Check(); err != nil {
+			return nil, &pdshError{fmt.Sprintf("%q: %s", h.Name, err)}
+		}
+	}
+	return list, nil
+}
+
+func (t *pdshTargets) usesGenders() bool {
+	return t.all || t.every || len(t.genders) > 0 || len(t.notGenders) > 0
+}
+
+// collection is a list that is being worked out.
+type collection struct {
+	pdsh    *Pdsh
+	targets *pdshTargets
+	hosts   []pdshHost
+	out     []string         // names to leave out
+	keep    []*regexp.Regexp // all of which must match
+	drop    []*regexp.Regexp // none of which may
+}
+
+func (c *collection) isOut(h pdshHost) bool {
+	if slices.Contains(c.out, h.Name) || slices.ContainsFunc(c.drop, func(r *regexp.Regexp) bool { return r.MatchString(h.Name) }) {
+		return true
+	}
+	return slices.ContainsFunc(c.keep, func(r *regexp.Regexp) bool { return !r.MatchString(h.Name) })
+}
+
+// take takes an argument of -w or, for hosts that are out, of -x.
+func (c *collection) take(text string, out bool) error {
+	if text == "-" && !out {
+		data, err := bounded.ReadAll(c.targets.stdin, "standard input", maxHostFile)
+		if err != nil {
+			return err
+		}
+		return c.lines(data, false)
+	}
+	for _, item := range splitList(text) {
+		rest, minus := strings.CutPrefix(item, "-")
+		if err := c.item(rest, out || minus); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *collection) item(item string, out bool) error {
+	switch {
+	case strings.HasPrefix(item, "^"):
+		return c.file(item[1:], out)
+	case strings.HasPrefix(item, "/"):
+		pattern, err := regexp.CompilePOSIX(strings.TrimSuffix(item[1:], "/"))
+		if err != nil {
+			return &pdshError{fmt.Sprintf("Error matching pattern %q: %s", strings.TrimSuffix(item[1:], "/"), err)}
+		}
+		if out {
+			c.drop = append(c.drop, pattern)
+		} else {
+			c.keep = append(c.keep, pattern)
+		}
+		return nil
+	}
+	rcmd, user := c.pdsh.Rcmd, c.pdsh.User
+	if module, rest, found := strings.Cut(item, ":"); found {
+		rcmd, item = module, rest
+	}
+	if name, rest, found := strings.Cut(item, "@"); found {
+		user, item = name, rest
+	}
+	names, err := expandList(item)
+	if err != nil {
+		return err
+	}
+	if out {
+		c.out = append(c.out, names...)
+		return nil
+	}
+	if err := checkRcmd(rcmd); err != nil {
+		return err
+	}
+	for _, name := range names {
+		c.hosts = append(c.hosts, pdshHost{host.Host{Name: name, User: user}, rcmd})
+	}
+	return nil
+}
+
+func checkRcmd(name string) error {
+	switch name {
+	case "ssh", "exec":
+		return nil
+	case "rsh", "mrsh", "krb4", "xcpu":
+		return &pdshError{fmt.Sprintf("rcmd module %q is not there: use ssh, which encrypts and checks hosts", name)}
+	}
+	return &pdshError{fmt.Sprintf("%s %q", noModule, name)}
+}
+
+// noModule is said without the program's name.
+const noModule = "No such rcmd module"
+
+// maxHostFile is how large a list of hosts may be, in bytes.
+const maxHostFile = 64 << 20
+
+// file reads hosts, one list a line; # begins a comment.
+func (c *collection) file(name string, out bool) error {
+	data, err := bounded.ReadFile(name, maxHostFile)
+	if errno := syscall.Errno(0); errors.As(err, &errno) {
+		return &pdshError{name + ": " + strerror(errno)}
+	}
+	if err != nil {
+		return err
+	}
+	return c.lines(data, out)
+}
+
+func (c *collection) lines(data []byte, out bool) error {
+	for line := range strings.Lines(string(data)) {
+		line, _, _ = strings.Cut(line, "#")
+		for _, item := range splitList(line) {
+			if err := c.item(item, out); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// splitList cuts at commas and blanks outside of brackets.
+func splitList(text string) []string {
+	depth := 0
+	return strings.FieldsFunc(text, func(r rune) bool {
+		switch r {
+		case '[':
+			depth++
+		case ']':
+			depth--
+		}
+		return depth == 0 && (r == ',' || r == ' ' || r == '\t' || r == '\n' || r == '\r')
+	})
+}
+
+// maxRange is how many hosts a range may have; the original stops there.
+const maxRange = 16384
+
+// expandList makes names of prefix[n-m,...]suffix, as often as brackets stand in it.
+func expandList(text string) ([]string, error) {
+	open := strings.IndexByte(text, '[')
+	if open < 0 {
+		return []string{text}, nil
+	}
+	end := strings.IndexByte(text[open:], ']')
+	if end < 0 {
+		return nil, &pdshError{fmt.Sprintf("Invalid host list: `%s'", text)}
+	}
+	rest, err := expandList(text[open+end+1:])
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for part := range strings.SplitSeq(text[open+1:open+end], ",") {
+		numbers, err := expandRange(part)
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range numbers {
+			for _, r := range rest {
+				names = append(names, text[:open]+n+r)
+			}
+		}
+		if len(names) > maxRange*16 {
+			return nil, &pdshError{"Too many hosts in `" + text + "'"}
+		}
+	}
+	return names, nil
+}
+
+// expandRange makes 08, 09, 10 of 08-10.
+func expandRange(part string) ([]string, error) {
+	first, last, found := strings.Cut(part, "-")
+	if !found {
+		last = first
+	}
+	lo, err1 := strconv.ParseUint(first, 10, 32)
+	hi, err2 := strconv.ParseUint(last, 10, 32)
+	switch {
+	case err1 != nil || err2 != nil || hi < lo:
+		return nil, &pdshError{"Invalid range: `" + part + "'"}
+	case hi-lo >= maxRange:
+		return nil, &pdshError{"Too many hosts in range `" + part + "'"}
+	}
+	var numbers []string
+	for n := lo; n <= hi; n++ {
+		numbers = append(numbers, fmt.Sprintf("%0*d", len(first), n))
+	}
+	return numbers, nil
+}
+
+// byGenders adds the nodes that genders attributes name, or leaves of the list those.
+func (c *collection) byGenders() error {
+	t := c.targets
+	name := t.gendersFile
+	if name == "" {
+		name = t.getenv("PDSH_GENDERS_FILE")
+	}
+	if name == "" {
+		name = "genders"
+	}
+	if !filepath.IsAbs(name) {
+		dir := t.getenv("PDSH_GENDERS_DIR")
+		if dir == "" {
+			dir = "/etc"
+		}
+		name = filepath.Join(dir, name)
+	}
+	g, err := readGenders(name)
+	if err != nil {
+		return err
+	}
+	switch {
+	case t.every || t.all:
+		c.add(g.nodes)
+	case len(t.genders) > 0 && len(t.given) == 0:
+		names, err := g.query(strings.Join(t.genders, ","))
+		if err != nil {
+			return err
+		}
+		c.add(names)
+	case len(t.genders) > 0:
+		names, err := g.query(strings.Join(t.genders, ","))
+		if err != nil {
+			return err
+		}
+		c.hosts = slices.DeleteFunc(c.hosts, func(h pdshHost) bool { return !slices.Contains(names, h.Name) })
+	}
+	leave := slices.Clone(t.notGenders)
+	if t.all {
+		leave = append(leave, "pdsh_all_skip")
+	}
+	for _, query := range leave {
+		names, err := g.query(query)
+		if err != nil {
+			return err
+		}
+		c.out = append(c.out, names...)
+	}
+	return nil
+}
+
+func (c *collection) add(names []string) {
+	for _, name := range names {
+		c.hosts = append(c.hosts, pdshHost{host.Host{Name: name, User: c.pdsh.User}, c.pdsh.Rcmd})
+	}
+}

@@ -1,0 +1,315 @@
+package compat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+	"time"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/base/shell"
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/fleet"
+)
+
+// PsshVersion is the version of pssh whose behaviour we promise.
+const PsshVersion = "2.3.4"
+
+// Pssh is one call of a program of the package pssh. Its promise: options, the
+// variables PSSH_*, lines, folders of -o and -e, and exit codes. Knowingly different:
+// an unknown host key is never trusted silently, and no question about one is
+// answered with the password of -A; hosts whose names or ports ssh could misread are
+// refused before anything runs; folders of -o and -e must be out of others' reach,
+// and their files are 0600; nothing is compressed; a command that -t or Ctrl-C
+// ends is ended on the host, too; on a terminal remote text is cleaned.
+type Pssh struct {
+	tool psshTool
+
+	HostFiles, HostStrings []string
+	Glob                   string
+	User                   string
+	Par                    int
+	Timeout                int // seconds, 0 = none
+	OutDir, ErrDir         string
+	Options                []string // of ssh_config
+	Extra                  []string // arguments of ssh or scp
+	AskPass, Verbose       bool
+	Inline, InlineStdout   bool
+	Print, SendInput       bool
+	Recursive              bool
+	LocalDir               string
+	Args                   []string
+
+	hosts []psshHost
+}
+
+// psshTool is a program of the package.
+type psshTool struct {
+	name, usage, example string
+	timeout              int
+	own                  func(p *Pssh) []option
+	help                 string // of its own options
+	check                func(p *Pssh) string
+	failed               int // exit code where a command ended with another code than 0 and 255
+	prepare              func(p *Pssh, env Env) (psshWork, error)
+}
+
+// psshWork is what a tool does: a command on an engine.
+type psshWork struct {
+	command fleet.Command
+	engine  fleet.Executor
+	stop    func() error
+	program bool // engine runs a program, whose end is the host's
+}
+
+// PsshMain is the program of the package pssh whose name ends with tool, ssh, scp, slurp or
+// nuke, called name.
+func PsshMain(ctx context.Context, env Env, tool, name string, args []string) int {
+	p, instead, err := parsePssh(tool, name, args, env.Getenv)
+	if usage := (*errUsage)(nil); errors.As(err, &usage) {
+		fmt.Fprintf(env.Stderr, "Usage: %s\n\n%s: error: %s\n", psshTools[tool].usageLine(name), name, termsafe.Line(usage.text))
+		return exitUsage
+	}
+	if instead != "" {
+		io.WriteString(env.Stdout, instead)
+		return exitOK
+	}
+	code, err := p.run(ctx, env)
+	if err != nil && !errors.Is(err, syscall.EPIPE) && ctx.Err() == nil {
+		fmt.Fprintf(env.Stderr, "%s\n", termsafe.Line(err.Error()))
+	}
+	return exitOf(ctx, code)
+}
+
+func (t psshTool) usageLine(name string) string { return name + " [OPTIONS] " + t.usage }
+
+// parsePssh reads variables and arguments.
+func parsePssh(tool, name string, args []string, getenv func(string) string) (p *Pssh, instead string, err error) {
+	p = &Pssh{tool: psshTools[tool], Par: 32}
+	p.Timeout = p.tool.timeout
+	var help, version bool
+	options := append(p.common(), p.tool.own(p)...)
+	if err := fromEnvironment(p, options, getenv); err != nil {
+		return nil, "", err
+	}
+	options = append(options, flagOption("", "help", &help), flagOption("", "version", &version))
+	p.Args, err = parseOptions(options, args)
+	switch {
+	case help:
+		return nil, fmt.Sprintf("Usage: %s\n\n%s%s\nExample: %s\n", p.tool.usageLine(name), psshHelp, p.tool.help, p.tool.example), nil
+	case version:
+		return nil, PsshVersion + "\n", nil
+	case err != nil:
+		return nil, "", err
+	}
+	why := p.tool.check(p)
+	if why == "" && len(p.HostFiles) == 0 && len(p.HostStrings) == 0 {
+		why = "Hosts not specified."
+	}
+	if why != "" {
+		return nil, "", &errUsage{why}
+	}
+	return p, "", nil
+}
+
+// common are the options of all tools.
+func (p *Pssh) common() []option {
+	words := func(text string) error {
+		list, err := shell.Split(text)
+		p.Extra = append(p.Extra, list...)
+		return err
+	}
+	return []option{
+		listOption("h", "hosts", &p.HostFiles), listOption("H", "host", &p.HostStrings),
+		textOption("l", "user", &p.User), intOption("p", "par", &p.Par),
+		textOption("o", "outdir", &p.OutDir), textOption("e", "errdir", &p.ErrDir),
+		intOption("t", "timeout", &p.Timeout), listOption("O", "option", &p.Options),
+		flagOption("v", "verbose", &p.Verbose), flagOption("A", "askpass", &p.AskPass),
+		{short: "x", long: "extra-args", set: words}, listOption("X", "extra-arg", &p.Extra),
+		textOption("g", "host-glob", &p.Glob),
+	}
+}
+
+// fromEnvironment sets what PSSH_* say; the options themselves win.
+func fromEnvironment(p *Pssh, options []option, getenv func(string) string) error {
+	for _, o := range options {
+		name := "PSSH_" + strings.ToUpper(o.long)
+		switch o.long {
+		case "hosts", "host", "option", "extra-args", "extra-arg", "host-glob", "inline-stdout", "send-input":
+			continue
+		}
+		if value := getenv(name); value != "" {
+			if err := o.apply("--"+o.long, value); err != nil {
+				return err
+			}
+		}
+	}
+	if value := getenv("PSSH_OPTIONS"); value != "" {
+		p.Options = []string{value}
+	}
+	if value := getenv("PSSH_HOSTS"); value != "" {
+		p.HostFiles = []string{value}
+	}
+	return nil
+}
+
+// run runs the tool and returns its exit code.
+func (p *Pssh) run(ctx context.Context, env Env) (int, error) {
+	if env.Getenv("PSSH_HOSTS") != "" {
+		io.WriteString(env.Stderr, psshHostsWarning)
+	}
+	if err := p.readHosts(env); err != nil {
+		return exitFailed, err
+	}
+	sink, err := newPsshSink(p, env)
+	if err != nil {
+		return exitFailed, err
+	}
+	work, err := p.tool.prepare(p, env)
+	if err != nil {
+		return exitFailed, errors.Join(err, sink.End(fleet.Summary{}))
+	}
+	sink.program = work.program
+	params := fleet.Params{Fanout: max(p.Par, 1), ReservedFDs: sink.fds(), MaxOutput: fleet.DefaultMaxOutput}
+	if !p.Inline && !p.InlineStdout {
+		params.MaxOutput = 0
+	}
+	engine := &psshExecutor{Executor: work.engine, pssh: p}
+	summary, err := fleet.Run(ctx, params, p.list(), work.command, engine, sink)
+	err = errors.Join(err, work.stop(), summary.Lost)
+	if err != nil && ctx.Err() == nil {
+		return exitFailed, err
+	}
+	return sink.code(), err
+}
+
+func (p *Pssh) list() []host.Host {
+	list := make([]host.Host, len(p.hosts))
+	for i, h := range p.hosts {
+		list[i] = h.Host
+	}
+	return list
+}
+
+// psshExecutor gives each host its number and its time.
+type psshExecutor struct {
+	fleet.Executor
+	pssh *Pssh
+}
+
+// Execute tells the host which one it is, and ends it as its timeout says.
+func (e *psshExecutor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+	if cmd.Dialogue == nil {
+		cmd.Env = []string{fmt.Sprintf("PSSH_NODENUM=%d", a.Index()), fmt.Sprintf("PSSH_NUMNODES=%d", len(e.pssh.hosts)), "PSSH_HOST=" + h.Name}
+	}
+	if e.pssh.Timeout > 0 {
+		var end context.CancelFunc
+		ctx, end = context.WithTimeoutCause(ctx, time.Duration(e.pssh.Timeout)*time.Second, fleet.ErrCommandTimeout)
+		defer end()
+	}
+	return e.Executor.Execute(ctx, h, cmd, a)
+}
+
+// psshHost is a host and how it is called.
+type psshHost struct {
+	host.Host
+	name string // [user@]host[:port], the user only where it is another one than that of -l
+	port string // "" = not given
+}
+
+// readHosts reads the files and then the strings.
+func (p *Pssh) readHosts(env Env) error {
+	for _, name := range p.HostFiles {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			if at := (*os.PathError)(nil); errors.As(err, &at) {
+				if errno, ok := at.Err.(syscall.Errno); ok {
+					return &errUsage{"Could not open hosts file: " + strerror(errno)}
+				}
+			}
+			return err
+		}
+		for line := range strings.Lines(string(text)) {
+			line, _, _ = strings.Cut(line, "#")
+			if err := p.hostLine(strings.Fields(line), strings.TrimSpace(line), env.Stderr); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	for _, text := range p.HostStrings {
+		for _, entry := range strings.Fields(text) {
+			if err := p.addHost(entry, ""); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// hostLine takes a line of a hosts file: [user@]host[:port] [user].
+func (p *Pssh) hostLine(fields []string, line string, warn io.Writer) error {
+	switch {
+	case len(fields) == 0:
+		return nil
+	case len(fields) > 2:
+		fmt.Fprintf(warn, "Bad line: \"%s\". Format should be [user@]host[:port] [user]\n", termsafe.Line(line))
+		return nil
+	case len(fields) == 2 && strings.Contains(fields[0], "@"):
+		fmt.Fprintf(warn, "User specified twice in line: \"%s\"\n", termsafe.Line(line))
+		return nil
+	}
+	entry, user := fields[0], ""
+	if len(fields) == 2 {
+		user = fields[1]
+	}
+	_, name, _ := cutUser(entry)
+	if i := strings.LastIndexByte(name, ':'); i >= 0 {
+		name = name[:i]
+	}
+	if p.Glob != "" {
+		if ok, err := path.Match(strings.ReplaceAll(p.Glob, "[!", "[^"), name); err != nil || !ok {
+			return nil
+		}
+	}
+	return p.addHost(entry, user)
+}
+
+func cutUser(entry string) (user, name string, found bool) {
+	if user, name, found = strings.Cut(entry, "@"); found {
+		return user, name, true
+	}
+	return "", entry, false
+}
+
+// addHost takes a host with the user of its line, or that of -l.
+func (p *Pssh) addHost(entry, user string) error {
+	named, name, given := cutUser(entry)
+	if !given {
+		named = user
+	}
+	if named == "" {
+		named = p.User
+	}
+	h := psshHost{name: name, Host: host.Host{User: named, Name: name}}
+	if i := strings.LastIndexByte(name, ':'); i >= 0 {
+		h.Name, h.port = name[:i], name[i+1:]
+		at, err := host.ParsePort(h.port)
+		if err != nil {
+			return fmt.Errorf("%q: %w", entry, err)
+		}
+		h.Port = at
+	}
+	if err := h.Check(); err != nil {
+		return fmt.Errorf("%q: %w", entry, err)
+	}
+	if named != p.User {
+		h.name = named + "@" + name
+	}
+	p.hosts = append(p.hosts, h)
+	return nil
+}
