@@ -68,6 +68,7 @@ measure/workload: base/alg base/pattern base/shell base/unit measure/flow measur
 measure/implementation: base/alg base/shell measure/flow measure/loopback measure/workload record ssh/openssh ssh/wire sys/bounded sys/ownport sys/proc sys/workdir
 measure/handshake: base/alg base/stats measure/drive measure/loopback measure/testbed ssh/openssh sys/ownport sys/proc sys/relay
 measure/hostkeys: base/stats ssh/knownhosts ssh/knownhosts/index sys/proc
+measure/ping: base/alg base/stats ssh/openssh sys/proc
 measure/symptoms: base/alg base/fault base/host base/pattern base/shell measure/handshake measure/loopback measure/testbed record ssh/knownhosts ssh/openssh ssh/route ssh/sshconf ssh/sshlog sys/proc sys/workdir
 measure/limits: base/alg base/unit record show/legacylog
 verdict/ways: base/stats record
@@ -90,6 +91,7 @@ fleet/output: base/host base/termsafe fleet fleet/hostset sys/safedir
 fleet/hostlist: base/fault base/host base/pattern base/termsafe fleet/history fleet/hostset fleet/inventory ssh/knownhosts/index ssh/route sys/bounded sys/safedir
 fleet/history: base/termsafe fleet fleet/hostset fleet/output sys/safedir
 fleet/compat: base/host base/pattern base/shell base/termsafe fleet fleet/output fleet/remotesh fleet/transfer sys/bounded sys/safedir sys/terminal
+show/latency: base/termsafe base/unit measure/ping
 show/diagnosis: base/termsafe measure/handshake measure/symptoms verdict/doctor
 show/login: base/termsafe measure/handshake
 show/document: base/alg base/stats base/termsafe base/unit record verdict/choice verdict/compare verdict/rank verdict/ways

@@ -98,6 +98,7 @@ func commands() []command {
 		{"import", newImportCommand},
 		{"machine", newMachineCommand},
 		{"handshake", newHandshakeCommand},
+		{"ping", newPingCommand},
 		{"doctor", newDoctorCommand},
 		{"run", newRunCommand},
 		{"hosts", newHostsCommand},

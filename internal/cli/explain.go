@@ -41,9 +41,9 @@ It reads the files that ssh reads and opens no connection. As with ssh, commands
 	return cmd
 }
 
-func exactlyOneHost(_ *cobra.Command, args []string) error {
+func exactlyOneHost(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return usageError("name one host, such as: sshpace explain web1", "explain takes one host, got %d", len(args))
+		return usageError("name one host, such as: sshpace "+cmd.Name()+" web1", "%s takes one host, got %d", cmd.Name(), len(args))
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ var flagGroups = []struct {
 	names []string
 }{
 	{"What to measure", []string{"only", "cipher", "mac", "kex", "policy", "direction", "data", "figure", "normalise"}},
-	{"How long", []string{"budget", "precision", "rounds", "exhaustive", "size", "runs", "resume"}},
+	{"How long", []string{"budget", "count", "interval", "precision", "rounds", "exhaustive", "size", "runs", "resume"}},
 	{"Connection", []string{"config", "option", "port", "login", "identity", "jump", "ipv4", "ipv6", "connect-timeout", "connections"}},
 	{"Output", []string{"out", "format", "json", "all", "method", "limit", "table", "chart", "list", "quiet", "anonymize", "top", "worst", "fail-on"}},
 	{"Expert", []string{"seed", "engine", "server", "ssh", "sshd", "sshd-config", "rank-by", "machine"}},
@@ -25,7 +25,7 @@ var flagGroups = []struct {
 var placeholders = map[string][]string{
 	"GLOB":     {"only", "cipher", "mac", "kex", "figure", "normalise"},
 	"FILE":     {"out", "resume", "config", "identity", "machine", "ssh", "sshd", "sshd-config", "hosts-file", "known-hosts"},
-	"DURATION": {"budget", "connect-timeout", "timeout"},
+	"DURATION": {"budget", "interval", "connect-timeout", "timeout"},
 	"SIZE":     {"size", "max-output"},
 	"NAME":     {"policy", "direction", "data", "format", "table", "chart", "engine", "server", "rank-by"},
 	"HOST":     {"jump", "check"},

@@ -94,6 +94,12 @@ func (p *Program) learn(ctx context.Context) error {
 	return nil
 }
 
+// Knows tells whether this ssh takes a setting, such as "Compression=no".
+func (p Program) Knows(ctx context.Context, setting string) bool {
+	output, err := run(ctx, p.Path, "-F", os.DevNull, "-o", setting, "-V")
+	return err == nil && badOption(output) == ""
+}
+
 // badOption is the option that ssh or sshd complains about, as in
 // "command-line: line 0: Bad configuration option: foo", or, where the build
 // lacks something, in `line 0: Unsupported option "foo"`.

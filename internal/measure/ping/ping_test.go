@@ -1,0 +1,166 @@
+package ping
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/sshtest"
+	"sshpace/internal/sys/relay"
+)
+
+// clientTo is the installed ssh to a port of a test server.
+func clientTo(t *testing.T, s *sshtest.Sshd, port int) *Client {
+	t.Helper()
+	ssh, err := openssh.FindClient(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := filepath.Join(t.TempDir(), "known")
+	if err := os.WriteFile(known, []byte("x "+sshtest.AuthorizedLine(s.HostKey)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return &Client{SSH: ssh, Connect: 20 * time.Second, Destination: openssh.Destination{Host: "127.0.0.1", Options: []string{
+		"-F", "none", "-p", strconv.Itoa(port), "-l", s.User, "-i", s.Key, "-o", "IdentityAgent=none", "-o", "HostKeyAlias=x", "-o", "UserKnownHostsFile=" + known,
+	}}}
+}
+
+func open(t *testing.T, c *Client, name string) *Lane {
+	t.Helper()
+	l, err := c.Open(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	return l
+}
+
+// pinged carries out a run and returns the echoes.
+func pinged(t *testing.T, lanes []*Lane, o Options) (echoes []Echo) {
+	t.Helper()
+	if _, err := Run(t.Context(), lanes, o, func(e Echo) { echoes = append(echoes, e) }); err != nil {
+		t.Fatal(err)
+	}
+	return echoes
+}
+
+// TestRoundTrip: over a path of 40 ms a byte takes that long, with a terminal and
+// without, beside a transfer and not.
+func TestRoundTrip(t *testing.T) {
+	s := sshtest.StartSshd(t)
+	r, err := relay.To(fmt.Sprintf("127.0.0.1:%d", s.Port), relay.Options{Path: relay.Path{Delay: 20 * time.Millisecond}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	c := clientTo(t, s, r.Port())
+	lanes := []*Lane{open(t, c, Terminal), open(t, c, Pipe)}
+	load, err := c.OpenLoad(t.Context(), Download)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer load.Close()
+	echoes := pinged(t, lanes, Options{Interval: 20 * time.Millisecond, Count: 15, Grace: 10 * time.Second, Load: load})
+	all := Summarize([]string{Terminal, Pipe}, echoes)
+	if len(all) != 4 || load.Rate() < 100_000 {
+		t.Fatalf("%d summaries, %.0f bytes/s: %+v", len(all), load.Rate(), all)
+	}
+	for _, s := range all {
+		if least := time.Duration(s.Min); s.Sent < 8 || s.Back != s.Sent || least < 40*time.Millisecond || least > 70*time.Millisecond {
+			t.Errorf("%s (loaded %v): %d of %d came back, the first after %v", s.Lane, s.Loaded, s.Back, s.Sent, least)
+		}
+	}
+}
+
+// TestStallDelaysAll: a stall of 600 ms shows in all bytes that were to be sent
+// meanwhile, not in one.
+func TestStallDelaysAll(t *testing.T) {
+	s := sshtest.StartSshd(t)
+	l := open(t, clientTo(t, s, s.Port), Pipe)
+	pid := l.cmd.Process.Pid
+	time.AfterFunc(300*time.Millisecond, func() {
+		_ = syscall.Kill(pid, syscall.SIGSTOP)
+		time.Sleep(600 * time.Millisecond)
+		_ = syscall.Kill(pid, syscall.SIGCONT)
+	})
+	late := 0
+	for _, e := range pinged(t, []*Lane{l}, Options{Interval: 20 * time.Millisecond, Count: 60, Grace: 10 * time.Second}) {
+		if e.Latency > 100*time.Millisecond {
+			late++
+		}
+	}
+	if late < 20 { // of (600 - 100) / 20
+		t.Errorf("%d bytes were late", late)
+	}
+}
+
+// TestBrokenSession: what came back is told, what did not is lost, and ssh's
+// words say why.
+func TestBrokenSession(t *testing.T) {
+	s := sshtest.StartSshd(t)
+	l := open(t, clientTo(t, s, s.Port), Pipe)
+	time.AfterFunc(200*time.Millisecond, func() { _ = syscall.Kill(l.cmd.Process.Pid, syscall.SIGKILL) })
+	var echoes []Echo
+	_, err := Run(t.Context(), []*Lane{l}, Options{Interval: 10 * time.Millisecond, Count: 1000, Grace: time.Second}, func(e Echo) { echoes = append(echoes, e) })
+	var failed *FailedError
+	if !errors.As(err, &failed) || failed.Lane != Pipe {
+		t.Errorf("got %v", err)
+	}
+	if got := Summarize([]string{Pipe}, echoes); len(got) != 1 || got[0].Back == 0 || got[0].Sent > 900 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestNoSession: a login that fails says so in ssh's words.
+func TestNoSession(t *testing.T) {
+	s := sshtest.StartSshd(t)
+	c := clientTo(t, s, s.Port)
+	c.Destination.Options = append([]string{"-o", "PubkeyAuthentication=no"}, c.Destination.Options...)
+	var failed *FailedError
+	if _, err := c.Open(context.Background(), Pipe); !errors.As(err, &failed) || failed.Said != s.User+"@127.0.0.1: Permission denied (publickey)." {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestSummarize: a quantile stands where a byte lies above it; lost bytes count as
+// sent.
+func TestSummarize(t *testing.T) {
+	var echoes []Echo
+	for i := range 200 {
+		echoes = append(echoes, Echo{Lane: Pipe, Seq: i + 1, At: time.Duration(i), Latency: time.Duration(i + 1)})
+	}
+	echoes = append(echoes, Echo{Lane: Pipe, Seq: 201, At: 200, Latency: Lost}, Echo{Lane: Terminal, Seq: 1, Latency: 5, Loaded: true})
+	all := Summarize([]string{Terminal, Pipe}, echoes)
+	if len(all) != 2 || all[0].Lane != Pipe || !all[1].Loaded {
+		t.Fatalf("got %+v", all)
+	}
+	s := all[0]
+	_, thousandth := s.Quantiles["p99.9"]
+	if s.Sent != 201 || s.Back != 200 || s.Median.Value != 100 || s.Min != 1 || s.Max != 200 || s.Quantiles["p99"] != 198 || thousandth {
+		t.Errorf("got %+v", s)
+	}
+	if len(s.Timeline) != 10 || s.Timeline[0] >= s.Timeline[9] {
+		t.Errorf("the timeline is %v", s.Timeline)
+	}
+}
+
+// TestPhases: without a count idle and loaded times take turns, and what is left
+// of a transfer does not count as idle.
+func TestPhases(t *testing.T) {
+	r := run{Options: Options{Interval: 500 * time.Millisecond, Phase: 2 * time.Second, Load: &Load{}}}
+	for _, c := range []struct {
+		seq           int
+		loaded, flows bool
+	}{{1, false, false}, {4, false, false}, {5, true, true}, {8, true, true}, {9, true, false}, {10, true, false}, {11, false, false}, {12, false, false}, {13, true, true}} {
+		if loaded, flows := r.loaded(c.seq), r.flows(c.seq); loaded != c.loaded || flows != c.flows {
+			t.Errorf("round %d: loaded %v, flows %v", c.seq, loaded, flows)
+		}
+	}
+}
