@@ -63,9 +63,9 @@ measure/flow: base/shell
 measure/loopback: sys/ownport sys/proc sys/quickack sys/workdir
 measure/hostinfo: base/unit record sys/proc
 measure/drive: base/alg base/unit measure/flow measure/loopback record ssh/openssh sys/proc sys/workdir
-measure/testbed: base/alg base/fault base/near base/shell measure/drive measure/hostinfo measure/lab measure/loopback record ssh/knownhosts/check ssh/openssh ssh/route ssh/sshlog ssh/wire sys/ownport sys/proc sys/relay sys/workdir
+measure/testbed: base/alg base/fault base/near base/shell measure/drive measure/hostinfo measure/lab measure/loopback record ssh/knownhosts/check ssh/openssh ssh/route ssh/sshlog ssh/wire sys/ownport sys/proc sys/workdir
 measure/workload: base/alg base/pattern base/shell base/unit measure/flow measure/limits measure/loopback measure/testbed record ssh/openssh sys/bounded sys/ownport sys/proc sys/relay
-measure/implementation: base/alg base/shell measure/flow measure/loopback measure/workload record ssh/openssh ssh/wire sys/bounded sys/ownport sys/proc sys/workdir
+measure/implementation: base/alg base/shell measure/flow measure/loopback measure/workload record ssh/openssh ssh/wire sys/bounded sys/ownport sys/proc sys/relay sys/workdir
 measure/handshake: base/alg base/stats measure/drive measure/loopback measure/testbed ssh/openssh sys/ownport sys/proc sys/relay
 measure/hostkeys: base/stats ssh/knownhosts ssh/knownhosts/index sys/proc
 measure/ping: base/alg base/stats ssh/openssh sys/proc
@@ -78,7 +78,7 @@ verdict/verdicttest: base/alg measure/model/sim measure/plan record verdict/rank
 verdict/choice: base/alg base/fault record sys/bounded verdict/rank
 verdict/advise: base/alg record verdict/choice verdict/rank
 verdict/apply: base/alg base/fault base/termsafe ssh/openssh ssh/route sys/bounded sys/edit sys/workdir verdict/advise verdict/choice
-verdict/prove: base/alg base/fault base/pattern base/stats base/termsafe base/unit measure/drive measure/lab measure/model measure/testbed record sys/bounded sys/proc sys/workdir
+verdict/prove: base/alg base/stats base/termsafe base/unit measure/drive measure/lab measure/model measure/testbed measure/workload record
 verdict/doctor: base/alg base/shell measure/handshake measure/symptoms
 fleet/hostset: base/host
 fleet/transfer: base/host base/shell base/termsafe base/unit fleet fleet/output fleet/remotesh ssh/sftp

@@ -1,19 +1,21 @@
 // Command ways checks `sshpace bench --mode` against loops that share no code with
 // it: a pipe, a forwarded port and scp to an sshd of its own, timed from the start
-// of a program to its end, for one byte and for many. Each takes its turn with
-// sshpace, so that both see the same machine.
+// of a program to its end, for one byte and for many. Both take turns run by run, in
+// random order, so that they see the same machine; with -core N on one core only,
+// where nothing depends on how the scheduler spreads ssh and sshd over several.
 //
-//	go run ./crosscheck/ways [-rounds 5] [-size 256] [-sshpace ./sshpace]
+//	go run ./crosscheck/ways [-pairs 15] [-size 64] [-core 0] [-for 2m]
 package main
 
 import (
 	"bytes"
-	"encoding/json"
+	"context"
 	"flag"
 	"fmt"
 	"io"
 	"log"
 	"math"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -22,31 +24,99 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/measure/flow"
+	"sshpace/internal/measure/testbed"
+	"sshpace/internal/measure/workload"
+	"sshpace/internal/record"
+	"sshpace/internal/sys/workdir"
 )
 
 const cipher = "aes128-gcm@openssh.com"
 
 func main() {
 	log.SetFlags(0)
-	rounds := flag.Int("rounds", 5, "of both, in turn")
-	size := flag.Int("size", 256, "MiB of a long run")
-	program := flag.String("sshpace", "./sshpace", "the program to check")
+	pairs := flag.Int("pairs", 15, "of runs of each mode")
+	size := flag.Int("size", 64, "MiB of a long run")
+	core := flag.Int("core", -1, "run everything on this core")
+	limit := flag.Duration("for", 2*time.Minute, "begin no pair after that")
+	own := flag.Bool("swallow", false, "be the sink of a pipe")
+	if len(os.Args) > 3 && os.Args[1] == "--helper" {
+		help(os.Args[2], os.Args[3:])
+		return
+	}
 	flag.Parse()
-	l, err := newLab(*size << 20)
-	if err == nil {
-		err = l.compare(*program, *rounds)
-		l.close()
+	if *own {
+		swallow()
+		return
+	}
+	if *core >= 0 {
+		stay(*core)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), *limit)
+	defer cancel()
+	if err := compare(ctx, *pairs, *size<<20); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// help is what sshpace starts itself as.
+func help(program string, args []string) {
+	var err error
+	switch program {
+	case "flow":
+		err = flow.Main(args, os.Stdin, os.Stdout)
+	case "keep":
+		err = workdir.Keep(args[0], os.Stdin)
 	}
 	if err != nil {
 		log.Fatal(err)
 	}
 }
 
+// stay starts this program anew on one core: its threads and what it starts
+// stay there.
+func stay(core int) {
+	var one unix.CPUSet
+	if unix.SchedGetaffinity(0, &one) == nil && one.Count() == 1 {
+		return
+	}
+	self, err := os.Executable()
+	if err == nil {
+		err = unix.Exec("/usr/bin/taskset", append([]string{"taskset", "-c", strconv.Itoa(core), self}, os.Args[1:]...), os.Environ())
+	}
+	log.Fatal(err)
+}
+
+// nap is how long our loops let bytes gather before they take them: a reader that
+// wakes up for each write costs more than a fast cipher.
+const nap = time.Millisecond
+
+// swallow takes what comes through a pipe without copying it.
+func swallow() {
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, _ = unix.FcntlInt(0, unix.F_SETPIPE_SZ, 1<<20)
+	for {
+		if n, err := unix.Splice(0, nil, int(null.Fd()), nil, 1<<20, 0); err != nil {
+			log.Fatal(err)
+		} else if n == 0 {
+			return
+		}
+		time.Sleep(nap)
+	}
+}
+
 // lab is a folder in memory with keys, two files, and an sshd.
 type lab struct {
-	dir, port, me string
-	size          int
-	sshd          *exec.Cmd
+	dir, port, me, self string
+	size                int
+	sshd                *exec.Cmd
 }
 
 func newLab(size int) (*lab, error) {
@@ -62,7 +132,11 @@ func newLab(size int) (*lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &lab{dir: dir, me: me.Username, size: size, port: strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	l := &lab{dir: dir, self: self, me: me.Username, size: size, port: strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)}
 	listener.Close()
 	for _, key := range []string{"host", "user"} {
 		if err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(dir, key)).Run(); err != nil {
@@ -128,7 +202,7 @@ func run(stdin string, argv ...string) (float64, error) {
 }
 
 func (l *lab) pipe(file string) (float64, error) {
-	return run(file, append(append([]string{"ssh"}, l.options("-p")...), "127.0.0.1", "cat >/dev/null")...)
+	return run(file, append(append([]string{"ssh"}, l.options("-p")...), "127.0.0.1", "exec "+l.self+" -swallow")...)
 }
 
 func (l *lab) scp(file string) (float64, error) {
@@ -177,12 +251,13 @@ func (l *lab) forward(file string) (float64, error) {
 		return 0, err
 	}
 	defer out.Close()
-	buffer, got := make([]byte, 1<<20), 0
+	buffer, got := make([]byte, 4<<20), 0
 	for {
 		n, err := out.Read(buffer)
 		if got += n; err != nil {
 			break
 		}
+		time.Sleep(nap)
 	}
 	if got != len(text) {
 		return 0, fmt.Errorf("%d of %d bytes came out", got, len(text))
@@ -190,73 +265,100 @@ func (l *lab) forward(file string) (float64, error) {
 	return time.Since(start).Seconds(), nil
 }
 
-// modes are sshpace's names and our loops.
+// modes are sshpace's and our loops.
 var modes = []struct {
-	name string
+	mode record.Mode
 	loop func(l *lab, file string) (float64, error)
-}{{"pipe", (*lab).pipe}, {"forward -L", (*lab).forward}, {"scp", (*lab).scp}}
+}{{record.ModePipe, (*lab).pipe}, {record.ModeForwardL, (*lab).forward}, {record.ModeSCP, (*lab).scp}}
 
-func (l *lab) compare(program string, rounds int) error {
-	ours, theirs := map[string][]float64{}, map[string][]float64{}
-	for range rounds {
-		if err := l.sshpace(program, theirs); err != nil {
-			return err
-		}
-		for _, m := range modes {
-			short, err := m.loop(l, l.dir+"/short")
-			if err != nil {
-				return err
-			}
-			long, err := m.loop(l, l.dir+"/long")
-			if err != nil {
-				return err
-			}
-			ours[m.name] = append(ours[m.name], float64(l.size)/(long-short))
-		}
-	}
-	fmt.Printf("%-12s %10s %10s %12s\n", "MB/s", "loop", "sshpace", "difference")
-	worst := 0.0
-	for _, m := range modes {
-		a, b := median(ours[m.name]), median(theirs[m.name])
-		fmt.Printf("%-12s %10.0f %10.0f %+11.1f%%\n", m.name, a/1e6, b/1e6, 100*(b/a-1))
-		worst = max(worst, math.Abs(b/a-1))
-	}
-	fmt.Printf("largest difference of medians %.1f %%\n", 100*worst)
-	return nil
-}
-
-// sshpace measures the same once and adds what it says.
-func (l *lab) sshpace(program string, rates map[string][]float64) error {
-	out := filepath.Join(l.dir, "result.jsonl")
-	defer os.Remove(out)
-	text, err := exec.Command(program, "bench", "--mode", "pipe,scp,forward", "--cipher", cipher, "--rounds", "1",
-		"--size", strconv.Itoa(l.size), "--json", "--out", out).Output()
+// compare measures both in turns.
+func compare(ctx context.Context, pairs, size int) error {
+	l, err := newLab(size)
 	if err != nil {
-		return fmt.Errorf("%s: %w", program, err)
-	}
-	var report struct {
-		Ways []struct {
-			Mode string `json:"mode"`
-			Rate struct {
-				Value float64 `json:"value"`
-			} `json:"throughput_bytes_per_s"`
-		} `json:"ways"`
-	}
-	if err := json.Unmarshal(text, &report); err != nil {
 		return err
 	}
-	for _, w := range report.Ways {
-		if w.Rate.Value > 0 {
-			rates[w.Mode] = append(rates[w.Mode], w.Rate.Value)
+	defer l.close()
+	bed, done, err := sshpace(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	suite := alg.NewSuite(cipher, "", "")
+	ratios, loops, ours := map[record.Mode][]float64{}, map[record.Mode][]float64{}, map[record.Mode][]float64{}
+	for range pairs {
+		for _, m := range modes {
+			if ctx.Err() != nil {
+				break
+			}
+			way := bed.Contestants([]record.Mode{m.mode}, workload.Options{Suite: suite, Direction: record.Upload})[0]
+			times, err := inTurns([]func() (float64, error){
+				func() (float64, error) { return m.loop(l, l.dir+"/short") },
+				func() (float64, error) { return m.loop(l, l.dir+"/long") },
+				func() (float64, error) { r, err := way.Run(context.Background(), 1); return r.Wall.Seconds(), err },
+				func() (float64, error) {
+					r, err := way.Run(context.Background(), int64(size))
+					return r.Wall.Seconds(), err
+				},
+			})
+			if err != nil {
+				return fmt.Errorf("%s: %w", m.mode, err)
+			}
+			loop, own := float64(size)/(times[1]-times[0]), float64(size)/(times[3]-times[2])
+			loops[m.mode], ours[m.mode] = append(loops[m.mode], loop), append(ours[m.mode], own)
+			if loop > 0 && own > 0 {
+				ratios[m.mode] = append(ratios[m.mode], own/loop)
+			}
 		}
+	}
+	fmt.Printf("%-12s %10s %10s %12s %18s %6s\n", "MB/s", "loop", "sshpace", "median", "95 % interval", "pairs")
+	for _, m := range modes {
+		middle, lo, hi := interval(ratios[m.mode])
+		fmt.Printf("%-12s %10.0f %10.0f %+11.1f%% %+8.1f to %+.1f%% %6d\n", m.mode,
+			median(loops[m.mode])/1e6, median(ours[m.mode])/1e6, 100*(middle-1), 100*(lo-1), 100*(hi-1), len(ratios[m.mode]))
 	}
 	return nil
 }
 
-func median(values []float64) float64 {
-	if len(values) == 0 {
-		return math.NaN()
+// inTurns runs all in random order and returns what each took.
+func inTurns(all []func() (float64, error)) ([]float64, error) {
+	times := make([]float64, len(all))
+	for _, i := range rand.Perm(len(all)) {
+		var err error
+		if times[i], err = all[i](); err != nil {
+			return nil, err
+		}
 	}
-	slices.Sort(values)
-	return (values[(len(values)-1)/2] + values[len(values)/2]) / 2
+	return times, nil
+}
+
+// sshpace is a private pair of ssh and sshd as bench --mode has it.
+func sshpace(ctx context.Context) (bed *workload.Bed, done func(), err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil, err
+	}
+	helper := func(name string) []string { return []string{self, "--helper", name} }
+	dir, err := workdir.New(workdir.Params{Getenv: os.Getenv, Keeper: helper("keep"), InMemory: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	tb, err := testbed.Open(ctx, testbed.Params{Data: "random", Connect: 20 * time.Second, Dir: dir, Helper: helper, Everything: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	bed, cleanUp, err := workload.Open(ctx, tb, dir.Path, true, helper)
+	return bed, func() { cleanUp(); tb.Close(); dir.Close() }, err
+}
+
+func median(values []float64) float64 { middle, _, _ := interval(values); return middle }
+
+// interval is the median with its 95 % interval from order statistics.
+func interval(values []float64) (middle, lo, hi float64) {
+	if len(values) == 0 {
+		return math.NaN(), math.NaN(), math.NaN()
+	}
+	values = slices.Sorted(slices.Values(values))
+	n := len(values)
+	reach := int(math.Ceil(0.98 * math.Sqrt(float64(n))))
+	return (values[(n-1)/2] + values[n/2]) / 2, values[max(0, n/2-reach)], values[min(n-1, n/2+reach)]
 }

@@ -33,7 +33,7 @@ type adviseFlags struct {
 	size                                   string
 	connect                                seconds
 	write                                  string
-	hosts                                  []string
+	hosts, modes                           []string
 	connection                             connectionFlags
 }
 
@@ -53,8 +53,8 @@ match; for a result of loopback it needs --host.
 What is weak, broken, unknown, or open to Terrapin is never advised. Without an
 argument the newest result is used; with a host, the newest result of that host.
 
---prove measures the present and the advised choice in turns: a raw transfer, and copies
-with scp and sftp, whose MB/s include the login. --write puts the lines into a file, shows
+--prove measures the present and the advised choice in turns: a raw transfer, and
+what people do (--mode, as in bench), whose MB/s include the login. --write puts the lines into a file, shows
 the change, keeps a copy, checks the result with ssh and sshd, and prints how to undo it.
 As ssh does, --write client takes the home of the user database, not $HOME; -F names
 another file.
@@ -69,7 +69,7 @@ written, and the exit code is 1.`,
   sshpace advise --write client --check nas,backup`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			for _, name := range []string{"rounds", "size", "connect-timeout"} {
+			for _, name := range []string{"rounds", "size", "mode", "connect-timeout"} {
 				checks := name == "connect-timeout" && len(f.hosts) > 0
 				if cmd.Flags().Changed(name) && !f.prove && !checks {
 					return usageError("add --prove", "--%s is for --prove only", name)
@@ -86,7 +86,8 @@ written, and the exit code is 1.`,
 	flags.BoolVar(&f.json, "json", false, "print the advice as JSON")
 	flags.BoolVar(&f.prove, "prove", false, "measure the present and the advised choice in turns")
 	flags.IntVar(&f.rounds, "rounds", 8, "with --prove: rounds; 6 or more for a 95 % interval")
-	flags.StringVar(&f.size, "size", "128M", "with --prove: bytes that scp and sftp copy")
+	flags.StringVar(&f.size, "size", "128M", "with --prove: bytes that each way moves")
+	flags.StringSliceVar(&f.modes, "mode", nil, "with --prove: what people do, as in bench --mode, beside the raw transfer (default: scp, sftp)")
 	flags.StringVar(&f.write, "write", "", "write the lines: client, server or both")
 	flags.StringSliceVar(&f.hosts, "check", nil, "hosts that must stay reachable; nobody logs in there; repeatable")
 	flags.StringVar(&f.ssh, "ssh", "", "path of ssh")

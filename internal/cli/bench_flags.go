@@ -93,6 +93,7 @@ var idle = []struct {
 	{[]string{"ssh"}, func(f *benchFlags, _ bool) bool { return f.engine == "native" }, "--engine native starts no ssh"},
 	{[]string{"sshd"}, func(f *benchFlags, _ bool) bool { return f.server == "native" }, "--server native starts no sshd"},
 	{ofModes, func(f *benchFlags, _ bool) bool { return len(f.ways.modes) == 0 }, "it is for --mode"},
+	{ofWays, func(f *benchFlags, _ bool) bool { return !f.ways.asked() }, "it is for --mode and --pairs"},
 	{[]string{"sshd"}, func(_ *benchFlags, hostGiven bool) bool { return hostGiven }, "a host has its own"},
 }
 

@@ -42,7 +42,7 @@ type wayFlags struct {
 	streams       int
 	compression   bool
 	files, folder string
-	rtt           seconds
+	rtt           []string
 	rate          string
 	loss          percent
 }
@@ -54,16 +54,19 @@ func (w *wayFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&w.compression, "compression", false, "with --mode: let ssh compress")
 	flags.StringVar(&w.files, "files", "", "with --mode: so many files of such a size, as 1000x10K, instead of one")
 	flags.StringVar(&w.folder, "folder", "", "with --mode: where the files are, such as on a disk (default: in memory)")
-	flags.Var(&w.rtt, "rtt", "with --mode: round trip of the path to the private server, such as 50ms")
-	flags.StringVar(&w.rate, "rate", "", "with --mode: bytes per second of that path, such as 12M or 12MB/s")
-	flags.Var(&w.loss, "loss", "with --mode: percentage of lost segments on that path")
+	flags.StringSliceVar(&w.rtt, "rtt", nil, "with --mode or --pairs: round trip of the path to the private server, such as 50ms; several draw throughput over them: 0,20ms,100ms")
+	flags.StringVar(&w.rate, "rate", "", "with --mode or --pairs: bytes per second of that path, such as 12M or 12MB/s")
+	flags.Var(&w.loss, "loss", "with --mode or --pairs: percentage of lost segments on that path")
 }
 
 // asked reports whether ways are to be measured.
 func (w *wayFlags) asked() bool { return len(w.pairs) > 0 || len(w.modes) > 0 }
 
-// ofModes are flags that mean nothing without --mode.
-var ofModes = []string{"streams", "compression", "files", "folder", "rtt", "rate", "loss"}
+// ofModes are flags that mean nothing without --mode; ofWays are for --pairs, too.
+var (
+	ofModes = []string{"streams", "compression", "files", "folder"}
+	ofWays  = []string{"rtt", "rate", "loss"}
+)
 
 // run measures what the flags ask for.
 func (w *wayFlags) run(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags, args []string) error {
@@ -87,23 +90,41 @@ func (w *wayFlags) run(ctx context.Context, sys System, cmd *cobra.Command, f be
 	return runModes(ctx, sys, given, f, args)
 }
 
-// path reads --rtt, --rate and --loss.
-func (w *wayFlags) path() (relay.Path, error) {
-	p := relay.Path{Delay: time.Duration(w.rtt) / 2, Loss: relay.Loss{Share: float64(w.loss) / 100}}
+// paths reads --rtt, --rate and --loss: one for each round trip; none where there
+// is nothing to be made of a path.
+func (w *wayFlags) paths() ([]relay.Path, error) {
+	path := relay.Path{Loss: relay.Loss{Share: float64(w.loss) / 100}}
+	if w.loss < 0 || w.loss > 50 {
+		return nil, usageError("such as --loss 1", "--loss must be positive, and at most half of all segments can be lost")
+	}
 	if w.rate != "" {
 		rate, err := unit.ParseBytes(strings.TrimSuffix(w.rate, "/s"))
-		if err != nil {
-			return p, usageError("such as --rate 12M", "--rate %q is no number of bytes per second", w.rate)
+		if err != nil || rate == 0 {
+			return nil, usageError("such as --rate 12M", "--rate %q is no number of bytes per second", w.rate)
 		}
-		p.Rate = float64(rate)
+		path.Rate = float64(rate)
 		if decimal := strings.TrimSuffix(strings.TrimSuffix(w.rate, "/s"), "MB"); decimal != strings.TrimSuffix(w.rate, "/s") {
-			p.Rate = float64(rate) / (1 << 20) * 1e6 // as rates are written everywhere
+			path.Rate = float64(rate) / (1 << 20) * 1e6 // as rates are written everywhere
 		}
 	}
-	if w.rtt < 0 || w.loss < 0 || w.loss > 50 {
-		return p, usageError("such as --rtt 50ms --loss 1", "--rtt and --loss must be positive, and at most half of all segments can be lost")
+	if len(w.rtt) == 0 && path == (relay.Path{}) {
+		return nil, nil
 	}
-	return p, nil
+	if len(w.rtt) == 0 {
+		return []relay.Path{path}, nil
+	}
+	var paths []relay.Path
+	for _, text := range w.rtt {
+		var rtt seconds
+		if err := rtt.Set(strings.TrimSpace(text)); err != nil || time.Duration(rtt) > longestTrip {
+			return nil, usageError("such as --rtt 50ms or --rtt 0,20ms,100ms", "--rtt %q is no round trip of 0 to %s", text, longestTrip)
+		}
+		path.Delay = time.Duration(rtt) / 2
+		if !slices.Contains(paths, path) {
+			paths = append(paths, path)
+		}
+	}
+	return paths, nil
 }
 
 // manyFiles reads --files.
@@ -126,6 +147,7 @@ const (
 	mostFileBytes  = 4 << 30
 	mostStreams    = 64
 	defaultStreams = 4
+	longestTrip    = 10 * time.Second
 )
 
 // pairsIdle are the flags of bench that mean nothing with --pairs, modesIdle with
@@ -191,7 +213,8 @@ func runPairs(ctx context.Context, sys System, given func(string) bool, f benchF
 	if len(args) > 0 {
 		return usageError("leave the host out", "--pairs starts private servers on loopback")
 	}
-	if err := cmp.Or(f.check(false), checkPairs(f.ways.pairs)); err != nil {
+	paths, pathErr := f.ways.paths()
+	if err := cmp.Or(f.check(false), checkPairs(f.ways.pairs), pathErr); err != nil {
 		return err
 	}
 	f.randomly(given)
@@ -210,7 +233,7 @@ func runPairs(ctx context.Context, sys System, given func(string) bool, f benchF
 	environment := hostinfo.Describe(testbed.LoadLook)
 	params := implementation.Params{
 		Only: f.ways.pairs, SSH: f.ssh, SSHD: f.sshd, Ciphers: cipherNames(f.ciphers), MAC: strings.Join(f.macs, ""),
-		AES: slices.Contains(environment.CPUFeatures, "aesni") || slices.Contains(environment.CPUFeatures, "aes"), Random: f.data == "random", Turns: turns,
+		AES: slices.Contains(environment.CPUFeatures, "aesni") || slices.Contains(environment.CPUFeatures, "aes"), Random: f.data == "random", Paths: paths, Turns: turns,
 	}
 	if slices.Equal(f.ways.pairs, []string{"all"}) {
 		params.Only = nil
@@ -244,14 +267,14 @@ func runModes(ctx context.Context, sys System, given func(string) bool, f benchF
 	if f.ways.streams < 1 || f.ways.streams > mostStreams {
 		return usageError("such as --streams 4", "--streams %d: want 1 to %d", f.ways.streams, mostStreams)
 	}
-	path, pathErr := f.ways.path()
+	paths, pathErr := f.ways.paths()
 	count, each, filesErr := f.ways.manyFiles()
 	destination, destinationErr := f.destination(args)
 	if err := cmp.Or(f.check(len(args) > 0), pathErr, filesErr, destinationErr); err != nil {
 		return err
 	}
 	f.randomly(given)
-	if len(args) > 0 && path != (relay.Path{}) {
+	if len(args) > 0 && len(paths) > 0 {
 		return usageError("leave the host out", "--rtt, --rate and --loss are for the private server on loopback")
 	}
 	if info, err := os.Stat(f.ways.folder); f.ways.folder != "" && (err != nil || !info.IsDir()) {
@@ -272,7 +295,7 @@ func runModes(ctx context.Context, sys System, given func(string) bool, f benchF
 	defer func() { err = errors.Join(err, dir.Close()) }()
 	bed, err := testbed.Open(ctx, testbed.Params{
 		SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: f.data, Connect: time.Duration(f.connect), Destination: destination,
-		Route: f.connection.params(sys), Dir: dir, Helper: helper, Everything: true, Path: path,
+		Route: f.connection.params(sys), Dir: dir, Helper: helper, Everything: true,
 	})
 	if err != nil {
 		return interrupted(drain, err)
@@ -297,7 +320,7 @@ func runModes(ctx context.Context, sys System, given func(string) bool, f benchF
 	out := &wayOutput{sys: sys, view: view, file: file, json: f.json}
 	return out.run(drain, record.Record{Campaign: &campaign}, record.Record{Environment: &bed.Environment}, func(sink record.Sink) error {
 		return ground.Measure(ctx, drain, workload.Params{
-			Modes: modes, Directions: f.directions(), Suites: suites, Turns: turns,
+			Modes: modes, Directions: f.directions(), Suites: suites, Paths: paths, Turns: turns,
 			Options: workload.Options{Streams: f.ways.streams, Compression: f.ways.compression, Files: count, FileBytes: each},
 		}, sink)
 	})

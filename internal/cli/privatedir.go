@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"fmt"
+
 	"sshpace/internal/sys/workdir"
 )
 
@@ -15,5 +17,10 @@ func memoryDir(sys System) (*workdir.Dir, error) {
 func newPrivateDir(sys System, p workdir.Params) (*workdir.Dir, error) {
 	p.Getenv, p.Keeper = sys.Getenv, helper("keep")
 	dir, err := workdir.New(p)
+	if err == nil {
+		for _, path := range dir.Swept {
+			fmt.Fprintf(sys.Stderr, "removed what a killed run had left behind: %s\n", path)
+		}
+	}
 	return dir, withHint(err, "set XDG_RUNTIME_DIR to a folder of yours in folders of yours or root's; as root, use sudo -H or su -")
 }

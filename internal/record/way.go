@@ -22,7 +22,19 @@ type Way struct {
 	Compression bool       `json:"compression,omitempty"`
 	SizeBytes   unit.Bytes `json:"size_bytes,omitempty"` // of the long runs
 	Why         string     `json:"why,omitempty"`        // it was not measured
+	Path
 }
+
+// Path is what lies between client and server where that is sshpace's own relay.
+type Path struct {
+	RTT          time.Duration `json:"path_rtt_ns,omitempty"`      // round trip
+	BytesPerS    float64       `json:"path_bytes_per_s,omitempty"` // 0: not limited
+	SegmentsLost float64       `json:"path_loss_share,omitempty"`  // of all segments, 0 to 1
+}
+
+// ChannelWindow is how many bytes OpenSSH has on the way at most on one channel
+// (channels.h: CHAN_SES_WINDOW_DEFAULT, 64 packets of 32 KiB).
+const ChannelWindow = 2 << 20
 
 // Mode is what people do with SSH to move bytes.
 type Mode string
@@ -60,7 +72,8 @@ type Run struct {
 	WallNS      time.Duration  `json:"wall_ns"`
 	ClientCPUNS *time.Duration `json:"client_cpu_ns,omitempty"`
 	ServerCPUNS *time.Duration `json:"server_cpu_ns,omitempty"`
-	Failure     string         `json:"failure,omitempty"` // it did not do what it should have done
+	VerifiedNS  time.Duration  `json:"verified_ns,omitempty"` // comparing what arrived with what was sent; no part of WallNS
+	Failure     string         `json:"failure,omitempty"`     // it did not do what it should have done
 }
 
 // Limit is what keeps a transfer from being faster, as far as it can be told.
@@ -72,6 +85,7 @@ type Limit struct {
 	Sentence  string    `json:"sentence"`
 	Help      string    `json:"help"`
 	Evidence  Evidence  `json:"evidence"`
+	Path
 }
 
 // Evidence is what was measured while a transfer went on. Shares are of one core,

@@ -5,25 +5,29 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/measure/loopback"
 	"sshpace/internal/measure/workload"
 	"sshpace/internal/record"
+	"sshpace/internal/sys/relay"
 )
 
 // Params are what is to be measured of the implementations that are here.
 type Params struct {
-	Only    []string // CLIENT:SERVER, names of makers or patterns; none: all
-	SSH     string   // a further ssh
-	SSHD    string   // a further sshd
-	Ciphers []string // each pair with each of them; none: with what is likely to be its fastest
-	MAC     string   // for ciphers that need one; "": the fastest
-	AES     bool     // the machine has instructions for AES
-	Random  bool     // what is sent
+	Only    []string     // CLIENT:SERVER, names of makers or patterns; none: all
+	SSH     string       // a further ssh
+	SSHD    string       // a further sshd
+	Ciphers []string     // each pair with each of them; none: with what is likely to be its fastest
+	MAC     string       // for ciphers that need one; "": the fastest
+	AES     bool         // the machine has instructions for AES
+	Random  bool         // what is sent
+	Paths   []relay.Path // before each server; none: no relay
 	Turns   workload.Turns
 }
 
@@ -84,7 +88,12 @@ func (b *Bench) Measure(ctx, drain context.Context, p Params, sink record.Sink) 
 	}
 	files := &workload.Files{Folder: b.Dir.Path, Random: p.Random}
 	defer files.Remove()
-	pairs := b.pairs(ctx, clients, servers, p, files)
+	roads, stop, err := roads(servers, p.Paths)
+	defer stop()
+	if err != nil {
+		return err
+	}
+	pairs := b.pairs(ctx, clients, roads, p, files)
 	if len(pairs) == 0 {
 		return ErrNoPair
 	}
@@ -92,7 +101,7 @@ func (b *Bench) Measure(ctx, drain context.Context, p Params, sink record.Sink) 
 }
 
 // pairs are those that are to be measured, with each cipher.
-func (b *Bench) pairs(ctx context.Context, clients []Client, servers []Server, p Params, files *workload.Files) []*workload.Contestant {
+func (b *Bench) pairs(ctx context.Context, clients []Client, servers []road, p Params, files *workload.Files) []*workload.Contestant {
 	wanted := []alg.Suite{{}}
 	if len(p.Ciphers) > 0 {
 		wanted = nil
@@ -104,7 +113,7 @@ func (b *Bench) pairs(ctx context.Context, clients []Client, servers []Server, p
 	for _, want := range wanted {
 		for _, c := range clients {
 			for _, s := range servers {
-				if !p.chosen(c.Maker, s.Maker) || ctx.Err() != nil {
+				if !p.chosen(c.Maker, s.server.Maker) || ctx.Err() != nil {
 					continue
 				}
 				way := b.pair(ctx, c, s, want, p.AES, files)
@@ -114,6 +123,40 @@ func (b *Bench) pairs(ctx context.Context, clients []Client, servers []Server, p
 		}
 	}
 	return all
+}
+
+// road is a path to a server.
+type road struct {
+	server     Server
+	path       relay.Path
+	host, port string
+}
+
+// roads are all paths to all servers.
+func roads(servers []Server, paths []relay.Path) (all []road, stop func(), err error) {
+	var open []*relay.Relay
+	stop = func() {
+		for _, r := range open {
+			_ = r.Close()
+		}
+	}
+	if len(paths) == 0 {
+		paths = []relay.Path{{}}
+	}
+	for _, s := range servers {
+		for _, path := range paths {
+			host, port := s.Address()
+			if path != (relay.Path{}) {
+				r, err := relay.To(net.JoinHostPort(host, port), relay.Options{Path: path})
+				if err != nil {
+					return nil, stop, err
+				}
+				open, port = append(open, r), strconv.Itoa(r.Port())
+			}
+			all = append(all, road{s, path, host, port})
+		}
+	}
+	return all, stop, nil
 }
 
 func given(path string) []string {

@@ -20,12 +20,13 @@ type pair struct {
 	Client Client
 	Server Server
 	Suite  alg.Suite
+	road   road
 }
 
 // pair is a client with a server as a way, whose Why says why the two cannot be
 // paired. want is what they are to use, "" in it what is likely to be the fastest.
-func (b *Bench) pair(ctx context.Context, c Client, s Server, want alg.Suite, aes bool, files *workload.Files) *workload.Contestant {
-	p := &pair{Client: c, Server: s, Suite: want}
+func (b *Bench) pair(ctx context.Context, c Client, r road, want alg.Suite, aes bool, files *workload.Files) *workload.Contestant {
+	p := &pair{Client: c, Server: r.server, Suite: want, road: r}
 	err := p.agree(ctx, b, want, aes)
 	way := b.contestant(p, files)
 	if err != nil {
@@ -79,7 +80,7 @@ func (b *Bench) contestant(p *pair, files *workload.Files) *workload.Contestant 
 		move, mode = b.copy, record.ModeSFTP
 	}
 	return &workload.Contestant{
-		Way:   record.Way{Mode: mode, Direction: record.Upload, Client: p.Client.Name, Server: p.Server.Name, Suite: p.Suite},
+		Way:   record.Way{Mode: mode, Direction: record.Upload, Client: p.Client.Name, Server: p.Server.Name, Suite: p.Suite, Path: workload.PathOf(p.road.path)},
 		Run:   func(ctx context.Context, size int64) (workload.Reading, error) { return move(ctx, p, files, size) },
 		Login: func(ctx context.Context) (workload.Reading, error) { return b.login(ctx, p, files) },
 		Check: func(ctx context.Context, size int64) error { return b.check(ctx, p, files, size) },
@@ -88,7 +89,7 @@ func (b *Bench) contestant(p *pair, files *workload.Files) *workload.Contestant 
 
 // order is what a client of a pair is told.
 func (b *Bench) order(ctx context.Context, p *pair, o Order) (process, error) {
-	o.Host, o.Port = p.Server.Address()
+	o.Host, o.Port = p.road.host, p.road.port
 	o.Want = p.Suite
 	if p.Client.Chooses == "" {
 		o.Want = alg.Suite{}

@@ -25,10 +25,6 @@ const (
 	Unknown   = "unknown"
 )
 
-// Window of an OpenSSH channel (channels.h: CHAN_SES_WINDOW_DEFAULT, 64 packets of
-// 32 KiB): so much is on the way at most.
-const ChannelWindow = 2 << 20
-
 // Shares from which on something is the limit, and not just busy.
 const (
 	mostOf   = 0.80 // of a core, used or waited for
@@ -129,7 +125,7 @@ func ceiling(e record.Evidence) float64 {
 	if e.RTTNS <= 0 {
 		return math.Inf(1)
 	}
-	return ChannelWindow / e.RTTNS.Seconds()
+	return record.ChannelWindow / e.RTTNS.Seconds()
 }
 
 // windowFull allows for what is lost while an acknowledgement of the window is on

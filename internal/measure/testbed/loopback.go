@@ -21,7 +21,6 @@ import (
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/wire"
 	"sshpace/internal/sys/ownport"
-	"sshpace/internal/sys/relay"
 )
 
 // openPrivate starts the private server.
@@ -53,26 +52,9 @@ func (b *Testbed) openPrivate(ctx context.Context, p Params) error {
 	if err := b.greet(ctx, net.JoinHostPort(host, port), server, p.Connect); err != nil {
 		return err
 	}
-	if host, port, err = b.relayed(p.Path, host, port); err != nil {
-		return err
-	}
-	b.Target, b.Private, b.Keys, b.Path = Loopback, server, keys, p.Path
+	b.Target, b.Private, b.Keys = Loopback, server, keys
 	b.Driver = &drive.Private{Rig: b.Rig, Server: server, Client: b.clientCommand(p, keys, host, port, login)}
 	return nil
-}
-
-// relayed leads a connection over a path, if there is one to be had.
-func (b *Testbed) relayed(path relay.Path, host, port string) (relayHost, relayPort string, err error) {
-	if path == (relay.Path{}) {
-		return host, port, nil
-	}
-	r, err := relay.To(net.JoinHostPort(host, port), relay.Options{Path: path})
-	if err != nil {
-		return "", "", err
-	}
-	stop := b.close
-	b.close = func() error { return errors.Join(r.Close(), stop()) }
-	return host, strconv.Itoa(r.Port()), nil
 }
 
 // chooseServer returns the command line that serves one connection: sshd, or

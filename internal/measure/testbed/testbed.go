@@ -19,7 +19,6 @@ import (
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/sys/proc"
-	"sshpace/internal/sys/relay"
 	"sshpace/internal/sys/workdir"
 )
 
@@ -41,7 +40,6 @@ type Testbed struct {
 	Destination openssh.Destination // how ssh, scp and sftp reach the server; not with the built-in client
 	Private     *loopback.Server    // nil where the server is a host
 	Keys        loopback.Keys       // of the private server
-	Path        relay.Path          // that lies between client and private server
 
 	close func() error
 }
@@ -62,7 +60,6 @@ type Params struct {
 	Destination openssh.Destination // Host "" for the private server
 	Route       route.Params        // that the destination was made with
 	Everything  bool                // the private server permits forwarded ports, compression and many sessions
-	Path        relay.Path          // that lies between client and private server
 	Dir         *workdir.Dir        // for keys, logs and sockets; the caller closes it
 	// Helper is the command line of a helper program of ours.
 	Helper func(program string) []string

@@ -25,8 +25,9 @@ type Bed struct {
 	Here    *Files                        // what is sent, in a private folder in which other files may be made
 	There   Place                         // the folder at the server
 	Helper  func(program string) []string // command line of a helper program of ours; nil: none at the server
-	Jump    func(o Options) (openssh.Destination, error)
+	Jump    func(b *Bed, o Options) (openssh.Destination, error)
 	Path    relay.Path // that lies between client and server, if it is ours
+	Swept   []string   // what killed runs had left on the host, and is gone now
 	Programs
 }
 
@@ -49,10 +50,8 @@ type Place interface {
 	Path(name string) string
 	// Payload makes a file of so many bytes there, with the contents of from.
 	Payload(ctx context.Context, from string, size int64) (path string, err error)
-	// Length is that of a file, or of all files in a folder.
-	Length(ctx context.Context, path string) (int64, error)
-	// Same compares a file with a local one.
-	Same(ctx context.Context, path, local string) error
+	// Same compares a file, or all files of a folder, with what was sent.
+	Same(ctx context.Context, path string, sent content) error
 	// Remove removes a file or a folder; it may be missing.
 	Remove(ctx context.Context, path string) error
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"sshpace/internal/base/shell"
 	"sshpace/internal/record"
@@ -72,7 +73,7 @@ func rsync(b *Bed, o Options, from, target string, all bool) (Process, error) {
 }
 
 // copied copies size bytes, as one file or as many.
-func (b *Bed) copied(ctx context.Context, o Options, with copying, size int64, check bool) (reading Reading, err error) {
+func (b *Bed) copied(ctx context.Context, o Options, with copying, size int64) (reading Reading, err error) {
 	from, target, err := b.ends(ctx, o, size)
 	if err != nil {
 		return reading, err
@@ -89,16 +90,15 @@ func (b *Bed) copied(ctx context.Context, o Options, with copying, size int64, c
 	if reading, err = b.Run(ctx, p); err != nil {
 		return reading, err
 	}
-	return reading, b.arrived(ctx, o, from, target, size, check)
+	began := time.Now()
+	err = b.arrived(ctx, o, target, size)
+	reading.Verified = time.Since(began)
+	return reading, err
 }
 
 // ends are the paths of what is copied and of where it goes.
 func (b *Bed) ends(ctx context.Context, o Options, size int64) (from, target string, err error) {
-	if o.Files > 0 && size > 1 {
-		from, err = b.Here.Tree(o.Files, o.FileBytes)
-	} else {
-		from, err = b.Here.Of(size)
-	}
+	from, err = b.source(o, size)
 	if err != nil {
 		return "", "", err
 	}
@@ -118,47 +118,29 @@ func (b *Bed) clear(ctx context.Context, o Options, target string) error {
 	return os.RemoveAll(target)
 }
 
-// arrived checks the length, and if asked the contents, of what was copied.
-func (b *Bed) arrived(ctx context.Context, o Options, from, target string, size int64, contents bool) error {
-	var length int64
-	var err error
-	if o.Direction == record.Upload {
-		length, err = b.There.Length(ctx, target)
-	} else {
-		length, err = lengthOf(target)
-	}
-	if err != nil {
-		return &Failure{"verification", err.Error()}
-	}
-	if length != size {
-		return &Failure{"verification", fmt.Sprintf("%d of %d bytes arrived", length, size)}
-	}
-	if !contents {
-		return nil
-	}
-	if o.Direction == record.Upload {
-		return b.There.Same(ctx, target, from)
-	}
-	local, err := b.Here.Of(size)
+// arrived compares what was copied with what was sent, after the clock has been
+// stopped.
+func (b *Bed) arrived(ctx context.Context, o Options, target string, size int64) error {
+	path, err := b.source(o, size)
 	if err != nil {
 		return err
 	}
-	return Same(local, target)
+	sent, err := b.Here.Content(path)
+	if err != nil {
+		return err
+	}
+	if o.Direction == record.Upload {
+		return b.There.Same(ctx, target, sent)
+	}
+	return sent.same(target)
 }
 
-// lengthOf is the length of a file, or of all files in a folder.
-func lengthOf(path string) (total int64, err error) {
-	err = filepath.WalkDir(path, func(_ string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		info, err := d.Info()
-		if err == nil {
-			total += info.Size()
-		}
-		return err
-	})
-	return total, err
+// source is what is sent, at this end.
+func (b *Bed) source(o Options, size int64) (string, error) {
+	if o.Files > 0 && size > 1 {
+		return b.Here.Tree(o.Files, o.FileBytes)
+	}
+	return b.Here.Of(size)
 }
 
 // local is a folder of this machine as that of the server.
@@ -172,8 +154,6 @@ func (l local) Path(name string) string { return filepath.Join(l.folder, "there.
 // Payload is the very file: reading it does not change it.
 func (l local) Payload(_ context.Context, from string, _ int64) (string, error) { return from, nil }
 
-func (l local) Length(_ context.Context, path string) (int64, error) { return lengthOf(path) }
-
-func (l local) Same(_ context.Context, path, sent string) error { return Same(sent, path) }
+func (l local) Same(_ context.Context, path string, sent content) error { return sent.same(path) }
 
 func (l local) Remove(_ context.Context, path string) error { return os.RemoveAll(path) }

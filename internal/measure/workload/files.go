@@ -3,6 +3,7 @@ package workload
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
@@ -19,6 +20,13 @@ type Files struct {
 	Random bool
 	made   map[int64]string
 	trees  map[string]bool
+	sums   map[string]content // of what was made
+}
+
+// content is what a file, or all files in a folder, hold.
+type content struct {
+	hash string // SHA-256 in hexadecimal; of a folder: of the lines that sha256sum prints of its files, in order
+	size int64
 }
 
 // Of returns the path of a file of so many bytes.
@@ -35,7 +43,8 @@ func (f *Files) Of(size int64) (path string, err error) {
 		f.made = map[int64]string{}
 	}
 	f.made[size] = path
-	return path, nil
+	_, err = f.Content(path)
+	return path, err
 }
 
 // Tree returns a folder with so many files of so many bytes each.
@@ -57,7 +66,8 @@ func (f *Files) Tree(count int, size int64) (path string, err error) {
 		f.trees = map[string]bool{}
 	}
 	f.trees[path] = true
-	return path, nil
+	_, err = f.Content(path)
+	return path, err
 }
 
 // chunk is what random files repeat: no window of a compressor reaches from one
@@ -92,34 +102,84 @@ func (f *Files) Remove() {
 		_ = os.RemoveAll(path)
 		delete(f.trees, path)
 	}
+	clear(f.sums)
+}
+
+// Content is what a file or a folder of ours held when it was made.
+func (f *Files) Content(path string) (content, error) {
+	if known, ok := f.sums[path]; ok {
+		return known, nil
+	}
+	c, err := contentOf(path)
+	if err == nil {
+		if f.sums == nil {
+			f.sums = map[string]content{}
+		}
+		f.sums[path] = c
+	}
+	return c, err
+}
+
+// contentOf reads a file, or all files below a folder in the order of their names.
+func contentOf(path string) (c content, err error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return c, err
+	}
+	if !info.IsDir() {
+		return sum(path)
+	}
+	h := sha256.New()
+	err = filepath.WalkDir(path, func(file string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		one, err := sum(file)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(path, file)
+		c.size += one.size
+		fmt.Fprintf(h, "%s  ./%s\n", one.hash, name)
+		return err
+	})
+	c.hash = hex.EncodeToString(h.Sum(nil))
+	return c, err
 }
 
 // sum is the SHA-256 of a file and its length.
-func sum(path string) (hash [sha256.Size]byte, size int64, err error) {
+func sum(path string) (c content, err error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
 	if err != nil {
-		return hash, 0, err
+		return c, err
 	}
 	defer file.Close()
 	h := sha256.New()
-	size, err = io.Copy(h, file)
-	return [sha256.Size]byte(h.Sum(nil)), size, err
+	c.size, err = io.Copy(h, file)
+	c.hash = hex.EncodeToString(h.Sum(nil))
+	return c, err
 }
 
-// Same compares a file that arrived with the one that was sent.
+// Same compares a file that arrived, or a folder, with what was sent.
 func Same(sent, arrived string) error {
-	was, size, err := sum(sent)
+	was, err := contentOf(sent)
 	if err != nil {
 		return err
 	}
-	is, length, err := sum(arrived)
+	return was.same(arrived)
+}
+
+func (c content) same(arrived string) error {
+	is, err := contentOf(arrived)
 	switch {
 	case err != nil:
 		return &Failure{"verification", err.Error()}
-	case length != size:
-		return &Failure{"verification", fmt.Sprintf("%d of %d bytes arrived", length, size)}
-	case is != was:
-		return &Failure{"verification", "what arrived is not what was sent"}
+	case is.size != c.size:
+		return &Failure{"verification", fmt.Sprintf("%d of %d bytes arrived", is.size, c.size)}
+	case is.hash != c.hash:
+		return errOther
 	}
 	return nil
 }
+
+var errOther = &Failure{"verification", "what arrived is not what was sent"}

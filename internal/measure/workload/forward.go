@@ -134,6 +134,10 @@ func pour(ctx context.Context, in, out *net.TCPConn, from string, size int64) er
 	return nil
 }
 
+// gathered is how much has to be there before a reader wakes up: one that wakes up
+// for each packet takes the core from ssh and sshd (socket(7): SO_RCVLOWAT).
+const gathered = 256 << 10
+
 // discard reads to the end of a connection without copying anything (tcp(7):
 // MSG_TRUNC).
 func discard(conn *net.TCPConn) (total int64, err error) {
@@ -141,6 +145,7 @@ func discard(conn *net.TCPConn) (total int64, err error) {
 	if err != nil {
 		return 0, err
 	}
+	_ = raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVLOWAT, gathered) })
 	nothing := make([]byte, 1<<20)
 	for {
 		var n int

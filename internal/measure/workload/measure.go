@@ -7,6 +7,7 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/measure/limits"
 	"sshpace/internal/record"
+	"sshpace/internal/sys/relay"
 )
 
 // Params are which ways are to be measured.
@@ -14,7 +15,8 @@ type Params struct {
 	Modes      []record.Mode
 	Directions []record.Direction
 	Suites     []alg.Suite
-	Options    // Suite and Direction are those above
+	Paths      []relay.Path // before a private server; none: no relay
+	Options                 // Suite and Direction are those above
 	Turns      Turns
 }
 
@@ -26,17 +28,15 @@ var ErrNothing = errors.New("none of these modes copies files")
 // at all, so that no disk is taken for SSH.
 func (b *Bed) Measure(ctx, drain context.Context, p Params, sink record.Sink) error {
 	defer b.Here.Remove()
-	if err := b.control(ctx, sink); err != nil {
+	if err := errors.Join(b.tidied(sink), b.control(ctx, sink)); err != nil {
 		return err
 	}
-	var all []*Contestant
-	for _, suite := range p.Suites {
-		for _, direction := range p.Directions {
-			o := p.Options
-			o.Suite, o.Direction = suite, direction
-			all = append(all, b.Contestants(p.Modes, o)...)
-		}
+	beds, stop, err := b.over(p.Paths)
+	defer stop()
+	if err != nil {
+		return err
 	}
+	all := contestants(beds, p)
 	if len(all) == 0 {
 		return ErrNothing
 	}
@@ -48,7 +48,50 @@ func (b *Bed) Measure(ctx, drain context.Context, p Params, sink record.Sink) er
 	}
 	o := p.Options
 	o.Suite = p.Suites[0]
-	return b.Limits(ctx, o, p.Directions, sink)
+	for _, bed := range beds {
+		if err := bed.Limits(ctx, o, p.Directions, sink); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// over is a bed for each path.
+func (b *Bed) over(paths []relay.Path) (beds []*Bed, stop func(), err error) {
+	var stops []func() error
+	stop = func() {
+		for _, end := range stops {
+			_ = end()
+		}
+	}
+	for _, path := range paths {
+		far, end, err := b.Over(path)
+		if err != nil {
+			return nil, stop, err
+		}
+		beds, stops = append(beds, far), append(stops, end)
+	}
+	if len(beds) == 0 {
+		beds = []*Bed{b}
+	}
+	return beds, stop, nil
+}
+
+// contestants are all ways: those that differ in nothing but the path beside each
+// other.
+func contestants(beds []*Bed, p Params) (all []*Contestant) {
+	for _, suite := range p.Suites {
+		for _, direction := range p.Directions {
+			for _, mode := range p.Modes {
+				for _, bed := range beds {
+					o := p.Options
+					o.Suite, o.Direction = suite, direction
+					all = append(all, bed.Contestants([]record.Mode{mode}, o)...)
+				}
+			}
+		}
+	}
+	return all
 }
 
 // Limits looks for what limits a pipe in each direction, and writes it down. That
@@ -69,6 +112,14 @@ func (b *Bed) Limits(ctx context.Context, o Options, directions []record.Directi
 		}
 	}
 	return nil
+}
+
+// tidied writes down what was removed on the host.
+func (b *Bed) tidied(sink record.Sink) (err error) {
+	for _, path := range b.Swept {
+		err = errors.Join(err, sink(record.Record{Finding: &record.Finding{What: "a killed run had left " + path + " on the host", Why: "it is removed"}}))
+	}
+	return err
 }
 
 // controlled is the size of the file with which reading is measured.

@@ -93,11 +93,11 @@ func copier(name record.Mode, program func(b *Bed) string, with copying) mode {
 			return ""
 		},
 		run: func(b *Bed, ctx context.Context, o Options, size int64) (Reading, error) {
-			return b.copied(ctx, o, with, size, false)
+			return b.copied(ctx, o, with, size)
 		},
 		check: func(b *Bed, ctx context.Context, o Options, size int64) error {
 			o.Files = 0
-			_, err := b.copied(ctx, o, with, size, true)
+			_, err := b.copied(ctx, o, with, size)
 			return err
 		},
 	}
@@ -113,7 +113,7 @@ func (b *Bed) checkPipe(ctx context.Context, o Options, size int64) error {
 
 // jump is a pipe through a jump host.
 func (b *Bed) jump(ctx context.Context, o Options, size int64) (Reading, error) {
-	to, err := b.Jump(o)
+	to, err := b.Jump(b, o)
 	if err != nil {
 		return Reading{}, err
 	}
@@ -153,7 +153,7 @@ func (m mode) counts(o Options) []int {
 func (b *Bed) contestant(m mode, o Options, streams int) *Contestant {
 	o.Streams = streams
 	c := &Contestant{
-		Way: record.Way{Mode: m.name, Direction: o.Direction, Suite: o.Suite, Streams: streams, Compression: o.Compression, Why: m.lacks(b, o)},
+		Way: record.Way{Mode: m.name, Direction: o.Direction, Suite: o.Suite, Streams: streams, Compression: o.Compression, Why: m.lacks(b, o), Path: PathOf(b.Path)},
 		Run: func(ctx context.Context, size int64) (Reading, error) { return m.run(b, ctx, o, size) },
 	}
 	if m.files {

@@ -52,7 +52,7 @@ func open(t *testing.T, path relay.Path) *workload.Bed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tb, err := testbed.Open(t.Context(), testbed.Params{Data: "zero", Connect: 20 * time.Second, Dir: dir, Helper: helper, Everything: true, Path: path})
+	tb, err := testbed.Open(t.Context(), testbed.Params{Data: "zero", Connect: 20 * time.Second, Dir: dir, Helper: helper, Everything: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,8 +60,12 @@ func open(t *testing.T, path relay.Path) *workload.Bed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { cleanUp(); tb.Close(); dir.Close() })
-	return b
+	far, stop, err := b.Over(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(); cleanUp(); tb.Close(); dir.Close() })
+	return far
 }
 
 var all, _ = workload.Modes([]string{"all"})

@@ -32,7 +32,7 @@ const (
 
 // Limit watches one transfer through a pipe and says what limits it.
 func (b *Bed) Limit(ctx context.Context, o Options, ends Ends) (record.Limit, error) {
-	l := record.Limit{Mode: record.ModePipe, Direction: o.Direction, Suite: o.Suite}
+	l := record.Limit{Mode: record.ModePipe, Direction: o.Direction, Suite: o.Suite, Path: PathOf(b.Path)}
 	e := &l.Evidence
 	if b.Server != nil {
 		e.Cores = runtime.NumCPU()

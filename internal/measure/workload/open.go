@@ -8,11 +8,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"sshpace/internal/measure/testbed"
+	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/sys/relay"
 )
 
 // runLimit is how long a run may take.
@@ -26,17 +29,17 @@ func Open(ctx context.Context, tb *testbed.Testbed, folder string, random bool, 
 	b.Here.Random, b.Programs = random, programs(tb.SSH.Path)
 	if tb.Private != nil {
 		b.There = Local(folder)
-		b.Jump = func(o Options) (openssh.Destination, error) { return b.privateJump(tb, o) }
+		b.Jump = (*Bed).privateJump
 		return b, func() {}, nil
 	}
 	if !slices.Contains(tb.Destination.Options, "-J") {
-		b.Jump = b.ownJump
+		b.Jump = (*Bed).ownJump
 	}
 	place, err := openRemote(ctx, b)
 	if err != nil {
 		return b, func() {}, err
 	}
-	b.There = place
+	b.There, b.Swept = place, place.swept
 	return b, place.close, nil
 }
 
@@ -44,12 +47,36 @@ func Open(ctx context.Context, tb *testbed.Testbed, folder string, random bool, 
 func Look(tb *testbed.Testbed, folder string, helper func(program string) []string) *Bed {
 	b := &Bed{
 		Runner: Runner{Spawner: tb.Rig.Spawner, Server: tb.Private, Limit: runLimit}, SSH: tb.SSH, To: tb.Destination, Connect: tb.Rig.Connect,
-		Path: tb.Path, Here: &Files{Folder: folder},
+		Here: &Files{Folder: folder},
 	}
 	if tb.Private != nil {
 		b.Helper = helper
 	}
 	return b
+}
+
+// Over is the bed with a path before its private server. The caller stops it.
+func (b *Bed) Over(path relay.Path) (far *Bed, stop func() error, err error) {
+	if path == (relay.Path{}) {
+		return b, func() error { return nil }, nil
+	}
+	r, err := relay.To(net.JoinHostPort(b.Server.Address()), relay.Options{Path: path})
+	if err != nil {
+		return nil, nil, err
+	}
+	copied := *b
+	copied.Path, copied.To.Options = path, slices.Clone(b.To.Options)
+	for i, word := range copied.To.Options[1:] {
+		if copied.To.Options[i] == "-p" && word != "" {
+			copied.To.Options[i+1] = strconv.Itoa(r.Port())
+		}
+	}
+	return &copied, r.Close, nil
+}
+
+// PathOf is what records say of a path.
+func PathOf(p relay.Path) record.Path {
+	return record.Path{RTT: 2 * p.Delay, BytesPerS: p.Rate, SegmentsLost: p.Loss.Share}
 }
 
 // programs are those that stand beside ssh, or are on the PATH.
@@ -70,7 +97,7 @@ const jumpHost = "sshpace-jump"
 
 // privateJump leads through the private server to the private server. The ssh to
 // a jump host hears nothing of options on the command line but the file.
-func (b *Bed) privateJump(tb *testbed.Testbed, o Options) (openssh.Destination, error) {
+func (b *Bed) privateJump(o Options) (openssh.Destination, error) {
 	to := b.destination(o)
 	var lines []string
 	options := slices.Clone(to.Options)

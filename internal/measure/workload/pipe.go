@@ -131,7 +131,11 @@ func (b *Bed) verified(ctx context.Context, o Options, to openssh.Destination, s
 		if _, err := b.Run(ctx, p); err != nil {
 			return err
 		}
-		return errors.Join(b.There.Same(ctx, target, from), b.There.Remove(ctx, target))
+		sent, err := b.Here.Content(from)
+		if err != nil {
+			return err
+		}
+		return errors.Join(b.There.Same(ctx, target, sent), b.There.Remove(ctx, target))
 	}
 	path, err := b.There.Payload(ctx, from, size)
 	if err != nil {

@@ -26,6 +26,9 @@ type Reading struct {
 	Wall   time.Duration
 	Client time.Duration // CPU time of the programs at this end
 	Server time.Duration // and of the server's processes; 0 where it is out of sight
+	// Verified is how long it took, after that, to compare what arrived with what was
+	// sent.
+	Verified time.Duration
 }
 
 // Process is a program to run. Stdin and Stdout are handed to it; nil is

@@ -2,8 +2,6 @@ package workload
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -161,34 +159,25 @@ func (r *remote) Payload(ctx context.Context, from string, size int64) (string, 
 	return path, nil
 }
 
-func (r *remote) Length(ctx context.Context, path string) (int64, error) {
-	text, err := r.ask(ctx, "find "+path+" -type f -exec cat {} + | wc -c", nil)
-	if err != nil {
-		return 0, err
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return 0, &Failure{"verification", "the host does not say how much arrived"}
-	}
-	return n, nil
-}
-
 // Same compares hashes; where the host has no sha256sum, lengths have to do.
-func (r *remote) Same(ctx context.Context, path, sent string) error {
-	was, size, err := sum(sent)
-	if err != nil {
-		return err
-	}
-	text, err := r.ask(ctx, "sha256sum "+path+" 2>/dev/null || wc -c <"+path, nil)
+func (r *remote) Same(ctx context.Context, path string, sent content) error {
+	text, err := r.ask(ctx, fmt.Sprintf(sumThere, path), nil)
 	if err != nil {
 		return err
 	}
 	said, _, _ := strings.Cut(text, " ")
-	if said == hex.EncodeToString(was[:]) || len(said) < 2*sha256.Size && said == strconv.FormatInt(size, 10) {
+	if said == sent.hash || len(said) < len(sent.hash) && said == strconv.FormatInt(sent.size, 10) {
 		return nil
 	}
-	return &Failure{"verification", "what arrived is not what was sent"}
+	return errOther
 }
+
+// sumThere prints the hash of a file, of a folder as contentOf has it, or else the
+// length.
+const sumThere = `cd /tmp; p=%s; LC_ALL=C; export LC_ALL
+if ! command -v sha256sum >/dev/null; then find "$p" -type f -exec cat {} + | wc -c
+elif [ -d "$p" ]; then cd "$p" && find . -type f -exec sha256sum {} + | sort -k 2 | sha256sum
+else sha256sum "$p"; fi`
 
 func (r *remote) Remove(ctx context.Context, path string) error {
 	_, err := r.ask(ctx, "rm -rf -- "+path, nil)

@@ -98,7 +98,8 @@ const (
 	Bars  Shape = "bars"  // the same as bars from zero
 	Heat  Shape = "heat"  // a coloured cell for each item and series
 	Stack Shape = "stack" // the series of an item add up to its bar
-	Trace Shape = "trace" // one item a series: its points over X
+	Trace Shape = "trace" // one item a series: its points over X, in seconds
+	Curve Shape = "curve" // the same as lines, over what Across names
 )
 
 // Chart is one picture. Its figures are in Unit.
@@ -115,7 +116,8 @@ type Chart struct {
 	Items     []Item
 	Reference float64 // a line to draw, such as 1 for ratios; 0: none
 	Rising    bool    // more is better
-	Log       bool    // Dots: on a logarithmic scale
+	Log       bool    // Dots, Curve: on a logarithmic scale
+	Across    string  // Curve: what X is, with its unit
 }
 
 // Item is one row of a chart.
@@ -125,13 +127,14 @@ type Item struct {
 	Suite       alg.Suite
 	PostQuantum bool // a bar of its own colour
 	Now         bool // what is negotiated now: likewise
+	Bound       bool // Curve: no measurement, but what holds it back
 	Points      []Point
 }
 
 // Point is a figure with its interval, in the chart's unit.
 type Point struct {
 	Value, Lo, Hi float64
-	X             float64 // Trace
+	X             float64 // Trace, Curve
 	Known         bool
 	Predicted     bool
 }

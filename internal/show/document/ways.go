@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
@@ -23,11 +24,22 @@ func OfWays(results []ways.Result, f *record.File) *Document {
 	})}
 	measured := slices.DeleteFunc(slices.Clone(results), func(r ways.Result) bool { return r.Rate.N == 0 })
 	d.Tables = append(d.Tables, wayTable(measured))
+	d.Lead = limitLines(f.Limits)
+	for _, line := range unmeasured(results, f) {
+		d.Doubts = append(d.Doubts, Doubt{Text: line})
+	}
 	head := Block{Lines: []string{fmt.Sprintf("%s: %s, %d cores", orUnknown(f.Campaign.Target), orUnknown(f.Environment.CPU), f.Environment.Cores)}}
+	if path := roadText(results); path != "" {
+		head.Lines = append(head.Lines, "over a path of"+path)
+	}
 	if f.Environment.Client != "" {
 		head.Lines = append(head.Lines, fmt.Sprintf("%s to %s", f.Environment.Client, orUnknown(f.Environment.Server)))
 	}
-	d.Brief = append(d.Brief, head, briefWays(measured, paired(results)), Block{Lines: unmeasured(results, f)}, Block{Lines: limitLines(f.Limits)})
+	if chart, ok := tripChart(results); ok {
+		d.Charts = append(d.Charts, chart)
+	}
+	d.Brief = append(append(d.Brief, head, briefWays(measured, paired(results))), briefTrips(results)...)
+	d.Brief = append(d.Brief, Block{Lines: append(unmeasured(results, f), controlLines(f)...)}, Block{Lines: limitLines(f.Limits)})
 	d.Brief = slices.DeleteFunc(cleanBlocks(d.Brief), func(b Block) bool { return len(b.Rows) == 0 && len(b.Lines) == 0 })
 	d.Method = []string{howWays}
 	return d
@@ -58,32 +70,68 @@ func wayName(w record.Way) string {
 // WayLabel is what a way is called in one line.
 func WayLabel(w record.Way) string {
 	if w.Server != "" {
-		return text(w.Client + " to " + w.Server)
+		return text(w.Client+" to "+w.Server) + pathText(w.Path)
 	}
-	return wayName(w) + " " + string(w.Direction)
+	return wayName(w) + " " + string(w.Direction) + pathText(w.Path)
 }
 
 // briefWays is the table for a terminal.
 func briefWays(results []ways.Result, pairs bool) Block {
-	b := Block{Lines: []string{"", howWays}}
-	if pairs {
-		b.Fields = []Field{{Width: 18, Cut: true}, {Width: 18, Cut: true}, {Width: 6, Right: true}, {Width: 5, Right: true}, {Width: 6, Right: true}, {Width: 6, Right: true}, {Width: 13, Cut: true}}
-		b.Heads = [][]string{{"", "", "login", "", "client", "server", ""}, {"client", "server", "ms", "MB/s", "s/GB", "s/GB", "cipher"}}
-	} else {
-		b.Fields = []Field{{Width: 18, Cut: true}, {Width: 9}, {Width: 6, Right: true}, {Width: 13}, {Width: 7, Right: true}, {Width: 7, Right: true}, {Width: 6, Right: true}, {Width: 12, Cut: true}}
-		b.Heads = [][]string{{"", "", "", "", "client", "server", "start", ""}, {"way", "", "MB/s", "", "s/GB", "s/GB", "s", "cipher"}}
-	}
 	if len(results) == 0 {
 		return Block{}
 	}
+	if pairs {
+		return briefPairs(results)
+	}
+	b := Block{Lines: []string{"", howWays}, Fields: []Field{{Cut: true}, {Width: 8}, {Width: 6, Right: true}, {Width: 6}, {Width: 6, Right: true}, {Width: 6, Right: true}, {Width: 5, Right: true}}}
+	b.Heads = [][]string{{"", "", "", "", "client", "server", "start"}, {"way", "", "MB/s", "", "s/GB", "s/GB", "s"}}
+	room := 80 - 8 - 6 - 6 - 6 - 6 - 5 - len(b.Fields)
+	several := len(ciphersOf(results)) > 1
+	if several {
+		b.Fields, b.Heads[1] = append(b.Fields, Field{Width: 12, Cut: true}), append(b.Heads[1], "cipher")
+		room -= 13
+	} else {
+		b.Title = "with " + ciphersOf(results)[0]
+	}
 	for _, r := range results {
-		cost := []string{shownCost(r.ClientCost), shownCost(r.ServerCost)}
-		if pairs {
-			b.Rows = append(b.Rows, slices.Concat([]string{text(r.Client), text(r.Server), figure(r.Login, 1e3), figure(r.Rate, 1e-6)}, cost, []string{Short(r.Suite.Cipher)}))
-			continue
+		name := wayName(r.Way)
+		if r.RTT > 0 {
+			name += ", " + r.RTT.String()
 		}
-		span := fmt.Sprintf("%s to %s", Figure(r.Rate.Lo/1e6), Figure(r.Rate.Hi/1e6))
-		b.Rows = append(b.Rows, slices.Concat([]string{wayName(r.Way), string(r.Direction), figure(r.Rate, 1e-6), span}, cost, []string{figure(r.Start, 1), Short(r.Suite.Cipher)}))
+		b.Fields[0].Width = min(room, max(b.Fields[0].Width, len(name)))
+		row := []string{name, string(r.Direction), figure(r.Rate, 1e-6), Spread(&r.Rate), shownCost(r.ClientCost), shownCost(r.ServerCost), figure(r.Start, 1)}
+		if several {
+			row = append(row, Short(r.Suite.Cipher))
+		}
+		b.Rows = append(b.Rows, row)
+	}
+	return b
+}
+
+// ciphersOf are the ciphers of ways, by their short names.
+func ciphersOf(results []ways.Result) (names []string) {
+	for _, r := range results {
+		names = appendNew(names, Short(r.Suite.Cipher))
+	}
+	return names
+}
+
+// briefPairs is the same of pairs of implementations.
+func briefPairs(results []ways.Result) Block {
+	b := Block{Lines: []string{"", howWays}, Fields: []Field{{Width: 18, Cut: true}, {Width: 18, Cut: true}, {Width: 6, Right: true}, {Width: 5, Right: true}, {Width: 6, Right: true}, {Width: 6, Right: true}, {Width: 13, Cut: true}}}
+	b.Heads = [][]string{{"", "", "login", "", "client", "server", ""}, {"client", "server", "ms", "MB/s", "s/GB", "s/GB", "cipher"}}
+	far := slices.ContainsFunc(results, func(r ways.Result) bool { return r.RTT > 0 })
+	if far {
+		b.Fields[1].Width, b.Fields[6].Width = 16, 8
+		b.Fields = append(b.Fields, Field{Width: 6, Right: true})
+		b.Heads[0], b.Heads[1] = append(b.Heads[0], "round"), append(b.Heads[1], "trip")
+	}
+	for _, r := range results {
+		row := []string{text(r.Client), text(r.Server), figure(r.Login, 1e3), figure(r.Rate, 1e-6), shownCost(r.ClientCost), shownCost(r.ServerCost), Short(r.Suite.Cipher)}
+		if far {
+			row = append(row, r.RTT.String())
+		}
+		b.Rows = append(b.Rows, row)
 	}
 	return b
 }
@@ -98,10 +146,10 @@ func figure(i stats.Interval, scale float64) string {
 
 // shownCost is CPU time per byte as seconds per GB, which are the same number.
 func shownCost(i stats.Interval) string {
-	if i.N == 0 {
+	if i.N == 0 || i.Value <= 0 { // what is left of a long run was below the noise
 		return ""
 	}
-	return fmt.Sprintf("%.2f", i.Value)
+	return Figure(i.Value)
 }
 
 // unmeasured are the ways that gave no figures, with the reason, and what else
@@ -133,6 +181,32 @@ func unmeasured(results []ways.Result, f *record.File) []string {
 	return lines
 }
 
+// controlLines say how fast files are read by themselves, and what comparing them
+// took.
+func controlLines(f *record.File) (lines []string) {
+	rates := map[string]float64{}
+	for _, m := range f.Measurements {
+		rates[m.Name] = m.Value
+	}
+	switch cached, disk := rates[record.FileCached], rates[record.FileDisk]; {
+	case disk > 0:
+		lines = append(lines, fmt.Sprintf("Files by themselves are read at %s MB/s from memory (page cache) and %s MB/s from the disk.", Figure(cached/1e6), Figure(disk/1e6)))
+	case cached > 0:
+		lines = append(lines, fmt.Sprintf("Files are in memory, where they are read at %s MB/s.", Figure(cached/1e6)))
+	}
+	var took time.Duration
+	files := 0
+	for _, run := range f.Runs {
+		if took += run.VerifiedNS; run.VerifiedNS > 0 {
+			files++
+		}
+	}
+	if files > 0 {
+		lines = append(lines, fmt.Sprintf("Copies were compared by SHA-256 after the clock had stopped: %s s for %s.", Figure(took.Seconds()), unit.Count(files, "run")))
+	}
+	return lines
+}
+
 // standings are a line for each algorithm of a suite that should not be used.
 func standings(s alg.Suite) []string {
 	var lines []string
@@ -156,14 +230,16 @@ func wayTable(results []ways.Result) Table {
 		{Key: "throughput_bytes_per_s", Head: "throughput", Unit: "MB/s", Scale: 1e6, Kind: Quantity},
 		{Key: "client_ns_per_byte", Head: "client", Unit: "CPU s/GB", Scale: 1, Kind: Quantity},
 		{Key: "server_ns_per_byte", Head: "server", Unit: "CPU s/GB", Scale: 1, Kind: Quantity},
+		{Key: "path_rtt_ms", Head: "round trip, ms", Minor: true},
 		{Key: "start_s", Head: "start", Unit: "s", Scale: 1, Kind: Quantity, Minor: true},
 		{Key: "login_s", Head: "login", Unit: "s", Scale: 1, Kind: Quantity, Minor: true},
 	}}
 	for _, r := range results {
 		cells := []Cell{{Text: wayName(r.Way)}, {Text: string(r.Direction)}, {Text: text(r.Client)}, {Text: text(r.Server)}, {Text: text(r.Suite.Cipher)}, {Text: text(r.Suite.MAC)}}
-		for _, q := range []stats.Interval{r.Rate, r.ClientCost, r.ServerCost, r.Start, r.Login} {
+		for _, q := range []stats.Interval{r.Rate, r.ClientCost, r.ServerCost} {
 			cells = append(cells, Cell{Quantity: known(q)})
 		}
+		cells = append(cells, Cell{Text: strconv.FormatFloat(milliseconds(r.RTT), 'f', -1, 64)}, Cell{Quantity: known(r.Start)}, Cell{Quantity: known(r.Login)})
 		t.Rows = append(t.Rows, Row{Suite: safe(r.Suite), Cells: cells})
 	}
 	return t
@@ -182,7 +258,7 @@ func known(i stats.Interval) *rank.Quantity {
 func limitLines(limits []record.Limit) []string {
 	var lines []string
 	for _, l := range limits {
-		lines = append(lines, text(fmt.Sprintf("Limit (%s %s): %s", l.Mode, l.Direction, cmp.Or(l.Sentence, l.What))))
+		lines = append(lines, text(fmt.Sprintf("Limit (%s %s%s): %s", l.Mode, l.Direction, pathText(l.Path), cmp.Or(l.Sentence, l.What))))
 		if l.Help != "" {
 			lines = append(lines, text("What helps: "+l.Help))
 		}

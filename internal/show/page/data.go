@@ -17,6 +17,7 @@ type chartData struct {
 	Reference float64        `json:"reference,omitempty"`
 	Rising    bool           `json:"rising"`
 	Log       bool           `json:"log,omitempty"`
+	Across    string         `json:"across,omitempty"`
 	Items     []itemData     `json:"items"`
 }
 
@@ -28,6 +29,7 @@ type itemData struct {
 	Kex         string      `json:"kex,omitempty"`
 	PostQuantum bool        `json:"postQuantum,omitempty"`
 	Now         bool        `json:"now,omitempty"`
+	Bound       bool        `json:"bound,omitempty"`
 	Points      []pointData `json:"points"`
 }
 
@@ -37,10 +39,10 @@ type pointData []any
 func dataOf(id string, c document.Chart) chartData {
 	out := chartData{
 		ID: id, Name: c.Name, Title: c.Title, Shape: c.Shape, Unit: c.Unit, Series: c.Series, Columns: c.Columns,
-		Reference: c.Reference, Rising: c.Rising, Log: c.Log,
+		Reference: c.Reference, Rising: c.Rising, Log: c.Log, Across: c.Across,
 	}
 	for _, i := range c.Items {
-		item := itemData{Label: i.Label, Mark: i.Mark, Cipher: i.Suite.Cipher, MAC: i.Suite.MAC, Kex: i.Suite.Kex, PostQuantum: i.PostQuantum, Now: i.Now}
+		item := itemData{Label: i.Label, Mark: i.Mark, Cipher: i.Suite.Cipher, MAC: i.Suite.MAC, Kex: i.Suite.Kex, PostQuantum: i.PostQuantum, Now: i.Now, Bound: i.Bound}
 		for _, p := range i.Points {
 			item.Points = append(item.Points, pointOf(c.Shape, p))
 		}
@@ -53,7 +55,7 @@ func pointOf(shape document.Shape, p document.Point) pointData {
 	switch {
 	case !p.Known:
 		return nil
-	case shape == document.Trace:
+	case shape == document.Trace || shape == document.Curve:
 		return pointData{round(p.X), round(p.Value)}
 	case p.Predicted:
 		return pointData{p.Value, p.Lo, p.Hi, 1}

@@ -25,7 +25,7 @@ func decimal(v float64, digits int) string { return strconv.FormatFloat(v, 'f', 
 
 // drawn are the rows of a chart that fit.
 func drawn(c document.Chart) []document.Item {
-	if c.Shape == document.Heat || c.Shape == document.Trace {
+	if c.Shape == document.Heat || c.Shape == document.Trace || c.Shape == document.Curve {
 		return c.Items
 	}
 	return c.Items[:min(len(c.Items), rowsAt)]
@@ -48,6 +48,8 @@ func blockHeight(c document.Chart) vg.Length {
 		return total + headRoom + vg.Length(len(c.Items))*heatRow
 	case document.Trace:
 		return total + traceRoom + axisRoom
+	case document.Curve:
+		return total + curveRoom + axisRoom
 	}
 	return total + vg.Length(len(drawn(c)))*rowHeight(c) + axisRoom
 }
@@ -70,6 +72,8 @@ func (p pen) block(y vg.Length, c document.Chart) {
 		p.heat(y, c)
 	case document.Trace:
 		p.trace(y, c)
+	case document.Curve:
+		p.curve(y, c)
 	default:
 		p.rows(y, c)
 	}
@@ -92,7 +96,7 @@ func legendOf(c document.Chart) []entry {
 	}
 	var out []entry
 	for k, name := range c.Series {
-		out = append(out, entry{name, colourOf(c, k)})
+		out = append(out, entry{name, itemColour(c, k)})
 	}
 	return out
 }

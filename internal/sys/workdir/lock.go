@@ -42,8 +42,9 @@ func hold(path string) (*Dir, error) {
 }
 
 // sweep removes the folders of ours that nobody holds: those of runs that were
-// killed together with their keepers. What cannot be removed is left.
-func sweep(parents []string) {
+// killed together with their keepers; it returns their paths. What cannot be removed
+// is left.
+func sweep(parents []string) (removed []string) {
 	for _, parent := range parents {
 		real, err := safedir.Resolve(parent)
 		if err != nil {
@@ -52,10 +53,13 @@ func sweep(parents []string) {
 		entries, _ := os.ReadDir(real)
 		for _, entry := range entries {
 			if strings.HasPrefix(entry.Name(), prefix) && isOurs(entry) {
-				removeDead(filepath.Join(real, entry.Name()))
+				if path := filepath.Join(real, entry.Name()); removeDead(path) {
+					removed = append(removed, path)
+				}
 			}
 		}
 	}
+	return removed
 }
 
 func isOurs(entry os.DirEntry) bool {
@@ -67,10 +71,10 @@ func isOurs(entry os.DirEntry) bool {
 	return ok && int(stat.Uid) == os.Geteuid()
 }
 
-func removeDead(path string) {
+func removeDead(path string) bool {
 	d, err := hold(path)
 	if err != nil {
-		return // somebody's, or gone
+		return false // somebody's, or gone
 	}
-	_ = d.remove()
+	return d.remove() == nil
 }

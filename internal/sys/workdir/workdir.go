@@ -26,6 +26,7 @@ type Dir struct {
 	// so that OpenSSH's StrictModes accepts files in it (misc.c:safe_path). It is
 	// false only for sticky folders such as /tmp, and for groups of one member.
 	Strict bool
+	Swept  []string // what killed runs had left behind, and is gone now
 
 	lock   io.Closer
 	keeper *exec.Cmd
@@ -59,7 +60,7 @@ func New(params Params) (*Dir, error) {
 	if params.In != "" {
 		candidates = []string{params.In}
 	}
-	sweep(append(candidates, memory))
+	swept := sweep(append(candidates, memory))
 	var why []error
 	for _, parent := range candidates {
 		d, err := newIn(parent)
@@ -67,6 +68,7 @@ func New(params Params) (*Dir, error) {
 			why = append(why, err)
 			continue
 		}
+		d.Swept = swept
 		if err := d.watch(params.Keeper); err != nil {
 			return nil, errors.Join(fmt.Errorf("start keeper of %s: %w", d.Path, err), d.remove())
 		}

@@ -6,14 +6,13 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"time"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/measure/drive"
 	"sshpace/internal/measure/testbed"
+	"sshpace/internal/measure/workload"
 	"sshpace/internal/record"
-	"sshpace/internal/sys/workdir"
 )
 
 // Params say what is compared, and where.
@@ -22,12 +21,10 @@ type Params struct {
 	Present, Advised alg.Suite
 	Directions       []record.Direction
 	Rounds           int
-	Size             unit.Bytes // of copies with scp and sftp
-	Connect          time.Duration
-	// Memory is a private folder in memory, where there is one; for copies on this
-	// machine. Nothing in it is needed afterwards.
-	Memory   *workdir.Dir
-	Progress func(round int) // from 1
+	Modes            []record.Mode   // what people do, beside the raw transfer
+	Ground           *workload.Bed   // for the modes; nil: none can be measured
+	Size             unit.Bytes      // that modes move
+	Progress         func(round int) // from 1
 }
 
 // Proof is what the rounds showed.
@@ -35,12 +32,14 @@ type Proof struct {
 	target  string
 	suites  [2]alg.Suite // present, advised
 	methods []*method
+	size    unit.Bytes
+	left    []string // what could not be measured, and why
 }
 
 // method is one way of moving data, and what the rounds of it showed.
 type method struct {
 	name   string
-	direct bool // no copying program
+	direct bool // a raw transfer
 	// round moves data with both choices, the second one first where that is asked for.
 	// Without rates of both, sample says what failed.
 	round   func(ctx context.Context, swap bool) (got [2]rates, sample record.Sample, err error)
@@ -57,7 +56,7 @@ type rates struct{ throughput, cost float64 }
 
 // Measure runs the rounds. drain ends it between two of them.
 func Measure(ctx, drain context.Context, p Params) (*Proof, error) {
-	proof := &Proof{target: p.Bed.Target, suites: [2]alg.Suite{p.Present, p.Advised}}
+	proof := &Proof{target: p.Bed.Target, suites: [2]alg.Suite{p.Present, p.Advised}, size: p.Size}
 	for i, direction := range p.Directions {
 		turns := newPair(p.Bed.Driver, proof.suites, direction, 1+i*maxPairID)
 		defer turns.close()
@@ -65,12 +64,10 @@ func Measure(ctx, drain context.Context, p Params) (*Proof, error) {
 			return turns.round(ctx)
 		}})
 	}
-	copies, cleanUp, err := copies(ctx, p)
-	defer cleanUp()
-	if err != nil {
-		return nil, err
+	if p.Ground != nil {
+		methods, left := ways(p, proof.suites)
+		proof.methods, proof.left = append(proof.methods, methods...), left
 	}
-	proof.methods = append(proof.methods, copies...)
 	for round := range p.Rounds {
 		if drain.Err() != nil {
 			break

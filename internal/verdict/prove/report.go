@@ -30,8 +30,11 @@ func (p *Proof) Write(out io.Writer) {
 			fmt.Fprintf(out, "# %s failed %d times: %s\n", m.name, m.failures, termsafe.OneLine(m.why))
 		}
 	}
+	for _, line := range p.left {
+		fmt.Fprintf(out, "# not measured: %s\n", termsafe.OneLine(line))
+	}
 	if slices.ContainsFunc(p.methods, func(m *method) bool { return !m.direct && len(m.speeds) > 0 }) {
-		fmt.Fprintln(out, "# the MB/s of scp and sftp are over the whole program, its login included")
+		fmt.Fprintf(out, "# beside raw: %s each; MB/s are over the whole program, its login included\n", p.size)
 	}
 	switch n := len(p.methods[0].speeds); {
 	case n == 1:

@@ -195,13 +195,27 @@ const trace = (chart, items, look) => ({
   })),
 });
 
-const shapes = { dots, bars, stack, heat, trace };
+// curve draws lines over x; what only holds them back is broken and has no dots.
+const curve = (chart, items, look) => ({
+  ...base(chart, look), grid: { left: 8, right: 16, top: 50, bottom: 34, containLabel: true }, legend: legend(chart, look),
+  xAxis: { ...valueAxis(chart, look, { min: 0 }), name: chart.across },
+  yAxis: { ...valueAxis(chart, look, chart.log ? { type: 'log', logBase: 2, axisLabel: { formatter: v => figure(v) } } : { min: 0 }), nameLocation: 'end', nameGap: 8 },
+  tooltip: { ...base(chart, look).tooltip, trigger: 'item', formatter: p => `${p.seriesName}: ${figure(p.value[1])} ${chart.unit} at ${figure(p.value[0])} (${chart.across})` },
+  series: items.map((item, k) => ({
+    type: 'line', name: item.label, symbol: item.bound ? 'none' : 'circle', symbolSize: 7, data: item.points.filter(p => p),
+    itemStyle: { color: item.bound ? look.soft : look.series[k % look.series.length] },
+    lineStyle: { color: item.bound ? look.soft : look.series[k % look.series.length], type: item.bound ? 'dashed' : 'solid', width: 2 },
+  })),
+});
+
+const shapes = { dots, bars, stack, heat, trace, curve };
 
 // heightOf is the height of a chart in pixels.
 const heightOf = (chart, items, look) => {
   const rows = scrolls(items, look) ? rowsShown : items.length;
   switch (chart.shape) {
     case 'trace': return 300;
+    case 'curve': return 380;
     case 'heat': return 130 + rows * 26;
   }
   const each = Math.max(look.narrow ? 28 : 18, chart.shape === 'stack' ? 18 : 8 + 10 * chart.series.length);

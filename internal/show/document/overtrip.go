@@ -1,0 +1,164 @@
+package document
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"sshpace/internal/base/stats"
+	"sshpace/internal/record"
+	"sshpace/internal/verdict/ways"
+)
+
+// overTrip is a way measured over several round trips.
+type overTrip struct {
+	name   string
+	cipher string
+	rates  map[time.Duration]stats.Interval
+}
+
+// overTrips are the ways of a result that were measured over several round trips,
+// and these in order.
+func overTrips(results []ways.Result) (all []overTrip, trips []time.Duration) {
+	index, called := map[string]int{}, map[string]int{}
+	for _, r := range results {
+		if r.Rate.N == 0 {
+			continue
+		}
+		plain := r.Way
+		plain.Path = record.Path{}
+		name, cipher := WayLabel(plain), Short(r.Suite.Cipher)
+		at, known := index[name+" "+cipher]
+		if !known {
+			at = len(all)
+			index[name+" "+cipher], all = at, append(all, overTrip{name, cipher, map[time.Duration]stats.Interval{}})
+			called[name]++
+		}
+		all[at].rates[r.RTT] = r.Rate
+		if !slices.Contains(trips, r.RTT) {
+			trips = append(trips, r.RTT)
+		}
+	}
+	for i, way := range all {
+		if called[way.name] > 1 { // several ciphers
+			all[i].name += " " + way.cipher
+		}
+	}
+	slices.Sort(trips)
+	if len(trips) < 2 {
+		return nil, nil
+	}
+	return all, trips
+}
+
+// ceilingName is what OpenSSH's window lets through.
+const ceilingName = "2 MiB / round trip"
+
+// tripColumns is how many round trips fit beside each other.
+const tripColumns = 6
+
+// briefTrips is throughput over the round trip, for a terminal.
+func briefTrips(results []ways.Result) []Block {
+	all, trips := overTrips(results)
+	var blocks []Block
+	for part := range slices.Chunk(trips, tripColumns) {
+		b := Block{Title: "MB/s over the round trip", Fields: []Field{{Width: 32, Cut: true}}, Heads: [][]string{{"way"}}}
+		ceiling := []string{ceilingName}
+		for _, trip := range part {
+			b.Fields = append(b.Fields, Field{Width: 7, Right: true})
+			b.Heads[0] = append(b.Heads[0], trip.String())
+			ceiling = append(ceiling, ceilingText(trip))
+		}
+		for _, way := range all {
+			row := []string{way.name}
+			for _, trip := range part {
+				row = append(row, figure(way.rates[trip], 1e-6))
+			}
+			b.Rows = append(b.Rows, row)
+		}
+		b.Rows = append(b.Rows, ceiling)
+		blocks = append(blocks, b)
+	}
+	if len(blocks) > 0 {
+		blocks[len(blocks)-1].Lines = []string{"OpenSSH has 2 MiB on the way at most; other programs have windows of their own."}
+	}
+	return blocks
+}
+
+func ceilingText(trip time.Duration) string {
+	if trip <= 0 {
+		return "-"
+	}
+	return Figure(ceiling(trip))
+}
+
+// ceiling is what OpenSSH's window lets through, in MB/s.
+func ceiling(trip time.Duration) float64 { return record.ChannelWindow / trip.Seconds() / 1e6 }
+
+// tripChart draws throughput over the round trip against the window's ceiling.
+func tripChart(results []ways.Result) (c Chart, ok bool) {
+	all, trips := overTrips(results)
+	if len(all) == 0 {
+		return c, false
+	}
+	c = Chart{
+		Name: "rtt", Shape: Curve, Unit: "MB/s", Across: "round trip, ms", Log: true, Rising: true, Table: "ways",
+		Title: "Throughput over the round trip, against what OpenSSH's window lets through",
+		Note:  "OpenSSH has 2 MiB on the way at most (the broken line); other programs have windows of their own.",
+	}
+	most := 0.0
+	for _, way := range all {
+		item := Item{Label: way.name}
+		for _, trip := range trips {
+			if rate, ok := way.rates[trip]; ok {
+				item.Points = append(item.Points, Point{X: milliseconds(trip), Value: rate.Value / 1e6, Lo: rate.Lo / 1e6, Hi: rate.Hi / 1e6, Known: true})
+				most = math.Max(most, rate.Hi/1e6)
+			}
+		}
+		c.Items, c.Series = append(c.Items, item), append(c.Series, item.Label)
+	}
+	c.Items, c.Series = append(c.Items, ceilingItem(trips[len(trips)-1], most)), append(c.Series, ceilingName)
+	return c, true
+}
+
+func milliseconds(d time.Duration) float64 { return d.Seconds() * 1e3 }
+
+// ceilingItem is the window's ceiling from where it comes down to most on.
+func ceilingItem(longest time.Duration, most float64) Item {
+	const steps = 40
+	item := Item{Label: ceilingName, Bound: true}
+	from := min(record.ChannelWindow/most/1e6, longest.Seconds()) // seconds
+	for i := range steps + 1 {
+		trip := from * math.Pow(longest.Seconds()/from, float64(i)/steps)
+		value := record.ChannelWindow / trip / 1e6
+		item.Points = append(item.Points, Point{X: trip * 1e3, Value: value, Lo: value, Hi: value, Known: true})
+	}
+	return item
+}
+
+// roadText is what all ways share of a path besides the round trip.
+func roadText(results []ways.Result) string {
+	for _, r := range results {
+		r.RTT = 0
+		if name := pathText(r.Path); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// pathText is what a path is called beside a way; "" where there is none.
+func pathText(p record.Path) string {
+	name := ""
+	if p.RTT > 0 {
+		name += " " + p.RTT.String()
+	}
+	if p.BytesPerS > 0 {
+		name += fmt.Sprintf(" %s MB/s", Figure(p.BytesPerS/1e6))
+	}
+	if p.SegmentsLost > 0 {
+		name += fmt.Sprintf(" %s%% lost", Percent(100*p.SegmentsLost))
+	}
+	return name
+}

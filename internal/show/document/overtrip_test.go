@@ -1,0 +1,68 @@
+package document_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/record"
+	"sshpace/internal/show/document"
+	"sshpace/internal/verdict/ways"
+)
+
+// overTrips is a result of two ways over several round trips; the second was not
+// measured over the last.
+func overTrips() *record.File {
+	f := &record.File{}
+	add := func(mode record.Mode, rtt time.Duration, rate float64) {
+		way := record.Way{
+			ID: len(f.Ways) + 1, Mode: mode, Direction: record.Upload, Suite: alg.NewSuite("aes128-gcm@openssh.com", "", ""), SizeBytes: 1 << 20,
+			Path: record.Path{RTT: rtt, BytesPerS: 50e6},
+		}
+		f.Ways = append(f.Ways, way)
+		long := time.Second + time.Duration((1<<20)/rate*1e9)
+		f.Runs = append(f.Runs, record.Run{Way: way.ID, Kind: record.ShortRun, WallNS: time.Second}, record.Run{Way: way.ID, Kind: record.LongRun, WallNS: long})
+	}
+	for _, rtt := range []time.Duration{0, 50 * time.Millisecond, 100 * time.Millisecond} {
+		add(record.ModePipe, rtt, 400e6/(1+rtt.Seconds()*190))
+	}
+	add(record.ModeSCP, 0, 300e6)
+	add(record.ModeSCP, 50*time.Millisecond, 30e6)
+	return f
+}
+
+// Throughput over the round trip stands beside what the window lets through, in
+// words and as a chart; over a single round trip there is neither.
+func TestOverTheRoundTrip(t *testing.T) {
+	f := overTrips()
+	d := document.OfWays(ways.Of(f), f)
+	if len(d.Charts) != 1 || d.Charts[0].Shape != document.Curve {
+		t.Fatalf("charts: %+v", d.Charts)
+	}
+	c := d.Charts[0]
+	if len(c.Items) != 3 || len(c.Items[0].Points) != 3 || len(c.Items[1].Points) != 2 || !c.Items[2].Bound {
+		t.Fatalf("curves: %+v", c.Items)
+	}
+	for _, p := range c.Items[2].Points {
+		if want := 2 * 1.048576 / (p.X / 1e3); math.Abs(p.Value/want-1) > 1e-9 {
+			t.Errorf("over %v ms the window lets %v MB/s through, not %v", p.X, p.Value, want)
+		}
+	}
+	if first, last := c.Items[2].Points[0], c.Items[2].Points[40]; math.Abs(first.Value-400) > 1 || math.Abs(last.X-100) > 1e-6 {
+		t.Errorf("the ceiling goes from %v to %v", first, last)
+	}
+	text := fmt.Sprint(d.Brief)
+	for _, want := range []string{"over a path of 50.0 MB/s", "MB/s over the round trip", "[2 MiB / round trip - 41.9 21.0]", "[pipe upload 400 38.1 20.0]", "[scp upload 300 30.0 ]"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in %s", want, text)
+		}
+	}
+
+	f.Ways, f.Runs = f.Ways[:1], f.Runs[:2]
+	if d := document.OfWays(ways.Of(f), f); len(d.Charts) > 0 || strings.Contains(fmt.Sprint(d.Brief), "over the round trip") {
+		t.Errorf("one round trip is drawn: %+v", d.Charts)
+	}
+}

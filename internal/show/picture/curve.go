@@ -1,0 +1,64 @@
+package picture
+
+import (
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot/vg"
+
+	"sshpace/internal/show/document"
+)
+
+// curveRoom is the height of a chart of curves.
+const curveRoom = vg.Length(230)
+
+// curve draws lines over X: a dot with its interval for each measurement, and
+// broken what only holds them back.
+func (p pen) curve(y vg.Length, c document.Chart) {
+	low, high := extent(document.Curve, c.Items)
+	end := 0.0
+	for _, item := range c.Items {
+		for _, point := range item.Points {
+			end = math.Max(end, point.X)
+		}
+	}
+	x := newAxis(0, end, true, margin+34, width-margin-10)
+	v := newAxis(low, high, true, y+curveRoom, y)
+	if c.Log && low > 0 {
+		v = newLogAxis(low, high, y+curveRoom, y)
+	}
+	for _, tick := range v.ticks() {
+		p.line(x.from, v.at(tick), x.to, v.at(tick), 0.5, rule)
+		p.write(x.from-5, v.at(tick), 7.5, soft, right, v.tickText(tick))
+	}
+	p.write(x.from+4, y+7, 7.5, soft, left, c.Unit)
+	across := c
+	across.Unit, across.Reference = c.Across, 0
+	p.grid(x, y, y+curveRoom, across)
+	for k, item := range c.Items {
+		p.curveOf(x, v, c, k, item)
+	}
+}
+
+// itemColour is the colour of a series that may be an item of its own.
+func itemColour(c document.Chart, k int) color.NRGBA {
+	if c.Shape == document.Curve && c.Items[k].Bound {
+		return soft
+	}
+	return colourOf(c, k)
+}
+
+func (p pen) curveOf(x, v axis, c document.Chart, k int, item document.Item) {
+	colour := itemColour(c, k)
+	for i, point := range item.Points {
+		at := x.at(point.X)
+		if i > 0 && !(item.Bound && i%2 == 0) {
+			before := item.Points[i-1]
+			p.line(x.at(before.X), v.at(before.Value), at, v.at(point.Value), 1.2, colour)
+		}
+		if !item.Bound {
+			p.line(at, v.at(point.Lo), at, v.at(point.Hi), 0.8, colour)
+			p.dot(at, v.at(point.Value), 3, colour, colour)
+		}
+	}
+}
