@@ -48,12 +48,14 @@ func AnswerOf(r *rank.Ranking, c *choice.Choice, advise string) Answer {
 	switch {
 	case c.Stays():
 		add(Do, "keep it: nothing needs to be changed")
+	case c.Uncertain():
+		add(Do, "nothing yet: this run cannot tell that a change gains anything", "measure longer: sshpace bench --budget 5m")
 	case len(a.Config) == 0:
 		add(Do, advise+" says what to write: this client is too old for a single line")
 	default:
 		add(Do, a.Config...)
 	}
-	if !c.Stays() {
+	if !c.Stays() && !c.Uncertain() {
 		a.Add, a.Check = advise+" --write client", advise+" --prove"
 	}
 	return a
@@ -209,7 +211,7 @@ func ratioText(q rank.Quantity, of, above, below string) string {
 // configLines puts the best options first and leaves all others enabled. None where
 // nothing needs to be changed, or the client is too old for lists with ^.
 func configLines(r *rank.Ranking, c *choice.Choice) []string {
-	if c.Stays() || !choice.Prepends(r.Environment.Client) {
+	if c.Stays() || c.Uncertain() || !choice.Prepends(r.Environment.Client) {
 		return nil
 	}
 	var ciphers, macs []string

@@ -187,6 +187,12 @@ func (c *Choice) Matters() bool {
 	return !c.Stays() && slices.ContainsFunc(c.Gains, func(g rank.Gain) bool { return !g.Tie })
 }
 
+// Uncertain reports whether what is negotiated now is allowed and was measured, and
+// nothing that a change would gain can be told from noise.
+func (c *Choice) Uncertain() bool {
+	return !c.Stays() && !c.Matters() && c.Present.Option >= 0 && len(c.Gains) > 0
+}
+
 // busyCPU is the share of a core from which on a side's CPU can be the limit.
 const busyCPU = 0.6
 
