@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/near"
 	"sshpace/internal/measure/handshake"
 	"sshpace/internal/measure/testbed"
 	"sshpace/internal/record"
@@ -42,55 +45,88 @@ func (f *loginFlags) register(cmd *cobra.Command) {
 // handshakeFlags are the flags of `sshpace handshake`.
 type handshakeFlags struct {
 	loginFlags
-	kex  []string
-	runs int
+	kex     []string
+	factors []string
+	full    bool
+	engine  string
+	runs    int
+	budget  seconds
+	seed    uint64
 }
 
 func newHandshakeCommand(sys System) *cobra.Command {
-	var f handshakeFlags
+	f := handshakeFlags{budget: seconds(time.Minute)}
 	cmd := &cobra.Command{
 		Use:   "handshake [[user@]host]",
 		Short: "Take a login apart: phases, round trips, stalls, CPU time, key exchanges",
-		Long: `Logs in with the real ssh, several times, and shows how long each phase takes, from
+		Long: `Logs in with the real ssh, many times, and shows how long each phase takes, from
 the start of the program to its end. Without a host the server is a private sshd on
 loopback: then packets are stamped, too, so that round trips are counted and waits that
-nobody needs are found, and each key exchange and a session over a ControlMaster are
-compared with the plain login.
+nobody needs are found, and logins that differ in one thing are compared, in turns: key
+exchanges (kex), host keys (hostkey), user keys (userkey), keys in files and agents
+(agent), known_hosts, ssh_config (config), sshd_config (server), a session over a
+ControlMaster (connection), and sshpace's own client (client).
 
-A host gets at most one login a second, and no other after one that it refuses.`,
+A host gets at most one login a second, and no other after one that it refuses; with it
+--factor compares kex, connection and client.`,
 		Example: `  sshpace handshake
-  sshpace handshake --kex 'mlkem*,curve25519-sha256' --runs 20
+  sshpace handshake --factor kex --kex 'mlkem*,curve25519-sha256' --runs 20
+  sshpace handshake --full --budget 10m
   sshpace handshake --json user@host`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return runHandshake(cmd.Context(), sys, f, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runHandshake(cmd.Context(), sys, &f, cmd.Flags().Changed("budget"), args)
+		},
 	}
-	cmd.Flags().StringArrayVar(&f.kex, "kex", nil, "only these key exchanges: names or globs; repeatable")
-	cmd.Flags().IntVar(&f.runs, "runs", 5, "how often each kind of login is measured")
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.kex, "kex", nil, "only these key exchanges: names or globs; repeatable")
+	flags.StringSliceVar(&f.factors, "factor", nil, "compare only these: "+strings.Join(handshake.FactorNames(), ", ")+"; none for the plain login alone")
+	flags.BoolVar(&f.full, "full", false, "every key exchange with every host key and every user key")
+	flags.StringVar(&f.engine, "engine", "ssh", "whose logins: ssh, or native for those of sshpace run")
+	flags.IntVar(&f.runs, "runs", 0, "how often each kind of login is measured, instead of --budget (default 5 with a host)")
+	flags.Var(&f.budget, "budget", "how long to measure (default 1m on the private server)")
+	flags.Uint64Var(&f.seed, "seed", 0, "seed of the order of logins (default random)")
 	f.register(cmd)
 	return cmd
 }
 
-func runHandshake(ctx context.Context, sys System, f handshakeFlags, args []string) error {
-	if f.runs < 1 {
+// check refuses flags that contradict each other.
+func (f *handshakeFlags) check(budget bool) error {
+	switch {
+	case f.runs < 0:
 		return usageError("1 or more", "--runs %d", f.runs)
+	case f.runs > 0 && budget:
+		return usageError("choose one of them", "--runs and --budget exclude each other")
+	case f.engine != "ssh" && f.engine != "native":
+		return usageError("use ssh or native", "--engine %q", f.engine)
+	case f.full && len(f.factors) > 0:
+		return usageError("choose one of them", "--full and --factor exclude each other")
+	}
+	for _, name := range f.factors {
+		if name != "none" && !slices.Contains(handshake.FactorNames(), name) {
+			return usageError(near.Hint("", name, handshake.FactorNames(), "use "+strings.Join(handshake.FactorNames(), ", ")), "--factor %q", name)
+		}
+	}
+	return nil
+}
+
+func runHandshake(ctx context.Context, sys System, f *handshakeFlags, budget bool, args []string) error {
+	if err := f.check(budget); err != nil {
+		return err
 	}
 	return f.withEnds(ctx, sys, args, func(ctx context.Context, bed *testbed.Testbed, e *handshake.Ends) error {
-		kex, err := f.kexNames(bed)
+		study, err := f.study(bed, e)
 		if err != nil {
 			return err
 		}
-		cases, pause := append([]handshake.Case{e.Plain()}, e.KexCases(kex)...), hostPause
-		if e.Own() {
-			pause = 0
-			master, err := e.StartMaster(ctx)
-			if err != nil {
-				return err
-			}
-			defer master.Close()
-			cases = append(cases, e.SessionCase(master))
+		defer study.Close()
+		cases, err := study.Cases(ctx)
+		if err != nil {
+			return err
 		}
-		fmt.Fprintf(sys.Stderr, "%d logins of %d kinds\n", len(cases)*f.runs, len(cases))
-		results, err := e.Survey(ctx, cases, f.runs, pause)
+		plan := f.plan(e.Own(), budget)
+		fmt.Fprintf(sys.Stderr, "%d kinds of logins, %s\n", len(cases), duration(plan, len(cases)))
+		results, err := e.Survey(ctx, cases, plan)
 		if err != nil {
 			return loginFailed(err, bed.Target)
 		}
@@ -98,7 +134,10 @@ func runHandshake(ctx context.Context, sys System, f handshakeFlags, args []stri
 		if err != nil {
 			return loginFailed(err, bed.Target)
 		}
-		r := &login.Report{Schema: login.Schema, Target: bed.Target, Client: bed.Environment.Client, Server: bed.Environment.Server, Results: results, RoundTrips: trips}
+		r := &login.Report{
+			Schema: login.Schema, Target: bed.Target, Engine: f.engine, Client: bed.Environment.Client, Server: bed.Environment.Server,
+			Results: results, RoundTrips: trips, Compared: study.Conditions(),
+		}
 		if trips > 0 {
 			r.Predicted = results[0].Predict(trips)
 		}
@@ -109,13 +148,48 @@ func runHandshake(ctx context.Context, sys System, f handshakeFlags, args []stri
 	})
 }
 
+// plan is how often logins are made. A host of the user's gets few.
+func (f *handshakeFlags) plan(own, budget bool) handshake.Plan {
+	p := handshake.Plan{Rounds: f.runs, Budget: time.Duration(f.budget), Seed: cmp.Or(f.seed, rand.Uint64())}
+	if own {
+		return p
+	}
+	const few = 5
+	if p.Pause, p.Strict = hostPause, true; f.runs == 0 && !budget {
+		p.Rounds = few
+	}
+	return p
+}
+
+// duration says how long a survey takes.
+func duration(p handshake.Plan, cases int) string {
+	if p.Rounds == 0 {
+		return p.Budget.String()
+	}
+	return fmt.Sprintf("%d logins", cases*p.Rounds)
+}
+
+// study is what is to be compared.
+func (f *handshakeFlags) study(bed *testbed.Testbed, e *handshake.Ends) (*handshake.Study, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	if f.engine == "native" {
+		e.Native = program
+	}
+	s := &handshake.Study{Bed: bed, Ends: e, Program: program, Factors: f.factors, Full: f.full}
+	s.Kex, err = f.kexNames(bed)
+	return s, err
+}
+
 // hostPause is the time between two logins to a host of the user's.
 const hostPause = time.Second
 
 // kexNames are the key exchanges to compare: of a host, only those that are
 // asked for.
-func (f handshakeFlags) kexNames(bed *testbed.Testbed) ([]string, error) {
-	if len(f.kex) == 0 && bed.Server == record.ServerRemote {
+func (f *handshakeFlags) kexNames(bed *testbed.Testbed) ([]string, error) {
+	if len(f.kex) == 0 && bed.Server == record.ServerRemote && !slices.Contains(f.factors, "kex") {
 		return nil, nil
 	}
 	offer, err := bed.Shared()
@@ -130,7 +204,7 @@ func (f handshakeFlags) kexNames(bed *testbed.Testbed) ([]string, error) {
 	return names, nil
 }
 
-func (f handshakeFlags) patterns() (all []string) {
+func (f *handshakeFlags) patterns() (all []string) {
 	for _, text := range f.kex {
 		all = append(all, strings.Split(text, ",")...)
 	}

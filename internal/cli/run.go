@@ -44,6 +44,7 @@ type runFlags struct {
 	script         string
 	noRecord       bool
 	noRemoteKill   bool
+	loginLog       string
 	secrets        secretFlags
 	history        bool
 	rerun          string
@@ -110,6 +111,8 @@ SIGHUP, SIGINT or SIGTERM.`,
 	flags.BoolVar(&f.stdin, "stdin", false, "read standard input once and send it to every host")
 	flags.StringVar(&f.script, "script", "", "run this local script on the hosts; COMMAND is its arguments")
 	flags.BoolVar(&f.noRemoteKill, "no-remote-kill", false, "end commands by signals only: no second session, in which a forced command of root's would run again")
+	flags.StringVar(&f.loginLog, "login-log", "", "write the steps of logins to this file or pipe, in the words of ssh -vv")
+	_ = flags.MarkHidden("login-log") // of handshake
 	flags.BoolVar(&f.history, "history", false, "list earlier runs, or one of them in full: --history ID")
 	flags.StringVar(&f.rerun, "rerun", "", "sets of the last run's hosts, such as failed,unreachable,unfinished, beside those of -w; without\n"+
 		"COMMAND what that run did, with its flags for the connection and --timeout unless given anew")
@@ -161,12 +164,17 @@ type task struct {
 	input   *fleet.Spool // of the command, nil = none
 	reach   *reach.Executor
 	store   *history.Store // nil = not recorded
+
+	loginLog *os.File // nil = none
 }
 
 func (t *task) close() {
 	t.reach.Close()
 	if t.input != nil {
 		t.input.Close()
+	}
+	if t.loginLog != nil {
+		t.loginLog.Close()
 	}
 }
 
@@ -181,6 +189,12 @@ func (f *runFlags) task(ctx context.Context, sys System, store *history.Store, f
 	t := &task{}
 	p := reach.Params{Params: f.connection.params(sys), Engine: reach.Engine(f.engine), ConnectTimeout: time.Duration(f.connectTimeout), NoKillSession: f.noRemoteKill}
 	p.AcceptNew, p.Command, p.Warnings = f.acceptNew, words, sys.Stderr
+	if f.loginLog != "" {
+		if t.loginLog, err = os.OpenFile(f.loginLog, os.O_WRONLY|os.O_APPEND, 0); err != nil {
+			return nil, err
+		}
+		p.LoginLog = t.loginLog
+	}
 	t.reach, err = reach.New(ctx, p)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package handshake
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,8 @@ type Ends struct {
 	Env         []string // of the client, beyond ours
 	Connect     time.Duration
 	Dir         string // for logs and sockets
+	Native      string // our own program, to log in by `run` instead of ssh; "" is ssh
+	Kex         string // of logins that say nothing else; "" is what both sides like best
 
 	server  *loopback.Server // nil: a host of the user's
 	relay   *relay.Relay
@@ -52,19 +55,31 @@ func Between(b *testbed.Testbed, connect time.Duration, dir string) (*Ends, erro
 		e.Destination, e.Env = d.Destination, d.Env
 	case *drive.Private:
 		e.server = d.Server
-		return e, e.relayTo(d.Server)
+		return e, e.relayTo(d.Server, relay.Options{})
 	}
 	return e, nil
 }
 
+// Prompt are ends with the same server between which nobody waits for an
+// acknowledgement, so that two thirds of a login's time do not hide what is
+// compared. The caller closes them.
+func (e *Ends) Prompt() (*Ends, error) { return e.with(e.server) }
+
+// with are prompt ends with a server.
+func (e *Ends) with(s *loopback.Server) (*Ends, error) {
+	variant := *e
+	variant.server, variant.traffic = s, &Traffic{}
+	return &variant, variant.relayTo(s, relay.Options{Prompt: true})
+}
+
 // relayTo puts a relay before our own server.
-func (e *Ends) relayTo(s *loopback.Server) error {
-	listener, err := ownport.Listen()
-	if err != nil {
+func (e *Ends) relayTo(s *loopback.Server, o relay.Options) (err error) {
+	if o.Listener, err = ownport.Listen(); err != nil {
 		return err
 	}
+	o.Watch = e.traffic.Watch
 	host, port := s.Address()
-	if e.relay, err = relay.To(net.JoinHostPort(host, port), relay.Options{Listener: listener, Watch: e.traffic.Watch}); err != nil {
+	if e.relay, err = relay.To(net.JoinHostPort(host, port), o); err != nil {
 		return err
 	}
 	// The first of several -p counts.
@@ -96,9 +111,44 @@ func (e *Ends) Own() bool { return e.server != nil }
 // Argv is the command line of a login that runs command, with settings of
 // ssh_config before all others.
 func (e *Ends) Argv(want alg.Suite, command string, settings ...string) ArgvFunc {
+	want.Kex = cmp.Or(want.Kex, e.Kex)
+	if e.Native != "" {
+		return e.native(want, command, settings)
+	}
 	d := e.Destination
 	d.Options = slices.Concat([]string{"-v"}, options(settings), d.Options)
 	return func(log string) []string { return e.SSH.Command(d, want, log, e.Connect, command) }
+}
+
+// native is the command line of our own client. Of an option that stands there
+// twice the first counts for ssh, and the last for us.
+func (e *Ends) native(want alg.Suite, command string, settings []string) ArgvFunc {
+	for name, value := range map[string]string{"KexAlgorithms": want.Kex, "HostKeyAlgorithms": want.HostKey, "Ciphers": want.Cipher} {
+		if value != "" {
+			settings = append(settings, name+"="+value)
+		}
+	}
+	leading := slices.Concat([]string{"run", "--engine", "native", "--no-record", "--quiet", "--connect-timeout", e.Connect.String()},
+		options(append(settings, "ControlPath=none")), firsts(e.Destination.Options))
+	return func(log string) []string {
+		return slices.Concat([]string{e.Native}, leading, []string{"--login-log", log, "-w", e.Destination.Host, "--", command})
+	}
+}
+
+// firsts leaves out options that are given again with other values.
+func firsts(given []string) (kept []string) {
+	for i := 0; i < len(given); i++ {
+		option := given[i]
+		if option == "-4" || option == "-6" {
+			kept = append(kept, option)
+			continue
+		}
+		i++
+		if option == "-o" || option == "-i" || !slices.Contains(kept, option) {
+			kept = append(kept, option, given[i])
+		}
+	}
+	return kept
 }
 
 func options(settings []string) (argv []string) {
@@ -180,9 +230,22 @@ func (e *Ends) After(ctx context.Context) (time.Duration, *Wire) {
 // KexCases are a login with each of some key exchanges.
 func (e *Ends) KexCases(names []string) (cases []Case) {
 	for _, name := range names {
-		cases = append(cases, Case{"key exchange", name, e.Argv(alg.Suite{Kex: name}, "true"), e.After})
+		cases = append(cases, Case{KexFactor, name, e.Argv(alg.Suite{Kex: name}, "true"), e.After})
 	}
 	return cases
+}
+
+// ClientCases are a login by ssh and one by our own client, program being
+// ourselves.
+func (e *Ends) ClientCases(program string) []Case {
+	own := *e
+	own.Native = program
+	return []Case{e.as(ClientFactor, "ssh"), own.as(ClientFactor, "sshpace run")}
+}
+
+// as is the plain login as a level of a factor.
+func (e *Ends) as(factor, level string) Case {
+	return Case{factor, level, e.Argv(alg.Suite{}, "true"), e.After}
 }
 
 // Master is a connection that sessions share (ssh_config(5) ControlMaster).
@@ -236,7 +299,7 @@ func (m *Master) Close() error {
 
 // SessionCase is a session over the master. It makes no connection of its own.
 func (e *Ends) SessionCase(m *Master) Case {
-	return Case{Factor: "connection", Level: "ControlMaster session", Argv: func(log string) []string {
+	return Case{Factor: ConnectionFactor, Level: "ControlMaster session", Argv: func(log string) []string {
 		argv := []string{e.SSH.Path, "-v", "-v", "-E", log, "-S", m.socket, "-o", "ControlMaster=no", "-o", "BatchMode=yes"}
 		return append(append(argv, e.Destination.Options...), "--", e.Destination.Host, "true")
 	}}

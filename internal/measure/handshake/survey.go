@@ -2,12 +2,15 @@ package handshake
 
 import (
 	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
 	"time"
 
 	"sshpace/internal/base/stats"
 )
 
-// Figure is a median with the 95 % interval of it, in nanoseconds.
+// Figure is a median, or a location as good, with the 95 % interval of it, in nanoseconds.
 type Figure struct {
 	Value float64 `json:"value"`
 	Lo    float64 `json:"lo"`
@@ -25,6 +28,20 @@ func FigureOf(all []time.Duration) Figure {
 		return Figure{}
 	}
 	m := stats.MedianInterval(xs)
+	return Figure{m.Value, m.Lo, m.Hi, len(xs)}
+}
+
+// costOf is the location of CPU times: the median of the means of pairs (Hodges
+// and Lehmann), which is as robust and needs fewer logins than the median.
+func costOf(all []time.Duration) Figure {
+	xs := make([]float64, len(all))
+	for i, d := range all {
+		xs[i] = float64(d)
+	}
+	if len(xs) == 0 {
+		return Figure{}
+	}
+	m := stats.HodgesLehmann(xs)
 	return Figure{m.Value, m.Lo, m.Hi, len(xs)}
 }
 
@@ -49,6 +66,7 @@ type Result struct {
 	Wire      *Wire             `json:"wire,omitempty"` // of the login of median length
 	Mean      map[Phase]float64 `json:"-"`              // sums to MeanWall
 	MeanWall  float64           `json:"-"`
+	Failure   string            `json:"failure,omitempty"` // why it was not, or not always, carried out; by the server in part
 }
 
 // Prediction is the wall time of a login at a round-trip time:
@@ -61,30 +79,85 @@ type Prediction struct {
 // Distances are the round-trip times that logins are predicted for.
 var Distances = []time.Duration{200 * time.Microsecond, 10 * time.Millisecond, 50 * time.Millisecond, 150 * time.Millisecond, 300 * time.Millisecond}
 
-// Survey carries out the cases in turn, rounds times, with a pause before each
-// login, and stops at the first that fails.
-func (e *Ends) Survey(ctx context.Context, cases []Case, rounds int, pause time.Duration) ([]Result, error) {
-	logins := make([][]*observed, len(cases))
-	for n := range rounds * len(cases) {
-		i := n % len(cases)
-		if n > 0 && !sleep(ctx, pause) {
-			return nil, context.Canceled
-		}
-		l, err := e.Watch(ctx, cases[i].Argv)
-		if err != nil {
-			return nil, err
-		}
-		o := &observed{Login: l}
-		if cases[i].After != nil {
-			o.server, o.wire = cases[i].After(ctx)
-		}
-		logins[i] = append(logins[i], o)
+// Plan says how often cases are carried out.
+type Plan struct {
+	Rounds int           // of all cases, each time in another order; 0: what fits into Budget
+	Budget time.Duration // at least two rounds are made
+	Pause  time.Duration // before each login
+	Strict bool          // the first failure ends it, as is right with others' hosts
+	Seed   uint64        // of the order
+}
+
+// Survey carries out cases. What fails is not tried again. When ctx ends, the
+// results so far are returned with its error; there are none before every case was
+// carried out once.
+func (e *Ends) Survey(ctx context.Context, cases []Case, p Plan) ([]Result, error) {
+	s := &survey{ends: e, cases: cases, plan: p, logins: make([][]*observed, len(cases)), failures: make([]error, len(cases))}
+	err := s.rounds(ctx)
+	if err != nil && slices.ContainsFunc(s.logins, func(l []*observed) bool { return len(l) == 0 }) {
+		return nil, err
 	}
 	var out []Result
 	for i, c := range cases {
-		out = append(out, summarize(c, logins[i]))
+		r := summarize(c, s.logins[i])
+		if s.failures[i] != nil {
+			r.Failure = s.failures[i].Error()
+		}
+		out = append(out, r)
 	}
-	return out, nil
+	return out, err
+}
+
+// survey is a Survey under way.
+type survey struct {
+	ends     *Ends
+	cases    []Case
+	plan     Plan
+	logins   [][]*observed
+	failures []error
+	made     int
+}
+
+func (s *survey) rounds(ctx context.Context) error {
+	order := rand.New(rand.NewPCG(s.plan.Seed, 0))
+	began := time.Now()
+	for n := 1; ; n++ {
+		for _, i := range order.Perm(len(s.cases)) {
+			if err := s.login(ctx, i); err != nil {
+				return err
+			}
+		}
+		spent := time.Since(began)
+		if s.plan.Rounds > 0 && n >= s.plan.Rounds || s.plan.Rounds == 0 && n > 1 && spent+spent/time.Duration(n) > s.plan.Budget {
+			return nil
+		}
+	}
+}
+
+// login carries out case i once.
+func (s *survey) login(ctx context.Context, i int) error {
+	if s.failures[i] != nil {
+		return nil
+	}
+	if s.made > 0 && !sleep(ctx, s.plan.Pause) {
+		return context.Canceled
+	}
+	s.made++
+	l, err := s.ends.Watch(ctx, s.cases[i].Argv)
+	o := &observed{Login: l}
+	if s.cases[i].After != nil {
+		o.server, o.wire = s.cases[i].After(ctx)
+	}
+	failed := (*FailedError)(nil)
+	switch {
+	case errors.As(err, &failed) && !s.plan.Strict && i > 0: // without the plain login there is nothing to compare with
+		s.failures[i] = err
+	case err != nil:
+		return err
+	default:
+		s.logins[i] = append(s.logins[i], o)
+	}
+	return nil
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {
@@ -120,9 +193,9 @@ func summarize(c Case, all []*observed) Result {
 			r.Mean[s.Phase] += float64(s.NS) / float64(len(all))
 		}
 	}
-	r.Wall, r.ClientCPU = FigureOf(wall), FigureOf(client)
+	r.Wall, r.ClientCPU = FigureOf(wall), costOf(client)
 	if len(server) > 0 {
-		f := FigureOf(server)
+		f := costOf(server)
 		r.ServerCPU = &f
 	}
 	for p, spans := range phases {

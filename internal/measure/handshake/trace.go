@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -278,14 +279,16 @@ func (l *Login) reason() string {
 	return l.said
 }
 
-// lastLine keeps the last line of what is written to it.
+// lastLine keeps the last line of what is written to it that is no hint of ours.
 type lastLine []byte
 
 func (l *lastLine) Write(p []byte) (int, error) {
 	const most = 4 << 10
 	*l = append(*l, p...)
-	text := strings.TrimSpace(string(*l))
-	text = text[strings.LastIndexByte(text, '\n')+1:]
-	*l = []byte(text[max(0, len(text)-most):])
+	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(string(*l)), "\n"), func(line string) bool { return strings.Contains(line, "hint: ") })
+	if len(lines) > 0 {
+		text := lines[len(lines)-1]
+		*l = []byte(text[max(0, len(text)-most):])
+	}
 	return len(p), nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/measure/handshake"
 )
@@ -18,11 +19,13 @@ const Schema = "sshpace.handshake/1"
 
 // Report is what was measured.
 type Report struct {
-	Schema  string             `json:"schema"`
-	Target  string             `json:"target"`
-	Client  string             `json:"client"`
-	Server  string             `json:"server"`
-	Results []handshake.Result `json:"results"` // the plain login first
+	Schema   string             `json:"schema"`
+	Target   string             `json:"target"`
+	Engine   string             `json:"engine"` // whose logins: ssh's, or native, those of run
+	Client   string             `json:"client"`
+	Server   string             `json:"server"`
+	Results  []handshake.Result `json:"results"`            // the plain login first
+	Compared string             `json:"compared,omitempty"` // how the logins behind the plain one are made
 	// RoundTrips of a plain login; 0 where they were not counted.
 	RoundTrips int                    `json:"round_trips,omitempty"`
 	Predicted  []handshake.Prediction `json:"predicted,omitempty"`
@@ -100,22 +103,81 @@ func (r *Report) wire(b *strings.Builder) {
 	}
 }
 
+// factors compares: a table for each factor, in the order of the results. Key
+// exchanges and keys are sorted by what they cost.
 func (r *Report) factors(b *strings.Builder) {
-	factor := ""
-	rest := slices.Clone(r.Results[1:])
-	slices.SortStableFunc(rest, func(x, y handshake.Result) int {
-		return cmp.Or(cmp.Compare(x.Factor, y.Factor), cmp.Compare(x.Wall.Value, y.Wall.Value))
-	})
-	for _, c := range rest {
-		if c.Factor != factor {
-			factor = c.Factor
-			fmt.Fprintf(b, "\n%-40s %16s %16s %16s\n", factor, "wall ms", "client CPU ms", "server CPU ms")
+	if r.Compared != "" {
+		fmt.Fprintf(b, "\nCompared %s:\n", r.Compared)
+	}
+	for _, group := range grouped(r.Results[1:]) {
+		fmt.Fprintf(b, "\n%-52s %14s %14s %14s\n", group[0].Factor, "wall ms", "client CPU ms", "server CPU ms")
+		for _, c := range group {
+			if c.Wall.N > 0 {
+				server := "-"
+				if c.ServerCPU != nil {
+					server = figure(*c.ServerCPU)
+				}
+				fmt.Fprintf(b, "%-52s %14s %14s %14s\n", c.Level+quantum(c), figure(c.Wall), figure(c.ClientCPU), server)
+			}
+			if c.Failure != "" {
+				fmt.Fprintf(b, "%-52s failed: %s\n", c.Level, c.Failure)
+			}
 		}
-		server := "-"
-		if c.ServerCPU != nil {
-			server = figure(*c.ServerCPU)
+	}
+	r.precision(b)
+}
+
+func grouped(results []handshake.Result) (groups [][]handshake.Result) {
+	at := map[string]int{}
+	for _, c := range results {
+		i, known := at[c.Factor]
+		if !known {
+			i = len(groups)
+			at[c.Factor] = i
+			groups = append(groups, nil)
 		}
-		fmt.Fprintf(b, "%-40s %16s %16s %16s\n", c.Level, figure(c.Wall), figure(c.ClientCPU), server)
+		groups[i] = append(groups[i], c)
+	}
+	for _, group := range groups {
+		switch group[0].Factor {
+		case handshake.KexFactor, handshake.HostKeyFactor, handshake.UserKeyFactor, handshake.FullFactor:
+			slices.SortStableFunc(group, func(x, y handshake.Result) int { return cmp.Compare(cost(x), cost(y)) })
+		}
+	}
+	return groups
+}
+
+// cost is the CPU time of both sides.
+func cost(c handshake.Result) float64 {
+	if c.ServerCPU == nil {
+		return c.ClientCPU.Value
+	}
+	return c.ClientCPU.Value + c.ServerCPU.Value
+}
+
+// quantum marks key exchanges that are safe against quantum computers.
+func quantum(c handshake.Result) string {
+	if name, _, _ := strings.Cut(c.Level, " "); c.Factor == handshake.KexFactor || c.Factor == handshake.FullFactor {
+		if a, known := alg.Lookup(alg.Kex, name); known && a.PostQuantum {
+			return " (PQ)"
+		}
+	}
+	return ""
+}
+
+// precision says how narrow the intervals of CPU time are.
+func (r *Report) precision(b *strings.Builder) {
+	var halves []float64
+	for _, c := range r.Results {
+		for _, f := range []*handshake.Figure{&c.ClientCPU, c.ServerCPU} {
+			if f != nil && f.N > 1 && f.Value > 0 {
+				halves = append(halves, 100*(f.Hi-f.Lo)/2/f.Value)
+			}
+		}
+	}
+	if len(halves) > 0 {
+		slices.Sort(halves)
+		fmt.Fprintf(b, "\n95 %% intervals of CPU times: half of them within +-%.1f %%, all within +-%.1f %%\n", halves[len(halves)/2], halves[len(halves)-1])
 	}
 }
 

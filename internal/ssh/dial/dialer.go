@@ -37,6 +37,7 @@ type link struct {
 	reqs  <-chan *ssh.Request
 	addr  string // dialled
 	ahead bool   // the command was asked for already
+	step  func(transport.Step)
 	// usable is until when a command must have been started: ConnectTimeout
 	// covers all that a server can stall before that.
 	usable time.Time
@@ -69,10 +70,12 @@ func (e *Engine) connect(ctx context.Context, t *Target, p progress, command *tr
 
 func (e *Engine) tryConnect(ctx context.Context, t *Target, addrs []netip.Addr, p progress, command *transport.Command, classic bool) (*link, error) {
 	p.Reached(fleet.PhaseConnect)
+	e.step(transport.StepDial)
 	raw, err := e.dial(ctx, t, addrs)
 	if err != nil {
 		return nil, err
 	}
+	e.step(transport.StepConnect)
 	p.Alive()
 	return e.handshake(ctx, t, p, raw, command, classic)
 }

@@ -32,7 +32,8 @@ type Options struct {
 	// refuses signals (root, old servers). A forced command of root's (sshd_config(5)
 	// ForceCommand) would run once more in that session; nothing tells it apart.
 	NoKillSession bool
-	// Step is told of every step of a login; nil is told nothing.
+	// Step is told of every step of a login and its command, of any host; nil is
+	// told nothing.
 	Step func(transport.Step)
 }
 
@@ -64,6 +65,12 @@ func New(r Resolver, opts Options) *Engine {
 	return e
 }
 
+func (e *Engine) step(s transport.Step) {
+	if e.opts.Step != nil {
+		e.opts.Step(s)
+	}
+}
+
 // Close ends what hosts shared.
 func (e *Engine) Close() error {
 	e.die()
@@ -93,6 +100,7 @@ func (e *Engine) Run(ctx context.Context, t *Target, cmd fleet.Command, a *fleet
 	if err != nil {
 		return unconnected(asError(ctx, err))
 	}
+	l.step = e.step
 	o := l.command(ctx, t, cmd, a, !e.opts.NoKillSession)
 	o.Addr = l.addr
 	return o
@@ -135,6 +143,7 @@ func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a *fle
 	if !late() {
 		return l.startFailed(starting, t, alive, context.Cause(starting), fleet.RanUnknown)
 	}
+	l.step(transport.StepExec)
 	ended := make(chan struct{})
 	var finisher sync.WaitGroup
 	finisher.Add(1)
@@ -143,6 +152,7 @@ func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a *fle
 		s.finish(ended, a.Abort(), mayKill)
 	})
 	s.run(cmd.Input)
+	l.step(transport.StepExit)
 	close(ended)
 	if polite() {
 		finisher.Done()

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -38,6 +39,7 @@ type Params struct {
 	SSHOptions     []string      // further ones, for ssh alone
 	ConnectTimeout time.Duration // 0 = as configured, else 15 s
 	NoKillSession  bool
+	LoginLog       io.Writer // told of the native engine's steps, see dial.LogSteps; nil is not
 }
 
 // Executor runs commands on hosts, with whichever engine each host needs. It is
@@ -68,7 +70,11 @@ func New(ctx context.Context, p Params) (*Executor, error) {
 		Router: router, params: p, environ: os.Environ(),
 		keys: make(map[string]*hostKeys), planned: make(map[host.Target]func() (*hostPlan, error)),
 	}
-	e.native = dial.New(e, dial.Options{Askpass: askpass(p.Getenv), NoKillSession: p.NoKillSession})
+	options := dial.Options{Askpass: askpass(p.Getenv), NoKillSession: p.NoKillSession}
+	if p.LoginLog != nil {
+		options.Step = dial.LogSteps(p.LoginLog)
+	}
+	e.native = dial.New(e, options)
 	flags := p.Connection
 	flags.Jump = "" // each host's route has its jump hosts
 	e.forked = forkssh.New(forkssh.Options{Args: append(flags.Options(), p.SSHOptions...), ConnectTimeout: p.ConnectTimeout})

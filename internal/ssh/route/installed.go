@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os/exec"
+	"slices"
 	"sync"
 
 	"golang.org/x/crypto/ssh"
@@ -47,7 +48,9 @@ func missingSSH(context.Context, ...string) (stdout, stderr []byte, err error) {
 // nativeCapabilities are what the native engine of run can do.
 func nativeCapabilities() sshconf.Capabilities {
 	offer := wire.Offer()
-	return sshconf.Capabilities{Ciphers: offer.Ciphers, MACs: offer.MACs, KexAlgorithms: offer.Kex,
+	// The old name of curve25519-sha256 is known, but not among those to offer.
+	kex := append(slices.Clone(offer.Kex), "curve25519-sha256@libssh.org")
+	return sshconf.Capabilities{Ciphers: offer.Ciphers, MACs: offer.MACs, KexAlgorithms: kex,
 		// The insecure ones are used only where a configuration names them.
 		HostKeyAlgorithms: append(ssh.SupportedAlgorithms().HostKeys, ssh.InsecureAlgorithms().HostKeys...)}
 }

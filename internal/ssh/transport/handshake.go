@@ -30,15 +30,21 @@ type Config struct {
 // Step is a point in a login.
 type Step uint8
 
-// The steps of a login, in order.
+// The steps of a login, in order. Those before the version line and after the
+// login are told by who connects and who uses the connection.
 const (
-	StepVersion  Step = iota // the server's version line has come
+	StepDial     Step = iota // connecting begins
+	StepConnect              // connected
+	StepVersion              // the server's version line has come
 	StepKexInit              // its KEXINIT
 	StepKexReply             // its half of the key exchange
+	StepHostKey              // its key is known
 	StepNewKeys              // its NEWKEYS
 	StepService              // it has accepted the service
 	StepQuery                // it has said whether a key would do
 	StepAuth                 // it has let us in
+	StepExec                 // it runs the command
+	StepExit                 // it has told how that ended
 )
 
 func (c *Conn) step(s Step) {
@@ -278,6 +284,7 @@ func (c *Conn) exchange(theirs *proposal) error {
 	if err != nil {
 		return err
 	}
+	c.step(StepHostKey)
 	return c.changeKeys(k)
 }
 
