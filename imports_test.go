@@ -32,7 +32,7 @@ sys/ownport:
 sys/workdir: sys/safedir
 sys/terminal: base/fault
 sys/bounded:
-sys/edit: base/shell sys/bounded
+sys/edit: base/shell sys/bounded sys/safedir
 sys/quickack:
 sys/relay: sys/quickack
 ssh/sshconf: sys/bounded
@@ -77,7 +77,7 @@ verdict/compare: base/alg base/stats record verdict/rank
 verdict/verdicttest: base/alg measure/model/sim measure/plan record verdict/rank
 verdict/choice: base/alg base/fault record sys/bounded verdict/rank
 verdict/advise: base/alg record verdict/choice verdict/rank
-verdict/apply: base/alg base/fault base/termsafe ssh/openssh ssh/route sys/bounded sys/edit sys/workdir verdict/advise verdict/choice
+verdict/apply: base/alg base/fault base/termsafe ssh/openssh ssh/route sys/bounded sys/edit sys/safedir sys/workdir verdict/advise verdict/choice
 verdict/prove: base/alg base/stats base/termsafe base/unit measure/drive measure/lab measure/model measure/testbed measure/workload record
 verdict/doctor: base/alg base/shell measure/handshake measure/symptoms
 fleet/hostset: base/host

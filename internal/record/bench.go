@@ -240,8 +240,6 @@ type Slice struct {
 	ServerCPUNS  *time.Duration `json:"server_cpu_ns,omitempty"`
 	HarnessCPUNS time.Duration  `json:"harness_cpu_ns,omitempty"` // source and sink
 	Long         bool           `json:"long,omitempty"`           // long enough for both sides to work side by side: for throughput
-	SteadyBytes  unit.Bytes     `json:"steady_bytes,omitempty"`   // that arrived after the ramp-up
-	SteadyNS     time.Duration  `json:"steady_ns,omitempty"`      // how long they took to arrive
 }
 
 // Phases is what a login cost. CPU figures cover the whole process tree of

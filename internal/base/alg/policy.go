@@ -18,14 +18,11 @@ type Policy struct {
 	Name    string   `json:"name"`
 	Title   string   `json:"title"`
 	Source  string   `json:"source"`
-	Date    string   `json:"date"`
 	Ciphers []string `json:"cipher"`
 	MACs    []string `json:"mac"`
 	Kex     []string `json:"kex"`
 	HostKey []string `json:"hostkey"`
 	Aliases []string `json:"aliases"`
-	Notes   string   `json:"notes"`
-	Stale   bool     `json:"stale"`
 }
 
 //go:embed policies.json

@@ -1,12 +1,10 @@
 package drive
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -168,14 +166,4 @@ func (c *connection) end() (rekeys int) {
 	n, _ := c.negotiation()
 	c.close()
 	return n.Rekeys
-}
-
-// lost closes the connection and says why it came to its end.
-func (c *connection) lost(err error) string {
-	var s record.Sample
-	c.linger(err)
-	c.kill()
-	c.finish(&s, err)
-	c.close()
-	return cmp.Or(strings.TrimSpace(s.Detail), string(s.Outcome))
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"sshpace/internal/base/unit"
@@ -34,7 +33,6 @@ type distant struct {
 	clock   *proc.Clock
 	used    time.Duration // by the client, at the end of the last slice
 	server  time.Duration // by the server then; 0: unknown
-	latency time.Duration // of a command that moves nothing
 	perByte float64       // wall time in ns
 	room    int           // of the smaller pipe
 }
@@ -117,17 +115,6 @@ func (c *distant) greet(ctx context.Context) (err error) {
 	if c.clock, err = proc.OpenClock(c.cmd.Process.Pid); err != nil {
 		return errEnded
 	}
-	c.latency = time.Hour
-	for range 3 {
-		began := time.Now()
-		if err := c.command("-", 0); err != nil {
-			return cancelled(ctx, err)
-		}
-		if err := c.acknowledge(); err != nil {
-			return cancelled(ctx, err)
-		}
-		c.latency = min(c.latency, time.Since(began))
-	}
 	_, err = c.slice(ctx, record.Upload, calibration[0], false)
 	return err
 }
@@ -168,7 +155,7 @@ func (c *distant) slice(ctx context.Context, d record.Direction, n int64, _ bool
 	c.gear.stopped = 0
 	out.Bytes = unit.Bytes(n)
 	if d == record.Download {
-		err = c.receive(ctx, n, &out)
+		err = c.receive(ctx, n)
 	} else {
 		err = c.send(ctx, n)
 	}
@@ -186,9 +173,6 @@ func (c *distant) slice(ctx context.Context, d record.Direction, n int64, _ bool
 	out.ClientCPUNS, c.used = difference(c.used, used), used
 	if server > 0 && c.server > 0 {
 		out.ServerCPUNS = difference(server, c.server)
-	}
-	if d == record.Upload && out.WallNS > 2*c.latency {
-		out.SteadyBytes, out.SteadyNS = out.Bytes, out.WallNS-c.latency
 	}
 	out.HarnessCPUNS = proc.Self() - harness
 	c.perByte = float64(out.WallNS) / float64(n)
@@ -216,21 +200,16 @@ func (c *distant) send(ctx context.Context, n int64) error {
 }
 
 // receive takes n bytes out.
-func (c *distant) receive(ctx context.Context, n int64, out *record.Slice) error {
+func (c *distant) receive(ctx context.Context, n int64) error {
 	if err := c.command("d", n); err != nil {
 		return err
 	}
-	var flat plateau
 	for since, got := time.Now(), int64(0); ; {
 		k, ended, err := flow.Drain(flow.Descriptor(c.out), c.gear.null, n-got)
 		if err != nil || ended {
 			return errEnded
 		}
-		if got += k; k > 0 {
-			flat.see(time.Now(), got, n)
-		}
-		if got == n {
-			out.SteadyBytes, out.SteadyNS = unit.Bytes(flat.bytes), flat.wall
+		if got += k; got == n {
 			return nil
 		}
 		if err := c.wait(ctx, k, &since); err != nil {
@@ -262,16 +241,6 @@ func (c *distant) end() (rekeys int) {
 	n, _ := c.negotiation()
 	c.close()
 	return n.Rekeys
-}
-
-// lost closes the connection and says why it came to its end.
-func (c *distant) lost(err error) string {
-	var s record.Sample
-	c.linger(err)
-	c.kill()
-	c.finish(&s, err)
-	c.close()
-	return cmp.Or(strings.TrimSpace(s.Detail), string(s.Outcome))
 }
 
 // close gives up what is left of a connection whose client has ended.

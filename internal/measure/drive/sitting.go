@@ -1,11 +1,13 @@
 package drive
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -13,6 +15,7 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/measure/flow"
 	"sshpace/internal/record"
+	"sshpace/internal/ssh/openssh"
 )
 
 // line is an open connection.
@@ -21,8 +24,23 @@ type line interface {
 	slice(ctx context.Context, d record.Direction, n int64, long bool) (record.Slice, error)
 	// end closes the connection and returns how often keys were exchanged again.
 	end() (rekeys int)
-	// lost closes a connection that failed with err and says why it did.
-	lost(err error) string
+	// close gives up what is left of a connection whose client has ended.
+	close()
+	// What a connection has of its client: waiting for last words after an error, ending
+	// it, and what became of it.
+	linger(why error)
+	kill()
+	finish(s *record.Sample, err error) openssh.Negotiation
+}
+
+// lose closes a connection that failed with err and says why it did.
+func lose(l line, err error) string {
+	var s record.Sample
+	l.linger(err)
+	l.kill()
+	l.finish(&s, err)
+	l.close()
+	return cmp.Or(strings.TrimSpace(s.Detail), string(s.Outcome))
 }
 
 // sitting is what connections that are open together share.
@@ -159,7 +177,7 @@ func (s *sitting) Slice(ctx context.Context, t record.Trial, length time.Duratio
 				delete(s.lines, id)
 			}
 		}
-		lost = l.lost(err)
+		lost = lose(l, err)
 	}
 	out.Trial = t.ID
 	return out, lost, nil

@@ -35,8 +35,7 @@ func (c *connection) slice(ctx context.Context, d record.Direction, n int64, lon
 		every = min(every, room/2)
 	}
 	c.gear.stopped = 0
-	steady, err := c.move(ctx, s, n, every)
-	if err != nil {
+	if err := c.move(ctx, s, n, every); err != nil {
 		return record.Slice{}, err
 	}
 	used, err := c.asleep()
@@ -44,7 +43,6 @@ func (c *connection) slice(ctx context.Context, d record.Direction, n int64, lon
 		return record.Slice{}, err
 	}
 	out := record.Slice{
-		SteadyNS: steady.wall, SteadyBytes: unit.Bytes(steady.bytes),
 		WallNS: time.Since(began), Bytes: unit.Bytes(n), HarnessCPUNS: proc.Self() - harness,
 		ClientCPUNS: difference(c.used[0], used[0]), ServerCPUNS: difference(c.used[1], used[1]),
 	}
@@ -56,44 +54,43 @@ func (c *connection) slice(ctx context.Context, d record.Direction, n int64, lon
 // work left. That the processes sleep shows in their clocks: they stand still while we
 // drain the pipe, which takes long enough. We look at it whenever about so many bytes
 // should have arrived.
-func (c *connection) move(ctx context.Context, s *stream, n, every int64) (flat plateau, err error) {
+func (c *connection) move(ctx context.Context, s *stream, n, every int64) error {
 	fed, got, began := int64(0), int64(0), time.Now()
 	var used [2]time.Duration
 	for since, looks := began, 0; ; looks++ {
 		if fed < n {
 			k, err := c.gear.payload.Feed(flow.Descriptor(s.in), n-fed)
 			if err != nil {
-				return flat, errEnded
+				return errEnded
 			}
 			fed += k
 		}
 		last := used
 		if looks > 0 && fed == n {
+			var err error
 			if last, err = c.read(); err != nil {
-				return flat, err
+				return err
 			}
 		}
 		k, ended, err := flow.Drain(flow.Descriptor(s.out), c.gear.null, n-got)
 		if err != nil || ended && got < n {
-			return flat, errEnded
+			return errEnded
 		}
 		now := time.Now()
-		if got += k; k > 0 {
-			flat.see(now, got, n)
-		}
+		got += k
 		if got == n {
 			if used, err = c.read(); err != nil || used == last {
 				if every == n {
 					s.learn(now.Sub(began), n, looks)
 				}
-				return flat, err
+				return err
 			}
 		}
 		if k > 0 {
 			since = now
 		} else if now.Sub(since) > stallLook {
 			if err := c.alive(ctx, now.Sub(since), c.gear.limit); err != nil {
-				return flat, err
+				return err
 			}
 		}
 		perByte := s.perByte
@@ -106,26 +103,6 @@ func (c *connection) move(ctx context.Context, s *stream, n, every int64) (flat 
 
 // looksOnTheWay is how often a long slice is looked at before its end, at least.
 const looksOnTheWay = 6
-
-// plateau is the part of a slice in which both sides work: from the first look at
-// which a quarter of it had arrived to the last at which something was missing.
-type plateau struct {
-	from  time.Time
-	at    int64 // bytes that had arrived then
-	bytes int64
-	wall  time.Duration
-}
-
-// see takes a look at which got of n bytes have arrived.
-func (p *plateau) see(now time.Time, got, n int64) {
-	switch {
-	case got < n/4, got == n:
-	case p.at == 0:
-		p.from, p.at = now, got
-	default:
-		p.bytes, p.wall = got-p.at, now.Sub(p.from)
-	}
-}
 
 // learn adapts to the stream's speed, so that seven times of ten everything has
 // arrived at the first look.

@@ -105,9 +105,6 @@ func (s *session) turn(ctx context.Context, step plan.Step) error {
 		s.slices.Sitting, s.slices.Start = step.Sitting, began
 	}
 	slice.Round, slice.StartNS, slice.Long = step.Round, began.Sub(s.slices.Start), step.Long
-	if !step.Long {
-		slice.SteadyBytes, slice.SteadyNS = 0, 0
-	}
 	s.slices.Slices = append(s.slices.Slices, slice)
 	s.plan.Moved(step, slice)
 	if time.Since(s.slices.Start) > flushAfter {

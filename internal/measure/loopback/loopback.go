@@ -274,17 +274,6 @@ func (s *Server) Settle(grace time.Duration) time.Duration {
 	}
 }
 
-// Processes are the server processes of the connections that are open.
-func (s *Server) Processes() []int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var pids []int
-	for conn := range s.live {
-		pids = append(pids, conn.Pid())
-	}
-	return pids
-}
-
 // Pid is the server process that was started for the connection.
 func (c *Conn) Pid() int { return c.cmd.Process.Pid }
 

@@ -87,16 +87,6 @@ type Progress struct {
 	Failed    int           // cells that never worked
 	Remaining time.Duration // estimated measuring time
 	Ranked    bool          // every cell is measured or predicted: a ranking would be complete
-	Leaders   []Leader      // fastest cells so far, best first; may be empty
-}
-
-// Leader is one of the fastest cells so far.
-type Leader struct {
-	Cell       alg.Suite
-	Direction  record.Direction
-	Throughput float64 // bytes per second; 0: unknown
-	CostNS     float64 // client CPU time in ns per byte; 0: unknown
-	Predicted  bool    // not measured itself yet
 }
 
 // Limits that make every plan end.

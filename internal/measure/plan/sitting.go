@@ -269,7 +269,7 @@ func (s *sitting) Progress() Progress {
 	if s.BudgetNS > 0 {
 		out.Remaining = max(0, s.BudgetNS-s.elapsed)
 	}
-	out.Ranked, out.Leaders = s.worth.ranked(), s.worth.leaders(5)
+	out.Ranked = s.worth.ranked()
 	return out
 }
 

@@ -182,27 +182,3 @@ func unseparated(a, b model.Figure) bool {
 	gap, err := math.Abs(a.Log-b.Log), math.Hypot(a.Err, b.Err)
 	return gap < 2*err && gap+2*err > 0.01
 }
-
-// leaders are the n fastest cells of each direction so far.
-func (w *worth) leaders(n int) []Leader {
-	var out []Leader
-	for _, d := range w.Directions {
-		a := w.analyses[d]
-		if a == nil {
-			continue
-		}
-		series := key(a)
-		order := fastest(series)
-		for _, i := range order[:min(n, len(order))] {
-			l := Leader{Cell: w.names[a.Cells[i]], Direction: d, Predicted: series.Figures[i].N == 0}
-			if f := a.Wall.Figures[i]; f.Known {
-				l.Throughput = 1e9 * math.Exp(-f.Log)
-			}
-			if f := a.Client.Figures[i]; f.Known {
-				l.CostNS = math.Exp(f.Log)
-			}
-			out = append(out, l)
-		}
-	}
-	return out
-}

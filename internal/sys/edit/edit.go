@@ -20,6 +20,7 @@ import (
 
 	"sshpace/internal/base/shell"
 	"sshpace/internal/sys/bounded"
+	"sshpace/internal/sys/safedir"
 )
 
 // Change is a change of one file that has not been made yet.
@@ -32,31 +33,26 @@ type Change struct {
 	info    os.FileInfo
 }
 
-// UnsafeError says that a file must not be written where it is.
-type UnsafeError struct{ Path, Why string }
-
-func (e *UnsafeError) Error() string { return e.Path + ": " + e.Why }
-
 // ErrChanged says that the file was changed by someone else in between.
 var ErrChanged = errors.New("the file was changed by another program in the meantime")
 
 // maxFile is the largest configuration that is read, in bytes.
 const maxFile = 4 << 20
 
-// Open reads a file that is to be changed; it may be missing. Its folder, and
-// all above it, must be writable by none but their owner, who must be we or
-// root (as sshd's StrictModes asks, sshd_config(5)).
+// Open reads a file that is to be changed; it may be missing, but not behind a link.
+// Nobody else may be able to put another one in its place (package safedir): what is
+// wrong is a *safedir.UntrustedError.
 func Open(path string) (*Change, error) {
-	real, err := resolve(path)
+	real, err := safedir.ResolveFile(path)
 	if err != nil {
-		return nil, err
-	}
-	if err := checkFolders(filepath.Dir(real)); err != nil {
 		return nil, err
 	}
 	c := &Change{Path: real, Mode: 0o600}
 	f, err := os.OpenFile(real, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Lstat(path); err == nil {
+			return nil, &safedir.UntrustedError{Path: path, Why: "is a link to nothing"}
+		}
 		return c, nil
 	}
 	if err != nil {
@@ -67,55 +63,17 @@ func Open(path string) (*Change, error) {
 		return nil, err
 	}
 	if !c.info.Mode().IsRegular() {
-		return nil, &UnsafeError{real, "is no regular file"}
+		return nil, &safedir.UntrustedError{Path: real, Why: "is no regular file"}
 	}
 	if c.info.Mode().Perm()&0o022 != 0 {
-		return nil, &UnsafeError{real, "can be written by others; ssh would refuse it, too"}
+		return nil, &safedir.UntrustedError{Path: real, Why: "can be written by others; ssh would refuse it, too"}
 	}
 	c.Existed = true
 	c.Old, err = io.ReadAll(io.LimitReader(f, maxFile+1))
 	if len(c.Old) > maxFile {
-		return nil, &UnsafeError{real, "is too large for a configuration"}
+		return nil, &safedir.UntrustedError{Path: real, Why: "is too large for a configuration"}
 	}
 	return c, err
-}
-
-// resolve follows links to a file that may be missing.
-func resolve(path string) (string, error) {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	real, err := filepath.EvalSymlinks(path)
-	if !errors.Is(err, os.ErrNotExist) {
-		return real, err
-	}
-	if _, err := os.Lstat(path); err == nil {
-		return "", &UnsafeError{path, "is a link to nothing"}
-	}
-	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
-	return filepath.Join(dir, filepath.Base(path)), err
-}
-
-// checkFolders refuses a folder that others may change. Above it, a sticky
-// folder such as /tmp will do: nobody can move what is ours in it.
-func checkFolders(dir string) error {
-	for at := dir; ; at = filepath.Dir(at) {
-		info, err := os.Stat(at)
-		if err != nil {
-			return err
-		}
-		owner, known := info.Sys().(*syscall.Stat_t)
-		if known && owner.Uid != 0 && int(owner.Uid) != os.Getuid() {
-			return &UnsafeError{at, "belongs to another user"}
-		}
-		if info.Mode().Perm()&0o022 != 0 && (at == dir || info.Mode()&os.ModeSticky == 0) {
-			return &UnsafeError{at, "can be written by others, who could replace the file"}
-		}
-		if at == filepath.Dir(at) {
-			return nil
-		}
-	}
 }
 
 // Apply makes the change. before checks the new file under a temporary name in

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"sshpace/internal/sys/safedir"
 )
 
 func fine(string) error { return nil }
@@ -192,9 +194,9 @@ func TestChangedInBetween(t *testing.T) {
 
 func TestUnsafePlacesAreRefused(t *testing.T) {
 	for name, prepare := range map[string]func(dir string) string{
-		"folder of a group": func(dir string) string {
+		"folder of all": func(dir string) string {
 			write(t, filepath.Join(dir, "c"), "", 0o600)
-			_ = os.Chmod(dir, 0o770)
+			_ = os.Chmod(dir, 0o777)
 			return filepath.Join(dir, "c")
 		},
 		"file of a group": func(dir string) string { write(t, filepath.Join(dir, "c"), "", 0o660); return filepath.Join(dir, "c") },
@@ -219,9 +221,9 @@ func TestUnsafePlacesAreRefused(t *testing.T) {
 			return filepath.Join(dir, "c")
 		},
 	} {
-		var unsafe *UnsafeError
+		var unsafe *safedir.UntrustedError
 		if _, err := Open(prepare(folder(t))); !errors.As(err, &unsafe) {
-			t.Errorf("%s: error %v, want an UnsafeError", name, err)
+			t.Errorf("%s: error %v, want an UntrustedError", name, err)
 		}
 	}
 }

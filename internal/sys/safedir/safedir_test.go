@@ -162,6 +162,28 @@ func TestLoopOfLinksEnds(t *testing.T) {
 	}
 }
 
+// A file is followed to where it is, also where it is missing.
+func TestResolveFile(t *testing.T) {
+	root := t.TempDir()
+	dotfiles := folder(t, root, "dotfiles")
+	link(t, "dotfiles/config", filepath.Join(root, "config"))
+	for path, want := range map[string]string{
+		filepath.Join(root, "config"):  filepath.Join(dotfiles, "config"),
+		filepath.Join(root, "missing"): filepath.Join(root, "missing"),
+	} {
+		if got, err := ResolveFile(path); got != want || err != nil {
+			t.Errorf("%s: %s, %v, want %s", path, got, err, want)
+		}
+	}
+	mode(t, dotfiles, 0o777)
+	_, err := ResolveFile(filepath.Join(root, "config"))
+	untrusted(t, err, dotfiles, "written by others")
+	link(t, "loop", filepath.Join(root, "loop"))
+	if _, err := ResolveFile(filepath.Join(root, "loop")); !errors.Is(err, syscall.ELOOP) {
+		t.Errorf("a loop: %v", err)
+	}
+}
+
 func TestNotAFolder(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -36,6 +36,39 @@ func Resolve(path string) (string, error) { return resolve(path, nil) }
 // ResolveAll is Resolve that makes what is missing, 0700.
 func ResolveAll(path string) (string, error) { return resolve(path, private0700) }
 
+// ResolveFile follows path to a file, which may be missing, and makes sure that
+// nobody else can put another one in its place: every folder and link on the way is
+// out of others' reach, and the file's own folder is open to nobody else. What it
+// returns holds no links.
+func ResolveFile(path string) (string, error) {
+	for range maxLinks {
+		folder, err := Open(filepath.Dir(path))
+		if err != nil {
+			return "", err
+		}
+		real := filepath.Join(folder.Path(), filepath.Base(path))
+		info, err := folder.Lstat(filepath.Base(path))
+		_ = folder.Close()
+		if os.IsNotExist(err) {
+			return real, nil
+		}
+		if err != nil || info.Mode().Type() != fs.ModeSymlink {
+			return real, err
+		}
+		if err := ownedByTrusted(real, info); err != nil {
+			return "", err
+		}
+		target, err := os.Readlink(real)
+		if err != nil {
+			return "", err
+		}
+		if path = target; !filepath.IsAbs(target) {
+			path = filepath.Join(folder.Path(), target)
+		}
+	}
+	return "", &fs.PathError{Op: "open", Path: path, Err: syscall.ELOOP}
+}
+
 func private0700(path string) error { return os.Mkdir(path, 0o700) }
 
 // resolve is Resolve; make, unless nil, is called for a folder that is missing.

@@ -66,20 +66,6 @@ func Clip(text string, width int) string {
 	return string(runes[:min(len(runes), max(0, width))])
 }
 
-// Fold breaks words into lines of a width.
-func Fold(words []string, width int) []string {
-	var lines []string
-	for _, word := range words {
-		last := len(lines) - 1
-		if last >= 0 && len(lines[last])+2+len(word) <= width {
-			lines[last] += "  " + word
-			continue
-		}
-		lines = append(lines, word)
-	}
-	return lines
-}
-
 // Notice writes a line about an interrupt. On a terminal without a drawing the
 // cursor stands behind the ^C.
 func (s *Screen) Notice(text string) {

@@ -15,6 +15,7 @@ import (
 	"sshpace/internal/base/fault"
 	"sshpace/internal/sys/bounded"
 	"sshpace/internal/sys/edit"
+	"sshpace/internal/sys/safedir"
 )
 
 // dropIn is the name of a file of ours in a folder that a configuration
@@ -26,7 +27,7 @@ const defaultServerConfig = "/etc/ssh/sshd_config"
 
 // explain says what to do about a file that cannot be written.
 func explain(err error) error {
-	var unsafe *edit.UnsafeError
+	var unsafe *safedir.UntrustedError
 	if errors.As(err, &unsafe) {
 		return fault.WithHint(err, "make the folder and the file yours alone, such as with chmod go-w, then try again")
 	}

@@ -103,9 +103,6 @@ func (k *collector) turn(step plan.Step) {
 	t := step.Trials[0]
 	slice := k.slice(t, Sitting{Slice: step.Length}, k.own[t.ID], k.weather.at(k.elapsed), false)
 	slice.Trial, slice.Round, slice.Long, slice.HarnessCPUNS = t.ID, step.Round, step.Long, slice.WallNS/25
-	if step.Long {
-		slice.SteadyBytes, slice.SteadyNS = slice.Bytes, slice.WallNS
-	}
 	last := len(k.file.Slices) - 1
 	if last < 0 || k.file.Slices[last].Sitting != step.Sitting || len(k.file.Slices[last].Slices) > 400 {
 		k.file.Slices = append(k.file.Slices, record.Slices{Sitting: step.Sitting, Start: time.Unix(0, 0).Add(k.elapsed)})

@@ -2,7 +2,6 @@ package index
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"runtime"
 	"slices"
@@ -20,9 +19,6 @@ type BadLine struct {
 	Line   int // from 1
 	Reason string
 }
-
-// String is "file:line: reason".
-func (b BadLine) String() string { return fmt.Sprintf("%s:%d: %s", b.File, b.Line, b.Reason) }
 
 // Table is one file in memory. A file that has only grown is extended rather
 // than read anew, so that what is known about its hashed lines survives the
