@@ -22,6 +22,7 @@ import (
 	"sshpace/internal/verdict/apply"
 	"sshpace/internal/verdict/choice"
 	"sshpace/internal/verdict/rank"
+	"sshpace/internal/verdict/result"
 )
 
 // adviseFlags are the flags of `sshpace advise`.
@@ -200,7 +201,7 @@ func (a *adviser) load(args []string) error {
 			return usageError("measure it first: sshpace bench "+destination.Label, "there is no result of %s", destination.Label)
 		}
 	}
-	r, err := rankFile(path, rank.Auto)
+	r, err := result.File(path, rank.Auto)
 	if err != nil {
 		return err
 	}

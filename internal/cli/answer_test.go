@@ -20,6 +20,7 @@ import (
 	"sshpace/internal/verdict/advise"
 	"sshpace/internal/verdict/choice"
 	"sshpace/internal/verdict/rank"
+	"sshpace/internal/verdict/result"
 )
 
 // recordedRankings are all fixtures that rank something, by name.
@@ -31,11 +32,11 @@ func recordedRankings(t *testing.T) map[string]*format.Ranking {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		records, err := loadResult(file, func(f *record.File) *record.File { return f })
+		records, err := result.Load(file, func(f *record.File) *record.File { return f })
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := rankRecords(file, records, rank.Auto)
+		r, err := result.Of(file, records, rank.Auto)
 		if err != nil {
 			t.Fatal(err)
 		}

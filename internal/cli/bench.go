@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/signal"
@@ -15,21 +14,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/base/alg"
 	"sshpace/internal/base/unit"
-	"sshpace/internal/measure/drive"
-	"sshpace/internal/measure/hostinfo"
-	"sshpace/internal/measure/lab"
-	"sshpace/internal/measure/plan"
+	"sshpace/internal/campaign"
 	"sshpace/internal/measure/testbed"
-	"sshpace/internal/measure/workload"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
-	"sshpace/internal/show/document"
-	"sshpace/internal/show/format"
-	"sshpace/internal/show/live"
 	"sshpace/internal/sys/terminal"
-	"sshpace/internal/verdict/rank"
 )
 
 func newBenchCommand(sys System) *cobra.Command {
@@ -151,12 +141,16 @@ func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags,
 		return interrupted(drain, err)
 	}
 	defer func() { err = errors.Join(err, bed.Close()) }()
-	job, err := f.job(ctx, bed, file)
+	p, err := f.params(sys, view)
+	if err != nil {
+		return err
+	}
+	run, err := campaign.New(ctx, bed, file, p)
 	if err != nil {
 		return err
 	}
 	if f.list {
-		return job.list(sys, f.json)
+		return run.List()
 	}
 	if file == nil {
 		if file, err = store.Of(sys.Getenv).Create(f.out, bed.Target); err != nil {
@@ -164,202 +158,31 @@ func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags,
 		}
 		defer file.Close()
 	}
-	return job.run(ctx, drain, sys, view, file, &f)
+	return interrupted(drain, run.Do(ctx, drain, file))
 }
 
-// job is everything that a run needs, checked.
-type job struct {
-	bed      *testbed.Testbed
-	campaign record.Campaign
-	plan     plan.Plan
-	goOn     string // command line that resumes a file, but for its name
-}
-
-// job makes the plan. A resumed file brings its own offer.
-func (f *benchFlags) job(ctx context.Context, bed *testbed.Testbed, file *store.File) (*job, error) {
-	offer, err := bed.Shared()
-	shared := offer
-	if err != nil {
-		return nil, err
-	}
-	if file != nil {
-		if err := bed.Resumes(file.Old, offer); err != nil {
-			return nil, err
-		}
-		offer = file.Old.Campaign.Offer
-	} else if offer, err = f.selection().Apply(offer, bed.Client, bed.Offered); err != nil {
-		return nil, err
-	}
+// params are what the flags say of a measurement.
+func (f *benchFlags) params(sys System, view *terminal.Screen) (campaign.Params, error) {
 	size, err := unit.ParseBytes(f.size)
 	if err != nil {
-		return nil, usageError("such as --size 64M", "--%s", err)
+		return campaign.Params{}, usageError("such as --size 64M", "--%s", err)
 	}
 	c := record.Campaign{
-		Format: record.FormatVersion, Tool: toolVersion(), Started: time.Now().UTC(), Seed: f.seed, Target: bed.Target,
-		Engine: bed.Engine, Server: bed.Server, Directions: f.directions(), Data: f.data, Policy: f.policy,
-		BudgetNS: time.Duration(f.budget), Precision: float64(f.precision), Rounds: f.rounds, Offer: offer, Shared: shared, Combos: alg.Fold(offer).Combinations(),
-		Present: bed.Present(ctx),
+		Tool: toolVersion(), Seed: f.seed, Directions: f.directions(), Data: f.data, Policy: f.policy,
+		BudgetNS: time.Duration(f.budget), Precision: float64(f.precision), Rounds: f.rounds,
 	}
 	if f.exhaustive {
 		c.BudgetNS, c.SizeBytes, c.Runs = 0, size, f.runs
 	} else if f.rounds > 0 {
 		c.BudgetNS = 0
 	}
-	capacity := bed.Driver.Capacity()
-	if f.connections > 0 {
-		capacity = min(capacity, f.connections)
-	}
-	p, err := plan.New(c, plan.Environment{Cores: bed.Environment.Cores, Capacity: capacity})
-	if err != nil {
-		return nil, usageError("allow more algorithms", "%s", err)
-	}
-	return &job{bed, c, p, f.goOn()}, nil
+	return campaign.Params{
+		Campaign: c, Selection: f.selection(), Connections: f.connections, Preset: len(f.ciphers) > 0 || f.policy != "", GoOn: f.goOn(), Helper: helper,
+		Output: f.output(sys, view),
+	}, nil
 }
 
-// run carries the job out, writes the records and reports.
-func (j *job) run(ctx context.Context, drain context.Context, sys System, screen *terminal.Screen, out *store.File, f *benchFlags) error {
-	memory := &record.File{Trials: map[int]record.Trial{}}
-	view := live.New(live.Params{
-		Screen: screen, Quiet: f.quiet, Progress: j.plan.Progress, Load: hostinfo.Load, File: memory, Now: time.Now,
-	})
-	sink := record.Tee(record.Write(out), memory.Sink(), view.Sink)
-	params := lab.Params{Target: j.bed.Target, Drain: drain}
-	if out.Old != nil {
-		j.replay(out.Old, memory, &params)
-	} else if err := j.begin(sink); err != nil {
-		return j.writeError(err, out.Name())
-	}
-	trials := len(memory.Trials)
-	runErr := lab.Run(ctx, params, j.plan, j.bed.Driver, sink)
-	_ = screen.Draw()
-	if runErr == nil && drain.Err() == nil {
-		runErr = j.limits(ctx, sink, f)
-	}
-	ending, reportable := j.ending(drain, runErr)
-	if !reportable {
-		fmt.Fprintf(sys.Stderr, "the records so far are in %s\n", out.Name())
-		return j.writeError(runErr, out.Name())
-	}
-	if len(memory.Trials) == trials && drain.Err() == nil && runErr == nil {
-		fmt.Fprintln(sys.Stderr, nothingLeft[ending])
-	}
-	if err := cmp.Or(sink(ending.Record()), out.Sync()); err != nil {
-		return j.writeError(err, out.Name())
-	}
-	return j.report(sys, memory, out.Name(), f.json, drain, runErr)
-}
-
-// limitBudget is how long a run must be for a look at what limits it: that takes
-// some seconds.
-const limitBudget = 10 * time.Second
-
-// limits looks for what limits a transfer, with the cipher that ssh takes by
-// itself or the first of those that were asked for.
-func (j *job) limits(ctx context.Context, sink record.Sink, f *benchFlags) error {
-	if j.bed.Engine != record.EngineOpenSSH || j.bed.Server == record.ServerNative || j.campaign.BudgetNS < limitBudget || len(j.campaign.Offer.Ciphers) == 0 {
-		return nil
-	}
-	var suite alg.Suite
-	if len(f.ciphers) > 0 || f.policy != "" {
-		suite = alg.Fold(j.campaign.Offer).Bulk[0]
-	}
-	ground := workload.Look(j.bed, j.bed.Rig.Dir.Path, helper)
-	return ground.Limits(ctx, workload.Options{Suite: suite}, j.campaign.Directions, sink)
-}
-
-// nothingLeft says why a run made no trial.
-var nothingLeft = map[plan.Ending]string{
-	plan.EndBudget:    "nothing left to do: a longer --budget goes on",
-	plan.EndPrecision: "nothing left to do: a smaller --precision goes on",
-	plan.EndComplete:  "nothing left to do: all of it has been measured",
-	plan.EndFailures:  "nothing left to do",
-}
-
-// ending is why the run ended. What was measured can be reported, unless the
-// lab itself broke.
-func (j *job) ending(drain context.Context, runErr error) (ending plan.Ending, reportable bool) {
-	_, gaveUp := errors.AsType[*drive.HostError](runErr)
-	switch {
-	case drain.Err() != nil, errors.Is(runErr, live.ErrUnwatched):
-		return plan.EndInterrupted, true
-	case gaveUp:
-		return plan.EndFailures, true
-	}
-	return j.plan.End(), runErr == nil
-}
-
-// begin writes the head of a new file.
-func (j *job) begin(sink record.Sink) error {
-	records := []record.Record{{Campaign: &j.campaign}, {Environment: &j.bed.Environment}}
-	for _, finding := range append(j.bed.Findings, j.bed.OneSided()...) {
-		records = append(records, record.Record{Finding: &finding})
-	}
-	for _, r := range records {
-		if err := sink(r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// replay teaches the plan what a resumed file holds.
-func (j *job) replay(old, memory *record.File, params *lab.Params) {
-	*memory = *old
-	params.Elapsed = old.Measured()
-	j.plan.Replay(old)
-}
-
-// report prints the ranking to stdout and where the records are to stderr.
-// Whatever kept the run from its end is the error that is left.
-func (j *job) report(sys System, f *record.File, name string, asJSON bool, drain context.Context, runErr error) error {
-	if runErr = j.shortfall(runErr, name); drain.Err() != nil {
-		runErr = nil
-	}
-	ranking, err := rank.Of(f, rank.Options{})
-	if errors.Is(err, rank.ErrNoSamples) && drain.Err() != nil {
-		fmt.Fprintf(sys.Stderr, "nothing was measured yet; go on with: %s%s\n", j.goOn, name)
-		return interrupted(drain, nil)
-	}
-	if err != nil {
-		return cmp.Or(runErr, withHint(fmt.Errorf("%s: %w", name, err), "allow more time or look at the failures; go on with: "+j.goOn+name))
-	}
-	newest, _ := store.Of(sys.Getenv).Newest()
-	x := &format.Ranking{Ranking: ranking, Records: f, Options: document.Options{Here: true, File: name, Advise: adviseLine(name, newest, "modern")}}
-	shown := format.Format{Name: "text"}
-	if asJSON {
-		shown.Name = "json"
-	}
-	if err := x.Render(sys.Stdout, shown); err != nil {
-		return err
-	}
-	fmt.Fprintf(sys.Stderr, "saved: %s\n", name)
-	return interrupted(drain, runErr)
-}
-
-// shortfall explains why a run did not measure what it was to measure, if it
-// did not.
-func (j *job) shortfall(runErr error, name string) error {
-	goOn := "go on with: " + j.goOn + name
-	if _, gaveUp := errors.AsType[*drive.HostError](runErr); gaveUp {
-		err := j.bed.Explain(runErr)
-		return withHint(err, hintOf(err)+"; then "+goOn)
-	}
-	if runErr != nil {
-		return runErr
-	}
-	if workload, barren := j.plan.Barren(); barren {
-		return &Error{What: fmt.Sprintf("not a single %s worked", workload), Hint: "look at the failures; " + goOn}
-	}
-	if j.plan.End() == plan.EndFailures {
-		return &Error{What: "given up: too many trials failed in a row", Hint: "look at the failures; " + goOn}
-	}
-	return nil
-}
-
-// writeError explains why a run broke off and what can be done about it.
-func (j *job) writeError(err error, name string) error {
-	if isNoSpace(err) || errors.Is(err, os.ErrClosed) {
-		return withHint(err, "make room, then go on with: "+j.goOn+name)
-	}
-	return j.bed.Explain(err)
+// output is where a measurement shows what it does.
+func (f *benchFlags) output(sys System, view *terminal.Screen) campaign.Output {
+	return campaign.Output{Stdout: sys.Stdout, Stderr: sys.Stderr, Screen: view, Quiet: f.quiet, JSON: f.json, Store: store.Of(sys.Getenv)}
 }

@@ -20,6 +20,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/unit"
+	"sshpace/internal/campaign"
 	"sshpace/internal/measure/hostinfo"
 	"sshpace/internal/measure/implementation"
 	"sshpace/internal/measure/testbed"
@@ -27,12 +28,10 @@ import (
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
-	"sshpace/internal/show/format"
 	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/relay"
 	"sshpace/internal/sys/terminal"
 	"sshpace/internal/sys/workdir"
-	"sshpace/internal/verdict/ways"
 )
 
 // wayFlags are the flags of bench that measure ways to move bytes, instead of
@@ -214,7 +213,7 @@ func runPairs(ctx context.Context, sys System, given func(string) bool, f benchF
 		return usageError("leave the host out", "--pairs starts private servers on loopback")
 	}
 	paths, pathErr := f.ways.paths()
-	if err := cmp.Or(f.check(false), checkPairs(f.ways.pairs), pathErr); err != nil {
+	if err := cmp.Or(f.check(false), implementation.Check(f.ways.pairs), pathErr); err != nil {
 		return err
 	}
 	f.randomly(given)
@@ -232,7 +231,7 @@ func runPairs(ctx context.Context, sys System, given func(string) bool, f benchF
 	}
 	environment := hostinfo.Describe(testbed.LoadLook)
 	params := implementation.Params{
-		Only: f.ways.pairs, SSH: f.ssh, SSHD: f.sshd, Ciphers: cipherNames(f.ciphers), MAC: strings.Join(f.macs, ""),
+		Only: f.ways.pairs, SSH: f.ssh, SSHD: f.sshd, Ciphers: alg.NamesOf(alg.Cipher, f.ciphers), MAC: strings.Join(f.macs, ""),
 		AES: slices.Contains(environment.CPUFeatures, "aesni") || slices.Contains(environment.CPUFeatures, "aes"), Random: f.data == "random", Paths: paths, Turns: turns,
 	}
 	if slices.Equal(f.ways.pairs, []string{"all"}) {
@@ -251,11 +250,10 @@ func runPairs(ctx context.Context, sys System, given func(string) bool, f benchF
 		return err
 	}
 	defer file.Close()
-	campaign := f.campaign(testbed.Loopback, turns.Rounds)
-	out := &wayOutput{sys: sys, view: view, file: file, json: f.json}
-	return out.run(drain, record.Record{Campaign: &campaign}, record.Record{Environment: &environment}, func(sink record.Sink) error {
+	head := f.campaign(testbed.Loopback, turns.Rounds)
+	return interrupted(drain, campaign.Ways(drain, f.output(sys, view), file, record.Record{Campaign: &head}, record.Record{Environment: &environment}, func(sink record.Sink) error {
 		return b.Measure(ctx, drain, params, sink)
-	})
+	}))
 }
 
 // runModes is bench --mode.
@@ -301,7 +299,7 @@ func runModes(ctx context.Context, sys System, given func(string) bool, f benchF
 		return interrupted(drain, err)
 	}
 	defer func() { err = errors.Join(err, bed.Close()) }()
-	suites, err := f.suites(ctx, bed)
+	suites, err := campaign.Suites(ctx, bed, f.selection(), time.Duration(f.connect))
 	if err != nil {
 		return interrupted(drain, err)
 	}
@@ -315,122 +313,12 @@ func runModes(ctx context.Context, sys System, given func(string) bool, f benchF
 		return err
 	}
 	defer file.Close()
-	campaign := f.campaign(bed.Target, turns.Rounds)
-	campaign.Engine, campaign.Server = bed.Engine, bed.Server
-	out := &wayOutput{sys: sys, view: view, file: file, json: f.json}
-	return out.run(drain, record.Record{Campaign: &campaign}, record.Record{Environment: &bed.Environment}, func(sink record.Sink) error {
+	head := f.campaign(bed.Target, turns.Rounds)
+	head.Engine, head.Server = bed.Engine, bed.Server
+	return interrupted(drain, campaign.Ways(drain, f.output(sys, view), file, record.Record{Campaign: &head}, record.Record{Environment: &bed.Environment}, func(sink record.Sink) error {
 		return ground.Measure(ctx, drain, workload.Params{
 			Modes: modes, Directions: f.directions(), Suites: suites, Paths: paths, Turns: turns,
 			Options: workload.Options{Streams: f.ways.streams, Compression: f.ways.compression, Files: count, FileBytes: each},
 		}, sink)
-	})
-}
-
-// suites are one for each cipher that was asked for, or what ssh takes by itself.
-func (f *benchFlags) suites(ctx context.Context, bed *testbed.Testbed) ([]alg.Suite, error) {
-	offer, err := bed.Shared()
-	if err != nil {
-		return nil, err
-	}
-	if offer, err = f.selection().Apply(offer, bed.Client, bed.Offered); err != nil {
-		return nil, err
-	}
-	kex := ""
-	if len(f.kex) > 0 {
-		kex = offer.Kex[0]
-	}
-	mac := ""
-	if len(offer.MACs) > 0 {
-		mac = offer.MACs[0]
-	}
-	if len(f.ciphers) == 0 && f.policy == "" {
-		got, err := bed.SSH.Negotiate(ctx, bed.Destination, bed.Rig.Dir.File("negotiate.log"), time.Duration(f.connect))
-		if err != nil {
-			return nil, withHint(err, "name a cipher with --cipher")
-		}
-		return []alg.Suite{alg.NewSuite(got.Got.Cipher, cmp.Or(mac, got.Got.MAC), kex)}, nil
-	}
-	var suites []alg.Suite
-	for _, cipher := range offer.Ciphers {
-		suites = append(suites, alg.NewSuite(cipher, mac, kex))
-	}
-	return suites, nil
-}
-
-// cipherNames are ciphers as people type them, by the names of the table; a glob
-// would have to be matched against what each pair shares.
-func cipherNames(typed []string) []string {
-	var names []string
-	for _, word := range alg.Words(typed) {
-		if named := alg.Named(word, alg.Names(alg.Cipher)); len(named) > 0 {
-			names = append(names, named...)
-		} else {
-			names = append(names, word)
-		}
-	}
-	return names
-}
-
-// checkPairs refuses names of makers that nobody knows.
-func checkPairs(pairs []string) error {
-	clients, servers := implementation.Makers()
-	for _, pair := range pairs {
-		if pair == "all" && len(pairs) == 1 {
-			return nil
-		}
-		client, server, _ := strings.Cut(pair, ":")
-		for _, side := range []struct {
-			name, what string
-			known      []string
-		}{{client, "client", clients}, {cmp.Or(server, "*"), "server", servers}} {
-			if !slices.ContainsFunc(side.known, func(name string) bool { return alg.Match([]string{side.name}, name) }) {
-				return usageError(fmt.Sprintf("--pairs all, or of %ss: %s", side.what, strings.Join(side.known, ", ")), "--pairs %s: unknown %s %q", pair, side.what, side.name)
-			}
-		}
-	}
-	return nil
-}
-
-// wayOutput is where the records of ways go, and the report.
-type wayOutput struct {
-	sys  System
-	view *terminal.Screen
-	file *store.File
-	json bool
-}
-
-// run writes a head, measures, and reports what there is.
-func (o *wayOutput) run(drain context.Context, campaign, environment record.Record, measure func(record.Sink) error) error {
-	memory := &record.File{Trials: map[int]record.Trial{}}
-	sink := record.Tee(record.Write(o.file), memory.Sink())
-	if err := cmp.Or(sink(campaign), sink(environment)); err != nil {
-		return err
-	}
-	err := measure(sink)
-	_ = o.view.Draw()
-	why := "complete"
-	if drain.Err() != nil {
-		why, err = "interrupted", nil
-	}
-	err = cmp.Or(err, sink(record.Record{End: &record.End{Why: why}}), o.file.Sync())
-	if err != nil {
-		fmt.Fprintf(o.sys.Stderr, "the records so far are in %s\n", o.file.Name())
-		return err
-	}
-	results := ways.Of(memory)
-	if len(results) == 0 {
-		return interrupted(drain, &Error{What: "nothing was measured", Hint: "allow more"})
-	}
-	shown := format.Format{Name: "text"}
-	if o.json {
-		shown.Name = "json"
-	}
-	if err := (&format.Ways{Records: memory}).Render(o.sys.Stdout, shown); err != nil {
-		return err
-	}
-	fmt.Fprintf(o.sys.Stderr, "\nsaved: %s\nlook again: sshpace report %s\n", o.file.Name(), o.file.Name())
-	if !slices.ContainsFunc(results, func(r ways.Result) bool { return r.Rate.N > 0 }) {
-		return interrupted(drain, &Error{What: "not a single way could be measured", Hint: "the reasons stand in the report"})
-	}
-	return interrupted(drain, nil)
+	}))
 }

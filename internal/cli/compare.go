@@ -12,6 +12,7 @@ import (
 	"sshpace/internal/show/format"
 	"sshpace/internal/verdict/choice"
 	"sshpace/internal/verdict/compare"
+	"sshpace/internal/verdict/result"
 )
 
 func newCompareCommand(sys System) *cobra.Command {
@@ -63,7 +64,7 @@ side by side; --figure picks some of it.
 			}
 			var inputs []compare.Input
 			for _, path := range args {
-				r, err := rankFile(path, order)
+				r, err := result.File(path, order)
 				if err != nil {
 					return err
 				}

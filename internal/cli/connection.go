@@ -3,9 +3,9 @@ package cli
 import (
 	"context"
 
-	"sshpace/internal/ssh/route"
-
 	"github.com/spf13/pflag"
+
+	"sshpace/internal/ssh/route"
 )
 
 // connectionFlags are the flags of ssh(1) that every command with a connection

@@ -5,14 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"sshpace/internal/base/host"
 	"sshpace/internal/fleet/transfer"
 )
 
@@ -85,57 +82,17 @@ func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, 
 		return usageError(usage+", with a colon", "%q is no place on the hosts", args[len(args)-1])
 	}
 	names := args[:len(args)-1]
-	sources := &sources{names: names, scanned: map[string]func() (*transfer.Source, error){}}
-	if !slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, "%h") }) {
-		if err := sources.check(sys); err != nil {
-			return err
-		}
-	}
-	up := transfer.Upload{Options: f.options(), Dest: dest, Sources: sources.of}
-	f.dialogue = up.Dialogue
-	return runRun(ctx, sys, &f.runFlags, flags, append([]string{"copy"}, args...))
-}
-
-// sources are what the hosts get, each scanned once.
-type sources struct {
-	names   []string
-	mu      sync.Mutex
-	scanned map[string]func() (*transfer.Source, error)
-}
-
-// check scans what all hosts get before any is connected to.
-func (s *sources) check(sys System) error {
-	list, err := s.of(host.Host{})
+	sources := transfer.NewSources(names)
+	left, err := sources.Check()
 	if err != nil {
 		return &Error{Err: err, Hint: "name files and folders that can be read", Code: ExitUsage}
 	}
-	for _, source := range list {
-		for _, name := range source.Left {
-			fmt.Fprintf(sys.Stderr, "sshpace: warning: %s is no file, folder or link, and left out\n", oneLine(name))
-		}
+	for _, name := range left {
+		fmt.Fprintf(sys.Stderr, "sshpace: warning: %s is no file, folder or link, and left out\n", oneLine(name))
 	}
-	return nil
-}
-
-// of is what one host gets.
-func (s *sources) of(h host.Host) ([]*transfer.Source, error) {
-	var list []*transfer.Source
-	for _, name := range s.names {
-		name = transfer.ForHost(name, h.Name)
-		s.mu.Lock()
-		scan := s.scanned[name]
-		if scan == nil {
-			scan = sync.OnceValues(func() (*transfer.Source, error) { return transfer.Scan(name) })
-			s.scanned[name] = scan
-		}
-		s.mu.Unlock()
-		source, err := scan()
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, source)
-	}
-	return list, nil
+	up := transfer.Upload{Options: f.options(), Dest: dest, Sources: sources.Of}
+	f.dialogue = up.Dialogue
+	return runRun(ctx, sys, &f.runFlags, flags, append([]string{"copy"}, args...))
 }
 
 func newFetchCommand(sys System) *cobra.Command {

@@ -8,7 +8,6 @@ import (
 	"os/signal"
 	"syscall"
 
-	"sshpace/internal/base/alg"
 	"sshpace/internal/ssh/wire"
 	"sshpace/internal/sys/workdir"
 )
@@ -31,7 +30,7 @@ var helperPrograms = map[string]func(ctx context.Context, args []string) (exit i
 		}
 		return 1, wire.ServeOne(os.Stdin, args[0], args[1], args[2])
 	},
-	"native-client": nativeClient,
+	"native-client": wire.ClientMain,
 }
 
 // helperMark is the first argument that leads to a helper program.
@@ -63,21 +62,4 @@ func runHelper(ctx context.Context, sys System, args []string) (exit int, ran bo
 		fmt.Fprintf(sys.Stderr, "sshpace: error: %s\n", oneLine(err.Error()))
 	}
 	return exit, true
-}
-
-// nativeClient is the client program of --engine native: address, user,
-// identity, known hosts, log, cipher, MAC, kex, command.
-func nativeClient(ctx context.Context, args []string) (int, error) {
-	if len(args) != 9 {
-		return 2, errors.New("native-client: want 9 arguments")
-	}
-	log, err := os.OpenFile(args[4], os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return 255, err
-	}
-	defer log.Close()
-	return wire.RunClient(ctx, wire.ClientParams{
-		Address: args[0], User: args[1], Identity: args[2], KnownHosts: args[3], Log: log,
-		Want: alg.Suite{Cipher: args[5], MAC: args[6], Kex: args[7]}, Command: args[8],
-	}, os.Stdin, os.Stdout, os.Stderr)
 }

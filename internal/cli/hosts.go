@@ -1,13 +1,9 @@
 package cli
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -17,12 +13,10 @@ import (
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/hostlist"
 	"sshpace/internal/fleet/hostset"
+	"sshpace/internal/show/listing"
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/sys/terminal"
 )
-
-// hostsSchema names the version of the JSON form.
-const hostsSchema = "sshpace.hosts/1"
 
 // hostsFlags are the flags of hosts.
 type hostsFlags struct {
@@ -71,7 +65,7 @@ Exit status: 0; with -q 0 if there are hosts and 1 if there are none; 2 usage.`,
 	flags.StringVarP(&f.separator, "separator", "S", " ", `what stands between the names of -e, such as '\n'`)
 	flags.IntVar(&f.autostep, "autostep", 0, "fold N or more numbers at equal distances as a-b/step; 0 = never")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing; exit status 1 if there is no host")
-	flags.BoolVar(&f.json, "json", false, "print JSON, schema "+hostsSchema)
+	flags.BoolVar(&f.json, "json", false, "print JSON, schema "+listing.Schema)
 	return cmd
 }
 
@@ -132,26 +126,18 @@ func (f *hostsFlags) run(ctx context.Context, sys System, args []string) error {
 	case f.quiet:
 		return nil
 	case f.groups > 0:
-		return f.listGroups(ctx, sys, store, config, namesOf(hosts))
+		return f.listGroups(ctx, sys, store, config, listing.Names(hosts))
 	}
 	return f.write(sys.Stdout, hosts)
-}
-
-func namesOf(hosts []host.Host) []string {
-	names := make([]string, 0, len(hosts))
-	for _, h := range hosts {
-		names = append(names, h.String())
-	}
-	return names
 }
 
 func (f *hostsFlags) write(w io.Writer, hosts []host.Host) error {
 	var err error
 	switch {
 	case f.json:
-		return f.writeJSON(w, hosts)
+		return listing.JSON(w, hosts, f.autostep)
 	case f.all:
-		return listHosts(w, hosts)
+		return listing.Exact(w, hosts)
 	case f.count:
 		_, err = fmt.Fprintln(w, len(hosts))
 	case f.expand:
@@ -159,84 +145,18 @@ func (f *hostsFlags) write(w io.Writer, hosts []host.Host) error {
 		if bad != nil {
 			separator = f.separator
 		}
-		_, err = fmt.Fprintln(w, strings.Join(namesOf(hosts), separator))
+		_, err = fmt.Fprintln(w, strings.Join(listing.Names(hosts), separator))
 	default:
-		_, err = fmt.Fprintln(w, hostset.FoldSteps(namesOf(hosts), f.autostep))
+		_, err = fmt.Fprintln(w, hostset.FoldSteps(listing.Names(hosts), f.autostep))
 	}
 	return err
 }
 
-// hostJSON is one host.
-type hostJSON struct {
-	Host    string `json:"host"`
-	Name    string `json:"name"`
-	Address string `json:"address,omitempty"`
-	User    string `json:"user,omitempty"`
-	Port    uint16 `json:"port,omitempty"`
-	Label   string `json:"label,omitempty"`
-	Origin  string `json:"origin"`
-}
-
-func (f *hostsFlags) writeJSON(w io.Writer, hosts []host.Host) error {
-	list := make([]hostJSON, 0, len(hosts))
-	for _, h := range hosts {
-		list = append(list, hostJSON{h.String(), h.Name, h.Address, h.User, h.Port, h.Label, h.Origin})
-	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(struct {
-		Schema string     `json:"schema"`
-		Count  int        `json:"count"`
-		Folded string     `json:"folded"`
-		Hosts  []hostJSON `json:"hosts"`
-	}{hostsSchema, len(hosts), hostset.FoldSteps(namesOf(hosts), f.autostep), list})
-}
-
-// listGroups lists the groups of all sources but earlier runs, or those that
-// have one of the names.
+// listGroups lists the groups, or those that have one of the names.
 func (f *hostsFlags) listGroups(ctx context.Context, sys System, store *history.Store, config *route.Router, names []string) error {
 	s, err := f.selection.Open(ctx, surroundings(sys, store, config))
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriter(sys.Stdout)
-	for _, source := range slices.Sorted(maps.Keys(s.Groups)) {
-		if source == "*" {
-			continue
-		}
-		groups, err := s.Groups[source].Names("")
-		if err != nil {
-			return &Error{Err: err, Code: ExitUsage}
-		}
-		for _, group := range groups {
-			f.listGroup(out, sys.Stderr, s, "@"+strings.TrimPrefix(source+":"+group, ":"), names)
-		}
-	}
-	s.Warn(sys.Stderr)
-	return out.Flush()
-}
-
-// listGroup writes a line. A group that means nothing is told about and does not
-// hide the others.
-func (f *hostsFlags) listGroup(out, stderr io.Writer, s *hostlist.Opened, group string, names []string) {
-	if f.groups == 1 && names == nil {
-		fmt.Fprintln(out, group)
-		return
-	}
-	members, err := hostset.Expand(group, s.Options())
-	if err != nil {
-		fmt.Fprintf(stderr, "sshpace: warning: %s: %s\n", group, oneLine(err.Error()))
-		return
-	}
-	if names != nil {
-		members = slices.DeleteFunc(members, func(m string) bool { return !slices.Contains(names, m) })
-		if len(members) == 0 {
-			return
-		}
-	}
-	if f.groups == 1 {
-		fmt.Fprintln(out, group)
-		return
-	}
-	fmt.Fprintln(out, strings.TrimRight(group+" "+hostset.FoldSteps(members, f.autostep), " "))
+	return listing.Groups{Sources: s, Of: names, Members: f.groups > 1, Autostep: f.autostep}.Write(sys.Stdout, sys.Stderr)
 }

@@ -1,10 +1,7 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -84,9 +81,9 @@ func runImport(sys System, f importFlags, args []string) error {
 	}
 	var machines []legacylog.Machine
 	for _, path := range args {
-		result, err := importFile(sys, path, o)
+		result, err := legacylog.Open(path, sys.Stdin, o)
 		if err != nil {
-			return f.failed(sys, path, err)
+			return legacylog.Explain(sys.Stderr, path, err, f.all)
 		}
 		legacylog.WriteUnread(sys.Stderr, path, result.Unread, result.Lines, f.all)
 		machines = append(machines, result.Machines...)
@@ -104,7 +101,7 @@ func (f importFlags) write(sys System, machines []legacylog.Machine) error {
 			return usageError("name a file: --out machines.jsonl becomes machines-1.jsonl and so on", "%d machines do not fit into one result", len(machines))
 		}
 	}
-	names := outNames(f.out, len(machines))
+	names := store.Numbered(f.out, len(machines))
 	for i, m := range machines {
 		if err := store.Write(sys.Stdout, names[i], m.Records); err != nil {
 			return err
@@ -124,60 +121,4 @@ func (f importFlags) write(sys System, machines []legacylog.Machine) error {
 	}
 	fmt.Fprintf(sys.Stderr, "look at it: sshpace %s %s\n", verb, strings.Join(names, " "))
 	return nil
-}
-
-// importFile reads one log; "-" is standard input.
-func importFile(sys System, path string, o legacylog.Options) (*legacylog.Result, error) {
-	if path == "-" {
-		o.Name = "stdin"
-		return legacylog.Read(sys.Stdin, o)
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	if info, err := file.Stat(); err == nil {
-		o.Modified = info.ModTime().UTC()
-	}
-	base := filepath.Base(path)
-	o.Name = strings.TrimSuffix(base, filepath.Ext(base))
-	return legacylog.Read(file, o)
-}
-
-// failed shows the lines of a file that nothing came of, and says why.
-func (f importFlags) failed(sys System, path string, err error) error {
-	var foreign *legacylog.ForeignError
-	var size *legacylog.SizeError
-	var empty *legacylog.EmptyError
-	e := &Error{What: path + ": " + err.Error(), Err: err, Code: ExitUsage}
-	switch {
-	case errors.As(err, &foreign):
-		legacylog.WriteUnread(sys.Stderr, path, foreign.Unread, foreign.Lines, f.all)
-		e.Hint = "formats: " + strings.Join(legacylog.Formats(), ", ")
-	case errors.As(err, &size):
-		e.Hint = "say it with --size, such as --size 4G"
-	case errors.As(err, &empty):
-		legacylog.WriteUnread(sys.Stderr, path, empty.Unread, empty.Lines, f.all)
-		e.Hint = "use the log itself, not a page that shows it"
-	case errors.Is(err, legacylog.ErrResult):
-		e.Hint = "look at it: sshpace report " + path
-	default:
-		return withHint(err, "name a log that you may read")
-	}
-	return e
-}
-
-// outNames are the names of n results: the given one, or with numbers before
-// its ending.
-func outNames(out string, n int) []string {
-	if n == 1 {
-		return []string{out}
-	}
-	ending := filepath.Ext(out)
-	var names []string
-	for i := range n {
-		names = append(names, fmt.Sprintf("%s-%d%s", strings.TrimSuffix(out, ending), i+1, ending))
-	}
-	return names
 }

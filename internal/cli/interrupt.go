@@ -85,10 +85,6 @@ func interrupted(ctx context.Context, err error) error {
 	return exitWith(code)
 }
 
-func isNoSpace(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
-}
-
 // either is a context that ends with the first interrupt: a probe takes too
 // long to wait for, and what came before it is kept.
 func either(hard, drain context.Context) context.Context {

@@ -13,14 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/measure/hostinfo"
 	"sshpace/internal/measure/limits"
 	"sshpace/internal/measure/testbed"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
-	"sshpace/internal/show/document"
 	render "sshpace/internal/show/report"
 )
 
@@ -95,7 +93,7 @@ func runMachine(ctx context.Context, sys System, f machineFlags) error {
 	if name == store.StandardOutput {
 		sys.Stdout = sys.Stderr // what is shown goes beside the records
 	}
-	if err := showMachine(sys, file, f.json); err != nil {
+	if err := render.Machine(sys.Stdout, file, f.json); err != nil {
 		return err
 	}
 	if name != store.StandardOutput {
@@ -153,19 +151,4 @@ func (f machineFlags) save(sys System, file *record.File) (path string, err erro
 		path = filepath.Join(store.Of(sys.Getenv).Machines(), file.Campaign.Started.Format("20060102T150405.000Z")+".jsonl")
 	}
 	return path, store.Write(sys.Stdout, path, slices.Collect(file.Records()))
-}
-
-// machineSchema names the layout of `machine --json`.
-const machineSchema = "sshpace.machine/1"
-
-func showMachine(sys System, file *record.File, asJSON bool) error {
-	if !asJSON {
-		return render.Text(sys.Stdout, document.OfMachine(file))
-	}
-	return termsafe.WriteJSON(sys.Stdout, struct {
-		Schema       string               `json:"schema"`
-		Environment  record.Environment   `json:"environment"`
-		Measurements []record.Measurement `json:"measurements"`
-		Findings     []record.Finding     `json:"findings"`
-	}{machineSchema, file.Environment, file.Measurements, file.Findings}, " ")
 }

@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/near"
-	"sshpace/internal/base/shell"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/record"
 	"sshpace/internal/record/anonymize"
@@ -17,6 +15,7 @@ import (
 	render "sshpace/internal/show/report"
 	"sshpace/internal/verdict/choice"
 	"sshpace/internal/verdict/rank"
+	"sshpace/internal/verdict/result"
 )
 
 func newReportCommand(sys System) *cobra.Command {
@@ -101,7 +100,7 @@ people who want to report and compare it.`,
 				if i > 0 {
 					fmt.Fprintln(sys.Stdout)
 				}
-				records, err := loadResult(path, disguise)
+				records, err := result.Load(path, disguise)
 				if err != nil {
 					return err
 				}
@@ -111,16 +110,16 @@ people who want to report and compare it.`,
 					}
 					continue
 				}
-				r, err := rankRecords(path, records, order)
+				r, err := result.Of(path, records, order)
 				if err != nil {
 					return err
 				}
-				if err := addCeilings(sys, r, machine, disguise); err != nil {
+				if err := result.Ceilings(store.Of(sys.Getenv), r, machine, disguise); err != nil {
 					return err
 				}
 				x := &format.Ranking{Ranking: r, Records: records, Classic: classic, Output: out.Output, Options: shown}
 				x.Options.Choice = choice.Of(r, choice.Options{Policy: policy})
-				x.Options.File, x.Options.Advise, x.Options.Here = path, adviseLine(path, newest, policyName), path == newest
+				x.Options.File, x.Options.Advise, x.Options.Here = path, format.AdviseLine(path, newest, policyName), path == newest
 				if anonymous {
 					x.Options.File, x.Options.Advise, x.Options.Here = "", "", false
 				}
@@ -147,18 +146,6 @@ people who want to report and compare it.`,
 	return cmd
 }
 
-// adviseLine is the command line that leads from a result to its advice.
-func adviseLine(path, newest, policy string) string {
-	line := "sshpace advise"
-	if path != newest {
-		line += " " + shell.Word(path)
-	}
-	if policy != "modern" {
-		line += " --policy " + shell.Word(policy)
-	}
-	return line
-}
-
 // classicOnly refuses flags of the classic format that would do nothing.
 func classicOnly(cmd *cobra.Command, out outputFlags, top int) error {
 	for _, name := range []string{"size", "top", "worst"} {
@@ -180,48 +167,4 @@ func parseBy(name string) (rank.By, error) {
 	}
 	names := []string{string(rank.Auto), string(rank.Throughput), string(rank.Cost)}
 	return "", usageError(near.Hint("--rank-by ", name, names, "use throughput, cost or auto"), "cannot rank by %q", name)
-}
-
-// rankFile reads and ranks one record file.
-func rankFile(path string, by rank.By) (*rank.Ranking, error) {
-	records, err := loadResult(path, func(f *record.File) *record.File { return f })
-	if err != nil {
-		return nil, err
-	}
-	return rankRecords(path, records, by)
-}
-
-// loadResult reads one record file and changes it.
-func loadResult(path string, change func(*record.File) *record.File) (*record.File, error) {
-	records, err := store.Load(path)
-	if err != nil {
-		return nil, err
-	}
-	return change(records), nil
-}
-
-// rankRecords ranks what a file holds.
-func rankRecords(path string, records *record.File, by rank.By) (*rank.Ranking, error) {
-	r, err := rank.Of(records, rank.Options{By: by})
-	if errors.Is(err, rank.ErrNoSamples) {
-		return nil, withHint(fmt.Errorf("%s: %w", path, err), "run it again, or go on with sshpace bench --resume "+path)
-	}
-	return r, err
-}
-
-// addCeilings relates a ranking to the limits of its machine: those in the
-// named file, or the newest ones of a machine with the same processor.
-func addCeilings(sys System, r *rank.Ranking, path string, change func(*record.File) *record.File) error {
-	file := store.Of(sys.Getenv).Limits(r.Environment, change)
-	if path != "" {
-		var err error
-		if file, err = store.LoadLimits(path); err != nil {
-			return err
-		}
-		file = change(file)
-	}
-	if file != nil {
-		r.Ceilings = rank.CeilingsOf(r, file)
-	}
-	return nil
 }

@@ -17,10 +17,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/output"
+	"sshpace/internal/show/listing"
 	"sshpace/internal/ssh/reach"
 	"sshpace/internal/sys/terminal"
 )
@@ -148,7 +150,7 @@ func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, 
 	}
 	defer t.close()
 	if f.list {
-		return listHosts(sys.Stdout, t.hosts)
+		return listing.Exact(sys.Stdout, t.hosts)
 	}
 	if flags.Changed("retry-for") && f.retryFor == 0 {
 		f.retryFor = 1 // none, where 0 would be the default
@@ -250,9 +252,6 @@ func (f *runFlags) remoteCommand(sys System, words string, args []string) (fleet
 	return c, nil
 }
 
-// keepRuns is how many runs the history keeps.
-const keepRuns = 200
-
 // run carries the task out.
 func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	// A closed standard output, or a file that may not grow, is an error to be
@@ -276,16 +275,16 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	if err != nil {
 		return err
 	}
-	recorder := t.record(sys)
+	recorder := history.Keep(t.store, t.how, sys.Stderr)
 	t.reach.Warm(drain, t.hosts)
 	params := fleet.Params{
-		ID:     recorder.id(),
+		ID:     recorder.ID(),
 		Pace:   f.pace.pace(),
 		Fanout: f.fanout, CommandTimeout: time.Duration(f.timeout), Drain: drain, ReservedFDs: f.view.fds(),
 		RetryFor: time.Duration(f.retryFor), Load: load, MaxOutput: int64(f.maxOutput),
 	}
-	summary, err := fleet.Run(hard, params, t.hosts, t.command, executor, recorder.beside(sink))
-	recorder.close(sys)
+	summary, err := fleet.Run(hard, params, t.hosts, t.command, executor, recorder.Beside(sink))
+	recorder.Close()
 	if err == nil && t.input != nil {
 		err = t.input.Err()
 	}
@@ -348,51 +347,8 @@ func ignoreCancel(err error) error {
 // fleetError says what to do about output that cannot be written, which no
 // command is ended for.
 func fleetError(err error) error {
-	if isNoSpace(err) {
+	if fault.NoSpace(err) {
 		return withHint(fmt.Errorf("write output: %w", err), "make room; all commands had ended, see sshpace run --history")
 	}
 	return err
-}
-
-// recording is the record of a run, if one is kept.
-type recording struct{ recorder *history.Recorder }
-
-// record begins the record. A history that cannot be written is told about and
-// does not keep the command from running.
-func (t *task) record(sys System) recording {
-	if t.store == nil {
-		return recording{}
-	}
-	if err := t.store.Prune(keepRuns); err != nil && !errors.Is(err, os.ErrNotExist) {
-		fmt.Fprintf(sys.Stderr, "sshpace: warning: history: %s\n", oneLine(err.Error()))
-	}
-	r, err := t.store.New(time.Now(), t.how)
-	if err != nil {
-		fmt.Fprintf(sys.Stderr, "sshpace: warning: this run is not recorded: %s\n", oneLine(err.Error()))
-	}
-	return recording{r}
-}
-
-func (r recording) id() string {
-	if r.recorder == nil {
-		return ""
-	}
-	return r.recorder.ID
-}
-
-// beside is told last, so that it knows what was lost.
-func (r recording) beside(sink fleet.Sink) fleet.Sink {
-	if r.recorder == nil {
-		return sink
-	}
-	return output.Tee{sink, r.recorder}
-}
-
-func (r recording) close(sys System) {
-	if r.recorder == nil {
-		return
-	}
-	if err := r.recorder.Close(); err != nil {
-		fmt.Fprintf(sys.Stderr, "sshpace: warning: the record of this run is incomplete: %s\n", oneLine(err.Error()))
-	}
 }

@@ -1,10 +1,7 @@
 package cli
 
 import (
-	"bufio"
 	"context"
-	"fmt"
-	"io"
 
 	"github.com/spf13/pflag"
 
@@ -35,12 +32,4 @@ func (f *fleetHosts) hosts(ctx context.Context, sys System, store *history.Store
 
 func surroundings(sys System, store *history.Store, config *route.Router) hostlist.Surroundings {
 	return hostlist.Surroundings{Stdin: sys.Stdin, Stderr: sys.Stderr, Getenv: sys.Getenv, History: store, Config: config}
-}
-
-func listHosts(w io.Writer, hosts []host.Host) error {
-	b := bufio.NewWriter(w)
-	for _, h := range hosts {
-		fmt.Fprintln(b, h.Exact())
-	}
-	return b.Flush()
 }

@@ -51,3 +51,17 @@ func matches(pattern, name string) bool {
 	ok, err := path.Match(pattern, name)
 	return ok && err == nil
 }
+
+// NamesOf are algorithms as people type them, by the names of the table; what it does
+// not name, such as a glob, stays as it is.
+func NamesOf(kind Kind, typed []string) []string {
+	var names []string
+	for _, word := range Words(typed) {
+		if named := Named(word, Names(kind)); len(named) > 0 {
+			names = append(names, named...)
+		} else {
+			names = append(names, word)
+		}
+	}
+	return names
+}

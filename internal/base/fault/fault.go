@@ -4,6 +4,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"syscall"
 )
 
 // Misuse is the exit code of an error in flags, arguments or configuration.
@@ -53,4 +54,10 @@ func HintOf(err error) string {
 		return hinted.Hint
 	}
 	return ""
+}
+
+// NoSpace reports whether err says that a file system, a quota or a limit has no room
+// left (write(2)).
+func NoSpace(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }

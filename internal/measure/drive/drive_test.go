@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -523,75 +522,6 @@ func TestRemoteCommandLines(t *testing.T) {
 		if err != nil || strings.Count(string(out), mark+"-ready") != 1 || strings.Count(string(out), mark+"-end") != 1 || !strings.Contains(string(out), "payload") {
 			t.Errorf("%s: %v\n%s", sh, err, out)
 		}
-	}
-}
-
-// slow forwards connections to a port at a rate in bytes per second, upwards.
-func slow(t *testing.T, port, rate int) (slowPort int) {
-	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			near, err := l.Accept()
-			if err != nil {
-				return
-			}
-			far, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-			if err != nil {
-				near.Close()
-				return
-			}
-			go func() {
-				_, _ = io.Copy(near, far)
-				near.Close()
-			}()
-			go func() {
-				defer far.Close()
-				buffer := make([]byte, 64<<10)
-				for start, moved := time.Now(), 0; ; {
-					n, err := near.Read(buffer)
-					if _, writeErr := far.Write(buffer[:n]); err != nil || writeErr != nil {
-						return
-					}
-					moved += n
-					time.Sleep(time.Until(start.Add(time.Duration(moved) * time.Second / time.Duration(rate))))
-				}
-			}()
-		}
-	}()
-	return l.Addr().(*net.TCPAddr).Port
-}
-
-// Over a slow link the bytes that only fill buffers on the way are not counted
-// as speed.
-func TestSlowLink(t *testing.T) {
-	t.Parallel() // it waits most of the time
-	const rate = 10e6
-	r := newRemote(t)
-	options := r.Destination.Options
-	var port int
-	for i, option := range options {
-		if option == "-p" {
-			_, _ = fmt.Sscan(options[i+1], &port)
-			options[i+1] = fmt.Sprint(slow(t, port, rate))
-		}
-	}
-	trial := transfer(record.Upload)
-	trial.SegmentNS, trial.Segments = 200*time.Millisecond, 3
-	s := mustRun(t, r, trial)
-	checkOK(t, "slow link", s)
-	var bytes unit.Bytes
-	var wall time.Duration
-	for _, g := range s.Segments {
-		bytes, wall = bytes+g.Bytes, wall+g.WallNS
-	}
-	t.Logf("%.1f MB/s after %v", float64(bytes)/wall.Seconds()/1e6, s.Segments[0].StartNS)
-	if speed := float64(bytes) / wall.Seconds(); speed > 1.5*rate {
-		t.Errorf("%.0f MB/s over a link of %.0f MB/s", speed/1e6, rate/1e6)
 	}
 }
 

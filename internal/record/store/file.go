@@ -202,3 +202,17 @@ func mendLastLine(f *os.File, cut bool) error {
 	_, err = f.Seek(keep, io.SeekStart)
 	return err
 }
+
+// Numbered are the names of n results: the given one, or with numbers before
+// its ending.
+func Numbered(out string, n int) []string {
+	if n == 1 {
+		return []string{out}
+	}
+	ending := filepath.Ext(out)
+	var names []string
+	for i := range n {
+		names = append(names, fmt.Sprintf("%s-%d%s", strings.TrimSuffix(out, ending), i+1, ending))
+	}
+	return names
+}

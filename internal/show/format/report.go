@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/shell"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
@@ -86,4 +87,16 @@ func (x *Comparison) Render(w io.Writer, f Format) error {
 		x.document = document.OfComparison(x.Comparison, document.Options{All: x.All})
 	}
 	return x.Output.renderDocument(w, f.Name, x.document, nil)
+}
+
+// AdviseLine is the command line that leads from a result to its advice.
+func AdviseLine(path, newest, policy string) string {
+	line := "sshpace advise"
+	if path != newest {
+		line += " " + shell.Word(path)
+	}
+	if policy != "modern" {
+		line += " --policy " + shell.Word(policy)
+	}
+	return line
 }

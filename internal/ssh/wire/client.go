@@ -146,3 +146,20 @@ func logNegotiation(log io.Writer, c ssh.Conn) {
 	}
 	fmt.Fprintln(log, "debug1: SSH2_MSG_NEWKEYS received\nAuthenticated to private server")
 }
+
+// ClientMain is the client program of --engine native: address, user,
+// identity, known hosts, log, cipher, MAC, kex, command.
+func ClientMain(ctx context.Context, args []string) (int, error) {
+	if len(args) != 9 {
+		return 2, errors.New("native-client: want 9 arguments")
+	}
+	log, err := os.OpenFile(args[4], os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return 255, err
+	}
+	defer log.Close()
+	return RunClient(ctx, ClientParams{
+		Address: args[0], User: args[1], Identity: args[2], KnownHosts: args[3], Log: log,
+		Want: alg.Suite{Cipher: args[5], MAC: args[6], Kex: args[7]}, Command: args[8],
+	}, os.Stdin, os.Stdout, os.Stderr)
+}

@@ -1,6 +1,4 @@
-//go:build linux
-
-package cli
+package campaign
 
 import (
 	"fmt"
@@ -33,9 +31,9 @@ type plannedKex struct {
 	Aliases []string `json:"aliases,omitempty"`
 }
 
-// document collects what list prints.
-func (j *job) document() planDocument {
-	space := alg.Fold(j.campaign.Offer)
+// document collects what List prints.
+func (j *Run) document() planDocument {
+	space := alg.Fold(j.Campaign.Offer)
 	d := planDocument{
 		Schema: planSchema, Target: j.bed.Target, Client: j.bed.Environment.Client, Server: j.bed.Environment.Server,
 		Combinations: space.Combinations(), EstimatedNS: j.plan.Estimate(), Bulk: space.Bulk,
@@ -47,10 +45,10 @@ func (j *job) document() planDocument {
 	return d
 }
 
-// list prints the plan.
-func (j *job) list(sys System, asJSON bool) error {
-	d, w := j.document(), sys.Stdout
-	if asJSON {
+// List prints what would be measured.
+func (j *Run) List() error {
+	d, w := j.document(), j.Stdout
+	if j.JSON {
 		return termsafe.WriteJSON(w, d, "  ")
 	}
 	c := d.Combinations

@@ -1,0 +1,86 @@
+package campaign
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/fault"
+	"sshpace/internal/measure/testbed"
+	"sshpace/internal/record"
+	"sshpace/internal/record/store"
+	"sshpace/internal/show/format"
+	"sshpace/internal/verdict/ways"
+)
+
+// Suites are one for each cipher that is chosen, or what ssh takes by itself, which
+// may take connect to say so.
+func Suites(ctx context.Context, bed *testbed.Testbed, chosen testbed.Selection, connect time.Duration) ([]alg.Suite, error) {
+	offer, err := bed.Shared()
+	if err != nil {
+		return nil, err
+	}
+	if offer, err = chosen.Apply(offer, bed.Client, bed.Offered); err != nil {
+		return nil, err
+	}
+	kex := ""
+	if len(chosen.Patterns[alg.Kex]) > 0 {
+		kex = offer.Kex[0]
+	}
+	mac := ""
+	if len(offer.MACs) > 0 {
+		mac = offer.MACs[0]
+	}
+	if len(chosen.Patterns[alg.Cipher]) == 0 && chosen.Policy == "" {
+		got, err := bed.SSH.Negotiate(ctx, bed.Destination, bed.Rig.Dir.File("negotiate.log"), connect)
+		if err != nil {
+			return nil, fault.WithHint(err, "name a cipher with --cipher")
+		}
+		return []alg.Suite{alg.NewSuite(got.Got.Cipher, cmp.Or(mac, got.Got.MAC), kex)}, nil
+	}
+	var suites []alg.Suite
+	for _, cipher := range offer.Ciphers {
+		suites = append(suites, alg.NewSuite(cipher, mac, kex))
+	}
+	return suites, nil
+}
+
+// Ways writes the head of a result of ways to move bytes, measures, and reports what
+// there is.
+func Ways(drain context.Context, o Output, file *store.File, campaign, environment record.Record, measure func(record.Sink) error) error {
+	memory := &record.File{Trials: map[int]record.Trial{}}
+	sink := record.Tee(record.Write(file), memory.Sink())
+	if err := cmp.Or(sink(campaign), sink(environment)); err != nil {
+		return err
+	}
+	err := measure(sink)
+	_ = o.Screen.Draw()
+	why := "complete"
+	if drain.Err() != nil {
+		why, err = "interrupted", nil
+	}
+	err = cmp.Or(err, sink(record.Record{End: &record.End{Why: why}}), file.Sync())
+	if err != nil {
+		fmt.Fprintf(o.Stderr, "the records so far are in %s\n", file.Name())
+		return err
+	}
+	results := ways.Of(memory)
+	if len(results) == 0 {
+		return &fault.Error{What: "nothing was measured", Hint: "allow more"}
+	}
+	shown := format.Format{Name: "text"}
+	if o.JSON {
+		shown.Name = "json"
+	}
+	if err := (&format.Ways{Records: memory}).Render(o.Stdout, shown); err != nil {
+		return err
+	}
+	fmt.Fprintf(o.Stderr, "\nsaved: %s\nlook again: sshpace report %s\n", file.Name(), file.Name())
+	if !slices.ContainsFunc(results, func(r ways.Result) bool { return r.Rate.N > 0 }) {
+		return &fault.Error{What: "not a single way could be measured", Hint: "the reasons stand in the report"}
+	}
+	return nil
+}
