@@ -88,7 +88,7 @@ ssh/sftp:
 fleet/inventory: base/fault base/host base/shell fleet/hostset sys/bounded
 fleet: base/host
 fleet/remotesh: base/shell
-fleet/sudo: base/host base/pattern base/shell base/termsafe fleet fleet/remotesh
+fleet/sudo: base/fault base/host base/pattern base/shell base/termsafe fleet fleet/remotesh
 fleet/output: base/host base/termsafe fleet fleet/hostset sys/safedir
 fleet/hostlist: base/fault base/host base/pattern base/termsafe fleet/history fleet/hostset fleet/inventory ssh/knownhosts/index ssh/route sys/bounded sys/safedir
 fleet/history: base/termsafe fleet fleet/hostset fleet/output sys/safedir

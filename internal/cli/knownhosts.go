@@ -1,11 +1,8 @@
 package cli
 
 import (
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -82,23 +79,4 @@ func sshFolder(sys System, name string) (string, error) {
 		return "", usageError("set HOME, or name all files by flags", "no home directory")
 	}
 	return filepath.Join(home, ".ssh", name), nil
-}
-
-// progressLine says on stderr how far something has got, once it has taken a
-// second and then every second.
-type progressLine struct {
-	w    io.Writer
-	what string
-	next time.Time
-}
-
-func newProgressLine(sys System, what string) *progressLine {
-	return &progressLine{w: sys.Stderr, what: what, next: time.Now().Add(time.Second)}
-}
-
-func (p *progressLine) report(done, total int) {
-	if now := time.Now(); now.After(p.next) {
-		p.next = now.Add(time.Second)
-		fmt.Fprintf(p.w, "sshpace: %d of %d %s\n", done, total, p.what)
-	}
 }

@@ -9,6 +9,7 @@ import (
 	measured "sshpace/internal/measure/hostkeys"
 	"sshpace/internal/show/hostkeys"
 	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/sys/terminal"
 )
 
 // knownHostsBenchFlags are the flags of `sshpace known-hosts bench`.
@@ -67,7 +68,7 @@ func runKnownHostsBench(ctx context.Context, sys System, f knownHostsBenchFlags)
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
 	cost, err := measured.Measure(ctx, x.Files()[0], measured.Options{SSH: client.Path, Dir: dir.Path, Rounds: f.rounds,
-		Progress: newProgressLine(sys, "rounds").report})
+		Progress: terminal.NewProgress(sys.Stderr, "rounds").Report})
 	if err != nil {
 		return interrupted(ctx, withHint(err, "see whether this ssh works at all: "+client.Path+" -V"))
 	}

@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/base/host"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/show/hostkeys"
 	"sshpace/internal/ssh/knownhosts/split"
 	"sshpace/internal/ssh/route"
+	"sshpace/internal/sys/terminal"
 )
 
 // splitFlags are the flags of `sshpace known-hosts split`.
@@ -76,12 +76,12 @@ func runSplit(ctx context.Context, sys System, f splitFlags) error {
 			return err
 		}
 	}
-	config, err := split.Config(f.dir, aliasesOf(hosts))
+	config, err := split.Config(f.dir, route.Aliases(hosts))
 	if err != nil {
 		return &Error{Err: err, Hint: "use another --dir", Code: ExitUsage}
 	}
-	options := split.Options{Hosts: plainHosts(hosts), Force: f.force, KeepUnmatched: f.keep,
-		Progress: newProgressLine(sys, "host files").report}
+	options := split.Options{Hosts: route.Hosts(hosts), Force: f.force, KeepUnmatched: f.keep,
+		Progress: terminal.NewProgress(sys.Stderr, "host files").Report}
 	if !f.noResolve {
 		options.Resolve = resolveHost
 	}
@@ -93,26 +93,6 @@ func runSplit(ctx context.Context, sys System, f splitFlags) error {
 		return err
 	}
 	return hostkeys.Split(sys.Stderr, result)
-}
-
-// plainHosts are the hosts without what was typed; nil stays nil.
-func plainHosts(hosts []route.LookedUp) []host.Host {
-	var plain []host.Host
-	for _, h := range hosts {
-		plain = append(plain, h.Host)
-	}
-	return plain
-}
-
-// aliasesOf maps what the user types to the HostKeyAlias behind it.
-func aliasesOf(hosts []route.LookedUp) map[string]string {
-	aliases := make(map[string]string)
-	for _, h := range hosts {
-		if h.Alias {
-			aliases[h.Typed] = h.Name
-		}
-	}
-	return aliases
 }
 
 // resolveHost asks the system for the addresses of a host.

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestHostsFileTakesBothBrackets: a port as in known_hosts, a range as in a set.
@@ -22,17 +21,5 @@ func TestHostsFileTakesBothBrackets(t *testing.T) {
 	want := "[git.example.com]:7999 [db1]:2222 10.0.0.1 [web1]:2200 [web2]:2200 [::1]:2222 plain"
 	if got := strings.Join(knownNames(hosts), " "); got != want {
 		t.Errorf("hosts %s, want %s", got, want)
-	}
-}
-
-func TestProgressLineWaitsASecond(t *testing.T) {
-	var out strings.Builder
-	p := newProgressLine(System{Stderr: &out}, "files")
-	p.report(1, 10)
-	p.next = time.Now().Add(-time.Millisecond)
-	p.report(2, 10)
-	p.report(3, 10)
-	if out.String() != "sshpace: 2 of 10 files\n" {
-		t.Errorf("printed %q", out.String())
 	}
 }

@@ -1,12 +1,8 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"os/exec"
-	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -53,25 +49,11 @@ func (f *secretFlags) executor(ctx context.Context, sys System, ex fleet.Executo
 // is none, which does where sudo asks for none.
 func (f *secretFlags) password(ctx context.Context, sys System) (string, error) {
 	if f.command != "" {
-		return passwordFrom(ctx, sys, f.command)
+		return sudo.PasswordFrom(ctx, f.command, sys.Stderr)
 	}
 	text, err := terminal.Ask(ctx, "sshpace: your password for sudo on the hosts (empty if it asks for none): ", true)
 	if errors.Is(err, terminal.ErrNobody) {
 		return "", nil
 	}
 	return text, err
-}
-
-func passwordFrom(ctx context.Context, sys System, command string) (string, error) {
-	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", command)
-	cmd.Stdout, cmd.Stderr = &out, sys.Stderr
-	if err := cmd.Run(); err != nil {
-		return "", &Error{Err: fmt.Errorf("--password-command: %w", err), Hint: "it must print the password and end with 0", Code: ExitUsage}
-	}
-	text, _, _ := strings.Cut(out.String(), "\n")
-	if text = strings.TrimSuffix(text, "\r"); text == "" {
-		return "", usageError("it must print the password in its first line", "--password-command printed nothing")
-	}
-	return text, nil
 }

@@ -29,3 +29,23 @@ func (c *Configuration) LookUp(ctx context.Context, named []host.Host) ([]Looked
 	}
 	return hosts, nil
 }
+
+// Hosts are the hosts without what was typed; nil stays nil.
+func Hosts(hosts []LookedUp) []host.Host {
+	var plain []host.Host
+	for _, h := range hosts {
+		plain = append(plain, h.Host)
+	}
+	return plain
+}
+
+// Aliases maps what the user types to the HostKeyAlias behind it.
+func Aliases(hosts []LookedUp) map[string]string {
+	aliases := make(map[string]string)
+	for _, h := range hosts {
+		if h.Alias {
+			aliases[h.Typed] = h.Name
+		}
+	}
+	return aliases
+}

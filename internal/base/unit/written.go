@@ -1,0 +1,91 @@
+package unit
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Quantities as people write them on a command line. Each has the methods that a
+// flag needs: Set, String, and Type, which is the word for its value in the help.
+
+// Limit is an amount of data in bytes, as people write it: 256M, 1G; 0 is none.
+type Limit int64
+
+// Set reads it.
+func (b *Limit) Set(text string) error {
+	if text == "0" {
+		*b = 0
+		return nil
+	}
+	n, err := ParseBytes(text)
+	if err == nil {
+		*b = Limit(n)
+	}
+	return err
+}
+
+// String is a text that Set reads.
+func (b *Limit) String() string {
+	n, prefix := int64(*b), 0
+	for n != 0 && n%1024 == 0 && prefix < len("KMGT") {
+		n /= 1024
+		prefix++
+	}
+	return strconv.FormatInt(n, 10) + "KMGT"[max(0, prefix-1):prefix]
+}
+
+// Type is what the help shows as the value.
+func (*Limit) Type() string { return "size" }
+
+// Percent is a share of a whole, written with the sign or without: 4, 4%.
+type Percent float64
+
+// Set reads it.
+func (p *Percent) Set(text string) error {
+	n, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
+	if err != nil {
+		return errors.New("want a number such as 4 or 4%")
+	}
+	*p = Percent(n)
+	return nil
+}
+
+// String is a text that Set reads.
+func (p *Percent) String() string { return strconv.FormatFloat(float64(*p), 'g', -1, 64) }
+
+// Type is what the help shows as the value.
+func (*Percent) Type() string { return "percent" }
+
+// Duration is a time as people write it: 90s, 2m or, as in ssh_config, a plain number of
+// seconds. It is never negative.
+type Duration time.Duration
+
+// maxSeconds is as much as a time.Duration holds.
+const maxSeconds = math.MaxInt64 / float64(time.Second) / 2
+
+// Set reads it.
+func (s *Duration) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if n, bad := strconv.ParseFloat(text, 64); bad == nil && n >= 0 && n <= maxSeconds {
+		d, err = time.Duration(n*float64(time.Second)), nil
+	}
+	if err != nil || d < 0 {
+		return errors.New("want a time such as 10, 10s or 2m")
+	}
+	*s = Duration(d)
+	return nil
+}
+
+// String is a text that Set reads; "" is none.
+func (s *Duration) String() string {
+	if *s == 0 {
+		return ""
+	}
+	return time.Duration(*s).String()
+}
+
+// Type is what the help shows as the value.
+func (*Duration) Type() string { return "time" }
