@@ -60,8 +60,8 @@ func (p *Private) trial(ctx context.Context, t record.Trial) (record.Sample, err
 	return record.Sample{}, fmt.Errorf("workload %q is not known to the private server", t.Workload)
 }
 
-// path is the way of the data of one connection: the flows at both ends.
-type path struct {
+// flows are the processes at both ends of the data of one connection.
+type flows struct {
 	remote        *flow.Counter // of the flow at the server
 	remoteFile    string
 	command       string // that the server runs
@@ -69,31 +69,31 @@ type path struct {
 	stdin, stdout *os.File
 }
 
-// open lays the path. limit is the number of bytes to send, 0 for no end.
-func (p *Private) open(t record.Trial, limit unit.Bytes) (*path, error) {
-	way := &path{remoteFile: p.file("remote")}
+// open starts what is at the server. limit is the number of bytes to send, 0 for no end.
+func (p *Private) open(t record.Trial, limit unit.Bytes) (*flows, error) {
+	ends := &flows{remoteFile: p.file("remote")}
 	var err error
-	if way.remote, err = flow.CreateCounter(way.remoteFile); err != nil {
+	if ends.remote, err = flow.CreateCounter(ends.remoteFile); err != nil {
 		return nil, err
 	}
 	if t.Direction == record.Download {
-		err = p.openDownload(way, limit)
+		err = p.openDownload(ends, limit)
 	} else {
-		err = p.openUpload(way, limit)
+		err = p.openUpload(ends, limit)
 	}
 	if err != nil {
-		way.close()
+		ends.close()
 		return nil, err
 	}
-	return way, nil
+	return ends, nil
 }
 
 // openUpload reads zeros straight from the kernel where the stream has no end:
 // no process of ours stands before ssh then.
-func (p *Private) openUpload(way *path, limit unit.Bytes) (err error) {
-	way.command = flow.Command(p.Flow, "sink", way.remoteFile)
+func (p *Private) openUpload(ends *flows, limit unit.Bytes) (err error) {
+	ends.command = flow.Command(p.Flow, "sink", ends.remoteFile)
 	if p.Data == "zero" && limit == 0 {
-		way.stdin, err = os.Open("/dev/zero")
+		ends.stdin, err = os.Open("/dev/zero")
 		return err
 	}
 	read, write, err := os.Pipe()
@@ -101,48 +101,48 @@ func (p *Private) openUpload(way *path, limit unit.Bytes) (err error) {
 		return err
 	}
 	defer write.Close()
-	way.stdin = read
-	way.local, err = p.startFlow(nil, write, "source", p.Data, strconv.FormatInt(int64(limit), 10))
+	ends.stdin = read
+	ends.local, err = p.startFlow(nil, write, "source", p.Data, strconv.FormatInt(int64(limit), 10))
 	return err
 }
 
-func (p *Private) openDownload(way *path, limit unit.Bytes) error {
-	way.command = flow.Command(p.Flow, "source", way.remoteFile, p.Data, strconv.FormatInt(int64(limit), 10))
+func (p *Private) openDownload(ends *flows, limit unit.Bytes) error {
+	ends.command = flow.Command(p.Flow, "source", ends.remoteFile, p.Data, strconv.FormatInt(int64(limit), 10))
 	read, write, err := os.Pipe()
 	if err != nil {
 		return err
 	}
 	defer read.Close()
-	way.stdout = write
-	way.local, err = p.startFlow(read, nil, "sink")
+	ends.stdout = write
+	ends.local, err = p.startFlow(read, nil, "sink")
 	return err
 }
 
 // handOver closes our copies of what the client has now.
-func (way *path) handOver() {
-	for _, f := range []*os.File{way.stdin, way.stdout} {
+func (ends *flows) handOver() {
+	for _, f := range []*os.File{ends.stdin, ends.stdout} {
 		if f != nil {
 			f.Close()
 		}
 	}
-	way.stdin, way.stdout = nil, nil
+	ends.stdin, ends.stdout = nil, nil
 }
 
-func (way *path) close() {
-	way.handOver()
-	if way.local != nil {
-		way.local.close()
+func (ends *flows) close() {
+	ends.handOver()
+	if ends.local != nil {
+		ends.local.close()
 	}
-	way.remote.Close()
-	_ = os.Remove(way.remoteFile)
+	ends.remote.Close()
+	_ = os.Remove(ends.remoteFile)
 }
 
 // received counts bytes at the sink, at whichever end it is.
-func (way *path) received(d record.Direction) func() int64 {
+func (ends *flows) received(d record.Direction) func() int64 {
 	if d == record.Download {
-		return way.local.counter.Bytes
+		return ends.local.counter.Bytes
 	}
-	return way.remote.Bytes
+	return ends.remote.Bytes
 }
 
 // begin starts the client.
@@ -152,36 +152,36 @@ func (p *Private) begin(t record.Trial, command string, stdin, stdout *os.File) 
 	return p.startClient(p.Client(t.Asked(), log, command), t.Asked(), log, stdin, stdout)
 }
 
-// send lays the path for limit bytes (0: no end) and starts the client on it. The
-// caller closes the path.
-func (p *Private) send(t record.Trial, limit unit.Bytes) (*path, *client, error) {
-	way, err := p.open(t, limit)
+// send opens the flows for limit bytes (0: no end) and starts the client on it. The
+// caller closes the flows.
+func (p *Private) send(t record.Trial, limit unit.Bytes) (*flows, *client, error) {
+	ends, err := p.open(t, limit)
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := p.begin(t, way.command, way.stdin, way.stdout)
+	c, err := p.begin(t, ends.command, ends.stdin, ends.stdout)
 	if err != nil {
-		way.close()
+		ends.close()
 		return nil, nil, err
 	}
-	way.handOver()
-	return way, c, nil
+	ends.handOver()
+	return ends, c, nil
 }
 
 // transfer times segments of an endless stream.
 func (p *Private) transfer(ctx context.Context, t record.Trial) (s record.Sample, err error) {
 	spin := proc.Spin()
-	way, c, err := p.send(t, 0)
+	ends, c, err := p.send(t, 0)
 	if err != nil {
 		return s, err
 	}
-	defer way.close()
+	defer ends.close()
 	s.Start = c.started
-	trialErr := p.poll(ctx, c, way.remote.Ready)
+	trialErr := p.poll(ctx, c, ends.remote.Ready)
 	server := p.settle()
 	if trialErr == nil {
-		s.Segments, trialErr = p.metered(ctx, t, c, way, spin)
-		s.Bytes = unit.Bytes(way.received(t.Direction)())
+		s.Segments, trialErr = p.metered(ctx, t, c, ends, spin)
+		s.Bytes = unit.Bytes(ends.received(t.Direction)())
 	}
 	c.kill()
 	if server != nil {
@@ -193,19 +193,19 @@ func (p *Private) transfer(ctx context.Context, t record.Trial) (s record.Sample
 }
 
 // metered puts clocks on the processes of a ready connection.
-func (p *Private) metered(ctx context.Context, t record.Trial, c *client, way *path, spin time.Duration) ([]record.Segment, error) {
-	m := &meters{bytes: way.received(t.Direction), way: t.Direction}
+func (p *Private) metered(ctx context.Context, t record.Trial, c *client, ends *flows, spin time.Duration) ([]record.Segment, error) {
+	m := &meters{bytes: ends.received(t.Direction), way: t.Direction}
 	defer m.close()
 	var err error
 	if m.client, err = proc.OpenClock(c.cmd.Process.Pid); err != nil {
 		return nil, errEnded
 	}
-	if m.server, err = proc.OpenClock(way.remote.Parent()); err != nil {
+	if m.server, err = proc.OpenClock(ends.remote.Parent()); err != nil {
 		return nil, errEnded
 	}
-	pids := []int{way.remote.Pid()}
-	if way.local != nil {
-		pids = append(pids, way.local.cmd.Process.Pid)
+	pids := []int{ends.remote.Pid()}
+	if ends.local != nil {
+		pids = append(pids, ends.local.cmd.Process.Pid)
 	}
 	for _, pid := range pids {
 		if clock, err := proc.OpenClock(pid); err == nil {
@@ -283,20 +283,20 @@ func (p *Private) login(ctx context.Context, t record.Trial) (s record.Sample, e
 // copy moves exactly SizeBytes and times the whole process, login included, as
 // a shell loop around `dd | ssh` does.
 func (p *Private) copy(ctx context.Context, t record.Trial) (s record.Sample, err error) {
-	way, c, err := p.send(t, t.SizeBytes)
+	ends, c, err := p.send(t, t.SizeBytes)
 	if err != nil {
 		return s, err
 	}
-	defer way.close()
+	defer ends.close()
 	s.Start = c.started
-	trialErr := p.awaitCopy(ctx, c, way.received(t.Direction))
+	trialErr := p.awaitCopy(ctx, c, ends.received(t.Direction))
 	elapsed := time.Since(c.started)
 	c.kill()
-	if trialErr == nil && way.local != nil {
-		trialErr = way.local.awaitEnd(p.Connect) // a sink may still have to read what the client has written
+	if trialErr == nil && ends.local != nil {
+		trialErr = ends.local.awaitEnd(p.Connect) // a sink may still have to read what the client has written
 	}
 	server := p.awaitServer()
-	s.Bytes = unit.Bytes(way.received(t.Direction)())
+	s.Bytes = unit.Bytes(ends.received(t.Direction)())
 	if trialErr == nil && s.Bytes != t.SizeBytes {
 		trialErr = &failure{record.Broken, fmt.Sprintf("%d of %d bytes arrived", s.Bytes, t.SizeBytes)}
 	}

@@ -76,9 +76,9 @@ func (s *Server) accept() {
 			return // closed
 		}
 		s.mu.Lock()
-		swift, crowd := s.swift, len(s.live)
+		swift, live := s.swift, len(s.live)
 		s.mu.Unlock()
-		if crowd >= maxLive {
+		if live >= maxLive {
 			tcp.Close()
 			continue
 		}

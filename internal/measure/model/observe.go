@@ -115,7 +115,7 @@ func TransferOf(t record.Trial, s record.Sample, spin float64) (Transfer, bool) 
 		cleanCost = all
 	}
 	out.Wall = single(wallOf(cleanWall, out.DirtyWall))
-	out.crowd(all)
+	out.contention(all)
 	client := costOf(cleanCost, func(s record.Segment) (*time.Duration, unit.Bytes) { return s.ClientCPUNS, s.ClientBytes })
 	server := costOf(cleanCost, func(s record.Segment) (*time.Duration, unit.Bytes) { return s.ServerCPUNS, s.ServerBytes })
 	out.Client, out.Server = single(client), single(server)
@@ -165,8 +165,8 @@ func costOf(segments []record.Segment, side func(record.Segment) (cpu *time.Dura
 	return stats.Quantile(costs, undisturbed)
 }
 
-// crowd fills in how the connection shared the cores with others.
-func (t *Transfer) crowd(segments []record.Segment) {
+// contention fills in how the connection shared the cores with others.
+func (t *Transfer) contention(segments []record.Segment) {
 	var wall, foreign, client, server float64
 	for _, s := range segments {
 		wall += float64(s.WallNS)

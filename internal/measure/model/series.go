@@ -70,7 +70,7 @@ func fitSeries(cells []alg.Suite, in observations, predict predictor, uncertain 
 	s.etm = true // until the fit says otherwise
 	for range passes {
 		s.means(obs)
-		classes := twins(cells, s.etm)
+		classes := equivalents(cells, s.etm)
 		points, at := s.points(cells, classes, held)
 		f := predict(points, at)
 		s.Parameters, s.etm = f.parameters, s.etm && f.etm

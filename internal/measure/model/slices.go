@@ -92,7 +92,7 @@ func SittingsOf(trials map[int]record.Trial, batches []record.Slices) Sittings {
 	var estimates [quantities][]stats.Estimate
 	for q := range quantities {
 		estimates[q], out.apart[q] = locate(connections, q, &out.Excess)
-		out.Excess.blur(q, connections, estimates[q])
+		out.Excess.addError(q, connections, estimates[q])
 	}
 	relate(estimates)
 	for q := range quantities {
@@ -306,9 +306,9 @@ func excessOf(connections []*connection) Excess {
 	return out
 }
 
-// blur adds the error of the excess to estimates: all slices have the same, but
+// addError adds the error of the excess to estimates: all slices have the same, but
 // it weighs more in those that take less time than others.
-func (e *Excess) blur(q quantity, connections []*connection, estimates []stats.Estimate) {
+func (e *Excess) addError(q quantity, connections []*connection, estimates []stats.Estimate) {
 	if e[q].Err == 0 {
 		return
 	}

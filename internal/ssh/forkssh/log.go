@@ -152,12 +152,12 @@ func (l *log) line(s string) {
 	case sshlog.PreBanner: // sshd itself sends a line when it turns a connection away
 		l.other = l.other || !strings.HasPrefix(e.Text, "Exceeded MaxStartups") && !strings.HasPrefix(e.Text, "Not allowed at this time")
 	default:
-		l.station(e.Kind)
+		l.note(e.Kind)
 	}
 }
 
-// station notes what is only to be known later.
-func (l *log) station(kind sshlog.Kind) {
+// note keeps what is only to be known later.
+func (l *log) note(kind sshlog.Kind) {
 	switch kind {
 	case sshlog.LoggedIn:
 		l.loggedIn = true

@@ -30,7 +30,7 @@ func (r *Ranking) rankBulk(d *data, opts Options) {
 		has := func(t model.Transfer) bool { return t.Cell.Direction == direction }
 		if slices.ContainsFunc(d.transfers, has) {
 			a := model.Analyse(direction, d.cells, d.transfers, d.cores)
-			d.blur(a)
+			d.addResolution(a)
 			analyses = append(analyses, a)
 		}
 	}
@@ -53,8 +53,8 @@ func (r *Ranking) rankBulk(d *data, opts Options) {
 	r.Controls = bulkControls(d, r.By, r.Floor())
 }
 
-// blur adds what the clock of an imported log leaves open.
-func (d *data) blur(a *model.Analysis) {
+// addResolution adds what the clock of an imported log leaves open.
+func (d *data) addResolution(a *model.Analysis) {
 	for i := range a.Wall.Figures {
 		if err := d.coarse[record.Cell{Suite: a.Cells[i], Direction: a.Direction}]; err > 0 {
 			a.Wall.Figures[i].Err = math.Hypot(a.Wall.Figures[i].Err, err)

@@ -6,10 +6,10 @@ import (
 	"sshpace/internal/base/alg"
 )
 
-// twins lists the cells by what they compute, as indices: MACs of one primitive
+// equivalents lists the cells by what they compute, as indices: MACs of one primitive
 // do the same per byte, and so do their -etm forms unless these were found to have
 // an effect.
-func twins(cells []alg.Suite, etm bool) [][]int {
+func equivalents(cells []alg.Suite, etm bool) [][]int {
 	type computation struct {
 		cipher, primitive string
 		etm               bool
