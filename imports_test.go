@@ -54,7 +54,7 @@ ssh/forkssh: base/host base/termsafe fleet ssh/knownhosts/check ssh/openssh ssh/
 ssh/route: base/fault base/host base/termsafe ssh/openssh ssh/sshconf ssh/wire sys/proc
 ssh/mux: base/termsafe fleet
 ssh/reach: base/host fleet ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/accept ssh/knownhosts/check ssh/knownhosts/index ssh/mux ssh/route ssh/sshconf
-ssh/sshtest:
+ssh/sshtest: ssh/sshconf
 measure/model: base/alg base/stats base/unit record
 measure/model/sim: base/alg base/unit measure/plan record
 measure/plan: base/alg base/stats base/unit measure/model record

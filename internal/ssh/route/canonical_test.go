@@ -21,7 +21,8 @@ func TestMain(m *testing.M) {
 }
 
 // aliases are the records of the name server; any other name has an address.
-var aliases = map[string]string{"one.test": "two.test", "two.test": "three.test", "web.a.test": "lb.b.test", "only.a.test": ""}
+var aliases = map[string]string{"one.test": "two.test", "two.test": "three.test", "web.a.test": "lb.b.test", "only.a.test": "",
+	"one.a.test": "lb.b.test", "web1.a.test": "web1.b.test", "gone.a.test": "", "gone.b.test": "", "mail.a.test": "", "plain.a.test": ""}
 
 // answerNames serves DNS on loopback and prints the canonical names of its
 // arguments, one a line.
@@ -100,6 +101,25 @@ func encoded(name string) (out []byte) {
 // TestCanonical: chains are followed to their end, every time, and a name with a
 // dot at its end that stands in /etc/hosts only is unknown, as it is to ssh.
 func TestCanonical(t *testing.T) {
+	args := []string{"canonical-names"}
+	for range 20 {
+		args = append(args, "one.test.")
+	}
+	args = append(args, "web.a.test.", "only.a.test.", "plain.test.")
+	out, err := ownNetwork(t, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	want := strings.Repeat("one.test. three.test true\n", 20) + "web.a.test. lb.b.test true\nonly.a.test.  false\nplain.test. plain.test true\n"
+	if string(out) != want {
+		t.Errorf("%s\nwant\n%s", out, want)
+	}
+}
+
+// ownNetwork is this program in a network that knows nothing but the name server
+// of aliases, and an /etc/hosts with only.a.test.
+func ownNetwork(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"hosts": "127.0.0.8 only.a.test\n", "resolv.conf": "nameserver 127.0.0.1\n", "nsswitch.conf": "hosts: files dns\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
@@ -111,17 +131,5 @@ func TestCanonical(t *testing.T) {
 		t.Fatal(err)
 	}
 	script := `ip link set lo up; for f in hosts resolv.conf nsswitch.conf; do mount --bind "$0/$f" "$(readlink -f /etc/$f)" || exit; done; exec "$@"`
-	args := []string{"-r", "-m", "-n", "sh", "-c", script, dir, self, "canonical-names"}
-	for range 20 {
-		args = append(args, "one.test.")
-	}
-	args = append(args, "web.a.test.", "only.a.test.", "plain.test.")
-	out, err := exec.Command("unshare", args...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	want := strings.Repeat("one.test. three.test true\n", 20) + "web.a.test. lb.b.test true\nonly.a.test.  false\nplain.test. plain.test true\n"
-	if string(out) != want {
-		t.Errorf("%s\nwant\n%s", out, want)
-	}
+	return exec.Command("unshare", append([]string{"-r", "-m", "-n", "sh", "-c", script, dir, self}, args...)...)
 }

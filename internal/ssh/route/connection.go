@@ -39,17 +39,17 @@ func (c Connection) Options() []string {
 		}
 	}
 	add("-F", c.Config)
-	for _, setting := range c.Settings {
-		add("-o", setting)
-	}
+	add("-l", c.User)
 	if c.Port != 0 {
 		add("-p", strconv.Itoa(int(c.Port)))
 	}
-	add("-l", c.User)
+	add("-J", c.Jump)
+	for _, setting := range c.Settings { // behind the flags, which win here
+		add("-o", setting)
+	}
 	for _, identity := range c.Identities {
 		add("-i", identity)
 	}
-	add("-J", c.Jump)
 	if c.IPv4 {
 		argv = append(argv, "-4")
 	}

@@ -27,7 +27,7 @@ func parseAlgorithms(in input) ([]string, error) {
 // checkAlgorithms refuses names that the installed ssh does not support, as
 // it does itself while reading. Nothing is checked in a list that removes.
 func (d *Defaults) checkAlgorithms(k Keyword, list string) error {
-	supported := d.supported(k)
+	supported := d.namable(k)
 	if strings.HasPrefix(list, "-") || len(supported) == 0 {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"sshpace/internal/ssh/sshconf"
+	"sshpace/internal/ssh/sshtest"
 )
 
 // A case of the corpus is a directory in one of the archives:
@@ -101,7 +102,7 @@ func compare(t *testing.T, l *lab, line string, refused bool) {
 	if len(got.Gaps) > 0 {
 		t.Fatalf("%s: gaps %v", line, got.Gaps)
 	}
-	if diff := cmp.Diff(tableOfDump(string(out)), tableOf(got)); diff != "" {
+	if diff := cmp.Diff(sshtest.TableOfDump(string(out)), sshtest.TableOf(got)); diff != "" {
 		t.Errorf("%s: -ssh +ours\n%s", line, diff)
 	}
 }

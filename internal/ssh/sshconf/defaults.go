@@ -102,6 +102,15 @@ func (d *Defaults) supported(k Keyword) []string {
 	return d.algorithms["key-sig"]
 }
 
+// namable returns what a list may name: before 10.0 also types of certificates
+// in CASignatureAlgorithms, though nothing can be signed with them.
+func (d *Defaults) namable(k Keyword) []string {
+	if d != nil && k == CASignatureAlgorithms && !d.Version.AtLeast(plainSignatures) {
+		return d.supported(HostKeyAlgorithms)
+	}
+	return d.supported(k)
+}
+
 // list returns the default of an algorithm list.
 func (d *Defaults) list(k Keyword) []string {
 	if d == nil || d.values[k] == nil {

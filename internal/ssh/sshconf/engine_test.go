@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sshpace/internal/ssh/sshconf"
+	"sshpace/internal/ssh/sshtest"
 )
 
 func TestDecide(t *testing.T) {
@@ -149,7 +150,7 @@ func TestFromDump(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tableOfDump(string(out)), tableOf(read)); diff != "" {
+			if diff := cmp.Diff(sshtest.TableOfDump(string(out)), sshtest.TableOf(read)); diff != "" {
 				t.Errorf("-ssh +read\n%s", diff)
 			}
 		})

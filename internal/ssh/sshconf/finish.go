@@ -25,6 +25,9 @@ func (s *state) finish() (*Resolved, error) {
 		}
 	}
 	s.finishDefaults(r)
+	if v := r.set[ConnectionAttempts]; v.word() == "0" {
+		return nil, &ConfigError{v.Origin, errors.New("invalid number of ConnectionAttempts")}
+	}
 	return r, nil
 }
 
@@ -112,6 +115,10 @@ func (s *state) finishLists(r *Resolved) error {
 			r.ordered = strings.IndexByte("+-", v.Args[0][0]) < 0
 		}
 		list := s.config.lists[algorithmKey{k, v.Args[0]}]
+		if list.err != nil && k == CASignatureAlgorithms { // ssh says so and goes on
+			r.Gaps = append(r.Gaps, Gap{Reason: k.String() + ": " + list.err.Error(), Origin: v.Origin})
+			continue
+		}
 		if list.err != nil {
 			return wrapError(v.Origin, fmt.Errorf("%s: %w", k, list.err))
 		}
@@ -208,6 +215,6 @@ func (s *state) updateHostKeys() *Value {
 func (r *Resolved) cannotAsk() bool {
 	persist := r.word(ControlPersist)
 	return persist != "" && persist != "no" && r.word(ControlPath) != "" ||
-		r.word(RemoteCommand) != "" || r.word(RequestTTY) == "false" ||
+		r.config.params.Command != "" || r.word(RemoteCommand) != "" || r.word(RequestTTY) == "false" ||
 		slices.Contains([]string{"SILENT", "FATAL", "ERROR"}, r.word(LogLevel))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sshpace/internal/ssh/sshconf"
+	"sshpace/internal/ssh/sshtest"
 )
 
 // choices is a source of decisions: the bytes of a fuzzer, then zeros.
@@ -155,7 +156,7 @@ func differ(t testing.TB, data []byte) (config, difference string) {
 	case len(got.Gaps) > 0:
 		return config, fmt.Sprint("gaps: ", got.Gaps)
 	}
-	return config, cmp.Diff(tableOfDump(string(out)), tableOf(got))
+	return config, cmp.Diff(sshtest.TableOfDump(string(out)), sshtest.TableOf(got))
 }
 
 // FuzzResolve compares random files with ssh -G. Each takes some 8 ms, which the

@@ -359,9 +359,10 @@ func (v Version) AtLeast(w Version) bool {
 
 // First releases of what the reading of files depends on.
 var (
-	includeTokens  = Version{9, 9}  // tokens and ${ENV} in Include
-	shellLikeMatch = Version{9, 9}  // single quotes and escapes in Match
-	jumpToken      = Version{9, 6}  // %j, and the jump host in %C
-	userTokens     = Version{10, 0} // tokens and ${ENV} in User
-	notFinal       = Version{10, 1} // "Match !final" asks for no second pass
+	includeTokens   = Version{9, 9}  // tokens and ${ENV} in Include
+	shellLikeMatch  = Version{9, 9}  // single quotes and escapes in Match
+	jumpToken       = Version{9, 6}  // %j, and the jump host in %C
+	userTokens      = Version{10, 0} // tokens and ${ENV} in User
+	plainSignatures = Version{10, 0} // no certificates in CASignatureAlgorithms
+	notFinal        = Version{10, 1} // "Match !final" asks for no second pass
 )

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -151,69 +150,4 @@ func parseCall(t testing.TB, line string) call {
 		c.query.User, c.query.Name = words[0][:i], words[0][i+1:]
 	}
 	return c
-}
-
-// lines of ssh -G that say the same in other words, or that no one asks for.
-func shown(name, rest string) (key, value string, ok bool) {
-	k, known := sshconf.KeywordOf(name)
-	if !known || slices.Contains(notCompared, k) {
-		return "", "", false
-	}
-	switch rest {
-	case "yes":
-		rest = "true"
-	case "no":
-		rest = "false"
-	}
-	return k.String(), rest, true
-}
-
-// notCompared are keywords whose value ssh -G prints in a form of its own,
-// and that no engine of ours looks at.
-var notCompared = []sshconf.Keyword{
-	sshconf.LocalForward, sshconf.RemoteForward, sshconf.DynamicForward, sshconf.PermitRemoteOpen, sshconf.IPQoS,
-	sshconf.TunnelDevice, sshconf.SyslogFacility, sshconf.LogVerbose, sshconf.StreamLocalBindMask,
-	sshconf.GSSAPIKexAlgorithms, sshconf.XAuthLocation, sshconf.IgnoreUnknown,
-}
-
-type table map[string][]string
-
-func tableOfDump(text string) table {
-	t := table{}
-	for line := range strings.Lines(text) {
-		name, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		if key, value, ok := shown(name, rest); ok {
-			t[key] = append(t[key], value)
-		}
-	}
-	return t
-}
-
-// commas are the keywords whose words ssh -G joins by commas.
-var commas = []sshconf.Keyword{
-	sshconf.Ciphers, sshconf.MACs, sshconf.KexAlgorithms, sshconf.HostKeyAlgorithms,
-	sshconf.PubkeyAcceptedAlgorithms, sshconf.HostbasedAcceptedAlgorithms, sshconf.CASignatureAlgorithms,
-}
-
-func tableOf(r *sshconf.Resolved) table {
-	t := table{}
-	for k, v := range r.Settings() {
-		separator := " "
-		if slices.Contains(commas, k) {
-			separator = ","
-		}
-		rests := []string{strings.Join(v.Args, separator)}
-		if k == sshconf.SetEnv {
-			rests = v.Args
-		}
-		for _, rest := range rests {
-			if key, value, ok := shown(k.String(), rest); ok {
-				t[key] = append(t[key], value)
-			}
-		}
-	}
-	if len(t["ProxyJump"]) > 0 {
-		delete(t, "ProxyCommand") // ssh -G prints one of the two
-	}
-	return t
 }

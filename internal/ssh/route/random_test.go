@@ -1,0 +1,364 @@
+package route
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/ssh/sshconf"
+	"sshpace/internal/ssh/sshtest"
+)
+
+// configs is what the random configurations are made of.
+var configs = sshtest.Grammar{
+	"name":     {"one", "web1", "web2", "db.a.test", "only", "10.0.0.7", "::1", "gone.a.test", "plain.b.test", "WEB1", "127.1", "mail"},
+	"pattern":  {"<name>", "<name>", "web*", "web?", "*", "!<name>", "*.test", "*.a.test", "!*.b.test", `"<name>"`, "w*1", "10.*", "o?e", "!web2 *", "One"},
+	"header":   {"Host <pattern>", "Host <pattern> <pattern>", "Host <pattern> <pattern> <pattern>", "Match <criteria>", "Match <criteria>"},
+	"criteria": {"<criterion>", "<criterion>", "<criterion> <criterion>", "<criterion> <criterion> <criterion>", "all", "final all", "canonical all", "!canonical <criterion>"},
+	"not":      {"", "", "", "!"},
+	"criterion": {"<not>host <list>", "<not>host <list>", "host=<list>", `host "<list>"`, "<not>originalhost <list>", "<not>user <people>", "<not>localuser <people>",
+		`<not>exec "<program>"`, "final", "canonical", "<not>final", "<not>canonical", "Host <list>", "<newer>"},
+	"newer":    {"host <list>"},
+	"list":     {"<name>", "<name>,<name>", "web*,!web2", "*.test", "*,!*.a.test", "!web1,web*", "mail,o*", "WEB1"},
+	"people":   {"root", "bob", "b*", "!bob,*", "bob,alice", "nobody"},
+	"program":  {"true", "false", "test %h = web1", "test %n = web1", "test %r = bob", "test %p = 22", "expr %h : .*test", "test -n '%L'", "test %u = root", "test -z %C"},
+	"include":  {"Include DIR/one", "Include DIR/two", `Include "DIR/one" DIR/two`, "Include DIR/t*", "Include DIR/none", "Include=DIR/one"},
+	"token":    {"%h", "%n", "%p", "%r", "%u", "%%", "%k", "%L", "%l", "%i", "%C", "%d", "x", "%j"},
+	"path":     {"~/.ssh/<token>", "/k/<token>-<token>", "DIR/<token>", "~/key", "~root/key", "none", `"/with blank/<token>"`, "${FLEET}/x", "key", "/k/${FLEET}-<token>"},
+	"yes":      {"yes", "no", "Yes", "true", "false", `"yes"`, "NO"},
+	"number":   {"1", "2", "3", "22", "2048", " 5", "007"},
+	"time":     {"0", "5", "1m", "1h30m", "none", "90s", "2W", "1m30"},
+	"sign":     {"+", "-", "^", "", ""},
+	"kex":      {"curve25519-sha256", "diffie-hellman-group14-sha256", "ecdh-sha2-*", "diffie-hellman-group1-sha1", "curve25519*,ecdh-sha2-nistp256", "*sha1"},
+	"cipher":   {"aes128-ctr", "aes*-ctr", "3des-cbc", "aes128-cbc,aes256-cbc", "chacha20-poly1305@openssh.com,aes128-gcm@openssh.com", "*cbc", "*"},
+	"mac":      {"hmac-sha1", "hmac-sha2-*", "*-etm@openssh.com", "umac-64@openssh.com,hmac-md5", "hmac-sha2-256"},
+	"key":      {"ssh-rsa", "ssh-ed25519", "ssh-ed25519,rsa-sha2-512", "*-cert-v01@openssh.com", "ecdsa*", "rsa-sha2-*", "ssh-dss", "sk-*", "ssh-ed25519-cert-v01@openssh.com"},
+	"jump":     {"<name>", "bob@<name>", "<name>:2200", "bob@<name>:2201", "<name>,<name>", "none", `"<name>"`, "ssh://bob@mail:44", "[::1]:22", "gate,bob@mail"},
+	"hostname": {"<name>", "%h", "%h.a.test", "%h.b.test", "x-%h", "127.0.0.9", "0x7f.1", "::1", `"%h.test"`, "Only.A.test", "%%h", "fe80::1%%lo"},
+	"canonical": {"CanonicalizeHostname <canon>", "CanonicalizeHostname <canon>", "CanonicalDomains a.test b.test", "CanonicalDomains b.test", "CanonicalDomains none", "CanonicalizeMaxDots <number>",
+		"CanonicalizeFallbackLocal <yes>", "CanonicalizePermittedCNAMEs *:*", "CanonicalizePermittedCNAMEs *.a.test:*.b.test", "CanonicalizePermittedCNAMEs one.*:three.test none.test:x", "CanonicalizePermittedCNAMEs none"},
+	"canon": {"yes", "always", "no", "yes"},
+	"set": {
+		"HostName <hostname>", "HostName <hostname>", "Port <port>", "Port <port>", "User <user>", "User <user>", "IdentityFile <path>", "IdentityFile <path>", "CertificateFile <path>",
+		"UserKnownHostsFile <path>", "UserKnownHostsFile <path> <path>", "GlobalKnownHostsFile <path>", "IdentityAgent <path>", "IdentityAgent $FLEET", "IdentityAgent SSH_AUTH_SOCK", "ControlPath <path>",
+		"ProxyJump <jump>", "ProxyJump <jump>", "ProxyCommand nc <token> %h %p", "ProxyCommand none", "ProxyCommand=ssh -W %h:%p gate # x", `ProxyCommand "nc %h %p"`,
+		"KexAlgorithms <sign><kex>", "Ciphers <sign><cipher>", "MACs <sign><mac>", "HostKeyAlgorithms <sign><key>", "PubkeyAcceptedAlgorithms <sign><key>", "CASignatureAlgorithms <sign><key>",
+		"PubkeyAcceptedKeyTypes <sign><key>", "HostbasedAcceptedAlgorithms <sign><key>", `Ciphers "<sign><cipher>"`,
+		"<switch> <yes>", "<switch> <yes>", "<switch> <yes>", "<counter> <number>", "<wait> <time>", "AddressFamily <family>", "BindAddress 127.0.0.<number>", "BindInterface lo",
+		"StrictHostKeyChecking <strict>", "UpdateHostKeys <ask>", "VerifyHostKeyDNS <ask>", "HostKeyAlias <alias>", "LogLevel <level>", "RequestTTY <tty>", "RemoteCommand echo <token> # not a comment",
+		"SendEnv LANG LC_*", "SendEnv -LC_*", "SendEnv A B -A", "SetEnv A=1 B=2", "SetEnv A=<number> A=4", `SetEnv "X=a b" Y=c`, "RekeyLimit 1G 1h", "RekeyLimit default none", "RekeyLimit 16K",
+		"ForwardAgent <forward>", "AddKeysToAgent <agent>", "PreferredAuthentications publickey,password", "ControlMaster <master>", "ControlPersist <persist>", "Compression <plain>", "EscapeChar <escape>",
+		"LocalForward 8080 a:80", "RemoteForward 9 b:9", "DynamicForward 1080", "Tunnel <tunnel>", "KnownHostsCommand /bin/echo %H %I <token>", "LocalCommand echo %h <token>", "RevokedHostKeys <path>",
+		"FingerprintHash <digest>", "SessionType <session>", "IPQoS af21 cs1", "PKCS11Provider none", "SecurityKeyProvider internal", "NumberOfPasswordPrompts <number>", "KbdInteractiveDevices bsdauth",
+		"<canonical>", "<canonical>", "<canonical>", "<canonical>", "IgnoreUnknown Bar*", "Barrel 3", "Protocol 2", "ChallengeResponseAuthentication <yes>", "<include>", "<added>",
+	},
+	"added":    {"Port <port>"},
+	"port":     {"22", "2222", "ssh", "65535", "1"},
+	"user":     {"bob", "alice", "nobody", `"bob"`, "x_y"},
+	"switch":   {"BatchMode", "IdentitiesOnly", "HashKnownHosts", "CheckHostIP", "PasswordAuthentication", "TCPKeepAlive", "PermitLocalCommand", "ProxyUseFdpass", "ExitOnForwardFailure", "ForwardX11", "VisualHostKey", "NoHostAuthenticationForLocalhost", "StdinNull", "GatewayPorts", "ClearAllForwardings", "HostbasedAuthentication", "KbdInteractiveAuthentication"},
+	"counter":  {"ConnectionAttempts", "ServerAliveCountMax", "RequiredRSASize"},
+	"wait":     {"ConnectTimeout", "ServerAliveInterval", "ForwardX11Timeout"},
+	"family":   {"inet", "inet6", "any", "INET"},
+	"strict":   {"yes", "no", "ask", "accept-new", "off"},
+	"ask":      {"yes", "no", "ask"},
+	"alias":    {"Alias", "<name>", "%h"},
+	"level":    {"QUIET", "debug", "DEBUG3", "info", "ERROR"},
+	"tty":      {"yes", "no", "force", "auto"},
+	"forward":  {"yes", "no", "/dev/null", "$FLEET", "SSH_AUTH_SOCK", "DIR/<token>"},
+	"agent":    {"yes", "no", "ask", "confirm", "5m", "confirm 10m"},
+	"master":   {"yes", "no", "auto", "autoask", "ask"},
+	"persist":  {"yes", "no", "10", "1h", "0"},
+	"plain":    {"yes", "no"},
+	"escape":   {"none", "~", "^X", "x"},
+	"tunnel":   {"yes", "no", "ethernet", "point-to-point"},
+	"digest":   {"md5", "sha256", "SHA512"},
+	"session":  {"none", "subsystem", "default"},
+	"bad":      {"Foo bar", "Port 0", "Ciphers aes999", "Match", "User", `Host "web`, "HostName %q", "ControlPath ${NOT_SET}", "BatchMode maybe", "ConnectTimeout x", "Match all host a", "ProxyJump @", "Include", "Port 22 23", `User "bob`, "Host", "Match exec", "Match frob x"},
+	"before":   {"", "", "  ", "\t", " \t "},
+	"equals":   {" ", " ", " ", "=", " = ", "\t", "  ", " ="},
+	"end":      {"\n", "\n", "\n", "\n\n", " # a comment\n", "\r\n", "  \n", "\n# a comment\n"},
+	"option":   {"Port=2300", "User=carol", "HostName=%h.b.test", "IdentityFile=/o", "ProxyJump=mail", "Ciphers=+aes128-cbc", "CanonicalizeHostname yes", "AddressFamily=inet6", "ControlPath=none", "StrictHostKeyChecking=no", "HostKeyAlgorithms=-ssh-rsa", "SendEnv=X", "CanonicalDomains=a.test", "ProxyCommand=none", "RemoteCommand=uptime"},
+	"jumpflag": {"mail", "bob@gate:23", "one,two"},
+}
+
+// newest is what ssh understands since 10.0.
+var newest = sshtest.Grammar{
+	"newer": {"<not>tagged <tag>", "<not>localnetwork <network>", "<not>version <release>", "<not>sessiontype <types>", "<not>command <words>"},
+	"added": {"Tag <tag>", "Tag <tag>", "User %u-x", "User ${FLEET}", "RefuseConnection no <token>", "ObscureKeystrokeTiming no", "ChannelTimeout session=5m", "VersionAddendum none", "WarnWeakCrypto no"},
+	"tag":   {"a", "b", "*", "a,b", `""`, "!a,*"}, "network": {"127.0.0.0/8", "10.0.0.0/8,!10.0.0.0/24", "::1/128", "0.0.0.0/0"},
+	"release": {"OpenSSH_*", "OpenSSH_9*", "!*10*,*", "*"}, "types": {"shell", "exec", "none,subsystem", "*", "!exec,*"}, "words": {`""`, "uptime", "up*", "*", `"echo *"`, "!*"},
+}
+
+// invocation is a command line.
+type invocation struct {
+	connection Connection
+	host       host.Host
+	command    string
+}
+
+func (i invocation) String() string { return strings.Join(i.words(), " ") }
+
+// words are the arguments of ssh.
+func (i invocation) words() []string {
+	words := i.connection.Options()
+	if i.host.User != "" {
+		words = append(words, "-l", i.host.User)
+	}
+	if i.host.Port != 0 {
+		words = append(words, "-p", fmt.Sprint(i.host.Port))
+	}
+	words = append(words, "--", i.host.Name)
+	if i.command != "" {
+		words = append(words, i.command)
+	}
+	return words
+}
+
+// trial is a configuration in a folder of its own.
+type trial struct {
+	*rand.Rand
+	sshtest.Grammar
+	dir string
+}
+
+func (r trial) make(text string) string {
+	return strings.ReplaceAll(r.Make(r.Rand, text), "DIR", r.dir)
+}
+
+func (r trial) rarely(n int) bool { return r.IntN(n) == 0 }
+
+// file makes lines; in files that are included fewer include others.
+func (r trial) file(name string, lines int) {
+	var b strings.Builder
+	for range 1 + r.IntN(lines) {
+		text := "<set>"
+		switch {
+		case r.rarely(4):
+			text = "<header>"
+		case r.rarely(1500):
+			text = "<bad>"
+		}
+		line := r.make(text)
+		if name != "config" && strings.HasPrefix(line, "Include") { // no circles
+			continue
+		}
+		if keyword, rest, ok := strings.Cut(line, " "); ok && r.rarely(3) {
+			line = r.spelled(keyword) + r.make("<equals>") + rest
+		}
+		b.WriteString(r.make("<before>") + line + r.make("<end>"))
+	}
+	if err := os.WriteFile(filepath.Join(r.dir, name), []byte(b.String()), 0o600); err != nil {
+		panic(err)
+	}
+}
+
+func (r trial) spelled(keyword string) string {
+	return []string{strings.ToLower(keyword), strings.ToUpper(keyword), keyword}[r.IntN(3)]
+}
+
+func (r trial) invocation() invocation {
+	i := invocation{connection: Connection{Config: filepath.Join(r.dir, "config")}, host: host.Host{Name: r.make("<name>")}}
+	c := &i.connection
+	for r.rarely(3) {
+		c.Settings = append(c.Settings, r.make("<option>"))
+	}
+	switch r.IntN(14) {
+	case 0:
+		c.Port = 2400
+	case 1:
+		c.User = "dave"
+	case 2:
+		c.Jump = r.make("<jumpflag>")
+	case 3:
+		c.Identities = []string{"/i/1"}
+	case 4:
+		c.IPv4 = true
+	case 5:
+		c.IPv6 = true
+	case 6:
+		i.host.User = "eve"
+	case 7:
+		i.host.Port = 2500
+	case 8, 9:
+		i.command = []string{"uptime", "echo x", "up"}[r.IntN(3)]
+	}
+	return i
+}
+
+// check compares what run and explain use for a host with ssh -G: "" if it is the
+// same.
+func check(t *testing.T, i invocation) string {
+	out, refusal := sshG(t, i)
+	router, err := New(t.Context(), Params{Connection: i.connection, Command: i.command, Getenv: os.Getenv, Stderr: io.Discard})
+	if err != nil {
+		return disagree(refusal, err)
+	}
+	config, err := router.Configuration()
+	if err != nil {
+		return disagree(refusal, err)
+	}
+	explained, err := config.Asker.Resolve(t.Context(), Query(i.host))
+	if err != nil || refusal != nil {
+		return disagree(refusal, err)
+	}
+	want := sshtest.TableOfDump(out)
+	if diff := cmp.Diff(want, sshtest.TableOf(explained)); diff != "" {
+		return "explain (-ssh +ours)\n" + diff
+	}
+	found, err := router.Route(t.Context(), i.host)
+	if err != nil { // of a jump host
+		return ""
+	}
+	return differs(want, found.Host)
+}
+
+// differs compares what is set for a run; what is not may have no value there.
+func differs(want sshtest.Table, r *sshconf.Resolved) string {
+	got := sshtest.TableOf(r)
+	for name := range got {
+		k, _ := sshconf.KeywordOf(name)
+		if slices.Contains(unused, k) {
+			continue
+		}
+		if r.IsSet(k) || slices.Contains([]sshconf.Keyword{sshconf.HostName, sshconf.Port, sshconf.User}, k) {
+			if diff := cmp.Diff(want[name], got[name]); diff != "" {
+				return "run, " + name + " (-ssh +ours)\n" + diff
+			}
+		}
+	}
+	for name := range want {
+		if _, ok := got[name]; !ok && !slices.Contains(fromSSH, name) && want[name][0] != "none" {
+			return fmt.Sprintf("run has no %s, ssh has %q", name, want[name])
+		}
+	}
+	return ""
+}
+
+// unused are lists that make a host one for ssh, or that have no meaning for one
+// that is not.
+var unused = []sshconf.Keyword{sshconf.HostbasedAcceptedAlgorithms, sshconf.CASignatureAlgorithms}
+
+// fromSSH are the defaults that only the installed ssh knows.
+var fromSSH = []string{"Ciphers", "MACs", "KexAlgorithms", "HostKeyAlgorithms", "PubkeyAcceptedAlgorithms", "HostbasedAcceptedAlgorithms", "CASignatureAlgorithms",
+	"IdentityFile", "UserKnownHostsFile", "GlobalKnownHostsFile"}
+
+// disagree compares refusals.
+func disagree(ssh, ours error) string {
+	switch {
+	case errors.Is(ours, sshconf.ErrUnsafeHost), errors.Is(ours, sshconf.ErrUnsafeUser): // stricter on purpose
+		return ""
+	case ssh != nil && strings.Contains(ssh.Error(), "Cannot execute command-line and remote command"): // the command wins
+		return ""
+	case ssh != nil && strings.Contains(ssh.Error(), "Could not resolve hostname"): // as soon as CanonicalizePermittedCNAMEs is set; ours says so later
+		return ""
+	case ssh != nil && ours == nil:
+		return "ssh refuses: " + ssh.Error()
+	case ssh == nil && ours != nil:
+		return "ours refuses: " + ours.Error()
+	}
+	return ""
+}
+
+func sshG(t *testing.T, i invocation) (out string, refusal error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "ssh", append([]string{"-G"}, i.words()...)...)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	text, err := cmd.Output()
+	if _, ended := errors.AsType[*exec.ExitError](err); err != nil && !ended {
+		t.Fatal(err)
+	}
+	if err != nil {
+		return "", errors.New(errs.String())
+	}
+	return string(text), nil
+}
+
+// TestRandomConfigurations compares random configurations and command lines with
+// the installed ssh, by the name server of TestCanonical.
+func TestRandomConfigurations(t *testing.T) {
+	if !inOwnNetwork(t) {
+		return
+	}
+	release, err := exec.Command("ssh", "-V").CombinedOutput()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, _ := sshconf.ParseVersion(string(release))
+	grammar := configs
+	if v.AtLeast(sshconf.Version{Major: 10}) {
+		for name, choices := range newest {
+			grammar[name] = choices
+		}
+	}
+	t.Setenv("FLEET", "/fleet")
+	count, seed := sshtest.Cases(t, 60)
+	wrong, refused := 0, 0
+	for n := range count {
+		r := trial{rand.New(rand.NewPCG(seed, uint64(n/5))), grammar, t.TempDir()}
+		r.file("config", 20)
+		r.file("one", 6)
+		r.file("two", 6)
+		r.Rand = rand.New(rand.NewPCG(seed, 1<<32+uint64(n)))
+		i := r.invocation()
+		if _, refusal := sshG(t, i); refusal != nil {
+			refused++
+		}
+		if what := check(t, i); what != "" {
+			wrong++
+			t.Errorf("case %d: ssh %s: %s\n%s", n, i, what, r.files())
+		}
+		if wrong > 20 {
+			break
+		}
+	}
+	t.Logf("%d queries, %d refused by ssh, %d wrong; %s", count, refused, wrong, release)
+	if refused > count/2 {
+		t.Errorf("ssh refuses %d of %d: the grammar has lost its way", refused, count)
+	}
+}
+
+func (r trial) files() (text string) {
+	for _, name := range []string{"config", "one", "two"} {
+		b, _ := os.ReadFile(filepath.Join(r.dir, name))
+		text += fmt.Sprintf("--- %s\n%s", name, b)
+	}
+	return text
+}
+
+// inOwnNetwork runs the test again in a network that has only the name server of
+// this package, unless it runs there already.
+func inOwnNetwork(t *testing.T) bool {
+	t.Helper()
+	const inside = "SSHPACE_TEST_INSIDE"
+	if os.Getenv(inside) != "" {
+		conn, err := net.ListenPacket("udp", "127.0.0.1:53")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		go serveNames(conn)
+		return true
+	}
+	cmd := ownNetwork(t, "-test.v", "-test.run", "^"+t.Name()+"$", "-test.timeout", "3600s")
+	cmd.Env = append(os.Environ(), inside+"=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	} else {
+		t.Logf("%s", out)
+	}
+	return false
+}
