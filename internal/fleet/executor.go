@@ -172,6 +172,9 @@ func (a *Attempt) Reached(p Phase) {
 	}
 	a.spent[a.phase] += now.Sub(a.since)
 	a.phase, a.since = p, now
+	if p == PhaseKex {
+		a.ticket.connected()
+	}
 	if p >= PhaseExec && a.ticket != nil {
 		a.ticket.end(loggedIn)
 		a.ticket = nil
@@ -266,7 +269,7 @@ func (a *Attempt) finish(o *Outcome) {
 	}
 }
 
-// Alive says that the server has answered: from now on the login costs CPU.
+// Alive says that the server speaks SSH: from now on the login costs CPU.
 func (a *Attempt) Alive() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

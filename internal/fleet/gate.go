@@ -21,6 +21,7 @@ type gate struct {
 	turned  float64   // moving share of logins that were turned away
 	lastCut time.Time // of all
 	climb   climb
+	silence time.Duration // moving mean, from the connection to the first word of a server
 
 	busy func() bool // true while this machine is the bottleneck
 }
@@ -37,7 +38,13 @@ const (
 	// those that refuse at once. Hosts further away than this take their slot
 	// back when they answer.
 	lendConnectAfter = 25 * time.Millisecond
-	lendLoginAfter   = 2 * time.Second // once the server has answered
+	lendLoginAfter   = 2 * time.Second // once the server has said something
+
+	// A server that was connected to may be silent for so many times as long as
+	// the others were, within bounds: hung ones must not hold up live ones either.
+	silenceFactor   = 4
+	usualSilence    = 25 * time.Millisecond // while nobody has answered yet
+	shortestSilence = 50 * time.Millisecond
 
 	cutFactor   = 0.5
 	cutInterval = 25 * time.Millisecond // at most one cut of the common window in this time
@@ -55,6 +62,7 @@ func newGate(limit int, busy func() bool) *gate {
 		all:     &window{limit: start, floor: min(minLogins, top), top: top, slowStart: true},
 		servers: make(map[string]*window),
 		busy:    busy,
+		silence: usualSilence,
 	}
 }
 
@@ -180,9 +188,10 @@ type ticket struct {
 	window *window
 	lend   *time.Timer
 
-	mu   sync.Mutex
-	done bool
-	lent bool // the slot of the common window was given back already
+	mu    sync.Mutex
+	since time.Time // when it was connected, until the server says something
+	done  bool
+	lent  bool // the slot of the common window was given back already
 }
 
 // lendOut gives the slot of the common window back early.
@@ -196,7 +205,39 @@ func (t *ticket) lendOut() {
 	t.gate.all.release()
 }
 
-// alive puts lending off: the server answered, the login will cost CPU. A slot
+// patience is how long a server that was connected to keeps its slot before it
+// says anything.
+func (g *gate) patience() time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return min(max(silenceFactor*g.silence, shortestSilence), lendLoginAfter)
+}
+
+// heard learns how long a server was silent.
+func (g *gate) heard(silence time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	const weight = 8
+	g.silence += (silence - g.silence) / weight
+}
+
+// connected puts lending off for a moment: the server will say something soon.
+func (t *ticket) connected() {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.done {
+		return
+	}
+	t.since = time.Now()
+	if !t.lent {
+		t.lend.Reset(t.gate.patience())
+	}
+}
+
+// alive puts lending off: the server said something, the login will cost CPU. A slot
 // already lent is taken back, beyond the limit of the window if need be: nobody
 // else is admitted until there is room again.
 func (t *ticket) alive() {
@@ -207,6 +248,10 @@ func (t *ticket) alive() {
 	defer t.mu.Unlock()
 	if t.done {
 		return
+	}
+	if !t.since.IsZero() {
+		t.gate.heard(time.Since(t.since))
+		t.since = time.Time{}
 	}
 	if t.lent {
 		t.lent = false

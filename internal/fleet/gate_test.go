@@ -120,6 +120,31 @@ func TestGateLends(t *testing.T) {
 	})
 }
 
+// TestGateLendsWhatIsHung: servers that take the connection and say nothing give
+// their slot away soon, and sooner once others have answered at once.
+func TestGateLendsWhatIsHung(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(1, never)
+		start := time.Now()
+		for range 200 {
+			admit(t, g, "hung").connected()
+			g.servers = make(map[string]*window) // each is a server of its own
+		}
+		if took, most := time.Since(start), 200*silenceFactor*usualSilence; took > most {
+			t.Errorf("200 hung servers took %v, want at most %v", took, most)
+		}
+		for range 20 {
+			quick := admit(t, g, "quick")
+			quick.connected()
+			quick.alive()
+			quick.end(loggedIn)
+		}
+		if got := g.patience(); got != shortestSilence {
+			t.Errorf("after quick answers a server may be silent for %v", got)
+		}
+	})
+}
+
 // TestGateTakesBack: a host that answers after its slot was lent has it again,
 // and nobody else is admitted until there is room.
 func TestGateTakesBack(t *testing.T) {

@@ -26,6 +26,8 @@ type conn struct {
 	prompt  *quickack.Reader
 	reached atomic.Uint32 // fleet.Phase
 
+	alive func()
+
 	after atomic.Bool // something came behind the version line
 
 	// Only the goroutine that waits for the version line touches these, and
@@ -48,8 +50,9 @@ const (
 
 var errWrongBanner = errors.New("not an SSH 2 version line")
 
-func newConn(c net.Conn) *conn {
-	w := &conn{Conn: c, prompt: quickack.New(c)}
+// newConn calls alive as soon as the version line has come.
+func newConn(c net.Conn, alive func()) *conn {
+	w := &conn{Conn: c, prompt: quickack.New(c), alive: alive}
 	w.reach(fleet.PhaseKex)
 	w.flow.init()
 	return w
@@ -121,6 +124,7 @@ func (c *conn) judge() {
 	switch {
 	case bytes.HasPrefix(c.partial, []byte("SSH-2.0-")), bytes.HasPrefix(c.partial, []byte("SSH-1.99-")):
 		c.line = true
+		c.alive()
 		return
 	case bytes.HasPrefix(c.partial, []byte("SSH-")), bytes.HasPrefix(c.partial, []byte("HTTP/")):
 		c.wrong = true

@@ -28,7 +28,7 @@ func (*scripted) Close() error { return nil }
 
 // greet reads a whole conversation through a conn.
 func greet(data []byte, piece int) (*conn, []byte, error) {
-	c := newConn(&scripted{rest: data, piece: piece})
+	c := newConn(&scripted{rest: data, piece: piece}, func() {})
 	var got bytes.Buffer
 	_, err := io.CopyBuffer(&got, struct{ io.Reader }{c}, make([]byte, 7))
 	return c, got.Bytes(), err

@@ -76,7 +76,6 @@ func (e *Engine) tryConnect(ctx context.Context, t *Target, addrs []netip.Addr, 
 		return nil, err
 	}
 	e.step(transport.StepConnect)
-	p.Alive()
 	return e.handshake(ctx, t, p, raw, command, classic)
 }
 

@@ -37,7 +37,7 @@ func (c *classics) add(server string) {
 // handshake exchanges keys and logs in on raw, which it owns. Only package
 // transport asks for command ahead.
 func (e *Engine) handshake(ctx context.Context, t *Target, p progress, raw net.Conn, command *transport.Command, classic bool) (*link, error) {
-	c := newConn(raw)
+	c := newConn(raw, p.Alive)
 	p.Reached(fleet.PhaseKex)
 	stop := c.closeOn(ctx)
 	l := &login{ctx: ctx, target: t, set: e.keys.set(&t.Identity)}

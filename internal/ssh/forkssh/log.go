@@ -147,7 +147,7 @@ func (l *log) line(s string) {
 		}
 	case sshlog.Connecting:
 		l.address(e.Text)
-	case sshlog.Connected:
+	case sshlog.ServerVersion:
 		l.attempt.Alive()
 	case sshlog.PreBanner: // sshd itself sends a line when it turns a connection away
 		l.other = l.other || !strings.HasPrefix(e.Text, "Exceeded MaxStartups") && !strings.HasPrefix(e.Text, "Not allowed at this time")
