@@ -72,15 +72,21 @@ func (p Params) matchExec(ctx context.Context, command string) (bool, error) {
 	return err == nil, err
 }
 
-func interfaceAddresses() []netip.Addr {
-	list, err := net.InterfaceAddrs()
+// interfaceAddresses are those of the interfaces that are up.
+func interfaceAddresses() (addresses []netip.Addr) {
+	interfaces, err := net.Interfaces()
 	if err != nil {
 		return nil
 	}
-	var addresses []netip.Addr
-	for _, a := range list {
-		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
-			addresses = append(addresses, prefix.Addr())
+	for _, i := range interfaces {
+		list, err := i.Addrs()
+		if err != nil || i.Flags&net.FlagUp == 0 {
+			continue
+		}
+		for _, a := range list {
+			if prefix, err := netip.ParsePrefix(a.String()); err == nil {
+				addresses = append(addresses, prefix.Addr())
+			}
 		}
 	}
 	return addresses

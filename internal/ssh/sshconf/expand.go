@@ -165,5 +165,8 @@ func (c *connection) path(s string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return expand(s, c.token, c.system.Getenv)
+	return c.text(s)
 }
+
+// text expands tokens and variables.
+func (c *connection) text(s string) (string, error) { return expand(s, c.token, c.system.Getenv) }

@@ -132,7 +132,10 @@ func (s *state) finishLists(r *Resolved) error {
 
 // expandedPaths are the keywords whose tokens ssh expands before ssh -G
 // prints them. Identity and certificate files it expands when it opens them.
-var expandedPaths = []Keyword{ControlPath, IdentityAgent, forwardAgentPath, UserKnownHostsFile}
+var expandedPaths = []struct {
+	keyword Keyword
+	since   Version
+}{{keyword: ControlPath}, {keyword: IdentityAgent}, {keyword: forwardAgentPath}, {keyword: UserKnownHostsFile}, {RevokedHostKeys, revokedTokens}}
 
 // clearedByNone are the keywords that "none" unsets.
 var clearedByNone = []Keyword{
@@ -146,22 +149,36 @@ func (s *state) finishPaths(r *Resolved) error {
 			r.set[k] = nil
 		}
 	}
-	for _, k := range expandedPaths {
-		if v := r.set[k]; v != nil {
-			words, err := expandAll(v.Args, r.conn.path)
-			if err != nil {
-				return wrapError(v.Origin, fmt.Errorf("%s: %w", k, err))
-			}
-			r.set[k] = &Value{words, v.Origin}
+	release := s.config.version()
+	for _, e := range expandedPaths {
+		if err := r.expand(e.keyword, release.AtLeast(e.since), r.conn.path); err != nil {
+			return err
 		}
 	}
-	if v := r.set[RemoteCommand]; v != nil {
-		command, err := expand(v.Args[0], r.conn.token, nil)
-		if err != nil {
-			return wrapError(v.Origin, fmt.Errorf("RemoteCommand: %w", err))
-		}
-		r.set[RemoteCommand] = &Value{[]string{command}, v.Origin}
+	if err := r.expand(RemoteCommand, true, func(text string) (string, error) { return expand(text, r.conn.token, nil) }); err != nil {
+		return err
 	}
+	if err := r.expand(VersionAddendum, true, r.conn.text); err != nil {
+		return err
+	}
+	return r.expand(SetEnv, release.AtLeast(setEnvTokens), func(setting string) (string, error) {
+		name, value, _ := strings.Cut(setting, "=")
+		value, err := r.conn.text(value)
+		return name + "=" + value, err
+	})
+}
+
+// expand replaces what stands for something else in the words of a keyword.
+func (r *Resolved) expand(k Keyword, wanted bool, by func(string) (string, error)) error {
+	v := r.set[k]
+	if v == nil || !wanted {
+		return nil
+	}
+	words, err := expandAll(v.Args, by)
+	if err != nil {
+		return wrapError(v.Origin, fmt.Errorf("%s: %w", k, err))
+	}
+	r.set[k] = &Value{words, v.Origin}
 	return nil
 }
 

@@ -251,13 +251,13 @@ var specs = [keywordCount]spec{
 	ProxyUseFdpass:                   {name: "ProxyUseFdpass", choices: yesNo, initial: "no"},
 	PubkeyAcceptedAlgorithms:         {name: "PubkeyAcceptedAlgorithms", parse: parseAlgorithms},
 	PubkeyAuthentication:             {name: "PubkeyAuthentication", choices: publicKeys, initial: "true"},
-	RefuseConnection:                 {name: "RefuseConnection", parse: parseCommand, since: Version{10, 0}},
+	RefuseConnection:                 {name: "RefuseConnection", parse: parseString, since: Version{10, 1}},
 	RekeyLimit:                       {name: "RekeyLimit", parse: parseRekey, initial: "0"},
 	RemoteCommand:                    {name: "RemoteCommand", parse: parseCommand},
 	RemoteForward:                    {name: "RemoteForward", parse: parseForward, several: true},
 	RequestTTY:                       {name: "RequestTTY", choices: terminals, initial: "auto"},
 	RequiredRSASize:                  {name: "RequiredRSASize", parse: parseInt, since: Version{9, 1}, initial: "1024"},
-	RevokedHostKeys:                  {name: "RevokedHostKeys", parse: parseString},
+	RevokedHostKeys:                  {name: "RevokedHostKeys", parse: parseRevoked},
 	SecurityKeyProvider:              {name: "SecurityKeyProvider", parse: parseString, initial: "internal"},
 	SendEnv:                          {name: "SendEnv", parse: parseSendEnv, several: true},
 	ServerAliveCountMax:              {name: "ServerAliveCountMax", parse: parseInt, initial: "3"},
@@ -277,7 +277,7 @@ var specs = [keywordCount]spec{
 	User:                             {name: "User", parse: parseString},
 	UserKnownHostsFile:               {name: "UserKnownHostsFile", parse: parseHostFiles},
 	VerifyHostKeyDNS:                 {name: "VerifyHostKeyDNS", choices: orAsk, initial: "false"},
-	VersionAddendum:                  {name: "VersionAddendum", parse: parseCommand, since: Version{10, 0}},
+	VersionAddendum:                  {name: "VersionAddendum", parse: parseAddendum, since: Version{10, 0}},
 	VisualHostKey:                    {name: "VisualHostKey", choices: yesNo, initial: "no"},
 	WarnWeakCrypto:                   {name: "WarnWeakCrypto", parse: parseWords, since: Version{10, 1}},
 	XAuthLocation:                    {name: "XAuthLocation", parse: parseString},
@@ -362,6 +362,9 @@ var (
 	includeTokens   = Version{9, 9}  // tokens and ${ENV} in Include
 	shellLikeMatch  = Version{9, 9}  // single quotes and escapes in Match
 	jumpToken       = Version{9, 6}  // %j, and the jump host in %C
+	revokedTokens   = Version{9, 4}  // ~, tokens and ${ENV} in RevokedHostKeys
+	manyRevoked     = Version{10, 3} // several files in RevokedHostKeys
+	setEnvTokens    = Version{10, 0} // tokens and ${ENV} in SetEnv
 	userTokens      = Version{10, 0} // tokens and ${ENV} in User
 	plainSignatures = Version{10, 0} // no certificates in CASignatureAlgorithms
 	notFinal        = Version{10, 1} // "Match !final" asks for no second pass

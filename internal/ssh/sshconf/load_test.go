@@ -154,7 +154,7 @@ func TestNewerKeywords(t *testing.T) {
 		"no tag":            "Match tagged *\n Port 22\nMatch !tagged \"x\" tagged \"\"\n Port 23",
 		"some command":      "Match command \"\"\n Port 22\nMatch command u*\n Port 23",
 		"localnetwork":      "Match localnetwork 192.0.2.0/24,10.0.0.0/8\n Port 23",
-		"not localnetwork":  "Match !localnetwork 10.0.0.0/8,!10.1.0.0/16 localnetwork 10.0.0.0/8\n Port 23",
+		"not localnetwork":  "Match !localnetwork 172.16.0.0/12 localnetwork 10.0.0.0/8\n Port 23",
 		"command":           "Match command uptime\n Port 23",
 		"sessiontype":       "Match sessiontype exec\n Port 23",
 		"equals":            "Match host=a,b user=me\n Port 23",

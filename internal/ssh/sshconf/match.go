@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -227,25 +228,28 @@ func (s *state) localNetwork(networks string) (bool, *Gap, error) {
 }
 
 // inNetworks reports whether an address lies in a list of networks such as
-// "10.0.0.0/8,!10.1.0.0/16" (ssh_config(5) Match localnetwork).
+// "10.0.0.0/8,192.0.2.1" (addrmatch.c:addr_match_cidr_list).
 func inNetworks(addresses []netip.Addr, list string) (found bool, err error) {
-	for network := range strings.SplitSeq(list, ",") {
-		network, negated := strings.CutPrefix(network, "!")
-		prefix, err := netip.ParsePrefix(network)
+	for text := range strings.SplitSeq(list, ",") {
+		network, err := parseNetwork(text)
 		if err != nil {
-			return false, fmt.Errorf("invalid network %q", network)
+			return false, err
 		}
-		for _, a := range addresses {
-			if !prefix.Contains(a.Unmap().WithZone("")) {
-				continue
-			}
-			if negated {
-				return false, nil
-			}
-			found = true
-		}
+		found = found || slices.ContainsFunc(addresses, func(a netip.Addr) bool { return network.Contains(a.Unmap().WithZone("")) })
 	}
 	return found, nil
+}
+
+// parseNetwork reads a network without bits behind its mask, or an address.
+func parseNetwork(text string) (netip.Prefix, error) {
+	network, err := netip.ParsePrefix(text)
+	if a, ok := netip.ParseAddr(text); ok == nil && a.Zone() == "" {
+		network, err = netip.PrefixFrom(a, a.BitLen()), nil
+	}
+	if err != nil || network != network.Masked() {
+		return network, fmt.Errorf("invalid network %q", text)
+	}
+	return network, nil
 }
 
 func (s *state) sshVersion(patterns string) (bool, *Gap, error) {

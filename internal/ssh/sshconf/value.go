@@ -155,6 +155,30 @@ func parseCommand(in input) ([]string, error) {
 	return []string{strings.TrimLeft(in.rest, blanks+"=")}, nil
 }
 
+// parseAddendum takes the rest of the line up to a comment. "none" is nothing.
+func parseAddendum(in input) ([]string, error) {
+	text, _, _ := strings.Cut(in.rest, "#")
+	text = strings.Trim(text, blanks)
+	if in.rest == "" {
+		return nil, errMissing
+	}
+	if strings.EqualFold(text, "none") {
+		text = ""
+	}
+	return []string{text}, nil
+}
+
+// parseRevoked reads a file, or since release 10.3 a list of them.
+func parseRevoked(in input) ([]string, error) {
+	if !in.version.AtLeast(manyRevoked) {
+		return parseString(in)
+	}
+	if len(in.args) == 0 {
+		return nil, errMissing
+	}
+	return in.args, checkList(in.args)
+}
+
 // parseHostFiles reads a list of known_hosts files.
 func parseHostFiles(in input) ([]string, error) {
 	if err := checkList(in.args); err != nil {
