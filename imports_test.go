@@ -102,7 +102,7 @@ show/manual:
 show/listing: base/fault base/host base/termsafe fleet/hostlist fleet/hostset
 show/live: base/termsafe measure/plan record show/document sys/terminal verdict/choice verdict/rank
 show/explanation: base/host base/termsafe ssh/route ssh/sshconf
-show/hostkeys: base/fault base/stats base/termsafe base/unit measure/hostkeys ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/lint ssh/knownhosts/split
+show/hostkeys: base/fault base/stats base/termsafe base/unit measure/hostkeys ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/lint ssh/knownhosts/split sys/terminal
 show/format: base/fault base/near base/shell base/termsafe record record/store show/document show/page show/picture show/report show/sheet sys/edit sys/terminal verdict/choice verdict/compare verdict/rank verdict/ways
 show/advice: base/alg base/termsafe record show/document verdict/advise verdict/rank
 show/page: base/alg show/document

@@ -3,6 +3,7 @@ package hostkeys
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"golang.org/x/crypto/ssh"
 
@@ -10,6 +11,7 @@ import (
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/knownhosts/index"
 	"sshpace/internal/ssh/knownhosts/lint"
+	"sshpace/internal/sys/terminal"
 )
 
 // lookupLine is a line in JSON.
@@ -41,11 +43,20 @@ func Entries(w io.Writer, name string, entries []index.Entry, asJSON bool) error
 		}{"sshpace.known-hosts.lookup/1", name, lines}, "  ")
 	}
 	for _, e := range entries {
-		if _, err := fmt.Fprintf(w, "# Host %s found: line %d %s\n%s\n", termsafe.OneLine(name), e.Line, markerTitles[e.Marker], termsafe.Line(e.Text)); err != nil {
+		if _, err := fmt.Fprintf(w, "# Host %s found: line %d %s\n%s\n", termsafe.OneLine(name), e.Line, markerTitles[e.Marker], shown(w, e.Text)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// shown is a line of a file: as it stands there, for other programs, or made safe
+// for a terminal, for which the end of a line of Windows is no more than that.
+func shown(w io.Writer, line string) string {
+	if !terminal.Is(w) {
+		return line
+	}
+	return termsafe.Line(strings.TrimRight(line, "\r"))
 }
 
 // Findings prints what lint found, one a line.

@@ -121,9 +121,14 @@ func (l *last) Done(r fleet.Result, _ fleet.Summary) error { l.result = r; retur
 // runTrue runs true on a server by what a file knows.
 func runTrue(t *testing.T, server *sshtest.Sshd, engine Engine, known string) fleet.Result {
 	t.Helper()
+	return try(t, server, engine, []string{"UserKnownHostsFile=" + known, "GlobalKnownHostsFile=none", "IdentityAgent=none", "IdentityFile=" + server.Key})
+}
+
+// try runs true on a server under settings.
+func try(t *testing.T, server *sshtest.Sshd, engine Engine, settings []string) fleet.Result {
+	t.Helper()
 	p := Params{Params: route.Params{Getenv: os.Getenv}, Engine: engine}
-	p.Connection = route.Connection{Config: "none", Port: uint16(server.Port), User: server.User, Identities: []string{server.Key},
-		Settings: []string{"UserKnownHostsFile=" + known, "GlobalKnownHostsFile=none", "IdentityAgent=none"}}
+	p.Connection = route.Connection{Config: "none", Port: uint16(server.Port), User: server.User, Settings: settings}
 	executor, err := New(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)

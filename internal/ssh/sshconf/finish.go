@@ -149,29 +149,29 @@ func (s *state) finishPaths(r *Resolved) error {
 			r.set[k] = nil
 		}
 	}
-	release := s.config.version()
 	for _, e := range expandedPaths {
-		if err := r.expand(e.keyword, release.AtLeast(e.since), r.conn.path); err != nil {
+		if err := s.expand(r, e.keyword, e.since, r.conn.path); err != nil {
 			return err
 		}
 	}
-	if err := r.expand(RemoteCommand, true, func(text string) (string, error) { return expand(text, r.conn.token, nil) }); err != nil {
+	if err := s.expand(r, RemoteCommand, Version{}, func(text string) (string, error) { return expand(text, r.conn.token, nil) }); err != nil {
 		return err
 	}
-	if err := r.expand(VersionAddendum, true, r.conn.text); err != nil {
+	if err := s.expand(r, VersionAddendum, Version{}, r.conn.text); err != nil {
 		return err
 	}
-	return r.expand(SetEnv, release.AtLeast(setEnvTokens), func(setting string) (string, error) {
+	return s.expand(r, SetEnv, setEnvTokens, func(setting string) (string, error) {
 		name, value, _ := strings.Cut(setting, "=")
 		value, err := r.conn.text(value)
 		return name + "=" + value, err
 	})
 }
 
-// expand replaces what stands for something else in the words of a keyword.
-func (r *Resolved) expand(k Keyword, wanted bool, by func(string) (string, error)) error {
+// expand replaces what stands for something else in the words of a keyword, as
+// ssh does since a release.
+func (s *state) expand(r *Resolved, k Keyword, since Version, by func(string) (string, error)) error {
 	v := r.set[k]
-	if v == nil || !wanted {
+	if v == nil || !s.config.version().AtLeast(since) {
 		return nil
 	}
 	words, err := expandAll(v.Args, by)
@@ -179,6 +179,9 @@ func (r *Resolved) expand(k Keyword, wanted bool, by func(string) (string, error
 		return wrapError(v.Origin, fmt.Errorf("%s: %w", k, err))
 	}
 	r.set[k] = &Value{words, v.Origin}
+	if s.config.defaults == nil && since != (Version{}) && !slices.Equal(words, v.Args) {
+		r.Gaps = append(r.Gaps, Gap{Reason: k.String() + " depends on the release of ssh", Origin: v.Origin})
+	}
 	return nil
 }
 

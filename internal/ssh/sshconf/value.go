@@ -155,17 +155,16 @@ func parseCommand(in input) ([]string, error) {
 	return []string{strings.TrimLeft(in.rest, blanks+"=")}, nil
 }
 
-// parseAddendum takes the rest of the line up to a comment. "none" is nothing.
+// parseAddendum takes the rest of the line as it stands; "none" is nothing.
 func parseAddendum(in input) ([]string, error) {
-	text, _, _ := strings.Cut(in.rest, "#")
-	text = strings.Trim(text, blanks)
 	if in.rest == "" {
 		return nil, errMissing
 	}
-	if strings.EqualFold(text, "none") {
-		text = ""
+	words, err := parseCommand(in)
+	if strings.EqualFold(words[0], "none") {
+		words = []string{""}
 	}
-	return []string{text}, nil
+	return words, err
 }
 
 // parseRevoked reads a file, or since release 10.3 a list of them.

@@ -33,7 +33,7 @@ func defaultAlgorithms() []string {
 // it is. It is for a client that may accept unknown keys.
 func Algorithms(x *index.Index, host string, port int, preference []string) []string {
 	algs := preferred(preference)
-	known := typesKnown(x, host, port)
+	known := typesOf(x.Lookup(host, port))
 	if len(algs) == 0 || known.types[plainType(algs[0])] {
 		return algs
 	}
@@ -73,14 +73,6 @@ func (k knownTypes) verifies(alg string) bool {
 // prefers reports whether ssh puts alg first: what verifies, and certificates
 // of a type of which a plain key is known, since the key inside may be that one.
 func (k knownTypes) prefers(alg string) bool { return k.verifies(alg) || k.types[plainType(alg)] }
-
-func typesKnown(x *index.Index, host string, port int) knownTypes {
-	known := typesOf(x.Lookup(host, port))
-	if !known.ca && len(known.types) == 0 && knownhosts.HostPort(host, port) != knownhosts.HostPort(host, 0) {
-		known = typesOf(x.Lookup(host, 0))
-	}
-	return known
-}
 
 // typesOf collects the types. As in OpenSSH the first key of a type speaks for
 // the type: if it is revoked, the type is not preferred.

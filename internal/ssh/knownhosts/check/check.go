@@ -24,7 +24,8 @@ import (
 //   - a certificate of an authority that a matching @cert-authority line names,
 //     if it is valid, for hosts, and for this host;
 //   - a key, or the key inside a certificate, that a matching line holds;
-//   - on another port than 22, also a key known for the host without a port.
+//   - on another port than 22, also a key known for the host without a port; for
+//     a certificate of a strange authority before the key inside is looked at.
 //
 // Everything else is an error, a *Verdict. For a HostKeyAlias pass the alias and port 0. The remote address is for the
 // message only and may be nil: like ssh since 8.5 (CheckHostIP no) Key does
@@ -35,13 +36,21 @@ func Key(x *index.Index, host string, port int, remote net.Addr, key ssh.PublicK
 		o.remote = remote.String()
 	}
 	v := checkName(x, o)
-	if v != nil && v.Kind == Unknown && o.name != o.host {
+	if v != nil && o.name != o.host && (v.Kind == Unknown || v.Kind == Changed && strange(x, o)) {
 		v = checkPlainName(x, o, v)
 	}
 	if v == nil { // not a nil *Verdict in an error
 		return nil
 	}
 	return v
+}
+
+// strange tells whether the key is a certificate of an authority that is not known
+// for the name: ssh then asks for the name without the port before it looks at the
+// key inside.
+func strange(x *index.Index, o offer) bool {
+	cert, ok := o.key.(*ssh.Certificate)
+	return ok && authority(x.Lookup(o.name, 0), cert) < 0
 }
 
 // checkPlainName decides by the name without the port, where the one with it is
@@ -53,7 +62,7 @@ func checkPlainName(x *index.Index, o offer, unknown *Verdict) *Verdict {
 	if plain == nil || plain.Kind == Revoked {
 		return plain
 	}
-	if plain.Kind == Unknown && plain.CA && !unknown.CA {
+	if plain.Kind == Unknown && plain.CA && unknown.Kind == Unknown && !unknown.CA {
 		unknown.CA, unknown.Reason = true, plain.Reason
 	}
 	return unknown
@@ -123,10 +132,7 @@ func unknown(x *index.Index, o offer, entries []index.Entry, reason string) *Ver
 // checkCertificate verifies a host certificate against the authorities among
 // entries.
 func checkCertificate(entries []index.Entry, host string, cert *ssh.Certificate) error {
-	authority := slices.IndexFunc(entries, func(e index.Entry) bool {
-		return e.Marker == knownhosts.MarkerCA && sameKey(e.Key, cert.SignatureKey)
-	})
-	if authority < 0 {
+	if authority(entries, cert) < 0 {
 		return fmt.Errorf("no @cert-authority line for the name holds the key of its certificate's authority, %s", knownhosts.Fingerprint(cert.SignatureKey))
 	}
 	if cert.Signature == nil || !slices.Contains(caSignatures(), cert.Signature.Format) {
@@ -137,6 +143,14 @@ func checkCertificate(entries []index.Entry, host string, cert *ssh.Certificate)
 		return fmt.Errorf("its certificate is not valid: %s", strings.TrimPrefix(err.Error(), "ssh: "))
 	}
 	return nil
+}
+
+// authority is the index of the line with the authority of a certificate, -1 for
+// none.
+func authority(entries []index.Entry, cert *ssh.Certificate) int {
+	return slices.IndexFunc(entries, func(e index.Entry) bool {
+		return e.Marker == knownhosts.MarkerCA && sameKey(e.Key, cert.SignatureKey)
+	})
 }
 
 // caSignatures are the algorithms with which an authority may sign

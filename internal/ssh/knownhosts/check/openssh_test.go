@@ -54,11 +54,11 @@ func TestOrderAgainstSSH(t *testing.T) {
 	}
 }
 
-// TestOrderWithoutPort: unlike ssh, which then offers its defaults, our order
-// counts a key that is known for the name without the port, since Check does.
+// TestOrderWithoutPort: a key that is known for the name without the port does not
+// change the order, as it does not in ssh, though Key accepts it.
 func TestOrderWithoutPort(t *testing.T) {
 	x := index.Open(knownhoststest.File(t, "a "+knownhosts.MarshalKey(knownhoststest.ECKey().PublicKey())+"\n"))
-	if got := Algorithms(x, "a", 2222, []string{"ssh-ed25519", "ecdsa-sha2-nistp256"}); got[0] != "ecdsa-sha2-nistp256" {
+	if got := Algorithms(x, "a", 2222, []string{"ssh-ed25519", "ecdsa-sha2-nistp256"}); got[0] != "ssh-ed25519" {
 		t.Errorf("order %v", got)
 	}
 }
