@@ -66,7 +66,7 @@ measure/drive: base/alg base/unit measure/flow measure/loopback record ssh/opens
 measure/testbed: base/alg base/fault base/near base/shell measure/drive measure/hostinfo measure/lab measure/loopback record ssh/knownhosts/check ssh/openssh ssh/route ssh/sshlog ssh/wire sys/ownport sys/proc sys/workdir
 measure/workload: base/alg base/pattern base/shell base/unit measure/flow measure/limits measure/loopback measure/testbed record ssh/openssh sys/bounded sys/ownport sys/proc sys/relay
 measure/implementation: base/alg base/fault base/shell measure/flow measure/loopback measure/workload record ssh/openssh ssh/wire sys/bounded sys/ownport sys/proc sys/relay sys/workdir
-measure/handshake: base/alg base/stats measure/drive measure/loopback measure/testbed ssh/knownhosts ssh/openssh sys/ownport sys/proc sys/relay
+measure/handshake: base/alg base/stats measure/drive measure/loopback measure/testbed record ssh/knownhosts ssh/openssh sys/ownport sys/proc sys/relay
 measure/hostkeys: base/stats ssh/knownhosts ssh/knownhosts/index sys/proc
 measure/ping: base/alg base/stats ssh/openssh sys/proc
 measure/symptoms: base/alg base/fault base/host base/pattern base/shell measure/handshake measure/loopback measure/testbed record ssh/knownhosts ssh/openssh ssh/route ssh/sshconf ssh/sshlog sys/proc sys/workdir
@@ -95,7 +95,7 @@ fleet/history: base/termsafe fleet fleet/hostset fleet/output sys/safedir
 fleet/compat: base/host base/pattern base/shell base/termsafe fleet fleet/output fleet/remotesh fleet/transfer sys/bounded sys/safedir sys/terminal
 show/latency: base/termsafe base/unit measure/ping
 show/diagnosis: base/termsafe measure/handshake measure/symptoms verdict/doctor
-show/login: base/alg base/termsafe measure/handshake
+show/login: base/alg base/termsafe measure/handshake record
 show/document: base/alg base/stats base/termsafe base/unit record verdict/choice verdict/compare verdict/rank verdict/ways
 show/document/documenttest: base/alg measure/model/sim measure/plan record verdict/rank
 show/manual:
@@ -103,7 +103,7 @@ show/listing: base/fault base/host base/termsafe fleet/hostlist fleet/hostset
 show/live: base/termsafe measure/plan record show/document sys/terminal verdict/choice verdict/rank
 show/explanation: base/host base/termsafe ssh/route ssh/sshconf
 show/hostkeys: base/fault base/stats base/termsafe base/unit measure/hostkeys ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/lint ssh/knownhosts/split sys/terminal
-show/format: base/fault base/near base/shell base/termsafe record record/store show/document show/page show/picture show/report show/sheet sys/edit sys/terminal verdict/choice verdict/compare verdict/rank verdict/ways
+show/format: base/fault base/near base/shell base/termsafe record record/store show/document show/login show/page show/picture show/report show/sheet sys/edit sys/terminal verdict/choice verdict/compare verdict/rank verdict/ways
 show/advice: base/alg base/termsafe record show/document verdict/advise verdict/rank
 show/page: base/alg show/document
 show/picture: show/document

@@ -9,7 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sshpace/internal/record"
 	"sshpace/internal/show/format"
+	"sshpace/internal/show/login"
 	"sshpace/internal/verdict/choice"
 	"sshpace/internal/verdict/compare"
 	"sshpace/internal/verdict/result"
@@ -62,6 +64,14 @@ side by side; --figure picks some of it.
 					return err
 				}
 			}
+			if logins, err := loginChanges(args); err != nil {
+				return err
+			} else if logins != nil {
+				if gated {
+					return usageError("compare results of sshpace bench", "--fail-on has no meaning for logins")
+				}
+				return out.Write(sys.Stdout, sys.Stderr, targets, logins)
+			}
 			var inputs []compare.Input
 			for _, path := range args {
 				r, err := result.File(path, order)
@@ -95,6 +105,27 @@ side by side; --figure picks some of it.
 	flags.StringArrayVar(&figures, "figure", nil, "only these figures besides SSH: a name or a glob; repeatable")
 	flags.StringVar(&failOn, "fail-on", "", "exit with 3 if anything is slower by more, such as slower:5%")
 	return cmd
+}
+
+// loginChanges compares files of logins; nil where the first holds none.
+func loginChanges(paths []string) (*format.LoginChanges, error) {
+	var files []*record.File
+	var labels []string
+	for _, path := range paths {
+		f, err := result.Load(path, func(f *record.File) *record.File { return f })
+		if err != nil {
+			return nil, err
+		}
+		if len(files) == 0 && len(f.LoginKinds) == 0 {
+			return nil, nil
+		}
+		files, labels = append(files, f), append(labels, labelOf(paths, path))
+	}
+	reports := format.LoginsIn(files)
+	if reports == nil {
+		return nil, usageError("compare results of one command", "some of the files hold logins, and some do not")
+	}
+	return &format.LoginChanges{Comparison: login.Compare(labels, reports)}, nil
 }
 
 // labelOf is what a file is called: its name, or its path where another file has

@@ -20,7 +20,8 @@ import (
 	"sshpace/internal/measure/handshake"
 	"sshpace/internal/measure/testbed"
 	"sshpace/internal/record"
-	"sshpace/internal/show/login"
+	"sshpace/internal/record/store"
+	"sshpace/internal/show/format"
 	"sshpace/internal/ssh/openssh"
 )
 
@@ -49,6 +50,7 @@ type handshakeFlags struct {
 	factors []string
 	full    bool
 	engine  string
+	out     string
 	runs    int
 	budget  seconds
 	seed    uint64
@@ -83,6 +85,7 @@ A host gets at most one login a second, and no other after one that it refuses; 
 	flags.StringSliceVar(&f.factors, "factor", nil, "compare only these: "+strings.Join(handshake.FactorNames(), ", ")+"; none for the plain login alone")
 	flags.BoolVar(&f.full, "full", false, "every key exchange with every host key and every user key")
 	flags.StringVar(&f.engine, "engine", "ssh", "whose logins: ssh, or native for those of sshpace run")
+	flags.StringVar(&f.out, "out", "", "file for the records (default: one in the results folder)")
 	flags.IntVar(&f.runs, "runs", 0, "how often each kind of login is measured, instead of --budget (default 5 with a host)")
 	flags.Var(&f.budget, "budget", "how long to measure (default 1m on the private server)")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of the order of logins (default random)")
@@ -124,28 +127,59 @@ func runHandshake(ctx context.Context, sys System, f *handshakeFlags, budget boo
 		if err != nil {
 			return err
 		}
-		plan := f.plan(e.Own(), budget)
-		fmt.Fprintf(sys.Stderr, "%d kinds of logins, %s\n", len(cases), duration(plan, len(cases)))
-		results, err := e.Survey(ctx, cases, plan)
-		if err != nil {
-			return loginFailed(err, bed.Target)
-		}
-		trips, err := e.RoundTrips(ctx)
-		if err != nil {
-			return loginFailed(err, bed.Target)
-		}
-		r := &login.Report{
-			Schema: login.Schema, Target: bed.Target, Engine: f.engine, Client: bed.Environment.Client, Server: bed.Environment.Server,
-			Results: results, RoundTrips: trips, Compared: study.Conditions(),
-		}
-		if trips > 0 {
-			r.Predicted = results[0].Predict(trips)
-		}
-		if f.json {
-			return r.JSON(sys.Stdout)
-		}
-		return r.Text(sys.Stdout)
+		return f.measure(ctx, sys, bed, study, cases, f.plan(e.Own(), budget))
 	})
+}
+
+// measure carries out the logins, records them, and reports what there is.
+func (f *handshakeFlags) measure(ctx context.Context, sys System, bed *testbed.Testbed, study *handshake.Study, cases []handshake.Case, plan handshake.Plan) error {
+	file, err := store.Of(sys.Getenv).Create(f.out, bed.Target)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	memory := &record.File{Trials: map[int]record.Trial{}}
+	plan.Note = record.Tee(record.Write(file), memory.Sink())
+	if err := cmp.Or(plan.Note(record.Record{Campaign: f.campaign(bed, plan)}), plan.Note(record.Record{Environment: &bed.Environment})); err != nil {
+		return err
+	}
+	if plan.RoundTrips, err = study.Ends.RoundTrips(ctx); err != nil {
+		return loginFailed(err, bed.Target)
+	}
+	plan.Conditions = study.Conditions()
+	fmt.Fprintf(sys.Stderr, "%d kinds of logins, %s\n", len(cases), duration(plan, len(cases)))
+	_, err = study.Ends.Survey(ctx, cases, plan)
+	why := "complete"
+	if errors.Is(err, context.Canceled) {
+		why = "interrupted"
+	}
+	if ended := cmp.Or(plan.Note(record.Record{End: &record.End{Why: why}}), file.Sync()); ended != nil {
+		return ended
+	}
+	if err != nil && (why == "complete" || len(memory.LoginRuns) == 0 || !slices.ContainsFunc(memory.LoginRuns, func(l record.WatchedLogin) bool { return l.Kind == 1 })) {
+		return loginFailed(err, bed.Target)
+	}
+	shown := format.Format{Name: "text"}
+	if f.json {
+		shown.Name = "json"
+	}
+	if err := (&format.Logins{Records: memory}).Render(sys.Stdout, shown); err != nil {
+		return err
+	}
+	fmt.Fprintf(sys.Stderr, "\nsaved: %s\nlook again: sshpace report %s\n", file.Name(), file.Name())
+	return err
+}
+
+// campaign says what was measured.
+func (f *handshakeFlags) campaign(bed *testbed.Testbed, p handshake.Plan) *record.Campaign {
+	c := &record.Campaign{
+		Format: record.FormatVersion, Tool: Version, Started: time.Now(), Seed: p.Seed, Target: bed.Target, Engine: record.EngineOpenSSH, Server: bed.Server,
+		BudgetNS: p.Budget, Rounds: p.Rounds,
+	}
+	if f.engine == "native" {
+		c.Engine = record.EngineNative
+	}
+	return c
 }
 
 // plan is how often logins are made. A host of the user's gets few.

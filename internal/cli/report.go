@@ -104,6 +104,12 @@ people who want to report and compare it.`,
 				if err != nil {
 					return err
 				}
+				if len(records.LoginKinds) > 0 {
+					if err := out.Write(sys.Stdout, sys.Stderr, targets, &format.Logins{Records: records}); err != nil {
+						return err
+					}
+					continue
+				}
 				if len(records.Ways) > 0 && len(records.Samples) == 0 {
 					if err := out.Write(sys.Stdout, sys.Stderr, targets, &format.Ways{Records: records, Output: out.Output}); err != nil {
 						return err

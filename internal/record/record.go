@@ -20,17 +20,19 @@ import (
 // Sample after its Trial; Findings, Ends and Measurements may stand anywhere. See
 // doc/record.md.
 type Record struct {
-	Campaign    *Campaign    `json:"campaign,omitempty"`
-	Environment *Environment `json:"environment,omitempty"`
-	Trial       *Trial       `json:"trial,omitempty"`
-	Sample      *Sample      `json:"sample,omitempty"`
-	Finding     *Finding     `json:"finding,omitempty"`
-	End         *End         `json:"end,omitempty"`
-	Measurement *Measurement `json:"measurement,omitempty"`
-	Slices      *Slices      `json:"slices,omitempty"`
-	Way         *Way         `json:"way,omitempty"`
-	Run         *Run         `json:"run,omitempty"`
-	Limit       *Limit       `json:"limit,omitempty"`
+	Campaign    *Campaign     `json:"campaign,omitempty"`
+	Environment *Environment  `json:"environment,omitempty"`
+	Trial       *Trial        `json:"trial,omitempty"`
+	Sample      *Sample       `json:"sample,omitempty"`
+	Finding     *Finding      `json:"finding,omitempty"`
+	End         *End          `json:"end,omitempty"`
+	Measurement *Measurement  `json:"measurement,omitempty"`
+	Slices      *Slices       `json:"slices,omitempty"`
+	Way         *Way          `json:"way,omitempty"`
+	LoginKind   *LoginKind    `json:"login_kind,omitempty"`
+	LoginRun    *WatchedLogin `json:"login_run,omitempty"`
+	Run         *Run          `json:"run,omitempty"`
+	Limit       *Limit        `json:"limit,omitempty"`
 }
 
 // Sink takes records as they happen.
@@ -137,7 +139,7 @@ func decode(line []byte, n int) (Record, error) {
 		return r, &FormatError{n, "not a record: " + err.Error()}
 	}
 	set := 0
-	for _, present := range []bool{r.Campaign != nil, r.Environment != nil, r.Trial != nil, r.Sample != nil, r.Finding != nil, r.End != nil, r.Measurement != nil, r.Slices != nil, r.Way != nil, r.Run != nil, r.Limit != nil} {
+	for _, present := range []bool{r.Campaign != nil, r.Environment != nil, r.Trial != nil, r.Sample != nil, r.Finding != nil, r.End != nil, r.Measurement != nil, r.Slices != nil, r.Way != nil, r.Run != nil, r.Limit != nil, r.LoginKind != nil, r.LoginRun != nil} {
 		if present {
 			set++
 		}
@@ -164,13 +166,15 @@ type File struct {
 	Trials       map[int]Trial // by ID
 	Samples      []Sample      // in file order
 	Findings     []Finding
-	Ended        string        // why the run ended the last time; "" unknown
-	Measurements []Measurement // in file order
-	Slices       []Slices      // in file order
-	Ways         []Way         // in file order
-	Runs         []Run         // in file order
-	Limits       []Limit       // in file order
-	Truncated    bool          // the last line was cut off
+	Ended        string         // why the run ended the last time; "" unknown
+	Measurements []Measurement  // in file order
+	Slices       []Slices       // in file order
+	Ways         []Way          // in file order
+	LoginKinds   []LoginKind    // likewise
+	LoginRuns    []WatchedLogin // likewise
+	Runs         []Run          // in file order
+	Limits       []Limit        // in file order
+	Truncated    bool           // the last line was cut off
 }
 
 // Load reads a whole file. A cut last line is not an error but noted. A sample
@@ -201,6 +205,9 @@ func Load(r io.Reader) (*File, error) {
 		if r := record.Run; r != nil && !slices.ContainsFunc(f.Ways, func(w Way) bool { return w.ID == r.Way }) {
 			return nil, &FormatError{line, fmt.Sprintf("a run of way %d, which is not in the file", r.Way)}
 		}
+		if l := record.LoginRun; l != nil && !slices.ContainsFunc(f.LoginKinds, func(k LoginKind) bool { return k.ID == l.Kind }) {
+			return nil, &FormatError{line, fmt.Sprintf("a login of kind %d, which is not in the file", l.Kind)}
+		}
 		f.add(record)
 	}
 	return f, nil
@@ -228,6 +235,12 @@ func (f *File) Records() iter.Seq[Record] {
 		}
 		for i := range f.Runs {
 			each(Record{Run: &f.Runs[i]})
+		}
+		for i := range f.LoginKinds {
+			each(Record{LoginKind: &f.LoginKinds[i]})
+		}
+		for i := range f.LoginRuns {
+			each(Record{LoginRun: &f.LoginRuns[i]})
 		}
 		for i := range f.Limits {
 			each(Record{Limit: &f.Limits[i]})
@@ -288,6 +301,10 @@ func (f *File) add(r Record) {
 		f.Ways = append(f.Ways, *r.Way)
 	case r.Run != nil:
 		f.Runs = append(f.Runs, *r.Run)
+	case r.LoginKind != nil:
+		f.LoginKinds = append(f.LoginKinds, *r.LoginKind)
+	case r.LoginRun != nil:
+		f.LoginRuns = append(f.LoginRuns, *r.LoginRun)
 	case r.Limit != nil:
 		f.Limits = append(f.Limits, *r.Limit)
 	}

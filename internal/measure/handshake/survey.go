@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/stats"
+	"sshpace/internal/record"
 )
 
 // Figure is a median, or a location as good, with the 95 % interval of it, in nanoseconds.
@@ -86,6 +87,11 @@ type Plan struct {
 	Pause  time.Duration // before each login
 	Strict bool          // the first failure ends it, as is right with others' hosts
 	Seed   uint64        // of the order
+	// Note is given a record of every kind of login and of every login; nil is given
+	// none.
+	Note       record.Sink
+	RoundTrips int    // of the plain login, for its record; 0: not counted
+	Conditions string // likewise, of all others
 }
 
 // Survey carries out cases. What fails is not tried again. When ctx ends, the
@@ -93,7 +99,13 @@ type Plan struct {
 // carried out once.
 func (e *Ends) Survey(ctx context.Context, cases []Case, p Plan) ([]Result, error) {
 	s := &survey{ends: e, cases: cases, plan: p, logins: make([][]*observed, len(cases)), failures: make([]error, len(cases))}
-	err := s.rounds(ctx)
+	if p.Note == nil {
+		s.plan.Note = func(record.Record) error { return nil }
+	}
+	err := s.kinds()
+	if err == nil {
+		err = s.rounds(ctx)
+	}
 	if err != nil && slices.ContainsFunc(s.logins, func(l []*observed) bool { return len(l) == 0 }) {
 		return nil, err
 	}
@@ -143,19 +155,40 @@ func (s *survey) login(ctx context.Context, i int) error {
 		return context.Canceled
 	}
 	s.made++
+	began := time.Now()
 	l, err := s.ends.Watch(ctx, s.cases[i].Argv)
 	o := &observed{Login: l}
 	if s.cases[i].After != nil {
 		o.server, o.wire = s.cases[i].After(ctx)
 	}
 	failed := (*FailedError)(nil)
+	if !errors.As(err, &failed) && err != nil {
+		return err
+	}
+	if noted := s.plan.Note(record.Record{LoginRun: o.record(i+1, began, err)}); noted != nil {
+		return noted
+	}
 	switch {
-	case errors.As(err, &failed) && !s.plan.Strict && i > 0: // without the plain login there is nothing to compare with
-		s.failures[i] = err
-	case err != nil:
+	case err == nil:
+		s.logins[i] = append(s.logins[i], o)
+	case s.plan.Strict || i == 0: // without the plain login there is nothing to compare with
 		return err
 	default:
-		s.logins[i] = append(s.logins[i], o)
+		s.failures[i] = err
+	}
+	return nil
+}
+
+// kinds notes what is to be measured.
+func (s *survey) kinds() error {
+	for i, c := range s.cases {
+		k := record.LoginKind{ID: i + 1, Factor: c.Factor, Level: c.Level, Conditions: s.plan.Conditions}
+		if i == 0 {
+			k.Conditions, k.RoundTrips = "", s.plan.RoundTrips
+		}
+		if err := s.plan.Note(record.Record{LoginKind: &k}); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -42,6 +42,13 @@ func File(f *record.File) *record.File {
 		r.Kind, r.Start, r.Failure = among(r.Kind, runKinds), v.time(r.Start), veiled(r.Failure, "it failed")
 		out.Runs = append(out.Runs, r)
 	}
+	for _, k := range f.LoginKinds {
+		k.Factor, k.Level, k.Conditions = loginWords(k.Factor), loginWords(k.Level), loginWords(k.Conditions)
+		out.LoginKinds = append(out.LoginKinds, k)
+	}
+	for _, l := range f.LoginRuns {
+		out.LoginRuns = append(out.LoginRuns, v.login(l))
+	}
 	for _, l := range f.Limits {
 		l.Mode, l.Direction, l.Suite = among(l.Mode, modes), among(l.Direction, directions), v.suite(l.Suite)
 		l.What, l.Sentence, l.Help = among(l.What, limiting), "", ""
@@ -198,6 +205,28 @@ func (v *veil) way(w record.Way) record.Way {
 	w.Mode, w.Direction, w.Suite = among(w.Mode, modes), among(w.Direction, directions), v.suite(w.Suite)
 	w.Client, w.Server, w.Why = v.implementation(w.Client), v.implementation(w.Server), veiled(w.Why, "the reason is left out")
 	return w
+}
+
+func (v *veil) login(l record.WatchedLogin) record.WatchedLogin {
+	l.Start, l.Failure = v.time(l.Start), veiled(l.Failure, "it failed")
+	l.Phases, l.Stalls = slices.Clone(l.Phases), slices.Clone(l.Stalls)
+	for i := range l.Phases {
+		l.Phases[i].Phase = among(l.Phases[i].Phase, phases)
+	}
+	for i := range l.Stalls {
+		l.Stalls[i].Side, l.Stalls[i].Why = among(l.Stalls[i].Side, sides), veiled(l.Stalls[i].Why, "a wait that no computation explains")
+	}
+	return l
+}
+
+// loginWords keeps names of algorithms, and the words that kinds of login are
+// called by.
+func loginWords(text string) string {
+	return strings.Join(slices.DeleteFunc(strings.Fields(text), func(word string) bool {
+		_, kex := alg.Lookup(alg.Kex, word)
+		_, key := alg.Lookup(alg.HostKey, word)
+		return !kex && !key && !loginWord().MatchString(word)
+	}), " ")
 }
 
 // implementation is a maker and a version.

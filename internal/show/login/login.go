@@ -12,6 +12,7 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/measure/handshake"
+	"sshpace/internal/record"
 )
 
 // Schema names the layout of the JSON form.
@@ -29,6 +30,24 @@ type Report struct {
 	// RoundTrips of a plain login; 0 where they were not counted.
 	RoundTrips int                    `json:"round_trips,omitempty"`
 	Predicted  []handshake.Prediction `json:"predicted,omitempty"`
+}
+
+// Of is the report of a record file. It must hold logins.
+func Of(f *record.File) *Report {
+	r := &Report{
+		Schema: Schema, Target: f.Campaign.Target, Engine: "ssh", Client: f.Environment.Client, Server: f.Environment.Server,
+		Results: handshake.Results(f), RoundTrips: f.LoginKinds[0].RoundTrips,
+	}
+	if f.Campaign.Engine == record.EngineNative {
+		r.Engine = "native"
+	}
+	if len(f.LoginKinds) > 1 {
+		r.Compared = f.LoginKinds[1].Conditions
+	}
+	if r.RoundTrips > 0 && r.Results[0].Wall.N > 0 {
+		r.Predicted = r.Results[0].Predict(r.RoundTrips)
+	}
+	return r
 }
 
 // JSON writes the report.

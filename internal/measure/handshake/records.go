@@ -1,0 +1,73 @@
+package handshake
+
+import (
+	"time"
+
+	"sshpace/internal/record"
+)
+
+// record is the login's record.
+func (o *observed) record(kind int, began time.Time, failure error) *record.WatchedLogin {
+	r := &record.WatchedLogin{Kind: kind, Start: began}
+	if failure != nil {
+		r.Failure = failure.Error()
+	}
+	if l := o.Login; l != nil {
+		r.WallNS, r.ClientCPUNS = l.Whole, &l.ClientCPU
+		for _, s := range l.Spans {
+			r.Phases = append(r.Phases, record.LoginPhase{Phase: string(s.Phase), WallNS: s.NS})
+		}
+	}
+	if o.server > 0 {
+		r.ServerCPUNS = &o.server
+	}
+	if w := o.wire; w != nil {
+		r.UpBytes, r.DownBytes = w.Up, w.Down
+		for _, s := range w.Stalls {
+			r.Stalls = append(r.Stalls, record.LoginStall{Side: s.Side, AtNS: s.At, WallNS: s.NS, Why: s.Why})
+		}
+	}
+	return r
+}
+
+// Results are those of a record file: of each kind of login, the plain one first.
+func Results(f *record.File) (out []Result) {
+	for _, k := range f.LoginKinds {
+		var all []*observed
+		failure := ""
+		for _, l := range f.LoginRuns {
+			switch {
+			case l.Kind != k.ID:
+			case l.Failure != "":
+				failure = l.Failure
+			default:
+				all = append(all, observedIn(l))
+			}
+		}
+		r := summarize(Case{Factor: k.Factor, Level: k.Level}, all)
+		r.Failure = failure
+		out = append(out, r)
+	}
+	return out
+}
+
+// observedIn is the login of a record.
+func observedIn(r record.WatchedLogin) *observed {
+	o := &observed{Login: &Login{Whole: r.WallNS}}
+	for _, p := range r.Phases {
+		o.Spans = append(o.Spans, Span{Phase(p.Phase), p.WallNS})
+	}
+	if r.ClientCPUNS != nil {
+		o.ClientCPU = *r.ClientCPUNS
+	}
+	if r.ServerCPUNS != nil {
+		o.server = *r.ServerCPUNS
+	}
+	if r.UpBytes > 0 {
+		o.wire = &Wire{Up: r.UpBytes, Down: r.DownBytes, Stalls: []Stall{}}
+		for _, s := range r.Stalls {
+			o.wire.Stalls = append(o.wire.Stalls, Stall{s.Side, s.AtNS, s.WallNS, s.Why})
+		}
+	}
+	return o
+}

@@ -1,0 +1,52 @@
+package format
+
+import (
+	"io"
+	"slices"
+
+	"sshpace/internal/base/fault"
+	"sshpace/internal/record"
+	"sshpace/internal/record/store"
+	"sshpace/internal/show/login"
+)
+
+// Logins is the report of a record file that holds logins.
+type Logins struct{ Records *record.File }
+
+// Render writes the report.
+func (x *Logins) Render(w io.Writer, f Format) error {
+	switch f.Name {
+	case "text":
+		return login.Of(x.Records).Text(w)
+	case "json":
+		return login.Of(x.Records).JSON(w)
+	case Records:
+		return store.Put(w, slices.Collect(x.Records.Records()))
+	}
+	return fault.Usage("use text, json or "+Records, "there is no --format %s for logins", f.Name)
+}
+
+// LoginChanges relates the logins of several files.
+type LoginChanges struct{ *login.Comparison }
+
+// Render writes the comparison.
+func (x LoginChanges) Render(w io.Writer, f Format) error {
+	switch f.Name {
+	case "text":
+		return x.Text(w)
+	case "json":
+		return x.JSON(w)
+	}
+	return fault.Usage("use text or json", "there is no --format %s for logins", f.Name)
+}
+
+// LoginsIn are the reports of files; nil where one of them holds no logins.
+func LoginsIn(files []*record.File) (reports []*login.Report) {
+	for _, f := range files {
+		if len(f.LoginKinds) == 0 {
+			return nil
+		}
+		reports = append(reports, login.Of(f))
+	}
+	return reports
+}

@@ -1,0 +1,115 @@
+package login
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/measure/handshake"
+)
+
+// CompareSchema names the layout of a comparison's JSON form.
+const CompareSchema = "sshpace.handshake-compare/1"
+
+// Comparison relates logins of several files to those of the first.
+type Comparison struct {
+	Schema string   `json:"schema"`
+	Files  []string `json:"files"` // the first is what the others are related to
+	Kinds  []Change `json:"kinds"` // that all files have
+}
+
+// Change is what became of one kind of login.
+type Change struct {
+	Factor string             `json:"factor,omitempty"`
+	Level  string             `json:"level"`
+	CPU    []handshake.Figure `json:"cpu_ratio"`  // of both sides together, of each file but the first
+	Wall   []handshake.Figure `json:"wall_ratio"` // likewise
+}
+
+// levelDoubt is how far two runs on one machine differ as a whole, as a part of
+// it: doc/method.md, "Comparing runs".
+const levelDoubt = 0.08
+
+// Compare relates reports to the first one.
+func Compare(files []string, reports []*Report) *Comparison {
+	c := &Comparison{Schema: CompareSchema, Files: files}
+	for _, base := range reports[0].Results {
+		change := Change{Factor: base.Factor, Level: base.Level}
+		for _, r := range reports[1:] {
+			if other, ok := r.kind(base); ok {
+				change.CPU = append(change.CPU, ratio(sum(other), sum(base)))
+				change.Wall = append(change.Wall, ratio(other.Wall, base.Wall))
+			}
+		}
+		if base.Wall.N > 0 && len(change.CPU) == len(reports)-1 {
+			c.Kinds = append(c.Kinds, change)
+		}
+	}
+	return c
+}
+
+// kind is the result of the same kind of login.
+func (r *Report) kind(k handshake.Result) (handshake.Result, bool) {
+	for _, other := range r.Results {
+		if other.Factor == k.Factor && other.Level == k.Level && other.Wall.N > 0 {
+			return other, true
+		}
+	}
+	return handshake.Result{}, false
+}
+
+// sum is the CPU time of both sides, or the client's where the server's is not known.
+func sum(r handshake.Result) handshake.Figure {
+	f := r.ClientCPU
+	if s := r.ServerCPU; s != nil {
+		half := math.Hypot(f.Hi-f.Lo, s.Hi-s.Lo) / 2
+		f.Value += s.Value
+		f.Lo, f.Hi = f.Value-half, f.Value+half
+	}
+	return f
+}
+
+// ratio is a/b with the doubt of both, and that about the level of both runs.
+func ratio(a, b handshake.Figure) handshake.Figure {
+	v := a.Value / b.Value
+	part := math.Sqrt(square((a.Hi-a.Lo)/2/a.Value) + square((b.Hi-b.Lo)/2/b.Value) + square(levelDoubt))
+	return handshake.Figure{Value: v, Lo: v * (1 - part), Hi: v * (1 + part), N: min(a.N, b.N)}
+}
+
+func square(x float64) float64 { return x * x }
+
+// told says what a ratio tells by itself.
+func told(f handshake.Figure) string {
+	switch {
+	case f.Lo > 1:
+		return "more"
+	case f.Hi < 1:
+		return "less"
+	}
+	return "-"
+}
+
+// JSON writes the comparison.
+func (c *Comparison) JSON(w io.Writer) error { return termsafe.WriteJSON(w, c, " ") }
+
+// Text writes the comparison for people.
+func (c *Comparison) Text(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "LOGINS  against %s: CPU time of both sides; each ratio by itself, with %.0f %% doubt about the level of the runs\n", c.Files[0], 100*levelDoubt)
+	factor := "-"
+	for _, k := range c.Kinds {
+		if k.Factor != factor {
+			factor = k.Factor
+			fmt.Fprintf(&b, "\n%s\n", strings.ToUpper(factor))
+		}
+		fmt.Fprintf(&b, "%-44s", k.Level)
+		for _, f := range k.CPU {
+			fmt.Fprintf(&b, "  %5.2f +-%.2f %-4s", f.Value, (f.Hi-f.Lo)/2, told(f))
+		}
+		b.WriteString("\n")
+	}
+	_, err := w.Write(termsafe.Text([]byte(b.String())))
+	return err
+}
