@@ -297,10 +297,20 @@ func (m *Master) Close() error {
 	return m.dir.Close()
 }
 
-// SessionCase is a session over the master. It makes no connection of its own.
+// without leaves an option and its value out.
+func without(options []string, option string) []string {
+	if i := slices.Index(options, option); i >= 0 {
+		return slices.Delete(slices.Clone(options), i, i+2)
+	}
+	return options
+}
+
+// SessionCase is a session over the master. Where that gives none, because the
+// server allows no more (sshd_config(5) MaxSessions) or it is gone, ssh would make a
+// connection instead without a word: a ProxyCommand that fails keeps it from that.
 func (e *Ends) SessionCase(m *Master) Case {
 	return Case{Factor: ConnectionFactor, Level: "ControlMaster session", Argv: func(log string) []string {
-		argv := []string{e.SSH.Path, "-v", "-v", "-E", log, "-S", m.socket, "-o", "ControlMaster=no", "-o", "BatchMode=yes"}
-		return append(append(argv, e.Destination.Options...), "--", e.Destination.Host, "true")
+		argv := []string{e.SSH.Path, "-v", "-v", "-E", log, "-S", m.socket, "-o", "ControlMaster=no", "-o", "BatchMode=yes", "-o", "ProxyCommand=false"}
+		return append(append(argv, without(e.Destination.Options, "-J")...), "--", e.Destination.Host, "true")
 	}}
 }

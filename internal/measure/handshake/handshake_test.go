@@ -97,6 +97,32 @@ func TestStuckServer(t *testing.T) {
 	}
 }
 
+// TestStuckLater: the same for servers that stop after the key exchange.
+func TestStuckLater(t *testing.T) {
+	key, _ := sshtest.WriteKey(t, t.TempDir(), "key", "")
+	for want, s := range map[Phase]*sshtest.Server{
+		Query:   {Hold: func() { time.Sleep(stuckFor + time.Second) }},
+		Channel: {IgnoreSession: true},
+		Exec:    {IgnoreExec: true},
+		Command: {Exec: func(*sshtest.Session) { time.Sleep(stuckFor + time.Second) }},
+	} {
+		t.Run(string(want), func(t *testing.T) {
+			t.Parallel()
+			s.Start(t)
+			ctx, cancel := context.WithTimeout(context.Background(), stuckFor)
+			defer cancel()
+			_, err := Watch(ctx, t.TempDir(), sshTo(t, "tester", key, s.Port()), nil)
+			var failed *FailedError
+			if !errors.As(err, &failed) || failed.During != want || !failed.Late {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// stuckFor is more than a login takes on a busy machine.
+const stuckFor = 4 * time.Second
+
 // TestDenied: a refused login is an error with ssh's words, at its phase.
 func TestDenied(t *testing.T) {
 	s := sshtest.StartSshd(t)

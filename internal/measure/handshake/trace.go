@@ -269,8 +269,14 @@ func begins(line string, texts []string) bool {
 	return false
 }
 
-// reason is ssh's last line that is no debug output.
+// reason is ssh's last line that is no debug output, or why a master gave no
+// session (mux.c), on which other lines follow.
 func (l *Login) reason() string {
+	for _, line := range l.Lines {
+		if strings.HasPrefix(line.Text, "mux_client_request_session: ") {
+			return line.Text
+		}
+	}
 	for i := len(l.Lines) - 1; i >= 0; i-- {
 		if text := l.Lines[i].Text; text != "" && !strings.HasPrefix(text, "debug") && !strings.HasPrefix(text, "OpenSSH_") {
 			return text

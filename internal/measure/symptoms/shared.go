@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -83,7 +82,7 @@ func (p *Patient) shared(ctx context.Context) error {
 	}
 	defer master.Close()
 	p.made++
-	session := onlyThere(ends.SessionCase(master).Argv)
+	session := ends.SessionCase(master).Argv
 	var took []time.Duration
 	for range p.Logins {
 		l, err := ends.Watch(ctx, session)
@@ -97,12 +96,6 @@ func (p *Patient) shared(ctx context.Context) error {
 	p.facts.Server = p.ask(ctx, append(argv[:len(argv)-1], "exec sh"))
 	p.oldGroups(ctx)
 	return nil
-}
-
-// onlyThere keeps a session from becoming a login of its own where the master is
-// gone.
-func onlyThere(session handshake.ArgvFunc) handshake.ArgvFunc {
-	return func(log string) []string { return slices.Insert(session(log), 1, "-o", "ProxyCommand=false") }
 }
 
 // quiet are the settings of a master that nobody else is to notice.
