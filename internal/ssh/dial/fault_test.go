@@ -252,7 +252,9 @@ func TestMaxStartups(t *testing.T) {
 	if raceEnabled {
 		n = 60
 	}
-	res := run(t, fleet.Params{}, sshdTarget(s), hosts(n), fleet.Command{Line: "true"}, &collect{})
+	tg := sshdTarget(s)
+	tg.ConnectTimeout = 2 * time.Minute // however busy this machine is
+	res := run(t, fleet.Params{RetryFor: 10 * time.Minute}, tg, hosts(n), fleet.Command{Line: "true"}, &collect{})
 	tries := 0
 	for _, r := range res {
 		tries += r.Attempts
