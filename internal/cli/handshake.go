@@ -133,6 +133,10 @@ func runHandshake(ctx context.Context, sys System, f *handshakeFlags, budget boo
 
 // measure carries out the logins, records them, and reports what there is.
 func (f *handshakeFlags) measure(ctx context.Context, sys System, bed *testbed.Testbed, study *handshake.Study, cases []handshake.Case, plan handshake.Plan) error {
+	var err error
+	if plan.RoundTrips, err = study.Ends.RoundTrips(ctx); err != nil {
+		return loginFailed(err, bed.Target)
+	}
 	file, err := store.Of(sys.Getenv).Create(f.out, bed.Target)
 	if err != nil {
 		return err
@@ -142,9 +146,6 @@ func (f *handshakeFlags) measure(ctx context.Context, sys System, bed *testbed.T
 	plan.Note = record.Tee(record.Write(file), memory.Sink())
 	if err := cmp.Or(plan.Note(record.Record{Campaign: f.campaign(bed, plan)}), plan.Note(record.Record{Environment: &bed.Environment})); err != nil {
 		return err
-	}
-	if plan.RoundTrips, err = study.Ends.RoundTrips(ctx); err != nil {
-		return loginFailed(err, bed.Target)
 	}
 	plan.Conditions = study.Conditions()
 	fmt.Fprintf(sys.Stderr, "%d kinds of logins, %s\n", len(cases), duration(plan, len(cases)))
