@@ -6,8 +6,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"sshpace/internal/sys/quickack"
 )
 
 const (
@@ -50,10 +48,7 @@ var buffers = sync.Pool{New: func() any { return new([piece]byte) }}
 // path that neither delays nor limits needs no second goroutine, whose wake-ups
 // would be most of what it costs.
 func (c *carrier) carry(dir Direction, from net.Conn, to func() net.Conn) {
-	source := io.Reader(from)
-	if c.relay.opts.Prompt {
-		source = quickack.New(from)
-	}
+	source := c.source(from)
 	road := newRoad(c.relay.opts.Path, dir, &c.relay.links[dir])
 	if c.relay.opts.Path == (Path{}) {
 		target := to()
@@ -74,17 +69,16 @@ func (c *carrier) carry(dir Direction, from net.Conn, to func() net.Conn) {
 func (c *carrier) empty(dir Direction, q *queue, to net.Conn) {
 	punctual()
 	for p, ok := q.take(); ok; p, ok = q.take() {
-		if to == nil || !sleepUntil(c.relay.life, p.due) || !c.deliver(dir, to, p) {
+		if to == nil || !sleepUntil(c.relay.life, p.due, q.empty()) || !c.deliver(dir, to, p) {
 			c.reset() // wakes the reader
 		}
 	}
 }
 
 // fetch reads once and hands the parcel on; false at the end.
-func (c *carrier) fetch(from io.Reader, road *road, hand func(parcel) bool) bool {
+func (c *carrier) fetch(from source, road *road, hand func(parcel) bool) bool {
 	b := buffers.Get().(*[piece]byte)
-	n, err := from.Read(b[:])
-	now := time.Now()
+	n, now, err := from.read(b[:])
 	if n > 0 && c.relay.frozen.Load() {
 		n = 0
 		buffers.Put(b)

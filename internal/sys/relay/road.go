@@ -122,6 +122,13 @@ func (q *queue) take() (parcel, bool) {
 	return p, true
 }
 
+// empty reports whether nothing waits.
+func (q *queue) empty() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.parcels) == 0
+}
+
 // close ends the queue: what is in it is still taken.
 func (q *queue) close() {
 	q.mu.Lock()

@@ -21,17 +21,32 @@ func punctual() {
 	_, _, _ = unix.RawSyscall(unix.SYS_SCHED_SETSCHEDULER, myself, unix.SCHED_RR|unix.SCHED_RESET_ON_FORK, uintptr(unsafe.Pointer(&priority)))
 }
 
+// waking is how long a sleeper usually needs to wake up.
+const waking = 150 * time.Microsecond
+
 // sleepUntil sleeps to within some microseconds; false when life ends first,
 // which is looked at now and then. Go's own timers would be late by up to a
-// millisecond where the process is idle, and by more where the machine is not.
-func sleepUntil(life context.Context, when time.Time) bool {
+// millisecond where the process is idle, and by more where the machine is not. To be
+// exact it stays awake in the end, which is for a few bytes that somebody waits for:
+// where many follow, the core is better left to others.
+func sleepUntil(life context.Context, when time.Time, exact bool) bool {
 	const look = 50 * time.Millisecond
+	early := time.Duration(0)
+	if exact {
+		early = waking
+	}
 	for {
-		rest := min(time.Until(when), look)
-		if rest <= 0 || life.Err() != nil {
-			return life.Err() == nil
+		rest := min(time.Until(when)-early, look)
+		if life.Err() != nil {
+			return false
+		}
+		if rest <= 0 {
+			break
 		}
 		ts := unix.NsecToTimespec(int64(rest))
 		_ = unix.Nanosleep(&ts, nil)
 	}
+	for time.Until(when) > 0 {
+	}
+	return true
 }
