@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +22,9 @@ const portTries = 3
 // forwardLocal moves bytes through a port at this end that ssh forwards to one
 // at the server (-L), behind which we listen.
 func (b *Bed) forwardLocal(ctx context.Context, o Options, size int64) (reading Reading, err error) {
+	if b.Server == nil {
+		return b.hostTunnel(ctx, o, "-L", size)
+	}
 	for range portTries {
 		far, err := ownport.Listen()
 		if err != nil {
@@ -44,20 +46,33 @@ func (b *Bed) forwardLocal(ctx context.Context, o Options, size int64) (reading 
 // forwardRemote moves bytes through a port at the server that is forwarded to
 // one at this end (-R), behind which we listen. What is sent to it goes down.
 func (b *Bed) forwardRemote(ctx context.Context, o Options, size int64) (Reading, error) {
+	if b.Server == nil {
+		return b.hostTunnel(ctx, o, "-R", size)
+	}
 	near, err := ownport.Listen()
 	if err != nil {
 		return Reading{}, err
 	}
 	defer near.Close()
-	const allocated = "Allocated port "
-	return b.tunnel(ctx, o, "-R", "127.0.0.1:0:"+near.Addr().String(), near, size, func(said func() string) string {
-		_, rest, _ := strings.Cut(said(), allocated)
-		port, _, found := strings.Cut(rest, " ")
-		if !found {
-			return ""
-		}
-		return port
-	})
+	return b.tunnel(ctx, o, "-R", "127.0.0.1:0:"+near.Addr().String(), near, size, func(said func() string) string { return allocated(said()) })
+}
+
+// allocated is the port that ssh says the server has allocated; "" until it does.
+func allocated(said string) string {
+	_, rest, _ := strings.Cut(said, "Allocated port ")
+	port, _, found := strings.Cut(rest, " ")
+	if !found {
+		return ""
+	}
+	return port
+}
+
+// forwarding is an ssh that does nothing but forward a port.
+func (b *Bed) forwarding(o Options, flag, spec string) Process {
+	to := with(with(b.destination(o), "ClearAllForwardings", ""), "SessionType", "")
+	to.Options = append([]string{"-o", "ExitOnForwardFailure=yes"}, to.Options...)
+	argv := b.SSH.Leading(to, o.Suite, b.Connect)
+	return Process{Argv: append(argv, "-N", flag, spec, "--", b.To.Host), Env: b.Env}
 }
 
 // tunnel starts ssh with one forwarded port, connects to it when portOf knows it,
@@ -67,11 +82,7 @@ func (b *Bed) tunnel(ctx context.Context, o Options, flag, spec string, listener
 	if err != nil {
 		return Reading{}, err
 	}
-	to := with(with(b.destination(o), "ClearAllForwardings", ""), "SessionType", "")
-	to.Options = append([]string{"-o", "ExitOnForwardFailure=yes"}, to.Options...)
-	argv := b.SSH.Leading(to, o.Suite, b.Connect)
-	argv = append(argv, "-N", flag, spec, "--", b.To.Host)
-	return b.Around(ctx, Process{Argv: argv, Env: b.Env}, func(ctx context.Context, said func() string) error {
+	return b.Around(ctx, b.forwarding(o, flag, spec), func(ctx context.Context, said func() string) error {
 		stop := context.AfterFunc(ctx, func() { listener.Close() })
 		defer stop()
 		in, out, err := b.throughTunnel(ctx, listener, func() string { return portOf(said) })
@@ -90,40 +101,39 @@ func (b *Bed) tunnel(ctx context.Context, o Options, flag, spec string, listener
 // throughTunnel connects to a forwarded port and takes the connection that comes
 // out of it.
 func (b *Bed) throughTunnel(ctx context.Context, listener *ownport.Listener, port func() string) (in, out *net.TCPConn, err error) {
-	var conn net.Conn
+	if in, err = b.dialed(ctx, port); err != nil {
+		return nil, nil, err
+	}
+	other, err := listener.Accept()
+	if err != nil {
+		in.Close()
+		return nil, nil, errors.New("the server opens no connection for it")
+	}
+	return in, other.(*net.TCPConn), nil
+}
+
+// dialed is a connection to a port of this machine, as soon as it is there.
+func (b *Bed) dialed(ctx context.Context, port func() string) (conn *net.TCPConn, err error) {
 	err = await(ctx, b.Connect, func() bool {
 		if port() == "" {
 			return false
 		}
 		var d net.Dialer
-		conn, err = d.DialContext(ctx, "tcp4", net.JoinHostPort("127.0.0.1", port()))
+		c, err := d.DialContext(ctx, "tcp4", net.JoinHostPort("127.0.0.1", port()))
+		if err == nil {
+			conn = c.(*net.TCPConn)
+		}
 		return err == nil
 	})
-	if err != nil {
-		return nil, nil, err
-	}
-	other, err := listener.Accept()
-	if err != nil {
-		conn.Close()
-		return nil, nil, errors.New("the server opens no connection for it")
-	}
-	return conn.(*net.TCPConn), other.(*net.TCPConn), nil
+	return conn, err
 }
 
 // pour sends a file into one connection and counts what comes out of the other.
 func pour(ctx context.Context, in, out *net.TCPConn, from string, size int64) error {
-	file, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
 	stop := context.AfterFunc(ctx, func() { past := time.Unix(1, 0); _, _ = in.SetDeadline(past), out.SetDeadline(past) })
 	defer stop()
 	sent := make(chan error, 1)
-	go func() {
-		_, err := in.ReadFrom(file) // sendfile(2)
-		sent <- errors.Join(err, in.CloseWrite())
-	}()
+	go func() { sent <- give(ctx, in, from) }()
 	got, err := discard(out)
 	if err = errors.Join(err, <-sent); err == nil && got != size {
 		err = fmt.Errorf("%d of %d bytes arrived", got, size)

@@ -24,8 +24,8 @@ var modes = []mode{
 	copier(record.ModeSCPLegacy, func(b *Bed) string { return b.SCP }, scp("-O")),
 	copier(record.ModeSFTP, func(b *Bed) string { return b.SFTP }, sftp),
 	copier(record.ModeRsync, func(b *Bed) string { return b.Rsync }, rsync),
-	{record.ModeForwardL, ourServer, (*Bed).forwardLocal, nil, false},
-	{record.ModeForwardR, ourServer, (*Bed).forwardRemote, nil, false},
+	{record.ModeForwardL, anywhere, (*Bed).forwardLocal, nil, false},
+	{record.ModeForwardR, anywhere, (*Bed).forwardRemote, nil, false},
 	{record.ModeJump, jumps, (*Bed).jump, nil, false},
 	{record.ModeMultiplex, anywhere, (*Bed).multiplex, nil, false},
 	{record.ModeStreams, anywhere, (*Bed).streams, nil, false},
@@ -66,14 +66,6 @@ func Modes(words []string) (meant []record.Mode, unknown string) {
 }
 
 func anywhere(*Bed, Options) string { return "" }
-
-// ourServer is for modes that need a program of ours behind a port at the server.
-func ourServer(b *Bed, _ Options) string {
-	if b.Server == nil {
-		return "it needs something that listens at the server, and nothing of ours runs on a host"
-	}
-	return ""
-}
 
 func jumps(b *Bed, _ Options) string {
 	if b.Jump == nil {
