@@ -48,6 +48,7 @@ ssh/knownhosts/pin: ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh
 ssh/sshlog:
 ssh/openssh: base/alg base/shell record ssh/sshlog sys/bounded sys/proc
 ssh/wire: base/alg
+ssh/oldserver: ssh/wire
 ssh/transport:
 ssh/dial: base/host base/termsafe fleet ssh/transport sys/bounded sys/quickack
 ssh/forkssh: base/host base/termsafe fleet ssh/knownhosts/check ssh/openssh ssh/sshlog sys/proc

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"sshpace/internal/ssh/oldserver"
 	"sshpace/internal/ssh/wire"
 	"sshpace/internal/sys/workdir"
 )
@@ -31,6 +32,12 @@ var helperPrograms = map[string]func(ctx context.Context, args []string) (exit i
 		return 1, wire.ServeOne(os.Stdin, args[0], args[1], args[2])
 	},
 	"native-client": wire.ClientMain,
+	"old-server": func(_ context.Context, args []string) (int, error) {
+		if len(args) != 3 {
+			return 2, errors.New("old-server: want host key, authorized key and home")
+		}
+		return 1, oldserver.ServeOne(os.Stdin, args[0], args[1], args[2])
+	},
 }
 
 // helperMark is the first argument that leads to a helper program.

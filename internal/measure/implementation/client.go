@@ -64,8 +64,12 @@ const (
 	oldCiphers = "openssl_conf = init\n[init]\nproviders = all\n[all]\ndefault = on\nlegacy = on\n[on]\nactivate = 1\n"
 )
 
-// native is the maker's name of our own client and server.
-const native = "sshpace"
+// native is the maker's name of our own client and server; oldCipherServer that of
+// our server for Blowfish and CAST-128, which is paired for these alone.
+const (
+	native          = "sshpace"
+	oldCipherServer = "sshpace-old"
+)
 
 // Clients finds the clients that are installed here, and asks each what it
 // offers. given are further paths of OpenSSH's ssh. What is known and not to be

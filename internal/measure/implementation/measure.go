@@ -116,6 +116,9 @@ func (b *Bench) pairs(ctx context.Context, clients []Client, servers []road, p P
 				if !p.chosen(c.Maker, s.server.Maker) || ctx.Err() != nil {
 					continue
 				}
+				if s.server.Maker == oldCipherServer && !slices.Contains(s.server.Offer.Ciphers, want.Cipher) {
+					continue
+				}
 				way := b.pair(ctx, c, s, want, p.AES, files)
 				way.ID = len(all) + 1
 				all = append(all, way)

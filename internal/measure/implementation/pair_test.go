@@ -16,6 +16,7 @@ import (
 	"sshpace/internal/measure/loopback"
 	"sshpace/internal/measure/workload"
 	"sshpace/internal/record"
+	"sshpace/internal/ssh/oldserver"
 	"sshpace/internal/ssh/wire"
 	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/workdir"
@@ -27,6 +28,7 @@ var helpers = map[string]func(args []string) error{
 	"flow":          func(args []string) error { return flow.Main(args, os.Stdin, os.Stdout) },
 	"keep":          func(args []string) error { return workdir.Keep(args[0], os.Stdin) },
 	"native-server": func(args []string) error { return wire.ServeOne(os.Stdin, args[0], args[1], args[2]) },
+	"old-server":    func(args []string) error { return oldserver.ServeOne(os.Stdin, args[0], args[1], args[2]) },
 	"native-client": func(args []string) error {
 		exit, err := wire.RunClient(context.Background(), wire.ClientParams{
 			Address: args[0], User: args[1], Identity: args[2], KnownHosts: args[3], Log: os.Stderr,
@@ -127,6 +129,7 @@ func TestAllPairs(t *testing.T) {
 	}
 	files := &workload.Files{Folder: b.Dir.Path, Random: true}
 	pairs := b.pairs(t.Context(), clients, straight(t, servers), Params{AES: true}, files)
+	servers = slices.DeleteFunc(slices.Clone(servers), func(s Server) bool { return s.Maker == oldCipherServer })
 	if len(pairs) != len(clients)*len(servers) {
 		t.Fatalf("%d pairs of %d clients and %d servers", len(pairs), len(clients), len(servers))
 	}
@@ -204,12 +207,15 @@ func TestOldCiphers(t *testing.T) {
 		t.Fatal(missing["openssh-legacy"])
 	}
 	files := &workload.Files{Folder: b.Dir.Path}
-	for _, cipher := range []string{"arcfour", "3des-cbc"} {
-		old := Params{Only: []string{legacy + ":" + native}, Ciphers: []string{cipher}, MAC: "hmac-sha1"}
+	for cipher, server := range map[string]string{"arcfour": native, "3des-cbc": native, "blowfish-cbc": oldCipherServer, "cast128-cbc": oldCipherServer} {
+		old := Params{Only: []string{legacy + ":" + server}, Ciphers: []string{cipher}, MAC: "hmac-sha1"}
 		for _, p := range b.pairs(t.Context(), clients, straight(t, servers), old, files) {
-			if p.Why != "" {
-				t.Errorf("%s: %s", cipher, p.Why)
+			if p.Why != "" || p.Suite.Cipher != cipher {
+				t.Errorf("%s: %s, %s", cipher, p.Suite, p.Why)
 				continue
+			}
+			if reading, err := p.Run(t.Context(), 1<<20); err != nil || reading.Server <= 0 {
+				t.Errorf("%s: %+v, %v", cipher, reading, err)
 			}
 			if err := p.Check(t.Context(), 1<<20); err != nil {
 				t.Errorf("%s: %v", cipher, err)

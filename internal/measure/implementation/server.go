@@ -42,6 +42,7 @@ var serverRows = []serverRow{
 	{"dropbear", "dropbear", "dropbear-bin", dropbearServer},
 	{"tinyssh", "tinysshd", "tinysshd", tinysshServer},
 	{native, "", "", nativeServer},
+	{oldCipherServer, "", "", oldServer},
 }
 
 // Servers starts the servers that are installed here, on ports of our own. given
@@ -197,6 +198,11 @@ func tinysshServer(ctx context.Context, b *Bench, path string) (name string, sft
 
 func nativeServer(_ context.Context, b *Bench, _ string) (name string, sftp bool, argv []string, err error) {
 	return native, false, append(b.Helper("native-server"), b.Keys.HostKey, b.Keys.AuthorizedKeys, b.Dir.Path), nil
+}
+
+// oldServer has nothing but the ciphers that no other server has any more.
+func oldServer(_ context.Context, b *Bench, _ string) (name string, sftp bool, argv []string, err error) {
+	return oldCipherServer, false, append(b.Helper("old-server"), b.Keys.HostKey, b.Keys.AuthorizedKeys, b.Dir.Path), nil
 }
 
 // atHome is the command line of a server that looks for authorized_keys in the

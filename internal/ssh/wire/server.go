@@ -58,22 +58,29 @@ func ServeOne(socket *os.File, hostKey, authorizedKeys, home string) error {
 	return nil
 }
 
-func serverConfig(hostKey, authorizedKeys string) (*ssh.ServerConfig, error) {
+// ReadKeys reads a server's host key and the one key that may log in.
+func ReadKeys(hostKey, authorizedKeys string) (host ssh.Signer, authorized ssh.PublicKey, err error) {
 	keyText, err := os.ReadFile(hostKey)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	signer, err := ssh.ParsePrivateKey(keyText)
-	if err != nil {
-		return nil, fmt.Errorf("host key: %w", err)
+	if host, err = ssh.ParsePrivateKey(keyText); err != nil {
+		return nil, nil, fmt.Errorf("host key: %w", err)
 	}
 	authorizedText, err := os.ReadFile(authorizedKeys)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	authorized, _, _, _, err := ssh.ParseAuthorizedKey(authorizedText)
+	if authorized, _, _, _, err = ssh.ParseAuthorizedKey(authorizedText); err != nil {
+		return nil, nil, fmt.Errorf("authorized key: %w", err)
+	}
+	return host, authorized, nil
+}
+
+func serverConfig(hostKey, authorizedKeys string) (*ssh.ServerConfig, error) {
+	signer, authorized, err := ReadKeys(hostKey, authorizedKeys)
 	if err != nil {
-		return nil, fmt.Errorf("authorized key: %w", err)
+		return nil, err
 	}
 	algorithms := all()
 	config := &ssh.ServerConfig{
