@@ -116,6 +116,36 @@ func TestProveHangup(t *testing.T) {
 	}
 }
 
+// A run of modes that is killed together with its keeper leaves files: the next one
+// removes them, and says so.
+func TestModesKilled(t *testing.T) {
+	dir := t.TempDir()
+	cmd, _ := start(t, dir, sshpaceProgram(t), "bench", "--mode", "scp", "--rounds", "100", "--size", "1M", "--folder", dir, "--out", "a.jsonl")
+	var folder string
+	until(t, "a file to send", func() bool {
+		folder = keptIn(dir, cmd.Process.Pid)
+		made, _ := filepath.Glob(folder + "/payload.*")
+		return folder != "" && len(made) > 0
+	})
+	for keeper, p := range processes() {
+		if strings.HasSuffix(p.args, "keep "+folder) {
+			_ = syscall.Kill(keeper, syscall.SIGKILL)
+		}
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	if _, err := os.Stat(folder); err != nil {
+		t.Fatalf("somebody was left to remove it: %v", err)
+	}
+	out, err := sshpace(t, []string{"HOME=" + dir}, "bench", "--mode", "pipe", "--rounds", "1", "--size", "1M", "--folder", dir, "--out", filepath.Join(dir, "b.jsonl"))
+	if !strings.Contains(string(out), "removed what a killed run had left behind: "+folder) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if left, _ := filepath.Glob(dir + "/sshpace-run-*"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
 // The file that a disk is measured with has no name: no end of ours leaves it.
 func TestMachineHangup(t *testing.T) {
 	for signal, code := range map[syscall.Signal]int{syscall.SIGHUP: 129, syscall.SIGKILL: -1} {

@@ -39,7 +39,7 @@ import (
 //	hold NAME                  an idle connection to a server
 //	slayer PROCESS TEXT        kill a process of the script's sshpace by name and arguments
 //	gone PATTERN               wait until no process' command line has PATTERN
-//	tmpfs DIR SIZE             a small file system (root only)
+//	tmpfs DIR SIZE [readonly]  a small file system (root only)
 func serverCommands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"sshd": startSSHD, "dropbear": startDropbear, "tinysshd": startTinySSHD,
@@ -383,6 +383,10 @@ func awaitFile(ts *testscript.TestScript, _ bool, args []string) {
 func mountTmpfs(ts *testscript.TestScript, _ bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	ts.Check(os.MkdirAll(dir, 0o700))
-	ts.Check(syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+args[1]))
+	flags := uintptr(0)
+	if len(args) > 2 {
+		flags = syscall.MS_RDONLY
+	}
+	ts.Check(syscall.Mount("tmpfs", dir, "tmpfs", flags, "size="+args[1]))
 	ts.Defer(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
 }

@@ -30,7 +30,7 @@ func (b *Bed) forwardLocal(ctx context.Context, o Options, size int64) (reading 
 		if err != nil {
 			return reading, err
 		}
-		port, err := freePort()
+		port, err := b.Port()
 		if err != nil {
 			return reading, errors.Join(err, far.Close())
 		}

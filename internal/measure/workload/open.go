@@ -47,7 +47,7 @@ func Open(ctx context.Context, tb *testbed.Testbed, folder string, random bool, 
 func Look(tb *testbed.Testbed, folder string, helper func(program string) []string) *Bed {
 	b := &Bed{
 		Runner: Runner{Spawner: tb.Rig.Spawner, Server: tb.Private, Limit: runLimit}, SSH: tb.SSH, To: tb.Destination, Connect: tb.Rig.Connect,
-		Here: &Files{Folder: folder},
+		Here: &Files{Folder: folder}, Port: freePort,
 	}
 	if tb.Private != nil {
 		b.Helper = helper

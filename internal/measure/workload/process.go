@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -187,14 +188,18 @@ func (l *lastWords) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// why is the last line that is no debug output and no farewell, unless one says
-// that something is vulnerable: that is why PuTTY gives up.
+// telling are words of lines that say more than the last one: PuTTY gives up what is
+// vulnerable, and ssh a port that is taken.
+var telling = []string{"vulnerable", "Address already in use"}
+
+// why is the last line that is no debug output and no farewell, unless another is
+// more telling.
 func (l *lastWords) why(err error) string {
 	lines := strings.Split(strings.TrimSpace(l.String()), "\n")
 	why := err.Error()
 	for _, line := range lines {
 		line = strings.TrimSpace(line)
-		if strings.Contains(line, "vulnerable") {
+		if slices.ContainsFunc(telling, func(words string) bool { return strings.Contains(line, words) }) {
 			return line
 		}
 		if line != "" && !isChatter(line) {

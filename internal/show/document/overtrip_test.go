@@ -66,3 +66,24 @@ func TestOverTheRoundTrip(t *testing.T) {
 		t.Errorf("one round trip is drawn: %+v", d.Charts)
 	}
 }
+
+// Several connections at once: up to how many carry more is said.
+func TestScaling(t *testing.T) {
+	f := &record.File{}
+	add := func(mode record.Mode, streams int, rate float64) {
+		f.Ways = append(f.Ways, record.Way{ID: len(f.Ways) + 1, Mode: mode, Direction: record.Upload, Streams: streams, Suite: alg.NewSuite("aes128-gcm@openssh.com", "", ""), SizeBytes: 1e9})
+		id := len(f.Ways)
+		f.Runs = append(f.Runs, record.Run{Way: id, Kind: record.ShortRun, WallNS: time.Second}, record.Run{Way: id, Kind: record.LongRun, WallNS: time.Second + time.Duration(1e9/rate*1e9)})
+	}
+	add(record.ModePipe, 0, 400e6)
+	add(record.ModeStreams, 2, 700e6)
+	add(record.ModeStreams, 4, 710e6)
+	said := func() string { return fmt.Sprint(document.OfWays(ways.Of(f), f).Brief) }
+	if text := said(); !strings.Contains(text, "Connections at once (upload aes128-gcm): 1: 400, 2: 700, 4: 710 MB/s; more than 2 connections carry no more") {
+		t.Error(text)
+	}
+	add(record.ModeStreams, 8, 1400e6)
+	if text := said(); !strings.Contains(text, "they still carry more up to 8 connections") {
+		t.Error(text)
+	}
+}

@@ -201,6 +201,7 @@ func controlLines(f *record.File) (lines []string) {
 			files++
 		}
 	}
+	lines = append(lines, scaling(ways.Of(f))...)
 	if files > 0 {
 		lines = append(lines, fmt.Sprintf("Copies were compared by SHA-256 after the clock had stopped: %s s for %s.", Figure(took.Seconds()), unit.Count(files, "run")))
 	}

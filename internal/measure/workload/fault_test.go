@@ -1,0 +1,140 @@
+package workload_test
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sshpace/internal/measure/workload"
+	"sshpace/internal/record"
+	"sshpace/internal/sys/relay"
+)
+
+// slow is a path on which 64 MiB take more than a second.
+var slow = relay.Path{Rate: 40e6}
+
+const slowSize = 64 << 20
+
+// copier is scp of a bed.
+func copier(b *workload.Bed) *workload.Contestant {
+	return b.Contestants([]record.Mode{record.ModeSCP}, workload.Options{Suite: suite, Direction: record.Upload})[0]
+}
+
+// arriving waits until some of a copy is there.
+func arriving(t *testing.T, b *workload.Bed) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if info, err := os.Stat(filepath.Join(b.Here.Folder, "there.arrived")); err == nil && info.Size() > 1<<20 {
+			return
+		}
+	}
+	t.Error("nothing arrives")
+}
+
+// fails runs a copy into which something happens, and says how it ended.
+func fails(t *testing.T, b *workload.Bed, happens func()) string {
+	t.Helper()
+	go func() { arriving(t, b); happens() }()
+	began := time.Now()
+	_, err := copier(b).Run(t.Context(), slowSize)
+	if err == nil {
+		t.Fatal("the copy went well")
+	}
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("it took %v to notice: %v", took, err)
+	}
+	if names := left(b); len(names) > 0 {
+		t.Errorf("left behind: %v", names)
+	}
+	return err.Error()
+}
+
+// A server that dies in the middle of a file is a failure with a reason, and the
+// next copy goes well.
+func TestServerDies(t *testing.T) {
+	b := open(t, slow)
+	why := fails(t, b, func() {
+		for _, pid := range b.Server.Processes() {
+			_ = syscall.Kill(-pid, syscall.SIGKILL)
+		}
+	})
+	if !strings.HasPrefix(why, "scp: ") {
+		t.Errorf("the reason: %q", why)
+	}
+	if _, err := copier(b).Run(t.Context(), 1<<20); err != nil {
+		t.Errorf("the next copy: %v", err)
+	}
+}
+
+// So is a path that is cut in the middle.
+func TestPathIsCut(t *testing.T) {
+	near := open(t, relay.Path{})
+	b, stop, err := near.Over(slow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if why := fails(t, b, func() { _ = stop() }); !strings.HasPrefix(why, "scp: ") {
+		t.Errorf("the reason: %q", why)
+	}
+	if _, err := copier(near).Run(t.Context(), 1<<20); err != nil {
+		t.Errorf("without the path: %v", err)
+	}
+}
+
+// A file that changes while it is read does not arrive as it was made, which the
+// hash shows even where the length is right.
+func TestFileChanges(t *testing.T) {
+	b := open(t, slow)
+	path, err := b.Here.Of(slowSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	why := fails(t, b, func() {
+		file, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer file.Close()
+		if _, err := file.WriteAt([]byte("changed"), slowSize-100); err != nil {
+			t.Error(err)
+		}
+	})
+	if !strings.Contains(why, "what arrived is not what was sent") {
+		t.Errorf("the reason: %q", why)
+	}
+}
+
+// A port that somebody has taken is replaced by another; where all are taken it is
+// said.
+func TestPortInUse(t *testing.T) {
+	b := open(t, relay.Path{})
+	taken, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	_, port, _ := net.SplitHostPort(taken.Addr().String())
+	free, asked := b.Port, 0
+	b.Port = func() (string, error) {
+		if asked++; asked == 1 {
+			return port, nil
+		}
+		return free()
+	}
+	way := b.Contestants([]record.Mode{record.ModeForwardL}, workload.Options{Suite: suite, Direction: record.Upload})[0]
+	if _, err := way.Run(t.Context(), 1000); err != nil || asked != 2 {
+		t.Errorf("after %d ports: %v", asked, err)
+	}
+	b.Port = func() (string, error) { return port, nil }
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if _, err := way.Run(ctx, 1000); err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("where all ports are taken: %v", err)
+	}
+}

@@ -1,0 +1,70 @@
+package document
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/record"
+	"sshpace/internal/verdict/ways"
+)
+
+// noticeable is how much more several connections have to carry to be worth it.
+const noticeable = 1.1
+
+// scaling says up to how many connections at once carry more, for each direction,
+// cipher and path that was measured with several.
+func scaling(results []ways.Result) (lines []string) {
+	type kind struct {
+		direction record.Direction
+		suite     alg.Suite
+		path      record.Path
+	}
+	var kinds []kind
+	rates := map[kind]map[int]float64{}
+	for _, r := range results {
+		if r.Rate.N == 0 || r.Mode != record.ModePipe && r.Mode != record.ModeStreams || r.Client != "" {
+			continue
+		}
+		k := kind{r.Direction, r.Suite, r.Path}
+		if rates[k] == nil {
+			rates[k], kinds = map[int]float64{}, append(kinds, k)
+		}
+		rates[k][max(1, r.Streams)] = r.Rate.Value / 1e6
+	}
+	for _, k := range kinds {
+		if line := scalingOf(rates[k]); line != "" {
+			lines = append(lines, fmt.Sprintf("Connections at once (%s %s%s): %s", k.direction, Short(k.suite.Cipher), pathText(k.path), line))
+		}
+	}
+	return lines
+}
+
+// scalingOf is that of rates by the number of connections.
+func scalingOf(rates map[int]float64) string {
+	var counts []int
+	for n := range rates {
+		counts = append(counts, n)
+	}
+	if slices.Sort(counts); len(counts) < 2 {
+		return ""
+	}
+	enough := counts[0]
+	var figures []string
+	for _, n := range counts {
+		figures = append(figures, fmt.Sprintf("%d: %s", n, Figure(rates[n])))
+		if rates[n] > noticeable*rates[enough] {
+			enough = n
+		}
+	}
+	verdict := fmt.Sprintf("more than %s carry no more", unit.Count(enough, "connection"))
+	if enough == 1 {
+		verdict = "more than one carry no more"
+	}
+	if enough == counts[len(counts)-1] {
+		verdict = fmt.Sprintf("they still carry more up to %s", unit.Count(enough, "connection"))
+	}
+	return strings.Join(figures, ", ") + " MB/s; " + verdict
+}
