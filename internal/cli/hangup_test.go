@@ -128,7 +128,7 @@ func TestModesKilled(t *testing.T) {
 		return folder != "" && len(made) > 0
 	})
 	for keeper, p := range processes() {
-		if strings.HasSuffix(p.args, "keep "+folder) {
+		if words := strings.Fields(p.args); len(words) == 4 && words[2] == "keep" && words[3] == folder {
 			_ = syscall.Kill(keeper, syscall.SIGKILL)
 		}
 	}

@@ -164,7 +164,7 @@ func foreign(_ record.Direction, e record.Evidence) bool {
 }
 
 func oneForTwo(_ record.Direction, e record.Evidence) bool {
-	return e.TwoBytesPerS > 0 && e.TwoBytesPerS < alone*e.BytesPerSecond
+	return e.TwoBytesPerS > ofLink*e.BytesPerSecond && e.TwoBytesPerS < alone*e.BytesPerSecond // two that are slower have been disturbed
 }
 
 // farAway: the link would carry more, both sides are idle, and what is ours at

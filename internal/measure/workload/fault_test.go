@@ -2,6 +2,7 @@ package workload_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -54,12 +55,26 @@ func fails(t *testing.T, b *workload.Bed, happens func()) string {
 	return err.Error()
 }
 
+// servers are the sshd processes that this program has started.
+func servers() (pids []int) {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		text, _ := os.ReadFile(path)
+		var pid, parent int
+		var name, state string
+		if n, _ := fmt.Sscan(string(text), &pid, &name, &state, &parent); n == 4 && parent == os.Getpid() && strings.HasPrefix(name, "(sshd") {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
 // A server that dies in the middle of a file is a failure with a reason, and the
 // next copy goes well.
 func TestServerDies(t *testing.T) {
 	b := open(t, slow)
 	why := fails(t, b, func() {
-		for _, pid := range b.Server.Processes() {
+		for _, pid := range servers() {
 			_ = syscall.Kill(-pid, syscall.SIGKILL)
 		}
 	})

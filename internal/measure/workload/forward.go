@@ -26,12 +26,12 @@ func (b *Bed) forwardLocal(ctx context.Context, o Options, size int64) (reading 
 		return b.hostTunnel(ctx, o, "-L", size)
 	}
 	for range portTries {
-		far, err := ownport.Listen()
-		if err != nil {
+		var far *ownport.Listener
+		if far, err = ownport.Listen(); err != nil {
 			return reading, err
 		}
-		port, err := b.Port()
-		if err != nil {
+		var port string
+		if port, err = b.Port(); err != nil {
 			return reading, errors.Join(err, far.Close())
 		}
 		reading, err = b.tunnel(ctx, o, "-L", "127.0.0.1:"+port+":"+far.Addr().String(), far, size, func(func() string) string { return port })
