@@ -7,7 +7,7 @@ import (
 	"crypto/ecdh"
 	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha1" //lint:ignore SA1019 that is what these clients have
+	"crypto/sha1" // that is what these clients have
 	"crypto/sha256"
 	"errors"
 	"fmt"

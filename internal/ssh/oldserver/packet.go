@@ -5,7 +5,7 @@ import (
 	"crypto/cipher"
 	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha1" //lint:ignore SA1019 that is what these clients have
+	"crypto/sha1" // that is what these clients have
 	"encoding/binary"
 	"errors"
 	"fmt"
