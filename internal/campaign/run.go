@@ -93,14 +93,18 @@ func (j *Run) Do(ctx, drain context.Context, out *store.File) error {
 		Screen: j.Screen, Quiet: j.Quiet, Progress: j.plan.Progress, Load: hostinfo.Load, File: memory, Now: time.Now,
 	})
 	sink := record.Tee(record.Write(out), memory.Sink(), view.Sink)
+	heat := &hostinfo.Thermometer{Root: "/sys", Firmware: hostinfo.Vcgencmd, Sink: sink, Now: time.Now}
 	params := lab.Params{Target: j.bed.Target, Drain: drain}
 	if out.Old != nil {
 		j.replay(out.Old, memory, &params)
 	} else if err := j.begin(sink); err != nil {
 		return j.writeError(err, out.Name())
 	}
+	if err := heat.Begin(); err != nil {
+		return j.writeError(err, out.Name())
+	}
 	trials := len(memory.Trials)
-	runErr := lab.Run(ctx, params, j.plan, j.bed.Driver, sink)
+	runErr := lab.Run(ctx, params, j.plan, j.bed.Driver, heat.Record)
 	_ = j.Screen.Draw()
 	if runErr == nil && drain.Err() == nil {
 		runErr = j.limits(ctx, sink)
@@ -113,7 +117,7 @@ func (j *Run) Do(ctx, drain context.Context, out *store.File) error {
 	if len(memory.Trials) == trials && drain.Err() == nil && runErr == nil {
 		fmt.Fprintln(j.Stderr, nothingLeft[ending])
 	}
-	if err := cmp.Or(sink(ending.Record()), out.Sync()); err != nil {
+	if err := cmp.Or(heat.End(), sink(ending.Record()), out.Sync()); err != nil {
 		return j.writeError(err, out.Name())
 	}
 	return j.report(memory, out.Name(), drain, runErr)

@@ -33,6 +33,7 @@ type Record struct {
 	LoginRun    *WatchedLogin `json:"login_run,omitempty"`
 	Run         *Run          `json:"run,omitempty"`
 	Limit       *Limit        `json:"limit,omitempty"`
+	Thermal     *Thermal      `json:"thermal,omitempty"`
 }
 
 // Sink takes records as they happen.
@@ -139,7 +140,7 @@ func decode(line []byte, n int) (Record, error) {
 		return r, &FormatError{n, "not a record: " + err.Error()}
 	}
 	set := 0
-	for _, present := range []bool{r.Campaign != nil, r.Environment != nil, r.Trial != nil, r.Sample != nil, r.Finding != nil, r.End != nil, r.Measurement != nil, r.Slices != nil, r.Way != nil, r.Run != nil, r.Limit != nil, r.LoginKind != nil, r.LoginRun != nil} {
+	for _, present := range []bool{r.Campaign != nil, r.Environment != nil, r.Trial != nil, r.Sample != nil, r.Finding != nil, r.End != nil, r.Measurement != nil, r.Slices != nil, r.Way != nil, r.Run != nil, r.Limit != nil, r.Thermal != nil, r.LoginKind != nil, r.LoginRun != nil} {
 		if present {
 			set++
 		}
@@ -174,6 +175,7 @@ type File struct {
 	LoginRuns    []WatchedLogin // likewise
 	Runs         []Run          // in file order
 	Limits       []Limit        // in file order
+	Thermals     []Thermal      // in file order
 	Truncated    bool           // the last line was cut off
 }
 
@@ -245,6 +247,9 @@ func (f *File) Records() iter.Seq[Record] {
 		for i := range f.Limits {
 			each(Record{Limit: &f.Limits[i]})
 		}
+		for i := range f.Thermals {
+			each(Record{Thermal: &f.Thermals[i]})
+		}
 		for i := range f.Measurements {
 			each(Record{Measurement: &f.Measurements[i]})
 		}
@@ -307,6 +312,8 @@ func (f *File) add(r Record) {
 		f.LoginRuns = append(f.LoginRuns, *r.LoginRun)
 	case r.Limit != nil:
 		f.Limits = append(f.Limits, *r.Limit)
+	case r.Thermal != nil:
+		f.Thermals = append(f.Thermals, *r.Thermal)
 	}
 }
 

@@ -54,6 +54,9 @@ func File(f *record.File) *record.File {
 		l.What, l.Sentence, l.Help = among(l.What, limiting), "", ""
 		out.Limits = append(out.Limits, l)
 	}
+	for _, t := range f.Thermals {
+		out.Thermals = append(out.Thermals, v.thermal(t))
+	}
 	for _, s := range f.Slices {
 		s.Start = v.time(s.Start)
 		out.Slices = append(out.Slices, s)
@@ -168,6 +171,18 @@ func (v *veil) campaign(c record.Campaign) record.Campaign {
 
 // environment is made anew: a field that is added to it is not shown before
 // somebody has thought about it.
+// thermal keeps the figures. Sensors' names tell a board.
+func (v *veil) thermal(t record.Thermal) record.Thermal {
+	t.At, t.Zones = v.time(t.At), slices.Clone(t.Zones)
+	for i, zone := range t.Zones {
+		t.Zones[i].Name = v.call("sensor", zone.Name)
+	}
+	for _, list := range []*[]string{&t.Throttled, &t.SinceBoot} {
+		*list = slices.DeleteFunc(slices.Clone(*list), func(why string) bool { return !slices.Contains(record.ThrottleReasons, why) })
+	}
+	return t
+}
+
 func (v *veil) environment(e record.Environment) record.Environment {
 	return record.Environment{
 		OS: among(e.OS, systems), Arch: among(e.Arch, architectures), Kernel: release().FindString(e.Kernel),

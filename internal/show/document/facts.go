@@ -30,6 +30,7 @@ func environment(r *rank.Ranking) []Fact {
 		{"cores", cores}, {"CPU quota, cores", positive(e.CPUQuota)}, {"governor", e.Governor}, {"hypervisor", e.Hypervisor},
 		{"memory", memory}, {"system", strings.Join(nonEmpty(e.OS, e.Kernel, e.Arch), " ")},
 		{"load average at the start", positive(e.LoadAverage)}, {"steal at the start, %", positive(e.StealPct)},
+		{"temperature, °C", r.Heat.Temperature()}, {"clock of the cores, MHz", r.Heat.Clock()},
 		{"CPU clock", e.CPUClock}, {"not visible here", strings.Join(e.Limits, "; ")},
 		{"payload", c.Data}, {"client engine", string(c.Engine)}, {"kind of server", string(c.Server)}, {"policy", c.Policy},
 		{"started", started}, {"seed", fmt.Sprint(c.Seed)}, {"version of sshpace", c.Tool},

@@ -446,6 +446,11 @@ func (s screen) trust() []string {
 			out[0] += fmt.Sprintf("; a second run's %s may be off by %s %% as a whole", what, Percent(100*q.HalfWidth()))
 		}
 	}
+	for _, w := range s.r.Warnings {
+		if w.Name == rank.Throttled {
+			out = append(out, text(w.Text+"; "+w.Hint))
+		}
+	}
 	apart := 0
 	for _, c := range s.r.Controls {
 		if c.Separated {
@@ -459,7 +464,7 @@ func (s screen) trust() []string {
 }
 
 // told are the doubts that the head of the screen says in its own words.
-var told = []string{"slowed", "busy", "contaminated", "noise", "by-cost", "one-core", "drift"}
+var told = []string{"slowed", "busy", "contaminated", "noise", "by-cost", "one-core", "drift", rank.Throttled}
 
 // notes are the other doubts, with what to do.
 func (s screen) notes() []string {

@@ -20,6 +20,10 @@ const (
 	muchSlowed     = 5.0  // percent
 )
 
+// Throttled is the name of the warning that a processor was slowed by heat or a
+// weak supply.
+const Throttled = "throttled"
+
 // doubts lists what a reader must know before believing the numbers.
 func doubts(r *Ranking, d *data) []Warning {
 	var out []Warning
@@ -53,6 +57,7 @@ func doubts(r *Ranking, d *data) []Warning {
 		"--rank-by throughput ranks by it all the same")
 	add(r.Slowed.Percent() > muchSlowed, "slowed", fmt.Sprintf("other guests slowed this machine by %.0f %%, compared with its best moments; all figures alike are in doubt by %.1f %%",
 		r.Slowed.Percent(), 100*normal95*r.Level(r.By)), "a comparison with another run takes that into account")
+	add(r.Heat.Slowed > 0, Throttled, r.Heat.text(), "cool it, or power it better, and measure again")
 	add(r.Noise.Cost == 0 && len(r.Bulk) > 0 && len(d.copies) == 0, "no-cpu-time", "the CPU time of ssh could not be read here: ranked by throughput only", "")
 	add(r.Noise.Cost > 0 && !r.hasServer(), "no-server-cpu-time", "the CPU time of the server could not be read: costs are the client's alone", "")
 	add(h.Segments > 0 && h.CPUShare > muchHarness, "harness", fmt.Sprintf("sshpace itself used %.0f %% of the CPU time of ssh and sshd: what is fast looks slower than it is", h.CPUShare), "")

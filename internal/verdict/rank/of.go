@@ -23,6 +23,7 @@ func Of(f *record.File, opts Options) (*Ranking, error) {
 	r := &Ranking{
 		Campaign: f.Campaign, Environment: f.Environment, Findings: f.Findings,
 		Combinations: space.Combinations(), Truncated: f.Truncated, Measurements: f.Measurements, Limits: newest(f.Limits),
+		Heat: heatOf(f.Thermals),
 	}
 	d := collect(f, space)
 	if len(d.transfers)+len(d.logins)+len(d.copies) == 0 {

@@ -61,6 +61,7 @@ type Ranking struct {
 	Limits       []record.Limit       // what keeps a transfer from being faster
 	Ceilings     *Ceilings            // what limits the fastest cell; nil where the machine was not measured
 	Slowed       Slowed
+	Heat         Heat
 	Slicing      Slicing
 
 	forced               bool    // the caller chose By

@@ -1,0 +1,58 @@
+package document_test
+
+import (
+	"strings"
+	"testing"
+
+	"sshpace/internal/record"
+	"sshpace/internal/show/document"
+	"sshpace/internal/show/document/documenttest"
+	"sshpace/internal/verdict/rank"
+)
+
+// trustOf is what the first screen says under TRUST.
+func trustOf(t *testing.T, f *record.File) string {
+	t.Helper()
+	r, err := rank.Of(f, rank.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, b := range document.OfRanking(r, f, document.Options{}).Brief {
+		lines = append(lines, b.Lines...)
+	}
+	_, rest, ok := strings.Cut(strings.Join(lines, "\n"), "\nTRUST ")
+	if !ok {
+		t.Fatalf("no TRUST in %q", lines)
+	}
+	trust, _, _ := strings.Cut(rest, "\nWORDS ")
+	return strings.Join(strings.Fields(trust), " ")
+}
+
+// Who measured while the board was slowed must read so on the first screen; what
+// was over before the run began is no doubt about it.
+func TestThrottledRun(t *testing.T) {
+	cool := record.Thermal{Zones: []record.ThermalZone{{Name: "cpu", Celsius: 48}, {Name: "wifi", Celsius: 40}}, ClockHz: []int64{1800e6, 1800e6}}
+	hot := record.Thermal{Zones: []record.ThermalZone{{Name: "cpu", Celsius: 84.2}}, ClockHz: []int64{600e6, 1800e6}, Throttled: []string{"throttled"}}
+	old := cool
+	old.SinceBoot = []string{"under-voltage"}
+	between := cool
+	between.SinceBoot = []string{"frequency capped"}
+	for name, tt := range map[string]struct {
+		looks []record.Thermal
+		want  string
+	}{
+		"unknown":           {nil, ""},
+		"cool":              {[]record.Thermal{cool, cool}, ""},
+		"before the run":    {[]record.Thermal{old, old}, ""},
+		"hot":               {[]record.Thermal{cool, hot, cool}, "the processor was throttled in 1 of 3 looks: throttled, 48-84 °C, 600-1800 MHz; cool it"},
+		"between two looks": {[]record.Thermal{cool, between}, "the processor was throttled in 1 of 2 looks: frequency capped, 48 °C, 1800 MHz; cool it"},
+	} {
+		_, f := documenttest.Ranking(t, 1, record.Upload)
+		f.Thermals = tt.looks
+		got := trustOf(t, f)
+		if tt.want == "" && strings.Contains(got, "throttled") || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: TRUST %q, want %q", name, got, tt.want)
+		}
+	}
+}
