@@ -1,45 +1,74 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// flagGroups order the flags of a command's help: what is not named here stands
-// first, under "Flags".
+// flagGroups order the flags of a command's help. Every flag is in one; a word
+// before its name is that of the command.
 var flagGroups = []struct {
 	title string
 	names []string
 }{
-	{"What to measure", []string{"only", "cipher", "mac", "kex", "policy", "direction", "data", "figure", "normalise"}},
-	{"How long", []string{"budget", "count", "interval", "precision", "rounds", "exhaustive", "size", "runs", "resume"}},
-	{"Connection", []string{"config", "option", "port", "login", "identity", "jump", "ipv4", "ipv6", "connect-timeout", "connections"}},
-	{"Output", []string{"out", "format", "json", "all", "method", "limit", "table", "chart", "list", "quiet", "anonymize", "top", "worst", "fail-on"}},
-	{"Expert", []string{"seed", "engine", "server", "ssh", "sshd", "sshd-config", "rank-by", "machine"}},
+	{"What to measure", []string{
+		"only", "cipher", "mac", "kex", "policy", "direction", "data", "figure", "normalise",
+		"mode", "pairs", "files", "streams", "compression", "folder", "disk-dir", "disk-size",
+	}},
+	{"How long", []string{"budget", "ping count", "interval", "precision", "rounds", "exhaustive", "size", "runs", "resume"}},
+	{"What to do", []string{
+		"prove", "write", "check", "strict", "include-insecure", "host", "dir", "force", "from", "to", "keep-unmatched", "no-resolve", "ignore", "known-hosts",
+		"script", "stdin", "sudo", "password-command", "rerun", "history", "maxrc", "no-remote-kill", "checksum", "no-verify", "max-size",
+		"hosts count", "expand", "fold", "autostep", "separator",
+	}},
+	{"Hosts", []string{"hosts", "exclude", "intersection", "xor", "hosts-file", "label", "groups", "groups-command", "inventory", "from-config"}},
+	{"Pace", []string{
+		"fanout", "batch", "canary", "then-confirm", "pause", "max-fail", "confirm-above", "yes", "timeout", "retry-for",
+	}},
+	{"Connection", []string{
+		"config", "option", "port", "login", "identity", "jump", "ipv4", "ipv6", "connect-timeout", "connections", "accept-new", "rtt", "rate", "loss",
+	}},
+	{"Output", []string{
+		"out", "format", "json", "all", "method", "limit", "table", "chart", "list", "long", "quiet", "verbose", "anonymize", "top", "worst", "fail-on",
+		"gather", "diff", "color", "raw", "outdir", "max-output", "no-record", "help", "version",
+	}},
+	{"Expert", []string{"seed", "engine", "server", "ssh", "sshd", "sshd-config", "openssl", "rank-by", "machine"}},
 }
 
-// placeholders say what a flag's value is; others have the name of its type.
+// placeholders say what a flag's value is, where its description does not.
 var placeholders = map[string][]string{
-	"GLOB":     {"only", "cipher", "mac", "kex", "figure", "normalise"},
-	"FILE":     {"out", "resume", "config", "identity", "machine", "ssh", "sshd", "sshd-config", "hosts-file", "known-hosts"},
-	"DURATION": {"budget", "interval", "connect-timeout", "timeout"},
-	"SIZE":     {"size", "max-output"},
-	"NAME":     {"policy", "direction", "data", "format", "table", "chart", "engine", "server", "rank-by"},
-	"HOST":     {"jump", "check"},
-	"OPTION":   {"option"},
-	"USER":     {"login"},
-	"PATTERN":  {"host"},
-	"N":        {"rounds", "runs", "top", "connections", "seed", "port"},
-	"PERCENT":  {"precision"},
-	"LIMIT":    {"fail-on"},
+	"GLOB":          {"only", "cipher", "mac", "kex", "figure", "normalise"},
+	"FILE":          {"out", "resume", "config", "identity", "machine", "ssh", "sshd", "sshd-config", "openssl", "hosts-file", "known-hosts", "inventory", "script"},
+	"DIR":           {"folder", "disk-dir", "dir", "outdir"},
+	"FILE|DIR":      {"groups"},
+	"COMMAND":       {"groups-command", "password-command"},
+	"DURATION":      {"budget", "interval", "connect-timeout", "timeout", "pause", "retry-for", "rtt"},
+	"SIZE":          {"size", "max-output", "disk-size"},
+	"RATE":          {"rate"},
+	"COUNTxSIZE":    {"files"},
+	"NAME":          {"policy", "direction", "data", "format", "table", "chart", "engine", "server", "rank-by", "mode", "from", "label", "ignore"},
+	"CLIENT:SERVER": {"pairs"},
+	"SIDE":          {"write"},
+	"WHEN":          {"color"},
+	"HOST":          {"jump", "check", "diff", "to"},
+	"SET":           {"hosts", "exclude", "intersection", "xor", "rerun"},
+	"TEXT":          {"separator"},
+	"OPTION":        {"option"},
+	"USER":          {"login", "sudo"},
+	"PATTERN":       {"host"},
+	"N":             {"count", "rounds", "runs", "top", "connections", "seed", "port", "streams", "canary", "confirm-above", "fanout", "autostep"},
+	"PERCENT":       {"precision", "loss"},
+	"LIMIT":         {"fail-on"},
 }
 
 // placeholderOf is the word behind a flag; "" for a switch.
 func placeholderOf(f *pflag.Flag) string {
-	if f.Value.Type() == "bool" {
+	if kind := f.Value.Type(); kind == "bool" || kind == "count" {
 		return ""
 	}
 	if name, _ := pflag.UnquoteUsage(f); strings.Contains(f.Usage, "`") {
@@ -55,53 +84,80 @@ func placeholderOf(f *pflag.Flag) string {
 	return strings.ToUpper(strings.TrimSuffix(strings.TrimSuffix(f.Value.Type(), "Array"), "Slice"))
 }
 
+// flagGroup is a heading and the flags below it.
+type flagGroup struct {
+	title string
+	flags []*pflag.Flag
+}
+
+// groupFlags sorts a command's flags into groups; those of a command with few are
+// one without a title.
+func groupFlags(cmd *cobra.Command) []flagGroup {
+	var all []*pflag.Flag
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			all = append(all, f)
+		}
+	})
+	const few = 8
+	if len(all) <= few {
+		return []flagGroup{{"", all}}
+	}
+	var groups []flagGroup
+	for _, g := range flagGroups {
+		in := slices.DeleteFunc(slices.Clone(all), func(f *pflag.Flag) bool { return !groupHolds(g.names, cmd, f) })
+		if len(in) > 0 {
+			groups = append(groups, flagGroup{g.title, in})
+		}
+	}
+	return groups
+}
+
+// groupHolds reports whether a group names a flag, or that flag of this command.
+func groupHolds(names []string, cmd *cobra.Command, f *pflag.Flag) bool {
+	return slices.Contains(names, f.Name) || slices.Contains(names, cmd.Name()+" "+f.Name)
+}
+
 // groupedFlags is the help of a command's flags.
 func groupedFlags(cmd *cobra.Command) string {
-	group := map[string]int{}
-	for i, g := range flagGroups {
-		for _, name := range g.names {
-			group[name] = i + 1
+	groups := groupFlags(cmd)
+	width := 0
+	for _, g := range groups {
+		for _, f := range g.flags {
+			width = max(width, len(flagHead(f)))
 		}
 	}
-	lines := make([][]string, len(flagGroups)+1)
-	width, all := 0, 0
-	heads := map[*pflag.Flag]string{}
-	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if f.Hidden {
-			return
-		}
-		head := "      --" + f.Name
-		if f.Shorthand != "" {
-			head = "  -" + f.Shorthand + ", --" + f.Name
-		}
-		if word := placeholderOf(f); word != "" {
-			head += " " + word
-		}
-		heads[f], width, all = head, max(width, len(head)), all+1
-	})
-	const few = 8 // flags that need no groups
-	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if f.Hidden {
-			return
-		}
-		at := group[f.Name]
-		if all <= few {
-			at = 0
-		}
-		lines[at] = append(lines[at], fmt.Sprintf("%-*s  %s\n", width, heads[f], meaning(f)))
-	})
 	var out strings.Builder
-	for i, block := range lines {
-		if len(block) == 0 {
-			continue
+	for _, g := range groups {
+		fmt.Fprintf(&out, "\n%s:\n", cmp.Or(g.title, "Flags"))
+		for _, f := range g.flags {
+			hanging := strings.ReplaceAll(meaning(f), "\n", "\n"+strings.Repeat(" ", width+2))
+			fmt.Fprintf(&out, "%-*s  %s\n", width, flagHead(f), hanging)
 		}
-		title := "Flags"
-		if i > 0 {
-			title = flagGroups[i-1].title
-		}
-		fmt.Fprintf(&out, "\n%s:\n%s", title, strings.Join(block, ""))
 	}
 	return out.String()
+}
+
+// flagHead is a flag as it is typed, such as "  -F, --config FILE".
+func flagHead(f *pflag.Flag) string {
+	head := "      --" + f.Name
+	if f.Shorthand != "" {
+		head = "  -" + f.Shorthand + ", --" + f.Name
+	}
+	return head + flagValue(f)
+}
+
+// flagValue is what follows a flag's name: " FILE", or "[=HOST]" where it may be
+// left out.
+func flagValue(f *pflag.Flag) string {
+	switch word := placeholderOf(f); {
+	case word == "":
+		return ""
+	case f.NoOptDefVal != "":
+		return "[=" + word + "]"
+	default:
+		return " " + word
+	}
 }
 
 // meaning is what a flag does, with its default.

@@ -49,7 +49,7 @@ the first login. With --write the lines go into a file of their own, which your
 	flags.StringVar(&f.from, "from", "", "name in known_hosts under which the key is known, such as old.example.com or [db1]:2222")
 	flags.StringVar(&f.dir, "dir", "", "directory for the files of pinned servers (default ~/.ssh/known_hosts.pins)")
 	flags.IntVarP(&f.port, "port", "p", 0, "port of the server")
-	flags.StringVar(&f.write, "write", "", "put the lines into this file, which holds nothing else, instead of printing them")
+	flags.StringVar(&f.write, "write", "", "put the lines into this `FILE`, which holds nothing else, instead of printing them")
 	flags.BoolVar(&f.json, "json", false, "print what was done as JSON")
 	return cmd
 }

@@ -47,7 +47,7 @@ func TestManPages(t *testing.T) {
 	if err != nil || len(pages) < 20 {
 		t.Fatalf("pages %q, %v", pages, err)
 	}
-	requests := []string{".TH", ".SH", ".B", ".BR", ".PP", ".TP", ".nf", ".fi", ".RS", ".RE"}
+	requests := []string{".TH", ".SH", ".SS", ".B", ".BR", ".PP", ".TP", ".nf", ".fi", ".RS", ".RE"}
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
 		if err != nil {
@@ -61,7 +61,7 @@ func TestManPages(t *testing.T) {
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "sshpace-run.1"))
 	for _, want := range []string{
-		".SH NAME\nsshpace\\-run \\- Run a command on many hosts at once\n", ".TP\n\\fB\\-F\\fR, \\fB\\-\\-config\\fR \\fIFILE\\fR\n", "\n.BR sshpace (1)\n",
+		".SH NAME\nsshpace\\-run \\- Run a command on many hosts at once\n", ".TP\n\\fB\\-F\\fR, \\fB\\-\\-config\\fR\\fI FILE\\fR\n", "\n.BR sshpace (1)\n",
 		"sshpace run \\-w \\(aqweb[01\\-40]\\(aq \\-\\- uptime",
 	} {
 		if !strings.Contains(string(text), want) {

@@ -25,12 +25,20 @@ func manPageOf(cmd *cobra.Command) string {
 	p.Text(cmp.Or(cmd.Long, cmd.Short))
 	if cmd.LocalFlags().HasAvailableFlags() {
 		p.Line(".SH OPTIONS")
-		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { flagEntry(p, f) })
+		for _, group := range groupFlags(cmd) {
+			if group.title != "" {
+				p.Line(".SS %s", manual.Quoted(group.title))
+			}
+			for _, f := range group.flags {
+				flagEntry(p, f)
+			}
+		}
 	}
 	if cmd.HasExample() {
 		p.Line(".SH EXAMPLES")
 		p.Verbatim(strings.Split(cmd.Example, "\n"))
 	}
+	sections(p, cmd)
 	if also := related(cmd); len(also) > 0 {
 		p.Line(".SH SEE ALSO")
 		p.Line("%s", strings.Join(also, ",\n"))
@@ -55,15 +63,12 @@ func related(cmd *cobra.Command) (also []string) {
 
 // flagEntry writes a flag as the help does.
 func flagEntry(p *manual.Page, f *pflag.Flag) {
-	if f.Hidden {
-		return
-	}
 	head := `\fB\-\-` + manual.Escaped(f.Name) + `\fR`
 	if f.Shorthand != "" {
 		head = `\fB\-` + f.Shorthand + `\fR, ` + head
 	}
-	if word := placeholderOf(f); word != "" {
-		head += ` \fI` + manual.Escaped(word) + `\fR`
+	if value := flagValue(f); value != "" {
+		head += `\fI` + manual.Escaped(value) + `\fR`
 	}
 	p.Line(".TP\n%s\n%s", head, manual.Escaped(meaning(f)))
 }
