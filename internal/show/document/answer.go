@@ -64,7 +64,7 @@ func AnswerOf(r *rank.Ranking, c *choice.Choice, advise string) Answer {
 // steps are the commands that add and check the lines. Where they would be too long
 // for a line, the result is called FILE in them.
 func (a Answer) steps(file string) []string {
-	const most = 80 - len("        check it: ")
+	const most = 80 - len("        into ~/.ssh/config: ")
 	if a.Add == "" {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (a Answer) steps(file string) []string {
 	if len(add) > most && file != "" {
 		add, check = strings.Replace(add, file, "FILE", 1), strings.Replace(check, file, "FILE", 1)
 	}
-	return []string{"add it:   " + add, "check it: " + check}
+	return []string{"into ~/.ssh/config: " + add, "try it before:      " + check}
 }
 
 // useText names the best options with their figures.
@@ -129,8 +129,13 @@ func nowText(r *rank.Ranking, c *choice.Choice) string {
 		return ""
 	}
 	out := label(s.Bulk())
-	if c.Present.Default {
+	switch {
+	case c.Present.Assumed:
+		out += " (assumed: OpenSSH's default)"
+	case c.Present.Default:
 		out += " (OpenSSH's default)"
+	default:
+		out += " (by ssh_config)"
 	}
 	option := choice.Option{Suite: s}
 	for _, d := range r.Directions() {
@@ -162,10 +167,10 @@ func GainTexts(r *rank.Ranking, c *choice.Choice) []string {
 		if len(c.Gains) > 1 {
 			line = string(g.To.Direction) + " " + line
 		}
+		if slow := slowLink(r, g); slow > 0 {
+			line += fmt.Sprintf("; over a link under %s MB/s only the CPU", Figure(slow/1e6))
+		}
 		out = append(out, line)
-	}
-	if slow := slowLink(r, c); slow > 0 {
-		out[len(out)-1] += fmt.Sprintf("; on links under %s MB/s only the CPU", Figure(slow/1e6))
 	}
 	if !c.Limited(r) {
 		out = append(out, "no CPU is the limit here, but the link, the window of 2 MiB or a disk")
@@ -175,14 +180,11 @@ func GainTexts(r *rank.Ranking, c *choice.Choice) []string {
 
 // slowLink is the speed of a link, in bytes per second, below which what is used now
 // is as fast as all others; 0 where nothing is faster, or a link was measured.
-func slowLink(r *rank.Ranking, c *choice.Choice) float64 {
-	slow := 0.0
-	for _, g := range c.Gains {
-		if faster := g.Throughput != nil && g.Throughput.Lo > 1; faster && r.Campaign.Server != record.ServerRemote {
-			slow = max(slow, speedOf(g.From))
-		}
+func slowLink(r *rank.Ranking, g rank.Gain) float64 {
+	if g.Throughput == nil || g.Throughput.Lo <= 1 || r.Campaign.Server == record.ServerRemote {
+		return 0
 	}
-	return slow
+	return speedOf(g.From)
 }
 
 // gainText is one direction. A ratio whose interval holds 1 is no gain.

@@ -338,7 +338,7 @@ func (s screen) refused(d record.Direction) []string {
 func (s screen) logins() Block {
 	l := s.c.Logins
 	b := Block{
-		Title:  "LOGIN, once per connection",
+		Title:  "LOGIN, once per connection" + s.loginOrder(),
 		Fields: []Field{{Width: 1}, {Width: nameWidth + 3}, {Width: 3}, {Width: 9, Right: true}, {Width: 13, Right: true}, {}},
 		Heads:  [][]string{{"", "", "", "ms", "CPU ms, both", ""}},
 	}
@@ -358,6 +358,15 @@ func (s screen) logins() Block {
 		b.Lines = append(b.Lines, fmt.Sprintf("  PQ: safe against quantum computers, too; ~%s ms more CPU per login: keep it", Figure(l.PostQuantum/1e6)))
 	}
 	return b
+}
+
+// loginOrder says what orders the key exchanges.
+func (s screen) loginOrder() string {
+	by := map[rank.By]string{rank.Cost: "CPU", rank.Throughput: "time"}[s.r.KexBy]
+	if options := s.c.Logins.Options; len(options) > 1 && options[0].PostQuantum && !options[len(options)-1].PostQuantum {
+		return ": post-quantum (PQ) first, then by " + by
+	}
+	return ", by " + by
 }
 
 func (s screen) loginRow(i int, k rank.Exchange) []string {
@@ -399,7 +408,7 @@ func (s screen) foot() []string {
 		add(map[bool]string{true: "NOTE"}[i == 0], line)
 	}
 	if len(s.r.Bulk) > 0 {
-		add("WORDS", "CPU s/GB: seconds of CPU per GB, both sides; one letter: a tie")
+		add("WORDS", "CPU s/GB: seconds of CPU per GB, both sides; [a-b]: 95 % interval; one letter: a tie (missing letters: rows that are not shown)")
 	}
 	add("FILE", s.o.File)
 	if len(s.r.Bulk) > 0 {

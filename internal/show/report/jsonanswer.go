@@ -32,7 +32,7 @@ type jsonChoice struct {
 }
 
 func answerOf(c *choice.Choice) *jsonAnswer {
-	out := &jsonAnswer{Policy: c.Policy.Name, Use: []alg.Suite{}, Default: c.Present.Default, Stays: c.Stays(), Matters: c.Matters(), Gains: []jsonGain{}}
+	out := &jsonAnswer{Policy: c.Policy.Name, Use: []alg.Suite{}, Default: c.Present.Assumed, Stays: c.Stays(), Matters: c.Matters(), Gains: []jsonGain{}}
 	for _, o := range c.Use() {
 		out.Use = append(out.Use, o.Suite)
 	}

@@ -41,7 +41,8 @@ type Option struct {
 // Present is what the client negotiates without being told anything.
 type Present struct {
 	Suite   alg.Suite // empty: unknown
-	Default bool      // not recorded: what OpenSSH of this version does unless configured
+	Default bool      // what OpenSSH of this version does unless configured
+	Assumed bool      // not recorded: nobody asked the user's configuration
 	Option  int       // its place among the Options; -1: the policy does not allow it, or it was not measured
 }
 

@@ -12,16 +12,17 @@ import (
 // presentOf is what is negotiated now: what the caller knows, else what the run
 // found, else what OpenSSH of the client's version does by default.
 func presentOf(r *rank.Ranking, known *alg.Suite) Present {
+	standard := usual(r.Environment.Client, shared(r.Campaign))
+	is := func(s alg.Suite) bool { return standard.Cipher != "" && same(s.Bulk(), standard.Bulk()) }
 	switch {
 	case known != nil:
-		return Present{Suite: *known}
+		return Present{Suite: *known, Default: is(*known)}
 	case r.Campaign.Present.Cipher != "":
-		return Present{Suite: r.Campaign.Present}
+		return Present{Suite: r.Campaign.Present, Default: is(r.Campaign.Present)}
 	case r.Campaign.Imported != "" || r.Campaign.Engine != record.EngineOpenSSH:
 		return Present{}
 	}
-	suite := usual(r.Environment.Client, shared(r.Campaign))
-	return Present{Suite: suite, Default: suite.Cipher != ""}
+	return Present{Suite: standard, Default: standard.Cipher != "", Assumed: true}
 }
 
 func shared(c record.Campaign) alg.Offer {
