@@ -102,11 +102,3 @@ func listChecks(sys System) error {
 	}
 	return nil
 }
-
-// splitLists are the words of flags that may each hold several.
-func splitLists(values []string) (all []string) {
-	for _, v := range values {
-		all = append(all, strings.Split(v, ",")...)
-	}
-	return all
-}

@@ -218,9 +218,6 @@ func (f *handshakeFlags) study(bed *testbed.Testbed, e *handshake.Ends) (*handsh
 	return s, err
 }
 
-// hostPause is the time between two logins to a host of the user's.
-const hostPause = time.Second
-
 // kexNames are the key exchanges to compare: of a host, only those that are
 // asked for.
 func (f *handshakeFlags) kexNames(bed *testbed.Testbed) ([]string, error) {

@@ -35,3 +35,11 @@ func (o *outputFlags) add(cmd *cobra.Command, classic bool) {
 	complete("chart", charts)
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(o.Names, cobra.ShellCompDirectiveNoFileComp))
 }
+
+// splitLists are the words of flags that may each hold several.
+func splitLists(values []string) (all []string) {
+	for _, v := range values {
+		all = append(all, strings.Split(v, ",")...)
+	}
+	return all
+}

@@ -52,3 +52,10 @@ func EndGroup(leader int, grace time.Duration) {
 	}
 	_ = syscall.Kill(-leader, syscall.SIGKILL)
 }
+
+// KillGroup kills the process group of a started command.
+func KillGroup(cmd *exec.Cmd) {
+	if cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+}

@@ -55,10 +55,3 @@ func (s *Spawner) Start(cmd *exec.Cmd) error {
 
 // Close ends the thread.
 func (s *Spawner) Close() { close(s.requests) }
-
-// KillGroup kills the process group of a started command.
-func KillGroup(cmd *exec.Cmd) {
-	if cmd.Process != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-	}
-}
