@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,7 +12,6 @@ import (
 
 	"sshpace/internal/record"
 	"sshpace/internal/show/format"
-	"sshpace/internal/show/login"
 	"sshpace/internal/verdict/choice"
 	"sshpace/internal/verdict/compare"
 	"sshpace/internal/verdict/result"
@@ -121,11 +121,10 @@ func loginChanges(paths []string) (*format.LoginChanges, error) {
 		}
 		files, labels = append(files, f), append(labels, labelOf(paths, path))
 	}
-	reports := format.LoginsIn(files)
-	if reports == nil {
+	if slices.ContainsFunc(files, func(f *record.File) bool { return len(f.LoginKinds) == 0 }) {
 		return nil, usageError("compare results of one command", "some of the files hold logins, and some do not")
 	}
-	return &format.LoginChanges{Comparison: login.Compare(labels, reports)}, nil
+	return format.CompareLogins(labels, files)
 }
 
 // labelOf is what a file is called: its name, or its path where another file has

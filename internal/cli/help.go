@@ -18,12 +18,12 @@ var flagGroups = []struct {
 }{
 	{"What to measure", []string{
 		"only", "cipher", "mac", "kex", "policy", "direction", "data", "figure", "normalise",
-		"mode", "pairs", "files", "streams", "compression", "folder", "disk-dir", "disk-size",
+		"mode", "pairs", "load", "factor", "full", "files", "streams", "compression", "folder", "disk-dir", "disk-size",
 	}},
 	{"How long", []string{"budget", "ping count", "interval", "precision", "rounds", "exhaustive", "size", "runs", "resume"}},
 	{"What to do", []string{
 		"prove", "write", "check", "strict", "include-insecure", "host", "dir", "force", "from", "to", "keep-unmatched", "no-resolve", "ignore", "known-hosts",
-		"script", "stdin", "sudo", "password-command", "rerun", "history", "maxrc", "no-remote-kill", "checksum", "no-verify", "max-size",
+		"script", "stdin", "sudo", "password-command", "login-log", "rerun", "history", "maxrc", "no-remote-kill", "checksum", "no-verify", "max-size",
 		"hosts count", "expand", "fold", "autostep", "separator",
 	}},
 	{"Hosts", []string{"hosts", "exclude", "intersection", "xor", "hosts-file", "label", "groups", "groups-command", "inventory", "from-config"}},
@@ -43,7 +43,7 @@ var flagGroups = []struct {
 // placeholders say what a flag's value is, where its description does not.
 var placeholders = map[string][]string{
 	"GLOB":          {"only", "cipher", "mac", "kex", "figure", "normalise"},
-	"FILE":          {"out", "resume", "config", "identity", "machine", "ssh", "sshd", "sshd-config", "openssl", "hosts-file", "known-hosts", "inventory", "script"},
+	"FILE":          {"out", "resume", "config", "identity", "machine", "ssh", "sshd", "sshd-config", "openssl", "hosts-file", "known-hosts", "inventory", "script", "login-log"},
 	"DIR":           {"folder", "disk-dir", "dir", "outdir"},
 	"FILE|DIR":      {"groups"},
 	"COMMAND":       {"groups-command", "password-command"},
@@ -51,7 +51,7 @@ var placeholders = map[string][]string{
 	"SIZE":          {"size", "max-output", "disk-size"},
 	"RATE":          {"rate"},
 	"COUNTxSIZE":    {"files"},
-	"NAME":          {"policy", "direction", "data", "format", "table", "chart", "engine", "server", "rank-by", "mode", "from", "label", "ignore"},
+	"NAME":          {"policy", "direction", "data", "format", "table", "chart", "engine", "server", "rank-by", "mode", "from", "factor", "load", "label", "ignore"},
 	"CLIENT:SERVER": {"pairs"},
 	"SIDE":          {"write"},
 	"WHEN":          {"color"},

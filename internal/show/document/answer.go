@@ -130,8 +130,6 @@ func nowText(r *rank.Ranking, c *choice.Choice) string {
 	}
 	out := label(s.Bulk())
 	switch {
-	case c.Present.Assumed:
-		out += " (assumed: OpenSSH's default)"
 	case c.Present.Default:
 		out += " (OpenSSH's default)"
 	default:

@@ -466,7 +466,7 @@ func (s screen) trust() []string {
 			apart++
 		}
 	}
-	if n := len(s.r.Controls); n > 0 {
+	if n := len(s.r.Controls); apart > 0 {
 		out = append(out, fmt.Sprintf("the same work under two names came out equal in %d of %s", n-apart, unit.Count(n, "pair")))
 	}
 	return out

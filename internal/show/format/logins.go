@@ -1,3 +1,5 @@
+//go:build linux
+
 package format
 
 import (
@@ -40,13 +42,11 @@ func (x LoginChanges) Render(w io.Writer, f Format) error {
 	return fault.Usage("use text or json", "there is no --format %s for logins", f.Name)
 }
 
-// LoginsIn are the reports of files; nil where one of them holds no logins.
-func LoginsIn(files []*record.File) (reports []*login.Report) {
+// CompareLogins relates the logins of files, which have labels.
+func CompareLogins(labels []string, files []*record.File) (*LoginChanges, error) {
+	var reports []*login.Report
 	for _, f := range files {
-		if len(f.LoginKinds) == 0 {
-			return nil
-		}
 		reports = append(reports, login.Of(f))
 	}
-	return reports
+	return &LoginChanges{login.Compare(labels, reports)}, nil
 }
