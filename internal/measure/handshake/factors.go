@@ -1,3 +1,5 @@
+//go:build linux
+
 package handshake
 
 import (
@@ -23,20 +25,6 @@ import (
 	"sshpace/internal/measure/testbed"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/sys/proc"
-)
-
-// Names of factors. Logins of one factor differ in nothing else.
-const (
-	KexFactor        = "key exchange"
-	HostKeyFactor    = "host key"
-	UserKeyFactor    = "user key"
-	SourceFactor     = "where the key is"
-	KnownHostsFactor = "known_hosts"
-	SettingFactor    = "ssh_config"
-	ServerFactor     = "sshd_config"
-	ConnectionFactor = "connection"
-	ClientFactor     = "client"
-	FullFactor       = "key exchange, host key, user key"
 )
 
 // Factors makes the cases of factors, with what they need: keys, servers, an
