@@ -70,7 +70,7 @@ measure/implementation: base/alg base/fault base/shell measure/flow measure/loop
 measure/handshake: base/alg base/stats measure/drive measure/loopback measure/testbed record ssh/knownhosts ssh/openssh sys/ownport sys/proc sys/relay
 measure/hostkeys: base/stats ssh/knownhosts ssh/knownhosts/index sys/proc
 measure/ping: base/alg base/stats ssh/openssh sys/proc
-measure/symptoms: base/alg base/fault base/host base/pattern base/shell measure/handshake measure/loopback measure/testbed record ssh/knownhosts ssh/openssh ssh/route ssh/sshconf ssh/sshlog sys/proc sys/workdir
+measure/symptoms: base/alg base/fault base/host base/pattern base/shell measure/handshake measure/hostkeys measure/limits measure/loopback measure/ping measure/testbed record ssh/knownhosts ssh/openssh ssh/route ssh/sshconf ssh/sshlog sys/proc sys/workdir
 measure/limits: base/alg base/unit record show/legacylog
 campaign: base/alg base/fault base/termsafe measure/drive measure/hostinfo measure/lab measure/plan measure/testbed measure/workload record record/store show/document show/format show/live sys/terminal verdict/rank verdict/ways
 verdict/ways: base/stats record

@@ -3,15 +3,18 @@ package cli_test
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 
 	"sshpace/internal/sys/relay"
 )
@@ -68,6 +71,27 @@ func serveSlowNames() {
 	}
 }
 
+// listenDeaf is a program: a port of 127.0.0.1 whose queue is full, so that who
+// connects gets no answer (listen(2)).
+func listenDeaf() {
+	var port int
+	if _, err := fmt.Sscan(os.Args[1], &port); err != nil {
+		panic(err)
+	}
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	address := &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}
+	if err := errors.Join(err, unix.Bind(fd, address), unix.Listen(fd, 0)); err != nil {
+		panic(err)
+	}
+	for {
+		if _, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", port), 200*time.Millisecond); err != nil {
+			break
+		}
+	}
+	fmt.Println("deaf")
+	time.Sleep(time.Hour)
+}
+
 // nameReply answers one question (RFC 1035 section 4.1).
 func nameReply(q []byte) []byte {
 	const address, pointer = 1, 12
@@ -91,7 +115,8 @@ func nameReply(q []byte) []byte {
 // alone runs a shell script of the test in a network and file systems of its own,
 // where name servers, routes and PAM can be planted. It needs root.
 func alone(ts *testscript.TestScript, _ bool, args []string) {
-	cmd := exec.Command("unshare", "-m", "-n", "sh", "-eu", args[0])
+	cmd := exec.Command("unshare", "-m", "-n", "-p", "-f", "--mount-proc", "--kill-child", "sh", "-eu", args[0])
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // and all that it started with it
 	cmd.Dir = ts.MkAbs(".")
 	cmd.Env = append(os.Environ(), "WORK="+cmd.Dir, "HOME="+cmd.Dir, "PATH="+ts.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +27,8 @@ type Options struct {
 	Dir      string // a private folder for the variants of the file
 	Rounds   int    // connections per variant; 0 means 20
 	Progress func(done, total int)
+	// Brief measures ssh only, with the file's own layout beside the split one.
+	Brief bool
 }
 
 // Cost is what a known_hosts file costs each connection.
@@ -88,8 +91,11 @@ func Measure(ctx context.Context, file string, o Options) (Cost, error) {
 	if err != nil {
 		return c, err
 	}
+	if o.Brief {
+		layouts = slices.DeleteFunc(layouts, func(l layout) bool { return l.name != "split" && !l.asItIs })
+	}
 	c.OpenSSH, err = measureSSH(ctx, o, server, layouts)
-	if err == nil {
+	if err == nil && !o.Brief {
 		c.Index = measureIndex(file, t, o.Rounds)
 	}
 	return c, err

@@ -145,7 +145,7 @@ func (c *Client) open(ctx context.Context, w way) (*Lane, error) {
 func (c *Client) start(l *Lane, w way) error {
 	d := c.Destination
 	d.Options = slices.Concat(w.options, d.Options)
-	d.Instead = map[string]string{"RequestTTY": w.tty}
+	d.Instead = map[string]string{"RequestTTY": w.tty, "Compression": ""} // the latter as configured
 	argv := append(c.SSH.Leading(d, alg.Suite{}, c.Connect), "--", d.Host, "exec sh -c '"+w.remote+"'")
 	inRead, inWrite, err := os.Pipe()
 	if err != nil {

@@ -9,6 +9,7 @@ package symptoms
 import (
 	"time"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/measure/handshake"
 )
 
@@ -29,6 +30,44 @@ type Facts struct {
 	Master  *Master
 	Sharing Sharing
 	Server  *Server
+
+	knownHosts []string // the user's files
+	updates    bool     // UpdateHostKeys
+	KnownHosts []KnownHosts
+	Exchange   *Exchange
+	Transfers  Transfers
+}
+
+// KnownHosts is a large file of host keys that is read at every login.
+type KnownHosts struct {
+	File          string
+	Others        []string // the user's files besides
+	Lines, Hashed int
+	Extra         handshake.Figure // processor time of a login that is due to its size
+}
+
+// Exchange is the key exchange that is negotiated, beside one that is at least as
+// safe; Instead "" is one that is merely cheap, to tell what the present one costs.
+type Exchange struct {
+	Instead   string
+	Safe      bool             // as safe as the present one
+	ClientCPU handshake.Figure // of a login with it
+}
+
+// Transfers are short uploads over connections of their own.
+type Transfers struct {
+	Present Transfer
+	// Plain is without compression, Other with another cipher (Cipher), Twice two
+	// connections at once.
+	Plain, Other, Twice Transfer
+	Cipher              string
+}
+
+// Transfer is what one moved.
+type Transfer struct {
+	BytesPerS  float64 // 0: not measured
+	CPUPerByte float64 // ns of ssh
+	CPUShare   float64 // of a core
 }
 
 // Logins are figures over all logins.
@@ -44,12 +83,14 @@ type Logins struct {
 	Service   handshake.Figure // from our new keys to the accepted service
 	Request   handshake.Figure // the first request for a login
 	Session   handshake.Figure // from being let in to an open session
+	Exec      handshake.Figure // asking for the command
 	Command   handshake.Figure // running true
 	Kex       string           // as negotiated
 	Cipher    string
 	MAC       string
 	Zipped    bool // compression was negotiated
 	ClientCPU handshake.Figure
+	Offered   alg.Offer // by the server
 }
 
 // Attempt is an address that could not be connected to.

@@ -31,8 +31,9 @@ func fold(all []*trace) (l Logins) {
 	l.Lookup = over(func(t *trace) time.Duration { return t.lookup })
 	l.GSSAPI = over(func(t *trace) time.Duration { return t.gssapi })
 	l.Service, l.Request = phase(handshake.Service), phase(handshake.AuthNone)
-	l.Session, l.Command = phase(handshake.Channel), phase(handshake.Command)
-	l.Address, l.Kex, l.Cipher, l.MAC, l.Zipped = last.address, last.kex, last.cipher, last.mac, last.zipped
+	l.Session, l.Exec, l.Command = phase(handshake.Channel), phase(handshake.Exec), phase(handshake.Command)
+	n := last.negotiation
+	l.Address, l.Kex, l.Cipher, l.MAC, l.Zipped, l.Offered = last.address, n.Got.Kex, n.Got.Cipher, n.Got.MAC, last.zipped, n.Server
 	l.Failed, l.Commands, l.Keys = attempts(all), commands(all), keys(all)
 	return l
 }

@@ -3,6 +3,7 @@ package symptoms
 import (
 	"cmp"
 	"context"
+	"errors"
 	"os"
 	"os/user"
 	"slices"
@@ -91,6 +92,7 @@ func (f *Facts) configured(c *sshconf.Resolved) {
 		v, ok := c.Get(k)
 		return ok && len(v.Args) > 0 && !slices.Contains([]string{"no", "false", "none"}, v.Args[0])
 	}
+	f.knownHosts, f.updates = c.UserKnownHostsFiles(), c.UpdateHostKeys()
 	f.Sharing.Master, f.Sharing.Persist = set(sshconf.ControlMaster), set(sshconf.ControlPersist)
 	if path := c.ControlPath(); path != "" {
 		if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
@@ -112,14 +114,24 @@ func openPrivate(ctx context.Context, p Params) (*Patient, *Facts, error) {
 	bed.Private.Fresh(true) // nobody logs in to this server: its stalls are nobody's
 	me, err := user.Current()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, errors.Join(err, bed.Close())
 	}
 	address, port := bed.Private.Address()
 	options := append(p.Route.Connection.Options(),
 		"-p", port, "-l", me.Username, "-i", bed.Keys.Identity,
 		"-o", "HostName="+address, "-o", "HostKeyAlias="+loopback.Alias, "-o", "ProxyCommand=none",
 		"-o", "UserKnownHostsFile="+bed.Keys.KnownHosts, "-o", "GlobalKnownHostsFile=none")
+	router, err := route.New(ctx, p.Route)
+	if err != nil {
+		return nil, nil, errors.Join(err, bed.Close())
+	}
+	own, err := router.Route(ctx, host.Host{Name: "localhost"})
+	if err != nil {
+		return nil, nil, errors.Join(route.ResolveError(err, "localhost"), bed.Close())
+	}
 	facts := &Facts{Label: testbed.Loopback, Host: "localhost", Typed: []string{"localhost"}, Config: p.Route.Connection.Config, Own: true, KnownAs: "localhost"}
+	facts.configured(own.Host)
+	facts.Master = nil // of the real localhost
 	patient := &Patient{
 		SSH: bed.SSH, Destination: openssh.Destination{Host: "localhost", Label: testbed.Loopback, Options: options},
 		Connect: p.Connect, Dir: p.Dir.Path, Logins: privateLogins, Progress: p.Progress, close: bed.Close,

@@ -41,8 +41,11 @@ type Probe string
 // The probes.
 const (
 	LoggingIn Probe = "logins"
-	Masters   Probe = "masters" // what ControlPath leads to
-	Shared    Probe = "shared"  // sessions over a master of our own, and what the server tells there
+	Masters   Probe = "masters"   // what ControlPath leads to
+	Shared    Probe = "shared"    // sessions over a master of our own, and what the server tells there
+	HostKeys  Probe = "hostkeys"  // large files of host keys; no login
+	Exchanges Probe = "exchanges" // another key exchange, where the present one is slow
+	Moving    Probe = "moving"    // short transfers
 )
 
 // probes are what each does, in the order in which they are made.
@@ -53,6 +56,9 @@ var probes = []struct {
 	{Masters, (*Patient).masters},
 	{LoggingIn, (*Patient).logins},
 	{Shared, (*Patient).shared},
+	{HostKeys, (*Patient).hostKeys},
+	{Exchanges, (*Patient).exchanges},
+	{Moving, (*Patient).moving},
 }
 
 // Examine carries out probes and fills facts in, which holds what was measured so
@@ -117,14 +123,7 @@ func (p *Patient) login(ctx context.Context, ends *handshake.Ends, argv handshak
 
 // due waits until another login is polite.
 func (p *Patient) due(ctx context.Context) bool {
-	t := time.NewTimer(time.Until(p.last.Add(p.Pause)))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
+	return sleep(ctx, time.Until(p.last.Add(p.Pause))) && ctx.Err() == nil
 }
 
 // refused makes a fact of a server that did not want us because there are too

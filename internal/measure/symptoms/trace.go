@@ -7,7 +7,7 @@ import (
 
 	"sshpace/internal/base/pattern"
 	"sshpace/internal/measure/handshake"
-	"sshpace/internal/ssh/sshlog"
+	"sshpace/internal/ssh/openssh"
 )
 
 // trace is what the log of one login (ssh -vvv) tells. A span that it does not
@@ -23,8 +23,7 @@ type trace struct {
 	failed         []attempt
 	commands       []command
 	spans          map[handshake.Phase]time.Duration
-	kex            string
-	cipher, mac    string
+	negotiation    openssh.Negotiation
 	zipped         bool
 	loggedIn, jump bool
 }
@@ -50,9 +49,12 @@ func read(l *handshake.Login) *trace {
 		t.spans[s.Phase] = s.NS
 	}
 	r := reader{trace: t}
+	var text strings.Builder
 	for _, line := range l.Lines {
 		r.line(line)
+		text.WriteString(line.Text + "\n")
 	}
+	t.negotiation = openssh.ParseVerbose(text.String())
 	return t
 }
 
@@ -99,30 +101,9 @@ func (r *reader) line(l handshake.Line) {
 		last.file = m[1]
 		last.line, _ = strconv.Atoi(m[2])
 	}
-	r.negotiated(sshlog.Read(l.Text))
-}
-
-func (r *reader) negotiated(e sshlog.Event) {
-	switch e.Kind {
-	case sshlog.KexAlgorithm:
-		r.kex = strings.Fields(e.Text + " ?")[0]
-	case sshlog.ClientToServer:
-		r.cipher, r.mac, r.zipped = suite(e.Text)
+	if strings.HasPrefix(l.Text, "debug1: kex: client->server ") {
+		r.zipped = strings.Contains(l.Text, " zlib")
 	}
-}
-
-// suite reads "cipher: NAME MAC: NAME compression: NAME", before 7.1 "NAME NAME
-// NAME".
-func suite(text string) (cipher, mac string, zipped bool) {
-	words := strings.Fields(text)
-	var names []string
-	for _, w := range words {
-		if !strings.HasSuffix(w, ":") {
-			names = append(names, w)
-		}
-	}
-	names = append(names, "", "", "none")
-	return names[0], names[1], strings.HasPrefix(names[2], "zlib")
 }
 
 func (r *reader) execute(at time.Duration, rest string) {

@@ -41,7 +41,7 @@ type Check struct {
 }
 
 // Checks are all of them.
-var Checks = slices.Concat(loginChecks, serverChecks, masterChecks)
+var Checks = slices.Concat(loginChecks, serverChecks, masterChecks, machineChecks)
 
 // Named are the checks whose names match one of some patterns; all for none.
 func Named(patterns []string) []Check {

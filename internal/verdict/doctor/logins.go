@@ -32,19 +32,27 @@ func matchExec(f *symptoms.Facts) (found []Finding) {
 		if !worth(c.Took, execFloor) {
 			continue
 		}
-		at, do := "the configuration", "ssh -G "+shell.Word(f.Host)+" >/dev/null"
-		if c.File != "" {
-			at = fmt.Sprintf("%s:%d", c.File, c.Line)
-			do = fmt.Sprintf("sed -i.bak '%ds/[Ee]xec/!originalhost %s exec/' %s", c.Line, f.Host, shell.Word(c.File))
-		}
+		at, where, do := matchLine(f, c)
 		found = append(found, Finding{
 			What: fmt.Sprintf("a command of Match exec runs before the connection (%s)", at),
 			Cost: c.Took, Per: perLogin,
-			Evidence: fmt.Sprintf("%q took %s", c.Text, Milliseconds(c.Took)),
-			Where:    "on this machine, if " + f.Host + " needs nothing of what that Match block sets", Do: do, Gain: ofLogin(f, c.Took),
+			Evidence: fmt.Sprintf("%q took %s", c.Text, Milliseconds(c.Took)), Where: where, Do: do, Gain: ofLogin(f, c.Took),
 		})
 	}
 	return found
+}
+
+// matchLine keeps ssh from running a command for hosts that do not need it: of
+// several criteria the later ones are not looked at once one does not hold.
+func matchLine(f *symptoms.Facts, c symptoms.Command) (at, where, do string) {
+	criterion, where := "!originalhost "+f.Host, "on this machine, if "+f.Host+" needs nothing of what that Match block sets"
+	if f.Own {
+		criterion, where = "originalhost HOSTS", "on this machine, with the hosts that need that Match block in the place of HOSTS"
+	}
+	if c.File == "" { // a criterion of the command line, or of an ssh that does not say where
+		return "where: see below", "on this machine; it shows the line", "grep -rn -i 'match.*exec' " + config(f) + " /etc/ssh/ssh_config*"
+	}
+	return fmt.Sprintf("%s:%d", c.File, c.Line), where, fmt.Sprintf("sed -i.bak '%ds/[Ee]xec/%s exec/' %s", c.Line, criterion, shell.Word(c.File))
 }
 
 func slowLookup(f *symptoms.Facts) []Finding {
@@ -57,7 +65,7 @@ func slowLookup(f *symptoms.Facts) []Finding {
 		Cost: l.Lookup, Per: perLogin,
 		Evidence: "from the name to the address took " + Milliseconds(l.Lookup),
 		Where:    "on this machine, if that address never changes",
-		Do:       configure(f, "HostName "+l.Address, "HostKeyAlias "+f.KnownAs), Gain: ofLogin(f, l.Lookup),
+		Do:       fixedAddress(f), Gain: ofLogin(f, l.Lookup),
 	}}
 }
 
@@ -66,18 +74,32 @@ func deadAddress(f *symptoms.Facts) []Finding {
 		if !worth(a.Took, lookupFloor) {
 			continue
 		}
-		family := "inet"
-		if strings.Contains(f.Logins.Address, ":") {
-			family = "inet6"
+		where, do := here(f), configure(f, "AddressFamily "+family(f.Logins.Address))
+		if family(a.Address) == family(f.Logins.Address) {
+			where, do = where+"; the address may change one day", fixedAddress(f)
 		}
 		return []Finding{{
 			What: "an address of the host does not answer, and is tried first",
 			Cost: a.Took, Per: perLogin,
 			Evidence: fmt.Sprintf("%s: %s after %s; %s answered", a.Address, a.Why, Milliseconds(a.Took), f.Logins.Address),
-			Where:    here(f), Do: configure(f, "AddressFamily "+family), Gain: ofLogin(f, a.Took),
+			Where:    where, Do: do, Gain: ofLogin(f, a.Took),
 		}}
 	}
 	return nil
+}
+
+// family is that of an address, as AddressFamily has it.
+func family(address string) string {
+	if strings.Contains(address, ":") {
+		return "inet6"
+	}
+	return "inet"
+}
+
+// fixedAddress leads to the address that answered, under the name that the key is
+// known by.
+func fixedAddress(f *symptoms.Facts) string {
+	return configure(f, "HostName "+f.Logins.Address, "HostKeyAlias "+f.KnownAs)
 }
 
 func gssapi(f *symptoms.Facts) []Finding {
@@ -118,6 +140,9 @@ func vainKeys(f *symptoms.Facts) []Finding {
 // the public half goes to a file, by which ssh chooses it.
 func onlyKey(f *symptoms.Facts) string {
 	k := f.Logins.Keys
+	if f.Own { // any host: which key is its own is not known
+		return configure(f, "IdentitiesOnly yes")
+	}
 	if !k.FromAgent || strings.HasPrefix(k.Accepted, "/") {
 		return configure(f, "IdentityFile "+k.Accepted, "IdentitiesOnly yes")
 	}

@@ -19,6 +19,9 @@ var masterChecks = []Check{
 	{"sharing", "connections that could be shared", []symptoms.Probe{symptoms.LoggingIn, symptoms.Shared}, unshared},
 }
 
+// shareSettings make connections shared and kept for a while.
+var shareSettings = []string{"ControlMaster auto", "ControlPath ~/.ssh/cm-%C", "ControlPersist 10m"}
+
 func badMaster(f *symptoms.Facts) []Finding {
 	m := f.Master
 	if m == nil {
@@ -90,7 +93,7 @@ func unshared(f *symptoms.Facts) []Finding {
 	return []Finding{{
 		What: "every ssh logs in anew: connections are not shared and kept", Cost: cost, Per: perLogin,
 		Evidence: fmt.Sprintf("a login takes %s, a session over a shared connection %s", Milliseconds(f.Logins.Whole), Milliseconds(s.Session)),
-		Where:    here(f), Do: configure(f, "ControlMaster auto", "ControlPath ~/.ssh/cm-%C", "ControlPersist 10m"),
+		Where:    here(f), Do: configure(f, shareSettings...),
 		Gain: fmt.Sprintf("about %s of every login but the first (predicted; what else is found here left out)", ms(cost.Value)),
 	}}
 }

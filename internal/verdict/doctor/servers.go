@@ -18,11 +18,13 @@ const (
 	deliberate  = 9 * time.Millisecond
 )
 
-// A delayed acknowledgement takes 40 ms on Linux (TCP_DELACK_MIN), and more only
-// where the machine is busy.
+// A delayed acknowledgement takes 40 ms on Linux (TCP_DELACK_MIN), at most 200 ms
+// (TCP_DELACK_MAX), and a little more where the machine is busy. More than
+// usualStall after a login is let in is somebody else's doing.
 const (
 	leastStall = 35 * time.Millisecond
-	mostStall  = 75 * time.Millisecond
+	usualStall = 75 * time.Millisecond
+	mostStall  = 220 * time.Millisecond
 )
 
 // serverChecks are about what the server does, and the way to it.
@@ -47,7 +49,7 @@ func stalls(f *symptoms.Facts) (found []Finding) {
 			Where:    "on the server, as root, until it restarts; without that: sshpace run does not wait", Do: quickack(serverRoute(f)), Gain: ofLogin(f, s),
 		})
 	}
-	if s := beyond(f.Logins.Session, roundTrip(f)); isStall(s) && f.Route != "" {
+	if s := beyond(f.Logins.Session, roundTrip(f)); isStall(s) && s.Lo <= float64(usualStall) && f.Route != "" {
 		found = append(found, Finding{
 			What: "sshd waits for an acknowledgement that this machine delays (Nagle's algorithm)",
 			Cost: s, Per: perLogin,
@@ -127,7 +129,7 @@ func reload(setting, file string) string {
 // slowSession: PAM's session modules run, and the message of the day is made,
 // between being let in and the open session. A stall lies there, too.
 func slowSession(f *symptoms.Facts) []Finding {
-	cost := beyond(f.Logins.Session, roundTrip(f)+mostStall)
+	cost := beyond(f.Logins.Session, roundTrip(f)+usualStall)
 	if f.Own || !worth(cost, serverFloor) {
 		return nil
 	}

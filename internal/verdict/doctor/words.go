@@ -56,6 +56,9 @@ func config(f *symptoms.Facts) string {
 // with its mode, even where it is a link.
 func configure(f *symptoms.Facts, settings ...string) string {
 	block := "Host " + f.Host + `\n`
+	if f.Own { // no host in particular
+		block = `Host *\n`
+	}
 	for _, s := range settings {
 		block += "  " + strings.ReplaceAll(s, "%", "%%") + `\n`
 	}

@@ -1,0 +1,154 @@
+package doctor
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sshpace/internal/measure/handshake"
+	"sshpace/internal/measure/symptoms"
+)
+
+// of is a figure of so many ms, every time.
+func of(ms float64) handshake.Figure {
+	ns := ms * float64(time.Millisecond)
+	return handshake.Figure{Value: ns, Lo: ns, Hi: ns, N: 3}
+}
+
+// plain is a host with nothing wrong: what a login to an sshd next door takes.
+func plain() *symptoms.Facts {
+	return &symptoms.Facts{
+		Label: "web1", Host: "web1", Typed: []string{"web1"}, KnownAs: "web1", Route: "192.0.2.7 dev eth0 src 192.0.2.2 uid 0",
+		Logins: symptoms.Logins{
+			Whole: of(90), RoundTrip: of(0.3), Address: "192.0.2.7", Lookup: of(2), Service: of(1), Request: of(7), Session: of(5), Exec: of(3),
+			Command: of(5), Kex: "curve25519-sha256", Cipher: "aes128-gcm@openssh.com", ClientCPU: of(15), GSSAPI: of(0.8),
+		},
+		Sharing: symptoms.Sharing{Session: of(20)},
+		Server:  &symptoms.Server{Client: "192.0.2.2", Shell: "/bin/bash", Route: "192.0.2.2 dev eth1 src 192.0.2.7 uid 1000", Reverse: of(1), Account: of(1)},
+	}
+}
+
+// causes are one cause each, the check that finds it, and what it says.
+var causes = []struct {
+	check string
+	plant func(*symptoms.Facts)
+	says  string
+}{
+	{"match-exec", func(f *symptoms.Facts) {
+		f.Logins.Commands = []symptoms.Command{{Text: "slow", File: "/h/.ssh/config", Line: 3, Took: of(400)}}
+	}, "sed -i.bak '3s/[Ee]xec/!originalhost web1 exec/' /h/.ssh/config"},
+	{"dns", func(f *symptoms.Facts) { f.Logins.Lookup = of(300) }, "HostName 192.0.2.7"},
+	{"address", func(f *symptoms.Facts) {
+		f.Logins.Failed = []symptoms.Attempt{{Address: "2001:db8::1", Why: "Connection timed out", Took: of(3000)}}
+	}, "AddressFamily inet"},
+	{"gssapi", func(f *symptoms.Facts) { f.Logins.GSSAPI = of(60) }, "GSSAPIAuthentication no"},
+	{"keys", func(f *symptoms.Facts) {
+		f.Logins.Keys = symptoms.Keys{Vain: []string{"a", "b"}, Took: of(30), Accepted: "me@box", Fingerprint: "SHA256:x", FromAgent: true}
+	}, "IdentityFile ~/.ssh/web1.pub"},
+	{"keys", func(f *symptoms.Facts) {
+		f.Refusal = &symptoms.Refusal{Said: "Too many authentication failures", TooMany: true}
+	}, "logins that work"},
+	{"refused", func(f *symptoms.Facts) { f.Refusal = &symptoms.Refusal{Said: "closed", Penalty: true} }, "PerSourcePenaltyExemptList 192.0.2.2"},
+	{"refused", func(f *symptoms.Facts) { f.Refusal = &symptoms.Refusal{Said: "closed", Startup: true} }, "MaxStartups"},
+	{"stall", func(f *symptoms.Facts) { f.Logins.Service = of(44) }, "ip route replace 192.0.2.2 dev eth1 src 192.0.2.7 quickack 1"},
+	{"stall", func(f *symptoms.Facts) { f.Logins.Session = of(44) }, "ip route replace 192.0.2.7 dev eth0 src 192.0.2.2 quickack 1"},
+	{"request", func(f *symptoms.Facts) { f.Logins.Request, f.Server.Reverse = of(2000), of(1900) }, "UseDNS no"},
+	{"request", func(f *symptoms.Facts) { f.Logins.Request, f.Server.Account = of(2000), of(1900) }, "LDAP"},
+	{"session", func(f *symptoms.Facts) {
+		f.Logins.Session, f.Server.Motd = of(900), []string{"/etc/update-motd.d/10-slow"}
+	}, "pam_motd"},
+	{"session", func(f *symptoms.Facts) { f.Logins.Session = of(900) }, "(PAM)"},
+	{"shell", func(f *symptoms.Facts) { f.Logins.Command = of(500) }, "~/.bashrc"},
+	{"master", func(f *symptoms.Facts) { f.Master = &symptoms.Master{Path: "/m", State: symptoms.Hung, PID: 7} }, "kill -KILL 7; rm -f /m"},
+	{"master", func(f *symptoms.Facts) { f.Master = &symptoms.Master{Path: "/m", State: symptoms.Dead} }, "rm -f /m"},
+	{"master", func(f *symptoms.Facts) {
+		f.Master = &symptoms.Master{Path: "/m", State: symptoms.Live, Old: []string{"1"}, New: []string{"1", "9"}}
+	}, "group 9"},
+	{"sharing", func(f *symptoms.Facts) { f.Logins.Whole = of(900) }, "ControlPersist 10m"},
+	{"known-hosts", func(f *symptoms.Facts) {
+		f.KnownHosts = []symptoms.KnownHosts{{File: "/k", Lines: 20000, Hashed: 20000, Extra: of(30)}}
+	}, "ssh-keygen -F web1 -f /k"},
+	{"exchange", func(f *symptoms.Facts) {
+		f.Logins.ClientCPU, f.Exchange = of(300), &symptoms.Exchange{Instead: "mlkem768x25519-sha256", Safe: true, ClientCPU: of(20)}
+	}, "KexAlgorithms ^mlkem768x25519-sha256"},
+	{"exchange", func(f *symptoms.Facts) {
+		f.Logins.ClientCPU, f.Exchange = of(900), &symptoms.Exchange{Instead: "curve25519-sha256", ClientCPU: of(20)}
+	}, "ControlMaster auto"},
+	{"compression", func(f *symptoms.Facts) {
+		f.Logins.Zipped = true
+		f.Transfers = symptoms.Transfers{Present: symptoms.Transfer{BytesPerS: 2e7}, Plain: symptoms.Transfer{BytesPerS: 1e8}}
+	}, "Compression no"},
+	{"cipher", func(f *symptoms.Facts) {
+		f.Transfers = symptoms.Transfers{Present: symptoms.Transfer{BytesPerS: 2e7, CPUPerByte: 14}, Other: symptoms.Transfer{BytesPerS: 1e8, CPUPerByte: 3}, Cipher: "chacha20-poly1305@openssh.com"}
+	}, "Ciphers ^chacha20-poly1305@openssh.com"},
+	{"window", func(f *symptoms.Facts) {
+		f.Logins.Exec = of(100)
+		f.Transfers = symptoms.Transfers{Present: symptoms.Transfer{BytesPerS: 2e7, CPUShare: 0.1}, Twice: symptoms.Transfer{BytesPerS: 4e7}}
+	}, "sshpace bench --mode streams web1"},
+}
+
+// TestCauses: each cause is found by its check and no other, and a host without
+// any has no finding.
+func TestCauses(t *testing.T) {
+	if found := Judge(Checks, plain()); len(found) != 0 {
+		t.Errorf("nothing is wrong, but: %+v", found)
+	}
+	seen := map[string]bool{}
+	for _, c := range causes {
+		f := plain()
+		c.plant(f)
+		found := Judge(Checks, f)
+		if len(found) != 1 || found[0].Check != c.check {
+			t.Errorf("%s: found %+v", c.check, found)
+			continue
+		}
+		if all := found[0].What + found[0].Evidence + found[0].Do + found[0].Gain; !strings.Contains(all, c.says) {
+			t.Errorf("%s does not say %q: %s", c.check, c.says, all)
+		}
+		seen[c.check] = true
+	}
+	for _, c := range Checks {
+		if !seen[c.Name] {
+			t.Errorf("no cause for %s", c.Name)
+		}
+	}
+}
+
+// TestNoise: a cost that varies by more than itself, or that one login did
+// without, is none.
+func TestNoise(t *testing.T) {
+	f := plain()
+	f.Logins.Command = handshake.Figure{Value: 200e6, Lo: 4e6, Hi: 250e6, N: 3}
+	f.Logins.Lookup = handshake.Figure{Value: 200e6, Lo: 190e6, Hi: 900e6, N: 3}
+	if found := Judge(Checks, f); len(found) != 0 {
+		t.Errorf("found %+v", found)
+	}
+}
+
+// TestOrder: what breaks logins stands first, then what costs most.
+func TestOrder(t *testing.T) {
+	f := plain()
+	f.Logins.Lookup, f.Logins.Command = of(300), of(500)
+	f.Master = &symptoms.Master{Path: "/m", State: symptoms.Hung}
+	var order []string
+	for _, found := range Judge(Checks, f) {
+		order = append(order, found.Check)
+	}
+	if !slices.Equal(order, []string{"master", "shell", "dns"}) {
+		t.Errorf("order %v", order)
+	}
+}
+
+// TestPrivateServer: what only a host can have is not looked for on a private
+// server, and settings are for all hosts.
+func TestPrivateServer(t *testing.T) {
+	f := plain()
+	f.Own = true
+	f.Logins.Service, f.Logins.Session, f.Logins.Command, f.Logins.Whole = of(44), of(900), of(500), of(2000)
+	f.Logins.GSSAPI = of(60)
+	found := Judge(Checks, f)
+	if len(found) != 1 || found[0].Check != "gssapi" || !strings.Contains(found[0].Do, `Host *\n  GSSAPI`) {
+		t.Errorf("found %+v", found)
+	}
+}
