@@ -183,7 +183,7 @@ func (t *task) close() {
 // task works out hosts, command and how to reach them.
 func (f *runFlags) task(ctx context.Context, sys System, store *history.Store, flags *pflag.FlagSet, args []string) (_ *task, err error) {
 	if f.rerun != "" {
-		if args, err = f.again(store, flags, args); err != nil {
+		if args, err = f.again(sys.Stderr, store, flags, args); err != nil {
 			return nil, err
 		}
 	}

@@ -4,21 +4,25 @@ import (
 	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/base/shell"
+	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet/history"
+	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/fleet/output"
 	"sshpace/internal/sys/bounded"
 )
 
 // again adds the hosts of the last run that --rerun names and takes over, as far
 // as the user says nothing else, that run's flags and what it did.
-func (f *runFlags) again(store *history.Store, flags *pflag.FlagSet, args []string) ([]string, error) {
+func (f *runFlags) again(stderr io.Writer, store *history.Store, flags *pflag.FlagSet, args []string) ([]string, error) {
 	last, err := store.Last()
 	if err != nil {
 		return nil, &Error{Err: err, Hint: "--rerun needs a run that was recorded; see sshpace run --history", Code: ExitUsage}
@@ -29,6 +33,9 @@ func (f *runFlags) again(store *history.Store, flags *pflag.FlagSet, args []stri
 	}
 	if len(hosts) == 0 {
 		return nil, usageError("there is nothing to repeat", "the last run, %s, has no %s hosts", last.ID, f.rerun)
+	}
+	if left, _ := last.Select("unknown"); len(left) > 0 && !slices.ContainsFunc(left, func(h string) bool { return slices.Contains(hosts, h) }) {
+		fmt.Fprintf(stderr, "sshpace: left out, since nobody knows whether the command ran there: %s; --rerun %s,unknown takes them in\n", termsafe.Line(hostset.Fold(left)), f.rerun)
 	}
 	f.selection.Sets = append(f.selection.Sets, hosts...)
 	if len(last.How.Unkept) > 0 && !flags.Changed("option") {

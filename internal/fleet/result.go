@@ -35,7 +35,8 @@ var phaseNames = [phases]string{"queued", "dns", "connect", "kex", "hostkey", "a
 func (p Phase) String() string { return nameOf(phaseNames[:], int(p)) }
 
 // Ran says whether the command was executed. Unknown is honest: the request
-// was sent and the connection died before the server told.
+// was sent, and the connection died before the server told that it had begun, or
+// how it had ended.
 type Ran uint8
 
 // The three answers to "did it run".

@@ -64,6 +64,7 @@ type run struct {
 	summary Summary
 	touched map[int]bool   // hosts that the sink knows as started and not as ended
 	lost    map[int]string // why output of hosts that run was lost, by index
+	lostAt  time.Time      // when a connection was lost last
 	waiting int            // hosts that wait to be tried again
 	batch   Batch
 }
@@ -200,16 +201,32 @@ const (
 const (
 	retryBusy   = 2 * time.Minute
 	retryClosed = 30 * time.Second
+
+	// A port that refuses is tried again for so long while servers seem to be
+	// starting anew: it has let somebody in before, or connections of this run were
+	// lost a moment ago.
+	retryRestart  = 10 * time.Second
+	restartNotice = 10 * time.Second
 )
+
+// restarting tells whether a connection of this run was lost a moment ago.
+func (r *run) restarting() bool {
+	r.sinkMu.Lock()
+	defer r.sinkMu.Unlock()
+	return !r.lostAt.IsZero() && time.Since(r.lostAt) < restartNotice
+}
 
 // retry tells whether the host may be tried again, and after how long. It never
 // is once the command may have started.
 func (r *run) retry(res *Result, o *Outcome, server string) (bool, time.Duration) {
-	if !o.SlowDown || o.Ran != RanNo || r.ended() != nil {
+	restarting := o.Class == Refused && (r.gate.letIn(server) || r.restarting())
+	if !o.SlowDown && !restarting || o.Ran != RanNo || r.ended() != nil {
 		return false, 0
 	}
 	limit := r.RetryFor
-	if limit == 0 {
+	if limit == 0 && restarting {
+		limit = retryRestart
+	} else if limit == 0 {
 		limit = retryClosed
 		if r.gate.letIn(server) {
 			limit = retryBusy
@@ -291,6 +308,9 @@ func (r *run) done(res Result) {
 	defer r.sinkMu.Unlock()
 	res.Incomplete = cmp.Or(res.Incomplete, r.lost[res.Index])
 	r.summary.add(&res)
+	if res.Class == Lost {
+		r.lostAt = time.Now()
+	}
 	r.judge()
 	if err := r.sink.Done(res, r.summary); err != nil && !r.isLoss(res.Index, err) {
 		r.fail(err)

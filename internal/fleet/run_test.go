@@ -191,6 +191,48 @@ func TestDrain(t *testing.T) {
 	})
 }
 
+// TestRestart: where connections were lost, hosts that refuse are tried again for a
+// while, and those that lost their command are not; elsewhere a closed port is
+// told at once.
+func TestRestart(t *testing.T) {
+	for _, restarted := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			start, tries := time.Now(), 0
+			ex := fake(func(_ context.Context, h host.Host, a *fleet.Attempt) fleet.Outcome {
+				if h.Name == names(1)[0].Name {
+					tries++
+					a.Reached(fleet.PhaseExec)
+					time.Sleep(time.Second)
+					if restarted {
+						return fleet.Outcome{Ran: fleet.RanYes, Class: fleet.Lost, Exit: -1}
+					}
+					return fleet.Outcome{Ran: fleet.RanYes}
+				}
+				if time.Since(start) < time.Second {
+					time.Sleep(2 * time.Second)
+				}
+				if time.Since(start) < 6*time.Second {
+					return fleet.Outcome{Class: fleet.Refused, Exit: -1}
+				}
+				return fleet.Outcome{Ran: fleet.RanYes}
+			})
+			rec := &record{t: t}
+			sum, err := fleet.Run(t.Context(), fleet.Params{}, names(10), fleet.Command{}, ex, rec)
+			if err != nil || tries != 1 {
+				t.Errorf("%v; %d tries", err, tries)
+			}
+			if restarted && (sum.OK != 9 || sum.Failed != 1) || !restarted && (sum.Unreachable != 9 || sum.Elapsed > 2*time.Second) {
+				t.Errorf("restarted: %v: %+v", restarted, sum)
+			}
+			for _, r := range rec.results {
+				if r.Class == fleet.Lost && r.Ran != fleet.RanUnknown {
+					t.Errorf("lost, and ran: %v", r.Ran)
+				}
+			}
+		})
+	}
+}
+
 // TestAbort: the end of the run's own context drops everything.
 func TestAbort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

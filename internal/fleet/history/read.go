@@ -209,10 +209,10 @@ func resultOf(r *output.ResultRecord) Result {
 // Sets are the names that Select understands.
 var sets = []string{"all", "ok", "failed", "unreachable", "not-started", "unfinished", "unknown", "incomplete"}
 
-// Select returns the hosts of a set: `ok`, `failed` (ran or may have run, and
-// did not end with 0), `unreachable` (did not run), `not-started`, `unfinished`
-// (started and without a result, since the run was killed), `unknown` (unfinished, or it is not
-// known whether the command ran), `incomplete` (output was lost or cut off),
+// Select returns the hosts of a set: `ok`, `failed` (ran and did not
+// end with 0), `unreachable` (did not run), `not-started`, `unfinished`
+// (started and without a result, since the run was killed), `unknown` (unfinished, or
+// the connection was lost and nobody knows whether the command ran to its end), `incomplete` (output was lost or cut off),
 // `all`, `batch1` and so on, or of several with commas between them.
 func (rec *Record) Select(list string) ([]string, error) {
 	wanted := strings.Split(list, ",")
@@ -254,8 +254,8 @@ func (r *Result) in(set string, started bool) bool {
 		return set == "unfinished" || set == "unknown"
 	case set == "incomplete":
 		return r.Missing != ""
-	case set == "unknown":
-		return r.Ran == fleet.RanUnknown.String()
+	case r.Ran == fleet.RanUnknown.String(): // not failed: what is repeated may run twice
+		return set == "unknown"
 	}
 	return strings.ReplaceAll(r.Status, "_", "-") == set
 }

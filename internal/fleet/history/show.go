@@ -7,11 +7,12 @@ import (
 	"text/tabwriter"
 
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/hostset"
 )
 
 // shownSets are the columns of the list.
-var shownSets = []string{"ok", "failed", "unreachable", "not-started", "unfinished"}
+var shownSets = []string{"ok", "failed", "unreachable", "not-started", "unknown", "unfinished"}
 
 // Show lists the recorded runs, the newest first.
 func (s *Store) Show(w io.Writer) error {
@@ -20,11 +21,11 @@ func (s *Store) Show(w io.Writer) error {
 		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(table, "ID\tHOSTS\tOK\tFAILED\tUNREACHABLE\tNOT STARTED\tUNFINISHED\tCOMMAND")
+	fmt.Fprintln(table, "ID\tHOSTS\tOK\tFAILED\tUNREACHABLE\tNOT STARTED\tUNKNOWN\tUNFINISHED\tCOMMAND")
 	for _, id := range ids {
 		rec, err := s.Read(id)
 		if err != nil {
-			fmt.Fprintf(table, "%s\t\t\t\t\t\t\t(%s)\n", termsafe.Line(id), termsafe.OneLine(err.Error()))
+			fmt.Fprintf(table, "%s\t\t\t\t\t\t\t\t(%s)\n", termsafe.Line(id), termsafe.OneLine(err.Error()))
 			continue
 		}
 		counts := rec.Counts()
@@ -68,6 +69,9 @@ func explainRecorded(r Result) string {
 	}
 	if r.Error != "" {
 		parts = append(parts, r.Error)
+	}
+	if r.Ran == fleet.RanUnknown.String() {
+		parts = append(parts, "ran: unknown")
 	}
 	if r.Missing != "" {
 		parts = append(parts, "output incomplete: "+r.Missing)

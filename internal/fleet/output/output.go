@@ -143,7 +143,7 @@ func ended(r *fleet.Result) string {
 	case status == fleet.Unreachable:
 		return "unreachable: " + reason(r)
 	case r.Ran == fleet.RanUnknown:
-		return reason(r) + "; it is not known whether the command ran"
+		return reason(r) + "; ran: unknown"
 	}
 	return reason(r)
 }

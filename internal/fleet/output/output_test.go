@@ -75,7 +75,7 @@ func TestExplain(t *testing.T) {
 		{exited(0, "a", 3), "exit 3"},
 		{killed, "killed by signal KILL"},
 		{refused(0, "a"), "unreachable: connection refused"},
-		{lost, "lost; it is not known whether the command ran"},
+		{lost, "lost; ran: unknown"},
 		{fleet.Result{Class: fleet.Cancelled}, "not started"},
 		{hostile, `unreachable: banner \nx`},
 	}

@@ -205,7 +205,7 @@ func (s *session) outcome(ctx context.Context, alive *keepAlive, gone <-chan str
 		o.Class, o.Err = fleet.Lost, "Timeout, server not responding"
 	case within(gone, lossNotice):
 		o.Class, o.Err = fleet.Lost, "connection lost while the command was running"
-		o.Hint = "whether the command went on there is unknown"
+		o.Hint = "the command may go on there, or have ended; --rerun leaves it out unless told: --rerun failed,unknown"
 	default:
 		o.Class, o.Err = fleet.NoStatus, "the server told neither exit status nor signal"
 	}

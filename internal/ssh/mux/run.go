@@ -241,7 +241,7 @@ func (r *running) outcome(ctx context.Context) fleet.Outcome {
 		o.Class, o.Err = fleet.NoStatus, "the server told neither exit status nor signal"
 	default:
 		o.Class, o.Err = fleet.Lost, "connection lost while the command was running"
-		o.Hint = "whether the command went on there is unknown"
+		o.Hint = "the command may go on there, or have ended; --rerun leaves it out unless told: --rerun failed,unknown"
 	}
 	return o
 }
