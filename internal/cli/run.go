@@ -126,6 +126,8 @@ func (f *runFlags) check() error {
 	switch {
 	case !slices.Contains([]reach.Engine{reach.Auto, reach.Native, reach.OpenSSH}, reach.Engine(f.engine)):
 		return usageError("use auto, native or openssh", "--engine %q", f.engine)
+	case f.secrets.ask && reach.Engine(f.engine) == reach.OpenSSH:
+		return usageError("leave --engine out: ssh itself is never given a password", "--ask-pass and --engine openssh exclude each other")
 	case f.fanout < 0:
 		return usageError("0 is no cap", "-f %d is negative", f.fanout)
 	case f.stdin && f.selection.ReadsStdin():
@@ -197,6 +199,7 @@ func (f *runFlags) task(ctx context.Context, sys System, store *history.Store, f
 		}
 		p.LoginLog = t.loginLog
 	}
+	p.Password = f.secrets.password()
 	t.reach, err = reach.New(ctx, p)
 	if err != nil {
 		return nil, err

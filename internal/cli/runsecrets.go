@@ -8,18 +8,22 @@ import (
 
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/sudo"
+	"sshpace/internal/ssh/dial"
 	"sshpace/internal/sys/terminal"
 )
 
 // secretFlags say as whom commands run, and where the password comes from.
 type secretFlags struct {
 	sudo    string
+	ask     bool
 	command string
+	login   *sudo.Password // of the hosts, once it was asked for; nil without --ask-pass
 }
 
 func (f *secretFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.sudo, "sudo", "", "run the command as this user by sudo; its password is asked once, without echo")
 	flags.Lookup("sudo").NoOptDefVal = "root"
+	flags.BoolVar(&f.ask, "ask-pass", false, "ask once, without echo, for the password of hosts that take no key, or for the passphrase of a key")
 	flags.StringVar(&f.command, "password-command", "", "read the password from the first line that this command prints, by sh, instead of asking")
 }
 
@@ -27,33 +31,55 @@ func (f *secretFlags) check() error {
 	switch err := sudo.CheckUser(f.sudo); {
 	case err != nil:
 		return usageError("--sudo=NAME, or --sudo for root", "--sudo: %s", err)
-	case f.command != "" && f.sudo == "":
-		return usageError("give --sudo, too", "--password-command is for --sudo")
+	case f.command != "" && f.sudo == "" && !f.ask:
+		return usageError("give --sudo or --ask-pass, too", "--password-command is for --sudo and --ask-pass")
 	}
 	return nil
 }
 
-// executor lets commands run by sudo, if they are to.
+// password is the one that hosts will be given, before it is known.
+func (f *secretFlags) password() dial.Password {
+	if !f.ask {
+		return nil
+	}
+	f.login = sudo.NewPassword("")
+	return f.login
+}
+
+// executor asks for what is needed, and lets commands run by sudo, if they are to.
 func (f *secretFlags) executor(ctx context.Context, sys System, ex fleet.Executor) (fleet.Executor, error) {
-	if f.sudo == "" {
+	if f.sudo == "" && !f.ask {
 		return ex, nil
 	}
-	text, err := f.password(ctx, sys)
+	text, err := f.secret(ctx, sys)
 	if err != nil {
 		return nil, err
+	}
+	if f.login != nil {
+		f.login.Set(text)
+	}
+	if f.sudo == "" {
+		return ex, nil
 	}
 	return &sudo.Executor{Executor: ex, User: f.sudo, Password: sudo.NewPassword(text)}, nil
 }
 
-// password asks for the password, or runs what knows it. Without a terminal there
-// is none, which does where sudo asks for none.
-func (f *secretFlags) password(ctx context.Context, sys System) (string, error) {
+// secret asks for the password, or runs what knows it. Without a terminal there is
+// none, which does where sudo asks for none.
+func (f *secretFlags) secret(ctx context.Context, sys System) (string, error) {
 	if f.command != "" {
 		return sudo.PasswordFrom(ctx, f.command, sys.Stderr)
 	}
-	text, err := terminal.Ask(ctx, "sshpace: your password for sudo on the hosts (empty if it asks for none): ", true)
-	if errors.Is(err, terminal.ErrNobody) {
-		return "", nil
+	question := "sshpace: your password for sudo on the hosts (empty if it asks for none): "
+	if f.ask {
+		question = "sshpace: your password on the hosts, or the passphrase of your key: "
 	}
-	return text, err
+	text, err := terminal.Ask(ctx, question, true)
+	if !errors.Is(err, terminal.ErrNobody) {
+		return text, err
+	}
+	if f.ask {
+		return "", usageError("give --password-command COMMAND, which prints the password", "--ask-pass: %s", err)
+	}
+	return "", nil
 }

@@ -30,9 +30,24 @@ const (
 // NewPassword takes a password; "" is none, and then no host gets one.
 func NewPassword(text string) *Password { return &Password{text: text, changed: make(chan struct{})} }
 
-// offer waits until the password may be given to a host, or says why it may not.
-func (p *Password) offer(ctx context.Context, host string) error {
-	if p.text == "" {
+// Set gives the password that was not known before.
+func (p *Password) Set(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.text = text
+}
+
+// Text is the password, "" for none.
+func (p *Password) Text() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text
+}
+
+// Offer waits until the password may be given to a host, or says why it may not.
+// The host has to be told of by Told then.
+func (p *Password) Offer(ctx context.Context, host string) error {
+	if p.Text() == "" {
 		return errNone
 	}
 	for {
@@ -56,9 +71,9 @@ func (p *Password) offer(ctx context.Context, host string) error {
 	}
 }
 
-// told says what became of the password on a host that was offered it: whether
+// Told says what became of the password on a host that was offered it: whether
 // it was the right one, if that is known.
-func (p *Password) told(host string, right, known bool) {
+func (p *Password) Told(host string, right, known bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {

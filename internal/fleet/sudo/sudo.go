@@ -83,7 +83,7 @@ func (e *Executor) talk(ctx context.Context, name string, d *dialog, a *fleet.At
 	defer func() {
 		if offered {
 			prompts, running, _ := d.facts()
-			e.Password.told(name, running, prompts > 1)
+			e.Password.Told(name, running, prompts > 1)
 		}
 	}()
 	if !e.asked(d, a, ended, end) {
@@ -98,7 +98,7 @@ func (e *Executor) talk(ctx context.Context, name string, d *dialog, a *fleet.At
 		case <-waiting.Done():
 		}
 	}()
-	if err := e.Password.offer(waiting, name); err != nil {
+	if err := e.Password.Offer(waiting, name); err != nil {
 		end(err)
 		return
 	}

@@ -171,6 +171,9 @@ type login struct {
 	signErr error // of the last key that the server would have taken
 	short   error // a key that was left out
 	used    signer
+
+	password Password // nil = there is none for this host
+	offered  offered
 }
 
 // next is ssh.ClientConfig.AuthCallback: public keys once, then the end. Only
@@ -180,6 +183,9 @@ func (l *login) next(a *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
 	offered := slices.Contains(a.AllowedMethods, method)
 	if offered && !slices.Contains(a.TriedMethods, method) && len(a.PartialSuccessMethods) == 0 && len(l.set.keys) > 0 {
 		return ssh.PublicKeysCallback(l.signers), nil
+	}
+	if m := l.byPassword(a.AllowedMethods); m != nil {
+		return m, nil
 	}
 	return nil, l.denied(a.AllowedMethods, len(a.PartialSuccessMethods) > 0)
 }
@@ -192,6 +198,10 @@ func (l *login) denied(methods []string, partial bool) *Error {
 		Text:  fmt.Sprintf("%s@%s: Permission denied (%s).", l.target.User, l.target.HostName, strings.Join(methods, ",")),
 	}
 	switch {
+	case l.offered.err != nil:
+		e.Hint = l.offered.err.Error()
+	case l.offered.given:
+		e.Hint = "the password was refused; it is tried once on a host"
 	case l.signErr != nil:
 		e.Hint = l.signErr.Error()
 	case partial:

@@ -24,6 +24,8 @@ type Options struct {
 	// Askpass asks a person for the passphrase of the key at path; nil never
 	// asks, and encrypted keys are used through the agent only.
 	Askpass func(ctx context.Context, path string) ([]byte, error)
+	// Password is given to hosts that take no key; nil is none.
+	Password Password
 	// Lookup resolves names; nil is the system's resolver.
 	Lookup func(ctx context.Context, network, name string) ([]netip.Addr, error)
 	// ClientVersion is the version line; "" is "SSH-2.0-sshpace".

@@ -41,8 +41,11 @@ func (e *Engine) handshake(ctx context.Context, t *Target, p progress, raw net.C
 	p.Reached(fleet.PhaseKex)
 	stop := c.closeOn(ctx)
 	l := &login{ctx: ctx, target: t, set: e.keys.set(&t.Identity)}
+	if _, jump := p.(unobserved); !jump { // the password is the host's
+		l.password = e.opts.Password
+	}
 	h := &hand{target: t, login: l, conn: c, progress: p, version: e.version(), step: e.opts.Step, idle: func() { e.tables.Do(func() { go fillTables() }) }}
-	link, err := h.shake(command, classic)
+	link, err := h.shake(command, classic || l.password != nil) // passwords are x/crypto's matter
 	if inTime := stop(); err == nil && !inTime {
 		link.Close()
 		h.mayRun = link.ahead
@@ -52,8 +55,10 @@ func (e *Engine) handshake(ctx context.Context, t *Target, p progress, raw net.C
 		c.Close()
 		failure := explainProxy(ctx, raw, handshakeError(ctx, t, c, err))
 		failure.MayRun, failure.disliked = h.mayRun, h.disliked(err)
+		l.told(failure)
 		return nil, failure
 	}
+	l.told(nil)
 	l.succeeded()
 	link.usable, _ = ctx.Deadline()
 	return link, nil

@@ -54,9 +54,10 @@ type Target struct {
 	// (ssh_config(5) RequiredRSASize); 0 is 1024.
 	MinRSABits int
 
-	Identity Identity
-	Command  string   // run instead of the run's command; "" = that one
-	Env      []string // NAME=value, asked of the server without waiting
+	Identity        Identity
+	Command         string   // run instead of the run's command; "" = that one
+	PasswordMethods []string // keyboard-interactive and password as far as they are allowed, the preferred one first
+	Env             []string // NAME=value, asked of the server without waiting
 	// ProxyCommand is a shell command that is the connection, its tokens
 	// expanded; "" = none.
 	ProxyCommand string

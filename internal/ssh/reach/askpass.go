@@ -6,11 +6,17 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+
+	"sshpace/internal/ssh/dial"
 )
 
-// askpass returns how to ask for a passphrase without a terminal, nil when the
-// user has not set it up (ssh(1) SSH_ASKPASS, SSH_ASKPASS_REQUIRE).
-func askpass(getenv func(string) string) func(context.Context, string) ([]byte, error) {
+// askpass returns where the passphrase of a key comes from: from what was asked
+// for at the start, or from the user's program (ssh(1) SSH_ASKPASS,
+// SSH_ASKPASS_REQUIRE); nil is from nowhere.
+func askpass(getenv func(string) string, asked dial.Password) func(context.Context, string) ([]byte, error) {
+	if asked != nil {
+		return func(context.Context, string) ([]byte, error) { return []byte(asked.Text()), nil }
+	}
 	program := getenv("SSH_ASKPASS")
 	require := getenv("SSH_ASKPASS_REQUIRE")
 	display := getenv("DISPLAY") != "" || getenv("WAYLAND_DISPLAY") != ""

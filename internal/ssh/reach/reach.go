@@ -39,7 +39,8 @@ type Params struct {
 	SSHOptions     []string      // further ones, for ssh alone
 	ConnectTimeout time.Duration // 0 = as configured, else 15 s
 	NoKillSession  bool
-	LoginLog       io.Writer // told of the native engine's steps, see dial.LogSteps; nil is not
+	Password       dial.Password // for hosts that take no key, nil = none; the native engine gives it
+	LoginLog       io.Writer     // told of the native engine's steps, see dial.LogSteps; nil is not
 }
 
 // Executor runs commands on hosts, with whichever engine each host needs. It is
@@ -70,10 +71,11 @@ func New(ctx context.Context, p Params) (*Executor, error) {
 		Router: router, params: p, environ: os.Environ(),
 		keys: make(map[string]*hostKeys), planned: make(map[host.Target]func() (*hostPlan, error)),
 	}
-	options := dial.Options{Askpass: askpass(p.Getenv), NoKillSession: p.NoKillSession}
+	options := dial.Options{Askpass: askpass(p.Getenv, p.Password), NoKillSession: p.NoKillSession}
 	if p.LoginLog != nil {
 		options.Step = dial.LogSteps(p.LoginLog)
 	}
+	e.Can.Passwords, options.Password = p.Password != nil, p.Password
 	e.native = dial.New(e, options)
 	flags := p.Connection
 	flags.Jump = "" // each host's route has its jump hosts
@@ -307,6 +309,7 @@ func (e *Executor) target(c *sshconf.Resolved) (*dial.Target, error) {
 		PubkeyAlgorithms:  e.list(c, sshconf.PubkeyAcceptedAlgorithms, c.PubkeyAcceptedAlgorithms, nil),
 		MinRSABits:        c.RequiredRSASize(),
 		Identity:          dial.Identity{Files: files, Certificates: certs, Only: c.IdentitiesOnly(), Agent: c.IdentityAgent()},
+		PasswordMethods:   c.PasswordMethods(),
 		Env:               c.Environment(e.environ),
 		ProxyCommand:      proxy,
 	}

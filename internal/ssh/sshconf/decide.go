@@ -35,6 +35,7 @@ type Capabilities struct {
 	MACs              []string
 	KexAlgorithms     []string
 	HostKeyAlgorithms []string
+	Passwords         bool // there is a password to log in with
 }
 
 // Decision says which engine can serve a configuration.
@@ -78,8 +79,6 @@ var only = []rule{
 		"a local command to run"},
 	{GSSAPIKeyExchange, yes(GSSAPIKeyExchange), "GSSAPI key exchange"},
 	{RefuseConnection, set(RefuseConnection), "a refusal to connect"},
-	{PreferredAuthentications, func(r *Resolved) bool { return !slices.Contains(r.methods(), "publickey") },
-		"a login without public keys"},
 }
 
 // differs are the settings that the native engine ignores or tightens.
@@ -127,10 +126,23 @@ func (r *Resolved) methods() []string {
 	return slices.DeleteFunc(strings.Split(preferred, ","), func(m string) bool { return !enabled[m] })
 }
 
+// PasswordMethods are the methods that take a password and may be tried, the
+// preferred one first.
+func (r *Resolved) PasswordMethods() []string {
+	return slices.DeleteFunc(r.methods(), func(m string) bool { return m != "keyboard-interactive" && m != "password" })
+}
+
 // Decide chooses the native engine unless a setting needs the ssh program, or
 // the native engine has none of the algorithms that a list allows.
 func Decide(r *Resolved, can Capabilities) Decision {
 	d := Decision{Engine: Native, Reasons: r.apply(only), Notes: r.apply(differs)}
+	if !slices.Contains(r.methods(), "publickey") && !(can.Passwords && len(r.PasswordMethods()) > 0) {
+		v, _ := r.Get(PreferredAuthentications)
+		if v.Origin.Source == 0 {
+			v.Origin = Origin{Source: FromDefault}
+		}
+		d.Reasons = append(d.Reasons, Reason{PreferredAuthentications, "a login without public keys", v.Origin})
+	}
 	lists := []struct {
 		keyword Keyword
 		have    []string

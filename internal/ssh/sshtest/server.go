@@ -27,6 +27,8 @@ type Server struct {
 	// Exec runs a command; it sends the exit status itself (Exit, Signal). nil
 	// answers every command with exit status 0. The channel is closed after it.
 	Exec func(s *Session)
+	// Ask, when set, takes no keys and asks questions instead.
+	Ask func(ssh.KeyboardInteractiveChallenge) error
 	// Deny refuses every key.
 	Deny bool
 	// Hold, when set, is called before the answer to an authentication request.
@@ -147,6 +149,12 @@ func (s *Server) config() *ssh.ServerConfig {
 			}
 			return nil, nil
 		},
+	}
+	if s.Ask != nil {
+		c.PublicKeyCallback = nil
+		c.KeyboardInteractiveCallback = func(_ ssh.ConnMetadata, client ssh.KeyboardInteractiveChallenge) (*ssh.Permissions, error) {
+			return nil, s.Ask(client)
+		}
 	}
 	c.KeyExchanges = []string{"curve25519-sha256"}
 	if len(s.KeyExchanges) > 0 {

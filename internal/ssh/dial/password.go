@@ -1,0 +1,106 @@
+package dial
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/fleet"
+)
+
+// Password is a person's, for hosts that want one. Each gets it at most once.
+type Password interface {
+	// Offer waits until a host may have it, or says why it may not.
+	Offer(ctx context.Context, host string) error
+	Text() string
+	// Told says whether it was right there, if that is known. It follows each Offer.
+	Told(host string, right, known bool)
+}
+
+// offered is what became of the password in one login.
+type offered struct {
+	method string // that it was given by, "" for none
+	given  bool   // the host has it
+	err    error  // why it was not
+}
+
+// byPassword is the method that gives the password, nil where it may not be
+// given. Passphrases of keys are no passwords: what opens one is sent to nobody.
+func (l *login) byPassword(methods []string) ssh.AuthMethod {
+	if l.password == nil || l.offered.method != "" {
+		return nil
+	}
+	i := slices.IndexFunc(l.target.PasswordMethods, func(m string) bool { return slices.Contains(methods, m) })
+	if i < 0 || l.set.openedBy(l.ctx) {
+		return nil
+	}
+	l.offered.method = l.target.PasswordMethods[i]
+	if l.offered.method == "password" {
+		return ssh.PasswordCallback(l.give)
+	}
+	return ssh.KeyboardInteractive(l.answer)
+}
+
+// give hands the password out, once.
+func (l *login) give() (string, error) {
+	if l.offered.given {
+		return "", l.fail(fmt.Errorf("the host asked for the password twice"))
+	}
+	if err := l.password.Offer(l.ctx, l.target.addr()); err != nil {
+		return "", l.fail(err)
+	}
+	l.offered.given = true
+	return l.password.Text(), nil
+}
+
+func (l *login) fail(err error) error {
+	l.offered.err = err
+	return &Error{Class: fleet.AuthFailed, Text: fmt.Sprintf("%s@%s: Permission denied (%s).", l.target.User, l.target.HostName, l.offered.method), Hint: err.Error(), Err: err}
+}
+
+// answer answers one question for a password that is not to be shown (RFC 4256).
+// Any other question is somebody else's, or a trick.
+func (l *login) answer(_, _ string, questions []string, echo []bool) ([]string, error) {
+	switch {
+	case len(questions) == 0:
+		return nil, nil
+	case len(questions) > 1 || echo[0] || !asksPassword(questions[0]):
+		return nil, l.fail(fmt.Errorf("the host asks %q, which gets no password", clip(strings.Join(questions, " "))))
+	}
+	text, err := l.give()
+	return []string{text}, err
+}
+
+// otherSecrets are words of questions for something else than the account's
+// password.
+var otherSecrets = []string{"one-time", "onetime", "otp", "token", "code", "new password", "retype", "again"}
+
+func asksPassword(question string) bool {
+	question = strings.ToLower(question)
+	return strings.Contains(question, "passw") && !slices.ContainsFunc(otherSecrets, func(w string) bool { return strings.Contains(question, w) })
+}
+
+// told ends what Offer began.
+func (l *login) told(err error) {
+	if l.password == nil || !l.offered.given {
+		return
+	}
+	own, _ := err.(*Error)
+	l.password.Told(l.target.addr(), err == nil, err == nil || own != nil && own.Class == fleet.AuthFailed)
+}
+
+// openedBy tells whether what was asked for opens a key: then it is a passphrase.
+func (s *keySet) openedBy(ctx context.Context) bool {
+	for _, k := range s.keys {
+		if f, ok := k.(*keyFile); ok && f.locked != nil {
+			f.once.Do(func() { f.unlock(ctx) })
+			if f.private != nil {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,110 @@
+package reach
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/fleet"
+	"sshpace/internal/fleet/sudo"
+	"sshpace/internal/ssh/route"
+	"sshpace/internal/ssh/sshtest"
+)
+
+// all keeps the results of all hosts.
+type all struct {
+	fleet.Nothing
+	results []fleet.Result
+}
+
+func (a *all) Done(r fleet.Result, _ fleet.Summary) error {
+	a.results = append(a.results, r)
+	return nil
+}
+
+// withPassword runs true on three addresses of a server with a password.
+func withPassword(t *testing.T, s *sshtest.Sshd, password string, settings ...string) []fleet.Result {
+	t.Helper()
+	known := filepath.Join(t.TempDir(), "known")
+	if err := os.WriteFile(known, []byte("* "+sshtest.AuthorizedLine(s.HostKey)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := Params{Params: route.Params{Getenv: os.Getenv}, Engine: Auto, Password: sudo.NewPassword(password)}
+	p.Connection = route.Connection{Config: "none", Port: uint16(s.Port), User: s.User,
+		Settings: append(settings, "UserKnownHostsFile="+known, "GlobalKnownHostsFile=none", "IdentityAgent=none", "IdentityFile=none")}
+	executor, err := New(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer executor.Close()
+	sink := &all{}
+	hosts := []host.Host{{Name: "127.0.0.1"}, {Name: "127.0.0.2"}, {Name: "127.0.0.3"}}
+	if _, err := fleet.Run(t.Context(), fleet.Params{}, hosts, fleet.Command{Line: "true"}, executor, sink); err != nil {
+		t.Fatal(err)
+	}
+	return sink.results
+}
+
+// TestPassword: hosts that take a password or ask for it get it once; a wrong one
+// is tried on one of them alone, and never where the configuration forbids it.
+func TestPassword(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Fatal("this test sets a password, as root, that only its own server sees")
+	}
+	for name, lines := range map[string][]string{
+		"password":             {"PasswordAuthentication yes"},
+		"keyboard-interactive": {"UsePAM yes", "KbdInteractiveAuthentication yes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := sshtest.StartSshdWithSudo(t, "hidden word", "", append(lines, "PubkeyAuthentication no", "LogLevel VERBOSE")...)
+			for _, r := range withPassword(t, s, "hidden word") {
+				if r.Status() != fleet.OK || r.Engine != "native" {
+					t.Errorf("%s: %v %s %s", r.Host.Name, r.Class, r.Err, r.Hint)
+				}
+			}
+			before := failures(s)
+			for _, r := range withPassword(t, s, "wrong") {
+				if r.Class != fleet.AuthFailed || !strings.Contains(r.Hint, "the password was refused") {
+					t.Errorf("%s: %v %s: %s", r.Host.Name, r.Class, r.Err, r.Hint)
+				}
+			}
+			if tries := failures(s) - before; tries != 1 {
+				t.Errorf("a wrong password was tried %d times:\n%s", tries, s.Log())
+			}
+			before = failures(s)
+			withPassword(t, s, "wrong", "BatchMode=yes")
+			if failures(s) != before {
+				t.Error("a password was tried under BatchMode")
+			}
+		})
+	}
+}
+
+func failures(s *sshtest.Sshd) int {
+	return strings.Count(s.Log(), "\nFailed ") + strings.Count(s.Log(), "error: PAM: Authentication failure")
+}
+
+// TestForgedQuestions: what does not ask for the account's password gets none.
+func TestForgedQuestions(t *testing.T) {
+	for question, echo := range map[string]bool{"Verification code: ": false, "Password: ": true, "One-time password: ": false, "[sudo] token, not password: ": false} {
+		s := &sshtest.Server{Ask: func(client ssh.KeyboardInteractiveChallenge) error {
+			answers, err := client("", "", []string{question}, []bool{echo})
+			if err == nil && fmt.Sprint(answers) != "[]" {
+				t.Errorf("%q got %q", question, answers)
+			}
+			return fmt.Errorf("no")
+		}}
+		s.Start(t)
+		key := s.HostKey.PublicKey()
+		for _, r := range withPassword(t, &sshtest.Sshd{Port: s.Port(), User: "u", HostKey: key}, "hidden word") {
+			if r.Class != fleet.AuthFailed || !strings.Contains(r.Hint, "gets no password") {
+				t.Errorf("%q: %v %s: %s", question, r.Class, r.Err, r.Hint)
+			}
+		}
+	}
+}
