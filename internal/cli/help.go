@@ -23,7 +23,7 @@ var flagGroups = []struct {
 	{"How long", []string{"budget", "ping count", "interval", "precision", "rounds", "exhaustive", "size", "runs", "resume"}},
 	{"What to do", []string{
 		"prove", "write", "check", "strict", "include-insecure", "host", "dir", "force", "from", "to", "keep-unmatched", "no-resolve", "ignore", "known-hosts",
-		"script", "stdin", "sudo", "password-command", "login-log", "rerun", "history", "maxrc", "no-remote-kill", "checksum", "no-verify", "max-size",
+		"script", "stdin", "sudo", "ask-pass", "password-command", "login-log", "rerun", "history", "maxrc", "no-remote-kill", "checksum", "no-verify", "max-size",
 		"hosts count", "expand", "fold", "autostep", "separator",
 	}},
 	{"Hosts", []string{"hosts", "exclude", "intersection", "xor", "hosts-file", "label", "groups", "groups-command", "inventory", "from-config"}},
