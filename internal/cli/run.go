@@ -96,6 +96,8 @@ SIGHUP, SIGINT or SIGTERM.`,
 		Example: `  sshpace run -w 'web[01-40]' -- uptime
   sshpace run -w @db -b -- cat /etc/os-release      fold identical output
   sshpace run -w @db --diff -- cat /etc/sysctl.conf   who differs, and in which lines
+  sshpace run -w @db --table --sort time -- ./check.sh    one line a host, the slowest last
+  sshpace run -w @db --group-by exit -- ./check.sh        hosts that ended alike, and what they said
   sshpace run --hosts-file hosts.txt --script fix.sh -- --force
   sshpace run -w @all --canary 3 --batch 10%,25% --pause 1m --max-fail 2 -- apt-get -y upgrade
   sshpace run -w @web --sudo -- systemctl restart nginx

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"io"
+	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -19,12 +21,18 @@ type viewFlags struct {
 	outdir string
 	raw    bool
 	color  string
+	sort   string
+	table  bool
+	group  string // "", output or exit
 }
 
 func (f *viewFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVarP(&f.gather, "gather", "b", false, "show identical output once, at the end, under the set of its hosts")
 	flags.StringVar(&f.diff, "diff", "", "as -b, and of all but the largest group only how it differs from that, or from the output of this host")
 	flags.Lookup("diff").NoOptDefVal = majority
+	flags.StringVar(&f.group, "group-by", "", "output: as -b; exit: as -b, and hosts that ended differently apart")
+	flags.BoolVar(&f.table, "table", false, "one line a host, at the end: how it ended, time, lines sent, the last of them")
+	flags.StringVar(&f.sort, "sort", "", "show hosts one after the other, at the end, by host (as named), exit or time; the worst last")
 	flags.BoolVar(&f.json, "json", false, "one JSON object a line: run, output, result, summary")
 	flags.StringVar(&f.outdir, "outdir", "", "also write each host's output to HOST.out and HOST.err in this folder")
 	flags.BoolVar(&f.raw, "raw", false, "do not clean control characters out of the hosts' output")
@@ -36,13 +44,22 @@ const majority = "majority"
 
 func (f *viewFlags) check() error {
 	switch {
-	case (f.gather || f.diff != "") && f.json:
-		return usageError("choose one of them", "-b and --diff exclude --json")
+	case (f.gathers() || f.table || f.sort != "") && f.json:
+		return usageError("choose one of them", "-b, --diff, --group-by, --table and --sort exclude --json")
+	case f.gathers() && (f.table || f.sort != ""):
+		return usageError("choose one of them", "-b, --diff and --group-by exclude --table and --sort")
+	case !slices.Contains([]string{"", "output", "exit"}, f.group):
+		return usageError("use output or exit", "--group-by %q", f.group)
+	case !slices.Contains([]output.Order{"", output.ByHost, output.ByExit, output.ByTime}, output.Order(f.sort)):
+		return usageError("use host, exit or time", "--sort %q", f.sort)
 	case f.color != "auto" && f.color != "always" && f.color != "never":
 		return usageError("use auto, always or never", "--color %q", f.color)
 	}
 	return nil
 }
+
+// gathers tells whether hosts are shown in groups.
+func (f *viewFlags) gathers() bool { return f.gather || f.diff != "" || f.group != "" }
 
 // fds is what the view may keep open.
 func (f *viewFlags) fds() int {
@@ -83,7 +100,8 @@ func (f *viewFlags) sink(sys System, hosts []host.Host, quiet, verbose bool, con
 	if quiet || f.json || !watched {
 		return sinks, nil
 	}
-	return output.NewProgress(sys.Stderr, f.colored(sys, sys.Stderr), sinks), nil
+	width := func() int { return terminal.Width(sys.Stderr, sys.Getenv) }
+	return output.NewProgress(sys.Stderr, width, f.colored(sys, sys.Stderr), sinks), nil
 }
 
 // main is the sink that writes to standard output.
@@ -91,17 +109,30 @@ func (f *viewFlags) main(sys System, hosts []host.Host) fleet.Sink {
 	switch {
 	case f.json:
 		return output.NewJSON(sys.Stdout)
-	case f.gather || f.diff != "":
-		o := output.GatherOptions{Out: sys.Stdout, Err: sys.Stderr, Raw: f.raw, Diff: f.diff != ""}
+	case f.gathers():
+		o := output.GatherOptions{ByEnd: f.group == "exit", Out: sys.Stdout, Err: sys.Stderr, Raw: f.raw, Diff: f.diff != ""}
 		if f.diff != majority {
 			o.DiffHost = f.diff
 		}
 		return output.NewGather(o)
 	}
-	return output.NewPrefix(output.PrefixOptions{
+	if f.table {
+		return f.sorted(output.NewTable(sys.Stdout, terminal.Width(sys.Stdout, sys.Getenv)), output.ByHost)
+	}
+	return f.sorted(output.NewPrefix(output.PrefixOptions{
 		Out: sys.Stdout, Err: sys.Stderr, Width: output.Width(hosts), Raw: f.raw,
 		ColorOut: f.colored(sys, sys.Stdout), ColorErr: f.colored(sys, sys.Stderr),
-	})
+	}), "")
+}
+
+// sorted lets a sink have hosts in order, as the user says or else as standard; "" is
+// as they come.
+func (f *viewFlags) sorted(sink fleet.Sink, standard output.Order) fleet.Sink {
+	order := cmp.Or(output.Order(f.sort), standard)
+	if order == "" {
+		return sink
+	}
+	return output.NewSorted(sink, order)
 }
 
 // colored decides on colour: the flag, then NO_COLOR, then CLICOLOR_FORCE, then

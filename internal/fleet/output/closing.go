@@ -60,11 +60,7 @@ func (t *Closing) Done(r fleet.Result, _ fleet.Summary) error {
 	if status == fleet.NotStarted {
 		return nil
 	}
-	took := r.Elapsed
-	if r.Attempts <= 1 { // what it waited for were our own limits, not its server
-		took -= r.Waited
-	}
-	t.slow = append(t.slow, slowHost{r.Host.String(), took})
+	t.slow = append(t.slow, slowHost{r.Host.String(), took(&r)})
 	slices.SortStableFunc(t.slow, func(a, b slowHost) int { return cmp.Compare(b.took, a.took) })
 	t.slow = t.slow[:min(len(t.slow), slowest)]
 	return nil

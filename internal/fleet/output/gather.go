@@ -25,6 +25,8 @@ type GatherOptions struct {
 	// from that of the host DiffHost.
 	Diff     bool
 	DiffHost string
+	// ByEnd keeps hosts apart that ended differently, and names those that ended well, too.
+	ByEnd bool
 }
 
 // Gather collects everything and writes, at the end, each distinct output once,
@@ -56,7 +58,7 @@ type group struct {
 	raw     [sha256.Size]byte // hash of it as it came
 	host    names             // of the first host
 	differ  bool              // others differ from it by their names
-	text    string            // of a group of ends
+	text    string            // of a group of ends; with ByEnd how all of its hosts ended
 }
 
 var _ fleet.Sink = (*Gather)(nil)
@@ -99,13 +101,21 @@ func (g *Gather) Done(r fleet.Result, _ fleet.Summary) error {
 	if note := termsafe.Line(r.Note); note != "" {
 		g.ended("note: "+note, &r)
 	}
-	if text := Explain(&r); text != "" {
+	if text := g.end(&r); text != "" {
 		g.ended(text, &r)
 		if r.Hint != "" && !slices.Contains(g.hints, r.Hint) {
 			g.hints = append(g.hints, r.Hint)
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// end is how a host ended, if that is to be told.
+func (g *Gather) end(r *fleet.Result) string {
+	if text := Explain(r); text != "" || !g.opt.ByEnd {
+		return text
+	}
+	return "exit 0"
 }
 
 // ended puts a host into a group of ends.
@@ -126,6 +136,11 @@ func (g *Gather) file(groups map[[sha256.Size]byte]*group, c *content, r *fleet.
 	if err != nil {
 		return err
 	}
+	text := ""
+	if g.opt.ByEnd {
+		text = g.end(r)
+		folded = sha256.Sum256(append([]byte(text+"\x00"), folded[:]...))
+	}
 	known := groups[folded]
 	if known != nil {
 		known.hosts = append(known.hosts, r.Host.String())
@@ -133,7 +148,7 @@ func (g *Gather) file(groups map[[sha256.Size]byte]*group, c *content, r *fleet.
 		g.store.drop(c)
 		return nil
 	}
-	groups[folded] = &group{hosts: []string{r.Host.String()}, content: *c, raw: raw, host: host}
+	groups[folded] = &group{hosts: []string{r.Host.String()}, content: *c, raw: raw, host: host, text: text}
 	g.store.settle(&groups[folded].content)
 	return nil
 }
@@ -220,6 +235,9 @@ func (g *Gather) writeGroups(w *bufio.Writer, groups map[[sha256.Size]byte]*grou
 			return err
 		}
 		note := what
+		if gr.text != "" {
+			note += ", " + gr.text
+		}
 		if edits != nil {
 			note = ", against " + termsafe.Line(hostset.Fold(list[0].hosts))
 		}

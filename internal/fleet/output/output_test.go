@@ -420,7 +420,7 @@ func TestRound(t *testing.T) {
 func TestProgressStaysOutOfTheWay(t *testing.T) {
 	var screen bytes.Buffer
 	sink := NewPrefix(PrefixOptions{Out: &screen, Err: &screen})
-	p := NewProgress(&screen, false, sink)
+	p := NewProgress(&screen, func() int { return 80 }, false, sink)
 	if err := p.Begin(fleet.Start{Time: time.Now(), Hosts: make([]host.Host, 3)}); err != nil {
 		t.Fatal(err)
 	}

@@ -3,27 +3,31 @@ package output
 import (
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
 	"sshpace/internal/fleet"
 )
 
-// Progress keeps one line at the bottom of a terminal up to date while another
-// sink writes above it. Use it only when w is a terminal.
+// Progress keeps a few lines at the bottom of a terminal up to date while another
+// sink writes above them: how far the run is, and the hosts that run longest with what
+// they said last. Use it only when w is a terminal.
 type Progress struct {
 	sink  fleet.Sink // told everything, with the line out of the way
 	w     io.Writer
 	total int
 	start time.Time
 	color bool
+	width func() int // of the terminal, in columns
 	stop  chan struct{}
 	ended sync.WaitGroup
 
 	mu    sync.Mutex
 	so    fleet.Summary
 	retry int // hosts that wait to be tried again
-	drawn bool
+	hosts running
+	drawn int // lines
 }
 
 var _ fleet.Sink = (*Progress)(nil)
@@ -32,14 +36,16 @@ var _ fleet.Sink = (*Progress)(nil)
 // rarely to disturb what is measured.
 const redraw = 250 * time.Millisecond
 
-// NewProgress draws on w while everything is handed on to sink.
-func NewProgress(w io.Writer, color bool, sink fleet.Sink) *Progress {
-	return &Progress{sink: sink, w: w, color: color, stop: make(chan struct{})}
+// NewProgress draws on w, which is width columns wide, while everything is handed on to
+// sink.
+func NewProgress(w io.Writer, width func() int, color bool, sink fleet.Sink) *Progress {
+	return &Progress{sink: sink, w: w, width: width, color: color, stop: make(chan struct{})}
 }
 
 // Begin begins to draw.
 func (p *Progress) Begin(s fleet.Start) error {
 	p.total, p.start = len(s.Hosts), s.Time
+	p.hosts.begin(s)
 	p.ended.Go(p.tick)
 	return p.sink.Begin(s)
 }
@@ -79,6 +85,7 @@ func (p *Progress) Batch(b fleet.Batch) error {
 func (p *Progress) Started(index int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.hosts.started(index, time.Now())
 	return p.sink.Started(index)
 }
 
@@ -87,6 +94,7 @@ func (p *Progress) Output(e fleet.Event) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.erase()
+	p.hosts.said(e)
 	return p.sink.Output(e)
 }
 
@@ -96,6 +104,7 @@ func (p *Progress) Done(r fleet.Result, so fleet.Summary) error {
 	defer p.mu.Unlock()
 	p.erase()
 	p.so = so
+	delete(p.hosts.hosts, r.Index)
 	return p.sink.Done(r, so)
 }
 
@@ -107,12 +116,13 @@ func (p *Progress) Waiting(hosts int) {
 	p.sink.Waiting(hosts)
 }
 
-// draw writes the line anew. Errors do not matter: the run does not depend on
-// somebody watching.
+// draw writes the lines anew, with one Write so that nothing flickers. Errors do not
+// matter: the run does not depend on somebody watching.
 func (p *Progress) draw() {
-	p.erase()
-	io.WriteString(p.w, p.text(time.Since(p.start)))
-	p.drawn = true
+	now := time.Now()
+	lines := append([]string{p.text(now.Sub(p.start))}, p.hosts.lines(now, p.width())...)
+	io.WriteString(p.w, p.erasure()+strings.Join(lines, "\n"))
+	p.drawn = len(lines)
 }
 
 // text has fewer than 80 columns, so that it does not wrap.
@@ -139,8 +149,17 @@ func (p *Progress) paint(color, text string) string {
 }
 
 func (p *Progress) erase() {
-	if p.drawn {
-		io.WriteString(p.w, "\r\x1b[K")
-		p.drawn = false
+	io.WriteString(p.w, p.erasure())
+	p.drawn = 0
+}
+
+// erasure takes the lines away; the cursor stands at the end of the last one.
+func (p *Progress) erasure() string {
+	switch p.drawn {
+	case 0:
+		return ""
+	case 1:
+		return "\r\x1b[K"
 	}
+	return fmt.Sprintf("\r\x1b[%dA\x1b[J", p.drawn-1)
 }

@@ -1,0 +1,96 @@
+package output
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/fleet"
+)
+
+// running is what is known of hosts that have begun and not ended.
+type running struct {
+	names []string
+	hosts map[int]*runningHost
+}
+
+type runningHost struct {
+	since time.Time
+	last  []byte // the last line that is not blank, or the beginning of it
+}
+
+const (
+	// maxRunning is how many hosts the view shows: a terminal of 24 lines has room for
+	// output beside them.
+	maxRunning = 5
+	// settled is how long a host runs before it is shown: most end before.
+	settled = time.Second
+	// maxSaid is what is kept of a line, in bytes.
+	maxSaid = 400
+)
+
+func (r *running) begin(s fleet.Start) {
+	r.hosts = map[int]*runningHost{}
+	for _, h := range s.Hosts {
+		r.names = append(r.names, termsafe.Line(h.String()))
+	}
+}
+
+func (r *running) started(index int, now time.Time) { r.hosts[index] = &runningHost{since: now} }
+
+// said keeps the last line of a piece of output.
+func (r *running) said(e fleet.Event) {
+	h := r.hosts[e.Index]
+	if h == nil {
+		return
+	}
+	text := bytes.TrimRight(e.Data, "\r\n\t ")
+	text = text[bytes.LastIndexAny(text, "\r\n")+1:]
+	if len(text) > 0 {
+		h.last = append(h.last[:0], text[:min(len(text), maxSaid)]...)
+	}
+}
+
+// lines are the hosts that have run longest, each with what it said last.
+func (r *running) lines(now time.Time, width int) []string {
+	var list []int
+	for index, h := range r.hosts {
+		if now.Sub(h.since) >= settled {
+			list = append(list, index)
+		}
+	}
+	slices.SortFunc(list, func(a, b int) int { return cmp.Or(r.hosts[a].since.Compare(r.hosts[b].since), cmp.Compare(a, b)) })
+	more := len(list) - maxRunning
+	list = list[:min(len(list), maxRunning)]
+	column := 0
+	for _, index := range list {
+		column = max(column, min(len(r.names[index]), 24))
+	}
+	var lines []string
+	for _, index := range list {
+		h := r.hosts[index]
+		age := now.Sub(h.since).Truncate(time.Second)
+		lines = append(lines, clipColumns(fmt.Sprintf("  %-*s %5s  %s", column, r.names[index], age, termsafe.Line(string(h.last))), width-1))
+	}
+	if more > 0 {
+		lines = append(lines, fmt.Sprintf("  and %d more", more))
+	}
+	return lines
+}
+
+// clipColumns cuts a line at a column. Characters that may be wide count as such.
+func clipColumns(text string, width int) string {
+	for i, r := range text {
+		width--
+		if r >= 0x1100 { // East Asian scripts and pictures begin here
+			width--
+		}
+		if width < 0 {
+			return text[:i]
+		}
+	}
+	return text
+}

@@ -1,0 +1,154 @@
+package output
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"sshpace/internal/fleet"
+)
+
+// Order is how Sorted puts hosts in order; the worst are last, next to the prompt.
+type Order string
+
+// The orders.
+const (
+	ByHost Order = "host" // as they were named
+	ByExit Order = "exit" // those that ended well, then by exit code, then those that did not run
+	ByTime Order = "time" // the slowest last
+)
+
+// Sorted holds everything back until the run ends, and then tells another sink host by
+// host, in order. What a host sent keeps its order. Memory is bounded: the rest goes
+// to a file.
+type Sorted struct {
+	fleet.Nothing
+	sink  fleet.Sink
+	order Order
+	store store
+	live  map[int]*held
+	ended []*held
+}
+
+// held is a host's output: each stream, and how they take turns.
+type held struct {
+	streams [2]content
+	turns   []turn
+	result  fleet.Result
+	so      fleet.Summary
+}
+
+// turn is output of one stream, until the other one says something.
+type turn struct {
+	stream fleet.Stream
+	size   int64
+}
+
+var _ fleet.Sink = (*Sorted)(nil)
+
+// NewSorted tells sink in order; Begin and Batch are told at once.
+func NewSorted(sink fleet.Sink, order Order) *Sorted {
+	return &Sorted{sink: sink, order: order, store: store{limit: 16 << 20}, live: map[int]*held{}}
+}
+
+// Begin hands on.
+func (s *Sorted) Begin(start fleet.Start) error { return s.sink.Begin(start) }
+
+// Batch hands on.
+func (s *Sorted) Batch(b fleet.Batch) error { return s.sink.Batch(b) }
+
+func (s *Sorted) host(index int) *held {
+	if s.live[index] == nil {
+		s.live[index] = &held{}
+	}
+	return s.live[index]
+}
+
+// Output keeps a piece.
+func (s *Sorted) Output(e fleet.Event) error {
+	h := s.host(e.Index)
+	if last := len(h.turns) - 1; last < 0 || h.turns[last].stream != e.Stream {
+		h.turns = append(h.turns, turn{stream: e.Stream})
+	}
+	c := &h.streams[e.Stream]
+	before := c.size
+	err := s.store.add(c, e.Data)
+	h.turns[len(h.turns)-1].size += c.size - before
+	return Loss(err)
+}
+
+// Done keeps the end.
+func (s *Sorted) Done(r fleet.Result, so fleet.Summary) error {
+	h := s.host(r.Index)
+	delete(s.live, r.Index)
+	h.result, h.so = r, so
+	s.ended = append(s.ended, h)
+	return nil
+}
+
+// End tells all.
+func (s *Sorted) End(so fleet.Summary) error {
+	slices.SortStableFunc(s.ended, s.compare)
+	var err error
+	for _, h := range s.ended {
+		if err = cmp.Or(s.replay(h), err); err != nil && !isLoss(err) {
+			break
+		}
+	}
+	return errors.Join(err, s.sink.End(so), s.store.Close())
+}
+
+func (s *Sorted) replay(h *held) error {
+	var loss error
+	readers := [2]io.Reader{s.store.reader(&h.streams[0]), s.store.reader(&h.streams[1])}
+	name := h.result.Host.String()
+	var buf [32 << 10]byte
+	for _, t := range h.turns {
+		for left := t.size; left > 0; {
+			n, err := readers[t.stream].Read(buf[:min(left, int64(len(buf)))])
+			if n > 0 {
+				lost := s.sink.Output(fleet.Event{Index: h.result.Index, Host: name, Stream: t.stream, Data: buf[:n]})
+				if lost != nil && !isLoss(lost) {
+					return lost
+				}
+				loss = cmp.Or(loss, lost)
+			}
+			if left -= int64(n); err != nil && left > 0 {
+				return Loss(err)
+			}
+		}
+	}
+	return cmp.Or(s.sink.Done(h.result, h.so), loss)
+}
+
+func (s *Sorted) compare(a, b *held) int {
+	switch s.order {
+	case ByExit:
+		return cmp.Or(cmp.Compare(severity(&a.result), severity(&b.result)), cmp.Compare(a.result.Exit, b.result.Exit),
+			strings.Compare(Explain(&a.result), Explain(&b.result)), cmp.Compare(a.result.Index, b.result.Index))
+	case ByTime:
+		return cmp.Or(cmp.Compare(took(&a.result), took(&b.result)), cmp.Compare(a.result.Index, b.result.Index))
+	}
+	return cmp.Compare(a.result.Index, b.result.Index)
+}
+
+// severity puts what has no exit code behind what has one.
+func severity(r *fleet.Result) int {
+	status := int(r.Status()) * 2
+	if r.Class != fleet.NoFailure {
+		status++
+	}
+	return status
+}
+
+// took is how long a host took; what it waited for were our own limits, unless its
+// server turned us away.
+func took(r *fleet.Result) time.Duration {
+	if r.Attempts <= 1 {
+		return r.Elapsed - r.Waited
+	}
+	return r.Elapsed
+}

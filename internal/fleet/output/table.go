@@ -1,0 +1,119 @@
+package output
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/fleet"
+)
+
+// Table writes one line for each host at the end: how it ended, how long it took, how
+// many lines it sent, and the last one that is not blank, of standard error where it failed.
+//
+//	HOST  END      TIME  LINES  LAST
+//	web1  ok      0.21s      1  up 3 days
+//	web2  exit 3  0.20s      2  no such file
+type Table struct {
+	fleet.Nothing
+	w     io.Writer
+	width int // of the terminal, 0 = none
+	live  map[int]*tableHost
+	rows  [][5]string
+}
+
+type tableHost struct {
+	streams [2]Lines
+	count   int
+	last    [2]string
+}
+
+var _ fleet.Sink = (*Table)(nil)
+
+// NewTable writes to w; lines are cut at width, if it is not 0.
+func NewTable(w io.Writer, width int) *Table {
+	return &Table{w: w, width: width, live: map[int]*tableHost{}}
+}
+
+// Output counts lines and keeps the last one.
+func (t *Table) Output(e fleet.Event) error {
+	h := t.live[e.Index]
+	if h == nil {
+		h = &tableHost{streams: [2]Lines{{Max: maxSaid}, {Max: maxSaid}}}
+		t.live[e.Index] = h
+	}
+	h.streams[e.Stream].Feed(e.Data, func(p Piece) { h.line(e.Stream, p) })
+	return nil
+}
+
+func (h *tableHost) line(stream fleet.Stream, p Piece) {
+	if p.Continues {
+		return
+	}
+	h.count++
+	if text := bytes.TrimSpace(p.Text); len(text) > 0 {
+		h.last[stream] = string(text)
+	}
+}
+
+// Done makes the row of a host.
+func (t *Table) Done(r fleet.Result, _ fleet.Summary) error {
+	h := t.live[r.Index]
+	delete(t.live, r.Index)
+	if h == nil {
+		h = &tableHost{}
+	}
+	for i := range h.streams {
+		h.streams[i].End(func(p Piece) { h.line(fleet.Stream(i), p) })
+	}
+	end, last := tableEnd(&r), h.last[fleet.Stdout]
+	if r.Status() != fleet.OK && h.last[fleet.Stderr] != "" || last == "" {
+		last = h.last[fleet.Stderr]
+	}
+	if r.Status() != fleet.OK && r.Err != "" && last == "" {
+		last = r.Err
+	}
+	t.rows = append(t.rows, [5]string{termsafe.Line(r.Host.String()), end, fmt.Sprintf("%.2fs", took(&r).Round(10*time.Millisecond).Seconds()), fmt.Sprint(h.count), termsafe.Line(last)})
+	return nil
+}
+
+// tableEnd is how a host ended, in one or two words.
+func tableEnd(r *fleet.Result) string {
+	switch status := r.Status(); {
+	case status == fleet.OK && r.Incomplete == "":
+		return "ok"
+	case status == fleet.OK:
+		return "ok, cut off"
+	case r.Class == fleet.NoFailure && r.Signal != "":
+		return "signal " + termsafe.Line(r.Signal)
+	case r.Class == fleet.NoFailure:
+		return fmt.Sprintf("exit %d", r.Exit)
+	case status == fleet.NotStarted:
+		return "not started"
+	}
+	return strings.ReplaceAll(r.Class.String(), "_", " ")
+}
+
+// End writes the table.
+func (t *Table) End(fleet.Summary) error {
+	rows := append([][5]string{{"HOST", "END", "TIME", "LINES", "LAST"}}, t.rows...)
+	var columns [5]int
+	for _, row := range rows {
+		for i, cell := range row {
+			columns[i] = max(columns[i], len(cell))
+		}
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		line := fmt.Sprintf("%-*s  %-*s  %*s  %*s  %s", columns[0], row[0], columns[1], row[1], columns[2], row[2], columns[3], row[3], row[4])
+		if t.width > 0 {
+			line = clipColumns(line, t.width-1)
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	_, err := io.WriteString(t.w, b.String())
+	return err
+}
