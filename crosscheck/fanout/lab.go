@@ -22,12 +22,13 @@ type lab struct {
 	user, userKey           string // who may log in: the one who runs this
 	config, known           string // ssh_config and known_hosts with the right key
 	wrongConfig, wrongKnown string // the same with a wrong one
+	load                    load   // what is copied, none without -copy
 	sshd                    *exec.Cmd
 }
 
 // startLab makes keys and files and starts sshd. The caller stops it.
-func startLab(ctx context.Context, n, knownBytes int) (_ *lab, err error) {
-	dir, err := os.MkdirTemp("", "fanout-")
+func startLab(ctx context.Context, p params) (_ *lab, err error) {
+	dir, err := os.MkdirTemp(p.dir, "fanout-")
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +42,7 @@ func startLab(ctx context.Context, n, knownBytes int) (_ *lab, err error) {
 			l.stop()
 		}
 	}()
-	for i := range n {
+	for i := range p.n {
 		l.hosts = append(l.hosts, fmt.Sprintf("127.0.%d.%d", i/250+1, i%250+1))
 	}
 	for _, name := range []string{"host", "wrong", "user"} {
@@ -53,10 +54,51 @@ func startLab(ctx context.Context, n, knownBytes int) (_ *lab, err error) {
 	if l.port, err = freePort(); err != nil {
 		return nil, err
 	}
-	if err := l.files(knownBytes); err != nil {
+	if err := l.files(p.knownBytes); err != nil {
 		return nil, err
 	}
+	if p.copied != "" {
+		if err := l.prepareCopy(p.copied); err != nil {
+			return nil, err
+		}
+	}
 	return l, l.start()
+}
+
+// prepareCopy makes what is copied, and a folder for every host.
+func (l *lab) prepareCopy(what string) (err error) {
+	if l.load, err = parseLoad(what); err != nil {
+		return err
+	}
+	if err := l.load.make(l.path("source")); err != nil {
+		return err
+	}
+	if err := os.WriteFile(l.path("session"), []byte(inFolder), 0o755); err != nil {
+		return err
+	}
+	config, err := os.ReadFile(l.path("sshd_config"))
+	if err != nil {
+		return err
+	}
+	return l.write("sshd_config", string(config)+"Subsystem sftp "+sftpServer()+"\nForceCommand "+l.path("session")+"\n")
+}
+
+// sftpServer is where Debian, or others, have it.
+func sftpServer() string {
+	for _, path := range []string{"/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server", "/usr/libexec/sftp-server", "/usr/lib/ssh/sftp-server"} {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return "sftp-server"
+}
+
+// checked makes sure that a copy arrived, if there was one.
+func (l *lab) checked(hosts []string) error {
+	if l.load.files == 0 {
+		return nil
+	}
+	return l.arrived(hosts)
 }
 
 func (l *lab) path(name string) string { return filepath.Join(l.dir, name) }

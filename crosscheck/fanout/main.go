@@ -1,5 +1,5 @@
 // Command fanout compares what fan-out tools cost: client CPU per host and wall
-// time for `true` on many loopback addresses of one private sshd, the same key
+// time for `true`, or with -copy for a copy of files, on many loopback addresses of one private sshd, the same key
 // exchange for all, side by side in one run. crosscheck/fanout.sh installs the other
 // tools and calls it.
 //
@@ -31,34 +31,50 @@ func main() {
 	rounds := flag.Int("rounds", 5, "rounds of all tools")
 	fanout := flag.Int("f", 64, "hosts at once, for every tool")
 	sshpace := flag.String("sshpace", "sshpace", "the sshpace binary")
+	copied := flag.String("copy", "", "copy files instead: a size such as 100M, or 1000x10K; -dir should be on a tmpfs")
+	dir := flag.String("dir", "", "where the servers' folders are made")
 	venv := flag.String("venv", "", "Python environment with parallel-ssh and asyncssh")
 	flag.Parse()
-	if err := run(context.Background(), *n, *rounds, *fanout, *knownBytes, *sshpace, *venv, *only); err != nil {
+	p := params{n: *n, rounds: *rounds, fanout: *fanout, knownBytes: *knownBytes, copied: *copied, dir: *dir, sshpace: *sshpace, venv: *venv, only: *only}
+	if err := run(context.Background(), p); err != nil {
 		fmt.Fprintf(os.Stderr, "fanout: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, n, rounds, fanout, knownBytes int, sshpace, venv, only string) error {
-	if n < 1 || n > 60000 || rounds < 1 {
-		return fmt.Errorf("%d hosts and %d rounds; want 1 to 60000 and at least 1", n, rounds)
+// params are the flags.
+type params struct {
+	n, rounds, fanout, knownBytes    int
+	copied, dir, sshpace, venv, only string
+}
+
+func run(ctx context.Context, p params) error {
+	if p.n < 1 || p.n > 60000 || p.rounds < 1 {
+		return fmt.Errorf("%d hosts and %d rounds; want 1 to 60000 and at least 1", p.n, p.rounds)
 	}
-	lab, err := startLab(ctx, n, knownBytes)
+	lab, err := startLab(ctx, p)
 	if err != nil {
 		return err
 	}
 	defer lab.stop()
-	tools := available(chosen(lab.tools(sshpace, venv, fanout), only))
+	list, what := lab.tools(p.sshpace, p.venv, p.fanout), "true"
+	if p.copied != "" {
+		list, what = lab.copyTools(p.sshpace, p.fanout), "copy of "+p.copied
+	}
+	tools := available(chosen(list, p.only))
 	for i := range tools {
 		tools[i].checks, err = tools[i].checksHostKeys(ctx, lab)
 		if err != nil {
 			return fmt.Errorf("%s: %w", tools[i].name, err)
 		}
 	}
-	for round := range rounds + 1 { // the first one warms up and is not counted
+	for round := range p.rounds + 1 { // the first one warms up and is not counted
 		for i := range tools {
 			t := &tools[i]
 			c, err := measure(ctx, t.command(lab.config, lab.known, lab.hosts))
+			if err == nil {
+				err = lab.checked(lab.hosts)
+			}
 			if err != nil {
 				return fmt.Errorf("%s: %w", t.name, err)
 			}
@@ -67,7 +83,7 @@ func run(ctx context.Context, n, rounds, fanout, knownBytes int, sshpace, venv, 
 			}
 		}
 	}
-	return table(tools, n, fanout, rounds)
+	return table(tools, what, p)
 }
 
 // cost of one run of one tool.
@@ -123,8 +139,11 @@ func (t *tool) checksHostKeys(ctx context.Context, l *lab) (bool, error) {
 	if _, err := measure(ctx, t.command(l.config, l.known, l.hosts[:1])); err != nil {
 		return false, err
 	}
+	if err := l.checked(l.hosts[:1]); err != nil {
+		return false, err
+	}
 	_, err := measure(ctx, t.command(l.wrongConfig, l.wrongKnown, l.hosts[:1]))
-	return err != nil, nil
+	return err != nil, os.RemoveAll(l.path("hosts")) // what was copied there nevertheless
 }
 
 func median(costs []cost, of func(cost) time.Duration) time.Duration {
@@ -140,8 +159,8 @@ func cpuOf(c cost) time.Duration  { return c.cpu }
 func wallOf(c cost) time.Duration { return c.wall }
 
 // table prints the medians; the first tool is what the others are compared to.
-func table(tools []tool, n, fanout, rounds int) error {
-	fmt.Printf("%d hosts, %d at once, curve25519-sha256, medians of %d interleaved rounds\n", n, fanout, rounds)
+func table(tools []tool, what string, p params) error {
+	fmt.Printf("%s, %d hosts, %d at once, curve25519-sha256, medians of %d interleaved rounds\n", what, p.n, p.fanout, p.rounds)
 	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "tool\thost keys checked\tCPU ms/host\t(lowest\thighest)\twall s\tCPU ratio\twall ratio\t")
 	if len(tools) == 0 {
@@ -153,7 +172,7 @@ func table(tools []tool, n, fanout, rounds int) error {
 		for _, c := range t.costs {
 			cpus = append(cpus, c.cpu)
 		}
-		ms := func(d time.Duration) float64 { return d.Seconds() * 1000 / float64(n) }
+		ms := func(d time.Duration) float64 { return d.Seconds() * 1000 / float64(p.n) }
 		fmt.Fprintf(w, "%s\t%s\t%.2f\t(%.2f\t%.2f)\t%.2f\t%.1f\t%.2f\t\n", t.name, map[bool]string{true: "yes", false: "no"}[t.checks],
 			ms(median(t.costs, cpuOf)), ms(slices.Min(cpus)), ms(slices.Max(cpus)), median(t.costs, wallOf).Seconds(),
 			float64(median(t.costs, cpuOf))/float64(median(base, cpuOf)),
