@@ -129,13 +129,5 @@ func (l *lab) copyTools(sshpace string, fanout int) []tool {
 			return []string{"clush", "-S", "-q", "-f", many, "-o", "-F " + config, "-w", list(hosts), "--copy", source, "--dest", "got"}
 		}},
 		{name: "pscp", needs: []string{"parallel-scp"}, command: scp("parallel-scp")},
-		{name: "ansible copy", needs: []string{"ansible"}, command: func(config, _ string, hosts []string) []string {
-			from := source
-			if l.load.files > 1 {
-				from += "/"
-			}
-			return []string{"ansible", "all", "-i", list(hosts) + ",", "-f", many, "--ssh-common-args", "-F " + config, "-m", "copy",
-				"-e", "ansible_remote_tmp=" + l.path("tmp"), "-a", "src=" + from + " dest=" + l.path("hosts") + "/{{inventory_hostname}}/got"}
-		}},
 	}
 }
