@@ -15,7 +15,6 @@ func newBenchCommand(System) *cobra.Command     { return elsewhere("bench") }
 func newMachineCommand(System) *cobra.Command   { return elsewhere("machine") }
 func newHandshakeCommand(System) *cobra.Command { return elsewhere("handshake") }
 func newDoctorCommand(System) *cobra.Command    { return elsewhere("doctor") }
-func newPingCommand(System) *cobra.Command      { return elsewhere("ping") }
 
 func elsewhere(name string) *cobra.Command {
 	return &cobra.Command{
