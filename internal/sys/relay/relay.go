@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package relay is a TCP relay on loopback that makes a short path long: it
 // delays bytes each way, limits their rate, stalls them as a lost segment does,
 // stops or cuts connections in the middle, and tells when which bytes went past.
@@ -23,15 +25,6 @@ import (
 	"time"
 )
 
-// Direction is where bytes go.
-type Direction uint8
-
-// The directions, seen from the one who connects.
-const (
-	Up   Direction = iota // to the server
-	Down                  // to the client
-)
-
 // Path is what happens to the bytes of each direction. The zero value passes
 // them on at once.
 type Path struct {
@@ -46,15 +39,6 @@ type Loss struct {
 	Share float64       // of segments of 1448 bytes, 0 to 1
 	Stall time.Duration // what a loss costs; 0 = 200 ms, Linux' shortest retransmission time
 	Seed  uint64
-}
-
-// Seen is bytes that went past. Data is only valid during the call.
-type Seen struct {
-	Conn    int // connections are counted from 1
-	Dir     Direction
-	Arrived time.Time // at the relay
-	Left    time.Time // handed to the kernel for the other end
-	Data    []byte    // none: the direction has ended
 }
 
 // Options of a Relay.
