@@ -72,6 +72,7 @@ func (g *genders) query(text string) ([]string, error) {
 	return slices.DeleteFunc(slices.Clone(g.nodes), func(n string) bool { return !set[n] }), nil
 }
 
+//lint:ignore ST1005 the words of pdsh
 var errQuery = errors.New("Query improperly formatted")
 
 type gendersQuery struct {

@@ -49,13 +49,13 @@ type Pssh struct {
 
 // psshTool is a program of the package.
 type psshTool struct {
-	name, usage, example string
-	timeout              int
-	own                  func(p *Pssh) []option
-	help                 string // of its own options
-	check                func(p *Pssh) string
-	failed               int // exit code where a command ended with another code than 0 and 255
-	prepare              func(p *Pssh, env Env) (psshWork, error)
+	usage, example string
+	timeout        int
+	own            func(p *Pssh) []option
+	help           string // of its own options
+	check          func(p *Pssh) string
+	failed         int // exit code where a command ended with another code than 0 and 255
+	prepare        func(p *Pssh, env Env) (psshWork, error)
 }
 
 // psshWork is what a tool does: a command on an engine.
