@@ -33,7 +33,11 @@ func answerNames() {
 	}
 	go serveNames(conn)
 	for _, name := range os.Args[2:] {
-		text, ok := canonical(context.Background(), name)
+		family, asked, split := strings.Cut(name, "/")
+		if !split {
+			family, asked = "any", name
+		}
+		text, ok := canonical(context.Background(), family, asked)
 		fmt.Println(name, text, ok)
 	}
 	os.Exit(0)
@@ -105,12 +109,13 @@ func TestCanonical(t *testing.T) {
 	for range 20 {
 		args = append(args, "one.test.")
 	}
-	args = append(args, "web.a.test.", "only.a.test.", "plain.test.")
+	args = append(args, "web.a.test.", "only.a.test.", "plain.test.", "inet/web.a.test.", "inet6/plain.test.")
 	out, err := ownNetwork(t, args...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	want := strings.Repeat("one.test. three.test true\n", 20) + "web.a.test. lb.b.test true\nonly.a.test.  false\nplain.test. plain.test true\n"
+	want := strings.Repeat("one.test. three.test true\n", 20) + "web.a.test. lb.b.test true\nonly.a.test.  false\nplain.test. plain.test true\n" +
+		"inet/web.a.test. lb.b.test true\ninet6/plain.test.  false\n" // the name server has no IPv6 addresses
 	if string(out) != want {
 		t.Errorf("%s\nwant\n%s", out, want)
 	}

@@ -108,7 +108,7 @@ func (s *state) canonicalize(ctx context.Context, wanted bool) error {
 		s.gaps = append(s.gaps, Gap{"the DNS may know the host by another name", rules.Origin, true})
 		return nil
 	}
-	if canonical, ok := ask(ctx, s.host); ok {
+	if canonical, ok := ask(ctx, s.word(AddressFamily), s.host); ok {
 		s.host = s.follow(s.host, canonical, wanted)
 	}
 	return nil
@@ -126,7 +126,7 @@ func (s *state) complete(ctx context.Context) (found bool, err error) {
 		return true, nil
 	}
 	for _, name := range names {
-		if canonical, ok := ask(ctx, name); ok {
+		if canonical, ok := ask(ctx, s.word(AddressFamily), name); ok {
 			name = strings.TrimSuffix(name, ".")
 			s.host = s.follow(name, canonical, true)
 			return true, nil

@@ -265,7 +265,7 @@ func TestCanonicalNames(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := resolveText(t, tt.text+"\nMatch canonical host *.example.*\n Port 23", tt.host, func(p *sshconf.Params) {
-				p.System.Canonical = func(_ context.Context, name string) (string, bool) {
+				p.System.Canonical = func(_ context.Context, _, name string) (string, bool) {
 					canonical, ok := dns[name]
 					return canonical, ok
 				}

@@ -37,9 +37,9 @@ type System struct {
 	// Exec runs a command of "Match exec" in the user's shell and reports
 	// whether it exited with 0. nil = not allowed, which leaves a Gap.
 	Exec func(ctx context.Context, command string) (ok bool, err error)
-	// Canonical asks the DNS for a name that ends in a dot and returns the
-	// name it stands for. nil = not allowed, which leaves a Gap.
-	Canonical func(ctx context.Context, name string) (canonical string, found bool)
+	// Canonical asks the DNS for a name that ends in a dot, with addresses of
+	// family (a value of AddressFamily), and returns the name it stands for. nil = not allowed, which leaves a Gap.
+	Canonical func(ctx context.Context, family, name string) (canonical string, found bool)
 	// Addresses lists those of the interfaces that are up, for "Match
 	// localnetwork". nil = unknown, which leaves a Gap.
 	Addresses func() []netip.Addr
