@@ -35,7 +35,7 @@ var flagGroups = []struct {
 	}},
 	{"Output", []string{
 		"out", "format", "json", "all", "method", "limit", "table", "chart", "list", "long", "quiet", "verbose", "anonymize", "top", "worst", "fail-on",
-		"gather", "diff", "color", "raw", "outdir", "max-output", "no-record", "help", "version",
+		"gather", "diff", "sort", "group-by", "color", "raw", "outdir", "max-output", "no-record", "help", "version",
 	}},
 	{"Expert", []string{"seed", "engine", "server", "ssh", "sshd", "sshd-config", "openssl", "rank-by", "machine"}},
 }
@@ -51,7 +51,7 @@ var placeholders = map[string][]string{
 	"SIZE":          {"size", "max-output", "disk-size"},
 	"RATE":          {"rate"},
 	"COUNTxSIZE":    {"files"},
-	"NAME":          {"policy", "direction", "data", "format", "table", "chart", "engine", "server", "rank-by", "mode", "from", "factor", "load", "label", "ignore"},
+	"NAME":          {"policy", "direction", "data", "format", "table", "chart", "sort", "group-by", "engine", "server", "rank-by", "mode", "from", "factor", "load", "label", "ignore"},
 	"CLIENT:SERVER": {"pairs"},
 	"SIDE":          {"write"},
 	"WHEN":          {"color"},

@@ -391,7 +391,7 @@ func TestLostBastion(t *testing.T) {
 	tg.Jump = &jump
 	c := collect{onEvent: func(fleet.Event) error { cable.Freeze(); return nil }}
 	r := run(t, fleet.Params{}, tg, []host.Host{{Name: "127.0.9.9"}}, fleet.Command{Line: "x"}, &c)[0]
-	if r.Class != fleet.Lost || r.Ran != fleet.RanYes {
+	if r.Class != fleet.Lost || r.Ran != fleet.RanUnknown {
 		t.Errorf("got %+v", r)
 	}
 }

@@ -246,7 +246,7 @@ func TestEnded(t *testing.T) {
 	}
 	sink = &seen{onData: func() { m.cmd.Process.Kill() }}
 	lost := run(t, &shared{path: m.path}, fleet.Params{}, fleet.Command{Line: "echo here; sleep 5"}, sink).result
-	if lost.Class != fleet.Lost || lost.Ran != fleet.RanYes {
+	if lost.Class != fleet.Lost || lost.Ran != fleet.RanUnknown {
 		t.Errorf("%+v", lost)
 	}
 }
