@@ -19,6 +19,7 @@ base/alg: base/fault base/near
 base/near:
 base/pattern:
 base/parallel:
+base/wait:
 base/host:
 base/termsafe:
 base/fault:
@@ -65,14 +66,14 @@ measure/loopback: sys/ownport sys/proc sys/quickack sys/workdir
 measure/hostinfo: base/unit record sys/proc
 measure/drive: base/alg base/unit measure/flow measure/loopback record ssh/openssh sys/proc sys/workdir
 measure/testbed: base/alg base/fault base/near base/shell measure/drive measure/hostinfo measure/lab measure/loopback record ssh/knownhosts/check ssh/openssh ssh/route ssh/sshlog ssh/wire sys/ownport sys/proc sys/workdir
-measure/workload: base/alg base/pattern base/shell base/unit measure/flow measure/limits measure/loopback measure/testbed record ssh/openssh sys/bounded sys/ownport sys/proc sys/relay
+measure/workload: base/alg base/pattern base/shell base/unit base/wait measure/flow measure/limits measure/loopback measure/testbed record ssh/openssh sys/bounded sys/ownport sys/proc sys/relay
 measure/implementation: base/alg base/fault base/shell measure/flow measure/loopback measure/workload record ssh/openssh ssh/wire sys/bounded sys/ownport sys/proc sys/relay sys/workdir
-measure/handshake: base/alg base/stats measure/drive measure/loopback measure/testbed record ssh/knownhosts ssh/openssh sys/ownport sys/proc sys/relay
+measure/handshake: base/alg base/stats base/wait measure/drive measure/loopback measure/testbed record ssh/knownhosts ssh/openssh sys/ownport sys/proc sys/relay
 measure/hostkeys: base/stats ssh/knownhosts ssh/knownhosts/index sys/proc
-measure/ping: base/alg base/stats ssh/openssh sys/proc
-measure/symptoms: base/alg base/fault base/host base/pattern base/shell measure/handshake measure/hostkeys measure/limits measure/loopback measure/ping measure/testbed record ssh/knownhosts ssh/openssh ssh/route ssh/sshconf ssh/sshlog sys/proc sys/workdir
+measure/ping: base/alg base/fault base/shell base/stats base/wait ssh/openssh sys/proc
+measure/symptoms: base/alg base/fault base/host base/pattern base/shell base/wait measure/handshake measure/hostkeys measure/limits measure/loopback measure/ping measure/testbed record ssh/knownhosts ssh/openssh ssh/route ssh/sshconf ssh/sshlog sys/proc sys/workdir
 measure/limits: base/alg base/unit record show/legacylog
-campaign: base/alg base/fault base/termsafe measure/drive measure/hostinfo measure/lab measure/plan measure/testbed measure/workload record record/store show/document show/format show/live sys/terminal verdict/rank verdict/ways
+campaign: base/alg base/fault base/termsafe measure/drive measure/handshake measure/hostinfo measure/lab measure/plan measure/testbed measure/workload record record/store show/document show/format show/live ssh/openssh sys/terminal verdict/rank verdict/ways
 verdict/ways: base/stats record
 verdict/rank: base/alg base/stats base/unit measure/model record
 verdict/result: base/fault record record/store verdict/rank

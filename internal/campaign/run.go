@@ -199,11 +199,7 @@ func (j *Run) report(f *record.File, name string, drain context.Context, runErr 
 	}
 	newest, _ := j.Store.Newest()
 	x := &format.Ranking{Ranking: ranking, Records: f, Options: document.Options{Here: true, File: name, Advise: format.AdviseLine(name, newest, "modern")}}
-	shown := format.Format{Name: "text"}
-	if j.JSON {
-		shown.Name = "json"
-	}
-	if err := x.Render(j.Stdout, shown); err != nil {
+	if err := format.Print(j.Stdout, x, j.JSON); err != nil {
 		return err
 	}
 	fmt.Fprintf(j.Stderr, "saved: %s\n", name)

@@ -9,6 +9,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
+	"sshpace/internal/measure/plan"
 	"sshpace/internal/measure/testbed"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
@@ -48,37 +49,30 @@ func Suites(ctx context.Context, bed *testbed.Testbed, chosen testbed.Selection,
 	return suites, nil
 }
 
-// Ways writes the head of a result of ways to move bytes, measures, and reports what
-// there is.
-func Ways(drain context.Context, o Output, file *store.File, campaign, environment record.Record, measure func(record.Sink) error) error {
-	memory := &record.File{Trials: map[int]record.Trial{}}
-	sink := record.Tee(record.Write(file), memory.Sink())
-	if err := cmp.Or(sink(campaign), sink(environment)); err != nil {
+// Ways measures ways to move bytes between the ends that e describes, records them,
+// and reports what there is.
+func Ways(drain context.Context, o Output, file *store.File, c record.Campaign, e *record.Environment, measure func(record.Sink) error) error {
+	kept, err := keep(o, file, c, e)
+	if err != nil {
 		return err
 	}
-	err := measure(sink)
+	err = measure(kept.sink)
 	_ = o.Screen.Draw()
-	why := "complete"
+	why := plan.EndComplete
 	if drain.Err() != nil {
-		why, err = "interrupted", nil
+		why, err = plan.EndInterrupted, nil
 	}
-	err = cmp.Or(err, sink(record.Record{End: &record.End{Why: why}}), file.Sync())
-	if err != nil {
+	if err = cmp.Or(err, kept.end(why)); err != nil {
 		fmt.Fprintf(o.Stderr, "the records so far are in %s\n", file.Name())
 		return err
 	}
-	results := ways.Of(memory)
+	results := ways.Of(kept.memory)
 	if len(results) == 0 {
 		return &fault.Error{What: "nothing was measured", Hint: "allow more"}
 	}
-	shown := format.Format{Name: "text"}
-	if o.JSON {
-		shown.Name = "json"
-	}
-	if err := (&format.Ways{Records: memory}).Render(o.Stdout, shown); err != nil {
+	if err := kept.show(&format.Ways{Records: kept.memory}); err != nil {
 		return err
 	}
-	fmt.Fprintf(o.Stderr, "\nsaved: %s\nlook again: sshpace report %s\n", file.Name(), file.Name())
 	if !slices.ContainsFunc(results, func(r ways.Result) bool { return r.Rate.N > 0 }) {
 		return &fault.Error{What: "not a single way could be measured", Hint: "the reasons stand in the report"}
 	}

@@ -5,7 +5,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"math/rand/v2"
 	"os"
 	"os/signal"
@@ -20,6 +19,7 @@ import (
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
 	"sshpace/internal/sys/terminal"
+	"sshpace/internal/sys/workdir"
 )
 
 func newBenchCommand(sys System) *cobra.Command {
@@ -115,7 +115,7 @@ func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags,
 	if err := cmp.Or(f.check(len(args) > 0), f.checkIdle(given, len(args) > 0)); err != nil {
 		return err
 	}
-	destination, err := f.destination(args)
+	destination, err := f.connection.destination(args)
 	if err != nil {
 		return err
 	}
@@ -128,37 +128,29 @@ func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags,
 	gone := make(chan os.Signal, 1)
 	signal.Notify(gone, syscall.SIGPIPE)
 	defer signal.Stop(gone)
-	dir, err := privateDir(sys)
-	if err != nil {
-		return interrupted(drain, err)
-	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
-	bed, err := testbed.Open(ctx, testbed.Params{
-		SSH: f.ssh, SSHD: f.sshd, Engine: record.Engine(f.engine), Server: record.ServerKind(f.server), Data: f.data, Connect: time.Duration(f.connect),
-		Destination: destination, Route: f.connection.params(sys), Dir: dir, Helper: helper,
-	})
-	if err != nil {
-		return interrupted(drain, err)
-	}
-	defer func() { err = errors.Join(err, bed.Close()) }()
 	p, err := f.params(sys, view)
 	if err != nil {
 		return err
 	}
-	run, err := campaign.New(ctx, bed, file, p)
-	if err != nil {
-		return err
-	}
-	if f.list {
-		return run.List()
-	}
-	if file == nil {
-		if file, err = store.Of(sys.Getenv).Create(f.out, bed.Target); err != nil {
+	return interrupted(drain, withTestbed(ctx, sys, workdir.Params{}, testbed.Params{
+		SSH: f.ssh, SSHD: f.sshd, Engine: record.Engine(f.engine), Server: record.ServerKind(f.server), Data: f.data, Connect: time.Duration(f.connect),
+		Destination: destination, Route: f.connection.params(sys),
+	}, func(bed *testbed.Testbed) error {
+		run, err := campaign.New(ctx, bed, file, p)
+		if err != nil {
 			return err
 		}
-		defer file.Close()
-	}
-	return interrupted(drain, run.Do(ctx, drain, file))
+		if f.list {
+			return run.List()
+		}
+		if file == nil {
+			if file, err = store.Of(sys.Getenv).Create(f.out, bed.Target); err != nil {
+				return err
+			}
+			defer file.Close()
+		}
+		return run.Do(ctx, drain, file)
+	}))
 }
 
 // params are what the flags say of a measurement.

@@ -15,7 +15,6 @@ import (
 	"sshpace/internal/measure/testbed"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
-	"sshpace/internal/ssh/openssh"
 )
 
 // benchFlags are the flags of `sshpace bench`.
@@ -118,20 +117,6 @@ func (f *benchFlags) directions() []record.Direction {
 
 func (f *benchFlags) selection() testbed.Selection {
 	return testbed.Selection{Patterns: map[alg.Kind][]string{alg.Cipher: f.ciphers, alg.MAC: f.macs, alg.Kex: f.kex}, Policy: f.policy}
-}
-
-// destination is the host to measure; none for the private server.
-func (f *benchFlags) destination(args []string) (openssh.Destination, error) {
-	if len(args) == 0 {
-		if options := f.connection.Options(); len(options) > 0 {
-			return openssh.Destination{}, usageError("name the host, such as sshpace bench user@host", "connection options without a host")
-		}
-		return openssh.Destination{}, nil
-	}
-	if err := store.CheckHost(args[0]); err != nil {
-		return openssh.Destination{}, err
-	}
-	return f.connection.Destination(args[0])
 }
 
 // reopen opens the file that is to be gone on with and adopts what it says. A

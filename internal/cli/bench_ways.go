@@ -194,8 +194,7 @@ func (f *benchFlags) turns(given func(string) bool, view *terminal.Screen) (work
 // campaign is the head of a result of ways.
 func (f *benchFlags) campaign(target string, rounds int) record.Campaign {
 	return record.Campaign{
-		Format: record.FormatVersion, Tool: toolVersion(), Started: time.Now().UTC(), Seed: f.seed, Target: target,
-		Directions: f.directions(), Data: f.data, Rounds: rounds,
+		Tool: toolVersion(), Seed: f.seed, Target: target, Directions: f.directions(), Data: f.data, Rounds: rounds,
 	}
 }
 
@@ -251,13 +250,13 @@ func runPairs(ctx context.Context, sys System, given func(string) bool, f benchF
 	}
 	defer file.Close()
 	head := f.campaign(testbed.Loopback, turns.Rounds)
-	return interrupted(drain, campaign.Ways(drain, f.output(sys, view), file, record.Record{Campaign: &head}, record.Record{Environment: &environment}, func(sink record.Sink) error {
+	return interrupted(drain, campaign.Ways(drain, f.output(sys, view), file, head, &environment, func(sink record.Sink) error {
 		return b.Measure(ctx, drain, params, sink)
 	}))
 }
 
 // runModes is bench --mode.
-func runModes(ctx context.Context, sys System, given func(string) bool, f benchFlags, args []string) (err error) {
+func runModes(ctx context.Context, sys System, given func(string) bool, f benchFlags, args []string) error {
 	modes, unknown := workload.Modes(f.ways.modes)
 	if unknown != "" {
 		return usageError("use "+strings.Join(workload.Words(), ", "), "unknown --mode %q", unknown)
@@ -267,7 +266,7 @@ func runModes(ctx context.Context, sys System, given func(string) bool, f benchF
 	}
 	paths, pathErr := f.ways.paths()
 	count, each, filesErr := f.ways.manyFiles()
-	destination, destinationErr := f.destination(args)
+	destination, destinationErr := f.connection.destination(args)
 	if err := cmp.Or(f.check(len(args) > 0), pathErr, filesErr, destinationErr); err != nil {
 		return err
 	}
@@ -286,39 +285,31 @@ func runModes(ctx context.Context, sys System, given func(string) bool, f benchF
 	if err != nil {
 		return err
 	}
-	dir, err := newPrivateDir(sys, workdir.Params{InMemory: true, In: f.ways.folder})
-	if err != nil {
-		return interrupted(drain, err)
-	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
-	bed, err := testbed.Open(ctx, testbed.Params{
+	return interrupted(drain, withTestbed(ctx, sys, workdir.Params{InMemory: true, In: f.ways.folder}, testbed.Params{
 		SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: f.data, Connect: time.Duration(f.connect), Destination: destination,
-		Route: f.connection.params(sys), Dir: dir, Helper: helper, Everything: true,
-	})
-	if err != nil {
-		return interrupted(drain, err)
-	}
-	defer func() { err = errors.Join(err, bed.Close()) }()
-	suites, err := campaign.Suites(ctx, bed, f.selection(), time.Duration(f.connect))
-	if err != nil {
-		return interrupted(drain, err)
-	}
-	ground, cleanUp, err := workload.Open(ctx, bed, dir.Path, f.data == "random", helper)
-	defer cleanUp()
-	if err != nil {
-		return interrupted(drain, withHint(err, "see what ssh says: ssh "+bed.Target+" true"))
-	}
-	file, err := store.Of(sys.Getenv).Create(f.out, bed.Target)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	head := f.campaign(bed.Target, turns.Rounds)
-	head.Engine, head.Server = bed.Engine, bed.Server
-	return interrupted(drain, campaign.Ways(drain, f.output(sys, view), file, record.Record{Campaign: &head}, record.Record{Environment: &bed.Environment}, func(sink record.Sink) error {
-		return ground.Measure(ctx, drain, workload.Params{
-			Modes: modes, Directions: f.directions(), Suites: suites, Paths: paths, Turns: turns,
-			Options: workload.Options{Streams: f.ways.streams, Compression: f.ways.compression, Files: count, FileBytes: each},
-		}, sink)
+		Route: f.connection.params(sys), Everything: true,
+	}, func(bed *testbed.Testbed) error {
+		suites, err := campaign.Suites(ctx, bed, f.selection(), time.Duration(f.connect))
+		if err != nil {
+			return err
+		}
+		ground, cleanUp, err := workload.Open(ctx, bed, bed.Rig.Dir.Path, f.data == "random", helper)
+		defer cleanUp()
+		if err != nil {
+			return withHint(err, "see what ssh says: ssh "+bed.Target+" true")
+		}
+		file, err := store.Of(sys.Getenv).Create(f.out, bed.Target)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		head := f.campaign(bed.Target, turns.Rounds)
+		head.Engine, head.Server = bed.Engine, bed.Server
+		return campaign.Ways(drain, f.output(sys, view), file, head, &bed.Environment, func(sink record.Sink) error {
+			return ground.Measure(ctx, drain, workload.Params{
+				Modes: modes, Directions: f.directions(), Suites: suites, Paths: paths, Turns: turns,
+				Options: workload.Options{Streams: f.ways.streams, Compression: f.ways.compression, Files: count, FileBytes: each},
+			}, sink)
+		})
 	}))
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -37,6 +36,3 @@ func loadSSHConfig(ctx context.Context, sys System, c connectionFlags) (*route.C
 	}
 	return r.Configuration()
 }
-
-// hostPause is the time between two logins to a host of the user's.
-const hostPause = time.Second

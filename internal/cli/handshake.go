@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -15,14 +14,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/base/alg"
 	"sshpace/internal/base/near"
+	"sshpace/internal/campaign"
 	"sshpace/internal/measure/handshake"
 	"sshpace/internal/measure/testbed"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
-	"sshpace/internal/show/format"
-	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/sys/workdir"
 )
 
 // loginFlags are the flags of the commands that take logins apart.
@@ -117,172 +115,31 @@ func runHandshake(ctx context.Context, sys System, f *handshakeFlags, budget boo
 	if err := f.check(budget); err != nil {
 		return err
 	}
-	return f.withEnds(ctx, sys, args, func(ctx context.Context, bed *testbed.Testbed, e *handshake.Ends) error {
-		study, err := f.study(bed, e)
-		if err != nil {
-			return err
-		}
-		defer study.Close()
-		cases, err := study.Cases(ctx)
-		if err != nil {
-			return err
-		}
-		return f.measure(ctx, sys, bed, study, cases, f.plan(e.Own(), budget))
-	})
-}
-
-// measure carries out the logins, records them, and reports what there is.
-func (f *handshakeFlags) measure(ctx context.Context, sys System, bed *testbed.Testbed, study *handshake.Study, cases []handshake.Case, plan handshake.Plan) error {
-	var err error
-	if plan.RoundTrips, err = study.Ends.RoundTrips(ctx); err != nil {
-		return loginFailed(err, bed.Target)
-	}
-	file, err := store.Of(sys.Getenv).Create(f.out, bed.Target)
+	destination, err := f.connection.destination(args)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
-	memory := &record.File{Trials: map[int]record.Trial{}}
-	plan.Note = record.Tee(record.Write(file), memory.Sink())
-	if err := cmp.Or(plan.Note(record.Record{Campaign: f.campaign(bed, plan)}), plan.Note(record.Record{Environment: &bed.Environment})); err != nil {
-		return err
-	}
-	plan.Conditions = study.Conditions()
-	fmt.Fprintf(sys.Stderr, "%d kinds of logins, %s\n", len(cases), duration(plan, len(cases)))
-	_, err = study.Ends.Survey(ctx, cases, plan)
-	why := "complete"
-	if errors.Is(err, context.Canceled) {
-		why = "interrupted"
-	}
-	if ended := cmp.Or(plan.Note(record.Record{End: &record.End{Why: why}}), file.Sync()); ended != nil {
-		return ended
-	}
-	if err != nil && (why == "complete" || len(memory.LoginRuns) == 0 || !slices.ContainsFunc(memory.LoginRuns, func(l record.WatchedLogin) bool { return l.Kind == 1 })) {
-		return loginFailed(err, bed.Target)
-	}
-	shown := format.Format{Name: "text"}
-	if f.json {
-		shown.Name = "json"
-	}
-	if err := (&format.Logins{Records: memory}).Render(sys.Stdout, shown); err != nil {
-		return err
-	}
-	fmt.Fprintf(sys.Stderr, "\nsaved: %s\nlook again: sshpace report %s\n", file.Name(), file.Name())
-	return err
-}
-
-// campaign says what was measured.
-func (f *handshakeFlags) campaign(bed *testbed.Testbed, p handshake.Plan) *record.Campaign {
-	c := &record.Campaign{
-		Format: record.FormatVersion, Tool: Version, Started: time.Now(), Seed: p.Seed, Target: bed.Target, Engine: record.EngineOpenSSH, Server: bed.Server,
-		BudgetNS: p.Budget, Rounds: p.Rounds,
-	}
-	if f.engine == "native" {
-		c.Engine = record.EngineNative
-	}
-	return c
-}
-
-// plan is how often logins are made. A host of the user's gets few.
-func (f *handshakeFlags) plan(own, budget bool) handshake.Plan {
-	p := handshake.Plan{Rounds: f.runs, Budget: time.Duration(f.budget), Seed: cmp.Or(f.seed, rand.Uint64())}
-	if own {
-		return p
-	}
-	const few = 5
-	if p.Pause, p.Strict = hostPause, true; f.runs == 0 && !budget {
-		p.Rounds = few
-	}
-	return p
-}
-
-// duration says how long a survey takes.
-func duration(p handshake.Plan, cases int) string {
-	if p.Rounds == 0 {
-		return p.Budget.String()
-	}
-	return fmt.Sprintf("%d logins", cases*p.Rounds)
-}
-
-// study is what is to be compared.
-func (f *handshakeFlags) study(bed *testbed.Testbed, e *handshake.Ends) (*handshake.Study, error) {
 	program, err := os.Executable()
 	if err != nil {
-		return nil, err
-	}
-	if f.engine == "native" {
-		e.Native = program
-	}
-	s := &handshake.Study{Bed: bed, Ends: e, Program: program, Factors: f.factors, Full: f.full}
-	s.Kex, err = f.kexNames(bed)
-	return s, err
-}
-
-// kexNames are the key exchanges to compare: of a host, only those that are
-// asked for.
-func (f *handshakeFlags) kexNames(bed *testbed.Testbed) ([]string, error) {
-	if len(f.kex) == 0 && bed.Server == record.ServerRemote && !slices.Contains(f.factors, "kex") {
-		return nil, nil
-	}
-	offer, err := bed.Shared()
-	if err != nil || len(f.kex) == 0 {
-		return offer.Kex, err
-	}
-	patterns := f.patterns()
-	names := slices.DeleteFunc(slices.Clone(offer.Kex), func(name string) bool { return !alg.Match(patterns, name) })
-	if len(names) == 0 {
-		return nil, usageError("there are "+strings.Join(offer.Kex, ", "), "no key exchange is called %s", strings.Join(f.kex, ","))
-	}
-	return names, nil
-}
-
-func (f *handshakeFlags) patterns() (all []string) {
-	for _, text := range f.kex {
-		all = append(all, strings.Split(text, ",")...)
-	}
-	return all
-}
-
-// withEnds makes two ends ready and has use do its work on them.
-func (f *loginFlags) withEnds(ctx context.Context, sys System, args []string, use func(context.Context, *testbed.Testbed, *handshake.Ends) error) (err error) {
-	destination, err := f.destination(args)
-	if err != nil {
 		return err
 	}
-	drain, ctx, stop := interrupts(ctx, sys)
+	drain, hard, stop := interrupts(ctx, sys)
 	defer stop()
-	ctx = either(ctx, drain)
-	dir, err := privateDir(sys)
-	if err != nil {
-		return interrupted(drain, err)
-	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
-	bed, err := testbed.Open(ctx, testbed.Params{
+	ctx = either(hard, drain)
+	return interrupted(drain, withTestbed(ctx, sys, workdir.Params{}, testbed.Params{
 		SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: "zero", Connect: time.Duration(f.connect),
-		Destination: destination, Route: f.connection.params(sys), Dir: dir, Helper: helper,
-	})
-	if err != nil {
-		return interrupted(drain, err)
-	}
-	defer func() { err = errors.Join(err, bed.Close()) }()
-	ends, err := handshake.Between(bed, time.Duration(f.connect), dir.Path)
-	if err != nil {
-		return withHint(err, "install openssh-client, or name its path with --ssh")
-	}
-	defer func() { err = errors.Join(err, ends.Close()) }()
-	return interrupted(drain, use(ctx, bed, ends))
-}
-
-func (f *loginFlags) destination(args []string) (openssh.Destination, error) {
-	b := benchFlags{connection: f.connection}
-	return b.destination(args)
-}
-
-// loginFailed words a login that failed.
-func loginFailed(err error, target string) error {
-	var failed *handshake.FailedError
-	if !errors.As(err, &failed) {
-		return err
-	}
-	return withHint(fmt.Errorf("%s: %s", target, oneLine(failed.Error())), cmp.Or(hintOf(err), "nothing more was tried; see what ssh says: ssh -v "+target))
+		Destination: destination, Route: f.connection.params(sys),
+	}, func(bed *testbed.Testbed) (err error) {
+		ends, err := handshake.Between(bed, time.Duration(f.connect), bed.Rig.Dir.Path)
+		if err != nil {
+			return withHint(err, "install openssh-client, or name its path with --ssh")
+		}
+		defer func() { err = errors.Join(err, ends.Close()) }()
+		return campaign.Logins(ctx, bed, ends, campaign.LoginParams{
+			Program: program, Native: f.engine == "native", Kex: f.kex, Factors: f.factors, Full: f.full,
+			Plan:   handshake.Plan{Rounds: f.runs, Budget: time.Duration(f.budget), Seed: cmp.Or(f.seed, rand.Uint64())},
+			Chosen: budget, Tool: toolVersion(), Out: f.out,
+			Output: campaign.Output{Stdout: sys.Stdout, Stderr: sys.Stderr, JSON: f.json, Store: store.Of(sys.Getenv)},
+		})
+	}))
 }

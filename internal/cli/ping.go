@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/base/shell"
 	"sshpace/internal/measure/ping"
 	"sshpace/internal/show/latency"
 	"sshpace/internal/ssh/openssh"
@@ -64,7 +63,7 @@ transfer over another connection. Without -c it goes on until Ctrl-C, as ping(8)
 	return cmd
 }
 
-func runPing(ctx context.Context, sys System, f pingFlags, host string) (err error) {
+func runPing(ctx context.Context, sys System, f pingFlags, host string) error {
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -81,12 +80,34 @@ func runPing(ctx context.Context, sys System, f pingFlags, host string) (err err
 	if client.Destination, client.Env, err = route.ThroughJumps(hard, f.connection.params(sys), client.SSH, d, client.Connect); err != nil {
 		return err
 	}
-	s := &pinging{pingFlags: f, sys: sys, client: &client, label: d.Label}
-	defer s.close()
-	if err := s.open(either(hard, drain)); err != nil {
-		return interrupted(drain, s.explained(err))
+	s, err := client.OpenAll(either(hard, drain), splitLists(f.only), f.load, func(what string) { fmt.Fprintln(sys.Stderr, what) })
+	if err != nil {
+		return interrupted(drain, client.Explain(err))
 	}
-	return interrupted(drain, s.run(drain, hard))
+	defer s.Close()
+	return interrupted(drain, f.run(either(hard, drain), sys, &client, s))
+}
+
+// run sends bytes until ctx ends, and shows what became of them.
+func (f pingFlags) run(ctx context.Context, sys System, client *ping.Client, s *ping.Sessions) error {
+	if len(s.Names()) == 0 {
+		return usageError("leave --only out, or name pty or pipe", "there is nothing to measure: %s", strings.Join(s.Notes, "; "))
+	}
+	lines := sys.Stdout
+	if f.json || f.quiet {
+		lines = io.Discard
+	}
+	live := latency.NewLive(lines, s.Names())
+	result, failed := s.Run(ctx, time.Duration(f.interval), f.count, live.Add)
+	if err := live.Rest(); err != nil {
+		return err
+	}
+	report := latency.Of(client, s, time.Duration(f.interval), result)
+	show := report.Text
+	if f.json {
+		show = report.JSON
+	}
+	return errors.Join(show(sys.Stdout), client.Explain(failed))
 }
 
 func (f pingFlags) check() error {
@@ -109,116 +130,4 @@ func (f pingFlags) check() error {
 		}
 	}
 	return nil
-}
-
-// pinging is one run of ping.
-type pinging struct {
-	pingFlags
-	sys    System
-	client *ping.Client
-	label  string
-	lanes  []*ping.Lane
-	load   *ping.Load
-	notes  []string
-}
-
-// open logs in for each session, at most once a second.
-func (s *pinging) open(ctx context.Context) (err error) {
-	names := splitLists(s.only)
-	if len(names) == 0 {
-		names = ping.Lanes()
-	}
-	if i := slices.Index(names, ping.Unobscured); i >= 0 && !s.client.SSH.Knows(ctx, ping.Obscuring+"=no") {
-		names = slices.Delete(names, i, i+1)
-		s.notes = append(s.notes, fmt.Sprintf("this ssh (%s) cannot obscure keystroke timing: OpenSSH can since 9.5", s.client.SSH.Version))
-	}
-	for i, name := range names {
-		if i > 0 && !pause(ctx, hostPause) {
-			return context.Canceled
-		}
-		fmt.Fprintf(s.sys.Stderr, "session %d of %d: %s\n", i+1, len(names), name)
-		lane, err := s.client.Open(ctx, name)
-		if err != nil {
-			return err
-		}
-		s.lanes = append(s.lanes, lane)
-	}
-	if s.pingFlags.load == "" || !pause(ctx, hostPause) {
-		return ctx.Err()
-	}
-	fmt.Fprintf(s.sys.Stderr, "connection for the transfer\n")
-	s.load, err = s.client.OpenLoad(ctx, s.pingFlags.load)
-	return err
-}
-
-// pause waits; false says that ctx has ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-func (s *pinging) close() {
-	for _, lane := range s.lanes {
-		lane.Close()
-	}
-	if s.load != nil {
-		s.load.Close()
-	}
-}
-
-// explained says what to do about a session that failed.
-func (s *pinging) explained(err error) error {
-	if _, ok := errors.AsType[*ping.FailedError](err); !ok {
-		return err
-	}
-	line := shell.Line(slices.Concat([]string{"ssh", "-o", "BatchMode=yes"}, s.client.Destination.Options, []string{s.client.Destination.Host, "cat"})...)
-	return withHint(fmt.Errorf("%s: %w", s.label, err), "make this work first: "+line)
-}
-
-// run sends bytes until drain ends, and waits for the last ones until hard does.
-func (s *pinging) run(drain, hard context.Context) error {
-	var names []string
-	for _, lane := range s.lanes {
-		names = append(names, lane.Name)
-	}
-	if len(names) == 0 {
-		return usageError("leave --only out, or name pty or pipe", "there is nothing to measure: %s", strings.Join(s.notes, "; "))
-	}
-	lines := s.sys.Stdout
-	if s.json || s.quiet {
-		lines = io.Discard
-	}
-	live := latency.NewLive(lines, names)
-	r := latency.Report{Schema: latency.Schema, Target: s.label, Client: s.client.SSH.Version, Interval: time.Duration(s.interval), Notes: s.notes, Echoes: []ping.Echo{}}
-	skipped, failed := ping.Run(either(hard, drain), s.lanes, ping.Options{
-		Interval: r.Interval, Count: s.count, Grace: graceOf(r.Interval), Load: s.load, Phase: loadPhase,
-	}, func(e ping.Echo) {
-		r.Echoes = append(r.Echoes, e)
-		live.Add(e)
-	})
-	if err := live.Rest(); err != nil {
-		return err
-	}
-	r.Skipped, r.Lanes = skipped, ping.Summarize(names, r.Echoes)
-	if s.load != nil {
-		r.LoadBytesPerS = s.load.Rate()
-	}
-	return errors.Join(s.show(&r), s.explained(failed))
-}
-
-// loadPhase is how long idle and loaded times take in turn.
-const loadPhase = 5 * time.Second
-
-// graceOf is how long the last bytes may take.
-func graceOf(interval time.Duration) time.Duration { return max(2*time.Second, 2*interval) }
-
-func (s *pinging) show(r *latency.Report) error {
-	if s.json {
-		return r.JSON(s.sys.Stdout)
-	}
-	return r.Text(s.sys.Stdout)
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/wait"
 	"sshpace/internal/measure/drive"
 	"sshpace/internal/measure/loopback"
 	"sshpace/internal/measure/testbed"
@@ -286,7 +287,7 @@ func (e *Ends) StartMaster(ctx context.Context) (*Master, error) {
 			}
 			return m, nil
 		}
-		sleep(ctx, 20*time.Millisecond)
+		wait.For(ctx, 20*time.Millisecond)
 	}
 	m.Close()
 	return nil, errors.New("a ControlMaster does not come up")

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/crypto/ssh/agent"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/wait"
 	"sshpace/internal/measure/loopback"
 	"sshpace/internal/measure/testbed"
 	"sshpace/internal/ssh/knownhosts"
@@ -255,7 +256,7 @@ func (f *Factors) agent(ctx context.Context, others int) (socket string, err err
 	f.close = append(f.close, func() error { proc.KillGroup(cmd); _ = cmd.Wait(); return nil })
 	var conn net.Conn
 	for limit := time.Now().Add(agentStart); conn == nil; {
-		if conn, err = net.Dial("unix", socket); err != nil && (time.Now().After(limit) || !sleep(ctx, 5*time.Millisecond)) {
+		if conn, err = net.Dial("unix", socket); err != nil && (time.Now().After(limit) || !wait.For(ctx, 5*time.Millisecond)) {
 			return "", err
 		}
 	}

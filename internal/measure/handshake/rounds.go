@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"sshpace/internal/base/wait"
 	"sshpace/internal/record"
 )
 
@@ -69,7 +70,7 @@ func (s *survey) login(ctx context.Context, i int) error {
 	if s.failures[i] != nil {
 		return nil
 	}
-	if s.made > 0 && !sleep(ctx, s.plan.Pause) {
+	if s.made > 0 && !wait.For(ctx, s.plan.Pause) {
 		return context.Canceled
 	}
 	s.made++
@@ -109,15 +110,4 @@ func (s *survey) kinds() error {
 		}
 	}
 	return nil
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

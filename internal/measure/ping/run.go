@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"sshpace/internal/base/wait"
 )
 
 // Echo is a byte that came back, or did not.
@@ -92,7 +94,7 @@ func (r *run) send(ctx context.Context) (skipped int) {
 		for i, l := range r.lanes {
 			at := time.Duration(seq-1)*r.Interval + r.Interval*time.Duration(i)/time.Duration(len(r.lanes))
 			due := r.start.Add(at)
-			if !sleepUntil(ctx, due) {
+			if !wait.Until(ctx, due) {
 				return skipped
 			}
 			if i == 0 && time.Since(due) > late {
@@ -127,17 +129,6 @@ func (r *run) loaded(seq int) bool {
 // flows tells whether the transfer flows in a round.
 func (r *run) flows(seq int) bool {
 	return r.loaded(seq) && (r.Count > 0 || (seq-1)/max(1, int(r.Phase/r.Interval))%2 == 1)
-}
-
-func sleepUntil(ctx context.Context, due time.Time) bool {
-	t := time.NewTimer(time.Until(due))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // letter is the byte of a place in a lane: no terminal or program gives another

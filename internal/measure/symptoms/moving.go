@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"sshpace/internal/base/wait"
 	"sshpace/internal/measure/limits"
 	"sshpace/internal/measure/ping"
 	"sshpace/internal/record"
@@ -113,12 +114,12 @@ func timed(ctx context.Context, loads []*ping.Load, longer time.Duration) (t Tra
 	for _, l := range loads {
 		l.Flow(true)
 	}
-	if !sleep(ctx, paceTime+longer) {
+	if !wait.For(ctx, paceTime+longer) {
 		return t
 	}
 	began, before, first := time.Now(), moved(), loads[0].Moved()
 	used, err := clock.CPU()
-	if err != nil || !sleep(ctx, moveTime+longer) {
+	if err != nil || !wait.For(ctx, moveTime+longer) {
 		return t
 	}
 	wall, bytes, own := time.Since(began), moved()-before, loads[0].Moved()-first
@@ -127,15 +128,4 @@ func timed(ctx context.Context, loads []*ping.Load, longer time.Duration) (t Tra
 		return t
 	}
 	return Transfer{float64(bytes) / wall.Seconds(), float64(after-used) / float64(own), (after - used).Seconds() / wall.Seconds()}
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -32,12 +32,10 @@ type Params struct {
 	Progress  func(what string)
 }
 
-// How often a plain login is measured, and how much time there is between two on
-// a host of the user's.
+// How often a plain login is measured.
 const (
 	hostLogins    = 3
 	privateLogins = 5
-	politePause   = time.Second
 )
 
 // Open makes a patient ready, and what is known without a login. The caller closes
@@ -80,7 +78,7 @@ func openHost(ctx context.Context, p Params) (*Patient, *Facts, error) {
 	}
 	facts := &Facts{Label: d.Label, Host: d.Host, Typed: append(slices.Clone(d.Options), d.Host), Config: p.Route.Connection.Config}
 	facts.configured(found.Host)
-	patient := &Patient{SSH: ssh, Connect: p.Connect, Dir: p.Dir.Path, Pause: politePause, Logins: hostLogins, Progress: p.Progress}
+	patient := &Patient{SSH: ssh, Connect: p.Connect, Dir: p.Dir.Path, Pause: openssh.HostPause, Logins: hostLogins, Progress: p.Progress}
 	patient.Destination, patient.Env = router.ThroughJumps(found, ssh, d, p.Connect)
 	return patient, facts, nil
 }

@@ -12,6 +12,7 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/shell"
+	"sshpace/internal/base/wait"
 	"sshpace/internal/measure/handshake"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/sshlog"
@@ -123,7 +124,7 @@ func (p *Patient) login(ctx context.Context, ends *handshake.Ends, argv handshak
 
 // due waits until another login is polite.
 func (p *Patient) due(ctx context.Context) bool {
-	return sleep(ctx, time.Until(p.last.Add(p.Pause))) && ctx.Err() == nil
+	return wait.Until(ctx, p.last.Add(p.Pause))
 }
 
 // refused makes a fact of a server that did not want us because there are too

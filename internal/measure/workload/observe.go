@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"time"
 
+	"sshpace/internal/base/wait"
 	"sshpace/internal/measure/limits"
 	"sshpace/internal/record"
 	"sshpace/internal/sys/relay"
@@ -193,8 +194,8 @@ func (b *Bed) watch(ctx context.Context, o Options, ends Ends, connections int, 
 	if ends.Started != nil {
 		ends.Started(flows[0].client.cmd.Process.Pid, flows[0].server())
 	}
-	if err := pause(ctx, beginning); err != nil {
-		return err
+	if !wait.For(ctx, beginning) {
+		return context.Cause(ctx)
 	}
 	first := flows[0]
 	meter, err := first.meter()
@@ -223,13 +224,4 @@ func total(flows []*stream) (bytes int64) {
 		bytes += s.moved()
 	}
 	return bytes
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -123,3 +123,12 @@ func (o *Output) Write(stdout, stderr io.Writer, targets []Target, r Report) err
 	}
 	return nil
 }
+
+// Print writes a report as text or, if it is asked for, as JSON.
+func Print(w io.Writer, r Report, asJSON bool) error {
+	f := Format{Name: "text"}
+	if asJSON {
+		f.Name = "json"
+	}
+	return r.Render(w, f)
+}

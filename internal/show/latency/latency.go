@@ -14,21 +14,22 @@ import (
 	"sshpace/internal/measure/ping"
 )
 
-// Schema names the layout of the JSON form.
-const Schema = "sshpace.ping/1"
+// schema names the layout of the JSON form.
+const schema = "sshpace.ping/1"
 
 // Report is what was measured.
 type Report struct {
-	Schema   string         `json:"schema"`
-	Target   string         `json:"target"`
-	Client   string         `json:"client"`
-	Interval time.Duration  `json:"interval_ns"`
-	Notes    []string       `json:"notes"`
-	Lanes    []ping.Summary `json:"lanes"`
-	Skipped  int            `json:"skipped"` // rounds that this machine did not get to
-	// LoadBytesPerS is what the transfer beside it moved; 0: there was none.
-	LoadBytesPerS float64     `json:"load_bytes_per_s,omitempty"`
-	Echoes        []ping.Echo `json:"echoes"`
+	Schema   string        `json:"schema"`
+	Target   string        `json:"target"`
+	Client   string        `json:"client"`
+	Interval time.Duration `json:"interval_ns"`
+	Notes    []string      `json:"notes"`
+	*ping.Result
+}
+
+// Of is the report of sessions of a client.
+func Of(c *ping.Client, s *ping.Sessions, interval time.Duration, r *ping.Result) *Report {
+	return &Report{Schema: schema, Target: c.Destination.Label, Client: c.SSH.Version, Interval: interval, Notes: s.Notes, Result: r}
 }
 
 // JSON writes the report.

@@ -1,0 +1,43 @@
+//go:build linux
+
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"sshpace/internal/measure/testbed"
+	"sshpace/internal/record/store"
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/sys/workdir"
+)
+
+// withTestbed makes a private folder, and client and server ready in it, has use do
+// its work, and leaves nothing behind.
+func withTestbed(ctx context.Context, sys System, folder workdir.Params, p testbed.Params, use func(*testbed.Testbed) error) (err error) {
+	if p.Dir, err = newPrivateDir(sys, folder); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Dir.Close()) }()
+	p.Helper = helper
+	bed, err := testbed.Open(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, bed.Close()) }()
+	return use(bed)
+}
+
+// destination is the host to measure; none for the private server.
+func (c *connectionFlags) destination(args []string) (openssh.Destination, error) {
+	if len(args) == 0 {
+		if options := c.Options(); len(options) > 0 {
+			return openssh.Destination{}, usageError("name the host, such as sshpace bench user@host", "connection options without a host")
+		}
+		return openssh.Destination{}, nil
+	}
+	if err := store.CheckHost(args[0]); err != nil {
+		return openssh.Destination{}, err
+	}
+	return c.Destination(args[0])
+}

@@ -1,0 +1,121 @@
+package ping
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"sshpace/internal/base/fault"
+	"sshpace/internal/base/shell"
+	"sshpace/internal/base/wait"
+	"sshpace/internal/ssh/openssh"
+)
+
+// Sessions are the lanes of a measurement, logged in, and the transfer beside them.
+type Sessions struct {
+	lanes []*Lane
+	load  *Load    // nil: none
+	Notes []string // what cannot be measured, and why
+}
+
+// OpenAll logs in for each lane that is named (nil: all), and for a transfer in a
+// direction ("": none), at most once a second, and tells what for. What this ssh
+// cannot do is left out. The caller closes the sessions.
+func (c *Client) OpenAll(ctx context.Context, names []string, direction string, told func(what string)) (_ *Sessions, err error) {
+	s := &Sessions{}
+	defer func() {
+		if err != nil {
+			s.Close()
+		}
+	}()
+	if len(names) == 0 {
+		names = Lanes()
+	}
+	if i := slices.Index(names, Unobscured); i >= 0 && !c.SSH.Knows(ctx, Obscuring+"=no") {
+		names = slices.Delete(slices.Clone(names), i, i+1)
+		s.Notes = append(s.Notes, fmt.Sprintf("this ssh (%s) cannot obscure keystroke timing: OpenSSH can since 9.5", c.SSH.Version))
+	}
+	for i, name := range names {
+		if i > 0 && !wait.For(ctx, openssh.HostPause) {
+			return nil, context.Canceled
+		}
+		told(fmt.Sprintf("session %d of %d: %s", i+1, len(names), name))
+		lane, err := c.Open(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		s.lanes = append(s.lanes, lane)
+	}
+	if direction == "" || len(names) == 0 {
+		return s, ctx.Err()
+	}
+	if !wait.For(ctx, openssh.HostPause) {
+		return nil, context.Canceled
+	}
+	told("connection for the transfer")
+	s.load, err = c.OpenLoad(ctx, direction)
+	return s, err
+}
+
+// Names are those of the lanes.
+func (s *Sessions) Names() (names []string) {
+	for _, lane := range s.lanes {
+		names = append(names, lane.Name)
+	}
+	return names
+}
+
+// Close ends the sessions.
+func (s *Sessions) Close() {
+	for _, lane := range s.lanes {
+		lane.Close()
+	}
+	if s.load != nil {
+		s.load.Close()
+	}
+}
+
+// Result is what was sent, and what came back.
+type Result struct {
+	Lanes   []Summary `json:"lanes"`
+	Skipped int       `json:"skipped"` // rounds that this machine did not get to
+	// LoadBytesPerS is what the transfer beside it moved; 0: there was none.
+	LoadBytesPerS float64 `json:"load_bytes_per_s,omitempty"`
+	Echoes        []Echo  `json:"echoes"`
+}
+
+// How long the last bytes may take to come back, at least, and how long idle and
+// loaded times take in turn.
+const (
+	leastGrace = 2 * time.Second
+	loadPhase  = 5 * time.Second
+)
+
+// Run sends count bytes in each session, one an interval, or until ctx ends where
+// count is 0, and tells each echo. A session that broke is the error; there is a
+// result, too.
+func (s *Sessions) Run(ctx context.Context, interval time.Duration, count int, each func(Echo)) (*Result, error) {
+	r := &Result{Echoes: []Echo{}}
+	o := Options{Interval: interval, Count: count, Grace: max(leastGrace, 2*interval), Load: s.load, Phase: loadPhase}
+	skipped, err := Run(ctx, s.lanes, o, func(e Echo) {
+		r.Echoes = append(r.Echoes, e)
+		each(e)
+	})
+	r.Skipped, r.Lanes = skipped, Summarize(s.Names(), r.Echoes)
+	if s.load != nil {
+		r.LoadBytesPerS = s.load.Rate()
+	}
+	return r, err
+}
+
+// Explain says what to do about a session that failed.
+func (c *Client) Explain(err error) error {
+	if _, ok := errors.AsType[*FailedError](err); !ok {
+		return err
+	}
+	line := shell.Line(slices.Concat([]string{"ssh", "-o", "BatchMode=yes"}, c.Destination.Options, []string{c.Destination.Host, "cat"})...)
+	return fault.WithHint(fmt.Errorf("%s: %w", cmp.Or(c.Destination.Label, c.Destination.Host), err), "make this work first: "+line)
+}
