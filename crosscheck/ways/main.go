@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command ways checks `sshpace bench --mode` against loops that share no code with
 // it: a pipe, a forwarded port and scp to an sshd of its own, timed from the start
 // of a program to its end, for one byte and for many. Both take turns run by run, in

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package campaign carries a measurement through: what is to be measured, records
 // as they are made, a live view, what limits a transfer, and the report at the end.
 package campaign

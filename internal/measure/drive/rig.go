@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package drive carries out trials with real processes: an SSH client, the
 // flows at either end, and clocks on all of them. Private drives the server of
 // this run on loopback, Remote a host of the user's.

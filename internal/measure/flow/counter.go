@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package flow moves payload at next to no cost: a sink that makes bytes
 // vanish and counts them, and a source that makes them up. Both run as
 // processes of their own at either end of an SSH connection and tell what they

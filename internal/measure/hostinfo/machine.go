@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package hostinfo describes the computer that a measurement runs on, as far as
 // it decides how fast SSH can be there.
 package hostinfo

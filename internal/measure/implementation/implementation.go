@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package implementation knows SSH programs of several makers: how each of them
 // is told the port, the key, the host key, the cipher and the MAC, and what of
 // that it cannot be told. It pairs clients with private servers and measures every

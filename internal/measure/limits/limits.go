@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package limits measures what a machine can do at most: the cryptographic
 // primitives of its OpenSSL, copying in memory, a pipe, TCP on loopback, and
 // reading a file. No SSH connection can be faster than the slowest of these that

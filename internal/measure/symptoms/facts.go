@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package symptoms measures what a login to one host goes through: every wait
 // that its log tells of, what a shared connection would save, what the server
 // itself knows, and one short transfer. It judges nothing.

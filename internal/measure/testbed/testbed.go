@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package testbed makes two ends ready to be measured: a client and a server of
 // our own on loopback, or the user's ssh and a host of theirs.
 package testbed

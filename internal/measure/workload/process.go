@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package workload moves bytes through SSH in the ways in which people do: a
 // pipe, scp, sftp, rsync, a forwarded port, a jump host, several sessions on one
 // connection, several connections. It times whole runs of the real programs, in

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package diagnosis shows what doctor found, for people and for programs.
 package diagnosis
 

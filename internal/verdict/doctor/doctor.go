@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package doctor says what makes ssh slow: judges over measured facts, each of
 // which knows one cause, what it costs, and the one thing to do about it.
 package doctor

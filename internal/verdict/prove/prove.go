@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package prove measures the present and the advised choice in turns, with real
 // transfers, and says what the advice is worth.
 package prove
