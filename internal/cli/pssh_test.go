@@ -43,6 +43,7 @@ func psshLab(t *testing.T, tool string) *sideBySide {
 	t.Helper()
 	return &sideBySide{
 		original: "/usr/bin/parallel-" + tool, name: "parallel-" + tool, normal: psshBlocks,
+		restarts: 5, trips: "ignored due to race condition", // Python, of a SIGCHLD that comes while a handler is set
 		sshd: sshtest.StartSshd(t, "AcceptEnv PSSH_*"),
 		files: func(t *testing.T, dir string) {
 			for name, text := range map[string]string{

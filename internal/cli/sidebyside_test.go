@@ -29,9 +29,10 @@ type sideBySide struct {
 	files    func(t *testing.T, dir string)
 	sshd     *sshtest.Sshd
 	normal   func(stdout string) string
-	// restarts is how often the original is started again when it hangs, which pdsh
-	// does on a busy machine.
+	// restarts is how often the original is started again when it hangs, as pdsh does
+	// on a busy machine, or when it trips over itself.
 	restarts int
+	trips    string // in its stderr
 }
 
 // call is one invocation.
@@ -134,6 +135,11 @@ func sortedLines(text string) string {
 	return strings.Join(list, "")
 }
 
+// failed says whether the original did not get to its answer.
+func (s *sideBySide) failed(a answer) bool {
+	return a.Code == -1 || s.trips != "" && strings.Contains(a.Stderr, s.trips)
+}
+
 // compare runs all calls with both.
 func (s *sideBySide) compare(t *testing.T, calls []call) {
 	t.Helper()
@@ -148,7 +154,7 @@ func (s *sideBySide) compare(t *testing.T, calls []call) {
 		t.Run(c.args, func(t *testing.T) {
 			t.Parallel()
 			want, got := s.run(t, s.original, c), s.run(t, ours, c)
-			for n := 0; n < s.restarts && want.Code == -1; n++ {
+			for n := 0; n < s.restarts && s.failed(want); n++ {
 				want = s.run(t, s.original, c)
 			}
 			if strings.Contains(c.differs, "stdout") {
