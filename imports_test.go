@@ -81,8 +81,8 @@ verdict/compare: base/alg base/stats record verdict/rank
 verdict/verdicttest: base/alg measure/model/sim measure/plan record verdict/rank
 verdict/choice: base/alg base/fault record sys/bounded verdict/rank
 verdict/advise: base/alg record verdict/choice verdict/rank
-verdict/apply: base/alg base/fault base/termsafe ssh/openssh ssh/route sys/bounded sys/edit sys/safedir sys/workdir verdict/advise verdict/choice
-verdict/prove: base/alg base/stats base/termsafe base/unit measure/drive measure/lab measure/model measure/testbed measure/workload record
+verdict/apply: base/alg base/fault base/termsafe measure/loopback record ssh/openssh ssh/route sys/bounded sys/edit sys/safedir sys/workdir verdict/advise verdict/choice verdict/rank
+verdict/prove: base/alg base/fault base/stats base/termsafe base/unit measure/drive measure/lab measure/model measure/testbed measure/workload record sys/workdir verdict/advise
 verdict/doctor: base/alg base/shell measure/handshake measure/symptoms
 fleet/hostset: base/host
 fleet/transfer: base/host base/shell base/termsafe base/unit fleet fleet/output fleet/remotesh ssh/sftp

@@ -12,15 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/unit"
-	"sshpace/internal/measure/loopback"
-	"sshpace/internal/record"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/advice"
-	"sshpace/internal/ssh/openssh"
-	"sshpace/internal/sys/workdir"
-	"sshpace/internal/verdict/advise"
 	"sshpace/internal/verdict/apply"
-	"sshpace/internal/verdict/choice"
 	"sshpace/internal/verdict/rank"
 	"sshpace/internal/verdict/result"
 )
@@ -118,190 +112,87 @@ func (f adviseFlags) check() error {
 	return nil
 }
 
-// adviser is everything that the parts of the command share.
-type adviser struct {
-	flags       adviseFlags
-	sys         System
-	path        string // of the result
-	ranking     *rank.Ranking
-	params      advise.Params
-	advice      *advise.Advice
-	ssh, sshd   openssh.Program // sshd.Path "" where there is none, or the server is another machine
-	destination openssh.Destination
-	dir         *workdir.Dir
-	hostKey     string // of a one-run pair, which sshd -t and -T insist on
-}
-
 func runAdvise(ctx context.Context, sys System, f adviseFlags, args []string) (err error) {
 	if err := f.check(); err != nil {
 		return err
 	}
 	drain, ctx, stop := interrupts(ctx, sys)
 	defer stop()
-	a := &adviser{flags: f, sys: sys}
-	if err := a.load(args); err != nil {
+	path, err := f.result(sys, args)
+	if err != nil {
 		return err
 	}
-	if a.dir, err = privateDir(sys); err != nil {
+	ranking, err := result.File(path, rank.Auto)
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, a.dir.Close()) }()
-	if err := a.decide(ctx); err != nil {
+	if len(ranking.Bulk) == 0 {
+		return usageError("measure with sshpace bench", "%s ranks no cipher", path)
+	}
+	dir, err := privateDir(sys)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	advised, err := apply.New(ctx, apply.Params{
+		Ranking: ranking, Policy: f.policy, Strict: f.strict, Pattern: f.pattern, SSH: f.ssh, SSHD: f.sshd, SSHDConfig: f.sshdConfig,
+		Connection: f.connection.Connection, Connect: time.Duration(f.connect), Hosts: f.hosts, Dir: dir, Out: sys.Stdout, Notes: sys.Stderr,
+	})
+	if err != nil {
 		return interrupted(drain, err)
 	}
-	advised := a.advised()
 	if err := advised.Check(ctx); err != nil {
 		return interrupted(drain, err)
 	}
-	fmt.Fprintf(sys.Stderr, "advice from %s\n", a.path)
-	view := advice.View{Advice: a.advice, Ranking: a.ranking, Pattern: a.pattern(), Strict: f.strict, Insecure: f.insecure, Checked: a.sshd.Path != ""}
+	fmt.Fprintf(sys.Stderr, "advice from %s\n", path)
+	if err := f.show(sys, advised); err != nil {
+		return err
+	}
+	return interrupted(drain, f.carryOut(ctx, drain, sys, advised))
+}
+
+// result is the file that the advice is made of: the newest one, or that of a host.
+func (f adviseFlags) result(sys System, args []string) (string, error) {
+	results := store.Of(sys.Getenv)
+	if len(args) == 0 {
+		return results.Newest()
+	}
+	if _, err := os.Stat(args[0]); err == nil || strings.HasSuffix(args[0], ".jsonl") {
+		return args[0], nil
+	}
+	destination, err := f.connection.Destination(args[0])
+	if err != nil {
+		return "", err
+	}
+	path := results.NewestOf(destination.Label)
+	if path == "" {
+		return "", usageError("measure it first: sshpace bench "+destination.Label, "there is no result of %s", destination.Label)
+	}
+	return path, nil
+}
+
+// show prints the advice.
+func (f adviseFlags) show(sys System, a *apply.Advised) error {
+	view := advice.View{Advice: a.Advice, Ranking: a.Ranking, Pattern: a.Pattern, Strict: f.strict, Insecure: f.insecure, Checked: a.HasServer()}
 	if f.json {
-		if err := view.JSON(sys.Stdout); err != nil {
-			return err
-		}
-	} else {
-		view.Text(sys.Stdout)
+		return view.JSON(sys.Stdout)
 	}
-	err = advised.CheckNow(ctx)
+	view.Text(sys.Stdout)
+	return nil
+}
+
+// carryOut does what is to be done with the advice: checks it with hosts, proves it
+// and writes it.
+func (f adviseFlags) carryOut(ctx, drain context.Context, sys System, a *apply.Advised) error {
+	err := a.CheckNow(ctx)
 	if err == nil && f.write == "" { // else what is written is checked
-		err = advised.CheckPrinted(ctx)
+		err = a.CheckPrinted(ctx)
 	}
-	if err != nil {
-		return interrupted(drain, err)
+	if err == nil && f.prove {
+		err = f.measure(ctx, drain, sys, a)
 	}
-	if f.prove {
-		if err := a.prove(ctx, drain); err != nil {
-			return interrupted(drain, err)
-		}
-	}
-	if f.write != "" && drain.Err() == nil {
-		err = a.write(ctx, advised)
-	}
-	return interrupted(drain, err)
-}
-
-// load finds and ranks the result.
-func (a *adviser) load(args []string) error {
-	path := ""
-	switch {
-	case len(args) == 0:
-		newest, err := store.Of(a.sys.Getenv).Newest()
-		if err != nil {
-			return err
-		}
-		path = newest
-	case isFile(args[0]):
-		path = args[0]
-	default:
-		destination, err := a.flags.connection.Destination(args[0])
-		if err != nil {
-			return err
-		}
-		if path = store.Of(a.sys.Getenv).NewestOf(destination.Label); path == "" {
-			return usageError("measure it first: sshpace bench "+destination.Label, "there is no result of %s", destination.Label)
-		}
-	}
-	r, err := result.File(path, rank.Auto)
-	if err != nil {
+	if err != nil || f.write == "" || drain.Err() != nil {
 		return err
 	}
-	if a.flags.strict && a.flags.pattern == "" && r.Campaign.Server != record.ServerRemote {
-		return usageError("name the hosts with --host, such as --host nas or --host '*'",
-			"a result of loopback says nothing of other hosts: --strict may cut them off")
-	}
-	if len(r.Bulk) == 0 {
-		return usageError("measure with sshpace bench", "%s ranks no cipher", path)
-	}
-	a.ranking = r
-	a.path = path
-	return a.reach()
-}
-
-func isFile(name string) bool {
-	_, err := os.Stat(name)
-	return err == nil || strings.HasSuffix(name, ".jsonl")
-}
-
-// reach is how ssh would be told to go to the result's host; localhost for a
-// result of loopback.
-func (a *adviser) reach() (err error) {
-	target := a.ranking.Campaign.Target
-	if a.ranking.Campaign.Server != record.ServerRemote {
-		a.destination = openssh.Destination{Host: "localhost", Label: target, Options: a.flags.connection.Options()}
-		return nil
-	}
-	a.destination, err = a.flags.connection.Destination(target)
-	return err
-}
-
-func (a *adviser) local() bool {
-	return a.ranking.Campaign.Server != record.ServerRemote && a.ranking.Campaign.Imported == ""
-}
-
-// decide reads the present configuration and makes the advice.
-func (a *adviser) decide(ctx context.Context) error {
-	policy, err := choice.Load(a.flags.policy)
-	if err != nil {
-		return err
-	}
-	if a.ssh, err = openssh.FindClient(ctx, a.flags.ssh); err != nil {
-		return withHint(err, "install openssh-client, or name its path with --ssh")
-	}
-	keys, err := loopback.MakeKeys(a.dir)
-	if err != nil {
-		return err
-	}
-	a.hostKey = keys.HostKey
-	p := advise.Params{Ranking: a.ranking, Policy: policy, Strict: a.flags.strict}
-	if p.Client, err = apply.ClientNow(ctx, a.ssh, apply.Probe(a.pattern()), a.destination.Options); err != nil {
-		return withHint(err, "look at your ssh_config")
-	}
-	p.Server.Old = !choice.Prepends(a.ranking.Environment.Server)
-	if a.local() {
-		if a.sshd, p.Server, err = apply.ServerNow(ctx, a.flags.sshd, a.flags.sshdConfig, a.hostKey, a.sys.Stderr); err != nil {
-			return err
-		}
-	}
-	a.params = p
-	a.advice, err = advise.New(p)
-	if errors.Is(err, advise.ErrNothing) {
-		return withHint(err, "choose another --policy, or measure more algorithms")
-	}
-	return err
-}
-
-// pattern is that of the Host line.
-func (a *adviser) pattern() string {
-	switch {
-	case a.flags.pattern != "":
-		return a.flags.pattern
-	case a.ranking.Campaign.Server != record.ServerRemote:
-		return "*"
-	}
-	return a.destination.Host
-}
-
-// advised is the advice with all that is needed to carry it out.
-func (a *adviser) advised() *apply.Advised {
-	return &apply.Advised{
-		Advice: a.advice, Client: a.params.Client, Server: a.params.Server, Strict: a.flags.strict, Pattern: a.pattern(),
-		SSH: a.ssh, SSHD: a.sshd, HostKey: a.hostKey, SSHDConfig: a.flags.sshdConfig, Connection: a.flags.connection.Connection,
-		Connect: time.Duration(a.flags.connect), Hosts: a.flags.hosts, Dir: a.dir, Out: a.sys.Stdout,
-	}
-}
-
-// write puts the advice into the files that --write names.
-func (a *adviser) write(ctx context.Context, advised *apply.Advised) error {
-	if a.flags.write != "server" {
-		if err := advised.WriteClient(ctx); err != nil {
-			return err
-		}
-	}
-	switch {
-	case a.flags.write == "client":
-		return nil
-	case a.sshd.Path == "":
-		return usageError("copy the lines to the server and check them there with sshd -t", "the server is not this machine: nothing was written for sshd")
-	}
-	return advised.WriteServer(ctx)
+	return a.Write(ctx, f.write)
 }

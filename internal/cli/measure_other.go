@@ -6,6 +6,8 @@ import (
 	"context"
 	"runtime"
 
+	"sshpace/internal/verdict/apply"
+
 	"github.com/spf13/cobra"
 )
 
@@ -34,4 +36,6 @@ func linuxOnly(what string) error {
 func flowProgram(context.Context, []string) (int, error) { return 1, linuxOnly("this helper") }
 
 // prove measures, too.
-func (a *adviser) prove(_, _ context.Context) error { return linuxOnly("advise --prove") }
+func (f adviseFlags) measure(_, _ context.Context, _ System, _ *apply.Advised) error {
+	return linuxOnly("advise --prove")
+}

@@ -3,7 +3,9 @@
 package apply
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,32 +14,106 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/fault"
+	"sshpace/internal/measure/loopback"
+	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/sys/workdir"
 	"sshpace/internal/verdict/advise"
+	"sshpace/internal/verdict/choice"
+	"sshpace/internal/verdict/rank"
 )
+
+// Params say what advice is made of, and which ssh and sshd are to follow it.
+type Params struct {
+	Ranking    *rank.Ranking
+	Policy     string // a name, or a file
+	Strict     bool   // closed lists
+	Pattern    string // of the Host line; "": the result's host, or * for a result of loopback
+	SSH, SSHD  string // paths; "" to search
+	SSHDConfig string // "": sshd's own
+	Connection route.Connection
+	Connect    time.Duration
+	Hosts      []string     // that must stay reachable by ssh
+	Dir        *workdir.Dir // for files that are checked
+	Out, Notes io.Writer
+}
 
 // Advised is advice, and the ssh and sshd that are to follow it.
 type Advised struct {
-	Advice         *advise.Advice
-	Client, Server advise.Side // as they are now
-	Strict         bool
-	Pattern        string          // of the Host line
-	SSH, SSHD      openssh.Program // SSHD.Path "": there is none, or the server is another machine
-	HostKey        string          // which sshd -t and -T insist on
-	SSHDConfig     string          // "": sshd's own
-	Connection     route.Connection
-	Connect        time.Duration
-	Hosts          []string     // that must stay reachable by ssh
-	Dir            *workdir.Dir // for files that are checked
-	Out            io.Writer
+	Params
+	Advice      *advise.Advice
+	Destination openssh.Destination // the result's host; localhost for a result of loopback
 
-	reached []reachedHost
+	client, server advise.Side // as they are now
+	ssh, sshd      openssh.Program
+	hostKey        string // which sshd -t and -T insist on
+	reached        []reachedHost
 }
 
-// Probe is a host name that a Host line with this pattern matches.
-func Probe(pattern string) string {
+// New reads the present configuration and makes the advice.
+func New(ctx context.Context, p Params) (*Advised, error) {
+	a := &Advised{Params: p}
+	if err := a.aim(); err != nil {
+		return nil, err
+	}
+	policy, err := choice.Load(p.Policy)
+	if err != nil {
+		return nil, err
+	}
+	if a.ssh, err = openssh.FindClient(ctx, p.SSH); err != nil {
+		return nil, fault.WithHint(err, "install openssh-client, or name its path with --ssh")
+	}
+	keys, err := loopback.MakeKeys(p.Dir)
+	if err != nil {
+		return nil, err
+	}
+	a.hostKey = keys.HostKey
+	if a.client, err = clientNow(ctx, a.ssh, probe(a.Pattern), a.Destination.Options); err != nil {
+		return nil, fault.WithHint(err, "look at your ssh_config")
+	}
+	a.server.Old = !choice.Prepends(p.Ranking.Environment.Server)
+	if a.Here() {
+		if a.sshd, a.server, err = serverNow(ctx, p.SSHD, p.SSHDConfig, a.hostKey, p.Notes); err != nil {
+			return nil, err
+		}
+	}
+	a.Advice, err = advise.New(advise.Params{Ranking: p.Ranking, Policy: policy, Strict: p.Strict, Client: a.client, Server: a.server})
+	if errors.Is(err, advise.ErrNothing) {
+		err = fault.WithHint(err, "choose another --policy, or measure more algorithms")
+	}
+	return a, err
+}
+
+// aim finds out for which hosts the advice is, and how ssh would be told to go there.
+func (a *Advised) aim() (err error) {
+	c := a.Ranking.Campaign
+	foreign := c.Server == record.ServerRemote
+	if a.Strict && a.Pattern == "" && !foreign {
+		return fault.Usage("name the hosts with --host, such as --host nas or --host '*'",
+			"a result of loopback says nothing of other hosts: --strict may cut them off")
+	}
+	if !foreign {
+		a.Destination = openssh.Destination{Host: "localhost", Label: c.Target, Options: a.Connection.Options()}
+		a.Pattern = cmp.Or(a.Pattern, "*")
+		return nil
+	}
+	a.Destination, err = a.Connection.Destination(c.Target)
+	a.Pattern = cmp.Or(a.Pattern, a.Destination.Host)
+	return err
+}
+
+// Here tells whether the server of the result is on this machine.
+func (a *Advised) Here() bool {
+	return a.Ranking.Campaign.Server != record.ServerRemote && a.Ranking.Campaign.Imported == ""
+}
+
+// HasServer tells whether there is an sshd here that the advice is for.
+func (a *Advised) HasServer() bool { return a.sshd.Path != "" }
+
+// probe is a host name that a Host line with this pattern matches.
+func probe(pattern string) string {
 	return strings.NewReplacer("*", "x", "?", "x", "!", "").Replace(strings.Split(pattern, ",")[0])
 }
 
@@ -53,7 +129,7 @@ func (a *Advised) Check(ctx context.Context) error {
 	if err := a.checkClient(ctx, client); err != nil {
 		return fmt.Errorf("ssh does not take the advice: %w", err)
 	}
-	if a.SSHD.Path == "" {
+	if !a.HasServer() {
 		return nil
 	}
 	server := a.Dir.File("advice_sshd_config")
@@ -69,24 +145,24 @@ func (a *Advised) Check(ctx context.Context) error {
 // checkClient makes sure that ssh, with this configuration file, offers the
 // host what is advised.
 func (a *Advised) checkClient(ctx context.Context, file string) error {
-	d := openssh.Destination{Host: Probe(a.Pattern), Options: []string{"-F", file}}
-	got, err := a.SSH.Effective(ctx, d)
+	d := openssh.Destination{Host: probe(a.Pattern), Options: []string{"-F", file}}
+	got, err := a.ssh.Effective(ctx, d)
 	if err != nil {
 		return err
 	}
-	return a.follows(got, a.Client)
+	return a.follows(got, a.client)
 }
 
 // checkServer does the same with sshd.
 func (a *Advised) checkServer(ctx context.Context, file string) error {
-	if err := a.SSHD.CheckServer(ctx, file, a.HostKey); err != nil {
+	if err := a.sshd.CheckServer(ctx, file, a.hostKey); err != nil {
 		return err
 	}
-	got, err := a.SSHD.EffectiveServer(ctx, file, a.HostKey)
+	got, err := a.sshd.EffectiveServer(ctx, file, a.hostKey)
 	if err != nil {
 		return err
 	}
-	return a.follows(got, a.Server)
+	return a.follows(got, a.server)
 }
 
 // follows finds a list that is not as advised: another line of the file wins, or

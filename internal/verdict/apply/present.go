@@ -13,8 +13,8 @@ import (
 	"sshpace/internal/verdict/choice"
 )
 
-// ClientNow is what ssh offers a host now. Options are those of ssh.
-func ClientNow(ctx context.Context, ssh openssh.Program, host string, options []string) (side advise.Side, err error) {
+// clientNow is what ssh offers a host now. Options are those of ssh.
+func clientNow(ctx context.Context, ssh openssh.Program, host string, options []string) (side advise.Side, err error) {
 	if side.Offer, err = ssh.Effective(ctx, openssh.Destination{Host: host, Options: options}); err != nil {
 		return side, err
 	}
@@ -23,10 +23,10 @@ func ClientNow(ctx context.Context, ssh openssh.Program, host string, options []
 	return side, err
 }
 
-// ServerNow finds sshd and what its configuration offers; path and config are ""
+// serverNow finds sshd and what its configuration offers; path and config are ""
 // where the user names none. Without an sshd, or a configuration that we may read,
 // nothing is known of it, which notes are written about.
-func ServerNow(ctx context.Context, path, config, hostKey string, notes io.Writer) (sshd openssh.Program, side advise.Side, err error) {
+func serverNow(ctx context.Context, path, config, hostKey string, notes io.Writer) (sshd openssh.Program, side advise.Side, err error) {
 	sshd, err = openssh.FindServer(ctx, path)
 	if err != nil {
 		if path == "" && config == "" {

@@ -70,7 +70,7 @@ func (a *Advised) negotiated(ctx context.Context, name string, connection route.
 	}
 	log := a.Dir.File("check.log")
 	defer os.Remove(log)
-	n, err := a.SSH.Negotiate(ctx, destination, log, a.Connect)
+	n, err := a.ssh.Negotiate(ctx, destination, log, a.Connect)
 	return alg.NewSuite(n.Got.Cipher, n.Got.MAC, n.Got.Kex), err
 }
 

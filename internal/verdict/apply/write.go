@@ -46,10 +46,24 @@ func explain(err error) error {
 	return err
 }
 
-// WriteClient writes into the user's ssh_config, or into a folder that it
-// includes.
-func (a *Advised) WriteClient(ctx context.Context) error { return explain(a.writeClient(ctx)) }
+// Write writes the lines for one side, client or server, or for both.
+func (a *Advised) Write(ctx context.Context, side string) error {
+	if side != "server" {
+		if err := explain(a.writeClient(ctx)); err != nil {
+			return err
+		}
+	}
+	switch {
+	case side == "client":
+		return nil
+	case !a.HasServer():
+		return fault.Usage("copy the lines to the server and check them there with sshd -t", "the server is not this machine: nothing was written for sshd")
+	}
+	return explain(a.writeServer(ctx))
+}
 
+// writeClient writes into the user's ssh_config, or into a folder that it
+// includes.
 func (a *Advised) writeClient(ctx context.Context) error {
 	config, err := a.clientFile()
 	if err != nil {
@@ -103,10 +117,8 @@ func (a *Advised) clientFile() (string, error) {
 	return filepath.Join(me.HomeDir, ".ssh", "config"), nil
 }
 
-// WriteServer writes into sshd_config, or into a folder that it includes.
+// writeServer writes into sshd_config, or into a folder that it includes.
 // Nothing is restarted.
-func (a *Advised) WriteServer(ctx context.Context) error { return explain(a.writeServer(ctx)) }
-
 func (a *Advised) writeServer(ctx context.Context) error {
 	config := a.SSHDConfig
 	if config == "" {

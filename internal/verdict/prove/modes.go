@@ -14,12 +14,12 @@ import (
 
 // ways are what people do with SSH, with both choices; left are those that cannot
 // be measured, with the reason.
-func ways(p Params, suites [2]alg.Suite) (methods []*method, left []string) {
-	for _, direction := range p.Directions {
-		for _, mode := range p.Modes {
+func ways(p params, suites [2]alg.Suite) (methods []*method, left []string) {
+	for _, direction := range p.directions {
+		for _, mode := range p.modes {
 			var both [2]*workload.Contestant
 			for k, suite := range suites {
-				both[k] = p.Ground.Contestants([]record.Mode{mode}, workload.Options{Suite: suite, Direction: direction, Streams: 1})[0]
+				both[k] = p.ground.Contestants([]record.Mode{mode}, workload.Options{Suite: suite, Direction: direction, Streams: 1})[0]
 			}
 			name := fmt.Sprintf("%s %s", mode, direction)
 			if why := both[0].Why; why != "" {
@@ -27,7 +27,7 @@ func ways(p Params, suites [2]alg.Suite) (methods []*method, left []string) {
 				continue
 			}
 			methods = append(methods, &method{name: name, round: func(ctx context.Context, swap bool) ([2]rates, record.Sample, error) {
-				return inTurn(ctx, both, swap, int64(p.Size))
+				return inTurn(ctx, both, swap, int64(p.size))
 			}})
 		}
 	}

@@ -17,20 +17,20 @@ import (
 	"sshpace/internal/record"
 )
 
-// Params say what is compared, and where.
-type Params struct {
-	Bed              *testbed.Testbed // with an ssh
-	Present, Advised alg.Suite
-	Directions       []record.Direction
-	Rounds           int
-	Modes            []record.Mode   // what people do, beside the raw transfer
-	Ground           *workload.Bed   // for the modes; nil: none can be measured
-	Size             unit.Bytes      // that modes move
-	Progress         func(round int) // from 1
+// params say what is compared, and where.
+type params struct {
+	bed              *testbed.Testbed // with an ssh
+	present, advised alg.Suite
+	directions       []record.Direction
+	rounds           int
+	modes            []record.Mode   // what people do, beside the raw transfer
+	ground           *workload.Bed   // for the modes; nil: none can be measured
+	size             unit.Bytes      // that modes move
+	progress         func(round int) // from 1
 }
 
-// Proof is what the rounds showed.
-type Proof struct {
+// proof is what the rounds showed.
+type proof struct {
 	target  string
 	suites  [2]alg.Suite // present, advised
 	methods []*method
@@ -56,30 +56,30 @@ type method struct {
 // rates are what one run showed; zero where it could not be read.
 type rates struct{ throughput, cost float64 }
 
-// Measure runs the rounds. drain ends it between two of them.
-func Measure(ctx, drain context.Context, p Params) (*Proof, error) {
-	proof := &Proof{target: p.Bed.Target, suites: [2]alg.Suite{p.Present, p.Advised}, size: p.Size}
-	for i, direction := range p.Directions {
-		turns := newPair(p.Bed.Driver, proof.suites, direction, 1+i*maxPairID)
+// measure runs the rounds. drain ends it between two of them.
+func measure(ctx, drain context.Context, p params) (*proof, error) {
+	shown := &proof{target: p.bed.Target, suites: [2]alg.Suite{p.present, p.advised}, size: p.size}
+	for i, direction := range p.directions {
+		turns := newPair(p.bed.Driver, shown.suites, direction, 1+i*maxPairID)
 		defer turns.close()
-		proof.methods = append(proof.methods, &method{name: "raw " + string(direction), direct: true, round: func(ctx context.Context, _ bool) ([2]rates, record.Sample, error) {
+		shown.methods = append(shown.methods, &method{name: "raw " + string(direction), direct: true, round: func(ctx context.Context, _ bool) ([2]rates, record.Sample, error) {
 			return turns.round(ctx)
 		}})
 	}
-	if p.Ground != nil {
-		methods, left := ways(p, proof.suites)
-		proof.methods, proof.left = append(proof.methods, methods...), left
+	if p.ground != nil {
+		methods, left := ways(p, shown.suites)
+		shown.methods, shown.left = append(shown.methods, methods...), left
 	}
-	for round := range p.Rounds {
+	for round := range p.rounds {
 		if drain.Err() != nil {
 			break
 		}
-		p.Progress(round + 1)
-		if err := proof.round(ctx, round); err != nil {
-			return nil, p.Bed.Explain(err)
+		p.progress(round + 1)
+		if err := shown.round(ctx, round); err != nil {
+			return nil, p.bed.Explain(err)
 		}
 	}
-	return proof, nil
+	return shown, nil
 }
 
 // maxPairID keeps the trials of two directions apart.
@@ -87,7 +87,7 @@ const maxPairID = 1000
 
 // round runs every method with both choices; which of them is first changes from
 // round to round, so that a trend favours neither.
-func (p *Proof) round(ctx context.Context, number int) error {
+func (p *proof) round(ctx context.Context, number int) error {
 	for _, m := range p.methods {
 		if m.failures >= maxFailures {
 			continue

@@ -10,11 +10,11 @@ import (
 
 // A proof that was stopped after its first round has a ratio and no interval.
 func TestProofOfOneRound(t *testing.T) {
-	p := &Proof{target: "loopback", suites: [2]alg.Suite{{Cipher: "a"}, {Cipher: "b"}}, methods: []*method{{name: "raw upload", direct: true}, {name: "scp upload"}}}
+	p := &proof{target: "loopback", suites: [2]alg.Suite{{Cipher: "a"}, {Cipher: "b"}}, methods: []*method{{name: "raw upload", direct: true}, {name: "scp upload"}}}
 	p.methods[0].add([2]rates{{throughput: 100e6, cost: 2}, {throughput: 235e6, cost: 1}})
 	report := func() string {
 		var out bytes.Buffer
-		p.Write(&out)
+		p.write(&out)
 		return out.String()
 	}
 	one := report()

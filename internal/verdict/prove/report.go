@@ -11,9 +11,9 @@ import (
 	"sshpace/internal/base/termsafe"
 )
 
-// Write prints the ratios with their intervals (Hodges and Lehmann on the logs of
+// write prints the ratios with their intervals (Hodges and Lehmann on the logs of
 // the rounds) and a verdict each, as comments of a configuration.
-func (p *Proof) Write(out io.Writer) {
+func (p *proof) write(out io.Writer) {
 	fmt.Fprintf(out, "\n# proof on %s: %s (now) and %s (advised) in turns\n", termsafe.OneLine(p.target), p.suites[0].Bulk(), p.suites[1].Bulk())
 	for _, m := range p.methods {
 		if len(m.speeds) == 0 {
