@@ -37,9 +37,11 @@ func location(sorted []float64) float64 {
 type sample struct {
 	logs    []float64
 	windows []int
+	places  []int   // and which slice of all connections'
 	centre  float64 // location
 	lo, hi  float64 // values beyond these have no more influence
 	err     float64 // standard error of the location if slices were independent
+	spread  float64 // standard deviation of slices but for outliers
 }
 
 // locate finds the location and its error, which is that of the winsorised

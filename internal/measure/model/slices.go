@@ -61,6 +61,7 @@ func numbered(connections []*connection, name func(alg.Suite) string) []int {
 // reading is one slice of one connection.
 type reading struct {
 	window int
+	place  int // among the slices of all connections, in the order of time
 	bytes  float64
 	ns     [quantities]float64 // 0: unknown
 }
@@ -113,7 +114,7 @@ func SittingsOf(trials map[int]record.Trial, batches []record.Slices) Sittings {
 // split sorts slices by connection, in the order of their first one.
 func split(trials map[int]record.Trial, batches []record.Slices) (connections []*connection, probe, wallProbe [][]float64) {
 	at := map[int]*connection{}
-	window, inWindow, sitting := 0, 0, 0
+	window, inWindow, sitting, place := 0, 0, 0, 0
 	for _, batch := range batches {
 		if batch.Sitting != sitting || inWindow >= windowSlices {
 			sitting, inWindow, window = batch.Sitting, 0, window+1
@@ -136,10 +137,12 @@ func split(trials map[int]record.Trial, batches []record.Slices) (connections []
 				at[s.Trial] = c
 				connections = append(connections, c)
 			}
-			c.readings = append(c.readings, readingOf(s, window))
+			r := readingOf(s, window, place)
+			c.readings = append(c.readings, r)
 			if s.Long {
-				c.long = append(c.long, readingOf(s, window))
+				c.long = append(c.long, r)
 			}
+			place++
 			inWindow++
 		}
 	}
@@ -155,8 +158,8 @@ func turn(windows [][]float64, window int, figure float64) [][]float64 {
 	return windows
 }
 
-func readingOf(s record.Slice, window int) reading {
-	r := reading{window: window, bytes: float64(s.Bytes)}
+func readingOf(s record.Slice, window, place int) reading {
+	r := reading{window: window, place: place, bytes: float64(s.Bytes)}
 	r.ns[wall] = float64(s.WallNS)
 	if s.ClientCPUNS != nil {
 		r.ns[client] = float64(*s.ClientCPUNS)
@@ -182,11 +185,15 @@ func locate(connections []*connection, q quantity, excess *Excess) (out []stats.
 			}
 			samples[i].logs = append(samples[i].logs, excess.log(r, q))
 			samples[i].windows = append(samples[i].windows, r.window)
+			samples[i].places = append(samples[i].places, r.place)
 			windows = max(windows, r.window+1)
 		}
 		samples[i].locate()
 	}
 	free(samples, windows)
+	if q != wall { // which is relative to CPU time: what disturbs a slice disturbs both
+		follow(samples)
+	}
 	pool(samples)
 	factor, common := minInflation, 0.0
 	if all, ok := courses(samples, windows); ok {

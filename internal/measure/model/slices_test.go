@@ -30,7 +30,7 @@ func TestLocation(t *testing.T) {
 	near(t, "its error", medianError([]float64{-1, 0, 1}, []float64{4, 4, 4}, 0), math.Sqrt(math.Pi/2/12)*2*1.4826, 1e-4)
 }
 
-// turns makes slices of connections 1, 2, ... in turn; what gives the payload and
+// turns makes slices of connections 1, 2, ... in turn, in a new order in every round; what gives the payload and
 // CPU time of the client in ns for the kth slice of one.
 func turns(connections, rounds int, what func(id, k int) (bytes, ns float64)) (map[int]record.Trial, []record.Slices) {
 	trials := map[int]record.Trial{}
@@ -38,8 +38,10 @@ func turns(connections, rounds int, what func(id, k int) (bytes, ns float64)) (m
 		trials[id] = record.Trial{ID: id, Workload: record.Sitting, Want: alg.Suite{Cipher: "aes128-ctr", MAC: "hmac-sha1"}, Direction: record.Upload}
 	}
 	batch := record.Slices{Sitting: 1}
+	order := rand.New(rand.NewPCG(1, 1))
 	for k := range rounds {
-		for id := 1; id <= connections; id++ {
+		for _, i := range order.Perm(connections) {
+			id := 1 + i
 			bytes, ns := what(id, k)
 			if bytes > 0 {
 				cpu := time.Duration(ns)
@@ -83,7 +85,7 @@ func TestExcessIsTakenOut(t *testing.T) {
 // Throughput is the wall time of long slices, relative to the CPU time that each of
 // them took, times what all slices cost: a slow long slice is no slow cell.
 func TestThroughputIsThatOfLongSlices(t *testing.T) {
-	trials, batches := turns(2, 40, func(int, int) (float64, float64) { return 500_000, 1e6 })
+	trials, batches := turns(20, 40, func(int, int) (float64, float64) { return 500_000, 1e6 })
 	for b := range batches {
 		for i := range batches[b].Slices {
 			if s := &batches[b].Slices[i]; s.Round%4 == 0 {
@@ -94,9 +96,9 @@ func TestThroughputIsThatOfLongSlices(t *testing.T) {
 		}
 	}
 	for _, c := range SittingsOf(trials, batches).Connections {
-		near(t, "wall", c.Wall.Value(), 3, 1e-9)
+		near(t, "wall", c.Wall.Value(), 3, 0.09)
 		near(t, "long slices", float64(c.Wall.N), 10, 0)
-		near(t, "client", c.Client.Value(), 2, 1e-9)
+		near(t, "client", c.Client.Value(), 2, 0.06)
 	}
 }
 
@@ -115,6 +117,41 @@ func TestLevelOfTheMachineIsShared(t *testing.T) {
 		return 1e6, cost
 	}))
 	near(t, "the one that was measured late", s.Connections[0].Client.Log-s.Connections[1].Client.Log, 0, 0.01)
+}
+
+// The machine is disturbed for a few slices at a time, again and again, and half of the
+// connections suffer three times as much as the others. What neighbours in time tell
+// makes the figures of connections that cost the same more alike, and moves none.
+func TestNeighboursTellOfDisturbances(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 1))
+	samples, bare := make([]sample, 60), make([]sample, 60)
+	level, place := 0.0, 0
+	for range 100 {
+		for _, i := range random.Perm(len(samples)) {
+			level = 0.9*level + math.Sqrt(1-0.81)*random.NormFloat64()
+			suffers := 0.05 * float64(1+2*(i%2))
+			x := suffers * (level + 0.5*random.NormFloat64())
+			for _, s := range []*sample{&samples[i], &bare[i]} {
+				s.logs, s.windows, s.places = append(s.logs, x), append(s.windows, 0), append(s.places, place)
+			}
+			place++
+		}
+	}
+	follow(samples)
+	centres := func(samples []sample, half int) (out []float64) {
+		for i := half; i < len(samples); i += 2 {
+			samples[i].locate()
+			out = append(out, samples[i].centre)
+		}
+		return out
+	}
+	for half := range 2 {
+		with, without := centres(samples, half), centres(bare, half)
+		if ratio := math.Sqrt(stats.Variance(with) / stats.Variance(without)); ratio > 0.85 {
+			t.Errorf("half %d: figures spread %.2f of what they did, want at most 0.85", half, ratio)
+		}
+		near(t, "mean", stats.Mean(with)-stats.Mean(without), 0, 0.015)
+	}
 }
 
 // Slices that are independent have errors as large as they say; where fifty in a

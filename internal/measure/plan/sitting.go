@@ -19,6 +19,7 @@ const (
 	early       = 4    // passes before anything but short turns
 	roundPasses = 8    // of a round that the user counts
 	extraShare  = 0.3  // turns that go where they help most, beside one of each connection
+	heldOut     = 2    // more turns of every held-out cell: its own error is not to pass for that of its prediction
 )
 
 // sitting plans turns of connections that are open together. First the cells
@@ -148,7 +149,7 @@ func (s *sitting) nextPass() {
 	var steps []Step
 	for _, seat := range s.open {
 		for _, t := range seat.trials {
-			steps = append(steps, Step{Action: Turn, Trials: []record.Trial{t}, Length: turnLength, Round: s.round})
+			steps = append(steps, s.short(t))
 		}
 	}
 	steps = append(steps, s.extra(len(steps))...)
@@ -198,14 +199,26 @@ func (s *sitting) singles() []record.Trial {
 	return s.logins.block(s.round, s.elapsed, s.BudgetNS-s.elapsed)
 }
 
+// short is a turn of the usual length.
+func (s *sitting) short(t record.Trial) Step {
+	return Step{Action: Turn, Trials: []record.Trial{t}, Length: turnLength, Round: s.round}
+}
+
 // extra are further turns of the connections where they help most.
 func (s *sitting) extra(regular int) []Step {
-	if s.pass < early || len(s.todo) > 0 {
+	if s.pass < early || len(s.todo) > 0 || s.Rounds > 0 {
 		return nil
 	}
 	var steps []Step
 	for _, t := range s.worth.wanted(s.open, int(extraShare*float64(regular))) {
-		steps = append(steps, Step{Action: Turn, Trials: []record.Trial{t}, Length: turnLength, Round: s.round})
+		steps = append(steps, s.short(t))
+	}
+	for _, seat := range s.open {
+		for _, t := range seat.trials {
+			if t.Role == record.RoleHoldout {
+				steps = append(steps, slices.Repeat([]Step{s.short(t)}, heldOut)...)
+			}
+		}
 	}
 	return steps
 }

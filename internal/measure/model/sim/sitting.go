@@ -106,7 +106,8 @@ func (s Sitting) trials() []record.Trial {
 	return out
 }
 
-// turns gives every connection a slice per round, in random order.
+// turns gives every connection a slice per round, three if it is held out, in random
+// order.
 func (m *Machine) turns(f *record.File, s Sitting, own map[int]float64) {
 	w := &weather{of: m.Neighbours, random: m.random, phase: 2 * math.Pi * m.random.Float64()}
 	var ids []int
@@ -116,6 +117,9 @@ func (m *Machine) turns(f *record.File, s Sitting, own map[int]float64) {
 			probe = id
 		} else {
 			ids = append(ids, id)
+			if t.Role == record.RoleHoldout {
+				ids = append(ids, id, id)
+			}
 		}
 	}
 	slices.Sort(ids)
