@@ -176,5 +176,7 @@ func (f *benchFlags) params(sys System, view *terminal.Screen) (campaign.Params,
 
 // output is where a measurement shows what it does.
 func (f *benchFlags) output(sys System, view *terminal.Screen) campaign.Output {
-	return campaign.Output{Stdout: sys.Stdout, Stderr: sys.Stderr, Screen: view, Quiet: f.quiet, JSON: f.json, Store: store.Of(sys.Getenv)}
+	o := sys.output(f.json)
+	o.Screen, o.Quiet = view, f.quiet
+	return o
 }

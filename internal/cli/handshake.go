@@ -19,7 +19,6 @@ import (
 	"sshpace/internal/measure/handshake"
 	"sshpace/internal/measure/testbed"
 	"sshpace/internal/record"
-	"sshpace/internal/record/store"
 	"sshpace/internal/sys/workdir"
 )
 
@@ -139,7 +138,7 @@ func runHandshake(ctx context.Context, sys System, f *handshakeFlags, budget boo
 			Program: program, Native: f.engine == "native", Kex: f.kex, Factors: f.factors, Full: f.full,
 			Plan:   handshake.Plan{Rounds: f.runs, Budget: time.Duration(f.budget), Seed: cmp.Or(f.seed, rand.Uint64())},
 			Chosen: budget, Tool: toolVersion(), Out: f.out,
-			Output: campaign.Output{Stdout: sys.Stdout, Stderr: sys.Stderr, JSON: f.json, Store: store.Of(sys.Getenv)},
+			Output: sys.output(f.json),
 		})
 	}))
 }

@@ -5,21 +5,13 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/unit"
-	"sshpace/internal/measure/hostinfo"
+	"sshpace/internal/campaign"
 	"sshpace/internal/measure/limits"
-	"sshpace/internal/measure/testbed"
-	"sshpace/internal/record"
 	"sshpace/internal/record/store"
-	render "sshpace/internal/show/report"
 )
 
 // machineFlags are the flags of `sshpace machine`.
@@ -66,89 +58,23 @@ func runMachine(ctx context.Context, sys System, f machineFlags) error {
 		}
 		return nil
 	}
-	o, err := f.options(ctx, sys)
-	if err != nil {
-		return err
-	}
-	file := &record.File{Environment: hostinfo.Describe(testbed.LoadLook)}
-	_, file.Environment.Crypto = limits.FindOpenSSL(ctx, f.openssl)
-	host, _ := os.Hostname()
-	file.Campaign = record.Campaign{Format: record.FormatVersion, Tool: toolVersion(), Started: time.Now().UTC(), Target: host}
-	drain, ctx, stop := interrupts(ctx, sys)
-	defer stop()
-	file.Measurements, file.Findings, err = limits.Measure(either(ctx, drain), o)
-	if err != nil {
-		return usageError("sshpace machine --list names the probes", "%s", err)
-	}
-	if len(file.Measurements) == 0 && drain.Err() != nil {
-		return interrupted(drain, nil)
-	}
-	if len(file.Measurements) == 0 {
-		return nothingMeasured(file.Findings)
-	}
-	name, err := f.save(sys, file)
-	if err != nil {
-		return err
-	}
-	if name == store.StandardOutput {
-		sys.Stdout = sys.Stderr // what is shown goes beside the records
-	}
-	if err := render.Machine(sys.Stdout, file, f.json); err != nil {
-		return err
-	}
-	if name != store.StandardOutput {
-		fmt.Fprintf(sys.Stderr, "\nsaved: %s\n", name)
-	}
-	return interrupted(drain, nil)
-}
-
-// nothingMeasured says why there is no result.
-func nothingMeasured(findings []record.Finding) error {
-	var why []string
-	for _, f := range findings {
-		why = append(why, f.What+": "+f.Why)
-	}
-	return &Error{What: "nothing was measured: " + strings.Join(why, "; "), Hint: "sshpace machine --list names what else can be"}
-}
-
-// options checks the flags.
-func (f machineFlags) options(ctx context.Context, sys System) (limits.Options, error) {
-	o := limits.Options{Only: f.only, Rounds: f.rounds, DiskDir: f.dir}
-	o.Progress = func(probe string) { fmt.Fprintf(sys.Stderr, "measuring %s\n", probe) }
-	var err error
-	if o.DiskBytes, err = unit.ParseBytes(f.size); err != nil {
-		return o, usageError("such as --disk-size 256M", "--disk-%s", err)
-	}
+	size, err := unit.ParseBytes(f.size)
 	switch {
+	case err != nil:
+		return usageError("such as --disk-size 256M", "--disk-%s", err)
 	case f.rounds < 1:
-		return o, usageError("1 or more", "--rounds %d", f.rounds)
+		return usageError("1 or more", "--rounds %d", f.rounds)
 	case f.json && f.out == store.StandardOutput:
-		return o, usageError("leave one of them out", "--json and --out - both write to standard output")
-	case f.out != "" && f.out != store.StandardOutput:
-		if err := store.CheckNew(f.out, store.AnotherName); err != nil {
-			return o, err
-		}
+		return usageError("leave one of them out", "--json and --out - both write to standard output")
 	}
-	o.OpenSSL, _ = limits.FindOpenSSL(ctx, f.openssl)
-	if f.openssl != "" && o.OpenSSL == "" {
-		return o, usageError("name the program with --openssl", "%s is no openssl", f.openssl)
-	}
-	if o.DiskDir == "" {
-		o.DiskDir = filepath.Dir(store.Of(sys.Getenv).Machines())
-		if err := store.Make(o.DiskDir); err != nil && f.out != "" {
-			o.DiskDir = "" // the disk alone is left out
-		}
-	}
-	if f.out == "" {
-		err = store.Make(store.Of(sys.Getenv).Machines()) // before the work whose result goes there
-	}
-	return o, err
-}
-
-// save writes the record, and returns where to.
-func (f machineFlags) save(sys System, file *record.File) (path string, err error) {
-	if path = f.out; path == "" {
-		path = filepath.Join(store.Of(sys.Getenv).Machines(), file.Campaign.Started.Format("20060102T150405.000Z")+".jsonl")
-	}
-	return path, store.Write(sys.Stdout, path, slices.Collect(file.Records()))
+	drain, hard, stop := interrupts(ctx, sys)
+	defer stop()
+	return interrupted(drain, campaign.Machine(either(hard, drain), campaign.MachineParams{
+		Limits: limits.Options{
+			Only: f.only, Rounds: f.rounds, DiskDir: f.dir, DiskBytes: size,
+			Progress: func(probe string) { fmt.Fprintf(sys.Stderr, "measuring %s\n", probe) },
+		},
+		OpenSSL: f.openssl, Tool: toolVersion(), Out: f.out,
+		Output: sys.output(f.json),
+	}))
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 
+	"sshpace/internal/campaign"
 	"sshpace/internal/measure/testbed"
 	"sshpace/internal/record/store"
 	"sshpace/internal/ssh/openssh"
@@ -40,4 +41,9 @@ func (c *connectionFlags) destination(args []string) (openssh.Destination, error
 		return openssh.Destination{}, err
 	}
 	return c.Destination(args[0])
+}
+
+// output is where a measurement shows what it does.
+func (sys System) output(asJSON bool) campaign.Output {
+	return campaign.Output{Stdout: sys.Stdout, Stderr: sys.Stderr, JSON: asJSON, Store: store.Of(sys.Getenv)}
 }
