@@ -91,9 +91,9 @@ fleet/inventory: base/fault base/host base/shell fleet/hostset sys/bounded
 fleet: base/host
 fleet/remotesh: base/shell
 fleet/sudo: base/fault base/host base/pattern base/shell base/termsafe fleet fleet/remotesh
-fleet/output: base/host base/termsafe fleet fleet/hostset sys/safedir
+fleet/output: base/fault base/host base/termsafe fleet fleet/hostset sys/safedir sys/terminal
 fleet/hostlist: base/fault base/host base/pattern base/termsafe fleet/history fleet/hostset fleet/inventory ssh/knownhosts/index ssh/route sys/bounded sys/safedir
-fleet/history: base/termsafe fleet fleet/hostset fleet/output sys/safedir
+fleet/history: base/fault base/shell base/termsafe fleet fleet/hostset fleet/output sys/bounded sys/safedir
 fleet/compat: base/host base/pattern base/shell base/termsafe fleet fleet/output fleet/remotesh fleet/transfer sys/bounded sys/safedir sys/terminal
 show/latency: base/termsafe base/unit measure/ping
 show/diagnosis: base/termsafe measure/handshake measure/symptoms verdict/doctor

@@ -51,7 +51,6 @@ type runFlags struct {
 	history        bool
 	rerun          string
 	list           bool
-	verbose, quiet bool
 
 	dialogue fleet.Dialogue // held with SFTP servers instead of running a command
 }
@@ -70,8 +69,8 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.acceptNew, "accept-new", false, "trust and record keys of hosts that are not in known_hosts yet")
 	flags.BoolVar(&f.noRecord, "no-record", false, "do not record this run in the history")
 	flags.BoolVar(&f.list, "list", false, "print the hosts and do nothing")
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell for each host how long each phase took")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
+	flags.BoolVarP(&f.view.Verbose, "verbose", "v", false, "tell for each host how long each phase took")
+	flags.BoolVarP(&f.view.Quiet, "quiet", "q", false, "no progress and no summary")
 }
 
 func newRunCommand(sys System) *cobra.Command {
@@ -134,10 +133,10 @@ func (f *runFlags) check() error {
 		return usageError("0 is no cap", "-f %d is negative", f.fanout)
 	case f.stdin && f.selection.ReadsStdin():
 		return usageError("put the hosts into a file", "--stdin and hosts from standard input exclude each other")
-	case f.history && f.view.json:
+	case f.history && f.view.JSON:
 		return usageError("the records themselves are JSON: sshpace/runs in $XDG_STATE_HOME or ~/.local/state", "--history and --json exclude each other")
 	}
-	return cmp.Or(f.connection.Check(), f.view.check(), f.pace.check(), f.secrets.check())
+	return cmp.Or(f.connection.Check(), f.view.Check(), f.pace.check(), f.secrets.check())
 }
 
 func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, args []string) error {
@@ -276,7 +275,8 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	if err != nil {
 		return interrupted(drain, ignoreCancel(err))
 	}
-	sink, err := f.view.sink(sys, t.hosts, f.quiet, f.verbose, f.pace.question(drain))
+	f.view.Confirm = f.pace.question(drain)
+	sink, err := f.view.Sink(output.Streams{Out: sys.Stdout, Err: sys.Stderr, Getenv: sys.Getenv}, t.hosts)
 	if err != nil {
 		return err
 	}
@@ -285,7 +285,7 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	params := fleet.Params{
 		ID:     recorder.ID(),
 		Pace:   f.pace.pace(),
-		Fanout: f.fanout, CommandTimeout: time.Duration(f.timeout), Drain: drain, ReservedFDs: f.view.fds(),
+		Fanout: f.fanout, CommandTimeout: time.Duration(f.timeout), Drain: drain, ReservedFDs: f.view.Files(),
 		RetryFor: time.Duration(f.retryFor), Load: load, MaxOutput: int64(f.maxOutput),
 	}
 	summary, err := fleet.Run(hard, params, t.hosts, t.command, executor, recorder.Beside(sink))

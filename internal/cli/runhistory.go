@@ -2,40 +2,22 @@ package cli
 
 import (
 	"bufio"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
-	"sshpace/internal/base/shell"
-	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet/history"
-	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/fleet/output"
-	"sshpace/internal/sys/bounded"
 )
 
 // again adds the hosts of the last run that --rerun names and takes over, as far
 // as the user says nothing else, that run's flags and what it did.
 func (f *runFlags) again(stderr io.Writer, store *history.Store, flags *pflag.FlagSet, args []string) ([]string, error) {
-	last, err := store.Last()
+	last, hosts, err := store.Again(f.rerun, stderr)
 	if err != nil {
-		return nil, &Error{Err: err, Hint: "--rerun needs a run that was recorded; see sshpace run --history", Code: ExitUsage}
-	}
-	hosts, err := last.Select(f.rerun)
-	if err != nil {
-		return nil, &Error{Err: err, Hint: "use failed, unreachable, unknown, unfinished, incomplete or not-started, or several with commas", Code: ExitUsage}
-	}
-	if len(hosts) == 0 {
-		return nil, usageError("there is nothing to repeat", "the last run, %s, has no %s hosts", last.ID, f.rerun)
-	}
-	if left, _ := last.Select("unknown"); len(left) > 0 && !slices.ContainsFunc(left, func(h string) bool { return slices.Contains(hosts, h) }) {
-		fmt.Fprintf(stderr, "sshpace: left out, since nobody knows whether the command ran there: %s; --rerun %s,unknown takes them in\n", termsafe.Line(hostset.Fold(left)), f.rerun)
+		return nil, err
 	}
 	f.selection.Sets = append(f.selection.Sets, hosts...)
 	if len(last.How.Unkept) > 0 && !flags.Changed("option") {
@@ -46,39 +28,11 @@ func (f *runFlags) again(stderr io.Writer, store *history.Store, flags *pflag.Fl
 		return nil, &Error{Err: err, Hint: "give hosts and command anew; run " + last.ID + " was recorded by another version", Code: ExitUsage}
 	}
 	if len(args) == 0 && f.script == "" && !f.list {
-		args, err = f.sameTask(last)
-	}
-	if err == nil {
-		err = f.check()
-	}
-	return args, err
-}
-
-// sameTask returns what stands behind the flags when a run is repeated. What it
-// needs beyond the record must be there: input is not kept, nor are scripts.
-func (f *runFlags) sameTask(last *history.Record) ([]string, error) {
-	script := last.How.Script
-	switch {
-	case last.How.Files:
-		return nil, usageError("repeat it with -w @last:"+f.rerun, "run %s was %s, which is no command for hosts", last.ID, last.Command)
-	case last.How.Stdin && !f.stdin:
-		return nil, usageError("give it again: sshpace run --rerun "+f.rerun+" --stdin < FILE",
-			"run %s sent standard input to its command, and that is not kept", last.ID)
-	case script != nil:
-		sum, err := fileSum(script.Path)
-		if err != nil {
-			return nil, &Error{Err: err, Hint: "the last run sent this script; name one with --script", Code: ExitUsage}
+		if args, f.script, err = last.Task(f.rerun, f.stdin); err != nil {
+			return nil, err
 		}
-		if sum != script.SHA256 {
-			return nil, usageError("to send it as it is now, name it with --script "+shell.Word(script.Path),
-				"%s is not the script that run %s sent", script.Path, last.ID)
-		}
-		f.script = script.Path
-		return script.Args, nil
-	case last.Command == "":
-		return nil, nil
 	}
-	return []string{last.Command}, nil
+	return args, f.check()
 }
 
 // repeated are the flags that a run is repeated with: how hosts are connected
@@ -96,12 +50,8 @@ func (f *runFlags) how(flags *pflag.FlagSet, args []string) (output.How, error) 
 	if f.script == "" {
 		return h, nil
 	}
-	path, err := filepath.Abs(f.script)
-	if err != nil {
-		return h, err
-	}
-	sum, err := fileSum(path)
-	h.Script = &output.Script{Path: path, SHA256: sum, Args: args}
+	var err error
+	h.Script, err = history.ScriptOf(f.script, args)
 	return h, err
 }
 
@@ -156,13 +106,6 @@ func setFlags(flags *pflag.FlagSet, recorded map[string][]string) error {
 		}
 	}
 	return nil
-}
-
-// fileSum is the SHA-256 of a file in hex.
-func fileSum(path string) (string, error) {
-	data, err := bounded.ReadFile(path, bounded.Config)
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:]), err
 }
 
 // showHistory lists the recorded runs, or shows one in full.

@@ -1,0 +1,76 @@
+package history
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"sshpace/internal/base/fault"
+	"sshpace/internal/base/shell"
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/fleet/hostset"
+	"sshpace/internal/fleet/output"
+	"sshpace/internal/sys/bounded"
+)
+
+// Again is the last run with those of its hosts that are in sets, such as
+// failed,unreachable. Hosts of which nobody knows whether the command ran are left out
+// unless they are asked for; notes says so.
+func (s *Store) Again(sets string, notes io.Writer) (*Record, []string, error) {
+	last, err := s.Last()
+	if err != nil {
+		return nil, nil, &fault.Error{Err: err, Hint: "--rerun needs a run that was recorded; see sshpace run --history", Code: fault.Misuse}
+	}
+	hosts, err := last.Select(sets)
+	if err != nil {
+		return nil, nil, &fault.Error{Err: err, Hint: "use failed, unreachable, unknown, unfinished, incomplete or not-started, or several with commas", Code: fault.Misuse}
+	}
+	if len(hosts) == 0 {
+		return nil, nil, fault.Usage("there is nothing to repeat", "the last run, %s, has no %s hosts", last.ID, sets)
+	}
+	if left, _ := last.Select("unknown"); len(left) > 0 && !slices.ContainsFunc(left, func(h string) bool { return slices.Contains(hosts, h) }) {
+		fmt.Fprintf(notes, "sshpace: left out, since nobody knows whether the command ran there: %s; --rerun %s,unknown takes them in\n", termsafe.Line(hostset.Fold(left)), sets)
+	}
+	return last, hosts, nil
+}
+
+// Task is what stands behind the flags when a run is repeated on sets of its hosts: a
+// command, or the arguments of a script. What it needs beyond the record must be
+// there: input is not kept, nor are scripts; stdin says that input is given again.
+func (rec *Record) Task(sets string, stdin bool) (args []string, script string, err error) {
+	sent := rec.How.Script
+	switch {
+	case rec.How.Files:
+		return nil, "", fault.Usage("repeat it with -w @last:"+sets, "run %s was %s, which is no command for hosts", rec.ID, rec.Command)
+	case rec.How.Stdin && !stdin:
+		return nil, "", fault.Usage("give it again: sshpace run --rerun "+sets+" --stdin < FILE",
+			"run %s sent standard input to its command, and that is not kept", rec.ID)
+	case sent != nil:
+		now, err := ScriptOf(sent.Path, sent.Args)
+		if err != nil {
+			return nil, "", &fault.Error{Err: err, Hint: "the last run sent this script; name one with --script", Code: fault.Misuse}
+		}
+		if now.SHA256 != sent.SHA256 {
+			return nil, "", fault.Usage("to send it as it is now, name it with --script "+shell.Word(sent.Path),
+				"%s is not the script that run %s sent", sent.Path, rec.ID)
+		}
+		return sent.Args, sent.Path, nil
+	case rec.Command == "":
+		return nil, "", nil
+	}
+	return []string{rec.Command}, "", nil
+}
+
+// ScriptOf is how a script is recorded.
+func ScriptOf(path string, args []string) (*output.Script, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	data, err := bounded.ReadFile(path, bounded.Config)
+	sum := sha256.Sum256(data)
+	return &output.Script{Path: path, SHA256: hex.EncodeToString(sum[:]), Args: args}, err
+}

@@ -1,0 +1,145 @@
+package output
+
+import (
+	"cmp"
+	"io"
+	"slices"
+
+	"sshpace/internal/base/fault"
+	"sshpace/internal/base/host"
+	"sshpace/internal/fleet"
+	"sshpace/internal/sys/terminal"
+)
+
+// View says how a run is shown.
+type View struct {
+	Gather bool
+	Diff   string // "" = no, Majority, or a host
+	JSON   bool
+	Outdir string
+	Raw    bool
+	Color  string // auto, always or never
+	Sort   string // an Order; "" = as hosts end
+	Table  bool
+	Group  string // "", output or exit
+
+	Quiet, Verbose bool
+	Confirm        func(question string) (bool, error) // between two batches; nil: nobody is asked
+}
+
+// Majority is the value of Diff without a host.
+const Majority = "majority"
+
+// Streams are where a run is shown.
+type Streams struct {
+	Out, Err io.Writer
+	Getenv   func(string) string
+}
+
+// Check refuses what contradicts each other.
+func (v *View) Check() error {
+	switch {
+	case (v.gathers() || v.Table || v.Sort != "") && v.JSON:
+		return fault.Usage("choose one of them", "-b, --diff, --group-by, --table and --sort exclude --json")
+	case v.gathers() && (v.Table || v.Sort != ""):
+		return fault.Usage("choose one of them", "-b, --diff and --group-by exclude --table and --sort")
+	case !slices.Contains([]string{"", "output", "exit"}, v.Group):
+		return fault.Usage("use output or exit", "--group-by %q", v.Group)
+	case !slices.Contains([]Order{"", ByHost, ByExit, ByTime}, Order(v.Sort)):
+		return fault.Usage("use host, exit or time", "--sort %q", v.Sort)
+	case v.Color != "auto" && v.Color != "always" && v.Color != "never":
+		return fault.Usage("use auto, always or never", "--color %q", v.Color)
+	}
+	return nil
+}
+
+// gathers tells whether hosts are shown in groups.
+func (v *View) gathers() bool { return v.Gather || v.Diff != "" || v.Group != "" }
+
+// Files is how many files the view may keep open.
+func (v *View) Files() int {
+	if v.Outdir != "" {
+		return outdirFiles
+	}
+	return 0
+}
+
+// outdirFiles is how many per-host files are open at once; few, so that a small
+// limit of open files leaves room for connections.
+const outdirFiles = 16
+
+// Sink shows a run on hosts.
+func (v *View) Sink(s Streams, hosts []host.Host) (fleet.Sink, error) {
+	var sinks Tee
+	if v.Outdir != "" {
+		files, err := OpenFiles(v.Outdir, outdirFiles)
+		if err != nil {
+			return nil, fault.WithHint(err, "name a folder of yours alone with --outdir")
+		}
+		sinks = append(sinks, files)
+	}
+	sinks = append(sinks, v.main(s, hosts))
+	if v.Verbose {
+		sinks = append(sinks, NewTimings(s.Err))
+	}
+	watched := terminal.Width(s.Err, s.Getenv) > 0 && len(hosts) > 1
+	if !v.Quiet && (v.JSON || !watched) {
+		sinks = append(sinks, NewRetries(s.Err))
+	}
+	if !v.Quiet || v.Confirm != nil {
+		sinks = append(sinks, NewBatches(s.Err, v.Confirm))
+	}
+	if !v.Quiet && !v.JSON {
+		sinks = append(sinks, NewClosing(s.Err))
+	}
+	if v.Quiet || v.JSON || !watched {
+		return sinks, nil
+	}
+	width := func() int { return terminal.Width(s.Err, s.Getenv) }
+	return NewProgress(s.Err, width, v.colored(s, s.Err), sinks), nil
+}
+
+// main is the sink that writes to standard
+func (v *View) main(s Streams, hosts []host.Host) fleet.Sink {
+	switch {
+	case v.JSON:
+		return NewJSON(s.Out)
+	case v.gathers():
+		o := GatherOptions{ByEnd: v.Group == "exit", Out: s.Out, Err: s.Err, Raw: v.Raw, Diff: v.Diff != ""}
+		if v.Diff != Majority {
+			o.DiffHost = v.Diff
+		}
+		return NewGather(o)
+	}
+	if v.Table {
+		return v.sorted(NewTable(s.Out, terminal.Width(s.Out, s.Getenv)), ByHost)
+	}
+	return v.sorted(NewPrefix(PrefixOptions{
+		Out: s.Out, Err: s.Err, Width: Width(hosts), Raw: v.Raw,
+		ColorOut: v.colored(s, s.Out), ColorErr: v.colored(s, s.Err),
+	}), "")
+}
+
+// sorted lets a sink have hosts in order, as the user says or else as standard; "" is
+// as they come.
+func (v *View) sorted(sink fleet.Sink, standard Order) fleet.Sink {
+	order := cmp.Or(Order(v.Sort), standard)
+	if order == "" {
+		return sink
+	}
+	return NewSorted(sink, order)
+}
+
+// colored decides on colour: the flag, then NO_COLOR, then CLICOLOR_FORCE, then
+// whether w is a terminal.
+func (v *View) colored(s Streams, w io.Writer) bool {
+	switch {
+	case v.Color != "auto":
+		return v.Color == "always"
+	case s.Getenv("NO_COLOR") != "":
+		return false
+	case s.Getenv("CLICOLOR_FORCE") != "" && s.Getenv("CLICOLOR_FORCE") != "0":
+		return true
+	}
+	return terminal.Width(w, s.Getenv) > 0
+}
