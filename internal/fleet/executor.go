@@ -102,6 +102,17 @@ func Stopped(cause error) (Class, string) {
 	return Cancelled, "interrupted while the command was running"
 }
 
+// Untold is a command of whose end the server told nothing.
+func (o *Outcome) Untold() {
+	o.Class, o.Err = NoStatus, "the server told neither exit status nor signal"
+}
+
+// LostRunning is a connection that ended while the command was running.
+func (o *Outcome) LostRunning() {
+	o.Class, o.Err = Lost, "connection lost while the command was running"
+	o.Hint = "the command may go on there, or have ended; --rerun leaves it out unless told: --rerun failed,unknown"
+}
+
 // Attempt is the Executor's line back to the run, for one try of one host.
 type Attempt struct {
 	run   *run

@@ -206,10 +206,9 @@ func (s *session) outcome(ctx context.Context, alive *keepAlive, gone <-chan str
 	case alive.expired.Load():
 		o.Class, o.Err = fleet.Lost, "Timeout, server not responding"
 	case within(gone, lossNotice):
-		o.Class, o.Err = fleet.Lost, "connection lost while the command was running"
-		o.Hint = "the command may go on there, or have ended; --rerun leaves it out unless told: --rerun failed,unknown"
+		o.LostRunning()
 	default:
-		o.Class, o.Err = fleet.NoStatus, "the server told neither exit status nor signal"
+		o.Untold()
 	}
 	if ctx.Err() != nil && !told {
 		o.Err += "; it may still run there"

@@ -238,10 +238,9 @@ func (r *running) outcome(ctx context.Context) fleet.Outcome {
 		}
 	case told:
 	case errors.Is(r.channel.end, errClosed):
-		o.Class, o.Err = fleet.NoStatus, "the server told neither exit status nor signal"
+		o.Untold()
 	default:
-		o.Class, o.Err = fleet.Lost, "connection lost while the command was running"
-		o.Hint = "the command may go on there, or have ended; --rerun leaves it out unless told: --rerun failed,unknown"
+		o.LostRunning()
 	}
 	return o
 }
