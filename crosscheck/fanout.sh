@@ -1,9 +1,10 @@
 #!/bin/sh
 # Compares sshpace with other fan-out tools on this machine: client CPU per host,
-# wall time, and whether host keys are checked. Installs what is missing: pssh,
-# pdsh and clustershell from Debian (when run as root), parallel-ssh and asyncssh
-# from PyPI into a Python environment of their own. Arguments go to crosscheck/fanout,
-# such as -n 200 -rounds 7.
+# the servers' CPU, wall time, and whether host keys are checked. Installs what is
+# missing: pssh, pdsh, clustershell and ansible-core from Debian (when run as root),
+# parallel-ssh and asyncssh from PyPI into a Python environment of their own. Arguments
+# go to crosscheck/fanout, such as -n 200 -rounds 7, or -copy 100M -n 50 -f 50
+# -rounds 1 -dir /dev/shm; -only leaves tools out, and ansible wants small numbers.
 set -eu
 cd "$(dirname "$0")/.."
 venv=${FANOUT_VENV:-${XDG_CACHE_HOME:-$HOME/.cache}/sshpace-bench/venv}
@@ -12,6 +13,7 @@ missing=
 command -v parallel-ssh >/dev/null || missing="$missing pssh"
 command -v pdsh >/dev/null || missing="$missing pdsh"
 command -v clush >/dev/null || missing="$missing clustershell"
+command -v ansible >/dev/null || missing="$missing ansible-core"
 if [ -n "$missing" ]; then
 	if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
 		# shellcheck disable=SC2086 # a list of words

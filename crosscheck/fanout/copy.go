@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -129,5 +131,8 @@ func (l *lab) copyTools(sshpace string, fanout int) []tool {
 			return []string{"clush", "-S", "-q", "-f", many, "-o", "-F " + config, "-w", list(hosts), "--copy", source, "--dest", "got"}
 		}},
 		{name: "pscp", needs: []string{"parallel-scp"}, command: scp("parallel-scp")},
+		{name: "ansible -m copy", needs: []string{"ansible"}, command: func(config, _ string, hosts []string) []string {
+			return l.ansible(config, many, hosts, "copy", "src="+source+" dest=got")
+		}},
 	}
 }

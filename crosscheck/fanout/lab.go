@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -140,6 +142,9 @@ func (l *lab) files(knownBytes int) error {
 	if err := os.Mkdir(l.path("home"), 0o700); err != nil {
 		return err
 	}
+	if err := l.write("ansible.cfg", ""); err != nil {
+		return err
+	}
 	return l.write("sshd_config", fmt.Sprintf("Port %d\nListenAddress 0.0.0.0\nHostKey %s\nAuthorizedKeysFile %s\nPidFile none\nUsePAM no\n"+
 		"StrictModes no\nPermitRootLogin prohibit-password\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n"+
 		"MaxStartups 1000\nLogLevel ERROR\nUseDNS no\nKexAlgorithms curve25519-sha256\nSetEnv HOME=%s\n",
@@ -152,7 +157,10 @@ func (l *lab) write(name, text string) error {
 
 func (l *lab) start() error {
 	var said bytes.Buffer
-	l.sshd = exec.Command("/usr/sbin/sshd", "-D", "-e", "-f", l.path("sshd_config"))
+	var err error
+	if l.sshd, err = reaper("/usr/sbin/sshd", "-D", "-e", "-f", l.path("sshd_config")); err != nil {
+		return err
+	}
 	l.sshd.Stderr = &said
 	if err := l.sshd.Start(); err != nil {
 		l.sshd = nil

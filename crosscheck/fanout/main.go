@@ -1,17 +1,22 @@
-// Command fanout compares what fan-out tools cost: client CPU per host and wall
-// time for `true`, or with -copy for a copy of files, on many loopback addresses of one private sshd, the same key
-// exchange for all, side by side in one run. crosscheck/fanout.sh installs the other
-// tools and calls it.
+//go:build linux
+
+// Command fanout compares what fan-out tools cost: client CPU per host, the
+// servers' CPU and wall time for `true`, or with -copy for a copy of files, on many
+// loopback addresses of one private sshd, the same key exchange for all, side by
+// side in one run. crosscheck/fanout.sh installs the other tools and calls it.
 //
 //	go run ./crosscheck/fanout -sshpace ./sshpace -venv DIR -n 150 -rounds 5
 //
 // CPU is user and system time of the tool and of all processes that it has
-// waited for (getrusage(2)); the server's is not in it. Rounds are interleaved,
-// so that a busy moment of the machine hits all tools alike.
+// waited for (getrusage(2)). What sshd and all that it started used is a column of
+// its own: tools cannot choose that part, and on loopback it takes its time from the same
+// cores. Rounds are interleaved, so that a busy moment of the machine hits all tools
+// alike; ratios are medians of the rounds' ratios.
 package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -25,6 +30,10 @@ import (
 )
 
 func main() {
+	if len(os.Args) > 2 && os.Args[1] == asReaper {
+		fmt.Fprintf(os.Stderr, "fanout: %v\n", execAsReaper(os.Args[2:]))
+		os.Exit(1)
+	}
 	n := flag.Int("n", 150, "hosts, at most 60000")
 	only := flag.String("only", "", "only tools whose name contains one of these words, separated by commas")
 	knownBytes := flag.Int("known-bytes", 0, "fill known_hosts with other hosts up to this size")
@@ -68,17 +77,21 @@ func run(ctx context.Context, p params) error {
 			return fmt.Errorf("%s: %w", tools[i].name, err)
 		}
 	}
-	for round := range p.rounds + 1 { // the first one warms up and is not counted
+	warm := 1 // rounds that are not counted; a copy is long enough to need none
+	if p.copied != "" {
+		warm = 0
+	}
+	for round := range p.rounds + warm {
 		for i := range tools {
 			t := &tools[i]
-			c, err := measure(ctx, t.command(lab.config, lab.known, lab.hosts))
+			c, err := lab.measure(ctx, t.command(lab.config, lab.known, lab.hosts))
 			if err == nil {
 				err = lab.checked(lab.hosts)
 			}
 			if err != nil {
 				return fmt.Errorf("%s: %w", t.name, err)
 			}
-			if round > 0 {
+			if round >= warm {
 				t.costs = append(t.costs, c)
 			}
 		}
@@ -87,7 +100,22 @@ func run(ctx context.Context, p params) error {
 }
 
 // cost of one run of one tool.
-type cost struct{ cpu, wall time.Duration }
+type cost struct{ cpu, server, wall time.Duration }
+
+// measure runs one tool, and returns when the servers' processes have ended, too.
+func (l *lab) measure(ctx context.Context, argv []string) (cost, error) {
+	before, err := l.serverCPU()
+	if err != nil {
+		return cost{}, err
+	}
+	c, err := measure(ctx, argv)
+	if err != nil {
+		return c, err
+	}
+	after, err := l.serverCPU()
+	c.server = after - before
+	return c, err
+}
 
 func measure(ctx context.Context, argv []string) (cost, error) {
 	var out bytes.Buffer
@@ -100,7 +128,7 @@ func measure(ctx context.Context, argv []string) (cost, error) {
 	if err != nil {
 		return cost{}, fmt.Errorf("%w: %.500s", err, out.String())
 	}
-	return cost{cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), wall}, nil
+	return cost{cpu: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), wall: wall}, nil
 }
 
 // tool is one way to run a command on many hosts.
@@ -146,37 +174,50 @@ func (t *tool) checksHostKeys(ctx context.Context, l *lab) (bool, error) {
 	return err != nil, os.RemoveAll(l.path("hosts")) // what was copied there nevertheless
 }
 
-func median(costs []cost, of func(cost) time.Duration) time.Duration {
-	var all []time.Duration
-	for _, c := range costs {
-		all = append(all, of(c))
-	}
+func median[T cmp.Ordered](all []T) T {
 	slices.Sort(all)
 	return all[len(all)/2]
 }
 
-func cpuOf(c cost) time.Duration  { return c.cpu }
-func wallOf(c cost) time.Duration { return c.wall }
+// each lists one part of every round's cost.
+func each(costs []cost, of func(cost) time.Duration) []time.Duration {
+	var all []time.Duration
+	for _, c := range costs {
+		all = append(all, of(c))
+	}
+	return all
+}
 
-// table prints the medians; the first tool is what the others are compared to.
+// ratio is the median of how much less we cost than a tool, round by round: 1 = the
+// same, 0.5 = half.
+func ratio(ours, theirs []cost, of func(cost) time.Duration) float64 {
+	var all []float64
+	for i := range ours {
+		all = append(all, float64(of(ours[i]))/float64(of(theirs[i])))
+	}
+	return median(all)
+}
+
+func cpuOf(c cost) time.Duration    { return c.cpu }
+func serverOf(c cost) time.Duration { return c.server }
+func bothOf(c cost) time.Duration   { return c.cpu + c.server }
+func wallOf(c cost) time.Duration   { return c.wall }
+
+// table prints the medians; what the first tool costs is divided by what the others do.
 func table(tools []tool, what string, p params) error {
-	fmt.Printf("%s, %d hosts, %d at once, curve25519-sha256, medians of %d interleaved rounds\n", what, p.n, p.fanout, p.rounds)
-	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "tool\thost keys checked\tCPU ms/host\t(lowest\thighest)\twall s\tCPU ratio\twall ratio\t")
 	if len(tools) == 0 {
 		return fmt.Errorf("no tool is left to be measured")
 	}
+	fmt.Printf("%s, %d hosts, %d at once, curve25519-sha256, medians of %d interleaved rounds, CPU in ms per host\n", what, p.n, p.fanout, p.rounds)
+	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(w, "tool\thost keys checked\tclient\t(lowest\thighest)\tservers\twall s\t%s / this: client\tboth\twall\t\n", tools[0].name)
 	base := tools[0].costs
 	for _, t := range tools {
-		cpus := make([]time.Duration, 0, len(t.costs))
-		for _, c := range t.costs {
-			cpus = append(cpus, c.cpu)
-		}
 		ms := func(d time.Duration) float64 { return d.Seconds() * 1000 / float64(p.n) }
-		fmt.Fprintf(w, "%s\t%s\t%.2f\t(%.2f\t%.2f)\t%.2f\t%.1f\t%.2f\t\n", t.name, map[bool]string{true: "yes", false: "no"}[t.checks],
-			ms(median(t.costs, cpuOf)), ms(slices.Min(cpus)), ms(slices.Max(cpus)), median(t.costs, wallOf).Seconds(),
-			float64(median(t.costs, cpuOf))/float64(median(base, cpuOf)),
-			float64(median(t.costs, wallOf))/float64(median(base, wallOf)))
+		cpus := each(t.costs, cpuOf)
+		fmt.Fprintf(w, "%s\t%s\t%.2f\t(%.2f\t%.2f)\t%.1f\t%.2f\t%.3f\t%.2f\t%.2f\t\n", t.name, map[bool]string{true: "yes", false: "no"}[t.checks],
+			ms(median(cpus)), ms(slices.Min(cpus)), ms(slices.Max(cpus)), ms(median(each(t.costs, serverOf))), median(each(t.costs, wallOf)).Seconds(),
+			ratio(base, t.costs, cpuOf), ratio(base, t.costs, bothOf), ratio(base, t.costs, wallOf))
 	}
 	return w.Flush()
 }
@@ -205,6 +246,9 @@ func (l *lab) tools(sshpace, venv string, fanout int) []tool {
 		}},
 		{name: "clush", needs: []string{"clush"}, command: func(config, _ string, hosts []string) []string {
 			return []string{"clush", "-S", "-f", many, "-o", "-F " + config, "-w", list(hosts), "true"}
+		}},
+		{name: "ansible -m raw", needs: []string{"ansible"}, command: func(config, _ string, hosts []string) []string {
+			return l.ansible(config, many, hosts, "raw", "true")
 		}},
 		{name: "xargs+ssh", needs: []string{"xargs"}, command: func(config, _ string, hosts []string) []string {
 			return []string{"sh", "-c", `printf "%s\n" $1 | xargs -P "$2" -I{} ssh -n -o BatchMode=yes -F "$3" {} true`, "sh", forked(hosts), many, config}

@@ -14,6 +14,7 @@ import (
 	"io"
 	"runtime"
 	"sync"
+	"time"
 )
 
 // Message types (draft section 3).
@@ -67,10 +68,11 @@ func broken(format string, args ...any) error {
 
 // Client is one session. Its methods may be called concurrently.
 type Client struct {
-	conn  io.ReadWriteCloser
-	reads *bufio.Reader
-	chunk int // bytes of data in one request
-	posix bool
+	conn   io.ReadWriteCloser
+	reads  *bufio.Reader
+	chunk  int // bytes of data in one request
+	posix  bool
+	window window
 
 	writing sync.Mutex // held by whoever writes to conn
 	mu      sync.Mutex // guards what follows
@@ -85,6 +87,9 @@ type Client struct {
 // call is a request that waits for its reply.
 type call struct {
 	into  []byte // where data go
+	size  int    // bytes of data, in either direction
+	under int    // bytes of data under way when it was sent
+	sent  time.Time
 	kind  byte
 	body  []byte // of the reply, without the id; nil for data
 	n     int    // bytes of data
@@ -117,9 +122,11 @@ func NewClient(conn io.ReadWriteCloser) (*Client, error) {
 			limits = true
 		}
 	}
+	c.window.init(c.chunk)
 	go c.receive()
 	if limits {
 		c.askLimits()
+		c.window.init(c.chunk)
 	}
 	return c, nil
 }
@@ -200,7 +207,7 @@ func (c *Client) receive() {
 	c.mu.Unlock()
 	for _, x := range calls {
 		x.err = c.err
-		x.ready <- struct{}{}
+		c.answered(x)
 	}
 	close(c.done)
 	if errors.Is(err, ErrProtocol) {
@@ -238,8 +245,15 @@ func (c *Client) reply() error {
 		_, err = io.ReadFull(c.reads, x.body)
 	}
 	x.err = err
-	x.ready <- struct{}{}
+	c.answered(x)
 	return err
+}
+
+// answered wakes whoever asked.
+func (c *Client) answered(x *call) {
+	c.window.leave(x.size)
+	c.window.learn(x.size, x.under, time.Since(x.sent))
+	x.ready <- struct{}{}
 }
 
 // data reads into the asker's buffer, never more than it has room for.
@@ -284,13 +298,18 @@ const maxQueue = 64 << 10
 // it is long, or when somebody waits for a reply: what a thousand goroutines ask
 // for at the same time leaves in a few packets.
 func (c *Client) send(kind byte, body, data, into []byte) (*call, error) {
-	x := &call{into: into, ready: readyChannels.Get().(chan struct{})}
+	x := &call{into: into, size: len(data) + len(into), ready: readyChannels.Get().(chan struct{})}
+	if x.size > 0 {
+		x.under = c.window.enter(x.size, c.Flush)
+	}
 	c.mu.Lock()
 	if c.calls == nil {
 		err := c.err
 		c.mu.Unlock()
+		c.window.leave(x.size)
 		return nil, err
 	}
+	x.sent = time.Now()
 	id := c.next
 	c.next++
 	c.calls[id] = x
