@@ -20,6 +20,7 @@ base/near:
 base/pattern:
 base/parallel:
 base/wait:
+base/wildcard:
 base/host:
 base/termsafe:
 base/fault:
@@ -36,8 +37,8 @@ sys/bounded:
 sys/edit: base/shell sys/bounded sys/safedir
 sys/quickack:
 sys/relay: sys/quickack
-ssh/sshconf: sys/bounded
-ssh/knownhosts:
+ssh/sshconf: base/wildcard sys/bounded
+ssh/knownhosts: base/wildcard
 ssh/knownhosts/knownhoststest: ssh/knownhosts ssh/sshtest
 ssh/knownhosts/index: base/parallel ssh/knownhosts
 ssh/knownhosts/check: base/shell ssh/knownhosts ssh/knownhosts/index
@@ -84,7 +85,7 @@ verdict/advise: base/alg record verdict/choice verdict/rank
 verdict/apply: base/alg base/fault base/termsafe measure/loopback record ssh/openssh ssh/route sys/bounded sys/edit sys/safedir sys/workdir verdict/advise verdict/choice verdict/rank
 verdict/prove: base/alg base/fault base/stats base/termsafe base/unit measure/drive measure/lab measure/model measure/testbed measure/workload record sys/workdir verdict/advise
 verdict/doctor: base/alg base/shell measure/handshake measure/symptoms
-fleet/hostset: base/host
+fleet/hostset: base/host base/wildcard
 fleet/transfer: base/host base/shell base/termsafe base/unit fleet fleet/output fleet/remotesh ssh/sftp
 ssh/sftp:
 fleet/inventory: base/fault base/host base/shell fleet/hostset sys/bounded

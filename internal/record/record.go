@@ -226,39 +226,26 @@ func (f *File) Records() iter.Seq[Record] {
 			trial := f.Trials[id]
 			each(Record{Trial: &trial})
 		}
-		for i := range f.Samples {
-			each(Record{Sample: &f.Samples[i]})
-		}
-		for i := range f.Slices {
-			each(Record{Slices: &f.Slices[i]})
-		}
-		for i := range f.Ways {
-			each(Record{Way: &f.Ways[i]})
-		}
-		for i := range f.Runs {
-			each(Record{Run: &f.Runs[i]})
-		}
-		for i := range f.LoginKinds {
-			each(Record{LoginKind: &f.LoginKinds[i]})
-		}
-		for i := range f.LoginRuns {
-			each(Record{LoginRun: &f.LoginRuns[i]})
-		}
-		for i := range f.Limits {
-			each(Record{Limit: &f.Limits[i]})
-		}
-		for i := range f.Thermals {
-			each(Record{Thermal: &f.Thermals[i]})
-		}
-		for i := range f.Measurements {
-			each(Record{Measurement: &f.Measurements[i]})
-		}
-		for i := range f.Findings {
-			each(Record{Finding: &f.Findings[i]})
-		}
+		several(each, f.Samples, func(x *Sample) Record { return Record{Sample: x} })
+		several(each, f.Slices, func(x *Slices) Record { return Record{Slices: x} })
+		several(each, f.Ways, func(x *Way) Record { return Record{Way: x} })
+		several(each, f.Runs, func(x *Run) Record { return Record{Run: x} })
+		several(each, f.LoginKinds, func(x *LoginKind) Record { return Record{LoginKind: x} })
+		several(each, f.LoginRuns, func(x *WatchedLogin) Record { return Record{LoginRun: x} })
+		several(each, f.Limits, func(x *Limit) Record { return Record{Limit: x} })
+		several(each, f.Thermals, func(x *Thermal) Record { return Record{Thermal: x} })
+		several(each, f.Measurements, func(x *Measurement) Record { return Record{Measurement: x} })
+		several(each, f.Findings, func(x *Finding) Record { return Record{Finding: x} })
 		if f.Ended != "" {
 			each(Record{End: &End{f.Ended}})
 		}
+	}
+}
+
+// several hands records of one kind to each.
+func several[T any](each func(Record), all []T, wrap func(*T) Record) {
+	for i := range all {
+		each(wrap(&all[i]))
 	}
 }
 

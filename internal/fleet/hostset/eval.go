@@ -5,6 +5,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"sshpace/internal/base/wildcard"
 )
 
 // evaluator expands one expression. Each group is evaluated once and kept, so
@@ -152,7 +154,7 @@ func (e *evaluator) group(name string) names {
 	}
 	var seqs []names
 	for _, candidate := range all {
-		if match(group, candidate) {
+		if wildcard.Match(candidate, group) {
 			seqs = append(seqs, e.oneGroup(source, candidate))
 		}
 	}
@@ -212,7 +214,7 @@ func (e *evaluator) wildcard(glob string) names {
 	if err != nil {
 		return fail(err)
 	}
-	matching := slices.DeleteFunc(slices.Clone(known), func(s string) bool { return !match(glob, s) })
+	matching := slices.DeleteFunc(slices.Clone(known), func(s string) bool { return !wildcard.Match(s, glob) })
 	if len(matching) == 0 && !e.opt.emptyGlobOK {
 		return fail(syntaxError(glob, "no known name matches; names come from ssh_config, groups and inventories"))
 	}
@@ -271,26 +273,4 @@ func collect(seq names, limit int) ([]string, error) {
 		list = append(list, name)
 	}
 	return list, nil
-}
-
-// match compares a name with a pattern of * and ?, byte by byte, in linear
-// time: on a mismatch it goes back to the last star only.
-func match(glob, name string) bool {
-	g, n, star, mark := 0, 0, -1, 0
-	for n < len(name) {
-		switch {
-		case g < len(glob) && glob[g] == '*':
-			star, mark = g, n
-			g++
-		case g < len(glob) && (glob[g] == '?' || glob[g] == name[n]):
-			g++
-			n++
-		case star >= 0:
-			mark++
-			g, n = star+1, mark
-		default:
-			return false
-		}
-	}
-	return strings.Trim(glob[g:], "*") == ""
 }

@@ -87,12 +87,8 @@ func tableEnd(r *fleet.Result) string {
 		return "ok"
 	case status == fleet.OK:
 		return "ok, cut off"
-	case r.Class == fleet.NoFailure && r.Signal != "":
-		return "signal " + termsafe.Line(r.Signal)
-	case r.Class == fleet.NoFailure:
-		return fmt.Sprintf("exit %d", r.Exit)
-	case status == fleet.NotStarted:
-		return "not started"
+	case status == fleet.NotStarted || r.Class == fleet.NoFailure:
+		return strings.TrimPrefix(ended(r), "killed by ")
 	}
 	return strings.ReplaceAll(r.Class.String(), "_", " ")
 }

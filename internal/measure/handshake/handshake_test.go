@@ -8,7 +8,6 @@ import (
 	"net"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
 
@@ -64,22 +63,7 @@ func TestCommandPhase(t *testing.T) {
 // stuck is a server that says something and then nothing.
 func stuck(t *testing.T, words string) int {
 	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all sync.WaitGroup
-	all.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			all.Go(func() { defer c.Close(); io.WriteString(c, words); io.Copy(io.Discard, c) })
-		}
-	})
-	t.Cleanup(func() { l.Close(); all.Wait() })
-	return l.Addr().(*net.TCPAddr).Port
+	return sshtest.Answering(t, func(c net.Conn) { io.WriteString(c, words); io.Copy(io.Discard, c) }).Port
 }
 
 // TestStuckServer: a server that stops to answer is given up in time, and the

@@ -17,21 +17,13 @@ type Figure struct {
 }
 
 // FigureOf is the median of durations.
-func FigureOf(all []time.Duration) Figure {
-	xs := make([]float64, len(all))
-	for i, d := range all {
-		xs[i] = float64(d)
-	}
-	if len(xs) == 0 {
-		return Figure{}
-	}
-	m := stats.MedianInterval(xs)
-	return Figure{m.Value, m.Lo, m.Hi, len(xs)}
-}
+func FigureOf(all []time.Duration) Figure { return figureOf(all, stats.MedianInterval) }
 
 // costOf is the location of CPU times: the median of the means of pairs (Hodges
 // and Lehmann), which is as robust and needs fewer logins than the median.
-func costOf(all []time.Duration) Figure {
+func costOf(all []time.Duration) Figure { return figureOf(all, stats.HodgesLehmann) }
+
+func figureOf(all []time.Duration, location func([]float64) stats.Interval) Figure {
 	xs := make([]float64, len(all))
 	for i, d := range all {
 		xs[i] = float64(d)
@@ -39,7 +31,7 @@ func costOf(all []time.Duration) Figure {
 	if len(xs) == 0 {
 		return Figure{}
 	}
-	m := stats.HodgesLehmann(xs)
+	m := location(xs)
 	return Figure{m.Value, m.Lo, m.Hi, len(xs)}
 }
 

@@ -12,25 +12,34 @@ import (
 // curveRoom is the height of a chart of curves.
 const curveRoom = vg.Length(230)
 
-// curve draws lines over X: a dot with its interval for each measurement, and
-// broken what only holds them back.
-func (p pen) curve(y vg.Length, c document.Chart) {
-	low, high := extent(document.Curve, c.Items)
-	end := 0.0
-	for _, item := range c.Items {
+// lastX is the largest X of all points.
+func lastX(items []document.Item) (last float64) {
+	for _, item := range items {
 		for _, point := range item.Points {
-			end = math.Max(end, point.X)
+			last = math.Max(last, point.X)
 		}
 	}
-	x := newAxis(0, end, true, margin+34, width-margin-10)
-	v := newAxis(low, high, true, y+curveRoom, y)
-	if c.Log && low > 0 {
-		v = newLogAxis(low, high, y+curveRoom, y)
-	}
+	return last
+}
+
+// levels draws a line across x for each tick of v, with its value.
+func (p pen) levels(x, v axis) {
 	for _, tick := range v.ticks() {
 		p.line(x.from, v.at(tick), x.to, v.at(tick), 0.5, rule)
 		p.write(x.from-5, v.at(tick), 7.5, soft, right, v.tickText(tick))
 	}
+}
+
+// curve draws lines over X: a dot with its interval for each measurement, and
+// broken what only holds them back.
+func (p pen) curve(y vg.Length, c document.Chart) {
+	low, high := extent(document.Curve, c.Items)
+	x := newAxis(0, lastX(c.Items), true, margin+34, width-margin-10)
+	v := newAxis(low, high, true, y+curveRoom, y)
+	if c.Log && low > 0 {
+		v = newLogAxis(low, high, y+curveRoom, y)
+	}
+	p.levels(x, v)
 	p.write(x.from+4, y+7, 7.5, soft, left, c.Unit)
 	across := c
 	across.Unit, across.Reference = c.Across, 0

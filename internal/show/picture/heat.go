@@ -124,18 +124,9 @@ func (p pen) strip(y vg.Length, c document.Chart, s scale) {
 // trace draws dots over time.
 func (p pen) trace(y vg.Length, c document.Chart) {
 	low, high := extent(document.Trace, c.Items)
-	end := 0.0
-	for _, item := range c.Items {
-		for _, point := range item.Points {
-			end = math.Max(end, point.X)
-		}
-	}
-	x := newAxis(0, end, true, margin+30, width-margin-10)
+	x := newAxis(0, lastX(c.Items), true, margin+30, width-margin-10)
 	v := newAxis(low, high, false, y+traceRoom, y)
-	for _, tick := range v.ticks() {
-		p.line(x.from, v.at(tick), x.to, v.at(tick), 0.5, rule)
-		p.write(x.from-5, v.at(tick), 7.5, soft, right, v.tickText(tick))
-	}
+	p.levels(x, v)
 	unit := c
 	unit.Unit, unit.Reference = "seconds since the start", 0
 	p.grid(x, y, y+traceRoom, unit)

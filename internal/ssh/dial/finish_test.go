@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sshpace/internal/ssh/sshtest"
 )
 
 // TestKillScript runs the script below parents of our own making, with a
@@ -27,17 +29,7 @@ func TestKillScript(t *testing.T) {
 			}
 			parent := exec.Command(shell, "-c", `setsid sleep 600 & echo $!; sleep 0.2; sh -c "$1"; echo done; read x`, "sh", killScript)
 			parent.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-			in, err := parent.StdinPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, err := parent.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := parent.Start(); err != nil {
-				t.Fatal(err)
-			}
+			in, out := sshtest.Piped(t, parent)
 			defer parent.Wait()
 			defer in.Close()
 			lines := bufio.NewReader(out)

@@ -41,17 +41,7 @@ func startHelper(t testing.TB) helper {
 	h := helper{release: filepath.Join(t.TempDir(), "release")}
 	cmd := exec.Command(exe, "-test.run=^TestHelperServer$")
 	cmd.Env = append(os.Environ(), helperEnv+"="+h.release)
-	in, err := cmd.StdinPipe() // its end tells the server to go
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := sshtest.Piped(t, cmd)
 	t.Cleanup(func() { in.Close(); cmd.Wait() })
 	line := bufio.NewReader(out)
 	var port int

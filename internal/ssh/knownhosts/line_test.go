@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"sshpace/internal/base/wildcard"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -46,7 +48,7 @@ func TestMatchPattern(t *testing.T) {
 		{"aXbXc", "a*X*c", true}, {"a", "**", true}, {"a", "*?", true}, {"", "*?", false},
 		{strings.Repeat("a", 2000), strings.Repeat("*a", 40) + "b", false}, // exponential when done by recursion
 	} {
-		if got := matchPattern(c.name, c.pattern); got != c.want {
+		if got := wildcard.Match(c.name, c.pattern); got != c.want {
 			t.Errorf("matchPattern(%.20q, %.20q) = %v", c.name, c.pattern, got)
 		}
 	}

@@ -1,6 +1,10 @@
 package knownhosts
 
-import "strings"
+import (
+	"strings"
+
+	"sshpace/internal/base/wildcard"
+)
 
 // maxPattern is the length from which OpenSSH refuses a name in a list
 // (match.c:match_pattern_list has a buffer of 1024), and with it the whole list.
@@ -33,7 +37,7 @@ func matchHosts(name, hosts string) bool {
 		if len(pattern) >= maxPattern {
 			return false
 		}
-		if !matchPattern(name, Lower(pattern)) {
+		if !wildcard.Match(name, Lower(pattern)) {
 			continue
 		}
 		if negated {
@@ -42,29 +46,4 @@ func matchHosts(name, hosts string) bool {
 		matched = true
 	}
 	return matched
-}
-
-// matchPattern reports whether the whole name matches a pattern, in which "*"
-// stands for any text and "?" for one byte. It goes back to the last star only,
-// which is enough, and so takes at most len(name)*len(pattern) steps; the
-// recursion of match.c takes exponential time on patterns made for it.
-func matchPattern(name, pattern string) bool {
-	var n, p int
-	star, resume := -1, 0
-	for n < len(name) {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, resume = p, n
-			p++
-		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
-			n++
-			p++
-		case star >= 0:
-			resume++
-			n, p = resume, star+1
-		default:
-			return false
-		}
-	}
-	return strings.Trim(pattern[p:], "*") == ""
 }

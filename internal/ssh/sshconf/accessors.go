@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"sshpace/internal/base/wildcard"
 )
 
 // HostName is the name or address to connect to.
@@ -171,7 +173,7 @@ func (r *Resolved) Environment(environ []string) []string {
 	set := r.list(SetEnv)
 	for _, variable := range environ {
 		name, _, _ := strings.Cut(variable, "=")
-		sent := slices.ContainsFunc(r.SendEnv(), func(p string) bool { return matchPattern(name, p) })
+		sent := slices.ContainsFunc(r.SendEnv(), func(p string) bool { return wildcard.Match(name, p) })
 		fixed := slices.ContainsFunc(set, func(s string) bool { return strings.HasPrefix(s, name+"=") })
 		if sent && !fixed {
 			out = append(out, variable)

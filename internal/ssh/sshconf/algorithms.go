@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"sshpace/internal/base/wildcard"
 )
 
 // algorithmLists are the keywords whose value is a list with + - and ^.
@@ -84,7 +86,7 @@ func pick(patterns, supported []string) ([]string, error) {
 			return nil, fmt.Errorf("%q: negation is not supported here", pattern)
 		}
 		for _, name := range supported {
-			if matchPattern(name, pattern) && !slices.Contains(names, name) {
+			if wildcard.Match(name, pattern) && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}

@@ -1,30 +1,10 @@
 package sshconf
 
-import "strings"
+import (
+	"strings"
 
-// matchPattern reports whether s matches a pattern in which * stands for any
-// run of characters and ? for one (match.c:match_pattern, ssh_config(5)
-// PATTERNS). It takes linear time in practice: only the last * backtracks.
-func matchPattern(s, pattern string) bool {
-	star, mark := -1, 0
-	i, j := 0, 0
-	for i < len(s) {
-		switch {
-		case j < len(pattern) && pattern[j] == '*':
-			star, mark = j, i
-			j++
-		case j < len(pattern) && (pattern[j] == '?' || pattern[j] == s[i]):
-			i++
-			j++
-		case star >= 0:
-			mark++
-			i, j = mark, star+1
-		default:
-			return false
-		}
-	}
-	return strings.Trim(pattern[j:], "*") == ""
-}
+	"sshpace/internal/base/wildcard"
+)
 
 // Longest single pattern of a list that ssh accepts (match.c).
 const maxSubpattern = 1023
@@ -48,7 +28,7 @@ func scanList(s, list string, fold bool) (matched, negated bool) {
 			pattern = lower(pattern)
 		}
 		switch {
-		case !matchPattern(s, pattern):
+		case !wildcard.Match(s, pattern):
 		case not:
 			return matched, true
 		default:
@@ -83,7 +63,7 @@ func (p hostPattern) plain() bool {
 func matchHost(host string, patterns []hostPattern) bool {
 	active := false
 	for _, p := range patterns {
-		if !matchPattern(host, p.text) {
+		if !wildcard.Match(host, p.text) {
 			continue
 		}
 		if p.negated {

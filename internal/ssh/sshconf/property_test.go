@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"sshpace/internal/base/wildcard"
+
 	"pgregory.net/rapid"
 )
 
@@ -19,7 +21,7 @@ func TestMatchPatternIsARegexp(t *testing.T) {
 		s := rapid.StringMatching(`[ab.]{0,10}`).Draw(t, "s")
 		expr := strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(pattern))
 		want := regexp.MustCompile("(?s)^(?:" + expr + ")$").MatchString(s)
-		if got := matchPattern(s, pattern); got != want {
+		if got := wildcard.Match(s, pattern); got != want {
 			t.Fatalf("matchPattern(%q, %q) = %v", s, pattern, got)
 		}
 	})
@@ -28,7 +30,7 @@ func TestMatchPatternIsARegexp(t *testing.T) {
 // Many stars take no more than quadratic time: this would run for years if
 // each of them tried all lengths.
 func TestMatchPatternHasNoBlowUp(t *testing.T) {
-	if matchPattern(strings.Repeat("a", 5000), strings.Repeat("*a", 1000)+"b") {
+	if wildcard.Match(strings.Repeat("a", 5000), strings.Repeat("*a", 1000)+"b") {
 		t.Error("matched")
 	}
 }

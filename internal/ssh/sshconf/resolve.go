@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"sshpace/internal/base/wildcard"
 )
 
 // Port of ssh where nothing else is said (IANA).
@@ -212,7 +214,7 @@ func (s *state) sendEnv(st *stmt) {
 		case !remove:
 			s.add(SendEnv, Value{[]string{name}, st.value.Origin})
 		case list != nil:
-			*list = slices.DeleteFunc(*list, func(v Value) bool { return matchPattern(v.Args[0], pattern) })
+			*list = slices.DeleteFunc(*list, func(v Value) bool { return wildcard.Match(v.Args[0], pattern) })
 		}
 	}
 }

@@ -69,17 +69,7 @@ func serverElsewhere(t testing.TB) (address string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestServe$")
 	cmd.Env = append(os.Environ(), serving+"=1")
-	stop, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stop, out := sshtest.Piped(t, cmd)
 	t.Cleanup(func() {
 		stop.Close()
 		_ = cmd.Wait()

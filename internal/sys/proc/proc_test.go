@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"sshpace/internal/ssh/sshtest"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -199,17 +201,7 @@ func TestChildrenLeadTheirGroup(t *testing.T) {
 // What a process that sleeps has used is what the kernel accounts for it in the end.
 func TestAsleep(t *testing.T) {
 	cmd := exec.Command("sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo done; read end")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := sshtest.Piped(t, cmd)
 	clock, err := OpenClock(cmd.Process.Pid)
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"sshpace/internal/ssh/sshtest"
+
 	"go.uber.org/goleak"
 )
 
@@ -19,22 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // echo is a server that sends back what it gets.
 func echo(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all sync.WaitGroup
-	all.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			all.Go(func() { defer c.Close(); io.Copy(c, c) })
-		}
-	})
-	t.Cleanup(func() { l.Close(); all.Wait() })
-	return l.Addr().String()
+	return sshtest.Answering(t, func(c net.Conn) { io.Copy(c, c) }).String()
 }
 
 // through connects to an echo through a relay.

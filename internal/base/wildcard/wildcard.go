@@ -1,0 +1,29 @@
+// Package wildcard compares names with patterns of * and ?.
+package wildcard
+
+import "strings"
+
+// Match reports whether the whole name matches a pattern, in which * stands for any
+// text and ? for one byte (ssh_config(5) PATTERNS, match.c:match_pattern). It goes
+// back to the last star only, which is enough, and so takes at most
+// len(name)*len(pattern) steps; the recursion of match.c takes exponential time on
+// patterns made for it.
+func Match(name, pattern string) bool {
+	n, p, star, mark := 0, 0, -1, 0
+	for n < len(name) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, mark = p, n
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
+			n++
+			p++
+		case star >= 0:
+			mark++
+			n, p = mark, star+1
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "*") == ""
+}
