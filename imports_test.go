@@ -51,8 +51,10 @@ ssh/sshlog:
 ssh/openssh: base/alg base/shell record ssh/sshlog sys/bounded sys/proc
 ssh/wire: base/alg
 ssh/oldserver: ssh/wire
-ssh/transport:
-ssh/dial: base/host base/termsafe fleet ssh/transport sys/bounded sys/quickack
+ssh/packet:
+ssh/channel: ssh/packet
+ssh/transport: ssh/channel ssh/packet
+ssh/dial: base/host base/termsafe fleet ssh/channel ssh/transport sys/bounded sys/quickack
 ssh/forkssh: base/host base/termsafe fleet ssh/knownhosts/check ssh/openssh ssh/sshlog sys/proc
 ssh/route: base/fault base/host base/termsafe ssh/openssh ssh/sshconf ssh/wire sys/proc
 ssh/mux: base/termsafe fleet

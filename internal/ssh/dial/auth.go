@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -37,8 +38,14 @@ type keySet struct {
 	good atomic.Pointer[signer]
 }
 
+// key tells identities apart. No path has a zero byte.
+func (id *Identity) key() string {
+	const end = "\x00\x00"
+	return strings.Join(id.Files, "\x00") + end + strings.Join(id.Certificates, "\x00") + end + strconv.FormatBool(id.Only) + end + id.Agent
+}
+
 func (r *keyring) set(id *Identity) *keySet {
-	key := fmt.Sprintf("%q %q %v %q", id.Files, id.Certificates, id.Only, id.Agent)
+	key := id.key()
 	r.mu.Lock()
 	s := r.sets[key]
 	if s == nil || (s.stale != nil && s.stale()) {

@@ -32,8 +32,9 @@ func (unobserved) Reached(fleet.Phase)                 {}
 // link is an authenticated connection.
 type link struct {
 	ssh.Conn
+	own   *transport.Muxed // Conn, if it is not x/crypto's
 	net   *conn
-	chans <-chan ssh.NewChannel
+	chans <-chan ssh.NewChannel // x/crypto's, to be refused
 	reqs  <-chan *ssh.Request
 	addr  string // dialled
 	ahead bool   // the command was asked for already

@@ -17,29 +17,29 @@ import (
 // ended.
 const dialogueGrace = 3 * time.Second
 
-// channel is the session as a Dialogue sees it.
-type channel struct {
+// conversation is the session as a Dialogue sees it.
+type conversation struct {
 	*session
 	attempt *fleet.Attempt
 }
 
-var _ fleet.Channel = channel{}
+var _ fleet.Channel = conversation{}
 
 // converse holds a Dialogue with the subsystem that was started.
 func (s *session) converse(ctx context.Context, talk fleet.Dialogue, a *fleet.Attempt, alive *keepAlive, gone <-chan struct{}) fleet.Outcome {
 	out := &gatedOutput{out: s.out}
 	s.out = out.write
-	go s.pump(s.ch.Stderr(), fleet.Stderr)
+	go s.pump(s.in.Stderr(), fleet.Stderr)
 	go func() {
 		for req := range s.reqs {
-			s.request(req)
+			s.request(req.Type, req.Payload)
 		}
 	}()
 	var late *time.Timer
 	stop := context.AfterFunc(ctx, func() {
 		late = time.AfterFunc(dialogueGrace, func() { s.link.net.Close() })
 	})
-	err := talk(ctx, a.Host(), channel{s, a})
+	err := talk(ctx, a.Host(), conversation{s, a})
 	if !stop() && late != nil {
 		late.Stop()
 	}
@@ -87,19 +87,19 @@ func (g *gatedOutput) close() {
 
 // Read reads what the subsystem says, and keeps the account that holds a fast
 // server up.
-func (c channel) Read(p []byte) (int, error) {
-	n, err := c.ch.Read(p)
+func (c conversation) Read(p []byte) (int, error) {
+	n, err := c.in.Read(p)
 	c.link.net.flow.begin(n, n < len(p))
 	c.link.net.flow.end()
 	return n, err
 }
 
-func (c channel) Write(p []byte) (int, error) { return c.ch.Write(p) }
+func (c conversation) Write(p []byte) (int, error) { return c.ch.Write(p) }
 
-func (c channel) Close() error { return c.ch.Close() }
+func (c conversation) Close() error { return c.ch.Close() }
 
 // Output hands on what the Dialogue says.
-func (c channel) Output(s fleet.Stream, data []byte) error { return c.attempt.Output(s, data) }
+func (c conversation) Output(s fleet.Stream, data []byte) error { return c.attempt.Output(s, data) }
 
 // maxExecOutput is what an Exec may write.
 const maxExecOutput = 16 << 20
@@ -107,7 +107,7 @@ const maxExecOutput = 16 << 20
 var errTooLong = errors.New("the command writes too much")
 
 // Exec runs a command in a second session.
-func (c channel) Exec(ctx context.Context, line string, input []byte) ([]byte, error) {
+func (c conversation) Exec(ctx context.Context, line string, input []byte) ([]byte, error) {
 	var out bytes.Buffer
 	var tooLong bool
 	s, err := c.link.open(func(stream fleet.Stream, data []byte) error {
@@ -118,11 +118,12 @@ func (c channel) Exec(ctx context.Context, line string, input []byte) ([]byte, e
 			}
 		}
 		return nil
-	})
+	}, false)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", fleet.ErrNoExec, err)
 	}
 	defer s.ch.Close()
+	defer s.release()
 	defer context.AfterFunc(ctx, func() { s.ch.Close() })()
 	if _, err := s.start(line, nil, false); err != nil {
 		return nil, fmt.Errorf("%w: %w", fleet.ErrNoExec, err)

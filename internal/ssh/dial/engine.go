@@ -111,11 +111,9 @@ func (e *Engine) Run(ctx context.Context, t *Target, cmd fleet.Command, a *fleet
 // command runs one command on an authenticated link and closes it.
 func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a *fleet.Attempt, mayKill bool) fleet.Outcome {
 	a.Reached(fleet.PhaseExec)
-	var services sync.WaitGroup
-	gone := make(chan struct{})
-	services.Go(func() { refuse(l.chans, l.reqs); close(gone) })
+	gone := l.serve()
 	alive := l.keepAlive(t)
-	defer services.Wait()
+	defer func() { <-gone }()
 	defer alive.stop()
 	defer l.Close()
 
@@ -126,10 +124,11 @@ func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a *fle
 	late := context.AfterFunc(starting, func() { l.net.Close() }) // until there is a command to signal
 	defer late()
 
-	s, err := l.open(a.Output)
+	s, err := l.open(a.Output, cmd.Dialogue != nil)
 	if err != nil {
 		return l.startFailed(starting, t, alive, err, l.ranWithout(err))
 	}
+	defer s.release() // before the connection's end is waited for
 	if cmd.Dialogue != nil {
 		err := s.subsystem(cmd.Line, t.Env)
 		if err != nil || !late() {
@@ -257,6 +256,17 @@ func stalled(peer string, port int, ran fleet.Ran) *Error {
 		e.Text = fmt.Sprintf("%s port %d did not answer the request to run the command in time; it may run there", peer, port)
 	}
 	return e
+}
+
+// serve answers the server's own wishes until the connection ends; then gone is
+// closed.
+func (l *link) serve() (gone <-chan struct{}) {
+	if l.own != nil {
+		return l.own.Done()
+	}
+	ended := make(chan struct{})
+	go func() { refuse(l.chans, l.reqs); close(ended) }()
+	return ended
 }
 
 // refuse answers everything that a server may ask for with no, until the

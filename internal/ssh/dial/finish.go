@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/ssh/channel"
 )
 
 // Grace periods when a command is ended.
@@ -69,7 +71,7 @@ const (
 func (s *session) signal(name string, ended <-chan struct{}, abort context.Context) reply {
 	got := make(chan reply, 1)
 	go func() {
-		ok, err := s.ch.SendRequest("signal", true, ssh.Marshal(struct{ Name string }{name}))
+		ok, err := s.ch.SendRequest("signal", true, channel.Text(name))
 		switch {
 		case err != nil:
 			got <- unanswered
@@ -123,7 +125,7 @@ func (l *link) killSession(ended <-chan struct{}, abort context.Context) {
 		}
 		defer ch.Close()
 		go ssh.DiscardRequests(reqs)
-		if ok, err := ch.SendRequest("exec", true, ssh.Marshal(struct{ Command string }{killScript})); err != nil || !ok {
+		if ok, err := ch.SendRequest("exec", true, channel.Text(killScript)); err != nil || !ok {
 			return
 		}
 		ch.CloseWrite()

@@ -96,15 +96,8 @@ func (h *hand) shake(command *transport.Command, classic bool) (*link, error) {
 		}
 		return nil, err
 	}
-	sc, chans, reqs, err := h.swift.Mux(h.target.User)
-	if err != nil {
-		return nil, err
-	}
-	return h.link(sc, chans, reqs, h.swift.Asked()), nil
-}
-
-func (h *hand) link(sc ssh.Conn, chans <-chan ssh.NewChannel, reqs <-chan *ssh.Request, ahead bool) *link {
-	return &link{Conn: sc, net: h.conn, chans: chans, reqs: reqs, addr: sc.RemoteAddr().String(), ahead: ahead}
+	own := h.swift.Mux(h.target.User)
+	return &link{Conn: own, own: own, net: h.conn, addr: h.conn.RemoteAddr().String(), ahead: h.swift.Asked()}, nil
 }
 
 // classic is x/crypto's handshake.
@@ -121,7 +114,7 @@ func (h *hand) classic() (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.link(sc, chans, reqs, false), nil
+	return &link{Conn: sc, net: h.conn, chans: chans, reqs: reqs, addr: h.conn.RemoteAddr().String()}, nil
 }
 
 func (h *hand) config() *transport.Config {

@@ -127,13 +127,21 @@ func (e *Engine) makeJump(j *jump, key jumpKey, t *Target) {
 		close(j.ready)
 		return
 	}
-	j.client = ssh.NewClient(link.Conn, link.chans, link.reqs)
+	j.client = link.client()
 	keepAlive := link.keepAlive(t)
 	close(j.ready)
 
 	j.client.Wait()
 	keepAlive.stop()
 	e.jumps.forget(key, j)
+}
+
+// client is what opens connections through a jump host.
+func (l *link) client() *ssh.Client {
+	if l.own != nil {
+		return l.own.Client()
+	}
+	return ssh.NewClient(l.Conn, l.chans, l.reqs)
 }
 
 // forget makes the next host connect anew.

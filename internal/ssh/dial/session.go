@@ -9,16 +9,32 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/channel"
 )
 
 // session is one command on one channel. It does not use ssh.Session, which
 // costs four goroutines and two 32 KiB buffers a command.
 type session struct {
 	link *link
-	ch   ssh.Channel
-	reqs <-chan *ssh.Request
+	ch   sender
 	out  func(fleet.Stream, []byte) error
 	end  ending
+
+	// A channel that is read:
+	in   ssh.Channel
+	reqs <-chan *ssh.Request
+	// One that hands over what comes: ended is closed at its end. It waits for
+	// running, for an interrupt that some output causes must find a command to end.
+	ended   <-chan struct{}
+	running chan struct{}
+	once    sync.Once
+}
+
+// sender is what we send on a channel.
+type sender interface {
+	io.WriteCloser
+	CloseWrite() error
+	SendRequest(name string, wantReply bool, payload []byte) (bool, error)
 }
 
 // ending is what the server told about the command's end.
@@ -31,13 +47,24 @@ var errExecRefused = errors.New("the server refused to run the command")
 
 var errNoSubsystem = errors.New("the server has no SFTP for this user (Subsystem in its sshd_config)")
 
-// open opens the channel. Nothing has run when it fails.
-func (l *link) open(out func(fleet.Stream, []byte) error) (*session, error) {
+// open opens the channel. Nothing has run when it fails. A channel that is not to
+// be read hands over what comes, if it is ours.
+func (l *link) open(out func(fleet.Stream, []byte) error, read bool) (*session, error) {
+	s := &session{link: l, out: out, end: ending{exit: -1}, running: make(chan struct{})}
+	if l.own != nil && !read {
+		ch, err := l.own.Open("session", nil, receiver{s})
+		if err != nil {
+			return nil, err
+		}
+		s.ch, s.ended = ch, ch.Done()
+		return s, nil
+	}
 	ch, reqs, err := l.OpenChannel("session", nil)
 	if err != nil {
 		return nil, err
 	}
-	return &session{link: l, ch: ch, reqs: reqs, out: out, end: ending{exit: -1}}, nil
+	s.ch, s.in, s.reqs = ch, ch, reqs
+	return s, nil
 }
 
 // start requests the command; eof says that it gets no input. ran is unknown when
@@ -46,7 +73,7 @@ func (s *session) start(line string, env []string, eof bool) (ran fleet.Ran, err
 	if err := s.setenv(env); err != nil {
 		return fleet.RanNo, err
 	}
-	ok, err := s.ch.SendRequest("exec", true, ssh.Marshal(struct{ Command string }{line}))
+	ok, err := s.ch.SendRequest("exec", true, channel.Text(line))
 	switch {
 	case err != nil:
 		return fleet.RanUnknown, err
@@ -62,7 +89,7 @@ func (s *session) start(line string, env []string, eof bool) (ran fleet.Ran, err
 func (s *session) setenv(env []string) error {
 	for _, kv := range env {
 		name, value, _ := strings.Cut(kv, "=")
-		if _, err := s.ch.SendRequest("env", false, ssh.Marshal(struct{ Name, Value string }{name, value})); err != nil {
+		if _, err := s.ch.SendRequest("env", false, channel.Text(name, value)); err != nil {
 			return err
 		}
 	}
@@ -74,7 +101,7 @@ func (s *session) subsystem(name string, env []string) error {
 	if err := s.setenv(env); err != nil {
 		return err
 	}
-	ok, err := s.ch.SendRequest("subsystem", true, ssh.Marshal(struct{ Name string }{name}))
+	ok, err := s.ch.SendRequest("subsystem", true, channel.Text(name))
 	if err == nil && !ok {
 		err = errNoSubsystem
 	}
@@ -84,15 +111,49 @@ func (s *session) subsystem(name string, env []string) error {
 // run moves the streams until the server closes the channel.
 func (s *session) run(input fleet.Input) {
 	stopInput := s.feed(input)
+	s.release()
+	if s.ended != nil {
+		<-s.ended
+		stopInput()
+		return
+	}
 	var pumps sync.WaitGroup
-	pumps.Go(func() { s.pump(s.ch.Stderr(), fleet.Stderr) })
-	pumps.Go(func() { s.pump(s.ch, fleet.Stdout) })
+	pumps.Go(func() { s.pump(s.in.Stderr(), fleet.Stderr) })
+	pumps.Go(func() { s.pump(s.in, fleet.Stdout) })
 	for req := range s.reqs {
-		s.request(req)
+		s.request(req.Type, req.Payload)
+		req.Reply(false, nil)
 	}
 	stopInput()
 	pumps.Wait()
 }
+
+// release lets output be handed over.
+func (s *session) release() { s.once.Do(func() { close(s.running) }) }
+
+// receiver is told what comes on a session's channel.
+type receiver struct{ *session }
+
+var _ channel.Handler = receiver{}
+
+// Data hands output on, before anything else is read.
+func (r receiver) Data(stderr bool, data []byte) (took int) {
+	stream := fleet.Stdout
+	if stderr {
+		stream = fleet.Stderr
+	}
+	<-r.running
+	flow := &r.link.net.flow
+	flow.begin(len(data), true)
+	r.out(stream, data)
+	flow.end()
+	return len(data)
+}
+
+func (r receiver) Request(name string, payload []byte) { r.request(name, payload) }
+
+func (receiver) EOF()    {}
+func (receiver) Closed() {}
 
 // feed sends the input, if there is one; start has sent the end of none.
 func (s *session) feed(input fleet.Input) (stop func()) {
@@ -112,11 +173,11 @@ func (s *session) feed(input fleet.Input) (stop func()) {
 }
 
 // request handles exit-status and exit-signal (RFC 4254 section 6.10).
-func (s *session) request(req *ssh.Request) {
-	switch req.Type {
+func (s *session) request(name string, payload []byte) {
+	switch name {
 	case "exit-status":
 		var m struct{ Status uint32 }
-		if ssh.Unmarshal(req.Payload, &m) == nil {
+		if ssh.Unmarshal(payload, &m) == nil {
 			s.end.exit = int(m.Status)
 		}
 	case "exit-signal":
@@ -126,11 +187,10 @@ func (s *session) request(req *ssh.Request) {
 			Message    string
 			Language   string
 		}
-		if ssh.Unmarshal(req.Payload, &m) == nil {
+		if ssh.Unmarshal(payload, &m) == nil {
 			s.end.signal = signalName(m.Signal)
 		}
 	}
-	req.Reply(false, nil)
 }
 
 // signalName keeps what a signal can be called; the peer chose the text.

@@ -12,6 +12,5 @@
 // else it fails with an *ssh.AlgorithmNegotiationError, before anything was
 // sent that could count as a login.
 //
-// Channels are golang.org/x/crypto/ssh's, by its client of OpenSSH's control
-// masters (Mux).
+// Channels are package channel's (Mux).
 package transport

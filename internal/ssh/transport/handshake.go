@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/ssh/packet"
 )
 
 // Config of a handshake. Lists are in order of preference; names that this
@@ -171,18 +173,35 @@ const (
 	strictServer  = "kex-strict-s-v00@openssh.com"
 )
 
+// cookie is how many random bytes begin a KEXINIT.
+const cookie = 16
+
 // kexInit is a KEXINIT (RFC 4253 section 7.1).
 type kexInit struct {
-	Cookie              [16]byte `sshtype:"20"`
-	Kex                 []string
-	HostKey             []string
-	CipherUp            []string
-	CipherDown          []string
-	MACUp, MACDown      []string
-	PackUp, PackDown    []string
-	LangUp, LangDown    []string
-	FirstPacketFollows  bool
-	ReservedForTomorrow uint32
+	Kex, HostKey         []string
+	CipherUp, CipherDown []string
+	MACUp, MACDown       []string
+	PackUp, PackDown     []string
+	LangUp, LangDown     []string
+	FirstPacketFollows   bool
+}
+
+// lists are the lists of names in their order.
+func (m *kexInit) lists() [10]*[]string {
+	return [...]*[]string{
+		&m.Kex, &m.HostKey, &m.CipherUp, &m.CipherDown, &m.MACUp, &m.MACDown,
+		&m.PackUp, &m.PackDown, &m.LangUp, &m.LangDown,
+	}
+}
+
+func (m *kexInit) marshal() []byte {
+	p := make([]byte, 1+cookie, 1024)
+	p[0] = msgKexInit
+	_, _ = rand.Read(p[1:]) // never fails
+	for _, list := range m.lists() {
+		p = packet.AppendNames(p, *list)
+	}
+	return packet.AppendNumber(packet.AppendBool(p, m.FirstPacketFollows), 0)
 }
 
 // proposal is a KEXINIT and the packet that it was or will be, which is hashed.
@@ -191,15 +210,22 @@ type proposal struct {
 	packet []byte
 }
 
-func parseInit(packet []byte) (*proposal, error) {
-	p := &proposal{packet: packet}
-	return p, ssh.Unmarshal(packet, &p.kexInit)
+func parseInit(message []byte) (*proposal, error) {
+	f := packet.Of(message)
+	f.Bytes(cookie)
+	p := &proposal{packet: message}
+	for _, list := range p.lists() {
+		*list = f.Names()
+	}
+	p.FirstPacketFollows = f.Bool()
+	f.Number() // reserved
+	return p, f.End()
 }
 
 // sendKexInit queues our KEXINIT. The caller holds mu.
 func (c *Conn) sendKexInit() {
 	m := c.init()
-	c.kexInit = &proposal{*m, ssh.Marshal(m)}
+	c.kexInit = &proposal{*m, m.marshal()}
 	c.sealLocked(c.kexInit.packet)
 }
 
@@ -216,7 +242,6 @@ func (c *Conn) init() *kexInit {
 	if c.session == nil {
 		m.Kex = append(m.Kex, extInfoClient, strictClient)
 	}
-	_, _ = rand.Read(m.Cookie[:])
 	return m
 }
 
@@ -250,7 +275,7 @@ func agree(ours, theirs *kexInit) (a algorithms, err error) {
 
 // kexReply is the server's half (RFC 5656 section 4).
 type kexReply struct {
-	HostKey   []byte `sshtype:"31"`
+	HostKey   []byte
 	Public    []byte
 	Signature []byte
 }
@@ -269,7 +294,7 @@ func (c *Conn) exchange(theirs *proposal) error {
 		return err
 	}
 	c.mu.Lock()
-	c.sealLocked(appendString([]byte{msgKexECDHInit}, o.public))
+	c.sealLocked(packet.AppendText([]byte{msgKexECDHInit}, o.public))
 	err = c.flushLocked()
 	c.mu.Unlock()
 	if err != nil {
@@ -310,8 +335,8 @@ func (c *Conn) readReply(theirs *kexInit) (*kexReply, error) {
 	if err != nil {
 		return nil, err
 	}
-	var r kexReply
-	return &r, ssh.Unmarshal(p, &r)
+	f := packet.Of(p)
+	return &kexReply{f.Text(), f.Text(), f.Text()}, f.End()
 }
 
 func first(list []string) string {
@@ -464,25 +489,15 @@ func (n count) worn(s suite) bool {
 
 // extensions keeps server-sig-algs (RFC 8308 section 2.3).
 func (c *Conn) extensions(p []byte) {
-	var m struct {
-		N    uint32 `sshtype:"7"`
-		Rest []byte `ssh:"rest"`
-	}
-	if ssh.Unmarshal(p, &m) != nil {
-		return
-	}
-	for range min(m.N, 64) {
-		var e struct {
-			Name, Value string
-			Rest        []byte `ssh:"rest"`
-		}
-		if ssh.Unmarshal(m.Rest, &e) != nil {
+	f := packet.Of(p)
+	for range min(f.Number(), 64) {
+		name, value := f.Text(), f.Text()
+		if f.Err() != nil {
 			return
 		}
-		if e.Name == "server-sig-algs" {
-			c.sigAlgs = strings.Split(e.Value, ",")
+		if string(name) == "server-sig-algs" {
+			c.sigAlgs = strings.Split(string(value), ",")
 		}
-		m.Rest = e.Rest
 	}
 }
 

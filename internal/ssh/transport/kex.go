@@ -13,6 +13,8 @@ import (
 	"slices"
 
 	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/ssh/packet"
 )
 
 // method is a key exchange of the form "public value there, public value back"
@@ -89,7 +91,7 @@ func (o *offer) secret(theirs []byte) ([]byte, error) {
 		return mpint(shared), nil
 	}
 	sum := sha256.Sum256(append(kem, shared...))
-	return appendString(nil, sum[:]), nil
+	return packet.AppendText(nil, sum[:]), nil
 }
 
 // mpint encodes an unsigned number (RFC 4251 section 5).
@@ -100,11 +102,7 @@ func mpint(b []byte) []byte {
 	if len(b) > 0 && b[0]&0x80 != 0 {
 		b = append([]byte{0}, b...)
 	}
-	return appendString(nil, b)
-}
-
-func appendString[T string | []byte](dst []byte, s T) []byte {
-	return append(binary.BigEndian.AppendUint32(dst, uint32(len(s))), s...)
+	return packet.AppendText(nil, b)
 }
 
 // keys derives key material (RFC 4253 section 7.2).

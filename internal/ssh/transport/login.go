@@ -1,13 +1,15 @@
 package transport
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/ssh/channel"
+	"sshpace/internal/ssh/packet"
 )
 
 // Login is how to log in by public keys (RFC 4252 section 7).
@@ -151,7 +153,7 @@ func (c *Conn) peekExtensions() error {
 }
 
 func (a *attempt) run() error {
-	a.queue(appendString([]byte{msgServiceRequest}, serviceUserauth))
+	a.queue(packet.AppendText([]byte{msgServiceRequest}, serviceUserauth))
 	if a.eagerness() < together {
 		if err := a.flush(); err != nil {
 			return err
@@ -298,11 +300,11 @@ func (a *attempt) sign(key ssh.MultiAlgorithmSigner) error {
 		return err
 	}
 	request := a.publicKey(key, name, true)
-	sig, err := key.SignWithAlgorithm(nil, append(appendString(nil, a.session), request...), plainName(name))
+	sig, err := key.SignWithAlgorithm(nil, append(packet.AppendText(nil, a.session), request...), plainName(name))
 	if err != nil {
 		return err
 	}
-	a.queue(appendString(request, ssh.Marshal(sig)))
+	a.queue(packet.AppendText(request, ssh.Marshal(sig)))
 	if a.Ahead != nil && a.eagerness() >= ahead {
 		a.askAhead()
 	}
@@ -313,7 +315,7 @@ func (a *attempt) sign(key ssh.MultiAlgorithmSigner) error {
 func (a *attempt) request(method string) []byte {
 	p := []byte{msgUserauthRequest}
 	for _, s := range []string{a.User, serviceConnection, method} {
-		p = appendString(p, s)
+		p = packet.AppendText(p, s)
 	}
 	return p
 }
@@ -325,7 +327,7 @@ func (a *attempt) publicKey(key ssh.Signer, algorithm string, signed bool) []byt
 	if signed {
 		p[len(p)-1] = 1
 	}
-	return appendString(appendString(p, algorithm), key.PublicKey().Marshal())
+	return packet.AppendText(packet.AppendText(p, algorithm), key.PublicKey().Marshal())
 }
 
 // algorithm picks how a key is to sign: the first that the server has named, or
@@ -364,36 +366,19 @@ func (a *attempt) askAhead() {
 	}
 }
 
-// Numbers of x/crypto's channels, and of the first one of each server above.
-const (
-	window      = 2 << 20
-	channelSize = 32 << 10
-	channel     = 0
-)
+// firstChannel is the number of the first channel of each server above.
+const firstChannel = 0
 
-// packets are what x/crypto's channels would send for the command (RFC 4254
-// sections 5.1, 6.4, 6.5, 5.3).
+// packets are what asks for the command (RFC 4254 sections 5.1, 6.4, 6.5, 5.3).
 func (c *Command) packets() [][]byte {
-	open := appendString([]byte{msgChannelOpen}, "session")
-	for _, n := range []uint32{channel, window, channelSize} {
-		open = binary.BigEndian.AppendUint32(open, n)
-	}
-	all := [][]byte{open}
-	ask := func(what string, reply byte, texts ...string) {
-		p := binary.BigEndian.AppendUint32([]byte{msgChannelRequest}, channel)
-		p = append(appendString(p, what), reply)
-		for _, s := range texts {
-			p = appendString(p, s)
-		}
-		all = append(all, p)
-	}
+	all := [][]byte{channel.Open("session", 0, nil)}
 	for _, kv := range c.Env {
 		name, value, _ := strings.Cut(kv, "=")
-		ask("env", 0, name, value)
+		all = append(all, channel.Request(firstChannel, "env", false, channel.Text(name, value)))
 	}
-	ask("exec", 1, c.Line)
+	all = append(all, channel.Request(firstChannel, "exec", true, channel.Text(c.Line)))
 	if c.EOF {
-		all = append(all, binary.BigEndian.AppendUint32([]byte{msgChannelEOF}, channel))
+		all = append(all, channel.EOF(firstChannel))
 	}
 	return all
 }

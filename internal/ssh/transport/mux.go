@@ -1,161 +1,69 @@
 package transport
 
 import (
-	"bytes"
-	"encoding/binary"
-	"errors"
-	"io"
 	"net"
-	"sync"
 
 	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/ssh/channel"
 )
 
-// Mux gives the connection channels, after Authenticate. As with
-// ssh.NewClientConn, both Go channels must be serviced. What was asked for ahead
-// must be asked for again, in the same words: it is compared with what was sent,
-// and not sent again.
-func (c *Conn) Mux(user string) (ssh.Conn, <-chan ssh.NewChannel, <-chan *ssh.Request, error) {
-	s := &socket{Conn: c.net, c: c, ahead: c.sent}
-	s.change.L = &s.mu
-	s.give(hello)
-	s.give(proxy)
-	conn, chans, reqs, err := ssh.NewControlClientConn(s)
-	if err != nil {
-		return nil, nil, nil, err
+// Mux gives the connection channels, after Authenticate. What was asked for ahead
+// must be asked for again, by the first channel and in the same words: it is
+// compared with what was sent, and not sent again.
+func (c *Conn) Mux(user string) *Muxed {
+	answers := 0
+	if len(c.sent) > 0 {
+		answers = 1 // to "exec"
 	}
-	return &muxed{Conn: conn, c: c, user: user}, chans, reqs, nil
+	return &Muxed{Conn: channel.New(carrier{c}, c.sent, answers), c: c, user: user}
 }
 
-// A control master's answers (OpenSSH's PROTOCOL.mux): hello with its version,
-// and "from now on packets".
-var (
-	hello = []byte{0, 0, 0, 1, 0, 0, 0, 4}
-	proxy = []byte{0x80, 0, 0, 0xf, 0, 0, 0, 0}
-)
-
-// muxed knows what x/crypto does not know of such connections.
-type muxed struct {
-	ssh.Conn
+// Muxed is a connection with channels.
+type Muxed struct {
+	*channel.Conn
 	c    *Conn
 	user string
 }
 
-func (m *muxed) User() string          { return m.user }
-func (m *muxed) SessionID() []byte     { return m.c.session }
-func (m *muxed) ClientVersion() []byte { return []byte(m.c.ours) }
-func (m *muxed) ServerVersion() []byte { return []byte(m.c.theirs) }
+var _ ssh.Conn = (*Muxed)(nil)
 
-// socket is what x/crypto takes for a control master's: packets with their
-// length before them. Reading goes on to the network only in Read, and writing
-// in Write, so it needs no goroutine.
-type socket struct {
-	net.Conn // addresses and deadlines
-	c        *Conn
-	greeted  int    // of two requests of x/crypto's
-	rest     []byte // of the packet that is being read
+// User is who is logged in.
+func (m *Muxed) User() string { return m.user }
 
-	mu     sync.Mutex
-	change sync.Cond
-	ahead  [][]byte // sent already, and not yet asked for
-	closed bool
+// SessionID is the first exchange hash (RFC 4253 section 7.2).
+func (m *Muxed) SessionID() []byte { return m.c.session }
+
+// ClientVersion is our version line.
+func (m *Muxed) ClientVersion() []byte { return []byte(m.c.ours) }
+
+// ServerVersion is the server's.
+func (m *Muxed) ServerVersion() []byte { return []byte(m.c.theirs) }
+
+// carrier is a connection that is logged in.
+type carrier struct{ *Conn }
+
+// Receive gives the next packet for a channel; see channel.Carrier.
+func (c carrier) Receive() ([]byte, error) { return c.next() }
+
+// Send sends a packet, or keeps it until a key exchange is over.
+func (c carrier) Send(packet []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queueLocked(packet)
+	return c.flushLocked()
 }
 
-// give makes a packet the next to be read.
-func (s *socket) give(body []byte) {
-	s.rest = append(binary.BigEndian.AppendUint32(s.rest, uint32(len(body))), body...)
-}
+// LocalAddr is our end's address.
+func (m *Muxed) LocalAddr() net.Addr { return m.c.net.LocalAddr() }
 
-// Read gives the next packet.
-func (s *socket) Read(p []byte) (int, error) {
-	if len(s.rest) == 0 {
-		packet, err := s.c.next()
-		if err != nil {
-			return 0, err
-		}
-		if !s.await(packet) {
-			return 0, io.EOF
-		}
-		s.rest = binary.BigEndian.AppendUint32(s.rest[:0], uint32(1+len(packet)))
-		s.rest = append(append(s.rest, 0), packet...)
-	}
-	n := copy(p, s.rest)
-	s.rest = s.rest[n:]
-	return n, nil
-}
+// RemoteAddr is the server's.
+func (m *Muxed) RemoteAddr() net.Addr { return m.c.net.RemoteAddr() }
 
-// await holds an answer back until x/crypto has asked for it; false when the
-// connection was closed.
-func (s *socket) await(packet []byte) bool {
-	if packet[0] <= msgChannelOpen || packet[0] > lastChannelMessage {
-		return true
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for !s.closed && s.early(packet[0]) {
-		s.change.Wait()
-	}
-	return !s.closed
-}
-
-// early tells whether a channel's packet comes before its question: the answer
-// to the first packet sent ahead may follow that, all others follow the last
-// one that is a question.
-func (s *socket) early(kind byte) bool {
-	if len(s.ahead) == 0 || s.ahead[0][0] == msgChannelEOF {
-		return false
-	}
-	answer := kind == msgChannelConfirm || kind == msgChannelFailure
-	return !answer || s.ahead[0][0] == msgChannelOpen
-}
-
-var errOtherWords = errors.New("ssh: what was asked for ahead is asked for in other words")
-
-// Write takes one packet, behind its length and the length of no padding.
-func (s *socket) Write(p []byte) (int, error) {
-	const head = 5
-	if s.greeted < 2 {
-		s.greeted++
-		return len(p), nil
-	}
-	if len(p) <= head {
-		return 0, errShort
-	}
-	packet := p[head:]
-	if skip, err := s.sentAhead(packet); skip || err != nil {
-		return len(p), err
-	}
-	s.c.queue(packet)
-	if err := s.c.flush(); err != nil {
-		return 0, err
-	}
-	return len(p), nil
-}
-
-// sentAhead tells whether a packet was sent ahead.
-func (s *socket) sentAhead(packet []byte) (bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.ahead) == 0 || packet[0] < msgChannelOpen {
-		return false, nil
-	}
-	if !bytes.Equal(packet, s.ahead[0]) {
-		if s.ahead[0][0] == msgChannelEOF { // over before x/crypto came to say so
-			s.ahead = nil
-			return false, nil
-		}
-		return false, errOtherWords
-	}
-	s.ahead = s.ahead[1:]
-	s.change.Broadcast()
-	return true, nil
-}
-
-// Close also wakes a Read that holds an answer back.
-func (s *socket) Close() error {
-	s.mu.Lock()
-	s.closed = true
-	s.change.Broadcast()
-	s.mu.Unlock()
-	return s.Conn.Close()
+// Client is x/crypto's client with these channels.
+func (m *Muxed) Client() *ssh.Client {
+	chans, reqs := make(chan ssh.NewChannel), make(chan *ssh.Request)
+	close(chans) // the server's wishes are refused already
+	close(reqs)
+	return ssh.NewClient(m, chans, reqs)
 }

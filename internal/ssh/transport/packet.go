@@ -31,12 +31,6 @@ const (
 	msgUserauthSuccess = 52
 	msgUserauthBanner  = 53
 	msgUserauthPKOK    = 60
-	msgChannelOpen     = 90
-	msgChannelConfirm  = 91
-	msgChannelFailure  = 92
-	msgChannelEOF      = 96
-	msgChannelRequest  = 98
-	lastChannelMessage = 100
 )
 
 const (

@@ -73,16 +73,8 @@ func TestAheadOfRefusal(t *testing.T) {
 
 // wait asks for the command in the same words and waits for its end.
 func wait(c *transport.Conn, user, line string) error {
-	conn, chans, reqs, err := c.Mux(user)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	go ssh.DiscardRequests(reqs)
-	go func() {
-		for range chans {
-		}
-	}()
+	conn := c.Mux(user)
+	defer func() { conn.Close(); <-conn.Done() }()
 	ch, in, err := conn.OpenChannel("session", nil)
 	if err != nil {
 		return err

@@ -119,12 +119,8 @@ func (p *peer) login(t testing.TB) transport.Login {
 // echo runs a command with input on a connection that is logged in, and checks
 // that both come back.
 func echo(c *transport.Conn, input []byte) error {
-	conn, chans, reqs, err := c.Mux("tester")
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	client := ssh.NewClient(conn, chans, reqs)
+	client := c.Mux("tester").Client()
+	defer func() { client.Close(); client.Wait() }()
 	s, err := client.NewSession()
 	if err != nil {
 		return err

@@ -1,0 +1,382 @@
+package channel
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/ssh/packet"
+)
+
+// Handler is told what a server sends on a channel. Its methods are called one
+// after the other, by the goroutine that reads the connection: as long as one of
+// them runs, nothing else is read.
+type Handler interface {
+	// Data takes what a command writes to its standard output, or to its standard
+	// error, and tells how much of it needs no room any more; Channel.Took is told
+	// of the rest later. data is valid during the call.
+	Data(stderr bool, data []byte) (took int)
+	// EOF is the end of the data.
+	EOF()
+	// Request is a request that the server makes, such as exit-status.
+	Request(name string, payload []byte)
+	// Closed is the end of the channel, or of the connection. Nothing follows.
+	Closed()
+}
+
+// Channel is a channel that is open, or has been.
+type Channel struct {
+	conn   *Conn
+	to     Handler
+	local  uint32
+	remote uint32 // set before opened is sent
+
+	opened  chan error
+	asking  sync.Mutex // of requests with answers: one at a time
+	replies chan bool
+	done    chan struct{}
+
+	mu        sync.Mutex
+	room      sync.Cond // there is room at the server, or the channel has ended
+	isOpen    bool
+	asked     int    // requests that were not answered yet
+	window    uint32 // how much the server takes
+	most      uint32 // and at once
+	allowed   uint32 // how much the server may send
+	taken     uint32 // of what it sent, and not told yet
+	over      bool   // it has ended, or we have closed it
+	sentEOF   bool
+	sentClose bool
+}
+
+// Open opens a channel, and waits for the server's answer: a refusal is an
+// *ssh.OpenChannelError.
+func (c *Conn) Open(kind string, specific []byte, to Handler) (*Channel, error) {
+	ch := &Channel{conn: c, to: to, opened: make(chan error, 1), replies: make(chan bool, 1), done: make(chan struct{}), allowed: window}
+	ch.room.L = &ch.mu
+	if err := c.add(ch); err != nil {
+		return nil, err
+	}
+	if err := c.request(Open(kind, ch.local, specific)); err != nil {
+		c.remove(ch)
+		return nil, err
+	}
+	c.start()
+	if err := <-ch.opened; err != nil {
+		return nil, err
+	}
+	return ch, nil
+}
+
+// add gives a channel its number. The first has asked ahead already.
+func (c *Conn) add(ch *Channel) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		return io.EOF
+	}
+	if c.channels == nil {
+		c.channels = make(map[uint32]*Channel, 1)
+	}
+	ch.local, ch.asked = c.next, c.asked
+	c.next, c.asked = c.next+1, 0
+	c.channels[ch.local] = ch
+	c.first.Broadcast()
+	return nil
+}
+
+func (c *Conn) remove(ch *Channel) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.channels, ch.local)
+}
+
+// Done is closed when the channel has ended.
+func (ch *Channel) Done() <-chan struct{} { return ch.done }
+
+// end is the end of a channel: nobody waits any more.
+func (ch *Channel) end(err error) {
+	ch.mu.Lock()
+	ch.over = true
+	ch.room.Broadcast()
+	ch.mu.Unlock()
+	select {
+	case ch.opened <- err:
+	default:
+	}
+	ch.to.Closed()
+	close(ch.done)
+}
+
+// take handles a message; f is what follows the channel's number.
+func (ch *Channel) take(kind byte, f *packet.Fields) error {
+	if !ch.isOpen && kind != msgConfirmation && kind != msgOpenFailure {
+		return fmt.Errorf("ssh: message %d for a channel that is not open yet", kind)
+	}
+	switch kind {
+	case msgConfirmation:
+		return ch.confirmed(f)
+	case msgOpenFailure:
+		return ch.refused(f)
+	case msgWindowAdjust:
+		return ch.grow(f)
+	case msgData, msgExtendedData:
+		return ch.receive(kind == msgExtendedData, f)
+	case msgEOF:
+		ch.to.EOF()
+	case msgClose:
+		ch.conn.remove(ch)
+		err := ch.Close()
+		ch.end(io.EOF)
+		return err
+	case msgRequest:
+		return ch.request(f)
+	default:
+		return ch.reply(kind == msgSuccess)
+	}
+	return nil
+}
+
+var (
+	errTwice  = errors.New("ssh: a channel is answered for twice")
+	errNumber = errors.New("ssh: the first channel has another number than this server is known to use")
+)
+
+func (ch *Channel) confirmed(f *packet.Fields) error {
+	remote, room, most := f.Number(), f.Number(), f.Number()
+	switch {
+	case f.Err() != nil:
+		return packet.ErrShort
+	case ch.isOpen:
+		return errTwice
+	case most == 0:
+		return errors.New("ssh: a channel for packets of 0 bytes")
+	case ch.asked > 0 && remote != 0:
+		return errNumber
+	}
+	ch.mu.Lock()
+	ch.remote, ch.window, ch.most, ch.isOpen = remote, room, min(most, maxPacket), true
+	ch.mu.Unlock()
+	ch.opened <- nil
+	return nil
+}
+
+func (ch *Channel) refused(f *packet.Fields) error {
+	reason, text := f.Number(), f.Text()
+	if f.Err() != nil {
+		return packet.ErrShort
+	}
+	if ch.isOpen {
+		return errTwice
+	}
+	ch.conn.remove(ch)
+	ch.end(&ssh.OpenChannelError{Reason: ssh.RejectionReason(reason), Message: strings.ToValidUTF8(string(text), "?")})
+	return nil
+}
+
+func (ch *Channel) grow(f *packet.Fields) error {
+	n := f.Number()
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	if f.Err() != nil || ch.window+n < ch.window {
+		return errors.New("ssh: a window beyond 4 GiB") // RFC 4254 section 5.2
+	}
+	ch.window += n
+	ch.room.Broadcast()
+	return nil
+}
+
+// stderrCode is the only type of extended data (RFC 4254 section 5.2).
+const stderrCode = 1
+
+func (ch *Channel) receive(extended bool, f *packet.Fields) error {
+	known := true
+	if extended {
+		known = f.Number() == stderrCode
+	}
+	data := f.Text()
+	if err := ch.admit(f, len(data)); err != nil || len(data) == 0 {
+		return err
+	}
+	if !known {
+		return ch.took(len(data))
+	}
+	return ch.took(ch.to.Data(extended, data))
+}
+
+// admit counts what has come against what was allowed.
+func (ch *Channel) admit(f *packet.Fields, n int) error {
+	switch {
+	case f.Err() != nil:
+		return packet.ErrShort
+	case n > maxPacket:
+		return fmt.Errorf("ssh: %d bytes of data in a packet; %d were allowed", n, maxPacket)
+	}
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	if uint32(n) > ch.allowed {
+		return fmt.Errorf("ssh: %d bytes of data where %d were allowed", n, ch.allowed)
+	}
+	ch.allowed -= uint32(n)
+	return nil
+}
+
+// Took says that n bytes of data need no room any more.
+func (ch *Channel) Took(n int) { _ = ch.took(n) } // who reads sees the end of the connection
+
+// took tells the server, but not of every piece.
+func (ch *Channel) took(n int) error {
+	ch.mu.Lock()
+	ch.taken += uint32(n)
+	more := ch.taken
+	if more < window/4 || ch.over {
+		more = 0
+	}
+	ch.taken -= more
+	ch.allowed += more
+	ch.mu.Unlock()
+	if more == 0 {
+		return nil
+	}
+	return ch.conn.carrier.Send(packet.AppendNumber(numbered(msgWindowAdjust, ch.remote), more))
+}
+
+// request takes a request of the server's. None that wants an answer is granted.
+func (ch *Channel) request(f *packet.Fields) error {
+	name, reply := f.Text(), f.Bool()
+	if f.Err() != nil {
+		return packet.ErrShort
+	}
+	ch.to.Request(string(name), f.Rest)
+	if !reply {
+		return nil
+	}
+	return ch.conn.carrier.Send(numbered(msgFailure, ch.remote))
+}
+
+func (ch *Channel) reply(ok bool) error {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	if ch.asked == 0 {
+		return errors.New("ssh: an answer to no request")
+	}
+	ch.asked--
+	select {
+	case ch.replies <- ok:
+	default: // nobody waits for those before
+	}
+	return nil
+}
+
+// SendRequest makes a request, and waits for the answer if one is wanted. io.EOF
+// is the end of the channel before it.
+func (ch *Channel) SendRequest(name string, wantReply bool, specific []byte) (bool, error) {
+	if wantReply {
+		ch.asking.Lock()
+		defer ch.asking.Unlock()
+		ch.ask(1)
+	}
+	ahead, err := ch.send(Request(ch.remote, name, wantReply, specific))
+	switch {
+	case err != nil:
+		return false, err
+	case !wantReply:
+		return false, nil
+	case ahead:
+		ch.ask(-1) // it is counted already
+	}
+	select {
+	case ok := <-ch.replies:
+		return ok, nil
+	case <-ch.done:
+	}
+	select {
+	case ok := <-ch.replies:
+		return ok, nil
+	default:
+		return false, io.EOF
+	}
+}
+
+func (ch *Channel) ask(n int) {
+	ch.mu.Lock()
+	ch.asked += n
+	ch.mu.Unlock()
+}
+
+// send sends on a channel that has not ended, unless the packet was sent ahead.
+func (ch *Channel) send(message []byte) (ahead bool, err error) {
+	if ahead, err := ch.conn.sentAhead(message); ahead || err != nil {
+		return ahead, err
+	}
+	ch.mu.Lock()
+	over := ch.over
+	ch.mu.Unlock()
+	if over {
+		return false, io.EOF
+	}
+	return false, ch.conn.carrier.Send(message)
+}
+
+// Write sends data as the server takes it; io.EOF is the end of the channel.
+func (ch *Channel) Write(p []byte) (sent int, err error) {
+	for len(p) > 0 {
+		n, err := ch.reserve(len(p))
+		if err != nil {
+			return sent, err
+		}
+		head := packet.AppendNumber(numbered(msgData, ch.remote), uint32(n))
+		if _, err := ch.send(append(head, p[:n]...)); err != nil {
+			return sent, err
+		}
+		sent += n
+		p = p[n:]
+	}
+	return sent, nil
+}
+
+// reserve waits for room and takes some of it.
+func (ch *Channel) reserve(want int) (int, error) {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	for ch.window == 0 && !ch.over {
+		ch.room.Wait()
+	}
+	if ch.over || ch.sentEOF {
+		return 0, io.EOF
+	}
+	n := min(uint32(min(want, maxPacket)), ch.window, ch.most)
+	ch.window -= n
+	return int(n), nil
+}
+
+// CloseWrite says that no more data follows.
+func (ch *Channel) CloseWrite() error {
+	ch.mu.Lock()
+	done := ch.sentEOF || ch.over
+	ch.sentEOF = true
+	ch.mu.Unlock()
+	if done {
+		return nil
+	}
+	_, err := ch.send(EOF(ch.remote))
+	return err
+}
+
+// Close says that the channel is not wanted any more. It has ended when the
+// server says so too.
+func (ch *Channel) Close() error {
+	ch.mu.Lock()
+	done := ch.sentClose
+	ch.sentClose, ch.over = true, true
+	ch.room.Broadcast()
+	ch.mu.Unlock()
+	if done {
+		return nil
+	}
+	return ch.conn.carrier.Send(numbered(msgClose, ch.remote))
+}

@@ -1,0 +1,235 @@
+package channel
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/ssh/packet"
+)
+
+// Carrier carries the packets of a connection in order.
+type Carrier interface {
+	// Receive waits for a packet, which is not empty and valid until the next
+	// call. Only one goroutine calls it.
+	Receive() ([]byte, error)
+	// Send sends a packet.
+	Send(message []byte) error
+	// Close ends the connection, and a Receive that waits.
+	Close() error
+}
+
+// Conn is a connection with its channels. It reads from when the first channel
+// is opened, or the first request made, until it is closed.
+type Conn struct {
+	carrier Carrier
+	begin   sync.Once
+	done    chan struct{} // closed when nothing is read any more
+	err     error         // why; set before done is closed
+
+	requesting sync.Mutex // of global requests: they leave in the order of waiting
+
+	mu       sync.Mutex
+	first    sync.Cond // the first channel is there, or the connection ends
+	ahead    [][]byte  // sent already, and not yet asked for
+	asked    int       // answers that ahead gets, until there is the first channel
+	next     uint32    // number of the next channel
+	channels map[uint32]*Channel
+	waiting  []chan bool // for the answers to global requests, in their order
+	over     bool
+}
+
+// New makes a connection of what a carrier carries. Packets that were sent ahead
+// belong to its first channel and are the beginning of what that will be asked
+// for, in the same words: they are compared, and not sent again. The server
+// answers as many of them as asked says, and numbers that channel 0.
+func New(c Carrier, ahead [][]byte, asked int) *Conn {
+	conn := &Conn{carrier: c, done: make(chan struct{}), ahead: ahead, asked: asked}
+	conn.first.L = &conn.mu
+	return conn
+}
+
+// Done is closed when the connection has ended.
+func (c *Conn) Done() <-chan struct{} { return c.done }
+
+// Wait waits for the end of the connection and says why it ended.
+func (c *Conn) Wait() error {
+	c.start()
+	<-c.done
+	return c.err
+}
+
+// Close ends the connection.
+func (c *Conn) Close() error {
+	c.mu.Lock()
+	c.over = true
+	c.first.Broadcast()
+	c.mu.Unlock()
+	err := c.carrier.Close()
+	c.begin.Do(func() { c.end(io.EOF) }) // nothing was ever read
+	return err
+}
+
+func (c *Conn) start() { c.begin.Do(func() { go c.read() }) }
+
+func (c *Conn) read() {
+	var err error
+	for err == nil {
+		var p []byte
+		if p, err = c.carrier.Receive(); err == nil {
+			err = c.take(p)
+		}
+	}
+	c.carrier.Close()
+	c.end(err)
+}
+
+// end tells everybody who waits.
+func (c *Conn) end(err error) {
+	c.mu.Lock()
+	c.over, c.err = true, err
+	open, waiting := c.channels, c.waiting
+	c.channels, c.waiting = nil, nil
+	c.mu.Unlock()
+	for _, ch := range open {
+		ch.end(err)
+	}
+	for _, w := range waiting {
+		close(w)
+	}
+	close(c.done)
+}
+
+// take handles one packet.
+func (c *Conn) take(p []byte) error {
+	f := packet.Of(p)
+	switch kind := p[0]; {
+	case kind == msgGlobalRequest:
+		return c.refuseRequest(f)
+	case kind == msgRequestSuccess, kind == msgRequestFailure:
+		c.answered(kind == msgRequestSuccess)
+		return nil
+	case kind == msgOpen:
+		return c.refuseChannel(f)
+	case kind > msgOpen && kind <= msgFailure:
+		number := f.Number()
+		if f.Err() != nil {
+			return packet.ErrShort
+		}
+		ch := c.channel(number)
+		if ch == nil {
+			return fmt.Errorf("ssh: message %d for channel %d, which is not open", kind, number)
+		}
+		return ch.take(kind, f)
+	default:
+		return fmt.Errorf("ssh: unexpected message type %d", kind)
+	}
+}
+
+// channel is the channel with a number. What answers the first one's packets that
+// were sent ahead may come before that one is asked for.
+func (c *Conn) channel(number uint32) *Channel {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.asked > 0 && !c.over {
+		c.first.Wait()
+	}
+	return c.channels[number]
+}
+
+// refuseRequest answers a global request, such as for a sign of life, which a
+// refusal is.
+func (c *Conn) refuseRequest(f *packet.Fields) error {
+	f.Text()
+	if reply := f.Bool(); f.Err() != nil || !reply {
+		return f.Err()
+	}
+	return c.carrier.Send([]byte{msgRequestFailure})
+}
+
+// refuseChannel answers a server that opens a channel.
+func (c *Conn) refuseChannel(f *packet.Fields) error {
+	f.Text()
+	number := f.Number()
+	if f.Err() != nil {
+		return packet.ErrShort
+	}
+	p := packet.AppendNumber(numbered(msgOpenFailure, number), uint32(ssh.Prohibited))
+	return c.carrier.Send(packet.AppendText(packet.AppendText(p, "not wanted"), ""))
+}
+
+// answered gives the first who waits the answer to a global request. As with
+// ssh, answers that nobody waits for are dropped.
+func (c *Conn) answered(ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.waiting) > 0 {
+		c.waiting[0] <- ok
+		c.waiting = c.waiting[1:]
+	}
+}
+
+// SendRequest makes a global request (RFC 4254 section 4).
+func (c *Conn) SendRequest(name string, wantReply bool, specific []byte) (bool, []byte, error) {
+	c.start()
+	p := append(packet.AppendBool(packet.AppendText([]byte{msgGlobalRequest}, name), wantReply), specific...)
+	if !wantReply {
+		return false, nil, c.carrier.Send(p)
+	}
+	answer := make(chan bool, 1)
+	if err := c.ask(answer, p); err != nil {
+		return false, nil, err
+	}
+	ok, came := <-answer
+	if !came {
+		return false, nil, io.EOF
+	}
+	return ok, nil, nil
+}
+
+// ask sends a request whose answer goes to answer.
+func (c *Conn) ask(answer chan bool, request []byte) error {
+	c.requesting.Lock()
+	defer c.requesting.Unlock()
+	c.mu.Lock()
+	over := c.over
+	if !over {
+		c.waiting = append(c.waiting, answer)
+	}
+	c.mu.Unlock()
+	if over {
+		return io.EOF
+	}
+	return c.carrier.Send(request)
+}
+
+var errOtherWords = errors.New("ssh: what was asked for ahead is asked for in other words")
+
+// request sends a packet, unless it was sent ahead.
+func (c *Conn) request(message []byte) error {
+	if ahead, err := c.sentAhead(message); ahead || err != nil {
+		return err
+	}
+	return c.carrier.Send(message)
+}
+
+// sentAhead tells whether a packet was sent ahead.
+func (c *Conn) sentAhead(message []byte) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case len(c.ahead) == 0:
+		return false, nil
+	case bytes.Equal(message, c.ahead[0]):
+		c.ahead = c.ahead[1:]
+		return true, nil
+	case c.ahead[0][0] == msgEOF: // something comes before it after all
+		c.ahead = nil
+		return false, nil
+	}
+	return false, errOtherWords
+}

@@ -1,0 +1,128 @@
+package channel
+
+import (
+	"bytes"
+	"io"
+	"sync"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// stream is a channel whose data is kept until it is read.
+type stream struct {
+	*Channel
+	out, err part
+	requests chan *ssh.Request
+	closing  chan struct{} // closed by Close: nobody reads requests any more
+	once     sync.Once
+}
+
+// OpenChannel opens a channel that is read as ssh.Channel. Both it and its
+// requests must be read.
+func (c *Conn) OpenChannel(kind string, specific []byte) (ssh.Channel, <-chan *ssh.Request, error) {
+	s := &stream{requests: make(chan *ssh.Request, 16), closing: make(chan struct{})}
+	for _, p := range []*part{&s.out, &s.err} {
+		p.of, p.came.L = s, &p.mu
+	}
+	var err error
+	if s.Channel, err = c.Open(kind, specific, s); err != nil {
+		return nil, nil, err
+	}
+	return s, s.requests, nil
+}
+
+// Data keeps data. It is no more than a window.
+func (s *stream) Data(stderr bool, data []byte) (took int) {
+	if stderr {
+		s.err.add(data)
+	} else {
+		s.out.add(data)
+	}
+	return 0
+}
+
+// EOF ends both parts.
+func (s *stream) EOF() {
+	s.out.end()
+	s.err.end()
+}
+
+// Request hands on a request, which has been refused if it wanted an answer.
+func (s *stream) Request(name string, payload []byte) {
+	r := &ssh.Request{Type: name, Payload: bytes.Clone(payload)}
+	select {
+	case s.requests <- r:
+	case <-s.closing:
+	}
+}
+
+// Closed ends all.
+func (s *stream) Closed() {
+	s.EOF()
+	close(s.requests)
+}
+
+// Close closes the channel; what comes nevertheless is dropped.
+func (s *stream) Close() error {
+	s.once.Do(func() { close(s.closing) })
+	return s.Channel.Close()
+}
+
+// Read reads the standard output of a command, or what is forwarded.
+func (s *stream) Read(p []byte) (int, error) { return s.out.read(p) }
+
+// Stderr reads the standard error of a command; there is no writing to it.
+func (s *stream) Stderr() io.ReadWriter { return stderr{s} }
+
+type stderr struct{ *stream }
+
+func (e stderr) Read(p []byte) (int, error) { return e.err.read(p) }
+
+func (stderr) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// part is what waits to be read of one stream.
+type part struct {
+	of    *stream
+	mu    sync.Mutex
+	came  sync.Cond
+	kept  bytes.Buffer
+	ended bool
+}
+
+func (p *part) add(data []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.kept.Write(data)
+	p.came.Signal()
+}
+
+func (p *part) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+	p.came.Broadcast()
+}
+
+func (p *part) read(to []byte) (int, error) {
+	n, err := p.wait(to)
+	if n > 0 {
+		p.of.Took(n)
+	}
+	return n, err
+}
+
+// keep is how much memory an empty part may hold on to.
+const keep = 64 << 10
+
+func (p *part) wait(to []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.kept.Len() == 0 && !p.ended {
+		p.came.Wait()
+	}
+	n, err := p.kept.Read(to)
+	if p.kept.Len() == 0 && p.kept.Cap() > keep {
+		p.kept = bytes.Buffer{}
+	}
+	return n, err
+}
