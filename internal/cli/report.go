@@ -105,7 +105,7 @@ people who want to report and compare it.`,
 					return err
 				}
 				if len(records.LoginKinds) > 0 {
-					if err := out.Write(sys.Stdout, sys.Stderr, targets, &format.Logins{Records: records}); err != nil {
+					if err := out.Write(sys.Stdout, sys.Stderr, targets, &format.Logins{Records: records, Output: out.Output}); err != nil {
 						return err
 					}
 					continue

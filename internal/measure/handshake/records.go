@@ -31,22 +31,29 @@ func (o *observed) record(kind int, began time.Time, failure error) *record.Watc
 }
 
 // Results are those of a record file: of each kind of login, the plain one first.
-func Results(f *record.File) (out []Result) {
-	for _, k := range f.LoginKinds {
-		var all []*observed
-		failure := ""
-		for _, l := range f.LoginRuns {
-			switch {
-			case l.Kind != k.ID:
-			case l.Failure != "":
-				failure = l.Failure
-			default:
-				all = append(all, observedIn(l))
-			}
+func Results(f *record.File) []Result {
+	at := map[int]kindOf{}
+	var cases []Case
+	for i, k := range f.LoginKinds {
+		at[k.ID] = i
+		cases = append(cases, Case{Factor: k.Factor, Level: k.Level})
+	}
+	failures := make([]string, len(cases))
+	var kinds []kindOf
+	var logins []*observed
+	for _, l := range f.LoginRuns {
+		i, known := at[l.Kind]
+		switch {
+		case !known:
+		case l.Failure != "":
+			failures[i] = l.Failure
+		default:
+			kinds, logins = append(kinds, i), append(logins, observedIn(l))
 		}
-		r := summarize(Case{Factor: k.Factor, Level: k.Level}, all)
-		r.Failure = failure
-		out = append(out, r)
+	}
+	out := summarized(cases, kinds, logins)
+	for i, failure := range failures {
+		out[i].Failure = failure
 	}
 	return out
 }

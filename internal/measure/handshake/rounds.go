@@ -17,7 +17,7 @@ import (
 // results so far are returned with its error; there are none before every case was
 // carried out once.
 func (e *Ends) Survey(ctx context.Context, cases []Case, p Plan) ([]Result, error) {
-	s := &survey{ends: e, cases: cases, plan: p, logins: make([][]*observed, len(cases)), failures: make([]error, len(cases))}
+	s := &survey{ends: e, cases: cases, plan: p, made: make([]int, len(cases)), failures: make([]error, len(cases))}
 	if p.Note == nil {
 		s.plan.Note = func(record.Record) error { return nil }
 	}
@@ -25,16 +25,14 @@ func (e *Ends) Survey(ctx context.Context, cases []Case, p Plan) ([]Result, erro
 	if err == nil {
 		err = s.rounds(ctx)
 	}
-	if err != nil && slices.ContainsFunc(s.logins, func(l []*observed) bool { return len(l) == 0 }) {
+	if err != nil && slices.Contains(s.made, 0) {
 		return nil, err
 	}
-	var out []Result
-	for i, c := range cases {
-		r := summarize(c, s.logins[i])
-		if s.failures[i] != nil {
-			r.Failure = s.failures[i].Error()
+	out := summarized(cases, s.of, s.logins)
+	for i, failure := range s.failures {
+		if failure != nil {
+			out[i].Failure = failure.Error()
 		}
-		out = append(out, r)
 	}
 	return out, err
 }
@@ -44,9 +42,11 @@ type survey struct {
 	ends     *Ends
 	cases    []Case
 	plan     Plan
-	logins   [][]*observed
+	logins   []*observed // in the order of time
+	of       []kindOf    // each of these
+	made     []int       // logins of each case
+	tried    bool
 	failures []error
-	made     int
 }
 
 func (s *survey) rounds(ctx context.Context) error {
@@ -70,10 +70,10 @@ func (s *survey) login(ctx context.Context, i int) error {
 	if s.failures[i] != nil {
 		return nil
 	}
-	if s.made > 0 && !wait.For(ctx, s.plan.Pause) {
+	if s.tried && !wait.For(ctx, s.plan.Pause) {
 		return context.Canceled
 	}
-	s.made++
+	s.tried = true
 	began := time.Now()
 	l, err := s.ends.Watch(ctx, s.cases[i].Argv)
 	o := &observed{Login: l}
@@ -89,7 +89,8 @@ func (s *survey) login(ctx context.Context, i int) error {
 	}
 	switch {
 	case err == nil:
-		s.logins[i] = append(s.logins[i], o)
+		s.logins, s.of = append(s.logins, o), append(s.of, i)
+		s.made[i]++
 	case s.plan.Strict || i == 0: // without the plain login there is nothing to compare with
 		return err
 	default:

@@ -17,13 +17,7 @@ type Figure struct {
 }
 
 // FigureOf is the median of durations.
-func FigureOf(all []time.Duration) Figure { return figureOf(all, stats.MedianInterval) }
-
-// costOf is the location of CPU times: the median of the means of pairs (Hodges
-// and Lehmann), which is as robust and needs fewer logins than the median.
-func costOf(all []time.Duration) Figure { return figureOf(all, stats.HodgesLehmann) }
-
-func figureOf(all []time.Duration, location func([]float64) stats.Interval) Figure {
+func FigureOf(all []time.Duration) Figure {
 	xs := make([]float64, len(all))
 	for i, d := range all {
 		xs[i] = float64(d)
@@ -31,7 +25,7 @@ func figureOf(all []time.Duration, location func([]float64) stats.Interval) Figu
 	if len(xs) == 0 {
 		return Figure{}
 	}
-	m := location(xs)
+	m := stats.MedianInterval(xs)
 	return Figure{m.Value, m.Lo, m.Hi, len(xs)}
 }
 
@@ -104,24 +98,58 @@ type observed struct {
 	wire   *Wire
 }
 
-func summarize(c Case, all []*observed) Result {
+// kinds of logins are numbered from 0, the plain one.
+type kindOf = int
+
+// summarized are the results of cases, from their logins in the order of time and
+// which of the cases each is one of.
+func summarized(cases []Case, kinds []kindOf, logins []*observed) (out []Result) {
+	level(kinds, logins)
+	of := make([][]*observed, len(cases))
+	for i, o := range logins {
+		of[kinds[i]] = append(of[kinds[i]], o)
+	}
+	var vary [sides]shared
+	for s := range side(sides) {
+		var groups [][]time.Duration
+		for _, all := range of {
+			if cpus := cpusOf(all, s); len(cpus) > 0 {
+				groups = append(groups, cpus)
+			}
+		}
+		vary[s] = sharedBy(groups)
+	}
+	for i, c := range cases {
+		out = append(out, summarize(c, of[i], vary))
+	}
+	return out
+}
+
+// cpusOf are the CPU times of a side, where they are known.
+func cpusOf(all []*observed, s side) (cpus []time.Duration) {
+	for _, o := range all {
+		if cpu := *o.cpu(s); cpu > 0 {
+			cpus = append(cpus, cpu)
+		}
+	}
+	return cpus
+}
+
+func summarize(c Case, all []*observed, vary [sides]shared) Result {
 	r := Result{Factor: c.Factor, Level: c.Level, Phases: map[Phase]Figure{}, Mean: map[Phase]float64{}}
-	var wall, client, server []time.Duration
+	var wall []time.Duration
 	phases := map[Phase][]time.Duration{}
 	for _, o := range all {
-		wall, client = append(wall, o.Whole), append(client, o.ClientCPU)
+		wall = append(wall, o.Whole)
 		r.MeanWall += float64(o.Whole) / float64(len(all))
-		if o.server > 0 {
-			server = append(server, o.server)
-		}
 		for _, s := range o.Spans {
 			phases[s.Phase] = append(phases[s.Phase], s.NS)
 			r.Mean[s.Phase] += float64(s.NS) / float64(len(all))
 		}
 	}
-	r.Wall, r.ClientCPU = FigureOf(wall), costOf(client)
-	if len(server) > 0 {
-		f := costOf(server)
+	r.Wall, r.ClientCPU = FigureOf(wall), vary[0].figure(cpusOf(all, 0))
+	if server := cpusOf(all, 1); len(server) > 0 {
+		f := vary[1].figure(server)
 		r.ServerCPU = &f
 	}
 	for p, spans := range phases {

@@ -11,7 +11,10 @@ import (
 )
 
 // Logins is the report of a record file that holds logins.
-type Logins struct{ Records *record.File }
+type Logins struct {
+	Records *record.File
+	Output  Output
+}
 
 // Render writes the report.
 func (x *Logins) Render(w io.Writer, f Format) error {
@@ -23,7 +26,10 @@ func (x *Logins) Render(w io.Writer, f Format) error {
 	case Records:
 		return store.Put(w, slices.Collect(x.Records.Records()))
 	}
-	return fault.Usage("use text, json or "+Records, "there is no --format %s for logins", f.Name)
+	if f.Name == "classic" {
+		return fault.Usage("leave --format classic out", "the result holds logins, no combinations of algorithms")
+	}
+	return x.Output.renderDocument(w, f.Name, login.Of(x.Records).Document(x.Records), x.Records)
 }
 
 // LoginChanges relates the logins of several files.

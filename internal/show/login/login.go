@@ -143,7 +143,9 @@ func (r *Report) factors(b *strings.Builder) {
 			}
 		}
 	}
-	r.precision(b)
+	if text := r.precision(); text != "" {
+		fmt.Fprintf(b, "\n%s\n", text)
+	}
 }
 
 func grouped(results []handshake.Result) (groups [][]handshake.Result) {
@@ -184,8 +186,8 @@ func quantum(c handshake.Result) string {
 	return ""
 }
 
-// precision says how narrow the intervals of CPU time are.
-func (r *Report) precision(b *strings.Builder) {
+// precision says how narrow the intervals of CPU time are; "" where there are none.
+func (r *Report) precision() string {
 	var halves []float64
 	for _, c := range r.Results {
 		for _, f := range []*handshake.Figure{&c.ClientCPU, c.ServerCPU} {
@@ -194,10 +196,11 @@ func (r *Report) precision(b *strings.Builder) {
 			}
 		}
 	}
-	if len(halves) > 0 {
-		slices.Sort(halves)
-		fmt.Fprintf(b, "\n95 %% intervals of CPU times: half of them within +-%.1f %%, all within +-%.1f %%\n", halves[len(halves)/2], halves[len(halves)-1])
+	if len(halves) == 0 {
+		return ""
 	}
+	slices.Sort(halves)
+	return fmt.Sprintf("95 %% intervals of CPU times: half of them within +-%.1f %%, all within +-%.1f %%", halves[len(halves)/2], halves[len(halves)-1])
 }
 
 func ms(ns float64) string { return fmt.Sprintf("%.1f", ns/float64(time.Millisecond)) }

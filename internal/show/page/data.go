@@ -89,8 +89,8 @@ func policies(algorithms []document.Algorithm) []policyData {
 			}
 		}
 		for _, a := range algorithms {
-			if !silent[a.Kind] && p.Allows(a.Kind, a.Name) {
-				*lists[a.Kind] = append(*lists[a.Kind], a.Name)
+			if list := lists[a.Kind]; list != nil && !silent[a.Kind] && p.Allows(a.Kind, a.Name) {
+				*list = append(*list, a.Name)
 			}
 		}
 		out = append(out, d)
