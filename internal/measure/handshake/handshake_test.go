@@ -1,7 +1,9 @@
 package handshake
 
 import (
+	"bufio"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -78,6 +80,62 @@ func TestStuckServer(t *testing.T) {
 		if !errors.As(err, &failed) || failed.During != want || !failed.Late {
 			t.Errorf("after %q: %v", words, err)
 		}
+	}
+}
+
+// frozen is a way to a server on which nothing comes any more after so many of
+// the packets that it sends in the clear: KEXINIT, its half of the key exchange,
+// NEWKEYS.
+func frozen(t *testing.T, server, packets int) int {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	all.Go(func() {
+		down, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer down.Close()
+		up, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", server))
+		if err != nil {
+			return
+		}
+		defer up.Close()
+		all.Go(func() {
+			in := bufio.NewReader(up)
+			line, _ := in.ReadString('\n')
+			_, _ = io.WriteString(down, line)
+			for range packets {
+				head := make([]byte, 4)
+				_, _ = io.ReadFull(in, head)
+				_, _ = down.Write(head)
+				_, _ = io.CopyN(down, in, int64(binary.BigEndian.Uint32(head)))
+			}
+		})
+		_, _ = io.Copy(up, down) // until ssh gives up
+	})
+	t.Cleanup(func() { l.Close(); all.Wait() })
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// TestStuckInKeyExchange: the same in the middle of a key exchange with the real
+// sshd, and right behind it.
+func TestStuckInKeyExchange(t *testing.T) {
+	s := sshtest.StartSshd(t)
+	for packets, want := range []Phase{KexInit, Kex, NewKeys, Service} {
+		t.Run(string(want), func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(context.Background(), stuckFor)
+			defer cancel()
+			_, err := Watch(ctx, t.TempDir(), sshTo(t, s.User, s.Key, frozen(t, s.Port, packets)), nil)
+			var failed *FailedError
+			if !errors.As(err, &failed) || failed.During != want || !failed.Late {
+				t.Errorf("%v", err)
+			}
+		})
 	}
 }
 
