@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"slices"
@@ -71,20 +72,20 @@ func serveSlowNames() {
 	}
 }
 
-// listenDeaf is a program: a port of 127.0.0.1 whose queue is full, so that who
+// listenDeaf is a program: an address and port whose queue is full, so that who
 // connects gets no answer (listen(2)).
 func listenDeaf() {
-	var port int
-	if _, err := fmt.Sscan(os.Args[1], &port); err != nil {
+	at, err := netip.ParseAddrPort(os.Args[1])
+	if err != nil {
 		panic(err)
 	}
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
-	address := &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}
+	address := &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}
 	if err := errors.Join(err, unix.Bind(fd, address), unix.Listen(fd, 0)); err != nil {
 		panic(err)
 	}
 	for {
-		if _, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", port), 200*time.Millisecond); err != nil {
+		if _, err := net.DialTimeout("tcp", at.String(), 200*time.Millisecond); err != nil {
 			break
 		}
 	}

@@ -104,7 +104,8 @@ func (p *Patient) shared(ctx context.Context) error {
 var quiet = []string{"-o", "ClearAllForwardings=yes", "-o", "ForwardAgent=no", "-o", "ForwardX11=no", "-o", "PermitLocalCommand=no", "-o", "UpdateHostKeys=no"}
 
 // questions are for a POSIX shell on the host. Each begins with a line of its
-// own, so that the time between two lines is what the question took.
+// own, so that the time between two lines is what the question took. A name that
+// an address has is looked up again, as sshd does (auth.c, remote_hostname).
 const questions = `a=${SSH_CONNECTION%% *}
 echo "@client $a"
 echo "@shell $SHELL"
@@ -113,7 +114,7 @@ echo "@route $(ip route get "$a" 2>/dev/null)"
 for f in /etc/update-motd.d/*; do [ -x "$f" ] && echo "@motd $f"; done
 for i in 1 2 3; do
 echo "@account"; getent passwd "$(id -un)" >/dev/null 2>&1
-echo "@reverse"; getent hosts "$a" >/dev/null 2>&1
+echo "@reverse"; set -- $(getent hosts "$a" 2>/dev/null); [ $# -lt 2 ] || getent ahosts "$2" >/dev/null 2>&1
 done
 echo "@end"
 `

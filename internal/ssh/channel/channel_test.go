@@ -120,7 +120,7 @@ func TestProtocolErrors(t *testing.T) {
 // that keeps to what it is told is not.
 func TestTooMuch(t *testing.T) {
 	s, k := newServer(), &taker{}
-	c, _ := opened(t, s, k)
+	opened(t, s, k)
 	for sent := 0; sent < 3*window; sent += maxPacket {
 		s.say(data(maxPacket))
 	}
@@ -138,7 +138,7 @@ func TestTooMuch(t *testing.T) {
 
 	s = newServer()
 	kept := &keeper{}
-	c, _ = opened(t, s, kept)
+	c, _ := opened(t, s, kept)
 	for sent := 0; sent <= window; sent += maxPacket {
 		s.say(data(maxPacket))
 	}
