@@ -26,8 +26,6 @@ import (
 	"sshpace/internal/sys/workdir"
 )
 
-func unitBytes(n int64) unit.Bytes { return unit.Bytes(n) }
-
 // TestMain lets the test's own program be the helper processes.
 func TestMain(m *testing.M) {
 	var err error
@@ -129,9 +127,26 @@ func destination(port int, known, key string) openssh.Destination {
 	}}
 }
 
-// transfer is a short trial.
-func transfer(d record.Direction) record.Trial {
-	return record.Trial{Want: aes, Workload: record.Transfer, Direction: d, SegmentNS: 30 * time.Millisecond, Segments: 2}
+// opens tells what becomes of one connection that is to stay open.
+func opens(ctx context.Context, d interface {
+	Open(context.Context, []record.Trial, func(record.Trial, record.Sample) error) error
+}) (got record.Sample, err error) {
+	err = d.Open(ctx, sittings(record.Upload)[:1], func(_ record.Trial, s record.Sample) error {
+		got = s
+		return nil
+	})
+	return got, err
+}
+
+func mustOpen(t *testing.T, d interface {
+	Open(context.Context, []record.Trial, func(record.Trial, record.Sample) error) error
+}) record.Sample {
+	t.Helper()
+	s, err := opens(t.Context(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 func mustRun(t *testing.T, d interface {
@@ -153,40 +168,6 @@ func checkOK(t *testing.T, what string, s record.Sample) {
 	if s.Outcome != record.OK || s.Detail != "" || got != aes || s.Start.IsZero() || s.ElapsedNS <= 0 || s.Rekeys != 0 {
 		t.Fatalf("%s: %+v", what, s)
 	}
-}
-
-// checkSegments looks at figures that depend on no machine's speed.
-func checkSegments(t *testing.T, what string, s record.Sample, server bool) {
-	t.Helper()
-	if len(s.Segments) != 2 {
-		t.Fatalf("%s: %d segments", what, len(s.Segments))
-	}
-	var end, cpu time.Duration
-	var bytes unit.Bytes
-	for i, g := range s.Segments {
-		if g.StartNS < end || g.WallNS < 30*time.Millisecond || g.Bytes <= 0 || g.ClientCPUNS == nil || (g.ServerCPUNS != nil) != server {
-			t.Fatalf("%s: segment %d is %+v", what, i, g)
-		}
-		end = g.StartNS + g.WallNS
-		bytes, cpu = bytes+g.Bytes, cpu+*g.ClientCPUNS
-	}
-	if end > s.ElapsedNS || bytes > s.Bytes || cpu <= 0 || cpu > s.ElapsedNS { // ssh has one thread
-		t.Errorf("%s: segments end after %v of %v, hold %d of %d bytes and cost %v", what, end, s.ElapsedNS, bytes, s.Bytes, cpu)
-	}
-}
-
-func TestPrivateTransfer(t *testing.T) {
-	p := newPrivate(t)
-	for _, data := range []string{"zero", "random"} {
-		for _, d := range []record.Direction{record.Upload, record.Download} {
-			p.Data = data
-			what := fmt.Sprintf("%s %s", d, data)
-			s := mustRun(t, p, transfer(d))
-			checkOK(t, what, s)
-			checkSegments(t, what, s, true)
-		}
-	}
-	empty(t, p.Dir.Path)
 }
 
 // empty makes sure that trials leave nothing behind but what belongs to the run.
@@ -267,7 +248,7 @@ func faked(t *testing.T, script string) *Private {
 func TestClientsThatFail(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	const banner = `echo "debug1: Remote protocol version 2.0, remote software version X" >"$0"; `
-	trials := []record.Trial{transfer(record.Upload), transfer(record.Download), {Want: aes, Workload: record.Login}, {Want: aes, Workload: record.Copy, Direction: record.Upload, SizeBytes: 1 << 20}}
+	trials := []record.Trial{{Want: aes, Workload: record.Sitting}, {Want: aes, Workload: record.Login}, {Want: aes, Workload: record.Copy, Direction: record.Upload, SizeBytes: 1 << 20}}
 	for name, tt := range map[string]struct {
 		script  string
 		outcome record.Outcome
@@ -288,8 +269,11 @@ func TestClientsThatFail(t *testing.T) {
 			if tt.outcome == record.TimedOut {
 				p.Connect = 300 * time.Millisecond
 			}
-			s := mustRun(t, p, trial)
-			if s.Outcome != tt.outcome || !strings.Contains(s.Detail, tt.says) || len(s.Segments) != 0 || s.Phases != nil {
+			run := func() record.Sample { return mustRun(t, p, trial) }
+			if trial.Workload == record.Sitting {
+				run = func() record.Sample { return mustOpen(t, p) }
+			}
+			if s := run(); s.Outcome != tt.outcome || !strings.Contains(s.Detail, tt.says) || len(s.Segments) != 0 || s.Phases != nil {
 				t.Errorf("%s, %s %s: %+v; want %s, %q", name, trial.Workload, trial.Direction, s, tt.outcome, tt.says)
 			}
 			empty(t, p.Dir.Path)
@@ -297,17 +281,19 @@ func TestClientsThatFail(t *testing.T) {
 	}
 }
 
-// A transfer that stands still is given up, and what came before it is kept.
+// A slice that stands still is given up, and a copy, whose bytes until then are counted.
 func TestStall(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	p := faked(t, `(head -c 1000000; exec sleep 60) | eval "$1"`)
+	p := faked(t, `(head -c 200000; exec sleep 60) | eval "$1"`)
 	p.Connect = 2 * time.Second
-	s := mustRun(t, p, transfer(record.Upload))
-	if s.Outcome != record.TimedOut || s.Detail != "no byte arrived in time" || s.Bytes != 1000000 {
-		t.Errorf("%+v", s)
+	if s := mustOpen(t, p); s.Outcome != record.OK {
+		t.Fatalf("%+v", s)
 	}
-	s = mustRun(t, p, record.Trial{Want: aes, Workload: record.Copy, Direction: record.Upload, SizeBytes: 2 << 20})
-	if s.Outcome != record.TimedOut || s.Bytes != 1000000 {
+	if _, lost, err := p.Slice(t.Context(), sittings(record.Upload)[0], time.Millisecond); lost != "no byte arrived in time" || err != nil {
+		t.Errorf("lost %q, %v", lost, err)
+	}
+	s := mustRun(t, p, record.Trial{Want: aes, Workload: record.Copy, Direction: record.Upload, SizeBytes: 2 << 20})
+	if s.Outcome != record.TimedOut || s.Bytes != 200000 {
 		t.Errorf("copy: %+v", s)
 	}
 }
@@ -359,7 +345,7 @@ func TestPrivateServerThatDeniesUs(t *testing.T) {
 	if err := os.WriteFile(p.Dir.File("authorized_keys"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := p.Run(t.Context(), transfer(record.Upload))
+	_, err := opens(t.Context(), p)
 	var denied *LoginError
 	if !errors.As(err, &denied) || !strings.Contains(denied.Detail, "Permission denied") {
 		t.Errorf("denied: %v", err)
@@ -391,19 +377,35 @@ func TestPrivateServersReason(t *testing.T) {
 }
 
 func TestCancelledTrials(t *testing.T) {
-	p, r := newPrivate(t), newRemote(t)
-	trial := transfer(record.Upload)
-	trial.SegmentNS = time.Hour
-	for name, run := range map[string]func(context.Context, record.Trial) (record.Sample, error){"private": p.Run, "remote": r.Run} {
+	p, r := faked(t, "exec sleep 60"), newRemote(t, "ForceCommand sleep 60")
+	login := record.Trial{Want: aes, Workload: record.Login}
+	for name, run := range map[string]func(context.Context) (record.Sample, error){
+		"private":       func(ctx context.Context) (record.Sample, error) { return opens(ctx, p) },
+		"remote":        func(ctx context.Context) (record.Sample, error) { return opens(ctx, r) },
+		"private login": func(ctx context.Context) (record.Sample, error) { return p.Run(ctx, login) },
+		"remote login":  func(ctx context.Context) (record.Sample, error) { return r.Run(ctx, login) },
+	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(300*time.Millisecond, cancel)
-		s, err := run(ctx, trial)
+		s, err := run(ctx)
 		if err != nil || s.Outcome != record.Aborted {
 			t.Errorf("%s: %+v, %v", name, s, err)
 		}
 	}
 	empty(t, p.Dir.Path)
 	empty(t, r.Dir.Path)
+}
+
+// A slice ends with its context, and its connection is not lost by that.
+func TestCancelledSlice(t *testing.T) {
+	p := faked(t, `(head -c 200000; exec sleep 60) | eval "$1"`)
+	mustOpen(t, p)
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(300*time.Millisecond, cancel)
+	if _, lost, err := p.Slice(ctx, sittings(record.Upload)[0], time.Millisecond); lost != "" || !errors.Is(err, context.Canceled) {
+		t.Errorf("lost %q, %v", lost, err)
+	}
+	p.Close(1)
 }
 
 func TestRemote(t *testing.T) {
@@ -414,19 +416,6 @@ func TestRemote(t *testing.T) {
 	}
 	if !strings.HasPrefix(look.Version, "OpenSSH_") || !strings.HasPrefix(look.Machine, "Linux ") || !look.Proc || len(look.Offer.Ciphers) == 0 {
 		t.Errorf("look: %+v", look)
-	}
-	for _, d := range []record.Direction{record.Upload, record.Download} {
-		for _, data := range []string{"zero", "random"} {
-			if r.Data = data; d == record.Download && data == "random" {
-				if _, err := r.Run(t.Context(), transfer(d)); err == nil {
-					t.Error("a host's /dev/urandom was measured")
-				}
-				continue
-			}
-			s := mustRun(t, r, transfer(d))
-			checkOK(t, string(d), s)
-			checkSegments(t, fmt.Sprint("remote ", d, " ", data), s, true)
-		}
 	}
 	s := mustRun(t, r, record.Trial{Want: aes, Workload: record.Login})
 	checkOK(t, "login", s)
@@ -452,10 +441,9 @@ func TestRemoteHostsThatMisbehave(t *testing.T) {
 	} {
 		r := newRemote(t, "ForceCommand "+tt.command)
 		r.Connect = time.Second
-		for _, trial := range []record.Trial{transfer(record.Upload), transfer(record.Download), {Want: aes, Workload: record.Login}} {
-			s := mustRun(t, r, trial)
+		for what, s := range map[string]record.Sample{"open": mustOpen(t, r), "login": mustRun(t, r, record.Trial{Want: aes, Workload: record.Login})} {
 			if s.Outcome != tt.outcome && (name != "talks for ever" || s.Outcome != record.TimedOut) || !strings.Contains(s.Detail, tt.says) || s.Phases != nil {
-				t.Errorf("%s, %s %s: %+v", name, trial.Workload, trial.Direction, s)
+				t.Errorf("%s, %s: %+v", name, what, s)
 			}
 		}
 		_, err := r.Look(t.Context())
@@ -514,29 +502,13 @@ func TestRemoteCommandLines(t *testing.T) {
 	if mark == newMark() || strings.ContainsAny(mark, " '\"$\\") {
 		t.Errorf("mark %q", mark)
 	}
-	command := shell(announce(mark) + "; cat; " + farewell(mark))
+	command := shell(announce(mark) + "; cat; " + announce(mark))
 	for _, sh := range []string{"sh", "bash", "dash"} {
 		cmd := exec.Command(sh, "-c", command)
 		cmd.Stdin = strings.NewReader("payload")
 		out, err := cmd.Output()
-		if err != nil || strings.Count(string(out), mark+"-ready") != 1 || strings.Count(string(out), mark+"-end") != 1 || !strings.Contains(string(out), "payload") {
+		if err != nil || strings.Count(string(out), mark+"-ready") != 2 || !strings.Contains(string(out), "payload") {
 			t.Errorf("%s: %v\n%s", sh, err, out)
-		}
-	}
-}
-
-func TestWarm(t *testing.T) {
-	const limit = 150 * time.Millisecond
-	for _, tt := range []struct {
-		passed time.Duration
-		moved  int64
-		want   bool
-	}{
-		{0, 0, false}, {0, 1 << 30, false}, {24 * time.Millisecond, 1 << 30, false}, {25 * time.Millisecond, warmUpBytes, true},
-		{25 * time.Millisecond, warmUpBytes - 1, false}, {149 * time.Millisecond, 1, false}, {limit, 1, true}, {limit, 0, true},
-	} {
-		if got := warm(tt.passed, tt.moved, limit); got != tt.want {
-			t.Errorf("warm(%v, %d) = %v", tt.passed, tt.moved, got)
 		}
 	}
 }
@@ -566,9 +538,9 @@ func TestRemoteFloodsLog(t *testing.T) {
 	if _, err := r.Look(t.Context()); !errors.As(err, &hostErr) || hostErr.Outcome != record.Broken || !strings.Contains(hostErr.Detail, says) {
 		t.Errorf("look: %v", err)
 	}
-	for _, trial := range []record.Trial{transfer(record.Upload), transfer(record.Download), {Want: aes, Workload: record.Login}} {
-		if s := mustRun(t, r, trial); s.Outcome != record.Broken || !strings.Contains(s.Detail, says) {
-			t.Errorf("%s %s: %+v", trial.Workload, trial.Direction, s)
+	for what, s := range map[string]record.Sample{"open": mustOpen(t, r), "login": mustRun(t, r, record.Trial{Want: aes, Workload: record.Login})} {
+		if s.Outcome != record.Broken || !strings.Contains(s.Detail, says) {
+			t.Errorf("%s: %+v", what, s)
 		}
 	}
 	empty(t, r.Dir.Path)

@@ -8,10 +8,6 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
-
-	"sshpace/internal/record"
 )
 
 func TestAwaitMark(t *testing.T) {
@@ -61,37 +57,6 @@ func TestAwaitMarkGivesUp(t *testing.T) {
 	_ = read.SetReadDeadline(time.Now().Add(time.Millisecond))
 	if _, err := awaitMark(read, "mark"); !errors.Is(err, errStalled) {
 		t.Errorf("silence: %v", err)
-	}
-}
-
-func TestServerShare(t *testing.T) {
-	for name, tt := range map[string]struct {
-		total         int64
-		before, after string
-		want          []time.Duration // of segments of 100 and 300 bytes; nil for unknown
-	}{
-		"by bytes":            {1000, "1000 5 7", "3000 6 9", []time.Duration{200, 600}},
-		"no /proc":            {1000, "", "", nil},
-		"only before":         {1000, "1000 5 7", "", nil},
-		"only after":          {1000, "", "3000 5 7", nil},
-		"junk":                {1000, "a b c", "3000 5 7", nil},
-		"backwards":           {1000, "3000 5 7", "1000 5 7", nil},
-		"nothing was spent":   {1000, "3000 5 7", "3000 5 7", nil},
-		"nothing arrived":     {0, "1000 5 7", "3000 6 9", nil},
-		"a negative number":   {1000, "-1 5 7", "3000 6 9", nil},
-		"a hostile number":    {1000, "1 1 1", "99999999999999999999999 1 1", nil},
-		"one number is short": {1000, "1000", "3000", nil},
-	} {
-		segments := serverShare([]record.Segment{{Bytes: 100}, {Bytes: 300}}, unitBytes(tt.total), tt.before, tt.after)
-		var got []time.Duration
-		for _, s := range segments {
-			if s.ServerCPUNS != nil {
-				got = append(got, *s.ServerCPUNS)
-			}
-		}
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
 	}
 }
 

@@ -52,8 +52,6 @@ func (p *Private) Run(ctx context.Context, t record.Trial) (record.Sample, error
 
 func (p *Private) trial(ctx context.Context, t record.Trial) (record.Sample, error) {
 	switch t.Workload {
-	case record.Transfer:
-		return p.transfer(ctx, t)
 	case record.Login:
 		return p.login(ctx, t)
 	case record.Copy:
@@ -149,7 +147,7 @@ func (ends *flows) received(d record.Direction) func() int64 {
 
 // begin starts the client.
 func (p *Private) begin(t record.Trial, command string, stdin, stdout *os.File) (*client, error) {
-	p.Server.Fresh(t.Workload == record.Transfer)
+	p.Server.Fresh(false)
 	log := p.file("log")
 	return p.startClient(p.Client(t.Asked(), log, command), t.Asked(), log, stdin, stdout)
 }
@@ -170,68 +168,12 @@ func (p *Private) send(t record.Trial, limit unit.Bytes) (*flows, *client, error
 	return ends, c, nil
 }
 
-// transfer times segments of an endless stream.
-func (p *Private) transfer(ctx context.Context, t record.Trial) (s record.Sample, err error) {
-	spin := proc.Spin()
-	ends, c, err := p.send(t, 0)
-	if err != nil {
-		return s, err
-	}
-	defer ends.close()
-	s.Start = c.started
-	trialErr := p.poll(ctx, c, ends.remote.Ready)
-	server := p.settle()
-	if trialErr == nil {
-		s.Segments, trialErr = p.metered(ctx, t, c, ends, spin)
-		s.Bytes = unit.Bytes(ends.received(t.Direction)())
-	}
-	c.kill()
-	if server != nil {
-		server.Ended(serverGrace)
-	}
-	c.finish(&s, trialErr)
-	p.explain(&s)
-	return s, nil
-}
-
-// metered puts clocks on the processes of a ready connection.
-func (p *Private) metered(ctx context.Context, t record.Trial, c *client, ends *flows, spin time.Duration) ([]record.Segment, error) {
-	m := &meters{bytes: ends.received(t.Direction), way: t.Direction}
-	defer m.close()
-	var err error
-	if m.client, err = proc.OpenClock(c.cmd.Process.Pid); err != nil {
-		return nil, errEnded
-	}
-	if m.server, err = proc.OpenClock(ends.remote.Parent()); err != nil {
-		return nil, errEnded
-	}
-	pids := []int{ends.remote.Pid()}
-	if ends.local != nil {
-		pids = append(pids, ends.local.cmd.Process.Pid)
-	}
-	for _, pid := range pids {
-		if clock, err := proc.OpenClock(pid); err == nil {
-			m.harness = append(m.harness, clock)
-		}
-	}
-	return p.timed(ctx, t, c, m, spin, warmUpPrivate)
-}
-
 // connection is the server's side of the last connection; nil if the client
 // never got that far.
 func (p *Private) connection() *loopback.Conn {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 	defer cancel()
 	conn, _ := p.Server.Next(ctx)
-	return conn
-}
-
-// settle leaves the connection, which has logged in or failed to, to itself.
-func (p *Private) settle() *loopback.Conn {
-	conn := p.connection()
-	if conn != nil {
-		conn.Settled()
-	}
 	return conn
 }
 

@@ -9,12 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/base/unit"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/proc"
@@ -146,16 +144,8 @@ func (r *Remote) Run(ctx context.Context, t record.Trial) (record.Sample, error)
 }
 
 func (r *Remote) trial(ctx context.Context, t record.Trial) (record.Sample, error) {
-	switch {
-	case t.Workload == record.Login:
+	if t.Workload == record.Login {
 		return r.login(ctx, t)
-	case t.Workload == record.Transfer && t.Direction == record.Download && r.Data != "zero":
-		// /dev/urandom is slower than many a cipher: it would be what is measured.
-		return record.Sample{}, fmt.Errorf("%s data is not to be had from a host", r.Data)
-	case t.Workload == record.Transfer && t.Direction == record.Download:
-		return r.download(ctx, t)
-	case t.Workload == record.Transfer:
-		return r.upload(ctx, t)
 	}
 	return record.Sample{}, fmt.Errorf("workload %q is not for remote hosts", t.Workload)
 }
@@ -187,28 +177,17 @@ func announce(mark string) string {
 	return "echo; echo " + mark + "-ready $(cat /proc/$PPID/schedstat 2>/dev/null)"
 }
 
-func farewell(mark string) string {
-	return "echo; echo " + mark + "-end $(cat /proc/$PPID/schedstat 2>/dev/null)"
-}
-
 // session runs command and body on its output, and makes a sample of it.
 func (r *Remote) session(ctx context.Context, d openssh.Destination, t record.Trial, command string,
-	body func(ctx context.Context, c *client, out *os.File) error, stdin ...*os.File) (s record.Sample, n openssh.Negotiation, err error) {
+	body func(ctx context.Context, c *client, out *os.File) error) (s record.Sample, n openssh.Negotiation, err error) {
 	read, write, err := os.Pipe()
 	if err != nil {
 		return s, n, err
 	}
 	defer read.Close()
 	log := r.file("log")
-	var in *os.File
-	if len(stdin) > 0 {
-		in = stdin[0]
-	}
-	c, err := r.startClient(r.SSH.Command(d, t.Asked(), log, r.Connect, command), t.Asked(), log, in, write)
+	c, err := r.startClient(r.SSH.Command(d, t.Asked(), log, r.Connect, command), t.Asked(), log, nil, write)
 	write.Close()
-	if in != nil {
-		in.Close()
-	}
 	if err != nil {
 		return s, n, err
 	}
@@ -245,145 +224,4 @@ func (r *Remote) login(ctx context.Context, t record.Trial) (record.Sample, erro
 		s.Phases = &record.Phases{LoginNS: ready, ClientCPUNS: &cpu}
 	}
 	return s, err
-}
-
-// upload sends until the segments are timed and then ends the stream, so that
-// the host can say how many bytes arrived and what they cost it.
-func (r *Remote) upload(ctx context.Context, t record.Trial) (record.Sample, error) {
-	spin := proc.Spin()
-	read, write, err := os.Pipe()
-	if err != nil {
-		return record.Sample{}, err
-	}
-	source, err := r.startFlow(nil, write, "source", r.Data, "0")
-	write.Close()
-	if err != nil {
-		read.Close()
-		return record.Sample{}, err
-	}
-	defer source.close()
-	mark := newMark()
-	var segments []record.Segment
-	var count unit.Bytes
-	var before, after string
-	s, _, err := r.session(ctx, r.Destination, t, shell(announce(mark)+"; wc -c; "+farewell(mark)), func(ctx context.Context, c *client, out *os.File) error {
-		var err error
-		if before, err = awaitMark(out, mark+"-ready"); err != nil {
-			return err
-		}
-		if segments, err = r.metered(ctx, t, c, source, spin); err != nil {
-			return err
-		}
-		source.counter.Stop()
-		_ = out.SetReadDeadline(time.Now().Add(r.Connect))
-		if count, err = readCount(out); err != nil {
-			return err
-		}
-		after, err = awaitMark(out, mark+"-end")
-		return err
-	}, read)
-	s.Bytes = count
-	if sent := unit.Bytes(source.counter.Bytes()); s.Outcome == record.OK && count != sent {
-		s.Outcome, s.Detail = record.Broken, fmt.Sprintf("%d of %d bytes arrived", count, sent)
-	}
-	s.Segments = serverShare(segments, count, before, after)
-	return s, err
-}
-
-// readCount reads what wc -c says.
-func readCount(out *os.File) (unit.Bytes, error) {
-	line, err := awaitMark(out, "")
-	if err != nil {
-		return 0, err
-	}
-	n, err := strconv.ParseInt(strings.TrimSpace(line), 10, 64)
-	if err != nil {
-		return 0, &failure{record.Broken, fmt.Sprintf("the host's byte count is %q", line)}
-	}
-	return unit.Bytes(n), nil
-}
-
-// download receives until the segments are timed; then one line on standard
-// input ends the remote source, and what it cost the server comes as the tail.
-func (r *Remote) download(ctx context.Context, t record.Trial) (record.Sample, error) {
-	spin := proc.Spin()
-	mark := newMark()
-	script := announce(mark) + "; cat /dev/zero & p=$!; read x; kill $p; wait $p 2>/dev/null; " + farewell(mark)
-	stopRead, stopWrite, err := os.Pipe()
-	if err != nil {
-		return record.Sample{}, err
-	}
-	defer stopWrite.Close()
-	var segments []record.Segment
-	var before, after string
-	var bytes unit.Bytes
-	s, _, err := r.session(ctx, r.Destination, t, shell(script), func(ctx context.Context, c *client, out *os.File) error {
-		var err error
-		if before, err = awaitMark(out, mark+"-ready"); err != nil {
-			return err
-		}
-		sink, err := r.startFlow(out, nil, "sink")
-		if err != nil {
-			return err
-		}
-		defer sink.close()
-		if segments, err = r.metered(ctx, t, c, sink, spin); err != nil {
-			return err
-		}
-		sink.counter.Stop()
-		if _, err := stopWrite.WriteString("\n"); err != nil {
-			return errEnded
-		}
-		if err := c.awaitEnd(r.Connect); err != nil {
-			return err
-		}
-		after, err = sink.tail(mark+"-end", r.Connect)
-		bytes = unit.Bytes(sink.counter.Bytes())
-		return err
-	}, stopRead)
-	s.Bytes = bytes
-	s.Segments = serverShare(segments, bytes, before, after)
-	return s, err
-}
-
-// tail waits for the sink to see the end, and finds the line after the mark.
-func (h *helper) tail(mark string, limit time.Duration) (string, error) {
-	if err := h.awaitEnd(limit); err != nil {
-		return "", err
-	}
-	_, rest, ok := strings.Cut(string(h.counter.Tail()), mark)
-	if !ok {
-		return "", &failure{record.Broken, "the stream ended without its last line"}
-	}
-	return strings.TrimSpace(rest), nil
-}
-
-// metered times the segments of a connection of which only this end is seen.
-func (r *Remote) metered(ctx context.Context, t record.Trial, c *client, flow *helper, spin time.Duration) ([]record.Segment, error) {
-	m := &meters{bytes: flow.counter.Bytes, way: t.Direction}
-	defer m.close()
-	var err error
-	if m.client, err = proc.OpenClock(c.cmd.Process.Pid); err != nil {
-		return nil, errEnded
-	}
-	if clock, err := proc.OpenClock(flow.cmd.Process.Pid); err == nil {
-		m.harness = append(m.harness, clock)
-	}
-	return r.timed(ctx, t, c, m, spin, warmUpRemote)
-}
-
-// serverShare spreads what the whole stream cost the server over the segments,
-// by bytes: the host's clock is read only before and after.
-func serverShare(segments []record.Segment, total unit.Bytes, before, after string) []record.Segment {
-	from, err := proc.ParseSchedstat(before)
-	to, err2 := proc.ParseSchedstat(after)
-	if err != nil || err2 != nil || total <= 0 || to[0] <= from[0] {
-		return segments
-	}
-	perByte := float64(to[0]-from[0]) / float64(total)
-	for i := range segments {
-		cost := time.Duration(perByte * float64(segments[i].Bytes))
-		segments[i].ServerCPUNS = &cost
-	}
-	return segments
 }

@@ -42,8 +42,9 @@ func sit(t *testing.T, p *Private, trials []record.Trial) {
 }
 
 func TestSlicesAreExact(t *testing.T) {
-	for _, d := range []record.Direction{record.Upload, record.Download} {
+	for i, d := range []record.Direction{record.Upload, record.Download} {
 		p := newPrivate(t)
+		p.Data = []string{"random", "zero"}[i]
 		trials := sittings(d)
 		sit(t, p, trials)
 		size := map[int]int64{}
@@ -130,6 +131,7 @@ func TestProbe(t *testing.T) {
 
 func TestRemoteSlices(t *testing.T) {
 	r := newRemote(t)
+	r.Data = "random"
 	up, down := sittings(record.Upload)[0], sittings(record.Download)[0]
 	down.ID, down.Shares = 2, up.ID
 	err := r.Open(t.Context(), []record.Trial{up, down}, func(trial record.Trial, s record.Sample) error {
