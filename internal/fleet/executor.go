@@ -135,6 +135,7 @@ type Attempt struct {
 	errBytes int64
 	through  func(Stream, []byte) []byte // what becomes of output first; nil: nothing
 	cut      bool                        // there was more output than MaxOutput
+	turn     turn
 }
 
 // Index is the place of the host in the list given to Run.
@@ -165,6 +166,7 @@ func (a *Attempt) Admit(ctx context.Context, addr string) error {
 
 	old.end(ended)
 	if err == nil {
+		a.beginTurn()
 		a.run.started(a.index)
 	}
 	return err
@@ -183,6 +185,9 @@ func (a *Attempt) Reached(p Phase) {
 	}
 	a.spent[a.phase] += now.Sub(a.since)
 	a.phase, a.since = p, now
+	if p >= PhaseExec {
+		a.keepTurn()
+	}
 	if p == PhaseKex {
 		a.ticket.connected()
 	}
@@ -263,6 +268,7 @@ func (a *Attempt) finish(o *Outcome) {
 	defer a.mu.Unlock()
 	a.spent[a.phase] += time.Since(a.since)
 	a.spent[PhaseQueued], a.spent[PhaseExit] = 0, 0
+	a.keepTurn()
 	if a.timer != nil {
 		a.timer.Stop()
 	}
@@ -287,5 +293,6 @@ func (a *Attempt) finish(o *Outcome) {
 func (a *Attempt) Alive() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.keepTurn()
 	a.ticket.alive()
 }

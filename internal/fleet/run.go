@@ -113,6 +113,7 @@ func (r *run) all(hard context.Context, hosts []host.Host) {
 		b := Batch{Number: i + 1, Of: len(sizes), Hosts: size}
 		r.begin(b)
 		var running sync.WaitGroup
+		tried := make(chan struct{}) // all of the batch have had a first turn, or have one
 		for range size {
 			res := Result{Index: next, Host: hosts[next], Exit: -1, Class: Cancelled, Err: "not started"}
 			if b.Of > 1 {
@@ -123,8 +124,9 @@ func (r *run) all(hard context.Context, hosts []host.Host) {
 				r.done(res)
 				continue
 			}
-			running.Go(func() { r.one(hard, res) })
+			running.Go(func() { r.one(hard, res, tried) })
 		}
+		close(tried)
 		running.Wait()
 	}
 }
@@ -142,19 +144,26 @@ func (r *run) takeSlot() bool {
 }
 
 // one runs one host, with retries, and reports its end. It enters with a slot.
-func (r *run) one(hard context.Context, res Result) {
+func (r *run) one(hard context.Context, res Result, tried <-chan struct{}) {
 	res.Start = time.Now()
+	patience := time.Duration(0)
+	if r.scarce() {
+		patience = firstTurn
+	}
 	for {
-		outcome, server := r.attempt(hard, &res)
+		outcome, a := r.attempt(hard, &res, patience)
 		<-r.slots
-		again, wait := r.retry(&res, &outcome, server)
-		if !again {
-			break
+		more := false
+		if a.gaveWay(&outcome) {
+			res.Class, patience = Throttled, 0
+			res.Attempts--
+			more = r.laterTurn(&res, tried)
+		} else if again, wait := r.retry(&res, &outcome, a.server); again {
+			r.retrying(+1)
+			res.Waited += r.sleep(wait)
+			more = r.takeSlot()
+			r.retrying(-1)
 		}
-		r.retrying(+1)
-		res.Waited += r.sleep(wait)
-		more := r.takeSlot()
-		r.retrying(-1)
 		if !more {
 			break
 		}
@@ -166,13 +175,25 @@ func (r *run) one(hard context.Context, res Result) {
 	r.done(res)
 }
 
-// attempt runs the Executor once and fills in the result. server is what it was
-// admitted to last.
-func (r *run) attempt(hard context.Context, res *Result) (o Outcome, server string) {
+// laterTurn waits until all others have had a turn, and takes a slot.
+func (r *run) laterTurn(res *Result, tried <-chan struct{}) bool {
+	start := time.Now()
+	defer func() { res.Waited += time.Since(start) }()
+	select {
+	case <-tried:
+	case <-r.starting.Done():
+	}
+	return r.takeSlot()
+}
+
+// attempt runs the Executor once and fills in the result; patience, if not 0, is how
+// long the server may be silent.
+func (r *run) attempt(hard context.Context, res *Result, patience time.Duration) (Outcome, *Attempt) {
 	ctx, cancel := context.WithCancelCause(r.soft)
 	defer cancel(nil)
-	a := &Attempt{run: r, index: res.Index, host: res.Host, name: res.Host.String(), abort: hard, endCommand: cancel, since: time.Now()}
-	o = r.executor.Execute(ctx, res.Host, r.command, a)
+	a := &Attempt{run: r, index: res.Index, host: res.Host, name: res.Host.String(), abort: hard, endCommand: cancel, since: time.Now(),
+		turn: turn{limit: patience}}
+	o := r.executor.Execute(ctx, res.Host, r.command, a)
 	a.finish(&o)
 
 	res.Attempts++
@@ -186,7 +207,7 @@ func (r *run) attempt(hard context.Context, res *Result) (o Outcome, server stri
 	if a.cut {
 		res.Incomplete = fmt.Sprintf("cut off after %d bytes", r.MaxOutput)
 	}
-	return o, a.server
+	return o, a
 }
 
 // Back-off between attempts that were turned away: doubling, with jitter so

@@ -387,3 +387,54 @@ func TestStatus(t *testing.T) {
 		}
 	}
 }
+
+// TestSilentHostsGiveWay: where descriptors are few, those who say nothing hold up
+// nobody who answers, and are tried again for as long as they may take, once.
+func TestSilentHostsGiveWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const slots, silent, timeout = 40, 400, 10 * time.Second
+		start := time.Now()
+		tries := map[string]int{}
+		var mu sync.Mutex
+		ex := fake(func(ctx context.Context, h host.Host, a *fleet.Attempt) fleet.Outcome {
+			mu.Lock()
+			tries[h.Name]++
+			mu.Unlock()
+			a.Reached(fleet.PhaseConnect)
+			if h.Name == fmt.Sprintf("h%d", silent) {
+				return fleet.Outcome{Class: fleet.Refused, Exit: -1, Err: "refused"}
+			}
+			select {
+			case <-time.After(timeout):
+				return fleet.Outcome{Class: fleet.TimedOut, Exit: -1, Err: "timed out"}
+			case <-ctx.Done():
+				class, text := fleet.Stopped(context.Cause(ctx))
+				return fleet.Outcome{Class: class, Exit: -1, Err: text}
+			}
+		})
+		told := time.Duration(0)
+		late := 0
+		sink := &onDone{f: func(r fleet.Result) {
+			switch {
+			case r.Class == fleet.Refused:
+				told = time.Since(start)
+			case r.Class != fleet.TimedOut || r.Attempts != 1 || tries[r.Host.Name] > 2:
+				t.Errorf("%s: %v, %d attempts, %d tries", r.Host, r.Class, r.Attempts, tries[r.Host.Name])
+			default:
+				late++
+			}
+		}}
+		p := fleet.Params{Machine: &fleet.Machine{OpenFiles: slots + 16}}
+		fleet.Run(t.Context(), p, names(silent+1), fleet.Command{}, ex, sink)
+		if most := 2 * time.Second * silent / slots; told == 0 || told > most || late != silent {
+			t.Errorf("the host that refuses was told after %v, want at most %v; %d timed out", told, most, late)
+		}
+	})
+}
+
+type onDone struct {
+	fleet.Nothing
+	f func(fleet.Result)
+}
+
+func (o *onDone) Done(r fleet.Result, _ fleet.Summary) error { o.f(r); return nil }

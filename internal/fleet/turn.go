@@ -1,0 +1,65 @@
+package fleet
+
+import (
+	"errors"
+	"time"
+)
+
+// firstTurn is how long a host may be silent while others wait for its descriptor:
+// long enough for a lost SYN to be sent again (RFC 6298, after 1 s).
+const firstTurn = 1500 * time.Millisecond
+
+var errTurn = errors.New("gave its descriptor to a host that waits")
+
+// turn is a first try of a host while there are more hosts than descriptors: where the
+// server says nothing the host gives way, and is tried again, as long as it may take,
+// when all others have had their turn. A thousand silent hosts would else hold up
+// all that answer at once. Its fields are guarded by the Attempt's mu.
+type turn struct {
+	limit time.Duration // 0 = takes all the time it needs
+	timer *time.Timer
+	lost  bool
+}
+
+// scarce tells whether the machine, not the user, bounds how many hosts are connected.
+func (r *run) scarce() bool {
+	return cap(r.slots) < r.total && (r.Fanout == 0 || cap(r.slots) < r.Fanout)
+}
+
+// beginTurn starts the clock, now that the connection may be opened.
+func (a *Attempt) beginTurn() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.turn.limit == 0 {
+		return
+	}
+	if a.turn.timer != nil {
+		a.turn.timer.Stop()
+	}
+	a.turn.timer = time.AfterFunc(a.turn.limit, a.loseTurn)
+}
+
+func (a *Attempt) loseTurn() {
+	a.mu.Lock()
+	lost := a.turn.limit > 0
+	a.turn.lost = lost
+	a.mu.Unlock()
+	if lost {
+		a.endCommand(errTurn)
+	}
+}
+
+// keepTurn says that the server speaks. The caller holds mu.
+func (a *Attempt) keepTurn() {
+	if a.turn.timer != nil {
+		a.turn.timer.Stop()
+	}
+	a.turn.limit = 0
+}
+
+// gaveWay tells whether an attempt lost its turn, and nothing has run.
+func (a *Attempt) gaveWay(o *Outcome) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.turn.lost && o.Class == Cancelled && o.Ran == RanNo
+}
