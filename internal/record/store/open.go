@@ -23,7 +23,7 @@ func Load(path string) (*record.File, error) {
 	defer file.Close()
 	records, err := record.Load(file)
 	if err != nil {
-		return nil, fault.WithHint(fmt.Errorf("%s: %w", path, err), "report reads the .jsonl files that sshpace bench writes")
+		return nil, fault.WithHint(fmt.Errorf("%s: %w", path, err), notAResult(path))
 	}
 	return records, nil
 }
@@ -42,6 +42,11 @@ func open(path string) (*os.File, error) {
 	return file, fault.WithHint(err, "name a result of sshpace bench")
 }
 
+// notAResult is the hint for a file that holds something else.
+func notAResult(path string) string {
+	return "results are the " + Ending + " files that sshpace bench writes; a log of another program: sshpace import " + shell.Word(path) + " --out NEW" + Ending
+}
+
 // resultIn is the hint for a folder: its last result, or the last one of all.
 func resultIn(folder string) string {
 	paths, _ := filepath.Glob(filepath.Join(globEscape(folder), "*"+Ending))
@@ -54,22 +59,28 @@ func resultIn(folder string) string {
 // nearResult is the hint for a file that is not there.
 func nearResult(path string) string {
 	entries, _ := os.ReadDir(filepath.Dir(path))
-	var names []string
+	var names []string // without what all results end in
 	for _, entry := range entries {
-		names = append(names, entry.Name())
+		if name, ok := strings.CutSuffix(entry.Name(), Ending); ok {
+			names = append(names, name)
+		}
 	}
-	if found := near.Names(filepath.Base(path), names); len(found) > 0 {
-		return "did you mean " + shell.Word(filepath.Join(filepath.Dir(path), found[0]))
+	if found := near.Names(strings.TrimSuffix(filepath.Base(path), Ending), names); len(found) > 0 {
+		return "did you mean " + shell.Word(filepath.Join(filepath.Dir(path), found[0]+Ending))
 	}
 	return "to measure and write it: sshpace bench --out " + shell.Word(path)
 }
 
-// CheckHost is the error of a bench that was given a result as its host.
+// CheckHost is the error of a bench that was given a result as its host, or what
+// should have been one.
 func CheckHost(name string) error {
-	if !strings.HasSuffix(name, Ending) || !isRegular(name) {
+	if !strings.HasSuffix(name, Ending) {
 		return nil
 	}
 	path := shell.Word(name)
+	if !isRegular(name) {
+		return fault.Usage(nearResult(name), "%s is no host, and there is no such file", name)
+	}
 	return fault.Usage(fmt.Sprintf("to go on with it: sshpace bench --resume %s; to look at it: sshpace report %s", path, path), "%s is a result, not a host", name)
 }
 

@@ -79,9 +79,11 @@ func (o *Output) resolve(stdout io.Writer) ([]Target, error) {
 		case path == "-":
 			out = append(out, Target{Format: chosen})
 			continue
+		case chosen.Name == Records || filepath.Ext(path) == "."+Records:
+			return nil, fault.Usage("a result goes to standard output: sshpace report --anonymize --format jsonl RESULT.jsonl > NEW.jsonl", "--out writes reports, and %q would be a result", path)
 		case ok && o.Format != "" && !slices.Contains(o.Out, "-") && f.Name != chosen.Name && !(f.Name == "text" && chosen.Name == "classic"):
 			return nil, fault.Usage("leave --format out, or --out a file with the ending of that format", "--format %s contradicts the ending of %q", o.Format, path)
-		case o.Format != "" && len(o.Out) == 1 && filepath.Ext(path) != ".jsonl":
+		case o.Format != "" && len(o.Out) == 1:
 			f, ok = chosen, true
 		}
 		if !ok {
