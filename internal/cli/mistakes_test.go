@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -146,6 +147,70 @@ func TestSynonyms(t *testing.T) {
 		exit, got, stderr := typed(t, s.line)
 		if _, want, _ := typed(t, s.same); exit != cli.ExitOK || got != want || got == "" {
 			t.Errorf("%s: exit %d, %s%s\twant as for %s:\n%s", s.line, exit, got, stderr, s.same, want)
+		}
+	}
+}
+
+// Results are never written over; what was made from them is made again.
+func TestOverwriting(t *testing.T) {
+	desk(t)
+	const log = "cipher: aes192-ctr mac: hmac-sha1 kex: ecdh-sha2-nistp256 - 6 seconds\n"
+	for _, o := range []struct {
+		line, file string
+		replaced   bool
+	}{
+		{"report run.jsonl --out r.html", "r.html", true},
+		{"report run.jsonl --out r.csv", "r.csv", true},
+		{"compare run.jsonl again.jsonl --out c.md", "c.md", true},
+		{"bench --out again.jsonl", "again.jsonl", false},
+		{"handshake --out again.jsonl", "again.jsonl", false},
+		{"machine --out again.jsonl", "again.jsonl", false},
+		{"import log.txt --size 1G --out again.jsonl", "again.jsonl", false},
+		{"report --anonymize --format jsonl run.jsonl --out again.jsonl", "again.jsonl", false},
+	} {
+		if err := os.WriteFile("log.txt", []byte(log), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		before := []byte("what was there")
+		if !o.replaced {
+			before = readFile(t, "run.jsonl")
+		} else if err := os.WriteFile(o.file, before, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		exit, _, stderr := typed(t, o.line)
+		if changed := !bytes.Equal(before, readFile(t, o.file)); changed != o.replaced || o.replaced != (exit == cli.ExitOK) {
+			t.Errorf("%s: exit %d, %s is replaced: %v, want %v\n%s", o.line, exit, o.file, changed, o.replaced, stderr)
+		}
+		said := strings.Contains(stderr, "exists already") || strings.Contains(stderr, "would be a result")
+		if !o.replaced && !(said && strings.Contains(stderr, "sshpace: hint: ")) {
+			t.Errorf("%s: does not say why, or what to do: %s", o.line, stderr)
+		}
+	}
+}
+
+func readFile(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// --json is JSON on standard output and nothing else, whatever the command; where there is
+// --format, too, both mean the same.
+func TestJSONEverywhere(t *testing.T) {
+	desk(t)
+	for _, line := range []string{
+		"report run.jsonl", "compare run.jsonl again.jsonl", "advise run.jsonl", "bench --list", "hosts -w web[1-3]", "explain web1",
+		"known-hosts lint --known-hosts empty", "known-hosts bench --known-hosts empty --rounds 1",
+	} {
+		_, stdout, stderr := typed(t, line+" --json")
+		if !json.Valid([]byte(stdout)) || stdout == "" {
+			t.Errorf("%s --json: %.200s\n%s", line, stdout, stderr)
+		}
+		if _, same, stderr := typed(t, line+" --format json"); !strings.Contains(stderr, "unknown flag") && same != stdout {
+			t.Errorf("%s --format json is something else: %.200s\n%s", line, same, stderr)
 		}
 	}
 }

@@ -247,7 +247,7 @@ func saysBusy(_ record.Direction, e record.Evidence) (string, string) {
 	if value(e.ServerWaits) > waits {
 		side, used, waits = "sshd", value(e.ServerShare), value(e.ServerWaits)
 	}
-	return fmt.Sprintf("other work on the machine is the limit: %s is ready to run %s of the time and runs %s of it", side, percent(used+waits), percent(used)), "end the other work, or give SSH a core of its own"
+	return fmt.Sprintf("other work on the machine is the limit: %s wanted a core %s of the time and had one %s of the time", side, percent(used+waits), percent(used)), "end the other work, or give SSH a core of its own"
 }
 
 const cheaper = "a cipher and a MAC that cost less (sshpace bench ranks them), or several connections at once where there are cores"

@@ -41,7 +41,7 @@ func TestJudge(t *testing.T) {
 		"server":             {up, record.Evidence{BytesPerSecond: 300e6, RTTNS: ms / 5, ClientShare: share(0.4), ServerShare: share(0.96), Cores: 4}, limits.ServerCPU, "96 %"},
 		"both":               {up, record.Evidence{BytesPerSecond: 900e6, ClientShare: share(0.95), ServerShare: share(0.96), Cores: 2}, limits.BothCPUs, "95 %"},
 		"client of a host":   {up, record.Evidence{BytesPerSecond: 100e6, ClientShare: share(0.99), TwoBytesPerS: 190e6}, limits.ClientCPU, "what sshd uses is not known"},
-		"busy core":          {up, record.Evidence{BytesPerSecond: 90e6, ClientShare: share(0.25), ClientWaits: share(0.74), ServerShare: share(0.2), Cores: 2}, limits.Busy, "runs 25 % of it"},
+		"busy core":          {up, record.Evidence{BytesPerSecond: 90e6, ClientShare: share(0.25), ClientWaits: share(0.74), ServerShare: share(0.2), Cores: 2}, limits.Busy, "had one 25 % of the time"},
 		"CPU before link":    {up, record.Evidence{BytesPerSecond: 100e6, ClientShare: share(0.98), ServerShare: share(0.5), RawBytesPerS: 110e6, RTTNS: ms, Cores: 4}, limits.ClientCPU, ""},
 		"sshpace itself":     {up, idle(record.Evidence{BytesPerSecond: 2e9, HarnessShare: 0.95, Cores: 4}), limits.Harness, "95 %"},
 		"nothing to go upon": {up, record.Evidence{BytesPerSecond: 50e6, ClientShare: share(0.3), TwoBytesPerS: 100e6}, limits.Unknown, "cannot be told"},

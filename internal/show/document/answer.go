@@ -72,7 +72,7 @@ func (a Answer) steps(file string) []string {
 	if len(add) > most && file != "" {
 		add, check = strings.Replace(add, file, "FILE", 1), strings.Replace(check, file, "FILE", 1)
 	}
-	return []string{"into ~/.ssh/config: " + add, "try it before:      " + check}
+	return []string{"try it first:       " + check, "into ~/.ssh/config: " + add, "(^ puts these first, all others stay allowed; the old file is kept)"}
 }
 
 // useText names the best options with their figures.
@@ -166,7 +166,7 @@ func GainTexts(r *rank.Ranking, c *choice.Choice) []string {
 			line = string(g.To.Direction) + " " + line
 		}
 		if slow := slowLink(r, g); slow > 0 {
-			line += fmt.Sprintf("; over a link under %s MB/s only the CPU", Figure(slow/1e6))
+			line += fmt.Sprintf("; over a link under %s MB/s (%s Gbit/s) no faster, only less CPU", Figure(slow/1e6), Figure(slow*8/1e9))
 		}
 		out = append(out, line)
 	}

@@ -191,6 +191,9 @@ func basis(r *rank.Ranking) string {
 	}
 	measured, predicted := bases(r)
 	text := fmt.Sprintf("%s over %s", unit.Count(measured, "combination"), unit.Count(connections, "connection"))
+	if turns := r.Slicing.Slices; turns > 0 {
+		text += fmt.Sprintf(", %d turns", turns)
+	}
 	if predicted > 0 {
 		text += fmt.Sprintf(", %d predicted", predicted)
 	}

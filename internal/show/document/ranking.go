@@ -42,7 +42,7 @@ func OfRanking(r *rank.Ranking, f *record.File, o Options) *Document {
 	d.Tables = rankingTables(r)
 	d.Charts = rankingCharts(r, o.Choice)
 	d.Brief = brief(r, d, o)
-	if lines := limitLines(r.Limits); len(lines) > 0 {
+	if lines := limitLines(r.Limits); len(lines) > 0 && (o.All || o.Method) { // the first screen has them among its own
 		d.Brief = append(d.Brief, Block{Lines: lines})
 	}
 	if trace, ok := steadiness(r, f); ok {

@@ -20,7 +20,7 @@ const (
 	screenLines = 40
 	optionRows  = 9 // of one direction, where all fits
 	fewestRows  = 1
-	loginRows   = 4
+	loginRows   = 3
 	barLength   = 10
 	nameWidth   = 31
 	nearCore    = 0.6 // share of a core from which on it is what limits
@@ -119,7 +119,7 @@ func processors(e record.Environment) string {
 	if e.CPU == "" || e.Cores == 0 {
 		return e.CPU
 	}
-	return fmt.Sprintf("%d x %s", e.Cores, e.CPU)
+	return fmt.Sprintf("%s (%s)", unit.Count(e.Cores, "core"), e.CPU)
 }
 
 func lasted(c record.Campaign, measured time.Duration) string {
@@ -144,9 +144,12 @@ func hanging(prefix, text string) []string {
 	var out []string
 	line := prefix
 	for _, word := range strings.SplitAfter(strings.ReplaceAll(text, " %", "\u00a0%"), " ") {
-		if len([]rune(line+strings.TrimRight(word, " "))) > columns && strings.TrimSpace(line) != strings.TrimSpace(prefix) {
+		if len([]rune(line+strings.TrimRight(word, " "))) > columns && strings.TrimSpace(line) != "" {
 			out = append(out, strings.TrimRight(line, " "))
 			line = strings.Repeat(" ", len([]rune(prefix)))
+			if len(line)+len([]rune(word)) > columns { // a path, which is not broken
+				line = "    "
+			}
 		}
 		line += word
 	}
@@ -169,15 +172,15 @@ func Noise(r *rank.Ranking) string {
 	busy := r.Harness.Busy()
 	switch slowed := r.Slowed.Percent(); {
 	case slowed >= 1:
-		words = append(words, fmt.Sprintf("neighbours slowed this machine by %.0f %%", slowed))
+		words = append(words, fmt.Sprintf("its neighbours slowed it by %.0f %%", slowed))
 	case busy >= 0.01:
 		words = append(words, fmt.Sprintf("other work disturbed %.0f %% of the run", 100*busy))
 	}
 	if floor := r.Floor(); floor > 0 {
-		words = append(words, fmt.Sprintf("differences under %s %% are noise", Percent(floor)))
+		words = append(words, fmt.Sprintf("rows less than %s %% apart count as equal", Percent(floor)))
 	}
 	if r.By == rank.Cost {
-		words = append(words, "ordered by CPU, which repeats better here than speed")
+		words = append(words, "ordered by CPU, steadier here than speed")
 	}
 	return strings.Join(words, "; ")
 }
@@ -194,7 +197,7 @@ func (s screen) answerLines() []string {
 		out = append(out, hanging(fmt.Sprintf("  %-5s ", name), f.Value)...)
 	}
 	for _, step := range s.answer.steps(s.o.File) {
-		out = append(out, "        "+step)
+		out = append(out, hanging("        ", step)...)
 	}
 	return out
 }
@@ -221,7 +224,7 @@ func (s screen) options(direction int, d record.Direction) Block {
 		}
 	}
 	b.Title = title + s.orderedBy()
-	b.Rows = append(b.Rows, restRow(left, "more", "--limit 0"))
+	b.Rows = append(b.Rows, restRow(left, "more", "report --limit 0"))
 	b.Rows = append(b.Rows, s.refused(d))
 	b.Rows = slices.DeleteFunc(b.Rows, func(row []string) bool { return row == nil })
 	return b
@@ -327,11 +330,11 @@ func (s screen) refused(d record.Direction) []string {
 	if len(cells) == 0 {
 		return nil
 	}
-	what := fmt.Sprintf("weak security (%s)", unit.Count(len(cells), "row"))
+	what := "weak"
 	if s.c.Policy.Name != "modern" {
-		what = fmt.Sprintf("not in the policy (%s)", unit.Count(len(cells), "row"))
+		what = "others"
 	}
-	return []string{"", what, "", span(cells, speedOf, 1e6), "", "--all"}
+	return []string{"", fmt.Sprintf("%d %s: report --all", len(cells), what), "", span(cells, speedOf, 1e6)}
 }
 
 // logins is the table of key exchanges.
@@ -349,15 +352,26 @@ func (s screen) logins() Block {
 		}
 		b.Rows = append(b.Rows, s.loginRow(i, k))
 	}
-	b.Rows = append(b.Rows, restRow(len(l.Options)-len(b.Rows), "more", "--limit 0"))
-	if l.Refused > 0 {
-		b.Rows = append(b.Rows, []string{"", fmt.Sprintf("weak security (%s): --all", unit.Count(l.Refused, "row"))})
-	}
-	b.Rows = slices.DeleteFunc(b.Rows, func(row []string) bool { return row == nil })
+	b.Rows = append(b.Rows, hiddenLogins(len(l.Options)-len(b.Rows), l.Refused)...)
 	if l.PostQuantum > 0 && len(l.Options) > 0 && l.Options[0].PostQuantum {
 		b.Lines = append(b.Lines, fmt.Sprintf("  PQ: safe against quantum computers, too; ~%s ms more CPU per login: keep it", Figure(l.PostQuantum/1e6)))
 	}
 	return b
+}
+
+// hiddenLogins says what the table of key exchanges leaves out, in one row.
+func hiddenLogins(more, refused int) [][]string {
+	var words []string
+	if more > 0 {
+		words = append(words, fmt.Sprintf("%d more: report --limit 0", more))
+	}
+	if refused > 0 {
+		words = append(words, fmt.Sprintf("%d weak: report --all", refused))
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	return [][]string{{"", strings.Join(words, "; ")}}
 }
 
 // loginOrder says what orders the key exchanges.
@@ -400,7 +414,9 @@ func (s screen) foot() []string {
 			out = append(out, hanging(fmt.Sprintf("%-12s ", name), value)...)
 		}
 	}
-	add("WHAT LIMITS", s.limits())
+	for i, line := range s.limits() {
+		add(map[bool]string{true: "WHAT LIMITS"}[i == 0], line)
+	}
 	for i, line := range s.trust() {
 		add(map[bool]string{true: "TRUST"}[i == 0], line)
 	}
@@ -408,17 +424,36 @@ func (s screen) foot() []string {
 		add(map[bool]string{true: "NOTE"}[i == 0], line)
 	}
 	if len(s.r.Bulk) > 0 {
-		add("WORDS", "CPU s/GB: seconds of CPU per GB, both sides; [a-b]: 95 % interval; one letter: a tie (missing letters: rows that are not shown)")
+		add("WORDS", "CPU s/GB: seconds of CPU per GB, both sides together; [a-b]: where 95 % of repeated runs find it; one letter: tied; neighbours: other guests of the host, or other work")
 	}
 	add("FILE", s.o.File)
 	if len(s.r.Bulk) > 0 {
-		add("MORE", "report --all | report --method | advise | report --out report.html")
+		add("MORE", "sshpace report --all | --method | --out report.html; sshpace advise")
 	}
 	return out
 }
 
-// limits says what bounds the best option.
-func (s screen) limits() string {
+// limits says what bounds a transfer: what was found while one went on, or else what
+// the figures say of the best option.
+func (s screen) limits() []string {
+	var out []string
+	for _, l := range s.r.Limits {
+		line := cmp.Or(l.Sentence, l.What)
+		if len(s.r.Limits) > 1 {
+			line = fmt.Sprintf("%s: %s", l.Direction, line)
+		}
+		if out = append(out, text(line)); l.Help != "" {
+			out = append(out, text("what helps: "+l.Help))
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, s.bound())
+	}
+	return nonEmpty(out...)
+}
+
+// bound says what the figures say that bounds the best option; "" if nothing.
+func (s screen) bound() string {
 	if s.c.Tied == 0 {
 		return ""
 	}
@@ -452,7 +487,7 @@ func (s screen) trust() []string {
 	if s.c.Tied > 0 {
 		if q := s.r.Deciding(s.c.Options[0].Cells[0]); q != nil && q.Lo != q.Hi {
 			what := map[rank.By]string{rank.Cost: "CPU", rank.Throughput: "speed"}[s.r.By]
-			out[0] += fmt.Sprintf("; a second run's %s may be off by %s %% as a whole", what, Percent(100*q.HalfWidth()))
+			out[0] += fmt.Sprintf("; another run may show all %s up to %s %% off, together: ratios stay", what, Percent(100*q.HalfWidth()))
 		}
 	}
 	for _, w := range s.r.Warnings {
