@@ -80,7 +80,7 @@ campaign: base/alg base/fault base/termsafe measure/drive measure/handshake meas
 verdict/ways: base/stats record
 verdict/rank: base/alg base/stats base/unit measure/model record
 verdict/result: base/fault record record/store verdict/rank
-verdict/compare: base/alg base/stats record verdict/rank
+verdict/compare: base/alg base/fault base/stats record verdict/rank
 verdict/verdicttest: base/alg measure/model/sim measure/plan record verdict/rank
 verdict/choice: base/alg base/fault record sys/bounded verdict/rank
 verdict/advise: base/alg record verdict/choice verdict/rank

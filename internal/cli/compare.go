@@ -88,7 +88,7 @@ side by side; --figure picks some of it.
 				return usageError("all files have cells of: "+strings.Join(compare.CommonCiphers(inputs), ", "), "%s", err)
 			}
 			if err != nil {
-				return withHint(err, "measure both with the same --cipher, --mac and --direction")
+				return err
 			}
 			if err := out.Write(sys.Stdout, sys.Stderr, targets, &format.Comparison{Comparison: c, All: all, Output: out.Output}); err != nil || !gated {
 				return err

@@ -5,9 +5,11 @@ package compare
 
 import (
 	"errors"
+	"fmt"
 	"math"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/fault"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/record"
 	"sshpace/internal/verdict/rank"
@@ -86,7 +88,32 @@ type CellRatios struct {
 }
 
 // ErrNothingCommon says that two files share no cell and no key exchange.
-var ErrNothingCommon = errors.New("the files have no cell in common: they were measured with different ciphers, MACs or directions")
+var ErrNothingCommon = errors.New("the files have nothing in common")
+
+// nothingCommon says why, and what to do.
+func nothingCommon(inputs []Input) error {
+	for _, in := range inputs[1:] {
+		if first, other := kindOf(inputs[0].Ranking), kindOf(in.Ranking); first != other {
+			return fault.WithHint(fmt.Errorf("%w: %s holds %s, %s holds %s", ErrNothingCommon, inputs[0].Label, first, in.Label, other),
+				"compare results of one kind, such as two of sshpace bench")
+		}
+	}
+	return fault.WithHint(fmt.Errorf("%w: they were measured with different ciphers, MACs or directions", ErrNothingCommon),
+		"measure both with the same --cipher, --mac and --direction")
+}
+
+// kindOf is what a result holds most of all.
+func kindOf(r *rank.Ranking) string {
+	switch {
+	case len(r.Bulk) > 0:
+		return "speeds of ciphers"
+	case len(r.Kex) > 0:
+		return "logins"
+	case len(r.Measurements) > 0:
+		return "limits of a machine"
+	}
+	return "nothing that is compared"
+}
 
 // Of relates all rankings to the first.
 func Of(inputs []Input, o Options) (*Comparison, error) {
@@ -112,7 +139,7 @@ func Of(inputs []Input, o Options) (*Comparison, error) {
 	c.exchanges()
 	c.figures(o.Figures)
 	if len(c.Cells) == 0 && len(c.Kex) == 0 && len(c.Figures) == 0 {
-		return nil, ErrNothingCommon
+		return nil, nothingCommon(inputs)
 	}
 	if len(inputs) > 2 {
 		c.machines()

@@ -209,6 +209,11 @@ func TestNothingInCommon(t *testing.T) {
 	if !errors.Is(err, compare.ErrNothingCommon) {
 		t.Errorf("error %v, want that nothing is common", err)
 	}
+	limits := &rank.Ranking{Measurements: []record.Measurement{{Name: "memory copy"}}}
+	_, err = compare.Of([]compare.Input{{Label: "a", Ranking: one}, {Label: "b", Ranking: limits}}, compare.Options{})
+	if !errors.Is(err, compare.ErrNothingCommon) || !strings.Contains(err.Error(), "a holds speeds of ciphers, b holds limits of a machine") {
+		t.Errorf("error %v, want what either holds", err)
+	}
 	if _, err := compare.Of([]compare.Input{{Label: "a", Ranking: one}}, compare.Options{}); err == nil {
 		t.Error("one file compared with nothing has no error")
 	}
