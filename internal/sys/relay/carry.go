@@ -70,8 +70,9 @@ func (c *carrier) carry(dir Direction, from net.Conn, to func() net.Conn) {
 // empty delivers what is queued, each parcel when it is due.
 func (c *carrier) empty(dir Direction, q *queue, to net.Conn) {
 	punctual()
+	var s sleeper
 	for p, ok := q.take(); ok; p, ok = q.take() {
-		if to == nil || !sleepUntil(c.relay.life, p.due, q.empty()) || !c.deliver(dir, to, p) {
+		if to == nil || !s.until(c.relay.life, p.due, q.few()) || !c.deliver(dir, to, p) {
 			c.reset() // wakes the reader
 		}
 	}
@@ -104,7 +105,7 @@ func (c *carrier) deliver(dir Direction, to net.Conn, p parcel) bool {
 		_, err = to.Write(p.data)
 	}
 	if watch := c.relay.opts.Watch; watch != nil && err == nil {
-		watch(Seen{c.number, dir, p.arrived, time.Now(), p.data})
+		watch(Seen{c.number, dir, p.arrived, p.due, time.Now(), p.data})
 	}
 	if p.buffer != nil {
 		buffers.Put(p.buffer)

@@ -180,7 +180,7 @@ func (c *carrier) run() {
 // connect dials when the third packet of TCP's handshake would have come.
 func (c *carrier) connect() bool {
 	const legs = 3
-	if wait := legs * c.relay.opts.Path.Delay; wait > 0 && !sleepUntil(c.relay.life, time.Now().Add(wait), false) {
+	if wait := legs * c.relay.opts.Path.Delay; wait > 0 && !new(sleeper).until(c.relay.life, time.Now().Add(wait), false) {
 		return false
 	}
 	out, err := c.relay.dial(c.relay.life)

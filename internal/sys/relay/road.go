@@ -124,11 +124,12 @@ func (q *queue) take() (parcel, bool) {
 	return p, true
 }
 
-// empty reports whether nothing waits.
-func (q *queue) empty() bool {
+// few reports whether what waits is a conversation, and no transfer.
+func (q *queue) few() bool {
+	const most = 8 * segment
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.parcels) == 0
+	return q.held <= most
 }
 
 // close ends the queue: what is in it is still taken.

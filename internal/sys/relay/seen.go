@@ -16,6 +16,7 @@ type Seen struct {
 	Conn    int // connections are counted from 1
 	Dir     Direction
 	Arrived time.Time // at the relay
+	Due     time.Time // when it was to leave
 	Left    time.Time // handed to the kernel for the other end
 	Data    []byte    // none: the direction has ended
 }

@@ -23,20 +23,28 @@ func punctual() {
 	_, _, _ = unix.RawSyscall(unix.SYS_SCHED_SETSCHEDULER, myself, unix.SCHED_RR|unix.SCHED_RESET_ON_FORK, uintptr(unsafe.Pointer(&priority)))
 }
 
-// waking is how long a sleeper usually needs to wake up.
-const waking = 150 * time.Microsecond
+// A sleeper who stays awake in the end is on time however late the kernel would
+// have woken it: on a guest of a busy host that is a millisecond in one case of a hundred.
+// It may be awake for a part of the time only.
+const (
+	awake   = time.Millisecond
+	portion = 8
+)
 
-// sleepUntil sleeps to within some microseconds; false when life ends first,
-// which is looked at now and then. Go's own timers would be late by up to a
-// millisecond where the process is idle, and by more where the machine is not. To be
-// exact it stays awake in the end, which is for a few bytes that somebody waits for:
-// where many follow, the core is better left to others.
-func sleepUntil(life context.Context, when time.Time, exact bool) bool {
+// sleeper sleeps until one moment after the other.
+type sleeper struct{ last time.Time }
+
+// until sleeps to within some microseconds; false when life ends first, which is
+// looked at now and then. Go's own timers would be late by up to a millisecond where
+// the process is idle, and by more where the machine is not. Exact is for a few bytes
+// that somebody waits for: where many follow, the core is better left to others.
+func (s *sleeper) until(life context.Context, when time.Time, exact bool) bool {
 	const look = 50 * time.Millisecond
 	early := time.Duration(0)
 	if exact {
-		early = waking
+		early = min(awake, max(0, when.Sub(s.last)/portion))
 	}
+	s.last = when
 	for {
 		rest := min(time.Until(when)-early, look)
 		if life.Err() != nil {

@@ -26,7 +26,7 @@ func (c *carrier) source(from net.Conn) source {
 	if c.relay.opts.Prompt {
 		return clocked{quickack.New(from)}
 	}
-	if tcp, ok := from.(*net.TCPConn); ok && c.relay.opts.Path.Delay > 0 {
+	if tcp, ok := from.(*net.TCPConn); ok && (c.relay.opts.Path.Delay > 0 || c.relay.opts.Watch != nil) {
 		if s, err := newStamped(tcp); err == nil {
 			return s
 		}
