@@ -339,13 +339,3 @@ func bareSleeper(b *testing.B, exact bool) func(time.Duration) time.Duration {
 	b.Cleanup(func() { close(ask) })
 	return func(d time.Duration) time.Duration { ask <- d; return <-late }
 }
-
-func dialed(t testing.TB, address string) net.Conn {
-	t.Helper()
-	c, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	return c
-}
