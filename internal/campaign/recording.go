@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"sshpace/internal/base/shell"
 	"sshpace/internal/measure/plan"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
@@ -24,6 +25,11 @@ type recording struct {
 // keep begins a recording with what is measured, and on what.
 func keep(o Output, file *store.File, c record.Campaign, e *record.Environment) (*recording, error) {
 	r := &recording{Output: o, file: file, memory: &record.File{Trials: map[int]record.Trial{}}}
+	if file.Old != nil { // it has a beginning
+		r.memory = file.Old
+		r.sink = record.Tee(record.Write(file), r.memory.Sink())
+		return r, nil
+	}
 	r.sink = record.Tee(record.Write(file), r.memory.Sink())
 	c.Format, c.Started = record.FormatVersion, time.Now().UTC()
 	return r, cmp.Or(r.sink(record.Record{Campaign: &c}), r.sink(record.Record{Environment: e}))
@@ -37,6 +43,6 @@ func (r *recording) show(report format.Report) error {
 	if err := format.Print(r.Stdout, report, r.JSON); err != nil {
 		return err
 	}
-	fmt.Fprintf(r.Stderr, "\nsaved: %s\nlook again: sshpace report %s\n", r.file.Name(), r.file.Name())
+	fmt.Fprintf(r.Stderr, "\nsaved: %s\nlook again: sshpace report %s\n", r.file.Name(), shell.Word(r.file.Name()))
 	return nil
 }

@@ -36,6 +36,7 @@ type Output struct {
 	Screen         *terminal.Screen // on Stderr
 	Quiet          bool             // no progress
 	JSON           bool             // the report
+	GoOn           string           // command line that resumes a file, but for its name
 	Store          store.Store
 }
 
@@ -44,9 +45,8 @@ type Output struct {
 type Params struct {
 	Campaign    record.Campaign
 	Selection   testbed.Selection
-	Connections int    // at a time, at most; 0: what the testbed bears
-	Preset      bool   // which cipher ssh takes by itself is not to be asked
-	GoOn        string // command line that resumes a file, but for its name
+	Connections int  // at a time, at most; 0: what the testbed bears
+	Preset      bool // which cipher ssh takes by itself is not to be asked
 	Helper      func(program string) []string
 	Output
 }

@@ -11,6 +11,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/shell"
 	"sshpace/internal/measure/plan"
 	"sshpace/internal/measure/testbed"
 	"sshpace/internal/record"
@@ -58,24 +59,30 @@ func Ways(drain context.Context, o Output, file *store.File, c record.Campaign, 
 	if err != nil {
 		return err
 	}
+	before := len(kept.memory.Ways) + len(kept.memory.Runs)
 	err = measure(kept.sink)
 	_ = o.Screen.Draw()
+	goOn := "go on with: " + o.GoOn + shell.Word(file.Name())
 	why := plan.EndComplete
 	if drain.Err() != nil {
 		why, err = plan.EndInterrupted, nil
+		defer fmt.Fprintln(o.Stderr, goOn)
 	}
 	if err = cmp.Or(err, kept.end(why)); err != nil {
 		fmt.Fprintf(o.Stderr, "the records so far are in %s\n", file.Name())
-		return err
+		return fault.WithHint(err, cmp.Or(fault.HintOf(err), goOn))
+	}
+	if why == plan.EndComplete && before == len(kept.memory.Ways)+len(kept.memory.Runs) {
+		fmt.Fprintln(o.Stderr, "nothing left to do: more --rounds go on")
 	}
 	results := ways.Of(kept.memory)
-	if len(results) == 0 {
+	if len(results) == 0 && drain.Err() == nil {
 		return &fault.Error{What: "nothing was measured", Hint: "allow more"}
 	}
 	if err := kept.show(&format.Ways{Records: kept.memory}); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(results, func(r ways.Result) bool { return r.Rate.N > 0 }) {
+	if drain.Err() == nil && !slices.ContainsFunc(results, func(r ways.Result) bool { return r.Rate.N > 0 }) {
 		return &fault.Error{What: "not a single way could be measured", Hint: "the reasons stand in the report"}
 	}
 	return nil

@@ -63,10 +63,17 @@ Exit status: 0 all went well; 1 something failed, such as every transfer or the 
   sshpace bench --pairs 'openssh-legacy:sshpace' --cipher arcfour,3des-cbc --mac hmac-sha1`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.ways.asked() {
-				return f.ways.run(cmd.Context(), sys, cmd, f, args)
+			file, err := f.reopen(cmd.Flags(), &args)
+			if err != nil {
+				return err
 			}
-			return runBench(cmd.Context(), sys, cmd, f, args)
+			if file != nil {
+				defer file.Close()
+			}
+			if f.ways.asked() {
+				return f.ways.run(cmd.Context(), sys, cmd.Flags(), f, file, args)
+			}
+			return runBench(cmd.Context(), sys, cmd, f, file, args)
 		},
 	}
 	flags := cmd.Flags()
@@ -101,15 +108,9 @@ Exit status: 0 all went well; 1 something failed, such as every transfer or the 
 }
 
 // runBench is the command: testbed, plan, run, report.
-func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags, args []string) (err error) {
+func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags, file *store.File, args []string) (err error) {
 	given := cmd.Flags().Changed
-	var file *store.File
-	if f.resume != "" {
-		if file, err = f.reopen(given, &args); err != nil {
-			return err
-		}
-		defer file.Close()
-	} else if !given("seed") {
+	if file == nil && !given("seed") {
 		f.seed = rand.Uint64N(1 << 53) // exact in every JSON reader
 	}
 	if err := cmp.Or(f.check(len(args) > 0), f.checkIdle(given, len(args) > 0)); err != nil {
@@ -169,7 +170,7 @@ func (f *benchFlags) params(sys System, view *terminal.Screen) (campaign.Params,
 		c.BudgetNS = 0
 	}
 	return campaign.Params{
-		Campaign: c, Selection: f.selection(), Connections: f.connections, Preset: len(f.ciphers) > 0 || f.policy != "", GoOn: f.goOn(), Helper: helper,
+		Campaign: c, Selection: f.selection(), Connections: f.connections, Preset: len(f.ciphers) > 0 || f.policy != "", Helper: helper,
 		Output: f.output(sys, view),
 	}, nil
 }
@@ -177,6 +178,6 @@ func (f *benchFlags) params(sys System, view *terminal.Screen) (campaign.Params,
 // output is where a measurement shows what it does.
 func (f *benchFlags) output(sys System, view *terminal.Screen) campaign.Output {
 	o := sys.output(f.json)
-	o.Screen, o.Quiet = view, f.quiet
+	o.Screen, o.Quiet, o.GoOn = view, f.quiet, f.goOn()
 	return o
 }

@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -11,10 +10,8 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/near"
-	"sshpace/internal/base/shell"
 	"sshpace/internal/measure/testbed"
 	"sshpace/internal/record"
-	"sshpace/internal/record/store"
 )
 
 // benchFlags are the flags of `sshpace bench`.
@@ -117,77 +114,4 @@ func (f *benchFlags) directions() []record.Direction {
 
 func (f *benchFlags) selection() testbed.Selection {
 	return testbed.Selection{Patterns: map[alg.Kind][]string{alg.Cipher: f.ciphers, alg.MAC: f.macs, alg.Kex: f.kex}, Policy: f.policy}
-}
-
-// reopen opens the file that is to be gone on with and adopts what it says. A
-// host that it knows need not be named again.
-func (f *benchFlags) reopen(given func(flag string) bool, args *[]string) (*store.File, error) {
-	file, err := store.Resume(f.resume)
-	if err != nil {
-		return nil, err
-	}
-	if target := file.Old.Campaign.Target; len(*args) == 0 && target != testbed.Loopback {
-		*args = []string{target}
-	}
-	if err := f.adopt(given, file.Old.Campaign, len(*args) > 0); err != nil {
-		file.Close()
-		return nil, err
-	}
-	return file, nil
-}
-
-// fixed are the flags that a resumed run has from its file.
-var fixed = []string{"direction", "data", "engine", "server", "cipher", "mac", "kex", "policy", "seed", "exhaustive", "size", "runs"}
-
-// adopt takes from a file that is resumed what must stay as it was. The file
-// may be anybody's: what it says passes the same checks as the flags.
-func (f *benchFlags) adopt(changed func(flag string) bool, c record.Campaign, hostGiven bool) error {
-	for _, name := range fixed {
-		if changed(name) {
-			return usageError("leave it out: a resumed run keeps its plan; only --budget, --rounds and --precision may change", "--%s with --resume", name)
-		}
-	}
-	if c.Imported != "" {
-		return usageError("start a new result", "%s was imported from a log of %s", f.resume, c.Imported)
-	}
-	if private := c.Target == testbed.Loopback; private == hostGiven {
-		return usageError("measure the same target", "%s was measured on %q", f.resume, c.Target)
-	}
-	f.engine, f.data, f.seed, f.policy = string(c.Engine), c.Data, c.Seed, c.Policy
-	if c.Server != record.ServerRemote {
-		f.server = string(c.Server)
-	}
-	f.direction = ""
-	if len(c.Directions) > 0 {
-		f.direction = string(c.Directions[0])
-	}
-	if len(c.Directions) > 1 {
-		f.direction = "both"
-	}
-	f.exhaustive, f.runs = c.SizeBytes > 0, max(1, c.Runs)
-	f.size = fmt.Sprint(int64(max(1, c.SizeBytes)))
-	f.adoptEnd(changed, c)
-	if err := f.check(hostGiven); err != nil {
-		return &Error{What: fmt.Sprintf("%s cannot be gone on with: %s", f.resume, err), Hint: "start a new result", Code: ExitUsage}
-	}
-	return nil
-}
-
-// adoptEnd takes over when the run is to end, unless the user says it anew:
-// blocks or time, whichever flag was given now, else as the file has it.
-func (f *benchFlags) adoptEnd(changed func(flag string) bool, c record.Campaign) {
-	if !changed("rounds") && !changed("budget") {
-		f.rounds = c.Rounds
-	}
-	if !changed("budget") && c.BudgetNS > 0 {
-		f.budget = seconds(c.BudgetNS)
-	}
-	if !changed("precision") {
-		f.precision = percent(c.Precision)
-	}
-}
-
-// goOn is the command line that resumes a file, whose name is to follow.
-func (f *benchFlags) goOn() string {
-	return "sshpace bench " + shell.Line(append(f.connection.Options(), "--resume")...) + " "
 }

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/base/alg"
@@ -68,8 +67,8 @@ var (
 )
 
 // run measures what the flags ask for.
-func (w *wayFlags) run(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags, args []string) error {
-	given := cmd.Flags().Changed
+func (w *wayFlags) run(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlags, file *store.File, args []string) error {
+	given := flags.Changed
 	if len(w.pairs) > 0 && len(w.modes) > 0 {
 		return usageError("leave one of them out", "--pairs and --mode exclude each other")
 	}
@@ -80,13 +79,13 @@ func (w *wayFlags) run(ctx context.Context, sys System, cmd *cobra.Command, f be
 			}
 		}
 	}
-	if !given("seed") {
+	if file == nil && !given("seed") {
 		f.seed = rand.Uint64N(1 << 53)
 	}
 	if len(w.pairs) > 0 {
-		return runPairs(ctx, sys, given, f, args)
+		return runPairs(ctx, sys, flags, f, file, args)
 	}
-	return runModes(ctx, sys, given, f, args)
+	return runModes(ctx, sys, flags, f, file, args)
 }
 
 // paths reads --rtt, --rate and --loss: one for each round trip; none where there
@@ -153,7 +152,7 @@ const (
 // --mode.
 var (
 	pairsIdle = append([]string{"policy", "kex", "engine", "server", "direction"}, modesIdle...)
-	modesIdle = []string{"budget", "precision", "exhaustive", "runs", "resume", "list", "connections", "engine", "server"}
+	modesIdle = []string{"budget", "precision", "exhaustive", "runs", "list", "connections", "engine", "server"}
 )
 
 // Defaults of runs of ways.
@@ -164,8 +163,11 @@ const (
 )
 
 // turns is how ways are measured, as far as flags say it.
-func (f *benchFlags) turns(given func(string) bool, view *terminal.Screen) (workload.Turns, error) {
+func (f *benchFlags) turns(given func(string) bool, file *store.File, view *terminal.Screen) (workload.Turns, error) {
 	t := workload.Turns{Rounds: f.rounds, Seed: f.seed, Target: longRun, Most: mostBytes}
+	if file != nil {
+		t.Old = file.Old
+	}
 	if t.Rounds == 0 {
 		t.Rounds = defaultRounds
 	}
@@ -192,9 +194,9 @@ func (f *benchFlags) turns(given func(string) bool, view *terminal.Screen) (work
 }
 
 // campaign is the head of a result of ways.
-func (f *benchFlags) campaign(target string, rounds int) record.Campaign {
+func (f *benchFlags) campaign(flags *pflag.FlagSet, target string, rounds int) record.Campaign {
 	return record.Campaign{
-		Tool: toolVersion(), Seed: f.seed, Target: target, Directions: f.directions(), Data: f.data, Rounds: rounds,
+		Tool: toolVersion(), Seed: f.seed, Target: target, Directions: f.directions(), Data: f.data, Rounds: rounds, Asked: asked(flags),
 	}
 }
 
@@ -207,7 +209,7 @@ func (f *benchFlags) randomly(given func(string) bool) {
 }
 
 // runPairs is bench --pairs.
-func runPairs(ctx context.Context, sys System, given func(string) bool, f benchFlags, args []string) (err error) {
+func runPairs(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlags, file *store.File, args []string) (err error) {
 	if len(args) > 0 {
 		return usageError("leave the host out", "--pairs starts private servers on loopback")
 	}
@@ -215,7 +217,7 @@ func runPairs(ctx context.Context, sys System, given func(string) bool, f benchF
 	if err := cmp.Or(f.check(false), implementation.Check(f.ways.pairs), pathErr); err != nil {
 		return err
 	}
-	f.randomly(given)
+	f.randomly(flags.Changed)
 	me, err := user.Current()
 	if err != nil {
 		return withHint(err, "add the user to /etc/passwd: servers look it up there")
@@ -224,7 +226,7 @@ func runPairs(ctx context.Context, sys System, given func(string) bool, f benchF
 	sys.Stderr = view
 	drain, ctx, stop := interruptsSaying(ctx, view, sys, finishing)
 	defer stop()
-	turns, err := f.turns(given, view)
+	turns, err := f.turns(flags.Changed, file, view)
 	if err != nil {
 		return err
 	}
@@ -244,19 +246,25 @@ func runPairs(ctx context.Context, sys System, given func(string) bool, f benchF
 	spawner := proc.NewSpawner()
 	defer spawner.Close()
 	b := &implementation.Bench{Dir: dir, Spawner: spawner, User: me.Username, Home: me.HomeDir, Helper: helper, Connect: time.Duration(f.connect)}
-	file, err := store.Of(sys.Getenv).Create(f.out, "pairs")
-	if err != nil {
+	if err := implementation.Usable(ctx, f.ssh, f.sshd); err != nil {
+		return interrupted(drain, err)
+	}
+	if file != nil {
+		if err := (&testbed.Testbed{Target: testbed.Loopback, Environment: environment}).Resumes(file.Old, alg.Offer{}); err != nil {
+			return err
+		}
+	} else if file, err = store.Of(sys.Getenv).Create(f.out, "pairs"); err != nil {
 		return err
 	}
 	defer file.Close()
-	head := f.campaign(testbed.Loopback, turns.Rounds)
+	head := f.campaign(flags, testbed.Loopback, turns.Rounds)
 	return interrupted(drain, campaign.Ways(drain, f.output(sys, view), file, head, &environment, func(sink record.Sink) error {
 		return b.Measure(ctx, drain, params, sink)
 	}))
 }
 
 // runModes is bench --mode.
-func runModes(ctx context.Context, sys System, given func(string) bool, f benchFlags, args []string) error {
+func runModes(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlags, file *store.File, args []string) error {
 	modes, unknown := workload.Modes(f.ways.modes)
 	if unknown != "" {
 		return usageError("use "+strings.Join(workload.Words(), ", "), "unknown --mode %q", unknown)
@@ -270,7 +278,7 @@ func runModes(ctx context.Context, sys System, given func(string) bool, f benchF
 	if err := cmp.Or(f.check(len(args) > 0), pathErr, filesErr, destinationErr); err != nil {
 		return err
 	}
-	f.randomly(given)
+	f.randomly(flags.Changed)
 	if len(args) > 0 && len(paths) > 0 {
 		return usageError("leave the host out", "--rtt, --rate and --loss are for the private server on loopback")
 	}
@@ -281,7 +289,7 @@ func runModes(ctx context.Context, sys System, given func(string) bool, f benchF
 	sys.Stderr = view
 	drain, ctx, stop := interruptsSaying(ctx, view, sys, finishing)
 	defer stop()
-	turns, err := f.turns(given, view)
+	turns, err := f.turns(flags.Changed, file, view)
 	if err != nil {
 		return err
 	}
@@ -289,6 +297,11 @@ func runModes(ctx context.Context, sys System, given func(string) bool, f benchF
 		SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: f.data, Connect: time.Duration(f.connect), Destination: destination,
 		Route: f.connection.params(sys), Everything: true,
 	}, func(bed *testbed.Testbed) error {
+		if file != nil {
+			if err := bed.Resumes(file.Old, alg.Offer{}); err != nil {
+				return err
+			}
+		}
 		suites, err := campaign.Suites(ctx, bed, f.selection(), time.Duration(f.connect))
 		if err != nil {
 			return err
@@ -298,12 +311,13 @@ func runModes(ctx context.Context, sys System, given func(string) bool, f benchF
 		if err != nil {
 			return withHint(err, "see what ssh says: ssh "+bed.Target+" true")
 		}
-		file, err := store.Of(sys.Getenv).Create(f.out, bed.Target)
-		if err != nil {
-			return err
+		if file == nil {
+			if file, err = store.Of(sys.Getenv).Create(f.out, bed.Target); err != nil {
+				return err
+			}
+			defer file.Close()
 		}
-		defer file.Close()
-		head := f.campaign(bed.Target, turns.Rounds)
+		head := f.campaign(flags, bed.Target, turns.Rounds)
 		head.Engine, head.Server = bed.Engine, bed.Server
 		return campaign.Ways(drain, f.output(sys, view), file, head, &bed.Environment, func(sink record.Sink) error {
 			return ground.Measure(ctx, drain, workload.Params{

@@ -4,13 +4,32 @@ package implementation
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
+	"sshpace/internal/ssh/openssh"
 )
+
+// Usable refuses an ssh and an sshd, by their paths, that the user asked for and that
+// do not say which they are; "" is none.
+func Usable(ctx context.Context, ssh, sshd string) error {
+	for _, side := range []struct {
+		flag, path string
+		find       func(context.Context, string) (openssh.Program, error)
+	}{{"--ssh", ssh, openssh.FindClient}, {"--sshd", sshd, openssh.FindServer}} {
+		if side.path == "" {
+			continue
+		}
+		if _, err := side.find(ctx, side.path); err != nil {
+			return fault.WithHint(err, side.flag+" names the program itself, such as "+side.flag+" /opt/openssh/bin/"+strings.TrimPrefix(side.flag, "--"))
+		}
+	}
+	return nil
+}
 
 // Check refuses pairs with names of makers that nobody knows.
 func Check(pairs []string) error {

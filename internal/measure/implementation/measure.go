@@ -122,7 +122,6 @@ func (b *Bench) pairs(ctx context.Context, clients []Client, servers []road, p P
 					continue
 				}
 				way := b.pair(ctx, c, s, want, p.AES, files)
-				way.ID = len(all) + 1
 				all = append(all, way)
 			}
 		}

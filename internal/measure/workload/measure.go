@@ -5,6 +5,7 @@ package workload
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/measure/limits"
@@ -30,8 +31,13 @@ var ErrNothing = errors.New("none of these modes copies files")
 // at all, so that no disk is taken for SSH.
 func (b *Bed) Measure(ctx, drain context.Context, p Params, sink record.Sink) error {
 	defer b.Here.Remove()
-	if err := errors.Join(b.tidied(sink), b.control(ctx, sink)); err != nil {
+	if err := b.tidied(sink); err != nil {
 		return err
+	}
+	if old := p.Turns.Old; old == nil || len(old.Measurements) == 0 {
+		if err := b.control(ctx, sink); err != nil {
+			return err
+		}
 	}
 	beds, stop, err := b.over(p.Paths)
 	defer stop()
@@ -42,20 +48,27 @@ func (b *Bed) Measure(ctx, drain context.Context, p Params, sink record.Sink) er
 	if len(all) == 0 {
 		return ErrNothing
 	}
-	for i, c := range all {
-		c.ID = i + 1
-	}
 	if err := p.Turns.Measure(ctx, drain, all, sink); err != nil || drain.Err() != nil {
 		return err
 	}
 	o := p.Options
 	o.Suite = p.Suites[0]
 	for _, bed := range beds {
-		if err := bed.Limits(ctx, o, p.Directions, sink); err != nil {
+		if err := bed.Limits(ctx, o, bed.unlimited(p), sink); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// unlimited are the directions in which nobody has looked yet for what limits.
+func (b *Bed) unlimited(p Params) []record.Direction {
+	if p.Turns.Old == nil {
+		return p.Directions
+	}
+	return slices.DeleteFunc(slices.Clone(p.Directions), func(d record.Direction) bool {
+		return slices.ContainsFunc(p.Turns.Old.Limits, func(l record.Limit) bool { return l.Direction == d && l.Path == PathOf(b.Path) })
+	})
 }
 
 // over is a bed for each path.

@@ -92,9 +92,6 @@ func TestAllModes(t *testing.T) {
 			t.Fatalf("%d ways of %d modes", len(contestants), len(all))
 		}
 		out := record.File{}
-		for i, c := range contestants {
-			c.ID = i + 1
-		}
 		turns := workload.Turns{Rounds: 1, Size: 32 << 20}
 		if err := turns.Measure(t.Context(), t.Context(), contestants, out.Sink()); err != nil {
 			t.Fatal(err)

@@ -164,6 +164,7 @@ func (v *veil) campaign(c record.Campaign) record.Campaign {
 	for i, d := range c.Directions {
 		c.Directions[i] = among(d, directions)
 	}
+	c.Asked = nil // words that the user chose
 	c.Policy, c.Imported = v.policy(c.Policy), v.call("format", c.Imported)
 	c.Offer, c.Shared, c.Present = v.offer(c.Offer), v.offer(c.Shared), v.suite(c.Present)
 	return c

@@ -162,6 +162,8 @@ func unmeasured(results []ways.Result, f *record.File) []string {
 			lines = append(lines, fmt.Sprintf("not measured: %s: %s", WayLabel(r.Way), text(r.Why)))
 		case len(r.Failed) > 0:
 			lines = append(lines, fmt.Sprintf("%s failed %s: %s", WayLabel(r.Way), unit.Count(len(r.Failed), "time"), text(r.Failed[len(r.Failed)-1])))
+		case r.Rate.N == 0 && !r.Ran():
+			lines = append(lines, fmt.Sprintf("no figure yet: %s: the run ended before its turn", WayLabel(r.Way)))
 		case r.Rate.N == 0:
 			lines = append(lines, fmt.Sprintf("no figure: %s: %s take no longer than one byte; more with --size", WayLabel(r.Way), r.SizeBytes))
 		}

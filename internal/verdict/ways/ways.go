@@ -2,6 +2,7 @@
 package ways
 
 import (
+	"slices"
 	"time"
 
 	"sshpace/internal/base/stats"
@@ -19,12 +20,21 @@ type Result struct {
 	ClientCost stats.Interval // CPU nanoseconds per byte, those of the start taken out
 	ServerCost stats.Interval // the same at the server
 	Failed     []string       // runs that did not do what they should have done
+
+	ran bool
 }
+
+// Ran reports whether there were runs enough for a figure.
+func (r Result) Ran() bool { return r.ran }
 
 // Of are the results of a file, in the order of its ways.
 func Of(f *record.File) []Result {
 	var results []Result
-	for _, way := range f.Ways {
+	for i, way := range f.Ways {
+		again := func(later record.Way) bool { return later.Same(way) }
+		if way.Why != "" && slices.ContainsFunc(f.Ways[i+1:], again) {
+			continue
+		}
 		runs := map[record.RunKind][]record.Run{}
 		r := Result{Way: way}
 		for _, run := range f.Runs {
@@ -86,6 +96,7 @@ func (r *Result) figure(runs map[record.RunKind][]record.Run) {
 		}
 	}
 	r.Rate = stats.MedianInterval(rates)
+	r.ran = len(runs[record.ShortRun]) > 0 && len(runs[record.LongRun]) > 0
 	r.ClientCost = scaled(stats.MedianInterval(perByte(client)), 1e9)
 	r.ServerCost = scaled(stats.MedianInterval(perByte(server)), 1e9)
 }
