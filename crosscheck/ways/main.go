@@ -6,7 +6,7 @@
 // random order, so that they see the same machine; with -core N on one core only,
 // where nothing depends on how the scheduler spreads ssh and sshd over several.
 //
-//	go run ./crosscheck/ways [-pairs 15] [-size 64] [-core 0] [-for 2m]
+//	go run ./crosscheck/ways [-pairs 15] [-size 64] [-core 0] [-for 2m] [-mode scp]
 package main
 
 import (
@@ -45,6 +45,7 @@ func main() {
 	size := flag.Int("size", 64, "MiB of a long run")
 	core := flag.Int("core", -1, "run everything on this core")
 	limit := flag.Duration("for", 2*time.Minute, "begin no pair after that")
+	only := flag.String("mode", "", "pipe, forward -L or scp; all of them by default")
 	own := flag.Bool("swallow", false, "be the sink of a pipe")
 	if len(os.Args) > 3 && os.Args[1] == "--helper" {
 		help(os.Args[2], os.Args[3:])
@@ -60,7 +61,7 @@ func main() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), *limit)
 	defer cancel()
-	if err := compare(ctx, *pairs, *size<<20); err != nil {
+	if err := compare(ctx, record.Mode(*only), *pairs, *size<<20); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -273,8 +274,8 @@ var modes = []struct {
 	loop func(l *lab, file string) (float64, error)
 }{{record.ModePipe, (*lab).pipe}, {record.ModeForwardL, (*lab).forward}, {record.ModeSCP, (*lab).scp}}
 
-// compare measures both in turns.
-func compare(ctx context.Context, pairs, size int) error {
+// compare measures both in turns, in one mode or, where only is "", in all.
+func compare(ctx context.Context, only record.Mode, pairs, size int) error {
 	l, err := newLab(size)
 	if err != nil {
 		return err
@@ -289,8 +290,8 @@ func compare(ctx context.Context, pairs, size int) error {
 	ratios, loops, ours := map[record.Mode][]float64{}, map[record.Mode][]float64{}, map[record.Mode][]float64{}
 	for range pairs {
 		for _, m := range modes {
-			if ctx.Err() != nil {
-				break
+			if ctx.Err() != nil || only != "" && only != m.mode {
+				continue
 			}
 			way := bed.Contestants([]record.Mode{m.mode}, workload.Options{Suite: suite, Direction: record.Upload})[0]
 			times, err := inTurns([]func() (float64, error){

@@ -116,4 +116,6 @@ type Evidence struct {
 	Stalled        *float64      `json:"stalled_share,omitempty"`      // nothing arrived for more than a tenth of a second
 	TwoBytesPerS   float64       `json:"two_bytes_per_s,omitempty"`    // of two connections at once, together
 	RawBytesPerS   float64       `json:"raw_bytes_per_s,omitempty"`    // of TCP on the same way, without SSH
+	ReadBytesPerS  float64       `json:"read_bytes_per_s,omitempty"`   // of the file that is copied, where it is, without SSH
+	WriteBytesPerS float64       `json:"write_bytes_per_s,omitempty"`  // of as many bytes to where it goes, without SSH
 }

@@ -25,6 +25,9 @@ const (
 	Source    = "source"
 	Sink      = "sink"
 	Unknown   = "unknown"
+
+	SourceDisk = "source disk"
+	SinkDisk   = "sink disk"
 )
 
 // Shares from which on something is the limit, and not just busy.

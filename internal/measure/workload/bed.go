@@ -55,6 +55,10 @@ type Place interface {
 	Payload(ctx context.Context, from string, size int64) (path string, err error)
 	// Same compares a file, or all files of a folder, with what was sent.
 	Same(ctx context.Context, path string, sent content) error
+	// Read reads a file there, and Write writes so many bytes, both without SSH; they say
+	// what that took.
+	Read(ctx context.Context, path string) (time.Duration, error)
+	Write(ctx context.Context, size int64) (time.Duration, error)
 	// Remove removes a file or a folder; it may be missing.
 	Remove(ctx context.Context, path string) error
 }

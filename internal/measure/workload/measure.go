@@ -51,6 +51,9 @@ func (b *Bed) Measure(ctx, drain context.Context, p Params, sink record.Sink) er
 	if err := p.Turns.Measure(ctx, drain, all, sink); err != nil || drain.Err() != nil {
 		return err
 	}
+	if err := Disks(ctx, all, sink); err != nil {
+		return err
+	}
 	o := p.Options
 	o.Suite = p.Suites[0]
 	for _, bed := range beds {

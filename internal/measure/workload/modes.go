@@ -151,6 +151,7 @@ func (b *Bed) contestant(m mode, o Options, streams int) *Contestant {
 		Run: func(ctx context.Context, size int64) (Reading, error) { return m.run(b, ctx, o, size) },
 	}
 	if m.files {
+		c.disk = func(ctx context.Context) (record.Limit, bool, error) { return b.Disk(ctx, c) }
 		c.Files, c.FileBytes = o.Files, unit.Bytes(o.FileBytes)
 	}
 	if o.Files > 0 && m.files {

@@ -46,9 +46,12 @@ func helper(name string) []string {
 }
 
 // open makes a private pair of ssh and sshd, with a path between them.
-func open(t *testing.T, path relay.Path) *workload.Bed {
+func open(t *testing.T, path relay.Path) *workload.Bed { t.Helper(); return openIn(t, path, "") }
+
+// openIn is open with the files in a folder; "" is one in memory.
+func openIn(t *testing.T, path relay.Path, folder string) *workload.Bed {
 	t.Helper()
-	dir, err := workdir.New(workdir.Params{Getenv: os.Getenv, Keeper: helper("keep"), InMemory: true})
+	dir, err := workdir.New(workdir.Params{Getenv: os.Getenv, Keeper: helper("keep"), InMemory: true, In: folder})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,8 @@ type Contestant struct {
 	// Login logs in and does nothing; nil where that is of no interest.
 	Login func(ctx context.Context) (Reading, error)
 
-	fixed  int64 // size of long runs that cannot be chosen; 0: it can
+	disk   func(ctx context.Context) (record.Limit, bool, error) // whether a disk is its limit; nil: it copies no files
+	fixed  int64                                                 // size of long runs that cannot be chosen; 0: it can
 	failed int
 	out    bool                   // given up
 	done   map[record.RunKind]int // runs that went well before this one was gone on with

@@ -1,0 +1,31 @@
+package limits
+
+import (
+	"fmt"
+	"math"
+
+	"sshpace/internal/base/unit"
+	"sshpace/internal/record"
+)
+
+// JudgeDisk says whether a copy is as fast as its files can be read, or written,
+// without SSH, and at which end that is. Private is a server on this machine, up a copy
+// to the server.
+func JudgeDisk(e record.Evidence, private, up bool) (what, sentence, help string, is bool) {
+	slower, what, verb := e.WriteBytesPerS, SinkDisk, "takes"
+	if e.ReadBytesPerS < slower {
+		slower, what, verb = e.ReadBytesPerS, SourceDisk, "gives"
+	}
+	if slower <= 0 || math.IsInf(e.BytesPerSecond, 0) || e.BytesPerSecond < ofLink*slower {
+		return "", "", "", false
+	}
+	where := "this end"
+	if (what == SinkDisk) == up {
+		where = "the server's end"
+	}
+	if private {
+		where += " (both are this machine's)"
+	}
+	sentence = fmt.Sprintf("the disk at %s is the limit: it %s %s without SSH, and the copy reaches %s", where, verb, unit.Throughput(slower), rate(e))
+	return what, sentence, "a faster disk or file system there; no cipher or other setting of ssh", true
+}
