@@ -1,3 +1,5 @@
+//go:build linux
+
 package limits_test
 
 import (
