@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/measure/handshake"
@@ -96,26 +95,13 @@ const (
 	leastWidth = 30
 )
 
-// wrapped breaks a text into lines.
-func wrapped(text string, width int) (lines []string) {
-	for _, word := range strings.Fields(text) {
-		last := len(lines) - 1
-		if last >= 0 && utf8.RuneCountInString(lines[last])+1+utf8.RuneCountInString(word) <= width {
-			lines[last] += " " + word
-			continue
-		}
-		lines = append(lines, word)
-	}
-	return lines
-}
-
 // indented is a text behind its name, folded.
 func indented(b *strings.Builder, name, text string, width int) {
 	const indent = 9
 	if width == 0 {
 		width = usualWidth
 	}
-	for i, line := range wrapped(text, max(leastWidth, width-indent)) {
+	for i, line := range termsafe.Fold(text, max(leastWidth, width-indent)) {
 		if i > 0 {
 			name = ""
 		}

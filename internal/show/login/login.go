@@ -78,7 +78,9 @@ var does = []struct {
 // Text writes the report for people.
 func (r *Report) Text(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "LOGIN  %s: %s to %s\n\n", r.Target, r.Client, r.Server)
+	b.WriteString("LOGIN  ")
+	folded(&b, fmt.Sprintf("%s: %s to %s", r.Target, r.Client, r.Server))
+	b.WriteString("\n")
 	r.phases(&b)
 	r.wire(&b)
 	r.factors(&b)
@@ -111,7 +113,7 @@ func (r *Report) wire(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "\n%d round trips, %d bytes up, %d bytes down\n", r.RoundTrips, wire.Up, wire.Down)
 	for _, s := range wire.Stalls {
-		fmt.Fprintf(b, "stall of %s ms at %s ms: %s\n", ms(float64(s.NS)), ms(float64(s.At)), s.Why)
+		folded(b, fmt.Sprintf("stall of %s ms at %s ms: %s", ms(float64(s.NS)), ms(float64(s.At)), s.Why))
 	}
 	for i, p := range r.Predicted {
 		what := ""
@@ -122,24 +124,46 @@ func (r *Report) wire(b *strings.Builder) {
 	}
 }
 
+// width is that of a terminal, and usualName what the table leaves of it to names.
+const (
+	width     = 80
+	usualName = width - 3*13
+)
+
+// folded writes a line in as many as it takes.
+func folded(b *strings.Builder, text string) {
+	for i, line := range termsafe.Fold(text, width-len("LOGIN  ")) {
+		if i > 0 {
+			b.WriteString("  ")
+		}
+		b.WriteString(line + "\n")
+	}
+}
+
 // factors compares: a table for each factor, in the order of the results. Key
 // exchanges and keys are sorted by what they cost.
 func (r *Report) factors(b *strings.Builder) {
 	if r.Compared != "" {
-		fmt.Fprintf(b, "\nCompared %s:\n", r.Compared)
+		b.WriteString("\n")
+		folded(b, "Compared "+r.Compared+":")
 	}
 	for _, group := range grouped(r.Results[1:]) {
-		fmt.Fprintf(b, "\n%-52s %14s %14s %14s\n", group[0].Factor, "wall ms", "client CPU ms", "server CPU ms")
+		name := usualName
+		for _, c := range group {
+			name = max(name, len(c.Level+quantum(c)))
+		}
+		fmt.Fprintf(b, "\n%-*s %12s %12s %12s\n", name, "", "wall", "client CPU", "server CPU")
+		fmt.Fprintf(b, "%-*s %12s %12s %12s\n", name, group[0].Factor, "ms", "ms", "ms")
 		for _, c := range group {
 			if c.Wall.N > 0 {
 				server := "-"
 				if c.ServerCPU != nil {
 					server = figure(*c.ServerCPU)
 				}
-				fmt.Fprintf(b, "%-52s %14s %14s %14s\n", c.Level+quantum(c), figure(c.Wall), figure(c.ClientCPU), server)
+				fmt.Fprintf(b, "%-*s %12s %12s %12s\n", name, c.Level+quantum(c), figure(c.Wall), figure(c.ClientCPU), server)
 			}
 			if c.Failure != "" {
-				fmt.Fprintf(b, "%-52s failed: %s\n", c.Level, c.Failure)
+				folded(b, c.Level+" failed: "+c.Failure)
 			}
 		}
 	}
