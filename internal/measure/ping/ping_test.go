@@ -164,3 +164,30 @@ func TestPhases(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryEchoIsTold: echoes that come back at the same time as the last one are
+// told, too.
+func TestEveryEchoIsTold(t *testing.T) {
+	const lanes, runs = 8, 200
+	for range runs {
+		var all []*Lane
+		for range lanes {
+			out, in, err := os.Pipe() // what is written comes back
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := &Lane{Name: "loop", in: in, out: out, said: &said{}}
+			l.ended.Do(func() {}) // there is no ssh
+			all = append(all, l)
+		}
+		told := 0
+		_, err := Run(t.Context(), all, Options{Interval: time.Millisecond, Count: 1, Grace: 10 * time.Second}, func(Echo) { told++ })
+		for _, l := range all {
+			l.in.Close()
+			l.out.Close()
+		}
+		if told != lanes || err != nil {
+			t.Fatalf("%d of %d bytes were told, %v", told, lanes, err)
+		}
+	}
+}

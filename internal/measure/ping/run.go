@@ -56,11 +56,12 @@ func Run(ctx context.Context, lanes []*Lane, o Options, each func(Echo)) (skippe
 	defer stop()
 	go func() { sent <- r.send(sending) }()
 	var over <-chan time.Time
+	told := 0
 	for {
 		select {
 		case e := <-r.echoes:
 			each(e)
-			if over != nil && r.outstanding() == 0 {
+			if told++; over != nil && told == r.sent() {
 				return skipped, err
 			}
 		case err = <-r.broken:
@@ -68,7 +69,7 @@ func Run(ctx context.Context, lanes []*Lane, o Options, each func(Echo)) (skippe
 		case skipped = <-sent:
 			sent = nil
 			over = time.After(o.Grace)
-			if err != nil || r.outstanding() == 0 && len(r.echoes) == 0 {
+			if err != nil || told == r.sent() {
 				over = time.After(0)
 			}
 		case <-over:
@@ -182,11 +183,11 @@ func (l *Lane) came(b byte, now time.Time) (Echo, bool) {
 	return s.echo, true
 }
 
-// outstanding is how many bytes have not come back yet.
-func (r *run) outstanding() (n int) {
+// sent is how many bytes were sent.
+func (r *run) sent() (n int) {
 	for _, l := range r.lanes {
 		l.mu.Lock()
-		n += len(l.sent) - l.back
+		n += len(l.sent)
 		l.mu.Unlock()
 	}
 	return n
