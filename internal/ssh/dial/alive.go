@@ -28,9 +28,15 @@ func (l *link) keepAlive(t *Target) *keepAlive {
 	return k
 }
 
-// tick asks; the answer, which may be a refusal, clears the count.
+// tick asks; the answer, which may be a refusal, clears the count. While output
+// waits for us, as in a pager, no answer would be read, and the silence is ours.
 func (k *keepAlive) tick() {
 	if k.ended.Load() {
+		return
+	}
+	if k.link.net.flow.stuck() {
+		k.missed.Store(0)
+		k.timer.Reset(k.every)
 		return
 	}
 	if int(k.missed.Add(1)) > k.max {

@@ -275,6 +275,9 @@ func (f *flow) end() {
 	f.nudge()
 }
 
+// stuck tells whether output is being handed over right now.
+func (f *flow) stuck() bool { return f.handing.Load() > 0 }
+
 func (f *flow) nudge() {
 	select {
 	case f.wake <- struct{}{}:

@@ -416,6 +416,18 @@ func TestKeepAlive(t *testing.T) {
 	}
 }
 
+// TestOwnSilence: as long as our own output is stuck, a server that lives is not
+// taken for silent, whose answers are not read meanwhile.
+func TestOwnSilence(t *testing.T) {
+	s := (&sshtest.Server{Exec: func(x *sshtest.Session) { io.WriteString(x, "out\n"); time.Sleep(600 * time.Millisecond); x.Exit(0) }}).Start(t)
+	tg := target(t, s)
+	tg.AliveInterval, tg.AliveCountMax = 100*time.Millisecond, 2
+	pager := collect{onEvent: func(fleet.Event) error { time.Sleep(time.Second); return nil }}
+	if r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "x"}, &pager)[0]; r.Status() != fleet.OK {
+		t.Errorf("got %+v", r)
+	}
+}
+
 // through is a relay to a port on loopback.
 func through(t testing.TB, port int, o relay.Options) *relay.Relay {
 	t.Helper()
