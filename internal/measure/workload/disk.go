@@ -129,7 +129,7 @@ func Disks(ctx context.Context, all []*Contestant, sink record.Sink) error {
 	}
 	looked := map[way]bool{}
 	for _, c := range all {
-		if here := (way{c.Direction, c.Path}); c.disk == nil || c.out || c.Files > 0 || looked[here] {
+		if here := (way{c.Direction, c.Path}); c.disk == nil || c.out || c.failed > 0 || c.Files > 0 || looked[here] {
 			continue
 		} else {
 			looked[here] = true

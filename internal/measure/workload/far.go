@@ -131,7 +131,9 @@ func (b *Bed) hostTunnel(ctx context.Context, o Options, flag string, size int64
 		near.Close()
 		spec = "127.0.0.1:" + port + ":127.0.0.1:" + f.port
 	}
-	return b.Around(ctx, b.forwarding(o, flag, spec), func(ctx context.Context, said func() string) error {
+	return b.Around(ctx, b.forwarding(o, flag, spec), func(ctx context.Context, said func() string) (err error) {
+		ctx, over := unlessRefused(ctx, said)
+		defer over(&err)
 		stop := context.AfterFunc(ctx, func() { near.Close(); f.out.Close() })
 		defer stop()
 		conn, err := b.nearEnd(ctx, flag, port, near, f, said)

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sshpace/internal/base/wait"
 	"sshpace/internal/record"
 	"sshpace/internal/sys/ownport"
 )
@@ -77,6 +78,34 @@ func (b *Bed) forwarding(o Options, flag, spec string) Process {
 	return Process{Argv: append(argv, "-N", flag, spec, "--", b.To.Host), Env: b.Env}
 }
 
+// refusal stands in what ssh says when the server opens no connection for a port.
+const refusal = ": open failed: "
+
+// refusalPoll is how often that is looked for.
+const refusalPoll = 50 * time.Millisecond
+
+// unlessRefused ends a context when ssh says that the server opens no connection: at
+// this end nothing else tells, and whoever waits at the other end waits for ever. Over
+// ends the looking, and puts what ssh said into an error that came of it.
+func unlessRefused(ctx context.Context, said func() string) (_ context.Context, over func(*error)) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		for wait.For(ctx, refusalPoll) {
+			if _, why, found := strings.Cut(said(), refusal); found {
+				why, _, _ = strings.Cut(why, "\n")
+				cancel(&Failure{"forwarded port", "the server refuses it: " + strings.TrimSpace(why)})
+				return
+			}
+		}
+	}()
+	return ctx, func(err *error) {
+		if refused, ok := errors.AsType[*Failure](context.Cause(ctx)); ok && *err != nil {
+			*err = refused
+		}
+		cancel(nil)
+	}
+}
+
 // tunnel starts ssh with one forwarded port, connects to it when portOf knows it,
 // and moves size bytes to or from the connection that comes out at the listener.
 func (b *Bed) tunnel(ctx context.Context, o Options, flag, spec string, listener *ownport.Listener, size int64, portOf func(said func() string) string) (Reading, error) {
@@ -84,7 +113,9 @@ func (b *Bed) tunnel(ctx context.Context, o Options, flag, spec string, listener
 	if err != nil {
 		return Reading{}, err
 	}
-	return b.Around(ctx, b.forwarding(o, flag, spec), func(ctx context.Context, said func() string) error {
+	return b.Around(ctx, b.forwarding(o, flag, spec), func(ctx context.Context, said func() string) (err error) {
+		ctx, over := unlessRefused(ctx, said)
+		defer over(&err)
 		stop := context.AfterFunc(ctx, func() { listener.Close() })
 		defer stop()
 		in, out, err := b.throughTunnel(ctx, listener, func() string { return portOf(said) })

@@ -191,8 +191,8 @@ func (l *lastWords) Write(p []byte) (int, error) {
 }
 
 // telling are words of lines that say more than the last one: PuTTY gives up what is
-// vulnerable, ssh a port that is taken, or a session that is one too many.
-var telling = []string{"vulnerable", "Address already in use", "Session open refused"}
+// vulnerable, ssh a port that is taken, or a session that is one too many, copies a disk that is full.
+var telling = []string{"vulnerable", "Address already in use", "Session open refused", "No space left on device", "write remote "}
 
 // why is the last line that is no debug output and no farewell, unless another is
 // more telling.
