@@ -84,25 +84,36 @@ const refusal = ": open failed: "
 // refusalPoll is how often that is looked for.
 const refusalPoll = 50 * time.Millisecond
 
+// refusedIn is that, as an error; nil where it does not stand there.
+func refusedIn(said string) *Failure {
+	_, why, found := strings.Cut(said, refusal)
+	if !found {
+		return nil
+	}
+	why, _, _ = strings.Cut(why, "\n")
+	return &Failure{"forwarded port", "the server refuses it: " + strings.TrimSpace(why)}
+}
+
 // unlessRefused ends a context when ssh says that the server opens no connection: at
 // this end nothing else tells, and whoever waits at the other end waits for ever. Over
-// ends the looking, and puts what ssh said into an error that came of it.
+// ends the looking, and puts what ssh said in the place of an error that came of it.
 func unlessRefused(ctx context.Context, said func() string) (_ context.Context, over func(*error)) {
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		for wait.For(ctx, refusalPoll) {
-			if _, why, found := strings.Cut(said(), refusal); found {
-				why, _, _ = strings.Cut(why, "\n")
-				cancel(&Failure{"forwarded port", "the server refuses it: " + strings.TrimSpace(why)})
-				return
+			if refusedIn(said()) != nil {
+				cancel()
 			}
 		}
 	}()
 	return ctx, func(err *error) {
-		if refused, ok := errors.AsType[*Failure](context.Cause(ctx)); ok && *err != nil {
-			*err = refused
+		if *err != nil {
+			time.Sleep(refusalPoll) // what ssh said may be on its way
+			if refused := refusedIn(said()); refused != nil {
+				*err = refused
+			}
 		}
-		cancel(nil)
+		cancel()
 	}
 }
 
