@@ -29,7 +29,7 @@ func parseAlgorithms(in input) ([]string, error) {
 // checkAlgorithms refuses names that the installed ssh does not support, as
 // it does itself while reading. Nothing is checked in a list that removes.
 func (d *Defaults) checkAlgorithms(k Keyword, list string) error {
-	supported := d.namable(k)
+	supported, patterns := d.namable(k)
 	if strings.HasPrefix(list, "-") || len(supported) == 0 {
 		return nil
 	}
@@ -43,10 +43,10 @@ func (d *Defaults) checkAlgorithms(k Keyword, list string) error {
 		}
 		known := slices.Contains(supported, name)
 		if !known && wildcards(k) {
-			known = slices.ContainsFunc(supported, func(s string) bool {
+			known = !slices.Contains(patterns, name) && slices.ContainsFunc(patterns, func(s string) bool {
 				matched, negated := scanList(s, name, false)
 				return matched || negated
-			})
+			}) || !d.Version.AtLeast(strictKeyNames) && slices.Contains(keyTypes, lower(name))
 		}
 		if !known {
 			return fmt.Errorf("the installed ssh does not know the algorithm %q", name)
@@ -54,6 +54,10 @@ func (d *Defaults) checkAlgorithms(k Keyword, list string) error {
 	}
 	return nil
 }
+
+// keyTypes are names that ssh takes for algorithms of its lists of keys, and then
+// finds none by, before 9.9.
+var keyTypes = []string{"rsa", "dsa", "ecdsa", "ecdsa-sk", "ed25519", "ed25519-sk"}
 
 var errNoAlgorithms = errors.New("no algorithm is left in the list")
 
@@ -123,6 +127,15 @@ func (c *Config) assembleAll() {
 	}
 }
 
+func eachOnce(list string) (names []string) {
+	for name := range strings.SplitSeq(list, ",") {
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 func (c *Config) assembleOne(s stmt) {
 	if !slices.Contains(algorithmLists, s.key) {
 		return
@@ -130,7 +143,7 @@ func (c *Config) assembleOne(s stmt) {
 	key := algorithmKey{s.key, s.value.Args[0]}
 	supported := c.defaults.supported(s.key)
 	if len(supported) == 0 { // no ssh to ask: names are taken as they are
-		c.lists[key] = assembled{names: strings.Split(key.text, ",")}
+		c.lists[key] = assembled{names: eachOnce(key.text)}
 		return
 	}
 	names, err := assemble(key.text, c.defaults.list(s.key), supported)

@@ -31,7 +31,8 @@ func dumpWords(k Keyword, rest string) []string {
 	case slices.Contains(algorithmLists, k):
 		return strings.FieldsFunc(rest, func(r rune) bool { return r == ',' })
 	case k == CanonicalDomains || k == CanonicalizePermittedCNAMEs || k == GlobalKnownHostsFile ||
-		k == UserKnownHostsFile || k == RekeyLimit || k == AddKeysToAgent || k == IPQoS:
+		k == UserKnownHostsFile || k == RekeyLimit || k == AddKeysToAgent || k == IPQoS || k == LocalForward ||
+		k == RemoteForward || k == LogVerbose || k == PermitRemoteOpen || k == ChannelTimeout:
 		return strings.Fields(rest)
 	case specs[k].choices != nil:
 		// Releases differ in the word for the same state, such as true and yes.

@@ -22,8 +22,10 @@ type Config struct {
 	segments  []segment
 	options   []stmt // -o
 	unknown   []stmt
-	gaps      []Gap // that concern all hosts
-	wantFinal bool  // some Match line asks for a second pass
+	gaps      []Gap  // that concern all hosts
+	wantFinal bool   // some Match line asks for a second pass
+	bindMask  *Value // StreamLocalBindMask
+	facility  *Value // SyslogFacility
 
 	always []int            // segments that may concern any host
 	named  map[string][]int // segments below a Host line of plain names

@@ -73,6 +73,7 @@ var only = []rule{
 	{VerifyHostKeyDNS, func(r *Resolved) bool { return r.yes(VerifyHostKeyDNS) || r.word(VerifyHostKeyDNS) == "ask" },
 		"host keys from the DNS"},
 	{RevokedHostKeys, set(RevokedHostKeys), "a list of revoked host keys"},
+	{CheckHostIP, func(r *Resolved) bool { return r.yes(CheckHostIP) && r.IsSet(CheckHostIP) }, "host keys of addresses"},
 	{CASignatureAlgorithms, set(CASignatureAlgorithms), "a choice of certificate signature algorithms"},
 	{BindInterface, set(BindInterface), "a network interface to connect from"},
 	{PermitLocalCommand, func(r *Resolved) bool { return r.yes(PermitLocalCommand) && r.word(LocalCommand) != "" },

@@ -21,6 +21,7 @@ type Defaults struct {
 	identities []Value
 	algorithms map[string][]string // by the name that ssh -Q takes
 	alive      *Value              // ServerAliveInterval under BatchMode
+	quiet      string              // the LogLevel that says nothing: QUIET, or SILENT with some vendors
 }
 
 // queries are the lists of ssh -Q.
@@ -46,8 +47,8 @@ func AskDefaults(ctx context.Context, run Runner) (*Defaults, error) {
 	return d, d.askValues(ctx, run)
 }
 
-// askValues reads the defaults, and the keep-alive that some vendors add to
-// BatchMode.
+// askValues reads the defaults, the keep-alive that some vendors add to BatchMode,
+// and what they call silence.
 func (d *Defaults) askValues(ctx context.Context, run Runner) error {
 	// A literal name that is no address, so that nothing is looked up.
 	const host = "sshpace-defaults"
@@ -55,7 +56,7 @@ func (d *Defaults) askValues(ctx context.Context, run Runner) error {
 	if err != nil {
 		return fmt.Errorf("ask ssh for its defaults: %w", err)
 	}
-	batch, _, err := run(ctx, "-G", "-F", "none", "-o", "BatchMode=yes", "--", host)
+	batch, _, err := run(ctx, "-G", "-F", "none", "-o", "BatchMode=yes", "-o", "LogLevel=QUIET", "--", host)
 	if err != nil {
 		return fmt.Errorf("ask ssh for its defaults: %w", err)
 	}
@@ -63,6 +64,9 @@ func (d *Defaults) askValues(ctx context.Context, run Runner) error {
 		d.add(k, words)
 	}
 	for k, words := range dumpLines(string(batch)) {
+		if k == LogLevel {
+			d.quiet = words[0]
+		}
 		if v := d.values[k]; k == ServerAliveInterval && (v == nil || !slices.Equal(v.Args, words)) {
 			d.alive = &Value{words, Origin{Source: FromDefault}}
 		}
@@ -102,13 +106,17 @@ func (d *Defaults) supported(k Keyword) []string {
 	return d.algorithms["key-sig"]
 }
 
-// namable returns what a list may name: before 10.0 also types of certificates
-// in CASignatureAlgorithms, though nothing can be signed with them.
-func (d *Defaults) namable(k Keyword) []string {
-	if d != nil && k == CASignatureAlgorithms && !d.Version.AtLeast(plainSignatures) {
-		return d.supported(HostKeyAlgorithms)
+// namable returns what a list may name, and what its patterns must match: in
+// CASignatureAlgorithms also types of certificates, though nothing can be signed
+// with them, since 10.0 only by pattern.
+func (d *Defaults) namable(k Keyword) (names, patterns []string) {
+	names, patterns = d.supported(k), d.supported(k)
+	if k == CASignatureAlgorithms {
+		if patterns = d.supported(HostKeyAlgorithms); d != nil && !d.Version.AtLeast(plainSignatures) {
+			names = patterns
+		}
 	}
-	return d.supported(k)
+	return names, patterns
 }
 
 // list returns the default of an algorithm list.
@@ -117,6 +125,23 @@ func (d *Defaults) list(k Keyword) []string {
 		return nil
 	}
 	return d.values[k].Args
+}
+
+// patched reports whether ssh has the keywords of some vendors, as it may where
+// none was asked.
+func (d *Defaults) patched() bool { return d == nil || d.values[GSSAPIKeyExchange] != nil }
+
+// lacks reports whether ssh was built without what a keyword is about: it takes
+// any arguments then, and they mean nothing.
+func (d *Defaults) lacks(k Keyword) bool {
+	return d != nil && d.values[GSSAPIAuthentication] == nil && (k == GSSAPIAuthentication || k == GSSAPIDelegateCredentials)
+}
+
+func (d *Defaults) quietLevel() string {
+	if d == nil {
+		return ""
+	}
+	return d.quiet
 }
 
 func (d *Defaults) batchAlive() *Value {

@@ -43,6 +43,7 @@ func TestDecide(t *testing.T) {
 		"KnownHostsCommand /x":                   sshconf.OpenSSH,
 		"VerifyHostKeyDNS ask":                   sshconf.OpenSSH,
 		"RevokedHostKeys /x":                     sshconf.OpenSSH,
+		"CheckHostIP yes":                        sshconf.OpenSSH,
 		"BindInterface lo":                       sshconf.OpenSSH,
 		"PermitLocalCommand yes\nLocalCommand x": sshconf.OpenSSH,
 		"CASignatureAlgorithms ssh-ed25519":      sshconf.OpenSSH,

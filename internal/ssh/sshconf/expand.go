@@ -96,6 +96,14 @@ func (c *connection) token(t byte) (text string, ok bool) {
 	return c.proxyToken(t)
 }
 
+// userToken is the tokenFunc of User: what depends on the user is none.
+func (c *connection) userToken(t byte) (text string, ok bool) {
+	if t == 'C' || t == 'r' {
+		return "", false
+	}
+	return c.token(t)
+}
+
 // proxyToken is the tokenFunc of ProxyCommand.
 func (c *connection) proxyToken(t byte) (text string, ok bool) {
 	switch t {
@@ -127,13 +135,18 @@ func (c *connection) hash() string {
 const tokensAboutHost = "Chjknpr"
 
 // mentionsHost reports whether s holds a token of tokensAboutHost.
-func mentionsHost(s string) bool {
+func mentionsHost(s string) bool { return mentions(s, tokensAboutHost) }
+
+// mentionsJump reports whether s holds a token that the jump host is part of.
+func mentionsJump(s string) bool { return mentions(s, "Cj") }
+
+func mentions(s, tokens string) bool {
 	for i := 0; i+1 < len(s); i++ {
 		if s[i] != '%' {
 			continue
 		}
 		i++
-		if strings.IndexByte(tokensAboutHost, s[i]) >= 0 {
+		if strings.IndexByte(tokens, s[i]) >= 0 {
 			return true
 		}
 	}

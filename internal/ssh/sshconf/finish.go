@@ -13,6 +13,10 @@ var errJumpLoop = errors.New("the host is its own jump host")
 // finish expands tokens, assembles lists and fills in defaults.
 func (s *state) finish() (*Resolved, error) {
 	r := &Resolved{Name: s.query.Name, Gaps: s.gaps, config: s.config, set: s.set, class: s.class}
+	if s.word(ClearAllForwardings) == "yes" {
+		s.several[LocalForward], s.several[RemoteForward], s.several[DynamicForward] = nil, nil, nil
+		r.set[Tunnel] = s.config.fallbacks[Tunnel]
+	}
 	for k, values := range s.several {
 		if values != nil && len(*values) > 0 {
 			r.several = append(r.several, manyValues{Keyword(k), *values})
@@ -53,13 +57,15 @@ func (s *state) finishTarget(r *Resolved) {
 	}
 }
 
-// finishUser expands tokens in User, which ssh does since release 10.0.
+// finishUser expands tokens in User, which ssh does since release 10.0 unless the
+// name is an argument.
 func (s *state) finishUser(r *Resolved) error {
 	v := s.set[User]
-	if v == nil || v.Origin.Source != FromFile || !s.config.version().AtLeast(userTokens) {
+	argument := s.config.params.User != "" || v != nil && v.Origin.Source == FromQuery
+	if v == nil || argument || !s.config.version().AtLeast(userTokens) {
 		return nil
 	}
-	name, err := expand(v.Args[0], r.conn.token, s.config.system.Getenv)
+	name, err := expand(v.Args[0], r.conn.userToken, s.config.system.Getenv)
 	if err != nil {
 		return wrapError(v.Origin, err)
 	}
@@ -115,7 +121,7 @@ func (s *state) finishLists(r *Resolved) error {
 			r.ordered = strings.IndexByte("+-", v.Args[0][0]) < 0
 		}
 		list := s.config.lists[algorithmKey{k, v.Args[0]}]
-		if list.err != nil && k == CASignatureAlgorithms { // ssh says so and goes on
+		if list.err != nil && k != HostKeyAlgorithms && !s.config.version().AtLeast(refusesLists) { // ssh says so and goes on
 			r.Gaps = append(r.Gaps, Gap{Reason: k.String() + ": " + list.err.Error(), Origin: v.Origin})
 			continue
 		}
@@ -149,6 +155,7 @@ func (s *state) finishPaths(r *Resolved) error {
 			r.set[k] = nil
 		}
 	}
+	s.doubtJump(r)
 	for _, e := range expandedPaths {
 		if err := s.expand(r, e.keyword, e.since, r.conn.path); err != nil {
 			return err
@@ -165,6 +172,20 @@ func (s *state) finishPaths(r *Resolved) error {
 		value, err := r.conn.text(value)
 		return name + "=" + value, err
 	})
+}
+
+// doubtJump leaves a Gap where no ssh was asked and some path has a token that
+// means the jump host since a release.
+func (s *state) doubtJump(r *Resolved) {
+	if s.config.defaults != nil || r.conn.jump == "" {
+		return
+	}
+	for _, v := range r.Settings() {
+		if slices.ContainsFunc(v.Args, mentionsJump) {
+			r.Gaps = append(r.Gaps, Gap{Reason: "a jump host in %C or %j depends on the release of ssh", Origin: v.Origin})
+			return
+		}
+	}
 }
 
 // expand replaces what stands for something else in the words of a keyword, as
@@ -211,6 +232,7 @@ func (s *state) finishDefaults(r *Resolved) {
 	if r.set[ServerAliveInterval] == nil && r.word(BatchMode) == "yes" {
 		r.set[ServerAliveInterval] = s.config.defaults.batchAlive()
 	}
+	r.set[StreamLocalBindMask], r.set[SyslogFacility] = s.config.bindMask, s.config.facility
 	for k, v := range s.config.fallbacks {
 		if r.set[k] == nil && !(Keyword(k) == SecurityKeyProvider && s.set[k] != nil) {
 			r.set[k] = v
@@ -236,5 +258,5 @@ func (r *Resolved) cannotAsk() bool {
 	persist := r.word(ControlPersist)
 	return persist != "" && persist != "no" && r.word(ControlPath) != "" ||
 		r.config.params.Command != "" || r.word(RemoteCommand) != "" || r.word(RequestTTY) == "false" ||
-		slices.Contains([]string{"SILENT", "FATAL", "ERROR"}, r.word(LogLevel))
+		slices.Contains([]string{"QUIET", "SILENT", "FATAL", "ERROR"}, r.word(LogLevel))
 }

@@ -138,6 +138,7 @@ type spec struct {
 	parse   parser   // how it is read
 	several bool     // all values count, not just the first
 	initial string   // value of an unset keyword where no ssh was asked, "" = none
+	vendor  bool     // only some vendors have it: the patch for GSSAPI key exchange
 }
 
 // choice is one accepted word of a keyword, and the word that ssh -G prints.
@@ -155,11 +156,12 @@ var (
 	publicKeys = append(trueFalse[:4:4], choice{"unbound", "unbound"}, choice{"host-bound", "host-bound"})
 	tunnelling = []choice{{"yes", "point-to-point"}, {"true", "point-to-point"}, {"point-to-point", "point-to-point"},
 		{"no", "false"}, {"false", "false"}, {"ethernet", "ethernet"}}
+	warnings    = append(yesNo[:4:4], choice{"no-pq-kex", "no"})
 	families    = []choice{{"inet", "inet"}, {"inet6", "inet6"}, {"any", "any"}}
 	sessions    = []choice{{"none", "none"}, {"subsystem", "subsystem"}, {"default", "default"}}
 	compressing = []choice{{"yes", "yes"}, {"no", "no"}}
 	digests     = []choice{{"md5", "MD5"}, {"sha256", "SHA256"}, {"sha512", "SHA512"}, {"sha1", "SHA1"}, {"sha384", "SHA384"}}
-	logLevels   = []choice{{"quiet", "SILENT"}, {"silent", "SILENT"}, {"fatal", "FATAL"}, {"error", "ERROR"}, {"info", "INFO"},
+	logLevels   = []choice{{"quiet", "QUIET"}, {"silent", "QUIET"}, {"fatal", "FATAL"}, {"error", "ERROR"}, {"info", "INFO"},
 		{"verbose", "VERBOSE"}, {"debug", "DEBUG"}, {"debug1", "DEBUG"}, {"debug2", "DEBUG2"}, {"debug3", "DEBUG3"}}
 	facilities = []choice{{"daemon", "DAEMON"}, {"user", "USER"}, {"auth", "AUTH"}, {"authpriv", "AUTHPRIV"},
 		{"local0", "LOCAL0"}, {"local1", "LOCAL1"}, {"local2", "LOCAL2"}, {"local3", "LOCAL3"},
@@ -186,7 +188,7 @@ var specs = [keywordCount]spec{
 	CanonicalizePermittedCNAMEs:      {name: "CanonicalizePermittedCNAMEs", parse: parseCNAMEs, initial: "none"},
 	CASignatureAlgorithms:            {name: "CASignatureAlgorithms", parse: parseAlgorithms},
 	CertificateFile:                  {name: "CertificateFile", parse: parseString, several: true},
-	ChannelTimeout:                   {name: "ChannelTimeout", parse: parseWords, since: Version{9, 6}},
+	ChannelTimeout:                   {name: "ChannelTimeout", parse: parseChannelTimeout, since: Version{9, 6}},
 	CheckHostIP:                      {name: "CheckHostIP", choices: yesNo, initial: "no"},
 	Ciphers:                          {name: "Ciphers", parse: parseAlgorithms},
 	ClearAllForwardings:              {name: "ClearAllForwardings", choices: yesNo, initial: "no"},
@@ -196,7 +198,7 @@ var specs = [keywordCount]spec{
 	ControlMaster:                    {name: "ControlMaster", choices: sharing, initial: "false"},
 	ControlPath:                      {name: "ControlPath", parse: parseString},
 	ControlPersist:                   {name: "ControlPersist", parse: parsePersist, initial: "no"},
-	DynamicForward:                   {name: "DynamicForward", parse: parseForward, several: true},
+	DynamicForward:                   {name: "DynamicForward", parse: parseDynamicForward, several: true},
 	EnableEscapeCommandline:          {name: "EnableEscapeCommandline", choices: yesNo, since: Version{9, 2}, initial: "no"},
 	EnableSSHKeysign:                 {name: "EnableSSHKeysign", choices: yesNo, initial: "no"},
 	EscapeChar:                       {name: "EscapeChar", parse: parseEscape, initial: "~"},
@@ -210,13 +212,13 @@ var specs = [keywordCount]spec{
 	GatewayPorts:                     {name: "GatewayPorts", choices: yesNo, initial: "no"},
 	GlobalKnownHostsFile:             {name: "GlobalKnownHostsFile", parse: parseHostFiles},
 	GSSAPIAuthentication:             {name: "GSSAPIAuthentication", choices: yesNo, initial: "no"},
-	GSSAPIClientIdentity:             {name: "GSSAPIClientIdentity", parse: parseString},
+	GSSAPIClientIdentity:             {name: "GSSAPIClientIdentity", parse: parseString, vendor: true},
 	GSSAPIDelegateCredentials:        {name: "GSSAPIDelegateCredentials", choices: yesNo, initial: "no"},
-	GSSAPIKexAlgorithms:              {name: "GSSAPIKexAlgorithms", parse: parseString},
-	GSSAPIKeyExchange:                {name: "GSSAPIKeyExchange", choices: yesNo, initial: "no"},
-	GSSAPIRenewalForcesRekey:         {name: "GSSAPIRenewalForcesRekey", choices: yesNo, initial: "no"},
-	GSSAPIServerIdentity:             {name: "GSSAPIServerIdentity", parse: parseString},
-	GSSAPITrustDNS:                   {name: "GSSAPITrustDNS", choices: yesNo, initial: "no"},
+	GSSAPIKexAlgorithms:              {name: "GSSAPIKexAlgorithms", parse: parseString, vendor: true},
+	GSSAPIKeyExchange:                {name: "GSSAPIKeyExchange", choices: yesNo, initial: "no", vendor: true},
+	GSSAPIRenewalForcesRekey:         {name: "GSSAPIRenewalForcesRekey", choices: yesNo, initial: "no", vendor: true},
+	GSSAPIServerIdentity:             {name: "GSSAPIServerIdentity", parse: parseString, vendor: true},
+	GSSAPITrustDNS:                   {name: "GSSAPITrustDNS", choices: yesNo, initial: "no", vendor: true},
 	HashKnownHosts:                   {name: "HashKnownHosts", choices: yesNo, initial: "no"},
 	HostbasedAcceptedAlgorithms:      {name: "HostbasedAcceptedAlgorithms", parse: parseAlgorithms},
 	HostbasedAuthentication:          {name: "HostbasedAuthentication", choices: yesNo, initial: "no"},
@@ -227,22 +229,22 @@ var specs = [keywordCount]spec{
 	IdentityAgent:                    {name: "IdentityAgent", parse: parseIdentityAgent},
 	IdentityFile:                     {name: "IdentityFile", parse: parseString, several: true},
 	IgnoreUnknown:                    {name: "IgnoreUnknown", parse: parseString},
-	IPQoS:                            {name: "IPQoS", parse: parseWords},
+	IPQoS:                            {name: "IPQoS", parse: parseIPQoS},
 	KbdInteractiveAuthentication:     {name: "KbdInteractiveAuthentication", choices: yesNo, initial: "yes"},
 	KbdInteractiveDevices:            {name: "KbdInteractiveDevices", parse: parseString},
 	KexAlgorithms:                    {name: "KexAlgorithms", parse: parseAlgorithms},
 	KnownHostsCommand:                {name: "KnownHostsCommand", parse: parseCommand},
 	LocalCommand:                     {name: "LocalCommand", parse: parseCommand},
-	LocalForward:                     {name: "LocalForward", parse: parseForward, several: true},
-	LogLevel:                         {name: "LogLevel", choices: logLevels, initial: "INFO"},
-	LogVerbose:                       {name: "LogVerbose", parse: parseWords, initial: "none"},
+	LocalForward:                     {name: "LocalForward", parse: parseLocalForward, several: true},
+	LogLevel:                         {name: "LogLevel", parse: parseLogLevel, initial: "INFO"},
+	LogVerbose:                       {name: "LogVerbose", parse: parseLogVerbose, initial: "none"},
 	MACs:                             {name: "MACs", parse: parseAlgorithms},
 	NoHostAuthenticationForLocalhost: {name: "NoHostAuthenticationForLocalhost", choices: yesNo, initial: "no"},
 	NumberOfPasswordPrompts:          {name: "NumberOfPasswordPrompts", parse: parseInt, initial: "3"},
-	ObscureKeystrokeTiming:           {name: "ObscureKeystrokeTiming", parse: parseWords, since: Version{9, 5}},
+	ObscureKeystrokeTiming:           {name: "ObscureKeystrokeTiming", parse: parseObscure, since: Version{9, 5}},
 	PasswordAuthentication:           {name: "PasswordAuthentication", choices: yesNo, initial: "yes"},
 	PermitLocalCommand:               {name: "PermitLocalCommand", choices: yesNo, initial: "no"},
-	PermitRemoteOpen:                 {name: "PermitRemoteOpen", parse: parseWords, initial: "any"},
+	PermitRemoteOpen:                 {name: "PermitRemoteOpen", parse: parsePermitOpen, initial: "any"},
 	PKCS11Provider:                   {name: "PKCS11Provider", parse: parseString},
 	Port:                             {name: "Port", parse: parsePort, initial: "22"},
 	PreferredAuthentications:         {name: "PreferredAuthentications", parse: parseString},
@@ -254,7 +256,7 @@ var specs = [keywordCount]spec{
 	RefuseConnection:                 {name: "RefuseConnection", parse: parseString, since: Version{10, 1}},
 	RekeyLimit:                       {name: "RekeyLimit", parse: parseRekey, initial: "0"},
 	RemoteCommand:                    {name: "RemoteCommand", parse: parseCommand},
-	RemoteForward:                    {name: "RemoteForward", parse: parseForward, several: true},
+	RemoteForward:                    {name: "RemoteForward", parse: parseRemoteForward, several: true},
 	RequestTTY:                       {name: "RequestTTY", choices: terminals, initial: "auto"},
 	RequiredRSASize:                  {name: "RequiredRSASize", parse: parseInt, since: Version{9, 1}, initial: "1024"},
 	RevokedHostKeys:                  {name: "RevokedHostKeys", parse: parseRevoked},
@@ -272,14 +274,14 @@ var specs = [keywordCount]spec{
 	Tag:                              {name: "Tag", parse: parseString, since: Version{9, 4}},
 	TCPKeepAlive:                     {name: "TCPKeepAlive", choices: yesNo, initial: "yes"},
 	Tunnel:                           {name: "Tunnel", choices: tunnelling, initial: "false"},
-	TunnelDevice:                     {name: "TunnelDevice", parse: parseString, initial: "any:any"},
+	TunnelDevice:                     {name: "TunnelDevice", parse: parseTunnelDevice, initial: "any:any"},
 	UpdateHostKeys:                   {name: "UpdateHostKeys", choices: orAsk, initial: "true"},
 	User:                             {name: "User", parse: parseString},
 	UserKnownHostsFile:               {name: "UserKnownHostsFile", parse: parseHostFiles},
 	VerifyHostKeyDNS:                 {name: "VerifyHostKeyDNS", choices: orAsk, initial: "false"},
 	VersionAddendum:                  {name: "VersionAddendum", parse: parseAddendum, since: Version{10, 0}},
 	VisualHostKey:                    {name: "VisualHostKey", choices: yesNo, initial: "no"},
-	WarnWeakCrypto:                   {name: "WarnWeakCrypto", parse: parseWords, since: Version{10, 1}},
+	WarnWeakCrypto:                   {name: "WarnWeakCrypto", choices: warnings, since: Version{10, 1}},
 	XAuthLocation:                    {name: "XAuthLocation", parse: parseString},
 }
 
@@ -368,4 +370,9 @@ var (
 	userTokens      = Version{10, 0} // tokens and ${ENV} in User
 	plainSignatures = Version{10, 0} // no certificates in CASignatureAlgorithms
 	notFinal        = Version{10, 1} // "Match !final" asks for no second pass
+	noServiceTypes  = Version{10, 1} // lowdelay and its like mean nothing in IPQoS
+	voiceAdmission  = Version{10, 3} // va in IPQoS
+	decimalTimes    = Version{10, 3} // seconds with decimals
+	refusesLists    = Version{10, 4} // lists that come to nothing
+	strictKeyNames  = Version{9, 9}  // names of key types such as RSA are no algorithms
 )

@@ -1,6 +1,7 @@
 package sshconf
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -160,18 +161,18 @@ func (r *reader) input(name, rest string) (input, error) {
 		return input{}, fmt.Errorf("no argument after keyword %q", name)
 	}
 	args, err := splitArgs(rest)
-	return input{args, rest, r.config.system.Getenv, r.config.version()}, err
+	return input{args, rest, r.config.system.Getenv, r.config.version(), r.config.defaults.quietLevel()}, err
 }
 
 // statement checks one setting and adds it to its scope.
 func (r *reader) statement(scope int, name string, in input, s stmt) error {
-	if retired[name] {
+	if retired[name] || r.config.defaults.lacks(byName[name]) {
 		return nil
 	}
 	s.seq = r.seq
 	r.seq++
 	k := byName[name]
-	if k <= kwInclude || !in.version.AtLeast(specs[k].since) {
+	if k <= kwInclude || !in.version.AtLeast(specs[k].since) || specs[k].vendor && !r.config.defaults.patched() {
 		s.name = name
 		r.config.unknown = append(r.config.unknown, s)
 		return nil
@@ -189,6 +190,14 @@ func (r *reader) statement(scope int, name string, in input, s stmt) error {
 		return nil
 	}
 	s.key, s.value.Args = k, words
+	switch { // of these ssh takes the last and the first one, whichever host it is for
+	case k == StreamLocalBindMask:
+		r.config.bindMask = &s.value
+		return nil
+	case k == SyslogFacility:
+		r.config.facility = cmp.Or(r.config.facility, &s.value)
+		return nil
+	}
 	r.add(scope, s)
 	return nil
 }

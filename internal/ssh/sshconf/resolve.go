@@ -152,7 +152,7 @@ func (s *state) apply(st *stmt) {
 	case SendEnv:
 		s.sendEnv(st)
 	case LocalForward, RemoteForward, DynamicForward:
-		s.add(st.key, st.value)
+		s.forward(st)
 	case ProxyCommand:
 		if s.word(ProxyJump) == "" {
 			s.first(ProxyCommand, &st.value)
@@ -189,6 +189,13 @@ func (s *state) add(k Keyword, v Value) {
 		s.several[k] = new([]Value)
 	}
 	*s.several[k] = append(*s.several[k], v)
+}
+
+// forward adds a forwarding unless it is there.
+func (s *state) forward(st *stmt) {
+	if list := s.several[st.key]; list == nil || !slices.ContainsFunc(*list, func(v Value) bool { return sameArgs(v, st.value) }) {
+		s.add(st.key, st.value)
+	}
 }
 
 // identity adds a file unless one of the same path and class is there.

@@ -17,6 +17,7 @@ type input struct {
 	rest    string
 	env     func(string) (string, bool)
 	version Version
+	quiet   string // how the installed ssh calls the LogLevel that says nothing, "" = not known
 }
 
 // parser turns arguments into the words that ssh -G prints. No words and no
@@ -81,11 +82,11 @@ func parseInt(in input) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := strconv.ParseInt(strings.TrimLeft(arg, spaces), 10, 64)
-	if err != nil || n < 0 || n > math.MaxInt32 {
+	n, ok := number(arg, math.MaxInt32)
+	if !ok {
 		return nil, fmt.Errorf("integer value %q invalid", arg)
 	}
-	return []string{strconv.FormatInt(n, 10)}, nil
+	return []string{strconv.Itoa(n)}, nil
 }
 
 // parsePort takes a number from 1 to 65535 or a service name.
@@ -99,55 +100,26 @@ func parsePort(in input) ([]string, error) {
 }
 
 func portNumber(s string) (int, error) {
-	n, err := strconv.ParseInt(strings.TrimLeft(s, spaces), 10, 64)
-	if err != nil && s != "" {
-		var service int
-		service, err = net.LookupPort("tcp", s)
-		n = int64(service)
-	}
-	if err != nil || n < 1 || n > math.MaxUint16 {
+	port, ok := portOrZero(s)
+	if !ok || port == 0 {
 		return 0, fmt.Errorf("bad port %q", s)
 	}
-	return int(n), nil
+	return port, nil
 }
 
-// parseTime reads time formats such as 90, 5m or 1h30m (sshd_config(5) TIME
-// FORMATS). "none" leaves the keyword unset, as in ssh.
-func parseTime(in input) ([]string, error) {
-	arg, err := in.single()
-	if err != nil || arg == "none" {
-		return nil, err
+// portOrZero reads 0 to 65535 or a service name (misc.c:a2port).
+func portOrZero(s string) (port int, ok bool) {
+	if n, ok := number(s, math.MaxUint16); ok || s == "" {
+		return n, ok
 	}
-	secs, ok := seconds(arg)
-	if !ok {
-		return nil, fmt.Errorf("invalid time value %q", arg)
-	}
-	return []string{strconv.Itoa(secs)}, nil
+	port, err := net.LookupPort("tcp", s)
+	return port, err == nil
 }
 
-var timeUnits = map[byte]int{'s': 1, 'm': 60, 'h': 3600, 'd': 86400, 'w': 604800}
-
-func seconds(s string) (total int, ok bool) {
-	for s != "" {
-		s = strings.TrimPrefix(strings.TrimLeft(s, spaces), "+")
-		digits := len(s) - len(strings.TrimLeft(s, "0123456789"))
-		n, err := strconv.Atoi(s[:digits])
-		if err != nil {
-			return 0, false
-		}
-		unit := 1
-		if s = s[digits:]; s != "" {
-			if unit = timeUnits[lower(s[:1])[0]]; unit == 0 {
-				return 0, false
-			}
-			s = s[1:]
-		}
-		if n > math.MaxInt32/unit || total > math.MaxInt32-n*unit {
-			return 0, false
-		}
-		total, ok = total+n*unit, true
-	}
-	return total, ok
+// number reads 0 to most (strtonum(3)).
+func number(s string, most int64) (n int, ok bool) {
+	wide, err := strconv.ParseInt(strings.TrimLeft(s, spaces), 10, 64)
+	return int(wide), err == nil && wide >= 0 && wide <= most
 }
 
 // parseCommand takes the rest of the line as it stands, comments included.
@@ -328,29 +300,6 @@ func parseEscape(in input) ([]string, error) {
 		return []string{`\^` + string(rune(arg[1]&31|64))}, nil
 	}
 	return []string{arg}, nil
-}
-
-func parseMask(in input) ([]string, error) {
-	arg, err := in.single()
-	if err != nil {
-		return nil, err
-	}
-	mask, err := strconv.ParseUint(arg, 8, 9)
-	if err != nil {
-		return nil, fmt.Errorf("bad mask %q", arg)
-	}
-	return []string{fmt.Sprintf("0%o", mask)}, nil
-}
-
-// parseForward only counts the arguments: no engine of ours forwards ports.
-func parseForward(in input) ([]string, error) {
-	if len(in.args) == 0 || in.args[0] == "" {
-		return nil, errMissing
-	}
-	if len(in.args) > 2 {
-		return nil, errExtra
-	}
-	return in.args, nil
 }
 
 func parseSendEnv(in input) ([]string, error) {

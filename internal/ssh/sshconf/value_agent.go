@@ -63,7 +63,7 @@ func parseAddKeys(in input) ([]string, error) {
 	case err == nil && words[0] != "confirm", err != nil && len(in.args) == 2:
 		return nil, errors.New("unsupported option")
 	}
-	secs, ok := seconds(lifetime)
+	secs, ok := seconds(lifetime, in.version)
 	if !ok {
 		return nil, fmt.Errorf("invalid time value %q", lifetime)
 	}
@@ -87,7 +87,7 @@ func parsePersist(in input) ([]string, error) {
 	case "yes", "true":
 		return []string{"yes"}, nil
 	}
-	secs, ok := seconds(arg)
+	secs, ok := seconds(arg, in.version)
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("bad ControlPersist argument %q", arg)

@@ -7,10 +7,10 @@ import (
 	"sshpace/internal/ssh/sshconf"
 )
 
-// shown leaves out lines of ssh -G that say the same in other words, or that no one asks for.
+// shown gives a line of ssh -G one form where releases have two.
 func shown(name, rest string) (key, value string, ok bool) {
 	k, known := sshconf.KeywordOf(name)
-	if !known || slices.Contains(notCompared, k) {
+	if !known {
 		return "", "", false
 	}
 	switch rest {
@@ -20,14 +20,6 @@ func shown(name, rest string) (key, value string, ok bool) {
 		rest = "false"
 	}
 	return k.String(), rest, true
-}
-
-// notCompared are keywords whose value ssh -G prints in a form of its own,
-// and that no engine of ours looks at.
-var notCompared = []sshconf.Keyword{
-	sshconf.LocalForward, sshconf.RemoteForward, sshconf.DynamicForward, sshconf.PermitRemoteOpen, sshconf.IPQoS,
-	sshconf.TunnelDevice, sshconf.SyslogFacility, sshconf.LogVerbose, sshconf.StreamLocalBindMask,
-	sshconf.GSSAPIKexAlgorithms, sshconf.XAuthLocation, sshconf.IgnoreUnknown,
 }
 
 // Table is a configuration as ssh -G shows it: the values of each keyword.

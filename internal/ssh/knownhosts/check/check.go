@@ -54,13 +54,16 @@ func strange(x *index.Index, o offer) bool {
 }
 
 // checkPlainName decides by the name without the port, where the one with it is
-// unknown. As in ssh, another key for the plain name says nothing about the
-// port.
+// unknown. As in ssh, another key for the plain name, or that this one is revoked
+// there, says nothing about the port.
 func checkPlainName(x *index.Index, o offer, unknown *Verdict) *Verdict {
 	o.name = o.host
 	plain := checkName(x, o)
-	if plain == nil || plain.Kind == Revoked {
-		return plain
+	if plain == nil {
+		return nil
+	}
+	if plain.Kind == Revoked && unknown.Reason == "" {
+		unknown.Reason = fmt.Sprintf("it is unknown, and %s:%d revokes it for the name without the port", plain.Lines[0].File, plain.Lines[0].Line)
 	}
 	if plain.Kind == Unknown && plain.CA && unknown.Kind == Unknown && !unknown.CA {
 		unknown.CA, unknown.Reason = true, plain.Reason
