@@ -48,13 +48,6 @@ func parseString(in input) ([]string, error) {
 	return []string{arg}, err
 }
 
-func parseWords(in input) ([]string, error) {
-	if len(in.args) == 0 || in.args[0] == "" {
-		return nil, errMissing
-	}
-	return in.args, nil
-}
-
 // read reads the arguments of the keyword.
 func (s *spec) read(in input) ([]string, error) {
 	if s.parse != nil {
