@@ -37,7 +37,7 @@ sys/bounded:
 sys/edit: base/shell sys/bounded sys/safedir
 sys/quickack:
 sys/relay: sys/quickack
-ssh/sshconf: base/wildcard sys/bounded
+ssh/sshconf: base/pattern base/wildcard sys/bounded
 ssh/knownhosts: base/wildcard
 ssh/knownhosts/knownhoststest: ssh/knownhosts ssh/sshtest
 ssh/knownhosts/index: base/parallel ssh/knownhosts

@@ -106,7 +106,7 @@ func randomKnownCase(t *testing.T, rng *rand.Rand, servers []keyedServer) knownC
 	name, bare := knownhosts.HostPort("127.0.0.1", c.server.Port), "127.0.0.1"
 	if rng.IntN(4) == 0 {
 		name, bare = "web", "web"
-		alias := []string{"web", "Web", "other", "[127.0.0.1]:22", "w*b"}[rng.IntN(5)]
+		alias := []string{"web", "Web", "other", "[127.0.0.1]:22"}[rng.IntN(4)]
 		if rng.IntN(2) == 0 {
 			alias = "web"
 		}
@@ -230,7 +230,7 @@ var byUs = map[fleet.Class]string{
 // recorded then.
 func TestRandomKnownHosts(t *testing.T) {
 	servers := keyedServers(t)
-	count, seed := sshtest.Cases(t, 40)
+	count, seed := sshtest.Cases(t, 25)
 	answers := map[string]int{}
 	for n := range count {
 		c := randomKnownCase(t, rand.New(rand.NewPCG(seed, uint64(n))), servers)
