@@ -58,7 +58,7 @@ Exit status: 0; with -q 0 if there are hosts and 1 if there are none; 2 usage.`,
 	flags.VarP(&stepFlag{&f.selection.Steps, '&'}, "intersection", "i", "set of hosts, only those in it stay; repeatable")
 	flags.VarP(&stepFlag{&f.selection.Steps, '^'}, "xor", "X", "set of hosts, those in one of both stay; repeatable")
 	flags.BoolVarP(&f.fold, "fold", "f", false, "one short set (the default)")
-	flags.BoolVarP(&f.expand, "expand", "e", false, "every name")
+	flags.BoolVarP(&f.expand, "expand", "e", false, "every name, in the order of -f")
 	flags.BoolVarP(&f.count, "count", "c", false, "how many")
 	flags.CountVarP(&f.groups, "list", "l", "names of groups, of those that have one of the hosts if there are any; -ll with their hosts")
 	flags.BoolVar(&f.all, "long", false, "every host as it is reached: user, name=address, port")
@@ -92,8 +92,8 @@ func (f *hostsFlags) check() error {
 	switch {
 	case forms > 1:
 		return usageError("give one of -f, -e, -c, -l, -q, --long and --json", "more than one form is asked for")
-	case f.autostep < 0 || f.autostep > 0 && f.autostep < 3:
-		return usageError("3 is the least that makes sense", "--autostep %d", f.autostep)
+	case f.autostep < 0 || f.autostep == 1:
+		return usageError("2 is the least that makes sense", "--autostep %d", f.autostep)
 	}
 	return nil
 }
@@ -145,7 +145,7 @@ func (f *hostsFlags) write(w io.Writer, hosts []host.Host) error {
 		if bad != nil {
 			separator = f.separator
 		}
-		_, err = fmt.Fprintln(w, strings.Join(listing.Names(hosts), separator))
+		_, err = fmt.Fprintln(w, strings.Join(hostset.Sorted(listing.Names(hosts)), separator))
 	default:
 		_, err = fmt.Fprintln(w, hostset.FoldSteps(listing.Names(hosts), f.autostep))
 	}

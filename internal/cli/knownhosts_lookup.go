@@ -41,7 +41,7 @@ with 0 if there are any and with 1 if not. A host on another port than 22 is wri
 			if port != 0 {
 				name = knownhosts.HostPort(name, port)
 			}
-			entries := x.Lookup(name, 0)
+			entries := x.Exactly(name)
 			if err := hostkeys.Entries(sys.Stdout, name, entries, asJSON); err != nil {
 				return err
 			}

@@ -90,18 +90,18 @@ func ParseMpssh(args []string) (m *Mpssh, instead string, err error) {
 	f.IntVarP(&m.Delay, "delay", "d", -1, "")
 	f.BoolVarP(&m.PrintExit, "exit", "e", false, "")
 	f.BoolVarP(&m.NoErr, "no-err", "E", false, "")
-	f.StringVarP(&m.File, "file", "f", "", "")
+	f.VarP(&once{&m.File, "filename"}, "file", "f", "")
 	f.BoolVarP(&help, "help", "h", false, "")
 	f.StringVarP(&m.Identity, "identity", "i", "", "")
 	f.StringVarP(&m.Label, "label", "l", "", "")
-	f.StringVarP(&m.OutDir, "outdir", "o", "", "")
+	f.VarP(&once{&m.OutDir, "output dir"}, "outdir", "o", "")
 	f.BoolVarP(&m.NoOut, "no-out", "O", false, "")
 	f.IntVarP(&m.Procs, "procs", "p", 0, "")
 	f.BoolVarP(&m.Quiet, "quiet", "q", false, "")
 	f.StringVarP(&m.Script, "script", "r", "", "")
 	f.BoolVarP(&m.NoKeyCheck, "nokeychk", "s", false, "")
 	f.IntVarP(&m.ConnTimeout, "conntmout", "t", 30, "")
-	f.StringVarP(&m.User, "user", "u", "", "")
+	f.VarP(&once{&m.User, "username"}, "user", "u", "")
 	f.BoolVarP(&m.Verbose, "verbose", "v", false, "")
 	f.BoolVarP(&version, "version", "V", false, "")
 	allowAbbreviations(f)
@@ -120,9 +120,32 @@ func ParseMpssh(args []string) (m *Mpssh, instead string, err error) {
 	return m, "", m.check(f.Args())
 }
 
+// once is an option that may be given once.
+type once struct {
+	value *string
+	about string
+}
+
+func (o *once) String() string { return "" }
+func (o *once) Type() string   { return "string" }
+func (o *once) Set(s string) error {
+	if *o.value != "" {
+		return &onceError{o.about}
+	}
+	*o.value = s
+	return nil
+}
+
+type onceError struct{ about string }
+
+func (e *onceError) Error() string { return "one " + e.about + " allowed" }
+
 // mpsshReason says what is wrong with an option; the original takes any text for
 // a number.
 func mpsshReason(err error) string {
+	if again, ok := errors.AsType[*onceError](err); ok {
+		return again.Error()
+	}
 	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok {
 		return err.Error()
@@ -136,16 +159,18 @@ func mpsshReason(err error) string {
 
 func (m *Mpssh) check(args []string) error {
 	switch {
+	case m.Delay < -1:
+		return &errUsage{"delay can't be negative"}
 	case m.Procs < 0:
-		return &errUsage{"-p: the number must not be negative"}
+		return &errUsage{"bad numproc"}
 	case m.Script != "" && len(args) > 0:
-		return &errUsage{"-r: a script and a command exclude each other"}
+		return &errUsage{"can't use remote command when executing local script"}
 	case m.Script != "":
 		return m.checkScript()
 	case len(args) > 1:
-		return &errUsage{"more than one command; quote it as one argument"}
+		return &errUsage{"too many arguments"}
 	case len(args) < 1:
-		return &errUsage{"no command; -h shows the options"}
+		return &errUsage{"command missing, use -h for help"}
 	}
 	m.Command = args[0]
 	return nil
@@ -154,10 +179,10 @@ func (m *Mpssh) check(args []string) error {
 func (m *Mpssh) checkScript() error {
 	info, err := os.Stat(m.Script)
 	if err != nil {
-		return &errUsage{"-r: " + err.Error()}
+		return &errUsage{"can't stat script file"}
 	}
 	if !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
-		return &errUsage{"-r: " + m.Script + " is no executable file"}
+		return &errUsage{"script file is not executable"}
 	}
 	return nil
 }
@@ -285,6 +310,8 @@ func (m *Mpssh) header(env Env, hosts int) error {
 	return err
 }
 
+var errNoneListed = errors.New("host list file empty, does not exist or no valid entries")
+
 // readHosts reads the hosts file.
 func (m *Mpssh) readHosts(env Env) ([]host.Host, error) {
 	name, in := m.File, env.Stdin
@@ -307,7 +334,7 @@ func (m *Mpssh) readHosts(env Env) ([]host.Host, error) {
 	}
 	hosts, err := m.parseHosts(in, name, env.Stderr)
 	if err == nil && len(hosts) == 0 {
-		err = fmt.Errorf("%s names no host", name)
+		err = errNoneListed
 	}
 	return hosts, err
 }

@@ -61,14 +61,17 @@ func TestMpsshArguments(t *testing.T) {
 	}{
 		{[]string{"-V"}, 0, "mpssh-1.4-dev\n", ""},
 		{[]string{"-h"}, 0, "\nusage: mpssh [option]", ""},
-		{nil, 0, "\n   *** no command; -h shows the options\n\n", ""},
-		{[]string{"a", "b"}, 0, "\n   *** more than one command; quote it as one argument\n\n", ""},
-		{[]string{"-p", "-1", "a"}, 0, "\n   *** -p: the number must not be negative\n\n", ""},
-		{[]string{"-r", script, "a"}, 0, "\n   *** -r: a script and a command exclude each other\n\n", ""},
-		{[]string{"-r", script}, 0, "\n   *** -r: " + script + " is no executable file\n\n", ""},
-		{[]string{"-r", script + ".none"}, 0, "\n   *** -r: stat " + script + ".none: no such file or directory\n\n", ""},
+		{nil, 0, "\n   *** command missing, use -h for help\n\n", ""},
+		{[]string{"a", "b"}, 0, "\n   *** too many arguments\n\n", ""},
+		{[]string{"-u", "me", "-u", "you", "a"}, 0, "\n   *** one username allowed\n\n", ""},
+		{[]string{"-o", "x", "--outdir=y", "a"}, 0, "\n   *** one output dir allowed\n\n", ""},
+		{[]string{"-d", "-2", "a"}, 0, "\n   *** delay can't be negative\n\n", ""},
+		{[]string{"-p", "-1", "a"}, 0, "\n   *** bad numproc\n\n", ""},
+		{[]string{"-r", script, "a"}, 0, "\n   *** can't use remote command when executing local script\n\n", ""},
+		{[]string{"-r", script}, 0, "\n   *** script file is not executable\n\n", ""},
+		{[]string{"-r", script + ".none"}, 0, "\n   *** can't stat script file\n\n", ""},
 		{[]string{"-f", script + ".none", "a"}, 1, "", "no such file"},
-		{[]string{"-f", script, "a"}, 1, "", " names no host"},
+		{[]string{"-f", script, "a"}, 1, "", "host list file empty, does not exist or no valid entries"},
 		{[]string{"a"}, 1, "", ".mpssh/hosts: no such file"},
 	}
 	for _, tt := range tests {
@@ -114,10 +117,13 @@ func TestMpsshOnRealServers(t *testing.T) {
 			{name: "twice", args: []string{"-f", "-", "echo x"}, stdin: "test1.mpssh\ntest1.mpssh\n", stdout: "test1.mpssh -> x\ntest1.mpssh -> x\n"},
 			{name: "progress bar", args: []string{"-f", "-", `printf "1%%\r2%%\n"`}, stdin: "test1.mpssh\n", stdout: "test1.mpssh -> 1%\r2%\n"},
 			{name: "silent, login names", args: []string{"-v", "-f", "-", "true"}, stdin: "test1.mpssh\n", stdout: "Reading hosts from : stdin\n" + l.user + "@test1.mpssh \n"},
+			{name: "silent but for what is left out", args: []string{"-v", "-E", "-f", "-", "echo x >&2"}, stdin: "test1.mpssh\n", stdout: "Reading hosts from : stdin\n" + l.user + "@test1.mpssh \n"},
 			{name: "script", args: []string{"-e", "-r", script, "-f", "-"}, stdin: "test1.mpssh\ntest2.mpssh\n",
 				stdout: "test1.mpssh -> script in " + filepath.Base(filepath.Dir(l.conf)) + "\ntest1.mpssh =: 7\ntest2.mpssh -> script in " + filepath.Base(me.HomeDir) + "\ntest2.mpssh =: 7\n"},
 			{name: "files, blind", args: []string{"-b", "-o", dir, "-f", "-", `[ -e mpssh-ok.flag ] && echo good || { echo bad >&2; }`},
 				stdin: "test1.mpssh\ntest2.mpssh\n"},
+			{name: "files, login refused", args: []string{"-b", "-o", dir, "-u", "nobody", "-f", "-", "true"}, stdin: "test1.mpssh\n", stdout: "test1.mpssh !!! ssh failure\n"},
+			{name: "files, left out", args: []string{"-E", "-O", "-o", dir, "-f", "-", "echo x; echo y >&2"}, stdin: "test50.mpssh\n"},
 			{name: "one after the other", args: []string{"-p1", "-d", "1", "-f", "-", "echo x"}, stdin: "test1.mpssh\ntest2.mpssh\n",
 				stdout: "test1.mpssh -> x\ntest2.mpssh -> x\n"},
 		}
@@ -133,7 +139,8 @@ func TestMpsshOnRealServers(t *testing.T) {
 				t.Errorf("%s, %s: stderr (-want +got):\n%s", engine, tt.name, diff)
 			}
 		}
-		checkMpsshFiles(t, dir, map[string]string{l.user + "@test1.mpssh.out": "good\n", l.user + "@test2.mpssh.err": "bad\n"})
+		checkMpsshFiles(t, dir, map[string]string{l.user + "@test1.mpssh.out": "good\n", l.user + "@test2.mpssh.err": "bad\n",
+			"nobody@test1.mpssh.err": "nobody@127.0.0.1: Permission denied (publickey).\n"})
 	}
 }
 

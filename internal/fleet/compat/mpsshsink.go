@@ -63,9 +63,9 @@ func (s *mpsshSink) name(h host.Host) string {
 // Output prints the lines that are complete.
 func (s *mpsshSink) Output(e fleet.Event) error {
 	h := s.hosts[e.Index]
-	s.used[e.Index] = true
+	s.used[e.Index] = s.used[e.Index] || !s.unwanted(e.Stream)
 	var lost error
-	if s.files != nil {
+	if s.files != nil && !s.unwanted(e.Stream) {
 		lost = s.files.Output(fleet.Event{Index: e.Index, Host: h.User + "@" + h.Name, Stream: e.Stream, Data: e.Data})
 	}
 	if s.hidden(e.Stream) {
@@ -80,8 +80,11 @@ func (s *mpsshSink) Output(e fleet.Event) error {
 	return cmp.Or(s.flush(e.Stream), lost)
 }
 
-func (s *mpsshSink) hidden(stream fleet.Stream) bool {
-	return s.m.Blind || stream == fleet.Stdout && s.m.NoOut || stream == fleet.Stderr && s.m.NoErr
+func (s *mpsshSink) hidden(stream fleet.Stream) bool { return s.m.Blind || s.unwanted(stream) }
+
+// unwanted streams go to no file either.
+func (s *mpsshSink) unwanted(stream fleet.Stream) bool {
+	return stream == fleet.Stdout && s.m.NoOut || stream == fleet.Stderr && s.m.NoErr
 }
 
 // Done prints what is left and, with -e, the exit code.
@@ -97,13 +100,8 @@ func (s *mpsshSink) Done(r fleet.Result, so fleet.Summary) error {
 		}
 	}
 	v := judge(&r, false)
-	if len(v.message) > 0 && !s.m.Quiet && !s.hidden(fleet.Stderr) {
-		for _, line := range v.message {
-			s.line(h, fleet.Stderr, []byte(line))
-		}
-		if err := s.flush(fleet.Stderr); err != nil {
-			return err
-		}
+	if err := s.explain(r.Index, v.message); err != nil {
+		return err
 	}
 	s.ending(h, v.code, s.used[r.Index])
 	delete(s.used, r.Index)
@@ -112,6 +110,24 @@ func (s *mpsshSink) Done(r fleet.Result, so fleet.Summary) error {
 	}
 	// The files go by user@host, without the port.
 	return s.files.Done(fleet.Result{Index: r.Index, Host: host.Host{User: h.User, Name: h.Name}}, so)
+}
+
+// explain prints and files what ssh would have said.
+func (s *mpsshSink) explain(i int, message []string) error {
+	if s.m.Quiet {
+		return nil
+	}
+	h := s.hosts[i]
+	var lost error
+	for _, line := range message {
+		if s.files != nil && !s.unwanted(fleet.Stderr) {
+			lost = cmp.Or(lost, s.files.Output(fleet.Event{Index: i, Host: h.User + "@" + h.Name, Stream: fleet.Stderr, Data: []byte(line + "\n")}))
+		}
+		if !s.hidden(fleet.Stderr) {
+			s.line(h, fleet.Stderr, []byte(line))
+		}
+	}
+	return cmp.Or(s.flush(fleet.Stderr), lost)
 }
 
 // ending prints that ssh failed, whatever the options, or the exit code with -e;

@@ -36,6 +36,32 @@ func FoldSteps(names []string, autostep int) string {
 	return strings.Join(folded, ",")
 }
 
+// Sorted orders names as Fold and nodeset -e do: by what is left without their
+// numbers, then by these.
+func Sorted(names []string) []string {
+	type key struct {
+		shape   string
+		numbers box
+		name    string
+	}
+	keys := make([]key, len(names))
+	for i, name := range names {
+		keys[i].name = name
+		keys[i].shape, keys[i].numbers, _ = dissect(name)
+	}
+	slices.SortStableFunc(keys, func(a, b key) int {
+		if c := strings.Compare(a.shape, b.shape); c != 0 {
+			return c
+		}
+		return compareBoxes(a.numbers, b.numbers)
+	})
+	sorted := make([]string, len(keys))
+	for i, k := range keys {
+		sorted[i] = k.name
+	}
+	return sorted
+}
+
 // hole marks the place of a number in a shape; no name that is dissected has it.
 const hole = '\x00'
 

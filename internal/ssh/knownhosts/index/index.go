@@ -10,12 +10,14 @@ package index
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 
 	"golang.org/x/crypto/ssh"
@@ -111,6 +113,29 @@ func (x *Index) Lookup(host string, port int) []Entry {
 			}
 		}
 	}
+	return found
+}
+
+// Exactly returns the lines that ssh-keygen -F finds for a name: behind a hash, and
+// only there, capitals count. ssh itself asks for names in lower case.
+func (x *Index) Exactly(name string) []Entry {
+	found := x.Lookup(name, 0)
+	if name == knownhosts.Lower(name) {
+		return found
+	}
+	found = slices.DeleteFunc(found, func(e Entry) bool { return e.Hashed })
+	for _, s := range x.files {
+		t := s.current()
+		for _, index := range t.hashed {
+			if e, err := t.entry(index); err == nil && t.lines[index].HashOf(name) {
+				found = append(found, e)
+			}
+		}
+	}
+	files := x.Files()
+	slices.SortStableFunc(found, func(a, b Entry) int {
+		return cmp.Or(slices.Index(files, a.File)-slices.Index(files, b.File), a.Line-b.Line)
+	})
 	return found
 }
 
