@@ -16,9 +16,6 @@ type Bytes int64
 // Throughput is a rate in bytes per second.
 type Throughput float64
 
-// Cost is on-CPU time in nanoseconds per byte of payload.
-type Cost float64
-
 // binaryPrefixes are the suffixes that ParseBytes reads, as dd(1) and the
 // RekeyLimit of ssh_config(5) do: K, M, G and T are powers of 1024.
 var binaryPrefixes = map[string]float64{"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -46,9 +43,6 @@ func (b Bytes) String() string {
 // String formats t in decimal megabytes per second, such as "1450 MB/s": the
 // one scale that every ranking uses, so that columns can be compared by eye.
 func (t Throughput) String() string { return significant(float64(t)/1e6) + " MB/s" }
-
-// String formats c with its unit, such as "0.962 ns/B".
-func (c Cost) String() string { return significant(float64(c)) + " ns/B" }
 
 // scale divides value by base until three digits stand before the point.
 func scale(value, base float64, prefixes []string) (float64, string) {

@@ -118,17 +118,6 @@ func (s *Source) add(at, rel string, info fs.FileInfo) error {
 	return nil
 }
 
-// Count is how many files there are, and their bytes.
-func (s *Source) Count() (files int, size int64) {
-	for _, it := range s.items {
-		if it.kind == 0 {
-			files++
-			size += it.size
-		}
-	}
-	return files, size
-}
-
 // smallFile is what is read once for all hosts.
 const smallFile = 64 << 10
 

@@ -52,7 +52,7 @@ type connection struct {
 	streams map[record.Direction]*stream
 	clocks  [2]*proc.Clock   // client, server
 	used    [2]time.Duration // at the end of the last slice
-	gear    *gear
+	mover   *mover
 }
 
 // dial starts a client that is to hold a connection of the trial's suite.
@@ -67,7 +67,7 @@ func (p *Private) dial(t record.Trial) (*connection, error) {
 		inWrite.Close()
 		return nil, err
 	}
-	c := &connection{holder: p.Dir.File(fmt.Sprintf("holder.%d", t.ID)), gear: p.gear, streams: map[record.Direction]*stream{
+	c := &connection{holder: p.Dir.File(fmt.Sprintf("holder.%d", t.ID)), mover: p.mover, streams: map[record.Direction]*stream{
 		record.Upload: {in: inWrite}, record.Download: {out: outRead},
 	}}
 	log := p.Dir.File(fmt.Sprintf("sitting.%d", t.ID))

@@ -29,7 +29,7 @@ func (r *Remote) Capacity() int { return remoteConnections }
 // the server's process of this connection has cost so far.
 type distant struct {
 	*client
-	gear    *gear
+	mover   *mover
 	in, out *os.File // standard input and output of the client
 	mark    string
 	clock   *proc.Clock
@@ -85,7 +85,7 @@ func (r *Remote) enter(ctx context.Context, trials []record.Trial) (o opened, er
 		inWrite.Close()
 		return o, err
 	}
-	c := &distant{gear: r.gear, in: inWrite, out: outRead, mark: newMark()}
+	c := &distant{mover: r.mover, in: inWrite, out: outRead, mark: newMark()}
 	log := r.Dir.File(fmt.Sprintf("sitting.%d", t.ID))
 	c.client, err = r.startClient(r.SSH.Command(r.Destination, t.Asked(), log, r.Connect, serving(c.mark)), t.Asked(), log, inRead, outWrite)
 	inRead.Close()
@@ -139,7 +139,7 @@ func (c *distant) command(what string, n int64) error {
 
 // acknowledge waits for the end of a command and learns what the server has cost.
 func (c *distant) acknowledge() error {
-	_ = c.out.SetReadDeadline(time.Now().Add(c.gear.limit))
+	_ = c.out.SetReadDeadline(time.Now().Add(c.mover.limit))
 	rest, err := awaitMark(c.out, c.mark+"-ready")
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func (c *distant) acknowledge() error {
 // slice moves exactly n bytes and returns what that took.
 func (c *distant) slice(ctx context.Context, d record.Direction, n int64, _ bool) (out record.Slice, err error) {
 	began, harness, server := time.Now(), proc.Self(), c.server
-	c.gear.stopped = 0
+	c.mover.stopped = 0
 	out.Bytes = unit.Bytes(n)
 	if d == record.Download {
 		err = c.receive(ctx, n)
@@ -178,7 +178,7 @@ func (c *distant) slice(ctx context.Context, d record.Direction, n int64, _ bool
 	}
 	out.HarnessCPUNS = proc.Self() - harness
 	c.perByte = float64(out.WallNS) / float64(n)
-	return out, c.gear.pause()
+	return out, c.mover.pause()
 }
 
 // send feeds n bytes.
@@ -187,7 +187,7 @@ func (c *distant) send(ctx context.Context, n int64) error {
 		return err
 	}
 	for since := time.Now(); n > 0; {
-		k, err := c.gear.payload.Feed(flow.Descriptor(c.in), n)
+		k, err := c.mover.payload.Feed(flow.Descriptor(c.in), n)
 		if err != nil {
 			return errEnded
 		}
@@ -207,7 +207,7 @@ func (c *distant) receive(ctx context.Context, n int64) error {
 		return err
 	}
 	for since, got := time.Now(), int64(0); ; {
-		k, ended, err := flow.Drain(flow.Descriptor(c.out), c.gear.null, n-got)
+		k, ended, err := flow.Drain(flow.Descriptor(c.out), c.mover.null, n-got)
 		if err != nil || ended {
 			return errEnded
 		}
@@ -227,11 +227,11 @@ func (c *distant) wait(ctx context.Context, k int64, since *time.Time) error {
 	if k > 0 {
 		*since = now
 	} else if still := now.Sub(*since); still > stallLook {
-		if err := c.alive(ctx, still, c.gear.limit); err != nil {
+		if err := c.alive(ctx, still, c.mover.limit); err != nil {
 			return err
 		}
 	}
-	c.gear.nap(min(max(time.Duration(c.perByte*float64(c.room)/2), shortestNap), longestNap))
+	c.mover.nap(min(max(time.Duration(c.perByte*float64(c.room)/2), shortestNap), longestNap))
 	return nil
 }
 

@@ -51,20 +51,12 @@ type sitting struct {
 	warm   map[int]bool // trials whose calibration is over
 	sizes  map[turn]int64
 	probes map[int]*probe
-	gear   *gear
-}
-
-// gear moves payload.
-type gear struct {
-	payload *flow.Payload
-	null    int
-	limit   time.Duration // how long a stream may stand still
-	stopped time.Duration // how long we stood still during a slice
+	mover  *mover
 }
 
 // prepare makes what slices need.
 func (s *sitting) prepare(r *Rig) error {
-	if s.gear != nil {
+	if s.mover != nil {
 		return nil
 	}
 	payload, err := flow.NewPayload(r.Data == "random")
@@ -76,7 +68,7 @@ func (s *sitting) prepare(r *Rig) error {
 		payload.Close()
 		return err
 	}
-	s.gear = &gear{payload: payload, null: null, limit: r.Connect}
+	s.mover = &mover{payload: payload, null: null, limit: r.Connect}
 	s.lines, s.warm, s.sizes, s.probes = map[int]line{}, map[int]bool{}, map[turn]int64{}, map[int]*probe{}
 	return nil
 }

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"sshpace/internal/base/unit"
 	"sshpace/internal/measure/flow"
 	"sshpace/internal/record"
@@ -36,7 +34,7 @@ func (c *connection) slice(ctx context.Context, d record.Direction, n int64, lon
 	if n > room {
 		every = min(every, room/2)
 	}
-	c.gear.stopped = 0
+	c.mover.stopped = 0
 	if err := c.move(ctx, s, n, every); err != nil {
 		return record.Slice{}, err
 	}
@@ -49,7 +47,7 @@ func (c *connection) slice(ctx context.Context, d record.Direction, n int64, lon
 		ClientCPUNS: difference(c.used[0], used[0]), ServerCPUNS: difference(c.used[1], used[1]),
 	}
 	c.used = used
-	return out, c.gear.pause()
+	return out, c.mover.pause()
 }
 
 // move feeds n bytes, takes them out at the other end, waits until nobody has
@@ -61,7 +59,7 @@ func (c *connection) move(ctx context.Context, s *stream, n, every int64) error 
 	var used [2]time.Duration
 	for since, looks := began, 0; ; looks++ {
 		if fed < n {
-			k, err := c.gear.payload.Feed(flow.Descriptor(s.in), n-fed)
+			k, err := c.mover.payload.Feed(flow.Descriptor(s.in), n-fed)
 			if err != nil {
 				return errEnded
 			}
@@ -74,7 +72,7 @@ func (c *connection) move(ctx context.Context, s *stream, n, every int64) error 
 				return err
 			}
 		}
-		k, ended, err := flow.Drain(flow.Descriptor(s.out), c.gear.null, n-got)
+		k, ended, err := flow.Drain(flow.Descriptor(s.out), c.mover.null, n-got)
 		if err != nil || ended && got < n {
 			return errEnded
 		}
@@ -91,7 +89,7 @@ func (c *connection) move(ctx context.Context, s *stream, n, every int64) error 
 		if k > 0 {
 			since = now
 		} else if now.Sub(since) > stallLook {
-			if err := c.alive(ctx, now.Sub(since), c.gear.limit); err != nil {
+			if err := c.alive(ctx, now.Sub(since), c.mover.limit); err != nil {
 				return err
 			}
 		}
@@ -99,7 +97,7 @@ func (c *connection) move(ctx context.Context, s *stream, n, every int64) error 
 		if every < n && got > 0 {
 			perByte = float64(now.Sub(began)) / float64(got)
 		}
-		c.gear.nap(s.nap(perByte, min(n-got, every)))
+		c.mover.nap(s.nap(perByte, min(n-got, every)))
 	}
 }
 
@@ -136,36 +134,6 @@ func (p *Pause) Error() string { return fmt.Sprintf("stood still for %v", p.For)
 
 // Paused is how long.
 func (p *Pause) Paused() time.Duration { return p.For }
-
-// standstill is how much later than asked for a nap must end to be one. A busy
-// machine delays it by some tens of milliseconds.
-const standstill = 500 * time.Millisecond
-
-// nap sleeps, and notes if that took much too long, by a clock that runs on while
-// the machine is suspended.
-func (g *gear) nap(d time.Duration) {
-	before := sinceBoot()
-	proc.Nap(d)
-	if late := sinceBoot() - before - d; late > standstill {
-		g.stopped += late
-	}
-}
-
-// pause is the error of a slice in which we stood still.
-func (g *gear) pause() error {
-	if g.stopped == 0 {
-		return nil
-	}
-	return &Pause{g.stopped}
-}
-
-func sinceBoot() time.Duration {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
-		return 0
-	}
-	return time.Duration(ts.Nano())
-}
 
 // stallLook is how long nothing may move before we look whether the client is
 // still there.

@@ -337,19 +337,6 @@ func (f *File) Setstat(a Attrs) Pending {
 	return f.client.begin(typeFsetstat, e.b, nil)
 }
 
-// Stat asks for the attributes.
-func (f *File) Stat() (Attrs, error) {
-	x, err := f.client.ask(typeFstat, f.body().b)
-	if err != nil {
-		return Attrs{}, err
-	}
-	if x.kind != typeAttrs {
-		return Attrs{}, x.unexpected()
-	}
-	d := decoder{rest: x.body}
-	return d.attrs(), nil
-}
-
 // Close begins to close the file.
 func (f *File) Close() Pending { return f.client.begin(typeClose, f.body().b, nil) }
 

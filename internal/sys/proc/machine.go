@@ -43,28 +43,3 @@ func parseLoad(text string) (load Load, ok bool) {
 	}
 	return Load{Busy: ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6], Steal: ticks[7]}, true
 }
-
-// Spin runs a fixed amount of integer work three times and returns the shortest
-// time, about half a millisecond on a fast core: a probe for the CPU's frequency
-// that being interrupted once does not spoil.
-func Spin() time.Duration {
-	shortest := spin()
-	for range 2 {
-		shortest = min(shortest, spin())
-	}
-	return shortest
-}
-
-func spin() time.Duration {
-	start := time.Now()
-	x := uint64(88172645463325252)
-	for range 400_000 {
-		x ^= x << 13
-		x ^= x >> 7
-		x ^= x << 17
-	}
-	if x == 0 { // never, but keeps the work
-		return 0
-	}
-	return time.Since(start)
-}

@@ -158,12 +158,6 @@ func TestParseLoad(t *testing.T) {
 	}
 }
 
-func TestSpinTakesTime(t *testing.T) {
-	if d := Spin(); d <= 0 || d > time.Second {
-		t.Errorf("spin took %v", d)
-	}
-}
-
 func ExampleClock() {
 	clock, err := OpenClock(syscall.Getpid())
 	if err != nil {
