@@ -1,6 +1,6 @@
 // Package compat holds the drop-in modes of run: a command line, an output and exit
 // codes as another program has them, on our engines. PySSH is mpssh.py,
-// Mpssh the C program mpssh, Pssh the programs of the package pssh, Pdsh and Dshbak
+// mpssh the C program mpssh, Pssh the programs of the package pssh, Pdsh and Dshbak
 // those of pdsh. Each promises what its users' scripts rely on;
 // where a rule is deliberately safer than the original's, the type says so.
 //

@@ -26,12 +26,12 @@ Sorts lines "host: text" of standard input by host (a mode of sshpace).
  -f       with -d, make DIR
 `
 
-// Dshbak is one call of pdsh's dshbak. Its promise: options, output and exit
+// dshbak is one call of pdsh's dshbak. Its promise: options, output and exit
 // codes. Knowingly different: hosts with the same number come in the order of
 // their names, where the original's differs from call to call; a host and one
 // with a number after that name are not taken for a range; a file of -d stays in DIR
 // whatever a host is called; on a terminal remote text is cleaned.
-type Dshbak struct {
+type dshbak struct {
 	Coalesce bool
 	Dir      string
 	Make     bool
@@ -39,7 +39,7 @@ type Dshbak struct {
 
 // DshbakMain runs dshbak.
 func DshbakMain(_ context.Context, env Env, args []string) int {
-	d := Dshbak{}
+	d := dshbak{}
 	var help bool
 	f := newFlags("dshbak")
 	f.BoolVarP(&d.Coalesce, "coalesce", "c", false, "")
@@ -66,7 +66,7 @@ func DshbakMain(_ context.Context, env Env, args []string) int {
 	return exitOK
 }
 
-func (d *Dshbak) run(env Env, files []string) error {
+func (d *dshbak) run(env Env, files []string) error {
 	if d.Dir != "" {
 		if d.Make {
 			if err := os.MkdirAll(d.Dir, 0o777); err != nil {
@@ -96,7 +96,7 @@ func (d *Dshbak) run(env Env, files []string) error {
 }
 
 // write writes the texts, each under those that have it.
-func (d *Dshbak) write(w io.Writer, hosts []string, texts map[string]*strings.Builder, clean bool) {
+func (d *dshbak) write(w io.Writer, hosts []string, texts map[string]*strings.Builder, clean bool) {
 	const line = "----------------\n"
 	same := map[string][]string{}
 	for _, h := range hosts {

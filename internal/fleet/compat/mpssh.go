@@ -23,17 +23,17 @@ import (
 	"sshpace/internal/fleet/remotesh"
 )
 
-// MpsshVersion is the version of mpssh whose behaviour we promise.
-const MpsshVersion = "1.4-dev"
+// mpsshVersion is the version of mpssh whose behaviour we promise.
+const mpsshVersion = "1.4-dev"
 
-// Mpssh is one call of the C program mpssh. Its promise: options, hosts file,
+// mpssh is one call of the C program mpssh. Its promise: options, hosts file,
 // labels, prefixes, streams, per-host files, header on a terminal, exit code.
 // Knowingly different: an unknown host key is never trusted silently (-s
 // accepts and records it, and a changed key still stops that host); lines and
 // commands may have any length and a thousand hosts is no limit; remote text
 // is cleaned on a terminal; the script of -r
 // goes over the same connection and leaves no file behind; per-host files are 0600.
-type Mpssh struct {
+type mpssh struct {
 	Blind       bool
 	Delay       int // ms, -1 = not given
 	PrintExit   bool
@@ -80,10 +80,10 @@ Runs a command on many hosts at once through SSH (a mode of sshpace).
 
 `
 
-// ParseMpssh reads the arguments after the program's name. instead is a text to
+// parseMpssh reads the arguments after the program's name. instead is a text to
 // print instead of running.
-func ParseMpssh(args []string) (m *Mpssh, instead string, err error) {
-	m = &Mpssh{}
+func parseMpssh(args []string) (m *mpssh, instead string, err error) {
+	m = &mpssh{}
 	f := newFlags("mpssh")
 	var help, version bool
 	f.BoolVarP(&m.Blind, "blind", "b", false, "")
@@ -110,7 +110,7 @@ func ParseMpssh(args []string) (m *Mpssh, instead string, err error) {
 	case help:
 		return nil, mpsshHelp, nil
 	case version:
-		return nil, "mpssh-" + MpsshVersion + "\n", nil
+		return nil, "mpssh-" + mpsshVersion + "\n", nil
 	case err != nil:
 		return nil, "", &errUsage{mpsshReason(err)}
 	}
@@ -157,7 +157,7 @@ func mpsshReason(err error) string {
 	return fmt.Sprintf("-%s: %q is not a number that fits", flag.Shorthand, bad.GetValue())
 }
 
-func (m *Mpssh) check(args []string) error {
+func (m *mpssh) check(args []string) error {
 	switch {
 	case m.Delay < -1:
 		return &errUsage{"delay can't be negative"}
@@ -176,7 +176,7 @@ func (m *Mpssh) check(args []string) error {
 	return nil
 }
 
-func (m *Mpssh) checkScript() error {
+func (m *mpssh) checkScript() error {
 	info, err := os.Stat(m.Script)
 	if err != nil {
 		return &errUsage{"can't stat script file"}
@@ -190,7 +190,7 @@ func (m *Mpssh) checkScript() error {
 // MpsshMain is the program mpssh: it runs the arguments and returns the exit
 // code, which is 0 also after a usage error, as in the original.
 func MpsshMain(ctx context.Context, env Env, args []string) int {
-	m, instead, err := ParseMpssh(args)
+	m, instead, err := parseMpssh(args)
 	if usage := (*errUsage)(nil); errors.As(err, &usage) {
 		fmt.Fprintf(env.Stdout, "\n   *** %s\n\n", termsafe.Line(usage.text))
 		return exitOK
@@ -212,7 +212,7 @@ func MpsshMain(ctx context.Context, env Env, args []string) int {
 }
 
 // Run runs the command. It returns an error only if the run itself could not be done.
-func (m *Mpssh) Run(ctx context.Context, env Env) error {
+func (m *mpssh) Run(ctx context.Context, env Env) error {
 	if m.User == "" {
 		m.User = env.User
 	}
@@ -252,7 +252,7 @@ func (m *Mpssh) Run(ctx context.Context, env Env) error {
 }
 
 // sshArgs are the options that mpssh gives to ssh.
-func (m *Mpssh) sshArgs() []string {
+func (m *mpssh) sshArgs() []string {
 	strict := "yes"
 	if m.NoKeyCheck {
 		strict = "accept-new"
@@ -266,7 +266,7 @@ func (m *Mpssh) sshArgs() []string {
 
 // command is the remote command, or one that takes the script from its input,
 // runs it in the home directory under its own name and removes it.
-func (m *Mpssh) command() (fleet.Command, error) {
+func (m *mpssh) command() (fleet.Command, error) {
 	if m.Script == "" {
 		return fleet.Command{Line: m.Command}, nil
 	}
@@ -279,12 +279,12 @@ func (m *Mpssh) command() (fleet.Command, error) {
 	return fleet.Command{Line: line, Input: fleet.SpoolBytes(append(input, data...))}, nil
 }
 
-func (m *Mpssh) header(env Env, hosts int) error {
+func (m *mpssh) header(env Env, hosts int) error {
 	if !env.StdoutTTY {
 		return nil
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "MPSSH - Mass Parallel Ssh Ver.%s\n(a mode of sshpace)\n\n", MpsshVersion)
+	fmt.Fprintf(&b, "MPSSH - Mass Parallel Ssh Ver.%s\n(a mode of sshpace)\n\n", mpsshVersion)
 	fmt.Fprintf(&b, "  [*] read (%d) hosts from the list\n", hosts)
 	if m.Script != "" {
 		fmt.Fprintf(&b, "  [*] uploading and executing the script \"%s\" as user \"%s\"\n", m.Script, m.User)
@@ -313,7 +313,7 @@ func (m *Mpssh) header(env Env, hosts int) error {
 var errNoneListed = errors.New("host list file empty, does not exist or no valid entries")
 
 // readHosts reads the hosts file.
-func (m *Mpssh) readHosts(env Env) ([]host.Host, error) {
+func (m *mpssh) readHosts(env Env) ([]host.Host, error) {
 	name, in := m.File, env.Stdin
 	switch name {
 	case "-":
@@ -342,7 +342,7 @@ func (m *Mpssh) readHosts(env Env) ([]host.Host, error) {
 // parseHosts reads `[user@]host[:port]` lines under `%label` lines. A line ends
 // at the first character that none of them can have, so that comments and blank
 // lines vanish; hosts before any label belong to all of them.
-func (m *Mpssh) parseHosts(in io.Reader, name string, warn io.Writer) ([]host.Host, error) {
+func (m *mpssh) parseHosts(in io.Reader, name string, warn io.Writer) ([]host.Host, error) {
 	var hosts []host.Host
 	label := ""
 	lines := bufio.NewScanner(in)

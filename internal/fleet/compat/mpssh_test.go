@@ -36,7 +36,7 @@ func TestMpsshHosts(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var warn bytes.Buffer
-		m := &Mpssh{User: "me", Label: tt.label}
+		m := &mpssh{User: "me", Label: tt.label}
 		hosts, err := m.parseHosts(strings.NewReader(mpsshHosts), "hosts", &warn)
 		var got []string
 		for _, h := range hosts {
@@ -193,7 +193,7 @@ func TestMpsshHostKeys(t *testing.T) {
 		{[]string{"-s"}, "-oStrictHostKeyChecking=accept-new"},
 	}
 	for _, tt := range tests {
-		m, _, err := ParseMpssh(append(tt.args, "true"))
+		m, _, err := parseMpssh(append(tt.args, "true"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -211,7 +211,7 @@ func TestMpsshOnATerminal(t *testing.T) {
 	var out, stderr bytes.Buffer
 	env := offline(t, &out, &stderr)
 	env.StdoutTTY, env.StderrTTY = true, true
-	m := &Mpssh{User: "me", Command: "uptime", Procs: 100, Label: "web", NoKeyCheck: true, PrintExit: true}
+	m := &mpssh{User: "me", Command: "uptime", Procs: 100, Label: "web", NoKeyCheck: true, PrintExit: true}
 	hosts := []host.Host{{User: "me", Name: "a"}, {User: "me", Name: "long"}}
 	if err := m.header(env, 2); err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 // standard error, empty lines left out.
 type mpsshSink struct {
 	fleet.Nothing
-	m     *Mpssh
+	m     *mpssh
 	env   Env
 	hosts []host.Host
 	width [2]int        // of login names, with -v, and of hosts
@@ -30,7 +30,7 @@ var _ fleet.Sink = (*mpsshSink)(nil)
 // mpsshLine is where mpssh cuts lines, in bytes.
 const mpsshLine = 1023
 
-func (m *Mpssh) sink(env Env, hosts []host.Host) (*mpsshSink, error) {
+func (m *mpssh) sink(env Env, hosts []host.Host) (*mpsshSink, error) {
 	s := &mpsshSink{m: m, env: env, hosts: hosts, live: map[int]*[2]output.Lines{}, used: map[int]bool{}}
 	for _, h := range hosts {
 		s.width = [2]int{max(s.width[0], len(h.User)), max(s.width[1], len(h.Name))}

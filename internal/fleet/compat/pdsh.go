@@ -16,8 +16,8 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// PdshVersion is the version of pdsh whose behaviour we promise.
-const PdshVersion = "2.34"
+// pdshVersion is the version of pdsh whose behaviour we promise.
+const pdshVersion = "2.34"
 
 // Pdsh is one call of pdsh. Its promise: options, variables, host lists, genders files,
 // labels, messages and exit codes. Knowingly different: hosts are reached by ssh
@@ -54,7 +54,7 @@ func PdshMain(ctx context.Context, env Env, args []string) int {
 		io.WriteString(env.Stderr, pdshHelp)
 		return exitFailed
 	case p.version:
-		fmt.Fprintf(env.Stdout, "pdsh-%s (a mode of sshpace)\nrcmd modules: ssh,exec (default: ssh)\nmisc modules: genders\n", PdshVersion)
+		fmt.Fprintf(env.Stdout, "pdsh-%s (a mode of sshpace)\nrcmd modules: ssh,exec (default: ssh)\nmisc modules: genders\n", pdshVersion)
 		return exitOK
 	case p.modules:
 		io.WriteString(env.Stdout, pdshModules)

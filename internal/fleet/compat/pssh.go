@@ -17,16 +17,16 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// PsshVersion is the version of pssh whose behaviour we promise.
-const PsshVersion = "2.3.4"
+// psshVersion is the version of pssh whose behaviour we promise.
+const psshVersion = "2.3.4"
 
-// Pssh is one call of a program of the package pssh. Its promise: options, the
+// pssh is one call of a program of the package pssh. Its promise: options, the
 // variables PSSH_*, lines, folders of -o and -e, and exit codes. Knowingly different:
 // an unknown host key is never trusted silently; -A is not there yet; hosts whose names or ports ssh could misread are
 // refused before anything runs; folders of -o and -e must be out of others' reach,
 // and their files are 0600; nothing is compressed; a command that -t or Ctrl-C
 // ends is ended on the host, too; on a terminal remote text is cleaned.
-type Pssh struct {
+type pssh struct {
 	tool psshTool
 
 	HostFiles, HostStrings []string
@@ -51,11 +51,11 @@ type Pssh struct {
 type psshTool struct {
 	usage, example string
 	timeout        int
-	own            func(p *Pssh) []option
+	own            func(p *pssh) []option
 	help           string // of its own options
-	check          func(p *Pssh) string
+	check          func(p *pssh) string
 	failed         int // exit code where a command ended with another code than 0 and 255
-	prepare        func(p *Pssh, env Env) (psshWork, error)
+	prepare        func(p *pssh, env Env) (psshWork, error)
 }
 
 // psshWork is what a tool does: a command on an engine.
@@ -88,8 +88,8 @@ func PsshMain(ctx context.Context, env Env, tool, name string, args []string) in
 func (t psshTool) usageLine(name string) string { return name + " [OPTIONS] " + t.usage }
 
 // parsePssh reads variables and arguments.
-func parsePssh(tool, name string, args []string, getenv func(string) string) (p *Pssh, instead string, err error) {
-	p = &Pssh{tool: psshTools[tool], Par: 32}
+func parsePssh(tool, name string, args []string, getenv func(string) string) (p *pssh, instead string, err error) {
+	p = &pssh{tool: psshTools[tool], Par: 32}
 	p.Timeout = p.tool.timeout
 	var help, version bool
 	options := append(p.common(), p.tool.own(p)...)
@@ -102,7 +102,7 @@ func parsePssh(tool, name string, args []string, getenv func(string) string) (p 
 	case help:
 		return nil, fmt.Sprintf("Usage: %s\n\n%s%s\nExample: %s\n", p.tool.usageLine(name), psshHelp, p.tool.help, p.tool.example), nil
 	case version:
-		return nil, PsshVersion + "\n", nil
+		return nil, psshVersion + "\n", nil
 	case err != nil:
 		return nil, "", err
 	}
@@ -117,7 +117,7 @@ func parsePssh(tool, name string, args []string, getenv func(string) string) (p 
 }
 
 // common are the options of all tools.
-func (p *Pssh) common() []option {
+func (p *pssh) common() []option {
 	words := func(text string) error {
 		list, err := shell.Split(text)
 		p.Extra = append(p.Extra, list...)
@@ -135,7 +135,7 @@ func (p *Pssh) common() []option {
 }
 
 // fromEnvironment sets what PSSH_* say; the options themselves win.
-func fromEnvironment(p *Pssh, options []option, getenv func(string) string) error {
+func fromEnvironment(p *pssh, options []option, getenv func(string) string) error {
 	for _, o := range options {
 		name := "PSSH_" + strings.ToUpper(o.long)
 		switch o.long {
@@ -158,7 +158,7 @@ func fromEnvironment(p *Pssh, options []option, getenv func(string) string) erro
 }
 
 // run runs the tool and returns its exit code.
-func (p *Pssh) run(ctx context.Context, env Env) (int, error) {
+func (p *pssh) run(ctx context.Context, env Env) (int, error) {
 	if env.Getenv("PSSH_HOSTS") != "" {
 		io.WriteString(env.Stderr, psshHostsWarning)
 	}
@@ -187,7 +187,7 @@ func (p *Pssh) run(ctx context.Context, env Env) (int, error) {
 	return sink.code(), err
 }
 
-func (p *Pssh) list() []host.Host {
+func (p *pssh) list() []host.Host {
 	list := make([]host.Host, len(p.hosts))
 	for i, h := range p.hosts {
 		list[i] = h.Host
@@ -198,7 +198,7 @@ func (p *Pssh) list() []host.Host {
 // psshExecutor gives each host its number and its time.
 type psshExecutor struct {
 	fleet.Executor
-	pssh *Pssh
+	pssh *pssh
 }
 
 // Execute tells the host which one it is, and ends it as its timeout says.
@@ -222,7 +222,7 @@ type psshHost struct {
 }
 
 // readHosts reads the files and then the strings.
-func (p *Pssh) readHosts(env Env) error {
+func (p *pssh) readHosts(env Env) error {
 	for _, name := range p.HostFiles {
 		text, err := os.ReadFile(name)
 		if err != nil {
@@ -251,7 +251,7 @@ func (p *Pssh) readHosts(env Env) error {
 }
 
 // hostLine takes a line of a hosts file: [user@]host[:port] [user].
-func (p *Pssh) hostLine(fields []string, line string, warn io.Writer) error {
+func (p *pssh) hostLine(fields []string, line string, warn io.Writer) error {
 	switch {
 	case len(fields) == 0:
 		return nil
@@ -286,7 +286,7 @@ func cutUser(entry string) (user, name string, found bool) {
 }
 
 // addHost takes a host with the user of its line, or that of -l.
-func (p *Pssh) addHost(entry, user string) error {
+func (p *pssh) addHost(entry, user string) error {
 	named, name, given := cutUser(entry)
 	if !given {
 		named = user

@@ -25,7 +25,7 @@ type copying struct {
 
 // scpOptions sorts the arguments of scp. ok is false where one asks for what only
 // scp does.
-func (p *Pssh) scpOptions() (c copying, ok bool) {
+func (p *pssh) scpOptions() (c copying, ok bool) {
 	c.Options = transfer.Options{NoVerify: true, Scp: &transfer.Scp{Recursive: p.Recursive}}
 	joined, others := joinOptions(p.Extra, scpValues)
 	ok = len(others) == 0
@@ -88,7 +88,7 @@ func remoteName(name string) string {
 }
 
 // copy is parallel-scp.
-func (p *Pssh) copy(env Env) (psshWork, error) {
+func (p *pssh) copy(env Env) (psshWork, error) {
 	locals, dest := p.Args[:len(p.Args)-1], p.Args[len(p.Args)-1]
 	scp := func(h host.Host) []string { return append(slices.Clone(locals), scpName(h, dest)) }
 	c, ok := p.scpOptions()
@@ -114,7 +114,7 @@ func isRemote(name string) bool {
 }
 
 // dialogue copies over our own connections.
-func (p *Pssh) dialogue(env Env, c copying, talk fleet.Dialogue) (psshWork, error) {
+func (p *pssh) dialogue(env Env, c copying, talk fleet.Dialogue) (psshWork, error) {
 	work, err := p.engine(env, c.ssh)
 	work.command = fleet.Command{Line: "sftp", Dialogue: asScp(talk)}
 	return work, err
@@ -147,7 +147,7 @@ func (c scpChannel) Output(s fleet.Stream, data []byte) error {
 }
 
 // fetch is parallel-slurp.
-func (p *Pssh) fetch(env Env) (psshWork, error) {
+func (p *pssh) fetch(env Env) (psshWork, error) {
 	remote, local := p.Args[0], p.Args[1]
 	place := map[host.Host]string{}
 	if p.LocalDir != "" {
@@ -176,7 +176,7 @@ func (p *Pssh) fetch(env Env) (psshWork, error) {
 
 // scp is the program itself, for what we do not do. Only what it does about host
 // keys is decided here.
-func (p *Pssh) scp(env Env, names func(host.Host) []string) (psshWork, error) {
+func (p *pssh) scp(env Env, names func(host.Host) []string) (psshWork, error) {
 	argv := func(h host.Host, _ string) []string {
 		args := []string{"-qC", "-oBatchMode=yes", "-oStrictHostKeyChecking=yes"}
 		for _, o := range p.Options {

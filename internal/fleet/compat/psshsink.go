@@ -20,7 +20,7 @@ import (
 // writes the files of -o and -e.
 type psshSink struct {
 	fleet.Nothing
-	p       *Pssh
+	p       *pssh
 	env     Env
 	program bool
 
@@ -38,7 +38,7 @@ type psshLive struct {
 	said  [2]bytes.Buffer // what is to be shown at its end
 }
 
-func newPsshSink(p *Pssh, env Env) (*psshSink, error) {
+func newPsshSink(p *pssh, env Env) (*psshSink, error) {
 	s := &psshSink{p: p, env: env, live: map[int]*psshLive{}}
 	seen := map[string]int{}
 	for _, h := range p.hosts {

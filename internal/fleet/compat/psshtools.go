@@ -13,7 +13,7 @@ import (
 var psshTools = map[string]psshTool{
 	"ssh": {
 		usage: "command [...]", example: "pssh -h hosts.txt -l irb2 -o /tmp/foo uptime", timeout: 60, failed: 5,
-		own: func(p *Pssh) []option {
+		own: func(p *pssh) []option {
 			return []option{
 				flagOption("i", "inline", &p.Inline), flagOption("", "inline-stdout", &p.InlineStdout),
 				flagOption("I", "send-input", &p.SendInput), flagOption("P", "print", &p.Print),
@@ -24,41 +24,41 @@ var psshTools = map[string]psshTool{
   -I, --send-input      send standard input to every host
   -P, --print           show output as it comes
 `,
-		check: func(p *Pssh) string {
+		check: func(p *pssh) string {
 			if len(p.Args) == 0 && !p.SendInput {
 				return "Command not specified."
 			}
 			return ""
 		},
-		prepare: (*Pssh).command,
+		prepare: (*pssh).command,
 	},
 	"nuke": {
 		usage: "pattern", example: "pnuke -h hosts.txt -l irb2 java", timeout: 60, failed: 5,
-		own: func(*Pssh) []option { return nil },
-		check: func(p *Pssh) string {
+		own: func(*pssh) []option { return nil },
+		check: func(p *pssh) string {
 			return wanted(p.Args, []string{"Pattern not specified."}, "Extra arguments given after the pattern.")
 		},
-		prepare: (*Pssh).nuke,
+		prepare: (*pssh).nuke,
 	},
 	"scp": {
 		usage: "local remote", example: "pscp -h hosts.txt -l irb2 foo.txt /home/irb2/foo.txt", failed: 4,
-		own:  func(p *Pssh) []option { return []option{flagOption("r", "recursive", &p.Recursive)} },
+		own:  func(p *pssh) []option { return []option{flagOption("r", "recursive", &p.Recursive)} },
 		help: "  -r, --recursive       folders, with all that is in them\n",
-		check: func(p *Pssh) string {
+		check: func(p *pssh) string {
 			return wanted(p.Args, []string{"Paths not specified.", "Remote path not specified."}, "")
 		},
-		prepare: (*Pssh).copy,
+		prepare: (*pssh).copy,
 	},
 	"slurp": {
 		usage: "remote local", example: "pslurp -h hosts.txt -L /tmp/outdir -l irb2 /home/irb2/foo.txt foo.txt", failed: 5,
-		own: func(p *Pssh) []option {
+		own: func(p *pssh) []option {
 			return []option{flagOption("r", "recursive", &p.Recursive), textOption("L", "localdir", &p.LocalDir)}
 		},
 		help: "  -r, --recursive       folders, with all that is in them\n  -L, --localdir=DIR    make the folders HOST:PORT here\n",
-		check: func(p *Pssh) string {
+		check: func(p *pssh) string {
 			return wanted(p.Args, []string{"Paths not specified.", "Local path not specified."}, "Extra arguments given after the local path.")
 		},
-		prepare: (*Pssh).fetch,
+		prepare: (*pssh).fetch,
 	},
 }
 
@@ -100,7 +100,7 @@ convenience.  For example:
 
 // sshOptions are those for ssh on all hosts, one argument each, and what -x names
 // as the beginning of the command. Those of a host are in it.
-func (p *Pssh) sshOptions(values string) (options, others []string) {
+func (p *pssh) sshOptions(values string) (options, others []string) {
 	for _, o := range p.Options {
 		options = append(options, "-o"+o)
 	}
@@ -109,7 +109,7 @@ func (p *Pssh) sshOptions(values string) (options, others []string) {
 }
 
 // engine is ours, or the ssh program where that is to trace what it does.
-func (p *Pssh) engine(env Env, options []string) (psshWork, error) {
+func (p *pssh) engine(env Env, options []string) (psshWork, error) {
 	traces := func(o string) bool { return len(o) > 1 && strings.Trim(o[1:], "v") == "" }
 	if slices.ContainsFunc(options, traces) {
 		argv := func(h host.Host, command string) []string {
@@ -139,7 +139,7 @@ func sshDestination(h host.Host) []string {
 // loginShell is what ssh without a command runs.
 const loginShell = "exec $SHELL -l"
 
-func (p *Pssh) command(env Env) (psshWork, error) {
+func (p *pssh) command(env Env) (psshWork, error) {
 	options, before := p.sshOptions(sshValues)
 	work, err := p.engine(env, options)
 	work.command.Line = strings.Join(append(before, p.Args...), " ")
@@ -155,7 +155,7 @@ func (p *Pssh) command(env Env) (psshWork, error) {
 }
 
 // nuke kills what a pattern names on the hosts.
-func (p *Pssh) nuke(env Env) (psshWork, error) {
+func (p *pssh) nuke(env Env) (psshWork, error) {
 	options, before := p.sshOptions(sshValues)
 	work, err := p.engine(env, options)
 	work.command.Line = strings.Join(append(before, "pkill -9 "+p.Args[0]), " ")

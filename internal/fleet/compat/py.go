@@ -20,16 +20,16 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// PyVersion is the version of mpssh.py whose behaviour we promise.
-const PyVersion = "1.2"
+// pyVersion is the version of mpssh.py whose behaviour we promise.
+const pyVersion = "1.2"
 
-// PySSH is one call of mpssh.py. Its promise: options, header, lines, cutting,
+// pySSH is one call of mpssh.py. Its promise: options, header, lines, cutting,
 // removal of control characters, exit messages, summary and exit code are
 // those of mpssh.py. Knowingly different: the default delay of 50 ms gives way
 // to our own pacing (an explicit --delay is kept), children have an empty
 // standard input and no terminal to ask on, and names that ssh would take for
 // options or that a shell could misread are refused per host.
-type PySSH struct {
+type pySSH struct {
 	File       string
 	Delay      int  // ms, -1 = not given
 	ZeroExit   bool // also print exit code 0
@@ -75,10 +75,10 @@ Runs a command on many hosts at once through SSH (a mode of sshpace).
   -V, --version         print the version
 `
 
-// ParsePy reads the arguments after the program's name. help and version are
+// parsePy reads the arguments after the program's name. help and version are
 // texts to print instead of running.
-func ParsePy(args []string) (p *PySSH, instead string, err error) {
-	p = &PySSH{}
+func parsePy(args []string) (p *pySSH, instead string, err error) {
+	p = &pySSH{}
 	f := newFlags("mpssh.py")
 	var help, version bool
 	var opts []string
@@ -104,7 +104,7 @@ func ParsePy(args []string) (p *PySSH, instead string, err error) {
 	case help:
 		return nil, pyHelp, nil
 	case version:
-		return nil, "MPSSH.py " + PyVersion + "\n", nil
+		return nil, "MPSSH.py " + pyVersion + "\n", nil
 	case err != nil:
 		return nil, "", &errUsage{pyReason(err)}
 	}
@@ -126,7 +126,7 @@ func pyReason(err error) string {
 	return fmt.Sprintf("argument -%s/--%s: %s'%s'", flag.Shorthand, flag.Name, problem, bad.GetValue())
 }
 
-func (p *PySSH) check(args []string) error {
+func (p *pySSH) check(args []string) error {
 	var missing []string
 	if p.File == "" {
 		missing = append(missing, "-f/--file")
@@ -150,7 +150,7 @@ func (p *PySSH) check(args []string) error {
 
 // PyMain is the program mpssh.py: it runs the arguments and returns the exit code.
 func PyMain(ctx context.Context, env Env, args []string) int {
-	p, instead, err := ParsePy(args)
+	p, instead, err := parsePy(args)
 	if usage := (*errUsage)(nil); errors.As(err, &usage) {
 		fmt.Fprintf(env.Stderr, "%smpssh.py: error: %s\n", pyUsage, termsafe.Line(usage.text))
 		return exitUsage
@@ -175,7 +175,7 @@ func PyMain(ctx context.Context, env Env, args []string) int {
 
 // Run runs the command. It returns an error only if the run itself could not
 // be done; what became of the hosts is in the output.
-func (p *PySSH) Run(ctx context.Context, env Env) error {
+func (p *pySSH) Run(ctx context.Context, env Env) error {
 	names, err := p.hosts()
 	if err != nil {
 		return err
@@ -207,7 +207,7 @@ func (p *PySSH) Run(ctx context.Context, env Env) error {
 }
 
 // hosts reads the hosts file.
-func (p *PySSH) hosts() ([]string, error) {
+func (p *pySSH) hosts() ([]string, error) {
 	file, err := os.Open(p.File)
 	if err != nil {
 		return nil, err
@@ -224,12 +224,12 @@ func (p *PySSH) hosts() ([]string, error) {
 	return names, lines.Err()
 }
 
-func (p *PySSH) header(env Env, hosts int) error {
+func (p *pySSH) header(env Env, hosts int) error {
 	if p.NoHeader {
 		return nil
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "MPSSH.py - Mass parallel SSH in Python (Version %s)\n(c) 2013 Ivan Zahariev <famzah>\n\n", PyVersion)
+	fmt.Fprintf(&b, "MPSSH.py - Mass parallel SSH in Python (Version %s)\n(c) 2013 Ivan Zahariev <famzah>\n\n", pyVersion)
 	fmt.Fprintf(&b, "  [*] read (%d) hosts from the list\n", hosts)
 	fmt.Fprintf(&b, "  [*] executing \"%s\" as user \"%s\"\n", p.Command, p.User)
 	if p.Verbose {
@@ -246,7 +246,7 @@ func (p *PySSH) header(env Env, hosts int) error {
 }
 
 // binary is what -v names: the program of -S, or the ssh that would be found.
-func (p *PySSH) binary(env Env) string {
+func (p *pySSH) binary(env Env) string {
 	if p.SSHBin != "" {
 		return p.SSHBin
 	}
@@ -256,7 +256,7 @@ func (p *PySSH) binary(env Env) string {
 	return "/usr/bin/ssh"
 }
 
-func (p *PySSH) dashed() []string {
+func (p *pySSH) dashed() []string {
 	var opts []string
 	for _, o := range p.SSHOpts {
 		opts = append(opts, "-"+o)
@@ -266,7 +266,7 @@ func (p *PySSH) dashed() []string {
 
 // quiet tells whether ssh is told to say nothing of itself (ssh(1) -q,
 // ssh_config(5) LogLevel); the first value counts.
-func (p *PySSH) quiet() bool {
+func (p *pySSH) quiet() bool {
 	for _, option := range p.SSHOpts {
 		rest, isOption := strings.CutPrefix(option, "o")
 		words := strings.FieldsFunc(rest, func(r rune) bool { return r == ' ' || r == '=' || r == '\t' })
@@ -282,12 +282,12 @@ func (p *PySSH) quiet() bool {
 
 // traces tells whether ssh is to trace what it does (ssh(1) -v), which only the
 // ssh program can.
-func (p *PySSH) traces() bool {
+func (p *pySSH) traces() bool {
 	return slices.ContainsFunc(p.SSHOpts, func(o string) bool { return o != "" && strings.Trim(o, "v") == "" })
 }
 
 // engine is the program of -S with the argument list of the original, or ours.
-func (p *PySSH) engine(env Env, hosts []host.Host) (fleet.Executor, func() error, error) {
+func (p *pySSH) engine(env Env, hosts []host.Host) (fleet.Executor, func() error, error) {
 	if p.SSHBin == "" && p.traces() {
 		argv := func(h host.Host, command string) []string {
 			return append(p.dashed(), "-oBatchMode=yes", "-oStrictHostKeyChecking=yes", h.User+"@"+h.Name, command)

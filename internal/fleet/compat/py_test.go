@@ -38,7 +38,7 @@ func TestPyOffline(t *testing.T) {
 	header := func(version string) string {
 		return "MPSSH.py - Mass parallel SSH in Python (Version " + version + ")\n(c) 2013 Ivan Zahariev <famzah>\n\n" +
 			"  [*] read (3) hosts from the list\n  [*] executing \"cmd  arg \" as user \"tuser\"\n"
-	}(PyVersion)
+	}(pyVersion)
 	done := func(a, b, c int) string {
 		return fmt.Sprintf("\n  Done. 3 hosts processed (ok/non-ok/ssh-failed = %d/%d/%d).\n", a, b, c)
 	}
@@ -110,7 +110,7 @@ func TestPyQuiet(t *testing.T) {
 	for option, want := range map[string]bool{
 		"q": true, "o LogLevel=QUIET": true, "oLogLevel=quiet": true, "o LogLevel FATAL": true, "o LogLevel=ERROR": false, "v": false, "o X=QUIET": false,
 	} {
-		p, _, err := ParsePy([]string{"-f", "hosts", "-O", option, "true"})
+		p, _, err := parsePy([]string{"-f", "hosts", "-O", option, "true"})
 		if err != nil || p.quiet() != want {
 			t.Errorf("%q: %v, %v", option, err, p)
 		}
@@ -255,7 +255,7 @@ func TestPyOnATerminal(t *testing.T) {
 	var out, stderr bytes.Buffer
 	env := offline(t, &out, &stderr)
 	env.StdoutTTY = true
-	p := &PySSH{MaxLen: 80, ZeroExit: true, Silent: true}
+	p := &pySSH{MaxLen: 80, ZeroExit: true, Silent: true}
 	s := newPySink(p, env, []string{"web1"})
 	if err := s.Output(fleet.Event{Data: []byte("a\x1b[2J\u009bb\u202e\n")}); err != nil {
 		t.Fatal(err)
@@ -273,7 +273,7 @@ func TestPyOnATerminal(t *testing.T) {
 // does not depend on it.
 func TestPyEndlessOutput(t *testing.T) {
 	var out, stderr bytes.Buffer
-	s := newPySink(&PySSH{MaxLen: 100}, offline(t, &out, &stderr), []string{"a"})
+	s := newPySink(&pySSH{MaxLen: 100}, offline(t, &out, &stderr), []string{"a"})
 	block := strings.Repeat("x", 1000)
 	for range 1000 {
 		if err := s.Output(fleet.Event{Data: []byte(block)}); err != nil {
@@ -316,7 +316,7 @@ func TestPyChunksAreIndependentOfPieces(t *testing.T) {
 		}
 		fmt.Fprintf(&want, "a =: %d non-printable characters were ignored\n", bad)
 		var out, stderr bytes.Buffer
-		s := newPySink(&PySSH{MaxLen: maxLen}, offline(t, &out, &stderr), []string{"a"})
+		s := newPySink(&pySSH{MaxLen: maxLen}, offline(t, &out, &stderr), []string{"a"})
 		for rest := data; len(rest) > 0; {
 			n := min(len(rest), 1+r.IntN(40_000))
 			if err := s.Output(fleet.Event{Data: rest[:n]}); err != nil {

@@ -24,7 +24,7 @@ const (
 // pySink prints as mpssh.py does, all of it to standard output.
 type pySink struct {
 	fleet.Nothing
-	p        *PySSH
+	p        *pySSH
 	env      Env
 	names    []string // by index
 	width    int      // of the longest name, in characters
@@ -48,7 +48,7 @@ type pyStream struct {
 	last time.Time // when data came
 }
 
-func newPySink(p *PySSH, env Env, names []string) *pySink {
+func newPySink(p *pySSH, env Env, names []string) *pySink {
 	s := &pySink{p: p, env: env, names: names, program: p.SSHBin != "", stop: make(chan struct{}), live: map[int]*[2]pyStream{}}
 	for _, name := range names {
 		s.width = max(s.width, utf8.RuneCountInString(name))

@@ -340,7 +340,7 @@ func TestTornRecord(t *testing.T) {
 	}
 	first := strings.IndexByte(string(whole), '\n') + 1
 	for cut := range len(whole) {
-		rec, err := ReadRecord(strings.NewReader(string(whole[:cut])))
+		rec, err := readRecord(strings.NewReader(string(whole[:cut])))
 		if cut < first {
 			if err == nil {
 				t.Fatalf("cut at %d: no error without a first line", cut)
@@ -358,7 +358,7 @@ func TestDamageIsAnError(t *testing.T) {
 		`{"type":"run","schema":"sshpace.run/1","id":"x","start":"2026-01-01T00:00:00Z","set":"n[1-","how":{}}` + "\n",
 		`{"type":"run","schema":"sshpace.run/1","id":"x","start":"2026-01-01T00:00:00Z","set":"a"}` + "\n",
 		`{"type":"run","schema":"sshpace.run/1","id":"x","start":"2026-01-01T00:00:00Z","set":"a","how":{}}` + "\nbroken\n{}\n"} {
-		if rec, err := ReadRecord(strings.NewReader(text)); err == nil {
+		if rec, err := readRecord(strings.NewReader(text)); err == nil {
 			t.Errorf("%q: %+v", text, rec)
 		}
 	}
@@ -370,7 +370,7 @@ func FuzzReadRecord(f *testing.F) {
 	f.Add(`{"type":"run","schema":"sshpace.run/1","id":"x","start":"2026-01-01T00:00:00Z","set":"a[1-3]","how":{}}` + "\n" + `{"type":"result","host":"a1","status":"failed","exit":1}` + "\n" + `{"type":"summary"}` + "\n")
 	f.Add("{}\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		rec, err := ReadRecord(strings.NewReader(text))
+		rec, err := readRecord(strings.NewReader(text))
 		if err != nil {
 			return
 		}

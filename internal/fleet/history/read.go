@@ -99,12 +99,12 @@ func (s *Store) Read(id string) (*Record, error) {
 		return nil, fmt.Errorf("history: %w", err)
 	}
 	defer f.Close()
-	return ReadRecord(f)
+	return readRecord(f)
 }
 
-// ReadRecord reads a record. A last line that is not complete is left out, as a
+// readRecord reads a record. A last line that is not complete is left out, as a
 // crash may leave one; any other damage is an error.
-func ReadRecord(r io.Reader) (*Record, error) {
+func readRecord(r io.Reader) (*Record, error) {
 	rec := &Record{}
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 64<<10), maxLine)

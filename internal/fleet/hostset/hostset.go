@@ -68,7 +68,7 @@ func syntaxError(text, format string, args ...any) error {
 // each once. Unlike All it returns no names beside an error.
 func Expand(text string, opt Options) ([]string, error) {
 	var names []string
-	for name, err := range All(text, opt) {
+	for name, err := range all(text, opt) {
 		if err != nil {
 			return nil, err
 		}
@@ -77,9 +77,9 @@ func Expand(text string, opt Options) ([]string, error) {
 	return names, nil
 }
 
-// All yields the names of an expression lazily, in the order they were
+// all yields the names of an expression lazily, in the order they were
 // written, each once. An error ends the sequence.
-func All(text string, opt Options) iter.Seq2[string, error] {
+func all(text string, opt Options) iter.Seq2[string, error] {
 	opt.Max = opt.max()
 	e := &evaluator{opt: opt, groups: map[string][]string{}, busy: map[string]bool{}}
 	return e.limit(text, e.expression(text))

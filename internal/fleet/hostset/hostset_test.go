@@ -77,7 +77,7 @@ func TestMaxBoundsTheWholeSet(t *testing.T) {
 // The first names of a large set come without the others being made.
 func TestAllIsLazy(t *testing.T) {
 	allocs := testing.AllocsPerRun(1, func() {
-		for name, err := range All("n[1-900000]", Options{}) {
+		for name, err := range all("n[1-900000]", Options{}) {
 			if err != nil || name != "n1" {
 				t.Fatalf("first name = %q, %v", name, err)
 			}

@@ -187,7 +187,7 @@ func newCollector(opt Options) *collector {
 
 // add expands a set; the hosts take label and origin of like.
 func (c *collector) add(set string, like host.Host, opt Options) error {
-	for name, err := range All(set, opt) {
+	for name, err := range all(set, opt) {
 		if err != nil {
 			return err
 		}

@@ -7,22 +7,22 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// Batches says when a batch begins, and asks before the second one if it is to.
-type Batches struct {
+// batches says when a batch begins, and asks before the second one if it is to.
+type batches struct {
 	fleet.Nothing
 	w       io.Writer
 	confirm func(question string) (bool, error)
 }
 
-var _ fleet.Sink = (*Batches)(nil)
+var _ fleet.Sink = (*batches)(nil)
 
-// NewBatches writes to w. confirm asks somebody; nil goes on without.
-func NewBatches(w io.Writer, confirm func(question string) (bool, error)) *Batches {
-	return &Batches{w: w, confirm: confirm}
+// newBatches writes to w. confirm asks somebody; nil goes on without.
+func newBatches(w io.Writer, confirm func(question string) (bool, error)) *batches {
+	return &batches{w: w, confirm: confirm}
 }
 
 // Batch writes a line for a batch that begins.
-func (n *Batches) Batch(b fleet.Batch) error {
+func (n *batches) Batch(b fleet.Batch) error {
 	if b.Number == 2 && n.confirm != nil {
 		yes, err := n.confirm(fmt.Sprintf("sshpace: %s; go on with the others?", numbers(&b.Before)))
 		if err != nil {

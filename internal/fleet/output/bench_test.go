@@ -14,9 +14,9 @@ import (
 func BenchmarkBulk(b *testing.B) {
 	data := bytes.Repeat([]byte("Nov 21 20:13:19 web1 sshd[123]: Accepted publickey for root from 192.0.2.1\n"), 64<<10/76)
 	for name, sink := range map[string]fleet.Sink{
-		"prefix": NewPrefix(PrefixOptions{Out: io.Discard, Err: io.Discard}),
-		"json":   NewJSON(io.Discard),
-		"gather": NewGather(GatherOptions{Out: io.Discard, Err: io.Discard, Dir: b.TempDir()}),
+		"prefix": newPrefix(prefixOptions{Out: io.Discard, Err: io.Discard}),
+		"json":   newJSON(io.Discard),
+		"gather": newGather(gatherOptions{Out: io.Discard, Err: io.Discard, Dir: b.TempDir()}),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(data)))
@@ -32,10 +32,10 @@ func BenchmarkBulk(b *testing.B) {
 // BenchmarkHost is what one host with one line of output costs.
 func BenchmarkHost(b *testing.B) {
 	for name, sink := range map[string]fleet.Sink{
-		"prefix":  NewPrefix(PrefixOptions{Out: io.Discard, Err: io.Discard}),
-		"json":    NewJSON(io.Discard),
-		"gather":  NewGather(GatherOptions{Out: io.Discard, Err: io.Discard, Dir: b.TempDir()}),
-		"closing": NewClosing(io.Discard),
+		"prefix":  newPrefix(prefixOptions{Out: io.Discard, Err: io.Discard}),
+		"json":    newJSON(io.Discard),
+		"gather":  newGather(gatherOptions{Out: io.Discard, Err: io.Discard, Dir: b.TempDir()}),
+		"closing": newClosing(io.Discard),
 	} {
 		b.Run(name, func(b *testing.B) {
 			i := 0

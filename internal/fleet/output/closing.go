@@ -19,14 +19,14 @@ import (
 // slowest is how many hosts the summary names.
 const slowest = 3
 
-// Closing writes the summary at the end of a run: how many hosts ended how, who
+// closing writes the summary at the end of a run: how many hosts ended how, who
 // failed, who could not be reached, who was slow.
 //
 //	3 hosts: 1 ok, 1 failed, 1 unreachable in 1.2s; slowest: web3 1.1s
 //	failed: web2
 //	unreachable: web3
 //	output cut off after 1000 bytes: web2
-type Closing struct {
+type closing struct {
 	fleet.Nothing
 	w     io.Writer
 	names [4][]string         // by status; those that were ok are only counted
@@ -39,13 +39,13 @@ type slowHost struct {
 	took time.Duration
 }
 
-var _ fleet.Sink = (*Closing)(nil)
+var _ fleet.Sink = (*closing)(nil)
 
-// NewClosing makes a Closing that writes to w.
-func NewClosing(w io.Writer) *Closing { return &Closing{w: w} }
+// newClosing makes a Closing that writes to w.
+func newClosing(w io.Writer) *closing { return &closing{w: w} }
 
 // Done remembers the host.
-func (t *Closing) Done(r fleet.Result, _ fleet.Summary) error {
+func (t *closing) Done(r fleet.Result, _ fleet.Summary) error {
 	status := r.Status()
 	if status != fleet.OK {
 		t.names[status] = append(t.names[status], r.Host.String())
@@ -67,12 +67,12 @@ func (t *Closing) Done(r fleet.Result, _ fleet.Summary) error {
 }
 
 // End writes one line with the numbers and one for each kind of failure.
-func (t *Closing) End(so fleet.Summary) error {
+func (t *closing) End(so fleet.Summary) error {
 	_, err := io.WriteString(t.w, t.text(&so))
 	return err
 }
 
-func (t *Closing) text(so *fleet.Summary) string {
+func (t *closing) text(so *fleet.Summary) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s in %s", numbers(so), round(so.Elapsed))
 	if len(t.slow) > 1 {

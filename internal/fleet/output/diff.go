@@ -133,7 +133,7 @@ func writeDiff(w io.Writer, edits []edit) error {
 const maxDiff = 4 << 20
 
 // lines reads a group's text as it is shown; ok is false if it is too large.
-func (g *Gather) lines(gr *group) (lines []string, ok bool, err error) {
+func (g *gather) lines(gr *group) (lines []string, ok bool, err error) {
 	if gr.content.size > maxDiff || gr.content.dropped > 0 {
 		return nil, false, nil
 	}

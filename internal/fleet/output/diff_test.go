@@ -65,7 +65,7 @@ func TestGatherDiff(t *testing.T) {
 		"web3": rule + "\nweb3 (1)\n" + rule,
 	} {
 		var o, errs bytes.Buffer
-		g := NewGather(GatherOptions{Out: &o, Err: &errs, Diff: true, DiffHost: host})
+		g := newGather(gatherOptions{Out: &o, Err: &errs, Diff: true, DiffHost: host})
 		play(t, g, out(0, "web1", "a\n"+long+"b\n"), out(1, "web2", "a\n"+long+"b\n"), out(2, "web3", "a\nsame\nsame\nnew\n"+long[10:]+"- c\n"),
 			exited(0, "web1", 0), exited(1, "web2", 0), exited(2, "web3", 0))
 		if err := g.End(fleet.Summary{}); err != nil {
@@ -80,7 +80,7 @@ func TestGatherDiff(t *testing.T) {
 // What is too different is shown whole.
 func TestGatherDiffGivesUp(t *testing.T) {
 	var o, errs bytes.Buffer
-	g := NewGather(GatherOptions{Out: &o, Err: &errs, Diff: true})
+	g := newGather(gatherOptions{Out: &o, Err: &errs, Diff: true})
 	play(t, g, out(0, "a", strings.Repeat("x\n", 2000)), out(1, "b", strings.Repeat("y\n", 2000)), exited(0, "a", 0), exited(1, "b", 0))
 	if err := g.End(fleet.Summary{}); err != nil {
 		t.Fatal(err)

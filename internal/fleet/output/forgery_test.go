@@ -68,7 +68,7 @@ func TestGatherCannotBeForged(t *testing.T) {
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		var o, e bytes.Buffer
-		g := NewGather(GatherOptions{Out: &o, Err: &e})
+		g := newGather(gatherOptions{Out: &o, Err: &e})
 		want := [2]map[string][]string{{}, {}}
 		var ends []string
 		for i := range rapid.IntRange(1, 4).Draw(t, "hosts") {

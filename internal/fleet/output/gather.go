@@ -15,8 +15,8 @@ import (
 	"sshpace/internal/fleet/hostset"
 )
 
-// GatherOptions say how Gather keeps and writes. Only the writers are required.
-type GatherOptions struct {
+// gatherOptions say how Gather keeps and writes. Only the writers are required.
+type gatherOptions struct {
 	Out, Err io.Writer // remote stdout; remote stderr and what became of hosts
 	Memory   int64     // output kept in memory, in bytes; 0 = 16 MiB. The rest goes to a file
 	Dir      string    // folder of that file; "" = the system's
@@ -29,7 +29,7 @@ type GatherOptions struct {
 	ByEnd bool
 }
 
-// Gather collects everything and writes, at the end, each distinct output once,
+// gather collects everything and writes, at the end, each distinct output once,
 // under the folded names of the hosts that sent it. Outputs that differ only by
 // the host's own name are the same; the name is then written as <host>. Standard
 // output, standard error and ends are folded apart from each other, the largest
@@ -39,9 +39,9 @@ type GatherOptions struct {
 //	web[1-3] (3)
 //	---------------
 //	| a line that all three sent
-type Gather struct {
+type gather struct {
 	fleet.Nothing
-	opt    GatherOptions
+	opt    gatherOptions
 	store  store
 	mark   []byte // stands for the host's own name while hashing; nobody can guess it
 	live   map[int]*[2]content
@@ -61,14 +61,14 @@ type group struct {
 	text    string            // of a group of ends; with ByEnd how all of its hosts ended
 }
 
-var _ fleet.Sink = (*Gather)(nil)
+var _ fleet.Sink = (*gather)(nil)
 
-// NewGather makes a Gather.
-func NewGather(opt GatherOptions) *Gather {
+// newGather makes a Gather.
+func newGather(opt gatherOptions) *gather {
 	if opt.Memory <= 0 {
 		opt.Memory = 16 << 20
 	}
-	g := &Gather{
+	g := &gather{
 		opt: opt, store: store{dir: opt.Dir, limit: opt.Memory},
 		mark: []byte(rand.Text()), live: map[int]*[2]content{}, ends: map[string]*group{},
 	}
@@ -79,7 +79,7 @@ func NewGather(opt GatherOptions) *Gather {
 }
 
 // Output keeps a piece of output.
-func (g *Gather) Output(e fleet.Event) error {
+func (g *gather) Output(e fleet.Event) error {
 	state := g.live[e.Index]
 	if state == nil {
 		state = new([2]content)
@@ -89,7 +89,7 @@ func (g *Gather) Output(e fleet.Event) error {
 }
 
 // Done puts the host into its groups.
-func (g *Gather) Done(r fleet.Result, _ fleet.Summary) error {
+func (g *gather) Done(r fleet.Result, _ fleet.Summary) error {
 	state := g.live[r.Index]
 	delete(g.live, r.Index)
 	var errs []error
@@ -111,15 +111,15 @@ func (g *Gather) Done(r fleet.Result, _ fleet.Summary) error {
 }
 
 // end is how a host ended, if that is to be told.
-func (g *Gather) end(r *fleet.Result) string {
-	if text := Explain(r); text != "" || !g.opt.ByEnd {
+func (g *gather) end(r *fleet.Result) string {
+	if text := explain(r); text != "" || !g.opt.ByEnd {
 		return text
 	}
 	return "exit 0"
 }
 
 // ended puts a host into a group of ends.
-func (g *Gather) ended(text string, r *fleet.Result) {
+func (g *gather) ended(text string, r *fleet.Result) {
 	if g.ends[text] == nil {
 		g.ends[text] = &group{text: text}
 	}
@@ -127,7 +127,7 @@ func (g *Gather) ended(text string, r *fleet.Result) {
 }
 
 // file adds one stream of a host to the group with the same content.
-func (g *Gather) file(groups map[[sha256.Size]byte]*group, c *content, r *fleet.Result) error {
+func (g *gather) file(groups map[[sha256.Size]byte]*group, c *content, r *fleet.Result) error {
 	if c.size == 0 {
 		return nil
 	}
@@ -156,7 +156,7 @@ func (g *Gather) file(groups map[[sha256.Size]byte]*group, c *content, r *fleet.
 // hashes returns the hash of the content as it came and with the host's own
 // name replaced. What was dropped counts, so that two long outputs are not
 // taken for equal because their beginnings are.
-func (g *Gather) hashes(c *content, host names) (raw, folded [sha256.Size]byte, err error) {
+func (g *gather) hashes(c *content, host names) (raw, folded [sha256.Size]byte, err error) {
 	rawHash, foldedHash := sha256.New(), sha256.New()
 	var buf []byte
 	err = g.eachLine(c, func(p Piece) error {
@@ -176,7 +176,7 @@ func (g *Gather) hashes(c *content, host names) (raw, folded [sha256.Size]byte, 
 }
 
 // eachLine reads the lines of a content.
-func (g *Gather) eachLine(c *content, use func(Piece) error) error {
+func (g *gather) eachLine(c *content, use func(Piece) error) error {
 	l := Lines{Max: defaultMaxLine}
 	r := g.store.reader(c)
 	var err error
@@ -199,7 +199,7 @@ func (g *Gather) eachLine(c *content, use func(Piece) error) error {
 }
 
 // End writes the groups and frees what was kept.
-func (g *Gather) End(fleet.Summary) error {
+func (g *gather) End(fleet.Summary) error {
 	out, errs := bufio.NewWriter(g.opt.Out), bufio.NewWriter(g.opt.Err)
 	err := errors.Join(
 		g.writeGroups(out, g.groups[fleet.Stdout], ""), out.Flush(),
@@ -216,7 +216,7 @@ const (
 	hostMark = "| "
 )
 
-func (g *Gather) writeGroups(w *bufio.Writer, groups map[[sha256.Size]byte]*group, what string) error {
+func (g *gather) writeGroups(w *bufio.Writer, groups map[[sha256.Size]byte]*group, what string) error {
 	list := bySize(groups)
 	var old []string // what the others are compared with
 	if g.opt.Diff && what == "" && len(list) > 1 {
@@ -255,7 +255,7 @@ func (g *Gather) writeGroups(w *bufio.Writer, groups map[[sha256.Size]byte]*grou
 }
 
 // edits are how a group differs from the first one; nil: it is to be shown whole.
-func (g *Gather) edits(old []string, gr *group, place int) ([]edit, error) {
+func (g *gather) edits(old []string, gr *group, place int) ([]edit, error) {
 	if old == nil || place == 0 {
 		return nil, nil
 	}
@@ -271,7 +271,7 @@ func (g *Gather) edits(old []string, gr *group, place int) ([]edit, error) {
 }
 
 // writeContent writes a group's text, each line with the mark of hosts.
-func (g *Gather) writeContent(w *bufio.Writer, gr *group) error {
+func (g *gather) writeContent(w *bufio.Writer, gr *group) error {
 	var buf []byte
 	begun := false
 	err := g.eachLine(&gr.content, func(p Piece) error {
@@ -302,7 +302,7 @@ func (g *Gather) writeContent(w *bufio.Writer, gr *group) error {
 	return err
 }
 
-func (g *Gather) writeEnds(w *bufio.Writer) error {
+func (g *gather) writeEnds(w *bufio.Writer) error {
 	for _, gr := range bySize(g.ends) {
 		fmt.Fprintf(w, "%s (%d) =: %s\n", termsafe.Line(hostset.Fold(gr.hosts)), len(gr.hosts), gr.text)
 	}

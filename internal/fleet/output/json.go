@@ -29,13 +29,13 @@ type JSON struct {
 
 var _ fleet.Sink = (*JSON)(nil)
 
-// NewJSON makes a JSON.
-func NewJSON(w io.Writer) *JSON { return &JSON{w: w, live: map[int]*[2]Lines{}} }
+// newJSON makes a JSON.
+func newJSON(w io.Writer) *JSON { return &JSON{w: w, live: map[int]*[2]Lines{}} }
 
 // NewRecord makes a JSON without output, with all that it takes to do the run
 // once more: what the history keeps.
 func NewRecord(w io.Writer, how How) *JSON {
-	j := NewJSON(w)
+	j := newJSON(w)
 	j.how = &how
 	return j
 }
@@ -103,7 +103,7 @@ func (j *JSON) End(s fleet.Summary) error {
 }
 
 func (j *JSON) line(host string, stream fleet.Stream, p Piece) {
-	rec := OutputRecord{Type: "output", Schema: Schema, Host: host, Stream: stream.String(), Continues: p.Continues}
+	rec := outputRecord{Type: "output", Schema: Schema, Host: host, Stream: stream.String(), Continues: p.Continues}
 	if p.Open {
 		rec.EOL = new(bool)
 	}

@@ -18,7 +18,7 @@ import (
 func TestJSON(t *testing.T) {
 	var o bytes.Buffer
 	start := time.Date(2026, 11, 21, 20, 0, 0, 5, time.UTC)
-	j := NewJSON(&o)
+	j := newJSON(&o)
 	list := []host.Host{{Name: "web1"}, {Name: "web2"}, {Name: "web3"}}
 	if err := errors.Join(j.Begin(fleet.Start{ID: "r1", Time: start, Command: "uptime && echo <b>", Hosts: list}), j.Started(1)); err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func FuzzJSON(f *testing.F) {
 	f.Add([]byte("\x1b]0;t\x07\u009b\u202e\x7f\u2028 \xff"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var o bytes.Buffer
-		j := NewJSON(&o)
+		j := newJSON(&o)
 		half := len(data) / 2
 		play(t, j, out(0, "a", string(data[:half])), out(0, "a", string(data[half:])), exited(0, "a", 0))
 		for _, r := range strings.ReplaceAll(o.String(), "\n", "") {

@@ -1,5 +1,5 @@
 // Package output shows what a fleet run does: each type here is a fleet.Sink.
-// Prefix writes lines as they come, Gather folds identical output, JSON writes
+// prefix writes lines as they come, Gather folds identical output, JSON writes
 // records, Files keeps each host's bytes, Closing sums up, Progress draws one line
 // on a terminal. Tee joins them.
 //
@@ -110,10 +110,10 @@ func isLoss(err error) bool {
 	return loss
 }
 
-// Explain says in one safe line how a host ended, "" for one that ended well:
+// explain says in one safe line how a host ended, "" for one that ended well:
 // "exit 3", "killed by signal TERM", "unreachable: connection refused", "output
 // cut off after 1000 bytes".
-func Explain(r *fleet.Result) string {
+func explain(r *fleet.Result) string {
 	text := ended(r)
 	if r.Incomplete == "" {
 		return text

@@ -80,7 +80,7 @@ func TestExplain(t *testing.T) {
 		{hostile, `unreachable: banner \nx`},
 	}
 	for _, tt := range tests {
-		if got := Explain(&tt.r); got != tt.want {
+		if got := explain(&tt.r); got != tt.want {
 			t.Errorf("Explain(%+v) = %q, want %q", tt.r, got, tt.want)
 		}
 	}
@@ -88,7 +88,7 @@ func TestExplain(t *testing.T) {
 
 func TestPrefix(t *testing.T) {
 	var o, e bytes.Buffer
-	p := NewPrefix(PrefixOptions{Out: &o, Err: &e, Width: 5, MaxLine: 10})
+	p := newPrefix(prefixOptions{Out: &o, Err: &e, Width: 5, MaxLine: 10})
 	play(t, p,
 		out(0, "web1", "one\ntw"), out(1, "db1", "x\r\ny\rz\n\n"), out(0, "web1", "o\n"),
 		stderr(0, "web1", "oops"), out(1, "db1", "0123456789abcdefghijklm\nend"),
@@ -125,7 +125,7 @@ func TestPrefixCannotBeForged(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		var o, e bytes.Buffer
-		p := NewPrefix(PrefixOptions{Out: &o, Err: &e, MaxLine: 1 + r.IntN(40)})
+		p := newPrefix(prefixOptions{Out: &o, Err: &e, MaxLine: 1 + r.IntN(40)})
 		rest := hostile
 		for rest != "" {
 			n := 1 + r.IntN(len(rest))
@@ -146,7 +146,7 @@ func TestPrefixCannotBeForged(t *testing.T) {
 
 func TestPrefixRawKeepsBytesButNotLineEnds(t *testing.T) {
 	var o bytes.Buffer
-	p := NewPrefix(PrefixOptions{Out: &o, Err: &o, Raw: true})
+	p := newPrefix(prefixOptions{Out: &o, Err: &o, Raw: true})
 	play(t, p, out(0, "a", "\x1b[31mred\x1b[0m\rb\n"), exited(0, "a", 0))
 	if want := "a -> \x1b[31mred\x1b[0m\na -> b\n"; o.String() != want {
 		t.Errorf("got %q, want %q", o.String(), want)
@@ -189,7 +189,7 @@ func TestEndlessLineIsBounded(t *testing.T) {
 	data := bytes.Repeat([]byte("x"), 64<<10)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	p := NewPrefix(PrefixOptions{Out: io.Discard, Err: io.Discard})
+	p := newPrefix(prefixOptions{Out: io.Discard, Err: io.Discard})
 	for range 1600 { // 100 MB without a newline
 		play(t, p, fleet.Event{Host: "a", Data: data})
 	}
@@ -202,7 +202,7 @@ func TestEndlessLineIsBounded(t *testing.T) {
 
 func TestGatherFolds(t *testing.T) {
 	var o, e bytes.Buffer
-	g := NewGather(GatherOptions{Out: &o, Err: &e, Dir: t.TempDir()})
+	g := newGather(gatherOptions{Out: &o, Err: &e, Dir: t.TempDir()})
 	for i := range 3 {
 		name := fmt.Sprintf("web%d.example", i+1)
 		play(t, g, out(i, name, fmt.Sprintf("I am web%d of %s\nsame", i+1, name)), exited(i, name, 0))
@@ -248,7 +248,7 @@ hint: is sshd running there?
 // A line that is longer than what is held at once stays one line.
 func TestGatherLongLine(t *testing.T) {
 	var o bytes.Buffer
-	g := NewGather(GatherOptions{Out: &o, Err: io.Discard})
+	g := newGather(gatherOptions{Out: &o, Err: io.Discard})
 	long := strings.Repeat("0123456789", 3*defaultMaxLine/10)
 	play(t, g, out(0, "web1", long+"\nnext\n\n"), exited(0, "web1", 0))
 	if err := g.End(fleet.Summary{}); err != nil || !strings.HasSuffix(o.String(), rule+"\n| "+long+"\n| next\n| \n") {
@@ -259,7 +259,7 @@ func TestGatherLongLine(t *testing.T) {
 // A single host's own name stays as it was sent.
 func TestGatherShowsTheNameWhenNothingWasFolded(t *testing.T) {
 	var o bytes.Buffer
-	g := NewGather(GatherOptions{Out: &o, Err: io.Discard})
+	g := newGather(gatherOptions{Out: &o, Err: io.Discard})
 	play(t, g, out(0, "web1", "web1 here\n"), exited(0, "web1", 0))
 	if err := g.End(fleet.Summary{}); err != nil || !strings.Contains(o.String(), "\n| web1 here\n") {
 		t.Errorf("%v, %q", err, o.String())
@@ -285,7 +285,7 @@ func TestNamesReplaceWholeWordsOnly(t *testing.T) {
 func TestGatherSpills(t *testing.T) {
 	dir := t.TempDir()
 	var o bytes.Buffer
-	g := NewGather(GatherOptions{Out: &o, Err: io.Discard, Dir: dir, Memory: 1 << 20})
+	g := newGather(gatherOptions{Out: &o, Err: io.Discard, Dir: dir, Memory: 1 << 20})
 	block := strings.Repeat("0123456789abcdef\n", 1<<12)
 	for range 60 { // 4.2 MB each
 		play(t, g, out(0, "a1", block), out(1, "a2", block), out(2, "b", "b"+block))
@@ -310,7 +310,7 @@ func TestGatherSpills(t *testing.T) {
 // that are equal as far as they were kept are not taken for equal.
 func TestGatherWithoutRoom(t *testing.T) {
 	var o bytes.Buffer
-	g := NewGather(GatherOptions{Out: &o, Err: io.Discard, Dir: filepath.Join(t.TempDir(), "missing"), Memory: 1})
+	g := newGather(gatherOptions{Out: &o, Err: io.Discard, Dir: filepath.Join(t.TempDir(), "missing"), Memory: 1})
 	block := strings.Repeat("x", maxTail-1) + "\n"
 	play(t, g, out(0, "a", block), out(1, "b", block), out(2, "c", "short\n"))
 	for i, rest := range []string{"A", "BB"} {
@@ -330,7 +330,7 @@ func TestGatherWithoutRoom(t *testing.T) {
 }
 
 func TestTeeTellsEverySinkTheEnd(t *testing.T) {
-	closing := NewClosing(io.Discard)
+	closing := newClosing(io.Discard)
 	tee := Tee{&failing{}, closing}
 	err := tee.Done(refused(0, "a"), fleet.Summary{})
 	if !errors.Is(err, errBroken) || len(closing.names[fleet.Unreachable]) != 1 {
@@ -353,7 +353,7 @@ func TestTeeTellsOfLosses(t *testing.T) {
 	}
 	defer full.Close()
 	var errs, last bytes.Buffer
-	tee := Tee{NewPrefix(PrefixOptions{Out: full, Err: &errs}), NewClosing(&last)}
+	tee := Tee{newPrefix(prefixOptions{Out: full, Err: &errs}), newClosing(&last)}
 	play(t, tee, out(0, "a", "held"), exited(1, "b", 0))
 	if err := tee.Output(out(0, "a", "x\n")); !isLoss(err) {
 		t.Errorf("error %v of output", err)
@@ -380,17 +380,17 @@ func TestSinksReportClosedOutput(t *testing.T) {
 	}
 	r.Close()
 	defer w.Close()
-	if err := NewPrefix(PrefixOptions{Out: w, Err: io.Discard}).Output(out(0, "a", "x\n")); err == nil {
+	if err := newPrefix(prefixOptions{Out: w, Err: io.Discard}).Output(out(0, "a", "x\n")); err == nil {
 		t.Error("Prefix: no error for a closed pipe")
 	}
-	if err := NewJSON(w).Begin(fleet.Start{}); err == nil {
+	if err := newJSON(w).Begin(fleet.Start{}); err == nil {
 		t.Error("JSON: no error for a closed pipe")
 	}
 }
 
 func TestClosing(t *testing.T) {
 	var o bytes.Buffer
-	closing := NewClosing(&o)
+	closing := newClosing(&o)
 	play(t, closing, exited(0, "web1", 0), exited(1, "web2", 1), exited(2, "web3", 1), refused(3, "db1"), exited(4, "x", 0),
 		fleet.Result{Index: 5, Host: host.Host{Name: "late"}, Class: fleet.Cancelled})
 	if err := closing.End(fleet.Summary{OK: 2, Failed: 2, Unreachable: 1, NotStarted: 1, Elapsed: 5123 * time.Millisecond}); err != nil {
@@ -419,8 +419,8 @@ func TestRound(t *testing.T) {
 
 func TestProgressStaysOutOfTheWay(t *testing.T) {
 	var screen bytes.Buffer
-	sink := NewPrefix(PrefixOptions{Out: &screen, Err: &screen})
-	p := NewProgress(&screen, func() int { return 80 }, false, sink)
+	sink := newPrefix(prefixOptions{Out: &screen, Err: &screen})
+	p := newProgress(&screen, func() int { return 80 }, false, sink)
 	if err := p.Begin(fleet.Start{Time: time.Now(), Hosts: make([]host.Host, 3)}); err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import (
 	"sshpace/internal/fleet/hostset"
 )
 
-// PrefixOptions say how Prefix writes. Only the writers are required.
-type PrefixOptions struct {
+// prefixOptions say how Prefix writes. Only the writers are required.
+type prefixOptions struct {
 	Out, Err io.Writer // remote stdout; remote stderr and what became of hosts
 	Width    int       // names are padded to this many columns
 	MaxLine  int       // longer lines are cut into pieces, in bytes; 0 = 16 KiB
@@ -22,7 +22,7 @@ type PrefixOptions struct {
 	ColorOut, ColorErr bool
 }
 
-// Prefix writes every line behind the name of its host, as it comes:
+// prefix writes every line behind the name of its host, as it comes:
 //
 //	web1 -> a line of standard output
 //	web1 +> more of it, where it was too long
@@ -31,9 +31,9 @@ type PrefixOptions struct {
 //
 // A line is written when it is complete, with one Write per piece of output,
 // so that hosts do not mix within a line.
-type Prefix struct {
+type prefix struct {
 	fleet.Nothing
-	opt   PrefixOptions
+	opt   prefixOptions
 	live  map[int]*[2]Lines // by host, then by stream; only of hosts that run
 	buf   []byte
 	hints map[string]bool // those already shown: a thousand hosts may share one
@@ -41,19 +41,19 @@ type Prefix struct {
 	stopped map[string][]string // hosts that the end of the run stopped, by how they ended
 }
 
-var _ fleet.Sink = (*Prefix)(nil)
+var _ fleet.Sink = (*prefix)(nil)
 
-// NewPrefix makes a Prefix.
-func NewPrefix(opt PrefixOptions) *Prefix {
+// newPrefix makes a Prefix.
+func newPrefix(opt prefixOptions) *prefix {
 	if opt.MaxLine <= 0 {
 		opt.MaxLine = defaultMaxLine
 	}
-	return &Prefix{opt: opt, live: map[int]*[2]Lines{}, hints: map[string]bool{}, stopped: map[string][]string{}}
+	return &prefix{opt: opt, live: map[int]*[2]Lines{}, hints: map[string]bool{}, stopped: map[string][]string{}}
 }
 
-// Width is the column width for a list of hosts: the longest name, but not
+// width is the column width for a list of hosts: the longest name, but not
 // more than 40.
-func Width(hosts []host.Host) int {
+func width(hosts []host.Host) int {
 	width := 0
 	for _, h := range hosts {
 		width = max(width, len(h.String()))
@@ -80,7 +80,7 @@ func (a arrow) text(color bool) string {
 }
 
 // Output writes the lines that are complete.
-func (p *Prefix) Output(e fleet.Event) error {
+func (p *prefix) Output(e fleet.Event) error {
 	state := p.live[e.Index]
 	if state == nil {
 		state = &[2]Lines{{Max: p.opt.MaxLine}, {Max: p.opt.MaxLine}}
@@ -92,7 +92,7 @@ func (p *Prefix) Output(e fleet.Event) error {
 }
 
 // Done writes what was held and how the host ended.
-func (p *Prefix) Done(r fleet.Result, _ fleet.Summary) error {
+func (p *prefix) Done(r fleet.Result, _ fleet.Summary) error {
 	name := r.Host.String()
 	var held error // why what was held could not be written
 	if state := p.live[r.Index]; state != nil {
@@ -110,7 +110,7 @@ func (p *Prefix) Done(r fleet.Result, _ fleet.Summary) error {
 	if note := termsafe.Line(r.Note); note != "" {
 		p.append(name, arrowEnd.text(p.opt.ColorErr), []byte("note: "+note))
 	}
-	text := Explain(&r)
+	text := explain(&r)
 	switch {
 	case r.Class == fleet.Cancelled: // as all the others are
 		p.stopped[text] = append(p.stopped[text], name)
@@ -125,7 +125,7 @@ func (p *Prefix) Done(r fleet.Result, _ fleet.Summary) error {
 }
 
 // End writes a line for each way in which the end of the run stopped hosts.
-func (p *Prefix) End(fleet.Summary) error {
+func (p *prefix) End(fleet.Summary) error {
 	p.buf = p.buf[:0]
 	for _, text := range slices.Sorted(maps.Keys(p.stopped)) {
 		hosts := p.stopped[text]
@@ -134,7 +134,7 @@ func (p *Prefix) End(fleet.Summary) error {
 	return p.flush(p.opt.Err)
 }
 
-func (p *Prefix) line(name string, stream fleet.Stream, l Piece) {
+func (p *prefix) line(name string, stream fleet.Stream, l Piece) {
 	a, color := arrowOut, p.opt.ColorOut
 	if stream == fleet.Stderr {
 		a, color = arrowErr, p.opt.ColorErr
@@ -145,7 +145,7 @@ func (p *Prefix) line(name string, stream fleet.Stream, l Piece) {
 	p.append(name, a.text(color), l.Text)
 }
 
-func (p *Prefix) append(name, arrow string, text []byte) {
+func (p *prefix) append(name, arrow string, text []byte) {
 	p.buf = append(p.buf, name...)
 	for range p.opt.Width - len(name) {
 		p.buf = append(p.buf, ' ')
@@ -159,14 +159,14 @@ func (p *Prefix) append(name, arrow string, text []byte) {
 	p.buf = append(p.buf, '\n')
 }
 
-func (p *Prefix) writer(s fleet.Stream) io.Writer {
+func (p *prefix) writer(s fleet.Stream) io.Writer {
 	if s == fleet.Stderr {
 		return p.opt.Err
 	}
 	return p.opt.Out
 }
 
-func (p *Prefix) flush(w io.Writer) error {
+func (p *prefix) flush(w io.Writer) error {
 	if len(p.buf) == 0 {
 		return nil
 	}

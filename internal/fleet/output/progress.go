@@ -10,10 +10,10 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// Progress keeps a few lines at the bottom of a terminal up to date while another
+// progress keeps a few lines at the bottom of a terminal up to date while another
 // sink writes above them: how far the run is, and the hosts that run longest with what
 // they said last. Use it only when w is a terminal.
-type Progress struct {
+type progress struct {
 	sink  fleet.Sink // told everything, with the line out of the way
 	w     io.Writer
 	total int
@@ -30,27 +30,27 @@ type Progress struct {
 	drawn int // lines
 }
 
-var _ fleet.Sink = (*Progress)(nil)
+var _ fleet.Sink = (*progress)(nil)
 
 // redraw is how often the line changes at most: often enough for people, too
 // rarely to disturb what is measured.
 const redraw = 250 * time.Millisecond
 
-// NewProgress draws on w, which is width columns wide, while everything is handed on to
+// newProgress draws on w, which is width columns wide, while everything is handed on to
 // sink.
-func NewProgress(w io.Writer, width func() int, color bool, sink fleet.Sink) *Progress {
-	return &Progress{sink: sink, w: w, width: width, color: color, stop: make(chan struct{})}
+func newProgress(w io.Writer, width func() int, color bool, sink fleet.Sink) *progress {
+	return &progress{sink: sink, w: w, width: width, color: color, stop: make(chan struct{})}
 }
 
 // Begin begins to draw.
-func (p *Progress) Begin(s fleet.Start) error {
+func (p *progress) Begin(s fleet.Start) error {
 	p.total, p.start = len(s.Hosts), s.Time
 	p.hosts.begin(s)
 	p.ended.Go(p.tick)
 	return p.sink.Begin(s)
 }
 
-func (p *Progress) tick() {
+func (p *progress) tick() {
 	t := time.NewTicker(redraw)
 	defer t.Stop()
 	for {
@@ -66,7 +66,7 @@ func (p *Progress) tick() {
 }
 
 // End removes the line for good.
-func (p *Progress) End(so fleet.Summary) error {
+func (p *progress) End(so fleet.Summary) error {
 	close(p.stop)
 	p.ended.Wait()
 	p.erase()
@@ -74,7 +74,7 @@ func (p *Progress) End(so fleet.Summary) error {
 }
 
 // Batch hands on, with the line out of the way as long as that takes.
-func (p *Progress) Batch(b fleet.Batch) error {
+func (p *progress) Batch(b fleet.Batch) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.erase()
@@ -82,7 +82,7 @@ func (p *Progress) Batch(b fleet.Batch) error {
 }
 
 // Started hands on.
-func (p *Progress) Started(index int) error {
+func (p *progress) Started(index int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.hosts.started(index, time.Now())
@@ -90,7 +90,7 @@ func (p *Progress) Started(index int) error {
 }
 
 // Output hands on, with the line out of the way. It comes back with the next tick.
-func (p *Progress) Output(e fleet.Event) error {
+func (p *progress) Output(e fleet.Event) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.erase()
@@ -99,7 +99,7 @@ func (p *Progress) Output(e fleet.Event) error {
 }
 
 // Done notes how many have ended and hands on.
-func (p *Progress) Done(r fleet.Result, so fleet.Summary) error {
+func (p *progress) Done(r fleet.Result, so fleet.Summary) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.erase()
@@ -109,7 +109,7 @@ func (p *Progress) Done(r fleet.Result, so fleet.Summary) error {
 }
 
 // Waiting notes how many hosts wait and hands on.
-func (p *Progress) Waiting(hosts int) {
+func (p *progress) Waiting(hosts int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.retry = hosts
@@ -118,7 +118,7 @@ func (p *Progress) Waiting(hosts int) {
 
 // draw writes the lines anew, with one Write so that nothing flickers. Errors do not
 // matter: the run does not depend on somebody watching.
-func (p *Progress) draw() {
+func (p *progress) draw() {
 	now := time.Now()
 	lines := append([]string{p.text(now.Sub(p.start))}, p.hosts.lines(now, p.width())...)
 	io.WriteString(p.w, p.erasure()+strings.Join(lines, "\n"))
@@ -126,7 +126,7 @@ func (p *Progress) draw() {
 }
 
 // text has fewer than 80 columns, so that it does not wrap.
-func (p *Progress) text(elapsed time.Duration) string {
+func (p *progress) text(elapsed time.Duration) string {
 	c := p.so
 	text := fmt.Sprintf("%d of %d hosts, %s", c.Total(), p.total, elapsed.Round(time.Second))
 	if c.Failed > 0 {
@@ -141,20 +141,20 @@ func (p *Progress) text(elapsed time.Duration) string {
 	return text
 }
 
-func (p *Progress) paint(color, text string) string {
+func (p *progress) paint(color, text string) string {
 	if !p.color {
 		return text
 	}
 	return "\x1b[" + color + "m" + text + "\x1b[0m"
 }
 
-func (p *Progress) erase() {
+func (p *progress) erase() {
 	io.WriteString(p.w, p.erasure())
 	p.drawn = 0
 }
 
 // erasure takes the lines away; the cursor stands at the end of the last one.
-func (p *Progress) erasure() string {
+func (p *progress) erasure() string {
 	switch p.drawn {
 	case 0:
 		return ""

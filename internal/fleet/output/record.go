@@ -29,8 +29,8 @@ type StartRecord struct {
 	Host   string `json:"host"`
 }
 
-// OutputRecord is a line of output, or a piece of one.
-type OutputRecord struct {
+// outputRecord is a line of output, or a piece of one.
+type outputRecord struct {
 	Type      string  `json:"type"`
 	Schema    string  `json:"schema"`
 	Host      string  `json:"host"`

@@ -8,16 +8,16 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// Retries says that hosts are being retried: not for a moment's crowd, and not
+// retries says that hosts are being retried: not for a moment's crowd, and not
 // again and again.
-type Retries struct {
+type retries struct {
 	fleet.Nothing
 	w           io.Writer
 	since, told time.Time
 }
 
-// NewRetries writes to w.
-func NewRetries(w io.Writer) *Retries { return &Retries{w: w} }
+// newRetries writes to w.
+func newRetries(w io.Writer) *retries { return &retries{w: w} }
 
 const (
 	retryPatience = 3 * time.Second
@@ -25,13 +25,13 @@ const (
 )
 
 // Waiting says how many hosts wait to be tried again.
-func (n *Retries) Waiting(hosts int) {
+func (n *retries) Waiting(hosts int) {
 	if n.due(time.Now(), hosts) {
 		fmt.Fprintf(n.w, "sshpace: retrying hosts whose servers turn logins away: %d (--retry-for says how long)\n", hosts)
 	}
 }
 
-func (n *Retries) due(now time.Time, hosts int) bool {
+func (n *retries) due(now time.Time, hosts int) bool {
 	if n.since.IsZero() {
 		n.since = now
 	}

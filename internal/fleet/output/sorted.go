@@ -11,23 +11,23 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// Order is how Sorted puts hosts in order; the worst are last, next to the prompt.
-type Order string
+// order is how Sorted puts hosts in order; the worst are last, next to the prompt.
+type order string
 
 // The orders.
 const (
-	ByHost Order = "host" // as they were named
-	ByExit Order = "exit" // those that ended well, then by exit code, then those that did not run
-	ByTime Order = "time" // the slowest last
+	byHost order = "host" // as they were named
+	byExit order = "exit" // those that ended well, then by exit code, then those that did not run
+	byTime order = "time" // the slowest last
 )
 
-// Sorted holds everything back until the run ends, and then tells another sink host by
+// sorted holds everything back until the run ends, and then tells another sink host by
 // host, in order. What a host sent keeps its order. Memory is bounded: the rest goes
 // to a file.
-type Sorted struct {
+type sorted struct {
 	fleet.Nothing
 	sink  fleet.Sink
-	order Order
+	order order
 	store store
 	live  map[int]*held
 	ended []*held
@@ -47,20 +47,20 @@ type turn struct {
 	size   int64
 }
 
-var _ fleet.Sink = (*Sorted)(nil)
+var _ fleet.Sink = (*sorted)(nil)
 
-// NewSorted tells sink in order; Begin and Batch are told at once.
-func NewSorted(sink fleet.Sink, order Order) *Sorted {
-	return &Sorted{sink: sink, order: order, store: store{limit: 16 << 20}, live: map[int]*held{}}
+// newSorted tells sink in order; Begin and Batch are told at once.
+func newSorted(sink fleet.Sink, order order) *sorted {
+	return &sorted{sink: sink, order: order, store: store{limit: 16 << 20}, live: map[int]*held{}}
 }
 
 // Begin hands on.
-func (s *Sorted) Begin(start fleet.Start) error { return s.sink.Begin(start) }
+func (s *sorted) Begin(start fleet.Start) error { return s.sink.Begin(start) }
 
 // Batch hands on.
-func (s *Sorted) Batch(b fleet.Batch) error { return s.sink.Batch(b) }
+func (s *sorted) Batch(b fleet.Batch) error { return s.sink.Batch(b) }
 
-func (s *Sorted) host(index int) *held {
+func (s *sorted) host(index int) *held {
 	if s.live[index] == nil {
 		s.live[index] = &held{}
 	}
@@ -68,7 +68,7 @@ func (s *Sorted) host(index int) *held {
 }
 
 // Output keeps a piece.
-func (s *Sorted) Output(e fleet.Event) error {
+func (s *sorted) Output(e fleet.Event) error {
 	h := s.host(e.Index)
 	if last := len(h.turns) - 1; last < 0 || h.turns[last].stream != e.Stream {
 		h.turns = append(h.turns, turn{stream: e.Stream})
@@ -81,7 +81,7 @@ func (s *Sorted) Output(e fleet.Event) error {
 }
 
 // Done keeps the end.
-func (s *Sorted) Done(r fleet.Result, so fleet.Summary) error {
+func (s *sorted) Done(r fleet.Result, so fleet.Summary) error {
 	h := s.host(r.Index)
 	delete(s.live, r.Index)
 	h.result, h.so = r, so
@@ -90,7 +90,7 @@ func (s *Sorted) Done(r fleet.Result, so fleet.Summary) error {
 }
 
 // End tells all.
-func (s *Sorted) End(so fleet.Summary) error {
+func (s *sorted) End(so fleet.Summary) error {
 	slices.SortStableFunc(s.ended, s.compare)
 	var err error
 	for _, h := range s.ended {
@@ -101,7 +101,7 @@ func (s *Sorted) End(so fleet.Summary) error {
 	return errors.Join(err, s.sink.End(so), s.store.Close())
 }
 
-func (s *Sorted) replay(h *held) error {
+func (s *sorted) replay(h *held) error {
 	var loss error
 	readers := [2]io.Reader{s.store.reader(&h.streams[0]), s.store.reader(&h.streams[1])}
 	name := h.result.Host.String()
@@ -124,12 +124,12 @@ func (s *Sorted) replay(h *held) error {
 	return cmp.Or(s.sink.Done(h.result, h.so), loss)
 }
 
-func (s *Sorted) compare(a, b *held) int {
+func (s *sorted) compare(a, b *held) int {
 	switch s.order {
-	case ByExit:
+	case byExit:
 		return cmp.Or(cmp.Compare(severity(&a.result), severity(&b.result)), cmp.Compare(a.result.Exit, b.result.Exit),
-			strings.Compare(Explain(&a.result), Explain(&b.result)), cmp.Compare(a.result.Index, b.result.Index))
-	case ByTime:
+			strings.Compare(explain(&a.result), explain(&b.result)), cmp.Compare(a.result.Index, b.result.Index))
+	case byTime:
 		return cmp.Or(cmp.Compare(took(&a.result), took(&b.result)), cmp.Compare(a.result.Index, b.result.Index))
 	}
 	return cmp.Compare(a.result.Index, b.result.Index)

@@ -18,9 +18,9 @@ func finished(index int, name string, exit int, took time.Duration) fleet.Result
 }
 
 func TestSorted(t *testing.T) {
-	for order, want := range map[Order]string{ByHost: "a b c d", ByExit: "b c a d", ByTime: "c a d b"} {
+	for order, want := range map[order]string{byHost: "a b c d", byExit: "b c a d", byTime: "c a d b"} {
 		var text bytes.Buffer
-		s := NewSorted(NewPrefix(PrefixOptions{Out: &text, Err: &text}), order)
+		s := newSorted(newPrefix(prefixOptions{Out: &text, Err: &text}), order)
 		s.store.limit, s.store.dir = 1, t.TempDir() // all of it goes through the file
 		long := strings.Repeat("x", minSpill) + "\n"
 		play(t, s, out(1, "b", "first\n"), out(0, "a", long), stderr(1, "b", "bad\n"), out(1, "b", "last\n"), out(2, "c", "only\n"), out(3, "d", "half"),
@@ -54,7 +54,7 @@ func refusedAfter(index int, name string, took time.Duration) fleet.Result {
 
 func TestTable(t *testing.T) {
 	var text bytes.Buffer
-	s := NewTable(&text, 40)
+	s := newTable(&text, 40)
 	play(t, s, out(0, "web1", "one\ntwo\n\n"), out(1, "web2", "so far\n"), stderr(1, "web2", "\x1b]0;evil\x07bad end\n"), out(2, "web3", strings.Repeat("世", 40)),
 		finished(0, "web1", 0, 210*time.Millisecond), finished(1, "web2", 3, time.Second), finished(2, "web3", 0, time.Minute), refused(3, "web4"))
 	if err := s.End(fleet.Summary{}); err != nil {
@@ -73,7 +73,7 @@ web4  refused   0.00s      0  connectio
 
 func TestGroupByExit(t *testing.T) {
 	var text, errs bytes.Buffer
-	g := NewGather(GatherOptions{Out: &text, Err: &errs, ByEnd: true})
+	g := newGather(gatherOptions{Out: &text, Err: &errs, ByEnd: true})
 	play(t, g, out(0, "a", "same\n"), out(1, "b", "same\n"), out(2, "c", "same\n"), exited(0, "a", 0), exited(1, "b", 3), exited(2, "c", 0), exited(3, "d", 0))
 	if err := g.End(fleet.Summary{}); err != nil {
 		t.Fatal(err)

@@ -11,13 +11,13 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// Table writes one line for each host at the end: how it ended, how long it took, how
+// table writes one line for each host at the end: how it ended, how long it took, how
 // many lines it sent, and the last one that is not blank, of standard error where it failed.
 //
 //	HOST  END      TIME  LINES  LAST
 //	web1  ok      0.21s      1  up 3 days
 //	web2  exit 3  0.20s      2  no such file
-type Table struct {
+type table struct {
 	fleet.Nothing
 	w     io.Writer
 	width int // of the terminal, 0 = none
@@ -31,15 +31,15 @@ type tableHost struct {
 	last    [2]string
 }
 
-var _ fleet.Sink = (*Table)(nil)
+var _ fleet.Sink = (*table)(nil)
 
-// NewTable writes to w; lines are cut at width, if it is not 0.
-func NewTable(w io.Writer, width int) *Table {
-	return &Table{w: w, width: width, live: map[int]*tableHost{}}
+// newTable writes to w; lines are cut at width, if it is not 0.
+func newTable(w io.Writer, width int) *table {
+	return &table{w: w, width: width, live: map[int]*tableHost{}}
 }
 
 // Output counts lines and keeps the last one.
-func (t *Table) Output(e fleet.Event) error {
+func (t *table) Output(e fleet.Event) error {
 	h := t.live[e.Index]
 	if h == nil {
 		h = &tableHost{streams: [2]Lines{{Max: maxSaid}, {Max: maxSaid}}}
@@ -60,7 +60,7 @@ func (h *tableHost) line(stream fleet.Stream, p Piece) {
 }
 
 // Done makes the row of a host.
-func (t *Table) Done(r fleet.Result, _ fleet.Summary) error {
+func (t *table) Done(r fleet.Result, _ fleet.Summary) error {
 	h := t.live[r.Index]
 	delete(t.live, r.Index)
 	if h == nil {
@@ -94,7 +94,7 @@ func tableEnd(r *fleet.Result) string {
 }
 
 // End writes the table.
-func (t *Table) End(fleet.Summary) error {
+func (t *table) End(fleet.Summary) error {
 	rows := append([][5]string{{"HOST", "END", "TIME", "LINES", "LAST"}}, t.rows...)
 	var columns [5]int
 	for _, row := range rows {

@@ -10,18 +10,18 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// Timings writes what -v tells: a line for every host with the time that each
+// timings writes what -v tells: a line for every host with the time that each
 // phase took.
-type Timings struct {
+type timings struct {
 	fleet.Nothing
 	w io.Writer
 }
 
-// NewTimings writes to w.
-func NewTimings(w io.Writer) *Timings { return &Timings{w: w} }
+// newTimings writes to w.
+func newTimings(w io.Writer) *timings { return &timings{w: w} }
 
 // Done writes the line of a host.
-func (t *Timings) Done(r fleet.Result, _ fleet.Summary) error {
+func (t *timings) Done(r fleet.Result, _ fleet.Summary) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s by %s to %s, attempt %d:", termsafe.Line(r.Host.String()), r.Phase, orNone(r.Engine), orNone(r.Addr), r.Attempts)
 	for p := fleet.PhaseDNS; p < fleet.PhaseExit; p++ {

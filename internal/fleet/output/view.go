@@ -45,7 +45,7 @@ func (v *View) Check() error {
 		return fault.Usage("choose one of them", "-b, --diff and --group-by exclude --table and --sort")
 	case !slices.Contains([]string{"", "output", "exit"}, v.Group):
 		return fault.Usage("use output or exit", "--group-by %q", v.Group)
-	case !slices.Contains([]Order{"", ByHost, ByExit, ByTime}, Order(v.Sort)):
+	case !slices.Contains([]order{"", byHost, byExit, byTime}, order(v.Sort)):
 		return fault.Usage("use host, exit or time", "--sort %q", v.Sort)
 	case v.Color != "auto" && v.Color != "always" && v.Color != "never":
 		return fault.Usage("use auto, always or never", "--color %q", v.Color)
@@ -80,54 +80,54 @@ func (v *View) Sink(s Streams, hosts []host.Host) (fleet.Sink, error) {
 	}
 	sinks = append(sinks, v.main(s, hosts))
 	if v.Verbose {
-		sinks = append(sinks, NewTimings(s.Err))
+		sinks = append(sinks, newTimings(s.Err))
 	}
 	watched := terminal.Width(s.Err, s.Getenv) > 0 && len(hosts) > 1
 	if !v.Quiet && (v.JSON || !watched) {
-		sinks = append(sinks, NewRetries(s.Err))
+		sinks = append(sinks, newRetries(s.Err))
 	}
 	if !v.Quiet || v.Confirm != nil {
-		sinks = append(sinks, NewBatches(s.Err, v.Confirm))
+		sinks = append(sinks, newBatches(s.Err, v.Confirm))
 	}
 	if !v.Quiet && !v.JSON {
-		sinks = append(sinks, NewClosing(s.Err))
+		sinks = append(sinks, newClosing(s.Err))
 	}
 	if v.Quiet || v.JSON || !watched {
 		return sinks, nil
 	}
 	width := func() int { return terminal.Width(s.Err, s.Getenv) }
-	return NewProgress(s.Err, width, v.colored(s, s.Err), sinks), nil
+	return newProgress(s.Err, width, v.colored(s, s.Err), sinks), nil
 }
 
 // main is the sink that writes to standard
 func (v *View) main(s Streams, hosts []host.Host) fleet.Sink {
 	switch {
 	case v.JSON:
-		return NewJSON(s.Out)
+		return newJSON(s.Out)
 	case v.gathers():
-		o := GatherOptions{ByEnd: v.Group == "exit", Out: s.Out, Err: s.Err, Raw: v.Raw, Diff: v.Diff != ""}
+		o := gatherOptions{ByEnd: v.Group == "exit", Out: s.Out, Err: s.Err, Raw: v.Raw, Diff: v.Diff != ""}
 		if v.Diff != Majority {
 			o.DiffHost = v.Diff
 		}
-		return NewGather(o)
+		return newGather(o)
 	}
 	if v.Table {
-		return v.sorted(NewTable(s.Out, terminal.Width(s.Out, s.Getenv)), ByHost)
+		return v.sorted(newTable(s.Out, terminal.Width(s.Out, s.Getenv)), byHost)
 	}
-	return v.sorted(NewPrefix(PrefixOptions{
-		Out: s.Out, Err: s.Err, Width: Width(hosts), Raw: v.Raw,
+	return v.sorted(newPrefix(prefixOptions{
+		Out: s.Out, Err: s.Err, Width: width(hosts), Raw: v.Raw,
 		ColorOut: v.colored(s, s.Out), ColorErr: v.colored(s, s.Err),
 	}), "")
 }
 
 // sorted lets a sink have hosts in order, as the user says or else as standard; "" is
 // as they come.
-func (v *View) sorted(sink fleet.Sink, standard Order) fleet.Sink {
-	order := cmp.Or(Order(v.Sort), standard)
+func (v *View) sorted(sink fleet.Sink, standard order) fleet.Sink {
+	order := cmp.Or(order(v.Sort), standard)
 	if order == "" {
 		return sink
 	}
-	return NewSorted(sink, order)
+	return newSorted(sink, order)
 }
 
 // colored decides on colour: the flag, then NO_COLOR, then CLICOLOR_FORCE, then

@@ -50,7 +50,7 @@ func (t *Thermometer) Record(r record.Record) error {
 
 func (t *Thermometer) look(firmware func() (string, error)) error {
 	t.last = t.Now()
-	reading := ReadThermal(t.Root, firmware)
+	reading := readThermal(t.Root, firmware)
 	if reading == nil {
 		return nil
 	}
@@ -58,9 +58,9 @@ func (t *Thermometer) look(firmware func() (string, error)) error {
 	return t.Sink(record.Record{Thermal: reading})
 }
 
-// ReadThermal reads below a root of sysfs (kernel: thermal/sysfs-api,
+// readThermal reads below a root of sysfs (kernel: thermal/sysfs-api,
 // cpu-freq/user-guide); nil where nothing is told.
-func ReadThermal(root string, firmware func() (string, error)) *record.Thermal {
+func readThermal(root string, firmware func() (string, error)) *record.Thermal {
 	t := &record.Thermal{Zones: zones(root)}
 	t.ClockHz, t.ClockMaxHz = clocks(root)
 	flags, err := readText(filepath.Join(root, "devices/platform/soc/soc:firmware/get_throttled"))

@@ -77,7 +77,7 @@ func TestThermal(t *testing.T) {
 		if tt.firmware == "" {
 			firmware = func() (string, error) { return "", errors.New("no such program") }
 		}
-		if diff := cmp.Diff(tt.want, ReadThermal(plant(t, tt.files), firmware)); diff != "" {
+		if diff := cmp.Diff(tt.want, readThermal(plant(t, tt.files), firmware)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

@@ -27,13 +27,13 @@ import (
 
 // Names of lanes.
 const (
-	Terminal   = "pty"        // a session as somebody has who types
-	Unobscured = "unobscured" // the same, with ObscureKeystrokeTiming no
-	Pipe       = "pipe"       // a session without a terminal
+	terminal   = "pty"        // a session as somebody has who types
+	unobscured = "unobscured" // the same, with ObscureKeystrokeTiming no
+	pipe       = "pipe"       // a session without a terminal
 )
 
-// Obscuring is the setting of ssh (since 9.5) that hides when keys are typed.
-const Obscuring = "ObscureKeystrokeTiming"
+// obscuring is the setting of ssh (since 9.5) that hides when keys are typed.
+const obscuring = "ObscureKeystrokeTiming"
 
 // way is what a lane asks of ssh, and what is to echo at the other end.
 type way struct {
@@ -46,9 +46,9 @@ type way struct {
 // ways are what each lane asks of ssh, and what echoes at the other end. Raw mode
 // keeps the terminal there from echoing by itself.
 var ways = []way{
-	{Terminal, nil, "force", "stty raw -echo; echo " + ready + "; exec cat"},
-	{Unobscured, []string{"-o", Obscuring + "=no"}, "force", "stty raw -echo; echo " + ready + "; exec cat"},
-	{Pipe, nil, "no", "echo " + ready + "; exec cat"},
+	{terminal, nil, "force", "stty raw -echo; echo " + ready + "; exec cat"},
+	{unobscured, []string{"-o", obscuring + "=no"}, "force", "stty raw -echo; echo " + ready + "; exec cat"},
+	{pipe, nil, "no", "echo " + ready + "; exec cat"},
 }
 
 // Lanes are the names of all lanes.

@@ -61,14 +61,14 @@ func TestRoundTrip(t *testing.T) {
 	}
 	defer r.Close()
 	c := clientTo(t, s, r.Port())
-	lanes := []*Lane{open(t, c, Terminal), open(t, c, Pipe)}
+	lanes := []*Lane{open(t, c, terminal), open(t, c, pipe)}
 	load, err := c.OpenLoad(t.Context(), Download)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer load.Close()
 	echoes := pinged(t, lanes, Options{Interval: 20 * time.Millisecond, Count: 15, Grace: 10 * time.Second, Load: load})
-	all := Summarize([]string{Terminal, Pipe}, echoes)
+	all := summarize([]string{terminal, pipe}, echoes)
 	if len(all) != 4 || load.Rate() < 100_000 {
 		t.Fatalf("%d summaries, %.0f bytes/s: %+v", len(all), load.Rate(), all)
 	}
@@ -83,7 +83,7 @@ func TestRoundTrip(t *testing.T) {
 // meanwhile, not in one.
 func TestStallDelaysAll(t *testing.T) {
 	s := sshtest.StartSshd(t)
-	l := open(t, clientTo(t, s, s.Port), Pipe)
+	l := open(t, clientTo(t, s, s.Port), pipe)
 	pid := l.cmd.Process.Pid
 	time.AfterFunc(300*time.Millisecond, func() {
 		_ = syscall.Kill(pid, syscall.SIGSTOP)
@@ -105,15 +105,15 @@ func TestStallDelaysAll(t *testing.T) {
 // words say why.
 func TestBrokenSession(t *testing.T) {
 	s := sshtest.StartSshd(t)
-	l := open(t, clientTo(t, s, s.Port), Pipe)
+	l := open(t, clientTo(t, s, s.Port), pipe)
 	time.AfterFunc(200*time.Millisecond, func() { _ = syscall.Kill(l.cmd.Process.Pid, syscall.SIGKILL) })
 	var echoes []Echo
 	_, err := Run(t.Context(), []*Lane{l}, Options{Interval: 10 * time.Millisecond, Count: 1000, Grace: time.Second}, func(e Echo) { echoes = append(echoes, e) })
 	var failed *FailedError
-	if !errors.As(err, &failed) || failed.Lane != Pipe {
+	if !errors.As(err, &failed) || failed.Lane != pipe {
 		t.Errorf("got %v", err)
 	}
-	if got := Summarize([]string{Pipe}, echoes); len(got) != 1 || got[0].Back == 0 || got[0].Sent > 900 {
+	if got := summarize([]string{pipe}, echoes); len(got) != 1 || got[0].Back == 0 || got[0].Sent > 900 {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -124,7 +124,7 @@ func TestNoSession(t *testing.T) {
 	c := clientTo(t, s, s.Port)
 	c.Destination.Options = append([]string{"-o", "PubkeyAuthentication=no"}, c.Destination.Options...)
 	var failed *FailedError
-	if _, err := c.Open(context.Background(), Pipe); !errors.As(err, &failed) || failed.Said != s.User+"@127.0.0.1: Permission denied (publickey)." {
+	if _, err := c.Open(context.Background(), pipe); !errors.As(err, &failed) || failed.Said != s.User+"@127.0.0.1: Permission denied (publickey)." {
 		t.Errorf("got %v", err)
 	}
 }
@@ -134,11 +134,11 @@ func TestNoSession(t *testing.T) {
 func TestSummarize(t *testing.T) {
 	var echoes []Echo
 	for i := range 200 {
-		echoes = append(echoes, Echo{Lane: Pipe, Seq: i + 1, At: time.Duration(i), Latency: time.Duration(i + 1)})
+		echoes = append(echoes, Echo{Lane: pipe, Seq: i + 1, At: time.Duration(i), Latency: time.Duration(i + 1)})
 	}
-	echoes = append(echoes, Echo{Lane: Pipe, Seq: 201, At: 200, Latency: Lost}, Echo{Lane: Terminal, Seq: 1, Latency: 5, Loaded: true})
-	all := Summarize([]string{Terminal, Pipe}, echoes)
-	if len(all) != 2 || all[0].Lane != Pipe || !all[1].Loaded {
+	echoes = append(echoes, Echo{Lane: pipe, Seq: 201, At: 200, Latency: Lost}, Echo{Lane: terminal, Seq: 1, Latency: 5, Loaded: true})
+	all := summarize([]string{terminal, pipe}, echoes)
+	if len(all) != 2 || all[0].Lane != pipe || !all[1].Loaded {
 		t.Fatalf("got %+v", all)
 	}
 	s := all[0]

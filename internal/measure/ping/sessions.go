@@ -34,7 +34,7 @@ func (c *Client) OpenAll(ctx context.Context, names []string, direction string, 
 	if len(names) == 0 {
 		names = Lanes()
 	}
-	if i := slices.Index(names, Unobscured); i >= 0 && !c.SSH.Knows(ctx, Obscuring+"=no") {
+	if i := slices.Index(names, unobscured); i >= 0 && !c.SSH.Knows(ctx, obscuring+"=no") {
 		names = slices.Delete(slices.Clone(names), i, i+1)
 		s.Notes = append(s.Notes, fmt.Sprintf("this ssh (%s) cannot obscure keystroke timing: OpenSSH can since 9.5", c.SSH.Version))
 	}
@@ -104,7 +104,7 @@ func (s *Sessions) Run(ctx context.Context, interval time.Duration, count int, e
 		r.Echoes = append(r.Echoes, e)
 		each(e)
 	})
-	r.Skipped, r.Lanes = skipped, Summarize(s.Names(), r.Echoes)
+	r.Skipped, r.Lanes = skipped, summarize(s.Names(), r.Echoes)
 	if s.load != nil {
 		r.LoadBytesPerS = s.load.Rate()
 	}

@@ -35,9 +35,9 @@ var Quantiles = []struct {
 	At   float64
 }{{"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}}
 
-// Summarize sums echoes up, lane by lane, idle before loaded, in the order of
+// summarize sums echoes up, lane by lane, idle before loaded, in the order of
 // lanes.
-func Summarize(lanes []string, echoes []Echo) (all []Summary) {
+func summarize(lanes []string, echoes []Echo) (all []Summary) {
 	for _, loaded := range []bool{false, true} {
 		for _, lane := range lanes {
 			s := Summary{Lane: lane, Loaded: loaded, Quantiles: map[string]int64{}}

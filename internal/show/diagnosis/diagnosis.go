@@ -14,8 +14,8 @@ import (
 	"sshpace/internal/verdict/doctor"
 )
 
-// Schema names the layout of the JSON form.
-const Schema = "sshpace.doctor/1"
+// schema names the layout of the JSON form.
+const schema = "sshpace.doctor/1"
 
 // Report is what was looked for and found.
 type Report struct {
@@ -30,7 +30,7 @@ type Report struct {
 
 // New is the report on what was measured.
 func New(f *symptoms.Facts, checks []doctor.Check, complete bool) *Report {
-	r := &Report{Schema: Schema, Target: f.Label, Complete: complete, Checks: []string{}, Findings: doctor.Judge(checks, f)}
+	r := &Report{Schema: schema, Target: f.Label, Complete: complete, Checks: []string{}, Findings: doctor.Judge(checks, f)}
 	for _, c := range checks {
 		r.Checks = append(r.Checks, c.Name)
 	}

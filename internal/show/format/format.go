@@ -32,8 +32,8 @@ var All = []Format{
 // over a result.
 const Records = "jsonl"
 
-// Named finds a format.
-func Named(name string) (Format, bool) {
+// named finds a format.
+func named(name string) (Format, bool) {
 	i := slices.IndexFunc(All, func(f Format) bool { return f.Name == name })
 	if i < 0 {
 		return Format{}, false

@@ -22,7 +22,7 @@ import (
 // rendered writes a report in a format.
 func rendered(t testing.TB, r Report, name string) []byte {
 	t.Helper()
-	f, ok := Named(name)
+	f, ok := named(name)
 	if !ok {
 		t.Fatalf("no format %s", name)
 	}

@@ -60,7 +60,7 @@ func (o *Output) resolve(stdout io.Writer) ([]Target, error) {
 	}
 	chosen := Format{Name: "text"}
 	if o.Format != "" {
-		f, ok := Named(o.Format)
+		f, ok := named(o.Format)
 		if !ok || !slices.Contains(o.Names, o.Format) {
 			return nil, fault.Usage(near.Hint("--format ", o.Format, o.Names, "formats: "+strings.Join(o.Names, ", ")), "unknown format %q", o.Format)
 		}

@@ -104,7 +104,7 @@ func (v *View) failure(s *record.Sample) error {
 	if s == nil || s.Outcome == record.OK {
 		return nil
 	}
-	what := fmt.Sprintf("%s: %s: %s", Step(v.trial), s.Outcome, termsafe.Line(s.Detail))
+	what := fmt.Sprintf("%s: %s: %s", step(v.trial), s.Outcome, termsafe.Line(s.Detail))
 	if v.told[what] {
 		return nil
 	}
@@ -173,11 +173,11 @@ func (v *View) step() string {
 	case v.trial.Workload == record.Sitting:
 		return "opening connections"
 	}
-	return Step(v.trial)
+	return step(v.trial)
 }
 
-// Step names a trial.
-func Step(t record.Trial) string {
+// step names a trial.
+func step(t record.Trial) string {
 	if t.Workload == record.Login {
 		return termsafe.Line("login " + t.Want.Kex)
 	}

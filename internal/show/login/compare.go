@@ -10,8 +10,8 @@ import (
 	"sshpace/internal/measure/handshake"
 )
 
-// CompareSchema names the layout of a comparison's JSON form.
-const CompareSchema = "sshpace.handshake-compare/1"
+// compareSchema names the layout of a comparison's JSON form.
+const compareSchema = "sshpace.handshake-compare/1"
 
 // Comparison relates logins of several files to those of the first.
 type Comparison struct {
@@ -34,7 +34,7 @@ const levelDoubt = 0.08
 
 // Compare relates reports to the first one.
 func Compare(files []string, reports []*Report) *Comparison {
-	c := &Comparison{Schema: CompareSchema, Files: files}
+	c := &Comparison{Schema: compareSchema, Files: files}
 	for _, base := range reports[0].Results {
 		change := Change{Factor: base.Factor, Level: base.Level}
 		for _, r := range reports[1:] {

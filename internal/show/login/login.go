@@ -15,8 +15,8 @@ import (
 	"sshpace/internal/record"
 )
 
-// Schema names the layout of the JSON form.
-const Schema = "sshpace.handshake/1"
+// schema names the layout of the JSON form.
+const schema = "sshpace.handshake/1"
 
 // Report is what was measured.
 type Report struct {
@@ -35,7 +35,7 @@ type Report struct {
 // Of is the report of a record file. It must hold logins.
 func Of(f *record.File) *Report {
 	r := &Report{
-		Schema: Schema, Target: f.Campaign.Target, Engine: "ssh", Client: f.Environment.Client, Server: f.Environment.Server,
+		Schema: schema, Target: f.Campaign.Target, Engine: "ssh", Client: f.Environment.Client, Server: f.Environment.Server,
 		Results: handshake.Results(f), RoundTrips: f.LoginKinds[0].RoundTrips,
 	}
 	if f.Campaign.Engine == record.EngineNative {

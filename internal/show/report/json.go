@@ -13,9 +13,9 @@ import (
 	"sshpace/internal/verdict/rank"
 )
 
-// Schema names the layout that JSON writes. Fields may be added to it; a
+// schema names the layout that JSON writes. Fields may be added to it; a
 // change of meaning gets a new number.
-const Schema = "sshpace.report/1"
+const schema = "sshpace.report/1"
 
 // JSON writes a ranking, and what it says to use, as one JSON object. Every number
 // has its unit in its name; a missing figure is absent, never zero.
@@ -176,7 +176,7 @@ type jsonWarning struct {
 
 func jsonOf(r *rank.Ranking) jsonReport {
 	out := jsonReport{
-		Schema: Schema, Campaign: r.Campaign, Environment: r.Environment,
+		Schema: schema, Campaign: r.Campaign, Environment: r.Environment,
 		Combinations: r.Combinations, RankedBy: r.By, KexRankedBy: r.KexBy, Ended: r.Ended,
 		NoiseFloor: jsonNoise(r.Noise), Model: jsonModel(r.Model),
 		Slowed: slowedOf(r), Slices: slicesOf(r.Slicing),

@@ -11,8 +11,8 @@ import (
 	"sshpace/internal/verdict/rank"
 )
 
-// CompareSchema names the layout that CompareJSON writes.
-const CompareSchema = "sshpace.compare/1"
+// compareSchema names the layout that CompareJSON writes.
+const compareSchema = "sshpace.compare/1"
 
 // CompareJSON writes a comparison as one JSON object.
 func CompareJSON(w io.Writer, c *compare.Comparison) error {
@@ -79,7 +79,7 @@ type jsonDeviation struct {
 
 func comparisonDocument(c *compare.Comparison) jsonComparison {
 	out := jsonComparison{
-		Schema: CompareSchema, By: c.By, KexBy: c.KexBy, Order: c.Order, Unit: "ns_per_byte", Normalised: c.Normalised,
+		Schema: compareSchema, By: c.By, KexBy: c.KexBy, Order: c.Order, Unit: "ns_per_byte", Normalised: c.Normalised,
 		Overall: ratiosDocument(c.Overall), Ciphers: groupsDocument(c.Ciphers), MACs: groupsDocument(c.MACs),
 		Kex: groupsDocument(c.Kex), Cells: []jsonCells{},
 	}

@@ -10,8 +10,8 @@ import (
 	"sshpace/internal/verdict/ways"
 )
 
-// WaysSchema names the layout that WaysJSON writes.
-const WaysSchema = "sshpace.ways/1"
+// waysSchema names the layout that WaysJSON writes.
+const waysSchema = "sshpace.ways/1"
 
 // WaysJSON writes ways to move bytes for programs. Every number has its unit in its
 // name; a missing figure is absent, never zero.
@@ -25,7 +25,7 @@ func WaysJSON(w io.Writer, results []ways.Result, f *record.File) error {
 		Limits       []record.Limit       `json:"limits,omitempty"`
 		Measurements []record.Measurement `json:"measurements,omitempty"`
 		Findings     []record.Finding     `json:"findings,omitempty"`
-	}{WaysSchema, f.Campaign, f.Environment, f.Ended, []jsonWay{}, f.Limits, f.Measurements, f.Findings}
+	}{waysSchema, f.Campaign, f.Environment, f.Ended, []jsonWay{}, f.Limits, f.Measurements, f.Findings}
 	for _, r := range results {
 		d.Ways = append(d.Ways, jsonWay{
 			Way: r.Way, Status: r.Suite.Status(), Throughput: known(r.Rate), ClientCost: known(r.ClientCost), ServerCost: known(r.ServerCost),

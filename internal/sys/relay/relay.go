@@ -74,12 +74,12 @@ type Relay struct {
 // To is Start with a TCP address.
 func To(address string, o Options) (*Relay, error) {
 	var d net.Dialer
-	return Start(func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "tcp", address) }, o)
+	return start(func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "tcp", address) }, o)
 }
 
-// Start listens, and carries every connection over one that dial makes. The
+// start listens, and carries every connection over one that dial makes. The
 // caller closes the relay.
-func Start(dial func(context.Context) (net.Conn, error), o Options) (*Relay, error) {
+func start(dial func(context.Context) (net.Conn, error), o Options) (*Relay, error) {
 	listener := o.Listener
 	if listener == nil {
 		var err error

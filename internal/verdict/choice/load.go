@@ -13,7 +13,7 @@ func Load(name string) (Policy, error) {
 	if !strings.HasSuffix(name, ".toml") && !strings.ContainsRune(name, filepath.Separator) {
 		return Named(name)
 	}
-	text, err := bounded.ReadFile(name, MaxPolicy)
+	text, err := bounded.ReadFile(name, maxPolicy)
 	if err != nil {
 		return Policy{}, fault.Usage("name a policy, or a TOML file", "%s", err)
 	}

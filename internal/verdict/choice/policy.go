@@ -11,8 +11,8 @@ import (
 	"sshpace/internal/verdict/rank"
 )
 
-// MaxPolicy is the largest policy file that is read, in bytes.
-const MaxPolicy = 64 << 10
+// maxPolicy is the largest policy file that is read, in bytes.
+const maxPolicy = 64 << 10
 
 // Policy is what may be advised, and what is preferred.
 type Policy struct {

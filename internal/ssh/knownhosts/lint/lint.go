@@ -22,20 +22,20 @@ type Kind string
 
 // The findings, and what each means to ssh.
 const (
-	Unreadable     Kind = "unreadable"    // ssh passes over the line without a word
-	WeakKey        Kind = "weak-key"      // DSA, or RSA below 2048 bits
-	ShortKey       Kind = "short-key"     // RSA below 3072 bits
-	RevokedKey     Kind = "revoked-key"   // a @revoked line forbids the key: it is never accepted
-	Conflict       Kind = "conflict"      // two keys of one type for one name: either is accepted
-	Duplicate      Kind = "duplicate"     // an earlier line says the same
-	Shadowed       Kind = "shadowed"      // a pattern with the same key covers all names of the line
-	MixedHashing   Kind = "mixed-hashing" // plain lines give away what hashed lines hide
-	FileUnreadable Kind = "unreadable-file"
+	unreadable     Kind = "unreadable"    // ssh passes over the line without a word
+	weakKey        Kind = "weak-key"      // DSA, or RSA below 2048 bits
+	shortKey       Kind = "short-key"     // RSA below 3072 bits
+	revokedKey     Kind = "revoked-key"   // a @revoked line forbids the key: it is never accepted
+	conflict       Kind = "conflict"      // two keys of one type for one name: either is accepted
+	duplicate      Kind = "duplicate"     // an earlier line says the same
+	shadowed       Kind = "shadowed"      // a pattern with the same key covers all names of the line
+	mixedHashing   Kind = "mixed-hashing" // plain lines give away what hashed lines hide
+	fileUnreadable Kind = "unreadable-file"
 )
 
 // Kinds lists all kinds.
 func Kinds() []Kind {
-	return []Kind{Unreadable, WeakKey, ShortKey, RevokedKey, Conflict, Duplicate, Shadowed, MixedHashing, FileUnreadable}
+	return []Kind{unreadable, weakKey, shortKey, revokedKey, conflict, duplicate, shadowed, mixedHashing, fileUnreadable}
 }
 
 // Finding is one thing that there is to say about a line.
@@ -56,10 +56,10 @@ func Files(ctx context.Context, x *index.Index, names []string) []Finding {
 	l := &linter{first: make(map[claim]*lintLine), byType: make(map[claim]*lintLine),
 		patterns: make(map[string][]*lintLine), revoked: make(map[string][]*lintLine)}
 	for _, err := range x.Problems() {
-		l.findings = append(l.findings, Finding{Kind: FileUnreadable, Detail: err.Error()})
+		l.findings = append(l.findings, Finding{Kind: fileUnreadable, Detail: err.Error()})
 	}
 	for _, bad := range x.Unreadable() {
-		l.findings = append(l.findings, Finding{File: bad.File, Line: bad.Line, Kind: Unreadable, Detail: bad.Reason})
+		l.findings = append(l.findings, Finding{File: bad.File, Line: bad.Line, Kind: unreadable, Detail: bad.Reason})
 	}
 	for _, t := range x.Tables() {
 		l.addLines(t, namesOfHashed(t, names))
@@ -146,7 +146,7 @@ func namesOfHashed(t *index.Table, names []string) map[int32]string {
 func (l *linter) mixedHashing(t *index.Table) {
 	plain, _, hashed := t.Count()
 	if hashed > 0 && plain > 0 {
-		l.findings = append(l.findings, Finding{File: t.Path, Kind: MixedHashing,
+		l.findings = append(l.findings, Finding{File: t.Path, Kind: mixedHashing,
 			Detail: fmt.Sprintf("%d lines are hashed and %d are plain; ssh-keygen -H hashes all", hashed, plain)})
 	}
 }
@@ -197,16 +197,16 @@ func (l *linter) weakKey(one *lintLine) {
 	}
 	//lint:ignore SA1019 the point is to find such keys
 	if one.key.Type() == ssh.InsecureKeyAlgoDSA {
-		l.report(one, WeakKey, nil, "DSA key; give the host an ed25519 key")
+		l.report(one, weakKey, nil, "DSA key; give the host an ed25519 key")
 		return
 	}
 	bits := rsaBits(one.key)
 	switch {
 	case bits == 0 || bits >= 3072:
 	case bits < 2048:
-		l.report(one, WeakKey, nil, "RSA key of %d bits; give the host an ed25519 key", bits)
+		l.report(one, weakKey, nil, "RSA key of %d bits; give the host an ed25519 key", bits)
 	default:
-		l.report(one, ShortKey, nil, "RSA key of %d bits; 3072 or an ed25519 key last longer", bits)
+		l.report(one, shortKey, nil, "RSA key of %d bits; 3072 or an ed25519 key last longer", bits)
 	}
 }
 
@@ -225,7 +225,7 @@ func (l *linter) revokedKey(one *lintLine) {
 	for _, revoked := range l.revoked[one.blob] {
 		for _, name := range one.names {
 			if revoked.Hosts == one.Hosts || slices.Contains(revoked.names, name) || revoked.Pattern && revoked.Covers(name) {
-				l.report(one, RevokedKey, revoked, "the key is revoked for %s; remove this line", name)
+				l.report(one, revokedKey, revoked, "the key is revoked for %s; remove this line", name)
 				return
 			}
 		}
@@ -249,7 +249,7 @@ func (l *linter) duplicate(one *lintLine) bool {
 	if said < len(one.names) {
 		return false
 	}
-	l.report(one, Duplicate, earlier, "the same key for %s stands in an earlier line", one.label())
+	l.report(one, duplicate, earlier, "the same key for %s stands in an earlier line", one.label())
 	return true
 }
 
@@ -257,7 +257,7 @@ func (l *linter) duplicate(one *lintLine) bool {
 func (l *linter) duplicatePattern(one *lintLine) {
 	c := claim{one.Marker, knownhosts.Lower(one.Hosts), one.blob}
 	if before := l.first[c]; before != nil {
-		l.report(one, Duplicate, before, "the same key for %s stands in an earlier line", one.label())
+		l.report(one, duplicate, before, "the same key for %s stands in an earlier line", one.label())
 		return
 	}
 	l.first[c] = one
@@ -268,7 +268,7 @@ func (l *linter) shadowed(one *lintLine) bool {
 	for _, pattern := range l.patterns[one.blob] {
 		covers := func(name string) bool { return pattern.Covers(name) }
 		if pattern.Marker == one.Marker && !slices.ContainsFunc(one.names, func(name string) bool { return !covers(name) }) {
-			l.report(one, Shadowed, pattern, "%s has the same key and covers %s", pattern.Hosts, one.label())
+			l.report(one, shadowed, pattern, "%s has the same key and covers %s", pattern.Hosts, one.label())
 			return true
 		}
 	}
@@ -285,7 +285,7 @@ func (l *linter) conflict(one *lintLine) {
 			continue
 		}
 		if before.blob != one.blob {
-			l.report(one, Conflict, before, "another %s key for %s; ssh accepts both, so remove the one that is no longer in use", one.key.Type(), one.label())
+			l.report(one, conflict, before, "another %s key for %s; ssh accepts both, so remove the one that is no longer in use", one.key.Type(), one.label())
 			return
 		}
 	}

@@ -29,7 +29,7 @@ func Config(dir string, aliases map[string]string) (string, error) {
 		return "", err
 	}
 	files := func(name string) string {
-		return perhost.Quote(path+"/"+name) + " " + perhost.Quote(path+"/"+PatternsFile)
+		return perhost.Quote(path+"/"+name) + " " + perhost.Quote(path+"/"+patternsFile)
 	}
 	var text strings.Builder
 	text.WriteString("# One known_hosts file per host. ssh takes the first value that it finds: put this\n" +

@@ -63,8 +63,8 @@ func (s *splitter) writeInto(ctx context.Context, dir string, files []hostFile) 
 			s.options.Progress(i+1, len(files))
 		}
 	}
-	w.force = true // PatternsFile is ours alone; ssh only ever reads it
-	return w.put(PatternsFile, s.patterns())
+	w.force = true // patternsFile is ours alone; ssh only ever reads it
+	return w.put(patternsFile, s.patterns())
 }
 
 // newFileWriter looks at what is in the directory already.

@@ -18,10 +18,10 @@ import (
 	"sshpace/internal/ssh/knownhosts/perhost"
 )
 
-// PatternsFile is the file in a split directory that holds what belongs to no
+// patternsFile is the file in a split directory that holds what belongs to no
 // single host: patterns, @cert-authority and @revoked lines. A host file cannot
 // have its name, since those never start with a dot.
-const PatternsFile = ".patterns"
+const patternsFile = ".patterns"
 
 // Options says which hosts get a file, and how.
 type Options struct {

@@ -155,9 +155,9 @@ func TestSplitKeepUnmatched(t *testing.T) {
 	if _, err := Files(t.Context(), index.Open(file), dir, Options{Hosts: named("a"), KeepUnmatched: true}); err != nil {
 		t.Fatal(err)
 	}
-	rest := index.Open(filepath.Join(dir, PatternsFile))
+	rest := index.Open(filepath.Join(dir, patternsFile))
 	if len(rest.Lookup("a", 0)) != 0 || len(rest.Lookup("b", 0)) != 1 {
-		t.Errorf("%s holds %q", PatternsFile, readDir(t, dir)[PatternsFile])
+		t.Errorf("%s holds %q", patternsFile, readDir(t, dir)[patternsFile])
 	}
 }
 
@@ -272,7 +272,7 @@ func TestSplitHostileFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{"good": "good" + key, PatternsFile: ""}
+	want := map[string]string{"good": "good" + key, patternsFile: ""}
 	if diff := cmp.Diff(want, readDir(t, dir)); diff != "" {
 		t.Error(diff)
 	}
