@@ -3,7 +3,9 @@ package main
 import (
 	"go/build"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -163,6 +165,40 @@ func TestImports(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestMap: the map in doc/design.md has every package of the table but those for
+// tests, and nothing else.
+func TestMap(t *testing.T) {
+	text, err := os.ReadFile("doc/design.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`([a-z0-9/]+)`")
+	known := map[string]bool{}
+	for name := range allowed(t) {
+		known[path.Base(name)] = true
+	}
+	inMap := map[string]bool{"cli": true}
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 5 || strings.Contains(line, "---") {
+			continue
+		}
+		for _, m := range named.FindAllStringSubmatch(cells[2], -1) {
+			if inMap[m[1]] = true; !known[m[1]] {
+				t.Errorf("the map has %s, which is no package", m[1])
+			}
+		}
+		for _, m := range named.FindAllStringSubmatch(cells[1]+cells[3], -1) { // those below another one stand in its description
+			inMap[m[1]] = true
+		}
+	}
+	for name := range allowed(t) {
+		if base := path.Base(name); !inMap[base] && !strings.HasSuffix(base, "test") && base != "sim" {
+			t.Errorf("the map lacks %s", name)
+		}
 	}
 }
 
