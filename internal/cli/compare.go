@@ -54,7 +54,7 @@ side by side; --figure picks some of it.
 			if err != nil {
 				return err
 			}
-			targets, err := out.Targets(sys.Stdout)
+			renderings, err := out.Renderings(sys.Stdout)
 			if err != nil {
 				return err
 			}
@@ -70,7 +70,7 @@ side by side; --figure picks some of it.
 				if gated {
 					return usageError("compare results of sshpace bench", "--fail-on has no meaning for logins")
 				}
-				return out.Write(sys.Stdout, sys.Stderr, targets, logins)
+				return out.Write(sys.Stdout, sys.Stderr, renderings, logins)
 			}
 			var inputs []compare.Input
 			for _, path := range args {
@@ -90,7 +90,7 @@ side by side; --figure picks some of it.
 			if err != nil {
 				return err
 			}
-			if err := out.Write(sys.Stdout, sys.Stderr, targets, &format.Comparison{Comparison: c, All: all, Output: out.Output}); err != nil || !gated {
+			if err := out.Write(sys.Stdout, sys.Stderr, renderings, &format.Comparison{Comparison: c, All: all, Output: out.Output}); err != nil || !gated {
 				return err
 			}
 			return gate(c, limit)

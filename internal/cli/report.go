@@ -85,7 +85,7 @@ people who want to report and compare it.`,
 			if err != nil {
 				return err
 			}
-			targets, err := out.Targets(sys.Stdout)
+			renderings, err := out.Renderings(sys.Stdout)
 			if err != nil {
 				return err
 			}
@@ -105,13 +105,13 @@ people who want to report and compare it.`,
 					return err
 				}
 				if len(records.LoginKinds) > 0 {
-					if err := out.Write(sys.Stdout, sys.Stderr, targets, &format.Logins{Records: records, Output: out.Output}); err != nil {
+					if err := out.Write(sys.Stdout, sys.Stderr, renderings, &format.Logins{Records: records, Output: out.Output}); err != nil {
 						return err
 					}
 					continue
 				}
 				if len(records.Ways) > 0 && len(records.Samples) == 0 {
-					if err := out.Write(sys.Stdout, sys.Stderr, targets, &format.Ways{Records: records, Output: out.Output}); err != nil {
+					if err := out.Write(sys.Stdout, sys.Stderr, renderings, &format.Ways{Records: records, Output: out.Output}); err != nil {
 						return err
 					}
 					continue
@@ -129,7 +129,7 @@ people who want to report and compare it.`,
 				if anonymous {
 					x.Options.File, x.Options.Advise, x.Options.Here = "", "", false
 				}
-				if err := out.Write(sys.Stdout, sys.Stderr, targets, x); err != nil {
+				if err := out.Write(sys.Stdout, sys.Stderr, renderings, x); err != nil {
 					return err
 				}
 			}

@@ -25,21 +25,21 @@ type Output struct {
 	Names  []string // of the formats that the command has
 }
 
-// Target is one output: a file, or standard output where path is "".
-type Target struct {
+// Rendering is one output: a file, or standard output where path is "".
+type Rendering struct {
 	Format Format
 	Path   string
 }
 
-// Targets resolves the flags before anything is read. A flag that none of the
+// Renderings resolves the flags before anything is read. A flag that none of the
 // formats looks at is a mistake.
-func (o *Output) Targets(stdout io.Writer) ([]Target, error) {
+func (o *Output) Renderings(stdout io.Writer) ([]Rendering, error) {
 	out, err := o.resolve(stdout)
 	if err != nil {
 		return nil, err
 	}
 	written := func(names ...string) bool {
-		return slices.ContainsFunc(out, func(t Target) bool { return slices.Contains(names, t.Format.Name) })
+		return slices.ContainsFunc(out, func(t Rendering) bool { return slices.Contains(names, t.Format.Name) })
 	}
 	switch {
 	case o.Table != "" && !written("csv", "md"):
@@ -51,7 +51,7 @@ func (o *Output) Targets(stdout io.Writer) ([]Target, error) {
 }
 
 // resolve finds the format of every output.
-func (o *Output) resolve(stdout io.Writer) ([]Target, error) {
+func (o *Output) resolve(stdout io.Writer) ([]Rendering, error) {
 	if o.JSON && o.Format != "" && o.Format != "json" {
 		return nil, fault.Usage("leave one of them out", "--json and --format %s", o.Format)
 	}
@@ -70,14 +70,14 @@ func (o *Output) resolve(stdout io.Writer) ([]Target, error) {
 		if chosen.Binary && terminal.Is(stdout) {
 			return nil, fault.Usage("name a file: --out report."+chosen.Name, "%s is not for a terminal", chosen.Name)
 		}
-		return []Target{{Format: chosen}}, nil
+		return []Rendering{{Format: chosen}}, nil
 	}
-	var out []Target
+	var out []Rendering
 	for _, path := range o.Out {
 		f, ok := ofFile(path)
 		switch {
 		case path == "-":
-			out = append(out, Target{Format: chosen})
+			out = append(out, Rendering{Format: chosen})
 			continue
 		case chosen.Name == Records || filepath.Ext(path) == "."+Records:
 			return nil, fault.Usage("a result goes to standard output: sshpace report --anonymize --format jsonl RESULT.jsonl > NEW.jsonl", "--out writes reports, and %q would be a result", path)
@@ -89,7 +89,7 @@ func (o *Output) resolve(stdout io.Writer) ([]Target, error) {
 		if !ok {
 			return nil, fault.Usage("endings: .txt .md .csv .json .html .xlsx .svg .png; or say it with --format", "no format goes with the ending of %q", path)
 		}
-		out = append(out, Target{f, path})
+		out = append(out, Rendering{f, path})
 	}
 	return out, nil
 }
@@ -104,10 +104,10 @@ type Report interface {
 	Render(w io.Writer, f Format) error
 }
 
-// Write renders to all targets. Each is rendered in memory first, so that an
+// Write renders to all renderings. Each is rendered in memory first, so that an
 // error leaves no half file.
-func (o *Output) Write(stdout, stderr io.Writer, targets []Target, r Report) error {
-	for _, t := range targets {
+func (o *Output) Write(stdout, stderr io.Writer, renderings []Rendering, r Report) error {
+	for _, t := range renderings {
 		var rendered bytes.Buffer
 		if err := r.Render(&rendered, t.Format); err != nil {
 			return err
