@@ -89,6 +89,7 @@ verdict/advise: base/alg record verdict/choice verdict/rank
 verdict/apply: base/alg base/fault base/termsafe measure/loopback record ssh/openssh ssh/route sys/bounded sys/edit sys/safedir sys/workdir verdict/advise verdict/choice verdict/rank
 verdict/prove: base/alg base/fault base/stats base/termsafe base/unit measure/drive measure/lab measure/model measure/testbed measure/workload record sys/workdir verdict/advise
 verdict/doctor: base/alg base/shell measure/handshake measure/symptoms
+fleet/fleettest:
 fleet/hostset: base/host base/wildcard
 fleet/transfer: base/host base/shell base/termsafe base/unit fleet fleet/output fleet/remotesh ssh/sftp
 ssh/sftp:

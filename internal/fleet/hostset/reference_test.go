@@ -1,14 +1,13 @@
 package hostset
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+
+	"sshpace/internal/fleet/fleettest"
 )
 
 // reference is ClusterShell's answer to one expression.
@@ -16,35 +15,6 @@ type reference struct {
 	Names  []string
 	Folded string
 	Error  string
-}
-
-// askClusterShell asks Debian's package clustershell, which the tests need.
-func askClusterShell[Q any](t *testing.T, expressions []Q) []reference {
-	t.Helper()
-	var in, out, stderr bytes.Buffer
-	enc := json.NewEncoder(&in)
-	for _, e := range expressions {
-		if err := enc.Encode(e); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cmd := exec.Command("/usr/bin/python3", "testdata/reference.py")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = &in, &out, &stderr
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("ClusterShell: %v\n%sinstall the package clustershell", err, stderr.String())
-	}
-	var answers []reference
-	for dec := json.NewDecoder(&out); dec.More(); {
-		var r reference
-		if err := dec.Decode(&r); err != nil {
-			t.Fatal(err)
-		}
-		answers = append(answers, r)
-	}
-	if len(answers) != len(expressions) {
-		t.Fatalf("%d answers to %d expressions", len(answers), len(expressions))
-	}
-	return answers
 }
 
 // randomExpression uses what both grammars have: no blanks between names, no
@@ -95,7 +65,7 @@ func TestAgreesWithClusterShell(t *testing.T) {
 	}
 	var folds []string
 	var want [][]string
-	for i, ref := range askClusterShell(t, expressions) {
+	for i, ref := range fleettest.Ask[reference](t, "clustershell", expressions) {
 		got, err := Expand(expressions[i], Options{})
 		if (err != nil) != (ref.Error != "") {
 			t.Errorf("%q: our error %v, ClusterShell's %q", expressions[i], err, ref.Error)
@@ -108,7 +78,7 @@ func TestAgreesWithClusterShell(t *testing.T) {
 			folds, want = append(folds, Fold(got)), append(want, sortedCopy(got))
 		}
 	}
-	for i, ref := range askClusterShell(t, folds) {
+	for i, ref := range fleettest.Ask[reference](t, "clustershell", folds) {
 		if !slices.Equal(sortedCopy(ref.Names), want[i]) {
 			t.Errorf("folded %q: ClusterShell reads %q, %s; want %q", folds[i], ref.Names, ref.Error, want[i])
 		}
@@ -125,7 +95,7 @@ func TestFoldsLikeClusterShell(t *testing.T) {
 		}
 		expressions = append(expressions, strings.Join(list, ","))
 	}
-	for i, ref := range askClusterShell(t, expressions) {
+	for i, ref := range fleettest.Ask[reference](t, "clustershell", expressions) {
 		if got := Fold(strings.Split(expressions[i], ",")); got != ref.Folded {
 			t.Errorf("Fold(%q) = %q, ClusterShell %q", expressions[i], got, ref.Folded)
 		}
@@ -152,7 +122,7 @@ func TestFoldsStepsLikeClusterShell(t *testing.T) {
 		}
 		questions = append(questions, stepQuestion{strings.Join(list, ","), 3 + r.IntN(4)})
 	}
-	for i, ref := range askClusterShell(t, questions) {
+	for i, ref := range fleettest.Ask[reference](t, "clustershell", questions) {
 		q := questions[i]
 		got := FoldSteps(strings.Split(q.Text, ","), q.Autostep)
 		if got != ref.Folded {

@@ -1,11 +1,8 @@
 package inventory
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -13,6 +10,7 @@ import (
 	"testing"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/fleet/fleettest"
 )
 
 // reference is what Ansible makes of an inventory.
@@ -20,33 +18,6 @@ type reference struct {
 	Error  string
 	Groups map[string][]string
 	Hosts  map[string]struct{ Address, Port, User string }
-}
-
-// askAnsible asks Debian's package ansible-core, which the tests need.
-func askAnsible(t *testing.T, paths []string) []reference {
-	t.Helper()
-	var in, out, stderr bytes.Buffer
-	enc := json.NewEncoder(&in)
-	for _, p := range paths {
-		enc.Encode(p)
-	}
-	cmd := exec.Command("/usr/bin/python3", "testdata/reference.py")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = &in, &out, &stderr
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("Ansible: %v\n%sinstall the package ansible-core", err, stderr.String())
-	}
-	var answers []reference
-	for dec := json.NewDecoder(&out); dec.More(); {
-		var r reference
-		if err := dec.Decode(&r); err != nil {
-			t.Fatal(err)
-		}
-		answers = append(answers, r)
-	}
-	if len(answers) != len(paths) {
-		t.Fatalf("%d answers to %d inventories", len(answers), len(paths))
-	}
-	return answers
 }
 
 // pick chooses one of some.
@@ -166,7 +137,7 @@ func TestAgreesWithAnsible(t *testing.T) {
 		}
 		paths = append(paths, path)
 	}
-	for i, want := range askAnsible(t, paths) {
+	for i, want := range fleettest.Ask[reference](t, "ansible-core", paths) {
 		got, err := load(t, paths[i])
 		if err != nil || want.Error != "" {
 			t.Errorf("%s: our error %v, Ansible's %q", paths[i], err, want.Error)
