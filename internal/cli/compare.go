@@ -3,14 +3,12 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/record"
+	"sshpace/internal/record/store"
 	"sshpace/internal/show/format"
 	"sshpace/internal/verdict/choice"
 	"sshpace/internal/verdict/compare"
@@ -64,7 +62,7 @@ side by side; --figure picks some of it.
 					return err
 				}
 			}
-			if logins, err := loginChanges(args); err != nil {
+			if logins, err := format.LoginFiles(args); err != nil {
 				return err
 			} else if logins != nil {
 				if gated {
@@ -81,7 +79,7 @@ side by side; --figure picks some of it.
 				if policyName != "" {
 					r = policy.Only(r)
 				}
-				inputs = append(inputs, compare.Input{Label: labelOf(args, path), Ranking: r})
+				inputs = append(inputs, compare.Input{Label: store.Label(args, path), Ranking: r})
 			}
 			c, err := compare.Of(inputs, compare.Options{By: order, Normalise: normalise, Figures: figures})
 			if errors.Is(err, compare.ErrNoReference) {
@@ -105,38 +103,6 @@ side by side; --figure picks some of it.
 	flags.StringArrayVar(&figures, "figure", nil, "only these figures besides SSH: a name or a glob; repeatable")
 	flags.StringVar(&failOn, "fail-on", "", "exit with 3 if anything is slower by more, such as slower:5%")
 	return cmd
-}
-
-// loginChanges compares files of logins; nil where the first holds none.
-func loginChanges(paths []string) (*format.LoginChanges, error) {
-	var files []*record.File
-	var labels []string
-	for _, path := range paths {
-		f, err := result.Load(path, func(f *record.File) *record.File { return f })
-		if err != nil {
-			return nil, err
-		}
-		if len(files) == 0 && len(f.LoginKinds) == 0 {
-			return nil, nil
-		}
-		files, labels = append(files, f), append(labels, labelOf(paths, path))
-	}
-	if slices.ContainsFunc(files, func(f *record.File) bool { return len(f.LoginKinds) == 0 }) {
-		return nil, usageError("compare results of one command", "some of the files hold logins, and some do not")
-	}
-	return format.CompareLogins(labels, files)
-}
-
-// labelOf is what a file is called: its name, or its path where another file has
-// the same name.
-func labelOf(paths []string, path string) string {
-	base := filepath.Base(path)
-	for _, other := range paths {
-		if other != path && filepath.Base(other) == base {
-			return path
-		}
-	}
-	return base
 }
 
 // parseFailOn reads --fail-on: "slower:5%".

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -20,39 +19,12 @@ import (
 type paceFlags struct {
 	canary       int
 	thenConfirm  bool
-	batches      shares
+	batches      fleet.Shares
 	pause        seconds
-	maxFail      shares
+	maxFail      fleet.Shares
 	confirmAbove int
 	yes          bool
 }
-
-// shares is a list such as 1,10%.
-type shares []fleet.Share
-
-func (s *shares) String() string {
-	var texts []string
-	for _, one := range *s {
-		texts = append(texts, one.String())
-	}
-	return strings.Join(texts, ",")
-}
-
-// Set reads a list.
-func (s *shares) Set(text string) error {
-	*s = nil
-	for one := range strings.SplitSeq(text, ",") {
-		share, err := fleet.ParseShare(one)
-		if err != nil {
-			return err
-		}
-		*s = append(*s, share)
-	}
-	return nil
-}
-
-// Type names the value in the help.
-func (*shares) Type() string { return "N|P%" }
 
 func (f *paceFlags) register(flags *pflag.FlagSet) {
 	flags.IntVar(&f.canary, "canary", 0, "run on this many hosts first, and on the others only if none of them fails")

@@ -141,3 +141,15 @@ func (s Store) NewestOf(label string) string {
 	}
 	return ""
 }
+
+// Label is what a file is called: its name, or its path where another one has the
+// same name.
+func Label(paths []string, path string) string {
+	base := filepath.Base(path)
+	for _, other := range paths {
+		if other != path && filepath.Base(other) == base {
+			return path
+		}
+	}
+	return base
+}
