@@ -22,7 +22,7 @@ import (
 // slow gives, or takes, 64 KiB a hundred times a second at most.
 var (
 	slowSource = []string{"sh", "-c", "while head -c 65536 /dev/zero; do sleep 0.01; done"}
-	slowSink   = []string{"sh", "-c", "while sleep 0.01; do dd bs=65536 count=1 iflag=fullblock of=/dev/null status=none; done"}
+	slowSink   = []string{"sh", "-c", "while sleep 0.01 && kill -0 $PPID; do dd bs=65536 count=1 iflag=fullblock of=/dev/null status=none; done"}
 )
 
 // crowd puts a process of the connection on one core with three others that are
