@@ -278,7 +278,7 @@ func (a *Attempt) finish(o *Outcome) {
 	}
 	a.ticket.end(end)
 	a.ticket = nil
-	if o.Class == Lost && o.Ran == RanYes { // it began, and whether it came to its end nobody knows
+	if o.Class == Lost && o.Ran == RanYes && a.run.command.Dialogue == nil { // it began, and whether it came to its end nobody knows
 		o.Ran = RanUnknown
 	}
 	if a.cut && o.Class == NoFailure { // it ended before it was ended

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -53,6 +54,9 @@ func scan(name string, scp *Scp) (*Source, error) {
 		return nil, err
 	}
 	real, err := filepath.EvalSymlinks(name)
+	if _, named := errors.AsType[*fs.PathError](err); err != nil && !named { // links in a circle
+		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.ELOOP}
+	}
 	if err != nil {
 		return nil, err
 	}

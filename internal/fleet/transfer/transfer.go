@@ -35,6 +35,8 @@ const (
 	batch = 1024
 	// maxDepth bounds folders in folders.
 	maxDepth = 100
+	// maxSaid is how many files of a host that failed are named.
+	maxSaid = 20
 )
 
 // Options are the same for both directions.
@@ -112,7 +114,11 @@ func (s *side) fail(name string, err error) {
 		s.add(func(t *tally) { t.fatal = err })
 		return
 	}
-	s.add(func(t *tally) { t.failed++ })
+	quiet := false
+	s.add(func(t *tally) { t.failed++; quiet = t.failed > maxSaid })
+	if quiet {
+		return
+	}
 	if status, ok := errors.AsType[*sftp.StatusError](err); ok && status.Code == sftp.Failure {
 		err = errors.New("the host refuses without a reason; the file system may be read-only or the quota used up")
 	}
@@ -142,6 +148,9 @@ func (s *side) verdict() error {
 	text := s.String()
 	if s.noExec && !s.NoVerify && s.copied > 0 && s.received {
 		text += "; not compared with the host, which runs no cksum"
+	}
+	if more := s.failed - maxSaid; more > 0 {
+		s.ch.Output(fleet.Stderr, fmt.Appendf(nil, "... and %s more failed\n", unit.Count(more, "file")))
 	}
 	s.ch.Output(fleet.Stdout, []byte(text+"\n"))
 	if s.failed > 0 {

@@ -213,7 +213,7 @@ func (p *put) send(to *placed) {
 		if err := p.overwrite(to); err != nil {
 			p.fail(to.name, err)
 		} else {
-			p.add(func(t *tally) { t.copied++ })
+			p.arrived(to)
 		}
 		return
 	}
@@ -378,7 +378,6 @@ func (p *put) stream(f *sftp.File, r io.ReaderAt, to *placed) error {
 	for _, wait := range pending {
 		failed = firstError(failed, wait.Wait())
 	}
-	p.add(func(t *tally) { t.bytes += offset - to.from })
 	return firstError(failed, context.Cause(p.ctx))
 }
 
@@ -470,8 +469,13 @@ func (p *put) place(parts []*placed) {
 			}
 			continue
 		}
-		p.add(func(t *tally) { t.copied++ })
+		p.arrived(parts[i])
 	}
+}
+
+// arrived counts a file that has its name.
+func (p *put) arrived(to *placed) {
+	p.add(func(t *tally) { t.copied++; t.bytes += to.size - to.from })
 }
 
 // link makes a symbolic link, in one step where something has its name.

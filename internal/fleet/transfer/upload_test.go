@@ -11,10 +11,12 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/unit"
 )
 
 // The checksum is that of cksum(1).
@@ -181,6 +183,28 @@ func TestUploadNoRoom(t *testing.T) {
 	}
 }
 
+// TestUploadManyFail: of many files that find no room only some are named, and only
+// what has its place is counted.
+func TestUploadManyFail(t *testing.T) {
+	dir := t.TempDir()
+	os.Mkdir(dir+"/there", 0o755)
+	const files, size = 100, 64 << 10
+	for i := range files {
+		write(t, fmt.Sprintf("%s/new/%d", dir, i), strings.Repeat("x", size), 0o644)
+	}
+	s := (&server{}).start(t, "cd "+dir+" && mount -t tmpfs -o size=1m none there")
+	said, err := upload(t, t.Context(), s, Options{}, dir+"/there", dir+"/new")
+	var copied, failed int
+	if _, scan := fmt.Sscanf(said[strings.LastIndex(said[:len(said)-1], "\n")+1:], "%d files copied", &copied); err == nil || scan != nil || copied == 0 {
+		t.Fatalf("%v, %v, %q", err, scan, said)
+	}
+	failed = files - copied
+	want := fmt.Sprintf("... and %d files more failed\n%d files copied, %s; %d failed\n", failed-maxSaid, copied, unit.Bytes(int64(copied)*size), failed)
+	if !strings.HasSuffix(said, want) || strings.Count(said, "no space left on the host") != maxSaid {
+		t.Errorf("said %q, want %d names and %q", said, maxSaid, want)
+	}
+}
+
 // Ctrl-C leaves the old file, and what has come of a large one.
 func TestUploadInterrupted(t *testing.T) {
 	dir := t.TempDir()
@@ -251,5 +275,20 @@ func TestUploadToOneDisk(t *testing.T) {
 	}
 	if got, want := contents(t, dest+"/src"), contents(t, src); got != want { // the last of them changes times of folders
 		t.Errorf("arrived:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// Links in a circle are an error that names them; inside a folder they are copied as
+// they are.
+func TestScanLinksInACircle(t *testing.T) {
+	dir := t.TempDir()
+	if err := errors.Join(os.Symlink("b", dir+"/a"), os.Symlink("a", dir+"/b")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Scan(dir + "/a"); !errors.Is(err, syscall.ELOOP) || !strings.Contains(err.Error(), dir+"/a") {
+		t.Errorf("error %v, want one that names %s/a", err, dir)
+	}
+	if s, err := Scan(dir); err != nil || len(s.items) != 3 {
+		t.Errorf("%d items, %v", len(s.items), err)
 	}
 }

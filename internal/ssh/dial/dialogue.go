@@ -56,6 +56,7 @@ func (s *session) converse(ctx context.Context, talk fleet.Dialogue, a *fleet.At
 		o.Class, o.Err, o.Exit = fleet.Lost, "Timeout, server not responding", -1
 	case within(gone, lossNotice):
 		o.Class, o.Err, o.Exit = fleet.Lost, "connection lost", -1
+		o.Hint = "no file is left half written under its name; the same again goes on from here"
 	default:
 		o.Exit, o.Err = 1, termsafe.Line(clip(err.Error()))
 	}
