@@ -438,3 +438,23 @@ type onDone struct {
 }
 
 func (o *onDone) Done(r fleet.Result, _ fleet.Summary) error { o.f(r); return nil }
+
+// TestLostDialogue: where the connection was lost a command may have come to its end;
+// a copy has not, and is repeated with the failed ones.
+func TestLostDialogue(t *testing.T) {
+	lost := fake(func(_ context.Context, _ host.Host, a *fleet.Attempt) fleet.Outcome {
+		a.Reached(fleet.PhaseExec)
+		return fleet.Outcome{Ran: fleet.RanYes, Class: fleet.Lost, Exit: -1, Err: "connection lost"}
+	})
+	talk := func(context.Context, host.Host, fleet.Channel) error { return nil }
+	for want, cmd := range map[fleet.Ran]fleet.Command{fleet.RanUnknown: {}, fleet.RanYes: {Dialogue: talk}} {
+		sink := &onDone{f: func(r fleet.Result) {
+			if r.Ran != want {
+				t.Errorf("dialogue %v: ran: %v, want %v", cmd.Dialogue != nil, r.Ran, want)
+			}
+		}}
+		if sum, err := fleet.Run(t.Context(), fleet.Params{}, names(1), cmd, lost, sink); err != nil || sum.Failed != 1 {
+			t.Errorf("%+v, %v", sum, err)
+		}
+	}
+}
