@@ -128,3 +128,18 @@ func onServer(n int) []host.Host {
 	}
 	return hosts
 }
+
+// TestInterruptedBetweenBatches: Ctrl-C in a pause ends the run at once, and no host of
+// the next batch is started.
+func TestInterruptedBetweenBatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		drain, interrupt := context.WithCancel(t.Context())
+		time.AfterFunc(time.Minute, interrupt)
+		ex := fake(func(_ context.Context, _ host.Host, a *fleet.Attempt) fleet.Outcome { return ran(a) })
+		p := fleet.Params{Drain: drain, Pace: fleet.Pace{Batches: []fleet.Share{{Count: 3}}, Pause: time.Hour}}
+		sum, err := fleet.Run(t.Context(), p, names(9), fleet.Command{}, ex, &record{t: t})
+		if err != nil || sum.OK != 3 || sum.NotStarted != 6 || sum.Elapsed != time.Minute {
+			t.Errorf("%+v, %v", sum, err)
+		}
+	})
+}
