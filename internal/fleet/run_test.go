@@ -415,6 +415,8 @@ func TestSilentHostsGiveWay(t *testing.T) {
 		told := time.Duration(0)
 		late := 0
 		sink := &onDone{f: func(r fleet.Result) {
+			mu.Lock()
+			defer mu.Unlock()
 			switch {
 			case r.Class == fleet.Refused:
 				told = time.Since(start)
