@@ -13,10 +13,12 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/unit"
 	"sshpace/internal/measure/handshake"
 	"sshpace/internal/measure/plan"
 	"sshpace/internal/measure/testbed"
 	"sshpace/internal/record"
+	"sshpace/internal/record/store"
 	"sshpace/internal/show/format"
 	"sshpace/internal/ssh/openssh"
 )
@@ -40,6 +42,11 @@ const few = 5
 
 // Logins takes logins apart, records them, and reports what there is.
 func Logins(ctx context.Context, bed *testbed.Testbed, ends *handshake.Ends, p LoginParams) error {
+	if p.Out != "" {
+		if err := store.CheckNew(p.Out, store.AnotherName); err != nil {
+			return err
+		}
+	}
 	if p.Native {
 		ends.Native = p.Program
 	}
@@ -77,7 +84,7 @@ func (p *LoginParams) survey(ctx context.Context, bed *testbed.Testbed, ends *ha
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.Stderr, "%d kinds of logins, %s\n", len(cases), duration(p.Plan, len(cases)))
+	fmt.Fprintf(p.Stderr, "%s of login, %s\n", unit.Count(len(cases), "kind"), duration(p.Plan, len(cases)))
 	p.Plan.Note = kept.sink
 	_, err = ends.Survey(ctx, cases, p.Plan)
 	why := plan.EndComplete

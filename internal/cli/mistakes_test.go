@@ -66,6 +66,7 @@ var mistakes = []struct{ line, hint, then string }{
 	{"bench run.jsonl", "to go on with it: sshpace bench --resume run.jsonl; to look at it: sshpace report run.jsonl", "report run.jsonl"},
 	{"bench rnu.jsonl", "did you mean run.jsonl", "report run.jsonl"},
 	{"bench full.jsonl", "to measure and write it: sshpace bench --out full.jsonl", "bench --list --out full.jsonl"},
+	{"handshake --out run.jsonl", "choose another name with --out FILE", "handshake --help"},
 	{"report --anonymize --format jsonl --out new.jsonl run.jsonl", "a result goes to standard output: sshpace report --anonymize --format jsonl", "report --anonymize --format jsonl run.jsonl"},
 	{"report --format html --out new.jsonl run.jsonl", "a result goes to standard output: sshpace report --anonymize --format jsonl", "report --anonymize --format jsonl run.jsonl"},
 	{"report .", "name a result in it: sshpace report run.jsonl", "report run.jsonl"},
