@@ -293,7 +293,7 @@ func compare(ctx context.Context, only record.Mode, pairs, size int) error {
 			if ctx.Err() != nil || only != "" && only != m.mode {
 				continue
 			}
-			way := bed.Contestants([]record.Mode{m.mode}, workload.Options{Suite: suite, Direction: record.Upload})[0]
+			way := bed.Subjects([]record.Mode{m.mode}, workload.Options{Suite: suite, Direction: record.Upload})[0]
 			times, err := inTurns([]func() (float64, error){
 				func() (float64, error) { return m.loop(l, l.dir+"/short") },
 				func() (float64, error) { return m.loop(l, l.dir+"/long") },

@@ -245,7 +245,7 @@ func runPairs(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlag
 	defer func() { err = errors.Join(err, dir.Close()) }()
 	spawner := proc.NewSpawner()
 	defer spawner.Close()
-	b := &implementation.Bench{Dir: dir, Spawner: spawner, User: me.Username, Home: me.HomeDir, Helper: helper, Connect: time.Duration(f.connect)}
+	b := &implementation.Setup{Dir: dir, Spawner: spawner, User: me.Username, Home: me.HomeDir, Helper: helper, Connect: time.Duration(f.connect)}
 	if err := implementation.Usable(ctx, f.ssh, f.sshd); err != nil {
 		return interrupted(drain, err)
 	}

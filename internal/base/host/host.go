@@ -27,18 +27,18 @@ type Host struct {
 	Origin  string // where it was named, for messages: "-w", "hosts.txt:12"
 }
 
-// Target is the part of a Host that decides where a connection goes: hosts
-// with equal targets are the same machine, whatever file named them.
-type Target struct {
+// Endpoint is the part of a Host that decides where a connection goes: hosts
+// with equal endpoints are the same machine, whatever file named them.
+type Endpoint struct {
 	Name    string // as Host.Name
 	User    string // as Host.User
 	Port    uint16 // as Host.Port
 	Address string // as Host.Address
 }
 
-// Target returns the host without its label and origin.
-func (h Host) Target() Target {
-	return Target{Name: h.Name, User: h.User, Port: h.Port, Address: h.Address}
+// Endpoint returns the host without its label and origin.
+func (h Host) Endpoint() Endpoint {
+	return Endpoint{Name: h.Name, User: h.User, Port: h.Port, Address: h.Address}
 }
 
 // Destination is what ssh is to be given as the name of the host.
@@ -46,11 +46,11 @@ func (h Host) Destination() string { return cmp.Or(h.Address, h.Name) }
 
 // String names the target for people, without its address: "name",
 // "user@name", "user@name:22", "[::1]:22".
-func (t Target) String() string { return t.text(t.Name) }
+func (t Endpoint) String() string { return t.text(t.Name) }
 
 // Exact is the shortest text that Parse reads back to the same target. It is
 // String, with the address where there is one: "user@name=192.0.2.1:22".
-func (t Target) Exact() string {
+func (t Endpoint) Exact() string {
 	if t.Address == "" {
 		return t.String()
 	}
@@ -58,12 +58,12 @@ func (t Target) Exact() string {
 	if t.User != "" {
 		before = t.User + "@"
 	}
-	return before + t.Name + "=" + Target{Port: t.Port}.text(t.Address)
+	return before + t.Name + "=" + Endpoint{Port: t.Port}.text(t.Address)
 }
 
-func (t Target) text(name string) string {
+func (t Endpoint) text(name string) string {
 	if t.User != "" {
-		return t.User + "@" + Target{Port: t.Port}.text(name)
+		return t.User + "@" + Endpoint{Port: t.Port}.text(name)
 	}
 	if t.Port == 0 {
 		return name
@@ -75,10 +75,10 @@ func (t Target) text(name string) string {
 }
 
 // String is the text of the host's target.
-func (h Host) String() string { return h.Target().String() }
+func (h Host) String() string { return h.Endpoint().String() }
 
 // Exact is the text that Parse reads back to the same target.
-func (h Host) Exact() string { return h.Target().Exact() }
+func (h Host) Exact() string { return h.Endpoint().Exact() }
 
 // ParseError says which text is no host and why.
 type ParseError struct {

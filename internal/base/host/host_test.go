@@ -67,8 +67,8 @@ func TestParseRefuses(t *testing.T) {
 func TestTargetIgnoresWhereItWasNamed(t *testing.T) {
 	a := Host{Name: "web1", Label: "eu", Origin: "-w"}
 	b := Host{Name: "web1", Origin: "hosts.txt:3"}
-	if a.Target() != b.Target() {
-		t.Errorf("targets differ: %v, %v", a.Target(), b.Target())
+	if a.Endpoint() != b.Endpoint() {
+		t.Errorf("endpoints differ: %v, %v", a.Endpoint(), b.Endpoint())
 	}
 }
 

@@ -162,7 +162,7 @@ func (s Selection) apply(step Step, hosts []host.Host) ([]host.Host, error) {
 	}
 	matched := map[string]bool{} // names
 	kept := slices.DeleteFunc(slices.Clone(hosts), func(h host.Host) bool {
-		in := c.seen[h.Target()] || c.seen[host.Target{Name: h.Name}]
+		in := c.seen[h.Endpoint()] || c.seen[host.Endpoint{Name: h.Name}]
 		matched[h.Name] = matched[h.Name] || in
 		return in != (step.Op == '&')
 	})
@@ -176,13 +176,13 @@ func (s Selection) apply(step Step, hosts []host.Host) ([]host.Host, error) {
 // may give together: many lines must not cost more than one.
 type collector struct {
 	hosts []host.Host
-	seen  map[host.Target]bool
+	seen  map[host.Endpoint]bool
 	left  int // names that may still come
 	max   int
 }
 
 func newCollector(opt Options) *collector {
-	return &collector{seen: map[host.Target]bool{}, left: opt.max(), max: opt.max()}
+	return &collector{seen: map[host.Endpoint]bool{}, left: opt.max(), max: opt.max()}
 }
 
 // add expands a set; the hosts take label and origin of like.
@@ -203,10 +203,10 @@ func (c *collector) add(set string, like host.Host, opt Options) error {
 				return err
 			}
 		}
-		if c.seen[h.Target()] {
+		if c.seen[h.Endpoint()] {
 			continue
 		}
-		c.seen[h.Target()] = true
+		c.seen[h.Endpoint()] = true
 		h.Label, h.Origin = like.Label, like.Origin
 		c.hosts = append(c.hosts, h)
 	}

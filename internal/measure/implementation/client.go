@@ -39,7 +39,7 @@ type clientRow struct {
 	chooses             string
 	mark                string   // in its answer, before its version
 	version             []string // arguments that make it answer
-	order               func(b *Bench, path string) func(ctx context.Context, o Order) (process, error)
+	order               func(b *Setup, path string) func(ctx context.Context, o Order) (process, error)
 }
 
 // clientRows are the clients that are known. OpenSSH and its offspring are in a
@@ -76,7 +76,7 @@ const (
 // Clients finds the clients that are installed here, and asks each what it
 // offers. given are further paths of OpenSSH's ssh. What is known and not to be
 // had is in missing, with the reason.
-func (b *Bench) Clients(ctx context.Context, given []string) (found []Client, missing map[string]error) {
+func (b *Setup) Clients(ctx context.Context, given []string) (found []Client, missing map[string]error) {
 	missing = map[string]error{}
 	add := func(c Client, err error) {
 		if err == nil {
@@ -109,7 +109,7 @@ func (b *Bench) Clients(ctx context.Context, given []string) (found []Client, mi
 	return found, missing
 }
 
-func (b *Bench) client(ctx context.Context, row clientRow) (Client, error) {
+func (b *Setup) client(ctx context.Context, row clientRow) (Client, error) {
 	c := Client{Maker: row.maker, Path: locate(row.program), Copies: row.copies, Chooses: row.chooses}
 	if c.Path == "" {
 		return c, absent(row.program, row.pkg)
@@ -133,7 +133,7 @@ const afterwards = time.Second
 
 // greet has a client connect to a port that answers with nothing but a first
 // packet, and reads what it offers there when it is told to use want.
-func (b *Bench) greet(ctx context.Context, c Client, want alg.Suite) (alg.Offer, error) {
+func (b *Setup) greet(ctx context.Context, c Client, want alg.Suite) (alg.Offer, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
 	listener, err := ownport.Listen()
@@ -166,7 +166,7 @@ func (b *Bench) greet(ctx context.Context, c Client, want alg.Suite) (alg.Offer,
 }
 
 // dismiss runs a client that is to fail, and returns what it says.
-func (b *Bench) dismiss(ctx context.Context, p process) string {
+func (b *Setup) dismiss(ctx context.Context, p process) string {
 	runner := b.runner(nil)
 	_, err := runner.Run(ctx, p)
 	if err == nil {
@@ -175,7 +175,7 @@ func (b *Bench) dismiss(ctx context.Context, p process) string {
 	return err.Error()
 }
 
-func (b *Bench) openssh(ctx context.Context, maker, path string) (Client, error) {
+func (b *Setup) openssh(ctx context.Context, maker, path string) (Client, error) {
 	c := Client{Maker: maker, Path: path, Chooses: "cipher, MAC, kex"}
 	program, err := openssh.FindClient(ctx, path)
 	if err != nil {
@@ -206,7 +206,7 @@ func opensshName(maker, version string) string {
 	return strings.TrimSuffix(maker, "-legacy") + " " + number
 }
 
-func (b *Bench) nativeOrder(_ context.Context, o Order) (process, error) {
+func (b *Setup) nativeOrder(_ context.Context, o Order) (process, error) {
 	argv := append(b.Helper("native-client"), net.JoinHostPort(o.Host, o.Port), b.User, b.Keys.Identity, b.Keys.KnownHosts,
 		b.Dir.File("native.log"), o.Want.Cipher, o.Want.MAC, o.Want.Kex, o.Remote)
 	return process{Argv: argv}, nil
@@ -214,7 +214,7 @@ func (b *Bench) nativeOrder(_ context.Context, o Order) (process, error) {
 
 // dropbearOrder knows that dbclient looks for known_hosts below $HOME, and there
 // for the name of the host without the port.
-func dropbearOrder(b *Bench, path string) func(context.Context, Order) (process, error) {
+func dropbearOrder(b *Setup, path string) func(context.Context, Order) (process, error) {
 	return func(ctx context.Context, o Order) (process, error) {
 		key := b.Dir.File("user_key.dropbear")
 		if err := b.convert(ctx, key, "dropbearconvert", "openssh", "dropbear", b.Keys.Identity, key); err != nil {
@@ -242,7 +242,7 @@ func dropbearOrder(b *Bench, path string) func(context.Context, Order) (process,
 
 // curlOrder knows that curl lets nobody choose algorithms, reads no
 // configuration where -q comes first, and pins a host key by its hash.
-func curlOrder(b *Bench, path string) func(context.Context, Order) (process, error) {
+func curlOrder(b *Setup, path string) func(context.Context, Order) (process, error) {
 	return func(_ context.Context, o Order) (process, error) {
 		print, err := b.fingerprint()
 		if err != nil {
@@ -265,7 +265,7 @@ func curlOrder(b *Bench, path string) func(context.Context, Order) (process, err
 
 // Negotiated is what a client and a server agree on when the client is told to
 // use want (RFC 4253 §7.1: the first of the client's names that the server has).
-func (b *Bench) Negotiated(ctx context.Context, c Client, s Server, want alg.Suite) (alg.Suite, error) {
+func (b *Setup) Negotiated(ctx context.Context, c Client, s Server, want alg.Suite) (alg.Suite, error) {
 	offer, err := b.greet(ctx, c, want)
 	if err != nil {
 		return alg.Suite{}, err

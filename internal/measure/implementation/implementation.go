@@ -28,9 +28,9 @@ import (
 	"sshpace/internal/sys/workdir"
 )
 
-// Bench is what all implementations share: a private folder, one pair of keys,
+// Setup is what all implementations share: a private folder, one pair of keys,
 // an account, and a program of ours at either end.
-type Bench struct {
+type Setup struct {
 	Dir     *workdir.Dir
 	Keys    loopback.Keys
 	Spawner *proc.Spawner
@@ -110,7 +110,7 @@ func versionIn(answer, mark string) string {
 }
 
 // convert has a maker's own tool write a key in its own format, once.
-func (b *Bench) convert(ctx context.Context, to string, argv ...string) error {
+func (b *Setup) convert(ctx context.Context, to string, argv ...string) error {
 	if _, err := os.Lstat(to); err == nil {
 		return nil
 	}
@@ -125,7 +125,7 @@ func (b *Bench) convert(ctx context.Context, to string, argv ...string) error {
 }
 
 // hostKey is the public host key of this run.
-func (b *Bench) hostKey() (ssh.PublicKey, error) {
+func (b *Setup) hostKey() (ssh.PublicKey, error) {
 	text, err := os.ReadFile(b.Keys.KnownHosts)
 	if err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func (b *Bench) hostKey() (ssh.PublicKey, error) {
 }
 
 // fingerprint is the host key's, as OpenSSH and PuTTY write it behind "SHA256:".
-func (b *Bench) fingerprint() (string, error) {
+func (b *Setup) fingerprint() (string, error) {
 	key, err := b.hostKey()
 	if err != nil {
 		return "", err
@@ -145,7 +145,7 @@ func (b *Bench) fingerprint() (string, error) {
 }
 
 // folder makes a private folder below that of the run; it may be there already.
-func (b *Bench) folder(names ...string) (string, error) {
+func (b *Setup) folder(names ...string) (string, error) {
 	path := filepath.Join(append([]string{b.Dir.Path}, names...)...)
 	return path, os.MkdirAll(path, 0o700)
 }

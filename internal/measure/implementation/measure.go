@@ -67,7 +67,7 @@ var ErrNoPair = errors.New("no client and server of those that are here are amon
 
 // Measure finds what is installed, pairs it, measures every pair in turns and
 // writes down what it does.
-func (b *Bench) Measure(ctx, drain context.Context, p Params, sink record.Sink) (err error) {
+func (b *Setup) Measure(ctx, drain context.Context, p Params, sink record.Sink) (err error) {
 	if b.Keys, err = loopback.MakeKeys(b.Dir); err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (b *Bench) Measure(ctx, drain context.Context, p Params, sink record.Sink) 
 }
 
 // pairs are those that are to be measured, with each cipher.
-func (b *Bench) pairs(ctx context.Context, clients []Client, servers []road, p Params, files *workload.Files) []*workload.Contestant {
+func (b *Setup) pairs(ctx context.Context, clients []Client, servers []road, p Params, files *workload.Files) []*workload.Subject {
 	wanted := []alg.Suite{{}}
 	if len(p.Ciphers) > 0 {
 		wanted = nil
@@ -111,7 +111,7 @@ func (b *Bench) pairs(ctx context.Context, clients []Client, servers []road, p P
 	for _, cipher := range p.Ciphers {
 		wanted = append(wanted, alg.Suite{Cipher: cipher, MAC: p.MAC})
 	}
-	var all []*workload.Contestant
+	var all []*workload.Subject
 	for _, want := range wanted {
 		for _, c := range clients {
 			for _, s := range servers {

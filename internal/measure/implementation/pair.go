@@ -27,10 +27,10 @@ type pair struct {
 
 // pair is a client with a server as a way, whose Why says why the two cannot be
 // paired. want is what they are to use, "" in it what is likely to be the fastest.
-func (b *Bench) pair(ctx context.Context, c Client, r road, want alg.Suite, aes bool, files *workload.Files) *workload.Contestant {
+func (b *Setup) pair(ctx context.Context, c Client, r road, want alg.Suite, aes bool, files *workload.Files) *workload.Subject {
 	p := &pair{Client: c, Server: r.server, Suite: want, road: r}
 	err := p.agree(ctx, b, want, aes)
-	way := b.contestant(p, files)
+	way := b.subject(p, files)
 	if err != nil {
 		way.Why = err.Error()
 	}
@@ -38,7 +38,7 @@ func (b *Bench) pair(ctx context.Context, c Client, r road, want alg.Suite, aes 
 }
 
 // agree finds the suite of the pair, or why there is none.
-func (p *pair) agree(ctx context.Context, b *Bench, want alg.Suite, aes bool) error {
+func (p *pair) agree(ctx context.Context, b *Setup, want alg.Suite, aes bool) error {
 	if p.Client.Copies && !p.Server.SFTP {
 		return errors.New("the client copies files by SFTP, which the server does not have")
 	}
@@ -65,7 +65,7 @@ func (p *pair) agree(ctx context.Context, b *Bench, want alg.Suite, aes bool) er
 }
 
 // runner runs clients against a server; nil is none of ours.
-func (b *Bench) runner(s *Server) workload.Runner {
+func (b *Setup) runner(s *Server) workload.Runner {
 	r := workload.Runner{Spawner: b.Spawner, Limit: runLimit}
 	if s != nil {
 		r.Server = s.Server
@@ -76,13 +76,13 @@ func (b *Bench) runner(s *Server) workload.Runner {
 // runLimit is how long a run may take: 256 MiB with 3des on an old machine.
 const runLimit = 2 * time.Minute
 
-// contestant is the pair as something that takes turns.
-func (b *Bench) contestant(p *pair, files *workload.Files) *workload.Contestant {
+// subject is the pair as something that takes turns.
+func (b *Setup) subject(p *pair, files *workload.Files) *workload.Subject {
 	move, mode := b.stream, record.ModePipe
 	if p.Client.Copies {
 		move, mode = b.copy, record.ModeSFTP
 	}
-	return &workload.Contestant{
+	return &workload.Subject{
 		Way:   record.Way{Mode: mode, Direction: record.Upload, Client: p.Client.Name, Server: p.Server.Name, Suite: p.Suite, Path: workload.PathOf(p.road.path)},
 		Run:   func(ctx context.Context, size int64) (workload.Reading, error) { return move(ctx, p, files, size) },
 		Login: func(ctx context.Context) (workload.Reading, error) { return b.login(ctx, p, files) },
@@ -91,7 +91,7 @@ func (b *Bench) contestant(p *pair, files *workload.Files) *workload.Contestant 
 }
 
 // order is what a client of a pair is told.
-func (b *Bench) order(ctx context.Context, p *pair, o Order) (process, error) {
+func (b *Setup) order(ctx context.Context, p *pair, o Order) (process, error) {
 	o.Host, o.Port = p.road.host, p.road.port
 	o.Want = p.Suite
 	if p.Client.Chooses == "" {
@@ -101,7 +101,7 @@ func (b *Bench) order(ctx context.Context, p *pair, o Order) (process, error) {
 }
 
 // login runs nothing at the server, or copies a file of one byte.
-func (b *Bench) login(ctx context.Context, p *pair, files *workload.Files) (workload.Reading, error) {
+func (b *Setup) login(ctx context.Context, p *pair, files *workload.Files) (workload.Reading, error) {
 	if p.Client.Copies {
 		return b.copy(ctx, p, files, 1)
 	}
@@ -114,7 +114,7 @@ func (b *Bench) login(ctx context.Context, p *pair, files *workload.Files) (work
 }
 
 // check sends a file and compares it with what arrived.
-func (b *Bench) check(ctx context.Context, p *pair, files *workload.Files, size int64) error {
+func (b *Setup) check(ctx context.Context, p *pair, files *workload.Files, size int64) error {
 	from, err := files.Of(size)
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func (b *Bench) check(ctx context.Context, p *pair, files *workload.Files, size 
 }
 
 // stream sends a file through a command at the server, which counts its bytes.
-func (b *Bench) stream(ctx context.Context, p *pair, files *workload.Files, size int64) (workload.Reading, error) {
+func (b *Setup) stream(ctx context.Context, p *pair, files *workload.Files, size int64) (workload.Reading, error) {
 	from, err := files.Of(size)
 	if err != nil {
 		return workload.Reading{}, err
@@ -170,7 +170,7 @@ type sink struct {
 	path, command string
 }
 
-func (b *Bench) sink() (*sink, error) {
+func (b *Setup) sink() (*sink, error) {
 	b.serial++
 	s := &sink{path: b.Dir.File("sink." + strconv.Itoa(b.serial))}
 	var err error
@@ -187,7 +187,7 @@ func (s *sink) close() {
 }
 
 // copy sends a file by SFTP.
-func (b *Bench) copy(ctx context.Context, p *pair, files *workload.Files, size int64) (workload.Reading, error) {
+func (b *Setup) copy(ctx context.Context, p *pair, files *workload.Files, size int64) (workload.Reading, error) {
 	from, err := files.Of(size)
 	if err != nil {
 		return workload.Reading{}, err

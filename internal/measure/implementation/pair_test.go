@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 }
 
 // bench is a private folder in memory with the keys of a run.
-func bench(t *testing.T) *Bench {
+func bench(t *testing.T) *Setup {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -73,13 +73,13 @@ func bench(t *testing.T) *Bench {
 	}
 	spawner := proc.NewSpawner()
 	t.Cleanup(func() { spawner.Close(); dir.Close() })
-	return &Bench{
+	return &Setup{
 		Dir: dir, Keys: keys, Spawner: spawner, User: me.Username, Home: me.HomeDir, Helper: func(name string) []string { return []string{self, "--helper", name} }, Connect: 10 * time.Second,
 	}
 }
 
 // serve starts the servers that are installed.
-func serve(t *testing.T, b *Bench) []Server {
+func serve(t *testing.T, b *Setup) []Server {
 	t.Helper()
 	servers, missing := b.Servers(t.Context(), nil)
 	t.Cleanup(func() {
@@ -156,7 +156,7 @@ func TestPairsTakeTurns(t *testing.T) {
 	servers := serve(t, b)
 	clients, _ := b.Clients(t.Context(), nil)
 	files := &workload.Files{Folder: b.Dir.Path, Random: true}
-	chosen := slices.DeleteFunc(b.pairs(t.Context(), clients, straight(t, servers), Params{AES: true}, files), func(c *workload.Contestant) bool {
+	chosen := slices.DeleteFunc(b.pairs(t.Context(), clients, straight(t, servers), Params{AES: true}, files), func(c *workload.Subject) bool {
 		return !strings.HasPrefix(c.Server, "openssh") || !strings.HasPrefix(c.Client, "openssh 9") && !strings.HasPrefix(c.Client, "curl")
 	})
 	out := record.File{}

@@ -42,7 +42,7 @@ func familyOf(cipher string) string {
 
 // session writes PuTTY's configuration into a folder of this run and returns
 // the options that all of PuTTY's programs share.
-func (b *Bench) session(ctx context.Context, o Order) (argv, env []string, err error) {
+func (b *Setup) session(ctx context.Context, o Order) (argv, env []string, err error) {
 	key := b.Dir.File("user_key.ppk")
 	if err := b.convert(ctx, key, "puttygen", b.Keys.Identity, "-o", key, "-O", "private"); err != nil {
 		return nil, nil, err
@@ -60,7 +60,7 @@ func (b *Bench) session(ctx context.Context, o Order) (argv, env []string, err e
 	return argv, []string{"PUTTYDIR=" + filepath.Dir(sessions)}, put(filepath.Join(sessions, "sshpace"), text)
 }
 
-func plinkOrder(b *Bench, path string) func(context.Context, Order) (process, error) {
+func plinkOrder(b *Setup, path string) func(context.Context, Order) (process, error) {
 	return func(ctx context.Context, o Order) (process, error) {
 		options, env, err := b.session(ctx, o)
 		argv := append(append([]string{path, "-ssh", "-T", "-noshare", "-no-antispoof"}, options...), o.Host, o.Remote)
@@ -68,7 +68,7 @@ func plinkOrder(b *Bench, path string) func(context.Context, Order) (process, er
 	}
 }
 
-func psftpOrder(b *Bench, path string) func(context.Context, Order) (process, error) {
+func psftpOrder(b *Setup, path string) func(context.Context, Order) (process, error) {
 	return func(ctx context.Context, o Order) (process, error) {
 		options, env, err := b.session(ctx, o)
 		if err != nil {

@@ -34,7 +34,7 @@ type Server struct {
 // that serves one connection on its standard input.
 type serverRow struct {
 	maker, program, pkg string
-	command             func(ctx context.Context, b *Bench, path string) (name string, sftp bool, argv []string, err error)
+	command             func(ctx context.Context, b *Setup, path string) (name string, sftp bool, argv []string, err error)
 }
 
 // serverRows are the servers that are known.
@@ -49,7 +49,7 @@ var serverRows = []serverRow{
 
 // Servers starts the servers that are installed here, on ports of our own. given
 // are further paths of OpenSSH's sshd. The caller closes them.
-func (b *Bench) Servers(ctx context.Context, given []string) (found []Server, missing map[string]error) {
+func (b *Setup) Servers(ctx context.Context, given []string) (found []Server, missing map[string]error) {
 	missing = map[string]error{}
 	var rows []serverRow
 	for _, path := range given {
@@ -66,7 +66,7 @@ func (b *Bench) Servers(ctx context.Context, given []string) (found []Server, mi
 	return found, missing
 }
 
-func (b *Bench) server(ctx context.Context, row serverRow) (s Server, err error) {
+func (b *Setup) server(ctx context.Context, row serverRow) (s Server, err error) {
 	s = Server{Maker: row.maker, Path: b.Helper("")[0]}
 	if row.program != "" {
 		if s.Path = locate(row.program); s.Path == "" {
@@ -106,7 +106,7 @@ func bannerName(maker, banner string) string {
 	return maker
 }
 
-func opensshServer(ctx context.Context, b *Bench, path string) (name string, sftp bool, argv []string, err error) {
+func opensshServer(ctx context.Context, b *Setup, path string) (name string, sftp bool, argv []string, err error) {
 	sshd, err := openssh.FindServer(ctx, path)
 	if err != nil {
 		return "", false, nil, err
@@ -155,7 +155,7 @@ func sftpServer() string {
 	return ""
 }
 
-func dropbearServer(ctx context.Context, b *Bench, path string) (name string, sftp bool, argv []string, err error) {
+func dropbearServer(ctx context.Context, b *Setup, path string) (name string, sftp bool, argv []string, err error) {
 	key := b.Dir.File("host_key.dropbear")
 	if err := b.convert(ctx, key, "dropbearconvert", "openssh", "dropbear", b.Keys.HostKey, key); err != nil {
 		return "", false, nil, err
@@ -167,7 +167,7 @@ func dropbearServer(ctx context.Context, b *Bench, path string) (name string, sf
 
 // tinysshServer writes the host key of this run as TinySSH keeps its own:
 // the public key, and the seed with the public key behind it.
-func tinysshServer(ctx context.Context, b *Bench, path string) (name string, sftp bool, argv []string, err error) {
+func tinysshServer(ctx context.Context, b *Setup, path string) (name string, sftp bool, argv []string, err error) {
 	folder, err := b.folder("tinyssh")
 	if err != nil {
 		return "", false, nil, err
@@ -198,12 +198,12 @@ func tinysshServer(ctx context.Context, b *Bench, path string) (name string, sft
 	return "tinyssh", sftp, argv, err
 }
 
-func nativeServer(_ context.Context, b *Bench, _ string) (name string, sftp bool, argv []string, err error) {
+func nativeServer(_ context.Context, b *Setup, _ string) (name string, sftp bool, argv []string, err error) {
 	return native, false, append(b.Helper("native-server"), b.Keys.HostKey, b.Keys.AuthorizedKeys, b.Dir.Path), nil
 }
 
 // oldServer has nothing but the ciphers that no other server has any more.
-func oldServer(_ context.Context, b *Bench, _ string) (name string, sftp bool, argv []string, err error) {
+func oldServer(_ context.Context, b *Setup, _ string) (name string, sftp bool, argv []string, err error) {
 	return oldCipherServer, false, append(b.Helper("old-server"), b.Keys.HostKey, b.Keys.AuthorizedKeys, b.Dir.Path), nil
 }
 
@@ -211,7 +211,7 @@ func oldServer(_ context.Context, b *Bench, _ string) (name string, sftp bool, a
 // home folder of the account and cannot be told otherwise: it sees a folder of
 // this run there, in a view of the file system of its own. The user's own home is
 // not touched.
-func (b *Bench) atHome(ctx context.Context, argv ...string) ([]string, error) {
+func (b *Setup) atHome(ctx context.Context, argv ...string) ([]string, error) {
 	if within(b.Dir.Path, b.Home) {
 		return nil, &Missing{"it looks for keys in the home folder only, and nothing can stand in for that: there is no private folder outside it"}
 	}

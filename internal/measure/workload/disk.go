@@ -20,7 +20,7 @@ const diskTurns = 2
 // Disk says whether a copy is kept up by the files at one end of it: they are read, and
 // written, once without SSH, in the same way and as much. The second answer is whether
 // it is.
-func (b *Bed) Disk(ctx context.Context, c *Contestant) (l record.Limit, is bool, err error) {
+func (b *Bed) Disk(ctx context.Context, c *Subject) (l record.Limit, is bool, err error) {
 	size, up := int64(c.SizeBytes), c.Direction == record.Upload
 	l = record.Limit{Mode: c.Mode, Direction: c.Direction, Suite: c.Suite, Path: c.Path}
 	from, err := b.Here.Of(size)
@@ -60,7 +60,7 @@ func (b *Bed) Disk(ctx context.Context, c *Contestant) (l record.Limit, is bool,
 }
 
 // net is what a run takes without what one of a single byte takes.
-func (c *Contestant) net(ctx context.Context, size int64) (time.Duration, error) {
+func (c *Subject) net(ctx context.Context, size int64) (time.Duration, error) {
 	long, err := c.Run(ctx, size)
 	if err != nil {
 		return 0, err
@@ -122,7 +122,7 @@ func (r *remote) timed(ctx context.Context, command string) (time.Duration, erro
 
 // Disks looks for copies that the files at one end keep up, for each direction and path
 // the first that was measured, and writes it down.
-func Disks(ctx context.Context, all []*Contestant, sink record.Sink) error {
+func Disks(ctx context.Context, all []*Subject, sink record.Sink) error {
 	type way struct {
 		record.Direction
 		record.Path

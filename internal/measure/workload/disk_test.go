@@ -75,7 +75,7 @@ func slowDisk(t *testing.T, rate int) string {
 func TestSlowDisk(t *testing.T) {
 	sharp := func(b *workload.Bed, direction record.Direction) (record.Limit, bool) {
 		t.Helper()
-		c := b.Contestants([]record.Mode{record.ModeSCP}, workload.Options{Suite: suite, Direction: direction})[0]
+		c := b.Subjects([]record.Mode{record.ModeSCP}, workload.Options{Suite: suite, Direction: direction})[0]
 		c.SizeBytes = 8 << 20
 		limit, is, err := b.Disk(t.Context(), c)
 		if err != nil {

@@ -22,8 +22,8 @@ var slow = relay.Path{Rate: 40e6}
 const slowSize = 64 << 20
 
 // copier is scp of a bed.
-func copier(b *workload.Bed) *workload.Contestant {
-	return b.Contestants([]record.Mode{record.ModeSCP}, workload.Options{Suite: suite, Direction: record.Upload})[0]
+func copier(b *workload.Bed) *workload.Subject {
+	return b.Subjects([]record.Mode{record.ModeSCP}, workload.Options{Suite: suite, Direction: record.Upload})[0]
 }
 
 // arriving waits until some of a copy is there.
@@ -142,7 +142,7 @@ func TestPortInUse(t *testing.T) {
 		}
 		return free()
 	}
-	way := b.Contestants([]record.Mode{record.ModeForwardL}, workload.Options{Suite: suite, Direction: record.Upload})[0]
+	way := b.Subjects([]record.Mode{record.ModeForwardL}, workload.Options{Suite: suite, Direction: record.Upload})[0]
 	if _, err := way.Run(t.Context(), 1000); err != nil || asked != 2 {
 		t.Errorf("after %d ports: %v", asked, err)
 	}

@@ -44,7 +44,7 @@ func (b *Bed) Measure(ctx, drain context.Context, p Params, sink record.Sink) er
 	if err != nil {
 		return err
 	}
-	all := contestants(beds, p)
+	all := subjects(beds, p)
 	if len(all) == 0 {
 		return ErrNothing
 	}
@@ -95,16 +95,16 @@ func (b *Bed) over(paths []relay.Path) (beds []*Bed, stop func(), err error) {
 	return beds, stop, nil
 }
 
-// contestants are all ways: those that differ in nothing but the path beside each
+// subjects are all ways: those that differ in nothing but the path beside each
 // other.
-func contestants(beds []*Bed, p Params) (all []*Contestant) {
+func subjects(beds []*Bed, p Params) (all []*Subject) {
 	for _, suite := range p.Suites {
 		for _, direction := range p.Directions {
 			for _, mode := range p.Modes {
 				for _, bed := range beds {
 					o := p.Options
 					o.Suite, o.Direction = suite, direction
-					all = append(all, bed.Contestants([]record.Mode{mode}, o)...)
+					all = append(all, bed.Subjects([]record.Mode{mode}, o)...)
 				}
 			}
 		}

@@ -114,15 +114,15 @@ func (b *Bed) jump(ctx context.Context, o Options, size int64) (Reading, error) 
 	return b.piped(ctx, o, to, size)
 }
 
-// Contestants are the ways of these modes with these options.
-func (b *Bed) Contestants(names []record.Mode, o Options) []*Contestant {
-	var all []*Contestant
+// Subjects are the ways of these modes with these options.
+func (b *Bed) Subjects(names []record.Mode, o Options) []*Subject {
+	var all []*Subject
 	for _, m := range modes {
 		if !slices.Contains(names, m.name) || o.Files > 0 && !m.files {
 			continue
 		}
 		for _, streams := range m.counts(o) {
-			all = append(all, b.contestant(m, o, streams))
+			all = append(all, b.subject(m, o, streams))
 		}
 	}
 	return all
@@ -144,9 +144,9 @@ func (m mode) counts(o Options) []int {
 	return append(counts, o.Streams)
 }
 
-func (b *Bed) contestant(m mode, o Options, streams int) *Contestant {
+func (b *Bed) subject(m mode, o Options, streams int) *Subject {
 	o.Streams = streams
-	c := &Contestant{
+	c := &Subject{
 		Way: record.Way{Mode: m.name, Direction: o.Direction, Suite: o.Suite, Streams: streams, Compression: o.Compression, Why: m.lacks(b, o), Path: PathOf(b.Path)},
 		Run: func(ctx context.Context, size int64) (Reading, error) { return m.run(b, ctx, o, size) },
 	}

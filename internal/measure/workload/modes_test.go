@@ -90,13 +90,13 @@ func left(b *workload.Bed) []string {
 func TestAllModes(t *testing.T) {
 	b := open(t, relay.Path{})
 	for _, direction := range []record.Direction{record.Upload, record.Download} {
-		contestants := b.Contestants(all, workload.Options{Suite: suite, Direction: direction, Streams: 2})
-		if len(contestants) != len(all) {
-			t.Fatalf("%d ways of %d modes", len(contestants), len(all))
+		subjects := b.Subjects(all, workload.Options{Suite: suite, Direction: direction, Streams: 2})
+		if len(subjects) != len(all) {
+			t.Fatalf("%d ways of %d modes", len(subjects), len(all))
 		}
 		out := record.File{}
 		turns := workload.Turns{Rounds: 1, Size: 32 << 20}
-		if err := turns.Measure(t.Context(), t.Context(), contestants, out.Sink()); err != nil {
+		if err := turns.Measure(t.Context(), t.Context(), subjects, out.Sink()); err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range ways.Of(&out) {
@@ -106,7 +106,7 @@ func TestAllModes(t *testing.T) {
 		}
 		for _, run := range out.Runs {
 			if run.WallNS <= 0 || run.ClientCPUNS == nil || *run.ClientCPUNS <= 0 || run.ServerCPUNS == nil {
-				t.Errorf("%s %s: a %s run without figures: %+v", contestants[run.Way-1].Mode, direction, run.Kind, run)
+				t.Errorf("%s %s: a %s run without figures: %+v", subjects[run.Way-1].Mode, direction, run.Kind, run)
 			}
 		}
 	}
@@ -119,11 +119,11 @@ func TestAllModes(t *testing.T) {
 func TestManyFiles(t *testing.T) {
 	b := open(t, relay.Path{})
 	for _, direction := range []record.Direction{record.Upload, record.Download} {
-		contestants := b.Contestants(all, workload.Options{Suite: suite, Direction: direction, Files: 50, FileBytes: 3000})
-		if len(contestants) != 4 {
-			t.Errorf("%d ways to copy files", len(contestants))
+		subjects := b.Subjects(all, workload.Options{Suite: suite, Direction: direction, Files: 50, FileBytes: 3000})
+		if len(subjects) != 4 {
+			t.Errorf("%d ways to copy files", len(subjects))
 		}
-		for _, c := range contestants {
+		for _, c := range subjects {
 			if _, err := c.Run(t.Context(), 50*3000); err != nil {
 				t.Errorf("%s %s: %v", c.Mode, direction, err)
 			}
@@ -135,7 +135,7 @@ func TestManyFiles(t *testing.T) {
 func TestCompression(t *testing.T) {
 	b := open(t, relay.Path{Rate: 4e6})
 	b.Here.Random = false
-	c := b.Contestants([]record.Mode{record.ModePipe}, workload.Options{Suite: suite, Direction: record.Upload, Compression: true})[0]
+	c := b.Subjects([]record.Mode{record.ModePipe}, workload.Options{Suite: suite, Direction: record.Upload, Compression: true})[0]
 	reading, err := c.Run(t.Context(), 32<<20)
 	if err != nil || reading.Wall > 6*time.Second {
 		t.Errorf("32 MiB of zeros over 4 MB/s: %v, %v", reading.Wall, err)
@@ -146,7 +146,7 @@ func TestCompression(t *testing.T) {
 func TestFaults(t *testing.T) {
 	b := open(t, relay.Path{})
 	o := workload.Options{Suite: suite, Direction: record.Upload, Streams: 2}
-	one := func(mode record.Mode) *workload.Contestant { return b.Contestants([]record.Mode{mode}, o)[0] }
+	one := func(mode record.Mode) *workload.Subject { return b.Subjects([]record.Mode{mode}, o)[0] }
 
 	b.Programs.Rsync = ""
 	if why := one(record.ModeRsync).Why; !strings.Contains(why, "not installed") {
@@ -158,7 +158,7 @@ func TestFaults(t *testing.T) {
 	}
 	bad := o
 	bad.Suite.Cipher = "aes999"
-	if _, err := b.Contestants([]record.Mode{record.ModePipe}, bad)[0].Run(t.Context(), 1); err == nil || !strings.Contains(err.Error(), "aes999") {
+	if _, err := b.Subjects([]record.Mode{record.ModePipe}, bad)[0].Run(t.Context(), 1); err == nil || !strings.Contains(err.Error(), "aes999") {
 		t.Errorf("a cipher that nobody has: %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)

@@ -13,8 +13,8 @@ import (
 	"sshpace/internal/record"
 )
 
-// Contestant is a way whose speed is measured.
-type Contestant struct {
+// Subject is a way whose speed is measured.
+type Subject struct {
 	record.Way
 	// Run moves size bytes from end to end.
 	Run func(ctx context.Context, size int64) (Reading, error)
@@ -31,7 +31,7 @@ type Contestant struct {
 	done   map[record.RunKind]int // runs that went well before this one was gone on with
 }
 
-// Turns is how contestants are measured.
+// Turns is how subjects are measured.
 type Turns struct {
 	Rounds int
 	Seed   uint64
@@ -51,11 +51,11 @@ const checked = 3<<20 + 517
 // megabyte in a second.
 const checkedFar = 256<<10 + 517
 
-// Measure checks and calibrates all contestants, and then gives each of them, in
+// Measure checks and calibrates all subjects, and then gives each of them, in
 // every round, a short and a long run, all in random order: what slows the machine
 // for a while slows all of them alike. It ends after the run in which drain ends,
-// or at once with ctx. A contestant that fails is given up, the others go on.
-func (t Turns) Measure(ctx, drain context.Context, all []*Contestant, sink record.Sink) error {
+// or at once with ctx. A subject that fails is given up, the others go on.
+func (t Turns) Measure(ctx, drain context.Context, all []*Subject, sink record.Sink) error {
 	last := t.remember(all)
 	for _, c := range all {
 		if drain.Err() != nil {
@@ -89,15 +89,15 @@ func (t Turns) Measure(ctx, drain context.Context, all []*Contestant, sink recor
 	return nil
 }
 
-// remember finds in an older file what was measured of contestants, and returns the
+// remember finds in an older file what was measured of subjects, and returns the
 // last number of a way there. What could not be measured then is tried again.
-func (t Turns) remember(all []*Contestant) (last int) {
+func (t Turns) remember(all []*Subject) (last int) {
 	if t.Old == nil {
 		return 0
 	}
 	for _, way := range t.Old.Ways {
 		last = max(last, way.ID)
-		i := slices.IndexFunc(all, func(c *Contestant) bool { return c.Same(way) && c.Why == way.Why })
+		i := slices.IndexFunc(all, func(c *Subject) bool { return c.Same(way) && c.Why == way.Why })
 		if i < 0 {
 			continue
 		}
@@ -112,8 +112,8 @@ func (t Turns) remember(all []*Contestant) (last int) {
 	return last
 }
 
-// prepare checks and calibrates a contestant, and writes down which way it is.
-func (t Turns) prepare(ctx context.Context, c *Contestant, sink record.Sink) error {
+// prepare checks and calibrates a subject, and writes down which way it is.
+func (t Turns) prepare(ctx context.Context, c *Subject, sink record.Sink) error {
 	if c.Why == "" {
 		t.told(c, 0)
 		size, err := t.calibrate(ctx, c)
@@ -129,15 +129,15 @@ func (t Turns) prepare(ctx context.Context, c *Contestant, sink record.Sink) err
 	return sink(record.Record{Way: &c.Way})
 }
 
-func (t Turns) told(c *Contestant, round int) {
+func (t Turns) told(c *Subject, round int) {
 	if t.Told != nil {
 		t.Told(c.Way, round)
 	}
 }
 
-// calibrate checks a contestant, which also warms up what it needs, and finds
+// calibrate checks a subject, which also warms up what it needs, and finds
 // the size of its long runs.
-func (t Turns) calibrate(ctx context.Context, c *Contestant) (size int64, err error) {
+func (t Turns) calibrate(ctx context.Context, c *Subject) (size int64, err error) {
 	if c.Check != nil {
 		size := int64(checked)
 		if c.RTT > 0 {
@@ -171,7 +171,7 @@ func (t Turns) calibrate(ctx context.Context, c *Contestant) (size int64, err er
 
 // best is what a run takes: the shorter of two where the first takes longer than
 // enough, because other work may have held it up.
-func (c *Contestant) best(ctx context.Context, size int64, enough time.Duration) (time.Duration, error) {
+func (c *Subject) best(ctx context.Context, size int64, enough time.Duration) (time.Duration, error) {
 	first, err := c.Run(ctx, size)
 	if err != nil || first.Wall <= enough {
 		return first.Wall, err
@@ -180,7 +180,7 @@ func (c *Contestant) best(ctx context.Context, size int64, enough time.Duration)
 	return min(first.Wall, second.Wall), err
 }
 
-// power is the power of two that is nearest to n: contestants of about the same
+// power is the power of two that is nearest to n: subjects of about the same
 // speed shall share their files.
 func power(n float64) int64 {
 	size := int64(1)
@@ -190,15 +190,15 @@ func power(n float64) int64 {
 	return size
 }
 
-// turn is one run of a contestant.
+// turn is one run of a subject.
 type turn struct {
-	*Contestant
+	*Subject
 	kind record.RunKind
 	run  func(ctx context.Context) (Reading, error)
 }
 
-// turns are the runs of a contestant in one round, which counts from 0.
-func (c *Contestant) turns(round int) []turn {
+// turns are the runs of a subject in one round, which counts from 0.
+func (c *Subject) turns(round int) []turn {
 	if c.out {
 		return nil
 	}
@@ -212,7 +212,7 @@ func (c *Contestant) turns(round int) []turn {
 	return slices.DeleteFunc(turns, func(t turn) bool { return round < c.done[t.kind] })
 }
 
-// patience is how many runs of a contestant may fail.
+// patience is how many runs of a subject may fail.
 const patience = 3
 
 // take is one turn.
@@ -220,7 +220,7 @@ func (t Turns) take(ctx context.Context, u turn, round int, sink record.Sink) er
 	if u.out {
 		return nil
 	}
-	t.told(u.Contestant, round)
+	t.told(u.Subject, round)
 	run := record.Run{Way: u.ID, Kind: u.kind, Start: time.Now().UTC()}
 	reading, err := u.run(ctx)
 	if ctx.Err() != nil {

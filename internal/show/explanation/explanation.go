@@ -68,7 +68,7 @@ func (e *Explanation) Text(w io.Writer, all bool) error {
 func (e *Explanation) summary(w io.Writer) {
 	r := e.resolved
 	fmt.Fprintf(w, "host\t%s\n", termsafe.Line(r.Name))
-	fmt.Fprintf(w, "connects to\t%s\n", termsafe.Line(host.Target{Name: r.HostName(), User: r.User(), Port: uint16(r.Port())}.String()))
+	fmt.Fprintf(w, "connects to\t%s\n", termsafe.Line(host.Endpoint{Name: r.HostName(), User: r.User(), Port: uint16(r.Port())}.String()))
 	for _, hop := range r.ProxyJump() {
 		fmt.Fprintf(w, "through\t%s\n", termsafe.Line(hop.String()))
 	}

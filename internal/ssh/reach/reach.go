@@ -53,7 +53,7 @@ type Executor struct {
 	environ []string
 	mu      sync.Mutex
 	keys    map[string]*hostKeys
-	planned map[host.Target]func() (*hostPlan, error)
+	planned map[host.Endpoint]func() (*hostPlan, error)
 }
 
 var (
@@ -69,7 +69,7 @@ func New(ctx context.Context, p Params) (*Executor, error) {
 	}
 	e := &Executor{
 		Router: router, params: p, environ: os.Environ(),
-		keys: make(map[string]*hostKeys), planned: make(map[host.Target]func() (*hostPlan, error)),
+		keys: make(map[string]*hostKeys), planned: make(map[host.Endpoint]func() (*hostPlan, error)),
 	}
 	options := dial.Options{Askpass: askpass(p.Getenv, p.Password), NoKillSession: p.NoKillSession}
 	if p.LoginLog != nil {
@@ -203,10 +203,10 @@ func (e *Executor) Target(ctx context.Context, h host.Host) (*dial.Target, error
 // plan finds out how to reach a host, once.
 func (e *Executor) plan(ctx context.Context, h host.Host) (*hostPlan, error) {
 	e.mu.Lock()
-	f := e.planned[h.Target()]
+	f := e.planned[h.Endpoint()]
 	if f == nil {
 		f = sync.OnceValues(func() (*hostPlan, error) { return e.newPlan(context.WithoutCancel(ctx), h) })
-		e.planned[h.Target()] = f
+		e.planned[h.Endpoint()] = f
 	}
 	e.mu.Unlock()
 	return f()

@@ -17,9 +17,9 @@ import (
 func ways(p params, suites [2]alg.Suite) (methods []*method, left []string) {
 	for _, direction := range p.directions {
 		for _, mode := range p.modes {
-			var both [2]*workload.Contestant
+			var both [2]*workload.Subject
 			for k, suite := range suites {
-				both[k] = p.ground.Contestants([]record.Mode{mode}, workload.Options{Suite: suite, Direction: direction, Streams: 1})[0]
+				both[k] = p.ground.Subjects([]record.Mode{mode}, workload.Options{Suite: suite, Direction: direction, Streams: 1})[0]
 			}
 			name := fmt.Sprintf("%s %s", mode, direction)
 			if why := both[0].Why; why != "" {
@@ -35,7 +35,7 @@ func ways(p params, suites [2]alg.Suite) (methods []*method, left []string) {
 }
 
 // inTurn runs both, the second one first where that is asked for.
-func inTurn(ctx context.Context, both [2]*workload.Contestant, swap bool, size int64) (got [2]rates, s record.Sample, err error) {
+func inTurn(ctx context.Context, both [2]*workload.Subject, swap bool, size int64) (got [2]rates, s record.Sample, err error) {
 	order := [2]int{0, 1}
 	if swap {
 		order = [2]int{1, 0}
