@@ -253,7 +253,7 @@ func saysBusy(_ record.Direction, e record.Evidence) (string, string) {
 	return fmt.Sprintf("other work on the machine is the limit: %s wanted a core %s of the time and had one %s of the time", side, percent(used+waits), percent(used)), "end the other work, or give SSH a core of its own"
 }
 
-const cheaper = "a cipher and a MAC that cost less (sshpace bench ranks them), or several connections at once where there are cores"
+const cheaper = "a cipher and MAC that cost less, or several connections"
 
 func saysBoth(_ record.Direction, e record.Evidence) (string, string) {
 	return fmt.Sprintf("the CPUs are the limit: ssh uses %s of a core and sshd %s, and each of them is one process on one core", percent(value(e.ClientShare)), percent(value(e.ServerShare))), cheaper
