@@ -32,16 +32,18 @@ type screen struct {
 	c      *choice.Choice
 	answer Answer
 	o      Options
-	rows   int // of one direction
+	rows   int  // of one direction
+	terse  bool // without explanations of words
 }
 
 func (s screen) blocks() []Block {
-	for s.rows = optionRows; ; s.rows-- {
-		out := s.all()
-		if s.o.Limit != 0 || s.rows <= fewestRows || length(out) <= screenLines {
+	for s.rows = optionRows; s.rows >= fewestRows; s.rows-- {
+		if out := s.all(); s.o.Limit != 0 || length(out) <= screenLines {
 			return out
 		}
 	}
+	s.rows, s.terse = fewestRows, true
+	return s.all()
 }
 
 // length counts the lines of blocks, and those between them.
@@ -423,14 +425,22 @@ func (s screen) foot() []string {
 	for i, line := range s.notes() {
 		add(map[bool]string{true: "NOTE"}[i == 0], line)
 	}
-	if len(s.r.Bulk) > 0 {
-		add("WORDS", "CPU s/GB: seconds of CPU per GB, both sides together; [a-b]: where 95 % of repeated runs find it; one letter: tied; neighbours: other guests of the host, or other work")
+	if len(s.r.Bulk) > 0 && !s.terse {
+		add("WORDS", "CPU s/GB: seconds of CPU per GB, both sides together; [a-b]: where 95 % of repeated runs find it; one letter: tied"+s.neighbours())
 	}
 	add("FILE", s.o.File)
 	if len(s.r.Bulk) > 0 {
 		add("MORE", "sshpace report --all | --method | --out report.html; sshpace advise")
 	}
 	return out
+}
+
+// neighbours explains the word, if the screen has it.
+func (s screen) neighbours() string {
+	if s.r.Slowed.Percent() < 1 {
+		return ""
+	}
+	return "; neighbours: other guests of the host, or other work"
 }
 
 // limits says what bounds a transfer: what was found while one went on, or else what
@@ -473,7 +483,7 @@ func (s screen) bound() string {
 	case s.r.Campaign.Server == record.ServerRemote && !s.c.Limited(s.r):
 		return "the link, the window of 2 MiB or a disk: ssh needs less than a core"
 	case s.r.Campaign.Server != record.ServerRemote && speedOf(cell)*cost.Value/1e9 < nearCore:
-		return fmt.Sprintf("other work on the machine: one core alone moves %s MB/s with %s", Figure(1e3/cost.Value), name)
+		return fmt.Sprintf("other work: one core alone moves %s MB/s with %s", Figure(1e3/cost.Value), name)
 	}
 	return fmt.Sprintf("one core moves %s MB/s with %s; a link: sshpace bench HOST", Figure(1e3/cost.Value), name)
 }
