@@ -129,10 +129,9 @@ func nowText(r *rank.Ranking, c *choice.Choice) string {
 		return ""
 	}
 	out := label(s.Bulk())
-	switch {
-	case c.Present.Default:
+	if c.Present.Default {
 		out += " (OpenSSH's default)"
-	default:
+	} else {
 		out += " (by ssh_config)"
 	}
 	option := choice.Option{Suite: s}

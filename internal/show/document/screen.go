@@ -416,15 +416,15 @@ func (s screen) foot() []string {
 			out = append(out, hanging(fmt.Sprintf("%-12s ", name), value)...)
 		}
 	}
-	for i, line := range s.limits() {
-		add(map[bool]string{true: "WHAT LIMITS"}[i == 0], line)
+	addAll := func(name string, values []string) {
+		for _, value := range values {
+			add(name, value)
+			name = "" // it stands once, before the first
+		}
 	}
-	for i, line := range s.trust() {
-		add(map[bool]string{true: "TRUST"}[i == 0], line)
-	}
-	for i, line := range s.notes() {
-		add(map[bool]string{true: "NOTE"}[i == 0], line)
-	}
+	addAll("WHAT LIMITS", s.limits())
+	addAll("TRUST", s.trust())
+	addAll("NOTE", s.notes())
 	if len(s.r.Bulk) > 0 && !s.terse {
 		add("WORDS", "CPU s/GB: seconds of CPU per GB, both sides together; [a-b]: where 95 % of repeated runs find it; one letter: tied"+s.neighbours())
 	}
