@@ -115,21 +115,17 @@ func around(rows [][sides]deviant, kinds []int, i int) float64 {
 	return sum / max(1, n)
 }
 
-// follow is by how much CPU times follow the logins around them: least squares,
-// between 0 and 1.
+// follow is by how much CPU times follow the logins around them, between 0 and 1.
 func follow(rows [][sides]deviant) float64 {
-	squares, products := 0.0, 0.0
+	var nears, offs []float64
 	for i := range rows {
 		for _, d := range rows[i] {
 			if d.cpu != nil {
-				squares, products = squares+d.near*d.near, products+d.near*d.off
+				nears, offs = append(nears, d.near), append(offs, d.off)
 			}
 		}
 	}
-	if squares == 0 {
-		return 0
-	}
-	return max(0, min(1, products/squares))
+	return max(0, min(1, stats.Proportion(nears, offs)))
 }
 
 // shared is how much CPU times of a side vary: the deviation of their logarithms

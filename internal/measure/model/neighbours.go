@@ -90,16 +90,11 @@ func levelsOf(row []deviant) []float64 {
 	return levels
 }
 
-// slopeOn is by how much slices follow their neighbours: the regression through the
-// origin, never negative.
+// slopeOn is by how much slices follow their neighbours, never less than nothing.
 func slopeOn(row []deviant, levels []float64) float64 {
-	squares, products := 0.0, 0.0
+	offs := make([]float64, len(row))
 	for i, d := range row {
-		squares += levels[i] * levels[i]
-		products += levels[i] * d.off
+		offs[i] = d.off
 	}
-	if squares == 0 {
-		return 0
-	}
-	return math.Max(0, products/squares)
+	return math.Max(0, stats.Proportion(levels, offs))
 }
