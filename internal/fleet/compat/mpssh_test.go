@@ -116,6 +116,7 @@ func TestMpsshOnRealServers(t *testing.T) {
 			{name: "without output", args: []string{"-O", "-E", "-e", "-f", "-", "echo x; exit 3"}, stdin: "test1.mpssh\n"},
 			{name: "twice", args: []string{"-f", "-", "echo x"}, stdin: "test1.mpssh\ntest1.mpssh\n", stdout: "test1.mpssh -> x\ntest1.mpssh -> x\n"},
 			{name: "progress bar", args: []string{"-f", "-", `printf "1%%\r2%%\n"`}, stdin: "test1.mpssh\n", stdout: "test1.mpssh -> 1%\r2%\n"},
+			{name: "null bytes", args: []string{"-f", "-", `printf "a\0b\n"`}, stdin: "test1.mpssh\n", stdout: "test1.mpssh -> ab\n"},
 			{name: "silent, login names", args: []string{"-v", "-f", "-", "true"}, stdin: "test1.mpssh\n", stdout: "Reading hosts from : stdin\n" + l.user + "@test1.mpssh \n"},
 			{name: "silent but for what is left out", args: []string{"-v", "-E", "-f", "-", "echo x >&2"}, stdin: "test1.mpssh\n", stdout: "Reading hosts from : stdin\n" + l.user + "@test1.mpssh \n"},
 			{name: "script", args: []string{"-e", "-r", script, "-f", "-"}, stdin: "test1.mpssh\ntest2.mpssh\n",

@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -63,6 +64,7 @@ func (s *mpsshSink) name(h host.Host) string {
 // Output prints the lines that are complete.
 func (s *mpsshSink) Output(e fleet.Event) error {
 	h := s.hosts[e.Index]
+	e.Data = bytes.ReplaceAll(e.Data, []byte{0}, nil) // the original's lines are C strings
 	s.used[e.Index] = s.used[e.Index] || !s.unwanted(e.Stream)
 	var lost error
 	if s.files != nil && !s.unwanted(e.Stream) {

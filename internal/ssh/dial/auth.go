@@ -176,7 +176,7 @@ type login struct {
 	target  *Target
 	set     *keySet
 	signErr error // of the last key that the server would have taken
-	short   error // a key that was left out
+	unfit   error // why keys were left out
 	used    signer
 
 	password Password // nil = there is none for this host
@@ -215,8 +215,8 @@ func (l *login) denied(methods []string, partial bool) *Error {
 		e.Hint = "the server wants a second factor; --engine openssh can use what ssh is configured for"
 	case !slices.Contains(methods, "publickey"):
 		e.Hint = "the server takes no public keys; --engine openssh can use what ssh is configured for"
-	case l.short != nil:
-		e.Hint = l.short.Error()
+	case l.unfit != nil:
+		e.Hint = l.unfit.Error()
 	case len(l.set.problems) > 0:
 		e.Hint = strings.Join(l.set.problems, "; ")
 	case len(l.set.keys) == 0:
@@ -230,7 +230,10 @@ func (l *login) denied(methods []string, partial bool) *Error {
 // keys are the keys to try, for package transport. The first one signs at once
 // where that bothers nobody: a person may be asked for a passphrase or a touch.
 func (l *login) keys() transport.Login {
-	signers, _ := l.signers() // without any, the server's list of methods makes the message
+	signers, err := l.signers()
+	if err != nil && len(l.set.keys) > 0 { // without any, the server's list of methods makes the message
+		l.unfit = err
+	}
 	out := transport.Login{User: l.target.User}
 	for _, s := range signers {
 		out.Keys = append(out.Keys, s.(*boundSigner))
@@ -262,14 +265,14 @@ func (l *login) signers() ([]ssh.Signer, error) {
 	var out []ssh.Signer
 	for _, k := range l.set.inOrder() {
 		if bits := rsaBits(k.PublicKey()); bits > 0 && bits < l.target.minRSABits() {
-			l.short = fmt.Errorf("an RSA key of %d bits is not used, RequiredRSASize is %d", bits, l.target.minRSABits())
+			l.unfit = fmt.Errorf("an RSA key of %d bits is not used, RequiredRSASize is %d", bits, l.target.minRSABits())
 			continue
 		}
 		if algs := signatureAlgorithms(k.PublicKey().Type(), l.target.PubkeyAlgorithms); len(algs) > 0 {
 			out = append(out, &boundSigner{login: l, key: k, algs: algs})
 		}
 	}
-	if len(out) == 0 && l.short == nil {
+	if len(out) == 0 && l.unfit == nil {
 		return nil, errors.New("no key is of a type that PubkeyAcceptedAlgorithms allows")
 	}
 	return out, nil

@@ -322,12 +322,12 @@ func (e *Executor) target(c *sshconf.Resolved) (*dial.Target, error) {
 var families = map[string]dial.Family{"inet": dial.IPv4, "inet6": dial.IPv6}
 
 // list is an algorithm list that somebody has set, as far as we have the
-// algorithms; nil leaves the engine's own.
+// algorithms; nil leaves the engine's own, an empty one nothing.
 func (e *Executor) list(c *sshconf.Resolved, k sshconf.Keyword, get func() []string, have []string) []string {
 	if !c.IsSet(k) {
 		return nil
 	}
-	list := slices.Clone(get())
+	list := append([]string{}, get()...)
 	if have == nil {
 		return list
 	}

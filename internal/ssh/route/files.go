@@ -81,7 +81,6 @@ var lists = []sshconf.Keyword{
 func editsLists(c *sshconf.Resolved) bool {
 	return slices.ContainsFunc(lists, func(k sshconf.Keyword) bool {
 		v, ok := c.Get(k)
-		text := strings.Join(v.Args, ",")
-		return ok && c.IsSet(k) && text != "" && (strings.IndexByte("+-^", text[0]) >= 0 || strings.ContainsAny(text, "*?"))
+		return ok && c.IsSet(k) && !sshconf.Literal(strings.Join(v.Args, ","))
 	})
 }

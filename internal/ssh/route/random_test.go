@@ -275,9 +275,9 @@ func quietly(level []string) []string {
 	return strings.Split(strings.ReplaceAll(strings.Join(level, " "), "SILENT", "QUIET"), " ")
 }
 
-// unused are lists that make a host one for ssh, or that have no meaning for one
+// unused are keywords that make a host one for ssh, or that have no meaning for one
 // that is not.
-var unused = []sshconf.Keyword{sshconf.HostbasedAcceptedAlgorithms, sshconf.CASignatureAlgorithms}
+var unused = []sshconf.Keyword{sshconf.HostbasedAcceptedAlgorithms, sshconf.CASignatureAlgorithms, sshconf.GSSAPIDelegateCredentials}
 
 // disagree compares refusals.
 func disagree(ssh, ours error) string {
@@ -285,6 +285,8 @@ func disagree(ssh, ours error) string {
 	case errors.Is(ours, sshconf.ErrUnsafeHost), errors.Is(ours, sshconf.ErrUnsafeUser): // stricter on purpose
 		return ""
 	case ssh != nil && strings.Contains(ssh.Error(), "Cannot execute command-line and remote command"): // the command wins
+		return ""
+	case ssh != nil && strings.Contains(ssh.Error(), "Cannot fork into background without a command"): // run has one
 		return ""
 	case ssh != nil && strings.Contains(ssh.Error(), "Could not resolve hostname"): // as soon as CanonicalizePermittedCNAMEs is set; ours says so later
 		return ""

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/termsafe"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/sshconf"
 )
@@ -22,6 +23,14 @@ type Params struct {
 	Warnings   io.Writer // nil = none are written
 	Getenv     func(string) string
 	Stderr     io.Writer // of the commands of "Match exec"
+}
+
+func (p Params) warn(texts ...string) {
+	for _, text := range texts {
+		if p.Warnings != nil {
+			fmt.Fprintln(p.Warnings, "sshpace: warning: "+termsafe.Line(text))
+		}
+	}
 }
 
 // Router finds the routes to hosts. It starts nothing but what ssh_config itself
@@ -49,6 +58,7 @@ func New(ctx context.Context, p Params) (*Router, error) {
 	if err != nil {
 		return nil, ConfigError(err)
 	}
+	p.warn(hosts.quick.Warnings()...)
 	return &Router{hosts: hosts, params: p, Can: nativeCapabilities(), jumps: sync.OnceValues(func() (*files, error) {
 		return newFiles(ctx, sshconf.Params{File: p.Connection.Config, System: system}, ssh)
 	})}, nil
@@ -159,9 +169,9 @@ func (r *Router) decide(c *sshconf.Resolved, jumps []*sshconf.Resolved) sshconf.
 // engines. "no" is no policy that run knows: it means strict here.
 func (r *Router) AcceptsNew(c *sshconf.Resolved) bool {
 	strictness := c.StrictHostKeyChecking()
-	if strictness == sshconf.Lax && r.params.Warnings != nil {
+	if strictness == sshconf.Lax {
 		r.laxness.Do(func() {
-			fmt.Fprintln(r.params.Warnings, "sshpace: warning: StrictHostKeyChecking=no counts as yes here; to trust and record keys of new hosts use --accept-new or StrictHostKeyChecking=accept-new")
+			r.params.warn("StrictHostKeyChecking=no counts as yes here; to trust and record keys of new hosts use --accept-new or StrictHostKeyChecking=accept-new")
 		})
 	}
 	return r.params.AcceptNew || strictness == sshconf.AcceptNew && c.IsSet(sshconf.StrictHostKeyChecking)

@@ -140,7 +140,7 @@ func (r *reader) flags() error {
 			return &ConfigError{flag, err}
 		}
 		if _, err := os.Stat(path); err != nil {
-			r.config.warnings = append(r.config.warnings, fmt.Sprintf("identity file %s is not accessible", path))
+			r.config.warnings = append(r.config.warnings, fmt.Sprintf("identity file %s is not accessible: %s", path, err.(*os.PathError).Err))
 			continue
 		}
 		r.config.options = append(r.config.options, stmt{key: IdentityFile, class: fromIdentityFlag,
