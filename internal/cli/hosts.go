@@ -36,7 +36,7 @@ func newHostsCommand(sys System) *cobra.Command {
 		Short: "Show, fold and test sets of hosts and groups",
 		Long: `hosts shows what sets of hosts stand for, with the habits of nodeset(1): the union of all
 SETs (and of -w, --hosts-file; standard input if none is given), then -x, -i and -X in
-turn, folded unless another form is asked for. Sets have ranges web[01-20/2], the
+turn wherever they stand, folded unless another form is asked for. Sets have ranges web[01-20/2], the
 operators , ! & ^, patterns of known names such as web*, and groups: @web from group
 files, --inventory or --groups-command, @source:web of a source in YAML, @ssh_config:all,
 @known_hosts:all, and @last:failed from earlier runs. Nothing is connected to.

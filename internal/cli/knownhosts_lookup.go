@@ -24,7 +24,8 @@ func newKnownHostsLookupCommand(sys System) *cobra.Command {
 		Short: "Print the lines for a host, as ssh-keygen -F",
 		Long: `Prints the lines that match a name, hashed ones included, as ssh-keygen -F does, and exits
 with 0 if there are any and with 1 if not. A host on another port than 22 is written
-[NAME]:PORT, or with -p.`,
+[NAME]:PORT, or with -p. Lines whose key cannot be read are left out, since ssh passes
+over them; ssh-keygen prints them, lint tells of them.`,
 		Example: `  sshpace known-hosts lookup db1.example.com
   sshpace known-hosts lookup -p 2222 db1.example.com
   sshpace known-hosts lookup '[db1.example.com]:2222' --json`,

@@ -26,7 +26,9 @@ func said(t *testing.T, stdin, program string, args ...string) (out string, code
 	return string(text), cmd.ProcessState.ExitCode()
 }
 
-// nodesets are sets and options as nodeset(1) and hosts have them.
+// nodesets are sets and options as nodeset(1) and hosts have them: operations behind
+// all sets, since nodeset applies them to the sets before them, and to nothing those
+// that stand before the first.
 var nodesets = sshtest.Grammar{
 	"set":    {"<name>", "<name>", "<name><op><name>", "<name><op><name><op><name>", "<name><op><name><op><name><op><name>"},
 	"op":     {",", ",", ",", "!", "&", "^"},
@@ -36,7 +38,7 @@ var nodesets = sshtest.Grammar{
 	"span":   {"<number>", "<low>-<high>", "<low>-<high>", "<low>-<high>/<step>", "0<low>-0<high>", "00<low>-00<high>", "0<low>-0<high>/<step>", "<low>", "0<low>", "08-12", "98-102", "098-102", "1-20/<step>", "<low>-1<high>/<step>"},
 	"number": {"0", "1", "2", "3", "5", "7", "10", "11", "03", "007", "20"},
 	"low":    {"0", "1", "2", "3", "4"}, "high": {"5", "6", "8", "9"}, "step": {"1", "2", "3", "4", "5", "2", "3"},
-	"options": {"-f <sets>", "-f <sets>", "-e <sets>", "-c <sets>", "-f <sets> <change>", "-e <sets> <change> <change>", "-c <sets> <change>", "-f --autostep=<auto> <sets>", "-f --autostep=<auto> <sets> <change>", "-e -S , <sets>", `-e -S \n <sets>`, "-f <change> <sets> <change>", "-e -S : <sets> <change>"},
+	"options": {"-f <sets>", "-f <sets>", "-e <sets>", "-c <sets>", "-f <sets> <change>", "-e <sets> <change> <change>", "-c <sets> <change>", "-f --autostep=<auto> <sets>", "-f --autostep=<auto> <sets> <change>", "-e -S , <sets>", `-e -S \n <sets>`, "-e -S : <sets> <change>"},
 	"sets":    {"<set>", "<set>", "<set> <set>", "<set> <set> <set>"},
 	"change":  {"-x <set>", "-i <set>", "-X <set>"},
 	"auto":    {"2", "3", "4", "5", "10"},
@@ -140,6 +142,9 @@ func TestLookupAsKeygen(t *testing.T) {
 			name = "[" + name + "]:" + words[1]
 		}
 		want, code := said(t, "", "ssh-keygen", "-F", name, "-f", file)
+		if want = usable(want); want == "" {
+			code = 1
+		}
 		got, ours := said(t, "", "sshpace", append([]string{"known-hosts", "lookup", "--known-hosts", file}, words...)...)
 		if want != got || code != ours {
 			t.Errorf("case %d: %s\nssh-keygen (%d) %q\nlookup     (%d) %q\nin %q", n, words, code, want, ours, got, text)
@@ -165,6 +170,23 @@ func TestLookupAsKeygen(t *testing.T) {
 	if found < count/5 {
 		t.Error("the grammar has lost its way")
 	}
+}
+
+// usable leaves out what ssh-keygen -F finds but ssh passes over: a key that cannot
+// be read.
+func usable(found string) (text string) {
+	for _, block := range regexp.MustCompile(`(?m)^# Host .* found: `).FindAllStringIndex(found, -1) {
+		rest := found[block[0]:]
+		lines := strings.SplitAfterN(rest, "\n", 3)
+		l, _, err := knownhosts.Parse(strings.TrimSuffix(lines[1], "\n"), 1)
+		if err == nil {
+			_, _, err = l.Key()
+		}
+		if err == nil {
+			text += lines[0] + lines[1]
+		}
+	}
+	return text
 }
 
 var foundLine = regexp.MustCompile(`(?m)^[ \t]*(@\S+)?[ \t]*[^# \t]\S*[ \t]+(\S+[ \t]+\S+).*$`)

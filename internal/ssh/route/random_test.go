@@ -277,7 +277,7 @@ func quietly(level []string) []string {
 
 // unused are keywords that make a host one for ssh, or that have no meaning for one
 // that is not.
-var unused = []sshconf.Keyword{sshconf.HostbasedAcceptedAlgorithms, sshconf.CASignatureAlgorithms, sshconf.GSSAPIDelegateCredentials}
+var unused = []sshconf.Keyword{sshconf.HostbasedAcceptedAlgorithms, sshconf.CASignatureAlgorithms, sshconf.GSSAPIAuthentication, sshconf.GSSAPIDelegateCredentials}
 
 // disagree compares refusals.
 func disagree(ssh, ours error) string {

@@ -57,8 +57,12 @@ func (s *state) address() (text string, ok bool) {
 	if a, ok := ipv4(s.host); ok && family != "inet6" {
 		return a.String(), true
 	}
-	if a, err := netip.ParseAddr(s.host); err == nil && a.Is6() && family != "inet" {
+	switch a, err := netip.ParseAddr(s.host); {
+	case err != nil || !a.Is6():
+	case family != "inet":
 		return a.String(), true
+	case a.Is4In6():
+		return a.Unmap().String(), true
 	}
 	return s.host, looks
 }
