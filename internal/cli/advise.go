@@ -41,9 +41,11 @@ func newAdviseCommand(sys System) *cobra.Command {
 allows, the fastest first, each with its reason; and says what that gains against the
 present configuration, or that the choice does not matter here.
 
-The lines put what is advised first (^) and leave all else enabled, so that no host is
-cut off. --strict closes the lists: what is not advised is refused, on all hosts that
-match; for a result of loopback it needs --host.
+The lines are those that reports show: they put what is best first (^) and leave all else
+enabled, so that no host is cut off. --strict closes the lists to all that the policy
+allows, best first: what is not advised is refused, on all hosts that match. They are for
+the host that was measured; a result of loopback says nothing of hosts, so that --write
+client and --strict need --host PATTERN then, such as --host '*' for all.
 
 What is weak, broken, unknown, or open to Terrapin is never advised. Without an
 argument the newest result is used; with a host, the newest result of that host.
@@ -61,7 +63,7 @@ written, and the exit code is 1.`,
   sshpace advise --policy ssh-audit-hardened result.jsonl
   sshpace advise --prove
   sshpace advise nas --write client
-  sshpace advise --write client --check nas,backup`,
+  sshpace advise --write client --host '*' --check nas,backup`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, name := range []string{"rounds", "size", "mode", "connect-timeout"} {
@@ -75,7 +77,7 @@ written, and the exit code is 1.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.policy, "policy", "modern", "security policy: a name such as modern or fips-140-3, or a TOML file")
-	flags.StringVar(&f.pattern, "host", "", "pattern of the Host line (default: the host, or * for a result of loopback)")
+	flags.StringVar(&f.pattern, "host", "", "pattern of the Host line (default: the host; needed to --write what loopback says)")
 	flags.BoolVar(&f.insecure, "include-insecure", false, "also list what is faster but never advised")
 	flags.BoolVar(&f.strict, "strict", false, "closed lists: refuse all that is not advised")
 	flags.BoolVar(&f.json, "json", false, "print the advice as JSON")
@@ -135,7 +137,7 @@ func runAdvise(ctx context.Context, sys System, f adviseFlags, args []string) (e
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
 	advised, err := apply.New(ctx, apply.Params{
-		Ranking: ranking, Policy: f.policy, Strict: f.strict, Pattern: f.pattern, SSH: f.ssh, SSHD: f.sshd, SSHDConfig: f.sshdConfig,
+		Ranking: ranking, Policy: f.policy, Strict: f.strict, Pattern: f.pattern, Sides: f.write, SSH: f.ssh, SSHD: f.sshd, SSHDConfig: f.sshdConfig,
 		Connection: f.connection.Connection, Connect: time.Duration(f.connect), Hosts: f.hosts, Dir: dir, Out: sys.Stdout, Notes: sys.Stderr,
 	})
 	if err != nil {
@@ -155,7 +157,7 @@ func runAdvise(ctx context.Context, sys System, f adviseFlags, args []string) (e
 func (f adviseFlags) result(sys System, args []string) (string, error) {
 	results := store.Of(sys.Getenv)
 	if len(args) == 0 {
-		return results.Newest()
+		return results.NewestRanking()
 	}
 	if _, err := os.Stat(args[0]); err == nil || strings.HasSuffix(args[0], ".jsonl") {
 		return args[0], nil
@@ -191,8 +193,8 @@ func (f adviseFlags) carryOut(ctx, drain context.Context, sys System, a *apply.A
 	if err == nil && f.prove {
 		err = f.measure(ctx, drain, sys, a)
 	}
-	if err != nil || f.write == "" || drain.Err() != nil {
+	if err != nil || drain.Err() != nil {
 		return err
 	}
-	return a.Write(ctx, f.write)
+	return a.Write(ctx)
 }

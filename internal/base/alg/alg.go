@@ -138,6 +138,11 @@ func NewSuite(cipher, mac, kex string) Suite {
 	return Suite{Cipher: cipher, MAC: mac, Kex: kex}
 }
 
+// Name is the suite's name of a kind; "" if it has none.
+func (s Suite) Name(kind Kind) string {
+	return map[Kind]string{Cipher: s.Cipher, MAC: s.MAC, Kex: s.Kex, HostKey: s.HostKey}[kind]
+}
+
 // Bulk returns the part of the suite that decides the bulk speed.
 func (s Suite) Bulk() Suite { return Suite{Cipher: s.Cipher, MAC: s.MAC} }
 
@@ -157,7 +162,8 @@ func (s Suite) String() string {
 // where present, its key exchange and host key; "" when one name is unknown.
 func (s Suite) Status() Status {
 	worst := Strong
-	for kind, name := range map[Kind]string{Cipher: s.Cipher, MAC: s.MAC, Kex: s.Kex, HostKey: s.HostKey} {
+	for _, kind := range []Kind{Cipher, MAC, Kex, HostKey} {
+		name := s.Name(kind)
 		if name == "" {
 			continue
 		}

@@ -109,37 +109,55 @@ func (s Store) remembered() string {
 // Newest finds the last result: that of the last run, wherever it was written, else
 // the last one in the state folder.
 func (s Store) Newest() (string, error) {
-	if last := s.remembered(); last != "" {
+	return s.newest(func(string) bool { return true })
+}
+
+// NewestRanking finds the last result that ranks ciphers.
+func (s Store) NewestRanking() (string, error) {
+	return s.newest(func(path string) bool { c := campaignOf(path); return c.Combos.Bulk > 0 })
+}
+
+func (s Store) newest(fits func(path string) bool) (string, error) {
+	if last := s.remembered(); last != "" && fits(last) {
 		return last, nil
 	}
 	paths, err := owned(s.Results()) // sorted, and names start with the time
 	if err != nil {
 		return "", fault.WithHint(err, "name the result that is meant")
 	}
-	if len(paths) == 0 {
-		return "", fault.Usage("measure first: sshpace bench", "there is no result in %s", s.Results())
+	for _, path := range slices.Backward(paths) {
+		if fits(path) {
+			return path, nil
+		}
 	}
-	return paths[len(paths)-1], nil
+	return "", fault.Usage("measure first: sshpace bench", "there is no result in %s", s.Results())
 }
 
 // NewestOf is the newest result of a target in the state folder, or "".
 func (s Store) NewestOf(label string) string {
 	names, _ := owned(s.Results())
 	for _, name := range slices.Backward(names) {
-		file, err := os.Open(name)
-		if err != nil {
-			continue
+		if campaignOf(name).Target == label {
+			return name
 		}
-		for record, err := range record.Read(file) {
-			if err == nil && record.Campaign != nil && record.Campaign.Target == label {
-				file.Close()
-				return name
-			}
-			break
-		}
-		file.Close()
 	}
 	return ""
+}
+
+// campaignOf is the campaign with which a result begins; empty if it does not.
+func campaignOf(path string) (c record.Campaign) {
+	file, err := os.Open(path)
+	if err != nil {
+		return c
+	}
+	defer file.Close()
+	for record, err := range record.Read(file) {
+		if err == nil && record.Campaign != nil {
+			c = *record.Campaign
+		}
+		break
+	}
+	return c
 }
 
 // Label is what a file is called: its name, or its path where another one has the

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"sshpace/internal/base/alg"
 	"sshpace/internal/record"
 	"sshpace/internal/verdict/choice"
 	"sshpace/internal/verdict/rank"
@@ -17,6 +16,7 @@ type Answer struct {
 	Config []string // lines of ssh_config(5); none where nothing needs to be changed
 	Add    string   // the command that adds them, and the one that measures what they gain
 	Check  string
+	Scope  string   // what Add does, in a line
 }
 
 // Names of the facts of an answer.
@@ -46,17 +46,25 @@ func AnswerOf(r *rank.Ranking, c *choice.Choice, advise string) Answer {
 	add(Gain, GainTexts(r, c)...)
 	a.Config = configLines(r, c)
 	switch {
+	case len(a.Config) > 0:
+		add(Do, a.Config...)
+		if c.Logins.Forbids {
+			add(Do, "(policy "+c.Policy.Name+" refuses the key exchange that is used now)")
+		}
 	case c.Stays():
 		add(Do, "keep it: nothing needs to be changed")
 	case c.Uncertain():
 		add(Do, "nothing yet: this run cannot tell that a change gains anything", "measure longer: sshpace bench --budget 5m")
-	case len(a.Config) == 0:
-		add(Do, advise+" says what to write: this client is too old for a single line")
 	default:
-		add(Do, a.Config...)
+		add(Do, advise+" says what to write: this client is too old for a single line")
 	}
-	if !c.Stays() && !c.Uncertain() {
+	if len(a.Config) > 0 || !c.Stays() && !c.Uncertain() {
 		a.Add, a.Check = advise+" --write client", advise+" --prove"
+		a.Scope = "^ puts these first, all others stay allowed; the old file is kept"
+		if r.Campaign.Server != record.ServerRemote {
+			a.Add += " --host '*'" // it says nothing of hosts: who asks for all says so
+			a.Scope = "for all hosts, or --host nas; ^ puts these first, others stay allowed"
+		}
 	}
 	return a
 }
@@ -72,7 +80,7 @@ func (a Answer) steps(file string) []string {
 	if len(add) > most && file != "" {
 		add, check = strings.Replace(add, file, "FILE", 1), strings.Replace(check, file, "FILE", 1)
 	}
-	return []string{"try it first:       " + check, "into ~/.ssh/config: " + add, "(^ puts these first, all others stay allowed; the old file is kept)"}
+	return []string{"try it first:       " + check, "into ~/.ssh/config: " + add, "(" + a.Scope + ")"}
 }
 
 // useText names the best options with their figures.
@@ -210,19 +218,14 @@ func ratioText(q rank.Quantity, of, above, below string) string {
 // configLines puts the best options first and leaves all others enabled. None where
 // nothing needs to be changed, or the client is too old for lists with ^.
 func configLines(r *rank.Ranking, c *choice.Choice) []string {
-	if c.Stays() || c.Uncertain() || !choice.Prepends(r.Environment.Client) {
+	if !choice.Prepends(r.Environment.Client) {
 		return nil
 	}
-	var ciphers, macs []string
-	for _, o := range c.Use() {
-		ciphers = appendNew(ciphers, text(o.Suite.Cipher))
-		if o.Suite.MAC != "" {
-			macs = appendNew(macs, text(o.Suite.MAC))
+	var out []string
+	for _, k := range choice.Keywords {
+		if names := c.First(k.Kind); len(names) > 0 {
+			out = append(out, k.Name+" ^"+text(strings.Join(names, ",")))
 		}
-	}
-	out := []string{"Ciphers ^" + strings.Join(ciphers, ",")}
-	if !alg.IsAEAD(c.Options[0].Suite.Cipher) {
-		out = append(out, "MACs ^"+strings.Join(macs, ","))
 	}
 	return out
 }

@@ -50,9 +50,11 @@ type Advice struct {
 // List is one line of the configuration.
 type List struct {
 	Kind    alg.Kind
-	Keyword string // of ssh_config(5) and sshd_config(5)
-	Choices []Choice
+	Keyword string   // of ssh_config(5) and sshd_config(5)
+	Choices []Choice // all that the policy allows, best first
+	First   []string // what a configuration puts first: the best and what is tied with it; none where nothing needs to be changed
 	Dropped []Choice // offered now, but not advised
+	keep    string   // why nothing needs to be put first
 }
 
 // Choice is one name with its reason.
@@ -76,11 +78,6 @@ func (l List) Names() []string {
 // ErrNothing says that the policy allows nothing that both sides have.
 var ErrNothing = errors.New("the policy allows nothing that was measured")
 
-var keywords = []struct {
-	kind alg.Kind
-	name string
-}{{alg.Cipher, "Ciphers"}, {alg.MAC, "MACs"}, {alg.Kex, "KexAlgorithms"}}
-
 // unmeasured is the place of what was not measured: after everything else.
 const unmeasured = 1 << 20
 
@@ -88,11 +85,11 @@ const unmeasured = 1 << 20
 func New(p Params) (*Advice, error) {
 	a := &Advice{Policy: p.Policy.Name, Ranking: p.Ranking, Strict: p.Strict, client: p.Client, server: p.Server}
 	shared := p.shared()
-	for _, k := range keywords {
-		list := List{Kind: k.kind, Keyword: k.name}
-		for _, name := range p.candidates(k.kind) {
-			if why := p.Policy.Refuses(k.kind, name, p.Ranking.Environment.StrictKex); why != "" {
-				if slices.Contains(p.Client.Offer.List(k.kind), name) || slices.Contains(p.Server.Offer.List(k.kind), name) {
+	for _, k := range choice.Keywords {
+		list := List{Kind: k.Kind, Keyword: k.Name}
+		for _, name := range p.candidates(k.Kind) {
+			if why := p.Policy.Refuses(k.Kind, name, p.Ranking.Environment.StrictKex); why != "" {
+				if slices.Contains(p.Client.Offer.List(k.Kind), name) || slices.Contains(p.Server.Offer.List(k.Kind), name) {
 					list.Dropped = append(list.Dropped, Choice{Name: name, Reason: why})
 				}
 				continue
@@ -105,6 +102,7 @@ func New(p Params) (*Advice, error) {
 	a.present(p, shared)
 	a.Choice = choice.Of(p.Ranking, choice.Options{Policy: p.Policy, Present: &a.Present, Shared: shared})
 	a.order(p)
+	a.first()
 	for _, list := range a.Lists {
 		needed := list.Kind != alg.MAC || slices.ContainsFunc(a.Lists[0].Choices, func(c Choice) bool { return !alg.IsAEAD(c.Name) })
 		if needed && !slices.ContainsFunc(list.Choices, func(c Choice) bool { return slices.Contains(shared.List(list.Kind), c.Name) }) {
@@ -112,6 +110,9 @@ func New(p Params) (*Advice, error) {
 		}
 	}
 	a.Advised = a.offer().Negotiate(shared)
+	if len(a.Lists[2].First) == 0 && a.Present.Kex != "" && !a.Strict {
+		a.Advised.Kex = a.Present.Kex
+	}
 	a.doubt(p)
 	return a, nil
 }
@@ -233,6 +234,33 @@ func (a *Advice) order(p Params) {
 	}
 }
 
+// first takes what is put first from the choice, as all reports do; and what the
+// policy allows, where client and server share nothing otherwise.
+func (a *Advice) first() {
+	c := a.Choice
+	for i := range a.Lists {
+		list := &a.Lists[i]
+		list.First = c.First(list.Kind)
+		switch {
+		case a.Severed == list.Kind && len(list.First) == 0:
+			list.First = list.Names()
+		case list.Kind == alg.Kex:
+			list.keep = "a login happens once, and the policy allows what is used now"
+		case c.Stays():
+			list.keep = "what is used now is among the best"
+		case c.Uncertain():
+			list.keep = "this run cannot tell that a change gains anything"
+		default:
+			list.keep = "the cipher that is advised needs none"
+		}
+	}
+}
+
+// Changes reports whether the advice changes anything.
+func (a *Advice) Changes() bool {
+	return a.Strict || slices.ContainsFunc(a.Lists, func(l List) bool { return len(l.First) > 0 })
+}
+
 // fill says what is known of a cipher or a MAC: its best option among those that
 // match.
 func (c *Choice) fill(kind alg.Kind, options []choice.Option, match func(alg.Suite) bool) {
@@ -290,7 +318,7 @@ func figureOf(c rank.Cell) string {
 		words = append(words, fmt.Sprintf("%.0f MB/s", c.Throughput.Value/1e6))
 	}
 	if total := c.Total(); total > 0 {
-		words = append(words, fmt.Sprintf("%.2f ns/B", total))
+		words = append(words, fmt.Sprintf("%.2f CPU s/GB", total))
 	}
 	if c.Direction != "" {
 		words = append(words, string(c.Direction))

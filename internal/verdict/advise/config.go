@@ -9,12 +9,16 @@ import (
 )
 
 // ClientConfig is the advice as a block of ssh_config(5) for the hosts that
-// match pattern. In ssh_config the first value wins, so the block must stand
-// before others that match the same hosts.
+// match pattern, or without a Host line where that is "". In ssh_config the first
+// value wins, so the block must stand before others that match the same hosts.
 func (a *Advice) ClientConfig(pattern string) string {
 	var b strings.Builder
 	a.head(&b, "ssh_config(5)")
-	fmt.Fprintf(&b, "Host %s\n", pattern)
+	if pattern != "" {
+		fmt.Fprintf(&b, "Host %s\n", pattern)
+	} else {
+		b.WriteString("# for the hosts that you choose: --host PATTERN, or put it under their Host line\n")
+	}
 	a.lines(&b, "    ", a.client)
 	return b.String()
 }
@@ -38,17 +42,15 @@ func (a *Advice) head(b *strings.Builder, page string) {
 
 func (a *Advice) lines(b *strings.Builder, indent string, of Side) {
 	for _, list := range a.Lists {
-		if len(list.Choices) == 0 {
-			fmt.Fprintf(b, "%s# no %s line: the policy allows none, and its ciphers need none\n", indent, list.Keyword)
-			continue
-		}
 		value, why := list.value(of, a.Strict)
 		if value == "" {
 			fmt.Fprintf(b, "%s# no %s line: %s\n", indent, list.Keyword, why)
 			continue
 		}
 		for _, c := range list.Choices {
-			fmt.Fprintf(b, "%s# %s: %s\n", indent, c.Name, c.Reason)
+			if a.Strict || slices.Contains(list.First, c.Name) {
+				fmt.Fprintf(b, "%s# %s: %s\n", indent, c.Name, c.Reason)
+			}
 		}
 		fmt.Fprintf(b, "%s# %s\n%s%s %s\n", indent, why, indent, list.Keyword, value)
 	}
@@ -59,11 +61,15 @@ func (a *Advice) lines(b *strings.Builder, indent string, of Side) {
 // one that somebody has disabled; "" where that cannot be written. A list that
 // begins with ^ goes before the default set (ssh_config(5), Ciphers).
 func (l List) value(of Side, strict bool) (value, why string) {
-	names, now, usual := l.Names(), of.Offer.List(l.Kind), of.Default.List(l.Kind)
+	names, now, usual := l.First, of.Offer.List(l.Kind), of.Default.List(l.Kind)
 	full := append(slices.Clone(names), lacking(now, names)...)
 	switch {
+	case len(l.Choices) == 0:
+		return "", "the policy allows none, and its ciphers need none"
 	case strict:
-		return strings.Join(names, ","), "closed: every other algorithm is refused, also those of later versions"
+		return strings.Join(l.Names(), ","), "closed: every other algorithm is refused, also those of later versions"
+	case len(names) == 0:
+		return "", l.keep
 	case len(now) == 0 && of.Old:
 		return "", "before OpenSSH 8.1 a list names all, and what is enabled now is not known; --strict closes it"
 	case len(now) > 0 && of.Old:

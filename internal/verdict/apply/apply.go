@@ -30,7 +30,8 @@ type Params struct {
 	Ranking    *rank.Ranking
 	Policy     string // a name, or a file
 	Strict     bool   // closed lists
-	Pattern    string // of the Host line; "": the result's host, or * for a result of loopback
+	Pattern    string // of the Host line; "": the result's host, or none for a result of loopback
+	Sides      string // whose lines are to be written: client, server, both; ""
 	SSH, SSHD  string // paths; "" to search
 	SSHDConfig string // "": sshd's own
 	Connection route.Connection
@@ -90,13 +91,16 @@ func New(ctx context.Context, p Params) (*Advised, error) {
 func (a *Advised) aim() (err error) {
 	c := a.Ranking.Campaign
 	foreign := c.Server == record.ServerRemote
-	if a.Strict && a.Pattern == "" && !foreign {
-		return fault.Usage("name the hosts with --host, such as --host nas or --host '*'",
-			"a result of loopback says nothing of other hosts: --strict may cut them off")
+	const name = "name the hosts with --host, such as --host nas, or --host '*' for all"
+	switch {
+	case foreign || a.Pattern != "":
+	case a.Strict:
+		return fault.Usage(name, "a result of loopback says nothing of other hosts: --strict may cut them off")
+	case a.Sides == "client" || a.Sides == "both":
+		return fault.Usage(name, "a result of loopback does not say for which hosts --write %s is", a.Sides)
 	}
 	if !foreign {
 		a.Destination = openssh.Destination{Host: "localhost", Label: c.Target, Options: a.Connection.Options()}
-		a.Pattern = cmp.Or(a.Pattern, "*")
 		return nil
 	}
 	a.Destination, err = a.Connection.Destination(c.Target)
@@ -114,7 +118,7 @@ func (a *Advised) HasServer() bool { return a.sshd.Path != "" }
 
 // probe is a host name that a Host line with this pattern matches.
 func probe(pattern string) string {
-	return strings.NewReplacer("*", "x", "?", "x", "!", "").Replace(strings.Split(pattern, ",")[0])
+	return strings.NewReplacer("*", "x", "?", "x", "!", "").Replace(strings.Split(cmp.Or(pattern, "*"), ",")[0])
 }
 
 // printedFile holds the lines for ssh alone.
@@ -170,15 +174,18 @@ func (a *Advised) checkServer(ctx context.Context, file string) error {
 // enabled may be missing.
 func (a *Advised) follows(got alg.Offer, was advise.Side) error {
 	for _, list := range a.Advice.Lists {
-		want, names := list.Names(), got.List(list.Kind)
-		if was.Old && !a.Strict && len(was.Offer.List(list.Kind)) == 0 {
+		want, names := list.First, got.List(list.Kind)
+		if a.Strict {
+			want = list.Names()
+		}
+		if len(want) == 0 || was.Old && !a.Strict && len(was.Offer.List(list.Kind)) == 0 {
 			continue // there is no line
 		}
 		head := names[:min(len(want), len(names))]
 		if a.Strict {
 			head = names
 		}
-		if len(want) > 0 && !slices.Equal(head, want) {
+		if !slices.Equal(head, want) {
 			return fmt.Errorf("%s are %s, not %s", list.Keyword, strings.Join(head, ","), strings.Join(want, ","))
 		}
 		if lost := was.Offer.Without(got, list.Kind); len(lost) > 0 && !a.Strict {

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,17 +48,24 @@ func explain(err error) error {
 }
 
 // Write writes the lines for one side, client or server, or for both.
-func (a *Advised) Write(ctx context.Context, side string) error {
-	if side != "server" {
+func (a *Advised) Write(ctx context.Context) error {
+	switch {
+	case a.Sides == "":
+		return nil
+	case a.Sides != "client" && !a.HasServer():
+		return fault.Usage("use --write client; copy the lines for sshd to the server, and check them there with sshd -t",
+			"the server is not this machine: nothing was written")
+	case !a.Advice.Changes():
+		fmt.Fprintln(a.Out, "# nothing needs to be changed: nothing is written")
+		return nil
+	}
+	if a.Sides != "server" {
 		if err := explain(a.writeClient(ctx)); err != nil {
 			return err
 		}
 	}
-	switch {
-	case side == "client":
+	if a.Sides == "client" {
 		return nil
-	case !a.HasServer():
-		return fault.Usage("copy the lines to the server and check them there with sshd -t", "the server is not this machine: nothing was written for sshd")
 	}
 	return explain(a.writeServer(ctx))
 }
@@ -85,8 +93,9 @@ func (a *Advised) writeClient(ctx context.Context) error {
 
 // clientBlock is the advice as a part of the user's ssh_config.
 func (a *Advised) clientBlock() edit.Block {
-	block := edit.Block{Name: "advise " + a.Pattern, Text: a.Advice.ClientConfig(a.Pattern), After: "Host *"}
-	if a.Pattern == "*" { // what is said of single hosts wins
+	pattern := cmp.Or(a.Pattern, "*") // what is printed for hosts of the user's choice is tried for all
+	block := edit.Block{Name: "advise " + pattern, Text: a.Advice.ClientConfig(pattern), After: "Host *"}
+	if pattern == "*" { // what is said of single hosts wins
 		block.After, block.Last = "", true
 	}
 	return block

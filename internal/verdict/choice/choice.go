@@ -197,6 +197,33 @@ func (c *Choice) Uncertain() bool {
 // busyCPU is the share of a core from which on a side's CPU can be the limit.
 const busyCPU = 0.6
 
+// Keywords are the lines of ssh_config(5) and sshd_config(5) that a choice is written in.
+var Keywords = []struct {
+	Kind alg.Kind
+	Name string
+}{{alg.Cipher, "Ciphers"}, {alg.MAC, "MACs"}, {alg.Kex, "KexAlgorithms"}}
+
+// First are the names of a kind that a configuration is to put first: those of the
+// best options. There are none where nothing of that kind needs to be changed.
+func (c *Choice) First(kind alg.Kind) []string {
+	if kind == alg.Kex {
+		return c.Logins.first()
+	}
+	if c.Stays() || c.Uncertain() {
+		return nil
+	}
+	var names []string
+	for _, o := range c.Use() {
+		if name := o.Suite.Name(kind); name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if kind == alg.MAC && (c.Tied == 0 || alg.IsAEAD(c.Options[0].Suite.Cipher)) {
+		return nil // the best cipher needs none
+	}
+	return names
+}
+
 // Limited reports whether a CPU may limit what is negotiated now: if not, the link,
 // the window or a disk does, and no cipher changes that. On loopback there is
 // nothing else that could, but other work on the machine.

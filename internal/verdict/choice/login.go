@@ -14,6 +14,7 @@ type Logins struct {
 	Tied    int             // how many of the first cannot be told apart
 	Present int             // place of what is negotiated now; -1: unknown, not measured or not allowed
 	Refused int
+	Forbids bool // the policy refuses what is negotiated now
 	// PostQuantum is the CPU time that the best post-quantum exchange takes more than
 	// the best other one, of both sides together in ns; 0 where there are not both.
 	PostQuantum float64
@@ -21,7 +22,7 @@ type Logins struct {
 
 // loginsOf chooses among the key exchanges of a ranking.
 func loginsOf(r *rank.Ranking, p Policy, present string) Logins {
-	l := Logins{}
+	l := Logins{Forbids: present != "" && p.Refuses(alg.Kex, present, r.Environment.StrictKex) != ""}
 	for _, k := range r.Kex {
 		if p.Refuses(alg.Kex, k.Name, r.Environment.StrictKex) != "" {
 			l.Refused++
@@ -44,6 +45,19 @@ func loginsOf(r *rank.Ranking, p Policy, present string) Logins {
 	l.Present = slices.IndexFunc(l.Options, func(k rank.Exchange) bool { return present != "" && sameKex(k.Name, present) })
 	l.PostQuantum = l.surcharge()
 	return l
+}
+
+// first are the best key exchanges, by all their names, where one must be changed: a
+// login happens once, so what is allowed stays.
+func (l Logins) first() []string {
+	if !l.Forbids {
+		return nil
+	}
+	var names []string
+	for _, k := range l.Options[:l.Tied] {
+		names = append(append(names, k.Name), k.Aliases...)
+	}
+	return names
 }
 
 func sameKex(a, b string) bool { return alg.Canonical(alg.Kex, a) == alg.Canonical(alg.Kex, b) }

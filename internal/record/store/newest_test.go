@@ -1,0 +1,53 @@
+package store
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/record"
+)
+
+// Results are found by what they hold: advice is not made of logins, though they be
+// the last.
+func TestNewest(t *testing.T) {
+	s := Store(t.TempDir())
+	if err := Make(s.Results()); err != nil {
+		t.Fatal(err)
+	}
+	put := func(name string, c record.Campaign) string {
+		path := filepath.Join(s.Results(), name)
+		file, err := os.Create(path)
+		if err == nil {
+			err = Put(file, []record.Record{{Campaign: &c}})
+		}
+		if err != nil || file.Close() != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	if _, err := s.NewestRanking(); err == nil {
+		t.Error("there is nothing, and it was found")
+	}
+	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	ciphers := put("1-nas.jsonl", record.Campaign{Format: record.FormatVersion, Started: start, Target: "nas", Combos: alg.Combinations{Total: 2, Bulk: 2}})
+	logins := put("2-loopback.jsonl", record.Campaign{Format: record.FormatVersion, Started: start, Target: "loopback"})
+	if got, err := s.NewestRanking(); got != ciphers || err != nil {
+		t.Errorf("newest ranking: %s, %v", got, err)
+	}
+	s.remember(logins)
+	if got, err := s.Newest(); got != logins || err != nil {
+		t.Errorf("newest: %s, %v", got, err)
+	}
+	if got, err := s.NewestRanking(); got != ciphers || err != nil {
+		t.Errorf("newest ranking beside a later run of logins: %s, %v", got, err)
+	}
+	if got := s.NewestOf("nas"); got != ciphers {
+		t.Errorf("newest of nas: %s", got)
+	}
+	if got := s.NewestOf("backup"); got != "" {
+		t.Errorf("newest of a host without one: %s", got)
+	}
+}
