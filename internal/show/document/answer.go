@@ -60,11 +60,12 @@ func AnswerOf(r *rank.Ranking, c *choice.Choice, advise string) Answer {
 	}
 	if len(a.Config) > 0 || !c.Stays() && !c.Uncertain() {
 		a.Add, a.Check = advise+" --write client", advise+" --prove"
-		a.Scope = "^ puts these first, all others stay allowed; the old file is kept"
+		scope := "that host"
 		if r.Campaign.Server != record.ServerRemote {
 			a.Add += " --host '*'" // it says nothing of hosts: who asks for all says so
-			a.Scope = "for all hosts, or --host nas; ^ puts these first, others stay allowed"
+			scope = "all hosts"
 		}
+		a.Scope = "into ~/.ssh/config, for " + scope + "; ^: these first, others stay allowed"
 	}
 	return a
 }
@@ -72,7 +73,7 @@ func AnswerOf(r *rank.Ranking, c *choice.Choice, advise string) Answer {
 // steps are the commands that add and check the lines. Where they would be too long
 // for a line, the result is called FILE in them.
 func (a Answer) steps(file string) []string {
-	const most = 80 - len("        into ~/.ssh/config: ")
+	const most = 80 - len("        write it: ")
 	if a.Add == "" {
 		return nil
 	}
@@ -80,7 +81,7 @@ func (a Answer) steps(file string) []string {
 	if len(add) > most && file != "" {
 		add, check = strings.Replace(add, file, "FILE", 1), strings.Replace(check, file, "FILE", 1)
 	}
-	return []string{"try it first:       " + check, "into ~/.ssh/config: " + add, "(" + a.Scope + ")"}
+	return []string{"try it:   " + check, "write it: " + add, "(" + a.Scope + ")"}
 }
 
 // useText names the best options with their figures.

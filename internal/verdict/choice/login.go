@@ -47,17 +47,13 @@ func loginsOf(r *rank.Ranking, p Policy, present string) Logins {
 	return l
 }
 
-// first are the best key exchanges, by all their names, where one must be changed: a
-// login happens once, so what is allowed stays.
+// first is the best key exchange, by all its names, where it must be changed: a login
+// happens once, so what is allowed stays.
 func (l Logins) first() []string {
-	if !l.Forbids {
+	if !l.Forbids || len(l.Options) == 0 {
 		return nil
 	}
-	var names []string
-	for _, k := range l.Options[:l.Tied] {
-		names = append(append(names, k.Name), k.Aliases...)
-	}
-	return names
+	return append([]string{l.Options[0].Name}, l.Options[0].Aliases...)
 }
 
 func sameKex(a, b string) bool { return alg.Canonical(alg.Kex, a) == alg.Canonical(alg.Kex, b) }
