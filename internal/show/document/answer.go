@@ -16,7 +16,7 @@ type Answer struct {
 	Config []string // lines of ssh_config(5); none where nothing needs to be changed
 	Add    string   // the command that adds them, and the one that measures what they gain
 	Check  string
-	Scope  string   // what Add does, in a line
+	Scope  string // what Add does, in a line
 }
 
 // Names of the facts of an answer.
