@@ -53,6 +53,14 @@ func New(c Carrier, ahead [][]byte, asked int) *Conn {
 	return conn
 }
 
+// Client is x/crypto's client with the channels of a connection.
+func Client(c ssh.Conn) *ssh.Client {
+	chans, reqs := make(chan ssh.NewChannel), make(chan *ssh.Request)
+	close(chans) // the server's wishes are refused already
+	close(reqs)
+	return ssh.NewClient(c, chans, reqs)
+}
+
 // Done is closed when the connection has ended.
 func (c *Conn) Done() <-chan struct{} { return c.done }
 

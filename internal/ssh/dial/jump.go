@@ -116,7 +116,7 @@ func (j *jump) expired() bool {
 // makeJump connects with a context of its own: the host that came first may
 // give up while others wait.
 func (e *Engine) makeJump(j *jump, key jumpKey, t *Target) {
-	link, err := e.connect(e.life, t, unobserved{}, nil)
+	client, stop, err := e.jumpClient(t)
 	if err != nil {
 		own := *asError(e.life, err)
 		own.Text = "jump host " + t.HostName + ": " + own.Text
@@ -127,13 +127,26 @@ func (e *Engine) makeJump(j *jump, key jumpKey, t *Target) {
 		close(j.ready)
 		return
 	}
-	j.client = link.client()
-	keepAlive := link.keepAlive(t)
+	j.client = client
 	close(j.ready)
 
 	j.client.Wait()
-	keepAlive.stop()
+	stop()
 	e.jumps.forget(key, j)
+}
+
+// jumpClient is a connection to a jump host: one that there is, or our own.
+func (e *Engine) jumpClient(t *Target) (client *ssh.Client, stop func(), err error) {
+	if t.Shared != nil {
+		if client := t.Shared(e.life); client != nil {
+			return client, func() {}, nil
+		}
+	}
+	link, err := e.connect(e.life, t, unobserved{}, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	return link.client(), link.keepAlive(t).stop, nil
 }
 
 // client is what opens connections through a jump host.

@@ -62,6 +62,9 @@ type Target struct {
 	// expanded; "" = none.
 	ProxyCommand string
 	Jump         *Target // dial through this server; it may have a Jump of its own
+	// Shared is a connection to a jump host that somebody else has made; nil, or
+	// what returns nil: there is none.
+	Shared func(context.Context) *ssh.Client
 }
 
 // Identity says which keys to log in with.

@@ -16,6 +16,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -61,6 +62,7 @@ type link struct {
 	path string
 	conn net.Conn
 	in   *bufio.Reader
+	lost atomic.Bool // nothing can be read any more; set before any channel ends
 
 	mu  sync.Mutex // of writing
 	buf []byte
@@ -219,9 +221,4 @@ func (l *link) send(head, data []byte) error {
 	out := binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(head)+len(data)), uint32(len(head)+len(data)))
 	_, err := l.conn.Write(append(append(out, head...), data...))
 	return err
-}
-
-// sendPacket writes a message of SSH's connection protocol.
-func (l *link) sendPacket(message any, data []byte) error {
-	return l.send(append([]byte{0}, ssh.Marshal(message)...), data)
 }

@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -11,6 +12,7 @@ import (
 
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/channel"
 )
 
 // engineName is what results say.
@@ -40,53 +42,53 @@ func (s *Session) Run(ctx context.Context, a *fleet.Attempt) (fleet.Outcome, err
 	if err != nil {
 		return fleet.Outcome{}, err
 	}
+	r := &running{session: s, attempt: a, link: l, exit: -1}
+	conn := channel.New(carrier{l}, nil, 0)
+	defer conn.Wait() // what is told is told before Run returns
 	defer l.conn.Close()
-	r := &running{session: s, attempt: a, exit: -1}
-	r.channel, err = l.open("session", nil, r)
-	if err != nil {
-		return fleet.Outcome{}, &Error{s.Path, "is unusable: " + reason(err), err}
-	}
 	abort := context.AfterFunc(a.Abort(), func() { l.conn.Close() })
 	defer abort()
-	if err := r.await(starting); err != nil {
-		l.conn.Close()
-		<-r.channel.ended
+	if err := r.open(starting, conn); err != nil {
 		return fleet.Outcome{}, err
 	}
 	a.Reached(fleet.PhaseExec)
 	if o, started := r.start(starting); !started {
-		l.conn.Close()
-		<-r.channel.ended
 		return o, nil
 	}
 	r.finish(ctx)
-	l.conn.Close()
 	return r.outcome(ctx), nil
 }
 
-// running is a session; as a handler it is told what the server sends.
+// running is a session; as a channel's handler it is told what the server sends.
 type running struct {
 	session *Session
 	attempt *fleet.Attempt
-	channel *channel
+	link    *link
+	channel *channel.Channel
 
 	exit   int // -1: none told
 	signal string
 }
 
-func (r *running) data(extended bool, data []byte) {
+// Data hands on output; an error ends the run, and until then the channel is
+// drained.
+func (r *running) Data(stderr bool, data []byte) (took int) {
 	stream := fleet.Stdout
-	if extended {
+	if stderr {
 		stream = fleet.Stderr
 	}
-	r.attempt.Output(stream, data) // an error ends the run; until then the channel is drained
-	r.channel.took(len(data))
+	r.attempt.Output(stream, data)
+	return len(data)
 }
 
-func (r *running) eof() {}
+// EOF says nothing: the exit status is still to come.
+func (*running) EOF() {}
 
-// request notes exit-status and exit-signal (RFC 4254 section 6.10).
-func (r *running) request(name string, payload []byte) {
+// Closed says nothing either: the channel's Done does.
+func (*running) Closed() {}
+
+// Request notes exit-status and exit-signal (RFC 4254 section 6.10).
+func (r *running) Request(name string, payload []byte) {
 	switch name {
 	case "exit-status":
 		var m struct{ Status uint32 }
@@ -104,54 +106,57 @@ func (r *running) request(name string, payload []byte) {
 	}
 }
 
-// await waits until the server has opened the channel.
-func (r *running) await(ctx context.Context) error {
-	path := r.session.Path
-	var err error
-	select {
-	case err = <-r.channel.opened:
-	case <-ctx.Done():
+// open opens the session.
+func (r *running) open(ctx context.Context, conn *channel.Conn) (err error) {
+	stop := context.AfterFunc(ctx, func() { r.link.conn.Close() })
+	r.channel, err = conn.Open("session", nil, r)
+	if !stop() {
 		err = context.Cause(ctx)
 	}
-	no := (*refused)(nil)
-	switch {
+	no, isRefused := errors.AsType[*ssh.OpenChannelError](err)
+	switch path := r.session.Path; {
 	case err == nil:
 		return nil
 	case errors.Is(err, errConnectTimeout):
 		return &Error{path, "opened no session in time: its connection may be dead", err}
-	case errors.As(err, &no):
-		return &Error{path, "got no further session: " + strings.TrimPrefix(no.Error(), "the server refused the session: ") + " (MaxSessions on the server?)", err}
+	case isRefused:
+		return &Error{path, "got no further session: " + cmp.Or(no.Message, no.Reason.String()) + " (MaxSessions on the server?)", err}
 	case errors.Is(err, io.EOF):
 		return &Error{path, "closed the connection", err}
+	default:
+		return &Error{path, "is unusable: " + reason(err), err}
 	}
-	return &Error{path, "is unusable: " + reason(err), err}
 }
 
 // start requests the command and waits for the answer; without one the outcome
 // says why.
 func (r *running) start(ctx context.Context) (o fleet.Outcome, started bool) {
-	c := r.channel
 	for _, kv := range r.session.Env {
 		name, value, _ := strings.Cut(kv, "=")
-		c.ask("env", false, struct{ Name, Value string }{name, value}) // errors show below
+		r.ask("env", struct{ Name, Value string }{name, value})
 	}
 	o = fleet.Outcome{Engine: engineName, Addr: r.session.Path, Exit: -1}
-	err := c.ask("exec", true, struct{ Command string }{r.session.Command.Line})
-	if err == nil && r.session.Command.Input == nil {
-		err = c.CloseWrite()
+	type answer struct {
+		ok  bool
+		err error
 	}
-	if err != nil {
-		o.Class, o.Err, o.Ran = fleet.Lost, "connection lost before the command started", fleet.RanUnknown
-		return o, false
-	}
+	answers := make(chan answer, 1)
+	go func() {
+		ok, err := r.channel.SendRequest("exec", true, ssh.Marshal(struct{ Command string }{r.session.Command.Line}))
+		answers <- answer{ok, err}
+	}()
 	select {
-	case ok := <-c.replies:
-		if ok {
+	case a := <-answers:
+		switch {
+		case a.ok:
 			return o, true
+		case a.err == nil:
+			o.Class, o.Err = fleet.ExecRefused, "the server refused to run the command"
+			return o, false
 		}
-		o.Class, o.Err = fleet.ExecRefused, "the server refused to run the command"
-	case <-c.ended:
-		if r.exit >= 0 || r.signal != "" {
+		r.link.conn.Close()
+		<-r.channel.Done()
+		if r.told() {
 			return o, true
 		}
 		o.Class, o.Err, o.Ran = fleet.Lost, "connection lost before the command started", fleet.RanUnknown
@@ -166,6 +171,14 @@ func (r *running) start(ctx context.Context) (o fleet.Outcome, started bool) {
 	return o, false
 }
 
+// ask makes a request without an answer; the end of the channel shows what failed.
+func (r *running) ask(name string, payload any) {
+	r.channel.SendRequest(name, false, ssh.Marshal(payload))
+}
+
+// told tells whether the server has said how the command ended.
+func (r *running) told() bool { return r.exit >= 0 || r.signal != "" }
+
 // Grace periods when a command is ended.
 const (
 	termGrace = 2 * time.Second // between TERM and KILL
@@ -176,11 +189,10 @@ const (
 // a while KILL, and then the channel is closed. There is no second session for
 // what refuses signals: it would end the other sessions of the master.
 func (r *running) finish(ctx context.Context) {
-	c := r.channel
 	stopInput := r.feed()
 	defer stopInput()
 	select {
-	case <-c.ended:
+	case <-r.channel.Done():
 		return
 	case <-ctx.Done():
 	}
@@ -188,21 +200,21 @@ func (r *running) finish(ctx context.Context) {
 		signal string
 		grace  time.Duration
 	}{{"TERM", termGrace}, {"KILL", killGrace}} {
-		c.ask("signal", false, struct{ Name string }{step.signal}) // a lost link shows as the end
+		r.ask("signal", struct{ Name string }{step.signal})
 		if r.endsWithin(step.grace) {
 			return
 		}
 	}
-	c.link.sendPacket(closeMsg{c.peer}, nil)
-	c.link.conn.Close()
-	<-c.ended
+	r.channel.Close()
+	r.link.conn.Close()
+	<-r.channel.Done()
 }
 
 func (r *running) endsWithin(grace time.Duration) bool {
 	t := time.NewTimer(grace)
 	defer t.Stop()
 	select {
-	case <-r.channel.ended:
+	case <-r.channel.Done():
 		return true
 	case <-r.attempt.Abort().Done():
 	case <-t.C:
@@ -210,9 +222,10 @@ func (r *running) endsWithin(grace time.Duration) bool {
 	return false
 }
 
-// feed sends the input, if there is one.
+// feed sends the input, if there is one, and its end.
 func (r *running) feed() (stop func()) {
 	if r.session.Command.Input == nil {
+		r.channel.CloseWrite()
 		return func() {}
 	}
 	in := r.session.Command.Input.Reader()
@@ -229,18 +242,17 @@ func (r *running) feed() (stop func()) {
 func (r *running) outcome(ctx context.Context) fleet.Outcome {
 	r.attempt.Reached(fleet.PhaseExit)
 	o := fleet.Outcome{Engine: engineName, Addr: r.session.Path, Ran: fleet.RanYes, Exit: r.exit, Signal: r.signal}
-	told := r.exit >= 0 || r.signal != ""
 	switch {
 	case ctx.Err() != nil:
 		o.Class, o.Err = fleet.Stopped(context.Cause(ctx))
-		if !told {
+		if !r.told() {
 			o.Err += "; it may still run there"
 		}
-	case told:
-	case errors.Is(r.channel.end, errClosed):
-		o.Untold()
-	default:
+	case r.told():
+	case r.link.lost.Load():
 		o.LostRunning()
+	default:
+		o.Untold()
 	}
 	return o
 }

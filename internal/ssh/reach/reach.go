@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/crypto/ssh"
+
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/dial"
@@ -137,21 +139,41 @@ func (e *Executor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, 
 	return o
 }
 
+// masterPath is where a ControlMaster of a host may be asked, "" if none may.
+func masterPath(c *sshconf.Resolved) string {
+	if c.RefusesConnection() {
+		return ""
+	}
+	return c.ControlPath()
+}
+
 // hasMaster tells whether something stands where ControlPath leads to.
 func hasMaster(c *sshconf.Resolved) bool {
-	path := c.ControlPath()
-	if path == "" || c.RefusesConnection() {
-		return false
-	}
-	_, err := os.Stat(path)
+	_, err := os.Stat(masterPath(c))
 	return err == nil
+}
+
+// master finds the connection of a jump host's live ControlMaster. One that cannot be
+// used is said and passed by.
+func (e *Executor) master(c *sshconf.Resolved) func(context.Context) *ssh.Client {
+	path := masterPath(c)
+	if path == "" {
+		return nil
+	}
+	return func(ctx context.Context) *ssh.Client {
+		client, err := mux.Client(ctx, path)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			e.params.Warn("jump host " + c.Name + ": " + err.Error() + "; connected anew")
+		}
+		return client
+	}
 }
 
 // shared runs cmd over the connection of a live ControlMaster; the error says
 // why there is none, and then nothing has run.
 func (e *Executor) shared(ctx context.Context, c *sshconf.Resolved, cmd fleet.Command, a *fleet.Attempt) (fleet.Outcome, error) {
-	path := c.ControlPath()
-	if path == "" || c.RefusesConnection() {
+	path := masterPath(c)
+	if path == "" {
 		return fleet.Outcome{}, os.ErrNotExist
 	}
 	s := mux.Session{Path: path, Command: cmd, Env: slices.Concat(c.Environment(e.environ), cmd.Env), Timeout: cmp.Or(e.params.ConnectTimeout, c.ConnectTimeout())}
@@ -225,6 +247,9 @@ func (e *Executor) newPlan(ctx context.Context, h host.Host) (*hostPlan, error) 
 		t, err := e.target(c)
 		if err != nil {
 			return nil, err
+		}
+		if c != found.Host {
+			t.Shared = e.master(c)
 		}
 		t.Jump, p.target = p.target, t
 	}

@@ -25,7 +25,8 @@ type Params struct {
 	Stderr     io.Writer // of the commands of "Match exec"
 }
 
-func (p Params) warn(texts ...string) {
+// Warn tells the user what is no error.
+func (p Params) Warn(texts ...string) {
 	for _, text := range texts {
 		if p.Warnings != nil {
 			fmt.Fprintln(p.Warnings, "sshpace: warning: "+termsafe.Line(text))
@@ -58,7 +59,7 @@ func New(ctx context.Context, p Params) (*Router, error) {
 	if err != nil {
 		return nil, ConfigError(err)
 	}
-	p.warn(hosts.quick.Warnings()...)
+	p.Warn(hosts.quick.Warnings()...)
 	return &Router{hosts: hosts, params: p, Can: nativeCapabilities(), jumps: sync.OnceValues(func() (*files, error) {
 		return newFiles(ctx, sshconf.Params{File: p.Connection.Config, System: system}, ssh)
 	})}, nil
@@ -171,7 +172,7 @@ func (r *Router) AcceptsNew(c *sshconf.Resolved) bool {
 	strictness := c.StrictHostKeyChecking()
 	if strictness == sshconf.Lax {
 		r.laxness.Do(func() {
-			r.params.warn("StrictHostKeyChecking=no counts as yes here; to trust and record keys of new hosts use --accept-new or StrictHostKeyChecking=accept-new")
+			r.params.Warn("StrictHostKeyChecking=no counts as yes here; to trust and record keys of new hosts use --accept-new or StrictHostKeyChecking=accept-new")
 		})
 	}
 	return r.params.AcceptNew || strictness == sshconf.AcceptNew && c.IsSet(sshconf.StrictHostKeyChecking)

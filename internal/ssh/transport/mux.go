@@ -61,9 +61,4 @@ func (m *Muxed) LocalAddr() net.Addr { return m.c.net.LocalAddr() }
 func (m *Muxed) RemoteAddr() net.Addr { return m.c.net.RemoteAddr() }
 
 // Client is x/crypto's client with these channels.
-func (m *Muxed) Client() *ssh.Client {
-	chans, reqs := make(chan ssh.NewChannel), make(chan *ssh.Request)
-	close(chans) // the server's wishes are refused already
-	close(reqs)
-	return ssh.NewClient(m, chans, reqs)
-}
+func (m *Muxed) Client() *ssh.Client { return channel.Client(m) }

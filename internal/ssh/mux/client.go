@@ -1,0 +1,59 @@
+package mux
+
+import (
+	"context"
+	"net"
+
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/ssh/channel"
+)
+
+// Client is the connection of the master at path, for channels of any kind. Closing
+// it leaves the master alone. Without a socket the error is os.ErrNotExist, else
+// an *Error.
+func Client(ctx context.Context, path string) (*ssh.Client, error) {
+	l, err := dial(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return channel.Client(&proxied{channel.New(carrier{l}, nil, 0), l}), nil
+}
+
+// carrier carries SSH's connection protocol through a link.
+type carrier struct{ *link }
+
+// Receive gives the next packet; see channel.Carrier.
+func (c carrier) Receive() ([]byte, error) {
+	p, err := c.packet()
+	if err != nil {
+		c.lost.Store(true)
+	}
+	return p, err
+}
+
+// Send sends a packet.
+func (c carrier) Send(packet []byte) error { return c.send([]byte{0}, packet) }
+
+// Close ends the link.
+func (c carrier) Close() error { return c.conn.Close() }
+
+// proxied is a link with channels. Who is logged in where, and how, only the
+// master knows.
+type proxied struct {
+	*channel.Conn
+	link *link
+}
+
+var _ ssh.Conn = (*proxied)(nil)
+
+func (*proxied) User() string          { return "" }
+func (*proxied) SessionID() []byte     { return nil }
+func (*proxied) ClientVersion() []byte { return nil }
+func (*proxied) ServerVersion() []byte { return nil }
+
+// LocalAddr is our end of the socket.
+func (p *proxied) LocalAddr() net.Addr { return p.link.conn.LocalAddr() }
+
+// RemoteAddr is the socket.
+func (p *proxied) RemoteAddr() net.Addr { return p.link.conn.RemoteAddr() }
