@@ -15,10 +15,10 @@ type connectionFlags struct{ route.Connection }
 func (c *connectionFlags) register(flags *pflag.FlagSet) {
 	flags.StringVarP(&c.Config, "config", "F", "", "ssh_config file to use instead of your own")
 	flags.StringArrayVarP(&c.Settings, "option", "o", nil, "ssh_config option, such as -o User=backup; repeatable")
-	flags.Uint16VarP(&c.Port, "port", "p", 0, "port of the host")
-	flags.StringVarP(&c.User, "login", "l", "", "user to log in as")
+	flags.VarP(c.PortFlag(), "port", "p", "port of the host")
+	flags.VarP(c.UserFlag(), "login", "l", "user to log in as")
 	flags.StringArrayVarP(&c.Identities, "identity", "i", nil, "file of a private key; repeatable")
-	flags.StringVarP(&c.Jump, "jump", "J", "", "jump hosts, separated by commas")
+	flags.VarP(c.JumpFlag(), "jump", "J", "jump hosts, separated by commas")
 	flags.BoolVarP(&c.IPv4, "ipv4", "4", false, "use IPv4 only")
 	flags.BoolVarP(&c.IPv6, "ipv6", "6", false, "use IPv6 only")
 }

@@ -266,7 +266,7 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 
 	load, untune := fleet.Tune(sys.Getenv)
 	defer untune()
-	drain, hard, stop := interruptsSaying(ctx, terminal.NewScreen(sys.Stderr, sys.Getenv), sys, "ending the commands that run; press Ctrl-C again to leave them")
+	drain, hard, stop := interruptsSaying(ctx, terminal.NewScreen(sys.Stderr, sys.Getenv), sys, "stopping, and ending what still runs; press Ctrl-C again to leave it")
 	defer stop()
 	if err := f.pace.confirm(drain, sys, t.command.Text, t.hosts); err != nil {
 		return interrupted(drain, ignoreCancel(err))

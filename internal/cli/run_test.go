@@ -146,7 +146,7 @@ func TestRunInterrupted(t *testing.T) {
 			if !errors.As(err, &exit) || exit.ExitCode() != test.code {
 				t.Errorf("ended with %v, want exit code %d\n%s", err, test.code, errs.String())
 			}
-			if strings.Count(errs.String(), "sshpace: ending the commands that run; press Ctrl-C again to leave them\n") != 1 {
+			if strings.Count(errs.String(), "sshpace: stopping, and ending what still runs; press Ctrl-C again to leave it\n") != 1 {
 				t.Errorf("the first signal is not answered:\n%s", errs.String())
 			}
 			if test.times == 1 {

@@ -313,7 +313,12 @@ func sshG(t *testing.T, i invocation) (out string, refusal error) {
 
 func askSSH(t *testing.T, flag string, i invocation) (out string, refusal error) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "ssh", append([]string{flag}, i.words()...)...)
+	return askWords(t, append([]string{flag}, i.words()...))
+}
+
+func askWords(t *testing.T, words []string) (out string, refusal error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "ssh", words...)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	text, err := cmd.Output()

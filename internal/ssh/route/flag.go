@@ -1,0 +1,85 @@
+package route
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"sshpace/internal/ssh/sshconf"
+)
+
+// Flag is a flag of ssh(1) that has a keyword, too. As with ssh, the first counts of
+// -p and -o Port, and of -l and -o User; there may be one -J, and none after a
+// setting that it contradicts.
+type Flag struct {
+	keyword sshconf.Keyword
+	to      *Connection
+}
+
+// PortFlag is -p.
+func (c *Connection) PortFlag() *Flag { return &Flag{sshconf.Port, c} }
+
+// UserFlag is -l.
+func (c *Connection) UserFlag() *Flag { return &Flag{sshconf.User, c} }
+
+// JumpFlag is -J.
+func (c *Connection) JumpFlag() *Flag { return &Flag{sshconf.ProxyJump, c} }
+
+// Type is the kind of value, as in package flag.
+func (f *Flag) Type() string {
+	if f.keyword == sshconf.Port {
+		return "uint16"
+	}
+	return "string"
+}
+
+// String is the value.
+func (f *Flag) String() string {
+	switch {
+	case f.to == nil:
+		return ""
+	case f.keyword == sshconf.User:
+		return f.to.User
+	case f.keyword == sshconf.ProxyJump:
+		return f.to.Jump
+	case f.to.Port == 0:
+		return ""
+	}
+	return strconv.Itoa(int(f.to.Port))
+}
+
+// Set takes a value, unless it comes too late.
+func (f *Flag) Set(value string) error {
+	early := f.String() != "" || f.to.sets(f.keyword)
+	switch {
+	case f.keyword == sshconf.ProxyJump && early:
+		return errors.New("only one -J is permitted; separate jump hosts by commas")
+	case f.keyword == sshconf.ProxyJump && f.to.sets(sshconf.ProxyCommand):
+		return errors.New("-J contradicts the ProxyCommand before it")
+	case f.keyword == sshconf.ProxyJump:
+		f.to.Jump = value
+	case f.keyword == sshconf.User && !early:
+		f.to.User = value
+	case f.keyword == sshconf.Port:
+		port, err := strconv.ParseUint(value, 0, 16)
+		if err != nil {
+			return fmt.Errorf("%q is no port", value)
+		}
+		if !early {
+			f.to.Port = uint16(port)
+		}
+	}
+	return nil
+}
+
+// sets tells whether an -o has set a keyword.
+func (c *Connection) sets(k sshconf.Keyword) bool {
+	for _, setting := range c.Settings {
+		name := setting[:strings.IndexAny(setting+"=", "= \t")]
+		if found, ok := sshconf.KeywordOf(name); ok && found == k {
+			return true
+		}
+	}
+	return false
+}

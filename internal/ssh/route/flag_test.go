@@ -1,0 +1,52 @@
+package route
+
+import (
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"sshpace/internal/base/host"
+)
+
+// TestFirstFlagWins compares with ssh -G which of a flag and a setting counts, and
+// which may not stand together.
+func TestFirstFlagWins(t *testing.T) {
+	for _, line := range []string{
+		"-o Port=23 -p 24", "-p 24 -o Port=23", "-oport=23 -p24", "-p 24 -p 25", "-o User=bob -l eve", "-l eve -o User=bob", "-l eve -l bob",
+		"-J a -J b", "-o ProxyJump=a -J b", "-J a -o ProxyJump=b", "-o ProxyCommand=nc -J b", "-J b -o ProxyCommand=nc", "-p x", "-o", "-p 70000",
+	} {
+		var c Connection
+		flags := pflag.NewFlagSet("ssh", pflag.ContinueOnError)
+		flags.SetOutput(io.Discard)
+		flags.VarP(c.PortFlag(), "port", "p", "")
+		flags.VarP(c.UserFlag(), "login", "l", "")
+		flags.VarP(c.JumpFlag(), "jump", "J", "")
+		flags.StringArrayVarP(&c.Settings, "option", "o", nil, "")
+		err := flags.Parse(strings.Fields(line))
+		dump, refusal := askWords(t, append(append([]string{"-G", "-F", "none"}, strings.Fields(line)...), "--", "x"))
+		if (err == nil) != (refusal == nil) {
+			t.Errorf("%s: %v, ssh: %v", line, err, refusal)
+		}
+		if err != nil || refusal != nil {
+			continue
+		}
+		c.Config = "none"
+		r, err := New(t.Context(), Params{Connection: c, Getenv: os.Getenv, Stderr: io.Discard})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := r.Route(t.Context(), host.Host{Name: "x"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, got := range map[string]string{"port": strconv.Itoa(found.Host.Port()), "user": found.Host.User()} {
+			if want := "\n" + name + " " + got + "\n"; !strings.Contains("\n"+dump, want) {
+				t.Errorf("%s: ssh has no %q", line, want)
+			}
+		}
+	}
+}
