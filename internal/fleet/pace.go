@@ -66,6 +66,7 @@ type Batch struct {
 	Number, Of int // from 1
 	Hosts      int // in it
 	Before     Summary
+	Pause      time.Duration // between it and the next
 }
 
 // ErrStopped is why a host was not started after a run had stopped.

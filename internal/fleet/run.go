@@ -111,6 +111,9 @@ func (r *run) all(hard context.Context, hosts []host.Host) {
 	next := 0
 	for i, size := range sizes {
 		b := Batch{Number: i + 1, Of: len(sizes), Hosts: size}
+		if b.Number < b.Of {
+			b.Pause = r.Pace.Pause
+		}
 		r.begin(b)
 		var running sync.WaitGroup
 		tried := make(chan struct{}) // all of the batch have had a first turn, or have one

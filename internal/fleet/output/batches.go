@@ -36,6 +36,9 @@ func (n *batches) Batch(b fleet.Batch) error {
 	if b.Number > 1 {
 		text += "; so far " + numbers(&b.Before)
 	}
+	if b.Pause > 0 {
+		text += fmt.Sprintf("; then a pause of %s", b.Pause)
+	}
 	_, err := fmt.Fprintln(n.w, text)
 	return Loss(err)
 }
