@@ -110,14 +110,16 @@ func runCompat(ctx context.Context, sys System, mode compatMain, args []string) 
 }
 
 func compatEnv(ctx context.Context, sys System) compat.Env {
+	secrets := secretFlags{}
 	env := compat.Env{
 		Stdin: sys.Stdin, Stdout: sys.Stdout, Stderr: sys.Stderr,
 		StdoutTTY: terminal.Is(sys.Stdout), StderrTTY: terminal.Is(sys.Stderr),
 		User: sys.Getenv("USER"), Home: sys.Getenv("HOME"),
 		LookPath: exec.LookPath, Getenv: sys.Getenv,
 		Engine: func(sshArgs []string, hosts []host.Host) (fleet.Executor, func() error, error) {
-			return compatEngine(ctx, sys, sshArgs, hosts)
+			return compatEngine(ctx, sys, &secrets, sshArgs, hosts)
 		},
+		AskPass: func() { secrets.ask = true },
 		Program: func(path string, argv func(h host.Host, command string) []string) fleet.Executor {
 			return forkssh.New(forkssh.Options{Binary: path, Argv: argv})
 		},
@@ -140,20 +142,21 @@ func hostname() string {
 
 // compatEngine is the engine of run, or ssh itself where the other program would
 // use an option that only ssh has.
-func compatEngine(ctx context.Context, sys System, sshArgs []string, hosts []host.Host) (fleet.Executor, func() error, error) {
+func compatEngine(ctx context.Context, sys System, secrets *secretFlags, sshArgs []string, hosts []host.Host) (fleet.Executor, func() error, error) {
 	connection, others := parseSSHArgs(sshArgs)
 	engine := reach.Auto
 	if len(others) > 0 {
 		engine = reach.OpenSSH
 	}
 	p := reach.Params{Params: connection.params(sys), Engine: engine, SSHOptions: others}
-	p.Warnings = sys.Stderr
+	p.Warnings, p.Password = sys.Stderr, secrets.password()
 	r, err := reach.New(ctx, p)
 	if err != nil {
 		return nil, nil, err
 	}
 	r.Warm(ctx, hosts)
-	return r, r.Close, nil
+	executor, err := secrets.executor(ctx, sys, r)
+	return executor, r.Close, err
 }
 
 // parseSSHArgs reads options as ssh takes them, each with its value in the same

@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -139,4 +140,27 @@ func TestPslurpAsTheOriginal(t *testing.T) {
 		{args: y + "-x -O $DIR/f got"}, {args: y + "-o out $DIR/f got"}, {args: x + "-H 127.0.1.1 -l nobody9 -L dest $DIR/f got"}, {args: x + "-H 127.0.1.1 $DIR/f got", env: []string{"PSSH_LOCALDIR=dest"}},
 		{args: x + "-H 127.0.1.1 -L dest $DIR/d got", env: []string{"PSSH_RECURSIVE=1"}}, {args: y + "-r $DIR/d/sub/ ."}, {args: y + "$DIR/d/sub/../x got"},
 	})
+}
+
+// TestPsshAsksForAPassword: -A asks once, on the terminal, and all hosts get the answer;
+// a wrong one is tried once by us.
+func TestPsshAsksForAPassword(t *testing.T) {
+	s := sshtest.StartSshdWithSudo(t, "hidden word", "", "PasswordAuthentication yes", "PubkeyAuthentication no")
+	dir := t.TempDir()
+	fleetFiles(t, dir, s)
+	for _, program := range []string{"/usr/bin/parallel-ssh", "sshpace compat parallel-ssh"} {
+		for password, want := range map[string]int{"hidden word": 2, "wrong": 0} {
+			line := program + " -A -i -H 127.0.1.1 -H 127.0.1.2 -x '-F " + dir + "/ssh_config' echo hi"
+			cmd := exec.Command("sh", "-c", `(sleep 1; echo "$0") | script -qec "$1" /dev/null`, password, line)
+			cmd.Env = append(os.Environ(), "NO_COLOR=1", "HOME="+dir)
+			out, err := cmd.CombinedOutput()
+			text := string(out)
+			if (err == nil) != (want > 0) || strings.Count(text, "SUCCESS") != want || strings.Count(text, "\nhi\r\n") != want || strings.Count(text, "FAILURE") != 2-want {
+				t.Errorf("%s, %q: %v\n%s", program, password, err, text)
+			}
+			if strings.Contains(text, password) {
+				t.Errorf("%s: the password is on the screen: %s", program, text)
+			}
+		}
+	}
 }

@@ -44,6 +44,8 @@ type Env struct {
 	// options for ssh(1), each as it would stand in its argument list, such as
 	// "-o ConnectTimeout=3".
 	Engine func(sshArgs []string, hosts []host.Host) (fleet.Executor, func() error, error)
+	// AskPass lets Engine ask for the password of the hosts, or of a key.
+	AskPass func()
 	// Program makes an engine that starts a program with exactly the arguments that
 	// argv returns.
 	Program func(path string, argv func(h host.Host, command string) []string) fleet.Executor

@@ -22,7 +22,7 @@ const psshVersion = "2.3.4"
 
 // pssh is one call of a program of the package pssh. Its promise: options, the
 // variables PSSH_*, lines, folders of -o and -e, and exit codes. Knowingly different:
-// an unknown host key is never trusted silently; -A is not there yet; hosts whose names or ports ssh could misread are
+// an unknown host key is never trusted silently; a wrong password is tried on one host; hosts whose names or ports ssh could misread are
 // refused before anything runs; folders of -o and -e must be out of others' reach,
 // and their files are 0600; nothing is compressed; a command that -t or Ctrl-C
 // ends is ended on the host, too; on a terminal remote text is cleaned.

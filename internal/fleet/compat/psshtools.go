@@ -86,7 +86,7 @@ const psshHelp = `Options (a mode of sshpace):
   -t, --timeout=SEC     end each host after this time (0 = never)
   -O, --option=OPTION   option of ssh_config
   -v, --verbose         say more
-  -A, --askpass         not there yet: sshpace run --ask-pass
+  -A, --askpass         ask for a password, or the passphrase of a key
   -x, --extra-args=ARGS further arguments of ssh or scp, cut into words
   -X, --extra-arg=ARG   one further argument
   -g, --host-glob=GLOB  of the files' hosts only those
@@ -118,7 +118,7 @@ func (p *pssh) engine(env Env, options []string) (psshWork, error) {
 		return psshWork{engine: env.Program("ssh", argv), stop: func() error { return nil }, program: true}, nil
 	}
 	if p.AskPass {
-		return psshWork{}, &errUsage{"-A: not there yet; use keys, or sshpace run --ask-pass"}
+		env.AskPass()
 	}
 	engine, stop, err := env.Engine(append(options, "-oNumberOfPasswordPrompts=1"), p.list())
 	return psshWork{engine: engine, stop: stop}, err
