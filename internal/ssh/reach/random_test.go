@@ -210,7 +210,7 @@ func bySSH(t *testing.T, port int, settings []string) string {
 	}
 	for _, s := range []struct{ text, answer string }{
 		{"Permission denied", "accepted"}, {"no matching host key type", "no key in common"}, {"REVOKED HOST KEY", "refused"}, {"HAS CHANGED", "refused"},
-		{"Host key verification failed", "refused"}, {"Invalid key length", "refused"},
+		{"Host key verification failed", "refused"}, {"Invalid key length", "refused"}, {"Couldn't drop certificate", "refused"},
 	} {
 		if strings.Contains(string(out), s.text) {
 			return s.answer

@@ -46,12 +46,15 @@ func ResolveError(err error, name string) error {
 
 // jumpsError is a route through more jump hosts than anybody has: as a rule they
 // refer to each other, and ssh would start processes without end.
-type jumpsError struct{ path []string } // from the host outwards
+type jumpsError struct {
+	path []string // from the host outwards
+	by   sshconf.Keyword
+}
 
 func (e *jumpsError) Error() string {
 	for i, name := range e.path {
 		if first := slices.Index(e.path, name); first < i {
-			return "ProxyJump goes in a circle: " + strings.Join(e.path[first:i+1], " -> ")
+			return e.by.String() + " goes in a circle: " + strings.Join(e.path[first:i+1], " -> ")
 		}
 	}
 	return fmt.Sprintf("more than %d jump hosts before %s: %s", maxJumps, e.path[0], strings.Join(e.path[1:], " -> "))
@@ -59,7 +62,7 @@ func (e *jumpsError) Error() string {
 
 // Hint says what to do about it.
 func (e *jumpsError) Hint() string {
-	return "correct ProxyJump, such as with \"ProxyJump none\" for the jump host; sshpace explain HOST shows which line sets it"
+	return "correct ProxyJump or ProxyCommand, such as with \"ProxyJump none\" for the jump host; sshpace explain HOST shows which line sets it"
 }
 
 // IsJumpsError tells whether err is about the jump hosts of a configuration.

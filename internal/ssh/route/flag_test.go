@@ -50,3 +50,15 @@ func TestFirstFlagWins(t *testing.T) {
 		}
 	}
 }
+
+// TestThroughSSH: the host that a ProxyCommand goes through, where it is of the usual form.
+func TestThroughSSH(t *testing.T) {
+	for command, want := range map[string]string{
+		"ssh -W %h:%p gate": "gate", "exec /usr/bin/ssh -qW [h]:22 bob@gate": "gate", "ssh gate nc h 22": "gate", "ssh -q -p 23 -oPort=24 'gate' -W h:22": "gate",
+		"ssh -F c -W h:22 gate": "gate", "ssh -Fc gate": "gate", "ssh -F d -W h:22 gate": "", "ssh -F none gate": "", "nc h 22": "", "ssh -W h:22": "", "": "", "exec": "", "sshuttle gate": "", "ssh": "",
+	} {
+		if j, ok := throughSSH(command, "c"); j.Host != want || ok != (want != "") {
+			t.Errorf("%q: %q %v, want %q", command, j.Host, ok, want)
+		}
+	}
+}

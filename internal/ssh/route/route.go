@@ -106,6 +106,9 @@ func (r *Router) Route(ctx context.Context, h host.Host) (*Route, error) {
 		return nil, err
 	}
 	jumps, err := r.chain(ctx, c)
+	if err == nil {
+		err = r.checkWay(ctx, c)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +138,7 @@ func (r *Router) chain(ctx context.Context, c *sshconf.Resolved) ([]*sshconf.Res
 		}
 		chain = append([]*sshconf.Resolved{hop}, chain...)
 		if len(chain) > maxJumps {
-			return nil, &jumpsError{path}
+			return nil, &jumpsError{path, sshconf.ProxyJump}
 		}
 		if before = before[:last]; len(before) == 0 {
 			before = hop.ProxyJump()
