@@ -203,7 +203,10 @@ func MpsshMain(ctx context.Context, env Env, args []string) int {
 		if ctx.Err() != nil {
 			return exitOf(ctx, exitInterrupted)
 		}
-		if !errors.Is(err, syscall.EPIPE) {
+		switch {
+		case errors.Is(err, errNoneListed): // in the original's words
+			fmt.Fprintln(env.Stderr, err)
+		case !errors.Is(err, syscall.EPIPE):
 			fmt.Fprintf(env.Stderr, "mpssh: %s\n", termsafe.Line(err.Error()))
 		}
 		return exitFailed

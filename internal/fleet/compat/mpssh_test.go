@@ -124,6 +124,7 @@ func TestMpsshOnRealServers(t *testing.T) {
 			{name: "files, blind", args: []string{"-b", "-o", dir, "-f", "-", `[ -e mpssh-ok.flag ] && echo good || { echo bad >&2; }`},
 				stdin: "test1.mpssh\ntest2.mpssh\n"},
 			{name: "files, login refused", args: []string{"-b", "-o", dir, "-u", "nobody", "-f", "-", "true"}, stdin: "test1.mpssh\n", stdout: "test1.mpssh !!! ssh failure\n"},
+			{name: "files, no end", args: []string{"-b", "-o", dir, "-f", "-", "printf part; printf x >&2"}, stdin: "test3.mpssh\ntest3.mpssh\n"},
 			{name: "files, left out", args: []string{"-E", "-O", "-o", dir, "-f", "-", "echo x; echo y >&2"}, stdin: "test50.mpssh\n"},
 			{name: "one after the other", args: []string{"-p1", "-d", "1", "-f", "-", "echo x"}, stdin: "test1.mpssh\ntest2.mpssh\n",
 				stdout: "test1.mpssh -> x\ntest2.mpssh -> x\n"},
@@ -141,6 +142,7 @@ func TestMpsshOnRealServers(t *testing.T) {
 			}
 		}
 		checkMpsshFiles(t, dir, map[string]string{l.user + "@test1.mpssh.out": "good\n", l.user + "@test2.mpssh.err": "bad\n",
+			l.user + "@test3.mpssh.out": "part\npart\n", l.user + "@test3.mpssh.err": "x\nx\n",
 			"nobody@test1.mpssh.err": "nobody@127.0.0.1: Permission denied (publickey).\n"})
 	}
 }

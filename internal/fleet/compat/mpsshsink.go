@@ -19,9 +19,10 @@ type mpsshSink struct {
 	m     *mpssh
 	env   Env
 	hosts []host.Host
-	width [2]int        // of login names, with -v, and of hosts
-	used  map[int]bool  // hosts that have sent something
-	files *output.Files // nil without -o
+	width [2]int          // of login names, with -v, and of hosts
+	used  map[int]bool    // hosts that have sent something
+	open  map[int][2]bool // hosts whose file has a line without an end
+	files *output.Files   // nil without -o
 	live  map[int]*[2]output.Lines
 	buf   []byte
 }
@@ -32,7 +33,7 @@ var _ fleet.Sink = (*mpsshSink)(nil)
 const mpsshLine = 1023
 
 func (m *mpssh) sink(env Env, hosts []host.Host) (*mpsshSink, error) {
-	s := &mpsshSink{m: m, env: env, hosts: hosts, live: map[int]*[2]output.Lines{}, used: map[int]bool{}}
+	s := &mpsshSink{m: m, env: env, hosts: hosts, live: map[int]*[2]output.Lines{}, used: map[int]bool{}, open: map[int][2]bool{}}
 	for _, h := range hosts {
 		s.width = [2]int{max(s.width[0], len(h.User)), max(s.width[1], len(h.Name))}
 	}
@@ -67,8 +68,11 @@ func (s *mpsshSink) Output(e fleet.Event) error {
 	e.Data = bytes.ReplaceAll(e.Data, []byte{0}, nil) // the original's lines are C strings
 	s.used[e.Index] = s.used[e.Index] || !s.unwanted(e.Stream)
 	var lost error
-	if s.files != nil && !s.unwanted(e.Stream) {
-		lost = s.files.Output(fleet.Event{Index: e.Index, Host: h.User + "@" + h.Name, Stream: e.Stream, Data: e.Data})
+	if s.files != nil && !s.unwanted(e.Stream) && len(e.Data) > 0 {
+		lost = s.file(e)
+		open := s.open[e.Index]
+		open[e.Stream] = e.Data[len(e.Data)-1] != '\n'
+		s.open[e.Index] = open
 	}
 	if s.hidden(e.Stream) {
 		return lost
@@ -80,6 +84,24 @@ func (s *mpsshSink) Output(e fleet.Event) error {
 	}
 	state[e.Stream].Feed(e.Data, func(p output.Piece) { s.line(h, e.Stream, p.Text) })
 	return cmp.Or(s.flush(e.Stream), lost)
+}
+
+// file writes to a file of the host, which goes by user@host.
+func (s *mpsshSink) file(e fleet.Event) error {
+	h := s.hosts[e.Index]
+	e.Host = h.User + "@" + h.Name
+	return s.files.Output(e)
+}
+
+// endLines ends the last lines of the host's files: the original writes lines.
+func (s *mpsshSink) endLines(i int) (lost error) {
+	for stream, open := range s.open[i] {
+		if open {
+			lost = cmp.Or(lost, s.file(fleet.Event{Index: i, Stream: fleet.Stream(stream), Data: []byte{'\n'}}))
+		}
+	}
+	delete(s.open, i)
+	return lost
 }
 
 func (s *mpsshSink) hidden(stream fleet.Stream) bool { return s.m.Blind || s.unwanted(stream) }
@@ -102,7 +124,7 @@ func (s *mpsshSink) Done(r fleet.Result, so fleet.Summary) error {
 		}
 	}
 	v := judge(&r, false)
-	if err := s.explain(r.Index, v.message); err != nil {
+	if err := cmp.Or(s.endLines(r.Index), s.explain(r.Index, v.message)); err != nil {
 		return err
 	}
 	s.ending(h, v.code, s.used[r.Index])
@@ -123,7 +145,7 @@ func (s *mpsshSink) explain(i int, message []string) error {
 	var lost error
 	for _, line := range message {
 		if s.files != nil && !s.unwanted(fleet.Stderr) {
-			lost = cmp.Or(lost, s.files.Output(fleet.Event{Index: i, Host: h.User + "@" + h.Name, Stream: fleet.Stderr, Data: []byte(line + "\n")}))
+			lost = cmp.Or(lost, s.file(fleet.Event{Index: i, Stream: fleet.Stderr, Data: []byte(line + "\n")}))
 		}
 		if !s.hidden(fleet.Stderr) {
 			s.line(h, fleet.Stderr, []byte(line))
