@@ -84,7 +84,7 @@ func (p *LoginParams) survey(ctx context.Context, bed *testbed.Testbed, ends *ha
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.Stderr, "%s of login, %s\n", unit.Count(len(cases), "kind"), duration(p.Plan, len(cases)))
+	fmt.Fprintf(p.Stderr, "%s of login, %s\n", unit.Count(len(cases), "kind"), duration(p.Plan, handshake.Distinct(cases)))
 	p.Plan.Note = kept.sink
 	_, err = ends.Survey(ctx, cases, p.Plan)
 	why := plan.EndComplete
@@ -114,11 +114,11 @@ func (p *LoginParams) campaign(bed *testbed.Testbed) record.Campaign {
 }
 
 // duration says how long a survey takes.
-func duration(p handshake.Plan, cases int) string {
+func duration(p handshake.Plan, distinct int) string {
 	if p.Rounds == 0 {
 		return p.Budget.String()
 	}
-	return fmt.Sprintf("%d logins", cases*p.Rounds)
+	return fmt.Sprintf("%d logins", distinct*p.Rounds)
 }
 
 // kexNames are the key exchanges to compare: of a host, only those that are

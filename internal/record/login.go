@@ -8,6 +8,7 @@ type LoginKind struct {
 	ID         int    `json:"id"`               // counts from 1 in a file
 	Factor     string `json:"factor,omitempty"` // what is compared; "" of the plain login
 	Level      string `json:"level"`
+	Like       int    `json:"like,omitempty"`        // ID of the kind whose logins count for this one, too; 0: its own do
 	Conditions string `json:"conditions,omitempty"`  // what all kinds but the plain one have in common
 	RoundTrips int    `json:"round_trips,omitempty"` // TCP's included; 0: not counted
 }

@@ -126,9 +126,9 @@ func (e *Ends) Argv(want alg.Suite, command string, settings ...string) ArgvFunc
 // native is the command line of our own client. Of an option that stands there
 // twice the first counts for ssh, and the last for us.
 func (e *Ends) native(want alg.Suite, command string, settings []string) ArgvFunc {
-	for name, value := range map[string]string{"KexAlgorithms": want.Kex, "HostKeyAlgorithms": want.HostKey, "Ciphers": want.Cipher} {
-		if value != "" {
-			settings = append(settings, name+"="+value)
+	for _, wish := range [][2]string{{"KexAlgorithms", want.Kex}, {"HostKeyAlgorithms", want.HostKey}, {"Ciphers", want.Cipher}} {
+		if wish[1] != "" {
+			settings = append(settings, wish[0]+"="+wish[1])
 		}
 	}
 	leading := slices.Concat([]string{"run", "--engine", "native", "--no-record", "--quiet", "--connect-timeout", e.Connect.String()},
@@ -230,10 +230,15 @@ func (e *Ends) After(ctx context.Context) (time.Duration, *Wire) {
 	return cpu, &w
 }
 
-// KexCases are a login with each of some key exchanges.
+// KexCases are a login with each of some key exchanges. Names of one computation
+// are carried out by its standard name, where that is one of them.
 func (e *Ends) KexCases(names []string) (cases []Case) {
 	for _, name := range names {
-		cases = append(cases, Case{KexFactor, name, e.Argv(alg.Suite{Kex: name}, "true"), e.After})
+		by := alg.Canonical(alg.Kex, name)
+		if !slices.Contains(names, by) {
+			by = name
+		}
+		cases = append(cases, Case{KexFactor, name, e.Argv(alg.Suite{Kex: by}, "true"), e.After})
 	}
 	return cases
 }

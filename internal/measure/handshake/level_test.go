@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"sshpace/internal/record"
 )
 
 // disturbed makes logins of kinds in rounds, on a machine that is slowed for a few
@@ -33,7 +35,7 @@ func TestLevel(t *testing.T) {
 	held, width := 0, 0.0
 	for range runs {
 		of, logins := disturbed(random, kinds, rounds)
-		results := summarized(make([]Case, kinds), of, logins)
+		results := summarized(make([]Case, kinds), alikeIn(make([]record.LoginKind, kinds)), of, logins)
 		common := 0.0
 		for k, r := range results {
 			common += math.Log(r.ClientCPU.Value/float64(10+k)/1e6) / kinds
@@ -69,7 +71,7 @@ func TestLevelLeavesAlone(t *testing.T) {
 			logins = append(logins, &observed{Login: &Login{ClientCPU: cpu}, server: cpu})
 		}
 	}
-	for k, r := range summarized(make([]Case, 5), of, logins) {
+	for k, r := range summarized(make([]Case, 5), alikeIn(make([]record.LoginKind, 5)), of, logins) {
 		want := 10e6
 		if k == 3 {
 			want = 80e6

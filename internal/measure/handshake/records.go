@@ -38,6 +38,7 @@ func Results(f *record.File) []Result {
 		at[k.ID] = i
 		cases = append(cases, Case{Factor: k.Factor, Level: k.Level})
 	}
+	alike := alikeIn(f.LoginKinds)
 	failures := make([]string, len(cases))
 	var kinds []kindOf
 	var logins []*observed
@@ -51,9 +52,9 @@ func Results(f *record.File) []Result {
 			kinds, logins = append(kinds, i), append(logins, observedIn(l))
 		}
 	}
-	out := summarized(cases, kinds, logins)
-	for i, failure := range failures {
-		out[i].Failure = failure
+	out := summarized(cases, alike, kinds, logins)
+	for i, of := range alike {
+		out[i].Failure = failures[of]
 	}
 	return out
 }

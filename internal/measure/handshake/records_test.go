@@ -2,6 +2,7 @@ package handshake
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,7 +16,10 @@ import (
 func TestRecordsTellTheSame(t *testing.T) {
 	e, plain := pair(t)
 	file := &record.File{Trials: map[int]record.Trial{}}
-	cases := []Case{plain, {Factor: SourceFactor, Level: "agent, 8 keys, the last one is right", Argv: plain.Argv}, {Factor: HostKeyFactor, Level: "rsa-sha2-512", Argv: plain.Argv}}
+	with := func(option string) ArgvFunc {
+		return func(log string) []string { return slices.Insert(plain.Argv(log), 1, "-o", option) }
+	}
+	cases := []Case{plain, {Factor: SourceFactor, Level: "agent, 8 keys, the last one is right", Argv: with("AddKeysToAgent=no")}, {Factor: HostKeyFactor, Level: "rsa-sha2-512", Argv: with("CheckHostIP=no")}}
 	want, err := e.Survey(context.Background(), cases, Plan{Rounds: 2, Note: file.Sink(), RoundTrips: 9, Conditions: "without waits for acknowledgements, with curve25519-sha256 unless key exchanges are"})
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 // results so far are returned with its error; there are none before every case was
 // carried out once.
 func (e *Ends) Survey(ctx context.Context, cases []Case, p Plan) ([]Result, error) {
-	s := &survey{ends: e, cases: cases, plan: p, made: make([]int, len(cases)), failures: make([]error, len(cases))}
+	s := &survey{ends: e, cases: cases, alike: alike(cases), plan: p, made: make([]int, len(cases)), failures: make([]error, len(cases))}
 	if p.Note == nil {
 		s.plan.Note = func(record.Record) error { return nil }
 	}
@@ -25,12 +25,12 @@ func (e *Ends) Survey(ctx context.Context, cases []Case, p Plan) ([]Result, erro
 	if err == nil {
 		err = s.rounds(ctx)
 	}
-	if err != nil && slices.Contains(s.made, 0) {
+	if err != nil && slices.ContainsFunc(s.alike, func(of kindOf) bool { return s.made[of] == 0 }) {
 		return nil, err
 	}
-	out := summarized(cases, s.of, s.logins)
-	for i, failure := range s.failures {
-		if failure != nil {
+	out := summarized(cases, s.alike, s.of, s.logins)
+	for i, of := range s.alike {
+		if failure := s.failures[of]; failure != nil {
 			out[i].Failure = failure.Error()
 		}
 	}
@@ -41,10 +41,11 @@ func (e *Ends) Survey(ctx context.Context, cases []Case, p Plan) ([]Result, erro
 type survey struct {
 	ends     *Ends
 	cases    []Case
+	alike    []kindOf // whose logins count for each case
 	plan     Plan
 	logins   []*observed // in the order of time
 	of       []kindOf    // each of these
-	made     []int       // logins of each case
+	made     []int       // logins of each kind
 	tried    bool
 	failures []error
 }
@@ -54,6 +55,9 @@ func (s *survey) rounds(ctx context.Context) error {
 	began := time.Now()
 	for n := 1; ; n++ {
 		for _, i := range order.Perm(len(s.cases)) {
+			if s.alike[i] != i {
+				continue
+			}
 			if err := s.login(ctx, i); err != nil {
 				return err
 			}
@@ -105,6 +109,9 @@ func (s *survey) kinds() error {
 		k := record.LoginKind{ID: i + 1, Factor: c.Factor, Level: c.Level, Conditions: s.plan.Conditions}
 		if i == 0 {
 			k.Conditions, k.RoundTrips = "", s.plan.RoundTrips
+		}
+		if of := s.alike[i]; of != i {
+			k.Like = of + 1
 		}
 		if err := s.plan.Note(record.Record{LoginKind: &k}); err != nil {
 			return err

@@ -101,9 +101,9 @@ type observed struct {
 // kinds of logins are numbered from 0, the plain one.
 type kindOf = int
 
-// summarized are the results of cases, from their logins in the order of time and
-// which of the cases each is one of.
-func summarized(cases []Case, kinds []kindOf, logins []*observed) (out []Result) {
+// summarized are the results of cases, from the logins in the order of time, which
+// of the cases each is one of, and whose logins count for each case.
+func summarized(cases []Case, alike, kinds []kindOf, logins []*observed) (out []Result) {
 	level(kinds, logins)
 	of := make([][]*observed, len(cases))
 	for i, o := range logins {
@@ -120,7 +120,7 @@ func summarized(cases []Case, kinds []kindOf, logins []*observed) (out []Result)
 		vary[s] = sharedBy(groups)
 	}
 	for i, c := range cases {
-		out = append(out, summarize(c, of[i], vary))
+		out = append(out, summarize(c, of[alike[i]], vary))
 	}
 	return out
 }

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"sshpace/internal/record"
 	"sshpace/internal/ssh/sshtest"
 )
 
@@ -40,9 +43,8 @@ func TestFailedCase(t *testing.T) {
 	e, plain := pair(t)
 	tries := 0
 	refused := Case{Factor: "key", Level: "wrong", Argv: func(log string) []string {
-		tries++
 		return slices.Insert(plain.Argv(log), 1, "-o", "PreferredAuthentications=password")
-	}}
+	}, After: func(context.Context) (time.Duration, *Wire) { tries++; return 0, nil }}
 	results, err := e.Survey(context.Background(), []Case{plain, refused}, Plan{Rounds: 3})
 	if err != nil || results[0].Wall.N != 3 || results[1].Failure == "" || results[1].Wall.N != 0 || tries != 1 {
 		t.Errorf("%+v, %d tries, %v", results, tries, err)
@@ -51,6 +53,48 @@ func TestFailedCase(t *testing.T) {
 	var failed *FailedError
 	if _, err := e.Survey(context.Background(), []Case{plain, refused}, Plan{Rounds: 3, Strict: true}); !errors.As(err, &failed) || tries != 1 {
 		t.Errorf("%d tries of a host that refuses, %v", tries, err)
+	}
+}
+
+// TestAlike: cases of one command line are one login, whose figures, or whose
+// failure, they share; the records say so.
+func TestAlike(t *testing.T) {
+	e, plain := pair(t)
+	tries := 0
+	plain.After = func(context.Context) (time.Duration, *Wire) { tries++; return 0, nil }
+	again := Case{Factor: ConnectionFactor, Level: "cold login", Argv: plain.Argv, After: plain.After}
+	refused := Case{Factor: "key", Level: "wrong", Argv: func(log string) []string {
+		return slices.Insert(plain.Argv(log), 1, "-o", "PreferredAuthentications=password")
+	}}
+	cases := []Case{plain, again, refused, refused}
+	file := &record.File{Trials: map[int]record.Trial{}}
+	results, err := e.Survey(context.Background(), cases, Plan{Rounds: 2, Note: file.Sink()})
+	if err != nil || tries != 2 || Distinct(cases) != 2 {
+		t.Fatalf("%d logins of %d kinds, %v", tries, Distinct(cases), err)
+	}
+	if results[1].Wall.N != 2 || results[1].Wall != results[0].Wall || results[1].ClientCPU != results[0].ClientCPU || results[1].Level != "cold login" {
+		t.Errorf("%+v and %+v", results[0], results[1])
+	}
+	if results[2].Failure == "" || results[3].Failure != results[2].Failure {
+		t.Errorf("failures %q and %q", results[2].Failure, results[3].Failure)
+	}
+	if k := file.LoginKinds; k[0].Like != 0 || k[1].Like != 1 || k[2].Like != 0 || k[3].Like != 3 {
+		t.Errorf("%+v", k)
+	}
+	if diff := cmp.Diff(results, Results(file)); diff != "" {
+		t.Errorf("(-measured +recorded)\n%s", diff)
+	}
+}
+
+// TestAlikeKex: names of one key exchange are one login, unless only one of them
+// is wanted.
+func TestAlikeKex(t *testing.T) {
+	e := &Ends{Native: "sshpace"}
+	if n := Distinct(e.KexCases([]string{"curve25519-sha256@libssh.org", "curve25519-sha256", "ecdh-sha2-nistp256"})); n != 2 {
+		t.Errorf("%d logins of 2 key exchanges by 3 names", n)
+	}
+	if argv := e.KexCases([]string{"curve25519-sha256@libssh.org"})[0].Argv(""); !slices.Contains(argv, "KexAlgorithms=curve25519-sha256@libssh.org") {
+		t.Errorf("%q", argv)
 	}
 }
 
