@@ -25,6 +25,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -45,7 +47,7 @@ func main() {
 	size := flag.Int("size", 64, "MiB of a long run")
 	core := flag.Int("core", -1, "run everything on this core")
 	limit := flag.Duration("for", 2*time.Minute, "begin no pair after that")
-	only := flag.String("mode", "", "pipe, forward -L or scp; all of them by default")
+	only := flag.String("mode", "", "pipe, forward -L, forward -R or scp; all of them by default")
 	own := flag.Bool("swallow", false, "be the sink of a pipe")
 	if len(os.Args) > 3 && os.Args[1] == "--helper" {
 		help(os.Args[2], os.Args[3:])
@@ -94,8 +96,8 @@ func stay(core int) {
 	log.Fatal(err)
 }
 
-// nap is how long our loops let bytes gather before they take them: a reader that
-// wakes up for each write costs more than a fast cipher.
+// nap is how long bytes gather before they are taken out of a pipe: a reader that wakes
+// up for each write costs more than a fast cipher.
 const nap = time.Millisecond
 
 // swallow takes what comes through a pipe without copying it.
@@ -213,66 +215,101 @@ func (l *lab) scp(file string) (float64, error) {
 	return run("/dev/null", append(append([]string{"scp", "-q"}, l.options("-P")...), file, "127.0.0.1:"+l.dir+"/to")...)
 }
 
-// forward times from the start of ssh until all of the file has come out of the
+// forwardLocal times from the start of ssh until all of the file has come out of the
 // forwarded port's other end.
-func (l *lab) forward(file string) (float64, error) {
-	far, err := net.Listen("tcp4", "127.0.0.1:0")
+func (l *lab) forwardLocal(file string) (float64, error) {
+	return l.tunnel("-L", file, func(near, far net.Conn) (in, out net.Conn) { return near, far })
+}
+
+// forwardRemote has the port at the server, and sends from this end, too.
+func (l *lab) forwardRemote(file string) (float64, error) {
+	return l.tunnel("-R", file, func(near, far net.Conn) (in, out net.Conn) { return far, near })
+}
+
+// tunnel forwards a port, connects to it, and moves a file between that connection and
+// the one that comes out at its other end; ends says which is sent into.
+func (l *lab) tunnel(flag, file string, ends func(dialed, accepted net.Conn) (in, out net.Conn)) (float64, error) {
+	behind, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		return 0, err
 	}
-	defer far.Close()
-	near, err := net.Listen("tcp4", "127.0.0.1:0")
+	defer behind.Close()
+	free, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		return 0, err
 	}
-	address := near.Addr().String()
-	near.Close()
-	text, err := os.ReadFile(file)
+	address := free.Addr().String()
+	free.Close()
+	about, err := os.Stat(file)
 	if err != nil {
 		return 0, err
 	}
-	cmd := exec.Command("ssh", append(l.options("-p"), "-N", "-L", address+":"+far.Addr().String(), "127.0.0.1")...)
+	cmd := exec.Command("ssh", append(l.options("-p"), "-N", flag, address+":"+behind.Addr().String(), "127.0.0.1")...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // as ssh -f has it: the scheduler shares by sessions (sched(7): autogroup)
 	start := time.Now()
 	if err := cmd.Start(); err != nil {
 		return 0, err
 	}
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
-	var conn net.Conn
-	for conn, err = net.Dial("tcp4", address); err != nil; conn, err = net.Dial("tcp4", address) {
+	var dialed net.Conn
+	for dialed, err = net.Dial("tcp4", address); err != nil; dialed, err = net.Dial("tcp4", address) {
 		if time.Since(start) > 20*time.Second {
 			return 0, err
 		}
 		time.Sleep(time.Millisecond)
 	}
-	defer conn.Close()
-	go func() {
-		_, _ = conn.Write(text)
-		_ = conn.(*net.TCPConn).CloseWrite()
-	}()
-	out, err := far.Accept()
+	defer dialed.Close()
+	accepted, err := behind.Accept()
 	if err != nil {
 		return 0, err
 	}
-	defer out.Close()
-	buffer, got := make([]byte, 4<<20), 0
-	for {
-		n, err := out.Read(buffer)
-		if got += n; err != nil {
-			break
-		}
-		time.Sleep(nap)
-	}
-	if got != len(text) {
-		return 0, fmt.Errorf("%d of %d bytes came out", got, len(text))
+	defer accepted.Close()
+	in, out := ends(dialed, accepted)
+	if err := between(in, out, file, about.Size()); err != nil {
+		return 0, err
 	}
 	return time.Since(start).Seconds(), nil
+}
+
+// between has the programs of a user at both ends of a tunnel: one reads a file and
+// writes it, the other one reads it and says how much came.
+func between(in, out net.Conn, file string, size int64) error {
+	into, err := in.(*net.TCPConn).File()
+	if err != nil {
+		return err
+	}
+	defer into.Close()
+	from, err := out.(*net.TCPConn).File()
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	source := exec.Command("dd", "bs=128k", "if="+file)
+	source.Stdout = into
+	sink := exec.Command("dd", "bs=128k", "of=/dev/null")
+	var said bytes.Buffer
+	sink.Stdin, sink.Stderr = from, &said
+	if err := source.Start(); err != nil {
+		return err
+	}
+	go func() {
+		_ = source.Wait()
+		_ = in.(*net.TCPConn).CloseWrite()
+	}()
+	if err := sink.Run(); err != nil {
+		return fmt.Errorf("%w: %s", err, &said)
+	}
+	if !strings.Contains(said.String(), fmt.Sprintf("%d byte", size)) {
+		return fmt.Errorf("of %d bytes came out: %s", size, &said)
+	}
+	return nil
 }
 
 // modes are sshpace's and our loops.
 var modes = []struct {
 	mode record.Mode
 	loop func(l *lab, file string) (float64, error)
-}{{record.ModePipe, (*lab).pipe}, {record.ModeForwardL, (*lab).forward}, {record.ModeSCP, (*lab).scp}}
+}{{record.ModePipe, (*lab).pipe}, {record.ModeForwardL, (*lab).forwardLocal}, {record.ModeForwardR, (*lab).forwardRemote}, {record.ModeSCP, (*lab).scp}}
 
 // compare measures both in turns, in one mode or, where only is "", in all.
 func compare(ctx context.Context, only record.Mode, pairs, size int) error {

@@ -189,16 +189,3 @@ func (b *Bed) through(ctx context.Context, o Options, conn *net.TCPConn, f *far,
 	}
 	return nil
 }
-
-// give sends a file into a connection.
-func give(ctx context.Context, conn *net.TCPConn, from string) error {
-	file, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	defer stop()
-	_, err = conn.ReadFrom(file) // sendfile(2)
-	return errors.Join(err, conn.CloseWrite())
-}

@@ -6,12 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"os"
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"sshpace/internal/base/wait"
 	"sshpace/internal/record"
@@ -188,34 +188,30 @@ func pour(ctx context.Context, in, out *net.TCPConn, from string, size int64) er
 	return nil
 }
 
-// gathered is how much has to be there before a reader wakes up: one that wakes up
-// for each packet takes the core from ssh and sshd (socket(7): SO_RCVLOWAT).
-const gathered = 256 << 10
+// atOnce is how much is read and written at once; cat(1) and cp(1) have as much.
+const atOnce = 128 << 10
 
-// discard reads to the end of a connection without copying anything (tcp(7):
-// MSG_TRUNC).
-func discard(conn *net.TCPConn) (total int64, err error) {
-	raw, err := conn.SyscallConn()
+// give sends a file into a connection as users' programs do, by read(2) and write(2):
+// the copy that sendfile(2) spares itself is left to ssh, which then reads pages of the
+// file that no core has touched yet, for a third more system time per byte.
+func give(ctx context.Context, conn *net.TCPConn, from string) error {
+	file, err := os.Open(from)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	_ = raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVLOWAT, gathered) })
-	nothing := make([]byte, 1<<20)
-	for {
-		var n int
-		var failed error
-		err := raw.Read(func(fd uintptr) bool {
-			n, _, failed = unix.Recvfrom(int(fd), nothing, unix.MSG_TRUNC|unix.MSG_DONTWAIT)
-			return failed != unix.EAGAIN
-		})
-		if err != nil || failed != nil {
-			return total, errors.Join(err, failed)
-		}
-		if n == 0 {
-			return total, nil
-		}
-		total += int64(n)
-	}
+	defer file.Close()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	_, err = plainly(conn, file)
+	return errors.Join(err, conn.CloseWrite())
+}
+
+// discard reads to the end of a connection, as users' programs do.
+func discard(conn *net.TCPConn) (int64, error) { return plainly(io.Discard, conn) }
+
+// plainly copies without the kernel's short cuts.
+func plainly(to io.Writer, from io.Reader) (int64, error) {
+	return io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{from}, make([]byte, atOnce))
 }
 
 // freePort is one that was free a moment ago.
