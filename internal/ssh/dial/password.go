@@ -22,23 +22,26 @@ type Password interface {
 
 // offered is what became of the password in one login.
 type offered struct {
-	method string // that it was given by, "" for none
-	given  bool   // the host has it
-	err    error  // why it was not
+	methods []string // that it could be given by, in turn: the host may not ask in the first
+	given   bool     // the host has it
+	err     error    // why it was not
 }
 
 // byPassword is the method that gives the password, nil where it may not be
 // given. Passphrases of keys are no passwords: what opens one is sent to nobody.
 func (l *login) byPassword(methods []string) ssh.AuthMethod {
-	if l.password == nil || l.offered.method != "" {
+	if l.password == nil || l.offered.given || l.offered.err != nil {
 		return nil
 	}
-	i := slices.IndexFunc(l.target.PasswordMethods, func(m string) bool { return slices.Contains(methods, m) })
+	i := slices.IndexFunc(l.target.PasswordMethods, func(m string) bool {
+		return slices.Contains(methods, m) && !slices.Contains(l.offered.methods, m)
+	})
 	if i < 0 || l.set.openedBy(l.ctx) {
 		return nil
 	}
-	l.offered.method = l.target.PasswordMethods[i]
-	if l.offered.method == "password" {
+	method := l.target.PasswordMethods[i]
+	l.offered.methods = append(l.offered.methods, method)
+	if method == "password" {
 		return ssh.PasswordCallback(l.give)
 	}
 	return ssh.KeyboardInteractive(l.answer)
@@ -58,7 +61,7 @@ func (l *login) give() (string, error) {
 
 func (l *login) fail(err error) error {
 	l.offered.err = err
-	return &Error{Class: fleet.AuthFailed, Text: fmt.Sprintf("%s@%s: Permission denied (%s).", l.target.User, l.target.HostName, l.offered.method), Hint: err.Error(), Err: err}
+	return &Error{Class: fleet.AuthFailed, Text: fmt.Sprintf("%s@%s: Permission denied (%s).", l.target.User, l.target.HostName, strings.Join(l.offered.methods, ",")), Hint: err.Error(), Err: err}
 }
 
 // answer answers one question for a password that is not to be shown (RFC 4256).

@@ -59,6 +59,7 @@ func TestPassword(t *testing.T) {
 	}
 	for name, lines := range map[string][]string{
 		"password":             {"PasswordAuthentication yes"},
+		"nothing to ask by":    {"PasswordAuthentication yes", "KbdInteractiveAuthentication yes"}, // the first method ends at once
 		"keyboard-interactive": {"UsePAM yes", "KbdInteractiveAuthentication yes"},
 	} {
 		t.Run(name, func(t *testing.T) {
