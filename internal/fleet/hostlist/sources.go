@@ -76,6 +76,9 @@ func (f *Sources) groupFiles(getenv func(string) string) []string {
 func sourceError(err error, flag string) error {
 	hint := fault.HintOf(err)
 	if hint == "" {
+		hint = "correct that line of what is given to " + flag
+	}
+	if _, unread := errors.AsType[*fs.PathError](err); unread {
 		hint = "give a readable file to " + flag
 	}
 	return &fault.Error{Err: err, Hint: hint, Code: fault.Misuse}
