@@ -210,7 +210,7 @@ func bySSH(t *testing.T, port int, settings []string) string {
 	}
 	for _, s := range []struct{ text, answer string }{
 		{"Permission denied", "accepted"}, {"no matching host key type", "no key in common"}, {"REVOKED HOST KEY", "refused"}, {"HAS CHANGED", "refused"},
-		{"Host key verification failed", "refused"}, {"Invalid key length", "refused"}, {"Couldn't drop certificate", "refused"},
+		{"Host key verification failed", "refused"}, {"Invalid key length", "refused"}, {"Couldn't drop certificate", "refused"}, {"Bad key types", "no such setting"},
 	} {
 		if strings.Contains(string(out), s.text) {
 			return s.answer
@@ -237,6 +237,9 @@ func TestRandomKnownHosts(t *testing.T) {
 		theirs, settings := c.write(t)
 		want := bySSH(t, c.server.Port, settings)
 		answers[want]++
+		if want == "no such setting" { // DSA, since 10.0
+			continue
+		}
 		ours, settings := c.write(t)
 		got := try(t, c.server.Sshd, c.engine(), settings)
 		switch {
