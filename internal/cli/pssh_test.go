@@ -142,6 +142,11 @@ func TestPslurpAsTheOriginal(t *testing.T) {
 	})
 }
 
+// typeWhenAsked runs $1 on a terminal and types $0 when it asks for a password: what
+// is typed before is thrown away by some.
+const typeWhenAsked = `mkfifo in; script -qec "$1" /dev/null <in >out & exec 3>in
+until grep -q 'assword.*: ' out; do sleep 0.1; done; echo "$0" >&3; wait $!; r=$?; cat out; exit $r`
+
 // TestPsshAsksForAPassword: -A asks once, on the terminal, and all hosts get the answer;
 // a wrong one is tried once by us.
 func TestPsshAsksForAPassword(t *testing.T) {
@@ -151,7 +156,8 @@ func TestPsshAsksForAPassword(t *testing.T) {
 	for _, program := range []string{"/usr/bin/parallel-ssh", "sshpace compat parallel-ssh"} {
 		for password, want := range map[string]int{"hidden word": 2, "wrong": 0} {
 			line := program + " -A -i -H 127.0.1.1 -H 127.0.1.2 -x '-F " + dir + "/ssh_config' echo hi"
-			cmd := exec.Command("sh", "-c", `(sleep 1; echo "$0") | script -qec "$1" /dev/null`, password, line)
+			cmd := exec.Command("sh", "-c", typeWhenAsked, password, line)
+			cmd.Dir = t.TempDir()
 			cmd.Env = append(os.Environ(), "NO_COLOR=1", "HOME="+dir)
 			out, err := cmd.CombinedOutput()
 			text := string(out)
