@@ -3,7 +3,7 @@
 // /dev/zero for some seconds. Each runs in turn with sshpace on the same cell, so that
 // both see the same machine.
 //
-//	go run ./crosscheck/agree [-cells 10] [-seed 1] [-sshpace ./sshpace]
+//	go run ./crosscheck/agree [-cells 10] [-match EXPRESSION] [-seed 1] [-sshpace ./sshpace]
 package main
 
 import (
@@ -18,6 +18,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,13 +29,18 @@ func main() {
 	log.SetFlags(0)
 	cells := flag.Int("cells", 10, "random cells to compare")
 	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "which cells")
+	match := flag.String("match", "", "only cells whose name matches this expression")
 	program := flag.String("sshpace", "./sshpace", "the program to check")
 	flag.Parse()
+	only, err := regexp.Compile(*match)
+	if err != nil {
+		log.Fatal(err)
+	}
 	s, err := newServer()
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = s.compare(*program, *cells, rand.New(rand.NewPCG(*seed, 0)))
+	err = s.compare(*program, pick(*cells, only, rand.New(rand.NewPCG(*seed, 0))))
 	s.close()
 	if err != nil {
 		log.Fatal(err)
@@ -46,8 +52,8 @@ type cell struct{ cipher, mac string }
 
 func (c cell) String() string { return strings.TrimSpace(c.cipher + " " + c.mac) }
 
-// pick draws distinct cells from the installed algorithms.
-func pick(n int, random *rand.Rand) []cell {
+// pick draws distinct cells from the installed algorithms whose names match.
+func pick(n int, only *regexp.Regexp, random *rand.Rand) []cell {
 	ciphers, macs := query("cipher"), query("mac")
 	var all []cell
 	for _, cipher := range ciphers {
@@ -59,6 +65,7 @@ func pick(n int, random *rand.Rand) []cell {
 			all = append(all, cell{cipher, mac})
 		}
 	}
+	all = slices.DeleteFunc(all, func(c cell) bool { return !only.MatchString(c.String()) })
 	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all[:min(n, len(all))]
 }
@@ -72,10 +79,10 @@ func query(what string) []string {
 }
 
 // compare prints client cost and throughput of random cells by both ways.
-func (s *server) compare(program string, n int, random *rand.Rand) error {
+func (s *server) compare(program string, cells []cell) error {
 	fmt.Printf("%-46s %8s %8s %7s %8s %8s %7s\n", "", "ns/B", "sshpace", "differ", "MB/s", "sshpace", "differ")
 	var costs, rates []float64
-	for _, c := range pick(n, random) {
+	for _, c := range cells {
 		before, err := s.loop(c)
 		if err != nil {
 			return err

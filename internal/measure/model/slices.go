@@ -63,6 +63,7 @@ type reading struct {
 	window int
 	place  int // among the slices of all connections, in the order of time
 	bytes  float64
+	long   bool                // both sides work side by side most of the time
 	ns     [quantities]float64 // 0: unknown
 }
 
@@ -159,7 +160,7 @@ func turn(windows [][]float64, window int, figure float64) [][]float64 {
 }
 
 func readingOf(s record.Slice, window, place int) reading {
-	r := reading{window: window, place: place, bytes: float64(s.Bytes)}
+	r := reading{window: window, place: place, bytes: float64(s.Bytes), long: s.Long}
 	r.ns[wall] = float64(s.WallNS)
 	if s.ClientCPUNS != nil {
 		r.ns[client] = float64(*s.ClientCPUNS)
@@ -176,14 +177,18 @@ func readingOf(s record.Slice, window, place int) reading {
 // ns per byte. N is 0 where the quantity is unknown in some slice.
 func locate(connections []*connection, q quantity, excess *Excess) (out []stats.Estimate, common float64) {
 	samples := make([]sample, len(connections))
+	fills := make([]fill, len(connections))
 	windows := 0
 	for i, c := range connections {
+		if q == wall {
+			fills[i] = excess.fill(c)
+		}
 		for _, r := range c.of(q) {
 			if r.ns[q] <= 0 {
 				samples[i] = sample{}
 				break
 			}
-			samples[i].logs = append(samples[i].logs, excess.log(r, q))
+			samples[i].logs = append(samples[i].logs, excess.log(r, q, fills[i]))
 			samples[i].windows = append(samples[i].windows, r.window)
 			samples[i].places = append(samples[i].places, r.place)
 			windows = max(windows, r.window+1)
@@ -211,12 +216,38 @@ func locate(connections []*connection, q quantity, excess *Excess) (out []stats.
 // log is the logarithm of ns per byte without the excess. Wall time is relative to
 // the CPU time that the same slice took of the costlier side, if that is known:
 // what slows a slice slows both.
-func (e *Excess) log(r reading, q quantity) float64 {
-	log := math.Log(e.free(r, q) / r.bytes)
+func (e *Excess) log(r reading, q quantity, f fill) float64 {
 	if q == wall && r.ns[client] > 0 {
-		log -= math.Log(e.costlier(r) / r.bytes)
+		return math.Log(f.rest(e.free(r, q)/e.costlier(r), r.bytes))
 	}
-	return log
+	return math.Log(e.free(r, q) / r.bytes)
+}
+
+// fill is what the short slices of a connection take on the wall, relative to the CPU
+// time of the costlier side. They are little more than what every slice begins and ends
+// with: one side works while the other has nothing yet, or nothing any more.
+type fill struct{ ratio, bytes float64 }
+
+func (e *Excess) fill(c *connection) fill {
+	var logs, sizes []float64
+	for _, r := range c.readings {
+		if !r.long && r.ns[wall] > 0 && r.ns[client] > 0 {
+			logs, sizes = append(logs, math.Log(e.free(r, wall)/e.costlier(r))), append(sizes, r.bytes)
+		}
+	}
+	if len(logs) < fewSlices {
+		return fill{}
+	}
+	return fill{math.Exp(stats.Median(logs)), stats.Median(sizes)}
+}
+
+// rest is the ratio of wall and CPU time of what a slice of so many bytes has more than
+// a short one: that of a transfer without beginning or end.
+func (f fill) rest(ratio, bytes float64) float64 {
+	if bytes < shortFactor*f.bytes || f.bytes == 0 {
+		return ratio
+	}
+	return math.Max((ratio*bytes-f.ratio*f.bytes)/(bytes-f.bytes), ratio/4)
 }
 
 // free is a quantity without the excess. A slice whose excess would be most of it

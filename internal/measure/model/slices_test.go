@@ -102,6 +102,32 @@ func TestThroughputIsThatOfLongSlices(t *testing.T) {
 	}
 }
 
+// A slow cipher's long slice is a few packets: while the client works on the first one
+// the server has nothing to do, and while the server works on the last one the client
+// is done. A long transfer is as fast as the slower of both.
+func TestThroughputHasNeitherBeginningNorEnd(t *testing.T) {
+	const client, server, wakes, packet = 1_500_000, 1_200_000, 100_000, 32768 // ns, bytes
+	random := rand.New(rand.NewPCG(7, 1))
+	trials, batches := turns(20, 60, func(int, int) (float64, float64) { return packet, client })
+	for b := range batches {
+		for i := range batches[b].Slices {
+			s := &batches[b].Slices[i]
+			packets, slow := 1.0, math.Exp(0.1*random.NormFloat64())
+			if s.Long = s.Round%6 == 0; s.Long {
+				packets = 5
+			}
+			cpu, other := time.Duration(slow*client*packets), time.Duration(slow*server*packets)
+			s.Bytes, s.ClientCPUNS, s.ServerCPUNS = unit.Bytes(packets*packet), &cpu, &other
+			s.WallNS = time.Duration(slow * (packets*client + server + wakes))
+		}
+	}
+	var logs []float64
+	for _, c := range SittingsOf(trials, batches).Connections {
+		logs = append(logs, c.Wall.Log-c.Client.Log)
+	}
+	near(t, "wall time of the slower side", math.Exp(stats.Mean(logs)), 1, 0.02)
+}
+
 // The machine is a fifth slower in the second half, in which one connection has
 // most of its turns: it is no costlier than the others.
 func TestLevelOfTheMachineIsShared(t *testing.T) {
