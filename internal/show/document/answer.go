@@ -16,7 +16,7 @@ type Answer struct {
 	Config []string // lines of ssh_config(5); none where nothing needs to be changed
 	Add    string   // the command that adds them, and the one that measures what they gain
 	Check  string
-	Scope  string // what Add does, in a line
+	Scope  string // the hosts that Add is for
 }
 
 // Names of the facts of an answer.
@@ -60,12 +60,11 @@ func AnswerOf(r *rank.Ranking, c *choice.Choice, advise string) Answer {
 	}
 	if len(a.Config) > 0 || !c.Stays() && !c.Uncertain() {
 		a.Add, a.Check = advise+" --write client", advise+" --prove"
-		scope := "that host"
+		a.Scope = "that host"
 		if r.Campaign.Server != record.ServerRemote {
 			a.Add += " --host '*'" // it says nothing of hosts: who asks for all says so
-			scope = "all hosts"
+			a.Scope = "all hosts"
 		}
-		a.Scope = "into ~/.ssh/config, for " + scope + "; ^: these first, others stay allowed"
 	}
 	return a
 }
@@ -81,7 +80,7 @@ func (a Answer) steps(file string) []string {
 	if len(add) > most && file != "" {
 		add, check = strings.Replace(add, file, "FILE", 1), strings.Replace(check, file, "FILE", 1)
 	}
-	return []string{"try it:   " + check, "write it: " + add, "(" + a.Scope + ")"}
+	return []string{"try it:   " + check + "  (changes nothing)", "write it: " + add + "  (" + a.Scope + ")", "^ puts these first in ~/.ssh/config; all others stay allowed"}
 }
 
 // useText names the best options with their figures.

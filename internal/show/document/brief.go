@@ -190,10 +190,11 @@ func basis(r *rank.Ranking) string {
 		connections += connectionsOf(c)
 	}
 	measured, predicted := bases(r)
-	text := fmt.Sprintf("%s over %s", unit.Count(measured, "combination"), unit.Count(connections, "connection"))
+	text := unit.Count(measured, "combination")
 	if turns := r.Slicing.Slices; turns > 0 {
 		text += fmt.Sprintf(", %d turns", turns)
 	}
+	text += ", " + unit.Count(connections, "connection")
 	if predicted > 0 {
 		text += fmt.Sprintf(", %d predicted", predicted)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/record"
 	"sshpace/internal/verdict/choice"
@@ -82,14 +83,16 @@ func (s screen) opening() []Block {
 }
 
 // head says what was measured, and how noisy that was.
-func (s screen) head() []string { return append(hanging("", s.what()), hanging("", Noise(s.r))...) }
+func (s screen) head() []string {
+	return append(hanging("", s.what()), hanging("", strings.Join(nonEmpty(processors(s.r.Environment), Noise(s.r)), ", "))...)
+}
 
 // what names the programs, the machine and the length of the run.
 func (s screen) what() string {
 	e, c := s.r.Environment, s.r.Campaign
 	where := "SSH to " + orUnknown(c.Target)
 	if c.Server != record.ServerRemote && c.Imported == "" {
-		where = "SSH on one machine"
+		where = "SSH on one machine, over loopback"
 	}
 	if s.o.Here {
 		where = strings.Replace(where, "one", "this", 1)
@@ -98,7 +101,7 @@ func (s screen) what() string {
 	if server := release(e.Server); server != "" && !strings.HasPrefix(client, server) {
 		client += " to " + server
 	}
-	words := nonEmpty(client, library(e.Crypto), processors(e), lasted(c, s.o.Measured))
+	words := nonEmpty(client, library(e.Crypto), lasted(c, s.o.Measured))
 	return where + ": " + strings.Join(words, ", ")
 }
 
@@ -174,15 +177,16 @@ func Noise(r *rank.Ranking) string {
 	busy := r.Harness.Busy()
 	switch slowed := r.Slowed.Percent(); {
 	case slowed >= 1:
-		words = append(words, fmt.Sprintf("its neighbours slowed it by %.0f %%", slowed))
+		words = append(words, fmt.Sprintf("slowed %.0f %% by other guests or work, as all figures are", slowed))
 	case busy >= 0.01:
 		words = append(words, fmt.Sprintf("other work disturbed %.0f %% of the run", 100*busy))
 	}
+	by := map[rank.By]string{rank.Cost: "CPU", rank.Throughput: "speed"}[r.By]
 	if floor := r.Floor(); floor > 0 {
-		words = append(words, fmt.Sprintf("rows less than %s %% apart count as equal", Percent(floor)))
+		words = append(words, fmt.Sprintf("less than %s %% of %s apart is equal", Percent(floor), by))
 	}
 	if r.By == rank.Cost {
-		words = append(words, "ordered by CPU, steadier here than speed")
+		words = append(words, "ordered by CPU, steadier than speed")
 	}
 	return strings.Join(words, "; ")
 }
@@ -216,20 +220,36 @@ func (s screen) options(direction int, d record.Direction) Block {
 	}
 	rows := foldOptions(s.c, direction, s.r.Campaign.Offer)
 	best := s.longest(rows)
-	last := ""
 	shown := s.shown(len(rows), s.rows)
-	left := len(rows)
-	for i, row := range rows {
-		if i < shown || row.holds(s.c.Present.Suite) { // what is used now always stands there, to compare with
-			b.Rows = append(b.Rows, s.optionRow(row, best, &last)...)
-			left--
+	for i := 0; i < len(rows); i++ {
+		hidden := s.hidden(rows[i:], shown-i)
+		if hidden > 1 { // one takes no more room than saying so
+			what := "between"
+			if i += hidden; i == len(rows) {
+				what = "more"
+			}
+			b.Rows = append(b.Rows, restRow(hidden, what, "report --limit 0"))
+		}
+		if i < len(rows) {
+			b.Rows = append(b.Rows, s.optionRow(rows[i], best)...)
 		}
 	}
 	b.Title = title + s.orderedBy()
-	b.Rows = append(b.Rows, restRow(left, "more", "report --limit 0"))
 	b.Rows = append(b.Rows, s.refused(d))
 	b.Rows = slices.DeleteFunc(b.Rows, func(row []string) bool { return row == nil })
 	return b
+}
+
+// hidden is how many rows are left out here, if the first ones are shown. What is used
+// now always stands there, to compare with.
+func (s screen) hidden(rows []folded, shown int) int {
+	if shown > 0 {
+		return 0
+	}
+	if i := slices.IndexFunc(rows, func(f folded) bool { return f.holds(s.c.Present.Suite) }); i >= 0 {
+		return i
+	}
+	return len(rows)
 }
 
 // shown is how many rows of a table there is room for.
@@ -285,13 +305,8 @@ func (s screen) barOf(f folded) float64 {
 
 // optionRow is one row, or two where the name is long: it is never cut, for it can be
 // typed.
-func (s screen) optionRow(f folded, best float64, last *string) [][]string {
+func (s screen) optionRow(f folded, best float64) [][]string {
 	group := f.cells[0].Group
-	if group == *last {
-		group = ""
-	} else {
-		*last = group
-	}
 	now := ""
 	if f.holds(s.c.Present.Suite) {
 		now = Now
@@ -332,7 +347,7 @@ func (s screen) refused(d record.Direction) []string {
 	if len(cells) == 0 {
 		return nil
 	}
-	what := "weak"
+	what := "less safe"
 	if s.c.Policy.Name != "modern" {
 		what = "others"
 	}
@@ -344,8 +359,8 @@ func (s screen) logins() Block {
 	l := s.c.Logins
 	b := Block{
 		Title:  "LOGIN, once per connection" + s.loginOrder(),
-		Fields: []Field{{Width: 1}, {Width: nameWidth + 3}, {Width: 3}, {Width: 9, Right: true}, {Width: 13, Right: true}, {}},
-		Heads:  [][]string{{"", "", "", "ms", "CPU ms, both", ""}},
+		Fields: []Field{{Width: 1}, {Width: nameWidth + 3}, {Width: 3}, {Width: 9, Right: true}, {Width: 18, Right: true}, {}},
+		Heads:  [][]string{{"", "", "", "ms", "CPU ms, both sides", ""}},
 	}
 	keep := s.shown(len(l.Options), loginRows)
 	for i, k := range l.Options {
@@ -356,7 +371,7 @@ func (s screen) logins() Block {
 	}
 	b.Rows = append(b.Rows, hiddenLogins(len(l.Options)-len(b.Rows), l.Refused)...)
 	if l.PostQuantum > 0 && len(l.Options) > 0 && l.Options[0].PostQuantum {
-		b.Lines = append(b.Lines, fmt.Sprintf("  PQ: safe against quantum computers, too; ~%s ms more CPU per login: keep it", Figure(l.PostQuantum/1e6)))
+		b.Lines = append(b.Lines, fmt.Sprintf("  PQ is safe against quantum computers, too, for ~%s ms more CPU: keep it", Figure(l.PostQuantum/1e6)))
 	}
 	return b
 }
@@ -368,7 +383,7 @@ func hiddenLogins(more, refused int) [][]string {
 		words = append(words, fmt.Sprintf("%d more: report --limit 0", more))
 	}
 	if refused > 0 {
-		words = append(words, fmt.Sprintf("%d weak: report --all", refused))
+		words = append(words, fmt.Sprintf("%d less safe: report --all", refused))
 	}
 	if len(words) == 0 {
 		return nil
@@ -426,7 +441,7 @@ func (s screen) foot() []string {
 	addAll("TRUST", s.trust())
 	addAll("NOTE", s.notes())
 	if len(s.r.Bulk) > 0 && !s.terse {
-		add("WORDS", "CPU s/GB: seconds of CPU per GB, both sides together; [a-b]: where 95 % of repeated runs find it; one letter: tied"+s.neighbours())
+		add("WORDS", "CPU s/GB: seconds of CPU per GB, both sides together; [a-b]: where 95 % of repeated runs find it; one letter: tied")
 	}
 	add("FILE", s.o.File)
 	if len(s.r.Bulk) > 0 {
@@ -435,20 +450,15 @@ func (s screen) foot() []string {
 	return out
 }
 
-// neighbours explains the word, if the screen has it.
-func (s screen) neighbours() string {
-	if s.r.Slowed.Percent() < 1 {
-		return ""
-	}
-	return "; neighbours: other guests of the host, or other work"
-}
-
 // limits says what bounds a transfer: what was found while one went on, or else what
 // the figures say of the best option.
 func (s screen) limits() []string {
 	var out []string
 	for _, l := range s.r.Limits {
 		line := cmp.Or(l.Sentence, l.What)
+		if rate := l.Evidence.BytesPerSecond; rate > 0 && l.Suite == (alg.Suite{}) {
+			line = fmt.Sprintf("now, at %s MB/s: %s", Figure(rate/1e6), line)
+		}
 		if len(s.r.Limits) > 1 {
 			line = fmt.Sprintf("%s: %s", l.Direction, line)
 		}
@@ -495,10 +505,7 @@ func (s screen) trust() []string {
 	}
 	out := []string{basis(s.r)}
 	if s.c.Tied > 0 {
-		if q := s.r.Deciding(s.c.Options[0].Cells[0]); q != nil && q.Lo != q.Hi {
-			what := map[rank.By]string{rank.Cost: "CPU", rank.Throughput: "speed"}[s.r.By]
-			out[0] += fmt.Sprintf("; another run may show all %s up to %s %% off, together: ratios stay", what, Percent(100*q.HalfWidth()))
-		}
+		out[0] += s.doubt(s.c.Options[0].Cells[0])
 	}
 	for _, w := range s.r.Warnings {
 		if w.Name == rank.Throttled {
@@ -515,6 +522,24 @@ func (s screen) trust() []string {
 		out = append(out, fmt.Sprintf("the same work under two names came out equal in %d of %s", n-apart, unit.Count(n, "pair")))
 	}
 	return out
+}
+
+// doubt says how far a cell's figures may be off in another run: mostly by what all
+// cells have in common.
+func (s screen) doubt(c rank.Cell) string {
+	var words []string
+	for _, figure := range []struct {
+		of string
+		q  *rank.Quantity
+	}{{"speed", c.Throughput}, {"CPU", s.r.Busiest(c)}} {
+		if figure.q != nil && figure.q.Lo != figure.q.Hi {
+			words = append(words, fmt.Sprintf("%s by %s %%", figure.of, Percent(100*figure.q.HalfWidth())))
+		}
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return "; in another run all may be off together, " + strings.Join(words, ", ") + "; ratios hold"
 }
 
 // told are the doubts that the head of the screen says in its own words.

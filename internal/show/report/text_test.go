@@ -74,7 +74,7 @@ func TestText(t *testing.T) {
 		wants   []string
 	}{
 		"first screen": {document.Options{File: "run.jsonl"}, []string{
-			"\n  USE   aes128-gcm", "\n  NOW   ", "\n  GAIN  ", "\n  DO    Ciphers ^aes128-gcm@openssh.com\n", "UPLOAD, policy modern", "104 weak: report --all",
+			"\n  USE   aes128-gcm", "\n  NOW   ", "\n  GAIN  ", "\n  DO    Ciphers ^aes128-gcm@openssh.com\n", "UPLOAD, policy modern", "104 less safe: report --all",
 			"LOGIN", " PQ\n", "WHAT LIMITS", "TRUST ", "FILE         run.jsonl",
 		}},
 		"all": {document.Options{All: true}, []string{
