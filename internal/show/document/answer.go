@@ -72,7 +72,7 @@ func AnswerOf(r *rank.Ranking, c *choice.Choice, advise string) Answer {
 // steps are the commands that add and check the lines. Where they would be too long
 // for a line, the result is called FILE in them.
 func (a Answer) steps(file string) []string {
-	const most = 80 - len("        write it: ")
+	most := 80 - len("        write it: ") - len("  ("+a.Scope+")")
 	if a.Add == "" {
 		return nil
 	}
