@@ -237,7 +237,7 @@ func difference(r, full *Resolved) *patch {
 				p.several[k] = full.all(k)
 			}
 		case r.set[k] == nil && full.set[k] == nil:
-		case full.set[k] == nil && slices.Contains(algorithmLists, k): // comes to nothing, which ssh -G passes over in silence
+		case full.set[k] == nil && slices.Contains(algorithmLists, k): // comes to no list at all: ssh -G passes over it in silence, and so does shown
 			p.set[k] = &Value{Origin: r.set[k].Origin}
 		case r.set[k] == nil || full.set[k] == nil || !sameArgs(*r.set[k], *full.set[k]):
 			p.set[k] = full.set[k]

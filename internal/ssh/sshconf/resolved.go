@@ -104,7 +104,7 @@ func (r *Resolved) shown(k Keyword) []Value {
 		return []Value{{[]string{v.word(), r.set[rekeyInterval].word()}, v.Origin}}
 	case specs[k].several:
 		return r.all(k)
-	case r.set[k] != nil:
+	case r.set[k] != nil && r.set[k].Args != nil: // no list: see difference
 		return []Value{*r.set[k]}
 	}
 	return nil
