@@ -199,10 +199,10 @@ var telling = []string{"vulnerable", "Address already in use", "Session open ref
 func (l *lastWords) why(err error) string {
 	lines := strings.Split(strings.TrimSpace(l.String()), "\n")
 	why := err.Error()
-	for _, line := range lines {
+	for i, line := range lines {
 		line = strings.TrimSpace(line)
 		if slices.ContainsFunc(telling, func(words string) bool { return strings.Contains(line, words) }) {
-			return line
+			return sentence(lines, i)
 		}
 		if line != "" && !isChatter(line) {
 			why = line
@@ -210,6 +210,26 @@ func (l *lastWords) why(err error) string {
 	}
 	return why
 }
+
+// sentence is a line, whole where PuTTY has wrapped it: its explanations begin with
+// "The " and end with a full stop. Other programs say it in one line.
+func sentence(lines []string, at int) string {
+	first := at
+	for first > 0 && !strings.HasPrefix(lines[first], "The ") {
+		first--
+	}
+	last := at
+	for last < len(lines)-1 && !strings.HasSuffix(strings.TrimSpace(lines[last]), ".") {
+		last++
+	}
+	if !strings.HasPrefix(lines[first], "The ") || last-first > wrapped {
+		first, last = at, at
+	}
+	return strings.Join(strings.Fields(strings.Join(lines[first:last+1], " ")), " ")
+}
+
+// wrapped is how many lines more a sentence may have.
+const wrapped = 4
 
 // chatter begins lines that explain no failure.
 var chatter = []string{"debug", "Transferred:", "Bytes per second:", "Connection to ", "Connection closed", "Executing:", "Warning: Permanently", "sftp>", "lost connection", "rsync error:", "Authenticated to"}

@@ -29,6 +29,7 @@ type Subject struct {
 	failed int
 	out    bool                   // given up
 	done   map[record.RunKind]int // runs that went well before this one was gone on with
+	walls  map[record.RunKind][]time.Duration
 }
 
 // Turns is how subjects are measured.
@@ -53,7 +54,7 @@ const checkedFar = 256<<10 + 517
 
 // Measure checks and calibrates all subjects, and then gives each of them, in
 // every round, a short and a long run, all in random order: what slows the machine
-// for a while slows all of them alike. It ends after the run in which drain ends,
+// for a while slows all of them alike; what has no figure then gets some turns more. It ends after the run in which drain ends,
 // or at once with ctx. A subject that fails is given up, the others go on.
 func (t Turns) Measure(ctx, drain context.Context, all []*Subject, sink record.Sink) error {
 	last := t.remember(all)
@@ -71,22 +72,42 @@ func (t Turns) Measure(ctx, drain context.Context, all []*Subject, sink record.S
 		}
 	}
 	random := rand.New(rand.NewPCG(t.Seed, 0))
-	for round := range t.Rounds {
+	for round := range t.Rounds + again {
 		var turns []turn
 		for _, c := range all {
-			turns = append(turns, c.turns(round)...)
+			if round < t.Rounds || c.figureless() {
+				turns = append(turns, c.turns(round)...)
+			}
 		}
 		random.Shuffle(len(turns), func(i, j int) { turns[i], turns[j] = turns[j], turns[i] })
 		for _, u := range turns {
 			if drain.Err() != nil {
 				return context.Cause(ctx)
 			}
-			if err := t.take(ctx, u, round+1, sink); err != nil {
+			if err := t.take(ctx, u, min(round+1, t.Rounds), sink); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// again is how many rounds more a subject gets that has no figure, because other work
+// held up its short runs for longer than its long ones took.
+const again = 3
+
+// figureless reports whether no long run took longer than the short ones.
+func (c *Subject) figureless() bool {
+	short, long := slices.Sorted(slices.Values(c.walls[record.ShortRun])), c.walls[record.LongRun]
+	return len(short) > 0 && len(long) > 0 && slices.Max(long) <= short[len(short)/2]
+}
+
+// took remembers what a run took.
+func (c *Subject) took(kind record.RunKind, wall time.Duration) {
+	if c.walls == nil {
+		c.walls = map[record.RunKind][]time.Duration{}
+	}
+	c.walls[kind] = append(c.walls[kind], wall)
 }
 
 // remember finds in an older file what was measured of subjects, and returns the
@@ -106,6 +127,7 @@ func (t Turns) remember(all []*Subject) (last int) {
 		for _, run := range t.Old.Runs {
 			if run.Way == way.ID && run.Failure == "" {
 				c.done[run.Kind]++
+				c.took(run.Kind, run.WallNS)
 			}
 		}
 	}
@@ -234,6 +256,8 @@ func (t Turns) take(ctx context.Context, u turn, round int, sink record.Sink) er
 		run.Failure = err.Error()
 		u.failed++
 		u.out = u.failed >= patience
+	} else {
+		u.took(u.kind, reading.Wall)
 	}
 	return sink(record.Record{Run: &run})
 }
