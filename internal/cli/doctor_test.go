@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -116,7 +117,9 @@ func nameReply(q []byte) []byte {
 // alone runs a shell script of the test in a network and file systems of its own,
 // where name servers, routes and PAM can be planted. It needs root.
 func alone(ts *testscript.TestScript, _ bool, args []string) {
-	cmd := exec.Command("unshare", "-m", "-n", "-p", "-f", "--mount-proc", "--kill-child", "sh", "-eux", args[0])
+	network, err := filepath.Abs("testdata/network.sh")
+	ts.Check(err)
+	cmd := exec.Command("unshare", "-m", "-n", "-p", "-f", "--mount-proc", "--kill-child", "sh", "-eux", network, args[0])
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // and all that it started with it
 	cmd.Dir = ts.MkAbs(".")
 	cmd.Env = append(os.Environ(), "WORK="+cmd.Dir, "HOME="+cmd.Dir, "PATH="+ts.Getenv("PATH"))
