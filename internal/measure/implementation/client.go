@@ -5,10 +5,11 @@ package implementation
 import (
 	"context"
 	"encoding/base64"
-	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -272,12 +273,25 @@ func (b *Setup) Negotiated(ctx context.Context, c Client, s Server, want alg.Sui
 	}
 	common := offer.Intersect(s.Offer)
 	if len(common.Ciphers) == 0 || len(common.Kex) == 0 || len(common.MACs) == 0 && !alg.IsAEAD(common.Ciphers[0]) {
-		return alg.Suite{}, errNothingCommon
+		return alg.Suite{}, lacking(common, s.Offer, want)
 	}
 	return alg.NewSuite(common.Ciphers[0], firstOf(common.MACs), common.Kex[0]), nil
 }
 
-var errNothingCommon = errors.New("they have no algorithm in common")
+// lacking says what a client and a server have not in common.
+func lacking(common, server alg.Offer, want alg.Suite) error {
+	switch {
+	case len(common.Ciphers) == 0 && slices.Contains(server.Ciphers, want.Cipher):
+		return fmt.Errorf("the client has no %s", want.Cipher)
+	case len(common.Ciphers) == 0 && want.Cipher != "":
+		return fmt.Errorf("the server has no %s", want.Cipher)
+	case len(common.Ciphers) == 0:
+		return nothingCommon(alg.Cipher, server)
+	case len(common.Kex) == 0:
+		return nothingCommon(alg.Kex, server)
+	}
+	return nothingCommon(alg.MAC, server)
+}
 
 func firstOf(names []string) string {
 	if len(names) == 0 {
