@@ -190,6 +190,10 @@ var sizes = []int64{32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20
 // longer slices are to show throughput.
 const longer = 4 * time.Millisecond
 
+// leastLong is the smallest of these: 16 packets. With 4, as the slowest ciphers had
+// them, both sides seldom work side by side: 3DES came out a quarter too slow.
+const leastLong = 512 << 10
+
 // patience is how much longer than its CPU time a slice may take, as on a slow
 // network.
 const patience = 40
@@ -217,6 +221,9 @@ func (s *sitting) share(ctx context.Context, l line, t record.Trial, length time
 			if perByte*float64(n) <= math.Sqrt2*float64(length) {
 				s.sizes[key] = n
 			}
+		}
+		if length > longer {
+			s.sizes[key] = max(s.sizes[key], leastLong)
 		}
 	}
 	return s.sizes[key], nil

@@ -177,16 +177,16 @@ func Noise(r *rank.Ranking) string {
 	busy := r.Harness.Busy()
 	switch slowed := r.Slowed.Percent(); {
 	case slowed >= 1:
-		words = append(words, fmt.Sprintf("slowed %.0f %% by other guests or work, as all figures are", slowed))
+		words = append(words, fmt.Sprintf("slowed %.0f %% by other guests or work (figures are not corrected)", slowed))
 	case busy >= 0.01:
 		words = append(words, fmt.Sprintf("other work disturbed %.0f %% of the run", 100*busy))
 	}
 	by := map[rank.By]string{rank.Cost: "CPU", rank.Throughput: "speed"}[r.By]
 	if floor := r.Floor(); floor > 0 {
-		words = append(words, fmt.Sprintf("less than %s %% of %s apart is equal", Percent(floor), by))
+		words = append(words, fmt.Sprintf("%s differences under %s %% are ties", by, Percent(floor)))
 	}
 	if r.By == rank.Cost {
-		words = append(words, "ordered by CPU, steadier than speed")
+		words = append(words, "sorted by CPU, steadier than speed")
 	}
 	return strings.Join(words, "; ")
 }
@@ -457,7 +457,7 @@ func (s screen) limits() []string {
 	for _, l := range s.r.Limits {
 		line := cmp.Or(l.Sentence, l.What)
 		if rate := l.Evidence.BytesPerSecond; rate > 0 && l.Suite == (alg.Suite{}) {
-			line = fmt.Sprintf("now, at %s MB/s: %s", Figure(rate/1e6), line)
+			line = fmt.Sprintf("in a separate transfer as now, %s MB/s: %s", Figure(rate/1e6), line)
 		}
 		if len(s.r.Limits) > 1 {
 			line = fmt.Sprintf("%s: %s", l.Direction, line)
@@ -539,7 +539,7 @@ func (s screen) doubt(c rank.Cell) string {
 	if len(words) == 0 {
 		return ""
 	}
-	return "; in another run all may be off together, " + strings.Join(words, ", ") + "; ratios hold"
+	return "; figures may shift together in another run, " + strings.Join(words, ", ") + ": trust the ratios"
 }
 
 // told are the doubts that the head of the screen says in its own words.

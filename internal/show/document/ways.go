@@ -37,12 +37,30 @@ func OfWays(results []ways.Result, f *record.File) *Document {
 	}
 	if chart, ok := tripChart(results); ok {
 		d.Charts = append(d.Charts, chart)
+	} else if len(measured) > 0 {
+		d.Charts = append(d.Charts, wayChart(measured))
 	}
 	d.Brief = append(append(d.Brief, head, briefWays(measured, paired(results))), briefTrips(results)...)
 	d.Brief = append(d.Brief, Block{Lines: append(unmeasured(results, f), controlLines(f)...)}, Block{Lines: limitLines(f.Limits)})
 	d.Brief = slices.DeleteFunc(cleanBlocks(d.Brief), func(b Block) bool { return len(b.Rows) == 0 && len(b.Lines) == 0 })
 	d.Method = []string{howWays}
 	return d
+}
+
+// wayChart draws how fast each way is.
+func wayChart(measured []ways.Result) Chart {
+	c := Chart{
+		Name: "ways", Table: "ways", Shape: Bars, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
+		Title: "How fast each way is", Note: "More is better. The lines are 95 % intervals, or ranges where there are fewer than 6 rounds.",
+	}
+	for _, r := range measured {
+		label := WayLabel(r.Way)
+		if cipher := Short(r.Suite.Cipher); cipher != "" {
+			label += ", " + cipher
+		}
+		c.Items = append(c.Items, Item{Label: label, Suite: r.Suite, Points: []Point{point(&r.Rate, 1e6)}})
+	}
+	return c
 }
 
 const howWays = "MB/s and CPU are those of long runs without what runs of one byte take (start); medians, and their 95 % interval, or their range where there are fewer than 6 rounds."
