@@ -177,7 +177,7 @@ func Noise(r *rank.Ranking) string {
 	busy := r.Harness.Busy()
 	switch slowed := r.Slowed.Percent(); {
 	case slowed >= 1:
-		words = append(words, fmt.Sprintf("slowed %.0f %% by other guests or work (figures are not corrected)", slowed))
+		words = append(words, fmt.Sprintf("slowed %.0f %% by other guests or work (not corrected)", slowed))
 	case busy >= 0.01:
 		words = append(words, fmt.Sprintf("other work disturbed %.0f %% of the run", 100*busy))
 	}
@@ -539,7 +539,7 @@ func (s screen) doubt(c rank.Cell) string {
 	if len(words) == 0 {
 		return ""
 	}
-	return "; figures may shift together in another run, " + strings.Join(words, ", ") + ": trust the ratios"
+	return "; another run may shift all, " + strings.Join(words, ", ") + ": trust the ratios"
 }
 
 // told are the doubts that the head of the screen says in its own words.
