@@ -200,7 +200,7 @@ func (j *Run) report(f *record.File, name string, drain context.Context, runErr 
 		return cmp.Or(runErr, fault.WithHint(fmt.Errorf("%s: %w", name, err), "allow more time or look at the failures; go on with: "+j.GoOn+name))
 	}
 	newest, _ := j.Store.Newest()
-	x := &format.Ranking{Ranking: ranking, Records: f, Options: document.Options{Here: true, File: name, Advise: format.AdviseLine(name, newest, "modern")}}
+	x := &format.Ranking{Ranking: ranking, Records: f, Options: document.Options{Here: true, File: name, Shown: j.Store.Shown(name), Advise: format.AdviseLine(name, newest, "modern")}}
 	if err := format.Print(j.Stdout, x, j.JSON); err != nil {
 		return err
 	}

@@ -126,8 +126,9 @@ people who want to report and compare it.`,
 				x := &format.Ranking{Ranking: r, Records: records, Classic: classic, Output: out.Output, Options: shown}
 				x.Options.Choice = choice.Of(r, choice.Options{Policy: policy})
 				x.Options.File, x.Options.Advise, x.Options.Here = path, format.AdviseLine(path, newest, policyName), path == newest
+				x.Options.Shown = store.Of(sys.Getenv).Shown(path)
 				if anonymous {
-					x.Options.File, x.Options.Advise, x.Options.Here = "", "", false
+					x.Options.File, x.Options.Shown, x.Options.Advise, x.Options.Here = "", "", "", false
 				}
 				if err := out.Write(sys.Stdout, sys.Stderr, renderings, x); err != nil {
 					return err

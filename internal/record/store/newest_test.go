@@ -51,3 +51,19 @@ func TestNewest(t *testing.T) {
 		t.Errorf("newest of a host without one: %s", got)
 	}
 }
+
+// A path in the home folder is shown as it is typed.
+func TestShown(t *testing.T) {
+	for _, test := range []struct{ store, path, want string }{
+		{"/home/u/.local/state/sshpace", "/home/u/.local/state/sshpace/results/a.jsonl", "~/.local/state/sshpace/results/a.jsonl"},
+		{"/home/u/.local/state/sshpace", "/home/u2/a.jsonl", "/home/u2/a.jsonl"},
+		{"/home/u/.local/state/sshpace", "a.jsonl", "a.jsonl"},
+		{"/var/state/sshpace", "/var/state/sshpace/results/a.jsonl", "/var/state/sshpace/results/a.jsonl"},
+		{"", "/a.jsonl", "/a.jsonl"},
+		{"/.local/state/sshpace", "/a.jsonl", "/a.jsonl"},
+	} {
+		if got := Store(test.store).Shown(test.path); got != test.want {
+			t.Errorf("%s in %s is shown as %s, not %s", test.path, test.store, got, test.want)
+		}
+	}
+}

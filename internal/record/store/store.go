@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	"sshpace/internal/base/fault"
@@ -26,6 +27,20 @@ type Store string
 
 // Of is the store of a user.
 func Of(getenv func(string) string) Store { return Store(safedir.State(getenv)) }
+
+// usual is where the state folder is in the home folder, unless XDG_STATE_HOME says
+// otherwise.
+const usual = "/.local/state/sshpace"
+
+// Shown is a path as a user types it: ~ stands for the home folder.
+func (s Store) Shown(path string) string {
+	home, known := strings.CutSuffix(string(s), usual)
+	rest, inside := strings.CutPrefix(path, home+"/")
+	if !known || !inside || home == "" {
+		return path
+	}
+	return "~/" + rest
+}
 
 // Results is the folder of results that the user gave no name.
 func (s Store) Results() string { return s.folder("results") }

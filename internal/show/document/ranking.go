@@ -21,6 +21,7 @@ type Options struct {
 	Limit    int            // text: rows of a table; 0: as many as a screen has room for, below 0: all
 	Here     bool           // text: this machine is the one that was measured
 	File     string         // text: name of the result; "" for none
+	Shown    string         // text: that name as a user types it; default: File
 	Advise   string         // command line that leads from this result to its advice; default: sshpace advise
 	Measured time.Duration  // how long the run took; 0: as planned
 }

@@ -443,7 +443,7 @@ func (s screen) foot() []string {
 	if len(s.r.Bulk) > 0 && !s.terse {
 		add("WORDS", "CPU s/GB: seconds of CPU per GB, both sides together; [a-b]: where 95 % of repeated runs find it; one letter: tied")
 	}
-	add("FILE", s.o.File)
+	add("FILE", cmp.Or(s.o.Shown, s.o.File))
 	if len(s.r.Bulk) > 0 {
 		add("MORE", "sshpace report --all | --method | --out report.html; sshpace advise")
 	}
