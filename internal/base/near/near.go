@@ -12,7 +12,7 @@ const most = 3
 
 // Names returns up to three of the names that are nearest to what was typed, best
 // first: those that differ by a few letters, then those that hold it whole. Upper
-// and lower case are one.
+// and lower case are one, and a name@domain (RFC 4251, section 6) is as near as its name.
 func Names(typed string, names []string) []string {
 	typed = strings.ToLower(typed)
 	type candidate struct {
@@ -22,7 +22,8 @@ func Names(typed string, names []string) []string {
 	var found []candidate
 	for _, name := range names {
 		lower := strings.ToLower(name)
-		edits := distance(typed, lower)
+		local, _, _ := strings.Cut(lower, "@")
+		edits := min(distance(typed, lower), distance(typed, local))
 		switch {
 		case edits <= max(1, min(3, len(typed)/3)):
 		case len(typed) > 2 && strings.Contains(lower, typed):

@@ -23,6 +23,7 @@ func TestNames(t *testing.T) {
 		{"", commands, nil},
 		{"aes-128-ctr", ciphers, []string{"aes128-ctr", "aes128-cbc"}},
 		{"chacha20", ciphers, []string{"chacha20-poly1305@openssh.com"}},
+		{"aes128-gmc", []string{"aes128-cbc", "aes128-ctr", "aes128-gcm@openssh.com"}, []string{"aes128-gcm@openssh.com", "aes128-cbc", "aes128-ctr"}},
 		{"é", ciphers, nil},
 	} {
 		if got := near.Names(test.typed, test.names); !slices.Equal(got, test.want) {
