@@ -52,7 +52,7 @@ type List struct {
 	Kind    alg.Kind
 	Keyword string   // of ssh_config(5) and sshd_config(5)
 	Choices []Choice // all that the policy allows, best first
-	First   []string // what a configuration puts first: the best and what is tied with it; none where nothing needs to be changed
+	First   []string // what a configuration names: if strict all Choices, else the best and what is tied with it; none where nothing needs to be changed
 	Dropped []Choice // offered now, but not advised
 	keep    string   // why nothing needs to be put first
 }
@@ -110,7 +110,7 @@ func New(p Params) (*Advice, error) {
 		}
 	}
 	a.Advised = a.offer().Negotiate(shared)
-	if len(a.Lists[2].First) == 0 && a.Present.Kex != "" && !a.Strict {
+	if len(a.Lists[2].First) == 0 && a.Present.Kex != "" {
 		a.Advised.Kex = a.Present.Kex
 	}
 	a.doubt(p)
@@ -242,7 +242,7 @@ func (a *Advice) first() {
 		list := &a.Lists[i]
 		list.First = c.First(list.Kind)
 		switch {
-		case a.Severed == list.Kind && len(list.First) == 0:
+		case a.Strict, a.Severed == list.Kind && len(list.First) == 0:
 			list.First = list.Names()
 		case list.Kind == alg.Kex:
 			list.keep = "a login happens once, and the policy allows what is used now"
@@ -258,7 +258,7 @@ func (a *Advice) first() {
 
 // Changes reports whether the advice changes anything.
 func (a *Advice) Changes() bool {
-	return a.Strict || slices.ContainsFunc(a.Lists, func(l List) bool { return len(l.First) > 0 })
+	return slices.ContainsFunc(a.Lists, func(l List) bool { return len(l.First) > 0 })
 }
 
 // fill says what is known of a cipher or a MAC: its best option among those that

@@ -48,7 +48,7 @@ func (a *Advice) lines(b *strings.Builder, indent string, of Side) {
 			continue
 		}
 		for _, c := range list.Choices {
-			if a.Strict || slices.Contains(list.First, c.Name) {
+			if slices.Contains(list.First, c.Name) {
 				fmt.Fprintf(b, "%s# %s: %s\n", indent, c.Name, c.Reason)
 			}
 		}
@@ -67,7 +67,7 @@ func (l List) value(of Side, strict bool) (value, why string) {
 	case len(l.Choices) == 0:
 		return "", "the policy allows none, and its ciphers need none"
 	case strict:
-		return strings.Join(l.Names(), ","), "closed: every other algorithm is refused, also those of later versions"
+		return strings.Join(names, ","), "closed: every other algorithm is refused, also those of later versions"
 	case len(names) == 0:
 		return "", l.keep
 	case len(now) == 0 && of.Old:

@@ -175,9 +175,6 @@ func (a *Advised) checkServer(ctx context.Context, file string) error {
 func (a *Advised) follows(got alg.Offer, was advise.Side) error {
 	for _, list := range a.Advice.Lists {
 		want, names := list.First, got.List(list.Kind)
-		if a.Strict {
-			want = list.Names()
-		}
 		if len(want) == 0 || was.Old && !a.Strict && len(was.Offer.List(list.Kind)) == 0 {
 			continue // there is no line
 		}
