@@ -177,18 +177,18 @@ func readingOf(s record.Slice, window, place int) reading {
 // ns per byte. N is 0 where the quantity is unknown in some slice.
 func locate(connections []*connection, q quantity, excess *Excess) (out []stats.Estimate, common float64) {
 	samples := make([]sample, len(connections))
-	fills := make([]fill, len(connections))
 	windows := 0
 	for i, c := range connections {
+		var f fill
 		if q == wall {
-			fills[i] = excess.fill(c)
+			f = excess.fill(c)
 		}
 		for _, r := range c.of(q) {
 			if r.ns[q] <= 0 {
 				samples[i] = sample{}
 				break
 			}
-			samples[i].logs = append(samples[i].logs, excess.log(r, q, fills[i]))
+			samples[i].logs = append(samples[i].logs, excess.log(r, q, f))
 			samples[i].windows = append(samples[i].windows, r.window)
 			samples[i].places = append(samples[i].places, r.place)
 			windows = max(windows, r.window+1)
