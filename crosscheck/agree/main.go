@@ -78,9 +78,10 @@ func query(what string) []string {
 	return strings.Fields(string(out))
 }
 
-// compare prints client cost and throughput of random cells by both ways.
+// compare prints client cost and throughput of random cells by both ways, and how far
+// the loop is from itself: no difference below that means anything.
 func (s *server) compare(program string, cells []cell) error {
-	fmt.Printf("%-46s %8s %8s %7s %8s %8s %7s\n", "", "ns/B", "sshpace", "differ", "MB/s", "sshpace", "differ")
+	fmt.Printf("%-46s %8s %8s %7s %8s %8s %7s  %s\n", "", "ns/B", "sshpace", "differ", "MB/s", "sshpace", "differ", "loop after to loop before")
 	var costs, rates []float64
 	for _, c := range cells {
 		before, err := s.loop(c)
@@ -98,7 +99,7 @@ func (s *server) compare(program string, cells []cell) error {
 		loop := figures{(before.cost + after.cost) / 2, (before.rate + after.rate) / 2}
 		cost, rate := 100*(ours.cost/loop.cost-1), 100*(ours.rate/loop.rate-1)
 		costs, rates = append(costs, math.Abs(cost)), append(rates, math.Abs(rate))
-		fmt.Printf("%-46s %8.3f %8.3f %+6.1f%% %8.0f %8.0f %+6.1f%%\n", c, loop.cost, ours.cost, cost, loop.rate/1e6, ours.rate/1e6, rate)
+		fmt.Printf("%-46s %8.3f %8.3f %+6.1f%% %8.0f %8.0f %+6.1f%%  %+.1f%%, %+.1f%%\n", c, loop.cost, ours.cost, cost, loop.rate/1e6, ours.rate/1e6, rate, 100*(after.cost/before.cost-1), 100*(after.rate/before.rate-1))
 	}
 	for name, differences := range map[string][]float64{"cost": costs, "throughput": rates} {
 		slices.Sort(differences)

@@ -85,7 +85,7 @@ func (r *Rig) startClient(argv []string, offer alg.Suite, log string, stdin, std
 	}
 	c.log.Follow(c.killAsync)
 	go func() {
-		_ = c.cmd.Wait()
+		_ = proc.Wait(c.cmd)
 		close(c.ended)
 	}()
 	return c, nil
@@ -223,7 +223,7 @@ func (r *Rig) startFlow(in, out *os.File, args ...string) (*helper, error) {
 		return nil, fmt.Errorf("start flow: %w", err)
 	}
 	go func() {
-		_ = h.cmd.Wait()
+		_ = proc.Wait(h.cmd)
 		close(h.ended)
 	}()
 	return h, nil

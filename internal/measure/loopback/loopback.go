@@ -197,7 +197,7 @@ func (s *Server) serve(tcp *net.TCPConn, swift bool) (*Conn, error) {
 	s.live[conn] = true
 	s.mu.Unlock()
 	s.done.Go(func() {
-		_ = cmd.Wait()
+		_ = proc.Wait(cmd)
 		close(conn.ended)
 		s.mu.Lock()
 		s.used += conn.cpu()

@@ -53,7 +53,7 @@ func (e *Engine) converse(ctx context.Context, argv, env []string, talk fleet.Di
 	said = talk(ctx, to.attempt.Host(), channel{out, in, to.attempt})
 	in.Close()
 	io.Copy(io.Discard, out)
-	err = c.Wait()
+	err = proc.Wait(c)
 	close(ended)
 	killer.Wait()
 	if _, isExit := errors.AsType[*exec.ExitError](err); err != nil && !isExit && !errors.Is(err, exec.ErrWaitDelay) {

@@ -233,7 +233,7 @@ func (e *Engine) process(ctx context.Context, argv, env []string, input fleet.In
 	ended := make(chan struct{})
 	var killer sync.WaitGroup
 	killer.Go(func() { kill(ctx, to.attempt.Abort(), c.Process.Pid, ended) })
-	err = c.Wait()
+	err = proc.Wait(c)
 	close(ended)
 	killer.Wait()
 	if _, isExit := errors.AsType[*exec.ExitError](err); err != nil && !isExit && !errors.Is(err, exec.ErrWaitDelay) {

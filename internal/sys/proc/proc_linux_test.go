@@ -1,0 +1,61 @@
+package proc_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"sshpace/internal/sys/proc"
+)
+
+// TestWaitKeepsNoThread: forty processes are waited for by hardly more threads than
+// there were, and each end is told.
+func TestWaitKeepsNoThread(t *testing.T) {
+	const count = 40
+	before, ends := threads(t), make(chan error, count)
+	var all []*exec.Cmd
+	for range count {
+		cmd := exec.Command("sleep", "600")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { cmd.Process.Kill() })
+		all = append(all, cmd)
+		go func() { ends <- proc.Wait(cmd) }()
+	}
+	time.Sleep(300 * time.Millisecond)
+	if more := threads(t) - before; more > count/2 {
+		t.Errorf("%d more threads for %d processes", more, count)
+	}
+	for _, cmd := range all {
+		cmd.Process.Kill()
+	}
+	for range count {
+		select {
+		case err := <-ends:
+			if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != -1 {
+				t.Errorf("a killed process ended with %v", err)
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("an end is not told")
+		}
+	}
+}
+
+func threads(t *testing.T) int {
+	t.Helper()
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`(?m)^Threads:\s+(\d+)`).FindSubmatch(status)
+	if found == nil {
+		t.Fatal("no threads in /proc/self/status")
+	}
+	n, _ := strconv.Atoi(string(found[1]))
+	return n
+}
