@@ -131,89 +131,21 @@ func (r *Relay) accept() {
 			time.Sleep(time.Millisecond) // out of descriptors: some will come free
 			continue
 		}
-		c := &carrier{relay: r, in: in}
-		r.mu.Lock()
-		r.count++
-		c.number = r.count
-		r.conns[c] = true
-		r.mu.Unlock()
-		r.done.Go(c.run)
+		r.carry(in)
 	}
 }
 
-// carrier is one connection through the relay.
-type carrier struct {
-	relay  *Relay
-	number int
-	in     net.Conn
-
-	mu  sync.Mutex
-	out net.Conn // nil: not yet connected
-	cut bool
-}
-
-func (c *carrier) run() {
-	defer func() {
-		c.relay.mu.Lock()
-		delete(c.relay.conns, c)
-		c.relay.mu.Unlock()
-	}()
-	tried := make(chan struct{})
-	var both sync.WaitGroup
-	both.Go(func() { // what the client sends is on its way while TCP shakes hands
-		c.carry(Up, c.in, func() net.Conn { <-tried; return c.out })
-	})
-	connected := c.connect()
-	close(tried)
-	if !connected {
-		c.reset()
-	} else {
-		c.carry(Down, c.out, func() net.Conn { return c.in })
-	}
-	both.Wait()
-	c.in.Close() // what was written still arrives
-	if connected {
-		c.out.Close()
-	}
-}
-
-// connect dials when the third packet of TCP's handshake would have come.
-func (c *carrier) connect() bool {
-	const legs = 3
-	if wait := legs * c.relay.opts.Path.Delay; wait > 0 && !new(sleeper).until(c.relay.life, time.Now().Add(wait), false) {
-		return false
-	}
-	out, err := c.relay.dial(c.relay.life)
+// carry begins to carry a connection.
+func (r *Relay) carry(in net.Conn) {
+	fd, err := detached(in)
 	if err != nil {
-		return false
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.out = out
-	if c.cut {
-		abort(out)
-	}
-	return !c.cut
-}
-
-// reset closes both ends; what is on the way is lost.
-func (c *carrier) reset() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.cut {
 		return
 	}
-	c.cut = true
-	abort(c.in)
-	if c.out != nil {
-		abort(c.out)
-	}
-}
-
-// abort closes with a reset instead of an orderly end.
-func abort(c net.Conn) {
-	if tcp, ok := c.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0)
-	}
-	c.Close()
+	c := newCarrier(r, fd)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.count++
+	c.number = r.count
+	r.conns[c] = true
+	r.done.Go(c.run)
 }

@@ -13,6 +13,7 @@ import (
 	"sshpace/internal/ssh/sshtest"
 
 	"go.uber.org/goleak"
+	"pgregory.net/rapid"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -135,26 +136,37 @@ func TestConnectionsShareTheRate(t *testing.T) {
 	}
 }
 
-// What is on the way is bounded by bytes, however small the parcels are.
-func TestQueue(t *testing.T) {
-	q := newQueue(100)
-	for range 100 {
-		q.put(parcel{data: make([]byte, 1)})
+// What is on the way is bounded: who sends more has to wait.
+func TestBounded(t *testing.T) {
+	c, _ := through(t, Options{Path: Path{Delay: time.Hour}})
+	c.SetWriteDeadline(time.Now().Add(300 * time.Millisecond))
+	const much = 256 << 20
+	if n, err := c.Write(make([]byte, much)); err == nil {
+		t.Errorf("%d bytes are on the way", n)
 	}
-	waits := make(chan struct{})
-	go func() { q.put(parcel{data: make([]byte, 60)}); q.close(); close(waits) }()
-	select {
-	case <-waits:
-		t.Fatal("a hundred bytes are there, and sixty more found room")
-	case <-time.After(20 * time.Millisecond):
-	}
-	n := 0
-	for p, ok := q.take(); ok; p, ok = q.take() {
-		n += len(p.data)
-	}
-	if <-waits; n != 160 {
-		t.Errorf("%d bytes came out", n)
-	}
+}
+
+// What waits leaves in the order in which it came, and does not grow for ever.
+func TestFifo(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var f fifo
+		first, next := 0, 0
+		for range rapid.IntRange(1, 200).Draw(t, "steps") {
+			if f.empty() != (first == next) || f.held != next-first || cap(f.parcels) > 4*(next-first)+64 && cap(f.parcels) > 256 {
+				t.Fatalf("%d parcels wait: %d bytes, room for %d", next-first, f.held, cap(f.parcels))
+			}
+			if f.empty() || rapid.Bool().Draw(t, "put") {
+				f.put(parcel{data: []byte{byte(next)}})
+				next++
+				continue
+			}
+			if got := f.first().data[0]; got != byte(first) {
+				t.Fatalf("%d leaves, and not %d", got, first)
+			}
+			f.take()
+			first++
+		}
+	})
 }
 
 // A loss holds up what is behind it, and the same seed loses the same segments.
@@ -254,44 +266,29 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// BenchmarkOwnDelay is how late bytes leave: from when they were to leave to when the
-// kernel has them. The aim is 300 us at p99. In turns with that a thread does nothing but
-// sleep so long, as the relay does, awake in the end or not: what it is late is the
-// machine's doing, and own is what the relay is later than that, quantile by quantile.
-// A question at a time is what logins and sessions are, a stream what transfers are.
-func BenchmarkOwnDelay(b *testing.B) {
-	for _, delay := range []time.Duration{0, 5 * time.Millisecond, 25 * time.Millisecond} {
-		b.Run("question/"+delay.String(), func(b *testing.B) {
-			var relayed, bare lateness
-			far, _ := through(b, Options{Path: Path{Delay: delay}, Watch: relayed.watch})
-			for range 10 {
-				ask(b, far)
-			}
-			relayed.all = nil // nothing is on the way
-			rest := bareSleeper(b, true)
-			for b.Loop() {
-				ask(b, far)
-				bare.all = append(bare.all, rest(delay))
-			}
-			report(b, &relayed, &bare)
-		})
+// Bytes leave about as late as a thread that does nothing but sleep until they are due:
+// both in turns, and half of the turns decide, because what stops the machine for a
+// while is in single ones. (In ms, and with ssh: crosscheck/relay.)
+func TestOwnDelay(t *testing.T) {
+	const rate, turns, most = 12e6, 9, 6
+	var relayed, bare []time.Duration
+	for range turns {
+		var late lateness
+		c, r := through(t, Options{Path: Path{Rate: rate}, Watch: late.watch})
+		ask(t, c)
+		go c.Write(make([]byte, rate/10))
+		if _, err := io.ReadFull(c, make([]byte, rate/10)); err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		relayed = append(relayed, late.most())
+		bare = append(bare, sleptUntil(t, together, len(late.all)/2))
 	}
-	const rate, size = 100_000_000, 1 << 20
-	for _, delay := range []time.Duration{0, 25 * time.Millisecond} {
-		b.Run("stream/"+delay.String(), func(b *testing.B) {
-			var relayed, bare lateness
-			far, _ := through(b, Options{Path: Path{Delay: delay, Rate: rate}, Watch: relayed.watch})
-			ask(b, far)
-			rest := bareSleeper(b, false)
-			for b.Loop() {
-				go far.Write(make([]byte, size))
-				if _, err := io.ReadFull(far, make([]byte, size)); err != nil {
-					b.Fatal(err)
-				}
-				bare.all = append(bare.all, rest(time.Second*piece/rate))
-			}
-			report(b, &relayed, &bare)
-		})
+	slices.Sort(relayed)
+	slices.Sort(bare)
+	t.Logf("relay %v, bare %v", relayed, bare)
+	if a, b := relayed[turns/2], bare[turns/2]; a > most*b {
+		t.Errorf("nine of ten parcels leave within %v, and a sleeper wakes up within %v", a, b)
 	}
 }
 
@@ -304,38 +301,34 @@ type lateness struct {
 func (l *lateness) watch(s Seen) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all = append(l.all, s.Left.Sub(s.Due))
-}
-
-// quantile is that in microseconds.
-func (l *lateness) quantile(percent int) float64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	slices.Sort(l.all)
-	return float64(l.all[len(l.all)*percent/100]) / 1e3
-}
-
-func report(b *testing.B, relayed, bare *lateness) {
-	for _, q := range []int{50, 90, 99} {
-		b.ReportMetric(relayed.quantile(q), fmt.Sprintf("us-p%d", q))
-		b.ReportMetric(bare.quantile(q), fmt.Sprintf("bare-us-p%d", q))
-		b.ReportMetric(relayed.quantile(q)-bare.quantile(q), fmt.Sprintf("own-us-p%d", q))
+	if !s.Waited {
+		l.all = append(l.all, s.Left.Sub(s.Due))
 	}
 }
 
-// bareSleeper sleeps as the relay does, on a thread of its own, and says how late it
-// was.
-func bareSleeper(b *testing.B, exact bool) func(time.Duration) time.Duration {
-	ask, late := make(chan time.Duration), make(chan time.Duration)
+// most is what nine of ten keep.
+func (l *lateness) most() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	slices.Sort(l.all)
+	return l.all[len(l.all)*9/10]
+}
+
+// sleptUntil sleeps until so many moments, one after the other, and says within what
+// it wakes up nine of ten times.
+func sleptUntil(t *testing.T, each time.Duration, times int) time.Duration {
+	done := make(chan *lateness)
 	go func() {
 		punctual()
+		var late lateness
 		var s sleeper
-		for d := range ask {
-			when := time.Now().Add(d)
-			s.until(b.Context(), when, exact)
-			late <- time.Since(when)
+		when := time.Now()
+		for range times {
+			when = when.Add(each)
+			s.until(t.Context(), when, false)
+			late.watch(Seen{Due: when, Left: time.Now()})
 		}
+		done <- &late
 	}()
-	b.Cleanup(func() { close(ask) })
-	return func(d time.Duration) time.Duration { ask <- d; return <-late }
+	return (<-done).most()
 }

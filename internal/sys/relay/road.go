@@ -8,6 +8,21 @@ import (
 	"time"
 )
 
+const (
+	// segment is a TCP segment on Ethernet.
+	segment = 1448
+	// leastStall is what a loss costs where nothing else is said: TCP_RTO_MIN.
+	leastStall = 200 * time.Millisecond
+	// onTheWay is how many bytes a direction of a connection holds where the rate is not
+	// limited; who sends more waits, as a sender does whose window is full.
+	onTheWay = 4 << 20
+	// queued is how long bytes wait in front of a link that is busy, in a router of
+	// a usual size: those that come then find no room.
+	queued = 50 * time.Millisecond
+	// together is how long bytes take over the link that leave it at once.
+	together = 500 * time.Microsecond
+)
+
 // link is what all connections of a relay share in one direction: a rate.
 type link struct {
 	mu   sync.Mutex
@@ -46,7 +61,16 @@ func (r *road) room() int {
 	if r.path.Rate == 0 {
 		return onTheWay
 	}
-	return max(2*piece, int(r.path.Rate*(2*r.path.Delay+waiting).Seconds()))
+	return max(2*capacity, int(r.path.Rate*(2*r.path.Delay+queued).Seconds()))
+}
+
+// piece is how many bytes leave at once: the first of them would be too late if the
+// last of them came much later over the link.
+func (r *road) piece() int {
+	if r.path.Rate == 0 {
+		return capacity
+	}
+	return max(segment, min(capacity, int(r.path.Rate*together.Seconds())))
 }
 
 // due is when n bytes that came now are to leave.
@@ -79,63 +103,4 @@ func (r *road) stall(n int) time.Duration {
 		return r.path.Loss.Stall
 	}
 	return leastStall
-}
-
-// queue holds what is on the way: so many bytes at most, and one parcel at least.
-type queue struct {
-	mu      sync.Mutex
-	changed *sync.Cond
-	parcels []parcel
-	held    int
-	room    int
-	closed  bool
-}
-
-func newQueue(room int) *queue {
-	q := &queue{room: room}
-	q.changed = sync.NewCond(&q.mu)
-	return q
-}
-
-// put waits until there is room.
-func (q *queue) put(p parcel) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for q.held > 0 && q.held+len(p.data) > q.room {
-		q.changed.Wait()
-	}
-	q.parcels, q.held = append(q.parcels, p), q.held+len(p.data)
-	q.changed.Signal()
-}
-
-// take returns the next parcel; false when there will be no more.
-func (q *queue) take() (parcel, bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for len(q.parcels) == 0 && !q.closed {
-		q.changed.Wait()
-	}
-	if len(q.parcels) == 0 {
-		return parcel{}, false
-	}
-	p := q.parcels[0]
-	q.parcels, q.held = q.parcels[1:], q.held-len(p.data)
-	q.changed.Signal()
-	return p, true
-}
-
-// few reports whether what waits is a conversation, and no transfer.
-func (q *queue) few() bool {
-	const most = 8 * segment
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.held <= most
-}
-
-// close ends the queue: what is in it is still taken.
-func (q *queue) close() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.closed = true
-	q.changed.Signal()
 }

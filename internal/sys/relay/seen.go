@@ -18,5 +18,6 @@ type Seen struct {
 	Arrived time.Time // at the relay
 	Due     time.Time // when it was to leave
 	Left    time.Time // handed to the kernel for the other end
+	Waited  bool      // the other end had no room for it when it was due
 	Data    []byte    // none: the direction has ended
 }

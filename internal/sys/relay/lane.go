@@ -1,0 +1,197 @@
+//go:build linux
+
+package relay
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// capacity is what a block holds, and how much is read at once.
+	capacity = 64 << 10
+	// scrap is how little of a block is not worth another read.
+	scrap = 4 << 10
+	// few is a conversation, and no transfer.
+	few = 8 * segment
+)
+
+// block is memory of parcels that are on the way together.
+type block [capacity]byte
+
+var blocks = sync.Pool{New: func() any { return new(block) }}
+
+// lane is one direction of a connection. It is one punctual thread that reads and writes, and
+// waits by itself for what it can do next: handed over between threads, or by Go's
+// scheduler, bytes would be late by tenths of a millisecond.
+type lane struct {
+	carrier *carrier
+	dir     Direction
+	from    int
+	to      *atomic.Int32 // nowhere until there is a connection
+	wake    int           // eventfd(2): there is a connection, or it is over
+	road    *road
+	control []byte // room for stamps
+
+	waiting  fifo
+	block    *block // where the next bytes go, from filled on
+	filled   int
+	bulk     bool      // the latest read was as large as in a transfer
+	ended    bool      // nothing more comes
+	stuffed  bool      // who reads at the other end has no room
+	roomy    time.Time // he has had some since then
+	admitted time.Time // there has been room in waiting since then
+	last     time.Time // when the parcel was due that left last
+}
+
+// newLane is one whose bytes can come since then.
+func newLane(c *carrier, dir Direction, from int, to *atomic.Int32, since time.Time) (*lane, error) {
+	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return nil, err
+	}
+	road := newRoad(c.relay.opts.Path, dir, &c.relay.links[dir])
+	return &lane{carrier: c, dir: dir, from: from, to: to, wake: wake, road: road, control: stamped(from), admitted: since}, nil
+}
+
+// rouse has the lane look at what is new.
+func (l *lane) rouse() { _, _ = unix.Write(l.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }
+
+// run moves bytes until the direction has ended or the connection is over.
+func (l *lane) run() {
+	for !l.carrier.cut.Load() {
+		delivered, over := l.deliver()
+		if over {
+			return
+		}
+		if !l.fetch() && !delivered {
+			l.wait()
+		}
+	}
+}
+
+// open reports whether more can be read.
+func (l *lane) open() bool { return !l.ended && l.waiting.held < l.road.room() }
+
+// fetch reads once, if there is anything, and room for it.
+func (l *lane) fetch() bool {
+	if !l.open() {
+		return false
+	}
+	if l.block == nil {
+		l.block, l.filled = blocks.Get().(*block), 0
+	} else if l.waiting.empty() {
+		l.filled = 0
+	}
+	if l.carrier.relay.opts.Prompt && !l.bulk {
+		acknowledge(l.from)
+	}
+	into := l.block[l.filled:min(capacity, l.filled+l.road.piece())]
+	n, control, err := receive(l.from, into, l.control)
+	if err == unix.EAGAIN {
+		return false
+	}
+	if err != nil {
+		l.carrier.reset()
+		return true
+	}
+	l.bulk = n > segment
+	l.ended = n == 0
+	if l.ended || !l.carrier.relay.frozen.Load() {
+		l.accept(into[:n], stampIn(control, time.Now()))
+	}
+	return true
+}
+
+// accept sends bytes on their way. They cannot have been there before there was room.
+func (l *lane) accept(data []byte, arrived time.Time) {
+	if arrived.Before(l.admitted) {
+		arrived = l.admitted
+	}
+	p := parcel{data: data, arrived: arrived, due: l.road.due(arrived, len(data))}
+	if l.filled += len(data); capacity-l.filled < scrap {
+		p.last, l.block = l.block, nil
+	}
+	l.waiting.put(p)
+}
+
+// deliver writes what is due; the lane is over after the end, or a failure.
+func (l *lane) deliver() (delivered, over bool) {
+	to := int(l.to.Load())
+	for to != nowhere && !l.stuffed && !l.waiting.empty() && time.Until(l.waiting.first().due) <= 0 {
+		p := l.waiting.first()
+		left, err := p.leave(to)
+		if err == unix.EAGAIN {
+			l.stuffed = true
+			return delivered, false
+		}
+		if err != nil {
+			l.carrier.reset()
+			return true, true
+		}
+		if delivered = true; left {
+			over = len(p.data) == 0
+			l.delivered(p)
+		}
+	}
+	return delivered, over
+}
+
+// delivered tells of a parcel that has left, and forgets it.
+func (l *lane) delivered(p *parcel) {
+	if watch := l.carrier.relay.opts.Watch; watch != nil {
+		watch(Seen{l.carrier.number, l.dir, p.arrived, p.due, time.Now(), p.due.Before(l.roomy), p.data})
+	}
+	if p.last != nil {
+		blocks.Put(p.last)
+	}
+	l.last = p.due
+	full := !l.open()
+	l.waiting.take()
+	if full {
+		l.admitted = time.Now()
+	}
+}
+
+// wait waits until there is something to read, room to write, or a parcel due.
+func (l *lane) wait() {
+	files := [...]unix.PollFd{{Fd: int32(l.wake), Events: unix.POLLIN}, {Fd: nowhere, Events: unix.POLLIN}, {Fd: nowhere, Events: unix.POLLOUT}}
+	roused, writable := &files[0], &files[2]
+	if l.open() {
+		files[1].Fd = int32(l.from)
+	}
+	to := l.to.Load()
+	var limit *unix.Timespec
+	if l.stuffed {
+		writable.Fd = to
+	} else if to != nowhere && !l.waiting.empty() {
+		rest := l.sleep()
+		if rest <= 0 {
+			return
+		}
+		limit = new(unix.NsecToTimespec(int64(rest)))
+	}
+	if _, err := unix.Ppoll(files[:], limit, nil); err != nil {
+		return // a signal: look again
+	}
+	if writable.Revents != 0 {
+		l.stuffed, l.roomy = false, time.Now()
+	}
+	if roused.Revents != 0 {
+		_, _ = unix.Read(l.wake, make([]byte, 8))
+	}
+}
+
+// sleep is how long nothing is to be done. Who carries a few bytes that somebody waits
+// for is awake in the end; where many follow, the core is better left to others.
+func (l *lane) sleep() time.Duration {
+	due := l.waiting.first().due
+	rest := time.Until(due)
+	if l.waiting.held <= few {
+		rest -= early(due, l.last)
+	}
+	return rest
+}
