@@ -3,7 +3,7 @@
 // records, Files keeps each host's bytes, Closing sums up, Progress draws one line
 // on a terminal. Tee joins them.
 //
-// What remote machines send is cleaned before people see it (package clean)
+// What remote machines send is cleaned before people see it (package termsafe)
 // and is kept as it came in JSON and Files. Sinks hold bounded memory whatever
 // a host sends. They are not for concurrent use, except where said; fleet.Run
 // never overlaps calls.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/shell"
 	"sshpace/internal/sys/bounded"
 	"sshpace/internal/sys/edit"
 	"sshpace/internal/sys/safedir"
@@ -88,7 +89,16 @@ func (a *Advised) writeClient(ctx context.Context) error {
 	}
 	base := filepath.Join(me.HomeDir, ".ssh") // of relative names in Include, whatever -F says (ssh_config(5))
 	whole := func() error { return a.checkClient(ctx, config) }
-	return a.put(config, base, a.clientBlock(), 0o600, func(candidate string) error { return a.checkCandidate(ctx, candidate, config) }, whole)
+	return a.put(config, base, a.clientBlock(), 0o600, func(candidate string) error { return a.checkCandidate(ctx, candidate, config) }, whole, a.explain())
+}
+
+// explain is the command that shows which line of the user's ssh_config decides.
+func (a *Advised) explain() string {
+	words := []string{"sshpace", "explain"}
+	if config := a.Connection.Config; config != "" {
+		words = append(words, "-F", config)
+	}
+	return shell.Line(append(words, probe(a.Pattern))...)
 }
 
 // clientBlock is the advice as a part of the user's ssh_config.
@@ -135,15 +145,15 @@ func (a *Advised) writeServer(ctx context.Context) error {
 	}
 	block := edit.Block{Name: "advise", Text: a.Advice.ServerConfig()}
 	whole := func() error { return a.checkServer(ctx, config) }
-	err := a.put(config, filepath.Dir(defaultServerConfig), block, 0o644, func(candidate string) error { return a.checkServer(ctx, candidate) }, whole)
+	err := a.put(config, filepath.Dir(defaultServerConfig), block, 0o644, func(candidate string) error { return a.checkServer(ctx, candidate) }, whole, "sshd -T")
 	if err == nil {
 		fmt.Fprintln(a.Out, "# sshd reads it when it is told to, such as with: systemctl reload ssh; keep a session open until a new login works")
 	}
 	return err
 }
 
-// put shows and makes one change.
-func (a *Advised) put(config, base string, block edit.Block, mode os.FileMode, before func(string) error, after func() error) error {
+// put shows and makes one change. look is the command that shows which line decides.
+func (a *Advised) put(config, base string, block edit.Block, mode os.FileMode, before func(string) error, after func() error, look string) error {
 	if _, err := os.Stat(config); err == nil && after() == nil {
 		fmt.Fprintf(a.Out, "# %s leads to the advice already: nothing is written\n", config)
 		return nil
@@ -166,7 +176,7 @@ func (a *Advised) put(config, base string, block edit.Block, mode os.FileMode, b
 		return err
 	}
 	if err != nil {
-		return fault.WithHint(err, "another line of the configuration may come first: see ssh -G or sshd -T")
+		return fault.WithHint(err, "another line of the configuration may come first; this shows which: "+look)
 	}
 	fmt.Fprintf(a.Out, "# written: %s\n", c.Path)
 	if backup != "" {
