@@ -386,7 +386,7 @@ func sshpace(ctx context.Context) (bed *workload.Bed, done func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	bed, cleanUp, err := workload.Open(ctx, tb, dir.Path, true, helper)
+	bed, cleanUp, err := workload.Open(ctx, tb, dir.Path, "", true, helper)
 	return bed, func() { cleanUp(); tb.Close(); dir.Close() }, err
 }
 

@@ -42,10 +42,10 @@ func (f *benchFlags) reopen(flags *pflag.FlagSet, args *[]string) (*store.File, 
 
 // fixed are the flags that a resumed run has from its file.
 var fixed = []string{"direction", "data", "engine", "server", "cipher", "mac", "kex", "policy", "seed", "exhaustive", "size", "runs",
-	"mode", "pairs", "streams", "compression", "files", "folder", "rtt", "rate", "loss"}
+	"mode", "pairs", "streams", "compression", "files", "folder", "remote-folder", "rtt", "rate", "loss"}
 
 // asking are the flags that say which ways to move bytes are measured.
-var asking = []string{"mode", "pairs", "data", "cipher", "mac", "kex", "policy", "size", "streams", "compression", "files", "folder", "rtt", "rate", "loss"}
+var asking = []string{"mode", "pairs", "data", "cipher", "mac", "kex", "policy", "size", "streams", "compression", "files", "folder", "remote-folder", "rtt", "rate", "loss"}
 
 // asked is what these flags say where they were given, by their names.
 func asked(flags *pflag.FlagSet) map[string][]string {

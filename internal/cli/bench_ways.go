@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"os/user"
 	"slices"
 	"strconv"
@@ -40,6 +39,7 @@ type wayFlags struct {
 	streams       int
 	compression   bool
 	files, folder string
+	there         string
 	rtt           []string
 	rate          string
 	loss          percent
@@ -52,6 +52,7 @@ func (w *wayFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&w.compression, "compression", false, "with --mode: let ssh compress")
 	flags.StringVar(&w.files, "files", "", "with --mode: so many files of such a size, as 1000x10K, instead of one")
 	flags.StringVar(&w.folder, "folder", "", "with --mode: where the files are, such as on a disk (default: in memory)")
+	flags.StringVar(&w.there, "remote-folder", "", "with --mode and a host: where the files are there, such as on its disk (default: /tmp)")
 	flags.StringSliceVar(&w.rtt, "rtt", nil, "with --mode or --pairs: round trip of the path to the private server, such as 50ms; several draw throughput over them: 0,20ms,100ms")
 	flags.StringVar(&w.rate, "rate", "", "with --mode or --pairs: bytes per second of that path, such as 12M or 12MB/s")
 	flags.Var(&w.loss, "loss", "with --mode or --pairs: percentage of lost segments on that path")
@@ -62,7 +63,7 @@ func (w *wayFlags) asked() bool { return len(w.pairs) > 0 || len(w.modes) > 0 }
 
 // ofModes are flags that mean nothing without --mode; ofWays are for --pairs, too.
 var (
-	ofModes = []string{"streams", "compression", "files", "folder"}
+	ofModes = []string{"streams", "compression", "files", "folder", "remote-folder"}
 	ofWays  = []string{"rtt", "rate", "loss"}
 )
 
@@ -282,8 +283,8 @@ func runModes(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlag
 	if len(args) > 0 && len(paths) > 0 {
 		return usageError("leave the host out", "--rtt, --rate and --loss are for the private server on loopback")
 	}
-	if info, err := os.Stat(f.ways.folder); f.ways.folder != "" && (err != nil || !info.IsDir()) {
-		return usageError("make it first, or name another one", "--folder %s: there is no such folder", f.ways.folder)
+	if wrong, hint := workload.Folders(f.ways.folder, f.ways.there, len(args) > 0); wrong != "" {
+		return usageError(hint, "%s", wrong)
 	}
 	view := terminal.NewScreen(sys.Stderr, sys.Getenv)
 	sys.Stderr = view
@@ -297,16 +298,14 @@ func runModes(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlag
 		SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: f.data, Connect: time.Duration(f.connect), Destination: destination,
 		Route: f.connection.params(sys), Everything: true,
 	}, func(bed *testbed.Testbed) error {
-		if file != nil {
-			if err := bed.Resumes(file.Old, alg.Offer{}); err != nil {
-				return err
-			}
+		if err := bed.Resumes(turns.Old, alg.Offer{}); err != nil {
+			return err
 		}
 		suites, err := campaign.Suites(ctx, bed, f.selection(), time.Duration(f.connect))
 		if err != nil {
 			return err
 		}
-		ground, cleanUp, err := workload.Open(ctx, bed, bed.Rig.Dir.Path, f.data == "random", helper)
+		ground, cleanUp, err := workload.Open(ctx, bed, bed.Rig.Dir.Path, f.ways.there, f.data == "random", helper)
 		defer cleanUp()
 		if err != nil {
 			return withHint(err, "see what ssh says: ssh "+bed.Target+" true")

@@ -18,7 +18,7 @@ var flagGroups = []struct {
 }{
 	{"What to measure", []string{
 		"only", "cipher", "mac", "kex", "policy", "direction", "data", "figure", "normalise",
-		"mode", "pairs", "load", "factor", "full", "files", "streams", "compression", "folder", "disk-dir", "disk-size",
+		"mode", "pairs", "load", "factor", "full", "files", "streams", "compression", "folder", "remote-folder", "disk-dir", "disk-size",
 	}},
 	{"How long", []string{"budget", "ping count", "interval", "precision", "rounds", "exhaustive", "size", "runs", "resume"}},
 	{"What to do", []string{
@@ -44,7 +44,7 @@ var flagGroups = []struct {
 var placeholders = map[string][]string{
 	"GLOB":          {"only", "cipher", "mac", "kex", "figure", "normalise"},
 	"FILE":          {"out", "resume", "config", "identity", "machine", "ssh", "sshd", "sshd-config", "openssl", "hosts-file", "known-hosts", "inventory", "script", "login-log"},
-	"DIR":           {"folder", "disk-dir", "dir", "outdir"},
+	"DIR":           {"folder", "remote-folder", "disk-dir", "dir", "outdir"},
 	"FILE|DIR":      {"groups"},
 	"COMMAND":       {"groups-command", "password-command"},
 	"DURATION":      {"budget", "interval", "connect-timeout", "timeout", "pause", "retry-for", "rtt"},

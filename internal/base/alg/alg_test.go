@@ -63,6 +63,15 @@ func TestSuiteStatus(t *testing.T) {
 	}
 }
 
+// The ciphers of the old articles can be measured again, and stay marked broken.
+func TestOldCiphersAreBroken(t *testing.T) {
+	for _, name := range []string{"arcfour", "arcfour128", "arcfour256", "blowfish-cbc", "cast128-cbc"} {
+		if a, known := Lookup(Cipher, name); !known || a.Status != Broken || a.Reason == "" {
+			t.Errorf("%s is %q: %q", name, a.Status, a.Reason)
+		}
+	}
+}
+
 func TestPolicies(t *testing.T) {
 	if n := len(Policies()); n != 22 {
 		t.Errorf("%d policies, want 21 and modern", n)

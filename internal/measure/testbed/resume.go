@@ -15,6 +15,9 @@ import (
 
 // Resumes refuses to mix what must not be averaged.
 func (b *Testbed) Resumes(old *record.File, offer alg.Offer) error {
+	if old == nil {
+		return nil
+	}
 	const startAnew = "start a new result and compare the two: sshpace compare"
 	for _, pair := range [][3]string{
 		{"target", old.Campaign.Target, b.Target}, {"server", string(old.Campaign.Server), string(b.Server)},

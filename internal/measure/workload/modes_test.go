@@ -59,7 +59,7 @@ func openIn(t *testing.T, path relay.Path, folder string) *workload.Bed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, cleanUp, err := workload.Open(t.Context(), tb, dir.Path, true, helper)
+	b, cleanUp, err := workload.Open(t.Context(), tb, dir.Path, "", true, helper)
 	if err != nil {
 		t.Fatal(err)
 	}

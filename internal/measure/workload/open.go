@@ -3,6 +3,7 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -24,9 +25,9 @@ import (
 const runLimit = 5 * time.Minute
 
 // Open makes a bed of a testbed. Files at this end go into folder, which is
-// private and of this run. The function that it returns removes what is at the
-// server; it is never nil.
-func Open(ctx context.Context, tb *testbed.Testbed, folder string, random bool, helper func(program string) []string) (b *Bed, cleanUp func(), err error) {
+// private and of this run; those on a host into a private one in there, "" is /tmp. The
+// function that it returns removes what is at the server; it is never nil.
+func Open(ctx context.Context, tb *testbed.Testbed, folder, there string, random bool, helper func(program string) []string) (b *Bed, cleanUp func(), err error) {
 	b = Look(tb, folder, helper)
 	b.Here.Random, b.Programs = random, programs(tb.SSH.Path)
 	if tb.Private != nil {
@@ -37,7 +38,7 @@ func Open(ctx context.Context, tb *testbed.Testbed, folder string, random bool, 
 	if !slices.Contains(tb.Destination.Options, "-J") {
 		b.Jump = (*Bed).ownJump
 	}
-	place, err := openRemote(ctx, b)
+	place, err := openRemote(ctx, b, cmp.Or(there, "/tmp"))
 	if err != nil {
 		return b, func() {}, err
 	}

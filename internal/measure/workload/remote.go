@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"strconv"
 	"strings"
 	"syscall"
@@ -33,16 +34,36 @@ type remote struct {
 	made   map[int64]string
 }
 
-// remoteName is what the host may answer: nothing else is ever named in a command.
-var remoteName = pattern.Lazy(`^/tmp/sshpace-copy-[A-Za-z0-9]{10}$`)
+// remoteName is what the host may answer, in the folder that it was told: nothing else is
+// ever named in a command. Words are what that folder may be named of.
+var (
+	remoteName = pattern.Lazy(`^sshpace-copy-[A-Za-z0-9]{10}$`)
+	words      = pattern.Lazy(`^(/[A-Za-z0-9_.+@,=-]+)+$`)
+)
+
+// Folders says what is wrong with folders that somebody names for files, and what to
+// do: here at this end and there on a host, if there is one; "" is not named.
+func Folders(here, there string, host bool) (wrong, hint string) {
+	if info, err := os.Stat(here); here != "" && (err != nil || !info.IsDir()) {
+		return "--folder " + here + ": there is no such folder", "make it first, or name another one"
+	}
+	switch {
+	case there == "":
+	case !host:
+		return "--remote-folder has no meaning without a host", "use --folder: the private server is here"
+	case path.Clean(there) != there || !words().MatchString(there):
+		return "--remote-folder " + there + " is no absolute path of letters, digits and _.+@,=-", "such as --remote-folder /srv/nas"
+	}
+	return "", ""
+}
 
 // keep makes the folder, names it and what was left behind, and waits. A folder
 // of ours whose keeper is gone was left behind.
 const keep = `umask 077
-for d in /tmp/sshpace-copy-??????????; do
+for d in "$1"/sshpace-copy-??????????; do
 if [ -O "$d" ] && [ ! -L "$d" ] && [ -f "$d/.keeper" ] && ! kill -0 "$(cat "$d/.keeper")" 2>/dev/null; then rm -rf -- "$d" && echo "left $d"; fi
 done
-d=$(mktemp -d /tmp/sshpace-copy-XXXXXXXXXX) && echo $$ >"$d/.keeper" && echo "made $d" || exit 1
+d=$(mktemp -d "$1"/sshpace-copy-XXXXXXXXXX) && echo $$ >"$d/.keeper" && echo "made $d" || exit 1
 trap "" HUP INT TERM
 cat >/dev/null
 rm -rf -- "$d"`
@@ -50,15 +71,15 @@ rm -rf -- "$d"`
 // maxAnswer is how much a host may print, in bytes.
 const maxAnswer = 64 << 10
 
-// openRemote logs in and has the host make a folder.
-func openRemote(ctx context.Context, b *Bed) (*remote, error) {
+// openRemote logs in and has the host make a folder in that one.
+func openRemote(ctx context.Context, b *Bed, folder string) (*remote, error) {
 	r := &remote{bed: b, made: map[int64]string{}}
-	p := b.command(b.To, alg.Suite{}, "exec sh -c "+shell.Quote(keep))
+	p := b.command(b.To, alg.Suite{}, "exec sh -c "+shell.Quote(keep)+" sh "+folder)
 	r.keeper = exec.Command(p.Argv[0], p.Argv[1:]...)
 	r.keeper.Env = append(append(os.Environ(), "LC_ALL=C", "SSH_ASKPASS_REQUIRE=never"), b.Env...)
 	r.keeper.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	words := &lastWords{}
-	r.keeper.Stderr = words
+	said := &lastWords{}
+	r.keeper.Stderr = said
 	in, err := r.keeper.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -75,16 +96,16 @@ func openRemote(ctx context.Context, b *Bed) (*remote, error) {
 	defer stop()
 	late := time.AfterFunc(b.Connect+settle, func() { proc.KillGroup(r.keeper) })
 	defer late.Stop()
-	if r.path, r.swept, err = placeIn(out); err != nil {
+	if r.path, r.swept, err = placeIn(out, folder); err != nil {
 		in.Close()
 		ended := r.keeper.Wait()
-		return nil, &Failure{"ssh", fmt.Sprintf("the host makes no folder for files: %s", words.why(errors.Join(err, ended)))}
+		return nil, &Failure{"ssh", fmt.Sprintf("the host makes no folder for files: %s", said.why(errors.Join(err, ended)))}
 	}
 	return r, nil
 }
 
-// placeIn reads what the keeper says.
-func placeIn(out io.Reader) (path string, swept []string, err error) {
+// placeIn reads what the keeper says of a folder in that one.
+func placeIn(out io.Reader, folder string) (place string, swept []string, err error) {
 	answer := bounded.Reader(out, "the host's answer", maxAnswer)
 	text := make([]byte, 0, 1024)
 	for one := make([]byte, 1); ; {
@@ -98,7 +119,7 @@ func placeIn(out io.Reader) (path string, swept []string, err error) {
 		what, name, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
 		text = text[:0]
 		switch {
-		case !remoteName().MatchString(name):
+		case path.Dir(name) != folder || !remoteName().MatchString(path.Base(name)):
 		case what == "left":
 			swept = append(swept, name)
 		case what == "made":

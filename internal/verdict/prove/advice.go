@@ -57,7 +57,7 @@ func Advice(ctx, drain context.Context, r Request) (err error) {
 		}
 		defer func() { err = errors.Join(err, other.Close()) }()
 	}
-	ground, cleanUp, groundErr := workload.Open(ctx, other, r.Memory.Path, true, r.Bed.Helper)
+	ground, cleanUp, groundErr := workload.Open(ctx, other, r.Memory.Path, "", true, r.Bed.Helper)
 	defer cleanUp()
 	if groundErr == nil {
 		p.ground = ground
