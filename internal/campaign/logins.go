@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
@@ -47,6 +48,7 @@ func Logins(ctx context.Context, bed *testbed.Testbed, ends *handshake.Ends, p L
 			return err
 		}
 	}
+	began := time.Now()
 	if p.Native {
 		ends.Native = p.Program
 	}
@@ -70,6 +72,7 @@ func Logins(ctx context.Context, bed *testbed.Testbed, ends *handshake.Ends, p L
 		return loginFailed(err, bed.Target)
 	}
 	p.Plan.Conditions = study.Conditions()
+	p.Plan.Budget -= time.Since(began)
 	return p.survey(ctx, bed, ends, cases)
 }
 
@@ -86,6 +89,12 @@ func (p *LoginParams) survey(ctx context.Context, bed *testbed.Testbed, ends *ha
 	}
 	fmt.Fprintf(p.Stderr, "%s of login, %s\n", unit.Count(len(cases), "kind"), duration(p.Plan, handshake.Distinct(cases)))
 	p.Plan.Note = kept.sink
+	if ends.Own() && p.Plan.Rounds == 0 {
+		if p.Plan.Lanes, err = handshake.Lanes(cases, bed.Rig.Dir.Path); err != nil {
+			return err
+		}
+		defer handshake.CloseLanes(p.Plan.Lanes)
+	}
 	_, err = ends.Survey(ctx, cases, p.Plan)
 	why := plan.EndComplete
 	if errors.Is(err, context.Canceled) {
@@ -116,7 +125,7 @@ func (p *LoginParams) campaign(bed *testbed.Testbed) record.Campaign {
 // duration says how long a survey takes.
 func duration(p handshake.Plan, distinct int) string {
 	if p.Rounds == 0 {
-		return p.Budget.String()
+		return p.Budget.Round(time.Second).String()
 	}
 	return fmt.Sprintf("%d logins", distinct*p.Rounds)
 }

@@ -17,6 +17,7 @@ type LoginKind struct {
 type WatchedLogin struct {
 	Kind        int            `json:"kind"` // LoginKind.ID
 	Start       time.Time      `json:"start"`
+	Core        *int           `json:"core,omitempty"` // that it shared with others at the same time; none: it was alone
 	WallNS      time.Duration  `json:"wall_ns"`
 	Phases      []LoginPhase   `json:"phases,omitempty"` // one after the other; their sum is WallNS
 	ClientCPUNS *time.Duration `json:"client_cpu_ns,omitempty"`

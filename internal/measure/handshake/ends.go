@@ -41,6 +41,7 @@ type Ends struct {
 
 	server  *loopback.Server // nil: a host of the user's
 	relay   *relay.Relay
+	prompt  bool // the relay acknowledges at once
 	traffic *Traffic
 }
 
@@ -49,7 +50,7 @@ var ErrNoSSH = errors.New("no ssh is installed whose logins could be taken apart
 
 // Between makes the ends of a testbed ready. The caller closes them.
 func Between(b *testbed.Testbed, connect time.Duration, dir string) (*Ends, error) {
-	e := &Ends{SSH: b.SSH, Destination: b.Destination, Connect: connect, Dir: dir, traffic: &Traffic{}}
+	e := &Ends{SSH: b.SSH, Destination: b.Destination, Connect: connect, Dir: dir}
 	if b.SSH.Path == "" {
 		return nil, ErrNoSSH
 	}
@@ -57,8 +58,7 @@ func Between(b *testbed.Testbed, connect time.Duration, dir string) (*Ends, erro
 	case *drive.Remote:
 		e.Destination, e.Env = d.Destination, d.Env
 	case *drive.Private:
-		e.server = d.Server
-		return e, e.relayTo(d.Server, relay.Options{})
+		return e, e.relayTo(d.Server)
 	}
 	return e, nil
 }
@@ -71,16 +71,17 @@ func (e *Ends) Prompt() (*Ends, error) { return e.with(e.server) }
 // with are prompt ends with a server.
 func (e *Ends) with(s *loopback.Server) (*Ends, error) {
 	variant := *e
-	variant.server, variant.traffic = s, &Traffic{}
-	return &variant, variant.relayTo(s, relay.Options{Prompt: true})
+	variant.prompt = true
+	return &variant, variant.relayTo(s)
 }
 
 // relayTo puts a relay before our own server.
-func (e *Ends) relayTo(s *loopback.Server, o relay.Options) (err error) {
+func (e *Ends) relayTo(s *loopback.Server) (err error) {
+	e.server, e.traffic = s, &Traffic{}
+	o := relay.Options{Watch: e.traffic.Watch, Prompt: e.prompt}
 	if o.Listener, err = ownport.Listen(); err != nil {
 		return err
 	}
-	o.Watch = e.traffic.Watch
 	host, port := s.Address()
 	if e.relay, err = relay.To(net.JoinHostPort(host, port), o); err != nil {
 		return err
@@ -163,7 +164,7 @@ func options(settings []string) (argv []string) {
 
 // Plain is the case of a login as it comes.
 func (e *Ends) Plain() Case {
-	return Case{Level: "plain", Argv: e.Argv(alg.Suite{}, "true"), After: e.After}
+	return e.as("", "plain")
 }
 
 // RoundTrips counts the round trips of a plain login, TCP's included, by what
@@ -238,7 +239,7 @@ func (e *Ends) KexCases(names []string) (cases []Case) {
 		if !slices.Contains(names, by) {
 			by = name
 		}
-		cases = append(cases, Case{KexFactor, name, e.Argv(alg.Suite{Kex: by}, "true"), e.After})
+		cases = append(cases, e.caseOf(KexFactor, name, e.Argv(alg.Suite{Kex: by}, "true")))
 	}
 	return cases
 }
@@ -253,7 +254,12 @@ func (e *Ends) ClientCases(program string) []Case {
 
 // as is the plain login as a level of a factor.
 func (e *Ends) as(factor, level string) Case {
-	return Case{factor, level, e.Argv(alg.Suite{}, "true"), e.After}
+	return e.caseOf(factor, level, e.Argv(alg.Suite{}, "true"))
+}
+
+// caseOf is a level of a factor that is a login between these ends.
+func (e *Ends) caseOf(factor, level string, argv ArgvFunc) Case {
+	return Case{Factor: factor, Level: level, Argv: argv, Ends: e, After: e.After}
 }
 
 // Master is a connection that sessions share (ssh_config(5) ControlMaster).

@@ -180,7 +180,7 @@ func (f *Factors) login(factor, level string, want alg.Suite, user *keyPair) Cas
 	e := *f.everyKey
 	e.Destination.Options = instead(d.Options, "-i", user.file)
 	settings := []string{"UserKnownHostsFile=" + f.file("known_hosts.all"), oldAccepted + user.name}
-	return Case{factor, level, e.Argv(want, "true", settings...), f.everyKey.After}
+	return f.everyKey.caseOf(factor, level, e.Argv(want, "true", settings...))
 }
 
 // oldAccepted is PubkeyAcceptedAlgorithms by the name that ssh before 8.5 knows, too.
@@ -230,8 +230,8 @@ func (f *Factors) sources(ctx context.Context) ([]Case, error) {
 		}
 		e := *f.everyKey
 		e.Destination.Options = instead(e.Destination.Options, "-i", "none")
-		cases = append(cases, Case{SourceFactor, level, e.Argv(alg.Suite{HostKey: f.host[0].name}, "true",
-			"UserKnownHostsFile="+f.file("known_hosts.all"), "IdentityAgent="+socket, "IdentitiesOnly=no"), f.everyKey.After})
+		cases = append(cases, f.everyKey.caseOf(SourceFactor, level, e.Argv(alg.Suite{HostKey: f.host[0].name}, "true",
+			"UserKnownHostsFile="+f.file("known_hosts.all"), "IdentityAgent="+socket, "IdentitiesOnly=no")))
 	}
 	return cases, nil
 }
@@ -301,7 +301,7 @@ func (f *Factors) knownHosts(context.Context) (cases []Case, err error) {
 		if err := f.write(name, strangers(form.lines, form.hashed)+string(own)); err != nil {
 			return nil, err
 		}
-		cases = append(cases, Case{KnownHostsFactor, form.level, f.ends.Argv(alg.Suite{}, "true", "UserKnownHostsFile="+f.file(name)), f.ends.After})
+		cases = append(cases, f.ends.caseOf(KnownHostsFactor, form.level, f.ends.Argv(alg.Suite{}, "true", "UserKnownHostsFile="+f.file(name))))
 	}
 	return cases, nil
 }
@@ -336,10 +336,10 @@ func (f *Factors) settings(context.Context) ([]Case, error) {
 	named.Destination.Host = "localhost"
 	return []Case{
 		f.ends.as(SettingFactor, "OpenSSH's"),
-		{SettingFactor, "Debian's", f.ends.Argv(alg.Suite{}, "true", debian...), f.ends.After},
-		{SettingFactor, "Debian's, and a server that offers GSSAPI", gssapi.Argv(alg.Suite{}, "true", debian...), gssapi.After},
-		{SettingFactor, "localhost, AddressFamily any", named.Argv(alg.Suite{}, "true", "AddressFamily=any"), f.ends.After},
-		{SettingFactor, "localhost, AddressFamily inet", named.Argv(alg.Suite{}, "true", "AddressFamily=inet"), f.ends.After},
+		f.ends.caseOf(SettingFactor, "Debian's", f.ends.Argv(alg.Suite{}, "true", debian...)),
+		gssapi.caseOf(SettingFactor, "Debian's, and a server that offers GSSAPI", gssapi.Argv(alg.Suite{}, "true", debian...)),
+		f.ends.caseOf(SettingFactor, "localhost, AddressFamily any", named.Argv(alg.Suite{}, "true", "AddressFamily=any")),
+		f.ends.caseOf(SettingFactor, "localhost, AddressFamily inet", named.Argv(alg.Suite{}, "true", "AddressFamily=inet")),
 	}, nil
 }
 

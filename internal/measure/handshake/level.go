@@ -1,22 +1,13 @@
 package handshake
 
 import (
+	"cmp"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"sshpace/internal/base/stats"
-)
-
-// What else runs on a machine slows it for seconds, and caches that it leaves cold
-// cost more for a while. So logins in a row take more than usual together, which
-// tells what of it is not theirs. The two sides of a login tell nothing about each
-// other: what disturbs the one disturbs the other, in all logins of a kind.
-
-const (
-	besides     = 3    // logins before and after one that tell how disturbed it was
-	mostOff     = 0.25 // of a logarithm: what is off by more counts as this
-	minLevelled = 4    // logins of each kind
-	passes      = 3    // each knows better than the one before what is usual
 )
 
 // side of a login: the client, or the server.
@@ -25,153 +16,195 @@ type side int
 const sides = 2
 
 // cpu is what a side took; 0 is unknown.
-func (o *observed) cpu(s side) *time.Duration {
+func (o *observed) cpu(s side) time.Duration {
 	if s == 0 {
-		return &o.ClientCPU
+		return o.ClientCPU
 	}
-	return &o.server
+	return o.server
 }
 
-// deviant is one side's CPU time of one login.
-type deviant struct {
-	cpu  *time.Duration
-	log  float64
-	off  float64 // from what logins of its kind take on that side
-	near float64 // how far the logins around it are off
+const (
+	minLevelled = 4   // logins of each kind, to tell disturbances from them
+	farOff      = 2.5 // deviations; a reading that is further off counts less
+	passes      = 3   // each knows better than the one before what is usual
+	borrowed    = 10  // logins' worth that a kind takes from all others about how much it varies
+)
+
+// costs are CPU times of all kinds of logins.
+type costs struct {
+	of     [sides]map[kindOf]Figure
+	beside [sides]Figure // of logins beside others, in relation to those alone; none: there are none
 }
 
-// level takes out of the CPU times of logins, given in the order of time, what the
-// logins of other kinds just before and after each tell of it: as much of that as
-// such logins have in common.
-func level(kinds []int, logins []*observed) {
-	for range passes {
-		rows := deviants(kinds, logins)
-		if rows == nil {
-			return
-		}
-		for i := range rows {
-			near := around(rows, kinds, i)
-			for s := range rows[i] {
-				rows[i][s].near = near
-			}
-		}
-		slope := follow(rows)
-		for i := range rows {
-			for _, d := range rows[i] {
-				if d.cpu != nil {
-					*d.cpu = time.Duration(math.Exp(d.log - slope*d.near))
-				}
-			}
-		}
-	}
+// column is what a coefficient of the regression stands for: a side of a kind of
+// login, or where else than alone a side computed.
+type column struct {
+	kind kindOf
+	core int
+	side side
 }
 
-// deviants are the CPU times and what they are off by; nil where there are too few.
-func deviants(kinds []int, logins []*observed) [][sides]deviant {
-	type group struct {
-		kind int
-		side side
+const (
+	anyKind = -1
+	alone   = -1 // no core: nothing else was beside it
+)
+
+// columns number them.
+type columns map[column]int
+
+func (c columns) number(of column) int {
+	if _, known := c[of]; !known {
+		c[of] = len(c)
 	}
-	rows := make([][sides]deviant, len(logins))
-	logs := map[group][]float64{}
+	return c[of]
+}
+
+// readings are the CPU times of logins, for each core those in the order of time.
+func (c columns) readings(kinds []kindOf, logins []*observed) (series [][]reading) {
+	on := map[int][]reading{}
 	for i, o := range logins {
 		for s := range side(sides) {
-			if cpu := o.cpu(s); *cpu > 0 {
-				log := math.Log(float64(*cpu))
-				rows[i][s] = deviant{cpu: cpu, log: log}
-				logs[group{kinds[i], s}] = append(logs[group{kinds[i], s}], log)
+			if o.cpu(s) <= 0 {
+				continue
+			}
+			r := reading{at: o.middle(logins[0].began), log: math.Log(float64(o.cpu(s))), group: c.number(column{kinds[i], alone, s}), offset: -1, weight: 1}
+			if o.core != alone {
+				r.offset = c.number(column{anyKind, o.core, s})
+			}
+			on[o.core] = append(on[o.core], r)
+		}
+	}
+	for _, core := range slices.Sorted(maps.Keys(on)) {
+		slices.SortStableFunc(on[core], func(a, b reading) int { return cmp.Compare(a.at, b.at) })
+		series = append(series, on[core])
+	}
+	return series
+}
+
+// costsOf are the CPU times of kinds of logins, freed of what others at the same time
+// on the same core were off by.
+func costsOf(kinds []kindOf, logins []*observed) costs {
+	c := columns{}
+	series := c.readings(kinds, logins)
+	d, f := drift{short: usualDrift.short, long: usualDrift.long}, medians(series, len(c))
+	for range passes {
+		if fewest(kinds) >= minLevelled {
+			d = driftOf(series, f.left)
+		}
+		d.judge(series, &f)
+		weigh(series)
+		f = d.fit(series, len(c))
+	}
+	return c.told(&f, series)
+}
+
+// medians are what a regression begins with.
+func medians(series [][]reading, columns int) fitted {
+	logs := make([][]float64, columns)
+	for _, r := range slices.Concat(series...) {
+		logs[r.group] = append(logs[r.group], r.log)
+	}
+	f := fitted{value: make([]float64, columns)}
+	for i, all := range logs {
+		if len(all) > 0 {
+			f.value[i] = stats.Median(all)
+		}
+	}
+	return f
+}
+
+// fewest is how many logins the kind has that has fewest.
+func fewest(kinds []kindOf) int {
+	count := map[kindOf]int{}
+	for _, k := range kinds {
+		count[k]++
+	}
+	return slices.Min(append(slices.Collect(maps.Values(count)), len(kinds)))
+}
+
+// weigh lets what is far off count less.
+func weigh(series [][]reading) {
+	for _, all := range series {
+		for i := range all {
+			r := &all[i]
+			r.weight = 1 / max(1, r.off*r.off/(farOff*farOff))
+		}
+	}
+}
+
+// varied is by how much a column's readings are off.
+type varied struct{ squares, n float64 }
+
+// told are the figures. An interval tells how a kind is related to all others of that
+// side: the level of the computer in the whole run is not in it, unless there is one
+// kind only.
+func (c columns) told(f *fitted, series [][]reading) (out costs) {
+	own := make([]varied, len(c))
+	for _, all := range series {
+		for _, r := range all {
+			off := r.off * math.Sqrt(r.weight)
+			own[r.group].squares, own[r.group].n = own[r.group].squares+off*off, own[r.group].n+1
+		}
+	}
+	for s := range side(sides) {
+		var of []int
+		for key, i := range c {
+			if key.side == s && key.kind != anyKind {
+				of = append(of, i)
 			}
 		}
-	}
-	centres := map[group]float64{}
-	for g, l := range logs {
-		if len(l) < minLevelled {
-			return nil
-		}
-		centres[g] = stats.HodgesLehmann(l).Value
-	}
-	for i := range rows {
-		for s := range rows[i] {
-			if d := &rows[i][s]; d.cpu != nil {
-				d.off = clipped(d.log - centres[group{kinds[i], side(s)}])
+		out.of[s] = map[kindOf]Figure{}
+		for key, i := range c {
+			if key.side == s && key.kind != anyKind {
+				scale := math.Sqrt((own[i].squares + borrowed) / (own[i].n + borrowed))
+				arm := scale * stats.StudentQuantile(own[i].n-1+borrowed) * math.Sqrt(f.apart(i, of))
+				out.of[s][key.kind] = figureAround(f.value[i], arm, int(own[i].n))
 			}
 		}
+		out.beside[s] = c.beside(f, s)
 	}
-	return rows
+	return out
 }
 
-func clipped(off float64) float64 { return max(-mostOff, min(mostOff, off)) }
-
-// around is how far the logins of other kinds around one are off in the mean.
-func around(rows [][sides]deviant, kinds []int, i int) float64 {
-	sum, n := 0.0, 0.0
-	for j := max(0, i-besides); j <= min(len(rows)-1, i+besides); j++ {
-		for _, d := range rows[j] {
-			if d.cpu != nil && kinds[j] != kinds[i] {
-				sum, n = sum+d.off, n+1
-			}
+// apart is the variance of what column i differs by from the mean of columns, as that
+// of one estimate.
+func (f *fitted) apart(i int, of []int) float64 {
+	n := float64(len(of))
+	if n < 2 {
+		return f.covariance[i][i]
+	}
+	with, all := 0.0, 0.0
+	for _, a := range of {
+		with += f.covariance[i][a] / n
+		for _, b := range of {
+			all += f.covariance[a][b] / n / n
 		}
 	}
-	return sum / max(1, n)
+	return max(0, f.covariance[i][i]-2*with+all) * n / (n - 1)
 }
 
-// follow is by how much CPU times follow the logins around them, between 0 and 1.
-func follow(rows [][sides]deviant) float64 {
-	var nears, offs []float64
-	for i := range rows {
-		for _, d := range rows[i] {
-			if d.cpu != nil {
-				nears, offs = append(nears, d.near), append(offs, d.off)
-			}
+// beside is how much more CPU time a side takes where other logins are beside it.
+func (c columns) beside(f *fitted, s side) Figure {
+	var of []int
+	for key, i := range c {
+		if key.side == s && key.kind == anyKind {
+			of = append(of, i)
 		}
 	}
-	return max(0, min(1, stats.Proportion(nears, offs)))
-}
-
-// shared is how much CPU times of a side vary: the deviation of their logarithms
-// within kinds of logins.
-type shared struct{ deviation, degrees float64 }
-
-func sharedBy(groups [][]time.Duration) shared {
-	var logs [][]float64
-	for _, g := range groups {
-		_, offs := centred(g)
-		logs = append(logs, offs)
-	}
-	deviation, degrees := stats.PooledDeviation(logs)
-	return shared{deviation, degrees}
-}
-
-// centred are CPU times as their location, and by how much each is off.
-func centred(all []time.Duration) (centre float64, offs []float64) {
-	for _, d := range all {
-		offs = append(offs, math.Log(float64(d)))
-	}
-	centre = stats.HodgesLehmann(offs).Value
-	for i := range offs {
-		offs[i] = clipped(offs[i] - centre)
-	}
-	return centre, offs
-}
-
-// borrowed is how many logins' worth a kind of login takes from all others about
-// how much it varies.
-const borrowed = 10
-
-// figure is the location of a kind's CPU times (Hodges and Lehmann), with the
-// interval that its own deviation and that of all kinds tell: with ten logins of
-// its own it would be a third wider.
-func (v shared) figure(all []time.Duration) Figure {
-	if len(all) == 0 {
+	if len(of) == 0 {
 		return Figure{}
 	}
-	centre, offs := centred(all)
-	own := float64(len(all) - 1)
-	lent := min(borrowed, v.degrees)
-	variance := 0.0
-	if own > 0 {
-		variance = (own*stats.Variance(offs) + lent*v.deviation*v.deviation) / (own + lent)
+	n := float64(len(of))
+	value, variance := 0.0, 0.0
+	for _, a := range of {
+		value += f.value[a] / n
+		for _, b := range of {
+			variance += f.covariance[a][b] / n / n
+		}
 	}
-	arm := stats.StudentQuantile(own+lent) * math.Sqrt(variance/float64(len(all)))
-	return Figure{math.Exp(centre), math.Exp(centre - arm), math.Exp(centre + arm), len(all)}
+	return figureAround(value, stats.StudentQuantile(math.Inf(1))*math.Sqrt(max(0, variance)), len(of))
+}
+
+func figureAround(log, arm float64, n int) Figure {
+	return Figure{math.Exp(log), math.Exp(log - arm), math.Exp(log + arm), n}
 }

@@ -1,14 +1,15 @@
 package handshake
 
 import (
-	"time"
-
 	"sshpace/internal/record"
 )
 
 // record is the login's record.
-func (o *observed) record(kind int, began time.Time, failure error) *record.WatchedLogin {
-	r := &record.WatchedLogin{Kind: kind, Start: began}
+func (o *observed) record(kind int, failure error) *record.WatchedLogin {
+	r := &record.WatchedLogin{Kind: kind, Start: o.began}
+	if o.core != alone {
+		r.Core = &o.core
+	}
 	if failure != nil {
 		r.Failure = failure.Error()
 	}
@@ -30,16 +31,17 @@ func (o *observed) record(kind int, began time.Time, failure error) *record.Watc
 	return r
 }
 
-// Results are those of a record file: of each kind of login, the plain one first.
-func Results(f *record.File) []Result {
+// Results are those of a record file: of each kind of login, the plain one first; and
+// how much CPU time logins beside others take of that of those alone.
+func Results(f *record.File) ([]Result, Beside) {
 	at := map[int]kindOf{}
-	var cases []Case
+	var names []named
 	for i, k := range f.LoginKinds {
 		at[k.ID] = i
-		cases = append(cases, Case{Factor: k.Factor, Level: k.Level})
+		names = append(names, named{k.Factor, k.Level})
 	}
 	alike := alikeIn(f.LoginKinds)
-	failures := make([]string, len(cases))
+	failures := make([]string, len(names))
 	var kinds []kindOf
 	var logins []*observed
 	for _, l := range f.LoginRuns {
@@ -52,16 +54,19 @@ func Results(f *record.File) []Result {
 			kinds, logins = append(kinds, i), append(logins, observedIn(l))
 		}
 	}
-	out := summarized(cases, alike, kinds, logins)
+	out, beside := summarized(names, alike, kinds, logins)
 	for i, of := range alike {
 		out[i].Failure = failures[of]
 	}
-	return out
+	return out, beside
 }
 
 // observedIn is the login of a record.
 func observedIn(r record.WatchedLogin) *observed {
-	o := &observed{Login: &Login{Whole: r.WallNS}}
+	o := &observed{Login: &Login{Whole: r.WallNS}, began: r.Start, core: alone}
+	if r.Core != nil {
+		o.core = *r.Core
+	}
 	for _, p := range r.Phases {
 		o.Spans = append(o.Spans, Span{Phase(p.Phase), p.WallNS})
 	}

@@ -3,21 +3,53 @@
 package handshake
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
 	"sshpace/internal/base/wait"
 	"sshpace/internal/record"
+	"sshpace/internal/sys/proc"
 )
+
+// Case is one way of logging in.
+type Case struct {
+	Factor string // what it changes: "" for the plain case
+	Level  string
+	Argv   ArgvFunc
+	// Ends are what Argv names: other ends with the same server do as well. None: it
+	// names none of ours.
+	Ends *Ends
+	// After is called after every login: the server's CPU time (0: not known) and
+	// what a relay saw (nil: none).
+	After func(ctx context.Context) (time.Duration, *Wire)
+}
+
+// Plan says how often cases are carried out.
+type Plan struct {
+	Rounds int           // of all cases, each time in another order; 0: what fits into Budget
+	Budget time.Duration // at least two rounds are made, or one with others beside each other
+	Pause  time.Duration // before each login
+	Strict bool          // the first failure ends it, as is right with others' hosts
+	Seed   uint64        // of the order
+	// Note is given a record of every kind of login and of every login; nil is given
+	// none.
+	Note       record.Sink
+	Lanes      []Lane // where logins are carried out beside others for a part of Budget
+	RoundTrips int    // of the plain login, for its record; 0: not counted
+	Conditions string // likewise, of all others
+}
 
 // Survey carries out cases. What fails is not tried again. When ctx ends, the
 // results so far are returned with its error; there are none before every case was
 // carried out once.
 func (e *Ends) Survey(ctx context.Context, cases []Case, p Plan) ([]Result, error) {
 	s := &survey{ends: e, cases: cases, alike: alike(cases), plan: p, made: make([]int, len(cases)), failures: make([]error, len(cases))}
+	s.order = rand.New(rand.NewPCG(p.Seed, 0))
 	if p.Note == nil {
 		s.plan.Note = func(record.Record) error { return nil }
 	}
@@ -28,7 +60,11 @@ func (e *Ends) Survey(ctx context.Context, cases []Case, p Plan) ([]Result, erro
 	if err != nil && slices.ContainsFunc(s.alike, func(of kindOf) bool { return s.made[of] == 0 }) {
 		return nil, err
 	}
-	out := summarized(cases, s.alike, s.of, s.logins)
+	var names []named
+	for _, c := range cases {
+		names = append(names, named{c.Factor, c.Level})
+	}
+	out, _ := summarized(names, s.alike, s.of, s.logins)
 	for i, of := range s.alike {
 		if failure := s.failures[of]; failure != nil {
 			out[i].Failure = failure.Error()
@@ -39,56 +75,119 @@ func (e *Ends) Survey(ctx context.Context, cases []Case, p Plan) ([]Result, erro
 
 // survey is a Survey under way.
 type survey struct {
-	ends     *Ends
-	cases    []Case
-	alike    []kindOf // whose logins count for each case
-	plan     Plan
-	logins   []*observed // in the order of time
+	ends  *Ends
+	cases []Case
+	alike []kindOf // whose logins count for each case
+	plan  Plan
+	tried bool
+
+	mu       sync.Mutex // lanes use what follows
+	order    *rand.Rand
+	turns    []kindOf    // that are next beside others
+	logins   []*observed // in the order of time, where nothing is beside another
 	of       []kindOf    // each of these
 	made     []int       // logins of each kind
-	tried    bool
 	failures []error
 }
 
+// besides is how much of the time, as multiples of a round alone, goes to logins beside
+// each other.
+const besides = 2
+
 func (s *survey) rounds(ctx context.Context) error {
-	order := rand.New(rand.NewPCG(s.plan.Seed, 0))
 	began := time.Now()
+	end := began.Add(s.plan.Budget)
 	for n := 1; ; n++ {
-		for _, i := range order.Perm(len(s.cases)) {
-			if s.alike[i] != i {
-				continue
-			}
-			if err := s.login(ctx, i); err != nil {
+		round := time.Now()
+		for _, i := range s.round() {
+			if err := s.login(ctx, i, nil); err != nil {
 				return err
 			}
 		}
-		spent := time.Since(began)
-		if s.plan.Rounds > 0 && n >= s.plan.Rounds || s.plan.Rounds == 0 && n > 1 && spent+spent/time.Duration(n) > s.plan.Budget {
+		took := time.Since(round)
+		if s.plan.Rounds > 0 {
+			if n >= s.plan.Rounds {
+				return nil
+			}
+			continue
+		}
+		if len(s.plan.Lanes) > 0 {
+			until := time.Now().Add(besides * took)
+			if until.Add(took).After(end) { // no time for a round behind them
+				until = end
+			}
+			if err := s.aside(ctx, until); err != nil {
+				return err
+			}
+		}
+		if (n > 1 || len(s.plan.Lanes) > 0) && time.Now().Add(time.Since(began)/time.Duration(n*s.parts())).After(end) {
 			return nil
 		}
 	}
 }
 
-// login carries out case i once.
-func (s *survey) login(ctx context.Context, i int) error {
-	if s.failures[i] != nil {
+// parts is how many rounds' time a round takes with what follows it.
+func (s *survey) parts() int {
+	if len(s.plan.Lanes) > 0 {
+		return 1 + besides
+	}
+	return 1
+}
+
+// round is the order of one round of all kinds.
+func (s *survey) round() (kinds []kindOf) {
+	for _, i := range s.order.Perm(len(s.cases)) {
+		if s.alike[i] == i {
+			kinds = append(kinds, i)
+		}
+	}
+	return kinds
+}
+
+// aside carries logins out in all lanes until it is time.
+func (s *survey) aside(ctx context.Context, until time.Time) error {
+	var all sync.WaitGroup
+	errs := make([]error, len(s.plan.Lanes))
+	for n := range s.plan.Lanes {
+		all.Go(func() {
+			for errs[n] == nil && time.Now().Before(until) {
+				errs[n] = s.login(ctx, s.turn(), &s.plan.Lanes[n])
+			}
+		})
+	}
+	all.Wait()
+	return cmp.Or(errs...)
+}
+
+// turn is the kind of login that is next beside others.
+func (s *survey) turn() kindOf {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.turns) == 0 {
+		s.turns = s.round()
+	}
+	i := s.turns[0]
+	s.turns = s.turns[1:]
+	return i
+}
+
+// login carries out case i once, in a lane or alone.
+func (s *survey) login(ctx context.Context, i kindOf, lane *Lane) error {
+	if s.failed(i) {
 		return nil
 	}
 	if s.tried && !wait.For(ctx, s.plan.Pause) {
 		return context.Canceled
 	}
 	s.tried = true
-	began := time.Now()
-	l, err := s.ends.Watch(ctx, s.cases[i].Argv)
-	o := &observed{Login: l}
-	if s.cases[i].After != nil {
-		o.server, o.wire = s.cases[i].After(ctx)
-	}
+	o, err := s.observe(ctx, s.cases[i], lane)
 	failed := (*FailedError)(nil)
 	if !errors.As(err, &failed) && err != nil {
 		return err
 	}
-	if noted := s.plan.Note(record.Record{LoginRun: o.record(i+1, began, err)}); noted != nil {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if noted := s.plan.Note(record.Record{LoginRun: o.record(i+1, err)}); noted != nil {
 		return noted
 	}
 	switch {
@@ -101,6 +200,32 @@ func (s *survey) login(ctx context.Context, i int) error {
 		s.failures[i] = err
 	}
 	return nil
+}
+
+func (s *survey) failed(i kindOf) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failures[i] != nil
+}
+
+// observe is a login of a case.
+func (s *survey) observe(ctx context.Context, c Case, lane *Lane) (o *observed, err error) {
+	o = &observed{core: alone}
+	watch := func() error { o.Login, err = s.ends.Watch(ctx, c.Argv); return err }
+	if lane != nil {
+		c, o.core = lane.moved(c), lane.core
+		ends := *s.ends
+		ends.Dir = lane.dir
+		watch = func() error {
+			return proc.OnCore(lane.core, func() error { o.Login, err = ends.Watch(ctx, c.Argv); return err })
+		}
+	}
+	o.began = time.Now()
+	err = watch()
+	if c.After != nil {
+		o.server, o.wire = c.After(ctx)
+	}
+	return o, err
 }
 
 // kinds notes what is to be measured.

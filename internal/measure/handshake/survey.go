@@ -1,11 +1,10 @@
 package handshake
 
 import (
-	"context"
+	"slices"
 	"time"
 
 	"sshpace/internal/base/stats"
-	"sshpace/internal/record"
 )
 
 // Figure is a median, or a location as good, with the 95 % interval of it, in nanoseconds.
@@ -43,15 +42,8 @@ const (
 	FullFactor       = "key exchange, host key, user key"
 )
 
-// Case is one way of logging in.
-type Case struct {
-	Factor string // what it changes: "" for the plain case
-	Level  string
-	Argv   ArgvFunc
-	// After is called after every login: the server's CPU time (0: not known) and
-	// what a relay saw (nil: none).
-	After func(ctx context.Context) (time.Duration, *Wire)
-}
+// named is what a kind of login is called.
+type named struct{ factor, level string }
 
 // Result is what a case costs.
 type Result struct {
@@ -67,6 +59,13 @@ type Result struct {
 	Failure   string            `json:"failure,omitempty"` // why it was not, or not always, carried out; by the server in part
 }
 
+// Beside is how much CPU time logins take while others are on the same core, in
+// relation to logins that nothing is beside. The figures of kinds are free of it.
+type Beside struct {
+	Client Figure `json:"client_cpu_ratio"`
+	Server Figure `json:"server_cpu_ratio"`
+}
+
 // Prediction is the wall time of a login at a round-trip time:
 // predicted, not measured.
 type Prediction struct {
@@ -77,66 +76,48 @@ type Prediction struct {
 // Distances are the round-trip times that logins are predicted for.
 var Distances = []time.Duration{200 * time.Microsecond, 10 * time.Millisecond, 50 * time.Millisecond, 150 * time.Millisecond, 300 * time.Millisecond}
 
-// Plan says how often cases are carried out.
-type Plan struct {
-	Rounds int           // of all cases, each time in another order; 0: what fits into Budget
-	Budget time.Duration // at least two rounds are made
-	Pause  time.Duration // before each login
-	Strict bool          // the first failure ends it, as is right with others' hosts
-	Seed   uint64        // of the order
-	// Note is given a record of every kind of login and of every login; nil is given
-	// none.
-	Note       record.Sink
-	RoundTrips int    // of the plain login, for its record; 0: not counted
-	Conditions string // likewise, of all others
-}
-
 // observed is a login with what the other side tells.
 type observed struct {
 	*Login
+	began  time.Time
+	core   int // that it shared with others at the same time; or alone
 	server time.Duration
 	wire   *Wire
+}
+
+// middle of it, in seconds since a time.
+func (o *observed) middle(since time.Time) float64 {
+	return (o.began.Sub(since) + o.Whole/2).Seconds()
 }
 
 // kinds of logins are numbered from 0, the plain one.
 type kindOf = int
 
-// summarized are the results of cases, from the logins in the order of time, which
-// of the cases each is one of, and whose logins count for each case.
-func summarized(cases []Case, alike, kinds []kindOf, logins []*observed) (out []Result) {
-	level(kinds, logins)
-	of := make([][]*observed, len(cases))
+// summarized are the results of kinds, from the logins in the order of time, which
+// kind each is of, and whose logins count for each kind; and how much CPU
+// time logins beside others take of that of those alone.
+func summarized(names []named, alike, kinds []kindOf, logins []*observed) (out []Result, beside Beside) {
+	cpu := costsOf(kinds, logins)
+	of := make([][]*observed, len(names))
 	for i, o := range logins {
 		of[kinds[i]] = append(of[kinds[i]], o)
 	}
-	var vary [sides]shared
-	for s := range side(sides) {
-		var groups [][]time.Duration
-		for _, all := range of {
-			if cpus := cpusOf(all, s); len(cpus) > 0 {
-				groups = append(groups, cpus)
-			}
+	for i, name := range names {
+		r := summarize(name, of[alike[i]])
+		r.ClientCPU = cpu.of[0][alike[i]]
+		if server, known := cpu.of[1][alike[i]]; known {
+			r.ServerCPU = &server
 		}
-		vary[s] = sharedBy(groups)
+		out = append(out, r)
 	}
-	for i, c := range cases {
-		out = append(out, summarize(c, of[alike[i]], vary))
-	}
-	return out
+	return out, Beside{cpu.beside[0], cpu.beside[1]}
 }
 
-// cpusOf are the CPU times of a side, where they are known.
-func cpusOf(all []*observed, s side) (cpus []time.Duration) {
-	for _, o := range all {
-		if cpu := *o.cpu(s); cpu > 0 {
-			cpus = append(cpus, cpu)
-		}
-	}
-	return cpus
-}
+// summarize tells what the logins that nothing was beside tell.
+func summarize(name named, all []*observed) Result {
+	all = slices.DeleteFunc(slices.Clone(all), func(o *observed) bool { return o.core != alone })
 
-func summarize(c Case, all []*observed, vary [sides]shared) Result {
-	r := Result{Factor: c.Factor, Level: c.Level, Phases: map[Phase]Figure{}, Mean: map[Phase]float64{}}
+	r := Result{Factor: name.factor, Level: name.level, Phases: map[Phase]Figure{}, Mean: map[Phase]float64{}}
 	var wall []time.Duration
 	phases := map[Phase][]time.Duration{}
 	for _, o := range all {
@@ -147,11 +128,7 @@ func summarize(c Case, all []*observed, vary [sides]shared) Result {
 			r.Mean[s.Phase] += float64(s.NS) / float64(len(all))
 		}
 	}
-	r.Wall, r.ClientCPU = FigureOf(wall), vary[0].figure(cpusOf(all, 0))
-	if server := cpusOf(all, 1); len(server) > 0 {
-		f := vary[1].figure(server)
-		r.ServerCPU = &f
-	}
+	r.Wall = FigureOf(wall)
 	for p, spans := range phases {
 		r.Phases[p] = FigureOf(spans)
 	}

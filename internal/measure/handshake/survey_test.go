@@ -81,7 +81,7 @@ func TestAlike(t *testing.T) {
 	if k := file.LoginKinds; k[0].Like != 0 || k[1].Like != 1 || k[2].Like != 0 || k[3].Like != 3 {
 		t.Errorf("%+v", k)
 	}
-	if diff := cmp.Diff(results, Results(file)); diff != "" {
+	if diff := cmp.Diff(results, resultsIn(file)); diff != "" {
 		t.Errorf("(-measured +recorded)\n%s", diff)
 	}
 }

@@ -12,6 +12,7 @@ import (
 // Traffic is what went past a relay during one login.
 type Traffic struct {
 	mu      sync.Mutex
+	conn    int // of the relay, whose packets these are
 	packets []packet
 }
 
@@ -22,11 +23,15 @@ type packet struct {
 	bytes   int
 }
 
-// Watch is for relay.Options.
+// Watch is for relay.Options. The packets are those of the newest connection: the last
+// one of an older login may come late, and those of a master at any time.
 func (t *Traffic) Watch(s relay.Seen) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(s.Data) > 0 {
+	if s.Conn > t.conn {
+		t.conn, t.packets = s.Conn, nil
+	}
+	if len(s.Data) > 0 && s.Conn == t.conn {
 		t.packets = append(t.packets, packet{s.Dir, s.Arrived, s.Left, len(s.Data)})
 	}
 }

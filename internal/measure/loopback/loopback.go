@@ -26,6 +26,7 @@ type Server struct {
 	dir      *workdir.Dir
 	spawner  *proc.Spawner
 	argv     []string
+	start    func(*exec.Cmd) error
 	log      *os.File
 
 	mu    sync.Mutex
@@ -49,16 +50,25 @@ type Conn struct {
 // argv is the command line that serves the connection on its standard input,
 // with files in dir; what it writes to standard error goes to a file there.
 func Start(argv []string, spawner *proc.Spawner, dir *workdir.Dir) (*Server, error) {
-	log, err := dir.OpenFile("server.log", os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	return listen(&Server{dir: dir, spawner: spawner, argv: argv, start: spawner.Start})
+}
+
+// On is the same server once more, on a port of its own, with all its processes on one
+// core.
+func (s *Server) On(core int) (*Server, error) {
+	return listen(&Server{dir: s.dir, spawner: s.spawner, argv: s.argv, start: func(cmd *exec.Cmd) error { return s.spawner.StartOn(core, cmd) }})
+}
+
+func listen(s *Server) (_ *Server, err error) {
+	s.log, err = s.dir.OpenFile("server.log", os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	listener, err := ownport.Listen()
-	if err != nil {
-		log.Close()
+	if s.listener, err = ownport.Listen(); err != nil {
+		s.log.Close()
 		return nil, err
 	}
-	s := &Server{listener: listener, dir: dir, spawner: spawner, argv: argv, log: log, live: map[*Conn]bool{}, next: make(chan *Conn, 1)}
+	s.live, s.next = map[*Conn]bool{}, make(chan *Conn, 1)
 	s.done.Go(s.accept)
 	return s, nil
 }
@@ -189,7 +199,7 @@ func (s *Server) serve(tcp *net.TCPConn, swift bool) (*Conn, error) {
 	cmd := exec.Command(s.argv[0], s.argv[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = socket, socket, s.log
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}
-	if err := s.spawner.Start(cmd); err != nil {
+	if err := s.start(cmd); err != nil {
 		return nil, err
 	}
 	conn := &Conn{cmd: cmd, ended: make(chan struct{}), settled: make(chan struct{})}

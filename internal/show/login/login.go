@@ -27,6 +27,8 @@ type Report struct {
 	Server   string             `json:"server"`
 	Results  []handshake.Result `json:"results"`            // the plain login first
 	Compared string             `json:"compared,omitempty"` // how the logins behind the plain one are made
+	// Beside others logins cost more: Results are free of it. nil: all were alone.
+	Beside *handshake.Beside `json:"beside_others,omitempty"`
 	// RoundTrips of a plain login; 0 where they were not counted.
 	RoundTrips int                    `json:"round_trips,omitempty"`
 	Predicted  []handshake.Prediction `json:"predicted,omitempty"`
@@ -36,7 +38,11 @@ type Report struct {
 func Of(f *record.File) *Report {
 	r := &Report{
 		Schema: schema, Target: f.Campaign.Target, Engine: "ssh", Client: f.Environment.Client, Server: f.Environment.Server,
-		Results: handshake.Results(f), RoundTrips: f.LoginKinds[0].RoundTrips,
+		RoundTrips: f.LoginKinds[0].RoundTrips,
+	}
+	var beside handshake.Beside
+	if r.Results, beside = handshake.Results(f); beside.Client.N > 0 {
+		r.Beside = &beside
 	}
 	if f.Campaign.Engine == record.EngineNative {
 		r.Engine = "native"
@@ -168,7 +174,8 @@ func (r *Report) factors(b *strings.Builder) {
 		}
 	}
 	if text := r.precision(); text != "" {
-		fmt.Fprintf(b, "\n%s\n", text)
+		b.WriteString("\n")
+		folded(b, text)
 	}
 }
 
@@ -224,8 +231,16 @@ func (r *Report) precision() string {
 		return ""
 	}
 	slices.Sort(halves)
-	return fmt.Sprintf("95 %% intervals of CPU times: half of them within +-%.1f %%, all within +-%.1f %%", halves[len(halves)/2], halves[len(halves)-1])
+	text := fmt.Sprintf("95 %% intervals of CPU times: half of them within +-%.1f %%, all within +-%.1f %%", halves[len(halves)/2], halves[len(halves)-1])
+	if r.Beside != nil {
+		text += fmt.Sprintf(". Most logins were carried out beside others, where CPU times are those of logins alone times %s (client) and %s (server): that is taken out",
+			times(r.Beside.Client), times(r.Beside.Server))
+	}
+	return text
 }
+
+// times is a ratio with half of its interval.
+func times(f handshake.Figure) string { return fmt.Sprintf("%.2f +-%.2f", f.Value, (f.Hi-f.Lo)/2) }
 
 func ms(ns float64) string { return fmt.Sprintf("%.1f", ns/float64(time.Millisecond)) }
 

@@ -42,14 +42,21 @@ func (s *Spawner) serve() {
 // Start starts cmd in a process group of its own, so that Ctrl-C reaches
 // sshpace alone; where cmd asks for a session of its own, that has one. The
 // caller must Wait for it.
-func (s *Spawner) Start(cmd *exec.Cmd) error {
+func (s *Spawner) Start(cmd *exec.Cmd) error { return s.start(cmd, cmd.Start) }
+
+// StartOn is Start on one core, which cmd does not leave.
+func (s *Spawner) StartOn(core int, cmd *exec.Cmd) error {
+	return s.start(cmd, func() error { return OnCore(core, cmd.Start) })
+}
+
+func (s *Spawner) start(cmd *exec.Cmd, start func() error) error {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	cmd.SysProcAttr.Setpgid = !cmd.SysProcAttr.Setsid // the leader of a session leads its group
 	result := make(chan error)
-	s.requests <- func() { result <- cmd.Start() }
+	s.requests <- func() { result <- start() }
 	return <-result
 }
 
