@@ -27,7 +27,8 @@ const (
 	minLevelled = 4   // logins of each kind, to tell disturbances from them
 	farOff      = 2.5 // deviations; a reading that is further off counts less
 	passes      = 3   // each knows better than the one before what is usual
-	borrowed    = 10  // logins' worth that a kind takes from all others about how much it varies
+	leastLent   = 10  // logins' worth that a kind takes from all others about how much it varies
+	mostLent    = 1e4 // likewise, where no kind varies more than others
 )
 
 // costs are CPU times of all kinds of logins.
@@ -132,20 +133,59 @@ func weigh(series [][]reading) {
 	}
 }
 
-// varied is by how much a column's readings are off.
+// varied is by how much a column's readings are off, as squares of what is usual.
 type varied struct{ squares, n float64 }
+
+// variances are those of all columns, and how many readings' worth each takes from all
+// others: the less the kinds differ in how much they vary, the more (Smyth 2004,
+// section 6.2: the logarithms of their variances vary by more than those of as many
+// readings of one variance would).
+func (f *fitted) variances(c columns, series [][]reading) (own []varied, lent float64) {
+	own = make([]varied, len(c))
+	squares, n := 0.0, 0.0
+	for _, r := range slices.Concat(series...) {
+		square := r.off * r.off * r.weight
+		own[r.group] = varied{own[r.group].squares + square, own[r.group].n + 1}
+		squares, n = squares+square, n+1
+	}
+	var logs, expected []float64
+	for i := range own {
+		if own[i].squares /= squares / n; own[i].n >= minLevelled && own[i].squares > 0 {
+			logs = append(logs, math.Log(own[i].squares/own[i].n))
+			expected = append(expected, trigamma((own[i].n-1)/2))
+		}
+	}
+	if len(logs) < 2 {
+		return own, leastLent
+	}
+	excess := stats.Variance(logs) - stats.Mean(expected)
+	low, high := float64(leastLent), float64(mostLent)
+	for high/low > 1.01 { // trigamma falls
+		if middle := math.Sqrt(low * high); trigamma(middle/2) > excess {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return own, low
+}
+
+// trigamma is the second derivative of the logarithm of the gamma function
+// (Abramowitz and Stegun 6.4.6 and 6.4.12): the variance of the logarithm of a variance
+// of 2x degrees of freedom.
+func trigamma(x float64) (sum float64) {
+	for ; x < 6; x++ {
+		sum += 1 / (x * x)
+	}
+	y := 1 / (x * x)
+	return sum + 1/x + y/2 + y/x*(1.0/6-y*(1.0/30-y/42))
+}
 
 // told are the figures. An interval tells how a kind is related to all others of that
 // side: the level of the computer in the whole run is not in it, unless there is one
 // kind only.
 func (c columns) told(f *fitted, series [][]reading) (out costs) {
-	own := make([]varied, len(c))
-	for _, all := range series {
-		for _, r := range all {
-			off := r.off * math.Sqrt(r.weight)
-			own[r.group].squares, own[r.group].n = own[r.group].squares+off*off, own[r.group].n+1
-		}
-	}
+	own, lent := f.variances(c, series)
 	for s := range side(sides) {
 		var of []int
 		for key, i := range c {
@@ -156,8 +196,8 @@ func (c columns) told(f *fitted, series [][]reading) (out costs) {
 		out.of[s] = map[kindOf]Figure{}
 		for key, i := range c {
 			if key.side == s && key.kind != anyKind {
-				scale := math.Sqrt((own[i].squares + borrowed) / (own[i].n + borrowed))
-				arm := scale * stats.StudentQuantile(own[i].n-1+borrowed) * math.Sqrt(f.apart(i, of))
+				scale := math.Sqrt((own[i].squares + lent) / (own[i].n + lent))
+				arm := scale * stats.StudentQuantile(own[i].n-1+lent) * math.Sqrt(f.apart(i, of))
 				out.of[s][key.kind] = figureAround(f.value[i], arm, int(own[i].n))
 			}
 		}

@@ -151,3 +151,12 @@ func TestFewLogins(t *testing.T) {
 		t.Errorf("%v", f)
 	}
 }
+
+// TestTrigamma against pi^2/6, pi^2/2 and 1/x for large x.
+func TestTrigamma(t *testing.T) {
+	for x, want := range map[float64]float64{1: math.Pi * math.Pi / 6, 0.5: math.Pi * math.Pi / 2, 1e6: 1e-6} {
+		if got := trigamma(x); math.Abs(got/want-1) > 1e-6 {
+			t.Errorf("trigamma(%g) = %g, want %g", x, got, want)
+		}
+	}
+}

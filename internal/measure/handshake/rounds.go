@@ -92,7 +92,7 @@ type survey struct {
 
 // besides is how much of the time, as multiples of a round alone, goes to logins beside
 // each other.
-const besides = 2
+const besides = 3
 
 func (s *survey) rounds(ctx context.Context) error {
 	began := time.Now()
@@ -113,7 +113,7 @@ func (s *survey) rounds(ctx context.Context) error {
 		}
 		if len(s.plan.Lanes) > 0 {
 			until := time.Now().Add(besides * took)
-			if until.Add(took).After(end) { // no time for a round behind them
+			if until.Add(2 * took).After(end) { // no time for another round and a few behind it
 				until = end
 			}
 			if err := s.aside(ctx, until); err != nil {
