@@ -238,3 +238,14 @@ func TestStallBounds(t *testing.T) {
 		}
 	}
 }
+
+// TestTrafficOfOneLogin: what an older connection still sends counts for nothing.
+func TestTrafficOfOneLogin(t *testing.T) {
+	var traffic Traffic
+	for _, conn := range []int{1, 2, 1, 2} {
+		traffic.Watch(relay.Seen{Conn: conn, Dir: relay.Up, Data: []byte{1}})
+	}
+	if w := traffic.Wire(); w.Up != 2 {
+		t.Errorf("%d bytes of the newer connection", w.Up)
+	}
+}
