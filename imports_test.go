@@ -78,7 +78,7 @@ measure/hostkeys: base/stats ssh/knownhosts ssh/knownhosts/index sys/proc
 measure/ping: base/alg base/fault base/shell base/stats base/wait ssh/openssh sys/proc
 measure/symptoms: base/alg base/fault base/host base/pattern base/shell base/wait measure/handshake measure/hostkeys measure/limits measure/loopback measure/ping measure/testbed record ssh/knownhosts ssh/openssh ssh/route ssh/sshconf ssh/sshlog sys/proc sys/workdir
 measure/limits: base/alg base/unit record show/legacylog
-campaign: base/alg base/fault base/shell base/termsafe base/unit measure/drive measure/handshake measure/hostinfo measure/lab measure/limits measure/plan measure/testbed measure/workload record record/store show/document show/format show/live show/report ssh/openssh sys/terminal verdict/rank verdict/ways
+campaign: base/alg base/fault base/near base/shell base/termsafe base/unit measure/drive measure/handshake measure/hostinfo measure/lab measure/limits measure/plan measure/testbed measure/workload record record/store show/document show/format show/live show/report ssh/openssh sys/terminal verdict/rank verdict/ways
 verdict/ways: base/stats record
 verdict/rank: base/alg base/stats base/unit measure/model record
 verdict/result: base/fault record record/store verdict/rank

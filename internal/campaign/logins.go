@@ -13,6 +13,8 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/near"
+	"sshpace/internal/base/shell"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/measure/handshake"
@@ -35,7 +37,61 @@ type LoginParams struct {
 	Chosen  bool           // the budget is the user's
 	Tool    string         // for the record
 	Out     string         // file; "" for one of our own
+	File    *store.File    // one that is gone on with; nil: a new one
 	Output
+}
+
+// Check refuses what contradicts itself. budget tells whether one was given.
+func (p *LoginParams) Check(budget bool) error {
+	switch {
+	case p.Plan.Rounds < 0:
+		return fault.Usage("1 or more", "--runs %d", p.Plan.Rounds)
+	case p.Plan.Rounds > 0 && budget:
+		return fault.Usage("choose one of them", "--runs and --budget exclude each other")
+	case p.Full && len(p.Factors) > 0:
+		return fault.Usage("choose one of them", "--full and --factor exclude each other")
+	}
+	for _, name := range p.Factors {
+		if names := handshake.FactorNames(); name != "none" && !slices.Contains(names, name) {
+			return fault.Usage(near.Hint("", name, names, "use "+strings.Join(names, ", ")), "--factor %q", name)
+		}
+	}
+	return nil
+}
+
+// asKept are the flags whose values a result has that is gone on with.
+var asKept = []string{"kex", "factor", "full", "engine", "seed", "out"}
+
+// Reopen opens a result that is to be gone on with, and takes over what was measured.
+// given tells which flags were given. The caller closes File.
+func (p *LoginParams) Reopen(path string, given func(flag string) bool) (err error) {
+	for _, name := range asKept {
+		if given(name) {
+			return fault.Usage("leave it out: only --budget and --runs may change", "--%s with --resume", name)
+		}
+	}
+	if p.File, err = store.Resume(path); err != nil {
+		return err
+	}
+	c := p.File.Old.Campaign
+	if len(p.File.Old.LoginKinds) == 0 {
+		return errors.Join(fault.Usage("name a result of sshpace handshake", "%s has no logins", path), p.File.Close())
+	}
+	p.Kex, p.Factors, p.Full = c.Asked["kex"], c.Asked["factor"], len(c.Asked["full"]) > 0
+	p.Native, p.Plan.Seed = c.Engine == record.EngineNative, c.Seed
+	if !given("runs") && !given("budget") {
+		p.Plan.Rounds, p.Plan.Budget = c.Rounds, c.BudgetNS
+	}
+	return nil
+}
+
+// Target is whose logins are taken apart: what is named, or that of the result that
+// is gone on with.
+func (p *LoginParams) Target(args []string) []string {
+	if p.File != nil && len(args) == 0 && p.File.Old.Campaign.Target != testbed.Loopback {
+		return []string{p.File.Old.Campaign.Target}
+	}
+	return args
 }
 
 // few is how often a host of the user's is logged in to where nobody says it.
@@ -43,7 +99,12 @@ const few = 5
 
 // Logins takes logins apart, records them, and reports what there is.
 func Logins(ctx context.Context, bed *testbed.Testbed, ends *handshake.Ends, p LoginParams) error {
-	if p.Out != "" {
+	if p.File != nil {
+		if err := bed.Resumes(p.File.Old, alg.Offer{}); err != nil {
+			return err
+		}
+		p.Plan.Old = p.File.Old
+	} else if p.Out != "" {
 		if err := store.CheckNew(p.Out, store.AnotherName); err != nil {
 			return err
 		}
@@ -78,11 +139,17 @@ func Logins(ctx context.Context, bed *testbed.Testbed, ends *handshake.Ends, p L
 
 // survey carries the logins out.
 func (p *LoginParams) survey(ctx context.Context, bed *testbed.Testbed, ends *handshake.Ends, cases []handshake.Case) error {
-	file, err := p.Store.Create(p.Out, bed.Target)
-	if err != nil {
-		return err
+	file, err := p.File, error(nil)
+	if file == nil {
+		if file, err = p.Store.Create(p.Out, bed.Target); err != nil {
+			return err
+		}
+		defer file.Close()
 	}
-	defer file.Close()
+	before := 0
+	if p.Plan.Old != nil {
+		before = len(p.Plan.Old.LoginRuns)
+	}
 	kept, err := keep(p.Output, file, p.campaign(bed), &bed.Environment)
 	if err != nil {
 		return err
@@ -99,6 +166,13 @@ func (p *LoginParams) survey(ctx context.Context, bed *testbed.Testbed, ends *ha
 	why := plan.EndComplete
 	if errors.Is(err, context.Canceled) {
 		why = plan.EndInterrupted
+		defer fmt.Fprintf(p.Stderr, "go on with: %s%s\n", p.GoOn, shell.Word(file.Name()))
+	}
+	if errors.Is(err, handshake.ErrOtherKinds) {
+		return fault.Usage("start a new result", "%s cannot be gone on with: %s", file.Name(), err)
+	}
+	if err == nil && before == len(kept.memory.LoginRuns) {
+		fmt.Fprintln(p.Stderr, "nothing left to do: a longer --budget, or more --runs, go on")
 	}
 	if ended := kept.end(why); ended != nil {
 		return ended
@@ -118,6 +192,15 @@ func (p *LoginParams) campaign(bed *testbed.Testbed) record.Campaign {
 	}
 	if p.Native {
 		c.Engine = record.EngineNative
+	}
+	c.Asked = map[string][]string{}
+	for name, words := range map[string][]string{"kex": p.Kex, "factor": p.Factors} {
+		if len(words) > 0 {
+			c.Asked[name] = words
+		}
+	}
+	if p.Full {
+		c.Asked["full"] = []string{"true"}
 	}
 	return c
 }

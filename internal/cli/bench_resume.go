@@ -28,7 +28,9 @@ func (f *benchFlags) reopen(flags *pflag.FlagSet, args *[]string) (*store.File, 
 	if target := file.Old.Campaign.Target; len(*args) == 0 && target != testbed.Loopback {
 		*args = []string{target}
 	}
-	if len(file.Old.Campaign.Asked) == 0 && len(file.Old.Ways)+len(file.Old.LoginKinds) > 0 {
+	if len(file.Old.LoginKinds) > 0 {
+		err = usageError("sshpace handshake --resume "+shell.Word(f.resume), "%s has logins", f.resume)
+	} else if len(file.Old.Campaign.Asked) == 0 && len(file.Old.Ways) > 0 {
 		err = usageError("start a new result", "%s does not say what was to be measured", f.resume)
 	} else if err = f.adopt(flags.Changed, file.Old.Campaign, len(*args) > 0); err == nil {
 		err = adoptWords(flags, file.Old.Campaign.Asked)

@@ -8,13 +8,12 @@ import (
 	"errors"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/base/near"
+	"sshpace/internal/base/shell"
 	"sshpace/internal/campaign"
 	"sshpace/internal/measure/handshake"
 	"sshpace/internal/measure/testbed"
@@ -48,6 +47,7 @@ type handshakeFlags struct {
 	full    bool
 	engine  string
 	out     string
+	resume  string
 	runs    int
 	budget  seconds
 	seed    uint64
@@ -71,10 +71,11 @@ A host gets at most one login a second, and no other after one that it refuses; 
 		Example: `  sshpace handshake
   sshpace handshake --factor kex --kex 'mlkem*,curve25519-sha256' --runs 20
   sshpace handshake --full --budget 10m
+  sshpace handshake --resume kex.jsonl --budget 5m
   sshpace handshake --json user@host`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runHandshake(cmd.Context(), sys, &f, cmd.Flags().Changed("budget"), args)
+			return runHandshake(cmd.Context(), sys, &f, cmd.Flags().Changed, args)
 		},
 	}
 	flags := cmd.Flags()
@@ -83,6 +84,7 @@ A host gets at most one login a second, and no other after one that it refuses; 
 	flags.BoolVar(&f.full, "full", false, "every key exchange with every host key and every user key")
 	flags.StringVar(&f.engine, "engine", "ssh", "whose logins: ssh, or native for those of sshpace run")
 	flags.StringVar(&f.out, "out", "", "file for the records (default: one in the results folder)")
+	flags.StringVar(&f.resume, "resume", "", "go on with this result, which was interrupted or is to become more precise")
 	flags.IntVar(&f.runs, "runs", 0, "how often each kind of login is measured, instead of --budget (default 5 with a host)")
 	flags.Var(&f.budget, "budget", "how long to measure (default 1m on the private server)")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of the order of logins (default random)")
@@ -90,36 +92,30 @@ A host gets at most one login a second, and no other after one that it refuses; 
 	return cmd
 }
 
-// check refuses flags that contradict each other.
-func (f *handshakeFlags) check(budget bool) error {
-	switch {
-	case f.runs < 0:
-		return usageError("1 or more", "--runs %d", f.runs)
-	case f.runs > 0 && budget:
-		return usageError("choose one of them", "--runs and --budget exclude each other")
-	case f.engine != "ssh" && f.engine != "native":
+func runHandshake(ctx context.Context, sys System, f *handshakeFlags, given func(string) bool, args []string) error {
+	if f.engine != "ssh" && f.engine != "native" {
 		return usageError("use ssh or native", "--engine %q", f.engine)
-	case f.full && len(f.factors) > 0:
-		return usageError("choose one of them", "--full and --factor exclude each other")
 	}
-	for _, name := range f.factors {
-		if name != "none" && !slices.Contains(handshake.FactorNames(), name) {
-			return usageError(near.Hint("", name, handshake.FactorNames(), "use "+strings.Join(handshake.FactorNames(), ", ")), "--factor %q", name)
+	p := campaign.LoginParams{
+		Native: f.engine == "native", Kex: f.kex, Factors: f.factors, Full: f.full,
+		Plan:   handshake.Plan{Rounds: f.runs, Budget: time.Duration(f.budget), Seed: cmp.Or(f.seed, rand.Uint64N(1<<53))},
+		Chosen: given("budget"), Tool: toolVersion(), Out: f.out, Output: sys.output(f.json),
+	}
+	p.GoOn = "sshpace handshake " + shell.Line(append(f.connection.Options(), "--resume")...) + " "
+	if err := p.Check(p.Chosen); err != nil {
+		return err
+	}
+	if f.resume != "" {
+		if err := p.Reopen(f.resume, given); err != nil {
+			return err
 		}
+		defer p.File.Close()
 	}
-	return nil
-}
-
-func runHandshake(ctx context.Context, sys System, f *handshakeFlags, budget bool, args []string) error {
-	if err := f.check(budget); err != nil {
-		return err
-	}
-	destination, err := f.connection.destination(args)
+	destination, err := f.connection.destination(p.Target(args))
 	if err != nil {
 		return err
 	}
-	program, err := os.Executable()
-	if err != nil {
+	if p.Program, err = os.Executable(); err != nil {
 		return err
 	}
 	drain, hard, stop := interrupts(ctx, sys)
@@ -134,11 +130,6 @@ func runHandshake(ctx context.Context, sys System, f *handshakeFlags, budget boo
 			return withHint(err, "install openssh-client, or name its path with --ssh")
 		}
 		defer func() { err = errors.Join(err, ends.Close()) }()
-		return campaign.Logins(ctx, bed, ends, campaign.LoginParams{
-			Program: program, Native: f.engine == "native", Kex: f.kex, Factors: f.factors, Full: f.full,
-			Plan:   handshake.Plan{Rounds: f.runs, Budget: time.Duration(f.budget), Seed: cmp.Or(f.seed, rand.Uint64())},
-			Chosen: budget, Tool: toolVersion(), Out: f.out,
-			Output: sys.output(f.json),
-		})
+		return campaign.Logins(ctx, bed, ends, p)
 	}))
 }

@@ -31,32 +31,42 @@ func (o *observed) record(kind int, failure error) *record.WatchedLogin {
 	return r
 }
 
-// Results are those of a record file: of each kind of login, the plain one first; and
-// how much CPU time logins beside others take of that of those alone.
-func Results(f *record.File) ([]Result, Beside) {
+// recorded is what a record file has of logins.
+type recorded struct {
+	names    []named
+	alike    []kindOf
+	failures []string    // of each kind; "" is none
+	logins   []*observed // in the order of time
+	kinds    []kindOf    // each of these
+}
+
+func recordedIn(f *record.File) (r recorded) {
 	at := map[int]kindOf{}
-	var names []named
 	for i, k := range f.LoginKinds {
 		at[k.ID] = i
-		names = append(names, named{k.Factor, k.Level})
+		r.names = append(r.names, named{k.Factor, k.Level})
 	}
-	alike := alikeIn(f.LoginKinds)
-	failures := make([]string, len(names))
-	var kinds []kindOf
-	var logins []*observed
+	r.alike, r.failures = alikeIn(f.LoginKinds), make([]string, len(r.names))
 	for _, l := range f.LoginRuns {
 		i, known := at[l.Kind]
 		switch {
 		case !known:
 		case l.Failure != "":
-			failures[i] = l.Failure
+			r.failures[i] = l.Failure
 		default:
-			kinds, logins = append(kinds, i), append(logins, observedIn(l))
+			r.kinds, r.logins = append(r.kinds, i), append(r.logins, observedIn(l))
 		}
 	}
-	out, beside := summarized(names, alike, kinds, logins)
-	for i, of := range alike {
-		out[i].Failure = failures[of]
+	return r
+}
+
+// Results are those of a record file: of each kind of login, the plain one first; and
+// how much CPU time logins beside others take of that of those alone.
+func Results(f *record.File) ([]Result, Beside) {
+	r := recordedIn(f)
+	out, beside := summarized(r.names, r.alike, r.kinds, r.logins)
+	for i, of := range r.alike {
+		out[i].Failure = r.failures[of]
 	}
 	return out, beside
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -39,9 +40,10 @@ type Plan struct {
 	// Note is given a record of every kind of login and of every login; nil is given
 	// none.
 	Note       record.Sink
-	Lanes      []Lane // where logins are carried out beside others for a part of Budget
-	RoundTrips int    // of the plain login, for its record; 0: not counted
-	Conditions string // likewise, of all others
+	Old        *record.File // a result that is gone on with: its logins count; nil: none is
+	Lanes      []Lane       // where logins are carried out beside others for a part of Budget
+	RoundTrips int          // of the plain login, for its record; 0: not counted
+	Conditions string       // likewise, of all others
 }
 
 // Survey carries out cases. What fails is not tried again. When ctx ends, the
@@ -49,11 +51,10 @@ type Plan struct {
 // carried out once.
 func (e *Ends) Survey(ctx context.Context, cases []Case, p Plan) ([]Result, error) {
 	s := &survey{ends: e, cases: cases, alike: alike(cases), plan: p, made: make([]int, len(cases)), failures: make([]error, len(cases))}
-	s.order = rand.New(rand.NewPCG(p.Seed, 0))
 	if p.Note == nil {
 		s.plan.Note = func(record.Record) error { return nil }
 	}
-	err := s.kinds()
+	err := s.begin()
 	if err == nil {
 		err = s.rounds(ctx)
 	}
@@ -95,9 +96,13 @@ type survey struct {
 const besides = 3
 
 func (s *survey) rounds(ctx context.Context) error {
-	began := time.Now()
+	began := time.Now().Add(-s.spent())
 	end := began.Add(s.plan.Budget)
-	for n := 1; ; n++ {
+	done := s.done()
+	if s.plan.Rounds > 0 && done >= s.plan.Rounds || done > 1 && s.plan.Rounds == 0 && time.Now().After(end) {
+		return nil
+	}
+	for n := 1 + done; ; n++ {
 		round := time.Now()
 		for _, i := range s.round() {
 			if err := s.login(ctx, i, nil); err != nil {
@@ -226,6 +231,61 @@ func (s *survey) observe(ctx context.Context, c Case, lane *Lane) (o *observed, 
 		o.server, o.wire = c.After(ctx)
 	}
 	return o, err
+}
+
+// ErrOtherKinds says that a result cannot be gone on with.
+var ErrOtherKinds = errors.New("the kinds of login that it has are not those that would be measured now")
+
+// begin notes what is to be measured, or takes over what has been.
+func (s *survey) begin() error {
+	if s.plan.Old == nil {
+		s.order = rand.New(rand.NewPCG(s.plan.Seed, 0))
+		return s.kinds()
+	}
+	old := recordedIn(s.plan.Old)
+	s.order = rand.New(rand.NewPCG(s.plan.Seed, uint64(len(old.logins))))
+	if !slices.Equal(old.alike, s.alike) || !slices.EqualFunc(old.names, s.cases, func(n named, c Case) bool { return n == named{c.Factor, c.Level} }) {
+		return ErrOtherKinds
+	}
+	for i, failure := range old.failures {
+		if failure != "" {
+			s.failures[i] = errors.New(failure)
+		}
+	}
+	s.logins, s.of = old.logins, old.kinds
+	for _, i := range s.of {
+		s.made[i]++
+	}
+	return nil
+}
+
+// done is how many rounds alone there have been.
+func (s *survey) done() int {
+	made := make([]int, len(s.cases))
+	for n, o := range s.logins {
+		if o.core == alone {
+			made[s.of[n]]++
+		}
+	}
+	least := math.MaxInt
+	for i, n := range made {
+		if s.alike[i] == i && s.failures[i] == nil {
+			least = min(least, n)
+		}
+	}
+	return least
+}
+
+// spent is about how long the logins so far have taken.
+func (s *survey) spent() (all time.Duration) {
+	for _, o := range s.logins {
+		if o.core == alone {
+			all += o.Whole
+		} else {
+			all += o.Whole / time.Duration(max(1, len(s.plan.Lanes)))
+		}
+	}
+	return all
 }
 
 // kinds notes what is to be measured.
