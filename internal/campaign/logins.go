@@ -39,6 +39,8 @@ type LoginParams struct {
 	Out     string         // file; "" for one of our own
 	File    *store.File    // one that is gone on with; nil: a new one
 	Output
+
+	asked time.Duration // the budget, of which preparing takes some
 }
 
 // Check refuses what contradicts itself. budget tells whether one was given.
@@ -133,7 +135,7 @@ func Logins(ctx context.Context, bed *testbed.Testbed, ends *handshake.Ends, p L
 		return loginFailed(err, bed.Target)
 	}
 	p.Plan.Conditions = study.Conditions()
-	p.Plan.Budget -= time.Since(began)
+	p.asked, p.Plan.Budget = p.Plan.Budget, p.Plan.Budget-time.Since(began)
 	return p.survey(ctx, bed, ends, cases)
 }
 
@@ -188,7 +190,7 @@ func (p *LoginParams) survey(ctx context.Context, bed *testbed.Testbed, ends *ha
 func (p *LoginParams) campaign(bed *testbed.Testbed) record.Campaign {
 	c := record.Campaign{
 		Tool: p.Tool, Seed: p.Plan.Seed, Target: bed.Target, Engine: record.EngineOpenSSH, Server: bed.Server,
-		BudgetNS: p.Plan.Budget, Rounds: p.Plan.Rounds,
+		BudgetNS: p.asked, Rounds: p.Plan.Rounds,
 	}
 	if p.Native {
 		c.Engine = record.EngineNative

@@ -168,23 +168,23 @@ func (e *Ends) Plain() Case {
 }
 
 // RoundTrips counts the round trips of a plain login, TCP's included, by what
-// paths of two lengths make of it; 0 where the server is not our own. The shorter
-// of two tries counts, for a busy machine adds its own time.
+// paths of two lengths make of it; 0 where the server is not our own. The shortest
+// of some tries counts, for a busy machine adds its own time.
 func (e *Ends) RoundTrips(ctx context.Context) (int, error) {
 	if e.server == nil {
 		return 0, nil
 	}
 	const short, long = 20 * time.Millisecond, 220 * time.Millisecond
-	near, err := e.over(ctx, short)
+	near, err := e.over(ctx, short, 4)
 	if err != nil {
 		return 0, err
 	}
-	far, err := e.over(ctx, long)
+	far, err := e.over(ctx, long, 2)
 	return int(math.Round(float64(far-near) / float64(long-short))), err
 }
 
 // over is the time of a login over a path, without waits for acknowledgements.
-func (e *Ends) over(ctx context.Context, rtt time.Duration) (least time.Duration, err error) {
+func (e *Ends) over(ctx context.Context, rtt time.Duration, tries int) (least time.Duration, err error) {
 	listener, err := ownport.Listen()
 	if err != nil {
 		return 0, err
@@ -197,7 +197,7 @@ func (e *Ends) over(ctx context.Context, rtt time.Duration) (least time.Duration
 	defer r.Close()
 	longer := *e
 	longer.Destination.Options = append([]string{"-p", strconv.Itoa(r.Port())}, e.Destination.Options...)
-	for range 2 {
+	for range tries {
 		l, err := longer.Watch(ctx, longer.Argv(alg.Suite{}, "true"))
 		if err != nil {
 			return 0, err

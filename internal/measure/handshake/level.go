@@ -148,6 +148,9 @@ func (f *fitted) variances(c columns, series [][]reading) (own []varied, lent fl
 		own[r.group] = varied{own[r.group].squares + square, own[r.group].n + 1}
 		squares, n = squares+square, n+1
 	}
+	if squares == 0 {
+		return own, leastLent
+	}
 	var logs, expected []float64
 	for i := range own {
 		if own[i].squares /= squares / n; own[i].n >= minLevelled && own[i].squares > 0 {
@@ -246,5 +249,7 @@ func (c columns) beside(f *fitted, s side) Figure {
 }
 
 func figureAround(log, arm float64, n int) Figure {
-	return Figure{math.Exp(log), math.Exp(log - arm), math.Exp(log + arm), n}
+	const digits = 1e9 // what logarithms leave behind them is cut off
+	exp := func(x float64) float64 { return math.Round(math.Exp(x)*digits) / digits }
+	return Figure{exp(log), exp(log - arm), exp(log + arm), n}
 }

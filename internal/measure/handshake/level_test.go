@@ -147,7 +147,7 @@ func TestFewLogins(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	one := &observed{Login: &Login{ClientCPU: time.Millisecond}, core: alone}
-	if f := costsOf([]kindOf{0}, []*observed{one}).of[0][0]; math.Abs(f.Value-1e6) > 1 || f.N != 1 {
+	if f := costsOf([]kindOf{0}, []*observed{one}).of[0][0]; math.Abs(f.Value-1e6) > 1 || f.N != 1 || !(f.Lo <= f.Value && f.Value <= f.Hi) {
 		t.Errorf("%v", f)
 	}
 }

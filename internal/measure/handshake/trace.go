@@ -246,8 +246,9 @@ func (l *Login) divide() (last Phase) {
 	for _, line := range l.Lines {
 		for i := next; i < len(milestones); i++ {
 			if begins(line.Text, milestones[i].texts) {
-				l.Spans = append(l.Spans, Span{milestones[i].phase, line.At - from})
-				from, next = line.At, i+1
+				at := min(line.At, l.Whole) // it was read when the program had ended
+				l.Spans = append(l.Spans, Span{milestones[i].phase, at - from})
+				from, next = at, i+1
 				break
 			}
 		}

@@ -133,7 +133,7 @@ func Put(w io.Writer, records []record.Record) error {
 // line: a last line that was not finished is cut off, and one that only lacks
 // its line end gets it.
 func Resume(path string) (*File, error) {
-	const hint = "name a result of sshpace bench with --resume FILE"
+	const hint = "name a result of sshpace with --resume FILE"
 	if _, err := os.Stat(path); err == nil && !isRegular(path) {
 		return nil, fault.Usage(hint, "%s is not a file", path)
 	}
