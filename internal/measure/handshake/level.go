@@ -249,7 +249,10 @@ func (c columns) beside(f *fitted, s side) Figure {
 }
 
 func figureAround(log, arm float64, n int) Figure {
-	const digits = 1e9 // what logarithms leave behind them is cut off
-	exp := func(x float64) float64 { return math.Round(math.Exp(x)*digits) / digits }
+	exp := func(x float64) float64 { // without what logarithms leave behind the ninth digit
+		v := math.Exp(x)
+		unit := math.Pow(10, math.Ceil(math.Log10(v))-9)
+		return math.Round(v/unit) * unit
+	}
 	return Figure{exp(log), exp(log - arm), exp(log + arm), n}
 }
