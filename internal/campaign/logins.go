@@ -135,7 +135,7 @@ func Logins(ctx context.Context, bed *testbed.Testbed, ends *handshake.Ends, p L
 		return loginFailed(err, bed.Target)
 	}
 	p.Plan.Conditions = study.Conditions()
-	p.asked, p.Plan.Budget = p.Plan.Budget, p.Plan.Budget-time.Since(began)
+	p.asked, p.Plan.Budget = p.Plan.Budget, max(p.Plan.Budget/2, p.Plan.Budget-time.Since(began))
 	return p.survey(ctx, bed, ends, cases)
 }
 

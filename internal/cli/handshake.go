@@ -34,7 +34,7 @@ func (f *loginFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.ssh, "ssh", "", "path of ssh")
 	flags.StringVar(&f.sshd, "sshd", "", "path of sshd")
-	flags.Var(&f.connect, "connect-timeout", "how long a login may take")
+	flags.Var(&f.connect, "connect-timeout", "how long connecting may take; a login as a whole, three times that")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
 	f.connection.register(flags)
 }

@@ -48,8 +48,12 @@ type HostError struct {
 	dropped bool   // after the connection had been accepted: worth another try
 }
 
-// dropped tells a server that hangs up from a port on which nothing listens.
+// dropped tells a server that hangs up from a port on which nothing listens, or no
+// SSH server.
 func dropped(detail string) bool {
+	if strings.Contains(detail, "No SSH version") {
+		return false
+	}
 	return strings.Contains(detail, "identification") || strings.Contains(detail, "closed") || strings.Contains(detail, "reset")
 }
 
@@ -109,11 +113,25 @@ func (r *Remote) look(ctx context.Context) (Look, error) {
 	if err != nil {
 		return look, err
 	}
+	if s.Outcome == record.TimedOut {
+		s.Detail = fmt.Sprintf("no answer in %s during %s", r.Connect, stage(&n))
+	}
 	if s.Outcome != record.OK {
 		return look, &HostError{s.Outcome, s.Detail, n.KeyFile, dropped(s.Detail)}
 	}
 	look.Offer, look.Version, look.Strict = n.Server, n.Banner, n.Strict
 	return look, nil
+}
+
+// stage is where a login stands.
+func stage(n *openssh.Negotiation) string {
+	switch {
+	case n.Banner == "":
+		return "the exchange of version lines"
+	case len(n.Server.Kex) == 0:
+		return "the exchange of lists of algorithms"
+	}
+	return "the key exchange, the login, or the start of the command"
 }
 
 // maxMachine is how much a host may tell about itself, in bytes.

@@ -99,15 +99,15 @@ func (e *Ends) Close() error {
 	return e.relay.Close()
 }
 
-// Watch carries out a login, which may take loginLimit longer than to connect.
+// Watch carries out a login, which may take some times as long as to connect.
 func (e *Ends) Watch(ctx context.Context, argv ArgvFunc) (*Login, error) {
-	ctx, cancel := context.WithTimeout(ctx, e.Connect+loginLimit)
+	ctx, cancel := context.WithTimeout(ctx, wholeLogin*e.Connect)
 	defer cancel()
 	return Watch(ctx, e.Dir, argv, e.Env)
 }
 
-// loginLimit is more than a login takes once it is connected.
-const loginLimit = 20 * time.Second
+// wholeLogin is how many times as long a login may take as connecting.
+const wholeLogin = 3
 
 // Own tells whether the server is our own.
 func (e *Ends) Own() bool { return e.server != nil }
