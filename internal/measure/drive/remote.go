@@ -130,8 +130,10 @@ func stage(n *openssh.Negotiation) string {
 		return "the exchange of version lines"
 	case len(n.Server.Kex) == 0:
 		return "the exchange of lists of algorithms"
+	case !n.LoggedIn:
+		return "the key exchange or the login; an agent may be silent, too"
 	}
-	return "the key exchange, the login, or the start of the command"
+	return "the start of the command"
 }
 
 // maxMachine is how much a host may tell about itself, in bytes.

@@ -173,6 +173,28 @@ func TestSlowAgent(t *testing.T) {
 	}
 }
 
+// TestMuteAgent: an agent that never answers costs a run some seconds once, and no
+// server is blamed for it: key files are used, and where there are none the agent is
+// named.
+func TestMuteAgent(t *testing.T) {
+	s := sshtest.StartSshd(t)
+	socket := filepath.Join(t.TempDir(), "agent")
+	l, err := net.Listen("unix", socket) // nobody accepts
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	tg := sshdTarget(s)
+	tg.ConnectTimeout = 3 * time.Second
+	for _, files := range [][]string{{s.Key}, nil} {
+		tg.Identity = dial.Identity{Agent: socket, Files: files}
+		r := run(t, fleet.Params{}, tg, hosts(3), fleet.Command{Line: "true"}, &collect{})[0]
+		if files != nil && r.Status() != fleet.OK || files == nil && (r.Class != fleet.AuthFailed || !strings.Contains(r.Hint, "no answer within")) {
+			t.Errorf("with files %q: %+v", files, r)
+		}
+	}
+}
+
 // TestDyingAgent: hosts after the agent's death fail with its name, or use a
 // key file where there is one.
 func TestDyingAgent(t *testing.T) {
