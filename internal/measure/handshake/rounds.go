@@ -288,6 +288,28 @@ func (s *survey) spent() (all time.Duration) {
 	return all
 }
 
+// alike says for each case whose logins count for it: those of the first one with
+// the same command line, which names the server, too.
+func alike(cases []Case) []kindOf {
+	var argvs [][]string
+	of := make([]kindOf, len(cases))
+	for i, c := range cases {
+		argvs = append(argvs, c.Argv(""))
+		of[i] = slices.IndexFunc(argvs, func(argv []string) bool { return slices.Equal(argv, argvs[i]) })
+	}
+	return of
+}
+
+// Distinct is how many logins a round of cases takes.
+func Distinct(cases []Case) (n int) {
+	for i, of := range alike(cases) {
+		if of == i {
+			n++
+		}
+	}
+	return n
+}
+
 // kinds notes what is to be measured.
 func (s *survey) kinds() error {
 	for i, c := range s.cases {
