@@ -220,6 +220,15 @@ func TestUnusable(t *testing.T) {
 		if x.err == nil || !strings.Contains(x.err.Error(), want) || r.Ran != fleet.RanNo || time.Since(start) > 10*time.Second {
 			t.Errorf("%s: %v after %v, want %q", path, x.err, time.Since(start), want)
 		}
+		if path == full.path {
+			conn, err := net.Dial("unix", path)
+			if ended := strings.Contains(x.err.Error(), "has ended over that"); ended != (err != nil) {
+				t.Errorf("the master: %v, and it is said: %v", err, x.err)
+			}
+			if err == nil {
+				conn.Close()
+			}
+		}
 		if own := (*mux.Error)(nil); errors.As(x.err, &own) == errors.Is(x.err, os.ErrNotExist) {
 			t.Errorf("%s: %v is not of one kind", path, x.err)
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"strings"
 	"time"
 
@@ -49,7 +50,8 @@ func (s *Session) Run(ctx context.Context, a *fleet.Attempt) (fleet.Outcome, err
 	abort := context.AfterFunc(a.Abort(), func() { l.conn.Close() })
 	defer abort()
 	if err := r.open(starting, conn); err != nil {
-		return fleet.Outcome{}, err
+		l.conn.Close()
+		return fleet.Outcome{}, s.survived(err)
 	}
 	a.Reached(fleet.PhaseExec)
 	if o, started := r.start(starting); !started {
@@ -126,6 +128,27 @@ func (r *running) open(ctx context.Context, conn *channel.Conn) (err error) {
 	default:
 		return &Error{path, "is unusable: " + reason(err), err}
 	}
+}
+
+// survived adds to a refusal by the server that the master has ended over it, where it
+// has: OpenSSH's does not forget a channel that was refused to a client in proxy mode,
+// and fails when that leaves (channels.c, channel_proxy_upstream; chan_send_close2).
+func (s *Session) survived(err error) error {
+	own := (*Error)(nil)
+	if _, refused := errors.AsType[*ssh.OpenChannelError](err); !refused || !errors.As(err, &own) {
+		return err
+	}
+	const looks, pause = 15, 10 * time.Millisecond
+	for range looks {
+		conn, err := net.Dial("unix", s.Path)
+		if err != nil {
+			own.Text += "; OpenSSH's master has ended over that, and its sessions with it"
+			break
+		}
+		conn.Close()
+		time.Sleep(pause)
+	}
+	return own
 }
 
 // start requests the command and waits for the answer; without one the outcome
