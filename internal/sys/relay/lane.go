@@ -3,6 +3,7 @@
 package relay
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,9 @@ const (
 	scrap = 4 << 10
 	// few is a conversation, and no transfer.
 	few = 8 * segment
+	// lull is how long the bytes of a transfer gather that are not due yet: who woke up
+	// for each write would take the sender's core from him again and again.
+	lull = together / 2
 )
 
 // block is memory of parcels that are on the way together.
@@ -44,6 +48,7 @@ type lane struct {
 	stuffed  bool      // who reads at the other end has no room
 	roomy    time.Time // he has had some since then
 	admitted time.Time // there has been room in waiting since then
+	again    time.Time // nothing is read until then
 	last     time.Time // when the parcel was due that left last
 }
 
@@ -73,12 +78,13 @@ func (l *lane) run() {
 	}
 }
 
-// open reports whether more can be read.
-func (l *lane) open() bool { return !l.ended && l.waiting.held < l.road.room() }
+// open reports whether more can be read, and lulled whether that can wait.
+func (l *lane) open() bool   { return !l.ended && l.waiting.held < l.road.room() }
+func (l *lane) lulled() bool { return time.Until(l.again) > 0 }
 
 // fetch reads once, if there is anything, and room for it.
 func (l *lane) fetch() bool {
-	if !l.open() {
+	if !l.open() || l.lulled() {
 		return false
 	}
 	if l.block == nil {
@@ -92,6 +98,9 @@ func (l *lane) fetch() bool {
 	into := l.block[l.filled:min(capacity, l.filled+l.road.piece())]
 	n, control, err := receive(l.from, into, l.control)
 	if err == unix.EAGAIN {
+		if l.bulk && l.carrier.relay.opts.Path.Delay > 0 {
+			l.bulk, l.again = false, time.Now().Add(lull)
+		}
 		return false
 	}
 	if err != nil {
@@ -156,22 +165,31 @@ func (l *lane) delivered(p *parcel) {
 	}
 }
 
+const forever = time.Duration(math.MaxInt64)
+
 // wait waits until there is something to read, room to write, or a parcel due.
 func (l *lane) wait() {
 	files := [...]unix.PollFd{{Fd: int32(l.wake), Events: unix.POLLIN}, {Fd: nowhere, Events: unix.POLLIN}, {Fd: nowhere, Events: unix.POLLOUT}}
 	roused, writable := &files[0], &files[2]
-	if l.open() {
+	lulled := l.open() && l.lulled()
+	if l.open() && !lulled {
 		files[1].Fd = int32(l.from)
 	}
 	to := l.to.Load()
-	var limit *unix.Timespec
+	rest := forever
+	if lulled {
+		rest = time.Until(l.again)
+	}
 	if l.stuffed {
 		writable.Fd = to
 	} else if to != nowhere && !l.waiting.empty() {
-		rest := l.sleep()
-		if rest <= 0 {
-			return
-		}
+		rest = min(rest, l.sleep())
+	}
+	if rest <= 0 {
+		return
+	}
+	var limit *unix.Timespec
+	if rest < forever {
 		limit = new(unix.NsecToTimespec(int64(rest)))
 	}
 	if _, err := unix.Ppoll(files[:], limit, nil); err != nil {
