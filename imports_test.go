@@ -21,6 +21,7 @@ base/alg: base/fault base/near
 base/near:
 base/pattern:
 base/parallel:
+base/vegas:
 base/wait:
 base/wildcard:
 base/host:
@@ -54,7 +55,7 @@ ssh/openssh: base/alg base/shell record ssh/sshlog sys/bounded sys/proc
 ssh/wire: base/alg
 ssh/oldserver: ssh/wire
 ssh/packet:
-ssh/channel: ssh/packet
+ssh/channel: base/vegas ssh/packet
 ssh/transport: ssh/channel ssh/packet
 ssh/dial: base/host base/termsafe fleet ssh/channel ssh/transport sys/bounded sys/quickack
 ssh/forkssh: base/host base/termsafe fleet ssh/knownhosts/check ssh/openssh ssh/sshlog sys/proc
@@ -92,7 +93,7 @@ verdict/doctor: base/alg base/shell measure/handshake measure/symptoms
 fleet/fleettest:
 fleet/hostset: base/host base/wildcard
 fleet/transfer: base/host base/shell base/termsafe base/unit fleet fleet/output fleet/remotesh ssh/sftp
-ssh/sftp:
+ssh/sftp: base/vegas
 fleet/inventory: base/fault base/host base/shell fleet/hostset sys/bounded
 fleet: base/host
 fleet/remotesh: base/shell

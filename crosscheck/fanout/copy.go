@@ -103,7 +103,9 @@ func (l *lab) arrived(hosts []string) error {
 // that was connected to, so that hosts that share a disk do not share files.
 const inFolder = `#!/bin/sh
 set -- $SSH_CONNECTION
-mkdir -p "$(dirname "$0")/hosts/$3" && cd "$(dirname "$0")/hosts/$3" || exit
+here=${0%/*}/hosts/$3
+[ -d "$here" ] || mkdir -p "$here"
+cd "$here" || exit
 case "$SSH_ORIGINAL_COMMAND" in *sftp-server) exec $SSH_ORIGINAL_COMMAND;; esac
 exec sh -c "$SSH_ORIGINAL_COMMAND"
 `

@@ -40,9 +40,10 @@ type Dialogue func(ctx context.Context, h host.Host, c Channel) error
 // Channel is the subsystem and what else a Dialogue needs of its host.
 type Channel interface {
 	io.ReadWriteCloser
-	// Exec runs a command line over the same connection and returns what it
-	// writes to standard output, at most a few MiB; ErrNoExec where that cannot be.
-	Exec(ctx context.Context, line string, input []byte) ([]byte, error)
+	// Exec runs a command line over the same connection with input, which is not read
+	// any more when it returns, and returns what the command writes to standard
+	// output, at most a few MiB; ErrNoExec where that cannot be.
+	Exec(ctx context.Context, line string, input io.Reader) ([]byte, error)
 	// Output is the host's output, as people are to see it.
 	Output(s Stream, data []byte) error
 }

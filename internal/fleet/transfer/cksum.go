@@ -1,12 +1,14 @@
 package transfer
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"math/bits"
+	"slices"
 	"strings"
 	"time"
 
@@ -81,30 +83,78 @@ func (c checked) line() string { return fmt.Sprintf("%d %d %s\n", c.sum, c.size,
 // argument list holds at least that.
 const maxProgram = 96 << 10
 
-// asHost asks the host's cksum about files. ok is false where it says anything but
-// that all are as they should be, or where there is none to ask.
-func (s *side) asHost(files []checked) (ok bool) {
-	for len(files) > 0 && !s.noExec {
-		program, expected := strings.Builder{}, strings.Builder{}
+// sums asks the host's cksum about files, and tells which of them are as they should
+// be; none where there is no cksum to ask.
+func (s *side) sums(files []checked) []bool {
+	good := make([]bool, 0, len(files))
+	for len(good) < len(files) && !s.noExec {
+		rest := files[len(good):]
+		program := strings.Builder{}
 		program.WriteString("exec cksum --")
 		var size int64
 		n := 0
-		for ; n < len(files) && program.Len() < maxProgram; n++ {
-			program.WriteString(" " + shell.Quote(files[n].name))
-			expected.WriteString(files[n].line())
-			size += files[n].size
+		for ; n < len(rest) && program.Len() < maxProgram; n++ {
+			program.WriteString(" " + shell.Quote(rest[n].name))
+			size += rest[n].size
 		}
-		line, input := remotesh.Command(program.String())
-		ctx, cancel := context.WithTimeout(s.ctx, time.Minute+time.Duration(size/1e7)*time.Second)
-		said, err := s.ch.Exec(ctx, line, input)
-		cancel()
+		said, err := s.shell(program.String(), nil, size)
 		if err != nil && len(said) == 0 {
 			s.noExec = true
 		}
-		if err != nil || string(said) != expected.String() {
-			return false
-		}
-		files = files[n:]
+		good = append(good, lines(string(said), rest[:n])...)
 	}
-	return !s.noExec
+	return append(good, make([]bool, len(files)-len(good))...)
+}
+
+// lines tells which files have their line in what cksum wrote: one line a file, none
+// for what it could not read. Where it writes a name otherwise, there is none either.
+func lines(said string, files []checked) []bool {
+	good := make([]bool, len(files))
+	for i, f := range files {
+		if rest, found := strings.CutPrefix(said, f.line()); found {
+			good[i], said = true, rest
+			continue
+		}
+		fields := strings.SplitN(said, " ", 3)
+		if rest, found := strings.CutPrefix(fields[len(fields)-1], f.name+"\n"); found && len(fields) == 3 {
+			said = rest
+		}
+	}
+	return good
+}
+
+// asHost tells whether the host's cksum finds all files as they should be.
+func (s *side) asHost(files []checked) bool {
+	return !slices.Contains(s.sums(files), false) && !s.noExec
+}
+
+// patience is how long a host may take nothing of a program's input, or not answer
+// after it.
+const patience = time.Minute
+
+// shell has the host's sh run a program with input, and returns what that writes. size
+// is how many bytes it has to read beside its input.
+func (s *side) shell(program string, input io.Reader, size int64) ([]byte, error) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	limit := patience + time.Duration(size/1e7)*time.Second
+	late := time.AfterFunc(limit, cancel)
+	defer late.Stop()
+	line, head := remotesh.Command(program)
+	all := io.Reader(bytes.NewReader(head))
+	if input != nil {
+		all = io.MultiReader(all, told{input, func() { late.Reset(limit) }})
+	}
+	return s.ch.Exec(ctx, line, all)
+}
+
+// told is a reader that calls read at every step.
+type told struct {
+	io.Reader
+	read func()
+}
+
+func (t told) Read(p []byte) (int, error) {
+	t.read()
+	return t.Reader.Read(p)
 }

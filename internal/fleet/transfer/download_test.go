@@ -171,7 +171,7 @@ func (l *liar) reply(kind byte, body []byte, listed map[string]bool) []byte {
 	return status(0)
 }
 
-func (l *liar) Exec(_ context.Context, _ string, _ []byte) ([]byte, error) {
+func (l *liar) Exec(_ context.Context, _ string, _ io.Reader) ([]byte, error) {
 	return nil, fleet.ErrNoExec
 }
 

@@ -30,6 +30,9 @@ type server struct {
 	dieAt  int64  // bytes after which the host is gone, 0 = never
 	noExec bool   // no second command
 	before string // what the shell does first
+
+	dead       bool
+	execDiesAt int64 // bytes of a command's input after which the host is gone, 0 = never
 }
 
 var _ fleet.Channel = (*server)(nil)
@@ -75,12 +78,16 @@ func (s *server) Close() error { s.in.Close(); return s.out.Close() }
 
 func (s *server) Output(_ fleet.Stream, data []byte) error { s.said.Write(data); return nil }
 
-func (s *server) Exec(ctx context.Context, line string, input []byte) ([]byte, error) {
-	if s.noExec {
+func (s *server) Exec(ctx context.Context, line string, input io.Reader) ([]byte, error) {
+	if s.noExec || s.dead {
 		return nil, fleet.ErrNoExec
 	}
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", s.before+line)
-	cmd.Stdin = bytes.NewReader(input)
+	cmd.Stdin = input
+	if s.execDiesAt > 0 {
+		cmd.Stdin = io.LimitReader(input, s.execDiesAt)
+		defer func() { s.cmd.Process.Kill(); s.dead = true }()
+	}
 	return cmd.Output()
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -106,7 +107,7 @@ func (s *Source) follow(at, rel string, depth int) error {
 }
 
 func (s *Source) add(at, rel string, info fs.FileInfo) error {
-	it := &item{rel: rel, local: at, kind: info.Mode().Type(), perm: info.Mode().Perm(), modified: info.ModTime(), size: info.Size()}
+	it := &item{rel: rel, local: at, kind: info.Mode().Type(), perm: info.Mode().Perm(), modified: sftpTime(info.ModTime()), size: info.Size()}
 	var err error
 	switch it.kind {
 	case 0, fs.ModeDir:
@@ -120,6 +121,11 @@ func (s *Source) add(at, rel string, info fs.FileInfo) error {
 	}
 	s.items = append(s.items, it)
 	return nil
+}
+
+// sftpTime is the nearest time that SFTP has a number for, a whole second.
+func sftpTime(t time.Time) time.Time {
+	return time.Unix(min(max(t.Unix(), 0), math.MaxUint32), 0)
 }
 
 // smallFile is what is read once for all hosts.

@@ -37,7 +37,7 @@ func (u *Upload) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) er
 	defer c.Close()
 	stop := context.AfterFunc(ctx, func() { ch.Close() })
 	defer stop()
-	p := &put{side: side{Options: u.Options, ctx: ctx, host: h.String(), client: c, ch: ch}, fresh: map[string]bool{}, private: map[string]bool{}}
+	p := &put{side: side{Options: u.Options, ctx: ctx, host: h.String(), client: c, ch: ch}, fresh: map[string]bool{}, there: map[string]bool{}, private: map[string]bool{}}
 	if err := p.all(sources, ForHost(u.Dest, h.Name)); err != nil {
 		p.fail(ForHost(u.Dest, h.Name), err)
 	}
@@ -47,8 +47,10 @@ func (u *Upload) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) er
 // put is the copy to one host.
 type put struct {
 	side
-	fresh   map[string]bool // folders that we made: nothing is in them
-	made    []*placed       // the same, to get their modes and times last
+	folders []*placed       // those above before those below
+	fresh   map[string]bool // folders that the host did not have: nothing of others is in them
+	there   map[string]bool // of those, the ones that are there by now
+	noTar   bool            // the host has no tar that we can run
 	mu2     sync.Mutex
 	private map[string]bool // folders in which nobody else can write, memo
 }
@@ -59,7 +61,18 @@ type placed struct {
 	name string
 	part string // where it was written, "" if it need not be put into place
 	from int64  // how much of it was there before
+	had  had
 }
+
+// had is what a host has under the name of a file.
+type had int
+
+const (
+	another had = iota // or nothing
+	alike              // a file of the same size and time, or of the same size where checksums tell
+	altered            // the same with another mode or time
+	unknown            // which was said
+)
 
 func (p *put) all(sources []*Source, dest string) error {
 	into, err := p.isFolder(sources, dest)
@@ -71,7 +84,7 @@ func (p *put) all(sources []*Source, dest string) error {
 	}
 	var files, links []*placed
 	for _, source := range sources {
-		top := dest
+		top := path.Clean(dest)
 		if into {
 			top = path.Join(dest, source.base)
 		}
@@ -82,7 +95,7 @@ func (p *put) all(sources []*Source, dest string) error {
 			}
 			switch it.kind {
 			case fs.ModeDir:
-				p.made = append(p.made, to)
+				p.folders = append(p.folders, to)
 			case fs.ModeSymlink:
 				links = append(links, to)
 			default:
@@ -90,7 +103,11 @@ func (p *put) all(sources []*Source, dest string) error {
 			}
 		}
 	}
-	p.folders()
+	p.findFolders()
+	if p.Scp == nil {
+		files = p.packed(p.needed(files))
+	}
+	p.makeFolders()
 	for len(files) > 0 && !p.over() {
 		n := min(len(files), batch)
 		p.batch(files[:n])
@@ -135,48 +152,67 @@ func cmpDot(name string) string {
 	return name
 }
 
-// folders makes all folders, those above before those below, and forgets the
-// ones that were there.
-func (p *put) folders() {
-	pending := make([]sftp.Pending, len(p.made))
-	for i, to := range p.made {
-		perm := fs.FileMode(0o700)
-		if p.Scp != nil {
-			perm |= to.perm
+// findFolders finds out which folders the host has. It is not asked about what is below
+// one that it has not.
+func (p *put) findFolders() {
+	for _, to := range p.folders {
+		if p.fresh[path.Dir(to.name)] {
+			p.fresh[to.name] = true
+			continue
 		}
-		pending[i] = p.client.Mkdir(to.name, perm)
+		a, err := p.client.Stat(to.name)
+		switch {
+		case err != nil: // or it cannot be looked at, which making it tells
+			p.fresh[to.name] = true
+		case !a.IsDir():
+			p.fail(to.name, errors.New("is no folder on the host"))
+		}
 	}
-	var made []*placed
-	for i, to := range p.made {
+}
+
+// makeFolders makes the folders that are still missing.
+func (p *put) makeFolders() {
+	var missing []*placed
+	var pending []sftp.Pending
+	for _, to := range p.folders {
+		if p.fresh[to.name] && !p.there[to.name] {
+			perm := fs.FileMode(0o700)
+			if p.Scp != nil {
+				perm |= to.perm
+			}
+			missing, pending = append(missing, to), append(pending, p.client.Mkdir(to.name, perm))
+		}
+	}
+	for i, to := range missing {
 		err := pending[i].Wait()
 		if err == nil {
-			p.fresh[to.name] = true
-			made = append(made, to)
+			p.there[to.name] = true
 			continue
 		}
-		if a, failed := p.client.Stat(to.name); failed == nil && a.IsDir() {
+		delete(p.fresh, to.name)
+		if a, failed := p.client.Stat(to.name); failed == nil && a.IsDir() { // another copy was quicker
 			continue
-		} else if failed == nil {
-			err = errors.New("is no folder on the host")
 		}
 		p.fail(to.name, err)
 	}
-	p.made = made
 }
 
-// finishFolders sets what the copying has changed: the times of folders, and
-// modes that would have stood in the way. The innermost come first.
+// finishFolders sets what the copying has changed: the times of the folders that we
+// made, and modes that would have stood in the way. The innermost come first.
 func (p *put) finishFolders() {
 	if p.Scp != nil && !p.Scp.Preserve {
 		return
 	}
+	var ours []*placed
 	var pending []sftp.Pending
-	for i := len(p.made) - 1; i >= 0; i-- {
-		pending = append(pending, p.client.Setstat(p.made[i].name, attrsOf(p.made[i].item)))
+	for _, to := range slices.Backward(p.folders) {
+		if p.there[to.name] {
+			ours, pending = append(ours, to), append(pending, p.client.Setstat(to.name, attrsOf(to.item)))
+		}
 	}
 	for i, wait := range pending {
 		if err := wait.Wait(); err != nil {
-			p.fail(p.made[len(p.made)-1-i].name, err)
+			p.fail(ours[i].name, err)
 		}
 	}
 }
@@ -207,7 +243,7 @@ func (p *put) batch(files []*placed) {
 	p.place(p.verified(parts))
 }
 
-// send copies one file beside its place, unless it is there already.
+// send copies one file beside its place.
 func (p *put) send(to *placed) {
 	if p.Scp != nil {
 		if err := p.overwrite(to); err != nil {
@@ -217,15 +253,6 @@ func (p *put) send(to *placed) {
 		}
 		return
 	}
-	if !p.fresh[path.Dir(to.name)] {
-		if same, err := p.isSame(to); err != nil {
-			p.fail(to.name, err)
-			return
-		} else if same {
-			p.add(func(t *tally) { t.identical++ })
-			return
-		}
-	}
 	part := partName(p.host, to.name, to.size, to.modified)
 	if err := p.write(to, part, true); err != nil {
 		p.fail(to.name, err)
@@ -234,31 +261,89 @@ func (p *put) send(to *placed) {
 	to.part = part
 }
 
-// isSame tells whether the host has the file already.
-func (p *put) isSame(to *placed) (bool, error) {
+// needed leaves out the files that the host has already.
+func (p *put) needed(files []*placed) (missing []*placed) {
+	each(&p.side, atOnce, files, func(to *placed) {
+		var err error
+		if to.had, err = p.look(to); err != nil {
+			p.fail(to.name, err)
+		}
+	})
+	var same []*placed
+	for _, to := range files {
+		switch to.had {
+		case another:
+			missing = append(missing, to)
+		case alike, altered:
+			same = append(same, to)
+		}
+	}
+	if p.Compare {
+		var differ []*placed
+		same, differ = p.compared(same)
+		missing = append(missing, differ...)
+	}
+	each(&p.side, atOnce, same, func(to *placed) {
+		if to.had == altered {
+			if err := p.client.Setstat(to.name, attrsOf(to.item)).Wait(); err != nil {
+				p.fail(to.name, err)
+				return
+			}
+		}
+		p.add(func(t *tally) { t.identical++ })
+	})
+	return missing
+}
+
+// look finds out what the host has under the name of a file.
+func (p *put) look(to *placed) (had, error) {
+	if p.fresh[path.Dir(to.name)] {
+		return another, nil
+	}
 	a, err := p.client.Lstat(to.name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
+		return another, nil
 	case err != nil:
-		return false, err
+		return unknown, err
 	case a.IsDir():
-		return false, errors.New("is a folder on the host")
+		return unknown, errors.New("is a folder on the host")
 	case !a.IsRegular() || a.Size != uint64(to.size):
-		return false, nil
+		return another, nil
 	}
-	if p.Compare {
-		sum, err := to.cksum()
-		if err != nil || !p.asHost([]checked{{to.name, sum, to.size}}) {
-			return false, err
+	sameTime := a.Modified().Equal(to.modified)
+	switch {
+	case sameTime && a.Perm() == to.perm:
+		return alike, nil
+	case sameTime || p.Compare:
+		return altered, nil
+	}
+	return another, nil
+}
+
+// compared tells by checksums which files are the same on the host.
+func (p *put) compared(files []*placed) (same, differ []*placed) {
+	list := make([]checked, len(files))
+	for i, to := range files {
+		list[i] = to.checked(to.name)
+	}
+	for i, good := range p.sums(list) {
+		if good {
+			same = append(same, files[i])
+		} else {
+			differ = append(differ, files[i])
 		}
-	} else if !a.Modified().Equal(to.modified.Truncate(1e9)) {
-		return false, nil
 	}
-	if a.Perm() == to.perm && a.Modified().Equal(to.modified.Truncate(1e9)) {
-		return true, nil
+	return same, differ
+}
+
+// checked is what the file should be under a name on the host.
+func (to *placed) checked(name string) checked {
+	sum, err := to.cksum()
+	if err != nil { // it changed: no comparison may hold
+		sum++
 	}
-	return true, p.client.Setstat(to.name, attrsOf(to.item)).Wait()
+	return checked{name, sum, to.size}
 }
 
 // write writes a file under the name part, from where an earlier copy ended.
@@ -399,11 +484,7 @@ func (p *put) verified(parts []*placed) []*placed {
 	}
 	list := make([]checked, 0, len(parts))
 	for _, to := range parts {
-		sum, err := to.cksum()
-		if err != nil { // it changed: the comparison will not hold
-			sum++
-		}
-		list = append(list, checked{to.part, sum, to.size})
+		list = append(list, to.checked(to.part))
 	}
 	if p.asHost(list) || p.over() {
 		return parts

@@ -241,6 +241,26 @@ func TestUploadCompare(t *testing.T) {
 	}
 }
 
+// SFTP has seconds from 1970 to 2106: other times are the nearest of them.
+func TestUploadOldTimes(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir+"/src/old", "old", 0o644)
+	write(t, dir+"/src/new", "new", 0o644)
+	os.Chtimes(dir+"/src/old", time.Unix(-1000, 0), time.Unix(-1000, 0))
+	os.Chtimes(dir+"/src/new", time.Unix(1<<33, 0), time.Unix(1<<33, 0))
+	for _, want := range []string{"2 files copied, 6 B\n", "0 files copied; 2 identical\n"} {
+		said, err := upload(t, t.Context(), (&server{}).start(t, ""), Options{}, dir+"/dest", dir+"/src/")
+		if err != nil || said != want {
+			t.Errorf("%v, said %q, want %q", err, said, want)
+		}
+	}
+	for name, want := range map[string]int64{"old": 0, "new": 1<<32 - 1} {
+		if info, err := os.Stat(dir + "/dest/" + name); err != nil || info.ModTime().Unix() != want {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+}
+
 func TestScanLeavesOutWhatIsNoFile(t *testing.T) {
 	dir := t.TempDir()
 	if err := exec.Command("mkfifo", filepath.Join(dir, "pipe")).Run(); err != nil {

@@ -43,7 +43,8 @@ type Channel struct {
 	mu        sync.Mutex
 	room      sync.Cond // there is room at the server, or the channel has ended
 	isOpen    bool
-	asked     int    // requests that were not answered yet
+	asked     int // requests that were not answered yet
+	pace      pace
 	window    uint32 // how much the server takes
 	most      uint32 // and at once
 	allowed   uint32 // how much the server may send
@@ -102,6 +103,7 @@ func (ch *Channel) Done() <-chan struct{} { return ch.done }
 func (ch *Channel) end(err error) {
 	ch.mu.Lock()
 	ch.over = true
+	ch.pace.stop()
 	ch.room.Broadcast()
 	ch.mu.Unlock()
 	select {
@@ -186,6 +188,7 @@ func (ch *Channel) grow(f *packet.Fields) error {
 		return errors.New("ssh: a window beyond 4 GiB") // RFC 4254 section 5.2
 	}
 	ch.window += n
+	ch.pace.arrive(int(n))
 	ch.room.Broadcast()
 	return nil
 }
@@ -343,14 +346,15 @@ func (ch *Channel) Write(p []byte) (sent int, err error) {
 func (ch *Channel) reserve(want int) (int, error) {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
-	for ch.window == 0 && !ch.over {
-		ch.room.Wait()
+	for (ch.window == 0 || ch.pace.full()) && !ch.over {
+		ch.pace.wait(&ch.room)
 	}
 	if ch.over || ch.sentEOF {
 		return 0, io.EOF
 	}
 	n := min(uint32(min(want, maxPacket)), ch.window, ch.most)
 	ch.window -= n
+	ch.pace.send(int(n))
 	return int(n), nil
 }
 

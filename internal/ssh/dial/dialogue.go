@@ -108,7 +108,7 @@ const maxExecOutput = 16 << 20
 var errTooLong = errors.New("the command writes too much")
 
 // Exec runs a command in a second session.
-func (c conversation) Exec(ctx context.Context, line string, input []byte) ([]byte, error) {
+func (c conversation) Exec(ctx context.Context, line string, input io.Reader) ([]byte, error) {
 	var out bytes.Buffer
 	var tooLong bool
 	s, err := c.link.open(func(stream fleet.Stream, data []byte) error {
@@ -129,11 +129,15 @@ func (c conversation) Exec(ctx context.Context, line string, input []byte) ([]by
 	if _, err := s.start(line, nil, false); err != nil {
 		return nil, fmt.Errorf("%w: %w", fleet.ErrNoExec, err)
 	}
-	go func() {
-		io.Copy(struct{ io.Writer }{s.ch}, bytes.NewReader(input))
+	var sending sync.WaitGroup
+	sending.Go(func() {
+		buf := takeBuffer()
+		defer giveBuffer(buf)
+		io.CopyBuffer(struct{ io.Writer }{s.ch}, struct{ io.Reader }{input}, buf[:])
 		s.ch.CloseWrite()
-	}()
+	})
 	s.run(nil)
+	sending.Wait()
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)

@@ -26,7 +26,9 @@ var _ fleet.Channel = channel{}
 func (c channel) Output(s fleet.Stream, data []byte) error { return c.attempt.Output(s, data) }
 
 // Exec is not there: it would be another login.
-func (c channel) Exec(context.Context, string, []byte) ([]byte, error) { return nil, fleet.ErrNoExec }
+func (c channel) Exec(context.Context, string, io.Reader) ([]byte, error) {
+	return nil, fleet.ErrNoExec
+}
 
 // converse runs the binary and holds a Dialogue with it. said is the Dialogue's
 // error, err one of starting the binary.

@@ -162,10 +162,18 @@ func (c *Client) Replace(from, to string) Pending {
 	if err := c.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Pending{err: err}
 	}
-	e.text(from)
+	return c.Rename(from, to)
+}
+
+// Rename renames a file or folder where nothing has the new name yet.
+func (c *Client) Rename(from, to string) Pending {
+	e := path(from)
 	e.text(to)
 	return c.begin(typeRename, e.b, nil)
 }
+
+// Rmdir removes an empty folder.
+func (c *Client) Rmdir(name string) error { return c.simple(typeRmdir, path(name)) }
 
 // Symlink makes a symbolic link; the order of its arguments is OpenSSH's, which
 // every server follows (PROTOCOL section 4.1).

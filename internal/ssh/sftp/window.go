@@ -3,20 +3,20 @@ package sftp
 import (
 	"sync"
 	"time"
+
+	"sshpace/internal/base/vegas"
 )
 
-// window bounds the data that are under way, as TCP Vegas does: what a server has
-// not come to yet costs it dearly (sshd keeps it in one buffer, which it enlarges,
-// clears and moves: a third of its CPU time at 2 MiB), and makes nothing faster
-// than what one more round trip needs.
+// window bounds the data that are under way: what a server has not come to yet costs it
+// dearly, see ssh/channel, and ssh(1) where that carries us sends all that it may.
 type window struct {
-	mu       sync.Mutex
-	change   sync.Cond
-	under    int // bytes of data under way
-	limit    int // what may be
-	least    int // limit never falls below
-	most     int // or rises above
-	quickest time.Duration
+	mu     sync.Mutex
+	change sync.Cond
+	under  int // bytes of data under way
+	limit  int // what may be
+	least  int // limit never falls below
+	most   int // or rises above
+	way    vegas.Way
 }
 
 const (
@@ -61,17 +61,13 @@ func (w *window) leave(size int) {
 }
 
 // learn sets the limit by a reply to size bytes that took so long, when under bytes
-// were under way at its beginning. The quickest of all replies is what the way alone
-// takes; twice what arrives in that time is enough to have under way.
+// were under way at its beginning.
 func (w *window) learn(size, under int, took time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.quickest == 0 || took < w.quickest {
-		w.quickest = max(took, 1)
-	}
+	worth := w.way.Worth(under, took)
 	if size > 0 {
-		arrived := float64(under) * float64(w.quickest) / float64(max(took, 1))
-		w.limit = min(int(2*arrived)+w.least, w.most)
+		w.limit = min(worth+w.least, w.most)
 		w.change.Broadcast()
 	}
 }

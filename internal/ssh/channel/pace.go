@@ -1,0 +1,106 @@
+package channel
+
+import (
+	"sync"
+	"time"
+
+	"sshpace/internal/base/vegas"
+)
+
+// pace bounds the data under way to a server within the window that it grants: sshd
+// keeps what a command has not read yet in one buffer, which it enlarges, clears and
+// moves, so that 2 MiB there cost more than all else that it does with them.
+type pace struct {
+	limit  int  // bytes that may be under way
+	under  int  // and are: sent, and no room made again
+	least  int  // limit is never below it
+	known  bool // with least under way the server makes room
+	way    vegas.Way
+	pieces []piece // under way, in their order
+	stall  *time.Timer
+}
+
+// piece is data that was sent at once.
+type piece struct {
+	size  int
+	under int // bytes under way with it
+	sent  time.Time
+}
+
+const (
+	// leastAhead is more than what sshd waits for before it makes room again, three
+	// packets (channels.c, channel_check_window), and is not mapped anew by malloc(3).
+	leastAhead = 4 * maxPacket
+	// mostAhead is more than any window of sshd's.
+	mostAhead = 4 << 20
+	// doubt is how long a server may make no room before it is taken for one that waits
+	// for more data: only so much as was under way is known not to be too little.
+	doubt = 250 * time.Millisecond
+	// doubtOfKnown is the same for one that has made room before.
+	doubtOfKnown = 5 * time.Second
+)
+
+// full tells whether nothing may be sent now.
+func (p *pace) full() bool { return p.under >= max(p.limit, p.least, leastAhead) }
+
+// send counts data that leave.
+func (p *pace) send(n int) {
+	p.under += n
+	p.pieces = append(p.pieces, piece{n, p.under, time.Now()})
+}
+
+// arrive counts room for n bytes that a server has made again.
+func (p *pace) arrive(n int) {
+	if !p.known {
+		p.known, p.least = true, p.under
+	}
+	if p.stall != nil {
+		p.stall.Reset(doubtOfKnown)
+	}
+	var last piece
+	for n > 0 && len(p.pieces) > 0 {
+		first := &p.pieces[0]
+		took := min(n, first.size)
+		n, first.size, p.under = n-took, first.size-took, p.under-took
+		if first.size == 0 {
+			last, p.pieces = *first, p.pieces[1:]
+		}
+	}
+	if last.under > 0 {
+		p.limit = min(p.way.Worth(last.under, time.Since(last.sent))+leastAhead, mostAhead)
+	}
+}
+
+// wait waits for room, whose lock the caller holds.
+func (p *pace) wait(room *sync.Cond) {
+	if p.full() && p.stall == nil {
+		patience := doubt
+		if p.known {
+			patience = doubtOfKnown
+		}
+		var stall *time.Timer
+		stall = time.AfterFunc(patience, func() {
+			room.L.Lock()
+			defer room.L.Unlock()
+			if p.stall != stall {
+				return
+			}
+			p.stall = nil
+			p.known, p.least = false, min(2*max(p.least, leastAhead), mostAhead)
+			room.Broadcast()
+		})
+		p.stall = stall
+	}
+	room.Wait()
+	if !p.full() {
+		p.stop()
+	}
+}
+
+// stop ends what goes on.
+func (p *pace) stop() {
+	if p.stall != nil {
+		p.stall.Stop()
+		p.stall = nil
+	}
+}

@@ -1,0 +1,91 @@
+package channel
+
+import (
+	"sync"
+	"testing"
+	"time"
+)
+
+// sent sends size bytes to a server that makes room again for as much as answer says, given
+// what has come and was not answered, and returns how much was under way at most.
+func sent(t *testing.T, size int, answer func(waiting int) int) (most int) {
+	t.Helper()
+	var mu sync.Mutex
+	room := sync.Cond{L: &mu}
+	p := pace{}
+	came := make(chan int, 1<<16)
+	go func() {
+		waiting := 0
+		for n := range came {
+			waiting += n
+			for len(came) > 0 {
+				waiting += <-came
+			}
+			if n := answer(waiting); n > 0 {
+				waiting -= n
+				mu.Lock()
+				p.arrive(n)
+				room.Broadcast()
+				mu.Unlock()
+			}
+		}
+	}()
+	mu.Lock()
+	defer mu.Unlock()
+	for size > 0 {
+		for p.full() {
+			p.wait(&room)
+		}
+		p.send(maxPacket)
+		most = max(most, p.under)
+		came <- maxPacket
+		size -= maxPacket
+	}
+	p.stop()
+	close(came)
+	return most
+}
+
+// A server that reads slowly never has much to keep.
+func TestPaceOfSlowServer(t *testing.T) {
+	most := sent(t, 4<<20, func(waiting int) int {
+		if waiting <= 3*maxPacket { // as sshd does
+			return 0
+		}
+		time.Sleep(time.Duration(waiting) * time.Second / 20e6)
+		return waiting
+	})
+	if most > 1<<20 {
+		t.Errorf("%d bytes were under way", most)
+	}
+}
+
+// To a server that makes room only after a mebibyte, all goes nevertheless.
+func TestPaceOfServerThatWaits(t *testing.T) {
+	most := sent(t, 16<<20, func(waiting int) int {
+		if waiting < 1<<20 {
+			return 0
+		}
+		return waiting
+	})
+	if most < 1<<20 {
+		t.Errorf("%d bytes were under way", most)
+	}
+}
+
+// Far away, all that a window of sshd's allows is under way.
+func TestPaceOfFarServer(t *testing.T) {
+	var p pace
+	for range 20 {
+		for !p.full() && p.under < 2<<20 {
+			p.send(maxPacket)
+		}
+		for i := range p.pieces {
+			p.pieces[i].sent = time.Now().Add(-50 * time.Millisecond)
+		}
+		p.arrive(p.under)
+	}
+	if p.limit < 2<<20 {
+		t.Errorf("%d bytes may be under way", p.limit)
+	}
+}
