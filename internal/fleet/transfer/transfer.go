@@ -31,6 +31,8 @@ const (
 	// large is a file of which there is one at a time, and a part of which is
 	// worth keeping for the next run.
 	large = 1 << 20
+	// huge is one that is worth a command on the host.
+	huge = 16 << 20
 	// batch is how many files are compared at once.
 	batch = 1024
 	// maxDepth bounds folders in folders.

@@ -51,6 +51,7 @@ type put struct {
 	fresh   map[string]bool // folders that the host did not have: nothing of others is in them
 	there   map[string]bool // of those, the ones that are there by now
 	noTar   bool            // the host has no tar that we can run
+	noCat   bool            // or cat did not do what it should
 	mu2     sync.Mutex
 	private map[string]bool // folders in which nobody else can write, memo
 }
@@ -62,6 +63,8 @@ type placed struct {
 	part string // where it was written, "" if it need not be put into place
 	from int64  // how much of it was there before
 	had  had
+
+	poured bool // it was compared when it had come
 }
 
 // had is what a host has under the name of a file.
@@ -254,6 +257,10 @@ func (p *put) send(to *placed) {
 		return
 	}
 	part := partName(p.host, to.name, to.size, to.modified)
+	if to.size >= huge && p.pour(to, part) {
+		to.part = part
+		return
+	}
 	if err := p.write(to, part, true); err != nil {
 		p.fail(to.name, err)
 		return
@@ -482,14 +489,20 @@ func (p *put) verified(parts []*placed) []*placed {
 	if p.NoVerify || len(parts) == 0 || p.over() {
 		return parts
 	}
+	var good []*placed
+	parts = slices.DeleteFunc(parts, func(to *placed) bool {
+		if to.poured {
+			good = append(good, to)
+		}
+		return to.poured
+	})
 	list := make([]checked, 0, len(parts))
 	for _, to := range parts {
 		list = append(list, to.checked(to.part))
 	}
-	if p.asHost(list) || p.over() {
-		return parts
+	if len(list) == 0 || p.asHost(list) || p.over() {
+		return append(good, parts...)
 	}
-	var good []*placed
 	for i, to := range parts {
 		err := p.readBack(list[i])
 		if err != nil && to.from > 0 && !p.isOver(err) {

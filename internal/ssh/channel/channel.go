@@ -312,8 +312,8 @@ func (ch *Channel) ask(n int) {
 }
 
 // send sends on a channel that has not ended, unless the packet was sent ahead.
-func (ch *Channel) send(message []byte) (ahead bool, err error) {
-	if ahead, err := ch.conn.sentAhead(message); ahead || err != nil {
+func (ch *Channel) send(messages ...[]byte) (ahead bool, err error) {
+	if ahead, err := ch.conn.sentAhead(messages[0]); ahead || err != nil {
 		return ahead, err
 	}
 	ch.mu.Lock()
@@ -322,18 +322,36 @@ func (ch *Channel) send(message []byte) (ahead bool, err error) {
 	if over {
 		return false, io.EOF
 	}
-	return false, ch.conn.carrier.Send(message)
+	return false, ch.conn.carrier.Send(messages...)
 }
+
+// atOnce is how many packets of data leave together: what pipes hold, into which sshd
+// puts them.
+const atOnce = 2
+
+// packets are for data on their way.
+var packets = sync.Pool{New: func() any { return new([atOnce * (maxPacket + 16)]byte) }}
 
 // Write sends data as the server takes it; io.EOF is the end of the channel.
 func (ch *Channel) Write(p []byte) (sent int, err error) {
+	buf := packets.Get().(*[atOnce * (maxPacket + 16)]byte)
+	defer packets.Put(buf)
 	for len(p) > 0 {
 		n, err := ch.reserve(len(p))
 		if err != nil {
 			return sent, err
 		}
-		head := packet.AppendNumber(numbered(msgData, ch.remote), uint32(n))
-		if _, err := ch.send(append(head, p[:n]...)); err != nil {
+		list := make([][]byte, 0, atOnce)
+		to := buf[:0]
+		for rest := p[:n]; len(rest) > 0; {
+			part := rest[:min(len(rest), int(ch.most))]
+			rest = rest[len(part):]
+			start := len(to)
+			to = packet.AppendNumber(append(to, msgData), ch.remote)
+			to = append(packet.AppendNumber(to, uint32(len(part))), part...)
+			list = append(list, to[start:])
+		}
+		if _, err := ch.send(list...); err != nil {
 			return sent, err
 		}
 		sent += n
@@ -352,7 +370,7 @@ func (ch *Channel) reserve(want int) (int, error) {
 	if ch.over || ch.sentEOF {
 		return 0, io.EOF
 	}
-	n := min(uint32(min(want, maxPacket)), ch.window, ch.most)
+	n := min(uint32(min(want, atOnce*maxPacket)), ch.window, atOnce*ch.most)
 	ch.window -= n
 	ch.pace.send(int(n))
 	return int(n), nil

@@ -39,7 +39,12 @@ func (s *server) Receive() ([]byte, error) {
 	}
 }
 
-func (s *server) Send(p []byte) error { s.told <- bytes.Clone(p); return nil }
+func (s *server) Send(list ...[]byte) error {
+	for _, p := range list {
+		s.told <- bytes.Clone(p)
+	}
+	return nil
+}
 
 func (s *server) Close() error { s.once.Do(func() { close(s.closed) }); return nil }
 
@@ -368,8 +373,8 @@ func (s *script) Receive() ([]byte, error) {
 	s.says = s.says[1:]
 	return p, nil
 }
-func (*script) Send([]byte) error { return nil }
-func (*script) Close() error      { return nil }
+func (*script) Send(...[]byte) error { return nil }
+func (*script) Close() error         { return nil }
 
 // FuzzServer: whatever a server says, a session ends, is handed no more than was
 // allowed, and told of its end once.

@@ -17,8 +17,8 @@ type Carrier interface {
 	// Receive waits for a packet, which is not empty and valid until the next
 	// call. Only one goroutine calls it.
 	Receive() ([]byte, error)
-	// Send sends a packet.
-	Send(message []byte) error
+	// Send sends packets, as many as it can at once. They may be reused afterwards.
+	Send(messages ...[]byte) error
 	// Close ends the connection, and a Receive that waits.
 	Close() error
 }

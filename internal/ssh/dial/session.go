@@ -214,7 +214,7 @@ func signalName(s string) string {
 // must not hold a large one each.
 const (
 	idleBuffer = 512
-	bulkBuffer = 32 << 10
+	bulkBuffer = 64 << 10
 )
 
 var bulkBuffers = sync.Pool{New: func() any { return new([bulkBuffer]byte) }}

@@ -32,8 +32,15 @@ func (c carrier) Receive() ([]byte, error) {
 	return p, err
 }
 
-// Send sends a packet.
-func (c carrier) Send(packet []byte) error { return c.send([]byte{0}, packet) }
+// Send sends packets.
+func (c carrier) Send(packets ...[]byte) error {
+	for _, packet := range packets {
+		if err := c.send([]byte{0}, packet); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Close ends the link.
 func (c carrier) Close() error { return c.conn.Close() }

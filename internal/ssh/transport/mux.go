@@ -46,11 +46,13 @@ type carrier struct{ *Conn }
 // Receive gives the next packet for a channel; see channel.Carrier.
 func (c carrier) Receive() ([]byte, error) { return c.next() }
 
-// Send sends a packet, or keeps it until a key exchange is over.
-func (c carrier) Send(packet []byte) error {
+// Send sends packets, or keeps them until a key exchange is over.
+func (c carrier) Send(packets ...[]byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.queueLocked(packet)
+	for _, packet := range packets {
+		c.queueLocked(packet)
+	}
 	return c.flushLocked()
 }
 

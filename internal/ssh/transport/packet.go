@@ -192,7 +192,7 @@ func (c *Conn) flushLocked() error {
 		return nil
 	}
 	_, err := c.net.Write(c.out)
-	const keep = 64 << 10
+	const keep = 80 << 10 // two packets of 32 KiB, as channels send them
 	if c.out = c.out[:0]; cap(c.out) > keep {
 		c.out = nil
 	}
