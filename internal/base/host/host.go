@@ -44,15 +44,20 @@ func (h Host) Endpoint() Endpoint {
 // Destination is what ssh is to be given as the name of the host.
 func (h Host) Destination() string { return cmp.Or(h.Address, h.Name) }
 
-// String names the target for people, without its address: "name",
-// "user@name", "user@name:22", "[::1]:22".
-func (t Endpoint) String() string { return t.text(t.Name) }
+// String names the target for people: "name", "user@name", "user@name:22", "[::1]:22".
+// Where it has an address of its own the name stands for that, and for the port there.
+func (t Endpoint) String() string {
+	if t.Address != "" {
+		t.Port = 0
+	}
+	return t.text(t.Name)
+}
 
 // Exact is the shortest text that Parse reads back to the same target. It is
 // String, with the address where there is one: "user@name=192.0.2.1:22".
 func (t Endpoint) Exact() string {
 	if t.Address == "" {
-		return t.String()
+		return t.text(t.Name)
 	}
 	before := ""
 	if t.User != "" {

@@ -81,7 +81,8 @@ func TestExactReadsBack(t *testing.T) {
 		if err != nil || h.Exact() != text {
 			t.Errorf("%q is %+v, %v, and reads %q", text, h, err, h.Exact())
 		}
-		if shown := h.String(); strings.Contains(shown, "=") {
+		before, _, named := strings.Cut(text, "=")
+		if shown := h.String(); shown != before && named {
 			t.Errorf("%q is shown as %q", text, shown)
 		}
 	}
@@ -109,9 +110,9 @@ func FuzzParse(f *testing.F) {
 		if h.Name[0] == '-' || strings.ContainsAny(h.Name+h.User, "\x00\n\r\t\x1b'`\";&<>|(){}$") {
 			t.Fatalf("Parse(%q) accepted unsafe %+v", text, h)
 		}
-		again, err := Parse(h.String())
+		again, err := Parse(h.Exact())
 		if err != nil || again != h {
-			t.Fatalf("Parse(%q) = %+v, its text %q reads as %+v, %v", text, h, h.String(), again, err)
+			t.Fatalf("Parse(%q) = %+v, its text %q reads as %+v, %v", text, h, h.Exact(), again, err)
 		}
 	})
 }

@@ -20,9 +20,9 @@ type mpsshSink struct {
 	env   Env
 	hosts []host.Host
 	width [2]int          // of login names, with -v, and of hosts
-	used  map[int]bool    // hosts that have sent something
-	open  map[int][2]bool // hosts whose file has a line without an end
-	files *output.Files   // nil without -o
+	used  map[int]bool      // hosts that have sent something
+	open  map[int][2][]byte // of hosts, what their files do not have yet of a line
+	files *output.Files     // nil without -o
 	live  map[int]*[2]output.Lines
 	buf   []byte
 }
@@ -33,7 +33,7 @@ var _ fleet.Sink = (*mpsshSink)(nil)
 const mpsshLine = 1023
 
 func (m *mpssh) sink(env Env, hosts []host.Host) (*mpsshSink, error) {
-	s := &mpsshSink{m: m, env: env, hosts: hosts, live: map[int]*[2]output.Lines{}, used: map[int]bool{}, open: map[int][2]bool{}}
+	s := &mpsshSink{m: m, env: env, hosts: hosts, live: map[int]*[2]output.Lines{}, used: map[int]bool{}, open: map[int][2][]byte{}}
 	for _, h := range hosts {
 		s.width = [2]int{max(s.width[0], len(h.User)), max(s.width[1], len(h.Name))}
 	}
@@ -69,10 +69,7 @@ func (s *mpsshSink) Output(e fleet.Event) error {
 	s.used[e.Index] = s.used[e.Index] || !s.unwanted(e.Stream)
 	var lost error
 	if s.files != nil && !s.unwanted(e.Stream) && len(e.Data) > 0 {
-		lost = s.file(e)
-		open := s.open[e.Index]
-		open[e.Stream] = e.Data[len(e.Data)-1] != '\n'
-		s.open[e.Index] = open
+		lost = s.keep(e)
 	}
 	if s.hidden(e.Stream) {
 		return lost
@@ -93,11 +90,28 @@ func (s *mpsshSink) file(e fleet.Event) error {
 	return s.files.Output(e)
 }
 
+// keep writes whole lines to the host's file: a host that stands in the list twice
+// writes to one. Of a line that is too long for that the last byte is kept.
+func (s *mpsshSink) keep(e fleet.Event) error {
+	open := s.open[e.Index]
+	data := append(open[e.Stream], e.Data...)
+	end := bytes.LastIndexByte(data, '\n') + 1
+	if len(data)-end > mpsshLine {
+		end = len(data) - 1
+	}
+	open[e.Stream] = bytes.Clone(data[end:])
+	s.open[e.Index] = open
+	if e.Data = data[:end]; end == 0 {
+		return nil
+	}
+	return s.file(e)
+}
+
 // endLines ends the last lines of the host's files: the original writes lines.
 func (s *mpsshSink) endLines(i int) (lost error) {
-	for stream, open := range s.open[i] {
-		if open {
-			lost = cmp.Or(lost, s.file(fleet.Event{Index: i, Stream: fleet.Stream(stream), Data: []byte{'\n'}}))
+	for stream, rest := range s.open[i] {
+		if len(rest) > 0 {
+			lost = cmp.Or(lost, s.file(fleet.Event{Index: i, Stream: fleet.Stream(stream), Data: append(rest, '\n')}))
 		}
 	}
 	delete(s.open, i)

@@ -64,10 +64,10 @@ func TestCompleteFillsInWhatIsNotSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"mail":                   "mail:2525",
+		"mail":                   "mail=mail:2525",
 		"w1":                     "deploy@w1=192.0.2.9:2222",
 		"root@w1:22":             "root@w1=192.0.2.9:22",
-		"w3":                     "w3:2222",
+		"w3":                     "w3=w3:2222",
 		"w1=192.0.2.1":           "w1=192.0.2.1",
 		"elsewhere.example":      "elsewhere.example",
 		"root@elsewhere.example": "root@elsewhere.example",

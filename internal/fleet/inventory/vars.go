@@ -80,6 +80,7 @@ func (v vars) complete(h *host.Host) error {
 	port, err := v.last(portVars)
 	if err == nil && port != "" {
 		h.Port, err = host.ParsePort(strings.TrimLeft(port, "0"))
+		h.Address = cmp.Or(h.Address, h.Name) // the name stands for the port, too
 	}
 	return cmp.Or(err, h.Check())
 }

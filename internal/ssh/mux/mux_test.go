@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -257,5 +258,66 @@ func TestEnded(t *testing.T) {
 	lost := run(t, &shared{path: m.path}, fleet.Params{}, fleet.Command{Line: "echo here; sleep 5"}, sink).result
 	if lost.Class != fleet.Lost || lost.Ran != fleet.RanUnknown {
 		t.Errorf("%+v", lost)
+	}
+}
+
+// TestDialogue: a subsystem and commands beside it go over a master, and what a
+// Dialogue says of them is the result.
+func TestDialogue(t *testing.T) {
+	s := sshtest.StartSshdForOther(t, "Subsystem echo /bin/cat", "AcceptEnv *")
+	m := startMaster(t, s)
+	big := strings.Repeat("0123456789abcdef", 1<<18)
+	failed := errors.New("failed at\nthis")
+	for _, tt := range []struct {
+		subsystem string
+		talk      fleet.Dialogue
+		exit      int
+		says      string
+	}{
+		{"echo", func(ctx context.Context, h host.Host, c fleet.Channel) error {
+			if _, err := c.Write([]byte("hello")); err != nil {
+				return err
+			}
+			back := make([]byte, 5)
+			if _, err := io.ReadFull(c, back); err != nil {
+				return err
+			}
+			counted, err := c.Exec(ctx, "wc -c", strings.NewReader(big))
+			if err != nil {
+				return err
+			}
+			_, wrong := c.Exec(ctx, "exit 3", strings.NewReader(""))
+			return c.Output(fleet.Stdout, fmt.Appendf(nil, "%s %s %v %v", h.Name, back, strings.TrimSpace(string(counted)), wrong))
+		}, 0, fmt.Sprintf("h hello %d exit 3", len(big))},
+		{"echo", func(context.Context, host.Host, fleet.Channel) error { return failed }, 1, ""},
+	} {
+		x := &shared{path: m.path}
+		got := run(t, x, fleet.Params{}, fleet.Command{Line: tt.subsystem, Dialogue: tt.talk}, nil)
+		if r := got.result; x.err != nil || r.Exit != tt.exit || r.Engine != "master" || got.out[0].String() != tt.says {
+			t.Errorf("%+v, %v, says %q", r, x.err, got.out[0].String())
+		}
+	}
+	x := &shared{path: m.path}
+	run(t, x, fleet.Params{}, fleet.Command{Line: "none", Dialogue: func(context.Context, host.Host, fleet.Channel) error { return nil }}, nil)
+	if own := (*mux.Error)(nil); !errors.As(x.err, &own) || !strings.Contains(x.err.Error(), "no such subsystem") {
+		t.Errorf("%v, want that there is no such subsystem", x.err)
+	}
+	start := time.Now()
+	drain, interrupt := context.WithCancel(t.Context())
+	waits := func(ctx context.Context, _ host.Host, c fleet.Channel) error {
+		interrupt()
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+	if r := run(t, x, fleet.Params{Drain: drain}, fleet.Command{Line: "echo", Dialogue: waits}, nil).result; r.Class != fleet.Cancelled || time.Since(start) > 5*time.Second {
+		t.Errorf("%+v after %v", r, time.Since(start))
+	}
+	dies := func(_ context.Context, _ host.Host, c fleet.Channel) error {
+		m.cmd.Process.Kill()
+		_, err := c.Read(make([]byte, 1))
+		return err
+	}
+	if r := run(t, x, fleet.Params{}, fleet.Command{Line: "echo", Dialogue: dies}, nil).result; r.Class != fleet.Lost {
+		t.Errorf("%+v", r)
 	}
 }

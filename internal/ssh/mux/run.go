@@ -43,12 +43,15 @@ func (s *Session) Run(ctx context.Context, a *fleet.Attempt) (fleet.Outcome, err
 	if err != nil {
 		return fleet.Outcome{}, err
 	}
-	r := &running{session: s, attempt: a, link: l, exit: -1}
+	r := &running{session: s, attempt: a, link: l, exit: -1, out: a.Output}
 	conn := channel.New(carrier{l}, nil, 0)
 	defer conn.Wait() // what is told is told before Run returns
 	defer l.conn.Close()
 	abort := context.AfterFunc(a.Abort(), func() { l.conn.Close() })
 	defer abort()
+	if s.Command.Dialogue != nil {
+		return r.converse(ctx, starting, conn)
+	}
 	if err := r.open(starting, conn); err != nil {
 		l.conn.Close()
 		return fleet.Outcome{}, s.survived(err)
@@ -67,6 +70,7 @@ type running struct {
 	attempt *fleet.Attempt
 	link    *link
 	channel *channel.Channel
+	out     func(fleet.Stream, []byte) error
 
 	exit   int // -1: none told
 	signal string
@@ -79,7 +83,7 @@ func (r *running) Data(stderr bool, data []byte) (took int) {
 	if stderr {
 		stream = fleet.Stderr
 	}
-	r.attempt.Output(stream, data)
+	r.out(stream, data)
 	return len(data)
 }
 
@@ -115,10 +119,18 @@ func (r *running) open(ctx context.Context, conn *channel.Conn) (err error) {
 	if !stop() {
 		err = context.Cause(ctx)
 	}
+	if err != nil {
+		return r.unopened(err)
+	}
+	return nil
+}
+
+// unopened says why there is no session.
+func (r *running) unopened(err error) error {
 	no, isRefused := errors.AsType[*ssh.OpenChannelError](err)
 	switch path := r.session.Path; {
-	case err == nil:
-		return nil
+	case errors.Is(err, errNoSubsystem):
+		return &Error{path, err.Error(), err}
 	case errors.Is(err, errConnectTimeout):
 		return &Error{path, "opened no session in time: its connection may be dead", err}
 	case isRefused:

@@ -122,10 +122,6 @@ func (e *Executor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, 
 		return unreached(err)
 	case e.params.Engine == OpenSSH:
 		return e.forked.Run(ctx, h, e.sshRoute(p.Route), cmd, a)
-	case cmd.Dialogue != nil && e.params.Engine == Auto && hasMaster(p.Host): // of which ssh knows how to use subsystems
-		return e.forked.Run(ctx, h, e.sshRoute(p.Route), cmd, a)
-	case cmd.Dialogue != nil:
-		return e.connect(ctx, h, p, false, cmd, a)
 	}
 	o, passed := e.shared(ctx, p.Host, cmd, a)
 	switch {
@@ -145,12 +141,6 @@ func masterPath(c *sshconf.Resolved) string {
 		return ""
 	}
 	return c.ControlPath()
-}
-
-// hasMaster tells whether something stands where ControlPath leads to.
-func hasMaster(c *sshconf.Resolved) bool {
-	_, err := os.Stat(masterPath(c))
-	return err == nil
 }
 
 // master finds the connection of a jump host's live ControlMaster. One that cannot be

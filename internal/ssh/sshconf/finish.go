@@ -90,6 +90,7 @@ func (s *state) finishJump(r *Resolved) error {
 	if err != nil {
 		return err
 	}
+	r.conn.jump = hops[len(hops)-1].Host // in tokens with its quotes
 	for i, hop := range hops {
 		hops[i] = hop.unquoted()
 		if err := hops[i].check(); err != nil {
@@ -98,7 +99,6 @@ func (s *state) finishJump(r *Resolved) error {
 	}
 	r.jumps = hops
 	last := hops[len(hops)-1]
-	r.conn.jump = last.Host
 	if last.Port == 0 {
 		last.Port = defaultPort
 	}

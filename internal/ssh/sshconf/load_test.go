@@ -190,6 +190,15 @@ func TestMatchNoCommand(t *testing.T) {
 	}
 }
 
+// A jump host's quotes are the shell's, which ssh does not ask about %j.
+func TestQuotedJumpInTokens(t *testing.T) {
+	for text, want := range map[string]string{`"one"`: `/x/"one"`, `one`: "/x/one", `u@"two":23`: `/x/"two"`, `[::1]:23`: "/x/::1"} {
+		if got := resolveText(t, "ProxyJump "+text+"\nControlPath /x/%j\n", "a", nil).ControlPath(); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
 // An old ssh would refuse what a new one takes: that is for ssh to say.
 func TestOlderRelease(t *testing.T) {
 	l, system := home(t)

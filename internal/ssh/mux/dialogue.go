@@ -1,0 +1,139 @@
+package mux
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/channel"
+)
+
+// dialogueGrace is how long a Dialogue may take to tidy up once its run has ended.
+const dialogueGrace = 3 * time.Second
+
+// converse holds the command's Dialogue with the subsystem that its line names. An
+// error means that nothing was said.
+func (r *running) converse(ctx, starting context.Context, conn *channel.Conn) (fleet.Outcome, error) {
+	ch, err := r.subsystem(starting, conn)
+	if err != nil {
+		return fleet.Outcome{}, err
+	}
+	defer ch.Close()
+	r.attempt.Reached(fleet.PhaseExec)
+	go io.Copy(stderr{r.attempt}, ch.Stderr())
+	var late *time.Timer
+	stop := context.AfterFunc(ctx, func() { late = time.AfterFunc(dialogueGrace, func() { r.link.conn.Close() }) })
+	err = r.session.Command.Dialogue(ctx, r.attempt.Host(), conversation{ch, conn, r})
+	if !stop() && late != nil {
+		late.Stop()
+	}
+	r.attempt.Reached(fleet.PhaseExit)
+	o := fleet.Outcome{Engine: engineName, Addr: r.session.Path, Ran: fleet.RanYes}
+	switch {
+	case ctx.Err() != nil:
+		o.Exit = -1
+		o.Class, o.Err = fleet.Stopped(context.Cause(ctx))
+	case err == nil:
+	case r.link.lost.Load():
+		o.Class, o.Err, o.Exit = fleet.Lost, "connection lost", -1
+		o.Hint = "no file is left half written under its name; the same again goes on from here"
+	default:
+		o.Exit, o.Err = 1, termsafe.Line(err.Error())
+	}
+	return o, nil
+}
+
+// subsystem starts the subsystem.
+func (r *running) subsystem(ctx context.Context, conn *channel.Conn) (ssh.Channel, error) {
+	stop := context.AfterFunc(ctx, func() { r.link.conn.Close() })
+	ch, requests, err := conn.OpenChannel("session", nil)
+	if err == nil {
+		go ssh.DiscardRequests(requests)
+		for _, kv := range r.session.Env {
+			name, value, _ := strings.Cut(kv, "=")
+			ch.SendRequest("env", false, channel.Text(name, value))
+		}
+		var ok bool
+		ok, err = ch.SendRequest("subsystem", true, channel.Text(r.session.Command.Line))
+		if err == nil && !ok {
+			err = errNoSubsystem
+		}
+	}
+	if !stop() {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, r.unopened(err)
+	}
+	return ch, nil
+}
+
+var errNoSubsystem = errors.New("has no such subsystem for this user")
+
+// stderr is where a subsystem's standard error goes.
+type stderr struct{ attempt *fleet.Attempt }
+
+func (s stderr) Write(p []byte) (int, error) { return len(p), s.attempt.Output(fleet.Stderr, p) }
+
+// conversation is the subsystem as a Dialogue sees it.
+type conversation struct {
+	ssh.Channel
+	conn *channel.Conn
+	of   *running
+}
+
+var _ fleet.Channel = conversation{}
+
+// Output hands on what the Dialogue says.
+func (c conversation) Output(s fleet.Stream, data []byte) error { return c.of.attempt.Output(s, data) }
+
+// maxExecOutput is what an Exec may write.
+const maxExecOutput = 16 << 20
+
+var errTooLong = errors.New("the command writes too much")
+
+// Exec runs a command in another session of the master's.
+func (c conversation) Exec(ctx context.Context, line string, input io.Reader) ([]byte, error) {
+	var out bytes.Buffer
+	r := &running{session: c.of.session, attempt: c.of.attempt, link: c.of.link, exit: -1}
+	r.out = func(s fleet.Stream, data []byte) error {
+		if s == fleet.Stdout && out.Len() <= maxExecOutput {
+			out.Write(data)
+		}
+		return nil
+	}
+	ch, err := c.conn.Open("session", nil, r)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", fleet.ErrNoExec, err)
+	}
+	defer ch.Close()
+	defer context.AfterFunc(ctx, func() { ch.Close() })()
+	if ok, err := ch.SendRequest("exec", true, channel.Text(line)); err != nil || !ok {
+		return nil, fmt.Errorf("%w: %w", fleet.ErrNoExec, err)
+	}
+	var sending sync.WaitGroup
+	sending.Go(func() {
+		io.CopyBuffer(struct{ io.Writer }{ch}, struct{ io.Reader }{input}, make([]byte, 64<<10))
+		ch.CloseWrite()
+	})
+	<-ch.Done()
+	sending.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case out.Len() > maxExecOutput:
+		return nil, errTooLong
+	case r.exit != 0:
+		return out.Bytes(), fmt.Errorf("exit %d", r.exit)
+	}
+	return out.Bytes(), nil
+}
