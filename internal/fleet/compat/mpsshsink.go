@@ -19,7 +19,7 @@ type mpsshSink struct {
 	m     *mpssh
 	env   Env
 	hosts []host.Host
-	width [2]int          // of login names, with -v, and of hosts
+	width [2]int            // of login names, with -v, and of hosts
 	used  map[int]bool      // hosts that have sent something
 	open  map[int][2][]byte // of hosts, what their files do not have yet of a line
 	files *output.Files     // nil without -o
