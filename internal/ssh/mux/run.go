@@ -50,7 +50,12 @@ func (s *Session) Run(ctx context.Context, a *fleet.Attempt) (fleet.Outcome, err
 	abort := context.AfterFunc(a.Abort(), func() { l.conn.Close() })
 	defer abort()
 	if s.Command.Dialogue != nil {
-		return r.converse(ctx, starting, conn)
+		o, err := r.converse(ctx, starting, conn)
+		if err != nil {
+			l.conn.Close()
+			err = s.survived(err)
+		}
+		return o, err
 	}
 	if err := r.open(starting, conn); err != nil {
 		l.conn.Close()
