@@ -44,7 +44,8 @@ type Channel interface {
 	// any more when it returns, and returns what the command writes to standard
 	// output, at most a few MiB; ErrNoExec where that cannot be.
 	Exec(ctx context.Context, line string, input io.Reader) ([]byte, error)
-	// Output is the host's output, as people are to see it.
+	// Output is the host's output, as people are to see it; it may be called
+	// concurrently.
 	Output(s Stream, data []byte) error
 }
 

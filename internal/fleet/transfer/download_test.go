@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"sshpace/internal/fleet"
@@ -89,6 +90,7 @@ func TestDownloadGoesOn(t *testing.T) {
 // liar is a server that says what it likes. No real one can be made to.
 type liar struct {
 	net.Conn
+	mu     sync.Mutex // of said
 	said   strings.Builder
 	names  []string          // in every folder
 	sizes  map[string]uint64 // announced, by name; others are folders
@@ -96,7 +98,12 @@ type liar struct {
 	served int // folders
 }
 
-func (l *liar) Output(_ fleet.Stream, data []byte) error { l.said.Write(data); return nil }
+func (l *liar) Output(_ fleet.Stream, data []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.said.Write(data)
+	return nil
+}
 
 func startLiar(t *testing.T, l *liar) *liar {
 	ours, theirs := net.Pipe()

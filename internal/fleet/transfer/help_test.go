@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -25,6 +26,7 @@ type server struct {
 	in     io.WriteCloser
 	out    io.ReadCloser
 	cmd    *exec.Cmd
+	mu     sync.Mutex // of said
 	said   bytes.Buffer
 	sent   atomic.Int64
 	dieAt  int64  // bytes after which the host is gone, 0 = never
@@ -76,7 +78,12 @@ func (s *server) Write(p []byte) (int, error) {
 
 func (s *server) Close() error { s.in.Close(); return s.out.Close() }
 
-func (s *server) Output(_ fleet.Stream, data []byte) error { s.said.Write(data); return nil }
+func (s *server) Output(_ fleet.Stream, data []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.said.Write(data)
+	return nil
+}
 
 func (s *server) Exec(ctx context.Context, line string, input io.Reader) ([]byte, error) {
 	if s.noExec || s.dead {
