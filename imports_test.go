@@ -82,8 +82,8 @@ measure/limits: base/alg base/unit record show/legacylog
 campaign: base/alg base/fault base/near base/shell base/termsafe base/unit measure/drive measure/handshake measure/hostinfo measure/lab measure/limits measure/plan measure/testbed measure/workload record record/store show/document show/format show/live show/report ssh/openssh sys/terminal verdict/rank verdict/ways
 verdict/ways: base/stats record
 verdict/rank: base/alg base/stats base/unit measure/model record
-verdict/result: base/fault record record/store verdict/rank
 verdict/compare: base/alg base/fault base/stats record verdict/rank
+verdict/result: base/fault record record/store verdict/compare verdict/rank
 verdict/verdicttest: base/alg measure/model/sim measure/plan record verdict/rank
 verdict/choice: base/alg base/fault record sys/bounded verdict/rank
 verdict/advise: base/alg record verdict/choice verdict/rank

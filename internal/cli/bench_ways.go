@@ -97,14 +97,11 @@ func (w *wayFlags) paths() ([]relay.Path, error) {
 		return nil, usageError("such as --loss 1", "--loss must be positive, and at most half of all segments can be lost")
 	}
 	if w.rate != "" {
-		rate, err := unit.ParseBytes(strings.TrimSuffix(w.rate, "/s"))
-		if err != nil || rate == 0 {
+		rate, err := unit.ParseThroughput(w.rate)
+		if err != nil {
 			return nil, usageError("such as --rate 12M", "--rate %q is no number of bytes per second", w.rate)
 		}
 		path.Rate = float64(rate)
-		if decimal := strings.TrimSuffix(strings.TrimSuffix(w.rate, "/s"), "MB"); decimal != strings.TrimSuffix(w.rate, "/s") {
-			path.Rate = float64(rate) / (1 << 20) * 1e6 // as rates are written everywhere
-		}
 	}
 	if len(w.rtt) == 0 && path == (relay.Path{}) {
 		return nil, nil

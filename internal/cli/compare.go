@@ -1,17 +1,17 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"sshpace/internal/record/store"
 	"sshpace/internal/show/format"
 	"sshpace/internal/verdict/choice"
 	"sshpace/internal/verdict/compare"
+	"sshpace/internal/verdict/rank"
 	"sshpace/internal/verdict/result"
 )
 
@@ -37,13 +37,17 @@ what is left when the machines' overall speeds are taken out: --normalise '*' fo
 What the files hold besides SSH, such as imported figures of openssl speed, is shown
 side by side; --figure picks some of it.
 
+Results of bench --mode and bench --pairs are compared way by way, those of handshake
+login by login.
+
 --out writes files, in the format that their ending says: .html, .xlsx, .svg, .png,
 .csv, .md, .json or .txt.`,
 		Example: `  sshpace compare before.jsonl after.jsonl --fail-on slower:5%
   sshpace compare --normalise aes128-gcm@openssh.com laptop.jsonl server.jsonl board.jsonl
+  sshpace compare scp-before.jsonl scp-after.jsonl
   sshpace compare --figure 'md5 1024' --figure 'block *' machines-*.jsonl`,
 		Args: cobra.MinimumNArgs(2),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			order, err := parseBy(by)
 			if err != nil {
 				return err
@@ -56,42 +60,34 @@ side by side; --figure picks some of it.
 			if err != nil {
 				return err
 			}
-			var policy choice.Policy
+			allowed := func(r *rank.Ranking) *rank.Ranking { return r }
 			if policyName != "" {
-				if policy, err = choice.Load(policyName); err != nil {
-					return err
-				}
-			}
-			if logins, err := format.LoginFiles(args); err != nil {
-				return err
-			} else if logins != nil {
-				if gated {
-					return usageError("compare results of sshpace bench", "--fail-on has no meaning for logins")
-				}
-				return out.Write(sys.Stdout, sys.Stderr, renderings, logins)
-			}
-			var inputs []compare.Input
-			for _, path := range args {
-				r, err := result.File(path, order)
+				policy, err := choice.Load(policyName)
 				if err != nil {
 					return err
 				}
-				if policyName != "" {
-					r = policy.Only(r)
-				}
-				inputs = append(inputs, compare.Input{Label: store.Label(args, path), Ranking: r})
+				allowed = policy.Only
 			}
-			c, err := compare.Of(inputs, compare.Options{By: order, Normalise: normalise, Figures: figures})
-			if errors.Is(err, compare.ErrNoReference) {
-				return usageError("all files have cells of: "+strings.Join(compare.CommonCiphers(inputs), ", "), "%s", err)
+			report, err := out.Related(args)
+			switch {
+			case err != nil:
+			case report != nil:
+				err = onlyCells(cmd.Flags(), args[0])
+			default:
+				c, failed := result.Compare(args, allowed, compare.Options{By: order, Normalise: normalise, Figures: figures})
+				report, err = &format.Comparison{Comparison: c, All: all, Output: out.Output}, failed
 			}
 			if err != nil {
 				return err
 			}
-			if err := out.Write(sys.Stdout, sys.Stderr, renderings, &format.Comparison{Comparison: c, All: all, Output: out.Output}); err != nil || !gated {
+			judge, judges := report.(regressions)
+			if gated && !judges {
+				return usageError("compare results of sshpace bench", "--fail-on has no meaning for logins")
+			}
+			if err := out.Write(sys.Stdout, sys.Stderr, renderings, report); err != nil || !gated {
 				return err
 			}
-			return gate(c, limit)
+			return gate(judge, limit)
 		},
 	}
 	flags := cmd.Flags()
@@ -103,6 +99,16 @@ side by side; --figure picks some of it.
 	flags.StringArrayVar(&figures, "figure", nil, "only these figures besides SSH: a name or a glob; repeatable")
 	flags.StringVar(&failOn, "fail-on", "", "exit with 3 if anything is slower by more, such as slower:5%")
 	return cmd
+}
+
+// onlyCells refuses flags that speak of combinations of algorithms.
+func onlyCells(flags *pflag.FlagSet, path string) error {
+	for _, name := range []string{"all", "policy", "rank-by", "normalise", "figure"} {
+		if flags.Changed(name) {
+			return usageError("leave it out", "--%s has no meaning for what %s holds", name, path)
+		}
+	}
+	return nil
 }
 
 // parseFailOn reads --fail-on: "slower:5%".
@@ -118,8 +124,13 @@ func parseFailOn(text string) (percent float64, set bool, err error) {
 	return percent, true, nil
 }
 
+// regressions is a comparison that names what is slower by so many percent.
+type regressions interface {
+	Worst(percent float64) []string
+}
+
 // gate turns regressions into exit code 3.
-func gate(c *compare.Comparison, limit float64) error {
+func gate(c regressions, limit float64) error {
 	worse := c.Worst(limit)
 	if len(worse) == 0 {
 		return nil

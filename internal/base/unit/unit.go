@@ -34,6 +34,17 @@ func ParseBytes(s string) (Bytes, error) {
 	return Bytes(value * factor), nil
 }
 
+// ParseThroughput reads bytes per second such as "12MB/s", which is decimal as rates are
+// written everywhere, or "12M", a number of bytes as ParseBytes reads it.
+func ParseThroughput(s string) (Throughput, error) {
+	number := strings.TrimSuffix(strings.TrimSpace(s), "/s")
+	bytes, err := ParseBytes(number)
+	if strings.HasSuffix(number, "MB") {
+		return Throughput(bytes) / (1 << 20) * 1e6, err
+	}
+	return Throughput(bytes), err
+}
+
 // String formats b with a binary prefix, such as "64 MiB".
 func (b Bytes) String() string {
 	value, prefix := scale(float64(b), 1024, []string{"", "Ki", "Mi", "Gi", "Ti"})

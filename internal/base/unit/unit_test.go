@@ -1,6 +1,9 @@
 package unit
 
-import "testing"
+import (
+	"math"
+	"testing"
+)
 
 func TestParseBytes(t *testing.T) {
 	for text, want := range map[string]Bytes{
@@ -13,6 +16,19 @@ func TestParseBytes(t *testing.T) {
 	for _, text := range []string{"", "0", "-1M", "4X", "M", "NaN", "Inf", "9999999T", "1MM"} {
 		if got, err := ParseBytes(text); err == nil {
 			t.Errorf("ParseBytes(%q) = %d, want an error", text, got)
+		}
+	}
+}
+
+func TestParseThroughput(t *testing.T) {
+	for text, want := range map[string]Throughput{"12MB/s": 12e6, "12MB": 12e6, "12M": 12 << 20, "12M/s": 12 << 20, "1.5MiB/s": 1.5 * (1 << 20), "800K": 800 << 10} {
+		if got, err := ParseThroughput(text); err != nil || math.Abs(float64(got-want)) > 1 {
+			t.Errorf("%s: %v, %v, want %v", text, float64(got), err, float64(want))
+		}
+	}
+	for _, bad := range []string{"", "0", "-1M", "12 parsecs", "/s", "fast"} {
+		if got, err := ParseThroughput(bad); err == nil {
+			t.Errorf("%q: %v without an error", bad, got)
 		}
 	}
 }

@@ -45,27 +45,3 @@ func (x LoginChanges) Render(w io.Writer, f Format) error {
 	}
 	return fault.Usage("use text or json", "there is no --format %s for logins", f.Name)
 }
-
-// LoginFiles relates the logins of files; nil where the first holds none.
-func LoginFiles(paths []string) (*LoginChanges, error) {
-	var files []*record.File
-	var labels []string
-	for _, path := range paths {
-		f, err := store.Load(path)
-		if err != nil {
-			return nil, err
-		}
-		if len(files) == 0 && len(f.LoginKinds) == 0 {
-			return nil, nil
-		}
-		files, labels = append(files, f), append(labels, store.Label(paths, path))
-	}
-	if slices.ContainsFunc(files, func(f *record.File) bool { return len(f.LoginKinds) == 0 }) {
-		return nil, fault.Usage("compare results of one command", "some of the files hold logins, and some do not")
-	}
-	var reports []*login.Report
-	for _, f := range files {
-		reports = append(reports, login.Of(f))
-	}
-	return &LoginChanges{login.Compare(labels, reports)}, nil
-}

@@ -72,10 +72,10 @@ func (x *Ranking) Render(w io.Writer, f Format) error {
 
 // Comparison is the report of several record files.
 type Comparison struct {
-	Comparison *compare.Comparison
-	All        bool // lines, in text
-	Output     Output
-	document   *document.Document
+	*compare.Comparison
+	All      bool // lines, in text
+	Output   Output
+	document *document.Document
 }
 
 // Render writes the report.

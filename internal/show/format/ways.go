@@ -31,3 +31,22 @@ func (x *Ways) Render(w io.Writer, f Format) error {
 	}
 	return x.Output.renderDocument(w, f.Name, document.OfWays(results, x.Records), x.Records)
 }
+
+// WayChanges relates the ways of several files.
+type WayChanges struct {
+	*ways.Comparison
+	Output *Output
+}
+
+// Render writes the comparison.
+func (x *WayChanges) Render(w io.Writer, f Format) error {
+	if f.Name == "json" {
+		return report.WayChangesJSON(w, x.Comparison)
+	}
+	return x.Output.renderDocument(w, f.Name, document.OfWayChanges(x.Comparison), nil)
+}
+
+// Worst names the ways that are slower than in the first file by at least percent.
+func (x *WayChanges) Worst(percent float64) []string {
+	return x.Comparison.Worst(percent, document.WayLabel)
+}

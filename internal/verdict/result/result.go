@@ -1,13 +1,15 @@
-// Package result leads from files to rankings.
+// Package result leads from files to rankings and their comparisons.
 package result
 
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
+	"sshpace/internal/verdict/compare"
 	"sshpace/internal/verdict/rank"
 )
 
@@ -39,6 +41,23 @@ func Of(path string, records *record.File, by rank.By) (*rank.Ranking, error) {
 		return nil, fault.WithHint(fmt.Errorf("%s: %w", path, err), "run it again, or go on with sshpace bench --resume "+path)
 	}
 	return r, err
+}
+
+// Compare relates the rankings of files, as far as a policy allows, to the first one.
+func Compare(paths []string, allowed func(*rank.Ranking) *rank.Ranking, o compare.Options) (*compare.Comparison, error) {
+	var inputs []compare.Input
+	for _, path := range paths {
+		r, err := File(path, o.By)
+		if err != nil {
+			return nil, err
+		}
+		inputs = append(inputs, compare.Input{Label: store.Label(paths, path), Ranking: allowed(r)})
+	}
+	c, err := compare.Of(inputs, o)
+	if errors.Is(err, compare.ErrNoReference) {
+		return nil, fault.Usage("all files have cells of: "+strings.Join(compare.CommonCiphers(inputs), ", "), "%s", err)
+	}
+	return c, err
 }
 
 // Ceilings relates a ranking to the limits of its machine: those in the

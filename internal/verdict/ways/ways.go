@@ -21,7 +21,8 @@ type Result struct {
 	ServerCost stats.Interval // the same at the server
 	Failed     []string       // runs that did not do what they should have done
 
-	ran bool
+	speed, cost stats.Estimate // of Rate, and of the CPU time of both sides, for ratios
+	ran         bool
 }
 
 // Ran reports whether there were runs enough for a figure.
@@ -56,6 +57,13 @@ func Of(f *record.File) []Result {
 func wall(r record.Run) (float64, bool)   { return r.WallNS.Seconds(), true }
 func client(r record.Run) (float64, bool) { return seconds(r.ClientCPUNS) }
 func server(r record.Run) (float64, bool) { return seconds(r.ServerCPUNS) }
+
+// both sides together, or the client alone where the server is out of sight.
+func both(r record.Run) (float64, bool) {
+	c, known := client(r)
+	s, _ := server(r)
+	return c + s, known
+}
 
 func seconds(d *time.Duration) (float64, bool) {
 	if d == nil {
@@ -95,10 +103,11 @@ func (r *Result) figure(runs map[record.RunKind][]record.Run) {
 			rates = append(rates, 1/s)
 		}
 	}
-	r.Rate = stats.MedianInterval(rates)
+	r.Rate, r.speed = stats.MedianInterval(rates), estimate(rates)
 	r.ran = len(runs[record.ShortRun]) > 0 && len(runs[record.LongRun]) > 0
 	r.ClientCost = scaled(stats.MedianInterval(perByte(client)), 1e9)
 	r.ServerCost = scaled(stats.MedianInterval(perByte(server)), 1e9)
+	r.cost = estimate(perByte(both))
 }
 
 func scaled(i stats.Interval, by float64) stats.Interval {

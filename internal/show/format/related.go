@@ -1,0 +1,71 @@
+package format
+
+import (
+	"errors"
+	"slices"
+
+	"sshpace/internal/base/fault"
+	"sshpace/internal/record"
+	"sshpace/internal/record/store"
+	"sshpace/internal/show/login"
+	"sshpace/internal/verdict/ways"
+)
+
+// content is what the files of a comparison hold, if not combinations of algorithms.
+type content struct {
+	name   string
+	holds  func(*record.File) bool
+	relate func(labels []string, files []*record.File, out *Output) (Report, error)
+}
+
+var contents = []content{
+	{"logins", func(f *record.File) bool { return len(f.LoginKinds) > 0 }, relateLogins},
+	{"ways to move bytes", func(f *record.File) bool { return len(f.Ways) > 0 }, relateWays},
+}
+
+// Related is the comparison of files with logins or with ways to move bytes; nil where
+// the first holds neither.
+func (o *Output) Related(paths []string) (Report, error) {
+	var files []*record.File
+	var labels []string
+	var kind *content
+	for _, path := range paths {
+		f, err := store.Load(path)
+		if err != nil {
+			return nil, err
+		}
+		if len(files) == 0 {
+			i := slices.IndexFunc(contents, func(c content) bool { return c.holds(f) })
+			if i < 0 {
+				return nil, nil
+			}
+			kind = &contents[i]
+		}
+		if !kind.holds(f) {
+			return nil, fault.Usage("compare results of one command", "%s holds %s, %s does not", paths[0], kind.name, path)
+		}
+		files, labels = append(files, f), append(labels, store.Label(paths, path))
+	}
+	return kind.relate(labels, files, o)
+}
+
+func relateLogins(labels []string, files []*record.File, _ *Output) (Report, error) {
+	var reports []*login.Report
+	for _, f := range files {
+		reports = append(reports, login.Of(f))
+	}
+	return &LoginChanges{login.Compare(labels, reports)}, nil
+}
+
+func relateWays(labels []string, files []*record.File, out *Output) (Report, error) {
+	var results [][]ways.Result
+	for _, f := range files {
+		results = append(results, ways.Of(f))
+	}
+	c := ways.Compare(labels, results)
+	if len(c.Changes) == 0 {
+		return nil, fault.WithHint(errors.New("the files have no way with figures in common"),
+			"compare results with the same --mode, --cipher and --files; one run compares ciphers: bench --mode scp --cipher aes128-gcm,chacha20-poly1305")
+	}
+	return &WayChanges{c, out}, nil
+}
