@@ -18,12 +18,11 @@ import (
 // conn is a connection that watches the beginning of the conversation, which
 // SSH libraries hide: what the peer said first decides whether a close means
 // "slow down", "no SSH here" or a broken server. It also saves x/crypto's one
-// system call per byte of the version line, acknowledges at once (prompt), and
-// stops reading while our own output is stuck (flow).
+// system call per byte of the version line, and stops reading while our own output is
+// stuck (flow).
 type conn struct {
-	net.Conn
+	*quickack.Conn
 	flow    flow
-	prompt  *quickack.Reader
 	reached atomic.Uint32 // fleet.Phase
 
 	alive func()
@@ -52,7 +51,7 @@ var errWrongBanner = errors.New("not an SSH 2 version line")
 
 // newConn calls alive as soon as the version line has come.
 func newConn(c net.Conn, alive func()) *conn {
-	w := &conn{Conn: c, prompt: quickack.New(c), alive: alive}
+	w := &conn{Conn: quickack.New(c), alive: alive}
 	w.reach(fleet.PhaseKex)
 	w.flow.init()
 	return w
@@ -78,7 +77,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	c.flow.wait()
-	n, err := c.prompt.Read(p)
+	n, err := c.Conn.Read(p)
 	if n > 0 && !c.after.Load() {
 		c.after.Store(true)
 	}
@@ -88,7 +87,7 @@ func (c *conn) Read(p []byte) (int, error) {
 
 func (c *conn) fill() error {
 	buf := make([]byte, readAhead)
-	n, err := c.prompt.Read(buf)
+	n, err := c.Conn.Read(buf)
 	if n == 0 {
 		return err
 	}

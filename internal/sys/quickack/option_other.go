@@ -4,5 +4,13 @@ package quickack
 
 import "errors"
 
+const direct = false
+
+var errWait = errors.ErrUnsupported
+
 // Now has no system call here.
 func Now(uintptr) error { return errors.ErrUnsupported }
+
+func readNow(uintptr, []byte) (int, error) { return 0, errors.ErrUnsupported }
+
+func writeNow(uintptr, []byte) (int, error) { return 0, errors.ErrUnsupported }

@@ -1,50 +1,107 @@
-// Package quickack reads from TCP connections whose other end writes several
+// Package quickack makes TCP connections quick whose other end writes several
 // small packets in a row with Nagle's algorithm on: each of them waits until the
 // one before has been acknowledged (RFC 896), which the kernel delays by 40 ms
 // (RFC 1122 section 4.2.3.2). Both sides of an OpenSSH login do that.
 package quickack
 
 import (
+	"io"
 	"net"
+	"os"
 	"syscall"
 )
 
-// Reader reads a connection and acknowledges at once. Where the kernel does not
-// permit or know that, and on what is no TCP connection, it only reads.
-type Reader struct {
-	conn net.Conn
-	raw  syscall.RawConn // nil: just read
-	bulk bool            // the last read was as large as in a transfer
+// Conn is a connection that acknowledges what it reads at once. Where the kernel does
+// not permit or know that, and on what is no TCP connection, it is as it was. One
+// goroutine may read while another writes.
+//
+// What is short is read and written without telling Go's scheduler. A program that
+// waits for its servers is idle in between; its first system call afterwards would wake the
+// thread that watches over others' (sysmon), which then looks fifty times: a tenth of
+// a login's CPU time. These calls do not wait.
+type Conn struct {
+	net.Conn
+	in, out syscall.RawConn // nil: as net does it
+	flows   bool            // what was read last was as much as in a transfer
 }
 
-// bulkRead is more than a packet of a login. Data that flows is acknowledged
+// short is less than that: more than a packet of a login. Data that flows is acknowledged
 // well without our help.
-const bulkRead = 2048
+const short = 2048
 
-// New returns a reader of c.
-func New(c net.Conn) *Reader {
-	r := &Reader{conn: c}
-	if tcp, ok := c.(*net.TCPConn); ok {
-		r.raw, _ = tcp.SyscallConn()
+// New makes a Conn of c.
+func New(c net.Conn) *Conn {
+	q := &Conn{Conn: c}
+	if tcp, ok := c.(*net.TCPConn); ok && direct {
+		if raw, err := tcp.SyscallConn(); err == nil {
+			q.in, q.out = raw, raw
+		}
 	}
-	return r
+	return q
 }
 
-// Read reads. What Now asks for is soon forgotten, hence again before every read
-// that may have to wait.
-func (r *Reader) Read(p []byte) (int, error) {
-	if r.raw != nil && !r.bulk {
-		r.acknowledge()
+// Read reads. Before it waits it acknowledges what has come; what Now asks for is soon
+// forgotten.
+func (c *Conn) Read(p []byte) (n int, err error) {
+	if c.in == nil || c.flows || len(p) == 0 {
+		n, err = c.Conn.Read(p)
+	} else {
+		n, err = c.read(p)
 	}
-	n, err := r.conn.Read(p)
-	r.bulk = n >= bulkRead
+	c.flows = n >= short
 	return n, err
 }
 
-func (r *Reader) acknowledge() {
-	var refused error
-	err := r.raw.Control(func(fd uintptr) { refused = Now(fd) })
-	if err != nil || refused != nil {
-		r.raw = nil
+func (c *Conn) read(p []byte) (n int, err error) {
+	refused := false
+	failure := c.in.Read(func(fd uintptr) bool {
+		if n, err = readNow(fd, p); err != errWait {
+			return true
+		}
+		refused = Now(fd) != nil
+		return refused
+	})
+	switch {
+	case refused || failure != nil:
+		c.in = nil
+		return c.Conn.Read(p)
+	case err != nil:
+		return 0, c.failed("read", err)
+	case n == 0:
+		return 0, io.EOF
 	}
+	return n, nil
+}
+
+// Write writes all of p.
+func (c *Conn) Write(p []byte) (written int, err error) {
+	if c.out == nil || len(p) == 0 || len(p) >= short {
+		return c.Conn.Write(p)
+	}
+	failure := c.out.Write(func(fd uintptr) bool {
+		for err == nil && written < len(p) {
+			var n int
+			n, err = writeNow(fd, p[written:])
+			written += n
+		}
+		if err == errWait {
+			err = nil
+			return false
+		}
+		return true
+	})
+	switch {
+	case failure != nil: // as net words it
+		n, err := c.Conn.Write(p[written:])
+		return written + n, err
+	case err != nil:
+		return written, c.failed("write", err)
+	}
+	return written, nil
+}
+
+// failed is an error as package net words it.
+func (c *Conn) failed(what string, err error) error {
+	local, remote := c.LocalAddr(), c.RemoteAddr()
+	return &net.OpError{Op: what, Net: remote.Network(), Source: local, Addr: remote, Err: os.NewSyscallError(what, err)}
 }

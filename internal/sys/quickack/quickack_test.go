@@ -1,8 +1,12 @@
 package quickack
 
 import (
+	"bytes"
+	"errors"
 	"io"
+	"math/rand/v2"
 	"net"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -80,7 +84,125 @@ func TestRefused(t *testing.T) {
 	if _, err := r.Read(make([]byte, 1)); err == nil {
 		t.Error("a closed connection was read")
 	}
-	if r.raw != nil {
+	if r.in != nil {
 		t.Error("the option is asked for again")
+	}
+}
+
+// couple is both ends of a connection on loopback.
+func couple(t *testing.T) (ours *Conn, theirs *net.TCPConn) {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	peer, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close(); peer.Close() })
+	return New(c), peer.(*net.TCPConn)
+}
+
+// What is written in pieces of any length, long and short, comes back whole, however
+// long the other end keeps it; then its end is told.
+func TestEcho(t *testing.T) {
+	ours, theirs := couple(t)
+	go func() {
+		time.Sleep(50 * time.Millisecond) // until we have to wait for room
+		io.Copy(theirs, theirs)
+		theirs.CloseWrite()
+	}()
+	sent := make([]byte, 8<<20)
+	for i := range sent {
+		sent[i] = byte(rand.Uint32())
+	}
+	wrote := make(chan error, 1)
+	go func() {
+		for rest := sent; len(rest) > 0; {
+			n := min(1+rand.IntN(short), len(rest))
+			if rand.IntN(100) == 0 {
+				n = min(16*short, len(rest))
+			}
+			if k, err := ours.Write(rest[:n]); k != n || err != nil {
+				wrote <- err
+				return
+			}
+			rest = rest[n:]
+		}
+		wrote <- ours.Conn.(*net.TCPConn).CloseWrite()
+	}()
+	var got []byte
+	buf := make([]byte, 2*short)
+	for {
+		n, err := ours.Read(buf[:1+rand.IntN(len(buf))])
+		got = append(got, buf[:n]...)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := <-wrote; err != nil || !bytes.Equal(got, sent) {
+		t.Errorf("%d of %d bytes came back whole, %v", len(got), len(sent), err)
+	}
+}
+
+// A reset is told as net tells it, to readers and to writers.
+func TestReset(t *testing.T) {
+	for _, use := range []struct {
+		name string
+		do   func(*Conn) error
+		want syscall.Errno
+	}{
+		{"read", func(c *Conn) error { _, err := c.Read(make([]byte, 1)); return err }, syscall.ECONNRESET},
+		{"write", func(c *Conn) (err error) {
+			for err == nil { // the first ones may still leave
+				_, err = c.Write([]byte{1})
+			}
+			return err
+		}, syscall.ECONNRESET},
+	} {
+		ours, theirs := couple(t)
+		theirs.SetLinger(0)
+		theirs.Close()
+		err := use.do(ours)
+		if failed := (*net.OpError)(nil); !errors.As(err, &failed) || failed.Op != use.name || failed.Net != "tcp" || failed.Addr == nil {
+			t.Errorf("%s: %#v", use.name, err)
+		}
+		if !errors.Is(err, use.want) && !errors.Is(err, syscall.EPIPE) {
+			t.Errorf("%s: %v", use.name, err)
+		}
+	}
+}
+
+// Close ends a read and a write that wait.
+func TestCloseEndsWaiting(t *testing.T) {
+	ours, _ := couple(t)
+	ended := make(chan error, 2)
+	go func() {
+		_, err := ours.Read(make([]byte, 1))
+		ended <- err
+	}()
+	go func() {
+		for {
+			if _, err := ours.Write(make([]byte, short-1)); err != nil {
+				ended <- err
+				return
+			}
+		}
+	}()
+	time.Sleep(100 * time.Millisecond)
+	ours.Close()
+	for range 2 {
+		if err := <-ended; !errors.Is(err, net.ErrClosed) {
+			t.Errorf("%v", err)
+		}
 	}
 }
