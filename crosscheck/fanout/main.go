@@ -34,6 +34,10 @@ func main() {
 		fmt.Fprintf(os.Stderr, "fanout: %v\n", execAsReaper(os.Args[2:]))
 		os.Exit(1)
 	}
+	if len(os.Args) == 4 && os.Args[1] == asCheap {
+		fmt.Fprintf(os.Stderr, "fanout: %v\n", serveCheaply(os.Args[2], os.Args[3]))
+		os.Exit(1)
+	}
 	n := flag.Int("n", 150, "hosts, at most 60000")
 	only := flag.String("only", "", "only tools whose name contains one of these words, separated by commas")
 	knownBytes := flag.Int("known-bytes", 0, "fill known_hosts with other hosts up to this size")
@@ -42,9 +46,10 @@ func main() {
 	sshpace := flag.String("sshpace", "sshpace", "the sshpace binary")
 	copied := flag.String("copy", "", "copy files instead: a size such as 100M, or 1000x10K; -dir should be on a tmpfs")
 	dir := flag.String("dir", "", "where the servers' folders are made")
+	cheap := flag.Bool("cheap", false, "a server that starts no process instead of sshd")
 	venv := flag.String("venv", "", "Python environment with parallel-ssh and asyncssh")
 	flag.Parse()
-	p := params{n: *n, rounds: *rounds, fanout: *fanout, knownBytes: *knownBytes, copied: *copied, dir: *dir, sshpace: *sshpace, venv: *venv, only: *only}
+	p := params{n: *n, rounds: *rounds, fanout: *fanout, knownBytes: *knownBytes, copied: *copied, cheap: *cheap, dir: *dir, sshpace: *sshpace, venv: *venv, only: *only}
 	if err := run(context.Background(), p); err != nil {
 		fmt.Fprintf(os.Stderr, "fanout: %v\n", err)
 		os.Exit(1)
@@ -55,6 +60,7 @@ func main() {
 type params struct {
 	n, rounds, fanout, knownBytes    int
 	copied, dir, sshpace, venv, only string
+	cheap                            bool
 }
 
 func run(ctx context.Context, p params) error {
