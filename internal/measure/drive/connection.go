@@ -22,25 +22,7 @@ type stream struct {
 	in, out *os.File
 	perByte float64 // wall time in ns, learnt from slices
 	slices  int
-}
-
-// Sizes of the pipes of a connection: wide while it has its turn, else as pipe(7)
-// makes them, because what all pipes of a user hold together is limited.
-const (
-	widePipe   = 1 << 20
-	narrowPipe = 64 << 10
-)
-
-// widen makes room, and returns how much can be on its way before somebody has to
-// wait.
-func (s *stream) widen() int64 {
-	return int64(min(flow.Resize(flow.Descriptor(s.in), widePipe), flow.Resize(flow.Descriptor(s.out), widePipe)))
-}
-
-// narrow gives the room back.
-func (s *stream) narrow() {
-	flow.Resize(flow.Descriptor(s.in), narrowPipe)
-	flow.Resize(flow.Descriptor(s.out), narrowPipe)
+	room    int64 // that the pipes keep; 0 while they are narrow
 }
 
 // connection is an SSH connection that stays open. At its remote end a process
@@ -57,11 +39,11 @@ type connection struct {
 
 // dial starts a client that is to hold a connection of the trial's suite.
 func (p *Private) dial(t record.Trial) (*connection, error) {
-	inRead, inWrite, err := os.Pipe()
+	inRead, inWrite, err := flow.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	outRead, outWrite, err := os.Pipe()
+	outRead, outWrite, err := flow.Pipe()
 	if err != nil {
 		inRead.Close()
 		inWrite.Close()

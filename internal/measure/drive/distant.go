@@ -154,7 +154,6 @@ func (c *distant) acknowledge() error {
 // slice moves exactly n bytes and returns what that took.
 func (c *distant) slice(ctx context.Context, d record.Direction, n int64, _ bool) (out record.Slice, err error) {
 	began, harness, server := time.Now(), proc.Self(), c.server
-	c.mover.stopped = 0
 	out.Bytes = unit.Bytes(n)
 	if d == record.Download {
 		err = c.receive(ctx, n)

@@ -5,12 +5,12 @@ package drive
 import (
 	blockcipher "crypto/aes"
 	"crypto/cipher"
-	"os"
 	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"sshpace/internal/measure/flow"
 	"sshpace/internal/record"
 )
 
@@ -51,14 +51,14 @@ func (p *probe) serve(nth int) {
 		p.err = err
 		return
 	}
-	read, write, err := os.Pipe()
+	read, write, err := flow.Pipe()
 	if err != nil {
 		p.err = err
 		return
 	}
 	defer read.Close()
 	defer write.Close()
-	work := newWork(seal, int(read.Fd()), int(write.Fd()))
+	work := newWork(seal, flow.Descriptor(read), flow.Descriptor(write))
 	work.run() // warm up
 	for range p.requests {
 		start, used := time.Now(), threadCPU()

@@ -68,7 +68,7 @@ func (s *sitting) prepare(r *Rig) error {
 		payload.Close()
 		return err
 	}
-	s.mover = &mover{payload: payload, null: null, limit: r.Connect}
+	s.mover = newMover(payload, null, r.Connect)
 	s.lines, s.warm, s.sizes, s.probes = map[int]line{}, map[int]bool{}, map[turn]int64{}, map[int]*probe{}
 	return nil
 }

@@ -13,16 +13,19 @@ import (
 
 // Payload is a full pipe whose pages are lent to other pipes again and again
 // (tee(2)): nothing is copied until somebody reads them.
-type Payload struct{ read, write *os.File }
+type Payload struct {
+	read, write *os.File
+	descriptor  int // of read
+}
 
 // NewPayload fills the pipe; random bytes look like encrypted data to whatever
 // compresses.
 func NewPayload(random bool) (*Payload, error) {
-	read, write, err := os.Pipe()
+	read, write, err := Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("payload: %w", err)
 	}
-	p := &Payload{read, write}
+	p := &Payload{read, write, Descriptor(read)}
 	pages := make([]byte, max(Resize(Descriptor(write), chunk), pageSize))
 	if random {
 		_, err = rand.Read(pages)
@@ -44,7 +47,7 @@ func (p *Payload) Close() { p.read.Close(); p.write.Close() }
 // many there was room for.
 func (p *Payload) Feed(pipe int, n int64) (fed int64, err error) {
 	for fed < n {
-		moved, _, errno := unix.RawSyscall6(unix.SYS_TEE, p.read.Fd(), uintptr(pipe), uintptr(n-fed), unix.SPLICE_F_NONBLOCK, 0, 0)
+		moved, _, errno := unix.RawSyscall6(unix.SYS_TEE, uintptr(p.descriptor), uintptr(pipe), uintptr(n-fed), unix.SPLICE_F_NONBLOCK, 0, 0)
 		switch {
 		case errno == unix.EAGAIN, errno == unix.EINTR, errno == 0 && moved == 0:
 			return fed, nil
@@ -66,6 +69,17 @@ func Drain(pipe, null int, n int64) (moved int64, ended bool, err error) {
 	return int64(k), k == 0, err
 }
 
+// Pipe is a pipe that Go's poller does not watch: with that of os.Pipe a thread of ours
+// wakes up whenever somebody makes it full or empty, in the middle of what is timed. Read
+// and Write of its files wait in the system.
+func Pipe() (read, write *os.File, err error) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		return nil, nil, os.NewSyscallError("pipe2", err)
+	}
+	return os.NewFile(uintptr(fds[0]), "|0"), os.NewFile(uintptr(fds[1]), "|1"), nil
+}
+
 // Resize gives the buffer of a pipe another size where that is permitted, and
 // returns the size that it has; 0 where the file is no pipe.
 func Resize(pipe, size int) int {
@@ -77,6 +91,17 @@ func Resize(pipe, size int) int {
 		return 0
 	}
 	return now
+}
+
+// Unlimited reports whether what all pipes hold together is not limited for this process
+// (pipe(7), pipe-user-pages-soft): it has one of two capabilities.
+func Unlimited() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var sets [2]unix.CapUserData
+	if err := unix.Capget(&header, &sets[0]); err != nil {
+		return false
+	}
+	return sets[0].Effective&(1<<unix.CAP_SYS_RESOURCE|1<<unix.CAP_SYS_ADMIN) != 0
 }
 
 // Descriptor is the file descriptor of a pipe that keeps its deadlines, which

@@ -168,6 +168,9 @@ func Self() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
+// Yield lets others run who wait for this CPU (sched_yield(2)).
+func Yield() { _, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
+
 // Nap sleeps without Go's scheduler, which would start threads to find other
 // work: for a few microseconds or milliseconds in the middle of something timed.
 func Nap(d time.Duration) {
