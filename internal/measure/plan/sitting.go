@@ -47,6 +47,7 @@ type sitting struct {
 	probes                    []record.Trial
 	queue                     []Step
 	turns, long               time.Duration // wall time of turns, and of the long ones among them
+	longs                     int           // connections that had a long one, each time
 	logins                    logins
 	worth                     *worth
 
@@ -166,23 +167,45 @@ func (s *sitting) nextPass() {
 	}
 }
 
-// longTurns lets all connections, or at first some, move data for so long that
-// both sides work side by side.
-func (s *sitting) longTurns() []Step {
-	due := s.pass >= early && float64(s.long) < longShare*float64(s.turns)
-	if s.Rounds > 0 {
-		due = s.pass%roundPasses == roundPasses/2
+// longTurns lets connections move data for so long that both sides work side by side:
+// each as soon as it can, and then in every pass as many as the time allows, those first
+// that had fewest. What a slice costs besides its bytes is told from short and long ones,
+// so that the machine must have been the same for both.
+func (s *sitting) longTurns() (steps []Step) {
+	var seats []*seat
+	switch {
+	case s.Rounds > 0 && s.pass%roundPasses == roundPasses/2:
+		seats = s.open
+	case s.Rounds == 0 && s.pass >= early:
+		seats = s.fewestLong()
 	}
-	if !due {
-		return nil
-	}
-	var steps []Step
-	for _, seat := range s.open {
+	for _, seat := range seats {
+		seat.long++
+		s.longs++
 		for _, t := range seat.trials {
 			steps = append(steps, Step{Action: Turn, Trials: []record.Trial{t}, Length: longLength, Long: true, Round: s.round})
 		}
 	}
 	return steps
+}
+
+// fewestLong are the connections without a long turn, or as many as the share of long
+// turns has time for.
+func (s *sitting) fewestLong() []*seat {
+	all := slices.Clone(s.open)
+	s.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	slices.SortStableFunc(all, func(a, b *seat) int { return cmp.Compare(a.long, b.long) })
+	count := 0
+	for _, seat := range all {
+		if seat.long == 0 {
+			count++
+		}
+	}
+	if count == 0 && s.long > 0 {
+		usual := float64(s.long) / float64(s.longs)
+		count = int((longShare*float64(s.turns) - float64(s.long)) / usual)
+	}
+	return all[:min(max(count, 0), len(all))]
 }
 
 // singles are the logins and copies that follow a pass.
