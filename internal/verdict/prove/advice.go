@@ -47,17 +47,7 @@ func Advice(ctx, drain context.Context, r Request) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.bed.Close()) }()
-	// Runs of modes wait for all connections of a private server to end: the raw ones,
-	// which stay open, have another.
-	other := p.bed
-	if other.Private != nil {
-		r.Bed.Dir = r.Memory
-		if other, err = testbed.Open(ctx, r.Bed); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, other.Close()) }()
-	}
-	ground, cleanUp, groundErr := workload.Open(ctx, other, r.Memory.Path, "", true, r.Bed.Helper)
+	ground, cleanUp, groundErr := workload.Open(ctx, p.bed, r.Memory.Path, "", true, r.Bed.Helper)
 	defer cleanUp()
 	if groundErr == nil {
 		p.ground = ground

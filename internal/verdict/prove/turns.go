@@ -28,7 +28,9 @@ const (
 	roundLimit = 5 * time.Second // after which a round has no further cycle, as on a slow network
 )
 
-// pair is one connection of each choice, which stay open from round to round.
+// pair is one connection of each choice. Every round has new ones: where the scheduler
+// once put the processes of a connection they stay for seconds, so that two connections of
+// one choice differ by some percent while they are open.
 type pair struct {
 	driver lab.Driver
 	trials [2]record.Trial // present, advised
@@ -46,12 +48,10 @@ func newPair(driver lab.Driver, suites [2]alg.Suite, d record.Direction, firstID
 }
 
 // round lets both connections take turns and returns what they showed; sample says
-// why there are no rates of a choice. Connections that are not open are opened.
+// why there are no rates of a choice.
 func (p *pair) round(ctx context.Context) (got [2]rates, sample record.Sample, err error) {
+	defer p.close()
 	for k := range p.trials {
-		if p.open[k] {
-			continue
-		}
 		if sample, err = p.enter(ctx, k); err != nil || sample.Outcome != record.OK {
 			return got, sample, err
 		}
@@ -136,6 +136,7 @@ func (p *pair) close() {
 	for k, t := range p.trials {
 		if p.open[k] {
 			p.driver.Close(t.ID)
+			p.open[k] = false
 		}
 	}
 }

@@ -26,7 +26,6 @@ func verdicts(t *testing.T, m *sim.Machine, suites [2]alg.Suite) (speed, cost st
 		}
 		method.add(got)
 	}
-	p.close()
 	speed = judged(stats.HodgesLehmann(method.speeds).Exp(), "faster", "slower")
 	cost = judged(stats.HodgesLehmann(method.savings).Exp(), "less", "more")
 	return speed, cost, driver.Elapsed()
