@@ -108,6 +108,7 @@ type Evidence struct {
 	ServerWaits    *float64      `json:"server_wait_share,omitempty"`
 	HarnessShare   float64       `json:"harness_cpu_share,omitempty"` // source and sink of sshpace
 	Cores          int           `json:"cores,omitempty"`             // of this machine, where both sides run on it
+	OwnCores       int           `json:"own_cores,omitempty"`         // of this machine, wherever the server is
 	BusyCores      float64       `json:"busy_cores,omitempty"`        // of this machine, whoever kept them busy
 	SocketBusy     *float64      `json:"socket_busy_share,omitempty"` // the sender's socket had something to send
 	Retransmitted  float64       `json:"retransmitted_share,omitempty"`
@@ -115,6 +116,7 @@ type Evidence struct {
 	SinkFull       *float64      `json:"sink_full_share,omitempty"`    // nobody took what had arrived
 	Stalled        *float64      `json:"stalled_share,omitempty"`      // nothing arrived for more than a tenth of a second
 	TwoBytesPerS   float64       `json:"two_bytes_per_s,omitempty"`    // of two connections at once, together
+	TwoBusyCores   float64       `json:"two_busy_cores,omitempty"`     // meanwhile, as BusyCores
 	RawBytesPerS   float64       `json:"raw_bytes_per_s,omitempty"`    // of TCP on the same way, without SSH
 	ReadBytesPerS  float64       `json:"read_bytes_per_s,omitempty"`   // of the file that is copied, where it is, without SSH
 	WriteBytesPerS float64       `json:"write_bytes_per_s,omitempty"`  // of as many bytes to where it goes, without SSH

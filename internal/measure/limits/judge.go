@@ -37,6 +37,8 @@ const (
 	stalls   = 0.20 // of the time in which nothing arrived for longer than any queue explains
 	lossy    = 0.002
 	ofLink   = 0.75 // of what raw TCP moved on the same way
+	full     = 0.85 // of the cores of a machine
+	queues   = 0.05 // of the time waited for a core
 	working  = 0.70 // of what a side wants of its core it must get, or others have it
 	alone    = 1.3  // and when they share one
 )
@@ -50,7 +52,11 @@ func Judge(direction record.Direction, e record.Evidence) (what, sentence, help 
 			return rule.what, sentence, help
 		}
 	}
-	return Unknown, fmt.Sprintf("what limits %s cannot be told: neither a CPU nor the link nor the window is used up", rate(e)), ""
+	why := "neither a CPU nor the link nor the window is used up"
+	if machineFull(direction, e) {
+		why = "other work keeps the cores of this machine busy, so that two connections at once tell nothing about the link"
+	}
+	return Unknown, fmt.Sprintf("what limits %s cannot be told: %s", rate(e), why), ""
 }
 
 // rule is one limit: the first that holds is named.
@@ -75,6 +81,7 @@ var rules = []rule{
 	{ServerCPU, func(_ record.Direction, e record.Evidence) bool { return wants(e.ServerShare, e.ServerWaits) >= mostOf }, saysServer},
 	{BothCPUs, coresFull, saysBoth},
 	{Link, oneForTwo, saysLink},
+	{ClientCPU, cramped, saysFull},
 	{Busy, foreign, saysBusy},
 	{Sink, farAway(record.Upload, 2), saysSink},
 	{Source, farAway(record.Download, 2), saysSource},
@@ -165,10 +172,24 @@ func ours(e record.Evidence) float64 {
 
 // foreign: others keep the cores busy, and both sides have to wait for them.
 func foreign(_ record.Direction, e record.Evidence) bool {
-	return e.Cores > 0 && e.BusyCores >= 0.85*float64(e.Cores) && ours(e) < 0.7*e.BusyCores && need(e) >= 0.3
+	return e.Cores > 0 && e.BusyCores >= full*float64(e.Cores) && ours(e) < 0.7*e.BusyCores && need(e) >= 0.3
 }
 
-func oneForTwo(_ record.Direction, e record.Evidence) bool {
+// machineFull: all cores of this machine are at work, while ssh wants a good part of
+// one. On such a machine two connections are not faster than one, whatever the link is.
+func machineFull(_ record.Direction, e record.Evidence) bool {
+	return e.OwnCores > 0 && need(e) >= 0.3 && max(e.BusyCores, e.TwoBusyCores) >= full*float64(e.OwnCores)
+}
+
+// cramped: ssh has to wait for one of them.
+func cramped(d record.Direction, e record.Evidence) bool {
+	return machineFull(d, e) && value(e.ClientWaits) >= queues
+}
+
+func oneForTwo(d record.Direction, e record.Evidence) bool {
+	if machineFull(d, e) {
+		return false
+	}
 	return e.TwoBytesPerS > ofLink*e.BytesPerSecond && e.TwoBytesPerS < alone*e.BytesPerSecond // two that are slower have been disturbed
 }
 
@@ -261,6 +282,15 @@ func saysBoth(_ record.Direction, e record.Evidence) (string, string) {
 
 func saysClient(_ record.Direction, e record.Evidence) (string, string) {
 	return fmt.Sprintf("this machine's CPU is the limit: ssh uses %s of the one core that it can use; %s", percent(value(e.ClientShare)), other("sshd", e.ServerShare)), cheaper
+}
+
+func saysFull(_ record.Direction, e record.Evidence) (string, string) {
+	when := ""
+	if e.BusyCores < e.TwoBusyCores {
+		when = " while two connections move bytes"
+	}
+	return fmt.Sprintf("this machine's CPUs are the limit: %.1f of its %d cores are busy%s; ssh uses %s of one", max(e.BusyCores, e.TwoBusyCores), e.OwnCores, when, percent(value(e.ClientShare))),
+		"end other work here, or a cipher and MAC that cost less"
 }
 
 func saysServer(_ record.Direction, e record.Evidence) (string, string) {

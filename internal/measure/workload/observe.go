@@ -63,7 +63,7 @@ func (b *Bed) Limit(ctx context.Context, o Options, ends Ends) (record.Limit, er
 func (b *Bed) twoAtOnce(ctx context.Context, o Options, e *record.Evidence) error {
 	two := record.Evidence{RTTNS: e.RTTNS}
 	err := b.watch(ctx, o, Ends{}, 2, &two)
-	e.TwoBytesPerS = two.BytesPerSecond
+	e.TwoBytesPerS, e.TwoBusyCores = two.BytesPerSecond, two.BusyCores
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -273,7 +274,7 @@ func (m *meter) fill(e *record.Evidence, wall time.Duration) {
 		e.HarnessShare = *share(used - m.harness)
 	}
 	if load, ok := proc.ReadLoad(); ok {
-		e.BusyCores = (load.Busy - m.load.Busy).Seconds() / wall.Seconds()
+		e.OwnCores, e.BusyCores = runtime.NumCPU(), (load.Busy-m.load.Busy).Seconds()/wall.Seconds()
 	}
 	e.Stalled = share(m.stalled)
 	part := func(n int) *float64 { p := float64(n) / float64(max(1, m.looks)); return &p }
