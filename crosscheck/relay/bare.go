@@ -15,14 +15,14 @@ import (
 
 // bare is a thread that does what the relay of a scene does, and nothing else: it waits
 // for a byte where nothing is delayed, else until then; awake in the end where a byte is
-// awaited.
+// awaited, and none follows.
 func (c scene) bare() func(ctx context.Context) lateness {
-	const together = 500 * time.Microsecond
+	const together = 500 * time.Microsecond // as often as parcels of a stream leave
 	const awake, portion = time.Millisecond, 8
 	switch {
 	case c.path == relay.Path{}:
 		return woken
-	case c.path.Rate > 0:
+	case c.path.Rate > 0 || c.stream:
 		return func(ctx context.Context) lateness { return slept(ctx, together, 0) }
 	}
 	return func(ctx context.Context) lateness {
