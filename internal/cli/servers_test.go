@@ -69,7 +69,7 @@ func checkLeftovers(env *testscript.Env) {
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		left, _ = filepath.Glob(filepath.Join(env.WorkDir, ".cache", "sshpace", "sshpace-*"))
 		for _, p := range processes() {
-			if strings.Contains(p.args, env.WorkDir) && (strings.Contains(p.args, "--helper") || p.name == "ssh" || p.name == "sshd") {
+			if strings.Contains(p.args, env.WorkDir+"/") && (strings.Contains(p.args, "--helper") || p.name == "ssh" || p.name == "sshd") {
 				left = append(left, p.args)
 			}
 		}
