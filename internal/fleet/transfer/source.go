@@ -29,8 +29,9 @@ type item struct {
 	sum  uint32
 	err  error
 
+	keep    bool // in memory: a small file
 	loading sync.Once
-	data    []byte // of a small file
+	data    []byte
 }
 
 // Source is what stands for one argument of a copy, read once for all hosts.
@@ -38,6 +39,7 @@ type Source struct {
 	base  string // its last name
 	scp   *Scp
 	items []*item
+	kept  int64    // bytes of the items that are kept in memory
 	Left  []string // names of what is no file, folder or link
 }
 
@@ -119,6 +121,9 @@ func (s *Source) add(at, rel string, info fs.FileInfo) error {
 		s.Left = append(s.Left, at)
 		return nil
 	}
+	if it.kind == 0 && it.size <= smallFile && s.kept+it.size <= mostKept {
+		it.keep, s.kept = true, s.kept+it.size
+	}
 	s.items = append(s.items, it)
 	return nil
 }
@@ -128,12 +133,16 @@ func sftpTime(t time.Time) time.Time {
 	return time.Unix(min(max(t.Unix(), 0), math.MaxUint32), 0)
 }
 
-// smallFile is what is read once for all hosts.
-const smallFile = 64 << 10
+// smallFile is what is read once for all hosts, as long as all of them together are no
+// more than mostKept.
+const (
+	smallFile = 64 << 10
+	mostKept  = 256 << 20
+)
 
 // open reads the file: small ones from memory, for a thousand hosts.
 func (it *item) open() (io.ReaderAt, func(), error) {
-	if it.size > smallFile {
+	if !it.keep {
 		f, err := os.Open(it.local)
 		if err != nil {
 			return nil, nil, err

@@ -37,7 +37,7 @@ func (u *Upload) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) er
 	defer c.Close()
 	stop := context.AfterFunc(ctx, func() { ch.Close() })
 	defer stop()
-	p := &put{side: side{Options: u.Options, ctx: ctx, host: h.String(), client: c, ch: ch}, fresh: map[string]bool{}, there: map[string]bool{}, private: map[string]bool{}}
+	p := &put{side: side{Options: u.Options, ctx: ctx, host: h.String(), client: c, ch: ch}, fresh: map[string]bool{}, there: map[string]bool{}, inside: map[string]sftp.Attrs{}}
 	if err := p.all(sources, ForHost(u.Dest, h.Name)); err != nil {
 		p.fail(ForHost(u.Dest, h.Name), err)
 	}
@@ -53,7 +53,7 @@ type put struct {
 	noTar   bool            // the host has no tar that we can run
 	noCat   bool            // or cat did not do what it should
 	mu2     sync.Mutex
-	private map[string]bool // folders in which nobody else can write, memo
+	inside  map[string]sftp.Attrs // what folders of parts are, memo
 }
 
 // placed is an item with its name on the host.
@@ -417,7 +417,7 @@ func (p *put) create(to *placed, part string, resume bool) (*sftp.File, error) {
 	if missing != nil {
 		return nil, err // there is nothing in the way
 	}
-	if resume && to.size >= large && a.IsRegular() && a.Size <= uint64(to.size) && p.isPrivate(path.Dir(part)) {
+	if resume && to.size >= large && a.IsRegular() && a.Size <= uint64(to.size) && p.isPrivate(path.Dir(part), a) {
 		if f, err := p.client.Open(part, sftp.Write, 0o600); err == nil {
 			to.from = int64(a.Size)
 			return f, nil
@@ -429,18 +429,20 @@ func (p *put) create(to *placed, part string, resume bool) (*sftp.File, error) {
 	return p.client.Open(part, sftp.Write|sftp.Create|sftp.Excl, 0o600)
 }
 
-// isPrivate tells whether only the user can put something into a folder: in /tmp
-// a part with our name may be somebody else's.
-func (p *put) isPrivate(folder string) bool {
+// isPrivate tells whether only who owns a part can put something into its folder: in /tmp,
+// or in the folder of another user, a part with our name may be somebody else's.
+func (p *put) isPrivate(folder string, part sftp.Attrs) bool {
 	p.mu2.Lock()
 	defer p.mu2.Unlock()
-	known, ok := p.private[folder]
+	of, ok := p.inside[folder]
 	if !ok {
-		a, err := p.client.Stat(folder)
-		known = err == nil && a.Has&sftp.HasMode != 0 && a.Mode&0o022 == 0
-		p.private[folder] = known
+		if a, err := p.client.Stat(folder); err == nil {
+			of = a
+		}
+		p.inside[folder] = of
 	}
-	return known
+	const needed = sftp.HasMode | sftp.HasOwner
+	return of.Has&needed == needed && part.Has&sftp.HasOwner != 0 && of.Mode&0o022 == 0 && of.UID == part.UID
 }
 
 // stream sends the content, with many requests ahead of their replies.

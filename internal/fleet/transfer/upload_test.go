@@ -138,6 +138,36 @@ func TestUploadDamagedPart(t *testing.T) {
 	}
 }
 
+// A part that somebody else owns, or that lies in somebody else's folder, is none to go
+// on with: its owner could change what is put into place.
+func TestUploadPartOfAnother(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root has files of others")
+	}
+	for name, plant := range map[string]func(dir, part string) error{
+		"part":   func(_, part string) error { return os.Chown(part, 1000, 1000) },
+		"folder": func(dir, _ string) error { return os.Chown(dir, 1000, 1000) },
+	} {
+		dir := t.TempDir()
+		data := strings.Repeat("0123456789abcdef", 1<<18)
+		write(t, dir+"/new", data, 0o644)
+		info, _ := os.Stat(dir + "/new")
+		part := partName("h", dir+"/there/file", info.Size(), info.ModTime())
+		write(t, part, data[:2<<20], 0o600)
+		if err := plant(dir+"/there", part); err != nil {
+			t.Fatal(err)
+		}
+		s := (&server{}).start(t, "")
+		said, err := upload(t, t.Context(), s, Options{}, dir+"/there/file", dir+"/new")
+		if now, _ := os.ReadFile(dir + "/there/file"); err != nil || string(now) != data || s.sent.Load() < int64(len(data)) {
+			t.Errorf("%s: %v, %d bytes, %d sent, %s", name, err, len(now), s.sent.Load(), said)
+		}
+		if info, err := os.Stat(dir + "/there/file"); err != nil || info.Sys().(*syscall.Stat_t).Uid != 0 {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+}
+
 // In a folder that others can write to, a part is nobody's to go on with.
 func TestUploadForeignPart(t *testing.T) {
 	dir := t.TempDir()
