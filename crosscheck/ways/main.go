@@ -2,11 +2,12 @@
 
 // Command ways checks `sshpace bench --mode` against loops that share no code with
 // it: a pipe, a forwarded port and scp to an sshd of its own, timed from the start
-// of a program to its end, for one byte and for many. Both take turns run by run, in
-// random order, so that they see the same machine; with -core N on one core only,
-// where nothing depends on how the scheduler spreads ssh and sshd over several.
+// of a program to its end, for one byte and for many. Both take turns run by run: the one,
+// the other, the other, the one, so that they see the same machine and what changes evenly
+// is the same for both; with -core N on one core only, where nothing depends on how the
+// scheduler spreads ssh and sshd over several.
 //
-//	go run ./crosscheck/ways [-pairs 15] [-size 64] [-core 0] [-for 2m] [-mode scp]
+//	go run ./crosscheck/ways [-pairs 15] [-size 256] [-core 0] [-for 2m] [-mode scp]
 package main
 
 import (
@@ -44,7 +45,7 @@ const cipher = "aes128-gcm@openssh.com"
 func main() {
 	log.SetFlags(0)
 	pairs := flag.Int("pairs", 15, "of runs of each mode")
-	size := flag.Int("size", 64, "MiB of a long run")
+	size := flag.Int("size", 256, "MiB of a long run")
 	core := flag.Int("core", -1, "run everything on this core")
 	limit := flag.Duration("for", 2*time.Minute, "begin no pair after that")
 	only := flag.String("mode", "", "pipe, forward -L, forward -R or scp; all of them by default")
@@ -305,11 +306,13 @@ func between(in, out net.Conn, file string, size int64) error {
 	return nil
 }
 
-// modes are sshpace's and our loops.
-var modes = []struct {
+// mode is sshpace's and our loop.
+type mode struct {
 	mode record.Mode
 	loop func(l *lab, file string) (float64, error)
-}{{record.ModePipe, (*lab).pipe}, {record.ModeForwardL, (*lab).forwardLocal}, {record.ModeForwardR, (*lab).forwardRemote}, {record.ModeSCP, (*lab).scp}}
+}
+
+var modes = []mode{{record.ModePipe, (*lab).pipe}, {record.ModeForwardL, (*lab).forwardLocal}, {record.ModeForwardR, (*lab).forwardRemote}, {record.ModeSCP, (*lab).scp}}
 
 // compare measures both in turns, in one mode or, where only is "", in all.
 func compare(ctx context.Context, only record.Mode, pairs, size int) error {
@@ -331,19 +334,10 @@ func compare(ctx context.Context, only record.Mode, pairs, size int) error {
 				continue
 			}
 			way := bed.Subjects([]record.Mode{m.mode}, workload.Options{Suite: suite, Direction: record.Upload})[0]
-			times, err := inTurns([]func() (float64, error){
-				func() (float64, error) { return m.loop(l, l.dir+"/short") },
-				func() (float64, error) { return m.loop(l, l.dir+"/long") },
-				func() (float64, error) { r, err := way.Run(context.Background(), 1); return r.Wall.Seconds(), err },
-				func() (float64, error) {
-					r, err := way.Run(context.Background(), int64(size))
-					return r.Wall.Seconds(), err
-				},
-			})
+			loop, own, err := m.turns(l, way, size)
 			if err != nil {
 				return fmt.Errorf("%s: %w", m.mode, err)
 			}
-			loop, own := float64(size)/(times[1]-times[0]), float64(size)/(times[3]-times[2])
 			loops[m.mode], ours[m.mode] = append(loops[m.mode], loop), append(ours[m.mode], own)
 			if loop > 0 && own > 0 {
 				ratios[m.mode] = append(ratios[m.mode], own/loop)
@@ -359,16 +353,34 @@ func compare(ctx context.Context, only record.Mode, pairs, size int) error {
 	return nil
 }
 
-// inTurns runs all in random order and returns what each took.
-func inTurns(all []func() (float64, error)) ([]float64, error) {
-	times := make([]float64, len(all))
-	for _, i := range rand.Perm(len(all)) {
-		var err error
-		if times[i], err = all[i](); err != nil {
-			return nil, err
+// turns are MB/s of both, without what one byte takes: each moves all twice.
+func (m mode) turns(l *lab, way *workload.Subject, size int) (loop, own float64, err error) {
+	const byHand, bySSHPace = 0, 1
+	run := func(who int, all bool) (float64, error) {
+		if who == byHand {
+			return m.loop(l, filepath.Join(l.dir, map[bool]string{false: "short", true: "long"}[all]))
 		}
+		bytes := int64(1)
+		if all {
+			bytes = int64(size)
+		}
+		r, err := way.Run(context.Background(), bytes)
+		return r.Wall.Seconds(), err
 	}
-	return times, nil
+	one := rand.IntN(2)
+	var took [2]float64
+	for _, turn := range []struct {
+		who    int
+		all    bool
+		weight float64
+	}{{one, false, -1}, {1 - one, false, -1}, {one, true, 0.5}, {1 - one, true, 0.5}, {1 - one, true, 0.5}, {one, true, 0.5}} {
+		seconds, err := run(turn.who, turn.all)
+		if err != nil {
+			return 0, 0, err
+		}
+		took[turn.who] += turn.weight * seconds
+	}
+	return float64(size) / took[byHand], float64(size) / took[bySSHPace], nil
 }
 
 // sshpace is a private pair of ssh and sshd as bench --mode has it.
