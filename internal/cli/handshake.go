@@ -123,7 +123,7 @@ func runHandshake(ctx context.Context, sys System, f *handshakeFlags, given func
 	ctx = either(hard, drain)
 	return interrupted(drain, withTestbed(ctx, sys, workdir.Params{}, testbed.Params{
 		SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: "zero", Connect: time.Duration(f.connect),
-		Destination: destination, Route: f.connection.params(sys),
+		Destination: destination, Route: f.connection.params(sys), Once: true,
 	}, func(bed *testbed.Testbed) (err error) {
 		ends, err := handshake.Between(bed, time.Duration(f.connect), bed.Rig.Dir.Path)
 		if err != nil {

@@ -30,6 +30,7 @@ import (
 //	dropbear NAME              Dropbear
 //	tinysshd NAME              TinySSH
 //	silent NAME                a port that accepts and says nothing
+//	other NAME TEXT            a port that says TEXT and hangs up; each connection is a line of NAME.connections
 //	deaf NAME                  a port on which nothing listens
 //	fickle NAME SERVER COUNT   a way to SERVER that hangs up after COUNT connections
 //	narrow NAME SERVER RATE    a way to SERVER that carries so many bytes per second
@@ -43,7 +44,7 @@ import (
 func serverCommands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"sshd": startSSHD, "dropbear": startDropbear, "tinysshd": startTinySSHD,
-		"silent": startSilent, "deaf": startDeaf, "fickle": startFickle, "narrow": startNarrow, "hold": holdConnection,
+		"silent": startSilent, "other": startOther, "deaf": startDeaf, "fickle": startFickle, "narrow": startNarrow, "hold": holdConnection,
 		"far": startFar, "paste": paste, "alone": alone,
 		"slayer": slay, "gone": awaitGone, "tmpfs": mountTmpfs, "waitfor": awaitFile,
 	}
@@ -251,6 +252,17 @@ func serve(ts *testscript.TestScript, handle func(*net.TCPConn)) (port string) {
 func startSilent(ts *testscript.TestScript, _ bool, args []string) {
 	identity(ts)
 	describe(ts, args[0], serve(ts, func(*net.TCPConn) { time.Sleep(time.Minute) }), "")
+}
+
+func startOther(ts *testscript.TestScript, _ bool, args []string) {
+	identity(ts)
+	count, err := os.Create(ts.MkAbs(args[0] + ".connections"))
+	ts.Check(err)
+	ts.Defer(func() { count.Close() })
+	describe(ts, args[0], serve(ts, func(conn *net.TCPConn) {
+		_, _ = fmt.Fprintf(count, "%s\n", time.Now())
+		_, _ = fmt.Fprintf(conn, "%s\r\n", args[1])
+	}), "")
 }
 
 func startDeaf(ts *testscript.TestScript, _ bool, args []string) {

@@ -26,6 +26,7 @@ type Remote struct {
 	Rig
 	SSH         openssh.Program
 	Destination openssh.Destination
+	Once        bool // Look does not ask again
 
 	sitting
 	last    time.Time // end of the last connection
@@ -69,8 +70,8 @@ type Look struct {
 }
 
 // Look logs in once and finds out what the host offers. A failed login is a
-// *HostError; a refusal is tried again a few times, because a host that limits
-// connections drops some at random.
+// *HostError; a refusal is tried again a few times unless Once says otherwise, because
+// a host that limits connections drops some at random.
 func (r *Remote) Look(ctx context.Context) (Look, error) {
 	for {
 		if err := r.pace(ctx); err != nil {
@@ -82,7 +83,7 @@ func (r *Remote) Look(ctx context.Context) (Look, error) {
 		if !errors.As(err, &hostErr) || hostErr.Outcome != record.Refused || !hostErr.dropped {
 			return look, err
 		}
-		if r.refused++; r.refused >= maxRefusals {
+		if r.refused++; r.Once || r.refused >= maxRefusals {
 			return look, err
 		}
 	}

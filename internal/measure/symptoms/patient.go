@@ -145,17 +145,22 @@ func (p *Patient) refused(err error) error {
 	default:
 		return p.explained(err)
 	}
-	r.Startup, r.Penalty = p.heard("Exceeded MaxStartups"), p.heard("Not allowed at this time")
+	said := p.said()
+	r.Startup, r.Penalty = strings.Contains(said, "Exceeded MaxStartups"), strings.Contains(said, "Not allowed at this time")
+	if said != "" && !r.Startup && !r.Penalty && failed.During == handshake.Version {
+		return fault.WithHint(fmt.Errorf("%s: the server sent %q instead of an SSH version", p.facts.Label, said), "check the port; this is no SSH server")
+	}
 	p.facts.Refusal = r
 	return nil
 }
 
-// heard tells whether the server has said a text before it hung up.
-func (p *Patient) heard(text string) bool {
+// said is what the server said first, before it hung up without its version line.
+func (p *Patient) said() string {
 	if p.latest == nil {
-		return false
+		return ""
 	}
-	_, said := p.latest.Has(text)
+	line, _ := p.latest.Has("banner line 0: ")
+	_, said, _ := strings.Cut(line, "banner line 0: ")
 	return said
 }
 

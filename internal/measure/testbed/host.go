@@ -25,7 +25,7 @@ func (b *Testbed) openHost(ctx context.Context, p Params) (err error) {
 	if err := b.chooseClient(ctx, p); err != nil {
 		return err
 	}
-	remote := &drive.Remote{Rig: b.Rig, SSH: b.SSH}
+	remote := &drive.Remote{Rig: b.Rig, SSH: b.SSH, Once: p.Once}
 	if remote.Destination, remote.Env, err = route.ThroughJumps(ctx, p.Route, b.SSH, p.Destination, p.Connect); err != nil {
 		return err
 	}

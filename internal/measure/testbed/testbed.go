@@ -61,6 +61,7 @@ type Params struct {
 	Connect     time.Duration
 	Destination openssh.Destination // Host "" for the private server
 	Route       route.Params        // that the destination was made with
+	Once        bool                // a host that refuses is not asked again
 	Everything  bool                // the private server permits forwarded ports, compression and many sessions
 	Dir         *workdir.Dir        // for keys, logs and sockets; the caller closes it
 	// Helper is the command line of a helper program of ours.
