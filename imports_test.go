@@ -74,9 +74,9 @@ measure/drive: base/alg base/unit measure/flow measure/loopback record ssh/opens
 measure/testbed: base/alg base/fault base/near base/shell measure/drive measure/hostinfo measure/lab measure/loopback record ssh/knownhosts/check ssh/openssh ssh/route ssh/sshlog ssh/wire sys/ownport sys/proc sys/workdir
 measure/workload: base/alg base/pattern base/shell base/unit base/wait measure/flow measure/limits measure/loopback measure/testbed record ssh/openssh sys/bounded sys/ownport sys/proc sys/relay
 measure/implementation: base/alg base/fault base/shell measure/flow measure/loopback measure/workload record ssh/openssh ssh/wire sys/bounded sys/ownport sys/proc sys/relay sys/workdir
-measure/handshake: base/alg base/stats base/wait measure/drive measure/loopback measure/testbed record ssh/knownhosts ssh/openssh sys/ownport sys/proc sys/relay
+measure/handshake: base/alg base/stats base/wait measure/drive measure/loopback measure/testbed record ssh/knownhosts ssh/openssh ssh/sshlog sys/ownport sys/proc sys/relay
 measure/hostkeys: base/stats ssh/knownhosts ssh/knownhosts/index sys/proc
-measure/ping: base/alg base/fault base/shell base/stats base/wait ssh/openssh sys/proc
+measure/ping: base/alg base/fault base/shell base/stats base/wait ssh/openssh ssh/sshlog sys/proc
 measure/symptoms: base/alg base/fault base/host base/pattern base/shell base/wait measure/handshake measure/hostkeys measure/limits measure/loopback measure/ping measure/testbed record ssh/knownhosts ssh/openssh ssh/route ssh/sshconf ssh/sshlog sys/proc sys/workdir
 measure/limits: base/alg base/unit record show/legacylog
 campaign: base/alg base/fault base/near base/shell base/termsafe base/unit measure/drive measure/handshake measure/hostinfo measure/lab measure/limits measure/plan measure/testbed measure/workload record record/store show/document show/format show/live show/report ssh/openssh sys/terminal verdict/rank verdict/ways

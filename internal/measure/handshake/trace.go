@@ -26,6 +26,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sshpace/internal/ssh/sshlog"
 	"sshpace/internal/sys/proc"
 )
 
@@ -135,9 +136,16 @@ type FailedError struct {
 
 func (e *FailedError) Error() string {
 	if e.Late {
-		return fmt.Sprintf("no answer in time during phase %s", e.During)
+		return fmt.Sprintf("no answer in time during phase %s%s", e.During, late[e.During])
 	}
 	return cmp.Or(e.Said, "ssh failed") + fmt.Sprintf(" (phase %s)", e.During)
+}
+
+// late is what people should know of phases in which a login waits.
+var late = map[Phase]string{
+	Version: " (version lines)", KexInit: " (lists of algorithms)", Kex: " (key exchange)",
+	Service: "; an agent may be silent, too", Query: "; an agent may be silent, too", Sign: "; an agent may be silent, too",
+	Channel: " (opening a session)", Exec: " (asking for the command)", Command: " (running it)",
 }
 
 // ArgvFunc makes the command line of a login that writes its log to a file.
@@ -278,12 +286,13 @@ func (l *Login) reason() string {
 			return line.Text
 		}
 	}
-	for i := len(l.Lines) - 1; i >= 0; i-- {
-		if text := l.Lines[i].Text; text != "" && !strings.HasPrefix(text, "debug") && !strings.HasPrefix(text, "OpenSSH_") {
-			return text
+	var said []string
+	for _, line := range l.Lines {
+		if !strings.HasPrefix(line.Text, "debug") && !strings.HasPrefix(line.Text, "OpenSSH_") {
+			said = append(said, line.Text)
 		}
 	}
-	return l.said
+	return cmp.Or(sshlog.LastWords(said), l.said)
 }
 
 // lastLine keeps the last line of what is written to it that is no hint of ours.

@@ -22,6 +22,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/sshlog"
 	"sshpace/internal/sys/proc"
 )
 
@@ -100,8 +101,7 @@ func (s *said) Write(p []byte) (int, error) {
 func (s *said) reason() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	lines := strings.Split(strings.TrimSpace(s.text.String()), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
+	return sshlog.LastWords(strings.Split(s.text.String(), "\n"))
 }
 
 // Client is the ssh that lanes are made with, and where it leads.

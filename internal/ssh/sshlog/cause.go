@@ -88,3 +88,20 @@ func CauseOf(messages []string) (cause Cause, message string) {
 	}
 	return Unknown, ""
 }
+
+// LastWords is the last of ssh's messages, or what is wrong with a host key where that
+// only says that something is.
+func LastWords(messages []string) string {
+	last := ""
+	for _, m := range messages {
+		if m = strings.TrimSpace(m); m != "" {
+			last = m
+		}
+	}
+	if last == "Host key verification failed." {
+		if _, why := CauseOf(messages); why != "" {
+			return strings.TrimSpace(why)
+		}
+	}
+	return last
+}

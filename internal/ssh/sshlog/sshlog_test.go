@@ -94,3 +94,19 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+func TestLastWords(t *testing.T) {
+	const changed = "Host key for x has changed and you have requested strict checking."
+	const unknown = "No ED25519 host key is known for x and you have requested strict checking."
+	for want, lines := range map[string][]string{
+		changed:                         {"@@@@", changed, "Host key verification failed.\r", ""},
+		unknown:                         {unknown + "\r", "Host key verification failed."},
+		"Host key verification failed.": {"Host key verification failed."},
+		"ssh: two":                      {"ssh: one", "ssh: two", " "},
+		"":                              {"", "\r"},
+	} {
+		if got := LastWords(lines); got != want {
+			t.Errorf("%q: %q, not %q", lines, got, want)
+		}
+	}
+}
