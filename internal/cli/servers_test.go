@@ -262,6 +262,9 @@ func startOther(ts *testscript.TestScript, _ bool, args []string) {
 	describe(ts, args[0], serve(ts, func(conn *net.TCPConn) {
 		_, _ = fmt.Fprintf(count, "%s\n", time.Now())
 		_, _ = fmt.Fprintf(conn, "%s\r\n", args[1])
+		// What has come and is not read would make it a reset, which takes the text along.
+		_ = conn.CloseWrite()
+		_, _ = io.Copy(io.Discard, conn)
 	}), "")
 }
 
