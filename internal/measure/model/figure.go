@@ -71,7 +71,7 @@ func (f *Figure) combine() {
 		f.Log, f.Err, f.Repeat = f.Measured, f.Own, f.Own
 	default:
 		measured, predicted := f.Own*f.Own, f.Error*f.Error
-		if off := f.Measured - f.Predicted; f.Surprise() > surprising {
+		if off := f.Measured - f.Predicted; f.Surprise() > contradicting {
 			if f.N > 1 || f.within > 0 {
 				predicted = math.Max(predicted, off*off-measured)
 			} else {

@@ -55,8 +55,11 @@ type predictAt func(cell int) (log, err float64, ok bool)
 const (
 	passes   = 4
 	maxLevel = 0.4 // a stretch is not believed to be slower or faster by more, in logs
-	// surprising is how many standard errors a cell may lie from its prediction.
-	surprising = 3.0
+	// surprising is how many standard errors one of a few figures may be off, and
+	// contradicting how many a cell may lie from its prediction: of a hundred, one is three
+	// off by chance in every other run.
+	surprising    = 3.0
+	contradicting = 4.0
 )
 
 // fitSeries alternates between the cells' means, the model that predicts them,

@@ -177,11 +177,11 @@ func readingOf(s record.Slice, window, place int) reading {
 // ns per byte. N is 0 where the quantity is unknown in some slice.
 func locate(connections []*connection, q quantity, excess *Excess) (out []stats.Estimate, common float64) {
 	samples := make([]sample, len(connections))
-	windows := 0
+	windows, idle := 0, excess.idle(connections)
 	for i, c := range connections {
 		var f fill
 		if q == wall {
-			f = excess.fill(c)
+			f = excess.fill(c, idle)
 		}
 		for _, r := range c.of(q) {
 			if r.ns[q] <= 0 {
@@ -223,16 +223,22 @@ func (e *Excess) log(r reading, q quantity, f fill) float64 {
 	return math.Log(e.free(r, q) / r.bytes)
 }
 
-// fill is what the short slices of a connection take on the wall, relative to the CPU
-// time of the costlier side. They are little more than what every slice begins and ends
-// with: one side works while the other has nothing yet, or nothing any more.
+// fill is what the short slices of a connection take, relative to the CPU time of the
+// costlier side. They are little more than what every slice begins and ends with: one side
+// works while the other has nothing yet, or nothing any more.
 type fill struct{ ratio, bytes float64 }
 
-func (e *Excess) fill(c *connection) fill {
+// fill of a connection. Its slices take both sides one after the other at most, and idle,
+// which is on the way; what the wall shows beyond that is how late we looked.
+func (e *Excess) fill(c *connection, idle float64) fill {
 	var logs, sizes []float64
 	for _, r := range c.readings {
 		if !r.long && r.ns[wall] > 0 && r.ns[client] > 0 {
-			logs, sizes = append(logs, math.Log(e.free(r, wall)/e.costlier(r))), append(sizes, r.bytes)
+			took := e.free(r, wall)
+			if r.ns[server] > 0 {
+				took = math.Min(took, e.free(r, client)+e.free(r, server)+idle)
+			}
+			logs, sizes = append(logs, math.Log(took/e.costlier(r))), append(sizes, r.bytes)
 		}
 	}
 	if len(logs) < fewSlices {
@@ -241,13 +247,35 @@ func (e *Excess) fill(c *connection) fill {
 	return fill{math.Exp(stats.Median(logs)), stats.Median(sizes)}
 }
 
+// idle is how long neither side works in a short slice, in ns: what is the same in the
+// connections that we looked at in time.
+func (e *Excess) idle(connections []*connection) float64 {
+	var all []float64
+	for _, c := range connections {
+		var idle []float64
+		for _, r := range c.readings {
+			if !r.long && r.ns[wall] > 0 && r.ns[client] > 0 && r.ns[server] > 0 {
+				idle = append(idle, e.free(r, wall)-e.free(r, client)-e.free(r, server))
+			}
+		}
+		if len(idle) >= fewSlices {
+			all = append(all, stats.Median(idle))
+		}
+	}
+	return math.Max(0, stats.Quantile(all, inTime))
+}
+
+// inTime is the part of the connections that we look at when they are done.
+const inTime = 0.1
+
 // rest is the ratio of wall and CPU time of what a slice of so many bytes has more than
-// a short one: that of a transfer without beginning or end.
+// a short one: that of a transfer without beginning or end. Each side is one thread, and
+// takes no less on the wall than of a CPU.
 func (f fill) rest(ratio, bytes float64) float64 {
 	if bytes < shortFactor*f.bytes || f.bytes == 0 {
 		return ratio
 	}
-	return math.Max((ratio*bytes-f.ratio*f.bytes)/(bytes-f.bytes), ratio/4)
+	return math.Max((ratio*bytes-f.ratio*f.bytes)/(bytes-f.bytes), 1)
 }
 
 // free is a quantity without the excess. A slice whose excess would be most of it

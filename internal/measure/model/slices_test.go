@@ -128,6 +128,28 @@ func TestThroughputHasNeitherBeginningNorEnd(t *testing.T) {
 	near(t, "wall time of the slower side", math.Exp(stats.Mean(logs)), 1, 0.02)
 }
 
+// In a short slice both sides work one after the other, and half of the connections are
+// looked at late: all of them are as fast as their long slices show.
+func TestLateLooksMakeNobodyFaster(t *testing.T) {
+	const cpu, way, late = 1_000_000, 50_000, 2_500_000 // ns
+	trials, batches := turns(20, 60, func(int, int) (float64, float64) { return 250_000, cpu })
+	for b := range batches {
+		for i := range batches[b].Slices {
+			s := &batches[b].Slices[i]
+			s.WallNS = 2*cpu + way
+			if s.Long = s.Round%6 == 0; s.Long {
+				all := time.Duration(8 * cpu)
+				s.Bytes, s.ClientCPUNS, s.ServerCPUNS, s.WallNS = 2_000_000, &all, &all, 12*cpu
+			} else if s.Trial%2 == 0 {
+				s.WallNS += late
+			}
+		}
+	}
+	for _, c := range SittingsOf(trials, batches).Connections {
+		near(t, "wall, with what is left of 12 ms after 2.05", c.Wall.Value(), 4*(12-2.05)/7, 0.02)
+	}
+}
+
 // The machine is a fifth slower in the second half, in which one connection has
 // most of its turns: it is no costlier than the others.
 func TestLevelOfTheMachineIsShared(t *testing.T) {
