@@ -76,7 +76,7 @@ measure/workload: base/alg base/pattern base/shell base/unit base/wait measure/f
 measure/implementation: base/alg base/fault base/shell measure/flow measure/loopback measure/workload record ssh/openssh ssh/wire sys/bounded sys/ownport sys/proc sys/relay sys/workdir
 measure/handshake: base/alg base/stats base/wait measure/drive measure/loopback measure/testbed record ssh/knownhosts ssh/openssh ssh/sshlog sys/ownport sys/proc sys/relay
 measure/hostkeys: base/stats ssh/knownhosts ssh/knownhosts/index sys/proc
-measure/ping: base/alg base/fault base/shell base/stats base/wait ssh/openssh ssh/sshlog sys/proc
+measure/ping: base/alg base/fault base/shell base/stats base/wait record ssh/openssh sys/proc
 measure/symptoms: base/alg base/fault base/host base/pattern base/shell base/wait measure/handshake measure/hostkeys measure/limits measure/loopback measure/ping measure/testbed record ssh/knownhosts ssh/openssh ssh/route ssh/sshconf ssh/sshlog sys/proc sys/workdir
 measure/limits: base/alg base/unit record show/legacylog
 campaign: base/alg base/fault base/near base/shell base/termsafe base/unit measure/drive measure/handshake measure/hostinfo measure/lab measure/limits measure/plan measure/testbed measure/workload record record/store show/document show/format show/live show/report ssh/openssh sys/terminal verdict/rank verdict/ways

@@ -115,26 +115,13 @@ func (r *Remote) look(ctx context.Context) (Look, error) {
 		return look, err
 	}
 	if s.Outcome == record.TimedOut {
-		s.Detail = fmt.Sprintf("no answer in %s during %s", r.Connect, stage(&n))
+		s.Detail = cmp.Or(n.NotSSH(), fmt.Sprintf("no answer in %s during %s", r.Connect, n.Stage()))
 	}
 	if s.Outcome != record.OK {
 		return look, &HostError{s.Outcome, s.Detail, n.KeyFile, dropped(s.Detail)}
 	}
 	look.Offer, look.Version, look.Strict = n.Server, n.Banner, n.Strict
 	return look, nil
-}
-
-// stage is where a login stands.
-func stage(n *openssh.Negotiation) string {
-	switch {
-	case n.Banner == "":
-		return "the exchange of version lines"
-	case len(n.Server.Kex) == 0:
-		return "the exchange of lists of algorithms"
-	case !n.LoggedIn:
-		return "the key exchange or the login; an agent may be silent, too"
-	}
-	return "the start of the command"
 }
 
 // maxMachine is how much a host may tell about itself, in bytes.

@@ -132,11 +132,12 @@ type FailedError struct {
 	During Phase  // the phase that it was in
 	Said   string // ssh's last words: of the server, in part
 	Late   bool   // it took longer than it may
+	After  time.Duration
 }
 
 func (e *FailedError) Error() string {
 	if e.Late {
-		return fmt.Sprintf("no answer in time during phase %s%s", e.During, late[e.During])
+		return fmt.Sprintf("no answer in %s during phase %s%s", e.After.Round(100*time.Millisecond), e.During, late[e.During])
 	}
 	return cmp.Or(e.Said, "ssh failed") + fmt.Sprintf(" (phase %s)", e.During)
 }
@@ -197,7 +198,7 @@ func (l *Login) judge(ctx context.Context, err error) error {
 	case !errors.As(err, &exit):
 		return err
 	}
-	return &FailedError{during, l.reason(), late || strings.Contains(l.reason(), "timed out")}
+	return &FailedError{during, l.reason(), late || strings.Contains(l.reason(), "timed out"), l.Whole}
 }
 
 // namedPipe is both ends of a pipe that another program opens by its name.

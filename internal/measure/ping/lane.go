@@ -13,16 +13,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
-	"sshpace/internal/ssh/sshlog"
 	"sshpace/internal/sys/proc"
 )
 
@@ -70,6 +70,8 @@ type Lane struct {
 	cmd     *exec.Cmd
 	in, out *os.File
 	said    *said
+	log     *os.File // ssh's own, by ssh -v
+	limit   time.Duration
 	ended   sync.Once
 
 	mu   sync.Mutex
@@ -90,19 +92,20 @@ type said struct {
 }
 
 func (s *said) Write(p []byte) (int, error) {
-	const most = 16 << 10
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.text.Write(p[:min(len(p), max(0, most-s.text.Len()))])
+	s.text.Write(p[:min(len(p), max(0, maxSaid-s.text.Len()))])
 	return len(p), nil
 }
 
-// reason is the last line.
-func (s *said) reason() string {
+func (s *said) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return sshlog.LastWords(strings.Split(s.text.String(), "\n"))
+	return s.text.String()
 }
+
+// maxSaid is what is kept of what ssh says, in bytes: more than ssh -v has for a login.
+const maxSaid = 64 << 10
 
 // Client is the ssh that lanes are made with, and where it leads.
 type Client struct {
@@ -130,11 +133,17 @@ func (c *Client) Open(ctx context.Context, name string) (*Lane, error) {
 }
 
 func (c *Client) open(ctx context.Context, w way) (*Lane, error) {
-	l := &Lane{Name: w.name, said: &said{}}
-	if err := c.start(l, w); err != nil {
+	log, err := os.CreateTemp("", "sshpace-ping-")
+	if err != nil {
 		return nil, err
 	}
-	if err := l.greet(ctx, c.Connect); err != nil {
+	defer os.Remove(log.Name()) // ssh has it open
+	l := &Lane{Name: w.name, said: &said{}, log: log, limit: c.Connect}
+	if err := c.start(l, w); err != nil {
+		log.Close()
+		return nil, err
+	}
+	if err := l.greet(ctx); err != nil {
 		l.Close()
 		return nil, err
 	}
@@ -146,7 +155,8 @@ func (c *Client) start(l *Lane, w way) error {
 	d := c.Destination
 	d.Options = slices.Concat(w.options, d.Options)
 	d.Instead = map[string]string{"RequestTTY": w.tty, "Compression": ""} // the latter as configured
-	argv := append(c.SSH.Leading(d, alg.Suite{}, c.Connect), "--", d.Host, "exec sh -c '"+w.remote+"'")
+	leading := c.SSH.Leading(d, alg.Suite{}, c.Connect)
+	argv := slices.Concat(leading[:1], []string{"-v", "-E", l.log.Name()}, leading[1:], []string{"--", d.Host, "exec sh -c '" + w.remote + "'"})
 	inRead, inWrite, err := os.Pipe()
 	if err != nil {
 		return err
@@ -173,9 +183,9 @@ func (c *Client) start(l *Lane, w way) error {
 
 // greet waits for the line that says that the other end echoes; what a login
 // prints before that is passed over.
-func (l *Lane) greet(ctx context.Context, limit time.Duration) error {
+func (l *Lane) greet(ctx context.Context) error {
 	const most = 64 << 10
-	_ = l.out.SetReadDeadline(time.Now().Add(limit))
+	_ = l.out.SetReadDeadline(time.Now().Add(l.limit))
 	stop := context.AfterFunc(ctx, func() { _ = l.out.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	var text []byte
@@ -195,11 +205,17 @@ func (l *Lane) greet(ctx context.Context, limit time.Duration) error {
 
 // failed says why nothing comes any more.
 func (l *Lane) failed(err error) error {
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return &FailedError{l.Name, "no answer in time"}
+	late := errors.Is(err, os.ErrDeadlineExceeded)
+	if !late {
+		l.end() // it may say more
 	}
-	l.end()
-	return &FailedError{l.Name, l.said.reason()}
+	text, _ := io.ReadAll(io.NewSectionReader(l.log, 0, maxSaid))
+	n := openssh.ParseVerbose(string(text))
+	outcome, why := openssh.Failure(n, l.said.String())
+	if late || outcome == record.TimedOut && !n.LoggedIn {
+		why = cmp.Or(n.NotSSH(), fmt.Sprintf("no answer in %s during %s", l.limit, n.Stage()))
+	}
+	return &FailedError{l.Name, why}
 }
 
 // end ends ssh and what it has started.
@@ -215,4 +231,5 @@ func (l *Lane) Close() {
 	l.in.Close()
 	l.out.Close()
 	l.end()
+	l.log.Close()
 }

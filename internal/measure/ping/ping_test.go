@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -189,5 +192,41 @@ func TestEveryEchoIsTold(t *testing.T) {
 		if told != lanes || err != nil {
 			t.Fatalf("%d of %d bytes were told, %v", told, lanes, err)
 		}
+	}
+}
+
+// TestNoAnswer: where a login stands when the host falls silent is told, with the time
+// that it had; and what a host says that is no SSH server.
+func TestNoAnswer(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	s := sshtest.StartSshd(t)
+	for _, c := range []struct{ greeting, want string }{
+		{"", "no answer in 1s during the exchange of version lines"},
+		{"SSH-2.0-OpenSSH_9.9\r\n", "no answer in 1s during the exchange of lists of algorithms"},
+		{"hello\r\n", `the server sent "hello" instead of an SSH version`},
+	} {
+		l, err := net.Listen("tcp4", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var served sync.WaitGroup
+		served.Go(func() {
+			if peer, err := l.Accept(); err == nil {
+				_, _ = io.WriteString(peer, c.greeting)
+				_, _ = io.Copy(io.Discard, peer) // until ssh ends
+				peer.Close()
+			}
+		})
+		client := clientTo(t, s, l.Addr().(*net.TCPAddr).Port)
+		client.Connect = time.Second
+		var failed *FailedError
+		if _, err := client.Open(t.Context(), pipe); !errors.As(err, &failed) || failed.Said != c.want {
+			t.Errorf("after %q: %v, want %s", c.greeting, err, c.want)
+		}
+		l.Close()
+		served.Wait()
+	}
+	if left, err := filepath.Glob(filepath.Join(os.TempDir(), "sshpace-ping-*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }

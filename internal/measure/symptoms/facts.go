@@ -25,6 +25,7 @@ type Facts struct {
 	Own    bool     // the server is a private one, nobody's host
 
 	KnownAs string // in known_hosts files
+	Port    int
 	Route   string // to the host, as ip route get has it; "" where that cannot be told
 
 	Logins  Logins

@@ -87,7 +87,7 @@ func openHost(ctx context.Context, p Params) (*Patient, *Facts, error) {
 
 // configured takes down what the configuration says of the host.
 func (f *Facts) configured(c *sshconf.Resolved) {
-	f.KnownAs = cmp.Or(c.HostKeyAlias(), knownhosts.HostPort(c.HostName(), c.Port()))
+	f.KnownAs, f.Port = cmp.Or(c.HostKeyAlias(), knownhosts.HostPort(c.HostName(), c.Port())), c.Port()
 	set := func(k sshconf.Keyword) bool {
 		v, ok := c.Get(k)
 		return ok && len(v.Args) > 0 && !slices.Contains([]string{"no", "false", "none"}, v.Args[0])

@@ -133,22 +133,23 @@ func (p *Patient) due(ctx context.Context) bool {
 // many; any other failure stays an error.
 func (p *Patient) refused(err error) error {
 	failed, ok := errors.AsType[*handshake.FailedError](err)
-	if !ok || failed.Late {
+	if !ok {
 		return p.explained(err)
 	}
+	said := p.said()
 	cause, _ := sshlog.CauseOf([]string{failed.Said})
 	r := &Refusal{Said: failed.Said, After: p.made}
+	r.Startup, r.Penalty = strings.Contains(said, "Exceeded MaxStartups"), strings.Contains(said, "Not allowed at this time")
 	switch {
+	case failed.During == handshake.Version && said != "" && !r.Startup && !r.Penalty:
+		return fault.WithHint(fmt.Errorf("%s: the server sent %q instead of an SSH version", p.facts.Label, said), "check the port; this is no SSH server")
+	case failed.Late:
+		return p.explained(err)
 	case cause == sshlog.TooManyKeys:
 		r.TooMany = true
 	case failed.During == handshake.Version && (cause == sshlog.NoVersion || cause == sshlog.HungUp || cause == sshlog.Throttled):
 	default:
 		return p.explained(err)
-	}
-	said := p.said()
-	r.Startup, r.Penalty = strings.Contains(said, "Exceeded MaxStartups"), strings.Contains(said, "Not allowed at this time")
-	if said != "" && !r.Startup && !r.Penalty && failed.During == handshake.Version {
-		return fault.WithHint(fmt.Errorf("%s: the server sent %q instead of an SSH version", p.facts.Label, said), "check the port; this is no SSH server")
 	}
 	p.facts.Refusal = r
 	return nil

@@ -2,6 +2,7 @@ package openssh
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -19,6 +20,7 @@ type Negotiation struct {
 	Server     alg.Offer // the server's lists; only with -vv
 	LoggedIn   bool
 	Strict     bool   // both sides do strict key exchange (CVE-2023-48795); only with -vv
+	Foreign    string // the first line before the version line that is not sshd's own
 	KeyFile    string // known_hosts file that holds another key of the host; "" if none does
 	Multiplex  bool   // went through a ControlMaster: nothing was negotiated here
 	Complaints []string
@@ -79,6 +81,10 @@ func (n *Negotiation) take(e sshlog.Event) {
 		n.Reverse.Cipher, n.Reverse.MAC = direction(e.Text)
 	case sshlog.NewKeys:
 		n.Rekeys++
+	case sshlog.PreBanner:
+		if cause, _ := sshlog.CauseOf([]string{e.Text}); cause != sshlog.Throttled {
+			n.Foreign = cmp.Or(n.Foreign, e.Text)
+		}
 	case sshlog.ServerVersion:
 		n.Banner = e.Text
 	case sshlog.LoggedIn:
@@ -90,6 +96,27 @@ func (n *Negotiation) take(e sshlog.Event) {
 	case sshlog.Message:
 		n.Complaints = append(n.Complaints, e.Text)
 	}
+}
+
+// Stage is where a login stands.
+func (n *Negotiation) Stage() string {
+	switch {
+	case n.Banner == "":
+		return "the exchange of version lines"
+	case n.Got.Kex == "" && len(n.Server.Kex) == 0:
+		return "the exchange of lists of algorithms"
+	case !n.LoggedIn:
+		return "the key exchange or the login; an agent may be silent, too"
+	}
+	return "the start of the command"
+}
+
+// NotSSH says what a server sent instead of a version; "" where it sent nothing else.
+func (n *Negotiation) NotSSH() string {
+	if n.Banner != "" || n.Foreign == "" {
+		return ""
+	}
+	return fmt.Sprintf("the server sent %q instead of an SSH version", n.Foreign)
 }
 
 // proposals finds the server's KEXINIT in the lines of ssh -vv. Only the
@@ -179,7 +206,9 @@ func Failure(n Negotiation, stderr string) (record.Outcome, string) {
 		return record.Broken, said[len(said)-1]
 	}
 	cause, line := sshlog.CauseOf(lines)
-	switch {
+	switch other := n.NotSSH(); {
+	case other != "":
+		return record.Refused, other
 	case cause == sshlog.HungUp && n.Banner == "": // MaxStartups and source penalties hang up there (sshd_config(5))
 		return record.Refused, line
 	case cause != sshlog.Unknown:

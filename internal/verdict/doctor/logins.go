@@ -171,7 +171,7 @@ func refused(f *symptoms.Facts) []Finding {
 	found := Finding{
 		What: "the server hung up before the login: MaxStartups or PerSourcePenalties", Breaks: true,
 		Evidence: fmt.Sprintf("after %s: %s; nothing more was tried", plural(r.After, "login", "logins"), r.Said),
-		Where:    "on the server, as root; look first who keeps connections open: ss -tn sport = :22",
+		Where:    fmt.Sprintf("on the server, as root; look first who keeps connections open: ss -tn sport = :%d", f.Port),
 		Do:       `printf 'MaxStartups 100:30:200\n' >/etc/ssh/sshd_config.d/00-startups.conf && sshd -t && systemctl reload ssh`,
 		Gain:     "logins that are not refused",
 	}
