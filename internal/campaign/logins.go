@@ -132,7 +132,7 @@ func Logins(ctx context.Context, bed *testbed.Testbed, ends *handshake.Ends, p L
 		}
 	}
 	if p.Plan.RoundTrips, err = ends.RoundTrips(ctx); err != nil {
-		return loginFailed(err, bed.Target)
+		return loginFailed(err, bed)
 	}
 	p.Plan.Conditions = study.Conditions()
 	p.asked, p.Plan.Budget = p.Plan.Budget, max(p.Plan.Budget/2, p.Plan.Budget-time.Since(began))
@@ -179,11 +179,11 @@ func (p *LoginParams) survey(ctx context.Context, bed *testbed.Testbed, ends *ha
 	if ended := kept.end(why); ended != nil {
 		return ended
 	}
-	plain := slices.ContainsFunc(kept.memory.LoginRuns, func(l record.WatchedLogin) bool { return l.Kind == 1 })
-	if err != nil && (why == plan.EndComplete || !plain) {
-		return loginFailed(err, bed.Target)
+	plain := slices.ContainsFunc(kept.memory.LoginRuns, func(l record.WatchedLogin) bool { return l.Kind == 1 && l.Failure == "" })
+	if err != nil && !plain {
+		return loginFailed(err, bed)
 	}
-	return cmp.Or(kept.show(&format.Logins{Records: kept.memory}), err)
+	return cmp.Or(kept.show(&format.Logins{Records: kept.memory}), loginFailed(err, bed))
 }
 
 // campaign says what is measured.
@@ -235,10 +235,12 @@ func (p *LoginParams) kexNames(bed *testbed.Testbed) ([]string, error) {
 }
 
 // loginFailed words a login that failed.
-func loginFailed(err error, target string) error {
+func loginFailed(err error, bed *testbed.Testbed) error {
 	if failed, ok := errors.AsType[*handshake.FailedError](err); ok {
-		hint := cmp.Or(fault.HintOf(err), "nothing more was tried; see what ssh says: ssh -v "+target)
-		return fault.WithHint(fmt.Errorf("%s: %s", target, termsafe.OneLine(failed.Error())), hint)
+		d := bed.Destination
+		line := shell.Line(slices.Concat([]string{"ssh", "-v"}, d.Options, []string{cmp.Or(d.Host, bed.Target)})...)
+		hint := cmp.Or(fault.HintOf(err), "nothing more was tried; see what ssh says: "+line)
+		return fault.WithHint(fmt.Errorf("%s: %s", bed.Target, termsafe.OneLine(failed.Error())), hint)
 	}
 	return err
 }

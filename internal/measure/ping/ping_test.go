@@ -230,3 +230,23 @@ func TestNoAnswer(t *testing.T) {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
+
+// TestNothingBack: that no byte comes back is a failure, and the bytes are told as lost.
+func TestNothingBack(t *testing.T) {
+	s := sshtest.StartSshd(t)
+	r, err := relay.To(fmt.Sprintf("127.0.0.1:%d", s.Port), relay.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	sessions := &Sessions{lanes: []*Lane{open(t, clientTo(t, s, r.Port()), pipe)}}
+	r.Freeze()
+	result, err := sessions.Run(t.Context(), 50*time.Millisecond, 3, func(Echo) {})
+	var failed *FailedError
+	if !errors.As(err, &failed) || failed.Said != "no byte came back" {
+		t.Errorf("got %v", err)
+	}
+	if len(result.Lanes) != 1 || result.Lanes[0].Sent != 3 || result.Lanes[0].Back != 0 {
+		t.Errorf("got %+v", result.Lanes)
+	}
+}

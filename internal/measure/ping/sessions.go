@@ -95,8 +95,8 @@ const (
 )
 
 // Run sends count bytes in each session, one an interval, or until ctx ends where
-// count is 0, and tells each echo. A session that broke is the error; there is a
-// result, too.
+// count is 0, and tells each echo. A session that broke is the error, and so is
+// that nothing came back; there is a result, too.
 func (s *Sessions) Run(ctx context.Context, interval time.Duration, count int, each func(Echo)) (*Result, error) {
 	r := &Result{Echoes: []Echo{}}
 	o := Options{Interval: interval, Count: count, Grace: max(leastGrace, 2*interval), Load: s.load, Phase: loadPhase}
@@ -107,6 +107,9 @@ func (s *Sessions) Run(ctx context.Context, interval time.Duration, count int, e
 	r.Skipped, r.Lanes = skipped, summarize(s.Names(), r.Echoes)
 	if s.load != nil {
 		r.LoadBytesPerS = s.load.Rate()
+	}
+	if err == nil && len(r.Lanes) > 0 && !slices.ContainsFunc(r.Lanes, func(l Summary) bool { return l.Back > 0 }) {
+		err = &FailedError{r.Lanes[0].Lane, "no byte came back"}
 	}
 	return r, err
 }

@@ -116,14 +116,8 @@ func ms(ns int64) string {
 // Text writes the summary for people.
 func (r *Report) Text(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n--- %s: latency over ssh, ms ---\n", r.Target)
-	fmt.Fprintf(&b, "%-18s %5s %5s %7s %15s", "", "sent", "lost", "min", "p50")
-	for _, q := range ping.Quantiles {
-		fmt.Fprintf(&b, " %7s", q.Name)
-	}
-	fmt.Fprintf(&b, " %7s\n", "max")
-	for _, s := range r.Lanes {
-		row(&b, s)
+	if len(r.Lanes) > 0 {
+		r.table(&b)
 	}
 	r.timeline(&b)
 	if r.LoadBytesPerS > 0 {
@@ -137,6 +131,19 @@ func (r *Report) Text(w io.Writer) error {
 	}
 	_, err := w.Write(termsafe.Text([]byte(b.String())))
 	return err
+}
+
+// table sums the sessions up.
+func (r *Report) table(b *strings.Builder) {
+	fmt.Fprintf(b, "\n--- %s: latency over ssh, ms ---\n", r.Target)
+	fmt.Fprintf(b, "%-18s %5s %5s %7s %15s", "", "sent", "lost", "min", "p50")
+	for _, q := range ping.Quantiles {
+		fmt.Fprintf(b, " %7s", q.Name)
+	}
+	fmt.Fprintf(b, " %7s\n", "max")
+	for _, s := range r.Lanes {
+		row(b, s)
+	}
 }
 
 func title(s ping.Summary) string {

@@ -11,6 +11,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/unit"
 	"sshpace/internal/measure/handshake"
 	"sshpace/internal/record"
 )
@@ -104,7 +105,7 @@ func (r *Report) phases(b *strings.Builder) {
 			sum += ns
 		}
 	}
-	fmt.Fprintf(b, "%-9s %9s  median %s, %d logins\n", "whole", ms(sum), figure(plain.Wall), plain.Wall.N)
+	fmt.Fprintf(b, "%-9s %9s  median %s, %s\n", "whole", ms(sum), figure(plain.Wall), unit.Count(plain.Wall.N, "login"))
 	fmt.Fprintf(b, "%-9s %9s  client %s", "CPU", "", figure(plain.ClientCPU))
 	if plain.ServerCPU != nil {
 		fmt.Fprintf(b, ", server %s", figure(*plain.ServerCPU))

@@ -22,6 +22,7 @@ type signer interface {
 // all hosts are pipelined on it; a thousand connections would only meet the
 // agent's listen backlog and its limit of open files.
 type agents struct {
+	warn func(text ...string)
 	mu   sync.Mutex
 	open map[string]*agentConn
 }
@@ -44,7 +45,12 @@ const (
 	agentSignTimeout = 60 * time.Second
 )
 
-func newAgents() *agents { return &agents{open: make(map[string]*agentConn)} }
+func newAgents(warn func(text ...string)) *agents {
+	if warn == nil {
+		warn = func(...string) {}
+	}
+	return &agents{warn: warn, open: make(map[string]*agentConn)}
+}
 
 // keysOf returns the keys of the agent at socket, asking it once.
 func (a *agents) keysOf(socket string) ([]*agentKey, error) {
@@ -58,7 +64,7 @@ func (a *agents) keysOf(socket string) ([]*agentKey, error) {
 		a.open[socket] = c
 	}
 	a.mu.Unlock()
-	c.once.Do(c.connect)
+	c.once.Do(func() { c.connect(a.warn) })
 	return c.keys, c.err
 }
 
@@ -73,7 +79,7 @@ func (a *agents) close() {
 	}
 }
 
-func (c *agentConn) connect() {
+func (c *agentConn) connect(warn func(text ...string)) {
 	c.conn, c.err = net.DialTimeout("unix", c.socket, agentListTimeout)
 	if c.err != nil {
 		c.err = fmt.Errorf("agent at %s: %w", c.socket, c.err)
@@ -83,7 +89,9 @@ func (c *agentConn) connect() {
 	silent := time.AfterFunc(agentListTimeout, func() { c.conn.Close() })
 	list, err := c.client.List()
 	if !silent.Stop() {
-		err = fmt.Errorf("no answer within %v", agentListTimeout)
+		c.err = fmt.Errorf("agent at %s: no answer within %v", c.socket, agentListTimeout)
+		warn(c.err.Error() + "; its keys are not used")
+		return
 	}
 	if err != nil {
 		c.err = fmt.Errorf("agent at %s: %w", c.socket, err)

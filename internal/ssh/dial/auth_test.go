@@ -188,7 +188,12 @@ func TestMuteAgent(t *testing.T) {
 	tg.ConnectTimeout = 3 * time.Second
 	for _, files := range [][]string{{s.Key}, nil} {
 		tg.Identity = dial.Identity{Agent: socket, Files: files}
-		r := run(t, fleet.Params{}, tg, hosts(3), fleet.Command{Line: "true"}, &collect{})[0]
+		var warned []string
+		o := dial.Options{Warn: func(text ...string) { warned = append(warned, text...) }}
+		r := runWith(t, fleet.Params{}, o, tg, hosts(3), fleet.Command{Line: "true"}, &collect{})[0]
+		if len(warned) != 1 || !strings.Contains(warned[0], socket+": no answer within") {
+			t.Errorf("with files %q: warned %q", files, warned)
+		}
 		if files != nil && r.Status() != fleet.OK || files == nil && (r.Class != fleet.AuthFailed || !strings.Contains(r.Hint, "no answer within")) {
 			t.Errorf("with files %q: %+v", files, r)
 		}

@@ -26,6 +26,8 @@ type Options struct {
 	Askpass func(ctx context.Context, path string) ([]byte, error)
 	// Password is given to hosts that take no key; nil is none.
 	Password Password
+	// Warn is told of an agent that holds everybody up; nil is told nothing.
+	Warn func(text ...string)
 	// Lookup resolves names; nil is the system's resolver.
 	Lookup func(ctx context.Context, network, name string) ([]netip.Addr, error)
 	// ClientVersion is the version line; "" is "SSH-2.0-sshpace".
@@ -60,7 +62,7 @@ func New(r Resolver, opts Options) *Engine {
 	e := &Engine{
 		resolver: r, opts: opts,
 		names: newNames(opts.Lookup),
-		keys:  &keyring{agents: newAgents(), files: newKeyFiles(opts.Askpass), sets: make(map[string]*keySet)},
+		keys:  &keyring{agents: newAgents(opts.Warn), files: newKeyFiles(opts.Askpass), sets: make(map[string]*keySet)},
 		jumps: newJumps(),
 	}
 	e.life, e.die = context.WithCancel(context.Background())

@@ -73,7 +73,7 @@ func New(ctx context.Context, p Params) (*Executor, error) {
 		Router: router, params: p, environ: os.Environ(),
 		keys: make(map[string]*hostKeys), planned: make(map[host.Endpoint]func() (*hostPlan, error)),
 	}
-	options := dial.Options{Askpass: askpass(p.Getenv, p.Password), NoKillSession: p.NoKillSession}
+	options := dial.Options{Askpass: askpass(p.Getenv, p.Password), NoKillSession: p.NoKillSession, Warn: p.Warn}
 	if p.LoginLog != nil {
 		options.Step = dial.LogSteps(p.LoginLog)
 	}
