@@ -242,7 +242,18 @@ type Slice struct {
 	ClientCPUNS  *time.Duration `json:"client_cpu_ns,omitempty"`
 	ServerCPUNS  *time.Duration `json:"server_cpu_ns,omitempty"`
 	HarnessCPUNS time.Duration  `json:"harness_cpu_ns,omitempty"` // source and sink
-	Long         bool           `json:"long,omitempty"`           // long enough for both sides to work side by side: for throughput
+	Long         bool           `json:"long,omitempty"`           // several times as long as others: shows what each costs besides its bytes
+	Steady       *Steady        `json:"steady,omitempty"`         // for throughput
+}
+
+// Steady is the part of a slice in which both sides worked side by side, as they do
+// in a long transfer: after the scheduler has given each of them a CPU, and before the last
+// byte was fed. A nil figure could not be read.
+type Steady struct {
+	WallNS      time.Duration  `json:"wall_ns"`
+	Bytes       unit.Bytes     `json:"bytes"` // payload that arrived
+	ClientCPUNS *time.Duration `json:"client_cpu_ns,omitempty"`
+	ServerCPUNS *time.Duration `json:"server_cpu_ns,omitempty"`
 }
 
 // Phases is what a login cost. CPU figures cover the whole process tree of

@@ -187,12 +187,19 @@ var calibration = []int64{128 << 10, 256 << 10, 256 << 10}
 // nothing beside that.
 var sizes = []int64{32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20, 8 << 20}
 
-// longer slices are to show throughput.
-const longer = 4 * time.Millisecond
+// longer slices are to show what all cost besides their bytes, and those from steady on
+// throughput.
+const (
+	longer = 4 * time.Millisecond
+	steady = settling + leastSteady
+)
 
 // leastLong is the smallest of these: 16 packets. With 4, as the slowest ciphers had
 // them, both sides seldom work side by side: 3DES came out a quarter too slow.
 const leastLong = 512 << 10
+
+// mostLong is the largest.
+const mostLong = 128 << 20
 
 // patience is how much longer than its CPU time a slice may take, as on a slow
 // network.
@@ -216,17 +223,27 @@ func (s *sitting) share(ctx context.Context, l line, t record.Trial, length time
 	}
 	s.warm[t.ID] = true
 	if _, known := s.sizes[key]; !known {
-		s.sizes[key] = sizes[0]
-		for _, n := range sizes {
-			if perByte*float64(n) <= math.Sqrt2*float64(length) {
-				s.sizes[key] = n
-			}
-		}
-		if length > longer {
-			s.sizes[key] = max(s.sizes[key], leastLong)
-		}
+		s.sizes[key] = sizeFor(length, perByte)
 	}
 	return s.sizes[key], nil
+}
+
+// sizeFor is how many bytes take about the length at so many ns per byte. Slices for
+// throughput have what they need, in steps of leastLong.
+func sizeFor(length time.Duration, perByte float64) int64 {
+	if length > steady {
+		return leastLong * int64(min(max(1, math.Ceil(float64(length)/perByte/leastLong)), mostLong/leastLong))
+	}
+	size := sizes[0]
+	for _, n := range sizes {
+		if perByte*float64(n) <= math.Sqrt2*float64(length) {
+			size = n
+		}
+	}
+	if length > longer {
+		return max(size, leastLong)
+	}
+	return size
 }
 
 // costliest is the CPU time of the side that needed more, in ns, or what stands

@@ -72,6 +72,39 @@ func TestSlicesAreExact(t *testing.T) {
 	}
 }
 
+// In the middle of a long slice each side has its own work to do: neither takes more CPU
+// time than passes, and what arrived is part of the slice.
+func TestSteadyPartOfALongSlice(t *testing.T) {
+	for _, d := range []record.Direction{record.Upload, record.Download} {
+		p := newPrivate(t)
+		trials := sittings(d)
+		sit(t, p, trials)
+		parts := 0
+		for range 5 {
+			s, lost, err := p.Slice(t.Context(), trials[0], 100*time.Millisecond)
+			if err != nil || lost != "" {
+				t.Fatal(lost, err)
+			}
+			part := s.Steady
+			if part == nil {
+				continue // the costs of the first slices were those of a slower moment
+			}
+			parts++
+			if part.Bytes <= 0 || part.Bytes >= s.Bytes || part.WallNS < leastSteady || part.WallNS >= s.WallNS ||
+				*part.ClientCPUNS <= 0 || *part.ServerCPUNS <= 0 || 10*max(*part.ClientCPUNS, *part.ServerCPUNS) > 11*part.WallNS {
+				t.Errorf("%s: %+v of %+v", d, part, s)
+			}
+		}
+		if parts == 0 {
+			t.Errorf("%s: no slice has a steady part", d)
+		}
+		if s, _, err := p.Slice(t.Context(), trials[0], time.Millisecond); err != nil || s.Steady != nil {
+			t.Errorf("%s: a short slice: %+v, %v", d, s, err)
+		}
+		p.Close(1, 2, 3)
+	}
+}
+
 // A slice in which the user stopped us is none, and the connection goes on.
 func TestStoppedAndContinued(t *testing.T) {
 	p := newPrivate(t)

@@ -34,7 +34,8 @@ func (c *connection) slice(ctx context.Context, d record.Direction, n int64, lon
 	if n > room {
 		every = min(every, room/2)
 	}
-	if err := c.move(ctx, s, n, every); err != nil {
+	w := window{long: long}
+	if err := c.move(ctx, s, n, every, &w); err != nil {
 		return record.Slice{}, err
 	}
 	used, err := c.asleep()
@@ -43,15 +44,16 @@ func (c *connection) slice(ctx context.Context, d record.Direction, n int64, lon
 	}
 	out := record.Slice{
 		WallNS: time.Since(began), Bytes: unit.Bytes(n), HarnessCPUNS: proc.Self() - harness,
-		ClientCPUNS: difference(c.used[0], used[0]), ServerCPUNS: difference(c.used[1], used[1]),
+		ClientCPUNS: difference(c.used[0], used[0]), ServerCPUNS: difference(c.used[1], used[1]), Steady: w.steady(),
 	}
 	c.used = used
 	return out, c.mover.pause()
 }
 
 // move feeds n bytes, takes them out at the other end, and waits until nobody has
-// work left. It looks whenever about so many bytes should have arrived.
-func (c *connection) move(ctx context.Context, s *stream, n, every int64) error {
+// work left. It looks whenever about so many bytes should have arrived, and notes when
+// both sides worked side by side.
+func (c *connection) move(ctx context.Context, s *stream, n, every int64, w *window) error {
 	in, out := flow.Descriptor(s.in), flow.Descriptor(s.out)
 	fed, got, began := int64(0), int64(0), time.Now()
 	for since, looks := began, 0; ; looks++ {
@@ -71,7 +73,13 @@ func (c *connection) move(ctx context.Context, s *stream, n, every int64) error 
 			}
 		}
 		now := time.Now()
-		if got += k; got == n {
+		got += k
+		if w.opens(now.Sub(began), fed == n) {
+			if err := c.note(w, now.Sub(began), got); err != nil {
+				return err
+			}
+		}
+		if got == n {
 			if still, err := c.standsStill(); err != nil || still {
 				if every == n {
 					s.learn(now.Sub(began), n, looks)
@@ -91,6 +99,57 @@ func (c *connection) move(ctx context.Context, s *stream, n, every int64) error 
 			perByte = float64(now.Sub(began)) / float64(got)
 		}
 		c.mover.nap(s.nap(perByte, min(n-got, every)))
+	}
+}
+
+// settling is how long the scheduler may take until each side of a transfer has a CPU of its
+// own: it wakes them up side by side on one, and moves one away at some tick of its clock.
+// leastSteady is what is left at least of a slice that shows how fast that is.
+const (
+	settling    = 32 * time.Millisecond
+	leastSteady = 16 * time.Millisecond
+)
+
+// window is the steady part of a long slice, between two looks.
+type window struct {
+	long  bool
+	notes []note
+}
+
+// note is how far a slice has come: bytes that have arrived, CPU time of both sides.
+type note struct {
+	at    time.Duration
+	bytes int64
+	used  [2]time.Duration
+}
+
+// opens reports whether a look is the first after both sides have settled, or the one that
+// fed the last byte.
+func (w *window) opens(at time.Duration, fed bool) bool {
+	switch len(w.notes) {
+	case 0:
+		return w.long && !fed && at >= settling
+	case 1:
+		return fed
+	}
+	return false
+}
+
+func (c *connection) note(w *window, at time.Duration, arrived int64) error {
+	used, err := c.read()
+	w.notes = append(w.notes, note{at, arrived, used})
+	return err
+}
+
+// steady is nil where a slice was too short for it.
+func (w *window) steady() *record.Steady {
+	if len(w.notes) < 2 || w.notes[1].at-w.notes[0].at < leastSteady {
+		return nil
+	}
+	from, to := w.notes[0], w.notes[1]
+	return &record.Steady{
+		WallNS: to.at - from.at, Bytes: unit.Bytes(to.bytes - from.bytes),
+		ClientCPUNS: difference(from.used[0], to.used[0]), ServerCPUNS: difference(from.used[1], to.used[1]),
 	}
 }
 

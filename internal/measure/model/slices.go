@@ -3,6 +3,7 @@ package model
 import (
 	"math"
 	"slices"
+	"time"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
@@ -63,7 +64,8 @@ type reading struct {
 	window int
 	place  int // among the slices of all connections, in the order of time
 	bytes  float64
-	long   bool                // both sides work side by side most of the time
+	long   bool                // several times as long as others
+	steady bool                // both sides worked side by side: nothing is to be taken off
 	ns     [quantities]float64 // 0: unknown
 }
 
@@ -72,13 +74,14 @@ type connection struct {
 	trial    record.Trial
 	stretch  int
 	readings []reading
-	long     []reading // those in which both sides work side by side most of the time
+	long     []reading // those that show throughput: steady ones, or long ones where there are none
+	timed    bool      // some connection has such readings
 }
 
 // of are the readings of a quantity: wall time per byte is that of a long
 // transfer, which short slices do not show.
 func (c *connection) of(q quantity) []reading {
-	if q == wall && len(c.long) > 0 {
+	if q == wall && c.timed {
 		return c.long
 	}
 	return c.readings
@@ -105,7 +108,7 @@ func SittingsOf(trials map[int]record.Trial, batches []record.Slices) Sittings {
 		t.apart = out.apart
 		t.Wall, t.Client, t.Server, t.Total = estimates[wall][i], estimates[client][i], estimates[server][i], estimates[total][i]
 		out.Slices += len(c.readings)
-		if t.Wall.N > 0 {
+		if t.Wall.N > 0 || t.Client.N > 0 {
 			out.Connections = append(out.Connections, t)
 		}
 	}
@@ -138,17 +141,47 @@ func split(trials map[int]record.Trial, batches []record.Slices) (connections []
 				at[s.Trial] = c
 				connections = append(connections, c)
 			}
-			r := readingOf(s, window, place)
-			c.readings = append(c.readings, r)
-			if s.Long {
-				c.long = append(c.long, r)
-			}
+			c.add(s, window, place)
 			place++
 			inWindow++
 		}
 	}
+	timeBySteady(connections)
 	return connections, probe, wallProbe
 }
+
+// add sorts the readings of a slice. The steady part of one is about throughput alone: both
+// sides on a CPU each cost some ciphers more than one after the other, others less.
+func (c *connection) add(s record.Slice, window, place int) {
+	r := readingOf(s, window, place)
+	switch {
+	case s.Steady != nil && s.Steady.Bytes > 0 && s.Steady.WallNS > 0:
+		r.bytes, r.steady = float64(s.Steady.Bytes), true
+		r.read(s.Steady.WallNS, s.Steady.ClientCPUNS, s.Steady.ServerCPUNS)
+		c.long = append(c.long, r)
+		return
+	case s.Long:
+		c.long = append(c.long, r)
+	}
+	c.readings = append(c.readings, r)
+}
+
+// timeBySteady leaves the steady readings alone where there are any.
+func timeBySteady(connections []*connection) {
+	timed, steady := false, false
+	for _, c := range connections {
+		timed = timed || len(c.long) > 0
+		steady = steady || slices.ContainsFunc(c.long, isSteady)
+	}
+	for _, c := range connections {
+		c.timed = timed
+		if steady {
+			c.long = slices.DeleteFunc(c.long, func(r reading) bool { return !isSteady(r) })
+		}
+	}
+}
+
+func isSteady(r reading) bool { return r.steady }
 
 // turn adds a figure to those of its window.
 func turn(windows [][]float64, window int, figure float64) [][]float64 {
@@ -161,16 +194,20 @@ func turn(windows [][]float64, window int, figure float64) [][]float64 {
 
 func readingOf(s record.Slice, window, place int) reading {
 	r := reading{window: window, place: place, bytes: float64(s.Bytes), long: s.Long}
-	r.ns[wall] = float64(s.WallNS)
-	if s.ClientCPUNS != nil {
-		r.ns[client] = float64(*s.ClientCPUNS)
+	r.read(s.WallNS, s.ClientCPUNS, s.ServerCPUNS)
+	return r
+}
+
+func (r *reading) read(took time.Duration, ofClient, ofServer *time.Duration) {
+	r.ns = [quantities]float64{wall: float64(took)}
+	if ofClient != nil {
+		r.ns[client] = float64(*ofClient)
 		r.ns[total] = r.ns[client]
 	}
-	if s.ServerCPUNS != nil {
-		r.ns[server] = float64(*s.ServerCPUNS)
+	if ofServer != nil {
+		r.ns[server] = float64(*ofServer)
 		r.ns[total] += r.ns[server]
 	}
-	return r
 }
 
 // locate gives the location of one quantity of every connection, in logarithms of
@@ -217,7 +254,12 @@ func locate(connections []*connection, q quantity, excess *Excess) (out []stats.
 // the CPU time that the same slice took of the costlier side, if that is known:
 // what slows a slice slows both.
 func (e *Excess) log(r reading, q quantity, f fill) float64 {
-	if q == wall && r.ns[client] > 0 {
+	switch {
+	case r.steady && r.ns[client] > 0:
+		return math.Log(r.ns[wall] / math.Max(r.ns[client], r.ns[server]))
+	case r.steady:
+		return math.Log(r.ns[wall] / r.bytes)
+	case q == wall && r.ns[client] > 0:
 		return math.Log(f.rest(e.free(r, q)/e.costlier(r), r.bytes))
 	}
 	return math.Log(e.free(r, q) / r.bytes)
@@ -350,7 +392,7 @@ func (e Excess) Shares() (ofClient, ofServer float64) { return e[client].Share, 
 const (
 	shortFactor = 1.5
 	longFactor  = 2.5
-	minLong     = 4 // slices
+	minLong     = 1 // slices
 )
 
 // excessOf compares short and long slices of the same connections. It is zero
@@ -417,7 +459,7 @@ func (c *connection) excess(q quantity) (ns, typical, weight float64, ok bool) {
 			short.add(r, q)
 		}
 	}
-	if len(long.logs) < minLong || len(short.logs) < minLong {
+	if len(long.logs) < minLong || len(short.logs) < fewSlices {
 		return 0, 0, 0, false
 	}
 	s, l := short.cost(), long.cost()

@@ -128,6 +128,31 @@ func TestThroughputHasNeitherBeginningNorEnd(t *testing.T) {
 	near(t, "wall time of the slower side", math.Exp(stats.Mean(logs)), 1, 0.02)
 }
 
+// Where slices have steady parts, nothing else tells throughput, and nothing is taken off.
+// What both sides cost side by side is not what they cost otherwise.
+func TestThroughputIsThatOfSteadyParts(t *testing.T) {
+	trials, batches := turns(20, 40, func(int, int) (float64, float64) { return 500_000, 1e6 })
+	for b := range batches {
+		for i := range batches[b].Slices {
+			s := &batches[b].Slices[i]
+			if s.Long = s.Round%4 == 0; s.Long && s.Trial > 2 {
+				cpu, dear := 10*time.Millisecond, 15*time.Millisecond
+				s.Steady = &record.Steady{WallNS: 11 * time.Millisecond, Bytes: 4_000_000, ClientCPUNS: &cpu, ServerCPUNS: &cpu}
+				s.ClientCPUNS, s.WallNS = &dear, time.Second
+			}
+		}
+	}
+	for _, c := range SittingsOf(trials, batches).Connections {
+		near(t, "client", c.Client.Value(), 2, 1e-3)
+		if c.Trial.ID <= 2 {
+			near(t, "throughput of one without", float64(c.Wall.N), 0, 0)
+			continue
+		}
+		near(t, "wall", c.Wall.Value(), 2*1.1, 1e-3)
+		near(t, "steady parts", float64(c.Wall.N), 10, 0)
+	}
+}
+
 // In a short slice both sides work one after the other, and half of the connections are
 // looked at late: all of them are as fast as their long slices show.
 func TestLateLooksMakeNobodyFaster(t *testing.T) {

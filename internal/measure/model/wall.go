@@ -47,14 +47,18 @@ func fitWall(works []work, walls, weights []float64, cores int) wallModel {
 		for i, w := range works {
 			loss += weights[i] * huberLoss(math.Log(walls[i]/m.of(w)))
 		}
-		// Every term must pay for itself: Akaike's criterion with the deviation
-		// that the weights imply.
-		if loss += 2 * float64(bits(subset)); loss < least {
+		// Every term must pay for itself, by more than Akaike's 2: connections have
+		// their luck in common with their neighbours in time.
+		if loss += termWorth * float64(bits(subset)); loss < least {
 			best, least = m, loss
 		}
 	}
 	return best
 }
+
+// termWorth is the deviance that a term must explain: 3.5 standard errors. With 2, other terms
+// came and went from run to run, and cells with them by a tenth.
+const termWorth = 12
 
 func (m wallModel) scaled(works []work, walls []float64) wallModel {
 	var ratios []float64

@@ -13,13 +13,12 @@ import (
 const (
 	turnLength  = time.Millisecond // the noise of a slice hardly depends on its length
 	longLength  = 8 * time.Millisecond
-	longShare   = 0.25 // of the time of all turns
-	probeTurns  = 2    // of each CPU in a pass
-	loginShare  = 0.2  // of the whole time
-	early       = 4    // passes before anything but short turns
-	roundPasses = 8    // of a round that the user counts
-	extraShare  = 0.3  // turns that go where they help most, beside one of each connection
-	heldOut     = 2    // more turns of every held-out cell: its own error is not to pass for that of its prediction
+	probeTurns  = 2   // of each CPU in a pass
+	loginShare  = 0.2 // of the whole time
+	early       = 4   // passes before anything but short turns
+	roundPasses = 8   // of a round that the user counts
+	extraShare  = 0.3 // turns that go where they help most, beside one of each connection
+	heldOut     = 2   // more turns of every held-out cell: its own error is not to pass for that of its prediction
 )
 
 // sitting plans turns of connections that are open together. First the cells
@@ -46,8 +45,8 @@ type sitting struct {
 	todo, opening, open, gone []*seat
 	probes                    []record.Trial
 	queue                     []Step
-	turns, long               time.Duration // wall time of turns, and of the long ones among them
-	longs                     int           // connections that had a long one, each time
+	turns                     time.Duration // wall time of all turns
+	long, steady              account       // of the long ones among them
 	logins                    logins
 	worth                     *worth
 
@@ -167,45 +166,79 @@ func (s *sitting) nextPass() {
 	}
 }
 
-// longTurns lets connections move data for so long that both sides work side by side:
-// each as soon as it can, and then in every pass as many as the time allows, those first
-// that had fewest. What a slice costs besides its bytes is told from short and long ones,
-// so that the machine must have been the same for both.
+// steadyLength is a turn in which the scheduler gives each side a CPU soon enough to show
+// how fast a long transfer is.
+const steadyLength = 80 * time.Millisecond
+
+// Shares of the time of all turns. What all cost besides their bytes is the same for all,
+// and throughput follows from costs: neither needs a turn of every connection. A host of the
+// user's has CPUs of its own: there, long turns are steady ones.
+const (
+	longShare       = 0.1
+	steadyShare     = 0.22
+	longShareRemote = 0.25
+	steadyRounds    = 8 // rounds that the user counts, the first of which has steady turns
+)
+
+// account is the time that turns of one kind have had.
+type account struct {
+	spent time.Duration
+	turns int // of a connection, in all its directions
+}
+
+// affordable is how many more fit into a share of the time of all turns.
+func (a *account) affordable(share float64, all time.Duration) int {
+	if a.spent == 0 {
+		return 1 // shows what one takes
+	}
+	return int((share*float64(all) - float64(a.spent)) * float64(a.turns) / float64(a.spent))
+}
+
+// longTurns lets connections move data for longer: in every pass as many as the time
+// allows, those first that had fewest, because the machine must have been the same for short
+// and long ones.
 func (s *sitting) longTurns() (steps []Step) {
+	share := longShare
+	if s.Server == record.ServerRemote {
+		share = longShareRemote
+	}
+	long := Step{Action: Turn, Length: longLength, Long: true, Round: s.round}
+	steps = s.kind(long, &s.long, func(a *seat) *int { return &a.long }, share, 1)
+	if s.Server != record.ServerRemote {
+		long.Length, long.Steady = steadyLength, true
+		steps = append(steps, s.kind(long, &s.steady, func(a *seat) *int { return &a.steady }, steadyShare, steadyRounds)...)
+	}
+	return steps
+}
+
+// kind are the turns of one kind in this pass, all like step. had is how many of them a
+// connection had; where the user counts rounds, each has one in one of every so many rounds.
+func (s *sitting) kind(step Step, a *account, had func(*seat) *int, share float64, every int) (steps []Step) {
 	var seats []*seat
 	switch {
-	case s.Rounds > 0 && s.pass%roundPasses == roundPasses/2:
+	case s.Rounds > 0 && s.pass%roundPasses == roundPasses/2 && s.rounds()%every == 0:
 		seats = s.open
 	case s.Rounds == 0 && s.pass >= early:
-		seats = s.fewestLong()
+		seats = s.fewest(had, a.affordable(share, s.turns))
 	}
 	for _, seat := range seats {
-		seat.long++
-		s.longs++
+		*had(seat)++
+		a.turns++
 		for _, t := range seat.trials {
-			steps = append(steps, Step{Action: Turn, Trials: []record.Trial{t}, Length: longLength, Long: true, Round: s.round})
+			step.Trials = []record.Trial{t}
+			steps = append(steps, step)
 		}
 	}
 	return steps
 }
 
-// fewestLong are the connections without a long turn, or as many as the share of long
-// turns has time for.
-func (s *sitting) fewestLong() []*seat {
+// fewest are n of the open connections that had fewest turns of a kind, at random among
+// equals.
+func (s *sitting) fewest(had func(*seat) *int, n int) []*seat {
 	all := slices.Clone(s.open)
 	s.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	slices.SortStableFunc(all, func(a, b *seat) int { return cmp.Compare(a.long, b.long) })
-	count := 0
-	for _, seat := range all {
-		if seat.long == 0 {
-			count++
-		}
-	}
-	if count == 0 && s.long > 0 {
-		usual := float64(s.long) / float64(s.longs)
-		count = int((longShare*float64(s.turns) - float64(s.long)) / usual)
-	}
-	return all[:min(max(count, 0), len(all))]
+	slices.SortStableFunc(all, func(a, b *seat) int { return cmp.Compare(*had(a), *had(b)) })
+	return all[:min(max(n, 0), len(all))]
 }
 
 // singles are the logins and copies that follow a pass.
@@ -253,8 +286,11 @@ func (s *sitting) Moved(step Step, slice record.Slice) {
 		s.turns += slice.WallNS
 		s.open[i].turns++
 	}
-	if step.Long {
-		s.long += slice.WallNS
+	switch {
+	case step.Steady:
+		s.steady.spent += slice.WallNS
+	case step.Long:
+		s.long.spent += slice.WallNS
 	}
 }
 
@@ -280,7 +316,7 @@ func (s *sitting) Estimate() time.Duration {
 		return s.BudgetNS
 	}
 	seats := float64(len(s.todo)+len(s.open)+len(s.opening)) * float64(len(s.Directions))
-	turn := float64(roundPasses)*float64(2*turnLength) + float64(2*longLength)
+	turn := float64(roundPasses)*float64(2*turnLength) + float64(2*longLength) + float64(2*steadyLength)/steadyRounds
 	opening := float64(len(s.todo)) * float64(s.logins.typical) / 4
 	logins := float64(s.logins.perRound()*len(s.space.Kex)) * float64(s.logins.typical)
 	return saturated(opening + float64(s.Rounds)*(seats*turn+logins))

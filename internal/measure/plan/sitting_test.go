@@ -109,6 +109,34 @@ func TestFirstRankingIsEarly(t *testing.T) {
 	}
 }
 
+// A fifth of the time is for throughput, and most cells have their own; a host of the user's,
+// with a link in between, has no such turns.
+func TestSteadyTurns(t *testing.T) {
+	steady := func(server record.ServerKind) (share float64, cells int) {
+		c := whole(5)
+		c.BudgetNS, c.Server = time.Minute, server
+		_, f, _ := run(t, &sim.Machine{Seed: 5, Noise: 0.1}, c, roomy)
+		var all, ours time.Duration
+		seen := map[record.Cell]bool{}
+		for _, batch := range f.Slices {
+			for _, s := range batch.Slices {
+				all += s.WallNS
+				if s.Steady != nil {
+					ours += s.WallNS
+					seen[f.Trials[s.Trial].Cell()] = true
+				}
+			}
+		}
+		return float64(ours) / float64(all), len(seen)
+	}
+	if share, cells := steady(""); share < 0.15 || share > 0.25 || cells < 60 {
+		t.Errorf("%.0f %% of the time for throughput, of %d cells", 100*share, cells)
+	}
+	if _, cells := steady(record.ServerRemote); cells > 0 {
+		t.Errorf("steady turns of %d cells over a link", cells)
+	}
+}
+
 // Both halves of a pair are second connections of one cell, and the extra turns
 // go to leaders rather than to the last.
 func TestTurnsGoWhereTheyHelp(t *testing.T) {

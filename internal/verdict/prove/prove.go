@@ -60,7 +60,7 @@ type rates struct{ throughput, cost float64 }
 func measure(ctx, drain context.Context, p params) (*proof, error) {
 	shown := &proof{target: p.bed.Target, suites: [2]alg.Suite{p.present, p.advised}, size: p.size}
 	for i, direction := range p.directions {
-		turns := newPair(p.bed.Driver, shown.suites, direction, 1+i*maxPairID)
+		turns := newPair(p.bed.Driver, courseWith(p.bed.Server), shown.suites, direction, 1+i*maxPairID)
 		shown.methods = append(shown.methods, &method{name: "raw " + string(direction), direct: true, round: func(ctx context.Context, _ bool) ([2]rates, record.Sample, error) {
 			return turns.round(ctx)
 		}})

@@ -6,41 +6,57 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
 	"sshpace/internal/measure/drive"
 	"sshpace/internal/measure/lab"
 	"sshpace/internal/measure/model"
 	"sshpace/internal/record"
 )
 
-// Turns of a round. A cycle is some short turns, which show costs, and long ones, which
-// show throughput; both choices have them one after the other, and which of them is
-// first changes from turn to turn.
+// Turns of a round. A cycle is some short turns, which show costs, a long one, which
+// shows what all cost besides their bytes, and a steady one, which shows throughput, as bench
+// has them; both choices have them one after the other, and which of them is first changes from
+// turn to turn. Over a link to a host of the user's, long turns are steady ones.
 const (
-	cycles     = 20
-	shortTurns = 6
-	longTurns  = 3
 	shortTurn  = time.Millisecond
 	longTurn   = 8 * time.Millisecond
+	steadyTurn = 80 * time.Millisecond
 	minCycles  = 2
 	roundLimit = 5 * time.Second // after which a round has no further cycle, as on a slow network
 )
+
+// course is the cycles of a round.
+type course struct {
+	cycles int
+	cycle  []time.Duration
+}
+
+func courseWith(server record.ServerKind) course {
+	short := slices.Repeat([]time.Duration{shortTurn}, 6)
+	if server == record.ServerRemote {
+		return course{20, append(short, longTurn, longTurn, longTurn)}
+	}
+	return course{10, append(short, longTurn, steadyTurn)}
+}
 
 // pair is one connection of each choice. Every round has new ones: where the scheduler
 // once put the processes of a connection they stay for seconds, so that two connections of
 // one choice differ by some percent while they are open.
 type pair struct {
 	driver lab.Driver
+	course course
 	trials [2]record.Trial // present, advised
 	open   [2]bool
 	id     int // of the last trial
 	n      int // turns so far
 }
 
-func newPair(driver lab.Driver, suites [2]alg.Suite, d record.Direction, firstID int) *pair {
-	p := &pair{driver: driver, id: firstID - 1}
+func newPair(driver lab.Driver, c course, suites [2]alg.Suite, d record.Direction, firstID int) *pair {
+	p := &pair{driver: driver, course: c, id: firstID - 1}
 	for k, want := range suites {
 		p.trials[k] = record.Trial{Want: want, Workload: record.Sitting, Direction: d}
 	}
@@ -56,14 +72,14 @@ func (p *pair) round(ctx context.Context) (got [2]rates, sample record.Sample, e
 			return got, sample, err
 		}
 	}
-	slices := record.Slices{Sitting: 1}
+	moved := record.Slices{Sitting: 1}
 	began := time.Now()
-	for cycle := range cycles {
+	for cycle := range p.course.cycles {
 		if cycle >= minCycles && time.Since(began) > roundLimit || ctx.Err() != nil {
 			break
 		}
-		for i := range shortTurns + longTurns {
-			if lost, err := p.turn(ctx, i >= shortTurns, &slices); err != nil || lost != "" {
+		for _, length := range p.course.cycle {
+			if lost, err := p.turn(ctx, length, &moved); err != nil || lost != "" {
 				return got, record.Sample{Outcome: record.Broken, Detail: lost}, err
 			}
 		}
@@ -71,7 +87,7 @@ func (p *pair) round(ctx context.Context) (got [2]rates, sample record.Sample, e
 	if ctx.Err() != nil {
 		return got, record.Sample{Outcome: record.Aborted}, nil
 	}
-	return p.rates(slices), record.Sample{Outcome: record.OK}, nil
+	return p.rates(moved), record.Sample{Outcome: record.OK}, nil
 }
 
 // enter opens the connection of a choice.
@@ -94,11 +110,7 @@ func (p *pair) enter(ctx context.Context, k int) (out record.Sample, err error) 
 
 // turn lets both choices move data. lost says why one of the connections came to its
 // end.
-func (p *pair) turn(ctx context.Context, long bool, slices *record.Slices) (lost string, err error) {
-	length := shortTurn
-	if long {
-		length = longTurn
-	}
+func (p *pair) turn(ctx context.Context, length time.Duration, moved *record.Slices) (lost string, err error) {
 	p.n++
 	for _, k := range [2]int{p.n % 2, 1 - p.n%2} {
 		s, lost, err := p.driver.Slice(ctx, p.trials[k], length)
@@ -112,23 +124,34 @@ func (p *pair) turn(ctx context.Context, long bool, slices *record.Slices) (lost
 		if err != nil {
 			return "", err
 		}
-		s.Long = long
-		slices.Slices = append(slices.Slices, s)
+		s.Long = length > shortTurn
+		moved.Slices = append(moved.Slices, s)
 	}
 	return "", nil
 }
 
 // rates are what the slices of a round say of both choices.
-func (p *pair) rates(slices record.Slices) (got [2]rates) {
+func (p *pair) rates(moved record.Slices) (got [2]rates) {
 	trials := map[int]record.Trial{p.trials[0].ID: p.trials[0], p.trials[1].ID: p.trials[1]}
-	for _, c := range model.SittingsOf(trials, []record.Slices{slices}).Connections {
+	for _, c := range model.SittingsOf(trials, []record.Slices{moved}).Connections {
 		for k, t := range p.trials {
 			if c.Trial.ID == t.ID {
-				got[k] = rates{throughput: 1e9 / c.Wall.Value(), cost: c.Total.Value()}
+				got[k] = rates{cost: known(c.Total)}
+				if wall := known(c.Wall); wall > 0 {
+					got[k].throughput = 1e9 / wall
+				}
 			}
 		}
 	}
 	return got
+}
+
+// known is the value of an estimate, 0 where there is none.
+func known(e stats.Estimate) float64 {
+	if e.N == 0 {
+		return 0
+	}
+	return e.Value()
 }
 
 // close ends both connections.

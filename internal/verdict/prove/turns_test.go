@@ -17,7 +17,7 @@ import (
 func verdicts(t *testing.T, m *sim.Machine, suites [2]alg.Suite) (speed, cost string, took time.Duration) {
 	t.Helper()
 	driver := sim.NewSitter(m)
-	p := newPair(driver, suites, record.Upload, 1)
+	p := newPair(driver, courseWith(""), suites, record.Upload, 1)
 	method := &method{name: "raw upload", direct: true}
 	for range 8 {
 		got, sample, err := p.round(t.Context())

@@ -103,6 +103,9 @@ func (k *collector) turn(step plan.Step) {
 	t := step.Trials[0]
 	slice := k.slice(t, Sitting{Slice: step.Length}, k.own[t.ID], k.weather.at(k.elapsed), false)
 	slice.Trial, slice.Round, slice.Long, slice.HarnessCPUNS = t.ID, step.Round, step.Long, slice.WallNS/25
+	if step.Steady {
+		slice.Steady = half(slice)
+	}
 	last := len(k.file.Slices) - 1
 	if last < 0 || k.file.Slices[last].Sitting != step.Sitting || len(k.file.Slices[last].Slices) > 400 {
 		k.file.Slices = append(k.file.Slices, record.Slices{Sitting: step.Sitting, Start: time.Unix(0, 0).Add(k.elapsed)})
@@ -113,4 +116,10 @@ func (k *collector) turn(step plan.Step) {
 	batch.Slices = append(batch.Slices, slice)
 	k.elapsed += slice.WallNS + step.Length/2 // looking for the end of it
 	k.plan.Moved(step, slice)
+}
+
+// half of a slice is its steady part.
+func half(s record.Slice) *record.Steady {
+	client, server := *s.ClientCPUNS/2, *s.ServerCPUNS/2
+	return &record.Steady{WallNS: s.WallNS / 2, Bytes: s.Bytes / 2, ClientCPUNS: &client, ServerCPUNS: &server}
 }

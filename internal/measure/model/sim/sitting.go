@@ -198,9 +198,15 @@ func (s *Sitter) Open(_ context.Context, trials []record.Trial, each func(record
 	return nil
 }
 
+// steady slices have a steady part.
+const steady = 32 * time.Millisecond
+
 // Slice lets one connection move data.
 func (s *Sitter) Slice(_ context.Context, t record.Trial, length time.Duration) (out record.Slice, lost string, err error) {
 	out = s.slice(t, Sitting{Slice: length, ExcessNS: 70e3}, s.own[t.ID], s.weather.at(s.now), false)
+	if length > steady {
+		out.Steady = half(out)
+	}
 	s.now += out.WallNS
 	return out, "", nil
 }
