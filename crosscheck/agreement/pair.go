@@ -27,6 +27,7 @@ type key struct {
 // cell is a figure as a logarithm: more is worse.
 type cell struct {
 	log, arm float64
+	rank     int
 	group    string
 }
 
@@ -45,7 +46,7 @@ func runOf(name string, r *rank.Ranking, by rank.By) run {
 		}
 		k := key{c.Suite.Cipher, c.Suite.MAC, c.Direction}
 		out.order = append(out.order, k)
-		out.cells[k] = cell{q.Log, q.Repeated().Arm(), c.Group}
+		out.cells[k] = cell{q.Log, q.Repeated().Arm(), c.Rank, c.Group}
 	}
 	return out
 }
@@ -93,7 +94,7 @@ func opposite(a, b run, common []key) int {
 	for i, k := range common {
 		for _, l := range common[:i] {
 			differ := a.cells[k].group != a.cells[l].group && b.cells[k].group != b.cells[l].group && k.direction == l.direction
-			if differ && (a.cells[k].log-a.cells[l].log)*(b.cells[k].log-b.cells[l].log) < 0 {
+			if differ && (a.cells[k].rank < a.cells[l].rank) != (b.cells[k].rank < b.cells[l].rank) {
 				n++
 			}
 		}

@@ -96,6 +96,10 @@ func (j *Run) Do(ctx, drain context.Context, out *store.File) error {
 	})
 	sink := record.Tee(record.Write(out), memory.Sink(), view.Sink)
 	heat := &hostinfo.Thermometer{Root: "/sys", Firmware: hostinfo.Vcgencmd, Sink: sink, Now: time.Now}
+	measured := record.Sink(heat.Record)
+	if j.bed.Server != record.ServerRemote {
+		measured = (&hostinfo.ForeignLoad{Used: hostinfo.Used, Now: time.Now, Sink: heat.Record}).Record
+	}
 	params := lab.Params{Target: j.bed.Target, Drain: drain}
 	if out.Old != nil {
 		j.replay(out.Old, memory, &params)
@@ -106,7 +110,7 @@ func (j *Run) Do(ctx, drain context.Context, out *store.File) error {
 		return j.writeError(err, out.Name())
 	}
 	trials := len(memory.Trials)
-	runErr := lab.Run(ctx, params, j.plan, j.bed.Driver, heat.Record)
+	runErr := lab.Run(ctx, params, j.plan, j.bed.Driver, measured)
 	_ = j.Screen.Draw()
 	if runErr == nil && drain.Err() == nil {
 		runErr = j.limits(ctx, sink)

@@ -54,7 +54,7 @@ func oneOfEach() []record.Record {
 			}},
 			Phases: &record.Phases{LoginNS: 90 * time.Millisecond, ClientCPUNS: &cpu, ServerCPUNS: &cpu},
 		}},
-		{Slices: &record.Slices{Sitting: 1, Start: time.Date(2026, 11, 21, 20, 1, 4, 0, time.UTC), Slices: []record.Slice{
+		{Slices: &record.Slices{Sitting: 1, Start: time.Date(2026, 11, 21, 20, 1, 4, 0, time.UTC), SpanNS: time.Second, ForeignCPUNS: &cpu, Slices: []record.Slice{
 			{Trial: 7, Round: 1, StartNS: 3 * time.Millisecond, WallNS: 2 * time.Millisecond, Bytes: 1 << 20, ClientCPUNS: &cpu, ServerCPUNS: &cpu, HarnessCPUNS: 4},
 		}}},
 		{Finding: &record.Finding{What: "this", Why: "that", Evidence: "so", Fix: "do"}},

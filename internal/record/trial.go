@@ -228,6 +228,9 @@ type Slices struct {
 	Sitting int       `json:"sitting"` // connections that were open together share it; counts from 1 in a file
 	Start   time.Time `json:"start"`
 	Slices  []Slice   `json:"slices"`
+	// What else this machine did since the record before, in which nothing but slices happened.
+	SpanNS       time.Duration  `json:"span_ns,omitempty"`
+	ForeignCPUNS *time.Duration `json:"foreign_cpu_ns,omitempty"` // busy time of all cores that is none of ours; nil: unknown
 }
 
 // Slice is a few milliseconds in which one connection, and no other, moved data.

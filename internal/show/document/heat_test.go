@@ -56,3 +56,14 @@ func TestThrottledRun(t *testing.T) {
 		}
 	}
 }
+
+// What other programs did beside the slices is said at the head.
+func TestForeignLoadIsSaid(t *testing.T) {
+	r, _ := documenttest.Ranking(t, 1, record.Upload)
+	for cores, want := range map[float64]bool{0: false, 0.05: false, 1: true} {
+		r.Slowed.Foreign = cores
+		if said := document.Noise(r); strings.Contains(said, "1.0 of them busy with other programs") != want {
+			t.Errorf("%v cores: %q", cores, said)
+		}
+	}
+}

@@ -175,7 +175,12 @@ func Noise(r *rank.Ranking) string {
 	}
 	var words []string
 	busy := r.Harness.Busy()
+	if r.Slowed.Busy() {
+		words = append(words, fmt.Sprintf("%.1f of them busy with other programs", r.Slowed.Foreign))
+	}
 	switch slowed := r.Slowed.Percent(); {
+	case slowed >= 1 && r.Slowed.Busy():
+		words = append(words, fmt.Sprintf("slowed %.0f %% (not corrected)", slowed))
 	case slowed >= 1:
 		words = append(words, fmt.Sprintf("slowed %.0f %% by other guests or work (not corrected)", slowed))
 	case busy >= 0.01:
@@ -186,7 +191,7 @@ func Noise(r *rank.Ranking) string {
 		words = append(words, fmt.Sprintf("%s differences under %s %% are ties", by, Percent(floor)))
 	}
 	if r.By == rank.Cost {
-		words = append(words, "sorted by CPU, steadier than speed")
+		words = append(words, "sorted by "+r.CostSide()+"'s CPU")
 	}
 	return strings.Join(words, "; ")
 }
@@ -543,7 +548,7 @@ func (s screen) doubt(c rank.Cell) string {
 }
 
 // told are the doubts that the head of the screen says in its own words.
-var told = []string{"slowed", "busy", "contaminated", "noise", "by-cost", "one-core", "drift", rank.Throttled}
+var told = []string{"slowed", "busy", "contaminated", "noise", "by-cost", "one-core", "drift", "foreign", rank.Throttled}
 
 // notes are the other doubts, with what to do.
 func (s screen) notes() []string {

@@ -38,6 +38,7 @@ type jsonReport struct {
 	Model        jsonModel          `json:"model"`
 	Harness      jsonHarness        `json:"harness"`
 	Slowed       *jsonSlowed        `json:"slowed_by_other_guests,omitempty"`
+	Foreign      float64            `json:"foreign_cores,omitempty"` // that other programs of this machine kept busy
 	Slices       *jsonSlices        `json:"slices,omitempty"`
 	Bulk         []jsonCell         `json:"bulk"`
 	Kex          []jsonExchange     `json:"kex"`
@@ -179,7 +180,7 @@ func jsonOf(r *rank.Ranking) jsonReport {
 		Schema: schema, Campaign: r.Campaign, Environment: r.Environment,
 		Combinations: r.Combinations, RankedBy: r.By, KexRankedBy: r.KexBy, Ended: r.Ended,
 		NoiseFloor: jsonNoise(r.Noise), Model: jsonModel(r.Model),
-		Slowed: slowedOf(r), Slices: slicesOf(r.Slicing),
+		Slowed: slowedOf(r), Foreign: r.Slowed.Foreign, Slices: slicesOf(r.Slicing),
 		Harness: jsonHarness{
 			CPUShare: r.Harness.CPUShare, Segments: r.Harness.Segments,
 			Quarantined: r.Harness.Quarantined, QuarantinedCost: r.Harness.QuarantinedCost, Drift: r.Drift,

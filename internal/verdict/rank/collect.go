@@ -105,7 +105,7 @@ func (d *data) sit(f *record.File, target string) {
 // slowed is what the probe says.
 func (d *data) slowed() Slowed {
 	probe := d.sittings.Probe
-	out := Slowed{Cost: probe.Slowed(), Wall: d.sittings.Wall.Slowed(), Turns: probe.N}
+	out := Slowed{Cost: probe.Slowed(), Wall: d.sittings.Wall.Slowed(), Turns: probe.N, Foreign: d.sittings.Foreign}
 	if probe.N > 0 {
 		out.UsualCost, out.UsualWall = math.Log(probe.Usual), math.Log(d.sittings.Wall.Usual)
 	}

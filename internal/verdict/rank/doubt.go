@@ -18,6 +18,7 @@ const (
 	muchError      = 8.0  // percent, of predictions at the 95th percentile
 	muchFailure    = 0.05 // share of trials
 	muchSlowed     = 5.0  // percent
+	muchForeign    = 0.2  // cores
 )
 
 // Throttled is the name of the warning that a processor was slowed by heat or a
@@ -57,6 +58,8 @@ func doubts(r *Ranking, d *data) []Warning {
 		"--rank-by throughput ranks by it all the same")
 	add(r.Slowed.Percent() > muchSlowed, "slowed", fmt.Sprintf("other guests slowed this machine by %.0f %%, compared with its best moments; all figures alike are in doubt by %.1f %%",
 		r.Slowed.Percent(), 100*normal95*r.Level(r.By)), "a comparison with another run takes that into account")
+	add(r.Slowed.Busy(), "foreign", fmt.Sprintf("other programs kept %.1f of %s busy, which costs some ciphers more than others: differences count from %.1f %% on only",
+		r.Slowed.Foreign, unit.Count(r.Environment.Cores, "core"), r.Floor()), hint("end them (top shows them), and measure again"))
 	add(r.Heat.Slowed > 0, Throttled, r.Heat.text(), "cool it, or power it better, and measure again")
 	add(r.Noise.Cost == 0 && len(r.Bulk) > 0 && len(d.copies) == 0, "no-cpu-time", "the CPU time of ssh could not be read here: ranked by throughput only", "")
 	add(r.Noise.Cost > 0 && !r.hasServer(), "no-server-cpu-time", "the CPU time of the server could not be read: costs are the client's alone", "")

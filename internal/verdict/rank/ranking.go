@@ -190,6 +190,8 @@ type Slowed struct {
 	// Usual is what the probe's work usually took, as logarithms of ns per byte: of
 	// two runs of one machine it says which was slowed more.
 	UsualCost, UsualWall float64
+	// Foreign is how many cores other programs of this machine kept busy; 0 if unknown.
+	Foreign float64
 	// Course is the factor on CPU time over the run, in seconds one after the other:
 	// 1 is the machine at its best.
 	Course []float64
@@ -197,6 +199,9 @@ type Slowed struct {
 
 // Of is the logarithm of the factor on what a quantity took.
 func (s Slowed) Of(by By) float64 { return pick(by, s.Cost, s.Wall) }
+
+// Busy reports whether other programs of this machine had a notable part of it.
+func (s Slowed) Busy() bool { return s.Foreign > muchForeign }
 
 // Percent is how much more CPU time the same work took.
 func (s Slowed) Percent() float64 { return 100 * math.Expm1(s.Cost) }

@@ -2,6 +2,7 @@ package rank_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -83,5 +84,34 @@ func TestRunsOfSlicesAgree(t *testing.T) {
 	}
 	if share := 100 * held / cells; share < 92 || share > 99 {
 		t.Errorf("95 %% intervals hold the other run's value in %.1f %%", share)
+	}
+}
+
+// A core that other programs keep busy counts against small differences, and is
+// said; one batch that was disturbed does neither.
+func TestForeignLoad(t *testing.T) {
+	f := verdicttest.Sit(t, verdicttest.Neighbours(1), time.Minute)
+	ranked := func(foreign func(batch int) time.Duration) *rank.Ranking {
+		for i := range f.Slices {
+			busy := foreign(i)
+			f.Slices[i].SpanNS, f.Slices[i].ForeignCPUNS = time.Second, &busy
+		}
+		r, err := rank.Of(f, rank.Options{By: rank.Cost})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	warned := func(r *rank.Ranking) bool {
+		return slices.ContainsFunc(r.Warnings, func(w rank.Warning) bool { return w.Name == "foreign" })
+	}
+	none := ranked(func(int) time.Duration { return 20 * time.Millisecond })
+	once := ranked(func(batch int) time.Duration { return max(0, time.Duration(3-batch)*time.Second) })
+	core := ranked(func(int) time.Duration { return time.Second })
+	if warned(none) || warned(once) || math.Abs(once.Noise.Cost-none.Noise.Cost) > 0.1 {
+		t.Errorf("noise floor without %.2f %%, disturbed once %.2f %%; warnings %v and %v", none.Noise.Cost, once.Noise.Cost, none.Warnings, once.Warnings)
+	}
+	if !warned(core) || core.Noise.Cost < none.Noise.Cost+4 {
+		t.Errorf("noise floor without %.2f %%, beside a busy core %.2f %%; warnings %v", none.Noise.Cost, core.Noise.Cost, core.Warnings)
 	}
 }

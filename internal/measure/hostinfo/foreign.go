@@ -1,0 +1,72 @@
+//go:build linux
+
+package hostinfo
+
+import (
+	"time"
+
+	"sshpace/internal/record"
+	"sshpace/internal/sys/proc"
+)
+
+// ForeignLoad notes with slices how long the cores of this machine were busy with what is
+// none of ours, where the server runs on it, too. Between two records of which the second
+// is a batch of slices, nothing but these slices happens.
+type ForeignLoad struct {
+	Sink record.Sink
+	// Used is what all cores have spent since boot, and what this process has; ok is
+	// false where that cannot be read.
+	Used func() (all, own time.Duration, ok bool)
+	Now  func() time.Time
+
+	last   reading
+	probes map[int]bool // trials whose CPU time is this process's
+}
+
+type reading struct {
+	at       time.Time
+	all, own time.Duration
+	ok       bool
+}
+
+// Used reads /proc/stat and this process's clock.
+func Used() (all, own time.Duration, ok bool) {
+	load, ok := proc.ReadLoad()
+	return load.Busy, proc.Self(), ok
+}
+
+// Record hands a record on, slices with the foreign load.
+func (f *ForeignLoad) Record(r record.Record) error {
+	if t := r.Trial; t != nil && t.Workload == record.Probe {
+		if f.probes == nil {
+			f.probes = map[int]bool{}
+		}
+		f.probes[t.ID] = true
+	}
+	now := reading{at: f.Now()}
+	now.all, now.own, now.ok = f.Used()
+	if r.Slices != nil && now.ok && f.last.ok {
+		r.Slices.SpanNS = now.at.Sub(f.last.at)
+		if ssh, known := f.ssh(r.Slices.Slices); known {
+			foreign := max(0, now.all-f.last.all-(now.own-f.last.own)-ssh)
+			r.Slices.ForeignCPUNS = &foreign
+		}
+	}
+	f.last = now
+	return f.Sink(r)
+}
+
+// ssh is the CPU time that slices took of this machine beside this process's; known
+// is false where a clock could not be read.
+func (f *ForeignLoad) ssh(all []record.Slice) (sum time.Duration, known bool) {
+	for _, s := range all {
+		if f.probes[s.Trial] {
+			continue
+		}
+		if s.ClientCPUNS == nil || s.ServerCPUNS == nil {
+			return 0, false
+		}
+		sum += *s.ClientCPUNS + *s.ServerCPUNS
+	}
+	return sum, true
+}
