@@ -37,13 +37,19 @@ type screen struct {
 	terse  bool // without explanations of words
 }
 
+// blocks leaves out rows that do not matter where all is too long, then the
+// explanations of words, then more rows.
 func (s screen) blocks() []Block {
-	for s.rows = optionRows; s.rows >= fewestRows; s.rows-- {
-		if out := s.all(); s.o.Limit != 0 || length(out) <= screenLines {
-			return out
+	fewest := max(fewestRows, min(s.c.Tied, optionRows))
+	for _, s.terse = range []bool{false, true} {
+		for s.rows = optionRows; s.rows >= fewest; s.rows-- {
+			if out := s.all(); s.o.Limit != 0 || length(out) <= screenLines {
+				return out
+			}
 		}
+		fewest = fewestRows
 	}
-	s.rows, s.terse = fewestRows, true
+	s.rows = fewestRows
 	return s.all()
 }
 
@@ -523,7 +529,7 @@ func (s screen) trust() []string {
 			apart++
 		}
 	}
-	if n := len(s.r.Controls); apart > 0 {
+	if n := len(s.r.Controls); apart > 1 { // a note says of each
 		out = append(out, fmt.Sprintf("the same work under two names came out equal in %d of %s", n-apart, unit.Count(n, "pair")))
 	}
 	return out

@@ -77,8 +77,8 @@ func doubts(r *Ranking, d *data) []Warning {
 		if c.A.Cipher == "" {
 			of = " in login time"
 		}
-		add(c.Separated, "control", fmt.Sprintf("%s and %s are the same computation, but were measured %+.1f %% apart%s",
-			c.A, c.B, 100*(c.Ratio.Value-1), of), "take differences of this size for noise")
+		add(c.Separated, "control", fmt.Sprintf("%s and %s, one computation, came out %.1f %% apart%s",
+			c.A, c.B, 100*math.Abs(c.Ratio.Value-1), of), "as much is noise")
 	}
 	return out
 }
