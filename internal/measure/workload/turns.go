@@ -178,15 +178,20 @@ func (t Turns) calibrate(ctx context.Context, c *Subject) (size int64, err error
 	}
 	target := max(t.Target, 2*short) // else the short runs' noise would be most of the figure
 	const first = 4 << 20
-	for size = min(first, t.Most); size < t.Most; size *= 4 {
-		long, err := c.best(ctx, size, short+target/4)
+	// What more bytes cost tells how many take the target. The first MiB alone do not,
+	// but on a slow way: a connection's buffers grow meanwhile, and ssh and sshd copy and
+	// clear them each time, for 0.2 s in all where files are copied.
+	size, before, enough := min(first, t.Most), short, target
+	for less := int64(0); size < t.Most; size *= 4 {
+		long, err := c.best(ctx, size, before+enough)
 		if err != nil {
 			return 0, err
 		}
-		if net := long - short; net > target/4 {
-			size = power(float64(size) * float64(target) / float64(net))
+		if net := long - before; net > enough {
+			size = power(float64(size-less) * float64(target) / float64(net))
 			break
 		}
+		less, before, enough = size, long, target/4
 	}
 	return max(1<<20, min(size, t.Most)), nil
 }

@@ -57,3 +57,30 @@ func TestFigurelessGetMoreTurns(t *testing.T) {
 		t.Errorf("short runs %v, %v", runs, err)
 	}
 }
+
+// Long runs are as large as bytes that follow each other ask for: what the first ones
+// cost besides, while buffers grow, makes them no smaller.
+func TestSizeOfLongRuns(t *testing.T) {
+	for name, c := range map[string]struct {
+		perMiB, growing time.Duration
+		want            int64
+	}{
+		"fast":             {3 * time.Millisecond, 0, 256 << 20},
+		"fast, grows":      {3 * time.Millisecond, 240 * time.Millisecond, 256 << 20},
+		"slow link":        {time.Second / 3, 0, 2 << 20},
+		"slow link, grows": {time.Second / 3, 240 * time.Millisecond, 2 << 20},
+		"too fast":         {time.Microsecond, 0, 512 << 20},
+	} {
+		s := &Subject{Run: func(_ context.Context, size int64) (Reading, error) {
+			wall := 100*time.Millisecond + time.Duration(float64(size)/(1<<20)*float64(c.perMiB))
+			if size > 1 {
+				wall += c.growing
+			}
+			return Reading{Wall: wall}, nil
+		}}
+		got, err := Turns{Target: 700 * time.Millisecond, Most: 512 << 20}.calibrate(t.Context(), s)
+		if err != nil || got != c.want {
+			t.Errorf("%s: %d MiB, %v, want %d", name, got>>20, err, c.want>>20)
+		}
+	}
+}
