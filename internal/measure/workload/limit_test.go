@@ -26,13 +26,13 @@ var (
 )
 
 // crowd puts a process of the connection on one core with three others that are
-// always busy there.
+// always busy there, as long as it lives.
 func crowd(t *testing.T, pid int) {
 	t.Helper()
 	var one unix.CPUSet
 	one.Set(runtime.NumCPU() - 1)
 	for range 3 {
-		busy := exec.Command("sh", "-c", "while :; do :; done")
+		busy := exec.Command("sh", "-c", "while kill -0 $0 2>/dev/null; do :; done", strconv.Itoa(pid))
 		busy.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		if err := busy.Start(); err != nil {
 			t.Fatal(err)
