@@ -42,6 +42,22 @@ func TestWithoutScripts(t *testing.T) {
 	}
 }
 
+// A minor column in which nothing stands takes no room of the others.
+func TestEmptyColumns(t *testing.T) {
+	table := document.Table{Title: "T", Columns: []document.Column{{Head: "way"}, {Head: "client", Minor: true}, {Head: "login", Minor: true, Kind: document.Quantity}, {Head: "server", Minor: true}, {Head: "MAC"}}}
+	for _, server := range []string{"", "sshd"} {
+		table.Rows = append(table.Rows, document.Row{Cells: []document.Cell{{Text: "pipe"}, {}, {}, {Text: server}, {}}})
+	}
+	page := string(render(t, &document.Document{Tables: []document.Table{table}}))
+	var heads []string
+	for _, head := range regexp.MustCompile(`(?s)<th[^>]*>(.*?)</th>`).FindAllStringSubmatch(page, -1) {
+		heads = append(heads, regexp.MustCompile(`\s|<.*?>`).ReplaceAllString(head[1], ""))
+	}
+	if got := strings.Join(heads, " "); got != "way server MAC" {
+		t.Errorf("columns %q", got)
+	}
+}
+
 func TestNothingIsLoaded(t *testing.T) {
 	r, f := documenttest.Ranking(t, 1, record.Upload)
 	page := render(t, document.OfRanking(r, f, document.Options{}))

@@ -167,16 +167,26 @@ func (v *view) table(t document.Table) table {
 }
 
 // columns leaves out what the page shows in another way: the status stands
-// beside each name, the direction in the title.
+// beside each name, the direction in the title. So it does with a minor column in which
+// nothing stands.
 func columns(t document.Table) []int {
 	named := slices.ContainsFunc(t.Columns, func(c document.Column) bool { return c.Kind == document.Name })
 	var out []int
 	for i, c := range t.Columns {
-		if !(named && c.Key == "status") && !(c.Minor && t.Name == "bulk") {
+		elsewhere := named && c.Key == "status" || c.Minor && t.Name == "bulk"
+		if !elsewhere && !(c.Minor && empty(t.Rows, i)) {
 			out = append(out, i)
 		}
 	}
 	return out
+}
+
+// empty reports whether nothing stands in a column.
+func empty(rows []document.Row, column int) bool {
+	return !slices.ContainsFunc(rows, func(r document.Row) bool {
+		cell := r.Cells[column]
+		return cell.Text != "" || cell.Quantity != nil
+	})
 }
 
 func (v *view) cell(c document.Column, value document.Cell) cell {
