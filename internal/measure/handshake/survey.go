@@ -1,7 +1,7 @@
 package handshake
 
 import (
-	"slices"
+	"math"
 	"time"
 
 	"sshpace/internal/base/stats"
@@ -15,7 +15,7 @@ type Figure struct {
 	N     int     `json:"n"`
 }
 
-// FigureOf is the median of durations.
+// FigureOf is the median of durations; of fewer than stats.MinExact, with their range.
 func FigureOf(all []time.Duration) Figure {
 	xs := make([]float64, len(all))
 	for i, d := range all {
@@ -26,6 +26,35 @@ func FigureOf(all []time.Duration) Figure {
 	}
 	m := stats.MedianInterval(xs)
 	return Figure{m.Value, m.Lo, m.Hi, len(xs)}
+}
+
+// What the wall times of one kind of login are taken to differ by, as those of an
+// ordinary minute do, and the degrees of freedom that this is worth beside what was seen.
+const (
+	usualDeviation = 0.15
+	usualDegrees   = 2
+)
+
+// figures are the medians of durations, a group for each kind of login. What groups
+// with fewer than stats.MinExact of them are off by, all groups tell together.
+func figures(groups [][]time.Duration) []Figure {
+	logs, out := make([][]float64, len(groups)), make([]Figure, len(groups))
+	for i, g := range groups {
+		for _, d := range g {
+			logs[i] = append(logs[i], math.Log(float64(max(d, time.Microsecond))))
+		}
+	}
+	deviation, degrees := stats.PooledDeviation(logs)
+	if degrees > 0 {
+		deviation, degrees = stats.WithPrior(deviation, degrees, usualDeviation, usualDegrees)
+	}
+	for i, xs := range logs {
+		if len(xs) > 0 {
+			m := stats.PooledMedian(xs, deviation, degrees).Exp()
+			out[i] = Figure{math.Round(m.Value), math.Round(m.Lo), math.Round(m.Hi), m.N}
+		}
+	}
+	return out
 }
 
 // Names of factors. Logins of one factor differ in nothing else.
@@ -98,42 +127,60 @@ type kindOf = int
 // time logins beside others take of that of those alone.
 func summarized(names []named, alike, kinds []kindOf, logins []*observed) (out []Result, beside Beside) {
 	cpu := costsOf(kinds, logins)
-	of := make([][]*observed, len(names))
+	undisturbed := make([][]*observed, len(names)) // those that nothing was beside
 	for i, o := range logins {
-		of[kinds[i]] = append(of[kinds[i]], o)
+		if o.core == alone {
+			undisturbed[kinds[i]] = append(undisturbed[kinds[i]], o)
+		}
 	}
+	walls, phases := times(undisturbed)
 	for i, name := range names {
-		r := summarize(name, of[alike[i]])
-		r.ClientCPU = cpu.of[0][alike[i]]
-		if server, known := cpu.of[1][alike[i]]; known {
+		of := alike[i]
+		r := Result{Factor: name.factor, Level: name.level, Wall: walls[of], ClientCPU: cpu.of[0][of], Phases: map[Phase]Figure{}, Mean: map[Phase]float64{}}
+		if server, known := cpu.of[1][of]; known {
 			r.ServerCPU = &server
 		}
+		for p, figures := range phases {
+			if figures[of].N > 0 {
+				r.Phases[p] = figures[of]
+			}
+		}
+		r.average(undisturbed[of])
+		r.Wire = typical(undisturbed[of], r.Wall.Value)
 		out = append(out, r)
 	}
 	return out, Beside{cpu.beside[0], cpu.beside[1]}
 }
 
-// summarize tells what the logins that nothing was beside tell.
-func summarize(name named, all []*observed) Result {
-	all = slices.DeleteFunc(slices.Clone(all), func(o *observed) bool { return o.core != alone })
+// times are how long the logins of each kind take, and their phases.
+func times(logins [][]*observed) (walls []Figure, phases map[Phase][]Figure) {
+	whole, parts := make([][]time.Duration, len(logins)), map[Phase][][]time.Duration{}
+	for kind, all := range logins {
+		for _, o := range all {
+			whole[kind] = append(whole[kind], o.Whole)
+			for _, s := range o.Spans {
+				if parts[s.Phase] == nil {
+					parts[s.Phase] = make([][]time.Duration, len(logins))
+				}
+				parts[s.Phase][kind] = append(parts[s.Phase][kind], s.NS)
+			}
+		}
+	}
+	phases = map[Phase][]Figure{}
+	for p, groups := range parts {
+		phases[p] = figures(groups)
+	}
+	return figures(whole), phases
+}
 
-	r := Result{Factor: name.factor, Level: name.level, Phases: map[Phase]Figure{}, Mean: map[Phase]float64{}}
-	var wall []time.Duration
-	phases := map[Phase][]time.Duration{}
+// average fills the means in.
+func (r *Result) average(all []*observed) {
 	for _, o := range all {
-		wall = append(wall, o.Whole)
 		r.MeanWall += float64(o.Whole) / float64(len(all))
 		for _, s := range o.Spans {
-			phases[s.Phase] = append(phases[s.Phase], s.NS)
 			r.Mean[s.Phase] += float64(s.NS) / float64(len(all))
 		}
 	}
-	r.Wall = FigureOf(wall)
-	for p, spans := range phases {
-		r.Phases[p] = FigureOf(spans)
-	}
-	r.Wire = typical(all, r.Wall.Value)
-	return r
 }
 
 // typical is the traffic of the login whose time is closest to the median.

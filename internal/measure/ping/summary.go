@@ -12,7 +12,7 @@ type Summary struct {
 	Loaded bool   `json:"loaded"`
 	Sent   int    `json:"sent"`
 	Back   int    `json:"back"`
-	// Median with its 95 % interval.
+	// Median with its 95 % interval; of fewer than stats.MinExact bytes, which have none, without.
 	Median Interval `json:"median_ns"`
 	Min    int64    `json:"min_ns"`
 	Max    int64    `json:"max_ns"`
@@ -25,8 +25,8 @@ type Summary struct {
 // Interval is a value and where 95 % of repeated runs find it.
 type Interval struct {
 	Value int64 `json:"value"`
-	Lo    int64 `json:"lo"`
-	Hi    int64 `json:"hi"`
+	Lo    int64 `json:"lo,omitempty"`
+	Hi    int64 `json:"hi,omitempty"`
 }
 
 // Quantiles are those that a summary has beside the median, in order.
@@ -70,7 +70,9 @@ func (s *Summary) fill(echoes []Echo) {
 		return
 	}
 	m := stats.MedianInterval(took)
-	s.Median = Interval{int64(m.Value), int64(m.Lo), int64(m.Hi)}
+	if s.Median.Value = int64(m.Value); m.N >= stats.MinExact {
+		s.Median.Lo, s.Median.Hi = int64(m.Lo), int64(m.Hi)
+	}
 	s.Min, s.Max = int64(stats.Quantile(took, 0)), int64(stats.Quantile(took, 1))
 	for _, q := range Quantiles {
 		if float64(s.Back)*(1-q.At) >= 1 {

@@ -127,20 +127,23 @@ func (r *Report) Text(w io.Writer) error {
 		fmt.Fprintf(&b, "%d rounds were not sent: this machine was stopped or busy\n", r.Skipped)
 	}
 	for _, note := range r.Notes {
-		b.WriteString(note + "\n")
+		b.WriteString(strings.Join(termsafe.Fold(note, width), "\n") + "\n")
 	}
 	_, err := w.Write(termsafe.Text([]byte(b.String())))
 	return err
 }
 
+// width is that of a terminal.
+const width = 80
+
 // table sums the sessions up.
 func (r *Report) table(b *strings.Builder) {
 	fmt.Fprintf(b, "\n--- %s: latency over ssh, ms ---\n", r.Target)
-	fmt.Fprintf(b, "%-18s %5s %5s %7s %15s", "", "sent", "lost", "min", "p50")
+	fmt.Fprintf(b, "%-17s %5s %5s %6s %13s", "", "sent", "lost", "min", "p50")
 	for _, q := range ping.Quantiles {
-		fmt.Fprintf(b, " %7s", q.Name)
+		fmt.Fprintf(b, " %6s", q.Name)
 	}
-	fmt.Fprintf(b, " %7s\n", "max")
+	fmt.Fprintf(b, " %6s\n", "max")
 	for _, s := range r.Lanes {
 		row(b, s)
 	}
@@ -154,41 +157,44 @@ func title(s ping.Summary) string {
 }
 
 func row(b *strings.Builder, s ping.Summary) {
-	fmt.Fprintf(b, "%-18s %5d %5d", title(s), s.Sent, s.Sent-s.Back)
+	fmt.Fprintf(b, "%-17s %5d %5d", title(s), s.Sent, s.Sent-s.Back)
 	if s.Back == 0 {
 		b.WriteString("\n")
 		return
 	}
 	median := ms(s.Median.Value)
-	if s.Back > 1 {
+	if s.Median.Hi > 0 {
 		median += " ±" + ms((s.Median.Hi-s.Median.Lo)/2)
 	}
-	fmt.Fprintf(b, " %7s %15s", ms(s.Min), median)
+	fmt.Fprintf(b, " %6s %13s", ms(s.Min), median)
 	for _, q := range ping.Quantiles {
 		text := "-"
 		if ns, known := s.Quantiles[q.Name]; known {
 			text = ms(ns)
 		}
-		fmt.Fprintf(b, " %7s", text)
+		fmt.Fprintf(b, " %6s", text)
 	}
-	fmt.Fprintf(b, " %7s\n", ms(s.Max))
+	fmt.Fprintf(b, " %6s\n", ms(s.Max))
 }
 
 // timeline is the median of each tenth of the time.
 func (r *Report) timeline(b *strings.Builder) {
 	const enough = 20 // bytes in a lane, so that a tenth has some
+	heading := "p50 of each tenth of the time, ms\n"
 	for _, s := range r.Lanes {
 		if s.Back < enough {
 			continue
 		}
-		var words []string
+		b.WriteString(heading)
+		heading = ""
+		fmt.Fprintf(b, "%-17s", title(s))
 		for _, ns := range s.Timeline {
-			word := "-"
+			text := "-"
 			if ns > 0 {
-				word = ms(ns)
+				text = ms(ns)
 			}
-			words = append(words, word)
+			fmt.Fprintf(b, " %5s", text)
 		}
-		fmt.Fprintf(b, "%-18s p50 of each tenth of the time: %s\n", title(s), strings.Join(words, " "))
+		b.WriteString("\n")
 	}
 }

@@ -124,7 +124,7 @@ func (r *Report) phaseTable() document.Table {
 	t := document.Table{Name: "phases", Title: "The plain login in phases", Note: "Means add up to the mean of the whole; medians do not.", Columns: []document.Column{
 		{Key: "phase", Head: "phase"}, {Key: "what", Head: "what happens"}, column("mean_ns", "mean"), column("median_ns", "median"),
 	}}
-	for _, s := range does {
+	for _, s := range r.steps() {
 		mean, told := plain.Mean[s.phase]
 		if !told {
 			continue
@@ -159,7 +159,7 @@ func point(f *handshake.Figure) document.Point {
 
 func (r *Report) phaseChart() document.Chart {
 	c := document.Chart{Name: "phases", Table: "phases", Title: "Where the time of a plain login goes", Note: "Means, which add up to the whole.", Shape: document.Bars, Unit: "ms", Series: []string{"mean"}}
-	for _, s := range does {
+	for _, s := range r.steps() {
 		if mean, told := r.Results[0].Mean[s.phase]; told {
 			at := document.Point{Value: mean / 1e6, Lo: mean / 1e6, Hi: mean / 1e6, Known: true}
 			c.Items = append(c.Items, document.Item{Label: string(s.phase) + ": " + s.what, Points: []document.Point{at}})

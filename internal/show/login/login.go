@@ -60,11 +60,14 @@ func Of(f *record.File) *Report {
 // JSON writes the report.
 func (r *Report) JSON(w io.Writer) error { return termsafe.WriteJSON(w, r, " ") }
 
-// does says what happens in each phase, in order.
-var does = []struct {
+// step is a phase and what happens in it.
+type step struct {
 	phase handshake.Phase
 	what  string
-}{
+}
+
+// steps of a login of the real ssh, in order.
+var steps = []step{
 	{handshake.Start, "ssh starts, reads its configuration, looks the name up"},
 	{handshake.TCP, "connect, read the keys"},
 	{handshake.Version, "version lines"},
@@ -80,6 +83,16 @@ var does = []struct {
 	{handshake.Exec, "ask for the command"},
 	{handshake.Command, "run it"},
 	{handshake.Close, "end"},
+}
+
+// steps are those of the engine's logins, in order.
+func (r *Report) steps() []step {
+	if r.Engine != "native" {
+		return steps
+	}
+	own := slices.Clone(steps)
+	own[0].what = "sshpace starts, reads ssh_config, looks the name up"
+	return own
 }
 
 // Text writes the report for people.
@@ -99,9 +112,9 @@ func (r *Report) phases(b *strings.Builder) {
 	plain := r.Results[0]
 	fmt.Fprintf(b, "%-9s %9s  %s\n", "phase", "mean ms", "what happens")
 	var sum float64
-	for _, d := range does {
-		if ns, told := plain.Mean[d.phase]; told {
-			fmt.Fprintf(b, "%-9s %9s  %s\n", d.phase, ms(ns), d.what)
+	for _, s := range r.steps() {
+		if ns, told := plain.Mean[s.phase]; told {
+			fmt.Fprintf(b, "%-9s %9s  %s\n", s.phase, ms(ns), s.what)
 			sum += ns
 		}
 	}
@@ -232,7 +245,11 @@ func (r *Report) precision() string {
 		return ""
 	}
 	slices.Sort(halves)
-	text := fmt.Sprintf("95 %% intervals of CPU times: half of them within +-%.1f %%, all within +-%.1f %%", halves[len(halves)/2], halves[len(halves)-1])
+	text := fmt.Sprintf("all within +-%.1f %%", halves[len(halves)-1])
+	if len(r.Results) > 1 {
+		text = fmt.Sprintf("half of them within +-%.1f %%, ", halves[len(halves)/2]) + text
+	}
+	text = "95 % intervals of CPU times: " + text
 	if r.Beside != nil {
 		text += fmt.Sprintf(". Most logins were carried out beside others, where CPU times are those of logins alone times %s (client) and %s (server): that is taken out",
 			times(r.Beside.Client), times(r.Beside.Server))

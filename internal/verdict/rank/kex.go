@@ -11,10 +11,6 @@ import (
 	"sshpace/internal/record"
 )
 
-// medianEfficiency is how much wider the error of a median is than that of a
-// mean, for normal values: √(π/2).
-const medianEfficiency = 1.2533141373155003
-
 // rankKex fills and orders the key exchanges. Login time is what a person
 // waits for; where it is too noisy, or asked for, the CPU time of both sides orders
 // them.
@@ -75,8 +71,7 @@ const (
 
 // withPrior is a pooled deviation that has seen few degrees of freedom, or none.
 func withPrior(deviation, degrees float64) (float64, float64) {
-	all := degrees + priorDegrees
-	return math.Sqrt((degrees*deviation*deviation + priorDegrees*priorDeviation*priorDeviation) / all), all
+	return stats.WithPrior(deviation, degrees, priorDeviation, priorDegrees)
 }
 
 // logins gives each key exchange its median. From stats.MinExact logins on,
@@ -104,12 +99,7 @@ func logins(all []login, value func(login) float64) loginSeries {
 	deviation, degrees := withPrior(stats.PooledDeviation(groups))
 	out := loginSeries{map[string]*Quantity{}, deviation, stats.Median(counts)}
 	for i, name := range names {
-		q := stats.MedianInterval(groups[i])
-		if q.N < stats.MinExact {
-			arm := stats.StudentQuantile(degrees) * deviation * medianEfficiency / math.Sqrt(float64(q.N))
-			q.Lo, q.Hi = q.Value-arm, q.Value+arm
-		}
-		q = q.Exp()
+		q := stats.PooledMedian(groups[i], deviation, degrees).Exp()
 		out.quantities[name] = &q
 	}
 	return out
@@ -121,7 +111,7 @@ func (s loginSeries) floor() float64 {
 	if s.typical == 0 || s.deviation == 0 {
 		return 0
 	}
-	return 100 * math.Expm1(normal95*math.Sqrt2*s.deviation*medianEfficiency/math.Sqrt(s.typical))
+	return 100 * math.Expm1(normal95*math.Sqrt2*s.deviation*stats.MedianEfficiency/math.Sqrt(s.typical))
 }
 
 // known is the estimate of a key exchange, with the degrees of freedom of all.
@@ -140,7 +130,7 @@ func (s loginSeries) estimate(name string) stats.Estimate {
 	if q == nil {
 		return stats.Estimate{Log: math.MaxFloat32, Err: 1}
 	}
-	return stats.Estimate{Log: math.Log(q.Value), Err: s.deviation * medianEfficiency / math.Sqrt(float64(q.N))}
+	return stats.Estimate{Log: math.Log(q.Value), Err: s.deviation * stats.MedianEfficiency / math.Sqrt(float64(q.N))}
 }
 
 // kexControls compares the alias names of one key exchange with each other.
