@@ -212,7 +212,7 @@ func duration(p handshake.Plan, distinct int) string {
 	if p.Rounds == 0 {
 		return p.Budget.Round(time.Second).String()
 	}
-	return fmt.Sprintf("%d logins", distinct*p.Rounds)
+	return unit.Count(distinct*p.Rounds, "login")
 }
 
 // kexNames are the key exchanges to compare: of a host, only those that are

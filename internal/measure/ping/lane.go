@@ -119,6 +119,8 @@ type Client struct {
 type FailedError struct {
 	Lane string
 	Said string // ssh's last words: of the server, in part
+	// KeyFile is a known_hosts file that holds another key of the host; "" if none does.
+	KeyFile string
 }
 
 func (e *FailedError) Error() string { return cmp.Or(e.Said, "ssh ended") }
@@ -200,7 +202,7 @@ func (l *Lane) greet(ctx context.Context) error {
 			return l.out.SetReadDeadline(time.Time{})
 		}
 	}
-	return &FailedError{l.Name, "the host prints without end instead of echoing"}
+	return &FailedError{Lane: l.Name, Said: "the host prints without end instead of echoing"}
 }
 
 // failed says why nothing comes any more.
@@ -215,7 +217,7 @@ func (l *Lane) failed(err error) error {
 	if late || outcome == record.TimedOut && !n.LoggedIn {
 		why = cmp.Or(n.NotSSH(), fmt.Sprintf("no answer in %s during %s", l.limit, n.Stage()))
 	}
-	return &FailedError{l.Name, why}
+	return &FailedError{l.Name, why, n.KeyFile}
 }
 
 // end ends ssh and what it has started.

@@ -109,16 +109,20 @@ func (s *Sessions) Run(ctx context.Context, interval time.Duration, count int, e
 		r.LoadBytesPerS = s.load.Rate()
 	}
 	if err == nil && len(r.Lanes) > 0 && !slices.ContainsFunc(r.Lanes, func(l Summary) bool { return l.Back > 0 }) {
-		err = &FailedError{r.Lanes[0].Lane, "no byte came back"}
+		err = &FailedError{Lane: r.Lanes[0].Lane, Said: "no byte came back"}
 	}
 	return r, err
 }
 
 // Explain says what to do about a session that failed.
 func (c *Client) Explain(err error) error {
-	if _, ok := errors.AsType[*FailedError](err); !ok {
+	failed, ok := errors.AsType[*FailedError](err)
+	if !ok {
 		return err
 	}
-	line := shell.Line(slices.Concat([]string{"ssh", "-o", "BatchMode=yes"}, c.Destination.Options, []string{c.Destination.Host, "cat"})...)
-	return fault.WithHint(fmt.Errorf("%s: %w", cmp.Or(c.Destination.Label, c.Destination.Host), err), "make this work first: "+line)
+	hint := "make this work first: " + shell.Line(slices.Concat([]string{"ssh", "-o", "BatchMode=yes"}, c.Destination.Options, []string{c.Destination.Host, "cat"})...)
+	if failed.KeyFile != "" {
+		hint = c.SSH.ChangedKeyHint(context.Background(), c.Destination, failed.KeyFile)
+	}
+	return fault.WithHint(fmt.Errorf("%s: %w", cmp.Or(c.Destination.Label, c.Destination.Host), err), hint)
 }

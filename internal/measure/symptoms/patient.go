@@ -170,8 +170,23 @@ func (p *Patient) explained(err error) error {
 	if _, ok := errors.AsType[*handshake.FailedError](err); !ok {
 		return err
 	}
-	line := shell.Line(slices.Concat([]string{"ssh", "-o", "BatchMode=yes"}, p.facts.Typed, []string{"true"})...)
-	return fault.WithHint(fmt.Errorf("%s: %w", p.facts.Label, err), "nothing more was tried; make this work first: "+line)
+	hint := "make this work first: " + shell.Line(slices.Concat([]string{"ssh", "-o", "BatchMode=yes"}, p.facts.Typed, []string{"true"})...)
+	if file := p.otherKey(); file != "" {
+		hint = p.SSH.ChangedKeyHint(context.Background(), p.Destination, file)
+	}
+	return fault.WithHint(fmt.Errorf("%s: %w", p.facts.Label, err), "nothing more was tried; "+hint)
+}
+
+// otherKey is the known_hosts file that holds another key of the host; "" if none does.
+func (p *Patient) otherKey() string {
+	if p.latest != nil {
+		for _, line := range p.latest.Lines {
+			if e := sshlog.Read(line.Text); e.Kind == sshlog.WrongKey {
+				return e.Text
+			}
+		}
+	}
+	return ""
 }
 
 // routeTo is how this machine reaches an address (ip-route(8)); "" for none.

@@ -85,17 +85,7 @@ func (b *Testbed) hostKeyHint(refused *drive.HostError) string {
 	case cause == sshlog.HostKeyRevoked:
 		return check.RevokedHint
 	case refused.KeyFile != "":
-		return b.changedKeyHint(refused.KeyFile)
+		return b.SSH.ChangedKeyHint(context.Background(), b.Destination, refused.KeyFile)
 	}
 	return ""
-}
-
-// changedKeyHint says what to do about a host whose key is not the one in file.
-func (b *Testbed) changedKeyHint(file string) string {
-	name := b.Destination.Host
-	if endpoint, err := b.SSH.Endpoint(context.Background(), b.Destination); err == nil {
-		name = endpoint.KnownAs
-	}
-	return "find out why the key changed: it may be an attack; only then forget the old one: ssh-keygen " +
-		shell.Line("-R", name, "-f", file)
 }
