@@ -14,7 +14,7 @@ const MinExact = 6
 // MedianInterval is the median of xs with the interval between two order
 // statistics (David and Nagaraja, Order Statistics, 7.1), which needs no
 // assumption on the distribution. Below MinExact values, no such interval
-// exists, and the one returned is as wide as the sample: use PooledMedian.
+// exists, and the one returned is as wide as the sample: use PooledInterval.
 func MedianInterval(xs []float64) Interval {
 	if len(xs) == 0 {
 		return Interval{}
@@ -26,6 +26,10 @@ func MedianInterval(xs []float64) Interval {
 	median, lo, hi := moremath.QuantileCI(len(sorted), 0.5, Confidence).SampleCI(moremath.Sample{Xs: sorted, Sorted: true})
 	return Interval{median, lo, hi, len(xs)}
 }
+
+// MedianEfficiency is how much wider the error of a median is than that of a mean,
+// for normal values: √(π/2). Of few values it is less.
+const MedianEfficiency = 1.2533141373155003
 
 // StudentQuantile is the 97.5 % quantile of Student's t distribution: the
 // number of standard errors on either side of a two-sided 95 % interval.
@@ -56,32 +60,6 @@ func PooledDeviation(groups [][]float64) (deviation, degrees float64) {
 		return 0, 0
 	}
 	return math.Sqrt(sum / degrees), degrees
-}
-
-// WithPrior is a pooled deviation that has seen few degrees of freedom, or none,
-// together with one that is known before and worth so many degrees.
-func WithPrior(deviation, degrees, prior, worth float64) (float64, float64) {
-	all := degrees + worth
-	return math.Sqrt((degrees*deviation*deviation + worth*prior*prior) / all), all
-}
-
-// MedianEfficiency is how much wider the error of a median is than that of a mean:
-// sqrt(pi/2), of many values; of few it is less.
-const MedianEfficiency = 1.2533141373155003
-
-// PooledMedian is MedianInterval where there are values enough for it, and below
-// MinExact the median with Student's interval from a deviation that was pooled
-// over many groups; where no degrees of freedom are known either, without any width.
-func PooledMedian(xs []float64, deviation, degrees float64) Interval {
-	q := MedianInterval(xs)
-	if 0 < q.N && q.N < MinExact {
-		arm := 0.0
-		if degrees > 0 {
-			arm = StudentQuantile(degrees) * deviation * MedianEfficiency / math.Sqrt(float64(q.N))
-		}
-		q.Lo, q.Hi = q.Value-arm, q.Value+arm
-	}
-	return q
 }
 
 // PooledInterval is the mean of xs with Student's interval from a deviation

@@ -136,11 +136,14 @@ func weigh(series [][]reading) {
 // varied is by how much a column's readings are off, as squares of what is usual.
 type varied struct{ squares, n float64 }
 
+// arm is how many usual errors the interval goes to either side, with what was borrowed.
+func (v varied) arm(borrowed float64) float64 {
+	return math.Sqrt((v.squares+borrowed)/(v.n+borrowed)) * stats.StudentQuantile(v.n-1+borrowed)
+}
+
 // variances are those of all columns, and how many readings' worth each takes from all
-// others: the less the kinds differ in how much they vary, the more (Smyth 2004,
-// section 6.2: the logarithms of their variances vary by more than those of as many
-// readings of one variance would).
-func (f *fitted) variances(c columns, series [][]reading) (own []varied, lent float64) {
+// others.
+func (f *fitted) variances(c columns, series [][]reading) (own []varied, borrowed float64) {
 	own = make([]varied, len(c))
 	squares, n := 0.0, 0.0
 	for _, r := range slices.Concat(series...) {
@@ -151,18 +154,29 @@ func (f *fitted) variances(c columns, series [][]reading) (own []varied, lent fl
 	if squares == 0 {
 		return own, leastLent
 	}
-	var logs, expected []float64
 	for i := range own {
-		if own[i].squares /= squares / n; own[i].n >= minLevelled && own[i].squares > 0 {
-			logs = append(logs, math.Log(own[i].squares/own[i].n))
-			expected = append(expected, trigamma((own[i].n-1)/2))
+		own[i].squares /= squares / n
+	}
+	return own, lent(own, minLevelled, leastLent)
+}
+
+// lent is how many readings' worth each takes from all others, at least and at most
+// mostLent: the less they differ in how much they vary, the more (Smyth 2004, section
+// 6.2: the logarithms of their variances vary by more than those of as many readings of
+// one variance would). Those of fewer than some readings tell nothing.
+func lent(own []varied, some, least float64) float64 {
+	var logs, expected []float64
+	for _, v := range own {
+		if v.n >= some && v.squares > 0 {
+			logs = append(logs, math.Log(v.squares/v.n))
+			expected = append(expected, trigamma((v.n-1)/2))
 		}
 	}
 	if len(logs) < 2 {
-		return own, leastLent
+		return least
 	}
 	excess := stats.Variance(logs) - stats.Mean(expected)
-	low, high := float64(leastLent), float64(mostLent)
+	low, high := least, float64(mostLent)
 	for high/low > 1.01 { // trigamma falls
 		if middle := math.Sqrt(low * high); trigamma(middle/2) > excess {
 			low = middle
@@ -170,7 +184,7 @@ func (f *fitted) variances(c columns, series [][]reading) (own []varied, lent fl
 			high = middle
 		}
 	}
-	return own, low
+	return low
 }
 
 // trigamma is the second derivative of the logarithm of the gamma function
@@ -188,7 +202,7 @@ func trigamma(x float64) (sum float64) {
 // side: the level of the computer in the whole run is not in it, unless there is one
 // kind only.
 func (c columns) told(f *fitted, series [][]reading) (out costs) {
-	own, lent := f.variances(c, series)
+	own, borrowed := f.variances(c, series)
 	for s := range side(sides) {
 		var of []int
 		for key, i := range c {
@@ -199,8 +213,7 @@ func (c columns) told(f *fitted, series [][]reading) (out costs) {
 		out.of[s] = map[kindOf]Figure{}
 		for key, i := range c {
 			if key.side == s && key.kind != anyKind {
-				scale := math.Sqrt((own[i].squares + lent) / (own[i].n + lent))
-				arm := scale * stats.StudentQuantile(own[i].n-1+lent) * math.Sqrt(f.apart(i, of))
+				arm := own[i].arm(borrowed) * math.Sqrt(f.apart(i, of))
 				out.of[s][key.kind] = figureAround(f.value[i], arm, int(own[i].n))
 			}
 		}

@@ -28,15 +28,12 @@ func FigureOf(all []time.Duration) Figure {
 	return Figure{m.Value, m.Lo, m.Hi, len(xs)}
 }
 
-// What the wall times of one kind of login are taken to differ by, as those of an
-// ordinary minute do, and the degrees of freedom that this is worth beside what was seen.
-const (
-	usualDeviation = 0.15
-	usualDegrees   = 2
-)
+// enoughKinds is how many kinds of login tell how alike all vary.
+const enoughKinds = 6
 
-// figures are the medians of durations, a group for each kind of login. What groups
-// with fewer than stats.MinExact of them are off by, all groups tell together.
+// figures are the medians of durations, a group for each kind of login. The interval
+// is that of order statistics; of fewer than stats.MinExact Student's, of how much the
+// kind varies and, as far as they vary alike, all others.
 func figures(groups [][]time.Duration) []Figure {
 	logs, out := make([][]float64, len(groups)), make([]Figure, len(groups))
 	for i, g := range groups {
@@ -44,17 +41,43 @@ func figures(groups [][]time.Duration) []Figure {
 			logs[i] = append(logs[i], math.Log(float64(max(d, time.Microsecond))))
 		}
 	}
-	deviation, degrees := stats.PooledDeviation(logs)
-	if degrees > 0 {
-		deviation, degrees = stats.WithPrior(deviation, degrees, usualDeviation, usualDegrees)
+	usual, _ := stats.PooledDeviation(logs)
+	own, several := variedBy(logs, usual)
+	borrowed := 0.0
+	if several >= enoughKinds {
+		borrowed = lent(own, 2, 1)
 	}
 	for i, xs := range logs {
-		if len(xs) > 0 {
-			m := stats.PooledMedian(xs, deviation, degrees).Exp()
+		m := stats.MedianInterval(xs)
+		if m.N < stats.MinExact {
+			arm := 0.0
+			if m.N > 1 || m.N == 1 && borrowed > 0 {
+				arm = usual * own[i].arm(borrowed) * stats.MedianEfficiency / math.Sqrt(float64(m.N))
+			}
+			m.Lo, m.Hi = m.Value-arm, m.Value+arm
+		}
+		if m.N > 0 {
+			m = m.Exp()
 			out[i] = Figure{math.Round(m.Value), math.Round(m.Lo), math.Round(m.Hi), m.N}
 		}
 	}
 	return out
+}
+
+// variedBy is how much groups vary, as squares of what is usual, and how many have
+// several values.
+func variedBy(groups [][]float64, usual float64) (own []varied, several int) {
+	for _, xs := range groups {
+		v := varied{float64(len(xs)), float64(len(xs))}
+		if len(xs) > 1 {
+			several++
+			if usual > 0 {
+				v.squares *= stats.Variance(xs) / (usual * usual)
+			}
+		}
+		own = append(own, v)
+	}
+	return own, several
 }
 
 // Names of factors. Logins of one factor differ in nothing else.

@@ -71,7 +71,8 @@ const (
 
 // withPrior is a pooled deviation that has seen few degrees of freedom, or none.
 func withPrior(deviation, degrees float64) (float64, float64) {
-	return stats.WithPrior(deviation, degrees, priorDeviation, priorDegrees)
+	all := degrees + priorDegrees
+	return math.Sqrt((degrees*deviation*deviation + priorDegrees*priorDeviation*priorDeviation) / all), all
 }
 
 // logins gives each key exchange its median. From stats.MinExact logins on,
@@ -99,7 +100,12 @@ func logins(all []login, value func(login) float64) loginSeries {
 	deviation, degrees := withPrior(stats.PooledDeviation(groups))
 	out := loginSeries{map[string]*Quantity{}, deviation, stats.Median(counts)}
 	for i, name := range names {
-		q := stats.PooledMedian(groups[i], deviation, degrees).Exp()
+		q := stats.MedianInterval(groups[i])
+		if q.N < stats.MinExact {
+			arm := stats.StudentQuantile(degrees) * deviation * stats.MedianEfficiency / math.Sqrt(float64(q.N))
+			q.Lo, q.Hi = q.Value-arm, q.Value+arm
+		}
+		q = q.Exp()
 		out.quantities[name] = &q
 	}
 	return out
