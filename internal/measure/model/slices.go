@@ -107,6 +107,10 @@ func SittingsOf(trials map[int]record.Trial, batches []record.Slices) Sittings {
 		out.Excess.addError(q, connections, estimates[q])
 	}
 	relate(estimates)
+	longer := lasting(connections)
+	for i := range estimates[wall] {
+		estimates[wall][i].Log += longer
+	}
 	for q := range quantities {
 		out.apart[q] = math.Hypot(out.apart[q], math.Hypot(uneven*out.Probe.Slowed(), shared*min(1, out.Foreign)))
 	}
@@ -367,6 +371,32 @@ func relate(estimates [quantities][]stats.Estimate) {
 		w.Log, w.Err = w.Log+c.Log, math.Hypot(w.Err, c.Err)
 	}
 }
+
+// lasting is how much longer a transfer takes than its steady parts usually do, as a
+// logarithm. Now and then the scheduler puts both sides on one CPU for some of its
+// turns: that is in every long transfer, and in some of the parts.
+func lasting(connections []*connection) float64 {
+	var ratios []float64
+	for _, c := range connections {
+		for _, r := range c.long {
+			if r.steady && r.ns[client] > 0 {
+				ratios = append(ratios, r.ns[wall]/math.Max(r.ns[client], r.ns[server]))
+			}
+		}
+	}
+	if len(ratios) < fewSlices {
+		return 0
+	}
+	usual, sum := stats.Median(ratios), 0.0
+	for _, ratio := range ratios {
+		sum += math.Min(ratio, stopped*usual)
+	}
+	return math.Log(sum / float64(len(ratios)) / usual)
+}
+
+// stopped is from what multiple of the usual time on a steady part was not at work,
+// but stopped: by a user, or by a machine that went to sleep.
+const stopped = 3
 
 // Probe is what a fixed piece of work took that takes its turn like a
 // connection: ns per byte as it usually was, and at its best.

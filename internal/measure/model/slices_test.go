@@ -153,6 +153,32 @@ func TestThroughputIsThatOfSteadyParts(t *testing.T) {
 	}
 }
 
+// A tenth of the steady parts takes twice as long, for both sides had one CPU, and one was
+// stopped for minutes: a long transfer has its share of the former, and nothing of the latter.
+func TestLongTransfersLastAsLongAsTheirParts(t *testing.T) {
+	trials, batches := turns(50, 40, func(int, int) (float64, float64) { return 500_000, 1e6 })
+	for b := range batches {
+		for i := range batches[b].Slices {
+			s := &batches[b].Slices[i]
+			if s.Long = s.Round%4 == 0; s.Long {
+				cpu, wall := 10*time.Millisecond, 11*time.Millisecond
+				switch {
+				case s.Trial%10 == 0:
+					wall *= 2
+				case s.Trial == 1 && s.Round == 4:
+					wall *= 10_000
+				}
+				s.Steady = &record.Steady{WallNS: wall, Bytes: 4_000_000, ClientCPUNS: &cpu, ServerCPUNS: &cpu}
+			}
+		}
+	}
+	for _, c := range SittingsOf(trials, batches).Connections {
+		if c.Trial.ID%10 != 0 {
+			near(t, "wall", c.Wall.Value(), 2*1.1*1.1, 0.02)
+		}
+	}
+}
+
 // In a short slice both sides work one after the other, and half of the connections are
 // looked at late: all of them are as fast as their long slices show.
 func TestLateLooksMakeNobodyFaster(t *testing.T) {
