@@ -28,56 +28,64 @@ func FigureOf(all []time.Duration) Figure {
 	return Figure{m.Value, m.Lo, m.Hi, len(xs)}
 }
 
-// enoughKinds is how many kinds of login tell how alike all vary.
-const enoughKinds = 6
+// enoughKinds is how many kinds of login tell how alike all vary. Where they are fewer,
+// the logarithms of a few wall times are taken to differ by usualDeviation, which is
+// worth usualLogins.
+const (
+	enoughKinds    = 6
+	usualDeviation = 0.05
+	usualLogins    = 1
+)
 
 // figures are the medians of durations, a group for each kind of login. The interval
 // is that of order statistics; of fewer than stats.MinExact Student's, of how much the
 // kind varies and, as far as they vary alike, all others.
 func figures(groups [][]time.Duration) []Figure {
-	logs, out := make([][]float64, len(groups)), make([]Figure, len(groups))
+	logs, medians := make([][]float64, len(groups)), make([]Figure, len(groups))
 	for i, g := range groups {
+		medians[i] = FigureOf(g)
 		for _, d := range g {
 			logs[i] = append(logs[i], math.Log(float64(max(d, time.Microsecond))))
 		}
 	}
-	usual, _ := stats.PooledDeviation(logs)
-	own, several := variedBy(logs, usual)
-	borrowed := 0.0
-	if several >= enoughKinds {
-		borrowed = lent(own, 2, 1)
-	}
-	for i, xs := range logs {
-		m := stats.MedianInterval(xs)
-		if m.N < stats.MinExact {
+	deviation, _ := stats.PooledDeviation(logs)
+	own, borrowed := shared(logs, deviation)
+	for i := range medians {
+		m := &medians[i]
+		if 0 < m.N && m.N < stats.MinExact {
 			arm := 0.0
-			if m.N > 1 || m.N == 1 && borrowed > 0 {
-				arm = usual * own[i].arm(borrowed) * stats.MedianEfficiency / math.Sqrt(float64(m.N))
+			if deviation > 0 {
+				arm = m.Value * deviation * own[i].arm(borrowed) * stats.MedianEfficiency / math.Sqrt(float64(m.N))
 			}
-			m.Lo, m.Hi = m.Value-arm, m.Value+arm
-		}
-		if m.N > 0 {
-			m = m.Exp()
-			out[i] = Figure{math.Round(m.Value), math.Round(m.Lo), math.Round(m.Hi), m.N}
+			m.Lo, m.Hi = math.Round(max(0, m.Value-arm)), math.Round(m.Value+arm)
 		}
 	}
-	return out
+	return medians
 }
 
-// variedBy is how much groups vary, as squares of what is usual, and how many have
-// several values.
-func variedBy(groups [][]float64, usual float64) (own []varied, several int) {
-	for _, xs := range groups {
-		v := varied{float64(len(xs)), float64(len(xs))}
-		if len(xs) > 1 {
+// shared is how much groups vary, as squares of their common deviation, and how many
+// values' worth each takes from all others.
+func shared(groups [][]float64, deviation float64) (own []varied, borrowed float64) {
+	own = make([]varied, len(groups))
+	several := 0
+	for i, xs := range groups {
+		n := float64(len(xs))
+		own[i] = varied{n, n}
+		if len(xs) > 1 && deviation > 0 {
 			several++
-			if usual > 0 {
-				v.squares *= stats.Variance(xs) / (usual * usual)
-			}
+			own[i].squares *= stats.Variance(xs) / (deviation * deviation)
 		}
-		own = append(own, v)
 	}
-	return own, several
+	if several >= enoughKinds {
+		return own, lent(own, 2, 1)
+	}
+	for i := range own {
+		own[i].n += usualLogins
+		if deviation > 0 {
+			own[i].squares += usualLogins * usualDeviation * usualDeviation / (deviation * deviation)
+		}
+	}
+	return own, 0
 }
 
 // Names of factors. Logins of one factor differ in nothing else.

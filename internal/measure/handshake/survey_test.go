@@ -123,7 +123,7 @@ func TestWallIntervals(t *testing.T) {
 	const truth, runs, each = 50e6, 200, 3
 	for what, deviations := range map[string][]float64{
 		"alike": slices.Repeat([]float64{0.15}, 40), "unlike": slices.Repeat([]float64{0.02, 0.1, 0.2, 0.3}, 10),
-		"few": {0.01, 0.2, 0.3}, "one": {0.1},
+		"few": {0.03, 0.2, 0.3}, "one": {0.1}, "two": {0.3, 0.3},
 	} {
 		random := rand.New(rand.NewPCG(1, 2))
 		var held, ranged, all float64
@@ -147,6 +147,9 @@ func TestWallIntervals(t *testing.T) {
 		if held/all < 0.93 || held/all > 0.99 || ranged/all > 0.82 {
 			t.Errorf("%s: %.1f %% of intervals hold the truth, %.1f %% of ranges", what, 100*held/all, 100*ranged/all)
 		}
+	}
+	if f := figures([][]time.Duration{{100e6, 150e6}})[0]; f.Hi > 3*f.Value {
+		t.Errorf("of two logins: %+v", f)
 	}
 	if f := figures([][]time.Duration{nil, {time.Second}}); f[0].N != 0 || f[1].N != 1 || math.Abs(f[1].Value-1e9) > 1 || f[1].Lo != f[1].Hi {
 		t.Errorf("of no login and of one: %+v", f)

@@ -124,5 +124,6 @@ func (c *Client) Explain(err error) error {
 	if failed.KeyFile != "" {
 		hint = c.SSH.ChangedKeyHint(context.Background(), c.Destination, failed.KeyFile)
 	}
+	hint = cmp.Or(openssh.ForeignHint(failed.Said), hint)
 	return fault.WithHint(fmt.Errorf("%s: %w", cmp.Or(c.Destination.Label, c.Destination.Host), err), hint)
 }

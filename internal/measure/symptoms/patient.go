@@ -142,7 +142,8 @@ func (p *Patient) refused(err error) error {
 	r.Startup, r.Penalty = strings.Contains(said, "Exceeded MaxStartups"), strings.Contains(said, "Not allowed at this time")
 	switch {
 	case failed.During == handshake.Version && said != "" && !r.Startup && !r.Penalty:
-		return fault.WithHint(fmt.Errorf("%s: the server sent %q instead of an SSH version", p.facts.Label, said), "check the port; this is no SSH server")
+		foreign := (&openssh.Negotiation{Foreign: said}).NotSSH()
+		return fault.WithHint(fmt.Errorf("%s: %s", p.facts.Label, foreign), openssh.ForeignHint(foreign))
 	case failed.Late:
 		return p.explained(err)
 	case cause == sshlog.TooManyKeys:

@@ -14,6 +14,7 @@ import (
 	"sshpace/internal/measure/drive"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/knownhosts/check"
+	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/ssh/sshlog"
 )
@@ -75,6 +76,7 @@ func (b *Testbed) Explain(err error) error {
 	if hostErr.Outcome == record.HostKey {
 		e.Hint = cmp.Or(b.hostKeyHint(hostErr), e.Hint)
 	}
+	e.Hint = cmp.Or(openssh.ForeignHint(hostErr.Detail), e.Hint)
 	return e
 }
 

@@ -262,10 +262,17 @@ func times(f handshake.Figure) string { return fmt.Sprintf("%.2f +-%.2f", f.Valu
 
 func ms(ns float64) string { return fmt.Sprintf("%.1f", ns/float64(time.Millisecond)) }
 
+// figureWidth is that of a figure's column.
+const figureWidth = 12
+
 // figure is a value with half of its interval.
 func figure(f handshake.Figure) string {
 	if f.N < 2 {
 		return ms(f.Value)
 	}
-	return fmt.Sprintf("%s +-%s", ms(f.Value), ms((f.Hi-f.Lo)/2))
+	half := (f.Hi - f.Lo) / 2
+	if text := fmt.Sprintf("%s +-%s", ms(f.Value), ms(half)); len(text) <= figureWidth {
+		return text
+	}
+	return fmt.Sprintf("%.0f +-%.0f", f.Value/1e6, half/1e6)
 }

@@ -116,7 +116,18 @@ func (n *Negotiation) NotSSH() string {
 	if n.Banner != "" || n.Foreign == "" {
 		return ""
 	}
-	return fmt.Sprintf("the server sent %q instead of an SSH version", n.Foreign)
+	return fmt.Sprintf("the server sent %q"+insteadOfVersion, n.Foreign)
+}
+
+const insteadOfVersion = " instead of an SSH version"
+
+// ForeignHint says what to do about a failed login to what is no SSH server, as
+// NotSSH has put it; "" about any other.
+func ForeignHint(said string) string {
+	if strings.HasSuffix(said, insteadOfVersion) {
+		return "check the port; this is no SSH server"
+	}
+	return ""
 }
 
 // proposals finds the server's KEXINIT in the lines of ssh -vv. Only the
