@@ -84,6 +84,10 @@ type Run struct {
 	Failure     string         `json:"failure,omitempty"`     // it did not do what it should have done
 }
 
+// Tells reports whether a long run took so much longer than a short one that the
+// difference is its bytes, and not what runs differ by anyway.
+func Tells(long, short time.Duration) bool { return long-short > short/20 }
+
 // Limit is what keeps a transfer from being faster, as far as it can be told.
 type Limit struct {
 	Mode      Mode      `json:"mode"`

@@ -115,11 +115,15 @@ func sinkFull(_ record.Direction, e record.Evidence) bool {
 	return value(e.SinkFull) >= starving && need(e) < mostOf
 }
 
+// loopback is what it carries at least where no path of ours is in it, bytes per second.
+const loopback = 250e6
+
 // losses: on one machine nothing is lost, but a process may get no core for so
-// long that TCP sends again.
+// long that TCP sends again, and programs at the other end may pause.
 func losses(_ record.Direction, e record.Evidence) bool {
 	if e.Cores > 0 { // TCP ends at a relay of ours: what it sends again is no news of the path
-		return e.RTTNS > time.Millisecond && need(e) < mostOf && value(e.Stalled) > stalls
+		path := e.RTTNS > time.Millisecond || e.RawBytesPerS > 0 && e.RawBytesPerS < loopback
+		return path && need(e) < mostOf && value(e.Stalled) > stalls
 	}
 	return need(e) < mostOf && e.Retransmitted > lossy && e.TCPRTTNS > sameMachine
 }

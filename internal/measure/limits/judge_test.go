@@ -34,6 +34,8 @@ func TestJudge(t *testing.T) {
 		"raw TCP too short":  {up, idle(record.Evidence{BytesPerSecond: 17.9e6, RTTNS: 100 * ms, RawBytesPerS: 6.9e6, Cores: 2}), limits.Window, "21.0 MB/s"},
 		"window of a host":   {up, record.Evidence{BytesPerSecond: 20e6, RTTNS: 100 * ms, TwoBytesPerS: 40e6, ClientShare: share(0.03)}, limits.Window, "100ms"},
 		"losses":             {up, record.Evidence{BytesPerSecond: 3e6, RTTNS: 10 * ms, TCPRTTNS: 10 * ms, Retransmitted: 0.01, ClientShare: share(0.03)}, limits.Losses, "1.0 %"},
+		"losses, no delay":   {up, idle(record.Evidence{BytesPerSecond: 11.2e6, RTTNS: 350 * time.Microsecond, Stalled: share(0.73), RawBytesPerS: 28.8e6, Cores: 2}), limits.Losses, "73 %"},
+		"a sink that pauses": {up, idle(record.Evidence{BytesPerSecond: 5e6, RTTNS: 350 * time.Microsecond, Stalled: share(0.73), RawBytesPerS: 1.9e9, Cores: 2}), limits.Sink, "5.00 MB/s"},
 		"losses of a relay":  {up, idle(record.Evidence{BytesPerSecond: 16e6, RTTNS: 10 * ms, Stalled: share(0.7), RawBytesPerS: 16e6, Cores: 2}), limits.Losses, "70 %"},
 		"spurious":           {up, idle(record.Evidence{BytesPerSecond: 12e6, RTTNS: 20 * ms, Retransmitted: 0.01, RawBytesPerS: 12e6, Cores: 2}), limits.Link, ""},
 		"source":             {up, idle(record.Evidence{BytesPerSecond: 5e6, RTTNS: ms / 5, SourceEmpty: share(0.95), RawBytesPerS: 900e6, Cores: 2}), limits.Source, "95 %"},

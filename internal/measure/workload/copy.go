@@ -30,11 +30,11 @@ func scp(flags ...string) copying {
 	}
 }
 
-// copyOptions are what scp and sftp have in common. They are quiet: debug output
-// for each of many files would be what is measured.
+// copyOptions are what scp and sftp have in common. They say errors only: debug
+// output for each of many files would be what is measured.
 func (b *Bed) copyOptions(program string, o Options) []string {
 	options := b.SSH.CopyOptions(b.destination(o), o.Suite, b.Connect)
-	return append([]string{program, "-q"}, options[1:]...) // all but -v
+	return append([]string{program, "-o", "LogLevel=ERROR"}, options[1:]...) // all but -v
 }
 
 // places are from and target as scp and rsync write them.

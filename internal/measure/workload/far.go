@@ -104,8 +104,9 @@ func (f *far) close(ctx context.Context) error {
 	f.in.Close()
 	f.out.Close()
 	if f.job.cmd.ProcessState == nil {
-		f.job.terminate()
-		_ = f.job.wait(ctx)
+		ended := make(chan error, 1)
+		go func() { ended <- f.job.wait(ctx) }()
+		f.job.terminate(ended)
 	}
 	return nil
 }

@@ -125,6 +125,27 @@ func TestFileChanges(t *testing.T) {
 	}
 }
 
+// A process that is deaf to the first signal, as ssh is that is about to wait, is ended
+// all the same.
+func TestDeaf(t *testing.T) {
+	b := open(t, relay.Path{})
+	ready := filepath.Join(b.Here.Folder, "ready")
+	deaf := workload.Process{Argv: []string{"sh", "-c", `trap 'trap - TERM' TERM; touch "$0"; while :; do sleep 1; done`, ready}}
+	began := time.Now()
+	_, err := b.Around(t.Context(), deaf, func(ctx context.Context, _ func() string) error {
+		for ctx.Err() == nil {
+			if os.Remove(ready) == nil {
+				return nil
+			}
+			time.Sleep(time.Millisecond)
+		}
+		return ctx.Err()
+	})
+	if took := time.Since(began); err != nil || took > 20*time.Second {
+		t.Errorf("%v after %v", err, took)
+	}
+}
+
 // A port that somebody has taken is replaced by another; where all are taken it is
 // said.
 func TestPortInUse(t *testing.T) {

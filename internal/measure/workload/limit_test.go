@@ -79,7 +79,7 @@ func TestPlantedLimits(t *testing.T) {
 		{"100 ms", farther, up, chacha, workload.Ends{}, []string{limits.Window}},
 		{"100 ms", farther, down, gcm, workload.Ends{}, []string{limits.Window}},
 		{"losses", losing, up, gcm, workload.Ends{}, []string{limits.Losses}},
-		{"losses", losing, down, gcm, workload.Ends{}, []string{limits.Losses}},
+		{"losses, no delay", relay.Path{Loss: relay.Loss{Share: 0.01, Seed: 1}}, down, gcm, workload.Ends{}, []string{limits.Losses}},
 		{"slow source", relay.Path{}, up, gcm, workload.Ends{Source: slowSource}, []string{limits.Source}},
 		{"slow source", relay.Path{}, down, gcm, workload.Ends{Source: slowSource}, []string{limits.Source}},
 		{"slow sink", relay.Path{}, up, gcm, workload.Ends{Sink: slowSink}, []string{limits.Sink}},

@@ -163,9 +163,21 @@ func (j *job) wait(ctx context.Context) error {
 	return &Failure{name, j.said.why(err)}
 }
 
-// terminate ends the process in peace, so that what it used is known.
-func (j *job) terminate() {
-	_ = syscall.Kill(-j.cmd.Process.Pid, syscall.SIGTERM)
+// deaf is how long a process may take to end before it is asked once more.
+const deaf = 200 * time.Millisecond
+
+// terminate ends the process in peace, so that what it used is known, and returns when
+// ended says so. ssh forgets a signal that comes just before it waits for something else
+// (9.2: between quit_pending and poll), so that it is asked again.
+func (j *job) terminate(ended <-chan error) {
+	for {
+		_ = syscall.Kill(-j.cmd.Process.Pid, syscall.SIGTERM)
+		select {
+		case <-ended:
+			return
+		case <-time.After(deaf):
+		}
+	}
 }
 
 // lastWords keeps the end of what a program writes to standard error.
@@ -192,7 +204,10 @@ func (l *lastWords) Write(p []byte) (int, error) {
 
 // telling are words of lines that say more than the last one: PuTTY gives up what is
 // vulnerable, ssh a port that is taken, or a session that is one too many, copies a disk that is full.
-var telling = []string{"vulnerable", "Address already in use", "Session open refused", "No space left on device", "write remote "}
+var telling = []string{"vulnerable", "Address already in use", "Session open refused", "No space left on device", "write remote ", "subsystem request failed"}
+
+// farewell ends the last line of copies whose ssh is gone, which mostly has said why.
+const farewell = "Connection closed"
 
 // why is the last line that is no debug output and no farewell, unless another is
 // more telling.
@@ -204,7 +219,7 @@ func (l *lastWords) why(err error) string {
 		if slices.ContainsFunc(telling, func(words string) bool { return strings.Contains(line, words) }) {
 			return sentence(lines, i)
 		}
-		if line != "" && !isChatter(line) {
+		if line != "" && !isChatter(line) && (!strings.HasSuffix(line, farewell) || i == 0) {
 			why = line
 		}
 	}

@@ -71,8 +71,7 @@ func (r *Runner) Around(ctx context.Context, p Process, do func(ctx context.Cont
 			early = &Failure{p.Argv[0], "it ended before its time"}
 		}
 	default:
-		j.terminate()
-		<-ended
+		j.terminate(ended)
 	}
 	if err != nil && early != nil {
 		err = early

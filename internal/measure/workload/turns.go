@@ -96,10 +96,11 @@ func (t Turns) Measure(ctx, drain context.Context, all []*Subject, sink record.S
 // held up its short runs for longer than its long ones took.
 const again = 3
 
-// figureless reports whether no long run took longer than the short ones.
+// figureless reports whether no long run took so much longer than the short ones that
+// it tells something.
 func (c *Subject) figureless() bool {
 	short, long := slices.Sorted(slices.Values(c.walls[record.ShortRun])), c.walls[record.LongRun]
-	return len(short) > 0 && len(long) > 0 && slices.Max(long) <= short[len(short)/2]
+	return len(short) > 0 && len(long) > 0 && !record.Tells(slices.Max(long), short[len(short)/2])
 }
 
 // took remembers what a run took.

@@ -19,11 +19,11 @@ func overTrips() *record.File {
 	f := &record.File{}
 	add := func(mode record.Mode, rtt time.Duration, rate float64) {
 		way := record.Way{
-			ID: len(f.Ways) + 1, Mode: mode, Direction: record.Upload, Suite: alg.NewSuite("aes128-gcm@openssh.com", "", ""), SizeBytes: 1 << 20,
+			ID: len(f.Ways) + 1, Mode: mode, Direction: record.Upload, Suite: alg.NewSuite("aes128-gcm@openssh.com", "", ""), SizeBytes: 64 << 20,
 			Path: record.Path{RTT: rtt, BytesPerS: 50e6},
 		}
 		f.Ways = append(f.Ways, way)
-		long := time.Second + time.Duration((1<<20)/rate*1e9)
+		long := time.Second + time.Duration((64<<20)/rate*1e9)
 		f.Runs = append(f.Runs, record.Run{Way: way.ID, Kind: record.ShortRun, WallNS: time.Second}, record.Run{Way: way.ID, Kind: record.LongRun, WallNS: long})
 	}
 	for _, rtt := range []time.Duration{0, 50 * time.Millisecond, 100 * time.Millisecond} {

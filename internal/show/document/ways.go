@@ -174,16 +174,23 @@ func shownCost(i stats.Interval) string {
 // went wrong or is broken.
 func unmeasured(results []ways.Result, f *record.File) []string {
 	var lines []string
+	several := len(ciphersOf(results)) > 1
+	label := func(r ways.Result) string {
+		if several && r.Suite.Cipher != "" {
+			return WayLabel(r.Way) + ", " + Short(r.Suite.Cipher)
+		}
+		return WayLabel(r.Way)
+	}
 	for _, r := range results {
 		switch {
 		case r.Why != "":
-			lines = append(lines, fmt.Sprintf("not measured: %s: %s", WayLabel(r.Way), text(r.Why)))
+			lines = append(lines, fmt.Sprintf("not measured: %s: %s", label(r), text(r.Why)))
 		case len(r.Failed) > 0:
-			lines = append(lines, fmt.Sprintf("%s failed %s: %s", WayLabel(r.Way), unit.Count(len(r.Failed), "time"), text(r.Failed[len(r.Failed)-1])))
+			lines = append(lines, fmt.Sprintf("%s failed %s: %s", label(r), unit.Count(len(r.Failed), "time"), text(r.Failed[len(r.Failed)-1])))
 		case r.Rate.N == 0 && !r.Ran():
-			lines = append(lines, fmt.Sprintf("no figure yet: %s: the run ended before its turn", WayLabel(r.Way)))
+			lines = append(lines, fmt.Sprintf("no figure yet: %s: the run ended before its turn", label(r)))
 		case r.Rate.N == 0:
-			lines = append(lines, fmt.Sprintf("no figure: %s: %s take no longer than one byte; more with --size", WayLabel(r.Way), r.SizeBytes))
+			lines = append(lines, fmt.Sprintf("no figure: %s: %s take hardly longer than one byte; more with --size", label(r), r.SizeBytes))
 		}
 	}
 	var told []string

@@ -98,9 +98,10 @@ func (r *Result) figure(runs map[record.RunKind][]record.Run) {
 		return rest
 	}
 	var rates []float64
-	for _, s := range perByte(wall) {
-		if s > 0 {
-			rates = append(rates, 1/s)
+	start := time.Duration(r.Start.Value * float64(time.Second))
+	for _, long := range runs[record.LongRun] {
+		if r.Start.N > 0 && r.SizeBytes > 0 && record.Tells(long.WallNS, start) {
+			rates = append(rates, float64(r.SizeBytes)/(long.WallNS-start).Seconds())
 		}
 	}
 	r.Rate, r.speed = stats.MedianInterval(rates), estimate(rates)
