@@ -86,4 +86,8 @@ func TestScaling(t *testing.T) {
 	if text := said(); !strings.Contains(text, "they still carry more up to 8 connections") {
 		t.Error(text)
 	}
+	f.Runs = append(f.Runs, record.Run{Way: 4, Kind: record.LongRun, WallNS: 2500 * time.Millisecond})
+	if text := said(); !strings.Contains(text, "8: 1033 MB/s; whether more than 2 carry more cannot be told: more with --rounds") {
+		t.Error(text)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/record"
 	"sshpace/internal/verdict/ways"
@@ -23,16 +24,16 @@ func scaling(results []ways.Result) (lines []string) {
 		path      record.Path
 	}
 	var kinds []kind
-	rates := map[kind]map[int]float64{}
+	rates := map[kind]map[int]stats.Interval{}
 	for _, r := range results {
 		if r.Rate.N == 0 || r.Mode != record.ModePipe && r.Mode != record.ModeStreams || r.Client != "" {
 			continue
 		}
 		k := kind{r.Direction, r.Suite, r.Path}
 		if rates[k] == nil {
-			rates[k], kinds = map[int]float64{}, append(kinds, k)
+			rates[k], kinds = map[int]stats.Interval{}, append(kinds, k)
 		}
-		rates[k][max(1, r.Streams)] = r.Rate.Value / 1e6
+		rates[k][max(1, r.Streams)] = r.Rate
 	}
 	for _, k := range kinds {
 		if line := scalingOf(rates[k]); line != "" {
@@ -42,8 +43,9 @@ func scaling(results []ways.Result) (lines []string) {
 	return lines
 }
 
-// scalingOf is that of rates by the number of connections.
-func scalingOf(rates map[int]float64) string {
+// scalingOf is that of rates by the number of connections. More is what lies above all of
+// the interval, or the range, of fewer connections.
+func scalingOf(rates map[int]stats.Interval) string {
 	var counts []int
 	for n := range rates {
 		counts = append(counts, n)
@@ -52,10 +54,14 @@ func scalingOf(rates map[int]float64) string {
 		return ""
 	}
 	enough := counts[0]
+	doubtful := false
 	var figures []string
 	for _, n := range counts {
-		figures = append(figures, fmt.Sprintf("%d: %s", n, Figure(rates[n])))
-		if rates[n] > noticeable*rates[enough] {
+		figures = append(figures, fmt.Sprintf("%d: %s", n, Figure(rates[n].Value/1e6)))
+		if rates[n].Value <= noticeable*rates[enough].Value {
+			continue
+		}
+		if doubtful = rates[n].Lo <= rates[enough].Hi; !doubtful {
 			enough = n
 		}
 	}
@@ -63,7 +69,9 @@ func scalingOf(rates map[int]float64) string {
 	if enough == 1 {
 		verdict = "more than one carry no more"
 	}
-	if enough == counts[len(counts)-1] {
+	if doubtful {
+		verdict = fmt.Sprintf("whether more than %d carry more cannot be told: more with --rounds", enough)
+	} else if enough == counts[len(counts)-1] {
 		verdict = fmt.Sprintf("they still carry more up to %s", unit.Count(enough, "connection"))
 	}
 	return strings.Join(figures, ", ") + " MB/s; " + verdict
