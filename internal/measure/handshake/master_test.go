@@ -38,18 +38,24 @@ func endsOf(t *testing.T, s *sshtest.Sshd) *Ends {
 func TestNoSessionLeft(t *testing.T) {
 	s := sshtest.StartSshd(t, "MaxSessions 1")
 	e := endsOf(t, s)
-	m, err := e.StartMaster(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	end := sync.OnceValue(m.Close)
-	defer end()
 	viaJump := *e
 	viaJump.Destination.Options = append([]string{"-J", "jump.invalid"}, e.Destination.Options...) // of the master's way only
-	c := viaJump.SessionCase(m)
-	if l, err := e.Watch(t.Context(), c.Argv); err != nil || l.Span(Kex) > 0 {
+	master := func() (m *Master, end func() error) {
+		t.Helper()
+		m, err := e.StartMaster(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		end = sync.OnceValue(m.Close)
+		t.Cleanup(func() { _ = end() })
+		return m, end
+	}
+	m, _ := master()
+	if l, err := e.Watch(t.Context(), viaJump.SessionCase(m).Argv); err != nil || l.Span(Kex) > 0 {
 		t.Fatalf("a session over the master: %v, %+v", err, l)
 	}
+	m, end := master() // of which no session was ever open
+	c := viaJump.SessionCase(m)
 	holder := exec.Command("ssh", append(append([]string{"-S", m.socket}, e.Destination.Options...), e.Destination.Host, "echo in; sleep 30")...)
 	out, err := holder.StdoutPipe()
 	if err == nil {
@@ -66,7 +72,7 @@ func TestNoSessionLeft(t *testing.T) {
 	if l, err := e.Watch(t.Context(), c.Argv); !errors.As(err, &failed) || !strings.Contains(failed.Said, "refused") || connected(l) {
 		t.Errorf("with no session left: %v", err)
 	}
-	end()
+	_ = end()
 	if l, err := e.Watch(context.Background(), c.Argv); !errors.As(err, &failed) || connected(l) {
 		t.Errorf("over a dead master: %v", err)
 	}

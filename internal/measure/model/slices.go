@@ -106,6 +106,7 @@ func SittingsOf(trials map[int]record.Trial, batches []record.Slices) Sittings {
 		estimates[q], out.apart[q] = locate(connections, q, &out.Excess)
 		out.Excess.addError(q, connections, estimates[q])
 	}
+	add(estimates)
 	relate(estimates)
 	longer := lasting(connections)
 	for i := range estimates[wall] {
@@ -355,6 +356,19 @@ func (e *Excess) free(r reading, q quantity) float64 {
 // costlier is the CPU time of the side that needed more.
 func (e *Excess) costlier(r reading) float64 {
 	return math.Max(e.free(r, client), e.free(r, server))
+}
+
+// add makes the costs of both sides add up to what they took together, which is known
+// better: what disturbs a slice seldom disturbs both.
+func add(estimates [quantities][]stats.Estimate) {
+	for i, both := range estimates[total] {
+		c, s := &estimates[client][i], &estimates[server][i]
+		if both.N == 0 || c.N == 0 || s.N == 0 {
+			continue
+		}
+		off := both.Log - math.Log(math.Exp(c.Log)+math.Exp(s.Log))
+		c.Log, s.Log = c.Log+off, s.Log+off
+	}
 }
 
 // relate turns wall times relative to CPU times into wall times: the costs of all

@@ -70,14 +70,22 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer load.Close()
-	echoes := pinged(t, lanes, Options{Interval: 20 * time.Millisecond, Count: 15, Grace: 10 * time.Second, Load: load})
-	all := summarize([]string{terminal, pipe}, echoes)
-	if len(all) != 4 || load.Rate() < 100_000 {
-		t.Fatalf("%d summaries, %.0f bytes/s: %+v", len(all), load.Rate(), all)
-	}
-	for _, s := range all {
-		if least := time.Duration(s.Min); s.Sent < 8 || s.Back != s.Sent || least < 40*time.Millisecond || least > 70*time.Millisecond {
-			t.Errorf("%s (loaded %v): %d of %d came back, the first after %v", s.Lane, s.Loaded, s.Back, s.Sent, least)
+	for try := 1; ; try++ { // a busy machine may hold all of them up
+		echoes := pinged(t, lanes, Options{Interval: 20 * time.Millisecond, Count: 15, Grace: 10 * time.Second, Load: load})
+		all := summarize([]string{terminal, pipe}, echoes)
+		if len(all) != 4 || load.Rate() < 100_000 {
+			t.Fatalf("%d summaries, %.0f bytes/s: %+v", len(all), load.Rate(), all)
+		}
+		late := false
+		for _, s := range all {
+			least := time.Duration(s.Min)
+			if s.Sent < 8 || s.Back != s.Sent || least < 40*time.Millisecond || least > 70*time.Millisecond && try == 5 {
+				t.Errorf("%s (loaded %v): %d of %d came back, the first after %v", s.Lane, s.Loaded, s.Back, s.Sent, least)
+			}
+			late = late || least > 70*time.Millisecond
+		}
+		if !late || try == 5 {
+			return
 		}
 	}
 }
