@@ -346,6 +346,9 @@ func compare(ctx context.Context, only record.Mode, pairs, size int) error {
 	}
 	fmt.Printf("%-12s %10s %10s %12s %18s %6s\n", "MB/s", "loop", "sshpace", "median", "95 % interval", "pairs")
 	for _, m := range modes {
+		if len(ratios[m.mode]) == 0 {
+			continue
+		}
 		middle, lo, hi := interval(ratios[m.mode])
 		fmt.Printf("%-12s %10.0f %10.0f %+11.1f%% %+8.1f to %+.1f%% %6d\n", m.mode,
 			median(loops[m.mode])/1e6, median(ours[m.mode])/1e6, 100*(middle-1), 100*(lo-1), 100*(hi-1), len(ratios[m.mode]))

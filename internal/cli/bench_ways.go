@@ -305,7 +305,7 @@ func runModes(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlag
 		ground, cleanUp, err := workload.Open(ctx, bed, bed.Rig.Dir.Path, f.ways.there, f.data == "random", helper)
 		defer cleanUp()
 		if err != nil {
-			return withHint(err, "see what ssh says: ssh "+bed.Target+" true")
+			return withHint(err, "see what ssh says: ssh "+bed.Target+" true; files go to its /tmp, or --remote-folder DIR")
 		}
 		if file == nil {
 			if file, err = store.Of(sys.Getenv).Create(f.out, bed.Target); err != nil {
