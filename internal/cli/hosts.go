@@ -20,13 +20,12 @@ import (
 
 // hostsFlags are the flags of hosts.
 type hostsFlags struct {
-	selection                fleetHosts
-	connection               connectionFlags
-	expand, fold, count, all bool
-	quiet, json              bool
-	groups                   int
-	separator                string
-	autostep                 int
+	selection                             fleetHosts
+	connection                            connectionFlags
+	expand, fold, count, all, quiet, json bool
+	groups                                int
+	separator                             string
+	autostep                              int
 }
 
 func newHostsCommand(sys System) *cobra.Command {
@@ -36,10 +35,10 @@ func newHostsCommand(sys System) *cobra.Command {
 		Short: "Show, fold and test sets of hosts and groups",
 		Long: `hosts shows what sets of hosts stand for, with the habits of nodeset(1): the union of all
 SETs (and of -w, --hosts-file; standard input if none is given), then -x, -i and -X in
-turn wherever they stand, folded unless another form is asked for. Sets have ranges web[01-20/2], the
-operators , ! & ^, patterns of known names such as web*, and groups: @web from group
-files, --inventory or --groups-command, @source:web of a source in YAML, @ssh_config:all,
-@known_hosts:all, and @last:failed from earlier runs. Nothing is connected to.
+the order given, folded unless another form is asked for. Sets have ranges web[01-20/2], the operators
+, ! & ^, patterns of known names such as web*, and groups: @web from group files, --inventory or
+--groups-command, @source:web of a source in YAML, @ssh_config:all, @known_hosts:all, and
+@last:failed from earlier runs. Nothing is connected to.
 
 Exit status: 0; with -q 0 if there are hosts and 1 if there are none; 2 usage.`,
 		Example: `  sshpace hosts web3 web1 web2               web[1-3]
@@ -55,6 +54,7 @@ Exit status: 0; with -q 0 if there are hosts and 1 if there are none; 2 usage.`,
 	flags := cmd.Flags()
 	f.selection.register(flags)
 	flags.StringVarP(&f.connection.Config, "config", "F", "", "ssh_config whose names are known, instead of your own")
+	flags.Lookup("exclude").Value = &stepFlag{&f.selection.Steps, '!'} // in turn with the others
 	flags.VarP(&stepFlag{&f.selection.Steps, '&'}, "intersection", "i", "set of hosts, only those in it stay; repeatable")
 	flags.VarP(&stepFlag{&f.selection.Steps, '^'}, "xor", "X", "set of hosts, those in one of both stay; repeatable")
 	flags.BoolVarP(&f.fold, "fold", "f", false, "one short set (the default)")
@@ -78,7 +78,7 @@ type stepFlag struct {
 func (f *stepFlag) String() string { return "" }
 func (f *stepFlag) Type() string   { return "stringArray" }
 func (f *stepFlag) Set(set string) error {
-	*f.steps = append(*f.steps, hostset.Step{Op: f.op, Sets: []string{set}, Flag: map[byte]string{'&': "-i", '^': "-X"}[f.op]})
+	*f.steps = append(*f.steps, hostset.Step{Op: f.op, Sets: []string{set}, Flag: map[byte]string{'!': "-x", '&': "-i", '^': "-X"}[f.op]})
 	return nil
 }
 
