@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/shell"
+	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/remotesh"
 )
 
@@ -99,7 +101,7 @@ func (s *side) sums(files []checked) []bool {
 		}
 		said, err := s.shell(program.String(), nil, size)
 		if err != nil && len(said) == 0 {
-			s.noExec = true
+			s.noExec, s.noSession = true, errors.Is(err, fleet.ErrNoExec)
 		}
 		good = append(good, lines(string(said), rest[:n])...)
 	}

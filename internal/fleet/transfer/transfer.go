@@ -100,7 +100,8 @@ type side struct {
 	ch     fleet.Channel
 	noExec bool // the host has no cksum that we can run
 
-	received bool // files came from the host
+	noSession bool // because it gives no session for it
+	received  bool // files came from the host
 }
 
 // say writes a line about a file. Names and the host's words are made safe.
@@ -149,7 +150,7 @@ func (s *side) verdict() error {
 	}
 	text := s.String()
 	if s.noExec && !s.NoVerify && s.copied > 0 && s.received {
-		text += "; not compared with the host, which runs no cksum"
+		text += "; not compared with the host, which " + map[bool]string{true: "gives no session for its cksum", false: "runs no cksum"}[s.noSession]
 	}
 	if more := s.failed - maxSaid; more > 0 {
 		s.ch.Output(fleet.Stderr, fmt.Appendf(nil, "... and %s more failed\n", unit.Count(more, "file")))

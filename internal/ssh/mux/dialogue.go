@@ -1,13 +1,11 @@
 package mux
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -101,39 +99,22 @@ const maxExecOutput = 16 << 20
 
 var errTooLong = errors.New("the command writes too much")
 
-// Exec runs a command in another session of the master's.
+// Exec runs a command in another session of the master's. It is not asked for in proxy
+// mode: a master whose server gives no further session ends then, and all on it.
 func (c conversation) Exec(ctx context.Context, line string, input io.Reader) ([]byte, error) {
-	var out bytes.Buffer
-	r := &running{session: c.of.session, attempt: c.of.attempt, link: c.of.link, exit: -1}
-	r.out = func(s fleet.Stream, data []byte) error {
-		if s == fleet.Stdout && out.Len() <= maxExecOutput {
-			out.Write(data)
-		}
-		return nil
-	}
-	ch, err := c.conn.Open("session", nil, r)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", fleet.ErrNoExec, err)
-	}
-	defer ch.Close()
-	defer context.AfterFunc(ctx, func() { ch.Close() })()
-	if ok, err := ch.SendRequest("exec", true, channel.Text(line)); err != nil || !ok {
-		return nil, fmt.Errorf("%w: %w", fleet.ErrNoExec, err)
-	}
-	var sending sync.WaitGroup
-	sending.Go(func() {
-		io.CopyBuffer(struct{ io.Writer }{ch}, struct{ io.Reader }{input}, make([]byte, 64<<10))
-		ch.CloseWrite()
-	})
-	<-ch.Done()
-	sending.Wait()
+	out, exit, err := c.of.session.execPassed(ctx, line, input, maxExecOutput)
+	refused := (*Error)(nil)
 	switch {
+	case errors.As(err, &refused):
+		return nil, fmt.Errorf("%w: %w", fleet.ErrNoExec, err)
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case out.Len() > maxExecOutput:
+	case err != nil:
+		return nil, err
+	case len(out) > maxExecOutput:
 		return nil, errTooLong
-	case r.exit != 0:
-		return out.Bytes(), fmt.Errorf("exit %d", r.exit)
+	case exit != 0:
+		return out, fmt.Errorf("exit %d", exit)
 	}
-	return out.Bytes(), nil
+	return out, nil
 }

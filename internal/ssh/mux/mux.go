@@ -71,6 +71,16 @@ type link struct {
 // dial connects to a master and asks for proxy mode. A socket that does not exist
 // is os.ErrNotExist, any other failure an *Error.
 func dial(ctx context.Context, path string) (*link, error) {
+	return greet(ctx, path, (*link).proxy)
+}
+
+// connect is dial without proxy mode.
+func connect(ctx context.Context, path string) (*link, error) {
+	return greet(ctx, path, func(*link) error { return nil })
+}
+
+// greet connects to a master and asks for something.
+func greet(ctx context.Context, path string, ask func(*link) error) (*link, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var d net.Dialer
@@ -83,7 +93,9 @@ func dial(ctx context.Context, path string) (*link, error) {
 	}
 	l := &link{path: path, conn: conn, in: bufio.NewReader(conn)}
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Now()) })
-	err = l.begin()
+	if err = l.hello(); err == nil {
+		err = ask(l)
+	}
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
@@ -108,13 +120,12 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// begin does PROTOCOL.mux sections 1 and 9.
-func (l *link) begin() error {
+// hello does PROTOCOL.mux section 1.
+func (l *link) hello() error {
 	if err := l.checkOwner(); err != nil {
 		return err
 	}
 	hello := ssh.Marshal(struct{ Type, Version uint32 }{msgHello, version})
-	proxy := ssh.Marshal(struct{ Type, ID uint32 }{askProxy, 0})
 	if err := l.send(hello, nil); err != nil {
 		return err
 	}
@@ -125,10 +136,15 @@ func (l *link) begin() error {
 	if kind != msgHello || len(body) < 4 || binary.BigEndian.Uint32(body) != version {
 		return &Error{l.path, fmt.Sprintf("speaks another protocol than version %d", version), nil}
 	}
-	if err := l.send(proxy, nil); err != nil {
+	return nil
+}
+
+// proxy does section 9.
+func (l *link) proxy() error {
+	if err := l.send(ssh.Marshal(struct{ Type, ID uint32 }{askProxy, 0}), nil); err != nil {
 		return err
 	}
-	switch kind, body, err = l.message(); {
+	switch kind, body, err := l.message(); {
 	case err != nil:
 		return err
 	case kind == sayDenied || kind == sayFailure:

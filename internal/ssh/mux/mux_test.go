@@ -261,6 +261,36 @@ func TestEnded(t *testing.T) {
 	}
 }
 
+// TestNoFurtherSession: a master whose server gives no further session lives on when a
+// Dialogue asks for one, and so do all that use it.
+func TestNoFurtherSession(t *testing.T) {
+	s := sshtest.StartSshdForOther(t, "Subsystem echo /bin/cat", "MaxSessions 1")
+	m := startMaster(t, s)
+	var refused error
+	talk := func(ctx context.Context, h host.Host, c fleet.Channel) error {
+		for range 3 {
+			if _, refused = c.Exec(ctx, "true", strings.NewReader("")); !errors.Is(refused, fleet.ErrNoExec) {
+				return fmt.Errorf("got %w", refused)
+			}
+		}
+		if _, err := c.Write([]byte("hello")); err != nil {
+			return err
+		}
+		_, err := io.ReadFull(c, make([]byte, 5))
+		return err
+	}
+	x := &shared{path: m.path}
+	if r := run(t, x, fleet.Params{}, fleet.Command{Line: "echo", Dialogue: talk}, nil).result; x.err != nil || r.Exit != 0 {
+		t.Errorf("%+v, %v", r, x.err)
+	}
+	if refused == nil || !strings.Contains(refused.Error(), "gives no session") {
+		t.Errorf("got %v", refused)
+	}
+	if out, err := exec.Command("ssh", "-F", "none", "-S", m.path, "-O", "check", "x").CombinedOutput(); err != nil {
+		t.Errorf("the master has ended: %s", out)
+	}
+}
+
 // TestDialogue: a subsystem and commands beside it go over a master, and what a
 // Dialogue says of them is the result.
 func TestDialogue(t *testing.T) {
