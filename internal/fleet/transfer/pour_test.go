@@ -25,6 +25,8 @@ func TestPour(t *testing.T) {
 	}{
 		{name: "cat", pours: true},
 		{name: "not compared", noVerify: true, pours: true},
+		{name: "no perl", before: program(t, "perl", "exit 127"), pours: true},
+		{name: "perl reads", before: program(t, "perl", "head -c 1000 >/dev/null")},
 		{name: "no cat", before: program(t, "cat", "exit 127")},
 		{name: "too little", before: program(t, "cat", "head -c 1000")},
 		{name: "damaged", before: program(t, "cat", "tr 0 1")},
