@@ -19,27 +19,39 @@ type Configuration struct {
 
 // files is one set of files and flags.
 type files struct {
-	quick *sshconf.Config                // knows no installed ssh
+	quick *sshconf.Config                // knows no installed ssh, unless that alone takes the files
 	exact func() (*Configuration, error) // knows its lists and defaults, and asks it
 }
 
+// newFiles reads them. What the newest release refuses, the installed one may take.
 func newFiles(ctx context.Context, p sshconf.Params, ssh sshconf.Runner) (*files, error) {
-	quick, err := sshconf.Load(ctx, p)
+	f := &files{exact: sync.OnceValues(func() (*Configuration, error) { return exactly(context.WithoutCancel(ctx), p, ssh) })}
+	var err error
+	if f.quick, err = sshconf.Load(ctx, p); err == nil {
+		return f, nil
+	}
+	exact, exactErr := f.exact()
+	if _, missing := errors.AsType[*openssh.NotFoundError](exactErr); missing {
+		return nil, err
+	}
+	if exactErr != nil {
+		return nil, exactErr
+	}
+	f.quick = exact.Config
+	return f, nil
+}
+
+// exactly reads the files as the installed ssh does.
+func exactly(ctx context.Context, p sshconf.Params, ssh sshconf.Runner) (*Configuration, error) {
+	var err error
+	if p.Defaults, err = sshconf.AskDefaults(ctx, ssh); err != nil {
+		return nil, err
+	}
+	c, err := sshconf.Load(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	return &files{quick: quick, exact: sync.OnceValues(func() (*Configuration, error) {
-		ctx := context.WithoutCancel(ctx)
-		var err error
-		if p.Defaults, err = sshconf.AskDefaults(ctx, ssh); err != nil {
-			return nil, err
-		}
-		c, err := sshconf.Load(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		return &Configuration{c, sshconf.NewAsker(c, ssh)}, nil
-	})}, nil
+	return &Configuration{c, sshconf.NewAsker(c, ssh)}, nil
 }
 
 // resolve asks the installed ssh only where nobody else knows the answer: it

@@ -62,3 +62,18 @@ func TestThroughSSH(t *testing.T) {
 		}
 	}
 }
+
+// TestInstalledRelease: what newer releases refuse is no error where the installed one
+// takes it, and the reverse.
+func TestInstalledRelease(t *testing.T) {
+	for _, word := range []string{"0x10", "0X1f", "010", "+4", "-0", "08", "0x", "0b10", "1_0", "256", "0x100", "lowdelay"} {
+		_, refusal := askWords(t, []string{"-G", "-F", "none", "-o", "IPQoS=" + word, "--", "x"})
+		r, err := New(t.Context(), Params{Connection: Connection{Config: "none", Settings: []string{"IPQoS=" + word}}, Getenv: os.Getenv, Stderr: io.Discard})
+		if err == nil {
+			_, err = r.Configuration()
+		}
+		if (err == nil) != (refusal == nil) {
+			t.Errorf("IPQoS %s: %v, ssh: %v", word, err, refusal)
+		}
+	}
+}

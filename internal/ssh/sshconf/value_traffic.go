@@ -68,9 +68,7 @@ func serviceName(arg string, v Version) (name string, ok bool) {
 	case v.AtLeast(noServiceTypes):
 		tos, ok = number(arg, math.MaxUint8)
 	default:
-		var wide int64
-		wide, err := strconv.ParseInt(strings.TrimLeft(arg, spaces), 0, 16)
-		tos, ok = int(wide), err == nil && wide >= 0 && wide <= math.MaxUint8
+		tos, ok = anyBase(arg, math.MaxUint8)
 	}
 	if i < 0 && !ok {
 		return "", false
@@ -79,6 +77,20 @@ func serviceName(arg string, v Version) (name string, ok bool) {
 		return known[i].name, true
 	}
 	return fmt.Sprintf("0x%02x", tos), true
+}
+
+// anyBase is number for what strtol(3) reads with base 0: 0x is hexadecimal, 0 octal.
+func anyBase(s string, most int64) (n int, ok bool) {
+	s = strings.TrimLeft(s, spaces)
+	digits := strings.TrimLeft(s, "+-")
+	sign, base := s[:len(s)-len(digits)], 10
+	if hex, found := strings.CutPrefix(strings.ToLower(digits), "0x"); found {
+		digits, base = hex, 16
+	} else if strings.HasPrefix(digits, "0") {
+		base = 8
+	}
+	wide, err := strconv.ParseInt(sign+digits, base, 64)
+	return int(wide), err == nil && wide >= 0 && wide <= most
 }
 
 // parseTunnelDevice reads the number of a device here and, behind a colon, one
