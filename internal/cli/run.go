@@ -264,7 +264,7 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	signal.Notify(deadly, syscall.SIGPIPE, syscall.SIGXFSZ)
 	defer signal.Stop(deadly)
 
-	load, untune := fleet.Tune(sys.Getenv)
+	load, untune := fleet.Tune(sys.Getenv, t.command)
 	defer untune()
 	drain, hard, stop := interruptsSaying(ctx, terminal.NewScreen(sys.Stderr, sys.Getenv), sys, "stopping, and ending what still runs; press Ctrl-C again to leave it")
 	defer stop()

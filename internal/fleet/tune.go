@@ -21,11 +21,13 @@ const (
 )
 
 // Tune starts with one processor and a lazy collector, and takes both
-// back when the work asks for it: load is what gives processors. GOMAXPROCS, GOGC
+// back when the work asks for it: load is what gives processors. A Dialogue, which
+// moves data, has all processors at once: servers on this machine leave it no such
+// share of one that it would be given another, and wait for it. GOMAXPROCS, GOGC
 // or GOMEMLIMIT of the user's stay.
-func Tune(getenv func(string) string) (load *Load, stop func()) {
+func Tune(getenv func(string) string, command Command) (load *Load, stop func()) {
 	procs, undo := 0, func() {}
-	if getenv("GOMAXPROCS") == "" {
+	if getenv("GOMAXPROCS") == "" && command.Dialogue == nil {
 		procs = runtime.NumCPU()
 		before := runtime.GOMAXPROCS(1)
 		undo = func() { runtime.GOMAXPROCS(before) }
