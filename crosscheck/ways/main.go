@@ -5,9 +5,10 @@
 // of a program to its end, for one byte and for many. Both take turns run by run: the one,
 // the other, the other, the one, so that they see the same machine and what changes evenly
 // is the same for both; with -core N on one core only, where nothing depends on how the
-// scheduler spreads ssh and sshd over several.
+// scheduler spreads ssh and sshd over several. Else how fast a connection is differs by a
+// fifth with that, for as long as it lasts: many short ones say more than few long ones.
 //
-//	go run ./crosscheck/ways [-pairs 15] [-size 256] [-core 0] [-for 2m] [-mode scp]
+//	go run ./crosscheck/ways [-blocks 1000] [-size 192] [-core 0] [-for 2m] [-mode scp]
 package main
 
 import (
@@ -44,8 +45,8 @@ const cipher = "aes128-gcm@openssh.com"
 
 func main() {
 	log.SetFlags(0)
-	pairs := flag.Int("pairs", 15, "of runs of each mode")
-	size := flag.Int("size", 256, "MiB of a long run")
+	pairs := flag.Int("blocks", 1000, "of turns of each mode at most")
+	size := flag.Int("size", 192, "MiB of a long run")
 	core := flag.Int("core", -1, "run everything on this core")
 	limit := flag.Duration("for", 2*time.Minute, "begin no pair after that")
 	only := flag.String("mode", "", "pipe, forward -L, forward -R or scp; all of them by default")
@@ -200,6 +201,7 @@ func run(stdin string, argv ...string) (float64, error) {
 	}
 	defer in.Close()
 	cmd.Stdin = in
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // the scheduler shares by sessions (sched(7): autogroup), and sshpace's have one each
 	start := time.Now()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("%s: %w: %s", argv[0], err, out)
@@ -246,7 +248,7 @@ func (l *lab) tunnel(flag, file string, ends func(dialed, accepted net.Conn) (in
 		return 0, err
 	}
 	cmd := exec.Command("ssh", append(l.options("-p"), "-N", flag, address+":"+behind.Addr().String(), "127.0.0.1")...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // as ssh -f has it: the scheduler shares by sessions (sched(7): autogroup)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // as ssh -f has it
 	start := time.Now()
 	if err := cmd.Start(); err != nil {
 		return 0, err
@@ -327,63 +329,134 @@ func compare(ctx context.Context, only record.Mode, pairs, size int) error {
 	}
 	defer done()
 	suite := alg.NewSuite(cipher, "", "")
-	ratios, loops, ours := map[record.Mode][]float64{}, map[record.Mode][]float64{}, map[record.Mode][]float64{}
+	all := map[record.Mode]*series{}
 	for range pairs {
 		for _, m := range modes {
 			if ctx.Err() != nil || only != "" && only != m.mode {
 				continue
 			}
-			way := bed.Subjects([]record.Mode{m.mode}, workload.Options{Suite: suite, Direction: record.Upload})[0]
-			loop, own, err := m.turns(l, way, size)
-			if err != nil {
-				return fmt.Errorf("%s: %w", m.mode, err)
+			if all[m.mode] == nil {
+				all[m.mode] = &series{size: size}
 			}
-			loops[m.mode], ours[m.mode] = append(loops[m.mode], loop), append(ours[m.mode], own)
-			if loop > 0 && own > 0 {
-				ratios[m.mode] = append(ratios[m.mode], own/loop)
+			way := bed.Subjects([]record.Mode{m.mode}, workload.Options{Suite: suite, Direction: record.Upload})[0]
+			if err := all[m.mode].block(m, l, way); err != nil {
+				return fmt.Errorf("%s: %w", m.mode, err)
 			}
 		}
 	}
-	fmt.Printf("%-12s %10s %10s %12s %18s %6s\n", "MB/s", "loop", "sshpace", "median", "95 % interval", "pairs")
+	fmt.Printf("%-12s %10s %10s %12s %18s %6s %8s\n", "MB/s", "loop", "sshpace", "median", "95 % interval", "blocks", "spread")
 	for _, m := range modes {
-		if len(ratios[m.mode]) == 0 {
-			continue
+		if s := all[m.mode]; s != nil {
+			fmt.Printf("%-12s %s\n", m.mode, s)
 		}
-		middle, lo, hi := interval(ratios[m.mode])
-		fmt.Printf("%-12s %10.0f %10.0f %+11.1f%% %+8.1f to %+.1f%% %6d\n", m.mode,
-			median(loops[m.mode])/1e6, median(ours[m.mode])/1e6, 100*(middle-1), 100*(lo-1), 100*(hi-1), len(ratios[m.mode]))
 	}
 	return nil
 }
 
-// turns are MB/s of both, without what one byte takes: each moves all twice.
-func (m mode) turns(l *lab, way *workload.Subject, size int) (loop, own float64, err error) {
-	const byHand, bySSHPace = 0, 1
+// byHand and bySSHPace are the two that take turns.
+const byHand, bySSHPace = 0, 1
+
+// block is the seconds of two long runs of each, right after each other, in one of the
+// orders 0110 and 1001, so that what changes evenly is the same for both.
+type block [2][2]float64
+
+// series is what all blocks of a mode took; the first of all, which finds programs and
+// files cold, is not in it.
+type series struct {
+	size   int
+	warm   bool
+	start  [2][]float64 // seconds of one byte
+	blocks []block
+}
+
+func (s *series) block(m mode, l *lab, way *workload.Subject) error {
 	run := func(who int, all bool) (float64, error) {
 		if who == byHand {
 			return m.loop(l, filepath.Join(l.dir, map[bool]string{false: "short", true: "long"}[all]))
 		}
 		bytes := int64(1)
 		if all {
-			bytes = int64(size)
+			bytes = int64(s.size)
 		}
 		r, err := way.Run(context.Background(), bytes)
 		return r.Wall.Seconds(), err
 	}
 	one := rand.IntN(2)
-	var took [2]float64
-	for _, turn := range []struct {
-		who    int
-		all    bool
-		weight float64
-	}{{one, false, -1}, {1 - one, false, -1}, {one, true, 0.5}, {1 - one, true, 0.5}, {1 - one, true, 0.5}, {one, true, 0.5}} {
-		seconds, err := run(turn.who, turn.all)
+	var took block
+	var begun [2]float64
+	for i, who := range []int{one, 1 - one, one, 1 - one, 1 - one, one} {
+		seconds, err := run(who, i > 1)
 		if err != nil {
-			return 0, 0, err
+			return err
 		}
-		took[turn.who] += turn.weight * seconds
+		if i < 2 {
+			begun[who] = seconds
+		} else {
+			took[who][i/4] = seconds
+		}
 	}
-	return float64(size) / took[byHand], float64(size) / took[bySSHPace], nil
+	if !s.warm {
+		s.warm = true
+		return nil
+	}
+	s.start[0], s.start[1], s.blocks = append(s.start[0], begun[0]), append(s.start[1], begun[1]), append(s.blocks, took)
+	return nil
+}
+
+// rates are the MB/s of all long runs of one of both, in turn, without what one byte
+// takes at the median: a start is known better from all of them than from one.
+func (s *series) rates(who int) (rates []float64) {
+	start := median(s.start[who])
+	for _, b := range s.blocks {
+		for _, seconds := range b[who] {
+			rates = append(rates, float64(s.size)/1e6/math.Max(seconds-start, seconds/10))
+		}
+	}
+	return rates
+}
+
+// ratios are, for each block, the logarithm of sshpace's rate over the loop's.
+func (s *series) ratios() (logs []float64) {
+	loop, own := s.rates(byHand), s.rates(bySSHPace)
+	for i := 0; i < len(loop); i += 2 {
+		logs = append(logs, math.Log(own[i]*own[i+1]/(loop[i]*loop[i+1]))/2)
+	}
+	return logs
+}
+
+// draws is of how many other series of blocks the interval is made.
+const draws = 1000
+
+// doubt is the 95 % interval of the middle ratio: what it is of blocks drawn from these
+// again and again, with the runs of one byte that belong to them.
+func (s *series) doubt() (lo, hi float64) {
+	random := rand.New(rand.NewPCG(1, 1))
+	var middles []float64
+	for range draws {
+		drawn := series{size: s.size}
+		for range s.blocks {
+			i := random.IntN(len(s.blocks))
+			drawn.blocks = append(drawn.blocks, s.blocks[i])
+			for who := range s.start {
+				drawn.start[who] = append(drawn.start[who], s.start[who][i])
+			}
+		}
+		middles = append(middles, center(drawn.ratios()))
+	}
+	slices.Sort(middles)
+	return middles[draws/40], middles[draws-1-draws/40]
+}
+
+func (s *series) String() string {
+	if len(s.blocks) == 0 {
+		return "no block was whole in that time"
+	}
+	logs := s.ratios()
+	middle := center(logs)
+	lo, hi := s.doubt()
+	percent := func(log float64) float64 { return 100 * (math.Exp(log) - 1) }
+	return fmt.Sprintf("%10.0f %10.0f %+11.1f%% %+8.1f to %+.1f%% %6d %7.0f%%",
+		median(s.rates(byHand)), median(s.rates(bySSHPace)), percent(middle), percent(lo), percent(hi), len(logs), percent(spread(logs)))
 }
 
 // sshpace is a private pair of ssh and sshd as bench --mode has it.
@@ -405,15 +478,30 @@ func sshpace(ctx context.Context) (bed *workload.Bed, done func(), err error) {
 	return bed, func() { cleanUp(); tb.Close(); dir.Close() }, err
 }
 
-func median(values []float64) float64 { middle, _, _ := interval(values); return middle }
-
-// interval is the median with its 95 % interval from order statistics.
-func interval(values []float64) (middle, lo, hi float64) {
-	if len(values) == 0 {
-		return math.NaN(), math.NaN(), math.NaN()
-	}
+func median(values []float64) float64 {
 	values = slices.Sorted(slices.Values(values))
 	n := len(values)
-	reach := int(math.Ceil(0.98 * math.Sqrt(float64(n))))
-	return (values[(n-1)/2] + values[n/2]) / 2, values[max(0, n/2-reach)], values[min(n-1, n/2+reach)]
+	return (values[(n-1)/2] + values[n/2]) / 2
+}
+
+// spread is how far values are from their median, at the median, as a standard deviation.
+func spread(values []float64) float64 {
+	middle := median(values)
+	var far []float64
+	for _, v := range values {
+		far = append(far, math.Abs(v-middle))
+	}
+	return 1.4826 * median(far)
+}
+
+// center is the median of the means of every two values (Hodges and Lehmann): as good as
+// a mean, and a few wild runs do not move it.
+func center(values []float64) float64 {
+	var means []float64
+	for i, a := range values {
+		for _, b := range values[i:] {
+			means = append(means, (a+b)/2)
+		}
+	}
+	return median(means)
 }
