@@ -231,17 +231,21 @@ func (e *Ends) After(ctx context.Context) (time.Duration, *Wire) {
 	return cpu, &w
 }
 
-// KexCases are a login with each of some key exchanges. Names of one computation
-// are carried out by its standard name, where that is one of them.
+// KexCases are a login with each of some key exchanges.
 func (e *Ends) KexCases(names []string) (cases []Case) {
 	for _, name := range names {
-		by := alg.Canonical(alg.Kex, name)
-		if !slices.Contains(names, by) {
-			by = name
-		}
-		cases = append(cases, e.caseOf(KexFactor, name, e.Argv(alg.Suite{Kex: by}, "true")))
+		cases = append(cases, e.caseOf(KexFactor, name, e.Argv(alg.Suite{Kex: standard(name, names)}, "true")))
 	}
 	return cases
+}
+
+// standard is the name by which the key exchange is carried out for all its names: the
+// standard one, where that is one of those that are asked for.
+func standard(name string, asked []string) string {
+	if by := alg.Canonical(alg.Kex, name); slices.Contains(asked, by) {
+		return by
+	}
+	return name
 }
 
 // ClientCases are a login by ssh and one by our own client, program being

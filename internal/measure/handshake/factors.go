@@ -167,7 +167,7 @@ func (f *Factors) Full(kex []string) (cases []Case) {
 	for _, name := range kex {
 		for _, h := range f.host {
 			for _, u := range f.user {
-				cases = append(cases, f.login(FullFactor, name+" "+h.name+" "+u.name, alg.Suite{Kex: name, HostKey: h.name}, u))
+				cases = append(cases, f.login(FullFactor, name+" "+h.name+" "+u.name, alg.Suite{Kex: standard(name, kex), HostKey: h.name}, u))
 			}
 		}
 	}

@@ -97,6 +97,10 @@ func TestAlikeKex(t *testing.T) {
 	if argv := e.KexCases([]string{"curve25519-sha256@libssh.org"})[0].Argv(""); !slices.Contains(argv, "KexAlgorithms=curve25519-sha256@libssh.org") {
 		t.Errorf("%q", argv)
 	}
+	f := &Factors{ends: e, everyKey: e, host: []*keyPair{{name: "ssh-ed25519"}}, user: []*keyPair{{name: "ssh-ed25519"}}}
+	if n := Distinct(f.Full([]string{"curve25519-sha256@libssh.org", "curve25519-sha256", "ecdh-sha2-nistp256"})); n != 2 {
+		t.Errorf("%d logins of 2 key exchanges by 3 names with each key", n)
+	}
 }
 
 // TestBudget: there are two rounds at least, and no further ones that would not fit.

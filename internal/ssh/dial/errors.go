@@ -142,8 +142,7 @@ func timedOut(c *conn, peer string, err error) *Error {
 func protocolError(c *conn, peer string, err error) *Error {
 	text := strings.TrimPrefix(err.Error(), "ssh: handshake failed: ")
 	if noCommon := (*ssh.AlgorithmNegotiationError)(nil); errors.As(err, &noCommon) {
-		return &Error{Class: fleet.NoCommonAlgo, Text: "Unable to negotiate with " + peer + ": " + strings.TrimPrefix(text, "ssh: "),
-			Hint: "the server is older or stricter than this program; --engine openssh may know the algorithm", Err: err}
+		return unmatched(peer, noCommon)
 	}
 	if reason, ok := strings.CutPrefix(text, "ssh: disconnect, reason "); ok {
 		return disconnected(c, peer, reason, err)
@@ -156,6 +155,28 @@ func protocolError(c *conn, peer string, err error) *Error {
 		return &Error{Class: class, Text: "Connection closed by " + peer + ": " + endText(err), Err: err}
 	}
 	return &Error{Class: fleet.NotSSH, Text: "protocol error with " + peer + ": " + strings.TrimPrefix(text, "ssh: "), Err: err}
+}
+
+// notMatched are ssh's words for what two sides have nothing in common of (ssherr.c), and
+// the keyword that says what ours offers.
+var notMatched = []struct{ what, words, keyword string }{
+	{"key exchange", "key exchange method", "KexAlgorithms"},
+	{"host key", "host key type", "HostKeyAlgorithms"},
+	{"cipher", "cipher", "Ciphers"},
+	{"MAC", "MAC", "MACs"},
+	{"compression", "compression method", "Compression"},
+}
+
+// unmatched says it as ssh does.
+func unmatched(peer string, err *ssh.AlgorithmNegotiationError) *Error {
+	e := &Error{Class: fleet.NoCommonAlgo, Text: "Unable to negotiate with " + peer + ": " + strings.TrimPrefix(err.Error(), "ssh: "), Err: err}
+	for _, row := range notMatched {
+		if strings.HasSuffix(err.What, row.what) {
+			e.Text = "Unable to negotiate with " + peer + ": no matching " + row.words + " found. Their offer: " + strings.Join(err.RequestedAlgorithms, ",")
+			e.Hint = "sshpace explain shows " + row.keyword + ", of which the server has none; --engine openssh may know more"
+		}
+	}
+	return e
 }
 
 // disconnected is a server that took its leave with a message (RFC 4253

@@ -68,7 +68,7 @@ func TestLoginFaults(t *testing.T) {
 		{name: "garbage after banner", server: &sshtest.Server{Raw: say("SSH-2.0-x\r\n" + strings.Repeat("\xff", 4096))},
 			class: fleet.NotSSH, phase: fleet.PhaseKex},
 		{name: "no common algorithm", edit: func(x *dial.Target) { x.KeyExchanges = []string{"ecdh-sha2-nistp521"} },
-			class: fleet.NoCommonAlgo, phase: fleet.PhaseKex, text: "Unable to negotiate with 127.0.1.1 port "},
+			class: fleet.NoCommonAlgo, phase: fleet.PhaseKex, text: ": no matching key exchange method found. Their offer: "},
 		{name: "changed key", edit: func(x *dial.Target) { x.HostKeys = fixedKey{sshtest.NewKey(t).PublicKey()} },
 			class: fleet.HostKeyChanged, phase: fleet.PhaseHostkey, text: "has changed"},
 		{name: "unknown key", edit: func(x *dial.Target) { x.HostKeys = noKey{} },

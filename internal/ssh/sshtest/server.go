@@ -50,8 +50,6 @@ type Server struct {
 	mu       sync.Mutex
 	conns    map[net.Conn]bool
 	accepted int
-	open     int
-	peak     int
 	done     sync.WaitGroup
 }
 
@@ -108,11 +106,8 @@ func (s *Server) Close() {
 // Port is where the server listens, at every address in 127.0.0.0/8.
 func (s *Server) Port() int { return s.listener.Addr().(*net.TCPAddr).Port }
 
-// Accepted is how many connections came, Peak how many were open at once.
+// Accepted is how many connections came.
 func (s *Server) Accepted() int { s.mu.Lock(); defer s.mu.Unlock(); return s.accepted }
-
-// Peak is the largest number of connections that were open at once.
-func (s *Server) Peak() int { s.mu.Lock(); defer s.mu.Unlock(); return s.peak }
 
 func (s *Server) accept() {
 	config := s.config()
@@ -131,8 +126,6 @@ func (s *Server) accept() {
 		s.mu.Lock()
 		s.conns[c] = true
 		s.accepted++
-		s.open++
-		s.peak = max(s.peak, s.open)
 		s.mu.Unlock()
 		s.done.Go(func() { s.serve(c, config) })
 	}
@@ -169,7 +162,6 @@ func (s *Server) serve(c net.Conn, config *ssh.ServerConfig) {
 		c.Close()
 		s.mu.Lock()
 		delete(s.conns, c)
-		s.open--
 		s.mu.Unlock()
 	}()
 	if s.Raw != nil {
