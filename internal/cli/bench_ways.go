@@ -280,7 +280,7 @@ func runModes(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlag
 	if len(args) > 0 && len(paths) > 0 {
 		return usageError("leave the host out", "--rtt, --rate and --loss are for the private server on loopback")
 	}
-	if wrong, hint := workload.Folders(f.ways.folder, f.ways.there, len(args) > 0); wrong != "" {
+	if wrong, hint := workload.Misplaced(modes, count, f.ways.folder, f.ways.there, len(args) > 0); wrong != "" {
 		return usageError(hint, "%s", wrong)
 	}
 	view := terminal.NewScreen(sys.Stderr, sys.Getenv)

@@ -67,6 +67,11 @@ func Modes(words []string) (meant []record.Mode, unknown string) {
 	return meant, ""
 }
 
+// copiesFiles reports whether a mode moves files.
+func copiesFiles(name record.Mode) bool {
+	return slices.ContainsFunc(modes, func(m mode) bool { return m.name == name && m.files })
+}
+
 func anywhere(*Bed, Options) string { return "" }
 
 func jumps(b *Bed, _ Options) string {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,6 +19,7 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/pattern"
 	"sshpace/internal/base/shell"
+	"sshpace/internal/record"
 	"sshpace/internal/sys/bounded"
 	"sshpace/internal/sys/proc"
 )
@@ -41,9 +43,13 @@ var (
 	words      = pattern.Lazy(`^(/[A-Za-z0-9_.+@,=-]+)+$`)
 )
 
-// Folders says what is wrong with folders that somebody names for files, and what to
-// do: here at this end and there on a host, if there is one; "" is not named.
-func Folders(here, there string, host bool) (wrong, hint string) {
+// Misplaced says what is wrong with where files are to be, and what to do: in which modes,
+// how many if not one, in which folder here at this end and there on a host, if there is
+// one; 0 and "" are not named.
+func Misplaced(modes []record.Mode, files int, here, there string, host bool) (wrong, hint string) {
+	if files > 0 && !slices.ContainsFunc(modes, copiesFiles) {
+		return "none of these modes copies files, which --files is for", "add one that does: --mode scp,sftp,rsync"
+	}
 	if info, err := os.Stat(here); here != "" && (err != nil || !info.IsDir()) {
 		return "--folder " + here + ": there is no such folder", "make it first, or name another one"
 	}
