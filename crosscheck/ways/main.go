@@ -5,8 +5,8 @@
 // of a program to its end, for one byte and for many. Both take turns run by run: the one,
 // the other, the other, the one, so that they see the same machine and what changes evenly
 // is the same for both; with -core N on one core only, where nothing depends on how the
-// scheduler spreads ssh and sshd over several. Else how fast a connection is differs by a
-// fifth with that, for as long as it lasts: many short ones say more than few long ones.
+// scheduler spreads ssh and sshd over several. On two cores runs of 0.3 and of 1.5 s differ
+// by a fifth alike, so that many short ones say more than few long ones.
 //
 //	go run ./crosscheck/ways [-blocks 1000] [-size 192] [-core 0] [-for 2m] [-mode scp]
 package main
