@@ -103,7 +103,7 @@ func (f pingFlags) run(ctx context.Context, sys System, client *ping.Client, s *
 		return err
 	}
 	report := latency.Of(client, s, time.Duration(f.interval), result)
-	show := report.Text
+	show := func(w io.Writer) error { return report.Text(w, terminal.Width(w, sys.Getenv)) }
 	if f.json {
 		show = report.JSON
 	}

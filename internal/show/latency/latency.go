@@ -113,13 +113,15 @@ func ms(ns int64) string {
 	return fmt.Sprintf("%.2f", value)
 }
 
-// Text writes the summary for people.
-func (r *Report) Text(w io.Writer) error {
+// Text writes the summary for people, in lines of no more than width characters
+// where that can be (60 or more); 0 is any width.
+func (r *Report) Text(w io.Writer, width int) error {
 	var b strings.Builder
+	l := layout{width > 0 && width < wide}
 	if len(r.Lanes) > 0 {
-		r.table(&b)
+		r.table(&b, l)
 	}
-	r.timeline(&b)
+	r.timeline(&b, l)
 	if r.LoadBytesPerS > 0 {
 		fmt.Fprintf(&b, "loaded: beside a transfer of %s\n", unit.Throughput(r.LoadBytesPerS))
 	}
@@ -127,25 +129,50 @@ func (r *Report) Text(w io.Writer) error {
 		fmt.Fprintf(&b, "%d rounds were not sent: this machine was stopped or busy\n", r.Skipped)
 	}
 	for _, note := range r.Notes {
-		b.WriteString(strings.Join(termsafe.Fold(note, width), "\n") + "\n")
+		b.WriteString(strings.Join(termsafe.Fold(note, foldAt(width)), "\n") + "\n")
 	}
 	_, err := w.Write(termsafe.Text([]byte(b.String())))
 	return err
 }
 
-// width is that of a terminal.
-const width = 80
+const (
+	wide  = 78 // the table with titles and figures side by side
+	folds = 80 // where notes fold on no terminal, and on a wide one
+)
+
+func foldAt(width int) int {
+	if width <= 0 {
+		return folds
+	}
+	return min(width, folds)
+}
+
+// layout is how titles stand to their figures.
+type layout struct {
+	above bool // on a line of their own: the terminal is narrow
+}
+
+// title begins the row of what s says.
+func (l layout) title(s string) string {
+	switch {
+	case !l.above:
+		return fmt.Sprintf("%-17s ", s)
+	case s == "":
+		return ""
+	}
+	return s + "\n"
+}
 
 // table sums the sessions up.
-func (r *Report) table(b *strings.Builder) {
+func (r *Report) table(b *strings.Builder, l layout) {
 	fmt.Fprintf(b, "\n--- %s: latency over ssh, ms ---\n", r.Target)
-	fmt.Fprintf(b, "%-17s %5s %5s %6s %13s", "", "sent", "lost", "min", "p50")
+	fmt.Fprintf(b, "%s%5s %5s %6s %13s", l.title(""), "sent", "lost", "min", "p50")
 	for _, q := range ping.Quantiles {
 		fmt.Fprintf(b, " %6s", q.Name)
 	}
 	fmt.Fprintf(b, " %6s\n", "max")
 	for _, s := range r.Lanes {
-		row(b, s)
+		row(b, s, l)
 	}
 }
 
@@ -156,15 +183,16 @@ func title(s ping.Summary) string {
 	return s.Lane
 }
 
-func row(b *strings.Builder, s ping.Summary) {
-	fmt.Fprintf(b, "%-17s %5d %5d", title(s), s.Sent, s.Sent-s.Back)
+func row(b *strings.Builder, s ping.Summary, l layout) {
+	fmt.Fprintf(b, "%s%5d %5d", l.title(title(s)), s.Sent, s.Sent-s.Back)
 	if s.Back == 0 {
 		b.WriteString("\n")
 		return
 	}
 	median := ms(s.Median.Value)
 	if s.Median.Hi > 0 {
-		median += " ±" + ms((s.Median.Hi-s.Median.Lo)/2)
+		// The farther end: half of a skewed interval would not reach it.
+		median += " ±" + ms(max(s.Median.Hi-s.Median.Value, s.Median.Value-s.Median.Lo))
 	}
 	fmt.Fprintf(b, " %6s %13s", ms(s.Min), median)
 	for _, q := range ping.Quantiles {
@@ -178,7 +206,7 @@ func row(b *strings.Builder, s ping.Summary) {
 }
 
 // timeline is the median of each tenth of the time.
-func (r *Report) timeline(b *strings.Builder) {
+func (r *Report) timeline(b *strings.Builder, l layout) {
 	const enough = 20 // bytes in a lane, so that a tenth has some
 	heading := "p50 of each tenth of the time, ms\n"
 	for _, s := range r.Lanes {
@@ -187,14 +215,15 @@ func (r *Report) timeline(b *strings.Builder) {
 		}
 		b.WriteString(heading)
 		heading = ""
-		fmt.Fprintf(b, "%-17s", title(s))
+		b.WriteString(l.title(title(s)))
+		var tenths []string
 		for _, ns := range s.Timeline {
 			text := "-"
 			if ns > 0 {
 				text = ms(ns)
 			}
-			fmt.Fprintf(b, " %5s", text)
+			tenths = append(tenths, fmt.Sprintf("%5s", text))
 		}
-		b.WriteString("\n")
+		b.WriteString(strings.Join(tenths, " ") + "\n")
 	}
 }

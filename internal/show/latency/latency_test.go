@@ -1,6 +1,7 @@
 package latency_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -31,24 +32,46 @@ func summary(lane string, loaded bool, back int) ping.Summary {
 // TestText: the summary fits a terminal however long bytes take, and few bytes have
 // no interval.
 func TestText(t *testing.T) {
+	for _, width := range []int{0, 60, 77, 78, 200} {
+		t.Run(fmt.Sprint(width), func(t *testing.T) { fits(t, width) })
+	}
+}
+
+// fits checks the summary on a terminal of width; 0 is none.
+func fits(t *testing.T, width int) {
+	most := 80
+	if width > 0 {
+		most = min(width, 80)
+	}
 	r := &latency.Report{Target: "host", Notes: []string{strings.Repeat("a word of a note ", 10)}, Result: &ping.Result{}}
 	for _, lane := range ping.Lanes() {
 		r.Lanes = append(r.Lanes, summary(lane, false, 5), summary(lane, true, 12345))
 	}
 	var text strings.Builder
-	if err := r.Text(&text); err != nil {
+	if err := r.Text(&text, width); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(text.String()) {
 		line = strings.TrimSuffix(line, "\n")
-		if n := utf8.RuneCountInString(line); n > 80 {
+		if n := utf8.RuneCountInString(line); n > most {
 			t.Errorf("%d characters: %s", n, line)
 		}
-		if of, _, _ := strings.Cut(line, " "); of == "pty" && strings.Contains(line, "12345") && strings.Contains(line, "±") != strings.Contains(line, "loaded") {
-			t.Errorf("an interval of few bytes, or none of many: %s", line)
-		}
+	}
+	if n := strings.Count(text.String(), "±"); n != len(ping.Lanes()) {
+		t.Errorf("%d intervals: many bytes have one, few have none:\n%s", n, &text)
 	}
 	if n := strings.Count(text.String(), "tenth of the time"); n != 1 {
 		t.Errorf("%d headings of the time:\n%s", n, &text)
+	}
+}
+
+// TestSkewedInterval: what stands behind ± reaches the farther end of the interval.
+func TestSkewedInterval(t *testing.T) {
+	s := summary("pty", false, 100)
+	s.Median = ping.Interval{Value: int64(10 * time.Millisecond), Lo: int64(9 * time.Millisecond), Hi: int64(15 * time.Millisecond)}
+	r := &latency.Report{Target: "host", Result: &ping.Result{Lanes: []ping.Summary{s}}}
+	var text strings.Builder
+	if err := r.Text(&text, 0); err != nil || !strings.Contains(text.String(), "10.0 ±5.00") {
+		t.Errorf("%v\n%s", err, &text)
 	}
 }

@@ -30,6 +30,7 @@ type agents struct {
 // agentConn is one agent, connected and asked for its keys on first use.
 type agentConn struct {
 	socket string
+	limit  time.Duration // for connecting and the list of keys
 	once   sync.Once
 	conn   net.Conn
 	client agent.ExtendedAgent
@@ -39,7 +40,8 @@ type agentConn struct {
 }
 
 const (
-	// agentListTimeout bounds connecting and the list of keys.
+	// agentListTimeout bounds connecting and the list of keys; a shorter connect
+	// timeout does, too.
 	agentListTimeout = 5 * time.Second
 	// agentSignTimeout bounds one signature: some agents ask a person.
 	agentSignTimeout = 60 * time.Second
@@ -52,15 +54,16 @@ func newAgents(warn func(text ...string)) *agents {
 	return &agents{warn: warn, open: make(map[string]*agentConn)}
 }
 
-// keysOf returns the keys of the agent at socket, asking it once.
-func (a *agents) keysOf(socket string) ([]*agentKey, error) {
+// keysOf returns the keys of the agent at socket, asking it once, for the first
+// host that wants them, and waiting no longer than that host does for its server.
+func (a *agents) keysOf(socket string, patience time.Duration) ([]*agentKey, error) {
 	if socket == "" {
 		return nil, nil
 	}
 	a.mu.Lock()
 	c := a.open[socket]
 	if c == nil || c.lost.Load() {
-		c = &agentConn{socket: socket}
+		c = &agentConn{socket: socket, limit: min(agentListTimeout, patience)}
 		a.open[socket] = c
 	}
 	a.mu.Unlock()
@@ -80,16 +83,16 @@ func (a *agents) close() {
 }
 
 func (c *agentConn) connect(warn func(text ...string)) {
-	c.conn, c.err = net.DialTimeout("unix", c.socket, agentListTimeout)
+	c.conn, c.err = net.DialTimeout("unix", c.socket, c.limit)
 	if c.err != nil {
 		c.err = fmt.Errorf("agent at %s: %w", c.socket, c.err)
 		return
 	}
 	c.client = agent.NewClient(c.conn)
-	silent := time.AfterFunc(agentListTimeout, func() { c.conn.Close() })
+	silent := time.AfterFunc(c.limit, func() { c.conn.Close() })
 	list, err := c.client.List()
 	if !silent.Stop() {
-		c.err = fmt.Errorf("agent at %s: no answer within %v", c.socket, agentListTimeout)
+		c.err = fmt.Errorf("agent at %s: no answer within %v", c.socket, c.limit)
 		warn(c.err.Error() + "; its keys are not used")
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 
@@ -44,7 +45,9 @@ func (id *Identity) key() string {
 	return strings.Join(id.Files, "\x00") + end + strings.Join(id.Certificates, "\x00") + end + strconv.FormatBool(id.Only) + end + id.Agent
 }
 
-func (r *keyring) set(id *Identity) *keySet {
+// set is the keys for t, collected once for all targets of the same identity.
+func (r *keyring) set(t *Target) *keySet {
+	id := &t.Identity
 	key := id.key()
 	r.mu.Lock()
 	s := r.sets[key]
@@ -54,7 +57,7 @@ func (r *keyring) set(id *Identity) *keySet {
 	}
 	r.mu.Unlock()
 	s.once.Do(func() {
-		keys, problems, stale := r.collect(id)
+		keys, problems, stale := r.collect(id, t.connectTimeout())
 		s.keys, s.problems = keys, problems
 		r.mu.Lock()
 		s.stale = stale
@@ -65,8 +68,8 @@ func (r *keyring) set(id *Identity) *keySet {
 
 // collect orders the keys as ssh does (sshconnect2.c, pubkey_prepare):
 // certificates, agent keys that are named, other agent keys, key files.
-func (r *keyring) collect(id *Identity) (keys []signer, problems []string, stale func() bool) {
-	held, err := r.agents.keysOf(id.Agent)
+func (r *keyring) collect(id *Identity, patience time.Duration) (keys []signer, problems []string, stale func() bool) {
+	held, err := r.agents.keysOf(id.Agent, patience)
 	if err != nil {
 		problems = append(problems, err.Error())
 	}

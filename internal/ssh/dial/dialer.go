@@ -54,7 +54,7 @@ func (e *Engine) connect(ctx context.Context, t *Target, p progress, command *tr
 	if err != nil {
 		return nil, err
 	}
-	e.keys.set(&t.Identity) // before the server's time begins: an agent may be silent
+	e.keys.set(t) // before the server's time begins: an agent may be silent
 	if err := p.Admit(ctx, admitKey(t, addrs)); err != nil {
 		return nil, interrupted(ctx)
 	}

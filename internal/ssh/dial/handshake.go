@@ -40,7 +40,7 @@ func (e *Engine) handshake(ctx context.Context, t *Target, p progress, raw net.C
 	c := newConn(raw, p.Alive)
 	p.Reached(fleet.PhaseKex)
 	stop := c.closeOn(ctx)
-	l := &login{ctx: ctx, target: t, set: e.keys.set(&t.Identity)}
+	l := &login{ctx: ctx, target: t, set: e.keys.set(t)}
 	if _, jump := p.(unobserved); !jump { // the password is the host's
 		l.password = e.opts.Password
 	}

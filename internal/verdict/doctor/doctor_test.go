@@ -49,6 +49,18 @@ var causes = []struct {
 	{"keys", func(f *symptoms.Facts) {
 		f.Refusal = &symptoms.Refusal{Said: "Too many authentication failures", TooMany: true}
 	}, "logins that work"},
+	{"keys", func(f *symptoms.Facts) {
+		f.Typed = []string{"-i", "/a", "-p", "22", "-i", "/right", "web1"}
+		f.Logins.Keys = symptoms.Keys{Vain: []string{"/a"}, Took: of(30), Accepted: "/right"}
+	}, "accepted /right (sshd allows 6 tries by default)ssh -p 22 -i /right web1"},
+	{"keys", func(f *symptoms.Facts) {
+		f.Typed = []string{"-i", "/a", "web1"}
+		f.Logins.Keys = symptoms.Keys{Vain: []string{"/a", "/b"}, Took: of(30), Accepted: "/right"}
+	}, "IdentityFile /right"},
+	{"keys", func(f *symptoms.Facts) {
+		f.Typed, f.Logins.Keys.Vain = []string{"-i", "/a", "-i", "/b", "web1"}, []string{"/a", "/b"}
+		f.Refusal = &symptoms.Refusal{Said: "Too many authentication failures", TooMany: true}
+	}, "ssh web1 -i ~/.ssh/id_ed25519 -o IdentitiesOnly=yes"},
 	{"refused", func(f *symptoms.Facts) { f.Refusal = &symptoms.Refusal{Said: "closed", Penalty: true} }, "PerSourcePenaltyExemptList 192.0.2.2"},
 	{"refused", func(f *symptoms.Facts) { f.Refusal = &symptoms.Refusal{Said: "closed", Startup: true} }, "MaxStartups"},
 	{"stall", func(f *symptoms.Facts) { f.Logins.Service = of(44) }, "ip route replace 192.0.2.2 dev eth1 src 192.0.2.7 quickack 1"},

@@ -4,6 +4,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -120,22 +121,55 @@ func gssapi(f *symptoms.Facts) []Finding {
 func vainKeys(f *symptoms.Facts) []Finding {
 	k := f.Logins.Keys
 	if f.Refusal != nil && f.Refusal.TooMany {
+		where, do := here(f)+"; name the file of the right key there", configure(f, "IdentityFile ~/.ssh/id_ed25519", "IdentitiesOnly yes")
+		if vain, _ := typedInVain(f); len(vain) > 0 {
+			where, do = "on the command line; -i adds to what the configuration names: name the right key alone", without(f, vain)+" -i ~/.ssh/id_ed25519 -o IdentitiesOnly=yes"
+		}
 		return []Finding{{
 			What: "the server hangs up before the right key is offered: too many are", Breaks: true,
 			Evidence: fmt.Sprintf("%d keys were offered, then: %s", len(k.Vain)+1, f.Refusal.Said),
-			Where:    here(f) + "; name the file of the right key there", Do: configure(f, "IdentityFile ~/.ssh/id_ed25519", "IdentitiesOnly yes"),
-			Gain: "logins that work",
+			Where:    where, Do: do, Gain: "logins that work",
 		}}
 	}
 	if len(k.Vain) == 0 || !worth(k.Took, keyFloor) {
 		return nil
 	}
+	where, do := here(f), onlyKey(f)
+	if vain, all := typedInVain(f); all {
+		where, do = "on the command line: -i names keys that the server does not want", without(f, vain)
+	} else if len(vain) > 0 {
+		where += "; and leave out -i " + strings.Join(vain, ", -i ")
+	}
 	return []Finding{{
 		What: fmt.Sprintf("%s offered before the right one", plural(len(k.Vain), "key is", "keys are")),
 		Cost: k.Took, Per: perLogin,
 		Evidence: fmt.Sprintf("offering them took %s; the server accepted %s (sshd allows 6 tries by default)", Milliseconds(k.Took), k.Accepted),
-		Where:    here(f), Do: onlyKey(f), Gain: ofLogin(f, k.Took),
+		Where:    where, Do: do, Gain: ofLogin(f, k.Took),
 	}}
+}
+
+// typedInVain are the keys that -i named and the server did not want; all is
+// whether there are no others that it did not want. No configuration takes -i back.
+func typedInVain(f *symptoms.Facts) (files []string, all bool) {
+	for i := range f.Typed[:max(len(f.Typed)-1, 0)] {
+		if f.Typed[i] == "-i" && slices.Contains(f.Logins.Keys.Vain, f.Typed[i+1]) {
+			files = append(files, f.Typed[i+1])
+		}
+	}
+	return files, len(files) == len(f.Logins.Keys.Vain)
+}
+
+// without is the user's command of ssh without -i for these files.
+func without(f *symptoms.Facts, files []string) string {
+	words := []string{"ssh"}
+	for i := 0; i < len(f.Typed); i++ {
+		if f.Typed[i] == "-i" && i+1 < len(f.Typed) && slices.Contains(files, f.Typed[i+1]) {
+			i++
+			continue
+		}
+		words = append(words, f.Typed[i])
+	}
+	return shell.Line(words...)
 }
 
 // onlyKey makes ssh offer the right key alone. Of a key that only an agent has,
