@@ -57,10 +57,16 @@ func (s *state) finishTarget(r *Resolved) {
 	}
 }
 
-// finishUser expands tokens in User, which ssh does since release 10.0 unless the
-// name is an argument.
+// finishUser refuses an unsafe name on the command line, which ssh does with -o User
+// since release 9.6, and expands tokens in User, since release 10.0, unless the name is
+// an argument.
 func (s *state) finishUser(r *Resolved) error {
 	v := s.set[User]
+	if v != nil && v.Origin.Source == FromFlag && s.config.version().AtLeast(userChecked) {
+		if err := CheckUser(v.Args[0]); err != nil {
+			return wrapError(v.Origin, err)
+		}
+	}
 	argument := s.config.params.User != "" || v != nil && v.Origin.Source == FromQuery
 	if v == nil || argument || !s.config.version().AtLeast(userTokens) {
 		return nil

@@ -320,6 +320,12 @@ func TestUnsafeNames(t *testing.T) {
 	if _, err := c.Resolve(t.Context(), sshconf.Query{Name: "-x"}); !errors.Is(err, sshconf.ErrUnsafeHost) {
 		t.Errorf("got %v", err)
 	}
+	for version, refused := range map[sshconf.Version]bool{{}: true, {10, 5}: true, {9, 6}: true, {9, 5}: false} {
+		c := mustLoad(t, sshconf.Params{File: "none", Options: []string{"User=a;b"}, Defaults: &sshconf.Defaults{Version: version}})
+		if _, err := c.Resolve(t.Context(), sshconf.Query{Name: "a"}); errors.Is(err, sshconf.ErrUnsafeUser) != refused {
+			t.Errorf("%v: -o User=a;b: %v", version, err)
+		}
+	}
 }
 
 func TestParseVersion(t *testing.T) {
