@@ -168,13 +168,16 @@ what to configure. It also runs commands on many hosts at once.`,
 
 // unknownCommand names the command that a word may have meant.
 func unknownCommand(cmd *cobra.Command, word string) error {
+	see := "see " + cmd.CommandPath() + " --help for the commands"
+	if compatMode(word) != nil && !cmd.HasParent() {
+		see = "write it as sshpace compat " + word
+	}
 	var names []string
 	for _, child := range cmd.Commands() {
 		if child.IsAvailableCommand() {
 			names = append(names, child.Name())
 		}
 	}
-	see := "see " + cmd.CommandPath() + " --help for the commands"
 	return usageError(near.Hint(cmd.CommandPath()+" ", word, names, see), "unknown command %q", strings.TrimPrefix(cmd.CommandPath()+" "+word, "sshpace "))
 }
 

@@ -27,15 +27,8 @@ type compatMain func(ctx context.Context, env compat.Env, args []string) int
 // compatMode is the mode for a program name, nil for our own.
 func compatMode(program string) compatMain {
 	name := filepath.Base(program)
-	switch name {
-	case "mpssh.py":
-		return compat.PyMain
-	case "mpssh":
-		return compat.MpsshMain
-	case "dshbak":
-		return compat.DshbakMain
-	case "pdsh":
-		return compat.PdshMain
+	if mode := compatModes[name]; mode != nil {
+		return mode
 	}
 	for _, beginning := range []string{"parallel-", "p"} { // as Debian calls them, and as their authors do
 		tool, ok := strings.CutPrefix(name, beginning)
@@ -47,6 +40,8 @@ func compatMode(program string) compatMain {
 	}
 	return nil
 }
+
+var compatModes = map[string]compatMain{"pdsh": compat.PdshMain, "dshbak": compat.DshbakMain, "mpssh": compat.MpsshMain, "mpssh.py": compat.PyMain}
 
 var psshTools = []string{"ssh", "scp", "slurp", "nuke"}
 

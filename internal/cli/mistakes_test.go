@@ -28,6 +28,7 @@ func typed(t *testing.T, line string) (exit int, stdout, stderr string) {
 // line that follows the hint.
 var mistakes = []struct{ line, hint, then string }{
 	{"bnech", "did you mean sshpace bench", "bench --list"},
+	{"mpssh", "write it as sshpace compat mpssh", "compat mpssh -V"},
 	{"Report", "did you mean sshpace report", "report run.jsonl"},
 	{"benchmark", "see sshpace --help for the commands", "--help"},
 	{"knownhosts lint", "did you mean sshpace known-hosts", "known-hosts --help"},
