@@ -37,7 +37,7 @@ import (
 type wayFlags struct {
 	pairs, modes  []string
 	streams       int
-	compression   bool
+	compression   unit.Switch
 	files, folder string
 	there         string
 	rtt           []string
@@ -49,7 +49,7 @@ func (w *wayFlags) register(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&w.pairs, "pairs", nil, "measure SSH programs of several makers with each other: all, or CLIENT:SERVER such as putty:openssh,dropbear:*")
 	flags.StringSliceVar(&w.modes, "mode", nil, "measure what people do: pipe, scp, sftp, rsync, forward, jump, multiplex, streams or all")
 	flags.IntVar(&w.streams, "streams", defaultStreams, "with --mode: connections of streams, sessions of multiplex")
-	flags.BoolVar(&w.compression, "compression", false, "with --mode: let ssh compress")
+	flags.Var(&w.compression, "compression", "with --mode: let ssh compress")
 	flags.StringVar(&w.files, "files", "", "with --mode: so many files of such a size, as 1000x10K, instead of one")
 	flags.StringVar(&w.folder, "folder", "", "with --mode: where the files are, such as on a disk (default: in memory)")
 	flags.StringVar(&w.there, "remote-folder", "", "with --mode and a host: where the files are there, such as on its disk (default: /tmp)")
@@ -318,7 +318,7 @@ func runModes(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlag
 		return campaign.Ways(drain, f.output(sys, view), file, head, &bed.Environment, func(sink record.Sink) error {
 			return ground.Measure(ctx, drain, workload.Params{
 				Modes: modes, Directions: f.directions(), Suites: suites, Paths: paths, Turns: turns,
-				Options: workload.Options{Streams: f.ways.streams, Compression: f.ways.compression, Files: count, FileBytes: each},
+				Options: workload.Options{Streams: f.ways.streams, Compression: bool(f.ways.compression), Files: count, FileBytes: each},
 			}, sink)
 		})
 	}))

@@ -104,6 +104,7 @@ type Limit struct {
 // or of the time, from 0 to 1; a nil figure could not be read.
 type Evidence struct {
 	BytesPerSecond float64       `json:"bytes_per_s"`
+	Compressed     bool          `json:"compressed,omitempty"` // by ssh
 	RTTNS          time.Duration `json:"rtt_ns,omitempty"`     // of a byte through the session and back
 	TCPRTTNS       time.Duration `json:"tcp_rtt_ns,omitempty"` // of the client's connection, the least
 	ClientShare    *float64      `json:"client_cpu_share,omitempty"`

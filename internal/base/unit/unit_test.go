@@ -47,6 +47,21 @@ func TestStrings(t *testing.T) {
 	}
 }
 
+func TestSwitch(t *testing.T) {
+	for text, want := range map[string]Switch{"on": true, "Yes": true, "true": true, "off": false, "no": false, "false": false} {
+		got := !want
+		if err := got.Set(text); err != nil || got != want {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+		if again := got; again.Set(got.String()) != nil || again != got {
+			t.Errorf("%s is written as %s", text, &got)
+		}
+	}
+	if new(Switch).Set("maybe") == nil {
+		t.Error("maybe is neither on nor off")
+	}
+}
+
 func TestCount(t *testing.T) {
 	if got := Count(2, "entry"); got != "2 entries" {
 		t.Errorf("Count(2) = %q", got)

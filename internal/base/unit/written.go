@@ -40,6 +40,33 @@ func (b *Limit) String() string {
 // Type is what the help shows as the value.
 func (*Limit) Type() string { return "size" }
 
+// Switch is on or off; yes and no as in ssh_config, and true and false, mean the same.
+type Switch bool
+
+// Set reads it.
+func (s *Switch) Set(text string) error {
+	switch strings.ToLower(text) {
+	case "on", "yes", "true":
+		*s = true
+	case "off", "no", "false":
+		*s = false
+	default:
+		return errors.New("want on or off")
+	}
+	return nil
+}
+
+// String is a text that Set reads.
+func (s *Switch) String() string {
+	if *s {
+		return "on"
+	}
+	return "off"
+}
+
+// Type is what the help shows as the value.
+func (*Switch) Type() string { return "on|off" }
+
 // Percent is a share of a whole, written with the sign or without: 4, 4%.
 type Percent float64
 

@@ -278,14 +278,20 @@ func saysBusy(_ record.Direction, e record.Evidence) (string, string) {
 	return fmt.Sprintf("other work on the machine is the limit: %s wanted a core %s of the time and had one %s of the time", side, percent(used+waits), percent(used)), "end the other work, or give SSH a core of its own"
 }
 
-const cheaper = "a cipher and MAC that cost less, or several connections"
+// cheaper is what costs a CPU less.
+func cheaper(e record.Evidence) string {
+	if e.Compressed {
+		return fmt.Sprintf("no compression: it pays only over links slower than %s", rate(e))
+	}
+	return "a cipher and MAC that cost less, or several connections"
+}
 
 func saysBoth(_ record.Direction, e record.Evidence) (string, string) {
-	return fmt.Sprintf("the CPUs are the limit: ssh uses %s of a core and sshd %s, and each of them is one process on one core", percent(value(e.ClientShare)), percent(value(e.ServerShare))), cheaper
+	return fmt.Sprintf("the CPUs are the limit: ssh uses %s of a core and sshd %s, and each of them is one process on one core", percent(value(e.ClientShare)), percent(value(e.ServerShare))), cheaper(e)
 }
 
 func saysClient(_ record.Direction, e record.Evidence) (string, string) {
-	return fmt.Sprintf("this machine's CPU is the limit: ssh uses %s of the one core that it can use; %s", percent(value(e.ClientShare)), other("sshd", e.ServerShare)), cheaper
+	return fmt.Sprintf("this machine's CPU is the limit: ssh uses %s of the one core that it can use; %s", percent(value(e.ClientShare)), other("sshd", e.ServerShare)), cheaper(e)
 }
 
 func saysFull(_ record.Direction, e record.Evidence) (string, string) {
@@ -298,7 +304,7 @@ func saysFull(_ record.Direction, e record.Evidence) (string, string) {
 }
 
 func saysServer(_ record.Direction, e record.Evidence) (string, string) {
-	return fmt.Sprintf("the server's CPU is the limit: sshd uses %s of the one core that it can use; %s", percent(value(e.ServerShare)), other("ssh", e.ClientShare)), cheaper
+	return fmt.Sprintf("the server's CPU is the limit: sshd uses %s of the one core that it can use; %s", percent(value(e.ServerShare)), other("ssh", e.ClientShare)), cheaper(e)
 }
 
 func other(who string, share *float64) string {

@@ -123,7 +123,7 @@ func (b *Bed) jump(ctx context.Context, o Options, size int64) (Reading, error) 
 func (b *Bed) Subjects(names []record.Mode, o Options) []*Subject {
 	var all []*Subject
 	for _, m := range modes {
-		if !slices.Contains(names, m.name) || o.Files > 0 && !m.files {
+		if !slices.Contains(names, m.name) {
 			continue
 		}
 		for _, streams := range m.counts(o) {
@@ -151,8 +151,12 @@ func (m mode) counts(o Options) []int {
 
 func (b *Bed) subject(m mode, o Options, streams int) *Subject {
 	o.Streams = streams
+	why := m.lacks(b, o)
+	if o.Files > 0 && !m.files {
+		why = "it copies no files, which --files is about"
+	}
 	c := &Subject{
-		Way: record.Way{Mode: m.name, Direction: o.Direction, Suite: o.Suite, Streams: streams, Compression: o.Compression, Why: m.lacks(b, o), Path: PathOf(b.Path)},
+		Way: record.Way{Mode: m.name, Direction: o.Direction, Suite: o.Suite, Streams: streams, Compression: o.Compression, Why: why, Path: PathOf(b.Path)},
 		Run: func(ctx context.Context, size int64) (Reading, error) { return m.run(b, ctx, o, size) },
 	}
 	if m.files {

@@ -37,6 +37,7 @@ const (
 func (b *Bed) Limit(ctx context.Context, o Options, ends Ends) (record.Limit, error) {
 	l := record.Limit{Mode: record.ModePipe, Direction: o.Direction, Suite: o.Suite, Path: PathOf(b.Path)}
 	e := &l.Evidence
+	e.Compressed = o.Compression
 	if b.Server != nil {
 		e.Cores = runtime.NumCPU()
 	}

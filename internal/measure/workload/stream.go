@@ -30,11 +30,15 @@ type stream struct {
 	clock  *proc.Clock // of the client
 	serves string      // file in which the server's process stands; "" on a host
 	cancel func()
+	data   string // zero or random: what is compressed must be what is measured
 }
 
 // begin starts an endless transfer.
 func (b *Bed) begin(o Options, ends Ends) (*stream, error) {
-	s := &stream{bed: b, up: o.Direction == record.Upload}
+	s := &stream{bed: b, up: o.Direction == record.Upload, data: "zero"}
+	if o.Compression && b.Here.Random {
+		s.data = "random"
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	b.serial++
@@ -81,12 +85,12 @@ func (s *stream) remote(ends Ends) string {
 		if s.up {
 			return "exec cat >/dev/null"
 		}
-		return "exec cat /dev/zero"
+		return "exec cat " + s.device()
 	}
 	if command == nil && s.up {
 		command = append(s.bed.Helper("flow"), "sink", s.counter("far"))
 	} else if command == nil {
-		command = append(s.bed.Helper("flow"), "source", s.counter("far"), "zero", "0")
+		command = append(s.bed.Helper("flow"), "source", s.counter("far"), s.data, "0")
 	}
 	return "echo $PPID >" + s.serves + "; exec " + shell.Line(command...)
 }
@@ -98,13 +102,18 @@ func (s *stream) own(ends Ends) (Process, error) {
 		command = ends.Sink
 	}
 	if command == nil && s.bed.Helper == nil { // on a host: nothing of ours is needed here either
-		command = map[bool][]string{true: {"cat", "/dev/zero"}, false: {"sh", "-c", "exec cat >/dev/null"}}[s.up]
+		command = map[bool][]string{true: {"cat", s.device()}, false: {"sh", "-c", "exec cat >/dev/null"}}[s.up]
 	} else if command == nil && s.up {
-		command = append(s.bed.Helper("flow"), "source", s.counter("near"), "zero", "0")
+		command = append(s.bed.Helper("flow"), "source", s.counter("near"), s.data, "0")
 	} else if command == nil {
 		command = append(s.bed.Helper("flow"), "sink", s.counter("near"))
 	}
 	return Process{Argv: command}, nil
+}
+
+// device is a file of such data that has no end.
+func (s *stream) device() string {
+	return map[string]string{"zero": "/dev/zero", "random": "/dev/urandom"}[s.data]
 }
 
 // counter makes the file that a flow process wants; it goes with the stream.

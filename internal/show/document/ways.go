@@ -286,7 +286,8 @@ func known(i stats.Interval) *rank.Quantity {
 func limitLines(limits []record.Limit) []string {
 	var lines []string
 	for _, l := range limits {
-		lines = append(lines, text(fmt.Sprintf("Limit (%s %s%s): %s", l.Mode, l.Direction, pathText(l.Path), cmp.Or(l.Sentence, l.What))))
+		way := record.Way{Mode: l.Mode, Direction: l.Direction, Compression: l.Evidence.Compressed, Path: l.Path}
+		lines = append(lines, text(fmt.Sprintf("Limit (%s): %s", WayLabel(way), cmp.Or(l.Sentence, l.What))))
 		if l.Help != "" {
 			lines = append(lines, text("What helps: "+l.Help))
 		}
