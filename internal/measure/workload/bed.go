@@ -61,6 +61,8 @@ type Place interface {
 	Write(ctx context.Context, size int64) (time.Duration, error)
 	// Remove removes a file or a folder; it may be missing.
 	Remove(ctx context.Context, path string) error
+	// Lost says why the folder is there no more; nil.
+	Lost() error
 }
 
 // destination is the way to the server with what these options need.

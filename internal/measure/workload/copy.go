@@ -3,6 +3,7 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,7 +79,7 @@ func rsync(b *Bed, o Options, from, target string, all bool) (Process, error) {
 func (b *Bed) copied(ctx context.Context, o Options, with copying, size int64) (reading Reading, err error) {
 	from, target, err := b.ends(ctx, o, size)
 	if err != nil {
-		return reading, err
+		return reading, cmp.Or(b.There.Lost(), err)
 	}
 	all := o.Files > 0 && size > 1
 	p, err := with(b, o, from, target, all)
@@ -87,7 +88,9 @@ func (b *Bed) copied(ctx context.Context, o Options, with copying, size int64) (
 	}
 	defer func() {
 		_ = os.Remove(b.here(fmt.Sprintf("rsync-ssh.%d", b.serial)))
-		err = errors.Join(err, b.clear(ctx, o, target))
+		if err = errors.Join(err, b.clear(ctx, o, target)); err != nil {
+			err = cmp.Or(b.There.Lost(), err)
+		}
 	}()
 	if reading, err = b.Run(ctx, p); err != nil {
 		return reading, err
@@ -159,3 +162,5 @@ func (l local) Payload(_ context.Context, from string, _ int64) (string, error) 
 func (l local) Same(_ context.Context, path string, sent content) error { return sent.same(path) }
 
 func (l local) Remove(_ context.Context, path string) error { return os.RemoveAll(path) }
+
+func (local) Lost() error { return nil }

@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"sshpace/internal/measure/loopback"
 	"sshpace/internal/sys/proc"
 )
@@ -116,6 +118,13 @@ func (r *Runner) serverCPU() time.Duration {
 		return 0
 	}
 	return r.Server.Settle(settle)
+}
+
+// hasEnded reports whether a process has, and leaves it to be waited for.
+func hasEnded(cmd *exec.Cmd) bool {
+	var status unix.Siginfo
+	err := unix.Waitid(unix.P_PID, cmd.Process.Pid, &status, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return err != nil || status.Signo != 0
 }
 
 // job is a process under way.

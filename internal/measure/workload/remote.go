@@ -31,6 +31,7 @@ type remote struct {
 	bed    *Bed
 	path   string
 	keeper *exec.Cmd
+	said   *lastWords // by it
 	alive  io.Closer
 	swept  []string // what killed runs had left behind
 	made   map[int64]string
@@ -52,6 +53,13 @@ func Misplaced(modes []record.Mode, files int, here, there string, host bool) (w
 	}
 	if info, err := os.Stat(here); here != "" && (err != nil || !info.IsDir()) {
 		return "--folder " + here + ": there is no such folder", "make it first, or name another one"
+	}
+	if here != "" {
+		if made, err := os.MkdirTemp(here, ".sshpace-"); err != nil {
+			return fmt.Sprintf("--folder %s: nothing can be written there: %v", here, err), "name another one, or leave it out"
+		} else if err := os.Remove(made); err != nil {
+			return fmt.Sprintf("--folder %s: nothing can be removed there: %v", here, err), "name another one, or leave it out"
+		}
 	}
 	switch {
 	case there == "":
@@ -79,13 +87,12 @@ const maxAnswer = 64 << 10
 
 // openRemote logs in and has the host make a folder in that one.
 func openRemote(ctx context.Context, b *Bed, folder string) (*remote, error) {
-	r := &remote{bed: b, made: map[int64]string{}}
+	r := &remote{bed: b, said: &lastWords{}, made: map[int64]string{}}
 	p := b.command(b.To, alg.Suite{}, "exec sh -c "+shell.Quote(keep)+" sh "+folder)
 	r.keeper = exec.Command(p.Argv[0], p.Argv[1:]...)
 	r.keeper.Env = append(append(os.Environ(), "LC_ALL=C", "SSH_ASKPASS_REQUIRE=never"), b.Env...)
 	r.keeper.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	said := &lastWords{}
-	r.keeper.Stderr = said
+	r.keeper.Stderr = r.said
 	in, err := r.keeper.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -105,7 +112,7 @@ func openRemote(ctx context.Context, b *Bed, folder string) (*remote, error) {
 	if r.path, r.swept, err = placeIn(out, folder); err != nil {
 		in.Close()
 		ended := r.keeper.Wait()
-		return nil, &Failure{"ssh", fmt.Sprintf("the host makes no folder for files: %s", said.why(errors.Join(err, ended)))}
+		return nil, &Failure{"ssh", fmt.Sprintf("the host makes no folder for files: %s", r.said.why(errors.Join(err, ended)))}
 	}
 	return r, nil
 }
@@ -140,6 +147,16 @@ func (r *remote) close() {
 	late := time.AfterFunc(settle, func() { proc.KillGroup(r.keeper) })
 	defer late.Stop()
 	_ = r.keeper.Wait()
+}
+
+// errLost is what is known where ssh has not said why its session ended.
+var errLost = errors.New("the connection is lost")
+
+func (r *remote) Lost() error {
+	if !hasEnded(r.keeper) {
+		return nil
+	}
+	return &Failure{"ssh", "the session that kept the folder on the host has ended, and the folder with it: " + r.said.why(errLost)}
 }
 
 // ask runs a command on the host and returns what it prints.

@@ -140,11 +140,7 @@ func (s *stream) ready() bool {
 }
 
 // over reports whether the client has ended.
-func (s *stream) over() bool {
-	var status unix.Siginfo
-	err := unix.Waitid(unix.P_PID, s.client.cmd.Process.Pid, &status, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
-	return err != nil || status.Signo != 0
-}
+func (s *stream) over() bool { return hasEnded(s.client.cmd) }
 
 // why is what the client said when it ended before its time.
 func (s *stream) why(ctx context.Context) error {
