@@ -181,18 +181,23 @@ func (t Turns) calibrate(ctx context.Context, c *Subject) (size int64, err error
 	const first = 4 << 20
 	// What more bytes cost tells how many take the target. The first MiB alone do not,
 	// but on a slow way: a connection's buffers grow meanwhile, and ssh and sshd copy and
-	// clear them each time, for 0.2 s in all where files are copied.
-	size, before, enough := min(first, t.Most), short, target
-	for less := int64(0); size < t.Most; size *= 4 {
-		long, err := c.best(ctx, size, before+enough)
+	// clear them each time, for 0.2 s in all where files are copied, and 0.5 s by psftp.
+	const slow = 4 // times the target
+	size, before, enough := min(first, t.Most), short, slow*target
+	for less := int64(0); size < t.Most; {
+		long, err := c.best(ctx, size, before+min(enough, target))
 		if err != nil {
 			return 0, err
 		}
-		if net := long - before; net > enough {
+		net := long - before
+		if net > enough {
 			size = power(float64(size-less) * float64(target) / float64(net))
 			break
 		}
 		less, before, enough = size, long, target/4
+		if size *= 4; net > target {
+			size /= 2
+		}
 	}
 	return max(1<<20, min(size, t.Most)), nil
 }

@@ -70,6 +70,7 @@ func TestSizeOfLongRuns(t *testing.T) {
 	}{
 		"fast":             {3 * time.Millisecond, 0, 256 << 20},
 		"fast, grows":      {3 * time.Millisecond, 240 * time.Millisecond, 256 << 20},
+		"fast, grows long": {3 * time.Millisecond, 900 * time.Millisecond, 256 << 20},
 		"slow link":        {time.Second / 3, 0, 2 << 20},
 		"slow link, grows": {time.Second / 3, 240 * time.Millisecond, 2 << 20},
 		"too fast":         {time.Microsecond, 0, 512 << 20},
