@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -120,10 +121,11 @@ func TestManyFiles(t *testing.T) {
 	b := open(t, relay.Path{})
 	for _, direction := range []record.Direction{record.Upload, record.Download} {
 		subjects := b.Subjects(all, workload.Options{Suite: suite, Direction: direction, Files: 50, FileBytes: 3000})
-		if len(subjects) != 4 {
-			t.Errorf("%d ways to copy files", len(subjects))
+		copying := slices.DeleteFunc(subjects, func(c *workload.Subject) bool { return strings.Contains(c.Why, "copies no files") })
+		if len(copying) != 4 {
+			t.Errorf("%d ways to copy files", len(copying))
 		}
-		for _, c := range subjects {
+		for _, c := range copying {
 			if _, err := c.Run(t.Context(), 50*3000); err != nil {
 				t.Errorf("%s %s: %v", c.Mode, direction, err)
 			}
