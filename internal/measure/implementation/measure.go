@@ -3,6 +3,7 @@
 package implementation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"strings"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/fault"
 	"sshpace/internal/measure/loopback"
 	"sshpace/internal/measure/workload"
 	"sshpace/internal/record"
@@ -62,6 +64,11 @@ func (p Params) chosen(client, server string) bool {
 	})
 }
 
+// named reports whether the maker of a server is asked for by its name, not by a pattern.
+func (p Params) named(server string) bool {
+	return slices.ContainsFunc(p.Only, func(only string) bool { return strings.HasSuffix(only, ":"+server) })
+}
+
 // ErrNoPair says that nothing of what was asked for can be paired.
 var ErrNoPair = errors.New("no client and server of those that are here are among the pairs")
 
@@ -97,9 +104,22 @@ func (b *Setup) Measure(ctx, drain context.Context, p Params, sink record.Sink) 
 	}
 	pairs := b.pairs(ctx, clients, roads, p, files)
 	if len(pairs) == 0 {
-		return ErrNoPair
+		return fault.WithHint(ErrNoPair, cmp.Or(missing(noClient, noServer), "see which there are: sshpace bench --pairs all"))
 	}
 	return p.Turns.Measure(ctx, drain, pairs, sink)
+}
+
+// missing says what is not here.
+func missing(sides ...map[string]error) string {
+	var reasons []string
+	for _, side := range sides {
+		for _, maker := range slices.Sorted(maps.Keys(side)) {
+			if reason := side[maker].Error(); !slices.Contains(reasons, reason) {
+				reasons = append(reasons, reason)
+			}
+		}
+	}
+	return strings.Join(reasons, "; ")
 }
 
 // pairs are those that are to be measured, with each cipher.
@@ -118,8 +138,8 @@ func (b *Setup) pairs(ctx context.Context, clients []Client, servers []road, p P
 				if !p.chosen(c.Maker, s.server.Maker) || ctx.Err() != nil {
 					continue
 				}
-				if s.server.Maker == oldCipherServer && !slices.Contains(s.server.Offer.Ciphers, want.Cipher) {
-					continue
+				if s.server.Maker == oldCipherServer && !p.named(oldCipherServer) && !slices.Contains(s.server.Offer.Ciphers, want.Cipher) {
+					continue // it has nothing but what is broken or weak
 				}
 				way := b.pair(ctx, c, s, want, p.AES, files)
 				all = append(all, way)
