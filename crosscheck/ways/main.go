@@ -34,6 +34,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
 	"sshpace/internal/measure/flow"
 	"sshpace/internal/measure/testbed"
 	"sshpace/internal/measure/workload"
@@ -406,7 +407,7 @@ func (s *series) block(m mode, l *lab, way *workload.Subject) error {
 // rates are the MB/s of all long runs of one of both, in turn, without what one byte
 // takes at the median: a start is known better from all of them than from one.
 func (s *series) rates(who int) (rates []float64) {
-	start := median(s.start[who])
+	start := stats.Median(s.start[who])
 	for _, b := range s.blocks {
 		for _, seconds := range b[who] {
 			rates = append(rates, float64(s.size)/1e6/math.Max(seconds-start, seconds/10))
@@ -441,7 +442,7 @@ func (s *series) doubt() (lo, hi float64) {
 				drawn.start[who] = append(drawn.start[who], s.start[who][i])
 			}
 		}
-		middles = append(middles, center(drawn.ratios()))
+		middles = append(middles, stats.HodgesLehmann(drawn.ratios()).Value)
 	}
 	slices.Sort(middles)
 	return middles[draws/40], middles[draws-1-draws/40]
@@ -452,11 +453,11 @@ func (s *series) String() string {
 		return "no block was whole in that time"
 	}
 	logs := s.ratios()
-	middle := center(logs)
+	middle := stats.HodgesLehmann(logs).Value // as good as a mean, and a few wild runs do not move it
 	lo, hi := s.doubt()
 	percent := func(log float64) float64 { return 100 * (math.Exp(log) - 1) }
 	return fmt.Sprintf("%10.0f %10.0f %+11.1f%% %+8.1f to %+.1f%% %6d %7.0f%%",
-		median(s.rates(byHand)), median(s.rates(bySSHPace)), percent(middle), percent(lo), percent(hi), len(logs), percent(spread(logs)))
+		stats.Median(s.rates(byHand)), stats.Median(s.rates(bySSHPace)), percent(middle), percent(lo), percent(hi), len(logs), percent(stats.Scale(logs, stats.Median(logs))))
 }
 
 // sshpace is a private pair of ssh and sshd as bench --mode has it.
@@ -476,32 +477,4 @@ func sshpace(ctx context.Context) (bed *workload.Bed, done func(), err error) {
 	}
 	bed, cleanUp, err := workload.Open(ctx, tb, dir.Path, "", true, helper)
 	return bed, func() { cleanUp(); tb.Close(); dir.Close() }, err
-}
-
-func median(values []float64) float64 {
-	values = slices.Sorted(slices.Values(values))
-	n := len(values)
-	return (values[(n-1)/2] + values[n/2]) / 2
-}
-
-// spread is how far values are from their median, at the median, as a standard deviation.
-func spread(values []float64) float64 {
-	middle := median(values)
-	var far []float64
-	for _, v := range values {
-		far = append(far, math.Abs(v-middle))
-	}
-	return 1.4826 * median(far)
-}
-
-// center is the median of the means of every two values (Hodges and Lehmann): as good as
-// a mean, and a few wild runs do not move it.
-func center(values []float64) float64 {
-	var means []float64
-	for i, a := range values {
-		for _, b := range values[i:] {
-			means = append(means, (a+b)/2)
-		}
-	}
-	return median(means)
 }

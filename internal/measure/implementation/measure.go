@@ -88,9 +88,9 @@ func (b *Setup) Measure(ctx, drain context.Context, p Params, sink record.Sink) 
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	for side, missing := range map[string]map[string]error{"client": noClient, "server": noServer} {
-		for _, maker := range slices.Sorted(maps.Keys(missing)) {
-			if err := sink(record.Record{Finding: &record.Finding{What: side + " " + maker + " is left out", Why: missing[maker].Error()}}); err != nil {
+	for side, absent := range map[string]map[string]error{"client": noClient, "server": noServer} {
+		for _, maker := range slices.Sorted(maps.Keys(absent)) {
+			if err := sink(record.Record{Finding: &record.Finding{What: side + " " + maker + " is left out", Why: absent[maker].Error()}}); err != nil {
 				return err
 			}
 		}

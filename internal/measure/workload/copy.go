@@ -77,9 +77,14 @@ func rsync(b *Bed, o Options, from, target string, all bool) (Process, error) {
 
 // copied copies size bytes, as one file or as many.
 func (b *Bed) copied(ctx context.Context, o Options, with copying, size int64) (reading Reading, err error) {
+	defer func() {
+		if err != nil {
+			err = cmp.Or(b.There.Lost(), err)
+		}
+	}()
 	from, target, err := b.ends(ctx, o, size)
 	if err != nil {
-		return reading, cmp.Or(b.There.Lost(), err)
+		return reading, err
 	}
 	all := o.Files > 0 && size > 1
 	p, err := with(b, o, from, target, all)
@@ -88,9 +93,7 @@ func (b *Bed) copied(ctx context.Context, o Options, with copying, size int64) (
 	}
 	defer func() {
 		_ = os.Remove(b.here(fmt.Sprintf("rsync-ssh.%d", b.serial)))
-		if err = errors.Join(err, b.clear(ctx, o, target)); err != nil {
-			err = cmp.Or(b.There.Lost(), err)
-		}
+		err = errors.Join(err, b.clear(ctx, o, target))
 	}()
 	if reading, err = b.Run(ctx, p); err != nil {
 		return reading, err

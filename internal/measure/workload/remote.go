@@ -51,14 +51,9 @@ func Misplaced(modes []record.Mode, files int, here, there string, host bool) (w
 	if files > 0 && !slices.ContainsFunc(modes, copiesFiles) {
 		return "none of these modes copies files, which --files is for", "add one that does: --mode scp,sftp,rsync"
 	}
-	if info, err := os.Stat(here); here != "" && (err != nil || !info.IsDir()) {
-		return "--folder " + here + ": there is no such folder", "make it first, or name another one"
-	}
 	if here != "" {
-		if made, err := os.MkdirTemp(here, ".sshpace-"); err != nil {
-			return fmt.Sprintf("--folder %s: nothing can be written there: %v", here, err), "name another one, or leave it out"
-		} else if err := os.Remove(made); err != nil {
-			return fmt.Sprintf("--folder %s: nothing can be removed there: %v", here, err), "name another one, or leave it out"
+		if wrong, hint = unusable(here); wrong != "" {
+			return wrong, hint
 		}
 	}
 	switch {
@@ -67,6 +62,22 @@ func Misplaced(modes []record.Mode, files int, here, there string, host bool) (w
 		return "--remote-folder has no meaning without a host", "use --folder: the private server is here"
 	case path.Clean(there) != there || !words().MatchString(there):
 		return "--remote-folder " + there + " is no absolute path of letters, digits and _.+@,=-", "such as --remote-folder /srv/nas"
+	}
+	return "", ""
+}
+
+// unusable is Misplaced for --folder.
+func unusable(folder string) (wrong, hint string) {
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return "--folder " + folder + ": there is no such folder", "make it first, or name another one"
+	}
+	const hintElse = "name another one, or leave it out"
+	made, err := os.MkdirTemp(folder, ".sshpace-")
+	if err != nil {
+		return fmt.Sprintf("--folder %s: nothing can be written there: %v", folder, err), hintElse
+	}
+	if err := os.Remove(made); err != nil {
+		return fmt.Sprintf("--folder %s: nothing can be removed there: %v", folder, err), hintElse
 	}
 	return "", ""
 }

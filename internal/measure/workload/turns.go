@@ -195,8 +195,10 @@ func (t Turns) calibrate(ctx context.Context, c *Subject) (size int64, err error
 			break
 		}
 		less, before, enough = size, long, target/4
-		if size *= 4; net > target {
-			size /= 2
+		if net > target {
+			size *= 2
+		} else {
+			size *= 4
 		}
 	}
 	return max(1<<20, min(size, t.Most)), nil

@@ -122,8 +122,8 @@ func vainKeys(f *symptoms.Facts) []Finding {
 	k := f.Logins.Keys
 	if f.Refusal != nil && f.Refusal.TooMany {
 		where, do := here(f)+"; name the file of the right key there", configure(f, "IdentityFile ~/.ssh/id_ed25519", "IdentitiesOnly yes")
-		if vain, _ := typedInVain(f); len(vain) > 0 {
-			where, do = "on the command line; -i adds to what the configuration names: name the right key alone", without(f, vain)+" -i ~/.ssh/id_ed25519 -o IdentitiesOnly=yes"
+		if vain, rest := typedInVain(f); len(vain) > 0 {
+			where, do = "on the command line; -i adds to what the configuration names: name the right key alone", rest+" -i ~/.ssh/id_ed25519 -o IdentitiesOnly=yes"
 		}
 		return []Finding{{
 			What: "the server hangs up before the right key is offered: too many are", Breaks: true,
@@ -135,8 +135,8 @@ func vainKeys(f *symptoms.Facts) []Finding {
 		return nil
 	}
 	where, do := here(f), onlyKey(f)
-	if vain, all := typedInVain(f); all {
-		where, do = "on the command line: -i names keys that the server does not want", without(f, vain)
+	if vain, rest := typedInVain(f); len(vain) == len(k.Vain) {
+		where, do = "on the command line: -i names keys that the server does not want", rest
 	} else if len(vain) > 0 {
 		where += "; and leave out -i " + strings.Join(vain, ", -i ")
 	}
@@ -148,28 +148,19 @@ func vainKeys(f *symptoms.Facts) []Finding {
 	}}
 }
 
-// typedInVain are the keys that -i named and the server did not want; all is
-// whether there are no others that it did not want. No configuration takes -i back.
-func typedInVain(f *symptoms.Facts) (files []string, all bool) {
-	for i := range f.Typed[:max(len(f.Typed)-1, 0)] {
-		if f.Typed[i] == "-i" && slices.Contains(f.Logins.Keys.Vain, f.Typed[i+1]) {
-			files = append(files, f.Typed[i+1])
-		}
-	}
-	return files, len(files) == len(f.Logins.Keys.Vain)
-}
-
-// without is the user's command of ssh without -i for these files.
-func without(f *symptoms.Facts, files []string) string {
+// typedInVain are the keys that -i named and the server did not want, and the user's
+// command of ssh without them: no configuration takes -i back.
+func typedInVain(f *symptoms.Facts) (files []string, rest string) {
 	words := []string{"ssh"}
 	for i := 0; i < len(f.Typed); i++ {
-		if f.Typed[i] == "-i" && i+1 < len(f.Typed) && slices.Contains(files, f.Typed[i+1]) {
+		if f.Typed[i] == "-i" && i+1 < len(f.Typed) && slices.Contains(f.Logins.Keys.Vain, f.Typed[i+1]) {
 			i++
+			files = append(files, f.Typed[i])
 			continue
 		}
 		words = append(words, f.Typed[i])
 	}
-	return shell.Line(words...)
+	return files, shell.Line(words...)
 }
 
 // onlyKey makes ssh offer the right key alone. Of a key that only an agent has,
