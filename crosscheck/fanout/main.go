@@ -18,6 +18,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -90,7 +91,7 @@ func run(ctx context.Context, p params) error {
 	for round := range p.rounds + warm {
 		for i := range tools {
 			t := &tools[i]
-			c, err := lab.measure(ctx, t.command(lab.config, lab.known, lab.hosts))
+			c, err := lab.measured(ctx, t.command(lab.config, lab.known, lab.hosts))
 			if err == nil {
 				err = lab.checked(lab.hosts)
 			}
@@ -107,6 +108,19 @@ func run(ctx context.Context, p params) error {
 
 // cost of one run of one tool.
 type cost struct{ cpu, server, wall time.Duration }
+
+// measured runs one tool, with memory ready for what it copies.
+func (l *lab) measured(ctx context.Context, argv []string) (cost, error) {
+	if l.load.files == 0 {
+		return l.measure(ctx, argv)
+	}
+	b, err := newBallast(l.path("ballast"), int64(l.load.files)*l.load.size*int64(len(l.hosts)))
+	if err != nil {
+		return cost{}, err
+	}
+	c, err := l.measure(ctx, argv)
+	return c, errors.Join(err, b.drop())
+}
 
 // measure runs one tool, and returns when the servers' processes have ended, too.
 func (l *lab) measure(ctx context.Context, argv []string) (cost, error) {
