@@ -14,9 +14,9 @@ import (
 
 // Processor times of a login from which on its key exchange is compared with
 // another: one that is as safe, or one that is merely cheap, to tell what the
-// present one costs. A login with a cheap one takes 10 to 25 ms.
+// present one costs. A login with a cheap one takes 9 to 25 ms.
 const (
-	costly     = 40 * time.Millisecond
+	costly     = 25 * time.Millisecond
 	veryCostly = 400 * time.Millisecond
 )
 

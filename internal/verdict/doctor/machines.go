@@ -16,7 +16,7 @@ import (
 // less.
 const (
 	knownFloor    = 5 * time.Millisecond
-	exchangeFloor = 20 * time.Millisecond
+	exchangeFloor = 15 * time.Millisecond
 	zipRatio      = 1.2 // without compression, so much faster
 	cipherRatio   = 2   // of processor time
 	windowRatio   = 1.5 // two connections at once
