@@ -33,16 +33,16 @@ func main() {
 		}
 		files = append(files, f)
 	}
-	for _, by := range []rank.By{rank.Cost, rank.Throughput} {
+	for _, q := range quantities {
 		var runs []run
 		for i, f := range files {
-			r, err := rank.Of(f, rank.Options{By: by})
+			r, err := rank.Of(f, rank.Options{By: q.by})
 			if err != nil {
 				log.Fatalf("%s: %v", flag.Arg(i), err)
 			}
-			runs = append(runs, runOf(filepath.Base(flag.Arg(i)), r, by))
+			runs = append(runs, runOf(filepath.Base(flag.Arg(i)), r, q))
 		}
-		show(by, runs)
+		show(q, runs)
 	}
 }
 
@@ -55,8 +55,8 @@ func load(path string) (*record.File, error) {
 	return record.Load(f)
 }
 
-func show(by rank.By, runs []run) {
-	fmt.Printf("%s\n%-16s %17s %12s %9s\n", by, "run", "hold-out med/p95", "noise floor", "slowed")
+func show(q quantity, runs []run) {
+	fmt.Printf("%s\n%-16s %17s %12s %9s\n", q.name, "run", "hold-out med/p95", "noise floor", "slowed")
 	for _, r := range runs {
 		fmt.Printf("%-16s %6.2f / %5.2f %%  %9.2f %% %8.1f %%\n", r.name, r.holdout[0], r.holdout[1], r.floor, r.slowed)
 	}

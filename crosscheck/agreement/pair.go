@@ -31,19 +31,29 @@ type cell struct {
 	group    string
 }
 
-func runOf(name string, r *rank.Ranking, by rank.By) run {
+// quantity is what runs are compared by.
+type quantity struct {
+	name string
+	by   rank.By // what orders the cells, and what letters are of
+	of   func(rank.Figures) stats.Estimate
+}
+
+var quantities = []quantity{
+	{"CPU time of both sides", rank.Cost, func(f rank.Figures) stats.Estimate { return f.Total }},
+	{"CPU time of the client", rank.Cost, func(f rank.Figures) stats.Estimate { return f.Client }},
+	{"throughput", rank.Throughput, func(f rank.Figures) stats.Estimate { return f.Throughput.Inverse() }},
+}
+
+func runOf(name string, r *rank.Ranking, quantity quantity) run {
 	out := run{name: name, cells: map[key]cell{}, slowed: r.Slowed.Percent()}
 	out.holdout = [2]float64{r.Model.HoldoutError, r.Model.HoldoutP95}
 	out.floor = r.Noise.Throughput
 	out.level = r.Slowed.UsualWall
-	if by == rank.Cost {
+	if quantity.by == rank.Cost {
 		out.floor, out.level = r.Noise.Cost, r.Slowed.UsualCost
 	}
 	for _, c := range r.Bulk {
-		q := c.Again.Throughput.Inverse()
-		if by == rank.Cost {
-			q = c.Again.Client
-		}
+		q := quantity.of(c.Again)
 		k := key{c.Suite.Cipher, c.Suite.MAC, c.Direction}
 		out.order = append(out.order, k)
 		out.cells[k] = cell{q.Log, q.Repeated().Arm(), c.Rank, c.Group}

@@ -100,7 +100,7 @@ func renderRecorded(t *testing.T, args []string) []byte {
 }
 
 var (
-	longNumber = regexp.MustCompile(`-?\d+\.\d{7,}(e[-+]\d+)?`)
+	longNumber = regexp.MustCompile(`-?\d+\.\d{6,}(e[-+]\d+)?`)
 	ownScript  = regexp.MustCompile(`(?s)<script>.*?</script>|<style>.*?</style>|<meta http-equiv[^>]*>`)
 )
 

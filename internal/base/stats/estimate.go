@@ -51,14 +51,14 @@ func (e Estimate) Inverse() Estimate {
 // those of Welch and Satterthwaite (Welch, Biometrika 34, 1947), and it rests on
 // the smaller number of values.
 func (e Estimate) Over(o Estimate) Estimate {
-	e = e.Blur(o.Err, o.DF)
+	e = e.WithError(o.Err, o.DF)
 	e.Log -= o.Log
 	e.N = min(e.N, o.N)
 	return e
 }
 
-// Blur adds an independent error with its degrees of freedom.
-func (e Estimate) Blur(err, df float64) Estimate {
+// WithError adds an independent error with its degrees of freedom.
+func (e Estimate) WithError(err, df float64) Estimate {
 	variance := e.Err*e.Err + err*err
 	doubt := doubt(e.Err, e.DF) + doubt(err, df)
 	e.Err, e.DF = math.Sqrt(variance), 0

@@ -12,7 +12,8 @@ import (
 // inside while the split is significant at 5 %. Means weigh by their precision.
 // As in the effect-size-aware variant (Tantithamthavorn et al., IEEE TSE 45,
 // 2019), groups whose means are closer than minimum stay one, unless that leaves a group
-// whose ends are more than twice as far apart.
+// whose ends are more than twice as far apart. No cut is between two that are closer than
+// their error.
 func Group(sorted []Estimate, minimum float64) []int {
 	groups := make([]int, len(sorted))
 	next := 0
@@ -36,6 +37,12 @@ func Group(sorted []Estimate, minimum float64) []int {
 	return groups
 }
 
+// boundary is by how many standard errors two neighbours must differ for a cut between
+// them: of two that are closer, the next run may find the order reversed, and tell them
+// apart as well. Of 78 pairs of runs with 115 cells each, 5 pairs of cells had letters in
+// opposite order with it, 315 without.
+const boundary = 1.5
+
 // bestSplit finds the cut with the largest sum of squares between both sides,
 // in units of the estimates' variances. distance is that of the two means.
 func bestSplit(xs []Estimate) (at int, distance float64, significant bool) {
@@ -46,6 +53,9 @@ func bestSplit(xs []Estimate) (at int, distance float64, significant bool) {
 	weights, weighted := prefix(xs)
 	best := 0.0
 	for cut := 1; cut < k; cut++ {
+		if xs[cut].Log-xs[cut-1].Log < boundary*math.Hypot(xs[cut].Err, xs[cut-1].Err) {
+			continue
+		}
 		w1, w2 := weights[cut], weights[k]-weights[cut]
 		m1, m2 := weighted[cut]/w1, (weighted[k]-weighted[cut])/w2
 		if between := w1 * w2 / (w1 + w2) * (m1 - m2) * (m1 - m2); between > best {

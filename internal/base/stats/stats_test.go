@@ -96,13 +96,13 @@ func TestWelch(t *testing.T) {
 
 // Errors that count as known: 3 and 4 make 5, and 1.96 of them are 95 %.
 func TestEstimateWithKnownErrors(t *testing.T) {
-	e := stats.Estimate{Log: 9.8, Err: 3}.Blur(4, 0)
+	e := stats.Estimate{Log: 9.8, Err: 3}.WithError(4, 0)
 	near(t, "error", e.Err, 5, 1e-12)
 	near(t, "arm", e.Arm(), 9.8, 1e-3)
 	near(t, "p", e.P(), 0.05, 1e-4)
 	near(t, "exact and equal", stats.Estimate{}.P(), 1, 0)
 	near(t, "exact and different", stats.Estimate{Log: 1}.P(), 0, 0)
-	near(t, "of a known and an unsure error, degrees", stats.Estimate{Err: 1, DF: 4}.Blur(1, 0).DF, 16, 1e-9)
+	near(t, "of a known and an unsure error, degrees", stats.Estimate{Err: 1, DF: 4}.WithError(1, 0).DF, 16, 1e-9)
 	if (stats.Estimate{}).Known() || !e.Known() {
 		t.Error("only the zero value is unknown")
 	}
@@ -141,6 +141,25 @@ func TestGroupsArePlainWhereTheyArePlain(t *testing.T) {
 	}
 	if got := stats.Group(nil, 0); len(got) != 0 {
 		t.Errorf("groups of nothing: %v", got)
+	}
+}
+
+// Two that are closer than their error are never told apart: of a dense row, cut somewhere
+// because its ends differ, the next run finds them in the other order.
+func TestNoCutBetweenEquals(t *testing.T) {
+	var xs []stats.Estimate
+	for _, log := range []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.61, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2} {
+		xs = append(xs, stats.Estimate{Log: log, Err: 0.03})
+	}
+	groups := stats.Group(xs, 0)
+	if groups[6] != groups[7] || groups[0] == groups[13] {
+		t.Errorf("groups %v", groups)
+	}
+	for i := range xs {
+		xs[i].Err = 0.08 // every neighbour is as close
+	}
+	if groups := stats.Group(xs, 0); groups[13] != 0 {
+		t.Errorf("a chain of equals is cut: %v", groups)
 	}
 }
 

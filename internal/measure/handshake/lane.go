@@ -28,9 +28,9 @@ const (
 // Lane is a place where logins are carried out one after the other while others are
 // carried out in other lanes: on one core, with servers and relays of its own.
 type Lane struct {
-	core  int
-	dir   string
-	twins map[*relay.Relay]*Ends
+	core int
+	dir  string
+	ends map[*relay.Relay]*Ends
 }
 
 // Lanes are places for cases on the cores that we may use; none where there is no
@@ -55,7 +55,7 @@ func Lanes(cases []Case, dir string) (lanes []Lane, err error) {
 func CloseLanes(lanes []Lane) error {
 	var errs []error
 	for _, l := range lanes {
-		for _, e := range l.twins {
+		for _, e := range l.ends {
 			errs = append(errs, e.Close(), e.server.Close())
 		}
 	}
@@ -68,18 +68,18 @@ func (l *Lane) open(cases []Case) error {
 		return err
 	}
 	for _, c := range cases {
-		if c.Ends == nil || l.twins[c.Ends.relay] != nil {
+		if c.Ends == nil || l.ends[c.Ends.relay] != nil {
 			continue
 		}
 		server, err := c.Ends.server.On(l.core)
 		if err != nil {
 			return err
 		}
-		twin := *c.Ends
-		if err := twin.relayTo(server); err != nil {
+		own := *c.Ends
+		if err := own.relayTo(server); err != nil {
 			return errors.Join(err, server.Close())
 		}
-		l.twins[c.Ends.relay] = &twin
+		l.ends[c.Ends.relay] = &own
 	}
 	return nil
 }
@@ -89,8 +89,8 @@ func (l *Lane) moved(c Case) Case {
 	if c.Ends == nil {
 		return c
 	}
-	twin, argv := l.twins[c.Ends.relay], c.Argv
-	c.After = twin.After
-	c.Argv = func(log string) []string { return instead(argv(log), "-p", strconv.Itoa(twin.relay.Port())) }
+	own, argv := l.ends[c.Ends.relay], c.Argv
+	c.After = own.After
+	c.Argv = func(log string) []string { return instead(argv(log), "-p", strconv.Itoa(own.relay.Port())) }
 	return c
 }

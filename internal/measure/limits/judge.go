@@ -73,7 +73,7 @@ var rules = []rule{
 	{Losses, losses, saysLosses},
 	{Link, linkFull, saysLink},
 	{Window, windowFull, saysWindow},
-	{Busy, crowded, saysBusy},
+	{Busy, contended, saysBusy},
 	{Sink, farAway(record.Upload, 20), saysSink},
 	{Source, farAway(record.Download, 20), saysSource},
 	{BothCPUs, bothCPUs, saysBoth},
@@ -151,8 +151,8 @@ func windowFull(_ record.Direction, e record.Evidence) bool {
 	return e.RTTNS > time.Millisecond && need(e) < mostOf && e.BytesPerSecond > 0.55*c && e.BytesPerSecond < 1.25*c
 }
 
-// crowded: a side wants a core and does not get it.
-func crowded(_ record.Direction, e record.Evidence) bool {
+// contended: a side wants a core and does not get it.
+func contended(_ record.Direction, e record.Evidence) bool {
 	gets := func(used, waits *float64) bool {
 		return wants(used, waits) < mostOf || value(used) >= working*wants(used, waits)
 	}

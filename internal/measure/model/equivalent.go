@@ -53,7 +53,7 @@ func (s *Series) estimate(same []int, held []bool, f fit, fitted bool) {
 		for _, i := range kept {
 			if figure := s.Figures[i]; figure.N > 1 && len(kept) > 1 && s.odd(figure, together) {
 				s.Figures[i].combine()
-				s.Figures[i].Shared = 1
+				s.Figures[i].Shared, s.Figures[i].Basis = 1, figure.N
 			} else {
 				rest = append(rest, i)
 			}
@@ -63,6 +63,7 @@ func (s *Series) estimate(same []int, held []bool, f fit, fitted bool) {
 			for _, i := range kept {
 				figure := &s.Figures[i]
 				figure.Known, figure.Log, figure.Err, figure.Repeat, figure.Shared = together.Known, together.Log, together.Err, together.Repeat, len(kept)
+				figure.Basis = together.N
 			}
 			return
 		}

@@ -18,6 +18,7 @@ type Figure struct {
 	Log, Err  float64 // best estimate and its standard error
 	Repeat    float64 // standard deviation of Log over repeated runs: what is Err's, but the same in each of them, is left out
 	N         int     // connections measured; 0: predicted
+	Basis     int     // those of all cells that share the best estimate
 	Measured  float64 // their mean, freed of the machine's level; 0 if N is 0
 	Own       float64 // standard error of Measured
 	Predicted float64 // from other cells only

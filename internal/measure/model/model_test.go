@@ -79,7 +79,7 @@ func TestWithoutIsLeaveOneOut(t *testing.T) {
 
 // A truncated tag is the same computation: what noise put between hmac-sha1 and
 // hmac-sha1-96 is no difference, and their mean is what both cost.
-func TestTwinsHaveOneEstimate(t *testing.T) {
+func TestEqualComputationsHaveOneEstimate(t *testing.T) {
 	var cells []alg.Suite
 	var obs []observation
 	cost := map[string]float64{"hmac-md5": 1, "hmac-md5-96": 1.02, "hmac-sha1": 0.4, "hmac-sha1-96": 0.42, "umac-64@openssh.com": 0.3}
@@ -98,8 +98,8 @@ func TestTwinsHaveOneEstimate(t *testing.T) {
 	near(t, "hmac-sha1, another primitive", math.Exp(sha1.Log), 1.41, 0.01)
 }
 
-// A cell that two connections show to differ from its twin keeps its own figure.
-func TestOddTwinIsItsOwn(t *testing.T) {
+// A cell that two connections show to differ from its equals keeps its own figure.
+func TestOddComputationIsItsOwn(t *testing.T) {
 	cells := []alg.Suite{{Cipher: "c1", MAC: "hmac-sha1"}, {Cipher: "c1", MAC: "hmac-sha1-96"}, {Cipher: "c2", MAC: "hmac-sha1"}, {Cipher: "c2", MAC: "hmac-sha1-96"}}
 	var obs []observation
 	for range 6 {
@@ -111,7 +111,7 @@ func TestOddTwinIsItsOwn(t *testing.T) {
 	near(t, "c1 hmac-sha1", math.Exp(s.Figures[0].Log), 1, 0.05)
 	near(t, "c1 hmac-sha1-96", math.Exp(s.Figures[1].Log), 1.5, 0.1)
 	if s.Figures[2].Log != s.Figures[3].Log {
-		t.Errorf("the twins of c2 differ: %v and %v", s.Figures[2].Log, s.Figures[3].Log)
+		t.Errorf("the equals of c2 differ: %v and %v", s.Figures[2].Log, s.Figures[3].Log)
 	}
 }
 
@@ -278,6 +278,41 @@ func TestVariances(t *testing.T) {
 			t.Errorf("without data: %v, %v", deviation, interaction)
 		}
 	}
+}
+
+// Four connections that are 2 % off, 1 % of it by their slices: (4·0.0001 + 4·0.0004 -
+// 4·¾·0.0001) / (4 + 4·¾), of which the first is the usual deviation.
+func TestModerated(t *testing.T) {
+	four := slices.Repeat([]deviation{{off: 0.02, variance: 1e-4, share: 0.75}}, 4)
+	near(t, "own deviation", moderated(0.01, four), math.Sqrt(17e-4/7), 1e-12)
+	quiet := slices.Repeat([]deviation{{off: 0.001, variance: 1e-4, share: 0.75}}, 4)
+	near(t, "less than slices say", moderated(0.01, quiet), math.Sqrt(4e-4/7), 1e-12)
+}
+
+// Connections of one AEAD cipher that are 5 % apart say nothing about those of others.
+func TestFastestCiphersHaveTheirOwnDeviation(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 1))
+	cells := []alg.Suite{{Cipher: "aead"}}
+	var obs []observation
+	connect := func(cell int, log, deviation float64) {
+		obs = append(obs, observation{cell: cell, log: log + deviation*random.NormFloat64(), variance: 1e-6})
+	}
+	for range 6 {
+		connect(0, 0, 0.05)
+	}
+	for c := range 4 {
+		for m := range 5 {
+			cells = append(cells, alg.Suite{Cipher: fmt.Sprint("c", c), MAC: fmt.Sprint("m", m)})
+			for range 1 + one(m == 0) {
+				connect(len(cells)-1, math.Log(2+float64(c)+float64(m)/2), 0.005)
+			}
+		}
+	}
+	s := fitSeries(cells, observations{list: obs, stretches: 1}, additive(cells), false)
+	if s.own[0] < 0.02 || s.own[0] > 0.09 || s.own[1] != s.Deviation || s.Deviation > 0.012 {
+		t.Errorf("connections of the AEAD differ by %.4f, others by %.4f (%.4f)", s.own[0], s.own[1], s.Deviation)
+	}
+	near(t, "error of the AEAD", s.Figures[0].Own, math.Hypot(s.own[0], 1e-3)/math.Sqrt(6), 1e-6)
 }
 
 // A machine that gets slower by a tenth in the middle of the run.

@@ -49,8 +49,8 @@ type Transfer struct {
 	// DirtyWall and DirtyCost say that no clean segment was left, so that the
 	// figure rests on quarantined ones: it must not decide anything alone.
 	DirtyWall, DirtyCost bool
-	// Crowded says that other work took a core most of the time.
-	Crowded    bool
+	// Contended says that other work took a core most of the time.
+	Contended  bool
 	ClientWait float64 // share of the time that the client waited for a core
 	ServerWait float64
 
@@ -178,6 +178,6 @@ func (t *Transfer) contention(segments []record.Segment) {
 			server += float64(*s.ServerWaitNS)
 		}
 	}
-	t.Crowded = foreign > maxForeign*wall
+	t.Contended = foreign > maxForeign*wall
 	t.ClientWait, t.ServerWait = min(1, client/wall), min(1, server/wall)
 }

@@ -45,10 +45,10 @@ func Contamination(s record.Segment, spin float64) Dirt {
 		}
 	}
 	foreign, steal := float64(s.ForeignCPUNS)/wall, float64(s.StealNS)/wall
-	crowded := foreign > maxForeign && (!waits || wait > minWait) || wait > maxWait
+	contended := foreign > maxForeign && (!waits || wait > minWait) || wait > maxWait
 	slow := spin > 0 && float64(s.SpinNS) > maxSpin*spin && foreign < maxForeign
 	return Dirt{
-		Wall: s.Contaminated != "" || crowded || slow || steal > maxSteal,
+		Wall: s.Contaminated != "" || contended || slow || steal > maxSteal,
 		Cost: slow || steal > maxCostSteal,
 	}
 }

@@ -19,8 +19,10 @@ type Series struct {
 	Controls    []float64 // A/A differences in units of their standard error: deviations near 1
 	Level       float64   // standard error of the run's mean level, common to all figures
 
-	etm       bool // applying a MAC to the ciphertext has an effect
-	uncertain bool // the errors of predictions come from elsewhere than the residuals
+	own       []float64 // deviation between the connections of each cell
+	alone     []bool    // cells that stand for themselves, and for nothing else
+	etm       bool      // applying a MAC to the ciphertext has an effect
+	uncertain bool      // the errors of predictions come from elsewhere than the residuals
 }
 
 // observation is one connection's value of one quantity.
@@ -68,18 +70,23 @@ func fitSeries(cells []alg.Suite, in observations, predict predictor, uncertain 
 	obs := in.list
 	s := Series{uncertain: uncertain, Figures: make([]Figure, len(cells)), Drift: make([]float64, in.stretches), Interaction: 0.01}
 	prior := priorOf(obs, uncertain)
-	s.Deviation = prior.deviation
+	s.deviate(prior.deviation)
 	held := holdouts(obs, len(cells))
 	s.etm = true // until the fit says otherwise
 	for range passes {
 		s.means(obs)
+		s.alone = s.standAlone(cells)
 		classes := equivalents(cells, s.etm)
 		points, at := s.points(cells, classes, held)
 		f := predict(points, at)
 		s.Parameters, s.etm = f.parameters, s.etm && f.etm
-		s.spread(prior, obs, points, at, f)
+		s.spread(prior, cells, classes, obs, s.residuals(points, at, f))
 		for _, same := range classes {
-			s.estimate(same, held, f, slices.Contains(at, same[0]))
+			predicted := f
+			if s.alone[same[0]] {
+				predicted.all, predicted.others = unpredicted, unpredicted
+			}
+			s.estimate(same, held, predicted, slices.Contains(at, same[0]))
 		}
 		if in.stretches > 1 {
 			s.levels(obs)
@@ -95,6 +102,32 @@ func fitSeries(cells []alg.Suite, in observations, predict predictor, uncertain 
 	s.Controls = s.controls(obs)
 	return s
 }
+
+// enoughOthers is how many other cells it takes to tell wall times from costs without the
+// fastest.
+const enoughOthers = 6
+
+// standAlone tells AEAD ciphers whose wall time many connections show: costs foretell that
+// of others, if there are enough. The fastest lose most by both sides waking each other up.
+func (s *Series) standAlone(cells []alg.Suite) []bool {
+	out, others := make([]bool, len(cells)), 0
+	for i, f := range s.Figures {
+		out[i] = s.uncertain && f.isWellKnown(cells[i])
+		others += one(f.N > 0 && !out[i])
+	}
+	if others < enoughOthers {
+		clear(out)
+	}
+	return out
+}
+
+// isWellKnown tells an AEAD cipher with many connections that moved data in slices.
+func (f Figure) isWellKnown(cell alg.Suite) bool {
+	return cell.MAC == "" && f.N >= manyConnections && f.within > 0
+}
+
+// unpredicted predicts nothing.
+func unpredicted(int) (log, err float64, ok bool) { return 0, 0, false }
 
 func holdouts(obs []observation, cells int) []bool {
 	held := make([]bool, cells)
@@ -125,7 +158,14 @@ func (s *Series) controls(obs []observation) []float64 {
 func (s *Series) freed(o observation) float64 { return o.log - s.Drift[o.stretch] }
 
 // variance of an observation around its cell.
-func (s *Series) variance(o observation) float64 { return o.variance + s.Deviation*s.Deviation }
+func (s *Series) variance(o observation) float64 {
+	return o.variance + s.own[o.cell]*s.own[o.cell]
+}
+
+// deviate sets the deviation between connections, the same for all cells.
+func (s *Series) deviate(deviation float64) {
+	s.Deviation, s.own = deviation, slices.Repeat([]float64{deviation}, len(s.Figures))
+}
 
 // means gives each cell the weighted mean of its connections.
 func (s *Series) means(obs []observation) {
@@ -155,7 +195,7 @@ func (s *Series) means(obs []observation) {
 func (s *Series) points(cells []alg.Suite, classes [][]int, held []bool) (points []Point, at []int) {
 	for _, same := range classes {
 		fitted := slices.DeleteFunc(slices.Clone(same), func(i int) bool { return held[i] })
-		if together := s.pool(fitted); together.N > 0 {
+		if together := s.pool(fitted); together.N > 0 && !s.alone[same[0]] {
 			points = append(points, Point{
 				Cell: cells[same[0]], Log: together.Measured, Variance: s.Interaction*s.Interaction + together.Own*together.Own,
 				n: float64(together.N), within: together.within,
@@ -167,21 +207,39 @@ func (s *Series) points(cells []alg.Suite, classes [][]int, held []bool) (points
 }
 
 // spread estimates the deviation between connections, and that of cells from
-// their prediction.
-func (s *Series) spread(prior prior, obs []observation, points []Point, at []int, f fit) {
-	v := variances{prior: prior, residuals: s.residuals(points, at, f)}
+// their prediction: connections of one computation differ by what they have of their own
+// alone. AEAD ciphers with many connections have a deviation of their own: the fastest wait
+// for memory, and where a connection's buffers lie matters to nothing as much.
+func (s *Series) spread(prior prior, cells []alg.Suite, classes [][]int, obs []observation, residuals []residual) {
+	v := variances{prior: prior, residuals: residuals}
 	var offs []float64
+	many := map[int][]deviation{}
+	same := make([]Figure, len(s.Figures))
+	for _, class := range classes {
+		together := s.pool(class)
+		for _, i := range class {
+			same[i] = together
+		}
+	}
 	for _, o := range obs {
-		if n := float64(s.Figures[o.cell].N); n > 1 {
-			offs = append(offs, s.freed(o)-s.Figures[o.cell].Measured)
-			v.within = append(v.within, deviation{variance: o.variance, share: 1 - 1/n})
+		n, off := same[o.cell].N, s.freed(o)-same[o.cell].Measured
+		d := deviation{off: off, variance: o.variance, share: 1 - 1/float64(n)}
+		switch {
+		case s.Figures[o.cell].isWellKnown(cells[o.cell]):
+			many[o.cell] = append(many[o.cell], d)
+		case n > 1:
+			offs, v.within = append(offs, off), append(v.within, d)
 		}
 	}
 	for i, off := range winsorised(offs) {
 		v.within[i].off = off
 	}
-	s.Deviation, s.Interaction = v.estimate()
-	s.Degrees = v.degrees(s.Deviation)
+	deviation, interaction := v.estimate()
+	s.deviate(deviation)
+	s.Interaction, s.Degrees = interaction, v.degrees(deviation)
+	for cell, ds := range many {
+		s.own[cell] = moderated(deviation, ds)
+	}
 }
 
 // residuals of the fitted cells. What the fit took from their size, by its

@@ -107,11 +107,8 @@ func SittingsOf(trials map[int]record.Trial, batches []record.Slices) Sittings {
 		out.Excess.addError(q, connections, estimates[q])
 	}
 	add(estimates)
+	prolong(connections, estimates[wall])
 	relate(estimates)
-	longer := lasting(connections)
-	for i := range estimates[wall] {
-		estimates[wall][i].Log += longer
-	}
 	for q := range quantities {
 		out.apart[q] = math.Hypot(out.apart[q], math.Hypot(uneven*out.Probe.Slowed(), shared*min(1, out.Foreign)))
 	}
@@ -193,23 +190,6 @@ func (c *connection) add(s record.Slice, window, place int) {
 	c.readings = append(c.readings, r)
 }
 
-// timeBySteady leaves the steady readings alone where there are any.
-func timeBySteady(connections []*connection) {
-	timed, steady := false, false
-	for _, c := range connections {
-		timed = timed || len(c.long) > 0
-		steady = steady || slices.ContainsFunc(c.long, isSteady)
-	}
-	for _, c := range connections {
-		c.timed = timed
-		if steady {
-			c.long = slices.DeleteFunc(c.long, func(r reading) bool { return !isSteady(r) })
-		}
-	}
-}
-
-func isSteady(r reading) bool { return r.steady }
-
 // turn adds a figure to those of its window.
 func turn(windows [][]float64, window int, figure float64) [][]float64 {
 	for len(windows) <= window {
@@ -257,6 +237,11 @@ func locate(connections []*connection, q quantity, excess *Excess) (out []stats.
 			samples[i].places = append(samples[i].places, r.place)
 			windows = max(windows, r.window+1)
 		}
+	}
+	if q == wall {
+		limitTails(connections, samples)
+	}
+	for i := range samples {
 		samples[i].locate()
 	}
 	free(samples, windows)
@@ -292,61 +277,6 @@ func (e *Excess) log(r reading, q quantity, f fill) float64 {
 	return math.Log(e.free(r, q) / r.bytes)
 }
 
-// fill is what the short slices of a connection take, relative to the CPU time of the
-// costlier side. They are little more than what every slice begins and ends with: one side
-// works while the other has nothing yet, or nothing any more.
-type fill struct{ ratio, bytes float64 }
-
-// fill of a connection. Its slices take both sides one after the other at most, and idle,
-// which is on the way; what the wall shows beyond that is how late we looked.
-func (e *Excess) fill(c *connection, idle float64) fill {
-	var logs, sizes []float64
-	for _, r := range c.readings {
-		if !r.long && r.ns[wall] > 0 && r.ns[client] > 0 {
-			took := e.free(r, wall)
-			if r.ns[server] > 0 {
-				took = math.Min(took, e.free(r, client)+e.free(r, server)+idle)
-			}
-			logs, sizes = append(logs, math.Log(took/e.costlier(r))), append(sizes, r.bytes)
-		}
-	}
-	if len(logs) < fewSlices {
-		return fill{}
-	}
-	return fill{math.Exp(stats.Median(logs)), stats.Median(sizes)}
-}
-
-// idle is how long neither side works in a short slice, in ns: what is the same in the
-// connections that we looked at in time.
-func (e *Excess) idle(connections []*connection) float64 {
-	var all []float64
-	for _, c := range connections {
-		var idle []float64
-		for _, r := range c.readings {
-			if !r.long && r.ns[wall] > 0 && r.ns[client] > 0 && r.ns[server] > 0 {
-				idle = append(idle, e.free(r, wall)-e.free(r, client)-e.free(r, server))
-			}
-		}
-		if len(idle) >= fewSlices {
-			all = append(all, stats.Median(idle))
-		}
-	}
-	return math.Max(0, stats.Quantile(all, inTime))
-}
-
-// inTime is the part of the connections that we look at when they are done.
-const inTime = 0.1
-
-// rest is the ratio of wall and CPU time of what a slice of so many bytes has more than
-// a short one: that of a transfer without beginning or end. Each side is one thread, and
-// takes no less on the wall than of a CPU.
-func (f fill) rest(ratio, bytes float64) float64 {
-	if bytes < shortFactor*f.bytes || f.bytes == 0 {
-		return ratio
-	}
-	return math.Max((ratio*bytes-f.ratio*f.bytes)/(bytes-f.bytes), 1)
-}
-
 // free is a quantity without the excess. A slice whose excess would be most of it
 // was cut short: it says little.
 func (e *Excess) free(r reading, q quantity) float64 {
@@ -370,47 +300,6 @@ func add(estimates [quantities][]stats.Estimate) {
 		c.Log, s.Log = c.Log+off, s.Log+off
 	}
 }
-
-// relate turns wall times relative to CPU times into wall times: the costs of all
-// slices are known better than those of the few long ones.
-func relate(estimates [quantities][]stats.Estimate) {
-	for i, c := range estimates[client] {
-		w := &estimates[wall][i]
-		if c.N == 0 || w.N == 0 {
-			continue
-		}
-		if s := estimates[server][i]; s.N > 0 && s.Log > c.Log {
-			c = s
-		}
-		w.Log, w.Err = w.Log+c.Log, math.Hypot(w.Err, c.Err)
-	}
-}
-
-// lasting is how much longer a transfer takes than its steady parts usually do, as a
-// logarithm. Now and then the scheduler puts both sides on one CPU for some of its
-// turns: that is in every long transfer, and in some of the parts.
-func lasting(connections []*connection) float64 {
-	var ratios []float64
-	for _, c := range connections {
-		for _, r := range c.long {
-			if r.steady && r.ns[client] > 0 {
-				ratios = append(ratios, r.ns[wall]/math.Max(r.ns[client], r.ns[server]))
-			}
-		}
-	}
-	if len(ratios) < fewSlices {
-		return 0
-	}
-	usual, sum := stats.Median(ratios), 0.0
-	for _, ratio := range ratios {
-		sum += math.Min(ratio, stopped*usual)
-	}
-	return math.Log(sum / float64(len(ratios)) / usual)
-}
-
-// stopped is from what multiple of the usual time on a steady part was not at work,
-// but stopped: by a user, or by a machine that went to sleep.
-const stopped = 3
 
 // Probe is what a fixed piece of work took that takes its turn like a
 // connection: ns per byte as it usually was, and at its best.

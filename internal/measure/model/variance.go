@@ -92,6 +92,24 @@ func (v variances) estimate() (deviation, interaction float64) {
 	return math.Sqrt(noise / weight), math.Sqrt(own / weight)
 }
 
+// Connections of a cell that tell how much these differ, and how many of them the usual
+// deviation counts for besides.
+const (
+	manyConnections  = 4
+	usualConnections = 4
+)
+
+// moderated is the deviation between the connections of one cell, drawn to the usual one as
+// far as they are few (Smyth, as in pool).
+func moderated(usual float64, connections []deviation) float64 {
+	squares, degrees := 0.0, 0.0
+	for _, d := range connections {
+		squares += d.off*d.off - d.share*d.variance
+		degrees += d.share
+	}
+	return math.Sqrt((usualConnections*usual*usual + math.Max(0, squares)) / (usualConnections + degrees))
+}
+
 func gridAt(i int) float64 { return gridStart * math.Pow(gridStep, float64(i)) }
 
 // between is the logarithm of the posterior density of the deviation, by
@@ -139,7 +157,7 @@ func (v variances) degrees(deviation float64) float64 {
 	if len(v.within) == 0 && cells > 0 {
 		slices = typical / cells
 	}
-	e := stats.Estimate{Err: deviation, DF: own}.Blur(math.Sqrt(slices), sliceDegrees)
+	e := stats.Estimate{Err: deviation, DF: own}.WithError(math.Sqrt(slices), sliceDegrees)
 	return e.DF
 }
 

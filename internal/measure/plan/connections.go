@@ -12,6 +12,7 @@ import (
 const (
 	openingStep = 24 // that one step opens
 	pairs       = 6  // cells with a second connection
+	leaderSeats = 6  // connections of a likely leader, where there is room for all at once
 
 	holdoutShare  = 0.1 // of the cells
 	minForHoldout = 30  // cells, below which none is held out
@@ -24,7 +25,7 @@ type seat struct {
 	failed int // times it could not be opened, or was lost before it moved much
 	turns  int // since it was opened
 	long   int // of them, those that show what all cost besides their bytes
-	steady int // those that show throughput
+	steady int // those that show throughput, of a likely leader
 }
 
 // seats lists the connections: cells that identify base, cipher and MAC first,
@@ -60,7 +61,33 @@ func (s *sitting) seats() []*seat {
 	for i, cell := range paired {
 		out = append(out, s.seat(cell, record.RoleControl, i+1))
 	}
+	if further := s.further(out); len(out)+len(further) <= s.capacity {
+		out = append(out, further...)
+	}
 	return out
+}
+
+// further connections: of likely leaders, and a second one of every held-out
+// cell, whose own error is not to pass for that of its prediction. What a connection has of
+// its own is 1 % of either side's cost, and 5 % in the fastest ciphers, which are the
+// ones that a choice is made between.
+func (s *sitting) further(all []*seat) (out []*seat) {
+	for _, cell := range s.space.Bulk {
+		for n := 2; s.leads(cell) && n < leaderSeats; n++ {
+			out = append(out, s.seat(cell, record.RoleControl, 0))
+		}
+	}
+	for _, seat := range all {
+		if t := seat.trials[0]; t.Role == record.RoleHoldout {
+			out = append(out, s.seat(t.Want.Bulk(), record.RoleHoldout, 0))
+		}
+	}
+	return out
+}
+
+// leads tells a likely leader, and what is used now.
+func (s *sitting) leads(cell alg.Suite) bool {
+	return cell.MAC == "" || cell.Computation() == s.Present.Computation()
 }
 
 // prefer orders what is first.

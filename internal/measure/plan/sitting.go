@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/record"
 )
 
@@ -18,7 +19,7 @@ const (
 	early       = 4   // passes before anything but short turns
 	roundPasses = 8   // of a round that the user counts
 	extraShare  = 0.3 // turns that go where they help most, beside one of each connection
-	heldOut     = 2   // more turns of every held-out cell: its own error is not to pass for that of its prediction
+	heldOut     = 1   // more turns of every connection of a held-out cell
 )
 
 // sitting plans turns of connections that are open together. First the cells
@@ -45,8 +46,9 @@ type sitting struct {
 	todo, opening, open, gone []*seat
 	probes                    []record.Trial
 	queue                     []Step
-	turns                     time.Duration // wall time of all turns
-	long, steady              account       // of the long ones among them
+	turns                     time.Duration      // wall time of all turns
+	long, steady              account            // of the long ones among them
+	steadyOf                  map[alg.Suite]*int // steady turns of a computation, but for leaders
 	logins                    logins
 	worth                     *worth
 
@@ -60,7 +62,7 @@ type sitting struct {
 func newSitting(d design) *sitting {
 	s := &sitting{
 		design: d, capacity: max(2, d.env.Capacity), random: d.random(0), total: d.cells(), sitting: 1,
-		logins: newLogins(d), worth: newWorth(d), phase: "identifying",
+		steadyOf: map[alg.Suite]*int{}, logins: newLogins(d), worth: newWorth(d), phase: "identifying",
 	}
 	s.todo = s.seats()
 	return s
@@ -175,10 +177,14 @@ const steadyLength = 80 * time.Millisecond
 // user's has CPUs of its own: there, long turns are steady ones.
 const (
 	longShare       = 0.1
-	steadyShare     = 0.22
+	steadyShare     = 0.3
 	longShareRemote = 0.25
 	steadyRounds    = 8 // rounds that the user counts, the first of which has steady turns
 )
+
+// favour is how many turns for throughput a connection of a likely leader has for one of all
+// connections of another computation.
+const favour = 4.0
 
 // account is the time that turns of one kind have had.
 type account struct {
@@ -203,23 +209,25 @@ func (s *sitting) longTurns() (steps []Step) {
 		share = longShareRemote
 	}
 	long := Step{Action: Turn, Length: longLength, Long: true, Round: s.round}
-	steps = s.kind(long, &s.long, func(a *seat) *int { return &a.long }, share, 1)
+	had := func(a *seat) *int { return &a.long }
+	steps = s.kind(long, &s.long, share, 1, had, func(a *seat) float64 { return float64(a.long) })
 	if s.Server != record.ServerRemote {
 		long.Length, long.Steady = steadyLength, true
-		steps = append(steps, s.kind(long, &s.steady, func(a *seat) *int { return &a.steady }, steadyShare, steadyRounds)...)
+		steps = append(steps, s.kind(long, &s.steady, steadyShare, steadyRounds, s.timed, s.served)...)
 	}
 	return steps
 }
 
 // kind are the turns of one kind in this pass, all like step. had is how many of them a
-// connection had; where the user counts rounds, each has one in one of every so many rounds.
-func (s *sitting) kind(step Step, a *account, had func(*seat) *int, share float64, every int) (steps []Step) {
+// connection had, and those that were served least come first; where the user counts
+// rounds, each has one in one of every so many rounds.
+func (s *sitting) kind(step Step, a *account, share float64, every int, had func(*seat) *int, served func(*seat) float64) (steps []Step) {
 	var seats []*seat
 	switch {
 	case s.Rounds > 0 && s.pass%roundPasses == roundPasses/2 && s.rounds()%every == 0:
 		seats = s.open
 	case s.Rounds == 0 && s.pass >= early:
-		seats = s.fewest(had, a.affordable(share, s.turns))
+		seats = s.least(served, a.affordable(share, s.turns))
 	}
 	for _, seat := range seats {
 		*had(seat)++
@@ -232,12 +240,35 @@ func (s *sitting) kind(step Step, a *account, had func(*seat) *int, share float6
 	return steps
 }
 
-// fewest are n of the open connections that had fewest turns of a kind, at random among
-// equals.
-func (s *sitting) fewest(had func(*seat) *int, n int) []*seat {
+// timed counts turns for throughput: of each connection of likely leaders, and of all
+// connections that do the same computation together.
+func (s *sitting) timed(a *seat) *int {
+	cell := a.trials[0].Cell().Suite
+	if s.leads(cell) {
+		return &a.steady
+	}
+	same := alg.Suite{Cipher: cell.Cipher, MAC: alg.Primitive(cell.MAC)}
+	if s.steadyOf[same] == nil {
+		s.steadyOf[same] = new(int)
+	}
+	return s.steadyOf[same]
+}
+
+// served is how well a connection is served with these turns: likely leaders are due two
+// before the first of the others, and as many as favour says for each.
+func (s *sitting) served(a *seat) float64 {
+	n := float64(*s.timed(a))
+	if s.leads(a.trials[0].Cell().Suite) {
+		return n/favour - 0.5
+	}
+	return n
+}
+
+// least are n of the open connections that were served least, at random among equals.
+func (s *sitting) least(served func(*seat) float64, n int) []*seat {
 	all := slices.Clone(s.open)
 	s.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	slices.SortStableFunc(all, func(a, b *seat) int { return cmp.Compare(*had(a), *had(b)) })
+	slices.SortStableFunc(all, func(a, b *seat) int { return cmp.Compare(served(a), served(b)) })
 	return all[:min(max(n, 0), len(all))]
 }
 

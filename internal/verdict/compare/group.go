@@ -52,9 +52,9 @@ func (c *Comparison) groups(tables []table) {
 			for k := 1; k < len(tables); k++ {
 				r := Ratio{Speed: c.pooled(tables, k, func(s alg.Suite) bool { return name(s) == n }), P: 1}
 				if rest := c.pooled(tables, k, func(s alg.Suite) bool { return name(s) != n }); rest.Known() && c.level(k) > 0 {
-					r.Rest = r.Speed.Over(rest.Blur(c.lineLevel(k), 0))
+					r.Rest = r.Speed.Over(rest.WithError(c.lineLevel(k), 0))
 				}
-				r.Speed = r.Speed.Blur(c.level(k), 0)
+				r.Speed = r.Speed.WithError(c.level(k), 0)
 				g.Ratios = append(g.Ratios, r)
 			}
 			out = append(out, g)

@@ -25,7 +25,7 @@ func complete(ratios []*Ratio, level, line float64) {
 			left := math.Sqrt(math.Max(0, variance-own.Err*own.Err)) / others
 			r.Rest = own.Over(stats.Estimate{Log: (sum - own.Log) / others, Err: math.Hypot(left, line), N: own.N})
 		}
-		r.Speed = r.Speed.Blur(level, 0)
+		r.Speed = r.Speed.WithError(level, 0)
 	}
 }
 

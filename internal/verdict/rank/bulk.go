@@ -185,7 +185,7 @@ func (r *Ranking) cell(d *data, a *model.Analysis, i int) (c Cell, ok bool) {
 	c.Within, c.Again, c.Alone = within(a, i), again(a, i), alone(a, i)
 	c.Throughput = r.shown(c.Again.Throughput, Throughput)
 	c.Client, c.Server = r.shown(c.Again.Client, Cost), r.shown(c.Again.Server, Cost)
-	c.Timed = a.Wall.Figures[i].N > 0
+	c.Timed = a.Wall.Figures[i].Basis > 0
 	if a.Client.Figures[i].N > 0 || a.Wall.Figures[i].N > 0 {
 		c.Basis = Measured
 	}

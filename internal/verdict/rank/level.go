@@ -69,6 +69,6 @@ func (r *Ranking) shown(e stats.Estimate, by By) *Quantity {
 	if !e.Known() {
 		return nil
 	}
-	q := e.Repeated().Blur(math.Sqrt2*r.Level(by), 0).Interval()
+	q := e.Repeated().WithError(math.Sqrt2*r.Level(by), 0).Interval()
 	return &q
 }

@@ -90,7 +90,7 @@ func ratio(a, b stats.Estimate) Ratio {
 	if !a.Known() || !b.Known() {
 		return Ratio{P: 1}
 	}
-	return Ratio{Estimate: a.Over(b).Blur(math.Sqrt2*level, 0)}
+	return Ratio{Estimate: a.Over(b).WithError(math.Sqrt2*level, 0)}
 }
 
 // adjust gives the known ratios of a column their p values.
