@@ -190,7 +190,11 @@ func unmeasured(results []ways.Result, f *record.File) []string {
 		case r.Rate.N == 0 && !r.Ran():
 			lines = append(lines, fmt.Sprintf("no figure yet: %s: the run ended before its turn", label(r)))
 		case r.Rate.N == 0:
-			lines = append(lines, fmt.Sprintf("no figure: %s: %s take hardly longer than one byte; more with --size", label(r), r.SizeBytes))
+			more := "--size"
+			if r.Files > 0 {
+				more = "--files"
+			}
+			lines = append(lines, fmt.Sprintf("no figure: %s: %s take hardly longer than one byte; more with %s", label(r), r.SizeBytes, more))
 		}
 	}
 	var told []string
