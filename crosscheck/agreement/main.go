@@ -56,9 +56,9 @@ func load(path string) (*record.File, error) {
 }
 
 func show(q quantity, runs []run) {
-	fmt.Printf("%s\n%-16s %17s %12s %9s\n", q.name, "run", "hold-out med/p95", "noise floor", "slowed")
+	fmt.Printf("%s\n%-16s %17s %12s %11s %9s\n", q.name, "run", "hold-out med/p95", "noise floor", "resolution", "slowed")
 	for _, r := range runs {
-		fmt.Printf("%-16s %6.2f / %5.2f %%  %9.2f %% %8.1f %%\n", r.name, r.holdout[0], r.holdout[1], r.floor, r.slowed)
+		fmt.Printf("%-16s %6.2f / %5.2f %%  %9.2f %% %9.2f %% %8.1f %%\n", r.name, r.holdout[0], r.holdout[1], r.floor, r.tie, r.slowed)
 	}
 	var all summary
 	for i := range runs {
@@ -73,13 +73,13 @@ func show(q quantity, runs []run) {
 
 // summary collects what pairs of runs show.
 type summary struct {
-	shift, corrected, median, p95, tau, covered []float64
-	opposite                                    int
+	shift, measured, median, p95, tau, covered []float64
+	opposite                                   int
 }
 
 func (s *summary) add(p pair) {
 	s.shift = append(s.shift, math.Abs(p.shift))
-	s.corrected = append(s.corrected, math.Abs(p.corrected))
+	s.measured = append(s.measured, math.Abs(p.measured))
 	s.median = append(s.median, p.median)
 	s.p95 = append(s.p95, p.p95)
 	s.tau = append(s.tau, p.tau)
@@ -95,7 +95,7 @@ func (s *summary) show() {
 	line("difference of a cell after shift, median", " %", s.median)
 	line("difference of a cell after shift, p95", " %", s.p95)
 	line("common shift", " %", s.shift)
-	line("common shift, corrected by the probe", " %", s.corrected)
+	line("the same with what other guests changed", " %", s.measured)
 	line("Kendall tau", "", s.tau)
 	line("95 % intervals that hold the other run's value", " %", s.covered)
 	fmt.Printf("  %-46s %d\n\n", "pairs of cells with opposite letters", s.opposite)

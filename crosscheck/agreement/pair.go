@@ -3,8 +3,10 @@ package main
 import (
 	"math"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/record"
+	relate "sshpace/internal/verdict/compare"
 	"sshpace/internal/verdict/rank"
 )
 
@@ -13,10 +15,12 @@ type run struct {
 	name    string
 	holdout [2]float64 // median and 95th percentile of the errors of predicted client cost, in percent
 	floor   float64    // noise floor of the quantity, in percent
+	tie     float64    // differences that are ties, in percent
 	slowed  float64    // by other guests, in percent
-	level   float64    // what the probe says about the level of the run, in logs
 	order   []key
 	cells   map[key]cell
+	ranking *rank.Ranking
+	of      func(rank.Figures) stats.Estimate
 }
 
 type key struct {
@@ -45,12 +49,11 @@ var quantities = []quantity{
 }
 
 func runOf(name string, r *rank.Ranking, quantity quantity) run {
-	out := run{name: name, cells: map[key]cell{}, slowed: r.Slowed.Percent()}
+	out := run{name: name, cells: map[key]cell{}, slowed: r.Slowed.Percent(), ranking: r, of: quantity.of}
 	out.holdout = [2]float64{r.Model.HoldoutError, r.Model.HoldoutP95}
-	out.floor = r.Noise.Throughput
-	out.level = r.Slowed.UsualWall
+	out.floor, out.tie = r.Noise.Throughput, r.Resolution.Throughput
 	if quantity.by == rank.Cost {
-		out.floor, out.level = r.Noise.Cost, r.Slowed.UsualCost
+		out.floor, out.tie = r.Noise.Cost, r.Resolution.Cost
 	}
 	for _, c := range r.Bulk {
 		q := quantity.of(c.Again)
@@ -61,23 +64,28 @@ func runOf(name string, r *rank.Ranking, quantity quantity) run {
 	return out
 }
 
-// pair is what two runs say about the same cells.
+// pair is what two runs say about the same cells, without what the slices of both show of
+// other guests, as sshpace compare takes it.
 type pair struct {
-	shift, corrected float64 // percent
-	median, p95      float64 // percent
-	tau              float64
-	covered          float64 // percent
-	opposite         int
+	shift, measured float64 // percent; measured is with it
+	median, p95     float64 // percent
+	tau             float64
+	covered         float64 // percent
+	opposite        int
 }
 
 func compare(a, b run) pair {
-	var xs, ys, ratios []float64
+	var xs, ys, ratios, measured, doubts []float64
 	var common []key
+	guests := relate.Neighbours(a.ranking, b.ranking, a.of)
 	for _, k := range a.order {
 		if other, ok := b.cells[k]; ok {
 			common = append(common, k)
-			xs, ys = append(xs, a.cells[k].log), append(ys, other.log)
-			ratios = append(ratios, other.log-a.cells[k].log)
+			guest := guests[record.CellOf(alg.Suite{Cipher: k.cipher, MAC: k.mac}, k.direction)]
+			xs, ys = append(xs, a.cells[k].log), append(ys, other.log-guest.Log)
+			ratios = append(ratios, other.log-a.cells[k].log-guest.Log)
+			measured = append(measured, other.log-a.cells[k].log)
+			doubts = append(doubts, guest.Err)
 		}
 	}
 	shift := stats.Median(ratios)
@@ -86,13 +94,13 @@ func compare(a, b run) pair {
 	for i, k := range common {
 		off[i] = math.Abs(ratios[i] - shift)
 		for _, arm := range []float64{a.cells[k].arm, b.cells[k].arm} {
-			if off[i] <= arm {
+			if off[i] <= math.Hypot(arm, 1.96*doubts[i]) {
 				held += 0.5
 			}
 		}
 	}
 	return pair{
-		shift: 100 * shift, corrected: 100 * (shift - b.level + a.level),
+		shift: 100 * shift, measured: 100 * stats.Median(measured),
 		median: 100 * stats.Median(off), p95: 100 * stats.Quantile(off, 0.95),
 		tau: stats.KendallTau(xs, ys), covered: 100 * held / float64(max(1, len(common))), opposite: opposite(a, b, common),
 	}

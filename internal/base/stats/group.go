@@ -13,13 +13,14 @@ import (
 // As in the effect-size-aware variant (Tantithamthavorn et al., IEEE TSE 45,
 // 2019), groups whose means are closer than minimum stay one, unless that leaves a group
 // whose ends are more than twice as far apart. No cut is between two that are closer than
-// their error.
-func Group(sorted []Estimate, minimum float64) []int {
-	groups := make([]int, len(sorted))
+// their error, nor where others, the same things under other conditions, come in another
+// order; nil for none.
+func Group(sorted, others []Estimate, minimum float64) []int {
+	groups, holds := make([]int, len(sorted)), inOrder(others, len(sorted))
 	next := 0
 	var split func(from, to int)
 	split = func(from, to int) {
-		at, distance, significant := bestSplit(sorted[from:to])
+		at, distance, significant := bestSplit(sorted[from:to], holds[from:to])
 		span := sorted[to-1].Log - sorted[from].Log
 		if significant && (distance >= minimum || span > 2*minimum) {
 			split(from, from+at)
@@ -45,7 +46,7 @@ const boundary = 1.5
 
 // bestSplit finds the cut with the largest sum of squares between both sides,
 // in units of the estimates' variances. distance is that of the two means.
-func bestSplit(xs []Estimate) (at int, distance float64, significant bool) {
+func bestSplit(xs []Estimate, holds []bool) (at int, distance float64, significant bool) {
 	k := len(xs)
 	if k < 2 {
 		return 0, 0, false
@@ -53,7 +54,7 @@ func bestSplit(xs []Estimate) (at int, distance float64, significant bool) {
 	weights, weighted := prefix(xs)
 	best := 0.0
 	for cut := 1; cut < k; cut++ {
-		if xs[cut].Log-xs[cut-1].Log < boundary*math.Hypot(xs[cut].Err, xs[cut-1].Err) {
+		if !holds[cut] || xs[cut].Log-xs[cut-1].Log < boundary*math.Hypot(xs[cut].Err, xs[cut-1].Err) {
 			continue
 		}
 		w1, w2 := weights[cut], weights[k]-weights[cut]
@@ -63,6 +64,21 @@ func bestSplit(xs []Estimate) (at int, distance float64, significant bool) {
 		}
 	}
 	return at, distance, at > 0 && best*math.Pi/(2*(math.Pi-2)) > splitLimit(k)
+}
+
+// inOrder tells where a cut leaves no estimate before it that is more than one behind it, by more
+// than their error.
+func inOrder(xs []Estimate, n int) []bool {
+	holds := make([]bool, n)
+	for cut := range holds {
+		holds[cut] = true
+		for i := range xs[:min(cut, len(xs))] {
+			for k := cut; k < len(xs) && holds[cut]; k++ {
+				holds[cut] = xs[i].Log-xs[k].Log <= math.Hypot(xs[i].Err, xs[k].Err)
+			}
+		}
+	}
+	return holds
 }
 
 // prefix sums weights, the inverse variances, and weighted values. An error of

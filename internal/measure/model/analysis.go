@@ -67,7 +67,28 @@ func Analyse(direction record.Direction, cells []alg.Suite, transfers []Transfer
 		predict = fromCosts(works, cores, a.Client.etm)
 	}
 	a.Wall = fitSeries(a.Cells, a.observe(transfers, wall), predict, a.Works)
+	for q, s := range map[quantity]*Series{client: &a.Client, server: &a.Server, total: &a.Total} {
+		s.slow(a, transfers, q)
+	}
+	if cost := a.Cost(); a.Works { // wall time is a multiple of the CPU time of the costlier side
+		for i := range a.Wall.Figures {
+			a.Wall.Figures[i].Slowed = cost.Figures[i].Slowed
+		}
+	}
 	return a
+}
+
+// slow fills in what other guests added to each cell.
+func (s *Series) slow(a *Analysis, transfers []Transfer, q quantity) {
+	kinds := map[string]stats.Estimate{}
+	for _, t := range transfers {
+		if e := t.slowed[q]; e.N > 0 {
+			kinds[execution(t.Cell)] = e
+		}
+	}
+	for i, cell := range a.Cells {
+		s.Figures[i].Slowed = kinds[execution(record.CellOf(cell, a.Direction))]
+	}
 }
 
 func one(yes bool) int {
@@ -197,11 +218,13 @@ func (s Series) PredictionErrors() []float64 {
 }
 
 // TypicalError is the median standard error of the known figures.
-func (s Series) TypicalError() float64 {
+func (s Series) TypicalError() float64 { return s.typical(func(f Figure) float64 { return f.Err }) }
+
+func (s Series) typical(of func(Figure) float64) float64 {
 	var errs []float64
 	for _, f := range s.Figures {
 		if f.Known {
-			errs = append(errs, f.Err)
+			errs = append(errs, of(f))
 		}
 	}
 	return stats.Median(errs)
@@ -211,11 +234,20 @@ func (s Series) TypicalError() float64 {
 // runs: what the error of a typical cell says, or more where the A/A controls
 // differ by more than that error allows.
 func (s Series) Noise() float64 {
+	return s.difference(s.typical(func(f Figure) float64 { return f.own }))
+}
+
+// Resolution is the same of any two cells: what the machine does beside them changes some
+// ciphers and MACs more than others, which equal cells do not feel.
+func (s Series) Resolution() float64 { return s.difference(s.TypicalError()) }
+
+// difference is what two cells with such a standard error stay below in 95 % of runs.
+func (s Series) difference(typical float64) float64 {
 	factor := 1.0
 	if len(s.Controls) >= minControls {
 		factor = math.Max(1, stats.Scale(s.Controls, 0))
 	}
-	return math.Expm1(stats.StudentQuantile(s.Degrees) * math.Sqrt2 * s.TypicalError() * factor)
+	return math.Expm1(stats.StudentQuantile(s.Degrees) * math.Sqrt2 * typical * factor)
 }
 
 // minControls is how many A/A pairs it takes to believe them.

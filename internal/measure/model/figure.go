@@ -25,7 +25,11 @@ type Figure struct {
 	Error     float64 // standard error of Predicted, the cell's own deviation included
 	Foretold  bool    // Predicted is set
 	Shared    int     // cells that are the same computation and have this best estimate together; at least 1
+	// Slowed is how much of Log is other guests' doing: what the machine's best moments
+	// would take off it. N is 0 where slices do not show it.
+	Slowed stats.Estimate
 
+	own    float64 // Err without what other cells with its cipher or MAC share
 	within float64 // mean variance of the connections by their slices
 	sway   float64 // part of Error that is not the cell's own deviation
 }

@@ -54,7 +54,8 @@ type Transfer struct {
 	ClientWait float64 // share of the time that the client waited for a core
 	ServerWait float64
 
-	apart [quantities]float64 // standard error that cells with the same cipher or MAC share in this run
+	apart  [quantities]float64        // standard error that cells with the same cipher or MAC share in this run
+	slowed [quantities]stats.Estimate // by other guests, relative to the machine's best moments
 }
 
 // of is one quantity, and whether it rests on quarantined segments alone.

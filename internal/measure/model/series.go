@@ -97,7 +97,7 @@ func fitSeries(cells []alg.Suite, in observations, predict predictor, uncertain 
 		if uncertain { // how a cell departs from its costs is not the same in every run
 			f.Repeat = f.Err
 		}
-		f.Err, f.Repeat = math.Hypot(f.Err, in.apart), math.Hypot(f.Repeat, in.apart)
+		f.own, f.Err, f.Repeat = f.Err, math.Hypot(f.Err, in.apart), math.Hypot(f.Repeat, in.apart)
 	}
 	s.Controls = s.controls(obs)
 	return s

@@ -101,9 +101,9 @@ func SittingsOf(trials map[int]record.Trial, batches []record.Slices) Sittings {
 	var out Sittings
 	out.Probe, out.Wall = probeOf(probe), probeOf(wallProbe)
 	out.Excess, out.Foreign = excessOf(connections), foreignOf(batches)
-	var estimates [quantities][]stats.Estimate
+	var estimates, slowed [quantities][]stats.Estimate
 	for q := range quantities {
-		estimates[q], out.apart[q] = locate(connections, q, &out.Excess)
+		estimates[q], slowed[q], out.apart[q] = locate(connections, q, &out.Excess)
 		out.Excess.addError(q, connections, estimates[q])
 	}
 	add(estimates)
@@ -116,6 +116,9 @@ func SittingsOf(trials map[int]record.Trial, batches []record.Slices) Sittings {
 		t := Transfer{Trial: c.trial, Cell: c.trial.Cell(), Stretch: c.stretch}
 		t.apart = out.apart
 		t.Wall, t.Client, t.Server, t.Total = estimates[wall][i], estimates[client][i], estimates[server][i], estimates[total][i]
+		for q := range quantities {
+			t.slowed[q] = slowed[q][i]
+		}
 		out.Slices += len(c.readings)
 		if t.Wall.N > 0 || t.Client.N > 0 {
 			out.Connections = append(out.Connections, t)
@@ -218,8 +221,9 @@ func (r *reading) read(took time.Duration, ofClient, ofServer *time.Duration) {
 }
 
 // locate gives the location of one quantity of every connection, in logarithms of
-// ns per byte. N is 0 where the quantity is unknown in some slice.
-func locate(connections []*connection, q quantity, excess *Excess) (out []stats.Estimate, common float64) {
+// ns per byte. N is 0 where the quantity is unknown in some slice. slowed is what other
+// guests added to CPU times, and common what connections of a cipher or MAC have in common.
+func locate(connections []*connection, q quantity, excess *Excess) (out, slowed []stats.Estimate, common float64) {
 	samples := make([]sample, len(connections))
 	windows, idle := 0, excess.idle(connections)
 	for i, c := range connections {
@@ -244,6 +248,10 @@ func locate(connections []*connection, q quantity, excess *Excess) (out []stats.
 	for i := range samples {
 		samples[i].locate()
 	}
+	slowed = make([]stats.Estimate, len(connections))
+	if q != wall {
+		slowed = slowdowns(connections, samples)
+	}
 	free(samples, windows)
 	if q != wall { // which is relative to CPU time: what disturbs a slice disturbs both
 		follow(samples)
@@ -259,7 +267,7 @@ func locate(connections []*connection, q quantity, excess *Excess) (out []stats.
 	for i, s := range samples {
 		out[i] = stats.Estimate{Log: s.centre, Err: s.err * math.Sqrt(factor), N: len(s.logs)}
 	}
-	return out, math.Sqrt(common)
+	return out, slowed, math.Sqrt(common)
 }
 
 // log is the logarithm of ns per byte without the excess. Wall time is relative to

@@ -58,7 +58,7 @@ func facts(all []Fact) []Fact {
 // quality says how far the numbers can be trusted.
 func quality(r *rank.Ranking) []Fact {
 	n, m, h := r.Noise, r.Model, r.Harness
-	out := []Fact{{"noise floor", noiseFloor(n)}}
+	out := []Fact{{"noise floor", noiseFloor(n)}, {"resolution", resolution(r)}}
 	add := func(when bool, name, format string, args ...any) {
 		if when {
 			out = append(out, Fact{name, fmt.Sprintf(format, args...)})
@@ -77,6 +77,19 @@ func quality(r *rank.Ranking) []Fact {
 
 func noiseFloor(n rank.NoiseFloor) string {
 	return strings.Join(nonEmpty(share("throughput", n.Throughput), share("cost", n.Cost), share("login", n.Login)), ", ")
+}
+
+// resolution is what unlike cells have to differ by, where that is more than equal ones do.
+func resolution(r *rank.Ranking) string {
+	return strings.Join(nonEmpty(wider("throughput", r.Resolution.Throughput, r.Noise.Throughput), wider("cost", r.Resolution.Cost, r.Noise.Cost)), ", ")
+}
+
+// wider is a share that is more than another when both are printed.
+func wider(name string, v, than float64) string {
+	if share(name, v) == share(name, than) {
+		return ""
+	}
+	return share(name, v)
 }
 
 func holdout(m rank.Model) string {

@@ -193,8 +193,8 @@ func Noise(r *rank.Ranking) string {
 		words = append(words, fmt.Sprintf("other work disturbed %.0f %% of the run", 100*busy))
 	}
 	by := map[rank.By]string{rank.Cost: "CPU", rank.Throughput: "speed"}[r.By]
-	if floor := r.Floor(); floor > 0 {
-		words = append(words, fmt.Sprintf("%s differences under %s %% are ties", by, Percent(floor)))
+	if tie := r.Tie(); tie > 0 {
+		words = append(words, fmt.Sprintf("%s differences under %s %% are ties", by, Percent(tie)))
 	}
 	if r.By == rank.Cost {
 		words = append(words, "sorted by "+r.CostSide()+"'s CPU")

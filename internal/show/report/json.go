@@ -35,6 +35,7 @@ type jsonReport struct {
 	KexRankedBy  rank.By            `json:"kex_ranked_by,omitempty"`
 	Ended        string             `json:"ended,omitempty"`
 	NoiseFloor   jsonNoise          `json:"noise_floor"`
+	Resolution   jsonResolution     `json:"resolution"`
 	Model        jsonModel          `json:"model"`
 	Harness      jsonHarness        `json:"harness"`
 	Slowed       *jsonSlowed        `json:"slowed_by_other_guests,omitempty"`
@@ -59,6 +60,11 @@ type jsonNoise struct {
 	Cost       float64 `json:"cost_pct,omitempty"`
 	Login      float64 `json:"login_pct,omitempty"`
 	Controls   int     `json:"controls"`
+}
+
+type jsonResolution struct {
+	Throughput float64 `json:"throughput_pct,omitempty"`
+	Cost       float64 `json:"cost_pct,omitempty"`
 }
 
 type jsonModel struct {
@@ -179,7 +185,7 @@ func jsonOf(r *rank.Ranking) jsonReport {
 	out := jsonReport{
 		Schema: schema, Campaign: r.Campaign, Environment: r.Environment,
 		Combinations: r.Combinations, RankedBy: r.By, KexRankedBy: r.KexBy, Ended: r.Ended,
-		NoiseFloor: jsonNoise(r.Noise), Model: jsonModel(r.Model),
+		NoiseFloor: jsonNoise(r.Noise), Resolution: jsonResolution(r.Resolution), Model: jsonModel(r.Model),
 		Slowed: slowedOf(r), Foreign: r.Slowed.Foreign, Slices: slicesOf(r.Slicing),
 		Harness: jsonHarness{
 			CPUShare: r.Harness.CPUShare, Segments: r.Harness.Segments,

@@ -125,7 +125,9 @@ func Of(inputs []Input, o Options) (*Comparison, error) {
 	tables := make([]table, len(inputs))
 	for i, in := range inputs {
 		tables[i] = tableOf(in.Ranking, c.By, c.of)
+		c.settle(&tables[i], inputs[0].Ranking, in.Ranking)
 	}
+	c.Warnings = settled(tables, inputs)
 	var err error
 	if c.Normalised, err = normalise(tables, o.Normalise); err != nil {
 		return nil, err
@@ -136,7 +138,7 @@ func Of(inputs []Input, o Options) (*Comparison, error) {
 	c.cells(tables)
 	c.orders(tables)
 	c.groups(tables)
-	c.exchanges()
+	c.exchanges(tables)
 	c.figures(o.Figures)
 	if len(c.Cells) == 0 && len(c.Kex) == 0 && len(c.Figures) == 0 {
 		return nil, nothingCommon(inputs)
@@ -144,7 +146,7 @@ func Of(inputs []Input, o Options) (*Comparison, error) {
 	if len(inputs) > 2 {
 		c.machines()
 	}
-	c.Warnings = differences(inputs)
+	c.Warnings = append(c.Warnings, differences(inputs)...)
 	return c, nil
 }
 
@@ -165,7 +167,7 @@ func compareBy(inputs []Input, by rank.By) rank.By {
 func (c *Comparison) cells(tables []table) {
 	for _, key := range tables[0].order {
 		row := CellRatios{Suite: tables[0].names[key], Direction: key.Direction}
-		first := tables[0].entries[key].best
+		first := tables[0].entries[key]
 		for k, t := range tables {
 			e, ok := t.entries[key]
 			if !ok {
@@ -173,7 +175,7 @@ func (c *Comparison) cells(tables []table) {
 			}
 			row.Values = append(row.Values, c.value(e.best))
 			if k > 0 {
-				row.Ratios = append(row.Ratios, Ratio{Speed: e.best.Over(first), P: 1})
+				row.Ratios = append(row.Ratios, Ratio{Speed: e.over(first), P: 1})
 			}
 		}
 		if len(row.Values) == len(tables) {

@@ -41,7 +41,7 @@ func (c *Comparison) exchange(r *rank.Ranking, name string) stats.Estimate {
 }
 
 // exchanges compares the logins of the key exchanges that all files have.
-func (c *Comparison) exchanges() {
+func (c *Comparison) exchanges(tables []table) {
 	first := c.Inputs[0].Ranking
 	for _, k := range first.Kex {
 		g := Group{Name: k.Name}
@@ -61,7 +61,9 @@ func (c *Comparison) exchanges() {
 			column = append(column, &c.Kex[i].Ratios[k])
 		}
 		level := math.Hypot(first.LoginLevel(c.KexBy), in.Ranking.LoginLevel(c.KexBy))
-		complete(column, level, math.Hypot(first.LineLevel(c.KexBy), in.Ranking.LineLevel(c.KexBy)))
+		line := math.Hypot(first.LineLevel(c.KexBy), in.Ranking.LineLevel(c.KexBy))
+		guests := ofLogin * tables[k+1].change()
+		complete(column, math.Hypot(level, guests), math.Hypot(line, guests))
 	}
 	judgeGroups(c.Kex)
 }

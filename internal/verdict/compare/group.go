@@ -84,18 +84,19 @@ func judgeGroups(groups []Group) {
 // without the doubt about the level.
 func (c *Comparison) pooled(tables []table, k int, match func(alg.Suite) bool) stats.Estimate {
 	var logs []float64
-	variance, predicted := 0.0, 0.0
+	variance, predicted, guests := 0.0, 0.0, 0.0
 	for _, cell := range c.Cells {
 		if !match(cell.Suite) {
 			continue
 		}
 		key := record.CellOf(cell.Suite, cell.Direction)
 		a, b := tables[0].entries[key], tables[k].entries[key]
+		guests += b.guests.Err // cells that have something in common share it
 		if a.alone.Known() && b.alone.Known() {
-			logs = append(logs, b.alone.Log-a.alone.Log)
+			logs = append(logs, b.alone.Log-a.alone.Log-b.guests.Log)
 			variance += a.alone.Err*a.alone.Err + b.alone.Err*b.alone.Err
 		} else {
-			logs = append(logs, b.best.Log-a.best.Log)
+			logs = append(logs, b.best.Log-a.best.Log-b.guests.Log)
 			predicted += (a.best.Err*a.best.Err + b.best.Err*b.best.Err) / 4 // predictions share half of their errors
 		}
 	}
@@ -107,5 +108,5 @@ func (c *Comparison) pooled(tables []table, k int, match func(alg.Suite) bool) s
 	if n >= 6 { // cells may differ by more than their noise: let them say so
 		err = math.Max(err, math.Sqrt(stats.Variance(logs)/n))
 	}
-	return stats.Estimate{Log: stats.Mean(logs), Err: err, N: len(logs)}
+	return stats.Estimate{Log: stats.Mean(logs), Err: math.Hypot(err, guests/n), N: len(logs)}
 }

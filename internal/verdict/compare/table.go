@@ -18,7 +18,8 @@ import (
 // and by its own connections, unknown where there are none.
 type entry struct {
 	best, alone stats.Estimate
-	rank        int // in its own file
+	guests      stats.Estimate // what other guests of the machine changed since the first file
+	rank        int            // in its own file
 }
 
 type table struct {
@@ -32,7 +33,7 @@ type table struct {
 func tableOf(r *rank.Ranking, by rank.By, of sides) table {
 	t := table{entries: map[record.Cell]entry{}, names: map[record.Cell]alg.Suite{}}
 	for _, c := range r.Bulk {
-		e := entry{c.Again.Throughput, c.Alone.Throughput, c.Rank}
+		e := entry{best: c.Again.Throughput, alone: c.Alone.Throughput, rank: c.Rank}
 		if by == rank.Cost {
 			e.best, e.alone = of.speed(c.Again), of.speed(c.Alone)
 		}
@@ -45,13 +46,23 @@ func tableOf(r *rank.Ranking, by rank.By, of sides) table {
 	return t
 }
 
-// shift divides all speeds by a factor, given as a logarithm.
-func (t *table) shift(log float64) {
+// shift divides all speeds by a factor, and what other guests changed by another, given as
+// logarithms.
+func (t *table) shift(log, guests float64) {
 	for key, e := range t.entries {
 		e.best.Log -= log
 		e.alone.Log -= log
+		e.guests.Log -= guests
 		t.entries[key] = e
 	}
+}
+
+// over is the ratio of a cell's speed to that of the first file, as both would be without
+// what other guests changed meanwhile.
+func (e entry) over(first entry) stats.Estimate {
+	ratio := e.best.Over(first.best).WithError(e.guests.Err, 0)
+	ratio.Log -= e.guests.Log
+	return ratio
 }
 
 // ciphers are the names that patterns mean, of ciphers as they were measured or of
@@ -74,7 +85,7 @@ func normalise(tables []table, patterns []string) (used []string, err error) {
 		return nil, nil
 	}
 	meant := tables[0].ciphers(patterns)
-	logs, variance := make([]float64, len(tables)), make([]float64, len(tables))
+	logs, guests, variance := make([]float64, len(tables)), make([]float64, len(tables)), make([]float64, len(tables))
 	cells := 0.0
 	for _, key := range tables[0].order {
 		name := tables[0].names[key].Cipher
@@ -88,7 +99,8 @@ func normalise(tables []table, patterns []string) (used []string, err error) {
 		for i, t := range tables {
 			e := t.entries[key]
 			logs[i] += e.best.Log
-			variance[i] += e.best.Err * e.best.Err
+			guests[i] += e.guests.Log
+			variance[i] += e.best.Err*e.best.Err + e.guests.Err*e.guests.Err
 		}
 		cells++
 	}
@@ -96,7 +108,7 @@ func normalise(tables []table, patterns []string) (used []string, err error) {
 		return nil, fmt.Errorf("%w: no cell of %s is in all files", ErrNoReference, strings.Join(patterns, ", "))
 	}
 	for i := range tables {
-		tables[i].shift(logs[i] / cells)
+		tables[i].shift(logs[i]/cells, guests[i]/cells)
 		tables[i].shiftErr = math.Sqrt(variance[i]) / cells
 	}
 	return used, nil

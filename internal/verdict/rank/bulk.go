@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// maxNoise is the noise floor of throughput, in percent, from which on a
-	// ranking by cost is better, unless its floor is much higher: above it, runs
-	// agree on costs better than on throughput even where both floors are alike.
+	// maxNoise is the resolution of throughput, in percent, from which on a
+	// ranking by cost is better, unless that resolves much less: above it, runs
+	// agree on costs better than on throughput even where both resolve alike.
 	maxNoise = 5.0
 	// minEffect is the smallest difference, in percent, that is worth a group of
 	// its own even where it can be measured.
@@ -50,7 +50,7 @@ func (r *Ranking) rankBulk(d *data, opts Options) {
 			r.Drift = x
 		}
 	}
-	r.Controls = bulkControls(d, r.By, r.Floor())
+	r.Controls = bulkControls(d, r.By, r.Tie())
 }
 
 // addResolution adds what the clock of an imported log leaves open.
@@ -83,8 +83,10 @@ func (r *Ranking) judge(d *data, analyses []*model.Analysis) {
 		if a.Works {
 			wall = append(wall, a.Wall.PredictionErrors()...)
 			r.Noise.Cost = max(r.Noise.Cost, 100*a.Cost().Noise())
+			r.Resolution.Cost = max(r.Resolution.Cost, 100*a.Cost().Resolution())
 		}
 		r.Noise.Throughput = max(r.Noise.Throughput, 100*a.Wall.Noise())
+		r.Resolution.Throughput = max(r.Resolution.Throughput, 100*a.Wall.Resolution())
 	}
 	r.Noise.Controls = len(pairs(d.transfers, ""))
 	r.Model.HoldoutCells = len(client)
@@ -102,18 +104,18 @@ func (r *Ranking) choose(by By) By {
 		return by
 	case r.Harness.Busy() > mostlyBusy:
 		return Cost
-	case r.Noise.Throughput > maxNoise && r.Noise.Cost < 1.5*r.Noise.Throughput:
+	case r.Resolution.Throughput > maxNoise && r.Resolution.Cost < 1.5*r.Resolution.Throughput:
 		return Cost
 	}
 	return Throughput
 }
 
-// Floor is the noise floor of what ordered the ranking, in percent.
-func (r *Ranking) Floor() float64 {
+// Tie is the difference, in percent, below which the ranking tells no cells apart.
+func (r *Ranking) Tie() float64 {
 	if r.By == Cost {
-		return r.Noise.Cost
+		return r.Resolution.Cost
 	}
-	return r.Noise.Throughput
+	return r.Resolution.Throughput
 }
 
 // series is what the ranking orders by.
@@ -138,7 +140,7 @@ func (r *Ranking) addCells(d *data, a *model.Analysis) {
 		}
 		return cmp.Compare(x.Log, y.Log)
 	})
-	groups := groupsOf(series, order, r.Floor())
+	groups := groupsOf(series, order, r.Tie())
 	place := 0
 	for _, i := range order {
 		cell, ok := r.cell(d, a, i)
@@ -163,15 +165,16 @@ func one(yes bool) int {
 }
 
 // groupsOf numbers the tie groups of the known figures, which come first.
-func groupsOf(series model.Series, order []int, floor float64) []int {
-	var estimates []stats.Estimate
+func groupsOf(series model.Series, order []int, tie float64) []int {
+	var estimates, undisturbed []stats.Estimate
 	for _, i := range order {
 		if f := series.Figures[i]; f.Known {
 			// Cells that share one estimate are one piece of evidence together.
 			estimates = append(estimates, stats.Estimate{Log: f.Log, Err: f.Err * math.Sqrt(float64(max(1, f.Shared)))})
+			undisturbed = append(undisturbed, stats.Estimate{Log: f.Log - f.Slowed.Log, Err: f.Slowed.Err})
 		}
 	}
-	return stats.Group(estimates, math.Log1p(math.Max(floor, minEffect)/100))
+	return stats.Group(estimates, undisturbed, math.Log1p(math.Max(tie, minEffect)/100))
 }
 
 // cell puts together what is known about cell i; ok is false if that is
@@ -182,7 +185,7 @@ func (r *Ranking) cell(d *data, a *model.Analysis, i int) (c Cell, ok bool) {
 		suite = a.Cells[i]
 	}
 	c = Cell{Suite: suite, Direction: a.Direction, Basis: Predicted, Status: suite.Status()}
-	c.Within, c.Again, c.Alone = within(a, i), again(a, i), alone(a, i)
+	c.Within, c.Again, c.Alone, c.Slowed = within(a, i), again(a, i), alone(a, i), slowed(a, i)
 	c.Throughput = r.shown(c.Again.Throughput, Throughput)
 	c.Client, c.Server = r.shown(c.Again.Client, Cost), r.shown(c.Again.Server, Cost)
 	c.Timed = a.Wall.Figures[i].Basis > 0
@@ -225,6 +228,12 @@ func alone(a *model.Analysis, i int) Figures {
 		}
 		return e
 	})
+}
+
+// slowed is what other guests added to the costs, and took from the throughput.
+func slowed(a *model.Analysis, i int) Figures {
+	of := func(s *model.Series) stats.Estimate { return s.Figures[i].Slowed }
+	return Figures{of(&a.Wall).Inverse(), of(&a.Client), of(&a.Server), of(&a.Total)}
 }
 
 func figures(a *model.Analysis, of func(*model.Series) stats.Estimate) Figures {

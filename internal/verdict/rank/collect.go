@@ -106,9 +106,6 @@ func (d *data) sit(f *record.File, target string) {
 func (d *data) slowed() Slowed {
 	probe := d.sittings.Probe
 	out := Slowed{Cost: probe.Slowed(), Wall: d.sittings.Wall.Slowed(), Turns: probe.N, Foreign: d.sittings.Foreign}
-	if probe.N > 0 {
-		out.UsualCost, out.UsualWall = math.Log(probe.Usual), math.Log(d.sittings.Wall.Usual)
-	}
 	for _, x := range probe.Course {
 		out.Course = append(out.Course, x/probe.Best)
 	}

@@ -37,8 +37,8 @@ func pairs(transfers []model.Transfer, direction record.Direction) []pair {
 }
 
 // bulkControls compares the names of each A/A pair with what orders the
-// ranking. floor is the noise floor in percent.
-func bulkControls(d *data, by By, floor float64) []Control {
+// ranking. tie is the difference that does not count, in percent.
+func bulkControls(d *data, by By, tie float64) []Control {
 	value := func(t model.Transfer) stats.Estimate { return t.Wall }
 	if by == Cost {
 		value = func(t model.Transfer) stats.Estimate { return t.Total }
@@ -58,14 +58,14 @@ func bulkControls(d *data, by By, floor float64) []Control {
 		out = append(out, Control{A: n.a, B: n.b})
 		groups = append(groups, logs[n])
 	}
-	separate(out, groups, floor)
+	separate(out, groups, tie)
 	return out
 }
 
 // separate tests each control with a deviation pooled over all of them, and
 // Holm's correction, as the cells of the ranking are told apart: by more than
-// the noise floor, and significantly.
-func separate(controls []Control, groups [][]float64, floor float64) {
+// a tie, in percent, and significantly.
+func separate(controls []Control, groups [][]float64, tie float64) {
 	deviation, degrees := stats.PooledDeviation(groups)
 	ps := make([]float64, len(groups))
 	for i, logs := range groups {
@@ -77,6 +77,6 @@ func separate(controls []Control, groups [][]float64, floor float64) {
 	}
 	for i, p := range stats.Holm(ps) {
 		off := math.Abs(math.Log(controls[i].Ratio.Value))
-		controls[i].Separated = p < 1-stats.Confidence && off > math.Log1p(math.Max(floor, minEffect)/100)
+		controls[i].Separated = p < 1-stats.Confidence && off > math.Log1p(math.Max(tie, minEffect)/100)
 	}
 }

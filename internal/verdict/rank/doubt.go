@@ -59,7 +59,7 @@ func doubts(r *Ranking, d *data) []Warning {
 	add(r.Slowed.Percent() > muchSlowed, "slowed", fmt.Sprintf("other guests slowed this machine by %.0f %%, compared with its best moments; all figures alike are in doubt by %.1f %%",
 		r.Slowed.Percent(), 100*normal95*r.Level(r.By)), "a comparison with another run takes that into account")
 	add(r.Slowed.Busy(), "foreign", fmt.Sprintf("other programs kept %.1f of %s busy, which costs some ciphers more than others: differences count from %.1f %% on only",
-		r.Slowed.Foreign, unit.Count(r.Environment.Cores, "core"), r.Floor()), hint("end them (top shows them), and measure again"))
+		r.Slowed.Foreign, unit.Count(r.Environment.Cores, "core"), r.Tie()), hint("end them (top shows them), and measure again"))
 	add(r.Heat.Slowed > 0, Throttled, r.Heat.text(), "cool it, or power it better, and measure again")
 	add(r.Noise.Cost == 0 && len(r.Bulk) > 0 && len(d.copies) == 0, "no-cpu-time", "the CPU time of ssh could not be read here: ranked by throughput only", "")
 	add(r.Noise.Cost > 0 && !r.hasServer(), "no-server-cpu-time", "the CPU time of the server could not be read: costs are the client's alone", "")
@@ -67,7 +67,7 @@ func doubts(r *Ranking, d *data) []Warning {
 	add(math.Abs(r.Drift) > muchDrift, "drift", fmt.Sprintf("the machine became %s during the run; the ranking corrects for it", slowing(r.Drift)), "")
 	add(r.Model.HoldoutP95 > muchError, "model", fmt.Sprintf("predictions are off by up to %.0f %%, tried on %d combinations that were measured, too", r.Model.HoldoutP95, r.Model.HoldoutCells),
 		hint("a longer --budget measures more cells directly"))
-	add(r.Floor() > 2*maxNoise, "noise", fmt.Sprintf("differences below %.0f %% cannot be told from noise", r.Floor()), hint("a longer --budget, or a quieter machine"))
+	add(r.Tie() > 2*maxNoise, "noise", fmt.Sprintf("differences below %.0f %% cannot be told from noise", r.Tie()), hint("a longer --budget, or a quieter machine"))
 	add(len(r.Missing) > 0, "missing", fmt.Sprintf("not reached: %s of cipher and MAC", unit.Count(len(r.Missing), "combination")), hint("go on with --resume"))
 	add(len(r.Failed) > 0, "failed", fmt.Sprintf("never worked: %d of what was asked for", len(r.Failed)), "")
 	add(float64(r.failures()) > muchFailure*float64(r.Trials), "failures", fmt.Sprintf("%d of %d trials gave nothing: %s", r.failures(), r.Trials, r.FailureText()), hint("see the messages in the file; go on with --resume"))
@@ -85,10 +85,10 @@ func doubts(r *Ranking, d *data) []Warning {
 
 // whyCost says why the order is not that of throughput.
 func (r *Ranking) whyCost() string {
-	if r.Noise.Cost < r.Noise.Throughput {
-		return fmt.Sprintf("ranked by CPU cost, which tells differences from %.1f %% on; throughput does so from %.1f %% on only", r.Noise.Cost, r.Noise.Throughput)
+	if r.Resolution.Cost < r.Resolution.Throughput {
+		return fmt.Sprintf("ranked by CPU cost, which tells differences from %.1f %% on; throughput does so from %.1f %% on only", r.Resolution.Cost, r.Resolution.Throughput)
 	}
-	return fmt.Sprintf("ranked by CPU cost, because it repeats better from run to run; within this run both are noisy (%.0f %%, throughput %.0f %%)", r.Noise.Cost, r.Noise.Throughput)
+	return fmt.Sprintf("ranked by CPU cost, because it repeats better from run to run; within this run both are noisy (%.0f %%, throughput %.0f %%)", r.Resolution.Cost, r.Resolution.Throughput)
 }
 
 // slowing puts a drift into words.

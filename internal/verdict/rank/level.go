@@ -36,6 +36,7 @@ func (r *Ranking) Level(by By) float64 {
 		own = r.levelCost
 	}
 	if r.Slowed.Turns > 0 {
+		own = math.Hypot(own, r.Kept()*pick(by, busyCost, busyTime))
 		return math.Hypot(own, math.Hypot(probedLevel, probedShare*r.Slowed.Of(by)))
 	}
 	return math.Hypot(math.Hypot(own, runLevel), r.Harness.Busy()*pick(by, busyCost, busyTime))
@@ -50,10 +51,13 @@ func (r *Ranking) LoginLevel(by By) float64 {
 // of all a disturbed one: a cipher that keeps one side waiting gains from being disturbed.
 func (r *Ranking) LineLevel(by By) float64 {
 	if r.Slowed.Turns > 0 {
-		return lineLevel // the rest is in the errors of its cells
+		return math.Hypot(lineLevel, r.Kept()*pick(by, busyLineCost, busyLineTime))
 	}
 	return math.Hypot(lineLevel, r.Harness.Busy()*pick(by, busyLineCost, busyLineTime))
 }
+
+// Kept is the part of a core that other programs of the machine kept busy beside slices.
+func (r *Ranking) Kept() float64 { return min(1, r.Slowed.Foreign) }
 
 func pick(by By, cost, time float64) float64 {
 	if by == Cost {

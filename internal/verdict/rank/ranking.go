@@ -50,6 +50,7 @@ type Ranking struct {
 	Copies       []Copy      // exhaustive runs: what was timed as a whole process
 	OverheadNS   float64     // what a copy takes beside login and transfer; 0 if it was not measured
 	Noise        NoiseFloor
+	Resolution   Resolution
 	Model        Model
 	Harness      Harness
 	Controls     []Control
@@ -102,6 +103,7 @@ type Cell struct {
 	// the next, Alone is what this cell's own connections say without the model:
 	// values of different cells are independent.
 	Within, Again, Alone Figures
+	Slowed               Figures // as Within, but what other guests added: the machine's best moments were better by that factor
 }
 
 // Figures are the estimates of one cell. N is 0 and the error too for what is
@@ -187,9 +189,6 @@ type Slowed struct {
 	Cost  float64 // logarithm of the factor on CPU time
 	Wall  float64 // the same of the time on the wall
 	Turns int     // of the probe
-	// Usual is what the probe's work usually took, as logarithms of ns per byte: of
-	// two runs of one machine it says which was slowed more.
-	UsualCost, UsualWall float64
 	// Foreign is how many cores other programs of this machine kept busy; 0 if unknown.
 	Foreign float64
 	// Course is the factor on CPU time over the run, in seconds one after the other:
@@ -221,14 +220,21 @@ type Count struct {
 	N       int
 }
 
-// NoiseFloor is the smallest difference that this run can claim: two names of
-// one computation, ranked like different cells, would differ by less in 95 %
-// of runs.
+// NoiseFloor is what equal cells differ by: two names of one computation, ranked like
+// different cells, would differ by less in 95 % of runs.
 type NoiseFloor struct {
 	Throughput float64 // percent; 0: unknown
 	Cost       float64 // percent; 0: unknown
 	Login      float64 // percent; 0: unknown
 	Controls   int     // pairs of connections it rests on
+}
+
+// Resolution is the smallest difference between any two cells that this run can claim: the
+// noise floor, and what else the machine did, which some ciphers and MACs feel more than
+// others.
+type Resolution struct {
+	Throughput float64 // percent; 0: unknown
+	Cost       float64 // percent; 0: unknown
 }
 
 // Model says how well base + cipher + MAC describes the costs.

@@ -108,10 +108,13 @@ func TestForeignLoad(t *testing.T) {
 	none := ranked(func(int) time.Duration { return 20 * time.Millisecond })
 	once := ranked(func(batch int) time.Duration { return max(0, time.Duration(3-batch)*time.Second) })
 	core := ranked(func(int) time.Duration { return time.Second })
-	if warned(none) || warned(once) || math.Abs(once.Noise.Cost-none.Noise.Cost) > 0.1 {
-		t.Errorf("noise floor without %.2f %%, disturbed once %.2f %%; warnings %v and %v", none.Noise.Cost, once.Noise.Cost, none.Warnings, once.Warnings)
+	if warned(none) || warned(once) || math.Abs(once.Tie()-none.Tie()) > 0.1 {
+		t.Errorf("ties without %.2f %%, disturbed once %.2f %%; warnings %v and %v", none.Tie(), once.Tie(), none.Warnings, once.Warnings)
 	}
-	if !warned(core) || core.Noise.Cost < none.Noise.Cost+4 {
-		t.Errorf("noise floor without %.2f %%, beside a busy core %.2f %%; warnings %v", none.Noise.Cost, core.Noise.Cost, core.Warnings)
+	if !warned(core) || core.Tie() < none.Tie()+4 {
+		t.Errorf("ties without %.2f %%, beside a busy core %.2f %%; warnings %v", none.Tie(), core.Tie(), core.Warnings)
+	}
+	if math.Abs(core.Noise.Cost-none.Noise.Cost) > 1e-6 {
+		t.Errorf("equal cells differ by %.2f %% without, by %.2f %% beside a busy core", none.Noise.Cost, core.Noise.Cost)
 	}
 }

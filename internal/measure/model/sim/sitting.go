@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"sshpace/internal/base/alg"
@@ -34,6 +35,20 @@ type Neighbours struct {
 	Share float64 // of the time, on average
 	Slow  float64 // what a burst adds to a cost, relative, on average
 	Drift float64 // relative amplitude of the slow changes of Share
+	// Uneven is the part by which what needs many execution units feels them more, and what
+	// waits for its own results less.
+	Uneven float64
+}
+
+// felt is the part of a burst that a cell feels.
+func (n Neighbours) felt(cell alg.Suite) float64 {
+	switch name := cell.Cipher + cell.MAC; {
+	case strings.Contains(name, "3des") || strings.Contains(name, "md5"):
+		return 1 - n.Uneven
+	case strings.Contains(name, "umac") || cell.MAC == "":
+		return 1 + n.Uneven
+	}
+	return 1
 }
 
 // weather is the slowness of the machine over time.
@@ -157,7 +172,7 @@ func (m *Machine) slice(t record.Trial, s Sitting, own, slow float64, long bool)
 	if long {
 		bytes *= longFactor
 	}
-	level := own * slow * m.noise(m.Noise)
+	level := own * (1 + (slow-1)*m.Neighbours.felt(cell)) * m.noise(m.Noise)
 	client := time.Duration(m.Client(cell)*bytes*level*m.noise(m.Noise/4) + s.ExcessNS)
 	server := time.Duration(m.Server(cell)*bytes*level*m.noise(m.Noise/4) + s.ExcessNS)
 	wall := time.Duration(m.Wall(cell)*bytes*level*m.noise(m.WallNoise) + s.ExcessNS)
