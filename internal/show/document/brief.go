@@ -172,6 +172,7 @@ func trust(r *rank.Ranking) []string {
 	known := n.Throughput > 0 || n.Login > 0
 	add(known, "noise floor  %s; %s", noiseFloor(n), unit.Count(n.Controls, "A/A control"))
 	add(known, "             equal things differ by less; one letter: not told apart;")
+	add(r.Merged, "             or the order depends on what other guests of the machine do;")
 	add(resolution(r) != "", "resolution   %s: other work makes unlike ciphers differ as much", resolution(r))
 	add(known, "             ± is where 95 %% of repeated runs on this machine find the figure")
 	add(m.HoldoutCells > 0, "prediction   off by %s", holdout(m))

@@ -5,7 +5,7 @@ package document
 var Glossary = []Fact{
 	{"cell", "one cipher with one MAC in one direction: what has a speed of its own"},
 	{"CPU s/GB", "seconds of CPU time for 10^9 bytes, of client and server together unless a side is named; the same number as ns per byte"},
-	{"group", "cells with one letter cannot be told apart by this run"},
+	{"group", "cells with one letter cannot be told apart by this run, or come in another order without other guests"},
 	{"tied", "of one group: take either"},
 	{"noise floor", "two equal cells differ by less than this in 95 % of runs"},
 	{"resolution", "the same of any two cells: other work on the machine costs some ciphers more than others"},

@@ -196,6 +196,9 @@ func Noise(r *rank.Ranking) string {
 	if tie := r.Tie(); tie > 0 {
 		words = append(words, fmt.Sprintf("%s differences under %s %% are ties", by, Percent(tie)))
 	}
+	if r.Merged {
+		words = append(words, "one letter: tied, or the order depends on other guests")
+	}
 	if r.By == rank.Cost {
 		words = append(words, "sorted by "+r.CostSide()+"'s CPU")
 	}

@@ -140,7 +140,8 @@ func (r *Ranking) addCells(d *data, a *model.Analysis) {
 		}
 		return cmp.Compare(x.Log, y.Log)
 	})
-	groups := groupsOf(series, order, r.Tie())
+	groups, merged := groupsOf(series, order, r.Tie())
+	r.Merged = r.Merged || merged
 	place := 0
 	for _, i := range order {
 		cell, ok := r.cell(d, a, i)
@@ -164,8 +165,9 @@ func one(yes bool) int {
 	return 0
 }
 
-// groupsOf numbers the tie groups of the known figures, which come first.
-func groupsOf(series model.Series, order []int, tie float64) []int {
+// groupsOf numbers the tie groups of the known figures, which come first. merged tells
+// whether there are fewer because other guests of the machine change the order.
+func groupsOf(series model.Series, order []int, tie float64) (groups []int, merged bool) {
 	var estimates, undisturbed []stats.Estimate
 	for _, i := range order {
 		if f := series.Figures[i]; f.Known {
@@ -174,7 +176,9 @@ func groupsOf(series model.Series, order []int, tie float64) []int {
 			undisturbed = append(undisturbed, stats.Estimate{Log: f.Log - f.Slowed.Log, Err: f.Slowed.Err})
 		}
 	}
-	return stats.Group(estimates, undisturbed, math.Log1p(math.Max(tie, minEffect)/100))
+	minimum := math.Log1p(math.Max(tie, minEffect) / 100)
+	groups = stats.Group(estimates, undisturbed, minimum)
+	return groups, !slices.Equal(groups, stats.Group(estimates, nil, minimum))
 }
 
 // cell puts together what is known about cell i; ok is false if that is

@@ -51,6 +51,7 @@ type Ranking struct {
 	OverheadNS   float64     // what a copy takes beside login and transfer; 0 if it was not measured
 	Noise        NoiseFloor
 	Resolution   Resolution
+	Merged       bool // cells have one letter though they are not tied, because without other guests their order is another
 	Model        Model
 	Harness      Harness
 	Controls     []Control
