@@ -41,6 +41,7 @@ type sample struct {
 	centre  float64 // location
 	lo, hi  float64 // values beyond these have no more influence
 	err     float64 // standard error of the location if slices were independent
+	more    float64 // as a part: how much more than others do its slices feel the level of the machine
 	spread  float64 // standard deviation of slices but for outliers
 }
 
@@ -76,7 +77,7 @@ const trimmedError = 1.2
 
 // free takes the level that all connections share in a window of time out of
 // their slices: a connection that had most of its turns while the machine was slow
-// would look costly. A level is believed as far as it exceeds its error (James and
+// would look costly. Each takes its part of it by how much it feels other guests. A level is believed as far as it exceeds its error (James and
 // Stein 1961).
 func free(samples []sample, windows int) {
 	if windows < 2 {
@@ -86,7 +87,7 @@ func free(samples []sample, windows int) {
 		residuals := make([][]float64, windows)
 		for _, s := range samples {
 			for i, x := range s.logs {
-				residuals[s.windows[i]] = append(residuals[s.windows[i]], x-s.centre)
+				residuals[s.windows[i]] = append(residuals[s.windows[i]], (x-s.centre)/(1+s.more))
 			}
 		}
 		all := location(slices.Sorted(slices.Values(slices.Concat(residuals...))))
@@ -101,7 +102,7 @@ func free(samples []sample, windows int) {
 		for i := range samples {
 			s := &samples[i]
 			for k := range s.logs {
-				s.logs[k] -= levels[s.windows[k]]
+				s.logs[k] -= (1 + s.more) * levels[s.windows[k]]
 			}
 			s.locate()
 		}

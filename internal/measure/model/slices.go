@@ -26,11 +26,9 @@ const (
 const windowSlices = 400
 
 // uneven is the part of the slowdown that other guests cause, by which it differs
-// between cells from one run to the next (standard deviation). What keeps many execution
-// units busy (AES, UMAC, SHA-512) feels them about twice as much as what waits for its
-// own results (MD5, SHA-1, 3DES): three runs in a row, slowed by 46, 39 and 39 %, were 5 %
-// apart in some cells after their common shift.
-const uneven = 0.02
+// between cells from one run to the next (standard deviation), beside what slices show of it.
+// Without it, intervals of simulated runs are a little too narrow.
+const uneven = 0.01
 
 // shared is the same of other programs on this machine, for each core that they keep
 // busy. Of ten runs of one machine with two threads of a core, three had a busy loop
@@ -252,6 +250,7 @@ func locate(connections []*connection, q quantity, excess *Excess) (out, slowed 
 	if q != wall {
 		slowed = slowdowns(connections, samples)
 	}
+	feel(samples, slowed)
 	free(samples, windows)
 	if q != wall { // which is relative to CPU time: what disturbs a slice disturbs both
 		follow(samples)

@@ -86,3 +86,26 @@ func best(residuals []float64) float64 {
 	slices.Sort(residuals)
 	return stats.Mean(residuals[:max(1, int(bestPart*float64(len(residuals))))])
 }
+
+// feel notes how much more the slices of each connection feel other guests than others do,
+// as far as it is no chance (James and Stein 1961).
+func feel(samples []sample, slowed []stats.Estimate) {
+	var logs, errs []float64
+	for _, e := range slowed {
+		if e.N > 0 {
+			logs, errs = append(logs, e.Log), append(errs, e.Err)
+		}
+	}
+	usual, share := 0.0, 0.0
+	if len(logs) > 1 {
+		usual = stats.Mean(logs)
+		if doubt, variance := stats.RMS(errs), stats.Variance(logs); variance > doubt*doubt {
+			share = 1 - doubt*doubt/variance
+		}
+	}
+	for i, e := range slowed {
+		if e.N > 0 && usual > 0 {
+			samples[i].more = share * (e.Log/usual - 1)
+		}
+	}
+}
