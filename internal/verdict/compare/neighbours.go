@@ -21,9 +21,10 @@ const chance = 0.07
 // logarithm: beside them no slice is undisturbed.
 const hidden = 0.08
 
-// ofLogin is the part of what other guests changed in CPU times that a login may feel more
-// or less than others, as a standard error: one computes, the other waits for the network.
-const ofLogin = 0.5
+// ofLogin is how much more or less than transfers a login may feel what other guests
+// changed, as a standard error: one waits for the network, another (sntrup761) computes with
+// vectors, and felt twice as much.
+const ofLogin = 1.0
 
 // settle notes what other guests changed since the first file, on the same machine.
 func (c *Comparison) settle(t *table, first, other *rank.Ranking) {

@@ -44,7 +44,7 @@ func (r *Ranking) Level(by By) float64 {
 
 // LoginLevel is the same for logins.
 func (r *Ranking) LoginLevel(by By) float64 {
-	return math.Hypot(loginLevel, r.Harness.Busy()*pick(by, busyCost, busyTime))
+	return math.Hypot(loginLevel, math.Max(r.Kept(), r.Harness.Busy())*pick(by, busyCost, busyTime))
 }
 
 // LineLevel is what a run may be off by in one line more than in another, most
