@@ -49,6 +49,7 @@ type Comparison struct {
 	Warnings   []rank.Warning
 
 	of        sides     // whose costs
+	settled   []bool    // what other guests changed is taken out of that file
 	shiftErrs []float64 // of the normalisation, one per file
 }
 
@@ -125,9 +126,9 @@ func Of(inputs []Input, o Options) (*Comparison, error) {
 	tables := make([]table, len(inputs))
 	for i, in := range inputs {
 		tables[i] = tableOf(in.Ranking, c.By, c.of)
-		c.settle(&tables[i], inputs[0].Ranking, in.Ranking)
+		c.settled = append(c.settled, i > 0 && c.settle(&tables[i], inputs[0].Ranking, in.Ranking))
 	}
-	c.Warnings = settled(tables, inputs)
+	c.Warnings = takenOut(tables, inputs)
 	var err error
 	if c.Normalised, err = normalise(tables, o.Normalise); err != nil {
 		return nil, err
@@ -216,7 +217,11 @@ func (c *Comparison) level(k int) float64 {
 	if len(c.Normalised) > 0 {
 		return math.Hypot(c.shiftErrs[0], c.shiftErrs[k])
 	}
-	return math.Hypot(c.Inputs[0].Ranking.Level(c.By), c.Inputs[k].Ranking.Level(c.By))
+	first, other := c.Inputs[0].Ranking, c.Inputs[k].Ranking
+	if c.settled[k] {
+		return math.Hypot(first.FreedLevel(c.By), other.FreedLevel(c.By))
+	}
+	return math.Hypot(first.Level(c.By), other.Level(c.By))
 }
 
 // BulkBasis says by what cells are compared.

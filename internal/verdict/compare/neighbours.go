@@ -26,25 +26,28 @@ const hidden = 0.08
 // vectors, and felt twice as much.
 const ofLogin = 1.0
 
-// settle notes what other guests changed since the first file, on the same machine.
-func (c *Comparison) settle(t *table, first, other *rank.Ranking) {
+// settle notes what other guests changed since the first file, on the same machine, and
+// whether that is known.
+func (c *Comparison) settle(t *table, first, other *rank.Ranking) bool {
 	if first.Environment.CPU != other.Environment.CPU {
-		return
+		return false
 	}
 	pick := func(f rank.Figures) stats.Estimate { return f.Throughput }
 	if c.By == rank.Cost {
 		pick = c.of.speed
 	}
-	for key, guests := range Neighbours(first, other, pick) {
+	changed := Neighbours(first, other, pick)
+	for key, guests := range changed {
 		if e, ok := t.entries[key]; ok {
 			e.guests = guests
 			t.entries[key] = e
 		}
 	}
+	return len(changed) > 0
 }
 
-// settled says what was taken out of the ratios.
-func settled(tables []table, inputs []Input) (out []rank.Warning) {
+// takenOut says what was taken out of the ratios.
+func takenOut(tables []table, inputs []Input) (out []rank.Warning) {
 	for k, t := range tables {
 		slower, faster, slowed := inputs[k].Label, inputs[0].Label, -t.change()
 		if slowed < 0 {
@@ -61,8 +64,8 @@ func settled(tables []table, inputs []Input) (out []rank.Warning) {
 // change is what other guests changed in all cells together.
 func (t *table) change() float64 {
 	var logs []float64
-	for _, e := range t.entries {
-		if e.guests.N > 0 {
+	for _, cell := range t.order {
+		if e := t.entries[cell]; e.guests.N > 0 {
 			logs = append(logs, e.guests.Log)
 		}
 	}
@@ -77,31 +80,48 @@ func (t *table) change() float64 {
 // told from both together, and only how much there was of it from either. pick is the
 // figure. Empty where one of them does not show it.
 func Neighbours(first, other *rank.Ranking, pick func(rank.Figures) stats.Estimate) map[record.Cell]stats.Estimate {
+	shown := slowedIn(first, other, pick)
+	var before, after float64
+	for _, s := range shown {
+		before, after = before+s.before.Log/float64(len(shown)), after+s.after.Log/float64(len(shown))
+	}
+	squares := before*before + after*after
+	if squares == 0 {
+		return nil
+	}
+	change, doubt := after-before, math.Hypot(chance*math.Sqrt(squares), hidden*math.Max(first.Kept(), other.Kept()))
+	if math.Abs(change) <= doubt {
+		change = 0
+	} else {
+		change *= 1 - doubt*doubt/(change*change) // James and Stein 1961
+	}
+	out := map[record.Cell]stats.Estimate{}
+	for _, s := range shown {
+		feels := (before*s.before.Log + after*s.after.Log) / squares // 1 on average
+		err := change * math.Hypot(before*s.before.Err, after*s.after.Err) / squares
+		err = math.Hypot(err, math.Hypot(unlike*change*feels, doubt*(feels-1)))
+		out[s.cell] = stats.Estimate{Log: change * feels, Err: err, N: min(s.before.N, s.after.N)}
+	}
+	return out
+}
+
+// slowedCell is by how much other guests slowed a cell in two runs.
+type slowedCell struct {
+	cell          record.Cell
+	before, after stats.Estimate
+}
+
+// slowedIn are the cells for which both runs show it.
+func slowedIn(first, other *rank.Ranking, pick func(rank.Figures) stats.Estimate) (out []slowedCell) {
 	before := map[record.Cell]stats.Estimate{}
 	for _, c := range first.Bulk {
 		before[record.CellOf(c.Suite, c.Direction)] = pick(c.Slowed)
 	}
-	type both struct{ a, b stats.Estimate }
-	shown := map[record.Cell]both{}
-	var less, more float64
 	for _, c := range other.Bulk {
-		key := record.CellOf(c.Suite, c.Direction)
-		if a, b := before[key], pick(c.Slowed); a.N > 0 && b.N > 0 {
-			shown[key] = both{a, b}
-			less, more = less+a.Log, more+b.Log
+		cell := record.CellOf(c.Suite, c.Direction)
+		if s := (slowedCell{cell, before[cell], pick(c.Slowed)}); s.before.N > 0 && s.after.N > 0 {
+			out = append(out, s)
 		}
-	}
-	n := float64(len(shown))
-	less, more = less/n, more/n
-	squares := less*less + more*more
-	change, doubt := more-less, math.Hypot(chance*math.Sqrt(squares), hidden*math.Max(first.Kept(), other.Kept()))
-	change *= math.Max(0, 1-doubt*doubt/(change*change)) // James and Stein 1961
-	out := map[record.Cell]stats.Estimate{}
-	for key, s := range shown {
-		feels := (less*s.a.Log + more*s.b.Log) / squares // 1 on average
-		err := change * math.Hypot(less*s.a.Err, more*s.b.Err) / squares
-		err = math.Hypot(err, math.Hypot(unlike*change*feels, doubt*(feels-1)))
-		out[key] = stats.Estimate{Log: change * feels, Err: err, N: min(s.a.N, s.b.N)}
 	}
 	return out
 }
