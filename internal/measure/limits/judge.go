@@ -295,12 +295,15 @@ func saysClient(_ record.Direction, e record.Evidence) (string, string) {
 }
 
 func saysFull(_ record.Direction, e record.Evidence) (string, string) {
-	when := ""
+	when, help := "", "a cipher and MAC that cost less"
 	if e.BusyCores < e.TwoBusyCores {
 		when = " while two connections move bytes"
 	}
+	if e.Compressed {
+		help = cheaper(e)
+	}
 	return fmt.Sprintf("this machine's CPUs are the limit: %.1f of its %d cores are busy%s; ssh uses %s of one", max(e.BusyCores, e.TwoBusyCores), e.OwnCores, when, percent(value(e.ClientShare))),
-		"end other work here, or a cipher and MAC that cost less"
+		"end other work here, or " + help
 }
 
 func saysServer(_ record.Direction, e record.Evidence) (string, string) {
