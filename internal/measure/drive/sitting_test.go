@@ -251,3 +251,27 @@ func TestHoldersEnd(t *testing.T) {
 		})
 	}
 }
+
+// Sizes are whole packets that follow the cost: a cell that is found a tenth costlier has
+// slices of a tenth less.
+func TestSizeFor(t *testing.T) {
+	for _, c := range []struct {
+		length  time.Duration
+		perByte float64
+		want    int64
+	}{
+		{time.Millisecond, 2, 15 * packet}, // 500,000 bytes are 15.3 packets
+		{time.Millisecond, 2.2, 14 * packet},
+		{time.Millisecond, 36, packet},
+		{time.Millisecond, 400, packet},
+		{time.Millisecond, 0.3, widePipe},
+		{8 * time.Millisecond, 2, 122 * packet},
+		{8 * time.Millisecond, 36, leastLong},
+		{80 * time.Millisecond, 2, 77 * leastLong}, // 76.3
+		{80 * time.Millisecond, 1e-3, mostLong},
+	} {
+		if got := sizeFor(c.length, c.perByte); got != c.want {
+			t.Errorf("%v at %v ns/B: %d bytes, want %d", c.length, c.perByte, got, c.want)
+		}
+	}
+}

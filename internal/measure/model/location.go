@@ -9,18 +9,20 @@ import (
 	"sshpace/internal/base/stats"
 )
 
-// The location of a connection's slices is their mean between these quantiles:
-// neighbours on the machine only ever make a slice slower, and heavy tails are what
-// most of them leave.
+// The location of a connection's slices is their mean between the first two of these
+// quantiles: neighbours on the machine only ever make a slice slower, and heavy tails are
+// what most of them leave. CPU times are compared by the mean of those below the third, when
+// neighbours were calm: they slow some ciphers more than others, now less and then more.
 const (
 	lowQuantile  = 0.05
 	highQuantile = 0.85
+	calmQuantile = 0.4
 )
 
-// cut is the range of n sorted values that the location averages.
-func cut(n int) (from, to int) {
-	from = int(lowQuantile * float64(n))
-	return from, max(from+1, int(highQuantile*float64(n)))
+// cut is the range of n sorted values between two quantiles, at least one of them.
+func cut(n int, low, high float64) (from, to int) {
+	from = int(low * float64(n))
+	return from, max(from+1, int(high*float64(n)))
 }
 
 // location is the trimmed mean of sorted values; 0 for none.
@@ -28,7 +30,7 @@ func location(sorted []float64) float64 {
 	if len(sorted) == 0 {
 		return 0
 	}
-	from, to := cut(len(sorted))
+	from, to := cut(len(sorted), lowQuantile, highQuantile)
 	return stats.Mean(sorted[from:to])
 }
 
@@ -37,24 +39,22 @@ func location(sorted []float64) float64 {
 type sample struct {
 	logs    []float64
 	windows []int
-	places  []int   // and which slice of all connections'
 	centre  float64 // location
 	lo, hi  float64 // values beyond these have no more influence
+	share   float64 // of the values that the location averages
 	err     float64 // standard error of the location if slices were independent
-	more    float64 // as a part: how much more than others do its slices feel the level of the machine
-	spread  float64 // standard deviation of slices but for outliers
 }
 
-// locate finds the location and its error, which is that of the winsorised
-// values (Tukey and McLaughlin, Sankhya A 25, 1963).
-func (s *sample) locate() {
+// locate finds the mean between two quantiles and its error, which is that of the
+// winsorised values (Tukey and McLaughlin, Sankhya A 25, 1963).
+func (s *sample) locate(low, high float64) {
 	n := len(s.logs)
 	if n == 0 {
 		return
 	}
 	sorted := slices.Sorted(slices.Values(s.logs))
-	from, to := cut(n)
-	s.centre, s.lo, s.hi = stats.Mean(sorted[from:to]), sorted[from], sorted[to-1]
+	from, to := cut(n, low, high)
+	s.centre, s.lo, s.hi, s.share = stats.Mean(sorted[from:to]), sorted[from], sorted[to-1], high-low
 	influences := make([]float64, n)
 	for i, x := range s.logs {
 		influences[i] = s.influence(x)
@@ -64,7 +64,7 @@ func (s *sample) locate() {
 
 // influence is how much one slice moves the location, times their number.
 func (s *sample) influence(x float64) float64 {
-	return math.Max(s.lo, math.Min(s.hi, x)) / (highQuantile - lowQuantile)
+	return math.Max(s.lo, math.Min(s.hi, x)) / s.share
 }
 
 // levelPasses of locations and levels in turn; more change nothing that can be
@@ -77,7 +77,7 @@ const trimmedError = 1.2
 
 // free takes the level that all connections share in a window of time out of
 // their slices: a connection that had most of its turns while the machine was slow
-// would look costly. Each takes its part of it by how much it feels other guests. A level is believed as far as it exceeds its error (James and
+// would look costly. A level is believed as far as it exceeds its error (James and
 // Stein 1961).
 func free(samples []sample, windows int) {
 	if windows < 2 {
@@ -87,7 +87,7 @@ func free(samples []sample, windows int) {
 		residuals := make([][]float64, windows)
 		for _, s := range samples {
 			for i, x := range s.logs {
-				residuals[s.windows[i]] = append(residuals[s.windows[i]], (x-s.centre)/(1+s.more))
+				residuals[s.windows[i]] = append(residuals[s.windows[i]], x-s.centre)
 			}
 		}
 		all := location(slices.Sorted(slices.Values(slices.Concat(residuals...))))
@@ -102,9 +102,9 @@ func free(samples []sample, windows int) {
 		for i := range samples {
 			s := &samples[i]
 			for k := range s.logs {
-				s.logs[k] -= (1 + s.more) * levels[s.windows[k]]
+				s.logs[k] -= levels[s.windows[k]]
 			}
-			s.locate()
+			s.locate(lowQuantile, highQuantile)
 		}
 	}
 }

@@ -67,7 +67,6 @@ func numbered(connections []*connection, name func(alg.Suite) string) []int {
 // reading is one slice of one connection.
 type reading struct {
 	window int
-	place  int // among the slices of all connections, in the order of time
 	bytes  float64
 	long   bool                // several times as long as others
 	steady bool                // both sides worked side by side: nothing is to be taken off
@@ -143,7 +142,7 @@ func foreignOf(batches []record.Slices) float64 {
 // split sorts slices by connection, in the order of their first one.
 func split(trials map[int]record.Trial, batches []record.Slices) (connections []*connection, probe, wallProbe [][]float64) {
 	at := map[int]*connection{}
-	window, inWindow, sitting, place := 0, 0, 0, 0
+	window, inWindow, sitting := 0, 0, 0
 	for _, batch := range batches {
 		if batch.Sitting != sitting || inWindow >= windowSlices {
 			sitting, inWindow, window = batch.Sitting, 0, window+1
@@ -166,8 +165,7 @@ func split(trials map[int]record.Trial, batches []record.Slices) (connections []
 				at[s.Trial] = c
 				connections = append(connections, c)
 			}
-			c.add(s, window, place)
-			place++
+			c.add(s, window)
 			inWindow++
 		}
 	}
@@ -177,8 +175,8 @@ func split(trials map[int]record.Trial, batches []record.Slices) (connections []
 
 // add sorts the readings of a slice. The steady part of one is about throughput alone: both
 // sides on a CPU each cost some ciphers more than one after the other, others less.
-func (c *connection) add(s record.Slice, window, place int) {
-	r := readingOf(s, window, place)
+func (c *connection) add(s record.Slice, window int) {
+	r := readingOf(s, window)
 	switch {
 	case s.Steady != nil && s.Steady.Bytes > 0 && s.Steady.WallNS > 0:
 		r.bytes, r.steady = float64(s.Steady.Bytes), true
@@ -200,8 +198,8 @@ func turn(windows [][]float64, window int, figure float64) [][]float64 {
 	return windows
 }
 
-func readingOf(s record.Slice, window, place int) reading {
-	r := reading{window: window, place: place, bytes: float64(s.Bytes), long: s.Long}
+func readingOf(s record.Slice, window int) reading {
+	r := reading{window: window, bytes: float64(s.Bytes), long: s.Long}
 	r.read(s.WallNS, s.ClientCPUNS, s.ServerCPUNS)
 	return r
 }
@@ -236,24 +234,20 @@ func locate(connections []*connection, q quantity, excess *Excess) (out, slowed 
 			}
 			samples[i].logs = append(samples[i].logs, excess.log(r, q, f))
 			samples[i].windows = append(samples[i].windows, r.window)
-			samples[i].places = append(samples[i].places, r.place)
 			windows = max(windows, r.window+1)
 		}
 	}
 	if q == wall {
 		limitTails(connections, samples)
+		slowed = make([]stats.Estimate, len(connections))
 	}
 	for i := range samples {
-		samples[i].locate()
+		samples[i].locate(lowQuantile, highQuantile)
 	}
-	slowed = make([]stats.Estimate, len(connections))
-	if q != wall {
-		slowed = slowdowns(connections, samples)
-	}
-	feel(samples, slowed)
-	free(samples, windows)
-	if q != wall { // which is relative to CPU time: what disturbs a slice disturbs both
-		follow(samples)
+	if q == wall { // which is relative to CPU time: what disturbs a slice disturbs both
+		free(samples, windows)
+	} else {
+		slowed = calm(connections, samples)
 	}
 	pool(samples)
 	factor, common := minInflation, 0.0

@@ -13,9 +13,8 @@ import (
 
 // What other guests of the machine do slows some ciphers and MACs twice as much as others,
 // by keeping the execution units busy that these need, and it comes and goes within
-// milliseconds. So the slices of one run show it: their usual cost against that of the best
-// of them. A run slowed by 3 % was 9.4 % apart from five that were slowed by 45 to 51 %, in cells
-// after the common shift (median), and 2.3 % without what both showed of it.
+// milliseconds. So cells are compared by their calm slices, and what is left of it in these
+// shows: their cost against that of the best of all.
 const (
 	bestPart = 0.05 // of slices, whose mean stands for the machine's best moments
 	// enoughSlices to tell the best of one kind of computation from the others.
@@ -29,6 +28,28 @@ const (
 func execution(cell record.Cell) string {
 	family := strings.NewReplacer("128", "", "192", "", "256", "").Replace(cell.Suite.Cipher)
 	return family + " " + alg.Primitive(cell.Suite.MAC) + " " + string(cell.Direction)
+}
+
+// calm locates samples by their calm slices, raised to the usual level of all of them: what
+// other guests do beyond that differs from run to run, and from cell to cell. It returns by how
+// much they slowed each connection.
+func calm(connections []*connection, samples []sample) []stats.Estimate {
+	var usual []float64
+	for i := range samples {
+		if s := &samples[i]; len(s.logs) > 0 {
+			before := s.centre
+			s.locate(0, calmQuantile)
+			usual = append(usual, before-s.centre)
+		}
+	}
+	slowed, level := slowdowns(connections, samples), stats.Median(usual)
+	for i := range samples {
+		samples[i].centre += level
+		if slowed[i].N > 0 {
+			slowed[i].Log += level
+		}
+	}
+	return slowed
 }
 
 // slowdowns is by how much other guests slowed each connection, as a logarithm: its kind of
@@ -85,27 +106,4 @@ func slowdown(residuals []float64) stats.Estimate {
 func best(residuals []float64) float64 {
 	slices.Sort(residuals)
 	return stats.Mean(residuals[:max(1, int(bestPart*float64(len(residuals))))])
-}
-
-// feel notes how much more the slices of each connection feel other guests than others do,
-// as far as it is no chance (James and Stein 1961).
-func feel(samples []sample, slowed []stats.Estimate) {
-	var logs, errs []float64
-	for _, e := range slowed {
-		if e.N > 0 {
-			logs, errs = append(logs, e.Log), append(errs, e.Err)
-		}
-	}
-	usual, share := 0.0, 0.0
-	if len(logs) > 1 {
-		usual = stats.Mean(logs)
-		if doubt, variance := stats.RMS(errs), stats.Variance(logs); variance > doubt*doubt {
-			share = 1 - doubt*doubt/variance
-		}
-	}
-	for i, e := range slowed {
-		if e.N > 0 && usual > 0 {
-			samples[i].more = share * (e.Log/usual - 1)
-		}
-	}
 }

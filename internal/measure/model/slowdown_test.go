@@ -24,9 +24,9 @@ func TestSlowdowns(t *testing.T) {
 				load = 0
 			}
 			s.logs = append(s.logs, 7+felt*load+0.01*random.NormFloat64())
-			s.windows, s.places = append(s.windows, 0), append(s.places, i)
+			s.windows = append(s.windows, 0)
 		}
-		s.locate()
+		s.locate(lowQuantile, highQuantile)
 		connections, samples = append(connections, &connection{trial: trial}), append(samples, s)
 	}
 	add("aes128-ctr", "umac-64@openssh.com", 100, 0.4)

@@ -25,8 +25,8 @@ func repeated(t *testing.T, runs int) []*rank.Ranking {
 	return out
 }
 
-// A minute of slices finds every cell's cost to half a percent, and its
-// predictions hold.
+// A minute of slices finds every cell's cost to half a percent beside the others, all of them
+// with what neighbours usually add, and its predictions hold.
 func TestSlicesFindTheCosts(t *testing.T) {
 	m := verdicttest.Neighbours(0)
 	for i, r := range repeated(t, 4) {
@@ -38,7 +38,7 @@ func TestSlicesFindTheCosts(t *testing.T) {
 		for k := range errs {
 			errs[k] = math.Abs(errs[k] - level)
 		}
-		if len(r.Bulk) != 115 || stats.Median(errs) > 0.005 || stats.Quantile(errs, 0.95) > 0.02 || math.Abs(level) > 0.025 {
+		if len(r.Bulk) != 115 || stats.Median(errs) > 0.005 || stats.Quantile(errs, 0.95) > 0.02 || level < 0 || level > 0.03 {
 			t.Errorf("run %d: %d cells are off by %.2f %% (median), %.2f %% (95 %%), all together by %.2f %%",
 				i, len(r.Bulk), 100*stats.Median(errs), 100*stats.Quantile(errs, 0.95), 100*level)
 		}
