@@ -57,6 +57,26 @@ func (p *LoginParams) Check(budget bool) error {
 		if names := handshake.FactorNames(); name != "none" && !slices.Contains(names, name) {
 			return fault.Usage(near.Hint("", name, names, "use "+strings.Join(names, ", ")), "--factor %q", name)
 		}
+		if p.Native && (name == "connection" || name == "client") {
+			return fault.Usage("leave --engine out: it is compared with logins of ssh", "--factor %s with --engine native", name)
+		}
+	}
+	return nil
+}
+
+// ofHosts are the factors that can be compared on a host of the user's.
+var ofHosts = []string{"kex", "connection", "client", "none"}
+
+// CheckHost refuses what only the private server can be measured with.
+func (p *LoginParams) CheckHost() error {
+	const hint = "leave the host out: that is measured on a private server"
+	if p.Full {
+		return fault.Usage(hint, "--full on a host")
+	}
+	for _, name := range p.Factors {
+		if !slices.Contains(ofHosts, name) {
+			return fault.Usage(hint, "--factor %s on a host", name)
+		}
 	}
 	return nil
 }
@@ -182,6 +202,9 @@ func (p *LoginParams) survey(ctx context.Context, bed *testbed.Testbed, ends *ha
 	plain := slices.ContainsFunc(kept.memory.LoginRuns, func(l record.WatchedLogin) bool { return l.Kind == 1 && l.Failure == "" })
 	if err != nil && !plain {
 		return loginFailed(err, bed)
+	}
+	if !ends.Own() && err == nil {
+		defer fmt.Fprintf(p.Stderr, "what of it is needless: sshpace doctor %s\n", shell.Line(slices.Concat(bed.Destination.Options, []string{bed.Destination.Host})...))
 	}
 	return cmp.Or(kept.show(&format.Logins{Records: kept.memory}), loginFailed(err, bed))
 }

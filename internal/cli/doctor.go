@@ -41,7 +41,7 @@ The exit code is 3 if something was found, 0 if nothing.`,
 		Example: `  sshpace doctor user@host
   sshpace doctor
   sshpace doctor --only keys,gssapi --json host`,
-		Args: cobra.MaximumNArgs(1),
+		Args: oneHostAtMost,
 		RunE: func(cmd *cobra.Command, args []string) error { return runDoctor(cmd.Context(), sys, f, args) },
 	}
 	cmd.Flags().StringArrayVar(&f.only, "only", nil, "only these checks: names or globs; repeatable")

@@ -48,6 +48,13 @@ func exactlyOneHost(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+func oneHostAtMost(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usageError("name one host, or none, such as: sshpace "+cmd.Name()+" web1", "%s takes one host, got %d", cmd.Name(), len(args))
+	}
+	return nil
+}
+
 func explain(ctx context.Context, sys System, f explainFlags, text string) error {
 	h, err := host.Parse(text)
 	if err != nil {

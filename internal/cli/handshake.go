@@ -73,7 +73,7 @@ A host gets at most one login a second, and no other after one that it refuses; 
   sshpace handshake --full --budget 10m
   sshpace handshake --resume kex.jsonl --budget 5m
   sshpace handshake --json user@host`,
-		Args: cobra.MaximumNArgs(1),
+		Args: oneHostAtMost,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runHandshake(cmd.Context(), sys, &f, cmd.Flags().Changed, args)
 		},
@@ -111,7 +111,13 @@ func runHandshake(ctx context.Context, sys System, f *handshakeFlags, given func
 		}
 		defer p.File.Close()
 	}
-	destination, err := f.connection.destination(p.Target(args))
+	target := p.Target(args)
+	if len(target) > 0 {
+		if err := p.CheckHost(); err != nil {
+			return err
+		}
+	}
+	destination, err := f.connection.destination(target)
 	if err != nil {
 		return err
 	}
@@ -122,7 +128,7 @@ func runHandshake(ctx context.Context, sys System, f *handshakeFlags, given func
 	defer stop()
 	ctx = either(hard, drain)
 	return interrupted(drain, withTestbed(ctx, sys, workdir.Params{}, testbed.Params{
-		SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: "zero", Connect: time.Duration(f.connect),
+		SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: "zero", Connect: time.Duration(f.connect), Login: handshake.WholeLogin * time.Duration(f.connect),
 		Destination: destination, Route: f.connection.params(sys), Once: true,
 	}, func(bed *testbed.Testbed) (err error) {
 		ends, err := handshake.Between(bed, time.Duration(f.connect), bed.Rig.Dir.Path)

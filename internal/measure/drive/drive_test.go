@@ -545,3 +545,29 @@ func TestRemoteFloodsLog(t *testing.T) {
 	}
 	empty(t, r.Dir.Path)
 }
+
+// TestSlowFirstLogin: a login may take longer than connecting, where that is asked for.
+func TestSlowFirstLogin(t *testing.T) {
+	s := sshtest.StartSshd(t, `ForceCommand sleep 2; eval "$SSH_ORIGINAL_COMMAND"`)
+	known := filepath.Join(t.TempDir(), "known")
+	if err := os.WriteFile(known, []byte("nas "+sshtest.AuthorizedLine(s.HostKey)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	client, err := openssh.FindClient(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := destination(s.Port, known, s.Key)
+	d.Options = append(d.Options, "-l", s.User)
+	r := &Remote{Rig: newRig(t), SSH: client, Destination: d, Once: true}
+	r.Connect = time.Second
+	if hostErr := (*HostError)(nil); true {
+		if _, err := r.Look(t.Context()); !errors.As(err, &hostErr) || !strings.Contains(hostErr.Detail, "no answer in 1s during the start of the command") {
+			t.Errorf("got %v", err)
+		}
+	}
+	r.Login = 30 * time.Second
+	if _, err := r.Look(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

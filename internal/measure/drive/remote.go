@@ -26,7 +26,8 @@ type Remote struct {
 	Rig
 	SSH         openssh.Program
 	Destination openssh.Destination
-	Once        bool // Look does not ask again
+	Once        bool          // Look does not ask again
+	Login       time.Duration // how long a login may take as a whole, where that is longer than Connect
 
 	sitting
 	last    time.Time // end of the last connection
@@ -115,7 +116,7 @@ func (r *Remote) look(ctx context.Context) (Look, error) {
 		return look, err
 	}
 	if s.Outcome == record.TimedOut {
-		s.Detail = cmp.Or(n.NotSSH(), fmt.Sprintf("no answer in %s during %s", r.Connect, n.Stage()))
+		s.Detail = cmp.Or(n.NotSSH(), fmt.Sprintf("no answer in %s during %s", r.patience(), n.Stage()))
 	}
 	if s.Outcome != record.OK {
 		return look, &HostError{s.Outcome, s.Detail, n.KeyFile, dropped(s.Detail)}
@@ -172,6 +173,9 @@ func (r *Remote) pace(ctx context.Context) error {
 	}
 }
 
+// patience is how long a login may take until the remote side is ready.
+func (r *Remote) patience() time.Duration { return max(r.Connect, r.Login) }
+
 // newMark is a word that no start-up file prints.
 func newMark() string { return "sshpace-" + rand.Text() }
 
@@ -200,7 +204,7 @@ func (r *Remote) session(ctx context.Context, d openssh.Destination, t record.Tr
 		return s, n, err
 	}
 	s.Start = c.started
-	_ = read.SetReadDeadline(time.Now().Add(r.Connect))
+	_ = read.SetReadDeadline(time.Now().Add(r.patience()))
 	stop := context.AfterFunc(ctx, c.killAsync)
 	bodyErr := body(ctx, c, read)
 	stop()

@@ -249,3 +249,16 @@ func TestTrafficOfOneLogin(t *testing.T) {
 		t.Errorf("%d bytes of the newer connection", w.Up)
 	}
 }
+
+// TestReason: what ssh means for its user is why, not what it tells of itself at the end.
+func TestReason(t *testing.T) {
+	const closed = "Connection to 192.0.2.1 closed by remote host."
+	l := &Login{Lines: []Line{
+		{Text: "Authenticated to web1 ([192.0.2.1]:22) using \"publickey\"."}, {Text: "debug1: channel 0: free"}, {Text: closed},
+		{Text: "debug3: channel 0: status: The following connections are open:"}, {Text: "  #0 client-session (t3 [session] nr0 i0/0 o0/0)"},
+		{Text: "Transferred: sent 3000, received 2900 bytes, in 0.0 seconds"}, {Text: "Bytes per second: sent 337985.8, received 276822.7"},
+	}}
+	if got := l.reason(); got != closed {
+		t.Errorf("%q, want %q", got, closed)
+	}
+}

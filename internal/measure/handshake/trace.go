@@ -279,7 +279,7 @@ func begins(line string, texts []string) bool {
 	return false
 }
 
-// reason is ssh's last line that is no debug output, or why a master gave no
+// reason is the last line of the log that ssh means for its user, or why a master gave no
 // session (mux.c), on which other lines follow.
 func (l *Login) reason() string {
 	for _, line := range l.Lines {
@@ -289,8 +289,8 @@ func (l *Login) reason() string {
 	}
 	var said []string
 	for _, line := range l.Lines {
-		if !strings.HasPrefix(line.Text, "debug") && !strings.HasPrefix(line.Text, "OpenSSH_") {
-			said = append(said, line.Text)
+		if e := sshlog.Read(line.Text); e.Kind == sshlog.Message && !strings.HasPrefix(line.Text, " ") { // that goes on
+			said = append(said, e.Text)
 		}
 	}
 	return cmp.Or(sshlog.LastWords(said), l.said)

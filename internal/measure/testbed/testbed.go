@@ -62,6 +62,7 @@ type Params struct {
 	Destination openssh.Destination // Host "" for the private server
 	Route       route.Params        // that the destination was made with
 	Once        bool                // a host that refuses is not asked again
+	Login       time.Duration       // how long a login to a host may take as a whole, where that is longer than Connect
 	Everything  bool                // the private server permits forwarded ports, compression and many sessions
 	Dir         *workdir.Dir        // for keys, logs and sockets; the caller closes it
 	// Helper is the command line of a helper program of ours.

@@ -140,7 +140,7 @@ func (r *Report) wire(b *strings.Builder) {
 		if i == 0 {
 			what = "predicted"
 		}
-		fmt.Fprintf(b, "%-9s %9s ms at a round-trip time of %s\n", what, ms(float64(p.NS)), p.RTT)
+		fmt.Fprintf(b, "%-9s %9s ms at a round-trip time of %g ms\n", what, ms(float64(p.NS)), p.RTT.Seconds()*1e3)
 	}
 }
 
