@@ -73,7 +73,7 @@ func runPing(ctx context.Context, sys System, f pingFlags, host string) error {
 	}
 	drain, hard, stop := interruptsSaying(ctx, terminal.NewScreen(sys.Stderr, sys.Getenv), sys, "waiting for the last bytes; press Ctrl-C again to stop at once")
 	defer stop()
-	client := ping.Client{Connect: time.Duration(f.connect)}
+	client := ping.Client{Typed: d, Connect: time.Duration(f.connect)}
 	if client.SSH, err = openssh.FindClient(hard, f.ssh); err != nil {
 		return withHint(err, "install openssh-client, or name its path with --ssh")
 	}
@@ -115,7 +115,7 @@ func (f pingFlags) check() error {
 	case f.count < 0:
 		return usageError("0 or more; 0 goes on until Ctrl-C", "-c %d", f.count)
 	case time.Duration(f.interval) < time.Millisecond:
-		return usageError("0.001 or more", "--interval %s", &f.interval)
+		return usageError("0.001 or more", "--interval %s", time.Duration(f.interval))
 	case f.load != "" && f.load != ping.Upload && f.load != ping.Download:
 		return usageError("--load=upload or --load=download", "--load=%s", f.load)
 	}

@@ -111,16 +111,20 @@ const maxSaid = 64 << 10
 type Client struct {
 	SSH         openssh.Program
 	Destination openssh.Destination
-	Env         []string      // beyond ours
-	Connect     time.Duration // how long a login may take
+	Typed       openssh.Destination // the same as the user names it, without the way there: for hints
+	Env         []string            // beyond ours
+	Connect     time.Duration       // how long a login may take
 }
 
 // FailedError is a session that did not come about, or ended.
 type FailedError struct {
 	Lane string
-	Said string // ssh's last words: of the server, in part
-	// KeyFile is a known_hosts file that holds another key of the host; "" if none does.
-	KeyFile string
+	openssh.Failed
+}
+
+// broken is a session that did not do what it should.
+func broken(lane, said string) *FailedError {
+	return &FailedError{lane, openssh.Failed{Outcome: record.Broken, Said: said}}
 }
 
 func (e *FailedError) Error() string { return cmp.Or(e.Said, "ssh ended") }
@@ -202,22 +206,32 @@ func (l *Lane) greet(ctx context.Context) error {
 			return l.out.SetReadDeadline(time.Time{})
 		}
 	}
-	return &FailedError{Lane: l.Name, Said: "the host prints without end instead of echoing"}
+	return broken(l.Name, "the host prints without end instead of echoing")
 }
 
 // failed says why nothing comes any more.
 func (l *Lane) failed(err error) error {
 	late := errors.Is(err, os.ErrDeadlineExceeded)
 	if !late {
-		l.end() // it may say more
+		l.linger()
 	}
 	text, _ := io.ReadAll(io.NewSectionReader(l.log, 0, maxSaid))
 	n := openssh.ParseVerbose(string(text))
 	outcome, why := openssh.Failure(n, l.said.String())
 	if late || outcome == record.TimedOut && !n.LoggedIn {
-		why = cmp.Or(n.NotSSH(), fmt.Sprintf("no answer in %s during %s", l.limit, n.Stage()))
+		outcome, why = record.TimedOut, cmp.Or(n.NotSSH(), fmt.Sprintf("no answer in %s during %s", l.limit, n.Stage()))
 	}
-	return &FailedError{l.Name, why, n.KeyFile}
+	return &FailedError{l.Name, openssh.Failed{Outcome: outcome, Said: why, KeyFile: n.KeyFile}}
+}
+
+// lastWords is how long an ssh that has closed its output may take to say why.
+const lastWords = time.Second
+
+// linger waits until ssh has ended, for a while, and ends it.
+func (l *Lane) linger() {
+	late := time.AfterFunc(lastWords, func() { proc.KillGroup(l.cmd) })
+	defer late.Stop()
+	l.ended.Do(func() { _ = l.cmd.Wait() })
 }
 
 // end ends ssh and what it has started.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"sshpace/internal/base/fault"
-	"sshpace/internal/base/shell"
 	"sshpace/internal/base/wait"
 	"sshpace/internal/ssh/openssh"
 )
@@ -109,7 +108,7 @@ func (s *Sessions) Run(ctx context.Context, interval time.Duration, count int, e
 		r.LoadBytesPerS = s.load.Rate()
 	}
 	if err == nil && len(r.Lanes) > 0 && !slices.ContainsFunc(r.Lanes, func(l Summary) bool { return l.Back > 0 }) {
-		err = &FailedError{Lane: r.Lanes[0].Lane, Said: "no byte came back"}
+		err = broken(r.Lanes[0].Lane, "no byte came back")
 	}
 	return r, err
 }
@@ -120,10 +119,9 @@ func (c *Client) Explain(err error) error {
 	if !ok {
 		return err
 	}
-	hint := "make this work first: " + shell.Line(slices.Concat([]string{"ssh", "-o", "BatchMode=yes"}, c.Destination.Options, []string{c.Destination.Host, "cat"})...)
-	if failed.KeyFile != "" {
-		hint = c.SSH.ChangedKeyHint(context.Background(), c.Destination, failed.KeyFile)
+	typed := c.Typed
+	if typed.Host == "" {
+		typed = c.Destination
 	}
-	hint = cmp.Or(openssh.ForeignHint(failed.Said), hint)
-	return fault.WithHint(fmt.Errorf("%s: %w", cmp.Or(c.Destination.Label, c.Destination.Host), err), hint)
+	return fault.WithHint(fmt.Errorf("%s: %w", cmp.Or(typed.Label, typed.Host), err), c.SSH.Hint(context.Background(), typed, failed.Failed))
 }

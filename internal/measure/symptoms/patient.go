@@ -13,9 +13,9 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
-	"sshpace/internal/base/shell"
 	"sshpace/internal/base/wait"
 	"sshpace/internal/measure/handshake"
+	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/sshlog"
 )
@@ -140,10 +140,13 @@ func (p *Patient) refused(err error) error {
 	cause, _ := sshlog.CauseOf([]string{failed.Said})
 	r := &Refusal{Said: failed.Said, After: p.made}
 	r.Startup, r.Penalty = strings.Contains(said, "Exceeded MaxStartups"), strings.Contains(said, "Not allowed at this time")
+	if r.Startup || r.Penalty { // better than what ssh makes of it
+		r.Said = fmt.Sprintf("the server said %q", said)
+	}
 	switch {
 	case failed.During == handshake.Version && said != "" && !r.Startup && !r.Penalty:
 		foreign := (&openssh.Negotiation{Foreign: said}).NotSSH()
-		return fault.WithHint(fmt.Errorf("%s: %s", p.facts.Label, foreign), openssh.ForeignHint(foreign))
+		return p.withHint(errors.New(foreign), openssh.Failed{Said: foreign})
 	case failed.Late:
 		return p.explained(err)
 	case cause == sshlog.TooManyKeys:
@@ -168,13 +171,21 @@ func (p *Patient) said() string {
 
 // explained says what to do about a login that failed.
 func (p *Patient) explained(err error) error {
-	if _, ok := errors.AsType[*handshake.FailedError](err); !ok {
+	failed, ok := errors.AsType[*handshake.FailedError](err)
+	if !ok {
 		return err
 	}
-	hint := "make this work first: " + shell.Line(slices.Concat([]string{"ssh", "-o", "BatchMode=yes"}, p.facts.Typed, []string{"true"})...)
-	if file := p.otherKey(); file != "" {
-		hint = p.SSH.ChangedKeyHint(context.Background(), p.Destination, file)
+	cause, _ := sshlog.CauseOf([]string{failed.Said})
+	why := openssh.Failed{Outcome: openssh.OutcomeOf(cause), Said: failed.Said, KeyFile: p.otherKey()}
+	if failed.Late {
+		why.Outcome, why.Said = record.TimedOut, failed.Error()
 	}
+	return p.withHint(err, why)
+}
+
+func (p *Patient) withHint(err error, why openssh.Failed) error {
+	typed := p.facts.Typed[:len(p.facts.Typed)-1]
+	hint := p.SSH.Hint(context.Background(), openssh.Destination{Host: p.facts.Host, Options: typed}, why)
 	return fault.WithHint(fmt.Errorf("%s: %w", p.facts.Label, err), "nothing more was tried; "+hint)
 }
 

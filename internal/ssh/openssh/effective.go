@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/base/shell"
 	"sshpace/internal/sys/proc"
 )
 
@@ -50,17 +49,6 @@ type Endpoint struct {
 func (p Program) Endpoint(ctx context.Context, d Destination) (Endpoint, error) {
 	text, err := p.ask(ctx, append(append([]string{"-G"}, d.Options...), "--", d.Host))
 	return parseEndpoint(text), err
-}
-
-// ChangedKeyHint says what to do about a host whose key is not the one in a
-// known_hosts file.
-func (p Program) ChangedKeyHint(ctx context.Context, d Destination, file string) string {
-	name := d.Host
-	if endpoint, err := p.Endpoint(ctx, d); err == nil {
-		name = endpoint.KnownAs
-	}
-	return "find out why the key changed: it may be an attack; only then forget the old one: ssh-keygen " +
-		shell.Line("-R", name, "-f", file)
 }
 
 // parseEndpoint reads the output of ssh -G.

@@ -18,6 +18,8 @@ type Negotiation struct {
 	Rekeys     int       // key exchanges after the first
 	Banner     string    // software version of the server, such as "OpenSSH_9.2p1 Debian-2+deb12u6"
 	Server     alg.Offer // the server's lists; only with -vv
+	Keyed      bool      // the first key exchange is complete
+	Serving    bool      // the server takes requests for a login
 	LoggedIn   bool
 	Strict     bool   // both sides do strict key exchange (CVE-2023-48795); only with -vv
 	Foreign    string // the first line before the version line that is not sshd's own
@@ -81,6 +83,9 @@ func (n *Negotiation) take(e sshlog.Event) {
 		n.Reverse.Cipher, n.Reverse.MAC = direction(e.Text)
 	case sshlog.NewKeys:
 		n.Rekeys++
+		n.Keyed = true
+	case sshlog.AuthStarted:
+		n.Serving = true
 	case sshlog.PreBanner:
 		if cause, _ := sshlog.CauseOf([]string{e.Text}); cause != sshlog.Throttled {
 			n.Foreign = cmp.Or(n.Foreign, e.Text)
@@ -98,6 +103,9 @@ func (n *Negotiation) take(e sshlog.Event) {
 	}
 }
 
+// silentAgent is what else a login may wait for, besides the server.
+const silentAgent = "; an agent may be silent, too"
+
 // Stage is where a login stands.
 func (n *Negotiation) Stage() string {
 	switch {
@@ -105,8 +113,12 @@ func (n *Negotiation) Stage() string {
 		return "the exchange of version lines"
 	case n.Got.Kex == "" && len(n.Server.Kex) == 0:
 		return "the exchange of lists of algorithms"
+	case !n.Keyed:
+		return "the key exchange"
+	case !n.Serving && !n.LoggedIn: // ssh asks its agent meanwhile
+		return "the request for the login service" + silentAgent
 	case !n.LoggedIn:
-		return "the key exchange or the login; an agent may be silent, too"
+		return "the login" + silentAgent
 	}
 	return "the start of the command"
 }
@@ -120,15 +132,6 @@ func (n *Negotiation) NotSSH() string {
 }
 
 const insteadOfVersion = " instead of an SSH version"
-
-// ForeignHint says what to do about a failed login to what is no SSH server, as
-// NotSSH has put it; "" about any other.
-func ForeignHint(said string) string {
-	if strings.HasSuffix(said, insteadOfVersion) {
-		return "check the port; this is no SSH server"
-	}
-	return ""
-}
 
 // proposals finds the server's KEXINIT in the lines of ssh -vv. Only the
 // client-to-server lists are kept: servers offer the same ones both ways.

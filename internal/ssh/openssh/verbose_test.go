@@ -63,7 +63,7 @@ func TestParseVerboseOfRealLogs(t *testing.T) {
 	} {
 		log, _ := recorded(t, name)
 		got := openssh.ParseVerbose(log)
-		got.Complaints = nil
+		got.Complaints, got.Keyed, got.Serving = nil, false, false // see TestStage
 		want.Reverse = want.Got.Bulk()
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -108,7 +108,7 @@ debug1: Authentication succeeded (publickey).
 Authenticated to old ([10.0.0.6]:22).
 `, openssh.Negotiation{
 				Got: alg.Suite{Cipher: "aes128-ctr", MAC: "hmac-md5"}, Reverse: alg.Suite{Cipher: "aes128-ctr", MAC: "hmac-md5"},
-				Banner: "OpenSSH_6.6.1p1 Ubuntu-2ubuntu2", LoggedIn: true,
+				Banner: "OpenSSH_6.6.1p1 Ubuntu-2ubuntu2", Keyed: true, LoggedIn: true,
 			},
 		},
 		"6.7: AEAD": {
@@ -254,4 +254,23 @@ func FuzzParseVerbose(f *testing.F) {
 			t.Errorf("Failure: %s %q", outcome, detail)
 		}
 	})
+}
+
+// TestStage: where a login stands when the server falls silent.
+func TestStage(t *testing.T) {
+	log := ""
+	for _, step := range []struct{ line, want string }{
+		{"debug1: Connection established.", "the exchange of version lines"},
+		{"debug1: Remote protocol version 2.0, remote software version x", "the exchange of lists of algorithms"},
+		{"debug1: kex: algorithm: curve25519-sha256", "the key exchange"},
+		{"debug1: SSH2_MSG_NEWKEYS received", "the request for the login service; an agent may be silent, too"},
+		{"debug1: SSH2_MSG_SERVICE_ACCEPT received", "the login; an agent may be silent, too"},
+		{"debug1: Authentication succeeded (publickey).", "the start of the command"},
+	} {
+		log += step.line + "\n"
+		n := openssh.ParseVerbose(log)
+		if got := n.Stage(); got != step.want {
+			t.Errorf("after %q: %q, want %q", step.line, got, step.want)
+		}
+	}
 }

@@ -89,8 +89,8 @@ func CauseOf(messages []string) (cause Cause, message string) {
 	return Unknown, ""
 }
 
-// LastWords is the last of ssh's messages, or what is wrong with a host key where that
-// only says that something is.
+// LastWords is the last of ssh's messages, or the one that says why it gave up where the
+// last only says that it did, or that something is wrong with a host key.
 func LastWords(messages []string) string {
 	last := ""
 	for _, m := range messages {
@@ -98,7 +98,7 @@ func LastWords(messages []string) string {
 			last = m
 		}
 	}
-	if last == "Host key verification failed." {
+	if cause, _ := CauseOf([]string{last}); cause == Unknown || last == "Host key verification failed." {
 		if _, why := CauseOf(messages); why != "" {
 			return strings.TrimSpace(why)
 		}

@@ -98,10 +98,12 @@ func FuzzRead(f *testing.F) {
 func TestLastWords(t *testing.T) {
 	const changed = "Host key for x has changed and you have requested strict checking."
 	const unknown = "No ED25519 host key is known for x and you have requested strict checking."
+	const tooMany = "Received disconnect from 192.0.2.1 port 22:2: Too many authentication failures"
 	for want, lines := range map[string][]string{
 		changed:                         {"@@@@", changed, "Host key verification failed.\r", ""},
 		unknown:                         {unknown + "\r", "Host key verification failed."},
 		"Host key verification failed.": {"Host key verification failed."},
+		tooMany:                         {tooMany, "Disconnected from 192.0.2.1 port 22"},
 		"ssh: two":                      {"ssh: one", "ssh: two", " "},
 		"":                              {"", "\r"},
 	} {

@@ -1,0 +1,69 @@
+package openssh
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sshpace/internal/base/shell"
+	"sshpace/internal/record"
+	"sshpace/internal/ssh/knownhosts/check"
+	"sshpace/internal/ssh/sshlog"
+)
+
+// Failed is an ssh that led to no session, or lost it.
+type Failed struct {
+	Outcome record.Outcome
+	Said    string // in its words, or ours
+	// KeyFile is a known_hosts file that holds another key of the host; "" if none does.
+	KeyFile string
+}
+
+// hints say what to do about a host that cannot be measured. %s is how ssh
+// reaches it.
+var hints = map[record.Outcome]string{
+	record.HostKey:    "log in once with ssh %s and compare the fingerprint",
+	record.Denied:     "sshpace asks for no password: make ssh -o BatchMode=yes %s true work first (agent or key file)",
+	record.Refused:    "look whether an sshd listens there, and wait if it limits connections (MaxStartups, PerSourcePenalties): ssh -v %s",
+	record.TimedOut:   "look whether the host is up and well, or allow more time with --connect-timeout: ssh -v %s",
+	record.Unresolved: "check the name, or give it a HostName in your ssh_config: ssh -G %s",
+	record.Broken:     "see what ssh says: ssh -v %s true",
+	record.Mismatched: "see what ssh says: ssh -v %s true",
+}
+
+// closer are hints for causes that an outcome does not tell apart.
+var closer = map[sshlog.Cause]string{
+	sshlog.ConnectionRefused: "look whether an sshd listens there, at that port: ssh -v %s",
+	sshlog.Unroutable:        "check the address and the network, such as a VPN: no way leads there: ssh -v %s",
+	sshlog.TooManyKeys:       "more keys are offered than the server allows; name the right one: ssh -o IdentitiesOnly=yes -i FILE %s true",
+}
+
+// Hint says what to do about an ssh that failed.
+func (p Program) Hint(ctx context.Context, d Destination, f Failed) string {
+	cause, _ := sshlog.CauseOf([]string{f.Said})
+	words := cmp.Or(closer[cause], hints[f.Outcome], hints[record.Broken])
+	switch {
+	case strings.HasSuffix(f.Said, insteadOfVersion):
+		return "check the port; this is no SSH server"
+	case cause == sshlog.HostKeyRevoked:
+		return check.RevokedHint
+	case strings.HasSuffix(f.Said, silentAgent):
+		words = "look whether your agent answers (ssh-add -l), and the host is up and well: ssh -v %s"
+	case f.Outcome == record.HostKey && f.KeyFile != "":
+		return p.changedKeyHint(ctx, d, f.KeyFile)
+	}
+	return fmt.Sprintf(words, shell.Line(slices.Concat(d.Options, []string{d.Host})...))
+}
+
+// changedKeyHint says what to do about a host whose key is not the one in a
+// known_hosts file.
+func (p Program) changedKeyHint(ctx context.Context, d Destination, file string) string {
+	name := d.Host
+	if endpoint, err := p.Endpoint(ctx, d); err == nil {
+		name = endpoint.KnownAs
+	}
+	return "find out why the key changed: it may be an attack; only then forget the old one: ssh-keygen " +
+		shell.Line("-R", name, "-f", file)
+}

@@ -1,0 +1,37 @@
+package openssh_test
+
+import (
+	"strings"
+	"testing"
+
+	"sshpace/internal/record"
+	"sshpace/internal/ssh/openssh"
+)
+
+// TestHint: the next step fits the cause, and leads to the host as the user does.
+func TestHint(t *testing.T) {
+	d := openssh.Destination{Host: "nas", Options: []string{"-p", "2222"}}
+	for said, tt := range map[string]struct {
+		outcome record.Outcome
+		want    string
+	}{
+		"ssh: connect to host nas port 2222: Connection refused":                    {record.Refused, "at that port: ssh -v -p 2222 nas"},
+		"ssh: connect to host nas port 2222: No route to host":                      {record.Refused, "no way leads there: ssh -v -p 2222 nas"},
+		"kex_exchange_identification: Connection closed by remote host":             {record.Refused, "MaxStartups"},
+		"Received disconnect from 192.0.2.1: 2: Too many authentication failures":   {record.Denied, "ssh -o IdentitiesOnly=yes -i FILE -p 2222 nas true"},
+		"me@nas: Permission denied (publickey).":                                    {record.Denied, "ssh -o BatchMode=yes -p 2222 nas true work first"},
+		"No ED25519 host key is known for nas and you have requested strict check.": {record.HostKey, "log in once with ssh -p 2222 nas"},
+		"Host key ED25519 SHA256:x revoked by file /r":                              {record.HostKey, "do not log in"},
+		`the server sent "HTTP/1.1 400" instead of an SSH version`:                  {record.Refused, "no SSH server"},
+		"no answer in 10s during the login; an agent may be silent, too":            {record.TimedOut, "(ssh-add -l)"},
+		"no answer in 10s during the key exchange":                                  {record.TimedOut, "--connect-timeout"},
+		"ssh: Could not resolve hostname nas: Name or service not known":            {record.Unresolved, "ssh -G -p 2222 nas"},
+		"no byte came back": {record.Broken, "ssh -v -p 2222 nas true"},
+		"whatever":          {"", "ssh -v -p 2222 nas true"},
+	} {
+		got := openssh.Program{}.Hint(t.Context(), d, openssh.Failed{Outcome: tt.outcome, Said: said})
+		if !strings.Contains(got, tt.want) {
+			t.Errorf("%q: %q, want %q", said, got, tt.want)
+		}
+	}
+}
