@@ -7,13 +7,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"os/exec"
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"sshpace/internal/measure/handshake"
 	"sshpace/internal/sys/proc"
@@ -34,38 +31,18 @@ func (p *Patient) masters(ctx context.Context) error {
 	began := time.Now()
 	cmd := exec.CommandContext(limited, p.SSH.Path, "-F", "none", "-S", m.Path, "-O", "check", "--", p.facts.Host)
 	err := proc.Run(cmd)
-	m.Waited, m.PID = time.Since(began), listener(m.Path)
+	m.Waited, m.PID = time.Since(began), holder(m.Path)
 	switch {
 	case err == nil:
 		m.State = Live
 	case limited.Err() != nil && ctx.Err() == nil:
 		m.State = Hung
-	case m.PID == 0:
+	case !listens(m.Path):
 		m.State = Dead
 	default:
 		p.facts.Master = nil // it answered, and it is no master
 	}
 	return nil
-}
-
-// listener is the process that listens at a socket; 0 for none.
-func listener(path string) int {
-	conn, err := net.DialTimeout("unix", path, masterLimit)
-	if err != nil {
-		return 0
-	}
-	defer conn.Close()
-	raw, err := conn.(*net.UnixConn).SyscallConn()
-	if err != nil {
-		return 0
-	}
-	pid := 0
-	_ = raw.Control(func(fd uintptr) {
-		if peer, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
-			pid = int(peer.Pid)
-		}
-	})
-	return pid
 }
 
 // shared opens a connection that sessions share, and asks what is to be known
@@ -116,8 +93,14 @@ for i in 1 2 3; do
 echo "@account"; getent passwd "$(id -un)" >/dev/null 2>&1
 echo "@reverse"; set -- $(getent hosts "$a" 2>/dev/null); [ $# -lt 2 ] || getent ahosts "$2" >/dev/null 2>&1
 done
-echo "@end"
 `
+
+// greeting is one more, where a session takes long to open: what PAM runs meanwhile.
+const greeting = `echo "@greeted"; for f in /etc/update-motd.d/*; do [ -x "$f" ] && "$f" </dev/null >/dev/null 2>&1; done
+`
+
+// slowSession is how long a session takes to open, at least, that is asked about.
+const slowSession = 100 * time.Millisecond
 
 // askLimit is how long a host may take to answer all questions.
 const askLimit = 20 * time.Second
@@ -129,7 +112,11 @@ func (p *Patient) ask(ctx context.Context, argv []string) *Server {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Stdin = strings.NewReader(questions)
+	asked := questions
+	if time.Duration(p.facts.Logins.Session.Lo) > slowSession {
+		asked += greeting
+	}
+	cmd.Stdin = strings.NewReader(asked + "echo @end\n")
 	out, err := cmd.StdoutPipe()
 	if err != nil || cmd.Start() != nil {
 		return nil
@@ -166,6 +153,7 @@ func (s *Server) hear(lines *bufio.Scanner) {
 		}
 	}
 	s.Account, s.Reverse = handshake.FigureOf(took["@account"]), handshake.FigureOf(took["@reverse"])
+	s.Greeted = handshake.FigureOf(took["@greeted"])
 }
 
 // oldGroups compares the groups of sessions over the user's own master with

@@ -62,14 +62,18 @@ var causes = []struct {
 		f.Refusal = &symptoms.Refusal{Said: "Too many authentication failures", TooMany: true}
 	}, "ssh web1 -i ~/.ssh/id_ed25519 -o IdentitiesOnly=yes"},
 	{"refused", func(f *symptoms.Facts) { f.Refusal = &symptoms.Refusal{Said: "closed", Penalty: true} }, "PerSourcePenaltyExemptList 192.0.2.2"},
-	{"refused", func(f *symptoms.Facts) { f.Refusal = &symptoms.Refusal{Said: "closed", Startup: true} }, "MaxStartups"},
+	{"refused", func(f *symptoms.Facts) { f.Refusal = &symptoms.Refusal{Said: "closed", Startup: true} }, "printf 'MaxStartups 100"},
+	{"refused", func(f *symptoms.Facts) { f.Refusal = &symptoms.Refusal{Said: "closed"} }, "journalctl -t sshd"},
 	{"stall", func(f *symptoms.Facts) { f.Logins.Service = of(44) }, "ip route replace 192.0.2.2 dev eth1 src 192.0.2.7 quickack 1"},
 	{"stall", func(f *symptoms.Facts) { f.Logins.Session = of(44) }, "ip route replace 192.0.2.7 dev eth0 src 192.0.2.2 quickack 1"},
 	{"request", func(f *symptoms.Facts) { f.Logins.Request, f.Server.Reverse = of(2000), of(1900) }, "UseDNS no"},
 	{"request", func(f *symptoms.Facts) { f.Logins.Request, f.Server.Account = of(2000), of(1900) }, "LDAP"},
 	{"session", func(f *symptoms.Facts) {
-		f.Logins.Session, f.Server.Motd = of(900), []string{"/etc/update-motd.d/10-slow"}
-	}, "pam_motd"},
+		f.Logins.Session, f.Server.Motd, f.Server.Greeted = of(900), []string{"/etc/update-motd.d/10-slow"}, of(700)
+	}, "1 script in /etc/update-motd.d took 700 ms"},
+	{"session", func(f *symptoms.Facts) { // as Debian has it
+		f.Logins.Session, f.Server.Motd, f.Server.Greeted = of(900), []string{"/etc/update-motd.d/10-uname"}, of(4)
+	}, "(PAM)"},
 	{"session", func(f *symptoms.Facts) { f.Logins.Session = of(900) }, "(PAM)"},
 	{"shell", func(f *symptoms.Facts) { f.Logins.Command = of(500) }, "~/.bashrc"},
 	{"master", func(f *symptoms.Facts) { f.Master = &symptoms.Master{Path: "/m", State: symptoms.Hung, PID: 7} }, "kill -KILL 7; rm -f /m"},
@@ -124,6 +128,31 @@ func TestCauses(t *testing.T) {
 		if !seen[c.Name] {
 			t.Errorf("no cause for %s", c.Name)
 		}
+	}
+}
+
+// TestLargeKnownHosts: what a long file costs is not promised again by a shared
+// connection, and is no part of logins that did without it.
+func TestLargeKnownHosts(t *testing.T) {
+	f := plain()
+	f.Logins.Whole = of(445)
+	f.KnownHosts = []symptoms.KnownHosts{{File: "/k", Lines: 48000, Hashed: 48000, Extra: of(374)}}
+	found := Judge(Checks, f)
+	if len(found) != 1 || found[0].Check != "known-hosts" || found[0].Gain != "about 374 ms of the 445 ms that a login takes (predicted)" {
+		t.Errorf("found %+v", found)
+	}
+	f.Own, f.Logins.Whole = true, of(125)
+	if found := Judge(Checks, f); len(found) != 1 || found[0].Gain != "about 374 ms a login to any host (predicted)" {
+		t.Errorf("found %+v", found)
+	}
+}
+
+// TestFailedLogin: the last key that was offered in vain is not one that was accepted.
+func TestFailedLogin(t *testing.T) {
+	f := plain()
+	f.Logins = symptoms.Logins{Keys: symptoms.Keys{Vain: []string{"a", "b"}, Took: of(30), Accepted: "c"}}
+	if found := Judge(Checks, f); len(found) != 0 {
+		t.Errorf("found %+v", found)
 	}
 }
 

@@ -131,7 +131,7 @@ func vainKeys(f *symptoms.Facts) []Finding {
 			Where:    where, Do: do, Gain: "logins that work",
 		}}
 	}
-	if len(k.Vain) == 0 || !worth(k.Took, keyFloor) {
+	if len(k.Vain) == 0 || f.Logins.Whole.N == 0 || !worth(k.Took, keyFloor) {
 		return nil
 	}
 	where, do := here(f), onlyKey(f)
@@ -194,15 +194,16 @@ func refused(f *symptoms.Facts) []Finding {
 		return nil
 	}
 	found := Finding{
-		What: "the server hung up before the login: MaxStartups or PerSourcePenalties", Breaks: true,
+		What: "the server hung up before it said who it is: a limit of sshd (MaxStartups, PerSourcePenalties), or something before it", Breaks: true,
 		Evidence: fmt.Sprintf("after %s: %s; nothing more was tried", plural(r.After, "login", "logins"), r.Said),
-		Where:    fmt.Sprintf("on the server, as root; look first who keeps connections open: ss -tn sport = :%d", f.Port),
-		Do:       `printf 'MaxStartups 100:30:200\n' >/etc/ssh/sshd_config.d/00-startups.conf && sshd -t && systemctl reload ssh`,
-		Gain:     "logins that are not refused",
+		Where:    "on the server, as root; sshd's log says which of its limits it was, and nothing if it was not sshd",
+		Do:       "journalctl -t sshd -n 30 --no-pager", Gain: "logins that are not refused",
 	}
 	switch {
 	case r.Startup:
 		found.What = "the server refuses connections: too many are not logged in yet (MaxStartups)"
+		found.Where = fmt.Sprintf("on the server, as root; look first who keeps connections open: ss -tn sport = :%d", f.Port)
+		found.Do = `printf 'MaxStartups 100:30:200\n' >/etc/ssh/sshd_config.d/00-startups.conf && sshd -t && systemctl reload ssh`
 	case r.Penalty:
 		found.What = "the server refuses our address for a while (PerSourcePenalties)"
 		found.Where = "on the server, as root, if this address is to be trusted"

@@ -84,7 +84,7 @@ func unshared(f *symptoms.Facts) []Finding {
 	}
 	cost := f.Logins.Whole
 	cost.Value, cost.Lo, cost.Hi = cost.Value-s.Session.Value, cost.Lo-s.Session.Hi, cost.Hi-s.Session.Lo
-	for _, other := range Judge(slices.Concat(loginChecks, serverChecks), f) {
+	for _, other := range Judge(slices.Concat(loginChecks, serverChecks, []Check{knownHostsCheck}), f) {
 		if other.Per == perLogin && other.Check != "shell" {
 			cost = beyond(cost, time.Duration(other.Cost.Value))
 		}

@@ -140,9 +140,9 @@ func slowSession(f *symptoms.Facts) []Finding {
 		Evidence: fmt.Sprintf("between being let in and the open session pass %s more than a round trip and a stall", Milliseconds(cost)),
 		Where:    "on the server; it shows the modules, of which one is slow", Do: "grep -h ^session /etc/pam.d/sshd /etc/pam.d/common-session", Gain: ofLogin(f, cost),
 	}
-	if s := f.Server; s != nil && len(s.Motd) > 0 {
+	if s := f.Server; s != nil && most(s.Greeted, cost) {
 		found.What = "the server takes long to open a session: PAM makes the message of the day"
-		found.Evidence += fmt.Sprintf("; it has %s in /etc/update-motd.d", plural(len(s.Motd), "script", "scripts"))
+		found.Evidence += fmt.Sprintf("; there, %s in /etc/update-motd.d took %s", plural(len(s.Motd), "script", "scripts"), Milliseconds(s.Greeted))
 		found.Where = "on the server, as root: no message of the day is made any more"
 		found.Do = `sed -i.bak 's/^session.*pam_motd/#&/' /etc/pam.d/sshd`
 	}

@@ -25,15 +25,19 @@ func ms(ns float64) string { return number(ns) + " ms" }
 
 func number(ns float64) string {
 	value := ns / float64(time.Millisecond)
+	if value > 0 && value < 0.095 {
+		return fmt.Sprintf("%.2f", value)
+	}
 	if value < 9.95 {
 		return fmt.Sprintf("%.1f", max(0, value))
 	}
 	return fmt.Sprintf("%.0f", value)
 }
 
-// ofLogin is what a login gains: predicted, not measured.
+// ofLogin is what a login gains: predicted, not measured. A cost that is none of the
+// logins that were timed is no part of them.
 func ofLogin(f *symptoms.Facts, cost handshake.Figure) string {
-	if f.Logins.Whole.N == 0 {
+	if f.Logins.Whole.N == 0 || cost.Value >= f.Logins.Whole.Value {
 		return fmt.Sprintf("about %s a login (predicted)", ms(cost.Value))
 	}
 	return fmt.Sprintf("about %s of the %s that a login takes (predicted)", ms(cost.Value), ms(f.Logins.Whole.Value))
