@@ -103,7 +103,7 @@ fleet/hostlist: base/fault base/host base/pattern base/termsafe fleet/history fl
 fleet/history: base/fault base/shell base/termsafe fleet fleet/hostset fleet/output sys/bounded sys/safedir
 fleet/compat: base/host base/pattern base/shell base/termsafe fleet fleet/output fleet/remotesh fleet/transfer sys/bounded sys/safedir sys/terminal
 show/latency: base/termsafe base/unit measure/ping
-show/diagnosis: base/termsafe measure/handshake measure/symptoms verdict/doctor
+show/diagnosis: base/termsafe base/unit measure/handshake measure/symptoms verdict/doctor
 show/login: base/alg base/stats base/termsafe base/unit measure/handshake record show/document
 show/document: base/alg base/stats base/termsafe base/unit record verdict/choice verdict/compare verdict/rank verdict/ways
 show/document/documenttest: base/alg measure/model/sim measure/plan record verdict/rank

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/unit"
 	"sshpace/internal/measure/handshake"
 	"sshpace/internal/measure/symptoms"
 	"sshpace/internal/verdict/doctor"
@@ -63,7 +64,7 @@ func (r *Report) head(b *strings.Builder) {
 	b.WriteString("\n")
 	switch {
 	case len(r.Findings) == 0 && r.Complete:
-		fmt.Fprintf(b, "Nothing that costs anything was found (%d checks).\n", len(r.Checks))
+		fmt.Fprintf(b, "Nothing that costs anything was found (%s).\n", unit.Count(len(r.Checks), "check"))
 	case len(r.Findings) == 0:
 		b.WriteString("Nothing was found so far; not everything was looked at.\n")
 	case !r.Complete:

@@ -99,5 +99,11 @@ func beyond(f handshake.Figure, usual time.Duration) handshake.Figure {
 	return handshake.Figure{Value: f.Value - d, Lo: f.Lo - d, Hi: f.Hi - d, N: f.N}
 }
 
-// roundTrip is the least that a request takes.
-func roundTrip(f *symptoms.Facts) time.Duration { return time.Duration(f.Logins.RoundTrip.Lo) }
+// execWork is what a server takes at most to start a command, beyond the way there and back.
+const execWork = 5 * time.Millisecond
+
+// roundTrip is the least that a request takes. TCP's may end at a proxy, or the forwarded
+// port of one, before the host: then a request that costs little tells more.
+func roundTrip(f *symptoms.Facts) time.Duration {
+	return max(time.Duration(f.Logins.RoundTrip.Lo), time.Duration(f.Logins.Exec.Lo)-execWork)
+}

@@ -156,6 +156,16 @@ func TestFailedLogin(t *testing.T) {
 	}
 }
 
+// TestProxyInBetween: where TCP ends before the host a round trip is no stall.
+func TestProxyInBetween(t *testing.T) {
+	f := plain()
+	f.Logins.RoundTrip = of(0.05)
+	f.Logins.Service, f.Logins.Request, f.Logins.Session, f.Logins.Exec, f.Logins.Command = of(61), of(67), of(66), of(62), of(66)
+	if found := Judge(Checks, f); len(found) != 0 {
+		t.Errorf("found %+v", found)
+	}
+}
+
 // TestNoise: a cost that varies by more than itself, or that one login did
 // without, is none.
 func TestNoise(t *testing.T) {

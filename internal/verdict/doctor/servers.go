@@ -47,7 +47,7 @@ func stalls(f *symptoms.Facts) (found []Finding) {
 		found = append(found, Finding{
 			What: "ssh waits for an acknowledgement that the server delays (Nagle's algorithm)",
 			Cost: s, Per: perLogin,
-			Evidence: fmt.Sprintf("between the new keys and the accepted service pass %s more than a round trip (%s)", Milliseconds(s), ms(f.Logins.RoundTrip.Lo)),
+			Evidence: fmt.Sprintf("between the new keys and the accepted service pass %s more than a round trip (%s)", Milliseconds(s), trip(f)),
 			Where:    "on the server, as root, until it restarts; without that: sshpace run does not wait", Do: quickack(serverRoute(f)), Gain: ofLogin(f, s),
 		})
 	}
@@ -55,7 +55,7 @@ func stalls(f *symptoms.Facts) (found []Finding) {
 		found = append(found, Finding{
 			What: "sshd waits for an acknowledgement that this machine delays (Nagle's algorithm)",
 			Cost: s, Per: perLogin,
-			Evidence: fmt.Sprintf("between being let in and the open session pass %s more than a round trip (%s)", Milliseconds(s), ms(f.Logins.RoundTrip.Lo)),
+			Evidence: fmt.Sprintf("between being let in and the open session pass %s more than a round trip (%s)", Milliseconds(s), trip(f)),
 			Where:    "on this machine, as root, until it restarts; without that: sshpace run does not wait", Do: quickack(f.Route), Gain: ofLogin(f, s),
 		})
 	}

@@ -25,13 +25,18 @@ func ms(ns float64) string { return number(ns) + " ms" }
 
 func number(ns float64) string {
 	value := ns / float64(time.Millisecond)
-	if value > 0 && value < 0.095 {
-		return fmt.Sprintf("%.2f", value)
-	}
 	if value < 9.95 {
 		return fmt.Sprintf("%.1f", max(0, value))
 	}
 	return fmt.Sprintf("%.0f", value)
+}
+
+// trip is the round trip in words: one to a machine nearby is less than ssh's log tells.
+func trip(f *symptoms.Facts) string {
+	if d := roundTrip(f); d >= 100*time.Microsecond {
+		return ms(float64(d))
+	}
+	return "under 0.1 ms"
 }
 
 // ofLogin is what a login gains: predicted, not measured. A cost that is none of the
