@@ -231,7 +231,7 @@ func TestStallBounds(t *testing.T) {
 		want   int
 	}{{relay.Up, 44, 1}, {relay.Up, 5, 0}, {relay.Up, 500, 0}, {relay.Down, 44, 0}} {
 		var traffic Traffic
-		traffic.Watch(relay.Seen{Dir: relay.Up, Arrived: at(0), Left: at(0), Data: []byte{1}})
+		traffic.Watch(relay.Seen{Dir: relay.Up, Arrived: at(0), Left: at(1), Data: []byte{1}})
 		traffic.Watch(relay.Seen{Dir: c.second, Arrived: at(c.ms), Left: at(c.ms), Data: []byte{1}})
 		if got := traffic.Wire().Stalls; len(got) != c.want {
 			t.Errorf("%v after %d ms: %v", c.second, c.ms, got)

@@ -214,15 +214,38 @@ func (r *Result) average(all []*observed) {
 	}
 }
 
-// typical is the traffic of the login whose time is closest to the median.
+// typical is the traffic of the login whose time is closest to the median, of those
+// with as many stalls as most have: the stamps of a busy machine may miss one.
 func typical(all []*observed, median float64) (w *Wire) {
+	stalls := mostStalls(all)
 	best := -1.0
 	for _, o := range all {
+		if o.wire != nil && len(o.wire.Stalls) != stalls {
+			continue
+		}
 		if off := max(float64(o.Whole)-median, median-float64(o.Whole)); o.wire != nil && (best < 0 || off < best) {
 			w, best = o.wire, off
 		}
 	}
 	return w
+}
+
+// mostStalls is how many stalls most logins have; of two numbers that are as frequent,
+// the greater one.
+func mostStalls(all []*observed) (stalls int) {
+	count := map[int]int{}
+	for _, o := range all {
+		if o.wire != nil {
+			count[len(o.wire.Stalls)]++
+		}
+	}
+	most := 0
+	for n, times := range count {
+		if times > most || times == most && n > stalls {
+			stalls, most = n, times
+		}
+	}
+	return stalls
 }
 
 // Predict is the login at distances: what is computed stays, each round trip adds

@@ -159,3 +159,17 @@ func TestWallIntervals(t *testing.T) {
 		t.Errorf("of no login and of one: %+v", f)
 	}
 }
+
+// TestTypical: a login whose stamps have missed a stall is not shown for those that had it.
+func TestTypical(t *testing.T) {
+	with := func(ms time.Duration, stalls int) *observed {
+		return &observed{Login: &Login{Whole: ms * time.Millisecond}, wire: &Wire{Up: int64(ms), Stalls: make([]Stall, stalls)}}
+	}
+	all := []*observed{with(209, 0), with(204, 2), with(214, 2), {Login: &Login{}}}
+	if w := typical(all, 209e6); w == nil || len(w.Stalls) != 2 {
+		t.Errorf("got %+v", w)
+	}
+	if w := typical(all[3:], 0); w != nil {
+		t.Errorf("got %+v", w)
+	}
+}

@@ -82,7 +82,7 @@ func (t *Traffic) Wire() Wire {
 			continue
 		}
 		before := all[i-1]
-		if gap := p.arrived.Sub(before.left); p.dir == before.dir && gap >= shortestStall && gap <= longestStall {
+		if gap := p.arrived.Sub(before.arrived); p.dir == before.dir && gap >= shortestStall && gap <= longestStall {
 			w.Stalls = append(w.Stalls, stall(p, gap, all[0].left))
 		}
 	}

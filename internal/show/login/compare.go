@@ -97,18 +97,20 @@ func (c *Comparison) JSON(w io.Writer) error { return termsafe.WriteJSON(w, c, "
 // Text writes the comparison for people.
 func (c *Comparison) Text(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "LOGINS  against %s: CPU time of both sides; each ratio by itself, with %.0f %% doubt about the level of the runs\n", c.Files[0], 100*levelDoubt)
-	factor := "-"
+	b.WriteString("LOGINS  ")
+	folded(&b, fmt.Sprintf("against %s: CPU time of both sides; each ratio by itself, with %.0f %% doubt about the level of the runs", c.Files[0], 100*levelDoubt))
+	b.WriteString("\n")
+	factor := ""
 	for _, k := range c.Kinds {
 		if k.Factor != factor {
 			factor = k.Factor
 			fmt.Fprintf(&b, "\n%s\n", strings.ToUpper(factor))
 		}
-		fmt.Fprintf(&b, "%-44s", k.Level)
+		line := fmt.Sprintf("%-44s", k.Level)
 		for _, f := range k.CPU {
-			fmt.Fprintf(&b, "  %5.2f +-%.2f %-4s", f.Value, (f.Hi-f.Lo)/2, told(f))
+			line += fmt.Sprintf("  %5.2f +-%.2f %-4s", f.Value, (f.Hi-f.Lo)/2, told(f))
 		}
-		b.WriteString("\n")
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	_, err := w.Write(termsafe.Text([]byte(b.String())))
 	return err
