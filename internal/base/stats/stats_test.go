@@ -166,7 +166,7 @@ func TestNoCutAgainstTheOthers(t *testing.T) {
 func TestNoCutBetweenEquals(t *testing.T) {
 	var xs []stats.Estimate
 	for _, log := range []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.61, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2} {
-		xs = append(xs, stats.Estimate{Log: log, Err: 0.025})
+		xs = append(xs, stats.Estimate{Log: log, Err: 0.03})
 	}
 	groups := stats.Group(xs, nil, 0)
 	if groups[6] != groups[7] || groups[0] == groups[13] {

@@ -28,7 +28,7 @@ const windowSlices = 400
 // uneven is the part of the slowdown that other guests cause, by which it differs
 // between cells from one run to the next (standard deviation), beside what slices show of it.
 // Without it, intervals of simulated runs are a little too narrow.
-const uneven = 0.01
+const uneven = 0.02
 
 // shared is the same of other programs on this machine, for each core that they keep
 // busy. Of ten runs of one machine with two threads of a core, three had a busy loop
