@@ -79,8 +79,8 @@ measure/hostkeys: base/stats ssh/knownhosts ssh/knownhosts/index sys/proc
 measure/ping: base/alg base/fault base/shell base/stats base/wait record ssh/openssh sys/proc
 measure/symptoms: base/alg base/fault base/host base/pattern base/shell base/wait measure/handshake measure/hostkeys measure/limits measure/loopback measure/ping measure/testbed record ssh/knownhosts ssh/openssh ssh/route ssh/sshconf ssh/sshlog sys/proc sys/workdir
 measure/limits: base/alg base/unit record show/legacylog
-campaign: base/alg base/fault base/near base/shell base/termsafe base/unit measure/drive measure/handshake measure/hostinfo measure/lab measure/limits measure/plan measure/testbed measure/workload record record/store show/document show/format show/live show/report ssh/openssh sys/terminal verdict/rank verdict/ways
-verdict/ways: base/stats record
+campaign: base/alg base/fault base/near base/shell base/termsafe base/unit measure/drive measure/handshake measure/hostinfo measure/lab measure/limits measure/plan measure/testbed measure/workload record record/store show/document show/format show/live show/report ssh/openssh sys/terminal verdict/rank verdict/methods
+verdict/methods: base/stats record
 verdict/rank: base/alg base/stats base/unit measure/model record
 verdict/compare: base/alg base/fault base/stats record verdict/rank
 verdict/result: base/fault record record/store verdict/compare verdict/rank
@@ -105,20 +105,20 @@ fleet/compat: base/host base/pattern base/shell base/termsafe fleet fleet/output
 show/latency: base/termsafe base/unit measure/ping
 show/diagnosis: base/termsafe base/unit measure/handshake measure/symptoms verdict/doctor
 show/login: base/alg base/stats base/termsafe base/unit measure/handshake record show/document
-show/document: base/alg base/stats base/termsafe base/unit record verdict/choice verdict/compare verdict/rank verdict/ways
+show/document: base/alg base/stats base/termsafe base/unit record verdict/choice verdict/compare verdict/rank verdict/methods
 show/document/documenttest: base/alg measure/model/sim measure/plan record verdict/rank
 show/manual:
 show/listing: base/fault base/host base/termsafe fleet/hostlist fleet/hostset
 show/live: base/termsafe measure/plan record show/document sys/terminal verdict/choice verdict/rank
 show/explanation: base/host base/termsafe ssh/route ssh/sshconf
 show/hostkeys: base/fault base/stats base/termsafe base/unit measure/hostkeys ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/lint ssh/knownhosts/split sys/terminal
-show/format: base/fault base/near base/shell base/termsafe record record/store show/document show/login show/page show/picture show/report show/sheet sys/edit sys/terminal verdict/choice verdict/compare verdict/rank verdict/ways
+show/format: base/fault base/near base/shell base/termsafe record record/store show/document show/login show/page show/picture show/report show/sheet sys/edit sys/terminal verdict/choice verdict/compare verdict/rank verdict/methods
 show/advice: base/alg base/termsafe record show/document verdict/advise verdict/rank
 show/page: base/alg show/document
 show/picture: show/document
 show/sheet: record show/document show/workbook
 show/workbook:
-show/report: base/alg base/stats base/termsafe base/unit record show/document verdict/choice verdict/compare verdict/rank verdict/ways
+show/report: base/alg base/stats base/termsafe base/unit record show/document verdict/choice verdict/compare verdict/rank verdict/methods
 show/legacylog: base/alg base/fault base/pattern base/termsafe base/unit record ssh/openssh ssh/sshlog sys/bounded
 `
 

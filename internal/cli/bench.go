@@ -70,8 +70,8 @@ Exit status: 0 all went well; 1 something failed, such as every transfer or the 
 			if file != nil {
 				defer file.Close()
 			}
-			if f.ways.asked() {
-				return f.ways.run(cmd.Context(), sys, cmd.Flags(), f, file, args)
+			if f.methods.asked() {
+				return f.methods.run(cmd.Context(), sys, cmd.Flags(), f, file, args)
 			}
 			return runBench(cmd.Context(), sys, cmd, f, file, args)
 		},
@@ -101,7 +101,7 @@ Exit status: 0 all went well; 1 something failed, such as every transfer or the 
 	flags.StringVar(&f.out, "out", "", "result file (default: a new one in the state folder)")
 	flags.StringVar(&f.resume, "resume", "", "go on with this result file")
 	flags.IntVar(&f.connections, "connections", 0, "connections that may be open at a time (default: what memory and file limits allow)")
-	f.ways.register(flags)
+	f.methods.register(flags)
 	f.connection.register(flags)
 	completeBench(cmd, sys, &f)
 	return cmd

@@ -29,7 +29,7 @@ type benchFlags struct {
 	out, resume                     string
 	connections                     int
 	connection                      connectionFlags
-	ways                            wayFlags
+	methods                         methodFlags
 }
 
 const defaultBudget = 60 * time.Second
@@ -88,8 +88,8 @@ var idle = []struct {
 	{[]string{"budget", "precision"}, func(f *benchFlags, _ bool) bool { return f.rounds > 0 }, "a run with --rounds ends after them"},
 	{[]string{"ssh"}, func(f *benchFlags, _ bool) bool { return f.engine == "native" }, "--engine native starts no ssh"},
 	{[]string{"sshd"}, func(f *benchFlags, _ bool) bool { return f.server == "native" }, "--server native starts no sshd"},
-	{ofModes, func(f *benchFlags, _ bool) bool { return len(f.ways.modes) == 0 }, "it is for --mode"},
-	{ofWays, func(f *benchFlags, _ bool) bool { return !f.ways.asked() }, "it is for --mode and --pairs"},
+	{ofModes, func(f *benchFlags, _ bool) bool { return len(f.methods.modes) == 0 }, "it is for --mode"},
+	{ofMethods, func(f *benchFlags, _ bool) bool { return !f.methods.asked() }, "it is for --mode and --pairs"},
 	{[]string{"sshd"}, func(_ *benchFlags, hostGiven bool) bool { return hostGiven }, "a host has its own"},
 }
 

@@ -30,7 +30,7 @@ func (f *benchFlags) reopen(flags *pflag.FlagSet, args *[]string) (*store.File, 
 	}
 	if len(file.Old.LoginKinds) > 0 {
 		err = usageError("sshpace handshake --resume "+shell.Word(f.resume), "%s has logins", f.resume)
-	} else if len(file.Old.Campaign.Asked) == 0 && len(file.Old.Ways) > 0 {
+	} else if len(file.Old.Campaign.Asked) == 0 && len(file.Old.Methods) > 0 {
 		err = usageError("start a new result", "%s does not say what was to be measured", f.resume)
 	} else if err = f.adopt(flags.Changed, file.Old.Campaign, len(*args) > 0); err == nil {
 		err = adoptWords(flags, file.Old.Campaign.Asked)
@@ -46,7 +46,7 @@ func (f *benchFlags) reopen(flags *pflag.FlagSet, args *[]string) (*store.File, 
 var fixed = []string{"direction", "data", "engine", "server", "cipher", "mac", "kex", "policy", "seed", "exhaustive", "size", "runs",
 	"mode", "pairs", "streams", "compression", "files", "folder", "remote-folder", "rtt", "rate", "loss"}
 
-// asking are the flags that say which ways to move bytes are measured.
+// asking are the flags that say which transfer methods are measured.
 var asking = []string{"mode", "pairs", "data", "cipher", "mac", "kex", "policy", "size", "streams", "compression", "files", "folder", "remote-folder", "rtt", "rate", "loss"}
 
 // asked is what these flags say where they were given, by their names.

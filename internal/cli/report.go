@@ -110,8 +110,8 @@ people who want to report and compare it.`,
 					}
 					continue
 				}
-				if len(records.Ways) > 0 && len(records.Samples) == 0 {
-					if err := out.Write(sys.Stdout, sys.Stderr, renderings, &format.Ways{Records: records, Output: out.Output}); err != nil {
+				if len(records.Methods) > 0 && len(records.Samples) == 0 {
+					if err := out.Write(sys.Stdout, sys.Stderr, renderings, &format.Methods{Records: records, Output: out.Output}); err != nil {
 						return err
 					}
 					continue

@@ -28,7 +28,7 @@ type Record struct {
 	End         *End          `json:"end,omitempty"`
 	Measurement *Measurement  `json:"measurement,omitempty"`
 	Slices      *Slices       `json:"slices,omitempty"`
-	Way         *Way          `json:"way,omitempty"`
+	Method      *Method       `json:"way,omitempty"`
 	LoginKind   *LoginKind    `json:"login_kind,omitempty"`
 	LoginRun    *WatchedLogin `json:"login_run,omitempty"`
 	Run         *Run          `json:"run,omitempty"`
@@ -140,7 +140,7 @@ func decode(line []byte, n int) (Record, error) {
 		return r, &FormatError{n, "not a record: " + err.Error()}
 	}
 	set := 0
-	for _, present := range []bool{r.Campaign != nil, r.Environment != nil, r.Trial != nil, r.Sample != nil, r.Finding != nil, r.End != nil, r.Measurement != nil, r.Slices != nil, r.Way != nil, r.Run != nil, r.Limit != nil, r.Thermal != nil, r.LoginKind != nil, r.LoginRun != nil} {
+	for _, present := range []bool{r.Campaign != nil, r.Environment != nil, r.Trial != nil, r.Sample != nil, r.Finding != nil, r.End != nil, r.Measurement != nil, r.Slices != nil, r.Method != nil, r.Run != nil, r.Limit != nil, r.Thermal != nil, r.LoginKind != nil, r.LoginRun != nil} {
 		if present {
 			set++
 		}
@@ -170,7 +170,7 @@ type File struct {
 	Ended        string         // why the run ended the last time; "" unknown
 	Measurements []Measurement  // in file order
 	Slices       []Slices       // in file order
-	Ways         []Way          // in file order
+	Methods      []Method       // in file order
 	LoginKinds   []LoginKind    // likewise
 	LoginRuns    []WatchedLogin // likewise
 	Runs         []Run          // in file order
@@ -204,8 +204,8 @@ func Load(r io.Reader) (*File, error) {
 			}
 			sampled[s.Trial] = true
 		}
-		if r := record.Run; r != nil && !slices.ContainsFunc(f.Ways, func(w Way) bool { return w.ID == r.Way }) {
-			return nil, &FormatError{line, fmt.Sprintf("a run of way %d, which is not in the file", r.Way)}
+		if r := record.Run; r != nil && !slices.ContainsFunc(f.Methods, func(m Method) bool { return m.ID == r.Method }) {
+			return nil, &FormatError{line, fmt.Sprintf("a run of way %d, which is not in the file", r.Method)}
 		}
 		if l := record.LoginRun; l != nil && !slices.ContainsFunc(f.LoginKinds, func(k LoginKind) bool { return k.ID == l.Kind }) {
 			return nil, &FormatError{line, fmt.Sprintf("a login of kind %d, which is not in the file", l.Kind)}
@@ -228,7 +228,7 @@ func (f *File) Records() iter.Seq[Record] {
 		}
 		several(each, f.Samples, func(x *Sample) Record { return Record{Sample: x} })
 		several(each, f.Slices, func(x *Slices) Record { return Record{Slices: x} })
-		several(each, f.Ways, func(x *Way) Record { return Record{Way: x} })
+		several(each, f.Methods, func(x *Method) Record { return Record{Method: x} })
 		several(each, f.Runs, func(x *Run) Record { return Record{Run: x} })
 		several(each, f.LoginKinds, func(x *LoginKind) Record { return Record{LoginKind: x} })
 		several(each, f.LoginRuns, func(x *WatchedLogin) Record { return Record{LoginRun: x} })
@@ -289,8 +289,8 @@ func (f *File) add(r Record) {
 		f.Measurements = append(f.Measurements, *r.Measurement)
 	case r.Slices != nil:
 		f.Slices = append(f.Slices, *r.Slices)
-	case r.Way != nil:
-		f.Ways = append(f.Ways, *r.Way)
+	case r.Method != nil:
+		f.Methods = append(f.Methods, *r.Method)
 	case r.Run != nil:
 		f.Runs = append(f.Runs, *r.Run)
 	case r.LoginKind != nil:

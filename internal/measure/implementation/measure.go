@@ -141,8 +141,8 @@ func (b *Setup) pairs(ctx context.Context, clients []Client, servers []road, p P
 				if s.server.Maker == oldCipherServer && !p.named(oldCipherServer) && !slices.Contains(s.server.Offer.Ciphers, want.Cipher) {
 					continue // it has nothing but what is broken or weak
 				}
-				way := b.pair(ctx, c, s, want, p.AES, files)
-				all = append(all, way)
+				method := b.pair(ctx, c, s, want, p.AES, files)
+				all = append(all, method)
 			}
 		}
 	}

@@ -25,16 +25,16 @@ type pair struct {
 	road   road
 }
 
-// pair is a client with a server as a way, whose Why says why the two cannot be
+// pair is a client with a server as a method, whose Why says why the two cannot be
 // paired. want is what they are to use, "" in it what is likely to be the fastest.
 func (b *Setup) pair(ctx context.Context, c Client, r road, want alg.Suite, aes bool, files *workload.Files) *workload.Subject {
 	p := &pair{Client: c, Server: r.server, Suite: want, road: r}
 	err := p.agree(ctx, b, want, aes)
-	way := b.subject(p, files)
+	method := b.subject(p, files)
 	if err != nil {
-		way.Why = err.Error()
+		method.Why = err.Error()
 	}
-	return way
+	return method
 }
 
 // agree finds the suite of the pair, or why there is none.
@@ -83,10 +83,10 @@ func (b *Setup) subject(p *pair, files *workload.Files) *workload.Subject {
 		move, mode = b.copy, record.ModeSFTP
 	}
 	return &workload.Subject{
-		Way:   record.Way{Mode: mode, Direction: record.Upload, Client: p.Client.Name, Server: p.Server.Name, Suite: p.Suite, Path: workload.PathOf(p.road.path)},
-		Run:   func(ctx context.Context, size int64) (workload.Reading, error) { return move(ctx, p, files, size) },
-		Login: func(ctx context.Context) (workload.Reading, error) { return b.login(ctx, p, files) },
-		Check: func(ctx context.Context, size int64) error { return b.check(ctx, p, files, size) },
+		Method: record.Method{Mode: mode, Direction: record.Upload, Client: p.Client.Name, Server: p.Server.Name, Suite: p.Suite, Path: workload.PathOf(p.road.path)},
+		Run:    func(ctx context.Context, size int64) (workload.Reading, error) { return move(ctx, p, files, size) },
+		Login:  func(ctx context.Context) (workload.Reading, error) { return b.login(ctx, p, files) },
+		Check:  func(ctx context.Context, size int64) error { return b.check(ctx, p, files, size) },
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 	"sshpace/internal/ssh/wire"
 	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/workdir"
-	"sshpace/internal/verdict/ways"
+	"sshpace/internal/verdict/methods"
 )
 
 // helpers are what this program is, beside the tests.
@@ -164,7 +164,7 @@ func TestPairsTakeTurns(t *testing.T) {
 	if err := schedule.Measure(t.Context(), t.Context(), chosen, out.Sink()); err != nil {
 		t.Fatal(err)
 	}
-	results := ways.Of(&out)
+	results := methods.Of(&out)
 	if len(results) != 2 || len(out.Runs) != 2*2*3 {
 		t.Fatalf("%d results of %d runs", len(results), len(out.Runs))
 	}

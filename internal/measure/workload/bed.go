@@ -16,7 +16,7 @@ import (
 	"sshpace/internal/sys/relay"
 )
 
-// Bed is where ways lead to: a server, how ssh reaches it, and a folder at either
+// Bed is where methods lead to: a server, how ssh reaches it, and a folder at either
 // end.
 type Bed struct {
 	Runner
@@ -37,7 +37,7 @@ type Bed struct {
 // Programs are what moves files, by their paths; "" is not installed.
 type Programs struct{ SCP, SFTP, Rsync string }
 
-// Options are what ways have in common.
+// Options are what methods have in common.
 type Options struct {
 	Suite       alg.Suite
 	Direction   record.Direction

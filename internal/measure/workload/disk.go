@@ -123,13 +123,13 @@ func (r *remote) timed(ctx context.Context, command string) (time.Duration, erro
 // Disks looks for copies that the files at one end keep up, for each direction and path
 // the first that was measured, and writes it down.
 func Disks(ctx context.Context, all []*Subject, sink record.Sink) error {
-	type way struct {
+	type place struct {
 		record.Direction
 		record.Path
 	}
-	looked := map[way]bool{}
+	looked := map[place]bool{}
 	for _, c := range all {
-		if here := (way{c.Direction, c.Path}); c.disk == nil || c.out || c.failed > 0 || c.Files > 0 || looked[here] {
+		if here := (place{c.Direction, c.Path}); c.disk == nil || c.out || c.failed > 0 || c.Files > 0 || looked[here] {
 			continue
 		} else {
 			looked[here] = true

@@ -163,14 +163,14 @@ func TestPortInUse(t *testing.T) {
 		}
 		return free()
 	}
-	way := b.Subjects([]record.Mode{record.ModeForwardL}, workload.Options{Suite: suite, Direction: record.Upload})[0]
-	if _, err := way.Run(t.Context(), 1000); err != nil || asked != 2 {
+	method := b.Subjects([]record.Mode{record.ModeForwardL}, workload.Options{Suite: suite, Direction: record.Upload})[0]
+	if _, err := method.Run(t.Context(), 1000); err != nil || asked != 2 {
 		t.Errorf("after %d ports: %v", asked, err)
 	}
 	b.Port = func() (string, error) { return port, nil }
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	if _, err := way.Run(ctx, 1000); err == nil || !strings.Contains(err.Error(), "in use") {
+	if _, err := method.Run(ctx, 1000); err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("where all ports are taken: %v", err)
 	}
 }

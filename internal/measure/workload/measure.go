@@ -13,7 +13,7 @@ import (
 	"sshpace/internal/sys/relay"
 )
 
-// Params are which ways are to be measured.
+// Params are which methods are to be measured.
 type Params struct {
 	Modes      []record.Mode
 	Directions []record.Direction
@@ -89,7 +89,7 @@ func (b *Bed) over(paths []relay.Path) (beds []*Bed, stop func(), err error) {
 	return beds, stop, nil
 }
 
-// subjects are all ways: those that differ in nothing but the path beside each
+// subjects are all methods: those that differ in nothing but the path beside each
 // other.
 func subjects(beds []*Bed, p Params) (all []*Subject) {
 	for _, suite := range p.Suites {

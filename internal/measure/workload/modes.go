@@ -119,7 +119,7 @@ func (b *Bed) jump(ctx context.Context, o Options, size int64) (Reading, error) 
 	return b.piped(ctx, o, to, size)
 }
 
-// Subjects are the ways of these modes with these options.
+// Subjects are the methods of these modes with these options.
 func (b *Bed) Subjects(names []record.Mode, o Options) []*Subject {
 	var all []*Subject
 	for _, m := range modes {
@@ -156,8 +156,8 @@ func (b *Bed) subject(m mode, o Options, streams int) *Subject {
 		why = "it copies no files, which --files is about"
 	}
 	c := &Subject{
-		Way: record.Way{Mode: m.name, Direction: o.Direction, Suite: o.Suite, Streams: streams, Compression: o.Compression, Why: why, Path: PathOf(b.Path)},
-		Run: func(ctx context.Context, size int64) (Reading, error) { return m.run(b, ctx, o, size) },
+		Method: record.Method{Mode: m.name, Direction: o.Direction, Suite: o.Suite, Streams: streams, Compression: o.Compression, Why: why, Path: PathOf(b.Path)},
+		Run:    func(ctx context.Context, size int64) (Reading, error) { return m.run(b, ctx, o, size) },
 	}
 	if m.files {
 		c.disk = func(ctx context.Context) (record.Limit, bool, error) { return b.Disk(ctx, c) }

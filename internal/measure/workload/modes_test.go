@@ -17,7 +17,7 @@ import (
 	"sshpace/internal/record"
 	"sshpace/internal/sys/relay"
 	"sshpace/internal/sys/workdir"
-	"sshpace/internal/verdict/ways"
+	"sshpace/internal/verdict/methods"
 )
 
 // TestMain lets the test's own program be the helper programs.
@@ -100,14 +100,14 @@ func TestAllModes(t *testing.T) {
 		if err := turns.Measure(t.Context(), t.Context(), subjects, out.Sink()); err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range ways.Of(&out) {
+		for _, r := range methods.Of(&out) {
 			if r.Why != "" || len(r.Failed) > 0 || r.Start.N == 0 {
 				t.Errorf("%s %s: %+v", r.Mode, direction, r)
 			}
 		}
 		for _, run := range out.Runs {
 			if run.WallNS <= 0 || run.ClientCPUNS == nil || *run.ClientCPUNS <= 0 || run.ServerCPUNS == nil {
-				t.Errorf("%s %s: a %s run without figures: %+v", subjects[run.Way-1].Mode, direction, run.Kind, run)
+				t.Errorf("%s %s: a %s run without figures: %+v", subjects[run.Method-1].Mode, direction, run.Kind, run)
 			}
 		}
 	}

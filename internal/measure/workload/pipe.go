@@ -35,7 +35,7 @@ func (b *Bed) send(ctx context.Context, o Options, to []openssh.Destination, fro
 	var all []Process
 	var sinks []*sink
 	var told []func() string
-	for _, way := range to {
+	for _, destination := range to {
 		s, err := b.sink()
 		if err != nil {
 			return Reading{}, err
@@ -46,7 +46,7 @@ func (b *Bed) send(ctx context.Context, o Options, to []openssh.Destination, fro
 			return Reading{}, err
 		}
 		defer in.Close()
-		p := b.command(way, o.Suite, s.command)
+		p := b.command(destination, o.Suite, s.command)
 		p.Stdin = in
 		said := func() string { return "" }
 		if s.counter == nil {
@@ -75,12 +75,12 @@ func (b *Bed) receive(ctx context.Context, o Options, to []openssh.Destination, 
 	}
 	var all []Process
 	var received []func() int64
-	for _, way := range to {
+	for _, destination := range to {
 		read, write, err := os.Pipe()
 		if err != nil {
 			return Reading{}, err
 		}
-		p := b.command(way, o.Suite, "exec cat "+path)
+		p := b.command(destination, o.Suite, "exec cat "+path)
 		p.Stdout = write
 		all, received = append(all, p), append(received, drain(read))
 	}

@@ -13,9 +13,9 @@ import (
 	"sshpace/internal/record"
 )
 
-// Subject is a way whose speed is measured.
+// Subject is a method whose speed is measured.
 type Subject struct {
-	record.Way
+	record.Method
 	// Run moves size bytes from end to end.
 	Run func(ctx context.Context, size int64) (Reading, error)
 	// Check moves size bytes and compares what arrived with what was sent. It is
@@ -41,7 +41,7 @@ type Turns struct {
 	Target time.Duration // that a long run is to take
 	Old    *record.File  // what was measured before, and is gone on with; nil: nothing
 	// Told is called before each run, never while something is timed.
-	Told func(w record.Way, round int)
+	Told func(m record.Method, round int)
 }
 
 // checked is how much is moved to see whether it arrives as it was sent: not a
@@ -112,21 +112,21 @@ func (c *Subject) took(kind record.RunKind, wall time.Duration) {
 }
 
 // remember finds in an older file what was measured of subjects, and returns the
-// last number of a way there. What could not be measured then is tried again.
+// last number of a method there. What could not be measured then is tried again.
 func (t Turns) remember(all []*Subject) (last int) {
 	if t.Old == nil {
 		return 0
 	}
-	for _, way := range t.Old.Ways {
-		last = max(last, way.ID)
-		i := slices.IndexFunc(all, func(c *Subject) bool { return c.Same(way) && c.Why == way.Why })
+	for _, method := range t.Old.Methods {
+		last = max(last, method.ID)
+		i := slices.IndexFunc(all, func(c *Subject) bool { return c.Same(method) && c.Why == method.Why })
 		if i < 0 {
 			continue
 		}
 		c := all[i]
-		c.Way, c.out, c.done = way, way.Why != "", map[record.RunKind]int{}
+		c.Method, c.out, c.done = method, method.Why != "", map[record.RunKind]int{}
 		for _, run := range t.Old.Runs {
-			if run.Way == way.ID && run.Failure == "" {
+			if run.Method == method.ID && run.Failure == "" {
 				c.done[run.Kind]++
 				c.took(run.Kind, run.WallNS)
 			}
@@ -135,7 +135,7 @@ func (t Turns) remember(all []*Subject) (last int) {
 	return last
 }
 
-// prepare checks and calibrates a subject, and writes down which way it is.
+// prepare checks and calibrates a subject, and writes down which method it is.
 func (t Turns) prepare(ctx context.Context, c *Subject, sink record.Sink) error {
 	if c.Why == "" {
 		t.told(c, 0)
@@ -149,12 +149,12 @@ func (t Turns) prepare(ctx context.Context, c *Subject, sink record.Sink) error 
 		}
 	}
 	c.out = c.Why != ""
-	return sink(record.Record{Way: &c.Way})
+	return sink(record.Record{Method: &c.Method})
 }
 
 func (t Turns) told(c *Subject, round int) {
 	if t.Told != nil {
-		t.Told(c.Way, round)
+		t.Told(c.Method, round)
 	}
 }
 
@@ -256,7 +256,7 @@ func (t Turns) take(ctx context.Context, u turn, round int, sink record.Sink) er
 		return nil
 	}
 	t.told(u.Subject, round)
-	run := record.Run{Way: u.ID, Kind: u.kind, Start: time.Now().UTC()}
+	run := record.Run{Method: u.ID, Kind: u.kind, Start: time.Now().UTC()}
 	reading, err := u.run(ctx)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -52,7 +52,7 @@ func TestFigurelessGetMoreTurns(t *testing.T) {
 	runs := map[int]int{}
 	err := Turns{Rounds: 1, Size: 1 << 20}.Measure(t.Context(), t.Context(), all, func(r record.Record) error {
 		if r.Run != nil && r.Run.Kind == record.ShortRun {
-			runs[r.Run.Way]++
+			runs[r.Run.Method]++
 		}
 		return nil
 	})

@@ -35,8 +35,8 @@ func File(f *record.File) *record.File {
 	for _, m := range f.Measurements {
 		out.Measurements = append(out.Measurements, v.measurement(m))
 	}
-	for _, w := range f.Ways {
-		out.Ways = append(out.Ways, v.way(w))
+	for _, m := range f.Methods {
+		out.Methods = append(out.Methods, v.method(m))
 	}
 	for _, r := range f.Runs {
 		r.Kind, r.Start, r.Failure = among(r.Kind, runKinds), v.time(r.Start), veiled(r.Failure, "it failed")
@@ -217,10 +217,10 @@ func (v *veil) sample(s record.Sample) record.Sample {
 	return s
 }
 
-func (v *veil) way(w record.Way) record.Way {
-	w.Mode, w.Direction, w.Suite = among(w.Mode, modes), among(w.Direction, directions), v.suite(w.Suite)
-	w.Client, w.Server, w.Why = v.implementation(w.Client), v.implementation(w.Server), veiled(w.Why, "the reason is left out")
-	return w
+func (v *veil) method(m record.Method) record.Method {
+	m.Mode, m.Direction, m.Suite = among(m.Mode, modes), among(m.Direction, directions), v.suite(m.Suite)
+	m.Client, m.Server, m.Why = v.implementation(m.Client), v.implementation(m.Server), veiled(m.Why, "the reason is left out")
+	return m
 }
 
 func (v *veil) login(l record.WatchedLogin) record.WatchedLogin {

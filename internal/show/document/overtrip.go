@@ -8,27 +8,27 @@ import (
 
 	"sshpace/internal/base/stats"
 	"sshpace/internal/record"
-	"sshpace/internal/verdict/ways"
+	"sshpace/internal/verdict/methods"
 )
 
-// overTrip is a way measured over several round trips.
+// overTrip is a method measured over several round trips.
 type overTrip struct {
 	name   string
 	cipher string
 	rates  map[time.Duration]stats.Interval
 }
 
-// overTrips are the ways of a result that were measured over several round trips,
+// overTrips are the methods of a result that were measured over several round trips,
 // and these in order.
-func overTrips(results []ways.Result) (all []overTrip, trips []time.Duration) {
+func overTrips(results []methods.Result) (all []overTrip, trips []time.Duration) {
 	index, called := map[string]int{}, map[string]int{}
 	for _, r := range results {
 		if r.Rate.N == 0 {
 			continue
 		}
-		plain := r.Way
+		plain := r.Method
 		plain.Path = record.Path{}
-		name, cipher := WayLabel(plain), Short(r.Suite.Cipher)
+		name, cipher := MethodLabel(plain), Short(r.Suite.Cipher)
 		at, known := index[name+" "+cipher]
 		if !known {
 			at = len(all)
@@ -40,9 +40,9 @@ func overTrips(results []ways.Result) (all []overTrip, trips []time.Duration) {
 			trips = append(trips, r.RTT)
 		}
 	}
-	for i, way := range all {
-		if called[way.name] > 1 { // several ciphers
-			all[i].name += " " + way.cipher
+	for i, method := range all {
+		if called[method.name] > 1 { // several ciphers
+			all[i].name += " " + method.cipher
 		}
 	}
 	slices.Sort(trips)
@@ -59,7 +59,7 @@ const ceilingName = "2 MiB / round trip"
 const tripColumns = 6
 
 // briefTrips is throughput over the round trip, for a terminal.
-func briefTrips(results []ways.Result) []Block {
+func briefTrips(results []methods.Result) []Block {
 	all, trips := overTrips(results)
 	var blocks []Block
 	for part := range slices.Chunk(trips, tripColumns) {
@@ -70,10 +70,10 @@ func briefTrips(results []ways.Result) []Block {
 			b.Heads[0] = append(b.Heads[0], trip.String())
 			ceiling = append(ceiling, ceilingText(trip))
 		}
-		for _, way := range all {
-			row := []string{way.name}
+		for _, method := range all {
+			row := []string{method.name}
 			for _, trip := range part {
-				row = append(row, figure(way.rates[trip], 1e-6))
+				row = append(row, figure(method.rates[trip], 1e-6))
 			}
 			b.Rows = append(b.Rows, row)
 		}
@@ -97,7 +97,7 @@ func ceilingText(trip time.Duration) string {
 func ceiling(trip time.Duration) float64 { return record.ChannelWindow / trip.Seconds() / 1e6 }
 
 // tripChart draws throughput over the round trip against the window's ceiling.
-func tripChart(results []ways.Result) (c Chart, ok bool) {
+func tripChart(results []methods.Result) (c Chart, ok bool) {
 	all, trips := overTrips(results)
 	if len(all) == 0 {
 		return c, false
@@ -108,10 +108,10 @@ func tripChart(results []ways.Result) (c Chart, ok bool) {
 		Note:  "OpenSSH has 2 MiB on the way at most (the broken line); other programs have windows of their own.",
 	}
 	most := 0.0
-	for _, way := range all {
-		item := Item{Label: way.name}
+	for _, method := range all {
+		item := Item{Label: method.name}
 		for _, trip := range trips {
-			if rate, ok := way.rates[trip]; ok {
+			if rate, ok := method.rates[trip]; ok {
 				item.Points = append(item.Points, Point{X: milliseconds(trip), Value: rate.Value / 1e6, Lo: rate.Lo / 1e6, Hi: rate.Hi / 1e6, Known: true})
 				most = math.Max(most, rate.Hi/1e6)
 			}
@@ -137,8 +137,8 @@ func ceilingItem(longest time.Duration, most float64) Item {
 	return item
 }
 
-// roadText is what all ways share of a path besides the round trip.
-func roadText(results []ways.Result) string {
+// roadText is what all methods share of a path besides the round trip.
+func roadText(results []methods.Result) string {
 	for _, r := range results {
 		r.RTT = 0
 		if name := pathText(r.Path); name != "" {
@@ -148,7 +148,7 @@ func roadText(results []ways.Result) string {
 	return ""
 }
 
-// pathText is what a path is called beside a way; "" where there is none.
+// pathText is what a path is called beside a method; "" where there is none.
 func pathText(p record.Path) string {
 	name := ""
 	if p.RTT > 0 {

@@ -10,21 +10,21 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
-	"sshpace/internal/verdict/ways"
+	"sshpace/internal/verdict/methods"
 )
 
-// overTrips is a result of two ways over several round trips; the second was not
+// overTrips is a result of two methods over several round trips; the second was not
 // measured over the last.
 func overTrips() *record.File {
 	f := &record.File{}
 	add := func(mode record.Mode, rtt time.Duration, rate float64) {
-		way := record.Way{
-			ID: len(f.Ways) + 1, Mode: mode, Direction: record.Upload, Suite: alg.NewSuite("aes128-gcm@openssh.com", "", ""), SizeBytes: 64 << 20,
+		method := record.Method{
+			ID: len(f.Methods) + 1, Mode: mode, Direction: record.Upload, Suite: alg.NewSuite("aes128-gcm@openssh.com", "", ""), SizeBytes: 64 << 20,
 			Path: record.Path{RTT: rtt, BytesPerS: 50e6},
 		}
-		f.Ways = append(f.Ways, way)
+		f.Methods = append(f.Methods, method)
 		long := time.Second + time.Duration((64<<20)/rate*1e9)
-		f.Runs = append(f.Runs, record.Run{Way: way.ID, Kind: record.ShortRun, WallNS: time.Second}, record.Run{Way: way.ID, Kind: record.LongRun, WallNS: long})
+		f.Runs = append(f.Runs, record.Run{Method: method.ID, Kind: record.ShortRun, WallNS: time.Second}, record.Run{Method: method.ID, Kind: record.LongRun, WallNS: long})
 	}
 	for _, rtt := range []time.Duration{0, 50 * time.Millisecond, 100 * time.Millisecond} {
 		add(record.ModePipe, rtt, 400e6/(1+rtt.Seconds()*190))
@@ -38,7 +38,7 @@ func overTrips() *record.File {
 // words and as a chart; over a single round trip there is neither.
 func TestOverTheRoundTrip(t *testing.T) {
 	f := overTrips()
-	d := document.OfWays(ways.Of(f), f)
+	d := document.OfMethods(methods.Of(f), f)
 	if len(d.Charts) != 1 || d.Charts[0].Shape != document.Curve {
 		t.Fatalf("charts: %+v", d.Charts)
 	}
@@ -61,8 +61,8 @@ func TestOverTheRoundTrip(t *testing.T) {
 		}
 	}
 
-	f.Ways, f.Runs = f.Ways[:1], f.Runs[:2]
-	if d := document.OfWays(ways.Of(f), f); len(d.Charts) != 1 || d.Charts[0].Name != "ways" || len(d.Charts[0].Items) != 1 || math.Round(d.Charts[0].Items[0].Points[0].Value) != 400 || strings.Contains(fmt.Sprint(d.Brief), "over the round trip") {
+	f.Methods, f.Runs = f.Methods[:1], f.Runs[:2]
+	if d := document.OfMethods(methods.Of(f), f); len(d.Charts) != 1 || d.Charts[0].Name != "ways" || len(d.Charts[0].Items) != 1 || math.Round(d.Charts[0].Items[0].Points[0].Value) != 400 || strings.Contains(fmt.Sprint(d.Brief), "over the round trip") {
 		t.Errorf("one round trip is drawn: %+v", d.Charts)
 	}
 }
@@ -71,14 +71,14 @@ func TestOverTheRoundTrip(t *testing.T) {
 func TestScaling(t *testing.T) {
 	f := &record.File{}
 	add := func(mode record.Mode, streams int, rate float64) {
-		f.Ways = append(f.Ways, record.Way{ID: len(f.Ways) + 1, Mode: mode, Direction: record.Upload, Streams: streams, Suite: alg.NewSuite("aes128-gcm@openssh.com", "", ""), SizeBytes: 1e9})
-		id := len(f.Ways)
-		f.Runs = append(f.Runs, record.Run{Way: id, Kind: record.ShortRun, WallNS: time.Second}, record.Run{Way: id, Kind: record.LongRun, WallNS: time.Second + time.Duration(1e9/rate*1e9)})
+		f.Methods = append(f.Methods, record.Method{ID: len(f.Methods) + 1, Mode: mode, Direction: record.Upload, Streams: streams, Suite: alg.NewSuite("aes128-gcm@openssh.com", "", ""), SizeBytes: 1e9})
+		id := len(f.Methods)
+		f.Runs = append(f.Runs, record.Run{Method: id, Kind: record.ShortRun, WallNS: time.Second}, record.Run{Method: id, Kind: record.LongRun, WallNS: time.Second + time.Duration(1e9/rate*1e9)})
 	}
 	add(record.ModePipe, 0, 400e6)
 	add(record.ModeStreams, 2, 700e6)
 	add(record.ModeStreams, 4, 710e6)
-	said := func() string { return fmt.Sprint(document.OfWays(ways.Of(f), f).Brief) }
+	said := func() string { return fmt.Sprint(document.OfMethods(methods.Of(f), f).Brief) }
 	if text := said(); !strings.Contains(text, "Connections at once (upload aes128-gcm): 1: 400, 2: 700, 4: 710 MB/s; more than 2 connections carry no more") {
 		t.Error(text)
 	}
@@ -86,7 +86,7 @@ func TestScaling(t *testing.T) {
 	if text := said(); !strings.Contains(text, "they still carry more up to 8 connections") {
 		t.Error(text)
 	}
-	f.Runs = append(f.Runs, record.Run{Way: 4, Kind: record.LongRun, WallNS: 2500 * time.Millisecond})
+	f.Runs = append(f.Runs, record.Run{Method: 4, Kind: record.LongRun, WallNS: 2500 * time.Millisecond})
 	if text := said(); !strings.Contains(text, "8: 1033 MB/s; whether more than 2 carry more cannot be told: more with --rounds") {
 		t.Error(text)
 	}

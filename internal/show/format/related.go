@@ -8,7 +8,7 @@ import (
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/login"
-	"sshpace/internal/verdict/ways"
+	"sshpace/internal/verdict/methods"
 )
 
 // content is what the files of a comparison hold, if not combinations of algorithms.
@@ -20,10 +20,10 @@ type content struct {
 
 var contents = []content{
 	{"logins", func(f *record.File) bool { return len(f.LoginKinds) > 0 }, relateLogins},
-	{"ways to move bytes", func(f *record.File) bool { return len(f.Ways) > 0 }, relateWays},
+	{"ways to move bytes", func(f *record.File) bool { return len(f.Methods) > 0 }, relateMethods},
 }
 
-// Related is the comparison of files with logins or with ways to move bytes; nil where
+// Related is the comparison of files with logins or with transfer methods; nil where
 // the first holds neither.
 func (o *Output) Related(paths []string) (Report, error) {
 	var files []*record.File
@@ -57,15 +57,15 @@ func relateLogins(labels []string, files []*record.File, _ *Output) (Report, err
 	return &LoginChanges{login.Compare(labels, reports)}, nil
 }
 
-func relateWays(labels []string, files []*record.File, out *Output) (Report, error) {
-	var results [][]ways.Result
+func relateMethods(labels []string, files []*record.File, out *Output) (Report, error) {
+	var results [][]methods.Result
 	for _, f := range files {
-		results = append(results, ways.Of(f))
+		results = append(results, methods.Of(f))
 	}
-	c := ways.Compare(labels, results)
+	c := methods.Compare(labels, results)
 	if len(c.Changes) == 0 {
 		return nil, fault.WithHint(errors.New("the files have no way with figures in common"),
 			"compare results with the same --mode, --cipher and --files; one run compares ciphers: bench --mode scp --cipher aes128-gcm,chacha20-poly1305")
 	}
-	return &WayChanges{c, out}, nil
+	return &MethodChanges{c, out}, nil
 }

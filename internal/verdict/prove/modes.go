@@ -12,9 +12,9 @@ import (
 	"sshpace/internal/record"
 )
 
-// ways are what people do with SSH, with both choices; left are those that cannot
+// methodsOf are what people do with SSH, with both choices; left are those that cannot
 // be measured, with the reason.
-func ways(p params, suites [2]alg.Suite) (methods []*method, left []string) {
+func methodsOf(p params, suites [2]alg.Suite) (methods []*method, left []string) {
 	for _, direction := range p.directions {
 		for _, mode := range p.modes {
 			var both [2]*workload.Subject

@@ -38,7 +38,7 @@ type proof struct {
 	left    []string // what could not be measured, and why
 }
 
-// method is one way of moving data, and what the rounds of it showed.
+// method is a transfer method, and what the rounds of it showed.
 type method struct {
 	name   string
 	direct bool // a raw transfer
@@ -66,7 +66,7 @@ func measure(ctx, drain context.Context, p params) (*proof, error) {
 		}})
 	}
 	if p.ground != nil {
-		methods, left := ways(p, shown.suites)
+		methods, left := methodsOf(p, shown.suites)
 		shown.methods, shown.left = append(shown.methods, methods...), left
 	}
 	for round := range p.rounds {

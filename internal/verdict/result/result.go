@@ -34,7 +34,7 @@ func Load(path string, change func(*record.File) *record.File) (*record.File, er
 // Of ranks what a file holds.
 func Of(path string, records *record.File, by rank.By) (*rank.Ranking, error) {
 	r, err := rank.Of(records, rank.Options{By: by})
-	if errors.Is(err, rank.ErrNoSamples) && len(records.LoginKinds)+len(records.Ways) > 0 {
+	if errors.Is(err, rank.ErrNoSamples) && len(records.LoginKinds)+len(records.Methods) > 0 {
 		return nil, fault.Usage("measure with sshpace bench", "%s ranks no cipher", path)
 	}
 	if errors.Is(err, rank.ErrNoSamples) {

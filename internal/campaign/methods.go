@@ -17,7 +17,7 @@ import (
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/format"
-	"sshpace/internal/verdict/ways"
+	"sshpace/internal/verdict/methods"
 )
 
 // Suites are one for each cipher that is chosen, or what ssh takes by itself, which
@@ -52,14 +52,14 @@ func Suites(ctx context.Context, bed *testbed.Testbed, chosen testbed.Selection,
 	return suites, nil
 }
 
-// Ways measures ways to move bytes between the ends that e describes, records them,
+// Methods measures transfer methods between the ends that e describes, records them,
 // and reports what there is.
-func Ways(drain context.Context, o Output, file *store.File, c record.Campaign, e *record.Environment, measure func(record.Sink) error) error {
+func Methods(drain context.Context, o Output, file *store.File, c record.Campaign, e *record.Environment, measure func(record.Sink) error) error {
 	kept, err := keep(o, file, c, e)
 	if err != nil {
 		return err
 	}
-	before := len(kept.memory.Ways) + len(kept.memory.Runs)
+	before := len(kept.memory.Methods) + len(kept.memory.Runs)
 	err = measure(kept.sink)
 	_ = o.Screen.Draw()
 	goOn := "go on with: " + o.GoOn + shell.Word(file.Name())
@@ -72,17 +72,17 @@ func Ways(drain context.Context, o Output, file *store.File, c record.Campaign, 
 		fmt.Fprintf(o.Stderr, "the records so far are in %s\n", file.Name())
 		return fault.WithHint(err, cmp.Or(fault.HintOf(err), goOn))
 	}
-	if why == plan.EndComplete && before == len(kept.memory.Ways)+len(kept.memory.Runs) {
+	if why == plan.EndComplete && before == len(kept.memory.Methods)+len(kept.memory.Runs) {
 		fmt.Fprintln(o.Stderr, "nothing left to do: more --rounds go on")
 	}
-	results := ways.Of(kept.memory)
+	results := methods.Of(kept.memory)
 	if len(results) == 0 && drain.Err() == nil {
 		return &fault.Error{What: "nothing was measured", Hint: "allow more"}
 	}
-	if err := kept.show(&format.Ways{Records: kept.memory}); err != nil {
+	if err := kept.show(&format.Methods{Records: kept.memory}); err != nil {
 		return err
 	}
-	if drain.Err() == nil && !slices.ContainsFunc(results, func(r ways.Result) bool { return r.Rate.N > 0 }) {
+	if drain.Err() == nil && !slices.ContainsFunc(results, func(r methods.Result) bool { return r.Rate.N > 0 }) {
 		return &fault.Error{What: "not a single way could be measured", Hint: "the reasons stand in the report"}
 	}
 	return nil

@@ -32,9 +32,9 @@ import (
 	"sshpace/internal/sys/workdir"
 )
 
-// wayFlags are the flags of bench that measure ways to move bytes, instead of
+// methodFlags are the flags of bench that measure transfer methods, instead of
 // every cipher through a pipe.
-type wayFlags struct {
+type methodFlags struct {
 	pairs, modes  []string
 	streams       int
 	compression   unit.Switch
@@ -45,32 +45,32 @@ type wayFlags struct {
 	loss          percent
 }
 
-func (w *wayFlags) register(flags *pflag.FlagSet) {
-	flags.StringSliceVar(&w.pairs, "pairs", nil, "measure SSH programs of several makers with each other: all, or CLIENT:SERVER such as putty:openssh,dropbear:*")
-	flags.StringSliceVar(&w.modes, "mode", nil, "measure what people do: pipe, scp, sftp, rsync, forward, jump, multiplex, streams or all")
-	flags.IntVar(&w.streams, "streams", defaultStreams, "with --mode: connections of streams, sessions of multiplex")
-	flags.Var(&w.compression, "compression", "with --mode: let ssh compress")
-	flags.StringVar(&w.files, "files", "", "with --mode: so many files of such a size, as 1000x10K, instead of one")
-	flags.StringVar(&w.folder, "folder", "", "with --mode: where the files are, such as on a disk (default: in memory)")
-	flags.StringVar(&w.there, "remote-folder", "", "with --mode and a host: where the files are there, such as on its disk (default: /tmp)")
-	flags.StringSliceVar(&w.rtt, "rtt", nil, "with --mode or --pairs: round trip of the path to the private server, such as 50ms; several draw throughput over them: 0,20ms,100ms")
-	flags.StringVar(&w.rate, "rate", "", "with --mode or --pairs: bytes per second of that path, such as 12M or 12MB/s")
-	flags.Var(&w.loss, "loss", "with --mode or --pairs: percentage of lost segments on that path")
+func (m *methodFlags) register(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&m.pairs, "pairs", nil, "measure SSH programs of several makers with each other: all, or CLIENT:SERVER such as putty:openssh,dropbear:*")
+	flags.StringSliceVar(&m.modes, "mode", nil, "measure what people do: pipe, scp, sftp, rsync, forward, jump, multiplex, streams or all")
+	flags.IntVar(&m.streams, "streams", defaultStreams, "with --mode: connections of streams, sessions of multiplex")
+	flags.Var(&m.compression, "compression", "with --mode: let ssh compress")
+	flags.StringVar(&m.files, "files", "", "with --mode: so many files of such a size, as 1000x10K, instead of one")
+	flags.StringVar(&m.folder, "folder", "", "with --mode: where the files are, such as on a disk (default: in memory)")
+	flags.StringVar(&m.there, "remote-folder", "", "with --mode and a host: where the files are there, such as on its disk (default: /tmp)")
+	flags.StringSliceVar(&m.rtt, "rtt", nil, "with --mode or --pairs: round trip of the path to the private server, such as 50ms; several draw throughput over them: 0,20ms,100ms")
+	flags.StringVar(&m.rate, "rate", "", "with --mode or --pairs: bytes per second of that path, such as 12M or 12MB/s")
+	flags.Var(&m.loss, "loss", "with --mode or --pairs: percentage of lost segments on that path")
 }
 
-// asked reports whether ways are to be measured.
-func (w *wayFlags) asked() bool { return len(w.pairs) > 0 || len(w.modes) > 0 }
+// asked reports whether methods are to be measured.
+func (m *methodFlags) asked() bool { return len(m.pairs) > 0 || len(m.modes) > 0 }
 
-// ofModes are flags that mean nothing without --mode; ofWays are for --pairs, too.
+// ofModes are flags that mean nothing without --mode; ofMethods are for --pairs, too.
 var (
-	ofModes = []string{"streams", "compression", "files", "folder", "remote-folder"}
-	ofWays  = []string{"rtt", "rate", "loss"}
+	ofModes   = []string{"streams", "compression", "files", "folder", "remote-folder"}
+	ofMethods = []string{"rtt", "rate", "loss"}
 )
 
 // run measures what the flags ask for.
-func (w *wayFlags) run(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlags, file *store.File, args []string) error {
+func (m *methodFlags) run(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlags, file *store.File, args []string) error {
 	given := flags.Changed
-	if len(w.pairs) > 0 && len(w.modes) > 0 {
+	if len(m.pairs) > 0 && len(m.modes) > 0 {
 		return usageError("leave one of them out", "--pairs and --mode exclude each other")
 	}
 	for name, meaningless := range map[string][]string{"pairs": append(pairsIdle, ofModes...), "mode": modesIdle} {
@@ -83,7 +83,7 @@ func (w *wayFlags) run(ctx context.Context, sys System, flags *pflag.FlagSet, f 
 	if file == nil && !given("seed") {
 		f.seed = rand.Uint64N(1 << 53)
 	}
-	if len(w.pairs) > 0 {
+	if len(m.pairs) > 0 {
 		return runPairs(ctx, sys, flags, f, file, args)
 	}
 	return runModes(ctx, sys, flags, f, file, args)
@@ -91,26 +91,26 @@ func (w *wayFlags) run(ctx context.Context, sys System, flags *pflag.FlagSet, f 
 
 // paths reads --rtt, --rate and --loss: one for each round trip; none where there
 // is nothing to be made of a path.
-func (w *wayFlags) paths() ([]relay.Path, error) {
-	path := relay.Path{Loss: relay.Loss{Share: float64(w.loss) / 100}}
-	if w.loss < 0 || w.loss > 50 {
+func (m *methodFlags) paths() ([]relay.Path, error) {
+	path := relay.Path{Loss: relay.Loss{Share: float64(m.loss) / 100}}
+	if m.loss < 0 || m.loss > 50 {
 		return nil, usageError("such as --loss 1", "--loss must be positive, and at most half of all segments can be lost")
 	}
-	if w.rate != "" {
-		rate, err := unit.ParseThroughput(w.rate)
+	if m.rate != "" {
+		rate, err := unit.ParseThroughput(m.rate)
 		if err != nil {
-			return nil, usageError("such as --rate 12M", "--rate %q is no number of bytes per second", w.rate)
+			return nil, usageError("such as --rate 12M", "--rate %q is no number of bytes per second", m.rate)
 		}
 		path.Rate = float64(rate)
 	}
-	if len(w.rtt) == 0 && path == (relay.Path{}) {
+	if len(m.rtt) == 0 && path == (relay.Path{}) {
 		return nil, nil
 	}
-	if len(w.rtt) == 0 {
+	if len(m.rtt) == 0 {
 		return []relay.Path{path}, nil
 	}
 	var paths []relay.Path
-	for _, text := range w.rtt {
+	for _, text := range m.rtt {
 		var rtt seconds
 		if err := rtt.Set(strings.TrimSpace(text)); err != nil || time.Duration(rtt) > longestTrip {
 			return nil, usageError("such as --rtt 50ms or --rtt 0,20ms,100ms", "--rtt %q is no round trip of 0 to %s", text, longestTrip)
@@ -124,15 +124,15 @@ func (w *wayFlags) paths() ([]relay.Path, error) {
 }
 
 // manyFiles reads --files.
-func (w *wayFlags) manyFiles() (count int, size int64, err error) {
-	if w.files == "" {
+func (m *methodFlags) manyFiles() (count int, size int64, err error) {
+	if m.files == "" {
 		return 0, 0, nil
 	}
-	number, each, _ := strings.Cut(w.files, "x")
+	number, each, _ := strings.Cut(m.files, "x")
 	count, err = strconv.Atoi(number)
 	bytes, sizeErr := unit.ParseBytes(each)
 	if err != nil || sizeErr != nil || count < 1 || count > mostFiles || int64(bytes)*int64(count) > mostFileBytes {
-		return 0, 0, usageError("such as --files 1000x10K", "--files %q: want a number of files and the size of each, together no more than 4 GiB", w.files)
+		return 0, 0, usageError("such as --files 1000x10K", "--files %q: want a number of files and the size of each, together no more than 4 GiB", m.files)
 	}
 	return count, int64(bytes), nil
 }
@@ -153,14 +153,14 @@ var (
 	modesIdle = []string{"budget", "precision", "exhaustive", "runs", "list", "connections", "engine", "server"}
 )
 
-// Defaults of runs of ways.
+// Defaults of runs of methods.
 const (
 	defaultRounds = 3
 	longRun       = 700 * time.Millisecond // that a long run is to take
 	mostBytes     = 256 << 20              // of a long run: they are in memory
 )
 
-// turns is how ways are measured, as far as flags say it.
+// turns is how methods are measured, as far as flags say it.
 func (f *benchFlags) turns(given func(string) bool, file *store.File, view *terminal.Screen) (workload.Turns, error) {
 	t := workload.Turns{Rounds: f.rounds, Seed: f.seed, Target: longRun, Most: mostBytes}
 	if file != nil {
@@ -177,10 +177,10 @@ func (f *benchFlags) turns(given func(string) bool, file *store.File, view *term
 		t.Size = int64(size)
 	}
 	total := t.Rounds
-	t.Told = func(w record.Way, round int) {
-		line := fmt.Sprintf("round %d of %d: %s", round, total, document.WayLabel(w))
+	t.Told = func(m record.Method, round int) {
+		line := fmt.Sprintf("round %d of %d: %s", round, total, document.MethodLabel(m))
 		if round == 0 {
-			line = "trying " + document.WayLabel(w)
+			line = "trying " + document.MethodLabel(m)
 		}
 		if view.Width > 0 {
 			_ = view.Draw(line)
@@ -191,7 +191,7 @@ func (f *benchFlags) turns(given func(string) bool, file *store.File, view *term
 	return t, nil
 }
 
-// campaign is the head of a result of ways.
+// campaign is the head of a result of methods.
 func (f *benchFlags) campaign(flags *pflag.FlagSet, target string, rounds int) record.Campaign {
 	return record.Campaign{
 		Tool: toolVersion(), Seed: f.seed, Target: target, Directions: f.directions(), Data: f.data, Rounds: rounds, Asked: asked(flags),
@@ -211,8 +211,8 @@ func runPairs(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlag
 	if len(args) > 0 {
 		return usageError("leave the host out", "--pairs starts private servers on loopback")
 	}
-	paths, pathErr := f.ways.paths()
-	if err := cmp.Or(f.check(false), implementation.Check(f.ways.pairs), pathErr); err != nil {
+	paths, pathErr := f.methods.paths()
+	if err := cmp.Or(f.check(false), implementation.Check(f.methods.pairs), pathErr); err != nil {
 		return err
 	}
 	f.randomly(flags.Changed)
@@ -230,10 +230,10 @@ func runPairs(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlag
 	}
 	environment := hostinfo.Describe(testbed.LoadLook)
 	params := implementation.Params{
-		Only: f.ways.pairs, SSH: f.ssh, SSHD: f.sshd, Ciphers: alg.NamesOf(alg.Cipher, f.ciphers), MAC: strings.Join(f.macs, ""),
+		Only: f.methods.pairs, SSH: f.ssh, SSHD: f.sshd, Ciphers: alg.NamesOf(alg.Cipher, f.ciphers), MAC: strings.Join(f.macs, ""),
 		AES: slices.Contains(environment.CPUFeatures, "aesni") || slices.Contains(environment.CPUFeatures, "aes"), Random: f.data == "random", Paths: paths, Turns: turns,
 	}
-	if slices.Equal(f.ways.pairs, []string{"all"}) {
+	if slices.Equal(f.methods.pairs, []string{"all"}) {
 		params.Only = nil
 	}
 	dir, err := memoryDir(sys)
@@ -256,22 +256,22 @@ func runPairs(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlag
 	}
 	defer file.Close()
 	head := f.campaign(flags, testbed.Loopback, turns.Rounds)
-	return interrupted(drain, campaign.Ways(drain, f.output(sys, view), file, head, &environment, func(sink record.Sink) error {
+	return interrupted(drain, campaign.Methods(drain, f.output(sys, view), file, head, &environment, func(sink record.Sink) error {
 		return b.Measure(ctx, drain, params, sink)
 	}))
 }
 
 // runModes is bench --mode.
 func runModes(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlags, file *store.File, args []string) error {
-	modes, unknown := workload.Modes(f.ways.modes)
+	modes, unknown := workload.Modes(f.methods.modes)
 	if unknown != "" {
 		return usageError("use "+strings.Join(workload.Words(), ", "), "unknown --mode %q", unknown)
 	}
-	if f.ways.streams < 1 || f.ways.streams > mostStreams {
-		return usageError("such as --streams 4", "--streams %d: want 1 to %d", f.ways.streams, mostStreams)
+	if f.methods.streams < 1 || f.methods.streams > mostStreams {
+		return usageError("such as --streams 4", "--streams %d: want 1 to %d", f.methods.streams, mostStreams)
 	}
-	paths, pathErr := f.ways.paths()
-	count, each, filesErr := f.ways.manyFiles()
+	paths, pathErr := f.methods.paths()
+	count, each, filesErr := f.methods.manyFiles()
 	destination, destinationErr := f.connection.destination(args)
 	if err := cmp.Or(f.check(len(args) > 0), pathErr, filesErr, destinationErr); err != nil {
 		return err
@@ -280,7 +280,7 @@ func runModes(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlag
 	if len(args) > 0 && len(paths) > 0 {
 		return usageError("leave the host out", "--rtt, --rate and --loss are for the private server on loopback")
 	}
-	if wrong, hint := workload.Misplaced(modes, count, f.ways.folder, f.ways.there, len(args) > 0); wrong != "" {
+	if wrong, hint := workload.Misplaced(modes, count, f.methods.folder, f.methods.there, len(args) > 0); wrong != "" {
 		return usageError(hint, "%s", wrong)
 	}
 	view := terminal.NewScreen(sys.Stderr, sys.Getenv)
@@ -291,7 +291,7 @@ func runModes(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlag
 	if err != nil {
 		return err
 	}
-	return interrupted(drain, withTestbed(ctx, sys, workdir.Params{InMemory: true, In: f.ways.folder}, testbed.Params{
+	return interrupted(drain, withTestbed(ctx, sys, workdir.Params{InMemory: true, In: f.methods.folder}, testbed.Params{
 		SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: f.data, Connect: time.Duration(f.connect), Destination: destination,
 		Route: f.connection.params(sys), Everything: true,
 	}, func(bed *testbed.Testbed) error {
@@ -302,7 +302,7 @@ func runModes(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlag
 		if err != nil {
 			return err
 		}
-		ground, cleanUp, err := workload.Open(ctx, bed, bed.Rig.Dir.Path, f.ways.there, f.data == "random", helper)
+		ground, cleanUp, err := workload.Open(ctx, bed, bed.Rig.Dir.Path, f.methods.there, f.data == "random", helper)
 		defer cleanUp()
 		if err != nil {
 			return withHint(err, "see what ssh says: ssh "+bed.Target+" true; files go to its /tmp, or --remote-folder DIR")
@@ -315,10 +315,10 @@ func runModes(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlag
 		}
 		head := f.campaign(flags, bed.Target, turns.Rounds)
 		head.Engine, head.Server = bed.Engine, bed.Server
-		return campaign.Ways(drain, f.output(sys, view), file, head, &bed.Environment, func(sink record.Sink) error {
+		return campaign.Methods(drain, f.output(sys, view), file, head, &bed.Environment, func(sink record.Sink) error {
 			return ground.Measure(ctx, drain, workload.Params{
 				Modes: modes, Directions: f.directions(), Suites: suites, Paths: paths, Turns: turns,
-				Options: workload.Options{Streams: f.ways.streams, Compression: bool(f.ways.compression), Files: count, FileBytes: each},
+				Options: workload.Options{Streams: f.methods.streams, Compression: bool(f.methods.compression), Files: count, FileBytes: each},
 			}, sink)
 		})
 	}))

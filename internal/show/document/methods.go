@@ -11,19 +11,19 @@ import (
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/record"
+	"sshpace/internal/verdict/methods"
 	"sshpace/internal/verdict/rank"
-	"sshpace/internal/verdict/ways"
 )
 
-// OfWays is the report of ways to move bytes: what people do with SSH, or clients
+// OfMethods is the report of transfer methods: what people do with SSH, or clients
 // with servers.
-func OfWays(results []ways.Result, f *record.File) *Document {
+func OfMethods(results []methods.Result, f *record.File) *Document {
 	d := &Document{Title: "Ways to move bytes", Environment: facts([]Fact{
 		{"target", f.Campaign.Target}, {"processor", f.Environment.CPU}, {"cores", strconv.Itoa(f.Environment.Cores)},
 		{"client", f.Environment.Client}, {"server", f.Environment.Server},
 	})}
-	measured := slices.DeleteFunc(slices.Clone(results), func(r ways.Result) bool { return r.Rate.N == 0 })
-	d.Tables = append(d.Tables, wayTable(measured))
+	measured := slices.DeleteFunc(slices.Clone(results), func(r methods.Result) bool { return r.Rate.N == 0 })
+	d.Tables = append(d.Tables, methodTable(measured))
 	d.Lead = limitLines(f.Limits)
 	for _, line := range unmeasured(results, f) {
 		d.Doubts = append(d.Doubts, Doubt{Text: line})
@@ -38,23 +38,23 @@ func OfWays(results []ways.Result, f *record.File) *Document {
 	if chart, ok := tripChart(results); ok {
 		d.Charts = append(d.Charts, chart)
 	} else if len(measured) > 0 {
-		d.Charts = append(d.Charts, wayChart(measured))
+		d.Charts = append(d.Charts, methodChart(measured))
 	}
-	d.Brief = append(append(d.Brief, head, briefWays(measured, paired(results))), briefTrips(results)...)
+	d.Brief = append(append(d.Brief, head, briefMethods(measured, paired(results))), briefTrips(results)...)
 	d.Brief = append(d.Brief, Block{Lines: append(unmeasured(results, f), controlLines(f)...)}, Block{Lines: limitLines(f.Limits)})
 	d.Brief = slices.DeleteFunc(cleanBlocks(d.Brief), func(b Block) bool { return len(b.Rows) == 0 && len(b.Lines) == 0 })
-	d.Method = []string{howWays}
+	d.Method = []string{howMethods}
 	return d
 }
 
-// wayChart draws how fast each way is.
-func wayChart(measured []ways.Result) Chart {
+// methodChart draws how fast each way is.
+func methodChart(measured []methods.Result) Chart {
 	c := Chart{
 		Name: "ways", Table: "ways", Shape: Bars, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
 		Title: "How fast each way is", Note: "More is better. The lines are 95 % intervals, or ranges where there are fewer than 6 rounds.",
 	}
 	for _, r := range measured {
-		label := WayLabel(r.Way)
+		label := MethodLabel(r.Method)
 		if cipher := Short(r.Suite.Cipher); cipher != "" {
 			label += ", " + cipher
 		}
@@ -63,45 +63,45 @@ func wayChart(measured []ways.Result) Chart {
 	return c
 }
 
-const howWays = "MB/s and CPU are those of long runs without what runs of one byte take (start); medians, and their 95 % interval, or their range where there are fewer than 6 rounds."
+const howMethods = "MB/s and CPU are those of long runs without what runs of one byte take (start); medians, and their 95 % interval, or their range where there are fewer than 6 rounds."
 
-// paired reports whether the ways are pairs of implementations.
-func paired(results []ways.Result) bool {
-	return slices.ContainsFunc(results, func(r ways.Result) bool { return r.Server != "" })
+// paired reports whether the methods are pairs of implementations.
+func paired(results []methods.Result) bool {
+	return slices.ContainsFunc(results, func(r methods.Result) bool { return r.Server != "" })
 }
 
-// wayName is what a way is called.
-func wayName(w record.Way) string {
-	name := string(w.Mode)
-	if w.Streams > 1 {
-		name = fmt.Sprintf("%s %d", name, w.Streams)
+// methodName is what a method is called.
+func methodName(m record.Method) string {
+	name := string(m.Mode)
+	if m.Streams > 1 {
+		name = fmt.Sprintf("%s %d", name, m.Streams)
 	}
-	if w.Files > 0 {
-		name += fmt.Sprintf(" %dx%s", w.Files, w.FileBytes)
+	if m.Files > 0 {
+		name += fmt.Sprintf(" %dx%s", m.Files, m.FileBytes)
 	}
-	if w.Compression {
+	if m.Compression {
 		name += " -C"
 	}
 	return text(name)
 }
 
-// WayLabel is what a way is called in one line.
-func WayLabel(w record.Way) string {
-	if w.Server != "" {
-		return text(w.Client+" to "+w.Server) + pathText(w.Path)
+// MethodLabel is what a method is called in one line.
+func MethodLabel(m record.Method) string {
+	if m.Server != "" {
+		return text(m.Client+" to "+m.Server) + pathText(m.Path)
 	}
-	return wayName(w) + " " + string(w.Direction) + pathText(w.Path)
+	return methodName(m) + " " + string(m.Direction) + pathText(m.Path)
 }
 
-// briefWays is the table for a terminal.
-func briefWays(results []ways.Result, pairs bool) Block {
+// briefMethods is the table for a terminal.
+func briefMethods(results []methods.Result, pairs bool) Block {
 	if len(results) == 0 {
 		return Block{}
 	}
 	if pairs {
 		return briefPairs(results)
 	}
-	b := Block{Lines: []string{"", howWays}, Fields: []Field{{Cut: true}, {Width: 8}, {Width: 6, Right: true}, {Width: 6}, {Width: 6, Right: true}, {Width: 6, Right: true}, {Width: 5, Right: true}}}
+	b := Block{Lines: []string{"", howMethods}, Fields: []Field{{Cut: true}, {Width: 8}, {Width: 6, Right: true}, {Width: 6}, {Width: 6, Right: true}, {Width: 6, Right: true}, {Width: 5, Right: true}}}
 	b.Heads = [][]string{{"", "", "", "", "client", "server", "start"}, {"way", "", "MB/s", "", "s/GB", "s/GB", "s"}}
 	room := 80 - 8 - 6 - 6 - 6 - 6 - 5 - len(b.Fields)
 	several := len(ciphersOf(results)) > 1
@@ -112,7 +112,7 @@ func briefWays(results []ways.Result, pairs bool) Block {
 		b.Title = "with " + ciphersOf(results)[0]
 	}
 	for _, r := range results {
-		name := wayName(r.Way)
+		name := methodName(r.Method)
 		if r.RTT > 0 {
 			name += ", " + r.RTT.String()
 		}
@@ -126,8 +126,8 @@ func briefWays(results []ways.Result, pairs bool) Block {
 	return b
 }
 
-// ciphersOf are the ciphers of ways, by their short names.
-func ciphersOf(results []ways.Result) (names []string) {
+// ciphersOf are the ciphers of methods, by their short names.
+func ciphersOf(results []methods.Result) (names []string) {
 	for _, r := range results {
 		names = appendNew(names, Short(r.Suite.Cipher))
 	}
@@ -135,10 +135,10 @@ func ciphersOf(results []ways.Result) (names []string) {
 }
 
 // briefPairs is the same of pairs of implementations.
-func briefPairs(results []ways.Result) Block {
-	b := Block{Lines: []string{"", howWays}, Fields: []Field{{Width: 18, Cut: true}, {Width: 18, Cut: true}, {Width: 6, Right: true}, {Width: 5, Right: true}, {Width: 6, Right: true}, {Width: 6, Right: true}, {Width: 13, Cut: true}}}
+func briefPairs(results []methods.Result) Block {
+	b := Block{Lines: []string{"", howMethods}, Fields: []Field{{Width: 18, Cut: true}, {Width: 18, Cut: true}, {Width: 6, Right: true}, {Width: 5, Right: true}, {Width: 6, Right: true}, {Width: 6, Right: true}, {Width: 13, Cut: true}}}
 	b.Heads = [][]string{{"", "", "login", "", "client", "server", ""}, {"client", "server", "ms", "MB/s", "s/GB", "s/GB", "cipher"}}
-	far := slices.ContainsFunc(results, func(r ways.Result) bool { return r.RTT > 0 })
+	far := slices.ContainsFunc(results, func(r methods.Result) bool { return r.RTT > 0 })
 	if far {
 		b.Fields[1].Width, b.Fields[6].Width = 16, 8
 		b.Fields = append(b.Fields, Field{Width: 6, Right: true})
@@ -170,16 +170,16 @@ func shownCost(i stats.Interval) string {
 	return Figure(i.Value)
 }
 
-// unmeasured are the ways that gave no figures, with the reason, and what else
+// unmeasured are the methods that gave no figures, with the reason, and what else
 // went wrong or is broken.
-func unmeasured(results []ways.Result, f *record.File) []string {
+func unmeasured(results []methods.Result, f *record.File) []string {
 	var lines []string
 	several := len(ciphersOf(results)) > 1
-	label := func(r ways.Result) string {
+	label := func(r methods.Result) string {
 		if several && r.Suite.Cipher != "" {
-			return WayLabel(r.Way) + ", " + Short(r.Suite.Cipher)
+			return MethodLabel(r.Method) + ", " + Short(r.Suite.Cipher)
 		}
-		return WayLabel(r.Way)
+		return MethodLabel(r.Method)
 	}
 	for _, r := range results {
 		switch {
@@ -232,7 +232,7 @@ func controlLines(f *record.File) (lines []string) {
 			files++
 		}
 	}
-	lines = append(lines, scaling(ways.Of(f))...)
+	lines = append(lines, scaling(methods.Of(f))...)
 	if files > 0 {
 		lines = append(lines, fmt.Sprintf("Copies were compared by SHA-256 after the clock had stopped: %s s for %s.", Figure(took.Seconds()), unit.Count(files, "run")))
 	}
@@ -254,9 +254,9 @@ func standings(s alg.Suite) []string {
 	return lines
 }
 
-// wayTable is the table for all other formats.
-func wayTable(results []ways.Result) Table {
-	t := Table{Name: "ways", Title: "Ways to move bytes", Note: howWays, Columns: []Column{
+// methodTable is the table for all other formats.
+func methodTable(results []methods.Result) Table {
+	t := Table{Name: "ways", Title: "Ways to move bytes", Note: howMethods, Columns: []Column{
 		{Key: "mode", Head: "way"}, {Key: "direction", Head: "direction"}, {Key: "client", Head: "client", Minor: true}, {Key: "server", Head: "server", Minor: true},
 		{Key: "cipher", Head: "cipher"}, {Key: "mac", Head: "MAC", Minor: true},
 		{Key: "throughput_bytes_per_s", Head: "throughput", Unit: "MB/s", Scale: 1e6, Kind: Quantity},
@@ -267,7 +267,7 @@ func wayTable(results []ways.Result) Table {
 		{Key: "login_s", Head: "login", Unit: "s", Scale: 1, Kind: Quantity, Minor: true},
 	}}
 	for _, r := range results {
-		cells := []Cell{{Text: wayName(r.Way)}, {Text: string(r.Direction)}, {Text: text(r.Client)}, {Text: text(r.Server)}, {Text: text(r.Suite.Cipher)}, {Text: text(r.Suite.MAC)}}
+		cells := []Cell{{Text: methodName(r.Method)}, {Text: string(r.Direction)}, {Text: text(r.Client)}, {Text: text(r.Server)}, {Text: text(r.Suite.Cipher)}, {Text: text(r.Suite.MAC)}}
 		for _, q := range []stats.Interval{r.Rate, r.ClientCost, r.ServerCost} {
 			cells = append(cells, Cell{Quantity: known(q)})
 		}
@@ -290,8 +290,8 @@ func known(i stats.Interval) *rank.Quantity {
 func limitLines(limits []record.Limit) []string {
 	var lines []string
 	for _, l := range limits {
-		way := record.Way{Mode: l.Mode, Direction: l.Direction, Compression: l.Evidence.Compressed, Path: l.Path}
-		lines = append(lines, text(fmt.Sprintf("Limit (%s): %s", WayLabel(way), cmp.Or(l.Sentence, l.What))))
+		method := record.Method{Mode: l.Mode, Direction: l.Direction, Compression: l.Evidence.Compressed, Path: l.Path}
+		lines = append(lines, text(fmt.Sprintf("Limit (%s): %s", MethodLabel(method), cmp.Or(l.Sentence, l.What))))
 		if l.Help != "" {
 			lines = append(lines, text("What helps: "+l.Help))
 		}

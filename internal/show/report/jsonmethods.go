@@ -7,36 +7,36 @@ import (
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/record"
-	"sshpace/internal/verdict/ways"
+	"sshpace/internal/verdict/methods"
 )
 
-// waysSchema names the layout that WaysJSON writes.
-const waysSchema = "sshpace.ways/1"
+// methodsSchema names the layout that MethodsJSON writes.
+const methodsSchema = "sshpace.ways/1"
 
-// WaysJSON writes ways to move bytes for programs. Every number has its unit in its
+// MethodsJSON writes transfer methods for programs. Every number has its unit in its
 // name; a missing figure is absent, never zero.
-func WaysJSON(w io.Writer, results []ways.Result, f *record.File) error {
+func MethodsJSON(w io.Writer, results []methods.Result, f *record.File) error {
 	d := struct {
 		Schema       string               `json:"schema"`
 		Campaign     record.Campaign      `json:"campaign"`
 		Environment  record.Environment   `json:"environment"`
 		Ended        string               `json:"ended,omitempty"`
-		Ways         []jsonWay            `json:"ways"`
+		Methods      []jsonMethod         `json:"ways"`
 		Limits       []record.Limit       `json:"limits,omitempty"`
 		Measurements []record.Measurement `json:"measurements,omitempty"`
 		Findings     []record.Finding     `json:"findings,omitempty"`
-	}{waysSchema, f.Campaign, f.Environment, f.Ended, []jsonWay{}, f.Limits, f.Measurements, f.Findings}
+	}{methodsSchema, f.Campaign, f.Environment, f.Ended, []jsonMethod{}, f.Limits, f.Measurements, f.Findings}
 	for _, r := range results {
-		d.Ways = append(d.Ways, jsonWay{
-			Way: r.Way, Status: r.Suite.Status(), Throughput: known(r.Rate), ClientCost: known(r.ClientCost), ServerCost: known(r.ServerCost),
+		d.Methods = append(d.Methods, jsonMethod{
+			Method: r.Method, Status: r.Suite.Status(), Throughput: known(r.Rate), ClientCost: known(r.ClientCost), ServerCost: known(r.ServerCost),
 			Start: known(r.Start), Login: known(r.Login), Failed: r.Failed,
 		})
 	}
 	return termsafe.WriteJSON(w, d, " ")
 }
 
-type jsonWay struct {
-	record.Way
+type jsonMethod struct {
+	record.Method
 	Status     alg.Status    `json:"status,omitempty"`
 	Throughput *jsonQuantity `json:"throughput_bytes_per_s,omitempty"`
 	ClientCost *jsonQuantity `json:"client_ns_per_byte,omitempty"`

@@ -7,9 +7,9 @@ import (
 	"sshpace/internal/base/unit"
 )
 
-// Way is one way of moving bytes through SSH: what people do, with which programs
+// Method is a transfer method: how bytes move through SSH, what people do, with which programs
 // and which algorithms. Its runs follow it, each by itself.
-type Way struct {
+type Method struct {
 	ID          int        `json:"id"` // counts from 1 in a file
 	Mode        Mode       `json:"mode"`
 	Direction   Direction  `json:"direction"`
@@ -25,12 +25,12 @@ type Way struct {
 	Path
 }
 
-// Same reports whether two ways are one, measured twice.
-func (w Way) Same(other Way) bool {
-	for _, way := range []*Way{&w, &other} {
-		way.ID, way.SizeBytes, way.Why = 0, 0, ""
+// Same reports whether two methods are one, measured twice.
+func (m Method) Same(other Method) bool {
+	for _, each := range []*Method{&m, &other} {
+		each.ID, each.SizeBytes, each.Why = 0, 0, ""
 	}
-	return w == other
+	return m == other
 }
 
 // Path is what lies between client and server where that is sshpace's own relay.
@@ -61,20 +61,20 @@ const (
 	ModeStreams   Mode = "streams"    // several connections at once
 )
 
-// RunKind is what a run of a way is for.
+// RunKind is what a run of a method is for.
 type RunKind string
 
 // The kinds of run.
 const (
-	LongRun  RunKind = "long"  // SizeBytes of the way
+	LongRun  RunKind = "long"  // SizeBytes of the method
 	ShortRun RunKind = "short" // one byte: what starting the programs and logging in take
 	LoginRun RunKind = "login" // nothing at all
 )
 
-// Run is one run of a way, from the start of its first process to the end of its
+// Run is one run of a method, from the start of its first process to the end of its
 // last. CPU times are of all processes of that side; nil where it is out of sight.
 type Run struct {
-	Way         int            `json:"way"` // Way.ID
+	Method      int            `json:"way"` // Method.ID
 	Kind        RunKind        `json:"kind"`
 	Start       time.Time      `json:"start"`
 	WallNS      time.Duration  `json:"wall_ns"`

@@ -1,4 +1,4 @@
-package ways
+package methods
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"sshpace/internal/record"
 )
 
-// runsOf is a file of ways that take the given seconds per byte, with noise: n short
+// runsOf is a file of methods that take the given seconds per byte, with noise: n short
 // and n long runs of each.
 func runsOf(rng *rand.Rand, n int, secondsPerByte map[string]float64) *record.File {
 	const size = 64 << 20
@@ -22,7 +22,7 @@ func runsOf(rng *rand.Rand, n int, secondsPerByte map[string]float64) *record.Fi
 		if !ok {
 			continue
 		}
-		f.Ways = append(f.Ways, record.Way{ID: id + 1, Mode: record.Mode(name), SizeBytes: size})
+		f.Methods = append(f.Methods, record.Method{ID: id + 1, Mode: record.Mode(name), SizeBytes: size})
 		for range n {
 			wall := func(seconds float64) time.Duration {
 				return time.Duration(seconds * math.Exp(0.03*rng.NormFloat64()) * 1e9)
@@ -30,16 +30,16 @@ func runsOf(rng *rand.Rand, n int, secondsPerByte map[string]float64) *record.Fi
 			long := 0.2 + cost*size
 			cpu, cpuLong := wall(0.05), wall(0.05+cost*size)
 			f.Runs = append(f.Runs,
-				record.Run{Way: id + 1, Kind: record.ShortRun, WallNS: wall(0.2), ClientCPUNS: &cpu},
-				record.Run{Way: id + 1, Kind: record.LongRun, WallNS: wall(long), ClientCPUNS: &cpuLong})
+				record.Run{Method: id + 1, Kind: record.ShortRun, WallNS: wall(0.2), ClientCPUNS: &cpu},
+				record.Run{Method: id + 1, Kind: record.LongRun, WallNS: wall(long), ClientCPUNS: &cpuLong})
 		}
 	}
 	return f
 }
 
-func modeOf(w record.Way) string { return string(w.Mode) }
+func modeOf(m record.Method) string { return string(m.Mode) }
 
-// TestCompareFindsWhatIsPlanted: a way that takes 40 % longer is shown, no other one.
+// TestCompareFindsWhatIsPlanted: a method that takes 40 % longer is shown, no other one.
 func TestCompareFindsWhatIsPlanted(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	found, wrong := 0, 0
@@ -71,11 +71,11 @@ func TestCompareFindsWhatIsPlanted(t *testing.T) {
 // TestCompareHandComputed: the ratio of medians, and the doubt of runs of one machine.
 func TestCompareHandComputed(t *testing.T) {
 	exact := func(perByte float64) *record.File {
-		f := &record.File{Ways: []record.Way{{ID: 1, Mode: "pipe", SizeBytes: 100e6}}}
+		f := &record.File{Methods: []record.Method{{ID: 1, Mode: "pipe", SizeBytes: 100e6}}}
 		for range 4 {
 			f.Runs = append(f.Runs,
-				record.Run{Way: 1, Kind: record.ShortRun, WallNS: time.Second},
-				record.Run{Way: 1, Kind: record.LongRun, WallNS: time.Second + time.Duration(perByte*100e6*1e9)})
+				record.Run{Method: 1, Kind: record.ShortRun, WallNS: time.Second},
+				record.Run{Method: 1, Kind: record.LongRun, WallNS: time.Second + time.Duration(perByte*100e6*1e9)})
 		}
 		return f
 	}

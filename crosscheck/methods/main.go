@@ -1,6 +1,6 @@
 //go:build linux
 
-// Command ways checks `sshpace bench --mode` against loops that share no code with
+// Command methods checks `sshpace bench --mode` against loops that share no code with
 // it: a pipe, a forwarded port and scp to an sshd of its own, timed from the start
 // of a program to its end, for one byte and for many. Both take turns run by run: the one,
 // the other, the other, the one, so that they see the same machine and what changes evenly
@@ -8,7 +8,7 @@
 // scheduler spreads ssh and sshd over several. On two cores runs of 0.3 and of 1.5 s differ
 // by a fifth alike, so that many short ones say more than few long ones.
 //
-//	go run ./crosscheck/ways [-blocks 1000] [-size 192] [-core 0] [-for 2m] [-mode scp]
+//	go run ./crosscheck/methods [-blocks 1000] [-size 192] [-core 0] [-for 2m] [-mode scp]
 package main
 
 import (
@@ -339,8 +339,8 @@ func compare(ctx context.Context, only record.Mode, pairs, size int) error {
 			if all[m.mode] == nil {
 				all[m.mode] = &series{size: size}
 			}
-			way := bed.Subjects([]record.Mode{m.mode}, workload.Options{Suite: suite, Direction: record.Upload})[0]
-			if err := all[m.mode].block(m, l, way); err != nil {
+			method := bed.Subjects([]record.Mode{m.mode}, workload.Options{Suite: suite, Direction: record.Upload})[0]
+			if err := all[m.mode].block(m, l, method); err != nil {
 				return fmt.Errorf("%s: %w", m.mode, err)
 			}
 		}
@@ -370,7 +370,7 @@ type series struct {
 	blocks []block
 }
 
-func (s *series) block(m mode, l *lab, way *workload.Subject) error {
+func (s *series) block(m mode, l *lab, method *workload.Subject) error {
 	run := func(who int, all bool) (float64, error) {
 		if who == byHand {
 			return m.loop(l, filepath.Join(l.dir, map[bool]string{false: "short", true: "long"}[all]))
@@ -379,7 +379,7 @@ func (s *series) block(m mode, l *lab, way *workload.Subject) error {
 		if all {
 			bytes = int64(s.size)
 		}
-		r, err := way.Run(context.Background(), bytes)
+		r, err := method.Run(context.Background(), bytes)
 		return r.Wall.Seconds(), err
 	}
 	one := rand.IntN(2)

@@ -1,4 +1,4 @@
-package ways
+package methods
 
 import (
 	"cmp"
@@ -10,16 +10,16 @@ import (
 	"sshpace/internal/record"
 )
 
-// Comparison relates the ways of several files to those of the first.
+// Comparison relates the methods of several files to those of the first.
 type Comparison struct {
 	Files   []string // the first is what the others are related to
-	Changes []Change // of the ways that all files have figures of
-	Lacking int      // ways that not all of them have
+	Changes []Change // of the methods that all files have figures of
+	Lacking int      // methods that not all of them have
 }
 
-// Change is a way, and what became of it in each file but the first.
+// Change is a method, and what became of it in each file but the first.
 type Change struct {
-	record.Way
+	record.Method
 	Speed []Ratio // above 1: faster
 	Cost  []Ratio // of CPU time per byte, both sides together; above 1: more of it
 }
@@ -64,9 +64,9 @@ func Compare(files []string, results [][]Result) *Comparison {
 		if base.Rate.N == 0 {
 			continue
 		}
-		change := Change{Way: base.Way}
+		change := Change{Method: base.Method}
 		for _, others := range results[1:] {
-			again := func(r Result) bool { return r.Rate.N > 0 && r.Same(base.Way) }
+			again := func(r Result) bool { return r.Rate.N > 0 && r.Same(base.Method) }
 			if i := slices.IndexFunc(others, again); i >= 0 {
 				change.Speed = append(change.Speed, ratio(others[i].speed, base.speed))
 				change.Cost = append(change.Cost, ratio(others[i].cost, base.cost))
@@ -107,9 +107,9 @@ func (c *Comparison) adjust(of func(*Change) *Ratio) {
 	}
 }
 
-// Worst names the ways that are shown to be slower than in the first file, by at least
+// Worst names the methods that are shown to be slower than in the first file, by at least
 // percent, slowest first: what a regression gate asks for.
-func (c *Comparison) Worst(percent float64, name func(record.Way) string) []string {
+func (c *Comparison) Worst(percent float64, name func(record.Method) string) []string {
 	type found struct {
 		text  string
 		speed float64
@@ -118,7 +118,7 @@ func (c *Comparison) Worst(percent float64, name func(record.Way) string) []stri
 	for _, ch := range c.Changes {
 		for k, r := range ch.Speed {
 			if r.Shown() && r.Value() <= 1/(1+percent/100) {
-				all = append(all, found{fmt.Sprintf("%s in %s: %.1f %% slower", name(ch.Way), c.Files[k+1], 100*(1/r.Value()-1)), r.Value()})
+				all = append(all, found{fmt.Sprintf("%s in %s: %.1f %% slower", name(ch.Method), c.Files[k+1], 100*(1/r.Value()-1)), r.Value()})
 			}
 		}
 	}

@@ -1,5 +1,5 @@
-// Package ways turns the runs of ways to move bytes into figures with intervals.
-package ways
+// Package methods turns the runs of transfer methods into figures with intervals.
+package methods
 
 import (
 	"slices"
@@ -9,11 +9,11 @@ import (
 	"sshpace/internal/record"
 )
 
-// Result is a way and what its runs show: medians with their 95 % intervals, or
+// Result is a method and what its runs show: medians with their 95 % intervals, or
 // their range where there are fewer than six. N of a figure is 0 where there is
 // none.
 type Result struct {
-	record.Way
+	record.Method
 	Login      stats.Interval // seconds of a run that does nothing but log in
 	Start      stats.Interval // seconds that a run takes beside its bytes: starting programs and logging in
 	Rate       stats.Interval // bytes per second after that
@@ -31,16 +31,16 @@ func (r Result) Ran() bool { return r.ran }
 // Of are the results of a file, in the order of its ways.
 func Of(f *record.File) []Result {
 	var results []Result
-	for i, way := range f.Ways {
-		again := func(later record.Way) bool { return later.Same(way) }
-		if way.Why != "" && slices.ContainsFunc(f.Ways[i+1:], again) {
+	for i, method := range f.Methods {
+		again := func(later record.Method) bool { return later.Same(method) }
+		if method.Why != "" && slices.ContainsFunc(f.Methods[i+1:], again) {
 			continue
 		}
 		runs := map[record.RunKind][]record.Run{}
-		r := Result{Way: way}
+		r := Result{Method: method}
 		for _, run := range f.Runs {
 			switch {
-			case run.Way != way.ID:
+			case run.Method != method.ID:
 			case run.Failure != "":
 				r.Failed = append(r.Failed, run.Failure)
 			default:

@@ -1,0 +1,52 @@
+package format
+
+import (
+	"io"
+	"slices"
+
+	"sshpace/internal/base/fault"
+	"sshpace/internal/record"
+	"sshpace/internal/record/store"
+	"sshpace/internal/show/document"
+	"sshpace/internal/show/report"
+	"sshpace/internal/verdict/methods"
+)
+
+// Methods is the report of a record file that holds transfer methods.
+type Methods struct {
+	Records *record.File
+	Output  Output
+}
+
+// Render writes the report.
+func (x *Methods) Render(w io.Writer, f Format) error {
+	results := methods.Of(x.Records)
+	switch f.Name {
+	case "json":
+		return report.MethodsJSON(w, results, x.Records)
+	case Records:
+		return store.Put(w, slices.Collect(x.Records.Records()))
+	case "classic":
+		return fault.Usage("leave --format classic out", "the result holds ways to move bytes, no combinations of algorithms")
+	}
+	return x.Output.renderDocument(w, f.Name, document.OfMethods(results, x.Records), x.Records)
+}
+
+// MethodChanges relates the methods of several files.
+type MethodChanges struct {
+	*methods.Comparison
+	Output *Output
+}
+
+// Render writes the comparison.
+func (x *MethodChanges) Render(w io.Writer, f Format) error {
+	if f.Name == "json" {
+		return report.MethodChangesJSON(w, x.Comparison)
+	}
+	return x.Output.renderDocument(w, f.Name, document.OfMethodChanges(x.Comparison), nil)
+}
+
+// Worst names the methods that are slower than in the first file by at least percent.
+func (x *MethodChanges) Worst(percent float64) []string {
+	return x.Comparison.Worst(percent, document.MethodLabel)
+}

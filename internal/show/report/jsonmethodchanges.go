@@ -1,0 +1,51 @@
+package report
+
+import (
+	"io"
+
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/record"
+	"sshpace/internal/verdict/methods"
+)
+
+// methodChangesSchema names the layout that MethodChangesJSON writes.
+const methodChangesSchema = "sshpace.ways-compare/1"
+
+// MethodChangesJSON writes what became of transfer methods for programs: ratios to the
+// first file. A ratio that is not known is null.
+func MethodChangesJSON(w io.Writer, c *methods.Comparison) error {
+	d := struct {
+		Schema  string             `json:"schema"`
+		Files   []string           `json:"files"` // the first is what the others are related to
+		Methods []jsonMethodChange `json:"ways"`  // that all files have figures of
+	}{methodChangesSchema, c.Files, []jsonMethodChange{}}
+	for _, ch := range c.Changes {
+		change := jsonMethodChange{Method: ch.Method}
+		for k := range ch.Speed {
+			change.Speed = append(change.Speed, ratioOf(ch.Speed[k]))
+			change.Cost = append(change.Cost, ratioOf(ch.Cost[k]))
+		}
+		d.Methods = append(d.Methods, change)
+	}
+	return termsafe.WriteJSON(w, d, " ")
+}
+
+// jsonMethodChange has a ratio for each file but the first.
+type jsonMethodChange struct {
+	record.Method
+	Speed []*jsonMethodRatio `json:"speed_ratio"` // above 1: faster
+	Cost  []*jsonMethodRatio `json:"cpu_ratio"`   // above 1: more CPU time per byte
+}
+
+type jsonMethodRatio struct {
+	jsonQuantity
+	Shown bool `json:"shown"` // it differs from 1 by more than chance
+}
+
+func ratioOf(r methods.Ratio) *jsonMethodRatio {
+	if !r.Known() {
+		return nil
+	}
+	i := r.Interval()
+	return &jsonMethodRatio{*quantity(&i), r.Shown()}
+}
