@@ -24,7 +24,7 @@ func newManCommand(sys System) *cobra.Command {
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				return err
 			}
-			if err := WriteManPages(newRoot(sys, nil), dir); err != nil {
+			if err := writeManPages(newRoot(sys, nil), dir); err != nil {
 				return err
 			}
 			_, err := fmt.Fprintf(sys.Stdout, "wrote the manual pages to %s; read them with: man -l %s/sshpace.1\n", dir, dir)
@@ -35,13 +35,13 @@ func newManCommand(sys System) *cobra.Command {
 	return cmd
 }
 
-// WriteManPages writes one page per command into dir. The text depends on the
+// writeManPages writes one page per command into dir. The text depends on the
 // commands alone, so that committed pages can be checked for staleness. A link in
 // the place of a page is replaced, not written through.
-func WriteManPages(cmd *cobra.Command, dir string) error {
+func writeManPages(cmd *cobra.Command, dir string) error {
 	for _, child := range cmd.Commands() {
 		if child.IsAvailableCommand() {
-			if err := WriteManPages(child, dir); err != nil {
+			if err := writeManPages(child, dir); err != nil {
 				return err
 			}
 		}

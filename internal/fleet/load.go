@@ -24,13 +24,13 @@ const (
 	busyInterval = 50 * time.Millisecond
 )
 
-// NewLoad watches this process. While it is busy it is given processors, one at
+// newLoad watches this process. While it is busy it is given processors, one at
 // a time, up to most; 0: it keeps those that it has.
-func NewLoad(most int) *Load { return &Load{most: most, at: time.Now(), cpu: cpuTime()} }
+func newLoad(most int) *Load { return &Load{most: most, at: time.Now(), cpu: cpuTime()} }
 
-// Busy looks again where it is time to, and says what it saw last. Processors are
+// busy looks again where it is time to, and says what it saw last. Processors are
 // only given where somebody asks.
-func (l *Load) Busy() bool {
+func (l *Load) busy() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if now := time.Now(); now.Sub(l.at) >= busyInterval {

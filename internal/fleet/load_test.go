@@ -10,7 +10,7 @@ import (
 // earnest once there are no more.
 func TestLoadGivesProcessorsBeforeItIsBusy(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	l := NewLoad(2)
+	l := newLoad(2)
 	at, cpu := l.at, l.cpu
 	for i, want := range []struct {
 		used  time.Duration // within 100 ms
@@ -32,7 +32,7 @@ func TestLoadGivesProcessorsBeforeItIsBusy(t *testing.T) {
 
 func TestLoadKeepsTheProcessors(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	l := NewLoad(0)
+	l := newLoad(0)
 	if l.look(l.at.Add(time.Second), l.cpu+time.Second); !l.isHot || runtime.GOMAXPROCS(0) != 1 {
 		t.Errorf("busy %v with %d processors", l.isHot, runtime.GOMAXPROCS(0))
 	}

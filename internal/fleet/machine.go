@@ -25,9 +25,9 @@ const perHostBytes = 128 << 10
 // maxSlots is the ceiling where nothing else limits.
 const maxSlots = 1 << 16
 
-// ThisMachine raises the soft limit of open files to the hard one and reads what is
+// thisMachine raises the soft limit of open files to the hard one and reads what is
 // available. A limit that cannot be read is unknown.
-func ThisMachine() *Machine {
+func thisMachine() *Machine {
 	return &Machine{OpenFiles: raiseFiles() - openFiles(), Memory: memAvailable()}
 }
 

@@ -76,7 +76,7 @@ func Run(ctx context.Context, p Params, hosts []host.Host, cmd Command, ex Execu
 	start := time.Now()
 	machine := p.Machine
 	if machine == nil {
-		machine = ThisMachine()
+		machine = thisMachine()
 	}
 	soft, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -85,14 +85,14 @@ func Run(ctx context.Context, p Params, hosts []host.Host, cmd Command, ex Execu
 	}
 	load := p.Load
 	if load == nil {
-		load = NewLoad(0)
+		load = newLoad(0)
 	}
 	starting, stopStarting := context.WithCancelCause(soft)
 	defer stopStarting(nil)
 	r := &run{
 		starting: starting, stopStarting: stopStarting, total: len(hosts),
 		Params: p, executor: ex, command: cmd, sink: sink, soft: soft, stop: stop,
-		gate:  newGate(p.Fanout, load.Busy),
+		gate:  newGate(p.Fanout, load.busy),
 		slots: make(chan struct{}, machine.slots(p.Fanout, len(hosts), ex.FDs(), p.ReservedFDs)),
 		lost:  map[int]string{}, touched: map[int]bool{},
 	}

@@ -32,7 +32,7 @@ func Tune(getenv func(string) string, command Command) (load *Load, stop func())
 		before := runtime.GOMAXPROCS(1)
 		undo = func() { runtime.GOMAXPROCS(before) }
 	}
-	t := &tuner{load: NewLoad(procs), lazy: getenv("GOGC") == "" && getenv("GOMEMLIMIT") == ""}
+	t := &tuner{load: newLoad(procs), lazy: getenv("GOGC") == "" && getenv("GOMEMLIMIT") == ""}
 	if t.lazy {
 		before, limit, procs := debug.SetGCPercent(lazyPercent), debug.SetMemoryLimit(smallTotal), undo
 		undo = func() { debug.SetGCPercent(before); debug.SetMemoryLimit(limit); procs() }
@@ -66,7 +66,7 @@ func (t *tuner) run(quit, done chan struct{}) {
 }
 
 func (t *tuner) look() {
-	t.load.Busy() // gives a processor where one is missing
+	t.load.busy() // gives a processor where one is missing
 	if t.lazy && heapBytes() > smallHeap {
 		debug.SetGCPercent(100)
 		debug.SetMemoryLimit(math.MaxInt64)

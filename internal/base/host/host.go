@@ -53,9 +53,9 @@ func (t Endpoint) String() string {
 	return t.text(t.Name)
 }
 
-// Exact is the shortest text that Parse reads back to the same target. It is
+// exact is the shortest text that Parse reads back to the same target. It is
 // String, with the address where there is one: "user@name=192.0.2.1:22".
-func (t Endpoint) Exact() string {
+func (t Endpoint) exact() string {
 	if t.Address == "" {
 		return t.text(t.Name)
 	}
@@ -83,7 +83,7 @@ func (t Endpoint) text(name string) string {
 func (h Host) String() string { return h.Endpoint().String() }
 
 // Exact is the text that Parse reads back to the same target.
-func (h Host) Exact() string { return h.Endpoint().Exact() }
+func (h Host) Exact() string { return h.Endpoint().exact() }
 
 // ParseError says which text is no host and why.
 type ParseError struct {

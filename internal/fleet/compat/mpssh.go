@@ -199,7 +199,7 @@ func MpsshMain(ctx context.Context, env Env, args []string) int {
 		io.WriteString(env.Stdout, instead)
 		return exitOK
 	}
-	if err := m.Run(ctx, env); err != nil {
+	if err := m.run(ctx, env); err != nil {
 		if ctx.Err() != nil {
 			return exitOf(ctx, exitInterrupted)
 		}
@@ -214,8 +214,8 @@ func MpsshMain(ctx context.Context, env Env, args []string) int {
 	return exitOK
 }
 
-// Run runs the command. It returns an error only if the run itself could not be done.
-func (m *mpssh) Run(ctx context.Context, env Env) error {
+// run runs the command. It returns an error only if the run itself could not be done.
+func (m *mpssh) run(ctx context.Context, env Env) error {
 	if m.User == "" {
 		m.User = env.User
 	}

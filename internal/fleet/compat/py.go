@@ -159,7 +159,7 @@ func PyMain(ctx context.Context, env Env, args []string) int {
 		io.WriteString(env.Stdout, instead)
 		return exitOK
 	}
-	if err := p.Run(ctx, env); err != nil {
+	if err := p.run(ctx, env); err != nil {
 		if code := exitOf(ctx, exitFailed); code != exitFailed {
 			return code
 		}
@@ -173,9 +173,9 @@ func PyMain(ctx context.Context, env Env, args []string) int {
 	return exitOK
 }
 
-// Run runs the command. It returns an error only if the run itself could not
+// run runs the command. It returns an error only if the run itself could not
 // be done; what became of the hosts is in the output.
-func (p *pySSH) Run(ctx context.Context, env Env) error {
+func (p *pySSH) run(ctx context.Context, env Env) error {
 	names, err := p.hosts()
 	if err != nil {
 		return err

@@ -20,18 +20,18 @@ import (
 // failed,unreachable. Hosts of which nobody knows whether the command ran are left out
 // unless they are asked for; notes says so.
 func (s *Store) Again(sets string, notes io.Writer) (*Record, []string, error) {
-	last, err := s.Last()
+	last, err := s.last()
 	if err != nil {
 		return nil, nil, &fault.Error{Err: err, Hint: "--rerun needs a run that was recorded; see sshpace run --history", Code: fault.Misuse}
 	}
-	hosts, err := last.Select(sets)
+	hosts, err := last.hostsOf(sets)
 	if err != nil {
 		return nil, nil, &fault.Error{Err: err, Hint: "use failed, unreachable, unknown, unfinished, incomplete or not-started, or several with commas", Code: fault.Misuse}
 	}
 	if len(hosts) == 0 {
 		return nil, nil, fault.Usage("there is nothing to repeat", "the last run, %s, has no %s hosts", last.ID, sets)
 	}
-	if left, _ := last.Select("unknown"); len(left) > 0 && !slices.ContainsFunc(left, func(h string) bool { return slices.Contains(hosts, h) }) {
+	if left, _ := last.hostsOf("unknown"); len(left) > 0 && !slices.ContainsFunc(left, func(h string) bool { return slices.Contains(hosts, h) }) {
 		fmt.Fprintf(notes, "sshpace: left out, since nobody knows whether the command ran there: %s; --rerun %s,unknown takes them in\n", termsafe.Line(hostset.Fold(left)), sets)
 	}
 	return last, hosts, nil

@@ -58,8 +58,8 @@ type Recorder struct {
 
 var _ fleet.Sink = (*Recorder)(nil)
 
-// New starts the record of a run that begins now. Close must be called on it.
-func (s *Store) New(now time.Time, how output.How) (*Recorder, error) {
+// start begins the record of a run that begins now. Close must be called on it.
+func (s *Store) start(now time.Time, how output.How) (*Recorder, error) {
 	folder, err := s.folder(safedir.Make)
 	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
@@ -117,8 +117,8 @@ func (r *Recorder) note(err error) error {
 // stays.
 func (r *Recorder) Close() error { return errors.Join(r.err, r.file.Close()) }
 
-// IDs lists the recorded runs, the newest first. No folder means no runs.
-func (s *Store) IDs() ([]string, error) {
+// ids lists the recorded runs, the newest first. No folder means no runs.
+func (s *Store) ids() ([]string, error) {
 	folder, err := s.folder(safedir.Open)
 	if errors.Is(err, fs.ErrNotExist) || s.dir == "" {
 		return nil, nil
@@ -135,9 +135,9 @@ func (s *Store) IDs() ([]string, error) {
 	return ids, err
 }
 
-// Prune removes all but the newest runs, when there are a tenth more: it looks at
+// prune removes all but the newest runs, when there are a tenth more: it looks at
 // every one of them then, and every run begins with this.
-func (s *Store) Prune(keep int) error {
+func (s *Store) prune(keep int) error {
 	folder, err := s.folder(safedir.Open)
 	if errors.Is(err, fs.ErrNotExist) || s.dir == "" {
 		return nil
@@ -149,7 +149,7 @@ func (s *Store) Prune(keep int) error {
 	if all, err := folder.Entries(suffix); err != nil || len(all) <= keep+keep/10 {
 		return err
 	}
-	ids, err := s.IDs()
+	ids, err := s.ids()
 	if err != nil || len(ids) <= keep {
 		return err
 	}

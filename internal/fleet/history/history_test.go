@@ -43,7 +43,7 @@ func result(h host.Host, exit int) fleet.Result {
 func record(t *testing.T, s *Store, start time.Time) string {
 	t.Helper()
 	list := hosts(t, "web[1-4],root@db1:2222,[::1]:22")
-	r, err := s.New(start, output.How{})
+	r, err := s.start(start, output.How{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestRecordAndSelect(t *testing.T) {
 	s := New(filepath.Join(t.TempDir(), "state", "runs"))
 	start := time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC)
 	id := record(t, s, start)
-	rec, err := s.Last()
+	rec, err := s.last()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestRecordAndSelect(t *testing.T) {
 	}
 	got := map[string]string{}
 	for _, set := range sets {
-		list, err := rec.Select(set)
+		list, err := rec.hostsOf(set)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,10 +97,10 @@ func TestRecordAndSelect(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if n := rec.Counts()["failed"]; n != 1 {
+	if n := rec.counts()["failed"]; n != 1 {
 		t.Errorf("%d failed", n)
 	}
-	if _, err := rec.Select("faled"); err == nil || !strings.Contains(err.Error(), "unreachable") {
+	if _, err := rec.hostsOf("faled"); err == nil || !strings.Contains(err.Error(), "unreachable") {
 		t.Errorf("error = %v", err)
 	}
 }
@@ -114,7 +114,7 @@ func TestHow(t *testing.T) {
 		Flags: map[string][]string{"port": {"22"}, "option": {"A=1", "B=2"}},
 	}
 	for _, how := range []output.How{{}, want} {
-		r, err := s.New(time.Now(), how)
+		r, err := s.start(time.Now(), how)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +122,7 @@ func TestHow(t *testing.T) {
 		if err := r.Close(); err != nil {
 			t.Fatal(err)
 		}
-		rec, err := s.Last()
+		rec, err := s.last()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,14 +166,14 @@ func TestFilesArePrivate(t *testing.T) {
 	if err := os.Chmod(dir, 0o702); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := New(dir).New(time.Now(), output.How{}); err == nil {
+	if _, err := New(dir).start(time.Now(), output.How{}); err == nil {
 		t.Error("a folder in which others may write was accepted")
 	}
 }
 
 func TestCommandCanBeLeftOut(t *testing.T) {
 	dir := t.TempDir()
-	r, err := New(dir).New(time.Now(), output.How{})
+	r, err := New(dir).start(time.Now(), output.How{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,10 +193,10 @@ func TestIDsAndPrune(t *testing.T) {
 	for day := range 5 {
 		ids = append(ids, record(t, s, time.Date(2026, 1, 1+day, 0, 0, 0, 0, time.UTC)))
 	}
-	if err := s.Prune(2); err != nil {
+	if err := s.prune(2); err != nil {
 		t.Fatal(err)
 	}
-	got, err := s.IDs()
+	got, err := s.ids()
 	if diff := cmp.Diff([]string{ids[4], ids[3]}, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -217,7 +217,7 @@ func TestPruneNowAndThen(t *testing.T) {
 		for count(t, s) < tt.runs {
 			record(t, s, time.Date(2026, 1, 1, count(t, s), 0, 0, 0, time.UTC))
 		}
-		if err := s.Prune(20); err != nil || count(t, s) != tt.left {
+		if err := s.prune(20); err != nil || count(t, s) != tt.left {
 			t.Errorf("of %d runs %d are left, want %d (%v)", tt.runs, count(t, s), tt.left, err)
 		}
 	}
@@ -225,7 +225,7 @@ func TestPruneNowAndThen(t *testing.T) {
 
 func count(t *testing.T, s *Store) int {
 	t.Helper()
-	ids, err := s.IDs()
+	ids, err := s.ids()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func count(t *testing.T, s *Store) int {
 
 func TestNoHistoryYet(t *testing.T) {
 	s := New(filepath.Join(t.TempDir(), "none"))
-	if _, err := s.Last(); !errors.Is(err, ErrNone) {
+	if _, err := s.last(); !errors.Is(err, ErrNone) {
 		t.Errorf("error = %v", err)
 	}
 }
@@ -278,7 +278,7 @@ func recordForever(dir string) {
 	if err != nil {
 		panic(err)
 	}
-	r, err := New(dir).New(time.Now(), output.How{})
+	r, err := New(dir).start(time.Now(), output.How{})
 	if err != nil {
 		panic(err)
 	}
@@ -312,19 +312,19 @@ func TestReadableAfterKill(t *testing.T) {
 		t.Error(err)
 	}
 	cmd.Wait() // ended by our signal
-	rec, err := New(dir).Last()
+	rec, err := New(dir).last()
 	if err != nil {
 		t.Fatal(err)
 	}
-	failed, err := rec.Select("failed")
+	failed, err := rec.hostsOf("failed")
 	if err != nil || rec.Finished || len(rec.Results) < 1000 || len(failed) < 500 {
 		t.Errorf("%v; finished %v, %d results, %d failed", err, rec.Finished, len(rec.Results), len(failed))
 	}
-	unfinished, err := rec.Select("unfinished")
+	unfinished, err := rec.hostsOf("unfinished")
 	if err != nil || len(unfinished) < 1 || len(unfinished) > 2 {
 		t.Errorf("%v; %q were started and did not end", err, unfinished)
 	}
-	untouched, err := rec.Select("not-started")
+	untouched, err := rec.hostsOf("not-started")
 	if err != nil || len(unfinished)+len(untouched)+len(rec.Results) != 100_000 {
 		t.Errorf("%v; %d unfinished, %d not started and %d with a result", err, len(unfinished), len(untouched), len(rec.Results))
 	}
@@ -374,7 +374,7 @@ func FuzzReadRecord(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for set, n := range rec.Counts() {
+		for set, n := range rec.counts() {
 			if n > len(rec.Hosts) {
 				t.Fatalf("%d of %d hosts are %s", n, len(rec.Hosts), set)
 			}

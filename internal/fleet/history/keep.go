@@ -27,10 +27,10 @@ func Keep(s *Store, how output.How, warn io.Writer) Kept {
 	if s == nil {
 		return Kept{}
 	}
-	if err := s.Prune(keepRuns); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := s.prune(keepRuns); err != nil && !errors.Is(err, os.ErrNotExist) {
 		fmt.Fprintf(warn, "sshpace: warning: history: %s\n", termsafe.OneLine(err.Error()))
 	}
-	r, err := s.New(time.Now(), how)
+	r, err := s.start(time.Now(), how)
 	if err != nil {
 		fmt.Fprintf(warn, "sshpace: warning: this run is not recorded: %s\n", termsafe.OneLine(err.Error()))
 	}

@@ -52,12 +52,12 @@ const maxLine = 64 << 20
 // ErrNone says that there is no such run.
 var ErrNone = errors.New("no such run is recorded")
 
-// Last reads the newest run. Without any, the error is ErrNone.
-func (s *Store) Last() (*Record, error) { return s.before(0) }
+// last reads the newest run. Without any, the error is ErrNone.
+func (s *Store) last() (*Record, error) { return s.before(0) }
 
 // before reads the run that has n newer ones.
 func (s *Store) before(n int) (*Record, error) {
-	ids, err := s.IDs()
+	ids, err := s.ids()
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (s *Store) before(n int) (*Record, error) {
 
 // Read reads one run by its ID, or by the beginning of one if only one begins so.
 func (s *Store) Read(id string) (*Record, error) {
-	ids, err := s.IDs()
+	ids, err := s.ids()
 	if err != nil {
 		return nil, err
 	}
@@ -209,12 +209,12 @@ func resultOf(r *output.ResultRecord) Result {
 // Sets are the names that Select understands.
 var sets = []string{"all", "ok", "failed", "unreachable", "not-started", "unfinished", "unknown", "incomplete"}
 
-// Select returns the hosts of a set: `ok`, `failed` (ran and did not
+// hostsOf returns the hosts of a set: `ok`, `failed` (ran and did not
 // end with 0), `unreachable` (did not run), `not-started`, `unfinished`
 // (started and without a result, since the run was killed), `unknown` (unfinished, or
 // the connection was lost and nobody knows whether the command ran to its end), `incomplete` (output was lost or cut off),
 // `all`, `batch1` and so on, or of several with commas between them.
-func (rec *Record) Select(list string) ([]string, error) {
+func (rec *Record) hostsOf(list string) ([]string, error) {
 	wanted := strings.Split(list, ",")
 	for _, set := range wanted {
 		if _, isBatch := batchOf(set); !isBatch && !slices.Contains(sets, set) {
@@ -260,11 +260,11 @@ func (r *Result) in(set string, started bool) bool {
 	return strings.ReplaceAll(r.Status, "_", "-") == set
 }
 
-// Counts is how many hosts each set has, by its name.
-func (rec *Record) Counts() map[string]int {
+// counts is how many hosts each set has, by its name.
+func (rec *Record) counts() map[string]int {
 	counts := map[string]int{}
 	for _, set := range sets {
-		hosts, _ := rec.Select(set) // every name in sets is known
+		hosts, _ := rec.hostsOf(set) // every name in sets is known
 		counts[set] = len(hosts)
 	}
 	return counts
@@ -282,12 +282,12 @@ func (r Runs) Group(source, set string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("@%s:%s: %w; write @last:SET, @last-1:SET or @ID:SET", source, set, err)
 	}
-	return rec.Select(set)
+	return rec.hostsOf(set)
 }
 
 func (r Runs) run(name string) (*Record, error) {
 	if name == "last" {
-		return r.Store.Last()
+		return r.Store.last()
 	}
 	if back, ok := strings.CutPrefix(name, "last-"); ok {
 		n, err := strconv.ParseUint(back, 10, 16)

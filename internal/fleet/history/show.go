@@ -16,7 +16,7 @@ var shownSets = []string{"ok", "failed", "unreachable", "not-started", "unknown"
 
 // Show lists the recorded runs, the newest first.
 func (s *Store) Show(w io.Writer) error {
-	ids, err := s.IDs()
+	ids, err := s.ids()
 	if err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (s *Store) Show(w io.Writer) error {
 			fmt.Fprintf(table, "%s\t\t\t\t\t\t\t\t(%s)\n", termsafe.Line(id), termsafe.OneLine(err.Error()))
 			continue
 		}
-		counts := rec.Counts()
+		counts := rec.counts()
 		fmt.Fprintf(table, "%s\t%d", termsafe.Line(id), len(rec.Hosts))
 		for _, set := range shownSets {
 			fmt.Fprintf(table, "\t%d", counts[set])
@@ -42,7 +42,7 @@ func (s *Store) Show(w io.Writer) error {
 func (rec *Record) Show(w io.Writer) error {
 	fmt.Fprintf(w, "run %s, %s: %s\n", termsafe.Line(rec.ID), rec.Start.Local().Format("2006-01-02 15:04:05"), termsafe.Line(rec.Command))
 	for _, set := range shownSets {
-		hosts, err := rec.Select(set)
+		hosts, err := rec.hostsOf(set)
 		if err != nil {
 			return err
 		}

@@ -49,8 +49,8 @@ func stripComment(line string) string {
 	return line
 }
 
-// Labels lists the sections in the order of the file, each once.
-func (f *HostsFile) Labels() []string {
+// labels lists the sections in the order of the file, each once.
+func (f *HostsFile) labels() []string {
 	var labels []string
 	for _, e := range f.entries {
 		if e.label != "" && !slices.Contains(labels, e.label) {
@@ -112,7 +112,7 @@ func (s Selection) Hosts() ([]host.Host, error) {
 func (s Selection) checkLabels() error {
 	var known []string
 	for _, f := range s.Files {
-		known = append(known, f.Labels()...)
+		known = append(known, f.labels()...)
 	}
 	for _, label := range s.Labels {
 		if !slices.Contains(known, label) {

@@ -33,7 +33,7 @@ func Usable(ctx context.Context, ssh, sshd string) error {
 
 // Check refuses pairs with names of makers that nobody knows.
 func Check(pairs []string) error {
-	clients, servers := Makers()
+	clients, servers := makers()
 	for _, pair := range pairs {
 		if pair == "all" && len(pairs) == 1 {
 			return nil

@@ -74,10 +74,10 @@ const (
 	oldCipherServer = "sshpace-old"
 )
 
-// Clients finds the clients that are installed here, and asks each what it
+// clients finds the clients that are installed here, and asks each what it
 // offers. given are further paths of OpenSSH's ssh. What is known and not to be
 // had is in missing, with the reason.
-func (b *Setup) Clients(ctx context.Context, given []string) (found []Client, missing map[string]error) {
+func (b *Setup) clients(ctx context.Context, given []string) (found []Client, missing map[string]error) {
 	missing = map[string]error{}
 	add := func(c Client, err error) {
 		if err == nil {
@@ -264,9 +264,9 @@ func curlOrder(b *Setup, path string) func(context.Context, Order) (process, err
 	}
 }
 
-// Negotiated is what a client and a server agree on when the client is told to
+// negotiated is what a client and a server agree on when the client is told to
 // use want (RFC 4253 §7.1: the first of the client's names that the server has).
-func (b *Setup) Negotiated(ctx context.Context, c Client, s Server, want alg.Suite) (alg.Suite, error) {
+func (b *Setup) negotiated(ctx context.Context, c Client, s Server, want alg.Suite) (alg.Suite, error) {
 	offer, err := b.greet(ctx, c, want)
 	if err != nil {
 		return alg.Suite{}, err

@@ -35,8 +35,8 @@ type Params struct {
 	Turns   workload.Turns
 }
 
-// Makers are the names that Only knows.
-func Makers() (clients, servers []string) {
+// makers are the names that Only knows.
+func makers() (clients, servers []string) {
 	for _, row := range opensshClients {
 		clients = append(clients, row.maker)
 	}
@@ -78,8 +78,8 @@ func (b *Setup) Measure(ctx, drain context.Context, p Params, sink record.Sink) 
 	if b.Keys, err = loopback.MakeKeys(b.Dir); err != nil {
 		return err
 	}
-	clients, noClient := b.Clients(ctx, given(p.SSH))
-	servers, noServer := b.Servers(ctx, given(p.SSHD))
+	clients, noClient := b.clients(ctx, given(p.SSH))
+	servers, noServer := b.servers(ctx, given(p.SSHD))
 	defer func() {
 		for _, s := range servers {
 			err = errors.Join(err, s.Close())

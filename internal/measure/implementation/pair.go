@@ -53,7 +53,7 @@ func (p *pair) agree(ctx context.Context, b *Setup, want alg.Suite, aes bool) er
 	if want.Cipher != "" {
 		asked = alg.NewSuite(want.Cipher, cmp.Or(want.MAC, preferred(alg.MAC, common.MACs, swiftMACs)), asked.Kex)
 	}
-	got, err := b.Negotiated(ctx, p.Client, p.Server, asked)
+	got, err := b.negotiated(ctx, p.Client, p.Server, asked)
 	if err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func bench(t *testing.T) *Setup {
 // serve starts the servers that are installed.
 func serve(t *testing.T, b *Setup) []Server {
 	t.Helper()
-	servers, missing := b.Servers(t.Context(), nil)
+	servers, missing := b.servers(t.Context(), nil)
 	t.Cleanup(func() {
 		for _, s := range servers {
 			s.Close()
@@ -121,7 +121,7 @@ var unpaired = map[string]string{
 func TestAllPairs(t *testing.T) {
 	b := bench(t)
 	servers := serve(t, b)
-	clients, missing := b.Clients(t.Context(), nil)
+	clients, missing := b.clients(t.Context(), nil)
 	for _, maker := range []string{"openssh", "openssh-legacy", "dropbear", "putty", "psftp", "curl", "sshpace"} {
 		if missing[maker] != nil {
 			t.Errorf("client %s: %v", maker, missing[maker])
@@ -154,7 +154,7 @@ func TestAllPairs(t *testing.T) {
 func TestPairsTakeTurns(t *testing.T) {
 	b := bench(t)
 	servers := serve(t, b)
-	clients, _ := b.Clients(t.Context(), nil)
+	clients, _ := b.clients(t.Context(), nil)
 	files := &workload.Files{Folder: b.Dir.Path, Random: true}
 	chosen := slices.DeleteFunc(b.pairs(t.Context(), clients, straight(t, servers), Params{AES: true}, files), func(c *workload.Subject) bool {
 		return !strings.HasPrefix(c.Server, "openssh") || !strings.HasPrefix(c.Client, "openssh 9") && !strings.HasPrefix(c.Client, "curl")
@@ -182,14 +182,14 @@ func TestPairsTakeTurns(t *testing.T) {
 func TestNegotiated(t *testing.T) {
 	b := bench(t)
 	servers := serve(t, b)
-	clients, _ := b.Clients(t.Context(), nil)
+	clients, _ := b.clients(t.Context(), nil)
 	i := slices.IndexFunc(servers, func(s Server) bool { return s.Maker == "openssh" })
 	for _, c := range clients {
 		if c.Maker != "putty" && c.Maker != "openssh" && c.Maker != "dropbear" {
 			continue
 		}
 		for _, cipher := range []string{"aes256-ctr", "chacha20-poly1305@openssh.com"} {
-			got, err := b.Negotiated(t.Context(), c, servers[i], alg.NewSuite(cipher, "hmac-sha2-256", ""))
+			got, err := b.negotiated(t.Context(), c, servers[i], alg.NewSuite(cipher, "hmac-sha2-256", ""))
 			if err != nil || got.Cipher != cipher {
 				t.Errorf("%s told to use %s: %v, %v", c.Name, cipher, got, err)
 			}
@@ -202,7 +202,7 @@ func TestNegotiated(t *testing.T) {
 func TestOldCiphers(t *testing.T) {
 	b := bench(t)
 	servers := serve(t, b)
-	clients, missing := b.Clients(t.Context(), nil)
+	clients, missing := b.clients(t.Context(), nil)
 	if missing["openssh-legacy"] != nil {
 		t.Fatal(missing["openssh-legacy"])
 	}

@@ -47,9 +47,9 @@ var serverRows = []serverRow{
 	{oldCipherServer, "", "", oldServer},
 }
 
-// Servers starts the servers that are installed here, on ports of our own. given
+// servers starts the servers that are installed here, on ports of our own. given
 // are further paths of OpenSSH's sshd. The caller closes them.
-func (b *Setup) Servers(ctx context.Context, given []string) (found []Server, missing map[string]error) {
+func (b *Setup) servers(ctx context.Context, given []string) (found []Server, missing map[string]error) {
 	missing = map[string]error{}
 	var rows []serverRow
 	for _, path := range given {

@@ -159,7 +159,7 @@ func (s *Server) Serving(pid int) *Conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for conn := range s.live {
-		if conn.Pid() == pid || conn.Pid() == parent {
+		if conn.pid() == pid || conn.pid() == parent {
 			return conn
 		}
 	}
@@ -284,8 +284,8 @@ func (s *Server) Settle(grace time.Duration) time.Duration {
 	}
 }
 
-// Pid is the server process that was started for the connection.
-func (c *Conn) Pid() int { return c.cmd.Process.Pid }
+// pid is the server process that was started for the connection.
+func (c *Conn) pid() int { return c.cmd.Process.Pid }
 
 // routine are the beginnings of log lines that explain nothing.
 var routine = []string{"Accepted ", "Connection closed by", "Connection from", "Close session", "Disconnected from", "Received disconnect", "Starting session", "User child", "Server listening"}

@@ -132,7 +132,7 @@ func TestRealServer(t *testing.T) {
 	waiting := next(t, s)
 	ssh(false)
 	served := next(t, s)
-	if served.Pid() == waiting.Pid() {
+	if served.pid() == waiting.pid() {
 		t.Error("two connections share a process")
 	}
 	if cpu := served.Ended(10 * time.Second); cpu <= 0 || cpu > time.Minute {
@@ -146,7 +146,7 @@ func TestRealServer(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	gone(t, waiting.Pid())
+	gone(t, waiting.pid())
 	_ = idle.SetReadDeadline(time.Now().Add(20 * time.Second))
 	if _, err := io.Copy(io.Discard, idle); err != nil {
 		t.Errorf("the idle connection ended with %v", err)
@@ -161,7 +161,7 @@ func TestEndedKills(t *testing.T) {
 	if cpu := conn.Ended(50 * time.Millisecond); cpu <= 0 {
 		t.Errorf("a busy process cost %v", cpu)
 	}
-	gone(t, conn.Pid())
+	gone(t, conn.pid())
 }
 
 // What the process starts dies with it.
@@ -203,13 +203,13 @@ func TestNextIsTheNewest(t *testing.T) {
 	}
 	conn := next(t, s)
 	s.mu.Lock()
-	newest := conn.Pid()
+	newest := conn.pid()
 	for other := range s.live {
-		newest = max(newest, other.Pid())
+		newest = max(newest, other.pid())
 	}
 	s.mu.Unlock()
-	if conn.Pid() != newest {
-		t.Errorf("Next is process %d, the newest is %d", conn.Pid(), newest)
+	if conn.pid() != newest {
+		t.Errorf("Next is process %d, the newest is %d", conn.pid(), newest)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -133,7 +133,7 @@ func (b *Bed) arrived(ctx context.Context, o Options, target string, size int64)
 	if err != nil {
 		return err
 	}
-	sent, err := b.Here.Content(path)
+	sent, err := b.Here.content(path)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (b *Bed) arrived(ctx context.Context, o Options, target string, size int64)
 // source is what is sent, at this end.
 func (b *Bed) source(o Options, size int64) (string, error) {
 	if o.Files > 0 && size > 1 {
-		return b.Here.Tree(o.Files, o.FileBytes)
+		return b.Here.tree(o.Files, o.FileBytes)
 	}
 	return b.Here.Of(size)
 }

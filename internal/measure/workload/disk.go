@@ -120,9 +120,9 @@ func (r *remote) timed(ctx context.Context, command string) (time.Duration, erro
 	return max(0, took[1]-took[0]), nil
 }
 
-// Disks looks for copies that the files at one end keep up, for each direction and path
+// disks looks for copies that the files at one end keep up, for each direction and path
 // the first that was measured, and writes it down.
-func Disks(ctx context.Context, all []*Subject, sink record.Sink) error {
+func disks(ctx context.Context, all []*Subject, sink record.Sink) error {
 	type place struct {
 		record.Direction
 		record.Path

@@ -45,12 +45,12 @@ func (f *Files) Of(size int64) (path string, err error) {
 		f.made = map[int64]string{}
 	}
 	f.made[size] = path
-	_, err = f.Content(path)
+	_, err = f.content(path)
 	return path, err
 }
 
-// Tree returns a folder with so many files of so many bytes each.
-func (f *Files) Tree(count int, size int64) (path string, err error) {
+// tree returns a folder with so many files of so many bytes each.
+func (f *Files) tree(count int, size int64) (path string, err error) {
 	path = filepath.Join(f.Folder, fmt.Sprintf("payload.%dx%d", count, size))
 	if f.trees[path] {
 		return path, nil
@@ -68,7 +68,7 @@ func (f *Files) Tree(count int, size int64) (path string, err error) {
 		f.trees = map[string]bool{}
 	}
 	f.trees[path] = true
-	_, err = f.Content(path)
+	_, err = f.content(path)
 	return path, err
 }
 
@@ -107,8 +107,8 @@ func (f *Files) Remove() {
 	clear(f.sums)
 }
 
-// Content is what a file or a folder of ours held when it was made.
-func (f *Files) Content(path string) (content, error) {
+// content is what a file or a folder of ours held when it was made.
+func (f *Files) content(path string) (content, error) {
 	if known, ok := f.sums[path]; ok {
 		return known, nil
 	}

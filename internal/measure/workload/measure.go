@@ -45,7 +45,7 @@ func (b *Bed) Measure(ctx, drain context.Context, p Params, sink record.Sink) er
 	if err := p.Turns.Measure(ctx, drain, all, sink); err != nil || drain.Err() != nil {
 		return err
 	}
-	if err := Disks(ctx, all, sink); err != nil {
+	if err := disks(ctx, all, sink); err != nil {
 		return err
 	}
 	o := p.Options

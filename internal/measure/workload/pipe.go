@@ -133,7 +133,7 @@ func (b *Bed) verified(ctx context.Context, o Options, to openssh.Destination, s
 		if _, err := b.Run(ctx, p); err != nil {
 			return err
 		}
-		sent, err := b.Here.Content(from)
+		sent, err := b.Here.content(from)
 		if err != nil {
 			return err
 		}

@@ -37,7 +37,7 @@ func (s Store) path(target string, now time.Time) string {
 		return '_'
 	}, target)
 	safe = safe[:min(len(safe), maxTargetName)] // ASCII by now
-	return filepath.Join(s.Results(), fmt.Sprintf("%s-%s.jsonl", now.UTC().Format("20060102T150405.000Z"), safe))
+	return filepath.Join(s.results(), fmt.Sprintf("%s-%s.jsonl", now.UTC().Format("20060102T150405.000Z"), safe))
 }
 
 // Create makes a new file for a run, which can be gone on with. Where path is "",

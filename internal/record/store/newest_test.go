@@ -14,11 +14,11 @@ import (
 // the last.
 func TestNewest(t *testing.T) {
 	s := Store(t.TempDir())
-	if err := Make(s.Results()); err != nil {
+	if err := Make(s.results()); err != nil {
 		t.Fatal(err)
 	}
 	put := func(name string, c record.Campaign) string {
-		path := filepath.Join(s.Results(), name)
+		path := filepath.Join(s.results(), name)
 		file, err := os.Create(path)
 		if err == nil {
 			err = Put(file, []record.Record{{Campaign: &c}})

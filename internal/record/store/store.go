@@ -42,8 +42,8 @@ func (s Store) Shown(path string) string {
 	return "~/" + rest
 }
 
-// Results is the folder of results that the user gave no name.
-func (s Store) Results() string { return s.folder("results") }
+// results is the folder of results that the user gave no name.
+func (s Store) results() string { return s.folder("results") }
 
 // Machines is the folder of limits that the user gave no name.
 func (s Store) Machines() string { return s.folder("machines") }
@@ -136,7 +136,7 @@ func (s Store) newest(fits func(path string) bool) (string, error) {
 	if last := s.remembered(); last != "" && fits(last) {
 		return last, nil
 	}
-	paths, err := owned(s.Results()) // sorted, and names start with the time
+	paths, err := owned(s.results()) // sorted, and names start with the time
 	if err != nil {
 		return "", fault.WithHint(err, "name the result that is meant")
 	}
@@ -145,12 +145,12 @@ func (s Store) newest(fits func(path string) bool) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fault.Usage("measure first: sshpace bench", "there is no result in %s", s.Results())
+	return "", fault.Usage("measure first: sshpace bench", "there is no result in %s", s.results())
 }
 
 // NewestOf is the newest result of a target in the state folder, or "".
 func (s Store) NewestOf(label string) string {
-	names, _ := owned(s.Results())
+	names, _ := owned(s.results())
 	for _, name := range slices.Backward(names) {
 		if campaignOf(name).Target == label {
 			return name

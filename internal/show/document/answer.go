@@ -43,7 +43,7 @@ func AnswerOf(r *rank.Ranking, c *choice.Choice, advise string) Answer {
 	if now := nowText(r, c); now != "" {
 		add(Now, now)
 	}
-	add(Gain, GainTexts(r, c)...)
+	add(Gain, gainTexts(r, c)...)
 	a.Config = configLines(r, c)
 	switch {
 	case len(a.Config) > 0:
@@ -156,8 +156,8 @@ func nowText(r *rank.Ranking, c *choice.Choice) string {
 	return out + "  " + figuresText([]choice.Option{option})
 }
 
-// GainTexts says what changing gains, a line for each direction.
-func GainTexts(r *rank.Ranking, c *choice.Choice) []string {
+// gainTexts says what changing gains, a line for each direction.
+func gainTexts(r *rank.Ranking, c *choice.Choice) []string {
 	switch {
 	case c.Stays():
 		return []string{"none to be had: what is used now is among the best"}

@@ -96,7 +96,7 @@ func (v *View) show(sample *record.Sample) error {
 		_, err := fmt.Fprintln(v.Screen, v.line())
 		return err
 	}
-	return v.Screen.Draw(v.Lines()...)
+	return v.Screen.Draw(v.lines()...)
 }
 
 // failure says once what keeps a trial from working.
@@ -130,9 +130,9 @@ func (v *View) rank() {
 	v.pause = restShare * v.Now().Sub(start)
 }
 
-// Lines are what stands on a terminal: how far the run is, what disturbs it, what is
+// lines are what stands on a terminal: how far the run is, what disturbs it, what is
 // best so far, what is being done, and what Ctrl-C does.
-func (v *View) Lines() []string {
+func (v *View) lines() []string {
 	p, width := v.Progress(), v.Screen.Width-1
 	out := status(p, width)
 	out = append(out, fit(strings.Join(present(v.load(), v.noise), "; "), width)...)

@@ -45,7 +45,7 @@ func newNames(lookup func(ctx context.Context, network, name string) ([]netip.Ad
 	return &names{lookup: lookup, limit: make(chan struct{}, maxLookups), known: make(map[nameKey]*answer)}
 }
 
-var networkOf = map[Family]string{AnyFamily: "ip", IPv4: "ip4", IPv6: "ip6"}
+var networkOf = map[Family]string{anyFamily: "ip", IPv4: "ip4", IPv6: "ip6"}
 
 // errFamily is an address of the other family than AddressFamily allows.
 var errFamily = errors.New("address family for hostname not supported")

@@ -81,7 +81,7 @@ type Family uint8
 
 // The address families.
 const (
-	AnyFamily Family = iota
+	anyFamily Family = iota
 	IPv4
 	IPv6
 )

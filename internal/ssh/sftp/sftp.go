@@ -285,7 +285,7 @@ func (c *Client) ask(kind byte, body []byte) (*call, error) {
 
 // wait waits for the reply. It must be called exactly once.
 func (c *Client) wait(x *call) error {
-	c.Flush()
+	c.flush()
 	<-x.ready
 	readyChannels.Put(x.ready)
 	return x.err
@@ -300,7 +300,7 @@ const maxQueue = 64 << 10
 func (c *Client) send(kind byte, body, data, into []byte) (*call, error) {
 	x := &call{into: into, size: len(data) + len(into), ready: readyChannels.Get().(chan struct{})}
 	if x.size > 0 {
-		x.under = c.window.enter(x.size, c.Flush)
+		x.under = c.window.enter(x.size, c.flush)
 	}
 	c.mu.Lock()
 	if c.calls == nil {
@@ -328,8 +328,8 @@ func (c *Client) send(kind byte, body, data, into []byte) (*call, error) {
 	return x, nil
 }
 
-// Flush sends what is queued, or leaves that to whoever is sending already.
-func (c *Client) Flush() {
+// flush sends what is queued, or leaves that to whoever is sending already.
+func (c *Client) flush() {
 	runtime.Gosched() // let those queue who were woken by the same packet
 	for c.queued() && c.writing.TryLock() {
 		for c.queued() {

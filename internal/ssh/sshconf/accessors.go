@@ -66,13 +66,13 @@ func (r *Resolved) IdentityAgent() string {
 	}
 }
 
-// PubkeyAuthentication reports whether keys may be used to log in.
-func (r *Resolved) PubkeyAuthentication() bool {
+// pubkeyAuthentication reports whether keys may be used to log in.
+func (r *Resolved) pubkeyAuthentication() bool {
 	return r.word(PubkeyAuthentication) != "false" && r.word(PubkeyAuthentication) != "no"
 }
 
-// BatchMode forbids to ask the user for anything.
-func (r *Resolved) BatchMode() bool { return r.yes(BatchMode) }
+// batchMode forbids to ask the user for anything.
+func (r *Resolved) batchMode() bool { return r.yes(BatchMode) }
 
 // RequiredRSASize is the smallest RSA key to accept, in bits.
 func (r *Resolved) RequiredRSASize() int { return r.number(RequiredRSASize) }

@@ -120,9 +120,9 @@ func (r *Resolved) methods() []string {
 	enabled := map[string]bool{
 		"gssapi-with-mic":      r.yes(GSSAPIAuthentication),
 		"hostbased":            r.yes(HostbasedAuthentication),
-		"publickey":            r.PubkeyAuthentication(),
-		"keyboard-interactive": r.yes(KbdInteractiveAuthentication) && !r.BatchMode(),
-		"password":             r.yes(PasswordAuthentication) && !r.BatchMode(),
+		"publickey":            r.pubkeyAuthentication(),
+		"keyboard-interactive": r.yes(KbdInteractiveAuthentication) && !r.batchMode(),
+		"password":             r.yes(PasswordAuthentication) && !r.batchMode(),
 	}
 	return slices.DeleteFunc(strings.Split(preferred, ","), func(m string) bool { return !enabled[m] })
 }

@@ -48,7 +48,7 @@ func Probe(ctx context.Context, address string) (Greeting, error) {
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	g, err := ReadGreeting(conn)
+	g, err := readGreeting(conn)
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err()
 	}
@@ -58,8 +58,8 @@ func Probe(ctx context.Context, address string) (Greeting, error) {
 	return g, nil
 }
 
-// ReadGreeting exchanges version lines on conn and reads the peer's KEXINIT.
-func ReadGreeting(conn io.ReadWriter) (Greeting, error) {
+// readGreeting exchanges version lines on conn and reads the peer's KEXINIT.
+func readGreeting(conn io.ReadWriter) (Greeting, error) {
 	if _, err := io.WriteString(conn, clientVersion+"\r\n"); err != nil {
 		return Greeting{}, err
 	}
@@ -89,7 +89,7 @@ func AwaitGreeting(ctx context.Context, l net.Listener) (Greeting, error) {
 	defer conn.Close()
 	stopRead := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stopRead()
-	return ReadGreeting(conn)
+	return readGreeting(conn)
 }
 
 // readVersion skips the lines that a server may send first (RFC 4253 §4.2).

@@ -57,7 +57,7 @@ func TestReadGreeting(t *testing.T) {
 		"more to come":  append(greeting("SSH-2.0-X_1.0 comment\r\n"), "encrypted"...),
 		"a long banner": greeting(strings.Repeat("line\r\n", maxGreetingLines-1) + "SSH-2.0-X_1.0 comment\r\n"),
 	} {
-		g, err := ReadGreeting(says(text))
+		g, err := readGreeting(says(text))
 		if err != nil || g.Version != "SSH-2.0-X_1.0 comment" || !g.StrictKex || !slices.Equal(g.Offer.Ciphers, []string{"aes128-ctr", "aes256-ctr"}) ||
 			!slices.Equal(g.Offer.MACs, []string{"hmac-sha2-256"}) || !slices.Equal(g.Offer.HostKeys, []string{"ssh-ed25519"}) || len(g.Offer.Kex) != 2 {
 			t.Errorf("%s: %+v, %v", name, g, err)
@@ -67,7 +67,7 @@ func TestReadGreeting(t *testing.T) {
 
 func TestReadGreetingTellsWhoWeAre(t *testing.T) {
 	var said bytes.Buffer
-	if _, err := ReadGreeting(conversation{bytes.NewReader(greeting("SSH-2.0-X\r\n")), &said}); err != nil || said.String() != "SSH-2.0-sshpace\r\n" {
+	if _, err := readGreeting(conversation{bytes.NewReader(greeting("SSH-2.0-X\r\n")), &said}); err != nil || said.String() != "SSH-2.0-sshpace\r\n" {
 		t.Errorf("we said %q, %v", said.String(), err)
 	}
 }
@@ -76,7 +76,7 @@ func TestReadGreetingTellsWhoWeAre(t *testing.T) {
 func TestReadGreetingCutAtEveryByte(t *testing.T) {
 	whole := greeting("Hello\r\nSSH-2.0-X\r\n")
 	for cut := range whole {
-		if g, err := ReadGreeting(says(whole[:cut])); err == nil {
+		if g, err := readGreeting(says(whole[:cut])); err == nil {
 			t.Errorf("cut at %d: %+v", cut, g)
 		}
 	}
@@ -109,7 +109,7 @@ func TestReadGreetingOfHostileServers(t *testing.T) {
 		"too few lists":     {append([]byte(version), packet(append(append([]byte{msgKexInit}, make([]byte, 16)...), nameList("a,b")...))...), "cut off"},
 		"hung up in packet": {length(100, 4, msgKexInit), "read KEXINIT"},
 	} {
-		_, err := ReadGreeting(says(tt.text))
+		_, err := readGreeting(says(tt.text))
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v; want an error with %q", name, err, tt.want)
 		}
@@ -179,7 +179,7 @@ func FuzzParseKexInit(f *testing.F) {
 func FuzzReadGreeting(f *testing.F) {
 	f.Add(greeting("SSH-2.0-X\r\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if g, err := ReadGreeting(says(text)); err == nil && !strings.HasPrefix(g.Version, "SSH-") {
+		if g, err := readGreeting(says(text)); err == nil && !strings.HasPrefix(g.Version, "SSH-") {
 			t.Errorf("version %q", g.Version)
 		}
 	})

@@ -45,7 +45,7 @@ func (r *Ranking) level(by By, share float64) float64 {
 	}
 	if r.Slowed.Turns > 0 {
 		own = math.Hypot(own, r.Kept()*pick(by, busyCost, busyTime))
-		return math.Hypot(own, math.Hypot(probedLevel, share*r.Slowed.Of(by)))
+		return math.Hypot(own, math.Hypot(probedLevel, share*r.Slowed.of(by)))
 	}
 	return math.Hypot(math.Hypot(own, runLevel), r.Harness.Busy()*pick(by, busyCost, busyTime))
 }

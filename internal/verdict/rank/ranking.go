@@ -197,8 +197,8 @@ type Slowed struct {
 	Course []float64
 }
 
-// Of is the logarithm of the factor on what a quantity took.
-func (s Slowed) Of(by By) float64 { return pick(by, s.Cost, s.Wall) }
+// of is the logarithm of the factor on what a quantity took.
+func (s Slowed) of(by By) float64 { return pick(by, s.Cost, s.Wall) }
 
 // Busy reports whether other programs of this machine had a notable part of it.
 func (s Slowed) Busy() bool { return s.Foreign > muchForeign }
