@@ -50,7 +50,7 @@ func WithHint(err error, hint string) error {
 
 // HintOf is what the user can do about err, as far as it says so.
 func HintOf(err error) string {
-	if hinted := (*Error)(nil); errors.As(err, &hinted) {
+	if hinted, ok := errors.AsType[*Error](err); ok {
 		return hinted.Hint
 	}
 	return ""

@@ -191,7 +191,7 @@ func (m *mpssh) checkScript() error {
 // code, which is 0 also after a usage error, as in the original.
 func MpsshMain(ctx context.Context, env Env, args []string) int {
 	m, instead, err := parseMpssh(args)
-	if usage := (*errUsage)(nil); errors.As(err, &usage) {
+	if usage, ok := errors.AsType[*errUsage](err); ok {
 		fmt.Fprintf(env.Stdout, "\n   *** %s\n\n", termsafe.Line(usage.text))
 		return exitOK
 	}

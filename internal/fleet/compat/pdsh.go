@@ -44,7 +44,7 @@ type Pdsh struct {
 // PdshMain runs pdsh.
 func PdshMain(ctx context.Context, env Env, args []string) int {
 	p, err := parsePdsh(env, args)
-	if usage := (*errUsage)(nil); errors.As(err, &usage) {
+	if usage, ok := errors.AsType[*errUsage](err); ok {
 		fmt.Fprintf(env.Stderr, "pdsh: %s\n%s", termsafe.Line(usage.text), pdshHelp)
 		return exitFailed
 	}

@@ -169,7 +169,7 @@ const maxHostFile = 64 << 20
 // file reads hosts, one list a line; # begins a comment.
 func (c *collection) file(name string, out bool) error {
 	data, err := bounded.ReadFile(name, maxHostFile)
-	if errno := syscall.Errno(0); errors.As(err, &errno) {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return &pdshError{name + ": " + strerror(errno)}
 	}
 	if err != nil {

@@ -70,7 +70,7 @@ type psshWork struct {
 // nuke, called name.
 func PsshMain(ctx context.Context, env Env, tool, name string, args []string) int {
 	p, instead, err := parsePssh(tool, name, args, env.Getenv)
-	if usage := (*errUsage)(nil); errors.As(err, &usage) {
+	if usage, ok := errors.AsType[*errUsage](err); ok {
 		fmt.Fprintf(env.Stderr, "Usage: %s\n\n%s: error: %s\n", psshTools[tool].usageLine(name), name, termsafe.Line(usage.text))
 		return exitUsage
 	}
@@ -226,7 +226,7 @@ func (p *pssh) readHosts(env Env) error {
 	for _, name := range p.HostFiles {
 		text, err := os.ReadFile(name)
 		if err != nil {
-			if at := (*os.PathError)(nil); errors.As(err, &at) {
+			if at, ok := errors.AsType[*os.PathError](err); ok {
 				if errno, ok := at.Err.(syscall.Errno); ok {
 					return &errUsage{"Could not open hosts file: " + strerror(errno)}
 				}

@@ -151,7 +151,7 @@ func (p *pySSH) check(args []string) error {
 // PyMain is the program mpssh.py: it runs the arguments and returns the exit code.
 func PyMain(ctx context.Context, env Env, args []string) int {
 	p, instead, err := parsePy(args)
-	if usage := (*errUsage)(nil); errors.As(err, &usage) {
+	if usage, ok := errors.AsType[*errUsage](err); ok {
 		fmt.Fprintf(env.Stderr, "%smpssh.py: error: %s\n", pyUsage, termsafe.Line(usage.text))
 		return exitUsage
 	}

@@ -87,14 +87,14 @@ func openHost(ctx context.Context, p Params) (*Patient, *Facts, error) {
 
 // configured takes down what the configuration says of the host.
 func (f *Facts) configured(c *sshconf.Resolved) {
-	f.KnownAs, f.Port = cmp.Or(c.HostKeyAlias(), knownhosts.HostPort(c.HostName(), c.Port())), c.Port()
+	f.KnownAs, f.Port = cmp.Or(c.Word(sshconf.HostKeyAlias), knownhosts.HostPort(c.HostName(), c.Port())), c.Port()
 	set := func(k sshconf.Keyword) bool {
 		v, ok := c.Get(k)
 		return ok && len(v.Args) > 0 && !slices.Contains([]string{"no", "false", "none"}, v.Args[0])
 	}
-	f.knownHosts, f.updates = c.UserKnownHostsFiles(), c.UpdateHostKeys()
+	f.knownHosts, f.updates = c.Files(sshconf.UserKnownHostsFile), c.Yes(sshconf.UpdateHostKeys)
 	f.Sharing.Master, f.Sharing.Persist = set(sshconf.ControlMaster), set(sshconf.ControlPersist)
-	if path := c.ControlPath(); path != "" {
+	if path := c.Word(sshconf.ControlPath); path != "" {
 		if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
 			f.Master = &Master{Path: path}
 		}

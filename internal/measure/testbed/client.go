@@ -21,8 +21,7 @@ func (b *Testbed) chooseClient(ctx context.Context, p Params) error {
 	}
 	private := p.Destination.Host == ""
 	ssh, err := openssh.FindClient(ctx, p.SSH)
-	var missing *openssh.NotFoundError
-	if errors.As(err, &missing) && p.Engine == "" && private {
+	if _, ok := errors.AsType[*openssh.NotFoundError](err); ok && p.Engine == "" && private {
 		b.note("no ssh is installed: the built-in client stands in for it",
 			"client costs and speeds are those of Go's SSH, not of OpenSSH", "install openssh-client, or name its path with --ssh")
 		b.nativeClient()

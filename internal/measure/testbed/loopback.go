@@ -67,8 +67,7 @@ func (b *Testbed) chooseServer(ctx context.Context, p Params, keys loopback.Keys
 		return b.nativeServer(native), nil
 	}
 	sshd, err := openssh.FindServer(ctx, p.SSHD)
-	var missing *openssh.NotFoundError
-	if errors.As(err, &missing) && p.Server == "" {
+	if _, ok := errors.AsType[*openssh.NotFoundError](err); ok && p.Server == "" {
 		b.note("no sshd is installed: the built-in server stands in for it",
 			"server costs and speeds are those of Go's SSH, not of OpenSSH", "install openssh-server, or name its path with --sshd")
 		return b.nativeServer(native), nil

@@ -161,7 +161,7 @@ func (e *Engine) version() string {
 
 // asError makes any error an *Error.
 func asError(ctx context.Context, err error) *Error {
-	if own := (*Error)(nil); errors.As(err, &own) {
+	if own, ok := errors.AsType[*Error](err); ok {
 		return own
 	}
 	if ctx.Err() != nil {

@@ -190,7 +190,7 @@ func unconnected(e *Error) fleet.Outcome {
 // ranWithout tells whether the command ran although the session could not be
 // opened: a refusal excludes it, and so does that it was not asked for.
 func (l *link) ranWithout(err error) fleet.Ran {
-	if refused := (*ssh.OpenChannelError)(nil); errors.As(err, &refused) || !l.ahead {
+	if _, ok := errors.AsType[*ssh.OpenChannelError](err); ok || !l.ahead {
 		return fleet.RanNo
 	}
 	return fleet.RanUnknown

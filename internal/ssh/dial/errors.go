@@ -99,7 +99,7 @@ func interrupted(ctx context.Context) *Error {
 // knows what the peer sent before that.
 func handshakeError(ctx context.Context, t *Target, c *conn, err error) *Error {
 	peer := fmt.Sprintf("%s port %d", c.peer(t), t.port())
-	if bad := (*HostKeyError)(nil); errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*HostKeyError](err); ok {
 		return hostKeyError(bad)
 	}
 	var own *Error
@@ -141,7 +141,7 @@ func timedOut(c *conn, peer string, err error) *Error {
 // protocolError covers what neither closed early nor timed out.
 func protocolError(c *conn, peer string, err error) *Error {
 	text := strings.TrimPrefix(err.Error(), "ssh: handshake failed: ")
-	if noCommon := (*ssh.AlgorithmNegotiationError)(nil); errors.As(err, &noCommon) {
+	if noCommon, ok := errors.AsType[*ssh.AlgorithmNegotiationError](err); ok {
 		return unmatched(peer, noCommon)
 	}
 	if reason, ok := strings.CutPrefix(text, "ssh: disconnect, reason "); ok {

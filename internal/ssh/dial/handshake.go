@@ -91,7 +91,7 @@ func (h *hand) shake(command *transport.Command, classic bool) (*link, error) {
 	login.Ahead = command
 	if err := h.swift.Authenticate(login); err != nil {
 		h.mayRun = h.swift.MayRun()
-		if denied := (*transport.DeniedError)(nil); errors.As(err, &denied) {
+		if denied, ok := errors.AsType[*transport.DeniedError](err); ok {
 			return nil, h.login.denied(denied.Methods, denied.Partial)
 		}
 		return nil, err
@@ -157,7 +157,7 @@ func (h *hand) reach(p fleet.Phase) {
 // common with the smaller choice, or a server that hangs up on a login that came
 // before it was asked for, where nothing can have run.
 func (h *hand) disliked(err error) bool {
-	if noCommon := (*ssh.AlgorithmNegotiationError)(nil); errors.As(err, &noCommon) {
+	if _, ok := errors.AsType[*ssh.AlgorithmNegotiationError](err); ok {
 		return true
 	}
 	return h.swift != nil && h.swift.HungUp(err) && !h.mayRun

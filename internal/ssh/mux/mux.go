@@ -103,7 +103,7 @@ func greet(ctx context.Context, path string, ask func(*link) error) (*link, erro
 		return l, nil
 	}
 	conn.Close()
-	if own := (*Error)(nil); errors.As(err, &own) {
+	if own, ok := errors.AsType[*Error](err); ok {
 		return nil, own
 	}
 	if ctx.Err() != nil {
@@ -114,7 +114,7 @@ func greet(ctx context.Context, path string, ask func(*link) error) (*link, erro
 
 // reason is an error without what the caller says anyway.
 func reason(err error) string {
-	if errno := syscall.Errno(0); errors.As(err, &errno) {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return errno.Error()
 	}
 	return err.Error()

@@ -30,15 +30,15 @@ type hostKeys struct {
 // hostKeys returns the policy of a configuration, shared by all hosts that have
 // the same.
 func (e *Executor) hostKeys(c *sshconf.Resolved) *hostKeys {
-	files := slices.Concat(c.UserKnownHostsFiles(), c.GlobalKnownHostsFiles())
+	files := slices.Concat(c.Files(sshconf.UserKnownHostsFile), c.Files(sshconf.GlobalKnownHostsFile))
 	accept := e.AcceptsNew(c)
-	key := fmt.Sprintf("%q %v %v", files, accept, c.HashKnownHosts())
+	key := fmt.Sprintf("%q %v %v", files, accept, c.Yes(sshconf.HashKnownHosts))
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	k := e.keys[key]
 	if k == nil {
-		k = &hostKeys{index: index.Open(files...), acceptNew: accept, hash: c.HashKnownHosts()}
-		if user := c.UserKnownHostsFiles(); len(user) > 0 {
+		k = &hostKeys{index: index.Open(files...), acceptNew: accept, hash: c.Yes(sshconf.HashKnownHosts)}
+		if user := c.Files(sshconf.UserKnownHostsFile); len(user) > 0 {
 			k.file = user[0]
 		}
 		e.keys[key] = k

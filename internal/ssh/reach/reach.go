@@ -137,10 +137,10 @@ func (e *Executor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, 
 
 // masterPath is where a ControlMaster of a host may be asked, "" if none may.
 func masterPath(c *sshconf.Resolved) string {
-	if c.RefusesConnection() {
+	if c.Word(sshconf.RefuseConnection) != "" {
 		return ""
 	}
-	return c.ControlPath()
+	return c.Word(sshconf.ControlPath)
 }
 
 // master finds the connection of a jump host's live ControlMaster. One that cannot be
@@ -166,7 +166,7 @@ func (e *Executor) shared(ctx context.Context, c *sshconf.Resolved, cmd fleet.Co
 	if path == "" {
 		return fleet.Outcome{}, os.ErrNotExist
 	}
-	s := mux.Session{Path: path, Command: cmd, Env: slices.Concat(c.Environment(e.environ), cmd.Env), Timeout: cmp.Or(e.params.ConnectTimeout, c.ConnectTimeout())}
+	s := mux.Session{Path: path, Command: cmd, Env: slices.Concat(c.Environment(e.environ), cmd.Env), Timeout: cmp.Or(e.params.ConnectTimeout, c.Duration(sshconf.ConnectTimeout))}
 	return s.Run(ctx, a)
 }
 
@@ -303,33 +303,33 @@ func (e *Executor) target(c *sshconf.Resolved) (*dial.Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := c.IdentityFiles()
+	files, err := c.Paths(sshconf.IdentityFile)
 	if err != nil {
 		return nil, err
 	}
-	certs, err := c.CertificateFiles()
+	certs, err := c.Paths(sshconf.CertificateFile)
 	if err != nil {
 		return nil, err
 	}
 	t := &dial.Target{
 		HostName: c.HostName(), Port: c.Port(), User: c.User(),
-		HostKeyAlias: c.HostKeyAlias(), HostKeys: e.hostKeys(c),
-		Family: families[c.AddressFamily()], BindAddress: c.BindAddress(),
-		ConnectTimeout: e.params.ConnectTimeout, AliveInterval: c.ServerAliveInterval(), AliveCountMax: c.ServerAliveCountMax(),
-		KeyExchanges:      e.list(c, sshconf.KexAlgorithms, c.KexAlgorithms, e.Can.KexAlgorithms),
-		Ciphers:           e.list(c, sshconf.Ciphers, c.Ciphers, e.Can.Ciphers),
-		MACs:              e.list(c, sshconf.MACs, c.MACs, e.Can.MACs),
-		HostKeyAlgorithms: e.list(c, sshconf.HostKeyAlgorithms, c.HostKeyAlgorithms, e.Can.HostKeyAlgorithms),
+		HostKeyAlias: c.Word(sshconf.HostKeyAlias), HostKeys: e.hostKeys(c),
+		Family: families[c.Word(sshconf.AddressFamily)], BindAddress: c.Word(sshconf.BindAddress),
+		ConnectTimeout: e.params.ConnectTimeout, AliveInterval: c.Duration(sshconf.ServerAliveInterval), AliveCountMax: c.Number(sshconf.ServerAliveCountMax),
+		KeyExchanges:      e.list(c, sshconf.KexAlgorithms, e.Can.KexAlgorithms),
+		Ciphers:           e.list(c, sshconf.Ciphers, e.Can.Ciphers),
+		MACs:              e.list(c, sshconf.MACs, e.Can.MACs),
+		HostKeyAlgorithms: e.list(c, sshconf.HostKeyAlgorithms, e.Can.HostKeyAlgorithms),
 		KeepHostKeyOrder:  c.KeepsHostKeyOrder(),
-		PubkeyAlgorithms:  e.list(c, sshconf.PubkeyAcceptedAlgorithms, c.PubkeyAcceptedAlgorithms, nil),
-		MinRSABits:        c.RequiredRSASize(),
-		Identity:          dial.Identity{Files: files, Certificates: certs, Only: c.IdentitiesOnly(), Agent: c.IdentityAgent()},
+		PubkeyAlgorithms:  e.list(c, sshconf.PubkeyAcceptedAlgorithms, nil),
+		MinRSABits:        c.Number(sshconf.RequiredRSASize),
+		Identity:          dial.Identity{Files: files, Certificates: certs, Only: c.Yes(sshconf.IdentitiesOnly), Agent: c.IdentityAgent()},
 		PasswordMethods:   c.PasswordMethods(),
 		Env:               c.Environment(e.environ),
 		ProxyCommand:      proxy,
 	}
 	if t.ConnectTimeout == 0 {
-		t.ConnectTimeout = c.ConnectTimeout()
+		t.ConnectTimeout = c.Duration(sshconf.ConnectTimeout)
 	}
 	return t, nil
 }
@@ -338,11 +338,11 @@ var families = map[string]dial.Family{"inet": dial.IPv4, "inet6": dial.IPv6}
 
 // list is an algorithm list that somebody has set, as far as we have the
 // algorithms; nil leaves the engine's own, an empty one nothing.
-func (e *Executor) list(c *sshconf.Resolved, k sshconf.Keyword, get func() []string, have []string) []string {
+func (e *Executor) list(c *sshconf.Resolved, k sshconf.Keyword, have []string) []string {
 	if !c.IsSet(k) {
 		return nil
 	}
-	list := append([]string{}, get()...)
+	list := append([]string{}, c.List(k)...)
 	if have == nil {
 		return list
 	}

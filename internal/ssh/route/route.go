@@ -79,7 +79,7 @@ func (r *Router) KnownHostsFiles(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(c.UserKnownHostsFiles(), c.GlobalKnownHostsFiles()), nil
+	return slices.Concat(c.Files(sshconf.UserKnownHostsFile), c.Files(sshconf.GlobalKnownHostsFile)), nil
 }
 
 // Mistake is what the installed ssh finds wrong with the configuration of a host.

@@ -68,15 +68,15 @@ var only = []rule{
 	{SecurityKeyProvider, set(SecurityKeyProvider), "a security key provider of its own"},
 	{HostbasedAuthentication, yes(HostbasedAuthentication), "host-based authentication"},
 	{ProxyUseFdpass, yes(ProxyUseFdpass), "a proxy that passes a file descriptor"},
-	{Tunnel, func(r *Resolved) bool { return r.word(Tunnel) != "false" && r.word(Tunnel) != "" }, "a tunnel device"},
+	{Tunnel, func(r *Resolved) bool { return r.Word(Tunnel) != "false" && r.Word(Tunnel) != "" }, "a tunnel device"},
 	{KnownHostsCommand, set(KnownHostsCommand), "host keys from a command"},
-	{VerifyHostKeyDNS, func(r *Resolved) bool { return r.yes(VerifyHostKeyDNS) || r.word(VerifyHostKeyDNS) == "ask" },
+	{VerifyHostKeyDNS, func(r *Resolved) bool { return r.Yes(VerifyHostKeyDNS) || r.Word(VerifyHostKeyDNS) == "ask" },
 		"host keys from the DNS"},
 	{RevokedHostKeys, set(RevokedHostKeys), "a list of revoked host keys"},
-	{CheckHostIP, func(r *Resolved) bool { return r.yes(CheckHostIP) && r.IsSet(CheckHostIP) }, "host keys of addresses"},
+	{CheckHostIP, func(r *Resolved) bool { return r.Yes(CheckHostIP) && r.IsSet(CheckHostIP) }, "host keys of addresses"},
 	{CASignatureAlgorithms, set(CASignatureAlgorithms), "a choice of certificate signature algorithms"},
 	{BindInterface, set(BindInterface), "a network interface to connect from"},
-	{PermitLocalCommand, func(r *Resolved) bool { return r.yes(PermitLocalCommand) && r.word(LocalCommand) != "" },
+	{PermitLocalCommand, func(r *Resolved) bool { return r.Yes(PermitLocalCommand) && r.Word(LocalCommand) != "" },
 		"a local command to run"},
 	{GSSAPIKeyExchange, yes(GSSAPIKeyExchange), "GSSAPI key exchange"},
 	{RefuseConnection, set(RefuseConnection), "a refusal to connect"},
@@ -100,29 +100,29 @@ var differs = []rule{
 }
 
 func set(k Keyword) func(*Resolved) bool {
-	return func(r *Resolved) bool { return r.word(k) != "" && r.set[k].Origin.Source != FromDefault }
+	return func(r *Resolved) bool { return r.Word(k) != "" && r.set[k].Origin.Source != FromDefault }
 }
 
-func yes(k Keyword) func(*Resolved) bool { return func(r *Resolved) bool { return r.yes(k) } }
+func yes(k Keyword) func(*Resolved) bool { return func(r *Resolved) bool { return r.Yes(k) } }
 
 func several(k Keyword) func(*Resolved) bool {
-	return func(r *Resolved) bool { return len(r.all(k)) > 0 && !r.yes(ClearAllForwardings) }
+	return func(r *Resolved) bool { return len(r.all(k)) > 0 && !r.Yes(ClearAllForwardings) }
 }
 
 // methods returns the authentication methods that may be tried, in order
 // (ssh_config(5) PreferredAuthentications).
 func (r *Resolved) methods() []string {
 	const usual = "gssapi-with-mic,hostbased,publickey,keyboard-interactive,password"
-	preferred := r.word(PreferredAuthentications)
+	preferred := r.Word(PreferredAuthentications)
 	if preferred == "" {
 		preferred = usual
 	}
 	enabled := map[string]bool{
-		"gssapi-with-mic":      r.yes(GSSAPIAuthentication),
-		"hostbased":            r.yes(HostbasedAuthentication),
-		"publickey":            r.pubkeyAuthentication(),
-		"keyboard-interactive": r.yes(KbdInteractiveAuthentication) && !r.batchMode(),
-		"password":             r.yes(PasswordAuthentication) && !r.batchMode(),
+		"gssapi-with-mic":      r.Yes(GSSAPIAuthentication),
+		"hostbased":            r.Yes(HostbasedAuthentication),
+		"publickey":            !slices.Contains([]string{"false", "no"}, r.Word(PubkeyAuthentication)),
+		"keyboard-interactive": r.Yes(KbdInteractiveAuthentication) && !r.Yes(BatchMode),
+		"password":             r.Yes(PasswordAuthentication) && !r.Yes(BatchMode),
 	}
 	return slices.DeleteFunc(strings.Split(preferred, ","), func(m string) bool { return !enabled[m] })
 }

@@ -99,18 +99,17 @@ SendEnv L* FLEET
 SetEnv LANG=C
 RemoteCommand echo %k
 `, "web", nil)
-	identities, err := r.IdentityFiles()
-	certificates, err2 := r.CertificateFiles()
-	size, interval := r.RekeyLimit()
+	identities, err := r.Paths(sshconf.IdentityFile)
+	certificates, err2 := r.Paths(sshconf.CertificateFile)
 	home := strings.TrimSuffix(identities[0], "/.ssh/bob@web.example.org")
-	got := fmt.Sprintln(r.HostName(), r.Port(), r.User(), identities, certificates, err, err2, r.IdentitiesOnly(), r.IdentityAgent(),
-		r.UserKnownHostsFiles(), r.GlobalKnownHostsFiles(), r.HostKeyAlias(), r.StrictHostKeyChecking() == sshconf.AcceptNew,
-		r.ProxyJump(), r.ConnectTimeout(), r.ServerAliveInterval(), r.ServerAliveCountMax(), size, interval, r.SendEnv(),
-		r.Environment([]string{"LANG=de", "LC_ALL=C", "FLEET=blue", "SECRET=x"}), r.RemoteCommand(), r.UpdateHostKeys())
+	got := fmt.Sprintln(r.HostName(), r.Port(), r.User(), identities, certificates, err, err2, r.Yes(sshconf.IdentitiesOnly), r.IdentityAgent(),
+		r.Files(sshconf.UserKnownHostsFile), r.Files(sshconf.GlobalKnownHostsFile), r.Word(sshconf.HostKeyAlias), r.StrictHostKeyChecking() == sshconf.AcceptNew,
+		r.ProxyJump(), r.Duration(sshconf.ConnectTimeout), r.Duration(sshconf.ServerAliveInterval), r.Number(sshconf.ServerAliveCountMax), r.Word(sshconf.RekeyLimit),
+		r.Environment([]string{"LANG=de", "LC_ALL=C", "FLEET=blue", "SECRET=x"}), r.Word(sshconf.RemoteCommand), r.Yes(sshconf.UpdateHostKeys))
 	want := fmt.Sprintln("web.example.org", 2222, "bob", []string{home + "/.ssh/bob@web.example.org"}, []string{home + "/c-2222"},
 		nil, nil, true, "blue", []string{home + "/k/web", "/x"}, []string{}, "a", true,
-		[]sshconf.Jump{{Host: "a"}, {User: "b", Host: "c", Port: 23}}, 5*time.Second, time.Minute, 3, int64(1<<30), time.Hour,
-		[]string{"L*", "FLEET"}, []string{"LC_ALL=C", "FLEET=blue", "LANG=C"}, "echo a", false)
+		[]sshconf.Jump{{Host: "a"}, {User: "b", Host: "c", Port: 23}}, 5*time.Second, time.Minute, 3, "1073741824",
+		[]string{"LC_ALL=C", "FLEET=blue", "LANG=C"}, "echo a", false)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -189,10 +188,10 @@ Match exec "test $FLEET = blue"
 				t.Error(err)
 				return
 			}
-			files, _ := r.IdentityFiles()
-			if r.User() != "blue" || r.ConnectTimeout() != 7*time.Second || r.HostName() != name || len(r.Gaps) > 0 ||
-				r.UserKnownHostsFiles()[0] != "/k/"+name || (files[0] == "/web") != (i%2 == 0) {
-				t.Errorf("%s: %s %v %s %v %v %v", name, r.User(), r.ConnectTimeout(), r.HostName(), r.Gaps, r.UserKnownHostsFiles(), files)
+			files, _ := r.Paths(sshconf.IdentityFile)
+			if r.User() != "blue" || r.Duration(sshconf.ConnectTimeout) != 7*time.Second || r.HostName() != name || len(r.Gaps) > 0 ||
+				r.Files(sshconf.UserKnownHostsFile)[0] != "/k/"+name || (files[0] == "/web") != (i%2 == 0) {
+				t.Errorf("%s: %s %v %s %v %v %v", name, r.User(), r.Duration(sshconf.ConnectTimeout), r.HostName(), r.Gaps, r.Files(sshconf.UserKnownHostsFile), files)
 			}
 			if v, _ := r.Get(sshconf.User); v.Origin.Source != sshconf.FromSSH {
 				t.Errorf("user comes from %v", v.Origin)
@@ -245,8 +244,8 @@ func TestAskerKeepsHostsApart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.ControlPath() != "/tmp/"+name || (r.Port() == 23) != (name == "web2") {
-			t.Errorf("%s: %s, port %d", name, r.ControlPath(), r.Port())
+		if r.Word(sshconf.ControlPath) != "/tmp/"+name || (r.Port() == 23) != (name == "web2") {
+			t.Errorf("%s: %s, port %d", name, r.Word(sshconf.ControlPath), r.Port())
 		}
 	}
 }

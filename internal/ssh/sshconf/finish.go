@@ -48,8 +48,8 @@ func (s *state) finishTarget(r *Resolved) {
 		r.set[HostKeyAlias] = &Value{[]string{lower(alias.Args[0])}, alias.Origin}
 	}
 	r.conn = connection{system: &s.config.system, version: s.config.version(), host: s.host, argument: s.query.Name,
-		alias: s.query.Name, port: defaultPort, user: r.word(User)}
-	if alias := r.word(HostKeyAlias); alias != "" {
+		alias: s.query.Name, port: defaultPort, user: r.Word(User)}
+	if alias := r.Word(HostKeyAlias); alias != "" {
 		r.conn.alias = alias
 	}
 	if port := s.word(Port); port != "" {
@@ -87,12 +87,12 @@ func (s *state) finishUser(r *Resolved) error {
 
 // finishJump drops "none" and refuses a jump through the host itself.
 func (s *state) finishJump(r *Resolved) error {
-	if r.word(ProxyJump) == "" {
+	if r.Word(ProxyJump) == "" {
 		r.set[ProxyJump] = nil
 		return nil
 	}
 	r.set[ProxyUseFdpass] = s.config.fallbacks[ProxyUseFdpass] // never through a jump
-	hops, err := ParseJumps(r.word(ProxyJump))
+	hops, err := ParseJumps(r.Word(ProxyJump))
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ var clearedByNone = []Keyword{
 
 func (s *state) finishPaths(r *Resolved) error {
 	for _, k := range clearedByNone {
-		if strings.EqualFold(r.word(k), "none") {
+		if strings.EqualFold(r.Word(k), "none") {
 			r.set[k] = nil
 		}
 	}
@@ -232,10 +232,10 @@ func (s *state) finishDefaults(r *Resolved) {
 	switch {
 	case r.set[UpdateHostKeys] == nil:
 		r.set[UpdateHostKeys] = s.updateHostKeys()
-	case r.word(UpdateHostKeys) == "ask" && r.cannotAsk():
+	case r.Word(UpdateHostKeys) == "ask" && r.cannotAsk():
 		r.set[UpdateHostKeys] = &Value{[]string{"false"}, Origin{Source: FromDerivation}}
 	}
-	if r.set[ServerAliveInterval] == nil && r.word(BatchMode) == "yes" {
+	if r.set[ServerAliveInterval] == nil && r.Word(BatchMode) == "yes" {
 		r.set[ServerAliveInterval] = s.config.defaults.batchAlive()
 	}
 	r.set[StreamLocalBindMask], r.set[SyslogFacility] = s.config.bindMask, s.config.facility
@@ -261,8 +261,8 @@ func (s *state) updateHostKeys() *Value {
 // cannotAsk reports whether UpdateHostKeys=ask is moot because nobody would
 // see the question (ssh.c:main).
 func (r *Resolved) cannotAsk() bool {
-	persist := r.word(ControlPersist)
-	return persist != "" && persist != "no" && r.word(ControlPath) != "" ||
-		r.config.params.Command != "" || r.word(RemoteCommand) != "" || r.word(RequestTTY) == "false" ||
-		slices.Contains([]string{"QUIET", "SILENT", "FATAL", "ERROR"}, r.word(LogLevel))
+	persist := r.Word(ControlPersist)
+	return persist != "" && persist != "no" && r.Word(ControlPath) != "" ||
+		r.config.params.Command != "" || r.Word(RemoteCommand) != "" || r.Word(RequestTTY) == "false" ||
+		slices.Contains([]string{"QUIET", "SILENT", "FATAL", "ERROR"}, r.Word(LogLevel))
 }

@@ -62,8 +62,8 @@ func TestUsualFiles(t *testing.T) {
 	l.write(t, "etc/d/x", "ConnectTimeout 7\n")
 	c := mustLoad(t, sshconf.Params{System: system})
 	a, b := mustResolve(t, c, "a"), mustResolve(t, c, "b")
-	if a.Port() != 23 || b.Port() != 24 || a.User() != "bob" || b.ConnectTimeout() != 7*time.Second || !b.Compression() {
-		t.Errorf("a: %d %s, b: %d %v %v", a.Port(), a.User(), b.Port(), b.ConnectTimeout(), b.Compression())
+	if a.Port() != 23 || b.Port() != 24 || a.User() != "bob" || b.Duration(sshconf.ConnectTimeout) != 7*time.Second || !b.Yes(sshconf.Compression) {
+		t.Errorf("a: %d %s, b: %d %v %v", a.Port(), a.User(), b.Port(), b.Duration(sshconf.ConnectTimeout), b.Yes(sshconf.Compression))
 	}
 	origins := []string{origin(a, sshconf.Port), origin(b, sshconf.Port), origin(a, sshconf.Compression),
 		origin(a, sshconf.LogLevel), origin(a, sshconf.HostName)}
@@ -193,7 +193,7 @@ func TestMatchNoCommand(t *testing.T) {
 // A jump host's quotes are the shell's, which ssh does not ask about %j.
 func TestQuotedJumpInTokens(t *testing.T) {
 	for text, want := range map[string]string{`"one"`: `/x/"one"`, `one`: "/x/one", `u@"two":23`: `/x/"two"`, `[::1]:23`: "/x/::1"} {
-		if got := resolveText(t, "ProxyJump "+text+"\nControlPath /x/%j\n", "a", nil).ControlPath(); got != want {
+		if got := resolveText(t, "ProxyJump "+text+"\nControlPath /x/%j\n", "a", nil).Word(sshconf.ControlPath); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
@@ -292,7 +292,7 @@ func TestCanonicalNames(t *testing.T) {
 func TestWarnsOfMissingIdentity(t *testing.T) {
 	_, system := home(t)
 	c := mustLoad(t, sshconf.Params{System: system, Identities: []string{"~/no", "/dev/null"}})
-	files, err := mustResolve(t, c, "a").IdentityFiles()
+	files, err := mustResolve(t, c, "a").Paths(sshconf.IdentityFile)
 	if err != nil || !slices.Equal(files, []string{"/dev/null"}) || len(c.Warnings()) != 1 {
 		t.Errorf("files %q, %v, warnings %q", files, err, c.Warnings())
 	}

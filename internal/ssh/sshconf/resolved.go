@@ -116,37 +116,43 @@ func (r *Resolved) IsSet(k Keyword) bool {
 	return ok && v.Origin.Source != FromDefault
 }
 
-func (r *Resolved) word(k Keyword) string { return r.set[k].word() }
+// Word is the only word of a keyword, expanded where ssh expands it; "" = unset.
+func (r *Resolved) Word(k Keyword) string { return r.set[k].word() }
 
-func (r *Resolved) yes(k Keyword) bool { return r.word(k) == "yes" || r.word(k) == "true" }
+// Yes reports whether a keyword says so.
+func (r *Resolved) Yes(k Keyword) bool { return r.Word(k) == "yes" || r.Word(k) == "true" }
 
-func (r *Resolved) number(k Keyword) int {
-	n, _ := strconv.Atoi(r.word(k))
+// Number is the number of a keyword, 0 = none.
+func (r *Resolved) Number(k Keyword) int {
+	n, _ := strconv.Atoi(r.Word(k))
 	return n
 }
 
-func (r *Resolved) list(k Keyword) []string {
+// List is all words of a keyword. Without an installed ssh and without a setting the
+// lists of algorithms are empty.
+func (r *Resolved) List(k Keyword) []string {
 	if r.set[k] == nil {
 		return nil
 	}
 	return slices.Clone(r.set[k].Args)
 }
 
-// files returns a list of files, empty for "none".
-func (r *Resolved) files(k Keyword) []string {
-	if files := r.list(k); len(files) != 1 || !strings.EqualFold(files[0], "none") {
+// Files are the files of a keyword such as UserKnownHostsFile, expanded; empty for "none".
+func (r *Resolved) Files(k Keyword) []string {
+	if files := r.List(k); len(files) != 1 || !strings.EqualFold(files[0], "none") {
 		return files
 	}
 	return nil
 }
 
-// duration reads seconds; "none" and unset are 0.
-func (r *Resolved) duration(k Keyword) time.Duration {
-	return time.Duration(r.number(k)) * time.Second
+// Duration reads seconds; "none" and unset are 0.
+func (r *Resolved) Duration(k Keyword) time.Duration {
+	return time.Duration(r.Number(k)) * time.Second
 }
 
-// paths expands the files of a keyword that may be given several times.
-func (r *Resolved) paths(k Keyword) ([]string, error) {
+// Paths expands the files of a keyword that may be given several times, in order. Those
+// that were not given by the user need not exist: see IsSet.
+func (r *Resolved) Paths(k Keyword) ([]string, error) {
 	var paths []string
 	for _, v := range r.all(k) {
 		if strings.EqualFold(v.word(), "none") {

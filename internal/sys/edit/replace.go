@@ -13,8 +13,7 @@ import (
 // Its errors name that file, not the temporary one.
 func Replace(path string, content []byte, mode os.FileMode) error {
 	if err := swapIn(path, content, mode); err != nil {
-		var number syscall.Errno
-		if errors.As(err, &number) {
+		if number, ok := errors.AsType[syscall.Errno](err); ok {
 			err = &os.PathError{Op: "write", Path: path, Err: number}
 		}
 		return err

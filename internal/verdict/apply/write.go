@@ -29,8 +29,7 @@ const defaultServerConfig = "/etc/ssh/sshd_config"
 
 // explain says what to do about a file that cannot be written.
 func explain(err error) error {
-	var unsafe *safedir.UntrustedError
-	if errors.As(err, &unsafe) {
+	if _, ok := errors.AsType[*safedir.UntrustedError](err); ok {
 		return fault.WithHint(err, "make the folder and the file yours alone, such as with chmod go-w, then try again")
 	}
 	for cause, hint := range map[error]string{
@@ -172,7 +171,7 @@ func (a *Advised) put(config, base string, block edit.Block, mode os.FileMode, b
 	}
 	fmt.Fprint(a.Out, "\n", c.Diff())
 	backup, err := c.Apply(time.Now(), before, after)
-	if errno := syscall.Errno(0); errors.As(err, &errno) || fault.HintOf(err) != "" {
+	if _, ok := errors.AsType[syscall.Errno](err); ok || fault.HintOf(err) != "" {
 		return err
 	}
 	if err != nil {
