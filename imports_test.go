@@ -43,13 +43,13 @@ sys/relay: sys/quickack
 ssh/sshconf: base/pattern base/wildcard sys/bounded
 ssh/knownhosts: base/wildcard
 ssh/knownhosts/knownhoststest: ssh/knownhosts ssh/sshtest
-ssh/knownhosts/index: base/parallel ssh/knownhosts
-ssh/knownhosts/check: base/shell ssh/knownhosts ssh/knownhosts/index
+ssh/knownhosts/index: base/wildcard base/parallel ssh/knownhosts
+ssh/knownhosts/check: base/wildcard base/shell ssh/knownhosts ssh/knownhosts/index
 ssh/knownhosts/accept: ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index
-ssh/knownhosts/lint: base/parallel ssh/knownhosts ssh/knownhosts/index
+ssh/knownhosts/lint: base/wildcard base/parallel ssh/knownhosts ssh/knownhosts/index
 ssh/knownhosts/perhost: base/shell sys/safedir
-ssh/knownhosts/split: base/host base/parallel ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/perhost sys/safedir
-ssh/knownhosts/pin: ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/knownhosts/perhost
+ssh/knownhosts/split: base/wildcard base/host base/parallel ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/perhost sys/safedir
+ssh/knownhosts/pin: base/wildcard ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/knownhosts/perhost
 ssh/sshlog:
 ssh/openssh: base/alg base/shell record ssh/knownhosts/check ssh/sshlog sys/bounded sys/proc
 ssh/wire: base/alg
@@ -67,7 +67,7 @@ measure/model: base/alg base/stats base/unit record
 measure/model/sim: base/alg base/unit measure/plan record
 measure/plan: base/alg base/stats base/unit measure/model record
 measure/lab: base/alg measure/plan record
-measure/flow: base/shell
+measure/flow: base/shell sys/proc
 measure/loopback: sys/ownport sys/proc sys/quickack sys/workdir
 measure/hostinfo: base/unit record sys/proc
 measure/drive: base/alg base/unit measure/flow measure/loopback record ssh/openssh sys/proc sys/workdir
@@ -98,7 +98,7 @@ fleet/inventory: base/fault base/host base/shell fleet/hostset sys/bounded
 fleet: base/host
 fleet/remotesh: base/shell
 fleet/sudo: base/fault base/host base/pattern base/shell base/termsafe fleet fleet/remotesh
-fleet/output: base/fault base/host base/termsafe fleet fleet/hostset sys/safedir sys/terminal
+fleet/output: base/fault base/host base/termsafe base/unit fleet fleet/hostset sys/safedir sys/terminal
 fleet/hostlist: base/fault base/host base/pattern base/termsafe fleet/history fleet/hostset fleet/inventory ssh/knownhosts/index ssh/route sys/bounded sys/safedir
 fleet/history: base/fault base/shell base/termsafe fleet fleet/hostset fleet/output sys/bounded sys/safedir
 fleet/compat: base/host base/pattern base/shell base/termsafe fleet fleet/output fleet/remotesh fleet/transfer sys/bounded sys/safedir sys/terminal

@@ -27,3 +27,24 @@ func Match(name, pattern string) bool {
 	}
 	return strings.Trim(pattern[p:], "*") == ""
 }
+
+// Lower makes ASCII letters lower-case and leaves all other bytes alone, as
+// tolower(3) does in OpenSSH. It copies only when it must.
+func Lower(s string) string {
+	for i := range len(s) {
+		if 'A' <= s[i] && s[i] <= 'Z' {
+			return lowerCopy(s)
+		}
+	}
+	return s
+}
+
+func lowerCopy(s string) string {
+	out := []byte(s)
+	for i, c := range out {
+		if 'A' <= c && c <= 'Z' {
+			out[i] = c + 'a' - 'A'
+		}
+	}
+	return string(out)
+}

@@ -312,14 +312,11 @@ func splitTarget(target string) host.Host {
 
 // pythonList writes a list of strings as Python's repr does.
 func pythonList(list []string) string {
-	var b strings.Builder
-	for i, s := range list {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(pythonString(s))
+	var quoted []string
+	for _, s := range list {
+		quoted = append(quoted, pythonString(s))
 	}
-	return "[" + b.String() + "]"
+	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
 // pythonString prefers single quotes, unless only those occur inside.

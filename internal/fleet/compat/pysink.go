@@ -3,6 +3,7 @@ package compat
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -289,11 +290,8 @@ func splitLines(data []byte) [][]byte {
 
 // cutBytes cuts a line every max bytes; an empty line is one empty piece.
 func cutBytes(line []byte, max int) [][]byte {
-	pieces := [][]byte{line[:min(max, len(line))]}
-	for line = line[len(pieces[0]):]; len(line) > 0; {
-		n := min(max, len(line))
-		pieces = append(pieces, line[:n])
-		line = line[n:]
+	if len(line) == 0 {
+		return [][]byte{line}
 	}
-	return pieces
+	return slices.Collect(slices.Chunk(line, max))
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"sshpace/internal/base/unit"
 	"sshpace/internal/fleet"
 )
 
@@ -11,15 +12,10 @@ import (
 type batches struct {
 	fleet.Nothing
 	w       io.Writer
-	confirm func(question string) (bool, error)
+	confirm func(question string) (bool, error) // nil goes on without
 }
 
 var _ fleet.Sink = (*batches)(nil)
-
-// newBatches writes to w. confirm asks somebody; nil goes on without.
-func newBatches(w io.Writer, confirm func(question string) (bool, error)) *batches {
-	return &batches{w: w, confirm: confirm}
-}
 
 // Batch writes a line for a batch that begins.
 func (n *batches) Batch(b fleet.Batch) error {
@@ -32,7 +28,7 @@ func (n *batches) Batch(b fleet.Batch) error {
 			return &fleet.Declined{Why: "not confirmed"}
 		}
 	}
-	text := fmt.Sprintf("sshpace: batch %d of %d, %s", b.Number, b.Of, plural(b.Hosts))
+	text := fmt.Sprintf("sshpace: batch %d of %d, %s", b.Number, b.Of, unit.Count(b.Hosts, "host"))
 	if b.Number > 1 {
 		text += "; so far " + numbers(&b.Before)
 	}
@@ -41,11 +37,4 @@ func (n *batches) Batch(b fleet.Batch) error {
 	}
 	_, err := fmt.Fprintln(n.w, text)
 	return Loss(err)
-}
-
-func plural(hosts int) string {
-	if hosts == 1 {
-		return "1 host"
-	}
-	return fmt.Sprintf("%d hosts", hosts)
 }

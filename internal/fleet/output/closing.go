@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/unit"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/hostset"
 )
@@ -105,12 +106,7 @@ func numbers(so *fleet.Summary) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, words[status]))
 		}
 	}
-	total := so.Total()
-	noun := "hosts"
-	if total == 1 {
-		noun = "host"
-	}
-	return strings.TrimSuffix(fmt.Sprintf("%d %s: %s", total, noun, strings.Join(parts, ", ")), ": ")
+	return strings.TrimSuffix(unit.Count(so.Total(), "host")+": "+strings.Join(parts, ", "), ": ")
 }
 
 // round keeps three digits of a duration.

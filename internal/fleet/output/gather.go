@@ -203,9 +203,10 @@ func (g *gather) End(fleet.Summary) error {
 	out, errs := bufio.NewWriter(g.opt.Out), bufio.NewWriter(g.opt.Err)
 	err := errors.Join(
 		g.writeGroups(out, g.groups[fleet.Stdout], ""), out.Flush(),
-		g.writeGroups(errs, g.groups[fleet.Stderr], ", standard error"), g.writeEnds(errs), errs.Flush(),
+		g.writeGroups(errs, g.groups[fleet.Stderr], ", standard error"),
 	)
-	return errors.Join(err, g.store.Close())
+	g.writeEnds(errs)
+	return errors.Join(err, errs.Flush(), g.store.Close())
 }
 
 // rule stands above and below the names of a group. Every line that a host sent
@@ -302,14 +303,13 @@ func (g *gather) writeContent(w *bufio.Writer, gr *group) error {
 	return err
 }
 
-func (g *gather) writeEnds(w *bufio.Writer) error {
+func (g *gather) writeEnds(w *bufio.Writer) {
 	for _, gr := range bySize(g.ends) {
 		fmt.Fprintf(w, "%s (%d) =: %s\n", termsafe.Line(hostset.Fold(gr.hosts)), len(gr.hosts), gr.text)
 	}
 	for _, hint := range g.hints {
 		fmt.Fprintf(w, "hint: %s\n", termsafe.Line(hint))
 	}
-	return nil
 }
 
 // bySize sorts the largest group first, so that the odd ones stand last, next to

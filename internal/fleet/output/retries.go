@@ -8,16 +8,13 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// retries says that hosts are being retried: not for a moment's crowd, and not
+// retries says that hosts are being retried: not for a moment's rush, and not
 // again and again.
 type retries struct {
 	fleet.Nothing
 	w           io.Writer
 	since, told time.Time
 }
-
-// newRetries writes to w.
-func newRetries(w io.Writer) *retries { return &retries{w: w} }
 
 const (
 	retryPatience = 3 * time.Second

@@ -17,9 +17,6 @@ type timings struct {
 	w io.Writer
 }
 
-// newTimings writes to w.
-func newTimings(w io.Writer) *timings { return &timings{w: w} }
-
 // Done writes the line of a host.
 func (t *timings) Done(r fleet.Result, _ fleet.Summary) error {
 	var b strings.Builder

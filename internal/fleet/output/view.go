@@ -80,14 +80,14 @@ func (v *View) Sink(s Streams, hosts []host.Host) (fleet.Sink, error) {
 	}
 	sinks = append(sinks, v.main(s, hosts))
 	if v.Verbose {
-		sinks = append(sinks, newTimings(s.Err))
+		sinks = append(sinks, &timings{w: s.Err})
 	}
 	watched := terminal.Width(s.Err, s.Getenv) > 0 && len(hosts) > 1
 	if !v.Quiet && (v.JSON || !watched) {
-		sinks = append(sinks, newRetries(s.Err))
+		sinks = append(sinks, &retries{w: s.Err})
 	}
 	if !v.Quiet || v.Confirm != nil {
-		sinks = append(sinks, newBatches(s.Err, v.Confirm))
+		sinks = append(sinks, &batches{w: s.Err, confirm: v.Confirm})
 	}
 	if !v.Quiet && !v.JSON {
 		sinks = append(sinks, newClosing(s.Err))

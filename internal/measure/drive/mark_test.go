@@ -73,18 +73,6 @@ func TestDescribeIsBounded(t *testing.T) {
 	}
 }
 
-func TestTailKeepsTheLastWords(t *testing.T) {
-	var w tail
-	for _, text := range []string{strings.Repeat("a", 3*tailLimit), "b", strings.Repeat("c", tailLimit-1)} {
-		if n, err := w.Write([]byte(text)); n != len(text) || err != nil {
-			t.Errorf("Write: %d, %v", n, err)
-		}
-	}
-	if got, want := w.String(), "b"+strings.Repeat("c", tailLimit-1); got != want {
-		t.Errorf("%d bytes that begin with %q", len(got), got[:min(9, len(got))])
-	}
-}
-
 func TestDropped(t *testing.T) {
 	for detail, want := range map[string]bool{
 		"kex_exchange_identification: Connection closed by remote host":    true,

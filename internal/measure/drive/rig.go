@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"syscall"
 	"time"
 
@@ -52,7 +51,7 @@ type client struct {
 	cmd     *exec.Cmd
 	offer   alg.Suite // the only names that it may negotiate
 	log     *proc.Log
-	stderr  *tail
+	stderr  *proc.Tail
 	started time.Time
 	ended   chan struct{} // closed when the process has been waited for
 	cut     bool          // it had not ended when we killed it
@@ -61,7 +60,7 @@ type client struct {
 // startClient starts argv, which asks for the names of offer. Files given as stdin and stdout are handed to the
 // process itself, so that nothing of ours stands in the path of the data.
 func (r *Rig) startClient(argv []string, offer alg.Suite, log string, stdin, stdout *os.File) (*client, error) {
-	c := &client{cmd: exec.Command(argv[0], argv[1:]...), offer: offer, stderr: &tail{}, ended: make(chan struct{})}
+	c := &client{cmd: exec.Command(argv[0], argv[1:]...), offer: offer, stderr: &proc.Tail{Max: 8 << 10}, ended: make(chan struct{})}
 	var err error
 	if c.log, err = proc.OpenLog(log); err != nil {
 		return nil, err
@@ -278,27 +277,4 @@ func (r *Rig) poll(ctx context.Context, c *client, done func() bool) error {
 		}
 	}
 	return nil
-}
-
-// tail keeps the last bytes that are written to it: what a program says last is
-// why it ended.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-const tailLimit = 8 << 10
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, p[max(0, len(p)-tailLimit):]...)
-	t.text = append(t.text[:0], t.text[max(0, len(t.text)-tailLimit):]...)
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.text)
 }

@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"sshpace/internal/sys/proc"
 )
 
 // pacer decides how long a flow sleeps between two system calls. A flow that
@@ -41,17 +43,12 @@ func (p *pacer) after(moved int) {
 		p.sleep += p.sleep/8 + time.Microsecond
 	}
 	p.sleep = min(max(p.sleep, minSleep), maxSleep)
-	nanosleep(p.sleep)
+	proc.Nap(p.sleep)
 }
 
 // The system calls below go past Go's scheduler, which has nothing else to run
 // in a flow process and would start threads to find that out. So none of them
 // may block: where nothing can be moved they say EAGAIN.
-
-func nanosleep(d time.Duration) {
-	ts := unix.NsecToTimespec(int64(d))
-	_, _, _ = unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&ts)), 0, 0)
-}
 
 // splice moves up to n bytes from a pipe to another file (splice(2)).
 func splice(from, to, n int) (int, error) {

@@ -3,6 +3,7 @@
 package symptoms
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -86,27 +87,24 @@ func keys(all []*trace) (k Keys) {
 	last := all[len(all)-1]
 	k.Took = figure(all, func(t *trace) time.Duration { return t.offering })
 	for _, line := range last.vain {
-		name, _, _, _ := keyOf(line)
+		name, _, _ := keyOf(line)
 		k.Vain = append(k.Vain, name)
 	}
-	k.Accepted, k.Fingerprint, k.FromAgent, _ = keyOf(last.accepted)
+	k.Accepted, k.Fingerprint, k.FromAgent = keyOf(last.accepted)
 	return k
 }
 
 // keyOf reads "NAME TYPE FINGERPRINT [explicit] [agent]", where a name may hold
 // spaces.
-func keyOf(line string) (name, fingerprint string, agent, ok bool) {
+func keyOf(line string) (name, fingerprint string, agent bool) {
 	before, rest, ok := strings.Cut(line, " SHA256:")
 	if !ok {
-		return line, "", false, false
+		return line, "", false
 	}
 	name = before
 	if i := strings.LastIndexByte(before, ' '); i >= 0 {
 		name = before[:i]
 	}
 	words := strings.Fields(rest)
-	for _, w := range words[1:] {
-		agent = agent || w == "agent"
-	}
-	return name, "SHA256:" + words[0], agent, true
+	return name, "SHA256:" + words[0], slices.Contains(words[1:], "agent")
 }

@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -135,7 +134,7 @@ type job struct {
 }
 
 func (r *Runner) start(ctx context.Context, p Process) (*job, error) {
-	j := &job{cmd: exec.Command(p.Argv[0], p.Argv[1:]...), said: &lastWords{}}
+	j := &job{cmd: exec.Command(p.Argv[0], p.Argv[1:]...), said: newLastWords()}
 	if p.Stdin != nil {
 		j.cmd.Stdin = p.Stdin
 	} else if p.Input != "" {
@@ -190,26 +189,9 @@ func (j *job) terminate(ended <-chan error) {
 }
 
 // lastWords keeps the end of what a program writes to standard error.
-type lastWords struct {
-	mu   sync.Mutex
-	text []byte
-}
+type lastWords struct{ proc.Tail }
 
-func (l *lastWords) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return string(l.text)
-}
-
-const lastWordsLimit = 64 << 10
-
-func (l *lastWords) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.text = append(l.text, p...)
-	l.text = l.text[max(0, len(l.text)-lastWordsLimit):]
-	return len(p), nil
-}
+func newLastWords() *lastWords { return &lastWords{proc.Tail{Max: 64 << 10}} }
 
 // telling are words of lines that say more than the last one: PuTTY gives up what is
 // vulnerable, ssh a port that is taken, or a session that is one too many, copies a disk that is full.
@@ -259,10 +241,5 @@ const wrapped = 4
 var chatter = []string{"debug", "Transferred:", "Bytes per second:", "Connection to ", "Connection closed", "Executing:", "Warning: Permanently", "sftp>", "lost connection", "rsync error:", "Authenticated to"}
 
 func isChatter(line string) bool {
-	for _, begin := range chatter {
-		if strings.HasPrefix(line, begin) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(chatter, func(begin string) bool { return strings.HasPrefix(line, begin) })
 }

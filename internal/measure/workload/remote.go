@@ -98,7 +98,7 @@ const maxAnswer = 64 << 10
 
 // openRemote logs in and has the host make a folder in that one.
 func openRemote(ctx context.Context, b *Bed, folder string) (*remote, error) {
-	r := &remote{bed: b, said: &lastWords{}, made: map[int64]string{}}
+	r := &remote{bed: b, said: newLastWords(), made: map[int64]string{}}
 	p := b.command(b.To, alg.Suite{}, "exec sh -c "+shell.Quote(keep)+" sh "+folder)
 	r.keeper = exec.Command(p.Argv[0], p.Argv[1:]...)
 	r.keeper.Env = append(append(os.Environ(), "LC_ALL=C", "SSH_ASKPASS_REQUIRE=never"), b.Env...)

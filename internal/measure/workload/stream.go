@@ -4,7 +4,6 @@ package workload
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -52,16 +51,13 @@ func (b *Bed) begin(o Options, ends Ends) (*stream, error) {
 		return nil, err
 	}
 	flow.Resize(flow.Descriptor(read), 1<<20)
-	own, err := s.own(ends)
-	if err != nil {
-		return nil, errors.Join(err, read.Close(), write.Close())
-	}
+	defer write.Close()
+	own := s.own(ends)
+	s.pipe = read
 	if s.up {
-		client.Stdin, own.Stdout, s.pipe = read, write, read
-		defer write.Close()
+		client.Stdin, own.Stdout = read, write
 	} else {
-		client.Stdout, own.Stdin, s.pipe = write, read, read
-		defer write.Close()
+		client.Stdout, own.Stdin = write, read
 	}
 	if s.other, err = b.start(ctx, own); err == nil {
 		s.client, err = b.start(ctx, client)
@@ -96,7 +92,7 @@ func (s *stream) remote(ends Ends) string {
 }
 
 // own is the program at this end.
-func (s *stream) own(ends Ends) (Process, error) {
+func (s *stream) own(ends Ends) Process {
 	command := ends.Source
 	if !s.up {
 		command = ends.Sink
@@ -108,7 +104,7 @@ func (s *stream) own(ends Ends) (Process, error) {
 	} else if command == nil {
 		command = append(s.bed.Helper("flow"), "sink", s.counter("near"))
 	}
-	return Process{Argv: command}, nil
+	return Process{Argv: command}
 }
 
 // device is a file of such data that has no end.

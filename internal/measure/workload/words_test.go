@@ -20,7 +20,8 @@ func TestWhy(t *testing.T) {
 		"/usr/bin/scp: Connection closed\n":   "/usr/bin/scp: Connection closed",
 		"scp: write remote \"/x\": Failure\n": "scp: write remote \"/x\": Failure",
 	} {
-		l := &lastWords{text: []byte(said)}
+		l := newLastWords()
+		l.Write([]byte(said))
 		if got := l.why(context.Canceled); got != want {
 			t.Errorf("%q says\n%s, want\n%s", said, got, want)
 		}

@@ -8,6 +8,8 @@
 package document
 
 import (
+	"slices"
+
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/verdict/rank"
@@ -177,10 +179,8 @@ func (d *Document) ChartNames() []string {
 }
 
 func appendNew(list []string, s string) []string {
-	for _, have := range list {
-		if have == s {
-			return list
-		}
+	if slices.Contains(list, s) {
+		return list
 	}
 	return append(list, s)
 }

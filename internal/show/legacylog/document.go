@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"sshpace/internal/base/alg"
@@ -139,7 +140,7 @@ func (m *machine) records(o Options) (Machine, error) {
 	}
 	c := record.Campaign{
 		Format: record.FormatVersion, Tool: o.Tool, Started: o.Modified, Target: out.Label,
-		Imported: join(m.formats), Directions: []record.Direction{},
+		Imported: strings.Join(m.formats, " "), Directions: []record.Direction{},
 	}
 	if len(m.runs) > 0 {
 		c.Engine = record.EngineOpenSSH // all formats that hold runs are of ssh and scp
@@ -195,17 +196,6 @@ func direction(own, given record.Direction) record.Direction {
 		return given
 	}
 	return record.Upload
-}
-
-func join(formats []string) string {
-	text := ""
-	for i, f := range formats {
-		if i > 0 {
-			text += " "
-		}
-		text += f
-	}
-	return text
 }
 
 // add puts the names of a suite into the offer, in the order of appearance.

@@ -62,8 +62,8 @@ func New(r Resolver, opts Options) *Engine {
 	e := &Engine{
 		resolver: r, opts: opts,
 		names: newNames(opts.Lookup),
-		keys:  &keyring{agents: newAgents(opts.Warn), files: newKeyFiles(opts.Askpass), sets: make(map[string]*keySet)},
-		jumps: newJumps(),
+		keys:  &keyring{agents: newAgents(opts.Warn), files: &keyFiles{askpass: opts.Askpass, seen: make(map[string]*keyFile)}, sets: make(map[string]*keySet)},
+		jumps: &jumps{conns: make(map[jumpKey]*jump)},
 	}
 	e.life, e.die = context.WithCancel(context.Background())
 	return e

@@ -33,8 +33,6 @@ type jump struct {
 // hosts behind it shall fail at once, not one timeout after the other.
 const failureMemory = 30 * time.Second
 
-func newJumps() *jumps { return &jumps{conns: make(map[jumpKey]*jump)} }
-
 // dialThrough opens a connection to t on its jump host's connection.
 func (e *Engine) dialThrough(ctx context.Context, t *Target) (net.Conn, error) {
 	j, err := e.jump(ctx, t.Jump)

@@ -26,10 +26,6 @@ type keyFiles struct {
 	seen map[string]*keyFile
 }
 
-func newKeyFiles(askpass func(context.Context, string) ([]byte, error)) *keyFiles {
-	return &keyFiles{askpass: askpass, seen: make(map[string]*keyFile)}
-}
-
 // keyFile is one private key file, or a public one whose private half is
 // expected in an agent.
 type keyFile struct {

@@ -7,6 +7,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"strings"
+
+	"sshpace/internal/base/wildcard"
 )
 
 // hashedName is the host field of a hashed line, "|1|salt|hash": the
@@ -91,7 +93,7 @@ func HashName(name string) string {
 	h := new(hashedName)
 	rand.Read(h.salt[:]) // never fails: it ends the program instead
 	mac := hmac.New(sha1.New, h.salt[:])
-	mac.Write([]byte(Lower(name)))
+	mac.Write([]byte(wildcard.Lower(name)))
 	mac.Sum(h.sum[:0])
 	encode := base64.StdEncoding.EncodeToString
 	return hashMagic + encode(h.salt[:]) + "|" + encode(h.sum[:])

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"sshpace/internal/base/wildcard"
 )
 
 // DefaultPort is the port whose number is left out of a file.
@@ -15,7 +17,7 @@ const DefaultPort = 22
 // is lower-case, as ssh makes every name that it looks up. A HostKeyAlias
 // replaces host and port: pass it with port 0.
 func HostPort(host string, port int) string {
-	host = Lower(host)
+	host = wildcard.Lower(host)
 	if port == 0 || port == DefaultPort {
 		return host
 	}
@@ -51,25 +53,4 @@ func CheckName(name string) error {
 		return fmt.Errorf("host name %q cannot stand in known_hosts as a plain name", name)
 	}
 	return nil
-}
-
-// Lower makes ASCII letters lower-case and leaves all other bytes alone, as
-// tolower(3) does in OpenSSH. It copies only when it must.
-func Lower(s string) string {
-	for i := range len(s) {
-		if 'A' <= s[i] && s[i] <= 'Z' {
-			return lowerCopy(s)
-		}
-	}
-	return s
-}
-
-func lowerCopy(s string) string {
-	out := []byte(s)
-	for i, c := range out {
-		if 'A' <= c && c <= 'Z' {
-			out[i] = c + 'a' - 'A'
-		}
-	}
-	return string(out)
 }

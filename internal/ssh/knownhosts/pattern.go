@@ -37,7 +37,7 @@ func matchHosts(name, hosts string) bool {
 		if len(pattern) >= maxPattern {
 			return false
 		}
-		if !wildcard.Match(name, Lower(pattern)) {
+		if !wildcard.Match(name, wildcard.Lower(pattern)) {
 			continue
 		}
 		if negated {

@@ -46,7 +46,7 @@ func (d *Defaults) checkAlgorithms(k Keyword, list string) error {
 			known = !slices.Contains(patterns, name) && slices.ContainsFunc(patterns, func(s string) bool {
 				matched, negated := scanList(s, name, false)
 				return matched || negated
-			}) || !d.Version.AtLeast(strictKeyNames) && slices.Contains(keyTypes, lower(name))
+			}) || !d.Version.AtLeast(strictKeyNames) && slices.Contains(keyTypes, wildcard.Lower(name))
 		}
 		if !known {
 			return fmt.Errorf("the installed ssh does not know the algorithm %q", name)
@@ -65,7 +65,7 @@ func Literal(list string) bool {
 	if list != "" && strings.IndexByte("+-^", list[0]) >= 0 || strings.ContainsAny(list, "*?") {
 		return false
 	}
-	return !slices.ContainsFunc(strings.Split(list, ","), func(name string) bool { return slices.Contains(keyTypes, lower(name)) })
+	return !slices.ContainsFunc(strings.Split(list, ","), func(name string) bool { return slices.Contains(keyTypes, wildcard.Lower(name)) })
 }
 
 var errNoAlgorithms = errors.New("no algorithm is left in the list")

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"sshpace/internal/base/wildcard"
 )
 
 var errNotCanonical = errors.New("no canonical name was found and CanonicalizeFallbackLocal is no")
@@ -28,7 +30,7 @@ func (s *state) resolveHost(ctx context.Context) error {
 	case isAddress:
 		s.host = address
 	default:
-		s.host = lower(s.host)
+		s.host = wildcard.Lower(s.host)
 		if err := s.canonicalize(ctx, wanted); err != nil {
 			return err
 		}
@@ -80,7 +82,7 @@ func ipv4(s string) (a netip.Addr, ok bool) {
 		if i == len(parts)-1 {
 			bits = 8 * (5 - len(parts))
 		}
-		if strings.ContainsAny(part, "_oObB+-") && !strings.HasPrefix(lower(part), "0x") {
+		if strings.ContainsAny(part, "_oObB+-") && !strings.HasPrefix(wildcard.Lower(part), "0x") {
 			return a, false
 		}
 		n, err := strconv.ParseUint(part, 0, bits)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"sshpace/internal/base/wildcard"
 )
 
 var errJumpLoop = errors.New("the host is its own jump host")
@@ -45,7 +47,7 @@ func (s *state) finishTarget(r *Resolved) {
 		r.set[User] = &Value{[]string{s.config.system.User}, Origin{Source: FromDefault}}
 	}
 	if alias := s.set[HostKeyAlias]; alias != nil {
-		r.set[HostKeyAlias] = &Value{[]string{lower(alias.Args[0])}, alias.Origin}
+		r.set[HostKeyAlias] = &Value{[]string{wildcard.Lower(alias.Args[0])}, alias.Origin}
 	}
 	r.conn = connection{system: &s.config.system, version: s.config.version(), host: s.host, argument: s.query.Name,
 		alias: s.query.Name, port: defaultPort, user: r.Word(User)}

@@ -1,6 +1,10 @@
 package sshconf
 
-import "strconv"
+import (
+	"strconv"
+
+	"sshpace/internal/base/wildcard"
+)
 
 // Keyword is one directive of ssh_config(5).
 type Keyword uint8
@@ -310,7 +314,7 @@ var retired = map[string]bool{
 var byName = func() map[string]Keyword {
 	names := make(map[string]Keyword, keywordCount)
 	for k := kwHost; k < forwardAgentPath; k++ {
-		names[lower(specs[k].name)] = k
+		names[wildcard.Lower(specs[k].name)] = k
 	}
 	for name, k := range aliases {
 		names[name] = k
@@ -321,7 +325,7 @@ var byName = func() map[string]Keyword {
 // KeywordOf finds a keyword by name, whatever the case. ok is false for
 // names that this package does not know.
 func KeywordOf(name string) (k Keyword, ok bool) {
-	k, ok = byName[lower(name)]
+	k, ok = byName[wildcard.Lower(name)]
 	return k, ok && k > kwInclude
 }
 

@@ -3,6 +3,8 @@ package sshconf
 import (
 	"errors"
 	"strings"
+
+	"sshpace/internal/base/wildcard"
 )
 
 // Characters that separate words (misc.c).
@@ -69,7 +71,7 @@ func splitLine(line string) (keyword, rest string) {
 	if !c.done {
 		rest = strings.TrimLeft(c.text, blanks)
 	}
-	return lower(keyword), rest
+	return wildcard.Lower(keyword), rest
 }
 
 // splitArgs splits arguments by the newer rule of ssh (misc.c:argv_split):
@@ -121,24 +123,4 @@ func takeArg(s string) (word string, length int, err error) {
 
 func escapes(c, quote byte) bool {
 	return c == '\'' || c == '"' || c == '\\' || c == ' ' && quote == 0
-}
-
-// lower maps ASCII capitals only, as the C locale does.
-func lower(s string) string {
-	for i := range len(s) {
-		if 'A' <= s[i] && s[i] <= 'Z' {
-			return s[:i] + lowerBytes(s[i:])
-		}
-	}
-	return s
-}
-
-func lowerBytes(s string) string {
-	out := []byte(s)
-	for i, c := range out {
-		if 'A' <= c && c <= 'Z' {
-			out[i] = c + 'a' - 'A'
-		}
-	}
-	return string(out)
 }

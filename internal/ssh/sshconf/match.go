@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"sshpace/internal/base/wildcard"
 )
 
 // criterionKind is what a criterion of a Match line looks at.
@@ -102,7 +104,7 @@ func parseMatch(in input) (list []criterion, err error) {
 func parseCriterion(word string, line words, v Version) (c criterion, err error) {
 	word, c.negate = strings.CutPrefix(word, "!")
 	name, arg, hasArg := strings.Cut(word, "=")
-	row, ok := criteria[lower(name)]
+	row, ok := criteria[wildcard.Lower(name)]
 	noEquals := hasArg && (row.kind <= byFinal || row.kind == bySessionType) // as ssh has it
 	if !ok || !v.AtLeast(row.since) || noEquals {
 		return c, fmt.Errorf("unsupported criterion %q", name)

@@ -249,12 +249,8 @@ func (r *reader) include(p *place, in input) error {
 		if err != nil {
 			return err
 		}
-		paths, err := glob(pattern)
-		if err != nil {
-			return err
-		}
 		r.config.scopes[p.scope].shared = true
-		for _, path := range paths {
+		for _, path := range glob(pattern) {
 			err := r.file(place{path: path, user: p.user, parent: p.scope, depth: p.depth + 1}, true)
 			if err != nil {
 				return err
@@ -314,11 +310,8 @@ func (r *reader) includeToken(p *place) tokenFunc {
 
 // glob returns the files that match, in byte order, as glob(3) does in the C
 // locale: wildcards match no leading dot, [!a] negates.
-func glob(pattern string) ([]string, error) {
-	paths, err := filepath.Glob(strings.ReplaceAll(pattern, "[!", "[^"))
-	if err != nil {
-		return nil, nil // a malformed pattern matches no file
-	}
+func glob(pattern string) []string {
+	paths, _ := filepath.Glob(strings.ReplaceAll(pattern, "[!", "[^")) // a malformed pattern matches no file
 	wanted := strings.Split(pattern, "/")
 	paths = slices.DeleteFunc(paths, func(path string) bool {
 		for i, part := range strings.Split(path, "/") {
@@ -329,5 +322,5 @@ func glob(pattern string) ([]string, error) {
 		return false
 	})
 	slices.Sort(paths)
-	return paths, nil
+	return paths
 }

@@ -25,7 +25,7 @@ func scanList(s, list string, fold bool) (matched, negated bool) {
 			return false, false
 		}
 		if fold {
-			pattern = lower(pattern)
+			pattern = wildcard.Lower(pattern)
 		}
 		switch {
 		case !wildcard.Match(s, pattern):
@@ -40,7 +40,7 @@ func scanList(s, list string, fold bool) (matched, negated bool) {
 
 // matchHostname is matchList without regard to case (match.c:match_hostname).
 func matchHostname(host, list string) bool {
-	return matchList(lower(host), list, true)
+	return matchList(wildcard.Lower(host), list, true)
 }
 
 // hostPattern is one argument of a Host line.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"sshpace/internal/base/wildcard"
 )
 
 // input is one line after its keyword: the arguments, and the text that they
@@ -186,7 +188,7 @@ func parseDomains(in input) ([]string, error) {
 // final dot (misc.c:valid_domain).
 func cleanDomain(s string) (string, error) {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789_"
-	s = lower(s)
+	s = wildcard.Lower(s)
 	if s == "" || strings.IndexByte(letters, s[0]) < 0 {
 		return "", fmt.Errorf("domain name %q starts with an invalid character", s)
 	}
@@ -213,7 +215,7 @@ func parseCNAMEs(in input) ([]string, error) {
 		case !found || target == "":
 			return nil, fmt.Errorf("invalid permitted CNAME %q", arg)
 		default:
-			rules[i] = lower(source + ":" + target)
+			rules[i] = wildcard.Lower(source + ":" + target)
 		}
 	}
 	return rules, nil
@@ -251,7 +253,7 @@ func rekeySize(s string) (string, error) {
 	end := strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
 	shift := 0
 	if end >= 0 {
-		unit := strings.IndexByte(suffixes, lower(s[end : end+1])[0])
+		unit := strings.IndexByte(suffixes, wildcard.Lower(s[end : end+1])[0])
 		if unit < 0 || end+1 < len(s) && validEnvName(strings.ReplaceAll(s[end+1:end+2], "_", "-")) {
 			return "", fmt.Errorf("bad number %q", s)
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"sshpace/internal/base/wildcard"
 )
 
 // parseForwardAgent reads yes, no, or the path of an agent socket, which is
@@ -42,7 +44,7 @@ func checkAgentPath(path string, env func(string) (string, bool)) error {
 
 func validEnvName(name string) bool {
 	for i := range len(name) {
-		if c := lower(name[i : i+1])[0]; c != '_' && (c < 'a' || c > 'z') && (c < '0' || c > '9') {
+		if c := wildcard.Lower(name[i : i+1])[0]; c != '_' && (c < 'a' || c > 'z') && (c < '0' || c > '9') {
 			return false
 		}
 	}

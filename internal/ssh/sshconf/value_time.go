@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sshpace/internal/base/pattern"
+	"sshpace/internal/base/wildcard"
 )
 
 // parseTime reads time formats such as 90, 5m or 1h30m (sshd_config(5) TIME
@@ -39,7 +40,7 @@ func seconds(s string, v Version) (total int, ok bool) {
 		}
 		unit := 1
 		if s = s[digits:]; s != "" {
-			if unit = timeUnits[lower(s[:1])[0]]; unit == 0 {
+			if unit = timeUnits[wildcard.Lower(s[:1])[0]]; unit == 0 {
 				return 0, false
 			}
 			s = s[1:]
@@ -69,7 +70,7 @@ func decimalSeconds(s string) (total int, ok bool) {
 			return 0, false
 		}
 		if m[3] != "" {
-			n *= float64(timeUnits[lower(m[3])[0]])
+			n *= float64(timeUnits[wildcard.Lower(m[3])[0]])
 		}
 		sum, s = sum+n, s[len(m[0]):]
 	}

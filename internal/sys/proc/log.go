@@ -102,3 +102,25 @@ func (l *Log) Close() (text string, flooded bool) {
 	_ = os.Remove(l.path)
 	return string(l.text), l.flooded
 }
+
+// Tail keeps the last Max bytes of what is written to it: what a program says last
+// is why it ended.
+type Tail struct {
+	Max  int
+	mu   sync.Mutex
+	text []byte
+}
+
+func (t *Tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, p[max(0, len(p)-t.Max):]...)
+	t.text = append(t.text[:0], t.text[max(0, len(t.text)-t.Max):]...)
+	return len(p), nil
+}
+
+func (t *Tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.text)
+}

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/crypto/ssh"
 
-	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/base/wildcard"
 	"sshpace/internal/ssh/knownhosts/check"
 	"sshpace/internal/ssh/knownhosts/index"
 	"sshpace/internal/ssh/knownhosts/knownhoststest"
@@ -188,7 +188,7 @@ func FuzzRecord(f *testing.F) {
 		if len(found) == 0 || found[len(found)-1].Line != 2 || len(x.Unreadable()) != 0 || !strings.HasPrefix(string(text), first+"\n") {
 			t.Fatalf("%q, %d: found %v in %q", host, port, found, text)
 		}
-		if other := x.Lookup("first", 0); len(other) != 1 && knownhosts.Lower(host) != "first" {
+		if other := x.Lookup("first", 0); len(other) != 1 && wildcard.Lower(host) != "first" {
 			t.Fatalf("%q changed another host: %v", host, other)
 		}
 	})

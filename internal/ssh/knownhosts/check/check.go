@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"sshpace/internal/base/wildcard"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/knownhosts/index"
 )
@@ -31,7 +32,7 @@ import (
 // message only and may be nil: like ssh since 8.5 (CheckHostIP no) Key does
 // not look it up.
 func Key(x *index.Index, host string, port int, remote net.Addr, key ssh.PublicKey) error {
-	o := offer{name: knownhosts.HostPort(host, port), host: knownhosts.Lower(host), key: key}
+	o := offer{name: knownhosts.HostPort(host, port), host: wildcard.Lower(host), key: key}
 	if remote != nil {
 		o.remote = remote.String()
 	}

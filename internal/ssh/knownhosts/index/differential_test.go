@@ -13,6 +13,7 @@ import (
 	skeema "github.com/skeema/knownhosts"
 	"golang.org/x/crypto/ssh"
 
+	"sshpace/internal/base/wildcard"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/knownhosts/knownhoststest"
 )
@@ -135,7 +136,7 @@ func FuzzLookup(f *testing.F) {
 	f.Add(knownhosts.HashName("a")+" "+key+" comment\n\n# x\na,A,a "+key, "a", uint64(3))
 	f.Add("@cert-authority *.x,!a.x "+key+"\x00junk\n", "b.x", uint64(4))
 	f.Fuzz(func(t *testing.T, text, name string, seed uint64) {
-		if name == "" || name != knownhosts.Lower(name) || strings.ContainsAny(name, "\x00\n\r") || name[0] == '-' {
+		if name == "" || name != wildcard.Lower(name) || strings.ContainsAny(name, "\x00\n\r") || name[0] == '-' {
 			t.Skip("not a name that ssh would look up")
 		}
 		g := generator{Rand: rand.New(rand.NewPCG(seed, 2))}

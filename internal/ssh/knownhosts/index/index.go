@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"sshpace/internal/base/wildcard"
 	"sshpace/internal/ssh/knownhosts"
 )
 
@@ -120,7 +121,7 @@ func (x *Index) Lookup(host string, port int) []Entry {
 // only there, capitals count. ssh itself asks for names in lower case.
 func (x *Index) Exactly(name string) []Entry {
 	found := x.Lookup(name, 0)
-	if name == knownhosts.Lower(name) {
+	if name == wildcard.Lower(name) {
 		return found
 	}
 	found = slices.DeleteFunc(found, func(e Entry) bool { return e.Hashed })
@@ -145,7 +146,7 @@ func (x *Index) Exactly(name string) []Entry {
 func (x *Index) Warm(ctx context.Context, names []string) {
 	lowered := make([]string, len(names))
 	for i, name := range names {
-		lowered[i] = knownhosts.Lower(name)
+		lowered[i] = wildcard.Lower(name)
 	}
 	for _, s := range x.files {
 		s.current().Warm(ctx, lowered)

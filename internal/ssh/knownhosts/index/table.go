@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"sshpace/internal/base/parallel"
+	"sshpace/internal/base/wildcard"
 	"sshpace/internal/ssh/knownhosts"
 )
 
@@ -121,7 +122,7 @@ func (t *Table) add(l knownhosts.Line) {
 		t.pattern = append(t.pattern, index)
 	default:
 		for name := range strings.SplitSeq(l.Hosts, ",") {
-			t.addPlain(knownhosts.Lower(name), index)
+			t.addPlain(wildcard.Lower(name), index)
 		}
 	}
 }

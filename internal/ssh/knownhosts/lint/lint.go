@@ -13,6 +13,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/parallel"
+	"sshpace/internal/base/wildcard"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/knownhosts/index"
 )
@@ -119,7 +120,7 @@ func (l *linter) addLines(t *index.Table, hashedNames map[int32]string) {
 			return
 		}
 		one := &lintLine{Line: readable[i], file: t.Path, key: key, blob: string(key.Marshal())}
-		one.names = strings.Split(knownhosts.Lower(one.Hosts), ",")
+		one.names = strings.Split(wildcard.Lower(one.Hosts), ",")
 		if one.Hashed() {
 			one.names = []string{cmp.Or(hashedNames[int32(i)], one.Hosts)}
 		}
@@ -132,7 +133,7 @@ func (l *linter) addLines(t *index.Table, hashedNames map[int32]string) {
 func namesOfHashed(t *index.Table, names []string) map[int32]string {
 	lines, owner := t.Lines(), make(map[int32]string)
 	for _, name := range names {
-		name = knownhosts.Lower(name)
+		name = wildcard.Lower(name)
 		for _, i := range t.Find(name) {
 			if lines[i].Hashed() {
 				owner[i] = name
@@ -255,7 +256,7 @@ func (l *linter) duplicate(one *lintLine) bool {
 
 // duplicatePattern is duplicate for a host field with patterns, as a whole.
 func (l *linter) duplicatePattern(one *lintLine) {
-	c := claim{one.Marker, knownhosts.Lower(one.Hosts), one.blob}
+	c := claim{one.Marker, wildcard.Lower(one.Hosts), one.blob}
 	if before := l.first[c]; before != nil {
 		l.report(one, duplicate, before, "the same key for %s stands in an earlier line", one.label())
 		return

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"sshpace/internal/base/wildcard"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/knownhosts/check"
 	"sshpace/internal/ssh/knownhosts/index"
@@ -44,7 +45,7 @@ type Result struct {
 // The keys come from the file itself if it exists, or else from x. If neither
 // knows one, the first connection will ask, as ssh always does.
 func Server(x *index.Index, o Options) (Result, error) {
-	host := knownhosts.Lower(o.Name)
+	host := wildcard.Lower(o.Name)
 	if err := errors.Join(perhost.CheckName(host), checkAddress(o.Address)); err != nil {
 		return Result{}, err
 	}
@@ -139,7 +140,7 @@ func configOf(o Options, file string, known bool) (string, error) {
     CheckHostIP no
     UpdateHostKeys yes
     HashKnownHosts no
-`, o.Name, o.Address, port, knownhosts.Lower(o.Name), perhost.Quote(path), strict), nil
+`, o.Name, o.Address, port, wildcard.Lower(o.Name), perhost.Quote(path), strict), nil
 }
 
 // header starts the file that holds the blocks of all pinned servers.

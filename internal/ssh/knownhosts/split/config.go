@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/base/wildcard"
 	"sshpace/internal/ssh/knownhosts/perhost"
 )
 
@@ -36,8 +36,8 @@ func Config(dir string, aliases map[string]string) (string, error) {
 		"# above other UserKnownHostsFile lines. A host with a HostKeyAlias needs a block as\n" +
 		"# the last one, above it, with the file of the alias in the place of %h.\n")
 	for _, typed := range slices.Sorted(maps.Keys(aliases)) {
-		alias := knownhosts.Lower(aliases[typed])
-		if err := errors.Join(perhost.CheckName(alias), perhost.CheckName(knownhosts.Lower(typed))); err != nil {
+		alias := wildcard.Lower(aliases[typed])
+		if err := errors.Join(perhost.CheckName(alias), perhost.CheckName(wildcard.Lower(typed))); err != nil {
 			return "", err
 		}
 		text.WriteString(block(typed, files(strings.ReplaceAll(alias, "%", "%%"))))

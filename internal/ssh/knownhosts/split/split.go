@@ -13,6 +13,7 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/parallel"
+	"sshpace/internal/base/wildcard"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/knownhosts/index"
 	"sshpace/internal/ssh/knownhosts/perhost"
@@ -129,7 +130,7 @@ func (s *splitter) targets(ctx context.Context) map[string][]string {
 		}
 	}
 	for _, h := range s.options.Hosts {
-		s.addTarget(targets, knownhosts.Lower(h.Name), int(h.Port))
+		s.addTarget(targets, wildcard.Lower(h.Name), int(h.Port))
 	}
 	s.addAddresses(ctx, targets)
 	slices.Sort(s.result.Unsafe)
@@ -180,7 +181,7 @@ func (s *splitter) addAddresses(ctx context.Context, targets map[string][]string
 		for _, address := range a.addresses {
 			for _, name := range targets[a.host] {
 				_, port := knownhosts.SplitHostPort(name)
-				c := candidate{knownhosts.HostPort(address, port), knownhosts.Lower(address), port}
+				c := candidate{knownhosts.HostPort(address, port), wildcard.Lower(address), port}
 				candidates = append(candidates, c)
 				names = append(names, c.name)
 			}
