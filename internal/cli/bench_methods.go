@@ -162,7 +162,7 @@ const (
 
 // turns is how methods are measured, as far as flags say it.
 func (f *benchFlags) turns(given func(string) bool, file *store.File, view *terminal.Screen) (workload.Turns, error) {
-	t := workload.Turns{Rounds: f.rounds, Seed: f.seed, Target: longRun, Most: mostBytes}
+	t := workload.Turns{Rounds: f.rounds, Seed: f.seed, RunTime: longRun, Most: mostBytes}
 	if file != nil {
 		t.Old = file.Old
 	}

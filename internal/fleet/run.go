@@ -38,8 +38,8 @@ type Params struct {
 	RetryFor time.Duration
 	// ReservedFDs is what else in the process may need, such as per-host files.
 	ReservedFDs int
-	// Machine tells what the machine bears; nil asks the operating system.
-	Machine *Machine
+	// Resources are what this machine has to give; nil asks the operating system.
+	Resources *Resources
 	// Load tells whether the process has CPU left for more logins; nil watches it.
 	Load *Load
 }
@@ -74,9 +74,9 @@ type run struct {
 // the sink's first one, or ctx's cause; the Summary is right in any case.
 func Run(ctx context.Context, p Params, hosts []host.Host, cmd Command, ex Executor, sink Sink) (Summary, error) {
 	start := time.Now()
-	machine := p.Machine
-	if machine == nil {
-		machine = thisMachine()
+	resources := p.Resources
+	if resources == nil {
+		resources = ownResources()
 	}
 	soft, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -93,7 +93,7 @@ func Run(ctx context.Context, p Params, hosts []host.Host, cmd Command, ex Execu
 		starting: starting, stopStarting: stopStarting, total: len(hosts),
 		Params: p, executor: ex, command: cmd, sink: sink, soft: soft, stop: stop,
 		gate:  newGate(p.Fanout, load.busy),
-		slots: make(chan struct{}, machine.slots(p.Fanout, len(hosts), ex.FDs(), p.ReservedFDs)),
+		slots: make(chan struct{}, resources.slots(p.Fanout, len(hosts), ex.FDs(), p.ReservedFDs)),
 		lost:  map[int]string{}, touched: map[int]bool{},
 	}
 	err := sink.Begin(Start{ID: p.ID, Time: start, Command: cmd.Text, Hosts: hosts})

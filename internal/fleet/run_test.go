@@ -360,7 +360,7 @@ func TestFewDescriptors(t *testing.T) {
 			mu.Unlock()
 			return ran(a)
 		})
-		p := fleet.Params{Machine: &fleet.Machine{OpenFiles: 64 - 8}}
+		p := fleet.Params{Resources: &fleet.Resources{OpenFiles: 64 - 8}}
 		sum, err := fleet.Run(t.Context(), p, names(200), fleet.Command{}, ex, &record{t: t})
 		if err != nil || sum.OK != 200 || peak != 64-8-16 {
 			t.Errorf("%+v, %v, %d at once", sum, err, peak)
@@ -426,7 +426,7 @@ func TestSilentHostsGiveWay(t *testing.T) {
 				late++
 			}
 		}}
-		p := fleet.Params{Machine: &fleet.Machine{OpenFiles: slots + 16}}
+		p := fleet.Params{Resources: &fleet.Resources{OpenFiles: slots + 16}}
 		fleet.Run(t.Context(), p, names(silent+1), fleet.Command{}, ex, sink)
 		if most := 2 * time.Second * silent / slots; told == 0 || told > most || late != silent {
 			t.Errorf("the host that refuses was told after %v, want at most %v; %d timed out", told, most, late)

@@ -97,12 +97,12 @@ func (b *Setup) Measure(ctx, drain context.Context, p Params, sink record.Sink) 
 	}
 	files := &workload.Files{Folder: b.Dir.Path, Random: p.Random}
 	defer files.Remove()
-	roads, stop, err := roads(servers, p.Paths)
+	endpoints, stop, err := endpointsOf(servers, p.Paths)
 	defer stop()
 	if err != nil {
 		return err
 	}
-	pairs := b.pairs(ctx, clients, roads, p, files)
+	pairs := b.pairs(ctx, clients, endpoints, p, files)
 	if len(pairs) == 0 {
 		return fault.WithHint(ErrNoPair, cmp.Or(missing(noClient, noServer), "see which there are: sshpace bench --pairs all"))
 	}
@@ -123,7 +123,7 @@ func missing(sides ...map[string]error) string {
 }
 
 // pairs are those that are to be measured, with each cipher.
-func (b *Setup) pairs(ctx context.Context, clients []Client, servers []road, p Params, files *workload.Files) []*workload.Subject {
+func (b *Setup) pairs(ctx context.Context, clients []Client, servers []endpoint, p Params, files *workload.Files) []*workload.Subject {
 	wanted := []alg.Suite{{}}
 	if len(p.Ciphers) > 0 {
 		wanted = nil
@@ -149,15 +149,15 @@ func (b *Setup) pairs(ctx context.Context, clients []Client, servers []road, p P
 	return all
 }
 
-// road is a path to a server.
-type road struct {
+// endpoint is a server and the path to it.
+type endpoint struct {
 	server     Server
 	path       relay.Path
 	host, port string
 }
 
-// roads are all paths to all servers.
-func roads(servers []Server, paths []relay.Path) (all []road, stop func(), err error) {
+// endpointsOf are all paths to all servers.
+func endpointsOf(servers []Server, paths []relay.Path) (all []endpoint, stop func(), err error) {
 	var open []*relay.Relay
 	stop = func() {
 		for _, r := range open {
@@ -177,7 +177,7 @@ func roads(servers []Server, paths []relay.Path) (all []road, stop func(), err e
 				}
 				open, port = append(open, r), strconv.Itoa(r.Port())
 			}
-			all = append(all, road{s, path, host, port})
+			all = append(all, endpoint{s, path, host, port})
 		}
 	}
 	return all, stop, nil

@@ -19,16 +19,16 @@ import (
 
 // pair is a client and a server, and the suite that they agree on.
 type pair struct {
-	Client Client
-	Server Server
-	Suite  alg.Suite
-	road   road
+	Client   Client
+	Server   Server
+	Suite    alg.Suite
+	endpoint endpoint
 }
 
 // pair is a client with a server as a method, whose Why says why the two cannot be
 // paired. want is what they are to use, "" in it what is likely to be the fastest.
-func (b *Setup) pair(ctx context.Context, c Client, r road, want alg.Suite, aes bool, files *workload.Files) *workload.Subject {
-	p := &pair{Client: c, Server: r.server, Suite: want, road: r}
+func (b *Setup) pair(ctx context.Context, c Client, r endpoint, want alg.Suite, aes bool, files *workload.Files) *workload.Subject {
+	p := &pair{Client: c, Server: r.server, Suite: want, endpoint: r}
 	err := p.agree(ctx, b, want, aes)
 	method := b.subject(p, files)
 	if err != nil {
@@ -83,7 +83,7 @@ func (b *Setup) subject(p *pair, files *workload.Files) *workload.Subject {
 		move, mode = b.copy, record.ModeSFTP
 	}
 	return &workload.Subject{
-		Method: record.Method{Mode: mode, Direction: record.Upload, Client: p.Client.Name, Server: p.Server.Name, Suite: p.Suite, Path: workload.PathOf(p.road.path)},
+		Method: record.Method{Mode: mode, Direction: record.Upload, Client: p.Client.Name, Server: p.Server.Name, Suite: p.Suite, Path: workload.PathOf(p.endpoint.path)},
 		Run:    func(ctx context.Context, size int64) (workload.Reading, error) { return move(ctx, p, files, size) },
 		Login:  func(ctx context.Context) (workload.Reading, error) { return b.login(ctx, p, files) },
 		Check:  func(ctx context.Context, size int64) error { return b.check(ctx, p, files, size) },
@@ -92,7 +92,7 @@ func (b *Setup) subject(p *pair, files *workload.Files) *workload.Subject {
 
 // order is what a client of a pair is told.
 func (b *Setup) order(ctx context.Context, p *pair, o Order) (process, error) {
-	o.Host, o.Port = p.road.host, p.road.port
+	o.Host, o.Port = p.endpoint.host, p.endpoint.port
 	o.Want = p.Suite
 	if p.Client.Chooses == "" {
 		o.Want = alg.Suite{}

@@ -96,9 +96,9 @@ func serve(t *testing.T, b *Setup) []Server {
 }
 
 // straight are servers without a path before them.
-func straight(t *testing.T, servers []Server) []road {
+func straight(t *testing.T, servers []Server) []endpoint {
 	t.Helper()
-	all, stop, err := roads(servers, nil)
+	all, stop, err := endpointsOf(servers, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestPairsTakeTurns(t *testing.T) {
 		return !strings.HasPrefix(c.Server, "openssh") || !strings.HasPrefix(c.Client, "openssh 9") && !strings.HasPrefix(c.Client, "curl")
 	})
 	out := record.File{}
-	schedule := workload.Turns{Rounds: 2, Target: 300 * time.Millisecond, Most: 64 << 20}
+	schedule := workload.Turns{Rounds: 2, RunTime: 300 * time.Millisecond, Most: 64 << 20}
 	if err := schedule.Measure(t.Context(), t.Context(), chosen, out.Sink()); err != nil {
 		t.Fatal(err)
 	}

@@ -34,12 +34,12 @@ type Subject struct {
 
 // Turns is how subjects are measured.
 type Turns struct {
-	Rounds int
-	Seed   uint64
-	Size   int64         // of the long runs; 0: as much as takes about Target
-	Most   int64         // at most that much, where Size is 0
-	Target time.Duration // that a long run is to take
-	Old    *record.File  // what was measured before, and is gone on with; nil: nothing
+	Rounds  int
+	Seed    uint64
+	Size    int64         // of the long runs; 0: as much as takes about RunTime
+	Most    int64         // at most that much, where Size is 0
+	RunTime time.Duration // that a long run is to take
+	Old     *record.File  // what was measured before, and is gone on with; nil: nothing
 	// Told is called before each run, never while something is timed.
 	Told func(m record.Method, round int)
 }
@@ -177,7 +177,7 @@ func (t Turns) calibrate(ctx context.Context, c *Subject) (size int64, err error
 	if err != nil {
 		return 0, err
 	}
-	target := max(t.Target, 2*short) // else the short runs' noise would be most of the figure
+	target := max(t.RunTime, 2*short) // else the short runs' noise would be most of the figure
 	const first = 4 << 20
 	// What more bytes cost tells how many take the target. The first MiB alone do not,
 	// but on a slow way: a connection's buffers grow meanwhile, and ssh and sshd copy and

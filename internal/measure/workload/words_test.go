@@ -83,7 +83,7 @@ func TestSizeOfLongRuns(t *testing.T) {
 			}
 			return Reading{Wall: wall}, nil
 		}}
-		got, err := Turns{Target: 700 * time.Millisecond, Most: 512 << 20}.calibrate(t.Context(), s)
+		got, err := Turns{RunTime: 700 * time.Millisecond, Most: 512 << 20}.calibrate(t.Context(), s)
 		if err != nil || got != c.want {
 			t.Errorf("%s: %d MiB, %v, want %d", name, got>>20, err, c.want>>20)
 		}

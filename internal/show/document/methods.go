@@ -29,7 +29,7 @@ func OfMethods(results []methods.Result, f *record.File) *Document {
 		d.Doubts = append(d.Doubts, Doubt{Text: line})
 	}
 	head := Block{Lines: []string{fmt.Sprintf("%s: %s, %d cores", orUnknown(f.Campaign.Target), orUnknown(f.Environment.CPU), f.Environment.Cores)}}
-	if path := roadText(results); path != "" {
+	if path := sharedPath(results); path != "" {
 		head.Lines = append(head.Lines, "over a path of"+path)
 	}
 	if f.Environment.Client != "" {

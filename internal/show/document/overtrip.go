@@ -137,8 +137,8 @@ func ceilingItem(longest time.Duration, most float64) Item {
 	return item
 }
 
-// roadText is what all methods share of a path besides the round trip.
-func roadText(results []methods.Result) string {
+// sharedPath is what all methods share of a path besides the round trip.
+func sharedPath(results []methods.Result) string {
 	for _, r := range results {
 		r.RTT = 0
 		if name := pathText(r.Path); name != "" {

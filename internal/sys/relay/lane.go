@@ -23,7 +23,7 @@ const (
 	lull = together / 2
 )
 
-// block is memory of parcels that are on the way together.
+// block is memory of chunks that are on the way together.
 type block [capacity]byte
 
 var blocks = sync.Pool{New: func() any { return new(block) }}
@@ -32,13 +32,13 @@ var blocks = sync.Pool{New: func() any { return new(block) }}
 // waits by itself for what it can do next: handed over between threads, or by Go's
 // scheduler, bytes would be late by tenths of a millisecond.
 type lane struct {
-	carrier *carrier
-	dir     Direction
-	from    int
-	to      *atomic.Int32 // nowhere until there is a connection
-	wake    int           // eventfd(2): there is a connection, or it is over
-	road    *road
-	control []byte // room for stamps
+	connection *connection
+	dir        Direction
+	from       int
+	to         *atomic.Int32 // nowhere until there is a connection
+	wake       int           // eventfd(2): there is a connection, or it is over
+	schedule   *schedule
+	control    []byte // room for stamps
 
 	waiting  fifo
 	block    *block // where the next bytes go, from filled on
@@ -49,17 +49,17 @@ type lane struct {
 	roomy    time.Time // he has had some since then
 	admitted time.Time // there has been room in waiting since then
 	again    time.Time // nothing is read until then
-	last     time.Time // when the parcel was due that left last
+	last     time.Time // when the chunk was due that left last
 }
 
 // newLane is one whose bytes can come since then.
-func newLane(c *carrier, dir Direction, from int, to *atomic.Int32, since time.Time) (*lane, error) {
+func newLane(c *connection, dir Direction, from int, to *atomic.Int32, since time.Time) (*lane, error) {
 	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
 		return nil, err
 	}
-	road := newRoad(c.relay.opts.Path, dir, &c.relay.links[dir])
-	return &lane{carrier: c, dir: dir, from: from, to: to, wake: wake, road: road, control: stamped(from), admitted: since}, nil
+	schedule := newSchedule(c.relay.opts.Path, dir, &c.relay.links[dir])
+	return &lane{connection: c, dir: dir, from: from, to: to, wake: wake, schedule: schedule, control: stamped(from), admitted: since}, nil
 }
 
 // rouse has the lane look at what is new.
@@ -67,7 +67,7 @@ func (l *lane) rouse() { _, _ = unix.Write(l.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0
 
 // run moves bytes until the direction has ended or the connection is over.
 func (l *lane) run() {
-	for !l.carrier.cut.Load() {
+	for !l.connection.cut.Load() {
 		delivered, over := l.deliver()
 		if over {
 			return
@@ -79,7 +79,7 @@ func (l *lane) run() {
 }
 
 // open reports whether more can be read, and lulled whether that can wait.
-func (l *lane) open() bool   { return !l.ended && l.waiting.held < l.road.room() }
+func (l *lane) open() bool   { return !l.ended && l.waiting.held < l.schedule.room() }
 func (l *lane) lulled() bool { return time.Until(l.again) > 0 }
 
 // fetch reads once, if there is anything, and room for it.
@@ -92,24 +92,24 @@ func (l *lane) fetch() bool {
 	} else if l.waiting.empty() {
 		l.filled = 0
 	}
-	if l.carrier.relay.opts.Prompt && !l.bulk {
+	if l.connection.relay.opts.Prompt && !l.bulk {
 		acknowledge(l.from)
 	}
-	into := l.block[l.filled:min(capacity, l.filled+l.road.piece())]
+	into := l.block[l.filled:min(capacity, l.filled+l.schedule.piece())]
 	n, control, err := receive(l.from, into, l.control)
 	if err == unix.EAGAIN {
-		if l.bulk && l.carrier.relay.opts.Path.Delay > 0 {
+		if l.bulk && l.connection.relay.opts.Path.Delay > 0 {
 			l.bulk, l.again = false, time.Now().Add(lull)
 		}
 		return false
 	}
 	if err != nil {
-		l.carrier.reset()
+		l.connection.reset()
 		return true
 	}
 	l.bulk = n > segment
 	l.ended = n == 0
-	if l.ended || !l.carrier.relay.frozen.Load() {
+	if l.ended || !l.connection.relay.frozen.Load() {
 		l.accept(into[:n], stampIn(control, time.Now()))
 	}
 	return true
@@ -120,7 +120,7 @@ func (l *lane) accept(data []byte, arrived time.Time) {
 	if arrived.Before(l.admitted) {
 		arrived = l.admitted
 	}
-	p := parcel{data: data, arrived: arrived, due: l.road.due(arrived, len(data))}
+	p := chunk{data: data, arrived: arrived, due: l.schedule.due(arrived, len(data))}
 	if l.filled += len(data); capacity-l.filled < scrap {
 		p.last, l.block = l.block, nil
 	}
@@ -138,7 +138,7 @@ func (l *lane) deliver() (delivered, over bool) {
 			return delivered, false
 		}
 		if err != nil {
-			l.carrier.reset()
+			l.connection.reset()
 			return true, true
 		}
 		if delivered = true; left {
@@ -149,10 +149,10 @@ func (l *lane) deliver() (delivered, over bool) {
 	return delivered, over
 }
 
-// delivered tells of a parcel that has left, and forgets it.
-func (l *lane) delivered(p *parcel) {
-	if watch := l.carrier.relay.opts.Watch; watch != nil {
-		watch(Seen{l.carrier.number, l.dir, p.arrived, p.due, time.Now(), p.due.Before(l.roomy), p.data})
+// delivered tells of a chunk that has left, and forgets it.
+func (l *lane) delivered(p *chunk) {
+	if watch := l.connection.relay.opts.Watch; watch != nil {
+		watch(Seen{l.connection.number, l.dir, p.arrived, p.due, time.Now(), p.due.Before(l.roomy), p.data})
 	}
 	if p.last != nil {
 		blocks.Put(p.last)
@@ -167,7 +167,7 @@ func (l *lane) delivered(p *parcel) {
 
 const forever = time.Duration(math.MaxInt64)
 
-// wait waits until there is something to read, room to write, or a parcel due.
+// wait waits until there is something to read, room to write, or a chunk due.
 func (l *lane) wait() {
 	files := [...]unix.PollFd{{Fd: int32(l.wake), Events: unix.POLLIN}, {Fd: nowhere, Events: unix.POLLIN}, {Fd: nowhere, Events: unix.POLLOUT}}
 	roused, writable := &files[0], &files[2]

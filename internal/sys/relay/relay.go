@@ -66,7 +66,7 @@ type Relay struct {
 	links    [2]link // by Direction
 
 	mu    sync.Mutex
-	conns map[*carrier]bool
+	conns map[*connection]bool
 	count int
 	done  sync.WaitGroup
 }
@@ -87,7 +87,7 @@ func start(dial func(context.Context) (net.Conn, error), o Options) (*Relay, err
 			return nil, err
 		}
 	}
-	r := &Relay{dial: dial, opts: o, listener: listener, conns: map[*carrier]bool{}}
+	r := &Relay{dial: dial, opts: o, listener: listener, conns: map[*connection]bool{}}
 	r.life, r.end = context.WithCancel(context.Background())
 	r.done.Go(r.accept)
 	return r, nil
@@ -141,7 +141,7 @@ func (r *Relay) carry(in net.Conn) {
 	if err != nil {
 		return
 	}
-	c := newCarrier(r, fd)
+	c := newConnection(r, fd)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.count++

@@ -152,11 +152,11 @@ func TestFifo(t *testing.T) {
 		var f fifo
 		first, next := 0, 0
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
-			if f.empty() != (first == next) || f.held != next-first || cap(f.parcels) > 4*(next-first)+64 && cap(f.parcels) > 256 {
-				t.Fatalf("%d parcels wait: %d bytes, room for %d", next-first, f.held, cap(f.parcels))
+			if f.empty() != (first == next) || f.held != next-first || cap(f.chunks) > 4*(next-first)+64 && cap(f.chunks) > 256 {
+				t.Fatalf("%d chunks wait: %d bytes, room for %d", next-first, f.held, cap(f.chunks))
 			}
 			if f.empty() || rapid.Bool().Draw(t, "put") {
-				f.put(parcel{data: []byte{byte(next)}})
+				f.put(chunk{data: []byte{byte(next)}})
 				next++
 				continue
 			}
@@ -173,17 +173,17 @@ func TestFifo(t *testing.T) {
 func TestLoss(t *testing.T) {
 	path := Path{Loss: Loss{Share: 0.3, Stall: 30 * time.Millisecond, Seed: 7}}
 	losses := func() (lost []bool) {
-		road := newRoad(path, Up, &link{})
+		schedule := newSchedule(path, Up, &link{})
 		for range 50 {
-			lost = append(lost, road.stall(100) > 0)
+			lost = append(lost, schedule.stall(100) > 0)
 		}
 		return lost
 	}
 	if a, b := losses(), losses(); !slices.Equal(a, b) || !slices.Contains(a, true) || !slices.Contains(a, false) {
 		t.Errorf("losses %v, then %v", a, b)
 	}
-	road, now := newRoad(Path{Loss: Loss{Share: 1}}, Up, &link{}), time.Unix(0, 0)
-	if first, second := road.due(now, 1), road.due(now.Add(time.Millisecond), 0); first.Sub(now) != leastStall || second.Before(first) {
+	schedule, now := newSchedule(Path{Loss: Loss{Share: 1}}, Up, &link{}), time.Unix(0, 0)
+	if first, second := schedule.due(now, 1), schedule.due(now.Add(time.Millisecond), 0); first.Sub(now) != leastStall || second.Before(first) {
 		t.Errorf("lost bytes arrive after %v, the end after %v", first.Sub(now), second.Sub(now))
 	}
 }
@@ -288,7 +288,7 @@ func TestOwnDelay(t *testing.T) {
 	slices.Sort(bare)
 	t.Logf("relay %v, bare %v", relayed, bare)
 	if a, b := relayed[turns/2], bare[turns/2]; a > most*b {
-		t.Errorf("nine of ten parcels leave within %v, and a sleeper wakes up within %v", a, b)
+		t.Errorf("nine of ten chunks leave within %v, and a sleeper wakes up within %v", a, b)
 	}
 }
 

@@ -44,8 +44,8 @@ type Comparison struct {
 	MACs       []Group
 	Cells      []CellRatios
 	Kex        []Group
-	Machines   []Machine // where there are three files or more
-	Figures    []Figure  // of the measurements that are no SSH trials
+	Machines   []MachineEffect // where there are three files or more
+	Figures    []Figure        // of the measurements that are no SSH trials
 	Warnings   []rank.Warning
 
 	of        sides     // whose costs

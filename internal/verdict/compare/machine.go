@@ -11,9 +11,9 @@ import (
 	"sshpace/internal/verdict/rank"
 )
 
-// Machine is the two-way model log(cost) = machine + cell: how fast a machine
+// MachineEffect is the two-way model log(cost) = machine + cell: how fast a machine
 // is overall, and which cells deviate most from that.
-type Machine struct {
+type MachineEffect struct {
 	Label     string
 	Speed     float64 // relative to the first
 	Residual  float64 // root mean square of the cells' deviations, in percent
@@ -54,7 +54,7 @@ func (c *Comparison) machines() {
 	}
 	grand := stats.Mean(machine)
 	for k, in := range c.Inputs {
-		m := Machine{Label: in.Label, Speed: math.Exp(machine[k] - machine[0])}
+		m := MachineEffect{Label: in.Label, Speed: math.Exp(machine[k] - machine[0])}
 		var residuals []float64
 		for i, row := range c.Cells {
 			residual := logs[i][k] - machine[k] - cell[i] + grand

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// carrier is one connection through the relay: two sockets, and a lane each way.
-type carrier struct {
+// connection is one through the relay: two sockets, and a lane each way.
+type connection struct {
 	relay   *Relay
 	number  int
 	life    context.Context
@@ -24,8 +24,8 @@ type carrier struct {
 	lanes []*lane
 }
 
-func newCarrier(r *Relay, in int) *carrier {
-	c := &carrier{relay: r}
+func newConnection(r *Relay, in int) *connection {
+	c := &connection{relay: r}
 	c.in.Store(int32(in))
 	c.out.Store(nowhere)
 	c.life, c.end = context.WithCancel(r.life)
@@ -36,7 +36,7 @@ func newCarrier(r *Relay, in int) *carrier {
 // handshake that let them begin.
 const client, server = 2, 3
 
-func (c *carrier) run() {
+func (c *connection) run() {
 	defer c.close()
 	punctual()
 	accepted := time.Now()
@@ -52,7 +52,7 @@ func (c *carrier) run() {
 }
 
 // lane carries one direction.
-func (c *carrier) lane(dir Direction, from, to *atomic.Int32, since time.Time) {
+func (c *connection) lane(dir Direction, from, to *atomic.Int32, since time.Time) {
 	l, err := newLane(c, dir, int(from.Load()), to, since)
 	if err != nil {
 		c.reset()
@@ -65,7 +65,7 @@ func (c *carrier) lane(dir Direction, from, to *atomic.Int32, since time.Time) {
 }
 
 // connect dials then.
-func (c *carrier) connect(then time.Time) bool {
+func (c *connection) connect(then time.Time) bool {
 	if !new(sleeper).until(c.life, then, false) {
 		return false
 	}
@@ -87,7 +87,7 @@ func (c *carrier) connect(then time.Time) bool {
 }
 
 // reset ends both directions; what is on the way is lost.
-func (c *carrier) reset() {
+func (c *connection) reset() {
 	c.end()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,7 +99,7 @@ func (c *carrier) reset() {
 
 // close closes both ends: with a reset if the connection was cut, else in peace, so
 // that what was written still arrives.
-func (c *carrier) close() {
+func (c *connection) close() {
 	c.end()
 	c.relay.mu.Lock()
 	delete(c.relay.conns, c)

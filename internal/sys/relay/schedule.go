@@ -40,16 +40,16 @@ func (l *link) pass(now time.Time, n int, rate float64) time.Time {
 	return l.free
 }
 
-// road is one direction of a connection's path: it knows when bytes arrive.
-type road struct {
+// schedule is one direction of a connection's path: it knows when bytes arrive.
+type schedule struct {
 	path Path
 	link *link
 	last time.Time // nothing may overtake what arrives then
 	dice *rand.Rand
 }
 
-func newRoad(p Path, dir Direction, l *link) *road {
-	r := &road{path: p, link: l}
+func newSchedule(p Path, dir Direction, l *link) *schedule {
+	r := &schedule{path: p, link: l}
 	if p.Loss.Share > 0 {
 		r.dice = rand.New(rand.NewPCG(p.Loss.Seed, uint64(dir)))
 	}
@@ -57,7 +57,7 @@ func newRoad(p Path, dir Direction, l *link) *road {
 }
 
 // room is how many bytes may be on the way.
-func (r *road) room() int {
+func (r *schedule) room() int {
 	if r.path.Rate == 0 {
 		return onTheWay
 	}
@@ -66,7 +66,7 @@ func (r *road) room() int {
 
 // piece is how many bytes leave at once: the first of them would be too late if the
 // last of them came much later over the link.
-func (r *road) piece() int {
+func (r *schedule) piece() int {
 	if r.path.Rate == 0 {
 		return capacity
 	}
@@ -74,7 +74,7 @@ func (r *road) piece() int {
 }
 
 // due is when n bytes that came now are to leave.
-func (r *road) due(now time.Time, n int) time.Time {
+func (r *schedule) due(now time.Time, n int) time.Time {
 	at := now
 	if r.path.Rate > 0 {
 		at = r.link.pass(now, n, r.path.Rate)
@@ -88,7 +88,7 @@ func (r *road) due(now time.Time, n int) time.Time {
 }
 
 // stall is what losses among n bytes cost. One retransmission brings all of them.
-func (r *road) stall(n int) time.Duration {
+func (r *schedule) stall(n int) time.Duration {
 	if r.dice == nil {
 		return 0
 	}

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// Machine is what this machine has to give. Zero fields are unknown and limit
+// Resources are what this machine has to give. Zero fields are unknown and limit
 // nothing.
-type Machine struct {
+type Resources struct {
 	OpenFiles int   // descriptors that may still be opened
 	Memory    int64 // bytes available
 }
@@ -25,24 +25,24 @@ const perHostBytes = 128 << 10
 // maxSlots is the ceiling where nothing else limits.
 const maxSlots = 1 << 16
 
-// thisMachine raises the soft limit of open files to the hard one and reads what is
+// ownResources raises the soft limit of open files to the hard one and reads what is
 // available. A limit that cannot be read is unknown.
-func thisMachine() *Machine {
-	return &Machine{OpenFiles: raiseFiles() - openFiles(), Memory: memAvailable()}
+func ownResources() *Resources {
+	return &Resources{OpenFiles: raiseFiles() - openFiles(), Memory: memAvailable()}
 }
 
 // slots is how many hosts may be connected at once: the cap that was asked for
 // (0: none), and what descriptors and memory allow, never below 1.
-func (m *Machine) slots(fanout, hosts, perHost, reserved int) int {
+func (r *Resources) slots(fanout, hosts, perHost, reserved int) int {
 	n := min(max(hosts, 1), maxSlots)
 	if fanout > 0 {
 		n = min(n, fanout)
 	}
-	if m.OpenFiles != 0 {
-		n = min(n, (m.OpenFiles-reserveFDs-reserved)/max(perHost, 1))
+	if r.OpenFiles != 0 {
+		n = min(n, (r.OpenFiles-reserveFDs-reserved)/max(perHost, 1))
 	}
-	if m.Memory > 0 {
-		n = min(n, int(m.Memory/2/perHostBytes))
+	if r.Memory > 0 {
+		n = min(n, int(r.Memory/2/perHostBytes))
 	}
 	return max(n, 1)
 }
