@@ -76,7 +76,7 @@ func (g *gate) admit(ctx context.Context, addr string) (*ticket, error) {
 		w.release()
 		return nil, err
 	}
-	t := &ticket{gate: g, addr: addr, window: w}
+	t := &ticket{gate: g, window: w}
 	t.lend = time.AfterFunc(lendConnectAfter, t.lendOut)
 	return t, nil
 }
@@ -184,7 +184,6 @@ const (
 // ticket is the permission for one login.
 type ticket struct {
 	gate   *gate
-	addr   string
 	window *window
 	lend   *time.Timer
 

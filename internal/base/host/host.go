@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -206,10 +205,4 @@ func ParsePort(s string) (uint16, error) {
 		return 0, fmt.Errorf("port %q is not a number from 1 to 65535", s)
 	}
 	return uint16(n), nil
-}
-
-// Addr returns the host as an IP address, when it was named by one.
-func (h Host) Addr() (netip.Addr, bool) {
-	a, err := netip.ParseAddr(h.Name)
-	return a, err == nil
 }

@@ -88,15 +88,6 @@ func TestExactReadsBack(t *testing.T) {
 	}
 }
 
-func TestAddr(t *testing.T) {
-	if a, ok := (Host{Name: "::1"}).Addr(); !ok || a.String() != "::1" {
-		t.Errorf("Addr of ::1 = %v, %v", a, ok)
-	}
-	if a, ok := (Host{Name: "web1"}).Addr(); ok {
-		t.Errorf("Addr of web1 = %v, want none", a)
-	}
-}
-
 // What Parse accepts is safe as an argument and reads back to itself.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"web1", "root@web1:22", "[::1]:22", "ssh://u@h:1", "fe80::1%eth0", "-oX", "a b", "a@b@c", "[a]:1", "u:p@h"} {

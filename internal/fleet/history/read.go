@@ -37,13 +37,11 @@ type Result struct {
 	Host    string // as host.Parse reads it
 	Status  string // ok, failed, unreachable, not_started
 	Ran     string // yes, no, unknown
-	Class   string // of the failure, "" for none
 	Exit    int    // -1 = none
 	Signal  string
 	Error   string
 	Missing string // why output is incomplete, "" if it is not
-	Elapsed time.Duration
-	Batch   int // from 1, 0 = there were none
+	Batch   int    // from 1, 0 = there were none
 }
 
 // maxLine bounds a line: the first one holds all names, folded.
@@ -201,8 +199,8 @@ func resultOf(r *output.ResultRecord) Result {
 		exit = *r.Exit
 	}
 	return Result{
-		Host: r.Host, Status: r.Status, Ran: r.Ran, Class: r.Class, Exit: exit, Signal: r.Signal, Error: r.Error,
-		Missing: r.Incomplete, Elapsed: time.Duration(r.ElapsedNS), Batch: r.Batch,
+		Host: r.Host, Status: r.Status, Ran: r.Ran, Exit: exit, Signal: r.Signal, Error: r.Error,
+		Missing: r.Incomplete, Batch: r.Batch,
 	}
 }
 

@@ -16,18 +16,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pageSize of the shared file: one page of counters, one of tail text.
+// pageSize of the shared file.
 const pageSize = 4096
 
 // page is the layout of the shared memory. All fields are used atomically.
 type page struct {
-	ready  uint64 // 1 once the process is about to move data
-	pid    uint64
-	parent uint64 // of pid: the server's process of this connection
-	bytes  uint64 // moved so far
-	stop   uint64 // set by the reader: a source ends, a sink looks for the tail
-	tail   uint64 // length of the tail text, set at the end
-	cost   uint64 // CPU time in ns, set at the end
+	bytes uint64 // moved so far
+	cost  uint64 // CPU time in ns, set at the end
 }
 
 // Counter is a view of a flow's progress, shared between processes by a file.
@@ -43,7 +38,7 @@ func CreateCounter(path string) (*Counter, error) {
 		return nil, fmt.Errorf("create counter: %w", err)
 	}
 	defer f.Close()
-	if err := f.Truncate(2 * pageSize); err != nil {
+	if err := f.Truncate(pageSize); err != nil {
 		return nil, fmt.Errorf("create counter: %w", err)
 	}
 	return mapCounter(f)
@@ -61,10 +56,10 @@ func openCounter(path string) (*Counter, error) {
 
 func mapCounter(f *os.File) (*Counter, error) {
 	info, err := f.Stat()
-	if err != nil || info.Size() != 2*pageSize {
+	if err != nil || info.Size() != pageSize {
 		return nil, fmt.Errorf("map counter %s: not a counter file", f.Name())
 	}
-	memory, err := unix.Mmap(int(f.Fd()), 0, 2*pageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	memory, err := unix.Mmap(int(f.Fd()), 0, pageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return nil, fmt.Errorf("map counter: %w", err)
 	}
@@ -74,24 +69,8 @@ func mapCounter(f *os.File) (*Counter, error) {
 // Close unmaps the counter.
 func (c *Counter) Close() error { return unix.Munmap(c.memory) }
 
-// Ready reports whether the flow is about to move data.
-func (c *Counter) Ready() bool { return atomic.LoadUint64(&c.page.ready) == 1 }
-
 // Bytes returns how many bytes the flow has moved.
 func (c *Counter) Bytes() int64 { return int64(atomic.LoadUint64(&c.page.bytes)) }
-
-// Pid is the process of the flow, once it is ready.
-func (c *Counter) Pid() int { return int(atomic.LoadUint64(&c.page.pid)) }
-
-// Parent is the parent of the flow's process when it started: on a server, the
-// process that carries the connection.
-func (c *Counter) Parent() int { return int(atomic.LoadUint64(&c.page.parent)) }
-
-// Stop asks a source to end its stream, and a sink to keep from now on the end
-// of what it reads.
-func (c *Counter) Stop() { atomic.StoreUint64(&c.page.stop, 1) }
-
-func (c *Counter) stopped() bool { return atomic.LoadUint64(&c.page.stop) == 1 }
 
 // Cost is the CPU time that the flow's process took; 0 until its stream has ended.
 func (c *Counter) Cost() time.Duration { return time.Duration(atomic.LoadUint64(&c.page.cost)) }
@@ -104,22 +83,4 @@ func (c *Counter) finish() {
 	}
 }
 
-// Tail returns the last bytes, at most 4096, that a sink read after Stop; empty
-// until the stream has ended.
-func (c *Counter) Tail() []byte {
-	n := atomic.LoadUint64(&c.page.tail)
-	return append([]byte(nil), c.memory[pageSize:pageSize+min(n, pageSize)]...)
-}
-
-func (c *Counter) begin() {
-	atomic.StoreUint64(&c.page.pid, uint64(os.Getpid()))
-	atomic.StoreUint64(&c.page.parent, uint64(os.Getppid()))
-	atomic.StoreUint64(&c.page.ready, 1)
-}
-
 func (c *Counter) add(n int) { atomic.AddUint64(&c.page.bytes, uint64(n)) }
-
-func (c *Counter) setTail(tail []byte) {
-	n := copy(c.memory[pageSize:], tail)
-	atomic.StoreUint64(&c.page.tail, uint64(n))
-}

@@ -70,8 +70,7 @@ func sink(counter *Counter, in *os.File) error {
 	defer null.Close()
 	from, to := int(in.Fd()), int(null.Fd())
 	pace, ok := newPacer(Resize(from, chunk))
-	counter.begin()
-	for ok && !counter.stopped() {
+	for ok {
 		n, err := splice(from, to, chunk)
 		switch {
 		case err == unix.EAGAIN, err == unix.EINTR:
@@ -86,17 +85,13 @@ func sink(counter *Counter, in *os.File) error {
 	return drain(counter, in)
 }
 
-// drain reads to the end and keeps the tail.
+// drain is a sink for anything that is no wide pipe.
 func drain(counter *Counter, in io.Reader) error {
 	buffer := make([]byte, 256<<10)
-	var tail []byte
 	for {
 		n, err := in.Read(buffer)
 		counter.add(n)
-		tail = append(tail, buffer[max(0, n-pageSize):n]...)
-		tail = tail[max(0, len(tail)-pageSize):]
 		if err == io.EOF {
-			counter.setTail(tail)
 			return nil
 		}
 		if err != nil {
@@ -123,8 +118,7 @@ func source(counter *Counter, out *os.File, random bool, limit int64) error {
 	if !ok {
 		return write(counter, out, buffer, limit)
 	}
-	counter.begin()
-	for sent := int64(0); more(counter, sent, limit); {
+	for sent := int64(0); more(sent, limit); {
 		n, err := lend(int(out.Fd()), next(buffer, sent, limit))
 		switch {
 		case err == unix.EAGAIN, err == unix.EINTR:
@@ -142,8 +136,7 @@ func source(counter *Counter, out *os.File, random bool, limit int64) error {
 
 // write is a source for anything that is no wide pipe.
 func write(counter *Counter, out io.Writer, buffer []byte, limit int64) error {
-	counter.begin()
-	for sent := int64(0); more(counter, sent, limit); {
+	for sent := int64(0); more(sent, limit); {
 		n, err := out.Write(next(buffer, sent, limit))
 		sent += int64(n)
 		counter.add(n)
@@ -157,9 +150,7 @@ func write(counter *Counter, out io.Writer, buffer []byte, limit int64) error {
 	return nil
 }
 
-func more(counter *Counter, sent, limit int64) bool {
-	return !counter.stopped() && (limit == 0 || sent < limit)
-}
+func more(sent, limit int64) bool { return limit == 0 || sent < limit }
 
 // next is what to send next: the buffer, or what is left to the limit.
 func next(buffer []byte, sent, limit int64) []byte {

@@ -19,7 +19,6 @@ type scp struct {
 	*document
 	cipher    string // that the next progress line belongs to; "" if none was named
 	direction record.Direction
-	known     bool   // a command line or a cipher was seen
 	dd        string // the last dd command
 }
 
@@ -46,7 +45,7 @@ func (s *scp) take(line string) bool {
 		return s.progress(match)
 	}
 	if _, ok := alg.Lookup(alg.Cipher, line); ok {
-		s.cipher, s.direction, s.known = line, "", true
+		s.cipher, s.direction = line, ""
 		s.within("scp")
 		return true
 	}
@@ -71,7 +70,7 @@ func (s *scp) command(args []string) bool {
 			cipher = oldNames[name]
 		}
 	}
-	s.cipher, s.direction, s.known = cipher, record.Download, true
+	s.cipher, s.direction = cipher, record.Download
 	if strings.Contains(args[len(args)-1], ":") {
 		s.direction = record.Upload
 	}

@@ -39,7 +39,6 @@ type Entry struct {
 	Key     ssh.PublicKey
 	Comment string
 	Hashed  bool // the host field is hashed
-	Pattern bool // the host field has wildcards or negations
 }
 
 // Where is "file:line".
@@ -188,7 +187,7 @@ func (t *Table) entry(index int32) (Entry, error) {
 		return Entry{}, err
 	}
 	return Entry{File: t.Path, Line: l.Number, Marker: l.Marker, Hosts: l.Hosts, Text: l.Text, Key: key,
-		Comment: comment, Hashed: l.Hashed(), Pattern: l.Pattern}, nil
+		Comment: comment, Hashed: l.Hashed()}, nil
 }
 
 // current returns the table of the file as it is now.
