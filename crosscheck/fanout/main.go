@@ -45,12 +45,13 @@ func main() {
 	rounds := flag.Int("rounds", 5, "rounds of all tools")
 	fanout := flag.Int("f", 64, "hosts at once, for every tool")
 	sshpace := flag.String("sshpace", "sshpace", "the sshpace binary")
+	before := flag.String("before", "", "older ones, separated by commas, measured beside it under their own names")
 	copied := flag.String("copy", "", "copy files instead: a size such as 100M, or 1000x10K; -dir should be on a tmpfs")
 	dir := flag.String("dir", "", "where the servers' folders are made")
 	cheap := flag.Bool("cheap", false, "a server that starts no process instead of sshd")
 	venv := flag.String("venv", "", "Python environment with parallel-ssh and asyncssh")
 	flag.Parse()
-	p := params{n: *n, rounds: *rounds, fanout: *fanout, knownBytes: *knownBytes, copied: *copied, cheap: *cheap, dir: *dir, sshpace: *sshpace, venv: *venv, only: *only}
+	p := params{n: *n, rounds: *rounds, fanout: *fanout, knownBytes: *knownBytes, copied: *copied, cheap: *cheap, dir: *dir, sshpace: *sshpace, before: *before, venv: *venv, only: *only}
 	if err := run(context.Background(), p); err != nil {
 		fmt.Fprintf(os.Stderr, "fanout: %v\n", err)
 		os.Exit(1)
@@ -59,9 +60,10 @@ func main() {
 
 // params are the flags.
 type params struct {
-	n, rounds, fanout, knownBytes    int
-	copied, dir, sshpace, venv, only string
-	cheap                            bool
+	n, rounds, fanout, knownBytes int
+	copied, dir, venv, only       string
+	sshpace, before               string
+	cheap                         bool
 }
 
 func run(ctx context.Context, p params) error {
@@ -76,6 +78,9 @@ func run(ctx context.Context, p params) error {
 	list, what := lab.tools(p.sshpace, p.venv, p.fanout), "true"
 	if p.copied != "" {
 		list, what = lab.copyTools(p.sshpace, p.fanout), "copy of "+p.copied
+	}
+	if p.before != "" {
+		list = append(list, lab.older(p)...)
 	}
 	tools := available(chosen(list, p.only))
 	for i := range tools {
@@ -104,6 +109,23 @@ func run(ctx context.Context, p params) error {
 		}
 	}
 	return table(tools, what, p)
+}
+
+// older are the ways of other sshpaces.
+func (l *lab) older(p params) (all []tool) {
+	for _, binary := range strings.Split(p.before, ",") {
+		list := l.tools(binary, p.venv, p.fanout)
+		if p.copied != "" {
+			list = l.copyTools(binary, p.fanout)
+		}
+		for _, t := range list {
+			if rest, ours := strings.CutPrefix(t.name, "sshpace"); ours {
+				t.name = binary + rest
+				all = append(all, t)
+			}
+		}
+	}
+	return all
 }
 
 // cost of one run of one tool.
@@ -163,10 +185,17 @@ type tool struct {
 	costs  []cost
 }
 
-// chosen are the tools that only names, ourselves always first.
+// chosen are the tools that only names, whole or by a part of the name that no tool has
+// as a whole, ourselves always first.
 func chosen(tools []tool, only string) []tool {
+	isWhole := func(word string) bool {
+		return slices.ContainsFunc(tools, func(t tool) bool { return t.name == word })
+	}
+	words := strings.Split(only, ",")
+	whole := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !isWhole(w) })
+	parts := slices.DeleteFunc(words, isWhole)
 	return slices.DeleteFunc(tools, func(t tool) bool {
-		return !slices.ContainsFunc(strings.Split(only, ","), func(word string) bool { return strings.Contains(t.name, word) })
+		return !slices.Contains(whole, t.name) && !slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(t.name, part) })
 	})
 }
 

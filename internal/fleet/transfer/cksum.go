@@ -143,20 +143,49 @@ func (s *side) shell(program string, input io.Reader, size int64) ([]byte, error
 	late := time.AfterFunc(limit, cancel)
 	defer late.Stop()
 	line, head := remotesh.Command(program)
-	all := io.Reader(bytes.NewReader(head))
-	if input != nil {
-		all = io.MultiReader(all, told{input, func() { late.Reset(limit) }})
-	}
+	all := &stdin{head: bytes.NewReader(head), input: input, told: func() { late.Reset(limit) }}
 	return s.ch.Exec(ctx, line, all)
 }
 
-// told is a reader that calls read at every step.
-type told struct {
-	io.Reader
-	read func()
+// stdin is what a program gets: itself, and then its input. told is called at every step
+// of that.
+type stdin struct {
+	head  *bytes.Reader
+	input io.Reader // may be nil
+	told  func()
 }
 
-func (t told) Read(p []byte) (int, error) {
-	t.read()
-	return t.Reader.Read(p)
+// Read reads the head, then the input.
+func (s *stdin) Read(p []byte) (int, error) {
+	switch {
+	case s.head.Len() > 0:
+		return s.head.Read(p)
+	case s.input == nil:
+		return 0, io.EOF
+	}
+	s.told()
+	return s.input.Read(p)
+}
+
+// WriteTo lets the input write itself if it can.
+func (s *stdin) WriteTo(w io.Writer) (int64, error) {
+	n, err := s.head.WriteTo(w)
+	if s.input == nil || err != nil {
+		return n, err
+	}
+	buf := buffers.Get().(*[255 << 10]byte)
+	defer buffers.Put(buf)
+	more, err := io.CopyBuffer(toldWriter{w, s.told}, s.input, buf[:])
+	return n + more, err
+}
+
+// toldWriter calls told at every step.
+type toldWriter struct {
+	io.Writer
+	told func()
+}
+
+func (t toldWriter) Write(p []byte) (int, error) {
+	t.told()
+	return t.Writer.Write(p)
 }

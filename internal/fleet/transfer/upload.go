@@ -22,6 +22,8 @@ type Upload struct {
 	// Sources gives what a host gets, in general the same for all.
 	Sources func(h host.Host) ([]*Source, error)
 	Dest    string // a folder if it ends with a slash, exists as one, or there are many sources; %h is the host's name
+
+	shelf shelf
 }
 
 // Dialogue copies to one host; see fleet.Dialogue.
@@ -37,7 +39,7 @@ func (u *Upload) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) er
 	defer c.Close()
 	stop := context.AfterFunc(ctx, func() { ch.Close() })
 	defer stop()
-	p := &put{side: side{Options: u.Options, ctx: ctx, host: h.String(), client: c, ch: ch}, fresh: map[string]bool{}, there: map[string]bool{}, inside: map[string]sftp.Attrs{}}
+	p := &put{side: side{Options: u.Options, ctx: ctx, host: h.String(), client: c, ch: ch}, fresh: map[string]bool{}, there: map[string]bool{}, inside: map[string]sftp.Attrs{}, shelf: &u.shelf}
 	if err := p.all(sources, ForHost(u.Dest, h.Name)); err != nil {
 		p.fail(ForHost(u.Dest, h.Name), err)
 	}
@@ -52,6 +54,7 @@ type put struct {
 	there   map[string]bool // of those, the ones that are there by now
 	noTar   bool            // the host has no tar that we can run
 	noCat   bool            // or cat did not do what it should
+	shelf   *shelf
 	mu2     sync.Mutex
 	inside  map[string]sftp.Attrs // what folders of parts are, memo
 }

@@ -325,33 +325,25 @@ func (ch *Channel) send(messages ...[]byte) (ahead bool, err error) {
 	return false, ch.conn.carrier.Send(messages...)
 }
 
-// atOnce is how many packets of data leave together: what pipes hold, into which sshd
-// puts them.
-const atOnce = 2
-
-// packets are for data on their way.
-var packets = sync.Pool{New: func() any { return new([atOnce * (maxPacket + 16)]byte) }}
+// atOnce is how many packets of data leave together: as much as sshd reads at once
+// (packet.c, ssh_packet_process_read).
+const atOnce = 8
 
 // Write sends data as the server takes it; io.EOF is the end of the channel.
 func (ch *Channel) Write(p []byte) (sent int, err error) {
-	buf := packets.Get().(*[atOnce * (maxPacket + 16)]byte)
-	defer packets.Put(buf)
+	if len(p) == 0 {
+		return 0, nil
+	}
+	var head []byte
 	for len(p) > 0 {
 		n, err := ch.reserve(len(p))
 		if err != nil {
 			return sent, err
 		}
-		list := make([][]byte, 0, atOnce)
-		to := buf[:0]
-		for rest := p[:n]; len(rest) > 0; {
-			part := rest[:min(len(rest), int(ch.most))]
-			rest = rest[len(part):]
-			start := len(to)
-			to = packet.AppendNumber(append(to, msgData), ch.remote)
-			to = append(packet.AppendNumber(to, uint32(len(part))), part...)
-			list = append(list, to[start:])
+		if head == nil {
+			head = numbered(msgData, ch.remote)
 		}
-		if _, err := ch.send(list...); err != nil {
+		if err := ch.conn.sendData(head, p[:n], int(ch.most)); err != nil {
 			return sent, err
 		}
 		sent += n

@@ -46,6 +46,13 @@ func (s *server) Send(list ...[]byte) error {
 	return nil
 }
 
+func (s *server) SendData(head, data []byte, most int) error {
+	for part := range slices.Chunk(data, most) {
+		s.told <- packet.AppendText(bytes.Clone(head), part)
+	}
+	return nil
+}
+
 func (s *server) Close() error { s.once.Do(func() { close(s.closed) }); return nil }
 
 // say says something, unless the connection has ended.
@@ -374,7 +381,10 @@ func (s *script) Receive() ([]byte, error) {
 	return p, nil
 }
 func (*script) Send(...[]byte) error { return nil }
-func (*script) Close() error         { return nil }
+
+func (*script) SendData([]byte, []byte, int) error { return nil }
+
+func (*script) Close() error { return nil }
 
 // FuzzServer: whatever a server says, a session ends, is handed no more than was
 // allowed, and told of its end once.

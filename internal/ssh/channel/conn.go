@@ -19,6 +19,9 @@ type Carrier interface {
 	Receive() ([]byte, error)
 	// Send sends packets, as many as it can at once. They may be reused afterwards.
 	Send(messages ...[]byte) error
+	// SendData sends data as messages that consist of head and a string of at most
+	// so many bytes; all of them at once, if it can. Both may be reused afterwards.
+	SendData(head, data []byte, most int) error
 	// Close ends the connection, and a Receive that waits.
 	Close() error
 }
@@ -223,6 +226,23 @@ func (c *Conn) request(message []byte) error {
 		return err
 	}
 	return c.carrier.Send(message)
+}
+
+// sendData sends data, unless it was sent ahead.
+func (c *Conn) sendData(head, data []byte, most int) error {
+	if c.hasAhead() {
+		first := packet.AppendText(bytes.Clone(head), data[:min(len(data), most)])
+		if ahead, err := c.sentAhead(first); ahead || err != nil {
+			return err
+		}
+	}
+	return c.carrier.SendData(head, data, most)
+}
+
+func (c *Conn) hasAhead() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.ahead) > 0
 }
 
 // sentAhead tells whether a packet was sent ahead.

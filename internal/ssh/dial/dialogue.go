@@ -133,7 +133,7 @@ func (c conversation) Exec(ctx context.Context, line string, input io.Reader) ([
 	sending.Go(func() {
 		buf := takeBuffer()
 		defer giveBuffer(buf)
-		io.CopyBuffer(struct{ io.Writer }{s.ch}, struct{ io.Reader }{input}, buf[:])
+		io.CopyBuffer(struct{ io.Writer }{s.ch}, input, buf[:])
 		s.ch.CloseWrite()
 	})
 	s.run(nil)

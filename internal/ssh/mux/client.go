@@ -7,6 +7,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/ssh/channel"
+	"sshpace/internal/ssh/packet"
 )
 
 // Client is the connection of the master at path, for channels of any kind. Closing
@@ -34,8 +35,21 @@ func (c carrier) Receive() ([]byte, error) {
 
 // Send sends packets.
 func (c carrier) Send(packets ...[]byte) error {
-	for _, packet := range packets {
-		if err := c.send([]byte{0}, packet); err != nil {
+	for _, p := range packets {
+		if err := c.send([]byte{0}, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SendData sends data in packets; see channel.Carrier.
+func (c carrier) SendData(head, data []byte, most int) error {
+	for len(data) > 0 {
+		part := data[:min(len(data), most)]
+		data = data[len(part):]
+		begin := packet.AppendNumber(append([]byte{0}, head...), uint32(len(part)))
+		if err := c.send(begin, part); err != nil {
 			return err
 		}
 	}

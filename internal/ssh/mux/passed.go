@@ -62,7 +62,7 @@ func (s *Session) execPassed(ctx context.Context, line string, input io.Reader, 
 		return nil, -1, err
 	}
 	sending.Go(func() {
-		_, _ = io.CopyBuffer(struct{ io.Writer }{in}, struct{ io.Reader }{input}, make([]byte, 64<<10))
+		_, _ = io.CopyBuffer(struct{ io.Writer }{in}, input, make([]byte, 64<<10))
 		in.Close()
 	})
 	var all bytes.Buffer

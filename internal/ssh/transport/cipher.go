@@ -74,11 +74,11 @@ func (g *gcm) step() {
 	binary.BigEndian.PutUint64(g.nonce[4:], n+1)
 }
 
-func (g *gcm) seal(dst []byte, _ uint32, payload []byte) []byte {
+func (g *gcm) seal(dst []byte, _ uint32, head, rest []byte) []byte {
 	start := len(dst)
-	dst = frame(dst, payload, aes.BlockSize, 0)
-	head, body := dst[start:start+4], dst[start+4:]
-	sealed := g.aead.Seal(body[:0], g.nonce[:], body, head)
+	dst = frame(dst, head, rest, aes.BlockSize, 0)
+	length, body := dst[start:start+4], dst[start+4:]
+	sealed := g.aead.Seal(body[:0], g.nonce[:], body, length)
 	g.step()
 	if len(dst)+tag <= cap(dst) {
 		return dst[:len(dst)+tag]
@@ -130,10 +130,10 @@ func (c *chacha) streams(seq uint32) (body, length *chacha20.Cipher, key *[32]by
 	return body, length, key
 }
 
-func (c *chacha) seal(dst []byte, seq uint32, payload []byte) []byte {
+func (c *chacha) seal(dst []byte, seq uint32, head, rest []byte) []byte {
 	body, length, key := c.streams(seq)
 	start := len(dst)
-	dst = frame(dst, payload, plainBlock, 0)
+	dst = frame(dst, head, rest, plainBlock, 0)
 	length.XORKeyStream(dst[start:start+4], dst[start:start+4])
 	body.XORKeyStream(dst[start+4:], dst[start+4:])
 	var mac [tag]byte

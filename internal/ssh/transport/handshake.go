@@ -226,7 +226,7 @@ func parseInit(message []byte) (*proposal, error) {
 func (c *Conn) sendKexInit() {
 	m := c.init()
 	c.kexInit = &proposal{*m, m.marshal()}
-	c.sealLocked(c.kexInit.packet)
+	c.sealLocked(c.kexInit.packet, nil)
 }
 
 func (c *Conn) init() *kexInit {
@@ -294,7 +294,7 @@ func (c *Conn) exchange(theirs *proposal) error {
 		return err
 	}
 	c.mu.Lock()
-	c.sealLocked(packet.AppendText([]byte{msgKexECDHInit}, o.public))
+	c.sealLocked(packet.AppendText([]byte{msgKexECDHInit}, o.public), nil)
 	err = c.flushLocked()
 	c.mu.Unlock()
 	if err != nil {
@@ -457,10 +457,10 @@ func (c *Conn) changeKeys(k *keys) error {
 func (c *Conn) changeOurs(up sealer) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sealLocked([]byte{msgNewKeys})
+	c.sealLocked([]byte{msgNewKeys}, nil)
 	c.sealer, c.send, c.kexInit = up, c.send.renewed(c.strict), nil
 	for _, p := range c.pending {
-		c.sealLocked(p)
+		c.sealLocked(p, nil)
 	}
 	c.pending = nil
 	if c.loggedIn || c.in.Buffered() == 0 {

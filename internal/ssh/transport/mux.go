@@ -6,6 +6,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/ssh/channel"
+	"sshpace/internal/ssh/packet"
 )
 
 // Mux gives the connection channels, after Authenticate. What was asked for ahead
@@ -50,8 +51,25 @@ func (c carrier) Receive() ([]byte, error) { return c.next() }
 func (c carrier) Send(packets ...[]byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, packet := range packets {
-		c.queueLocked(packet)
+	for _, p := range packets {
+		c.queueLocked(p, nil)
+	}
+	return c.flushLocked()
+}
+
+// SendData sends data in packets; see channel.Carrier.
+func (c carrier) SendData(head, data []byte, most int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.kexInit == nil {
+		const around = 64 // of a packet of data
+		c.out = withBulk(c.out, len(data)+(len(data)/most+1)*around)
+	}
+	var text [16]byte
+	for len(data) > 0 {
+		part := data[:min(len(data), most)]
+		data = data[len(part):]
+		c.queueLocked(packet.AppendNumber(append(text[:0], head...), uint32(len(part))), part)
 	}
 	return c.flushLocked()
 }

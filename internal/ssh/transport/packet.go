@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 
 	"golang.org/x/crypto/ssh"
@@ -45,8 +46,8 @@ const (
 // sealer makes payloads into packets, opener packets into payloads.
 type (
 	sealer interface {
-		// seal appends the packet to dst.
-		seal(dst []byte, seq uint32, payload []byte) []byte
+		// seal appends the packet to dst; its payload are both parts.
+		seal(dst []byte, seq uint32, head, rest []byte) []byte
 	}
 	opener interface {
 		// open reads a packet; its payload is not empty and the caller's own.
@@ -164,20 +165,20 @@ func (c *Conn) next() ([]byte, error) {
 func (c *Conn) queue(payload []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.queueLocked(payload)
+	c.queueLocked(payload, nil)
 }
 
-func (c *Conn) queueLocked(payload []byte) {
+func (c *Conn) queueLocked(head, rest []byte) {
 	if c.kexInit != nil {
-		c.pending = append(c.pending, append([]byte(nil), payload...))
+		c.pending = append(c.pending, slices.Concat(head, rest))
 		return
 	}
-	c.sealLocked(payload)
+	c.sealLocked(head, rest)
 }
 
-func (c *Conn) sealLocked(payload []byte) {
-	c.out = c.sealer.seal(c.out, c.send.seq, payload)
-	c.send.add(len(payload))
+func (c *Conn) sealLocked(head, rest []byte) {
+	c.out = c.sealer.seal(c.out, c.send.seq, head, rest)
+	c.send.add(len(head) + len(rest))
 }
 
 // flush sends what waits, in one write.
@@ -192,8 +193,8 @@ func (c *Conn) flushLocked() error {
 		return nil
 	}
 	_, err := c.net.Write(c.out)
-	const keep = 80 << 10 // two packets of 32 KiB, as channels send them
 	if c.out = c.out[:0]; cap(c.out) > keep {
+		giveBulk(c.out)
 		c.out = nil
 	}
 	return err
@@ -204,8 +205,8 @@ type plain struct{}
 
 const plainBlock = 8
 
-func (plain) seal(dst []byte, _ uint32, payload []byte) []byte {
-	return frame(dst, payload, plainBlock, 4)
+func (plain) seal(dst []byte, _ uint32, head, rest []byte) []byte {
+	return frame(dst, head, rest, plainBlock, 4)
 }
 
 func (plain) open(r io.Reader, _ uint32) ([]byte, error) {
@@ -226,15 +227,16 @@ func (plain) open(r io.Reader, _ uint32) ([]byte, error) {
 
 // frame appends length, padding length, payload and padding. counted is how many
 // of the four bytes of the length count towards the multiple of block.
-func frame(dst, payload []byte, block, counted int) []byte {
+func frame(dst, head, rest []byte, block, counted int) []byte {
 	const least = 4
-	padding := block - (counted+1+len(payload))%block
+	size := len(head) + len(rest)
+	padding := block - (counted+1+size)%block
 	if padding < least {
 		padding += block
 	}
-	dst = binary.BigEndian.AppendUint32(dst, uint32(1+len(payload)+padding))
+	dst = binary.BigEndian.AppendUint32(dst, uint32(1+size+padding))
 	dst = append(dst, byte(padding))
-	dst = append(dst, payload...)
+	dst = append(append(dst, head...), rest...)
 	n := len(dst)
 	dst = append(dst, make([]byte, padding)...)
 	_, _ = rand.Read(dst[n:]) // never fails
