@@ -2,12 +2,12 @@ package mux
 
 import (
 	"context"
+	"encoding/binary"
 	"net"
 
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/ssh/channel"
-	"sshpace/internal/ssh/packet"
 )
 
 // Client is the connection of the master at path, for channels of any kind. Closing
@@ -48,7 +48,7 @@ func (c carrier) SendData(head, data []byte, most int) error {
 	for len(data) > 0 {
 		part := data[:min(len(data), most)]
 		data = data[len(part):]
-		begin := packet.AppendNumber(append([]byte{0}, head...), uint32(len(part)))
+		begin := binary.BigEndian.AppendUint32(append([]byte{0}, head...), uint32(len(part)))
 		if err := c.send(begin, part); err != nil {
 			return err
 		}
