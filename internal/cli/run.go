@@ -302,7 +302,7 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	case summary.Lost != nil:
 		return &Error{
 			What: "output is incomplete: " + summary.Lost.Error(), Code: f.exitCode(&summary),
-			Hint: "make room; the commands were not disturbed, see sshpace run --history for how they ended",
+			Hint: "make room; the commands were not disturbed" + f.recorded(", see sshpace run --history for how they ended", ""),
 		}
 	}
 	return f.verdict(&summary)
@@ -313,10 +313,26 @@ func (f *runFlags) verdict(s *fleet.Summary) error {
 	if s.Stopped != "" && s.NotStarted > 0 {
 		return &Error{
 			What: fmt.Sprintf("stopped in %s; %d of %d hosts were not started", s.Stopped, s.NotStarted, s.Total()), Code: f.exitCode(s),
-			Hint: "sshpace run --rerun not-started goes on with them",
+			Hint: f.goOn(),
 		}
 	}
 	return exitWithCode(f.exitCode(s))
+}
+
+// goOn says how the hosts that were not started get the same.
+func (f *runFlags) goOn() string {
+	if f.dialogue != nil {
+		return f.recorded("the same with -w @last:not-started goes on with them", "no history knows this run, --no-record: name them with -w")
+	}
+	return f.recorded("sshpace run --rerun not-started goes on with them", "--rerun does not know this run, --no-record: name them with -w")
+}
+
+// recorded is the one text where the history knows this run, the other where it does not.
+func (f *runFlags) recorded(known, unknown string) string {
+	if f.noRecord {
+		return unknown
+	}
+	return known
 }
 
 func (f *runFlags) exitCode(s *fleet.Summary) int {
