@@ -17,6 +17,7 @@ import (
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/near"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/terminal"
 )
 
@@ -58,7 +59,7 @@ func hintOf(err error) string { return fault.HintOf(err) }
 // Main runs one command line, args[0] being the name of the program, and
 // returns the exit code.
 func Main(ctx context.Context, sys System, args []string) int {
-	if err := enoughFiles(); err != nil {
+	if err := withHint(proc.EnoughFiles(), "raise the limit: ulimit -n 1024"); err != nil {
 		return conclude(sys.Stderr, err)
 	}
 	mode := compatMode(args[0])

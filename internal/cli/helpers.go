@@ -25,19 +25,19 @@ var helperPrograms = map[string]func(ctx context.Context, args []string) (exit i
 		signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM) // its end is that of its input
 		return 1, workdir.Keep(args[0], os.Stdin)
 	},
-	"native-server": func(_ context.Context, args []string) (int, error) {
-		if len(args) != 3 {
-			return 2, errors.New("native-server: want host key, authorized key and home")
-		}
-		return 1, wire.ServeOne(os.Stdin, args[0], args[1], args[2])
-	},
+	"native-server": server(wire.ServeOne),
 	"native-client": wire.ClientMain,
-	"old-server": func(_ context.Context, args []string) (int, error) {
+	"old-server":    server(oldserver.ServeOne),
+}
+
+// server serves one connection, which is its standard input.
+func server(serve func(socket *os.File, hostKey, authorizedKeys, home string) error) func(context.Context, []string) (int, error) {
+	return func(_ context.Context, args []string) (int, error) {
 		if len(args) != 3 {
-			return 2, errors.New("old-server: want host key, authorized key and home")
+			return 2, errors.New("want host key, authorized keys and home")
 		}
-		return 1, oldserver.ServeOne(os.Stdin, args[0], args[1], args[2])
-	},
+		return 1, serve(os.Stdin, args[0], args[1], args[2])
+	}
 }
 
 // helperMark is the first argument that leads to a helper program.

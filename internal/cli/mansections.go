@@ -9,9 +9,6 @@ import (
 	"sshpace/internal/show/manual"
 )
 
-// term is a word and what it stands for.
-type term struct{ word, meaning string }
-
 // exitStatus are the exit codes for people; README.md has the same.
 var exitStatus = []struct {
 	code    int
@@ -28,7 +25,7 @@ var exitStatus = []struct {
 }
 
 // files are what sshpace reads and writes.
-var files = []term{
+var files = [][2]string{
 	{"~/.local/state/sshpace/results/", "results of bench, where --out names no file; $XDG_STATE_HOME/sshpace where that is set. A file is never written over: report and compare read them."},
 	{"~/.local/state/sshpace/machines/", "limits that machine measured, one file for each machine; reports name what limits SSH by them."},
 	{"~/.local/state/sshpace/runs/", "what run, copy and fetch did; --history lists it, and --no-record keeps nothing."},
@@ -43,21 +40,17 @@ var glossaryOf = map[string]bool{"sshpace": true, "bench": true, "report": true,
 func sections(p *manual.Page, cmd *cobra.Command) {
 	p.Line(".SH EXIT STATUS")
 	for _, e := range exitStatus {
-		entry(p, term{strconv.Itoa(e.code), e.meaning})
+		p.Entry(strconv.Itoa(e.code), e.meaning)
 	}
 	p.Line(".SH FILES")
 	for _, f := range files {
-		entry(p, f)
+		p.Entry(f[0], f[1])
 	}
 	if !glossaryOf[cmd.Name()] {
 		return
 	}
 	p.Line(".SH GLOSSARY")
 	for _, word := range document.Glossary {
-		entry(p, term{word.Name, word.Value})
+		p.Entry(word.Name, word.Value)
 	}
-}
-
-func entry(p *manual.Page, t term) {
-	p.Line(".TP\n\\fB%s\\fR\n%s", manual.Escaped(t.word), manual.Escaped(t.meaning))
 }

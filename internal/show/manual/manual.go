@@ -27,6 +27,11 @@ func (p *Page) Text(s string) {
 	}
 }
 
+// Entry writes a word and what it stands for.
+func (p *Page) Entry(word, meaning string) {
+	p.Line(".TP\n\\fB%s\\fR\n%s", Escaped(word), Escaped(meaning))
+}
+
 // Verbatim writes lines as they are.
 func (p *Page) Verbatim(lines []string) {
 	p.Line(".PP\n.nf\n.RS 2")

@@ -1,4 +1,4 @@
-package cli
+package proc
 
 import (
 	"fmt"
@@ -9,13 +9,12 @@ import (
 // work: below it the Go runtime itself gives up at its event queue.
 const leastFiles = 32
 
-// enoughFiles refuses to start under a limit of open files (ulimit -n) that is
-// too small for any command.
-func enoughFiles() error {
+// EnoughFiles is an error under a limit of open files (getrlimit(2)) that is too small for
+// any program in Go.
+func EnoughFiles() error {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil || limit.Max >= leastFiles {
 		return nil
 	}
-	return withHint(fmt.Errorf("this process may open %d files only, and needs %d", limit.Max, leastFiles),
-		"raise the limit: ulimit -n 1024")
+	return fmt.Errorf("this process may open %d files only, and needs %d", limit.Max, leastFiles)
 }
