@@ -192,10 +192,12 @@ func usable(found string) (text string) {
 var foundLine = regexp.MustCompile(`(?m)^[ \t]*(@\S+)?[ \t]*[^# \t]\S*[ \t]+(\S+[ \t]+\S+).*$`)
 
 // foundKeys are the marks and keys of what ssh-keygen -F prints: split writes names
-// plainly.
+// plainly, and a key that two lines name alike once.
 func foundKeys(found string) (keys []string) {
 	for _, m := range foundLine.FindAllStringSubmatch(found, -1) {
-		keys = append(keys, m[1]+" "+m[2])
+		if key := m[1] + " " + m[2]; !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
 	}
 	return keys
 }

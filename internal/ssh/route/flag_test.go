@@ -3,6 +3,7 @@ package route
 import (
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -75,5 +76,23 @@ func TestInstalledRelease(t *testing.T) {
 		if (err == nil) != (refusal == nil) {
 			t.Errorf("IPQoS %s: %v, ssh: %v", word, err, refusal)
 		}
+	}
+}
+
+// "Match !final" asks for a second pass up to OpenSSH 10.0, which only the installed ssh can tell:
+// names are those of HostName then, and "Match canonical" holds.
+func TestSecondPassOfTheInstalledRelease(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "config")
+	text := "Match !final host other\nHost * !10.0.0.7\nUser nobody\nHost *\nHostName web1\nMatch canonical all\nIdentityAgent /key\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	i := invocation{connection: Connection{Config: config}, host: host.Host{Name: "10.0.0.7"}}
+	usual, err := sshG(t, invocation{connection: Connection{Config: "none"}, host: host.Host{Name: "usual"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if what := check(t, usual, i); what != "" {
+		t.Error(what)
 	}
 }

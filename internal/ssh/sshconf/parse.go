@@ -239,6 +239,9 @@ func (r *reader) match(p *place, in input) error {
 	for _, c := range criteria {
 		asks := c.kind == byFinal && !(c.negate && in.version.AtLeast(notFinal))
 		r.config.wantFinal = r.config.wantFinal || asks
+		if c.kind == byFinal && c.negate && in.version == (Version{}) {
+			r.config.gaps = append(r.config.gaps, Gap{Reason: "a second pass for Match !final depends on the release of ssh", Origin: p.origin()})
+		}
 	}
 	return nil
 }
