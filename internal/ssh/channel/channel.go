@@ -312,8 +312,8 @@ func (ch *Channel) ask(n int) {
 }
 
 // send sends on a channel that has not ended, unless the packet was sent ahead.
-func (ch *Channel) send(messages ...[]byte) (ahead bool, err error) {
-	if ahead, err := ch.conn.sentAhead(messages[0]); ahead || err != nil {
+func (ch *Channel) send(message []byte) (ahead bool, err error) {
+	if ahead, err := ch.conn.sentAhead(message); ahead || err != nil {
 		return ahead, err
 	}
 	ch.mu.Lock()
@@ -322,7 +322,7 @@ func (ch *Channel) send(messages ...[]byte) (ahead bool, err error) {
 	if over {
 		return false, io.EOF
 	}
-	return false, ch.conn.carrier.Send(messages...)
+	return false, ch.conn.carrier.Send(message)
 }
 
 // atOnce is how many packets of data leave together: as much as sshd reads at once

@@ -228,21 +228,12 @@ func (c *Conn) request(message []byte) error {
 	return c.carrier.Send(message)
 }
 
-// sendData sends data, unless it was sent ahead.
+// sendData sends data, which never is sent ahead; that none would come may have been.
 func (c *Conn) sendData(head, data []byte, most int) error {
-	if c.hasAhead() {
-		first := packet.AppendText(bytes.Clone(head), data[:min(len(data), most)])
-		if ahead, err := c.sentAhead(first); ahead || err != nil {
-			return err
-		}
+	if _, err := c.sentAhead(head); err != nil {
+		return err
 	}
 	return c.carrier.SendData(head, data, most)
-}
-
-func (c *Conn) hasAhead() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.ahead) > 0
 }
 
 // sentAhead tells whether a packet was sent ahead.
