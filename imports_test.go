@@ -88,7 +88,7 @@ verdict/verdicttest: base/alg measure/model/sim measure/plan record verdict/rank
 verdict/choice: base/alg base/fault record sys/bounded verdict/rank
 verdict/advise: base/alg record verdict/choice verdict/rank
 verdict/apply: base/alg base/fault base/shell base/termsafe measure/loopback record ssh/openssh ssh/route sys/bounded sys/edit sys/safedir sys/workdir verdict/advise verdict/choice verdict/rank
-verdict/prove: base/alg base/fault base/stats base/termsafe base/unit measure/drive measure/lab measure/model measure/testbed measure/workload record sys/workdir verdict/advise
+verdict/prove: base/alg base/fault base/stats base/termsafe base/unit measure/drive measure/lab measure/model measure/plan measure/testbed measure/workload record sys/workdir verdict/advise
 verdict/doctor: base/alg base/shell measure/handshake measure/symptoms
 fleet/fleettest:
 fleet/hostset: base/host base/wildcard

@@ -245,7 +245,7 @@ type Slice struct {
 	ClientCPUNS  *time.Duration `json:"client_cpu_ns,omitempty"`
 	ServerCPUNS  *time.Duration `json:"server_cpu_ns,omitempty"`
 	HarnessCPUNS time.Duration  `json:"harness_cpu_ns,omitempty"` // source and sink
-	Long         bool           `json:"long,omitempty"`           // several times as long as others: shows what each costs besides its bytes
+	Long         bool           `json:"long,omitempty"`           // several times as long as others: shows throughput
 	Steady       *Steady        `json:"steady,omitempty"`         // for throughput
 }
 

@@ -186,19 +186,25 @@ var calibration = []int64{128 << 10, 256 << 10, 256 << 10}
 // or twice the size in the next run, and came out up to 4 % costlier for its client.
 const packet = 32 << 10
 
-// longer slices are to show what all cost besides their bytes, and those from steady on
-// throughput.
+// Slices shorter than brief are to differ in size from the others of their connection, longer
+// ones are to show throughput, and those from steady on what both sides do on a CPU each.
 const (
+	brief  = time.Millisecond
 	longer = 4 * time.Millisecond
 	steady = settling + leastSteady
 )
 
 // leastLong is the smallest of these: 16 packets. With 4, as the slowest ciphers had
 // them, both sides seldom work side by side: 3DES came out a quarter too slow. Short slices
-// have as many bytes as the pipes keep at most.
+// have as many bytes as the pipes keep at most, and brief ones a third of that: what slices
+// cost besides their bytes is the same between 64 KiB and that.
 const (
-	leastLong = 512 << 10
-	mostLong  = 128 << 20
+	leastBrief = 2 * packet
+	mostBrief  = mostShort / 3 / packet * packet
+	leastShort = 3 * packet
+	mostShort  = widePipe
+	leastLong  = 512 << 10
+	mostLong   = 128 << 20
 )
 
 // patience is how much longer than its CPU time a slice may take, as on a slow
@@ -236,8 +242,10 @@ func sizeFor(length time.Duration, perByte float64) int64 {
 		return bounded(leastLong*math.Ceil(bytes/leastLong), leastLong, mostLong)
 	case length > longer:
 		return bounded(packet*math.Round(bytes/packet), leastLong, mostLong)
+	case length < brief:
+		return bounded(packet*math.Round(bytes/packet), leastBrief, mostBrief)
 	}
-	return bounded(packet*math.Round(bytes/packet), packet, widePipe)
+	return bounded(packet*math.Round(bytes/packet), leastShort, mostShort)
 }
 
 func bounded(bytes float64, least, most int64) int64 {

@@ -262,8 +262,10 @@ func TestSizeFor(t *testing.T) {
 	}{
 		{time.Millisecond, 2, 15 * packet}, // 500,000 bytes are 15.3 packets
 		{time.Millisecond, 2.2, 14 * packet},
-		{time.Millisecond, 36, packet},
-		{time.Millisecond, 400, packet},
+		{time.Millisecond, 36, leastShort},
+		{time.Millisecond / 2, 2, 8 * packet}, // 250,000 bytes are 7.6
+		{time.Millisecond / 2, 36, leastBrief},
+		{time.Millisecond / 2, 0.3, mostBrief},
 		{time.Millisecond, 0.3, widePipe},
 		{8 * time.Millisecond, 2, 122 * packet},
 		{8 * time.Millisecond, 36, leastLong},

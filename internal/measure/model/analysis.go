@@ -64,7 +64,7 @@ func Analyse(direction record.Direction, cells []alg.Suite, transfers []Transfer
 	works := a.works()
 	predict := additive(a.Cells)
 	if a.Works {
-		predict = fromCosts(works, cores, a.Client.etm)
+		predict = fromCosts(a.Cells, works, coresLeft(cores, transfers), a.Client.etm)
 	}
 	a.Wall = fitSeries(a.Cells, a.observe(transfers, wall), predict, a.Works)
 	for q, s := range map[quantity]*Series{client: &a.Client, server: &a.Server, total: &a.Total} {
@@ -76,6 +76,14 @@ func Analyse(direction record.Direction, cells []alg.Suite, transfers []Transfer
 		}
 	}
 	return a
+}
+
+// coresLeft is how many cores other programs left to client and server, 0 if unknown.
+func coresLeft(cores int, transfers []Transfer) int {
+	if cores == 0 || len(transfers) == 0 {
+		return cores
+	}
+	return max(1, cores-int(math.Round(transfers[0].foreign)))
 }
 
 // slow fills in what other guests added to each cell.
@@ -128,7 +136,7 @@ func (a *Analysis) observe(transfers []Transfer, q quantity) observations {
 		if v, dirty := t.of(q); v.N > 0 && (keep || !dirty) {
 			out.list = append(out.list, observation{
 				cell: a.index[t.Cell.Suite], stretch: stretchOf[id], log: v.Log, variance: v.Err * v.Err,
-				holdout: t.Trial.Role == record.RoleHoldout, pair: pairOf(t.Trial),
+				holdout: t.Trial.Role == record.RoleHoldout, pair: pairOf(t.Trial), chancy: q == wall && t.fewParts,
 			})
 			out.apart = math.Max(out.apart, t.apart[q])
 		}
@@ -153,10 +161,10 @@ func (a *Analysis) works() []work {
 			continue
 		}
 		a.Works = true
-		out[i] = work{more: math.Exp(client.Log), err: client.Err}
+		out[i] = work{more: math.Exp(client.Log), err: client.own}
 		if server.Known {
 			s := math.Exp(server.Log)
-			out[i] = work{math.Max(s, out[i].more), math.Min(s, out[i].more), math.Max(client.Err, server.Err)}
+			out[i] = work{math.Max(s, out[i].more), math.Min(s, out[i].more), math.Max(client.own, server.own)}
 		}
 	}
 	return out

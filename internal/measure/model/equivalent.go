@@ -94,6 +94,7 @@ func (s *Series) pool(cells []int) Figure {
 			out.N += f.N
 			out.Measured += weight * f.Measured
 			out.within += float64(f.N) * f.within
+			out.chancy = f.chancy
 		}
 	}
 	if out.N > 0 {

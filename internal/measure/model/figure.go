@@ -31,6 +31,7 @@ type Figure struct {
 
 	own    float64 // Err without what other cells with its cipher or MAC share
 	within float64 // mean variance of the connections by their slices
+	chancy bool    // luck has its part in the measurement
 	sway   float64 // part of Error that is not the cell's own deviation
 }
 
@@ -64,7 +65,8 @@ func (f *Figure) foretell(i int, predict predictAt, interaction float64) {
 
 // combine weighs measurement and prediction. Where they disagree by far more
 // than both errors allow, the model does not hold for this cell; a single transfer may
-// have been disturbed, and counts less until another has been made.
+// have been disturbed, and a few steady parts of slices been lucky: these count less until there
+// are more.
 func (f *Figure) combine() {
 	f.Known = true
 	switch {
@@ -77,7 +79,7 @@ func (f *Figure) combine() {
 	default:
 		measured, predicted := f.Own*f.Own, f.Error*f.Error
 		if off := f.Measured - f.Predicted; f.Surprise() > contradicting {
-			if f.N > 1 || f.within > 0 {
+			if !f.chancy && (f.N > 1 || f.within > 0) {
 				predicted = math.Max(predicted, off*off-measured)
 			} else {
 				measured = math.Max(measured, off*off/surprising)

@@ -54,8 +54,10 @@ type Transfer struct {
 	ClientWait float64 // share of the time that the client waited for a core
 	ServerWait float64
 
-	apart  [quantities]float64        // standard error that cells with the same cipher or MAC share in this run
-	slowed [quantities]stats.Estimate // by other guests, relative to the machine's best moments
+	foreign  float64                    // cores that other programs kept busy
+	fewParts bool                       // of slices show the throughput of its cell, by which the scheduler's luck shows, too
+	apart    [quantities]float64        // standard error that cells with the same cipher or MAC share in this run
+	slowed   [quantities]stats.Estimate // by other guests, relative to the machine's best moments
 }
 
 // of is one quantity, and whether it rests on quarantined segments alone.

@@ -32,7 +32,8 @@ type observation struct {
 	log      float64
 	variance float64 // that its slices leave; 0 for a transfer by itself
 	holdout  bool
-	pair     int // of the A/A control that it is half of; 0: none
+	pair     int  // of the A/A control that it is half of; 0: none
+	chancy   bool // luck has its part in it
 }
 
 // observations are all of one quantity.
@@ -179,6 +180,7 @@ func (s *Series) means(obs []observation) {
 		sum.weight += weight
 		sum.value += weight * s.freed(o)
 		sum.within += o.variance
+		s.Figures[o.cell].chancy = o.chancy
 		s.Figures[o.cell].N++
 	}
 	for i, sum := range sums {

@@ -109,9 +109,10 @@ func SittingsOf(trials map[int]record.Trial, batches []record.Slices) Sittings {
 	for q := range quantities {
 		out.apart[q] = math.Hypot(out.apart[q], math.Hypot(uneven*out.Probe.Slowed(), shared*min(1, out.Foreign)))
 	}
+	few := fewParts(connections)
 	for i, c := range connections {
 		t := Transfer{Trial: c.trial, Cell: c.trial.Cell(), Stretch: c.stretch}
-		t.apart = out.apart
+		t.apart, t.fewParts, t.foreign = out.apart, few[i], out.Foreign
 		t.Wall, t.Client, t.Server, t.Total = estimates[wall][i], estimates[client][i], estimates[server][i], estimates[total][i]
 		for q := range quantities {
 			t.slowed[q] = slowed[q][i]
@@ -343,16 +344,16 @@ type Excess [quantities]struct {
 // Shares of what a typical slice costs client and server.
 func (e Excess) Shares() (ofClient, ofServer float64) { return e[client].Share, e[server].Share }
 
-// Slices of one connection differ in length so that the excess shows: a long
-// one has at least longFactor times the bytes of the usual one.
+// Slices of one connection differ in length so that the excess shows: by turns, or some of them,
+// as in files of older versions, are several times as long as the others.
 const (
-	shortFactor = 1.5
-	longFactor  = 2.5
-	minLong     = 1 // slices
+	lengthFactor = 1.25 // by which lengths by turns differ at least
+	longFactor   = 2.5  // and those of some slices
+	minLong      = 1    // slices
 )
 
 // excessOf compares short and long slices of the same connections. It is zero
-// where no slices are long.
+// where all have one length.
 func excessOf(connections []*connection) Excess {
 	var out Excess
 	for q := range quantities {
@@ -394,24 +395,40 @@ func (e *Excess) addError(q quantity, connections []*connection, estimates []sta
 	}
 }
 
-// excess solves ns = excess + bytes·cost for short and long slices. typical is
-// what a short slice takes, and weight the inverse of the variance of ns but for a
-// factor.
+// border is the size that parts short slices from longer ones.
+func border(readings []reading) float64 {
+	var sizes []float64
+	for _, r := range readings {
+		if !r.long {
+			sizes = append(sizes, r.bytes)
+		}
+	}
+	if len(sizes) == 0 {
+		return 0
+	}
+	if least, most := slices.Min(sizes), slices.Max(sizes); most > lengthFactor*least {
+		return math.Sqrt(least * most)
+	}
+	return longFactor * stats.Median(sizes)
+}
+
+// excess solves ns = excess + bytes·cost for slices of two lengths. typical is what a slice
+// takes on the mean that is not for throughput, and weight the inverse of the variance of ns but for a factor.
 func (c *connection) excess(q quantity) (ns, typical, weight float64, ok bool) {
 	readings := c.of(q)
-	sizes := make([]float64, len(readings))
-	for i, r := range readings {
-		sizes[i] = r.bytes
-	}
-	usual := stats.Median(sizes)
+	limit := border(readings)
 	var short, long lengths
+	var usual []float64
 	for _, r := range readings {
-		switch {
-		case r.ns[q] <= 0:
+		if r.ns[q] <= 0 {
 			return 0, 0, 0, false
-		case r.bytes >= longFactor*usual:
+		}
+		if !r.long {
+			usual = append(usual, r.ns[q])
+		}
+		if r.bytes > limit {
 			long.add(r, q)
-		case r.bytes <= shortFactor*usual:
+		} else {
 			short.add(r, q)
 		}
 	}
@@ -419,8 +436,10 @@ func (c *connection) excess(q quantity) (ns, typical, weight float64, ok bool) {
 		return 0, 0, 0, false
 	}
 	s, l := short.cost(), long.cost()
-	typical = s / short.inverse()
-	return (s - l) / (short.inverse() - long.inverse()), typical, float64(len(long.logs)) / (typical * typical), true
+	between := short.inverse() - long.inverse()
+	ns = (s - l) / between
+	variance := (s*s/float64(len(short.logs)) + l*l/float64(len(long.logs))) / (between * between)
+	return ns, stats.Mean(usual), 1 / variance, true
 }
 
 // lengths are the slices of about one length of a connection.
@@ -431,9 +450,11 @@ func (l *lengths) add(r reading, q quantity) {
 	l.inverses = append(l.inverses, 1/r.bytes)
 }
 
-// cost is the location in ns per byte.
+// cost is that of the calm slices in ns per byte, as connections are compared.
 func (l *lengths) cost() float64 {
-	return math.Exp(location(slices.Sorted(slices.Values(l.logs))))
+	s := sample{logs: l.logs}
+	s.locate(0, calmQuantile)
+	return math.Exp(s.centre)
 }
 
 func (l *lengths) inverse() float64 { return stats.Mean(l.inverses) }

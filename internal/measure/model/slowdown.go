@@ -16,7 +16,7 @@ import (
 // milliseconds. So cells are compared by their calm slices, and what is left of it in these
 // shows: their cost against that of the best of all.
 const (
-	bestPart = 0.05 // of slices, whose mean stands for the machine's best moments
+	bestPart = 0.1 // of slices, whose mean stands for the machine's best moments
 	// enoughSlices to tell the best of one kind of computation from the others.
 	enoughSlices = 160
 	// parts of the slices, every eighth, whose differences tell the error.

@@ -83,8 +83,14 @@ type fill struct{ ratio, bytes float64 }
 // which is on the way; what the wall shows beyond that is how late we looked.
 func (e *Excess) fill(c *connection, idle float64) fill {
 	var logs, sizes []float64
+	least := 0.0 // bytes: only the larger of two sizes, which is known to be usual
 	for _, r := range c.readings {
-		if !r.long && r.ns[wall] > 0 && r.ns[client] > 0 {
+		if !r.long {
+			least = max(least, r.bytes/lengthFactor)
+		}
+	}
+	for _, r := range c.readings {
+		if !r.long && r.bytes > least && r.ns[wall] > 0 && r.ns[client] > 0 {
 			took := e.free(r, wall)
 			if r.ns[server] > 0 {
 				took = math.Min(took, e.free(r, client)+e.free(r, server)+idle)
@@ -116,6 +122,9 @@ func (e *Excess) idle(connections []*connection) float64 {
 	return math.Max(0, stats.Quantile(all, inTime))
 }
 
+// leastRest is how many times as long a slice is at least to have a rest.
+const leastRest = 1.5
+
 // inTime is the part of the connections that we look at when they are done.
 const inTime = 0.1
 
@@ -123,7 +132,7 @@ const inTime = 0.1
 // a short one: that of a transfer without beginning or end. Each side is one thread, and
 // takes no less on the wall than of a CPU.
 func (f fill) rest(ratio, bytes float64) float64 {
-	if bytes < shortFactor*f.bytes || f.bytes == 0 {
+	if bytes < leastRest*f.bytes || f.bytes == 0 {
 		return ratio
 	}
 	return math.Max((ratio*bytes-f.ratio*f.bytes)/(bytes-f.bytes), 1)

@@ -24,8 +24,7 @@ type seat struct {
 	trials []record.Trial
 	failed int // times it could not be opened, or was lost before it moved much
 	turns  int // since it was opened
-	long   int // of them, those that show what all cost besides their bytes
-	steady int // those that show throughput, of a likely leader
+	long   int // of them, those that show throughput, of a likely leader
 }
 
 // seats lists the connections: cells that identify base, cipher and MAC first,
@@ -140,7 +139,7 @@ func (s *sitting) admit() {
 			seat.trials[i].Shares = seat.trials[0].ID
 		}
 		seat.trials[0].Shares = 0
-		seat.turns, seat.long, seat.steady = 0, 0, 0
+		seat.turns, seat.long = 0, 0
 		step.Trials = append(step.Trials, seat.trials...)
 		s.opening = append(s.opening, seat)
 	}

@@ -58,8 +58,7 @@ type Step struct {
 	Action  Action
 	Trials  []record.Trial
 	Length  time.Duration // of a turn: how much CPU time its bytes may cost the costlier side
-	Long    bool          // a turn that is several times as long as others
-	Steady  bool          // a long one that is for throughput
+	Long    bool          // a turn that is for throughput
 	Round   int           // of a turn
 	Sitting int           // of a turn
 }

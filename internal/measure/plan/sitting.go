@@ -10,10 +10,19 @@ import (
 	"sshpace/internal/record"
 )
 
-// Lengths of turns, and how the time is shared out.
+// Lengths of turns. The noise of a slice hardly depends on its length; what all cost besides
+// their bytes shows in what brief and usual ones differ by, which a connection has by turns.
+// The others are for throughput: in steady ones the scheduler gives each side a CPU soon enough
+// to show how fast a long transfer is. A host of the user's has CPUs of its own: long ones do there.
 const (
-	turnLength  = time.Millisecond // the noise of a slice hardly depends on its length
-	longLength  = 8 * time.Millisecond
+	BriefLength  = time.Millisecond / 2
+	UsualLength  = 3 * BriefLength
+	LongLength   = 8 * time.Millisecond
+	SteadyLength = 80 * time.Millisecond
+)
+
+// How the time is shared out.
+const (
 	probeTurns  = 2   // of each CPU in a pass
 	loginShare  = 0.2 // of the whole time
 	early       = 4   // passes before anything but short turns
@@ -47,8 +56,8 @@ type sitting struct {
 	probes                    []record.Trial
 	queue                     []Step
 	turns                     time.Duration      // wall time of all turns
-	long, steady              account            // of the long ones among them
-	steadyOf                  map[alg.Suite]*int // steady turns of a computation, but for leaders
+	long                      account            // of the long ones among them
+	longOf                    map[alg.Suite]*int // long turns of a computation, but for leaders
 	logins                    logins
 	worth                     *worth
 
@@ -62,7 +71,7 @@ type sitting struct {
 func newSitting(d design) *sitting {
 	s := &sitting{
 		design: d, capacity: max(2, d.env.Capacity), random: d.random(0), total: d.cells(), sitting: 1,
-		steadyOf: map[alg.Suite]*int{}, logins: newLogins(d), worth: newWorth(d), phase: "identifying",
+		longOf: map[alg.Suite]*int{}, logins: newLogins(d), worth: newWorth(d), phase: "identifying",
 	}
 	s.todo = s.seats()
 	return s
@@ -151,7 +160,7 @@ func (s *sitting) nextPass() {
 	var steps []Step
 	for _, seat := range s.open {
 		for _, t := range seat.trials {
-			steps = append(steps, s.short(t))
+			steps = append(steps, s.short(t, s.pass))
 		}
 	}
 	steps = append(steps, s.extra(len(steps))...)
@@ -168,25 +177,19 @@ func (s *sitting) nextPass() {
 	}
 }
 
-// steadyLength is a turn in which the scheduler gives each side a CPU soon enough to show
-// how fast a long transfer is.
-const steadyLength = 80 * time.Millisecond
-
-// Shares of the time of all turns. What all cost besides their bytes is the same for all,
-// and throughput follows from costs: neither needs a turn of every connection. A host of the
-// user's has CPUs of its own: there, long turns are steady ones.
+// Shares of the time of all turns. Throughput follows from costs, so that not every connection
+// needs a turn for it.
 const (
-	longShare       = 0.1
-	steadyShare     = 0.3
-	longShareRemote = 0.25
-	steadyRounds    = 8 // rounds that the user counts, the first of which has steady turns
+	longShare    = 0.25
+	steadyShare  = 0.3
+	steadyRounds = 8 // rounds that the user counts, the first of which has steady turns
 )
 
 // favour is how many turns for throughput a connection of a likely leader has for one of all
 // connections of another computation.
 const favour = 4.0
 
-// account is the time that turns of one kind have had.
+// account is the time that long turns have had.
 type account struct {
 	spent time.Duration
 	turns int // of a connection, in all its directions
@@ -200,75 +203,66 @@ func (a *account) affordable(share float64, all time.Duration) int {
 	return int((share*float64(all) - float64(a.spent)) * float64(a.turns) / float64(a.spent))
 }
 
-// longTurns lets connections move data for longer: in every pass as many as the time
-// allows, those first that had fewest, because the machine must have been the same for short
-// and long ones.
+// longTurns are those for throughput: in every pass as many as the time allows, those first
+// that were served least; where the user counts rounds, each connection has one in one of
+// every so many rounds.
 func (s *sitting) longTurns() (steps []Step) {
-	share := longShare
-	if s.Server == record.ServerRemote {
-		share = longShareRemote
-	}
-	long := Step{Action: Turn, Length: longLength, Long: true, Round: s.round}
-	had := func(a *seat) *int { return &a.long }
-	steps = s.kind(long, &s.long, share, 1, had, func(a *seat) float64 { return float64(a.long) })
-	if s.Server != record.ServerRemote {
-		long.Length, long.Steady = steadyLength, true
-		steps = append(steps, s.kind(long, &s.steady, steadyShare, steadyRounds, s.timed, s.served)...)
-	}
-	return steps
-}
-
-// kind are the turns of one kind in this pass, all like step. had is how many of them a
-// connection had, and those that were served least come first; where the user counts
-// rounds, each has one in one of every so many rounds.
-func (s *sitting) kind(step Step, a *account, share float64, every int, had func(*seat) *int, served func(*seat) float64) (steps []Step) {
+	length, share, every := s.longs()
 	var seats []*seat
 	switch {
 	case s.Rounds > 0 && s.pass%roundPasses == roundPasses/2 && s.rounds()%every == 0:
 		seats = s.open
 	case s.Rounds == 0 && s.pass >= early:
-		seats = s.least(served, a.affordable(share, s.turns))
+		seats = s.least(s.long.affordable(share, s.turns))
 	}
 	for _, seat := range seats {
-		*had(seat)++
-		a.turns++
+		*s.timed(seat)++
+		s.long.turns++
 		for _, t := range seat.trials {
-			step.Trials = []record.Trial{t}
-			steps = append(steps, step)
+			steps = append(steps, Step{Action: Turn, Trials: []record.Trial{t}, Length: length, Long: true, Round: s.round})
 		}
 	}
 	return steps
 }
 
-// timed counts turns for throughput: of each connection of likely leaders, and of all
-// connections that do the same computation together.
+// longs is how long the turns for throughput are, their share of the time of all, and in
+// every how manieth round they are.
+func (s *sitting) longs() (length time.Duration, share float64, every int) {
+	if s.Server == record.ServerRemote {
+		return LongLength, longShare, 1
+	}
+	return SteadyLength, steadyShare, steadyRounds
+}
+
+// timed counts turns for throughput: of each connection of likely leaders, or on a host, and
+// of all connections that do the same computation together.
 func (s *sitting) timed(a *seat) *int {
 	cell := a.trials[0].Cell().Suite
-	if s.leads(cell) {
-		return &a.steady
+	if s.leads(cell) || s.Server == record.ServerRemote {
+		return &a.long
 	}
 	same := alg.Suite{Cipher: cell.Cipher, MAC: alg.Primitive(cell.MAC)}
-	if s.steadyOf[same] == nil {
-		s.steadyOf[same] = new(int)
+	if s.longOf[same] == nil {
+		s.longOf[same] = new(int)
 	}
-	return s.steadyOf[same]
+	return s.longOf[same]
 }
 
 // served is how well a connection is served with these turns: likely leaders are due two
 // before the first of the others, and as many as favour says for each.
 func (s *sitting) served(a *seat) float64 {
 	n := float64(*s.timed(a))
-	if s.leads(a.trials[0].Cell().Suite) {
+	if s.leads(a.trials[0].Cell().Suite) && s.Server != record.ServerRemote {
 		return n/favour - 0.5
 	}
 	return n
 }
 
 // least are n of the open connections that were served least, at random among equals.
-func (s *sitting) least(served func(*seat) float64, n int) []*seat {
+func (s *sitting) least(n int) []*seat {
 	all := slices.Clone(s.open)
 	s.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	slices.SortStableFunc(all, func(a, b *seat) int { return cmp.Compare(served(a), served(b)) })
+	slices.SortStableFunc(all, func(a, b *seat) int { return cmp.Compare(s.served(a), s.served(b)) })
 	return all[:min(max(n, 0), len(all))]
 }
 
@@ -286,9 +280,13 @@ func (s *sitting) singles() []record.Trial {
 	return s.logins.block(s.round, s.elapsed, s.BudgetNS-s.elapsed)
 }
 
-// short is a turn of the usual length.
-func (s *sitting) short(t record.Trial) Step {
-	return Step{Action: Turn, Trials: []record.Trial{t}, Length: turnLength, Round: s.round}
+// short is the nth turn of a connection.
+func (s *sitting) short(t record.Trial, n int) Step {
+	step := Step{Action: Turn, Trials: []record.Trial{t}, Length: UsualLength, Round: s.round}
+	if (t.ID+n)%2 == 0 {
+		step.Length = BriefLength
+	}
+	return step
 }
 
 // extra are further turns of the connections where they help most.
@@ -298,12 +296,12 @@ func (s *sitting) extra(regular int) []Step {
 	}
 	var steps []Step
 	for _, t := range s.worth.wanted(s.open, int(extraShare*float64(regular))) {
-		steps = append(steps, s.short(t))
+		steps = append(steps, s.short(t, s.pass+1))
 	}
 	for _, seat := range s.open {
 		for _, t := range seat.trials {
 			if t.Role == record.RoleHoldout {
-				steps = append(steps, slices.Repeat([]Step{s.short(t)}, heldOut)...)
+				steps = append(steps, slices.Repeat([]Step{s.short(t, s.pass+1)}, heldOut)...)
 			}
 		}
 	}
@@ -317,10 +315,7 @@ func (s *sitting) Moved(step Step, slice record.Slice) {
 		s.turns += slice.WallNS
 		s.open[i].turns++
 	}
-	switch {
-	case step.Steady:
-		s.steady.spent += slice.WallNS
-	case step.Long:
+	if step.Long {
 		s.long.spent += slice.WallNS
 	}
 }
@@ -347,7 +342,8 @@ func (s *sitting) Estimate() time.Duration {
 		return s.BudgetNS
 	}
 	seats := float64(len(s.todo)+len(s.open)+len(s.opening)) * float64(len(s.Directions))
-	turn := float64(roundPasses)*float64(2*turnLength) + float64(2*longLength) + float64(2*steadyLength)/steadyRounds
+	long, _, every := s.longs()
+	turn := float64(roundPasses)*float64(BriefLength+UsualLength) + float64(2*long)/float64(every)
 	opening := float64(len(s.todo)) * float64(s.logins.typical) / 4
 	logins := float64(s.logins.perRound()*len(s.space.Kex)) * float64(s.logins.typical)
 	return saturated(opening + float64(s.Rounds)*(seats*turn+logins))

@@ -69,6 +69,7 @@ func quality(r *rank.Ranking) []Fact {
 	measured, predicted := bases(r)
 	add(len(r.Bulk) > 0, "cells", "%d measured, %d predicted", measured, predicted)
 	add(h.Segments > 0, "quarantine", "%d of %d segments not used for throughput, %d not for cost", h.Quarantined, h.Segments, h.QuarantinedCost)
+	add(r.Slicing.Slices > 0, "a slice besides its bytes", "%.0f %% of what it costs the client, %.0f %% the server, taken out", r.Slicing.ExcessClient, r.Slicing.ExcessServer)
 	add(h.CPUShare > 0, "harness", "%s", harnessShare(h))
 	add(r.Drift != 0, "drift", "%+.1f %% over the run, corrected for", r.Drift)
 	add(r.Ended != "", "ended by", "%s", r.Ended)
@@ -121,12 +122,17 @@ func bases(r *rank.Ranking) (measured, predicted int) {
 // method says in a paragraph how the numbers came about.
 func method(r *rank.Ranking) []string {
 	c := r.Combinations
+	how := `after a warm-up, short segments of a steady transfer are timed: bytes at the sink, wall time, and the CPU time of both processes. ` +
+		`Blocks in random order with a reference cell in each take out what the machine did meanwhile.`
+	if r.Slicing.Slices > 0 {
+		how = `all are open at the same time, and one at a time moves data for about a millisecond, in a new random order every time, so that what slows the machine meanwhile slows all alike. ` +
+			`CPU time is that of both processes between two sleeps; what a slice costs besides its bytes shows in slices of different lengths, and is taken out.`
+	}
 	out := []string{fmt.Sprintf(`%d combinations of cipher, MAC and key exchange are %d different computations per byte and %d key exchanges: `+
 		`a cipher with its own authentication tag ignores the MAC, alias names are one key exchange, and the key exchange does not change the bulk speed. `+
-		`Each connection runs the real ssh and sshd with one cipher and one MAC; after a warm-up, short segments of a steady transfer are timed: `+
-		`bytes at the sink, wall time, and the CPU time of both processes. Blocks in random order with a reference cell in each take out what the machine did meanwhile. `+
+		`Each connection runs the real ssh and sshd with one cipher and one MAC; %s `+
 		`A cell is measured, or predicted from the cost of its cipher and of its MAC; cells held out from the fit tell how good such predictions are. `+
-		`Pairs of names for the same computation, hidden in the run, give the noise floor.`, c.Total, c.Bulk, c.Kex)}
+		`Pairs of names for the same computation, hidden in the run, give the noise floor.`, c.Total, c.Bulk, c.Kex, how)}
 	out = append(out, fmt.Sprintf(`Every number has a 95 %% interval (±). Cells that cannot be told apart share a group letter, and so do those whose order is another at the best moments of the machine. The order is by %s.`, r.BulkOrder()))
 	if len(r.Copies) > 0 {
 		out[0] = fmt.Sprintf(`%d combinations were each timed as a whole process: start, login and transfer together.`, len(r.Copies))

@@ -51,7 +51,7 @@ func (p *proof) write(out io.Writer) {
 const indifferent = 0.04
 
 // smallest is the difference that is worth telling.
-const smallest = 0.01
+const smallest = 0.015
 
 // judged is what an interval says.
 func judged(q stats.Interval, more, less string) string {

@@ -14,17 +14,14 @@ import (
 	"sshpace/internal/measure/drive"
 	"sshpace/internal/measure/lab"
 	"sshpace/internal/measure/model"
+	"sshpace/internal/measure/plan"
 	"sshpace/internal/record"
 )
 
-// Turns of a round. A cycle is some short turns, which show costs, a long one, which
-// shows what all cost besides their bytes, and a steady one, which shows throughput, as bench
-// has them; both choices have them one after the other, and which of them is first changes from
-// turn to turn. Over a link to a host of the user's, long turns are steady ones.
+// Turns of a round. A cycle is some brief and usual turns, which show costs, and one that
+// shows throughput, as bench has them; both choices have them one after the other, and which
+// of them is first changes from turn to turn.
 const (
-	shortTurn  = time.Millisecond
-	longTurn   = 8 * time.Millisecond
-	steadyTurn = 80 * time.Millisecond
 	minCycles  = 2
 	roundLimit = 5 * time.Second // after which a round has no further cycle, as on a slow network
 )
@@ -36,11 +33,11 @@ type course struct {
 }
 
 func courseWith(server record.ServerKind) course {
-	short := slices.Repeat([]time.Duration{shortTurn}, 6)
+	short := slices.Repeat([]time.Duration{plan.BriefLength, plan.UsualLength}, 4)
 	if server == record.ServerRemote {
-		return course{20, append(short, longTurn, longTurn, longTurn)}
+		return course{20, append(short, plan.LongLength, plan.LongLength, plan.LongLength)}
 	}
-	return course{10, append(short, longTurn, steadyTurn)}
+	return course{10, append(short, plan.SteadyLength)}
 }
 
 // pair is one connection of each choice. Every round has new ones: where the scheduler
@@ -124,7 +121,7 @@ func (p *pair) turn(ctx context.Context, length time.Duration, moved *record.Sli
 		if err != nil {
 			return "", err
 		}
-		s.Long = length > shortTurn
+		s.Long = length > plan.UsualLength
 		moved.Slices = append(moved.Slices, s)
 	}
 	return "", nil

@@ -98,12 +98,15 @@ func (k *collector) keep(t record.Trial, s record.Sample) {
 	k.file.Samples = append(k.file.Samples, s)
 }
 
+// steadyFrom is the length of turns from which on both sides have a CPU each for a while.
+const steadyFrom = 50 * time.Millisecond
+
 // turn lets one connection move data.
 func (k *collector) turn(step plan.Step) {
 	t := step.Trials[0]
 	slice := k.slice(t, Sitting{Slice: step.Length}, k.own[t.ID], k.weather.at(k.elapsed), false)
 	slice.Trial, slice.Round, slice.Long, slice.HarnessCPUNS = t.ID, step.Round, step.Long, slice.WallNS/25
-	if step.Steady {
+	if step.Length >= steadyFrom {
 		slice.Steady = half(slice)
 	}
 	last := len(k.file.Slices) - 1
