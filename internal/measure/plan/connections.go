@@ -10,9 +10,10 @@ import (
 
 // Numbers of connections.
 const (
-	openingStep = 24 // that one step opens
-	pairs       = 6  // cells with a second connection
-	leaderSeats = 6  // connections of a likely leader, where there is room for all at once
+	openingStep  = 24 // that one step opens
+	pairs        = 6  // cells with a second connection
+	leaderSeats  = 6  // connections of a likely leader, where there is room for all at once
+	heldOutSeats = 3  // of a held-out cell, likewise
 
 	holdoutShare  = 0.1 // of the cells
 	minForHoldout = 30  // cells, below which none is held out
@@ -66,7 +67,7 @@ func (s *sitting) seats() []*seat {
 	return out
 }
 
-// further connections: of likely leaders, and a second one of every held-out
+// further connections: of likely leaders, and two more of every held-out
 // cell, whose own error is not to pass for that of its prediction. What a connection has of
 // its own is 1 % of either side's cost, and 5 % in the fastest ciphers, which are the
 // ones that a choice is made between.
@@ -78,7 +79,9 @@ func (s *sitting) further(all []*seat) (out []*seat) {
 	}
 	for _, seat := range all {
 		if t := seat.trials[0]; t.Role == record.RoleHoldout {
-			out = append(out, s.seat(t.Want.Bulk(), record.RoleHoldout, 0))
+			for range heldOutSeats - 1 {
+				out = append(out, s.seat(t.Want.Bulk(), record.RoleHoldout, 0))
+			}
 		}
 	}
 	return out

@@ -28,7 +28,6 @@ const (
 	early       = 4   // passes before anything but short turns
 	roundPasses = 8   // of a round that the user counts
 	extraShare  = 0.3 // turns that go where they help most, beside one of each connection
-	heldOut     = 1   // more turns of every connection of a held-out cell
 )
 
 // sitting plans turns of connections that are open together. First the cells
@@ -297,13 +296,6 @@ func (s *sitting) extra(regular int) []Step {
 	var steps []Step
 	for _, t := range s.worth.wanted(s.open, int(extraShare*float64(regular))) {
 		steps = append(steps, s.short(t, s.pass+1))
-	}
-	for _, seat := range s.open {
-		for _, t := range seat.trials {
-			if t.Role == record.RoleHoldout {
-				steps = append(steps, slices.Repeat([]Step{s.short(t, s.pass+1)}, heldOut)...)
-			}
-		}
 	}
 	return steps
 }

@@ -86,7 +86,7 @@ func TestSittingMeasuresEverything(t *testing.T) {
 			probes++
 		}
 	}
-	if roles[record.RoleHoldout] != 24 || roles[record.RoleControl] != 18 || roles[record.RoleReference] != 1 || probes != 2 {
+	if roles[record.RoleHoldout] != 36 || roles[record.RoleControl] != 18 || roles[record.RoleReference] != 1 || probes != 2 {
 		t.Errorf("roles %v, %d probes", roles, probes)
 	}
 	for kex, n := range logins {
