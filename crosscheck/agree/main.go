@@ -1,10 +1,10 @@
 // Command agree checks sshpace's numbers against loops that share no code with
-// it: client cost from /proc/PID/schedstat and throughput of an ssh that is fed from
-// /dev/zero for some seconds, and read by a dd in large blocks (cat is a third process
-// for two cores, which makes the fastest ciphers 8-12 % slower). Each runs in turn with
-// sshpace on the same cell, so that both see the same machine.
+// it: client cost from /proc/PID/schedstat and throughput of an ssh through which zeros go
+// for some seconds, to be read by a dd in large blocks. It reads a pipe, as from tar: from /dev/zero
+// ssh reads up to a tenth cheaper. The loops of all cells run in turn with rankings, so that both
+// see the same machine.
 //
-//	go run ./crosscheck/agree [-cells 10] [-match EXPRESSION] [-seed 1] [-sshpace ./sshpace]
+//	go run ./crosscheck/agree [-cells 10] [-turns 5] [-alone] [-match EXPRESSION] [-seed 1] [-sshpace ./sshpace]
 package main
 
 import (
@@ -30,6 +30,8 @@ func main() {
 	log.SetFlags(0)
 	cells := flag.Int("cells", 10, "random cells to compare")
 	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "which cells")
+	turns := flag.Int("turns", 5, "of the loops and of sshpace, one after the other; more are more precise")
+	alone := flag.Bool("alone", false, "let sshpace measure each cell by itself, for 4 s, not all of them in a ranking of a minute")
 	match := flag.String("match", "", "only cells whose name matches this expression")
 	program := flag.String("sshpace", "./sshpace", "the program to check")
 	flag.Parse()
@@ -41,7 +43,12 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = s.compare(*program, pick(*cells, only, rand.New(rand.NewPCG(*seed, 0))))
+	chosen := pick(*cells, only, rand.New(rand.NewPCG(*seed, 0)))
+	if *alone {
+		err = s.compareAlone(*program, *turns, chosen)
+	} else {
+		err = s.compareRankings(*program, *turns, chosen)
+	}
 	s.close()
 	if err != nil {
 		log.Fatal(err)
@@ -79,43 +86,82 @@ func query(what string) []string {
 	return strings.Fields(string(out))
 }
 
-// compare prints client cost and throughput of random cells by both ways, and how far
+// comparison prints client cost and throughput of cells by both ways, and how far
 // the loop is from itself: no difference below that means anything.
-func (s *server) compare(program string, cells []cell) error {
+type comparison struct{ costs, rates []float64 } // differences in percent
+
+func (*comparison) head() {
 	fmt.Printf("%-46s %8s %8s %7s %8s %8s %7s  %s\n", "", "ns/B", "sshpace", "differ", "MB/s", "sshpace", "differ", "last loop to first")
-	var costs, rates []float64
+}
+
+func (r *comparison) row(c cell, loops, ours []figures) {
+	loop, mine := middle(loops), middle(ours)
+	cost, rate := 100*math.Log(mine.cost/loop.cost), 100*math.Log(mine.rate/loop.rate)
+	r.costs, r.rates = append(r.costs, cost), append(r.rates, rate)
+	first, last := loops[0], loops[len(loops)-1]
+	fmt.Printf("%-46s %8.3f %8.3f %+6.1f%% %8.0f %8.0f %+6.1f%%  %+.1f%%, %+.1f%%\n", c, loop.cost, mine.cost, cost, loop.rate/1e6, mine.rate/1e6, rate, 100*math.Log(last.cost/first.cost), 100*math.Log(last.rate/first.rate))
+}
+
+func (r *comparison) sum() {
+	say("cost", r.costs)
+	say("throughput", r.rates)
+}
+
+// compareAlone has the loop of a cell take turns with a short measurement of that cell, the loop
+// first and last.
+func (s *server) compareAlone(program string, turns int, cells []cell) error {
+	var out comparison
+	out.head()
 	for _, c := range cells {
-		loops, ours, err := s.alternate(program, c)
-		if err != nil {
-			return err
+		var loops, ours []figures
+		for turn := range turns {
+			f, err := figures{}, error(nil)
+			if turn%2 == 0 {
+				f, err = s.loop(c)
+				loops = append(loops, f)
+			} else {
+				f, err = measureOne(program, c)
+				ours = append(ours, f)
+			}
+			if err != nil {
+				return err
+			}
 		}
-		loop, mine := middle(loops), middle(ours)
-		cost, rate := 100*math.Log(mine.cost/loop.cost), 100*math.Log(mine.rate/loop.rate)
-		costs, rates = append(costs, cost), append(rates, rate)
-		first, last := loops[0], loops[len(loops)-1]
-		fmt.Printf("%-46s %8.3f %8.3f %+6.1f%% %8.0f %8.0f %+6.1f%%  %+.1f%%, %+.1f%%\n", c, loop.cost, mine.cost, cost, loop.rate/1e6, mine.rate/1e6, rate, 100*math.Log(last.cost/first.cost), 100*math.Log(last.rate/first.rate))
+		out.row(c, loops, ours)
 	}
-	say("cost", costs)
-	say("throughput", rates)
+	out.sum()
 	return nil
 }
 
-// alternate measures a cell both ways in turn, the loop first and last.
-func (s *server) alternate(program string, c cell) (loops, ours []figures, err error) {
-	for turn := range 5 {
-		var f figures
-		if turn%2 == 0 {
-			f, err = s.loop(c)
-			loops = append(loops, f)
-		} else {
-			f, err = measure(program, c)
-			ours = append(ours, f)
+// compareRankings has the loops of all cells take turns with rankings, the loops first and last.
+func (s *server) compareRankings(program string, turns int, cells []cell) error {
+	loops, ours := map[cell][]figures{}, map[cell][]figures{}
+	for turn := range turns {
+		if turn%2 == 1 {
+			ranking, err := measure(program, "60s")
+			if err != nil {
+				return err
+			}
+			for _, c := range cells {
+				ours[c] = append(ours[c], ranking[c])
+			}
+			continue
 		}
-		if err != nil {
-			return nil, nil, err
+		for _, c := range cells {
+			f, err := s.loop(c)
+			if err != nil {
+				return err
+			}
+			loops[c] = append(loops[c], f)
 		}
 	}
-	return loops, ours, nil
+	var out comparison
+	out.head()
+	for _, c := range cells {
+		out.row(c, loops[c], ours[c])
+	}
+	out.sum()
+	return nil
 }
 
 // middle is the mean of figures, of which the first and the last count half where there
@@ -156,51 +202,60 @@ func median(sorted []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// measure asks sshpace for one cell.
-func measure(program string, c cell) (figures, error) {
-	out := filepath.Join(os.TempDir(), fmt.Sprintf("agree-%d.jsonl", time.Now().UnixNano()))
-	defer os.Remove(out)
-	args := []string{"bench", "--json", "--budget", "4s", "--cipher", c.cipher, "--kex", "curve25519-sha256", "--out", out}
+// measureOne asks sshpace for one cell.
+func measureOne(program string, c cell) (figures, error) {
+	args := []string{"--cipher", c.cipher}
 	if c.mac != "" {
 		args = append(args, "--mac", c.mac)
 	}
+	all, err := measure(program, "4s", args...)
+	if err == nil && len(all) != 1 {
+		err = fmt.Errorf("sshpace reports %d cells of %s", len(all), c)
+	}
+	return all[c], err
+}
+
+// measure asks sshpace for a ranking.
+func measure(program, budget string, args ...string) (map[cell]figures, error) {
+	result := filepath.Join(os.TempDir(), fmt.Sprintf("agree-%d.jsonl", time.Now().UnixNano()))
+	defer os.Remove(result)
+	args = append([]string{"bench", "--json", "--budget", budget, "--kex", "curve25519-sha256", "--out", result}, args...)
 	text, err := exec.Command(program, args...).Output()
 	if err != nil {
-		return figures{}, fmt.Errorf("%s %v: %w", program, args, err)
+		return nil, fmt.Errorf("%s %v: %w", program, args, err)
 	}
 	var report struct {
 		Bulk []struct {
-			Throughput struct{ Value float64 } `json:"throughput_bytes_per_s"`
-			Client     struct{ Value float64 } `json:"client_ns_per_byte"`
+			Cipher, MAC string
+			Throughput  struct{ Value float64 } `json:"throughput_bytes_per_s"`
+			Client      struct{ Value float64 } `json:"client_ns_per_byte"`
 		}
 	}
-	if err := json.Unmarshal(text, &report); err != nil || len(report.Bulk) != 1 {
-		return figures{}, fmt.Errorf("sshpace's report of %s: %v", c, err)
+	if err := json.Unmarshal(text, &report); err != nil {
+		return nil, fmt.Errorf("sshpace's report: %w", err)
 	}
-	return figures{report.Bulk[0].Client.Value, report.Bulk[0].Throughput.Value}, nil
+	out := map[cell]figures{}
+	for _, row := range report.Bulk {
+		out[cell{row.Cipher, row.MAC}] = figures{row.Client.Value, row.Throughput.Value}
+	}
+	return out, nil
 }
 
-// loop feeds an ssh from /dev/zero and reads what it cost, and how fast it was.
+// loop keeps zeros going through an ssh and reads what it cost, and how fast it was.
 func (s *server) loop(c cell) (figures, error) {
-	zero, err := os.Open("/dev/zero")
+	t, err := s.transfer(c)
 	if err != nil {
-		return figures{}, err
+		return figures{}, fmt.Errorf("a transfer with %s: %w", c, err)
 	}
-	defer zero.Close()
-	cmd := s.ssh(c, "exec dd of=/dev/null bs=1M status=none")
-	cmd.Stdin = zero
-	if err := cmd.Start(); err != nil {
-		return figures{}, err
-	}
-	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	defer t.end()
 	time.Sleep(500 * time.Millisecond)
 	began := time.Now()
-	cpu0, bytes0, err := look(cmd.Process.Pid)
+	cpu0, bytes0, err := look(t.ssh.Process.Pid)
 	if err != nil {
 		return figures{}, err
 	}
 	time.Sleep(2 * time.Second)
-	cpu1, bytes1, err := look(cmd.Process.Pid)
+	cpu1, bytes1, err := look(t.ssh.Process.Pid)
 	if err != nil || bytes1 <= bytes0 {
 		return figures{}, fmt.Errorf("no bytes moved under %s: %v", c, err)
 	}

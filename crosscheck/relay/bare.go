@@ -17,7 +17,7 @@ import (
 // for a byte where nothing is delayed, else until then; awake in the end where a byte is
 // awaited, and none follows.
 func (c scene) bare() func(ctx context.Context) lateness {
-	const together = 500 * time.Microsecond // as often as parcels of a stream leave
+	const together = 500 * time.Microsecond // as often as packets of a stream leave
 	const awake, portion = time.Millisecond, 8
 	switch {
 	case c.path == relay.Path{}:
@@ -47,7 +47,7 @@ func onThread(do func() lateness) lateness {
 }
 
 // slept sleeps until one moment after the other, and says how late it was: what stops
-// the machine for a while makes several of them late, as it does with parcels.
+// the machine for a while makes several of them late, as it does with packets.
 func slept(ctx context.Context, each, awake time.Duration) lateness {
 	return onThread(func() (late lateness) {
 		for when := time.Now().Add(each); ctx.Err() == nil; when = when.Add(each) {

@@ -18,20 +18,20 @@ import (
 	"sshpace/internal/sys/relay"
 )
 
-// load keeps a path busy for a turn and says how late the parcels were.
+// load keeps a path busy for a turn and says how late the packets were.
 type load func(relay.Path) (lateness, error)
 
 // seen is what the relay has delivered to the server, in order.
 type seen struct {
 	mu      sync.Mutex
-	parcels []relay.Seen
+	packets []relay.Seen
 }
 
 func (s *seen) watch(p relay.Seen) {
 	if p.Dir == relay.Up && len(p.Data) > 0 {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.parcels = append(s.parcels, p)
+		s.packets = append(s.packets, p)
 	}
 }
 
@@ -42,14 +42,14 @@ type arrivals struct {
 	at    []time.Time
 }
 
-// late is how late each parcel arrived: no later than what was read with its last byte.
+// late is how late each packet arrived: no later than what was read with its last byte.
 func (a *arrivals) late(s *seen) (late lateness) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	end, i := 0, 0
-	for _, p := range s.parcels {
+	for _, p := range s.packets {
 		for end += len(p.Data); i < len(a.bytes) && a.bytes[i] < end; i++ {
 		}
 		if i < len(a.at) && !p.Waited {
@@ -59,7 +59,7 @@ func (a *arrivals) late(s *seen) (late lateness) {
 	return late
 }
 
-// read takes all from a connection, on a thread that is prompt so that few parcels come
+// read takes all from a connection, on a thread that is prompt so that few packets come
 // together; answer sends back each byte of a conversation.
 func (a *arrivals) read(conn net.Conn, answer bool) error {
 	file, err := conn.(*net.TCPConn).File()
@@ -203,7 +203,7 @@ func transfer(path relay.Path) (lateness, error) {
 	passed.mu.Lock()
 	defer passed.mu.Unlock()
 	var late lateness
-	for _, p := range passed.parcels {
+	for _, p := range passed.packets {
 		if !p.Waited {
 			late = append(late, p.Left.Sub(p.Due))
 		}

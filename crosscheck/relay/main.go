@@ -47,7 +47,7 @@ func main() {
 
 // run measures the cases whose name holds only.
 func run(each time.Duration, only string) error {
-	fmt.Printf("%-28s %8s   %-21s   %-21s   %-13s   %s\n", "ms late", "parcels", "relay: 50%   99% 99.9%", "beside:50%   99% 99.9%", "alone: 50%   99%", "own at 99%, of turns")
+	fmt.Printf("%-28s %8s   %-21s   %-21s   %-13s   %s\n", "ms late", "packets", "relay: 50%   99% 99.9%", "beside:50%   99% 99.9%", "alone: 50%   99%", "own at 99%, of turns")
 	for _, c := range cases {
 		if !strings.Contains(c.name, only) {
 			continue

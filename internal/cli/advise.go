@@ -15,6 +15,7 @@ import (
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/advice"
 	"sshpace/internal/verdict/apply"
+	"sshpace/internal/verdict/prove"
 	"sshpace/internal/verdict/rank"
 	"sshpace/internal/verdict/result"
 )
@@ -67,8 +68,7 @@ written, and the exit code is 1.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, name := range []string{"rounds", "size", "mode", "connect-timeout"} {
-				checks := name == "connect-timeout" && len(f.hosts) > 0
-				if cmd.Flags().Changed(name) && !f.prove && !checks {
+				if cmd.Flags().Changed(name) && !f.prove && (name != "connect-timeout" || len(f.hosts) == 0) {
 					return usageError("add --prove", "--%s is for --prove only", name)
 				}
 			}
@@ -82,7 +82,7 @@ written, and the exit code is 1.`,
 	flags.BoolVar(&f.strict, "strict", false, "closed lists: refuse all that is not advised")
 	flags.BoolVar(&f.json, "json", false, "print the advice as JSON")
 	flags.BoolVar(&f.prove, "prove", false, "measure the present and the advised choice in turns")
-	flags.IntVar(&f.rounds, "rounds", 8, "with --prove: rounds; 6 or more for a 95 % interval")
+	flags.IntVar(&f.rounds, "rounds", prove.DefaultRounds, "with --prove: rounds; 6 or more for a 95 % interval")
 	flags.StringVar(&f.size, "size", "128M", "with --prove: bytes that each way moves")
 	flags.StringSliceVar(&f.modes, "mode", nil, "with --prove: what people do, as in bench --mode, beside the raw transfer (default: scp, sftp)")
 	flags.StringVar(&f.write, "write", "", "write the lines: client, server or both")
@@ -100,7 +100,7 @@ func (f adviseFlags) check() error {
 	case !slices.Contains([]string{"", "client", "server", "both"}, f.write):
 		return usageError("use client, server or both", "--write %q", f.write)
 	case f.rounds < 2 || f.connect <= 0:
-		return usageError("such as --rounds 8", "--rounds must be 2 or more, and --connect-timeout longer than nothing")
+		return usageError("such as --rounds 10", "--rounds must be 2 or more, and --connect-timeout longer than nothing")
 	case len(f.hosts) > 0 && f.write == "server":
 		return usageError("leave --check out", "--check is for the client's lines")
 	case f.json && (f.write != "" || f.prove || len(f.hosts) > 0):

@@ -5,47 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
-	"strings"
 	"time"
 )
-
-// Share is a number of hosts, or a part of all of them.
-type Share struct {
-	Count   int
-	Percent float64 // counts where it is not 0
-}
-
-// ParseShare reads "5" or "10%".
-func ParseShare(text string) (Share, error) {
-	if number, ok := strings.CutSuffix(text, "%"); ok {
-		p, err := strconv.ParseFloat(number, 64)
-		if err != nil || !(p > 0 && p <= 100) {
-			return Share{}, fmt.Errorf("%q is no part of the hosts, such as 10%%", text)
-		}
-		return Share{Percent: p}, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 {
-		return Share{}, fmt.Errorf("%q is no number of hosts", text)
-	}
-	return Share{Count: n}, nil
-}
-
-func (s Share) String() string {
-	if s.Percent != 0 {
-		return strconv.FormatFloat(s.Percent, 'g', -1, 64) + "%"
-	}
-	return strconv.Itoa(s.Count)
-}
-
-// of is how many of total hosts it is, not rounded.
-func (s Share) of(total int) float64 {
-	if s.Percent != 0 {
-		return s.Percent / 100 * float64(total)
-	}
-	return float64(s.Count)
-}
 
 // Pace says how a run goes from few hosts to many. The zero value starts all of
 // them.

@@ -1,11 +1,41 @@
 package stats
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
 	moremath "github.com/aclements/go-moremath/stats"
 )
+
+// Interval is an estimate with its 95 % interval and the number of independent
+// values that it rests on. Lo <= Value <= Hi.
+type Interval struct {
+	Value, Lo, Hi float64
+	N             int
+}
+
+// Times is a ratio with its interval, if it has one, such as "1.30x [1.25-1.36]".
+func (i Interval) Times() string {
+	if i.Lo == i.Hi {
+		return fmt.Sprintf("%.2fx", i.Value)
+	}
+	return fmt.Sprintf("%.2fx [%.2f-%.2f]", i.Value, i.Lo, i.Hi)
+}
+
+// Exp maps an interval of logarithms back to the original scale.
+func (i Interval) Exp() Interval {
+	return Interval{math.Exp(i.Value), math.Exp(i.Lo), math.Exp(i.Hi), i.N}
+}
+
+// HalfWidth is the larger arm of the interval relative to its value; 0 where
+// the value is 0.
+func (i Interval) HalfWidth() float64 {
+	if i.Value == 0 {
+		return 0
+	}
+	return math.Max(i.Hi-i.Value, i.Value-i.Lo) / math.Abs(i.Value)
+}
 
 // MinExact is the smallest number of values for which the order statistics of
 // a sample bound its median with 95 % confidence: 2 · ½⁶ < 5 %.

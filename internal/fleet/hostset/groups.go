@@ -9,6 +9,16 @@ import (
 	"strings"
 )
 
+// Groups answers names that begin with @. The source is the text before the
+// colon of @source:group, "" in @group.
+type Groups interface {
+	// Group returns the set expressions that a group stands for. An unknown
+	// group is an error that says what is known.
+	Group(source, name string) ([]string, error)
+	// Names lists the groups of a source, for @* and @rack*.
+	Names(source string) ([]string, error)
+}
+
 // maxLine bounds a line of a groups or hosts file, in bytes: a list of 100,000
 // names still fits.
 const maxLine = 4 << 20

@@ -42,16 +42,6 @@ func (o Options) max() int {
 	return o.Max
 }
 
-// Groups answers names that begin with @. The source is the text before the
-// colon of @source:group, "" in @group.
-type Groups interface {
-	// Group returns the set expressions that a group stands for. An unknown
-	// group is an error that says what is known.
-	Group(source, name string) ([]string, error)
-	// Names lists the groups of a source, for @* and @rack*.
-	Names(source string) ([]string, error)
-}
-
 // SyntaxError is a text that is no set expression.
 type SyntaxError struct {
 	Text   string // the operand or expression at fault

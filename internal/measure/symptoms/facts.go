@@ -49,14 +49,6 @@ type KnownHosts struct {
 	Extra         handshake.Figure // processor time of a login that is due to its size
 }
 
-// Exchange is the key exchange that is negotiated, beside one that is at least as
-// safe; Instead "" is one that is merely cheap, to tell what the present one costs.
-type Exchange struct {
-	Instead   string
-	Safe      bool             // as safe as the present one
-	ClientCPU handshake.Figure // of a login with it
-}
-
 // Transfers are short uploads over connections of their own.
 type Transfers struct {
 	Present Transfer

@@ -31,9 +31,6 @@ type Document struct {
 	Algorithms  []Algorithm // every name in the document, with its standing
 }
 
-// Fact is a name and what is known of it.
-type Fact struct{ Name, Value string }
-
 // Doubt is what a reader must know before believing the numbers. Hint may be "".
 type Doubt struct{ Text, Hint string }
 
@@ -44,16 +41,6 @@ type Algorithm struct {
 	Status      alg.Status // "" for an unknown name
 	Reason      string
 	PostQuantum bool
-}
-
-// Table is a table with the same kind of cell in each column.
-type Table struct {
-	Name    string // stable, for --table: "bulk", "kex", "cells", ...
-	Part    string // of several tables of one Name, which: the direction
-	Title   string
-	Note    string // what the columns mean; may be ""
-	Columns []Column
-	Rows    []Row
 }
 
 // Kind of a column says which field of its cells is set.

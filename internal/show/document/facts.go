@@ -8,6 +8,9 @@ import (
 	"sshpace/internal/verdict/rank"
 )
 
+// Fact is a name and what is known of it.
+type Fact struct{ Name, Value string }
+
 // environment lists what is known of the machines and of the run.
 func environment(r *rank.Ranking) []Fact {
 	e, c := r.Environment, r.Campaign

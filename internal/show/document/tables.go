@@ -9,6 +9,16 @@ import (
 	"sshpace/internal/verdict/rank"
 )
 
+// Table is a table with the same kind of cell in each column.
+type Table struct {
+	Name    string // stable, for --table: "bulk", "kex", "cells", ...
+	Part    string // of several tables of one Name, which: the direction
+	Title   string
+	Note    string // what the columns mean; may be ""
+	Columns []Column
+	Rows    []Row
+}
+
 func rankingTables(r *rank.Ranking) []Table {
 	var out []Table
 	for _, d := range r.Directions() {

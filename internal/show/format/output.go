@@ -99,11 +99,6 @@ func (o *Output) OnlyText() bool {
 	return len(o.Out) == 0 && slices.Contains([]string{"", "text", "json", "md", "classic"}, o.Format)
 }
 
-// Report writes one report in a format.
-type Report interface {
-	Render(w io.Writer, f Format) error
-}
-
 // Write renders to all renderings. Each is rendered in memory first, so that an
 // error leaves no half file.
 func (o *Output) Write(stdout, stderr io.Writer, renderings []Rendering, r Report) error {

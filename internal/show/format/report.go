@@ -19,6 +19,11 @@ import (
 	"sshpace/internal/verdict/rank"
 )
 
+// Report writes one report in a format.
+type Report interface {
+	Render(w io.Writer, f Format) error
+}
+
 // renderDocument writes the formats that a ranking and a comparison share.
 func (o *Output) renderDocument(w io.Writer, name string, d *document.Document, records *record.File) error {
 	switch name {

@@ -107,20 +107,6 @@ func (o Origin) String() string {
 	return "unset"
 }
 
-// Value is what one keyword was set to, in the words of `ssh -G`, and where.
-type Value struct {
-	Args   []string
-	Origin Origin
-}
-
-// word returns the first word, "" for none.
-func (v *Value) word() string {
-	if v == nil || len(v.Args) == 0 {
-		return ""
-	}
-	return v.Args[0]
-}
-
 // ConfigError is a mistake in a file, an -o option or a flag. ssh refuses to
 // start for any host while it is there.
 type ConfigError struct {

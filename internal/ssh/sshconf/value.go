@@ -12,6 +12,20 @@ import (
 	"sshpace/internal/base/wildcard"
 )
 
+// Value is what one keyword was set to, in the words of `ssh -G`, and where.
+type Value struct {
+	Args   []string
+	Origin Origin
+}
+
+// word returns the first word, "" for none.
+func (v *Value) word() string {
+	if v == nil || len(v.Args) == 0 {
+		return ""
+	}
+	return v.Args[0]
+}
+
 // input is one line after its keyword: the arguments, and the text that they
 // were split from for the keywords that take the rest of the line.
 type input struct {

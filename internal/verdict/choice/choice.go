@@ -38,14 +38,6 @@ type Option struct {
 	level int         // options of one level cannot be told apart
 }
 
-// Present is what the client negotiates without being told anything.
-type Present struct {
-	Suite   alg.Suite // empty: unknown
-	Default bool      // what OpenSSH of this version does unless configured
-	Assumed bool      // not recorded: nobody asked the user's configuration
-	Option  int       // its place among the Options; -1: the policy does not allow it, or it was not measured
-}
-
 // Of makes the choice.
 func Of(r *rank.Ranking, o Options) *Choice {
 	if o.Policy.Name == "" {

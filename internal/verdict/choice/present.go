@@ -9,6 +9,14 @@ import (
 	"sshpace/internal/verdict/rank"
 )
 
+// Present is what the client negotiates without being told anything.
+type Present struct {
+	Suite   alg.Suite // empty: unknown
+	Default bool      // what OpenSSH of this version does unless configured
+	Assumed bool      // not recorded: nobody asked the user's configuration
+	Option  int       // its place among the Options; -1: the policy does not allow it, or it was not measured
+}
+
 // presentOf is what is negotiated now: what the caller knows, else what the run
 // found, else what OpenSSH of the client's version does by default.
 func presentOf(r *rank.Ranking, known *alg.Suite) Present {

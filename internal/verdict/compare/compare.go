@@ -53,18 +53,6 @@ type Comparison struct {
 	shiftErrs []float64 // of the normalisation, one per file
 }
 
-// Ratio is a speed relative to the first file.
-type Ratio struct {
-	Speed   stats.Estimate // with the doubt about the level of both runs: how fast the machine was at all. N: cells, or connections, that it rests on
-	Rest    stats.Estimate // the same relative to all other lines, which is free of that doubt; unknown where there are none
-	P       float64        // adjusted by Holm for all ratios of the same table
-	Verdict Verdict
-	ByRest  bool // it is Rest that the verdict rests on
-}
-
-// Verdict is what can be said of a ratio.
-type Verdict string
-
 // The verdicts. Unclear means that the interval holds 1 but is too wide to
 // exclude a difference that matters.
 const (
@@ -73,12 +61,6 @@ const (
 	Same    Verdict = "same"
 	Unclear Verdict = "unclear"
 )
-
-// Group is a cipher, a MAC or a key exchange in all files.
-type Group struct {
-	Name   string
-	Ratios []Ratio // of each file after the first
-}
 
 // CellRatios is one cell in all files.
 type CellRatios struct {

@@ -9,6 +9,12 @@ import (
 	"sshpace/internal/record"
 )
 
+// Group is a cipher, a MAC or a key exchange in all files.
+type Group struct {
+	Name   string
+	Ratios []Ratio // of each file after the first
+}
+
 // minOrder is how many cells it takes to speak of their order.
 const minOrder = 3
 

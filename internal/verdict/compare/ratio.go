@@ -6,6 +6,15 @@ import (
 	"sshpace/internal/base/stats"
 )
 
+// Ratio is a speed relative to the first file.
+type Ratio struct {
+	Speed   stats.Estimate // with the doubt about the level of both runs: how fast the machine was at all. N: cells, or connections, that it rests on
+	Rest    stats.Estimate // the same relative to all other lines, which is free of that doubt; unknown where there are none
+	P       float64        // adjusted by Holm for all ratios of the same table
+	Verdict Verdict
+	ByRest  bool // it is Rest that the verdict rests on
+}
+
 // indifferent is the relative difference below which nothing matters
 // (indifference zone).
 const indifferent = 0.02

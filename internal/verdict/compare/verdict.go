@@ -11,6 +11,9 @@ import (
 	"sshpace/internal/verdict/rank"
 )
 
+// Verdict is what can be said of a ratio.
+type Verdict string
+
 // tables are what Worst looks through: overall, ciphers, MACs, key exchanges and
 // cells. Each is corrected for its own lines only, so a gate over all of them
 // divides its level by their number (Bonferroni).

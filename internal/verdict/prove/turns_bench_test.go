@@ -64,7 +64,7 @@ func BenchmarkEqualAndPlanted(b *testing.B) {
 		id++
 		p := newPair(bed.Driver, courseWith(bed.Server), suites, record.Upload, 1000*id)
 		method := &method{name: "raw upload", direct: true}
-		for range 8 {
+		for range DefaultRounds {
 			got, sample, err := p.round(b.Context())
 			if err != nil || sample.Outcome != record.OK {
 				b.Fatal(sample, err)

@@ -12,14 +12,14 @@ import (
 	"sshpace/internal/verdict/verdicttest"
 )
 
-// verdicts are what eight rounds of turns say of throughput and cost, and how long
+// verdicts are what the usual rounds of turns say of throughput and cost, and how long
 // they would have taken.
 func verdicts(t *testing.T, m *sim.Machine, suites [2]alg.Suite) (speed, cost string, took time.Duration) {
 	t.Helper()
 	driver := sim.NewSitter(m)
 	p := newPair(driver, courseWith(""), suites, record.Upload, 1)
 	method := &method{name: "raw upload", direct: true}
-	for range 8 {
+	for range DefaultRounds {
 		got, sample, err := p.round(t.Context())
 		if err != nil || sample.Outcome != record.OK {
 			t.Fatal(sample, err)

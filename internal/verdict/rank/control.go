@@ -12,6 +12,13 @@ import (
 	"sshpace/internal/record"
 )
 
+// Control is one hidden A/A comparison: the same computation under two names.
+type Control struct {
+	A, B      alg.Suite
+	Ratio     Quantity // B relative to A in what orders the ranking
+	Separated bool     // the run took them for different: it should not
+}
+
 // pair is two connections with the same computation under two names.
 type pair struct{ a, b model.Transfer }
 

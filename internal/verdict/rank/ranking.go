@@ -266,13 +266,6 @@ type Slicing struct {
 	ExcessClient, ExcessServer float64
 }
 
-// Control is one hidden A/A comparison: the same computation under two names.
-type Control struct {
-	A, B      alg.Suite
-	Ratio     Quantity // B relative to A in what orders the ranking
-	Separated bool     // the run took them for different: it should not
-}
-
 // Warning is a doubt about a result, with what to do about it.
 type Warning struct {
 	Name string // stable, for programs: "contaminated", "few-blocks", ...
