@@ -19,7 +19,7 @@ import (
 	"sshpace/internal/verdict/advise"
 )
 
-// DefaultRounds take 16 s of a raw transfer on two cores, and find a difference of 5 % in all but one of
+// DefaultRounds take 15 s of a raw transfer on two cores, and find a difference of 5 % in all but one of
 // twenty tries or more.
 const DefaultRounds = 10
 

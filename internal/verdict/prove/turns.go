@@ -37,7 +37,7 @@ func courseWith(server record.ServerKind) course {
 	if server == record.ServerRemote {
 		return course{20, append(short, plan.LongLength, plan.LongLength, plan.LongLength)}
 	}
-	return course{10, append(short, plan.SteadyLength)}
+	return course{9, append(short, plan.SteadyLength)}
 }
 
 // pair is one connection of each choice. Every round has new ones: where the scheduler
