@@ -19,10 +19,6 @@ import (
 	"sshpace/internal/verdict/advise"
 )
 
-// DefaultRounds take 15 s of a raw transfer on two cores, and find a difference of 5 % in all but one of
-// twenty tries or more.
-const DefaultRounds = 10
-
 // Request says which advice is to be proved, and how.
 type Request struct {
 	Advice     *advise.Advice
