@@ -87,16 +87,23 @@ func (p pen) fit(s string, size, room vg.Length) string {
 	return s
 }
 
+// firstLine is what of a text fits on a line, whole words, and the rest.
+func (p pen) firstLine(s string, size, room vg.Length) (first, rest string) {
+	words := strings.Fields(s)
+	n := 0
+	for n < len(words) && p.widthOf(strings.Join(words[:n+1], " "), size) <= room {
+		n++
+	}
+	n = max(n, min(1, len(words)))
+	return strings.Join(words[:n], " "), strings.Join(words[n:], " ")
+}
+
 // paragraph writes two lines at most, over the whole width.
 func (p pen) paragraph(y, size vg.Length, s string) {
 	const room = width - 2*margin
-	line := ""
-	words := strings.Fields(s)
-	for len(words) > 0 && p.widthOf(line+words[0], size) <= room {
-		line, words = line+words[0]+" ", words[1:]
-	}
-	p.write(margin, y, size, soft, left, p.fit(line, size, room))
-	p.write(margin, y+1.35*size, size, soft, left, p.fit(strings.Join(words, " "), size, room))
+	first, rest := p.firstLine(s, size, room)
+	p.write(margin, y, size, soft, left, p.fit(first, size, room))
+	p.write(margin, y+1.35*size, size, soft, left, p.fit(rest, size, room))
 }
 
 func (p pen) box(x, y, w, h vg.Length, fill color.Color) {

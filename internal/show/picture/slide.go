@@ -48,15 +48,36 @@ func slide(c draw.Canvas, d *document.Document, charts []document.Chart) error {
 	y += 34
 	for _, f := range d.Answer.Facts {
 		p.write(slideMargin, y, slideText, soft, left, f.Name)
-		p.write(slideMargin+52, y, slideText, ink, left, p.fit(f.Value, slideText, room-52))
-		y += 22
+		y = p.wrapped(slideMargin+52, y, room-52, f.Value)
 	}
 	each := room / vg.Length(len(charts))
 	for i, chart := range charts {
-		p.bars(slideMargin+vg.Length(i)*each, y+14, each-16, slideHeight-slideMargin-12, chart)
+		p.bars(slideMargin+vg.Length(i)*each, y+14, each-16, slideHeight-slideMargin-24, chart)
 	}
-	p.write(slideMargin, slideHeight-slideMargin+4, slideSmall, soft, left, p.fit(d.Footnote, slideSmall, room))
+	y = slideHeight - slideMargin + 4
+	first, rest := p.firstLine(d.Footnote, slideSmall, room)
+	if rest != "" {
+		p.write(slideMargin, y-1.35*slideSmall, slideSmall, soft, left, first)
+		first = rest
+	}
+	p.write(slideMargin, y, slideSmall, soft, left, p.fit(first, slideSmall, room))
 	return nil
+}
+
+// wrapped writes a fact over as many lines as it takes, and tells where the next one
+// stands. Runs of spaces stand between its parts, so what fits keeps them.
+func (p pen) wrapped(x, y, room vg.Length, fact string) vg.Length {
+	const each = 22
+	for p.widthOf(fact, slideText) > room {
+		first, rest := p.firstLine(fact, slideText, room)
+		if rest == "" {
+			break
+		}
+		p.write(x, y, slideText, ink, left, first)
+		fact, y = rest, y+each
+	}
+	p.write(x, y, slideText, ink, left, p.fit(fact, slideText, room))
+	return y + each
 }
 
 // labelled is an item's label, cut if need be, with its mark, which never is.

@@ -185,28 +185,38 @@ func (r *running) start(ctx context.Context) (o fleet.Outcome, started bool) {
 		ok, err := r.channel.SendRequest("exec", true, ssh.Marshal(struct{ Command string }{r.session.Command.Line}))
 		answers <- answer{ok, err}
 	}()
+	var a answer
 	select {
-	case a := <-answers:
-		switch {
-		case a.ok:
-			return o, true
-		case a.err == nil:
-			o.Class, o.Err = fleet.ExecRefused, "the server refused to run the command"
-			return o, false
-		}
-		r.link.conn.Close()
-		<-r.channel.Done()
-		if r.told() {
-			return o, true
-		}
-		o.Class, o.Err, o.Ran = fleet.Lost, "connection lost before the command started", fleet.RanUnknown
+	case a = <-answers:
 	case <-ctx.Done():
+		// What runs already is ended politely, and only the answer tells that it does.
+		select {
+		case a = <-answers:
+		case <-time.After(killGrace):
+			a.err = ctx.Err()
+		case <-r.attempt.Abort().Done():
+			a.err = ctx.Err()
+		}
+	}
+	switch {
+	case a.ok:
+		return o, true
+	case a.err == nil:
+		o.Class, o.Err = fleet.ExecRefused, "the server refused to run the command"
+	case ctx.Err() != nil:
 		o.Ran = fleet.RanUnknown
 		o.Class, o.Err = fleet.Stopped(context.Cause(ctx))
 		if errors.Is(context.Cause(ctx), errConnectTimeout) {
 			o.Class, o.Err = fleet.TimedOut, "the server did not answer the request to run the command in time"
 		}
 		o.Err += "; it may run there"
+	default:
+		r.link.conn.Close()
+		<-r.channel.Done()
+		if r.told() {
+			return o, true
+		}
+		o.Class, o.Err, o.Ran = fleet.Lost, "connection lost before the command started", fleet.RanUnknown
 	}
 	return o, false
 }

@@ -41,6 +41,7 @@ func TestClockAgreesWithRusage(t *testing.T) {
 			if forced != "best" {
 				clock.Close()
 			}
+			before, _ := ReadLoad()
 			start, _ := clock.CPU()
 			time.Sleep(300 * time.Millisecond)
 			end, err := clock.CPU()
@@ -49,10 +50,13 @@ func TestClockAgreesWithRusage(t *testing.T) {
 			}
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
+			after, _ := ReadLoad()
 			total := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-			// Up to two ticks of 10 ms, and what ran before the clock was opened.
-			if diff := total - (end - start); diff < -20*time.Millisecond || diff > 60*time.Millisecond {
-				t.Errorf("%s: %v on the clock, %v accounted", clock.Kind(), end-start, total)
+			// Up to three ticks of 10 ms, what other guests took (see Asleep), and what ran
+			// before the clock was opened.
+			stolen := after.Steal - before.Steal
+			if diff := total - (end - start); diff < -30*time.Millisecond-stolen || diff > 60*time.Millisecond {
+				t.Errorf("%s: %v on the clock, %v accounted, %v stolen", clock.Kind(), end-start, total, stolen)
 			}
 			clock.Close()
 		})
