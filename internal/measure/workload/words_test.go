@@ -4,6 +4,9 @@ package workload
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -59,6 +62,49 @@ func TestFigurelessGetMoreTurns(t *testing.T) {
 	})
 	if err != nil || runs[1] != 1 || runs[2] < 2 || runs[2] > 3 || runs[3] != 1+again {
 		t.Errorf("short runs %v, %v", runs, err)
+	}
+}
+
+// Wherever a run was cut off, the one that goes on measures what is missing and nothing
+// twice.
+func TestTurnsGoOn(t *testing.T) {
+	steady := func(_ context.Context, size int64) (Reading, error) {
+		return Reading{Wall: time.Duration(10+size>>10) * time.Millisecond}, nil
+	}
+	subjects := func() []*Subject {
+		return []*Subject{
+			{Method: record.Method{Mode: record.ModePipe}, Run: steady},
+			{Method: record.Method{Mode: record.ModeSFTP}, Run: steady, Login: func(ctx context.Context) (Reading, error) { return steady(ctx, 1) }},
+		}
+	}
+	const rounds = 2
+	measure := func(old *record.File, sink record.Sink) error {
+		return Turns{Rounds: rounds, Size: 1 << 20, Seed: 7, Old: old}.Measure(t.Context(), t.Context(), subjects(), sink)
+	}
+	killed := errors.New("killed")
+	for cut := range 2 + rounds*5 + 1 {
+		f := &record.File{}
+		into, left := f.Sink(), cut
+		err := measure(nil, func(r record.Record) error {
+			if left--; left < 0 {
+				return killed
+			}
+			return into(r)
+		})
+		if whole := cut == 2+rounds*5; errors.Is(err, killed) == whole {
+			t.Fatalf("cut after %d: %v", cut, err)
+		}
+		if err := measure(f, into); err != nil {
+			t.Fatal(err)
+		}
+		runs := map[string]int{}
+		for _, r := range f.Runs {
+			runs[fmt.Sprint(f.Methods[r.Method-1].Mode, " ", r.Kind)]++
+		}
+		want := map[string]int{"pipe short": rounds, "pipe long": rounds, "sftp short": rounds, "sftp long": rounds, "sftp login": rounds}
+		if len(f.Methods) != 2 || !maps.Equal(runs, want) {
+			t.Errorf("cut after %d: %d methods, runs %v", cut, len(f.Methods), runs)
+		}
 	}
 }
 
