@@ -337,6 +337,38 @@ func TestFastestCiphersHaveTheirOwnDeviation(t *testing.T) {
 	near(t, "error of the AEAD", s.Figures[0].Own, math.Hypot(s.own[0], 1e-3)/math.Sqrt(6), 1e-6)
 }
 
+// One of three processes is slow all its life. It says nothing of its cell, nor of how
+// much processes differ; two that differ as much are both believed, and so is one alone.
+func TestStrayConnection(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 1))
+	var cells []alg.Suite
+	var obs []observation
+	for c := range 4 {
+		for m := range 4 {
+			cells = append(cells, alg.Suite{Cipher: fmt.Sprint("c", c), MAC: fmt.Sprint("m", m)})
+			for range 3 {
+				obs = append(obs, observation{cell: len(cells) - 1, variance: 1e-6, log: math.Log(2+float64(c)+float64(m)/2) + 0.004*random.NormFloat64()})
+			}
+		}
+	}
+	fit := func(obs []observation) Series {
+		return fitSeries(cells, observations{list: obs, stretches: 1}, additive(cells), false)
+	}
+	usual := fit(obs)
+	obs[4].log += 0.35
+	s := fit(obs)
+	if s.Strays != 1 || usual.Strays != 0 || s.Figures[1].N != 2 || math.Abs(s.Figures[1].Log-usual.Figures[1].Log) > 0.005 || s.Deviation > 1.2*usual.Deviation {
+		t.Errorf("%d left out of %d connections, off by %.4f, deviation %.4f after %.4f", s.Strays, s.Figures[1].N, s.Figures[1].Log-usual.Figures[1].Log, s.Deviation, usual.Deviation)
+	}
+	two := slices.Delete(slices.Clone(obs), 5, 6)
+	alone := slices.Delete(slices.Clone(two), 3, 4)
+	for _, few := range []Series{fit(two), fit(alone)} {
+		if few.Strays != 0 {
+			t.Errorf("%d left out of a cell of %d connections", few.Strays, few.Figures[1].N)
+		}
+	}
+}
+
 // A machine that gets slower by a tenth in the middle of the run.
 func TestDriftIsTakenOut(t *testing.T) {
 	random := rand.New(rand.NewPCG(6, 1))

@@ -74,6 +74,7 @@ type jsonModel struct {
 	HoldoutP95      float64 `json:"holdout_error_p95_pct,omitempty"`
 	Interaction     float64 `json:"interaction_pct,omitempty"`
 	ThroughputError float64 `json:"throughput_error_pct,omitempty"`
+	Strays          int     `json:"connections_left_out,omitempty"`
 }
 
 type jsonHarness struct {

@@ -246,6 +246,7 @@ type Model struct {
 	HoldoutP95      float64 // its 95th percentile, percent
 	Interaction     float64 // how far cells lie from the additive model beyond noise, percent
 	ThroughputError float64 // median error of the throughput that the costs predict, percent
+	Strays          int     // connections that were left out of a cost, because they contradict the others of their cell
 }
 
 // Harness says what the measuring cost and how much was thrown away.
