@@ -176,28 +176,7 @@ func (r *running) start(ctx context.Context) (o fleet.Outcome, started bool) {
 		r.ask("env", struct{ Name, Value string }{name, value})
 	}
 	o = fleet.Outcome{Engine: engineName, Addr: r.session.Path, Exit: -1}
-	type answer struct {
-		ok  bool
-		err error
-	}
-	answers := make(chan answer, 1)
-	go func() {
-		ok, err := r.channel.SendRequest("exec", true, ssh.Marshal(struct{ Command string }{r.session.Command.Line}))
-		answers <- answer{ok, err}
-	}()
-	var a answer
-	select {
-	case a = <-answers:
-	case <-ctx.Done():
-		// What runs already is ended politely, and only the answer tells that it does.
-		select {
-		case a = <-answers:
-		case <-time.After(killGrace):
-			a.err = ctx.Err()
-		case <-r.attempt.Abort().Done():
-			a.err = ctx.Err()
-		}
-	}
+	a := r.exec(ctx)
 	switch {
 	case a.ok:
 		return o, true
@@ -219,6 +198,40 @@ func (r *running) start(ctx context.Context) (o fleet.Outcome, started bool) {
 		o.Class, o.Err, o.Ran = fleet.Lost, "connection lost before the command started", fleet.RanUnknown
 	}
 	return o, false
+}
+
+// answer is what a server says to a request.
+type answer struct {
+	ok  bool
+	err error
+}
+
+// exec requests the command. Where the run is interrupted before the answer, that is waited
+// for a little longer: what runs already is to be ended politely, and only the answer tells
+// that it does.
+func (r *running) exec(ctx context.Context) answer {
+	answers := make(chan answer, 1)
+	go func() {
+		ok, err := r.channel.SendRequest("exec", true, ssh.Marshal(struct{ Command string }{r.session.Command.Line}))
+		answers <- answer{ok, err}
+	}()
+	select {
+	case a := <-answers:
+		return a
+	case <-ctx.Done():
+	}
+	if errors.Is(context.Cause(ctx), errConnectTimeout) {
+		return answer{err: ctx.Err()}
+	}
+	t := time.NewTimer(killGrace)
+	defer t.Stop()
+	select {
+	case a := <-answers:
+		return a
+	case <-t.C:
+	case <-r.attempt.Abort().Done():
+	}
+	return answer{err: ctx.Err()}
 }
 
 // ask makes a request without an answer; the end of the channel shows what failed.
