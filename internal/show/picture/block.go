@@ -61,7 +61,7 @@ func (p pen) block(y vg.Length, c document.Chart) {
 	if rest := len(c.Items) - len(drawn(c)); rest > 0 {
 		note = fmt.Sprintf("First %d of %d. %s", len(drawn(c)), len(c.Items), note)
 	}
-	p.paragraph(y+20, labelSize, note)
+	p.paragraph(margin, y+20, labelSize, width-2*margin, note)
 	y += titleRoom
 	if len(legendOf(c)) > 0 {
 		p.legend(y, c)

@@ -98,12 +98,14 @@ func (p pen) firstLine(s string, size, room vg.Length) (first, rest string) {
 	return strings.Join(words[:n], " "), strings.Join(words[n:], " ")
 }
 
-// paragraph writes two lines at most, over the whole width.
-func (p pen) paragraph(y, size vg.Length, s string) {
-	const room = width - 2*margin
+// leading is from line to line of a paragraph, in sizes of its letters.
+const leading = 1.35
+
+// paragraph writes two lines at most.
+func (p pen) paragraph(x, y, size, room vg.Length, s string) {
 	first, rest := p.firstLine(s, size, room)
-	p.write(margin, y, size, soft, left, p.fit(first, size, room))
-	p.write(margin, y+1.35*size, size, soft, left, p.fit(rest, size, room))
+	p.write(x, y, size, soft, left, p.fit(first, size, room))
+	p.write(x, y+leading*size, size, soft, left, p.fit(rest, size, room))
 }
 
 func (p pen) box(x, y, w, h vg.Length, fill color.Color) {

@@ -55,12 +55,10 @@ func slide(c draw.Canvas, d *document.Document, charts []document.Chart) error {
 		p.bars(slideMargin+vg.Length(i)*each, y+14, each-16, slideHeight-slideMargin-24, chart)
 	}
 	y = slideHeight - slideMargin + 4
-	first, rest := p.firstLine(d.Footnote, slideSmall, room)
-	if rest != "" {
-		p.write(slideMargin, y-1.35*slideSmall, slideSmall, soft, left, first)
-		first = rest
+	if p.widthOf(d.Footnote, slideSmall) > room {
+		y -= leading * slideSmall
 	}
-	p.write(slideMargin, y, slideSmall, soft, left, p.fit(first, slideSmall, room))
+	p.paragraph(slideMargin, y, slideSmall, room, d.Footnote)
 	return nil
 }
 
