@@ -79,7 +79,7 @@ func (r *Ranking) judge(d *data, analyses []*model.Analysis) {
 		}
 		client = append(client, a.HoldoutErrors(costs, func(s alg.Suite) bool { return held[s] })...)
 		r.Model.Parameters = max(r.Model.Parameters, costs.Parameters)
-		r.Model.Strays = max(r.Model.Strays, a.Client.Strays, a.Server.Strays)
+		r.Model.Strays += max(a.Client.Strays, a.Server.Strays)
 		r.Model.Interaction = max(r.Model.Interaction, 100*costs.Interaction)
 		if a.Works {
 			wall = append(wall, a.Wall.PredictionErrors()...)
