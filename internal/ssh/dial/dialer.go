@@ -37,7 +37,7 @@ type link struct {
 	chans <-chan ssh.NewChannel // x/crypto's, to be refused
 	reqs  <-chan *ssh.Request
 	addr  string // dialled
-	ahead bool   // the command was asked for already
+	asked bool   // the command has left
 	step  func(transport.Step)
 	// usable is until when a command must have been started: ConnectTimeout
 	// covers all that a server can stall before that.
@@ -63,7 +63,7 @@ func (e *Engine) connect(ctx context.Context, t *Target, p progress, command *tr
 	server := admitKey(t, addrs)
 	classic := e.classic.has(server)
 	l, err := e.tryConnect(ctx, t, addrs, p, command, classic)
-	if own := (*Error)(nil); !classic && errors.As(err, &own) && own.disliked {
+	if own := (*Error)(nil); !classic && errors.As(err, &own) && own.unmatched && !own.MayRun {
 		e.classic.add(server)
 		return e.tryConnect(ctx, t, addrs, p, nil, true)
 	}

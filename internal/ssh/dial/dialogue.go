@@ -7,15 +7,10 @@ import (
 	"fmt"
 	"io"
 	"sync"
-	"time"
 
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 )
-
-// dialogueGrace is how long a Dialogue may take to tidy up once its run has
-// ended.
-const dialogueGrace = 3 * time.Second
 
 // conversation is the session as a Dialogue sees it.
 type conversation struct {
@@ -35,14 +30,7 @@ func (s *session) converse(ctx context.Context, talk fleet.Dialogue, a *fleet.At
 			s.request(req.Type, req.Payload)
 		}
 	}()
-	var late *time.Timer
-	stop := context.AfterFunc(ctx, func() {
-		late = time.AfterFunc(dialogueGrace, func() { s.link.net.Close() })
-	})
-	err := talk(ctx, a.Host(), conversation{s, a})
-	if !stop() && late != nil {
-		late.Stop()
-	}
+	err := talk.Hold(ctx, a.Host(), conversation{s, a}, func() { s.link.net.Close() })
 	out.close()
 	s.ch.Close()
 	a.Reached(fleet.PhaseExit)
@@ -126,7 +114,7 @@ func (c conversation) Exec(ctx context.Context, line string, input io.Reader) ([
 	defer s.ch.Close()
 	defer s.release()
 	defer context.AfterFunc(ctx, func() { s.ch.Close() })()
-	if _, err := s.start(line, nil, false); err != nil {
+	if err := s.start(line, nil, false); err != nil {
 		return nil, fmt.Errorf("%w: %w", fleet.ErrNoExec, err)
 	}
 	var sending sync.WaitGroup

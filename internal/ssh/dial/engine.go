@@ -128,23 +128,21 @@ func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a *fle
 
 	s, err := l.open(a.Output, cmd.Dialogue != nil)
 	if err != nil {
-		return l.startFailed(starting, t, alive, err, l.ranWithout(err))
+		return l.startFailed(starting, t, alive, err)
 	}
 	defer s.release() // before the connection's end is waited for
+	l.asked = true
 	if cmd.Dialogue != nil {
 		err := s.subsystem(cmd.Line, t.Env)
 		if err != nil || !late() {
-			return l.startFailed(starting, t, alive, cmp.Or(err, context.Cause(starting)), fleet.RanNo)
+			return l.startFailed(starting, t, alive, cmp.Or(err, context.Cause(starting)))
 		}
 		return s.converse(ctx, cmd.Dialogue, a, alive, gone)
 	}
 	ask := t.ahead(cmd)
-	ran, err := s.start(ask.Line, ask.Env, ask.EOF)
-	if err != nil {
-		return l.startFailed(starting, t, alive, err, ran)
-	}
-	if !late() {
-		return l.startFailed(starting, t, alive, context.Cause(starting), fleet.RanUnknown)
+	err = s.start(ask.Line, ask.Env, ask.EOF)
+	if err != nil || !late() {
+		return l.startFailed(starting, t, alive, cmp.Or(err, context.Cause(starting)))
 	}
 	l.step(transport.StepExec)
 	ended := make(chan struct{})
@@ -187,10 +185,11 @@ func unconnected(e *Error) fleet.Outcome {
 	return failed(e, fleet.RanNo)
 }
 
-// ranWithout tells whether the command ran although the session could not be
-// opened: a refusal excludes it, and so does that it was not asked for.
-func (l *link) ranWithout(err error) fleet.Ran {
-	if _, ok := errors.AsType[*ssh.OpenChannelError](err); ok || !l.ahead {
+// ran tells whether the command may run although a session did not come to run: it
+// does not where it never left, or where the server has refused it.
+func (l *link) ran(err error) fleet.Ran {
+	_, refused := errors.AsType[*ssh.OpenChannelError](err)
+	if !l.asked || refused || errors.Is(err, errExecRefused) || errors.Is(err, errNoSubsystem) {
 		return fleet.RanNo
 	}
 	return fleet.RanUnknown
@@ -232,7 +231,8 @@ func within(c <-chan struct{}, d time.Duration) bool {
 }
 
 // startFailed is a session that did not come to run.
-func (l *link) startFailed(ctx context.Context, t *Target, alive *keepAlive, err error, ran fleet.Ran) fleet.Outcome {
+func (l *link) startFailed(ctx context.Context, t *Target, alive *keepAlive, err error) fleet.Outcome {
+	ran := l.ran(err)
 	var open *ssh.OpenChannelError
 	switch {
 	case errors.Is(context.Cause(ctx), errConnectTimeout):

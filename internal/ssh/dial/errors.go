@@ -22,10 +22,10 @@ type Error struct {
 	Text     string
 	Hint     string
 	SlowDown bool // nothing ran, and trying later may help
-	MayRun   bool // the command was asked for, and nothing shows that it did not run
+	MayRun   bool // the command has left, and nothing shows that it does not run
 	Err      error
 
-	disliked bool // another handshake may fare better
+	unmatched bool // both sides had no algorithm in common
 }
 
 func (e *Error) Error() string { return e.Text }

@@ -12,8 +12,8 @@ import (
 	"sshpace/internal/ssh/transport"
 )
 
-// classics are the servers of a run that dislike package transport: they get
-// x/crypto's own, which knows older algorithms and waits for every answer.
+// classics are the servers of a run that have nothing in common with package transport:
+// they get x/crypto's own handshake, which knows older algorithms.
 type classics struct {
 	mu      sync.Mutex
 	servers map[string]bool
@@ -48,13 +48,13 @@ func (e *Engine) handshake(ctx context.Context, t *Target, p progress, raw net.C
 	link, err := h.shake(command, classic || l.password != nil) // passwords are x/crypto's matter
 	if inTime := stop(); err == nil && !inTime {
 		link.Close()
-		h.mayRun = link.ahead
 		err = context.Cause(ctx)
 	}
 	if err != nil {
 		c.Close()
 		failure := explainProxy(ctx, raw, handshakeError(ctx, t, c, err))
-		failure.MayRun, failure.disliked = h.mayRun, h.disliked(err)
+		failure.MayRun = h.swift != nil && h.swift.Asked()
+		_, failure.unmatched = errors.AsType[*ssh.AlgorithmNegotiationError](err)
 		l.told(failure)
 		return nil, failure
 	}
@@ -73,7 +73,6 @@ type hand struct {
 	version  string
 	step     func(transport.Step)
 	swift    *transport.Conn // nil: x/crypto's, or no key exchange yet
-	mayRun   bool            // the command may have run although the login failed
 	idle     func()          // what can be done while the server answers
 }
 
@@ -90,14 +89,13 @@ func (h *hand) shake(command *transport.Command, classic bool) (*link, error) {
 	login := h.login.keys()
 	login.Ahead = command
 	if err := h.swift.Authenticate(login); err != nil {
-		h.mayRun = h.swift.MayRun()
 		if denied, ok := errors.AsType[*transport.DeniedError](err); ok {
 			return nil, h.login.denied(denied.Methods, denied.Partial)
 		}
 		return nil, err
 	}
 	own := h.swift.Mux(h.target.User)
-	return &link{Conn: own, own: own, net: h.conn, addr: h.conn.RemoteAddr().String(), ahead: h.swift.Asked()}, nil
+	return &link{Conn: own, own: own, net: h.conn, addr: h.conn.RemoteAddr().String(), asked: h.swift.Asked()}, nil
 }
 
 // classic is x/crypto's handshake.
@@ -151,14 +149,4 @@ func (h *hand) checkHostKey(key ssh.PublicKey) error {
 func (h *hand) reach(p fleet.Phase) {
 	h.progress.Reached(p)
 	h.conn.reach(p)
-}
-
-// disliked tells whether x/crypto's handshake may fare better: no algorithm in
-// common with the smaller choice, or a server that hangs up on a login that came
-// before it was asked for, where nothing can have run.
-func (h *hand) disliked(err error) bool {
-	if _, ok := errors.AsType[*ssh.AlgorithmNegotiationError](err); ok {
-		return true
-	}
-	return h.swift != nil && h.swift.HungUp(err) && !h.mayRun
 }

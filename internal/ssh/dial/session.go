@@ -67,23 +67,22 @@ func (l *link) open(out func(fleet.Stream, []byte) error, read bool) (*session, 
 	return s, nil
 }
 
-// start requests the command; eof says that it gets no input. ran is unknown when
-// the connection ends between request and answer.
-func (s *session) start(line string, env []string, eof bool) (ran fleet.Ran, err error) {
+// start requests the command; eof says that it gets no input.
+func (s *session) start(line string, env []string, eof bool) error {
 	if err := s.setenv(env); err != nil {
-		return fleet.RanNo, err
+		return err
 	}
 	ok, err := s.ch.SendRequest("exec", true, channel.Text(line))
 	switch {
 	case err != nil:
-		return fleet.RanUnknown, err
+		return err
 	case !ok:
-		return fleet.RanNo, errExecRefused
+		return errExecRefused
 	}
 	if eof {
 		s.ch.CloseWrite()
 	}
-	return fleet.RanYes, nil
+	return nil
 }
 
 func (s *session) setenv(env []string) error {

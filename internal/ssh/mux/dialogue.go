@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"golang.org/x/crypto/ssh"
 
@@ -14,9 +13,6 @@ import (
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/channel"
 )
-
-// dialogueGrace is how long a Dialogue may take to tidy up once its run has ended.
-const dialogueGrace = 3 * time.Second
 
 // converse holds the command's Dialogue with the subsystem that its line names. An
 // error means that nothing was said.
@@ -28,12 +24,7 @@ func (r *running) converse(ctx, starting context.Context, conn *channel.Conn) (f
 	defer ch.Close()
 	r.attempt.Reached(fleet.PhaseExec)
 	go io.Copy(stderr{r.attempt}, ch.Stderr())
-	var late *time.Timer
-	stop := context.AfterFunc(ctx, func() { late = time.AfterFunc(dialogueGrace, func() { r.link.conn.Close() }) })
-	err = r.session.Command.Dialogue(ctx, r.attempt.Host(), conversation{ch, conn, r})
-	if !stop() && late != nil {
-		late.Stop()
-	}
+	err = r.session.Command.Dialogue.Hold(ctx, r.attempt.Host(), conversation{ch, conn, r}, func() { r.link.conn.Close() })
 	r.attempt.Reached(fleet.PhaseExit)
 	o := fleet.Outcome{Engine: engineName, Addr: r.session.Path, Ran: fleet.RanYes}
 	switch {

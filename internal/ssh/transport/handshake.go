@@ -93,15 +93,12 @@ func known(preference, all []string) []string {
 // Handshake exchanges version lines and keys over c. The caller closes c when it
 // fails.
 func Handshake(raw net.Conn, config *Config) (*Conn, error) {
-	c := &Conn{net: raw, config: config, in: bufio.NewReader(raw), opener: plain{}, sealer: plain{}, ours: config.Version}
+	c := &Conn{net: raw, config: config, opener: plain{}, sealer: plain{}, ours: config.Version}
+	c.in = bufio.NewReader(heard{c})
 	c.out = append(c.out, config.Version+"\r\n"...)
 	c.mu.Lock()
 	c.sendKexInit()
-	err := c.flushLocked()
 	c.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
 	if err := c.readVersion(); err != nil {
 		return nil, err
 	}
@@ -327,8 +324,12 @@ func (c *Conn) answerKexInit() (*proposal, error) {
 // wrong guess (RFC 4253 section 7).
 func (c *Conn) readReply(theirs *kexInit) (*kexReply, error) {
 	if theirs.FirstPacketFollows && (first(theirs.Kex) != c.chosen.kex || first(theirs.HostKey) != c.chosen.hostKey) {
-		if _, err := c.raw(); err != nil {
+		p, err := c.raw()
+		if err != nil {
 			return nil, err
+		}
+		if p[0] < msgKexFirst || p[0] > msgKexLast {
+			return nil, unexpected(p[0], msgKexECDHReply)
 		}
 	}
 	p, err := c.expect(msgKexECDHReply)
@@ -346,8 +347,8 @@ func first(list []string) string {
 	return list[0]
 }
 
-// expect reads a packet of the key exchange. Only an exchange that is not strict
-// may have IGNORE and DEBUG in between.
+// expect reads a packet of the key exchange. A first exchange that is strict may not
+// even have IGNORE and DEBUG in between (OpenSSH, PROTOCOL section 1.10).
 func (c *Conn) expect(want byte) ([]byte, error) {
 	for {
 		p, err := c.raw()
@@ -356,7 +357,7 @@ func (c *Conn) expect(want byte) ([]byte, error) {
 			return nil, err
 		case p[0] == want:
 			return p, nil
-		case c.strict && c.session == nil || p[0] != msgIgnore && p[0] != msgDebug:
+		case c.strict && !c.keyed || p[0] != msgIgnore && p[0] != msgDebug:
 			return nil, unexpected(p[0], want)
 		}
 	}
@@ -432,8 +433,8 @@ func signing(keyType string) []string {
 }
 
 // changeKeys sends NEWKEYS, waits for the server's, and uses the new keys. In a
-// first key exchange NEWKEYS goes with the login that follows, unless the server
-// still has to be waited for.
+// first key exchange NEWKEYS goes with the login that follows, where the server's has
+// come already.
 func (c *Conn) changeKeys(k *keys) error {
 	up, err := k.cipher(suiteNamed(c.chosen.up), 'A', 'C')
 	if err != nil {
@@ -449,7 +450,7 @@ func (c *Conn) changeKeys(k *keys) error {
 	if _, err := c.expect(msgNewKeys); err != nil {
 		return err
 	}
-	c.opener, c.recv = down, c.recv.renewed(c.strict)
+	c.opener, c.recv, c.keyed = down, c.recv.renewed(c.strict), true
 	c.step(StepNewKeys)
 	return nil
 }
@@ -463,14 +464,17 @@ func (c *Conn) changeOurs(up sealer) error {
 		c.sealLocked(p, nil)
 	}
 	c.pending = nil
-	if c.loggedIn || c.in.Buffered() == 0 {
-		return c.flushLocked()
+	if !c.loggedIn {
+		return nil
 	}
-	return nil
+	return c.flushLocked()
 }
 
 // renew begins a key exchange when a key has been used enough.
 func (c *Conn) renew() error {
+	if !c.loggedIn {
+		return nil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	worn := c.send.worn(suiteNamed(c.chosen.up)) || c.recv.worn(suiteNamed(c.chosen.down))

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -87,15 +88,21 @@ const (
 type attempt struct {
 	*Conn
 	Login
-	sent    [][]byte // packets of Ahead that are on their way
-	accepts bool     // the service was accepted
-	next    int      // key to try
-	tried   int      // requests with a key
-	problem error    // with the last key that could not be tried
+	accepts bool      // the service was accepted
+	asked   *question // what the server has not answered yet
+	denied  bool      // a request was refused
+	next    int       // key to try
+	tried   int       // requests with a key
+	problem error     // with the last key that could not be tried
 }
 
-// Authenticate logs in. Where that fails and MayRun then says no, Ahead has not
-// run.
+// question is whether a key would do for a signature.
+type question struct {
+	key       ssh.MultiAlgorithmSigner
+	algorithm string
+}
+
+// Authenticate logs in. Where that fails and Asked then says no, Ahead has not run.
 func (c *Conn) Authenticate(l Login) error {
 	if c.in.Buffered() > 0 { // EXT_INFO, which says how to sign
 		if err := c.peekExtensions(); err != nil {
@@ -103,37 +110,30 @@ func (c *Conn) Authenticate(l Login) error {
 		}
 	}
 	a := &attempt{Conn: c, Login: l}
-	err := a.run()
-	c.mayRun = len(a.sent) > 0 && !disproves(err)
-	if err != nil {
+	if err := a.run(); err != nil {
 		return err
 	}
 	c.loggedIn = true
-	if l.Ahead != nil && a.sent == nil && c.eagerness() >= behind {
+	if l.Ahead != nil && !c.Asked() && c.eagerness() >= behind {
 		a.askAhead()
 	}
-	c.sent = a.sent
 	return c.flush()
 }
 
-// Asked tells whether the command was asked for ahead.
+// Asked tells whether the command has left, and nothing shows that it does not run. The
+// end of the connection, of whatever kind, and silence show nothing: anybody on the way
+// can make them. Only what the server says under the keys of the session does: disproves.
 func (c *Conn) Asked() bool { return len(c.sent) > 0 }
 
-// HungUp tells whether err is the end of the connection before the server has
-// answered anything to a login that came early.
-func (c *Conn) HungUp(err error) bool {
-	return c.session != nil && c.eagerness() > stepwise && !c.answered && isEnd(err)
-}
-
-// MayRun tells whether the command that was asked for ahead may have run
-// although the login failed.
-func (c *Conn) MayRun() bool { return c.mayRun }
-
-// disproves tells whether an error shows that the login has failed on the
-// server: what comes in order before an orderly end is all that there was.
-func disproves(err error) bool {
-	denied, farewell := (*DeniedError)(nil), (*DisconnectError)(nil)
-	return err != nil && (errors.As(err, &denied) || errors.As(err, &farewell) || isEnd(err))
+// disproves tells whether the server says that the command will not run: it has refused
+// the login, taken its leave instead of granting it, or does not know the request for
+// the command. It answers in order, so that it has granted no login before.
+func (c *Conn) disproves(p []byte, err error) bool {
+	if farewell := (*DisconnectError)(nil); err != nil {
+		return errors.As(err, &farewell)
+	}
+	f := packet.Of(p)
+	return p[0] == msgUserauthFailure || p[0] == msgUnimplemented && f.Number() == c.execSeq && f.Err() == nil
 }
 
 // peekExtensions takes the packet that has come already.
@@ -155,9 +155,6 @@ func (c *Conn) peekExtensions() error {
 func (a *attempt) run() error {
 	a.queue(packet.AppendText([]byte{msgServiceRequest}, serviceUserauth))
 	if a.eagerness() < together {
-		if err := a.flush(); err != nil {
-			return err
-		}
 		if err := a.service(); err != nil {
 			return err
 		}
@@ -166,9 +163,6 @@ func (a *attempt) run() error {
 		return err
 	}
 	for {
-		if err := a.flush(); err != nil {
-			return err
-		}
 		p, err := a.answer()
 		switch {
 		case err != nil:
@@ -178,7 +172,7 @@ func (a *attempt) run() error {
 			return nil
 		case p[0] == msgUserauthPKOK:
 			a.step(StepQuery)
-			err = a.accepted()
+			err = a.accepted(p)
 		default:
 			err = a.refused(p)
 		}
@@ -214,8 +208,9 @@ func (a *attempt) try() error {
 			a.problem = err
 			continue
 		}
+		a.asked = &question{a.Keys[a.next], name}
 		a.next++
-		a.queue(a.publicKey(a.Keys[a.next-1], name, false))
+		a.queue(a.publicKey(a.asked.key, name, false))
 		return nil
 	}
 	if a.tried > 0 {
@@ -225,12 +220,26 @@ func (a *attempt) try() error {
 	return nil
 }
 
-// accepted signs for the key that was asked about last.
-func (a *attempt) accepted() error {
-	if a.next == 0 {
-		return unexpected(msgUserauthPKOK, msgUserauthFailure)
+var errOtherKey = errors.New("ssh: the server accepts another key than it was asked about")
+
+// accepted signs once for the key that the server was asked about. As with ssh, some
+// servers name the type of the key for the algorithm.
+func (a *attempt) accepted(p []byte) error {
+	asked := a.asked
+	if asked == nil {
+		return unexpected(msgUserauthPKOK, msgUserauthSuccess)
 	}
-	if err := a.sign(a.Keys[a.next-1]); err != nil {
+	a.asked = nil
+	f := packet.Of(p)
+	algorithm, key := string(f.Text()), f.Text()
+	if err := f.End(); err != nil {
+		return err
+	}
+	public := asked.key.PublicKey()
+	if algorithm != asked.algorithm && algorithm != public.Type() || !bytes.Equal(key, public.Marshal()) {
+		return errOtherKey
+	}
+	if err := a.sign(asked.key); err != nil {
 		a.problem = err
 		return a.try()
 	}
@@ -246,7 +255,7 @@ func (a *attempt) refused(p []byte) error {
 	if err := ssh.Unmarshal(p, &m); err != nil {
 		return err
 	}
-	a.sent = nil // it was answered with UNIMPLEMENTED
+	a.asked, a.denied = nil, true
 	denied := &DeniedError{Methods: m.Methods, Partial: m.Partial, Key: a.problem}
 	if m.Partial || a.next >= len(a.Keys) || !slices.Contains(m.Methods, "publickey") {
 		return denied
@@ -257,20 +266,16 @@ func (a *attempt) refused(p []byte) error {
 // answer reads what the server says to the last request.
 func (a *attempt) answer() ([]byte, error) {
 	for {
-		p, err := a.Conn.next()
-		if err != nil {
+		p, err := a.said()
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		a.answered = true
-		switch p[0] {
-		case msgServiceAccept:
-			if a.accepts {
-				return nil, unexpected(p[0], msgUserauthSuccess)
+		case !a.accepts:
+			if err := a.accept(p); err != nil {
+				return nil, err
 			}
-			a.accepts = true
-			a.step(StepService)
-		case msgUserauthBanner:
-		case msgUserauthSuccess, msgUserauthFailure, msgUserauthPKOK:
+		case p[0] == msgUserauthBanner:
+		case p[0] == msgUserauthSuccess, p[0] == msgUserauthFailure, p[0] == msgUserauthPKOK:
 			return p, nil
 		default:
 			return nil, unexpected(p[0], msgUserauthSuccess)
@@ -278,12 +283,29 @@ func (a *attempt) answer() ([]byte, error) {
 	}
 }
 
+// said is the next thing that the server says to the login.
+func (a *attempt) said() ([]byte, error) {
+	for {
+		p, err := a.Conn.next()
+		if a.disproves(p, err) {
+			a.sent = nil
+		}
+		if err != nil || p[0] != msgUnimplemented {
+			return p, err
+		}
+	}
+}
+
 // service waits for the service to be accepted.
 func (a *attempt) service() error {
-	p, err := a.Conn.next()
+	p, err := a.said()
 	if err != nil {
 		return err
 	}
+	return a.accept(p)
+}
+
+func (a *attempt) accept(p []byte) error {
 	if p[0] != msgServiceAccept {
 		return unexpected(p[0], msgServiceAccept)
 	}
@@ -293,7 +315,8 @@ func (a *attempt) service() error {
 }
 
 // sign queues a signed request, and behind it what is asked for once it has
-// succeeded.
+// succeeded. A server that has refused a key is not sent a command again before it has
+// granted the login.
 func (a *attempt) sign(key ssh.MultiAlgorithmSigner) error {
 	name, err := a.algorithm(key)
 	if err != nil {
@@ -305,7 +328,7 @@ func (a *attempt) sign(key ssh.MultiAlgorithmSigner) error {
 		return err
 	}
 	a.queue(packet.AppendText(request, ssh.Marshal(sig)))
-	if a.Ahead != nil && a.eagerness() >= ahead {
+	if a.Ahead != nil && !a.denied && a.eagerness() >= ahead {
 		a.askAhead()
 	}
 	return nil
@@ -360,9 +383,12 @@ func (a *attempt) algorithm(key ssh.MultiAlgorithmSigner) (string, error) {
 
 // askAhead queues a session and its command, as Mux would.
 func (a *attempt) askAhead() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.sent = a.Ahead.packets()
+	a.execSeq = a.send.seq + uint32(a.Ahead.before())
 	for _, p := range a.sent {
-		a.queue(p)
+		a.sealLocked(p, nil)
 	}
 }
 
@@ -382,3 +408,6 @@ func (c *Command) packets() [][]byte {
 	}
 	return all
 }
+
+// before is how many packets leave before the one that asks for the command.
+func (c *Command) before() int { return 1 + len(c.Env) }

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/crypto/ssh"
+	"sshpace/internal/ssh/packet"
 )
 
 // Message numbers (RFC 4250 section 4.1, RFC 8308 section 2.3).
@@ -25,6 +25,8 @@ const (
 	msgExtInfo         = 7
 	msgKexInit         = 20
 	msgNewKeys         = 21
+	msgKexFirst        = 30 // to msgKexLast: of the methods (RFC 4250 section 4.1.1)
+	msgKexLast         = 49
 	msgKexECDHInit     = 30 // RFC 5656 section 7.1
 	msgKexECDHReply    = 31
 	msgUserauthRequest = 50
@@ -67,12 +69,12 @@ type Conn struct {
 	session      []byte // session identifier: the first exchange hash
 	hostKey      string // blob, of the first key exchange
 	strict       bool
+	keyed        bool     // the first key exchange is over
 	sigAlgs      []string // server-sig-algs (RFC 8308 section 3.1); nil = not told
 	chosen       algorithms
 	loggedIn     bool
-	mayRun       bool
-	answered     bool     // the server has answered to the login
-	sent         [][]byte // ahead of Mux
+	sent         [][]byte // ahead of Mux: a command on its way; see Asked
+	execSeq      uint32   // number of the packet that asks for it
 
 	mu      sync.Mutex // guards what follows
 	sealer  sealer
@@ -120,19 +122,13 @@ func (c *Conn) raw() ([]byte, error) {
 	if p[0] != msgDisconnect {
 		return p, nil
 	}
-	var m struct {
-		Reason   uint32 `sshtype:"1"`
-		Message  string
-		Language string
-	}
-	if err := ssh.Unmarshal(p, &m); err != nil {
-		return nil, err
-	}
-	return nil, &DisconnectError{m.Reason, m.Message}
+	f := packet.Of(p) // some servers leave out its end
+	return nil, &DisconnectError{f.Number(), string(f.Text())}
 }
 
 // next reads the next packet that is meant for somebody above this package, and
-// exchanges keys when the server wants that or it is time.
+// exchanges keys when the server wants that or it is time; as with ssh, not before the
+// login has ended.
 func (c *Conn) next() ([]byte, error) {
 	for {
 		if err := c.renew(); err != nil {
@@ -142,11 +138,11 @@ func (c *Conn) next() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		switch p[0] {
-		case msgIgnore, msgUnimplemented, msgDebug:
-		case msgExtInfo:
+		switch {
+		case p[0] == msgIgnore, p[0] == msgDebug, p[0] == msgUnimplemented && c.loggedIn:
+		case p[0] == msgExtInfo:
 			c.extensions(p)
-		case msgKexInit:
+		case p[0] == msgKexInit && c.loggedIn:
 			theirs, err := parseInit(p)
 			if err == nil {
 				err = c.exchange(theirs)
@@ -200,6 +196,19 @@ func (c *Conn) flushLocked() error {
 	return err
 }
 
+// heard is what the server says. Until the login has ended all that waits leaves before
+// the server is waited for, so that it lacks nothing that it waits for.
+type heard struct{ *Conn }
+
+func (h heard) Read(p []byte) (int, error) {
+	if !h.loggedIn {
+		if err := h.flush(); err != nil {
+			return 0, err
+		}
+	}
+	return h.net.Read(p)
+}
+
 // plain is the packet format before keys are there (RFC 4253 section 6).
 type plain struct{}
 
@@ -250,6 +259,3 @@ func unpad(body []byte) ([]byte, error) {
 	}
 	return body[1 : len(body)-int(body[0])], nil
 }
-
-// isEnd tells whether the peer has ended the connection in an orderly way.
-func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }

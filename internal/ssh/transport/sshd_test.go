@@ -63,8 +63,8 @@ func TestAheadOfRefusal(t *testing.T) {
 	c = dialSshd(t, s)
 	err = c.Authenticate(transport.Login{User: s.User, Direct: true, Ahead: &transport.Command{Line: "echo again >>" + log},
 		Keys: []ssh.MultiAlgorithmSigner{algorithmSigner(t, sshtest.NewKey(t), ssh.KeyAlgoED25519)}})
-	if err == nil || c.MayRun() {
-		t.Errorf("a refused login: %v, may run %v", err, c.MayRun())
+	if err == nil || c.Asked() {
+		t.Errorf("a refused login: %v, asked %v", err, c.Asked())
 	}
 	if text, _ := os.ReadFile(log); string(text) != "ran\n" {
 		t.Errorf("after a refused login: %q", text)
