@@ -146,13 +146,14 @@ func (e *Engine) limit(end context.CancelCauseFunc) (started func()) {
 }
 
 // argv is the argument list after the binary. The first value of an option
-// wins in ssh, so the user's come first; flags without a value are ours.
+// wins in ssh, so the user's come first, but for the log's; flags without a value are
+// ours.
 func (e *Engine) argv(h host.Host, command, logPath string) []string {
 	args := []string{"-T", "-a", "-x"}
-	args = append(args, e.opts.Args...)
 	if logPath != "" {
 		args = append(args, "-E", logPath, "-o", "LogLevel=DEBUG2")
 	}
+	args = append(args, e.opts.Args...)
 	args = append(args, e.connectTimeout()...)
 	args = append(args,
 		"-o", "BatchMode=yes",

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -142,6 +143,24 @@ func TestOutcomes(t *testing.T) {
 				t.Error("no reason is given")
 			}
 		})
+	}
+}
+
+// TestNoLogIsNoProof: a command or subsystem that has run, and of which nothing more is
+// heard, is never said not to have run, whatever the user lets ssh say.
+func TestNoLogIsNoProof(t *testing.T) {
+	s := sshtest.StartSshd(t, "Subsystem mad kill -9 $PPID")
+	for _, further := range [][]string{nil, {"-q"}, {"-o", "LogLevel=QUIET"}, {"-E", filepath.Join(t.TempDir(), "log")}} {
+		for what, cmd := range map[string]fleet.Command{
+			"command":   {Line: "kill -9 $PPID"},
+			"subsystem": {Line: "mad", Dialogue: func(_ context.Context, _ host.Host, c fleet.Channel) error { _, err := io.ReadAll(c); return err }},
+		} {
+			o := options(t, s, known(s))
+			o.Args = append(o.Args, further...)
+			if r := run(t, fleet.Params{}, o, host.Host{Name: "127.0.3.2"}, cmd, &collect{}); r.Ran == fleet.RanNo || r.Attempts != 1 {
+				t.Errorf("%s with %v: %+v", what, further, r)
+			}
+		}
 	}
 }
 

@@ -23,9 +23,11 @@ type log struct {
 
 	mu       sync.Mutex
 	part     []byte // of a line whose end has not come
+	spoke    bool   // there is a log at all
 	status   bool   // the server told an exit status
 	signal   bool   // the server told an exit signal
 	sent     bool   // the command was sent
+	accepted bool   // and the server starts it
 	loggedIn bool
 	other    bool     // the peer sent a line that is neither SSH's nor sshd's
 	proxy    bool     // a proxy command was started
@@ -62,10 +64,15 @@ func (l *log) open() (path string, closeLog func(), err error) {
 	return path, func() { w.Close(); l.wait(r) }, nil
 }
 
-// wait ends the reader. A ControlPersist master may keep the pipe open.
+// wait ends the reader. A ControlPersist master may keep the pipe open; what ssh has
+// written is read in any case, however late the reader is.
 func (l *log) wait(r *os.File) {
 	r.SetReadDeadline(time.Now().Add(strayGrace))
 	l.done.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_ = l.pipe.Control(func(fd uintptr) { l.drain(fd) })
+	l.line(string(l.part))
 	r.Close()
 }
 
@@ -76,9 +83,6 @@ func (l *log) read() {
 		defer l.mu.Unlock()
 		return l.drain(fd)
 	})
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.line(string(l.part))
 }
 
 // drain takes all that was written so far; ended means that nothing can follow.
@@ -136,6 +140,7 @@ var marks = map[sshlog.Kind]fleet.Phase{
 }
 
 func (l *log) line(s string) {
+	l.spoke = l.spoke || s != ""
 	e := sshlog.Read(s)
 	if phase, ok := marks[e.Kind]; ok {
 		l.attempt.Reached(phase)
@@ -169,6 +174,7 @@ func (l *log) note(kind sshlog.Kind) {
 	case sshlog.Multiplexed:
 		l.shared = true
 	case sshlog.CommandAccepted:
+		l.accepted = true
 		l.started()
 	case sshlog.Proxy:
 		l.proxy = true

@@ -64,11 +64,15 @@ func (l *log) outcome(ctx context.Context, state *os.ProcessState) fleet.Outcome
 	return o
 }
 
+// ran tells whether the command has run. ssh logs that it sends the command before it
+// does so: a log without that line proves that nothing has run. No log, as under ssh -q,
+// proves nothing. Output proves something over a ControlMaster only, where ssh does not
+// log the answer; else it may be ssh's own.
 func (l *log) ran(exit int) fleet.Ran {
 	switch {
-	case l.status || l.signal || (exit > 0 && exit < 255) || (exit == 0), l.sent && l.attempt.Talked():
+	case l.status || l.signal || (exit > 0 && exit < 255) || (exit == 0), l.accepted, l.shared && l.sent && l.attempt.Talked():
 		return fleet.RanYes
-	case l.sent:
+	case l.sent, !l.spoke:
 		return fleet.RanUnknown
 	}
 	return fleet.RanNo
