@@ -230,9 +230,12 @@ func TestCommandEnds(t *testing.T) {
 // must not be called "no", and must not be tried again.
 func TestUnknownWhetherItRan(t *testing.T) {
 	s := (&sshtest.Server{DropAtExec: true}).Start(t)
-	r := run(t, fleet.Params{}, target(t, s), hosts(1), fleet.Command{Line: "x"}, &collect{})[0]
-	if r.Ran != fleet.RanUnknown || r.Class != fleet.Lost || r.Attempts != 1 || r.Status() != fleet.Failed {
-		t.Errorf("got %+v", r)
+	talk := func(context.Context, host.Host, fleet.Channel) error { return nil }
+	for _, cmd := range []fleet.Command{{Line: "x"}, {Line: "sftp", Dialogue: talk}} {
+		r := run(t, fleet.Params{}, target(t, s), hosts(1), cmd, &collect{})[0]
+		if r.Ran != fleet.RanUnknown || r.Class != fleet.Lost || r.Attempts != 1 || r.Status() != fleet.Failed {
+			t.Errorf("got %+v", r)
+		}
 	}
 }
 

@@ -17,9 +17,13 @@ import (
 // converse holds the command's Dialogue with the subsystem that its line names. An
 // error means that nothing was said.
 func (r *running) converse(ctx, starting context.Context, conn *channel.Conn) (fleet.Outcome, error) {
-	ch, err := r.subsystem(starting, conn)
-	if err != nil {
-		return fleet.Outcome{}, err
+	ch, asked, err := r.subsystem(starting, conn)
+	switch {
+	case err == nil:
+	case asked && !errors.Is(err, errNoSubsystem):
+		return r.unanswered(starting), nil
+	default:
+		return fleet.Outcome{}, r.unopened(err)
 	}
 	defer ch.Close()
 	r.attempt.Reached(fleet.PhaseExec)
@@ -41,8 +45,8 @@ func (r *running) converse(ctx, starting context.Context, conn *channel.Conn) (f
 	return o, nil
 }
 
-// subsystem starts the subsystem.
-func (r *running) subsystem(ctx context.Context, conn *channel.Conn) (ssh.Channel, error) {
+// subsystem starts the subsystem; asked is after it was asked for.
+func (r *running) subsystem(ctx context.Context, conn *channel.Conn) (ch ssh.Channel, asked bool, err error) {
 	stop := context.AfterFunc(ctx, func() { r.link.conn.Close() })
 	ch, requests, err := conn.OpenChannel("session", nil)
 	if err == nil {
@@ -52,6 +56,7 @@ func (r *running) subsystem(ctx context.Context, conn *channel.Conn) (ssh.Channe
 			ch.SendRequest("env", false, channel.Text(name, value))
 		}
 		var ok bool
+		asked = true
 		ok, err = ch.SendRequest("subsystem", true, channel.Text(r.session.Command.Line))
 		if err == nil && !ok {
 			err = errNoSubsystem
@@ -60,10 +65,21 @@ func (r *running) subsystem(ctx context.Context, conn *channel.Conn) (ssh.Channe
 	if !stop() {
 		err = context.Cause(ctx)
 	}
-	if err != nil {
-		return nil, r.unopened(err)
+	return ch, asked, err
+}
+
+// unanswered is a subsystem that may have been started.
+func (r *running) unanswered(ctx context.Context) fleet.Outcome {
+	o := fleet.Outcome{Engine: engineName, Addr: r.session.Path, Ran: fleet.RanUnknown, Exit: -1}
+	switch cause := context.Cause(ctx); {
+	case cause == nil:
+		o.Class, o.Err = fleet.Lost, "connection lost before the subsystem started"
+	case errors.Is(cause, errConnectTimeout):
+		o.Class, o.Err = fleet.TimedOut, "the server did not answer the request for the subsystem in time"
+	default:
+		o.Class, o.Err = fleet.Stopped(cause)
 	}
-	return ch, nil
+	return o
 }
 
 var errNoSubsystem = errors.New("has no such subsystem for this user")

@@ -351,3 +351,16 @@ func TestDialogue(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// TestUnansweredSubsystem: where the connection ends between the request for a subsystem
+// and the answer, that may have started, and is not asked for again elsewhere.
+func TestUnansweredSubsystem(t *testing.T) {
+	server := (&sshtest.Server{DropAtExec: true}).Start(t)
+	key, _ := sshtest.WriteKey(t, t.TempDir(), "key", "")
+	m := startMaster(t, &sshtest.Sshd{Port: server.Port(), User: "u", Key: key, HostKey: server.HostKey.PublicKey()})
+	x := &shared{path: m.path}
+	talk := func(context.Context, host.Host, fleet.Channel) error { return nil }
+	if r := run(t, x, fleet.Params{}, fleet.Command{Line: "sftp", Dialogue: talk}, nil).result; x.err != nil || r.Ran != fleet.RanUnknown || r.Class != fleet.Lost {
+		t.Errorf("%+v, %v", r, x.err)
+	}
+}

@@ -40,7 +40,8 @@ type Server struct {
 	IgnoreSession, IgnoreExec bool
 	// ForwardError, when set, is the answer of a jump host to every request.
 	ForwardError string
-	// DropAtExec closes the connection instead of answering an exec request.
+	// DropAtExec closes the connection instead of answering a request for a command or
+	// subsystem.
 	DropAtExec bool
 
 	HostKey      ssh.Signer // made by Start when nil
@@ -202,12 +203,12 @@ func (s *Server) session(nc ssh.NewChannel, c net.Conn) {
 	defer running.Wait()
 	defer ch.Close()
 	for req := range reqs {
+		if s.DropAtExec && (req.Type == "exec" || req.Type == "subsystem") {
+			c.Close()
+			return
+		}
 		switch req.Type {
 		case "exec":
-			if s.DropAtExec {
-				c.Close()
-				return
-			}
 			if s.IgnoreExec {
 				continue
 			}
