@@ -62,9 +62,10 @@ func (s *stream) Closed() {
 	close(s.requests)
 }
 
-// Close closes the channel; what comes nevertheless is dropped.
+// Close ends all who read, and closes the channel; what comes nevertheless is dropped.
 func (s *stream) Close() error {
 	s.once.Do(func() { close(s.closing) })
+	s.EOF()
 	return s.Channel.Close()
 }
 

@@ -53,11 +53,29 @@ func (s *Sshd) Log() string { return s.log.String() }
 // lines of sshd_config, which come first and so win.
 func StartSshd(t testing.TB, extra ...string) *Sshd {
 	t.Helper()
+	return StartSshdUnder(t, nil, extra...)
+}
+
+// StartSshdUnder is StartSshd by a program that is given sshd's whole command line.
+func StartSshdUnder(t testing.TB, program []string, extra ...string) *Sshd {
+	t.Helper()
 	me, err := user.Current()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return startSshd(t, me.Username, nil, extra)
+	return startSshd(t, me.Username, program, extra)
+}
+
+// Processes is how many children sshd has: those that serve connections, and all that
+// these left behind where sshd was made a reaper of orphans (prctl(2)).
+func (s *Sshd) Processes(t testing.TB) int {
+	t.Helper()
+	pid := s.cmd.Process.Pid
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(bytes.Fields(children))
 }
 
 // StartSshdForOther is StartSshd with a login that is not root's: nobody's
@@ -155,7 +173,7 @@ func startSshd(t testing.TB, login string, argv, extra []string) *Sshd {
 	if !strings.Contains(strings.Join(extra, "\n"), "MaxStartups") { // here the last one would win
 		lines = append(lines, "MaxStartups 500:30:1000")
 	}
-	if argv != nil { // the account cannot read our folder
+	if login == "nobody" { // who cannot read our folder
 		lines = append(lines, "AuthorizedKeysCommandUser root", "AuthorizedKeysCommand /bin/echo "+strings.TrimSpace(AuthorizedLine(pub)))
 	}
 	conf := filepath.Join(dir, "sshd_config")

@@ -109,10 +109,25 @@ func (l *lane) fetch() bool {
 	}
 	l.bulk = n > segment
 	l.ended = n == 0
-	if l.ended || !l.connection.relay.frozen.Load() {
-		l.accept(into[:n], stampIn(control, time.Now()))
+	data, fault := l.spared(into[:n])
+	if l.ended || len(data) > 0 && !l.connection.relay.frozen.Load() {
+		l.accept(data, stampIn(control, time.Now()))
+	}
+	if fault != nil {
+		l.fail(fault)
 	}
 	return true
+}
+
+// fail shows the client that the connection has ended, if it is to see that.
+func (l *lane) fail(f *Fault) {
+	switch f.How {
+	case Finish:
+		l.ended = true
+		l.accept(nil, time.Now().Add(f.Later))
+	case Reset:
+		time.AfterFunc(f.Later, l.connection.reset)
+	}
 }
 
 // accept sends bytes on their way. They cannot have been there before there was room.

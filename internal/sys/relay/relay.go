@@ -63,6 +63,7 @@ type Relay struct {
 	life     context.Context
 	end      context.CancelFunc
 	frozen   atomic.Bool
+	fault    atomic.Pointer[fault]
 	links    [2]link // by Direction
 
 	mu    sync.Mutex

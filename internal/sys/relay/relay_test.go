@@ -2,6 +2,7 @@ package relay
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -218,6 +219,37 @@ func TestFaults(t *testing.T) {
 	c2.SetReadDeadline(time.Now().Add(10 * time.Second))
 	if _, err := c2.Read(make([]byte, 1)); err == nil || err.(net.Error).Timeout() {
 		t.Errorf("without a server: %v", err)
+	}
+}
+
+// A fault befalls one connection, after as many of the server's bytes as it says; what
+// the client says still arrives.
+func TestFail(t *testing.T) {
+	for _, how := range []End{Silence, Finish, Reset} {
+		c, r := through(t, Options{})
+		ask(t, c)
+		r.Fail(Fault{After: 3, How: how, Later: 20 * time.Millisecond})
+		c.Write([]byte("hello"))
+		got := make([]byte, 5)
+		c.SetReadDeadline(time.Now().Add(10 * time.Second))
+		if n, err := io.ReadFull(c, got[:3]); err != nil {
+			t.Fatalf("end %d: %d bytes, %v", how, n, err)
+		}
+		if how == Silence {
+			c.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+		}
+		n, err := c.Read(got)
+		timeout := net.Error(nil)
+		silent := errors.As(err, &timeout) && timeout.Timeout()
+		if n > 0 || silent != (how == Silence) || (err == io.EOF) != (how == Finish) {
+			t.Errorf("end %d: %d bytes more, %v", how, n, err)
+		}
+		other, err := net.Dial("tcp", c.RemoteAddr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask(t, other)
+		other.Close()
 	}
 }
 
