@@ -179,7 +179,7 @@ func (t *Target) ahead(cmd fleet.Command) *transport.Command {
 // unconnected is an attempt without a connection.
 func unconnected(e *Error) fleet.Outcome {
 	if e.MayRun {
-		e.Hint = "the command was sent with the login; it may run there"
+		e.Hint = "the command was sent with the login and may run there: check before you run it again"
 		return failed(e, fleet.RanUnknown)
 	}
 	return failed(e, fleet.RanNo)

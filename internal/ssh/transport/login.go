@@ -90,7 +90,7 @@ type attempt struct {
 	Login
 	accepts bool      // the service was accepted
 	asked   *question // what the server has not answered yet
-	denied  bool      // a request was refused
+	early   bool      // the command has left with a signature
 	next    int       // key to try
 	tried   int       // requests with a key
 	problem error     // with the last key that could not be tried
@@ -255,7 +255,7 @@ func (a *attempt) refused(p []byte) error {
 	if err := ssh.Unmarshal(p, &m); err != nil {
 		return err
 	}
-	a.asked, a.denied = nil, true
+	a.asked = nil
 	denied := &DeniedError{Methods: m.Methods, Partial: m.Partial, Key: a.problem}
 	if m.Partial || a.next >= len(a.Keys) || !slices.Contains(m.Methods, "publickey") {
 		return denied
@@ -315,8 +315,8 @@ func (a *attempt) accept(p []byte) error {
 }
 
 // sign queues a signed request, and behind it what is asked for once it has
-// succeeded. A server that has refused a key is not sent a command again before it has
-// granted the login.
+// succeeded. That leaves with one signature: where the server refuses it, the next time
+// is when it has granted the login.
 func (a *attempt) sign(key ssh.MultiAlgorithmSigner) error {
 	name, err := a.algorithm(key)
 	if err != nil {
@@ -328,7 +328,8 @@ func (a *attempt) sign(key ssh.MultiAlgorithmSigner) error {
 		return err
 	}
 	a.queue(packet.AppendText(request, ssh.Marshal(sig)))
-	if a.Ahead != nil && !a.denied && a.eagerness() >= ahead {
+	if a.Ahead != nil && !a.early && a.eagerness() >= ahead {
+		a.early = true
 		a.askAhead()
 	}
 	return nil
