@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/wait"
 	"sshpace/internal/fleet"
 )
 
@@ -30,21 +31,9 @@ func (s *session) converse(ctx context.Context, talk fleet.Dialogue, a *fleet.At
 	out := &gatedOutput{out: s.out}
 	s.out = out.write
 	go s.pump(s.in.Stderr(), fleet.Stderr)
-	go func() {
-		for req := range s.reqs {
-			s.request(req.Type, req.Payload)
-		}
-	}()
-	var late *time.Timer
-	stop := context.AfterFunc(ctx, func() {
-		late = time.AfterFunc(dialogueGrace, func() { s.link.net.Close() })
-	})
+	defer wait.After(ctx, func() time.Duration { return dialogueGrace }, func() { s.link.net.Close() })()
 	err := talk(ctx, a.Host(), conversation{s, a})
-	if !stop() && late != nil {
-		late.Stop()
-	}
 	out.close()
-	s.ch.Close()
 	a.Reached(fleet.PhaseExit)
 	o := fleet.Outcome{Engine: engineName, Ran: fleet.RanYes}
 	switch {
@@ -124,7 +113,6 @@ func (c conversation) Exec(ctx context.Context, line string, input io.Reader) ([
 		return nil, fmt.Errorf("%w: %w", fleet.ErrNoExec, err)
 	}
 	defer s.ch.Close()
-	defer s.release()
 	defer context.AfterFunc(ctx, func() { s.ch.Close() })()
 	if _, err := s.start(line, nil, false); err != nil {
 		return nil, fmt.Errorf("%w: %w", fleet.ErrNoExec, err)
@@ -136,7 +124,7 @@ func (c conversation) Exec(ctx context.Context, line string, input io.Reader) ([
 		io.CopyBuffer(struct{ io.Writer }{s.ch}, input, buf[:])
 		s.ch.CloseWrite()
 	})
-	s.run(nil)
+	<-s.ended
 	sending.Wait()
 	switch {
 	case ctx.Err() != nil:

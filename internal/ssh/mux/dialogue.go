@@ -11,6 +11,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/wait"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/channel"
 )
@@ -25,15 +26,10 @@ func (r *running) converse(ctx, starting context.Context, conn *channel.Conn) (f
 	if err != nil {
 		return fleet.Outcome{}, err
 	}
-	defer ch.Close()
 	r.attempt.Reached(fleet.PhaseExec)
 	go io.Copy(stderr{r.attempt}, ch.Stderr())
-	var late *time.Timer
-	stop := context.AfterFunc(ctx, func() { late = time.AfterFunc(dialogueGrace, func() { r.link.conn.Close() }) })
+	defer wait.After(ctx, func() time.Duration { return dialogueGrace }, func() { r.link.conn.Close() })()
 	err = r.session.Command.Dialogue(ctx, r.attempt.Host(), conversation{ch, conn, r})
-	if !stop() && late != nil {
-		late.Stop()
-	}
 	r.attempt.Reached(fleet.PhaseExit)
 	o := fleet.Outcome{Engine: engineName, Addr: r.session.Path, Ran: fleet.RanYes}
 	switch {

@@ -28,7 +28,7 @@ const (
 	LoggedIn
 	Multiplexed     // a ControlMaster is tried or used: nothing is negotiated here
 	MasterOpened    // the session is open through a ControlMaster
-	CommandSent     // the command
+	CommandSent     // the command, or the subsystem
 	CommandAccepted // the server starts it (ssh -vv)
 	ExitStatus      // the server told one
 	ExitSignal      // the server told one
@@ -51,6 +51,7 @@ var beginnings = []struct {
 	kind   Kind
 }{
 	{"debug2: exec request accepted on channel ", CommandAccepted},
+	{"debug2: subsystem request accepted on channel ", CommandAccepted},
 	{"debug2: ", Detail},
 	{"debug1: Connecting to ", Connecting},
 	{"debug1: Connection established", Connected},
@@ -70,6 +71,7 @@ var beginnings = []struct {
 	{"debug1: mux_client_request_session: master session id", MasterOpened},
 	{"debug1: mux_client_", Multiplexed},
 	{"debug1: Sending command: ", CommandSent},
+	{"debug1: Sending subsystem: ", CommandSent},
 	{"debug1: control_persist_detach: ", MasterStays},
 	{"Offending ", WrongKey},
 }
