@@ -57,12 +57,12 @@ ssh/oldserver: ssh/wire
 ssh/packet:
 ssh/channel: base/vegas ssh/packet
 ssh/transport: ssh/channel ssh/packet
-ssh/dial: base/host base/termsafe fleet ssh/channel ssh/transport sys/bounded sys/quickack
+ssh/dial: base/host base/termsafe base/wait fleet ssh/channel ssh/transport sys/bounded sys/quickack
 ssh/forkssh: base/host base/termsafe fleet ssh/knownhosts/check ssh/openssh ssh/sshlog sys/proc
 ssh/route: base/fault base/host base/termsafe ssh/openssh ssh/sshconf ssh/wire sys/proc
-ssh/mux: base/termsafe fleet ssh/channel
+ssh/mux: base/termsafe base/wait fleet ssh/channel
 ssh/reach: base/host fleet ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/accept ssh/knownhosts/check ssh/knownhosts/index ssh/mux ssh/route ssh/sshconf
-ssh/sshtest: ssh/sshconf
+ssh/sshtest: ssh/packet ssh/sshconf
 measure/model: base/alg base/stats base/unit record
 measure/model/sim: base/alg base/unit measure/plan record
 measure/plan: base/alg base/stats base/unit measure/model record
@@ -90,7 +90,7 @@ verdict/advise: base/alg record verdict/choice verdict/rank
 verdict/apply: base/alg base/fault base/shell base/termsafe measure/loopback record ssh/openssh ssh/route sys/bounded sys/edit sys/safedir sys/workdir verdict/advise verdict/choice verdict/rank
 verdict/prove: base/alg base/fault base/stats base/termsafe base/unit measure/drive measure/lab measure/model measure/plan measure/testbed measure/workload record sys/workdir verdict/advise
 verdict/doctor: base/alg base/shell measure/handshake measure/symptoms
-fleet/fleettest:
+fleet/fleettest: base/host fleet ssh/sshtest
 fleet/hostset: base/host base/wildcard
 fleet/transfer: base/host base/shell base/termsafe base/unit fleet fleet/output fleet/remotesh ssh/sftp
 ssh/sftp: base/vegas

@@ -37,25 +37,6 @@ type Input interface {
 // connection was lost.
 type Dialogue func(ctx context.Context, h host.Host, c Channel) error
 
-// dialogueGrace is how long a Dialogue may take to tidy up once its run has ended.
-const dialogueGrace = 3 * time.Second
-
-// Hold holds the Dialogue, and hangs up where that goes on for long after ctx has ended.
-func (d Dialogue) Hold(ctx context.Context, h host.Host, c Channel, hangUp func()) error {
-	held := make(chan struct{})
-	defer close(held)
-	defer context.AfterFunc(ctx, func() {
-		late := time.NewTimer(dialogueGrace)
-		defer late.Stop()
-		select {
-		case <-held:
-		case <-late.C:
-			hangUp()
-		}
-	})()
-	return d(ctx, h, c)
-}
-
 // Channel is the subsystem and what else a Dialogue needs of its host.
 type Channel interface {
 	io.ReadWriteCloser

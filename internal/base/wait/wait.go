@@ -3,6 +3,8 @@ package wait
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,6 +18,32 @@ func For(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// After calls f when grace has passed since the end of ctx, for what is to come to its
+// own end before that. stop prevents it; false says that f is called, or was.
+func After(ctx context.Context, grace func() time.Duration, f func()) (stop func() bool) {
+	var decided atomic.Bool
+	stopped := make(chan struct{})
+	unhook := context.AfterFunc(ctx, func() {
+		t := time.NewTimer(grace())
+		defer t.Stop()
+		select {
+		case <-t.C:
+			if decided.CompareAndSwap(false, true) {
+				f()
+			}
+		case <-stopped:
+		}
+	})
+	return sync.OnceValue(func() bool {
+		unhook()
+		inTime := decided.CompareAndSwap(false, true)
+		if inTime {
+			close(stopped)
+		}
+		return inTime
+	})
 }
 
 // Until waits for a point in time; false says that ctx has ended.

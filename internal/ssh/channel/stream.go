@@ -13,14 +13,16 @@ type stream struct {
 	*Channel
 	out, err part
 	requests chan *ssh.Request
-	closing  chan struct{} // closed by Close: nobody reads requests any more
-	once     sync.Once
 }
 
-// OpenChannel opens a channel that is read as ssh.Channel. Both it and its
-// requests must be read.
+// kept is how many requests wait to be read.
+const kept = 16
+
+// OpenChannel opens a channel that is read as ssh.Channel. Requests that nobody reads
+// are dropped behind the first few: the connection is read by one goroutine, which waits
+// for nobody.
 func (c *Conn) OpenChannel(kind string, specific []byte) (ssh.Channel, <-chan *ssh.Request, error) {
-	s := &stream{requests: make(chan *ssh.Request, 16), closing: make(chan struct{})}
+	s := &stream{requests: make(chan *ssh.Request, kept)}
 	for _, p := range []*part{&s.out, &s.err} {
 		p.of, p.came.L = s, &p.mu
 	}
@@ -52,7 +54,7 @@ func (s *stream) Request(name string, payload []byte) {
 	r := &ssh.Request{Type: name, Payload: bytes.Clone(payload)}
 	select {
 	case s.requests <- r:
-	case <-s.closing:
+	default:
 	}
 }
 
@@ -62,9 +64,8 @@ func (s *stream) Closed() {
 	close(s.requests)
 }
 
-// Close ends all who read, and closes the channel; what comes nevertheless is dropped.
+// Close ends all who read, and closes the channel.
 func (s *stream) Close() error {
-	s.once.Do(func() { close(s.closing) })
 	s.EOF()
 	return s.Channel.Close()
 }

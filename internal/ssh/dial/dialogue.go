@@ -7,10 +7,15 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/wait"
 	"sshpace/internal/fleet"
 )
+
+// dialogueGrace is how long a Dialogue may take to tidy up once its run has ended.
+const dialogueGrace = 3 * time.Second
 
 // conversation is the session as a Dialogue sees it.
 type conversation struct {
@@ -25,14 +30,9 @@ func (s *session) converse(ctx context.Context, talk fleet.Dialogue, a *fleet.At
 	out := &gatedOutput{out: s.out}
 	s.out = out.write
 	go s.pump(s.in.Stderr(), fleet.Stderr)
-	go func() {
-		for req := range s.reqs {
-			s.request(req.Type, req.Payload)
-		}
-	}()
-	err := talk.Hold(ctx, a.Host(), conversation{s, a}, func() { s.link.net.Close() })
+	defer wait.After(ctx, func() time.Duration { return dialogueGrace }, func() { s.link.net.Close() })()
+	err := talk(ctx, a.Host(), conversation{s, a})
 	out.close()
-	s.ch.Close()
 	a.Reached(fleet.PhaseExit)
 	o := fleet.Outcome{Engine: engineName, Ran: fleet.RanYes}
 	switch {
@@ -112,7 +112,6 @@ func (c conversation) Exec(ctx context.Context, line string, input io.Reader) ([
 		return nil, fmt.Errorf("%w: %w", fleet.ErrNoExec, err)
 	}
 	defer s.ch.Close()
-	defer s.release()
 	defer context.AfterFunc(ctx, func() { s.ch.Close() })()
 	if err := s.start(line, nil, false); err != nil {
 		return nil, fmt.Errorf("%w: %w", fleet.ErrNoExec, err)
@@ -124,7 +123,7 @@ func (c conversation) Exec(ctx context.Context, line string, input io.Reader) ([
 		io.CopyBuffer(struct{ io.Writer }{s.ch}, input, buf[:])
 		s.ch.CloseWrite()
 	})
-	s.run(nil)
+	<-s.ended
 	sending.Wait()
 	switch {
 	case ctx.Err() != nil:

@@ -15,6 +15,7 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/wait"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/transport"
 )
@@ -113,6 +114,8 @@ func (e *Engine) Run(ctx context.Context, t *Target, cmd fleet.Command, a *fleet
 // command runs one command on an authenticated link and closes it.
 func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a *fleet.Attempt, mayKill bool) fleet.Outcome {
 	a.Reached(fleet.PhaseExec)
+	stopInput := func() {}
+	defer func() { stopInput() }() // when the connection has ended, and what is being sent with it
 	gone := l.serve()
 	alive := l.keepAlive(t)
 	defer func() { <-gone }()
@@ -123,26 +126,36 @@ func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a *fle
 	defer abort()
 	starting, cancel := context.WithDeadlineCause(ctx, l.usable, errConnectTimeout)
 	defer cancel()
-	late := context.AfterFunc(starting, func() { l.net.Close() }) // until there is a command to signal
-	defer late()
+	begun := wait.After(starting, func() time.Duration { return answerGrace(starting) }, func() { l.net.Close() })
+	defer begun()
 
 	s, err := l.open(a.Output, cmd.Dialogue != nil)
+	if err == nil && !l.asked { // then nothing is asked for any more
+		err = context.Cause(ctx)
+	}
 	if err != nil {
 		return l.startFailed(starting, t, alive, err)
 	}
-	defer s.release() // before the connection's end is waited for
 	l.asked = true
 	if cmd.Dialogue != nil {
 		err := s.subsystem(cmd.Line, t.Env)
-		if err != nil || !late() {
+		if err != nil || !begun() {
 			return l.startFailed(starting, t, alive, cmp.Or(err, context.Cause(starting)))
 		}
 		return s.converse(ctx, cmd.Dialogue, a, alive, gone)
 	}
 	ask := t.ahead(cmd)
 	err = s.start(ask.Line, ask.Env, ask.EOF)
-	if err != nil || !late() {
-		return l.startFailed(starting, t, alive, cmp.Or(err, context.Cause(starting)))
+	if !begun() && err == nil {
+		err = context.Cause(starting)
+	}
+	if err != nil {
+		l.net.Close()
+		if <-s.ended; l.ran(err) == fleet.RanNo || !s.told() {
+			return l.startFailed(starting, t, alive, err)
+		}
+		a.Reached(fleet.PhaseExit)
+		return s.outcome(ctx, alive, gone)
 	}
 	l.step(transport.StepExec)
 	ended := make(chan struct{})
@@ -152,7 +165,8 @@ func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a *fle
 		defer finisher.Done()
 		s.finish(ended, a.Abort(), mayKill)
 	})
-	s.run(cmd.Input)
+	stopInput = s.feed(cmd.Input)
+	<-s.ended
 	l.step(transport.StepExit)
 	close(ended)
 	if polite() {
@@ -161,6 +175,15 @@ func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a *fle
 	finisher.Wait()
 	a.Reached(fleet.PhaseExit)
 	return s.outcome(ctx, alive, gone)
+}
+
+// answerGrace is how much longer the answer to a command is waited for when ctx has ended:
+// what runs already is to be ended politely, and only the answer tells that it does.
+func answerGrace(ctx context.Context) time.Duration {
+	if errors.Is(context.Cause(ctx), errConnectTimeout) {
+		return 0
+	}
+	return killGrace
 }
 
 // ahead is what a session of the target is asked for; nil where that has to wait
@@ -198,7 +221,7 @@ func (l *link) ran(err error) fleet.Ran {
 // outcome says how a command that was started ended.
 func (s *session) outcome(ctx context.Context, alive *keepAlive, gone <-chan struct{}) fleet.Outcome {
 	o := fleet.Outcome{Engine: engineName, Ran: fleet.RanYes, Exit: s.end.exit, Signal: s.end.signal}
-	told := s.end.exit >= 0 || s.end.signal != ""
+	told := s.told()
 	switch {
 	case ctx.Err() != nil:
 		o.Class, o.Err = fleet.Stopped(context.Cause(ctx))

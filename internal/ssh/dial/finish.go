@@ -35,8 +35,7 @@ func (s *session) finish(ended <-chan struct{}, abort context.Context, mayKill b
 	if over(ended, abort, killGrace) {
 		return
 	}
-	s.ch.Close()
-	s.link.net.Close()
+	s.link.net.Close() // without a farewell, which a server that reads nothing would hold up
 }
 
 // signalsLack tells whether a refused signal is explained by what the server

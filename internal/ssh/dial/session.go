@@ -20,14 +20,8 @@ type session struct {
 	out  func(fleet.Stream, []byte) error
 	end  ending
 
-	// A channel that is read:
-	in   ssh.Channel
-	reqs <-chan *ssh.Request
-	// One that hands over what comes: ended is closed at its end. It waits for
-	// running, for an interrupt that some output causes must find a command to end.
-	ended   <-chan struct{}
-	running chan struct{}
-	once    sync.Once
+	in    ssh.Channel     // to be read; nil where what comes is handed over
+	ended <-chan struct{} // closed when all of that was
 }
 
 // sender is what we send on a channel.
@@ -48,9 +42,9 @@ var errExecRefused = errors.New("the server refused to run the command")
 var errNoSubsystem = errors.New("the server has no SFTP for this user (Subsystem in its sshd_config)")
 
 // open opens the channel. Nothing has run when it fails. A channel that is not to
-// be read hands over what comes, if it is ours.
+// be read hands over what comes from now on, even before a command is granted.
 func (l *link) open(out func(fleet.Stream, []byte) error, read bool) (*session, error) {
-	s := &session{link: l, out: out, end: ending{exit: -1}, running: make(chan struct{})}
+	s := &session{link: l, out: out, end: ending{exit: -1}}
 	if l.own != nil && !read {
 		ch, err := l.own.Open("session", nil, receiver{s})
 		if err != nil {
@@ -63,8 +57,28 @@ func (l *link) open(out func(fleet.Stream, []byte) error, read bool) (*session, 
 	if err != nil {
 		return nil, err
 	}
-	s.ch, s.in, s.reqs = ch, ch, reqs
+	s.ch = ch
+	if read {
+		s.in = ch
+		go ssh.DiscardRequests(reqs)
+		return s, nil
+	}
+	ended := make(chan struct{})
+	s.ended = ended
+	go func() { s.pumps(ch, reqs); close(ended) }()
 	return s, nil
+}
+
+// pumps hand over what comes on a channel of x/crypto's until it ends.
+func (s *session) pumps(ch ssh.Channel, reqs <-chan *ssh.Request) {
+	var both sync.WaitGroup
+	both.Go(func() { s.pump(ch.Stderr(), fleet.Stderr) })
+	both.Go(func() { s.pump(ch, fleet.Stdout) })
+	for req := range reqs {
+		s.request(req.Type, req.Payload)
+		req.Reply(false, nil)
+	}
+	both.Wait()
 }
 
 // start requests the command; eof says that it gets no input.
@@ -107,29 +121,6 @@ func (s *session) subsystem(name string, env []string) error {
 	return err
 }
 
-// run moves the streams until the server closes the channel.
-func (s *session) run(input fleet.Input) {
-	stopInput := s.feed(input)
-	s.release()
-	if s.ended != nil {
-		<-s.ended
-		stopInput()
-		return
-	}
-	var pumps sync.WaitGroup
-	pumps.Go(func() { s.pump(s.in.Stderr(), fleet.Stderr) })
-	pumps.Go(func() { s.pump(s.in, fleet.Stdout) })
-	for req := range s.reqs {
-		s.request(req.Type, req.Payload)
-		req.Reply(false, nil)
-	}
-	stopInput()
-	pumps.Wait()
-}
-
-// release lets output be handed over.
-func (s *session) release() { s.once.Do(func() { close(s.running) }) }
-
 // receiver is told what comes on a session's channel.
 type receiver struct{ *session }
 
@@ -141,7 +132,6 @@ func (r receiver) Data(stderr bool, data []byte) (took int) {
 	if stderr {
 		stream = fleet.Stderr
 	}
-	<-r.running
 	flow := &r.link.net.flow
 	flow.begin(len(data), true)
 	r.out(stream, data)
@@ -154,7 +144,12 @@ func (r receiver) Request(name string, payload []byte) { r.request(name, payload
 func (receiver) EOF()    {}
 func (receiver) Closed() {}
 
-// feed sends the input, if there is one; start has sent the end of none.
+// told tells whether the server has said how the command ended. It may be asked once
+// ended is closed.
+func (s *session) told() bool { return s.end.exit >= 0 || s.end.signal != "" }
+
+// feed sends the input, if there is one; start has sent the end of none. stop waits for
+// what is being sent, which the end of the connection ends.
 func (s *session) feed(input fleet.Input) (stop func()) {
 	if input == nil {
 		return func() {}

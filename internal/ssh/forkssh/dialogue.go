@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"time"
 
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
@@ -30,9 +31,20 @@ func (c channel) Exec(context.Context, string, io.Reader) ([]byte, error) {
 	return nil, fleet.ErrNoExec
 }
 
-// converse runs the binary and holds a Dialogue with it. said is the Dialogue's
-// error, err one of starting the binary.
-func (e *Engine) converse(ctx context.Context, argv, env []string, talk fleet.Dialogue, to streams) (c *exec.Cmd, said, err error) {
+// farewell is how long ssh may take to end by itself once a Dialogue is over: the host
+// has to close the channel for that.
+const farewell = time.Second
+
+// conversation is how a Dialogue went.
+type conversation struct {
+	held  bool  // it began
+	said  error // its own
+	ended bool  // ssh, which did not do so by itself
+}
+
+// converse runs the binary and holds a Dialogue with it, once the subsystem is granted.
+// The error is one of starting the binary.
+func (e *Engine) converse(ctx context.Context, argv, env []string, talk fleet.Dialogue, l *log, to streams) (c *exec.Cmd, how conversation, err error) {
 	c = exec.Command(e.opts.Binary, argv...)
 	c.Env = append(os.Environ(), env...)
 	proc.Lead(c)
@@ -40,35 +52,64 @@ func (e *Engine) converse(ctx context.Context, argv, env []string, talk fleet.Di
 	c.WaitDelay = strayGrace
 	in, err := c.StdinPipe()
 	if err != nil {
-		return nil, nil, err
+		return nil, how, err
 	}
-	out, err := c.StdoutPipe()
+	out, theirs, err := os.Pipe()
 	if err != nil {
-		return nil, nil, err
+		in.Close()
+		return nil, how, err
 	}
-	if err := c.Start(); err != nil {
-		return nil, nil, err
+	defer out.Close()
+	c.Stdout = theirs
+	err = c.Start()
+	theirs.Close()
+	if err != nil {
+		return nil, how, err
 	}
+	running, end := context.WithCancel(ctx)
+	defer end()
 	ended := make(chan struct{})
-	var killer sync.WaitGroup
-	killer.Go(func() { kill(ctx, to.attempt.Abort(), c.Process.Pid, ended) })
-	said = talk(ctx, to.attempt.Host(), channel{out, in, to.attempt})
-	in.Close()
-	io.Copy(io.Discard, out)
-	err = proc.Wait(c)
-	close(ended)
-	killer.Wait()
-	if _, isExit := errors.AsType[*exec.ExitError](err); err != nil && !isExit && !errors.Is(err, exec.ErrWaitDelay) {
-		return nil, said, err
+	var watchers sync.WaitGroup
+	watchers.Go(func() { kill(running, to.attempt.Abort(), c.Process.Pid, ended) })
+	watchers.Go(func() { err = proc.Wait(c); close(ended) })
+	select {
+	case <-l.granted:
+	case <-ended:
+		l.catchUp()
 	}
-	return c, said, nil
+	if how.held = l.isGranted(); how.held {
+		how.said = talk(ctx, to.attempt.Host(), channel{out, in, to.attempt})
+		in.Close()
+		watchers.Go(func() { _, _ = io.Copy(io.Discard, out) })
+		defer time.AfterFunc(farewell, end).Stop()
+	}
+	<-ended
+	how.ended = running.Err() != nil
+	out.Close()
+	watchers.Wait()
+	if _, isExit := errors.AsType[*exec.ExitError](err); err != nil && !isExit && !errors.Is(err, exec.ErrWaitDelay) {
+		return nil, how, err
+	}
+	return c, how, nil
 }
 
-// blame makes the error of a Dialogue the failure of a host that has none of
-// its own.
-func blame(o fleet.Outcome, said error) fleet.Outcome {
-	if said != nil && o.Class == fleet.NoFailure {
-		o.Exit, o.Err = 1, termsafe.Line(said.Error())
+// conversed makes what a Dialogue says the outcome, unless it was not to be held, or ssh
+// has lost the connection. o is what ssh says.
+func conversed(ctx context.Context, o fleet.Outcome, how conversation) fleet.Outcome {
+	switch {
+	case !how.held:
+		return o
+	case ctx.Err() != nil:
+		o.Class, o.Err = fleet.Stopped(context.Cause(ctx))
+		o.Ran, o.Exit, o.Signal, o.Hint = fleet.RanYes, -1, "", ""
+		return o
+	case how.said != nil && !how.ended && o.Class != fleet.NoFailure:
+		o.Ran = fleet.RanYes
+		return o
+	}
+	o = fleet.Outcome{Engine: engineName, Addr: o.Addr, Ran: fleet.RanYes}
+	if how.said != nil {
+		o.Exit, o.Err = 1, termsafe.Line(how.said.Error())
 	}
 	return o
 }

@@ -99,7 +99,7 @@ func (e *Engine) Run(ctx context.Context, h host.Host, way Route, cmd fleet.Comm
 	a.Reached(fleet.PhaseDNS)
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	log := &log{attempt: a, started: e.limit(end)}
+	log := newLog(a, e.limit(end))
 	logPath, closeLog, err := log.open()
 	if err != nil {
 		return local(err)
@@ -115,10 +115,10 @@ func (e *Engine) Run(ctx context.Context, h host.Host, way Route, cmd fleet.Comm
 	}
 	to := streams{a, log.theirs}
 	var c *exec.Cmd
-	var said error
+	var how conversation
 	if cmd.Dialogue != nil {
 		argv = append(append(argv, "-s"), e.argv(h, cmd.Line, logPath)...)
-		c, said, err = e.converse(ctx, argv, env, cmd.Dialogue, to)
+		c, how, err = e.converse(ctx, argv, env, cmd.Dialogue, log, to)
 	} else {
 		c, err = e.process(ctx, append(argv, e.argv(h, cmd.Line, logPath)...), env, cmd.Input, to)
 	}
@@ -129,7 +129,7 @@ func (e *Engine) Run(ctx context.Context, h host.Host, way Route, cmd fleet.Comm
 	if !log.master { // whose connection may go through a process of the group
 		proc.EndGroup(c.Process.Pid, strayGrace)
 	}
-	return blame(log.outcome(ctx, c.ProcessState), said)
+	return conversed(ctx, log.outcome(ctx, c.ProcessState), how)
 }
 
 // errConnectTimeout is the cause of a context that ended because the command did

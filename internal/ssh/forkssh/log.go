@@ -17,7 +17,8 @@ import (
 // it failed.
 type log struct {
 	attempt *fleet.Attempt
-	started func() // the command runs
+	started func()          // the command runs; may be called again
+	granted <-chan struct{} // closed by that
 	pipe    syscall.RawConn
 	done    sync.WaitGroup
 
@@ -43,6 +44,22 @@ const (
 	maxMessages = 16
 )
 
+// newLog calls started once the command runs, or at once if nothing will be known.
+func newLog(a *fleet.Attempt, started func()) *log {
+	granted := make(chan struct{})
+	return &log{attempt: a, granted: granted, started: sync.OnceFunc(func() { started(); close(granted) })}
+}
+
+// isGranted tells whether the command runs.
+func (l *log) isGranted() bool {
+	select {
+	case <-l.granted:
+		return true
+	default:
+		return false
+	}
+}
+
 // open makes the pipe. The name is one under which another process of the same
 // user can open it: ssh closes all inherited descriptors at its start, so it
 // cannot be handed one. Where there is no /proc the name is "", and only the
@@ -57,6 +74,7 @@ func (l *log) open() (path string, closeLog func(), err error) {
 	if _, err := os.Stat(path); err != nil || pipeErr != nil {
 		r.Close()
 		w.Close()
+		l.started()
 		return "", func() {}, nil
 	}
 	l.pipe = pipe
@@ -100,6 +118,19 @@ func (l *log) drain(fd uintptr) (ended bool) {
 	}
 }
 
+// catchUp reads what ssh has said by now.
+func (l *log) catchUp() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pipe != nil {
+		l.drainAll()
+	}
+}
+
+func (l *log) drainAll() {
+	_ = l.pipe.Control(func(fd uintptr) { l.drain(fd) }) // a closed pipe has said all
+}
+
 // take reads the lines that are whole. One that is too long is read in pieces.
 func (l *log) take(data []byte) {
 	l.part = append(l.part, data...)
@@ -123,7 +154,7 @@ func (l *log) theirs(text []byte) bool {
 	if l.pipe == nil || l.sent || l.shared {
 		return true
 	}
-	_ = l.pipe.Control(func(fd uintptr) { l.drain(fd) }) // a closed pipe has said all
+	l.drainAll()
 	if l.sent || l.shared {
 		return true
 	}
@@ -136,7 +167,7 @@ func (l *log) theirs(text []byte) bool {
 // marks are how far ssh is by what it says.
 var marks = map[sshlog.Kind]fleet.Phase{
 	sshlog.Connecting: fleet.PhaseConnect, sshlog.Connected: fleet.PhaseKex, sshlog.HostKeySeen: fleet.PhaseHostkey,
-	sshlog.AuthStarted: fleet.PhaseAuth, sshlog.MasterOpened: fleet.PhaseExec, sshlog.CommandSent: fleet.PhaseExec,
+	sshlog.AuthStarted: fleet.PhaseAuth, sshlog.LoggedIn: fleet.PhaseExec, sshlog.MasterOpened: fleet.PhaseExec,
 }
 
 func (l *log) line(s string) {

@@ -38,6 +38,7 @@ var failures = map[sshlog.Cause]struct {
 	sshlog.NotSSH:                {fleet.NotSSH, ""},
 	sshlog.Throttled:             {fleet.Throttled, manyLogins},
 	sshlog.NoVersion:             {fleet.Throttled, manyLogins},
+	sshlog.SessionRefused:        {fleet.ExecRefused, "see MaxSessions and the account's restrictions on the server"},
 	sshlog.HungUp:                {fleet.Throttled, ""}, // before the version line; see failure
 }
 
@@ -106,6 +107,12 @@ func (l *log) failure(o *fleet.Outcome) {
 	if o.Class == fleet.Throttled && l.other {
 		o.Class, o.Hint = fleet.NotSSH, "check the port; this is not an SSH server"
 	}
+	switch { // the server has answered with no, unless that was a jump host
+	case o.Class == fleet.ExecRefused && l.loggedIn:
+		o.Ran = fleet.RanNo
+	case o.Class == fleet.ExecRefused:
+		o.Class, o.Hint = fleet.Refused, ""
+	}
 	early := l.attempt.Phase() <= fleet.PhaseKex
 	if o.Class == fleet.Throttled && !early {
 		o.Class, o.Hint = fleet.Lost, ""
@@ -123,13 +130,13 @@ func (l *log) failure(o *fleet.Outcome) {
 // late explains that the command did not start in time, and in which phase that was.
 func (l *log) late(o *fleet.Outcome) {
 	during := map[fleet.Phase]string{
-		fleet.PhaseKex: "banner or key exchange", fleet.PhaseHostkey: "login", fleet.PhaseAuth: "login", fleet.PhaseExec: "the start of the command",
+		fleet.PhaseKex: "banner or key exchange", fleet.PhaseHostkey: "login", fleet.PhaseAuth: "login", fleet.PhaseExec: "the opening of a session",
 	}[l.attempt.Phase()]
 	switch {
 	case during == "":
 		during = "connect"
-	case during == "login" && l.loggedIn:
-		during = "the opening of a session"
+	case l.sent:
+		during = "the start of the command"
 	}
 	o.Class, o.Exit, o.Signal = fleet.TimedOut, -1, ""
 	o.Err, o.Hint = "timed out during "+during, "--connect-timeout allows more time"

@@ -6,13 +6,18 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/wait"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/channel"
 )
+
+// dialogueGrace is how long a Dialogue may take to tidy up once its run has ended.
+const dialogueGrace = 3 * time.Second
 
 // converse holds the command's Dialogue with the subsystem that its line names. An
 // error means that nothing was said.
@@ -25,10 +30,10 @@ func (r *running) converse(ctx, starting context.Context, conn *channel.Conn) (f
 	default:
 		return fleet.Outcome{}, r.unopened(err)
 	}
-	defer ch.Close()
 	r.attempt.Reached(fleet.PhaseExec)
 	go io.Copy(stderr{r.attempt}, ch.Stderr())
-	err = r.session.Command.Dialogue.Hold(ctx, r.attempt.Host(), conversation{ch, conn, r}, func() { r.link.conn.Close() })
+	defer wait.After(ctx, func() time.Duration { return dialogueGrace }, func() { r.link.conn.Close() })()
+	err = r.session.Command.Dialogue(ctx, r.attempt.Host(), conversation{ch, conn, r})
 	r.attempt.Reached(fleet.PhaseExit)
 	o := fleet.Outcome{Engine: engineName, Addr: r.session.Path, Ran: fleet.RanYes}
 	switch {

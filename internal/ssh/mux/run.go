@@ -12,6 +12,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/wait"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/channel"
 )
@@ -77,6 +78,8 @@ type running struct {
 	channel *channel.Channel
 	out     func(fleet.Stream, []byte) error
 
+	// What follows is known when the channel has ended.
+	lost   bool
 	exit   int // -1: none told
 	signal string
 }
@@ -95,8 +98,8 @@ func (r *running) Data(stderr bool, data []byte) (took int) {
 // EOF says nothing: the exit status is still to come.
 func (*running) EOF() {}
 
-// Closed says nothing either: the channel's Done does.
-func (*running) Closed() {}
+// Closed notes whether the channel ended with the connection.
+func (r *running) Closed() { r.lost = r.link.lost.Load() }
 
 // Request notes exit-status and exit-signal (RFC 4254 section 6.10).
 func (r *running) Request(name string, payload []byte) {
@@ -171,16 +174,24 @@ func (s *Session) survived(err error) error {
 // start requests the command and waits for the answer; without one the outcome
 // says why.
 func (r *running) start(ctx context.Context) (o fleet.Outcome, started bool) {
+	o = fleet.Outcome{Engine: engineName, Addr: r.session.Path, Exit: -1}
+	answered := wait.After(ctx, func() time.Duration { return answerGrace(ctx) }, func() { r.link.conn.Close() })
 	for _, kv := range r.session.Env {
 		name, value, _ := strings.Cut(kv, "=")
 		r.ask("env", struct{ Name, Value string }{name, value})
 	}
-	o = fleet.Outcome{Engine: engineName, Addr: r.session.Path, Exit: -1}
-	a := r.exec(ctx)
+	ok, err := r.channel.SendRequest("exec", true, ssh.Marshal(struct{ Command string }{r.session.Command.Line}))
+	if !answered() && err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		r.link.conn.Close()
+		<-r.channel.Done()
+	}
 	switch {
-	case a.ok:
+	case err == nil && ok, err != nil && r.told():
 		return o, true
-	case a.err == nil:
+	case err == nil:
 		o.Class, o.Err = fleet.ExecRefused, "the server refused to run the command"
 	case ctx.Err() != nil:
 		o.Ran = fleet.RanUnknown
@@ -190,51 +201,22 @@ func (r *running) start(ctx context.Context) (o fleet.Outcome, started bool) {
 		}
 		o.Err += "; it may run there"
 	default:
-		r.link.conn.Close()
-		<-r.channel.Done()
-		if r.told() {
-			return o, true
-		}
 		o.Class, o.Err, o.Ran = fleet.Lost, "connection lost before the command started", fleet.RanUnknown
 	}
 	return o, false
 }
 
-// answer is what a server says to a request.
-type answer struct {
-	ok  bool
-	err error
-}
-
-// exec requests the command. Where the run is interrupted before the answer, that is waited
-// for a little longer: what runs already is to be ended politely, and only the answer tells
-// that it does.
-func (r *running) exec(ctx context.Context) answer {
-	answers := make(chan answer, 1)
-	go func() {
-		ok, err := r.channel.SendRequest("exec", true, ssh.Marshal(struct{ Command string }{r.session.Command.Line}))
-		answers <- answer{ok, err}
-	}()
-	select {
-	case a := <-answers:
-		return a
-	case <-ctx.Done():
-	}
+// answerGrace is how much longer the answer to a command is waited for when ctx has ended:
+// what runs already is to be ended politely, and only the answer tells that it does.
+func answerGrace(ctx context.Context) time.Duration {
 	if errors.Is(context.Cause(ctx), errConnectTimeout) {
-		return answer{err: ctx.Err()}
+		return 0
 	}
-	t := time.NewTimer(killGrace)
-	defer t.Stop()
-	select {
-	case a := <-answers:
-		return a
-	case <-t.C:
-	case <-r.attempt.Abort().Done():
-	}
-	return answer{err: ctx.Err()}
+	return killGrace
 }
 
-// ask makes a request without an answer; the end of the channel shows what failed.
+// ask makes a request without an answer; the end of the channel shows what failed. As
+// long as the master reads nothing, it waits for the end of the link.
 func (r *running) ask(name string, payload any) {
 	r.channel.SendRequest(name, false, ssh.Marshal(payload))
 }
@@ -245,7 +227,7 @@ func (r *running) told() bool { return r.exit >= 0 || r.signal != "" }
 // Grace periods when a command is ended.
 const (
 	termGrace = 2 * time.Second // between TERM and KILL
-	killGrace = time.Second     // between KILL and closing the channel
+	killGrace = time.Second     // between KILL and closing the link
 )
 
 // finish waits for the end of the command. When ctx ends it is sent TERM, after
@@ -254,6 +236,7 @@ const (
 func (r *running) finish(ctx context.Context) {
 	stopInput := r.feed()
 	defer stopInput()
+	defer r.link.conn.Close() // which ends what is being sent
 	select {
 	case <-r.channel.Done():
 		return
@@ -263,13 +246,12 @@ func (r *running) finish(ctx context.Context) {
 		signal string
 		grace  time.Duration
 	}{{"TERM", termGrace}, {"KILL", killGrace}} {
-		r.ask("signal", struct{ Name string }{step.signal})
+		go r.ask("signal", struct{ Name string }{step.signal})
 		if r.endsWithin(step.grace) {
 			return
 		}
 	}
-	r.channel.Close()
-	r.link.conn.Close()
+	r.link.conn.Close() // without a farewell, which a master that reads nothing would hold up
 	<-r.channel.Done()
 }
 
@@ -312,7 +294,7 @@ func (r *running) outcome(ctx context.Context) fleet.Outcome {
 			o.Err += "; it may still run there"
 		}
 	case r.told():
-	case r.link.lost.Load():
+	case r.lost:
 		o.LostRunning()
 	default:
 		o.Untold()

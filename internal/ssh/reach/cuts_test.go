@@ -127,7 +127,8 @@ func (c *cutter) configure(t *testing.T, way int, port int) (file, socket string
 	return file, socket
 }
 
-// patience is how long a login, and how long a command, may take.
+// patience is how long a login, and how long a command, may take. ssh's logins take four
+// times as long.
 const patience = 2 * time.Second
 
 // trial is what became of one command.
@@ -171,6 +172,9 @@ func (c *cutter) try(t *testing.T, way int, f *relay.Fault) trial {
 func runOne(t *testing.T, config string, engine Engine, line string) fleet.Result {
 	t.Helper()
 	p := Params{Params: route.Params{Getenv: os.Getenv, Connection: route.Connection{Config: config}}, Engine: engine, ConnectTimeout: patience}
+	if engine == OpenSSH {
+		p.ConnectTimeout *= 4
+	}
 	executor, err := New(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ const (
 	NoAlgorithm                 // nothing in common, or a name that ssh does not have
 	Prohibited                  // a jump host forwards nothing
 	ConnectionRefused
+	SessionRefused // logged in, but no session, or no command or subsystem in it
 	Unroutable
 	TimedOut
 	NotSSH    // the peer speaks something else
@@ -68,6 +69,8 @@ var sentences = []struct {
 	{"Not allowed at this time", Throttled},
 	{"Exceeded MaxStartups", Throttled},
 	{"_exchange_identification", NoVersion}, // kex_ or, up to 8.0, ssh_
+	{"open failed", SessionRefused},
+	{" request failed on channel ", SessionRefused},
 	{"Connection reset by", HungUp},
 	{"Connection closed by", HungUp},
 	{"closed by remote host", HungUp},

@@ -28,7 +28,7 @@ const (
 	LoggedIn
 	Multiplexed     // a ControlMaster is tried or used: nothing is negotiated here
 	MasterOpened    // the session is open through a ControlMaster
-	CommandSent     // the command, or subsystem
+	CommandSent     // the command, or the subsystem
 	CommandAccepted // the server starts it (ssh -vv)
 	ExitStatus      // the server told one
 	ExitSignal      // the server told one

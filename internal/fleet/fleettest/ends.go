@@ -1,0 +1,230 @@
+package fleettest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/sshtest"
+)
+
+// lives is a command that writes its process id down and then lives long.
+func lives(dir, first string) string {
+	return first + "echo $$ > " + dir + "/pid.tmp; mv " + dir + "/pid.tmp " + dir + "/pid; echo started; while :; do sleep 0.1; done"
+}
+
+// open is a folder that every account can write to.
+func open(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "ends")
+	if err == nil {
+		err = os.Chmod(dir, 0o777)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// gone waits until what lives has ended.
+func gone(t *testing.T, dir string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "pid"))
+	var pid int
+	if _, bad := fmt.Sscan(string(text), &pid); err != nil || bad != nil {
+		t.Fatalf("the command has not started: %v", err)
+	}
+	for range 1000 {
+		if syscall.Kill(pid, 0) != nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("the command is still there: %d", pid)
+}
+
+// ends: --timeout and interrupts end the command there, and wait for no other end.
+func (e Engine) ends(t *testing.T) {
+	s := of(sshtest.StartSshdForOther(t)) // sshd signals nothing of root's
+	for _, c := range []struct {
+		name, first string
+		limit       time.Duration // of the command
+		interrupt   bool          // once it has started
+		twice       bool
+		output      int64
+		class       fleet.Class
+		stays       bool // nobody signals it; it sees the end of its connection, or does not
+	}{
+		{name: "timeout", limit: time.Second, class: fleet.CommandTimeout},
+		{name: "timeout of one that ignores TERM", first: "trap '' TERM HUP; ", limit: time.Second, class: fleet.CommandTimeout, stays: true},
+		{name: "interrupt", interrupt: true, class: fleet.Cancelled},
+		{name: "two interrupts", first: "trap '' TERM HUP; ", interrupt: true, twice: true, class: fleet.Cancelled, stays: true},
+		{name: "too much output", output: 4, class: fleet.OutputLimit},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := open(t)
+			ctx, hard := context.WithCancel(t.Context())
+			defer hard()
+			drain, soft := context.WithCancel(ctx)
+			sink := &told{onOutput: func() {
+				if c.interrupt {
+					soft()
+				}
+				if c.twice {
+					hard()
+				}
+			}}
+			r := e.run(ctx, t, s, fleet.Params{Drain: drain, CommandTimeout: c.limit, MaxOutput: c.output}, fleet.Command{Line: lives(dir, c.first)}, sink)[0]
+			if r.Class != c.class || r.Ran != fleet.RanYes || r.Status() != fleet.Failed || r.Err == "" {
+				t.Errorf("got %+v", r)
+			}
+			switch {
+			case c.stays:
+				kill(t, dir)
+			case e.NoSignals:
+				if kill(t, dir); !strings.Contains(r.Err, "may still run there") {
+					t.Errorf("a command that was left behind: %+v", r)
+				}
+			}
+			gone(t, dir)
+		})
+	}
+}
+
+// kill ends what lives.
+func kill(t *testing.T, dir string) {
+	t.Helper()
+	text, _ := os.ReadFile(filepath.Join(dir, "pid"))
+	var pid int
+	if fmt.Sscan(string(text), &pid); pid > 1 {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// dialogues: a subsystem is spoken with, and what is said of it is the result.
+func (e Engine) dialogues(t *testing.T) {
+	s := of(sshtest.StartSshdForOther(t, "Subsystem echo /bin/cat"))
+	big := strings.Repeat("0123456789abcdef", 1<<18)
+	says := func(c fleet.Channel, text string) error {
+		sent := make(chan error, 1)
+		go func() { _, err := io.WriteString(c, text); sent <- err }()
+		back := make([]byte, len(text))
+		_, err := io.ReadFull(c, back)
+		if err == nil && string(back) != text {
+			err = errors.New("something else came back")
+		}
+		return errors.Join(err, <-sent)
+	}
+	for _, c := range []struct {
+		name  string
+		talk  fleet.Dialogue
+		limit time.Duration
+		ran   fleet.Ran
+		class fleet.Class
+		exit  int
+		says  string
+	}{
+		{name: "echo", talk: func(_ context.Context, h host.Host, c fleet.Channel) error {
+			if err := says(c, big); err != nil {
+				return err
+			}
+			return c.Output(fleet.Stdout, []byte("echo of "+h.Name))
+		}, ran: fleet.RanYes, says: "echo of 127.0.0.1"},
+		{name: "nothing said", talk: func(context.Context, host.Host, fleet.Channel) error { return nil }, ran: fleet.RanYes},
+		{name: "failure", talk: func(_ context.Context, _ host.Host, c fleet.Channel) error {
+			return errors.Join(says(c, "x"), errors.New("failed at this"))
+		}, ran: fleet.RanYes, exit: 1},
+		{name: "timeout", limit: time.Second, talk: func(ctx context.Context, _ host.Host, c fleet.Channel) error {
+			_, err := io.Copy(io.Discard, c)
+			return errors.Join(err, context.Cause(ctx))
+		}, ran: fleet.RanYes, class: fleet.CommandTimeout, exit: -1},
+		{name: "second command", talk: func(ctx context.Context, _ host.Host, c fleet.Channel) error {
+			counted, err := c.Exec(ctx, "wc -c", strings.NewReader(big))
+			if errors.Is(err, fleet.ErrNoExec) && e.NoExec {
+				return nil
+			}
+			_, wrong := c.Exec(ctx, "exit 3", strings.NewReader(""))
+			if strings.TrimSpace(string(counted)) != fmt.Sprint(len(big)) || wrong == nil || wrong.Error() != "exit 3" {
+				return fmt.Errorf("%q, %w, %v", counted, err, wrong)
+			}
+			return says(c, "x")
+		}, ran: fleet.RanYes},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, sink := e.one(t, s, fleet.Params{CommandTimeout: c.limit}, fleet.Command{Line: "echo", Dialogue: c.talk})
+			if r.Ran != c.ran || r.Class != c.class || r.Exit != c.exit || sink.text(0, fleet.Stdout) != c.says {
+				t.Errorf("got %+v, says %q", r, sink.text(0, fleet.Stdout))
+			}
+		})
+	}
+	t.Run("longer than a login may take", func(t *testing.T) {
+		s := s
+		s.ConnectTimeout = 3 * time.Second
+		r, _ := e.one(t, s, fleet.Params{}, fleet.Command{Line: "echo", Dialogue: func(ctx context.Context, _ host.Host, c fleet.Channel) error {
+			select { // while nothing is said
+			case <-time.After(4 * time.Second):
+			case <-ctx.Done():
+			}
+			return says(c, "x")
+		}})
+		if r.Status() != fleet.OK {
+			t.Errorf("got %+v", r)
+		}
+	})
+	t.Run("interrupt", func(t *testing.T) {
+		drain, soft := context.WithCancel(t.Context())
+		r := e.run(t.Context(), t, s, fleet.Params{Drain: drain}, fleet.Command{Line: "echo", Dialogue: func(ctx context.Context, _ host.Host, c fleet.Channel) error {
+			soft()
+			_, err := io.Copy(io.Discard, c)
+			return errors.Join(err, context.Cause(ctx))
+		}}, &told{})[0]
+		if r.Class != fleet.Cancelled || r.Ran != fleet.RanYes {
+			t.Errorf("got %+v", r)
+		}
+	})
+}
+
+// refusals: what a server refuses has not run, and it is said what was refused.
+func (e Engine) refusals(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		lines []string // of sshd_config
+		other bool     // another key is known for the host
+		from  sshtest.Step
+		talk  fleet.Dialogue
+		class fleet.Class
+		phase fleet.Phase
+	}{
+		{name: "host key", other: true, from: sshtest.AtVersion, class: fleet.HostKeyChanged, phase: fleet.PhaseHostkey},
+		{name: "login", lines: []string{"AuthorizedKeysFile none"}, from: sshtest.AtService, class: fleet.AuthFailed, phase: fleet.PhaseAuth},
+		{name: "session", lines: []string{"MaxSessions 0"}, from: sshtest.AtLogin, class: fleet.ExecRefused, phase: fleet.PhaseExec},
+		{name: "subsystem", talk: func(_ context.Context, _ host.Host, c fleet.Channel) error {
+			_, err := io.Copy(io.Discard, c)
+			return err
+		}, from: sshtest.AtLogin, class: fleet.ExecRefused, phase: fleet.PhaseExec},
+	} {
+		if c.from < e.From {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			s := of(sshtest.StartSshd(t, c.lines...))
+			if c.other {
+				s.HostKey = sshtest.NewKey(t).PublicKey()
+			}
+			r, _ := e.one(t, s, fleet.Params{}, fleet.Command{Line: "none", Dialogue: c.talk})
+			if r.Ran != fleet.RanNo || r.Class != c.class || r.Phase != c.phase || r.Exit != -1 || r.Err == "" || r.Status() != fleet.Unreachable {
+				t.Errorf("got %+v", r)
+			}
+		})
+	}
+}

@@ -1,0 +1,369 @@
+package fleettest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/sshtest"
+)
+
+// misbehaviour is what a server does from a step on.
+type misbehaviour struct {
+	name string
+	from sshtest.Step // before which it makes no sense
+	do   func(*sshtest.Peer)
+}
+
+// stop says and reads nothing any more.
+func stop(p *sshtest.Peer) { <-p.End }
+
+// swallow reads what comes and says nothing.
+func swallow(p *sshtest.Peer) { _, _ = io.Copy(io.Discard, p) }
+
+// then does something and then swallows.
+func then(do func(*sshtest.Peer) error) func(*sshtest.Peer) {
+	return func(p *sshtest.Peer) {
+		if do(p) == nil {
+			swallow(p)
+		}
+	}
+}
+
+// flood says something without end, and reads nothing.
+func flood(say func(*sshtest.Peer) error) func(*sshtest.Peer) {
+	return func(p *sshtest.Peer) {
+		_ = p.Conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+		for i := 0; say(p) == nil; i++ {
+			if i%100 == 99 {
+				time.Sleep(time.Millisecond) // for the other servers of the test
+			}
+		}
+	}
+}
+
+// times says something so often.
+func times(n int, say func(*sshtest.Peer) error) func(*sshtest.Peer) error {
+	return func(p *sshtest.Peer) error {
+		for range n {
+			if err := say(p); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// cut ends the connection at once: with a reset, or in order.
+func cut(p *sshtest.Peer) { _ = p.Conn.(*net.TCPConn).SetLinger(0) }
+
+func hangUp(p *sshtest.Peer) {
+	if p.Conn.(*net.TCPConn).CloseWrite() == nil {
+		swallow(p)
+	}
+}
+
+func say(kind byte, numbers ...uint32) func(*sshtest.Peer) error {
+	return func(p *sshtest.Peer) error { return p.Send(sshtest.Message(kind, numbers...)) }
+}
+
+// onChannel says something of the client's channel.
+func onChannel(kind byte) func(*sshtest.Peer) error {
+	return func(p *sshtest.Peer) error { return p.Send(sshtest.Message(kind, p.Channel)) }
+}
+
+func line(p *sshtest.Peer) error {
+	_, err := io.WriteString(p.Conn, "all work and no play makes jack a dull boy\r\n")
+	return err
+}
+
+func ignored(p *sshtest.Peer) error {
+	return p.Send(append(sshtest.Message(sshtest.MsgIgnore, 1000), make([]byte, 1000)...))
+}
+
+func asks(p *sshtest.Peer) error { return p.Ask("what", true) }
+
+func tells(p *sshtest.Peer) error { return p.Ask("what", false) }
+
+func output(p *sshtest.Peer) error { return p.Data("early\n") }
+
+func opens(p *sshtest.Peer) error {
+	m := append(sshtest.Message(sshtest.MsgOpen, 9), "forwarded"...)
+	return p.Send(append(m, sshtest.Message(0, 7, 1<<20, 1<<15)[1:]...))
+}
+
+// misbehaviours are all that a server may do at any step.
+var misbehaviours = []misbehaviour{
+	{"stops", 0, stop},
+	{"swallows", 0, swallow},
+	{"cuts", 0, cut},
+	{"hangs up", 0, hangUp},
+	{"talks nonsense", 0, flood(line)},
+	{"floods", sshtest.AtKeys, flood(ignored)},
+	{"says nothing often", sshtest.AtKeys, then(times(100, ignored))},
+	{"begins a key exchange", sshtest.AtKeys, then(func(p *sshtest.Peer) error { return p.Send(p.KexInit()) })},
+	{"shows banners", sshtest.AtService, flood(func(p *sshtest.Peer) error {
+		return p.Send(append(append(sshtest.Message(sshtest.MsgBanner, 6), "banner"...), 0, 0, 0, 0))
+	})},
+	{"lets in twice", sshtest.AtService, then(times(2, say(sshtest.MsgLoginSuccess)))},
+	{"asks without reading", sshtest.AtLogin, flood(asks)},
+	{"opens channels", sshtest.AtLogin, flood(opens)},
+	{"asks often", sshtest.AtOpen, then(times(100, asks))},
+	{"tells often", sshtest.AtOpen, then(times(100, tells))},
+	{"talks early", sshtest.AtOpen, then(times(20, output))},
+	{"talks without end", sshtest.AtOpen, flood(output)},
+	{"answers often", sshtest.AtOpen, then(times(100, onChannel(sshtest.MsgSuccess)))},
+	{"closes the channel", sshtest.AtOpen, then(onChannel(sshtest.MsgClose))},
+	{"ends the output", sshtest.AtOpen, then(onChannel(sshtest.MsgEOF))},
+	{"exits and stays", sshtest.AtOpen, then(func(p *sshtest.Peer) error { return p.Exit(3) })},
+	{"opens the channel again", sshtest.AtOpen, then(func(p *sshtest.Peer) error {
+		return p.Send(sshtest.Message(sshtest.MsgOpened, p.Channel, 5, 1<<20, 1<<15))
+	})},
+	{"takes more than there is", sshtest.AtOpen, flood(func(p *sshtest.Peer) error { return p.Send(sshtest.Message(sshtest.MsgWindow, p.Channel, 1<<31)) })},
+}
+
+// foe is a server that does something at a step.
+type foe struct {
+	name string
+	*sshtest.Hostile
+}
+
+// foes are all misbehaviours at all steps that the engine sees.
+func (e Engine) foes(key ssh.Signer) (all []foe) {
+	for _, m := range misbehaviours {
+		for step := max(m.from, e.From); step < sshtest.Steps; step++ {
+			all = append(all, foe{m.name + " at " + step.String(), &sshtest.Hostile{At: step, Do: m.do, HostKey: key}})
+		}
+	}
+	return all
+}
+
+// random are servers that do several things at random, at random steps.
+func (e Engine) random(t *testing.T, key ssh.Signer) (all []foe) {
+	count, seed := sshtest.Cases(t, 12)
+	for i := range count {
+		rng := rand.New(rand.NewPCG(seed, uint64(i)))
+		var names []string
+		var acts []misbehaviour
+		step := e.From + sshtest.Step(rng.IntN(int(sshtest.Steps-e.From)))
+		for range 1 + rng.IntN(4) {
+			one := sayings[rng.IntN(len(sayings))]
+			if one.from > step {
+				continue
+			}
+			names, acts = append(names, one.name), append(acts, one)
+		}
+		last := lasts[rng.IntN(len(lasts))]
+		how := strings.Join(append(names, last.name), ", ")
+		version := []string{"", "SSH-2.0-OpenSSH_9.9", "SSH-2.0-dropbear_2024.86", "SSH-2.0-Go"}[rng.IntN(4)]
+		all = append(all, foe{fmt.Sprintf("%s at %s as %q (seed %d, case %d)", how, step, version, seed, i), &sshtest.Hostile{At: step, Version: version, HostKey: key, Do: func(p *sshtest.Peer) {
+			for _, a := range acts {
+				a.do(p)
+			}
+			last.do(p)
+		}}})
+	}
+	return all
+}
+
+// saying is a part of a random misbehaviour.
+func saying(name string, from sshtest.Step, n int, what func(*sshtest.Peer) error) misbehaviour {
+	return misbehaviour{name, from, func(p *sshtest.Peer) { _ = times(n, what)(p) }}
+}
+
+var sayings = []misbehaviour{
+	saying("a line", 0, 1, line),
+	saying("lines", 0, 50, line),
+	saying("nothing", sshtest.AtKeys, 30, ignored),
+	saying("a key exchange", sshtest.AtKeys, 1, func(p *sshtest.Peer) error { return p.Send(p.KexInit()) }),
+	saying("new keys", sshtest.AtKeys, 1, say(sshtest.MsgNewKeys)),
+	saying("a login", sshtest.AtService, 1, say(sshtest.MsgLoginSuccess)),
+	saying("a question", sshtest.AtLogin, 1, asks),
+	saying("questions", sshtest.AtLogin, 500, asks),
+	saying("wishes", sshtest.AtLogin, 60, tells),
+	saying("channels", sshtest.AtLogin, 40, opens),
+	saying("answers", sshtest.AtLogin, 3, say(sshtest.MsgGlobalSuccess)),
+	saying("output", sshtest.AtOpen, 1, output),
+	saying("more output", sshtest.AtOpen, 500, output),
+	saying("yes", sshtest.AtOpen, 1, onChannel(sshtest.MsgSuccess)),
+	saying("no", sshtest.AtOpen, 1, onChannel(sshtest.MsgFailure)),
+	saying("yes and yes", sshtest.AtOpen, 40, onChannel(sshtest.MsgSuccess)),
+	saying("the end of output", sshtest.AtOpen, 1, onChannel(sshtest.MsgEOF)),
+	saying("an exit", sshtest.AtOpen, 1, func(p *sshtest.Peer) error { return p.Exit(0) }),
+	saying("a close", sshtest.AtOpen, 1, onChannel(sshtest.MsgClose)),
+	saying("room", sshtest.AtOpen, 1, func(p *sshtest.Peer) error { return p.Send(sshtest.Message(sshtest.MsgWindow, p.Channel, 1<<20)) }),
+}
+
+// lasts are how random misbehaviours end.
+var lasts = []misbehaviour{
+	{"stops", 0, stop}, {"stops", 0, stop}, {"swallows", 0, swallow}, {"swallows", 0, swallow}, {"cuts", 0, cut}, {"hangs up", 0, hangUp},
+	{"asks without end", 0, flood(asks)}, {"talks without end", 0, flood(output)},
+}
+
+// Prompt is how long a run may go on behind its end: the courtesy for commands, many
+// times over, for a machine that is busy.
+const prompt = 15 * time.Second
+
+// hostile: no run outlives its timeouts or an interrupt, whatever a server does or does
+// not do, and at whatever step.
+func (e Engine) hostile(t *testing.T) {
+	key := sshtest.NewKey(t)
+	user, _ := sshtest.WriteKey(t, t.TempDir(), "key", "")
+	silent := fleet.Dialogue(func(ctx context.Context, _ host.Host, c fleet.Channel) error {
+		_, err := io.Copy(c, io.LimitReader(endless{}, 8<<20))
+		if err == nil {
+			_, err = io.Copy(io.Discard, c)
+		}
+		return err
+	})
+	for _, c := range []struct {
+		name    string
+		talk    fleet.Dialogue
+		login   time.Duration
+		command time.Duration
+		once    bool // interrupted
+		twice   bool
+	}{
+		{name: "timeouts", login: 2 * time.Second, command: time.Second},
+		{name: "timeouts of a dialogue", talk: silent, login: 2 * time.Second, command: time.Second},
+		{name: "interrupt", login: Enough, once: true},
+		{name: "interrupt of a dialogue", talk: silent, login: Enough, once: true},
+		{name: "two interrupts", login: Enough, once: true, twice: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			foes := append(e.foes(key), e.random(t, key)...)
+			s := Servers{User: "tester", Key: user, HostKey: key.PublicKey(), ConnectTimeout: c.login}
+			for _, f := range foes {
+				s.Ports = append(s.Ports, f.Start(t))
+			}
+			ctx, hard := context.WithCancel(t.Context())
+			defer hard()
+			drain, soft := context.WithCancel(ctx)
+			defer soft()
+			began := make(chan time.Time, 1)
+			if c.once {
+				go func() {
+					for _, f := range foes {
+						select {
+						case <-f.Reached():
+						case <-time.After(Enough / 2): // it has given up before
+						}
+					}
+					began <- time.Now()
+					if soft(); c.twice {
+						hard()
+					}
+				}()
+			} else {
+				began <- time.Now()
+			}
+			late := map[int]time.Duration{}
+			sink := &told{}
+			sink.onDone = func(r fleet.Result) {
+				if limit := c.login + c.command + prompt; !c.once && r.Elapsed-r.Waited > limit {
+					late[r.Index] = r.Elapsed
+				}
+			}
+			cmd := fleet.Command{Line: "x", Dialogue: c.talk}
+			if c.talk == nil {
+				spool := fleet.SpoolBytes(make([]byte, 8<<20))
+				defer spool.Close()
+				cmd.Input = spool
+			}
+			results := e.run(ctx, t, s, fleet.Params{Drain: drain, CommandTimeout: c.command, MaxOutput: 1 << 20}, cmd, sink)
+			if over := time.Since(<-began); c.once && over > prompt {
+				t.Errorf("ended %v behind the interrupt", over)
+			}
+			for i, took := range late {
+				t.Errorf("a server that %s was waited for %v", foes[i].name, took)
+			}
+			for i, r := range results {
+				if r.Status() == fleet.OK && c.talk == nil && foes[i].At < sshtest.AtOpen {
+					t.Errorf("a server that %s: %+v", foes[i].name, r)
+				}
+			}
+		})
+	}
+}
+
+// endless has no end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+// cuts: a connection that is cut says whether the command ran, and what may have run is
+// not run again.
+func (e Engine) cuts(t *testing.T) {
+	key := sshtest.NewKey(t)
+	user, _ := sshtest.WriteKey(t, t.TempDir(), "key", "")
+	for name, do := range map[string]func(*sshtest.Peer){"reset": cut, "hung up": hangUp} {
+		t.Run(name, func(t *testing.T) {
+			s := Servers{User: "tester", Key: user, HostKey: key.PublicKey()}
+			var steps []sshtest.Step
+			for step := e.From; step < sshtest.Steps; step++ {
+				steps = append(steps, step)
+				s.Ports = append(s.Ports, (&sshtest.Hostile{At: step, Do: do, HostKey: key}).Start(t))
+			}
+			for i, r := range e.run(t.Context(), t, s, fleet.Params{RetryFor: 50 * time.Millisecond}, fleet.Command{Line: "true"}, &told{}) {
+				ran, status := fleet.RanNo, fleet.Unreachable
+				if steps[i] >= sshtest.AtRequest || steps[i] == sshtest.AtOpen && r.Ran != ran { // it had left, or it had not
+					ran, status = fleet.RanUnknown, fleet.Failed
+				}
+				if r.Ran != ran || r.Status() != status || r.Err == "" || ran != fleet.RanNo && r.Attempts != 1 {
+					t.Errorf("at %v: %+v", steps[i], r)
+				}
+			}
+		})
+	}
+}
+
+// early: what a server says before it grants the command is output all the same, and so
+// is what a command's end brings that is told before that.
+func (e Engine) early(t *testing.T) {
+	key := sshtest.NewKey(t)
+	user, _ := sshtest.WriteKey(t, t.TempDir(), "key", "")
+	rest := func(p *sshtest.Peer) {
+		for _, act := range []func(*sshtest.Peer) error{
+			output, output, onChannel(sshtest.MsgSuccess), output,
+			func(p *sshtest.Peer) error { return p.Exit(3) }, onChannel(sshtest.MsgClose),
+		} {
+			if act(p) != nil {
+				return
+			}
+		}
+		swallow(p)
+	}
+	unanswered := func(p *sshtest.Peer) {
+		for _, act := range []func(*sshtest.Peer) error{output, func(p *sshtest.Peer) error { return p.Exit(3) }, onChannel(sshtest.MsgClose)} {
+			if act(p) != nil {
+				return
+			}
+		}
+		swallow(p)
+	}
+	var ports []int
+	for _, do := range []func(*sshtest.Peer){rest, unanswered} {
+		ports = append(ports, (&sshtest.Hostile{At: sshtest.AtRequest, Do: do, HostKey: key}).Start(t))
+	}
+	sink := &told{}
+	results := e.run(t.Context(), t, Servers{User: "tester", Key: user, HostKey: key.PublicKey(), Ports: ports}, fleet.Params{CommandTimeout: prompt}, fleet.Command{Line: "true"}, sink)
+	want := []string{strings.Repeat("early\n", 3), "early\n"}
+	for i, r := range results {
+		if r.Exit != 3 || r.Class != fleet.NoFailure || sink.text(i, fleet.Stdout) != want[i] {
+			t.Errorf("got %+v, says %q", r, sink.text(i, fleet.Stdout))
+		}
+	}
+	if slices.ContainsFunc(results, func(r fleet.Result) bool { return r.Ran != fleet.RanYes }) {
+		t.Error("what has told its end has run")
+	}
+}
