@@ -16,6 +16,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/wait"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/dial"
 	"sshpace/internal/ssh/forkssh"
@@ -55,7 +56,7 @@ type Executor struct {
 	environ []string
 	mu      sync.Mutex
 	keys    map[string]*hostKeys
-	planned map[host.Endpoint]func() (*hostPlan, error)
+	planned map[host.Endpoint]*wait.Together[*hostPlan]
 }
 
 var (
@@ -71,7 +72,7 @@ func New(ctx context.Context, p Params) (*Executor, error) {
 	}
 	e := &Executor{
 		Router: router, params: p, environ: os.Environ(),
-		keys: make(map[string]*hostKeys), planned: make(map[host.Endpoint]func() (*hostPlan, error)),
+		keys: make(map[string]*hostKeys), planned: make(map[host.Endpoint]*wait.Together[*hostPlan]),
 	}
 	options := dial.Options{Askpass: askpass(p.Getenv, p.Password), NoKillSession: p.NoKillSession, Warn: p.Warn}
 	if p.LoginLog != nil {
@@ -217,11 +218,11 @@ func (e *Executor) plan(ctx context.Context, h host.Host) (*hostPlan, error) {
 	e.mu.Lock()
 	f := e.planned[h.Endpoint()]
 	if f == nil {
-		f = sync.OnceValues(func() (*hostPlan, error) { return e.newPlan(context.WithoutCancel(ctx), h) })
+		f = &wait.Together[*hostPlan]{Find: func(ctx context.Context) (*hostPlan, error) { return e.newPlan(ctx, h) }}
 		e.planned[h.Endpoint()] = f
 	}
 	e.mu.Unlock()
-	return f()
+	return f.Get(ctx)
 }
 
 func (e *Executor) newPlan(ctx context.Context, h host.Host) (*hostPlan, error) {
