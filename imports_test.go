@@ -61,7 +61,7 @@ ssh/dial: base/host base/termsafe base/wait fleet ssh/channel ssh/transport sys/
 ssh/forkssh: base/host base/termsafe fleet ssh/knownhosts/check ssh/openssh ssh/sshlog sys/proc
 ssh/route: base/fault base/host base/termsafe base/wait ssh/openssh ssh/sshconf ssh/wire sys/proc
 ssh/mux: base/termsafe base/wait fleet ssh/channel
-ssh/reach: base/host base/wait fleet ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/accept ssh/knownhosts/check ssh/knownhosts/index ssh/mux ssh/route ssh/sshconf
+ssh/reach: base/host base/wait fleet ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/accept ssh/knownhosts/check ssh/knownhosts/index ssh/mux ssh/route ssh/sshconf sys/safedir
 ssh/sshtest: ssh/packet ssh/sshconf
 measure/model: base/alg base/stats base/unit record
 measure/model/sim: base/alg base/unit measure/plan record

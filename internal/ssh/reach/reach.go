@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +25,7 @@ import (
 	"sshpace/internal/ssh/mux"
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/ssh/sshconf"
+	"sshpace/internal/sys/safedir"
 )
 
 // Engine is who connects.
@@ -168,7 +170,21 @@ func (e *Executor) shared(ctx context.Context, c *sshconf.Resolved, cmd fleet.Co
 		return fleet.Outcome{}, os.ErrNotExist
 	}
 	s := mux.Session{Path: path, Command: cmd, Env: slices.Concat(c.Environment(e.environ), cmd.Env), Timeout: cmp.Or(e.params.ConnectTimeout, c.Duration(sshconf.ConnectTimeout))}
-	return s.Run(ctx, a)
+	o, err := s.Run(ctx, a)
+	if err == nil {
+		o.Note = cmp.Or(o.Note, openToOthers(path))
+	}
+	return o, err
+}
+
+// openToOthers says whether others can put another socket in the place of one. As with
+// ssh it is used all the same: the master behind it is ours or root's.
+func openToOthers(path string) string {
+	_, err := safedir.Resolve(filepath.Dir(path))
+	if why, untrusted := errors.AsType[*safedir.UntrustedError](err); untrusted {
+		return "others can replace the ControlPath " + path + ": " + why.Error()
+	}
+	return ""
 }
 
 // connect runs cmd over a connection of its own, with the engine that h needs.
