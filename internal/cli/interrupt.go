@@ -85,4 +85,3 @@ func interrupted(ctx context.Context, err error) error {
 	}
 	return exitWith(code)
 }
-
