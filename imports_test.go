@@ -59,9 +59,9 @@ ssh/channel: base/vegas ssh/packet
 ssh/transport: ssh/channel ssh/packet
 ssh/dial: base/host base/termsafe base/wait fleet ssh/channel ssh/transport sys/bounded sys/quickack
 ssh/forkssh: base/host base/termsafe fleet ssh/knownhosts/check ssh/openssh ssh/sshlog sys/proc
-ssh/route: base/fault base/host base/termsafe ssh/openssh ssh/sshconf ssh/wire sys/proc
+ssh/route: base/fault base/host base/termsafe base/wait ssh/openssh ssh/sshconf ssh/wire sys/proc
 ssh/mux: base/termsafe base/wait fleet ssh/channel
-ssh/reach: base/host fleet ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/accept ssh/knownhosts/check ssh/knownhosts/index ssh/mux ssh/route ssh/sshconf
+ssh/reach: base/host base/wait fleet ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/accept ssh/knownhosts/check ssh/knownhosts/index ssh/mux ssh/route ssh/sshconf sys/safedir
 ssh/sshtest: ssh/packet ssh/sshconf
 measure/model: base/alg base/stats base/unit record
 measure/model/sim: base/alg base/unit measure/plan record

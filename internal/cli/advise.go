@@ -136,14 +136,14 @@ func runAdvise(ctx context.Context, sys System, f adviseFlags, args []string) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	advised, err := apply.New(ctx, apply.Params{
+	advised, err := apply.New(drain, apply.Params{
 		Ranking: ranking, Policy: f.policy, Strict: f.strict, Pattern: f.pattern, Sides: f.write, SSH: f.ssh, SSHD: f.sshd, SSHDConfig: f.sshdConfig,
 		Connection: f.connection.Connection, Connect: time.Duration(f.connect), Hosts: f.hosts, Dir: dir, Out: sys.Stdout, Notes: sys.Stderr,
 	})
 	if err != nil {
 		return interrupted(drain, err)
 	}
-	if err := advised.Check(ctx); err != nil {
+	if err := advised.Check(drain); err != nil {
 		return interrupted(drain, err)
 	}
 	fmt.Fprintf(sys.Stderr, "advice from %s\n", path)

@@ -133,7 +133,7 @@ func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags,
 	if err != nil {
 		return err
 	}
-	return interrupted(drain, withTestbed(ctx, sys, workdir.Params{}, testbed.Params{
+	return interrupted(drain, withTestbed(drain, sys, workdir.Params{}, testbed.Params{
 		SSH: f.ssh, SSHD: f.sshd, Engine: record.Engine(f.engine), Server: record.ServerKind(f.server), Data: f.data, Connect: time.Duration(f.connect),
 		Destination: destination, Route: f.connection.params(sys),
 	}, func(bed *testbed.Testbed) error {

@@ -291,7 +291,7 @@ func runModes(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlag
 	if err != nil {
 		return err
 	}
-	return interrupted(drain, withTestbed(ctx, sys, workdir.Params{InMemory: true, In: f.methods.folder}, testbed.Params{
+	return interrupted(drain, withTestbed(drain, sys, workdir.Params{InMemory: true, In: f.methods.folder}, testbed.Params{
 		SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: f.data, Connect: time.Duration(f.connect), Destination: destination,
 		Route: f.connection.params(sys), Everything: true,
 	}, func(bed *testbed.Testbed) error {

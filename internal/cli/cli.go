@@ -30,6 +30,7 @@ const (
 	ExitUnreachable = 4   // some hosts unreachable, nothing else wrong
 	ExitHangup      = 129 // SIGHUP
 	ExitInterrupted = 130 // SIGINT
+	ExitQuit        = 131 // SIGQUIT
 	ExitTerminated  = 143 // SIGTERM
 )
 

@@ -34,5 +34,5 @@ func loadSSHConfig(ctx context.Context, sys System, c connectionFlags) (*route.C
 	if err != nil {
 		return nil, err
 	}
-	return r.Configuration()
+	return r.Configuration(ctx)
 }

@@ -58,14 +58,14 @@ func runDoctor(ctx context.Context, sys System, f doctorFlags, args []string) (e
 	if len(checks) == 0 {
 		return usageError("sshpace doctor --list names the checks", "no check is called %s", strings.Join(f.only, ","))
 	}
-	drain, hard, stop := interrupts(ctx, sys)
+	drain, _, stop := interrupts(ctx, sys)
 	defer stop()
 	dir, err := privateDir(sys)
 	if err != nil {
 		return interrupted(drain, err)
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	patient, facts, err := symptoms.Open(hard, symptoms.Params{
+	patient, facts, err := symptoms.Open(drain, symptoms.Params{
 		SSH: f.ssh, SSHD: f.sshd, Connect: time.Duration(f.connect), Host: strings.Join(args, ""), Route: f.connection.params(sys), Dir: dir, Helper: helper,
 		Progress: func(what string) { fmt.Fprintf(sys.Stderr, "%s\n", oneLine(what)) },
 	})
@@ -73,7 +73,7 @@ func runDoctor(ctx context.Context, sys System, f doctorFlags, args []string) (e
 		return interrupted(drain, err)
 	}
 	defer func() { err = errors.Join(err, patient.Close()) }()
-	failed := patient.Examine(either(hard, drain), doctor.Needs(checks), facts)
+	failed := patient.Examine(drain, doctor.Needs(checks), facts)
 	r := diagnosis.New(facts, checks, failed == nil)
 	if failed != nil && drain.Err() == nil && len(r.Findings) == 0 {
 		return failed

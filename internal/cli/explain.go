@@ -64,7 +64,7 @@ func explain(ctx context.Context, sys System, f explainFlags, text string) error
 	if err != nil {
 		return err
 	}
-	config, err := router.Configuration()
+	config, err := router.Configuration(ctx)
 	if err != nil {
 		return err
 	}

@@ -124,10 +124,9 @@ func runHandshake(ctx context.Context, sys System, f *handshakeFlags, given func
 	if p.Program, err = os.Executable(); err != nil {
 		return err
 	}
-	drain, hard, stop := interrupts(ctx, sys)
+	ctx, _, stop := interrupts(ctx, sys)
 	defer stop()
-	ctx = either(hard, drain)
-	return interrupted(drain, withTestbed(ctx, sys, workdir.Params{}, testbed.Params{
+	return interrupted(ctx, withTestbed(ctx, sys, workdir.Params{}, testbed.Params{
 		SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: "zero", Connect: time.Duration(f.connect), Login: handshake.WholeLogin * time.Duration(f.connect),
 		Destination: destination, Route: f.connection.params(sys), Once: true,
 	}, func(bed *testbed.Testbed) (err error) {

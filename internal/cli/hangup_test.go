@@ -216,3 +216,25 @@ func TestSignalEndsACommandThatWaits(t *testing.T) {
 		}
 	}
 }
+
+// A configuration whose Match exec does not end holds up none of those who read it, and is
+// ended with them.
+func TestSlowConfiguration(t *testing.T) {
+	for _, command := range []string{"doctor", "bench", "handshake", "ping"} {
+		t.Run(command, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "slow"), []byte("Match exec \"echo $$ > pid.new; mv pid.new pid; sleep 600\"\nUser x\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cmd, errs := start(t, dir, sshpaceProgram(t), command, "-F", "slow", "host.invalid")
+			var pid int
+			until(t, "a Match exec", func() bool {
+				text, _ := os.ReadFile(filepath.Join(dir, "pid"))
+				_, err := fmt.Sscan(string(text), &pid)
+				return err == nil
+			})
+			ends(t, cmd, errs, syscall.SIGTERM, 143)
+			until(t, "the end of the Match exec", func() bool { return syscall.Kill(pid, 0) != nil })
+		})
+	}
+}

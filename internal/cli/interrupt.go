@@ -16,7 +16,7 @@ type signalError struct{ signal os.Signal }
 func (e *signalError) Error() string { return e.signal.String() }
 
 // ends are the signals that end a command, and their exit codes.
-var ends = map[os.Signal]int{syscall.SIGHUP: ExitHangup, syscall.SIGINT: ExitInterrupted, syscall.SIGTERM: ExitTerminated}
+var ends = map[os.Signal]int{syscall.SIGHUP: ExitHangup, syscall.SIGINT: ExitInterrupted, syscall.SIGQUIT: ExitQuit, syscall.SIGTERM: ExitTerminated}
 
 // CatchSignals begins to catch the signals that end a command. One that was
 // ignored when the program began stays ignored, as nohup(1) and shells that start
@@ -43,7 +43,8 @@ func (sys System) signals() (caught <-chan os.Signal, stop func()) {
 const finishing = "finishing what is running; press Ctrl-C again to stop at once"
 
 // interrupts returns two contexts: drain ends with the first signal of those
-// that end a command, hard with the second. stop releases the watcher.
+// that end a command, hard with the second. What prepares for something, or takes too
+// long to wait for, is under drain. stop releases the watcher.
 func interrupts(parent context.Context, sys System) (drain, hard context.Context, stop func()) {
 	return interruptsSaying(parent, terminal.NewScreen(sys.Stderr, sys.Getenv), sys, finishing)
 }
@@ -79,16 +80,8 @@ func interrupted(ctx context.Context, err error) error {
 		return err
 	}
 	code := ends[caught.signal]
-	if err != nil && !errors.Is(err, context.Canceled) {
+	if said := (*signalError)(nil); err != nil && !errors.Is(err, context.Canceled) && !errors.As(err, &said) {
 		return &Error{Err: err, Code: code, Hint: hintOf(err)}
 	}
 	return exitWith(code)
-}
-
-// either is a context that ends with the first interrupt: a probe takes too
-// long to wait for, and what came before it is kept.
-func either(hard, drain context.Context) context.Context {
-	ctx, cancel := context.WithCancel(hard)
-	context.AfterFunc(drain, cancel)
-	return ctx
 }

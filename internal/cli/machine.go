@@ -67,9 +67,9 @@ func runMachine(ctx context.Context, sys System, f machineFlags) error {
 	case f.json && f.out == store.StandardOutput:
 		return usageError("leave one of them out", "--json and --out - both write to standard output")
 	}
-	drain, hard, stop := interrupts(ctx, sys)
+	drain, _, stop := interrupts(ctx, sys)
 	defer stop()
-	return interrupted(drain, campaign.Machine(either(hard, drain), campaign.MachineParams{
+	return interrupted(drain, campaign.Machine(drain, campaign.MachineParams{
 		Limits: limits.Options{
 			Only: f.only, Rounds: f.rounds, DiskDir: f.dir, DiskBytes: size,
 			Progress: func(probe string) { fmt.Fprintf(sys.Stderr, "measuring %s\n", probe) },

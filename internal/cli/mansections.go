@@ -21,6 +21,7 @@ var exitStatus = []struct {
 	{ExitUnreachable, "some hosts unreachable, nothing else wrong"},
 	{ExitHangup, "stopped by SIGHUP; what was measured is reported and saved"},
 	{ExitInterrupted, "stopped by SIGINT, likewise"},
+	{ExitQuit, "stopped by SIGQUIT, likewise"},
 	{ExitTerminated, "stopped by SIGTERM, likewise"},
 }
 

@@ -71,21 +71,21 @@ func runPing(ctx context.Context, sys System, f pingFlags, host string) error {
 	if err != nil {
 		return err
 	}
-	drain, hard, stop := interruptsSaying(ctx, terminal.NewScreen(sys.Stderr, sys.Getenv), sys, "waiting for the last bytes; press Ctrl-C again to stop at once")
+	drain, _, stop := interruptsSaying(ctx, terminal.NewScreen(sys.Stderr, sys.Getenv), sys, "waiting for the last bytes; press Ctrl-C again to stop at once")
 	defer stop()
 	client := ping.Client{Typed: d, Connect: time.Duration(f.connect)}
-	if client.SSH, err = openssh.FindClient(hard, f.ssh); err != nil {
+	if client.SSH, err = openssh.FindClient(drain, f.ssh); err != nil {
 		return withHint(err, "install openssh-client, or name its path with --ssh")
 	}
-	if client.Destination, client.Env, err = route.ThroughJumps(hard, f.connection.params(sys), client.SSH, d, client.Connect); err != nil {
-		return err
+	if client.Destination, client.Env, err = route.ThroughJumps(drain, f.connection.params(sys), client.SSH, d, client.Connect); err != nil {
+		return interrupted(drain, err)
 	}
-	s, err := client.OpenAll(either(hard, drain), splitLists(f.only), f.load, func(what string) { fmt.Fprintln(sys.Stderr, what) })
+	s, err := client.OpenAll(drain, splitLists(f.only), f.load, func(what string) { fmt.Fprintln(sys.Stderr, what) })
 	if err != nil {
 		return interrupted(drain, client.Explain(err))
 	}
 	defer s.Close()
-	return interrupted(drain, f.run(either(hard, drain), sys, &client, s))
+	return interrupted(drain, f.run(drain, sys, &client, s))
 }
 
 // run sends bytes until ctx ends, and shows what became of them.

@@ -109,7 +109,7 @@ func waitGone(t *testing.T, all []int) {
 	}
 }
 
-// TestRunInterrupted sends SIGINT, SIGTERM or SIGHUP, once, and one twice: the commands on
+// TestRunInterrupted sends SIGINT, SIGTERM, SIGHUP or SIGQUIT, once, and one twice: the commands on
 // the hosts end, the summary is written, the exit code says which signal it was.
 func TestRunInterrupted(t *testing.T) {
 	s := sshtest.StartSshd(t)
@@ -117,7 +117,7 @@ func TestRunInterrupted(t *testing.T) {
 		signal syscall.Signal
 		times  int
 		code   int
-	}{{syscall.SIGINT, 1, 130}, {syscall.SIGTERM, 1, 143}, {syscall.SIGHUP, 1, 129}, {syscall.SIGINT, 2, 130}} {
+	}{{syscall.SIGINT, 1, 130}, {syscall.SIGTERM, 1, 143}, {syscall.SIGHUP, 1, 129}, {syscall.SIGQUIT, 1, 131}, {syscall.SIGINT, 2, 130}} {
 		t.Run(fmt.Sprintf("%v x%d", test.signal, test.times), func(t *testing.T) {
 			dir := t.TempDir()
 			fleetFiles(t, dir, s)

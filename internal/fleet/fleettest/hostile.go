@@ -138,10 +138,10 @@ type foe struct {
 	*sshtest.Hostile
 }
 
-// foes are all misbehaviours at all steps that the engine sees.
-func (e Engine) foes(key ssh.Signer) (all []foe) {
+// foes are all misbehaviours at all steps from one on.
+func foes(key ssh.Signer, from sshtest.Step) (all []foe) {
 	for _, m := range misbehaviours {
-		for step := max(m.from, e.From); step < sshtest.Steps; step++ {
+		for step := max(m.from, from); step < sshtest.Steps; step++ {
 			all = append(all, foe{m.name + " at " + step.String(), &sshtest.Hostile{At: step, Do: m.do, HostKey: key}})
 		}
 	}
@@ -149,13 +149,13 @@ func (e Engine) foes(key ssh.Signer) (all []foe) {
 }
 
 // random are servers that do several things at random, at random steps.
-func (e Engine) random(t *testing.T, key ssh.Signer) (all []foe) {
+func random(t *testing.T, key ssh.Signer, from sshtest.Step) (all []foe) {
 	count, seed := sshtest.Cases(t, 12)
 	for i := range count {
 		rng := rand.New(rand.NewPCG(seed, uint64(i)))
 		var names []string
 		var acts []misbehaviour
-		step := e.From + sshtest.Step(rng.IntN(int(sshtest.Steps-e.From)))
+		step := from + sshtest.Step(rng.IntN(int(sshtest.Steps-from)))
 		for range 1 + rng.IntN(4) {
 			one := sayings[rng.IntN(len(sayings))]
 			if one.from > step {
@@ -210,7 +210,7 @@ var lasts = []misbehaviour{
 	{"asks without end", 0, flood(asks)}, {"talks without end", 0, flood(output)},
 }
 
-// Prompt is how long a run may go on behind its end: the courtesy for commands, many
+// prompt is how long a run may go on behind its end: the courtesy for commands, many
 // times over, for a machine that is busy.
 const prompt = 15 * time.Second
 
@@ -228,6 +228,7 @@ func (e Engine) hostile(t *testing.T) {
 	})
 	for _, c := range []struct {
 		name    string
+		from    sshtest.Step // where it differs from those above
 		talk    fleet.Dialogue
 		login   time.Duration
 		command time.Duration
@@ -235,13 +236,14 @@ func (e Engine) hostile(t *testing.T) {
 		twice   bool
 	}{
 		{name: "timeouts", login: 2 * time.Second, command: time.Second},
-		{name: "timeouts of a dialogue", talk: silent, login: 2 * time.Second, command: time.Second},
-		{name: "interrupt", login: Enough, once: true},
-		{name: "interrupt of a dialogue", talk: silent, login: Enough, once: true},
-		{name: "two interrupts", login: Enough, once: true, twice: true},
+		{name: "timeouts of a dialogue", from: sshtest.AtRequest, talk: silent, login: 2 * time.Second, command: time.Second},
+		{name: "interrupt", from: sshtest.AtLogin, login: Enough, once: true},
+		{name: "interrupt of a dialogue", from: sshtest.AtRequest, talk: silent, login: Enough, once: true},
+		{name: "two interrupts", from: sshtest.AtRequest, login: Enough, once: true, twice: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			foes := append(e.foes(key), e.random(t, key)...)
+			from := max(c.from, e.From)
+			foes := append(foes(key, from), random(t, key, from)...)
 			s := Servers{User: "tester", Key: user, HostKey: key.PublicKey(), ConnectTimeout: c.login}
 			for _, f := range foes {
 				s.Ports = append(s.Ports, f.Start(t))
@@ -251,12 +253,16 @@ func (e Engine) hostile(t *testing.T) {
 			drain, soft := context.WithCancel(ctx)
 			defer soft()
 			began := make(chan time.Time, 1)
+			gone := make([]chan struct{}, len(foes))
+			for i := range gone {
+				gone[i] = make(chan struct{})
+			}
 			if c.once {
 				go func() {
-					for _, f := range foes {
+					for i, f := range foes {
 						select {
 						case <-f.Reached():
-						case <-time.After(Enough / 2): // it has given up before
+						case <-gone[i]:
 						}
 					}
 					began <- time.Now()
@@ -270,6 +276,7 @@ func (e Engine) hostile(t *testing.T) {
 			late := map[int]time.Duration{}
 			sink := &told{}
 			sink.onDone = func(r fleet.Result) {
+				close(gone[r.Index])
 				if limit := c.login + c.command + prompt; !c.once && r.Elapsed-r.Waited > limit {
 					late[r.Index] = r.Elapsed
 				}

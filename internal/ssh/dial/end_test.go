@@ -123,27 +123,6 @@ func TestInterruptOnce(t *testing.T) {
 	gone(t, dir, 5)
 }
 
-// TestInterruptTwice: a server that ignores everything does not keep us.
-func TestInterruptTwice(t *testing.T) {
-	block := make(chan struct{})
-	s := (&sshtest.Server{Exec: func(x *sshtest.Session) { x.Write([]byte("started\n")); <-block }}).Start(t)
-	defer close(block)
-	ctx, twice := context.WithCancel(context.Background())
-	defer twice()
-	drain, once := context.WithCancel(ctx)
-	e := dial.New(resolve(target(t, s)), dial.Options{})
-	defer e.Close()
-	c := collect{onEvent: func(fleet.Event) error { once(); time.AfterFunc(50*time.Millisecond, twice); return nil }}
-	start := time.Now()
-	sum, err := fleet.Run(ctx, fleet.Params{Drain: drain}, hosts(1), fleet.Command{Line: "x"}, e, &c)
-	if err == nil || sum.Failed != 1 || c.results[0].Ran != fleet.RanYes {
-		t.Errorf("%+v, %v", sum, err)
-	}
-	if took := time.Since(start); took > 1500*time.Millisecond { // TERM's grace alone is 2 s
-		t.Errorf("took %v", took)
-	}
-}
-
 // TestClosedOutput: `| head -1` ends the run and the commands.
 func TestClosedOutput(t *testing.T) {
 	s, dir := sshtest.StartSshd(t), t.TempDir()

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -12,23 +11,6 @@ import (
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/sshtest"
 )
-
-func TestRealSshd(t *testing.T) {
-	s := sshtest.StartSshd(t)
-	var c collect
-	res := run(t, fleet.Params{}, sshdTarget(s), hosts(20), fleet.Command{Line: "echo out; echo err >&2; exit 7"}, &c)
-	for i, r := range res {
-		if r.Exit != 7 || r.Ran != fleet.RanYes || r.Class != fleet.NoFailure || r.Phase != fleet.PhaseExit {
-			t.Errorf("%v: %+v", r.Host, r)
-		}
-		if out, err := c.text(i, fleet.Stdout), c.text(i, fleet.Stderr); out != "out\n" || err != "err\n" {
-			t.Errorf("%v: stdout %q, stderr %q", r.Host, out, err)
-		}
-		if r.OutBytes != 4 || r.ErrBytes != 4 {
-			t.Errorf("%v: %d and %d bytes counted", r.Host, r.OutBytes, r.ErrBytes)
-		}
-	}
-}
 
 // TestManyHosts runs ten thousand hosts in one run against a server in this
 // process: none may be lost.
@@ -97,18 +79,4 @@ func cpuTime() time.Duration {
 	var u syscall.Rusage
 	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-func TestStdinBroadcast(t *testing.T) {
-	s := sshtest.StartSshd(t)
-	text := strings.Repeat("0123456789abcdef\n", 20000) // 340 kB
-	spool := fleet.NewSpool(strings.NewReader(text))
-	defer spool.Close()
-	var c collect
-	res := run(t, fleet.Params{}, sshdTarget(s), hosts(5), fleet.Command{Line: "cat", Input: spool}, &c)
-	for i, r := range res {
-		if r.Status() != fleet.OK || c.text(i, fleet.Stdout) != text {
-			t.Errorf("%v: %d bytes came back, want %d: %+v", r.Host, len(c.text(i, fleet.Stdout)), len(text), r)
-		}
-	}
 }

@@ -91,8 +91,6 @@ func runOn(t *testing.T, p fleet.Params, o forkssh.Options, way forkssh.Route, h
 
 func TestOutcomes(t *testing.T) {
 	s := sshtest.StartSshd(t)
-	other := sshtest.StartSshd(t)
-	denied := sshtest.StartSshd(t, "AuthorizedKeysFile none")
 	closed := (&sshtest.Server{Raw: func(net.Conn) {}}).Start(t)
 	web := (&sshtest.Server{Raw: func(c net.Conn) { c.Write([]byte("HTTP/1.1 400 no\r\n\r\n")); c.Read(make([]byte, 99)) }}).Start(t)
 	tests := []struct {
@@ -105,14 +103,8 @@ func TestOutcomes(t *testing.T) {
 		new   bool
 		want  fleet.Result
 	}{
-		{name: "ok", line: "true", want: fleet.Result{Ran: fleet.RanYes, Phase: fleet.PhaseExit}},
-		{name: "status", line: "exit 9", want: fleet.Result{Ran: fleet.RanYes, Phase: fleet.PhaseExit, Exit: 9}},
-		{name: "remote 255", line: "exit 255", want: fleet.Result{Ran: fleet.RanYes, Phase: fleet.PhaseExit, Exit: 255}},
-		{name: "signal", line: "kill -9 $$", want: fleet.Result{Ran: fleet.RanYes, Phase: fleet.PhaseExit, Exit: -1, Signal: "?"}},
 		{name: "accept-new", new: true, known: "\n", line: "true", want: fleet.Result{Ran: fleet.RanYes, Phase: fleet.PhaseExit}},
 		{name: "unknown key", known: "\n", line: "true", want: fleet.Result{Class: fleet.HostKeyUnknown, Phase: fleet.PhaseHostkey, Exit: -1}},
-		{name: "changed key", known: known(other), line: "true", want: fleet.Result{Class: fleet.HostKeyChanged, Phase: fleet.PhaseHostkey, Exit: -1}},
-		{name: "login refused", sshd: denied, line: "true", want: fleet.Result{Class: fleet.AuthFailed, Phase: fleet.PhaseAuth, Exit: -1}},
 		{name: "no such name", host: "no-such-host.invalid", line: "true", want: fleet.Result{Class: fleet.NameFailed, Exit: -1, Phase: fleet.PhaseDNS}},
 		{name: "refused", port: 1, line: "true", want: fleet.Result{Class: fleet.Refused, Phase: fleet.PhaseConnect, Exit: -1}},
 		{name: "turned away", port: closed.Port(), line: "true", want: fleet.Result{Class: fleet.Throttled, Phase: fleet.PhaseKex, Exit: -1}},
@@ -241,29 +233,6 @@ func TestMasterStays(t *testing.T) {
 		t.Errorf("the master is gone: %v %s", err, out)
 	}
 	exec.Command("ssh", "-F", "none", "-o", "ControlPath="+socket, "-O", "exit", "127.0.3.8").Run()
-}
-
-// TestStreams: ssh's own words must not appear in the command's stderr, and the
-// input must reach the command.
-func TestStreams(t *testing.T) {
-	s := sshtest.StartSshd(t)
-	text := strings.Repeat("0123456789\n", 20000)
-	spool := fleet.NewSpool(strings.NewReader(text))
-	defer spool.Close()
-	var c collect
-	r := run(t, fleet.Params{}, options(t, s, known(s)), host.Host{Name: "127.0.3.2"}, fleet.Command{Line: "cat; echo warn >&2", Input: spool}, &c)
-	if r.Status() != fleet.OK || c.out[0].String() != text || c.out[1].String() != "warn\n" {
-		t.Errorf("%+v: %d bytes back, stderr %q", r, c.out[0].Len(), c.out[1].String())
-	}
-}
-
-// TestTimeout ends an ssh whose command does not end.
-func TestTimeout(t *testing.T) {
-	s := sshtest.StartSshd(t)
-	r := run(t, fleet.Params{CommandTimeout: 200 * time.Millisecond}, options(t, s, known(s)), host.Host{Name: "127.0.3.3"}, fleet.Command{Line: "sleep 60"}, &collect{})
-	if r.Class != fleet.CommandTimeout || r.Elapsed > 20*time.Second {
-		t.Errorf("got %+v", r)
-	}
 }
 
 // TestPlain runs an arbitrary argument list, as the mpssh.py mode does.

@@ -115,62 +115,6 @@ func run(t *testing.T, x *shared, p fleet.Params, cmd fleet.Command, sink *seen)
 	return sink
 }
 
-// TestSession compares a session over a master with what ssh makes of it.
-func TestSession(t *testing.T) {
-	s := sshtest.StartSshdForOther(t, "AcceptEnv *")
-	m := startMaster(t, s)
-	big := strings.Repeat("0123456789abcdef", 1<<18) // 4 MiB
-	for _, tt := range []struct {
-		line, input string
-		signal      string
-	}{
-		{line: "echo out; echo err >&2; exit 7"},
-		{line: "true"},
-		{line: "exit 255"},
-		{line: "cat", input: big},
-		{line: "cat; exit 3", input: "short"},
-		{line: "head -c 10", input: big}, // does not read all of it
-		{line: "head -c 3000000 /dev/zero; head -c 3000000 /dev/zero >&2"},
-		{line: "kill -TERM $$", signal: "TERM"},
-		{line: "cat; echo end"},
-	} {
-		t.Run(tt.line, func(t *testing.T) {
-			x := &shared{path: m.path}
-			cmd := fleet.Command{Line: tt.line}
-			if tt.input != "" {
-				spool := fleet.SpoolBytes([]byte(tt.input))
-				defer spool.Close()
-				cmd.Input = spool
-			}
-			got := run(t, x, fleet.Params{}, cmd, nil)
-			ref := exec.Command("ssh", "-F", "none", "-S", m.path, "x", tt.line)
-			var stdout, stderr bytes.Buffer
-			ref.Stdin, ref.Stdout, ref.Stderr = strings.NewReader(tt.input), &stdout, &stderr
-			ref.Run()
-			if !bytes.Equal(got.out[0].Bytes(), stdout.Bytes()) || !bytes.Equal(got.out[1].Bytes(), stderr.Bytes()) {
-				t.Errorf("%d and %d bytes, ssh has %d and %d: %.50q", got.out[0].Len(), got.out[1].Len(), stdout.Len(), stderr.Len(), got.out[1].String())
-			}
-			r := got.result
-			exit := ref.ProcessState.ExitCode()
-			if tt.signal != "" { // ssh says 255 and not which
-				exit = -1
-			}
-			if r.Exit != exit || r.Signal != tt.signal || r.Ran != fleet.RanYes || r.Class != fleet.NoFailure || r.Engine != "master" {
-				t.Errorf("%+v, ssh ended with %d", r, ref.ProcessState.ExitCode())
-			}
-		})
-	}
-}
-
-// TestEnvironment: variables arrive.
-func TestEnvironment(t *testing.T) {
-	m := startMaster(t, sshtest.StartSshdForOther(t, "AcceptEnv *"))
-	got := run(t, &shared{path: m.path, env: []string{"LC_MINE=a b"}}, fleet.Params{}, fleet.Command{Line: "echo \"$LC_MINE\""}, nil)
-	if got.out[0].String() != "a b\n" {
-		t.Errorf("%q", got.out[0].String())
-	}
-}
-
 // TestUnusable: what is no live master of ours is said, in time, and nothing has run.
 func TestUnusable(t *testing.T) {
 	s := sshtest.StartSshdForOther(t, "MaxSessions 1")
@@ -299,56 +243,14 @@ func TestNoFurtherSession(t *testing.T) {
 	}
 }
 
-// TestDialogue: a subsystem and commands beside it go over a master, and what a
-// Dialogue says of them is the result.
+// TestDialogue: what ends a Dialogue over a master: no such subsystem, after which nothing
+// has run, and the end of the master.
 func TestDialogue(t *testing.T) {
-	s := sshtest.StartSshdForOther(t, "Subsystem echo /bin/cat", "AcceptEnv *")
-	m := startMaster(t, s)
-	big := strings.Repeat("0123456789abcdef", 1<<18)
-	failed := errors.New("failed at\nthis")
-	for _, tt := range []struct {
-		subsystem string
-		talk      fleet.Dialogue
-		exit      int
-		says      string
-	}{
-		{"echo", func(ctx context.Context, h host.Host, c fleet.Channel) error {
-			if _, err := c.Write([]byte("hello")); err != nil {
-				return err
-			}
-			back := make([]byte, 5)
-			if _, err := io.ReadFull(c, back); err != nil {
-				return err
-			}
-			counted, err := c.Exec(ctx, "wc -c", strings.NewReader(big))
-			if err != nil {
-				return err
-			}
-			_, wrong := c.Exec(ctx, "exit 3", strings.NewReader(""))
-			return c.Output(fleet.Stdout, fmt.Appendf(nil, "%s %s %v %v", h.Name, back, strings.TrimSpace(string(counted)), wrong))
-		}, 0, fmt.Sprintf("h hello %d exit 3", len(big))},
-		{"echo", func(context.Context, host.Host, fleet.Channel) error { return failed }, 1, ""},
-	} {
-		x := &shared{path: m.path}
-		got := run(t, x, fleet.Params{}, fleet.Command{Line: tt.subsystem, Dialogue: tt.talk}, nil)
-		if r := got.result; x.err != nil || r.Exit != tt.exit || r.Engine != "master" || got.out[0].String() != tt.says {
-			t.Errorf("%+v, %v, says %q", r, x.err, got.out[0].String())
-		}
-	}
+	m := startMaster(t, sshtest.StartSshdForOther(t, "Subsystem echo /bin/cat"))
 	x := &shared{path: m.path}
 	run(t, x, fleet.Params{}, fleet.Command{Line: "none", Dialogue: func(context.Context, host.Host, fleet.Channel) error { return nil }}, nil)
 	if own := (*mux.Error)(nil); !errors.As(x.err, &own) || !strings.Contains(x.err.Error(), "no such subsystem") {
 		t.Errorf("%v, want that there is no such subsystem", x.err)
-	}
-	start := time.Now()
-	drain, interrupt := context.WithCancel(t.Context())
-	waits := func(ctx context.Context, _ host.Host, c fleet.Channel) error {
-		interrupt()
-		<-ctx.Done()
-		return context.Cause(ctx)
-	}
-	if r := run(t, x, fleet.Params{Drain: drain}, fleet.Command{Line: "echo", Dialogue: waits}, nil).result; r.Class != fleet.Cancelled || time.Since(start) > 5*time.Second {
-		t.Errorf("%+v after %v", r, time.Since(start))
 	}
 	dies := func(_ context.Context, _ host.Host, c fleet.Channel) error {
 		m.cmd.Process.Kill()

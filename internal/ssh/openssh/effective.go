@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"time"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/sys/proc"
@@ -93,14 +94,34 @@ func (p Program) CheckServer(ctx context.Context, config, hostKey string) error 
 
 // ask runs the program and returns what it prints.
 func (p Program) ask(ctx context.Context, args []string) (string, error) {
-	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, p.Path, args...)
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := proc.Run(cmd); err != nil {
-		if said := strings.TrimSpace(stderr.String()); said != "" {
+	stdout, stderr, err := p.Ask(ctx, args...)
+	if err != nil {
+		if said := strings.TrimSpace(string(stderr)); said != "" {
 			err = errors.New(said)
 		}
 		return "", fmt.Errorf("%s %s: %w", p.Path, args[0], err)
 	}
-	return stdout.String(), nil
+	return string(stdout), nil
+}
+
+// configLimit is how long a program may take to read its configuration, which may have
+// it run commands (Match exec) and read pipes.
+const configLimit = 30 * time.Second
+
+// errNoAnswer says why there is none.
+var errNoAnswer = fmt.Errorf("no answer in %v: does its configuration wait for something, such as a Match exec or a pipe?", configLimit)
+
+// Ask runs the program for what it prints, of its configuration or of itself.
+func (p Program) Ask(ctx context.Context, args ...string) (stdout, stderr []byte, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, configLimit, errNoAnswer)
+	defer cancel()
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(ctx, p.Path, args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	cmd.WaitDelay = time.Second
+	err = proc.Run(cmd)
+	if ctx.Err() != nil {
+		return nil, nil, context.Cause(ctx)
+	}
+	return out.Bytes(), errs.Bytes(), err
 }

@@ -1,9 +1,13 @@
 package openssh
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -76,4 +80,43 @@ func TestKeyFileOfAChangedKey(t *testing.T) {
 	if got := ParseVerbose("Offending ED25519 key in /home/a b/.ssh/known_hosts:3\n").KeyFile; got != "/home/a b/.ssh/known_hosts" {
 		t.Errorf("key file %q", got)
 	}
+}
+
+// TestAskEnds: a configuration that waits for something holds nobody up, and what it has
+// started is gone with the question.
+func TestAskEnds(t *testing.T) {
+	dir := t.TempDir()
+	pipe, slow, pid := filepath.Join(dir, "pipe"), filepath.Join(dir, "slow"), filepath.Join(dir, "pid")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := "Match exec \"echo $$ > " + pid + ".new; mv " + pid + ".new " + pid + "; sleep 600\"\nUser x\n"
+	if err := os.WriteFile(slow, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ssh, err := FindClient(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{pipe, slow} {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		began := time.Now()
+		_, err := ssh.Effective(ctx, Destination{Host: "h", Options: []string{"-F", file}})
+		if took := time.Since(began); !errors.Is(err, context.Canceled) || took > 10*time.Second {
+			t.Errorf("%s: %v after %v", file, err, took)
+		}
+	}
+	text, err := os.ReadFile(pid)
+	if err != nil {
+		t.Fatalf("the Match exec did not start: %v", err)
+	}
+	number, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	for range 1000 {
+		if syscall.Kill(number, 0) != nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("the Match exec is still there: %d", number)
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/wait"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/dial"
 	"sshpace/internal/ssh/forkssh"
@@ -23,6 +25,7 @@ import (
 	"sshpace/internal/ssh/mux"
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/ssh/sshconf"
+	"sshpace/internal/sys/safedir"
 )
 
 // Engine is who connects.
@@ -55,7 +58,7 @@ type Executor struct {
 	environ []string
 	mu      sync.Mutex
 	keys    map[string]*hostKeys
-	planned map[host.Endpoint]func() (*hostPlan, error)
+	planned map[host.Endpoint]*wait.Together[*hostPlan]
 }
 
 var (
@@ -71,7 +74,7 @@ func New(ctx context.Context, p Params) (*Executor, error) {
 	}
 	e := &Executor{
 		Router: router, params: p, environ: os.Environ(),
-		keys: make(map[string]*hostKeys), planned: make(map[host.Endpoint]func() (*hostPlan, error)),
+		keys: make(map[string]*hostKeys), planned: make(map[host.Endpoint]*wait.Together[*hostPlan]),
 	}
 	options := dial.Options{Askpass: askpass(p.Getenv, p.Password), NoKillSession: p.NoKillSession, Warn: p.Warn}
 	if p.LoginLog != nil {
@@ -167,7 +170,21 @@ func (e *Executor) shared(ctx context.Context, c *sshconf.Resolved, cmd fleet.Co
 		return fleet.Outcome{}, os.ErrNotExist
 	}
 	s := mux.Session{Path: path, Command: cmd, Env: slices.Concat(c.Environment(e.environ), cmd.Env), Timeout: cmp.Or(e.params.ConnectTimeout, c.Duration(sshconf.ConnectTimeout))}
-	return s.Run(ctx, a)
+	o, err := s.Run(ctx, a)
+	if err == nil {
+		o.Note = cmp.Or(o.Note, openToOthers(path))
+	}
+	return o, err
+}
+
+// openToOthers says whether others can put another socket in the place of one. As with
+// ssh it is used all the same: the master behind it is ours or root's.
+func openToOthers(path string) string {
+	_, err := safedir.Resolve(filepath.Dir(path))
+	if why, untrusted := errors.AsType[*safedir.UntrustedError](err); untrusted {
+		return "others can replace the ControlPath " + path + ": " + why.Error()
+	}
+	return ""
 }
 
 // connect runs cmd over a connection of its own, with the engine that h needs.
@@ -217,11 +234,11 @@ func (e *Executor) plan(ctx context.Context, h host.Host) (*hostPlan, error) {
 	e.mu.Lock()
 	f := e.planned[h.Endpoint()]
 	if f == nil {
-		f = sync.OnceValues(func() (*hostPlan, error) { return e.newPlan(context.WithoutCancel(ctx), h) })
+		f = &wait.Together[*hostPlan]{Find: func(ctx context.Context) (*hostPlan, error) { return e.newPlan(ctx, h) }}
 		e.planned[h.Endpoint()] = f
 	}
 	e.mu.Unlock()
-	return f()
+	return f.Get(ctx)
 }
 
 func (e *Executor) newPlan(ctx context.Context, h host.Host) (*hostPlan, error) {

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 
+	"sshpace/internal/base/wait"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/sshconf"
 )
@@ -20,17 +20,17 @@ type Configuration struct {
 // files is one set of files and flags.
 type files struct {
 	quick *sshconf.Config                // knows no installed ssh, unless that alone takes the files
-	exact func() (*Configuration, error) // knows its lists and defaults, and asks it
+	exact *wait.Together[*Configuration] // knows its lists and defaults, and asks it
 }
 
 // newFiles reads them. What the newest release refuses, the installed one may take.
 func newFiles(ctx context.Context, p sshconf.Params, ssh sshconf.Runner) (*files, error) {
-	f := &files{exact: sync.OnceValues(func() (*Configuration, error) { return exactly(context.WithoutCancel(ctx), p, ssh) })}
+	f := &files{exact: &wait.Together[*Configuration]{Find: func(ctx context.Context) (*Configuration, error) { return exactly(ctx, p, ssh) }}}
 	var err error
 	if f.quick, err = sshconf.Load(ctx, p); err == nil {
 		return f, nil
 	}
-	exact, exactErr := f.exact()
+	exact, exactErr := f.exact.Get(ctx)
 	if _, missing := errors.AsType[*openssh.NotFoundError](exactErr); missing {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (f *files) resolve(ctx context.Context, q sshconf.Query) (*sshconf.Resolved
 	if err == nil && len(quick.Gaps) == 0 && !editsLists(quick) {
 		return quick, nil
 	}
-	exact, exactErr := f.exact()
+	exact, exactErr := f.exact.Get(ctx)
 	switch {
 	case exactErr == nil:
 		return exact.Asker.Resolve(ctx, q)
@@ -73,8 +73,8 @@ func (f *files) resolve(ctx context.Context, q sshconf.Query) (*sshconf.Resolved
 }
 
 // full is exact, or what can be known where no ssh is installed.
-func (f *files) full() (*Configuration, error) {
-	exact, err := f.exact()
+func (f *files) full(ctx context.Context) (*Configuration, error) {
+	exact, err := f.exact.Get(ctx)
 	if _, missing := errors.AsType[*openssh.NotFoundError](err); missing {
 		return &Configuration{f.quick, sshconf.NewAsker(f.quick, missingSSH)}, nil
 	}

@@ -71,7 +71,7 @@ func TestInstalledRelease(t *testing.T) {
 		_, refusal := askWords(t, []string{"-G", "-F", "none", "-o", "IPQoS=" + word, "--", "x"})
 		r, err := New(t.Context(), Params{Connection: Connection{Config: "none", Settings: []string{"IPQoS=" + word}}, Getenv: os.Getenv, Stderr: io.Discard})
 		if err == nil {
-			_, err = r.Configuration()
+			_, err = r.Configuration(t.Context())
 		}
 		if (err == nil) != (refusal == nil) {
 			t.Errorf("IPQoS %s: %v, ssh: %v", word, err, refusal)

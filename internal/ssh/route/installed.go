@@ -1,42 +1,29 @@
 package route
 
 import (
-	"bytes"
 	"context"
-	"os/exec"
 	"slices"
-	"sync"
 
 	"golang.org/x/crypto/ssh"
 
+	"sshpace/internal/base/wait"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/sshconf"
 	"sshpace/internal/ssh/wire"
-	"sshpace/internal/sys/proc"
 )
 
 // installedSSH finds ssh only when somebody asks it something.
-func installedSSH(ctx context.Context) sshconf.Runner {
-	find := sync.OnceValue(func() sshconf.Runner {
-		program, err := openssh.FindClient(context.WithoutCancel(ctx), "")
-		if err != nil {
-			return missingSSH
+func installedSSH() sshconf.Runner {
+	found := &wait.Together[openssh.Program]{Find: func(ctx context.Context) (openssh.Program, error) { return openssh.FindClient(ctx, "") }}
+	return func(ctx context.Context, args ...string) (stdout, stderr []byte, err error) {
+		program, err := found.Get(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil, nil, context.Cause(ctx)
+		case err != nil:
+			return missingSSH(ctx)
 		}
-		return sshRunner(program.Path)
-	})
-	return func(ctx context.Context, args ...string) (stdout, stderr []byte, err error) {
-		return find()(ctx, args...)
-	}
-}
-
-// sshRunner runs the installed ssh for its answers.
-func sshRunner(path string) sshconf.Runner {
-	return func(ctx context.Context, args ...string) (stdout, stderr []byte, err error) {
-		var out, errs bytes.Buffer
-		cmd := exec.CommandContext(ctx, path, args...)
-		cmd.Stdout, cmd.Stderr = &out, &errs
-		err = proc.Run(cmd)
-		return out.Bytes(), errs.Bytes(), err
+		return program.Ask(ctx, args...)
 	}
 }
 

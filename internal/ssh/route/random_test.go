@@ -227,7 +227,7 @@ func check(t *testing.T, usual string, i invocation) string {
 	if err != nil {
 		return disagree(refusal, err)
 	}
-	config, err := router.Configuration()
+	config, err := router.Configuration(t.Context())
 	if err != nil {
 		return disagree(refusal, err)
 	}

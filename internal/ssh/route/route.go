@@ -54,7 +54,7 @@ func New(ctx context.Context, p Params) (*Router, error) {
 	system.Exec = onceEach(system.Exec)
 	params := p.Connection.params()
 	params.Command, params.System = p.Command, system
-	ssh := installedSSH(ctx)
+	ssh := installedSSH()
 	hosts, err := newFiles(ctx, params, ssh)
 	if err != nil {
 		return nil, ConfigError(err)
@@ -67,7 +67,7 @@ func New(ctx context.Context, p Params) (*Router, error) {
 
 // Configuration is all that can be known of it. Without an installed ssh that
 // is less: what only ssh can tell is missing.
-func (r *Router) Configuration() (*Configuration, error) { return r.hosts.full() }
+func (r *Router) Configuration(ctx context.Context) (*Configuration, error) { return r.hosts.full(ctx) }
 
 // HostNames are the names on the Host lines.
 func (r *Router) HostNames() []string { return r.hosts.quick.HostNames() }
@@ -84,7 +84,7 @@ func (r *Router) KnownHostsFiles(ctx context.Context) ([]string, error) {
 
 // Mistake is what the installed ssh finds wrong with the configuration of a host.
 func (r *Router) Mistake(ctx context.Context, h host.Host) error {
-	exact, err := r.hosts.exact()
+	exact, err := r.hosts.exact.Get(ctx)
 	if err == nil {
 		_, err = exact.Asker.Resolve(ctx, Query(h))
 	}

@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/wait"
 	"sshpace/internal/ssh/sshconf"
+	"sshpace/internal/sys/proc"
 )
 
 // system is what ssh takes from its surroundings.
@@ -62,7 +64,7 @@ func (p Params) matchExec(ctx context.Context, command string) (bool, error) {
 	defer stderr.Close()
 	cmd.Stderr = stderr
 	cmd.WaitDelay = time.Second // for what the command leaves running behind it
-	err := cmd.Run()
+	err := proc.RunTied(cmd)
 	if errors.Is(err, exec.ErrWaitDelay) {
 		err = nil
 	}
@@ -95,15 +97,15 @@ func interfaceAddresses() (addresses []netip.Addr) {
 // onceEach answers "Match exec", each command once per run.
 func onceEach(run func(context.Context, string) (bool, error)) func(context.Context, string) (bool, error) {
 	var mu sync.Mutex
-	known := make(map[string]func() (bool, error))
+	known := make(map[string]*wait.Together[bool])
 	return func(ctx context.Context, command string) (bool, error) {
 		mu.Lock()
 		answer := known[command]
 		if answer == nil {
-			answer = sync.OnceValues(func() (bool, error) { return run(context.WithoutCancel(ctx), command) })
+			answer = &wait.Together[bool]{Find: func(ctx context.Context) (bool, error) { return run(ctx, command) }}
 			known[command] = answer
 		}
 		mu.Unlock()
-		return answer()
+		return answer.Get(ctx)
 	}
 }

@@ -42,7 +42,7 @@ type Config struct {
 func Load(ctx context.Context, params Params) (*Config, error) {
 	c := &Config{params: params, system: params.System, defaults: params.Defaults,
 		scopes: []scope{{parent: -1}}}
-	r := &reader{config: c}
+	r := &reader{ctx: ctx, config: c}
 	if err := r.flags(); err != nil {
 		return nil, err
 	}

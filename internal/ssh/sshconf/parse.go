@@ -2,6 +2,7 @@ package sshconf
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"sshpace/internal/sys/bounded"
 )
@@ -58,6 +60,7 @@ type segment struct {
 
 // reader reads files into a Config.
 type reader struct {
+	ctx    context.Context // of Load
 	config *Config
 	seq    int
 }
@@ -76,7 +79,7 @@ func (p *place) origin() Origin { return Origin{FromFile, p.path, p.line} }
 
 // file reads one file. check refuses files that others could have written.
 func (r *reader) file(p place, check bool) error {
-	text, err := readFile(p.path, r.config.system.UID, check)
+	text, err := r.text(p.path, check)
 	if err != nil {
 		return err
 	}
@@ -102,6 +105,31 @@ func wrapError(at Origin, err error) error {
 
 // Permission bits that let others write.
 const writableByOthers = 0o022
+
+// fileLimit is how long a file may take to be read. As with ssh it may be a pipe.
+const fileLimit = 10 * time.Second
+
+// text is what a file holds. A pipe that nobody writes to is waited for in a goroutine
+// that is left behind: nothing ends an open(2).
+func (r *reader) text(path string, check bool) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(r.ctx, fileLimit, fmt.Errorf("%s: nothing came in %v: is it a pipe that nobody writes to?", path, fileLimit))
+	defer cancel()
+	type content struct {
+		text string
+		err  error
+	}
+	read := make(chan content, 1)
+	go func() {
+		text, err := readFile(path, r.config.system.UID, check)
+		read <- content{text, err}
+	}()
+	select {
+	case c := <-read:
+		return c.text, c.err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
 
 func readFile(path string, uid int, check bool) (string, error) {
 	f, err := os.Open(path)

@@ -13,12 +13,18 @@ import (
 // the ssh to a jump host: it leads a process group of its own, and whatever is
 // left of the group ends with it, or with the context of cmd.
 func Run(cmd *exec.Cmd) error {
-	Lead(cmd)
-	err := cmd.Run()
+	err := RunTied(cmd)
 	if cmd.Process != nil {
 		EndGroup(cmd.Process.Pid, 0)
 	}
 	return err
+}
+
+// RunTied is Run for a program that may leave something running, such as the user's own
+// command. On Linux it dies with sshpace, even by kill -9.
+func RunTied(cmd *exec.Cmd) error {
+	Lead(cmd)
+	return run(cmd)
 }
 
 // Lead makes a command that is not yet started the leader of a process group,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -85,4 +86,40 @@ func TestEndGroup(t *testing.T) {
 func zombie(pid int) bool {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return strings.Contains(string(text), ") Z ")
+}
+
+// TestRunDiesWithUs: a program that is waited for is gone when our process is killed.
+func TestRunDiesWithUs(t *testing.T) {
+	if os.Getenv("SSHPACE_TEST_RUN") != "" {
+		cmd := exec.Command("sh", "-c", "echo $$; exec sleep 600")
+		cmd.Stdout = os.Stdout
+		_ = proc.Run(cmd)
+		return
+	}
+	if runtime.GOOS != "linux" {
+		return // promised there alone
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	cmd := exec.Command(exe, "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), "SSHPACE_TEST_RUN=1")
+	cmd.Stdout = w
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	var child int
+	if _, err := fmt.Fscan(r, &child); err != nil {
+		t.Error(err)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	awaitGone(t, child)
 }

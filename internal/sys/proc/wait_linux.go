@@ -3,6 +3,7 @@ package proc
 import (
 	"os"
 	"os/exec"
+	"runtime"
 
 	"golang.org/x/sys/unix"
 )
@@ -32,4 +33,13 @@ func awaitEnd(pid int) {
 		ready, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
 		return ready > 0 || err != nil && err != unix.EINTR
 	})
+}
+
+// run is cmd.Run for a process that the kernel kills when ours dies. The wish belongs to
+// the thread that starts it (prctl(2) PR_SET_PDEATHSIG), which therefore waits, too.
+func run(cmd *exec.Cmd) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd.SysProcAttr.Pdeathsig = unix.SIGKILL
+	return cmd.Run()
 }

@@ -1,0 +1,57 @@
+package route_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/ssh/route"
+)
+
+// TestConfigurationEnds: a configuration that is a pipe without a writer, or has a Match
+// exec that does not end, is given up with its context, and leaves no process.
+func TestConfigurationEnds(t *testing.T) {
+	dir := t.TempDir()
+	pipe, slow, pid := filepath.Join(dir, "pipe"), filepath.Join(dir, "slow"), filepath.Join(dir, "pid")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := "Match exec \"echo $$ > " + pid + ".new; mv " + pid + ".new " + pid + "; sleep 600\"\nUser x\n"
+	if err := os.WriteFile(slow, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{pipe, slow} {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		began := time.Now()
+		r, err := route.New(ctx, route.Params{Connection: route.Connection{Config: file}, Getenv: os.Getenv, Stderr: os.Stderr})
+		if err == nil {
+			_, err = r.Route(ctx, host.Host{Name: "h"})
+		}
+		if took := time.Since(began); !errors.Is(err, context.Canceled) || took > 10*time.Second {
+			t.Errorf("%s: %v after %v", file, err, took)
+		}
+	}
+	if w, err := os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil { // whoever waits is let go
+		w.Close()
+	}
+	text, err := os.ReadFile(pid)
+	if err != nil {
+		t.Fatalf("the Match exec did not start: %v", err)
+	}
+	number, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	for range 1000 {
+		if syscall.Kill(number, 0) != nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("the Match exec is still there: %d", number)
+}
