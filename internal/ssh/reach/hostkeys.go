@@ -20,6 +20,7 @@ import (
 // hostKeys is the policy about host keys over one set of known_hosts files.
 type hostKeys struct {
 	index     *index.Index
+	patterns  func() bool // whether the installed ssh takes principals that are patterns
 	acceptNew bool
 	file      string // where new keys go
 	hash      bool
@@ -37,7 +38,7 @@ func (e *Executor) hostKeys(c *sshconf.Resolved) *hostKeys {
 	defer e.mu.Unlock()
 	k := e.keys[key]
 	if k == nil {
-		k = &hostKeys{index: index.Open(files...), acceptNew: accept, hash: c.Yes(sshconf.HashKnownHosts)}
+		k = &hostKeys{index: index.Open(files...), patterns: e.PatternPrincipals, acceptNew: accept, hash: c.Yes(sshconf.HashKnownHosts)}
 		if user := c.Files(sshconf.UserKnownHostsFile); len(user) > 0 {
 			k.file = user[0]
 		}
@@ -56,7 +57,7 @@ var verdictClass = map[check.Kind]fleet.Class{
 }
 
 func (k *hostKeys) Check(name string, port int, remote net.Addr, key ssh.PublicKey) error {
-	err := check.Key(k.index, name, port, remote, key)
+	err := check.Key(k.index, name, port, remote, key, k.patterns)
 	v, _ := errors.AsType[*check.Verdict](err)
 	if v != nil && v.Kind == check.Unknown && k.acceptNew && !v.CA {
 		err = k.accept(name, port, key)

@@ -91,6 +91,19 @@ func (r *Router) Mistake(ctx context.Context, h host.Host) error {
 	return err
 }
 
+// patternPrincipals is the release since which a principal of a host's certificate may
+// be a pattern.
+var patternPrincipals = sshconf.Version{Major: 10, Minor: 3}
+
+// PatternPrincipals tells whether they may be for the installed ssh.
+func (r *Router) PatternPrincipals() bool {
+	exact, err := r.hosts.exact()
+	if err != nil || exact.Release() == (sshconf.Version{}) {
+		return false
+	}
+	return exact.Release().AtLeast(patternPrincipals)
+}
+
 // Route is how one host is reached.
 type Route struct {
 	Host     *sshconf.Resolved

@@ -60,6 +60,9 @@ func Load(ctx context.Context, params Params) (*Config, error) {
 // exist and is left out.
 func (c *Config) Warnings() []string { return c.warnings }
 
+// Release is that of the installed ssh, of which Load was told.
+func (c *Config) Release() Version { return c.version() }
+
 func (c *Config) version() Version {
 	if c.defaults == nil {
 		return Version{}

@@ -8,7 +8,8 @@ import (
 	"sshpace/internal/ssh/knownhosts/index"
 )
 
-// Known is a key that a file holds, named as people can compare it.
+// Known is a key that a file holds, named as people can compare it. One that cannot be
+// decoded has neither type nor fingerprint.
 type Known struct {
 	File        string
 	Line        int
@@ -17,12 +18,18 @@ type Known struct {
 }
 
 func knownOf(e index.Entry) Known {
+	if e.Err != nil {
+		return Known{File: e.File, Line: e.Line}
+	}
 	keyType, print, _ := strings.Cut(e.Fingerprint(), " ")
 	return Known{File: e.File, Line: e.Line, Type: keyType, Fingerprint: print}
 }
 
 // String is "file:line (type fingerprint)".
 func (k Known) String() string {
+	if k.Type == "" {
+		return fmt.Sprintf("%s:%d (a key that cannot be read)", k.File, k.Line)
+	}
 	return fmt.Sprintf("%s:%d (%s %s)", k.File, k.Line, k.Type, k.Fingerprint)
 }
 
