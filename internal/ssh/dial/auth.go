@@ -189,6 +189,10 @@ type login struct {
 // next is ssh.ClientConfig.AuthCallback: public keys once, then the end. Only
 // public keys can log in without a person.
 func (l *login) next(a *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
+	// x/crypto offers curve25519-sha256 under its old name, too, whatever the list says.
+	if ours := l.target.KeyExchanges; ours != nil && !slices.Contains(ours, a.Algorithms.KeyExchange) {
+		return nil, &ssh.AlgorithmNegotiationError{What: "key exchange", RequestedAlgorithms: []string{a.Algorithms.KeyExchange}, SupportedAlgorithms: ours}
+	}
 	const method = "publickey"
 	offered := slices.Contains(a.AllowedMethods, method)
 	if offered && !slices.Contains(a.TriedMethods, method) && len(a.PartialSuccessMethods) == 0 && len(l.set.keys) > 0 {

@@ -154,11 +154,11 @@ func (h *hand) reach(p fleet.Phase) {
 }
 
 // disliked tells whether x/crypto's handshake may fare better: no algorithm in
-// common with the smaller choice, or a server that hangs up on a login that came
+// common with the smaller choice, but with the larger, or a server that hangs up on a login that came
 // before it was asked for, where nothing can have run.
 func (h *hand) disliked(err error) bool {
-	if _, ok := errors.AsType[*ssh.AlgorithmNegotiationError](err); ok {
-		return true
+	if keyword, theirs, ok := Unmatched(err); ok {
+		return h.target.offers(keyword, theirs)
 	}
 	return h.swift != nil && h.swift.HungUp(err) && !h.mayRun
 }

@@ -45,10 +45,11 @@ func TestAcceptNewCertificate(t *testing.T) {
 		cert        ssh.Certificate
 		err         string // "" = accepted and recorded
 	}{
-		{"expired", "*", ssh.Certificate{ValidBefore: now - 60}, "expired"},
+		{"expired", "*", ssh.Certificate{ValidBefore: now - 60, ValidPrincipals: []string{"db1"}}, "expired"},
 		{"another principal", "db1", ssh.Certificate{ValidBefore: now + 60, ValidPrincipals: []string{"db2"}}, "principal"},
-		{"authority of the name without the port", "db1", ssh.Certificate{ValidBefore: now - 60}, "expired"},
-		{"authority of other names", "*.x", ssh.Certificate{ValidBefore: now - 60}, ""},
+		{"authority of the name without the port", "db1", ssh.Certificate{ValidBefore: now - 60, ValidPrincipals: []string{"db1"}}, "expired"},
+		{"no principals", "db1", ssh.Certificate{ValidBefore: now + 60}, "of no host"},
+		{"authority of other names", "*.x", ssh.Certificate{ValidBefore: now - 60, ValidPrincipals: []string{"db1"}}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			cert := test.cert

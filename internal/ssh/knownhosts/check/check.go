@@ -154,7 +154,7 @@ func (o *offer) checkCertificate(entries []index.Entry, cert *ssh.Certificate) e
 	}
 	i := slices.IndexFunc(cert.ValidPrincipals, o.isPrincipal)
 	if i < 0 {
-		return fmt.Errorf("its certificate is for %s", cmp.Or(strings.Join(cert.ValidPrincipals, ", "), "no host at all (ssh-keygen -n NAMES)"))
+		return fmt.Errorf("its certificate is not for this host: it names the principals %s", cmp.Or(strings.Join(cert.ValidPrincipals, ", "), "of no host (ssh-keygen -n)"))
 	}
 	if err := new(ssh.CertChecker).CheckCert(cert.ValidPrincipals[i], cert); err != nil {
 		return fmt.Errorf("its certificate is not valid: %s", strings.TrimPrefix(err.Error(), "ssh: "))
