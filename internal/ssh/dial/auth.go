@@ -84,7 +84,7 @@ func (r *keyring) collect(id *Identity, patience time.Duration) (keys []signer, 
 	for _, path := range id.Files {
 		switch f := r.files.open(path); {
 		case f == nil:
-		case f.err != nil:
+		case f.pub == nil:
 			problems = append(problems, f.err.Error())
 		default:
 			files = append(files, f)
@@ -114,6 +114,8 @@ func (r *keyring) collect(id *Identity, patience time.Duration) (keys []signer, 
 		case f.canSign():
 			keys = append(keys, f)
 			named[blob] = true
+		case f.err != nil:
+			problems = append(problems, f.err.Error())
 		case f.locked != nil:
 			problems = append(problems, "key "+f.path+" is encrypted; ssh-add it, or set SSH_ASKPASS")
 		}
