@@ -13,7 +13,6 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
-	"sshpace/internal/ssh/route"
 	"sshpace/internal/ssh/sshtest"
 )
 
@@ -184,20 +183,8 @@ func TestNoMoreThanSSHOffers(t *testing.T) {
 	}
 }
 
-// runTwice runs a command on a server under two names, one after the other.
+// runTwice runs a command on a server as on two hosts.
 func runTwice(t *testing.T, s *sshtest.Sshd, engine Engine, settings []string, line string) []fleet.Result {
 	t.Helper()
-	p := Params{Params: route.Params{Getenv: os.Getenv}, Engine: engine}
-	p.Connection = route.Connection{Config: "none", Port: uint16(s.Port), User: s.User, Settings: settings}
-	executor, err := New(t.Context(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer executor.Close()
-	sink := &all{}
-	hosts := []host.Host{{Name: "127.0.0.1", Label: "a"}, {Name: "127.0.0.1", Label: "b"}}
-	if _, err := fleet.Run(t.Context(), fleet.Params{Fanout: 1}, hosts, fleet.Command{Line: line}, executor, sink); err != nil {
-		t.Fatal(err)
-	}
-	return sink.results
+	return tryAll(t, s, engine, settings, []host.Host{{Name: "127.0.0.1", Label: "a"}, {Name: "127.0.0.1", Label: "b"}}, line)
 }
