@@ -58,8 +58,8 @@ As ssh does, --write client takes the home of the user database, not $HOME; -F n
 another file.
 
 --check logs in to hosts that you name and runs true, before and after, by your own ssh.
-No password is asked for: a host without a key for you is not checked. If one that is reached now would not be reached any more, nothing is
-written, and the exit code is 1.`,
+No password is asked for: a host that takes none of your keys is not checked. If one that
+is reached now would not be reached any more, nothing is written, and the exit code is 1.`,
 		Example: `  sshpace advise
   sshpace advise --policy ssh-audit-hardened result.jsonl
   sshpace advise --prove

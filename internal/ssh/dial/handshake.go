@@ -154,8 +154,8 @@ func (h *hand) reach(p fleet.Phase) {
 }
 
 // disliked tells whether x/crypto's handshake may fare better: no algorithm in
-// common with the smaller choice, but with the larger, or a server that hangs up on a login that came
-// before it was asked for, where nothing can have run.
+// common with the smaller choice, but one with the larger, or a server that hangs up
+// on a login that came before it was asked for, where nothing can have run.
 func (h *hand) disliked(err error) bool {
 	if keyword, theirs, ok := Unmatched(err); ok {
 		return h.target.offers(keyword, theirs)

@@ -188,3 +188,17 @@ func runTwice(t *testing.T, s *sshtest.Sshd, engine Engine, settings []string, l
 	t.Helper()
 	return tryAll(t, s, engine, settings, []host.Host{{Name: "127.0.0.1", Label: "a"}, {Name: "127.0.0.1", Label: "b"}}, line)
 }
+
+// TestUnknownAlgorithm: a list with a name that the installed ssh does not know is a
+// mistake of the configuration, as for ssh.
+func TestUnknownAlgorithm(t *testing.T) {
+	s := sshtest.StartSshd(t)
+	for _, setting := range []string{"KexAlgorithms=curve25519-sha256,kex-of-tomorrow", "Ciphers=aes128-gcm@openssh.com,aes999", "HostKeyAlgorithms=ssh-ed25519,none-such"} {
+		if reachedBySSH(t, s, []string{setting}) {
+			t.Errorf("ssh takes %s", setting)
+		}
+		if r := try(t, s, Native, answersTo(s.Key, setting, "UserKnownHostsFile="+filepath.Join(t.TempDir(), "known"))); r.Status() == fleet.OK || r.Class != fleet.Local || r.Ran != fleet.RanNo {
+			t.Errorf("%s: %+v", setting, r)
+		}
+	}
+}
