@@ -138,17 +138,14 @@ func (r *Router) Mistake(ctx context.Context, h host.Host) error {
 	return err
 }
 
-// patternPrincipals is the release since which a principal of a host's certificate may
-// be a pattern.
-var patternPrincipals = sshconf.Version{Major: 10, Minor: 3}
-
-// PatternPrincipals tells whether they may be for the installed ssh.
-func (r *Router) PatternPrincipals() bool {
+// Release is that of the installed ssh; it is not ok where there is none, or one of
+// another maker.
+func (r *Router) Release() (release sshconf.Version, ok bool) {
 	exact, err := r.hosts.exact()
-	if err != nil || exact.Release() == (sshconf.Version{}) {
-		return false
+	if err != nil {
+		return release, false
 	}
-	return exact.Release().AtLeast(patternPrincipals)
+	return exact.Release(), exact.Release() != sshconf.Version{}
 }
 
 // Route is how one host is reached.

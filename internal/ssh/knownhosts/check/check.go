@@ -19,6 +19,15 @@ import (
 	"sshpace/internal/ssh/knownhosts/index"
 )
 
+// Rules are those about certificates in which releases of ssh differ.
+type Rules struct {
+	// Patterns tells whether a principal may be a pattern, as it may since 10.3; nil is no.
+	Patterns func() bool
+	// Inside tells whether the key inside a certificate that is not accepted may stand
+	// for itself: since 9.8 HostKeyAlgorithms must have its type. nil is yes.
+	Inside func(keyType string) bool
+}
+
 // Key decides whether key may speak for host and port, by the rules of ssh
 // with StrictHostKeyChecking yes (sshconnect.c:check_host_key):
 //
@@ -33,10 +42,9 @@ import (
 //
 // Everything else is an error, a *Verdict. For a HostKeyAlias pass the alias and port 0. The remote address is for the
 // message only and may be nil: like ssh since 8.5 (CheckHostIP no) Key does
-// not look it up. patterns tells whether a principal of a certificate may be a pattern,
-// as it may for ssh since 10.3; nil is no.
-func Key(x *index.Index, host string, port int, remote net.Addr, key ssh.PublicKey, patterns func() bool) error {
-	o := offer{name: knownhosts.HostPort(host, port), host: wildcard.Lower(host), key: key, patterns: patterns}
+// not look it up.
+func Key(x *index.Index, host string, port int, remote net.Addr, key ssh.PublicKey, rules Rules) error {
+	o := offer{name: knownhosts.HostPort(host, port), host: wildcard.Lower(host), key: key, rules: rules}
 	if remote != nil {
 		o.remote = remote.String()
 	}
@@ -82,8 +90,7 @@ type offer struct {
 	host   string // without a port: what a certificate must name
 	remote string
 	key    ssh.PublicKey
-
-	patterns func() bool // whether principals may be patterns; nil is no
+	rules  Rules
 }
 
 // checkName decides on one name.
@@ -100,6 +107,11 @@ func checkName(x *index.Index, o offer) *Verdict {
 		}
 		reason = err.Error()
 		o.key = cert.Key // ssh goes on with the key inside
+		if o.rules.Inside != nil && !o.rules.Inside(o.key.Type()) {
+			v := unknown(x, o, entries, reason+", and HostKeyAlgorithms has no "+o.key.Type())
+			v.CA = true
+			return v
+		}
 	}
 	return checkPlain(x, o, entries, undecoded, reason)
 }
@@ -164,7 +176,7 @@ func (o *offer) checkCertificate(entries []index.Entry, cert *ssh.Certificate) e
 
 // isPrincipal tells whether a principal of a certificate stands for the host.
 func (o *offer) isPrincipal(name string) bool {
-	return name == o.host || strings.ContainsAny(name, "*?") && wildcard.Match(o.host, name) && o.patterns != nil && o.patterns()
+	return name == o.host || strings.ContainsAny(name, "*?") && wildcard.Match(o.host, name) && o.rules.Patterns != nil && o.rules.Patterns()
 }
 
 // authority is the index of the line with the authority of a certificate, -1 for

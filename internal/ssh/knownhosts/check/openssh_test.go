@@ -105,7 +105,7 @@ func TestVerdictAgainstSSH(t *testing.T) {
 	} {
 		file := knownhoststest.File(t, c.known+"\n")
 		key := knownhoststest.ParseKey(t, ed)
-		got := outcome(Key(index.Open(file), "127.0.0.1", s.Port, nil, key, nil))
+		got := outcome(Key(index.Open(file), "127.0.0.1", s.Port, nil, key, Rules{}))
 		out, code := s.SSH(t, "127.0.0.1", "UserKnownHostsFile="+file, "HostKeyAlgorithms=ssh-ed25519")
 		if got != c.want || (code == 0) != (got == "ok") {
 			t.Errorf("under\n%s\nCheck says %s, want %s; ssh exits with %d:\n%s", c.known, got, c.want, code, out)
@@ -137,7 +137,7 @@ func TestUndecodedIsNotUnknown(t *testing.T) {
 		"@cert-authority * " + newer:                                     "unknown",
 		"@revoked * " + newer:                                            "unknown",
 	} {
-		err := Key(index.Open(knownhoststest.File(t, known+"\n")), "a", 2222, nil, key, nil)
+		err := Key(index.Open(knownhoststest.File(t, known+"\n")), "a", 2222, nil, key, Rules{})
 		if got := outcome(err); got != want {
 			t.Errorf("under\n%s\nwe say %s, want %s", known, got, want)
 		}
@@ -155,7 +155,7 @@ func TestAliasAgainstSSH(t *testing.T) {
 		t.Errorf("ssh exits with %d: %s", code, out)
 	}
 	key := knownhoststest.ParseKey(t, s.KeyText("ed"))
-	if err := Key(index.Open(file), "Web", 0, nil, key, nil); err != nil {
+	if err := Key(index.Open(file), "Web", 0, nil, key, Rules{}); err != nil {
 		t.Error(err)
 	}
 	if got := Algorithms(index.Open(file), "Web", 0, []string{"ecdsa-sha2-nistp256", "ssh-ed25519"}); got[0] != "ssh-ed25519" {

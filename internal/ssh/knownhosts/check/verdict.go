@@ -54,7 +54,7 @@ type Verdict struct {
 	Lines  []Known  // of Changed: all keys known under the name, those of the same type first; of Revoked: the one that forbids
 	Files  []string // what was searched
 	Reason string   // of Unknown: why a certificate, or a host with only a CA, was not accepted; often empty
-	CA     bool     // of Unknown: a @cert-authority line matches the name, so that only a valid certificate will do
+	CA     bool     // of Unknown: only a valid certificate will do, since a @cert-authority line matches the name, or no other key is asked for
 	Err    error    // a file that could not be read; nil if all could
 }
 
