@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
@@ -20,9 +19,9 @@ import (
 	"sshpace/internal/verdict/methods"
 )
 
-// Suites are one for each cipher that is chosen, or what ssh takes by itself, which
-// may take connect to say so.
-func Suites(ctx context.Context, bed *testbed.Testbed, chosen testbed.Selection, connect time.Duration) ([]alg.Suite, error) {
+// Suites are one for each cipher that is chosen, or what ssh takes by itself of what
+// the server has offered.
+func Suites(ctx context.Context, bed *testbed.Testbed, chosen testbed.Selection) ([]alg.Suite, error) {
 	offer, err := bed.Shared()
 	if err != nil {
 		return nil, err
@@ -39,11 +38,11 @@ func Suites(ctx context.Context, bed *testbed.Testbed, chosen testbed.Selection,
 		mac = offer.MACs[0]
 	}
 	if len(chosen.Patterns[alg.Cipher]) == 0 && chosen.Policy == "" {
-		got, err := bed.SSH.Negotiate(ctx, bed.Destination, bed.Rig.Dir.File("negotiate.log"), connect)
-		if err != nil {
-			return nil, fault.WithHint(err, "name a cipher with --cipher")
+		now := bed.Present(ctx)
+		if now.Cipher == "" {
+			return nil, &fault.Error{What: "the cipher that ssh takes by itself cannot be found out", Hint: "name one with --cipher"}
 		}
-		return []alg.Suite{alg.NewSuite(got.Got.Cipher, cmp.Or(mac, got.Got.MAC), kex)}, nil
+		return []alg.Suite{alg.NewSuite(now.Cipher, cmp.Or(mac, now.MAC), kex)}, nil
 	}
 	var suites []alg.Suite
 	for _, cipher := range offer.Ciphers {

@@ -57,9 +57,9 @@ the change, keeps a copy, checks the result with ssh and sshd, and prints how to
 As ssh does, --write client takes the home of the user database, not $HOME; -F names
 another file.
 
---check negotiates with hosts that you name, before and after, by your own ssh: no login,
-no password, no key. If one that is reached now would not be reached any more, nothing is
-written, and the exit code is 1.`,
+--check logs in to hosts that you name and runs true, before and after, by your own ssh.
+No password is asked for: a host that takes none of your keys is not checked. If one that
+is reached now would not be reached any more, nothing is written, and the exit code is 1.`,
 		Example: `  sshpace advise
   sshpace advise --policy ssh-audit-hardened result.jsonl
   sshpace advise --prove
@@ -86,7 +86,7 @@ written, and the exit code is 1.`,
 	flags.StringVar(&f.size, "size", "128M", "with --prove: bytes that each way moves")
 	flags.StringSliceVar(&f.modes, "mode", nil, "with --prove: what people do, as in bench --mode, beside the raw transfer (default: scp, sftp)")
 	flags.StringVar(&f.write, "write", "", "write the lines: client, server or both")
-	flags.StringSliceVar(&f.hosts, "check", nil, "hosts that must stay reachable; nobody logs in there; repeatable")
+	flags.StringSliceVar(&f.hosts, "check", nil, "hosts that must stay reachable, tried by logins; repeatable")
 	flags.StringVar(&f.ssh, "ssh", "", "path of ssh")
 	flags.StringVar(&f.sshd, "sshd", "", "path of sshd")
 	flags.StringVar(&f.sshdConfig, "sshd-config", "", "sshd_config to read and write (default: sshd's own)")

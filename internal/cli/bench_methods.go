@@ -298,7 +298,7 @@ func runModes(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlag
 		if err := bed.Resumes(turns.Old, alg.Offer{}); err != nil {
 			return err
 		}
-		suites, err := campaign.Suites(ctx, bed, f.selection(), time.Duration(f.connect))
+		suites, err := campaign.Suites(ctx, bed, f.selection())
 		if err != nil {
 			return err
 		}

@@ -123,13 +123,18 @@ func cutScheme(text string) (string, bool) {
 }
 
 // parseURI reads what follows ssh://. The user may be percent-encoded, as
-// ssh(1) takes it; a path is refused, since it would be ignored silently.
+// ssh(1) takes it; a path is refused, since it would be ignored silently. As with
+// ssh(1), a dot at the end of the name is left out.
 func parseURI(rest string) (Host, error) {
 	rest = strings.TrimSuffix(rest, "/")
 	if strings.Contains(rest, "/") {
 		return Host{}, errors.New("a path has no meaning here; give ssh://user@host:port")
 	}
-	return parseAddress(rest, url.PathUnescape)
+	h, err := parseAddress(rest, url.PathUnescape)
+	if name := strings.TrimSuffix(h.Name, "."); name != "" && h.Address == "" {
+		h.Name = name
+	}
+	return h, err
 }
 
 // parseAddress reads [user@]name[:port]; decode turns the written user into

@@ -84,7 +84,7 @@ func (r *keyring) collect(id *Identity, patience time.Duration) (keys []signer, 
 	for _, path := range id.Files {
 		switch f := r.files.open(path); {
 		case f == nil:
-		case f.err != nil:
+		case f.pub == nil:
 			problems = append(problems, f.err.Error())
 		default:
 			files = append(files, f)
@@ -114,6 +114,8 @@ func (r *keyring) collect(id *Identity, patience time.Duration) (keys []signer, 
 		case f.canSign():
 			keys = append(keys, f)
 			named[blob] = true
+		case f.err != nil:
+			problems = append(problems, f.err.Error())
 		case f.locked != nil:
 			problems = append(problems, "key "+f.path+" is encrypted; ssh-add it, or set SSH_ASKPASS")
 		}
@@ -189,6 +191,10 @@ type login struct {
 // next is ssh.ClientConfig.AuthCallback: public keys once, then the end. Only
 // public keys can log in without a person.
 func (l *login) next(a *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
+	// x/crypto offers curve25519-sha256 under its old name, too, whatever the list says.
+	if ours := l.target.KeyExchanges; ours != nil && !slices.Contains(ours, a.Algorithms.KeyExchange) {
+		return nil, &ssh.AlgorithmNegotiationError{What: "key exchange", RequestedAlgorithms: []string{a.Algorithms.KeyExchange}, SupportedAlgorithms: ours}
+	}
 	const method = "publickey"
 	offered := slices.Contains(a.AllowedMethods, method)
 	if offered && !slices.Contains(a.TriedMethods, method) && len(a.PartialSuccessMethods) == 0 && len(l.set.keys) > 0 {

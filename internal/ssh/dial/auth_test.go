@@ -140,6 +140,23 @@ func TestIdentitiesOnly(t *testing.T) {
 	if r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &collect{})[0]; r.Status() != fleet.OK {
 		t.Errorf("%+v", r)
 	}
+	for name, mode := range map[string]os.FileMode{"gone": 0, "open": 0o644} { // of the private key no more than ssh needs
+		path := filepath.Join(t.TempDir(), name)
+		copyFile(t, s.Key+".pub", path+".pub", 0o600)
+		if mode != 0 {
+			copyFile(t, s.Key, path, mode)
+		}
+		tg.Identity.Files = []string{path}
+		if r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &collect{})[0]; r.Status() != fleet.OK {
+			t.Errorf("%s: %+v", name, r)
+		}
+		alone := tg
+		alone.Identity.Agent = ""
+		if r := run(t, fleet.Params{}, alone, hosts(1), fleet.Command{Line: "true"}, &collect{})[0]; r.Class != fleet.AuthFailed || !strings.Contains(r.Hint, path) {
+			t.Errorf("%s, without the agent: %+v", name, r)
+		}
+	}
+	tg.Identity.Files = []string{s.Key + ".pub"}
 	tg.Identity.Only = false // then too many keys would be offered, were the named one not first
 	if r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &collect{})[0]; r.Status() != fleet.OK {
 		t.Errorf("%+v", r)

@@ -167,6 +167,21 @@ var notMatched = []struct{ what, words, keyword string }{
 	{"compression", "compression method", "Compression"},
 }
 
+// Unmatched tells of an error that says that two sides have no algorithm in common which
+// keyword says what ours offers, and what the server has.
+func Unmatched(err error) (keyword string, theirs []string, ok bool) {
+	none, ok := errors.AsType[*ssh.AlgorithmNegotiationError](err)
+	if !ok {
+		return "", nil, false
+	}
+	for _, row := range notMatched {
+		if strings.HasSuffix(none.What, row.what) {
+			return row.keyword, none.RequestedAlgorithms, true
+		}
+	}
+	return "", nil, false
+}
+
 // unmatched says it as ssh does.
 func unmatched(peer string, err *ssh.AlgorithmNegotiationError) *Error {
 	e := &Error{Class: fleet.NoCommonAlgo, Text: "Unable to negotiate with " + peer + ": " + strings.TrimPrefix(err.Error(), "ssh: "), Err: err}

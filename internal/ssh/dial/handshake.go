@@ -54,7 +54,9 @@ func (e *Engine) handshake(ctx context.Context, t *Target, p progress, raw net.C
 		c.Close()
 		failure := explainProxy(ctx, raw, handshakeError(ctx, t, c, err))
 		failure.MayRun = h.swift != nil && h.swift.Asked()
-		_, failure.unmatched = errors.AsType[*ssh.AlgorithmNegotiationError](err)
+		if keyword, theirs, ok := Unmatched(err); ok {
+			failure.unmatched = t.offers(keyword, theirs)
+		}
 		l.told(failure)
 		return nil, failure
 	}

@@ -31,7 +31,7 @@ type keyFiles struct {
 type keyFile struct {
 	files *keyFiles
 	path  string
-	pub   ssh.PublicKey // nil when err says why
+	pub   ssh.PublicKey // of the file, or of the public one beside it; nil when err says why
 
 	once    sync.Once
 	private ssh.AlgorithmSigner // nil: public only, or encrypted and not yet opened
@@ -40,7 +40,8 @@ type keyFile struct {
 	err     error
 }
 
-// open returns the key at path; nil when there is no such file.
+// open returns the key at path; nil when there is no such file and no public one
+// beside it.
 func (k *keyFiles) open(path string) *keyFile {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -53,23 +54,35 @@ func (k *keyFiles) open(path string) *keyFile {
 }
 
 func (k *keyFiles) read(path string) *keyFile {
-	data, err := bounded.ReadFile(path, maxKey)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
 	f := &keyFile{files: k, path: path}
-	if err != nil {
+	data, err := bounded.ReadFile(path, maxKey)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if f.pub = publicBeside(path); f.pub == nil {
+			return nil
+		}
+		f.err = fmt.Errorf("key %s: only %s.pub is there, and no agent holds the key", path, path)
+		return f
+	case err != nil:
 		f.err = fmt.Errorf("key %s: %w", path, err)
-		return f
+	default:
+		f.load(data)
 	}
-	if pub, _, _, _, err := ssh.ParseAuthorizedKey(data); err == nil {
-		f.pub = pub
-		return f
-	}
-	if f.err = checkMode(path); f.err == nil {
-		f.parse(data)
+	if f.pub == nil { // an agent may hold it all the same, as for ssh
+		f.pub = publicBeside(path)
 	}
 	return f
+}
+
+// load reads a public key, or a private one that nobody else can read.
+func (f *keyFile) load(data []byte) {
+	if pub, _, _, _, err := ssh.ParseAuthorizedKey(data); err == nil {
+		f.pub = pub
+		return
+	}
+	if f.err = checkMode(f.path); f.err == nil {
+		f.parse(data)
+	}
 }
 
 // checkMode refuses a private key that others can read, as ssh does

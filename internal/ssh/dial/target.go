@@ -11,6 +11,7 @@ package dial
 import (
 	"context"
 	"net"
+	"slices"
 	"strconv"
 	"time"
 
@@ -126,6 +127,15 @@ func (t *Target) port() int {
 		return defaultPort
 	}
 	return t.Port
+}
+
+// offers tells whether a list of ours has one of some names; one that is not set is
+// x/crypto's own.
+func (t *Target) offers(keyword string, names []string) bool {
+	list := map[string][]string{
+		"KexAlgorithms": t.KeyExchanges, "Ciphers": t.Ciphers, "MACs": t.MACs, "HostKeyAlgorithms": t.HostKeyAlgorithms, "Compression": {"none"},
+	}[keyword]
+	return list == nil || slices.ContainsFunc(list, func(name string) bool { return slices.Contains(names, name) })
 }
 
 func (t *Target) addr() string { return net.JoinHostPort(t.HostName, strconv.Itoa(t.port())) }

@@ -68,17 +68,10 @@ var private = []string{
 	"GlobalKnownHostsFile=none", "HostKeyAlias=sshpace-private", "CheckHostIP=no", "GSSAPIAuthentication=no",
 }
 
-// strangers make ssh end before any login: it knows no host's key. The algorithms
-// are agreed on before the key is looked at (RFC 4253 section 7).
-var strangers = []string{
-	"UserKnownHostsFile=none", "GlobalKnownHostsFile=none", "KnownHostsCommand=none", "VerifyHostKeyDNS=no",
-	"NoHostAuthenticationForLocalhost=no", "PreferredAuthentications=none",
-}
-
 // learn finds out which of our settings this ssh does not know. ssh reads -o
 // where it stands, so that one before -V is checked and nothing else happens.
 func (p *Program) learn(ctx context.Context) error {
-	settings := slices.Concat(isolation, private, strangers)
+	settings := slices.Concat(isolation, private)
 	for range settings {
 		argv := []string{"-F", os.DevNull}
 		for _, setting := range p.known(settings) {
@@ -148,29 +141,24 @@ func (p Program) Leading(d Destination, want alg.Suite, connect time.Duration) [
 	return append(argv, d.Options...)
 }
 
-// Negotiate has ssh agree on algorithms with a destination, as its configuration
-// says, and end before any login; jump hosts on the way are logged in to. log is
-// where the debug output goes. An error says, in ssh's words, why nothing was
-// agreed on.
+// Negotiate logs in to a destination as its configuration says, and tells what ssh
+// agreed on. Servers punish connections that end before a login (sshd_config(5),
+// PerSourcePenalties noauth). log is where the debug output goes. An error says, in
+// ssh's words, why there was no login.
 func (p Program) Negotiate(ctx context.Context, d Destination, log string, connect time.Duration) (Negotiation, error) {
-	var options []string
-	for _, setting := range p.known(strangers) {
-		options = append(options, "-o", setting)
-	}
-	d.Options = append(options, d.Options...)
 	argv := p.Command(d, alg.Suite{}, log, connect, "true")
 	ctx, cancel := context.WithTimeout(ctx, connect+answerLimit)
 	defer cancel()
 	var stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Stderr = &stderr
-	ended := proc.Run(cmd) // it always fails: what counts is how far it came
+	ended := proc.Run(cmd) // an account without a shell fails: what counts is how far it came
 	text, err := bounded.ReadFile(log, maxLog)
 	if err != nil {
 		return Negotiation{}, errors.Join(ended, err)
 	}
 	n := ParseVerbose(string(text))
-	if n.Got.Kex == "" || n.Got.Cipher == "" {
+	if !n.LoggedIn {
 		_, why := Failure(n, stderr.String())
 		return n, errors.New(why)
 	}

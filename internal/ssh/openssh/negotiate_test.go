@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -12,16 +13,16 @@ import (
 	"sshpace/internal/ssh/sshtest"
 )
 
-// What would be agreed on is found out without a login, also where the user's
-// own ssh would log in; and why nothing can be agreed on.
-func TestNegotiateDoesNotLogIn(t *testing.T) {
+// What is agreed on is found out by a login, which no server punishes; and why nothing
+// can be agreed on.
+func TestNegotiateLogsIn(t *testing.T) {
 	server := sshtest.StartSshd(t, "LogLevel VERBOSE", "Ciphers aes256-ctr", "MACs hmac-sha1")
 	client, err := openssh.FindClient(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	config := filepath.Join(t.TempDir(), "config")
-	text := fmt.Sprintf("NoHostAuthenticationForLocalhost yes\nPort %d\n", server.Port)
+	text := fmt.Sprintf("NoHostAuthenticationForLocalhost yes\nPort %d\nUser %s\nIdentityFile %s\nIdentityAgent none\n", server.Port, server.User, server.Key)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -30,13 +31,16 @@ func TestNegotiateDoesNotLogIn(t *testing.T) {
 		return client.Negotiate(t.Context(), d, filepath.Join(t.TempDir(), "log"), 10*time.Second)
 	}
 	n, err := negotiate()
-	if err != nil || n.Got.Cipher != "aes256-ctr" || n.Got.MAC != "hmac-sha1" || n.Got.Kex == "" || n.LoggedIn {
+	if err != nil || n.Got.Cipher != "aes256-ctr" || n.Got.MAC != "hmac-sha1" || n.Got.Kex == "" || !n.LoggedIn {
 		t.Errorf("%+v, %v", n, err)
+	}
+	if log := server.Log(); !strings.Contains(log, "Accepted publickey") || regexp.MustCompile(`(?i)(closed|reset|disconnect).*preauth`).MatchString(log) {
+		t.Errorf("a connection without a login:\n%s", log)
 	}
 	if _, err := negotiate("-o", "MACs=hmac-sha2-256"); err == nil || !strings.Contains(err.Error(), "no matching MAC") {
 		t.Errorf("without a MAC in common: %v", err)
 	}
-	if log := server.Log(); strings.Contains(log, "Accepted") || strings.Contains(log, "Failed") || !strings.Contains(log, "preauth") {
-		t.Errorf("somebody tried to log in:\n%s", log)
+	if _, err := negotiate("-o", "PubkeyAuthentication=no"); err == nil || !strings.Contains(err.Error(), "Permission denied") {
+		t.Errorf("without a key: %v", err)
 	}
 }

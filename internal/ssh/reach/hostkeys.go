@@ -1,6 +1,7 @@
 package reach
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -20,6 +21,7 @@ import (
 // hostKeys is the policy about host keys over one set of known_hosts files.
 type hostKeys struct {
 	index     *index.Index
+	rules     check.Rules
 	acceptNew bool
 	file      string // where new keys go
 	hash      bool
@@ -32,18 +34,51 @@ type hostKeys struct {
 func (e *Executor) hostKeys(c *sshconf.Resolved) *hostKeys {
 	files := slices.Concat(c.Files(sshconf.UserKnownHostsFile), c.Files(sshconf.GlobalKnownHostsFile))
 	accept := e.AcceptsNew(c)
-	key := fmt.Sprintf("%q %v %v", files, accept, c.Yes(sshconf.HashKnownHosts))
+	algorithms := e.Allowed(c, sshconf.HostKeyAlgorithms)
+	key := fmt.Sprintf("%q %v %v %q", files, accept, c.Yes(sshconf.HashKnownHosts), algorithms)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	k := e.keys[key]
 	if k == nil {
-		k = &hostKeys{index: index.Open(files...), acceptNew: accept, hash: c.Yes(sshconf.HashKnownHosts)}
+		k = &hostKeys{index: index.Open(files...), rules: e.rules(algorithms), acceptNew: accept, hash: c.Yes(sshconf.HashKnownHosts)}
 		if user := c.Files(sshconf.UserKnownHostsFile); len(user) > 0 {
 			k.file = user[0]
 		}
 		e.keys[key] = k
 	}
 	return k
+}
+
+// First releases in which ssh decides otherwise about certificates.
+var (
+	patternPrincipals = sshconf.Version{Major: 10, Minor: 3}
+	keysInside        = sshconf.Version{Major: 9, Minor: 8}
+)
+
+// rules are those of the installed ssh, the strict ones where there is none, under a
+// list of HostKeyAlgorithms; nil is all.
+func (e *Executor) rules(algorithms []string) check.Rules {
+	return check.Rules{
+		Patterns: func() bool {
+			release, known := e.Release(context.Background()) // asking has a limit of its own
+			return known && release.AtLeast(patternPrincipals)
+		},
+		Inside: func(keyType string) bool {
+			if algorithms == nil || slices.ContainsFunc(algorithms, func(name string) bool { return signs(name) == keyType }) {
+				return true
+			}
+			release, known := e.Release(context.Background()) // asking has a limit of its own
+			return known && !release.AtLeast(keysInside)
+		},
+	}
+}
+
+// signs is the type of the plain keys that sign by an algorithm.
+func signs(algorithm string) string {
+	if algorithm == ssh.KeyAlgoRSASHA256 || algorithm == ssh.KeyAlgoRSASHA512 {
+		return ssh.KeyAlgoRSA
+	}
+	return algorithm
 }
 
 func (k *hostKeys) Algorithms(name string, port int, preference []string) []string {
@@ -56,7 +91,7 @@ var verdictClass = map[check.Kind]fleet.Class{
 }
 
 func (k *hostKeys) Check(name string, port int, remote net.Addr, key ssh.PublicKey) error {
-	err := check.Key(k.index, name, port, remote, key)
+	err := check.Key(k.index, name, port, remote, key, k.rules)
 	v, _ := errors.AsType[*check.Verdict](err)
 	if v != nil && v.Kind == check.Unknown && k.acceptNew && !v.CA {
 		err = k.accept(name, port, key)

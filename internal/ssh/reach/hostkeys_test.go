@@ -45,10 +45,11 @@ func TestAcceptNewCertificate(t *testing.T) {
 		cert        ssh.Certificate
 		err         string // "" = accepted and recorded
 	}{
-		{"expired", "*", ssh.Certificate{ValidBefore: now - 60}, "expired"},
+		{"expired", "*", ssh.Certificate{ValidBefore: now - 60, ValidPrincipals: []string{"db1"}}, "expired"},
 		{"another principal", "db1", ssh.Certificate{ValidBefore: now + 60, ValidPrincipals: []string{"db2"}}, "principal"},
-		{"authority of the name without the port", "db1", ssh.Certificate{ValidBefore: now - 60}, "expired"},
-		{"authority of other names", "*.x", ssh.Certificate{ValidBefore: now - 60}, ""},
+		{"authority of the name without the port", "db1", ssh.Certificate{ValidBefore: now - 60, ValidPrincipals: []string{"db1"}}, "expired"},
+		{"no principals", "db1", ssh.Certificate{ValidBefore: now + 60}, "of no host"},
+		{"authority of other names", "*.x", ssh.Certificate{ValidBefore: now - 60, ValidPrincipals: []string{"db1"}}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			cert := test.cert
@@ -110,14 +111,6 @@ func TestVerdictIsTheCause(t *testing.T) {
 	}
 }
 
-// last keeps the result of the only host.
-type last struct {
-	fleet.Nothing
-	result fleet.Result
-}
-
-func (l *last) Done(r fleet.Result, _ fleet.Summary) error { l.result = r; return nil }
-
 // runTrue runs true on a server by what a file knows.
 func runTrue(t *testing.T, server *sshtest.Sshd, engine Engine, known string) fleet.Result {
 	t.Helper()
@@ -127,6 +120,12 @@ func runTrue(t *testing.T, server *sshtest.Sshd, engine Engine, known string) fl
 // try runs true on a server under settings.
 func try(t *testing.T, server *sshtest.Sshd, engine Engine, settings []string) fleet.Result {
 	t.Helper()
+	return tryAll(t, server, engine, settings, []host.Host{{Name: "127.0.0.1"}}, "true")[0]
+}
+
+// tryAll runs a line on a server under several names, one after the other.
+func tryAll(t *testing.T, server *sshtest.Sshd, engine Engine, settings []string, hosts []host.Host, line string) []fleet.Result {
+	t.Helper()
 	p := Params{Params: route.Params{Getenv: os.Getenv}, Engine: engine}
 	p.Connection = route.Connection{Config: "none", Port: uint16(server.Port), User: server.User, Settings: settings}
 	executor, err := New(t.Context(), p)
@@ -134,9 +133,9 @@ func try(t *testing.T, server *sshtest.Sshd, engine Engine, settings []string) f
 		t.Fatal(err)
 	}
 	defer executor.Close()
-	sink := &last{}
-	if _, err := fleet.Run(t.Context(), fleet.Params{}, []host.Host{{Name: "127.0.0.1"}}, fleet.Command{Line: "true"}, executor, sink); err != nil {
+	sink := &all{}
+	if _, err := fleet.Run(t.Context(), fleet.Params{Fanout: 1}, hosts, fleet.Command{Line: line}, executor, sink); err != nil {
 		t.Fatal(err)
 	}
-	return sink.result
+	return sink.results
 }

@@ -56,6 +56,7 @@ type Executor struct {
 	native  *dial.Engine
 	forked  *forkssh.Engine
 	environ []string
+	onlySSH servers // of the algorithms that they have the native engine has none
 	mu      sync.Mutex
 	keys    map[string]*hostKeys
 	planned map[host.Endpoint]*wait.Together[*hostPlan]
@@ -190,14 +191,18 @@ func openToOthers(path string) string {
 // connect runs cmd over a connection of its own, with the engine that h needs.
 func (e *Executor) connect(ctx context.Context, h host.Host, p *hostPlan, noMaster bool, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
 	switch {
-	case p.target == nil && e.params.Engine == Auto:
-		way := e.sshRoute(p.Route)
-		way.NoMaster = noMaster
-		return e.forked.Run(ctx, h, way, cmd, a)
-	case p.target == nil:
+	case p.target == nil && e.params.Engine != Auto:
 		return unreached(&needsSSH{p.Decision.Reasons})
+	case p.target != nil && !e.onlySSH.has(p.target):
+		o := e.native.Run(ctx, p.target, cmd, a)
+		if e.params.Engine != Auto || !e.sshMay(p, &o) {
+			return o
+		}
+		e.onlySSH.add(p.target)
 	}
-	return e.native.Run(ctx, p.target, cmd, a)
+	way := e.sshRoute(p.Route)
+	way.NoMaster = noMaster
+	return e.forked.Run(ctx, h, way, cmd, a)
 }
 
 // sshRoute is a route for the ssh program.
@@ -255,12 +260,32 @@ func (e *Executor) newPlan(ctx context.Context, h host.Host) (*hostPlan, error) 
 		if err != nil {
 			return nil, err
 		}
+		if lacking := lacking(t); lacking != nil {
+			return &hostPlan{Route: &route.Route{Host: found.Host, Jumps: found.Jumps, Decision: *lacking}}, nil
+		}
 		if c != found.Host {
 			t.Shared = e.master(c)
 		}
 		t.Jump, p.target = p.target, t
 	}
 	return p, nil
+}
+
+// lacking is the decision about a target to which the native engine has nothing to
+// offer, nil if it has. An empty list would stand for its defaults.
+func lacking(t *dial.Target) *sshconf.Decision {
+	for _, list := range []struct {
+		keyword sshconf.Keyword
+		names   []string
+	}{
+		{sshconf.KexAlgorithms, t.KeyExchanges}, {sshconf.Ciphers, t.Ciphers}, {sshconf.MACs, t.MACs}, {sshconf.HostKeyAlgorithms, t.HostKeyAlgorithms},
+	} {
+		if list.names != nil && len(list.names) == 0 {
+			reason := sshconf.Reason{Keyword: list.keyword, Text: "ssh offers only algorithms that the native engine lacks", Origin: sshconf.Origin{Source: sshconf.FromDefault}}
+			return &sshconf.Decision{Engine: sshconf.OpenSSH, Reasons: []sshconf.Reason{reason}}
+		}
+	}
+	return nil
 }
 
 // Check refuses a configuration that is wrong for all hosts: each of them would
@@ -333,12 +358,12 @@ func (e *Executor) target(c *sshconf.Resolved) (*dial.Target, error) {
 		HostKeyAlias: c.Word(sshconf.HostKeyAlias), HostKeys: e.hostKeys(c),
 		Family: families[c.Word(sshconf.AddressFamily)], BindAddress: c.Word(sshconf.BindAddress),
 		ConnectTimeout: e.params.ConnectTimeout, AliveInterval: c.Duration(sshconf.ServerAliveInterval), AliveCountMax: c.Number(sshconf.ServerAliveCountMax),
-		KeyExchanges:      e.list(c, sshconf.KexAlgorithms, e.Can.KexAlgorithms),
-		Ciphers:           e.list(c, sshconf.Ciphers, e.Can.Ciphers),
-		MACs:              e.list(c, sshconf.MACs, e.Can.MACs),
-		HostKeyAlgorithms: e.list(c, sshconf.HostKeyAlgorithms, e.Can.HostKeyAlgorithms),
+		KeyExchanges:      e.Offered(c, sshconf.KexAlgorithms),
+		Ciphers:           e.Offered(c, sshconf.Ciphers),
+		MACs:              e.Offered(c, sshconf.MACs),
+		HostKeyAlgorithms: e.Offered(c, sshconf.HostKeyAlgorithms),
 		KeepHostKeyOrder:  c.KeepsHostKeyOrder(),
-		PubkeyAlgorithms:  e.list(c, sshconf.PubkeyAcceptedAlgorithms, nil),
+		PubkeyAlgorithms:  e.Offered(c, sshconf.PubkeyAcceptedAlgorithms),
 		MinRSABits:        c.Number(sshconf.RequiredRSASize),
 		Identity:          dial.Identity{Files: files, Certificates: certs, Only: c.Yes(sshconf.IdentitiesOnly), Agent: c.IdentityAgent()},
 		PasswordMethods:   c.PasswordMethods(),
@@ -352,16 +377,3 @@ func (e *Executor) target(c *sshconf.Resolved) (*dial.Target, error) {
 }
 
 var families = map[string]dial.Family{"inet": dial.IPv4, "inet6": dial.IPv6}
-
-// list is an algorithm list that somebody has set, as far as we have the
-// algorithms; nil leaves the engine's own, an empty one nothing.
-func (e *Executor) list(c *sshconf.Resolved, k sshconf.Keyword, have []string) []string {
-	if !c.IsSet(k) {
-		return nil
-	}
-	list := append([]string{}, c.List(k)...)
-	if have == nil {
-		return list
-	}
-	return slices.DeleteFunc(list, func(a string) bool { return !slices.Contains(have, a) })
-}

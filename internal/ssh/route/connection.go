@@ -22,10 +22,14 @@ type Connection struct {
 	IPv4, IPv6 bool     // -4, -6
 }
 
-// Check refuses flags that contradict each other.
+// Check refuses flags that contradict each other, and an unsafe user before any ssh
+// sees it: older ones hand it to the shells of "Match exec".
 func (c Connection) Check() error {
 	if c.IPv4 && c.IPv6 {
 		return fault.Usage("leave one of them out", "-4 and -6 exclude each other")
+	}
+	if err := c.params().CheckUser(); err != nil {
+		return ConfigError(err)
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"sshpace/internal/base/wait"
 	"sshpace/internal/ssh/openssh"
@@ -59,7 +58,7 @@ func exactly(ctx context.Context, p sshconf.Params, ssh sshconf.Runner) (*Config
 // defaults, so that these do not look like the user's settings.
 func (f *files) resolve(ctx context.Context, q sshconf.Query) (*sshconf.Resolved, error) {
 	quick, err := f.quick.Resolve(ctx, q)
-	if err == nil && len(quick.Gaps) == 0 && !editsLists(quick) {
+	if err == nil && len(quick.Gaps) == 0 && !setsLists(quick) {
 		return quick, nil
 	}
 	exact, exactErr := f.exact.Get(ctx)
@@ -84,15 +83,11 @@ func (f *files) full(ctx context.Context) (*Configuration, error) {
 	return exact, nil
 }
 
-// lists are the keywords whose values may be edits of ssh's own lists.
+// lists are the keywords of algorithms: values may be edits of ssh's own lists, and ssh
+// refuses names that it does not know.
 var lists = []sshconf.Keyword{
 	sshconf.Ciphers, sshconf.MACs, sshconf.KexAlgorithms, sshconf.HostKeyAlgorithms, sshconf.PubkeyAcceptedAlgorithms,
 }
 
-// editsLists tells whether a list is not simply one of names.
-func editsLists(c *sshconf.Resolved) bool {
-	return slices.ContainsFunc(lists, func(k sshconf.Keyword) bool {
-		v, ok := c.Get(k)
-		return ok && c.IsSet(k) && !sshconf.Literal(strings.Join(v.Args, ","))
-	})
-}
+// setsLists tells whether any of them is set.
+func setsLists(c *sshconf.Resolved) bool { return slices.ContainsFunc(lists, c.IsSet) }

@@ -1,6 +1,7 @@
 package route
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/ssh/sshconf"
 )
 
 // TestFirstFlagWins compares with ssh -G which of a flag and a setting counts, and
@@ -94,5 +96,32 @@ func TestSecondPassOfTheInstalledRelease(t *testing.T) {
 	}
 	if what := check(t, usual, i); what != "" {
 		t.Error(what)
+	}
+}
+
+// TestJumpByToken: a jump host named by a token goes by the name of the host behind it,
+// and has the configuration of its own name.
+func TestJumpByToken(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "config")
+	text := "Host web*\nHostName %h.test\nUser bob\nProxyJump first,gw-%n\nHost gw-web1\nHostName 10.0.0.7\nUser gate\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := New(t.Context(), Params{Connection: Connection{Config: config}, Getenv: os.Getenv, Stderr: io.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := r.Route(t.Context(), host.Host{Name: "web1"})
+	if err != nil || len(found.Jumps) != 2 || found.Jumps[1].HostName() != "10.0.0.7" || found.Jumps[1].User() != "gate" || r.SSHJumps(found)[1].Host != "gw-web1" {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+// TestUnsafeUserIsRefused before the configuration is looked at, by all that connects.
+func TestUnsafeUserIsRefused(t *testing.T) {
+	c := Connection{Settings: []string{"User=x;>/tmp/p"}}
+	_, err := New(t.Context(), Params{Connection: c, Getenv: os.Getenv})
+	if _, destined := c.Destination("web1"); !errors.Is(err, sshconf.ErrUnsafeUser) || !errors.Is(destined, sshconf.ErrUnsafeUser) || !errors.Is(c.Check(), sshconf.ErrUnsafeUser) {
+		t.Errorf("%v, %v", err, destined)
 	}
 }

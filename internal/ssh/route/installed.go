@@ -32,12 +32,20 @@ func missingSSH(context.Context, ...string) (stdout, stderr []byte, err error) {
 	return nil, nil, &openssh.NotFoundError{Name: "ssh"}
 }
 
-// nativeCapabilities are what the native engine of run can do.
+// nativeCapabilities are what the native engine of run can do, what takes it fewest
+// round trips first.
 func nativeCapabilities() sshconf.Capabilities {
 	offer := wire.Offer()
 	// The old name of curve25519-sha256 is known, but not among those to offer.
-	kex := append(slices.Clone(offer.Kex), "curve25519-sha256@libssh.org")
+	kex := slices.Clone(offer.Kex)
+	kex = slices.Insert(kex, slices.Index(kex, ssh.KeyExchangeCurve25519)+1, "curve25519-sha256@libssh.org")
 	return sshconf.Capabilities{Ciphers: offer.Ciphers, MACs: offer.MACs, KexAlgorithms: kex,
-		// The insecure ones are used only where a configuration names them.
+		// The insecure ones are used only where a configuration or ssh itself names them.
 		HostKeyAlgorithms: append(ssh.SupportedAlgorithms().HostKeys, ssh.InsecureAlgorithms().HostKeys...)}
+}
+
+// secureLists stand for those of ssh where none is installed.
+func secureLists() map[sshconf.Keyword][]string {
+	secure := ssh.SupportedAlgorithms()
+	return map[sshconf.Keyword][]string{sshconf.KexAlgorithms: secure.KeyExchanges, sshconf.Ciphers: secure.Ciphers, sshconf.MACs: secure.MACs}
 }

@@ -41,6 +41,7 @@ type Router struct {
 
 	hosts   *files
 	jumps   func() (*files, error) // without the user's flags, as ssh -J has it
+	lists   func() (map[sshconf.Keyword][]string, error)
 	params  Params
 	laxness sync.Once
 }
@@ -60,9 +61,55 @@ func New(ctx context.Context, p Params) (*Router, error) {
 		return nil, ConfigError(err)
 	}
 	p.Warn(hosts.quick.Warnings()...)
-	return &Router{hosts: hosts, params: p, Can: nativeCapabilities(), jumps: sync.OnceValues(func() (*files, error) {
-		return newFiles(ctx, sshconf.Params{File: p.Connection.Config, System: system}, ssh)
-	})}, nil
+	return &Router{
+		hosts: hosts, params: p, Can: nativeCapabilities(),
+		jumps: sync.OnceValues(func() (*files, error) {
+			return newFiles(ctx, sshconf.Params{File: p.Connection.Config, System: system}, ssh)
+		}),
+		lists: sync.OnceValues(func() (map[sshconf.Keyword][]string, error) { return sshconf.AskLists(context.WithoutCancel(ctx), ssh) }),
+	}, nil
+}
+
+// Allowed is what ssh would offer to a host of one kind of algorithm, in its order: what
+// the configuration says, else the installed ssh's own list, which is asked for once a
+// run. Without an ssh to compare with it is what is secure, or nil: all that is.
+func (r *Router) Allowed(c *sshconf.Resolved, k sshconf.Keyword) []string {
+	if c.IsSet(k) {
+		return append([]string{}, c.List(k)...)
+	}
+	lists, err := r.lists()
+	if err != nil {
+		lists = secureLists()
+	}
+	return lists[k]
+}
+
+// Offered is what the native engine offers of it: never more than ssh would. A list
+// that somebody has set keeps its order, and so do host keys, whose order is that of
+// what is known; of others the native engine's comes first.
+func (r *Router) Offered(c *sshconf.Resolved, k sshconf.Keyword) []string {
+	allowed := r.Allowed(c, k)
+	have := map[sshconf.Keyword][]string{
+		sshconf.KexAlgorithms: r.Can.KexAlgorithms, sshconf.Ciphers: r.Can.Ciphers, sshconf.MACs: r.Can.MACs, sshconf.HostKeyAlgorithms: r.Can.HostKeyAlgorithms,
+	}[k]
+	switch {
+	case allowed == nil || have == nil:
+		return allowed
+	case c.IsSet(k) || k == sshconf.HostKeyAlgorithms:
+		return both(allowed, have)
+	}
+	return both(have, allowed)
+}
+
+// HasSSH tells whether there is an ssh that answers.
+func (r *Router) HasSSH() bool {
+	_, err := r.lists()
+	return err == nil
+}
+
+// both is what is in a and in b, in the order of a.
+func both(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(name string) bool { return !slices.Contains(b, name) })
 }
 
 // Configuration is all that can be known of it. Without an installed ssh that
@@ -89,6 +136,16 @@ func (r *Router) Mistake(ctx context.Context, h host.Host) error {
 		_, err = exact.Asker.Resolve(ctx, Query(h))
 	}
 	return err
+}
+
+// Release is that of the installed ssh; it is not ok where there is none, or one of
+// another maker.
+func (r *Router) Release(ctx context.Context) (release sshconf.Version, ok bool) {
+	exact, err := r.hosts.exact.Get(ctx)
+	if err != nil {
+		return release, false
+	}
+	return exact.Release(), exact.Release() != sshconf.Version{}
 }
 
 // Route is how one host is reached.

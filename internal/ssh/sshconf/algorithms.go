@@ -59,15 +59,6 @@ func (d *Defaults) checkAlgorithms(k Keyword, list string) error {
 // finds none by, before 9.9.
 var keyTypes = []string{"rsa", "dsa", "ecdsa", "ecdsa-sk", "ed25519", "ed25519-sk"}
 
-// Literal tells whether a list means itself whatever ssh is installed: names, no
-// edits of ssh's own lists, no patterns, and no words that it takes for key types.
-func Literal(list string) bool {
-	if list != "" && strings.IndexByte("+-^", list[0]) >= 0 || strings.ContainsAny(list, "*?") {
-		return false
-	}
-	return !slices.ContainsFunc(strings.Split(list, ","), func(name string) bool { return slices.Contains(keyTypes, wildcard.Lower(name)) })
-}
-
 var errNoAlgorithms = errors.New("no algorithm is left in the list")
 
 // assemble applies a list to the defaults (kex.c:kex_assemble_names): + adds

@@ -98,15 +98,19 @@ func ipv4(s string) (a netip.Addr, ok bool) {
 // configuration asks for it (ssh.c:resolve_canonicalize). Without a DNS to
 // ask it leaves a Gap.
 func (s *state) canonicalize(ctx context.Context, wanted bool) error {
-	direct := s.set[ProxyJump] == nil && (s.word(ProxyCommand) == "" || strings.EqualFold(s.word(ProxyCommand), "none"))
+	rules := s.set[CanonicalizePermittedCNAMEs]
+	aliases := rules != nil && rules.Args[0] != "none"
+	if !wanted && !aliases {
+		return nil
+	}
+	direct := s.noJump() && (s.word(ProxyCommand) == "" || strings.EqualFold(s.word(ProxyCommand), "none"))
 	if wanted && (direct || s.word(CanonicalizeHostname) == "always") {
 		found, err := s.complete(ctx)
 		if found || err != nil {
 			return err
 		}
 	}
-	rules := s.set[CanonicalizePermittedCNAMEs]
-	if rules == nil || rules.Args[0] == "none" || !direct && s.word(CanonicalizeHostname) != "always" {
+	if !aliases || !direct && s.word(CanonicalizeHostname) != "always" {
 		return nil
 	}
 	ask := s.config.system.Canonical
@@ -118,6 +122,19 @@ func (s *state) canonicalize(ctx context.Context, wanted bool) error {
 		s.host = s.follow(s.host, canonical, wanted)
 	}
 	return nil
+}
+
+// noJump tells whether no ProxyJump keeps ssh from asking the DNS itself; "none" does
+// in older releases.
+func (s *state) noJump() bool {
+	v := s.set[ProxyJump]
+	if v == nil || v.word() != "" {
+		return v == nil
+	}
+	if s.config.defaults == nil && s.word(CanonicalizeHostname) != "always" {
+		s.gaps = append(s.gaps, Gap{"whether a name with ProxyJump none is completed depends on the release of ssh", v.Origin, true})
+	}
+	return s.config.version().AtLeast(jumpNone)
 }
 
 // complete tries the canonical domains. found is true when the name is final.

@@ -60,6 +60,9 @@ func Load(ctx context.Context, params Params) (*Config, error) {
 // exist and is left out.
 func (c *Config) Warnings() []string { return c.warnings }
 
+// Release is that of the installed ssh, of which Load was told.
+func (c *Config) Release() Version { return c.version() }
+
 func (c *Config) version() Version {
 	if c.defaults == nil {
 		return Version{}
@@ -125,14 +128,14 @@ func unreadable(err error) bool {
 func (r *reader) flags() error {
 	p := &r.config.params
 	flag := Origin{Source: FromFlag}
-	if p.User != "" && CheckUser(p.User) != nil {
-		return &ConfigError{flag, ErrUnsafeUser}
-	}
 	if p.Port < 0 || p.Port > 65535 {
 		return &ConfigError{flag, fmt.Errorf("bad port %d", p.Port)}
 	}
 	if err := r.flagOptions(); err != nil {
 		return wrapError(flag, err)
+	}
+	if err := r.flagUser(); err != nil {
+		return err
 	}
 	for _, path := range p.Identities {
 		path, err := r.config.system.tilde(path)
@@ -145,6 +148,30 @@ func (r *reader) flags() error {
 		}
 		r.config.options = append(r.config.options, stmt{key: IdentityFile, class: fromIdentityFlag,
 			value: Value{[]string{path}, flag}})
+	}
+	return nil
+}
+
+// CheckUser refuses an unsafe user of -l or -o.
+func (p Params) CheckUser() error {
+	r := &reader{config: &Config{params: p, system: p.System, scopes: []scope{{parent: -1}}}}
+	if err := r.flagOptions(); err != nil {
+		return nil // Load says so
+	}
+	return r.flagUser()
+}
+
+// flagUser is CheckUser once the options have been read. It comes before any file is
+// read: "Match exec" may hand %r to a shell.
+func (r *reader) flagUser() error {
+	user := r.config.params.User
+	for _, s := range r.config.options {
+		if s.key == User && user == "" {
+			user = s.value.Args[0]
+		}
+	}
+	if err := CheckUser(user); err != nil {
+		return &ConfigError{Origin{Source: FromFlag}, err}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package sshconf
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 )
@@ -47,23 +48,48 @@ func AskDefaults(ctx context.Context, run Runner) (*Defaults, error) {
 	return d, d.askValues(ctx, run)
 }
 
+// AskLists asks the installed ssh for the lists of algorithms that it has where nothing
+// sets them, in one call.
+func AskLists(ctx context.Context, run Runner) (map[Keyword][]string, error) {
+	values, err := unset(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	found := map[Keyword][]string{}
+	for k, words := range values {
+		if slices.Contains(algorithmLists, k) {
+			found[k] = words
+		}
+	}
+	return found, nil
+}
+
+// unset is what ssh -G says where no file is read and options say little.
+func unset(ctx context.Context, run Runner, options ...string) (iter.Seq2[Keyword, []string], error) {
+	// A literal name that is no address, so that nothing is looked up.
+	const host = "sshpace-defaults"
+	out, _, err := run(ctx, slices.Concat([]string{"-G", "-F", "none"}, options, []string{"--", host})...)
+	if err != nil {
+		return nil, fmt.Errorf("ask ssh for its defaults: %w", err)
+	}
+	return dumpLines(string(out)), nil
+}
+
 // askValues reads the defaults, the keep-alive that some vendors add to BatchMode,
 // and what they call silence.
 func (d *Defaults) askValues(ctx context.Context, run Runner) error {
-	// A literal name that is no address, so that nothing is looked up.
-	const host = "sshpace-defaults"
-	plain, _, err := run(ctx, "-G", "-F", "none", "--", host)
+	plain, err := unset(ctx, run)
 	if err != nil {
-		return fmt.Errorf("ask ssh for its defaults: %w", err)
+		return err
 	}
-	batch, _, err := run(ctx, "-G", "-F", "none", "-o", "BatchMode=yes", "-o", "LogLevel=QUIET", "--", host)
+	batch, err := unset(ctx, run, "-o", "BatchMode=yes", "-o", "LogLevel=QUIET")
 	if err != nil {
-		return fmt.Errorf("ask ssh for its defaults: %w", err)
+		return err
 	}
-	for k, words := range dumpLines(string(plain)) {
+	for k, words := range plain {
 		d.add(k, words)
 	}
-	for k, words := range dumpLines(string(batch)) {
+	for k, words := range batch {
 		if k == LogLevel {
 			d.quiet = words[0]
 		}

@@ -280,33 +280,59 @@ func TestAskDefaultsReportsFailure(t *testing.T) {
 
 func TestJumpText(t *testing.T) {
 	for text, want := range map[string]string{
-		"gate": "gate", "bob@gate:23": "bob@gate:23", "[::1]:23": "[::1]:23", "ssh://b%20b@gate/": "b b@gate",
+		"gate": "gate", "bob@gate:23": "bob@gate:23", "[::1]:23": "[::1]:23", "ssh://b%20b@gate/": "b b@gate", "ssh://gate.:23": "gate:23", "gate.": "gate.",
 	} {
 		hops, err := sshconf.ParseJumps(text)
 		if err != nil || hops[0].String() != want {
 			t.Errorf("%q: %v, %v", text, hops, err)
 		}
 	}
-	for _, bad := range []string{"", "a,", "@a", "a:x", "[::1", "[::1]x", "ssh://a/b"} {
+	for _, bad := range []string{"", "a,", "@a", "a:x", "[::1", "[::1]x", "ssh://a/b", "ssh://[::1]", "ssh://a..b", "ssh://gw-%h"} {
 		if hops, err := sshconf.ParseJumps(bad); err == nil {
 			t.Errorf("%q gives %v", bad, hops)
 		}
 	}
 }
 
-// A hop in double quotes is what the shell makes of it under ssh. One that is
-// unsafe is refused for the hosts behind it, not for the whole file.
+// A hop in quotes is what the shell makes of it under ssh. One that is unsafe is refused
+// for the hosts behind it, not for the whole file. On a command line ssh takes no quotes.
 func TestJumpQuotesAndUnsafeNames(t *testing.T) {
 	l, system := home(t)
-	path := l.write(t, "config", "Host a\n ProxyJump \"jmp\",\"two\":23 # note\nHost b\n ProxyJump -oProxyCommand=x\nHost c\n ProxyJump x;y\nHost d\n ProxyJump \"p,q\"\n")
+	path := l.write(t, "config", "Host a\n ProxyJump \"jmp\",\"two\":23 # note\nHost b\n ProxyJump -oProxyCommand=x\nHost c\n ProxyJump x;y\nHost d\n ProxyJump \"p,q\"\nHost e\n ProxyJump 'jmp',ga'te',\"bob\"@'three':24\nHost f\n ProxyJump 'x;y'\n")
 	c := mustLoad(t, sshconf.Params{File: path, System: system})
+	if got := fmt.Sprint(mustResolve(t, c, "e").ProxyJump()); got != "[jmp gate bob@three:24]" {
+		t.Errorf("got %s", got)
+	}
+	flag := mustLoad(t, sshconf.Params{File: "none", System: system, Jump: "'jmp'"})
+	if _, err := flag.Resolve(t.Context(), sshconf.Query{Name: "a"}); !errors.Is(err, sshconf.ErrUnsafeHost) {
+		t.Errorf("-J: %v", err)
+	}
 	if got := fmt.Sprint(mustResolve(t, c, "a").ProxyJump()); got != "[jmp two:23]" {
 		t.Errorf("got %s", got)
 	}
 	mustResolve(t, c, "z")
-	for _, name := range []string{"b", "c", "d"} {
+	for _, name := range []string{"b", "c", "d", "f"} {
 		if _, err := c.Resolve(t.Context(), sshconf.Query{Name: name}); !errors.Is(err, sshconf.ErrUnsafeHost) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Tokens in ProxyJump stand for the host behind it: ssh makes a ProxyCommand of it
+// (sshconnect.c:expand_proxy_command).
+func TestJumpTokens(t *testing.T) {
+	for text, want := range map[string]string{
+		"gw-%h": "[gw-10.0.0.9]", "gw-%n:23": "[gw-web1:23]", "u-%r@gw": "[u-bob@gw]", "a-%k,b%%c,c-%p": "[a-alias b%c c-2222]",
+		"gw-%u": "", "gw-%h;x": "", "%r@gate": "[bob@gate]",
+	} {
+		l, system := home(t)
+		path := l.write(t, "config", "HostName 10.0.0.9\nUser bob\nPort 2222\nHostKeyAlias alias\nProxyJump "+text+"\n")
+		r, err := mustLoad(t, sshconf.Params{File: path, System: system}).Resolve(t.Context(), sshconf.Query{Name: "web1"})
+		if err != nil && want != "" || err == nil && fmt.Sprint(r.ProxyJump()) != want {
+			t.Errorf("%s: %v", text, err)
+		}
+		if err == nil && r.Word(sshconf.ProxyJump) != text {
+			t.Errorf("ssh -G shows %s, ours %s", text, r.Word(sshconf.ProxyJump))
 		}
 	}
 }

@@ -59,16 +59,10 @@ func (s *state) finishTarget(r *Resolved) {
 	}
 }
 
-// finishUser refuses an unsafe name on the command line, which ssh does with -o User
-// since release 9.6, and expands tokens in User, since release 10.0, unless the name is
-// an argument.
+// finishUser expands tokens in User, since release 10.0, unless the name is an
+// argument, and refuses an unsafe name that comes of that.
 func (s *state) finishUser(r *Resolved) error {
 	v := s.set[User]
-	if v != nil && v.Origin.Source == FromFlag && s.config.version().AtLeast(userChecked) {
-		if err := CheckUser(v.Args[0]); err != nil {
-			return wrapError(v.Origin, err)
-		}
-	}
 	argument := s.config.params.User != "" || v != nil && v.Origin.Source == FromQuery
 	if v == nil || argument || !s.config.version().AtLeast(userTokens) {
 		return nil
@@ -99,10 +93,10 @@ func (s *state) finishJump(r *Resolved) error {
 		return err
 	}
 	r.conn.jump = hops[len(hops)-1].Host // in tokens with its quotes
+	at := r.set[ProxyJump].Origin
 	for i, hop := range hops {
-		hops[i] = hop.unquoted()
-		if err := hops[i].check(); err != nil {
-			return wrapError(r.set[ProxyJump].Origin, err)
+		if hops[i], err = hop.command(r.conn.proxyToken, at.Source); err != nil {
+			return wrapError(at, fmt.Errorf("ProxyJump: %w", err))
 		}
 	}
 	r.jumps = hops
@@ -114,7 +108,7 @@ func (s *state) finishJump(r *Resolved) error {
 		last.User = r.conn.user
 	}
 	if (last == Jump{r.conn.user, s.host, r.conn.port}) {
-		return &ConfigError{r.set[ProxyJump].Origin, errJumpLoop}
+		return &ConfigError{at, errJumpLoop}
 	}
 	return nil
 }

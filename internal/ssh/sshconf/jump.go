@@ -100,19 +100,53 @@ func parseJump(s string) (j Jump, err error) {
 		}
 	}
 	j.Host, j.Port, err = splitPort(rest)
-	if err == nil && j.Host == "" {
+	if err == nil && (j.Host == "" || uri && !isDomain(j.Host)) {
 		err = ErrUnsafeHost
+	}
+	if uri {
+		j.Host = strings.TrimSuffix(j.Host, ".")
 	}
 	return j, err
 }
 
-// unquoted is the hop as the shell hands it on through which ssh starts the ssh
-// to it: a name in double quotes loses them.
-func (j Jump) unquoted() Jump {
-	if n := len(j.Host); n > 2 && j.Host[0] == '"' && j.Host[n-1] == '"' {
-		j.Host = j.Host[1 : n-1]
+// isDomain tells whether a name can stand in a URI (misc.c:valid_domain).
+func isDomain(name string) bool {
+	other := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-", r)
 	}
-	return j
+	return !strings.ContainsFunc(name, other) && name[0] != '.' && name[0] != '-' && !strings.Contains(name, "..")
+}
+
+// command is the hop as the ssh to it is told of it: ssh puts the hop into a
+// ProxyCommand, where tokens stand for the host behind it and the shell takes quotes
+// away. On a command line ssh takes no quotes.
+func (j Jump) command(token tokenFunc, at Source) (_ Jump, err error) {
+	for _, name := range []*string{&j.User, &j.Host} {
+		if *name, err = expand(*name, token, nil); err != nil {
+			return j, err
+		}
+		if bare := unquoted(*name); bare != "" && at != FromFlag {
+			*name = bare
+		}
+	}
+	return j, j.check()
+}
+
+// unquoted is a word as a shell reads it, as far as quotes go.
+func unquoted(s string) string {
+	var out strings.Builder
+	for rest := s; ; {
+		i := strings.IndexAny(rest, `'"`)
+		if i < 0 {
+			return out.String() + rest
+		}
+		inside, after, closed := strings.Cut(rest[i+1:], rest[i:i+1])
+		if !closed {
+			return s
+		}
+		out.WriteString(rest[:i] + inside)
+		rest = after
+	}
 }
 
 // check refuses a hop that could be taken for an option or reach a shell.

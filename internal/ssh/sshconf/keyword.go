@@ -370,8 +370,8 @@ var (
 	jumpToken       = Version{9, 6}  // %j, and the jump host in %C
 	revokedTokens   = Version{9, 4}  // ~, tokens and ${ENV} in RevokedHostKeys
 	manyRevoked     = Version{10, 3} // several files in RevokedHostKeys
+	jumpNone        = Version{9, 4}  // "ProxyJump none" does not keep a name from being completed
 	setEnvTokens    = Version{10, 0} // tokens and ${ENV} in SetEnv
-	userChecked     = Version{9, 6}  // unsafe names with -o User are refused
 	userTokens      = Version{10, 0} // tokens and ${ENV} in User
 	plainSignatures = Version{10, 0} // no certificates in CASignatureAlgorithms
 	notFinal        = Version{10, 1} // "Match !final" asks for no second pass

@@ -6,9 +6,10 @@ import (
 )
 
 // Characters that have no place in names that end up in a command line: they
-// mean something to shells (readconf.c:ssh_valid_hostname, ssh_valid_ruser).
+// mean something to shells (readconf.c:ssh_valid_hostname, ssh_valid_ruser, as of
+// OpenSSH 10.5; they are refused whatever ssh is installed, and so is $ in a user).
 const (
-	hostMetacharacters = "'`\"$\\;&<>|(){}"
+	hostMetacharacters = "'`\"$\\;&<>|(){},"
 	userMetacharacters = "'`\"$;&<>|(){}"
 )
 

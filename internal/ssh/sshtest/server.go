@@ -46,6 +46,8 @@ type Server struct {
 
 	HostKey      ssh.Signer // made by Start when nil
 	KeyExchanges []string   // curve25519-sha256 when nil
+	Ciphers      []string   // x/crypto's own when nil
+	MACs         []string   // the same
 
 	listener net.Listener
 	mu       sync.Mutex
@@ -154,6 +156,7 @@ func (s *Server) config() *ssh.ServerConfig {
 	if len(s.KeyExchanges) > 0 {
 		c.KeyExchanges = s.KeyExchanges
 	}
+	c.Ciphers, c.MACs = s.Ciphers, s.MACs
 	c.AddHostKey(s.HostKey)
 	return c
 }

@@ -62,7 +62,7 @@ func (a *Advised) stillReached(ctx context.Context, files ...string) error {
 	return nil
 }
 
-// negotiated is what ssh agrees on with a host, without a login.
+// negotiated is what ssh agrees on with a host, in a login.
 func (a *Advised) negotiated(ctx context.Context, name string, connection route.Connection) (alg.Suite, error) {
 	destination, err := connection.Destination(name)
 	if err != nil {

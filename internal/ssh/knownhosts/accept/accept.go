@@ -37,7 +37,7 @@ import (
 // takes no lock that could prevent that.
 func Record(x *index.Index, file, host string, port int, key ssh.PublicKey, hash bool) error {
 	wanted := func() (bool, error) {
-		err := check.Key(x, host, port, nil, key)
+		err := check.Key(x, host, port, nil, key, check.Rules{})
 		if v, ok := errors.AsType[*check.Verdict](err); ok && v.Kind == check.Unknown {
 			return true, nil
 		}

@@ -5,6 +5,7 @@ package check
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -18,6 +19,15 @@ import (
 	"sshpace/internal/ssh/knownhosts/index"
 )
 
+// Rules are those about certificates in which releases of ssh differ.
+type Rules struct {
+	// Patterns tells whether a principal may be a pattern, as it may since 10.3; nil is no.
+	Patterns func() bool
+	// Inside tells whether the key inside a certificate that is not accepted may stand
+	// for itself: since 9.8 HostKeyAlgorithms must have its type. nil is yes.
+	Inside func(keyType string) bool
+}
+
 // Key decides whether key may speak for host and port, by the rules of ssh
 // with StrictHostKeyChecking yes (sshconnect.c:check_host_key):
 //
@@ -25,14 +35,16 @@ import (
 //   - a certificate of an authority that a matching @cert-authority line names,
 //     if it is valid, for hosts, and for this host;
 //   - a key, or the key inside a certificate, that a matching line holds;
+//   - a host of which a line holds a key that cannot be decoded is not unknown: its
+//     key is another one (ssh says so of the types that it knows);
 //   - on another port than 22, also a key known for the host without a port; for
 //     a certificate of a strange authority before the key inside is looked at.
 //
 // Everything else is an error, a *Verdict. For a HostKeyAlias pass the alias and port 0. The remote address is for the
 // message only and may be nil: like ssh since 8.5 (CheckHostIP no) Key does
 // not look it up.
-func Key(x *index.Index, host string, port int, remote net.Addr, key ssh.PublicKey) error {
-	o := offer{name: knownhosts.HostPort(host, port), host: wildcard.Lower(host), key: key}
+func Key(x *index.Index, host string, port int, remote net.Addr, key ssh.PublicKey, rules Rules) error {
+	o := offer{name: knownhosts.HostPort(host, port), host: wildcard.Lower(host), key: key, rules: rules}
 	if remote != nil {
 		o.remote = remote.String()
 	}
@@ -78,40 +90,46 @@ type offer struct {
 	host   string // without a port: what a certificate must name
 	remote string
 	key    ssh.PublicKey
+	rules  Rules
 }
 
 // checkName decides on one name.
 func checkName(x *index.Index, o offer) *Verdict {
-	entries := x.Lookup(o.name, 0)
+	entries, undecoded := x.Matching(o.name)
 	if line := RevokedBy(entries, o.key); line != nil {
 		return verdict(x, Revoked, o, knownOf(*line))
 	}
 	reason := ""
 	if cert, ok := o.key.(*ssh.Certificate); ok {
-		err := checkCertificate(entries, o.host, cert)
+		err := o.checkCertificate(entries, cert)
 		if err == nil {
 			return nil
 		}
 		reason = err.Error()
 		o.key = cert.Key // ssh goes on with the key inside
+		if o.rules.Inside != nil && !o.rules.Inside(o.key.Type()) {
+			v := unknown(x, o, entries, reason+", and HostKeyAlgorithms has no "+o.key.Type())
+			v.CA = true
+			return v
+		}
 	}
-	return checkPlain(x, o, entries, reason)
+	return checkPlain(x, o, entries, undecoded, reason)
 }
 
 // checkPlain decides on a key that is no certificate.
-func checkPlain(x *index.Index, o offer, entries []index.Entry, reason string) *Verdict {
+func checkPlain(x *index.Index, o offer, entries, undecoded []index.Entry, reason string) *Verdict {
 	var old []Known
-	for _, e := range entries {
+	for _, e := range slices.Concat(entries, undecoded) {
 		if e.Marker != knownhosts.MarkerNone {
 			continue
 		}
-		if sameKey(e.Key, o.key) {
+		if e.Err == nil && sameKey(e.Key, o.key) {
 			return nil
 		}
 		old = append(old, knownOf(e))
 	}
 	if len(old) == 0 {
-		return unknown(x, o, entries, reason)
+		return unknown(x, o, slices.Concat(entries, undecoded), reason)
 	}
 	slices.SortStableFunc(old, func(a, b Known) int {
 		return rank(a.Type == o.key.Type()) - rank(b.Type == o.key.Type())
@@ -134,19 +152,31 @@ func unknown(x *index.Index, o offer, entries []index.Entry, reason string) *Ver
 }
 
 // checkCertificate verifies a host certificate against the authorities among
-// entries.
-func checkCertificate(entries []index.Entry, host string, cert *ssh.Certificate) error {
+// entries (sshkey.c:sshkey_cert_check_host). One without principals is for no host, as
+// for ssh since 10.3.
+func (o *offer) checkCertificate(entries []index.Entry, cert *ssh.Certificate) error {
 	if authority(entries, cert) < 0 {
 		return fmt.Errorf("no @cert-authority line for the name holds the key of its certificate's authority, %s", knownhosts.Fingerprint(cert.SignatureKey))
 	}
 	if cert.Signature == nil || !slices.Contains(caSignatures(), cert.Signature.Format) {
 		return errors.New("its certificate is signed with an algorithm that is not accepted")
 	}
-	checker := ssh.CertChecker{IsHostAuthority: func(ssh.PublicKey, string) bool { return true }} // just found
-	if err := checker.CheckHostKey(net.JoinHostPort(host, "22"), nil, cert); err != nil {
+	if cert.CertType != ssh.HostCert {
+		return errors.New("its certificate is not one of a host")
+	}
+	i := slices.IndexFunc(cert.ValidPrincipals, o.isPrincipal)
+	if i < 0 {
+		return fmt.Errorf("its certificate is not for this host: it names the principals %s", cmp.Or(strings.Join(cert.ValidPrincipals, ", "), "of no host (ssh-keygen -n)"))
+	}
+	if err := new(ssh.CertChecker).CheckCert(cert.ValidPrincipals[i], cert); err != nil {
 		return fmt.Errorf("its certificate is not valid: %s", strings.TrimPrefix(err.Error(), "ssh: "))
 	}
 	return nil
+}
+
+// isPrincipal tells whether a principal of a certificate stands for the host.
+func (o *offer) isPrincipal(name string) bool {
+	return name == o.host || strings.ContainsAny(name, "*?") && wildcard.Match(o.host, name) && o.rules.Patterns != nil && o.rules.Patterns()
 }
 
 // authority is the index of the line with the authority of a certificate, -1 for

@@ -88,7 +88,7 @@ func TestCheck(t *testing.T) {
 		{"h", 2222, 5, "ok"},
 		{"only.ec", 22, 1, "changed:9"},
 	} {
-		if got := outcome(Key(x, c.host, c.port, nil, knownhoststest.Key(c.key).PublicKey())); got != c.want {
+		if got := outcome(Key(x, c.host, c.port, nil, knownhoststest.Key(c.key).PublicKey(), Rules{})); got != c.want {
 			t.Errorf("key %d for %s port %d: %s, want %s", c.key, c.host, c.port, got, c.want)
 		}
 	}
@@ -111,7 +111,7 @@ func TestCheckCertificates(t *testing.T) {
 	}{
 		{"good", "a.x", hostCert(t, ca, 1, []string{"b.x", "a.x"}, nil), "ok"},
 		{"pattern", "a.x", hostCert(t, ca, 1, []string{"*.x"}, nil), "unknown"},
-		{"no names", "a.x", hostCert(t, ca, 1, nil, nil), "ok"},
+		{"no names", "a.x", hostCert(t, ca, 1, nil, nil), "unknown"},
 		{"other name", "a.x", hostCert(t, ca, 1, []string{"b.x"}, nil), "unknown"},
 		{"other authority", "a.x", hostCert(t, other, 1, []string{"a.x"}, nil), "unknown"},
 		{"outside the authority's pattern", "a.z", hostCert(t, ca, 1, []string{"a.z"}, nil), "unknown"},
@@ -124,18 +124,32 @@ func TestCheckCertificates(t *testing.T) {
 		{"another key inside a bad certificate", "plain.x", hostCert(t, other, 1, nil, nil), "changed:4"},
 	} {
 		for _, port := range []int{22, 2222} {
-			if got := outcome(Key(x, c.host, port, nil, c.cert)); port == 22 && got != c.want || port == 2222 && c.want == "ok" && got != "ok" {
+			if got := outcome(Key(x, c.host, port, nil, c.cert, Rules{})); port == 22 && got != c.want || port == 2222 && c.want == "ok" && got != "ok" {
 				t.Errorf("%s, port %d: %s, want %s", c.about, port, got, c.want)
 			}
 		}
 	}
-	err := Key(x, "a.x", 22, nil, knownhoststest.Key(1).PublicKey())
+	for pattern, want := range map[string]string{"*.x": "ok", "?.x": "ok", "a.*": "ok", "*.y": "unknown", "": "unknown"} {
+		cert := hostCert(t, ca, 1, []string{"other", pattern}, nil)
+		if got := outcome(Key(x, "a.x", 22, nil, cert, Rules{Patterns: func() bool { return true }})); got != want {
+			t.Errorf("principal %q, where patterns may be: %s, want %s", pattern, got, want)
+		}
+	}
+	// The key inside stands for itself only where keys of its type are asked for.
+	certificatesOnly := Rules{Inside: func(keyType string) bool { return keyType != ssh.KeyAlgoED25519 }}
+	for _, port := range []int{22, 2222} {
+		alone := Key(x, "plain.x", port, nil, hostCert(t, other, 2, nil, nil), certificatesOnly)
+		if v, ok := alone.(*Verdict); !ok || v.Kind != Unknown || !v.CA || !strings.Contains(v.Reason, "HostKeyAlgorithms has no ssh-ed25519") {
+			t.Errorf("known key inside a bad certificate, which alone was asked for: %v", alone)
+		}
+	}
+	err := Key(x, "a.x", 22, nil, knownhoststest.Key(1).PublicKey(), Rules{})
 	if unknown, ok := errors.AsType[*Verdict](err); !ok || !strings.Contains(unknown.Reason, file+":1 asks for a certificate") {
 		t.Errorf("plain key where only an authority is known: %v", err)
 	}
 	forged := hostCert(t, ca, 1, []string{"a.x"}, nil)
 	forged.ValidPrincipals = []string{"b.x"} // after signing
-	if got := outcome(Key(x, "b.x", 22, nil, forged)); got != "unknown" {
+	if got := outcome(Key(x, "b.x", 22, nil, forged, Rules{})); got != "unknown" {
 		t.Errorf("forged certificate: %s", got)
 	}
 }
@@ -154,7 +168,7 @@ func TestMessagesSayWhereAndWhatToDo(t *testing.T) {
 		{2, "db2", []string{"[db2]:2222", file, ssh.FingerprintSHA256(knownhoststest.Key(2).PublicKey()), "accept-new"}},
 		{9, "db1", []string{file + ":2", "REVOKED", ssh.FingerprintSHA256(knownhoststest.Key(9).PublicKey())}},
 	} {
-		message := Key(x, c.host, 2222, remote, knownhoststest.Key(c.key).PublicKey()).Error()
+		message := Key(x, c.host, 2222, remote, knownhoststest.Key(c.key).PublicKey(), Rules{}).Error()
 		for _, want := range c.want {
 			if !strings.Contains(message, want) {
 				t.Errorf("message lacks %q: %s", want, message)
@@ -162,11 +176,11 @@ func TestMessagesSayWhereAndWhatToDo(t *testing.T) {
 		}
 	}
 	// The command that is recommended does what it says.
-	changed, _ := errors.AsType[*Verdict](Key(x, "db1", 2222, nil, knownhoststest.Key(2).PublicKey()))
+	changed, _ := errors.AsType[*Verdict](Key(x, "db1", 2222, nil, knownhoststest.Key(2).PublicKey(), Rules{}))
 	if out, err := exec.Command("sh", "-c", removal(changed.Name, changed.Lines[0].File)).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if got := outcome(Key(x, "db1", 2222, nil, knownhoststest.Key(2).PublicKey())); got != "unknown" {
+	if got := outcome(Key(x, "db1", 2222, nil, knownhoststest.Key(2).PublicKey(), Rules{})); got != "unknown" {
 		t.Errorf("after ssh-keygen -R: %s", got)
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"sshpace/internal/ssh/knownhosts/index"
 )
 
-// Known is a key that a file holds, named as people can compare it.
+// Known is a key that a file holds, named as people can compare it. One that cannot be
+// decoded has neither type nor fingerprint.
 type Known struct {
 	File        string
 	Line        int
@@ -17,12 +18,18 @@ type Known struct {
 }
 
 func knownOf(e index.Entry) Known {
+	if e.Err != nil {
+		return Known{File: e.File, Line: e.Line}
+	}
 	keyType, print, _ := strings.Cut(e.Fingerprint(), " ")
 	return Known{File: e.File, Line: e.Line, Type: keyType, Fingerprint: print}
 }
 
 // String is "file:line (type fingerprint)".
 func (k Known) String() string {
+	if k.Type == "" {
+		return fmt.Sprintf("%s:%d (a key that cannot be read)", k.File, k.Line)
+	}
 	return fmt.Sprintf("%s:%d (%s %s)", k.File, k.Line, k.Type, k.Fingerprint)
 }
 
@@ -47,7 +54,7 @@ type Verdict struct {
 	Lines  []Known  // of Changed: all keys known under the name, those of the same type first; of Revoked: the one that forbids
 	Files  []string // what was searched
 	Reason string   // of Unknown: why a certificate, or a host with only a CA, was not accepted; often empty
-	CA     bool     // of Unknown: a @cert-authority line matches the name, so that only a valid certificate will do
+	CA     bool     // of Unknown: only a valid certificate will do, since a @cert-authority line matches the name, or no other key is asked for
 	Err    error    // a file that could not be read; nil if all could
 }
 

@@ -37,6 +37,7 @@ type Entry struct {
 	Hosts   string // the host field as written
 	Text    string // the line as written
 	Key     ssh.PublicKey
+	Err     error // why there is no Key
 	Comment string
 	Hashed  bool // the host field is hashed
 }
@@ -104,16 +105,26 @@ func (x *Index) Lookup(host string, port int) []Entry {
 	if name == "" {
 		return nil
 	}
-	var found []Entry
+	found, _ := x.Matching(name)
+	return found
+}
+
+// Matching returns the lines that match a name as it stands in a file: those with a
+// key, as Lookup does, and those whose key cannot be decoded, because it is of a type
+// that is not known here or damaged. They have Err instead of a Key.
+func (x *Index) Matching(name string) (found, undecoded []Entry) {
+	name = knownhosts.HostPort(name, 0)
 	for _, s := range x.files {
 		t := s.current()
 		for _, index := range t.Find(name) {
-			if e, err := t.entry(index); err == nil {
+			if e := t.entry(index); e.Err == nil {
 				found = append(found, e)
+			} else {
+				undecoded = append(undecoded, e)
 			}
 		}
 	}
-	return found
+	return found, undecoded
 }
 
 // Exactly returns the lines that ssh-keygen -F finds for a name: behind a hash, and
@@ -127,7 +138,7 @@ func (x *Index) Exactly(name string) []Entry {
 	for _, s := range x.files {
 		t := s.current()
 		for _, index := range t.hashed {
-			if e, err := t.entry(index); err == nil && t.lines[index].HashOf(name) {
+			if e := t.entry(index); e.Err == nil && t.lines[index].HashOf(name) {
 				found = append(found, e)
 			}
 		}
@@ -177,17 +188,14 @@ func (x *Index) Problems() []error {
 }
 
 // entry decodes the line at index.
-func (t *Table) entry(index int32) (Entry, error) {
+func (t *Table) entry(index int32) Entry {
 	t.mu.RLock()
 	l := t.lines[index]
 	t.mu.RUnlock()
 
 	key, comment, err := l.Key()
-	if err != nil {
-		return Entry{}, err
-	}
-	return Entry{File: t.Path, Line: l.Number, Marker: l.Marker, Hosts: l.Hosts, Text: l.Text, Key: key,
-		Comment: comment, Hashed: l.Hashed()}, nil
+	return Entry{File: t.Path, Line: l.Number, Marker: l.Marker, Hosts: l.Hosts, Text: l.Text, Key: key, Err: err,
+		Comment: comment, Hashed: l.Hashed()}
 }
 
 // current returns the table of the file as it is now.
