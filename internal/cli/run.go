@@ -264,7 +264,7 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 	signal.Notify(deadly, syscall.SIGPIPE, syscall.SIGXFSZ)
 	defer signal.Stop(deadly)
 
-	load, untune := fleet.Tune(sys.Getenv, t.command)
+	untune := fleet.Tune(sys.Getenv, t.command)
 	defer untune()
 	drain, hard, stop := interruptsSaying(ctx, terminal.NewScreen(sys.Stderr, sys.Getenv), sys, "stopping, and ending what still runs; press Ctrl-C again to leave it")
 	defer stop()
@@ -286,7 +286,7 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 		ID:     recorder.ID(),
 		Pace:   f.pace.pace(),
 		Fanout: f.fanout, CommandTimeout: time.Duration(f.timeout), Drain: drain, ReservedFDs: f.view.Files(),
-		RetryFor: time.Duration(f.retryFor), Load: load, MaxOutput: int64(f.maxOutput),
+		RetryFor: time.Duration(f.retryFor), MaxOutput: int64(f.maxOutput),
 	}
 	summary, err := fleet.Run(hard, params, t.hosts, t.command, executor, recorder.Beside(sink))
 	recorder.Close()

@@ -79,8 +79,8 @@ type Outcome struct {
 	// Cause is the error behind Err where the text alone does not do, or nil.
 	Cause error
 	// SlowDown says that the server (MaxStartups, penalties) or our own machine
-	// (ports, descriptors) could not take the connection now. Only then, and only
-	// when Ran is RanNo, is the host tried again.
+	// (ports, descriptors) could not take the connection now. Then, and where it was
+	// too slow among others, the host is tried again, if Ran is RanNo.
 	SlowDown bool
 }
 
@@ -132,6 +132,8 @@ type Attempt struct {
 	waited   time.Duration
 	ticket   *ticket
 	server   string      // of the last ticket
+	login    login       // as far as it has come
+	crowded  bool        // it was not done in time, among many, and has not run
 	timer    *time.Timer // the command timeout
 	outBytes int64
 	errBytes int64
@@ -164,6 +166,7 @@ func (a *Attempt) Admit(ctx context.Context, addr string) error {
 	a.ticket, a.server = t, addr
 	a.waited += wait
 	a.since = a.since.Add(wait) // waiting belongs to no phase
+	a.login.admitted = start.Add(wait)
 	a.mu.Unlock()
 
 	old.end(ended)
@@ -190,8 +193,14 @@ func (a *Attempt) Reached(p Phase) {
 	if p >= PhaseExec {
 		a.keepTurn()
 	}
-	if p == PhaseKex {
-		a.ticket.connected()
+	switch {
+	case p == PhaseConnect:
+		a.ticket.reach(connecting)
+	case p == PhaseKex:
+		a.ticket.reach(silent)
+	case p == PhaseHostkey && a.ticket != nil:
+		a.login.keys = a.spent[PhaseKex]
+		a.run.gate.answered(a.login)
 	}
 	if p >= PhaseExec && a.ticket != nil {
 		a.ticket.end(loggedIn)
@@ -274,9 +283,14 @@ func (a *Attempt) finish(o *Outcome) {
 	if a.timer != nil {
 		a.timer.Stop()
 	}
+	late := o.Class == TimedOut || o.Class == Lost
+	a.crowded = late && !o.SlowDown && o.Ran == RanNo && a.phase >= PhaseKex && a.run.gate.crowded()
 	end := ended
-	if o.SlowDown {
+	switch {
+	case o.SlowDown:
 		end = turnedAway
+	case a.crowded:
+		end = overdue
 	}
 	a.ticket.end(end)
 	a.ticket = nil
@@ -291,10 +305,26 @@ func (a *Attempt) finish(o *Outcome) {
 	}
 }
 
+// Distance says what a round trip to the server takes, by what its kernel has answered,
+// which does not depend on how busy it is.
+func (a *Attempt) Distance(rtt time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.login.distance = rtt
+}
+
 // Alive says that the server speaks SSH: from now on the login costs CPU.
 func (a *Attempt) Alive() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.keepTurn()
-	a.ticket.alive()
+	a.ticket.reach(speaking)
+}
+
+// Near tells whether the login gets on about as quickly as it would with few others
+// under way, so that what is sent now is answered soon.
+func (a *Attempt) Near() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.run.gate.near(a.login)
 }

@@ -8,12 +8,10 @@ import (
 	"time"
 )
 
-func never() bool { return false }
-
 // TestGateGrowsAndCuts follows one server's window through success and refusal.
 func TestGateGrowsAndCuts(t *testing.T) {
-	g := newGate(0, never)
-	for range startPerServer {
+	g := newGate(0)
+	for range fewLogins {
 		admit(t, g, "a")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -21,23 +19,23 @@ func TestGateGrowsAndCuts(t *testing.T) {
 	if _, err := g.admit(ctx, "a"); !errors.Is(err, context.Canceled) {
 		t.Fatalf("a full window admitted another: %v", err)
 	}
-	g = newGate(0, never)
+	g = newGate(0)
 	for range 10 {
 		admit(t, g, "a").end(loggedIn)
 	}
-	if got := g.server("a").limit; got != startPerServer+10 {
-		t.Errorf("limit after 10 successes is %v, want %d", got, startPerServer+10)
+	if got := g.server("a").limit; got != fewLogins+10 {
+		t.Errorf("limit after 10 successes is %v, want %d", got, fewLogins+10)
 	}
 	admit(t, g, "a").end(turnedAway)
-	if got := g.server("a").limit; got != (startPerServer+10)/2 {
-		t.Errorf("limit after a refusal is %v, want %d", got, (startPerServer+10)/2)
+	if got := g.server("a").limit; got != (fewLogins+10)/2 {
+		t.Errorf("limit after a refusal is %v, want %d", got, (fewLogins+10)/2)
 	}
 	admit(t, g, "a").end(loggedIn)
 	if got := g.server("a").limit; got > 9.2 || got < 9 {
 		t.Errorf("limit grew to %v; after a refusal it should grow by 1/limit", got)
 	}
-	if got := g.server("b").limit; got != startPerServer {
-		t.Errorf("another server's limit is %v, want %d", got, startPerServer)
+	if got := g.server("b").limit; got != fewLogins {
+		t.Errorf("another server's limit is %v, want %d", got, fewLogins)
 	}
 }
 
@@ -53,7 +51,7 @@ func admit(t *testing.T, g *gate, addr string) *ticket {
 // TestGateManyRefusals: one server that refuses is its own matter, many are
 // everybody's.
 func TestGateManyRefusals(t *testing.T) {
-	g := newGate(0, never)
+	g := newGate(0)
 	admit(t, g, "a").end(turnedAway)
 	if g.all.limit != startLogins {
 		t.Errorf("one refusal cut the common window to %v", g.all.limit)
@@ -66,48 +64,20 @@ func TestGateManyRefusals(t *testing.T) {
 	}
 }
 
-// TestGateBusy: a machine at its limit must not start more at once.
-func TestGateBusy(t *testing.T) {
-	g := newGate(0, func() bool { return true })
-	admit(t, g, "a").end(loggedIn)
-	if g.all.limit != startLogins {
-		t.Errorf("common window grew to %v on a busy machine", g.all.limit)
-	}
-}
-
-// TestClimb follows a window that meets a bottleneck of 100 logins a second,
-// and one that meets none: logins of 2 s each, as far away or behind slow PAM.
-func TestClimb(t *testing.T) {
-	follow := func(rate func(limit float64) float64) float64 {
-		var c climb
-		now, limit := time.Unix(0, 0), 48.0
-		for now.Before(time.Unix(20, 0)) {
-			now = now.Add(time.Duration(float64(time.Second) / rate(limit)))
-			if c.helps(now, limit) {
-				limit++
-			} else {
-				limit = min(limit, c.limit)
-			}
-		}
-		return limit
-	}
-	if got := follow(func(float64) float64 { return 100 }); got > 250 {
-		t.Errorf("at a bottleneck the window grew to %v", got)
-	}
-	if got := follow(func(limit float64) float64 { return limit / 2 }); got < 4000 {
-		t.Errorf("without a bottleneck the window grew to %v only", got)
-	}
-}
-
 // TestGateLends: hosts that do not answer give their slot of the common window
 // to others, hosts that do answer keep it.
 func TestGateLends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(1, never)
+		g := newGate(1)
 		dead := admit(t, g, "dead")
+		dead.reach(connecting)
+		start := time.Now()
 		live := admit(t, g, "live") // only after the dead one's slot is lent
-		live.alive()
-		ctx, cancel := context.WithTimeout(t.Context(), lendLoginAfter-time.Millisecond)
+		if took := time.Since(start); took != patience[connecting].unknown {
+			t.Errorf("a slot was lent after %v", took)
+		}
+		live.reach(speaking)
+		ctx, cancel := context.WithTimeout(t.Context(), patience[speaking].unknown-time.Millisecond)
 		defer cancel()
 		if _, err := g.admit(ctx, "third"); err == nil {
 			t.Error("a live login's slot was lent")
@@ -121,26 +91,34 @@ func TestGateLends(t *testing.T) {
 }
 
 // TestGateLendsWhatIsHung: servers that take the connection and say nothing give
-// their slot away soon, and sooner once others have answered at once.
+// their slot away soon once others have answered at once, and where all are slow they
+// are waited for.
 func TestGateLendsWhatIsHung(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(1, never)
+		g := newGate(1)
+		answer := func(after time.Duration) {
+			for range 20 {
+				one := admit(t, g, "one")
+				one.reach(silent)
+				time.Sleep(after)
+				one.reach(speaking)
+				one.end(loggedIn)
+			}
+		}
+		answer(5 * time.Second)
+		if got := g.patience(silent); got < 10*time.Second {
+			t.Errorf("after slow answers a server may be silent for %v", got)
+		}
+		for range 5 {
+			answer(time.Millisecond)
+		}
 		start := time.Now()
 		for range 200 {
-			admit(t, g, "hung").connected()
+			admit(t, g, "hung").reach(silent)
 			g.servers = make(map[string]*window) // each is a server of its own
 		}
-		if took, most := time.Since(start), 200*silenceFactor*usualSilence; took > most {
+		if took, most := time.Since(start), 200*patience[silent].least; took > most {
 			t.Errorf("200 hung servers took %v, want at most %v", took, most)
-		}
-		for range 20 {
-			quick := admit(t, g, "quick")
-			quick.connected()
-			quick.alive()
-			quick.end(loggedIn)
-		}
-		if got := g.patience(); got != shortestSilence {
-			t.Errorf("after quick answers a server may be silent for %v", got)
 		}
 	})
 }
@@ -149,12 +127,13 @@ func TestGateLendsWhatIsHung(t *testing.T) {
 // and nobody else is admitted until there is room.
 func TestGateTakesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(1, never)
+		g := newGate(1)
 		far := admit(t, g, "far")
+		far.reach(connecting)
 		near := admit(t, g, "near")
-		far.alive()
+		far.reach(silent)
 		near.end(ended)
-		ctx, cancel := context.WithTimeout(t.Context(), lendLoginAfter-lendConnectAfter-time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), patience[connecting].least)
 		defer cancel()
 		if _, err := g.admit(ctx, "third"); err == nil {
 			t.Error("a third host was admitted beside the one that answered")
@@ -162,42 +141,6 @@ func TestGateTakesBack(t *testing.T) {
 		far.end(loggedIn)
 		if g.all.active != 0 {
 			t.Errorf("%d slots are taken at the end", g.all.active)
-		}
-	})
-}
-
-// TestWindowIsFair: waiters are admitted in the order in which they came, and
-// one that gives up does not take a slot with it.
-func TestWindowIsFair(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &window{limit: 1, floor: 1, top: 1}
-		if err := w.acquire(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		quitter, quit := context.WithCancel(t.Context())
-		var order []int
-		for i := range 4 {
-			ctx := t.Context()
-			if i == 1 {
-				ctx = quitter
-			}
-			go func() {
-				if w.acquire(ctx) == nil {
-					order = append(order, i)
-					w.release()
-				}
-			}()
-			synctest.Wait()
-		}
-		quit()
-		synctest.Wait()
-		w.release()
-		synctest.Wait()
-		if len(order) != 3 || order[0] != 0 || order[1] != 2 || order[2] != 3 {
-			t.Errorf("admitted in the order %v, want [0 2 3]", order)
-		}
-		if w.active != 0 {
-			t.Errorf("%d slots are taken at the end", w.active)
 		}
 	})
 }

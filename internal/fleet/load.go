@@ -2,49 +2,25 @@ package fleet
 
 import (
 	"runtime"
-	"sync"
 	"syscall"
 	"time"
 )
 
-// Load tells whether this process uses all the CPU it can get: more logins at
-// once would then only make each of them slower. It is the one that decides how
-// many processors the process may use.
-type Load struct {
-	mu    sync.Mutex
-	most  int // processors
-	at    time.Time
-	cpu   time.Duration
-	isHot bool
+// load is the CPU that this process uses. While it uses all that it can get it is given
+// processors, one at a time, up to most.
+type load struct {
+	most int // processors
+	at   time.Time
+	cpu  time.Duration
 }
 
-// busyShare of all processors, over at least busyInterval, is "all it can get".
-const (
-	busyShare    = 0.85
-	busyInterval = 50 * time.Millisecond
-)
+// busyShare of all processors is "all it can get".
+const busyShare = 0.85
 
-// newLoad watches this process. While it is busy it is given processors, one at
-// a time, up to most; 0: it keeps those that it has.
-func newLoad(most int) *Load { return &Load{most: most, at: time.Now(), cpu: cpuTime()} }
-
-// busy looks again where it is time to, and says what it saw last. Processors are
-// only given where somebody asks.
-func (l *Load) busy() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if now := time.Now(); now.Sub(l.at) >= busyInterval {
-		l.look(now, cpuTime())
-	}
-	return l.isHot
-}
-
-func (l *Load) look(now time.Time, cpu time.Duration) {
+func (l *load) look(now time.Time, cpu time.Duration) {
 	have := runtime.GOMAXPROCS(0)
-	l.isHot = float64(cpu-l.cpu) > busyShare*float64(now.Sub(l.at))*float64(have)
-	if l.isHot && have < l.most {
+	if busy := float64(cpu-l.cpu) > busyShare*float64(now.Sub(l.at))*float64(have); busy && have < l.most {
 		runtime.GOMAXPROCS(have + 1)
-		l.isHot = false
 	}
 	l.at, l.cpu = now, cpu
 }

@@ -33,15 +33,13 @@ type Params struct {
 	Drain context.Context
 	// Pace is how many hosts start when.
 	Pace Pace
-	// RetryFor bounds how long a host is tried again while servers ask to slow
-	// down; 0 is two minutes, or 30 seconds where the server let nobody in.
+	// RetryFor bounds how long a host waits to be tried again while servers ask to
+	// slow down; 0 is two minutes, or 30 seconds where the server let nobody in.
 	RetryFor time.Duration
 	// ReservedFDs is what else in the process may need, such as per-host files.
 	ReservedFDs int
 	// Resources are what this machine has to give; nil asks the operating system.
 	Resources *Resources
-	// Load tells whether the process has CPU left for more logins; nil watches it.
-	Load *Load
 }
 
 // run is the state of one Run.
@@ -83,16 +81,12 @@ func Run(ctx context.Context, p Params, hosts []host.Host, cmd Command, ex Execu
 	if p.Drain != nil {
 		defer context.AfterFunc(p.Drain, func() { stop(ErrInterrupted) })()
 	}
-	load := p.Load
-	if load == nil {
-		load = newLoad(0)
-	}
 	starting, stopStarting := context.WithCancelCause(soft)
 	defer stopStarting(nil)
 	r := &run{
 		starting: starting, stopStarting: stopStarting, total: len(hosts),
 		Params: p, executor: ex, command: cmd, sink: sink, soft: soft, stop: stop,
-		gate:  newGate(p.Fanout, load.busy),
+		gate:  newGate(p.Fanout),
 		slots: make(chan struct{}, resources.slots(p.Fanout, len(hosts), ex.FDs(), p.ReservedFDs)),
 		lost:  map[int]string{}, touched: map[int]bool{},
 	}
@@ -149,7 +143,7 @@ func (r *run) takeSlot() bool {
 // one runs one host, with retries, and reports its end. It enters with a slot.
 func (r *run) one(hard context.Context, res Result, tried <-chan struct{}) {
 	res.Start = time.Now()
-	patience := time.Duration(0)
+	patience, backedOff := time.Duration(0), time.Duration(0)
 	if r.scarce() {
 		patience = firstTurn
 	}
@@ -161,9 +155,10 @@ func (r *run) one(hard context.Context, res Result, tried <-chan struct{}) {
 			res.Class, patience = Throttled, 0
 			res.Attempts--
 			more = r.laterTurn(&res, tried)
-		} else if again, wait := r.retry(&res, &outcome, a.server); again {
+		} else if again, wait := r.retry(&res, &outcome, a, backedOff); again {
 			r.retrying(+1)
-			res.Waited += r.sleep(wait)
+			wait = r.sleep(wait)
+			res.Waited, backedOff = res.Waited+wait, backedOff+wait
 			more = r.takeSlot()
 			r.retrying(-1)
 		}
@@ -231,6 +226,10 @@ const (
 	// lost a moment ago.
 	retryRestart  = 10 * time.Second
 	restartNotice = 10 * time.Second
+
+	// So often a host is tried again that was not done in time among others, each
+	// time behind those that wait, and with fewer at once.
+	retryCrowded = 3
 )
 
 // restarting tells whether a connection of this run was lost a moment ago.
@@ -242,21 +241,25 @@ func (r *run) restarting() bool {
 
 // retry tells whether the host may be tried again, and after how long. It never
 // is once the command may have started.
-func (r *run) retry(res *Result, o *Outcome, server string) (bool, time.Duration) {
-	restarting := o.Class == Refused && (r.gate.letIn(server) || r.restarting())
-	if !o.SlowDown && !restarting || o.Ran != RanNo || r.ended() != nil {
+func (r *run) retry(res *Result, o *Outcome, a *Attempt, backedOff time.Duration) (bool, time.Duration) {
+	letIn := r.gate.letIn(a.server)
+	restarting := o.Class == Refused && (letIn || r.restarting())
+	if !o.SlowDown && !restarting && !a.crowded || o.Ran != RanNo || r.ended() != nil {
 		return false, 0
 	}
 	limit := r.RetryFor
-	if limit == 0 && restarting {
+	switch {
+	case a.crowded && res.Attempts > retryCrowded:
+		return false, 0
+	case limit != 0:
+	case restarting:
 		limit = retryRestart
-	} else if limit == 0 {
+	case letIn:
+		limit = retryBusy
+	default:
 		limit = retryClosed
-		if r.gate.letIn(server) {
-			limit = retryBusy
-		}
 	}
-	if res.Waited > limit {
+	if backedOff > limit {
 		return false, 0
 	}
 	back := firstBackoff << min(res.Attempts-1, 16)

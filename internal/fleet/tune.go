@@ -25,21 +25,21 @@ const (
 // moves data, has all processors at once: servers on this machine leave it no such
 // share of one that it would be given another, and wait for it. GOMAXPROCS, GOGC
 // or GOMEMLIMIT of the user's stay.
-func Tune(getenv func(string) string, command Command) (load *Load, stop func()) {
+func Tune(getenv func(string) string, command Command) (stop func()) {
 	procs, undo := 0, func() {}
 	if getenv("GOMAXPROCS") == "" && command.Dialogue == nil {
 		procs = runtime.NumCPU()
 		before := runtime.GOMAXPROCS(1)
 		undo = func() { runtime.GOMAXPROCS(before) }
 	}
-	t := &tuner{load: newLoad(procs), lazy: getenv("GOGC") == "" && getenv("GOMEMLIMIT") == ""}
+	t := &tuner{load: load{most: procs, at: time.Now(), cpu: cpuTime()}, lazy: getenv("GOGC") == "" && getenv("GOMEMLIMIT") == ""}
 	if t.lazy {
 		before, limit, procs := debug.SetGCPercent(lazyPercent), debug.SetMemoryLimit(smallTotal), undo
 		undo = func() { debug.SetGCPercent(before); debug.SetMemoryLimit(limit); procs() }
 	}
 	quit, done := make(chan struct{}), make(chan struct{})
 	go t.run(quit, done)
-	return t.load, func() {
+	return func() {
 		close(quit)
 		<-done
 		undo()
@@ -47,7 +47,7 @@ func Tune(getenv func(string) string, command Command) (load *Load, stop func())
 }
 
 type tuner struct {
-	load *Load
+	load load
 	lazy bool // the collector still is
 }
 
@@ -66,7 +66,7 @@ func (t *tuner) run(quit, done chan struct{}) {
 }
 
 func (t *tuner) look() {
-	t.load.busy() // gives a processor where one is missing
+	t.load.look(time.Now(), cpuTime())
 	if t.lazy && heapBytes() > smallHeap {
 		debug.SetGCPercent(100)
 		debug.SetMemoryLimit(math.MaxInt64)

@@ -19,6 +19,10 @@ import (
 type progress interface {
 	Admit(ctx context.Context, addr string) error
 	Alive()
+	Distance(rtt time.Duration)
+	// Near tells whether an answer is near, so that the command may be asked for
+	// before the login has succeeded.
+	Near() bool
 	Reached(fleet.Phase)
 }
 
@@ -27,6 +31,8 @@ type unobserved struct{}
 
 func (unobserved) Admit(context.Context, string) error { return nil }
 func (unobserved) Alive()                              {}
+func (unobserved) Distance(time.Duration)              {}
+func (unobserved) Near() bool                          { return true }
 func (unobserved) Reached(fleet.Phase)                 {}
 
 // link is an authenticated connection.

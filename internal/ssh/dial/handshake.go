@@ -39,6 +39,7 @@ func (c *classics) add(server string) {
 func (e *Engine) handshake(ctx context.Context, t *Target, p progress, raw net.Conn, command *transport.Command, classic bool) (*link, error) {
 	c := newConn(raw, p.Alive)
 	p.Reached(fleet.PhaseKex)
+	p.Distance(c.RoundTrip())
 	stop := c.closeOn(ctx)
 	l := &login{ctx: ctx, target: t, set: e.keys.set(t)}
 	if _, jump := p.(unobserved); !jump { // the password is the host's
@@ -89,7 +90,7 @@ func (h *hand) shake(command *transport.Command, classic bool) (*link, error) {
 		return nil, err
 	}
 	login := h.login.keys()
-	login.Ahead = command
+	login.Ahead, login.Early = command, h.progress.Near
 	if err := h.swift.Authenticate(login); err != nil {
 		if denied, ok := errors.AsType[*transport.DeniedError](err); ok {
 			return nil, h.login.denied(denied.Methods, denied.Partial)

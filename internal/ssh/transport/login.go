@@ -21,8 +21,10 @@ type Login struct {
 	// Direct signs with the first key without asking whether it would do.
 	Direct bool
 	// Ahead is what is asked for once logged in; nil leaves that to Mux. It leaves
-	// with the login where the server is known to take that, else right behind it.
+	// with the login where the server is known to take that and Early says so when
+	// the login is sent, else right behind it.
 	Ahead *Command
+	Early func() bool // nil: yes
 }
 
 // Command is a session's one command.
@@ -328,7 +330,7 @@ func (a *attempt) sign(key ssh.MultiAlgorithmSigner) error {
 		return err
 	}
 	a.queue(packet.AppendText(request, ssh.Marshal(sig)))
-	if a.Ahead != nil && !a.early && a.eagerness() >= ahead {
+	if a.Ahead != nil && !a.early && a.eagerness() >= ahead && (a.Early == nil || a.Early()) {
 		a.early = true
 		a.askAhead()
 	}

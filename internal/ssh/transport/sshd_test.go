@@ -89,6 +89,27 @@ func wait(c *transport.Conn, user, line string) error {
 	return err
 }
 
+// TestNotEarly: a command that may not leave with the login leaves behind it, once it has
+// succeeded: one that is refused cannot have run it.
+func TestNotEarly(t *testing.T) {
+	s := sshtest.StartSshd(t)
+	asked := 0
+	login := transport.Login{User: s.User, Direct: true, Ahead: &transport.Command{Line: "true", EOF: true}, Keys: []ssh.MultiAlgorithmSigner{sshdKey(t, s)},
+		Early: func() bool { asked++; return false }}
+	c := dialSshd(t, s)
+	if err := c.Authenticate(login); err != nil || asked != 1 || !c.Asked() || c.MayRun() {
+		t.Fatalf("%v; Early was asked %d times, the command was sent: %v, may run: %v", err, asked, c.Asked(), c.MayRun())
+	}
+	if err := wait(c, s.User, "true"); err != nil {
+		t.Error(err)
+	}
+	c = dialSshd(t, s)
+	login.Keys = []ssh.MultiAlgorithmSigner{algorithmSigner(t, sshtest.NewKey(t), ssh.KeyAlgoED25519)}
+	if err := c.Authenticate(login); err == nil || c.Asked() {
+		t.Errorf("%v; a command was sent with a login that was refused: %v", err, c.Asked())
+	}
+}
+
 // TestOtherWords: what was sent ahead cannot be asked for in other words.
 func TestOtherWords(t *testing.T) {
 	s := sshtest.StartSshd(t)

@@ -1,6 +1,7 @@
 package quickack
 
 import (
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -21,6 +22,15 @@ func Now(fd uintptr) error {
 		return err
 	}
 	return nil
+}
+
+// roundTrip is what the kernel has measured, as early as by the answer to SYN.
+func roundTrip(fd uintptr) time.Duration {
+	info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(info.Rtt) * time.Microsecond
 }
 
 // readNow reads what has come.

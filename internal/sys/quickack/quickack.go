@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"syscall"
+	"time"
 )
 
 // Conn is a connection that acknowledges what it reads at once. Where the kernel does
@@ -38,6 +39,15 @@ func New(c net.Conn) *Conn {
 		}
 	}
 	return q
+}
+
+// RoundTrip is what a round trip to the other end takes, as far as the kernel knows; 0
+// where it does not.
+func (c *Conn) RoundTrip() (rtt time.Duration) {
+	if c.in != nil {
+		_ = c.in.Control(func(fd uintptr) { rtt = roundTrip(fd) })
+	}
+	return rtt
 }
 
 // Read reads. Before it waits it acknowledges what has come; what Now asks for is soon

@@ -1,0 +1,120 @@
+package fleet
+
+import (
+	"context"
+	"sync"
+)
+
+// window is a first-come-first-served semaphore whose size learns.
+type window struct {
+	mu        sync.Mutex
+	limit     float64 // at least floor, at most top
+	floor     float64
+	top       float64
+	slowStart bool // grows fast: until something was turned away
+	grown     bool // there was a success
+	active    int
+	queue     []chan struct{} // waiters, oldest first; closed = admitted
+}
+
+func (w *window) acquire(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	w.mu.Lock()
+	if w.active < int(w.limit) && len(w.queue) == 0 {
+		w.active++
+		w.mu.Unlock()
+		return nil
+	}
+	turn := make(chan struct{})
+	w.queue = append(w.queue, turn)
+	w.mu.Unlock()
+
+	select {
+	case <-turn:
+		return nil
+	case <-ctx.Done():
+		w.leave(turn)
+		return context.Cause(ctx)
+	}
+}
+
+// leave takes a waiter out of the queue, or gives back the slot that it was
+// handed in the meantime.
+func (w *window) leave(turn chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, q := range w.queue {
+		if q == turn {
+			w.queue = append(w.queue[:i], w.queue[i+1:]...)
+			return
+		}
+	}
+	w.active--
+	w.wake()
+}
+
+// retake takes a slot whether or not there is room.
+func (w *window) retake() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.active++
+}
+
+func (w *window) release() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.active--
+	w.wake()
+}
+
+// wake admits waiters while there is room. The caller holds mu.
+func (w *window) wake() {
+	for len(w.queue) > 0 && w.active < int(w.limit) {
+		w.active++
+		close(w.queue[0])
+		w.queue[0] = nil
+		w.queue = w.queue[1:]
+	}
+}
+
+// grow makes the window larger for a success.
+func (w *window) grow() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	step := 1.0
+	if !w.slowStart {
+		step = 1 / w.limit
+	}
+	w.limit, w.grown = min(w.limit+step, w.top), true
+	w.wake()
+}
+
+// size is how large the window is, and how much of it is taken.
+func (w *window) size() (limit float64, active int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.limit, w.active
+}
+
+// resize makes the window as large as is worth it, after a cut for what was turned away
+// by one at a time; for no worth it becomes smaller than few.
+func (w *window) resize(worth, few float64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.slowStart {
+		worth = min(worth, w.limit+1)
+	}
+	w.limit = min(max(worth, min(few, w.limit)), w.top)
+	w.wake()
+}
+
+// cut makes the window smaller, for what was turned away or, if it may grow again
+// as fast as before, for what was not done in time.
+func (w *window) cut(slowStart bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.slowStart = w.slowStart && slowStart
+	w.limit = max(w.limit*cutFactor, w.floor)
+}
