@@ -3,14 +3,13 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/fleet/transfer"
+	"sshpace/internal/sys/safedir"
 )
 
 // copyFlags are the flags of copy and fetch.
@@ -61,15 +60,6 @@ the host's tar, where it has one: that is a third of the work for it.`,
 	return cmd
 }
 
-// remotePath is the name behind the colon; ~/ is where SFTP begins.
-func remotePath(arg string) (string, bool) {
-	name, ok := strings.CutPrefix(arg, ":")
-	if name == "~" {
-		name = ""
-	}
-	return strings.TrimPrefix(name, "~/"), ok
-}
-
 func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, args []string) error {
 	usage := "write it as sshpace copy -w HOSTS SRC... :DEST"
 	if f.list {
@@ -78,7 +68,7 @@ func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, 
 	if len(args) < 2 {
 		return usageError(usage, "copy needs files and a place on the hosts")
 	}
-	dest, ok := remotePath(args[len(args)-1])
+	dest, ok := strings.CutPrefix(args[len(args)-1], ":")
 	if !ok {
 		return usageError(usage+", with a colon", "%q is no place on the hosts", args[len(args)-1])
 	}
@@ -129,7 +119,7 @@ func (f *copyFlags) fetch(ctx context.Context, sys System, flags *pflag.FlagSet,
 	}
 	down := transfer.Download{Options: f.options(), Dir: args[len(args)-1], MaxSize: maxSize}
 	for _, arg := range args[:len(args)-1] {
-		name, ok := remotePath(arg)
+		name, ok := strings.CutPrefix(arg, ":")
 		if !ok {
 			return usageError(usage, "%q is no name on the hosts", arg)
 		}
@@ -138,8 +128,8 @@ func (f *copyFlags) fetch(ctx context.Context, sys System, flags *pflag.FlagSet,
 	if strings.HasPrefix(down.Dir, ":") {
 		return usageError(usage, "%q is no folder here", down.Dir)
 	}
-	if err := os.MkdirAll(filepath.Clean(down.Dir), 0o700); err != nil {
-		return &Error{Err: err, Hint: "name a folder of yours", Code: ExitUsage}
+	if _, err := safedir.ResolveAll(down.Dir); err != nil {
+		return &Error{Err: err, Hint: "name a folder of yours that others cannot change", Code: ExitUsage}
 	}
 	f.dialogue = down.Dialogue
 	return runRun(ctx, sys, &f.runFlags, flags, append([]string{"fetch"}, args...))
