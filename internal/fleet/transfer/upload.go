@@ -243,8 +243,8 @@ func (p *put) makeFolders() {
 }
 
 // finishFolders gives folders their modes, and their times, which the copying has
-// changed. The innermost come first. A folder that the host had keeps its setgid and
-// sticky bits, and all if it is another user's.
+// changed. The innermost come first. A folder of another user that the host had keeps
+// its own.
 func (p *put) finishFolders() {
 	if p.Scp != nil && !p.Scp.Preserve {
 		return
@@ -253,7 +253,6 @@ func (p *put) finishFolders() {
 	var pending []sftp.Pending
 	for _, to := range slices.Backward(p.folders) {
 		a := attrsOf(to.item)
-		a.Mode |= to.was.Mode & 0o7000
 		same := to.was.Mode&0o7777 == a.Mode && to.was.Mtime == a.Mtime && !p.changed[to.name]
 		if p.there[to.name] || to.was.IsDir() && p.Scp == nil && !to.named && !same {
 			ours, pending = append(ours, to), append(pending, p.client.Setstat(to.name, a))

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"sshpace/internal/ssh/sftp"
@@ -15,11 +14,9 @@ import (
 const (
 	// maxNames is how many names a host may have in all.
 	maxNames = 1 << 20
-	// maxHeld bounds the memory for the names of the folders that are being read: 350,000
-	// names of 30 bytes.
-	maxHeld = 32 << 20
-	// nameSize is what a name takes beside its own bytes.
-	nameSize = 64
+	// maxHeld bounds the memory for the names of the folders that are being read: 600,000
+	// names of 20 bytes.
+	maxHeld = 24 << 20
 	// maxPath is how long a name with all folders may be, here and on the host (PATH_MAX).
 	maxPath = 4096
 )
@@ -139,55 +136,52 @@ func (g *get) folder(f *found, depth int) {
 		g.fail(f.remote, fmt.Errorf("folders are more than %d deep", maxDepth))
 		return
 	}
-	held := g.held
-	entries, err := g.list(f.remote)
+	names, err := g.list(f.remote)
 	if err != nil {
 		g.fail(f.remote, err)
 	}
-	slices.SortFunc(entries, func(a, b sftp.Entry) int { return strings.Compare(a.Name, b.Name) })
-	before := ""
-	for _, e := range entries {
+	g.held += names.size
+	for e := range names.all() {
 		if g.over() {
 			break
 		}
 		switch {
-		case !isName(e.Name) || e.Name == before:
-			g.fail(f.remote, fmt.Errorf("the host names %q there, which is no name of a file or stands there twice", clip(e.Name)))
-			continue
+		case !isName(e.Name):
+			g.fail(f.remote, fmt.Errorf("the host names %q there, which is no name of a file", clip(e.Name)))
 		case len(f.remote)+len(e.Name)+1 > maxPath || len(f.local)+len(e.Name)+1 > maxPath:
 			g.fail(f.remote, fmt.Errorf("what is in it has names of more than %d bytes", maxPath))
-			continue
+		default:
+			g.look(&found{remote: inFolder(f.remote, e.Name), local: path.Join(f.local, e.Name), attrs: e.Attrs}, depth)
 		}
-		before = e.Name
-		g.look(&found{remote: inFolder(f.remote, e.Name), local: path.Join(f.local, e.Name), attrs: e.Attrs}, depth)
 	}
-	g.held = held
+	g.held -= names.size
 	if f.local != "." && (g.Scp == nil || g.Scp.Preserve) {
 		g.folders = append(g.folders, f)
 	}
 }
 
-// list is what a folder holds, as far as there is room for it.
-func (g *get) list(remote string) (entries []sftp.Entry, err error) {
+// list is what a folder holds, nothing of it where there is no room for all.
+func (g *get) list(remote string) (all names, err error) {
 	err = g.client.ReadDir(remote, func(e sftp.Entry) error {
 		if e.Name == "." || e.Name == ".." {
 			return nil
 		}
-		if len(e.Name) > maxName {
-			e.Name = strings.Clone(e.Name[:maxName+1])
-		}
+		all.add(e)
 		g.names--
-		g.held += nameSize + len(e.Name)
 		switch {
+		case len(e.Name) > maxPath:
+			return fmt.Errorf("the host names a file of %d bytes there", len(e.Name))
 		case g.names < 0:
 			return fmt.Errorf("the host has more than %d names", maxNames)
-		case g.held > maxHeld:
-			return fmt.Errorf("names of more than %d MiB at a time; fetch folders in it one by one", maxHeld>>20)
+		case g.held+all.size > maxHeld:
+			return fmt.Errorf("the names take more than %d MiB", maxHeld>>20)
 		}
-		entries = append(entries, e)
 		return nil
 	})
-	return entries, err
+	if err != nil {
+		return names{}, err
+	}
+	return all, nil
 }
 
 // inFolder is a name in a folder of the host, which is not cleaned: what .. is there,
