@@ -309,3 +309,54 @@ func must(t *testing.T, dir string, want int, program string, args ...string) st
 	}
 	return string(text)
 }
+
+// An account whose start-up file prints before an SFTP server that the login shell starts is
+// named for what it is, with both engines, as is one without such a server; and fetch brings
+// files from accounts for SFTP alone.
+func TestAccountsForFiles(t *testing.T) {
+	for name, tt := range map[string]struct {
+		sshd   []string
+		bashrc string
+		code   int
+		want   string
+	}{
+		"prints":    {[]string{"Subsystem sftp /usr/lib/openssh/sftp-server"}, "echo Welcome to web1", 1, `the account's start-up file prints to non-interactive sessions: "Welcome to web1"; `},
+		"refuses":   {[]string{"Subsystem sftp /usr/lib/openssh/sftp-server"}, "echo This account is not available.; exit 1", 1, `the host does not speak SFTP for this account; see Subsystem in its sshd_config; it says: "This account is not available."`},
+		"sftp only": {[]string{"ForceCommand internal-sftp"}, "", 0, "1 file copied"},
+	} {
+		s := sshtest.StartSshd(t, tt.sshd...)
+		check(t, os.WriteFile(filepath.Join(s.Dir, "home", ".bashrc"), []byte(tt.bashrc+"\n"), 0o600))
+		dir := t.TempDir()
+		fleetFiles(t, dir, s)
+		for _, engine := range []string{"native", "openssh"} {
+			check(t, os.RemoveAll(dir+"/got"))
+			said := must(t, dir, tt.code, "sshpace", "fetch", "-q", "--engine", engine, "-F", "ssh_config", "-w", "127.0.1.1", ":"+dir+"/ssh_config", "got")
+			if !strings.Contains(said, tt.want) {
+				t.Errorf("%s, %s: said %q, want %q", name, engine, said, tt.want)
+			}
+		}
+	}
+}
+
+// Where another user has prepared the folder of a host, nothing is written, by fetch and by
+// pslurp, whose host cannot name a folder elsewhere either.
+func TestFetchIntoFolderOfAnother(t *testing.T) {
+	s := sshtest.StartSshd(t)
+	base, foreign := theirs(t)
+	fleetFiles(t, base, s)
+	ours := base + "/ours"
+	check(t, os.WriteFile(base+"/hosts", []byte("127.0.1.1\n../../theirs/x\n"), 0o600))
+	check(t, errors.Join(os.Mkdir(ours+"/theirs", 0o755), os.Chown(ours+"/theirs", stranger, stranger)))
+	for _, folder := range []string{"127.0.1.1", "127.0.1.1:None"} {
+		check(t, errors.Join(os.Symlink(foreign, ours+"/"+folder), os.Lchown(ours+"/"+folder, stranger, stranger)))
+	}
+	must(t, base, 1, "sshpace", "fetch", "-F", "ssh_config", "-w", "127.0.1.1", ":"+base+"/hosts", "ours")
+	must(t, base, 2, "sshpace", "fetch", "-F", "ssh_config", "-w", "127.0.1.1", ":"+base+"/hosts", "ours/theirs/new")
+	must(t, base, 1, "sshpace", "compat", "parallel-slurp", "-x", "-F "+base+"/ssh_config", "-H", "127.0.1.1", "-L", "ours", base+"/hosts", "got")
+	must(t, base, 4, "sshpace", "compat", "parallel-slurp", "-x", "-F "+base+"/ssh_config", "-h", "hosts", "-L", "ours/in/deep", base+"/hosts", "got")
+	for _, folder := range []string{foreign, ours + "/theirs"} {
+		if list, err := os.ReadDir(folder); err != nil || len(list) > 0 {
+			t.Errorf("%s holds %v, %v", folder, list, err)
+		}
+	}
+}
