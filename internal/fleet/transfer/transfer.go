@@ -208,7 +208,7 @@ func (s *side) verdict() error {
 		n    int
 		what string
 	}{{s.skipped, "left out"}, {s.failed, "failed"}} {
-		if n := more.n - maxSaid; n > 0 {
+		if n := more.n - maxSaid; n > 0 && (s.received || more.what == "failed") {
 			s.ch.Output(fleet.Stderr, fmt.Appendf(nil, "... and %s more %s\n", unit.Count(n, "file"), more.what))
 		}
 	}

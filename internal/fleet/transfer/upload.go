@@ -120,7 +120,6 @@ func (p *put) all(sources []*Source, dest string) error {
 	}
 	p.findFolders()
 	if p.Scp == nil {
-		p.openFolders()
 		files = p.needed(files)
 		p.findLeftovers(files)
 		files = p.packed(files)
@@ -178,18 +177,17 @@ func (p *put) findFolders() {
 			p.fail(to.name, errors.New("is no folder on the host"))
 		default:
 			to.was = a
+			p.open(to)
 		}
 	}
 }
 
-// openFolders lets us into folders that the host had and whose mode does not, until
-// finishFolders gives them the mode that they are to have.
-func (p *put) openFolders() {
-	for _, to := range p.folders {
-		if a := to.was; a.IsDir() && !to.named && a.Perm()&0o700 != 0o700 {
-			p.client.Setstat(to.name, sftp.Attrs{Has: sftp.HasMode, Mode: a.Mode&0o7777 | 0o700}).Wait() // or writing tells
-			p.changed[to.name] = true
-		}
+// open lets us into a folder that the host had and whose mode does not, until
+// finishFolders gives it the mode that it is to have.
+func (p *put) open(to *placed) {
+	if mode := to.was.Mode & 0o7777; mode&0o700 != 0o700 && !to.named && p.Scp == nil {
+		p.client.Setstat(to.name, sftp.Attrs{Has: sftp.HasMode, Mode: mode | 0o700}).Wait() // or writing tells
+		p.changed[to.name] = true
 	}
 }
 
@@ -333,7 +331,7 @@ func (p *put) claim(to *placed) (name string, err error) {
 		switch {
 		case old.folder:
 			p.clear(own, old.name)
-		case !to.begun && old.same && p.isResumable(to, old.name) && p.client.Rename(old.name, name).Wait() == nil:
+		case !to.begun && old.same && p.beginning(to, old.name) >= 0 && p.client.Rename(old.name, name).Wait() == nil:
 			p.goOn(to, name)
 		default:
 			p.client.Remove(old.name)
@@ -344,7 +342,9 @@ func (p *put) claim(to *placed) (name string, err error) {
 
 // goOn goes on with a part that has its name, or removes it.
 func (p *put) goOn(to *placed, name string) {
-	if to.begun = p.isResumable(to, name); !to.begun {
+	if from := p.beginning(to, name); from >= 0 {
+		to.begun, to.from = true, from
+	} else {
 		p.client.Remove(name)
 	}
 }
@@ -367,15 +367,13 @@ func (p *put) partOf(to *placed) (part, error) {
 	return newPart(p.host, to.name, id), err
 }
 
-// isResumable tells whether a part can be ours alone and is the beginning of the file,
-// and how much of it.
-func (p *put) isResumable(to *placed, name string) bool {
+// beginning is how much of the file a part is that can be ours alone, -1 if it is none.
+func (p *put) beginning(to *placed, name string) int64 {
 	a, err := p.client.Lstat(name)
 	if err != nil || to.size < large || !a.IsRegular() || a.Size > uint64(to.size) || !p.isPrivate(path.Dir(name), a) {
-		return false
+		return -1
 	}
-	to.from = int64(a.Size)
-	return true
+	return int64(a.Size)
 }
 
 // needed leaves out the files that the host has already.
@@ -450,7 +448,7 @@ func (p *put) compared(files []*placed) (same, differ []*placed) {
 		for i := range list {
 			numbers = append(numbers, i)
 		}
-		each(&p.side, atOnce, numbers, func(i int) { good[i] = p.readBack(list[i]) == nil })
+		each(&p.side, ahead, numbers, func(i int) { good[i] = p.readBack(list[i]) == nil })
 	}
 	for i, to := range files {
 		if good[i] {
