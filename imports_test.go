@@ -92,7 +92,7 @@ verdict/prove: base/alg base/fault base/stats base/termsafe base/unit measure/dr
 verdict/doctor: base/alg base/shell measure/handshake measure/symptoms
 fleet/fleettest: base/host fleet ssh/sshtest
 fleet/hostset: base/host base/wildcard
-fleet/transfer: base/host base/shell base/termsafe base/unit fleet fleet/output fleet/remotesh ssh/sftp
+fleet/transfer: base/host base/pattern base/shell base/termsafe base/unit fleet fleet/output fleet/remotesh ssh/sftp sys/safedir
 ssh/sftp: base/vegas
 fleet/inventory: base/fault base/host base/shell fleet/hostset sys/bounded
 fleet: base/host base/vegas

@@ -3,14 +3,13 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/fleet/transfer"
+	"sshpace/internal/sys/safedir"
 )
 
 // copyFlags are the flags of copy and fetch.
@@ -43,12 +42,19 @@ func newCopyCommand(sys System) *cobra.Command {
 		Short: "Copy files to many hosts at once",
 		Long: `copy puts files, folders with all that is in them, and symbolic links onto every host over
 SFTP, with modes and times. DEST is a folder where it is one on the host, ends with /, or
-there are several SRC; %h in SRC and DEST is the name of the host.
+there are several SRC; %h in SRC and DEST is the name of the host. SRC/ is what is in the
+folder, :~user/DEST is in the home folder of that user.
 
 A file is written beside its place, compared by the host's cksum, and put into place in one
-step: whoever reads it sees the old or the new one. What has the same size and time is left
-alone; a large file that was interrupted goes on where it ended. Many small files go through
-the host's tar, where it has one: that is a third of the work for it.`,
+step: whoever reads it sees the old or the new one. Files with the same size and time are
+left alone; a large file that was interrupted is resumed if it has not changed. Several
+copies into one place at once do not disturb each other. Many small files go through the
+host's tar, which is a third of the work for the host.
+
+Where an account runs no commands, as one for SFTP only, files are compared by reading them
+back, and the result says so. Folders on the host get the mode and time of the original,
+except DEST itself for SRC/. Set-user-ID bits of files, owners, pipes and devices are not
+copied.`,
 		Example: `  sshpace copy -w 'web[1-20]' nginx.conf :/etc/nginx/
   sshpace copy -w @db certs/%h.pem :/etc/ssl/host.pem
   sshpace copy -w @web --limit 20M site :/srv/
@@ -61,15 +67,6 @@ the host's tar, where it has one: that is a third of the work for it.`,
 	return cmd
 }
 
-// remotePath is the name behind the colon; ~/ is where SFTP begins.
-func remotePath(arg string) (string, bool) {
-	name, ok := strings.CutPrefix(arg, ":")
-	if name == "~" {
-		name = ""
-	}
-	return strings.TrimPrefix(name, "~/"), ok
-}
-
 func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, args []string) error {
 	usage := "write it as sshpace copy -w HOSTS SRC... :DEST"
 	if f.list {
@@ -78,7 +75,7 @@ func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, 
 	if len(args) < 2 {
 		return usageError(usage, "copy needs files and a place on the hosts")
 	}
-	dest, ok := remotePath(args[len(args)-1])
+	dest, ok := strings.CutPrefix(args[len(args)-1], ":")
 	if !ok {
 		return usageError(usage+", with a colon", "%q is no place on the hosts", args[len(args)-1])
 	}
@@ -104,11 +101,19 @@ func newFetchCommand(sys System) *cobra.Command {
 		Short: "Copy files from many hosts at once",
 		Long: `fetch copies files, folders with all that is in them, and symbolic links from every host
 over SFTP, with modes and times, into the folder DIR/HOST; %h in SRC is the name of the
-host. What is there already with the same size and time is left alone.
+host. :SRC/ is what is in the folder, :~user/SRC is in the home folder of that user. Files
+that are there already with the same size and time are left alone.
 
-A host is not believed: it cannot write outside its folder, send more than --max-size, or
-leave setuid bits; links that lead out of the folder are not made, and said.`,
+A file that grows while it is fetched, as a log does, arrives as it was when fetch saw it.
+Files are compared by the host's cksum; where the account runs no commands they are not,
+and the result says so.
+
+Hosts are not trusted: a host cannot write outside its folder, send more than --max-size or
+more than a million names, or leave set-user-ID bits. Links that lead out of the folder, or
+have .. behind another name, are skipped and reported. DIR/HOST must be yours: fetch refuses
+a folder that other users can change.`,
 		Example: `  sshpace fetch -w 'web[1-20]' :/var/log/nginx/error.log logs
+  sshpace fetch -w 'web[1-20]' :/var/log/nginx/ logs
   sshpace fetch -w @db :/etc/postgresql backup`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.fetch(cmd.Context(), sys, cmd.Flags(), args, int64(maxSize))
@@ -129,7 +134,7 @@ func (f *copyFlags) fetch(ctx context.Context, sys System, flags *pflag.FlagSet,
 	}
 	down := transfer.Download{Options: f.options(), Dir: args[len(args)-1], MaxSize: maxSize}
 	for _, arg := range args[:len(args)-1] {
-		name, ok := remotePath(arg)
+		name, ok := strings.CutPrefix(arg, ":")
 		if !ok {
 			return usageError(usage, "%q is no name on the hosts", arg)
 		}
@@ -138,8 +143,8 @@ func (f *copyFlags) fetch(ctx context.Context, sys System, flags *pflag.FlagSet,
 	if strings.HasPrefix(down.Dir, ":") {
 		return usageError(usage, "%q is no folder here", down.Dir)
 	}
-	if err := os.MkdirAll(filepath.Clean(down.Dir), 0o700); err != nil {
-		return &Error{Err: err, Hint: "name a folder of yours", Code: ExitUsage}
+	if _, err := safedir.ResolveAll(down.Dir); err != nil {
+		return &Error{Err: err, Hint: "name a folder of yours that others cannot change", Code: ExitUsage}
 	}
 	f.dialogue = down.Dialogue
 	return runRun(ctx, sys, &f.runFlags, flags, append([]string{"fetch"}, args...))

@@ -1,10 +1,8 @@
 package compat
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,6 +13,7 @@ import (
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/transfer"
+	"sshpace/internal/sys/safedir"
 )
 
 // copying is what a call of scp(1) does that we can do ourselves.
@@ -79,14 +78,6 @@ func onlyScp(name string) bool {
 	return strings.ContainsAny(name, `*?[\`) || strings.HasPrefix(name, "~") && name != "~" && !strings.HasPrefix(name, "~/")
 }
 
-// remoteName is a name for SFTP, which begins in the home folder.
-func remoteName(name string) string {
-	if name == "~" {
-		return ""
-	}
-	return strings.TrimPrefix(name, "~/")
-}
-
 // copy is parallel-scp.
 func (p *pssh) copy(env Env) (psshWork, error) {
 	locals, dest := p.Args[:len(p.Args)-1], p.Args[len(p.Args)-1]
@@ -103,7 +94,7 @@ func (p *pssh) copy(env Env) (psshWork, error) {
 		}
 		sources = append(sources, source)
 	}
-	up := transfer.Upload{Options: c.Options, Dest: remoteName(dest), Sources: func(host.Host) ([]*transfer.Source, error) { return sources, nil }}
+	up := transfer.Upload{Options: c.Options, Dest: dest, Sources: func(host.Host) ([]*transfer.Source, error) { return sources, nil }}
 	return p.dialogue(env, c, up.Dialogue)
 }
 
@@ -150,27 +141,22 @@ func (c scpChannel) Output(s fleet.Stream, data []byte) error {
 func (p *pssh) fetch(env Env) (psshWork, error) {
 	remote, local := p.Args[0], p.Args[1]
 	place := map[host.Host]string{}
-	if p.LocalDir != "" {
-		if err := os.MkdirAll(p.LocalDir, 0o777); err != nil {
-			return psshWork{}, err
-		}
-	}
 	for _, h := range p.hosts {
-		port := h.port
-		if port == "" {
-			port = "None" // as the original calls it
-		}
-		dir := filepath.Join(p.LocalDir, h.Name+":"+port)
-		if err := os.Mkdir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		port := cmp.Or(h.port, "None") // as the original calls it
+		folder, err := safedir.Make(filepath.Join(p.LocalDir, strings.ReplaceAll(h.Name, "/", "%2F")+":"+port))
+		if err != nil {
 			return psshWork{}, err
 		}
-		place[h.Host] = dir + "/" + local
+		place[h.Host] = folder.Path()
+		if err := folder.Close(); err != nil {
+			return psshWork{}, err
+		}
 	}
 	c, ok := p.scpOptions()
 	if !ok || onlyScp(remote) {
-		return p.scp(env, func(h host.Host) []string { return []string{scpName(h, remote), place[h]} })
+		return p.scp(env, func(h host.Host) []string { return []string{scpName(h, remote), place[h] + "/" + local} })
 	}
-	down := transfer.Download{Options: c.Options, Sources: []string{remoteName(remote)}, Place: func(h host.Host) string { return place[h] }}
+	down := transfer.Download{Options: c.Options, Sources: []string{remote}, Place: func(h host.Host) (string, string) { return place[h], local }}
 	return p.dialogue(env, c, down.Dialogue)
 }
 

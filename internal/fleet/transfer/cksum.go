@@ -2,20 +2,22 @@ package transfer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"math/bits"
-	"slices"
 	"strings"
 	"time"
 
 	"sshpace/internal/base/shell"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/remotesh"
+	"sshpace/internal/ssh/sftp"
 )
 
 // cksum is the checksum of cksum(1), which every POSIX host has: a CRC with
@@ -86,26 +88,48 @@ func (c checked) line() string { return fmt.Sprintf("%d %d %s\n", c.sum, c.size,
 const maxProgram = 96 << 10
 
 // sums asks the host's cksum about files, and tells which of them are as they should
-// be; none where there is no cksum to ask.
-func (s *side) sums(files []checked) []bool {
-	good := make([]bool, 0, len(files))
-	for len(good) < len(files) && !s.noExec {
+// be. asked is false where there is no cksum to ask.
+func (s *side) sums(files []checked) (good []bool, asked bool) {
+	return s.compare(files, "exec cksum --", func(f checked) string { return " " + shell.Quote(f.name) }, lines)
+}
+
+// beginnings is sums for files that may have become longer, as logs do.
+func (s *side) beginnings(files []checked) (good []bool, asked bool) {
+	each := func(f checked) string {
+		return fmt.Sprintf("head -c %d -- %s | cksum\n", f.size, shell.Quote(f.name))
+	}
+	inOrder := func(said string, files []checked) []bool {
+		good := make([]bool, len(files))
+		for i, f := range files {
+			line, rest, _ := strings.Cut(said, "\n")
+			good[i], said = line == fmt.Sprintf("%d %d", f.sum, f.size), rest
+		}
+		return good
+	}
+	return s.compare(files, "", each, inOrder)
+}
+
+// compare runs programs that begin with head and go on with a text for each file, and
+// has read say which files are as they should be.
+func (s *side) compare(files []checked, head string, text func(checked) string, read func(string, []checked) []bool) (good []bool, asked bool) {
+	for len(good) < len(files) && s.asks() {
 		rest := files[len(good):]
 		program := strings.Builder{}
-		program.WriteString("exec cksum --")
+		program.WriteString("command -v cksum || exit 0; " + head)
 		var size int64
 		n := 0
 		for ; n < len(rest) && program.Len() < maxProgram; n++ {
-			program.WriteString(" " + shell.Quote(rest[n].name))
+			program.WriteString(text(rest[n]))
 			size += rest[n].size
 		}
 		said, err := s.shell(program.String(), nil, size)
-		if err != nil && len(said) == 0 {
-			s.noExec, s.noSession = true, errors.Is(err, fleet.ErrNoExec)
+		_, said, found := strings.Cut(said, "\n")
+		if err == nil && !found {
+			s.cannot("has no cksum")
 		}
-		good = append(good, lines(string(said), rest[:n])...)
+		good = append(good, read(said, rest[:n])...)
 	}
-	return append(good, make([]bool, len(files)-len(good))...)
+	return append(good, make([]bool, len(files)-len(good))...), s.asks()
 }
 
 // lines tells which files have their line in what cksum wrote: one line a file, none
@@ -125,9 +149,17 @@ func lines(said string, files []checked) []bool {
 	return good
 }
 
-// asHost tells whether the host's cksum finds all files as they should be.
-func (s *side) asHost(files []checked) bool {
-	return !slices.Contains(s.sums(files), false) && !s.noExec
+// asks tells whether the host runs commands as far as is known.
+func (s *side) asks() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.unable == ""
+}
+
+// cannot says why the host's commands are not asked any more.
+func (s *side) cannot(why string) error {
+	s.add(func(t *tally) { t.unable = cmp.Or(t.unable, why) })
+	return errors.New(why)
 }
 
 // patience is how long a host may take nothing of a program's input, or not answer
@@ -135,16 +167,29 @@ func (s *side) asHost(files []checked) bool {
 const patience = time.Minute
 
 // shell has the host's sh run a program with input, and returns what that writes. size
-// is how many bytes it has to read beside its input.
-func (s *side) shell(program string, input io.Reader, size int64) ([]byte, error) {
+// is how many bytes it has to read beside its input. What comes before the program's
+// own output is not the program's: start-up files print, and an account for SFTP only
+// runs something else.
+func (s *side) shell(program string, input io.Reader, size int64) (string, error) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
 	limit := patience + time.Duration(size/1e7)*time.Second
 	late := time.AfterFunc(limit, cancel)
 	defer late.Stop()
-	line, head := remotesh.Command(program)
+	mark := rand.Text()
+	line, head := remotesh.Command("echo " + mark + "; " + program)
 	all := &stdin{head: bytes.NewReader(head), input: input, told: func() { late.Reset(limit) }}
-	return s.ch.Exec(ctx, line, all)
+	said, err := s.ch.Exec(ctx, line, all)
+	before, own, ran := strings.Cut(string(said), mark+"\n")
+	switch {
+	case ran || s.ctx.Err() != nil:
+		return own, err
+	case errors.Is(err, fleet.ErrNoExec):
+		return "", s.cannot("gives no session for its cksum")
+	case strings.TrimSpace(before) != "":
+		return "", s.cannot(fmt.Sprintf("runs no commands for this account: %q", sftp.FirstLine([]byte(before))))
+	}
+	return "", s.cannot("runs no commands for this account")
 }
 
 // stdin is what a program gets: itself, and then its input. told is called at every step

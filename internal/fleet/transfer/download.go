@@ -9,14 +9,15 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync/atomic"
+
+	"golang.org/x/sys/unix"
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/output"
 	"sshpace/internal/ssh/sftp"
+	"sshpace/internal/sys/safedir"
 )
 
 // Download copies files of hosts to this machine.
@@ -24,27 +25,26 @@ type Download struct {
 	Options
 	Sources []string // names on the hosts; %h is the host's name
 	Dir     string   // each host has a folder of its own in it, unless Place says where
-	// Place, where set, is where what a host sends goes: a folder, or the name of the
-	// one source.
-	Place   func(h host.Host) string
+	// Place, where set, is the folder of a host, and in it a folder for what the host
+	// sends, or the name that the one source is to have.
+	Place   func(h host.Host) (folder, name string)
 	MaxSize int64 // bytes of each host, 0 = any number
 }
 
 // Dialogue copies from one host; see fleet.Dialogue.
 func (d *Download) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) error {
-	root, name, err := d.open(h)
+	g := &get{side: side{Options: d.Options, ctx: ctx, host: h.String(), ch: ch, received: true}, max: d.MaxSize, names: maxNames}
+	var err error
+	if g.root, g.name, err = d.open(h); err != nil {
+		g.say("here", "%s", err)
+		return err
+	}
+	defer g.root.Close()
+	closing, err := g.connect()
 	if err != nil {
 		return err
 	}
-	defer root.Close()
-	c, err := sftp.NewClient(ch)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	stop := context.AfterFunc(ctx, func() { ch.Close() })
-	defer stop()
-	g := &get{side: side{Options: d.Options, ctx: ctx, host: h.String(), client: c, ch: ch, received: true}, root: root, name: name, max: d.MaxSize, names: maxNames}
+	defer closing()
 	for _, source := range d.Sources {
 		g.source(ForHost(source, h.Name))
 	}
@@ -52,39 +52,41 @@ func (d *Download) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) 
 	return g.verdict()
 }
 
-// open opens the folder of a host. name is what the source is to be called in it,
-// "" as on the host.
+// open opens the folder of a host, which nobody else may have made or can write to: a
+// link there would lead elsewhere. name is what the source is to be called in it, "" as
+// on the host.
 func (d *Download) open(h host.Host) (root *os.Root, name string, err error) {
-	if d.Place == nil {
-		dir := filepath.Join(d.Dir, output.FileName(h.String()))
-		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, "", err
-		}
-		root, err = os.OpenRoot(dir)
-		return root, "", err
+	dir := filepath.Join(d.Dir, output.FileName(h.String()))
+	if d.Place != nil {
+		dir, name = d.Place(h)
 	}
-	place := d.Place(h)
-	if root, err = os.OpenRoot(place); err == nil {
-		return root, "", nil
+	folder, err := safedir.Make(dir)
+	if err != nil {
+		return nil, "", err
 	}
-	root, err = os.OpenRoot(filepath.Dir(place))
-	return root, filepath.Base(place), err
+	if name == "" {
+		return folder.Root, "", nil
+	}
+	if inside, err := folder.OpenRoot(name); err == nil {
+		return inside, "", folder.Close()
+	}
+	return folder.Root, name, nil
 }
 
-// maxNames is how many names a host may have in all.
-const maxNames = 1 << 20
-
 // get is the copy from one host. All names on our side are below root, which
-// nothing that a host says leads out of (os.Root).
+// nothing that a host says leads out of (os.Root). Files are copied while the host is
+// still asked for more names, so that few of them are kept at a time.
 type get struct {
 	side
-	root    *os.Root
-	name    string // of the source here, "" as on the host
-	max     int64
-	names   int // that may still come
-	came    atomic.Int64
-	folders []*found
-	files   []*found
+	root  *os.Root
+	name  string // of the source here, "" as on the host
+	max   int64
+	names int // that may still come
+	held  int // bytes of names that are kept now
+	came  atomic.Int64
+
+	files   []*found // that are to be copied next
+	folders []*found // of which all is taken down, and that get their modes and times after files
 }
 
 // found is a file or folder of the host.
@@ -97,101 +99,19 @@ type found struct {
 	size          int64
 }
 
-// source looks at one name of the command line.
-func (g *get) source(name string) {
-	a, err := g.client.Stat(cmpDot(name))
-	if err != nil {
-		g.fail(cmpDot(name), err)
-		return
-	}
-	local := path.Base(path.Clean("/" + name))
-	if g.name != "" {
-		local = g.name
-	}
-	switch {
-	case g.Scp != nil && !g.Scp.Recursive && a.IsDir():
-		g.fail(name, errors.New("not a regular file"))
-	case local == "/" && a.IsDir():
-		g.folder(cmpDot(name), ".", 0)
-	default:
-		g.look(cmpDot(name), local, a, 0)
-	}
-}
-
-// look takes a name of the host down.
-func (g *get) look(remote, local string, a sftp.Attrs, depth int) {
-	f := &found{remote: remote, local: local, attrs: a}
-	switch {
-	case a.IsDir():
-		perm := fs.FileMode(0o700)
-		if g.Scp != nil {
-			perm |= a.Perm()
-		}
-		if err := g.root.Mkdir(local, perm); err == nil {
-			g.folders = append(g.folders, f)
-		} else if info, failed := g.root.Lstat(local); failed != nil || !info.IsDir() {
-			g.fail(remote, here(err))
-			return
-		}
-		g.folder(remote, local, depth+1)
-	case a.IsRegular():
-		g.files = append(g.files, f)
-	case a.IsLink() && g.Scp != nil:
-		if end, err := g.client.Stat(remote); err != nil {
-			g.fail(remote, err)
-		} else {
-			g.look(remote, local, end, depth+1)
-		}
-	case a.IsLink():
-		g.link(f)
-	default:
-		g.add(func(t *tally) { t.skipped++ })
-		g.say(remote, "is no file, folder or link, and left out")
-	}
-}
+func (f *found) checked() checked { return checked{f.remote, f.sum, f.size} }
 
 // here marks an error of our own side.
 func here(err error) error {
 	var at *fs.PathError
-	if errors.As(err, &at) {
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &at):
 		err = at.Err
+	case errors.As(err, &link):
+		err = link.Err
 	}
 	return fmt.Errorf("here: %w", err)
-}
-
-// folder takes down what is in a folder. Names are checked: nothing but a plain
-// name is one.
-func (g *get) folder(remote, local string, depth int) {
-	if depth > maxDepth {
-		g.fail(remote, fmt.Errorf("folders are more than %d deep", maxDepth))
-		return
-	}
-	entries, err := g.client.ReadDir(remote, g.names)
-	if err != nil {
-		g.fail(remote, err)
-		return
-	}
-	g.names -= len(entries)
-	slices.SortFunc(entries, func(a, b sftp.Entry) int { return strings.Compare(a.Name, b.Name) })
-	before := ""
-	for _, e := range entries {
-		if e.Name == "." || e.Name == ".." || g.over() {
-			continue
-		}
-		if !isName(e.Name) || e.Name == before {
-			g.fail(remote, fmt.Errorf("the host names %q there, which is no name of a file or stands there twice", clip(e.Name)))
-			continue
-		}
-		before = e.Name
-		g.look(path.Join(remote, e.Name), path.Join(local, e.Name), e.Attrs, depth)
-	}
-}
-
-func clip(name string) string { return name[:min(len(name), 100)] }
-
-// isName tells whether a text is the name of a file in a folder.
-func isName(name string) bool {
-	return name != "" && len(name) <= 255 && !strings.ContainsAny(name, "/\x00") && filepath.IsLocal(name)
 }
 
 // link copies a symbolic link that stays inside.
@@ -201,19 +121,19 @@ func (g *get) link(f *found) {
 		g.fail(f.remote, err)
 		return
 	}
-	if !filepath.IsLocal(filepath.Join(filepath.Dir(f.local), target)) || filepath.IsAbs(target) {
-		g.add(func(t *tally) { t.skipped++ })
-		g.say(f.remote, "leads out of the folder, to %s, and is left out", target)
+	if !staysInside(path.Dir(f.local), target) {
+		g.skip(f.remote, "leads to %s, which is or may be outside of the folder, and is left out", clip(target))
 		return
 	}
 	if now, err := g.root.Readlink(f.local); err == nil && now == target {
 		g.add(func(t *tally) { t.identical++ })
 		return
 	}
-	part := partName(g.host, f.local, int64(len(target)), f.attrs.Modified())
-	g.root.Remove(part)
+	part := g.partOf(f).fresh()
 	if err = g.root.Symlink(target, part); err == nil {
-		err = g.root.Rename(part, f.local)
+		if err = g.root.Rename(part, f.local); err != nil {
+			g.root.Remove(part)
+		}
 	}
 	if err != nil {
 		g.fail(f.remote, here(err))
@@ -222,77 +142,92 @@ func (g *get) link(f *found) {
 	g.add(func(t *tally) { t.copied++ })
 }
 
-// copy copies the files, and then gives folders their modes and times.
+// copy copies the files that were taken down, and then gives the folders their modes
+// and times.
 func (g *get) copy() {
-	for files := g.files; len(files) > 0 && !g.over(); {
-		n := min(len(files), batch)
-		var small, big []*found
-		for _, f := range files[:n] {
-			if f.attrs.Size < large {
-				small = append(small, f)
-			} else {
-				big = append(big, f)
-			}
+	var small, big []*found
+	for _, f := range g.missing(g.files) {
+		if f.attrs.Size < large {
+			small = append(small, f)
+		} else {
+			big = append(big, f)
 		}
-		each(&g.side, atOnce, small, g.file)
-		each(&g.side, 1, big, g.file)
-		g.place(files[:n])
-		files = files[n:]
 	}
-	for _, f := range slices.Backward(g.folders) {
-		if g.Scp != nil && !g.Scp.Preserve {
-			break
-		}
+	each(&g.side, atOnce, small, g.receive)
+	each(&g.side, 1, big, g.receive)
+	g.place(append(small, big...))
+	for _, f := range g.folders {
 		err := g.root.Chtimes(f.local, f.attrs.Modified(), f.attrs.Modified())
 		if err == nil {
-			err = g.root.Chmod(f.local, f.attrs.Perm()|0o700)
+			err = g.root.Chmod(f.local, f.attrs.Perm())
 		}
 		if err != nil {
 			g.fail(f.remote, here(err))
 		}
 	}
+	g.files, g.folders = nil, nil
 }
 
-// file copies one file beside its place, unless it is there already.
-func (g *get) file(f *found) {
-	if info, err := g.root.Lstat(f.local); g.Scp == nil && err == nil && info.Mode().IsRegular() && uint64(info.Size()) == f.attrs.Size && g.isSame(f, info) {
-		g.add(func(t *tally) { t.identical++ })
-		return
+// missing leaves out the files that are here already.
+func (g *get) missing(files []*found) (missing []*found) {
+	var alike []*found
+	var list []checked
+	for _, f := range files {
+		info, err := g.root.Lstat(f.local)
+		switch {
+		case g.Scp != nil || err != nil || !info.Mode().IsRegular() || uint64(info.Size()) != f.attrs.Size:
+			missing = append(missing, f)
+		case !g.Compare && info.ModTime().Truncate(1e9).Equal(f.attrs.Modified()):
+			g.add(func(t *tally) { t.identical++ })
+		case !g.Compare || !g.asks() || !g.sumHere(f):
+			missing = append(missing, f)
+		default:
+			alike, list = append(alike, f), append(list, f.checked())
+		}
 	}
-	if err := g.fetch(f); err != nil {
-		f.part = ""
-		g.fail(f.remote, err)
+	same, _ := g.sums(list)
+	for i, f := range alike {
+		if same[i] {
+			g.add(func(t *tally) { t.identical++ })
+		} else {
+			missing = append(missing, f)
+		}
 	}
+	return missing
 }
 
-func (g *get) isSame(f *found, info fs.FileInfo) bool {
-	if !g.Compare {
-		return info.ModTime().Truncate(1e9).Equal(f.attrs.Modified())
-	}
+// sumHere takes the checksum of the file that is here.
+func (g *get) sumHere(f *found) bool {
 	r, err := g.root.Open(f.local)
 	if err != nil {
 		return false
 	}
 	defer r.Close()
-	sum, size, err := cksumOf(r)
-	return err == nil && g.asHost([]checked{{f.remote, sum, size}})
+	f.sum, f.size, err = cksumOf(r)
+	return err == nil
 }
 
 // maxUnsized is what a file may hold whose size the host says is 0, as those of
 // /proc.
 const maxUnsized = 16 << 20
 
-// fetch writes a part.
+// receive writes a part.
+func (g *get) receive(f *found) {
+	if err := g.fetch(f); err != nil {
+		f.part = ""
+		g.fail(f.remote, err)
+	}
+}
+
 func (g *get) fetch(f *found) error {
 	if f.attrs.Has&sftp.HasSize == 0 || f.attrs.Size > 1<<62 {
 		return errors.New("the host does not say how large it is")
 	}
-	f.part = partName(g.host, f.local, int64(f.attrs.Size), f.attrs.Modified())
-	out, from, err := g.create(f)
+	out, err := g.create(f)
 	if err != nil {
 		return here(err)
 	}
-	err = g.receive(f, out, from)
+	err = g.content(f, out)
 	if closed := out.Close(); err == nil && closed != nil {
 		err = here(closed)
 	}
@@ -303,34 +238,83 @@ func (g *get) fetch(f *found) error {
 	return err
 }
 
-// create makes the part, or goes on with one.
-func (g *get) create(f *found) (out *os.File, from int64, err error) {
-	if info, err := g.root.Lstat(f.part); err == nil {
-		if info.Mode().IsRegular() && f.attrs.Size >= large && uint64(info.Size()) <= f.attrs.Size {
-			out, err = g.root.OpenFile(f.part, os.O_RDWR, 0o600)
-			return out, info.Size(), err
+// partOf is the part of a file.
+func (g *get) partOf(f *found) part {
+	return newPart(g.host, f.local, f.attrs.Size, f.attrs.Mtime)
+}
+
+// create makes the part, or goes on with one of an earlier run. It is locked while it is
+// written: what another run writes is not touched.
+func (g *get) create(f *found) (out *os.File, err error) {
+	own := g.partOf(f)
+	f.part, f.from = own.fresh(), 0
+	for _, old := range g.left.take(own) {
+		file := g.abandoned(old.name)
+		if file == nil {
+			continue
 		}
-		g.root.Remove(f.part)
+		info, err := file.Stat()
+		if out == nil && err == nil && g.isResumable(f, old, info) && g.root.Rename(old.name, f.part) == nil {
+			out, f.from = file, info.Size()
+			continue
+		}
+		g.root.Remove(old.name)
+		file.Close()
+	}
+	if out != nil {
+		return out, nil
 	}
 	perm := fs.FileMode(0o600)
 	if g.Scp != nil { // as far as the umask lets
 		perm = f.attrs.Perm()
 	}
-	out, err = g.root.OpenFile(f.part, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
-	return out, 0, err
+	if out, err = g.root.OpenFile(f.part, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm); err == nil {
+		lock(out) // where a file system has no locks, nothing is gone on with either
+	}
+	return out, err
 }
 
-func (g *get) receive(f *found, out *os.File, from int64) error {
+// isResumable tells whether a part may be gone on with: what comes of it must be compared
+// with the host in the end, which alone tells contents of one size and time apart.
+func (g *get) isResumable(f *found, old leftover, info fs.FileInfo) bool {
+	return old.same && f.attrs.Size >= large && uint64(info.Size()) <= f.attrs.Size && !g.NoVerify && g.asks()
+}
+
+// abandoned opens and locks a part that nobody writes any more, nil if it is none.
+func (g *get) abandoned(name string) *os.File {
+	here, err := g.root.Lstat(name)
+	if err != nil || !here.Mode().IsRegular() {
+		return nil
+	}
+	file, err := g.root.OpenFile(name, os.O_RDWR|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil
+	}
+	opened, err := file.Stat()
+	if err != nil || !os.SameFile(here, opened) || !lock(file) {
+		file.Close()
+		return nil
+	}
+	return file
+}
+
+// lock tells whether a file is ours alone until it is closed (flock(2)).
+func lock(file *os.File) bool {
+	return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
+}
+
+// content writes what the host sends of a file: as much as it held when it was taken
+// down, though it may have become longer.
+func (g *get) content(f *found, out *os.File) error {
 	remote, err := g.client.Open(f.remote, sftp.Read, 0)
 	if err != nil {
 		return err
 	}
 	defer func() { remote.Close().Wait() }()
 	sum := newCksum()
-	if _, err := io.CopyN(sum, struct{ io.Reader }{out}, from); err != nil {
+	if _, err := io.CopyN(sum, struct{ io.Reader }{out}, f.from); err != nil {
 		return here(err)
 	}
-	f.from = from
 	write := func(p []byte, at int64) error {
 		if g.max > 0 && g.came.Add(int64(len(p))) > g.max {
 			return fmt.Errorf("the host sends more than --max-size %d allows", g.max)
@@ -341,14 +325,12 @@ func (g *get) receive(f *found, out *os.File, from int64) error {
 		}
 		return nil
 	}
-	size := int64(f.attrs.Size)
-	if size == 0 {
+	if size := int64(f.attrs.Size); size == 0 {
 		err = g.untilEnd(remote, write)
 	} else {
-		err = g.read(remote, from, size, write)
+		err = g.read(remote, f.from, size, write)
 	}
 	f.sum, f.size = sum.sum(), sum.size
-	g.add(func(t *tally) { t.bytes += sum.size - from })
 	return err
 }
 
@@ -376,49 +358,79 @@ func (g *get) untilEnd(remote *sftp.File, use func([]byte, int64) error) error {
 // place compares parts with the originals and gives them their names.
 func (g *get) place(files []*found) {
 	var parts []*found
-	var list []checked
 	for _, f := range files {
 		if f.part != "" {
-			parts, list = append(parts, f), append(list, checked{f.remote, f.sum, f.size})
+			parts = append(parts, f)
 		}
 	}
-	if len(parts) == 0 || g.over() {
-		return
-	}
-	good := g.NoVerify || g.asHost(list) || g.noExec
+	right := g.compared(parts)
 	for i, f := range parts {
 		if g.over() {
 			return
 		}
-		err := error(nil)
-		if !good && !g.asHost(list[i:i+1]) && !g.noExec {
-			err = g.anew(f)
-		}
-		if err == nil {
+		err := errChangedThere
+		if right[i] {
 			err = g.finish(f)
+		}
+		if errors.Is(err, errChangedThere) || errors.Is(err, fs.ErrNotExist) { // another fetch took the part
+			err = g.again(f)
 		}
 		if err != nil {
 			g.fail(f.remote, err)
 			continue
 		}
-		g.add(func(t *tally) { t.copied++ })
+		g.add(func(t *tally) { t.copied++; t.bytes += f.size - f.from })
 	}
 }
 
-// anew fetches a file that differs once more, if a part of it was from an
-// earlier run.
-func (g *get) anew(f *found) error {
-	g.root.Remove(f.part)
-	if f.from > 0 {
-		if err := g.fetch(f); err != nil {
-			return err
+var errChangedThere = errors.New("changed on the host while it was being copied, or what has arrived is not what it has")
+
+// compared tells which parts are what the host has, or the beginning of that.
+func (g *get) compared(parts []*found) (right []bool) {
+	right = make([]bool, len(parts))
+	asked := !g.NoVerify && !g.over()
+	for _, ask := range []func([]checked) ([]bool, bool){g.sums, g.beginnings} {
+		var list []checked
+		var at []int
+		for i, f := range parts {
+			if !right[i] {
+				list, at = append(list, f.checked()), append(at, i)
+			}
 		}
-		if g.asHost([]checked{{f.remote, f.sum, f.size}}) {
-			return nil
+		if !asked || len(list) == 0 {
+			break
 		}
-		g.root.Remove(f.part)
+		var good []bool
+		good, asked = ask(list)
+		for n, i := range at {
+			right[i] = good[n]
+		}
 	}
-	return errors.New("changed on the host while it was being copied, or what has arrived is not what it has")
+	for i, f := range parts { // what cannot be compared is taken as it has come, and said
+		right[i] = right[i] || !asked && f.from == 0
+	}
+	return right
+}
+
+// again fetches a file once more, as it is by now.
+func (g *get) again(f *found) error {
+	g.root.Remove(f.part)
+	a, err := g.client.Stat(f.remote)
+	switch {
+	case err != nil:
+		return err
+	case !a.IsRegular():
+		return errChangedThere
+	}
+	f.attrs = a
+	if err := g.fetch(f); err != nil {
+		return err
+	}
+	if !g.compared([]*found{f})[0] {
+		g.root.Remove(f.part)
+		return errChangedThere
+	}
+	return g.finish(f)
 }
 
 // dress sets mode and times. As scp does it, a new file has its mode already and one

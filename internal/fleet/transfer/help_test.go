@@ -29,8 +29,9 @@ type server struct {
 	mu     sync.Mutex // of said
 	said   bytes.Buffer
 	sent   atomic.Int64
-	dieAt  int64  // bytes after which the host is gone, 0 = never
-	noExec bool   // no second command
+	dieAt  int64 // bytes after which the host is gone, 0 = never
+	noExec bool  // no second command
+	execs  atomic.Int64
 	before string // what the shell does first
 
 	dead       bool
@@ -89,6 +90,7 @@ func (s *server) Exec(ctx context.Context, line string, input io.Reader) ([]byte
 	if s.noExec || s.dead {
 		return nil, fleet.ErrNoExec
 	}
+	s.execs.Add(1)
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", s.before+line)
 	cmd.Stdin = input
 	if s.execDiesAt > 0 {
@@ -197,6 +199,20 @@ func tree(t *testing.T) string {
 		os.Chtimes(dir+name, then, then)
 	}
 	return dir
+}
+
+// uploadPart is the name of a part that a copy of src to dest would leave.
+func uploadPart(t *testing.T, dest, src string) string {
+	t.Helper()
+	s, err := Scan(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := s.items[0].identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newPart("h", dest, id).fresh()
 }
 
 // parts lists what is left of unfinished files.

@@ -6,7 +6,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"sshpace/internal/base/shell"
 )
@@ -48,7 +47,7 @@ func (p *put) packed(files []*placed) (others []*placed) {
 		for _, base := range bases {
 			group := groups[base]
 			n := fitting(base, group)
-			if n < worthwhile || p.noTar || p.noExec || p.over() {
+			if n < worthwhile || p.noTar || !p.asks() || p.over() {
 				others = append(others, group...)
 				continue
 			}
@@ -105,40 +104,35 @@ func fitting(base string, files []*placed) int {
 // pack sends files that are to be below a folder, and returns those that are not in
 // their place then, to be sent otherwise.
 func (p *put) pack(base string, files []*placed) (others []*placed) {
-	stage := partName(p.host, path.Join(base, "files"), 0, time.Time{})
-	if !p.makeStage(stage) {
+	own := newPart(p.host, path.Join(base, "files"))
+	for _, old := range p.left.take(own) {
+		p.clear(own, old.name)
+	}
+	stage := own.fresh()
+	if p.client.Mkdir(stage, 0o700).Wait() != nil {
 		return files
 	}
 	if !p.unpack(base, stage, files) {
-		p.clear(stage)
+		p.clear(own, stage)
 		return files
 	}
 	others = p.move(base, stage, files)
 	if len(others) > 0 || p.client.Rmdir(stage) != nil {
-		p.clear(stage)
+		p.clear(own, stage)
 	}
 	return others
 }
 
-// makeStage makes the folder in which a pack is unpacked. One that an earlier copy
-// left is removed.
-func (p *put) makeStage(stage string) bool {
-	err := p.client.Mkdir(stage, 0o700).Wait()
-	if err == nil {
-		return true
+// clear removes a folder with all that is in it. It is renamed before, lest what another
+// copy puts into place from it is not whole.
+func (p *put) clear(own part, stage string) {
+	if p.over() {
+		return
 	}
-	if _, missing := p.client.Lstat(stage); missing != nil {
-		return false
+	if away := own.fresh(); p.client.Rename(stage, away).Wait() == nil {
+		stage = away
 	}
-	p.clear(stage)
-	return p.client.Mkdir(stage, 0o700).Wait() == nil
-}
-
-// clear removes a folder with all that is in it.
-func (p *put) clear(stage string) {
-	if !p.over() {
-		p.shell("exec rm -rf -- "+shell.Quote(stage), nil, 0)
-	}
+	p.shell("exec rm -rf -- "+shell.Quote(stage), nil, 0)
 }
 
 // unpack has the host's tar unpack the files in stage, and tells whether they are as
@@ -161,7 +155,7 @@ func (p *put) unpack(base, stage string, files []*placed) bool {
 	}
 	said, err := p.shell(program.String(), a, size)
 	if err == nil {
-		return a.err == nil && !slices.Contains(lines(string(said), list), false)
+		return a.err == nil && !slices.Contains(lines(said, list), false)
 	}
 	p.noTar = true
 	return false
@@ -192,9 +186,11 @@ func (p *put) move(base, stage string, files []*placed) (others []*placed) {
 			continue
 		}
 		for _, to := range m.files {
+			p.change(to)
 			p.arrived(to)
 			for folder := path.Dir(to.name); p.fresh[folder] && !p.there[folder]; folder = path.Dir(folder) {
 				p.there[folder] = true
+				p.changed[path.Dir(folder)] = true
 			}
 		}
 	}

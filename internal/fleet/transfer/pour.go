@@ -18,7 +18,7 @@ const widePipe = `perl -e '$^O eq "linux" and fcntl STDIN,1031,1<<19' 2>/dev/nul
 // SFTP does, only where nothing has that name. Where it is not complete, or nothing can
 // be said of it, SFTP goes on with it.
 func (p *put) pour(to *placed, part string) bool {
-	if p.noExec || p.noCat || p.over() {
+	if p.noCat || !p.asks() || p.over() {
 		return false
 	}
 	r, done, err := to.open()
@@ -34,15 +34,16 @@ func (p *put) pour(to *placed, part string) bool {
 	}
 	in := &pouring{put: p, item: to.item, r: r}
 	said, err := p.shell(program, in, to.size)
-	if err != nil || string(said) != want || in.sent != to.size || p.over() {
+	if err != nil || said != want || in.sent != to.size || p.over() {
 		p.noCat = true
+		p.goOn(to, part)
 		return false
 	}
 	modes := attrsOf(to.item)
 	if to.perm&0o400 == 0 { // place sets it
 		modes.Mode |= 0o400
 	}
-	to.from, to.poured = 0, true
+	to.poured = true
 	return p.client.Setstat(part, modes).Wait() == nil
 }
 

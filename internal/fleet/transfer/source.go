@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // item is a file, folder or link that is to be copied to the hosts.
@@ -21,6 +23,7 @@ type item struct {
 	local    string
 	kind     fs.FileMode // 0 = file, fs.ModeDir, fs.ModeSymlink
 	perm     fs.FileMode
+	special  fs.FileMode // of a folder: setgid and sticky
 	modified time.Time
 	size     int64
 	target   string // of a link
@@ -62,6 +65,11 @@ func scan(name string, scp *Scp) (*Source, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if info, err := os.Stat(real); err != nil {
+		return nil, err
+	} else if !info.IsDir() && !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "copy", Path: name, Err: errors.New("is no file, folder or link")}
 	}
 	s := &Source{base: filepath.Base(absolute), scp: scp}
 	if strings.HasSuffix(name, "/") && scp == nil || filepath.Base(name) == "." {
@@ -112,7 +120,9 @@ func (s *Source) add(at, rel string, info fs.FileInfo) error {
 	it := &item{rel: rel, local: at, kind: info.Mode().Type(), perm: info.Mode().Perm(), modified: sftpTime(info.ModTime()), size: info.Size()}
 	var err error
 	switch it.kind {
-	case 0, fs.ModeDir:
+	case 0:
+	case fs.ModeDir:
+		it.special = info.Mode() & (fs.ModeSetgid | fs.ModeSticky)
 	case fs.ModeSymlink:
 		if it.target, err = os.Readlink(at); err != nil {
 			return err
@@ -193,3 +203,28 @@ func (it *item) cksum() (uint32, error) {
 }
 
 var errChanged = fmt.Errorf("changed here while it was being copied")
+
+// mode is the mode as chmod(2) has it. Files leave their special bits here.
+func (it *item) mode() uint32 {
+	mode := uint32(it.perm)
+	if it.special&fs.ModeSetgid != 0 {
+		mode |= 0o2000
+	}
+	if it.special&fs.ModeSticky != 0 {
+		mode |= 0o1000
+	}
+	return mode
+}
+
+// identity tells one content of one file from any other: the time of the last change of
+// its inode, which nobody can set, is part of it.
+func (it *item) identity() (string, error) {
+	var a unix.Stat_t
+	if err := unix.Stat(it.local, &a); err != nil {
+		return "", &fs.PathError{Op: "stat", Path: it.local, Err: err}
+	}
+	if a.Size != it.size {
+		return "", errChanged
+	}
+	return fmt.Sprint(a.Dev, a.Ino, a.Size, a.Mtim, a.Ctim), nil
+}

@@ -2,17 +2,16 @@
 // fleet run: one connection a host, many requests under way. A file is written
 // beside its place under a name of its own, compared with the original by the
 // host's cksum(1), and put into place in one step; what is the same already is
-// left alone. What a host says is not believed: names stay inside the folder, sizes
-// inside the limit.
+// left alone. What a host says is not trusted: names and links stay inside the folder,
+// sizes and what is kept in memory inside limits.
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io"
-	"path"
 	"strings"
 	"sync"
 	"time"
@@ -37,7 +36,8 @@ const (
 	batch = 1024
 	// maxDepth bounds folders in folders.
 	maxDepth = 100
-	// maxSaid is how many files of a host that failed are named.
+	// maxSaid is how many files of a host are named that failed, and as many that were
+	// left out.
 	maxSaid = 20
 )
 
@@ -64,7 +64,10 @@ type tally struct {
 	identical int
 	failed    int
 	skipped   int
-	fatal     error // why nothing more is tried
+	foreign   int    // folders that are not ours to change
+	reread    int    // files that were compared by reading them through SFTP
+	unable    string // why the host's cksum cannot be asked, "" as long as it can
+	fatal     error  // why nothing more is tried
 }
 
 func (t *tally) add(change func(*tally)) {
@@ -87,6 +90,9 @@ func (t *tally) String() string {
 	if t.failed > 0 {
 		text += fmt.Sprintf("; %d failed", t.failed)
 	}
+	if t.foreign > 0 {
+		text += fmt.Sprintf("; %s of another owner: mode and time not set", unit.Count(t.foreign, "folder"))
+	}
 	return text
 }
 
@@ -98,16 +104,59 @@ type side struct {
 	host   string
 	client *sftp.Client
 	ch     fleet.Channel
-	noExec bool // the host has no cksum that we can run
+	left   leftovers
 
-	noSession bool // because it gives no session for it
-	received  bool // files came from the host
+	received bool // files came from the host
+}
+
+// connect begins SFTP with a host. Why that cannot be is said as output, too: as an
+// exit status it would be lost.
+func (s *side) connect() (closing func(), err error) {
+	if s.client, err = sftp.NewClient(s.ch); err != nil {
+		if s.ctx.Err() == nil {
+			s.say("sftp", "%s", err)
+		}
+		return nil, err
+	}
+	stop := context.AfterFunc(s.ctx, func() { s.ch.Close() })
+	return func() { stop(); s.client.Close() }, nil
+}
+
+// remote is what SFTP calls a name on the host: it begins in the home folder.
+func (s *side) remote(name string) (string, error) {
+	switch {
+	case name == "" || name == "~":
+		return ".", nil
+	case !strings.HasPrefix(name, "~"):
+		return name, nil
+	}
+	user, rest, below := strings.Cut(name, "/")
+	if user == "~" {
+		return cmp.Or(strings.TrimLeft(rest, "/"), "./"), nil
+	}
+	home, err := s.client.Expand(user)
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		return "", errors.New("the host's SFTP server does not tell where " + user + " is; write the whole name, from / on")
+	case err == nil && below:
+		home += "/" + rest
+	}
+	return home, err
 }
 
 // say writes a line about a file. Names and the host's words are made safe.
 func (s *side) say(name, format string, args ...any) {
 	line := termsafe.Line(name+": "+fmt.Sprintf(format, args...)) + "\n"
 	s.ch.Output(fleet.Stderr, []byte(line))
+}
+
+// skip counts a file that is left out.
+func (s *side) skip(name, format string, args ...any) {
+	quiet := false
+	s.add(func(t *tally) { t.skipped++; quiet = t.skipped > maxSaid })
+	if !quiet {
+		s.say(name, format, args...)
+	}
 }
 
 // fail counts a file that was not copied; a lost connection or an end of the run is
@@ -149,11 +198,19 @@ func (s *side) verdict() error {
 		return s.fatal
 	}
 	text := s.String()
-	if s.noExec && !s.NoVerify && s.copied > 0 && s.received {
-		text += "; not compared with the host, which " + map[bool]string{true: "gives no session for its cksum", false: "runs no cksum"}[s.noSession]
+	switch {
+	case s.reread > 0 && s.unable != "":
+		text += fmt.Sprintf("; %s read back, for the host %s", unit.Count(s.reread, "file"), s.unable)
+	case s.unable != "" && !s.NoVerify && s.copied > 0 && s.received:
+		text += "; not compared with the host, which " + s.unable
 	}
-	if more := s.failed - maxSaid; more > 0 {
-		s.ch.Output(fleet.Stderr, fmt.Appendf(nil, "... and %s more failed\n", unit.Count(more, "file")))
+	for _, more := range []struct {
+		n    int
+		what string
+	}{{s.skipped, "left out"}, {s.failed, "failed"}} {
+		if n := more.n - maxSaid; n > 0 && (s.received || more.what == "failed") {
+			s.ch.Output(fleet.Stderr, fmt.Appendf(nil, "... and %s more %s\n", unit.Count(n, "file"), more.what))
+		}
 	}
 	s.ch.Output(fleet.Stdout, []byte(text+"\n"))
 	if s.failed > 0 {
@@ -188,19 +245,6 @@ func each[T any](s *side, n int, list []T, work func(T)) {
 	}
 	close(next)
 	workers.Wait()
-}
-
-// partName is where a file is written before it is complete. What the name is made of
-// tells whether a part that is found belongs to the same content and host: many
-// hosts may have one disk.
-func partName(host, name string, size int64, modified time.Time) string {
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%s\x00%s\x00%d\x00%d", host, path.Base(name), size, modified.Unix())
-	base := path.Base(name)
-	if len(base) > 200 {
-		base = base[:200]
-	}
-	return path.Join(path.Dir(name), fmt.Sprintf(".%s.sshpace-%012x", base, h.Sum64()&(1<<48-1)))
 }
 
 // ForHost puts the name of a host where %h stands.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -32,16 +33,19 @@ func (u *Upload) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) er
 	if err != nil {
 		return err
 	}
-	c, err := sftp.NewClient(ch)
+	p := &put{side: side{Options: u.Options, ctx: ctx, host: h.String(), ch: ch}, fresh: map[string]bool{}, there: map[string]bool{}, inside: map[string]sftp.Attrs{}, changed: map[string]bool{}, shelf: &u.shelf}
+	closing, err := p.connect()
 	if err != nil {
 		return err
 	}
-	defer c.Close()
-	stop := context.AfterFunc(ctx, func() { ch.Close() })
-	defer stop()
-	p := &put{side: side{Options: u.Options, ctx: ctx, host: h.String(), client: c, ch: ch}, fresh: map[string]bool{}, there: map[string]bool{}, inside: map[string]sftp.Attrs{}, shelf: &u.shelf}
-	if err := p.all(sources, ForHost(u.Dest, h.Name)); err != nil {
-		p.fail(ForHost(u.Dest, h.Name), err)
+	defer closing()
+	named := ForHost(u.Dest, h.Name)
+	dest, err := p.remote(named)
+	if err == nil {
+		err = p.all(sources, dest)
+	}
+	if err != nil {
+		p.fail(named, err)
 	}
 	return p.verdict()
 }
@@ -57,6 +61,7 @@ type put struct {
 	shelf   *shelf
 	mu2     sync.Mutex
 	inside  map[string]sftp.Attrs // what folders of parts are, memo
+	changed map[string]bool       // folders that are not as they were
 }
 
 // placed is an item with its name on the host.
@@ -67,7 +72,10 @@ type placed struct {
 	from int64  // how much of it was there before
 	had  had
 
-	poured bool // it was compared when it had come
+	begun  bool       // the part is there
+	named  bool       // the folder that the user named: what is in it is copied, not it
+	was    sftp.Attrs // of a folder that the host had
+	poured bool       // it was compared when it had come
 }
 
 // had is what a host has under the name of a file.
@@ -94,8 +102,9 @@ func (p *put) all(sources []*Source, dest string) error {
 		if into {
 			top = path.Join(dest, source.base)
 		}
+		p.add(func(t *tally) { t.skipped += len(source.Left) })
 		for _, it := range source.items {
-			to := &placed{item: it, name: top}
+			to := &placed{item: it, name: top, named: into && it.rel == "" && source.base == "."}
 			if it.rel != "" {
 				to.name = top + "/" + it.rel
 			}
@@ -111,7 +120,9 @@ func (p *put) all(sources []*Source, dest string) error {
 	}
 	p.findFolders()
 	if p.Scp == nil {
-		files = p.packed(p.needed(files))
+		files = p.needed(files)
+		p.findLeftovers(files)
+		files = p.packed(files)
 	}
 	p.makeFolders()
 	for len(files) > 0 && !p.over() {
@@ -126,7 +137,7 @@ func (p *put) all(sources []*Source, dest string) error {
 
 // isFolder tells whether the sources go into dest, not in its place.
 func (p *put) isFolder(sources []*Source, dest string) (bool, error) {
-	a, err := p.client.Stat(cmpDot(dest))
+	a, err := p.client.Stat(dest)
 	switch {
 	case err == nil && a.IsDir():
 		return true, nil
@@ -150,14 +161,6 @@ func (p *put) isNoFile(s *Source) bool {
 	return folder
 }
 
-// cmpDot is the name that stands for the home folder where there is none.
-func cmpDot(name string) string {
-	if name == "" {
-		return "."
-	}
-	return name
-}
-
 // findFolders finds out which folders the host has. It is not asked about what is below
 // one that it has not.
 func (p *put) findFolders() {
@@ -172,8 +175,41 @@ func (p *put) findFolders() {
 			p.fresh[to.name] = true
 		case !a.IsDir():
 			p.fail(to.name, errors.New("is no folder on the host"))
+		default:
+			to.was = a
+			p.open(to)
 		}
 	}
+}
+
+// open lets us into a folder that the host had and whose mode does not, until
+// finishFolders gives it the mode that it is to have.
+func (p *put) open(to *placed) {
+	if mode := to.was.Mode & 0o7777; mode&0o700 != 0o700 && !to.named && p.Scp == nil {
+		p.client.Setstat(to.name, sftp.Attrs{Has: sftp.HasMode, Mode: mode | 0o700}).Wait() // or writing tells
+		p.changed[to.name] = true
+	}
+}
+
+// maxListed is how many names of a folder of the host are looked at for parts.
+const maxListed = 1 << 17
+
+// findLeftovers looks for what earlier copies have left in the folders of files.
+func (p *put) findLeftovers(files []*placed) {
+	folders := map[string]bool{}
+	for _, to := range files {
+		folders[p.nearest(to)] = true
+	}
+	each(&p.side, atOnce, slices.Collect(maps.Keys(folders)), func(folder string) {
+		n := 0
+		p.client.ReadDir(folder, func(e sftp.Entry) error { // a folder that cannot be listed has none
+			p.left.add(folder, e.Name, e.Attrs.IsDir())
+			if n++; n > maxListed {
+				return errors.New("too many names")
+			}
+			return nil
+		})
+	})
 }
 
 // makeFolders makes the folders that are still missing.
@@ -190,6 +226,7 @@ func (p *put) makeFolders() {
 		}
 	}
 	for i, to := range missing {
+		p.change(to)
 		err := pending[i].Wait()
 		if err == nil {
 			p.there[to.name] = true
@@ -203,8 +240,9 @@ func (p *put) makeFolders() {
 	}
 }
 
-// finishFolders sets what the copying has changed: the times of the folders that we
-// made, and modes that would have stood in the way. The innermost come first.
+// finishFolders gives folders their modes, and their times, which the copying has
+// changed. The innermost come first. A folder of another user that the host had keeps
+// its own.
 func (p *put) finishFolders() {
 	if p.Scp != nil && !p.Scp.Preserve {
 		return
@@ -212,12 +250,18 @@ func (p *put) finishFolders() {
 	var ours []*placed
 	var pending []sftp.Pending
 	for _, to := range slices.Backward(p.folders) {
-		if p.there[to.name] {
-			ours, pending = append(ours, to), append(pending, p.client.Setstat(to.name, attrsOf(to.item)))
+		a := attrsOf(to.item)
+		same := to.was.Mode&0o7777 == a.Mode && to.was.Mtime == a.Mtime && !p.changed[to.name]
+		if p.there[to.name] || to.was.IsDir() && p.Scp == nil && !to.named && !same {
+			ours, pending = append(ours, to), append(pending, p.client.Setstat(to.name, a))
 		}
 	}
 	for i, wait := range pending {
-		if err := wait.Wait(); err != nil {
+		switch err := wait.Wait(); {
+		case err == nil:
+		case ours[i].was.IsDir() && errors.Is(err, fs.ErrPermission):
+			p.add(func(t *tally) { t.foreign++ })
+		default:
 			p.fail(ours[i].name, err)
 		}
 	}
@@ -225,7 +269,7 @@ func (p *put) finishFolders() {
 
 func attrsOf(it *item) sftp.Attrs {
 	at := uint32(it.modified.Unix())
-	return sftp.Attrs{Has: sftp.HasMode | sftp.HasTimes, Mode: uint32(it.perm), Atime: at, Mtime: at}
+	return sftp.Attrs{Has: sftp.HasMode | sftp.HasTimes, Mode: it.mode(), Atime: at, Mtime: at}
 }
 
 // batch copies files, compares them, and puts them into place.
@@ -259,16 +303,77 @@ func (p *put) send(to *placed) {
 		}
 		return
 	}
-	part := partName(p.host, to.name, to.size, to.modified)
-	if to.size >= huge && p.pour(to, part) {
-		to.part = part
-		return
+	name, err := p.claim(to)
+	switch {
+	case err != nil:
+	case !to.begun && to.size >= huge && p.pour(to, name):
+	default:
+		err = p.write(to, name)
 	}
-	if err := p.write(to, part, true); err != nil {
+	if err != nil {
 		p.fail(to.name, err)
 		return
 	}
-	to.part = part
+	to.part = name
+}
+
+// claim is the name under which a file is written: that of a part of an earlier copy,
+// which is ours alone by being renamed, or a new one. Other parts of the file are
+// removed: its content was another.
+func (p *put) claim(to *placed) (name string, err error) {
+	p.change(to)
+	own, err := p.partOf(to)
+	if err != nil {
+		return "", err
+	}
+	name = own.fresh()
+	for _, old := range p.left.take(own) {
+		switch {
+		case old.folder:
+			p.clear(own, old.name)
+		case !to.begun && old.same && p.beginning(to, old.name) >= 0 && p.client.Rename(old.name, name).Wait() == nil:
+			p.goOn(to, name)
+		default:
+			p.client.Remove(old.name)
+		}
+	}
+	return name, nil
+}
+
+// goOn goes on with a part that has its name, or removes it.
+func (p *put) goOn(to *placed, name string) {
+	if from := p.beginning(to, name); from >= 0 {
+		to.begun, to.from = true, from
+	} else {
+		p.client.Remove(name)
+	}
+}
+
+// change says that something is made in the folder of a name.
+func (p *put) change(to *placed) {
+	p.mu2.Lock()
+	defer p.mu2.Unlock()
+	p.changed[path.Dir(to.name)] = true
+}
+
+// partOf is the part of a file. One of a file that is worth going on with says exactly
+// what the content is, so that two contents are never mixed: the last change of the
+// inode is nobody's to set.
+func (p *put) partOf(to *placed) (part, error) {
+	if to.size < large {
+		return newPart(p.host, to.name), nil
+	}
+	id, err := to.identity()
+	return newPart(p.host, to.name, id), err
+}
+
+// beginning is how much of the file a part is that can be ours alone, -1 if it is none.
+func (p *put) beginning(to *placed, name string) int64 {
+	a, err := p.client.Lstat(name)
+	if err != nil || to.size < large || !a.IsRegular() || a.Size > uint64(to.size) || !p.isPrivate(path.Dir(name), a) {
+		return -1
+	}
+	return int64(a.Size)
 }
 
 // needed leaves out the files that the host has already.
@@ -337,11 +442,19 @@ func (p *put) compared(files []*placed) (same, differ []*placed) {
 	for i, to := range files {
 		list[i] = to.checked(to.name)
 	}
-	for i, good := range p.sums(list) {
-		if good {
-			same = append(same, files[i])
+	good, asked := p.sums(list)
+	if !asked {
+		var numbers []int
+		for i := range list {
+			numbers = append(numbers, i)
+		}
+		each(&p.side, ahead, numbers, func(i int) { good[i] = p.readBack(list[i]) == nil })
+	}
+	for i, to := range files {
+		if good[i] {
+			same = append(same, to)
 		} else {
-			differ = append(differ, files[i])
+			differ = append(differ, to)
 		}
 	}
 	return same, differ
@@ -356,14 +469,18 @@ func (to *placed) checked(name string) checked {
 	return checked{name, sum, to.size}
 }
 
-// write writes a file under the name part, from where an earlier copy ended.
-func (p *put) write(to *placed, part string, resume bool) error {
+// write writes a file under the name of its part, from where an earlier copy ended.
+func (p *put) write(to *placed, part string) error {
 	r, done, err := to.open()
 	if err != nil {
 		return err
 	}
 	defer done()
-	f, err := p.create(to, part, resume)
+	how := uint32(sftp.Write | sftp.Create | sftp.Excl)
+	if to.begun {
+		how = sftp.Write
+	}
+	f, err := p.client.Open(part, how, 0o600)
 	if err != nil {
 		return err
 	}
@@ -407,29 +524,6 @@ func firstError(errs ...error) error {
 		}
 	}
 	return nil
-}
-
-// create makes the part; where there is one, that goes on if it can be ours alone.
-func (p *put) create(to *placed, part string, resume bool) (*sftp.File, error) {
-	to.from = 0
-	f, err := p.client.Open(part, sftp.Write|sftp.Create|sftp.Excl, 0o600)
-	if err == nil {
-		return f, nil
-	}
-	a, missing := p.client.Lstat(part)
-	if missing != nil {
-		return nil, err // there is nothing in the way
-	}
-	if resume && to.size >= large && a.IsRegular() && a.Size <= uint64(to.size) && p.isPrivate(path.Dir(part), a) {
-		if f, err := p.client.Open(part, sftp.Write, 0o600); err == nil {
-			to.from = int64(a.Size)
-			return f, nil
-		}
-	}
-	if err := p.client.Remove(part); err != nil {
-		return nil, err
-	}
-	return p.client.Open(part, sftp.Write|sftp.Create|sftp.Excl, 0o600)
 }
 
 // isPrivate tells whether only who owns a part can put something into its folder: in /tmp,
@@ -488,33 +582,32 @@ func (p *put) explain(err error, folder string, size int64) error {
 	return err
 }
 
-// verified compares the parts with the originals, and copies once more those that
-// were gone on with and differ.
-func (p *put) verified(parts []*placed) []*placed {
-	if p.NoVerify || len(parts) == 0 || p.over() {
+// verified compares the parts with the originals, and copies those once more that were
+// gone on with and differ, or that are gone.
+func (p *put) verified(parts []*placed) (good []*placed) {
+	if p.NoVerify {
 		return parts
 	}
-	var good []*placed
-	parts = slices.DeleteFunc(parts, func(to *placed) bool {
+	var unsure []*placed
+	var list []checked
+	for _, to := range parts {
 		if to.poured {
 			good = append(good, to)
+		} else {
+			unsure, list = append(unsure, to), append(list, to.checked(to.part))
 		}
-		return to.poured
-	})
-	list := make([]checked, 0, len(parts))
-	for _, to := range parts {
-		list = append(list, to.checked(to.part))
 	}
-	if len(list) == 0 || p.asHost(list) || p.over() {
-		return append(good, parts...)
+	if len(list) == 0 || p.over() {
+		return good
 	}
-	for i, to := range parts {
-		err := p.readBack(list[i])
-		if err != nil && to.from > 0 && !p.isOver(err) {
-			p.client.Remove(to.part)
-			if err = p.write(to, to.part, false); err == nil {
-				err = p.readBack(list[i])
-			}
+	right, _ := p.sums(list)
+	for i, to := range unsure {
+		var err error
+		if !right[i] {
+			err = p.readBack(list[i])
+		}
+		if err != nil && (to.begun || errors.Is(err, fs.ErrNotExist)) && !p.isOver(err) {
+			err = p.again(to)
 		}
 		if err == nil {
 			good = append(good, to)
@@ -528,6 +621,20 @@ func (p *put) verified(parts []*placed) []*placed {
 	return good
 }
 
+// again writes a file once more, from its beginning, and compares it.
+func (p *put) again(to *placed) error {
+	p.client.Remove(to.part)
+	own, err := p.partOf(to)
+	if err != nil {
+		return err
+	}
+	to.part, to.begun, to.from = own.fresh(), false, 0
+	if err := p.write(to, to.part); err != nil || p.NoVerify {
+		return err
+	}
+	return p.readBack(to.checked(to.part))
+}
+
 // readBack compares a file on the host by reading it.
 func (s *side) readBack(c checked) error {
 	f, err := s.client.Open(c.name, sftp.Read, 0)
@@ -535,6 +642,7 @@ func (s *side) readBack(c checked) error {
 		return err
 	}
 	defer func() { f.Close().Wait() }()
+	s.add(func(t *tally) { t.reread++ })
 	sum := newCksum()
 	if err := s.read(f, 0, c.size, func(p []byte, _ int64) error { _, err := sum.Write(p); return err }); err != nil {
 		return err
@@ -561,14 +669,21 @@ func (p *put) place(parts []*placed) {
 		pending = append(pending, p.client.Replace(to.part, to.name))
 	}
 	for i, wait := range pending {
-		if err := wait.Wait(); err != nil {
-			p.fail(parts[i].name, err)
+		to := parts[i]
+		err := wait.Wait()
+		if errors.Is(err, fs.ErrNotExist) { // another copy of the same took the part
+			if err = p.again(to); err == nil {
+				err = p.client.Replace(to.part, to.name).Wait()
+			}
+		}
+		if err != nil {
+			p.fail(to.name, err)
 			if !p.isOver(err) {
-				p.client.Remove(parts[i].part)
+				p.client.Remove(to.part)
 			}
 			continue
 		}
-		p.arrived(parts[i])
+		p.arrived(to)
 	}
 }
 
@@ -583,14 +698,17 @@ func (p *put) link(to *placed) {
 		p.add(func(t *tally) { t.identical++ })
 		return
 	}
-	part := partName(p.host, to.name, int64(len(to.target)), to.modified)
-	err := p.client.Symlink(to.target, part)
-	if err != nil && !p.isOver(err) {
-		p.client.Remove(part)
-		err = p.client.Symlink(to.target, part)
+	p.change(to)
+	own := newPart(p.host, to.name)
+	for _, old := range p.left.take(own) {
+		p.client.Remove(old.name)
 	}
+	part := own.fresh()
+	err := p.client.Symlink(to.target, part)
 	if err == nil {
-		err = p.client.Replace(part, to.name).Wait()
+		if err = p.client.Replace(part, to.name).Wait(); err != nil && !p.isOver(err) {
+			p.client.Remove(part)
+		}
 	}
 	if err != nil {
 		p.fail(to.name, err)

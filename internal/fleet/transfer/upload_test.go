@@ -129,8 +129,7 @@ func TestUploadDamagedPart(t *testing.T) {
 		dir := t.TempDir()
 		data := strings.Repeat("0123456789abcdef", 1<<17)
 		write(t, dir+"/new", data, 0o644)
-		info, _ := os.Stat(dir + "/new")
-		write(t, partName("h", dir+"/there/file", info.Size(), info.ModTime()), strings.Repeat("x", 1<<20), 0o600)
+		write(t, uploadPart(t, dir+"/there/file", dir+"/new"), strings.Repeat("x", 1<<20), 0o600)
 		said, err := upload(t, t.Context(), (&server{noExec: noExec}).start(t, ""), Options{}, dir+"/there/file", dir+"/new")
 		if now, _ := os.ReadFile(dir + "/there/file"); err != nil || string(now) != data {
 			t.Errorf("%v, %d bytes, %s", err, len(now), said)
@@ -151,8 +150,7 @@ func TestUploadPartOfAnother(t *testing.T) {
 		dir := t.TempDir()
 		data := strings.Repeat("0123456789abcdef", 1<<18)
 		write(t, dir+"/new", data, 0o644)
-		info, _ := os.Stat(dir + "/new")
-		part := partName("h", dir+"/there/file", info.Size(), info.ModTime())
+		part := uploadPart(t, dir+"/there/file", dir+"/new")
 		write(t, part, data[:2<<20], 0o600)
 		if err := plant(dir+"/there", part); err != nil {
 			t.Fatal(err)
@@ -176,8 +174,7 @@ func TestUploadForeignPart(t *testing.T) {
 	write(t, dir+"/secret", "not to be written to", 0o600)
 	data := strings.Repeat("0123456789abcdef", 1<<17)
 	write(t, dir+"/new", data, 0o644)
-	info, _ := os.Stat(dir + "/new")
-	part := partName("h", dir+"/tmp/file", info.Size(), info.ModTime())
+	part := uploadPart(t, dir+"/tmp/file", dir+"/new")
 	for _, plant := range []func() error{
 		func() error { return os.Symlink(dir+"/secret", part) },
 		func() error { return os.Link(dir+"/secret", part) },
@@ -229,7 +226,7 @@ func TestUploadManyFail(t *testing.T) {
 		t.Fatalf("%v, %v, %q", err, scan, said)
 	}
 	failed = files - copied
-	want := fmt.Sprintf("... and %d files more failed\n%d files copied, %s; %d failed\n", failed-maxSaid, copied, unit.Bytes(int64(copied)*size), failed)
+	want := fmt.Sprintf("... and %d files more failed\n%d files copied, %s; %d failed; %d files read back, for the host gives no session for its cksum\n", failed-maxSaid, copied, unit.Bytes(int64(copied)*size), failed, copied)
 	if !strings.HasSuffix(said, want) || strings.Count(said, "no space left on the host") != maxSaid {
 		t.Errorf("said %q, want %d names and %q", said, maxSaid, want)
 	}

@@ -20,6 +20,9 @@ const (
 // Failure is the status of an error that the protocol has no number for.
 const Failure = 4
 
+// maxText is how much of a server's words is kept.
+const maxText = 300
+
 // StatusError is what a server says about a request that failed. It is
 // fs.ErrNotExist or fs.ErrPermission where the server says so, io.EOF at an end
 // and errors.ErrUnsupported where it does not know the request.
@@ -61,7 +64,7 @@ func (x *call) status() error {
 	if code == statusOK {
 		return nil
 	}
-	return &StatusError{code, text}
+	return &StatusError{code, text[:min(len(text), maxText)]}
 }
 
 // unexpected is an error that the server tells, or a reply of the wrong kind.
@@ -90,13 +93,18 @@ type Pending struct {
 
 // Wait returns the outcome. It must be called exactly once.
 func (p Pending) Wait() error {
-	if p.err != nil {
-		return p.err
-	}
-	if err := p.client.wait(p.call); err != nil {
+	if err := p.answered(); err != nil {
 		return err
 	}
 	return p.call.status()
+}
+
+// answered waits for the reply, whatever it is.
+func (p Pending) answered() error {
+	if p.err != nil {
+		return p.err
+	}
+	return p.client.wait(p.call)
 }
 
 func (c *Client) begin(kind byte, body, data []byte) Pending {
@@ -184,23 +192,31 @@ func (c *Client) Symlink(target, name string) error {
 }
 
 // Readlink is where a symbolic link leads.
-func (c *Client) Readlink(name string) (string, error) {
-	x, err := c.ask(typeReadlink, path(name).b)
+func (c *Client) Readlink(name string) (string, error) { return c.oneName(typeReadlink, path(name)) }
+
+// Expand is the absolute name of ~ or ~user (expand-path@openssh.com),
+// errors.ErrUnsupported where the server does not tell.
+func (c *Client) Expand(name string) (string, error) {
+	if !c.expands {
+		return "", errors.ErrUnsupported
+	}
+	e := path("expand-path@openssh.com")
+	e.text(name)
+	return c.oneName(typeExtended, e)
+}
+
+// oneName asks for something of which there is one name.
+func (c *Client) oneName(kind byte, e encoder) (string, error) {
+	x, err := c.ask(kind, e.b)
 	if err != nil {
 		return "", err
 	}
-	entries, err := x.entries()
-	if err != nil || len(entries) != 1 {
-		return "", errors.Join(err, wrongCount(err, len(entries)))
+	name := ""
+	n, err := x.names(func(e Entry) error { name = e.Name; return nil })
+	if err == nil && n != 1 {
+		err = broken("%d names for one", n)
 	}
-	return entries[0].Name, nil
-}
-
-func wrongCount(err error, n int) error {
-	if err != nil {
-		return nil
-	}
-	return broken("%d names for one", n)
+	return name, err
 }
 
 // Entry is one name in a folder.
@@ -209,48 +225,69 @@ type Entry struct {
 	Attrs Attrs
 }
 
-func (x *call) entries() ([]Entry, error) {
+// names hands on the names of a reply, and counts them.
+func (x *call) names(use func(Entry) error) (n int, err error) {
 	if x.kind != typeName {
-		return nil, x.unexpected()
+		return 0, x.unexpected()
 	}
 	d := decoder{rest: x.body}
-	var list []Entry
-	for n := d.uint32(); n > 0; n-- {
+	for left := d.uint32(); left > 0; left-- {
 		name := d.text()
 		d.text() // the line of ls -l
-		list = append(list, Entry{name, d.attrs()})
+		attrs := d.attrs()
 		if d.bad {
-			return nil, broken("a list of names that ends early")
+			return n, broken("a list of names that ends early")
 		}
+		if err := use(Entry{name, attrs}); err != nil {
+			return n, err
+		}
+		n++
 	}
-	return list, nil
+	return n, nil
 }
 
-// ReadDir lists a folder as the server does, "." and ".." included, until limit
-// entries have come; more are an error.
-func (c *Client) ReadDir(name string, limit int) ([]Entry, error) {
+const (
+	// dirAhead is how many replies about a folder that fills one are asked for at once:
+	// a reply of OpenSSH's server has 100 names.
+	dirAhead = 8
+	// maxEmpty is how many of them may hold no name.
+	maxEmpty = 100
+)
+
+// ReadDir lists a folder as the server does, "." and ".." included, and hands on each
+// name. It keeps none; an error of use, which may not be io.EOF, ends it.
+func (c *Client) ReadDir(name string, use func(Entry) error) error {
 	handle, err := c.handle(typeOpendir, path(name))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { c.begin(typeClose, path(handle).b, nil).Wait() }()
-	var all []Entry
-	for {
-		x, err := c.ask(typeReaddir, path(handle).b)
-		if err != nil {
-			return nil, err
+	empty := 0
+	for ahead := 1; err == nil; ahead = dirAhead {
+		asked := make([]Pending, ahead)
+		for i := range asked {
+			asked[i] = c.begin(typeReaddir, path(handle).b, nil)
 		}
-		list, err := x.entries()
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if all = append(all, list...); len(all) > limit {
-			return nil, fmt.Errorf("more than %d names in one folder", limit)
+		for _, reply := range asked {
+			failed := reply.answered() // also of those that nobody wants any more
+			if err != nil {
+				continue
+			}
+			n := 0
+			if err = failed; err == nil {
+				n, err = reply.call.names(use)
+			}
+			if n == 0 && err == nil {
+				if empty++; empty > maxEmpty {
+					err = broken("lists without a name")
+				}
+			}
 		}
 	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }
 
 func (c *Client) handle(kind byte, e encoder) (string, error) {

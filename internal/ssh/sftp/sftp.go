@@ -71,8 +71,9 @@ type Client struct {
 	conn   io.ReadWriteCloser
 	reads  *bufio.Reader
 	chunk  int // bytes of data in one request
-	posix  bool
 	window window
+
+	posix, expands bool // extensions that the server has
 
 	writing sync.Mutex // held by whoever writes to conn
 	mu      sync.Mutex // guards what follows
@@ -105,21 +106,20 @@ func NewClient(conn io.ReadWriteCloser) (*Client, error) {
 	if _, err := conn.Write([]byte{0, 0, 0, 5, typeInit, 0, 0, 0, version}); err != nil {
 		return nil, err
 	}
-	kind, body, err := c.message()
+	extensions, err := c.greeting()
 	if err != nil {
-		return nil, notServed(err)
+		return nil, err
 	}
-	if kind != typeVersion || len(body) < 4 || binary.BigEndian.Uint32(body) < version {
-		return nil, broken("it does not begin with its version")
-	}
-	extensions := decoder{rest: body[4:]}
 	limits := false
 	for len(extensions.rest) > 0 && !extensions.bad {
 		switch name, data := extensions.text(), extensions.text(); {
-		case name == "posix-rename@openssh.com" && data == "1":
+		case data != "1":
+		case name == "posix-rename@openssh.com":
 			c.posix = true
-		case name == "limits@openssh.com" && data == "1":
+		case name == "limits@openssh.com":
 			limits = true
+		case name == "expand-path@openssh.com":
+			c.expands = true
 		}
 	}
 	c.window.init(c.chunk)
@@ -129,17 +129,6 @@ func NewClient(conn io.ReadWriteCloser) (*Client, error) {
 		c.window.init(c.chunk)
 	}
 	return c, nil
-}
-
-// ErrNoServer says that the host has no SFTP server for this user.
-var ErrNoServer = errors.New("the host does not speak SFTP; see Subsystem in its sshd_config, and what its login shell prints")
-
-// notServed explains an end, or text, where a version was to come.
-func notServed(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, ErrProtocol) {
-		return ErrNoServer
-	}
-	return err
 }
 
 // Close ends the session.
@@ -167,19 +156,7 @@ func (c *Client) askLimits() {
 	}
 }
 
-// message reads one message.
-func (c *Client) message() (kind byte, body []byte, err error) {
-	n, err := c.length()
-	if err != nil {
-		return 0, nil, err
-	}
-	body = make([]byte, n)
-	if _, err := io.ReadFull(c.reads, body); err != nil {
-		return 0, nil, err
-	}
-	return body[0], body[1:], nil
-}
-
+// length reads how long the next message is.
 func (c *Client) length() (int, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(c.reads, head[:]); err != nil {

@@ -34,8 +34,10 @@ func FuzzReplies(f *testing.F) {
 				return
 			}
 			c.Lstat("x")
-			if list, err := c.ReadDir("x", 10); err == nil && len(list) > 10 {
-				t.Errorf("%d names", len(list))
+			names := 0
+			c.ReadDir("x", func(Entry) error { names++; return nil })
+			if names > len(said) {
+				t.Errorf("%d names of %d bytes", names, len(said))
 			}
 			c.Readlink("x")
 			file, err := c.Open("x", Read, 0)

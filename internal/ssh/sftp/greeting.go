@@ -1,0 +1,78 @@
+package sftp
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// ErrNoServer says that the host has no SFTP server for this user.
+var ErrNoServer = errors.New("the host does not speak SFTP for this account; see Subsystem in its sshd_config")
+
+// ErrNoise says that something else writes to the stream before the server does.
+var ErrNoise = errors.New("the account's start-up file prints to non-interactive sessions")
+
+// greeting reads the server's version, and returns its extensions.
+func (c *Client) greeting() (extensions decoder, err error) {
+	head, err := c.reads.Peek(5)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return decoder{}, err
+	}
+	if len(head) < 5 || head[4] != typeVersion || binary.BigEndian.Uint32(head) > maxReply {
+		return decoder{}, c.foreign()
+	}
+	n, err := c.length()
+	if err != nil {
+		return decoder{}, err
+	}
+	body := make([]byte, n)
+	if _, err := io.ReadFull(c.reads, body); err != nil {
+		return decoder{}, ErrNoServer
+	}
+	if len(body) < 5 || binary.BigEndian.Uint32(body[1:]) < version {
+		return decoder{}, broken("it does not begin with its version")
+	}
+	return decoder{rest: body[5:]}, nil
+}
+
+const (
+	// maxForeign is how much is read of what is not the server's.
+	maxForeign = 16 << 10
+	// foreignTime is how long.
+	foreignTime = 2 * time.Second
+)
+
+// foreign explains a stream that does not begin as a server's: sshd has the login shell
+// start an external server (sshd_config(5), Subsystem), and the shell may have something
+// to say before, or refuse. In the first case the server's version follows.
+func (c *Client) foreign() error {
+	late := time.AfterFunc(foreignTime, func() { c.conn.Close() })
+	defer late.Stop()
+	greeting := []byte{typeVersion, 0, 0, 0, version}
+	var said []byte
+	for len(said) < maxForeign && !bytes.HasSuffix(said, greeting) {
+		b, err := c.reads.ReadByte()
+		if err != nil {
+			break
+		}
+		said = append(said, b)
+	}
+	if text, found := bytes.CutSuffix(said, greeting); found && len(text) >= 4 {
+		return fmt.Errorf("%w: %q; let it print only to terminals, as with [ -t 1 ], or use Subsystem sftp internal-sftp", ErrNoise, FirstLine(text[:len(text)-4]))
+	}
+	if line := FirstLine(said); line != "" {
+		return fmt.Errorf("%w; it says: %q", ErrNoServer, line)
+	}
+	return ErrNoServer
+}
+
+// FirstLine is the first line of what a host says with something in it, as far as it is
+// worth showing.
+func FirstLine(text []byte) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	return strings.TrimSpace(line[:min(len(line), maxText)])
+}
