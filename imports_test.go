@@ -94,7 +94,7 @@ fleet/fleettest:
 fleet/hostset: base/host base/wildcard
 fleet/transfer: base/host base/shell base/termsafe base/unit fleet fleet/output fleet/remotesh ssh/sftp
 ssh/sftp: base/vegas
-fleet/inventory: base/fault base/host base/shell fleet/hostset sys/bounded
+fleet/inventory: base/fault base/host base/pattern base/shell fleet/hostset sys/bounded
 fleet: base/host
 fleet/remotesh: base/shell
 fleet/sudo: base/fault base/host base/pattern base/shell base/termsafe fleet fleet/remotesh
