@@ -121,9 +121,9 @@ func (d *document) sets(n *yaml.Node) ([]string, error) {
 	return list, err
 }
 
-// Into adds the sources to those that answer @group and @source:group. Where
-// only one source has a name, plain @group asks it, too.
-func (f *GroupFiles) Into(s hostset.Sources) {
+// Into adds the sources to those that answer @group and @source:group, and returns
+// their names. Where only one source has a name, plain @group asks it, too.
+func (f *GroupFiles) Into(s hostset.Sources) []string {
 	for name, source := range f.sources {
 		s[name] = source
 		if f.plain == nil && len(f.sources) == 1 || name == "default" {
@@ -133,4 +133,5 @@ func (f *GroupFiles) Into(s hostset.Sources) {
 	if f.plain != nil {
 		s.Also("", f.plain)
 	}
+	return sortedKeys(f.sources)
 }
