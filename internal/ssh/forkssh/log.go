@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -31,7 +33,8 @@ type log struct {
 	proxy    bool     // a proxy command was started
 	shared   bool     // the session is one of a ControlMaster
 	master   bool     // a ControlPersist master stays behind
-	before   []byte   // the last line that came on standard error before the command was sent
+	jumps    bool     // that is ssh
+	before   []string // the last lines that came on standard error before the command was sent
 	messages []string // of ssh to its user
 	addr     string
 }
@@ -123,10 +126,24 @@ func (l *log) theirs(text []byte) bool {
 	if l.sent || l.shared {
 		return true
 	}
-	if line := lastLine(text); len(line) > 0 {
-		l.before = bytes.Clone(line[:min(len(line), maxLine)])
+	for line := range bytes.Lines(text) {
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			l.before = append(l.before, string(line[:min(len(line), maxLine)]))
+		}
 	}
+	l.before = l.before[max(0, len(l.before)-maxMessages):]
 	return false
+}
+
+// reason is why a proxy ended. Of a proxy that is ssh it is the last line that ssh has
+// such a word for: what else stands there may be the greeting of a jump host.
+func (l *log) reason() string {
+	for _, line := range slices.Backward(l.before) {
+		if cause, _ := sshlog.CauseOf([]string{line}); cause != sshlog.Unknown || !l.jumps {
+			return line
+		}
+	}
+	return ""
 }
 
 // marks are how far ssh is by what it says.
@@ -147,6 +164,8 @@ func (l *log) line(s string) {
 		}
 	case sshlog.Connecting:
 		l.address(e.Text)
+	case sshlog.Proxy:
+		l.proxy, l.jumps = true, isSSH(e.Text)
 	case sshlog.ServerVersion:
 		l.attempt.Alive()
 	case sshlog.PreBanner: // sshd itself sends a line when it turns a connection away
@@ -154,6 +173,13 @@ func (l *log) line(s string) {
 	default:
 		l.note(e.Kind)
 	}
+}
+
+// isSSH tells whether a proxy is ssh itself, by "command: exec PROGRAM ...".
+func isSSH(proxy string) bool {
+	_, line, _ := strings.Cut(proxy, "exec ")
+	program, _, _ := strings.Cut(line, " ")
+	return filepath.Base(strings.Trim(program, "'\"")) == "ssh"
 }
 
 // note keeps what is only to be known later.
@@ -170,8 +196,6 @@ func (l *log) note(kind sshlog.Kind) {
 		l.shared = true
 	case sshlog.CommandAccepted:
 		l.started()
-	case sshlog.Proxy:
-		l.proxy = true
 	case sshlog.MasterStays:
 		l.master = true
 	case sshlog.ExitStatus:
