@@ -57,7 +57,7 @@ ssh/oldserver: ssh/wire
 ssh/packet:
 ssh/channel: base/vegas ssh/packet
 ssh/transport: ssh/channel ssh/packet
-ssh/dial: base/host base/termsafe fleet ssh/channel ssh/transport sys/bounded sys/quickack
+ssh/dial: base/host base/termsafe fleet ssh/channel ssh/sshlog ssh/transport sys/bounded sys/quickack
 ssh/forkssh: base/host base/termsafe fleet ssh/knownhosts/check ssh/openssh ssh/sshlog sys/proc
 ssh/route: base/fault base/host base/termsafe ssh/openssh ssh/sshconf ssh/wire sys/proc
 ssh/mux: base/termsafe fleet ssh/channel

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -30,10 +28,9 @@ type log struct {
 	sent     bool   // the command was sent
 	loggedIn bool
 	other    bool     // the peer sent a line that is neither SSH's nor sshd's
-	proxy    bool     // a proxy command was started
+	proxy    string   // command that was started as a proxy
 	shared   bool     // the session is one of a ControlMaster
 	master   bool     // a ControlPersist master stays behind
-	jumps    bool     // that is ssh
 	before   []string // the last lines that came on standard error before the command was sent
 	messages []string // of ssh to its user
 	addr     string
@@ -135,17 +132,6 @@ func (l *log) theirs(text []byte) bool {
 	return false
 }
 
-// reason is why a proxy ended. Of a proxy that is ssh it is the last line that ssh has
-// such a word for: what else stands there may be the greeting of a jump host.
-func (l *log) reason() string {
-	for _, line := range slices.Backward(l.before) {
-		if cause, _ := sshlog.CauseOf([]string{line}); cause != sshlog.Unknown || !l.jumps {
-			return line
-		}
-	}
-	return ""
-}
-
 // marks are how far ssh is by what it says.
 var marks = map[sshlog.Kind]fleet.Phase{
 	sshlog.Connecting: fleet.PhaseConnect, sshlog.Connected: fleet.PhaseKex, sshlog.HostKeySeen: fleet.PhaseHostkey,
@@ -165,7 +151,7 @@ func (l *log) line(s string) {
 	case sshlog.Connecting:
 		l.address(e.Text)
 	case sshlog.Proxy:
-		l.proxy, l.jumps = true, isSSH(e.Text)
+		l.proxy = e.Text
 	case sshlog.ServerVersion:
 		l.attempt.Alive()
 	case sshlog.PreBanner: // sshd itself sends a line when it turns a connection away
@@ -173,13 +159,6 @@ func (l *log) line(s string) {
 	default:
 		l.note(e.Kind)
 	}
-}
-
-// isSSH tells whether a proxy is ssh itself, by "command: exec PROGRAM ...".
-func isSSH(proxy string) bool {
-	_, line, _ := strings.Cut(proxy, "exec ")
-	program, _, _ := strings.Cut(line, " ")
-	return filepath.Base(strings.Trim(program, "'\"")) == "ssh"
 }
 
 // note keeps what is only to be known later.

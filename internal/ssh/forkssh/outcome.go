@@ -81,7 +81,7 @@ func (l *log) causes() []string {
 		return strings.HasPrefix(s, "kex_exchange_identification: Connection closed by") || strings.HasSuffix(s, " UNKNOWN port 65535") ||
 			strings.HasSuffix(s, " UNKNOWN port 65535: Broken pipe")
 	})
-	if l.proxy && len(causes) > 0 {
+	if l.proxy != "" && len(causes) > 0 {
 		return causes
 	}
 	return l.messages
@@ -109,7 +109,7 @@ func (l *log) failure(o *fleet.Outcome) {
 			o.Class = fleet.AuthFailed
 		}
 	}
-	if why := l.reason(); o.Class == fleet.Throttled && l.proxy && why != "" {
+	if why := sshlog.ProxyReason(l.proxy, l.before); o.Class == fleet.Throttled && l.proxy != "" && why != "" {
 		o.Class, o.Hint = fleet.Lost, "run the ProxyCommand by hand to see what is wrong"
 		o.Err += "; the way there said: " + termsafe.Line(why)
 	}
