@@ -141,7 +141,7 @@ func TestSplitNamedHosts(t *testing.T) {
 	if diff := cmp.Diff([]string{"nowhere: no such host"}, result.Unresolved); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"1/3", "2/3", "3/3"}, progress); diff != "" {
+	if diff := cmp.Diff([]string{"1/2", "2/2", "1/1"}, progress); diff != "" {
 		t.Error(diff)
 	}
 }
