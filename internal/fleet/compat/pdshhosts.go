@@ -126,6 +126,11 @@ func (c *collection) item(item string, out bool) error {
 		}
 		return nil
 	}
+	if out { // a user before a name is a part of it there, as in the original
+		names, err := expandList(item)
+		c.out = append(c.out, names...)
+		return err
+	}
 	rcmd, user := c.pdsh.Rcmd, c.pdsh.User
 	if module, rest, found := strings.Cut(item, ":"); found {
 		rcmd, item = module, rest
@@ -136,10 +141,6 @@ func (c *collection) item(item string, out bool) error {
 	names, err := expandList(item)
 	if err != nil {
 		return err
-	}
-	if out {
-		c.out = append(c.out, names...)
-		return nil
 	}
 	if err := checkRcmd(rcmd); err != nil {
 		return err
