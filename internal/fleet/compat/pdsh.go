@@ -30,7 +30,7 @@ type Pdsh struct {
 
 	Largest, NoLabels, Debug, Batch bool
 	Query, Expand                   bool // list what would be done; Expand: every host by its name
-	ConnectTimeout, CommandTimeout  int // seconds
+	ConnectTimeout, CommandTimeout  int  // seconds
 	Fanout                          int
 	User                            string
 	Rcmd                            string
