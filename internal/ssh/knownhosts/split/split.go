@@ -205,7 +205,9 @@ func (s *splitter) addressTargets(ctx context.Context, targets map[string][]stri
 	found := make(map[string][]string)
 	for _, c := range candidates {
 		if s.knows(c.name) {
-			found[c.address] = targets[c.address]
+			if found[c.address] == nil {
+				found[c.address] = slices.Clone(targets[c.address])
+			}
 			s.addTarget(found, c.address, c.port)
 		}
 	}
