@@ -154,7 +154,7 @@ func besides(r *rand.Rand, files map[string]string) {
 // Inventories mean what they mean to Ansible: who is in which group, and how
 // each host is reached.
 func TestAgreesWithAnsible(t *testing.T) {
-	count, seed := sshtest.Cases(t, 100)
+	count, seed := sshtest.Cases(t, 80)
 	r := rand.New(rand.NewPCG(seed, 2026))
 	var paths []string
 	for range count {
