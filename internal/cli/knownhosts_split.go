@@ -37,7 +37,9 @@ func newKnownHostsSplitCommand(sys System) *cobra.Command {
 Without a list of hosts every plain name in the file gets its file. Names that are
 hashed (HashKnownHosts) cannot be read back: give the list with --hosts-file, -w or
 --from-config, as you type them after ssh; your ssh_config tells which names ssh looks
-up. The addresses of the hosts get a file too where the known_hosts file has them.
+up. The addresses of the hosts get a file too where the known_hosts file has them: they
+are looked up once all hosts have their files, and a resolver that is slow or silent is
+given up.
 
 The file of a host serves all of its ports. Patterns, @cert-authority and @revoked lines
 also go into DIR/.patterns, which the printed lines make ssh read as well. A host file
@@ -81,7 +83,7 @@ func runSplit(ctx context.Context, sys System, f splitFlags) error {
 		return &Error{Err: err, Hint: "use another --dir", Code: ExitUsage}
 	}
 	options := split.Options{Hosts: route.Hosts(hosts), Force: f.force, KeepUnmatched: f.keep,
-		Progress: terminal.NewProgress(sys.Stderr, "host files").Report}
+		Progress: terminal.NewProgress(sys.Stderr, "host files").Report, Looking: terminal.NewProgress(sys.Stderr, "addresses looked up").Report}
 	if !f.noResolve {
 		options.Resolve = resolveHost
 	}

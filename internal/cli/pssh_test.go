@@ -171,3 +171,16 @@ func TestPsshAsksForAPassword(t *testing.T) {
 		}
 	}
 }
+
+// TestPasswordCommandAlone: a command that prints a password is all that a host without
+// keys needs.
+func TestPasswordCommandAlone(t *testing.T) {
+	s := sshtest.StartSshdWithSudo(t, "hidden word", "", "PasswordAuthentication yes", "PubkeyAuthentication no")
+	dir := t.TempDir()
+	fleetFiles(t, dir, s)
+	cmd := exec.Command("sshpace", "run", "-q", "--no-record", "-F", filepath.Join(dir, "ssh_config"), "--password-command", "echo hidden word", "-w", "127.0.1.[1-2]", "--", "echo hi")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+dir)
+	if out, err := cmd.CombinedOutput(); err != nil || strings.Count(string(out), "hi\n") != 2 || strings.Contains(string(out), "hidden") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

@@ -127,7 +127,7 @@ func (f *runFlags) check() error {
 	switch {
 	case !slices.Contains([]reach.Engine{reach.Auto, reach.Native, reach.OpenSSH}, reach.Engine(f.engine)):
 		return usageError("use auto, native or openssh", "--engine %q", f.engine)
-	case f.secrets.ask && reach.Engine(f.engine) == reach.OpenSSH:
+	case f.secrets.forLogin() && reach.Engine(f.engine) == reach.OpenSSH:
 		return usageError("leave --engine out: ssh itself is never given a password", "--ask-pass and --engine openssh exclude each other")
 	case f.fanout < 0:
 		return usageError("0 is no cap", "-f %d is negative", f.fanout)
@@ -148,7 +148,10 @@ func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, 
 		return showHistory(sys.Stdout, store, args)
 	}
 	t, err := f.task(ctx, sys, store, flags, args)
-	if err != nil {
+	switch {
+	case errors.Is(err, errNothingToRepeat):
+		return nil
+	case err != nil:
 		return err
 	}
 	defer t.close()

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,9 @@ import (
 	"sshpace/internal/fleet/output"
 )
 
+// errNothingToRepeat is a --rerun for which the last run has no hosts: all is well.
+var errNothingToRepeat = errors.New("nothing to repeat")
+
 // again adds the hosts of the last run that --rerun names and takes over, as far
 // as the user says nothing else, that run's flags and what it did.
 func (f *runFlags) again(stderr io.Writer, store *history.Store, flags *pflag.FlagSet, args []string) ([]string, error) {
@@ -20,6 +24,9 @@ func (f *runFlags) again(stderr io.Writer, store *history.Store, flags *pflag.Fl
 		return nil, err
 	}
 	f.selection.Sets = append(f.selection.Sets, hosts...)
+	if len(f.selection.Sets)+len(f.selection.Files) == 0 {
+		return nil, errNothingToRepeat
+	}
 	if len(last.How.Unkept) > 0 && !flags.Changed("option") {
 		return nil, usageError("give all options with -o again",
 			"run %s was given %s, whose values are not kept", last.ID, strings.Join(last.How.Unkept, ", "))

@@ -17,29 +17,30 @@ type secretFlags struct {
 	sudo    string
 	ask     bool
 	command string
-	login   *sudo.Password // of the hosts, once it was asked for; nil without --ask-pass
+	login   *sudo.Password // of the hosts, once it was asked for; nil where none is wanted
 }
 
 func (f *secretFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.sudo, "sudo", "", "run the command as this user by sudo; its password is asked once, without echo")
 	flags.Lookup("sudo").NoOptDefVal = "root"
 	flags.BoolVar(&f.ask, "ask-pass", false, "ask once, without echo, for the password of hosts that take no key, or for the passphrase of a key")
-	flags.StringVar(&f.command, "password-command", "", "read the password from the first line that this command prints, by sh, instead of asking")
+	flags.StringVar(&f.command, "password-command", "", "read the password of the hosts, or with --sudo that of sudo, from the first line that this command prints, by sh")
 }
 
 func (f *secretFlags) check() error {
-	switch err := sudo.CheckUser(f.sudo); {
-	case err != nil:
+	if err := sudo.CheckUser(f.sudo); err != nil {
 		return usageError("--sudo=NAME, or --sudo for root", "--sudo: %s", err)
-	case f.command != "" && f.sudo == "" && !f.ask:
-		return usageError("give --sudo or --ask-pass, too", "--password-command is for --sudo and --ask-pass")
 	}
 	return nil
 }
 
+// forLogin tells whether the password is for the hosts themselves: what else could one
+// that a command prints be for without --sudo?
+func (f *secretFlags) forLogin() bool { return f.ask || f.command != "" && f.sudo == "" }
+
 // password is the one that hosts will be given, before it is known.
 func (f *secretFlags) password() dial.Password {
-	if !f.ask {
+	if !f.forLogin() {
 		return nil
 	}
 	f.login = sudo.NewPassword("")
@@ -48,7 +49,7 @@ func (f *secretFlags) password() dial.Password {
 
 // executor asks for what is needed, and lets commands run by sudo, if they are to.
 func (f *secretFlags) executor(ctx context.Context, sys System, ex fleet.Executor) (fleet.Executor, error) {
-	if f.sudo == "" && !f.ask {
+	if f.sudo == "" && !f.forLogin() {
 		return ex, nil
 	}
 	text, err := f.secret(ctx, sys)

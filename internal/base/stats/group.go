@@ -16,7 +16,7 @@ import (
 // their error, nor where others, the same things under other conditions, come in another
 // order; nil for none.
 func Group(sorted, others []Estimate, minimum float64) []int {
-	groups, holds, least := make([]int, len(sorted)), inOrder(others, len(sorted)), boundary(len(sorted))
+	groups, holds, least := make([]int, len(sorted)), inOrder(others, len(sorted), exceeds), boundary(len(sorted))
 	next := 0
 	var split func(from, to int)
 	split = func(from, to int) {
@@ -74,19 +74,31 @@ func bestSplit(xs []Estimate, holds []bool, least float64) (at int, distance flo
 }
 
 // inOrder tells where a cut leaves no estimate before it that is more than one behind it, by more
-// than their error.
-func inOrder(xs []Estimate, n int) []bool {
-	holds := make([]bool, n)
+// than their error. Each estimate forbids the cuts up to the last one that it is more than, so a
+// running maximum of those is all that there is to know.
+func inOrder(xs []Estimate, n int, exceeds func(a, b Estimate) bool) []bool {
+	holds, farthest := make([]bool, n), 0
 	for cut := range holds {
-		holds[cut] = true
-		for i := range xs[:min(cut, len(xs))] {
-			for k := cut; k < len(xs) && holds[cut]; k++ {
-				holds[cut] = xs[i].Log-xs[k].Log <= math.Hypot(xs[i].Err, xs[k].Err)
-			}
+		if cut > 0 && cut <= len(xs) {
+			farthest = lastBelow(xs, cut-1, farthest, exceeds)
 		}
+		holds[cut] = cut == 0 || farthest < cut
 	}
 	return holds
 }
+
+// lastBelow is the last estimate behind from, and behind known, that from exceeds, or else known.
+func lastBelow(xs []Estimate, from, known int, exceeds func(a, b Estimate) bool) int {
+	for k := len(xs) - 1; k > max(from, known); k-- {
+		if exceeds(xs[from], xs[k]) {
+			return k
+		}
+	}
+	return known
+}
+
+// exceeds tells whether an estimate is more than another by more than their error.
+func exceeds(a, b Estimate) bool { return a.Log-b.Log > math.Hypot(a.Err, b.Err) }
 
 // prefix sums weights, the inverse variances, and weighted values. An error of
 // zero counts as tiny, so that exact values are told apart.

@@ -35,7 +35,7 @@ const mpsshVersion = "1.4-dev"
 // goes over the same connection and leaves no file behind; per-host files are 0600.
 type mpssh struct {
 	Blind       bool
-	Delay       int // ms, -1 = not given
+	Delay       int // ms, 0 = none
 	PrintExit   bool
 	NoErr       bool
 	Identity    string // private key file, "" = not given
@@ -87,7 +87,7 @@ func parseMpssh(args []string) (m *mpssh, instead string, err error) {
 	f := newFlags("mpssh")
 	var help, version bool
 	f.BoolVarP(&m.Blind, "blind", "b", false, "")
-	f.IntVarP(&m.Delay, "delay", "d", -1, "")
+	f.IntVarP(&m.Delay, "delay", "d", 0, "")
 	f.BoolVarP(&m.PrintExit, "exit", "e", false, "")
 	f.BoolVarP(&m.NoErr, "no-err", "E", false, "")
 	f.VarP(&once{&m.File, "filename"}, "file", "f", "")
@@ -159,7 +159,7 @@ func mpsshReason(err error) string {
 
 func (m *mpssh) check(args []string) error {
 	switch {
-	case m.Delay < -1:
+	case m.Delay < 0:
 		return &errUsage{"delay can't be negative"}
 	case m.Procs < 0:
 		return &errUsage{"bad numproc"}

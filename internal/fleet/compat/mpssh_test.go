@@ -66,6 +66,7 @@ func TestMpsshArguments(t *testing.T) {
 		{[]string{"-u", "me", "-u", "you", "a"}, 0, "\n   *** one username allowed\n\n", ""},
 		{[]string{"-o", "x", "--outdir=y", "a"}, 0, "\n   *** one output dir allowed\n\n", ""},
 		{[]string{"-d", "-2", "a"}, 0, "\n   *** delay can't be negative\n\n", ""},
+		{[]string{"-d", "-1", "a"}, 0, "\n   *** delay can't be negative\n\n", ""},
 		{[]string{"-p", "-1", "a"}, 0, "\n   *** bad numproc\n\n", ""},
 		{[]string{"-r", script, "a"}, 0, "\n   *** can't use remote command when executing local script\n\n", ""},
 		{[]string{"-r", script}, 0, "\n   *** script file is not executable\n\n", ""},

@@ -29,8 +29,8 @@ type Pdsh struct {
 	targets pdshTargets
 
 	Largest, NoLabels, Debug, Batch bool
-	Query                           bool
-	ConnectTimeout, CommandTimeout  int // seconds
+	Query, Expand                   bool // list what would be done; Expand: every host by its name
+	ConnectTimeout, CommandTimeout  int  // seconds
 	Fanout                          int
 	User                            string
 	Rcmd                            string
@@ -94,7 +94,7 @@ func (p *Pdsh) options() []option {
 	t := &p.targets
 	return []option{
 		flagOption("S", "", &p.Largest), flagOption("h", "", &p.usage), flagOption("s", "", &p.ignored), flagOption("V", "", &p.version),
-		flagOption("q", "", &p.Query), flagOption("Q", "", &p.Query), flagOption("b", "", &p.Batch), flagOption("d", "", &p.Debug),
+		flagOption("q", "", &p.Query), flagOption("Q", "", &p.Expand), flagOption("b", "", &p.Batch), flagOption("d", "", &p.Debug),
 		textOption("l", "", &p.User), number("t", &p.ConnectTimeout), number("u", &p.CommandTimeout),
 		{short: "f", set: p.fanout}, listOption("w", "", &t.given), listOption("x", "", &t.excluded),
 		textOption("R", "", &p.Rcmd), {short: "M", set: func(string) error { return nil }}, flagOption("N", "", &p.NoLabels),
@@ -167,7 +167,7 @@ func (p *Pdsh) run(ctx context.Context, env Env) (int, error) {
 	if err != nil {
 		return exitFailed, err
 	}
-	if p.Query {
+	if p.Query || p.Expand {
 		p.list(env, hosts)
 		return exitOK, nil
 	}
@@ -201,16 +201,21 @@ func (p *Pdsh) session(env Env, hosts []pdshHost) (*pdshSession, error) {
 	}
 	for _, h := range hosts {
 		if h.rcmd == "ssh" && s.engine == nil {
-			s.engine, s.stop, err = env.Engine(options, pdshList(hosts))
+			s.engine, s.stop, err = env.Engine(options, s.list())
 		}
 	}
 	return s, err
 }
 
-func pdshList(hosts []pdshHost) []host.Host {
-	list := make([]host.Host, len(hosts))
-	for i, h := range hosts {
+// list is the hosts for an engine: a user who is the local one is not named to ssh, whose
+// configuration may have another.
+func (s *pdshSession) list() []host.Host {
+	list := make([]host.Host, len(s.hosts))
+	for i, h := range s.hosts {
 		list[i] = h.Host
+		if h.User == s.env.User {
+			list[i].User = ""
+		}
 	}
 	return list
 }
@@ -247,7 +252,7 @@ func (s *pdshSession) command(ctx context.Context, words []string) (int, error) 
 	}
 	sink := newPdshSink(s)
 	params := fleet.Params{Fanout: s.Fanout, CommandTimeout: time.Duration(s.CommandTimeout) * time.Second}
-	summary, err := fleet.Run(ctx, params, pdshList(s.hosts), fleet.Command{Line: line}, s, sink)
+	summary, err := fleet.Run(ctx, params, s.list(), fleet.Command{Line: line}, s, sink)
 	if err = errors.Join(err, summary.Lost); err != nil {
 		return exitFailed, err
 	}

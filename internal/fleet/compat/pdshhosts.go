@@ -59,7 +59,7 @@ func (t *pdshTargets) hosts(p *Pdsh) ([]pdshHost, error) {
 			return nil, err
 		}
 	}
-	list := slices.DeleteFunc(c.hosts, c.isOut)
+	list := c.left()
 	if len(list) == 0 {
 		return nil, errNoHosts
 	}
@@ -85,11 +85,21 @@ type collection struct {
 	drop    []*regexp.Regexp // none of which may
 }
 
-func (c *collection) isOut(h pdshHost) bool {
-	if slices.Contains(c.out, h.Name) || slices.ContainsFunc(c.drop, func(r *regexp.Regexp) bool { return r.MatchString(h.Name) }) {
-		return true
+// left is what stays of the list. Of a name that is listed twice, an exclusion takes one,
+// as in the original.
+func (c *collection) left() []pdshHost {
+	out := map[string]int{}
+	for _, name := range c.out {
+		out[name]++
 	}
-	return slices.ContainsFunc(c.keep, func(r *regexp.Regexp) bool { return !r.MatchString(h.Name) })
+	return slices.DeleteFunc(c.hosts, func(h pdshHost) bool {
+		if out[h.Name] > 0 {
+			out[h.Name]--
+			return true
+		}
+		matches := func(r *regexp.Regexp) bool { return r.MatchString(h.Name) }
+		return slices.ContainsFunc(c.drop, matches) || slices.ContainsFunc(c.keep, func(r *regexp.Regexp) bool { return !matches(r) })
+	})
 }
 
 // take takes an argument of -w or, for hosts that are out, of -x.
@@ -126,6 +136,11 @@ func (c *collection) item(item string, out bool) error {
 		}
 		return nil
 	}
+	if out { // a user before a name is a part of it there, as in the original
+		names, err := expandList(item)
+		c.out = append(c.out, names...)
+		return err
+	}
 	rcmd, user := c.pdsh.Rcmd, c.pdsh.User
 	if module, rest, found := strings.Cut(item, ":"); found {
 		rcmd, item = module, rest
@@ -136,10 +151,6 @@ func (c *collection) item(item string, out bool) error {
 	names, err := expandList(item)
 	if err != nil {
 		return err
-	}
-	if out {
-		c.out = append(c.out, names...)
-		return nil
 	}
 	if err := checkRcmd(rcmd); err != nil {
 		return err

@@ -229,7 +229,19 @@ func (p *Pdsh) list(env Env, hosts []pdshHost) {
 		"-- Generic options --\nLocal username\t\t%s\nLocal uid     \t\t%d\nRemote username\t\t%s\nRcmd type\t\t%s\none ^C will kill pdsh   %s\n"+
 		"Connect timeout (secs)\t%d\nCommand timeout (secs)\t%d\nFanout\t\t\t%d\nDisplay hostname labels\t%s\nDebugging       \t%s\n\n-- Target nodes --\n%s\n",
 		path, termsafe.Line(command), program, program, env.User, os.Getuid(), p.User, p.Rcmd, yes[p.Batch],
-		p.ConnectTimeout, p.CommandTimeout, p.Fanout, yes[!p.NoLabels], yes[p.Debug], foldPdsh(hosts))
+		p.ConnectTimeout, p.CommandTimeout, p.Fanout, yes[!p.NoLabels], yes[p.Debug], p.targetNodes(hosts))
+}
+
+// targetNodes are the hosts as -q or -Q has them.
+func (p *Pdsh) targetNodes(hosts []pdshHost) string {
+	if !p.Expand {
+		return foldPdsh(hosts)
+	}
+	names := make([]string, len(hosts))
+	for i, h := range hosts {
+		names[i] = h.Name
+	}
+	return strings.Join(names, ",")
 }
 
 // foldPdsh writes names as pdsh does: neighbours with the same text before their

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -264,26 +263,30 @@ func (p *pySSH) dashed() []string {
 	return opts
 }
 
-// quiet tells whether ssh is told to say nothing of itself (ssh(1) -q,
-// ssh_config(5) LogLevel); the first value counts.
-func (p *pySSH) quiet() bool {
+// logLevel is how much ssh is told to say of itself (ssh(1) -q and -v, ssh_config(5)
+// LogLevel), "" where nothing says so; the first value counts.
+func (p *pySSH) logLevel() string {
 	for _, option := range p.SSHOpts {
 		rest, isOption := strings.CutPrefix(option, "o")
 		words := strings.FieldsFunc(rest, func(r rune) bool { return r == ' ' || r == '=' || r == '\t' })
 		switch {
 		case isOption && len(words) == 2 && strings.EqualFold(words[0], "LogLevel"):
-			return strings.EqualFold(words[1], "QUIET") || strings.EqualFold(words[1], "FATAL")
+			return strings.ToUpper(words[1])
 		case option == "q":
-			return true
+			return "QUIET"
+		case option != "" && strings.Trim(option, "v") == "":
+			return "DEBUG"
 		}
 	}
-	return false
+	return ""
 }
 
-// traces tells whether ssh is to trace what it does (ssh(1) -v), which only the
-// ssh program can.
+// quiet tells whether ssh is told to say nothing of itself.
+func (p *pySSH) quiet() bool { return p.logLevel() == "QUIET" || p.logLevel() == "FATAL" }
+
+// traces tells whether ssh is to tell what it does, which only the ssh program can.
 func (p *pySSH) traces() bool {
-	return slices.ContainsFunc(p.SSHOpts, func(o string) bool { return o != "" && strings.Trim(o, "v") == "" })
+	return p.logLevel() == "VERBOSE" || strings.HasPrefix(p.logLevel(), "DEBUG")
 }
 
 // engine is the program of -S with the argument list of the original, or ours.

@@ -117,6 +117,21 @@ func TestPyQuiet(t *testing.T) {
 	}
 }
 
+// What ssh tells of its work only ssh can tell.
+func TestPyTraces(t *testing.T) {
+	for option, want := range map[string]bool{
+		"v": true, "vvv": true, "o LogLevel=VERBOSE": true, "oLogLevel debug2": true, "o LogLevel=INFO": false, "o LogLevel=QUIET": false, "4": false,
+	} {
+		p, _, err := parsePy([]string{"-f", "hosts", "-O", option, "-O", "vv", "true"})
+		if first := p != nil && p.logLevel() != "DEBUG"; err != nil || first && p.traces() != want {
+			t.Errorf("%q: %v, %v", option, err, p)
+		}
+		if p, _, err = parsePy([]string{"-f", "hosts", "-O", option, "true"}); err != nil || p.traces() != want {
+			t.Errorf("%q alone: %v, %v", option, err, p)
+		}
+	}
+}
+
 // liveCase is one case of the contract on real servers.
 type liveCase struct {
 	name string

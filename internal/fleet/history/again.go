@@ -18,7 +18,7 @@ import (
 
 // Again is the last run with those of its hosts that are in sets, such as
 // failed,unreachable. Hosts of which nobody knows whether the command ran are left out
-// unless they are asked for; notes says so.
+// unless they are asked for; notes says so, and that there are none at all.
 func (s *Store) Again(sets string, notes io.Writer) (*Record, []string, error) {
 	last, err := s.last()
 	if err != nil {
@@ -28,11 +28,11 @@ func (s *Store) Again(sets string, notes io.Writer) (*Record, []string, error) {
 	if err != nil {
 		return nil, nil, &fault.Error{Err: err, Hint: "use failed, unreachable, unknown, unfinished, incomplete or not-started, or several with commas", Code: fault.Misuse}
 	}
-	if len(hosts) == 0 {
-		return nil, nil, fault.Usage("there is nothing to repeat", "the last run, %s, has no %s hosts", last.ID, sets)
-	}
 	if left, _ := last.hostsOf("unknown"); len(left) > 0 && !slices.ContainsFunc(left, func(h string) bool { return slices.Contains(hosts, h) }) {
 		fmt.Fprintf(notes, "sshpace: left out, since nobody knows whether the command ran there: %s; --rerun %s,unknown takes them in\n", termsafe.Line(hostset.Fold(left)), sets)
+	}
+	if len(hosts) == 0 {
+		fmt.Fprintf(notes, "sshpace: the last run, %s, has no %s hosts\n", last.ID, sets)
 	}
 	return last, hosts, nil
 }

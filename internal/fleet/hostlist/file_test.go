@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sshpace/internal/fleet/hostset"
 )
 
 // TestReadInputGivesUp: Ctrl-C must work while someone is typing a list.
@@ -16,10 +18,10 @@ func TestReadInputGivesUp(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stopped")
 	time.AfterFunc(10*time.Millisecond, func() { cancel(stop) })
-	if _, err := readInput(ctx, in); !errors.Is(err, stop) {
+	if _, err := readInput(ctx, in, hostset.ReadSets); !errors.Is(err, stop) {
 		t.Errorf("error %v, want %v", err, stop)
 	}
-	if text, err := readInput(t.Context(), strings.NewReader("db1\n")); string(text) != "db1\n" || err != nil {
-		t.Errorf("read %q, %v", text, err)
+	if list, err := readInput(t.Context(), strings.NewReader("db1\n"), hostset.ReadSets); list == nil || err != nil {
+		t.Errorf("read %v, %v", list, err)
 	}
 }

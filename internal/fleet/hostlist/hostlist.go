@@ -24,7 +24,7 @@ type Surroundings struct {
 
 // Selection is what the user says about the hosts.
 type Selection struct {
-	Sets    []string // Stdin: a file there
+	Sets    []string // Stdin: sets, line by line
 	Exclude []string
 	Files   []string
 	Labels  []string
@@ -46,21 +46,24 @@ func (f *Selection) ReadsStdin() bool {
 // Hosts works the selection out.
 func (f *Selection) Hosts(ctx context.Context, from Surroundings) ([]host.Host, error) {
 	sel := hostset.Selection{Labels: f.Labels, Exclude: f.Exclude, Steps: f.Steps, EmptyOK: f.EmptyOK}
-	files := f.Files
-	for _, set := range f.Sets {
-		if set == Stdin {
-			files = append(files, Stdin)
-			continue
-		}
-		sel.Sets = append(sel.Sets, set)
-	}
-	if len(sel.Sets) == 0 && len(files) == 0 {
+	if len(f.Sets) == 0 && len(f.Files) == 0 {
 		return nil, fault.Usage("name them with -w SET or --hosts-file FILE", "no hosts given")
 	}
-	for _, name := range files {
+	for _, name := range f.Files {
 		file, err := ReadFile(ctx, from.Stdin, name)
 		if err != nil {
 			return nil, &fault.Error{Err: err, Hint: "give a readable file to --hosts-file", Code: fault.Misuse}
+		}
+		sel.Files = append(sel.Files, file)
+	}
+	for _, set := range f.Sets {
+		if set != Stdin {
+			sel.Sets = append(sel.Sets, set)
+			continue
+		}
+		file, err := readInput(ctx, from.Stdin, hostset.ReadSets)
+		if err != nil {
+			return nil, &fault.Error{Err: err, Hint: "write one set of hosts a line", Code: fault.Misuse}
 		}
 		sel.Files = append(sel.Files, file)
 	}

@@ -30,6 +30,7 @@ type Sources struct {
 type Opened struct {
 	Groups    hostset.Sources
 	inventory *inventory.Inventory
+	named     []string // sources whose groups name hosts that * matches
 	config    *route.Router
 	hashed    int // names in known_hosts that cannot be listed
 }
@@ -46,7 +47,7 @@ func (f *Sources) Open(ctx context.Context, from Surroundings) (*Opened, error) 
 			return nil, sourceError(err, "--groups")
 		}
 	}
-	files.Into(s.Groups)
+	s.named = files.Into(s.Groups)
 	for _, name := range f.Inventories {
 		if err := s.inventory.Add(name); err != nil {
 			return nil, sourceError(err, "--inventory")
@@ -57,6 +58,9 @@ func (f *Sources) Open(ctx context.Context, from Surroundings) (*Opened, error) 
 	}
 	if f.Command != "" {
 		s.Groups.Also("", inventory.NewCommand(ctx, f.Command))
+	}
+	if s.Groups[""] != nil {
+		s.named = append(s.named, "")
 	}
 	return s, nil
 }
@@ -86,9 +90,21 @@ func sourceError(err error, flag string) error {
 
 // Options are for package hostset.
 func (s *Opened) Options() hostset.Options {
-	return hostset.Options{Groups: s.Groups, Complete: s.inventory.Complete, Known: func() ([]string, error) {
-		return slices.Concat(s.config.HostNames(), s.inventory.Hosts()), nil
-	}}
+	return hostset.Options{Groups: s.Groups, Complete: s.inventory.Complete, Known: s.known}
+}
+
+// known are the names that * and ? select from: those of ssh_config, of inventories, and
+// of all groups of files and --groups-command.
+func (s *Opened) known() ([]string, error) {
+	names := slices.Concat(s.config.HostNames(), s.inventory.Hosts())
+	for _, source := range s.named {
+		members, err := hostset.Members(s.Groups, source)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, members...)
+	}
+	return names, nil
 }
 
 func (s *Opened) knownHosts(ctx context.Context) (names []string, err error) {

@@ -19,6 +19,9 @@ type Groups interface {
 	Names(source string) ([]string, error)
 }
 
+// ByteOrderMark is what editors of Windows put before a text. It means nothing.
+const ByteOrderMark = "\ufeff"
+
 // maxLine bounds a line of a groups or hosts file, in bytes: a list of 100,000
 // names still fits.
 const maxLine = 4 << 20
@@ -225,7 +228,11 @@ func eachLine(r io.Reader, name string, use func(number int, line string) error)
 	number := 0
 	for lines.Scan() {
 		number++
-		line := strings.TrimSpace(lines.Text())
+		line := lines.Text()
+		if number == 1 {
+			line = strings.TrimPrefix(line, ByteOrderMark)
+		}
+		line = strings.TrimSpace(line)
 		if line == "" || line[0] == '#' {
 			continue
 		}

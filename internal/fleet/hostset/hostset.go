@@ -67,6 +67,18 @@ func Expand(text string, opt Options) ([]string, error) {
 	return names, nil
 }
 
+// Members are the hosts of all groups of a source, each once.
+func Members(groups Groups, source string) ([]string, error) {
+	all, err := groups.Names(source)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	if source != "" {
+		source += ":"
+	}
+	return Expand("@"+source+"*", Options{Groups: groups})
+}
+
 // all yields the names of an expression lazily, in the order they were
 // written, each once. An error ends the sequence.
 func all(text string, opt Options) iter.Seq2[string, error] {

@@ -10,9 +10,9 @@ import (
 )
 
 // HostsFile is a list of hosts, one or more a line: `user@host:port`,
-// `ssh://user@host:port` or any set expression. A line `%label` begins a
-// section; `%` alone ends it. # begins a comment, at the start of a line or
-// after a blank.
+// `ssh://user@host:port`, `host:port user` as in pssh's files, or any set
+// expression. A line `%label` begins a section; `%` alone ends it. # begins a
+// comment, at the start of a line or after a blank.
 type HostsFile struct {
 	name    string
 	entries []entry
@@ -26,7 +26,15 @@ type entry struct {
 
 // ReadHosts reads a hosts file; name is used in messages only. The lines are
 // checked when they are used.
-func ReadHosts(r io.Reader, name string) (*HostsFile, error) {
+func ReadHosts(r io.Reader, name string) (*HostsFile, error) { return readLines(r, name, userFirst) }
+
+// ReadSets is ReadHosts where two words are always two sets, as nodeset(1) reads
+// its standard input.
+func ReadSets(r io.Reader, name string) (*HostsFile, error) {
+	return readLines(r, name, func(line string) string { return line })
+}
+
+func readLines(r io.Reader, name string, text func(line string) string) (*HostsFile, error) {
 	f := &HostsFile{name: name}
 	label := ""
 	err := eachLine(r, name, func(number int, line string) error {
@@ -34,10 +42,29 @@ func ReadHosts(r io.Reader, name string) (*HostsFile, error) {
 			label = strings.TrimSpace(rest)
 			return nil
 		}
-		f.entries = append(f.entries, entry{text: stripComment(line), label: label, line: number})
+		f.entries = append(f.entries, entry{text: text(stripComment(line)), label: label, line: number})
 		return nil
 	})
 	return f, err
+}
+
+const (
+	digits     = "0123456789"
+	loginRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-" + digits
+)
+
+// userFirst writes the line `host user` of pssh's files as user@host. Two plain
+// names of which the second has a number, such as `web1 web2`, are two hosts; behind
+// an address or a name with a domain the second is a user all the same.
+func userFirst(line string) string {
+	words := strings.Fields(line)
+	if len(words) != 2 || strings.ContainsAny(words[0], operators+"@*?") || strings.Trim(words[1], loginRunes) != "" {
+		return line
+	}
+	if !strings.ContainsAny(words[0], ".:") && strings.ContainsAny(words[1], digits) {
+		return line
+	}
+	return words[1] + "@" + words[0]
 }
 
 func stripComment(line string) string {

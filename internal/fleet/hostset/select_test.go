@@ -1,6 +1,7 @@
 package hostset
 
 import (
+	"io"
 	"strings"
 	"testing"
 
@@ -127,5 +128,26 @@ func TestSelectionIsCapped(t *testing.T) {
 	}
 	if hosts, err := (Selection{Sets: []string{"a[1-9]", "b"}, Options: opt}).Hosts(); err != nil || len(hosts) != 10 {
 		t.Errorf("%d hosts, %v", len(hosts), err)
+	}
+}
+
+// Lines of pssh's files name a user behind the host; sets of standard input do not.
+func TestUsersBehindHosts(t *testing.T) {
+	const text = "\ufeff198.18.1.99 root\nweb1\tdeploy # why\ndb.example:2222 user7\n10.0.0.1 web2\nr[1-2] ann\n2001:db8::1 root\nweb3 web4\na b c\na.example b.example\njoe@x1 y\nx2,x3 y2\n"
+	for _, test := range []struct {
+		read func(io.Reader, string) (*HostsFile, error)
+		want string
+	}{
+		{ReadHosts, "root@198.18.1.99 deploy@web1 user7@db.example:2222 web2@10.0.0.1 ann@r1 ann@r2 root@2001:db8::1 web3 web4 a b c a.example b.example joe@x1 y x2 x3 y2"},
+		{ReadSets, "198.18.1.99 root web1 deploy db.example:2222 user7 10.0.0.1 web2 r1 r2 ann 2001:db8::1 web3 web4 a b c a.example b.example joe@x1 y x2 x3 y2"},
+	} {
+		f, err := test.read(strings.NewReader(text), "hosts")
+		if err != nil {
+			t.Fatal(err)
+		}
+		hosts, err := Selection{Files: []*HostsFile{f}}.Hosts()
+		if got := texts(hosts); got != test.want || err != nil {
+			t.Errorf("%s, %v\nwant %s", got, err, test.want)
+		}
 	}
 }

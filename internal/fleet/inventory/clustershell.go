@@ -113,25 +113,17 @@ func (d *document) sets(n *yaml.Node) ([]string, error) {
 		return []string{""}, nil
 	case n.Kind == yaml.ScalarNode:
 		return []string{n.Value}, nil
-	case n.Kind != yaml.SequenceNode:
-		return nil, errors.New("want a set such as 'web[1-9]', or a list of sets")
 	}
-	var list []string
-	for _, one := range n.Content {
-		if one = d.follow(one); one.Kind != yaml.ScalarNode {
-			return nil, errors.New("want a list of sets such as 'web[1-9]'")
-		}
-		if d.left--; d.left < 0 {
-			return nil, errBomb
-		}
-		list = append(list, one.Value)
+	list, err := d.list(n)
+	if errors.Is(err, errNoList) {
+		err = errors.New("want a set such as 'web[1-9]', or a list of sets")
 	}
-	return list, nil
+	return list, err
 }
 
-// Into adds the sources to those that answer @group and @source:group. Where
-// only one source has a name, plain @group asks it, too.
-func (f *GroupFiles) Into(s hostset.Sources) {
+// Into adds the sources to those that answer @group and @source:group, and returns
+// their names. Where only one source has a name, plain @group asks it, too.
+func (f *GroupFiles) Into(s hostset.Sources) []string {
 	for name, source := range f.sources {
 		s[name] = source
 		if f.plain == nil && len(f.sources) == 1 || name == "default" {
@@ -141,4 +133,5 @@ func (f *GroupFiles) Into(s hostset.Sources) {
 	if f.plain != nil {
 		s.Also("", f.plain)
 	}
+	return sortedKeys(f.sources)
 }

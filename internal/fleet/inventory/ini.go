@@ -7,9 +7,13 @@ import (
 	"strconv"
 	"strings"
 
+	"sshpace/internal/base/pattern"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/fleet/hostset"
 )
+
+// childLine is a group below another, with a comment behind it or not.
+var childLine = pattern.Lazy(`^([^:\]\s]+)\s*(?:#.*)?$`)
 
 // iniReader reads an inventory in Ansible's INI form, line by line.
 type iniReader struct {
@@ -53,15 +57,18 @@ func (r *iniReader) line(line string, number int) error {
 	}
 	switch r.section {
 	case "children":
-		child, _ := cutComment(line)
-		r.named[child] = number
-		return r.inv.addChild(r.group.name, child)
+		child := childLine().FindStringSubmatch(line)
+		if child == nil {
+			return fmt.Errorf("want the name of a group, not %q", line)
+		}
+		r.named[child[1]] = number
+		return r.inv.addChild(r.group.name, child[1])
 	case "vars":
 		key, text, ok := strings.Cut(line, "=")
 		if !ok {
 			return errors.New("want name=value")
 		}
-		r.group.vars.set(strings.TrimSpace(key), value{text: unquote(strings.TrimSpace(text))})
+		r.group.vars.set(strings.TrimSpace(key), literal(strings.TrimSpace(text)))
 		return nil
 	}
 	return r.hosts(line)
@@ -106,7 +113,7 @@ func (r *iniReader) hosts(line string) error {
 		if !ok {
 			return fmt.Errorf("want name=value behind the host, not %q", word)
 		}
-		known.set(key, value{text: unquote(text)})
+		known.set(key, literal(text))
 	}
 	return r.inv.addHosts(r.group, words[0], known)
 }
@@ -240,20 +247,4 @@ func span(lo, hi, step, limit int, text func(int) string) ([]string, error) {
 		items = append(items, text(i))
 	}
 	return items, nil
-}
-
-// cutComment ends a word at a blank or #.
-func cutComment(line string) (word, rest string) {
-	if end := strings.IndexAny(line, " \t#"); end >= 0 {
-		return line[:end], line[end:]
-	}
-	return line, ""
-}
-
-// unquote takes quotes off a value, which Ansible reads as Python does.
-func unquote(text string) string {
-	if n := len(text); n >= 2 && (text[0] == '"' || text[0] == '\'') && text[n-1] == text[0] {
-		return text[1 : n-1]
-	}
-	return text
 }

@@ -138,9 +138,6 @@ func (v *Inventory) Group(source, name string) ([]string, error) {
 	if name == allGroup {
 		return slices.Clone(v.names), nil
 	}
-	if name == ungrouped {
-		return slices.DeleteFunc(slices.Clone(v.names), v.isGrouped), nil
-	}
 	seen := map[string]bool{}
 	var hosts []string
 	v.collect(name, func(h string) {
@@ -158,7 +155,7 @@ func (v *Inventory) collect(name string, add func(string), visited map[string]bo
 	}
 	visited[name] = true
 	g := v.groups[name]
-	for _, h := range g.hosts {
+	for _, h := range v.members(g) {
 		add(h)
 	}
 	for _, child := range g.children {
@@ -166,9 +163,18 @@ func (v *Inventory) collect(name string, add func(string), visited map[string]bo
 	}
 }
 
-// isGrouped tells whether a host is in a group of its own choice.
-func (v *Inventory) isGrouped(name string) bool {
-	return slices.ContainsFunc(v.hosts[name].groups, func(g string) bool { return g != allGroup && g != ungrouped })
+// members are the hosts of a group itself. In "ungrouped" are those that no other
+// group names but "all", wherever they stand in the files.
+func (v *Inventory) members(g *group) []string {
+	if g.name != ungrouped {
+		return g.hosts
+	}
+	return slices.DeleteFunc(slices.Clone(v.names), func(name string) bool { return len(v.hosts[name].chosen()) > 0 })
+}
+
+// chosen are the groups that say something of a host: neither "all" nor "ungrouped".
+func (m *member) chosen() []string {
+	return slices.DeleteFunc(slices.Clone(m.groups), func(g string) bool { return g == allGroup || g == ungrouped })
 }
 
 // Hosts lists all hosts in the order of the files.

@@ -3,6 +3,7 @@ package inventory
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -231,6 +232,88 @@ func TestSourcesAddUp(t *testing.T) {
 		slices.Sort(wanted)
 		if !slices.Equal(got, wanted) {
 			t.Errorf("%s is %q, want %q", set, got, wanted)
+		}
+	}
+}
+
+// What ansible-inventory --list writes is read as the inventory that it read.
+func TestReadsWhatAnsibleInventoryWrites(t *testing.T) {
+	dir := write(t, map[string]string{
+		"hosts.ini":           "alone ansible_port=2022\n[web]\nw[1:3] ansible_user=deploy\nw4\n[eu:children]\nweb\n[eu:vars]\nansible_host=192.0.2.7\n",
+		"group_vars/web.yml":  "ansible_port: 2222\n",
+		"host_vars/w4/a.json": `{"ansible_user": "ann", "facts": {"a": [1, {"b": null}]}}`,
+	})
+	for name, flags := range map[string][]string{"list.json": nil, "list": {"--export"}} {
+		out, err := exec.Command("ansible-inventory", append(flags, "--list", "-i", filepath.Join(dir, "hosts.ini"))...).Output()
+		if err != nil {
+			t.Fatalf("%v: install the package ansible-core", err)
+		}
+		v, err := load(t, filepath.Join(write(t, map[string]string{name: string(out)}), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for host, want := range map[string]string{"alone": "alone=alone:2022", "w2": "deploy@w2=192.0.2.7:2222", "w4": "ann@w4=192.0.2.7:2222"} {
+			if got := complete(t, v, host); got != want {
+				t.Errorf("%s: %s becomes %s, want %s", name, host, got, want)
+			}
+		}
+		for group, want := range map[string]string{"all": "alone w1 w2 w3 w4", "ungrouped": "alone", "eu": "w1 w2 w3 w4", "web": "w1 w2 w3 w4"} {
+			hosts, err := v.Group("", group)
+			slices.Sort(hosts)
+			if got := strings.Join(hosts, " "); got != want || err != nil {
+				t.Errorf("%s: group %s is %s, %v, want %s", name, group, got, err, want)
+			}
+		}
+	}
+}
+
+// Programs write groups as lists of hosts, too, and names there are no patterns.
+func TestListingsOfPrograms(t *testing.T) {
+	v, err := load(t, filepath.Join(write(t, map[string]string{"x.json": `{"web": ["a", "b"], "eu": {"children": ["web"], "vars": {"ansible_user": "ann"}}, "_meta": {"hostvars": {"a": {"ansible_port": 22}, "nobody": {}}}}`}), "x.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := complete(t, v, "a"), "ann@a=a:22"; got != want || len(v.Hosts()) != 2 {
+		t.Errorf("a becomes %s of %q, want %s", got, v.Hosts(), want)
+	}
+	for _, text := range []string{`{"web": ["a[1:2]"], "_meta": {}}`, `{"web": {"hosts": {"a": 1}}, "_meta": {}}`, `{"web": [["a"]], "_meta": {}}`, `{"a": {"children": ["a"]}, "_meta": {}}`} {
+		if _, err := load(t, filepath.Join(write(t, map[string]string{"x.json": text}), "x.json")); err == nil {
+			t.Errorf("%s is taken", text)
+		}
+	}
+}
+
+// No name of a host or group leads to a file outside of its folder.
+func TestNamesStayInTheirFolders(t *testing.T) {
+	dir := write(t, map[string]string{
+		"site/hosts":          "..\nx/y\n[web/../..]\nw1\n[.]\nw2\n[web/../../group_vars/other]\nw3\n",
+		"site/secret.yml":     "ansible_user: outside\n",
+		"site/host_vars/x/y":  "ansible_user: inside\n",
+		"site/group_vars/all": "ansible_user: all\n",
+		"secret.yml":          "ansible_user: outside\n",
+	})
+	v, err := load(t, filepath.Join(dir, "site/hosts"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"..", "w1", "w2", "w3"} {
+		known, err := v.effective(name)
+		if got := known["ansible_user"].text; err != nil || got != "all" {
+			t.Errorf("%s has the user %q, %v", name, got, err)
+		}
+	}
+}
+
+// A mark that editors of Windows put before a text is no part of a name.
+func TestByteOrderMark(t *testing.T) {
+	for name, text := range map[string]string{"hosts": "\ufeff[web]\nw1\n", "hosts.yml": "\ufeffweb: {hosts: {w1: }}\n", "list.json": "\ufeff" + `{"web": ["w1"], "_meta": {}}`} {
+		v, err := load(t, filepath.Join(write(t, map[string]string{name: text}), name))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if hosts, err := v.Group("", "web"); err != nil || !slices.Equal(hosts, []string{"w1"}) {
+			t.Errorf("%s: %q, %v", name, hosts, err)
 		}
 	}
 }

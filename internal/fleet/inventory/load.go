@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -30,24 +31,42 @@ func (v *Inventory) Add(name string) error {
 	if !info.IsDir() {
 		return v.addFile(os.DirFS(beside), filepath.Base(name), name, info)
 	}
-	entries, err := os.ReadDir(name)
+	return v.addFolder(name, 0)
+}
+
+// addFolder reads all files of a folder and of the folders in it.
+func (v *Inventory) addFolder(name string, depth int) error {
+	if depth > maxNesting {
+		return fmt.Errorf("%s: folders are nested more than %d deep", name, maxNesting)
+	}
+	dir := os.DirFS(name)
+	entries, err := fs.ReadDir(dir, ".")
 	for _, e := range entries {
 		if err != nil || ignored(e.Name()) {
 			continue
 		}
-		if info, err = fs.Stat(os.DirFS(beside), e.Name()); err == nil && !info.IsDir() {
-			err = v.addFile(os.DirFS(beside), e.Name(), filepath.Join(name, e.Name()), info)
+		var info fs.FileInfo
+		switch info, err = fs.Stat(dir, e.Name()); {
+		case err != nil:
+		case info.IsDir():
+			err = v.addFolder(filepath.Join(name, e.Name()), depth+1)
+		default:
+			err = v.addFile(dir, e.Name(), filepath.Join(name, e.Name()), info)
 		}
 	}
 	return err
 }
 
-// ignoredEndings are of files that Ansible passes over in a folder
-// (INVENTORY_IGNORE_EXTS).
-var ignoredEndings = []string{".pyc", ".pyo", ".swp", ".bak", "~", ".rpm", ".md", ".txt", ".rst", ".orig", ".cfg", ".retry", ".ini"}
+// ignoredNames and ignoredEndings are what Ansible passes over in a folder
+// (inventory/manager.py; INVENTORY_IGNORE_EXTS, which since ansible-core 2.19 has no
+// ".ini" any more).
+var (
+	ignoredNames   = []string{"group_vars", "host_vars", "vars_plugins"}
+	ignoredEndings = []string{".pyc", ".pyo", ".swp", ".bak", "~", ".rpm", ".md", ".txt", ".rst", ".orig", ".cfg", ".retry"}
+)
 
 func ignored(name string) bool {
-	return strings.HasPrefix(name, ".") || name == "group_vars" || name == "host_vars" ||
+	return strings.HasPrefix(name, ".") || slices.Contains(ignoredNames, name) ||
 		slices.ContainsFunc(ignoredEndings, func(ending string) bool { return strings.HasSuffix(name, ending) })
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/sys/bounded"
 )
 
@@ -19,8 +20,12 @@ import (
 // is reached are kept.
 type vars map[string]value
 
-// value is the text of a variable, or why it has none that we can read.
-type value struct{ text, problem string }
+// value is the text of a variable, or why it has none that we can read. null is a
+// variable that is as good as not there, as an empty text is not.
+type value struct {
+	text, problem string
+	null          bool
+}
 
 // The variables that mean the same; what stands later wins, as in Ansible's
 // connection plugin "ssh".
@@ -49,13 +54,14 @@ func (v vars) set(name string, val value) {
 // last is the value of the last of the names that has one.
 func (v vars) last(names []string) (string, error) {
 	for _, name := range slices.Backward(names) {
-		val := v[name]
+		val, ok := v[name]
+		if !ok || val.null {
+			continue
+		}
 		if val.problem != "" {
 			return "", fmt.Errorf("%s %s, which only Ansible can read; ansible-inventory --list --yaml writes what it stands for", name, val.problem)
 		}
-		if val.text != "" {
-			return val.text, nil
-		}
+		return val.text, nil
 	}
 	return "", nil
 }
@@ -106,19 +112,25 @@ func (v *Inventory) effective(name string) (vars, error) {
 	for _, g := range groups {
 		maps.Copy(all, v.groups[g].vars)
 	}
-	for _, g := range groups {
-		if err := v.adjacentInto(all, "group_vars", g); err != nil {
-			return nil, err
-		}
+	if err := v.adjacentInto(all, "group_vars", allGroup); err != nil {
+		return nil, err
+	}
+	if err := v.adjacentInto(all, "group_vars", groups[1:]...); err != nil {
+		return nil, err
 	}
 	maps.Copy(all, v.hosts[name].vars)
 	return all, v.adjacentInto(all, "host_vars", name)
 }
 
 // groupsOf lists the groups of a host and those above them, in the order in
-// which their variables are laid over each other: by depth, priority and name.
+// which their variables are laid over each other: by depth, priority and name, "all"
+// first.
 func (v *Inventory) groupsOf(name string) []string {
-	in := v.upwards(append([]string{allGroup}, v.hosts[name].groups...))
+	chosen := v.hosts[name].chosen()
+	if len(chosen) == 0 {
+		chosen = []string{ungrouped}
+	}
+	in := v.upwards(append(chosen, allGroup))
 	v.measureDepths()
 	return slices.SortedFunc(maps.Keys(in), func(a, b string) int {
 		return cmp.Or(cmp.Compare(v.depth[a], v.depth[b]), cmp.Compare(v.groups[a].priority(), v.groups[b].priority()), cmp.Compare(a, b))
@@ -157,22 +169,30 @@ func (g *group) priority() int {
 	return 1
 }
 
-// adjacentInto lays the variables of a folder such as group_vars over those known.
-func (v *Inventory) adjacentInto(known vars, folder, name string) error {
+// adjacentInto lays what a folder such as group_vars has for some names over the
+// variables known, one inventory's after the other's.
+func (v *Inventory) adjacentInto(known vars, folder string, names ...string) error {
 	for _, a := range v.adjacent {
-		found, err := v.adjacentVars(a, path.Join(folder, name))
-		if err != nil {
-			return err
+		for _, name := range names {
+			found, err := v.adjacentVars(a, folder, name)
+			if err != nil {
+				return err
+			}
+			maps.Copy(known, found)
 		}
-		maps.Copy(known, found)
 	}
 	return nil
 }
 
 // adjacentVars reads the first of NAME, NAME.yml, NAME.yaml and NAME.json that
-// there is; a folder holds files that are all read, in order.
-func (v *Inventory) adjacentVars(a adjacentVars, name string) (vars, error) {
-	if known, ok := a.read[name]; ok || !fs.ValidPath(name) {
+// there is; a folder holds files that are all read, in order. A name that leads out
+// of the folder, such as "..", has none.
+func (v *Inventory) adjacentVars(a adjacentVars, folder, name string) (vars, error) {
+	if name == "." || !fs.ValidPath(name) {
+		return nil, nil
+	}
+	name = path.Join(folder, name)
+	if known, ok := a.read[name]; ok {
 		return known, nil
 	}
 	found := vars{}
@@ -193,10 +213,14 @@ func (v *Inventory) adjacentVars(a adjacentVars, name string) (vars, error) {
 func (v *Inventory) varsFolder(dir fs.FS, name string, into vars) error {
 	return fs.WalkDir(dir, name, func(file string, d fs.DirEntry, err error) error {
 		base := path.Base(file)
-		if err != nil || d.IsDir() || strings.HasPrefix(base, ".") || strings.HasSuffix(base, "~") {
+		ending := path.Ext(base)
+		hidden := strings.HasPrefix(base, ".") || strings.HasSuffix(base, "~")
+		switch {
+		case err != nil || file == name:
 			return err
-		}
-		if ending := path.Ext(base); ending != "" && !slices.Contains(yamlEndings, ending) {
+		case d.IsDir() && (hidden || ending != ""):
+			return fs.SkipDir
+		case d.IsDir() || hidden || ending != "" && !slices.Contains(yamlEndings, ending):
 			return nil
 		}
 		return v.varsFile(dir, file, into)
@@ -227,5 +251,5 @@ func readFile(dir fs.FS, name string) (string, error) {
 	}
 	defer f.Close()
 	text, err := bounded.ReadAll(f, name, bounded.Config)
-	return string(text), err
+	return strings.TrimPrefix(string(text), hostset.ByteOrderMark), err
 }

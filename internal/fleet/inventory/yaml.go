@@ -16,6 +16,7 @@ var (
 	errVault  = errors.New("the file is encrypted with ansible-vault")
 	errPlugin = errors.New("the file configures an inventory plugin of Ansible's")
 	errBomb   = errors.New("aliases make more than a million entries of the file")
+	errNoList = errors.New("want a list of names")
 )
 
 const (
@@ -108,11 +109,31 @@ func (d *document) merge(n *yaml.Node) ([]entry, error) {
 	return list, nil
 }
 
+// list is the texts of a list; nothing is an empty one.
+func (d *document) list(n *yaml.Node) (texts []string, err error) {
+	if n = d.follow(n); isNull(n) {
+		return nil, nil
+	}
+	if n.Kind != yaml.SequenceNode {
+		return nil, errNoList
+	}
+	for _, one := range n.Content {
+		if one = d.follow(one); one.Kind != yaml.ScalarNode {
+			return nil, errNoList
+		}
+		if d.left--; d.left < 0 {
+			return nil, errBomb
+		}
+		texts = append(texts, one.Value)
+	}
+	return texts, nil
+}
+
 // valueOf is the value of a variable.
 func (d *document) valueOf(n *yaml.Node) value {
 	switch n = d.follow(n); {
 	case isNull(n):
-		return value{}
+		return value{null: true}
 	case n.Tag == "!vault":
 		return value{problem: "is encrypted with ansible-vault"}
 	case n.Kind != yaml.ScalarNode:
@@ -161,6 +182,9 @@ func (v *Inventory) addGroups(d *document, root *yaml.Node) error {
 	list, err := d.entries(root)
 	if err != nil {
 		return err
+	}
+	if slices.ContainsFunc(list, func(e entry) bool { return e.key == hostVars }) {
+		return v.addListing(d, list)
 	}
 	for _, e := range list {
 		if e.key == "plugin" && e.value != nil && e.value.Kind == yaml.ScalarNode {

@@ -23,6 +23,8 @@ type dialog struct {
 	close   chan struct{} // closed when there is none
 
 	mu      sync.Mutex
+	secret  []byte // the password that was given
+	clean   [2]redactor
 	held    []byte // of standard error, what may be a part of a word
 	last    []byte // the end of what was said before the command began
 	prompts int
@@ -37,13 +39,39 @@ func newDialog(input fleet.Input) *dialog {
 	}
 }
 
-// filter takes sudo's words out of what a host sends.
+// give answers the prompt. A host may send the password back, and a terminal does.
+func (d *dialog) give(password string) {
+	d.mu.Lock()
+	d.secret = []byte(password)
+	d.mu.Unlock()
+	d.answer <- password
+}
+
+// filter takes sudo's words and the password out of what a host sends.
 func (d *dialog) filter(s fleet.Stream, data []byte) []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if s != fleet.Stderr || d.running {
-		return data
+	if s == fleet.Stderr && !d.running {
+		data = d.listen(data)
 	}
+	out := d.clean[s].take(data, d.concealed())
+	if s == fleet.Stderr && !d.running {
+		d.last = append(d.last, out...)
+		d.last = d.last[max(0, len(d.last)-200):]
+	}
+	return out
+}
+
+// concealed is what must not be shown. mu is held.
+func (d *dialog) concealed() []byte {
+	if d.running && len(d.secret) < leastLater {
+		return nil
+	}
+	return d.secret
+}
+
+// listen takes sudo's words out of standard error. mu is held.
+func (d *dialog) listen(data []byte) []byte {
 	d.held = append(d.held, data...)
 	var out []byte
 	for {
@@ -65,8 +93,6 @@ func (d *dialog) filter(s fleet.Stream, data []byte) []byte {
 	keep := min(len(d.held), len(d.prompt)-1)
 	out = append(out, d.held[:len(d.held)-keep]...)
 	d.held = append([]byte(nil), d.held[len(d.held)-keep:]...)
-	d.last = append(d.last, out...)
-	d.last = d.last[max(0, len(d.last)-200):]
 	return out
 }
 
@@ -98,11 +124,14 @@ func (d *dialog) hangUp() {
 	}
 }
 
-// rest is what was held when the host ended.
-func (d *dialog) rest() []byte {
+// rest is what was held of a stream when the host ended.
+func (d *dialog) rest(s fleet.Stream) []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	rest := d.held
+	if s != fleet.Stderr {
+		return d.clean[s].rest()
+	}
+	rest := append(d.clean[s].take(d.held, d.concealed()), d.clean[s].rest()...)
 	d.last, d.held = append(d.last, rest...), nil
 	return rest
 }

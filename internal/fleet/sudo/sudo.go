@@ -61,8 +61,10 @@ func (e *Executor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, 
 	cause := context.Cause(ctx)
 	end(nil)
 	a.Through(nil)
-	if rest := d.rest(); len(rest) > 0 {
-		a.Output(fleet.Stderr, rest) // whose error the run knows
+	for _, s := range []fleet.Stream{fleet.Stdout, fleet.Stderr} {
+		if rest := d.rest(s); len(rest) > 0 {
+			a.Output(s, rest) // whose error the run knows
+		}
 	}
 	return e.judge(o, d, cause)
 }
@@ -103,7 +105,7 @@ func (e *Executor) talk(ctx context.Context, name string, d *dialog, a *fleet.At
 		return
 	}
 	offered = true
-	d.answer <- e.Password.text
+	d.give(e.Password.Text())
 	patience := time.NewTimer(e.patience())
 	defer patience.Stop()
 	select {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -225,6 +226,63 @@ func TestCheckUser(t *testing.T) {
 	for name, good := range map[string]bool{"": true, "root": true, "#0": true, "a.b-c$": true, "-i": false, "a b": false, "$(x)": false, "a'": false} {
 		if err := sudo.CheckUser(name); (err == nil) != good {
 			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+// echoing is a host whose sudo sends the password back, on both streams and in pieces.
+type echoing struct{ starts bool }
+
+func (echoing) FDs() int { return 1 }
+
+func (x echoing) Execute(_ context.Context, _ host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+	a.Reached(fleet.PhaseExec)
+	in := cmd.Input.Reader()
+	defer in.Close()
+	var got []byte
+	read := func(until func() bool) {
+		for buf := make([]byte, 4096); !until(); {
+			n, err := in.Read(buf)
+			if got = append(got, buf[:n]...); err != nil {
+				return
+			}
+		}
+	}
+	words := regexp.MustCompile(`sshpace-[A-Z0-9]{26}`)
+	read(func() bool { return len(words.FindAll(got, -1)) == 2 })
+	told := words.FindAll(got, -1)
+	a.Output(fleet.Stderr, told[0])
+	got = nil
+	read(func() bool { return bytes.HasSuffix(got, []byte("\n")) })
+	if x.starts {
+		a.Output(fleet.Stderr, told[1])
+	}
+	echo := append([]byte("you said "), got...)
+	for i := range echo {
+		a.Output(fleet.Stdout, echo[i:i+1])
+		a.Output(fleet.Stderr, echo[i:i+1])
+	}
+	a.Output(fleet.Stdout, []byte(secret[:4])) // and no more
+	return fleet.Outcome{Ran: fleet.RanYes, Exit: 1}
+}
+
+// TestEchoedPassword is shown nowhere, before the command begins or after that.
+func TestEchoedPassword(t *testing.T) {
+	for _, test := range []struct {
+		password, shown string
+		starts          bool
+	}{{secret, "********", false}, {secret, "********", true}, {"pw1", "********", false}, {"pw1", "pw1", true}} {
+		ex := &sudo.Executor{Executor: echoing{test.starts}, Password: sudo.NewPassword(test.password), Patience: 5 * time.Second}
+		got := &seen{}
+		if _, err := fleet.Run(t.Context(), fleet.Params{}, []host.Host{{Name: "h"}}, fleet.Command{Line: "true"}, ex, got); err != nil {
+			t.Fatal(err)
+		}
+		want := "you said " + test.shown + "\n"
+		if got.out[0].String() != want+secret[:4] || got.out[1].String() != want {
+			t.Errorf("%+v: %q and %q, want %q", test, got.out[0].String(), got.out[1].String(), want)
+		}
+		if r := got.results[0]; test.shown == "********" && strings.Contains(r.Err, test.password) {
+			t.Errorf("%+v: %s", test, r.Err)
 		}
 	}
 }

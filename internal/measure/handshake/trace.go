@@ -293,7 +293,25 @@ func (l *Login) reason() string {
 			said = append(said, e.Text)
 		}
 	}
+	if l.greeted() {
+		return sshlog.LastWords(said)
+	}
 	return cmp.Or(sshlog.LastWords(said), l.said)
+}
+
+// greeted tells whether standard error may have the server's greeting (Banner) and cannot
+// have what the command said.
+func (l *Login) greeted() bool {
+	serving := false
+	for _, line := range l.Lines {
+		switch sshlog.Read(line.Text).Kind {
+		case sshlog.AuthStarted:
+			serving = true
+		case sshlog.LoggedIn:
+			return false
+		}
+	}
+	return serving
 }
 
 // lastLine keeps the last line of what is written to it that is no hint of ours.

@@ -116,7 +116,7 @@ func handshakeError(ctx context.Context, t *Target, c *conn, err error) *Error {
 	case c.turnedAway() && ended(err):
 		return &Error{Class: fleet.Throttled, SlowDown: true, Err: err,
 			Text: "kex_exchange_identification: " + endText(err) + " (" + peer + " turned the connection away)",
-			Hint: "the server limits logins (MaxStartups, PerSourcePenalties); try a smaller -f"}
+			Hint: "the server may limit logins (MaxStartups, PerSourcePenalties); try a smaller -f"}
 	}
 	return protocolError(c, peer, err)
 }

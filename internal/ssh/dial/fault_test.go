@@ -42,7 +42,7 @@ func TestLoginFaults(t *testing.T) {
 		{name: "address of the other family", edit: func(x *dial.Target) { x.Family = dial.IPv6 },
 			class: fleet.NameFailed, phase: fleet.PhaseDNS, text: "Could not resolve hostname 127.0.1.1: Address family for hostname not supported"},
 		{name: "reset before banner", server: &sshtest.Server{Raw: reset},
-			class: fleet.Throttled, phase: fleet.PhaseKex, text: "kex_exchange_identification: ", again: true},
+			class: fleet.Throttled, phase: fleet.PhaseKex, text: "kex_exchange_identification: ", again: true, hint: "may limit logins"},
 		{name: "close before banner", server: &sshtest.Server{Raw: func(net.Conn) {}},
 			class: fleet.Throttled, phase: fleet.PhaseKex, text: "kex_exchange_identification: ", again: true},
 		{name: "MaxStartups text", server: &sshtest.Server{Raw: say("Exceeded MaxStartups\r\n")},

@@ -8,12 +8,14 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/sshlog"
 )
 
 // dialCommand connects through a ProxyCommand: what the user's shell runs is
@@ -27,7 +29,7 @@ func dialCommand(t *Target) (net.Conn, error) {
 	// as ssh does (sshconnect.c, expand_proxy_command).
 	cmd := exec.Command(shell, "-c", "exec "+t.ProxyCommand)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	c := &proxyConn{cmd: cmd, name: t.HostName}
+	c := &proxyConn{cmd: cmd, name: t.HostName, command: t.ProxyCommand}
 	cmd.Stderr = &c.said
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -57,6 +59,8 @@ type proxyConn struct {
 	name string
 	said lastWords
 	once sync.Once
+
+	command string
 }
 
 func (c *proxyConn) Read(p []byte) (int, error)  { return c.out.Read(p) }
@@ -101,18 +105,17 @@ func (w *lastWords) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// line is the last line, without what could harm a message.
-func (w *lastWords) line() string {
+// lines are the last lines, without what could harm a message.
+func (w *lastWords) lines() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	text := bytes.TrimSpace(w.b)
-	text = text[bytes.LastIndexByte(text, '\n')+1:]
-	return strings.Map(func(r rune) rune {
-		if r < 0x20 || r == 0x7f || r == 0xfffd {
+	text := strings.Map(func(r rune) rune {
+		if r != '\n' && r < 0x20 || r == 0x7f || r == 0xfffd {
 			return -1
 		}
 		return r
-	}, string(text))
+	}, string(bytes.TrimSpace(w.b)))
+	return slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool { return line == "" })
 }
 
 // explainProxy adds to err what the ProxyCommand said, if that ended the login.
@@ -122,9 +125,13 @@ func explainProxy(ctx context.Context, raw net.Conn, e *Error) *Error {
 		return e
 	}
 	c.Close() // waits, so that all was said
-	said := c.said.line()
-	if said == "" {
+	lines := c.said.lines()
+	said := sshlog.ProxyReason(c.command, lines)
+	switch {
+	case len(lines) == 0:
 		said = "it ended without a word"
+	case said == "":
+		return e // a jump host greeted us, and the host behind it hung up
 	}
 	return &Error{Class: fleet.Lost, Text: "ProxyCommand for " + c.name + ": " + said, Err: e.Err,
 		Hint: "run the ProxyCommand by hand to see what is wrong"}

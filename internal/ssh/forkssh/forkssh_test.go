@@ -309,6 +309,33 @@ func TestStderrOfTheWay(t *testing.T) {
 	}
 }
 
+// TestGreetingIsNoReason: what a jump host greets with is not why the connection behind
+// it was closed; what its ssh says is.
+func TestGreetingIsNoReason(t *testing.T) {
+	banner := filepath.Join(t.TempDir(), "banner")
+	if err := os.WriteFile(banner, []byte("BANNER OF THE WAY\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := sshtest.StartSshd(t, "Banner "+banner)
+	hangs := (&sshtest.Server{Raw: func(net.Conn) {}}).Start(t)
+	file := filepath.Join(t.TempDir(), "config")
+	config := fmt.Sprintf("Host 127.0.3.8\nPort %d\nHost 127.0.3.7\nPort 1\nHost *\nUserKnownHostsFile %s\nIdentityFile %s\nPort %d\nUser %s\nIdentityAgent none\nHostName 127.0.0.1\n",
+		hangs.Port(), filepath.Join(t.TempDir(), "known_hosts"), s.Key, s.Port, s.User)
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	way := forkssh.Route{AcceptNew: true, Jumps: []openssh.Jump{{Host: "127.0.3.9", AcceptNew: true}}}
+	for name, want := range map[string]struct {
+		class fleet.Class
+		says  string
+	}{"127.0.3.8": {fleet.Throttled, "Connection closed by"}, "127.0.3.7": {fleet.Refused, "stdio forwarding failed"}} {
+		r := runOn(t, fleet.Params{}, forkssh.Options{Args: []string{"-F", file}}, way, host.Host{Name: name}, fleet.Command{Line: "true"}, &collect{})
+		if r.Class != want.class || !strings.Contains(r.Err, want.says) || strings.Contains(r.Err, "BANNER") {
+			t.Errorf("%s: class %v, %q; want %v, %q", name, r.Class, r.Err, want.class, want.says)
+		}
+	}
+}
+
 // TestConnectTimeout: all up to the start of the command is bounded, and what was
 // not reached is said.
 func TestConnectTimeout(t *testing.T) {

@@ -31,10 +31,10 @@ type log struct {
 	accepted bool   // and the server starts it
 	loggedIn bool
 	other    bool     // the peer sent a line that is neither SSH's nor sshd's
-	proxy    bool     // a proxy command was started
+	proxy    string   // command that was started as a proxy
 	shared   bool     // the session is one of a ControlMaster
 	master   bool     // a ControlPersist master stays behind
-	before   []byte   // the last line that came on standard error before the command was sent
+	before   []string // the last lines that came on standard error before the command was sent
 	messages []string // of ssh to its user
 	addr     string
 }
@@ -158,9 +158,12 @@ func (l *log) theirs(text []byte) bool {
 	if l.sent || l.shared {
 		return true
 	}
-	if line := lastLine(text); len(line) > 0 {
-		l.before = bytes.Clone(line[:min(len(line), maxLine)])
+	for line := range bytes.Lines(text) {
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			l.before = append(l.before, string(line[:min(len(line), maxLine)]))
+		}
 	}
+	l.before = l.before[max(0, len(l.before)-maxMessages):]
 	return false
 }
 
@@ -183,6 +186,8 @@ func (l *log) line(s string) {
 		}
 	case sshlog.Connecting:
 		l.address(e.Text)
+	case sshlog.Proxy:
+		l.proxy = e.Text
 	case sshlog.ServerVersion:
 		l.attempt.Alive()
 	case sshlog.PreBanner: // sshd itself sends a line when it turns a connection away
@@ -207,8 +212,6 @@ func (l *log) note(kind sshlog.Kind) {
 	case sshlog.CommandAccepted:
 		l.accepted = true
 		l.started()
-	case sshlog.Proxy:
-		l.proxy = true
 	case sshlog.MasterStays:
 		l.master = true
 	case sshlog.ExitStatus:

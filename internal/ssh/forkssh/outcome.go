@@ -13,7 +13,7 @@ import (
 	"sshpace/internal/ssh/sshlog"
 )
 
-const manyLogins = "the server limits logins (MaxStartups, PerSourcePenalties); try a smaller -f"
+const manyLogins = "the server may limit logins (MaxStartups, PerSourcePenalties); try a smaller -f"
 
 // failures are what the causes mean to a run; without a line: the connection was
 // lost.
@@ -86,7 +86,7 @@ func (l *log) causes() []string {
 		return strings.HasPrefix(s, "kex_exchange_identification: Connection closed by") || strings.HasSuffix(s, " UNKNOWN port 65535") ||
 			strings.HasSuffix(s, " UNKNOWN port 65535: Broken pipe")
 	})
-	if l.proxy && len(causes) > 0 {
+	if l.proxy != "" && len(causes) > 0 {
 		return causes
 	}
 	return l.messages
@@ -120,9 +120,9 @@ func (l *log) failure(o *fleet.Outcome) {
 			o.Class = fleet.AuthFailed
 		}
 	}
-	if o.Class == fleet.Throttled && l.proxy && len(l.before) > 0 {
+	if why := sshlog.ProxyReason(l.proxy, l.before); o.Class == fleet.Throttled && l.proxy != "" && why != "" {
 		o.Class, o.Hint = fleet.Lost, "run the ProxyCommand by hand to see what is wrong"
-		o.Err += "; the way there said: " + termsafe.Line(string(l.before))
+		o.Err += "; the way there said: " + termsafe.Line(why)
 	}
 	o.SlowDown = o.Class == fleet.Throttled && o.Ran == fleet.RanNo
 }

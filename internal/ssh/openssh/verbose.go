@@ -210,13 +210,16 @@ var outcomes = map[sshlog.Cause]record.Outcome{
 func OutcomeOf(c sshlog.Cause) record.Outcome { return cmp.Or(outcomes[c], record.Broken) }
 
 // Failure classifies why an ssh failed, from its debug log and what it wrote to
-// standard error, and quotes the line that says it. After the login standard
-// error is the remote side's to write, and proves nothing.
+// standard error, and quotes the line that says it. Until a login is possible standard
+// error has what a jump host's ssh says, then the server's greeting (Banner), and after
+// the login what the remote side writes: neither proves anything.
 func Failure(n Negotiation, stderr string) (record.Outcome, string) {
 	lines := slices.Clone(n.Complaints)
-	if said := complaints(stderr); !n.LoggedIn {
+	said := complaints(stderr)
+	switch {
+	case !n.Serving && !n.LoggedIn:
 		lines = append(lines, said...)
-	} else if len(lines) == 0 && len(said) > 0 {
+	case n.LoggedIn && len(lines) == 0 && len(said) > 0:
 		return record.Broken, said[len(said)-1]
 	}
 	cause, line := sshlog.CauseOf(lines)
@@ -236,13 +239,27 @@ func Failure(n Negotiation, stderr string) (record.Outcome, string) {
 }
 
 // complaints are the lines of standard error without the debug output that the
-// ssh of a jump host writes there.
+// ssh of a jump host writes there, and without the greeting of that host, which stands
+// between its service and the login: of the lines there only the last can be ssh's.
 func complaints(stderr string) []string {
 	var lines []string
+	greeted := -1 // lines before a greeting; none is expected
+	ungreeted := func(last int) {
+		if greeted >= 0 {
+			lines = append(lines[:greeted], lines[max(greeted, len(lines)-last):]...)
+		}
+		greeted = -1
+	}
 	for line := range strings.Lines(stderr) {
-		if e := sshlog.Read(line); e.Kind == sshlog.Message {
+		switch e := sshlog.Read(line); e.Kind {
+		case sshlog.Message:
 			lines = append(lines, e.Text)
+		case sshlog.AuthStarted:
+			greeted = len(lines)
+		case sshlog.LoggedIn:
+			ungreeted(0)
 		}
 	}
+	ungreeted(1)
 	return lines
 }

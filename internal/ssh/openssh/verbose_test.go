@@ -198,6 +198,7 @@ func TestFailureOfRealLogs(t *testing.T) {
 
 func TestFailure(t *testing.T) {
 	const banner = "debug1: Remote protocol version 2.0, remote software version X\n"
+	const serving = "debug1: SSH2_MSG_SERVICE_ACCEPT received\n"
 	const login = banner + "Authenticated to x ([::1]:22).\n"
 	for name, tt := range map[string]struct {
 		log, stderr string
@@ -221,6 +222,10 @@ func TestFailure(t *testing.T) {
 		"last word":                    {banner + "one\ntwo\n", "", record.Broken, "two"},
 		"the remote's words":           {login + "Connection closed by x\n", "Permission denied (publickey)\n", record.Broken, "Connection closed"},
 		"the remote's words only":      {login, "me: Permission denied (publickey)\n", record.Broken, "Permission denied"},
+		"the server's greeting":        {banner + serving + "Connection reset by x port 22\n", "Permission denied (publickey). Host key verification failed.\n", record.Broken, "Connection reset by x"},
+		"the server's greeting only":   {banner + serving, "Connection refused\n", record.Broken, "ssh ended without a word"},
+		"the jump host's greeting":     {"", serving + "REMOTE HOST IDENTIFICATION HAS CHANGED\nwelcome\nme@gate: Permission denied (publickey).\n", record.Denied, "me@gate"},
+		"a jump host that let us in":   {"kex_exchange_identification: Connection closed by remote host\n", serving + "Connection refused\nAuthenticated to gate ([::1]:22).\n", record.Refused, "kex_exchange"},
 		"jump host prohibits":          {"", "channel 0: open failed: administratively prohibited: open failed\nstdio forwarding failed\n", record.Refused, "administratively"},
 		"the built-in client, denied":  {banner + "ssh: handshake failed: ssh: unable to authenticate, attempted methods [none publickey]\n", "", record.Denied, "unable"},
 		"the built-in client, key":     {"ssh: handshake failed: ssh: host key mismatch\n", "", record.HostKey, "mismatch"},

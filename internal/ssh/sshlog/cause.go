@@ -1,6 +1,10 @@
 package sshlog
 
-import "strings"
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
 
 // Cause is why ssh gave up.
 type Cause uint8
@@ -90,6 +94,20 @@ func CauseOf(messages []string) (cause Cause, message string) {
 		}
 	}
 	return Unknown, ""
+}
+
+// ProxyReason is why a ProxyCommand ended, from what it wrote to standard error: its last
+// line. Of an ssh it is the last line that has a cause, since what else it writes may be
+// the greeting of a jump host (Banner).
+func ProxyReason(command string, said []string) string {
+	program, _, _ := strings.Cut(strings.TrimPrefix(command, "exec "), " ")
+	greets := filepath.Base(strings.Trim(program, `'"`)) == "ssh"
+	for _, line := range slices.Backward(said) {
+		if cause, _ := CauseOf([]string{line}); cause != Unknown || !greets {
+			return line
+		}
+	}
+	return ""
 }
 
 // LastWords is the last of ssh's messages, or the one that says why it gave up where the

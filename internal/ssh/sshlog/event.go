@@ -111,6 +111,8 @@ func event(kind Kind, rest string) Event {
 	case ServerVersion:
 		_, rest, _ = strings.Cut(rest, "remote software version ")
 		rest = strings.TrimSpace(rest)
+	case Proxy:
+		_, rest, _ = strings.Cut(rest, "exec ")
 	case WrongKey:
 		_, place, ok := strings.Cut(rest, " key in ")
 		if !ok {

@@ -112,3 +112,21 @@ func TestLastWords(t *testing.T) {
 		}
 	}
 }
+
+// What a jump host greets with is no reason.
+func TestProxyReason(t *testing.T) {
+	greeted := []string{"ssh: connect to host x port 22: Connection refused", "BANNER"}
+	for command, want := range map[string]string{
+		"ssh -W x:22 gate": greeted[0], "exec '/usr/bin/ssh' -W x:22 gate": greeted[0], "nc x 22": "BANNER", "sshuttle x": "BANNER",
+	} {
+		if got := ProxyReason(command, greeted); got != want {
+			t.Errorf("%s: %q, want %q", command, got, want)
+		}
+		if got := ProxyReason(command, nil); got != "" {
+			t.Errorf("%s: %q of nothing", command, got)
+		}
+	}
+	if got := ProxyReason("ssh -W x:22 gate", greeted[1:]); got != "" {
+		t.Errorf("a greeting is a reason: %q", got)
+	}
+}

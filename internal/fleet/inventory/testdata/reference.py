@@ -1,6 +1,10 @@
 """Answers for each inventory path of stdin what Ansible makes of it, as one line of JSON."""
 import json
+import os
 import sys
+
+# As since ansible-core 2.19, whichever is installed: files *.ini of a folder are read.
+os.environ["ANSIBLE_INVENTORY_IGNORE"] = ".pyc,.pyo,.swp,.bak,~,.rpm,.md,.txt,.rst,.orig,.cfg,.retry"
 
 from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader

@@ -69,7 +69,7 @@ func (s *splitter) writeInto(ctx context.Context, dir string, files []hostFile) 
 
 // newFileWriter looks at what is in the directory already.
 func (s *splitter) newFileWriter(folder perhost.Folder) (fileWriter, error) {
-	w := fileWriter{folder: folder, force: s.options.Force, result: &s.result, present: make(map[string]bool)}
+	w := fileWriter{folder: folder, force: s.options.Force, result: &s.result, present: make(map[string]bool), written: s.written}
 	entries, err := fs.ReadDir(folder.FS(), ".")
 	for _, e := range entries {
 		w.present[e.Name()] = true
@@ -86,6 +86,7 @@ func (s *splitter) newFileWriter(folder perhost.Folder) (fileWriter, error) {
 type fileWriter struct {
 	folder  perhost.Folder
 	present map[string]bool // what the directory held at first
+	written map[string]bool // what this call has made or found as it should be
 	sources []os.FileInfo   // files that must not be replaced
 	force   bool
 	result  *Result
@@ -94,6 +95,8 @@ type fileWriter struct {
 // put makes the file hold text. It leaves alone what is right already, and
 // without force what differs.
 func (w fileWriter) put(name, text string) error {
+	again := w.written[name]
+	w.written[name] = true
 	if !w.present[name] {
 		w.result.Written++
 		return w.folder.Write(name, text)
@@ -105,11 +108,17 @@ func (w fileWriter) put(name, text string) error {
 	case slices.ContainsFunc(w.sources, func(src os.FileInfo) bool { return os.SameFile(src, info) }):
 		return fmt.Errorf("%s is a file to split, not one to write; name another directory", filepath.Join(w.folder.Path(), name))
 	}
-	if w.same(name, info, text) {
+	same := w.same(name, info, text)
+	switch {
+	case again && same:
+		return nil
+	case again:
+		return w.folder.Replace(name, text)
+	case same:
 		w.result.Unchanged++
 		return nil
-	}
-	if !w.force {
+	case !w.force:
+		w.written[name] = false
 		w.result.Kept = append(w.result.Kept, name)
 		return nil
 	}

@@ -4,7 +4,7 @@ package split
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"iter"
 	"maps"
 	"net/netip"
 	"runtime"
@@ -36,8 +36,9 @@ type Options struct {
 	// gets a key that was not recorded for it.
 	Resolve func(ctx context.Context, host string) ([]string, error)
 
-	// Progress, if set, is called after every file.
-	Progress func(done, total int)
+	// Progress, if set, is called after every file, and Looking now and then while
+	// addresses are looked up.
+	Progress, Looking func(done, total int)
 
 	// Force replaces host files that exist and differ. Otherwise they are kept:
 	// they may hold keys that ssh has learned since the last split.
@@ -56,7 +57,7 @@ type Result struct {
 	Kept       []string `json:"kept"`       // files that differ and were kept
 	Missing    []string `json:"missing"`    // named hosts without a line
 	Unsafe     []string `json:"unsafe"`     // names that cannot be the name of a file, and why
-	Unresolved []string `json:"unresolved"` // hosts without an address, and why
+	Unresolved []string `json:"unresolved"` // hosts whose addresses are not known, and why
 	Patterns   int      `json:"patterns"`   // lines in PatternsFile
 	Unmatched  int      `json:"unmatched"`  // host key lines that are in no host file
 	Unreadable int      `json:"unreadable"` // lines that ssh cannot read either
@@ -69,19 +70,36 @@ type Result struct {
 // (clientloop.c:hostspec_is_complex), and without hashing, since the name of the
 // file tells the host anyway. The source files are only read.
 //
-// Files are replaced atomically but not flushed to the disk one by one: after a
-// power failure run it again.
+// The files of the hosts are complete before the first address is looked up; those of
+// addresses follow. Files are replaced atomically but not flushed to the disk one by
+// one: after a power failure run it again.
 func Files(ctx context.Context, x *index.Index, dir string, o Options) (Result, error) {
-	s := &splitter{x: x, tables: x.Tables(), options: o, result: Result{Dir: dir}, ports: make(map[string][]string)}
+	s := &splitter{x: x, tables: x.Tables(), options: o, result: Result{Dir: dir}, ports: make(map[string][]string), written: make(map[string]bool)}
 	s.result.Kept, s.result.Missing, s.result.Unsafe, s.result.Unresolved = []string{}, []string{}, []string{}, []string{}
 	s.collectPorts()
 	s.collectBad()
-	targets := s.targets(ctx)
+	targets := s.targets()
+	err := s.put(ctx, dir, targets)
+	if err == nil && o.Resolve != nil {
+		if more := s.addressTargets(ctx, targets); len(more) > 0 || ctx.Err() != nil {
+			err = s.put(ctx, dir, more)
+		}
+	}
+	for _, names := range []*[]string{&s.result.Kept, &s.result.Missing, &s.result.Unsafe, &s.result.Unresolved} {
+		slices.Sort(*names)
+		*names = slices.Compact(*names) // an address may come in both rounds
+	}
+	s.count()
+	return s.result, err
+}
+
+// put writes the files of some targets.
+func (s *splitter) put(ctx context.Context, dir string, targets map[string][]string) error {
 	s.warm(ctx, slices.Concat(slices.Collect(maps.Values(targets))...))
 	if err := ctx.Err(); err != nil {
-		return s.result, err
+		return err
 	}
-	return s.result, s.write(ctx, dir, targets)
+	return s.write(ctx, dir, targets)
 }
 
 // splitter is the work of one call of Files.
@@ -93,6 +111,7 @@ type splitter struct {
 	result  Result
 	bad     []map[int]bool   // per table, the numbers of the lines that cannot be read
 	used    []map[int32]bool // per table, the lines that went into a host file
+	written map[string]bool  // names of files that are as this call made or found them
 }
 
 // collectPorts finds the names of every host, since the file of a host serves
@@ -122,7 +141,7 @@ func (s *splitter) collectBad() {
 }
 
 // targets maps the name of each file to the names to look up for it.
-func (s *splitter) targets(ctx context.Context) map[string][]string {
+func (s *splitter) targets() map[string][]string {
 	targets := make(map[string][]string)
 	if s.options.Hosts == nil {
 		for host := range s.ports {
@@ -132,8 +151,6 @@ func (s *splitter) targets(ctx context.Context) map[string][]string {
 	for _, h := range s.options.Hosts {
 		s.addTarget(targets, wildcard.Lower(h.Name), int(h.Port))
 	}
-	s.addAddresses(ctx, targets)
-	slices.Sort(s.result.Unsafe)
 	return targets
 }
 
@@ -164,12 +181,9 @@ func sortNames(names []string) []string {
 	return slices.Compact(names)
 }
 
-// addAddresses makes targets of the addresses that the files know, with the
-// ports of their hosts.
-func (s *splitter) addAddresses(ctx context.Context, targets map[string][]string) {
-	if s.options.Resolve == nil {
-		return
-	}
+// addressTargets are the addresses of targets that the files know, with the ports of
+// their hosts.
+func (s *splitter) addressTargets(ctx context.Context, targets map[string][]string) map[string][]string {
 	type candidate struct {
 		name    string // as it would stand in a file
 		address string
@@ -188,40 +202,23 @@ func (s *splitter) addAddresses(ctx context.Context, targets map[string][]string
 		}
 	}
 	s.warm(ctx, names)
+	found := make(map[string][]string)
 	for _, c := range candidates {
 		if s.knows(c.name) {
-			s.addTarget(targets, c.address, c.port)
+			if found[c.address] == nil {
+				found[c.address] = slices.Clone(targets[c.address])
+			}
+			s.addTarget(found, c.address, c.port)
 		}
 	}
+	maps.DeleteFunc(found, func(address string, names []string) bool { return slices.Equal(names, targets[address]) })
+	return found
 }
 
 // isAddress reports whether host is an IP address, with or without a zone.
 func isAddress(host string) bool {
 	_, err := netip.ParseAddr(host)
 	return err == nil
-}
-
-// resolved is what the resolver said of one host.
-type resolved struct {
-	host      string
-	addresses []string
-}
-
-// resolve asks for all hosts, a few at a time, and notes the failures.
-func (s *splitter) resolve(ctx context.Context, hosts []string) []resolved {
-	const atOnce = 32
-	answers := make([]resolved, len(hosts))
-	failures := make([]error, len(hosts))
-	parallel.Do(atOnce, len(hosts), func(i int) {
-		answers[i].host = hosts[i]
-		answers[i].addresses, failures[i] = s.options.Resolve(ctx, hosts[i])
-	})
-	for i, err := range failures {
-		if err != nil {
-			s.result.Unresolved = append(s.result.Unresolved, fmt.Sprintf("%s: %v", hosts[i], err))
-		}
-	}
-	return answers
 }
 
 // warm tries the hashed lines of all files for names.
@@ -305,23 +302,44 @@ func findAll(t *index.Table, names []string) []namedLine {
 	return all
 }
 
-// patterns is the text of PatternsFile. It counts the lines that are in no file.
-func (s *splitter) patterns() string {
-	var text strings.Builder
-	for i, t := range s.tables {
-		for at, l := range t.Lines() {
-			if s.bad[i][l.Number] {
-				continue
-			}
-			unmatched := !l.Pattern && !s.used[i][int32(at)]
-			if unmatched && l.Marker == knownhosts.MarkerNone {
-				s.result.Unmatched++
-			}
-			if l.Pattern || unmatched && (l.Marker != knownhosts.MarkerNone || s.options.KeepUnmatched) {
-				text.WriteString(l.String() + "\n")
-				s.result.Patterns++
+// common are the lines that belong to no single host file.
+func (s *splitter) common() iter.Seq2[knownhosts.Line, bool] {
+	return func(yield func(l knownhosts.Line, unmatched bool) bool) {
+		for i, t := range s.tables {
+			for at, l := range t.Lines() {
+				unmatched := !l.Pattern && !s.used[i][int32(at)]
+				if !s.bad[i][l.Number] && (l.Pattern || unmatched) && !yield(l, unmatched) {
+					return
+				}
 			}
 		}
 	}
+}
+
+// shared tells whether such a line goes to PatternsFile.
+func (s *splitter) shared(l knownhosts.Line, unmatched bool) bool {
+	return !unmatched || l.Marker != knownhosts.MarkerNone || s.options.KeepUnmatched
+}
+
+// patterns is the text of PatternsFile.
+func (s *splitter) patterns() string {
+	var text strings.Builder
+	for l, unmatched := range s.common() {
+		if s.shared(l, unmatched) {
+			text.WriteString(l.String() + "\n")
+		}
+	}
 	return text.String()
+}
+
+// count counts the lines that are in no host file.
+func (s *splitter) count() {
+	for l, unmatched := range s.common() {
+		if unmatched && l.Marker == knownhosts.MarkerNone {
+			s.result.Unmatched++
+		}
+		if s.shared(l, unmatched) {
+			s.result.Patterns++
+		}
+	}
 }

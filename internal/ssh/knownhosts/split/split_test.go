@@ -102,6 +102,7 @@ func TestSplitNamedHosts(t *testing.T) {
 		knownhosts.HashName("db1") + " " + k1,
 		knownhosts.HashName("[db1]:2222") + " " + k2,
 		knownhosts.HashName("10.0.0.1") + " " + k1,
+		knownhosts.HashName("[10.0.0.1]:2222") + " " + k2,
 		knownhosts.HashName("other") + " " + k3,
 		"@revoked " + knownhosts.HashName("elsewhere") + " " + k3,
 		"plain " + k3,
@@ -126,7 +127,7 @@ func TestSplitNamedHosts(t *testing.T) {
 	}
 	want := map[string]string{
 		"db1":       "db1 " + k1 + "\n[db1]:2222 " + k2 + "\n",
-		"10.0.0.1":  "10.0.0.1 " + k1 + "\n",
+		"10.0.0.1":  "10.0.0.1 " + k1 + "\n[10.0.0.1]:2222 " + k2 + "\n",
 		".patterns": "@revoked " + strings.Fields(index.Open(file).Lookup("elsewhere", 0)[0].Hosts)[0] + " " + k3 + "\n",
 	}
 	if diff := cmp.Diff(want, readDir(t, dir)); diff != "" {
@@ -141,7 +142,7 @@ func TestSplitNamedHosts(t *testing.T) {
 	if diff := cmp.Diff([]string{"nowhere: no such host"}, result.Unresolved); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"1/3", "2/3", "3/3"}, progress); diff != "" {
+	if diff := cmp.Diff([]string{"1/2", "2/2", "1/1"}, progress); diff != "" {
 		t.Error(diff)
 	}
 }
