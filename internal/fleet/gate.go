@@ -129,7 +129,7 @@ func (g *gate) patience(s stage) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.usual[s] == 0 {
-		return patience[s].unknown << min(g.lent[s]/startLogins, 8)
+		return patience[s].unknown << min(g.lent[s]/startLogins, 3)
 	}
 	return max(patienceFactor*time.Duration(g.usual[s]), patience[s].least)
 }
