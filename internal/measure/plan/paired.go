@@ -47,10 +47,10 @@ type paired struct {
 	trials  map[int]record.Trial
 	moved   []record.Slices
 	had     map[record.Cell]int // turns
-	sitting int // counts in the file
-	cycle   int // cycles in the file
-	cycles  int // of this run
-	spent   int // logins
+	sitting int                 // counts in the file
+	cycle   int                 // cycles in the file
+	cycles  int                 // of this run
+	spent   int                 // logins
 	elapsed time.Duration
 }
 

@@ -99,8 +99,8 @@ const (
 
 // Environment is what a plan has to know of where it is carried out.
 type Environment struct {
-	Cores    int // that client and server may use together; 0: unknown
-	Capacity int // connections that may be open at a time; at least 2 are
+	Cores    int           // that client and server may use together; 0: unknown
+	Capacity int           // connections that may be open at a time; at least 2 are
 	Login    time.Duration // that a host of the user's takes; 0: unknown
 }
 

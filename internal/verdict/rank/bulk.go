@@ -96,7 +96,7 @@ func (r *Ranking) judge(d *data, analyses []*model.Analysis) {
 // cannot tell cells apart.
 func (r *Ranking) choose(by By) By {
 	switch {
-	case r.Noise.Cost == 0, r.Campaign.Server == record.ServerRemote && by == Auto:
+	case r.Noise.Cost == 0, r.Campaign.Server == record.ServerRemote && by != Cost:
 		return Throughput
 	case by == Throughput || by == Cost:
 		return by
@@ -147,7 +147,7 @@ func (r *Ranking) addCells(d *data, a *model.Analysis) {
 			r.Missing = append(r.Missing, cell.Suite)
 			continue
 		}
-		if place < len(groups) {
+		if place < len(groups) && d.paired == nil { // pairs say how each compares with one, not with all others
 			cell.Group = stats.Letters(groups[place])
 		}
 		place++
