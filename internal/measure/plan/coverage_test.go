@@ -53,7 +53,7 @@ func TestPairedCoverage(t *testing.T) {
 	if share := float64(held) / float64(all); share < 0.93 || share > 0.985 {
 		t.Errorf("%.1f %% of %d intervals hold the truth", 100*share, all)
 	}
-	if beaten > 0 {
+	if beaten > all/200 {
 		t.Errorf("%d wrong orders", beaten)
 	}
 }

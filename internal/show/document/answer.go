@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"sshpace/internal/base/stats"
+	"sshpace/internal/base/unit"
 	"sshpace/internal/record"
 	"sshpace/internal/verdict/choice"
 	"sshpace/internal/verdict/rank"
@@ -169,7 +170,7 @@ func gainTexts(r *rank.Ranking, c *choice.Choice) []string {
 	}
 	var out []string
 	if c.Uncertain() {
-		out = append(out, "not enough data to tell: "+label(c.Options[0].Suite)+" leads, "+chanceText(c.Gains))
+		out = append(out, doubtText(c))
 	}
 	for _, g := range c.Gains {
 		line := gainText(g)
@@ -190,6 +191,18 @@ func limitText(r *rank.Ranking, c *choice.Choice) string {
 		return ""
 	}
 	return "the link, the window of 2 MiB or a disk is the limit, not a CPU: no cipher will help"
+}
+
+// doubtText says what is missing for an answer.
+func doubtText(c *choice.Choice) string {
+	text := "not enough data to tell"
+	if c.Unseen > 0 {
+		text += fmt.Sprintf("; not measured yet: %s", unit.Count(c.Unseen, "choice"))
+	}
+	if c.Present.Option == 0 {
+		return text + "; nothing was faster so far"
+	}
+	return text + "; " + label(c.Options[0].Suite) + " leads, " + chanceText(c.Gains)
 }
 
 // chanceText is how likely a change is to gain something, by what is known so far.

@@ -57,6 +57,11 @@ func Of(r *rank.Ranking, o Options) *Choice {
 			}
 		}
 	}
+	for _, s := range r.Missing {
+		if o.Policy.Allow(r, s) && o.shares(s) {
+			c.Unseen++
+		}
+	}
 	c.Present = presentOf(r, o.Present)
 	c.Present.cells(r, directions)
 	c.order(r, o.preference(r, c.Present.Suite))
@@ -202,8 +207,12 @@ func (c *Choice) judge(r *rank.Ranking) {
 		return
 	}
 	c.Gains = c.gains(r, c.Options[0])
-	if c.Verdict = verdictOf(c.Gains); c.Verdict != stats.Equal {
+	c.Verdict = verdictOf(c.Gains)
+	switch {
+	case c.Verdict != stats.Equal:
 		return
+	case c.Unseen > 0:
+		c.Verdict = stats.NotEnough
 	}
 	for _, o := range c.Options {
 		for _, g := range c.gains(r, o) {

@@ -27,6 +27,15 @@ func rankingOf(candidates map[string][2]float64) *rank.Ranking {
 	return r
 }
 
+// What was not measured may be better than all that was.
+func TestUnseen(t *testing.T) {
+	r := rankingOf(map[string][2]float64{})
+	r.Missing = []alg.Suite{alg.NewSuite("aes128-gcm@openssh.com", "", ""), alg.NewSuite("3des-cbc", "hmac-sha1", "")}
+	if x := Of(r, Options{}); x.Verdict != stats.NotEnough || x.Unseen != 1 {
+		t.Errorf("only what is used now was measured: %s, %d unseen", x.Verdict, x.Unseen)
+	}
+}
+
 // The three answers: better, equal, and not enough data, which is never called equal.
 func TestVerdict(t *testing.T) {
 	const gcm128, gcm256 = "aes128-gcm@openssh.com", "aes256-gcm@openssh.com"
