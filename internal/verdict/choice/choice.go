@@ -30,6 +30,7 @@ type Choice struct {
 	Verdict stats.Verdict // of changing to the first Option: equal where no other can be better, either; "" where nothing is known of what is used now
 	Gains   []rank.Gain   // from Present to the first Option, by direction; none where one of them is unknown
 	Refused int           // cells that the policy does not allow, or that are not safe
+	Unseen  int           // suites that the policy allows and that were neither measured nor can be predicted
 	Logins  Logins
 }
 
