@@ -77,7 +77,7 @@ func New(ctx context.Context, bed *testbed.Testbed, file *store.File, p Params) 
 	c.Format, c.Started, c.Target, c.Engine, c.Server = record.FormatVersion, time.Now().UTC(), bed.Target, bed.Engine, bed.Server
 	c.Shared, c.Present = shared, bed.Present(ctx)
 	if file == nil && c.SizeBytes == 0 {
-		offer = offer.With(c.Present, shared) // what all others are compared with, whatever was asked for
+		offer = offer.With(c.Present.Bulk(), shared) // what all others are compared with, whatever was asked for
 	}
 	c.Offer, c.Combos = offer, alg.Fold(offer).Combinations()
 	capacity := bed.Driver.Capacity()

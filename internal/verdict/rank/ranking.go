@@ -117,16 +117,12 @@ type Figures struct {
 }
 
 // Total is the cost of both sides in ns per byte, of the client alone where
-// the server could not be read; 0 if unknown. It is estimated from what both sides
-// took together, which is surer than the sum of two estimates, and what Gain relates.
+// the server could not be read; 0 if unknown.
 func (c Cell) Total() float64 {
-	if c.Client == nil {
+	switch {
+	case c.Client == nil:
 		return 0
-	}
-	if c.Within.Total.Known() {
-		return c.Within.Total.Value()
-	}
-	if c.Server == nil {
+	case c.Server == nil:
 		return c.Client.Value
 	}
 	return c.Client.Value + c.Server.Value
