@@ -127,9 +127,10 @@ func (p *paired) end(why Ending) {
 
 // refill opens what there is room and leave for, or gives all that is open a turn.
 func (p *paired) refill() {
-	room := min(p.room-len(p.open), len(p.todo), p.leave())
+	room := min(p.room-len(p.open), len(p.todo), p.leave(), seatsAtOnce)
 	switch {
-	case room > 0:
+	case room > 0 && (!p.fresh || len(p.open) < 2):
+		p.fresh = true
 		p.spent += room
 		p.admit(room)
 	case p.referee() == nil, len(p.open) < 2 && len(p.todo) == 0 && !p.logins.left():
@@ -159,10 +160,14 @@ func (p *paired) referee() *seat {
 
 func refers(s *seat) bool { return s.trials[0].Role == record.RoleReference }
 
+// seatsAtOnce are opened before all that are open have a turn again: the likely leaders
+// are not to wait for the last login.
+const seatsAtOnce = 4
+
 // next queues a cycle: in each direction each candidate between two turns of the
 // reference, and a login where the host can be asked for one.
 func (p *paired) next() {
-	p.cycle, p.cycles = p.cycle+1, p.cycles+1
+	p.cycle, p.cycles, p.fresh = p.cycle+1, p.cycles+1, false
 	p.race()
 	reference := p.referee()
 	field := slices.DeleteFunc(slices.Clone(p.open), refers)
