@@ -51,6 +51,7 @@ type paired struct {
 	cycle   int                 // cycles in the file
 	cycles  int                 // of this run
 	spent   int                 // logins
+	fresh   bool                // seats were opened that have had no turn yet
 	elapsed time.Duration
 }
 
