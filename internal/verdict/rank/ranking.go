@@ -46,6 +46,7 @@ type Ranking struct {
 	Failed       []Failure   // cells and key exchanges without a result
 	Refusals     []Count     // trials that gave nothing, by what happened, also where another one worked
 	Trials       int         // all that ended by themselves
+	Waiting      []string    // key exchanges that were not measured
 	Missing      []alg.Suite // cells that were neither measured nor can be predicted
 	Copies       []Copy      // exhaustive runs: what was timed as a whole process
 	OverheadNS   float64     // what a copy takes beside login and transfer; 0 if it was not measured
