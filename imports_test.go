@@ -85,7 +85,7 @@ verdict/rank: base/alg base/stats base/unit measure/model record
 verdict/compare: base/alg base/fault base/stats record verdict/rank
 verdict/result: base/fault record record/store verdict/compare verdict/rank
 verdict/verdicttest: base/alg measure/model/sim measure/plan record verdict/rank
-verdict/choice: base/alg base/fault record sys/bounded verdict/rank
+verdict/choice: base/alg base/fault base/stats record sys/bounded verdict/rank
 verdict/advise: base/alg record verdict/choice verdict/rank
 verdict/apply: base/alg base/fault base/shell base/termsafe measure/loopback record ssh/openssh ssh/route sys/bounded sys/edit sys/safedir sys/workdir verdict/advise verdict/choice verdict/rank
 verdict/prove: base/alg base/fault base/stats base/termsafe base/unit measure/drive measure/lab measure/model measure/plan measure/testbed measure/workload record sys/workdir verdict/advise
@@ -113,7 +113,7 @@ show/live: base/termsafe measure/plan record show/document sys/terminal verdict/
 show/explanation: base/host base/termsafe ssh/route ssh/sshconf
 show/hostkeys: base/fault base/stats base/termsafe base/unit measure/hostkeys ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/lint ssh/knownhosts/split sys/terminal
 show/format: base/fault base/near base/shell base/termsafe record record/store show/document show/login show/page show/picture show/report show/sheet sys/edit sys/terminal verdict/choice verdict/compare verdict/rank verdict/methods
-show/advice: base/alg base/termsafe record show/document verdict/advise verdict/rank
+show/advice: base/alg base/stats base/termsafe record show/document verdict/advise verdict/rank
 show/page: base/alg show/document
 show/picture: show/document
 show/sheet: record show/document show/workbook

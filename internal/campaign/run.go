@@ -75,12 +75,20 @@ func New(ctx context.Context, bed *testbed.Testbed, file *store.File, p Params) 
 	}
 	c := &p.Campaign
 	c.Format, c.Started, c.Target, c.Engine, c.Server = record.FormatVersion, time.Now().UTC(), bed.Target, bed.Engine, bed.Server
-	c.Offer, c.Shared, c.Combos, c.Present = offer, shared, alg.Fold(offer).Combinations(), bed.Present(ctx)
+	c.Shared, c.Present = shared, bed.Present(ctx)
+	if file == nil && c.SizeBytes == 0 {
+		offer = offer.With(c.Present.Bulk(), shared) // what all others are compared with, whatever was asked for
+	}
+	c.Offer, c.Combos = offer, alg.Fold(offer).Combinations()
 	capacity := bed.Driver.Capacity()
 	if p.Connections > 0 {
 		capacity = min(capacity, p.Connections)
 	}
-	made, err := plan.New(*c, plan.Environment{Cores: bed.Environment.Cores, Capacity: capacity})
+	made, err := plan.New(*c, plan.Environment{Cores: bed.Environment.Cores, Capacity: capacity, Login: bed.Login})
+	if short, ok := errors.AsType[*plan.BudgetError](err); ok {
+		least := (short.Least + time.Second - 1).Truncate(time.Second)
+		return nil, fault.Usage(fmt.Sprintf("a login to it takes %s: allow --budget %s or more", short.Login.Round(time.Millisecond), least), "--budget %s", short)
+	}
 	if err != nil {
 		return nil, fault.Usage("allow more algorithms", "%s", err)
 	}

@@ -159,14 +159,20 @@ func (f adviseFlags) result(sys System, args []string) (string, error) {
 	if len(args) == 0 {
 		return results.NewestRanking()
 	}
-	if _, err := os.Stat(args[0]); err == nil || strings.HasSuffix(args[0], ".jsonl") {
-		return args[0], nil
+	return resultOf(args[0], f.connection, results.NewestRankingOf)
+}
+
+// resultOf is a result's file, where an argument names one, or the newest one of the host
+// that it names.
+func resultOf(arg string, c connectionFlags, newest func(label string) string) (string, error) {
+	if _, err := os.Stat(arg); err == nil || strings.HasSuffix(arg, ".jsonl") {
+		return arg, nil
 	}
-	destination, err := f.connection.Destination(args[0])
+	destination, err := c.Destination(arg)
 	if err != nil {
 		return "", err
 	}
-	path := results.NewestOf(destination.Label)
+	path := newest(destination.Label)
 	if path == "" {
 		return "", usageError("measure it first: sshpace bench "+destination.Label, "there is no result of %s", destination.Label)
 	}

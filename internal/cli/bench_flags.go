@@ -25,6 +25,7 @@ type benchFlags struct {
 	rounds, runs                    int
 	seed                            uint64
 	exhaustive, list, json, quiet   bool
+	all                             bool
 	size                            string
 	out, resume                     string
 	connections                     int
@@ -91,6 +92,7 @@ var idle = []struct {
 	{ofModes, func(f *benchFlags, _ bool) bool { return len(f.methods.modes) == 0 }, "it is for --mode"},
 	{ofMethods, func(f *benchFlags, _ bool) bool { return !f.methods.asked() }, "it is for --mode and --pairs"},
 	{[]string{"sshd"}, func(_ *benchFlags, hostGiven bool) bool { return hostGiven }, "a host has its own"},
+	{[]string{"all"}, func(f *benchFlags, hostGiven bool) bool { return !hostGiven && f.resume == "" }, "on loopback everything is measured"},
 }
 
 // checkIdle refuses flags that were given and would do nothing.

@@ -25,7 +25,7 @@ func newReportCommand(sys System) *cobra.Command {
 	var shown document.Options
 	var out outputFlags
 	cmd := &cobra.Command{
-		Use:   "report [FILE...]",
+		Use:   "report [FILE|HOST...]",
 		Short: "Say what a bench run found: what to use, what it gains, how far to trust it",
 		Long: `Says on one screen what a run found: what to use, what is used now, what changing gains,
 and the lines to write for it; then what the policy allows, best first. Without a FILE
@@ -71,6 +71,13 @@ people who want to report and compare it.`,
 				if len(out.Out) > 0 || out.JSON || out.Format != "" {
 					fmt.Fprintf(sys.Stderr, "report of %s\n", oneLine(newest))
 				}
+			}
+			for i, arg := range args {
+				path, err := resultOf(arg, connectionFlags{}, store.Of(sys.Getenv).NewestOf)
+				if err != nil {
+					return err
+				}
+				args[i] = path
 			}
 			policy, err := choice.Load(policyName)
 			if err != nil {

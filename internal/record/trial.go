@@ -86,6 +86,7 @@ type Campaign struct {
 	SizeBytes  unit.Bytes       `json:"size_bytes,omitempty"` // exhaustive runs: bytes of each copy
 	Runs       int              `json:"runs,omitempty"`       // exhaustive runs: copies of each combination
 	Policy     string           `json:"policy,omitempty"`
+	All        bool             `json:"all,omitempty"`      // on a host: what no policy allows is compared at once, too
 	Imported   string           `json:"imported,omitempty"` // formats of the log that this file was made from; "" if sshpace measured it
 	Offer      alg.Offer        `json:"offer"`              // what both sides share and the user selected
 	Shared     alg.Offer        `json:"shared,omitzero"`    // what both sides share, before any selection; empty if unknown

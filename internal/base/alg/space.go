@@ -40,6 +40,13 @@ func (o Offer) Filter(keep func(kind Kind, name string) bool) Offer {
 	return Offer{filtered(Cipher), filtered(MAC), filtered(Kex), filtered(HostKey)}
 }
 
+// With is the offer with the names of a suite too, as far as all has them.
+func (o Offer) With(suite Suite, all Offer) Offer {
+	return all.Filter(func(kind Kind, name string) bool {
+		return name == suite.Name(kind) || slices.Contains(o.List(kind), name)
+	})
+}
+
 // Intersect keeps what both sides have, in o's order: the client's order
 // decides a negotiation (RFC 4253 §7.1).
 func (o Offer) Intersect(server Offer) Offer {

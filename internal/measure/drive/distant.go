@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"time"
 
@@ -18,8 +19,8 @@ import (
 )
 
 // remoteConnections is how many connections to a host of the user's are open at
-// a time, unless the user wants another number.
-const remoteConnections = 4
+// a time, unless the user wants another number. All but one of them are idle.
+const remoteConnections = 12
 
 // Capacity is how many connections may be open at a time.
 func (r *Remote) Capacity() int { return remoteConnections }
@@ -35,8 +36,11 @@ type distant struct {
 	clock   *proc.Clock
 	used    time.Duration // by the client, at the end of the last slice
 	server  time.Duration // by the server then; 0: unknown
-	perByte float64       // wall time in ns
 	room    int           // of the smaller pipe
+
+	perByte  map[record.Direction]float64 // wall time in ns
+	login    time.Duration                // from the start of the client to its first word
+	exchange time.Duration                // that a command without a payload takes: a round trip, and what the shell does
 }
 
 // serving is the command at the remote end. It reads "u N" and N bytes, or "d N",
@@ -85,7 +89,7 @@ func (r *Remote) enter(ctx context.Context, trials []record.Trial) (o opened, er
 		inWrite.Close()
 		return o, err
 	}
-	c := &distant{mover: r.mover, in: inWrite, out: outRead, mark: newMark()}
+	c := &distant{mover: r.mover, in: inWrite, out: outRead, mark: newMark(), perByte: map[record.Direction]float64{}}
 	log := r.Dir.File(fmt.Sprintf("sitting.%d", t.ID))
 	c.client, err = r.startClient(r.SSH.Command(r.Destination, t.Asked(), log, r.Connect, serving(c.mark)), t.Asked(), log, inRead, outWrite)
 	inRead.Close()
@@ -103,6 +107,7 @@ func (r *Remote) enter(ctx context.Context, trials []record.Trial) (o opened, er
 		return o, nil
 	}
 	c.judge(&o.sample, openssh.ParseVerbose(c.log.Rest()), nil)
+	o.sample.Phases = &record.Phases{LoginNS: c.login}
 	o.line = c
 	return o, nil
 }
@@ -114,11 +119,46 @@ func (c *distant) greet(ctx context.Context) (err error) {
 	if err := c.acknowledge(); err != nil {
 		return cancelled(ctx, err)
 	}
+	c.login = time.Since(c.started)
 	if c.clock, err = proc.OpenClock(c.cmd.Process.Pid); err != nil {
 		return errEnded
 	}
-	_, err = c.slice(ctx, record.Upload, calibration[0], false)
+	c.exchange = c.mover.limit
+	for range exchanges {
+		began := time.Now()
+		if err := c.send(ctx, 0); err != nil {
+			return err
+		}
+		if err := c.acknowledge(); err != nil {
+			return cancelled(ctx, err)
+		}
+		c.exchange = min(c.exchange, time.Since(began))
+	}
+	out, err := c.slice(ctx, record.Upload, calibration[0], false)
+	c.perByte[record.Download] = float64(out.WallNS) / float64(calibration[0]) // for a start
 	return err
+}
+
+// exchanges are made to see what one takes at least.
+const exchanges = 3
+
+// A slice on a long path is to be much longer than a round trip. What comes before it
+// opens the congestion window, which TCP closes while a connection is idle (RFC 2861,
+// RFC 9438 section 5).
+const (
+	longPath       = 2 * time.Millisecond
+	roundTripsEach = 5
+)
+
+// share is how many bytes take about length, by what the slice before took.
+func (c *distant) share(ctx context.Context, _ *sitting, t record.Trial, length time.Duration) (int64, error) {
+	length = max(length, roundTripsEach*c.exchange)
+	n := bounded(packet*math.Round(float64(length)/c.perByte[t.Direction]/packet), leastShort, mostLong)
+	if c.exchange < longPath {
+		return n, nil
+	}
+	_, err := c.slice(ctx, t.Direction, n, false)
+	return n, err
 }
 
 // cancelled is why ctx ended, or err.
@@ -151,7 +191,8 @@ func (c *distant) acknowledge() error {
 	return nil
 }
 
-// slice moves exactly n bytes and returns what that took.
+// slice moves exactly n bytes and returns what that took, but for the exchange
+// around them.
 func (c *distant) slice(ctx context.Context, d record.Direction, n int64, _ bool) (out record.Slice, err error) {
 	began, harness, server := time.Now(), proc.Self(), c.server
 	out.Bytes = unit.Bytes(n)
@@ -166,7 +207,7 @@ func (c *distant) slice(ctx context.Context, d record.Direction, n int64, _ bool
 	if err := c.acknowledge(); err != nil {
 		return out, cancelled(ctx, err)
 	}
-	out.WallNS = time.Since(began)
+	out.WallNS = max(time.Since(began)-c.exchange, 1)
 	used, err := c.clock.CPU()
 	if err != nil {
 		return out, errEnded
@@ -176,7 +217,7 @@ func (c *distant) slice(ctx context.Context, d record.Direction, n int64, _ bool
 		out.ServerCPUNS = difference(server, c.server)
 	}
 	out.HarnessCPUNS = proc.Self() - harness
-	c.perByte = float64(out.WallNS) / float64(n)
+	c.perByte[d] = float64(out.WallNS) / float64(n)
 	return out, c.mover.pause()
 }
 
@@ -193,7 +234,7 @@ func (c *distant) send(ctx context.Context, n int64) error {
 		if n -= k; n == 0 {
 			return nil
 		}
-		if err := c.wait(ctx, k, &since); err != nil {
+		if err := c.wait(ctx, record.Upload, k, &since); err != nil {
 			return err
 		}
 	}
@@ -213,7 +254,7 @@ func (c *distant) receive(ctx context.Context, n int64) error {
 		if got += k; got == n {
 			return nil
 		}
-		if err := c.wait(ctx, k, &since); err != nil {
+		if err := c.wait(ctx, record.Download, k, &since); err != nil {
 			return err
 		}
 	}
@@ -221,7 +262,7 @@ func (c *distant) receive(ctx context.Context, n int64) error {
 
 // wait sleeps until half a pipe can be moved, after k bytes just were, and says
 // when nothing has for too long.
-func (c *distant) wait(ctx context.Context, k int64, since *time.Time) error {
+func (c *distant) wait(ctx context.Context, d record.Direction, k int64, since *time.Time) error {
 	now := time.Now()
 	if k > 0 {
 		*since = now
@@ -230,7 +271,7 @@ func (c *distant) wait(ctx context.Context, k int64, since *time.Time) error {
 			return err
 		}
 	}
-	c.mover.nap(min(max(time.Duration(c.perByte*float64(c.room)/2), shortestNap), longestNap))
+	c.mover.nap(min(max(time.Duration(c.perByte[d]*float64(c.room)/2), shortestNap), longestNap))
 	return nil
 }
 

@@ -68,6 +68,7 @@ type Look struct {
 	Machine string // system and CPU, "" if the host does not say
 	Proc    bool   // the server's costs can be read
 	Strict  bool   // both sides do strict key exchange (CVE-2023-48795)
+	Login   time.Duration
 }
 
 // Look logs in once and finds out what the host offers. A failed login is a
@@ -102,6 +103,7 @@ func (r *Remote) look(ctx context.Context) (Look, error) {
 		if err != nil {
 			return err
 		}
+		look.Login = time.Since(c.started)
 		_, procErr := proc.ParseSchedstat(rest)
 		look.Proc = procErr == nil
 		for {

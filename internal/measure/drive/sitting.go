@@ -22,6 +22,8 @@ import (
 
 // line is an open connection.
 type line interface {
+	// share is how many bytes a slice of some length is to have.
+	share(ctx context.Context, s *sitting, t record.Trial, length time.Duration) (int64, error)
 	// slice moves exactly n bytes; a long one tells the rate on its way, too.
 	slice(ctx context.Context, d record.Direction, n int64, long bool) (record.Slice, error)
 	// end closes the connection and returns how often keys were exchanged again.
@@ -158,7 +160,7 @@ func (s *sitting) Slice(ctx context.Context, t record.Trial, length time.Duratio
 	if l == nil {
 		return out, "it is not open", nil
 	}
-	n, err := s.share(ctx, l, t, length)
+	n, err := l.share(ctx, s, t, length)
 	if err == nil {
 		out, err = l.slice(ctx, t.Direction, n, length > longer)
 	}
@@ -213,14 +215,14 @@ const patience = 40
 
 // share is how many bytes a slice is to have: what costs the costlier side about the
 // length in CPU time. The first connection of a cell decides for all.
-func (s *sitting) share(ctx context.Context, l line, t record.Trial, length time.Duration) (int64, error) {
+func (c *connection) share(ctx context.Context, s *sitting, t record.Trial, length time.Duration) (int64, error) {
 	key := turn{t.Want.Bulk(), t.Direction, length}
 	if n, known := s.sizes[key]; known && s.warm[t.ID] {
 		return n, nil
 	}
 	perByte := math.MaxFloat64
 	for _, n := range calibration {
-		out, err := l.slice(ctx, t.Direction, n, false)
+		out, err := c.slice(ctx, t.Direction, n, false)
 		if err != nil {
 			return 0, err
 		}

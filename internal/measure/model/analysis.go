@@ -61,6 +61,7 @@ func Analyse(direction record.Direction, cells []alg.Suite, transfers []Transfer
 		return fitSeries(a.Cells, a.observe(transfers, q), additive(a.Cells), false)
 	}
 	a.Client, a.Server, a.Total = byCost(client), byCost(server), byCost(total)
+	a.sum()
 	works := a.works()
 	predict := additive(a.Cells)
 	if a.Works {
@@ -76,6 +77,20 @@ func Analyse(direction record.Direction, cells []alg.Suite, transfers []Transfer
 		}
 	}
 	return a
+}
+
+// sum makes the cost of both sides that of the client and the server, where each is
+// only predicted: three predictions by themselves need not add up.
+func (a *Analysis) sum() {
+	for i := range a.Total.Figures {
+		client, server, total := a.Client.Figures[i], a.Server.Figures[i], &a.Total.Figures[i]
+		if total.N == 0 && client.Known && server.Known {
+			own, other := math.Exp(client.Log), math.Exp(server.Log)
+			total.Known, total.Log = true, math.Log(own+other)
+			total.Err = math.Hypot(own*client.Err, other*server.Err) / (own + other)
+			total.Repeat = math.Hypot(own*client.Repeat, other*server.Repeat) / (own + other)
+		}
+	}
 }
 
 // coresLeft is how many cores other programs left to client and server, 0 if unknown.

@@ -19,52 +19,24 @@ const (
 	calmQuantile = 0.4
 )
 
-// cut is the range of n sorted values between two quantiles, at least one of them.
-func cut(n int, low, high float64) (from, to int) {
-	from = int(low * float64(n))
-	return from, max(from+1, int(high*float64(n)))
-}
-
 // location is the trimmed mean of sorted values; 0 for none.
-func location(sorted []float64) float64 {
-	if len(sorted) == 0 {
-		return 0
-	}
-	from, to := cut(len(sorted), lowQuantile, highQuantile)
-	return stats.Mean(sorted[from:to])
-}
+func location(sorted []float64) float64 { return stats.Trim(sorted, lowQuantile, highQuantile).Mean }
 
 // sample is one quantity of one connection: the logarithms of its slices, and
 // in which window of time each was.
 type sample struct {
 	logs    []float64
 	windows []int
-	centre  float64 // location
-	lo, hi  float64 // values beyond these have no more influence
-	share   float64 // of the values that the location averages
-	err     float64 // standard error of the location if slices were independent
+	stats.Trimmed
+	err float64 // standard error of the trimmed mean if slices were independent
 }
 
-// locate finds the mean between two quantiles and its error, which is that of the
-// winsorised values (Tukey and McLaughlin, Sankhya A 25, 1963).
+// locate finds the mean between two quantiles and its error.
 func (s *sample) locate(low, high float64) {
-	n := len(s.logs)
-	if n == 0 {
-		return
+	if len(s.logs) > 0 {
+		s.Trimmed = stats.Trim(slices.Sorted(slices.Values(s.logs)), low, high)
+		s.err = math.Sqrt(stats.Variance(s.Influences(s.logs)) / float64(len(s.logs)))
 	}
-	sorted := slices.Sorted(slices.Values(s.logs))
-	from, to := cut(n, low, high)
-	s.centre, s.lo, s.hi, s.share = stats.Mean(sorted[from:to]), sorted[from], sorted[to-1], high-low
-	influences := make([]float64, n)
-	for i, x := range s.logs {
-		influences[i] = s.influence(x)
-	}
-	s.err = math.Sqrt(stats.Variance(influences) / float64(n))
-}
-
-// influence is how much one slice moves the location, times their number.
-func (s *sample) influence(x float64) float64 {
-	return math.Max(s.lo, math.Min(s.hi, x)) / s.share
 }
 
 // levelPasses of locations and levels in turn; more change nothing that can be
@@ -87,7 +59,7 @@ func free(samples []sample, windows int) {
 		residuals := make([][]float64, windows)
 		for _, s := range samples {
 			for i, x := range s.logs {
-				residuals[s.windows[i]] = append(residuals[s.windows[i]], x-s.centre)
+				residuals[s.windows[i]] = append(residuals[s.windows[i]], x-s.Mean)
 			}
 		}
 		all := location(slices.Sorted(slices.Values(slices.Concat(residuals...))))
@@ -164,12 +136,12 @@ func courses(samples []sample, windows int) (out []course, ok bool) {
 		c := newCourse(count)
 		mean := 0.0
 		for _, x := range s.logs {
-			mean += s.influence(x) / float64(len(s.logs))
+			mean += s.Influence(x) / float64(len(s.logs))
 		}
 		variance := s.err * s.err * float64(len(s.logs)) // of one influence
 		for k, x := range s.logs {
 			b := s.windows[k] * count / windows
-			c.sums[b] += s.influence(x) - mean
+			c.sums[b] += s.Influence(x) - mean
 			c.numbers[b]++
 			c.variances[b] += variance
 		}

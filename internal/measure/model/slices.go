@@ -259,7 +259,7 @@ func locate(connections []*connection, q quantity, excess *Excess) (out, slowed 
 	}
 	out = make([]stats.Estimate, len(connections))
 	for i, s := range samples {
-		out[i] = stats.Estimate{Log: s.centre, Err: s.err * math.Sqrt(factor), N: len(s.logs)}
+		out[i] = stats.Estimate{Log: s.Mean, Err: s.err * math.Sqrt(factor), N: len(s.logs)}
 	}
 	return out, slowed, math.Sqrt(common)
 }
@@ -454,7 +454,7 @@ func (l *lengths) add(r reading, q quantity) {
 func (l *lengths) cost() float64 {
 	s := sample{logs: l.logs}
 	s.locate(0, calmQuantile)
-	return math.Exp(s.centre)
+	return math.Exp(s.Mean)
 }
 
 func (l *lengths) inverse() float64 { return stats.Mean(l.inverses) }

@@ -23,11 +23,11 @@ func TestLocation(t *testing.T) {
 		s.logs = append(s.logs, float64(19-i))
 	}
 	s.locate(lowQuantile, highQuantile)
-	near(t, "location", s.centre, 8.5, 1e-12)
+	near(t, "location", s.Mean, 8.5, 1e-12)
 	winsorised := []float64{1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 16, 16, 16}
 	near(t, "error", s.err, math.Sqrt(stats.Variance(winsorised)/20)/0.8, 1e-12)
 	s.locate(0, 0.25)
-	near(t, "of the calm quarter", s.centre, 2, 1e-12)
+	near(t, "of the calm quarter", s.Mean, 2, 1e-12)
 	calm := append([]float64{0, 1, 2, 3}, slices.Repeat([]float64{4}, 16)...)
 	near(t, "error", s.err, math.Sqrt(stats.Variance(calm)/20)/0.25, 1e-12)
 	near(t, "of one value", location([]float64{3}), 3, 0)

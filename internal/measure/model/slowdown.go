@@ -37,14 +37,14 @@ func calm(connections []*connection, samples []sample) []stats.Estimate {
 	var usual []float64
 	for i := range samples {
 		if s := &samples[i]; len(s.logs) > 0 {
-			before := s.centre
+			before := s.Mean
 			s.locate(0, calmQuantile)
-			usual = append(usual, before-s.centre)
+			usual = append(usual, before-s.Mean)
 		}
 	}
 	slowed, level := slowdowns(connections, samples), stats.Median(usual)
 	for i := range samples {
-		samples[i].centre += level
+		samples[i].Mean += level
 		if slowed[i].N > 0 {
 			slowed[i].Log += level
 		}
@@ -60,7 +60,7 @@ func slowdowns(connections []*connection, samples []sample) []stats.Estimate {
 	for i, s := range samples {
 		kind := execution(connections[i].trial.Cell())
 		for _, x := range s.logs {
-			kinds[kind] = append(kinds[kind], x-s.centre)
+			kinds[kind] = append(kinds[kind], x-s.Mean)
 		}
 	}
 	var all []float64

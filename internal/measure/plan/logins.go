@@ -102,8 +102,7 @@ func (l *logins) take(n, pass int) []record.Trial {
 		l.copies++
 		out = append(out, l.overhead())
 	}
-	l.blocks++
-	if l.blocks%3 == 0 {
+	if l.blocks++; n > 1 && l.blocks%3 == 0 {
 		out = append(out, l.aliases(pass)...)
 	}
 	for range n {

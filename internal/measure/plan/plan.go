@@ -6,6 +6,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -98,8 +99,16 @@ const (
 
 // Environment is what a plan has to know of where it is carried out.
 type Environment struct {
-	Cores    int // that client and server may use together; 0: unknown
-	Capacity int // connections that may be open at a time; at least 2 are
+	Cores    int           // that client and server may use together; 0: unknown
+	Capacity int           // connections that may be open at a time; at least 2 are
+	Login    time.Duration // that a host of the user's takes; 0: unknown
+}
+
+// BudgetError is a budget that leaves no time for an answer.
+type BudgetError struct{ Budget, Least, Login time.Duration }
+
+func (e *BudgetError) Error() string {
+	return fmt.Sprintf("%s is too short to compare anything on this host", e.Budget)
 }
 
 // ErrNothing says that a campaign leaves nothing to measure.
@@ -115,6 +124,9 @@ const (
 // are, else connections that take turns.
 func New(c record.Campaign, env Environment) (Plan, error) {
 	d := design{Campaign: c, env: env, space: alg.Fold(c.Offer), bulkKex: firstOf(c.Offer.Kex, bulkKexes)}
+	if c.Server == record.ServerRemote && slices.Contains(c.Offer.Kex, c.Present.Kex) {
+		d.bulkKex = c.Present.Kex // its logins count
+	}
 	if len(d.Directions) == 0 {
 		d.Directions = []record.Direction{record.Upload}
 	}
@@ -129,6 +141,13 @@ func New(c record.Campaign, env Environment) (Plan, error) {
 		d.BudgetNS = precisionBudget
 	case c.Rounds == 0 && c.BudgetNS == 0:
 		d.BudgetNS = defaultBudget
+	}
+	if d.Server == record.ServerRemote {
+		p := newPaired(d)
+		if least := p.least(); d.BudgetNS > 0 && d.BudgetNS < least {
+			return nil, &BudgetError{d.BudgetNS, least, p.env.Login}
+		}
+		return p, nil
 	}
 	return newSitting(d), nil
 }
@@ -167,14 +186,33 @@ func firstOf(offered, wanted []string) string {
 	return ""
 }
 
-// reference returns the cell that is open in every sitting: fast and everywhere.
+// reference returns the cell that is open in every sitting: on a host what ssh uses
+// now, else one that is fast and everywhere.
 func (d *design) reference() alg.Suite {
+	is := func(wanted alg.Suite) func(alg.Suite) bool {
+		return func(c alg.Suite) bool { return c.Computation() == wanted.Computation() }
+	}
+	if i := slices.IndexFunc(d.space.Bulk, is(d.Present)); i >= 0 && d.Server == record.ServerRemote {
+		return d.space.Bulk[i]
+	}
 	for _, cipher := range []string{"aes128-gcm@openssh.com", "aes256-gcm@openssh.com", "chacha20-poly1305@openssh.com", "aes128-ctr"} {
 		if i := slices.IndexFunc(d.space.Bulk, func(c alg.Suite) bool { return c.Cipher == cipher }); i >= 0 {
 			return d.space.Bulk[i]
 		}
 	}
 	return d.space.Bulk[0]
+}
+
+// allowed reports whether the campaign's policy, or the one that is usual, lets a cell
+// be advised.
+func (d *design) allowed(cell alg.Suite) bool {
+	if d.All {
+		return true
+	}
+	name := cmp.Or(d.Policy, "modern")
+	policy, err := alg.LookupPolicy(name)
+	return err == nil && policy.Allows(alg.Cipher, cell.Cipher) && (cell.MAC == "" || policy.Allows(alg.MAC, cell.MAC)) &&
+		(name != "modern" || cell.Status() == alg.Strong)
 }
 
 // unconnected reports whether a trial ended before any algorithm was

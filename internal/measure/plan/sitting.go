@@ -13,11 +13,10 @@ import (
 // Lengths of turns. The noise of a slice hardly depends on its length; what all cost besides
 // their bytes shows in what brief and usual ones differ by, which a connection has by turns.
 // The others are for throughput: in steady ones the scheduler gives each side a CPU soon enough
-// to show how fast a long transfer is. A host of the user's has CPUs of its own: long ones do there.
+// to show how fast a long transfer is.
 const (
 	BriefLength  = time.Millisecond / 2
 	UsualLength  = 3 * BriefLength
-	LongLength   = 8 * time.Millisecond
 	SteadyLength = 80 * time.Millisecond
 )
 
@@ -41,35 +40,28 @@ type sitting struct {
 	design
 	capacity int
 	random   *rand.Rand
-	total    int // distinct cells and key exchanges
 	first    int // seats that identify all effects
 
-	id      int // of the last trial
+	seating
 	sitting int // counts in the file
 	round   int // passes in the file
 	pass    int // passes of this sitting
 	began   time.Duration
 	elapsed time.Duration
 
-	todo, opening, open, gone []*seat
-	probes                    []record.Trial
-	queue                     []Step
-	turns                     time.Duration      // wall time of all turns
-	long                      account            // of the long ones among them
-	longOf                    map[alg.Suite]*int // long turns of a computation, but for leaders
-	logins                    logins
-	worth                     *worth
-
-	worked bool
-	inARow int // failures in a row
-	ending Ending
+	probes []record.Trial
+	turns  time.Duration      // wall time of all turns
+	long   account            // of the long ones among them
+	longOf map[alg.Suite]*int // long turns of a computation, but for leaders
+	logins logins
+	worth  *worth
 	phase  string
 }
 
 // newSitting plans for as many connections at a time as there is room for.
 func newSitting(d design) *sitting {
 	s := &sitting{
-		design: d, capacity: max(2, d.env.Capacity), random: d.random(0), total: d.cells(), sitting: 1,
+		design: d, capacity: max(2, d.env.Capacity), random: d.random(0), seating: seating{distinct: d.cells()}, sitting: 1,
 		longOf: map[alg.Suite]*int{}, logins: newLogins(d), worth: newWorth(d), phase: "identifying",
 	}
 	s.todo = s.seats()
@@ -83,16 +75,9 @@ func (s *sitting) Next(elapsed time.Duration) (Step, bool) {
 	if s.ending == "" && s.BudgetNS > 0 && elapsed >= s.BudgetNS {
 		s.end(EndBudget)
 	}
-	for s.ending == "" && len(s.queue) == 0 {
-		s.refill()
-	}
-	if s.ending != "" {
-		return Step{}, false
-	}
-	step := s.queue[0]
-	s.queue = s.queue[1:]
+	step, ok := s.hand(s.refill)
 	step.Sitting = s.sitting
-	return step, true
+	return step, ok
 }
 
 // end ends the plan. One that has no result to show did not end well.
@@ -114,7 +99,7 @@ func (s *sitting) refill() {
 		}
 		s.queue = append(s.queue, Step{Action: Open, Trials: s.probes})
 	case len(s.todo) > 0 && room && (len(s.open) == 0 || identified || len(s.open) < s.first):
-		s.admit()
+		s.admit(s.next())
 	case len(s.open) == 0 && !s.logins.left():
 		s.end(EndComplete)
 	case s.over():
@@ -136,15 +121,17 @@ func (s *sitting) enough() bool {
 	return s.ending != ""
 }
 
+// next is how many seats to open: the first few give a ranking soon.
+func (s *sitting) next() int {
+	n := min(openingStep, s.capacity-len(s.open), len(s.todo))
+	if s.pass == 0 && s.sitting == 1 {
+		n = min(n, s.first)
+	}
+	return n
+}
+
 // rounds is how many rounds, as the user counts them, this sitting has had.
 func (s *sitting) rounds() int { return s.pass / roundPasses }
-
-// number gives a trial its ID.
-func (s *sitting) number(t record.Trial) record.Trial {
-	s.id++
-	t.ID = s.id
-	return t
-}
 
 // nextPass queues a turn for every connection, and what comes with it.
 func (s *sitting) nextPass() {
@@ -179,7 +166,6 @@ func (s *sitting) nextPass() {
 // Shares of the time of all turns. Throughput follows from costs, so that not every connection
 // needs a turn for it.
 const (
-	longShare    = 0.25
 	steadyShare  = 0.3
 	steadyRounds = 8 // rounds that the user counts, the first of which has steady turns
 )
@@ -206,38 +192,27 @@ func (a *account) affordable(share float64, all time.Duration) int {
 // that were served least; where the user counts rounds, each connection has one in one of
 // every so many rounds.
 func (s *sitting) longTurns() (steps []Step) {
-	length, share, every := s.longs()
 	var seats []*seat
 	switch {
-	case s.Rounds > 0 && s.pass%roundPasses == roundPasses/2 && s.rounds()%every == 0:
+	case s.Rounds > 0 && s.pass%roundPasses == roundPasses/2 && s.rounds()%steadyRounds == 0:
 		seats = s.open
 	case s.Rounds == 0 && s.pass >= early:
-		seats = s.least(s.long.affordable(share, s.turns))
+		seats = s.least(s.long.affordable(steadyShare, s.turns))
 	}
 	for _, seat := range seats {
 		*s.timed(seat)++
 		s.long.turns++
 		for _, t := range seat.trials {
-			steps = append(steps, Step{Action: Turn, Trials: []record.Trial{t}, Length: length, Long: true, Round: s.round})
+			steps = append(steps, Step{Action: Turn, Trials: []record.Trial{t}, Length: SteadyLength, Long: true, Round: s.round})
 		}
 	}
 	return steps
 }
 
-// longs is how long the turns for throughput are, their share of the time of all, and in
-// every how manieth round they are.
-func (s *sitting) longs() (length time.Duration, share float64, every int) {
-	if s.Server == record.ServerRemote {
-		return LongLength, longShare, 1
-	}
-	return SteadyLength, steadyShare, steadyRounds
-}
-
-// timed counts turns for throughput: of each connection of likely leaders, or on a host, and
-// of all connections that do the same computation together.
+// timed counts turns for throughput: of each connection of likely leaders, and of all connections that do the same computation together.
 func (s *sitting) timed(a *seat) *int {
 	cell := a.trials[0].Cell().Suite
-	if s.leads(cell) || s.Server == record.ServerRemote {
+	if s.leads(cell) {
 		return &a.long
 	}
 	same := alg.Suite{Cipher: cell.Cipher, MAC: alg.Primitive(cell.MAC)}
@@ -251,7 +226,7 @@ func (s *sitting) timed(a *seat) *int {
 // before the first of the others, and as many as favour says for each.
 func (s *sitting) served(a *seat) float64 {
 	n := float64(*s.timed(a))
-	if s.leads(a.trials[0].Cell().Suite) && s.Server != record.ServerRemote {
+	if s.leads(a.trials[0].Cell().Suite) {
 		return n/favour - 0.5
 	}
 	return n
@@ -325,17 +300,13 @@ func (s *sitting) Observe(t record.Trial, sample record.Sample) {
 	}
 }
 
-// End is why the plan ended; "" while it has not, or if it was interrupted.
-func (s *sitting) End() Ending { return s.ending }
-
 // Estimate is the measuring time that the whole plan takes.
 func (s *sitting) Estimate() time.Duration {
 	if s.Rounds == 0 {
 		return s.BudgetNS
 	}
 	seats := float64(len(s.todo)+len(s.open)+len(s.opening)) * float64(len(s.Directions))
-	long, _, every := s.longs()
-	turn := float64(roundPasses)*float64(BriefLength+UsualLength) + float64(2*long)/float64(every)
+	turn := float64(roundPasses)*float64(BriefLength+UsualLength) + float64(2*SteadyLength)/steadyRounds
 	opening := float64(len(s.todo)) * float64(s.logins.typical) / 4
 	logins := float64(s.logins.perRound()*len(s.space.Kex)) * float64(s.logins.typical)
 	return saturated(opening + float64(s.Rounds)*(seats*turn+logins))
@@ -354,7 +325,7 @@ func (s *sitting) Barren() (w record.Workload, barren bool) {
 
 // Progress reports the state after the last step.
 func (s *sitting) Progress() Progress {
-	out := Progress{Phase: s.phase, Block: s.round, Total: s.total, Failed: len(s.gone) * len(s.Directions)}
+	out := Progress{Phase: s.phase, Block: s.round, Total: s.distinct, Failed: len(s.gone) * len(s.Directions)}
 	out.Done = len(s.worth.turns) + s.logins.done()
 	out.Remaining = s.Estimate()
 	if s.BudgetNS > 0 {

@@ -110,12 +110,11 @@ func TestFirstRankingIsEarly(t *testing.T) {
 }
 
 // A third of the time is for throughput: two thirds of that for likely leaders, the rest for
-// as many other computations as it takes. A host of the user's, with a link in between, has no
-// such turns.
+// as many other computations as it takes.
 func TestSteadyTurns(t *testing.T) {
-	steady := func(server record.ServerKind) (share float64, turns map[record.Cell]int) {
+	steady := func() (share float64, turns map[record.Cell]int) {
 		c := whole(5)
-		c.BudgetNS, c.Server = time.Minute, server
+		c.BudgetNS = time.Minute
 		_, f, _ := run(t, &sim.Machine{Seed: 5, Noise: 0.1}, c, roomy)
 		var all, ours time.Duration
 		turns = map[record.Cell]int{}
@@ -130,7 +129,7 @@ func TestSteadyTurns(t *testing.T) {
 		}
 		return float64(ours) / float64(all), turns
 	}
-	share, turns := steady("")
+	share, turns := steady()
 	of := map[alg.Suite]int{}
 	for cell, n := range turns {
 		of[alg.Suite{Cipher: cell.Suite.Cipher, MAC: alg.Primitive(cell.Suite.MAC)}] += n
@@ -142,9 +141,6 @@ func TestSteadyTurns(t *testing.T) {
 		if leads := computation.MAC == ""; leads && n < 18 || !leads && n > 3 {
 			t.Errorf("%v has %d turns for throughput", computation, n)
 		}
-	}
-	if _, turns := steady(record.ServerRemote); len(turns) > 0 {
-		t.Errorf("steady turns of %d cells over a link", len(turns))
 	}
 }
 

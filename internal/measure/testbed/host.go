@@ -29,7 +29,7 @@ func (b *Testbed) openHost(ctx context.Context, p Params) (err error) {
 	if err != nil {
 		return b.Explain(err)
 	}
-	b.Offered, b.Server, b.Target = look.Offer, record.ServerRemote, p.Destination.Label
+	b.Offered, b.Server, b.Target, b.Login = look.Offer, record.ServerRemote, p.Destination.Label, look.Login
 	b.Environment.Server, b.Environment.ServerBanner = look.Version, look.Version
 	b.Environment.ServerMachine, b.Environment.StrictKex = look.Machine, &look.Strict
 	if endpoint, err := b.SSH.Endpoint(ctx, p.Destination); err == nil {

@@ -39,6 +39,7 @@ type Testbed struct {
 	Offered     alg.Offer
 	Findings    []record.Finding
 	Rig         drive.Rig
+	Login       time.Duration       // that a host took for the first one; 0 for the private server
 	Destination openssh.Destination // how ssh, scp and sftp reach the server; not with the built-in client
 	Private     *loopback.Server    // nil where the server is a host
 	Keys        loopback.Keys       // of the private server

@@ -17,11 +17,11 @@ func TestNewest(t *testing.T) {
 	if err := Make(s.results()); err != nil {
 		t.Fatal(err)
 	}
-	put := func(name string, c record.Campaign) string {
+	put := func(name string, c record.Campaign, more ...record.Record) string {
 		path := filepath.Join(s.results(), name)
 		file, err := os.Create(path)
 		if err == nil {
-			err = Put(file, []record.Record{{Campaign: &c}})
+			err = Put(file, append([]record.Record{{Campaign: &c}}, more...))
 		}
 		if err != nil || file.Close() != nil {
 			t.Fatal(err)
@@ -31,8 +31,11 @@ func TestNewest(t *testing.T) {
 	if _, err := s.NewestRanking(); err == nil {
 		t.Error("there is nothing, and it was found")
 	}
+	moved := record.Record{Slices: &record.Slices{Sitting: 1}}
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	ciphers := put("1-nas.jsonl", record.Campaign{Format: record.FormatVersion, Started: start, Target: "nas", Combos: alg.Combinations{Total: 2, Bulk: 2}})
+	ciphers := put("1-nas.jsonl", record.Campaign{Format: record.FormatVersion, Started: start, Target: "nas", Combos: alg.Combinations{Total: 2, Bulk: 2}}, moved)
+	put("2-nas.jsonl", record.Campaign{Format: record.FormatVersion, Started: start, Target: "nas", Combos: alg.Combinations{Total: 2, Bulk: 2}}) // it failed
+	modes := put("3-nas.jsonl", record.Campaign{Format: record.FormatVersion, Started: start, Target: "nas"}, record.Record{Run: &record.Run{}})
 	logins := put("2-loopback.jsonl", record.Campaign{Format: record.FormatVersion, Started: start, Target: "loopback"})
 	if got, err := s.NewestRanking(); got != ciphers || err != nil {
 		t.Errorf("newest ranking: %s, %v", got, err)
@@ -44,7 +47,10 @@ func TestNewest(t *testing.T) {
 	if got, err := s.NewestRanking(); got != ciphers || err != nil {
 		t.Errorf("newest ranking beside a later run of logins: %s, %v", got, err)
 	}
-	if got := s.NewestOf("nas"); got != ciphers {
+	if got := s.NewestRankingOf("nas"); got != ciphers {
+		t.Errorf("newest ranking of nas, beside a later one that failed and one of modes: %s", got)
+	}
+	if got := s.NewestOf("nas"); got != modes {
 		t.Errorf("newest of nas: %s", got)
 	}
 	if got := s.NewestOf("backup"); got != "" {

@@ -128,9 +128,7 @@ func (s Store) Newest() (string, error) {
 }
 
 // NewestRanking finds the last result that ranks ciphers.
-func (s Store) NewestRanking() (string, error) {
-	return s.newest(func(path string) bool { c := campaignOf(path); return c.Combos.Bulk > 0 })
-}
+func (s Store) NewestRanking() (string, error) { return s.newest(ranks) }
 
 func (s Store) newest(fits func(path string) bool) (string, error) {
 	if last := s.remembered(); last != "" && fits(last) {
@@ -148,30 +146,61 @@ func (s Store) newest(fits func(path string) bool) (string, error) {
 	return "", fault.Usage("measure first: sshpace bench", "there is no result in %s", s.results())
 }
 
-// NewestOf is the newest result of a target in the state folder, or "".
-func (s Store) NewestOf(label string) string {
+// NewestOf is the newest result of a target in the state folder that shows anything, "" if
+// there is none.
+func (s Store) NewestOf(label string) string { return s.newestOf(label, shows) }
+
+// NewestRankingOf is the newest one that ranks ciphers.
+func (s Store) NewestRankingOf(label string) string { return s.newestOf(label, ranks) }
+
+func (s Store) newestOf(label string, fits func(path string) bool) string {
 	names, _ := owned(s.results())
 	for _, name := range slices.Backward(names) {
-		if campaignOf(name).Target == label {
+		if campaignOf(name).Target == label && fits(name) {
 			return name
 		}
 	}
 	return ""
 }
 
-// campaignOf is the campaign with which a result begins; empty if it does not.
-func campaignOf(path string) (c record.Campaign) {
+// ranks reports whether a result holds transfers of ciphers. One that failed, or is about
+// something else, hides no older one.
+func ranks(path string) bool {
+	return campaignOf(path).Combos.Bulk > 0 && holds(path, func(r record.Record) bool {
+		return r.Slices != nil || r.Sample != nil && r.Sample.Outcome == record.OK && (r.Sample.Bytes > 0 || len(r.Sample.Segments) > 0)
+	})
+}
+
+// shows reports whether a result holds anything that was measured.
+func shows(path string) bool {
+	return holds(path, func(r record.Record) bool {
+		return r.Slices != nil || r.Sample != nil && r.Sample.Outcome == record.OK || r.Measurement != nil || r.Run != nil || r.LoginRun != nil
+	})
+}
+
+// holds reports whether some record of a file is one of those that are looked for.
+func holds(path string, wanted func(record.Record) bool) bool {
 	file, err := os.Open(path)
 	if err != nil {
-		return c
+		return false
 	}
 	defer file.Close()
-	for record, err := range record.Read(file) {
-		if err == nil && record.Campaign != nil {
-			c = *record.Campaign
+	for r, err := range record.Read(file) {
+		if err == nil && wanted(r) {
+			return true
 		}
-		break
 	}
+	return false
+}
+
+// campaignOf is the campaign with which a result begins; empty if it does not.
+func campaignOf(path string) (c record.Campaign) {
+	holds(path, func(r record.Record) bool {
+		if r.Campaign != nil {
+			c = *r.Campaign
+		}
+		return true
+	})
 	return c
 }
 

@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/record"
 	"sshpace/internal/verdict/advise"
@@ -35,7 +36,8 @@ func (a *View) JSON(w io.Writer) error {
 		Direction  record.Direction `json:"direction"`
 		Throughput *ratio           `json:"throughput_ratio,omitempty"`
 		Cost       *ratio           `json:"cost_ratio,omitempty"`
-		Tie        bool             `json:"tie"`
+		Verdict    stats.Verdict    `json:"verdict"`
+		Chance     float64          `json:"chance"`
 	}
 	ad := a.Advice
 	out := struct {
@@ -78,7 +80,7 @@ func (a *View) JSON(w io.Writer) error {
 		return &ratio{q.Value, q.Lo, q.Hi}
 	}
 	for _, g := range ad.Choice.Gains {
-		out.Gains = append(out.Gains, gain{g.From.Direction, quotient(g.Throughput), quotient(g.Cost), g.Tie})
+		out.Gains = append(out.Gains, gain{g.From.Direction, quotient(g.Throughput), quotient(g.Cost), g.Verdict, g.Chance})
 	}
 	if a.Insecure {
 		for _, c := range ad.Insecure() {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"sshpace/internal/base/stats"
+	"sshpace/internal/base/unit"
 	"sshpace/internal/record"
 	"sshpace/internal/verdict/choice"
 	"sshpace/internal/verdict/rank"
@@ -54,7 +56,7 @@ func AnswerOf(r *rank.Ranking, c *choice.Choice, advise string) Answer {
 	case c.Stays():
 		add(Do, "keep it: nothing needs to be changed")
 	case c.Uncertain():
-		add(Do, "nothing yet: this run cannot tell that a change gains anything", "measure longer: sshpace bench --budget 5m")
+		add(Do, "nothing yet; go on measuring: sshpace bench --resume FILE --budget 60s")
 	default:
 		add(Do, advise+" says what to write: this client is too old for a single line")
 	}
@@ -160,13 +162,16 @@ func nowText(r *rank.Ranking, c *choice.Choice) string {
 func gainTexts(r *rank.Ranking, c *choice.Choice) []string {
 	switch {
 	case c.Stays():
-		return []string{"none to be had: what is used now is among the best"}
+		return nonEmpty(fmt.Sprintf("none: nothing else is more than %.0f %% faster", 100*stats.Margin), limitText(r, c))
 	case c.Present.Suite.Cipher == "":
 		return []string{"not known: this result does not say what is used now"}
 	case len(c.Gains) == 0:
 		return []string{"not known: what is used now was not measured"}
 	}
 	var out []string
+	if c.Uncertain() {
+		out = append(out, doubtText(c))
+	}
 	for _, g := range c.Gains {
 		line := gainText(g)
 		if len(c.Gains) > 1 {
@@ -177,10 +182,40 @@ func gainTexts(r *rank.Ranking, c *choice.Choice) []string {
 		}
 		out = append(out, line)
 	}
-	if !c.Limited(r) {
-		out = append(out, "no CPU is the limit here, but the link, the window of 2 MiB or a disk")
-	}
 	return out
+}
+
+// limitText says that no cipher can help, where that is so.
+func limitText(r *rank.Ranking, c *choice.Choice) string {
+	if c.Limited(r) {
+		return ""
+	}
+	return "the link, the window of 2 MiB or a disk is the limit, not a CPU: no cipher will help"
+}
+
+// doubtText says what is missing for an answer.
+func doubtText(c *choice.Choice) string {
+	text := "not enough data to tell"
+	if c.Unseen > 0 {
+		text += fmt.Sprintf("; not measured yet: %s", unit.Count(c.Unseen, "choice"))
+	}
+	if c.Present.Option == 0 {
+		return text + "; nothing was faster so far"
+	}
+	return text + "; " + label(c.Options[0].Suite) + " leads, " + chanceText(c.Gains)
+}
+
+// chanceText is how likely a change is to gain something, by what is known so far.
+func chanceText(gains []rank.Gain) string {
+	var words []string
+	for _, g := range gains {
+		word := fmt.Sprintf("%.0f %% likely to be faster", 100*g.Chance)
+		if len(gains) > 1 {
+			word = string(g.To.Direction) + " " + word
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, ", ")
 }
 
 // slowLink is the speed of a link, in bytes per second, below which what is used now
@@ -212,7 +247,7 @@ func ratioText(q rank.Quantity, of, above, below string) string {
 	case q.Hi < 1:
 		return rank.Quantity{Value: 1 / q.Value, Lo: 1 / q.Hi, Hi: 1 / q.Lo}.Times() + " " + below
 	}
-	return of + " not told apart"
+	return q.Times() + " " + of
 }
 
 // configLines puts the best options first and leaves all others enabled. None where

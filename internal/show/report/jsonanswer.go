@@ -2,6 +2,7 @@ package report
 
 import (
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
 	"sshpace/internal/record"
 	"sshpace/internal/verdict/choice"
 )
@@ -22,7 +23,8 @@ type jsonGain struct {
 	Direction  record.Direction `json:"direction"`
 	Throughput *jsonQuantity    `json:"throughput_ratio,omitempty"`
 	Cost       *jsonQuantity    `json:"cpu_ratio,omitempty"` // above 1: that much less CPU time, of both sides
-	Tie        bool             `json:"tie"`
+	Verdict    stats.Verdict    `json:"verdict"`
+	Chance     float64          `json:"chance"`
 }
 
 type jsonChoice struct {
@@ -40,7 +42,7 @@ func answerOf(c *choice.Choice) *jsonAnswer {
 		out.Now = &c.Present.Suite
 	}
 	for _, g := range c.Gains {
-		out.Gains = append(out.Gains, jsonGain{g.To.Direction, quantity(g.Throughput), quantity(g.Cost), g.Tie})
+		out.Gains = append(out.Gains, jsonGain{g.To.Direction, quantity(g.Throughput), quantity(g.Cost), g.Verdict, g.Chance})
 	}
 	for i, k := range c.Logins.Options {
 		out.Kex = append(out.Kex, jsonChoice{k.Name, i < c.Logins.Tied, i == c.Logins.Present})

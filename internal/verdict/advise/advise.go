@@ -247,9 +247,9 @@ func (a *Advice) first() {
 		case list.Kind == alg.Kex:
 			list.keep = "a login happens once, and the policy allows what is used now"
 		case c.Stays():
-			list.keep = "what is used now is among the best"
+			list.keep = "nothing else is notably faster than what is used now"
 		case c.Uncertain():
-			list.keep = "this run cannot tell that a change gains anything"
+			list.keep = "there is not enough data to tell whether a change gains anything"
 		default:
 			list.keep = "the cipher that is advised needs none"
 		}

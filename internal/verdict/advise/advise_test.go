@@ -215,7 +215,7 @@ func TestNeverWeak(t *testing.T) {
 func TestTie(t *testing.T) {
 	r := ranking(new(true))
 	for i := range r.Bulk {
-		r.Bulk[i].Group = "A"
+		r.Bulk[i].Within = rank.Figures{Throughput: stats.Estimate{Log: 20, Err: 0.005, N: 9}, Total: stats.Estimate{Log: 0.1, Err: 0.005, N: 9}}
 	}
 	a := advice(t, r, named(t, "modern"))
 	if a.Advised.Cipher != chacha || a.Choice.Matters() {

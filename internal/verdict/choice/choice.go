@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
 	"sshpace/internal/record"
 	"sshpace/internal/verdict/rank"
 )
@@ -26,8 +27,10 @@ type Choice struct {
 	Options []Option // all that the policy allows and that has a figure in every direction: best first, ties in the order of preference
 	Tied    int      // how many of the first Options are equally good; 0: the policy allows nothing
 	Present Present
-	Gains   []rank.Gain // from Present to the first Option, by direction; none where one of them is unknown
-	Refused int         // cells that the policy does not allow, or that are not safe
+	Verdict stats.Verdict // of changing to the first Option: equal where no other can be better, either; "" where nothing is known of what is used now
+	Gains   []rank.Gain   // from Present to the first Option, by direction; none where one of them is unknown
+	Refused int           // cells that the policy does not allow, or that are not safe
+	Unseen  int           // suites that the policy allows and that were neither measured nor can be predicted
 	Logins  Logins
 }
 
@@ -35,7 +38,6 @@ type Choice struct {
 type Option struct {
 	Suite alg.Suite
 	Cells []rank.Cell // one for each direction, in the order of the ranking
-	level int         // options of one level cannot be told apart
 }
 
 // Of makes the choice.
@@ -56,10 +58,16 @@ func Of(r *rank.Ranking, o Options) *Choice {
 			}
 		}
 	}
+	for _, s := range r.Missing {
+		if o.Policy.Allow(r, s) && o.shares(s) {
+			c.Unseen++
+		}
+	}
 	c.Present = presentOf(r, o.Present)
+	c.Present.cells(r, directions)
 	c.order(r, o.preference(r, c.Present.Suite))
 	c.Present.Option = slices.IndexFunc(c.Options, func(x Option) bool { return same(x.Suite, c.Present.Suite) })
-	c.gains(r, directions)
+	c.judge(r)
 	c.Logins = loginsOf(r, o.Policy, c.Present.Suite.Kex)
 	return c
 }
@@ -97,33 +105,72 @@ func (o Option) score(r *rank.Ranking) float64 {
 	return sum / float64(len(o.Cells))
 }
 
-// tied reports whether the ranking tells two options apart in no direction.
-func (o Option) tied(other Option) bool {
+// gains relates an option to what is used now, in every direction; none where that is
+// unknown.
+func (c *Choice) gains(r *rank.Ranking, to Option) (out []rank.Gain) {
+	for i, from := range c.Present.Cells {
+		out = append(out, r.Gain(from, to.Cells[i]))
+	}
+	return out
+}
+
+// equal reports whether another option makes no difference in any direction.
+func (o Option) equal(r *rank.Ranking, other Option) bool {
 	for i, cell := range o.Cells {
-		if cell.Group != other.Cells[i].Group {
+		if !same(o.Suite, other.Suite) && r.Gain(cell, other.Cells[i]).Verdict != stats.Equal {
 			return false
 		}
 	}
 	return true
 }
 
-// order sorts the options by level, and those of a level by preference.
+// verdictOf sums up what is gained in all directions.
+func verdictOf(gains []rank.Gain) stats.Verdict {
+	count := map[stats.Verdict]int{}
+	for _, g := range gains {
+		count[g.Verdict]++
+	}
+	switch {
+	case len(gains) == 0:
+		return ""
+	case count[stats.Better] > 0 && count[stats.Worse] == 0:
+		return stats.Better
+	case count[stats.Equal] == len(gains):
+		return stats.Equal
+	case count[stats.Worse] > 0 && count[stats.NotEnough] == 0:
+		return stats.Worse
+	}
+	return stats.NotEnough
+}
+
+// order puts the best option first, those that are as good next by preference, and then all
+// others. An option that is better for sure goes before one that only looks so.
 func (c *Choice) order(r *rank.Ranking, preference func(alg.Suite) int) {
-	slices.SortStableFunc(c.Options, func(a, b Option) int { return cmp.Compare(a.score(r), b.score(r)) })
-	var heads []Option
-	for i := range c.Options {
-		o := &c.Options[i]
-		if o.level = slices.IndexFunc(heads, o.tied); o.level < 0 {
-			o.level = len(heads)
-			heads = append(heads, *o)
+	sure := func(o Option) int {
+		if verdictOf(c.gains(r, o)) == stats.Better {
+			return 0
 		}
-		if o.level == 0 {
-			c.Tied++
-		}
+		return 1
 	}
 	slices.SortStableFunc(c.Options, func(a, b Option) int {
-		return cmp.Or(cmp.Compare(a.level, b.level), cmp.Compare(preference(a.Suite), preference(b.Suite)))
+		return cmp.Or(cmp.Compare(sure(a), sure(b)), cmp.Compare(a.score(r), b.score(r)))
 	})
+	if len(c.Options) == 0 {
+		return
+	}
+	best := c.Options[0]
+	level := func(o Option) int {
+		if best.equal(r, o) {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(c.Options, func(a, b Option) int { return cmp.Compare(level(a), level(b)) })
+	c.Tied = len(c.Options)
+	if i := slices.IndexFunc(c.Options, func(o Option) bool { return level(o) > 0 }); i >= 0 {
+		c.Tied = i
+	}
+	slices.SortStableFunc(c.Options[:c.Tied], func(a, b Option) int { return cmp.Compare(preference(a.Suite), preference(b.Suite)) })
 }
 
 // preference numbers suites for the order of what is tied: what is negotiated now
@@ -154,16 +201,25 @@ func place(kind alg.Kind, name string, lists []alg.Offer) int {
 	return before
 }
 
-// gains relates what is negotiated now to what is best, in every direction.
-func (c *Choice) gains(r *rank.Ranking, directions []record.Direction) {
-	if c.Tied == 0 || c.Present.Suite.Cipher == "" {
+// judge says what changing from what is used now to the best option gains. Keeping it
+// is advised only where no option can be better by more than the margin.
+func (c *Choice) judge(r *rank.Ranking) {
+	if c.Tied == 0 {
 		return
 	}
-	for i, d := range directions {
-		if from, ok := r.Find(c.Present.Suite, d); ok {
-			gain := r.Gain(from, c.Options[0].Cells[i])
-			gain.Tie = gain.Tie || from.Group == gain.To.Group
-			c.Gains = append(c.Gains, gain)
+	c.Gains = c.gains(r, c.Options[0])
+	c.Verdict = verdictOf(c.Gains)
+	switch {
+	case c.Verdict != stats.Equal:
+		return
+	case c.Unseen > 0:
+		c.Verdict = stats.NotEnough
+	}
+	for _, o := range c.Options {
+		for _, g := range c.gains(r, o) {
+			if q := g.Decides(r.By); q == nil || q.Hi > 1+stats.Margin {
+				c.Verdict = stats.NotEnough
+			}
 		}
 	}
 }
@@ -171,19 +227,16 @@ func (c *Choice) gains(r *rank.Ranking, directions []record.Direction) {
 // Use are the best options, which are tied.
 func (c *Choice) Use() []Option { return c.Options[:c.Tied] }
 
-// Stays reports whether what is negotiated now is among the best: nothing needs to
-// be changed.
-func (c *Choice) Stays() bool { return c.Present.Option >= 0 && c.Present.Option < c.Tied }
+// Stays reports whether nothing needs to be changed.
+func (c *Choice) Stays() bool { return c.Present.Option >= 0 && c.Verdict == stats.Equal }
 
-// Matters reports whether changing gains something that can be told from noise.
-func (c *Choice) Matters() bool {
-	return !c.Stays() && slices.ContainsFunc(c.Gains, func(g rank.Gain) bool { return !g.Tie })
-}
+// Matters reports whether changing gains something for sure.
+func (c *Choice) Matters() bool { return c.Verdict == stats.Better }
 
-// Uncertain reports whether what is negotiated now is allowed and was measured, and
-// nothing that a change would gain can be told from noise.
+// Uncertain reports whether what is used now is allowed, and the result does not
+// tell whether a change gains anything.
 func (c *Choice) Uncertain() bool {
-	return !c.Stays() && !c.Matters() && c.Present.Option >= 0 && len(c.Gains) > 0
+	return c.Present.Option >= 0 && !c.Stays() && !c.Matters()
 }
 
 // busyCPU is the share of a core from which on a side's CPU can be the limit.

@@ -11,10 +11,23 @@ import (
 
 // Present is what the client negotiates without being told anything.
 type Present struct {
-	Suite   alg.Suite // empty: unknown
-	Default bool      // what OpenSSH of this version does unless configured
-	Assumed bool      // not recorded: nobody asked the user's configuration
-	Option  int       // its place among the Options; -1: the policy does not allow it, or it was not measured
+	Suite   alg.Suite   // empty: unknown
+	Default bool        // what OpenSSH of this version does unless configured
+	Assumed bool        // not recorded: nobody asked the user's configuration
+	Option  int         // its place among the Options; -1: the policy does not allow it, or it was not measured
+	Cells   []rank.Cell // of it, one for each direction; none where it was not measured
+}
+
+// cells finds them.
+func (p *Present) cells(r *rank.Ranking, directions []record.Direction) {
+	for _, d := range directions {
+		if cell, ok := r.Find(p.Suite, d); ok && p.Suite.Cipher != "" && r.Deciding(cell) != nil {
+			p.Cells = append(p.Cells, cell)
+		}
+	}
+	if len(p.Cells) < len(directions) {
+		p.Cells = nil
+	}
 }
 
 // presentOf is what is negotiated now: what the caller knows, else what the run

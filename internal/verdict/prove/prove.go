@@ -45,9 +45,9 @@ type method struct {
 	// round moves data with both choices, the second one first where that is asked for.
 	// Without rates of both, sample says what failed.
 	round   func(ctx context.Context, swap bool) (got [2]rates, sample record.Sample, err error)
-	speed   [2][]float64 // bytes per second
-	speeds  []float64    // log of advised relative to present, round by round
-	savings []float64    // log of present relative to advised CPU cost
+	speed   []float64 // of the present choice, in bytes per second
+	speeds  []float64 // log of advised relative to present, round by round
+	savings []float64 // log of present relative to advised CPU cost
 
 	failures int
 	why      string // of the last one
@@ -107,9 +107,7 @@ func (p *proof) round(ctx context.Context, number int) error {
 func (m *method) add(got [2]rates) {
 	if got[0].throughput > 0 && got[1].throughput > 0 {
 		m.speeds = append(m.speeds, math.Log(got[1].throughput/got[0].throughput))
-		for k := range got {
-			m.speed[k] = append(m.speed[k], got[k].throughput)
-		}
+		m.speed = append(m.speed, got[0].throughput)
 	}
 	if got[0].cost > 0 && got[1].cost > 0 {
 		m.savings = append(m.savings, math.Log(got[0].cost/got[1].cost))

@@ -20,8 +20,8 @@ func (p *proof) write(out io.Writer) {
 			fmt.Fprintf(out, "# %-18s no result\n", m.name)
 			continue
 		}
-		q := stats.HodgesLehmann(m.speeds).Exp()
-		fmt.Fprintf(out, "# %-18s %6.0f -> %6.0f MB/s  %s  %s\n", m.name, stats.Median(m.speed[0])/1e6, stats.Median(m.speed[1])/1e6, q.Times(), judged(q, "faster", "slower"))
+		q, now := stats.HodgesLehmann(m.speeds).Exp(), stats.Median(m.speed)
+		fmt.Fprintf(out, "# %-18s %6.0f -> %6.0f MB/s  %s  %s\n", m.name, now/1e6, now*q.Value/1e6, q.Times(), judged(q, "faster", "slower"))
 		if len(m.savings) > 0 {
 			q := stats.HodgesLehmann(m.savings).Exp()
 			fmt.Fprintf(out, "# %-18s CPU cost of both sides    %s  %s\n", "", q.Times(), judged(q, "less", "more"))
@@ -46,24 +46,13 @@ func (p *proof) write(out io.Writer) {
 	}
 }
 
-// indifferent is the difference below which two choices are the same in
-// practice.
-const indifferent = 0.04
-
-// smallest is the difference that is worth telling.
-const smallest = 0.015
-
-// judged is what an interval says.
+// judged is what the rule for all ratios says of one.
 func judged(q stats.Interval, more, less string) string {
-	switch {
-	case q.N < stats.MinExact:
+	if q.N < stats.MinExact {
 		return "too few rounds to say"
-	case q.Lo > 1+smallest:
-		return more
-	case q.Hi < 1-smallest:
-		return less
-	case q.Lo > 1-indifferent && q.Hi < 1+indifferent:
-		return "the same"
 	}
-	return "no difference shown"
+	return map[stats.Verdict]string{
+		stats.Better: more, stats.Worse: less, stats.NotEnough: "not enough data; more with --rounds",
+		stats.Equal: fmt.Sprintf("equal within %.0f %%", 100*stats.Margin),
+	}[q.Verdict()]
 }

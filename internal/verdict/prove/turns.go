@@ -35,7 +35,7 @@ type course struct {
 func courseWith(server record.ServerKind) course {
 	short := slices.Repeat([]time.Duration{plan.BriefLength, plan.UsualLength}, 4)
 	if server == record.ServerRemote {
-		return course{20, append(short, plan.LongLength, plan.LongLength, plan.LongLength)}
+		return course{20, []time.Duration{plan.PairLength}}
 	}
 	return course{9, append(short, plan.SteadyLength)}
 }

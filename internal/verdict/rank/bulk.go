@@ -27,10 +27,7 @@ const (
 func (r *Ranking) rankBulk(d *data, opts Options) {
 	var analyses []*model.Analysis
 	for _, direction := range []record.Direction{record.Upload, record.Download, ""} {
-		has := func(t model.Transfer) bool { return t.Cell.Direction == direction }
-		if slices.ContainsFunc(d.transfers, has) {
-			a := model.Analyse(direction, d.cells, d.transfers, d.cores)
-			d.addResolution(a)
+		if a := d.analysis(direction); a != nil {
 			analyses = append(analyses, a)
 		}
 	}
@@ -99,7 +96,7 @@ func (r *Ranking) judge(d *data, analyses []*model.Analysis) {
 // cannot tell cells apart.
 func (r *Ranking) choose(by By) By {
 	switch {
-	case r.Noise.Cost == 0:
+	case r.Noise.Cost == 0, r.Campaign.Server == record.ServerRemote && by != Cost:
 		return Throughput
 	case by == Throughput || by == Cost:
 		return by
@@ -150,7 +147,7 @@ func (r *Ranking) addCells(d *data, a *model.Analysis) {
 			r.Missing = append(r.Missing, cell.Suite)
 			continue
 		}
-		if place < len(groups) {
+		if place < len(groups) && d.paired == nil { // pairs say how each compares with one, not with all others
 			cell.Group = stats.Letters(groups[place])
 		}
 		place++
@@ -207,12 +204,7 @@ func (r *Ranking) cell(d *data, a *model.Analysis, i int) (c Cell, ok bool) {
 
 // within are the figures of cell i with their errors towards the truth.
 func within(a *model.Analysis, i int) Figures {
-	return figures(a, func(s *model.Series) (e stats.Estimate) {
-		if f := s.Figures[i]; f.Known {
-			e = stats.Estimate{Log: f.Log, Err: f.Err, DF: s.Degrees, N: f.N}
-		}
-		return e
-	})
+	return figures(a, func(s *model.Series) stats.Estimate { return s.At(i) })
 }
 
 // again are those with the errors of a repetition.

@@ -17,6 +17,7 @@ import (
 type data struct {
 	transfers []model.Transfer
 	sittings  model.Sittings
+	paired    map[record.Direction]*model.Analysis // of a host, instead of sittings
 	logins    []login
 	copies    []sampled
 	coarse    map[record.Cell]float64 // standard error that the clock of a log leaves in the logarithm of a cell's time
@@ -67,6 +68,9 @@ func collect(f *record.File, space alg.Space) *data {
 			d.foreign++
 		case t.Workload == record.Sitting && s.Outcome == record.OK:
 			d.good[failKeyOf(t)] = true // what it moved is in the slices
+			if s.Phases != nil {
+				d.logins = append(d.logins, login{t, alg.Canonical(alg.Kex, t.Want.Kex), *s.Phases})
+			}
 		case !model.Usable(t, s):
 			d.bad = append(d.bad, sampled{t, s})
 		default:
@@ -87,6 +91,10 @@ func (d *data) sit(f *record.File, target string) {
 			trials[id] = t
 		}
 	}
+	if f.Campaign.Server == record.ServerRemote {
+		d.compare(f, trials)
+		return
+	}
 	d.sittings = model.SittingsOf(trials, f.Slices)
 	d.transfers = append(d.transfers, d.sittings.Connections...)
 	for _, batch := range f.Slices {
@@ -100,6 +108,32 @@ func (d *data) sit(f *record.File, target string) {
 	for _, t := range d.sittings.Connections {
 		d.good[failKeyOf(t.Trial)] = true
 	}
+}
+
+// compare takes the slices of a host, which were paired.
+func (d *data) compare(f *record.File, trials map[int]record.Trial) {
+	d.paired = map[record.Direction]*model.Analysis{}
+	for _, direction := range f.Campaign.Directions {
+		if a := model.Paired(direction, d.cells, trials, f.Slices); a.Transfers > 0 {
+			d.paired[direction] = a
+		}
+	}
+	for _, batch := range f.Slices {
+		d.sittings.Slices += len(batch.Slices)
+	}
+}
+
+// analysis of one direction; nil where nothing moved.
+func (d *data) analysis(direction record.Direction) *model.Analysis {
+	if d.paired != nil {
+		return d.paired[direction]
+	}
+	if !slices.ContainsFunc(d.transfers, func(t model.Transfer) bool { return t.Cell.Direction == direction }) {
+		return nil
+	}
+	a := model.Analyse(direction, d.cells, d.transfers, d.cores)
+	d.addResolution(a)
+	return a
 }
 
 // slowed is what the probe says.

@@ -68,7 +68,7 @@ func doubts(r *Ranking, d *data) []Warning {
 	add(r.Model.HoldoutP95 > muchError, "model", fmt.Sprintf("predictions are off by up to %.0f %%, tried on %d combinations that were measured, too", r.Model.HoldoutP95, r.Model.HoldoutCells),
 		hint("a longer --budget measures more cells directly"))
 	add(r.Tie() > 2*maxNoise, "noise", fmt.Sprintf("differences below %.0f %% cannot be told from noise", r.Tie()), hint("a longer --budget, or a quieter machine"))
-	add(len(r.Missing) > 0, "missing", fmt.Sprintf("not reached: %s of cipher and MAC", unit.Count(len(r.Missing), "combination")), hint("go on with --resume"))
+	add(len(r.Missing)+len(r.Waiting) > 0 && len(r.Bulk) > 0, "missing", "not measured: "+r.missing(), hint("a longer --budget, or --resume"))
 	add(len(r.Failed) > 0, "failed", fmt.Sprintf("never worked: %d of what was asked for", len(r.Failed)), "")
 	add(float64(r.failures()) > muchFailure*float64(r.Trials), "failures", fmt.Sprintf("%d of %d trials gave nothing: %s", r.failures(), r.Trials, r.FailureText()), hint("see the messages in the file; go on with --resume"))
 	add(r.Environment.Cores == 1 && r.Campaign.Server != record.ServerRemote, "one-core", "one core: client and server took turns, so throughput is that of both together", "")
@@ -81,6 +81,18 @@ func doubts(r *Ranking, d *data) []Warning {
 			c.A, c.B, 100*math.Abs(c.Ratio.Value-1), of), "as much is noise")
 	}
 	return out
+}
+
+// missing counts what was not measured and cannot be predicted.
+func (r *Ranking) missing() string {
+	var words []string
+	if n := len(r.Missing); n > 0 {
+		words = append(words, unit.Count(n, "combination")+" of cipher and MAC")
+	}
+	if n := len(r.Waiting); n > 0 {
+		words = append(words, unit.Count(n, "key exchange"))
+	}
+	return strings.Join(words, ", ")
 }
 
 // whyCost says why the order is not that of throughput.

@@ -1,8 +1,6 @@
 package rank
 
 import (
-	"math"
-
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/record"
@@ -11,9 +9,10 @@ import (
 // Gain is how much faster one cell is than another in the same direction.
 type Gain struct {
 	From, To   Cell
-	Throughput *Quantity // ratio of throughput, above 1: To is faster; nil if unknown
-	Cost       *Quantity // ratio of CPU cost, of both sides or of the clients; above 1: To costs less; nil if unknown
-	Tie        bool      // the run cannot tell the two apart
+	Throughput *Quantity     // ratio of throughput, above 1: To is faster; nil if unknown
+	Cost       *Quantity     // ratio of CPU cost, of both sides or of the clients; above 1: To costs less; nil if unknown
+	Verdict    stats.Verdict // of the ratio that decides
+	Chance     float64       // that To is better by it
 }
 
 // Find returns the cell of a cipher and MAC, under any of their names.
@@ -29,36 +28,56 @@ func (r *Ranking) Find(suite alg.Suite, d record.Direction) (Cell, bool) {
 
 // Gain compares two cells of one run. Their errors are taken for independent.
 func (r *Ranking) Gain(from, to Cell) Gain {
-	g := Gain{From: from, To: to}
-	g.Throughput = speedup(to.Within.Throughput, from.Within.Throughput)
-	if (from.Server == nil) == (to.Server == nil) {
-		g.Cost = speedup(from.Within.Total, to.Within.Total)
-	} else {
-		g.Cost = speedup(from.Within.Client, to.Within.Client)
+	g := Gain{From: from, To: to, Verdict: stats.NotEnough}
+	if from.Suite.Computation() == to.Suite.Computation() {
+		from, to = from.exact(), to.exact()
 	}
-	g.Tie = tied(g.ratio(r.By))
+	speed := over(to.Within.Throughput, from.Within.Throughput)
+	cost := over(from.Within.Total, to.Within.Total)
+	if (from.Server == nil) != (to.Server == nil) {
+		cost = over(from.Within.Client, to.Within.Client)
+	}
+	g.Throughput, g.Cost = quantity(speed), quantity(cost)
+	decides := speed
+	if g.Decides(r.By) == g.Cost {
+		decides = cost
+	}
+	if decides.Known() {
+		g.Verdict, g.Chance = decides.Interval().Verdict(), decides.Chance()
+	}
 	return g
 }
 
-// ratio is the one that decides, or what there is.
-func (g Gain) ratio(by By) *Quantity {
+// exact is a cell without errors: what it is is no matter where it is compared with
+// itself.
+func (c Cell) exact() Cell {
+	for _, e := range []*stats.Estimate{&c.Within.Throughput, &c.Within.Client, &c.Within.Server, &c.Within.Total} {
+		e.Err = 0
+	}
+	return c
+}
+
+// Decides is the ratio of what a ranking is ordered by, or what there is.
+func (g Gain) Decides(by By) *Quantity {
 	if by == Cost && g.Cost != nil || g.Throughput == nil {
 		return g.Cost
 	}
 	return g.Throughput
 }
 
-// tied reports whether a ratio cannot be told from 1, or is too near to it to
-// matter.
-func tied(q *Quantity) bool {
-	return q == nil || q.Lo <= 1 && 1 <= q.Hi || math.Abs(math.Log(q.Value)) < minEffect/100
+// over is the ratio of two figures, zero where one is unknown.
+func over(a, b stats.Estimate) stats.Estimate {
+	if !a.Known() || !b.Known() {
+		return stats.Estimate{}
+	}
+	return a.Over(b)
 }
 
-// speedup is the ratio of two figures, nil where one is unknown.
-func speedup(a, b stats.Estimate) *Quantity {
-	if !a.Known() || !b.Known() {
+// quantity is an estimate with its interval, nil where it is unknown.
+func quantity(e stats.Estimate) *Quantity {
+	if !e.Known() {
 		return nil
 	}
-	q := a.Over(b).Interval()
+	q := e.Interval()
 	return &q
 }

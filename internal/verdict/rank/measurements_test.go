@@ -68,7 +68,7 @@ func TestGain(t *testing.T) {
 		t.Fatal("cells are not found by name and direction")
 	}
 	g := r.Gain(from, to)
-	if g.Tie || g.Throughput.Value < 2.99 || g.Throughput.Value > 3.01 || g.Throughput.Lo > 2.95 || g.Throughput.Hi < 3.05 || math.Abs(g.Cost.Value-2) > 0.01 {
+	if g.Verdict != stats.Better || g.Chance < 0.99 || g.Throughput.Value < 2.99 || g.Throughput.Value > 3.01 || g.Throughput.Lo > 2.95 || g.Throughput.Hi < 3.05 || math.Abs(g.Cost.Value-2) > 0.01 {
 		t.Errorf("gain: %+v %+v", g.Throughput, g.Cost)
 	}
 }

@@ -26,7 +26,7 @@ func Of(f *record.File, opts Options) (*Ranking, error) {
 		Heat: heatOf(f.Thermals),
 	}
 	d := collect(f, space)
-	if len(d.transfers)+len(d.logins)+len(d.copies) == 0 {
+	if len(d.transfers)+len(d.paired)+len(d.logins)+len(d.copies) == 0 {
 		if len(f.Measurements) > 0 && len(f.Samples) == 0 {
 			return r, nil // a machine's limits, or an imported log without SSH
 		}
@@ -34,7 +34,7 @@ func Of(f *record.File, opts Options) (*Ranking, error) {
 	}
 	r.Failed, r.Harness, r.Ended = d.failures(), d.harness, f.Ended
 	r.Refusals, r.Trials = d.refusals(), len(d.bad)+len(d.transfers)+len(d.logins)+len(d.copies)+len(d.overheads)
-	if len(d.transfers) == 0 {
+	if len(d.transfers) == 0 && d.paired == nil {
 		d.transfers = d.copiesAsTransfers()
 	}
 	r.Slowed, r.Slicing = d.slowed(), d.slicing()

@@ -46,6 +46,7 @@ type Ranking struct {
 	Failed       []Failure   // cells and key exchanges without a result
 	Refusals     []Count     // trials that gave nothing, by what happened, also where another one worked
 	Trials       int         // all that ended by themselves
+	Waiting      []string    // key exchanges that were not measured
 	Missing      []alg.Suite // cells that were neither measured nor can be predicted
 	Copies       []Copy      // exhaustive runs: what was timed as a whole process
 	OverheadNS   float64     // what a copy takes beside login and transfer; 0 if it was not measured
@@ -117,16 +118,12 @@ type Figures struct {
 }
 
 // Total is the cost of both sides in ns per byte, of the client alone where
-// the server could not be read; 0 if unknown. It is estimated from what both sides
-// took together, which is surer than the sum of two estimates, and what Gain relates.
+// the server could not be read; 0 if unknown.
 func (c Cell) Total() float64 {
-	if c.Client == nil {
+	switch {
+	case c.Client == nil:
 		return 0
-	}
-	if c.Within.Total.Known() {
-		return c.Within.Total.Value()
-	}
-	if c.Server == nil {
+	case c.Server == nil:
 		return c.Client.Value
 	}
 	return c.Client.Value + c.Server.Value

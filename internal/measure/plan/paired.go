@@ -1,0 +1,341 @@
+package plan
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/measure/model"
+	"sshpace/internal/record"
+)
+
+// PairLength is how long a slice of a paired comparison moves data: much longer than a
+// scheduler's turn and what starts and ends a slice, much shorter than what other work changes.
+// On a long path it is longer, so that the start does not count.
+const (
+	PairLength     = 60 * time.Millisecond
+	pairRoundTrips = 5 // that a slice takes at least
+)
+
+// Logins to a host of the user's are few: a server may count them, and take many for
+// an attack (sshd_config(5) PerSourcePenalties).
+const (
+	loginsAtFirst = 12               // the one that looked at the host among them
+	loginsEvery   = 20 * time.Second // so many more after each such time
+	loginPause    = 100 * time.Millisecond
+)
+
+// leastCycles are the turns of a candidate before it may be left behind.
+const leastCycles = 3
+
+// paired plans a paired comparison on a host of the user's: the connection of what
+// ssh uses now stays open as the reference, and each candidate has its turn
+// between two of the reference's, in a new random order every cycle. Candidates
+// that are clearly slower than another one are closed (a race: Maron and Moore,
+// NIPS 6, 1993), and others take their place: those that the policy allows come
+// first.
+type paired struct {
+	design
+	seating
+	random  *rand.Rand
+	room    int // connections at a time
+	allows  int // candidates that the policy allows
+	logins  logins
+	trials  map[int]record.Trial
+	moved   []record.Slices
+	had     map[record.Cell]int // turns
+	sitting int                 // counts in the file
+	cycle   int                 // cycles in the file
+	cycles  int                 // of this run
+	spent   int                 // logins
+	fresh   bool                // seats were opened that have had no turn yet
+	elapsed time.Duration
+}
+
+func newPaired(d design) *paired {
+	p := &paired{
+		design: d, random: d.random(0), room: max(2, d.env.Capacity), seating: seating{distinct: d.cells()},
+		logins: newLogins(d), trials: map[int]record.Trial{}, had: map[record.Cell]int{}, sitting: 1, spent: 1,
+	}
+	p.seats()
+	return p
+}
+
+// seats are to be opened in this order: the reference, the candidates that the policy
+// allows, those first that are likely to lead, and all others.
+func (p *paired) seats() {
+	reference := p.reference()
+	order := func(cell alg.Suite) int {
+		switch {
+		case cell == reference:
+			return 0
+		case !p.allowed(cell):
+			return 4
+		case cell.MAC == "":
+			return 1
+		case strings.HasPrefix(cell.Cipher, "aes192"): // neither the fastest nor the strongest
+			return 3
+		}
+		return 2
+	}
+	cells := slices.Clone(p.space.Bulk)
+	slices.SortStableFunc(cells, func(a, b alg.Suite) int { return cmp.Compare(order(a), order(b)) })
+	for _, cell := range cells {
+		role := record.RoleCell
+		if cell == reference {
+			role = record.RoleReference
+		} else if p.allowed(cell) {
+			p.allows++
+		}
+		p.todo = append(p.todo, p.seat(cell, role, 0))
+	}
+}
+
+// least is the time that every allowed candidate needs for a few turns.
+func (p *paired) least() time.Duration {
+	field := time.Duration(min(p.allows, p.room-1, loginsAtFirst-2))
+	return (field+1)*p.login() + leastCycles*(2*field+1)*p.turns()
+}
+
+// login is about what opening a connection takes.
+func (p *paired) login() time.Duration { return cmp.Or(p.env.Login, usualLogin) + loginPause }
+
+// turns is about what a turn in each direction takes: a login is some ten round trips.
+func (p *paired) turns() time.Duration {
+	return time.Duration(len(p.Directions)) * (PairLength + cmp.Or(p.env.Login, usualLogin)/10)
+}
+
+// Next returns the next step, or false when the plan has ended.
+func (p *paired) Next(elapsed time.Duration) (Step, bool) {
+	p.elapsed = elapsed
+	if p.ending == "" && p.BudgetNS > 0 && elapsed >= p.BudgetNS {
+		p.end(EndBudget)
+	}
+	step, ok := p.hand(p.refill)
+	step.Sitting = p.sitting
+	return step, ok
+}
+
+func (p *paired) end(why Ending) {
+	if _, barren := p.Barren(); barren {
+		why = EndFailures
+	}
+	p.ending = why
+}
+
+// refill opens what there is room and leave for, or gives all that is open a turn.
+func (p *paired) refill() {
+	room := min(p.room-len(p.open), len(p.todo), p.leave(), seatsAtOnce)
+	switch {
+	case room > 0 && (!p.fresh || len(p.open) < 2):
+		p.fresh = true
+		p.spent += room
+		p.admit(room)
+	case p.referee() == nil, len(p.open) < 2 && len(p.todo) == 0 && !p.logins.left():
+		p.end(EndComplete)
+	case p.Rounds > 0 && p.cycles >= p.Rounds*roundPasses:
+		p.end(EndComplete)
+	case p.Precision > 0 && len(p.todo) == 0 && p.precise(p.Precision/100):
+		p.end(EndPrecision)
+	default:
+		p.next()
+	}
+}
+
+// leave is how many logins the host can be asked for by now.
+func (p *paired) leave() int {
+	allowed := max(loginsAtFirst, int(loginsAtFirst*p.elapsed/loginsEvery))
+	return max(0, allowed-p.spent)
+}
+
+// referee is the open seat of the reference; nil if there is none.
+func (p *paired) referee() *seat {
+	if i := slices.IndexFunc(p.open, refers); i >= 0 {
+		return p.open[i]
+	}
+	return nil
+}
+
+func refers(s *seat) bool { return s.trials[0].Role == record.RoleReference }
+
+// seatsAtOnce are opened before all that are open have a turn again: the likely leaders
+// are not to wait for the last login.
+const seatsAtOnce = 4
+
+// next queues a cycle: in each direction each candidate between two turns of the
+// reference, and a login where the host can be asked for one.
+func (p *paired) next() {
+	p.cycle, p.cycles, p.fresh = p.cycle+1, p.cycles+1, false
+	p.race()
+	reference := p.referee()
+	field := slices.DeleteFunc(slices.Clone(p.open), refers)
+	for i := range p.Directions {
+		p.random.Shuffle(len(field), func(a, b int) { field[a], field[b] = field[b], field[a] })
+		p.turn(reference.trials[i])
+		for _, candidate := range field {
+			p.turn(candidate.trials[i])
+			p.turn(reference.trials[i])
+		}
+	}
+	if len(p.todo) == 0 && p.leave() > 0 {
+		for _, t := range p.logins.take(1, p.cycle) {
+			p.spent++
+			p.queue = append(p.queue, Step{Action: Single, Trials: []record.Trial{p.number(t)}})
+		}
+	}
+}
+
+func (p *paired) turn(t record.Trial) {
+	p.queue = append(p.queue, Step{Action: Turn, Trials: []record.Trial{t}, Length: PairLength, Round: p.cycle})
+}
+
+// race closes the candidates that are slower than another one in every direction.
+func (p *paired) race() {
+	if p.Rounds > 0 {
+		return
+	}
+	figures := p.figures()
+	var beaten []*seat
+	for _, candidate := range p.open {
+		if refers(candidate) || candidate.turns < leastCycles*len(p.Directions) {
+			continue
+		}
+		slower := true
+		for _, d := range p.Directions {
+			slower = slower && figures[d].Slower(candidate.trials[0].Cell().Suite)
+		}
+		if slower {
+			beaten = append(beaten, candidate)
+		}
+	}
+	if len(beaten) == 0 {
+		return
+	}
+	step := Step{Action: Close}
+	for _, candidate := range beaten {
+		step.Trials = append(step.Trials, candidate.trials...)
+	}
+	p.open = slices.DeleteFunc(p.open, func(s *seat) bool { return slices.Contains(beaten, s) })
+	p.queue = append(p.queue, step)
+}
+
+// figures are what the slices so far say, by direction.
+func (p *paired) figures() map[record.Direction]*model.Analysis {
+	var cells []alg.Suite
+	for _, cell := range p.space.Bulk {
+		cells = append(cells, cell.Computation())
+	}
+	out := map[record.Direction]*model.Analysis{}
+	for _, d := range p.Directions {
+		out[d] = model.Paired(d, cells, p.trials, p.moved)
+	}
+	return out
+}
+
+// precise reports whether all ratios are within ± limit.
+func (p *paired) precise(limit float64) bool {
+	for _, a := range p.figures() {
+		for i, f := range a.Wall.Figures {
+			if f.Known && a.Wall.Interval(i).HalfWidth() > limit {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Moved tells the plan what a turn showed.
+func (p *paired) Moved(step Step, slice record.Slice) {
+	p.keep(step.Sitting, step.Trials[0], slice)
+	if i := seatOf(p.open, slice.Trial); i >= 0 {
+		p.open[i].turns++
+	}
+}
+
+func (p *paired) keep(sitting int, t record.Trial, s record.Slice) {
+	if last := len(p.moved) - 1; last < 0 || p.moved[last].Sitting != sitting {
+		p.moved = append(p.moved, record.Slices{Sitting: sitting})
+	}
+	last := &p.moved[len(p.moved)-1]
+	last.Slices = append(last.Slices, s)
+	p.trials[t.ID] = t
+	p.had[t.Cell()]++
+}
+
+// Observe tells the plan what a login showed.
+func (p *paired) Observe(t record.Trial, sample record.Sample) {
+	p.logins.observe(t, sample)
+	if unconnected(sample) {
+		p.inARow++
+	} else if sample.Outcome == record.OK {
+		p.inARow, p.worked = 0, true
+	}
+	if p.inARow >= maxInARow {
+		p.end(EndFailures)
+	}
+}
+
+// Estimate is the measuring time that the whole plan takes.
+func (p *paired) Estimate() time.Duration {
+	if p.Rounds == 0 {
+		return p.BudgetNS
+	}
+	seats := float64(len(p.todo) + len(p.open) + len(p.opening))
+	return saturated(seats * (float64(p.login()) + float64(p.Rounds*roundPasses)*2*float64(p.turns())))
+}
+
+// Barren names what was tried and never worked, whatever was measured.
+func (p *paired) Barren() (w record.Workload, barren bool) {
+	if len(p.had) == 0 && len(p.gone) > 0 && len(p.open) == 0 {
+		return record.Transfer, true
+	}
+	if p.logins.barren() {
+		return record.Login, true
+	}
+	return "", false
+}
+
+// Progress reports the state after the last step.
+func (p *paired) Progress() Progress {
+	out := Progress{Phase: "comparing", Block: p.cycle, Total: p.allows + 1, Failed: len(p.gone) * len(p.Directions)}
+	out.Done = min(len(p.had)/len(p.Directions), out.Total)
+	out.Remaining = p.Estimate()
+	if p.BudgetNS > 0 {
+		out.Remaining = max(0, p.BudgetNS-p.elapsed)
+	}
+	out.Ranked = out.Done == out.Total && p.cycle > leastCycles
+	return out
+}
+
+// Replay teaches the plan what a file holds that is gone on with. Its connections
+// are no more: they are opened again, those that have had fewest turns first.
+func (p *paired) Replay(f *record.File) {
+	for id := range f.Trials {
+		p.id = max(p.id, id)
+	}
+	for _, sample := range f.Samples {
+		p.logins.observe(f.Trials[sample.Trial], sample)
+	}
+	for _, batch := range f.Slices {
+		p.sitting = max(p.sitting, batch.Sitting+1)
+		for _, slice := range batch.Slices {
+			p.cycle = max(p.cycle, slice.Round)
+			p.keep(batch.Sitting, f.Trials[slice.Trial], slice)
+		}
+	}
+	p.again(p.figures())
+}
+
+// again leaves out what has lost its race, unless rounds are counted.
+func (p *paired) again(figures map[record.Direction]*model.Analysis) {
+	if p.Rounds > 0 {
+		return
+	}
+	p.todo = slices.DeleteFunc(p.todo, func(s *seat) bool {
+		cell := s.trials[0].Cell().Suite
+		return !refers(s) && !slices.ContainsFunc(p.Directions, func(d record.Direction) bool { return !figures[d].Slower(cell) })
+	})
+}

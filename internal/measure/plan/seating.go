@@ -1,0 +1,147 @@
+package plan
+
+import (
+	"slices"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/record"
+)
+
+// openingStep is how many connections one step opens.
+const openingStep = 24
+
+// seat is a connection that is to be open: a trial for each direction, which
+// share it.
+type seat struct {
+	trials []record.Trial
+	failed int // times it could not be opened, or was lost before it moved much
+	turns  int // since it was opened
+	long   int // of them, those that show throughput, of a likely leader
+}
+
+// seat is one for a cell, in all directions.
+func (d *design) seat(cell alg.Suite, role record.Role, pair int) *seat {
+	out := &seat{}
+	for _, direction := range d.Directions {
+		want := alg.Suite{Cipher: cell.Cipher, MAC: cell.MAC, Kex: d.bulkKex}
+		out.trials = append(out.trials, record.Trial{Want: want, Workload: record.Sitting, Direction: direction, Role: role, Pair: pair})
+	}
+	return out
+}
+
+// seating keeps the connections of a plan: those to be opened, those that are
+// open, and those that were given up.
+type seating struct {
+	id                        int // of the last trial
+	distinct                  int // cells and key exchanges that are to be measured
+	todo, opening, open, gone []*seat
+	queue                     []Step
+
+	worked bool
+	inARow int // failures in a row
+	ending Ending
+}
+
+// hand returns the next step of the queue, which refill fills until the plan ends.
+func (s *seating) hand(refill func()) (Step, bool) {
+	for s.ending == "" && len(s.queue) == 0 {
+		refill()
+	}
+	if s.ending != "" {
+		return Step{}, false
+	}
+	step := s.queue[0]
+	s.queue = s.queue[1:]
+	return step, true
+}
+
+// End is why the plan ended; "" while it has not, or if it was interrupted.
+func (s *seating) End() Ending { return s.ending }
+
+// number gives a trial its ID.
+func (s *seating) number(t record.Trial) record.Trial {
+	s.id++
+	t.ID = s.id
+	return t
+}
+
+// admit queues the opening of the next n seats.
+func (s *seating) admit(n int) {
+	step := Step{Action: Open}
+	for _, seat := range s.todo[:n] {
+		for i := range seat.trials {
+			seat.trials[i] = s.number(seat.trials[i])
+			seat.trials[i].Shares = seat.trials[0].ID
+		}
+		seat.trials[0].Shares = 0
+		seat.turns, seat.long = 0, 0
+		step.Trials = append(step.Trials, seat.trials...)
+		s.opening = append(s.opening, seat)
+	}
+	s.todo = s.todo[n:]
+	s.queue = append(s.queue, step)
+}
+
+// seatOf finds the seat of a trial.
+func seatOf(seats []*seat, id int) (index int) {
+	return slices.IndexFunc(seats, func(s *seat) bool {
+		return slices.ContainsFunc(s.trials, func(t record.Trial) bool { return t.ID == id })
+	})
+}
+
+// Opened tells the plan how the login of a connection ended.
+func (s *seating) Opened(t record.Trial, sample record.Sample) {
+	i := seatOf(s.opening, t.ID)
+	if i < 0 {
+		return // the second direction of a connection
+	}
+	seat := s.opening[i]
+	s.opening = slices.Delete(s.opening, i, i+1)
+	switch {
+	case sample.Outcome == record.OK:
+		s.worked, s.inARow = true, 0
+		s.open = append(s.open, seat)
+		return
+	case sample.Outcome == record.Aborted:
+		s.todo = append(s.todo, seat)
+		return
+	}
+	s.inARow++
+	if !unconnected(sample) {
+		seat.failed++
+	}
+	if s.retry(seat); s.inARow >= maxInARow || !s.worked && s.inARow >= min(maxStart, maxAttempts*s.distinct) {
+		s.ending = EndFailures
+	}
+}
+
+// retry opens a seat again, unless it was tried often enough.
+func (s *seating) retry(seat *seat) {
+	if seat.failed < maxAttempts {
+		s.todo = append(s.todo, seat)
+		return
+	}
+	s.gone = append(s.gone, seat)
+}
+
+// Lost tells the plan that a connection came to its end by itself. It is opened
+// again, unless that happens all the time.
+func (s *seating) Lost(t record.Trial) {
+	i := seatOf(s.open, t.ID)
+	if i < 0 {
+		return
+	}
+	lost := s.open[i]
+	s.open = slices.Delete(s.open, i, i+1)
+	s.queue = slices.DeleteFunc(s.queue, func(step Step) bool {
+		return step.Action == Turn && seatOf([]*seat{lost}, step.Trials[0].ID) == 0
+	})
+	if lost.turns < fewTurns {
+		lost.failed++
+	}
+	s.retry(lost)
+}
+
+// fewTurns is how often a connection must have moved data to be worth opening
+// without end.
+const fewTurns = 20
