@@ -15,8 +15,8 @@ import (
 // is small.
 const (
 	tuneEvery   = 50 * time.Millisecond
-	smallHeap   = 48 << 20 // bytes up to which the collector may be lazy
-	smallTotal  = 64 << 20 // bytes of memory that it may use for being lazy
+	smallTotal  = 80 << 20 // bytes of memory, stacks and all, up to which the collector may be lazy
+	lazyLimit   = 96 << 20 // bytes that it may use for being lazy: beyond them it would work all the time
 	lazyPercent = 400
 )
 
@@ -34,7 +34,7 @@ func Tune(getenv func(string) string, command Command) (stop func()) {
 	}
 	t := &tuner{load: load{most: procs, at: time.Now(), cpu: cpuTime()}, lazy: getenv("GOGC") == "" && getenv("GOMEMLIMIT") == ""}
 	if t.lazy {
-		before, limit, procs := debug.SetGCPercent(lazyPercent), debug.SetMemoryLimit(smallTotal), undo
+		before, limit, procs := debug.SetGCPercent(lazyPercent), debug.SetMemoryLimit(lazyLimit), undo
 		undo = func() { debug.SetGCPercent(before); debug.SetMemoryLimit(limit); procs() }
 	}
 	quit, done := make(chan struct{}), make(chan struct{})
@@ -67,15 +67,16 @@ func (t *tuner) run(quit, done chan struct{}) {
 
 func (t *tuner) look() {
 	t.load.look(time.Now(), cpuTime())
-	if t.lazy && heapBytes() > smallHeap {
+	if t.lazy && memory() > smallTotal {
 		debug.SetGCPercent(100)
 		debug.SetMemoryLimit(math.MaxInt64)
 		t.lazy = false
 	}
 }
 
-func heapBytes() uint64 {
-	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	metrics.Read(sample)
-	return sample[0].Value.Uint64()
+// memory is what the limit counts, in bytes (runtime/debug.SetMemoryLimit).
+func memory() uint64 {
+	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(samples)
+	return samples[0].Value.Uint64() - samples[1].Value.Uint64()
 }
