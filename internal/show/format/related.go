@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/shell"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/login"
@@ -15,7 +16,7 @@ import (
 type content struct {
 	name   string
 	holds  func(*record.File) bool
-	relate func(labels []string, files []*record.File, out *Output) (Report, error)
+	relate func(labels []string, files []*record.File, pairs []string, out *Output) (Report, error)
 }
 
 var contents = []content{
@@ -24,8 +25,9 @@ var contents = []content{
 }
 
 // Related is the comparison of files with logins or with transfer methods; nil where
-// the first holds neither.
-func (o *Output) Related(paths []string) (Report, error) {
+// the first holds neither. Pairs are those of implementations to take of each file, if
+// not all.
+func (o *Output) Related(paths, pairs []string) (Report, error) {
 	var files []*record.File
 	var labels []string
 	var kind *content
@@ -46,10 +48,13 @@ func (o *Output) Related(paths []string) (Report, error) {
 		}
 		files, labels = append(files, f), append(labels, store.Label(paths, path))
 	}
-	return kind.relate(labels, files, o)
+	return kind.relate(labels, files, pairs, o)
 }
 
-func relateLogins(labels []string, files []*record.File, _ *Output) (Report, error) {
+func relateLogins(labels []string, files []*record.File, pairs []string, _ *Output) (Report, error) {
+	if len(pairs) > 0 {
+		return nil, fault.Usage("leave --pair out", "--pair is for results of bench --pairs, and %s holds logins", labels[0])
+	}
 	var reports []*login.Report
 	for _, f := range files {
 		reports = append(reports, login.Of(f))
@@ -57,10 +62,17 @@ func relateLogins(labels []string, files []*record.File, _ *Output) (Report, err
 	return &LoginChanges{login.Compare(labels, reports)}, nil
 }
 
-func relateMethods(labels []string, files []*record.File, out *Output) (Report, error) {
+func relateMethods(labels []string, files []*record.File, pairs []string, out *Output) (Report, error) {
 	var results [][]methods.Result
-	for _, f := range files {
-		results = append(results, methods.Of(f))
+	for i, f := range files {
+		own := methods.Of(f)
+		if len(pairs) > 0 {
+			if own = methods.Between(pairs[i], own); len(own) == 0 {
+				return nil, fault.Usage("sshpace report "+shell.Quote(labels[i])+" lists its pairs", "%s has no pair %s", labels[i], pairs[i])
+			}
+			labels[i] += " " + pairs[i]
+		}
+		results = append(results, own)
 	}
 	c := methods.Compare(labels, results)
 	if len(c.Changes) == 0 {

@@ -94,6 +94,15 @@ func (x *Comparison) Render(w io.Writer, f Format) error {
 	return x.Output.renderDocument(w, f.Name, x.document, nil)
 }
 
+// More is what makes the comparison know more.
+func (x *Comparison) More() string {
+	more := "measure both longer: sshpace bench --resume FILE --budget 60s"
+	if len(x.Normalised) == 0 {
+		more += "; or leave out what all lines have in common: --normalise '*'"
+	}
+	return more
+}
+
 // AdviseLine is the command line that leads from a result to its advice.
 func AdviseLine(path, newest, policy string) string {
 	line := "sshpace advise"

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/measure/handshake"
 )
@@ -83,13 +84,7 @@ func square(x float64) float64 { return x * x }
 
 // told says what a ratio tells by itself.
 func told(f handshake.Figure) string {
-	switch {
-	case f.Lo > 1:
-		return "more"
-	case f.Hi < 1:
-		return "less"
-	}
-	return "-"
+	return map[stats.Verdict]string{stats.Better: "more", stats.Worse: "less", stats.Equal: "equal", stats.NotEnough: "~"}[stats.Interval(f).Verdict()]
 }
 
 // JSON writes the comparison.
@@ -99,7 +94,7 @@ func (c *Comparison) JSON(w io.Writer) error { return termsafe.WriteJSON(w, c, "
 func (c *Comparison) Text(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("LOGINS  ")
-	folded(&b, fmt.Sprintf("against %s: CPU time of both sides; each ratio by itself, with %.0f %% doubt about the level of the runs", c.Files[0], 100*levelDoubt))
+	folded(&b, fmt.Sprintf("against %s: CPU time of both sides; each ratio by itself, with %.0f %% doubt about the level of the runs; ~: not enough data", c.Files[0], 100*levelDoubt))
 	b.WriteString("\n")
 	factor := ""
 	for _, k := range c.Kinds {
@@ -109,7 +104,7 @@ func (c *Comparison) Text(w io.Writer) error {
 		}
 		line := fmt.Sprintf("%-44s", k.Level)
 		for _, f := range k.CPU {
-			line += fmt.Sprintf("  %5.2f +-%.2f %-4s", f.Value, (f.Hi-f.Lo)/2, told(f))
+			line += fmt.Sprintf("  %5.2f +-%.2f %-5s", f.Value, (f.Hi-f.Lo)/2, told(f))
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
