@@ -51,7 +51,7 @@ ssh/knownhosts/perhost: base/shell sys/safedir
 ssh/knownhosts/split: base/wildcard base/host base/parallel ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/perhost sys/safedir
 ssh/knownhosts/pin: base/wildcard ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/knownhosts/perhost
 ssh/sshlog:
-ssh/openssh: base/alg base/shell record ssh/knownhosts/check ssh/sshlog sys/bounded sys/proc
+ssh/openssh: base/alg base/fault base/shell record ssh/knownhosts/check ssh/sshlog sys/bounded sys/proc
 ssh/wire: base/alg
 ssh/oldserver: ssh/wire
 ssh/packet:

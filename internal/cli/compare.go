@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,7 +20,7 @@ import (
 )
 
 func newCompareCommand(sys System) *cobra.Command {
-	var by, failOn, policyName string
+	var by, gate, policyName string
 	var all bool
 	var out outputFlags
 	var normalise, figures, pairs []string
@@ -38,7 +40,8 @@ from which difference on these files can show one.
 --fail-on slower:5% is for scripts. It looks at the same intervals, and the exit code is
   0  no line is slower by 5 % or more: all intervals lie below that
   3  at least one line is slower by more than 5 %: its interval lies above that
-  5  not enough data to say either
+  5  not enough data to say either; the hint names the limit that these files pass
+--fail-on transfers:5% looks at transfers alone, logins:15% at logins, whose time varies more.
 
 With three files or more, the machines are compared by the model log(cost) = machine +
 cell, and what deviates from it is listed. --normalise sets the geometric mean of the
@@ -54,7 +57,7 @@ the old ones and the new ones with bench --pairs openssh:openssh --ssh PATH --ss
 --pair, once for each file, compares other pairs, also of one file that is named twice.
 
 --out writes files, in the format that their ending says: .html, .xlsx, .svg, .png,
-.csv, .md, .json or .txt.`,
+.pdf, .csv, .md, .json or .txt.`,
 		Example: `  sshpace compare before.jsonl after.jsonl --fail-on slower:5%
   sshpace compare --normalise aes128-gcm@openssh.com laptop.jsonl server.jsonl board.jsonl
   sshpace compare scp-before.jsonl scp-after.jsonl
@@ -66,7 +69,7 @@ the old ones and the new ones with bench --pairs openssh:openssh --ssh PATH --ss
 			if err != nil {
 				return err
 			}
-			limit, gated, err := parseFailOn(failOn)
+			asked, err := parseFailOn(gate)
 			if err != nil {
 				return err
 			}
@@ -100,13 +103,13 @@ the old ones and the new ones with bench --pairs openssh:openssh --ssh PATH --ss
 				return err
 			}
 			judged, judges := report.(comparison)
-			if gated && !judges {
+			if asked != nil && !judges {
 				return usageError("compare results of sshpace bench", "--fail-on has no meaning for logins")
 			}
-			if err := out.Write(sys.Stdout, sys.Stderr, renderings, report); err != nil || !gated {
+			if err := out.Write(sys.Stdout, sys.Stderr, renderings, report); err != nil || asked == nil {
 				return err
 			}
-			return gate(sys, judged, limit)
+			return asked.gate(sys, judged)
 		},
 	}
 	flags := cmd.Flags()
@@ -116,7 +119,7 @@ the old ones and the new ones with bench --pairs openssh:openssh --ssh PATH --ss
 	flags.StringVar(&by, "rank-by", "auto", "throughput, cost or auto: cost where all files have it")
 	flags.StringSliceVar(&normalise, "normalise", nil, "ciphers (names or globs) whose mean becomes 1 in each file")
 	flags.StringArrayVar(&figures, "figure", nil, "only these figures besides SSH: a name or a glob; repeatable")
-	flags.StringVar(&failOn, "fail-on", "", "such as slower:5%: exit with 0, 3 or 5 if nothing is, something is, or may be slower by more")
+	flags.StringVar(&gate, "fail-on", "", "such as slower:5%: exit with 0, 3 or 5 if nothing is, something is, or may be slower by more")
 	flags.StringArrayVar(&pairs, "pair", nil, "results of bench --pairs: the `CLIENT:SERVER` of each file to compare; repeatable")
 	return cmd
 }
@@ -131,17 +134,23 @@ func onlyCells(flags *pflag.FlagSet, path string) error {
 	return nil
 }
 
-// parseFailOn reads --fail-on: "slower:5%".
-func parseFailOn(text string) (percent float64, set bool, err error) {
+// failOn is what a gate is to look at.
+type failOn struct {
+	lines   string // slower: all; transfers or logins: those alone
+	percent float64
+}
+
+// parseFailOn reads --fail-on, such as "slower:5%"; nil for nothing.
+func parseFailOn(text string) (*failOn, error) {
 	if text == "" {
-		return 0, false, nil
+		return nil, nil
 	}
-	number, ok := strings.CutPrefix(text, "slower:")
-	percent, parseErr := strconv.ParseFloat(strings.TrimSuffix(number, "%"), 64)
-	if !ok || parseErr != nil || !(percent >= 0 && percent < 1e6) {
-		return 0, false, usageError("use slower: and a percentage, such as slower:5%", "cannot read --fail-on %q", text)
+	lines, number, _ := strings.Cut(text, ":")
+	percent, err := strconv.ParseFloat(strings.TrimSuffix(number, "%"), 64)
+	if !slices.Contains([]string{"slower", "transfers", "logins"}, lines) || err != nil || !(percent >= 0 && percent < 1e6) {
+		return nil, usageError("use slower: and a percentage, such as slower:5%, or transfers: or logins: for these alone", "cannot read --fail-on %q", text)
 	}
-	return percent, true, nil
+	return &failOn{lines, percent}, nil
 }
 
 // comparison is what a gate judges.
@@ -152,32 +161,42 @@ type comparison interface {
 }
 
 // gate turns what is slower, or may be, into an exit code.
-func gate(sys System, c comparison, percent float64) error {
-	g := compare.GateOf(c.Lines(), percent)
+func (f *failOn) gate(sys System, c comparison) error {
+	lines := slices.DeleteFunc(c.Lines(), func(l compare.Line) bool { return f.lines == "logins" && !l.Login || f.lines == "transfers" && l.Login })
+	g := compare.GateOf(lines, f.percent)
 	switch failed, open := len(g.Failed), len(g.Open); {
+	case g.Lines == 0:
+		return usageError("use --fail-on slower:5%", "the files have no %s in common", f.lines)
 	case failed > 0:
 		more := ""
 		if failed > 1 {
 			more = fmt.Sprintf(" (and %d more)", failed-1)
 		}
 		return &Error{
-			What: fmt.Sprintf("fail: %s of %g %% or more: %s%s", unit.Count(failed, "regression"), percent, g.Failed[0], more),
+			What: fmt.Sprintf("fail: %s of %g %% or more: %s%s", unit.Count(failed, "regression"), f.percent, g.Failed[0], more),
 			Hint: "without --fail-on, compare shows the lines with their verdicts", Code: ExitFound,
 		}
 	case open > 0:
 		return &Error{
-			What: fmt.Sprintf("inconclusive: %d of %s may be slower by %g %% or more, such as %s: %s", open, unit.Count(g.Lines, "line"), percent, g.Open[0].Name, g.Open[0].Range()),
-			Hint: moreData(c), Code: ExitInconclusive,
+			What: fmt.Sprintf("inconclusive: %d of %s may be slower by %g %% or more, such as %s: %s", open, unit.Count(g.Lines, "line"), f.percent, g.Open[0].Name, g.Open[0].Range()),
+			Hint: f.moreData(c, g), Code: ExitInconclusive,
 		}
 	}
-	fmt.Fprintf(sys.Stderr, "pass: none of %s is slower by %g %% or more\n", unit.Count(g.Lines, "line"), percent)
+	fmt.Fprintf(sys.Stderr, "pass: none of %s is slower by %g %% or more\n", unit.Count(g.Lines, "line"), f.percent)
 	return nil
 }
 
 // moreData says what makes a gate conclusive.
-func moreData(c comparison) string {
+func (f *failOn) moreData(c comparison, g compare.Gate) string {
+	var words []string
 	if shows := c.Shows(); shows > 0 {
-		return fmt.Sprintf("these files can show differences from %s %% on; %s", document.Percent(100*shows), c.More())
+		words = append(words, fmt.Sprintf("these files can show differences from %s %% on", document.Percent(100*shows)))
 	}
-	return c.More()
+	if g.Passes < 1e6 {
+		words = append(words, fmt.Sprintf("they pass %s:%.0f%%", f.lines, math.Ceil(g.Passes+0.5)))
+	}
+	if f.lines == "slower" && !slices.ContainsFunc(g.Open, func(l compare.Line) bool { return !l.Login }) {
+		words = append(words, fmt.Sprintf("only logins are open: --fail-on transfers:%g%%", f.percent))
+	}
+	return strings.Join(append(words, c.More()), "; ")
 }

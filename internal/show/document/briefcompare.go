@@ -87,9 +87,10 @@ func howToRead(c *compare.Comparison) Block {
 	}
 	lines := []string{
 		fmt.Sprintf("Speeds relative to A by %s (%s): above 1 is faster.", c.BulkBasis(), unit),
-		"±: 95 % interval, including run-to-run variation. *: compared with the other lines.",
-		fmt.Sprintf("equal: within %.0f %%. ~: not enough data. ", 100*stats.Margin) + leastText(c.Shows()),
+		"±: 95 % interval, including run-to-run variation. *: than the other lines.",
+		fmt.Sprintf("equal: within %.0f %%. ~: not enough data.", 100*stats.Margin),
 	}
+	lines = append(lines, nonEmpty(leastText(c.Shows()))...)
 	if len(c.Normalised) > 0 {
 		lines = append(lines, "normalised to the geometric mean of "+strings.Join(c.Normalised, ", ")+" in each file")
 	}

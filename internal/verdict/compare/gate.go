@@ -3,6 +3,7 @@ package compare
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"sshpace/internal/base/stats"
@@ -12,6 +13,7 @@ import (
 // and the interval by which it is called slower, which holds for all lines together.
 type Line struct {
 	Name          string // of what, in which file
+	Login         bool   // it is of logins, else of transfers
 	Than          string // "" for the first file, else what it is slower than
 	Own, Together stats.Interval
 }
@@ -20,8 +22,9 @@ type Line struct {
 // nothing is; where the files cannot tell, it neither passes nor fails.
 type Gate struct {
 	Lines  int
-	Failed []Line // slower by more than the limit, slowest first
-	Open   []Line // may be slower by more than the limit, or not; least known first
+	Passes float64 // the least limit, in percent, that none of the lines reaches; +Inf where one is not known
+	Failed []Line  // slower by more than the limit, slowest first
+	Open   []Line  // may be slower by more than the limit, or not; least known first
 }
 
 // GateOf looks for lines that are slower by more than so many percent. That a line is
@@ -31,6 +34,7 @@ func GateOf(lines []Line, percent float64) Gate {
 	limit := 1 / (1 + percent/100)
 	g := Gate{Lines: len(lines)}
 	for _, l := range lines {
+		g.Passes = math.Max(g.Passes, 100*(1/math.Max(0, l.Own.Lo)-1))
 		switch {
 		case l.Together.Lo > 0 && l.Together.Hi < limit:
 			g.Failed = append(g.Failed, l)
@@ -58,8 +62,8 @@ func (l Line) Range() string {
 
 // Lines are all lines of the comparison.
 func (c *Comparison) Lines() (lines []Line) {
-	c.each(func(name string, k int, r Ratio) {
-		l := Line{Name: name + " in " + c.Inputs[k+1].Label, Own: r.Speed.Interval(), Together: r.together}
+	c.each(func(name string, login bool, k int, r Ratio) {
+		l := Line{Name: name + " in " + c.Inputs[k+1].Label, Login: login, Own: r.Speed.Interval(), Together: r.together}
 		if r.ByRest {
 			l.Than = " than the rest"
 		}
@@ -72,27 +76,30 @@ func (c *Comparison) Lines() (lines []Line) {
 }
 
 // each visits the ratios of all tables, of each file after the first.
-func (c *Comparison) each(visit func(name string, k int, r Ratio)) {
-	look := func(name string, ratios []Ratio) {
+func (c *Comparison) each(visit func(name string, login bool, k int, r Ratio)) {
+	look := func(name string, login bool, ratios []Ratio) {
 		for k, r := range ratios {
-			visit(name, k, r)
+			visit(name, login, k, r)
 		}
 	}
-	look("everything", c.Overall)
-	for _, groups := range [][]Group{c.Ciphers, c.MACs, c.Kex} {
+	look("everything", false, c.Overall)
+	for _, groups := range [][]Group{c.Ciphers, c.MACs} {
 		for _, g := range groups {
-			look(g.Name, g.Ratios)
+			look(g.Name, false, g.Ratios)
 		}
 	}
 	for _, cell := range c.Cells {
-		look(cell.Suite.String(), cell.Ratios)
+		look(cell.Suite.String(), false, cell.Ratios)
+	}
+	for _, g := range c.Kex {
+		look("login with "+g.Name, true, g.Ratios)
 	}
 }
 
 // Shows is the least slowdown that any line of the comparison could show, as a part; 0
 // where none could show any.
 func (c *Comparison) Shows() (least float64) {
-	c.each(func(_ string, _ int, r Ratio) {
+	c.each(func(_ string, _ bool, _ int, r Ratio) {
 		if r.Least > 0 && (least == 0 || r.Least < least) {
 			least = r.Least
 		}

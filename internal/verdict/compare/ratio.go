@@ -69,12 +69,12 @@ func (r *Ratio) decides() stats.Estimate {
 	return r.Speed
 }
 
-// least is the least slowdown that is shown beside so many others.
+// least is the least slowdown that is shown beside so many others, by itself.
 func (r *Ratio) least(ratios int) float64 {
-	if !r.Rest.Known() {
-		return math.Expm1(r.Speed.ArmAt(1 - (1-stats.Confidence)/float64(ratios)))
+	if r.Rest.Known() {
+		ratios *= 2 // it is tested twice
 	}
-	return math.Expm1(math.Min(r.Speed.Err, r.Rest.Err) / r.Speed.Err * r.Speed.ArmAt(1-(1-stats.Confidence)/float64(2*ratios)))
+	return math.Expm1(r.Speed.ArmAt(1 - (1-stats.Confidence)/float64(ratios)))
 }
 
 // judge tests the ratios of one table, adjusts their p values and gives the
