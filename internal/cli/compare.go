@@ -52,18 +52,19 @@ What the files hold besides SSH, such as imported figures of openssl speed, is s
 side by side; --figure picks some of it.
 
 Results of bench --mode and bench --pairs are compared way by way, those of handshake
-login by login. Pairs of programs are matched by name, whatever their versions: measure
-the old ones and the new ones with bench --pairs openssh:openssh --ssh PATH --sshd PATH.
---pair, once for each file, compares other pairs, also of one file that is named twice.
+login by login. A pair of programs that two files have in one version each is compared
+whatever the versions. --pair says which pair of each file to compare, or which pairs of
+one file, by the beginnings of their names: what bench --pairs openssh:openssh --ssh PATH
+--sshd PATH measures holds the programs at PATH and the installed ones.
 
 --out writes files, in the format that their ending says: .html, .xlsx, .svg, .png,
 .pdf, .csv, .md, .json or .txt.`,
 		Example: `  sshpace compare before.jsonl after.jsonl --fail-on slower:5%
   sshpace compare --normalise aes128-gcm@openssh.com laptop.jsonl server.jsonl board.jsonl
   sshpace compare scp-before.jsonl scp-after.jsonl
-  sshpace compare pairs.jsonl pairs.jsonl --pair openssh:openssh --pair dropbear:openssh
+  sshpace compare pairs.jsonl --pair 'openssh 9.2:openssh 9.2' --pair 'openssh 10:openssh 10'
   sshpace compare --figure 'md5 1024' --figure 'block *' machines-*.jsonl`,
-		Args: cobra.MinimumNArgs(2),
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			order, err := parseBy(by)
 			if err != nil {
@@ -85,8 +86,11 @@ the old ones and the new ones with bench --pairs openssh:openssh --ssh PATH --ss
 				}
 				allowed = policy.Only
 			}
-			if len(pairs) > 0 && len(pairs) != len(args) {
-				return usageError("name one for each file, such as --pair openssh:openssh --pair openssh:dropbear", "%d --pair for %d files", len(pairs), len(args))
+			if len(args) == 1 && len(pairs) > 1 { // several pairs of one file
+				args = slices.Repeat(args, len(pairs))
+			}
+			if len(args) < 2 || len(pairs) > 0 && len(pairs) != len(args) {
+				return usageError("name two files or more, and --pair for none or for each of them", "%s and %d --pair cannot be compared", unit.Count(len(args), "file"), len(pairs))
 			}
 			report, err := out.Related(args, pairs)
 			switch {
@@ -120,7 +124,7 @@ the old ones and the new ones with bench --pairs openssh:openssh --ssh PATH --ss
 	flags.StringSliceVar(&normalise, "normalise", nil, "ciphers (names or globs) whose mean becomes 1 in each file")
 	flags.StringArrayVar(&figures, "figure", nil, "only these figures besides SSH: a name or a glob; repeatable")
 	flags.StringVar(&gate, "fail-on", "", "such as slower:5%: exit with 0, 3 or 5 if nothing is, something is, or may be slower by more")
-	flags.StringArrayVar(&pairs, "pair", nil, "results of bench --pairs: the `CLIENT:SERVER` of each file to compare; repeatable")
+	flags.StringArrayVar(&pairs, "pair", nil, "results of bench --pairs: the `CLIENT:SERVER` to compare, once for each file or pair")
 	return cmd
 }
 

@@ -57,6 +57,9 @@ func leastText(least float64) string {
 	if least <= 0 {
 		return ""
 	}
+	if least >= 1 {
+		return fmt.Sprintf("These files can show only differences by more than a factor of %s.", Figure(1+least))
+	}
 	return fmt.Sprintf("These files can show differences from %s %% on.", Percent(100*least))
 }
 

@@ -67,17 +67,22 @@ func relateMethods(labels []string, files []*record.File, pairs []string, out *O
 	for i, f := range files {
 		own := methods.Of(f)
 		if len(pairs) > 0 {
-			if own = methods.Between(pairs[i], own); len(own) == 0 {
-				return nil, fault.Usage("sshpace report "+shell.Quote(labels[i])+" lists its pairs", "%s has no pair %s", labels[i], pairs[i])
+			var names []string
+			switch own, names = methods.Between(pairs[i], own); len(names) {
+			case 0:
+				return nil, fault.Usage("sshpace report "+shell.Word(labels[i])+" lists its pairs", "%s has no figures of a pair %s", labels[i], pairs[i])
+			case 1:
+				labels[i] += ", " + names[0]
+			default:
+				return nil, fault.Usage("name the versions: --pair "+shell.Word(names[0])+" or "+shell.Word(names[1]), "%s has several pairs %s", labels[i], pairs[i])
 			}
-			labels[i] += " " + pairs[i]
 		}
 		results = append(results, own)
 	}
 	c := methods.Compare(labels, results)
 	if len(c.Changes) == 0 {
 		return nil, fault.WithHint(errors.New("the files have no way with figures in common"),
-			"compare results with the same --mode, --cipher and --files; one run compares ciphers: bench --mode scp --cipher aes128-gcm,chacha20-poly1305")
+			"compare results with the same --mode, --cipher and --files; one run compares ciphers: bench --mode scp --cipher aes128-gcm,chacha20-poly1305; --pair names pairs of programs")
 	}
 	return &MethodChanges{c, out}, nil
 }

@@ -19,6 +19,14 @@ type Comparison struct {
 	Schema string   `json:"schema"`
 	Files  []string `json:"files"` // the first is what the others are related to
 	Kinds  []Change `json:"kinds"` // that all files have
+	Only   []Only   `json:"not_compared,omitempty"`
+}
+
+// Only is a kind of login that some files have no figure of.
+type Only struct {
+	Factor string   `json:"factor,omitempty"`
+	Level  string   `json:"level"`
+	Files  []string `json:"in_files"` // that have it
 }
 
 // Change is what became of one kind of login.
@@ -49,7 +57,27 @@ func Compare(files []string, reports []*Report) *Comparison {
 			c.Kinds = append(c.Kinds, change)
 		}
 	}
+	c.Only = only(files, reports)
 	return c
+}
+
+// only lists the kinds of login that some of the files lack.
+func only(files []string, reports []*Report) (out []Only) {
+	for i, r := range reports {
+		for _, kind := range r.Results {
+			o := Only{Factor: kind.Factor, Level: kind.Level}
+			first := i
+			for k, other := range reports {
+				if _, ok := other.kind(kind); ok {
+					o.Files, first = append(o.Files, files[k]), min(first, k)
+				}
+			}
+			if first == i && len(o.Files) > 0 && len(o.Files) < len(files) {
+				out = append(out, o)
+			}
+		}
+	}
+	return out
 }
 
 // kind is the result of the same kind of login.
@@ -107,6 +135,9 @@ func (c *Comparison) Text(w io.Writer) error {
 			line += fmt.Sprintf("  %5.2f +-%.2f %-5s", f.Value, (f.Hi-f.Lo)/2, told(f))
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	for _, o := range c.Only {
+		fmt.Fprintf(&b, "\nonly in %s: %s\n", strings.Join(o.Files, ", "), strings.TrimSpace(o.Factor+" "+o.Level))
 	}
 	_, err := w.Write(termsafe.Text([]byte(b.String())))
 	return err

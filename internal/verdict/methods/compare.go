@@ -66,14 +66,28 @@ func estimate(values []float64) stats.Estimate {
 // Compare relates the results of files to those of the first.
 func Compare(files []string, results [][]Result) *Comparison {
 	c := &Comparison{Files: files}
-	var seen []record.Method
+	measured := make([][]*Result, len(results))
 	for i, own := range results {
-		for _, r := range own {
-			known := func(m record.Method) bool { return alike(m, r.Method) }
-			if r.Rate.N > 0 && !slices.ContainsFunc(seen, known) {
-				seen = append(seen, r.Method)
-				c.add(r.Method, results, i)
+		for j := range own {
+			if own[j].Rate.N > 0 {
+				measured[i] = append(measured[i], &own[j])
 			}
+		}
+	}
+	taken := map[*Result]bool{}
+	for _, own := range measured {
+		for _, r := range own {
+			if taken[r] {
+				continue
+			}
+			var same []*Result
+			for _, others := range measured {
+				same = append(same, counterpart(r, own, others))
+			}
+			for _, found := range same {
+				taken[found] = true
+			}
+			c.add(r.Method, same)
 		}
 	}
 	for k := range results[1:] {
@@ -83,66 +97,87 @@ func Compare(files []string, results [][]Result) *Comparison {
 	return c
 }
 
-// add compares a method where all files have it, the first one that has it being that
-// of a place.
-func (c *Comparison) add(m record.Method, results [][]Result, first int) {
-	change, only := Change{Method: m}, Only{Method: m}
-	var base Result
-	for i, own := range results {
-		at := slices.IndexFunc(own, func(r Result) bool { return r.Rate.N > 0 && alike(r.Method, m) })
-		switch {
-		case at < 0:
-			continue
-		case i == first:
-			base = own[at]
-		default:
-			change.Speed = append(change.Speed, ratio(own[at].speed, base.speed))
-			change.Cost = append(change.Cost, ratio(own[at].cost, base.cost))
+// counterpart is what a result of a file is compared with in another: the same method,
+// or else that of the same makers in another version, where each file has only one.
+// nil: there is none.
+func counterpart(r *Result, own, others []*Result) *Result {
+	for _, other := range others {
+		if r.alike(other, func(program string) string { return program }) {
+			return other
 		}
-		only.Files = append(only.Files, i)
 	}
-	if len(only.Files) < len(results) {
-		c.Only = append(c.Only, only)
-		return
+	var found []*Result
+	for _, list := range [][]*Result{own, others} {
+		for _, x := range list {
+			if r.alike(x, maker) {
+				found = append(found, x)
+			}
+		}
 	}
-	c.Changes = append(c.Changes, change)
+	if len(found) == 2 && found[0] == r { // itself, and one of the others
+		return found[1]
+	}
+	return nil
 }
 
-// Between are the results of one pair of implementations, CLIENT:SERVER by their makers,
-// with or without version, made ready to be related to those of another pair: without the
-// names of programs, and of ciphers where there is only one.
-func Between(pair string, results []Result) (chosen []Result) {
-	client, server, _ := strings.Cut(pair, ":")
-	is := func(program, name string) bool { return program == name || maker(program) == name }
-	ciphers := map[string]bool{}
-	for _, r := range results {
-		if is(r.Client, client) && is(r.Server, server) {
-			r.Client, r.Server, r.Mode = "", "", ""
-			ciphers[r.Suite.Cipher] = true
-			chosen = append(chosen, r)
-		}
+// alike reports whether two results are of one method, whatever key exchange its
+// programs prefer. name is what counts of these programs.
+func (r *Result) alike(other *Result, name func(program string) string) bool {
+	plain := func(m record.Method) record.Method {
+		m.Client, m.Server, m.Suite = name(m.Client), name(m.Server), m.Suite.Bulk()
+		return m
 	}
-	for i := range chosen {
-		if len(ciphers) == 1 {
-			chosen[i].Suite = alg.Suite{}
-		}
-	}
-	return chosen
-}
-
-// alike reports whether two methods are compared: the same, with programs of the same
-// makers, whatever their versions and the key exchange that these prefer.
-func alike(a, b record.Method) bool {
-	for _, m := range []*record.Method{&a, &b} {
-		m.Client, m.Server, m.Suite = maker(m.Client), maker(m.Server), m.Suite.Bulk()
-	}
-	return a.Same(b)
+	return plain(r.Method).Same(plain(other.Method))
 }
 
 // maker is the name of an implementation without its version.
 func maker(program string) string {
 	name, _, _ := strings.Cut(program, " ")
 	return name
+}
+
+// add compares a method where all files have it; nil stands for one that has not.
+func (c *Comparison) add(m record.Method, results []*Result) {
+	change, only := Change{Method: m}, Only{Method: m}
+	for i, r := range results {
+		if r != nil {
+			only.Files = append(only.Files, i)
+		}
+	}
+	if len(only.Files) < len(results) {
+		c.Only = append(c.Only, only)
+		return
+	}
+	for _, r := range results[1:] {
+		change.Speed = append(change.Speed, ratio(r.speed, results[0].speed))
+		change.Cost = append(change.Cost, ratio(r.cost, results[0].cost))
+	}
+	c.Changes = append(c.Changes, change)
+}
+
+// Between are the results of one pair of implementations, CLIENT:SERVER by their makers,
+// with or without version, made ready to be related to those of another pair: without the
+// names of programs, and of ciphers where there is only one. names are those that fit.
+func Between(pair string, results []Result) (chosen []Result, names []string) {
+	client, server, _ := strings.Cut(pair, ":")
+	ciphers := map[string]bool{}
+	for _, r := range results {
+		if !strings.HasPrefix(r.Client, client) || !strings.HasPrefix(r.Server, server) || r.Client == "" || r.Rate.N == 0 {
+			continue
+		}
+		if name := r.Client + ":" + r.Server; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		r.Client, r.Server, r.Mode = "", "", ""
+		ciphers[r.Suite.Cipher] = true
+		chosen = append(chosen, r)
+	}
+	for i := range chosen {
+		if len(ciphers) == 1 {
+			chosen[i].Suite = alg.Suite{}
+		}
+	}
+	return chosen, names
 }
 
 // ratio is a relative to b, with the doubt about the level of both runs.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -129,11 +130,22 @@ func TestVersionsAreCompared(t *testing.T) {
 	if len(c.Changes) != 1 || c.Changes[0].Server != "openssh 9.2p1" || len(c.Only) != 1 || c.Only[0].Server != "dropbear 2022.83" {
 		t.Errorf("compared: %v, only in one: %v", c.Changes, c.Only)
 	}
-	c = Compare([]string{"a", "b"}, [][]Result{Between("openssh:openssh", old), Between("openssh:dropbear 2022.83", old)})
-	if len(c.Changes) != 1 || len(c.Only) != 0 {
-		t.Errorf("two pairs that were named: %v, only in one: %v", c.Changes, c.Only)
+	// A file that has both versions is compared version by version.
+	both := append(slices.Clone(later), old...)
+	c = Compare([]string{"old", "both"}, [][]Result{old, both})
+	if len(c.Changes) != 2 || len(c.Only) != 1 || c.Only[0].Server != "openssh 10.5p1" || c.Only[0].Files[0] != 1 {
+		t.Errorf("with both versions: %v, only in one: %v", c.Changes, c.Only)
 	}
-	if found := Between("dropbear:dropbear", old); len(found) > 0 {
+	before, _ := Between("openssh 9.2:openssh 9.2", both)
+	after, names := Between("openssh 10:openssh 10", both)
+	c = Compare([]string{"before", "after"}, [][]Result{before, after})
+	if len(c.Changes) != 1 || len(c.Only) != 0 || !slices.Equal(names, []string{"openssh 10.5p1:openssh 10.5p1"}) {
+		t.Errorf("two pairs that were named: %v, only in one: %v, names %q", c.Changes, c.Only, names)
+	}
+	if _, names := Between("openssh:openssh", both); len(names) != 2 {
+		t.Errorf("the pairs that fit: %q", names)
+	}
+	if found, _ := Between("dropbear:dropbear", old); len(found) > 0 {
 		t.Errorf("a pair that is not there: %v", found)
 	}
 }
