@@ -90,7 +90,7 @@ one file, by the beginnings of their names: what bench --pairs openssh:openssh -
 				args = slices.Repeat(args, len(pairs))
 			}
 			if len(args) < 2 || len(pairs) > 0 && len(pairs) != len(args) {
-				return usageError("name two files or more, and --pair for none or for each of them", "%s and %d --pair cannot be compared", unit.Count(len(args), "file"), len(pairs))
+				return usageError("see sshpace compare --help", "%s and %d --pair cannot be compared", unit.Count(len(args), "file"), len(pairs))
 			}
 			report, err := out.Related(args, pairs)
 			switch {
@@ -193,8 +193,8 @@ func (f *failOn) gate(sys System, c comparison) error {
 // moreData says what makes a gate conclusive.
 func (f *failOn) moreData(c comparison, g compare.Gate) string {
 	var words []string
-	if shows := c.Shows(); shows > 0 {
-		words = append(words, fmt.Sprintf("these files can show differences from %s %% on", document.Percent(100*shows)))
+	if shows := document.Least(c.Shows()); shows != "" {
+		words = append(words, shows)
 	}
 	if g.Passes < 1e6 {
 		words = append(words, fmt.Sprintf("they pass %s:%.0f%%", f.lines, math.Ceil(g.Passes+0.5)))

@@ -52,15 +52,24 @@ func letters(files []int) string {
 	return strings.Join(names, ", ")
 }
 
-// leastText is the least slowdown that a comparison can show; "" for none.
+// Least says which differences a comparison can show, by the least of them as a part; ""
+// for none.
+func Least(least float64) string {
+	switch {
+	case least <= 0:
+		return ""
+	case least >= 1:
+		return fmt.Sprintf("these files can show only differences by more than a factor of %s", Figure(1+least))
+	}
+	return fmt.Sprintf("these files can show differences from %s %% on", Percent(100*least))
+}
+
+// leastText is the same as a sentence of its own.
 func leastText(least float64) string {
 	if least <= 0 {
 		return ""
 	}
-	if least >= 1 {
-		return fmt.Sprintf("These files can show only differences by more than a factor of %s.", Figure(1+least))
-	}
-	return fmt.Sprintf("These files can show differences from %s %% on.", Percent(100*least))
+	return title(Least(least)) + "."
 }
 
 // briefMethodChanges is the table for a terminal: a row for each file but the first.

@@ -34,7 +34,6 @@ type Only struct {
 // has fewer than two runs.
 type Ratio struct {
 	stats.Estimate
-	P        float64        // adjusted by Holm for all ratios of one file, speed or cost
 	Together stats.Interval // by which the ratio is called other than 1; it holds for all of these together
 	Verdict  stats.Verdict  // Better means more
 	Least    float64        // the least slowdown that could be shown here, as a part
@@ -43,10 +42,6 @@ type Ratio struct {
 // level is what whole runs of one machine differ by (standard error of the logarithm of
 // one run): doc/method.md, "Comparing runs".
 const level = 0.04
-
-// medianError is the standard error of the median of normal values relative to that of
-// their mean, for large samples: the root of half of pi.
-var medianError = math.Sqrt(math.Pi / 2)
 
 // estimate is the median as a logarithm; not known for fewer than two values.
 func estimate(values []float64) stats.Estimate {
@@ -60,7 +55,7 @@ func estimate(values []float64) stats.Estimate {
 	if n < 2 {
 		return stats.Estimate{}
 	}
-	return stats.Estimate{Log: stats.Median(logs), Err: medianError * math.Sqrt(stats.Variance(logs)/n), DF: n - 1, N: len(logs)}
+	return stats.Estimate{Log: stats.Median(logs), Err: stats.MedianEfficiency * math.Sqrt(stats.Variance(logs)/n), DF: n - 1, N: len(logs)}
 }
 
 // Compare relates the results of files to those of the first.
@@ -183,7 +178,7 @@ func Between(pair string, results []Result) (chosen []Result, names []string) {
 // ratio is a relative to b, with the doubt about the level of both runs.
 func ratio(a, b stats.Estimate) Ratio {
 	if !a.Known() || !b.Known() {
-		return Ratio{P: 1, Verdict: stats.NotEnough}
+		return Ratio{Verdict: stats.NotEnough}
 	}
 	return Ratio{Estimate: a.Over(b).WithError(math.Sqrt2*level, 0)}
 }
@@ -199,7 +194,7 @@ func (c *Comparison) adjust(of func(*Change) *Ratio) {
 	}
 	for i, p := range stats.Holm(ps) {
 		r := known[i]
-		r.P, r.Together = p, r.Adjusted(p)
+		r.Together = r.Adjusted(p)
 		r.Verdict = r.Interval().Among(r.Together)
 		r.Least = math.Expm1(r.ArmAt(1 - (1-stats.Confidence)/float64(len(known))))
 	}
