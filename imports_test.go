@@ -51,7 +51,7 @@ ssh/knownhosts/perhost: base/shell sys/safedir
 ssh/knownhosts/split: base/wildcard base/host base/parallel ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/perhost ssh/sshconf sys/safedir
 ssh/knownhosts/pin: base/wildcard ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/knownhosts/perhost ssh/sshconf
 ssh/sshlog:
-ssh/openssh: base/alg base/shell record ssh/knownhosts/check ssh/sshlog sys/bounded sys/proc
+ssh/openssh: base/alg base/fault base/shell record ssh/knownhosts/check ssh/sshlog sys/bounded sys/proc
 ssh/wire: base/alg
 ssh/oldserver: ssh/wire
 ssh/packet:
@@ -80,7 +80,7 @@ measure/ping: base/alg base/fault base/shell base/stats base/wait record ssh/ope
 measure/symptoms: base/alg base/fault base/host base/pattern base/shell base/wait measure/handshake measure/hostkeys measure/limits measure/loopback measure/ping measure/testbed record ssh/knownhosts ssh/openssh ssh/route ssh/sshconf ssh/sshlog sys/proc sys/workdir
 measure/limits: base/alg base/unit record show/legacylog
 campaign: base/alg base/fault base/near base/shell base/termsafe base/unit measure/drive measure/handshake measure/hostinfo measure/lab measure/limits measure/plan measure/testbed measure/workload record record/store show/document show/format show/live show/report ssh/openssh sys/terminal verdict/rank verdict/methods
-verdict/methods: base/stats record
+verdict/methods: base/alg base/stats record
 verdict/rank: base/alg base/stats base/unit measure/model record
 verdict/compare: base/alg base/fault base/stats record verdict/rank
 verdict/result: base/fault record record/store verdict/compare verdict/rank

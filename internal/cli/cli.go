@@ -23,15 +23,16 @@ import (
 
 // Exit codes. They are documented API: see the EXIT STATUS of the manual.
 const (
-	ExitOK          = 0
-	ExitFailed      = 1
-	ExitUsage       = fault.Misuse
-	ExitFound       = 3   // ran well and found something, such as a regression
-	ExitUnreachable = 4   // some hosts unreachable, nothing else wrong
-	ExitHangup      = 129 // SIGHUP
-	ExitInterrupted = 130 // SIGINT
-	ExitQuit        = 131 // SIGQUIT
-	ExitTerminated  = 143 // SIGTERM
+	ExitOK           = 0
+	ExitFailed       = 1
+	ExitUsage        = fault.Misuse
+	ExitFound        = 3   // ran well and found something, such as a regression
+	ExitUnreachable  = 4   // some hosts unreachable, nothing else wrong
+	ExitInconclusive = 5   // ran well, and what was asked cannot be said yet
+	ExitHangup       = 129 // SIGHUP
+	ExitInterrupted  = 130 // SIGINT
+	ExitQuit         = 131 // SIGQUIT
+	ExitTerminated   = 143 // SIGTERM
 )
 
 // System is the outside world, so that tests can replace it.

@@ -2,12 +2,16 @@ package cli
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"sshpace/internal/base/unit"
+	"sshpace/internal/show/document"
 	"sshpace/internal/show/format"
 	"sshpace/internal/verdict/choice"
 	"sshpace/internal/verdict/compare"
@@ -16,18 +20,28 @@ import (
 )
 
 func newCompareCommand(sys System) *cobra.Command {
-	var by, failOn, policyName string
+	var by, gate, policyName string
 	var all bool
 	var out outputFlags
-	var normalise, figures []string
+	var normalise, figures, pairs []string
 	cmd := &cobra.Command{
 		Use:   "compare FILE FILE...",
 		Short: "Compare recorded runs: machines, versions, before and after",
 		Long: `Compares runs with the first one, cell by cell, as ratios of speed with 95 %
-intervals, which hold how much runs on one machine differ as a whole. A line that
-differs from the other lines by more than chance (marked *) is told whatever that
-is. A verdict holds for all lines of its table together (Holm's correction). The text
-shows how the files differ as a whole and what changed; --all shows every line.
+intervals that include run-to-run variation. Lines that deviate significantly from
+the rest are marked * and always shown. The text shows how the files differ as a
+whole and what changed; --all shows every line. Algorithms and defaults that only
+some of the files have are listed first.
+
+Faster and slower hold for all lines of a table together (Holm's correction). Equal
+means that the interval lies within 5 %. All else is "not enough data". The report says
+from which difference on these files can show one.
+
+--fail-on slower:5% is for scripts. It looks at the same intervals, and the exit code is
+  0  no line is slower by 5 % or more: all intervals lie below that
+  3  at least one line is slower by more than 5 %: its interval lies above that
+  5  not enough data to say either; the hint names the limit that these files pass
+--fail-on transfers:5% looks at transfers alone, logins:15% at logins, whose time varies more.
 
 With three files or more, the machines are compared by the model log(cost) = machine +
 cell, and what deviates from it is listed. --normalise sets the geometric mean of the
@@ -38,21 +52,25 @@ What the files hold besides SSH, such as imported figures of openssl speed, is s
 side by side; --figure picks some of it.
 
 Results of bench --mode and bench --pairs are compared way by way, those of handshake
-login by login.
+login by login. A pair of programs that two files have in one version each is compared
+whatever the versions. --pair says which pair of each file to compare, or which pairs of
+one file, by the beginnings of their names: what bench --pairs openssh:openssh --ssh PATH
+--sshd PATH measures holds the programs at PATH and the installed ones.
 
 --out writes files, in the format that their ending says: .html, .xlsx, .svg, .png,
-.csv, .md, .json or .txt.`,
+.pdf, .csv, .md, .json or .txt.`,
 		Example: `  sshpace compare before.jsonl after.jsonl --fail-on slower:5%
   sshpace compare --normalise aes128-gcm@openssh.com laptop.jsonl server.jsonl board.jsonl
   sshpace compare scp-before.jsonl scp-after.jsonl
+  sshpace compare pairs.jsonl --pair 'openssh 9.2:openssh 9.2' --pair 'openssh 10:openssh 10'
   sshpace compare --figure 'md5 1024' --figure 'block *' machines-*.jsonl`,
-		Args: cobra.MinimumNArgs(2),
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			order, err := parseBy(by)
 			if err != nil {
 				return err
 			}
-			limit, gated, err := parseFailOn(failOn)
+			asked, err := parseFailOn(gate)
 			if err != nil {
 				return err
 			}
@@ -68,11 +86,19 @@ login by login.
 				}
 				allowed = policy.Only
 			}
-			report, err := out.Related(args)
+			if len(args) == 1 && len(pairs) > 1 { // several pairs of one file
+				args = slices.Repeat(args, len(pairs))
+			}
+			if len(args) < 2 || len(pairs) > 0 && len(pairs) != len(args) {
+				return usageError("see sshpace compare --help", "%s and %d --pair cannot be compared", unit.Count(len(args), "file"), len(pairs))
+			}
+			report, err := out.Related(args, pairs)
 			switch {
 			case err != nil:
 			case report != nil:
 				err = onlyCells(cmd.Flags(), args[0])
+			case len(pairs) > 0:
+				err = usageError("leave it out", "--pair is for results of bench --pairs")
 			default:
 				c, failed := result.Compare(args, allowed, compare.Options{By: order, Normalise: normalise, Figures: figures})
 				report, err = &format.Comparison{Comparison: c, All: all, Output: out.Output}, failed
@@ -80,14 +106,14 @@ login by login.
 			if err != nil {
 				return err
 			}
-			judge, judges := report.(regressions)
-			if gated && !judges {
+			judged, judges := report.(comparison)
+			if asked != nil && !judges {
 				return usageError("compare results of sshpace bench", "--fail-on has no meaning for logins")
 			}
-			if err := out.Write(sys.Stdout, sys.Stderr, renderings, report); err != nil || !gated {
+			if err := out.Write(sys.Stdout, sys.Stderr, renderings, report); err != nil || asked == nil {
 				return err
 			}
-			return gate(judge, limit)
+			return asked.gate(sys, judged)
 		},
 	}
 	flags := cmd.Flags()
@@ -97,7 +123,8 @@ login by login.
 	flags.StringVar(&by, "rank-by", "auto", "throughput, cost or auto: cost where all files have it")
 	flags.StringSliceVar(&normalise, "normalise", nil, "ciphers (names or globs) whose mean becomes 1 in each file")
 	flags.StringArrayVar(&figures, "figure", nil, "only these figures besides SSH: a name or a glob; repeatable")
-	flags.StringVar(&failOn, "fail-on", "", "exit with 3 if anything is slower by more, such as slower:5%")
+	flags.StringVar(&gate, "fail-on", "", "such as slower:5%: exit with 0, 3 or 5 if nothing is, something is, or may be slower by more")
+	flags.StringArrayVar(&pairs, "pair", nil, "results of bench --pairs: the `CLIENT:SERVER` to compare, once for each file or pair")
 	return cmd
 }
 
@@ -111,36 +138,69 @@ func onlyCells(flags *pflag.FlagSet, path string) error {
 	return nil
 }
 
-// parseFailOn reads --fail-on: "slower:5%".
-func parseFailOn(text string) (percent float64, set bool, err error) {
+// failOn is what a gate is to look at.
+type failOn struct {
+	lines   string // slower: all; transfers or logins: those alone
+	percent float64
+}
+
+// parseFailOn reads --fail-on, such as "slower:5%"; nil for nothing.
+func parseFailOn(text string) (*failOn, error) {
 	if text == "" {
-		return 0, false, nil
+		return nil, nil
 	}
-	number, ok := strings.CutPrefix(text, "slower:")
-	percent, parseErr := strconv.ParseFloat(strings.TrimSuffix(number, "%"), 64)
-	if !ok || parseErr != nil || !(percent >= 0 && percent < 1e6) {
-		return 0, false, usageError("use slower: and a percentage, such as slower:5%", "cannot read --fail-on %q", text)
+	lines, number, _ := strings.Cut(text, ":")
+	percent, err := strconv.ParseFloat(strings.TrimSuffix(number, "%"), 64)
+	if !slices.Contains([]string{"slower", "transfers", "logins"}, lines) || err != nil || !(percent >= 0 && percent < 1e6) {
+		return nil, usageError("use slower: and a percentage, such as slower:5%, or transfers: or logins: for these alone", "cannot read --fail-on %q", text)
 	}
-	return percent, true, nil
+	return &failOn{lines, percent}, nil
 }
 
-// regressions is a comparison that names what is slower by so many percent.
-type regressions interface {
-	Worst(percent float64) []string
+// comparison is what a gate judges.
+type comparison interface {
+	Lines() []compare.Line
+	Shows() float64 // the least slowdown that any line could show, as a part
+	More() string   // what makes it know more
 }
 
-// gate turns regressions into exit code 3.
-func gate(c regressions, limit float64) error {
-	worse := c.Worst(limit)
-	if len(worse) == 0 {
-		return nil
+// gate turns what is slower, or may be, into an exit code.
+func (f *failOn) gate(sys System, c comparison) error {
+	lines := slices.DeleteFunc(c.Lines(), func(l compare.Line) bool { return f.lines == "logins" && !l.Login || f.lines == "transfers" && l.Login })
+	g := compare.GateOf(lines, f.percent)
+	switch failed, open := len(g.Failed), len(g.Open); {
+	case g.Lines == 0:
+		return usageError("use --fail-on slower:5%", "the files have no %s in common", f.lines)
+	case failed > 0:
+		more := ""
+		if failed > 1 {
+			more = fmt.Sprintf(" (and %d more)", failed-1)
+		}
+		return &Error{
+			What: fmt.Sprintf("fail: %s of %g %% or more: %s%s", unit.Count(failed, "regression"), f.percent, g.Failed[0], more),
+			Hint: "without --fail-on, compare shows the lines with their verdicts", Code: ExitFound,
+		}
+	case open > 0:
+		return &Error{
+			What: fmt.Sprintf("inconclusive: %d of %s may be slower by %g %% or more, such as %s: %s", open, unit.Count(g.Lines, "line"), f.percent, g.Open[0].Name, g.Open[0].Range()),
+			Hint: f.moreData(c, g), Code: ExitInconclusive,
+		}
 	}
-	count, more := "1 regression", ""
-	if len(worse) > 1 {
-		count, more = fmt.Sprintf("%d regressions", len(worse)), fmt.Sprintf(" (and %d more)", len(worse)-1)
+	fmt.Fprintf(sys.Stderr, "pass: none of %s is slower by %g %% or more\n", unit.Count(g.Lines, "line"), f.percent)
+	return nil
+}
+
+// moreData says what makes a gate conclusive.
+func (f *failOn) moreData(c comparison, g compare.Gate) string {
+	var words []string
+	if shows := document.Least(c.Shows()); shows != "" {
+		words = append(words, shows)
 	}
-	return &Error{
-		What: fmt.Sprintf("%s of %g %% or more: %s%s", count, limit, worse[0], more),
-		Hint: "without --fail-on, compare shows all lines with their verdicts", Code: ExitFound,
+	if g.Passes < 1e6 {
+		words = append(words, fmt.Sprintf("they pass %s:%.0f%%", f.lines, math.Ceil(g.Passes+0.5)))
 	}
+	if f.lines == "slower" && !slices.ContainsFunc(g.Open, func(l compare.Line) bool { return !l.Login }) {
+		words = append(words, fmt.Sprintf("only logins are open: --fail-on transfers:%g%%", f.percent))
+	}
+	return strings.Join(append(words, c.More()), "; ")
 }

@@ -19,6 +19,7 @@ var exitStatus = []struct {
 	{ExitUsage, "usage or configuration"},
 	{ExitFound, "ran well and found something, such as a regression"},
 	{ExitUnreachable, "some hosts unreachable, nothing else wrong"},
+	{ExitInconclusive, "not enough data to say what was asked, such as compare --fail-on"},
 	{ExitHangup, "stopped by SIGHUP; what was measured is reported and saved"},
 	{ExitInterrupted, "stopped by SIGINT, likewise"},
 	{ExitQuit, "stopped by SIGQUIT, likewise"},

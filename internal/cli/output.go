@@ -26,8 +26,8 @@ func (o *outputFlags) add(cmd *cobra.Command, classic bool) {
 	if classic {
 		tables, charts = "bulk, kex, copies, failed, controls", "answer, ranking, heat, cost, kex, steadiness, all"
 	}
-	flags.StringVar(&o.Table, "table", "", "csv, md: only one of "+tables+" (csv: default is the first of these)")
-	flags.StringArrayVar(&o.Charts, "chart", nil, "svg, png: only these of "+charts+" (may be repeated)")
+	flags.StringSliceVar(&o.Tables, "table", nil, "csv, md: only these of "+tables+" (may be repeated; csv: default is the first of these)")
+	flags.StringSliceVar(&o.Charts, "chart", nil, "svg, png, pdf: only these of "+charts+", without the answer above (may be repeated)")
 	complete := func(flag, names string) {
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(strings.Split(names, ", "), cobra.ShellCompDirectiveNoFileComp))
 	}

@@ -40,8 +40,8 @@ exchanges used to print: the best overall, for each cipher, MAC and key exchange
 the averages, as seconds for a copy of --size.
 
 --out writes files, in the format that their ending says: .html is one page with
-interactive charts that needs no network, .xlsx a workbook with the raw samples, .svg
-and .png pictures, .csv and .md tables to paste, .json for programs, .txt for people.
+interactive charts that needs no network, .xlsx a workbook with the raw samples, .svg,
+.png and .pdf pictures, .csv and .md tables to paste, .json for programs, .txt for people.
 
 --anonymize makes any of them fit to be shown to others: hosts, users and places of
 programs are called host1, user1, path1, the run starts at midnight, and free text
@@ -131,7 +131,8 @@ people who want to report and compare it.`,
 					return err
 				}
 				x := &format.Ranking{Ranking: r, Records: records, Classic: classic, Output: out.Output, Options: shown}
-				x.Options.Choice = choice.Of(r, choice.Options{Policy: policy})
+				x.Options.Choice, x.Options.Limit = choice.Of(r, choice.Options{Policy: policy}), out.Limit
+				x.Options.Only = cmd.Flags().Changed("policy") && !shown.All
 				x.Options.File, x.Options.Advise, x.Options.Here = path, format.AdviseLine(path, newest, policyName), path == newest
 				x.Options.Shown = store.Of(sys.Getenv).Shown(path)
 				if anonymous {
@@ -146,10 +147,10 @@ people who want to report and compare it.`,
 	}
 	flags := cmd.Flags()
 	out.add(cmd, true)
-	flags.StringVar(&policyName, "policy", "modern", "what may be advised: a security policy such as modern or fips-140-3, or a TOML `FILE`")
+	flags.StringVar(&policyName, "policy", "modern", "what may be advised, and, if it is given, what tables and charts show: a security policy such as modern or fips-140-3, or a TOML `FILE`")
 	flags.BoolVar(&shown.All, "all", false, "text: every combination, also what is never advised")
 	flags.BoolVar(&shown.Method, "method", false, "text: how it was measured, how far to trust it, what the words mean")
-	flags.IntVar(&shown.Limit, "limit", 0, "text: `ROWS` of each table (default: what fits on a screen; -1: all)")
+	flags.IntVar(&out.Limit, "limit", 0, "text, md, csv: `ROWS` of each table (default: text: what fits on a screen; -1: all)")
 	flags.StringVar(&by, "rank-by", "auto", "throughput, cost or auto: throughput unless only the cost can be told from noise")
 	flags.StringVar(&machine, "machine", "", "limits of the machine that sshpace machine recorded (default: the newest of this machine)")
 	flags.BoolVar(&anonymous, "anonymize", false, "leave out what tells whose result it is: names, paths, times of day, free text")

@@ -27,12 +27,15 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// ExitCode is the exit code that the error asks for.
+// ExitCode is the exit code that the error asks for, or else the one it wraps.
 func (e *Error) ExitCode() int {
-	if e.Code == 0 {
-		return 1
+	if e.Code != 0 {
+		return e.Code
 	}
-	return e.Code
+	if inner, ok := errors.AsType[*Error](e.Err); ok {
+		return inner.ExitCode()
+	}
+	return 1
 }
 
 // Usage is an error in the flags or arguments.

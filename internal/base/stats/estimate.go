@@ -28,17 +28,27 @@ func (e Estimate) Repeated() Estimate {
 func (e Estimate) Value() float64 { return math.Exp(e.Log) }
 
 // Arm is half of the 95 % interval of the logarithm: Student's.
-func (e Estimate) Arm() float64 {
+func (e Estimate) Arm() float64 { return e.ArmAt(Confidence) }
+
+// ArmAt is half of the interval of the logarithm with another confidence.
+func (e Estimate) ArmAt(confidence float64) float64 {
 	if e.DF <= 0 {
-		return normalQuantile * e.Err
+		return math.Sqrt2 * math.Erfcinv(1-confidence) * e.Err
 	}
-	return StudentQuantile(e.DF) * e.Err
+	return studentQuantile(e.DF, confidence) * e.Err
 }
 
 // Interval is the quantity with its 95 % interval.
-func (e Estimate) Interval() Interval {
-	arm := e.Arm()
+func (e Estimate) Interval() Interval { return e.within(e.Arm()) }
+
+func (e Estimate) within(arm float64) Interval {
 	return Interval{Value: e.Log, Lo: e.Log - arm, Hi: e.Log + arm, N: e.N}.Exp()
+}
+
+// Adjusted is the interval that excludes 1 just where p is below 5 %: the p value of
+// e, adjusted for all that was tested beside it. It is known only for Err > 0.
+func (e Estimate) Adjusted(p float64) Interval {
+	return e.within(e.ArmAt(1 - (1-Confidence)*e.P()/p))
 }
 
 // Inverse is the estimate of 1 / quantity.
@@ -85,7 +95,11 @@ func (e Estimate) P() float64 {
 	}
 	t := math.Abs(e.Log) / e.Err
 	if e.DF <= 0 {
-		return math.Erfc(t / math.Sqrt2)
+		return math.Max(leastP, math.Erfc(t/math.Sqrt2))
 	}
-	return math.Min(1, math.Max(0, 2*(1-moremath.TDist{V: math.Max(1, e.DF)}.CDF(t))))
+	return math.Min(1, math.Max(leastP, 2*(1-moremath.TDist{V: math.Max(1, e.DF)}.CDF(t))))
 }
+
+// leastP stands for p values that are too small to compute, so that multiples of them
+// remain in proportion.
+const leastP = 1e-300

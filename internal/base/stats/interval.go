@@ -64,12 +64,14 @@ const MedianEfficiency = 1.2533141373155003
 // StudentQuantile is the 97.5 % quantile of Student's t distribution: the
 // number of standard errors on either side of a two-sided 95 % interval.
 // Degrees of freedom below 1 count as 1.
-func StudentQuantile(degrees float64) float64 {
+func StudentQuantile(degrees float64) float64 { return studentQuantile(degrees, Confidence) }
+
+func studentQuantile(degrees, confidence float64) float64 {
 	degrees = math.Max(1, degrees)
 	if degrees > 1000 {
-		return normalQuantile
+		return math.Sqrt2 * math.Erfcinv(1-confidence)
 	}
-	return moremath.InvCDF(moremath.TDist{V: degrees})(1 - (1-Confidence)/2)
+	return moremath.InvCDF(moremath.TDist{V: degrees})(1 - (1-confidence)/2)
 }
 
 // normalQuantile is the 97.5 % quantile of the standard normal distribution.

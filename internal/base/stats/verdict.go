@@ -32,6 +32,18 @@ func (i Interval) Verdict() Verdict {
 	return NotEnough
 }
 
+// Among judges a ratio that is one of many. That it makes no difference is claimed of
+// it alone; that it makes one must hold for all of them together (Estimate.Adjusted).
+func (i Interval) Among(together Interval) Verdict {
+	if i.Verdict() == Equal {
+		return Equal
+	}
+	if v := together.Verdict(); v != Equal {
+		return v
+	}
+	return NotEnough
+}
+
 // Chance is the probability that a quantity is above 1, by its estimate alone.
 func (e Estimate) Chance() float64 {
 	if e.Log < 0 {

@@ -71,18 +71,15 @@ func AnswerOf(r *rank.Ranking, c *choice.Choice, advise string) Answer {
 	return a
 }
 
-// steps are the commands that add and check the lines. Where they would be too long
-// for a line, the result is called FILE in them.
-func (a Answer) steps(file string) []string {
-	most := 80 - len("        write it: ") - len("  ("+a.Scope+")")
+// steps are the commands that add and check the lines.
+func (a Answer) steps() []step {
 	if a.Add == "" {
 		return nil
 	}
-	add, check := a.Add, a.Check
-	if len(add) > most && file != "" {
-		add, check = strings.Replace(add, file, "FILE", 1), strings.Replace(check, file, "FILE", 1)
+	return []step{
+		{"        try it:   ", a.Check, "(changes nothing)"}, {"        write it: ", a.Add, "(" + a.Scope + ")"},
+		{label: "        ^ puts these first in ~/.ssh/config; all others stay allowed"},
 	}
-	return []string{"try it:   " + check + "  (changes nothing)", "write it: " + add + "  (" + a.Scope + ")", "^ puts these first in ~/.ssh/config; all others stay allowed"}
 }
 
 // useText names the best options with their figures.

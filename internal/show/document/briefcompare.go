@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"sshpace/internal/base/stats"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/verdict/compare"
 	"sshpace/internal/verdict/rank"
@@ -20,6 +21,9 @@ func briefComparison(c *compare.Comparison, all bool) []Block {
 		inputs = append(inputs, letter(i)+"  "+strings.Join(nonEmpty(in.Label, e.CPU, e.Client), ", "))
 	}
 	out := []Block{{Lines: inputs}}
+	if lines := append(changedDefaults(c), lackingLines(c)...); len(lines) > 0 {
+		out = append(out, Block{Lines: lines})
+	}
 	if len(c.Cells)+len(c.Kex) > 0 {
 		out = append(out, howToRead(c))
 	}
@@ -72,7 +76,7 @@ func briefParts(c *compare.Comparison, all bool) []Block {
 
 // changed reports whether a verdict says so of any file.
 func changed(g compare.Group) bool {
-	return slices.ContainsFunc(g.Ratios, func(r compare.Ratio) bool { return r.Verdict == compare.Faster || r.Verdict == compare.Slower })
+	return slices.ContainsFunc(g.Ratios, func(r compare.Ratio) bool { return r.Differs() })
 }
 
 // howToRead says what the figures are.
@@ -83,9 +87,10 @@ func howToRead(c *compare.Comparison) Block {
 	}
 	lines := []string{
 		fmt.Sprintf("Speeds relative to A by %s (%s): above 1 is faster.", c.BulkBasis(), unit),
-		"±: 95 % interval, which holds how much runs differ as a whole. *: differs from the other lines.",
-		"~: no difference shown, which does not say that there is none.",
+		"±: 95 % interval, including run-to-run variation. *: than the other lines.",
+		fmt.Sprintf("equal: within %.0f %%. ~: not enough data.", 100*stats.Margin),
 	}
+	lines = append(lines, nonEmpty(leastText(c.Shows()))...)
 	if len(c.Normalised) > 0 {
 		lines = append(lines, "normalised to the geometric mean of "+strings.Join(c.Normalised, ", ")+" in each file")
 	}
@@ -131,8 +136,8 @@ func withOrder(b Block, order []float64) Block {
 func ratioTexts(ratios []compare.Ratio) []string {
 	var out []string
 	for _, r := range ratios {
-		verdict := string(r.Verdict)
-		if r.Verdict == compare.Unclear {
+		verdict := Faster(r.Verdict)
+		if r.Verdict == stats.NotEnough {
 			verdict = "~"
 		}
 		if r.ByRest {

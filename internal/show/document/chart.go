@@ -8,7 +8,10 @@
 package document
 
 import (
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/termsafe"
@@ -154,6 +157,27 @@ func (d *Document) TableNames() []string {
 		out = appendNew(out, t.Name)
 	}
 	return out
+}
+
+// ErrNoSuch says that a document has no table or chart of a name.
+var ErrNoSuch = errors.New("there is no")
+
+// Head is the document with so many rows of each table, where that is not all of them; 0
+// or less: all.
+func (d *Document) Head(rows int) *Document {
+	if rows <= 0 {
+		return d
+	}
+	out := *d
+	out.Tables = slices.Clone(d.Tables)
+	for i := range out.Tables {
+		t := &out.Tables[i]
+		if more := len(t.Rows) - rows; more > 0 {
+			t.Rows = t.Rows[:rows]
+			t.Note = strings.TrimSpace(fmt.Sprintf("%s First %d of %d.", t.Note, rows, rows+more))
+		}
+	}
+	return &out
 }
 
 // ChartNames lists the names of the charts.

@@ -3,6 +3,7 @@ package document_test
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,8 +30,12 @@ func TestChartsHaveTheNumbersOfTheirTables(t *testing.T) {
 	d := document.OfRanking(r, f, document.Options{})
 	for _, table := range d.Table("bulk") {
 		ranking, heat := named(t, d, "ranking", table.Part), named(t, d, "heat", table.Part)
-		if len(ranking.Items) != len(table.Rows) {
-			t.Fatalf("%d dots for %d rows", len(ranking.Items), len(table.Rows))
+		dots := map[alg.Suite]float64{}
+		for _, item := range ranking.Items {
+			dots[item.Suite] = item.Points[0].Value
+		}
+		if len(dots) != len(ranking.Items) || len(dots) < 40 {
+			t.Errorf("%d dots, %d names", len(ranking.Items), len(dots))
 		}
 		cells := map[[2]string]float64{}
 		for _, item := range heat.Items {
@@ -42,7 +47,16 @@ func TestChartsHaveTheNumbersOfTheirTables(t *testing.T) {
 		}
 		for i, row := range table.Rows {
 			want := row.Cells[5].Quantity.Value / 1e6
-			if got := ranking.Items[i].Points[0].Value; got != want {
+			got, shown := dots[row.Suite]
+			if !shown { // another name of the same computation stands for it
+				if !slices.ContainsFunc(ranking.Items, func(item document.Item) bool {
+					return item.Suite.Cipher == row.Suite.Cipher && alg.Primitive(item.Suite.MAC) == alg.Primitive(row.Suite.MAC)
+				}) {
+					t.Errorf("row %d: no dot for %s", i+1, row.Suite)
+				}
+				continue
+			}
+			if got != want {
 				t.Errorf("row %d: the dot is at %v, want %v", i+1, got, want)
 			}
 			if got := cells[[2]string{row.Suite.Cipher, row.Suite.MAC}]; got != want {
@@ -53,7 +67,11 @@ func TestChartsHaveTheNumbersOfTheirTables(t *testing.T) {
 	cost := named(t, d, "cost", "upload")
 	client := r.Split(record.Upload, func(c rank.Cell) *rank.Quantity { return c.Client })
 	server := r.Split(record.Upload, func(c rank.Cell) *rank.Quantity { return c.Server })
-	for i, c := range r.Bulk[:len(cost.Items)] {
+	for i, item := range cost.Items {
+		c, ok := r.Find(item.Suite, record.Upload)
+		if !ok {
+			t.Fatalf("no cell of %s", item.Suite)
+		}
 		sum := 0.0
 		for _, p := range cost.Items[i].Points {
 			sum += p.Value

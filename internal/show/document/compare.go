@@ -41,7 +41,7 @@ func noiseFact(c *compare.Comparison, i int) Fact {
 }
 
 func comparisonLead(c *compare.Comparison) []string {
-	var out []string
+	out := append(changedDefaults(c), lackingLines(c)...)
 	for k, r := range c.Overall {
 		out = append(out, fmt.Sprintf("%s against %s: %s %s over %d cells: %s.", fileName(c, k+1), fileName(c, 0),
 			Figure(r.Speed.Value()), Spread(interval(r.Speed)), len(c.Cells), verdict(r)))
@@ -49,26 +49,59 @@ func comparisonLead(c *compare.Comparison) []string {
 	for k, tau := range c.Order {
 		out = append(out, fmt.Sprintf("%s orders the cells as %s does with a Kendall's tau of %.3f (1: alike, 0: unrelated).", fileName(c, k+1), fileName(c, 0), tau))
 	}
+	out = append(out, nonEmpty(leastText(c.Shows()))...)
 	if len(c.Normalised) > 0 {
 		out = append(out, "Normalised to the geometric mean of "+text(strings.Join(c.Normalised, ", "))+" in each file.")
 	}
 	return out
 }
 
+// Faster is a verdict on a speed in words.
+func Faster(v stats.Verdict) string {
+	return cmp.Or(map[stats.Verdict]string{stats.Better: "faster", stats.Worse: "slower"}[v], string(v))
+}
+
+// changedDefaults says what each file's programs negotiate unless told otherwise, where
+// that differs.
+func changedDefaults(c *compare.Comparison) (lines []string) {
+	for i, s := range c.Defaults {
+		lines = append(lines, "Default changed: "+letter(i)+" negotiates "+text(strings.Join(nonEmpty(Short(s.Cipher), Short(s.MAC), s.Kex), ", ")))
+	}
+	return lines
+}
+
+// lackingLines name the algorithms that not all files have, by the files that have
+// them, and then those that some did not measure.
+func lackingLines(c *compare.Comparison) (lines []string) {
+	var heads []string
+	names := map[string][]string{}
+	for _, l := range c.Lacking {
+		head := "not measured in " + letters(l.Unmeasured())
+		if only := l.Only(); len(only) > 0 {
+			head = "only in " + letters(only)
+		}
+		heads = appendNew(heads, head)
+		names[head] = append(names[head], Short(l.Name))
+	}
+	slices.SortStableFunc(heads, func(a, b string) int { return -cmp.Compare(a, b) })
+	for _, head := range heads {
+		lines = append(lines, "Not compared, "+head+": "+strings.Join(names[head], ", "))
+	}
+	return lines
+}
+
 func verdict(r compare.Ratio) string {
-	if r.Verdict == compare.Unclear {
-		return "no difference shown"
-	}
+	word := Faster(r.Verdict)
 	if r.ByRest {
-		return string(r.Verdict) + " than the other rows"
+		return word + " than the other rows"
 	}
-	return string(r.Verdict)
+	return word
 }
 
 func comparisonMethod(c *compare.Comparison) []string {
 	out := []string{fmt.Sprintf(`Speeds are ratios to the first file, by %s: 1.05 means 5 %% faster than it. `+
 		`Intervals hold with 95 %% confidence, one by one; a verdict of faster or slower holds for all rows of its table together (Holm's correction). `+
-		`“No difference shown” does not say that there is none.`, c.BulkBasis())}
+		`Equal: the interval lies within %.0f %%.`, c.BulkBasis(), 100*stats.Margin)}
 	if len(c.Machines) > 0 {
 		out = append(out, `With three files or more, log(cost) = machine + cell is fitted; what deviates from it shows a missing instruction or another library.`)
 	}
@@ -295,7 +328,7 @@ func meanOf(c *compare.Comparison, cipher string, i int, scale float64) Point {
 func ratioChart(c *compare.Comparison, name, title string, of alg.Kind, groups []compare.Group) Chart {
 	out := Chart{
 		Name: name, Table: name, Title: title, Shape: Dots, Unit: "ratio", Reference: 1, Rising: true,
-		Note: "Right of 1: faster than " + fileName(c, 0) + ". An interval that holds 1 shows no difference.",
+		Note: "Right of 1: faster than " + fileName(c, 0) + ".",
 	}
 	for i := range c.Inputs[1:] {
 		out.Series = append(out.Series, fileName(c, i+1))

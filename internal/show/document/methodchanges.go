@@ -2,12 +2,13 @@ package document
 
 import (
 	"fmt"
+	"strings"
 
-	"sshpace/internal/base/unit"
+	"sshpace/internal/base/stats"
 	"sshpace/internal/verdict/methods"
 )
 
-const howMethodsChanged = "Ratios of medians to the first file, with 95 % intervals that hold what whole runs differ by (doc/method.md); a verdict holds for all rows together (Holm's correction). No difference shown does not say that there is none."
+const howMethodsChanged = "Ratios of medians to the first file, with 95 % intervals that include run-to-run variation (doc/method.md). Faster and slower hold for all rows together (Holm's correction); equal: within 5 %."
 
 // OfMethodChanges is the report of transfer methods in several files.
 func OfMethodChanges(c *methods.Comparison) *Document {
@@ -18,13 +19,57 @@ func OfMethodChanges(c *methods.Comparison) *Document {
 		head.Lines = append(head.Lines, text(letter(i)+"  "+name))
 	}
 	d.Brief = []Block{head, briefMethodChanges(c)}
-	if c.Lacking > 0 {
-		line := fmt.Sprintf("%s of A without a figure in another file.", unit.Count(c.Lacking, "way"))
-		d.Doubts = append(d.Doubts, Doubt{Text: line})
-		d.Brief = append(d.Brief, Block{Lines: []string{line}})
+	if len(c.Only) > 0 {
+		lines := onlyMethods(c)
+		for _, line := range lines {
+			d.Doubts = append(d.Doubts, Doubt{Text: line})
+		}
+		d.Brief = append(d.Brief, Block{Title: "NOT COMPARED", Lines: lines})
 	}
-	d.Brief = cleanBlocks(append(d.Brief, Block{Lines: []string{howMethodsChanged}}))
+	d.Lead = nonEmpty(leastText(c.Shows()))
+	d.Brief = cleanBlocks(append(d.Brief, Block{Lines: append(nonEmpty(leastText(c.Shows())), howMethodsChanged, "~: not enough data.")}))
 	return d
+}
+
+// onlyMethods are those that some files have no figure of, and so are not compared.
+func onlyMethods(c *methods.Comparison) (lines []string) {
+	for _, only := range c.Only {
+		name := MethodLabel(only.Method)
+		if cipher := Short(only.Suite.Cipher); cipher != "" {
+			name += ", " + cipher
+		}
+		lines = append(lines, "only in "+letters(only.Files)+": "+name)
+	}
+	return lines
+}
+
+// letters names files by their places.
+func letters(files []int) string {
+	var names []string
+	for _, i := range files {
+		names = append(names, letter(i))
+	}
+	return strings.Join(names, ", ")
+}
+
+// Least says which differences a comparison can show, by the least of them as a part; ""
+// for none.
+func Least(least float64) string {
+	switch {
+	case least <= 0:
+		return ""
+	case least >= 1:
+		return fmt.Sprintf("these files can show only differences by more than a factor of %s", Figure(1+least))
+	}
+	return fmt.Sprintf("these files can show differences from %s %% on", Percent(100*least))
+}
+
+// leastText is the same as a sentence of its own.
+func leastText(least float64) string {
+	if least <= 0 {
+		return ""
+	}
+	return title(Least(least)) + "."
 }
 
 // briefMethodChanges is the table for a terminal: a row for each file but the first.
@@ -36,7 +81,7 @@ func briefMethodChanges(c *methods.Comparison) Block {
 	for _, ch := range c.Changes {
 		name := MethodLabel(ch.Method)
 		for k := range ch.Speed {
-			b.Rows = append(b.Rows, []string{name, letter(k + 1), shownRatio(ch.Speed[k]), faster(ch.Speed[k], "-"), shownRatio(ch.Cost[k]) + " " + costlier(ch.Cost[k], "-")})
+			b.Rows = append(b.Rows, []string{name, letter(k + 1), shownRatio(ch.Speed[k]), faster(ch.Speed[k], "~"), shownRatio(ch.Cost[k]) + " " + costlier(ch.Cost[k], "~")})
 			name = ""
 		}
 	}
@@ -65,24 +110,18 @@ func says(r methods.Ratio) bool {
 	return r.Known() && i.Hi <= anything*i.Lo
 }
 
-// faster and costlier say what a ratio shows; none is what is said of no difference.
-func faster(r methods.Ratio, none string) string   { return shows(r, "faster", "slower", none) }
-func costlier(r methods.Ratio, none string) string { return shows(r, "more", "less", none) }
-
-func shows(r methods.Ratio, above, below, none string) string {
-	switch {
-	case !r.Known():
-		return ""
-	case !r.Shown():
-		return none
-	case r.Log > 0:
-		return above
-	}
-	return below
+// faster and costlier say what a ratio shows; unknown is what is said of too little data.
+func faster(r methods.Ratio, unknown string) string { return shows(r, "faster", "slower", unknown) }
+func costlier(r methods.Ratio, unknown string) string {
+	return shows(r, "more", "less", unknown)
 }
 
-// unseen is what a table says of a ratio that may be 1.
-const unseen = "no difference shown"
+func shows(r methods.Ratio, above, below, unknown string) string {
+	if !r.Known() {
+		return ""
+	}
+	return map[stats.Verdict]string{stats.Better: above, stats.Worse: below, stats.Equal: string(stats.Equal), stats.NotEnough: unknown}[r.Verdict]
+}
 
 // methodChangeTable is the table for all other formats.
 func methodChangeTable(c *methods.Comparison) Table {
@@ -98,8 +137,8 @@ func methodChangeTable(c *methods.Comparison) Table {
 	for _, ch := range c.Changes {
 		row := Row{Suite: safe(ch.Suite), Cells: []Cell{{Text: MethodLabel(ch.Method)}, {Text: text(ch.Suite.Cipher)}}}
 		for k := range ch.Speed {
-			row.Cells = append(row.Cells, Cell{Quantity: interval(ch.Speed[k].Estimate)}, Cell{Text: faster(ch.Speed[k], unseen)},
-				Cell{Quantity: interval(ch.Cost[k].Estimate)}, Cell{Text: costlier(ch.Cost[k], unseen)})
+			row.Cells = append(row.Cells, Cell{Quantity: interval(ch.Speed[k].Estimate)}, Cell{Text: faster(ch.Speed[k], string(stats.NotEnough))},
+				Cell{Quantity: interval(ch.Cost[k].Estimate)}, Cell{Text: costlier(ch.Cost[k], string(stats.NotEnough))})
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -110,7 +149,7 @@ func methodChangeTable(c *methods.Comparison) Table {
 func methodChangeChart(c *methods.Comparison) Chart {
 	out := Chart{
 		Name: "ways", Table: "ways", Title: "Speed against " + text(c.Files[0]), Shape: Dots, Unit: "ratio", Reference: 1, Rising: true,
-		Note: "Right of 1: faster. An interval that holds 1 shows no difference.",
+		Note: "Right of 1: faster.",
 	}
 	for _, name := range c.Files[1:] {
 		out.Series = append(out.Series, text(name))

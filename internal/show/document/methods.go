@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"sshpace/internal/base/alg"
@@ -90,7 +91,7 @@ func MethodLabel(m record.Method) string {
 	if m.Server != "" {
 		return text(m.Client+" to "+m.Server) + pathText(m.Path)
 	}
-	return methodName(m) + " " + string(m.Direction) + pathText(m.Path)
+	return strings.TrimSpace(methodName(m)+" "+string(m.Direction)) + pathText(m.Path)
 }
 
 // briefMethods is the table for a terminal.

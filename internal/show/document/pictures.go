@@ -44,21 +44,66 @@ func mark(group string, status alg.Status, more ...string) string {
 	return strings.Join(nonEmpty(words...), ", ")
 }
 
+// computations are the cells of a direction, best first, one for all names of the same
+// computation: the safest of them. A cipher or a MAC has the same name in all cells. What
+// was found to differ, though it computes the same, stays by itself.
+func computations(r *rank.Ranking, d record.Direction) (cells []rank.Cell) {
+	names := map[alg.Kind]map[string]string{alg.Cipher: {}, alg.MAC: {}}
+	for kind, chosen := range names {
+		var all []string
+		for _, c := range r.Bulk {
+			all = appendNew(all, c.Suite.Name(kind))
+		}
+		for _, name := range alg.SoundFirst(kind, all) {
+			if of := computation(alg.Suite{Cipher: name, MAC: name}).Name(kind); chosen[of] == "" {
+				chosen[of] = name
+			}
+		}
+	}
+	type same struct {
+		computation alg.Suite
+		figure      float64
+	}
+	at := map[same]int{}
+	for _, c := range r.Bulk {
+		if c.Direction != d {
+			continue
+		}
+		of := computation(c.Suite)
+		key := same{computation: of}
+		if q := r.Deciding(c); q != nil {
+			key.figure = q.Value
+		}
+		i, seen := at[key]
+		if !seen {
+			i = len(cells)
+			at[key], cells = i, append(cells, c)
+		}
+		if c.Suite.Cipher == names[alg.Cipher][of.Cipher] && c.Suite.MAC == names[alg.MAC][of.MAC] {
+			cells[i] = c
+		}
+	}
+	return cells
+}
+
+// computation is what a suite computes for each byte: how a MAC is cut and applied
+// changes little of it.
+func computation(s alg.Suite) alg.Suite {
+	return alg.Suite{Cipher: alg.Canonical(alg.Cipher, s.Cipher), MAC: alg.Primitive(s.MAC)}
+}
+
 func rankingChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 	c := Chart{
 		Name: "ranking", Table: "bulk", Part: text(string(d)), Shape: Dots, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
 		Title: title(string(d)) + ": throughput with 95 % intervals",
-		Note:  "Best first. Cells that share a letter cannot be told apart. Hollow: predicted.",
+		Note:  "Best first. Rows that share a letter are tied. Hollow: predicted. One name stands for all that compute the same.",
 	}
 	value := func(cell rank.Cell) Point { return point(cell.Throughput, 1e6) }
 	if r.By == rank.Cost {
 		c.Unit, c.Series, c.Rising = "s/GB", []string{"client CPU", "server CPU"}, false
 		c.Title = title(string(d)) + ": CPU time per byte with 95 % intervals"
 	}
-	for _, cell := range r.Bulk {
-		if cell.Direction != d {
-			continue
-		}
+	for _, cell := range computations(r, d) {
 		points := []Point{value(cell)}
 		if r.By == rank.Cost {
 			points = []Point{point(cell.Client, 1), point(cell.Server, 1)}
@@ -84,13 +129,11 @@ func heatChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 	}
 	var ciphers, macs []string
 	cells := map[alg.Suite]Point{}
-	for _, cell := range r.Bulk {
-		if cell.Direction == d {
-			ciphers, macs = appendNew(ciphers, cell.Suite.Cipher), appendNew(macs, cell.Suite.MAC)
-			p := point(r.Deciding(cell), scale)
-			p.Predicted = cell.Basis == rank.Predicted
-			cells[cell.Suite.Bulk()] = p
-		}
+	for _, cell := range computations(r, d) {
+		ciphers, macs = appendNew(ciphers, cell.Suite.Cipher), appendNew(macs, cell.Suite.MAC)
+		p := point(r.Deciding(cell), scale)
+		p.Predicted = cell.Basis == rank.Predicted
+		cells[cell.Suite.Bulk()] = p
 	}
 	slices.SortStableFunc(macs, func(a, b string) int { // "" first: its ciphers ignore the others
 		if (a == "") != (b == "") {
@@ -196,9 +239,9 @@ func costChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 	if len(server) == 0 {
 		c.Series = c.Series[:2]
 	}
-	for _, cell := range r.Bulk {
+	for _, cell := range computations(r, d) {
 		own, ok := client[cell.Suite]
-		if cell.Direction != d || !ok {
+		if !ok {
 			continue
 		}
 		item := Item{Label: label(cell.Suite), Mark: mark("", cell.Status), Suite: safe(cell.Suite), Points: extra(own)}

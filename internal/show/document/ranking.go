@@ -23,6 +23,7 @@ type Options struct {
 	File     string         // text: name of the result; "" for none
 	Shown    string         // text: that name as a user types it; default: File
 	Advise   string         // command line that leads from this result to its advice; default: sshpace advise
+	Only     bool           // tables and charts show only what the policy allows
 	Measured time.Duration  // how long the run took; 0: as planned
 }
 
@@ -40,8 +41,12 @@ func OfRanking(r *rank.Ranking, f *record.File, o Options) *Document {
 		Doubts: doubts(r.Warnings, r.Findings),
 	}
 	d.Footnote = text(strings.Join(nonEmpty((screen{r: r, c: o.Choice, o: o}).what(), Noise(r)), "; "))
-	d.Tables = rankingTables(r)
-	d.Charts = rankingCharts(r, o.Choice)
+	allowed := r
+	if o.Only {
+		allowed = o.Choice.Policy.Only(r)
+	}
+	d.Tables = rankingTables(allowed)
+	d.Charts = rankingCharts(allowed, o.Choice)
 	d.Brief = brief(r, d, o)
 	if lines := limitLines(r.Limits); len(lines) > 0 && (o.All || o.Method) { // the first screen has them among its own
 		d.Brief = append(d.Brief, Block{Lines: lines})

@@ -148,13 +148,31 @@ func seconds(d time.Duration) string {
 	return fmt.Sprintf("%.0f min", d.Minutes())
 }
 
+// columns is the width of the screen.
+const columns = 80
+
+// step is a line to copy, with what it is for before it and after it.
+type step struct{ label, copy, note string }
+
+// lines never break what is to be copied: where it has no room beside the words, it
+// stands on a line of its own, whole, however long it is.
+func (s step) lines() []string {
+	line := strings.TrimRight(s.label+s.copy+"  "+s.note, " ")
+	if len([]rune(line)) <= columns {
+		return []string{line}
+	}
+	return append(hanging("", strings.TrimRight(s.label, " ")+" "+s.note), unbroken(s.copy))
+}
+
+// unbroken is a text that no writer breaks into lines.
+func unbroken(s string) string { return strings.ReplaceAll(s, " ", "\u00a0") }
+
 // hanging breaks a text into lines of a screen's width, those after the first as far
 // in as prefix is long.
 func hanging(prefix, text string) []string {
-	const columns = 80
 	var out []string
 	line := prefix
-	for _, word := range strings.SplitAfter(strings.ReplaceAll(text, " %", "\u00a0%"), " ") {
+	for _, word := range strings.SplitAfter(strings.ReplaceAll(text, " %", unbroken(" %")), " ") {
 		if len([]rune(line+strings.TrimRight(word, " "))) > columns && strings.TrimSpace(line) != "" {
 			out = append(out, strings.TrimRight(line, " "))
 			line = strings.Repeat(" ", len([]rune(prefix)))
@@ -166,9 +184,6 @@ func hanging(prefix, text string) []string {
 	}
 	if strings.TrimSpace(line) != "" {
 		out = append(out, strings.TrimRight(line, " "))
-	}
-	for i := range out {
-		out[i] = strings.ReplaceAll(out[i], "\u00a0%", " %") // what must not be broken
 	}
 	return out
 }
@@ -214,10 +229,15 @@ func (s screen) answerLines() []string {
 			name = ""
 		}
 		last = f.Name
-		out = append(out, hanging(fmt.Sprintf("  %-5s ", name), f.Value)...)
+		prefix := fmt.Sprintf("  %-5s ", name)
+		if f.Name == Do && slices.Contains(s.answer.Config, f.Value) {
+			out = append(out, step{label: prefix, copy: f.Value}.lines()...)
+			continue
+		}
+		out = append(out, hanging(prefix, f.Value)...)
 	}
-	for _, step := range s.answer.steps(s.o.File) {
-		out = append(out, hanging("        ", step)...)
+	for _, step := range s.answer.steps() {
+		out = append(out, step.lines()...)
 	}
 	return out
 }

@@ -24,6 +24,7 @@ var All = []Format{
 	{Name: "xlsx", Endings: []string{".xlsx"}, Binary: true},
 	{Name: "svg", Endings: []string{".svg"}},
 	{Name: "png", Endings: []string{".png"}, Binary: true},
+	{Name: "pdf", Endings: []string{".pdf"}, Binary: true},
 	{Name: "classic"},
 	{Name: Records},
 }

@@ -9,6 +9,7 @@ import (
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/report"
+	"sshpace/internal/verdict/compare"
 	"sshpace/internal/verdict/methods"
 )
 
@@ -46,7 +47,19 @@ func (x *MethodChanges) Render(w io.Writer, f Format) error {
 	return x.Output.renderDocument(w, f.Name, document.OfMethodChanges(x.Comparison), nil)
 }
 
-// Worst names the methods that are slower than in the first file by at least percent.
-func (x *MethodChanges) Worst(percent float64) []string {
-	return x.Comparison.Worst(percent, document.MethodLabel)
+// Lines are the speeds of the methods in each file after the first.
+func (x *MethodChanges) Lines() (lines []compare.Line) {
+	for _, ch := range x.Changes {
+		for k, r := range ch.Speed {
+			l := compare.Line{Name: document.MethodLabel(ch.Method) + " in " + x.Files[k+1], Together: r.Together}
+			if r.Known() {
+				l.Own = r.Interval()
+			}
+			lines = append(lines, l)
+		}
+	}
+	return lines
 }
+
+// More is what makes the comparison know more.
+func (x *MethodChanges) More() string { return "measure both with more --rounds" }

@@ -20,7 +20,8 @@ type Output struct {
 	Format string
 	JSON   bool // the same as Format "json"
 	Out    []string
-	Table  string
+	Tables []string
+	Limit  int // rows of each table in text, md and csv; none: all that the format has room for
 	Charts []string
 	Names  []string // of the formats that the command has
 }
@@ -42,10 +43,10 @@ func (o *Output) Renderings(stdout io.Writer) ([]Rendering, error) {
 		return slices.ContainsFunc(out, func(t Rendering) bool { return slices.Contains(names, t.Format.Name) })
 	}
 	switch {
-	case o.Table != "" && !written("csv", "md"):
+	case len(o.Tables) > 0 && !written("csv", "md"):
 		return nil, fault.Usage("add --format csv, or --out with a file that ends in .csv or .md", "--table is for csv and md only")
-	case len(o.Charts) > 0 && !written("svg", "png"):
-		return nil, fault.Usage("add --out with a file that ends in .svg or .png", "--chart is for svg and png only")
+	case len(o.Charts) > 0 && !written("svg", "png", "pdf"):
+		return nil, fault.Usage("add --out with a file that ends in .svg, .png or .pdf", "--chart is for svg, png and pdf only")
 	}
 	return out, nil
 }
@@ -87,7 +88,7 @@ func (o *Output) resolve(stdout io.Writer) ([]Rendering, error) {
 			f, ok = chosen, true
 		}
 		if !ok {
-			return nil, fault.Usage("endings: .txt .md .csv .json .html .xlsx .svg .png; or say it with --format", "no format goes with the ending of %q", path)
+			return nil, fault.Usage("endings: .txt .md .csv .json .html .xlsx .svg .png .pdf; or say it with --format", "no format goes with the ending of %q", path)
 		}
 		out = append(out, Rendering{f, path})
 	}

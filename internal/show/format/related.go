@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/shell"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/login"
@@ -15,7 +16,7 @@ import (
 type content struct {
 	name   string
 	holds  func(*record.File) bool
-	relate func(labels []string, files []*record.File, out *Output) (Report, error)
+	relate func(labels []string, files []*record.File, pairs []string, out *Output) (Report, error)
 }
 
 var contents = []content{
@@ -24,8 +25,9 @@ var contents = []content{
 }
 
 // Related is the comparison of files with logins or with transfer methods; nil where
-// the first holds neither.
-func (o *Output) Related(paths []string) (Report, error) {
+// the first holds neither. Pairs are those of implementations to take of each file, if
+// not all.
+func (o *Output) Related(paths, pairs []string) (Report, error) {
 	var files []*record.File
 	var labels []string
 	var kind *content
@@ -46,10 +48,13 @@ func (o *Output) Related(paths []string) (Report, error) {
 		}
 		files, labels = append(files, f), append(labels, store.Label(paths, path))
 	}
-	return kind.relate(labels, files, o)
+	return kind.relate(labels, files, pairs, o)
 }
 
-func relateLogins(labels []string, files []*record.File, _ *Output) (Report, error) {
+func relateLogins(labels []string, files []*record.File, pairs []string, _ *Output) (Report, error) {
+	if len(pairs) > 0 {
+		return nil, fault.Usage("leave --pair out", "--pair is for results of bench --pairs, and %s holds logins", labels[0])
+	}
 	var reports []*login.Report
 	for _, f := range files {
 		reports = append(reports, login.Of(f))
@@ -57,15 +62,27 @@ func relateLogins(labels []string, files []*record.File, _ *Output) (Report, err
 	return &LoginChanges{login.Compare(labels, reports)}, nil
 }
 
-func relateMethods(labels []string, files []*record.File, out *Output) (Report, error) {
+func relateMethods(labels []string, files []*record.File, pairs []string, out *Output) (Report, error) {
 	var results [][]methods.Result
-	for _, f := range files {
-		results = append(results, methods.Of(f))
+	for i, f := range files {
+		own := methods.Of(f)
+		if len(pairs) > 0 {
+			var names []string
+			switch own, names = methods.Between(pairs[i], own); len(names) {
+			case 0:
+				return nil, fault.Usage("sshpace report "+shell.Word(labels[i])+" lists its pairs", "%s has no figures of a pair %s", labels[i], pairs[i])
+			case 1:
+				labels[i] += ", " + names[0]
+			default:
+				return nil, fault.Usage("name the versions: --pair "+shell.Word(names[0])+" or "+shell.Word(names[1]), "%s has several pairs %s", labels[i], pairs[i])
+			}
+		}
+		results = append(results, own)
 	}
 	c := methods.Compare(labels, results)
 	if len(c.Changes) == 0 {
 		return nil, fault.WithHint(errors.New("the files have no way with figures in common"),
-			"compare results with the same --mode, --cipher and --files; one run compares ciphers: bench --mode scp --cipher aes128-gcm,chacha20-poly1305")
+			"compare results with the same --mode, --cipher and --files; one run compares ciphers: bench --mode scp --cipher aes128-gcm,chacha20-poly1305; --pair names pairs of programs")
 	}
 	return &MethodChanges{c, out}, nil
 }

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -30,19 +31,29 @@ func (o *Output) renderDocument(w io.Writer, name string, d *document.Document, 
 	case "text":
 		return report.Text(w, d)
 	case "md":
-		return fault.WithHint(report.Markdown(w, d, o.Table), "choose one of them with --table")
+		return choose("--table", report.Markdown(w, d.Head(o.Limit), o.Tables...))
 	case "csv":
-		return fault.WithHint(report.CSV(w, d, o.Table), "choose one of them with --table")
+		return choose("--table", report.CSV(w, d.Head(o.Limit), o.Tables...))
 	case "html":
 		return page.Write(w, d)
 	case "xlsx":
 		return sheet.Write(w, d, records)
 	case "svg":
-		return fault.WithHint(picture.SVG(w, d, o.Charts...), "choose one of them with --chart")
+		return choose("--chart", picture.SVG(w, d, o.Charts...))
 	case "png":
-		return fault.WithHint(picture.PNG(w, d, o.Charts...), "choose one of them with --chart")
+		return choose("--chart", picture.PNG(w, d, o.Charts...))
+	case "pdf":
+		return choose("--chart", picture.PDF(w, d, o.Charts...))
 	}
 	return fmt.Errorf("no writer for the format %s", name)
+}
+
+// choose makes a usage error of a name that a flag gave and the document has not.
+func choose(flag string, err error) error {
+	if errors.Is(err, document.ErrNoSuch) {
+		return fault.Usage("choose one of them with "+flag, "%s", err)
+	}
+	return err
 }
 
 // Ranking is the report of one record file.
@@ -92,6 +103,15 @@ func (x *Comparison) Render(w io.Writer, f Format) error {
 		x.document = document.OfComparison(x.Comparison, document.Options{All: x.All})
 	}
 	return x.Output.renderDocument(w, f.Name, x.document, nil)
+}
+
+// More is what makes the comparison know more.
+func (x *Comparison) More() string {
+	more := "measure both longer: sshpace bench --resume FILE --budget 60s"
+	if len(x.Normalised) == 0 {
+		more += "; or leave out what all lines have in common: --normalise '*'"
+	}
+	return more
 }
 
 // AdviseLine is the command line that leads from a result to its advice.

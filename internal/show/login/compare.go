@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/measure/handshake"
 )
@@ -18,6 +19,14 @@ type Comparison struct {
 	Schema string   `json:"schema"`
 	Files  []string `json:"files"` // the first is what the others are related to
 	Kinds  []Change `json:"kinds"` // that all files have
+	Only   []Only   `json:"not_compared,omitempty"`
+}
+
+// Only is a kind of login that some files have no figure of.
+type Only struct {
+	Factor string   `json:"factor,omitempty"`
+	Level  string   `json:"level"`
+	Files  []string `json:"in_files"` // that have it
 }
 
 // Change is what became of one kind of login.
@@ -48,7 +57,27 @@ func Compare(files []string, reports []*Report) *Comparison {
 			c.Kinds = append(c.Kinds, change)
 		}
 	}
+	c.Only = only(files, reports)
 	return c
+}
+
+// only lists the kinds of login that some of the files lack.
+func only(files []string, reports []*Report) (out []Only) {
+	for i, r := range reports {
+		for _, kind := range r.Results {
+			o := Only{Factor: kind.Factor, Level: kind.Level}
+			first := i
+			for k, other := range reports {
+				if _, ok := other.kind(kind); ok {
+					o.Files, first = append(o.Files, files[k]), min(first, k)
+				}
+			}
+			if first == i && len(o.Files) > 0 && len(o.Files) < len(files) {
+				out = append(out, o)
+			}
+		}
+	}
+	return out
 }
 
 // kind is the result of the same kind of login.
@@ -83,13 +112,7 @@ func square(x float64) float64 { return x * x }
 
 // told says what a ratio tells by itself.
 func told(f handshake.Figure) string {
-	switch {
-	case f.Lo > 1:
-		return "more"
-	case f.Hi < 1:
-		return "less"
-	}
-	return "-"
+	return map[stats.Verdict]string{stats.Better: "more", stats.Worse: "less", stats.Equal: "equal", stats.NotEnough: "~"}[stats.Interval(f).Verdict()]
 }
 
 // JSON writes the comparison.
@@ -99,7 +122,7 @@ func (c *Comparison) JSON(w io.Writer) error { return termsafe.WriteJSON(w, c, "
 func (c *Comparison) Text(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("LOGINS  ")
-	folded(&b, fmt.Sprintf("against %s: CPU time of both sides; each ratio by itself, with %.0f %% doubt about the level of the runs", c.Files[0], 100*levelDoubt))
+	folded(&b, fmt.Sprintf("against %s: CPU time of both sides; each ratio by itself, with %.0f %% doubt about the level of the runs; ~: not enough data", c.Files[0], 100*levelDoubt))
 	b.WriteString("\n")
 	factor := ""
 	for _, k := range c.Kinds {
@@ -109,9 +132,12 @@ func (c *Comparison) Text(w io.Writer) error {
 		}
 		line := fmt.Sprintf("%-44s", k.Level)
 		for _, f := range k.CPU {
-			line += fmt.Sprintf("  %5.2f +-%.2f %-4s", f.Value, (f.Hi-f.Lo)/2, told(f))
+			line += fmt.Sprintf("  %5.2f +-%.2f %-5s", f.Value, (f.Hi-f.Lo)/2, told(f))
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	for _, o := range c.Only {
+		fmt.Fprintf(&b, "\nonly in %s: %s\n", strings.Join(o.Files, ", "), strings.TrimSpace(o.Factor+" "+o.Level))
 	}
 	_, err := w.Write(termsafe.Text([]byte(b.String())))
 	return err

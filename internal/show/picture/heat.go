@@ -23,8 +23,8 @@ type scale struct {
 	falling   bool // less is better: coloured by what it means for speed, 1/value
 }
 
-func scaleOf(c document.Chart) scale {
-	low, high := extent(document.Heat, values(c.Items))
+func (p pen) scaleOf(c document.Chart) scale {
+	low, high := extent(document.Heat, values(p.panels(c)))
 	if c.Reference != 0 {
 		arm := math.Max(0.02, math.Max(high/c.Reference, c.Reference/low)-1)
 		return scale{c.Reference - arm, c.Reference + arm, ratios, false}
@@ -77,8 +77,8 @@ func inkOn(c color.NRGBA) color.NRGBA {
 
 // heat draws the matrix with its names above and its figures inside.
 func (p pen) heat(y vg.Length, c document.Chart) {
-	s := scaleOf(c)
-	start := margin + p.labelRoom(c.Items) + 8
+	s := p.scaleOf(c)
+	start := margin + p.labelRoom(p.panels(c)) + 8
 	each := min((width-margin-46-start)/vg.Length(max(1, len(c.Series))), 120)
 	p.strip(y, c, s)
 	y += headRoom

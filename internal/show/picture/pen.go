@@ -1,16 +1,15 @@
 package picture
 
 import (
-	"fmt"
 	"image/color"
 	"strings"
 
-	"codeberg.org/go-fonts/liberation/liberationsansregular"
-	"golang.org/x/image/font/opentype"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"sshpace/internal/show/document"
 )
 
 // Colours after Okabe and Ito (2008), which people with any colour vision can
@@ -40,19 +39,20 @@ type pen struct {
 	canvas draw.Canvas
 	height vg.Length
 	text   text.Plain
+	charts []document.Chart // of the picture: those of one name share a scale
 }
 
 // face is the one font of the pictures. The vector packages know their fonts
 // by such names.
 var face = font.Font{Typeface: "Liberation", Variant: "Sans"}
 
-func newPen(c draw.Canvas) (pen, error) {
-	parsed, err := opentype.Parse(liberationsansregular.TTF)
+func newPen(c draw.Canvas, charts []document.Chart) (pen, error) {
+	parsed, err := parse()
 	if err != nil {
-		return pen{}, fmt.Errorf("read the embedded font: %w", err)
+		return pen{}, err
 	}
 	cache := font.NewCache(font.Collection{{Font: face, Face: parsed}})
-	return pen{c, c.Max.Y - c.Min.Y, text.Plain{Fonts: cache}}, nil
+	return pen{c, c.Max.Y - c.Min.Y, text.Plain{Fonts: cache}, charts}, nil
 }
 
 func (p pen) style(size vg.Length, ink color.Color, at align) draw.TextStyle {
@@ -75,6 +75,16 @@ func (p pen) slant(x, y, size vg.Length, s string) {
 
 func (p pen) widthOf(s string, size vg.Length) vg.Length {
 	return p.style(size, ink, left).Width(s)
+}
+
+// panels are the items of all charts that share a scale with one: the directions.
+func (p pen) panels(c document.Chart) (items []document.Item) {
+	for _, other := range p.charts {
+		if other.Name == c.Name && other.Unit == c.Unit {
+			items = append(items, drawn(other)...)
+		}
+	}
+	return items
 }
 
 // fit cuts a text that is too wide.

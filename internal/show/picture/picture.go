@@ -26,8 +26,8 @@ const resolution = 144
 // All is the name of all charts together.
 const All = "all"
 
-// SVG draws the named charts one below the other. Without a name it draws a slide
-// with the answer, or all charts where the document has none.
+// SVG draws the named charts one below the other, without anything else. Without a name
+// it draws a slide with the answer, or all charts where the document has none.
 func SVG(w io.Writer, d *document.Document, names ...string) error {
 	s, err := sketchOf(d, names)
 	if err != nil {
@@ -41,17 +41,31 @@ func SVG(w io.Writer, d *document.Document, names ...string) error {
 	if _, err := canvas.WriteTo(&out); err != nil {
 		return err
 	}
-	_, err = w.Write(finish(out.Bytes(), d.Title))
+	drawing, err := outlined(out.Bytes())
+	if err != nil {
+		return err
+	}
+	var title bytes.Buffer
+	_ = xml.EscapeText(&title, []byte(d.Title)) // a Buffer does not fail
+	_, err = w.Write(bytes.Replace(drawing, []byte("<defs>"), []byte("<title>"+title.String()+"</title>\n<defs>"), 1))
 	return err
 }
 
-// finish gives the drawing a title for screen readers, and fonts to fall back
-// on where the first one is missing.
-func finish(svg []byte, title string) []byte {
-	var name bytes.Buffer
-	_ = xml.EscapeText(&name, []byte(title)) // a Buffer does not fail
-	svg = bytes.Replace(svg, []byte("<g "), []byte("<title>"+name.String()+"</title>\n<g "), 1)
-	return bytes.ReplaceAll(svg, []byte(`style="font-family:Liberation Sans;`), []byte(`style="font-family:'Liberation Sans',Arial,Helvetica,sans-serif;`))
+// PDF draws the same as one page of that size.
+func PDF(w io.Writer, d *document.Document, names ...string) error {
+	s, err := sketchOf(d, names)
+	if err != nil {
+		return err
+	}
+	font, err := parse()
+	if err != nil {
+		return err
+	}
+	page := newPage(s.width, s.height, font)
+	if err := s.paint(draw.New(page)); err != nil {
+		return err
+	}
+	return page.write(w)
 }
 
 // PNG draws the same as SVG.
@@ -82,7 +96,11 @@ func sketchOf(d *document.Document, names []string) (sketch, error) {
 	if err != nil {
 		return sketch{}, err
 	}
-	return sketch{width, heightOf(d, charts), func(c draw.Canvas) error { return paint(c, d, charts) }}, nil
+	title, lead := d.Title, d.Lead
+	if len(names) > 0 && !slices.Contains(names, All) {
+		title, lead = "", nil // charts that go into a text of its own
+	}
+	return sketch{width, heightOf(title, lead, charts), func(c draw.Canvas) error { return paint(c, title, lead, charts) }}, nil
 }
 
 // choose finds the charts by name. A name that is not there is an error, and so
@@ -91,7 +109,7 @@ func choose(d *document.Document, names []string) ([]document.Chart, error) {
 	have := d.ChartNames()
 	for _, name := range names {
 		if !slices.Contains(have, name) {
-			return nil, fmt.Errorf("there is no chart %q here; there are: %s", name, strings.Join(have, ", "))
+			return nil, fmt.Errorf("%w chart %q here; there are: %s", document.ErrNoSuch, name, strings.Join(have, ", "))
 		}
 	}
 	var out []document.Chart
@@ -115,40 +133,37 @@ const (
 	rowsAt = 40 // rows of a chart that are drawn at most; heat maps are drawn whole
 )
 
-func heightOf(d *document.Document, charts []document.Chart) vg.Length {
-	total := head + vg.Length(len(leadOf(d))+1)*line + 2*margin
+func heightOf(title string, lead []string, charts []document.Chart) vg.Length {
+	total := headOf(title, lead) + 2*margin
 	for _, c := range charts {
 		total += blockHeight(c) + gap
 	}
 	return total
 }
 
+// headOf is the room above the charts.
+func headOf(title string, lead []string) vg.Length {
+	if title == "" {
+		return 0
+	}
+	return head + vg.Length(len(lead)+1)*line
+}
+
 // paint draws everything from the top.
-func paint(c draw.Canvas, d *document.Document, charts []document.Chart) error {
-	p, err := newPen(c)
+func paint(c draw.Canvas, title string, lead []string, charts []document.Chart) error {
+	p, err := newPen(c, charts)
 	if err != nil {
 		return err
 	}
 	p.box(0, 0, width, p.height, white)
-	p.write(margin, margin+14, 16, ink, left, d.Title)
-	y := margin + head
-	for _, words := range leadOf(d) {
-		p.write(margin, y, 9, ink, left, p.fit(words, 9, width-2*margin))
-		y += line
+	p.write(margin, margin+14, 16, ink, left, title)
+	for i, words := range lead {
+		p.write(margin, margin+head+vg.Length(i)*line, 9, ink, left, p.fit(words, 9, width-2*margin))
 	}
-	y += line
+	y := margin + headOf(title, lead)
 	for _, one := range charts {
 		p.block(y, one)
 		y += blockHeight(one) + gap
 	}
 	return nil
-}
-
-// leadOf is the answer, or what a comparison found.
-func leadOf(d *document.Document) []string {
-	var out []string
-	for _, f := range d.Answer.Facts {
-		out = append(out, f.Name+"  "+f.Value)
-	}
-	return append(out, d.Lead...)
 }

@@ -35,9 +35,17 @@ func texts(t *testing.T, svg []byte) []string {
 		switch token := token.(type) {
 		case xml.StartElement:
 			switch token.Name.Local {
-			case "svg", "g", "path", "text", "title":
+			case "svg", "g", "path", "defs", "use", "title":
 			default:
 				t.Errorf("element %s in a drawing", token.Name.Local)
+			}
+			for _, a := range token.Attr {
+				if a.Name.Local == "aria-label" {
+					out = append(out, a.Value)
+				}
+				if strings.Contains(a.Value, "font") {
+					t.Errorf("%s: a drawing that needs a font", a.Value)
+				}
 			}
 		case xml.CharData:
 			if s := strings.TrimSpace(string(token)); s != "" {

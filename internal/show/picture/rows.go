@@ -36,8 +36,8 @@ func (p pen) labelRoom(items []document.Item) vg.Length {
 // rows draws dots, bars or stacks, a row for each item, and the axis below.
 func (p pen) rows(y vg.Length, c document.Chart) {
 	items := drawn(c)
-	start := margin + p.labelRoom(items) + 8
-	low, high := extent(c.Shape, items)
+	start := margin + p.labelRoom(p.panels(c)) + 8
+	low, high := extent(c.Shape, p.panels(c))
 	if c.Reference != 0 {
 		low, high = min(low, c.Reference), max(high, c.Reference)
 	}

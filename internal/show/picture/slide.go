@@ -37,7 +37,7 @@ func slideOf(d *document.Document, names []string) []document.Chart {
 
 // slide draws the answer above its charts, which stand beside each other.
 func slide(c draw.Canvas, d *document.Document, charts []document.Chart) error {
-	p, err := newPen(c)
+	p, err := newPen(c, charts)
 	if err != nil {
 		return err
 	}
@@ -92,11 +92,11 @@ func (p pen) bars(x, y, wide, bottom vg.Length, c document.Chart) {
 	p.write(x, y, slideText, ink, left, p.fit(c.Title+", "+c.Unit, slideText, wide))
 	y += 18
 	names := vg.Length(0)
-	for _, item := range c.Items {
+	for _, item := range p.panels(c) {
 		names = max(names, p.widthOf(named(item), slideSmall))
 	}
 	names = min(names, wide*11/20)
-	_, high := extent(document.Bars, c.Items)
+	_, high := extent(document.Bars, p.panels(c))
 	a := axis{0, high, x + names + 8, x + wide - 44, 1, false}
 	each := min((bottom-y)/vg.Length(len(c.Items)), 40)
 	for _, item := range c.Items {

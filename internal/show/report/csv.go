@@ -11,28 +11,38 @@ import (
 	"sshpace/internal/show/document"
 )
 
-// CSV writes the tables of one name as comma-separated values (RFC 4180): a
-// line of column names, then a line for each row. Names and numbers are those of
-// the JSON report, in base units and in full; a quantity takes four columns. An
-// empty name means the cells of a comparison, else the first table.
-func CSV(w io.Writer, d *document.Document, table string) error {
-	tables, err := tablesOf(d, table)
-	if err != nil {
-		return err
+// CSV writes the tables of each name as comma-separated values (RFC 4180): a
+// line of column names, then a line for each row, and an empty line between two names.
+// Names and numbers are those of the JSON report, in base units and in full; a quantity
+// takes four columns. No name means the cells of a comparison, else the first table.
+func CSV(w io.Writer, d *document.Document, names ...string) error {
+	if len(names) == 0 {
+		names = []string{""}
 	}
-	out := csv.NewWriter(w)
-	if err := out.Write(csvHead(tables[0].Columns)); err != nil {
-		return err
-	}
-	for _, t := range tables {
-		for _, r := range t.Rows {
-			if err := out.Write(csvRow(t.Columns, r)); err != nil {
-				return err
-			}
+	for i, name := range names {
+		tables, err := tablesOf(d, name)
+		if err != nil {
+			return err
+		}
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		if err := csvTables(w, tables); err != nil {
+			return err
 		}
 	}
-	out.Flush()
-	return out.Error()
+	return nil
+}
+
+// csvTables writes tables of one name below one head.
+func csvTables(w io.Writer, tables []document.Table) error {
+	lines := [][]string{csvHead(tables[0].Columns)}
+	for _, t := range tables {
+		for _, r := range t.Rows {
+			lines = append(lines, csvRow(t.Columns, r))
+		}
+	}
+	return csv.NewWriter(w).WriteAll(lines)
 }
 
 // tablesOf finds the tables of a name. A name that is not there is an error.
@@ -49,7 +59,7 @@ func tablesOf(d *document.Document, name string) ([]document.Table, error) {
 	}
 	tables := d.Table(name)
 	if len(tables) == 0 {
-		return nil, fmt.Errorf("there is no table %q here; there are: %s", name, strings.Join(names, ", "))
+		return nil, fmt.Errorf("%w table %q here; there are: %s", document.ErrNoSuch, name, strings.Join(names, ", "))
 	}
 	return tables, nil
 }

@@ -7,6 +7,7 @@ import (
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/record"
+	"sshpace/internal/show/document"
 	"sshpace/internal/verdict/compare"
 	"sshpace/internal/verdict/rank"
 )
@@ -34,6 +35,8 @@ type jsonComparison struct {
 	Cells      []jsonCells   `json:"cells"`
 	Machines   []jsonMachine `json:"machines,omitempty"`
 	Figures    []jsonFigure  `json:"measurements,omitempty"`
+	Defaults   []alg.Suite   `json:"defaults_changed,omitempty"` // what each file's programs negotiate
+	Lacking    []jsonLacking `json:"not_compared,omitempty"`
 	Warnings   []jsonWarning `json:"warnings,omitempty"`
 }
 
@@ -44,11 +47,12 @@ type jsonFile struct {
 }
 
 type jsonRatio struct {
-	Speed   jsonQuantity    `json:"speed_ratio"` // against the first file; above 1: faster
-	Rest    *jsonQuantity   `json:"speed_ratio_to_rest,omitempty"`
-	P       float64         `json:"p_holm"`
-	Verdict compare.Verdict `json:"verdict"`
-	ByRest  bool            `json:"verdict_by_rest,omitempty"`
+	Speed   jsonQuantity  `json:"speed_ratio"` // against the first file; above 1: faster
+	Rest    *jsonQuantity `json:"speed_ratio_to_rest,omitempty"`
+	P       float64       `json:"p_holm"`
+	Verdict string        `json:"verdict"` // faster, slower, equal (within 5 %) or not enough data
+	ByRest  bool          `json:"verdict_by_rest,omitempty"`
+	Least   float64       `json:"least_slowdown_shown_pct,omitempty"`
 }
 
 type jsonGroup struct {
@@ -106,11 +110,22 @@ func comparisonDocument(c *compare.Comparison) jsonComparison {
 		}
 		out.Machines = append(out.Machines, j)
 	}
-	out.Figures = figuresDocument(c.Figures)
+	out.Figures, out.Defaults = figuresDocument(c.Figures), c.Defaults
+	for _, l := range c.Lacking {
+		out.Lacking = append(out.Lacking, jsonLacking{l.Kind, l.Name, l.Measured, l.Offered})
+	}
 	for _, warning := range c.Warnings {
 		out.Warnings = append(out.Warnings, jsonWarning(warning))
 	}
 	return out
+}
+
+// jsonLacking is an algorithm that not all files have figures of.
+type jsonLacking struct {
+	Kind     alg.Kind `json:"kind"`
+	Name     string   `json:"name"`
+	Measured []bool   `json:"measured"` // in each file
+	Offered  []bool   `json:"offered"`  // by the programs of each file
 }
 
 // estimate is nil where nothing is known.
@@ -133,7 +148,7 @@ func groupsDocument(groups []compare.Group) []jsonGroup {
 func ratiosDocument(ratios []compare.Ratio) []jsonRatio {
 	var out []jsonRatio
 	for _, r := range ratios {
-		out = append(out, jsonRatio{Speed: jsonQuantity(r.Speed.Interval()), Rest: estimate(r.Rest), P: r.P, Verdict: r.Verdict, ByRest: r.ByRest})
+		out = append(out, jsonRatio{Speed: jsonQuantity(r.Speed.Interval()), Rest: estimate(r.Rest), P: r.P, Verdict: document.Faster(r.Verdict), ByRest: r.ByRest, Least: 100 * r.Least})
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"io"
 
+	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/record"
 	"sshpace/internal/verdict/methods"
@@ -18,7 +19,11 @@ func MethodChangesJSON(w io.Writer, c *methods.Comparison) error {
 		Schema  string             `json:"schema"`
 		Files   []string           `json:"files"` // the first is what the others are related to
 		Methods []jsonMethodChange `json:"ways"`  // that all files have figures of
-	}{methodChangesSchema, c.Files, []jsonMethodChange{}}
+		Only    []jsonOnly         `json:"not_compared,omitempty"`
+	}{Schema: methodChangesSchema, Files: c.Files, Methods: []jsonMethodChange{}}
+	for _, only := range c.Only {
+		d.Only = append(d.Only, jsonOnly(only))
+	}
 	for _, ch := range c.Changes {
 		change := jsonMethodChange{Method: ch.Method}
 		for k := range ch.Speed {
@@ -37,9 +42,16 @@ type jsonMethodChange struct {
 	Cost  []*jsonMethodRatio `json:"cpu_ratio"`   // above 1: more CPU time per byte
 }
 
+// jsonOnly is a method that only some files have figures of.
+type jsonOnly struct {
+	record.Method
+	Files []int `json:"in_files"` // their places, from 0
+}
+
 type jsonMethodRatio struct {
 	jsonQuantity
 	Shown bool `json:"shown"` // it differs from 1 by more than chance
+	Equal bool `json:"equal"` // it lies within 5 % of 1
 }
 
 func ratioOf(r methods.Ratio) *jsonMethodRatio {
@@ -47,5 +59,5 @@ func ratioOf(r methods.Ratio) *jsonMethodRatio {
 		return nil
 	}
 	i := r.Interval()
-	return &jsonMethodRatio{*quantity(&i), r.Shown()}
+	return &jsonMethodRatio{*quantity(&i), r.Verdict == stats.Better || r.Verdict == stats.Worse, r.Verdict == stats.Equal}
 }

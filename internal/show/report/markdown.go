@@ -11,20 +11,25 @@ import (
 
 // Markdown writes the report for a forge, a wiki or a mail: the main tables with
 // the numbers as people read them, and what to know before trusting them. With
-// the name of a table, only that table.
-func Markdown(w io.Writer, d *document.Document, table string) error {
+// names of tables, only those.
+func Markdown(w io.Writer, d *document.Document, names ...string) error {
 	out := bufio.NewWriter(w)
-	if table != "" {
-		tables, err := tablesOf(d, table)
+	for i, name := range names {
+		tables, err := tablesOf(d, name)
 		if err != nil {
 			return err
 		}
-		for i, t := range tables {
-			if i > 0 {
+		for k, t := range tables {
+			if i+k > 0 {
 				fmt.Fprintln(out)
+			}
+			if len(names) > 1 {
+				fmt.Fprintf(out, "## %s\n\n", literal(t.Title))
 			}
 			markdownTable(out, t)
 		}
+	}
+	if len(names) > 0 {
 		return out.Flush()
 	}
 	fmt.Fprintf(out, "# %s\n\n", literal(d.Title))

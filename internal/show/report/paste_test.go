@@ -45,7 +45,7 @@ var unescaped = regexp.MustCompile("(^|[^\\\\])(<|\\[[^\\]]*[^\\\\]\\]\\(|`)")
 
 func TestMarkdownIsLiteral(t *testing.T) {
 	var out bytes.Buffer
-	if err := report.Markdown(&out, hostile(t), ""); err != nil {
+	if err := report.Markdown(&out, hostile(t)); err != nil {
 		t.Fatal(err)
 	}
 	columns := 0
@@ -70,6 +70,25 @@ func TestMarkdownIsLiteral(t *testing.T) {
 	}
 }
 
+// Several tables are written one after the other.
+func TestSeveralTables(t *testing.T) {
+	d := hostile(t)
+	var rows, text bytes.Buffer
+	if err := report.CSV(&rows, d, "bulk", "kex"); err != nil {
+		t.Fatal(err)
+	}
+	if err := report.Markdown(&text, d, "bulk", "kex"); err != nil {
+		t.Fatal(err)
+	}
+	bulk, kex, found := strings.Cut(rows.String(), "\n\n")
+	if !found || !strings.HasPrefix(bulk, "rank,group,cipher,") || !strings.HasPrefix(kex, "rank,group,kex,") {
+		t.Errorf("CSV of two tables: %.60q and %.60q", bulk, kex)
+	}
+	if n := strings.Count(text.String(), "\n\n## ") + 1; n != 2 {
+		t.Errorf("Markdown of two tables has %d heads", n)
+	}
+}
+
 func TestTablesThatAreNotThere(t *testing.T) {
 	d := hostile(t)
 	var out bytes.Buffer
@@ -78,7 +97,7 @@ func TestTablesThatAreNotThere(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
-	if err := report.CSV(&out, &document.Document{}, ""); err == nil {
+	if err := report.CSV(&out, &document.Document{}); err == nil {
 		t.Error("a document without tables makes CSV")
 	}
 }

@@ -53,22 +53,30 @@ func aligned(cell string, f document.Field) string {
 	return fmt.Sprintf("%-*s", f.Width, cell)
 }
 
-// say writes one line of text, broken at 80 columns with a hanging indent.
+// say writes one line of text, broken at 80 columns with a hanging indent, but not at
+// spaces that join.
 func say(w io.Writer, format string, args ...any) {
 	if rest, ok := strings.CutPrefix(format, "\n"); ok {
 		fmt.Fprintln(w)
 		format = rest
 	}
-	text := termsafe.Line(fmt.Sprintf(format, args...))
+	text := strings.ReplaceAll(termsafe.Line(fmt.Sprintf(format, args...)), " %", joined+"%")
 	line := ""
 	for _, word := range strings.SplitAfter(text, " ") {
 		if utf8.RuneCountInString(line)+utf8.RuneCountInString(strings.TrimRight(word, " ")) > 80 && strings.TrimSpace(line) != "" {
-			fmt.Fprintln(w, strings.TrimRight(line, " "))
+			fmt.Fprintln(w, unjoined(line))
 			line = "    "
 		}
 		line += word
 	}
-	fmt.Fprintln(w, strings.TrimRight(line, " "))
+	fmt.Fprintln(w, unjoined(line))
+}
+
+// joined is a space at which no line is broken.
+const joined = "\u00a0"
+
+func unjoined(line string) string {
+	return strings.TrimRight(strings.ReplaceAll(line, joined, " "), " ")
 }
 
 // row writes one line of a table.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/fault"
 	"sshpace/internal/sys/proc"
 )
 
@@ -61,7 +62,7 @@ func locate(name, given string) (string, error) {
 	if given != "" {
 		path, err := exec.LookPath(given)
 		if err != nil {
-			return "", fmt.Errorf("%s: %w", given, errors.Unwrap(err))
+			return "", fault.Usage("name the path of "+name, "%s: %s", given, errors.Unwrap(err))
 		}
 		return filepath.Abs(path)
 	}

@@ -46,21 +46,14 @@ type Comparison struct {
 	Kex        []Group
 	Machines   []MachineEffect // where there are three files or more
 	Figures    []Figure        // of the measurements that are no SSH trials
+	Defaults   []alg.Suite     // of each file: what is negotiated unless told otherwise; none where that is the same, or not known
+	Lacking    []Lacking       // what not all files have
 	Warnings   []rank.Warning
 
 	of        sides     // whose costs
 	settled   []bool    // what other guests changed is taken out of that file
 	shiftErrs []float64 // of the normalisation, one per file
 }
-
-// The verdicts. Unclear means that the interval holds 1 but is too wide to
-// exclude a difference that matters.
-const (
-	Faster  Verdict = "faster"
-	Slower  Verdict = "slower"
-	Same    Verdict = "same"
-	Unclear Verdict = "unclear"
-)
 
 // CellRatios is one cell in all files.
 type CellRatios struct {
@@ -129,6 +122,7 @@ func Of(inputs []Input, o Options) (*Comparison, error) {
 	if len(inputs) > 2 {
 		c.machines()
 	}
+	c.Defaults, c.Lacking = defaults(inputs), lacking(inputs)
 	c.Warnings = append(c.Warnings, differences(inputs)...)
 	return c, nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
 	"sshpace/internal/measure/model/sim"
 	"sshpace/internal/record"
 	"sshpace/internal/verdict/compare"
@@ -41,6 +42,14 @@ func slower(m *sim.Machine, cipher string, factor float64) *sim.Machine {
 	return m
 }
 
+// failing is what a gate of 5 % finds.
+func failing(c *compare.Comparison) (worse []string) {
+	for _, l := range compare.GateOf(c.Lines(), 5).Failed {
+		worse = append(worse, l.String())
+	}
+	return worse
+}
+
 // A planted difference of 5 % must be found, in the cipher that has it, and
 // equal machines must not be told apart, each in 95 % of the comparisons.
 func TestPlantedDifference(t *testing.T) {
@@ -50,7 +59,7 @@ func TestPlantedDifference(t *testing.T) {
 		c := compared(t, compare.Options{}, verdicttest.Noisy(seed), slower(verdicttest.Noisy(1000+seed), "aes128-ctr", 1.05))
 		planted := false
 		for _, g := range c.Ciphers {
-			if g.Name == "aes128-ctr" && g.Ratios[0].Verdict == compare.Slower {
+			if g.Name == "aes128-ctr" && g.Ratios[0].Verdict == stats.Worse {
 				planted = true
 			}
 		}
@@ -59,7 +68,7 @@ func TestPlantedDifference(t *testing.T) {
 		} else {
 			missed++
 		}
-		if len(compared(t, compare.Options{}, verdicttest.Noisy(2000+seed), verdicttest.Noisy(3000+seed)).Worst(5)) > 0 {
+		if len(failing(compared(t, compare.Options{}, verdicttest.Noisy(2000+seed), verdicttest.Noisy(3000+seed)))) > 0 {
 			falsely++
 		}
 	}
@@ -80,7 +89,7 @@ func TestOverallSpeed(t *testing.T) {
 		if speed := r.Speed.Interval(); speed.Lo <= 1/1.1 && 1/1.1 <= speed.Hi {
 			hits++
 		}
-		if r.Verdict != compare.Slower {
+		if r.Verdict != stats.Worse {
 			wrong++
 		}
 	}
@@ -150,10 +159,10 @@ func TestBusyRunsHaveNoRegression(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if worse := c.Worst(5); len(worse) > 0 {
+	if worse := failing(c); len(worse) > 0 {
 		t.Errorf("regressions between disturbed runs: %q", worse)
 	}
-	if v := c.Overall[0].Verdict; v != compare.Unclear {
+	if v := c.Overall[0].Verdict; v != stats.NotEnough {
 		t.Errorf("overall verdict %q, want that it is unclear", v)
 	}
 }
@@ -265,7 +274,7 @@ func TestNormalisedByCommonCells(t *testing.T) {
 			t.Errorf("normalised to %s, which one file lacks", name)
 		}
 	}
-	if worse := c.Worst(5); len(worse) > 0 {
+	if worse := failing(c); len(worse) > 0 {
 		t.Errorf("regressions: %q", worse)
 	}
 }
@@ -297,7 +306,7 @@ func TestEqualMachinesHaveNoVerdict(t *testing.T) {
 // verdicts is 1 where any ratio is said to differ.
 func verdicts(groups ...compare.Group) int {
 	for _, g := range groups {
-		if v := g.Ratios[0].Verdict; v == compare.Faster || v == compare.Slower {
+		if v := g.Ratios[0].Verdict; v == stats.Better || v == stats.Worse {
 			return 1
 		}
 	}

@@ -55,7 +55,7 @@ func takenOut(tables []table, inputs []Input) (out []rank.Warning) {
 		if slowed < 0 {
 			slower, faster, slowed = faster, slower, -slowed
 		}
-		if slowed >= indifferent {
+		if slowed >= stats.Margin {
 			out = append(out, rank.Warning{Name: "guests", Text: fmt.Sprintf("other guests of the machine slowed %s by %.0f %% more than %s: the ratios are without what the slices of both show of that",
 				slower, 100*math.Expm1(slowed), faster)})
 		}

@@ -11,13 +11,12 @@ type Ratio struct {
 	Speed   stats.Estimate // with the doubt about the level of both runs: how fast the machine was at all. N: cells, or connections, that it rests on
 	Rest    stats.Estimate // the same relative to all other lines, which is free of that doubt; unknown where there are none
 	P       float64        // adjusted by Holm for all ratios of the same table
-	Verdict Verdict
-	ByRest  bool // it is Rest that the verdict rests on
-}
+	Verdict stats.Verdict
+	ByRest  bool    // it is Rest that the verdict rests on
+	Least   float64 // the least slowdown that could be shown here, as a part: 0.03 is 3 % slower
 
-// indifferent is the relative difference below which nothing matters
-// (indifference zone).
-const indifferent = 0.02
+	together stats.Interval // of what the verdict rests on; it holds for all ratios of the table
+}
 
 // complete finishes ratios of lines with errors of their own: each against the
 // mean of the others, with the doubt about single lines, and by itself with that
@@ -62,6 +61,22 @@ func pValue(e stats.Estimate) float64 {
 	return e.P()
 }
 
+// decides is what the verdict rests on.
+func (r *Ratio) decides() stats.Estimate {
+	if r.ByRest {
+		return r.Rest
+	}
+	return r.Speed
+}
+
+// least is the least slowdown that is shown beside so many others, by itself.
+func (r *Ratio) least(ratios int) float64 {
+	if r.Rest.Known() {
+		ratios *= 2 // it is tested twice
+	}
+	return math.Expm1(r.Speed.ArmAt(1 - (1-stats.Confidence)/float64(ratios)))
+}
+
 // judge tests the ratios of one table, adjusts their p values and gives the
 // verdicts.
 func judge(ratios []*Ratio) {
@@ -72,18 +87,14 @@ func judge(ratios []*Ratio) {
 	}
 	for i, p := range stats.Holm(ps) {
 		r := ratios[i]
-		r.P = p
-		interval := r.Speed.Interval()
-		switch {
-		case p < 1-stats.Confidence && r.Speed.Log > 0:
-			r.Verdict = Faster
-		case p < 1-stats.Confidence:
-			r.Verdict = Slower
-		case interval.Lo > 1-2*indifferent && interval.Hi < 1+2*indifferent:
-			r.Verdict = Same
-		default:
-			r.Verdict = Unclear
+		r.P, r.Verdict = p, stats.NotEnough
+		if r.Speed.Err > 0 {
+			r.Least, r.together = r.least(len(ratios)), r.decides().Adjusted(p)
+			r.Verdict = r.Speed.Interval().Among(r.together)
 		}
-		r.ByRest = r.ByRest && (r.Verdict == Faster || r.Verdict == Slower)
+		r.ByRest = r.ByRest && r.Differs()
 	}
 }
+
+// Differs reports whether the ratio is shown not to be 1.
+func (r *Ratio) Differs() bool { return r.Verdict == stats.Better || r.Verdict == stats.Worse }

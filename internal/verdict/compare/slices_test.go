@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
 	"sshpace/internal/measure/model/sim"
 	"sshpace/internal/verdict/compare"
 	"sshpace/internal/verdict/rank"
@@ -37,11 +38,11 @@ func TestPlantedDifferenceInSlices(t *testing.T) {
 	for seed := range uint64(tries) {
 		c := related(t, 20*time.Second, verdicttest.Neighbours(seed), slower(verdicttest.Neighbours(1000+seed), "aes128-ctr", 1.05))
 		for _, g := range c.Ciphers {
-			if g.Name == "aes128-ctr" && g.Ratios[0].Verdict == compare.Slower {
+			if g.Name == "aes128-ctr" && g.Ratios[0].Verdict == stats.Worse {
 				found++
 			}
 		}
-		if len(related(t, 20*time.Second, verdicttest.Neighbours(2000+seed), verdicttest.Neighbours(3000+seed)).Worst(5)) > 0 {
+		if len(failing(related(t, 20*time.Second, verdicttest.Neighbours(2000+seed), verdicttest.Neighbours(3000+seed)))) > 0 {
 			falsely++
 		}
 	}
@@ -64,7 +65,7 @@ func TestNeighboursAreNoChange(t *testing.T) {
 	for seed := range uint64(10) {
 		quiet, busy := felt(seed, 0.02), felt(1000+seed, 0.85)
 		c := related(t, time.Minute, quiet, busy)
-		if worst := c.Worst(5); len(worst) > 0 {
+		if worst := failing(c); len(worst) > 0 {
 			t.Errorf("seed %d: %v", seed, worst)
 		}
 		if n := contradictions(c.Inputs[0].Ranking, c.Inputs[1].Ranking); n > 0 {
@@ -74,7 +75,7 @@ func TestNeighboursAreNoChange(t *testing.T) {
 			t.Errorf("seed %d: it is not said that other guests slowed one run", seed)
 		}
 		changed := related(t, time.Minute, felt(seed, 0.02), slower(felt(1000+seed, 0.85), "aes128-ctr", 1.3))
-		if worst := changed.Worst(5); !strings.Contains(strings.Join(worst, "\n"), "aes128-ctr") {
+		if worst := failing(changed); !strings.Contains(strings.Join(worst, "\n"), "aes128-ctr") {
 			t.Errorf("seed %d: a cipher that costs 30 %% more is not found: %v", seed, worst)
 		}
 	}

@@ -1,62 +1,12 @@
 package compare
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
-	"sshpace/internal/base/stats"
 	"sshpace/internal/verdict/rank"
 )
-
-// Verdict is what can be said of a ratio.
-type Verdict string
-
-// tables are what Worst looks through: overall, ciphers, MACs, key exchanges and
-// cells. Each is corrected for its own lines only, so a gate over all of them
-// divides its level by their number (Bonferroni).
-const tables = 5
-
-// Worst returns the names of what is significantly slower than in the first
-// file by at least percent, or than the rest of its run is, slowest first: what a regression gate asks for. Equal
-// runs fail such a gate in at most 5 % of comparisons.
-func (c *Comparison) Worst(percent float64) []string {
-	type found struct {
-		text  string
-		speed float64
-	}
-	var all []found
-	limit := 1 / (1 + percent/100)
-	look := func(name string, ratios []Ratio) {
-		for k, r := range ratios {
-			speed, than := r.Speed.Value(), ""
-			if r.ByRest {
-				speed, than = r.Rest.Value(), " than the rest"
-			}
-			if r.Verdict == Slower && r.P*tables < 1-stats.Confidence && speed <= limit {
-				text := fmt.Sprintf("%s in %s: %.1f %% slower%s", name, c.Inputs[k+1].Label, 100*(1/speed-1), than)
-				all = append(all, found{text, speed})
-			}
-		}
-	}
-	look("everything", c.Overall)
-	for _, groups := range [][]Group{c.Ciphers, c.MACs, c.Kex} {
-		for _, g := range groups {
-			look(g.Name, g.Ratios)
-		}
-	}
-	for _, cell := range c.Cells {
-		look(cell.Suite.String(), cell.Ratios)
-	}
-	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(a.speed, b.speed) })
-	var out []string
-	for _, f := range all {
-		out = append(out, f.text)
-	}
-	return out
-}
 
 // muchBusier is the difference of shares of disturbed segments that is worth a
 // word.

@@ -1,11 +1,11 @@
 package methods
 
 import (
-	"cmp"
-	"fmt"
 	"math"
 	"slices"
+	"strings"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/record"
 )
@@ -14,7 +14,7 @@ import (
 type Comparison struct {
 	Files   []string // the first is what the others are related to
 	Changes []Change // of the methods that all files have figures of
-	Lacking int      // methods that not all of them have
+	Only    []Only   // what not all files have figures of
 }
 
 // Change is a method, and what became of it in each file but the first.
@@ -24,23 +24,24 @@ type Change struct {
 	Cost  []Ratio // of CPU time per byte, both sides together; above 1: more of it
 }
 
+// Only is a method that has figures in some of the files.
+type Only struct {
+	record.Method
+	Files []int // their places
+}
+
 // Ratio is a figure relative to the first file's. It is not known where one of them
 // has fewer than two runs.
 type Ratio struct {
 	stats.Estimate
-	P float64 // adjusted by Holm for all ratios of one file, speed or cost
+	Together stats.Interval // by which the ratio is called other than 1; it holds for all of these together
+	Verdict  stats.Verdict  // Better means more
+	Least    float64        // the least slowdown that could be shown here, as a part
 }
-
-// Shown reports whether the ratio differs from 1 by more than chance.
-func (r Ratio) Shown() bool { return r.Known() && r.P < 1-stats.Confidence }
 
 // level is what whole runs of one machine differ by (standard error of the logarithm of
 // one run): doc/method.md, "Comparing runs".
 const level = 0.04
-
-// medianError is the standard error of the median of normal values relative to that of
-// their mean, for large samples: the root of half of pi.
-var medianError = math.Sqrt(math.Pi / 2)
 
 // estimate is the median as a logarithm; not known for fewer than two values.
 func estimate(values []float64) stats.Estimate {
@@ -54,29 +55,35 @@ func estimate(values []float64) stats.Estimate {
 	if n < 2 {
 		return stats.Estimate{}
 	}
-	return stats.Estimate{Log: stats.Median(logs), Err: medianError * math.Sqrt(stats.Variance(logs)/n), DF: n - 1, N: len(logs)}
+	return stats.Estimate{Log: stats.Median(logs), Err: stats.MedianEfficiency * math.Sqrt(stats.Variance(logs)/n), DF: n - 1, N: len(logs)}
 }
 
 // Compare relates the results of files to those of the first.
 func Compare(files []string, results [][]Result) *Comparison {
 	c := &Comparison{Files: files}
-	for _, base := range results[0] {
-		if base.Rate.N == 0 {
-			continue
-		}
-		change := Change{Method: base.Method}
-		for _, others := range results[1:] {
-			again := func(r Result) bool { return r.Rate.N > 0 && r.Same(base.Method) }
-			if i := slices.IndexFunc(others, again); i >= 0 {
-				change.Speed = append(change.Speed, ratio(others[i].speed, base.speed))
-				change.Cost = append(change.Cost, ratio(others[i].cost, base.cost))
+	measured := make([][]*Result, len(results))
+	for i, own := range results {
+		for j := range own {
+			if own[j].Rate.N > 0 {
+				measured[i] = append(measured[i], &own[j])
 			}
 		}
-		if len(change.Speed) < len(results)-1 {
-			c.Lacking++
-			continue
+	}
+	taken := map[*Result]bool{}
+	for _, own := range measured {
+		for _, r := range own {
+			if taken[r] {
+				continue
+			}
+			var same []*Result
+			for _, others := range measured {
+				same = append(same, counterpart(r, own, others))
+			}
+			for _, found := range same {
+				taken[found] = true
+			}
+			c.add(r.Method, same)
 		}
-		c.Changes = append(c.Changes, change)
 	}
 	for k := range results[1:] {
 		c.adjust(func(ch *Change) *Ratio { return &ch.Speed[k] })
@@ -85,15 +92,98 @@ func Compare(files []string, results [][]Result) *Comparison {
 	return c
 }
 
+// counterpart is what a result of a file is compared with in another: the same method,
+// or else that of the same makers in another version, where each file has only one.
+// nil: there is none.
+func counterpart(r *Result, own, others []*Result) *Result {
+	for _, other := range others {
+		if r.alike(other, func(program string) string { return program }) {
+			return other
+		}
+	}
+	var found []*Result
+	for _, list := range [][]*Result{own, others} {
+		for _, x := range list {
+			if r.alike(x, maker) {
+				found = append(found, x)
+			}
+		}
+	}
+	if len(found) == 2 && found[0] == r { // itself, and one of the others
+		return found[1]
+	}
+	return nil
+}
+
+// alike reports whether two results are of one method, whatever key exchange its
+// programs prefer. name is what counts of these programs.
+func (r *Result) alike(other *Result, name func(program string) string) bool {
+	plain := func(m record.Method) record.Method {
+		m.Client, m.Server, m.Suite = name(m.Client), name(m.Server), m.Suite.Bulk()
+		return m
+	}
+	return plain(r.Method).Same(plain(other.Method))
+}
+
+// maker is the name of an implementation without its version.
+func maker(program string) string {
+	name, _, _ := strings.Cut(program, " ")
+	return name
+}
+
+// add compares a method where all files have it; nil stands for one that has not.
+func (c *Comparison) add(m record.Method, results []*Result) {
+	change, only := Change{Method: m}, Only{Method: m}
+	for i, r := range results {
+		if r != nil {
+			only.Files = append(only.Files, i)
+		}
+	}
+	if len(only.Files) < len(results) {
+		c.Only = append(c.Only, only)
+		return
+	}
+	for _, r := range results[1:] {
+		change.Speed = append(change.Speed, ratio(r.speed, results[0].speed))
+		change.Cost = append(change.Cost, ratio(r.cost, results[0].cost))
+	}
+	c.Changes = append(c.Changes, change)
+}
+
+// Between are the results of one pair of implementations, CLIENT:SERVER by their makers,
+// with or without version, made ready to be related to those of another pair: without the
+// names of programs, and of ciphers where there is only one. names are those that fit.
+func Between(pair string, results []Result) (chosen []Result, names []string) {
+	client, server, _ := strings.Cut(pair, ":")
+	ciphers := map[string]bool{}
+	for _, r := range results {
+		if !strings.HasPrefix(r.Client, client) || !strings.HasPrefix(r.Server, server) || r.Client == "" || r.Rate.N == 0 {
+			continue
+		}
+		if name := r.Client + ":" + r.Server; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		r.Client, r.Server, r.Mode = "", "", ""
+		ciphers[r.Suite.Cipher] = true
+		chosen = append(chosen, r)
+	}
+	for i := range chosen {
+		if len(ciphers) == 1 {
+			chosen[i].Suite = alg.Suite{}
+		}
+	}
+	return chosen, names
+}
+
 // ratio is a relative to b, with the doubt about the level of both runs.
 func ratio(a, b stats.Estimate) Ratio {
 	if !a.Known() || !b.Known() {
-		return Ratio{P: 1}
+		return Ratio{Verdict: stats.NotEnough}
 	}
 	return Ratio{Estimate: a.Over(b).WithError(math.Sqrt2*level, 0)}
 }
 
-// adjust gives the known ratios of a column their p values.
+// adjust judges the known ratios of a column together.
 func (c *Comparison) adjust(of func(*Change) *Ratio) {
 	var known []*Ratio
 	var ps []float64
@@ -103,29 +193,22 @@ func (c *Comparison) adjust(of func(*Change) *Ratio) {
 		}
 	}
 	for i, p := range stats.Holm(ps) {
-		known[i].P = p
+		r := known[i]
+		r.Together = r.Adjusted(p)
+		r.Verdict = r.Interval().Among(r.Together)
+		r.Least = math.Expm1(r.ArmAt(1 - (1-stats.Confidence)/float64(len(known))))
 	}
 }
 
-// Worst names the methods that are shown to be slower than in the first file, by at least
-// percent, slowest first: what a regression gate asks for.
-func (c *Comparison) Worst(percent float64, name func(record.Method) string) []string {
-	type found struct {
-		text  string
-		speed float64
-	}
-	var all []found
+// Shows is the least slowdown that any method could show, as a part; 0 where none could
+// show any.
+func (c *Comparison) Shows() (least float64) {
 	for _, ch := range c.Changes {
-		for k, r := range ch.Speed {
-			if r.Shown() && r.Value() <= 1/(1+percent/100) {
-				all = append(all, found{fmt.Sprintf("%s in %s: %.1f %% slower", name(ch.Method), c.Files[k+1], 100*(1/r.Value()-1)), r.Value()})
+		for _, r := range ch.Speed {
+			if r.Least > 0 && (least == 0 || r.Least < least) {
+				least = r.Least
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b found) int { return cmp.Compare(a.speed, b.speed) })
-	var texts []string
-	for _, f := range all {
-		texts = append(texts, f.text)
-	}
-	return texts
+	return least
 }

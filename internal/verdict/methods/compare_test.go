@@ -2,13 +2,15 @@ package methods
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
 	"sshpace/internal/record"
 )
 
@@ -37,7 +39,7 @@ func runsOf(rng *rand.Rand, n int, secondsPerByte map[string]float64) *record.Fi
 	return f
 }
 
-func modeOf(m record.Method) string { return string(m.Mode) }
+func differs(r Ratio) bool { return r.Verdict == stats.Better || r.Verdict == stats.Worse }
 
 // TestCompareFindsWhatIsPlanted: a method that takes 40 % longer is shown, no other one.
 func TestCompareFindsWhatIsPlanted(t *testing.T) {
@@ -50,17 +52,14 @@ func TestCompareFindsWhatIsPlanted(t *testing.T) {
 		for _, ch := range c.Changes {
 			speed, cost := ch.Speed[0], ch.Cost[0]
 			if ch.Mode == "scp" {
-				if speed.Shown() && cost.Shown() && speed.Log < 0 && cost.Log > 0 {
+				if speed.Verdict == stats.Worse && cost.Verdict == stats.Better {
 					found++
 				}
 				continue
 			}
-			if speed.Shown() || cost.Shown() {
+			if differs(speed) || differs(cost) {
 				wrong++
 			}
-		}
-		if worst := c.Worst(5, modeOf); found == 1 && (len(worst) != 1 || !strings.HasPrefix(worst[0], "scp in after: ")) {
-			t.Errorf("worst: %q", worst)
 		}
 	}
 	if found < 38 || wrong > 4 {
@@ -85,7 +84,7 @@ func TestCompareHandComputed(t *testing.T) {
 	if i := r.Interval(); math.Abs(i.Value-0.5) > 1e-6 || math.Abs(i.Hi-0.5*1.117) > 0.001 || math.Abs(i.Lo-0.5/1.117) > 0.001 {
 		t.Errorf("ratio %v", i)
 	}
-	if cost := c.Changes[0].Cost[0]; cost.Known() || cost.Shown() {
+	if cost := c.Changes[0].Cost[0]; cost.Known() || differs(cost) {
 		t.Errorf("a cost of runs without CPU times: %v", cost)
 	}
 }
@@ -99,14 +98,54 @@ func TestCompareOfLittle(t *testing.T) {
 	var modes []string
 	for _, ch := range c.Changes {
 		modes = append(modes, string(ch.Mode))
-		if ch.Speed[0].Known() || ch.Speed[0].Shown() || ch.Cost[0].Shown() {
+		if ch.Speed[0].Known() || differs(ch.Speed[0]) || differs(ch.Cost[0]) {
 			t.Errorf("%s of one run: %v", ch.Mode, ch.Speed[0])
 		}
 	}
-	if fmt.Sprint(modes) != "[pipe]" || c.Lacking != 1 {
-		t.Errorf("%v, %d lacking", modes, c.Lacking)
+	if fmt.Sprint(modes) != "[pipe]" {
+		t.Errorf("compared: %v", modes)
 	}
-	if worst := c.Worst(0, modeOf); len(worst) > 0 {
-		t.Errorf("worst %q", slices.Clip(worst))
+	only := map[record.Mode]int{}
+	for _, o := range c.Only {
+		only[o.Mode] = o.Files[0]
+	}
+	if want := (map[record.Mode]int{"scp": 0, "sftp": 1}); !maps.Equal(only, want) {
+		t.Errorf("in one file only: %v, want %v", only, want)
+	}
+}
+
+// TestVersionsAreCompared: pairs of programs are the same pair in another version, with
+// another key exchange. Other pairs are compared if they are named.
+func TestVersionsAreCompared(t *testing.T) {
+	of := func(client, server, cipher, kex string) Result {
+		return Result{
+			Method: record.Method{Mode: record.ModePipe, Direction: record.Upload, Client: client, Server: server, Suite: alg.NewSuite(cipher, "", kex)},
+			Rate:   stats.Interval{Value: 1, N: 6}, speed: stats.Estimate{Err: 0.01, N: 6},
+		}
+	}
+	const gcm, chacha = "aes128-gcm@openssh.com", "chacha20-poly1305@openssh.com"
+	old := []Result{of("openssh 9.2p1", "openssh 9.2p1", gcm, "sntrup761x25519-sha512@openssh.com"), of("openssh 9.2p1", "dropbear 2022.83", chacha, "curve25519-sha256")}
+	later := []Result{of("openssh 10.5p1", "openssh 10.5p1", gcm, "mlkem768x25519-sha256")}
+	c := Compare([]string{"old", "new"}, [][]Result{old, later})
+	if len(c.Changes) != 1 || c.Changes[0].Server != "openssh 9.2p1" || len(c.Only) != 1 || c.Only[0].Server != "dropbear 2022.83" {
+		t.Errorf("compared: %v, only in one: %v", c.Changes, c.Only)
+	}
+	// A file that has both versions is compared version by version.
+	both := append(slices.Clone(later), old...)
+	c = Compare([]string{"old", "both"}, [][]Result{old, both})
+	if len(c.Changes) != 2 || len(c.Only) != 1 || c.Only[0].Server != "openssh 10.5p1" || c.Only[0].Files[0] != 1 {
+		t.Errorf("with both versions: %v, only in one: %v", c.Changes, c.Only)
+	}
+	before, _ := Between("openssh 9.2:openssh 9.2", both)
+	after, names := Between("openssh 10:openssh 10", both)
+	c = Compare([]string{"before", "after"}, [][]Result{before, after})
+	if len(c.Changes) != 1 || len(c.Only) != 0 || !slices.Equal(names, []string{"openssh 10.5p1:openssh 10.5p1"}) {
+		t.Errorf("two pairs that were named: %v, only in one: %v, names %q", c.Changes, c.Only, names)
+	}
+	if _, names := Between("openssh:openssh", both); len(names) != 2 {
+		t.Errorf("the pairs that fit: %q", names)
+	}
+	if found, _ := Between("dropbear:dropbear", old); len(found) > 0 {
+		t.Errorf("a pair that is not there: %v", found)
 	}
 }

@@ -1,0 +1,63 @@
+package document
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/record"
+	"sshpace/internal/verdict/rank"
+)
+
+// What is to be copied is never broken: it stands beside its words, or on a line of its
+// own.
+func TestStep(t *testing.T) {
+	long := "Ciphers ^" + strings.Repeat("aes128-gcm@openssh.com,", 5) + "aes256-ctr"
+	for _, c := range []struct {
+		step step
+		want []string
+	}{
+		{step{"  DO    ", "Ciphers ^aes128-ctr", ""}, []string{"  DO    Ciphers ^aes128-ctr"}},
+		{step{"  DO    ", long, ""}, []string{"  DO", long}},
+		{step{"  try it:  ", "sshpace advise x --prove", "(changes nothing)"}, []string{"  try it:  sshpace advise x --prove  (changes nothing)"}},
+		{step{"  try it:  ", "sshpace advise " + strings.Repeat("x", 50) + " --prove", "(changes nothing)"},
+			[]string{"  try it: (changes nothing)", "sshpace advise " + strings.Repeat("x", 50) + " --prove"}},
+	} {
+		got := c.step.lines()
+		for i := range got {
+			got[i] = strings.ReplaceAll(got[i], unbroken(" "), " ")
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// A chart shows each computation once, under the safest of its names.
+func TestOneNameForOneComputation(t *testing.T) {
+	r := &rank.Ranking{}
+	for _, mac := range []string{"hmac-sha2-256", "hmac-sha2-256-etm@openssh.com"} {
+		for _, d := range []record.Direction{record.Upload, record.Download} {
+			r.Bulk = append(r.Bulk, rank.Cell{Suite: alg.NewSuite("aes128-ctr", mac, ""), Direction: d, Throughput: &rank.Quantity{Value: 1e8, Lo: 1e8, Hi: 1e8, N: 3}})
+		}
+	}
+	chart, _ := rankingChart(r, record.Upload)
+	if len(chart.Items) != 1 || chart.Items[0].Label != "aes128-ctr + hmac-sha2-256-etm" {
+		t.Errorf("rows: %v", chart.Items)
+	}
+}
+
+// Tables are cut where rows are limited, and say so.
+func TestHead(t *testing.T) {
+	d := &Document{Tables: []Table{{Note: "A note.", Rows: make([]Row, 7)}, {Rows: make([]Row, 2)}}}
+	for rows, want := range map[int][]int{0: {7, 2}, -1: {7, 2}, 3: {3, 2}} {
+		tables := d.Head(rows).Tables
+		if got := []int{len(tables[0].Rows), len(tables[1].Rows)}; !slices.Equal(got, want) {
+			t.Errorf("%d rows of each: %v, want %v", rows, got, want)
+		}
+	}
+	if note := d.Head(3).Tables[0].Note; note != "A note. First 3 of 7." || len(d.Tables[0].Rows) != 7 {
+		t.Errorf("note %q, %d rows left in the document", note, len(d.Tables[0].Rows))
+	}
+}

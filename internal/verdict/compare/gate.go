@@ -1,0 +1,108 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"sshpace/internal/base/stats"
+)
+
+// Line is one line of a comparison, as a gate looks at it: a ratio of speeds by itself,
+// and the interval by which it is called slower, which holds for all lines together.
+type Line struct {
+	Name          string // of what, in which file
+	Login         bool   // it is of logins, else of transfers
+	Than          string // "" for the first file, else what it is slower than
+	Own, Together stats.Interval
+}
+
+// Gate says whether anything is slower by more than a limit. It passes only where
+// nothing is; where the files cannot tell, it neither passes nor fails.
+type Gate struct {
+	Lines  int
+	Passes float64 // the least limit, in percent, that none of the lines reaches; +Inf where one is not known
+	Failed []Line  // slower by more than the limit, slowest first
+	Open   []Line  // may be slower by more than the limit, or not; least known first
+}
+
+// GateOf looks for lines that are slower by more than so many percent. That a line is
+// slower must hold for all lines together, for any of them would do. That it is not is
+// asked of each line alone, for all of them must pass (Berger, Technometrics 24, 1982).
+func GateOf(lines []Line, percent float64) Gate {
+	limit := 1 / (1 + percent/100)
+	g := Gate{Lines: len(lines)}
+	for _, l := range lines {
+		g.Passes = math.Max(g.Passes, 100*(1/math.Max(0, l.Own.Lo)-1))
+		switch {
+		case l.Together.Lo > 0 && l.Together.Hi < limit:
+			g.Failed = append(g.Failed, l)
+		case l.Own.Lo <= limit:
+			g.Open = append(g.Open, l)
+		}
+	}
+	slices.SortStableFunc(g.Failed, func(a, b Line) int { return cmp.Compare(a.Together.Value, b.Together.Value) })
+	slices.SortStableFunc(g.Open, func(a, b Line) int { return cmp.Compare(a.Own.Lo, b.Own.Lo) })
+	return g
+}
+
+// String is what a failed line says.
+func (l Line) String() string {
+	return fmt.Sprintf("%s: %.1f %% slower%s", l.Name, 100*(1/l.Together.Value-1), l.Than)
+}
+
+// Range is what is known of an open line.
+func (l Line) Range() string {
+	if l.Own.Lo <= 0 {
+		return "too few runs"
+	}
+	return l.Own.Times()
+}
+
+// Lines are all lines of the comparison.
+func (c *Comparison) Lines() (lines []Line) {
+	c.each(func(name string, login bool, k int, r Ratio) {
+		l := Line{Name: name + " in " + c.Inputs[k+1].Label, Login: login, Own: r.Speed.Interval(), Together: r.together}
+		if r.ByRest {
+			l.Than = " than the rest"
+		}
+		if r.Speed.Err == 0 {
+			l.Own.Lo = 0 // one value says nothing of another
+		}
+		lines = append(lines, l)
+	})
+	return lines
+}
+
+// each visits the ratios of all tables, of each file after the first.
+func (c *Comparison) each(visit func(name string, login bool, k int, r Ratio)) {
+	look := func(name string, login bool, ratios []Ratio) {
+		for k, r := range ratios {
+			visit(name, login, k, r)
+		}
+	}
+	look("everything", false, c.Overall)
+	for _, groups := range [][]Group{c.Ciphers, c.MACs} {
+		for _, g := range groups {
+			look(g.Name, false, g.Ratios)
+		}
+	}
+	for _, cell := range c.Cells {
+		look(cell.Suite.String(), false, cell.Ratios)
+	}
+	for _, g := range c.Kex {
+		look("login with "+g.Name, true, g.Ratios)
+	}
+}
+
+// Shows is the least slowdown that any line of the comparison could show, as a part; 0
+// where none could show any.
+func (c *Comparison) Shows() (least float64) {
+	c.each(func(_ string, _ bool, _ int, r Ratio) {
+		if r.Least > 0 && (least == 0 || r.Least < least) {
+			least = r.Least
+		}
+	})
+	return least
+}
