@@ -48,8 +48,8 @@ ssh/knownhosts/check: base/wildcard base/shell ssh/knownhosts ssh/knownhosts/ind
 ssh/knownhosts/accept: ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index
 ssh/knownhosts/lint: base/wildcard base/parallel ssh/knownhosts ssh/knownhosts/index
 ssh/knownhosts/perhost: base/shell sys/safedir
-ssh/knownhosts/split: base/wildcard base/host base/parallel ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/perhost sys/safedir
-ssh/knownhosts/pin: base/wildcard ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/knownhosts/perhost
+ssh/knownhosts/split: base/wildcard base/host base/parallel ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/perhost ssh/sshconf sys/safedir
+ssh/knownhosts/pin: base/wildcard ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/knownhosts/perhost ssh/sshconf
 ssh/sshlog:
 ssh/openssh: base/alg base/shell record ssh/knownhosts/check ssh/sshlog sys/bounded sys/proc
 ssh/wire: base/alg
@@ -89,7 +89,7 @@ verdict/choice: base/alg base/fault base/stats record sys/bounded verdict/rank
 verdict/advise: base/alg record verdict/choice verdict/rank
 verdict/apply: base/alg base/fault base/shell base/termsafe measure/loopback record ssh/openssh ssh/route sys/bounded sys/edit sys/safedir sys/workdir verdict/advise verdict/choice verdict/rank
 verdict/prove: base/alg base/fault base/stats base/termsafe base/unit measure/drive measure/lab measure/model measure/plan measure/testbed measure/workload record sys/workdir verdict/advise
-verdict/doctor: base/alg base/shell measure/handshake measure/symptoms
+verdict/doctor: base/alg base/shell measure/handshake measure/symptoms ssh/sshconf
 fleet/fleettest:
 fleet/hostset: base/host base/wildcard
 fleet/transfer: base/host base/shell base/termsafe base/unit fleet fleet/output fleet/remotesh ssh/sftp

@@ -3,6 +3,7 @@ package shell
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 )
 
@@ -31,6 +32,19 @@ func Line(words ...string) string {
 		quoted[i] = Word(word)
 	}
 	return strings.Join(quoted, " ")
+}
+
+// Print is a command line that writes a text, which may hold anything: printf(1)
+// takes % and \ for its own, and newlines are better seen as \n.
+func Print(text string) string {
+	return "printf " + Quote(strings.NewReplacer("%", "%%", `\`, `\\`, "\n", `\n`).Replace(text))
+}
+
+// Substitute is a command line that replaces a pattern of sed(1) by any text in a
+// line of a file, of which a copy is kept.
+func Substitute(file string, line int, pattern, text string) string {
+	text = strings.NewReplacer(`\`, `\\`, "/", `\/`, "&", `\&`, "\n", `\n`).Replace(text)
+	return "sed -i.bak " + Quote(strconv.Itoa(line)+"s/"+pattern+"/"+text+"/") + " " + Word(file)
 }
 
 // Split cuts a line into words as Python's shlex does in POSIX mode: quotes and

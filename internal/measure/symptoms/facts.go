@@ -154,7 +154,6 @@ type Server struct {
 	Shell   string           // the login shell
 	Reverse handshake.Figure // looking our address up, there
 	Account handshake.Figure // looking the user up, there
-	Route   string           // from there to us, as ip route get has it
 	Motd    []string         // scripts that make the message of the day
 	Greeted handshake.Figure // running them, there; asked where sessions are slow
 	Groups  []string

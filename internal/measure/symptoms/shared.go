@@ -87,7 +87,6 @@ const questions = `a=${SSH_CONNECTION%% *}
 echo "@client $a"
 echo "@shell $SHELL"
 echo "@groups $(id -G)"
-echo "@route $(ip route get "$a" 2>/dev/null)"
 for f in /etc/update-motd.d/*; do [ -x "$f" ] && echo "@motd $f"; done
 for i in 1 2 3; do
 echo "@account"; getent passwd "$(id -un)" >/dev/null 2>&1
@@ -146,8 +145,6 @@ func (s *Server) hear(lines *bufio.Scanner) {
 			s.Shell = rest
 		case "@groups":
 			s.Groups = strings.Fields(rest)
-		case "@route":
-			s.Route = rest
 		case "@motd":
 			s.Motd = append(s.Motd, rest)
 		}

@@ -25,7 +25,7 @@ func plain() *symptoms.Facts {
 			Command: of(5), Kex: "curve25519-sha256", Cipher: "aes128-gcm@openssh.com", ClientCPU: of(15), GSSAPI: of(0.8),
 		},
 		Sharing: symptoms.Sharing{Session: of(20)},
-		Server:  &symptoms.Server{Client: "192.0.2.2", Shell: "/bin/bash", Route: "192.0.2.2 dev eth1 src 192.0.2.7 uid 1000", Reverse: of(1), Account: of(1)},
+		Server:  &symptoms.Server{Client: "192.0.2.2", Shell: "/bin/bash", Reverse: of(1), Account: of(1)},
 	}
 }
 
@@ -64,7 +64,7 @@ var causes = []struct {
 	{"refused", func(f *symptoms.Facts) { f.Refusal = &symptoms.Refusal{Said: "closed", Penalty: true} }, "PerSourcePenaltyExemptList 192.0.2.2"},
 	{"refused", func(f *symptoms.Facts) { f.Refusal = &symptoms.Refusal{Said: "closed", Startup: true} }, "printf 'MaxStartups 100"},
 	{"refused", func(f *symptoms.Facts) { f.Refusal = &symptoms.Refusal{Said: "closed"} }, "journalctl -t sshd"},
-	{"stall", func(f *symptoms.Facts) { f.Logins.Service = of(44) }, "ip route replace 192.0.2.2 dev eth1 src 192.0.2.7 quickack 1"},
+	{"stall", func(f *symptoms.Facts) { f.Logins.Service = of(44) }, "ip route replace $(ip route get 192.0.2.2 | sed"},
 	{"stall", func(f *symptoms.Facts) { f.Logins.Session = of(44) }, "ip route replace 192.0.2.7 dev eth0 src 192.0.2.2 quickack 1"},
 	{"request", func(f *symptoms.Facts) { f.Logins.Request, f.Server.Reverse = of(2000), of(1900) }, "UseDNS no"},
 	{"request", func(f *symptoms.Facts) { f.Logins.Request, f.Server.Account = of(2000), of(1900) }, "LDAP"},

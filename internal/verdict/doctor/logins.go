@@ -10,6 +10,7 @@ import (
 
 	"sshpace/internal/base/shell"
 	"sshpace/internal/measure/symptoms"
+	"sshpace/internal/ssh/sshconf"
 )
 
 // Floors: less is not worth a word, and a busy machine adds as much.
@@ -55,7 +56,7 @@ func matchLine(f *symptoms.Facts, c symptoms.Command) (at, where, do string) {
 	if c.File == "" { // a criterion of the command line, or of an ssh that does not say where
 		return "where: see below", "on this machine; it shows the line", "grep -rn -i 'match.*exec' " + config(f) + " /etc/ssh/ssh_config*"
 	}
-	return fmt.Sprintf("%s:%d", c.File, c.Line), where, fmt.Sprintf("sed -i.bak '%ds/[Ee]xec/%s exec/' %s", c.Line, criterion, shell.Word(c.File))
+	return fmt.Sprintf("%s:%d", c.File, c.Line), where, shell.Substitute(c.File, c.Line, "[Ee]xec", criterion+" exec")
 }
 
 func slowLookup(f *symptoms.Facts) []Finding {
@@ -102,7 +103,7 @@ func family(address string) string {
 // fixedAddress leads to the address that answered, under the name that the key is
 // known by.
 func fixedAddress(f *symptoms.Facts) string {
-	return configure(f, "HostName "+f.Logins.Address, "HostKeyAlias "+f.KnownAs)
+	return configure(f, "HostName "+sshconf.Quote(f.Logins.Address), "HostKeyAlias "+sshconf.Quote(f.KnownAs))
 }
 
 func gssapi(f *symptoms.Facts) []Finding {
@@ -171,11 +172,11 @@ func onlyKey(f *symptoms.Facts) string {
 		return configure(f, "IdentitiesOnly yes")
 	}
 	if !k.FromAgent || strings.HasPrefix(k.Accepted, "/") {
-		return configure(f, "IdentityFile "+k.Accepted, "IdentitiesOnly yes")
+		return configure(f, "IdentityFile "+path(k.Accepted), "IdentitiesOnly yes")
 	}
-	file := "~/.ssh/" + shell.Word(f.Host) + ".pub"
-	public := fmt.Sprintf(`ssh-add -L | while read -r k; do case $(echo "$k" | ssh-keygen -lf -) in *%s*) echo "$k";; esac; done >%s`, k.Fingerprint, file)
-	return public + "; " + configure(f, "IdentityFile "+file, "IdentitiesOnly yes")
+	file := f.Host + ".pub"
+	public := fmt.Sprintf(`ssh-add -L | while read -r k; do case $(echo "$k" | ssh-keygen -lf -) in *%s*) echo "$k";; esac; done >~/.ssh/%s`, shell.Word(k.Fingerprint), shell.Word(file))
+	return public + "; " + configure(f, "IdentityFile "+path("~/.ssh/"+file), "IdentitiesOnly yes")
 }
 
 func plural(n int, one, many string) string {
@@ -203,14 +204,11 @@ func refused(f *symptoms.Facts) []Finding {
 	case r.Startup:
 		found.What = "the server refuses connections: too many are not logged in yet (MaxStartups)"
 		found.Where = fmt.Sprintf("on the server, as root; look first who keeps connections open: ss -tn sport = :%d", f.Port)
-		found.Do = `printf 'MaxStartups 100:30:200\n' >/etc/ssh/sshd_config.d/00-startups.conf && sshd -t && systemctl reload ssh`
+		found.Do = reload("MaxStartups 100:30:200", "00-startups.conf")
 	case r.Penalty:
 		found.What = "the server refuses our address for a while (PerSourcePenalties)"
 		found.Where = "on the server, as root, if this address is to be trusted"
-		found.Do = `printf 'PerSourcePenaltyExemptList ADDRESS\n' >/etc/ssh/sshd_config.d/00-penalties.conf && sshd -t && systemctl reload ssh`
-		if f.Server != nil {
-			found.Do = strings.Replace(found.Do, "ADDRESS", f.Server.Client, 1)
-		}
+		found.Do = reload("PerSourcePenaltyExemptList "+client(f, "ADDRESS"), "00-penalties.conf")
 	}
 	return []Finding{found}
 }

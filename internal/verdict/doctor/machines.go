@@ -65,7 +65,7 @@ func ownKnownHosts(f *symptoms.Facts, k symptoms.KnownHosts) string {
 	file := k.File + "." + f.Host
 	var words []string
 	for _, name := range append([]string{file}, k.Others...) {
-		words = append(words, `"`+name+`"`)
+		words = append(words, path(name))
 	}
 	find := fmt.Sprintf("ssh-keygen -F %s -f %s | grep -v '^#' >%s", shell.Word(f.KnownAs), shell.Word(k.File), shell.Word(file))
 	return find + " && " + configure(f, "UserKnownHostsFile "+strings.Join(words, " "))

@@ -4,7 +4,8 @@ package doctor
 
 import (
 	"fmt"
-	"path"
+	"net/netip"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -48,7 +49,7 @@ func stalls(f *symptoms.Facts) (found []Finding) {
 			What: "ssh waits for an acknowledgement that the server delays (Nagle's algorithm)",
 			Cost: s, Per: perLogin,
 			Evidence: fmt.Sprintf("between the new keys and the accepted service pass %s more than a round trip (%s)", Milliseconds(s), trip(f)),
-			Where:    "on the server, as root, until it restarts; without that: sshpace run does not wait", Do: quickack(serverRoute(f)), Gain: ofLogin(f, s),
+			Where:    "on the server, as root, until it restarts; without that: sshpace run does not wait", Do: quickackThere(client(f, "CLIENT")), Gain: ofLogin(f, s),
 		})
 	}
 	if s := beyond(f.Logins.Session, roundTrip(f)); isStall(s) && s.Lo <= float64(usualStall) && f.Route != "" {
@@ -66,15 +67,30 @@ func isStall(s handshake.Figure) bool {
 	return s.N > 0 && s.Lo >= float64(leastStall) && s.Lo <= float64(mostStall)
 }
 
-func serverRoute(f *symptoms.Facts) string {
+// client is our address as a shell on the host tells it, or a word in its place where
+// that is no address: what root is told to type holds nothing else of a host's.
+func client(f *symptoms.Facts, otherwise string) string {
 	if f.Server == nil {
-		return ""
+		return otherwise
 	}
-	return f.Server.Route
+	addr, err := netip.ParseAddr(f.Server.Client)
+	if err != nil {
+		return otherwise
+	}
+	return addr.WithZone("").String()
 }
 
-// quickack makes a line that sets the route attribute quickack (ip-route(8)) out
-// of what `ip route get` says; where nothing is known, one that finds it out.
+// quickackThere is a line for the server's root that sets the route attribute quickack
+// (ip-route(8)) for a client. It asks for the route itself: an account's shell, which is
+// all that we hear, could name any.
+func quickackThere(client string) string {
+	return "ip route replace $(ip route get " + client + " | sed 's/ uid .*//;/^local /s/$/" + ofLocal + "/;q') quickack 1"
+}
+
+// ofLocal is what a route to this machine itself has and `ip route get` does not say.
+const ofLocal = " table local proto kernel scope host"
+
+// quickack is such a line for this machine, out of what `ip route get` says here.
 func quickack(got string) string {
 	words := strings.Fields(got)
 	local := len(words) > 0 && words[0] == "local"
@@ -82,11 +98,8 @@ func quickack(got string) string {
 	for i := 0; i < len(words) && words[i] != "uid" && words[i] != "cache"; i++ {
 		keep = append(keep, words[i])
 	}
-	if len(keep) == 0 {
-		return `ip route replace $(ip route get CLIENT | sed 's/ uid .*//;q') quickack 1`
-	}
 	if local {
-		keep = append(keep, "table", "local", "proto", "kernel", "scope", "host")
+		keep = append(keep, strings.Fields(ofLocal)...)
 	}
 	return "ip route replace " + shell.Line(keep...) + " quickack 1"
 }
@@ -125,7 +138,7 @@ func most(part, whole handshake.Figure) bool { return part.N > 0 && part.Value >
 // reload is a line that puts a setting before all others of sshd's and makes it
 // read them. A server without that folder has one file.
 func reload(setting, file string) string {
-	return fmt.Sprintf(`printf '%s\n' >/etc/ssh/sshd_config.d/%s && sshd -t && systemctl reload ssh`, setting, file)
+	return shell.Print(setting+"\n") + " >/etc/ssh/sshd_config.d/" + file + " && sshd -t && systemctl reload ssh"
 }
 
 // slowSession: PAM's session modules run, and the message of the day is made,
@@ -173,7 +186,7 @@ func slowShell(f *symptoms.Facts) []Finding {
 	if f.Server == nil {
 		return []Finding{found}
 	}
-	if guard, known := guards[path.Base(f.Server.Shell)]; known {
+	if guard, known := guards[filepath.Base(f.Server.Shell)]; known {
 		found.What = fmt.Sprintf("the remote shell's start-up file %s is slow, and runs for every command", guard.file)
 		found.Evidence += " in " + f.Server.Shell
 		found.Where = "on this machine; it makes the file end where nobody types"

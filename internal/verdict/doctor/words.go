@@ -11,6 +11,7 @@ import (
 	"sshpace/internal/base/shell"
 	"sshpace/internal/measure/handshake"
 	"sshpace/internal/measure/symptoms"
+	"sshpace/internal/ssh/sshconf"
 )
 
 // Milliseconds is a figure with its range and how often it was measured.
@@ -66,16 +67,19 @@ func config(f *symptoms.Facts) string {
 // wins). "Host *" keeps what follows for all hosts. The file stays the same one,
 // with its mode, even where it is a link.
 func configure(f *symptoms.Facts, settings ...string) string {
-	block := "Host " + f.Host + `\n`
+	block := "Host " + sshconf.Quote(f.Host) + "\n"
 	if f.Own { // no host in particular
-		block = `Host *\n`
+		block = "Host *\n"
 	}
 	for _, s := range settings {
-		block += "  " + strings.ReplaceAll(s, "%", "%%") + `\n`
+		block += "  " + s + "\n"
 	}
 	file := config(f)
-	return fmt.Sprintf(`t=$(printf '%sHost *\n'; cat %s) && printf '%%s\n' "$t" >%s`, block, file, file)
+	return fmt.Sprintf(`t=$(%s; cat %s) && printf '%%s\n' "$t" >%s`, shell.Print(block+"Host *\n"), file, file)
 }
+
+// path is the name of a file as ssh_config has it, where % begins a token.
+func path(name string) string { return sshconf.Quote(strings.ReplaceAll(name, "%", "%%")) }
 
 // here is where configure is to be typed.
 func here(f *symptoms.Facts) string {

@@ -52,14 +52,6 @@ func ConfigPath(dir string) (string, error) {
 	return strings.ReplaceAll(path, "%", "%%"), nil
 }
 
-// Quote quotes a word of ssh_config where it must.
-func Quote(word string) string {
-	if strings.ContainsAny(word, " \t'#=") {
-		return `"` + word + `"`
-	}
-	return word
-}
-
 // Folder is where the files are.
 type Folder struct{ *safedir.Folder }
 

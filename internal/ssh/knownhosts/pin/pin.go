@@ -16,6 +16,7 @@ import (
 	"sshpace/internal/ssh/knownhosts/check"
 	"sshpace/internal/ssh/knownhosts/index"
 	"sshpace/internal/ssh/knownhosts/perhost"
+	"sshpace/internal/ssh/sshconf"
 )
 
 // Options names a server whose address changes, and where it is now.
@@ -140,7 +141,7 @@ func configOf(o Options, file string, known bool) (string, error) {
     CheckHostIP no
     UpdateHostKeys yes
     HashKnownHosts no
-`, o.Name, o.Address, port, wildcard.Lower(o.Name), perhost.Quote(path), strict), nil
+`, o.Name, o.Address, port, wildcard.Lower(o.Name), sshconf.Quote(path), strict), nil
 }
 
 // header starts the file that holds the blocks of all pinned servers.

@@ -9,6 +9,7 @@ import (
 
 	"sshpace/internal/base/wildcard"
 	"sshpace/internal/ssh/knownhosts/perhost"
+	"sshpace/internal/ssh/sshconf"
 )
 
 // Config is the part of ssh_config that makes ssh use a split directory.
@@ -29,7 +30,7 @@ func Config(dir string, aliases map[string]string) (string, error) {
 		return "", err
 	}
 	files := func(name string) string {
-		return perhost.Quote(path+"/"+name) + " " + perhost.Quote(path+"/"+patternsFile)
+		return sshconf.Quote(path+"/"+name) + " " + sshconf.Quote(path+"/"+patternsFile)
 	}
 	var text strings.Builder
 	text.WriteString("# One known_hosts file per host. ssh takes the first value that it finds: put this\n" +

@@ -11,6 +11,7 @@ import (
 	"sshpace/internal/ssh/knownhosts/index"
 	"sshpace/internal/ssh/knownhosts/knownhoststest"
 	"sshpace/internal/ssh/knownhosts/perhost"
+	"sshpace/internal/ssh/sshconf"
 )
 
 // splitFor splits a file that knows the server under its address and as web,
@@ -103,7 +104,7 @@ func TestSameFileTwiceLosesItsKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := filepath.Join(t.TempDir(), "config")
-	both := "UserKnownHostsFile " + perhost.Quote(path+"/%h") + " " + perhost.Quote(path+"/%k") + "\nUpdateHostKeys yes\n"
+	both := "UserKnownHostsFile " + sshconf.Quote(path+"/%h") + " " + sshconf.Quote(path+"/%k") + "\nUpdateHostKeys yes\n"
 	if err := os.WriteFile(config, []byte(both), 0o600); err != nil {
 		t.Fatal(err)
 	}
