@@ -54,6 +54,11 @@ func typed(f *symptoms.Facts, words ...string) string {
 	return shell.Line(slices.Concat([]string{"ssh"}, f.Typed, words)...)
 }
 
+// typedWith is a command line with ssh, options, and what the user types after it.
+func typedWith(f *symptoms.Facts, options ...string) string {
+	return shell.Line(slices.Concat([]string{"ssh"}, options, f.Typed)...)
+}
+
 // config is the user's file, for a shell.
 func config(f *symptoms.Facts) string {
 	if f.Config == "" {
@@ -64,8 +69,7 @@ func config(f *symptoms.Facts) string {
 
 // configure is a line for a shell that puts settings for the host before all
 // others in the user's file, where they count (ssh_config(5): the first value
-// wins). "Host *" keeps what follows for all hosts. The file stays the same one,
-// with its mode, even where it is a link.
+// wins). "Host *" keeps what follows for all hosts.
 func configure(f *symptoms.Facts, settings ...string) string {
 	block := "Host " + sshconf.Quote(f.Host) + "\n"
 	if f.Own { // no host in particular
@@ -74,8 +78,16 @@ func configure(f *symptoms.Facts, settings ...string) string {
 	for _, s := range settings {
 		block += "  " + s + "\n"
 	}
+	return prepend(f, shell.Print(block+"Host *\n"))
+}
+
+// prepend is a line for a shell that puts what a command writes before the user's
+// configuration, and says how to take that back. The file stays the same one, with its
+// mode, even where it is a link; a new one is the user's alone.
+func prepend(f *symptoms.Facts, command string) string {
 	file := config(f)
-	return fmt.Sprintf(`t=$(%s; cat %s) && printf '%%s\n' "$t" >%s`, shell.Print(block+"Host *\n"), file, file)
+	return fmt.Sprintf(`(umask 077; c=%s; mkdir -p "$(dirname "$c")" && touch "$c" && b=$(mktemp "$c.bak.XXXXXX") && cp -p "$c" "$b" && t=$(%s) && `+
+		`{ printf '%%s\n' "$t"; cat "$b"; } >"$c" && printf 'undo: cp %%s%%s %%s\n' %s "${b#"$c"}" %s)`, file, command, shell.Quote(file), shell.Quote(file))
 }
 
 // path is the name of a file as ssh_config has it, where % begins a token.
@@ -83,5 +95,5 @@ func path(name string) string { return sshconf.Quote(strings.ReplaceAll(name, "%
 
 // here is where configure is to be typed.
 func here(f *symptoms.Facts) string {
-	return "on this machine; it puts the lines first in " + config(f)
+	return "on this machine; it puts the lines first in " + config(f) + ", and keeps a copy"
 }
