@@ -89,6 +89,14 @@ nothing() { # HOST CHECKS; a busy machine may itself cost what is looked for
 	done
 	cat "$1.out"; exit 1
 }
+together() { # JOB...; all at once, for most of each is a wait
+	jobs=
+	for job; do
+		eval "$job" &
+		jobs="$jobs $!"
+	done
+	for job in $jobs; do wait $job; done
+}
 do_it() { # HOST [NUMBER]
 	sed -n 's/^ *"do": "\(.*\)",$/\1/p' "$1.json" | sed -n "${2:-1}p" | sed 's/\\"/"/g; s/\\\\/\x01/g; s/\\n/\n/g; s/\x01/\\/g' | sh
 }

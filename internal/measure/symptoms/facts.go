@@ -81,8 +81,8 @@ type Logins struct {
 	TCP       handshake.Figure // opening the connection
 	Proxy     string           // the ProxyCommand that ssh ran instead
 	Version   handshake.Figure // until the server's version line
-	Exchange  handshake.Figure // the key exchange, without deciding about the host's key
-	HostKey   handshake.Figure // that
+	Exchange  handshake.Figure // the key exchange, without looking up known keys
+	HostKey   handshake.Figure // that, before the exchange and in it
 	Service   handshake.Figure // from our new keys to the accepted service
 	Request   handshake.Figure // the first request for a login
 	Query     handshake.Figure // until the server would take the key

@@ -36,9 +36,10 @@ func fold(all []*trace) (l Logins) {
 	if l.Proxy, l.User = last.proxy, last.user; l.Proxy == "" {
 		l.TCP = phase(handshake.TCP)
 	}
-	l.Version, l.HostKey = phase(handshake.Version), phase(handshake.HostKey)
+	l.Version = phase(handshake.Version)
+	l.HostKey = over(func(t *trace) time.Duration { return t.ordering + t.spans[handshake.HostKey] })
 	l.Exchange = over(func(t *trace) time.Duration {
-		return t.spans[handshake.KexInit] + t.spans[handshake.Kex] + t.spans[handshake.NewKeys]
+		return t.spans[handshake.KexInit] + t.spans[handshake.Kex] + t.spans[handshake.NewKeys] - t.ordering
 	})
 	l.Query = over(func(t *trace) time.Duration { return t.query })
 	l.Signing = over(func(t *trace) time.Duration { return t.signing })

@@ -22,6 +22,7 @@ type trace struct {
 	offering       time.Duration // keys that the server did not want
 	query          time.Duration // the key that it wanted
 	signing, entry time.Duration
+	ordering       time.Duration // asking which of the host's keys are known, before the key exchange
 	proxy, user    string
 	accepted       string // the rest of ssh's line
 	address        string
@@ -66,8 +67,8 @@ func read(l *handshake.Login) *trace {
 // reader goes through the lines and knows when what it is in the middle of began.
 type reader struct {
 	*trace
-	resolving, connecting, executing, trying, offered, signs, sent time.Duration
-	method                                                         string
+	resolving, connecting, executing, greeted, trying, offered, signs, sent time.Duration
+	method                                                                  string
 }
 
 // steps are beginnings of lines (ssh.c, sshconnect.c, sshconnect2.c, readconf.c of
@@ -86,6 +87,12 @@ var steps = []struct {
 		r.jump = true
 		_, rest, _ = strings.Cut(rest, "command: ")
 		r.proxy = strings.TrimPrefix(rest, "exec ")
+	}},
+	{"debug1: Remote protocol version ", func(r *reader, at time.Duration, _ string) { r.greeted = at }},
+	{"debug1: SSH2_MSG_KEXINIT sent", func(r *reader, at time.Duration, _ string) {
+		if r.ordering == 0 && r.greeted > 0 { // the first one
+			r.ordering = at - r.greeted
+		}
 	}},
 	{"debug1: Authenticating to ", func(r *reader, _ time.Duration, rest string) {
 		_, rest, _ = strings.Cut(rest, " as '")

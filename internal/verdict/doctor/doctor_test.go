@@ -124,8 +124,8 @@ var causes = []struct {
 	}, "1 script in /etc/update-motd.d took 700 ms"},
 	{"session", func(f *symptoms.Facts) { // as Debian has it
 		f.Logins.Session, f.Server.Motd, f.Server.Greeted = of(900), []string{"/etc/update-motd.d/10-uname"}, of(4)
-	}, "(PAM)"},
-	{"session", func(f *symptoms.Facts) { f.Logins.Session = of(900) }, "(PAM)"},
+	}, "PAM's session modules"},
+	{"session", func(f *symptoms.Facts) { f.Logins.Session = of(900) }, "PAM's session modules"},
 	{"shell", func(f *symptoms.Facts) { f.Logins.Command = of(500) }, "~/.bashrc"},
 	{"master", func(f *symptoms.Facts) { f.Master = &symptoms.Master{Path: "/m", State: symptoms.Hung, PID: 7} }, "kill -KILL 7; rm -f /m"},
 	{"master", func(f *symptoms.Facts) { f.Master = &symptoms.Master{Path: "/m", State: symptoms.Dead} }, "rm -f /m"},

@@ -36,7 +36,7 @@ type stage struct {
 	check, about string
 	who, does    string // as in: the server takes long to answer
 	suspects     string // what may be slow in it, where nothing tells which
-	between      string // the two events that it lies between
+	between      string // where it lies, as in: between the signature and being let in
 	theirs       bool   // a host's, which a private server has nothing of
 	took         func(*symptoms.Facts) handshake.Figure
 	floor        time.Duration
@@ -53,14 +53,14 @@ type cause func(f *symptoms.Facts, found *Finding) bool
 var stages = []stage{
 	{
 		check: "proxy", about: "a slow ProxyCommand, or a slow way through a jump host",
-		who: "the ProxyCommand", does: "bring the server's first line", between: "the start of the ProxyCommand and the server's version line",
+		who: "the ProxyCommand", does: "bring the server's first line", between: "between the start of the ProxyCommand and the server's version line",
 		took: proxyTook, floor: proxyFloor, tells: timeProxy, causes: []cause{throughJump},
 	},
 	{
 		check: "connect", about: "a TCP connection that opens slowly",
 		who: "the network or the server", does: "open the TCP connection",
 		suspects: "its first packet is lost, or the server's queue of connections is full",
-		between:  "the first packet and the open TCP connection",
+		between:  "between the first packet and the open TCP connection",
 		took:     func(f *symptoms.Facts) handshake.Figure { return beyond(f.Logins.TCP, roundTrip(f)) }, floor: startFloor,
 		tells: theirLines("it counts connections that found no room (the two numbers grow then)", "nstat -az TcpExtListenDrops TcpExtListenOverflows; ss -ltn"),
 	},
@@ -68,7 +68,7 @@ var stages = []stage{
 		check: "banner", about: "a server slow to send its first line",
 		who: "the server", does: "send its version line",
 		suspects: "it is overloaded, or something stands before sshd, such as TCP wrappers or a load balancer",
-		between:  "the open TCP connection and the server's version line", theirs: true,
+		between:  "between the open TCP connection and the server's version line", theirs: true,
 		took: bannerTook, floor: startFloor,
 		tells:  theirLines("it shows how busy the server is, and the rules of TCP wrappers", "uptime; grep -v '^#' /etc/hosts.allow /etc/hosts.deny; journalctl -t sshd -n 20 --no-pager"),
 		causes: []cause{wrappers},
@@ -76,7 +76,7 @@ var stages = []stage{
 	{
 		check: "kex", about: "a key exchange that waits or hangs: the server, the network, MTU",
 		who: "the server", does: "do its half of the key exchange",
-		suspects: "it is overloaded, or packets are lost on the way", between: "both version lines and the new keys", theirs: true,
+		suspects: "it is overloaded, or packets are lost on the way", between: "between both version lines and the new keys", theirs: true,
 		took: exchangeTook, floor: startFloor, hangs: during(handshake.KexInit, handshake.Kex, handshake.NewKeys),
 		tells:  theirLines("it shows how busy the server is", "uptime; ps -eo pcpu,args --sort=-pcpu | head -n 5"),
 		causes: []cause{smallMTU},
@@ -85,8 +85,8 @@ var stages = []stage{
 		check: "host-key", about: "a client slow to check the host's key",
 		who: "ssh on this machine", does: "decide about the server's key",
 		suspects: "KnownHostsCommand, VerifyHostKeyDNS, or a known_hosts file on a slow file system",
-		between:  "the server's key and the answer to it",
-		took:     func(f *symptoms.Facts) handshake.Figure { return f.Logins.HostKey }, floor: startFloor, hangs: during(handshake.HostKey),
+		between:  "in looking up known keys, before the key exchange and in it",
+		took:     hostKeyTook, floor: startFloor, hangs: during(handshake.HostKey),
 		tells: func(f *symptoms.Facts) (string, string) {
 			return "on this machine; it shows which of them are set", shell.Line(append([]string{"ssh", "-G"}, f.Typed...)...) + " | grep -iE 'knownhosts|verifyhostkeydns'"
 		},
@@ -95,7 +95,7 @@ var stages = []stage{
 		check: "request", about: "a server slow to look up names and accounts: UseDNS, LDAP",
 		who: "the server", does: "answer the first login request",
 		suspects: "it looks up the client's name in the DNS (UseDNS) or the account (LDAP, SSSD)",
-		between:  "the first login request and its answer", theirs: true,
+		between:  "between the first login request and its answer", theirs: true,
 		took: func(f *symptoms.Facts) handshake.Figure { return beyond(f.Logins.Request, roundTrip(f)+deliberate) }, floor: serverFloor,
 		hangs: during(handshake.AuthNone), tells: timeNames, causes: []cause{useDNS, slowAccount},
 	},
@@ -103,7 +103,7 @@ var stages = []stage{
 		check: "authorized-keys", about: "a server slow to look up keys: AuthorizedKeysCommand",
 		who: "the server", does: "decide whether it knows the key",
 		suspects: "AuthorizedKeysCommand, or authorized_keys on a slow file system (NFS home)",
-		between:  "offering the key and the server's answer", theirs: true,
+		between:  "between offering the key and the server's answer", theirs: true,
 		took: keysTook, floor: serverFloor, hangs: during(handshake.Query),
 		tells:  theirLines("it shows the command, if there is one: time it with the user's name", "sshd -T | grep -iE 'authorized(keys|principals)command'"),
 		causes: []cause{keysCommand},
@@ -111,7 +111,7 @@ var stages = []stage{
 	{
 		check: "signature", about: "a client slow to sign: an agent, a security key, a smart card",
 		who: "this machine", does: "sign with the key",
-		suspects: "the agent, a security key that waits for a touch, or a smart card", between: "the server's yes to the key and the signature",
+		suspects: "the agent, a security key that waits for a touch, or a smart card", between: "between the server's yes to the key and the signature",
 		took: func(f *symptoms.Facts) handshake.Figure { return f.Logins.Signing }, floor: startFloor,
 		hangs: func(s *symptoms.Stuck) bool { return s.During == handshake.Sign && !s.Signed },
 		tells: func(*symptoms.Facts) (string, string) {
@@ -121,7 +121,7 @@ var stages = []stage{
 	{
 		check: "account", about: "a server slow to let the account in: PAM account",
 		who: "the server", does: "let the account in once the key is proven",
-		suspects: "PAM's account modules (LDAP, SSSD, access rules)", between: "the signature and being let in", theirs: true,
+		suspects: "PAM's account modules (LDAP, SSSD, access rules)", between: "between the signature and being let in", theirs: true,
 		took: accountTook, floor: serverFloor,
 		hangs:  func(s *symptoms.Stuck) bool { return s.During == handshake.Sign && s.Signed },
 		tells:  theirLines("it shows PAM's account modules; sshd's log says what each complained about", "grep -h ^account /etc/pam.d/sshd /etc/pam.d/common-account; journalctl -t sshd -n 20 --no-pager"),
@@ -129,7 +129,7 @@ var stages = []stage{
 	},
 	{
 		check: "session", about: "a server slow to open sessions: PAM session, message of the day",
-		who: "the server", does: "open a session", suspects: "PAM's session modules (PAM)", between: "being let in and the open session", theirs: true,
+		who: "the server", does: "open a session", suspects: "PAM's session modules, such as pam_systemd or pam_mount", between: "between being let in and the open session", theirs: true,
 		// A stall lies there, too.
 		took: func(f *symptoms.Facts) handshake.Figure { return beyond(f.Logins.Session, roundTrip(f)+usualStall) }, floor: serverFloor,
 		hangs:  during(handshake.Channel, handshake.Exec),
@@ -139,7 +139,7 @@ var stages = []stage{
 	{
 		check: "shell", about: "slow start-up files of the remote shell, ~/.ssh/rc, a forced command",
 		who: "the account's shell on the server", does: "run a command that does nothing (true)",
-		suspects: "its start-up files, ~/.ssh/rc, or a forced command", between: "the accepted command and its end", theirs: true,
+		suspects: "its start-up files, ~/.ssh/rc, or a forced command", between: "between the accepted command and its end", theirs: true,
 		took: commandTook, floor: serverFloor, hangs: during(handshake.Command),
 		tells: func(f *symptoms.Facts) (string, string) {
 			return "on this machine; it shows the account's shell", typed(f, "getent passwd $USER")
@@ -165,7 +165,7 @@ func (s stage) judge(f *symptoms.Facts) []Finding {
 	case stuck != nil && s.hangs != nil && s.hangs(stuck):
 		found = Finding{
 			What: "a login hangs: it waits for " + s.who + " to " + s.does, Breaks: true,
-			Evidence: fmt.Sprintf("no answer for %s between %s", stuck.After.Round(100*time.Millisecond), s.between), Gain: "logins that do not hang",
+			Evidence: fmt.Sprintf("no answer for %s %s", stuck.After.Round(100*time.Millisecond), s.between), Gain: "logins that do not hang",
 		}
 	default:
 		cost := s.took(f)
@@ -174,7 +174,7 @@ func (s stage) judge(f *symptoms.Facts) []Finding {
 		}
 		found = Finding{
 			What: s.who + " takes long to " + s.does, Cost: cost,
-			Evidence: fmt.Sprintf("%s more than usual between %s", Milliseconds(cost), s.between), Gain: ofLogin(f, cost),
+			Evidence: fmt.Sprintf("%s more than usual %s", Milliseconds(cost), s.between), Gain: ofLogin(f, cost),
 		}
 	}
 	if s.suspects != "" {
@@ -247,6 +247,15 @@ func wrappers(f *symptoms.Facts, found *Finding) bool {
 // known and theirs taken to be up to twice as much.
 func exchangeTook(f *symptoms.Facts) handshake.Figure {
 	return beyond(f.Logins.Exchange, 2*roundTrip(f)+3*time.Duration(f.Logins.ClientCPU.Hi))
+}
+
+// hostKeyTook leaves out what large files of host keys cost, which have a check of their own.
+func hostKeyTook(f *symptoms.Facts) handshake.Figure {
+	cost := f.Logins.HostKey
+	for _, k := range f.KnownHosts {
+		cost = beyond(cost, time.Duration(k.Extra.Value))
+	}
+	return cost
 }
 
 // smallMTU: the first packets that are larger than a tunnel carries are those of a key
