@@ -82,6 +82,9 @@ func runDoctor(ctx context.Context, sys System, f doctorFlags, args []string) (e
 	if failed != nil && drain.Err() == nil && len(r.Findings) == 0 {
 		return failed
 	}
+	if failed == nil && !r.Complete && len(r.Findings) == 0 {
+		return withHint(fmt.Errorf("%s: the login failed, and these checks do not say why", facts.Label), "leave --only out")
+	}
 	if err := f.show(sys, r); err != nil || failed != nil {
 		return interrupted(drain, errors.Join(err, failed))
 	}

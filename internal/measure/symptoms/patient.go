@@ -150,7 +150,7 @@ func (p *Patient) refused(err error) error {
 	case failed.During == handshake.Version && said != "" && !r.Startup && !r.Penalty:
 		foreign := (&openssh.Negotiation{Foreign: said}).NotSSH()
 		return p.withHint(errors.New(foreign), openssh.Failed{Said: foreign})
-	case failed.Late && slices.Contains(waiting, failed.During):
+	case failed.Late && !p.facts.Own && slices.Contains(waiting, failed.During):
 		p.stuck(failed)
 		return nil
 	case failed.Late:

@@ -80,18 +80,12 @@ func (p *Patient) shared(ctx context.Context) error {
 // quiet are the settings of a master that nobody else is to notice.
 var quiet = []string{"-o", "ClearAllForwardings=yes", "-o", "ForwardAgent=no", "-o", "ForwardX11=no", "-o", "PermitLocalCommand=no", "-o", "UpdateHostKeys=no"}
 
-// questions are for a POSIX shell on the host. Each begins with a line of its
-// own, so that the time between two lines is what the question took. A name that
-// an address has is looked up again, as sshd does (auth.c, remote_hostname).
+// questions are for a POSIX shell on the host.
 const questions = `a=${SSH_CONNECTION%% *}
 echo "@client $a"
 echo "@shell $SHELL"
 echo "@groups $(id -G)"
 for f in /etc/update-motd.d/*; do [ -x "$f" ] && echo "@motd $f"; done
-for i in 1 2 3; do
-echo "@account"; getent passwd "$(id -un)" >/dev/null 2>&1
-echo "@reverse"; set -- $(getent hosts "$a" 2>/dev/null); [ $# -lt 2 ] || getent ahosts "$2" >/dev/null 2>&1
-done
 `
 
 // settings are more questions, about sshd as it runs: its listener is among our
@@ -113,6 +107,15 @@ done
 sed -n 's/^[[:blank:]]*\([A-Za-z]\{6,\}[[:blank:]]\)/@sshd \1/p'
 cd /etc/pam.d 2>/dev/null && for f in "${d##*/}" $(sed -n 's/^@include[[:blank:]]*//p; s/^[a-z]*[[:blank:]]*\(include\|substack\)[[:blank:]]*//p' "${d##*/}"); do
 [ -f "$f" ] && sed -n 's/^-\{0,1\}\(account\|session\)[[:blank:]].*[[:blank:]]\(pam_[a-z0-9_]*\.so\)/@pam \1 \2/p' "$f"
+done
+`
+
+// lookups are questions of which each begins with a line of its own, so that the time
+// between two lines is what it took. A name that an address has is looked up again, as sshd
+// does (auth.c, remote_hostname). They come last, for they may take longer than there is.
+const lookups = `for i in 1 2 3; do
+echo "@account"; getent passwd "$(id -un)" >/dev/null 2>&1
+echo "@reverse"; set -- $(getent hosts "$a" 2>/dev/null); [ $# -lt 2 ] || getent ahosts "$2" >/dev/null 2>&1
 done
 `
 
@@ -149,7 +152,7 @@ func (p *Patient) ask(ctx context.Context, argv []string) *Server {
 			asked += slow.question
 		}
 	}
-	cmd.Stdin = strings.NewReader(asked + "echo @end\n")
+	cmd.Stdin = strings.NewReader(asked + lookups + "echo @end\n")
 	out, err := cmd.StdoutPipe()
 	if err != nil || cmd.Start() != nil {
 		return nil

@@ -96,10 +96,11 @@ func Faults(found []Finding) bool {
 	return slices.ContainsFunc(found, func(f Finding) bool { return !f.Minor })
 }
 
-// worth tells whether a cost is one: at least the floor every time, and above
-// what it varies by.
+// worth tells whether a cost is one: at least the floor every time, and above what it
+// varies by, or so far above the floor every time that this does not matter.
 func worth(cost handshake.Figure, floor time.Duration) bool {
-	return cost.N > 0 && cost.Lo >= float64(floor) && cost.Value >= cost.Hi-cost.Lo
+	const far = 4
+	return cost.N > 0 && cost.Lo >= float64(floor) && (cost.Value >= cost.Hi-cost.Lo || cost.Lo >= float64(far*floor))
 }
 
 // beyond is a figure without what it would be anyway.

@@ -4,6 +4,7 @@ package doctor
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -96,4 +97,23 @@ func path(name string) string { return sshconf.Quote(strings.ReplaceAll(name, "%
 // here is where configure is to be typed.
 func here(f *symptoms.Facts) string {
 	return "on this machine; it puts the lines first in " + config(f) + ", and keeps a copy"
+}
+
+// client is our address as a shell on the host tells it, or a word in its place where
+// that is no address: what root is told to type holds nothing else of a host's.
+func client(f *symptoms.Facts, otherwise string) string {
+	if f.Server == nil {
+		return otherwise
+	}
+	addr, err := netip.ParseAddr(f.Server.Client)
+	if err != nil {
+		return otherwise
+	}
+	return addr.WithZone("").String()
+}
+
+// reload is a line that puts a setting before all others of sshd's and makes it
+// read them. A server without that folder has one file.
+func reload(setting, file string) string {
+	return shell.Print(setting+"\n") + " >/etc/ssh/sshd_config.d/" + file + " && sshd -t && systemctl reload ssh"
 }

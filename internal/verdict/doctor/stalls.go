@@ -4,7 +4,6 @@ package doctor
 
 import (
 	"fmt"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -60,19 +59,6 @@ func isStall(s handshake.Figure) bool {
 	return s.N > 0 && s.Lo >= float64(leastStall) && s.Lo <= float64(mostStall)
 }
 
-// client is our address as a shell on the host tells it, or a word in its place where
-// that is no address: what root is told to type holds nothing else of a host's.
-func client(f *symptoms.Facts, otherwise string) string {
-	if f.Server == nil {
-		return otherwise
-	}
-	addr, err := netip.ParseAddr(f.Server.Client)
-	if err != nil {
-		return otherwise
-	}
-	return addr.WithZone("").String()
-}
-
 // quickackThere is a line for the server's root that sets the route attribute quickack
 // (ip-route(8)) for a client. It asks for the route itself: an account's shell, which is
 // all that we hear, could name any.
@@ -95,10 +81,4 @@ func quickack(got string) string {
 		keep = append(keep, strings.Fields(ofLocal)...)
 	}
 	return "ip route replace " + shell.Line(keep...) + " quickack 1"
-}
-
-// reload is a line that puts a setting before all others of sshd's and makes it
-// read them. A server without that folder has one file.
-func reload(setting, file string) string {
-	return shell.Print(setting+"\n") + " >/etc/ssh/sshd_config.d/" + file + " && sshd -t && systemctl reload ssh"
 }
