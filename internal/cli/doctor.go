@@ -37,7 +37,11 @@ A host gets at most one login a second, and no other after one that it refuses. 
 a host the server is a private one on loopback: what is found then lies in your own
 configuration and machine.
 
-The exit code is 3 if something was found, 0 if nothing.`,
+Each stage of a login that is slow is named, from the ProxyCommand to the command, with
+what may be slow in it and how to tell which. Where the account may read the server's
+configuration the one cause is named.
+
+The exit code is 3 if a problem was found, 0 if none.`,
 		Example: `  sshpace doctor user@host
   sshpace doctor
   sshpace doctor --only keys,gssapi --json host`,
@@ -78,10 +82,13 @@ func runDoctor(ctx context.Context, sys System, f doctorFlags, args []string) (e
 	if failed != nil && drain.Err() == nil && len(r.Findings) == 0 {
 		return failed
 	}
+	if failed == nil && !r.Complete && len(r.Findings) == 0 {
+		return withHint(fmt.Errorf("%s: the login failed, and these checks do not say why", facts.Label), "leave --only out")
+	}
 	if err := f.show(sys, r); err != nil || failed != nil {
 		return interrupted(drain, errors.Join(err, failed))
 	}
-	if len(r.Findings) > 0 {
+	if doctor.Faults(r.Findings) {
 		return exitWith(ExitFound)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -92,6 +93,16 @@ func listenDeaf() {
 	}
 	fmt.Println("deaf")
 	time.Sleep(time.Hour)
+}
+
+// connectTo is a program: an ADDRESS and PORT at the other end of standard input and output.
+func connectTo() {
+	conn, err := net.Dial("tcp", net.JoinHostPort(os.Args[1], os.Args[2]))
+	if err != nil {
+		panic(err)
+	}
+	go func() { _, _ = io.Copy(conn, os.Stdin) }()
+	_, _ = io.Copy(os.Stdout, conn)
 }
 
 // nameReply answers one question (RFC 1035 section 4.1).

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 		sys := cli.System{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Signals: cli.CatchSignals}
 		os.Exit(cli.Main(context.Background(), sys, os.Args))
 	}
-	programs := map[string]func(){"sshpace": program, "slownames": serveSlowNames, "deafport": listenDeaf}
+	programs := map[string]func(){"sshpace": program, "slownames": serveSlowNames, "deafport": listenDeaf, "connectto": connectTo}
 	for _, name := range []string{"mpssh.py", "mpssh", "parallel-ssh", "parallel-scp", "parallel-slurp", "parallel-nuke", "pdsh"} {
 		programs[name] = program
 	}

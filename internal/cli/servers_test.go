@@ -35,6 +35,8 @@ import (
 //	fickle NAME SERVER COUNT   a way to SERVER that hangs up after COUNT connections
 //	narrow NAME SERVER RATE    a way to SERVER that carries so many bytes per second
 //	far NAME SERVER DELAY      a way to SERVER that takes so long each way
+//	late NAME SERVER N DELAY   a way to SERVER on which all that it sends after N bytes is so late, once
+//	swallow NAME SERVER MTU    a way to SERVER that loses what comes in larger pieces, and all behind it
 //	paste REPORT CHECK...      run what doctor's JSON says to do
 //	alone FILE                 a shell script in a network of its own (root only)
 //	hold NAME                  an idle connection to a server
@@ -45,7 +47,7 @@ func serverCommands() map[string]func(ts *testscript.TestScript, neg bool, args 
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"sshd": startSSHD, "dropbear": startDropbear, "tinysshd": startTinySSHD,
 		"silent": startSilent, "other": startOther, "deaf": startDeaf, "fickle": startFickle, "narrow": startNarrow, "hold": holdConnection,
-		"far": startFar, "paste": paste, "alone": alone,
+		"far": startFar, "late": startLate, "swallow": startSwallow, "paste": paste, "alone": alone,
 		"slayer": slay, "gone": awaitGone, "tmpfs": mountTmpfs, "waitfor": awaitFile,
 	}
 }
@@ -277,20 +279,70 @@ func startFickle(ts *testscript.TestScript, _ bool, args []string) {
 	count, err := strconv.ParseInt(args[2], 10, 64)
 	ts.Check(err)
 	var made atomic.Int64
+	startThrough(ts, args, func(up, down io.Writer) (io.Writer, io.Writer) {
+		if made.Add(1) > count {
+			return nil, nil
+		}
+		return up, down
+	})
+}
+
+// startThrough is a way to a server on which what passes goes through writers of ours;
+// nil hangs up.
+func startThrough(ts *testscript.TestScript, args []string, through func(up, down io.Writer) (io.Writer, io.Writer)) {
 	server := ts.Getenv(strings.ToUpper(args[1]) + "_PORT")
 	port := serve(ts, func(conn *net.TCPConn) {
-		if made.Add(1) > count {
-			return
-		}
 		behind, err := net.Dial("tcp", "127.0.0.1:"+server)
 		if err != nil {
 			return
 		}
 		defer behind.Close()
-		go func() { _, _ = io.Copy(behind, conn); behind.(*net.TCPConn).CloseWrite() }()
-		_, _ = io.Copy(conn, behind)
+		up, down := through(behind, conn)
+		if up == nil {
+			return
+		}
+		go func() { _, _ = io.Copy(up, struct{ io.Reader }{conn}); behind.(*net.TCPConn).CloseWrite() }()
+		_, _ = io.Copy(down, struct{ io.Reader }{behind})
 	})
 	describe(ts, args[0], port, hostKeyOf(ts, server))
+}
+
+// writerFunc is a function that writes.
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+func startLate(ts *testscript.TestScript, _ bool, args []string) {
+	first, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	delay, err := time.ParseDuration(args[3])
+	ts.Check(err)
+	startThrough(ts, args, func(up, down io.Writer) (io.Writer, io.Writer) {
+		passed := 0
+		return up, writerFunc(func(b []byte) (int, error) {
+			if passed >= 0 && passed >= first {
+				time.Sleep(delay)
+				passed = -1
+			} else if passed >= 0 {
+				passed += len(b)
+			}
+			return down.Write(b)
+		})
+	})
+}
+
+func startSwallow(ts *testscript.TestScript, _ bool, args []string) {
+	largest, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	startThrough(ts, args, func(up, down io.Writer) (io.Writer, io.Writer) {
+		lost := false
+		return writerFunc(func(b []byte) (int, error) {
+			if lost = lost || len(b) > largest; lost {
+				return len(b), nil
+			}
+			return up.Write(b)
+		}), down
+	})
 }
 
 func startNarrow(ts *testscript.TestScript, _ bool, args []string) {

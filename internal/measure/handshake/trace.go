@@ -133,9 +133,19 @@ type FailedError struct {
 	Said   string // ssh's last words: of the server, in part
 	Late   bool   // it took longer than it may
 	After  time.Duration
+	// Status is how the command ended where the login itself came to its end: true ends
+	// with 0 where an account runs commands. Said is then what was said in its place.
+	Status int
 }
 
 func (e *FailedError) Error() string {
+	if e.Status > 0 {
+		said := ""
+		if e.Said != "" {
+			said = fmt.Sprintf(": it said %q", e.Said)
+		}
+		return fmt.Sprintf("the login works, but the account runs no commands (exit status %d)%s", e.Status, said)
+	}
 	if e.Late {
 		return fmt.Sprintf("no answer in %s during phase %s%s", e.After.Round(100*time.Millisecond), e.During, late[e.During])
 	}
@@ -164,7 +174,7 @@ func Watch(ctx context.Context, dir string, argv ArgvFunc, env []string) (*Login
 	line := argv(pipe.path)
 	cmd := exec.Command(line[0], line[1:]...)
 	var said lastLine
-	cmd.Env, cmd.Stderr = append(os.Environ(), env...), &said
+	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), env...), &said, &said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = time.Second // what ssh has left behind may hold its standard error
 	began := time.Now()
@@ -198,8 +208,17 @@ func (l *Login) judge(ctx context.Context, err error) error {
 	case !errors.As(err, &exit):
 		return err
 	}
-	return &FailedError{during, l.reason(), late || strings.Contains(l.reason(), "timed out"), l.Whole}
+	failed := &FailedError{During: during, Said: l.reason(), After: l.Whole}
+	if during == Close && l.Exit > 0 && l.Exit != lost {
+		failed.Said, failed.Status = l.said, l.Exit
+		return failed
+	}
+	failed.Late = late || strings.Contains(failed.Said, "timed out")
+	return failed
 }
+
+// lost is how ssh ends that has failed itself (ssh(1), EXIT STATUS).
+const lost = 255
 
 // namedPipe is both ends of a pipe that another program opens by its name.
 type namedPipe struct {

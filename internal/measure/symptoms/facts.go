@@ -27,12 +27,15 @@ type Facts struct {
 	KnownAs string // in known_hosts files
 	Port    int
 	Route   string // to the host, as ip route get has it; "" where that cannot be told
+	Jumps   []string
 
-	Logins  Logins
-	Refusal *Refusal
-	Master  *Master
-	Sharing Sharing
-	Server  *Server
+	Logins     Logins
+	Refusal    *Refusal
+	Stuck      *Stuck
+	NoCommands *NoCommands
+	Master     *Master
+	Sharing    Sharing
+	Server     *Server
 
 	knownHosts []string // the user's files
 	updates    bool     // UpdateHostKeys
@@ -75,8 +78,16 @@ type Logins struct {
 	Commands  []Command        // of Match exec
 	GSSAPI    handshake.Figure // trying it without success
 	Keys      Keys
+	TCP       handshake.Figure // opening the connection
+	Proxy     string           // the ProxyCommand that ssh ran instead
+	Version   handshake.Figure // until the server's version line
+	Exchange  handshake.Figure // the key exchange, without looking up known keys
+	HostKey   handshake.Figure // that, before the exchange and in it
 	Service   handshake.Figure // from our new keys to the accepted service
 	Request   handshake.Figure // the first request for a login
+	Query     handshake.Figure // until the server would take the key
+	Signing   handshake.Figure // by this side
+	Entry     handshake.Figure // from the signature sent to being let in
 	Session   handshake.Figure // from being let in to an open session
 	Exec      handshake.Figure // asking for the command
 	Command   handshake.Figure // running true
@@ -86,6 +97,7 @@ type Logins struct {
 	Zipped    bool // compression was negotiated
 	ClientCPU handshake.Figure
 	Offered   alg.Offer // by the server
+	User      string    // on the host
 }
 
 // Attempt is an address that could not be connected to.
@@ -118,6 +130,21 @@ type Refusal struct {
 	Startup bool // it said so: MaxStartups
 	Penalty bool // it said so: PerSourcePenalties
 	TooMany bool // keys
+}
+
+// Stuck is a login that never ended.
+type Stuck struct {
+	During handshake.Phase
+	Signed bool // the signature was sent
+	After  time.Duration
+	Kex    string   // as negotiated; "" if it never was
+	Others []string // key exchanges that both sides have
+}
+
+// NoCommands is an account that can be logged in to, and runs no commands.
+type NoCommands struct {
+	Status int
+	Said   string
 }
 
 // MasterState is what the socket of a ControlMaster turned out to be.
@@ -156,5 +183,13 @@ type Server struct {
 	Account handshake.Figure // looking the user up, there
 	Motd    []string         // scripts that make the message of the day
 	Greeted handshake.Figure // running them, there; asked where sessions are slow
-	Groups  []string
+	Started handshake.Figure // starting the login shell once more, there; asked where commands are slow
+	// Settings are sshd's, by their names in small letters, as far as the account may
+	// see them.
+	Settings map[string]string
+	Modules  map[string][]string // of PAM, by account and session: pam_NAME.so and its arguments
+	Wrapped  bool                // hosts.allow or hosts.deny has rules (hosts_access(5))
+	Forced   bool                // a forced command runs whatever is asked for
+	RC       string              // sshrc or ~/.ssh/rc, which sshd runs before a command; "" for none
+	Groups   []string
 }

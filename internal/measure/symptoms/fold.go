@@ -33,6 +33,17 @@ func fold(all []*trace) (l Logins) {
 	}
 	l.Lookup = over(func(t *trace) time.Duration { return t.lookup })
 	l.GSSAPI = over(func(t *trace) time.Duration { return t.gssapi })
+	if l.Proxy, l.User = last.proxy, last.user; l.Proxy == "" {
+		l.TCP = phase(handshake.TCP)
+	}
+	l.Version = phase(handshake.Version)
+	l.HostKey = over(func(t *trace) time.Duration { return t.ordering + t.spans[handshake.HostKey] })
+	l.Exchange = over(func(t *trace) time.Duration {
+		return t.spans[handshake.KexInit] + t.spans[handshake.Kex] + t.spans[handshake.NewKeys] - t.ordering
+	})
+	l.Query = over(func(t *trace) time.Duration { return t.query })
+	l.Signing = over(func(t *trace) time.Duration { return t.signing })
+	l.Entry = over(func(t *trace) time.Duration { return t.entry })
 	l.Service, l.Request = phase(handshake.Service), phase(handshake.AuthNone)
 	l.Session, l.Exec, l.Command = phase(handshake.Channel), phase(handshake.Exec), phase(handshake.Command)
 	n := last.negotiation

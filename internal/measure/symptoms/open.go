@@ -80,6 +80,9 @@ func openHost(ctx context.Context, p Params) (*Patient, *Facts, error) {
 	}
 	facts := &Facts{Label: d.Label, Host: d.Host, Typed: append(slices.Clone(d.Options), d.Host), Config: p.Route.Connection.Config}
 	facts.configured(found.Host)
+	for _, jump := range found.Host.ProxyJump() {
+		facts.Jumps = append(facts.Jumps, jump.Host)
+	}
 	patient := &Patient{SSH: ssh, Connect: p.Connect, Dir: p.Dir.Path, Pause: openssh.HostPause, Logins: hostLogins, Progress: p.Progress}
 	patient.Destination, patient.Env = router.ThroughJumps(found, ssh, d, p.Connect)
 	return patient, facts, nil
@@ -111,7 +114,7 @@ func openPrivate(ctx context.Context, p Params) (*Patient, *Facts, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	bed.Private.Fresh(true) // nobody logs in to this server: its stalls are nobody's
+	bed.Private.Fresh(false) // as any host's: with the waits for acknowledgements
 	me, err := user.Current()
 	if err != nil {
 		return nil, nil, errors.Join(err, bed.Close())

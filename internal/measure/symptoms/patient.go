@@ -69,7 +69,7 @@ var probes = []struct {
 func (p *Patient) Examine(ctx context.Context, wanted []Probe, facts *Facts) error {
 	p.facts = facts
 	for _, probe := range probes {
-		if !slices.Contains(wanted, probe.probe) || facts.Refusal != nil {
+		if !slices.Contains(wanted, probe.probe) || facts.Refusal != nil || facts.Stuck != nil {
 			continue
 		}
 		if err := probe.does(p, ctx); err != nil {
@@ -118,6 +118,9 @@ func (p *Patient) login(ctx context.Context, ends *handshake.Ends, argv handshak
 	}
 	l, err := ends.Watch(ctx, argv)
 	p.last, p.latest = time.Now(), l
+	if failed, ok := errors.AsType[*handshake.FailedError](err); ok && failed.Status > 0 {
+		p.facts.NoCommands, err = &NoCommands{failed.Status, failed.Said}, nil
+	}
 	if err == nil {
 		p.made++
 	}
@@ -147,6 +150,9 @@ func (p *Patient) refused(err error) error {
 	case failed.During == handshake.Version && said != "" && !r.Startup && !r.Penalty:
 		foreign := (&openssh.Negotiation{Foreign: said}).NotSSH()
 		return p.withHint(errors.New(foreign), openssh.Failed{Said: foreign})
+	case failed.Late && !p.facts.Own && slices.Contains(waiting, failed.During):
+		p.stuck(failed)
+		return nil
 	case failed.Late:
 		return p.explained(err)
 	case cause == sshlog.TooManyKeys:
@@ -157,6 +163,23 @@ func (p *Patient) refused(err error) error {
 	}
 	p.facts.Refusal = r
 	return nil
+}
+
+// waiting are the phases in which a server that speaks SSH keeps a login waiting. In
+// one before them nobody may be there, in Service an agent may be silent.
+var waiting = []handshake.Phase{
+	handshake.KexInit, handshake.Kex, handshake.HostKey, handshake.NewKeys, handshake.AuthNone, handshake.Query, handshake.Sign,
+	handshake.Channel, handshake.Exec, handshake.Command,
+}
+
+// stuck makes a fact of a login that came so far and no further.
+func (p *Patient) stuck(failed *handshake.FailedError) {
+	t := read(p.latest)
+	s := &Stuck{During: failed.During, Signed: t.signing != unknown, After: failed.After, Kex: t.negotiation.Got.Kex}
+	if mine, err := p.SSH.Query(context.Background()); err == nil {
+		s.Others = mine.Intersect(t.negotiation.Server).Kex
+	}
+	p.facts.Stuck = s
 }
 
 // said is what the server said first, before it hung up without its version line.

@@ -80,26 +80,58 @@ func (p *Patient) shared(ctx context.Context) error {
 // quiet are the settings of a master that nobody else is to notice.
 var quiet = []string{"-o", "ClearAllForwardings=yes", "-o", "ForwardAgent=no", "-o", "ForwardX11=no", "-o", "PermitLocalCommand=no", "-o", "UpdateHostKeys=no"}
 
-// questions are for a POSIX shell on the host. Each begins with a line of its
-// own, so that the time between two lines is what the question took. A name that
-// an address has is looked up again, as sshd does (auth.c, remote_hostname).
+// questions are for a POSIX shell on the host.
 const questions = `a=${SSH_CONNECTION%% *}
 echo "@client $a"
 echo "@shell $SHELL"
 echo "@groups $(id -G)"
 for f in /etc/update-motd.d/*; do [ -x "$f" ] && echo "@motd $f"; done
-for i in 1 2 3; do
+`
+
+// settings are more questions, about sshd as it runs: its listener is among our
+// ancestors, and has its command line in its title. Where the account may not have sshd
+// tell its settings it reads the file, up to the first Match block. PAM's service has the
+// name of sshd; of what its file includes one level is read.
+const settings = `[ -n "$SSH_ORIGINAL_COMMAND" ] && echo "@forced"
+for f in ~/.ssh/rc /etc/ssh/sshrc; do [ -e "$f" ] && echo "@rc $f" && break; done
+grep -q '^[^#]' /etc/hosts.allow /etc/hosts.deny 2>/dev/null && echo "@wrapped"
+d=/usr/sbin/sshd c=/etc/ssh/sshd_config p=$PPID
+while [ "${p:-1}" -gt 1 ]; do
+t=$(tr '\0' ' ' 2>/dev/null </proc/$p/cmdline)
+case $t in
+sshd*": "*" [listener]"*) set -- $t; d=$2; t=$(expr "$t" : '.* -f *\([^ ]*\)') && c=$t; break;;
+esac
+p=$(sed -n 's/^PPid:[^0-9]*//p' /proc/$p/status 2>/dev/null)
+done
+{ "$d" -T -f "$c" -C "user=$(id -un),host=$a,addr=$a" 2>/dev/null || cat /etc/ssh/sshd_config.d/*.conf "$c" 2>/dev/null | sed '/^[[:blank:]]*[Mm]atch[[:blank:]]/q'; } |
+sed -n 's/^[[:blank:]]*\([A-Za-z]\{6,\}[[:blank:]]\)/@sshd \1/p'
+cd /etc/pam.d 2>/dev/null && for f in "${d##*/}" $(sed -n 's/^@include[[:blank:]]*//p; s/^[a-z]*[[:blank:]]*\(include\|substack\)[[:blank:]]*//p' "${d##*/}"); do
+[ -f "$f" ] && sed -n 's/^-\{0,1\}\(account\|session\)[[:blank:]].*[[:blank:]]\(pam_[a-z0-9_]*\.so\)/@pam \1 \2/p' "$f"
+done
+`
+
+// lookups are questions of which each begins with a line of its own, so that the time
+// between two lines is what it took. A name that an address has is looked up again, as sshd
+// does (auth.c, remote_hostname). They come last, for they may take longer than there is.
+const lookups = `for i in 1 2 3; do
 echo "@account"; getent passwd "$(id -un)" >/dev/null 2>&1
 echo "@reverse"; set -- $(getent hosts "$a" 2>/dev/null); [ $# -lt 2 ] || getent ahosts "$2" >/dev/null 2>&1
 done
 `
 
-// greeting is one more, where a session takes long to open: what PAM runs meanwhile.
-const greeting = `echo "@greeted"; for f in /etc/update-motd.d/*; do [ -x "$f" ] && "$f" </dev/null >/dev/null 2>&1; done
+// Questions where sessions are slow to open, what PAM runs meanwhile, and where commands
+// are slow, the login shell once more: bash reads its files again for the first shell of
+// a connection (SHLVL).
+const (
+	greeting = `echo "@greeted"; for f in /etc/update-motd.d/*; do [ -x "$f" ] && "$f" </dev/null >/dev/null 2>&1; done
 `
+	starting = `echo "@started"; SHLVL=0 "$SHELL" -c : </dev/null >/dev/null 2>&1
+`
+)
 
-// slowSession is how long a session takes to open, at least, that is asked about.
-const slowSession = 100 * time.Millisecond
+// worthAsking is how long a session takes to open, or a command to run, at least, that
+// is asked about.
+const worthAsking = 100 * time.Millisecond
 
 // askLimit is how long a host may take to answer all questions.
 const askLimit = 20 * time.Second
@@ -111,16 +143,21 @@ func (p *Patient) ask(ctx context.Context, argv []string) *Server {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	asked := questions
-	if time.Duration(p.facts.Logins.Session.Lo) > slowSession {
-		asked += greeting
+	asked := questions + settings
+	for _, slow := range []struct {
+		figure   handshake.Figure
+		question string
+	}{{p.facts.Logins.Session, greeting}, {p.facts.Logins.Command, starting}} {
+		if time.Duration(slow.figure.Lo) > worthAsking {
+			asked += slow.question
+		}
 	}
-	cmd.Stdin = strings.NewReader(asked + "echo @end\n")
+	cmd.Stdin = strings.NewReader(asked + lookups + "echo @end\n")
 	out, err := cmd.StdoutPipe()
 	if err != nil || cmd.Start() != nil {
 		return nil
 	}
-	s := &Server{}
+	s := &Server{Settings: map[string]string{}, Modules: map[string][]string{}}
 	s.hear(bufio.NewScanner(out))
 	_ = cmd.Wait()
 	if s.Client == "" {
@@ -147,10 +184,24 @@ func (s *Server) hear(lines *bufio.Scanner) {
 			s.Groups = strings.Fields(rest)
 		case "@motd":
 			s.Motd = append(s.Motd, rest)
+		case "@forced":
+			s.Forced = true
+		case "@rc":
+			s.RC = rest
+		case "@wrapped":
+			s.Wrapped = true
+		case "@sshd":
+			name, value, _ := strings.Cut(strings.TrimSpace(rest), " ")
+			if name = strings.ToLower(name); s.Settings[name] == "" { // the first one counts
+				s.Settings[name] = value
+			}
+		case "@pam":
+			kind, module, _ := strings.Cut(rest, " ")
+			s.Modules[kind] = append(s.Modules[kind], module)
 		}
 	}
 	s.Account, s.Reverse = handshake.FigureOf(took["@account"]), handshake.FigureOf(took["@reverse"])
-	s.Greeted = handshake.FigureOf(took["@greeted"])
+	s.Greeted, s.Started = handshake.FigureOf(took["@greeted"]), handshake.FigureOf(took["@started"])
 }
 
 // oldGroups compares the groups of sessions over the user's own master with

@@ -20,7 +20,11 @@ type trace struct {
 	gssapi         time.Duration
 	vain           []string
 	offering       time.Duration // keys that the server did not want
-	accepted       string        // the rest of ssh's line
+	query          time.Duration // the key that it wanted
+	signing, entry time.Duration
+	ordering       time.Duration // asking which of the host's keys are known, before the key exchange
+	proxy, user    string
+	accepted       string // the rest of ssh's line
 	address        string
 	failed         []attempt
 	commands       []command
@@ -46,7 +50,7 @@ const unknown = time.Duration(-1)
 
 // read takes the log of a login apart.
 func read(l *handshake.Login) *trace {
-	t := &trace{whole: l.Whole, cpu: l.ClientCPU, tcp: unknown, lookup: unknown, gssapi: unknown, spans: map[handshake.Phase]time.Duration{}}
+	t := &trace{whole: l.Whole, cpu: l.ClientCPU, tcp: unknown, lookup: unknown, gssapi: unknown, query: unknown, signing: unknown, entry: unknown, spans: map[handshake.Phase]time.Duration{}}
 	for _, s := range l.Spans {
 		t.spans[s.Phase] = s.NS
 	}
@@ -63,8 +67,8 @@ func read(l *handshake.Login) *trace {
 // reader goes through the lines and knows when what it is in the middle of began.
 type reader struct {
 	*trace
-	resolving, connecting, executing, trying, offered time.Duration
-	method                                            string
+	resolving, connecting, executing, greeted, trying, offered, signs, sent time.Duration
+	method                                                                  string
 }
 
 // steps are beginnings of lines (ssh.c, sshconnect.c, sshconnect2.c, readconf.c of
@@ -79,10 +83,26 @@ var steps = []struct {
 	{"debug1: Connecting to ", (*reader).connect},
 	{"debug1: connect to address ", (*reader).missed},
 	{"debug1: Connection established", func(r *reader, at time.Duration, _ string) { r.tcp = at - r.connecting }},
-	{"debug1: Executing proxy ", func(r *reader, _ time.Duration, _ string) { r.jump = true }},
+	{"debug1: Executing proxy ", func(r *reader, _ time.Duration, rest string) {
+		r.jump = true
+		_, rest, _ = strings.Cut(rest, "command: ")
+		r.proxy = strings.TrimPrefix(rest, "exec ")
+	}},
+	{"debug1: Remote protocol version ", func(r *reader, at time.Duration, _ string) { r.greeted = at }},
+	{"debug1: SSH2_MSG_KEXINIT sent", func(r *reader, at time.Duration, _ string) {
+		if r.ordering == 0 && r.greeted > 0 { // the first one
+			r.ordering = at - r.greeted
+		}
+	}},
+	{"debug1: Authenticating to ", func(r *reader, _ time.Duration, rest string) {
+		_, rest, _ = strings.Cut(rest, " as '")
+		r.user = strings.TrimSuffix(rest, "'")
+	}},
 	{"debug1: Next authentication method: ", (*reader).next},
 	{"debug1: Offering public key: ", (*reader).offer},
 	{"debug1: Server accepts key: ", (*reader).accept},
+	{"debug3: sign_and_send_pubkey: ", (*reader).sign},
+	{"debug3: send packet: type 50", (*reader).send},
 	{"Authenticated to ", (*reader).enter},
 	{"debug1: Authentication succeeded", (*reader).enter},
 }
@@ -163,9 +183,26 @@ func (r *reader) fruitless(at time.Duration) {
 	}
 }
 
-func (r *reader) accept(time.Duration, string) { r.offered = 0 }
+func (r *reader) accept(at time.Duration, _ string) { r.query, r.offered = at-r.offered, 0 }
+
+// sign begins a signature, by the first of several lines about it.
+func (r *reader) sign(at time.Duration, _ string) {
+	if r.signs == 0 {
+		r.signs = at
+	}
+}
+
+// send ends it: what was signed goes to the server (RFC 4252 section 7).
+func (r *reader) send(at time.Duration, _ string) {
+	if r.signs > 0 && r.sent == 0 {
+		r.signing, r.sent = at-r.signs, at
+	}
+}
 
 func (r *reader) enter(at time.Duration, _ string) {
+	if !r.loggedIn && r.sent > 0 {
+		r.entry = at - r.sent
+	}
 	if !r.loggedIn && !strings.HasPrefix(r.method, "gssapi") {
 		r.leave(at)
 	}

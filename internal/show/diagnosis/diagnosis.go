@@ -22,7 +22,7 @@ const schema = "sshpace.doctor/1"
 type Report struct {
 	Schema    string            `json:"schema"`
 	Target    string            `json:"target"`
-	Complete  bool              `json:"complete"` // nothing kept it from looking at everything
+	Complete  bool              `json:"complete"` // nothing kept it from looking at everything, such as a login that failed
 	Login     *handshake.Figure `json:"login_ns,omitempty"`
 	RoundTrip *handshake.Figure `json:"round_trip_ns,omitempty"`
 	Checks    []string          `json:"checks"`
@@ -31,7 +31,7 @@ type Report struct {
 
 // New is the report on what was measured.
 func New(f *symptoms.Facts, checks []doctor.Check, complete bool) *Report {
-	r := &Report{Schema: schema, Target: f.Label, Complete: complete, Checks: []string{}, Findings: doctor.Judge(checks, f)}
+	r := &Report{Schema: schema, Target: f.Label, Complete: complete && f.Refusal == nil && f.Stuck == nil, Checks: []string{}, Findings: doctor.Judge(checks, f)}
 	for _, c := range checks {
 		r.Checks = append(r.Checks, c.Name)
 	}
@@ -63,12 +63,12 @@ func (r *Report) head(b *strings.Builder) {
 	}
 	b.WriteString("\n")
 	switch {
-	case len(r.Findings) == 0 && r.Complete:
-		fmt.Fprintf(b, "Nothing that costs anything was found (%s).\n", unit.Count(len(r.Checks), "check"))
-	case len(r.Findings) == 0:
-		b.WriteString("Nothing was found so far; not everything was looked at.\n")
+	case !doctor.Faults(r.Findings) && r.Complete:
+		fmt.Fprintf(b, "No problems found (%s).\n", unit.Count(len(r.Checks), "check"))
+	case !doctor.Faults(r.Findings):
+		b.WriteString("No problems found so far; not all checks were made.\n")
 	case !r.Complete:
-		b.WriteString("Not everything was looked at.\n")
+		b.WriteString("Not all checks were made.\n")
 	}
 }
 
@@ -78,6 +78,8 @@ func write(b *strings.Builder, number int, f doctor.Finding, width int) {
 	switch {
 	case f.Breaks:
 		head = "broken"
+	case f.Minor:
+		head += ", no fault"
 	case f.Per != "login":
 		head = fmt.Sprintf("%.0f ms for %s", f.Cost.Value/1e6, f.Per)
 	}

@@ -18,8 +18,10 @@ import (
 type Finding struct {
 	Check string `json:"check"`
 	What  string `json:"what"`
-	// Breaks says that logins fail or hang: there is no number for that.
+	// Breaks says that logins fail or hang: there is no number for that. Minor says that
+	// nothing is wrong: there is something to gain.
 	Breaks   bool             `json:"breaks"`
+	Minor    bool             `json:"minor"`
 	Cost     handshake.Figure `json:"cost_ns"`
 	Per      string           `json:"per"` // what costs so much: "login" or "100 MB"
 	Evidence string           `json:"evidence"`
@@ -43,7 +45,7 @@ type Check struct {
 }
 
 // Checks are all of them.
-var Checks = slices.Concat(loginChecks, serverChecks, masterChecks, machineChecks)
+var Checks = slices.Concat(loginChecks, stageChecks, accountChecks, masterChecks, machineChecks, []Check{stallCheck})
 
 // Named are the checks whose names match one of some patterns; all for none.
 func Named(patterns []string) []Check {
@@ -66,7 +68,7 @@ func Needs(checks []Check) (all []symptoms.Probe) {
 }
 
 // Judge is what the facts tell, the costliest first: what breaks logins, then by
-// time.
+// time, and last what is no fault.
 func Judge(checks []Check, f *symptoms.Facts) []Finding {
 	found := []Finding{}
 	for _, c := range checks {
@@ -76,18 +78,29 @@ func Judge(checks []Check, f *symptoms.Facts) []Finding {
 		}
 	}
 	slices.SortStableFunc(found, func(a, b Finding) int {
-		if a.Breaks != b.Breaks {
-			return map[bool]int{true: -1, false: 1}[a.Breaks]
-		}
-		return cmp.Compare(b.Cost.Value, a.Cost.Value)
+		return cmp.Or(-order(a.Breaks, b.Breaks), order(a.Minor, b.Minor), cmp.Compare(b.Cost.Value, a.Cost.Value))
 	})
 	return found
 }
 
-// worth tells whether a cost is one: at least the floor every time, and above
-// what it varies by.
+// order puts what is not before what is.
+func order(a, b bool) int {
+	if a == b {
+		return 0
+	}
+	return map[bool]int{false: -1, true: 1}[a]
+}
+
+// Faults tells whether something is wrong among what was found.
+func Faults(found []Finding) bool {
+	return slices.ContainsFunc(found, func(f Finding) bool { return !f.Minor })
+}
+
+// worth tells whether a cost is one: at least the floor every time, and above what it
+// varies by, or so far above the floor every time that this does not matter.
 func worth(cost handshake.Figure, floor time.Duration) bool {
-	return cost.N > 0 && cost.Lo >= float64(floor) && cost.Value >= cost.Hi-cost.Lo
+	const far = 4
+	return cost.N > 0 && cost.Lo >= float64(floor) && (cost.Value >= cost.Hi-cost.Lo || cost.Lo >= float64(far*floor))
 }
 
 // beyond is a figure without what it would be anyway.
@@ -99,11 +112,21 @@ func beyond(f handshake.Figure, usual time.Duration) handshake.Figure {
 	return handshake.Figure{Value: f.Value - d, Lo: f.Lo - d, Hi: f.Hi - d, N: f.N}
 }
 
+// less is a figure without another.
+func less(a, b handshake.Figure) handshake.Figure {
+	return handshake.Figure{Value: a.Value - b.Value, Lo: a.Lo - b.Hi, Hi: a.Hi - b.Lo, N: min(a.N, b.N)}
+}
+
 // execWork is what a server takes at most to start a command, beyond the way there and back.
 const execWork = 5 * time.Millisecond
 
 // roundTrip is the least that a request takes. TCP's may end at a proxy, or the forwarded
-// port of one, before the host: then a request that costs little tells more.
+// port of one, before the host, or lose its first packet: then a request that costs little
+// tells more.
 func roundTrip(f *symptoms.Facts) time.Duration {
-	return max(time.Duration(f.Logins.RoundTrip.Lo), time.Duration(f.Logins.Exec.Lo)-execWork)
+	tcp, exec := time.Duration(f.Logins.RoundTrip.Lo), time.Duration(f.Logins.Exec.Lo)
+	if f.Logins.Exec.N == 0 {
+		return tcp
+	}
+	return min(max(tcp, exec-execWork), exec)
 }

@@ -1,6 +1,9 @@
 package doctor
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -21,11 +24,11 @@ func plain() *symptoms.Facts {
 	return &symptoms.Facts{
 		Label: "web1", Host: "web1", Typed: []string{"web1"}, KnownAs: "web1", Route: "192.0.2.7 dev eth0 src 192.0.2.2 uid 0",
 		Logins: symptoms.Logins{
-			Whole: of(90), RoundTrip: of(0.3), Address: "192.0.2.7", Lookup: of(2), Service: of(1), Request: of(7), Session: of(5), Exec: of(3),
+			Whole: of(90), RoundTrip: of(0.3), TCP: of(0.3), Version: of(20), Exchange: of(40), HostKey: of(1), Query: of(7), Signing: of(1), Entry: of(8), User: "ann", Address: "192.0.2.7", Lookup: of(2), Service: of(1), Request: of(7), Session: of(5), Exec: of(3),
 			Command: of(5), Kex: "curve25519-sha256", Cipher: "aes128-gcm@openssh.com", ClientCPU: of(15), GSSAPI: of(0.8),
 		},
 		Sharing: symptoms.Sharing{Session: of(20)},
-		Server:  &symptoms.Server{Client: "192.0.2.2", Shell: "/bin/bash", Reverse: of(1), Account: of(1)},
+		Server:  &symptoms.Server{Client: "192.0.2.2", Shell: "/bin/bash", Reverse: of(1), Account: of(1), Settings: map[string]string{}, Modules: map[string][]string{}},
 	}
 }
 
@@ -68,13 +71,61 @@ var causes = []struct {
 	{"stall", func(f *symptoms.Facts) { f.Logins.Session = of(44) }, "ip route replace 192.0.2.7 dev eth0 src 192.0.2.2 quickack 1"},
 	{"request", func(f *symptoms.Facts) { f.Logins.Request, f.Server.Reverse = of(2000), of(1900) }, "UseDNS no"},
 	{"request", func(f *symptoms.Facts) { f.Logins.Request, f.Server.Account = of(2000), of(1900) }, "LDAP"},
+	{"request", func(f *symptoms.Facts) { f.Logins.Request, f.Server.Settings["usedns"] = of(6000), "yes" }, "(UseDNS), and its DNS is slow"},
+	{"request", func(f *symptoms.Facts) { f.Logins.Request, f.Server = of(6000), nil }, "looks up the client's name in the DNS (UseDNS) or the account"},
+	{"request", func(f *symptoms.Facts) {
+		f.Logins.Request, f.Server.Reverse, f.Server.Settings["usedns"] = of(2000), of(1900), "no"
+	}, "sshd -T | grep -i usedns; time getent hosts 192.0.2.2; time getent passwd ann"},
+	{"proxy", func(f *symptoms.Facts) {
+		f.Logins.Proxy, f.Logins.TCP, f.Logins.Version = "sleep 1; nc web1 22", handshake.Figure{}, of(1030)
+	}, "timeout 20 sh -c 'sleep 1; nc web1 22'"},
+	{"proxy", func(f *symptoms.Facts) {
+		f.Logins.Proxy, f.Logins.TCP, f.Logins.Version, f.Jumps = "ssh -W", handshake.Figure{}, of(3000), []string{"gate"}
+	}, "sshpace doctor gate"},
+	{"connect", func(f *symptoms.Facts) { f.Logins.TCP, f.Logins.RoundTrip = of(1003), of(1003) }, "its first packet is lost"},
+	{"banner", func(f *symptoms.Facts) { f.Logins.Version = of(1000) }, "TCP wrappers or a load balancer"},
+	{"banner", func(f *symptoms.Facts) {
+		f.Logins.Version, f.Server.Wrapped, f.Server.Reverse = of(1000), true, of(900)
+	}, "(TCP wrappers), and its DNS is slow"},
+	{"kex", func(f *symptoms.Facts) { f.Logins.Exchange = of(1000) }, "its half of the key exchange"},
+	{"kex", func(f *symptoms.Facts) {
+		f.Logins, f.Server, f.Sharing = symptoms.Logins{}, nil, symptoms.Sharing{}
+		f.Stuck = &symptoms.Stuck{During: handshake.Kex, After: 10 * time.Second, Kex: "mlkem768x25519-sha256", Others: []string{"mlkem768x25519-sha256", "sntrup761x25519-sha512", "curve25519-sha256"}}
+	}, "(MTU of a tunnel or VPN)no answer for 10s between both version lines and the new keys (mlkem768x25519-sha256)ssh -o KexAlgorithms=-mlkem768x25519-sha256,sntrup761x25519-sha512 web1"},
+	{"host-key", func(f *symptoms.Facts) { f.Logins.HostKey = of(1000) }, "VerifyHostKeyDNS"},
+	{"authorized-keys", func(f *symptoms.Facts) { f.Logins.Query, f.Logins.Entry = of(1200), of(1200) }, "about 2381 ms"},
+	{"authorized-keys", func(f *symptoms.Facts) {
+		f.Logins.Query, f.Logins.Entry, f.Server.Settings["authorizedkeyscommand"] = of(1200), of(1200), "/usr/bin/sss_ssh_authorizedkeys"
+	}, "the server runs AuthorizedKeysCommand to decide"},
+	{"authorized-keys", func(f *symptoms.Facts) {
+		f.Logins, f.Stuck = symptoms.Logins{}, &symptoms.Stuck{During: handshake.Query, After: 30 * time.Second}
+	}, "a login hangs: it waits for the server to decide whether it knows the key"},
+	{"signature", func(f *symptoms.Facts) { f.Logins.Signing = of(1200) }, "waits for a touch"},
+	{"account", func(f *symptoms.Facts) { f.Logins.Entry = of(2500) }, "grep -h ^account /etc/pam.d/sshd"},
+	{"account", func(f *symptoms.Facts) {
+		f.Logins.Entry, f.Server.Modules["account"] = of(2500), []string{"pam_nologin.so", "pam_sss.so", "pam_permit.so"}
+	}, "once the key is proven: probably PAM's account module pam_sss.so"},
+	{"account", func(f *symptoms.Facts) {
+		f.Logins, f.Stuck = symptoms.Logins{}, &symptoms.Stuck{During: handshake.Sign, Signed: true, After: 30 * time.Second}
+	}, "waits for the server to let the account in"},
+	{"session", func(f *symptoms.Facts) {
+		f.Logins.Session, f.Server.Modules["session"] = of(900), []string{"pam_unix.so", "pam_systemd.so", "pam_mount.so"}
+	}, "one of pam_systemd.so, pam_mount.so"},
+	{"shell", func(f *symptoms.Facts) { f.Logins.Command, f.Server.Started, f.Server.Forced = of(500), of(4), true }, "forced command is slow"},
+	{"shell", func(f *symptoms.Facts) {
+		f.Logins.Command, f.Server.Started, f.Server.RC = of(500), of(4), "/etc/ssh/sshrc"
+	}, "runs /etc/ssh/sshrc before every command"},
+	{"shell", func(f *symptoms.Facts) { f.Logins.Command, f.Server.Started = of(500), of(4) }, "start-up files, ~/.ssh/rc, or a forced command"},
+	{"no-shell", func(f *symptoms.Facts) {
+		f.NoCommands = &symptoms.NoCommands{Status: 1, Said: "This account is currently not available."}
+	}, `the server said "This account is currently not available."getent passwd ann`},
 	{"session", func(f *symptoms.Facts) {
 		f.Logins.Session, f.Server.Motd, f.Server.Greeted = of(900), []string{"/etc/update-motd.d/10-slow"}, of(700)
 	}, "1 script in /etc/update-motd.d took 700 ms"},
 	{"session", func(f *symptoms.Facts) { // as Debian has it
 		f.Logins.Session, f.Server.Motd, f.Server.Greeted = of(900), []string{"/etc/update-motd.d/10-uname"}, of(4)
-	}, "(PAM)"},
-	{"session", func(f *symptoms.Facts) { f.Logins.Session = of(900) }, "(PAM)"},
+	}, "PAM's session modules"},
+	{"session", func(f *symptoms.Facts) { f.Logins.Session = of(900) }, "PAM's session modules"},
 	{"shell", func(f *symptoms.Facts) { f.Logins.Command = of(500) }, "~/.bashrc"},
 	{"master", func(f *symptoms.Facts) { f.Master = &symptoms.Master{Path: "/m", State: symptoms.Hung, PID: 7} }, "kill -KILL 7; rm -f /m"},
 	{"master", func(f *symptoms.Facts) { f.Master = &symptoms.Master{Path: "/m", State: symptoms.Dead} }, "rm -f /m"},
@@ -166,6 +217,54 @@ func TestProxyInBetween(t *testing.T) {
 	}
 }
 
+// TestStalls: both waits for acknowledgements are one finding, the last one, no fault,
+// and none where they are a small part of a login.
+func TestStalls(t *testing.T) {
+	f := plain()
+	f.Logins.Service, f.Logins.Session, f.Logins.Whole = of(44), of(45), of(180)
+	found := Judge(Checks, f)
+	if len(found) != 1 || found[0].Check != "stall" || Faults(found) || found[0].Gain != "about 88 ms of the 180 ms that a login takes (predicted)" || strings.Count(found[0].Do, "quickack 1") != 2 {
+		t.Errorf("found %+v", found)
+	}
+	f.Logins.Command, f.Logins.Whole = of(110), of(290)
+	if found := Judge(Checks, f); len(found) != 2 || found[1].Check != "stall" || !Faults(found) {
+		t.Errorf("found %+v", found)
+	}
+	f.Logins.Command, f.Logins.Whole = of(2000), of(2180)
+	if found := Judge(Checks, f); slices.ContainsFunc(found, func(f Finding) bool { return f.Check == "stall" }) {
+		t.Errorf("found %+v", found)
+	}
+}
+
+// TestConfigureKeepsCopy: what was in the file is in a copy, which the line that is
+// printed brings back; a file that is not there is made, for nobody else to read.
+func TestConfigureKeepsCopy(t *testing.T) {
+	f := plain()
+	f.Logins.GSSAPI = of(60)
+	f.Config = filepath.Join(t.TempDir(), "it's new", "config")
+	const old = "Host *\n  User ann\n\n\n"
+	for _, before := range []string{"", old} {
+		if before != "" {
+			if err := os.WriteFile(f.Config, []byte(before), 0o640); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out, err := exec.Command("sh", "-c", Judge(Checks, f)[0].Do).CombinedOutput()
+		after, _ := os.ReadFile(f.Config)
+		if want := "Host web1\n  GSSAPIAuthentication no\nHost *\n" + before; err != nil || string(after) != want {
+			t.Fatalf("%v: %s\n%q, want %q", err, out, after, want)
+		}
+		if info, err := os.Stat(f.Config); err != nil || info.Mode().Perm()&0o022 != 0 {
+			t.Errorf("mode %v, %v", info.Mode(), err)
+		}
+		undo, found := strings.CutPrefix(string(out), "undo: ")
+		back, err := exec.Command("sh", "-c", undo).CombinedOutput()
+		if now, _ := os.ReadFile(f.Config); !found || err != nil || string(now) != before {
+			t.Errorf("%q: %v: %s\n%q, want %q", out, err, back, now, before)
+		}
+	}
+}
+
 // TestNoise: a cost that varies by more than itself, or that one login did
 // without, is none.
 func TestNoise(t *testing.T) {
@@ -200,6 +299,10 @@ func TestPrivateServer(t *testing.T) {
 	f.Logins.GSSAPI = of(60)
 	found := Judge(Checks, f)
 	if len(found) != 1 || found[0].Check != "gssapi" || !strings.Contains(found[0].Do, `Host *\n  GSSAPI`) {
+		t.Errorf("found %+v", found)
+	}
+	f.Logins.GSSAPI, f.Logins.Whole = of(1), of(180)
+	if found := Judge(Checks, f); len(found) != 1 || Faults(found) || found[0].Do != "sshpace doctor HOST" {
 		t.Errorf("found %+v", found)
 	}
 }

@@ -60,7 +60,7 @@ func ownKnownHosts(f *symptoms.Facts, k symptoms.KnownHosts) string {
 		if k.Hashed > 0 {
 			line += " --from-config"
 		}
-		return fmt.Sprintf(`t=$(%s && cat %s) && printf '%%s\n' "$t" >%s`, line, config(f), config(f))
+		return prepend(f, line)
 	}
 	file := k.File + "." + f.Host
 	var words []string
@@ -77,7 +77,7 @@ func slowExchange(f *symptoms.Facts) []Finding {
 		return nil
 	}
 	now := f.Logins.ClientCPU
-	cost := handshake.Figure{Value: now.Value - e.ClientCPU.Value, Lo: now.Lo - e.ClientCPU.Hi, Hi: now.Hi - e.ClientCPU.Lo, N: e.ClientCPU.N}
+	cost := less(now, e.ClientCPU)
 	if cost.Value < float64(exchangeFloor) || cost.Lo <= 0 {
 		return nil
 	}

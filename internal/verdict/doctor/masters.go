@@ -82,9 +82,8 @@ func unshared(f *symptoms.Facts) []Finding {
 	if f.Own || s.Master && s.Persist || s.Session.N == 0 || f.Master != nil {
 		return nil
 	}
-	cost := f.Logins.Whole
-	cost.Value, cost.Lo, cost.Hi = cost.Value-s.Session.Value, cost.Lo-s.Session.Hi, cost.Hi-s.Session.Lo
-	for _, other := range Judge(slices.Concat(loginChecks, serverChecks, []Check{knownHostsCheck}), f) {
+	cost := less(f.Logins.Whole, s.Session)
+	for _, other := range Judge(slices.Concat(loginChecks, stageChecks, []Check{knownHostsCheck, stallCheck}), f) {
 		if other.Per == perLogin && other.Check != "shell" {
 			cost = beyond(cost, time.Duration(other.Cost.Value))
 		}

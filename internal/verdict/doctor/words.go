@@ -4,6 +4,7 @@ package doctor
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -54,6 +55,11 @@ func typed(f *symptoms.Facts, words ...string) string {
 	return shell.Line(slices.Concat([]string{"ssh"}, f.Typed, words)...)
 }
 
+// typedWith is a command line with ssh, options, and what the user types after it.
+func typedWith(f *symptoms.Facts, options ...string) string {
+	return shell.Line(slices.Concat([]string{"ssh"}, options, f.Typed)...)
+}
+
 // config is the user's file, for a shell.
 func config(f *symptoms.Facts) string {
 	if f.Config == "" {
@@ -64,8 +70,7 @@ func config(f *symptoms.Facts) string {
 
 // configure is a line for a shell that puts settings for the host before all
 // others in the user's file, where they count (ssh_config(5): the first value
-// wins). "Host *" keeps what follows for all hosts. The file stays the same one,
-// with its mode, even where it is a link.
+// wins). "Host *" keeps what follows for all hosts.
 func configure(f *symptoms.Facts, settings ...string) string {
 	block := "Host " + sshconf.Quote(f.Host) + "\n"
 	if f.Own { // no host in particular
@@ -74,8 +79,16 @@ func configure(f *symptoms.Facts, settings ...string) string {
 	for _, s := range settings {
 		block += "  " + s + "\n"
 	}
+	return prepend(f, shell.Print(block+"Host *\n"))
+}
+
+// prepend is a line for a shell that puts what a command writes before the user's
+// configuration, and says how to take that back. The file stays the same one, with its
+// mode, even where it is a link; a new one is the user's alone.
+func prepend(f *symptoms.Facts, command string) string {
 	file := config(f)
-	return fmt.Sprintf(`t=$(%s; cat %s) && printf '%%s\n' "$t" >%s`, shell.Print(block+"Host *\n"), file, file)
+	return fmt.Sprintf(`(umask 077; c=%s; mkdir -p "$(dirname "$c")" && touch "$c" && b=$(mktemp "$c.bak.XXXXXX") && cp -p "$c" "$b" && t=$(%s) && `+
+		`{ printf '%%s\n' "$t"; cat "$b"; } >"$c" && printf 'undo: cp %%s%%s %%s\n' %s "${b#"$c"}" %s)`, file, command, shell.Quote(file), shell.Quote(file))
 }
 
 // path is the name of a file as ssh_config has it, where % begins a token.
@@ -83,5 +96,24 @@ func path(name string) string { return sshconf.Quote(strings.ReplaceAll(name, "%
 
 // here is where configure is to be typed.
 func here(f *symptoms.Facts) string {
-	return "on this machine; it puts the lines first in " + config(f)
+	return "on this machine; it puts the lines first in " + config(f) + ", and keeps a copy"
+}
+
+// client is our address as a shell on the host tells it, or a word in its place where
+// that is no address: what root is told to type holds nothing else of a host's.
+func client(f *symptoms.Facts, otherwise string) string {
+	if f.Server == nil {
+		return otherwise
+	}
+	addr, err := netip.ParseAddr(f.Server.Client)
+	if err != nil {
+		return otherwise
+	}
+	return addr.WithZone("").String()
+}
+
+// reload is a line that puts a setting before all others of sshd's and makes it
+// read them. A server without that folder has one file.
+func reload(setting, file string) string {
+	return shell.Print(setting+"\n") + " >/etc/ssh/sshd_config.d/" + file + " && sshd -t && systemctl reload ssh"
 }
