@@ -115,7 +115,7 @@ show/hostkeys: base/fault base/stats base/termsafe base/unit measure/hostkeys ss
 show/format: base/fault base/near base/shell base/termsafe record record/store show/document show/login show/page show/picture show/report show/sheet sys/edit sys/terminal verdict/choice verdict/compare verdict/rank verdict/methods
 show/advice: base/alg base/stats base/termsafe record show/document verdict/advise verdict/rank
 show/page: base/alg show/document
-show/picture: show/document
+show/picture: base/pattern show/document
 show/sheet: record show/document show/workbook
 show/workbook:
 show/report: base/alg base/stats base/termsafe base/unit record show/document verdict/choice verdict/compare verdict/rank verdict/methods

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"html"
 	"maps"
-	"regexp"
 	"slices"
 
 	"codeberg.org/go-fonts/liberation/liberationsansregular"
@@ -14,6 +13,8 @@ import (
 	"golang.org/x/image/font/opentype"
 	"golang.org/x/image/font/sfnt"
 	"golang.org/x/image/math/fixed"
+
+	"sshpace/internal/base/pattern"
 )
 
 // outlines are the letters of the pictures. Drawings that others scale hold the outlines
@@ -93,7 +94,7 @@ func arguments(op sfnt.SegmentOp) int {
 }
 
 // written finds the texts of a drawing by vgsvg.
-var written = regexp.MustCompile(`(?s)<text x="([^"]*)" y="([^"]*)" transform="scale\(1, -1\)"\s*style="[^"]*?font-size:([\d.]+)px(?:;fill:([^";]+))?[^"]*">(.*?)</text>`)
+var written = pattern.Lazy(`(?s)<text x="([^"]*)" y="([^"]*)" transform="scale\(1, -1\)"\s*style="[^"]*?font-size:([\d.]+)px(?:;fill:([^";]+))?[^"]*">(.*?)</text>`)
 
 // outlined replaces the texts of an SVG by outlines, each letter drawn once and used
 // where it stands. What they say stays as a label, for search and for screen readers.
@@ -104,8 +105,8 @@ func outlined(svg []byte) ([]byte, error) {
 	}
 	o := newOutlines(f)
 	used := map[sfnt.GlyphIndex]bool{}
-	svg = written.ReplaceAllFunc(svg, func(found []byte) []byte {
-		m := written.FindSubmatch(found)
+	svg = written().ReplaceAllFunc(svg, func(found []byte) []byte {
+		m := written().FindSubmatch(found)
 		text := html.UnescapeString(string(m[5]))
 		var label, out bytes.Buffer
 		_ = xml.EscapeText(&label, []byte(text)) // a Buffer does not fail
