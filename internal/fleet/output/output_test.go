@@ -17,6 +17,7 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
+	"sshpace/internal/sys/terminal"
 )
 
 func out(i int, name, data string) fleet.Event {
@@ -420,7 +421,9 @@ func TestRound(t *testing.T) {
 func TestProgressStaysOutOfTheWay(t *testing.T) {
 	var screen bytes.Buffer
 	sink := newPrefix(prefixOptions{Out: &screen, Err: &screen})
-	p := newProgress(&screen, func() int { return 80 }, false, sink)
+	view := terminal.NewScreen(&screen, os.Getenv)
+	view.Width = 80
+	p := newProgress(view, func() int { return 80 }, false, sink)
 	if err := p.Begin(fleet.Start{Time: time.Now(), Hosts: make([]host.Host, 3)}); err != nil {
 		t.Fatal(err)
 	}
@@ -438,10 +441,10 @@ func TestProgressStaysOutOfTheWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := screen.String()
-	if !strings.Contains(got, "0 of 3 hosts, 0s\r\x1b[Ka -> line\n") {
+	if !strings.Contains(got, "0 of 3 hosts, 0s\n\r\x1b[1A\x1b[Ja -> line\n") {
 		t.Errorf("the line was not removed before output: %q", got)
 	}
-	if !strings.HasSuffix(got, "2 of 3 hosts, 0s, 1 failed, 1 unreachable\r\x1b[K") {
+	if !strings.HasSuffix(got, "2 of 3 hosts, 0s, 1 failed, 1 unreachable\n\r\x1b[1A\x1b[J") {
 		t.Errorf("the last line is not removed: %q", got)
 	}
 }

@@ -2,12 +2,11 @@ package output
 
 import (
 	"fmt"
-	"io"
-	"strings"
 	"sync"
 	"time"
 
 	"sshpace/internal/fleet"
+	"sshpace/internal/sys/terminal"
 )
 
 // progress keeps a few lines at the bottom of a terminal up to date while another
@@ -15,7 +14,7 @@ import (
 // they said last. Use it only when w is a terminal.
 type progress struct {
 	sink  fleet.Sink // told everything, with the line out of the way
-	w     io.Writer
+	view  *terminal.Screen
 	total int
 	start time.Time
 	color bool
@@ -27,7 +26,6 @@ type progress struct {
 	so    fleet.Summary
 	retry int // hosts that wait to be tried again
 	hosts running
-	drawn int // lines
 }
 
 var _ fleet.Sink = (*progress)(nil)
@@ -36,10 +34,10 @@ var _ fleet.Sink = (*progress)(nil)
 // rarely to disturb what is measured.
 const redraw = 250 * time.Millisecond
 
-// newProgress draws on w, which is width columns wide, while everything is handed on to
-// sink.
-func newProgress(w io.Writer, width func() int, color bool, sink fleet.Sink) *progress {
-	return &progress{sink: sink, w: w, width: width, color: color, stop: make(chan struct{})}
+// newProgress draws on a terminal, which is width columns wide, while everything is
+// handed on to sink.
+func newProgress(view *terminal.Screen, width func() int, color bool, sink fleet.Sink) *progress {
+	return &progress{sink: sink, view: view, width: width, color: color, stop: make(chan struct{})}
 }
 
 // Begin begins to draw.
@@ -116,13 +114,11 @@ func (p *progress) Waiting(hosts int) {
 	p.sink.Waiting(hosts)
 }
 
-// draw writes the lines anew, with one Write so that nothing flickers. Errors do not
-// matter: the run does not depend on somebody watching.
+// draw writes the lines anew. Errors do not matter: the run does not depend on
+// somebody watching.
 func (p *progress) draw() {
 	now := time.Now()
-	lines := append([]string{p.text(now.Sub(p.start))}, p.hosts.lines(now, p.width())...)
-	io.WriteString(p.w, p.erasure()+strings.Join(lines, "\n"))
-	p.drawn = len(lines)
+	_ = p.view.Draw(append([]string{p.text(now.Sub(p.start))}, p.hosts.lines(now, p.width())...)...)
 }
 
 // text has fewer than 80 columns, so that it does not wrap.
@@ -148,18 +144,4 @@ func (p *progress) paint(color, text string) string {
 	return "\x1b[" + color + "m" + text + "\x1b[0m"
 }
 
-func (p *progress) erase() {
-	io.WriteString(p.w, p.erasure())
-	p.drawn = 0
-}
-
-// erasure takes the lines away; the cursor stands at the end of the last one.
-func (p *progress) erasure() string {
-	switch p.drawn {
-	case 0:
-		return ""
-	case 1:
-		return "\r\x1b[K"
-	}
-	return fmt.Sprintf("\r\x1b[%dA\x1b[J", p.drawn-1)
-}
+func (p *progress) erase() { _ = p.view.Draw() }

@@ -33,6 +33,7 @@ const Majority = "majority"
 // Streams are where a run is shown.
 type Streams struct {
 	Out, Err io.Writer
+	Screen   *terminal.Screen // on Err, where it is a terminal
 	Getenv   func(string) string
 }
 
@@ -96,7 +97,7 @@ func (v *View) Sink(s Streams, hosts []host.Host) (fleet.Sink, error) {
 		return sinks, nil
 	}
 	width := func() int { return terminal.Width(s.Err, s.Getenv) }
-	return newProgress(s.Err, width, v.colored(s, s.Err), sinks), nil
+	return newProgress(s.Screen, width, v.colored(s, s.Err), sinks), nil
 }
 
 // main is the sink that writes to standard

@@ -32,38 +32,52 @@ func (s *Screen) Write(p []byte) (int, error) {
 	return s.w.Write(p)
 }
 
-// Draw replaces the drawing; without lines nothing is left of it. Lines are cut
-// at the edge: one that wraps could not be taken away again.
+// Draw replaces the drawing, at once so that nothing flickers; without lines nothing is
+// left of it. Lines are cut at the edge: one that wraps could not be taken away again.
 func (s *Screen) Draw(lines ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.erase(); err != nil {
-		return err
-	}
+	text := s.erasure()
 	for _, line := range lines {
-		if _, err := fmt.Fprintln(s.w, Clip(line, s.Width-1)); err != nil {
-			return err
-		}
-		s.drawn++
+		text += Clip(line, s.Width-1) + "\n"
 	}
-	return nil
-}
-
-// erase takes the drawing off the screen, and what the terminal has echoed
-// below it, such as ^C.
-func (s *Screen) erase() error {
-	if s.drawn == 0 {
-		return nil
-	}
-	_, err := fmt.Fprintf(s.w, "\r\x1b[%dA\x1b[J", s.drawn)
-	s.drawn = 0
+	s.drawn = len(lines)
+	_, err := io.WriteString(s.w, text)
 	return err
 }
 
-// Clip cuts a text of one-column characters.
+// erase takes the drawing off the screen.
+func (s *Screen) erase() error {
+	text := s.erasure()
+	s.drawn = 0
+	_, err := io.WriteString(s.w, text)
+	return err
+}
+
+// erasure takes the drawing away, and what the terminal has echoed below it, such as ^C.
+func (s *Screen) erasure() string {
+	if s.drawn == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\r\x1b[%dA\x1b[J", s.drawn)
+}
+
+// Clip cuts a text of one-column characters; colours take no columns.
 func Clip(text string, width int) string {
-	runes := []rune(text)
-	return string(runes[:min(len(runes), max(0, width))])
+	columns, color := 0, false
+	for i, r := range text {
+		switch {
+		case color:
+			color = r != 'm'
+		case r == '\x1b':
+			color = true
+		case columns == max(0, width):
+			return text[:i]
+		default:
+			columns++
+		}
+	}
+	return text
 }
 
 // Notice writes a line about an interrupt. On a terminal without a drawing the

@@ -27,3 +27,13 @@ func TestNoticeInAFile(t *testing.T) {
 		t.Errorf("%q", out.String())
 	}
 }
+
+// Colours take no columns, and are not cut in the middle.
+func TestClip(t *testing.T) {
+	const red = "\x1b[31mred\x1b[0m"
+	for width, want := range map[int]string{-1: "", 2: "ab", 4: "ab \x1b[31mr", 9: "ab " + red + " en", 99: "ab " + red + " end"} {
+		if got := Clip("ab "+red+" end", width); got != want {
+			t.Errorf("%d columns: %q, want %q", width, got, want)
+		}
+	}
+}
