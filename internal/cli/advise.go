@@ -165,15 +165,20 @@ func (f adviseFlags) result(sys System, args []string) (string, error) {
 // resultOf is a result's file, where an argument names one, or the newest one of the host
 // that it names.
 func resultOf(arg string, c connectionFlags, newest func(label string) string) (string, error) {
-	if _, err := os.Stat(arg); err == nil || strings.HasSuffix(arg, ".jsonl") {
+	info, missing := os.Stat(arg)
+	folder := missing == nil && info.IsDir() // a host may be called like one
+	if missing == nil && !folder || strings.HasSuffix(arg, ".jsonl") {
 		return arg, nil
 	}
 	destination, err := c.Destination(arg)
-	if err != nil {
+	if err != nil && !folder {
 		return "", err
 	}
 	path := newest(destination.Label)
-	if path == "" {
+	switch {
+	case path == "" && folder:
+		return arg, nil
+	case path == "":
 		return "", usageError("measure it first: sshpace bench "+destination.Label, "there is no result of %s", destination.Label)
 	}
 	return path, nil

@@ -60,13 +60,21 @@ func rendered(t *testing.T, r format.Report, name string) []byte {
 	return out.Bytes()
 }
 
-var tags = regexp.MustCompile(`<[^>]*>`)
+var (
+	tags   = regexp.MustCompile(`<[^>]*>`)
+	labels = regexp.MustCompile(`aria-label="([^"]*)"`) // what an outlined text says
+)
 
 // oneLineOf is a rendered report without markup and breaks, to look for words in it.
 func oneLineOf(out string) string {
-	out = html.UnescapeString(tags.ReplaceAllString(out, " "))
+	out = html.UnescapeString(tags.ReplaceAllString(labels.ReplaceAllString(out, ">$1<"), " "))
 	out = strings.NewReplacer(`\`, "", "# ", "").Replace(out)
 	return strings.Join(strings.Fields(out), " ")
+}
+
+// hasSlide tells whether a result has charts of its answer.
+func hasSlide(x *format.Ranking) bool {
+	return slices.ContainsFunc(document.OfRanking(x.Ranking, x.Records, x.Options).Charts, func(c document.Chart) bool { return c.Name == "answer" })
 }
 
 // One result has one answer: every format of a file names the same winner, the same
@@ -80,6 +88,9 @@ func TestEveryFormatGivesTheSameAnswer(t *testing.T) {
 		}
 		answer := document.AnswerOf(x.Ranking, c, "sshpace advise")
 		for _, format := range []string{"text", "md", "html", "svg", "classic"} {
+			if format == "svg" && !hasSlide(x) {
+				continue // charts come without the answer
+			}
 			got := oneLineOf(string(rendered(t, x, format)))
 			for _, f := range answer.Facts {
 				if want := strings.Join(strings.Fields(f.Value), " "); f.Name != document.Do && !strings.Contains(got, want) {

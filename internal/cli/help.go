@@ -34,7 +34,7 @@ var flagGroups = []struct {
 		"config", "option", "port", "login", "identity", "jump", "ipv4", "ipv6", "connect-timeout", "connections", "accept-new", "rtt", "rate", "loss",
 	}},
 	{"Output", []string{
-		"out", "format", "json", "all", "method", "limit", "table", "chart", "list", "long", "quiet", "verbose", "anonymize", "top", "worst", "fail-on",
+		"out", "format", "json", "all", "method", "limit", "table", "chart", "list", "long", "quiet", "verbose", "anonymize", "top", "worst", "fail-on", "pair",
 		"gather", "diff", "sort", "group-by", "color", "raw", "outdir", "max-output", "no-record", "help", "version",
 	}},
 	{"Expert", []string{"seed", "engine", "server", "ssh", "sshd", "sshd-config", "openssl", "rank-by", "machine"}},

@@ -81,7 +81,7 @@ const (
 	memoryShare   = 4       // a quarter of what is available
 	perConnection = 6 << 20 // memory of ssh, its sshd processes and a sleeping command: 3 MiB by proportional set size
 	filesEach     = 10      // descriptors of ours: pipes, clocks, logs, and the socket while it logs in
-	filesAside    = 32
+	filesAside    = 40
 	pagesEach     = 7 * 16 // of pipes: three of the client, three of the command, one of sshd's own
 	pagesAside    = 1024   // of the wide ones
 	maxOpen       = 400    // keeps the number of processes within reason

@@ -49,7 +49,6 @@ type paired struct {
 	had     map[record.Cell]int // turns
 	sitting int                 // counts in the file
 	cycle   int                 // cycles in the file
-	cycles  int                 // of this run
 	spent   int                 // logins
 	fresh   bool                // seats were opened that have had no turn yet
 	elapsed time.Duration
@@ -130,13 +129,13 @@ func (p *paired) end(why Ending) {
 func (p *paired) refill() {
 	room := min(p.room-len(p.open), len(p.todo), p.leave(), seatsAtOnce)
 	switch {
+	case p.Rounds > 0 && p.cycle >= p.Rounds*roundPasses:
+		p.end(EndComplete)
 	case room > 0 && (!p.fresh || len(p.open) < 2):
 		p.fresh = true
 		p.spent += room
 		p.admit(room)
 	case p.referee() == nil, len(p.open) < 2 && len(p.todo) == 0 && !p.logins.left():
-		p.end(EndComplete)
-	case p.Rounds > 0 && p.cycles >= p.Rounds*roundPasses:
 		p.end(EndComplete)
 	case p.Precision > 0 && len(p.todo) == 0 && p.precise(p.Precision/100):
 		p.end(EndPrecision)
@@ -168,7 +167,7 @@ const seatsAtOnce = 4
 // next queues a cycle: in each direction each candidate between two turns of the
 // reference, and a login where the host can be asked for one.
 func (p *paired) next() {
-	p.cycle, p.cycles, p.fresh = p.cycle+1, p.cycles+1, false
+	p.cycle, p.fresh = p.cycle+1, false
 	p.race()
 	reference := p.referee()
 	field := slices.DeleteFunc(slices.Clone(p.open), refers)

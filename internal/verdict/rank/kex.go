@@ -34,7 +34,7 @@ func (r *Ranking) rankKex(d *data, space alg.Space, by By) {
 	for _, name := range space.Kex {
 		id := alg.Canonical(alg.Kex, name)
 		if time.quantities[id] == nil {
-			if !slices.ContainsFunc(r.Failed, func(f Failure) bool { return alg.Canonical(alg.Kex, f.Suite.Kex) == id }) {
+			if len(d.copies) == 0 && !slices.ContainsFunc(r.Failed, func(f Failure) bool { return alg.Canonical(alg.Kex, f.Suite.Kex) == id }) {
 				r.Waiting = append(r.Waiting, name)
 			}
 			continue
