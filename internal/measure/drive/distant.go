@@ -39,8 +39,9 @@ type distant struct {
 	room    int           // of the smaller pipe
 
 	perByte  map[record.Direction]float64 // wall time in ns
-	login    time.Duration                // from the start of the client to its first word
-	exchange time.Duration                // that a command without a payload takes: a round trip, and what the shell does
+	warm     map[record.Direction]bool
+	login    time.Duration // from the start of the client to its first word
+	exchange time.Duration // that a command without a payload takes: a round trip, and what the shell does
 }
 
 // serving is the command at the remote end. It reads "u N" and N bytes, or "d N",
@@ -89,7 +90,7 @@ func (r *Remote) enter(ctx context.Context, trials []record.Trial) (o opened, er
 		inWrite.Close()
 		return o, err
 	}
-	c := &distant{mover: r.mover, in: inWrite, out: outRead, mark: newMark(), perByte: map[record.Direction]float64{}}
+	c := &distant{mover: r.mover, in: inWrite, out: outRead, mark: newMark(), perByte: map[record.Direction]float64{}, warm: map[record.Direction]bool{}}
 	log := r.Dir.File(fmt.Sprintf("sitting.%d", t.ID))
 	c.client, err = r.startClient(r.SSH.Command(r.Destination, t.Asked(), log, r.Connect, serving(c.mark)), t.Asked(), log, inRead, outWrite)
 	inRead.Close()
@@ -150,10 +151,24 @@ const (
 	roundTripsEach = 5
 )
 
-// share is how many bytes take about length, by what the slice before took.
+// warming is how long a direction of a connection moves data before its first slice:
+// until then TCP's buffers and windows grow.
+const warming = 150 * time.Millisecond
+
+// share is how many bytes take about length, by what the slices before took.
 func (c *distant) share(ctx context.Context, _ *sitting, t record.Trial, length time.Duration) (int64, error) {
 	length = max(length, roundTripsEach*c.exchange)
-	n := bounded(packet*math.Round(float64(length)/c.perByte[t.Direction]/packet), leastShort, mostLong)
+	if !c.warm[t.Direction] {
+		c.warm[t.Direction] = true
+		for left := warming; left > 0; {
+			out, err := c.slice(ctx, t.Direction, c.sizeFor(t.Direction, left/2), false)
+			if err != nil {
+				return 0, err
+			}
+			left -= max(out.WallNS, time.Millisecond)
+		}
+	}
+	n := c.sizeFor(t.Direction, length)
 	if c.exchange < longPath {
 		return n, nil
 	}
@@ -191,6 +206,11 @@ func (c *distant) acknowledge() error {
 	return nil
 }
 
+// sizeFor is how many bytes take about so long.
+func (c *distant) sizeFor(d record.Direction, length time.Duration) int64 {
+	return bounded(packet*math.Round(float64(length)/c.perByte[d]/packet), leastShort, mostLong)
+}
+
 // slice moves exactly n bytes and returns what that took, but for the exchange
 // around them.
 func (c *distant) slice(ctx context.Context, d record.Direction, n int64, _ bool) (out record.Slice, err error) {
@@ -217,7 +237,11 @@ func (c *distant) slice(ctx context.Context, d record.Direction, n int64, _ bool
 		out.ServerCPUNS = difference(server, c.server)
 	}
 	out.HarnessCPUNS = proc.Self() - harness
-	c.perByte[d] = float64(out.WallNS) / float64(n)
+	if rate := float64(out.WallNS) / float64(n); c.perByte[d] == 0 || !c.warm[d] {
+		c.perByte[d] = rate
+	} else {
+		c.perByte[d] = math.Sqrt(c.perByte[d] * rate) // one slice is no rate: sizes are to stay alike
+	}
 	return out, c.mover.pause()
 }
 

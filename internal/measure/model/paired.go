@@ -13,11 +13,11 @@ import (
 
 // A connection has a cost of its own for as long as it lives: how the scheduler
 // placed its processes, where its buffers lie. As a standard deviation of the
-// logarithm it was 1 to 2.5 % between connections of one cell; so many degrees of
+// logarithm it was 1 to 2.5 % between connections of one cell (the worst of that counts); so many degrees of
 // freedom is that figure worth beside what the run itself shows.
 const (
-	connectionSpread  = 0.015
-	connectionDegrees = 6
+	connectionSpread  = 0.025
+	connectionDegrees = 20
 )
 
 // trimmed is the share of a connection's ratios that is left out at either end: what
@@ -48,7 +48,11 @@ func Paired(direction record.Direction, cells []alg.Suite, trials map[int]record
 	})
 	base := trials[reference].Cell().Suite
 	for q, s := range map[quantity]*Series{wall: &a.Wall, client: &a.Client, server: &a.Server, total: &a.Total} {
-		*s = seriesOf(a.Cells, base, levels(turns, trials, q), pairs, q)
+		share := 1.0
+		if q == wall { // what a connection costs shows in its speed as far as a CPU limits that
+			share = busyShare(turns, trials)
+		}
+		*s = seriesOf(a.Cells, base, levels(turns, trials, q), pairs, q, share)
 	}
 	a.Works = slices.ContainsFunc(a.Client.Figures, func(f Figure) bool { return f.Known })
 	for _, f := range a.Wall.Figures {
@@ -57,8 +61,12 @@ func Paired(direction record.Direction, cells []alg.Suite, trials map[int]record
 	return a
 }
 
-// Slower reports whether a cell takes more wall time than some other one by more than
-// the errors of both allow.
+// beyond is the p value below which a candidate is out of a race: it is looked at again
+// after every cycle, and with many others.
+const beyond = 0.001
+
+// Slower reports whether a cell certainly takes more wall time than some other one, by more
+// than the margin.
 func (a *Analysis) Slower(cell alg.Suite) bool {
 	i := slices.Index(a.Cells, cell)
 	if i < 0 || !a.Wall.Figures[i].Known {
@@ -66,11 +74,18 @@ func (a *Analysis) Slower(cell alg.Suite) bool {
 	}
 	own := a.Wall.At(i)
 	for k, f := range a.Wall.Figures {
-		if f.Known && own.Over(a.Wall.At(k)).Interval().Lo > 1 {
+		if ratio := own.Over(a.Wall.At(k)); f.Known && ratio.Log > math.Log1p(stats.Margin) && ratio.P() < beyond {
 			return true
 		}
 	}
 	return false
+}
+
+// Same reports whether a cell is as fast as the reference, as far as that matters.
+func (a *Analysis) Same(cell, reference alg.Suite) bool {
+	i, k := slices.Index(a.Cells, cell), slices.Index(a.Cells, reference)
+	return i >= 0 && k >= 0 && a.Wall.Figures[i].Known && a.Wall.Figures[k].Known &&
+		a.Wall.At(i).Over(a.Wall.At(k)).Interval().Verdict() == stats.Equal
 }
 
 // At is a figure with its error towards the truth; zero where it is unknown.
@@ -143,15 +158,26 @@ func levels(turns [][]record.Slice, trials map[int]record.Trial, q quantity) (ou
 	return out
 }
 
+// busyShare is the part of the reference's time in which the busier side needs its CPU.
+func busyShare(turns [][]record.Slice, trials map[int]record.Trial) float64 {
+	var shares []float64
+	for _, s := range slices.Concat(turns...) {
+		if r := readingOf(s, 0); trials[s.Trial].Role == record.RoleReference && r.ns[wall] > 0 {
+			shares = append(shares, math.Max(r.ns[client], r.ns[server])/r.ns[wall])
+		}
+	}
+	return math.Min(1, stats.Median(shares))
+}
+
 // seriesOf are the figures of one quantity.
-func seriesOf(cells []alg.Suite, base alg.Suite, reference []float64, pairs map[int]*pairing, q quantity) Series {
+func seriesOf(cells []alg.Suite, base alg.Suite, reference []float64, pairs map[int]*pairing, q quantity, share float64) Series {
 	s := Series{Figures: make([]Figure, len(cells))}
 	if len(reference) == 0 {
 		return s
 	}
 	level := stats.Median(reference)
 	s.Level = stats.Scale(reference, level) / math.Sqrt(float64(len(reference)))
-	ratios := ratiosOf(pairs, q)
+	ratios := ratiosOf(pairs, q, share)
 	degrees := math.Inf(1)
 	for i, cell := range cells {
 		f := &s.Figures[i]
@@ -175,7 +201,7 @@ func seriesOf(cells []alg.Suite, base alg.Suite, reference []float64, pairs map[
 // connections' trimmed means. The error of one has two parts (a random-effects
 // model): that of its pairs, whose spread all cells share, since five pairs say little of it, and
 // that of being one connection of many, which the reference has, too.
-func ratiosOf(pairs map[int]*pairing, q quantity) map[alg.Suite]stats.Estimate {
+func ratiosOf(pairs map[int]*pairing, q quantity, share float64) map[alg.Suite]stats.Estimate {
 	means := map[alg.Suite][]float64{} // of a cell's connections
 	pairsOf := map[alg.Suite]float64{} // of a cell: sum of 1 / pairs
 	var influences [][]float64
@@ -196,7 +222,7 @@ func ratiosOf(pairs map[int]*pairing, q quantity) map[alg.Suite]stats.Estimate {
 	for cell, xs := range means {
 		n := float64(len(xs))
 		e := stats.Estimate{Log: stats.Mean(xs), Err: within * math.Sqrt(pairsOf[cell]) / n, DF: degrees, N: len(xs)}
-		out[cell] = e.WithError(between*math.Sqrt(2/n), betweenDegrees) // its own and the reference's
+		out[cell] = e.WithError(share*between*math.Sqrt(2/n), betweenDegrees) // its own and the reference's
 	}
 	return out
 }

@@ -75,10 +75,10 @@ func (p *paired) seats() {
 			return 4
 		case cell.MAC == "":
 			return 1
-		case strings.HasPrefix(cell.Cipher, "aes192"): // neither the fastest nor the strongest
-			return 3
+		case strings.HasPrefix(cell.Cipher, "aes128"):
+			return 2
 		}
-		return 2
+		return 3
 	}
 	cells := slices.Clone(p.space.Bulk)
 	slices.SortStableFunc(cells, func(a, b alg.Suite) int { return cmp.Compare(order(a), order(b)) })
@@ -95,7 +95,7 @@ func (p *paired) seats() {
 
 // least is the time that every allowed candidate needs for a few turns.
 func (p *paired) least() time.Duration {
-	field := time.Duration(min(p.allows, p.room-1, loginsAtFirst-2))
+	field := time.Duration(min(p.allows, p.room-1, racing))
 	return (field+1)*p.login() + leastCycles*(2*field+1)*p.turns()
 }
 
@@ -127,7 +127,7 @@ func (p *paired) end(why Ending) {
 
 // refill opens what there is room and leave for, or gives all that is open a turn.
 func (p *paired) refill() {
-	room := min(p.room-len(p.open), len(p.todo), p.leave(), seatsAtOnce)
+	room := min(p.room-len(p.open), len(p.todo), p.leave(), 1+racing-len(p.open))
 	switch {
 	case p.Rounds > 0 && p.cycle >= p.Rounds*roundPasses:
 		p.end(EndComplete)
@@ -160,9 +160,9 @@ func (p *paired) referee() *seat {
 
 func refers(s *seat) bool { return s.trials[0].Role == record.RoleReference }
 
-// seatsAtOnce are opened before all that are open have a turn again: the likely leaders
-// are not to wait for the last login.
-const seatsAtOnce = 4
+// racing is how many candidates are in the race at a time: with more, the likely leaders
+// would have few turns.
+const racing = 4
 
 // next queues a cycle: in each direction each candidate between two turns of the
 // reference, and a login where the host can be asked for one.
@@ -191,34 +191,36 @@ func (p *paired) turn(t record.Trial) {
 	p.queue = append(p.queue, Step{Action: Turn, Trials: []record.Trial{t}, Length: PairLength, Round: p.cycle})
 }
 
-// race closes the candidates that are slower than another one in every direction.
+// race closes the candidates of which enough is known: those that are slower than another
+// one in every direction, and while others wait for their turn those that are as fast as
+// the reference.
 func (p *paired) race() {
 	if p.Rounds > 0 {
 		return
 	}
-	figures := p.figures()
-	var beaten []*seat
+	step, figures := Step{Action: Close}, p.figures()
+	var left []*seat
 	for _, candidate := range p.open {
-		if refers(candidate) || candidate.turns < leastCycles*len(p.Directions) {
+		if !refers(candidate) && candidate.turns >= leastCycles*len(p.Directions) && p.known(candidate, figures) {
+			step.Trials = append(step.Trials, candidate.trials...)
 			continue
 		}
-		slower := true
-		for _, d := range p.Directions {
-			slower = slower && figures[d].Slower(candidate.trials[0].Cell().Suite)
-		}
-		if slower {
-			beaten = append(beaten, candidate)
-		}
+		left = append(left, candidate)
 	}
-	if len(beaten) == 0 {
-		return
+	if len(step.Trials) > 0 {
+		p.open = left
+		p.queue = append(p.queue, step)
 	}
-	step := Step{Action: Close}
-	for _, candidate := range beaten {
-		step.Trials = append(step.Trials, candidate.trials...)
+}
+
+// known reports whether a candidate has been told from the others.
+func (p *paired) known(candidate *seat, figures map[record.Direction]*model.Analysis) bool {
+	cell, slower, same := candidate.trials[0].Cell().Suite, true, len(p.todo) > 0
+	for _, d := range p.Directions {
+		slower = slower && figures[d].Slower(cell)
+		same = same && figures[d].Same(cell, p.reference().Computation())
 	}
-	p.open = slices.DeleteFunc(p.open, func(s *seat) bool { return slices.Contains(beaten, s) })
-	p.queue = append(p.queue, step)
+	return slower || same
 }
 
 // figures are what the slices so far say, by direction.

@@ -212,7 +212,7 @@ func (c *Choice) judge(r *rank.Ranking) {
 	switch {
 	case c.Verdict != stats.Equal:
 		return
-	case c.Unseen > 0:
+	case c.Unseen > 0 && c.Limited(r): // else no other cipher can help, either
 		c.Verdict = stats.NotEnough
 	}
 	for _, o := range c.Options {
