@@ -208,7 +208,7 @@ func Noise(r *rank.Ranking) string {
 		words = append(words, fmt.Sprintf("other work disturbed %.0f %% of the run", 100*busy))
 	}
 	by := map[rank.By]string{rank.Cost: "CPU", rank.Throughput: "speed"}[r.By]
-	if tie := r.Tie(); tie > 0 {
+	if tie := r.Tie(); tie > 0 && r.Campaign.Server != record.ServerRemote { // pairs have intervals of their own
 		words = append(words, fmt.Sprintf("%s differences under %s %% are ties", by, Percent(tie)))
 	}
 	if r.Merged {
