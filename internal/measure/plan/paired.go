@@ -93,7 +93,7 @@ func (p *paired) seats() {
 	}
 }
 
-// least is the time that every allowed candidate needs for a few turns.
+// least is the time that the first candidates to race need for a few turns.
 func (p *paired) least() time.Duration {
 	field := time.Duration(min(p.allows, p.room-1, racing))
 	return (field+1)*p.login() + leastCycles*(2*field+1)*p.turns()
@@ -269,12 +269,7 @@ func (p *paired) keep(sitting int, t record.Trial, s record.Slice) {
 // Observe tells the plan what a login showed.
 func (p *paired) Observe(t record.Trial, sample record.Sample) {
 	p.logins.observe(t, sample)
-	if unconnected(sample) {
-		p.inARow++
-	} else if sample.Outcome == record.OK {
-		p.inARow, p.worked = 0, true
-	}
-	if p.inARow >= maxInARow {
+	if !p.reckon(sample) {
 		p.end(EndFailures)
 	}
 }
@@ -312,7 +307,7 @@ func (p *paired) Progress() Progress {
 }
 
 // Replay teaches the plan what a file holds that is gone on with. Its connections
-// are no more: they are opened again, those that have had fewest turns first.
+// are no more: those that are still in the race are opened again.
 func (p *paired) Replay(f *record.File) {
 	for id := range f.Trials {
 		p.id = max(p.id, id)

@@ -55,6 +55,17 @@ func (s *seating) hand(refill func()) (Step, bool) {
 	return step, true
 }
 
+// reckon counts what did not even connect, one after the other; false says that it is
+// time to give up.
+func (s *seating) reckon(sample record.Sample) (goOn bool) {
+	if unconnected(sample) {
+		s.inARow++
+	} else if sample.Outcome == record.OK {
+		s.inARow, s.worked = 0, true
+	}
+	return s.inARow < maxInARow
+}
+
 // End is why the plan ended; "" while it has not, or if it was interrupted.
 func (s *seating) End() Ending { return s.ending }
 

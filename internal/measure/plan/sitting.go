@@ -289,13 +289,8 @@ func (s *sitting) Moved(step Step, slice record.Slice) {
 
 // Observe tells the plan what a login or a copy showed.
 func (s *sitting) Observe(t record.Trial, sample record.Sample) {
-	if unconnected(sample) {
-		s.inARow++
-	} else if sample.Outcome == record.OK {
-		s.inARow, s.worked = 0, true
-	}
 	s.logins.observe(t, sample)
-	if s.inARow >= maxInARow {
+	if !s.reckon(sample) {
 		s.end(EndFailures)
 	}
 }
