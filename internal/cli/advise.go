@@ -197,9 +197,9 @@ func (f adviseFlags) show(sys System, a *apply.Advised) error {
 // carryOut does what is to be done with the advice: checks it with hosts, proves it
 // and writes it.
 func (f adviseFlags) carryOut(ctx, drain context.Context, sys System, a *apply.Advised) error {
-	err := a.CheckNow(ctx)
+	err := a.CheckNow(drain)
 	if err == nil && f.write == "" { // else what is written is checked
-		err = a.CheckPrinted(ctx)
+		err = a.CheckPrinted(drain)
 	}
 	if err == nil && f.prove {
 		err = f.measure(ctx, drain, sys, a)
@@ -207,5 +207,5 @@ func (f adviseFlags) carryOut(ctx, drain context.Context, sys System, a *apply.A
 	if err != nil || drain.Err() != nil {
 		return err
 	}
-	return a.Write(ctx)
+	return a.Write(drain) // a check that is interrupted has failed: nothing is changed
 }

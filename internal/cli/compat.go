@@ -84,7 +84,7 @@ keys are never trusted silently, and names that ssh or a shell could misread are
 	}
 }
 
-// runCompat runs a mode; the first signal ends the run.
+// runCompat runs a mode; the first signal ends the run, a second one the process.
 func runCompat(ctx context.Context, sys System, mode compatMain, args []string) int {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -98,6 +98,7 @@ func runCompat(ctx context.Context, sys System, mode compatMain, args []string) 
 			} else {
 				cancel(&compat.Ended{Code: ends[s]})
 			}
+			release()
 		case <-ctx.Done():
 		}
 	}()
