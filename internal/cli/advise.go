@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sshpace/internal/base/shell"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/advice"
@@ -179,7 +180,7 @@ func resultOf(arg string, c connectionFlags, newest func(label string) string) (
 	case path == "" && folder:
 		return arg, nil
 	case path == "":
-		return "", usageError("measure it first: sshpace bench "+destination.Label, "there is no result of %s", destination.Label)
+		return "", usageError("measure it first: sshpace bench "+shell.Word(destination.Label), "there is no result of %s", destination.Label)
 	}
 	return path, nil
 }

@@ -115,6 +115,14 @@ func compatEnv(ctx context.Context, sys System) compat.Env {
 		Engine: func(sshArgs []string, hosts []host.Host) (fleet.Executor, func() error, error) {
 			return compatEngine(ctx, sys, &secrets, sshArgs, hosts)
 		},
+		SSH: func(program string, sshArgs []string, argv func(h host.Host, command string) []string) (fleet.Executor, func() error, error) {
+			connection, _ := parseSSHArgs(sshArgs)
+			r, err := reach.New(ctx, reach.Params{Params: connection.params(sys), Engine: reach.OpenSSH, Program: program, Argv: argv})
+			if err != nil {
+				return nil, nil, err
+			}
+			return r, r.Close, nil
+		},
 		AskPass: func() { secrets.ask = true },
 		Program: func(path string, argv func(h host.Host, command string) []string) fleet.Executor {
 			return forkssh.New(forkssh.Options{Binary: path, Argv: argv})
