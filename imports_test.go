@@ -59,7 +59,7 @@ ssh/channel: base/vegas ssh/packet
 ssh/transport: ssh/channel ssh/packet
 ssh/dial: base/host base/termsafe base/wait fleet ssh/channel ssh/sshlog ssh/transport sys/bounded sys/quickack
 ssh/forkssh: base/host base/termsafe fleet ssh/knownhosts/check ssh/openssh ssh/sshlog sys/proc
-ssh/route: base/fault base/host base/termsafe base/wait ssh/openssh ssh/sshconf ssh/wire sys/proc
+ssh/route: base/fault base/host base/shell base/termsafe base/wait ssh/openssh ssh/sshconf ssh/wire sys/proc
 ssh/mux: base/termsafe base/wait fleet ssh/channel
 ssh/reach: base/host base/wait fleet ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/accept ssh/knownhosts/check ssh/knownhosts/index ssh/mux ssh/route ssh/sshconf sys/safedir
 ssh/sshtest: ssh/packet ssh/sshconf
@@ -83,7 +83,7 @@ campaign: base/alg base/fault base/near base/shell base/termsafe base/unit measu
 verdict/methods: base/alg base/stats record
 verdict/rank: base/alg base/stats base/unit measure/model record
 verdict/compare: base/alg base/fault base/stats record verdict/rank
-verdict/result: base/fault record record/store verdict/compare verdict/rank
+verdict/result: base/fault base/shell record record/store verdict/compare verdict/rank
 verdict/verdicttest: base/alg measure/model/sim measure/plan record verdict/rank
 verdict/choice: base/alg base/fault base/stats record sys/bounded verdict/rank
 verdict/advise: base/alg record verdict/choice verdict/rank
@@ -119,7 +119,7 @@ show/picture: base/pattern show/document
 show/sheet: record show/document show/workbook
 show/workbook:
 show/report: base/alg base/stats base/termsafe base/unit record show/document verdict/choice verdict/compare verdict/rank verdict/methods
-show/legacylog: base/alg base/fault base/pattern base/termsafe base/unit record ssh/openssh ssh/sshlog sys/bounded
+show/legacylog: base/alg base/fault base/pattern base/shell base/termsafe base/unit record ssh/openssh ssh/sshlog sys/bounded
 `
 
 // allowed reads the rules.

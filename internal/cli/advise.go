@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sshpace/internal/base/shell"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/advice"
@@ -179,7 +180,7 @@ func resultOf(arg string, c connectionFlags, newest func(label string) string) (
 	case path == "" && folder:
 		return arg, nil
 	case path == "":
-		return "", usageError("measure it first: sshpace bench "+destination.Label, "there is no result of %s", destination.Label)
+		return "", usageError("measure it first: sshpace bench "+shell.Word(destination.Label), "there is no result of %s", destination.Label)
 	}
 	return path, nil
 }
@@ -197,9 +198,9 @@ func (f adviseFlags) show(sys System, a *apply.Advised) error {
 // carryOut does what is to be done with the advice: checks it with hosts, proves it
 // and writes it.
 func (f adviseFlags) carryOut(ctx, drain context.Context, sys System, a *apply.Advised) error {
-	err := a.CheckNow(ctx)
+	err := a.CheckNow(drain)
 	if err == nil && f.write == "" { // else what is written is checked
-		err = a.CheckPrinted(ctx)
+		err = a.CheckPrinted(drain)
 	}
 	if err == nil && f.prove {
 		err = f.measure(ctx, drain, sys, a)
@@ -207,5 +208,5 @@ func (f adviseFlags) carryOut(ctx, drain context.Context, sys System, a *apply.A
 	if err != nil || drain.Err() != nil {
 		return err
 	}
-	return a.Write(ctx)
+	return a.Write(drain) // a check that is interrupted has failed: nothing is changed
 }

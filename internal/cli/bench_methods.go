@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/shell"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/campaign"
 	"sshpace/internal/measure/hostinfo"
@@ -244,7 +245,7 @@ func runPairs(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlag
 	spawner := proc.NewSpawner()
 	defer spawner.Close()
 	b := &implementation.Setup{Dir: dir, Spawner: spawner, User: me.Username, Home: me.HomeDir, Helper: helper, Connect: time.Duration(f.connect)}
-	if err := implementation.Usable(ctx, f.ssh, f.sshd); err != nil {
+	if err := implementation.Usable(drain, f.ssh, f.sshd); err != nil {
 		return interrupted(drain, err)
 	}
 	if file != nil {
@@ -298,14 +299,17 @@ func runModes(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlag
 		if err := bed.Resumes(turns.Old, alg.Offer{}); err != nil {
 			return err
 		}
-		suites, err := campaign.Suites(ctx, bed, f.selection())
+		suites, err := campaign.Suites(drain, bed, f.selection())
 		if err != nil {
 			return err
 		}
-		ground, cleanUp, err := workload.Open(ctx, bed, bed.Rig.Dir.Path, f.methods.there, f.data == "random", helper)
+		ground, cleanUp, err := workload.Open(drain, bed, bed.Rig.Dir.Path, f.methods.there, f.data == "random", helper)
 		defer cleanUp()
+		if drain.Err() != nil {
+			return context.Cause(drain)
+		}
 		if err != nil {
-			return withHint(err, "see what ssh says: ssh "+bed.Target+" true; files go to its /tmp, or --remote-folder DIR")
+			return withHint(err, "see what ssh says: ssh "+shell.Line(append(slices.Clone(bed.Destination.Options), bed.Destination.Host)...)+" true; files go to its /tmp, or --remote-folder DIR")
 		}
 		if file == nil {
 			if file, err = store.Of(sys.Getenv).Create(f.out, bed.Target); err != nil {

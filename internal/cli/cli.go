@@ -41,8 +41,8 @@ type System struct {
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
 	// Signals begins to catch the signals that end a command, until stop: SIGINT,
-	// SIGTERM, SIGHUP. A command that does not ask is ended by the kernel. nil for
-	// none.
+	// SIGTERM, SIGHUP, SIGQUIT. A command that does not ask is ended by them, see
+	// untilSignal. nil for none.
 	Signals func() (caught <-chan os.Signal, stop func())
 }
 
@@ -72,7 +72,12 @@ func Main(ctx context.Context, sys System, args []string) int {
 	}
 	out := terminal.NewOutput(sys.Stdout)
 	sys.Stdout = out
-	return conclude(sys.Stderr, out.Verdict(runLine(ctx, sys, mode, args)))
+	ctx, sys = untilSignal(ctx, sys)
+	err := out.Verdict(runLine(ctx, sys, mode, args))
+	if s := caughtBy(ctx); s != nil {
+		die(s)
+	}
+	return conclude(sys.Stderr, err)
 }
 
 // runLine runs a command line, or a mode if there is one.

@@ -84,7 +84,7 @@ keys are never trusted silently, and names that ssh or a shell could misread are
 	}
 }
 
-// runCompat runs a mode; the first signal ends the run.
+// runCompat runs a mode; the first signal ends the run, a second one the process.
 func runCompat(ctx context.Context, sys System, mode compatMain, args []string) int {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -98,6 +98,7 @@ func runCompat(ctx context.Context, sys System, mode compatMain, args []string) 
 			} else {
 				cancel(&compat.Ended{Code: ends[s]})
 			}
+			release()
 		case <-ctx.Done():
 		}
 	}()
@@ -113,6 +114,14 @@ func compatEnv(ctx context.Context, sys System) compat.Env {
 		LookPath: exec.LookPath, Getenv: sys.Getenv,
 		Engine: func(sshArgs []string, hosts []host.Host) (fleet.Executor, func() error, error) {
 			return compatEngine(ctx, sys, &secrets, sshArgs, hosts)
+		},
+		SSH: func(program string, sshArgs []string, argv func(h host.Host, command string) []string) (fleet.Executor, func() error, error) {
+			connection, _ := parseSSHArgs(sshArgs)
+			r, err := reach.New(ctx, reach.Params{Params: connection.params(sys), Engine: reach.OpenSSH, Program: program, Argv: argv})
+			if err != nil {
+				return nil, nil, err
+			}
+			return r, r.Close, nil
 		},
 		AskPass: func() { secrets.ask = true },
 		Program: func(path string, argv func(h host.Host, command string) []string) fleet.Executor {

@@ -2,7 +2,6 @@ package cli_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -47,11 +46,18 @@ func ends(t *testing.T, cmd *exec.Cmd, errs *bytes.Buffer, signal syscall.Signal
 	if err := cmd.Process.Signal(signal); err != nil {
 		t.Fatal(err)
 	}
-	err := cmd.Wait()
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != code {
+	if err := cmd.Wait(); codeOf(cmd) != code || strings.Contains(errs.String(), "goroutine ") {
 		t.Errorf("ended with %v, want exit code %d\n%s", err, code, errs)
 	}
+}
+
+// codeOf is the exit code of a command as a shell has it: a signal is 128 and its number.
+func codeOf(cmd *exec.Cmd) int {
+	status := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return status.ExitStatus()
 }
 
 // keptIn is the private folder below parent that a keeper of the process watches
@@ -151,7 +157,7 @@ func TestModesKilled(t *testing.T) {
 
 // The file that a disk is measured with has no name: no end of ours leaves it.
 func TestMachineHangup(t *testing.T) {
-	for signal, code := range map[syscall.Signal]int{syscall.SIGHUP: 129, syscall.SIGKILL: -1} {
+	for signal, code := range map[syscall.Signal]int{syscall.SIGHUP: 129, syscall.SIGKILL: 137} {
 		dir := t.TempDir()
 		cmd, errs := start(t, dir, sshpaceProgram(t), "machine", "--only", "disk read", "--disk-size", "1G", "--disk-dir", dir, "--out", "m.jsonl")
 		until(t, "a file on the disk", func() bool {
@@ -193,9 +199,16 @@ func TestIgnoredSignalsStayIgnored(t *testing.T) {
 	}
 }
 
-// A command without anything to clean up ends at once, as the kernel ends it.
+// endings are the signals that end a command, and its exit codes.
+var endings = []struct {
+	signal syscall.Signal
+	code   int
+}{{syscall.SIGINT, 130}, {syscall.SIGTERM, 143}, {syscall.SIGHUP, 129}, {syscall.SIGQUIT, 131}}
+
+// A command without anything to clean up ends at once, and for shells as the signal would
+// have ended it; SIGQUIT would write a core.
 func TestSignalEndsACommandThatWaits(t *testing.T) {
-	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+	for _, end := range endings {
 		dir := t.TempDir()
 		fifo := filepath.Join(dir, "fifo.jsonl")
 		if err := syscall.Mkfifo(fifo, 0o600); err != nil {
@@ -207,34 +220,44 @@ func TestSignalEndsACommandThatWaits(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer writer.Close()
-		if err := cmd.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
-		_ = cmd.Wait()
-		if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != signal {
-			t.Errorf("%v: ended with %v\n%s", signal, cmd.ProcessState, errs)
+		ends(t, cmd, errs, end.signal, end.code)
+		signaled := cmd.ProcessState.Sys().(syscall.WaitStatus).Signaled()
+		if signaled == (end.signal == syscall.SIGQUIT) || errs.Len() > 0 {
+			t.Errorf("%v: by a signal: %v\n%s", end.signal, signaled, errs)
 		}
 	}
 }
 
-// A configuration whose Match exec does not end holds up none of those who read it, and is
-// ended with them.
+// A configuration whose Match exec does not end holds up none of those who read it. It is
+// ended with them, and so is what it started.
 func TestSlowConfiguration(t *testing.T) {
-	for _, command := range []string{"doctor", "bench", "handshake", "ping"} {
+	for i, command := range []string{
+		"doctor h", "bench h", "handshake h", "ping h", "explain h", "run -w h true", "run --engine openssh -w h true",
+		"copy -w h slow :", "fetch -w h :x .", "compat pssh -x -Fslow -H h true",
+	} {
 		t.Run(command, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
-			if err := os.WriteFile(filepath.Join(dir, "slow"), []byte("Match exec \"echo $$ > pid.new; mv pid.new pid; sleep 600\"\nUser x\n"), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, "slow"), []byte("Match exec \"echo $$ > pid.new; mv pid.new pid; sleep 600; true\"\nUser x\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			cmd, errs := start(t, dir, sshpaceProgram(t), command, "-F", "slow", "host.invalid")
-			var pid int
+			words := strings.Fields(command)
+			if words[0] != "compat" {
+				words = append([]string{words[0], "-F", "slow"}, words[1:]...)
+			}
+			cmd, errs := start(t, dir, append([]string{sshpaceProgram(t)}, words...)...)
+			group := 0
 			until(t, "a Match exec", func() bool {
+				var pid int
 				text, _ := os.ReadFile(filepath.Join(dir, "pid"))
-				_, err := fmt.Sscan(string(text), &pid)
-				return err == nil
+				if _, err := fmt.Sscan(string(text), &pid); err == nil {
+					group, _ = syscall.Getpgid(pid)
+				}
+				return group > 1
 			})
-			ends(t, cmd, errs, syscall.SIGTERM, 143)
-			until(t, "the end of the Match exec", func() bool { return syscall.Kill(pid, 0) != nil })
+			end := endings[1+i%3] // pssh has an exit code of its own for SIGINT
+			ends(t, cmd, errs, end.signal, end.code)
+			until(t, "the end of the Match exec", func() bool { return syscall.Kill(-group, 0) != nil })
 		})
 	}
 }

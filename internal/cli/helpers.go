@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
-	"syscall"
+	"slices"
 
 	"sshpace/internal/ssh/oldserver"
 	"sshpace/internal/ssh/wire"
@@ -22,7 +23,7 @@ var helperPrograms = map[string]func(ctx context.Context, args []string) (exit i
 		if len(args) != 1 {
 			return 2, errors.New("keep: want a folder")
 		}
-		signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM) // its end is that of its input
+		signal.Ignore(slices.Collect(maps.Keys(ends))...) // its end is that of its input
 		return 1, workdir.Keep(args[0], os.Stdin)
 	},
 	"native-server": server(wire.ServeOne),

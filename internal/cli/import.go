@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sshpace/internal/base/shell"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
@@ -119,6 +120,6 @@ func (f importFlags) write(sys System, machines []legacylog.Machine) error {
 	if len(names) > 1 {
 		verb = "compare"
 	}
-	fmt.Fprintf(sys.Stderr, "look at it: sshpace %s %s\n", verb, strings.Join(names, " "))
+	fmt.Fprintf(sys.Stderr, "look at it: sshpace %s %s\n", verb, shell.Line(names...))
 	return nil
 }

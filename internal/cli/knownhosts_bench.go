@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sshpace/internal/base/shell"
 	measured "sshpace/internal/measure/hostkeys"
 	"sshpace/internal/show/hostkeys"
 	"sshpace/internal/ssh/openssh"
@@ -70,7 +71,7 @@ func runKnownHostsBench(ctx context.Context, sys System, f knownHostsBenchFlags)
 	cost, err := measured.Measure(ctx, x.Files()[0], measured.Options{SSH: client.Path, Dir: dir.Path, Rounds: f.rounds,
 		Progress: terminal.NewProgress(sys.Stderr, "rounds").Report})
 	if err != nil {
-		return interrupted(ctx, withHint(err, "see whether this ssh works at all: "+client.Path+" -V"))
+		return interrupted(ctx, withHint(err, "see whether this ssh works at all: "+shell.Word(client.Path)+" -V"))
 	}
 	if f.json {
 		return hostkeys.CostJSON(sys.Stdout, cost, client.Version)

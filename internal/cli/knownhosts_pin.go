@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sshpace/internal/base/shell"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/ssh/knownhosts/index"
 	"sshpace/internal/ssh/knownhosts/pin"
@@ -56,7 +57,7 @@ the first login. With --write the lines go into a file of their own, which your
 
 func runPin(sys System, f pinFlags, name string) error {
 	if f.to == "" {
-		return usageError("such as: sshpace known-hosts pin "+name+" --to 198.51.100.7", "no address for %s", name)
+		return usageError("such as: sshpace known-hosts pin "+shell.Word(name)+" --to 198.51.100.7", "no address for %s", name)
 	}
 	if f.port < 0 || f.port > 65535 {
 		return usageError("a port is a number from 1 to 65535", "port %d", f.port)
@@ -75,7 +76,7 @@ func runPin(sys System, f pinFlags, name string) error {
 		return &Error{Err: err, Hint: "a name may have letters, digits, dots, dashes and underscores", Code: ExitUsage}
 	}
 	if f.from != "" && len(result.Keys) == 0 {
-		return withHint(fmt.Errorf("no host key is known for %s in %s", f.from, strings.Join(x.Files(), ", ")), "look with: sshpace known-hosts lookup "+f.from)
+		return withHint(fmt.Errorf("no host key is known for %s in %s", f.from, strings.Join(x.Files(), ", ")), "look with: sshpace known-hosts lookup "+shell.Word(f.from))
 	}
 	return f.print(sys, result)
 }

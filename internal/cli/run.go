@@ -362,8 +362,7 @@ func exitWithCode(code int) error {
 
 // ignoreCancel drops the errors that an interrupt brings with it.
 func ignoreCancel(err error) error {
-	var caught *signalError
-	if errors.Is(err, context.Canceled) || errors.As(err, &caught) {
+	if _, caught := errors.AsType[*signalError](err); caught || errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return err

@@ -95,7 +95,7 @@ func (e *ParseError) Error() string {
 }
 
 // Parse reads one host: `name`, `user@name`, `user@name:port`,
-// `ssh://user@name:port`, `[::1]:22`, or a bare IPv6 address without port. In
+// `ssh://user@name:port` (no IPv6 address), `[::1]:22`, or a bare IPv6 address without port. In
 // name=address the address is where the host called name is reached.
 // As in ssh(1), the last @ ends the user. Errors are *ParseError.
 func Parse(text string) (Host, error) {
@@ -122,15 +122,21 @@ func cutScheme(text string) (string, bool) {
 	return text[len(scheme):], true
 }
 
-// parseURI reads what follows ssh://. The user may be percent-encoded, as
-// ssh(1) takes it; a path is refused, since it would be ignored silently. As with
-// ssh(1), a dot at the end of the name is left out.
+// parseURI reads what follows ssh://. As with ssh(1) the user may be percent-encoded, a
+// dot at the end of the name is left out, and there is no IPv6 address (misc.c,
+// valid_domain). A path is refused, since it would be ignored silently.
 func parseURI(rest string) (Host, error) {
 	rest = strings.TrimSuffix(rest, "/")
 	if strings.Contains(rest, "/") {
 		return Host{}, errors.New("a path has no meaning here; give ssh://user@host:port")
 	}
+	if strings.Count(rest, "@") > 1 {
+		return Host{}, errors.New("an @ in the user of a URI is written %40")
+	}
 	h, err := parseAddress(rest, url.PathUnescape)
+	if err == nil && strings.Contains(h.Name, ":") {
+		return Host{}, errors.New("ssh takes no IPv6 address in a URI; write user@[address]:port")
+	}
 	if name := strings.TrimSuffix(h.Name, "."); name != "" && h.Address == "" {
 		h.Name = name
 	}

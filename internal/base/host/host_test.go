@@ -25,7 +25,7 @@ func TestParse(t *testing.T) {
 		{"ssh://u@web1.:22", Host{Name: "web1", User: "u", Port: 22}},
 		{"web1.", Host{Name: "web1."}},
 		{"ssh://a%40b@web1", Host{Name: "web1", User: "a@b"}},
-		{"ssh://[2001:db8::1]:22", Host{Name: "2001:db8::1", Port: 22}},
+		{"ssh://[web1]:22", Host{Name: "web1", Port: 22}},
 		{"[::1]:22", Host{Name: "::1", Port: 22}},
 		{"[::1]", Host{Name: "::1"}},
 		{"root@[::1]", Host{Name: "::1", User: "root"}},
@@ -57,6 +57,7 @@ func TestParseRefuses(t *testing.T) {
 		"a;b", "a&b", "a|b", "a`b", "a$b", "a'b", `a"b`, `a\b`, "a(b", "a{b", "a<b", "*", "a?", "!a", "a,b", "#a",
 		"a=", "=b", "a=b=c", "a=b c", "a=-b", "a:1=b", "a%b", "a\x80", "a\u202eb", "a\u200bb", "a\u0085b", "1:2:3", "fe80::1%$(id)", "us$er@web1", "u;x@web1",
 		"u\n@web1", `u\@web1`, "ssh://web1/path", "ssh://", "ssh://a%zz@web1", "ssh://a%0ab@web1", "ssh://%2dx@web1",
+		"ssh://[::1]", "ssh://[2001:db8::1]:22", "ssh://u@[::1]/", "ssh://::1", "ssh://a@b@web1", // as ssh does
 		strings.Repeat("a", 256), strings.Repeat("u", 256) + "@web1",
 	}
 	for _, text := range texts {

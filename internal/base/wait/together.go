@@ -3,11 +3,13 @@ package wait
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // Together is an answer that is found once, for all who ask for it. It is looked for as
 // long as anybody waits: when the last one has given up, so does the search, and whoever
-// asks then begins anew.
+// asks then begins anew. The last one sees the search end, which may have processes to end
+// that would else be left behind when ours ends.
 type Together[T any] struct {
 	Find func(context.Context) (T, error)
 
@@ -23,6 +25,9 @@ type search[T any] struct {
 	err     error
 }
 
+// ending is how long the end of a search that is given up is waited for, at most.
+const ending = 500 * time.Millisecond
+
 // Get waits for the answer, or for the end of ctx.
 func (t *Together[T]) Get(ctx context.Context) (T, error) {
 	s := t.join(ctx)
@@ -30,22 +35,39 @@ func (t *Together[T]) Get(ctx context.Context) (T, error) {
 	case <-s.found:
 	case <-ctx.Done():
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s.waiting--
-	select {
-	case <-s.found:
+	if t.leave(s) {
 		return s.answer, s.err
-	default:
-	}
-	if s.waiting == 0 {
-		s.end()
-		if t.search == s {
-			t.search = nil
-		}
 	}
 	var none T
 	return none, context.Cause(ctx)
+}
+
+// leave tells whether a search has found its answer. The last one who leaves before that
+// ends it.
+func (t *Together[T]) leave(s *search[T]) (found bool) {
+	t.mu.Lock()
+	s.waiting--
+	last := s.waiting == 0
+	select {
+	case <-s.found:
+		t.mu.Unlock()
+		return true
+	default:
+	}
+	if last && t.search == s {
+		t.search = nil
+	}
+	t.mu.Unlock()
+	if last {
+		s.end()
+		limit := time.NewTimer(ending)
+		defer limit.Stop()
+		select {
+		case <-s.found:
+		case <-limit.C:
+		}
+	}
+	return false
 }
 
 // join takes part in the search that goes on or is over, or begins one.

@@ -46,8 +46,12 @@ type Env struct {
 	Engine func(sshArgs []string, hosts []host.Host) (fleet.Executor, func() error, error)
 	// AskPass lets Engine ask for the password of the hosts, or of a key.
 	AskPass func()
-	// Program makes an engine that starts a program with exactly the arguments that
-	// argv returns.
+	// SSH makes an engine that starts ssh, or a program that starts ssh, with exactly the
+	// arguments that argv returns, and what ends it: for what only its own words will do.
+	// Hosts that Engine would refuse with sshArgs it is not started for.
+	SSH func(program string, sshArgs []string, argv func(h host.Host, command string) []string) (fleet.Executor, func() error, error)
+	// Program makes an engine that starts a program of the user's with exactly the
+	// arguments that argv returns.
 	Program func(path string, argv func(h host.Host, command string) []string) fleet.Executor
 }
 

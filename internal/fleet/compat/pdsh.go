@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -199,11 +200,17 @@ func (p *Pdsh) session(env Env, hosts []pdshHost) (*pdshSession, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, h := range hosts {
-		if h.rcmd == "ssh" && s.engine == nil {
-			s.engine, s.stop, err = env.Engine(options, s.list())
-		}
+	if !slices.ContainsFunc(hosts, func(h pdshHost) bool { return h.rcmd == "ssh" }) {
+		return s, nil
 	}
+	if traces(options) {
+		argv := func(h host.Host, command string) []string {
+			return append(append(careful(options), sshDestination(h)...), command)
+		}
+		s.engine, s.stop, err = env.SSH("ssh", options, argv)
+		return s, err
+	}
+	s.engine, s.stop, err = env.Engine(options, s.list())
 	return s, err
 }
 

@@ -198,7 +198,7 @@ func (s *pdshSession) interactive(ctx context.Context) error {
 		case line == "":
 		case local:
 			c := exec.CommandContext(ctx, "/bin/sh", "-c", here)
-			c.Stdout, c.Stderr = s.env.Stdout, s.env.Stderr
+			c.Stdout, c.Stderr, c.WaitDelay = s.env.Stdout, s.env.Stderr, time.Second
 			if err := c.Run(); err != nil {
 				fmt.Fprintf(s.env.Stderr, "%s%s\n", pdshName(s.env), termsafe.Line(err.Error()))
 			}

@@ -84,13 +84,13 @@ func (p *pssh) copy(env Env) (psshWork, error) {
 	scp := func(h host.Host) []string { return append(slices.Clone(locals), scpName(h, dest)) }
 	c, ok := p.scpOptions()
 	if !ok || onlyScp(dest) || slices.ContainsFunc(locals, isRemote) {
-		return p.scp(env, scp)
+		return p.scp(env, c, scp)
 	}
 	var sources []*transfer.Source
 	for _, name := range locals {
 		source, err := transfer.ScanAsScp(name, c.Scp)
 		if err != nil {
-			return p.scp(env, scp) // which says so in its own words
+			return p.scp(env, c, scp) // which says so in its own words
 		}
 		sources = append(sources, source)
 	}
@@ -154,7 +154,7 @@ func (p *pssh) fetch(env Env) (psshWork, error) {
 	}
 	c, ok := p.scpOptions()
 	if !ok || onlyScp(remote) {
-		return p.scp(env, func(h host.Host) []string { return []string{scpName(h, remote), place[h] + "/" + local} })
+		return p.scp(env, c, func(h host.Host) []string { return []string{scpName(h, remote), place[h] + "/" + local} })
 	}
 	down := transfer.Download{Options: c.Options, Sources: []string{remote}, Place: func(h host.Host) (string, string) { return place[h], local }}
 	return p.dialogue(env, c, down.Dialogue)
@@ -162,7 +162,7 @@ func (p *pssh) fetch(env Env) (psshWork, error) {
 
 // scp is the program itself, for what we do not do. Only what it does about host
 // keys is decided here.
-func (p *pssh) scp(env Env, names func(host.Host) []string) (psshWork, error) {
+func (p *pssh) scp(env Env, c copying, names func(host.Host) []string) (psshWork, error) {
 	argv := func(h host.Host, _ string) []string {
 		args := []string{"-qC", "-oBatchMode=yes", "-oStrictHostKeyChecking=yes"}
 		for _, o := range p.Options {
@@ -176,7 +176,8 @@ func (p *pssh) scp(env Env, names func(host.Host) []string) (psshWork, error) {
 		}
 		return append(append(args, p.Extra...), names(h)...)
 	}
-	return psshWork{engine: env.Program("scp", argv), stop: func() error { return nil }, program: true}, nil
+	engine, stop, err := env.SSH("scp", c.ssh, argv)
+	return psshWork{engine: engine, stop: stop, program: true}, err
 }
 
 // scpName is a name on a host for scp(1).

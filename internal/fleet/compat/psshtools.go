@@ -1,7 +1,6 @@
 package compat
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -110,12 +109,12 @@ func (p *pssh) sshOptions(values string) (options, others []string) {
 
 // engine is ours, or the ssh program where that is to trace what it does.
 func (p *pssh) engine(env Env, options []string) (psshWork, error) {
-	traces := func(o string) bool { return len(o) > 1 && strings.Trim(o[1:], "v") == "" }
-	if slices.ContainsFunc(options, traces) {
+	if traces(options) {
 		argv := func(h host.Host, command string) []string {
-			return append(append([]string{"-T", "-oBatchMode=yes", "-oStrictHostKeyChecking=yes"}, options...), append(sshDestination(h), command)...)
+			return append(append(careful(options), sshDestination(h)...), command)
 		}
-		return psshWork{engine: env.Program("ssh", argv), stop: func() error { return nil }, program: true}, nil
+		engine, stop, err := env.SSH("ssh", options, argv)
+		return psshWork{engine: engine, stop: stop, program: true}, err
 	}
 	if p.AskPass {
 		env.AskPass()

@@ -263,39 +263,13 @@ func (p *pySSH) dashed() []string {
 	return opts
 }
 
-// logLevel is how much ssh is told to say of itself (ssh(1) -q and -v, ssh_config(5)
-// LogLevel), "" where nothing says so; the first value counts.
-func (p *pySSH) logLevel() string {
-	for _, option := range p.SSHOpts {
-		rest, isOption := strings.CutPrefix(option, "o")
-		words := strings.FieldsFunc(rest, func(r rune) bool { return r == ' ' || r == '=' || r == '\t' })
-		switch {
-		case isOption && len(words) == 2 && strings.EqualFold(words[0], "LogLevel"):
-			return strings.ToUpper(words[1])
-		case option == "q":
-			return "QUIET"
-		case option != "" && strings.Trim(option, "v") == "":
-			return "DEBUG"
-		}
-	}
-	return ""
-}
-
-// quiet tells whether ssh is told to say nothing of itself.
-func (p *pySSH) quiet() bool { return p.logLevel() == "QUIET" || p.logLevel() == "FATAL" }
-
-// traces tells whether ssh is to tell what it does, which only the ssh program can.
-func (p *pySSH) traces() bool {
-	return p.logLevel() == "VERBOSE" || strings.HasPrefix(p.logLevel(), "DEBUG")
-}
-
 // engine is the program of -S with the argument list of the original, or ours.
 func (p *pySSH) engine(env Env, hosts []host.Host) (fleet.Executor, func() error, error) {
-	if p.SSHBin == "" && p.traces() {
+	if p.SSHBin == "" && traces(p.dashed()) {
 		argv := func(h host.Host, command string) []string {
 			return append(p.dashed(), "-oBatchMode=yes", "-oStrictHostKeyChecking=yes", h.User+"@"+h.Name, command)
 		}
-		return env.Program(p.binary(env), argv), func() error { return nil }, nil
+		return env.SSH(p.binary(env), p.dashed(), argv)
 	}
 	if p.SSHBin == "" {
 		return env.Engine(p.dashed(), hosts)

@@ -111,7 +111,7 @@ func TestPyQuiet(t *testing.T) {
 		"q": true, "o LogLevel=QUIET": true, "oLogLevel=quiet": true, "o LogLevel FATAL": true, "o LogLevel=ERROR": false, "v": false, "o X=QUIET": false,
 	} {
 		p, _, err := parsePy([]string{"-f", "hosts", "-O", option, "true"})
-		if err != nil || p.quiet() != want {
+		if err != nil || quiet(p.dashed()) != want {
 			t.Errorf("%q: %v, %v", option, err, p)
 		}
 	}
@@ -123,10 +123,10 @@ func TestPyTraces(t *testing.T) {
 		"v": true, "vvv": true, "o LogLevel=VERBOSE": true, "oLogLevel debug2": true, "o LogLevel=INFO": false, "o LogLevel=QUIET": false, "4": false,
 	} {
 		p, _, err := parsePy([]string{"-f", "hosts", "-O", option, "-O", "vv", "true"})
-		if first := p != nil && p.logLevel() != "DEBUG"; err != nil || first && p.traces() != want {
+		if first := p != nil && logLevel(p.dashed()) != "DEBUG"; err != nil || first && traces(p.dashed()) != want {
 			t.Errorf("%q: %v, %v", option, err, p)
 		}
-		if p, _, err = parsePy([]string{"-f", "hosts", "-O", option, "true"}); err != nil || p.traces() != want {
+		if p, _, err = parsePy([]string{"-f", "hosts", "-O", option, "true"}); err != nil || traces(p.dashed()) != want {
 			t.Errorf("%q alone: %v, %v", option, err, p)
 		}
 	}

@@ -127,7 +127,7 @@ func (s *pySink) Done(r fleet.Result, _ fleet.Summary) error {
 			}
 		}
 	}
-	if !s.p.quiet() {
+	if !quiet(s.p.dashed()) {
 		for _, line := range v.message {
 			s.print(r.Index, "=>", red, []byte(line))
 		}

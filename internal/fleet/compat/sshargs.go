@@ -25,3 +25,38 @@ func joinOptions(args []string, values string) (joined, others []string) {
 	}
 	return joined, nil
 }
+
+// logLevel is how much ssh is told to say of itself by options, each with its value (ssh(1)
+// -q and -v, ssh_config(5) LogLevel), "" where nothing says so; the first one counts.
+func logLevel(options []string) string {
+	for _, arg := range options {
+		for _, option := range splitSwitches(arg, sshValues) {
+			rest, isSetting := strings.CutPrefix(option, "-o")
+			words := strings.FieldsFunc(rest, func(r rune) bool { return r == ' ' || r == '=' || r == '\t' })
+			switch {
+			case isSetting && len(words) == 2 && strings.EqualFold(words[0], "LogLevel"):
+				return strings.ToUpper(words[1])
+			case option == "-q":
+				return "QUIET"
+			case option == "-v":
+				return "DEBUG"
+			}
+		}
+	}
+	return ""
+}
+
+// quiet tells whether ssh is told to say nothing of itself.
+func quiet(options []string) bool {
+	return logLevel(options) == "QUIET" || logLevel(options) == "FATAL"
+}
+
+// traces tells whether ssh is to tell what it does, which only the ssh program can.
+func traces(options []string) bool {
+	return logLevel(options) == "VERBOSE" || strings.HasPrefix(logLevel(options), "DEBUG")
+}
+
+// careful are the options that ssh gets first where it runs as it is.
+func careful(options []string) []string {
+	return append([]string{"-T", "-oBatchMode=yes", "-oStrictHostKeyChecking=yes"}, options...)
+}

@@ -46,7 +46,7 @@ func (rec *Record) Task(sets string, stdin bool) (args []string, script string, 
 	case rec.How.Files:
 		return nil, "", fault.Usage("repeat it with -w @last:"+sets, "run %s was %s, which is no command for hosts", rec.ID, rec.Command)
 	case rec.How.Stdin && !stdin:
-		return nil, "", fault.Usage("give it again: sshpace run --rerun "+sets+" --stdin < FILE",
+		return nil, "", fault.Usage("give it again: sshpace run --rerun "+shell.Word(sets)+" --stdin < FILE",
 			"run %s sent standard input to its command, and that is not kept", rec.ID)
 	case sent != nil:
 		now, err := ScriptOf(sent.Path, sent.Args)

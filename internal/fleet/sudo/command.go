@@ -7,6 +7,7 @@ import (
 	"io"
 	"os/exec"
 	"strings"
+	"time"
 
 	"sshpace/internal/base/fault"
 )
@@ -16,6 +17,7 @@ func PasswordFrom(ctx context.Context, command string, stderr io.Writer) (string
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", command)
 	cmd.Stdout, cmd.Stderr = &out, stderr
+	cmd.WaitDelay = time.Second // it may have started others, who hold the pipe
 	if err := cmd.Run(); err != nil {
 		return "", &fault.Error{Err: fmt.Errorf("--password-command: %w", err), Hint: "it must print the password and end with 0", Code: fault.Misuse}
 	}

@@ -93,8 +93,9 @@ type Login struct {
 	Whole     time.Duration // wall time of the program
 	ClientCPU time.Duration // by the program and what it started
 	Lines     []Line
-	Exit      int // of ssh
-	said      string
+	Exit      int    // of ssh
+	printed   string // its last line on standard output
+	said      string // and on standard error
 }
 
 // Span is how long a phase took; 0 where it was not told.
@@ -173,8 +174,8 @@ func Watch(ctx context.Context, dir string, argv ArgvFunc, env []string) (*Login
 	defer pipe.close()
 	line := argv(pipe.path)
 	cmd := exec.Command(line[0], line[1:]...)
-	var said lastLine
-	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), env...), &said, &said
+	var printed, said lastLine
+	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), env...), &printed, &said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = time.Second // what ssh has left behind may hold its standard error
 	began := time.Now()
@@ -192,7 +193,7 @@ func Watch(ctx context.Context, dir string, argv ArgvFunc, env []string) (*Login
 	_ = pipe.read.SetReadDeadline(time.Now().Add(time.Second)) // a process behind ssh may hold it
 	reading.Wait()
 	l.ClientCPU = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	l.Exit, l.said = cmd.ProcessState.ExitCode(), string(said)
+	l.Exit, l.printed, l.said = cmd.ProcessState.ExitCode(), string(printed), string(said)
 	return l, l.judge(ctx, err)
 }
 
@@ -210,7 +211,7 @@ func (l *Login) judge(ctx context.Context, err error) error {
 	}
 	failed := &FailedError{During: during, Said: l.reason(), After: l.Whole}
 	if during == Close && l.Exit > 0 && l.Exit != lost {
-		failed.Said, failed.Status = l.said, l.Exit
+		failed.Said, failed.Status = l.printed, l.Exit
 		return failed
 	}
 	failed.Late = late || strings.Contains(failed.Said, "timed out")
@@ -313,24 +314,18 @@ func (l *Login) reason() string {
 		}
 	}
 	if l.greeted() {
-		return sshlog.LastWords(said)
+		return cmp.Or(sshlog.LastWords(said), l.printed)
 	}
 	return cmp.Or(sshlog.LastWords(said), l.said)
 }
 
-// greeted tells whether standard error may have the server's greeting (Banner) and cannot
-// have what the command said.
+// greeted tells whether standard error may have the server's greeting (Banner), which no
+// reader can tell from what the command says there.
 func (l *Login) greeted() bool {
-	serving := false
-	for _, line := range l.Lines {
-		switch sshlog.Read(line.Text).Kind {
-		case sshlog.AuthStarted:
-			serving = true
-		case sshlog.LoggedIn:
-			return false
-		}
-	}
-	return serving
+	return slices.ContainsFunc(l.Lines, func(line Line) bool {
+		kind := sshlog.Read(line.Text).Kind
+		return kind == sshlog.AuthStarted || kind == sshlog.LoggedIn
+	})
 }
 
 // lastLine keeps the last line of what is written to it that is no hint of ours.

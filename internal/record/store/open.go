@@ -81,7 +81,7 @@ func CheckHost(name string) error {
 	if !isRegular(name) {
 		return fault.Usage(nearResult(name), "%s is no host, and there is no such file", name)
 	}
-	return fault.Usage(fmt.Sprintf("to go on with it: sshpace bench --resume %s; to look at it: sshpace report %s", path, path), "%s is a result, not a host", name)
+	return fault.Usage(fmt.Sprintf("to go on with it: sshpace bench --resume %s; to look at it: sshpace report %s", shell.Word(path), shell.Word(path)), "%s is a result, not a host", name)
 }
 
 // globEscape makes a pattern of a path that matches that path only.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/shell"
 )
 
 // Open reads one log; "-" is standard input.
@@ -45,7 +46,7 @@ func Explain(w io.Writer, path string, err error, all bool) error {
 		WriteUnread(w, path, empty.Unread, empty.Lines, all)
 		e.Hint = "use the log itself, not a page that shows it"
 	case errors.Is(err, ErrResult):
-		e.Hint = "look at it: sshpace report " + path
+		e.Hint = "look at it: sshpace report " + shell.Word(path)
 	default:
 		return fault.WithHint(err, "name a log that you may read")
 	}

@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
+
+	"sshpace/internal/base/wait"
 )
 
 // signer is a key that can sign for a login.
@@ -23,20 +25,15 @@ type signer interface {
 // agent's listen backlog and its limit of open files.
 type agents struct {
 	warn func(text ...string)
+	life context.Context // of the connections
 	mu   sync.Mutex
 	open map[string]*agentConn
 }
 
 // agentConn is one agent, connected and asked for its keys on first use.
 type agentConn struct {
-	socket string
-	limit  time.Duration // for connecting and the list of keys
-	once   sync.Once
-	conn   net.Conn
-	client agent.ExtendedAgent
-	keys   []*agentKey
-	err    error
-	lost   atomic.Bool // a request failed; connect anew for the next host
+	keys wait.Together[[]*agentKey]
+	lost atomic.Bool // a request failed; connect anew for the next host
 }
 
 const (
@@ -47,71 +44,76 @@ const (
 	agentSignTimeout = 60 * time.Second
 )
 
-func newAgents(warn func(text ...string)) *agents {
+func newAgents(life context.Context, warn func(text ...string)) *agents {
 	if warn == nil {
 		warn = func(...string) {}
 	}
-	return &agents{warn: warn, open: make(map[string]*agentConn)}
+	return &agents{warn: warn, life: life, open: make(map[string]*agentConn)}
 }
 
 // keysOf returns the keys of the agent at socket, asking it once, for the first
 // host that wants them, and waiting no longer than that host does for its server.
-func (a *agents) keysOf(socket string, patience time.Duration) ([]*agentKey, error) {
+func (a *agents) keysOf(ctx context.Context, socket string, patience time.Duration) ([]*agentKey, error) {
 	if socket == "" {
 		return nil, nil
 	}
 	a.mu.Lock()
 	c := a.open[socket]
 	if c == nil || c.lost.Load() {
-		c = &agentConn{socket: socket, limit: min(agentListTimeout, patience)}
+		c = &agentConn{}
+		c.keys.Find = func(ctx context.Context) ([]*agentKey, error) {
+			keys, err := a.connect(ctx, c, socket, min(agentListTimeout, patience))
+			if err != nil && ctx.Err() == nil {
+				err = fmt.Errorf("agent at %s: %w", socket, err)
+			}
+			return keys, err
+		}
 		a.open[socket] = c
 	}
 	a.mu.Unlock()
-	c.once.Do(func() { c.connect(a.warn) })
-	return c.keys, c.err
+	return c.keys.Get(ctx)
 }
 
-func (a *agents) close() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, c := range a.open {
-		c.once.Do(func() { c.err = net.ErrClosed })
-		if c.conn != nil {
-			c.conn.Close()
-		}
+// connect asks an agent for its keys, as long as anybody waits for them and at most limit.
+func (a *agents) connect(ctx context.Context, c *agentConn, socket string, limit time.Duration) ([]*agentKey, error) {
+	asking, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(asking, "unix", socket)
+	if err != nil {
+		return nil, err
 	}
-}
-
-func (c *agentConn) connect(warn func(text ...string)) {
-	c.conn, c.err = net.DialTimeout("unix", c.socket, c.limit)
-	if c.err != nil {
-		c.err = fmt.Errorf("agent at %s: %w", c.socket, c.err)
-		return
-	}
-	c.client = agent.NewClient(c.conn)
-	silent := time.AfterFunc(c.limit, func() { c.conn.Close() })
-	list, err := c.client.List()
-	if !silent.Stop() {
-		c.err = fmt.Errorf("agent at %s: no answer within %v", c.socket, c.limit)
-		warn(c.err.Error() + "; its keys are not used")
-		return
+	silent := context.AfterFunc(asking, func() { conn.Close() })
+	client := agent.NewClient(conn)
+	list, err := client.List()
+	switch {
+	case silent():
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	default:
+		a.warn(fmt.Sprintf("agent at %s: no answer within %v; its keys are not used", socket, limit))
+		return nil, fmt.Errorf("no answer within %v", limit)
 	}
 	if err != nil {
-		c.err = fmt.Errorf("agent at %s: %w", c.socket, err)
-		return
+		conn.Close()
+		return nil, err
 	}
+	context.AfterFunc(a.life, func() { conn.Close() })
+	var keys []*agentKey
 	for _, k := range list {
 		// ssh.ParsePublicKey once here instead of x/crypto's Marshal per signature.
 		if pub, err := ssh.ParsePublicKey(k.Blob); err == nil {
-			c.keys = append(c.keys, &agentKey{agent: c, pub: pub})
+			keys = append(keys, &agentKey{agent: c, socket: socket, client: client, pub: pub})
 		}
 	}
+	return keys, nil
 }
 
 // agentKey is a key that the agent holds.
 type agentKey struct {
-	agent *agentConn
-	pub   ssh.PublicKey
+	agent  *agentConn
+	socket string
+	client agent.ExtendedAgent
+	pub    ssh.PublicKey
 }
 
 func (k *agentKey) PublicKey() ssh.PublicKey { return k.pub }
@@ -130,7 +132,7 @@ func (k *agentKey) sign(ctx context.Context, data []byte, algorithm string) (*ss
 	}
 	got := make(chan reply, 1)
 	go func() {
-		sig, err := k.agent.client.SignWithFlags(k.pub, data, agentFlags[algorithm])
+		sig, err := k.client.SignWithFlags(k.pub, data, agentFlags[algorithm])
 		got <- reply{sig, err}
 	}()
 	late := time.NewTimer(agentSignTimeout)
@@ -139,12 +141,12 @@ func (k *agentKey) sign(ctx context.Context, data []byte, algorithm string) (*ss
 	case r := <-got:
 		if r.err != nil {
 			k.agent.lost.Store(true)
-			return nil, fmt.Errorf("agent at %s: %w", k.agent.socket, r.err)
+			return nil, fmt.Errorf("agent at %s: %w", k.socket, r.err)
 		}
 		return r.sig, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	case <-late.C:
-		return nil, fmt.Errorf("agent at %s: no signature within %v", k.agent.socket, agentSignTimeout)
+		return nil, fmt.Errorf("agent at %s: no signature within %v", k.socket, agentSignTimeout)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"sshpace/internal/base/wait"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/transport"
 )
@@ -25,15 +26,14 @@ type keyring struct {
 	files  *keyFiles
 
 	mu   sync.Mutex
-	sets map[string]*keySet
+	sets map[string]*wait.Together[*keySet]
 }
 
 // keySet is what one Identity amounts to.
 type keySet struct {
-	once     sync.Once
 	keys     []signer
-	problems []string // why keys are missing, for the hint of a failed login
-	stale    func() bool
+	problems []string    // why keys are missing, for the hint of a failed login
+	stale    func() bool // tells whether they have to be collected anew; nil: never
 	// good is the key that the last login used: hosts of one fleet mostly take
 	// the same one, and every refused key costs a round trip.
 	good atomic.Pointer[signer]
@@ -45,36 +45,43 @@ func (id *Identity) key() string {
 	return strings.Join(id.Files, "\x00") + end + strings.Join(id.Certificates, "\x00") + end + strconv.FormatBool(id.Only) + end + id.Agent
 }
 
-// set is the keys for t, collected once for all targets of the same identity.
-func (r *keyring) set(t *Target) *keySet {
-	id := &t.Identity
-	key := id.key()
-	r.mu.Lock()
-	s := r.sets[key]
-	if s == nil || (s.stale != nil && s.stale()) {
-		s = &keySet{}
-		r.sets[key] = s
-	}
-	r.mu.Unlock()
-	s.once.Do(func() {
-		keys, problems, stale := r.collect(id, t.connectTimeout())
-		s.keys, s.problems = keys, problems
+// set is the keys for t, collected once for all targets of the same identity. Only the end
+// of ctx is an error.
+func (r *keyring) set(ctx context.Context, t *Target) (*keySet, error) {
+	key := t.Identity.key()
+	for {
 		r.mu.Lock()
-		s.stale = stale
+		collected := r.sets[key]
+		if collected == nil {
+			collected = &wait.Together[*keySet]{Find: func(ctx context.Context) (*keySet, error) { return r.collect(ctx, &t.Identity, t.connectTimeout()) }}
+			r.sets[key] = collected
+		}
 		r.mu.Unlock()
-	})
-	return s
+		s, err := collected.Get(ctx)
+		if err != nil || s.stale == nil || !s.stale() {
+			return s, err
+		}
+		r.mu.Lock()
+		if r.sets[key] == collected {
+			delete(r.sets, key)
+		}
+		r.mu.Unlock()
+	}
 }
 
 // collect orders the keys as ssh does (sshconnect2.c, pubkey_prepare):
 // certificates, agent keys that are named, other agent keys, key files.
-func (r *keyring) collect(id *Identity, patience time.Duration) (keys []signer, problems []string, stale func() bool) {
-	held, err := r.agents.keysOf(id.Agent, patience)
+func (r *keyring) collect(ctx context.Context, id *Identity, patience time.Duration) (*keySet, error) {
+	s := &keySet{}
+	held, err := r.agents.keysOf(ctx, id.Agent, patience)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
-		problems = append(problems, err.Error())
+		s.problems = append(s.problems, err.Error())
 	}
 	if len(held) > 0 {
-		stale = held[0].agent.lost.Load
+		s.stale = held[0].agent.lost.Load
 	}
 	agentHas := make(map[string]signer, len(held))
 	for _, k := range held {
@@ -85,26 +92,26 @@ func (r *keyring) collect(id *Identity, patience time.Duration) (keys []signer, 
 		switch f := r.files.open(path); {
 		case f == nil:
 		case f.pub == nil:
-			problems = append(problems, f.err.Error())
+			s.problems = append(s.problems, f.err.Error())
 		default:
 			files = append(files, f)
 		}
 	}
-	certs, certProblems := r.certs(id, files, agentHas)
-	keys = append(keys, certs...)
-	problems = append(problems, certProblems...)
+	certs, problems := r.certs(id, files, agentHas)
+	s.keys = append(s.keys, certs...)
+	s.problems = append(s.problems, problems...)
 
 	named := make(map[string]bool)
 	for _, f := range files {
 		blob := string(f.pub.Marshal())
 		if k := agentHas[blob]; k != nil && !named[blob] {
-			keys = append(keys, k)
+			s.keys = append(s.keys, k)
 			named[blob] = true
 		}
 	}
 	for _, k := range held {
 		if blob := string(k.pub.Marshal()); !id.Only && !named[blob] {
-			keys = append(keys, k)
+			s.keys = append(s.keys, k)
 			named[blob] = true
 		}
 	}
@@ -112,15 +119,15 @@ func (r *keyring) collect(id *Identity, patience time.Duration) (keys []signer, 
 		switch blob := string(f.pub.Marshal()); {
 		case named[blob]:
 		case f.canSign():
-			keys = append(keys, f)
+			s.keys = append(s.keys, f)
 			named[blob] = true
 		case f.err != nil:
-			problems = append(problems, f.err.Error())
+			s.problems = append(s.problems, f.err.Error())
 		case f.locked != nil:
-			problems = append(problems, "key "+f.path+" is encrypted; ssh-add it, or set SSH_ASKPASS")
+			s.problems = append(s.problems, "key "+f.path+" is encrypted; ssh-add it, or set SSH_ASKPASS")
 		}
 	}
-	return keys, problems, stale
+	return s, nil
 }
 
 // certs pairs the certificate files with the keys that they certify.

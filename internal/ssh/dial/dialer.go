@@ -60,7 +60,9 @@ func (e *Engine) connect(ctx context.Context, t *Target, p progress, command *tr
 	if err != nil {
 		return nil, err
 	}
-	e.keys.set(t) // before the server's time begins: an agent may be silent
+	if _, err := e.keys.set(ctx, t); err != nil { // before the server's time begins: an agent may be silent
+		return nil, interrupted(ctx)
+	}
 	if err := p.Admit(ctx, admitKey(t, addrs)); err != nil {
 		return nil, interrupted(ctx)
 	}

@@ -52,7 +52,7 @@ type Engine struct {
 	jumps    *jumps
 	classic  classics
 	tables   sync.Once
-	life     context.Context // of the jump connections
+	life     context.Context // of the connections to agents and jump hosts
 	die      context.CancelFunc
 }
 
@@ -63,10 +63,12 @@ func New(r Resolver, opts Options) *Engine {
 	e := &Engine{
 		resolver: r, opts: opts,
 		names: newNames(opts.Lookup),
-		keys:  &keyring{agents: newAgents(opts.Warn), files: &keyFiles{askpass: opts.Askpass, seen: make(map[string]*keyFile)}, sets: make(map[string]*keySet)},
 		jumps: &jumps{conns: make(map[jumpKey]*jump)},
 	}
 	e.life, e.die = context.WithCancel(context.Background())
+	e.keys = &keyring{
+		agents: newAgents(e.life, opts.Warn), files: &keyFiles{askpass: opts.Askpass, seen: make(map[string]*keyFile)}, sets: make(map[string]*wait.Together[*keySet]),
+	}
 	return e
 }
 
@@ -80,7 +82,6 @@ func (e *Engine) step(s transport.Step) {
 func (e *Engine) Close() error {
 	e.die()
 	e.jumps.close()
-	e.keys.agents.close()
 	return nil
 }
 

@@ -37,11 +37,16 @@ func (c *classics) add(server string) {
 // handshake exchanges keys and logs in on raw, which it owns. Only package
 // transport asks for command ahead.
 func (e *Engine) handshake(ctx context.Context, t *Target, p progress, raw net.Conn, command *transport.Command, classic bool) (*link, error) {
+	set, err := e.keys.set(ctx, t)
+	if err != nil {
+		raw.Close()
+		return nil, interrupted(ctx)
+	}
 	c := newConn(raw, p.Alive)
 	p.Reached(fleet.PhaseKex)
 	p.Distance(c.RoundTrip())
 	stop := c.closeOn(ctx)
-	l := &login{ctx: ctx, target: t, set: e.keys.set(t)}
+	l := &login{ctx: ctx, target: t, set: set}
 	if _, jump := p.(unobserved); !jump { // the password is the host's
 		l.password = e.opts.Password
 	}

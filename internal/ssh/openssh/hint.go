@@ -21,6 +21,15 @@ type Failed struct {
 	KeyFile string
 }
 
+// Cause is why ssh gave up, by its words; what a host said gives none.
+func (f Failed) Cause() sshlog.Cause {
+	if strings.HasPrefix(f.Said, wordless) {
+		return sshlog.Unknown
+	}
+	cause, _ := sshlog.CauseOf([]string{f.Said})
+	return cause
+}
+
 // hints say what to do about a host that cannot be measured. %s is how ssh
 // reaches it.
 var hints = map[record.Outcome]string{
@@ -42,7 +51,7 @@ var closer = map[sshlog.Cause]string{
 
 // Hint says what to do about an ssh that failed.
 func (p Program) Hint(ctx context.Context, d Destination, f Failed) string {
-	cause, _ := sshlog.CauseOf([]string{f.Said})
+	cause := f.Cause()
 	words := cmp.Or(closer[cause], hints[f.Outcome], hints[record.Broken])
 	switch {
 	case strings.HasSuffix(f.Said, insteadOfVersion):

@@ -212,7 +212,8 @@ func OutcomeOf(c sshlog.Cause) record.Outcome { return cmp.Or(outcomes[c], recor
 // Failure classifies why an ssh failed, from its debug log and what it wrote to
 // standard error, and quotes the line that says it. Until a login is possible standard
 // error has what a jump host's ssh says, then the server's greeting (Banner), and after
-// the login what the remote side writes: neither proves anything.
+// the login what the remote side writes: neither proves anything, and nothing tells them
+// apart, so that none of it is given as the reason.
 func Failure(n Negotiation, stderr string) (record.Outcome, string) {
 	lines := slices.Clone(n.Complaints)
 	said := complaints(stderr)
@@ -220,7 +221,7 @@ func Failure(n Negotiation, stderr string) (record.Outcome, string) {
 	case !n.Serving && !n.LoggedIn:
 		lines = append(lines, said...)
 	case n.LoggedIn && len(lines) == 0 && len(said) > 0:
-		return record.Broken, said[len(said)-1]
+		return record.Broken, fmt.Sprintf(wordless+"the last line on standard error, which may be the server's banner, is %q", said[len(said)-1])
 	}
 	cause, line := sshlog.CauseOf(lines)
 	switch other := n.NotSSH(); {
@@ -233,10 +234,14 @@ func Failure(n Negotiation, stderr string) (record.Outcome, string) {
 	case len(lines) > 0:
 		return record.Broken, lines[len(lines)-1]
 	case n.LoggedIn:
-		return record.Broken, "the session ended without a word: see whether the account has a usable login shell"
+		return record.Broken, wordless + "see whether the account has a usable login shell"
 	}
 	return record.Broken, "ssh ended without a word"
 }
+
+// wordless begins what is said of a session whose end ssh does not explain. What follows
+// may be a host's words.
+const wordless = "the session ended without a word from ssh: "
 
 // complaints are the lines of standard error without the debug output that the
 // ssh of a jump host writes there, and without the greeting of that host, which stands

@@ -221,7 +221,7 @@ func TestFailure(t *testing.T) {
 		"file permissions are no deny": {banner + "Bad owner or permissions on /home/me/.ssh/config\n", "", record.Broken, "Bad owner"},
 		"last word":                    {banner + "one\ntwo\n", "", record.Broken, "two"},
 		"the remote's words":           {login + "Connection closed by x\n", "Permission denied (publickey)\n", record.Broken, "Connection closed"},
-		"the remote's words only":      {login, "me: Permission denied (publickey)\n", record.Broken, "Permission denied"},
+		"the remote's words only":      {login, "me: Permission denied (publickey)\n", record.Broken, "which may be the server's banner, is \"me: Permission denied (publickey)\""},
 		"the server's greeting":        {banner + serving + "Connection reset by x port 22\n", "Permission denied (publickey). Host key verification failed.\n", record.Broken, "Connection reset by x"},
 		"the server's greeting only":   {banner + serving, "Connection refused\n", record.Broken, "ssh ended without a word"},
 		"the jump host's greeting":     {"", serving + "REMOTE HOST IDENTIFICATION HAS CHANGED\nwelcome\nme@gate: Permission denied (publickey).\n", record.Denied, "me@gate"},

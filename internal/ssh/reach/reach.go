@@ -40,8 +40,12 @@ const (
 // Params say how hosts are to be reached.
 type Params struct {
 	route.Params
-	Engine         Engine
-	SSHOptions     []string      // further ones, for ssh alone
+	Engine     Engine
+	SSHOptions []string // further ones, for ssh alone
+	// Program, when set, is started for each host as Argv says, see forkssh.Options; hosts
+	// that no engine may connect to it is not started for.
+	Program        string
+	Argv           func(h host.Host, command string) []string
 	ConnectTimeout time.Duration // 0 = as configured, else 15 s
 	NoKillSession  bool
 	Password       dial.Password // for hosts that take no key, nil = none; the native engine gives it
@@ -85,7 +89,7 @@ func New(ctx context.Context, p Params) (*Executor, error) {
 	e.native = dial.New(e, options)
 	flags := p.Connection
 	flags.Jump = "" // each host's route has its jump hosts
-	e.forked = forkssh.New(forkssh.Options{Args: append(flags.Options(), p.SSHOptions...), ConnectTimeout: p.ConnectTimeout})
+	e.forked = forkssh.New(forkssh.Options{Binary: p.Program, Argv: p.Argv, Args: append(flags.Options(), p.SSHOptions...), ConnectTimeout: p.ConnectTimeout})
 	return e, nil
 }
 

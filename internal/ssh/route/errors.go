@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/shell"
 	"sshpace/internal/ssh/sshconf"
 )
 
@@ -41,7 +42,7 @@ func ResolveError(err error, name string) error {
 	if IsConfigError(err) {
 		return ConfigError(err)
 	}
-	return fault.WithHint(err, "correct the configuration, or see what ssh says to: ssh -G "+name)
+	return fault.WithHint(err, "correct the configuration, or see what ssh says to: ssh -G "+shell.Word(name))
 }
 
 // jumpsError is a route through more jump hosts than anybody has: as a rule they

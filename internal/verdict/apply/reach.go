@@ -53,7 +53,10 @@ func (a *Advised) stillReached(ctx context.Context, files ...string) error {
 	}
 	for _, host := range a.reached {
 		got, err := a.negotiated(ctx, host.name, connection)
-		if err != nil {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
 			return fault.WithHint(fmt.Errorf("%s would not be reached any more: %s", host.name, termsafe.OneLine(err.Error())),
 				"leave --strict out, or give the advice to other hosts with --host")
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/shell"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
 	"sshpace/internal/verdict/compare"
@@ -38,7 +39,7 @@ func Of(path string, records *record.File, by rank.By) (*rank.Ranking, error) {
 		return nil, fault.Usage("measure with sshpace bench", "%s ranks no cipher", path)
 	}
 	if errors.Is(err, rank.ErrNoSamples) {
-		return nil, fault.WithHint(fmt.Errorf("%s: %w", path, err), "run it again, or go on with sshpace bench --resume "+path)
+		return nil, fault.WithHint(fmt.Errorf("%s: %w", path, err), "run it again, or go on with sshpace bench --resume "+shell.Word(path))
 	}
 	return r, err
 }
