@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"sync"
@@ -19,6 +20,7 @@ type kind struct {
 	cores  float64
 	login  time.Duration // CPU time until the key is shown; the rest takes as much again
 	accept int           // as many unauthenticated connections; 0 = all
+	begin  int           // with so many some are turned away, as sshd does with MaxStartups begin:30:accept; 0 = none before accept
 }
 
 // machine is a computer that serves hosts of a fleet: all logins share its cores evenly.
@@ -31,6 +33,18 @@ type machine struct {
 	at     time.Time // when that was so
 	jobs   []*job    // the one that is done first at the front
 	timer  *time.Timer
+	chance *rand.Rand
+	turned int // logins turned away
+}
+
+// full tells whether a login is turned away, with so many under way before it.
+func (m *machine) full(before int) bool {
+	rate := 30 + float64(70*(before-m.begin))/float64(max(m.accept-m.begin, 1))
+	full := m.accept > 0 && (before >= m.accept || m.begin > 0 && before >= m.begin && m.chance.Float64()*100 < rate)
+	if full {
+		m.turned++
+	}
+	return full
 }
 
 type job struct {
@@ -146,8 +160,8 @@ func (f fleetOf) at(ctx context.Context, a *Attempt) Outcome {
 
 func (p place) login(ctx context.Context, a *Attempt) Outcome {
 	p.mu.Lock()
+	full := p.full(p.under)
 	p.under++
-	full := p.accept > 0 && p.under > p.accept
 	p.mu.Unlock()
 	defer func() { p.mu.Lock(); p.under--; p.mu.Unlock() }()
 	if full {
@@ -175,12 +189,13 @@ func (p place) login(ctx context.Context, a *Attempt) Outcome {
 	default:
 		return Outcome{Class: TimedOut, Exit: -1}
 	}
+	a.Reached(PhaseExec)
 	return Outcome{Ran: RanYes}
 }
 
 // shared are n hosts of one machine.
 func shared(n int, p place, k kind) (all fleetOf) {
-	p.machine = &machine{kind: k}
+	p.machine = &machine{kind: k, chance: rand.New(rand.NewPCG(1, 2))}
 	return slices.Repeat(fleetOf{p}, n)
 }
 
@@ -221,6 +236,9 @@ func fleets() map[string]sim {
 		"one slow machine":         {fleetOf: shared(1400, place{}, slow)},
 		"one very slow machine":    {fleetOf: shared(400, place{}, kind{cores: 1, login: 120 * ms}), least: 0.8},
 		"one snail":                {fleetOf: shared(100, place{}, kind{cores: 1, login: 250 * ms}), least: 0.5},
+		"half a login a second":    {fleetOf: shared(60, place{}, kind{cores: 1, login: time.Second}), least: 0.5},
+		"one in four seconds":      {fleetOf: shared(30, place{}, kind{cores: 1, login: 2 * time.Second}), least: 0.5},
+		"one in ten seconds":       {fleetOf: shared(30, place{}, kind{cores: 1, login: 5 * time.Second}), least: 0.5},
 		"one slow machine far":     {fleetOf: shared(1400, far, slow)},
 		"near":                     {fleetOf: apart(1400, place{}, usual)},
 		"far":                      {fleetOf: apart(1400, far, usual)},
@@ -263,6 +281,18 @@ func TestFleets(t *testing.T) {
 			t.Logf("%s: %v, best %v with %d; in all %v", name, took, best, at, sum.Elapsed)
 		})
 	}
+}
+
+// TestFewTurnedAway: a run learns how many logins at once sshd's MaxStartups 10:30:60
+// takes, and seldom tries more.
+func TestFewTurnedAway(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	f := shared(5600, place{}, kind{cores: 2, login: 12 * ms, begin: 10, accept: 60})
+	sum, took := simulate(t, f, 0)
+	if turned := f[0].turned; sum.OK != len(f) || turned > len(f)/100 {
+		t.Errorf("%d logins were turned away for %d hosts: %+v", turned, len(f), sum)
+	}
+	t.Logf("%d turned away, %v", f[0].turned, took)
 }
 
 // simulate runs a command on a fleet, on as many hosts at once as a run sees fit, or on

@@ -133,7 +133,8 @@ type Attempt struct {
 	ticket   *ticket
 	server   string      // of the last ticket
 	login    login       // as far as it has come
-	crowded  bool        // it was not done in time, among many, and has not run
+	late     lateness    // it was not done in time, and has not run
+	beside   int         // logins under way when it began
 	timer    *time.Timer // the command timeout
 	outBytes int64
 	errBytes int64
@@ -284,15 +285,17 @@ func (a *Attempt) finish(o *Outcome) {
 		a.timer.Stop()
 	}
 	late := o.Class == TimedOut || o.Class == Lost
-	a.crowded = late && !o.SlowDown && o.Ran == RanNo && a.phase >= PhaseKex && a.run.gate.crowded()
 	end := ended
 	switch {
 	case o.SlowDown:
 		end = turnedAway
-	case a.crowded:
+	case late && o.Ran == RanNo && a.phase >= PhaseKex:
 		end = overdue
 	}
-	a.ticket.end(end)
+	if a.ticket != nil {
+		a.beside = a.ticket.beside
+	}
+	a.late = a.ticket.end(end)
 	a.ticket = nil
 	if o.Class == Lost && o.Ran == RanYes && a.run.command.Dialogue == nil { // it began, and whether it came to its end nobody knows
 		o.Ran = RanUnknown

@@ -22,6 +22,10 @@ type gate struct {
 	servers map[string]*window
 	turned  float64   // moving share of logins that were turned away
 	lastCut time.Time // of all
+	under   int       // logins under way, lent slots or not
+	joined  int       // logins admitted so far
+	last    success
+	lone    bool // one that was alone was not done in time, and nobody has logged in since
 	crowd   crowd
 	usual   [stages]mean // what each stage takes
 	lent    [stages]int  // slots lent while that is not known
@@ -35,9 +39,17 @@ const (
 	maxLogins    = 4096
 
 	cutFactor   = 0.5
+	probeEvery  = 8                     // as many logins as a window holds, times this, must succeed before it tries one more
 	cutInterval = 25 * time.Millisecond // at most one cut of the common window in this time
 	turnedLimit = 0.12                  // share of logins turned away that makes it everybody's problem
 )
+
+// success is a login that has succeeded.
+type success struct {
+	at     time.Time
+	took   time.Duration
+	beside int // logins under way when it began, it among them
+}
 
 // stage is how far a login is, as far as its slot of the common window is concerned.
 type stage uint8
@@ -99,6 +111,7 @@ func (g *gate) admit(ctx context.Context, addr string) (*ticket, error) {
 		return nil, err
 	}
 	t := &ticket{gate: g, window: w, since: time.Now(), admitted: time.Now()}
+	t.beside, t.joined = g.join()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.lend = time.AfterFunc(g.patience(preparing), t.lendOut)
@@ -168,11 +181,61 @@ func (g *gate) near(l login) bool {
 	return g.crowd.near(l)
 }
 
-// crowded tells whether logins may be slow for others under way.
-func (g *gate) crowded() bool {
-	_, under := g.all.size()
-	return under > minLogins
+// join counts a login that begins, and tells how many are under way, and how many have been.
+func (g *gate) join() (under, joined int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.under++
+	g.joined++
+	return g.under, g.joined
 }
+
+func (g *gate) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.under--
+}
+
+// loggedIn takes a note of a success.
+func (g *gate) loggedIn(t *ticket) {
+	now := time.Now()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.last, g.lone = success{now, now.Sub(t.admitted), t.beside}, false
+}
+
+// late says why a login that was not done in time was late: because of others beside it,
+// which may be tried again with fewer, down to one alone; or on its own account, where others got
+// on much faster meanwhile. Where one alone was late, others are not to blame.
+func (g *gate) late(t *ticket) lateness {
+	_, active := g.all.size()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	took := time.Since(t.admitted)
+	more := max(float64(max(t.beside, g.under))/float64(max(g.last.beside, 1)), 1) // a crowd shares what there is
+	stuck := g.last.took > 0 && float64(took) > patienceFactor*more*float64(g.last.took)
+	meanwhile := g.last.at.After(t.admitted) && patienceFactor*g.last.took < took
+	switch {
+	case t.beside == 1 && t.joined == g.joined:
+		return alone
+	case g.lone, stuck && (meanwhile || active <= minLogins):
+		return byItself
+	case meanwhile, stuck:
+		return overtaken
+	}
+	return crowded
+}
+
+// lateness is why a login was not done in time.
+type lateness uint8
+
+const (
+	inTime    lateness = iota
+	crowded            // others were under way, and none was much faster
+	overtaken          // others were, although many were under way
+	byItself           // others got further, or one alone did not either
+	alone              // there was no other
+)
 
 // turnedAway records whether a login was turned away and tells whether the
 // common window must be cut too.
@@ -192,19 +255,30 @@ func (g *gate) turnedAway(yes bool) (cut bool) {
 }
 
 // overdue tells whether the common window must be cut for a login that was not done
-// in time: once for all that began before the last cut. What its last stage has taken is
-// learned if nobody has come further.
-func (g *gate) overdue(admitted time.Time, s stage, d time.Duration) (cut bool) {
+// in time among so many: once for all that began before the last cut. What its last
+// stage has taken is learned while nobody has logged in.
+func (g *gate) overdue(admitted time.Time, s stage, d time.Duration) (under int, cut bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.usual[s] == 0 {
-		g.usual[s].add(d)
+	if g.last.at.IsZero() { // what all have waited for in vain takes longer than that
+		g.usual[s] = max(g.usual[s], mean(d))
 	}
 	if !admitted.After(g.lastCut) {
-		return false
+		return 0, false
 	}
 	g.lastCut = time.Now()
-	return true
+	return g.under, true
+}
+
+// gaveUp takes a note of a login that was late although it was the only one.
+func (g *gate) gaveUp() {
+	g.mu.Lock()
+	first := !g.lone
+	g.lone = true
+	g.mu.Unlock()
+	if first {
+		g.all.forget(startLogins)
+	}
 }
 
 // ending says how a login ended.
@@ -214,7 +288,7 @@ const (
 	ended      ending = iota // any failure that says nothing about load
 	loggedIn                 // success
 	turnedAway               // the server asked to slow down
-	overdue                  // not done in time, among many
+	overdue                  // not done in time
 )
 
 // ticket is the permission for one login.
@@ -222,6 +296,8 @@ type ticket struct {
 	gate     *gate
 	window   *window
 	admitted time.Time
+	beside   int // under way when it was admitted, it among them
+	joined   int // how many were admitted before it, and it
 	lend     *time.Timer
 
 	mu    sync.Mutex
@@ -274,36 +350,43 @@ func (t *ticket) reach(s stage) {
 }
 
 // end gives the slots back, once, and lets the windows learn.
-func (t *ticket) end(e ending) {
+func (t *ticket) end(e ending) (why lateness) {
 	if t == nil {
-		return
+		return inTime
 	}
 	t.mu.Lock()
 	done, lent, stage, since := t.done, t.lent, t.stage, t.since
 	t.done = true
 	t.mu.Unlock()
 	if done {
-		return
+		return inTime
 	}
 	t.lend.Stop()
 	all := t.gate.all
 	switch e {
 	case loggedIn:
 		t.gate.took(stage, time.Since(since))
+		t.gate.loggedIn(t)
+		t.window.success()
 		t.window.grow()
+		all.success()
 		t.gate.turnedAway(false)
 	case turnedAway:
-		t.window.cut(false)
+		t.window.cut()
 		if t.gate.turnedAway(true) {
-			all.cut(false)
+			all.cut()
 		}
 	case overdue:
-		if t.gate.overdue(t.admitted, stage, time.Since(since)) {
-			all.cut(true)
+		if why = t.gate.late(t); why == alone {
+			t.gate.gaveUp()
+		} else if under, cut := t.gate.overdue(t.admitted, stage, time.Since(since)); cut {
+			all.narrow(under, why == crowded)
 		}
 	}
+	t.gate.leave()
 	t.window.release()
 	if !lent {
 		all.release()
 	}
+	return why
 }

@@ -143,7 +143,7 @@ func (r *run) takeSlot() bool {
 // one runs one host, with retries, and reports its end. It enters with a slot.
 func (r *run) one(hard context.Context, res Result, tried <-chan struct{}) {
 	res.Start = time.Now()
-	patience, backedOff := time.Duration(0), time.Duration(0)
+	patience, before := time.Duration(0), tries{}
 	if r.scarce() {
 		patience = firstTurn
 	}
@@ -155,10 +155,10 @@ func (r *run) one(hard context.Context, res Result, tried <-chan struct{}) {
 			res.Class, patience = Throttled, 0
 			res.Attempts--
 			more = r.laterTurn(&res, tried)
-		} else if again, wait := r.retry(&res, &outcome, a, backedOff); again {
+		} else if again, wait := r.retry(&res, &outcome, a, &before); again {
 			r.retrying(+1)
 			wait = r.sleep(wait)
-			res.Waited, backedOff = res.Waited+wait, backedOff+wait
+			res.Waited, before.backedOff = res.Waited+wait, before.backedOff+wait
 			more = r.takeSlot()
 			r.retrying(-1)
 		}
@@ -227,9 +227,10 @@ const (
 	retryRestart  = 10 * time.Second
 	restartNotice = 10 * time.Second
 
-	// So often a host is tried again that was not done in time among others, each
-	// time behind those that wait, and with fewer at once.
-	retryCrowded = 3
+	// So often a host is tried again that was not done in time where others were, each
+	// time behind those that wait, and with fewer at once. Where no others were, it is
+	// tried again until it was alone.
+	retryOvertaken = 3
 )
 
 // restarting tells whether a connection of this run was lost a moment ago.
@@ -239,18 +240,32 @@ func (r *run) restarting() bool {
 	return !r.lostAt.IsZero() && time.Since(r.lostAt) < restartNotice
 }
 
+// tries are what has become of the attempts of a host.
+type tries struct {
+	backedOff time.Duration
+	overtaken int
+	beside    int // logins under way when the last late one began
+}
+
 // retry tells whether the host may be tried again, and after how long. It never
 // is once the command may have started.
-func (r *run) retry(res *Result, o *Outcome, a *Attempt, backedOff time.Duration) (bool, time.Duration) {
+func (r *run) retry(res *Result, o *Outcome, a *Attempt, before *tries) (bool, time.Duration) {
 	letIn := r.gate.letIn(a.server)
 	restarting := o.Class == Refused && (letIn || r.restarting())
-	if !o.SlowDown && !restarting && !a.crowded || o.Ran != RanNo || r.ended() != nil {
+	late := a.late == crowded || a.late == overtaken
+	if a.late == overtaken || late && before.beside > 0 && 4*a.beside >= 3*before.beside {
+		before.overtaken++ // also where there were not fewer
+	}
+	if late {
+		before.beside = a.beside
+	}
+	if !o.SlowDown && !restarting && !late || o.Ran != RanNo || r.ended() != nil {
 		return false, 0
 	}
 	limit := r.RetryFor
 	switch {
-	case a.crowded && res.Attempts > retryCrowded:
-		return false, 0
+	case late:
+		return before.overtaken <= retryOvertaken, spread(firstBackoff)
 	case limit != 0:
 	case restarting:
 		limit = retryRestart
@@ -259,13 +274,16 @@ func (r *run) retry(res *Result, o *Outcome, a *Attempt, backedOff time.Duration
 	default:
 		limit = retryClosed
 	}
-	if backedOff > limit {
+	if before.backedOff > limit {
 		return false, 0
 	}
 	back := firstBackoff << min(res.Attempts-1, 16)
 	back = min(back, lastBackoff)
-	return true, back/2 + rand.N(back)
+	return true, spread(back)
 }
+
+// spread is about as long, so that a thousand hosts do not come back together.
+func spread(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 
 // retrying counts hosts that wait to be tried again.
 func (r *run) retrying(change int) {

@@ -11,8 +11,11 @@ type window struct {
 	limit     float64 // at least floor, at most top
 	floor     float64
 	top       float64
-	slowStart bool // grows fast: until something was turned away
-	grown     bool // there was a success
+	slowStart bool    // grows fast: until something was turned away
+	grown     bool    // there was a success
+	most      float64 // as far as it grows, after a cut; 0 = top
+	probe     int     // logins that must succeed for most to become larger
+	succeeded int     // since it was made or since a cut
 	active    int
 	queue     []chan struct{} // waiters, oldest first; closed = admitted
 }
@@ -87,8 +90,26 @@ func (w *window) grow() {
 	if !w.slowStart {
 		step = 1 / w.limit
 	}
-	w.limit, w.grown = min(w.limit+step, w.top), true
+	w.limit, w.grown = min(w.limit+step, w.bound()), true
 	w.wake()
+}
+
+// bound is how large the window may become. What was turned away or late with more is
+// tried again only now and then, each time later.
+func (w *window) bound() float64 {
+	if w.most == 0 {
+		return w.top
+	}
+	return min(w.most, w.top)
+}
+
+// success counts a login that succeeded.
+func (w *window) success() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.succeeded++; w.most > 0 && w.succeeded >= w.probe {
+		w.most, w.succeeded = w.most+1, 0
+	}
 }
 
 // size is how large the window is, and how much of it is taken.
@@ -106,15 +127,41 @@ func (w *window) resize(worth, few float64) {
 	if !w.slowStart {
 		worth = min(worth, w.limit+1)
 	}
-	w.limit = min(max(worth, min(few, w.limit)), w.top)
+	w.limit = min(max(worth, min(few, w.limit)), w.bound())
 	w.wake()
 }
 
-// cut makes the window smaller, for what was turned away or, if it may grow again
-// as fast as before, for what was not done in time.
-func (w *window) cut(slowStart bool) {
+// cut makes the window smaller, for what was turned away with so many.
+func (w *window) cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.slowStart = w.slowStart && slowStart
+	w.slowStart = false
+	w.remember(w.limit - 1)
 	w.limit = max(w.limit*cutFactor, w.floor)
+}
+
+// narrow makes the window half as large as what was under way, which was not done in
+// time, down to one; it grows again as fast as before, but not above that if it is to
+// learn.
+func (w *window) narrow(under int, learn bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.limit = max(min(w.limit, float64(under))*cutFactor, 1)
+	if learn {
+		w.remember(w.limit)
+	}
+}
+
+// remember bounds the growth. The caller holds mu.
+func (w *window) remember(most float64) {
+	w.most, w.succeeded = max(most, 1), 0
+	w.probe = max(2*w.probe, probeEvery*int(w.most))
+}
+
+// forget takes back what was learned: size is as good as any.
+func (w *window) forget(size float64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.limit, w.most, w.probe = min(size, w.top), 0, 0
+	w.wake()
 }

@@ -66,6 +66,7 @@ func (e *Engine) connect(ctx context.Context, t *Target, p progress, command *tr
 	if err := p.Admit(ctx, admitKey(t, addrs)); err != nil {
 		return nil, interrupted(ctx)
 	}
+	growStack()
 	ctx, cancel := context.WithTimeoutCause(ctx, t.connectTimeout(), errConnectTimeout)
 	defer cancel()
 	server := admitKey(t, addrs)

@@ -101,7 +101,6 @@ func (e *Engine) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a 
 
 // Run runs cmd on a target that is resolved already.
 func (e *Engine) Run(ctx context.Context, t *Target, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
-	growStack()
 	l, err := e.connect(ctx, t, a, t.ahead(cmd))
 	if err != nil {
 		return unconnected(asError(ctx, err))
