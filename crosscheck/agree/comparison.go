@@ -68,6 +68,7 @@ func compare(w io.Writer, r *result) {
 		q.level(w, r)
 		fmt.Fprintln(w)
 	}
+	machine(w, r)
 }
 
 // missing are cells that sshpace was to report.
@@ -215,4 +216,13 @@ func (q quantity) level(w io.Writer, r *result) {
 	}
 	fmt.Fprintf(w, "reference: %.4g; standard deviation of one transfer %.1f %%, from one to the next %.1f %%, of means of rounds %.1f %%\n",
 		estimateOf(all).value(), percent(estimateOf(all).spread), percent(estimateOf(steps).spread), percent(estimateOf(rounds).spread))
+}
+
+// machine says what the loops shared the machine with.
+func machine(w io.Writer, r *result) {
+	var wall, others, stolen float64
+	for _, t := range r.Transfers {
+		wall, others, stolen = wall+float64(t.Wall), others+t.Others, stolen+t.Stolen
+	}
+	fmt.Fprintf(w, "during the loops other programs took %.0f %% of a core, other guests %.0f %%\n", 100*others/wall, 100*stolen/wall)
 }

@@ -1,6 +1,6 @@
 // Command agree checks sshpace's figures against loops that share no code with it.
 //
-//	go build -o sshpace . && go run ./crosscheck/agree [-sshpace ./sshpace] [-others 10] [-rounds 8] [-data random] [-json FILE]
+//	go build -o sshpace . && go run ./crosscheck/agree [-sshpace ./sshpace] [-others 10] [-rounds 8] [-match EXPRESSION] [-data random] [-json FILE]
 //
 // A loop is the real thing: ssh HOST 'exec cat >/dev/null', with /dev/zero or a file of random bytes
 // as its input. Each transfer has a connection of its own, settles for 0.15 s once data flow, and is
@@ -27,6 +27,7 @@ import (
 	"log"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"slices"
 	"time"
 )
@@ -35,6 +36,7 @@ import (
 type options struct {
 	program, ssh, sshd, policy, data string
 	others, rounds                   int
+	match                            *regexp.Regexp
 	budget                           time.Duration
 	seed                             uint64
 	loops                            bool
@@ -60,6 +62,7 @@ func main() {
 	flag.StringVar(&o.policy, "policy", "modern", "compare all cells that this policy allows, and the present choice")
 	flag.StringVar(&o.data, "data", "zero", "zero: ssh reads /dev/zero; random: a file of 1 GiB of random bytes in /dev/shm")
 	flag.IntVar(&o.others, "others", 10, "random cells beside these")
+	match := flag.String("match", "", "only cells whose names, as the table has them, match this expression")
 	flag.IntVar(&o.rounds, "rounds", 8, "transfers of each cell")
 	flag.DurationVar(&o.budget, "budget", time.Minute, "of sshpace, in three parts")
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of the random order and the other cells")
@@ -67,6 +70,10 @@ func main() {
 	save := flag.String("json", "", "write all transfers and sshpace's figures to this file")
 	read := flag.String("read", "", "measure nothing, compare what is in this file")
 	flag.Parse()
+	var err error
+	if o.match, err = regexp.Compile(*match); err != nil {
+		log.Fatal(err)
+	}
 	r, err := o.result(*read)
 	if err == nil && *save != "" {
 		err = write(*save, r)

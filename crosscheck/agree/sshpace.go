@@ -112,7 +112,8 @@ func (s sshpace) cells(random *rand.Rand) (*result, error) {
 	if !slices.Contains(r.Allowed, now) {
 		r.Allowed = append(r.Allowed, now)
 	}
-	others := slices.DeleteFunc(all.Bulk, func(c cell) bool { return slices.Contains(r.Allowed, c) })
+	others := slices.DeleteFunc(all.Bulk, func(c cell) bool { return slices.Contains(r.Allowed, c) || !s.match.MatchString(c.String()) })
+	r.Allowed = slices.DeleteFunc(r.Allowed, func(c cell) bool { return !s.match.MatchString(c.String()) })
 	random.Shuffle(len(others), func(i, k int) { others[i], others[k] = others[k], others[i] })
 	r.Others = others[:min(s.others, len(others))]
 	return r, nil

@@ -35,6 +35,8 @@ type transfer struct {
 	ServerCPU   float64       `json:"server_cpu_ns"` // of sshd
 	ServerBytes float64       `json:"server_bytes"`  // that sshd wrote
 	SinkBytes   float64       `json:"sink_bytes"`    // that cat read
+	Others      float64       `json:"others_cpu_ns"` // of all other programs, to 10 ms
+	Stolen      float64       `json:"stolen_ns"`     // by other guests of the machine, of all cores, likewise
 }
 
 // transfer opens a connection, lets data flow, and looks twice.
@@ -89,6 +91,8 @@ func between(p processes) (t transfer, err error) {
 	t.ClientCPU, t.ClientBytes = after.client.cpu-before.client.cpu, after.client.read-before.client.read
 	t.ServerCPU, t.ServerBytes = after.server.cpu-before.server.cpu, after.server.written-before.server.written
 	t.SinkBytes = after.sink.read - before.sink.read
+	t.Others = after.busy - before.busy - t.ClientCPU - t.ServerCPU - (after.sink.cpu - before.sink.cpu)
+	t.Stolen = after.stolen - before.stolen
 	if min(t.ClientCPU, t.ClientBytes, t.ServerCPU, t.ServerBytes, t.SinkBytes) <= 0 {
 		return t, fmt.Errorf("no data moved")
 	}
@@ -99,6 +103,7 @@ func between(p processes) (t transfer, err error) {
 type counters struct {
 	client, server, sink counter
 	at                   time.Time // of the look at the sink
+	busy, stolen         float64   // ns of all cores
 }
 
 func (p processes) look() (c counters, err error) {
@@ -109,7 +114,10 @@ func (p processes) look() (c counters, err error) {
 		return c, err
 	}
 	c.at = time.Now()
-	c.sink, err = look(p.sink)
+	if c.sink, err = look(p.sink); err != nil {
+		return c, err
+	}
+	c.busy, c.stolen, err = cores()
 	return c, err
 }
 
@@ -130,6 +138,18 @@ func look(pid int) (c counter, err error) {
 	}
 	_, err = fmt.Sscanf(string(io), "rchar: %g\nwchar: %g", &c.read, &c.written)
 	return c, err
+}
+
+// cores are ns that all cores were busy, and that other guests took, see proc(5).
+func cores() (busy, stolen float64, err error) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, 0, err
+	}
+	var user, nice, system, idle, iowait, irq, softirq, steal float64
+	_, err = fmt.Sscan(strings.TrimPrefix(string(text), "cpu "), &user, &nice, &system, &idle, &iowait, &irq, &softirq, &steal)
+	const tick = 1e7
+	return (user + nice + system + irq + softirq) * tick, steal * tick, err
 }
 
 // gone waits until the server's process of a connection has ended: the next transfer has the machine alone.
