@@ -71,7 +71,7 @@ func (s sshpace) part(n int) (*report, error) {
 	file := filepath.Join(s.dir, "result.jsonl")
 	args := []string{"--budget", (s.budget * time.Duration(n) / parts).String()}
 	if n == 1 {
-		args = append(args, "--out", file, "--kex", "curve25519-sha256", "--data", s.data)
+		args = append(args, "--out", file, "--kex", "curve25519-sha256", "--data", strings.Replace(s.data, "pipe", "zero", 1))
 	} else {
 		args = append(args, "--resume", file)
 	}

@@ -41,11 +41,11 @@ type transfer struct {
 
 // transfer opens a connection, lets data flow, and looks twice.
 func (s *server) transfer(c cell) (t transfer, err error) {
-	data, err := os.Open(s.input)
+	data, end, err := s.source()
 	if err != nil {
 		return t, err
 	}
-	defer data.Close()
+	defer end()
 	// cat takes the place of the shell, whose number is cat's then; the shell's parent is sshd.
 	ssh := s.command(c, `exec sh -c 'echo $$ $PPID; exec cat >/dev/null'`)
 	var errs bytes.Buffer
@@ -70,6 +70,26 @@ func (s *server) transfer(c cell) (t transfer, err error) {
 		return t, fmt.Errorf("%w\n%s", err, errs.Bytes())
 	}
 	return t, gone(daemon)
+}
+
+// source is what ssh reads, and what ends it.
+func (s *server) source() (*os.File, func(), error) {
+	if s.data != "pipe" {
+		f, err := os.Open(s.file)
+		return f, func() { f.Close() }, err
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer w.Close()
+	cat := exec.Command("cat", s.file)
+	cat.Stdout = w
+	if err := cat.Start(); err != nil {
+		r.Close()
+		return nil, nil, err
+	}
+	return r, func() { r.Close(); _ = cat.Process.Kill(); _ = cat.Wait() }, nil
 }
 
 // processes are those that a transfer passes through.
@@ -166,7 +186,7 @@ func gone(pid int) error {
 type server struct {
 	options
 	dir, port, user string
-	input           string // file that ssh reads
+	file            string // of the data
 	daemon          *exec.Cmd
 }
 
@@ -175,9 +195,9 @@ func newServer(o options, dir string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{options: o, dir: dir, user: me.Username, input: zeros}
+	s := &server{options: o, dir: dir, user: me.Username, file: zeros}
 	if o.data == "random" {
-		if s.input, err = randomFile(); err != nil {
+		if s.file, err = randomFile(); err != nil {
 			return nil, err
 		}
 	}
@@ -259,7 +279,7 @@ func (s *server) close() {
 		_ = s.daemon.Process.Kill()
 		_ = s.daemon.Wait()
 	}
-	if s.input != zeros {
-		os.Remove(s.input)
+	if s.file != zeros {
+		os.Remove(s.file)
 	}
 }
