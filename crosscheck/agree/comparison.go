@@ -58,6 +58,9 @@ func compare(w io.Writer, r *result) {
 	for _, q := range quantities {
 		allowed, others := q.lines(r, r.Allowed), q.lines(r, r.Others)
 		all := slices.Concat(allowed, others)
+		if len(all) == 0 {
+			continue
+		}
 		q.table(w, r, all)
 		if r.Report != nil {
 			sum(w, "allowed", allowed)
@@ -149,9 +152,6 @@ func (q quantity) table(w io.Writer, r *result, all []line) {
 
 // sum says how far off cells are. The reference has no ratio to itself.
 func sum(w io.Writer, name string, lines []line) {
-	if len(lines) == 0 {
-		return
-	}
 	rest := slices.DeleteFunc(slices.Clone(lines), func(l line) bool { return l.cell == reference })
 	inside := 0
 	for _, l := range rest {
@@ -164,6 +164,9 @@ func sum(w io.Writer, name string, lines []line) {
 
 // far is how far off they are by this measure.
 func far(lines []line, off func(line) float64) string {
+	if len(lines) == 0 {
+		return "none"
+	}
 	var all []float64
 	for _, l := range lines {
 		all = append(all, math.Abs(percent(off(l))))
@@ -172,7 +175,7 @@ func far(lines []line, off func(line) float64) string {
 	return fmt.Sprintf("median %.1f %%, worst %+.1f %% (%s)", median(all), percent(off(worst)), worst.cell)
 }
 
-// common says what all figures are off by together: what ssh reads costs it something, a pipe other than a device.
+// common says by how much all figures are off together, as when sshpace lets ssh read what costs it more.
 func common(w io.Writer, lines []line) {
 	var offs []float64
 	for _, l := range lines {

@@ -116,6 +116,9 @@ func (s sshpace) cells(random *rand.Rand) (*result, error) {
 	r.Allowed = slices.DeleteFunc(r.Allowed, func(c cell) bool { return !s.match.MatchString(c.String()) })
 	random.Shuffle(len(others), func(i, k int) { others[i], others[k] = others[k], others[i] })
 	r.Others = others[:min(s.others, len(others))]
+	if len(r.Allowed)+len(r.Others) == 0 {
+		return nil, fmt.Errorf("no cell matches %s", s.match)
+	}
 	return r, nil
 }
 

@@ -34,15 +34,16 @@ func estimateOf(logs []float64) estimate {
 	return e
 }
 
-// student is the 97.5 % quantile of Student's distribution. The series is Fisher's; below five degrees
-// of freedom it is not exact enough.
+// student is the 97.5 % quantile of Student's distribution. The series (Abramowitz and Stegun 26.7.5) is
+// not exact enough below five degrees of freedom.
 func student(degrees int) float64 {
 	if few := []float64{12.706, 4.303, 3.182, 2.776}; degrees <= len(few) {
 		return few[degrees-1]
 	}
 	const z = 1.959964
+	const z3, z5, z7 = z * z * z, z * z * z * z * z, z * z * z * z * z * z * z
 	n := float64(degrees)
-	return z + (z*z*z+z)/(4*n) + (5*math.Pow(z, 5)+16*z*z*z+3*z)/(96*n*n)
+	return z + (z3+z)/(4*n) + (5*z5+16*z3+3*z)/(96*n*n) + (3*z7+19*z5+17*z3-15*z)/(384*n*n*n)
 }
 
 func mean(all []float64) float64 {

@@ -19,7 +19,6 @@ import (
 const (
 	settling = 150 * time.Millisecond
 	measured = 500 * time.Millisecond
-	zeros    = "/dev/zero"
 )
 
 // transfer is what was measured of one.
@@ -186,7 +185,8 @@ func gone(pid int) error {
 type server struct {
 	options
 	dir, port, user string
-	file            string // of the data
+	file            string   // of the data
+	random          *os.File // of which it is another name, with -data random
 	daemon          *exec.Cmd
 }
 
@@ -195,11 +195,12 @@ func newServer(o options, dir string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{options: o, dir: dir, user: me.Username, file: zeros}
+	s := &server{options: o, dir: dir, user: me.Username, file: "/dev/zero"}
 	if o.data == "random" {
-		if s.file, err = randomFile(); err != nil {
+		if s.random, err = randomFile(); err != nil {
 			return nil, err
 		}
+		s.file = fmt.Sprintf("/proc/self/fd/%d", s.random.Fd())
 	}
 	for _, key := range []string{"host", "user"} {
 		if err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(dir, key)).Run(); err != nil {
@@ -214,15 +215,18 @@ func newServer(o options, dir string) (*server, error) {
 }
 
 // randomFile is long enough for a transfer of 1.6 GB/s. Reading it costs what reading a cached file costs;
-// /dev/urandom would cost ssh more than most ciphers.
-func randomFile() (string, error) {
+// /dev/urandom would cost ssh more than most ciphers. It has no name, so that nothing is left of it.
+func randomFile() (*os.File, error) {
 	f, err := os.CreateTemp("/dev/shm", "agree")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	defer f.Close()
-	_, err = io.CopyN(f, rand.NewChaCha8([32]byte{}), 1<<30)
-	return f.Name(), err
+	os.Remove(f.Name())
+	if _, err := io.CopyN(f, rand.NewChaCha8([32]byte{}), 1<<30); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // start starts sshd and waits until it listens.
@@ -279,7 +283,5 @@ func (s *server) close() {
 		_ = s.daemon.Process.Kill()
 		_ = s.daemon.Wait()
 	}
-	if s.file != zeros {
-		os.Remove(s.file)
-	}
+	s.random.Close() // nil is an error that does not matter
 }
