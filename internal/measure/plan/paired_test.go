@@ -76,21 +76,61 @@ func TestRace(t *testing.T) {
 // What is not measured within the time is told by what a budget leaves room for, and
 // one that leaves room for nothing is refused.
 func TestShortBudget(t *testing.T) {
-	_, err := plan.New(host(3, 2*time.Second), near)
+	_, err := plan.New(host(3, time.Second), near)
 	short, ok := errors.AsType[*plan.BudgetError](err)
-	if !ok || short.Least < 2*time.Second || short.Least > 6*time.Second {
-		t.Errorf("2 s: %v, %+v", err, short)
+	if !ok || short.Least < time.Second || short.Least > 6*time.Second {
+		t.Errorf("1 s: %v, %+v", err, short)
 	}
 	far := near
 	far.Login = 3 * time.Second
-	_, err = plan.New(host(3, 15*time.Second), far)
-	if short, ok := errors.AsType[*plan.BudgetError](err); !ok || short.Least < 16*time.Second {
-		t.Errorf("15 s where a login takes 3 s: %v, %+v", err, short)
+	_, err = plan.New(host(3, 10*time.Second), far)
+	if short, ok := errors.AsType[*plan.BudgetError](err); !ok || short.Least < 10*time.Second {
+		t.Errorf("10 s where a login takes 3 s: %v, %+v", err, short)
+	}
+	far.Login, far.RoundTrip = time.Second, 100*time.Millisecond
+	_, err = plan.New(host(3, 20*time.Second), far)
+	if short, ok := errors.AsType[*plan.BudgetError](err); !ok || short.Least < 20*time.Second || short.Least > 30*time.Second {
+		t.Errorf("20 s where a round trip takes 100 ms: %v, %+v", err, short)
 	}
 	few := host(3, 4*time.Second)
 	few.Offer = alg.Offer{Ciphers: []string{chacha.Cipher, "aes128-gcm@openssh.com"}, Kex: []string{chacha.Kex}}
 	if _, err := plan.New(few, near); err != nil {
 		t.Errorf("two ciphers in 4 s: %v", err)
+	}
+}
+
+// Where round trips are long, slices last for several of them, and fewer candidates race.
+func TestFarPath(t *testing.T) {
+	far := near
+	far.Login, far.RoundTrip = 400*time.Millisecond, 20*time.Millisecond
+	_, f, elapsed := run(t, &sim.Machine{Seed: 5, Noise: 0.05}, host(5, 15*time.Second), far)
+	turns := turnsOf(f)
+	for _, cipher := range []string{"aes128-gcm@openssh.com", "aes256-gcm@openssh.com"} {
+		if n := turns[record.CellOf(alg.NewSuite(cipher, "", ""), record.Upload)]; n < 7 {
+			t.Errorf("%s had %d turns", cipher, n)
+		}
+	}
+	for _, batch := range f.Slices {
+		for _, s := range batch.Slices {
+			if f.Trials[s.Trial].Role == record.RoleReference && s.WallNS < 8*far.RoundTrip {
+				t.Fatalf("a slice of %v", s.WallNS)
+			}
+		}
+	}
+	if elapsed > 15*time.Second+200*time.Millisecond {
+		t.Errorf("15 s took %v", elapsed)
+	}
+}
+
+// Nobody is opened too late to have some turns: a candidate of one turn would leave the answer open.
+func TestLateCandidates(t *testing.T) {
+	for seed := range uint64(20) {
+		_, f, _ := run(t, &sim.Machine{Seed: seed, Noise: 0.05}, host(seed, 12*time.Second), near)
+		for cell, n := range turnsOf(f) {
+			if n < 2 {
+				t.Errorf("seed %d: %v had %d turn", seed, cell.Suite, n)
+			}
+		}
 	}
 }
 

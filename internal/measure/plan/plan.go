@@ -99,9 +99,10 @@ const (
 
 // Environment is what a plan has to know of where it is carried out.
 type Environment struct {
-	Cores    int           // that client and server may use together; 0: unknown
-	Capacity int           // connections that may be open at a time; at least 2 are
-	Login    time.Duration // that a host of the user's takes; 0: unknown
+	Cores     int           // that client and server may use together; 0: unknown
+	Capacity  int           // connections that may be open at a time; at least 2 are
+	Login     time.Duration // that a host of the user's takes; 0: unknown
+	RoundTrip time.Duration // to a host of the user's; 0: unknown
 }
 
 // BudgetError is a budget that leaves no time for an answer.
