@@ -164,8 +164,13 @@ func (p *paired) refill() {
 
 // leave is how many logins the host can be asked for by now.
 func (p *paired) leave() int {
-	allowed := max(loginsAtFirst, int(loginsAtFirst*p.elapsed/loginsEvery))
-	return max(0, allowed-p.spent)
+	return max(0, MostLogins(p.elapsed)-p.spent)
+}
+
+// MostLogins is how many logins a host can be asked for in so much time, the one that looked at it
+// among them.
+func MostLogins(elapsed time.Duration) int {
+	return max(loginsAtFirst, int(loginsAtFirst*elapsed/loginsEvery))
 }
 
 // referee is the open seat of the reference; nil if there is none.
