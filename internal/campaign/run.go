@@ -106,9 +106,10 @@ func planned(c record.Campaign, env plan.Environment) (made plan.Plan, looks boo
 		return made, looks, err
 	}
 	c.BudgetNS = max(1, c.BudgetNS-env.Login)
-	if short := c; looks {
+	if short, kept := c, env; looks {
 		short.BudgetNS -= limitTime + limitLogins*env.Login
-		if made, err = plan.New(short, env); err == nil {
+		kept.Kept = limitLogins
+		if made, err = plan.New(short, kept); err == nil {
 			return made, true, nil
 		}
 	}

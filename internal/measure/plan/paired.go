@@ -219,7 +219,7 @@ func (p *paired) next() {
 			p.turn(reference.trials[i])
 		}
 	}
-	if len(p.todo) == 0 && p.leave() > 0 {
+	if len(p.todo) == 0 && p.leave() > p.env.Kept {
 		for _, t := range p.logins.take(1, p.cycle) {
 			p.spent++
 			p.queue = append(p.queue, Step{Action: Single, Trials: []record.Trial{p.number(t)}})

@@ -63,6 +63,19 @@ func TestPairedTurns(t *testing.T) {
 	}
 }
 
+// Logins that are kept for what follows the plan are left.
+func TestKeptLogins(t *testing.T) {
+	few := host(7, 15*time.Second)
+	few.Offer = alg.Offer{Ciphers: []string{chacha.Cipher, "aes128-gcm@openssh.com"}, Kex: []string{chacha.Kex}}
+	kept := near
+	kept.Kept = 4
+	for env, want := range map[*plan.Environment]int{&near: 11, &kept: 7} {
+		if _, f, _ := run(t, &sim.Machine{Seed: 7, Noise: 0.05}, few, *env); len(f.Samples) != want {
+			t.Errorf("%d logins beside the one that looked, %d kept", len(f.Samples), env.Kept)
+		}
+	}
+}
+
 // Clear losers are left behind, and their time goes to the others.
 func TestRace(t *testing.T) {
 	_, f, _ := run(t, &sim.Machine{Seed: 2, Noise: 0.05}, host(2, 20*time.Second), near)

@@ -103,6 +103,7 @@ type Environment struct {
 	Capacity  int           // connections that may be open at a time; at least 2 are
 	Login     time.Duration // that a host of the user's takes; 0: unknown
 	RoundTrip time.Duration // to a host of the user's; 0: unknown
+	Kept      int           // logins to a host of the user's that are kept for what follows the plan
 }
 
 // BudgetError is a budget that leaves no time for an answer.
