@@ -54,8 +54,9 @@ type Params struct {
 // Run is everything that a measurement needs, checked.
 type Run struct {
 	Params
-	bed  *testbed.Testbed
-	plan plan.Plan
+	bed   *testbed.Testbed
+	plan  plan.Plan
+	looks bool // at what limits a transfer, in the end
 }
 
 // New makes the plan. A resumed file, which may be nil, brings its own offer.
@@ -84,7 +85,8 @@ func New(ctx context.Context, bed *testbed.Testbed, file *store.File, p Params) 
 	if p.Connections > 0 {
 		capacity = min(capacity, p.Connections)
 	}
-	made, err := plan.New(*c, plan.Environment{Cores: bed.Environment.Cores, Capacity: capacity, Login: bed.Login})
+	env := plan.Environment{Cores: bed.Environment.Cores, Capacity: capacity, Login: bed.Login, RoundTrip: bed.Environment.RoundTripNS}
+	made, looks, err := planned(*c, env)
 	if short, ok := errors.AsType[*plan.BudgetError](err); ok {
 		least := (short.Least + time.Second - 1).Truncate(time.Second)
 		return nil, fault.Usage(fmt.Sprintf("a login to it takes %s: allow --budget %s or more", short.Login.Round(time.Millisecond), least), "--budget %s", short)
@@ -92,7 +94,31 @@ func New(ctx context.Context, bed *testbed.Testbed, file *store.File, p Params) 
 	if err != nil {
 		return nil, fault.Usage("allow more algorithms", "%s", err)
 	}
-	return &Run{p, bed, made}, nil
+	return &Run{p, bed, made, looks}, nil
+}
+
+// planned makes the plan. On a host the budget holds what comes before and after it: the login that
+// looked, and the look at what limits a transfer, where there is time for that.
+func planned(c record.Campaign, env plan.Environment) (made plan.Plan, looks bool, err error) {
+	looks = c.BudgetNS >= limitBudget
+	if c.Server != record.ServerRemote || c.BudgetNS == 0 {
+		made, err = plan.New(c, env)
+		return made, looks, err
+	}
+	c.BudgetNS = max(1, c.BudgetNS-env.Login)
+	if short, kept := c, env; looks {
+		short.BudgetNS -= limitTime + limitLogins*env.Login
+		kept.Kept = limitLogins
+		if made, err = plan.New(short, kept); err == nil {
+			return made, true, nil
+		}
+	}
+	made, err = plan.New(c, env)
+	if short, ok := errors.AsType[*plan.BudgetError](err); ok {
+		short.Budget += env.Login
+		short.Least += env.Login
+	}
+	return made, false, err
 }
 
 // Do measures, writes the records and reports. drain ends when the run is to come to
@@ -120,7 +146,7 @@ func (j *Run) Do(ctx, drain context.Context, out *store.File) error {
 	trials := len(memory.Trials)
 	runErr := lab.Run(ctx, params, j.plan, j.bed.Driver, measured)
 	_ = j.Screen.Draw()
-	if runErr == nil && drain.Err() == nil {
+	if runErr == nil && drain.Err() == nil && j.mayLook(memory) {
 		runErr = j.limits(ctx, sink)
 	}
 	ending, reportable := j.ending(drain, runErr)
@@ -139,12 +165,28 @@ func (j *Run) Do(ctx, drain context.Context, out *store.File) error {
 
 // limitBudget is how long a run must be for a look at what limits it: that takes
 // some seconds.
-const limitBudget = 10 * time.Second
+const (
+	limitBudget = 10 * time.Second
+	limitTime   = 3 * time.Second
+	limitLogins = 4
+)
+
+// mayLook reports whether there is time for a look at what limits a transfer, and a host can be asked for
+// the logins that it takes.
+func (j *Run) mayLook(f *record.File) bool {
+	logins := 1 + limitLogins
+	for _, s := range f.Samples {
+		if f.Trials[s.Trial].Shares == 0 {
+			logins++
+		}
+	}
+	return j.looks && (j.bed.Server != record.ServerRemote || logins <= plan.MostLogins(j.Campaign.BudgetNS))
+}
 
 // limits looks for what limits a transfer, with the cipher that ssh takes by
 // itself or the first of those that were asked for.
 func (j *Run) limits(ctx context.Context, sink record.Sink) error {
-	if j.bed.Engine != record.EngineOpenSSH || j.bed.Server == record.ServerNative || j.Campaign.BudgetNS < limitBudget || len(j.Campaign.Offer.Ciphers) == 0 {
+	if j.bed.Engine != record.EngineOpenSSH || j.bed.Server == record.ServerNative || len(j.Campaign.Offer.Ciphers) == 0 {
 		return nil
 	}
 	var suite alg.Suite

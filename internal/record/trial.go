@@ -122,6 +122,7 @@ type Environment struct {
 	ServerBanner  string        `json:"server_banner,omitempty"`
 	ServerMachine string        `json:"server_machine,omitempty"` // of a remote host: system and CPU
 	AddressCheck  string        `json:"address_check,omitempty"`  // of a remote host: 16 bits of a hash of its address and port
+	RoundTripNS   time.Duration `json:"round_trip_ns,omitempty"`  // to a remote host, through SSH, at the start of the run; 0: unknown
 	Limits        []string      `json:"limits,omitempty"`         // what this machine or host does not let us see
 	StrictKex     *bool         `json:"strict_kex,omitempty"`     // both sides do strict key exchange, the remedy for Terrapin (CVE-2023-48795); nil if unknown
 }

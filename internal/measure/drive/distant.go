@@ -38,9 +38,15 @@ type distant struct {
 	server  time.Duration // by the server then; 0: unknown
 	room    int           // of the smaller pipe
 
-	perByte  map[record.Direction]float64 // wall time in ns
-	warm     map[record.Direction]bool
-	login    time.Duration // from the start of the client to its first word
+	perByte map[record.Direction]float64 // wall time in ns
+	warm    map[record.Direction]bool
+	login   time.Duration // from the start of the client to its first word
+	path    *path
+}
+
+// path is what all connections to a host have in common: what one of them had only once, by bad luck, would
+// be in its ratio to the others.
+type path struct {
 	exchange time.Duration // that a command without a payload takes: a round trip, and what the shell does
 }
 
@@ -90,7 +96,7 @@ func (r *Remote) enter(ctx context.Context, trials []record.Trial) (o opened, er
 		inWrite.Close()
 		return o, err
 	}
-	c := &distant{mover: r.mover, in: inWrite, out: outRead, mark: newMark(), perByte: map[record.Direction]float64{}, warm: map[record.Direction]bool{}}
+	c := &distant{mover: r.mover, in: inWrite, out: outRead, mark: newMark(), path: &r.path, perByte: map[record.Direction]float64{}, warm: map[record.Direction]bool{}}
 	log := r.Dir.File(fmt.Sprintf("sitting.%d", t.ID))
 	c.client, err = r.startClient(r.SSH.Command(r.Destination, t.Asked(), log, r.Connect, serving(c.mark)), t.Asked(), log, inRead, outWrite)
 	inRead.Close()
@@ -124,61 +130,107 @@ func (c *distant) greet(ctx context.Context) (err error) {
 	if c.clock, err = proc.OpenClock(c.cmd.Process.Pid); err != nil {
 		return errEnded
 	}
-	c.exchange = c.mover.limit
-	for range exchanges {
-		began := time.Now()
+	took, err := quickest(func() error {
 		if err := c.send(ctx, 0); err != nil {
 			return err
 		}
-		if err := c.acknowledge(); err != nil {
-			return cancelled(ctx, err)
-		}
-		c.exchange = min(c.exchange, time.Since(began))
+		return cancelled(ctx, c.acknowledge())
+	})
+	if err != nil {
+		return err
 	}
-	out, err := c.slice(ctx, record.Upload, calibration[0], false)
-	c.perByte[record.Download] = float64(out.WallNS) / float64(calibration[0]) // for a start
+	c.path.learn(took)
+	_, err = c.carry(ctx, record.Upload, calibration[0])
 	return err
+}
+
+// learn keeps the quickest exchange. Every slice has one.
+func (p *path) learn(took time.Duration) {
+	if p.exchange == 0 || took < p.exchange {
+		p.exchange = took
+	}
 }
 
 // exchanges are made to see what one takes at least.
 const exchanges = 3
 
-// A slice on a long path is to be much longer than a round trip. What comes before it
-// opens the congestion window, which TCP closes while a connection is idle (RFC 2861,
-// RFC 9438 section 5).
-const (
-	longPath       = 2 * time.Millisecond
-	roundTripsEach = 5
-)
-
-// warming is how long a direction of a connection moves data before its first slice:
-// until then TCP's buffers and windows grow.
-const warming = 150 * time.Millisecond
-
-// share is how many bytes take about length, by what the slices before took.
-func (c *distant) share(ctx context.Context, _ *sitting, t record.Trial, length time.Duration) (int64, error) {
-	length = max(length, roundTripsEach*c.exchange)
-	if !c.warm[t.Direction] {
-		c.warm[t.Direction] = true
-		for left := warming; left > 0; {
-			out, err := c.slice(ctx, t.Direction, c.sizeFor(t.Direction, left/2), false)
-			if err != nil {
-				return 0, err
-			}
-			left -= max(out.WallNS, time.Millisecond)
+// quickest is what an exchange takes at least.
+func quickest(exchange func() error) (least time.Duration, err error) {
+	for i := range exchanges {
+		began := time.Now()
+		if err := exchange(); err != nil {
+			return 0, err
+		}
+		if took := time.Since(began); i == 0 || took < least {
+			least = took
 		}
 	}
-	n := c.sizeFor(t.Direction, length)
-	if c.exchange < longPath {
-		return n, nil
+	return least, nil
+}
+
+// What comes before a slice on a long path opens the congestion window, which TCP closes
+// while a connection is idle (RFC 2861, RFC 9438 section 5): in slow start a sender has sent about twice
+// the window until it is open.
+const (
+	longPath       = 2 * time.Millisecond
+	roundTripsOpen = 2 // that the bytes before it would take with an open window
+)
+
+// share is how many bytes take the reference about length: all connections move as many.
+// Where a window is the limit, its round trips are steps that bytes climb: with sizes of their own, the ratio of two
+// connections would be that of their steps. A connection that is many times as slow moves fewer.
+func (c *distant) share(ctx context.Context, s *sitting, t record.Trial, length time.Duration) (int64, error) {
+	d := t.Direction
+	if !c.warm[d] {
+		if err := c.rouse(ctx, d, length); err != nil {
+			return 0, err
+		}
 	}
-	_, err := c.slice(ctx, t.Direction, n, false)
-	return n, err
+	n := s.sizes[turn{d: d}]
+	if n == 0 || t.Role == record.RoleReference && !near(c.perByte[d]*float64(n), float64(length)) {
+		wanted := c.sizeFor(d, length)
+		if n > 0 {
+			wanted = min(wanted, mostGrowth*n)
+		}
+		n = wanted
+		s.sizes[turn{d: d}] = n
+	}
+	if c.path.exchange >= longPath {
+		if _, err := c.carry(ctx, d, min(n, c.sizeFor(d, roundTripsOpen*c.path.exchange))); err != nil {
+			return 0, err
+		}
+	}
+	return min(n, c.sizeFor(d, patient*length)), nil
+}
+
+const (
+	patient    = 4 // times as long as the reference's a slice may take at most
+	mostGrowth = 4 // of a size at once: one slice that seemed to take no time must not make the next one endless
+)
+
+// near reports whether a slice takes about as long as it should: as long as it does, its size
+// stays.
+func near(takes, should float64) bool { return takes < 1.5*should && should < 1.5*takes }
+
+// rouse moves ever more data until that takes about half as long as a slice: until then TCP's buffers
+// and windows grow.
+func (c *distant) rouse(ctx context.Context, d record.Direction, length time.Duration) error {
+	for n := calibration[0]; ; n = min(mostGrowth*n, mostLong) {
+		out, err := c.carry(ctx, d, n)
+		if err != nil {
+			return err
+		}
+		c.perByte[d] = c.rate(out)
+		if out.WallNS >= length/2 || n == mostLong {
+			c.warm[d] = true
+			return nil
+		}
+	}
 }
 
 // cancelled is why ctx ended, or err.
 func cancelled(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil {
 		return context.Canceled
 	}
 	return err
@@ -211,9 +263,23 @@ func (c *distant) sizeFor(d record.Direction, length time.Duration) int64 {
 	return bounded(packet*math.Round(float64(length)/c.perByte[d]/packet), leastShort, mostLong)
 }
 
-// slice moves exactly n bytes and returns what that took, but for the exchange
+// slice moves exactly n bytes, which are one slice, and learns from it.
+func (c *distant) slice(ctx context.Context, d record.Direction, n int64, _ bool) (record.Slice, error) {
+	out, err := c.carry(ctx, d, n)
+	if err == nil {
+		c.perByte[d] = math.Sqrt(c.perByte[d] * c.rate(out)) // one slice is no rate: sizes are to stay alike
+	}
+	return out, err
+}
+
+// rate is what a slice took per byte, in ns. One that took less than part of an exchange says little more.
+func (c *distant) rate(s record.Slice) float64 {
+	return float64(max(s.WallNS, c.path.exchange/4)) / float64(s.Bytes)
+}
+
+// carry moves exactly n bytes and returns what that took, but for the exchange
 // around them.
-func (c *distant) slice(ctx context.Context, d record.Direction, n int64, _ bool) (out record.Slice, err error) {
+func (c *distant) carry(ctx context.Context, d record.Direction, n int64) (out record.Slice, err error) {
 	began, harness, server := time.Now(), proc.Self(), c.server
 	out.Bytes = unit.Bytes(n)
 	if d == record.Download {
@@ -227,7 +293,9 @@ func (c *distant) slice(ctx context.Context, d record.Direction, n int64, _ bool
 	if err := c.acknowledge(); err != nil {
 		return out, cancelled(ctx, err)
 	}
-	out.WallNS = max(time.Since(began)-c.exchange, 1)
+	took := time.Since(began)
+	c.path.learn(took)
+	out.WallNS = max(took-c.path.exchange, time.Microsecond)
 	used, err := c.clock.CPU()
 	if err != nil {
 		return out, errEnded
@@ -237,11 +305,6 @@ func (c *distant) slice(ctx context.Context, d record.Direction, n int64, _ bool
 		out.ServerCPUNS = difference(server, c.server)
 	}
 	out.HarnessCPUNS = proc.Self() - harness
-	if rate := float64(out.WallNS) / float64(n); c.perByte[d] == 0 || !c.warm[d] {
-		c.perByte[d] = rate
-	} else {
-		c.perByte[d] = math.Sqrt(c.perByte[d] * rate) // one slice is no rate: sizes are to stay alike
-	}
 	return out, c.mover.pause()
 }
 

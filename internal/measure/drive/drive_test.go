@@ -414,7 +414,7 @@ func TestRemote(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(look.Version, "OpenSSH_") || !strings.HasPrefix(look.Machine, "Linux ") || !look.Proc || len(look.Offer.Ciphers) == 0 {
+	if !strings.HasPrefix(look.Version, "OpenSSH_") || !strings.HasPrefix(look.Machine, "Linux ") || !look.Proc || len(look.Offer.Ciphers) == 0 || look.RoundTrip <= 0 || look.RoundTrip > look.Login {
 		t.Errorf("look: %+v", look)
 	}
 	s := mustRun(t, r, record.Trial{Want: aes, Workload: record.Login})
@@ -423,6 +423,39 @@ func TestRemote(t *testing.T) {
 		t.Errorf("phases %+v", s.Phases)
 	}
 	empty(t, r.Dir.Path)
+}
+
+// All connections to a host move as many bytes in a slice as the reference, whatever their own speed:
+// with sizes of their own, a window of a round trip more or less would decide the ratio.
+func TestSlicesOfAHostAreAlike(t *testing.T) {
+	r := newRemote(t)
+	reference := record.Trial{ID: 1, Want: alg.NewSuite("chacha20-poly1305@openssh.com", "", ""), Workload: record.Sitting, Direction: record.Upload, Role: record.RoleReference}
+	candidate := record.Trial{ID: 2, Want: alg.NewSuite("aes128-gcm@openssh.com", "", ""), Workload: record.Sitting, Direction: record.Upload}
+	if err := r.Open(t.Context(), []record.Trial{reference, candidate}, func(_ record.Trial, s record.Sample) error {
+		if s.Outcome != record.OK {
+			t.Errorf("%+v", s)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close(1, 2)
+	alike, sizes := 0, []unit.Bytes{}
+	for range 4 {
+		for _, trial := range []record.Trial{reference, candidate} {
+			s, lost, err := r.Slice(t.Context(), trial, 20*time.Millisecond)
+			if lost != "" || err != nil {
+				t.Fatalf("%q, %v", lost, err)
+			}
+			sizes = append(sizes, s.Bytes)
+		}
+		if n := len(sizes); sizes[n-1] == sizes[n-2] {
+			alike++
+		}
+	}
+	if alike < 2 { // one that stood still for long has fewer
+		t.Errorf("%v bytes", sizes)
+	}
 }
 
 // A host whose start-up files talk, whose command ends early, or where nothing

@@ -32,6 +32,7 @@ type Remote struct {
 	sitting
 	last    time.Time // end of the last connection
 	refused int       // refusals in a row
+	path    path
 }
 
 // Pacing of connections.
@@ -69,6 +70,8 @@ type Look struct {
 	Proc    bool   // the server's costs can be read
 	Strict  bool   // both sides do strict key exchange (CVE-2023-48795)
 	Login   time.Duration
+	// RoundTrip is what a question through the open connection takes until its answer.
+	RoundTrip time.Duration
 }
 
 // Look logs in once and finds out what the host offers. A failed login is a
@@ -93,12 +96,18 @@ func (r *Remote) Look(ctx context.Context) (Look, error) {
 
 func (r *Remote) look(ctx context.Context) (Look, error) {
 	mark := newMark()
-	script := "uname -srm; grep -m1 -e \"^model name\" -e \"^Model\" /proc/cpuinfo; echo " + mark + "-end"
+	script := "uname -srm; grep -m1 -e \"^model name\" -e \"^Model\" /proc/cpuinfo; echo " + mark + "-end; while read x; do echo " + mark + "-back; done"
 	command := shell(announce(mark) + "; " + script)
 	d := r.Destination
 	d.Options = append([]string{"-v"}, d.Options...)
 	var look Look
-	s, n, err := r.session(ctx, d, record.Trial{}, command, func(ctx context.Context, c *client, out *os.File) error {
+	asked, ask, err := os.Pipe()
+	if err != nil {
+		return look, err
+	}
+	defer ask.Close()
+	s, n, err := r.session(ctx, d, record.Trial{}, command, asked, func(ctx context.Context, c *client, out *os.File) error {
+		defer ask.Close()
 		rest, err := awaitMark(out, mark+"-ready")
 		if err != nil {
 			return err
@@ -108,11 +117,22 @@ func (r *Remote) look(ctx context.Context) (Look, error) {
 		look.Proc = procErr == nil
 		for {
 			line, err := awaitMark(out, "")
-			if err != nil || strings.HasPrefix(line, mark+"-end") {
+			if err != nil {
 				return err
+			}
+			if strings.HasPrefix(line, mark+"-end") {
+				break
 			}
 			look.Machine = describe(look.Machine, line)
 		}
+		look.RoundTrip, err = quickest(func() error {
+			if _, err := ask.WriteString("\n"); err != nil {
+				return errEnded
+			}
+			_, err := awaitMark(out, mark+"-back")
+			return err
+		})
+		return err
 	})
 	if err != nil {
 		return look, err
@@ -191,16 +211,20 @@ func announce(mark string) string {
 	return "echo; echo " + mark + "-ready $(cat /proc/$PPID/schedstat 2>/dev/null)"
 }
 
-// session runs command and body on its output, and makes a sample of it.
-func (r *Remote) session(ctx context.Context, d openssh.Destination, t record.Trial, command string,
+// session runs command, with in as its standard input, which it closes, and body on its
+// output, and makes a sample of it.
+func (r *Remote) session(ctx context.Context, d openssh.Destination, t record.Trial, command string, in *os.File,
 	body func(ctx context.Context, c *client, out *os.File) error) (s record.Sample, n openssh.Negotiation, err error) {
+	if in != nil {
+		defer in.Close()
+	}
 	read, write, err := os.Pipe()
 	if err != nil {
 		return s, n, err
 	}
 	defer read.Close()
 	log := r.file("log")
-	c, err := r.startClient(r.SSH.Command(d, t.Asked(), log, r.Connect, command), t.Asked(), log, nil, write)
+	c, err := r.startClient(r.SSH.Command(d, t.Asked(), log, r.Connect, command), t.Asked(), log, in, write)
 	write.Close()
 	if err != nil {
 		return s, n, err
@@ -223,7 +247,7 @@ func (r *Remote) session(ctx context.Context, d openssh.Destination, t record.Tr
 func (r *Remote) login(ctx context.Context, t record.Trial) (record.Sample, error) {
 	mark := newMark()
 	var ready, cpu time.Duration
-	s, _, err := r.session(ctx, r.Destination, t, "echo "+mark, func(ctx context.Context, c *client, out *os.File) error {
+	s, _, err := r.session(ctx, r.Destination, t, "echo "+mark, nil, func(ctx context.Context, c *client, out *os.File) error {
 		if _, err := awaitMark(out, mark); err != nil {
 			return err
 		}

@@ -14,10 +14,12 @@ import (
 
 // PairLength is how long a slice of a paired comparison moves data: much longer than a
 // scheduler's turn and what starts and ends a slice, much shorter than what other work changes.
-// On a long path it is longer, so that the start does not count.
+// On a long path it takes several round trips: where a window is the limit, what a cipher costs shows in
+// the last of them only.
 const (
-	PairLength     = 60 * time.Millisecond
-	pairRoundTrips = 5 // that a slice takes at least
+	PairLength      = 60 * time.Millisecond
+	roundTripsEach  = 10 // that a slice takes at least
+	roundTripsTurns = 5  // that a turn takes beside: questions, answers, and opening TCP's window
 )
 
 // Logins to a host of the user's are few: a server may count them, and take many for
@@ -28,7 +30,8 @@ const (
 	loginPause    = 100 * time.Millisecond
 )
 
-// leastCycles are the turns of a candidate before it may be left behind.
+// leastCycles are the turns of a candidate before it may be left behind, and that an answer
+// takes of each.
 const leastCycles = 3
 
 // paired plans a paired comparison on a host of the user's: the connection of what
@@ -93,24 +96,36 @@ func (p *paired) seats() {
 	}
 }
 
-// least is the time that the first candidates to race need for a few turns.
+// least is the time that two candidates, or the only one, need for the turns of an answer.
 func (p *paired) least() time.Duration {
-	field := time.Duration(min(p.allows, p.room-1, racing))
-	return (field+1)*p.login() + leastCycles*(2*field+1)*p.turns()
+	return p.takes(min(p.allows, p.room-1, fewest), leastCycles)
+}
+
+// takes is the time of a race: to open so many candidates and the reference, and their cycles.
+func (p *paired) takes(candidates, cycles int) time.Duration {
+	return time.Duration(candidates+1)*p.login() + time.Duration(cycles)*p.cycleOf(candidates)
+}
+
+// cycleOf is the time of one cycle.
+func (p *paired) cycleOf(candidates int) time.Duration {
+	return time.Duration(2*candidates+1) * p.turns()
 }
 
 // login is about what opening a connection takes.
 func (p *paired) login() time.Duration { return cmp.Or(p.env.Login, usualLogin) + loginPause }
 
-// turns is about what a turn in each direction takes: a login is some ten round trips.
+// length is how long a slice is.
+func (p *paired) length() time.Duration { return max(PairLength, roundTripsEach*p.env.RoundTrip) }
+
+// turns is about what a turn in each direction takes.
 func (p *paired) turns() time.Duration {
-	return time.Duration(len(p.Directions)) * (PairLength + cmp.Or(p.env.Login, usualLogin)/10)
+	return time.Duration(len(p.Directions)) * (p.length() + PairLength/4 + roundTripsTurns*p.env.RoundTrip)
 }
 
 // Next returns the next step, or false when the plan has ended.
 func (p *paired) Next(elapsed time.Duration) (Step, bool) {
 	p.elapsed = elapsed
-	if p.ending == "" && p.BudgetNS > 0 && elapsed >= p.BudgetNS {
+	if p.ending == "" && p.BudgetNS > 0 && p.left() <= p.turns()/2 {
 		p.end(EndBudget)
 	}
 	step, ok := p.hand(p.refill)
@@ -127,7 +142,10 @@ func (p *paired) end(why Ending) {
 
 // refill opens what there is room and leave for, or gives all that is open a turn.
 func (p *paired) refill() {
-	room := min(p.room-len(p.open), len(p.todo), p.leave(), 1+racing-len(p.open))
+	room := min(p.room-len(p.open), len(p.todo), p.leave(), 1+p.racing()-len(p.open))
+	if len(p.open) > 1 && p.BudgetNS > 0 && p.left() < p.takes(1, 0)+leastCycles*p.cycleOf(p.racing()) {
+		room = 0 // who comes now would not have turns enough, and leave the answer open
+	}
 	switch {
 	case p.Rounds > 0 && p.cycle >= p.Rounds*roundPasses:
 		p.end(EndComplete)
@@ -146,8 +164,13 @@ func (p *paired) refill() {
 
 // leave is how many logins the host can be asked for by now.
 func (p *paired) leave() int {
-	allowed := max(loginsAtFirst, int(loginsAtFirst*p.elapsed/loginsEvery))
-	return max(0, allowed-p.spent)
+	return max(0, MostLogins(p.elapsed)-p.spent)
+}
+
+// MostLogins is how many logins a host can be asked for in so much time, the one that looked at it
+// among them.
+func MostLogins(elapsed time.Duration) int {
+	return max(loginsAtFirst, int(loginsAtFirst*elapsed/loginsEvery))
 }
 
 // referee is the open seat of the reference; nil if there is none.
@@ -160,9 +183,26 @@ func (p *paired) referee() *seat {
 
 func refers(s *seat) bool { return s.trials[0].Role == record.RoleReference }
 
-// racing is how many candidates are in the race at a time: with more, the likely leaders
-// would have few turns.
-const racing = 4
+// Candidates that are in the race at a time: with more, the likely leaders would have few
+// turns. Where turns are long, there are fewer.
+const (
+	most   = 4
+	fewest = 2
+)
+
+// racing is how many candidates are in the race at a time: as many as can have three times the
+// turns of an answer in the time that there is.
+func (p *paired) racing() int {
+	for n := most; n > fewest; n-- {
+		if p.BudgetNS == 0 || p.takes(n, 3*leastCycles) <= p.BudgetNS {
+			return n
+		}
+	}
+	return fewest
+}
+
+// left is the time until the budget is spent.
+func (p *paired) left() time.Duration { return p.BudgetNS - p.elapsed }
 
 // next queues a cycle: in each direction each candidate between two turns of the
 // reference, and a login where the host can be asked for one.
@@ -179,7 +219,7 @@ func (p *paired) next() {
 			p.turn(reference.trials[i])
 		}
 	}
-	if len(p.todo) == 0 && p.leave() > 0 {
+	if len(p.todo) == 0 && p.leave() > p.env.Kept {
 		for _, t := range p.logins.take(1, p.cycle) {
 			p.spent++
 			p.queue = append(p.queue, Step{Action: Single, Trials: []record.Trial{p.number(t)}})
@@ -188,7 +228,7 @@ func (p *paired) next() {
 }
 
 func (p *paired) turn(t record.Trial) {
-	p.queue = append(p.queue, Step{Action: Turn, Trials: []record.Trial{t}, Length: PairLength, Round: p.cycle})
+	p.queue = append(p.queue, Step{Action: Turn, Trials: []record.Trial{t}, Length: p.length(), Round: p.cycle})
 }
 
 // race closes the candidates of which enough is known: those that are slower than another

@@ -63,6 +63,19 @@ func TestPairedTurns(t *testing.T) {
 	}
 }
 
+// Logins that are kept for what follows the plan are left.
+func TestKeptLogins(t *testing.T) {
+	few := host(7, 15*time.Second)
+	few.Offer = alg.Offer{Ciphers: []string{chacha.Cipher, "aes128-gcm@openssh.com"}, Kex: []string{chacha.Kex}}
+	kept := near
+	kept.Kept = 4
+	for env, want := range map[*plan.Environment]int{&near: 11, &kept: 7} {
+		if _, f, _ := run(t, &sim.Machine{Seed: 7, Noise: 0.05}, few, *env); len(f.Samples) != want {
+			t.Errorf("%d logins beside the one that looked, %d kept", len(f.Samples), env.Kept)
+		}
+	}
+}
+
 // Clear losers are left behind, and their time goes to the others.
 func TestRace(t *testing.T) {
 	_, f, _ := run(t, &sim.Machine{Seed: 2, Noise: 0.05}, host(2, 20*time.Second), near)
@@ -76,21 +89,61 @@ func TestRace(t *testing.T) {
 // What is not measured within the time is told by what a budget leaves room for, and
 // one that leaves room for nothing is refused.
 func TestShortBudget(t *testing.T) {
-	_, err := plan.New(host(3, 2*time.Second), near)
+	_, err := plan.New(host(3, time.Second), near)
 	short, ok := errors.AsType[*plan.BudgetError](err)
-	if !ok || short.Least < 2*time.Second || short.Least > 6*time.Second {
-		t.Errorf("2 s: %v, %+v", err, short)
+	if !ok || short.Least < time.Second || short.Least > 6*time.Second {
+		t.Errorf("1 s: %v, %+v", err, short)
 	}
 	far := near
 	far.Login = 3 * time.Second
-	_, err = plan.New(host(3, 15*time.Second), far)
-	if short, ok := errors.AsType[*plan.BudgetError](err); !ok || short.Least < 16*time.Second {
-		t.Errorf("15 s where a login takes 3 s: %v, %+v", err, short)
+	_, err = plan.New(host(3, 10*time.Second), far)
+	if short, ok := errors.AsType[*plan.BudgetError](err); !ok || short.Least < 10*time.Second {
+		t.Errorf("10 s where a login takes 3 s: %v, %+v", err, short)
+	}
+	far.Login, far.RoundTrip = time.Second, 100*time.Millisecond
+	_, err = plan.New(host(3, 20*time.Second), far)
+	if short, ok := errors.AsType[*plan.BudgetError](err); !ok || short.Least < 20*time.Second || short.Least > 30*time.Second {
+		t.Errorf("20 s where a round trip takes 100 ms: %v, %+v", err, short)
 	}
 	few := host(3, 4*time.Second)
 	few.Offer = alg.Offer{Ciphers: []string{chacha.Cipher, "aes128-gcm@openssh.com"}, Kex: []string{chacha.Kex}}
 	if _, err := plan.New(few, near); err != nil {
 		t.Errorf("two ciphers in 4 s: %v", err)
+	}
+}
+
+// Where round trips are long, slices last for several of them, and fewer candidates race.
+func TestFarPath(t *testing.T) {
+	far := near
+	far.Login, far.RoundTrip = 400*time.Millisecond, 20*time.Millisecond
+	_, f, elapsed := run(t, &sim.Machine{Seed: 5, Noise: 0.05}, host(5, 15*time.Second), far)
+	turns := turnsOf(f)
+	for _, cipher := range []string{"aes128-gcm@openssh.com", "aes256-gcm@openssh.com"} {
+		if n := turns[record.CellOf(alg.NewSuite(cipher, "", ""), record.Upload)]; n < 7 {
+			t.Errorf("%s had %d turns", cipher, n)
+		}
+	}
+	for _, batch := range f.Slices {
+		for _, s := range batch.Slices {
+			if f.Trials[s.Trial].Role == record.RoleReference && s.WallNS < 8*far.RoundTrip {
+				t.Fatalf("a slice of %v", s.WallNS)
+			}
+		}
+	}
+	if elapsed > 15*time.Second+200*time.Millisecond {
+		t.Errorf("15 s took %v", elapsed)
+	}
+}
+
+// Nobody is opened too late to have some turns: a candidate of one turn would leave the answer open.
+func TestLateCandidates(t *testing.T) {
+	for budget := 5 * time.Second; budget < 15*time.Second; budget += 250 * time.Millisecond {
+		_, f, _ := run(t, &sim.Machine{Seed: 6, Noise: 0.05}, host(6, budget), near)
+		for cell, n := range turnsOf(f) {
+			if n < 2 {
+				t.Errorf("%v: %v had %d turn", budget, cell.Suite, n)
+			}
+		}
 	}
 }
 

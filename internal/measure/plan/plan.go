@@ -99,9 +99,11 @@ const (
 
 // Environment is what a plan has to know of where it is carried out.
 type Environment struct {
-	Cores    int           // that client and server may use together; 0: unknown
-	Capacity int           // connections that may be open at a time; at least 2 are
-	Login    time.Duration // that a host of the user's takes; 0: unknown
+	Cores     int           // that client and server may use together; 0: unknown
+	Capacity  int           // connections that may be open at a time; at least 2 are
+	Login     time.Duration // that a host of the user's takes; 0: unknown
+	RoundTrip time.Duration // to a host of the user's; 0: unknown
+	Kept      int           // logins to a host of the user's that are kept for what follows the plan
 }
 
 // BudgetError is a budget that leaves no time for an answer.

@@ -31,7 +31,7 @@ func (b *Testbed) openHost(ctx context.Context, p Params) (err error) {
 	}
 	b.Offered, b.Server, b.Target, b.Login = look.Offer, record.ServerRemote, p.Destination.Label, look.Login
 	b.Environment.Server, b.Environment.ServerBanner = look.Version, look.Version
-	b.Environment.ServerMachine, b.Environment.StrictKex = look.Machine, &look.Strict
+	b.Environment.ServerMachine, b.Environment.StrictKex, b.Environment.RoundTripNS = look.Machine, &look.Strict, look.RoundTrip
 	if endpoint, err := b.SSH.Endpoint(ctx, p.Destination); err == nil {
 		b.Environment.AddressCheck = addressCheck(endpoint)
 	}

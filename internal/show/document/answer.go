@@ -2,6 +2,7 @@ package document
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"sshpace/internal/base/stats"
@@ -187,7 +188,23 @@ func limitText(r *rank.Ranking, c *choice.Choice) string {
 	if c.Limited(r) {
 		return ""
 	}
-	return "the link, the window of 2 MiB or a disk is the limit, not a CPU: no cipher will help"
+	return limiting(r) + " is the limit, not a CPU: no cipher will help"
+}
+
+// narrows are limits that no cipher changes.
+var narrows = map[string]string{"window": "the window of 2 MiB", "link": "the link", "losses": "the link, which loses packets,"}
+
+// limiting names what limits a transfer to a host where that is no CPU, as far as that was found out
+// and is the same in all directions.
+func limiting(r *rank.Ranking) string {
+	var found []string
+	for _, l := range r.Limits {
+		found = append(found, narrows[l.What])
+	}
+	if found = slices.Compact(found); len(found) == 1 && found[0] != "" {
+		return found[0]
+	}
+	return "the link, the window of 2 MiB or a disk"
 }
 
 // doubtText says what is missing for an answer.

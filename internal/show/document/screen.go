@@ -525,7 +525,7 @@ func (s screen) bound() string {
 	case cost == nil || cost.Value <= 0:
 		return ""
 	case s.r.Campaign.Server == record.ServerRemote && !s.c.Limited(s.r):
-		return "the link, the window of 2 MiB or a disk: ssh needs less than a core"
+		return limiting(s.r) + ": ssh needs less than a core"
 	case s.r.Campaign.Server != record.ServerRemote && speedOf(cell)*cost.Value/1e9 < nearCore:
 		return fmt.Sprintf("other work: one core alone moves %s MB/s with %s", Figure(1e3/cost.Value), name)
 	}

@@ -61,3 +61,20 @@ func TestHead(t *testing.T) {
 		t.Errorf("note %q, %d rows left in the document", note, len(d.Tables[0].Rows))
 	}
 }
+
+// What limits a transfer is named where it was found out, and is no guess of three.
+func TestTheLimitIsNamed(t *testing.T) {
+	const unknown = "the link, the window of 2 MiB or a disk"
+	window, link := record.Limit{What: "window"}, record.Limit{What: "link"}
+	for _, c := range []struct {
+		limits []record.Limit
+		want   string
+	}{
+		{nil, unknown}, {[]record.Limit{window}, "the window of 2 MiB"}, {[]record.Limit{window, window}, "the window of 2 MiB"},
+		{[]record.Limit{window, link}, unknown}, {[]record.Limit{{What: "unknown"}}, unknown}, {[]record.Limit{link}, "the link"},
+	} {
+		if got := limiting(&rank.Ranking{Limits: c.limits}); got != c.want {
+			t.Errorf("%v: %s", c.limits, got)
+		}
+	}
+}
