@@ -197,7 +197,9 @@ func (s *Sshd) await(t testing.TB) {
 		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.Port))
 		if err == nil {
 			c.Close()
-			return
+			if c.LocalAddr().String() != c.RemoteAddr().String() { // TCP may connect a free port with itself
+				return
+			}
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
