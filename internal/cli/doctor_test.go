@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
 	"golang.org/x/sys/unix"
 
 	"sshpace/internal/sys/relay"
@@ -51,6 +53,43 @@ func startFar(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	ts.Defer(func() { r.Close() })
 	describe(ts, args[0], fmt.Sprint(r.Port()), hostKeyOf(ts, server))
+}
+
+// startAgent is an agent with the script's key, at $WORK/NAME, that takes so long for a
+// signature, as one does whose key waits for a touch:
+//
+//	agent NAME DELAY
+func startAgent(ts *testscript.TestScript, _ bool, args []string) {
+	delay, err := time.ParseDuration(args[1])
+	ts.Check(err)
+	identity(ts)
+	key, err := ssh.ParseRawPrivateKey([]byte(ts.ReadFile("user_key")))
+	ts.Check(err)
+	keys := slowAgent{agent.NewKeyring(), delay}
+	ts.Check(keys.Add(agent.AddedKey{PrivateKey: key}))
+	l, err := net.Listen("unix", ts.MkAbs(args[0]))
+	ts.Check(err)
+	ts.Defer(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() { _ = agent.ServeAgent(keys, conn); conn.Close() }()
+		}
+	}()
+}
+
+// slowAgent takes its time for every signature.
+type slowAgent struct {
+	agent.Agent
+	delay time.Duration
+}
+
+func (a slowAgent) Sign(key ssh.PublicKey, data []byte) (*ssh.Signature, error) {
+	time.Sleep(a.delay)
+	return a.Agent.Sign(key, data)
 }
 
 // serveSlowNames is a program: a name server on 127.0.0.1 that takes its time for

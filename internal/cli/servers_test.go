@@ -37,6 +37,7 @@ import (
 //	far NAME SERVER DELAY      a way to SERVER that takes so long each way
 //	late NAME SERVER N DELAY   a way to SERVER on which all that it sends after N bytes is so late, once
 //	swallow NAME SERVER MTU    a way to SERVER that loses what comes in larger pieces, and all behind it
+//	agent NAME DELAY           an agent with the user key that takes so long for a signature
 //	paste REPORT CHECK...      run what doctor's JSON says to do
 //	alone FILE                 a shell script in a network of its own (root only)
 //	hold NAME                  an idle connection to a server
@@ -47,7 +48,7 @@ func serverCommands() map[string]func(ts *testscript.TestScript, neg bool, args 
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"sshd": startSSHD, "dropbear": startDropbear, "tinysshd": startTinySSHD,
 		"silent": startSilent, "other": startOther, "deaf": startDeaf, "fickle": startFickle, "narrow": startNarrow, "hold": holdConnection,
-		"far": startFar, "late": startLate, "swallow": startSwallow, "paste": paste, "alone": alone,
+		"far": startFar, "late": startLate, "swallow": startSwallow, "agent": startAgent, "paste": paste, "alone": alone,
 		"slayer": slay, "gone": awaitGone, "tmpfs": mountTmpfs, "waitfor": awaitFile,
 	}
 }

@@ -115,7 +115,7 @@ var stages = []stage{
 		took: func(f *symptoms.Facts) handshake.Figure { return f.Logins.Signing }, floor: startFloor,
 		hangs: func(s *symptoms.Stuck) bool { return s.During == handshake.Sign && !s.Signed },
 		tells: func(*symptoms.Facts) (string, string) {
-			return "on this machine; it signs with every key of the agent", "ssh-add -L >/tmp/agent-keys.pub && time ssh-add -T /tmp/agent-keys.pub"
+			return "on this machine; it times a signature with every key of the agent. If the key must be touched or is far away, share connections (ControlMaster): it signs once for all of them", "ssh-add -L >/tmp/agent-keys.pub && time ssh-add -T /tmp/agent-keys.pub"
 		},
 	},
 	{
