@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -132,6 +133,56 @@ func listenDeaf() {
 	}
 	fmt.Println("deaf")
 	time.Sleep(time.Hour)
+}
+
+// startBacklog is a way to a server whose queue of connections is full for the first
+// packet of each connection, so that its sender has to wait until it sends it again, and
+// has room for the second one:
+//
+//	backlog NAME SERVER
+func startBacklog(ts *testscript.TestScript, _ bool, args []string) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	ts.Check(errors.Join(err, unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), unix.Listen(fd, 0)))
+	file := os.NewFile(uintptr(fd), "queue")
+	l, err := net.FileListener(file)
+	ts.Check(errors.Join(err, file.Close()))
+	done := make(chan struct{})
+	ts.Defer(func() { close(done); l.Close() })
+	at, server := l.Addr().(*net.TCPAddr), ts.Getenv(strings.ToUpper(args[1])+"_PORT")
+	describe(ts, args[0], fmt.Sprint(at.Port), hostKeyOf(ts, server))
+	plain := func(up, down io.Writer) (io.Writer, io.Writer) { return up, down }
+	go func() {
+		for {
+			full, err := net.Dial("tcp", at.String())
+			if err != nil {
+				return
+			}
+			for !knocks(at.Port) {
+				select {
+				case <-done:
+					full.Close()
+					return
+				case <-time.After(10 * time.Millisecond):
+				}
+			}
+			full.Close()
+			if ours, err := l.Accept(); err == nil {
+				ours.Close()
+			}
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() { pass(conn, server, plain); conn.Close() }()
+		}
+	}()
+}
+
+// knocks tells whether anybody on this machine waits for the answer of a port (proc(5):
+// the state 02 is TCP_SYN_SENT).
+func knocks(port int) bool {
+	text, _ := os.ReadFile("/proc/net/tcp")
+	return regexp.MustCompile(fmt.Sprintf(`(?m)^ *\d+: \S+ 0100007F:%04X 02 `, port)).Match(text)
 }
 
 // connectTo is a program: an ADDRESS and PORT at the other end of standard input and output.
