@@ -47,7 +47,7 @@ type jsonComparison struct {
 
 // jsonGate is what --fail-on says.
 type jsonGate struct {
-	Limit   string          `json:"limit"`                // as it was typed
+	Limit   string          `json:"limit"`                // such as slower:5%
 	Outcome compare.Outcome `json:"outcome"`              // pass, fail or inconclusive
 	Passes  *float64        `json:"passes_pct,omitempty"` // from which limit on all lines pass; absent where one is not known
 	Lines   []jsonGateLine  `json:"lines"`                // all that were looked at
