@@ -20,7 +20,7 @@ import (
 )
 
 func newCompareCommand(sys System) *cobra.Command {
-	var by, gate, policyName string
+	var by, limit, policyName string
 	var all bool
 	var out outputFlags
 	var normalise, figures, pairs []string
@@ -42,6 +42,7 @@ from which difference on these files can show one.
   3  at least one line is slower by more than 5 %: its interval lies above that
   5  not enough data to say either; the hint names the limit that these files pass
 --fail-on transfers:5% looks at transfers alone, logins:15% at logins, whose time varies more.
+--json has the outcome and that of each line under fail_on.
 
 With three files or more, the machines are compared by the model log(cost) = machine +
 cell, and what deviates from it is listed. --normalise sets the geometric mean of the
@@ -70,7 +71,7 @@ one file, by the beginnings of their names: what bench --pairs openssh:openssh -
 			if err != nil {
 				return err
 			}
-			asked, err := parseFailOn(gate)
+			asked, err := parseFailOn(limit)
 			if err != nil {
 				return err
 			}
@@ -110,10 +111,16 @@ one file, by the beginnings of their names: what bench --pairs openssh:openssh -
 			if asked != nil && !judges {
 				return usageError("compare results of sshpace bench", "--fail-on has no meaning for logins")
 			}
-			if err := out.Write(sys.Stdout, sys.Stderr, renderings, report); err != nil || asked == nil {
+			var gate *compare.Gate
+			if asked != nil {
+				if gate = judged.Judge(*asked); len(gate.Lines) == 0 {
+					return usageError("use --fail-on slower:5%", "the files have no %s in common", asked.Lines)
+				}
+			}
+			if err := out.Write(sys.Stdout, sys.Stderr, renderings, report); err != nil || gate == nil {
 				return err
 			}
-			return asked.gate(sys, judged)
+			return gateResult(sys, judged, gate)
 		},
 	}
 	flags := cmd.Flags()
@@ -123,7 +130,7 @@ one file, by the beginnings of their names: what bench --pairs openssh:openssh -
 	flags.StringVar(&by, "rank-by", "auto", "throughput, cost or auto: cost where all files have it")
 	flags.StringSliceVar(&normalise, "normalise", nil, "ciphers (names or globs) whose mean becomes 1 in each file")
 	flags.StringArrayVar(&figures, "figure", nil, "only these figures besides SSH: a name or a glob; repeatable")
-	flags.StringVar(&gate, "fail-on", "", "such as slower:5%: exit with 0, 3 or 5 if nothing is, something is, or may be slower by more")
+	flags.StringVar(&limit, "fail-on", "", "such as slower:5%: exit with 0, 3 or 5 if nothing is, something is, or may be slower by more")
 	flags.StringArrayVar(&pairs, "pair", nil, "results of bench --pairs: the `CLIENT:SERVER` to compare, once for each file or pair")
 	return cmd
 }
@@ -138,69 +145,60 @@ func onlyCells(flags *pflag.FlagSet, path string) error {
 	return nil
 }
 
-// failOn is what a gate is to look at.
-type failOn struct {
-	lines   string // slower: all; transfers or logins: those alone
-	percent float64
-}
-
 // parseFailOn reads --fail-on, such as "slower:5%"; nil for nothing.
-func parseFailOn(text string) (*failOn, error) {
+func parseFailOn(text string) (*compare.Limit, error) {
 	if text == "" {
 		return nil, nil
 	}
 	lines, number, _ := strings.Cut(text, ":")
 	percent, err := strconv.ParseFloat(strings.TrimSuffix(number, "%"), 64)
-	if !slices.Contains([]string{"slower", "transfers", "logins"}, lines) || err != nil || !(percent >= 0 && percent < 1e6) {
+	if !slices.Contains(compare.LimitLines, lines) || err != nil || !(percent >= 0 && percent < 1e6) {
 		return nil, usageError("use slower: and a percentage, such as slower:5%, or transfers: or logins: for these alone", "cannot read --fail-on %q", text)
 	}
-	return &failOn{lines, percent}, nil
+	return &compare.Limit{Lines: lines, Percent: percent}, nil
 }
 
 // comparison is what a gate judges.
 type comparison interface {
-	Lines() []compare.Line
+	Judge(compare.Limit) *compare.Gate
 	Shows() float64 // the least slowdown that any line could show, as a part
 	More() string   // what makes it know more
 }
 
-// gate turns what is slower, or may be, into an exit code.
-func (f *failOn) gate(sys System, c comparison) error {
-	lines := slices.DeleteFunc(c.Lines(), func(l compare.Line) bool { return f.lines == "logins" && !l.Login || f.lines == "transfers" && l.Login })
-	g := compare.GateOf(lines, f.percent)
-	switch failed, open := len(g.Failed), len(g.Open); {
-	case g.Lines == 0:
-		return usageError("use --fail-on slower:5%", "the files have no %s in common", f.lines)
-	case failed > 0:
+// gateResult turns what is slower, or may be, into an exit code.
+func gateResult(sys System, c comparison, g *compare.Gate) error {
+	percent, lines := g.Limit.Percent, unit.Count(len(g.Lines), "line")
+	switch g.Outcome() {
+	case compare.Fail:
 		more := ""
-		if failed > 1 {
+		if failed := len(g.Failed); failed > 1 {
 			more = fmt.Sprintf(" (and %d more)", failed-1)
 		}
 		return &Error{
-			What: fmt.Sprintf("fail: %s of %g %% or more: %s%s", unit.Count(failed, "regression"), f.percent, g.Failed[0], more),
+			What: fmt.Sprintf("fail: %s of %g %% or more: %s%s", unit.Count(len(g.Failed), "regression"), percent, g.Failed[0], more),
 			Hint: "without --fail-on, compare shows the lines with their verdicts", Code: ExitFound,
 		}
-	case open > 0:
+	case compare.Inconclusive:
 		return &Error{
-			What: fmt.Sprintf("inconclusive: %d of %s may be slower by %g %% or more, such as %s: %s", open, unit.Count(g.Lines, "line"), f.percent, g.Open[0].Name, g.Open[0].Range()),
-			Hint: f.moreData(c, g), Code: ExitInconclusive,
+			What: fmt.Sprintf("inconclusive: %d of %s may be slower by %g %% or more, such as %s: %s", len(g.Open), lines, percent, g.Open[0].Title(), g.Open[0].Range()),
+			Hint: moreData(c, g), Code: ExitInconclusive,
 		}
 	}
-	fmt.Fprintf(sys.Stderr, "pass: none of %s is slower by %g %% or more\n", unit.Count(g.Lines, "line"), f.percent)
+	fmt.Fprintf(sys.Stderr, "pass: none of %s is slower by %g %% or more\n", lines, percent)
 	return nil
 }
 
 // moreData says what makes a gate conclusive.
-func (f *failOn) moreData(c comparison, g compare.Gate) string {
+func moreData(c comparison, g *compare.Gate) string {
 	var words []string
 	if shows := document.Least(c.Shows()); shows != "" {
 		words = append(words, shows)
 	}
 	if g.Passes < 1e6 {
-		words = append(words, fmt.Sprintf("they pass %s:%.0f%%", f.lines, math.Ceil(g.Passes+0.5)))
+		words = append(words, "they pass "+compare.Limit{Lines: g.Limit.Lines, Percent: math.Ceil(g.Passes + 0.5)}.String())
 	}
-	if f.lines == "slower" && !slices.ContainsFunc(g.Open, func(l compare.Line) bool { return !l.Login }) {
-		words = append(words, fmt.Sprintf("only logins are open: --fail-on transfers:%g%%", f.percent))
+	if g.Limit.Lines == "slower" && !slices.ContainsFunc(g.Open, func(l compare.Line) bool { return !l.Login }) {
+		words = append(words, "only logins are open: --fail-on "+compare.Limit{Lines: "transfers", Percent: g.Limit.Percent}.String())
 	}
 	return strings.Join(append(words, c.More()), "; ")
 }

@@ -11,12 +11,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
 	"golang.org/x/sys/unix"
 
 	"sshpace/internal/sys/relay"
@@ -51,6 +54,43 @@ func startFar(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	ts.Defer(func() { r.Close() })
 	describe(ts, args[0], fmt.Sprint(r.Port()), hostKeyOf(ts, server))
+}
+
+// startAgent is an agent with the script's key, at $WORK/NAME, that takes so long for a
+// signature, as one does whose key waits for a touch:
+//
+//	agent NAME DELAY
+func startAgent(ts *testscript.TestScript, _ bool, args []string) {
+	delay, err := time.ParseDuration(args[1])
+	ts.Check(err)
+	identity(ts)
+	key, err := ssh.ParseRawPrivateKey([]byte(ts.ReadFile("user_key")))
+	ts.Check(err)
+	keys := slowAgent{agent.NewKeyring(), delay}
+	ts.Check(keys.Add(agent.AddedKey{PrivateKey: key}))
+	l, err := net.Listen("unix", ts.MkAbs(args[0]))
+	ts.Check(err)
+	ts.Defer(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() { _ = agent.ServeAgent(keys, conn); conn.Close() }()
+		}
+	}()
+}
+
+// slowAgent takes its time for every signature.
+type slowAgent struct {
+	agent.Agent
+	delay time.Duration
+}
+
+func (a slowAgent) Sign(key ssh.PublicKey, data []byte) (*ssh.Signature, error) {
+	time.Sleep(a.delay)
+	return a.Agent.Sign(key, data)
 }
 
 // serveSlowNames is a program: a name server on 127.0.0.1 that takes its time for
@@ -93,6 +133,56 @@ func listenDeaf() {
 	}
 	fmt.Println("deaf")
 	time.Sleep(time.Hour)
+}
+
+// startBacklog is a way to a server whose queue of connections is full for the first
+// packet of each connection, so that its sender has to wait until it sends it again, and
+// has room for the second one:
+//
+//	backlog NAME SERVER
+func startBacklog(ts *testscript.TestScript, _ bool, args []string) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	ts.Check(errors.Join(err, unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), unix.Listen(fd, 0)))
+	file := os.NewFile(uintptr(fd), "queue")
+	l, err := net.FileListener(file)
+	ts.Check(errors.Join(err, file.Close()))
+	done := make(chan struct{})
+	ts.Defer(func() { close(done); l.Close() })
+	at, server := l.Addr().(*net.TCPAddr), ts.Getenv(strings.ToUpper(args[1])+"_PORT")
+	describe(ts, args[0], fmt.Sprint(at.Port), hostKeyOf(ts, server))
+	plain := func(up, down io.Writer) (io.Writer, io.Writer) { return up, down }
+	go func() {
+		for {
+			full, err := net.Dial("tcp", at.String())
+			if err != nil {
+				return
+			}
+			for !knocks(at.Port) {
+				select {
+				case <-done:
+					full.Close()
+					return
+				case <-time.After(10 * time.Millisecond):
+				}
+			}
+			full.Close()
+			if ours, err := l.Accept(); err == nil {
+				ours.Close()
+			}
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() { pass(conn, server, plain); conn.Close() }()
+		}
+	}()
+}
+
+// knocks tells whether anybody on this machine waits for the answer of a port (proc(5):
+// the state 02 is TCP_SYN_SENT).
+func knocks(port int) bool {
+	text, _ := os.ReadFile("/proc/net/tcp")
+	return regexp.MustCompile(fmt.Sprintf(`(?m)^ *\d+: \S+ 0100007F:%04X 02 `, port)).Match(text)
 }
 
 // connectTo is a program: an ADDRESS and PORT at the other end of standard input and output.

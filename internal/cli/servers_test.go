@@ -40,6 +40,8 @@ import (
 //	far NAME SERVER DELAY      a way to SERVER that takes so long each way
 //	late NAME SERVER N DELAY   a way to SERVER on which all that it sends after N bytes is so late, once
 //	swallow NAME SERVER MTU    a way to SERVER that loses what comes in larger pieces, and all behind it
+//	backlog NAME SERVER        a way to SERVER that has no room for the first packet of a connection
+//	agent NAME DELAY           an agent with the user key that takes so long for a signature
 //	slower FILE CIPHER FACTOR  change a result: a cipher has taken so many times as long, however busy this machine was
 //	paste REPORT CHECK...      run what doctor's JSON says to do
 //	alone FILE                 a shell script in a network of its own (root only)
@@ -51,7 +53,7 @@ func serverCommands() map[string]func(ts *testscript.TestScript, neg bool, args 
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"sshd": startSSHD, "dropbear": startDropbear, "tinysshd": startTinySSHD,
 		"silent": startSilent, "other": startOther, "deaf": startDeaf, "fickle": startFickle, "narrow": startNarrow, "hold": holdConnection,
-		"far": startFar, "late": startLate, "swallow": startSwallow, "slower": slower, "paste": paste, "alone": alone,
+		"far": startFar, "late": startLate, "swallow": startSwallow, "backlog": startBacklog, "agent": startAgent, "slower": slower, "paste": paste, "alone": alone,
 		"slayer": slay, "gone": awaitGone, "tmpfs": mountTmpfs, "waitfor": awaitFile,
 	}
 }
@@ -295,20 +297,23 @@ func startFickle(ts *testscript.TestScript, _ bool, args []string) {
 // nil hangs up.
 func startThrough(ts *testscript.TestScript, args []string, through func(up, down io.Writer) (io.Writer, io.Writer)) {
 	server := ts.Getenv(strings.ToUpper(args[1]) + "_PORT")
-	port := serve(ts, func(conn *net.TCPConn) {
-		behind, err := net.Dial("tcp", "127.0.0.1:"+server)
-		if err != nil {
-			return
-		}
-		defer behind.Close()
-		up, down := through(behind, conn)
-		if up == nil {
-			return
-		}
-		go func() { _, _ = io.Copy(up, struct{ io.Reader }{conn}); behind.(*net.TCPConn).CloseWrite() }()
-		_, _ = io.Copy(down, struct{ io.Reader }{behind})
-	})
+	port := serve(ts, func(conn *net.TCPConn) { pass(conn, server, through) })
 	describe(ts, args[0], port, hostKeyOf(ts, server))
+}
+
+// pass makes one way of a connection and one to the server at a port.
+func pass(conn net.Conn, server string, through func(up, down io.Writer) (io.Writer, io.Writer)) {
+	behind, err := net.Dial("tcp", "127.0.0.1:"+server)
+	if err != nil {
+		return
+	}
+	defer behind.Close()
+	up, down := through(behind, conn)
+	if up == nil {
+		return
+	}
+	go func() { _, _ = io.Copy(up, struct{ io.Reader }{conn}); behind.(*net.TCPConn).CloseWrite() }()
+	_, _ = io.Copy(down, struct{ io.Reader }{behind})
 }
 
 // writerFunc is a function that writes.

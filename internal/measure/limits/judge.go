@@ -145,10 +145,11 @@ func ceiling(e record.Evidence) float64 {
 }
 
 // windowFull allows for what is lost while an acknowledgement of the window is on
-// its way, and for a round trip that was measured on an idle connection.
-func windowFull(_ record.Direction, e record.Evidence) bool {
+// its way, and for a round trip that was measured on an idle connection. Two connections
+// have two windows: where they carry no more than one it is the link.
+func windowFull(d record.Direction, e record.Evidence) bool {
 	c := ceiling(e)
-	return e.RTTNS > time.Millisecond && need(e) < mostOf && e.BytesPerSecond > 0.55*c && e.BytesPerSecond < 1.25*c
+	return !oneForTwo(d, e) && e.RTTNS > time.Millisecond && need(e) < mostOf && e.BytesPerSecond > 0.55*c && e.BytesPerSecond < 1.25*c
 }
 
 // contended: a side wants a core and does not get it.

@@ -137,8 +137,8 @@ type Stuck struct {
 	During handshake.Phase
 	Signed bool // the signature was sent
 	After  time.Duration
-	Kex    string   // as negotiated; "" if it never was
-	Others []string // key exchanges that both sides have
+	Got    alg.Suite // as negotiated; empty if it never was
+	Others []string  // key exchanges that both sides have, or ours if theirs never came
 }
 
 // NoCommands is an account that can be logged in to, and runs no commands.

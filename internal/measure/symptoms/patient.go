@@ -175,9 +175,11 @@ var waiting = []handshake.Phase{
 // stuck makes a fact of a login that came so far and no further.
 func (p *Patient) stuck(failed *handshake.FailedError) {
 	t := read(p.latest)
-	s := &Stuck{During: failed.During, Signed: t.signing != unknown, After: failed.After, Kex: t.negotiation.Got.Kex}
+	s := &Stuck{During: failed.During, Signed: t.signing != unknown, After: failed.After, Got: t.negotiation.Got}
 	if mine, err := p.SSH.Query(context.Background()); err == nil {
-		s.Others = mine.Intersect(t.negotiation.Server).Kex
+		if s.Others = mine.Kex; len(t.negotiation.Server.Kex) > 0 {
+			s.Others = mine.Intersect(t.negotiation.Server).Kex
+		}
 	}
 	p.facts.Stuck = s
 }

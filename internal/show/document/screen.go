@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/record"
 	"sshpace/internal/verdict/choice"
@@ -497,13 +498,25 @@ func (s screen) limits() []string {
 			line = fmt.Sprintf("%s: %s", l.Direction, line)
 		}
 		if out = append(out, text(line)); l.Help != "" {
-			out = append(out, text("what helps: "+l.Help))
+			out = append(out, text("what helps: "+s.helps(l)))
 		}
 	}
 	if len(out) == 0 {
 		out = append(out, s.bound())
 	}
 	return nonEmpty(out...)
+}
+
+// helps says what helps against a limit. Where that is none of a cipher's, and a cipher is
+// faster for all that, the limit leaves no more than what is gained so.
+func (s screen) helps(l record.Limit) string {
+	name, narrow := narrows[l.What]
+	gains := slices.ContainsFunc(s.c.Gains, func(g rank.Gain) bool { return g.To.Direction == l.Direction && g.Verdict == stats.Better })
+	if !narrow || !gains || !s.c.Matters() {
+		return l.Help
+	}
+	beyond, _, _ := strings.Cut(l.Help, "; no ") // cipher, MAC or other setting
+	return fmt.Sprintf("%s is the limit now and leaves a cipher or MAC only the GAIN above; for more, %s", name, beyond)
 }
 
 // bound says what the figures say that bounds the best option; "" if nothing.

@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
 	"sshpace/internal/record"
+	"sshpace/internal/verdict/choice"
 	"sshpace/internal/verdict/rank"
 )
 
@@ -75,6 +77,31 @@ func TestTheLimitIsNamed(t *testing.T) {
 	} {
 		if got := limiting(&rank.Ranking{Limits: c.limits}); got != c.want {
 			t.Errorf("%v: %s", c.limits, got)
+		}
+	}
+}
+
+// Where a cipher is faster for sure, what limits does not say that none helps, in the
+// direction that it is faster in.
+func TestLimitLeavesTheGain(t *testing.T) {
+	const denies, leaves = "no cipher or MAC", "leaves a cipher or MAC only the GAIN above"
+	for _, c := range []struct {
+		what    string
+		verdict stats.Verdict
+		wants   string
+	}{
+		{"window", stats.Better, "the window of 2 MiB is the limit now and " + leaves + "; for more, several connections"},
+		{"link", stats.Better, "the link is the limit now and " + leaves},
+		{"losses", stats.Better, "the link, which loses packets, is the limit now and " + leaves},
+		{"window", stats.Equal, denies},
+		{"window", stats.NotEnough, denies},
+		{"client CPU", stats.Better, denies},
+	} {
+		r := &rank.Ranking{Limits: []record.Limit{{What: c.what, Sentence: "x", Direction: record.Upload, Help: "several connections; " + denies}}}
+		gain := rank.Gain{To: rank.Cell{Direction: record.Upload}, Verdict: c.verdict}
+		out := strings.Join(screen{r: r, c: &choice.Choice{Gains: []rank.Gain{gain}, Verdict: c.verdict}}.limits(), "\n")
+		if !strings.Contains(out, c.wants) || strings.Contains(out, denies) == strings.Contains(out, leaves) {
+			t.Errorf("%s, %s: %s", c.what, c.verdict, out)
 		}
 	}
 }

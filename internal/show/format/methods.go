@@ -37,21 +37,28 @@ func (x *Methods) Render(w io.Writer, f Format) error {
 type MethodChanges struct {
 	*methods.Comparison
 	Output *Output
+	gate   *compare.Gate // that was asked for; nil for none
 }
 
 // Render writes the comparison.
 func (x *MethodChanges) Render(w io.Writer, f Format) error {
 	if f.Name == "json" {
-		return report.MethodChangesJSON(w, x.Comparison)
+		return report.MethodChangesJSON(w, x.Comparison, x.gate)
 	}
 	return x.Output.renderDocument(w, f.Name, document.OfMethodChanges(x.Comparison), nil)
 }
 
-// Lines are the speeds of the methods in each file after the first.
-func (x *MethodChanges) Lines() (lines []compare.Line) {
+// Judge holds the ways against a limit, and makes that a part of the report.
+func (x *MethodChanges) Judge(limit compare.Limit) *compare.Gate {
+	x.gate = limit.Gate(x.lines())
+	return x.gate
+}
+
+// lines are the speeds of the methods in each file after the first.
+func (x *MethodChanges) lines() (lines []compare.Line) {
 	for _, ch := range x.Changes {
 		for k, r := range ch.Speed {
-			l := compare.Line{Name: document.MethodLabel(ch.Method) + " in " + x.Files[k+1], Together: r.Together}
+			l := compare.Line{Name: document.MethodLabel(ch.Method), File: x.Files[k+1], Together: r.Together}
 			if r.Known() {
 				l.Own = r.Interval()
 			}

@@ -84,5 +84,5 @@ func relateMethods(labels []string, files []*record.File, pairs []string, out *O
 		return nil, fault.WithHint(errors.New("the files have no way with figures in common"),
 			"compare results with the same --mode, --cipher and --files; one run compares ciphers: bench --mode scp --cipher aes128-gcm,chacha20-poly1305; --pair names pairs of programs")
 	}
-	return &MethodChanges{c, out}, nil
+	return &MethodChanges{Comparison: c, Output: out}, nil
 }

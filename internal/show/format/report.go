@@ -91,13 +91,20 @@ type Comparison struct {
 	*compare.Comparison
 	All      bool // lines, in text
 	Output   Output
+	gate     *compare.Gate // that was asked for; nil for none
 	document *document.Document
+}
+
+// Judge holds the lines against a limit, and makes that a part of the report.
+func (x *Comparison) Judge(limit compare.Limit) *compare.Gate {
+	x.gate = limit.Gate(x.Lines())
+	return x.gate
 }
 
 // Render writes the report.
 func (x *Comparison) Render(w io.Writer, f Format) error {
 	if f.Name == "json" {
-		return report.CompareJSON(w, x.Comparison)
+		return report.CompareJSON(w, x.Comparison, x.gate)
 	}
 	if x.document == nil {
 		x.document = document.OfComparison(x.Comparison, document.Options{All: x.All})

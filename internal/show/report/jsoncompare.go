@@ -2,6 +2,7 @@ package report
 
 import (
 	"io"
+	"math"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
@@ -15,9 +16,12 @@ import (
 // compareSchema names the layout that CompareJSON writes.
 const compareSchema = "sshpace.compare/1"
 
-// CompareJSON writes a comparison as one JSON object.
-func CompareJSON(w io.Writer, c *compare.Comparison) error {
-	return termsafe.WriteJSON(w, comparisonDocument(c), " ")
+// CompareJSON writes a comparison as one JSON object, with what a gate says of it, if
+// there is one.
+func CompareJSON(w io.Writer, c *compare.Comparison, gate *compare.Gate) error {
+	d := comparisonDocument(c)
+	d.Gate = gateDocument(gate)
+	return termsafe.WriteJSON(w, d, " ")
 }
 
 type jsonComparison struct {
@@ -38,6 +42,47 @@ type jsonComparison struct {
 	Defaults   []alg.Suite   `json:"defaults_changed,omitempty"` // what each file's programs negotiate
 	Lacking    []jsonLacking `json:"not_compared,omitempty"`
 	Warnings   []jsonWarning `json:"warnings,omitempty"`
+	Gate       *jsonGate     `json:"fail_on,omitempty"`
+}
+
+// jsonGate is what --fail-on says.
+type jsonGate struct {
+	Limit   string          `json:"limit"`                // such as slower:5%
+	Outcome compare.Outcome `json:"outcome"`              // pass, fail or inconclusive
+	Passes  *float64        `json:"passes_pct,omitempty"` // from which limit on all lines pass; absent where one is not known
+	Lines   []jsonGateLine  `json:"lines"`                // all that were looked at
+}
+
+type jsonGateLine struct {
+	Name     string          `json:"name"`
+	File     string          `json:"file"`
+	Login    bool            `json:"login,omitempty"` // else it is of transfers
+	Outcome  compare.Outcome `json:"outcome"`
+	Speed    *jsonQuantity   `json:"speed_ratio"`               // must lie above the limit to pass; null: too few runs
+	Together *jsonQuantity   `json:"speed_ratio_all_lines"`     // must lie below the limit to fail: its interval holds for all lines together
+	ByRest   bool            `json:"verdict_by_rest,omitempty"` // the latter is against the other lines
+}
+
+func gateDocument(g *compare.Gate) *jsonGate {
+	if g == nil {
+		return nil
+	}
+	out := &jsonGate{Limit: g.Limit.String(), Outcome: g.Outcome(), Lines: []jsonGateLine{}}
+	if !math.IsInf(g.Passes, 0) {
+		out.Passes = &g.Passes
+	}
+	for _, l := range g.Lines {
+		out.Lines = append(out.Lines, jsonGateLine{l.Name, l.File, l.Login, g.Limit.Of(l), bounded(l.Own), bounded(l.Together), l.Than != ""})
+	}
+	return out
+}
+
+// bounded is an interval of a ratio, nil where nothing bounds it.
+func bounded(i stats.Interval) *jsonQuantity {
+	if i.Lo <= 0 || math.IsInf(i.Hi, 0) {
+		return nil
+	}
+	return quantity(&i)
 }
 
 type jsonFile struct {

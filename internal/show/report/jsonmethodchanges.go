@@ -6,6 +6,7 @@ import (
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/record"
+	"sshpace/internal/verdict/compare"
 	"sshpace/internal/verdict/methods"
 )
 
@@ -13,14 +14,15 @@ import (
 const methodChangesSchema = "sshpace.ways-compare/1"
 
 // MethodChangesJSON writes what became of transfer methods for programs: ratios to the
-// first file. A ratio that is not known is null.
-func MethodChangesJSON(w io.Writer, c *methods.Comparison) error {
+// first file. A ratio that is not known is null. What a gate says of it stands there, too.
+func MethodChangesJSON(w io.Writer, c *methods.Comparison, gate *compare.Gate) error {
 	d := struct {
 		Schema  string             `json:"schema"`
 		Files   []string           `json:"files"` // the first is what the others are related to
 		Methods []jsonMethodChange `json:"ways"`  // that all files have figures of
 		Only    []jsonOnly         `json:"not_compared,omitempty"`
-	}{Schema: methodChangesSchema, Files: c.Files, Methods: []jsonMethodChange{}}
+		Gate    *jsonGate          `json:"fail_on,omitempty"`
+	}{Schema: methodChangesSchema, Files: c.Files, Methods: []jsonMethodChange{}, Gate: gateDocument(gate)}
 	for _, only := range c.Only {
 		d.Only = append(d.Only, jsonOnly(only))
 	}

@@ -266,7 +266,7 @@ func TestCompare(t *testing.T) {
 			Schema string
 			Cells  []struct{ Ratios []struct{ Verdict string } }
 		}
-		if err := json.Unmarshal([]byte(render(t, func(w io.Writer) error { return report.CompareJSON(w, c) })), &doc); err != nil {
+		if err := json.Unmarshal([]byte(render(t, func(w io.Writer) error { return report.CompareJSON(w, c, nil) })), &doc); err != nil {
 			t.Fatal(err)
 		}
 		if doc.Schema != "sshpace.compare/1" || len(doc.Cells) != 115 || len(doc.Cells[0].Ratios) != len(inputs)-1 {

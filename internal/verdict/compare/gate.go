@@ -12,34 +12,77 @@ import (
 // Line is one line of a comparison, as a gate looks at it: a ratio of speeds by itself,
 // and the interval by which it is called slower, which holds for all lines together.
 type Line struct {
-	Name          string // of what, in which file
+	Name, File    string // of what, in which file
 	Login         bool   // it is of logins, else of transfers
 	Than          string // "" for the first file, else what it is slower than
 	Own, Together stats.Interval
 }
 
+// Outcome is what a gate says, of one line or of all.
+type Outcome string
+
+// The outcomes.
+const (
+	Pass         Outcome = "pass"
+	Fail         Outcome = "fail"
+	Inconclusive Outcome = "inconclusive"
+)
+
+// Limit is what a gate looks at, and by how much that may be slower.
+type Limit struct {
+	Lines   string // slower: all; transfers or logins: those alone
+	Percent float64
+}
+
+// LimitLines are the names of what a gate may look at.
+var LimitLines = []string{"slower", "transfers", "logins"}
+
+// String is a limit as it is typed.
+func (l Limit) String() string { return fmt.Sprintf("%s:%g%%", l.Lines, l.Percent) }
+
+// holds tells whether the gate looks at a line.
+func (l Limit) holds(line Line) bool {
+	return l.Lines == "slower" || line.Login == (l.Lines == "logins")
+}
+
+// Of judges one line. That it is slower must hold for all lines together, for any of
+// them would do. That it is not is asked of each line alone, for all of them must pass
+// (Berger, Technometrics 24, 1982).
+func (l Limit) Of(line Line) Outcome {
+	limit := 1 / (1 + l.Percent/100)
+	switch {
+	case line.Together.Lo > 0 && line.Together.Hi < limit:
+		return Fail
+	case line.Own.Lo <= limit:
+		return Inconclusive
+	}
+	return Pass
+}
+
 // Gate says whether anything is slower by more than a limit. It passes only where
 // nothing is; where the files cannot tell, it neither passes nor fails.
 type Gate struct {
-	Lines  int
+	Limit  Limit
+	Lines  []Line
 	Passes float64 // the least limit, in percent, that none of the lines reaches; +Inf where one is not known
 	Failed []Line  // slower by more than the limit, slowest first
 	Open   []Line  // may be slower by more than the limit, or not; least known first
 }
 
-// GateOf looks for lines that are slower by more than so many percent. That a line is
-// slower must hold for all lines together, for any of them would do. That it is not is
-// asked of each line alone, for all of them must pass (Berger, Technometrics 24, 1982).
-func GateOf(lines []Line, percent float64) Gate {
-	limit := 1 / (1 + percent/100)
-	g := Gate{Lines: len(lines)}
-	for _, l := range lines {
-		g.Passes = math.Max(g.Passes, 100*(1/math.Max(0, l.Own.Lo)-1))
-		switch {
-		case l.Together.Lo > 0 && l.Together.Hi < limit:
-			g.Failed = append(g.Failed, l)
-		case l.Own.Lo <= limit:
-			g.Open = append(g.Open, l)
+// Gate judges those of the lines that the limit is for.
+func (l Limit) Gate(lines []Line) *Gate {
+	g := &Gate{Limit: l}
+	for _, line := range lines {
+		if !l.holds(line) {
+			continue
+		}
+		g.Lines = append(g.Lines, line)
+		g.Passes = math.Max(g.Passes, 100*(1/math.Max(0, line.Own.Lo)-1))
+		switch l.Of(line) {
+		case Fail:
+			g.Failed = append(g.Failed, line)
+		case Inconclusive:
+			g.Open = append(g.Open, line)
 		}
 	}
 	slices.SortStableFunc(g.Failed, func(a, b Line) int { return cmp.Compare(a.Together.Value, b.Together.Value) })
@@ -47,9 +90,23 @@ func GateOf(lines []Line, percent float64) Gate {
 	return g
 }
 
+// Outcome is that of all lines.
+func (g *Gate) Outcome() Outcome {
+	switch {
+	case len(g.Failed) > 0:
+		return Fail
+	case len(g.Open) > 0:
+		return Inconclusive
+	}
+	return Pass
+}
+
+// Title names a line.
+func (l Line) Title() string { return l.Name + " in " + l.File }
+
 // String is what a failed line says.
 func (l Line) String() string {
-	return fmt.Sprintf("%s: %.1f %% slower%s", l.Name, 100*(1/l.Together.Value-1), l.Than)
+	return fmt.Sprintf("%s: %.1f %% slower%s", l.Title(), 100*(1/l.Together.Value-1), l.Than)
 }
 
 // Range is what is known of an open line.
@@ -63,7 +120,7 @@ func (l Line) Range() string {
 // Lines are all lines of the comparison.
 func (c *Comparison) Lines() (lines []Line) {
 	c.each(func(name string, login bool, k int, r Ratio) {
-		l := Line{Name: name + " in " + c.Inputs[k+1].Label, Login: login, Own: r.Speed.Interval(), Together: r.together}
+		l := Line{Name: name, File: c.Inputs[k+1].Label, Login: login, Own: r.Speed.Interval(), Together: r.together}
 		if r.ByRest {
 			l.Than = " than the rest"
 		}

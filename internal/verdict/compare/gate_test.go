@@ -36,6 +36,8 @@ func related2(t *testing.T, a, b *rank.Ranking) *compare.Comparison {
 	return c
 }
 
+var slowerBy5 = compare.Limit{Lines: "slower", Percent: 5}
+
 // A gate says pass, fail, or that it cannot be said, by the verdicts' own intervals.
 func TestGate(t *testing.T) {
 	const gcm = "aes128-gcm@openssh.com"
@@ -54,9 +56,13 @@ func TestGate(t *testing.T) {
 		{"p is below 5 %, but not the interval's end", 0.02, 1.08, stats.Worse, false, true},
 	} {
 		c := related2(t, rankingOf(test.err, map[string]float64{gcm: 1}), rankingOf(test.err, map[string]float64{gcm: test.slower}))
-		g := compare.GateOf(c.Lines(), 5)
+		g := slowerBy5.Gate(c.Lines())
 		if v := c.Overall[0].Verdict; v != test.verdict || len(g.Failed) > 0 != test.failed || len(g.Open) > 0 != test.open {
 			t.Errorf("%s: %s, fail %v, open %v; want %s, %v, %v", test.name, v, g.Failed, g.Open, test.verdict, test.failed, test.open)
+		}
+		want := map[[2]bool]compare.Outcome{{true, false}: compare.Fail, {true, true}: compare.Fail, {false, true}: compare.Inconclusive, {false, false}: compare.Pass}[[2]bool{test.failed, test.open}]
+		if g.Outcome() != want {
+			t.Errorf("%s: %s, want %s", test.name, g.Outcome(), want)
 		}
 		for _, l := range g.Failed {
 			if l.Own.Hi >= 1 {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/measure/handshake"
 	"sshpace/internal/measure/symptoms"
 )
@@ -90,8 +91,8 @@ var causes = []struct {
 	{"kex", func(f *symptoms.Facts) { f.Logins.Exchange = of(1000) }, "its half of the key exchange"},
 	{"kex", func(f *symptoms.Facts) {
 		f.Logins, f.Server, f.Sharing = symptoms.Logins{}, nil, symptoms.Sharing{}
-		f.Stuck = &symptoms.Stuck{During: handshake.Kex, After: 10 * time.Second, Kex: "mlkem768x25519-sha256", Others: []string{"mlkem768x25519-sha256", "sntrup761x25519-sha512", "curve25519-sha256"}}
-	}, "(MTU of a tunnel or VPN)no answer for 10s between both version lines and the new keys (mlkem768x25519-sha256)ssh -o KexAlgorithms=-mlkem768x25519-sha256,sntrup761x25519-sha512 web1"},
+		f.Stuck = &symptoms.Stuck{During: handshake.Kex, After: 10 * time.Second, Got: alg.NewSuite("aes128-gcm@openssh.com", "", "mlkem768x25519-sha256"), Others: []string{"mlkem768x25519-sha256", "sntrup761x25519-sha512", "curve25519-sha256"}}
+	}, "(MTU of a tunnel or VPN)no answer for 10s between both version lines and the new keys (mlkem768x25519-sha256)ssh -o KexAlgorithms=-mlkem768x25519-sha256,sntrup761x25519-sha512 -o Ciphers=aes128-gcm@openssh.com -o MACs=hmac-sha2-256 web1"},
 	{"host-key", func(f *symptoms.Facts) { f.Logins.HostKey = of(1000) }, "VerifyHostKeyDNS"},
 	{"authorized-keys", func(f *symptoms.Facts) { f.Logins.Query, f.Logins.Entry = of(1200), of(1200) }, "about 2381 ms"},
 	{"authorized-keys", func(f *symptoms.Facts) {

@@ -3,6 +3,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -115,7 +116,7 @@ var stages = []stage{
 		took: func(f *symptoms.Facts) handshake.Figure { return f.Logins.Signing }, floor: startFloor,
 		hangs: func(s *symptoms.Stuck) bool { return s.During == handshake.Sign && !s.Signed },
 		tells: func(*symptoms.Facts) (string, string) {
-			return "on this machine; it signs with every key of the agent", "ssh-add -L >/tmp/agent-keys.pub && time ssh-add -T /tmp/agent-keys.pub"
+			return "on this machine; it times a signature with every key of the agent. If the key must be touched or is far away, share connections (ControlMaster): it signs once for all of them", "ssh-add -L >/tmp/agent-keys.pub && time ssh-add -T /tmp/agent-keys.pub"
 		},
 	},
 	{
@@ -259,25 +260,33 @@ func hostKeyTook(f *symptoms.Facts) handshake.Figure {
 }
 
 // smallMTU: the first packets that are larger than a tunnel carries are those of a key
-// exchange, of one against quantum computers above all.
+// exchange: the keys of one against quantum computers, and the lists of algorithms. What
+// is to be tried leaves out such keys, and of the lists all but what was agreed on.
 func smallMTU(f *symptoms.Facts, found *Finding) bool {
 	if !found.Breaks {
 		return false
 	}
 	found.What = "a login hangs in the key exchange: probably its large packets do not fit through the path (MTU of a tunnel or VPN)"
-	large := f.Stuck.Others
-	large = slices.DeleteFunc(slices.Clone(large), func(name string) bool {
+	got := f.Stuck.Got
+	large := slices.DeleteFunc(slices.Clone(f.Stuck.Others), func(name string) bool {
 		a, known := alg.Lookup(alg.Kex, name)
-		return name == f.Stuck.Kex || !known || !a.PostQuantum
+		return name == got.Kex || !known || !a.PostQuantum
 	})
-	if f.Stuck.Kex != "" {
-		found.Evidence += " (" + f.Stuck.Kex + ")"
-		large = append([]string{f.Stuck.Kex}, large...)
+	if got.Kex != "" {
+		found.Evidence += " (" + got.Kex + ")"
+		large = append([]string{got.Kex}, large...)
 	}
-	found.Where = "on this machine; if this logs in, lower the MTU of the tunnel (ip link set dev DEV mtu 1280) and leave the option out again"
-	found.Do = typedWith(f, "-o", "KexAlgorithms=-"+strings.Join(large, ","))
+	options := []string{"-o", "KexAlgorithms=-" + strings.Join(large, ",")}
+	if got.Cipher != "" {
+		options = append(options, "-o", "Ciphers="+got.Cipher, "-o", "MACs="+cmp.Or(got.MAC, unusedMAC))
+	}
+	found.Where = "on this machine; if this logs in, lower the MTU of the tunnel (ip link set dev DEV mtu 1280) and leave the options out again"
+	found.Do = typedWith(f, options...)
 	return true
 }
+
+// unusedMAC keeps the list of MACs short where the cipher needs none.
+const unusedMAC = "hmac-sha2-256"
 
 // timeNames shows which look-up is slow.
 func timeNames(f *symptoms.Facts) (where, do string) {
