@@ -150,7 +150,7 @@ func TestCutAtEveryByte(t *testing.T) {
 	}
 }
 
-const campaign = `{"campaign":{"format":1,"tool":"x"}}` + "\n"
+const campaign = `{"campaign":{"format":2,"tool":"x"}}` + "\n"
 
 func TestReadRefuses(t *testing.T) {
 	for name, tt := range map[string]struct{ text, want string }{
@@ -162,6 +162,7 @@ func TestReadRefuses(t *testing.T) {
 		"JSON null":            {"null\n", "line 1: not a record file of sshpace"},
 		"binary":               {"\x7fELF\x02\x01\x01", "line 1: not a record"},
 		"newer":                {`{"campaign":{"format":3}}` + "\n", "format 3 is newer than this version reads (2)"},
+		"older":                {`{"campaign":{"format":1}}` + "\n", "format 1 is no longer read, only 2; measure again"},
 		"no format":            {`{"campaign":{}}` + "\n", "no format version"},
 		"trial first":          {`{"trial":{"id":1}}` + "\n", "the first line is no campaign"},
 		"two kinds":            {campaign + `{"trial":{"id":1},"sample":{"trial":1}}` + "\n", "line 2: 2 kinds of record"},
@@ -184,23 +185,9 @@ func TestReadRefuses(t *testing.T) {
 }
 
 func TestByteOrderMark(t *testing.T) {
-	f, err := record.Load(strings.NewReader(record.ByteOrderMark + `{"campaign":{"format":1,"target":"x"}}` + "\n"))
+	f, err := record.Load(strings.NewReader(record.ByteOrderMark + `{"campaign":{"format":2,"target":"x"}}` + "\n"))
 	if err != nil || f.Campaign.Target != "x" {
 		t.Errorf("a file that an editor marked as UTF-8: %+v, %v", f, err)
-	}
-}
-
-// Files of format 1 say by a finding why the run ended.
-func TestEndOfOldFiles(t *testing.T) {
-	for name, text := range map[string]string{
-		"old":     campaign + `{"finding":{"what":"run ended","why":"budget"}}` + "\n",
-		"new":     campaign + `{"end":{"why":"budget"}}` + "\n",
-		"resumed": campaign + `{"finding":{"what":"run ended","why":"failures"}}` + "\n" + `{"end":{"why":"budget"}}` + "\n",
-	} {
-		f, err := record.Load(strings.NewReader(text))
-		if err != nil || f.Ended != "budget" || len(f.Findings) != 0 {
-			t.Errorf("%s: ended by %q with findings %v, %v", name, f.Ended, f.Findings, err)
-		}
 	}
 }
 
@@ -241,7 +228,7 @@ func TestLoadWantsTheTrialOfASample(t *testing.T) {
 
 // A newer sshpace may add fields without a new format.
 func TestUnknownFieldsArePassedOver(t *testing.T) {
-	f, err := record.Load(strings.NewReader(`{"campaign":{"format":1,"seed":5,"moon":"full"}}` + "\n"))
+	f, err := record.Load(strings.NewReader(`{"campaign":{"format":2,"seed":5,"moon":"full"}}` + "\n"))
 	if err != nil || f.Campaign.Seed != 5 {
 		t.Errorf("Load: %+v, %v", f, err)
 	}
@@ -373,7 +360,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(text(f, oneOfEach()))
 	f.Add([]byte(campaign + `{"sample":{"trial":1`))
 	f.Add([]byte("Dear diary"))
-	f.Add([]byte(`{"campaign":{"format":1}}` + "\x00\x00"))
+	f.Add([]byte(`{"campaign":{"format":2}}` + "\x00\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		records, err := collect(record.Read(bytes.NewReader(data)))
 		if err == nil && len(records) == 0 {

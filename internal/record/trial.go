@@ -12,8 +12,8 @@ import (
 	"sshpace/internal/base/unit"
 )
 
-// FormatVersion is the version of the record format. Readers refuse files of a
-// newer version; fields may be added without a new version.
+// FormatVersion is the version of the record format. Readers refuse files of any
+// other; fields may be added without a new version.
 const FormatVersion = 2
 
 // Workload is what a trial does with its connection.
@@ -281,6 +281,3 @@ type Finding struct {
 type End struct {
 	Why string `json:"why"` // "budget", "precision", "complete", "failures" or "interrupted"
 }
-
-// legacyEnd is the Finding.What that stood for an End in files of format 1.
-const legacyEnd = "run ended"

@@ -440,7 +440,7 @@ func TestByteOrderMark(t *testing.T) {
 
 func TestOwnResult(t *testing.T) {
 	for _, mark := range []string{"", "\ufeff"} {
-		if _, err := legacylog.Read(strings.NewReader(mark+`{"campaign":{"format":1}}`+"\n"), legacylog.Options{}); !errors.Is(err, legacylog.ErrResult) {
+		if _, err := legacylog.Read(strings.NewReader(mark+`{"campaign":{"format":2}}`+"\n"), legacylog.Options{}); !errors.Is(err, legacylog.ErrResult) {
 			t.Errorf("error %v, want ErrResult", err)
 		}
 	}

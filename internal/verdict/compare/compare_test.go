@@ -203,7 +203,7 @@ func once(d record.Direction) *record.File {
 	cpu := 900 * time.Microsecond
 	trial := record.Trial{ID: 1, Want: alg.NewSuite("aes128-ctr", "hmac-sha1", "curve25519-sha256"), Workload: record.Transfer, Direction: d}
 	return &record.File{
-		Campaign: record.Campaign{Format: 1, Offer: alg.Offer{Ciphers: []string{"aes128-ctr"}, MACs: []string{"hmac-sha1"}}},
+		Campaign: record.Campaign{Format: record.FormatVersion, Offer: alg.Offer{Ciphers: []string{"aes128-ctr"}, MACs: []string{"hmac-sha1"}}},
 		Trials:   map[int]record.Trial{1: trial},
 		Samples: []record.Sample{{Trial: 1, Outcome: record.OK, ElapsedNS: time.Second, Segments: []record.Segment{
 			{Bytes: 1e6, WallNS: time.Millisecond, ClientCPUNS: &cpu, ServerCPUNS: &cpu},

@@ -199,7 +199,7 @@ func ns(d time.Duration) *time.Duration { return &d }
 
 // file builds a file with one trial per sample.
 func file(offer alg.Offer, trials []record.Trial, samples []record.Sample) *record.File {
-	f := &record.File{Campaign: record.Campaign{Format: 1, Offer: offer}, Trials: map[int]record.Trial{}, Samples: samples}
+	f := &record.File{Campaign: record.Campaign{Format: record.FormatVersion, Offer: offer}, Trials: map[int]record.Trial{}, Samples: samples}
 	for i := range trials {
 		trials[i].ID = i + 1
 		f.Trials[i+1] = trials[i]
