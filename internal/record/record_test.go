@@ -43,15 +43,12 @@ func oneOfEach() []record.Record {
 			Crypto: "OpenSSL 3.0.19", ServerBanner: "SSH-2.0-OpenSSH_9.2p1", ServerMachine: "Linux", Limits: []string{"no perf events"},
 		}},
 		{Trial: &record.Trial{
-			ID: 7, Target: "loopback", Want: suite, Workload: record.Transfer, Direction: record.Upload, SizeBytes: 1024, SegmentNS: 60 * time.Millisecond,
-			Segments: 3, Block: 2, Role: record.RoleControl, Pair: 1, Offered: alg.Suite{Cipher: "aes128-ctr", MAC: "umac-64@openssh.com"},
+			ID: 7, Target: "loopback", Want: suite, Workload: record.Copy, Direction: record.Upload, SizeBytes: 1024,
+			Block: 2, Role: record.RoleControl, Pair: 1, Offered: alg.Suite{Cipher: "aes128-ctr", MAC: "umac-64@openssh.com"},
 		}},
 		{Sample: &record.Sample{
 			Trial: 7, Got: suite, Start: at, ElapsedNS: 400 * time.Millisecond, Outcome: record.Broken, Detail: "cut", Bytes: 4096, Rekeys: 1,
-			Segments: []record.Segment{{
-				StartNS: time.Millisecond, WallNS: 60 * time.Millisecond, Bytes: 2048, ClientCPUNS: &cpu, ServerCPUNS: &cpu, ClientWaitNS: &cpu, ServerWaitNS: &cpu,
-				HarnessCPUNS: 3, StealNS: 4, ForeignCPUNS: 5, SpinNS: 6, Contaminated: "foreign load",
-			}},
+			ClientCPUNS: &cpu, ServerCPUNS: &cpu,
 			Phases: &record.Phases{LoginNS: 90 * time.Millisecond, ClientCPUNS: &cpu, ServerCPUNS: &cpu},
 		}},
 		{Slices: &record.Slices{Sitting: 1, Start: time.Date(2026, 11, 21, 20, 1, 4, 0, time.UTC), SpanNS: time.Second, ForeignCPUNS: &cpu, Slices: []record.Slice{
@@ -316,11 +313,11 @@ func TestRoundTrip(t *testing.T) {
 		records := oneOfEach()[:1]
 		for id := 1; id <= rapid.IntRange(0, 5).Draw(t, "trials"); id++ {
 			records = append(records, record.Record{Trial: &record.Trial{
-				ID: id, Target: word.Draw(t, "target"), Want: alg.Suite{Cipher: word.Draw(t, "cipher")}, Workload: record.Transfer,
-				SegmentNS: duration.Draw(t, "segment"), Block: rapid.Int().Draw(t, "block"),
+				ID: id, Target: word.Draw(t, "target"), Want: alg.Suite{Cipher: word.Draw(t, "cipher")}, Workload: record.Copy,
+				Block: rapid.Int().Draw(t, "block"),
 			}}, record.Record{Sample: &record.Sample{
 				Trial: id, Detail: word.Draw(t, "detail"), Outcome: record.OK, ElapsedNS: duration.Draw(t, "elapsed"), Start: time.Unix(rapid.Int64Range(0, 1<<32).Draw(t, "start"), 0).UTC(),
-				Segments: []record.Segment{{WallNS: duration.Draw(t, "wall"), ClientCPUNS: maybe.Draw(t, "client"), ServerCPUNS: maybe.Draw(t, "server")}},
+				ClientCPUNS: maybe.Draw(t, "client"), ServerCPUNS: maybe.Draw(t, "server"),
 			}})
 		}
 		var b bytes.Buffer

@@ -25,8 +25,6 @@ type Analysis struct {
 	Works     bool        // costs could be measured
 	cores     int
 	index     map[alg.Suite]int // of a cell in Cells
-	DirtyWall int               // transfers without a clean segment for wall time
-	DirtyCost int               // transfers without a clean segment for cost
 	Transfers int
 }
 
@@ -53,8 +51,6 @@ func Analyse(direction record.Direction, cells []alg.Suite, transfers []Transfer
 	for _, t := range transfers {
 		if t.Cell.Direction == direction {
 			a.Transfers++
-			a.DirtyWall += one(t.DirtyWall)
-			a.DirtyCost += one(t.DirtyCost)
 		}
 	}
 	byCost := func(q quantity) Series {
@@ -121,18 +117,8 @@ func one(yes bool) int {
 	return 0
 }
 
-// minClean is how many clean connections it takes to do without the others.
-const minClean = 4
-
-// observe picks one quantity. Contaminated transfers are left out, unless most
-// are, or hardly any is not: then there is nothing else to look at, and the noise
-// will show it.
+// observe picks one quantity.
 func (a *Analysis) observe(transfers []Transfer, q quantity) observations {
-	count := a.DirtyCost
-	if q == wall {
-		count = a.DirtyWall
-	}
-	keep := count*2 > a.Transfers || a.Transfers-count < minClean
 	out := observations{}
 	stretchOf := map[int]int{}
 	index := 0
@@ -148,7 +134,7 @@ func (a *Analysis) observe(transfers []Transfer, q quantity) observations {
 		if _, seen := stretchOf[id]; !seen {
 			stretchOf[id] = len(stretchOf)
 		}
-		if v, dirty := t.of(q); v.N > 0 && (keep || !dirty) {
+		if v := t.of(q); v.N > 0 {
 			out.list = append(out.list, observation{
 				cell: a.index[t.Cell.Suite], stretch: stretchOf[id], log: v.Log, variance: v.Err * v.Err,
 				holdout: t.Trial.Role == record.RoleHoldout, pair: pairOf(t.Trial), chancy: q == wall && t.fewParts,

@@ -177,7 +177,6 @@ func trust(r *rank.Ranking) []string {
 	add(known, "             ± is where 95 %% of repeated runs on this machine find the figure")
 	add(m.HoldoutCells > 0, "prediction   off by %s", holdout(m))
 	add(len(r.Bulk) > 0, "basis        %s", basis(r))
-	add(h.Segments > 0, "quarantine   %d of %d segments for throughput, %d for cost", h.Quarantined, h.Segments, h.QuarantinedCost)
 	add(h.CPUShare > 0, "harness      %s", harnessShare(h))
 	failed := r.FailureText()
 	add(failed != "", "failed       %s of %d trials", failed, r.Trials)

@@ -13,7 +13,6 @@ var Glossary = []Fact{
 	{"A/A control", "one computation, measured under two names without the program knowing: what differs then is the machine's doing"},
 	{"held out", "measured, but kept from the fit, to see how good predictions are"},
 	{"predicted", "not measured: computed from the costs of its cipher and its MAC"},
-	{"quarantine", "parts of transfers that other work disturbed, left out"},
 	{"harness", "sshpace's own programs at both ends of a transfer"},
 	{"PQ", "post-quantum: a key exchange that is safe against quantum computers, too"},
 }

@@ -92,16 +92,13 @@ func (r *Ranking) judge(d *data, analyses []*model.Analysis) {
 	r.Model.ThroughputError = 100 * stats.Median(wall)
 }
 
-// choose resolves Auto: the cost where throughput rests on disturbed segments, or
-// cannot tell cells apart.
+// choose resolves Auto: the cost where throughput cannot tell cells apart.
 func (r *Ranking) choose(by By) By {
 	switch {
 	case r.Noise.Cost == 0, r.Campaign.Server == record.ServerRemote && by != Cost:
 		return Throughput
 	case by == Throughput || by == Cost:
 		return by
-	case r.Harness.Busy() > mostlyBusy:
-		return Cost
 	case r.Resolution.Throughput > maxNoise && r.Resolution.Cost < 1.5*r.Resolution.Throughput:
 		return Cost
 	}

@@ -58,7 +58,7 @@ func CeilingsOf(r *Ranking, machine *record.File) *Ceilings {
 	if best == nil {
 		return nil
 	}
-	c := &Ceilings{Cell: *best, Measured: machine.Campaign.Started, Busy: r.Harness.Busy() > mostlyBusy}
+	c := &Ceilings{Cell: *best, Measured: machine.Campaign.Started}
 	c.processors(r)
 	for _, m := range machine.Measurements {
 		m.Value = max(m.Value, m.Hi) // at most: other work makes a round slower, never faster
