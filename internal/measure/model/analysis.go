@@ -137,20 +137,13 @@ func (a *Analysis) observe(transfers []Transfer, q quantity) observations {
 		if v := t.of(q); v.N > 0 {
 			out.list = append(out.list, observation{
 				cell: a.index[t.Cell.Suite], stretch: stretchOf[id], log: v.Log, variance: v.Err * v.Err,
-				holdout: t.Trial.Role == record.RoleHoldout, pair: pairOf(t.Trial), chancy: q == wall && t.fewParts,
+				holdout: t.Trial.Role == record.RoleHoldout, chancy: q == wall && t.fewParts,
 			})
 			out.apart = math.Max(out.apart, t.apart[q])
 		}
 	}
 	out.stretches = max(1, len(stretchOf))
 	return out
-}
-
-func pairOf(t record.Trial) int {
-	if t.Role == record.RoleControl {
-		return t.Pair
-	}
-	return 0
 }
 
 // works tells the wall model what each cell costs on both sides.
@@ -188,7 +181,6 @@ func (a *Analysis) Cost() Series {
 		}
 	}
 	out.Degrees = math.Min(a.Client.Degrees, a.Server.Degrees)
-	out.Controls = slices.Concat(a.Client.Controls, a.Server.Controls)
 	out.Level = math.Max(a.Client.Level, a.Server.Level)
 	return out
 }
@@ -240,8 +232,7 @@ func (s Series) typical(of func(Figure) float64) float64 {
 }
 
 // Noise is the relative difference that two equal cells stay below in 95 % of
-// runs: what the error of a typical cell says, or more where the A/A controls
-// differ by more than that error allows.
+// runs.
 func (s Series) Noise() float64 {
 	return s.difference(s.typical(func(f Figure) float64 { return f.own }))
 }
@@ -252,15 +243,8 @@ func (s Series) Resolution() float64 { return s.difference(s.TypicalError()) }
 
 // difference is what two cells with such a standard error stay below in 95 % of runs.
 func (s Series) difference(typical float64) float64 {
-	factor := 1.0
-	if len(s.Controls) >= minControls {
-		factor = math.Max(1, stats.Scale(s.Controls, 0))
-	}
-	return math.Expm1(stats.StudentQuantile(s.Degrees) * math.Sqrt2 * typical * factor)
+	return math.Expm1(stats.StudentQuantile(s.Degrees) * math.Sqrt2 * typical)
 }
-
-// minControls is how many A/A pairs it takes to believe them.
-const minControls = 5
 
 // Interval is a figure on the original scale with the interval in which 95 % of
 // repeated runs find it: it holds the errors of both runs, and that of the

@@ -170,7 +170,7 @@ func trust(r *rank.Ranking) []string {
 	}
 	n, m, h := r.Noise, r.Model, r.Harness
 	known := n.Throughput > 0 || n.Login > 0
-	add(known, "noise floor  %s; %s", noiseFloor(n), unit.Count(n.Controls, "A/A control"))
+	add(known, "noise floor  %s", noiseFloor(n))
 	add(known, "             equal things differ by less; one letter: not told apart;")
 	add(r.Merged, "             or the order depends on what other guests of the machine do;")
 	add(resolution(r) != "", "resolution   %s: other work makes unlike ciphers differ as much", resolution(r))

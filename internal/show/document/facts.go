@@ -68,7 +68,6 @@ func quality(r *rank.Ranking) []Fact {
 			out = append(out, Fact{name, fmt.Sprintf(format, args...)})
 		}
 	}
-	add(n.Controls > 0, "hidden A/A controls", "%d pairs", n.Controls)
 	add(m.HoldoutCells > 0, "error of predictions", "%s", holdout(m))
 	measured, predicted := bases(r)
 	add(len(r.Bulk) > 0, "cells", "%d measured, %d predicted", measured, predicted)

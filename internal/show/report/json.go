@@ -59,7 +59,6 @@ type jsonNoise struct {
 	Throughput float64 `json:"throughput_pct,omitempty"`
 	Cost       float64 `json:"cost_pct,omitempty"`
 	Login      float64 `json:"login_pct,omitempty"`
-	Controls   int     `json:"controls"`
 }
 
 type jsonResolution struct {

@@ -224,7 +224,6 @@ type NoiseFloor struct {
 	Throughput float64 // percent; 0: unknown
 	Cost       float64 // percent; 0: unknown
 	Login      float64 // percent; 0: unknown
-	Controls   int     // pairs of connections it rests on
 }
 
 // Resolution is the smallest difference between any two cells that this run can claim: the

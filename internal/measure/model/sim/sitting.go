@@ -145,8 +145,10 @@ func (s Sitting) trials() (out []record.Trial) {
 			out = append(out, t)
 		}
 		for i := first; i < first+s.Controls; i++ {
-			out[i].Role, out[i].Pair = record.RoleControl, i+1
-			out = append(out, out[i])
+			out[i].Pair = i + 1
+			second := out[i]
+			second.Role = record.RoleControl
+			out = append(out, second)
 		}
 	}
 	if s.Probe > 0 {
