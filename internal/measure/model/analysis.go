@@ -10,7 +10,7 @@ import (
 	"sshpace/internal/record"
 )
 
-// stretch is how many transfers in a row share one estimate of the machine's
+// stretch is how many copies in a row share one estimate of the machine's
 // level: about seven seconds, well below the time scale of frequency and load.
 const stretch = 16
 

@@ -199,7 +199,7 @@ func TestWallModelWithoutData(t *testing.T) {
 func TestVariances(t *testing.T) {
 	for _, truth := range [][3]float64{{0.02, 0.014, 0}, {0.05, 0.01, 0}, {0.01, 0.03, 0}, {0.004, 0.01, 0.005}} {
 		noise, own, slices := truth[0], truth[1], truth[2]
-		v := variances{prior: priorTransfer}
+		v := variances{prior: priorCopy}
 		if slices > 0 {
 			v.prior = priorSlices
 		}
@@ -214,7 +214,7 @@ func TestVariances(t *testing.T) {
 		near(t, "deviation", deviation/noise, 1, 0.2)
 		near(t, "interaction", interaction/own, 1, 0.4)
 	}
-	for _, p := range []prior{priorTransfer, priorSlices} {
+	for _, p := range []prior{priorCopy, priorSlices} {
 		deviation, interaction := variances{prior: p}.estimate()
 		if deviation < 0.5*p.deviation || deviation > 10*p.deviation || interaction < 0.002 || interaction > 0.1 {
 			t.Errorf("without data: %v, %v", deviation, interaction)

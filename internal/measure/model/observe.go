@@ -28,8 +28,8 @@ func Usable(t record.Trial, s record.Sample) bool {
 }
 
 // Transfer is what one connection showed, in nanoseconds per byte. N is 0 where
-// something could not be measured, and counts slices, or 1 for a transfer by
-// itself, whose error only other connections can tell.
+// something could not be measured, and counts slices, or is 1 for a copy, whose error
+// only other copies can tell.
 type Transfer struct {
 	Trial   record.Trial
 	Cell    record.Cell
@@ -58,16 +58,11 @@ func (t Transfer) of(q quantity) stats.Estimate {
 	return t.Total
 }
 
-// single is the estimate that one transfer gives of ns per byte, 0 meaning
-// unknown.
-func single(nsPerByte float64) stats.Estimate {
-	if nsPerByte <= 0 {
-		return stats.Estimate{}
-	}
-	return stats.Estimate{Log: math.Log(nsPerByte), N: 1}
-}
-
-// Once is a transfer that was timed as a whole.
+// Once is a copy, which was timed as a whole; the time is 0 where it is unknown.
 func Once(t record.Trial, wallNSPerByte float64) Transfer {
-	return Transfer{Trial: t, Cell: t.Cell(), Wall: single(wallNSPerByte)}
+	out := Transfer{Trial: t, Cell: t.Cell()}
+	if wallNSPerByte > 0 {
+		out.Wall = stats.Estimate{Log: math.Log(wallNSPerByte), N: 1}
+	}
+	return out
 }

@@ -31,7 +31,7 @@ type observation struct {
 	cell     int
 	stretch  int
 	log      float64
-	variance float64 // that its slices leave; 0 for a transfer by itself
+	variance float64 // that its slices leave; 0 for a copy
 	holdout  bool
 	chancy   bool // luck has its part in it
 }

@@ -14,7 +14,6 @@ type Ceilings struct {
 	Measured time.Time // when the machine was measured
 	Rows     []Ceiling
 	Limiting string // name of the ceiling that is nearest; "" where none is near
-	Busy     bool   // other work on the machine disturbed most of the run
 	Disk     string // name of the disk's ceiling, if a copy of files would hit it before that of SSH; "" if not
 }
 
