@@ -273,8 +273,8 @@ func (j *Run) shortfall(runErr error, name string) error {
 	if runErr != nil {
 		return runErr
 	}
-	if workload, barren := j.plan.Barren(); barren {
-		return &fault.Error{What: fmt.Sprintf("not a single %s worked", workload), Hint: "look at the failures; " + goOn}
+	if what, barren := j.plan.Barren(); barren {
+		return &fault.Error{What: fmt.Sprintf("not a single %s worked", what), Hint: "look at the failures; " + goOn}
 	}
 	if j.plan.End() == plan.EndFailures {
 		return &fault.Error{What: "given up: too many trials failed in a row", Hint: "look at the failures; " + goOn}

@@ -105,7 +105,7 @@ func TestPercent(t *testing.T) {
 // A result file may come from anywhere: what it says must not reach a command
 // line, and must not crash.
 func TestAdoptChecksTheFile(t *testing.T) {
-	good := record.Campaign{Format: 1, Target: "loopback", Engine: "openssh", Server: "openssh", Data: "zero", Directions: []record.Direction{record.Download}, BudgetNS: 10 * time.Minute}
+	good := record.Campaign{Format: record.FormatVersion, Target: "loopback", Engine: "openssh", Server: "openssh", Data: "zero", Directions: []record.Direction{record.Download}, BudgetNS: 10 * time.Minute}
 	none := func(string) bool { return false }
 	for name, change := range map[string]func(c *record.Campaign){
 		"data":          func(c *record.Campaign) { c.Data = "zero; touch pwned #" },

@@ -24,7 +24,7 @@ func (o *outputFlags) add(cmd *cobra.Command, classic bool) {
 	flags.StringArrayVar(&o.Out, "out", nil, "write to this file instead of standard output (may be repeated)")
 	tables, charts := "cells, ciphers, macs, kex, overall, machines", "machines, ciphers, macs, cells, kex, all"
 	if classic {
-		tables, charts = "bulk, kex, copies, failed, controls", "answer, ranking, heat, cost, kex, steadiness, all"
+		tables, charts = "bulk, kex, copies, failed, controls", "answer, ranking, heat, cost, kex, all"
 	}
 	flags.StringSliceVar(&o.Tables, "table", nil, "csv, md: only these of "+tables+" (may be repeated; csv: default is the first of these)")
 	flags.StringSliceVar(&o.Charts, "chart", nil, "svg, png, pdf: only these of "+charts+", without the answer above (may be repeated)")

@@ -87,7 +87,7 @@ func Write(w io.Writer) Sink {
 }
 
 // Read yields the records of a file. It ends after the first error: a
-// *FormatError for a file that is foreign, damaged or of a newer version, or
+// *FormatError for a file that is foreign, damaged or of another version, or
 // ErrTruncated after the last whole record of a file that was cut.
 func Read(r io.Reader) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
@@ -154,6 +154,8 @@ func decode(line []byte, n int) (Record, error) {
 		return r, &FormatError{n, fmt.Sprintf("format %d is newer than this version reads (%d); update sshpace", r.Campaign.Format, FormatVersion)}
 	case r.Campaign != nil && r.Campaign.Format < 1:
 		return r, &FormatError{n, "the campaign has no format version"}
+	case r.Campaign != nil && r.Campaign.Format < FormatVersion:
+		return r, &FormatError{n, fmt.Sprintf("format %d is no longer read, only %d; measure again", r.Campaign.Format, FormatVersion)}
 	case set != 1:
 		return r, &FormatError{n, fmt.Sprintf("%d kinds of record on one line, want one", set)}
 	}
@@ -281,8 +283,6 @@ func (f *File) add(r Record) {
 		f.Samples = append(f.Samples, *r.Sample)
 	case r.End != nil:
 		f.Ended = r.End.Why
-	case r.Finding != nil && r.Finding.What == legacyEnd:
-		f.Ended = r.Finding.Why
 	case r.Finding != nil:
 		f.Findings = append(f.Findings, *r.Finding)
 	case r.Measurement != nil:

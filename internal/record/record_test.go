@@ -43,15 +43,12 @@ func oneOfEach() []record.Record {
 			Crypto: "OpenSSL 3.0.19", ServerBanner: "SSH-2.0-OpenSSH_9.2p1", ServerMachine: "Linux", Limits: []string{"no perf events"},
 		}},
 		{Trial: &record.Trial{
-			ID: 7, Target: "loopback", Want: suite, Workload: record.Transfer, Direction: record.Upload, SizeBytes: 1024, SegmentNS: 60 * time.Millisecond,
-			Segments: 3, Block: 2, Role: record.RoleControl, Pair: 1, Offered: alg.Suite{Cipher: "aes128-ctr", MAC: "umac-64@openssh.com"},
+			ID: 7, Target: "loopback", Want: suite, Workload: record.Copy, Direction: record.Upload, SizeBytes: 1024,
+			Block: 2, Role: record.RoleControl, Pair: 1, Offered: alg.Suite{Cipher: "aes128-ctr", MAC: "umac-64@openssh.com"},
 		}},
 		{Sample: &record.Sample{
 			Trial: 7, Got: suite, Start: at, ElapsedNS: 400 * time.Millisecond, Outcome: record.Broken, Detail: "cut", Bytes: 4096, Rekeys: 1,
-			Segments: []record.Segment{{
-				StartNS: time.Millisecond, WallNS: 60 * time.Millisecond, Bytes: 2048, ClientCPUNS: &cpu, ServerCPUNS: &cpu, ClientWaitNS: &cpu, ServerWaitNS: &cpu,
-				HarnessCPUNS: 3, StealNS: 4, ForeignCPUNS: 5, SpinNS: 6, Contaminated: "foreign load",
-			}},
+			ClientCPUNS: &cpu, ServerCPUNS: &cpu,
 			Phases: &record.Phases{LoginNS: 90 * time.Millisecond, ClientCPUNS: &cpu, ServerCPUNS: &cpu},
 		}},
 		{Slices: &record.Slices{Sitting: 1, Start: time.Date(2026, 11, 21, 20, 1, 4, 0, time.UTC), SpanNS: time.Second, ForeignCPUNS: &cpu, Slices: []record.Slice{
@@ -150,7 +147,7 @@ func TestCutAtEveryByte(t *testing.T) {
 	}
 }
 
-const campaign = `{"campaign":{"format":1,"tool":"x"}}` + "\n"
+const campaign = `{"campaign":{"format":2,"tool":"x"}}` + "\n"
 
 func TestReadRefuses(t *testing.T) {
 	for name, tt := range map[string]struct{ text, want string }{
@@ -162,6 +159,7 @@ func TestReadRefuses(t *testing.T) {
 		"JSON null":            {"null\n", "line 1: not a record file of sshpace"},
 		"binary":               {"\x7fELF\x02\x01\x01", "line 1: not a record"},
 		"newer":                {`{"campaign":{"format":3}}` + "\n", "format 3 is newer than this version reads (2)"},
+		"older":                {`{"campaign":{"format":1}}` + "\n", "format 1 is no longer read, only 2; measure again"},
 		"no format":            {`{"campaign":{}}` + "\n", "no format version"},
 		"trial first":          {`{"trial":{"id":1}}` + "\n", "the first line is no campaign"},
 		"two kinds":            {campaign + `{"trial":{"id":1},"sample":{"trial":1}}` + "\n", "line 2: 2 kinds of record"},
@@ -184,23 +182,9 @@ func TestReadRefuses(t *testing.T) {
 }
 
 func TestByteOrderMark(t *testing.T) {
-	f, err := record.Load(strings.NewReader(record.ByteOrderMark + `{"campaign":{"format":1,"target":"x"}}` + "\n"))
+	f, err := record.Load(strings.NewReader(record.ByteOrderMark + `{"campaign":{"format":2,"target":"x"}}` + "\n"))
 	if err != nil || f.Campaign.Target != "x" {
 		t.Errorf("a file that an editor marked as UTF-8: %+v, %v", f, err)
-	}
-}
-
-// Files of format 1 say by a finding why the run ended.
-func TestEndOfOldFiles(t *testing.T) {
-	for name, text := range map[string]string{
-		"old":     campaign + `{"finding":{"what":"run ended","why":"budget"}}` + "\n",
-		"new":     campaign + `{"end":{"why":"budget"}}` + "\n",
-		"resumed": campaign + `{"finding":{"what":"run ended","why":"failures"}}` + "\n" + `{"end":{"why":"budget"}}` + "\n",
-	} {
-		f, err := record.Load(strings.NewReader(text))
-		if err != nil || f.Ended != "budget" || len(f.Findings) != 0 {
-			t.Errorf("%s: ended by %q with findings %v, %v", name, f.Ended, f.Findings, err)
-		}
 	}
 }
 
@@ -241,7 +225,7 @@ func TestLoadWantsTheTrialOfASample(t *testing.T) {
 
 // A newer sshpace may add fields without a new format.
 func TestUnknownFieldsArePassedOver(t *testing.T) {
-	f, err := record.Load(strings.NewReader(`{"campaign":{"format":1,"seed":5,"moon":"full"}}` + "\n"))
+	f, err := record.Load(strings.NewReader(`{"campaign":{"format":2,"seed":5,"moon":"full"}}` + "\n"))
 	if err != nil || f.Campaign.Seed != 5 {
 		t.Errorf("Load: %+v, %v", f, err)
 	}
@@ -329,11 +313,11 @@ func TestRoundTrip(t *testing.T) {
 		records := oneOfEach()[:1]
 		for id := 1; id <= rapid.IntRange(0, 5).Draw(t, "trials"); id++ {
 			records = append(records, record.Record{Trial: &record.Trial{
-				ID: id, Target: word.Draw(t, "target"), Want: alg.Suite{Cipher: word.Draw(t, "cipher")}, Workload: record.Transfer,
-				SegmentNS: duration.Draw(t, "segment"), Block: rapid.Int().Draw(t, "block"),
+				ID: id, Target: word.Draw(t, "target"), Want: alg.Suite{Cipher: word.Draw(t, "cipher")}, Workload: record.Copy,
+				Block: rapid.Int().Draw(t, "block"),
 			}}, record.Record{Sample: &record.Sample{
 				Trial: id, Detail: word.Draw(t, "detail"), Outcome: record.OK, ElapsedNS: duration.Draw(t, "elapsed"), Start: time.Unix(rapid.Int64Range(0, 1<<32).Draw(t, "start"), 0).UTC(),
-				Segments: []record.Segment{{WallNS: duration.Draw(t, "wall"), ClientCPUNS: maybe.Draw(t, "client"), ServerCPUNS: maybe.Draw(t, "server")}},
+				ClientCPUNS: maybe.Draw(t, "client"), ServerCPUNS: maybe.Draw(t, "server"),
 			}})
 		}
 		var b bytes.Buffer
@@ -373,7 +357,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(text(f, oneOfEach()))
 	f.Add([]byte(campaign + `{"sample":{"trial":1`))
 	f.Add([]byte("Dear diary"))
-	f.Add([]byte(`{"campaign":{"format":1}}` + "\x00\x00"))
+	f.Add([]byte(`{"campaign":{"format":2}}` + "\x00\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		records, err := collect(record.Read(bytes.NewReader(data)))
 		if err == nil && len(records) == 0 {

@@ -12,8 +12,8 @@ import (
 	"sshpace/internal/base/unit"
 )
 
-// FormatVersion is the version of the record format. Readers refuse files of a
-// newer version; fields may be added without a new version.
+// FormatVersion is the version of the record format. Readers refuse files of any
+// other; fields may be added without a new version.
 const FormatVersion = 2
 
 // Workload is what a trial does with its connection.
@@ -21,11 +21,10 @@ type Workload string
 
 // The workloads.
 const (
-	Transfer Workload = "transfer" // move bytes and time segments of them
-	Login    Workload = "login"    // connect, authenticate, run a command that does nothing
-	Copy     Workload = "copy"     // move exactly SizeBytes, timed as a whole process
-	Sitting  Workload = "sitting"  // stay open beside others and move data in slices, in turn
-	Probe    Workload = "probe"    // no connection: a fixed piece of work that takes its turn like one
+	Login   Workload = "login"   // connect, authenticate, run a command that does nothing
+	Copy    Workload = "copy"    // move exactly SizeBytes, timed as a whole process
+	Sitting Workload = "sitting" // stay open beside others and move data in slices, in turn
+	Probe   Workload = "probe"   // no connection: a fixed piece of work that takes its turn like one
 )
 
 // Direction is where the payload goes, seen from the client.
@@ -112,7 +111,7 @@ type Environment struct {
 	MemoryBytes   unit.Bytes    `json:"memory_bytes,omitempty"`
 	StealPct      float64       `json:"steal_pct"`       // at the start of the run
 	LoadAverage   float64       `json:"load_average_1m"` // at the start of the run
-	TickNS        time.Duration `json:"cpu_clock_ns"`    // resolution of the CPU clock used for segments
+	TickNS        time.Duration `json:"cpu_clock_ns"`    // resolution of the CPU clock used for slices
 	CPUClock      string        `json:"cpu_clock"`       // "perf task-clock", "process clock" or "none"
 	Client        string        `json:"client"`          // version line of the client
 	ClientPath    string        `json:"client_path"`     // absolute path of the client binary
@@ -129,17 +128,15 @@ type Environment struct {
 
 // Trial is one connection to make.
 type Trial struct {
-	ID        int           `json:"id"` // counts from 1 in a file
-	Target    string        `json:"target"`
-	Want      alg.Suite     `json:"want"`
-	Workload  Workload      `json:"workload"`
-	Direction Direction     `json:"direction,omitempty"`
-	SizeBytes unit.Bytes    `json:"size_bytes,omitempty"` // Copy: exactly so many
-	SegmentNS time.Duration `json:"segment_ns,omitempty"` // Transfer: length of a timed segment
-	Segments  int           `json:"segments,omitempty"`   // Transfer: how many
-	Block     int           `json:"block"`
-	Role      Role          `json:"role,omitempty"`
-	Pair      int           `json:"pair,omitempty"` // trials of one A/A pair share it, from 1; in a sitting only the second is a RoleControl
+	ID        int        `json:"id"` // counts from 1 in a file
+	Target    string     `json:"target"`
+	Want      alg.Suite  `json:"want"`
+	Workload  Workload   `json:"workload"`
+	Direction Direction  `json:"direction,omitempty"`
+	SizeBytes unit.Bytes `json:"size_bytes,omitempty"` // Copy: exactly so many
+	Block     int        `json:"block"`
+	Role      Role       `json:"role,omitempty"`
+	Pair      int        `json:"pair,omitempty"` // trials of one A/A pair share it, from 1; in a sitting only the second is a RoleControl
 	// Shares is the trial whose connection this one of a sitting uses, for the other
 	// direction; 0: it has its own.
 	Shares int `json:"shares,omitempty"`
@@ -194,33 +191,16 @@ type Sample struct {
 	ElapsedNS time.Duration `json:"elapsed_ns"` // wall time of the whole trial
 	Outcome   Outcome       `json:"outcome"`
 	Detail    string        `json:"detail,omitempty"` // what went wrong, in one line
-	Bytes     unit.Bytes    `json:"bytes,omitempty"`  // at the sink, in all segments and between them
+	Bytes     unit.Bytes    `json:"bytes,omitempty"`  // Copy: that arrived
 	Rekeys    int           `json:"rekeys,omitempty"` // key exchanges after the first one
-	Segments  []Segment     `json:"segments,omitempty"`
-	Phases    *Phases       `json:"login,omitempty"`
+	// ClientCPUNS and ServerCPUNS are the CPU time of a Copy, login included; nil if unknown.
+	ClientCPUNS *time.Duration `json:"client_cpu_ns,omitempty"`
+	ServerCPUNS *time.Duration `json:"server_cpu_ns,omitempty"`
+	Phases      *Phases        `json:"login,omitempty"`
 	// ElapsedLoNS and ElapsedHiNS bound ElapsedNS where it was read from a coarse
 	// clock, such as the whole seconds of an imported log; 0 where it is exact.
 	ElapsedLoNS time.Duration `json:"elapsed_lo_ns,omitempty"`
 	ElapsedHiNS time.Duration `json:"elapsed_hi_ns,omitempty"`
-}
-
-// Segment is one timed stretch of a steady transfer. A nil figure could not be
-// read there.
-type Segment struct {
-	StartNS      time.Duration  `json:"start_ns"` // after Sample.Start
-	WallNS       time.Duration  `json:"wall_ns"`
-	Bytes        unit.Bytes     `json:"bytes"`                  // at the sink
-	ClientBytes  unit.Bytes     `json:"client_bytes,omitempty"` // that the client sent or received on the wire; 0: unknown
-	ServerBytes  unit.Bytes     `json:"server_bytes,omitempty"` // the same of the server
-	ClientCPUNS  *time.Duration `json:"client_cpu_ns,omitempty"`
-	ServerCPUNS  *time.Duration `json:"server_cpu_ns,omitempty"`
-	ClientWaitNS *time.Duration `json:"client_wait_ns,omitempty"` // runnable, but not running (run-queue delay)
-	ServerWaitNS *time.Duration `json:"server_wait_ns,omitempty"`
-	HarnessCPUNS time.Duration  `json:"harness_cpu_ns"` // source and sink
-	StealNS      time.Duration  `json:"steal_ns,omitempty"`
-	ForeignCPUNS time.Duration  `json:"foreign_cpu_ns,omitempty"` // busy time of all cores that is none of ours
-	SpinNS       time.Duration  `json:"spin_ns,omitempty"`        // a fixed spin loop just before the segment: CPU frequency
-	Contaminated string         `json:"contaminated,omitempty"`   // why this segment is quarantined; "" if it is clean
 }
 
 // Slices are what connections that are open at the same time moved in turn
@@ -281,6 +261,3 @@ type Finding struct {
 type End struct {
 	Why string `json:"why"` // "budget", "precision", "complete", "failures" or "interrupted"
 }
-
-// legacyEnd is the Finding.What that stood for an End in files of format 1.
-const legacyEnd = "run ended"

@@ -75,17 +75,3 @@ func RMS(xs []float64) float64 {
 	}
 	return math.Sqrt(Mean(squares))
 }
-
-// Proportion is the slope of ys on xs by least squares through the origin; 0 where
-// all xs are 0.
-func Proportion(xs, ys []float64) float64 {
-	squares, products := 0.0, 0.0
-	for i, x := range xs {
-		squares += x * x
-		products += x * ys[i]
-	}
-	if squares == 0 {
-		return 0
-	}
-	return products / squares
-}

@@ -318,13 +318,3 @@ func TestEqualThingsAreOneGroup(t *testing.T) {
 		t.Errorf("equal things are one group in %.1f %% of simulations, want at least 93 %%", 100*share)
 	}
 }
-
-// (1, 2) and (2, 3): (1*2 + 2*3) / (1 + 4).
-func TestProportion(t *testing.T) {
-	if got := stats.Proportion([]float64{1, 2}, []float64{2, 3}); got != 1.6 {
-		t.Errorf("slope %v, want 1.6", got)
-	}
-	if got := stats.Proportion([]float64{0, 0}, []float64{2, 3}); got != 0 {
-		t.Errorf("slope %v where nothing is known, want 0", got)
-	}
-}

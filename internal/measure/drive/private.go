@@ -246,8 +246,7 @@ func (p *Private) copy(ctx context.Context, t record.Trial) (s record.Sample, er
 	}
 	c.finish(&s, trialErr)
 	if client := c.cpu(); s.Outcome == record.OK {
-		s.ElapsedNS = elapsed
-		s.Segments = []record.Segment{{WallNS: elapsed, Bytes: s.Bytes, ClientCPUNS: &client, ServerCPUNS: &server}}
+		s.ElapsedNS, s.ClientCPUNS, s.ServerCPUNS = elapsed, &client, &server
 	}
 	p.explain(&s)
 	return s, nil

@@ -74,7 +74,7 @@ func fine(_ context.Context, t record.Trial) (record.Sample, error) {
 func trials(n int) []record.Trial {
 	list := make([]record.Trial, n)
 	for i := range list {
-		list[i] = record.Trial{Want: suite, Workload: record.Transfer, Block: i}
+		list[i] = record.Trial{Want: suite, Workload: record.Sitting, Block: i}
 	}
 	return list
 }

@@ -10,7 +10,7 @@ import (
 	"sshpace/internal/record"
 )
 
-// stretch is how many transfers in a row share one estimate of the machine's
+// stretch is how many copies in a row share one estimate of the machine's
 // level: about seven seconds, well below the time scale of frequency and load.
 const stretch = 16
 
@@ -25,8 +25,6 @@ type Analysis struct {
 	Works     bool        // costs could be measured
 	cores     int
 	index     map[alg.Suite]int // of a cell in Cells
-	DirtyWall int               // transfers without a clean segment for wall time
-	DirtyCost int               // transfers without a clean segment for cost
 	Transfers int
 }
 
@@ -53,8 +51,6 @@ func Analyse(direction record.Direction, cells []alg.Suite, transfers []Transfer
 	for _, t := range transfers {
 		if t.Cell.Direction == direction {
 			a.Transfers++
-			a.DirtyWall += one(t.DirtyWall)
-			a.DirtyCost += one(t.DirtyCost)
 		}
 	}
 	byCost := func(q quantity) Series {
@@ -121,18 +117,8 @@ func one(yes bool) int {
 	return 0
 }
 
-// minClean is how many clean connections it takes to do without the others.
-const minClean = 4
-
-// observe picks one quantity. Contaminated transfers are left out, unless most
-// are, or hardly any is not: then there is nothing else to look at, and the noise
-// will show it.
+// observe picks one quantity.
 func (a *Analysis) observe(transfers []Transfer, q quantity) observations {
-	count := a.DirtyCost
-	if q == wall {
-		count = a.DirtyWall
-	}
-	keep := count*2 > a.Transfers || a.Transfers-count < minClean
 	out := observations{}
 	stretchOf := map[int]int{}
 	index := 0
@@ -148,23 +134,16 @@ func (a *Analysis) observe(transfers []Transfer, q quantity) observations {
 		if _, seen := stretchOf[id]; !seen {
 			stretchOf[id] = len(stretchOf)
 		}
-		if v, dirty := t.of(q); v.N > 0 && (keep || !dirty) {
+		if v := t.of(q); v.N > 0 {
 			out.list = append(out.list, observation{
 				cell: a.index[t.Cell.Suite], stretch: stretchOf[id], log: v.Log, variance: v.Err * v.Err,
-				holdout: t.Trial.Role == record.RoleHoldout, pair: pairOf(t.Trial), chancy: q == wall && t.fewParts,
+				holdout: t.Trial.Role == record.RoleHoldout, chancy: q == wall && t.fewParts,
 			})
 			out.apart = math.Max(out.apart, t.apart[q])
 		}
 	}
 	out.stretches = max(1, len(stretchOf))
 	return out
-}
-
-func pairOf(t record.Trial) int {
-	if t.Role == record.RoleControl {
-		return t.Pair
-	}
-	return 0
 }
 
 // works tells the wall model what each cell costs on both sides.
@@ -202,7 +181,6 @@ func (a *Analysis) Cost() Series {
 		}
 	}
 	out.Degrees = math.Min(a.Client.Degrees, a.Server.Degrees)
-	out.Controls = slices.Concat(a.Client.Controls, a.Server.Controls)
 	out.Level = math.Max(a.Client.Level, a.Server.Level)
 	return out
 }
@@ -254,8 +232,7 @@ func (s Series) typical(of func(Figure) float64) float64 {
 }
 
 // Noise is the relative difference that two equal cells stay below in 95 % of
-// runs: what the error of a typical cell says, or more where the A/A controls
-// differ by more than that error allows.
+// runs.
 func (s Series) Noise() float64 {
 	return s.difference(s.typical(func(f Figure) float64 { return f.own }))
 }
@@ -266,15 +243,8 @@ func (s Series) Resolution() float64 { return s.difference(s.TypicalError()) }
 
 // difference is what two cells with such a standard error stay below in 95 % of runs.
 func (s Series) difference(typical float64) float64 {
-	factor := 1.0
-	if len(s.Controls) >= minControls {
-		factor = math.Max(1, stats.Scale(s.Controls, 0))
-	}
-	return math.Expm1(stats.StudentQuantile(s.Degrees) * math.Sqrt2 * typical * factor)
+	return math.Expm1(stats.StudentQuantile(s.Degrees) * math.Sqrt2 * typical)
 }
-
-// minControls is how many A/A pairs it takes to believe them.
-const minControls = 5
 
 // Interval is a figure on the original scale with the interval in which 95 % of
 // repeated runs find it: it holds the errors of both runs, and that of the

@@ -64,7 +64,7 @@ func (f *Figure) foretell(i int, predict predictAt, interaction float64) {
 }
 
 // combine weighs measurement and prediction. Where they disagree by far more
-// than both errors allow, the model does not hold for this cell; a single transfer may
+// than both errors allow, the model does not hold for this cell; a single copy may
 // have been disturbed, and a few steady parts of slices been lucky: these count less until there
 // are more.
 func (f *Figure) combine() {

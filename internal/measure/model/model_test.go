@@ -7,11 +7,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
-	"sshpace/internal/record"
 )
 
 func near(t *testing.T, what string, got, want, tolerance float64) {
@@ -163,25 +161,6 @@ func TestWallModel(t *testing.T) {
 	}
 }
 
-// With a slow cipher the sink gets 3 MB while the client encrypts 4 and the
-// server decrypts 3.5: 100 ms are 25 ns per byte, 70 ms are 20.
-func TestCostPerByteOfEachSide(t *testing.T) {
-	const ms = time.Millisecond
-	trial := record.Trial{Workload: record.Transfer, Want: alg.Suite{Cipher: "3des-cbc", MAC: "hmac-sha1"}}
-	s := record.Sample{Outcome: record.OK, Segments: []record.Segment{{
-		WallNS: 100 * ms, Bytes: 3e6, ClientBytes: 4e6, ServerBytes: 35e5, ClientCPUNS: ns(100 * ms), ServerCPUNS: ns(70 * ms),
-	}}}
-	got, ok := TransferOf(trial, s, 0)
-	if !ok {
-		t.Fatal("not usable")
-	}
-	near(t, "client", got.Client.Value(), 25, 1e-9)
-	near(t, "server", got.Server.Value(), 20, 1e-9)
-	s.Segments[0].ClientBytes = 0
-	got, _ = TransferOf(trial, s, 0)
-	near(t, "client, bytes unknown", got.Client.Value(), 100/3.0, 1e-9)
-}
-
 // Beside a busy loop both sides of most ciphers share a core, but those of one do not: it has a
 // level of its own, and the others follow from the costs of both sides together.
 func TestCipherWithAWallTimeOfItsOwn(t *testing.T) {
@@ -215,71 +194,12 @@ func TestWallModelWithoutData(t *testing.T) {
 	near(t, "one core, scaled to one cell", m.of(work{more: 4, less: 2}), 12, 1e-9)
 }
 
-func ns(d time.Duration) *time.Duration { return &d }
-
-func TestContamination(t *testing.T) {
-	const ms = time.Millisecond
-	wall := record.Segment{WallNS: 100 * ms, SpinNS: ms}
-	with := func(change func(*record.Segment)) record.Segment {
-		s := wall
-		change(&s)
-		return s
-	}
-	for name, c := range map[string]struct {
-		segment record.Segment
-		want    Dirt
-	}{
-		"clean":                      {wall, Dirt{}},
-		"no time":                    {record.Segment{}, Dirt{true, true}},
-		"marked by the driver":       {with(func(s *record.Segment) { s.Contaminated = "rekey" }), Dirt{Wall: true}},
-		"waiting for each other":     {with(func(s *record.Segment) { s.ClientWaitNS = ns(30 * ms) }), Dirt{}},
-		"waiting for others":         {with(func(s *record.Segment) { s.ClientWaitNS, s.ForeignCPUNS = ns(30*ms), 90*ms }), Dirt{Wall: true}},
-		"others on other cores":      {with(func(s *record.Segment) { s.ClientWaitNS, s.ForeignCPUNS = ns(ms), 300*ms }), Dirt{}},
-		"others, waits unknown":      {with(func(s *record.Segment) { s.ForeignCPUNS = 90 * ms }), Dirt{Wall: true}},
-		"mostly waiting":             {with(func(s *record.Segment) { s.ServerWaitNS = ns(70 * ms) }), Dirt{Wall: true}},
-		"some steal":                 {with(func(s *record.Segment) { s.StealNS = 5 * ms }), Dirt{Wall: true}},
-		"much steal":                 {with(func(s *record.Segment) { s.StealNS = 30 * ms }), Dirt{true, true}},
-		"slow core":                  {with(func(s *record.Segment) { s.SpinNS = 13 * ms / 10 }), Dirt{true, true}},
-		"slow probe on a busy core":  {with(func(s *record.Segment) { s.SpinNS, s.ForeignCPUNS, s.ClientWaitNS = 13*ms/10, 90*ms, ns(ms) }), Dirt{}},
-		"a fast core is no disorder": {with(func(s *record.Segment) { s.SpinNS = ms / 2 }), Dirt{}},
-	} {
-		if got := Contamination(c.segment, float64(ms)); got != c.want {
-			t.Errorf("%s: %+v, want %+v", name, got, c.want)
-		}
-	}
-}
-
-// Wall time is the sum over clean segments, (100+100) ms for 3 MB; the client's
-// cost the lower quartile of 30, 40 and 90 ns per byte: 35.
-func TestTransferOf(t *testing.T) {
-	const ms = time.Millisecond
-	trial := record.Trial{Workload: record.Transfer, Want: alg.Suite{Cipher: "aes128-ctr", MAC: "hmac-sha1"}}
-	s := record.Sample{Outcome: record.OK, Segments: []record.Segment{
-		{WallNS: 100 * ms, Bytes: 1e6, ClientCPUNS: ns(40 * ms), ServerCPUNS: ns(50 * ms)},
-		{WallNS: 100 * ms, Bytes: 2e6, ClientCPUNS: ns(60 * ms), ServerCPUNS: ns(50 * ms)},
-		{WallNS: 300 * ms, Bytes: 1e6, ClientCPUNS: ns(90 * ms), Contaminated: "disturbed"},
-	}}
-	got, ok := TransferOf(trial, s, 0)
-	if !ok || got.DirtyWall || got.DirtyCost {
-		t.Fatalf("%+v", got)
-	}
-	near(t, "wall", got.Wall.Value(), 200e6/3e6, 1e-9)
-	near(t, "client", got.Client.Value(), 35, 1e-9)
-	near(t, "server, unknown in one segment", float64(got.Server.N), 0, 0)
-	for i := range s.Segments {
-		s.Segments[i].Contaminated = "disturbed"
-	}
-	if got, _ = TransferOf(trial, s, 0); !got.DirtyWall || math.Abs(got.Wall.Value()-75) > 1e-9 { // quartile of 50, 100, 300
-		t.Errorf("all segments contaminated: %+v", got)
-	}
-}
-
 // The posterior of noise and interaction finds both where the data tell them
 // apart, and neither zero nor nonsense where they do not.
 func TestVariances(t *testing.T) {
 	for _, truth := range [][3]float64{{0.02, 0.014, 0}, {0.05, 0.01, 0}, {0.01, 0.03, 0}, {0.004, 0.01, 0.005}} {
 		noise, own, slices := truth[0], truth[1], truth[2]
-		v := variances{prior: priorTransfer}
+		v := variances{prior: priorCopy}
 		if slices > 0 {
 			v.prior = priorSlices
 		}
@@ -294,7 +214,7 @@ func TestVariances(t *testing.T) {
 		near(t, "deviation", deviation/noise, 1, 0.2)
 		near(t, "interaction", interaction/own, 1, 0.4)
 	}
-	for _, p := range []prior{priorTransfer, priorSlices} {
+	for _, p := range []prior{priorCopy, priorSlices} {
 		deviation, interaction := variances{prior: p}.estimate()
 		if deviation < 0.5*p.deviation || deviation > 10*p.deviation || interaction < 0.002 || interaction > 0.1 {
 			t.Errorf("without data: %v, %v", deviation, interaction)

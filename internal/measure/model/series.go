@@ -17,7 +17,6 @@ type Series struct {
 	Interaction float64  // relative deviation of cells from their prediction, beyond noise
 	Parameters  int
 	Drift       []float64 // relative level of each stretch of the run, in logs
-	Controls    []float64 // A/A differences in units of their standard error: deviations near 1
 	Level       float64   // standard error of the run's mean level, common to all figures
 	Strays      int       // connections that were left out, because they contradict others of their cell
 
@@ -32,9 +31,8 @@ type observation struct {
 	cell     int
 	stretch  int
 	log      float64
-	variance float64 // that its slices leave; 0 for a transfer by itself
+	variance float64 // that its slices leave; 0 for a copy
 	holdout  bool
-	pair     int  // of the A/A control that it is half of; 0: none
 	chancy   bool // luck has its part in it
 }
 
@@ -103,7 +101,7 @@ func fitSeries(cells []alg.Suite, in observations, predict predictor, uncertain 
 		}
 		f.own, f.Err, f.Repeat = f.Err, math.Hypot(f.Err, in.apart), math.Hypot(f.Repeat, in.apart)
 	}
-	s.Controls, s.Strays = s.controls(obs), len(in.list)-len(obs)
+	s.Strays = len(in.list) - len(obs)
 	return s
 }
 
@@ -169,23 +167,6 @@ func holdouts(obs []observation, cells int) []bool {
 		held[o.cell] = held[o.cell] || o.holdout
 	}
 	return held
-}
-
-// controls compares the two halves of every A/A pair.
-func (s *Series) controls(obs []observation) []float64 {
-	halves := map[int][]observation{}
-	for _, o := range obs {
-		if o.pair > 0 {
-			halves[o.pair] = append(halves[o.pair], o)
-		}
-	}
-	var out []float64
-	for _, id := range slices.Sorted(maps.Keys(halves)) {
-		if two := halves[id]; len(two) == 2 && two[0].cell == two[1].cell {
-			out = append(out, (s.freed(two[1])-s.freed(two[0]))/math.Sqrt(s.variance(two[0])+s.variance(two[1])))
-		}
-	}
-	return out
 }
 
 // freed is the logarithm of an observation without the level of the machine.

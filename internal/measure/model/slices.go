@@ -68,7 +68,7 @@ func numbered(connections []*connection, name func(alg.Suite) string) []int {
 type reading struct {
 	window int
 	bytes  float64
-	long   bool                // several times as long as others
+	long   bool                // several times as long as others, but too short to have a steady part
 	steady bool                // both sides worked side by side: nothing is to be taken off
 	ns     [quantities]float64 // 0: unknown
 }
@@ -78,15 +78,15 @@ type connection struct {
 	trial    record.Trial
 	stretch  int
 	readings []reading
-	long     []reading // those that show throughput: steady ones, or long ones where there are none
-	timed    bool      // some connection has such readings
+	parts    []reading // steady ones, which show throughput
+	timed    bool      // some connection has such parts
 }
 
 // of are the readings of a quantity: wall time per byte is that of a long
 // transfer, which short slices do not show.
 func (c *connection) of(q quantity) []reading {
 	if q == wall && c.timed {
-		return c.long
+		return c.parts
 	}
 	return c.readings
 }
@@ -170,7 +170,10 @@ func split(trials map[int]record.Trial, batches []record.Slices) (connections []
 			inWindow++
 		}
 	}
-	timeBySteady(connections)
+	timed := slices.ContainsFunc(connections, func(c *connection) bool { return len(c.parts) > 0 })
+	for _, c := range connections {
+		c.timed = timed
+	}
 	return connections, probe, wallProbe
 }
 
@@ -178,16 +181,13 @@ func split(trials map[int]record.Trial, batches []record.Slices) (connections []
 // sides on a CPU each cost some ciphers more than one after the other, others less.
 func (c *connection) add(s record.Slice, window int) {
 	r := readingOf(s, window)
-	switch {
-	case s.Steady != nil && s.Steady.Bytes > 0 && s.Steady.WallNS > 0:
-		r.bytes, r.steady = float64(s.Steady.Bytes), true
-		r.read(s.Steady.WallNS, s.Steady.ClientCPUNS, s.Steady.ServerCPUNS)
-		c.long = append(c.long, r)
+	if s.Steady == nil || s.Steady.Bytes <= 0 || s.Steady.WallNS <= 0 {
+		c.readings = append(c.readings, r)
 		return
-	case s.Long:
-		c.long = append(c.long, r)
 	}
-	c.readings = append(c.readings, r)
+	r.bytes, r.steady = float64(s.Steady.Bytes), true
+	r.read(s.Steady.WallNS, s.Steady.ClientCPUNS, s.Steady.ServerCPUNS)
+	c.parts = append(c.parts, r)
 }
 
 // turn adds a figure to those of its window.
@@ -222,18 +222,14 @@ func (r *reading) read(took time.Duration, ofClient, ofServer *time.Duration) {
 // guests added to CPU times, and common what connections of a cipher or MAC have in common.
 func locate(connections []*connection, q quantity, excess *Excess) (out, slowed []stats.Estimate, common float64) {
 	samples := make([]sample, len(connections))
-	windows, idle := 0, excess.idle(connections)
+	windows := 0
 	for i, c := range connections {
-		var f fill
-		if q == wall {
-			f = excess.fill(c, idle)
-		}
 		for _, r := range c.of(q) {
 			if r.ns[q] <= 0 {
 				samples[i] = sample{}
 				break
 			}
-			samples[i].logs = append(samples[i].logs, excess.log(r, q, f))
+			samples[i].logs = append(samples[i].logs, excess.log(r, q))
 			samples[i].windows = append(samples[i].windows, r.window)
 			windows = max(windows, r.window+1)
 		}
@@ -267,14 +263,14 @@ func locate(connections []*connection, q quantity, excess *Excess) (out, slowed 
 // log is the logarithm of ns per byte without the excess. Wall time is relative to
 // the CPU time that the same slice took of the costlier side, if that is known:
 // what slows a slice slows both.
-func (e *Excess) log(r reading, q quantity, f fill) float64 {
+func (e *Excess) log(r reading, q quantity) float64 {
 	switch {
 	case r.steady && r.ns[client] > 0:
 		return math.Log(r.ns[wall] / math.Max(r.ns[client], r.ns[server]))
 	case r.steady:
 		return math.Log(r.ns[wall] / r.bytes)
 	case q == wall && r.ns[client] > 0:
-		return math.Log(f.rest(e.free(r, q)/e.costlier(r), r.bytes))
+		return math.Log(e.free(r, q) / e.costlier(r))
 	}
 	return math.Log(e.free(r, q) / r.bytes)
 }
@@ -344,13 +340,9 @@ type Excess [quantities]struct {
 // Shares of what a typical slice costs client and server.
 func (e Excess) Shares() (ofClient, ofServer float64) { return e[client].Share, e[server].Share }
 
-// Slices of one connection differ in length so that the excess shows: by turns, or some of them,
-// as in files of older versions, are several times as long as the others.
-const (
-	lengthFactor = 1.25 // by which lengths by turns differ at least
-	longFactor   = 2.5  // and those of some slices
-	minLong      = 1    // slices
-)
+// lengthFactor is by how much the two lengths that slices of one connection have by turns
+// differ at least, so that the excess shows.
+const lengthFactor = 1.25
 
 // excessOf compares short and long slices of the same connections. It is zero
 // where all have one length.
@@ -395,8 +387,8 @@ func (e *Excess) addError(q quantity, connections []*connection, estimates []sta
 	}
 }
 
-// border is the size that parts short slices from longer ones.
-func border(readings []reading) float64 {
+// border is the size that parts brief slices from usual ones; ok is false where all have one.
+func border(readings []reading) (size float64, ok bool) {
 	var sizes []float64
 	for _, r := range readings {
 		if !r.long {
@@ -404,19 +396,20 @@ func border(readings []reading) float64 {
 		}
 	}
 	if len(sizes) == 0 {
-		return 0
+		return 0, false
 	}
-	if least, most := slices.Min(sizes), slices.Max(sizes); most > lengthFactor*least {
-		return math.Sqrt(least * most)
-	}
-	return longFactor * stats.Median(sizes)
+	least, most := slices.Min(sizes), slices.Max(sizes)
+	return math.Sqrt(least * most), most > lengthFactor*least
 }
 
 // excess solves ns = excess + bytes·cost for slices of two lengths. typical is what a slice
 // takes on the mean that is not for throughput, and weight the inverse of the variance of ns but for a factor.
 func (c *connection) excess(q quantity) (ns, typical, weight float64, ok bool) {
 	readings := c.of(q)
-	limit := border(readings)
+	limit, ok := border(readings)
+	if !ok {
+		return 0, 0, 0, false
+	}
 	var short, long lengths
 	var usual []float64
 	for _, r := range readings {
@@ -432,7 +425,7 @@ func (c *connection) excess(q quantity) (ns, typical, weight float64, ok bool) {
 			short.add(r, q)
 		}
 	}
-	if len(long.logs) < minLong || len(short.logs) < fewSlices {
+	if len(short.logs) < fewSlices {
 		return 0, 0, 0, false
 	}
 	s, l := short.cost(), long.cost()

@@ -105,52 +105,6 @@ func TestExcessOfTwoLengths(t *testing.T) {
 	}
 }
 
-// Throughput is the wall time of long slices, relative to the CPU time that each of
-// them took, times what all slices cost: a slow long slice is no slow cell.
-func TestThroughputIsThatOfLongSlices(t *testing.T) {
-	trials, batches := turns(20, 40, func(int, int) (float64, float64) { return 500_000, 1e6 })
-	for b := range batches {
-		for i := range batches[b].Slices {
-			if s := &batches[b].Slices[i]; s.Round%4 == 0 {
-				slow := time.Duration(1 + s.Round/4%2) // both sides, and so the wall
-				cpu := 1_000_000 * slow
-				s.Long, s.ClientCPUNS, s.ServerCPUNS, s.WallNS = true, &cpu, &cpu, 1_500_000*slow
-			}
-		}
-	}
-	for _, c := range SittingsOf(trials, batches).Connections {
-		near(t, "wall", c.Wall.Value(), 3, 0.09)
-		near(t, "long slices", float64(c.Wall.N), 10, 0)
-		near(t, "client", c.Client.Value(), 2, 0.06)
-	}
-}
-
-// A slow cipher's long slice is a few packets: while the client works on the first one
-// the server has nothing to do, and while the server works on the last one the client
-// is done. A long transfer is as fast as the slower of both.
-func TestThroughputHasNeitherBeginningNorEnd(t *testing.T) {
-	const client, server, wakes, packet = 1_500_000, 1_200_000, 100_000, 32768 // ns, bytes
-	random := rand.New(rand.NewPCG(7, 1))
-	trials, batches := turns(20, 60, func(int, int) (float64, float64) { return packet, client })
-	for b := range batches {
-		for i := range batches[b].Slices {
-			s := &batches[b].Slices[i]
-			packets, slow := 1.0, math.Exp(0.1*random.NormFloat64())
-			if s.Long = s.Round%6 == 0; s.Long {
-				packets = 5
-			}
-			cpu, other := time.Duration(slow*client*packets), time.Duration(slow*server*packets)
-			s.Bytes, s.ClientCPUNS, s.ServerCPUNS = unit.Bytes(packets*packet), &cpu, &other
-			s.WallNS = time.Duration(slow * (packets*client + server + wakes))
-		}
-	}
-	var logs []float64
-	for _, c := range SittingsOf(trials, batches).Connections {
-		logs = append(logs, c.Wall.Log-c.Client.Log)
-	}
-	near(t, "wall time of the slower side", math.Exp(stats.Mean(logs)), 1, 0.02)
-}
-
 // Where slices have steady parts, nothing else tells throughput, and nothing is taken off.
 // What both sides cost side by side is not what they cost otherwise.
 func TestThroughputIsThatOfSteadyParts(t *testing.T) {
@@ -233,28 +187,6 @@ func TestFewPartsShareTheirLuck(t *testing.T) {
 			want = 2 * 1.2
 		}
 		near(t, c.Cell.Suite.MAC, c.Wall.Value(), want, 0.01)
-	}
-}
-
-// In a short slice both sides work one after the other, and half of the connections are
-// looked at late: all of them are as fast as their long slices show.
-func TestLateLooksMakeNobodyFaster(t *testing.T) {
-	const cpu, way, late = 1_000_000, 50_000, 2_500_000 // ns
-	trials, batches := turns(20, 60, func(int, int) (float64, float64) { return 250_000, cpu })
-	for b := range batches {
-		for i := range batches[b].Slices {
-			s := &batches[b].Slices[i]
-			s.WallNS = 2*cpu + way
-			if s.Long = s.Round%6 == 0; s.Long {
-				all := time.Duration(8 * cpu)
-				s.Bytes, s.ClientCPUNS, s.ServerCPUNS, s.WallNS = 2_000_000, &all, &all, 12*cpu
-			} else if s.Trial%2 == 0 {
-				s.WallNS += late
-			}
-		}
-	}
-	for _, c := range SittingsOf(trials, batches).Connections {
-		near(t, "wall, with what is left of 12 ms after 2.05", c.Wall.Value(), 4*(12-2.05)/7, 0.02)
 	}
 }
 

@@ -40,19 +40,19 @@ type prior struct{ deviation, degrees float64 }
 
 // Connections of one sitting differ by a percent at most in cost, and in wall time by
 // several, which are others in the next run: how well both sides work side by side
-// is luck to some degree. Transfers by themselves differ by what happened to the
+// is luck to some degree. Copies differ by what happened to the
 // machine meanwhile.
 var (
-	priorSlices   = prior{0.004, 2}
-	priorWall     = prior{0.05, 8}
-	priorTransfer = prior{0.03, 4}
+	priorSlices = prior{0.004, 2}
+	priorWall   = prior{0.05, 8}
+	priorCopy   = prior{0.03, 4}
 )
 
 // priorOf is the prior of wall times, or of costs.
 func priorOf(obs []observation, ofWall bool) prior {
 	switch {
 	case slices.ContainsFunc(obs, func(o observation) bool { return o.variance == 0 }):
-		return priorTransfer
+		return priorCopy
 	case ofWall:
 		return priorWall
 	}

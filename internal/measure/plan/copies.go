@@ -121,13 +121,13 @@ func (p *copies) dead(key copied) bool {
 }
 
 // Barren reports whether copies were tried and none worked.
-func (p *copies) Barren() (record.Workload, bool) {
+func (p *copies) Barren() (what string, barren bool) {
 	for _, h := range p.results {
 		if h.ok > 0 {
 			return "", false
 		}
 	}
-	return record.Copy, len(p.results) > 0
+	return "copy", len(p.results) > 0
 }
 
 // Observe ticks a copy off. What a file holds of failures is not ticked off: what

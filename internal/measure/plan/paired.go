@@ -324,12 +324,12 @@ func (p *paired) Estimate() time.Duration {
 }
 
 // Barren names what was tried and never worked, whatever was measured.
-func (p *paired) Barren() (w record.Workload, barren bool) {
+func (p *paired) Barren() (what string, barren bool) {
 	if len(p.had) == 0 && len(p.gone) > 0 && len(p.open) == 0 {
-		return record.Transfer, true
+		return "transfer", true
 	}
 	if p.logins.barren() {
-		return record.Login, true
+		return "login", true
 	}
 	return "", false
 }

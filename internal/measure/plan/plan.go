@@ -38,7 +38,7 @@ type Plan interface {
 	// Estimate is the measuring time that the whole plan takes.
 	Estimate() time.Duration
 	// Barren names a workload that was tried and never worked, whatever was measured.
-	Barren() (w record.Workload, barren bool)
+	Barren() (what string, barren bool)
 	// End is why the plan ended; "" while it has not, or if it was interrupted.
 	End() Ending
 }

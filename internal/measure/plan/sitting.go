@@ -308,12 +308,12 @@ func (s *sitting) Estimate() time.Duration {
 }
 
 // Barren names what was tried and never worked, whatever was measured.
-func (s *sitting) Barren() (w record.Workload, barren bool) {
+func (s *sitting) Barren() (what string, barren bool) {
 	if len(s.worth.turns) == 0 && len(s.gone) > 0 && len(s.open) == 0 {
-		return record.Transfer, true // as a user would say
+		return "transfer", true
 	}
 	if s.logins.barren() {
-		return record.Login, true
+		return "login", true
 	}
 	return "", false
 }

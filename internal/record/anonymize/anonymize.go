@@ -208,12 +208,6 @@ func (v *veil) sample(s record.Sample) record.Sample {
 	if among(s.Outcome, outcomes) == "" {
 		s.Outcome = record.Broken // never silently a success
 	}
-	s.Segments = slices.Clone(s.Segments)
-	for i, segment := range s.Segments {
-		if segment.Contaminated != "" {
-			s.Segments[i].Contaminated = "contaminated"
-		}
-	}
 	return s
 }
 

@@ -167,7 +167,7 @@ func (s Store) newestOf(label string, fits func(path string) bool) string {
 // something else, hides no older one.
 func ranks(path string) bool {
 	return campaignOf(path).Combos.Bulk > 0 && holds(path, func(r record.Record) bool {
-		return r.Slices != nil || r.Sample != nil && r.Sample.Outcome == record.OK && (r.Sample.Bytes > 0 || len(r.Sample.Segments) > 0)
+		return r.Slices != nil || r.Sample != nil && r.Sample.Outcome == record.OK && r.Sample.Bytes > 0
 	})
 }
 

@@ -58,7 +58,7 @@ func TestResumeAfterACutAtEveryByte(t *testing.T) {
 	var whole bytes.Buffer
 	sink := record.Write(&whole)
 	trial, sample := record.Trial{ID: 1}, record.Sample{Trial: 1, Outcome: record.OK}
-	for _, r := range []record.Record{{Campaign: &record.Campaign{Format: 1, Target: "loopback"}}, {Trial: &trial}, {Sample: &sample}} {
+	for _, r := range []record.Record{{Campaign: &record.Campaign{Format: record.FormatVersion, Target: "loopback"}}, {Trial: &trial}, {Sample: &sample}} {
 		if err := sink(r); err != nil {
 			t.Fatal(err)
 		}
@@ -94,10 +94,10 @@ func TestResumeLeavesForeignFilesAlone(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"one line":          "my only copy of the thesis",
-		"cut first line":    `{"campaign":{"format":1,"tar`,
+		"cut first line":    `{"campaign":{"format":2,"tar`,
 		"two lines":         "a\nb",
 		"newer":             `{"campaign":{"format":99}}` + "\n" + `{"tri`,
-		"damaged in middle": `{"campaign":{"format":1}}` + "\n{\n" + `{"tri`,
+		"damaged in middle": `{"campaign":{"format":2}}` + "\n{\n" + `{"tri`,
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -124,7 +124,7 @@ func TestASecondWriterIsKeptOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := record.Write(f)(record.Record{Campaign: &record.Campaign{Format: 1}}); err != nil {
+	if err := record.Write(f)(record.Record{Campaign: &record.Campaign{Format: record.FormatVersion}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Resume(path); err == nil || !strings.Contains(err.Error(), "another sshpace") {

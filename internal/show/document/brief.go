@@ -170,14 +170,13 @@ func trust(r *rank.Ranking) []string {
 	}
 	n, m, h := r.Noise, r.Model, r.Harness
 	known := n.Throughput > 0 || n.Login > 0
-	add(known, "noise floor  %s; %s", noiseFloor(n), unit.Count(n.Controls, "A/A control"))
+	add(known, "noise floor  %s", noiseFloor(n))
 	add(known, "             equal things differ by less; one letter: not told apart;")
 	add(r.Merged, "             or the order depends on what other guests of the machine do;")
 	add(resolution(r) != "", "resolution   %s: other work makes unlike ciphers differ as much", resolution(r))
 	add(known, "             ± is where 95 %% of repeated runs on this machine find the figure")
 	add(m.HoldoutCells > 0, "prediction   off by %s", holdout(m))
 	add(len(r.Bulk) > 0, "basis        %s", basis(r))
-	add(h.Segments > 0, "quarantine   %d of %d segments for throughput, %d for cost", h.Quarantined, h.Segments, h.QuarantinedCost)
 	add(h.CPUShare > 0, "harness      %s", harnessShare(h))
 	failed := r.FailureText()
 	add(failed != "", "failed       %s of %d trials", failed, r.Trials)

@@ -28,10 +28,7 @@ func briefCeilings(c *rank.Ceilings) Block {
 		}
 		b.Rows = append(b.Rows, []string{r.Name, Figure(r.Limit / 1e6), share, mark})
 	}
-	switch {
-	case c.Limiting == "" && c.Busy:
-		b.Lines = append(b.Lines, "nothing of this is near: other work on the machine took its share")
-	case c.Limiting == "":
+	if c.Limiting == "" {
 		b.Lines = append(b.Lines, "nothing of this is near: the link, the window of 2 MiB or the scheduler limits")
 	}
 	if c.Disk != "" {

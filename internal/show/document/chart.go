@@ -90,8 +90,7 @@ const (
 	Bars  Shape = "bars"  // the same as bars from zero
 	Heat  Shape = "heat"  // a coloured cell for each item and series
 	Stack Shape = "stack" // the series of an item add up to its bar
-	Trace Shape = "trace" // one item a series: its points over X, in seconds
-	Curve Shape = "curve" // the same as lines, over what Across names
+	Curve Shape = "curve" // one item a series: a line of its points over X, which Across names
 )
 
 // Chart is one picture. Its figures are in Unit.
@@ -126,7 +125,7 @@ type Item struct {
 // Point is a figure with its interval, in the chart's unit.
 type Point struct {
 	Value, Lo, Hi float64
-	X             float64 // Trace, Curve
+	X             float64 // Curve
 	Known         bool
 	Predicted     bool
 }

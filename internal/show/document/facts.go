@@ -68,12 +68,10 @@ func quality(r *rank.Ranking) []Fact {
 			out = append(out, Fact{name, fmt.Sprintf(format, args...)})
 		}
 	}
-	add(n.Controls > 0, "hidden A/A controls", "%d pairs", n.Controls)
 	add(m.HoldoutCells > 0, "error of predictions", "%s", holdout(m))
 	measured, predicted := bases(r)
 	add(len(r.Bulk) > 0, "cells", "%d measured, %d predicted", measured, predicted)
 	add(m.Strays > 0, "left out", "%s that cost far more or less than the others of one cell, all along", unit.Count(m.Strays, "connection"))
-	add(h.Segments > 0, "quarantine", "%d of %d segments not used for throughput, %d not for cost", h.Quarantined, h.Segments, h.QuarantinedCost)
 	add(r.Slicing.Slices > 0, "a slice besides its bytes", "%.0f %% of what it costs the client, %.0f %% the server, taken out", r.Slicing.ExcessClient, r.Slicing.ExcessServer)
 	add(h.CPUShare > 0, "harness", "%s", harnessShare(h))
 	add(r.Drift != 0, "drift", "%+.1f %% over the run, corrected for", r.Drift)

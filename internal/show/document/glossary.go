@@ -10,10 +10,9 @@ var Glossary = []Fact{
 	{"noise floor", "two equal cells differ by less than this in 95 % of runs"},
 	{"resolution", "the same of any two cells: other work on the machine costs some ciphers more than others"},
 	{"±", "where 95 % of repeated runs on this machine find the figure"},
-	{"A/A control", "one computation, measured under two names without the program knowing: what differs then is the machine's doing"},
+	{"A/A control", "one key exchange, measured under two names without the program knowing: what differs then is the machine's doing"},
 	{"held out", "measured, but kept from the fit, to see how good predictions are"},
 	{"predicted", "not measured: computed from the costs of its cipher and its MAC"},
-	{"quarantine", "parts of transfers that other work disturbed, left out"},
 	{"harness", "sshpace's own programs at both ends of a transfer"},
 	{"PQ", "post-quantum: a key exchange that is safe against quantum computers, too"},
 }

@@ -284,28 +284,3 @@ func kexChart(r *rank.Ranking) (Chart, bool) {
 	}
 	return c, len(c.Items) > 0
 }
-
-// tracePoints is how many dots a chart over time has at most.
-const tracePoints = 1000
-
-// steadiness shows each transfer against the estimate of its cell, over the
-// run: what drift and disturbance look like.
-func steadiness(r *rank.Ranking, f *record.File) (Chart, bool) {
-	c := Chart{
-		Name: "steadiness", Shape: Trace, Unit: "ratio", Series: []string{"throughput", "client CPU"}, Reference: 1,
-		Title: "How steady the run was: each transfer against the estimate of its cell",
-		Note:  "A dot at 1 is as estimated. Throughput that scatters while CPU time does not is disturbance by other work.",
-		Items: []Item{{Label: "throughput"}, {Label: "client CPU"}},
-	}
-	if f == nil {
-		return c, false
-	}
-	for _, m := range r.Moments(f, tracePoints) {
-		for i, ratio := range []float64{m.Throughput, m.Client} {
-			if ratio > 0 {
-				c.Items[i].Points = append(c.Items[i].Points, Point{X: m.At.Seconds(), Value: ratio, Lo: ratio, Hi: ratio, Known: true})
-			}
-		}
-	}
-	return c, len(c.Items[0].Points)+len(c.Items[1].Points) > 3
-}

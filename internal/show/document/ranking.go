@@ -51,9 +51,6 @@ func OfRanking(r *rank.Ranking, f *record.File, o Options) *Document {
 	if lines := limitLines(r.Limits); len(lines) > 0 && (o.All || o.Method) { // the first screen has them among its own
 		d.Brief = append(d.Brief, Block{Lines: lines})
 	}
-	if trace, ok := steadiness(r, f); ok {
-		d.Charts = append(d.Charts, trace)
-	}
 	d.Algorithms = algorithms(rankingSuites(r))
 	return d
 }

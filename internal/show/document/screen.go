@@ -196,7 +196,6 @@ func Noise(r *rank.Ranking) string {
 		return ""
 	}
 	var words []string
-	busy := r.Harness.Busy()
 	if r.Slowed.Busy() {
 		words = append(words, fmt.Sprintf("%.1f of them busy with other programs", r.Slowed.Foreign))
 	}
@@ -205,8 +204,6 @@ func Noise(r *rank.Ranking) string {
 		words = append(words, fmt.Sprintf("slowed %.0f %% (not corrected)", slowed))
 	case slowed >= 1:
 		words = append(words, fmt.Sprintf("slowed %.0f %% by other guests or work (not corrected)", slowed))
-	case busy >= 0.01:
-		words = append(words, fmt.Sprintf("other work disturbed %.0f %% of the run", 100*busy))
 	}
 	by := map[rank.By]string{rank.Cost: "CPU", rank.Throughput: "speed"}[r.By]
 	if tie := r.Tie(); tie > 0 && r.Campaign.Server != record.ServerRemote { // pairs have intervals of their own
@@ -590,7 +587,7 @@ func (s screen) doubt(c rank.Cell) string {
 }
 
 // told are the doubts that the head of the screen says in its own words.
-var told = []string{"slowed", "busy", "contaminated", "noise", "by-cost", "one-core", "drift", "foreign", rank.Throttled}
+var told = []string{"slowed", "noise", "by-cost", "one-core", "drift", "foreign", rank.Throttled}
 
 // notes are the other doubts, with what to do.
 func (s screen) notes() []string {

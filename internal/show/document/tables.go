@@ -138,7 +138,7 @@ func failedTable(r *rank.Ranking) Table {
 
 func controlTable(r *rank.Ranking) Table {
 	t := Table{
-		Name: "controls", Title: "Hidden A/A controls: the same computation under two names",
+		Name: "controls", Title: "Hidden A/A controls: the same key exchange under two names",
 		Note: "A ratio near 1 shows that the run does not see differences where there are none.",
 		Columns: []Column{
 			{Key: "a", Head: "A"}, {Key: "b", Head: "B"}, {Key: "ratio", Head: "B against A", Unit: "ratio", Scale: 1, Kind: Quantity},

@@ -33,7 +33,6 @@ type machine struct {
 // run is one copy.
 type run struct {
 	suite     alg.Suite
-	workload  record.Workload
 	direction record.Direction // "" for the default
 	bytes     unit.Bytes       // 0: Options.Size
 	dd        bool             // dd counts the bytes, if the copy comes to its end
@@ -213,7 +212,7 @@ func add(o alg.Offer, s alg.Suite) alg.Offer {
 // records makes a trial and its sample.
 func (r run) records(id int, target string, at time.Time) (record.Trial, record.Sample) {
 	t := record.Trial{
-		ID: id, Target: target, Workload: r.workload, Direction: r.direction,
+		ID: id, Target: target, Workload: record.Copy, Direction: r.direction,
 		Want: alg.NewSuite(r.suite.Cipher, r.suite.MAC, r.suite.Kex),
 	}
 	if t.Want != r.suite {
@@ -224,15 +223,8 @@ func (r run) records(id int, target string, at time.Time) (record.Trial, record.
 		return t, s
 	}
 	s.Bytes, s.ElapsedNS, s.ElapsedLoNS, s.ElapsedHiNS = r.bytes, r.elapsed.mid, r.elapsed.lo, r.elapsed.hi
-	segment := record.Segment{WallNS: r.elapsed.mid, Bytes: r.bytes}
-	if r.client > 0 {
-		segment.ClientCPUNS = &r.client
-	}
-	s.Segments = []record.Segment{segment}
-	if r.workload == record.Copy {
-		t.SizeBytes = r.bytes
-	} else {
-		t.SegmentNS, t.Segments = segment.WallNS, 1
+	if t.SizeBytes = r.bytes; r.client > 0 {
+		s.ClientCPUNS = &r.client
 	}
 	return t, s
 }

@@ -201,7 +201,7 @@ Unknown cipher type 'arcfour'
 	}
 	s := f.Samples[0]
 	if s.ElapsedNS != 18350*time.Millisecond || s.ElapsedHiNS-s.ElapsedLoNS != 10*time.Millisecond || s.Bytes != 4<<30 ||
-		*s.Segments[0].ClientCPUNS != 17230*time.Millisecond || s.Got != (alg.Suite{Cipher: "aes128-ctr", MAC: "default", Kex: "default"}) {
+		*s.ClientCPUNS != 17230*time.Millisecond || s.Got != (alg.Suite{Cipher: "aes128-ctr", MAC: "default", Kex: "default"}) {
 		t.Errorf("first sample: %+v", s)
 	}
 	if f.Samples[1].Got.MAC != "" || f.Samples[2].Outcome != record.Mismatched {
@@ -440,7 +440,7 @@ func TestByteOrderMark(t *testing.T) {
 
 func TestOwnResult(t *testing.T) {
 	for _, mark := range []string{"", "\ufeff"} {
-		if _, err := legacylog.Read(strings.NewReader(mark+`{"campaign":{"format":1}}`+"\n"), legacylog.Options{}); !errors.Is(err, legacylog.ErrResult) {
+		if _, err := legacylog.Read(strings.NewReader(mark+`{"campaign":{"format":2}}`+"\n"), legacylog.Options{}); !errors.Is(err, legacylog.ErrResult) {
 			t.Errorf("error %v, want ErrResult", err)
 		}
 	}

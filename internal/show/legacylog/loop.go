@@ -88,7 +88,7 @@ func (l *loop) start(cipher string) {
 		l.m.remark(unstatedRemark)
 	}
 	l.m.runs = append(l.m.runs, run{
-		suite: alg.Suite{Cipher: cipher, MAC: mac, Kex: unstated}, workload: record.Copy, dd: true,
+		suite: alg.Suite{Cipher: cipher, MAC: mac, Kex: unstated}, dd: true,
 		outcome: record.Broken, detail: "the log holds no time for it",
 	})
 	l.pending, l.timed, l.failed, l.at = true, false, false, len(l.m.runs)-1

@@ -54,7 +54,7 @@ func (p *performance) take(line string) bool {
 		m.remark("a line without the name of its " + missing + " was left out: pages that hide mail addresses swallow names with an @")
 		return true
 	}
-	r.suite, r.workload = suite, record.Copy
+	r.suite = suite
 	m.runs = append(m.runs, r)
 	return true
 }

@@ -111,7 +111,7 @@ func (s *scp) progress(match []string) bool {
 		m.remark("a copy was stopped before its end; its rate is that of the part before")
 	}
 	r := run{
-		suite: alg.Suite{Cipher: cipher, MAC: unstated, Kex: unstated}, workload: record.Transfer, direction: s.direction,
+		suite: alg.Suite{Cipher: cipher, MAC: unstated, Kex: unstated}, direction: s.direction,
 		bytes: unit.Bytes(bytes), elapsed: between(lo, hi), outcome: record.OK,
 	}
 	if alg.IsAEAD(cipher) {

@@ -55,7 +55,7 @@ func pointOf(shape document.Shape, p document.Point) pointData {
 	switch {
 	case !p.Known:
 		return nil
-	case shape == document.Trace || shape == document.Curve:
+	case shape == document.Curve:
 		return pointData{round(p.X), round(p.Value)}
 	case p.Predicted:
 		return pointData{p.Value, p.Lo, p.Hi, 1}

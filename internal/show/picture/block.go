@@ -16,7 +16,6 @@ const (
 	legendRoom = vg.Length(16)
 	axisRoom   = vg.Length(30) // ticks and unit below a chart
 	headRoom   = vg.Length(82) // slanted names above a heat map
-	traceRoom  = vg.Length(190)
 	heatRow    = vg.Length(16)
 	labelSize  = vg.Length(8)
 )
@@ -25,7 +24,7 @@ func decimal(v float64, digits int) string { return strconv.FormatFloat(v, 'f', 
 
 // drawn are the rows of a chart that fit.
 func drawn(c document.Chart) []document.Item {
-	if c.Shape == document.Heat || c.Shape == document.Trace || c.Shape == document.Curve {
+	if c.Shape == document.Heat || c.Shape == document.Curve {
 		return c.Items
 	}
 	return c.Items[:min(len(c.Items), rowsAt)]
@@ -46,8 +45,6 @@ func blockHeight(c document.Chart) vg.Length {
 	switch c.Shape {
 	case document.Heat:
 		return total + headRoom + vg.Length(len(c.Items))*heatRow
-	case document.Trace:
-		return total + traceRoom + axisRoom
 	case document.Curve:
 		return total + curveRoom + axisRoom
 	}
@@ -70,8 +67,6 @@ func (p pen) block(y vg.Length, c document.Chart) {
 	switch c.Shape {
 	case document.Heat:
 		p.heat(y, c)
-	case document.Trace:
-		p.trace(y, c)
 	case document.Curve:
 		p.curve(y, c)
 	default:

@@ -120,20 +120,3 @@ func (p pen) strip(y vg.Length, c document.Chart, s scale) {
 	}
 	p.write(x+steps*3+5, y+5, labelSize, ink, left, document.Figure(best)+" "+c.Unit)
 }
-
-// trace draws dots over time.
-func (p pen) trace(y vg.Length, c document.Chart) {
-	low, high := extent(document.Trace, c.Items)
-	x := newAxis(0, lastX(c.Items), true, margin+30, width-margin-10)
-	v := newAxis(low, high, false, y+traceRoom, y)
-	p.levels(x, v)
-	unit := c
-	unit.Unit, unit.Reference = "seconds since the start", 0
-	p.grid(x, y, y+traceRoom, unit)
-	p.line(x.from, v.at(c.Reference), x.to, v.at(c.Reference), 1, soft, 3, 3)
-	for k, item := range c.Items {
-		for _, point := range item.Points {
-			p.dot(x.at(point.X), v.at(point.Value), 1.8, colourOf(c, k), colourOf(c, k))
-		}
-	}
-}

@@ -59,7 +59,6 @@ type jsonNoise struct {
 	Throughput float64 `json:"throughput_pct,omitempty"`
 	Cost       float64 `json:"cost_pct,omitempty"`
 	Login      float64 `json:"login_pct,omitempty"`
-	Controls   int     `json:"controls"`
 }
 
 type jsonResolution struct {
@@ -78,11 +77,8 @@ type jsonModel struct {
 }
 
 type jsonHarness struct {
-	CPUShare        float64 `json:"cpu_share_pct"`
-	Segments        int     `json:"segments"`
-	Quarantined     int     `json:"quarantined"`
-	QuarantinedCost int     `json:"quarantined_cost"`
-	Drift           float64 `json:"drift_pct,omitempty"`
+	CPUShare float64 `json:"cpu_share_pct"`
+	Drift    float64 `json:"drift_pct,omitempty"`
 }
 
 // jsonSlowed is how much more the same work took than at the machine's best.
@@ -188,11 +184,8 @@ func jsonOf(r *rank.Ranking) jsonReport {
 		Combinations: r.Combinations, RankedBy: r.By, KexRankedBy: r.KexBy, Ended: r.Ended,
 		NoiseFloor: jsonNoise(r.Noise), Resolution: jsonResolution(r.Resolution), Model: jsonModel(r.Model),
 		Slowed: slowedOf(r), Foreign: r.Slowed.Foreign, Slices: slicesOf(r.Slicing),
-		Harness: jsonHarness{
-			CPUShare: r.Harness.CPUShare, Segments: r.Harness.Segments,
-			Quarantined: r.Harness.Quarantined, QuarantinedCost: r.Harness.QuarantinedCost, Drift: r.Drift,
-		},
-		Bulk: []jsonCell{}, Kex: []jsonExchange{}, Missing: r.Missing, Findings: r.Findings,
+		Harness: jsonHarness{r.Harness.CPUShare, r.Drift},
+		Bulk:    []jsonCell{}, Kex: []jsonExchange{}, Missing: r.Missing, Findings: r.Findings,
 		Ceilings: ceilingsDocument(r.Ceilings), Limits: r.Limits, Trials: r.Trials,
 	}
 	for _, c := range r.Bulk {

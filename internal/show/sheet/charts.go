@@ -64,7 +64,7 @@ func (b *book) charts(d *document.Document) {
 	var s *workbook.Sheet
 	row := 1
 	for _, c := range d.Charts {
-		if c.Shape == document.Heat || c.Shape == document.Trace || c.Shape == document.Curve || len(c.Items) == 0 {
+		if c.Shape == document.Heat || c.Shape == document.Curve || len(c.Items) == 0 {
 			continue
 		}
 		if s == nil {

@@ -2,15 +2,10 @@ package compare
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"sshpace/internal/verdict/rank"
 )
-
-// muchBusier is the difference of shares of disturbed segments that is worth a
-// word.
-const muchBusier = 0.25
 
 // differences lists what besides speed differs between the files. What is
 // unknown in one of them is no difference.
@@ -34,10 +29,6 @@ func differences(inputs []Input) []rank.Warning {
 		add("server-kind", "kind of server", string(first.Campaign.Server), string(r.Campaign.Server))
 		add("data", "payload", first.Campaign.Data, r.Campaign.Data)
 		add("tool", "version of sshpace", first.Campaign.Tool, r.Campaign.Tool)
-		if a, b := first.Harness.Busy(), r.Harness.Busy(); math.Abs(a-b) > muchBusier {
-			out = append(out, rank.Warning{Name: "load", Text: fmt.Sprintf("%.0f %% of the segments were disturbed in %s, %.0f %% in %s: small differences of all cells together may come from that",
-				100*a, inputs[0].Label, 100*b, in.Label), Hint: "--normalise takes out what all cells have in common"})
-		}
 		add("clock", "CPU clock", first.Environment.CPUClock, r.Environment.CPUClock)
 		for _, w := range r.Warnings {
 			out = append(out, rank.Warning{Name: w.Name, Text: in.Label + ": " + w.Text, Hint: w.Hint})

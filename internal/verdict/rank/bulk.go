@@ -47,7 +47,6 @@ func (r *Ranking) rankBulk(d *data, opts Options) {
 			r.Drift = x
 		}
 	}
-	r.Controls = bulkControls(d, r.By, r.Tie())
 }
 
 // addResolution adds what the clock of an imported log leaves open.
@@ -86,22 +85,18 @@ func (r *Ranking) judge(d *data, analyses []*model.Analysis) {
 		r.Noise.Throughput = max(r.Noise.Throughput, 100*a.Wall.Noise())
 		r.Resolution.Throughput = max(r.Resolution.Throughput, 100*a.Wall.Resolution())
 	}
-	r.Noise.Controls = len(pairs(d.transfers, ""))
 	r.Model.HoldoutCells = len(client)
 	r.Model.HoldoutError, r.Model.HoldoutP95 = 100*stats.Median(client), 100*stats.Quantile(client, 0.95)
 	r.Model.ThroughputError = 100 * stats.Median(wall)
 }
 
-// choose resolves Auto: the cost where throughput rests on disturbed segments, or
-// cannot tell cells apart.
+// choose resolves Auto: the cost where throughput cannot tell cells apart.
 func (r *Ranking) choose(by By) By {
 	switch {
 	case r.Noise.Cost == 0, r.Campaign.Server == record.ServerRemote && by != Cost:
 		return Throughput
 	case by == Throughput || by == Cost:
 		return by
-	case r.Harness.Busy() > mostlyBusy:
-		return Cost
 	case r.Resolution.Throughput > maxNoise && r.Resolution.Cost < 1.5*r.Resolution.Throughput:
 		return Cost
 	}

@@ -14,7 +14,6 @@ type Ceilings struct {
 	Measured time.Time // when the machine was measured
 	Rows     []Ceiling
 	Limiting string // name of the ceiling that is nearest; "" where none is near
-	Busy     bool   // other work on the machine disturbed most of the run
 	Disk     string // name of the disk's ceiling, if a copy of files would hit it before that of SSH; "" if not
 }
 
@@ -58,7 +57,7 @@ func CeilingsOf(r *Ranking, machine *record.File) *Ceilings {
 	if best == nil {
 		return nil
 	}
-	c := &Ceilings{Cell: *best, Measured: machine.Campaign.Started, Busy: r.Harness.Busy() > mostlyBusy}
+	c := &Ceilings{Cell: *best, Measured: machine.Campaign.Started}
 	c.processors(r)
 	for _, m := range machine.Measurements {
 		m.Value = max(m.Value, m.Hi) // at most: other work makes a round slower, never faster

@@ -60,7 +60,6 @@ func collect(f *record.File, space alg.Space) *data {
 	}
 	target := mainTarget(f)
 	d.sit(f, target)
-	spin := usualSpin(f.Samples)
 	for t, s := range f.Results() {
 		switch {
 		case s.Outcome == record.Aborted:
@@ -74,7 +73,7 @@ func collect(f *record.File, space alg.Space) *data {
 		case !model.Usable(t, s):
 			d.bad = append(d.bad, sampled{t, s})
 		default:
-			d.add(t, s, spin)
+			d.add(t, s)
 		}
 	}
 	if d.harness.sshCPU > 0 {
@@ -167,7 +166,7 @@ func mainTarget(f *record.File) string {
 	return best
 }
 
-func (d *data) add(t record.Trial, s record.Sample, spin float64) {
+func (d *data) add(t record.Trial, s record.Sample) {
 	d.good[failKeyOf(t)] = true
 	switch t.Workload {
 	case record.Login:
@@ -178,27 +177,6 @@ func (d *data) add(t record.Trial, s record.Sample, spin float64) {
 			return
 		}
 		d.copies = append(d.copies, sampled{t, s})
-	case record.Transfer:
-		if transfer, ok := model.TransferOf(t, s, spin); ok {
-			d.transfers = append(d.transfers, transfer)
-		}
-		for _, segment := range s.Segments {
-			d.harness.add(segment, model.Contamination(segment, spin))
-		}
-	}
-}
-
-func (h *Harness) add(segment record.Segment, dirt model.Dirt) {
-	h.Segments++
-	if dirt.Wall {
-		h.Quarantined++
-	}
-	if dirt.Cost {
-		h.QuarantinedCost++
-	}
-	if segment.ClientCPUNS != nil && segment.ServerCPUNS != nil {
-		h.ownCPU += float64(segment.HarnessCPUNS)
-		h.sshCPU += cpu(segment.ClientCPUNS) + cpu(segment.ServerCPUNS)
 	}
 }
 
@@ -208,19 +186,6 @@ func failKeyOf(t record.Trial) failKey {
 		suite = alg.Suite{Kex: t.Want.Kex}
 	}
 	return failKey{t.Workload, suite}
-}
-
-// usualSpin is the median of the spin probes, 0 where there are none.
-func usualSpin(samples []record.Sample) float64 {
-	var spins []float64
-	for _, s := range samples {
-		for _, segment := range s.Segments {
-			if segment.SpinNS > 0 {
-				spins = append(spins, float64(segment.SpinNS))
-			}
-		}
-	}
-	return stats.Median(spins)
 }
 
 func (d *data) firstFailure() string {

@@ -11,14 +11,11 @@ import (
 
 // Limits beyond which a ranking says that something is in doubt.
 const (
-	muchQuarantine = 0.25 // share of segments
-	mostlyBusy     = 0.5  // share of segments, beyond which throughput rests on disturbed ones
-	muchHarness    = 10.0 // percent of the CPU time of ssh and sshd
-	muchDrift      = 5.0  // percent over the run
-	muchError      = 8.0  // percent, of predictions at the 95th percentile
-	muchFailure    = 0.05 // share of trials
-	muchSlowed     = 5.0  // percent
-	muchForeign    = 0.2  // cores
+	muchDrift   = 5.0  // percent over the run
+	muchError   = 8.0  // percent, of predictions at the 95th percentile
+	muchFailure = 0.05 // share of trials
+	muchSlowed  = 5.0  // percent
+	muchForeign = 0.2  // cores
 )
 
 // Throttled is the name of the warning that a processor was slowed by heat or a
@@ -33,9 +30,6 @@ func doubts(r *Ranking, d *data) []Warning {
 			out = append(out, Warning{name, text, hint})
 		}
 	}
-	h := r.Harness
-	quarantined := h.Busy()
-	busy := quarantined > mostlyBusy
 	imported := r.Campaign.Imported != ""
 	hint := func(text string) string {
 		if imported { // a log cannot be gone on with
@@ -45,16 +39,14 @@ func doubts(r *Ranking, d *data) []Warning {
 	}
 	add(r.Truncated, "truncated", "the last record of the file is cut off: the run was killed", "go on with --resume")
 	add(d.foreign > 0, "mixed-targets", fmt.Sprintf("%d samples of another target were left out", d.foreign), "write each host to a file of its own")
-	add(len(d.copies) > 0, "whole-processes", "times are those of whole processes, with start and login", hint("bench without --exhaustive separates them"))
+	whole := "times are those of whole processes, with start and login"
+	if imported {
+		whole = "times are those that the log gives of whole copies, mostly with start and login"
+	}
+	add(len(d.copies) > 0, "whole-processes", whole, hint("bench without --exhaustive separates them"))
 	add(d.coarsest() != "", "coarse-clock", d.coarsest(), "measure with sshpace bench")
 	add(imported, "imported", "imported from a log of "+r.Campaign.Imported+": what it does not say is unknown", "")
-	add(quarantined > muchQuarantine && !busy, "contaminated",
-		fmt.Sprintf("%.0f %% of the segments were disturbed by other work on this machine; their throughput was not used", 100*quarantined),
-		"trust the costs more than the throughput, or run again when the machine is idle")
-	disturbed := fmt.Sprintf("%.0f %% of the segments were disturbed by other work on this machine: throughput is a rough figure", 100*quarantined)
-	add(busy && r.By == Throughput, "busy", disturbed, "--rank-by cost, or run again when the machine is idle")
-	add(busy && r.By == Cost, "busy", disturbed+", and the order is that of CPU cost", "run again when the machine is idle")
-	add(!busy && r.By == Cost && !r.forced, "by-cost", r.whyCost(),
+	add(r.By == Cost && !r.forced, "by-cost", r.whyCost(),
 		"--rank-by throughput ranks by it all the same")
 	add(r.Slowed.Percent() > muchSlowed, "slowed", fmt.Sprintf("other guests slowed this machine by %.0f %%, compared with its best moments; all figures alike are in doubt by %.1f %%",
 		r.Slowed.Percent(), 100*normal95*r.Level(r.By)), "a comparison with another run takes that into account")
@@ -63,7 +55,6 @@ func doubts(r *Ranking, d *data) []Warning {
 	add(r.Heat.Slowed > 0, Throttled, r.Heat.text(), "cool it, or power it better, and measure again")
 	add(r.Noise.Cost == 0 && len(r.Bulk) > 0 && len(d.copies) == 0, "no-cpu-time", "the CPU time of ssh could not be read here: ranked by throughput only", "")
 	add(r.Noise.Cost > 0 && !r.hasServer(), "no-server-cpu-time", "the CPU time of the server could not be read: costs are the client's alone", "")
-	add(h.Segments > 0 && h.CPUShare > muchHarness, "harness", fmt.Sprintf("sshpace itself used %.0f %% of the CPU time of ssh and sshd: what is fast looks slower than it is", h.CPUShare), "")
 	add(math.Abs(r.Drift) > muchDrift, "drift", fmt.Sprintf("the machine became %s during the run; the ranking corrects for it", slowing(r.Drift)), "")
 	add(r.Model.HoldoutP95 > muchError, "model", fmt.Sprintf("predictions are off by up to %.0f %%, tried on %d combinations that were measured, too", r.Model.HoldoutP95, r.Model.HoldoutCells),
 		hint("a longer --budget measures more cells directly"))
@@ -73,12 +64,8 @@ func doubts(r *Ranking, d *data) []Warning {
 	add(float64(r.failures()) > muchFailure*float64(r.Trials), "failures", fmt.Sprintf("%d of %d trials gave nothing: %s", r.failures(), r.Trials, r.FailureText()), hint("see the messages in the file; go on with --resume"))
 	add(r.Environment.Cores == 1 && r.Campaign.Server != record.ServerRemote, "one-core", "one core: client and server took turns, so throughput is that of both together", "")
 	for _, c := range r.Controls {
-		of := ""
-		if c.A.Cipher == "" {
-			of = " in login time"
-		}
-		add(c.Separated, "control", fmt.Sprintf("%s and %s, one computation, came out %.1f %% apart%s",
-			c.A, c.B, 100*math.Abs(c.Ratio.Value-1), of), "as much is noise")
+		add(c.Separated, "control", fmt.Sprintf("%s and %s, one computation, came out %.1f %% apart in login time",
+			c.A, c.B, 100*math.Abs(c.Ratio.Value-1)), "as much is noise")
 	}
 	return out
 }
@@ -132,16 +119,6 @@ func (r *Ranking) FailureText() string {
 		parts = append(parts, fmt.Sprintf("%d %s", c.N, outcome))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// Busy is the share of disturbed segments.
-func (h Harness) Busy() float64 { return share(h.Quarantined, h.Segments) }
-
-func share(part, whole int) float64 {
-	if whole == 0 {
-		return 0
-	}
-	return float64(part) / float64(whole)
 }
 
 func (r *Ranking) hasServer() bool {

@@ -55,7 +55,7 @@ func (r *Ranking) rankKex(d *data, space alg.Space, by By) {
 	for i, group := range stats.Group(estimates, nil, math.Log1p(math.Max(key.floor(), minEffect)/100)) {
 		r.Kex[i].Rank, r.Kex[i].Group = i+1, stats.Letters(group)
 	}
-	r.Controls = append(r.Controls, kexControls(d, r.Noise.Login)...)
+	r.Controls = kexControls(d, r.Noise.Login)
 }
 
 // loginSeries is one quantity of all key exchanges.

@@ -47,21 +47,18 @@ func (r *Ranking) level(by By, share float64) float64 {
 		own = math.Hypot(own, r.Kept()*pick(by, busyCost, busyTime))
 		return math.Hypot(own, math.Hypot(probedLevel, share*r.Slowed.of(by)))
 	}
-	return math.Hypot(math.Hypot(own, runLevel), r.Harness.Busy()*pick(by, busyCost, busyTime))
+	return math.Hypot(own, runLevel)
 }
 
 // LoginLevel is the same for logins.
 func (r *Ranking) LoginLevel(by By) float64 {
-	return math.Hypot(loginLevel, math.Max(r.Kept(), r.Harness.Busy())*pick(by, busyCost, busyTime))
+	return math.Hypot(loginLevel, r.Kept()*pick(by, busyCost, busyTime))
 }
 
 // LineLevel is what a run may be off by in one line more than in another, most
 // of all a disturbed one: a cipher that keeps one side waiting gains from being disturbed.
 func (r *Ranking) LineLevel(by By) float64 {
-	if r.Slowed.Turns > 0 {
-		return math.Hypot(lineLevel, r.Kept()*pick(by, busyLineCost, busyLineTime))
-	}
-	return math.Hypot(lineLevel, r.Harness.Busy()*pick(by, busyLineCost, busyLineTime))
+	return math.Hypot(lineLevel, r.Kept()*pick(by, busyLineCost, busyLineTime))
 }
 
 // Kept is the part of a core that other programs of the machine kept busy beside slices.

@@ -15,7 +15,7 @@ func TestOverhead(t *testing.T) {
 	d := data{good: map[failKey]bool{}}
 	for _, elapsed := range []time.Duration{146, 141, 150} {
 		d.add(record.Trial{Workload: record.Copy, Role: record.RoleOverhead, SizeBytes: 1, Want: alg.Suite{Kex: "curve25519-sha256@libssh.org"}},
-			record.Sample{Outcome: record.OK, Bytes: 1, ElapsedNS: elapsed * time.Millisecond}, 0)
+			record.Sample{Outcome: record.OK, Bytes: 1, ElapsedNS: elapsed * time.Millisecond})
 	}
 	if got := r.overhead(&d); got != 17e6 {
 		t.Errorf("overhead %v ns, want 17e6", got)

@@ -224,7 +224,6 @@ type NoiseFloor struct {
 	Throughput float64 // percent; 0: unknown
 	Cost       float64 // percent; 0: unknown
 	Login      float64 // percent; 0: unknown
-	Controls   int     // pairs of connections it rests on
 }
 
 // Resolution is the smallest difference between any two cells that this run can claim: the
@@ -246,12 +245,9 @@ type Model struct {
 	Strays          int     // connections that were left out of a cost, because they contradict the others of their cell
 }
 
-// Harness says what the measuring cost and how much was thrown away.
+// Harness says what the measuring cost.
 type Harness struct {
-	CPUShare        float64 // CPU of source and sink as percent of that of ssh and sshd
-	Segments        int
-	Quarantined     int // not used for throughput
-	QuarantinedCost int // not used for cost
+	CPUShare float64 // CPU of source and sink as percent of that of ssh and sshd
 
 	ownCPU, sshCPU float64 // ns
 }
@@ -266,7 +262,7 @@ type Slicing struct {
 
 // Warning is a doubt about a result, with what to do about it.
 type Warning struct {
-	Name string // stable, for programs: "contaminated", "few-blocks", ...
+	Name string // stable, for programs: "slowed", "coarse-clock", ...
 	Text string
 	Hint string
 }

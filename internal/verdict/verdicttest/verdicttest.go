@@ -9,11 +9,12 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/measure/model/sim"
+	"sshpace/internal/measure/plan"
 	"sshpace/internal/record"
 	"sshpace/internal/verdict/rank"
 )
 
-// Noisy is a machine with the noise that transfers by themselves show.
+// Noisy is a machine with some noise, and no neighbours.
 func Noisy(seed uint64) *sim.Machine {
 	return &sim.Machine{Seed: seed, Noise: 0.015, WallNoise: 0.06, Connection: 0.02, BlockDrift: 0.01, Interaction: 0.010}
 }
@@ -27,12 +28,26 @@ func Neighbours(seed uint64) *sim.Machine {
 	}
 }
 
-// Simulate makes single transfers for a simulated time.
-func Simulate(t testing.TB, m *sim.Machine, budget time.Duration) *record.File {
+// Simulate lets all cells take turns for a simulated time, without a probe, and has logins.
+func Simulate(t testing.TB, m *sim.Machine, length time.Duration) *record.File {
 	t.Helper()
 	c := record.Campaign{Offer: sim.Offer(), Target: "simulated", Seed: m.Seed}
-	f := m.Transfer(c, sim.Transfers{Length: budget, Directions: []record.Direction{record.Upload}, Holdouts: 12, Controls: 7})
+	f := m.Sit(c, sim.Sitting{
+		Cells: alg.Fold(sim.Offer()).Bulk, Length: length, Slice: 2 * time.Millisecond, Long: 2, Controls: 10, Holdouts: 12, ExcessNS: 70e3, Logins: 5,
+	})
 	f.Ended = "budget"
+	return f
+}
+
+// Copies copies 64 MiB with every combination.
+func Copies(t testing.TB, m *sim.Machine) *record.File {
+	t.Helper()
+	c := record.Campaign{Offer: sim.Offer(), Target: "simulated", Seed: m.Seed, SizeBytes: 64 << 20, Runs: 1}
+	p, err := plan.New(c, plan.Environment{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, _ := m.Collect(c, p)
 	return f
 }
 

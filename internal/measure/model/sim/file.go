@@ -43,10 +43,7 @@ func (m *Machine) collector(c record.Campaign, p plan.Plan) *collector {
 	f := &record.File{Campaign: c, Trials: map[int]record.Trial{}}
 	f.Campaign.Format = record.FormatVersion
 	f.Campaign.Combos = alg.Fold(c.Offer).Combinations()
-	f.Environment.Cores = max(m.Cores, 1)
-	if m.Cores == 0 {
-		f.Environment.Cores = 2
-	}
+	f.Environment.Cores = m.cores()
 	if m.random == nil {
 		m.random, m.block = rand.New(rand.NewPCG(m.Seed, 7)), map[int]float64{}
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/base/unit"
 	"sshpace/internal/record"
 )
 
@@ -19,14 +18,13 @@ import (
 type Machine struct {
 	Seed        uint64
 	Cores       int     // free for ssh and sshd; 0 counts as 2
-	Noise       float64 // relative deviation of a segment's CPU cost
-	WallNoise   float64 // relative deviation of a segment's wall time, beyond its cost
+	Noise       float64 // relative deviation of a slice's CPU cost
+	WallNoise   float64 // relative deviation of a slice's wall time, beyond its cost
 	Connection  float64 // relative deviation between connections
 	Drift       float64 // relative change of all costs over an hour... per 100 trials
 	BlockDrift  float64 // relative deviation between blocks
 	Interaction float64 // relative deviation of a cell from base + cipher + MAC, fixed for a cipher and a MAC's primitive
 	ETM         float64 // what applying a MAC to the ciphertext adds, in ns per byte
-	Busy        float64 // share of segments during which a foreign loop takes one core
 	Fail        float64 // share of trials that are refused
 	NoServer    bool    // server CPU cannot be read
 	NoClient    bool    // client CPU cannot be read
@@ -82,6 +80,13 @@ func (m *Machine) Client(cell alg.Suite) float64 {
 	return cost * math.Exp(m.Interaction*fixed(cell))
 }
 
+func (m *Machine) cores() int {
+	if m.Cores == 0 {
+		return 2
+	}
+	return m.Cores
+}
+
 func (m *Machine) scale() float64 {
 	if m.Scale == 0 {
 		return 1
@@ -127,8 +132,6 @@ func (m *Machine) Run(t record.Trial) record.Sample {
 	case record.Copy:
 		seconds := (kexes[t.Want.Kex]*1e6 + m.Wall(t.Want.Bulk())*float64(t.SizeBytes)) * level * m.noise(m.WallNoise)
 		s.Bytes, s.ElapsedNS = t.SizeBytes, time.Duration(seconds)
-	default:
-		m.transfer(&s, t, level)
 	}
 	return s
 }
@@ -155,37 +158,4 @@ func (m *Machine) login(s *record.Sample, level float64) {
 		s.Phases.ServerCPUNS = nil
 	}
 	s.ElapsedNS = wall + 60*time.Millisecond
-}
-
-func (m *Machine) transfer(s *record.Sample, t record.Trial, level float64) {
-	cell := t.Want.Bulk()
-	s.ElapsedNS = 200 * time.Millisecond
-	for range t.Segments {
-		s.Segments = append(s.Segments, m.segment(cell, t.SegmentNS, level))
-		s.ElapsedNS += t.SegmentNS
-	}
-}
-
-func (m *Machine) segment(cell alg.Suite, length time.Duration, level float64) record.Segment {
-	client, server := m.Client(cell)*level*m.noise(m.Noise), m.Server(cell)*level*m.noise(m.Noise)
-	wall := m.Wall(cell) * level * m.noise(m.WallNoise)
-	wait, foreign, spin := time.Duration(0), time.Duration(0), time.Duration(200_000*level)
-	if m.random.Float64() < m.Busy {
-		slow := 1.25 + 0.5*m.random.Float64()
-		wait = time.Duration(float64(length) * (1 - 1/slow))
-		wall, client, server, foreign = wall*slow, client*1.02, server*1.02, length
-	}
-	bytes := float64(length) / wall
-	clientNS, serverNS := time.Duration(client*bytes), time.Duration(server*bytes)
-	out := record.Segment{
-		WallNS: length, Bytes: unit.Bytes(bytes), ClientCPUNS: &clientNS, ServerCPUNS: &serverNS,
-		ClientWaitNS: &wait, ServerWaitNS: &wait, ForeignCPUNS: foreign, SpinNS: spin, HarnessCPUNS: length / 25,
-	}
-	if m.NoServer {
-		out.ServerCPUNS, out.ServerWaitNS = nil, nil
-	}
-	if m.NoClient {
-		out.ClientCPUNS, out.ClientWaitNS = nil, nil
-	}
-	return out
 }

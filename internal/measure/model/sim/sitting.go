@@ -16,14 +16,17 @@ import (
 // Sitting says how connections take turns. The zero value of a field leaves that
 // part out.
 type Sitting struct {
-	Cells    []alg.Suite // canonical, one connection each
-	Length   time.Duration
-	Slice    time.Duration // what a slice takes of the side that has more to do
-	Long     int           // every so many slices of a connection one is longFactor as long
-	Controls int           // second connections of the first cells
-	Holdouts int           // cells, from the end, that are never fitted
-	Probe    int           // every so many slices the probe has a turn
-	ExcessNS float64       // what a slice costs either side besides its bytes
+	Cells []alg.Suite // canonical, one connection each
+	// Directions of the data; each has connections of its own. None stands for uploads.
+	Directions []record.Direction
+	Logins     int // of each key exchange, after the slices
+	Length     time.Duration
+	Slice      time.Duration // what a slice takes of the side that has more to do
+	Long       int           // every so many slices of a connection one is longFactor as long
+	Controls   int           // second connections of the first cells
+	Holdouts   int           // cells, from the end, that are never fitted
+	Probe      int           // every so many slices the probe has a turn
+	ExcessNS   float64       // what a slice costs either side besides its bytes
 }
 
 const longFactor = 5
@@ -81,11 +84,11 @@ func (w *weather) at(now time.Duration) float64 {
 
 // Sit runs one sitting and returns the file that a lab would have written.
 func (m *Machine) Sit(c record.Campaign, s Sitting) *record.File {
-	m.random = rand.New(rand.NewPCG(m.Seed, 11))
+	m.random, m.block = rand.New(rand.NewPCG(m.Seed, 11)), map[int]float64{}
 	f := &record.File{Campaign: c, Trials: map[int]record.Trial{}}
 	f.Campaign.Format = record.FormatVersion
 	f.Campaign.Combos = alg.Fold(c.Offer).Combinations()
-	f.Environment.Cores = max(m.Cores, 2)
+	f.Environment.Cores = m.cores()
 	own := map[int]float64{} // factor of each connection
 	for i, t := range s.trials() {
 		t.ID, t.Target, t.Block = i+1, c.Target, 1
@@ -99,21 +102,54 @@ func (m *Machine) Sit(c record.Campaign, s Sitting) *record.File {
 			f.Samples = append(f.Samples, record.Sample{Trial: t.ID, Got: t.Want, Outcome: record.OK, ElapsedNS: s.Length})
 		}
 	}
+	m.logins(f, s.Logins)
 	return f
 }
 
-func (s Sitting) trials() []record.Trial {
-	var out []record.Trial
-	for i, cell := range s.Cells {
-		t := record.Trial{Want: cell, Workload: record.Sitting, Direction: record.Upload}
-		if i >= len(s.Cells)-s.Holdouts {
-			t.Role = record.RoleHoldout
-		}
-		out = append(out, t)
+// logins logs in with every key exchange so often, and beside that with every one that
+// has two names under either: a control.
+func (m *Machine) logins(f *record.File, each int) {
+	space := alg.Fold(f.Campaign.Offer)
+	login := func(t record.Trial) {
+		t.ID, t.Target, t.Workload, t.Block = len(f.Trials)+1, f.Campaign.Target, record.Login, 1
+		f.Trials[t.ID] = t
+		f.Samples = append(f.Samples, m.Run(t))
 	}
-	for i := range s.Controls {
-		out[i].Role, out[i].Pair = record.RoleControl, i+1
-		out = append(out, out[i])
+	for pass := range each {
+		for _, kex := range space.Kex {
+			t := record.Trial{Want: alg.Suite{Cipher: "aes128-ctr", MAC: "hmac-sha2-256", Kex: kex}}
+			login(t)
+			for _, alias := range space.Alias[kex] {
+				t.Role, t.Pair = record.RoleControl, pass+1
+				login(t)
+				t.Offered = t.Want
+				t.Offered.Kex = alias
+				login(t)
+			}
+		}
+	}
+}
+
+func (s Sitting) trials() (out []record.Trial) {
+	directions := s.Directions
+	if len(directions) == 0 {
+		directions = []record.Direction{record.Upload}
+	}
+	for _, d := range directions {
+		first := len(out)
+		for i, cell := range s.Cells {
+			t := record.Trial{Want: cell, Workload: record.Sitting, Direction: d}
+			if i >= len(s.Cells)-s.Holdouts {
+				t.Role = record.RoleHoldout
+			}
+			out = append(out, t)
+		}
+		for i := first; i < first+s.Controls; i++ {
+			out[i].Pair = i + 1
+			second := out[i]
+			second.Role = record.RoleControl
+			out = append(out, second)
+		}
 	}
 	if s.Probe > 0 {
 		out = append(out, record.Trial{Workload: record.Probe})

@@ -16,17 +16,13 @@ import (
 // is that of the simulation's own machine.
 func Ranking(t testing.TB, scale float64, directions ...record.Direction) (*rank.Ranking, *record.File) {
 	t.Helper()
-	return Rounds(t, scale, 1, directions...)
-}
-
-// Rounds is Ranking with so many connections of each cell.
-func Rounds(t testing.TB, scale float64, rounds int, directions ...record.Direction) (*rank.Ranking, *record.File) {
-	t.Helper()
 	if len(directions) == 0 {
 		directions = []record.Direction{record.Upload}
 	}
 	m := &sim.Machine{Seed: 3, Noise: 0.03, WallNoise: 0.05, Connection: 0.01, Scale: scale}
-	f := m.Transfer(record.Campaign{Offer: sim.Offer(), Target: "loopback", Tool: "test"}, sim.Transfers{Rounds: rounds, Directions: directions})
+	f := m.Sit(record.Campaign{Offer: sim.Offer(), Target: "loopback", Tool: "test"}, sim.Sitting{
+		Cells: alg.Fold(sim.Offer()).Bulk, Directions: directions, Length: 5 * time.Second, Slice: 2 * time.Millisecond, Long: 2, Logins: 2,
+	})
 	addOverheads(f, directions)
 	f.Environment.CPU, f.Environment.Client, f.Environment.Server = "Simulated CPU", "OpenSSH_9.2p1", "OpenSSH_9.2"
 	r, err := rank.Of(f, rank.Options{})
@@ -52,7 +48,7 @@ func addOverheads(f *record.File, directions []record.Direction) {
 		f.Trials[id] = record.Trial{ID: id, Target: f.Trials[last.Trial].Target, Want: want, Workload: record.Copy, Direction: direction, SizeBytes: 1, Role: record.RoleOverhead}
 		f.Samples = append(f.Samples, record.Sample{
 			Trial: id, Got: want, Outcome: record.OK, Start: start, ElapsedNS: wall, Bytes: 1,
-			Segments: []record.Segment{{WallNS: wall, Bytes: 1, ClientCPUNS: &client, ServerCPUNS: &server}},
+			ClientCPUNS: &client, ServerCPUNS: &server,
 		})
 		start = start.Add(wall)
 	}

@@ -23,7 +23,7 @@ const currentLook = () => {
 
 // visible is the part of a chart that a filter lets through.
 const visible = (chart, shown) => {
-  if (chart.shape === 'trace' || chart.shape === 'curve') return { chart, items: chart.items };
+  if (chart.shape === 'curve') return { chart, items: chart.items };
   if (!chart.columns) {
     const items = chart.items.filter(item => shown(item));
     return { chart: { ...chart, items }, items };

@@ -185,16 +185,6 @@ const heat = (chart, items, look) => {
   };
 };
 
-const trace = (chart, items, look) => ({
-  ...base(chart, look), grid: { left: 8, right: 16, top: 34, bottom: 34, containLabel: true }, legend: legend(chart, look),
-  xAxis: { ...valueAxis(chart, look), name: 'seconds since the start' }, yAxis: { ...valueAxis(chart, look, { scale: true }), name: '', nameGap: 0 },
-  tooltip: { ...base(chart, look).tooltip, formatter: p => `${p.seriesName}: ${figure(p.value[1])} of its estimate after ${figure(p.value[0])} s` },
-  series: items.map((item, k) => ({
-    type: 'scatter', name: item.label, symbol: k ? 'triangle' : 'circle', symbolSize: 5, itemStyle: { color: look.series[k], opacity: 0.75 }, data: item.points.filter(p => p),
-    markLine: k === 0 ? { ...markLine(chart, look), data: [{ yAxis: chart.reference }] } : undefined,
-  })),
-});
-
 // curve draws lines over x; what only holds them back is broken and has no dots.
 const curve = (chart, items, look) => ({
   ...base(chart, look), grid: { left: 8, right: 16, top: 50, bottom: 34, containLabel: true }, legend: legend(chart, look),
@@ -208,13 +198,12 @@ const curve = (chart, items, look) => ({
   })),
 });
 
-const shapes = { dots, bars, stack, heat, trace, curve };
+const shapes = { dots, bars, stack, heat, curve };
 
 // heightOf is the height of a chart in pixels.
 const heightOf = (chart, items, look) => {
   const rows = scrolls(items, look) ? rowsShown : items.length;
   switch (chart.shape) {
-    case 'trace': return 300;
     case 'curve': return 380;
     case 'heat': return 130 + rows * 26;
   }
