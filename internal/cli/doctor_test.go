@@ -71,15 +71,7 @@ func startAgent(ts *testscript.TestScript, _ bool, args []string) {
 	l, err := net.Listen("unix", ts.MkAbs(args[0]))
 	ts.Check(err)
 	ts.Defer(func() { l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() { _ = agent.ServeAgent(keys, conn); conn.Close() }()
-		}
-	}()
+	go accept(l, func(conn net.Conn) { _ = agent.ServeAgent(keys, conn) })
 }
 
 // slowAgent takes its time for every signature.

@@ -140,22 +140,11 @@ func silentAgent(t *testing.T, s *sshtest.Sshd) dead {
 	}
 	reached := make(chan struct{})
 	var once sync.Once
-	var all sync.WaitGroup
-	all.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			all.Go(func() {
-				defer c.Close()
-				if n, _ := c.Read(make([]byte, 1)); n > 0 {
-					once.Do(func() { close(reached) })
-				}
-				_, _ = io.Copy(io.Discard, c)
-			})
+	sshtest.Answer(t, l, func(c net.Conn) {
+		if n, _ := c.Read(make([]byte, 1)); n > 0 {
+			once.Do(func() { close(reached) })
 		}
+		_, _ = io.Copy(io.Discard, c)
 	})
-	t.Cleanup(func() { l.Close(); all.Wait() })
 	return dead{port: s.Port, user: s.User, key: s.Key, hostKey: s.HostKey, agent: socket, reached: reached}
 }

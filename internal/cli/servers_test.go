@@ -242,19 +242,22 @@ func serve(ts *testscript.TestScript, handle func(*net.TCPConn)) (port string) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	ts.Check(err)
 	ts.Defer(func() { l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				handle(conn.(*net.TCPConn))
-			}()
-		}
-	}()
+	go accept(l, func(conn net.Conn) { handle(conn.(*net.TCPConn)) })
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}
+
+// accept takes connections until the listener is closed.
+func accept(l net.Listener, handle func(net.Conn)) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer conn.Close()
+			handle(conn)
+		}()
+	}
 }
 
 func startSilent(ts *testscript.TestScript, _ bool, args []string) {

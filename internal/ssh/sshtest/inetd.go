@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
-	"sync"
 	"testing"
 )
 
@@ -59,17 +58,7 @@ func startInetd(t testing.TB, argv ...string) *Inetd {
 		t.Fatal(err)
 	}
 	argv = append([]string{"unshare", "-m", "sh", "-c", `mount --bind "$0" "$1" && shift && exec "$@"`, home, me.HomeDir}, argv...)
-	var all sync.WaitGroup
-	all.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			all.Go(func() { serveOne(c.(*net.TCPConn), argv) })
-		}
-	})
-	t.Cleanup(func() { l.Close(); all.Wait() })
+	Answer(t, l, func(c net.Conn) { serveOne(c.(*net.TCPConn), argv) })
 	return &Inetd{l.Addr().(*net.TCPAddr).Port, me.Username, key}
 }
 

@@ -33,6 +33,13 @@ func Answering(t testing.TB, answer func(net.Conn)) *net.TCPAddr {
 	if err != nil {
 		t.Fatal(err)
 	}
+	Answer(t, l, answer)
+	return l.Addr().(*net.TCPAddr)
+}
+
+// Answer does the same with every connection to l. It ends with the test, which waits
+// for all of them.
+func Answer(t testing.TB, l net.Listener, answer func(net.Conn)) {
 	var all sync.WaitGroup
 	all.Go(func() {
 		for {
@@ -44,5 +51,4 @@ func Answering(t testing.TB, answer func(net.Conn)) *net.TCPAddr {
 		}
 	})
 	t.Cleanup(func() { l.Close(); all.Wait() })
-	return l.Addr().(*net.TCPAddr)
 }
