@@ -26,6 +26,7 @@ base/wait:
 base/wildcard:
 base/host:
 base/termsafe:
+base/text:
 base/fault:
 base/shell:
 record: base/alg base/termsafe base/unit
@@ -35,7 +36,7 @@ sys/proc:
 sys/safedir:
 sys/ownport:
 sys/workdir: sys/safedir
-sys/terminal: base/fault
+sys/terminal: base/fault base/text
 sys/bounded:
 sys/edit: base/shell sys/bounded sys/safedir
 sys/quickack:
@@ -79,7 +80,7 @@ measure/hostkeys: base/stats ssh/knownhosts ssh/knownhosts/index sys/proc
 measure/ping: base/alg base/fault base/shell base/stats base/wait record ssh/openssh sys/proc
 measure/symptoms: base/alg base/fault base/host base/pattern base/shell base/wait measure/handshake measure/hostkeys measure/limits measure/loopback measure/ping measure/testbed record ssh/knownhosts ssh/openssh ssh/route ssh/sshconf ssh/sshlog sys/proc sys/workdir
 measure/limits: base/alg base/unit record show/legacylog
-campaign: base/alg base/fault base/near base/shell base/termsafe base/unit measure/drive measure/handshake measure/hostinfo measure/lab measure/limits measure/plan measure/testbed measure/workload record record/store show/document show/format show/live show/report ssh/openssh sys/terminal verdict/rank verdict/methods
+campaign: base/alg base/fault base/near base/shell base/termsafe base/text base/unit measure/drive measure/handshake measure/hostinfo measure/lab measure/limits measure/plan measure/testbed measure/workload record record/store show/document show/format show/live show/report ssh/openssh sys/terminal verdict/rank verdict/methods
 verdict/methods: base/alg base/stats record
 verdict/rank: base/alg base/stats base/unit measure/model record
 verdict/compare: base/alg base/fault base/stats record verdict/rank
@@ -88,8 +89,8 @@ verdict/verdicttest: base/alg measure/model/sim measure/plan record verdict/rank
 verdict/choice: base/alg base/fault base/stats record sys/bounded verdict/rank
 verdict/advise: base/alg record verdict/choice verdict/rank
 verdict/apply: base/alg base/fault base/shell base/termsafe measure/loopback record ssh/openssh ssh/route sys/bounded sys/edit sys/safedir sys/workdir verdict/advise verdict/choice verdict/rank
-verdict/prove: base/alg base/fault base/stats base/termsafe base/unit measure/drive measure/lab measure/model measure/plan measure/testbed measure/workload record sys/workdir verdict/advise
-verdict/doctor: base/alg base/shell measure/handshake measure/symptoms ssh/sshconf
+verdict/prove: base/alg base/fault base/stats base/termsafe base/text base/unit measure/drive measure/lab measure/model measure/plan measure/testbed measure/workload record sys/workdir verdict/advise
+verdict/doctor: base/alg base/shell base/stats base/unit measure/handshake measure/symptoms ssh/sshconf
 fleet/fleettest: base/host fleet ssh/sshtest
 fleet/hostset: base/host base/wildcard
 fleet/transfer: base/host base/pattern base/shell base/termsafe base/unit fleet fleet/output fleet/remotesh ssh/sftp sys/safedir
@@ -98,27 +99,27 @@ fleet/inventory: base/fault base/host base/pattern base/shell fleet/hostset sys/
 fleet: base/host base/vegas
 fleet/remotesh: base/shell
 fleet/sudo: base/fault base/host base/pattern base/shell base/termsafe fleet fleet/remotesh
-fleet/output: base/fault base/host base/termsafe base/unit fleet fleet/hostset sys/safedir sys/terminal
+fleet/output: base/fault base/host base/termsafe base/text base/unit fleet fleet/hostset sys/safedir sys/terminal
 fleet/hostlist: base/fault base/host base/pattern base/termsafe fleet/history fleet/hostset fleet/inventory ssh/knownhosts/index ssh/route sys/bounded sys/safedir
-fleet/history: base/fault base/shell base/termsafe fleet fleet/hostset fleet/output sys/bounded sys/safedir
+fleet/history: base/fault base/shell base/termsafe base/text fleet fleet/hostset fleet/output sys/bounded sys/safedir
 fleet/compat: base/host base/pattern base/shell base/termsafe fleet fleet/output fleet/remotesh fleet/transfer sys/bounded sys/safedir sys/terminal
-show/latency: base/termsafe base/unit measure/ping
-show/diagnosis: base/termsafe base/unit measure/handshake measure/symptoms verdict/doctor
-show/login: base/alg base/stats base/termsafe base/unit measure/handshake record show/document
-show/document: base/alg base/stats base/termsafe base/unit record verdict/choice verdict/compare verdict/rank verdict/methods
-show/document/documenttest: base/alg measure/model/sim measure/plan record verdict/rank
+show/latency: base/stats base/termsafe base/text base/unit measure/ping
+show/diagnosis: base/termsafe base/text base/unit measure/handshake measure/symptoms verdict/doctor
+show/login: base/alg base/stats base/termsafe base/text base/unit measure/handshake record show/document
+show/document: base/alg base/stats base/termsafe base/text base/unit record verdict/choice verdict/compare verdict/rank verdict/methods
+show/document/documenttest: base/alg measure/model/sim measure/plan record show/document verdict/rank
 show/manual:
 show/listing: base/fault base/host base/termsafe fleet/hostlist fleet/hostset
-show/live: base/termsafe measure/plan record show/document sys/terminal verdict/choice verdict/rank
-show/explanation: base/host base/termsafe ssh/route ssh/sshconf
-show/hostkeys: base/fault base/stats base/termsafe base/unit measure/hostkeys ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/lint ssh/knownhosts/split sys/terminal
+show/live: base/termsafe base/text measure/plan record show/document sys/terminal verdict/choice verdict/rank
+show/explanation: base/host base/termsafe base/text ssh/route ssh/sshconf
+show/hostkeys: base/fault base/stats base/termsafe base/text base/unit measure/hostkeys ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/lint ssh/knownhosts/split sys/terminal
 show/format: base/fault base/near base/shell base/termsafe record record/store show/document show/login show/page show/picture show/report show/sheet sys/edit sys/terminal verdict/choice verdict/compare verdict/rank verdict/methods
-show/advice: base/alg base/stats base/termsafe record show/document verdict/advise verdict/rank
-show/page: base/alg show/document
-show/picture: base/pattern show/document
+show/advice: base/alg base/stats base/termsafe base/text base/unit record show/document verdict/advise verdict/rank
+show/page: base/alg base/unit show/document
+show/picture: base/pattern base/unit show/document
 show/sheet: record show/document show/workbook
 show/workbook:
-show/report: base/alg base/stats base/termsafe base/unit record show/document verdict/choice verdict/compare verdict/rank verdict/methods
+show/report: base/alg base/stats base/termsafe base/text base/unit record show/document verdict/choice verdict/compare verdict/rank verdict/methods
 show/legacylog: base/alg base/fault base/pattern base/shell base/termsafe base/unit record ssh/openssh ssh/sshlog sys/bounded
 `
 

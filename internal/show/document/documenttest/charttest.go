@@ -3,12 +3,14 @@
 package documenttest
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/measure/model/sim"
 	"sshpace/internal/record"
+	"sshpace/internal/show/document"
 	"sshpace/internal/verdict/rank"
 )
 
@@ -103,4 +105,13 @@ func Spoil(r *rank.Ranking) {
 		r.Kex[i].Name = next()
 		r.Kex[i].Aliases = []string{next()}
 	}
+}
+
+// Brief is what a document shows on a terminal.
+func Brief(d *document.Document) string {
+	var lines []string
+	for _, b := range d.Brief {
+		lines = append(append(lines, b.Text()...), "")
+	}
+	return strings.Join(lines, "\n")
 }
