@@ -29,7 +29,11 @@ func (i Interval) Bounds(figure func(float64) string) string {
 	if i.Lo == i.Hi {
 		return ""
 	}
-	return "(" + figure(i.Lo) + "-" + figure(i.Hi) + ")"
+	to := "-"
+	if i.Lo < 0 {
+		to = " to "
+	}
+	return "(" + figure(i.Lo) + to + figure(i.Hi) + ")"
 }
 
 // Times is a ratio: "1.59x (1.24-2.05)".

@@ -60,12 +60,21 @@ func (r *Report) Text(w io.Writer, width int) error {
 		}
 		b.WriteString(t.Text(cmp.Or(width, text.Columns)))
 	}
+	lines := strings.Count(b.String(), "\n")
 	for i, f := range r.Findings {
-		write(&b, i+1, f, width)
+		each := finding(i+1, f, width)
+		if lines += strings.Count(each, "\n"); width > 0 && i > 0 && lines > screenLines {
+			fmt.Fprintf(&b, "\n%d more in full, where this is no terminal: add | less\n", len(r.Findings)-i)
+			break
+		}
+		b.WriteString(each)
 	}
 	_, err := w.Write(termsafe.Text([]byte(b.String())))
 	return err
 }
+
+// screenLines is what a terminal has room for.
+const screenLines = 20
 
 // answer is what was found, in sentences.
 func (r *Report) answer() string {
@@ -101,15 +110,14 @@ func cost(f doctor.Finding) string {
 	return took + "a " + f.Per
 }
 
-// write is one finding.
-func write(b *strings.Builder, number int, f doctor.Finding, width int) {
-	fmt.Fprintf(b, "\n%d. %s (%s)\n", number, cost(f), f.Check)
+// finding is one of them in full.
+func finding(number int, f doctor.Finding, width int) string {
+	out := []string{"", fmt.Sprintf("%d. %s (%s)", number, cost(f), f.Check)}
 	for _, part := range []struct{ name, text string }{{"what", f.What}, {"seen", f.Evidence}, {"gain", f.Gain}, {"do", f.Where}} {
-		for _, line := range text.Wrap("   "+text.Pad(part.name, 6), part.text, width) {
-			b.WriteString(line + "\n")
-		}
+		out = append(out, text.Wrap("   "+text.Pad(part.name, 6), part.text, width)...)
 	}
 	for line := range strings.SplitSeq(f.Do, "\n") {
-		fmt.Fprintf(b, "         %s\n", line)
+		out = append(out, "         "+line)
 	}
+	return strings.Join(out, "\n") + "\n"
 }

@@ -31,11 +31,13 @@ func (b Block) Text() (out []string) {
 	return out
 }
 
-// length counts the lines of blocks, and those between them.
+// length counts the lines of blocks on a terminal, and those between them.
 func length(blocks []Block) int {
 	n := len(blocks) - 1
 	for _, b := range blocks {
-		n += len(b.Text())
+		for _, line := range b.Text() {
+			n += 1 + max(0, text.Width(line)-1)/text.Columns
+		}
 	}
 	return n
 }

@@ -305,28 +305,22 @@ func (s screen) login() string {
 }
 
 // limit is what bounds a transfer as it is now, as far as that was found out, and what
-// helps. Where a cipher is faster, or may be, nothing says that none helps.
+// helps. That no cipher does is part of the answer where it is so; elsewhere it is not said.
 func (s screen) limit() string {
 	var out []string
 	for _, l := range s.r.Limits {
-		line := cmp.Or(l.Sentence, l.What)
-		if help := s.helps(l); help != "" {
-			line += "; what helps: " + help
+		help, _, _ := strings.Cut(l.Help, "; no ") // cipher, MAC or other setting
+		if help == "" {
+			continue
 		}
+		line, _, _ := strings.Cut(cmp.Or(l.Sentence, l.What), "; ") // what follows is the evidence
+		line += "; what helps: " + help
 		if len(s.r.Limits) > 1 {
 			line = string(l.Direction) + ": " + line
 		}
 		out = append(out, clean(line))
 	}
 	return strings.Join(out, "; ")
-}
-
-func (s screen) helps(l record.Limit) string {
-	if s.c.Stays() {
-		return l.Help
-	}
-	beyond, _, _ := strings.Cut(l.Help, "; no ") // cipher, MAC or other setting
-	return beyond
 }
 
 // severe are the warnings that put all figures in doubt.
@@ -389,7 +383,7 @@ func (s screen) basis() string {
 
 // told are the warnings that the screen gives in its own words, or that matter only for
 // figures that it does not show.
-var told = []string{"slowed", "noise", "by-cost", "one-core", "drift", "foreign", rank.Throttled}
+var told = []string{"slowed", "noise", "by-cost", "one-core", "drift", "foreign", rank.Throttled, "missing"}
 
 // notes are the other warnings, with what to do.
 func (s screen) notes() []string {

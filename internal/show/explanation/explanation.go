@@ -74,7 +74,7 @@ func (e *Explanation) summary() (rows [][]string) {
 	for _, hop := range r.ProxyJump() {
 		add("through", hop.String())
 	}
-	add("engine", string(e.decision.Engine))
+	add("engine", e.decision.Engine.String())
 	for _, reason := range e.decision.Reasons {
 		add("because of", reason.String())
 	}
