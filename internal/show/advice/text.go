@@ -40,7 +40,7 @@ func (a *View) Text(out io.Writer) {
 		a.comment(out, "note: "+note)
 	}
 	if !a.Checked {
-		fmt.Fprintln(out, "# the lines for sshd_config were not checked: check them on the server with sshd -t")
+		a.comment(out, "the lines for sshd_config were not checked: check them on the server with sshd -t")
 	}
 	if !a.Insecure {
 		return
