@@ -77,7 +77,7 @@ measure/implementation: base/alg base/fault base/shell measure/flow measure/loop
 measure/handshake: base/alg base/stats base/wait measure/drive measure/loopback measure/testbed record ssh/knownhosts ssh/openssh ssh/sshlog sys/ownport sys/proc sys/relay
 measure/hostkeys: base/stats ssh/knownhosts ssh/knownhosts/index sys/proc
 measure/ping: base/alg base/fault base/shell base/stats base/wait record ssh/openssh sys/proc
-measure/symptoms: base/alg base/fault base/host base/pattern base/shell base/wait measure/handshake measure/hostkeys measure/limits measure/loopback measure/ping measure/testbed record ssh/knownhosts ssh/openssh ssh/route ssh/sshconf ssh/sshlog sys/proc sys/workdir
+measure/symptoms: base/alg base/fault base/host base/pattern base/shell base/stats base/wait measure/handshake measure/hostkeys measure/limits measure/loopback measure/ping measure/testbed record ssh/knownhosts ssh/openssh ssh/route ssh/sshconf ssh/sshlog sys/proc sys/workdir
 measure/limits: base/alg base/unit record show/legacylog
 campaign: base/alg base/fault base/near base/shell base/termsafe base/unit measure/drive measure/handshake measure/hostinfo measure/lab measure/limits measure/plan measure/testbed measure/workload record record/store show/document show/format show/live show/report ssh/openssh sys/terminal verdict/rank verdict/methods
 verdict/methods: base/alg base/stats record
@@ -89,7 +89,7 @@ verdict/choice: base/alg base/fault base/stats record sys/bounded verdict/rank
 verdict/advise: base/alg record verdict/choice verdict/rank
 verdict/apply: base/alg base/fault base/shell base/termsafe measure/loopback record ssh/openssh ssh/route sys/bounded sys/edit sys/safedir sys/workdir verdict/advise verdict/choice verdict/rank
 verdict/prove: base/alg base/fault base/stats base/termsafe base/unit measure/drive measure/lab measure/model measure/plan measure/testbed measure/workload record sys/workdir verdict/advise
-verdict/doctor: base/alg base/shell measure/handshake measure/symptoms ssh/sshconf
+verdict/doctor: base/alg base/shell base/stats measure/handshake measure/symptoms ssh/sshconf
 fleet/fleettest: base/host fleet ssh/sshtest
 fleet/hostset: base/host base/wildcard
 fleet/transfer: base/host base/pattern base/shell base/termsafe base/unit fleet fleet/output fleet/remotesh ssh/sftp sys/safedir
@@ -102,8 +102,8 @@ fleet/output: base/fault base/host base/termsafe base/unit fleet fleet/hostset s
 fleet/hostlist: base/fault base/host base/pattern base/termsafe fleet/history fleet/hostset fleet/inventory ssh/knownhosts/index ssh/route sys/bounded sys/safedir
 fleet/history: base/fault base/shell base/termsafe fleet fleet/hostset fleet/output sys/bounded sys/safedir
 fleet/compat: base/host base/pattern base/shell base/termsafe fleet fleet/output fleet/remotesh fleet/transfer sys/bounded sys/safedir sys/terminal
-show/latency: base/termsafe base/unit measure/ping
-show/diagnosis: base/termsafe base/unit measure/handshake measure/symptoms verdict/doctor
+show/latency: base/stats base/termsafe base/unit measure/ping
+show/diagnosis: base/stats base/termsafe base/unit measure/handshake measure/symptoms verdict/doctor
 show/login: base/alg base/stats base/termsafe base/unit measure/handshake record show/document
 show/document: base/alg base/stats base/termsafe base/unit record verdict/choice verdict/compare verdict/rank verdict/methods
 show/document/documenttest: base/alg measure/model/sim measure/plan record verdict/rank

@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 
-	"sshpace/internal/measure/handshake"
 	measured "sshpace/internal/measure/hostkeys"
 )
 
@@ -43,7 +42,7 @@ func (p *Patient) hostKeys(ctx context.Context) error {
 		k := KnownHosts{File: file, Others: others, Lines: c.Lines, Hashed: c.HashedLines}
 		for _, cost := range c.OpenSSH {
 			if cost.AsItIs && cost.UpdateHostKeys == p.facts.updates {
-				k.Extra = handshake.Figure{Value: cost.Extra.Value, Lo: cost.Extra.Lo, Hi: cost.Extra.Hi, N: keyRounds}
+				k.Extra = cost.Extra
 			}
 		}
 		p.facts.KnownHosts = append(p.facts.KnownHosts, k)

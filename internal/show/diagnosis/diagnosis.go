@@ -8,9 +8,9 @@ import (
 	"io"
 	"strings"
 
+	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/unit"
-	"sshpace/internal/measure/handshake"
 	"sshpace/internal/measure/symptoms"
 	"sshpace/internal/verdict/doctor"
 )
@@ -20,13 +20,13 @@ const schema = "sshpace.doctor/1"
 
 // Report is what was looked for and found.
 type Report struct {
-	Schema    string            `json:"schema"`
-	Target    string            `json:"target"`
-	Complete  bool              `json:"complete"` // nothing kept it from looking at everything, such as a login that failed
-	Login     *handshake.Figure `json:"login_ns,omitempty"`
-	RoundTrip *handshake.Figure `json:"round_trip_ns,omitempty"`
-	Checks    []string          `json:"checks"`
-	Findings  []doctor.Finding  `json:"findings"`
+	Schema    string           `json:"schema"`
+	Target    string           `json:"target"`
+	Complete  bool             `json:"complete"` // nothing kept it from looking at everything, such as a login that failed
+	Login     *stats.Interval  `json:"login_ns,omitempty"`
+	RoundTrip *stats.Interval  `json:"round_trip_ns,omitempty"`
+	Checks    []string         `json:"checks"`
+	Findings  []doctor.Finding `json:"findings"`
 }
 
 // New is the report on what was measured.

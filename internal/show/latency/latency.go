@@ -5,10 +5,12 @@ package latency
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/measure/ping"
@@ -61,20 +63,10 @@ func (l *Live) Add(e ping.Echo) {
 
 // Rest writes rounds that were never completed, and tells of the first error.
 func (l *Live) Rest() error {
-	for _, seq := range slices.Sorted(keys(l.rounds)) {
+	for _, seq := range slices.Sorted(maps.Keys(l.rounds)) {
 		l.line(l.rounds[seq])
 	}
 	return l.err
-}
-
-func keys(m map[int][]ping.Echo) func(func(int) bool) {
-	return func(yield func(int) bool) {
-		for seq := range m {
-			if !yield(seq) {
-				return
-			}
-		}
-	}
 }
 
 func (l *Live) line(echoes []ping.Echo) {
@@ -189,10 +181,10 @@ func row(b *strings.Builder, s ping.Summary, l layout) {
 		b.WriteString("\n")
 		return
 	}
-	median := ms(s.Median.Value)
-	if s.Median.Hi > 0 {
+	median := ms(int64(s.Median.Value))
+	if s.Median.N >= stats.MinExact {
 		// The farther end: half of a skewed interval would not reach it.
-		median += " ±" + ms(max(s.Median.Hi-s.Median.Value, s.Median.Value-s.Median.Lo))
+		median += " ±" + ms(int64(max(s.Median.Hi-s.Median.Value, s.Median.Value-s.Median.Lo)))
 	}
 	fmt.Fprintf(b, " %6s %13s", ms(s.Min), median)
 	for _, q := range ping.Quantiles {

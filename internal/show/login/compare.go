@@ -31,10 +31,10 @@ type Only struct {
 
 // Change is what became of one kind of login.
 type Change struct {
-	Factor string             `json:"factor,omitempty"`
-	Level  string             `json:"level"`
-	CPU    []handshake.Figure `json:"cpu_ratio"`  // of both sides together, of each file but the first
-	Wall   []handshake.Figure `json:"wall_ratio"` // likewise
+	Factor string           `json:"factor,omitempty"`
+	Level  string           `json:"level"`
+	CPU    []stats.Interval `json:"cpu_ratio"`  // of both sides together, of each file but the first
+	Wall   []stats.Interval `json:"wall_ratio"` // likewise
 }
 
 // levelDoubt is how far two runs on one machine differ as a whole, as a part of a ratio: runs
@@ -91,7 +91,7 @@ func (r *Report) kind(k handshake.Result) (handshake.Result, bool) {
 }
 
 // sum is the CPU time of both sides, or the client's where the server's is not known.
-func sum(r handshake.Result) handshake.Figure {
+func sum(r handshake.Result) stats.Interval {
 	f := r.ClientCPU
 	if s := r.ServerCPU; s != nil {
 		half := math.Hypot(f.Hi-f.Lo, s.Hi-s.Lo) / 2
@@ -102,16 +102,16 @@ func sum(r handshake.Result) handshake.Figure {
 }
 
 // ratio is a/b with the doubt of both, and that about the level of both runs.
-func ratio(a, b handshake.Figure) handshake.Figure {
+func ratio(a, b stats.Interval) stats.Interval {
 	v := a.Value / b.Value
 	part := math.Sqrt(square((a.Hi-a.Lo)/2/a.Value) + square((b.Hi-b.Lo)/2/b.Value) + square(levelDoubt))
-	return handshake.Figure{Value: v, Lo: v * (1 - part), Hi: v * (1 + part), N: min(a.N, b.N)}
+	return stats.Interval{Value: v, Lo: v * (1 - part), Hi: v * (1 + part), N: min(a.N, b.N)}
 }
 
 func square(x float64) float64 { return x * x }
 
 // told says what a ratio tells by itself.
-func told(f handshake.Figure) string {
+func told(f stats.Interval) string {
 	return map[stats.Verdict]string{stats.Better: "more", stats.Worse: "less", stats.Equal: "equal", stats.NotEnough: "~"}[stats.Interval(f).Verdict()]
 }
 

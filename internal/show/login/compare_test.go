@@ -4,12 +4,13 @@ import (
 	"strings"
 	"testing"
 
+	"sshpace/internal/base/stats"
 	"sshpace/internal/measure/handshake"
 )
 
 // Kinds of login that only one file has are named, not dropped.
 func TestOnly(t *testing.T) {
-	figure := handshake.Figure{Value: 10, Lo: 9.99, Hi: 10.01, N: 9}
+	figure := stats.Interval{Value: 10, Lo: 9.99, Hi: 10.01, N: 9}
 	of := func(levels ...string) *Report {
 		r := &Report{}
 		for _, level := range levels {

@@ -73,7 +73,7 @@ func (r *Report) lead() []string {
 }
 
 // quantity of a figure; nil is unknown.
-func quantity(f *handshake.Figure) *stats.Interval {
+func quantity(f *stats.Interval) *stats.Interval {
 	if f == nil || f.N == 0 {
 		return nil
 	}
@@ -149,7 +149,7 @@ func (r *Report) distanceTable() document.Table {
 }
 
 // point is a figure in ms.
-func point(f *handshake.Figure) document.Point {
+func point(f *stats.Interval) document.Point {
 	q := quantity(f)
 	if q == nil {
 		return document.Point{}

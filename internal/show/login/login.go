@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/measure/handshake"
@@ -236,7 +237,7 @@ func quantum(c handshake.Result) string {
 func (r *Report) precision() string {
 	var halves []float64
 	for _, c := range r.Results {
-		for _, f := range []*handshake.Figure{&c.ClientCPU, c.ServerCPU} {
+		for _, f := range []*stats.Interval{&c.ClientCPU, c.ServerCPU} {
 			if f != nil && f.N > 1 && f.Value > 0 {
 				halves = append(halves, 100*(f.Hi-f.Lo)/2/f.Value)
 			}
@@ -259,7 +260,7 @@ func (r *Report) precision() string {
 }
 
 // times is a ratio with half of its interval.
-func times(f handshake.Figure) string { return fmt.Sprintf("%.2f +-%.2f", f.Value, (f.Hi-f.Lo)/2) }
+func times(f stats.Interval) string { return fmt.Sprintf("%.2f +-%.2f", f.Value, (f.Hi-f.Lo)/2) }
 
 func ms(ns float64) string { return fmt.Sprintf("%.1f", ns/float64(time.Millisecond)) }
 
@@ -267,7 +268,7 @@ func ms(ns float64) string { return fmt.Sprintf("%.1f", ns/float64(time.Millisec
 const figureWidth = 12
 
 // figure is a value with half of its interval.
-func figure(f handshake.Figure) string {
+func figure(f stats.Interval) string {
 	if f.N < 2 {
 		return ms(f.Value)
 	}

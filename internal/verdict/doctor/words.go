@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"sshpace/internal/base/shell"
-	"sshpace/internal/measure/handshake"
+	"sshpace/internal/base/stats"
 	"sshpace/internal/measure/symptoms"
 	"sshpace/internal/ssh/sshconf"
 )
 
 // Milliseconds is a figure with its range and how often it was measured.
-func Milliseconds(f handshake.Figure) string {
+func Milliseconds(f stats.Interval) string {
 	if f.N < 2 {
 		return ms(f.Value)
 	}
@@ -43,7 +43,7 @@ func trip(f *symptoms.Facts) string {
 
 // ofLogin is what a login gains: predicted, not measured. A cost that is none of the
 // logins that were timed is no part of them.
-func ofLogin(f *symptoms.Facts, cost handshake.Figure) string {
+func ofLogin(f *symptoms.Facts, cost stats.Interval) string {
 	if f.Logins.Whole.N == 0 || cost.Value >= f.Logins.Whole.Value {
 		return fmt.Sprintf("about %s a login (predicted)", ms(cost.Value))
 	}
