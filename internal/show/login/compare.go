@@ -35,6 +35,8 @@ type Change struct {
 	Level  string           `json:"level"`
 	CPU    []stats.Interval `json:"cpu_ratio"`  // of both sides together, of each file but the first
 	Wall   []stats.Interval `json:"wall_ratio"` // likewise
+	// Verdicts on CPU: more, less, equal, or ~ for not enough data.
+	Verdicts []string `json:"verdicts"`
 }
 
 // levelDoubt is how far two runs on one machine differ as a whole, as a part of a ratio: runs
@@ -57,6 +59,7 @@ func Compare(files []string, reports []*Report) *Comparison {
 			c.Kinds = append(c.Kinds, change)
 		}
 	}
+	c.judge()
 	c.Only = only(files, reports)
 	return c
 }
@@ -110,10 +113,25 @@ func ratio(a, b stats.Interval) stats.Interval {
 
 func square(x float64) float64 { return x * x }
 
-// told says what a ratio tells by itself.
-func told(f stats.Interval) string {
-	return map[stats.Verdict]string{stats.Better: "more", stats.Worse: "less", stats.Equal: "equal", stats.NotEnough: "~"}[stats.Interval(f).Verdict()]
+// judge gives each file's ratios of CPU time verdicts that hold for all kinds together (Holm).
+func (c *Comparison) judge() {
+	for file := range c.Files[1:] {
+		var ratios []stats.Estimate
+		var ps []float64
+		for _, k := range c.Kinds {
+			f := k.CPU[file]
+			e := stats.Estimate{Log: math.Log(f.Value), Err: (f.Hi - f.Lo) / 2 / f.Value / stats.Estimate{Err: 1}.Arm(), N: f.N}
+			ratios, ps = append(ratios, e), append(ps, e.P())
+		}
+		for i, p := range stats.Holm(ps) {
+			k := &c.Kinds[i]
+			k.Verdicts = append(k.Verdicts, words[k.CPU[file].Among(ratios[i].Adjusted(p))])
+		}
+	}
 }
+
+// words are the verdicts on CPU time, of which more is no better.
+var words = map[stats.Verdict]string{stats.Better: "more", stats.Worse: "less", stats.Equal: "equal", stats.NotEnough: "~"}
 
 // JSON writes the comparison.
 func (c *Comparison) JSON(w io.Writer) error { return termsafe.WriteJSON(w, c, " ") }
@@ -122,7 +140,7 @@ func (c *Comparison) JSON(w io.Writer) error { return termsafe.WriteJSON(w, c, "
 func (c *Comparison) Text(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("LOGINS  ")
-	folded(&b, fmt.Sprintf("against %s: CPU time of both sides; each ratio by itself, with %.0f %% doubt about the level of the runs; ~: not enough data", c.Files[0], 100*levelDoubt))
+	folded(&b, fmt.Sprintf("against %s: CPU time of both sides; more and less hold for all kinds together, with %.0f %% doubt about the level of the runs; ~: not enough data", c.Files[0], 100*levelDoubt))
 	b.WriteString("\n")
 	factor := ""
 	for _, k := range c.Kinds {
@@ -131,8 +149,8 @@ func (c *Comparison) Text(w io.Writer) error {
 			fmt.Fprintf(&b, "\n%s\n", strings.ToUpper(factor))
 		}
 		line := fmt.Sprintf("%-44s", k.Level)
-		for _, f := range k.CPU {
-			line += fmt.Sprintf("  %5.2f +-%.2f %-5s", f.Value, (f.Hi-f.Lo)/2, told(f))
+		for i, f := range k.CPU {
+			line += fmt.Sprintf("  %5.2f +-%.2f %-5s", f.Value, (f.Hi-f.Lo)/2, k.Verdicts[i])
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
