@@ -146,12 +146,13 @@ func (e Engine) one(t *testing.T, s Servers, p fleet.Params, cmd fleet.Command) 
 	return e.run(t.Context(), t, s, p, cmd, sink)[0], sink
 }
 
-// Test tries what every executor has to do.
+// Test tries what every executor has to do. Most of it is waiting, so all waits at once.
 func Test(t *testing.T, e Engine) {
+	t.Parallel()
 	for name, test := range map[string]func(*testing.T){
 		"commands": e.commands, "ends": e.ends, "dialogues": e.dialogues, "refusals": e.refusals, "cuts": e.cuts, "hostile": e.hostile, "early": e.early,
 	} {
-		t.Run(name, test)
+		t.Run(name, func(t *testing.T) { t.Parallel(); test(t) })
 	}
 }
 
