@@ -26,7 +26,7 @@ cp $RECORDED/before.jsonl after.jsonl
 `
 
 // shorter are the budgets of examples that show no more when they are long.
-var shorter = strings.NewReplacer("--budget 60s", "--budget 4s", "--budget 20s", "--budget 10s", "--budget 8s", "--budget 7s")
+var shorter = strings.NewReplacer("--budget 60s", "--budget 12s", "--budget 20s", "--budget 10s", "--budget 8s", "--budget 7s")
 
 // Every line "$ sshpace ..." of the documentation is run, in order within its chapter,
 // and must succeed.

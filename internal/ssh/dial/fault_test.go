@@ -24,6 +24,7 @@ import (
 
 // TestLoginFaults breaks one login in every way that a peer can.
 func TestLoginFaults(t *testing.T) {
+	t.Parallel()
 	good := (&sshtest.Server{}).Start(t)
 	tests := []struct {
 		name   string
@@ -309,6 +310,7 @@ func TestDeadAmongLive(t *testing.T) {
 // TestRefusedAmongSilent: hosts that refuse are told long before those that are
 // silent, although most of them come behind.
 func TestRefusedAmongSilent(t *testing.T) {
+	t.Parallel()
 	const n, refusing = 600, 100
 	closed, silent := closedPort(t), silentPort(t)
 	hs := hosts(n + refusing)
