@@ -105,14 +105,14 @@ func TestBenchHangup(t *testing.T) {
 func TestProveHangup(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if out, err := sshpace(t, []string{"HOME=" + dir}, "bench", "--rounds", "2", "--cipher", "aes*gcm*", "--cipher", "aes128-ctr", "--mac", "hmac-sha2-256", "--kex", "curve25519-sha256",
-		"--out", filepath.Join(dir, "result.jsonl")); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	result, err := filepath.Abs("testdata/recorded/before.jsonl")
+	if err != nil {
+		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "policy.toml"), []byte(`cipher = ["aes128-ctr"]`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd, errs := start(t, dir, sshpaceProgram(t), "advise", "--prove", "--policy", "policy.toml", "--rounds", "100", "--size", "16M", "result.jsonl")
+	cmd, errs := start(t, dir, sshpaceProgram(t), "advise", "--prove", "--policy", "policy.toml", "--rounds", "100", "--size", "16M", result)
 	var memory string
 	until(t, "a copy in memory", func() bool {
 		if memory = keptIn("/dev/shm/", cmd.Process.Pid); memory == "" {
