@@ -217,19 +217,6 @@ func TestCommandEnds(t *testing.T) {
 	}
 }
 
-// TestUnknownWhetherItRan cuts the connection between request and answer: it
-// must not be called "no", and must not be tried again.
-func TestUnknownWhetherItRan(t *testing.T) {
-	s := (&sshtest.Server{DropAtExec: true}).Start(t)
-	talk := func(context.Context, host.Host, fleet.Channel) error { return nil }
-	for _, cmd := range []fleet.Command{{Line: "x"}, {Line: "sftp", Dialogue: talk}} {
-		r := run(t, fleet.Params{}, target(t, s), hosts(1), cmd, &collect{})[0]
-		if r.Ran != fleet.RanUnknown || r.Class != fleet.Lost || r.Attempts != 1 || r.Status() != fleet.Failed {
-			t.Errorf("got %+v", r)
-		}
-	}
-}
-
 // TestUnansweredExec: a server that lives but does not answer the request. It
 // may have run the command, so that it is not run again.
 func TestUnansweredExec(t *testing.T) {

@@ -376,15 +376,6 @@ func TestConnectTimeout(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a command takes as long as it takes", func(t *testing.T) {
-		t.Parallel()
-		o := options(t, s, known(s))
-		o.ConnectTimeout = 3 * time.Second
-		r := run(t, fleet.Params{}, o, host.Host{Name: "127.0.3.6"}, fleet.Command{Line: "sleep 4"}, &collect{})
-		if r.Status() != fleet.OK {
-			t.Errorf("got %+v", r)
-		}
-	})
 }
 
 func me(t *testing.T) string {
