@@ -7,9 +7,9 @@ import (
 
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/unit"
+	"sshpace/internal/bench/advise"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
-	"sshpace/internal/verdict/choice"
-	"sshpace/internal/verdict/rank"
 )
 
 // Answer is what a reader came for: what to use, what is used now, what changing
@@ -31,7 +31,7 @@ const (
 )
 
 // AnswerOf puts a choice into words. advise is the command line that leads to it.
-func AnswerOf(r *rank.Ranking, c *choice.Choice, advise string) Answer {
+func AnswerOf(r *rank.Ranking, c *advise.Choice, advise string) Answer {
 	a := Answer{}
 	add := func(name string, values ...string) {
 		for _, v := range values {
@@ -84,7 +84,7 @@ func (a Answer) steps() []step {
 }
 
 // useText names the best options with their figures.
-func useText(c *choice.Choice) string {
+func useText(c *advise.Choice) string {
 	var names []string
 	for _, o := range c.Use() {
 		names = append(names, label(o.Suite))
@@ -102,7 +102,7 @@ func useText(c *choice.Choice) string {
 }
 
 // figuresText is what options reach, as ranges, in each direction.
-func figuresText(options []choice.Option) string {
+func figuresText(options []advise.Option) string {
 	var speeds, costs []string
 	for i, of := range options[0].Cells {
 		var cells []rank.Cell
@@ -131,7 +131,7 @@ func figuresText(options []choice.Option) string {
 }
 
 // nowText names what is negotiated now; "" where that is unknown.
-func nowText(r *rank.Ranking, c *choice.Choice) string {
+func nowText(r *rank.Ranking, c *advise.Choice) string {
 	s := c.Present.Suite
 	if s.Cipher == "" {
 		return ""
@@ -142,7 +142,7 @@ func nowText(r *rank.Ranking, c *choice.Choice) string {
 	} else {
 		out += " (by ssh_config)"
 	}
-	option := choice.Option{Suite: s}
+	option := advise.Option{Suite: s}
 	for _, d := range r.Directions() {
 		cell, ok := r.Find(s, d)
 		if !ok {
@@ -153,11 +153,11 @@ func nowText(r *rank.Ranking, c *choice.Choice) string {
 	if c.Present.Option < 0 {
 		out += ", not in policy " + c.Policy.Name
 	}
-	return out + "  " + figuresText([]choice.Option{option})
+	return out + "  " + figuresText([]advise.Option{option})
 }
 
 // gainTexts says what changing gains, a line for each direction.
-func gainTexts(r *rank.Ranking, c *choice.Choice) []string {
+func gainTexts(r *rank.Ranking, c *advise.Choice) []string {
 	switch {
 	case c.Stays():
 		return nonEmpty(fmt.Sprintf("none: nothing else is more than %.0f %% faster", 100*stats.Margin), limitText(r, c))
@@ -184,7 +184,7 @@ func gainTexts(r *rank.Ranking, c *choice.Choice) []string {
 }
 
 // limitText says that no cipher can help, where that is so.
-func limitText(r *rank.Ranking, c *choice.Choice) string {
+func limitText(r *rank.Ranking, c *advise.Choice) string {
 	if c.Limited(r) {
 		return ""
 	}
@@ -208,7 +208,7 @@ func limiting(r *rank.Ranking) string {
 }
 
 // doubtText says what is missing for an answer.
-func doubtText(c *choice.Choice) string {
+func doubtText(c *advise.Choice) string {
 	text := "not enough data to tell"
 	if c.Unseen > 0 {
 		text += fmt.Sprintf("; not measured yet: %s", unit.Count(c.Unseen, "choice"))
@@ -266,12 +266,12 @@ func ratioText(q rank.Quantity, of, above, below string) string {
 
 // configLines puts the best options first and leaves all others enabled. None where
 // nothing needs to be changed, or the client is too old for lists with ^.
-func configLines(r *rank.Ranking, c *choice.Choice) []string {
-	if !choice.Prepends(r.Environment.Client) {
+func configLines(r *rank.Ranking, c *advise.Choice) []string {
+	if !advise.Prepends(r.Environment.Client) {
 		return nil
 	}
 	var out []string
-	for _, k := range choice.Keywords {
+	for _, k := range advise.Keywords {
 		if names := c.First(k.Kind); len(names) > 0 {
 			out = append(out, k.Name+" ^"+text(strings.Join(names, ",")))
 		}

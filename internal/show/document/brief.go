@@ -7,8 +7,8 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/unit"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
-	"sshpace/internal/verdict/rank"
 )
 
 // Block is a piece of the report for a terminal: a title, a table, and lines

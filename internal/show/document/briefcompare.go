@@ -7,8 +7,8 @@ import (
 
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/unit"
-	"sshpace/internal/verdict/compare"
-	"sshpace/internal/verdict/rank"
+	"sshpace/internal/bench/compare"
+	"sshpace/internal/bench/rank"
 )
 
 // briefComparison is a comparison in 80 columns, or more where there are many

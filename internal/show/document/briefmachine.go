@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 
+	"sshpace/internal/bench/compare"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
-	"sshpace/internal/verdict/compare"
-	"sshpace/internal/verdict/rank"
 )
 
 // briefCeilings says how near the fastest cell comes to what its machine can do.

@@ -15,7 +15,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/termsafe"
-	"sshpace/internal/verdict/rank"
+	"sshpace/internal/bench/rank"
 )
 
 // Document is a whole report.

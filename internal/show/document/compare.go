@@ -9,8 +9,8 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
-	"sshpace/internal/verdict/compare"
-	"sshpace/internal/verdict/rank"
+	"sshpace/internal/bench/compare"
+	"sshpace/internal/bench/rank"
 )
 
 // OfComparison builds the report of a comparison. Files are called by letters,

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/unit"
-	"sshpace/internal/verdict/rank"
+	"sshpace/internal/bench/rank"
 )
 
 // Fact is a name and what is known of it.

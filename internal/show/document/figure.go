@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"sshpace/internal/verdict/rank"
+	"sshpace/internal/bench/rank"
 )
 
 // Figure prints three significant digits without an exponent: the one way in

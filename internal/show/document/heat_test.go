@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"sshpace/internal/bench/benchtest"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
-	"sshpace/internal/show/document/documenttest"
-	"sshpace/internal/verdict/rank"
 )
 
 // trustOf is what the first screen says under TRUST.
@@ -48,7 +48,7 @@ func TestThrottledRun(t *testing.T) {
 		"hot":               {[]record.Thermal{cool, hot, cool}, "the processor was throttled in 1 of 3 looks: throttled, 48-84 °C, 600-1800 MHz; cool it"},
 		"between two looks": {[]record.Thermal{cool, between}, "the processor was throttled in 1 of 2 looks: frequency capped, 48 °C, 1800 MHz; cool it"},
 	} {
-		_, f := documenttest.Ranking(t, 1, record.Upload)
+		_, f := benchtest.Ranking(t, 1, record.Upload)
 		f.Thermals = tt.looks
 		got := trustOf(t, f)
 		if tt.want == "" && strings.Contains(got, "throttled") || !strings.Contains(got, tt.want) {
@@ -59,7 +59,7 @@ func TestThrottledRun(t *testing.T) {
 
 // What other programs did beside the slices is said at the head.
 func TestForeignLoadIsSaid(t *testing.T) {
-	r, _ := documenttest.Ranking(t, 1, record.Upload)
+	r, _ := benchtest.Ranking(t, 1, record.Upload)
 	for cores, want := range map[float64]bool{0: false, 0.05: false, 1: true} {
 		r.Slowed.Foreign = cores
 		if said := document.Noise(r); strings.Contains(said, "1.0 of them busy with other programs") != want {

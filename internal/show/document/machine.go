@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"sshpace/internal/bench/compare"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
-	"sshpace/internal/verdict/compare"
-	"sshpace/internal/verdict/rank"
 )
 
 // machineTables are what a ranking knows of its machine besides SSH.

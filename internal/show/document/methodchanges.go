@@ -5,13 +5,13 @@ import (
 	"strings"
 
 	"sshpace/internal/base/stats"
-	"sshpace/internal/verdict/methods"
+	"sshpace/internal/bench/compare"
 )
 
 const howMethodsChanged = "Ratios of medians to the first file, with 95 % intervals that include run-to-run variation (doc/method.md). Faster and slower hold for all rows together (Holm's correction); equal: within 5 %."
 
 // OfMethodChanges is the report of transfer methods in several files.
-func OfMethodChanges(c *methods.Comparison) *Document {
+func OfMethodChanges(c *compare.MethodComparison) *Document {
 	d := &Document{Title: "Ways to move bytes, compared", Method: []string{howMethodsChanged}, Tables: []Table{methodChangeTable(c)}, Charts: []Chart{methodChangeChart(c)}}
 	head := Block{Lines: []string{"Ways to move bytes, against A:"}}
 	for i, name := range c.Files {
@@ -32,7 +32,7 @@ func OfMethodChanges(c *methods.Comparison) *Document {
 }
 
 // onlyMethods are those that some files have no figure of, and so are not compared.
-func onlyMethods(c *methods.Comparison) (lines []string) {
+func onlyMethods(c *compare.MethodComparison) (lines []string) {
 	for _, only := range c.Only {
 		name := MethodLabel(only.Method)
 		if cipher := Short(only.Suite.Cipher); cipher != "" {
@@ -73,7 +73,7 @@ func leastText(least float64) string {
 }
 
 // briefMethodChanges is the table for a terminal: a row for each file but the first.
-func briefMethodChanges(c *methods.Comparison) Block {
+func briefMethodChanges(c *compare.MethodComparison) Block {
 	b := Block{
 		Fields: []Field{{Width: 30, Cut: true}, {Width: 3}, {Width: 18}, {Width: 6}, {Width: 18}},
 		Heads:  [][]string{{"way", "", "speed", "", "CPU time"}},
@@ -93,7 +93,7 @@ func briefMethodChanges(c *methods.Comparison) Block {
 const anything = 30
 
 // shownRatio is a ratio with its interval; "" where it is not known.
-func shownRatio(r methods.Ratio) string {
+func shownRatio(r compare.MethodRatio) string {
 	switch i := r.Interval(); {
 	case !r.Known():
 		return ""
@@ -105,18 +105,20 @@ func shownRatio(r methods.Ratio) string {
 }
 
 // says reports whether a ratio is known well enough to be shown.
-func says(r methods.Ratio) bool {
+func says(r compare.MethodRatio) bool {
 	i := r.Interval()
 	return r.Known() && i.Hi <= anything*i.Lo
 }
 
 // faster and costlier say what a ratio shows; unknown is what is said of too little data.
-func faster(r methods.Ratio, unknown string) string { return shows(r, "faster", "slower", unknown) }
-func costlier(r methods.Ratio, unknown string) string {
+func faster(r compare.MethodRatio, unknown string) string {
+	return shows(r, "faster", "slower", unknown)
+}
+func costlier(r compare.MethodRatio, unknown string) string {
 	return shows(r, "more", "less", unknown)
 }
 
-func shows(r methods.Ratio, above, below, unknown string) string {
+func shows(r compare.MethodRatio, above, below, unknown string) string {
 	if !r.Known() {
 		return ""
 	}
@@ -124,7 +126,7 @@ func shows(r methods.Ratio, above, below, unknown string) string {
 }
 
 // methodChangeTable is the table for all other formats.
-func methodChangeTable(c *methods.Comparison) Table {
+func methodChangeTable(c *compare.MethodComparison) Table {
 	t := Table{Name: "ways", Title: "Ways to move bytes, against " + text(c.Files[0]), Note: howMethodsChanged, Columns: []Column{
 		{Key: "way", Head: "way"}, {Key: "cipher", Head: "cipher"},
 	}}
@@ -146,7 +148,7 @@ func methodChangeTable(c *methods.Comparison) Table {
 }
 
 // methodChangeChart shows the ratios of speeds that say something.
-func methodChangeChart(c *methods.Comparison) Chart {
+func methodChangeChart(c *compare.MethodComparison) Chart {
 	out := Chart{
 		Name: "ways", Table: "ways", Title: "Speed against " + text(c.Files[0]), Shape: Dots, Unit: "ratio", Reference: 1, Rising: true,
 		Note: "Right of 1: faster.",

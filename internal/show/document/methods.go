@@ -11,19 +11,19 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/unit"
+	"sshpace/internal/bench/compare"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
-	"sshpace/internal/verdict/methods"
-	"sshpace/internal/verdict/rank"
 )
 
 // OfMethods is the report of transfer methods: what people do with SSH, or clients
 // with servers.
-func OfMethods(results []methods.Result, f *record.File) *Document {
+func OfMethods(results []compare.MethodResult, f *record.File) *Document {
 	d := &Document{Title: "Ways to move bytes", Environment: facts([]Fact{
 		{"target", f.Campaign.Target}, {"processor", f.Environment.CPU}, {"cores", strconv.Itoa(f.Environment.Cores)},
 		{"client", f.Environment.Client}, {"server", f.Environment.Server},
 	})}
-	measured := slices.DeleteFunc(slices.Clone(results), func(r methods.Result) bool { return r.Rate.N == 0 })
+	measured := slices.DeleteFunc(slices.Clone(results), func(r compare.MethodResult) bool { return r.Rate.N == 0 })
 	d.Tables = append(d.Tables, methodTable(measured))
 	d.Lead = limitLines(f.Limits)
 	for _, line := range unmeasured(results, f) {
@@ -49,7 +49,7 @@ func OfMethods(results []methods.Result, f *record.File) *Document {
 }
 
 // methodChart draws how fast each way is.
-func methodChart(measured []methods.Result) Chart {
+func methodChart(measured []compare.MethodResult) Chart {
 	c := Chart{
 		Name: "ways", Table: "ways", Shape: Bars, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
 		Title: "How fast each way is", Note: "More is better. The lines are 95 % intervals, or ranges where there are fewer than 6 rounds.",
@@ -67,8 +67,8 @@ func methodChart(measured []methods.Result) Chart {
 const howMethods = "MB/s and CPU are those of long runs without what runs of one byte take (start); medians, and their 95 % interval, or their range where there are fewer than 6 rounds."
 
 // paired reports whether the methods are pairs of implementations.
-func paired(results []methods.Result) bool {
-	return slices.ContainsFunc(results, func(r methods.Result) bool { return r.Server != "" })
+func paired(results []compare.MethodResult) bool {
+	return slices.ContainsFunc(results, func(r compare.MethodResult) bool { return r.Server != "" })
 }
 
 // methodName is what a method is called.
@@ -95,7 +95,7 @@ func MethodLabel(m record.Method) string {
 }
 
 // briefMethods is the table for a terminal.
-func briefMethods(results []methods.Result, pairs bool) Block {
+func briefMethods(results []compare.MethodResult, pairs bool) Block {
 	if len(results) == 0 {
 		return Block{}
 	}
@@ -128,7 +128,7 @@ func briefMethods(results []methods.Result, pairs bool) Block {
 }
 
 // ciphersOf are the ciphers of methods, by their short names.
-func ciphersOf(results []methods.Result) (names []string) {
+func ciphersOf(results []compare.MethodResult) (names []string) {
 	for _, r := range results {
 		names = appendNew(names, Short(r.Suite.Cipher))
 	}
@@ -136,10 +136,10 @@ func ciphersOf(results []methods.Result) (names []string) {
 }
 
 // briefPairs is the same of pairs of implementations.
-func briefPairs(results []methods.Result) Block {
+func briefPairs(results []compare.MethodResult) Block {
 	b := Block{Lines: []string{"", howMethods}, Fields: []Field{{Width: 18, Cut: true}, {Width: 18, Cut: true}, {Width: 6, Right: true}, {Width: 5, Right: true}, {Width: 6, Right: true}, {Width: 6, Right: true}, {Width: 13, Cut: true}}}
 	b.Heads = [][]string{{"", "", "login", "", "client", "server", ""}, {"client", "server", "ms", "MB/s", "s/GB", "s/GB", "cipher"}}
-	far := slices.ContainsFunc(results, func(r methods.Result) bool { return r.RTT > 0 })
+	far := slices.ContainsFunc(results, func(r compare.MethodResult) bool { return r.RTT > 0 })
 	if far {
 		b.Fields[1].Width, b.Fields[6].Width = 16, 8
 		b.Fields = append(b.Fields, Field{Width: 6, Right: true})
@@ -173,10 +173,10 @@ func shownCost(i stats.Interval) string {
 
 // unmeasured are the methods that gave no figures, with the reason, and what else
 // went wrong or is broken.
-func unmeasured(results []methods.Result, f *record.File) []string {
+func unmeasured(results []compare.MethodResult, f *record.File) []string {
 	var lines []string
 	several := len(ciphersOf(results)) > 1
-	label := func(r methods.Result) string {
+	label := func(r compare.MethodResult) string {
 		if several && r.Suite.Cipher != "" {
 			return MethodLabel(r.Method) + ", " + Short(r.Suite.Cipher)
 		}
@@ -233,7 +233,7 @@ func controlLines(f *record.File) (lines []string) {
 			files++
 		}
 	}
-	lines = append(lines, scaling(methods.Of(f))...)
+	lines = append(lines, scaling(compare.MethodResults(f))...)
 	if files > 0 {
 		lines = append(lines, fmt.Sprintf("Copies were compared by SHA-256 after the clock had stopped: %s s for %s.", Figure(took.Seconds()), unit.Count(files, "run")))
 	}
@@ -256,7 +256,7 @@ func standings(s alg.Suite) []string {
 }
 
 // methodTable is the table for all other formats.
-func methodTable(results []methods.Result) Table {
+func methodTable(results []compare.MethodResult) Table {
 	t := Table{Name: "ways", Title: "Ways to move bytes", Note: howMethods, Columns: []Column{
 		{Key: "mode", Head: "way"}, {Key: "direction", Head: "direction"}, {Key: "client", Head: "client", Minor: true}, {Key: "server", Head: "server", Minor: true},
 		{Key: "cipher", Head: "cipher"}, {Key: "mac", Head: "MAC", Minor: true},

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"sshpace/internal/base/stats"
+	"sshpace/internal/bench/compare"
 	"sshpace/internal/record"
-	"sshpace/internal/verdict/methods"
 )
 
 // overTrip is a method measured over several round trips.
@@ -20,7 +20,7 @@ type overTrip struct {
 
 // overTrips are the methods of a result that were measured over several round trips,
 // and these in order.
-func overTrips(results []methods.Result) (all []overTrip, trips []time.Duration) {
+func overTrips(results []compare.MethodResult) (all []overTrip, trips []time.Duration) {
 	index, called := map[string]int{}, map[string]int{}
 	for _, r := range results {
 		if r.Rate.N == 0 {
@@ -59,7 +59,7 @@ const ceilingName = "2 MiB / round trip"
 const tripColumns = 6
 
 // briefTrips is throughput over the round trip, for a terminal.
-func briefTrips(results []methods.Result) []Block {
+func briefTrips(results []compare.MethodResult) []Block {
 	all, trips := overTrips(results)
 	var blocks []Block
 	for part := range slices.Chunk(trips, tripColumns) {
@@ -97,7 +97,7 @@ func ceilingText(trip time.Duration) string {
 func ceiling(trip time.Duration) float64 { return record.ChannelWindow / trip.Seconds() / 1e6 }
 
 // tripChart draws throughput over the round trip against the window's ceiling.
-func tripChart(results []methods.Result) (c Chart, ok bool) {
+func tripChart(results []compare.MethodResult) (c Chart, ok bool) {
 	all, trips := overTrips(results)
 	if len(all) == 0 {
 		return c, false
@@ -138,7 +138,7 @@ func ceilingItem(longest time.Duration, most float64) Item {
 }
 
 // sharedPath is what all methods share of a path besides the round trip.
-func sharedPath(results []methods.Result) string {
+func sharedPath(results []compare.MethodResult) string {
 	for _, r := range results {
 		r.RTT = 0
 		if name := pathText(r.Path); name != "" {

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/bench/compare"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
-	"sshpace/internal/verdict/methods"
 )
 
 // overTrips is a result of two methods over several round trips; the second was not
@@ -38,7 +38,7 @@ func overTrips() *record.File {
 // words and as a chart; over a single round trip there is neither.
 func TestOverTheRoundTrip(t *testing.T) {
 	f := overTrips()
-	d := document.OfMethods(methods.Of(f), f)
+	d := document.OfMethods(compare.MethodResults(f), f)
 	if len(d.Charts) != 1 || d.Charts[0].Shape != document.Curve {
 		t.Fatalf("charts: %+v", d.Charts)
 	}
@@ -62,7 +62,7 @@ func TestOverTheRoundTrip(t *testing.T) {
 	}
 
 	f.Methods, f.Runs = f.Methods[:1], f.Runs[:2]
-	if d := document.OfMethods(methods.Of(f), f); len(d.Charts) != 1 || d.Charts[0].Name != "ways" || len(d.Charts[0].Items) != 1 || math.Round(d.Charts[0].Items[0].Points[0].Value) != 400 || strings.Contains(fmt.Sprint(d.Brief), "over the round trip") {
+	if d := document.OfMethods(compare.MethodResults(f), f); len(d.Charts) != 1 || d.Charts[0].Name != "ways" || len(d.Charts[0].Items) != 1 || math.Round(d.Charts[0].Items[0].Points[0].Value) != 400 || strings.Contains(fmt.Sprint(d.Brief), "over the round trip") {
 		t.Errorf("one round trip is drawn: %+v", d.Charts)
 	}
 }
@@ -78,7 +78,7 @@ func TestScaling(t *testing.T) {
 	add(record.ModePipe, 0, 400e6)
 	add(record.ModeStreams, 2, 700e6)
 	add(record.ModeStreams, 4, 710e6)
-	said := func() string { return fmt.Sprint(document.OfMethods(methods.Of(f), f).Brief) }
+	said := func() string { return fmt.Sprint(document.OfMethods(compare.MethodResults(f), f).Brief) }
 	if text := said(); !strings.Contains(text, "Connections at once (upload aes128-gcm): 1: 400, 2: 700, 4: 710 MB/s; more than 2 connections carry no more") {
 		t.Error(text)
 	}

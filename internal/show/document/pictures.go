@@ -5,12 +5,12 @@ import (
 	"strings"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/bench/advise"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
-	"sshpace/internal/verdict/choice"
-	"sshpace/internal/verdict/rank"
 )
 
-func rankingCharts(r *rank.Ranking, c *choice.Choice) []Chart {
+func rankingCharts(r *rank.Ranking, c *advise.Choice) []Chart {
 	var out []Chart
 	add := func(c Chart, ok bool) {
 		if ok {
@@ -165,7 +165,7 @@ func orOwnTag(mac string) string {
 const answerRows = 8
 
 // answerChart is what the policy allows, as the first screen of the text has it.
-func answerChart(r *rank.Ranking, c *choice.Choice, direction int, d record.Direction) (Chart, bool) {
+func answerChart(r *rank.Ranking, c *advise.Choice, direction int, d record.Direction) (Chart, bool) {
 	out := Chart{
 		Name: "answer", Table: "bulk", Part: text(string(d)), Shape: Bars, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
 		Title: title(string(d)) + ": what policy " + text(c.Policy.Name) + " allows", Note: "More is better. Rows of one letter cannot be told apart.",

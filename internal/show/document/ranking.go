@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/bench/advise"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
-	"sshpace/internal/verdict/choice"
-	"sshpace/internal/verdict/rank"
 )
 
 // Options of a report. The zero value is the default.
 type Options struct {
-	Choice   *choice.Choice // what the reports say; default: that of the policy modern
+	Choice   *advise.Choice // what the reports say; default: that of the policy modern
 	All      bool           // text: every row, also of what the policy does not allow
 	Method   bool           // text: how the figures came about, and how far to trust them
 	Limit    int            // text: rows of a table; 0: as many as a screen has room for, below 0: all
@@ -30,7 +30,7 @@ type Options struct {
 // OfRanking builds the report of one record file.
 func OfRanking(r *rank.Ranking, f *record.File, o Options) *Document {
 	if o.Choice == nil {
-		o.Choice = choice.Of(r, choice.Options{})
+		o.Choice = advise.Of(r, advise.Options{})
 	}
 	if f != nil && o.Measured == 0 {
 		o.Measured = f.Measured()

@@ -11,9 +11,9 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/unit"
+	"sshpace/internal/bench/advise"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
-	"sshpace/internal/verdict/choice"
-	"sshpace/internal/verdict/rank"
 )
 
 // The first screen has at most screenLines lines: what to use, the options that the
@@ -31,7 +31,7 @@ const (
 // screen is what a report shows first, and bench at its end.
 type screen struct {
 	r      *rank.Ranking
-	c      *choice.Choice
+	c      *advise.Choice
 	answer Answer
 	o      Options
 	rows   int  // of one direction

@@ -7,9 +7,9 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
+	"sshpace/internal/bench/advise"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
-	"sshpace/internal/verdict/choice"
-	"sshpace/internal/verdict/rank"
 )
 
 // What is to be copied is never broken: it stands beside its words, or on a line of its
@@ -99,7 +99,7 @@ func TestLimitLeavesTheGain(t *testing.T) {
 	} {
 		r := &rank.Ranking{Limits: []record.Limit{{What: c.what, Sentence: "x", Direction: record.Upload, Help: "several connections; " + denies}}}
 		gain := rank.Gain{To: rank.Cell{Direction: record.Upload}, Verdict: c.verdict}
-		out := strings.Join(screen{r: r, c: &choice.Choice{Gains: []rank.Gain{gain}, Verdict: c.verdict}}.limits(), "\n")
+		out := strings.Join(screen{r: r, c: &advise.Choice{Gains: []rank.Gain{gain}, Verdict: c.verdict}}.limits(), "\n")
 		if !strings.Contains(out, c.wants) || strings.Contains(out, denies) == strings.Contains(out, leaves) {
 			t.Errorf("%s, %s: %s", c.what, c.verdict, out)
 		}

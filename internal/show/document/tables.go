@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
-	"sshpace/internal/verdict/rank"
 )
 
 // Table is a table with the same kind of cell in each column.

@@ -12,11 +12,11 @@ import (
 
 	"github.com/xuri/excelize/v2"
 
+	"sshpace/internal/bench/benchtest"
+	"sshpace/internal/bench/compare"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
-	"sshpace/internal/show/document/documenttest"
-	"sshpace/internal/verdict/compare"
-	"sshpace/internal/verdict/rank"
 )
 
 // rendered writes a report in a format.
@@ -43,7 +43,7 @@ type figures [3]float64
 // every format: in full from those for programs, to three digits from those for
 // people.
 func TestNumbersAreTheSameInEveryFormat(t *testing.T) {
-	r, f := documenttest.Ranking(t, 1, record.Upload, record.Download)
+	r, f := benchtest.Ranking(t, 1, record.Upload, record.Download)
 	report := &Ranking{Ranking: r, Records: f, Options: document.Options{All: true}}
 	want := map[cellKey]figures{}
 	for _, c := range r.Bulk {
@@ -179,8 +179,8 @@ func readXLSX(t *testing.T, data []byte) map[cellKey]figures {
 // TestComparisonsAgree reads the speed ratio of every cipher out of the formats
 // for programs.
 func TestComparisonsAgree(t *testing.T) {
-	a, _ := documenttest.Ranking(t, 1, record.Upload)
-	b, _ := documenttest.Ranking(t, 1.4, record.Upload)
+	a, _ := benchtest.Ranking(t, 1, record.Upload)
+	b, _ := benchtest.Ranking(t, 1.4, record.Upload)
 	c, err := compare.Of([]compare.Input{{Label: "a.jsonl", Ranking: a}, {Label: "b.jsonl", Ranking: b}}, compare.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -232,7 +232,7 @@ func TestSparseReports(t *testing.T) {
 		"one cell":  func(r *rank.Ranking) { r.Bulk = r.Bulk[:1] },
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, f := documenttest.Ranking(t, 1, record.Upload)
+			r, f := benchtest.Ranking(t, 1, record.Upload)
 			spoil(r)
 			for _, format := range All {
 				if format.Name == "classic" {
@@ -250,7 +250,7 @@ func TestSparseReports(t *testing.T) {
 
 // BenchmarkFormats renders a file in every format, from the ranking on.
 func BenchmarkFormats(b *testing.B) {
-	r, f := documenttest.Ranking(b, 1, record.Upload)
+	r, f := benchtest.Ranking(b, 1, record.Upload)
 	for _, format := range All {
 		b.Run(format.Name, func(b *testing.B) {
 			for b.Loop() {

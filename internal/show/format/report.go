@@ -8,16 +8,16 @@ import (
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/shell"
+	"sshpace/internal/bench/advise"
+	"sshpace/internal/bench/compare"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/page"
 	"sshpace/internal/show/picture"
 	"sshpace/internal/show/report"
-	"sshpace/internal/show/sheet"
-	"sshpace/internal/verdict/choice"
-	"sshpace/internal/verdict/compare"
-	"sshpace/internal/verdict/rank"
+	"sshpace/internal/show/workbook"
 )
 
 // Report writes one report in a format.
@@ -37,7 +37,7 @@ func (o *Output) renderDocument(w io.Writer, name string, d *document.Document, 
 	case "html":
 		return page.Write(w, d)
 	case "xlsx":
-		return sheet.Write(w, d, records)
+		return workbook.Write(w, d, records)
 	case "svg":
 		return choose("--chart", picture.SVG(w, d, o.Charts...))
 	case "png":
@@ -69,7 +69,7 @@ type Ranking struct {
 // Render writes the report.
 func (x *Ranking) Render(w io.Writer, f Format) error {
 	if x.Options.Choice == nil {
-		x.Options.Choice = choice.Of(x.Ranking, choice.Options{})
+		x.Options.Choice = advise.Of(x.Ranking, advise.Options{})
 	}
 	switch f.Name {
 	case "json":

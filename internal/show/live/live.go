@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"sshpace/internal/base/termsafe"
-	"sshpace/internal/measure/plan"
+	"sshpace/internal/bench/advise"
+	"sshpace/internal/bench/plan"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
 	"sshpace/internal/sys/terminal"
-	"sshpace/internal/verdict/choice"
-	"sshpace/internal/verdict/rank"
 )
 
 // Params of a View.
@@ -125,7 +125,7 @@ func (v *View) rank() {
 	if err != nil || len(r.Bulk) == 0 {
 		return
 	}
-	v.answer = document.AnswerOf(r, choice.Of(r, choice.Options{}), "").Facts
+	v.answer = document.AnswerOf(r, advise.Of(r, advise.Options{}), "").Facts
 	v.noise = document.Noise(r)
 	v.pause = restShare * v.Now().Sub(start)
 }

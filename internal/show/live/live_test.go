@@ -9,11 +9,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"sshpace/internal/measure/model/sim"
-	"sshpace/internal/measure/plan"
+	"sshpace/internal/bench/benchtest"
+	"sshpace/internal/bench/plan"
 	"sshpace/internal/record"
 	"sshpace/internal/sys/terminal"
-	"sshpace/internal/verdict/verdicttest"
 )
 
 // cleared separates the drawings on a terminal.
@@ -51,7 +50,7 @@ func replay(t *testing.T, f *record.File, width int, quiet bool) string {
 
 func run(t *testing.T) *record.File {
 	t.Helper()
-	f := verdicttest.Simulate(t, &sim.Machine{Seed: 1, Noise: 0.015, WallNoise: 0.05, Connection: 0.01}, time.Minute)
+	f := benchtest.Simulate(t, &benchtest.Machine{Seed: 1, Noise: 0.015, WallNoise: 0.05, Connection: 0.01}, time.Minute)
 	f.Campaign.Engine, f.Environment.Client = record.EngineOpenSSH, "OpenSSH_9.2p1"
 	f.Environment.StrictKex = new(true)
 	return f

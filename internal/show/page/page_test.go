@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"sshpace/internal/bench/benchtest"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
-	"sshpace/internal/show/document/documenttest"
 )
 
 // A full run in both directions, held to the size that a mail can carry.
 func TestSize(t *testing.T) {
-	r, f := documenttest.Ranking(t, 1, record.Upload, record.Download)
+	r, f := benchtest.Ranking(t, 1, record.Upload, record.Download)
 	if n := len(render(t, document.OfRanking(r, f, document.Options{}))); n > 1_200_000 {
 		t.Errorf("the page has %d bytes", n)
 	}
@@ -23,7 +23,7 @@ func TestSize(t *testing.T) {
 
 // The tables are there without scripts, with heads and captions.
 func TestWithoutScripts(t *testing.T) {
-	r, f := documenttest.Ranking(t, 1, record.Upload)
+	r, f := benchtest.Ranking(t, 1, record.Upload)
 	page := render(t, document.OfRanking(r, f, document.Options{}))
 	body := regexp.MustCompile(`(?s)<script.*?</script>`).ReplaceAllString(string(page), "")
 	if rows := strings.Count(body, "<tr data-cipher="); rows != len(r.Bulk) {
@@ -59,7 +59,7 @@ func TestEmptyColumns(t *testing.T) {
 }
 
 func TestNothingIsLoaded(t *testing.T) {
-	r, f := documenttest.Ranking(t, 1, record.Upload)
+	r, f := benchtest.Ranking(t, 1, record.Upload)
 	page := render(t, document.OfRanking(r, f, document.Options{}))
 	for _, bad := range []string{" src=", "<link", "@import", "url(", "https://", "<iframe"} {
 		without := regexp.MustCompile(`(?s)<script>.*?</script>`).ReplaceAll(page, nil)

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/bench/advise"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
-	"sshpace/internal/verdict/choice"
-	"sshpace/internal/verdict/rank"
 )
 
 // limited is a ranking with a limit and a control.
@@ -39,7 +39,7 @@ func TestCeilingsAsText(t *testing.T) {
 
 func TestCeilingsAsJSON(t *testing.T) {
 	var out bytes.Buffer
-	if err := JSON(&out, limited(), choice.Of(limited(), choice.Options{})); err != nil {
+	if err := JSON(&out, limited(), advise.Of(limited(), advise.Options{})); err != nil {
 		t.Fatal(err)
 	}
 	var doc struct {
@@ -68,7 +68,7 @@ func TestCeilingsAsJSON(t *testing.T) {
 		t.Errorf("control: %+v", control)
 	}
 	out.Reset()
-	if err := JSON(&out, &rank.Ranking{}, &choice.Choice{}); err != nil || strings.Contains(out.String(), "ceilings") {
+	if err := JSON(&out, &rank.Ranking{}, &advise.Choice{}); err != nil || strings.Contains(out.String(), "ceilings") {
 		t.Errorf("a machine that was not measured: %v\n%s", err, out.String())
 	}
 }

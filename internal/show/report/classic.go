@@ -10,8 +10,8 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/unit"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/show/document"
-	"sshpace/internal/verdict/rank"
 )
 
 // ClassicOptions of Classic. Zero fields have the defaults named.

@@ -13,24 +13,24 @@ import (
 	"unicode/utf8"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/measure/model/sim"
-	"sshpace/internal/measure/plan"
+	"sshpace/internal/bench/advise"
+	"sshpace/internal/bench/benchtest"
+	"sshpace/internal/bench/compare"
+	"sshpace/internal/bench/plan"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/report"
-	"sshpace/internal/verdict/choice"
-	"sshpace/internal/verdict/compare"
-	"sshpace/internal/verdict/rank"
 )
 
 func ranking(t *testing.T, seed uint64) *rank.Ranking {
 	t.Helper()
-	c := record.Campaign{Offer: sim.Offer(), Target: "loopback", Seed: seed, BudgetNS: time.Minute}
+	c := record.Campaign{Offer: benchtest.Offer(), Target: "loopback", Seed: seed, BudgetNS: time.Minute}
 	p, err := plan.New(c, plan.Environment{Cores: 2, Capacity: 400})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &sim.Machine{Seed: seed, Noise: 0.015, WallNoise: 0.05, Connection: 0.02, Interaction: 0.014}
+	m := &benchtest.Machine{Seed: seed, Noise: 0.015, WallNoise: 0.05, Connection: 0.02, Interaction: 0.014}
 	f, _ := m.Collect(c, p)
 	f.Environment.CPU, f.Environment.Client, f.Environment.Server = "a CPU", "OpenSSH_9.2p1", "OpenSSH_9.2p1"
 	f.Ended = string(p.End())
@@ -102,7 +102,7 @@ func TestText(t *testing.T) {
 func TestPatternsCanBeTyped(t *testing.T) {
 	for seed := range uint64(4) {
 		r := ranking(t, seed+1)
-		c := choice.Of(r, choice.Options{})
+		c := advise.Of(r, advise.Options{})
 		left := len(c.Options)
 		for line := range strings.Lines(text(t, r, document.Options{Limit: -1})) {
 			fields := strings.Fields(strings.TrimPrefix(line, line[:1]))
@@ -120,7 +120,7 @@ func TestPatternsCanBeTyped(t *testing.T) {
 			}
 			for _, cipher := range meant {
 				for _, mac := range macs {
-					if !slices.ContainsFunc(c.Options, func(o choice.Option) bool { return o.Suite == alg.Suite{Cipher: cipher, MAC: mac} }) {
+					if !slices.ContainsFunc(c.Options, func(o advise.Option) bool { return o.Suite == alg.Suite{Cipher: cipher, MAC: mac} }) {
 						t.Errorf("%q means %s %s, which the policy does not allow", line, cipher, mac)
 					}
 					left--
@@ -163,7 +163,7 @@ func TestTextOfLittle(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	text := render(t, func(w io.Writer) error {
-		return report.JSON(w, ranking(t, 3), choice.Of(ranking(t, 3), choice.Options{}))
+		return report.JSON(w, ranking(t, 3), advise.Of(ranking(t, 3), advise.Options{}))
 	})
 	type quantity struct {
 		Value, Lo, Hi float64
