@@ -96,25 +96,13 @@ func lacking(names, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
 }
 
-// LeftOut says what is offered now but not advised: a line for each reason. It
-// stays enabled, unless the advice is strict. It is for people, and no part of
-// the configuration.
-func (a *Advice) LeftOut() []string {
-	var reasons []string
-	names := map[string][]string{}
+// LeftOut counts what is offered now but not advised. It stays enabled, unless the advice
+// is strict.
+func (a *Advice) LeftOut() (n int) {
 	for _, list := range a.Lists {
-		for _, c := range list.Dropped {
-			if names[c.Reason] == nil {
-				reasons = append(reasons, c.Reason)
-			}
-			names[c.Reason] = append(names[c.Reason], c.Name)
-		}
+		n += len(list.Dropped)
 	}
-	var out []string
-	for _, reason := range reasons {
-		out = append(out, strings.Join(names[reason], ", ")+": "+oneLine(reason))
-	}
-	return out
+	return n
 }
 
 // oneLine keeps text from a record, which may come from a remote host, from
