@@ -94,7 +94,6 @@ StrictHostKeyChecking accept-new
 ProxyJump a,b@c:23
 ConnectTimeout 5
 ServerAliveInterval 1m
-RekeyLimit 1G 1h
 SendEnv L* FLEET
 SetEnv LANG=C
 RemoteCommand echo %k
@@ -104,11 +103,11 @@ RemoteCommand echo %k
 	home := strings.TrimSuffix(identities[0], "/.ssh/bob@web.example.org")
 	got := fmt.Sprintln(r.HostName(), r.Port(), r.User(), identities, certificates, err, err2, r.Yes(sshconf.IdentitiesOnly), r.IdentityAgent(),
 		r.Files(sshconf.UserKnownHostsFile), r.Files(sshconf.GlobalKnownHostsFile), r.Word(sshconf.HostKeyAlias), r.StrictHostKeyChecking() == sshconf.AcceptNew,
-		r.ProxyJump(), r.Duration(sshconf.ConnectTimeout), r.Duration(sshconf.ServerAliveInterval), r.Number(sshconf.ServerAliveCountMax), r.Word(sshconf.RekeyLimit),
+		r.ProxyJump(), r.Duration(sshconf.ConnectTimeout), r.Duration(sshconf.ServerAliveInterval), r.Number(sshconf.ServerAliveCountMax),
 		r.Environment([]string{"LANG=de", "LC_ALL=C", "FLEET=blue", "SECRET=x"}), r.Word(sshconf.RemoteCommand), r.Yes(sshconf.UpdateHostKeys))
 	want := fmt.Sprintln("web.example.org", 2222, "bob", []string{home + "/.ssh/bob@web.example.org"}, []string{home + "/c-2222"},
 		nil, nil, true, "blue", []string{home + "/k/web", "/x"}, []string{}, "a", true,
-		[]sshconf.Jump{{Host: "a"}, {User: "b", Host: "c", Port: 23}}, 5*time.Second, time.Minute, 3, "1073741824",
+		[]sshconf.Jump{{Host: "a"}, {User: "b", Host: "c", Port: 23}}, 5*time.Second, time.Minute, 3,
 		[]string{"LC_ALL=C", "FLEET=blue", "LANG=C"}, "echo a", false)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -66,7 +66,7 @@ func TestUsualFiles(t *testing.T) {
 		t.Errorf("a: %d %s, b: %d %v %v", a.Port(), a.User(), b.Port(), b.Duration(sshconf.ConnectTimeout), b.Yes(sshconf.Compression))
 	}
 	origins := []string{origin(a, sshconf.Port), origin(b, sshconf.Port), origin(a, sshconf.Compression),
-		origin(a, sshconf.LogLevel), origin(a, sshconf.HostName)}
+		origin(a, sshconf.AddressFamily), origin(a, sshconf.HostName)}
 	want := []string{user + ":2", global + ":1", global + ":3", "default", "host argument"}
 	if diff := cmp.Diff(want, origins); diff != "" {
 		t.Error(diff)

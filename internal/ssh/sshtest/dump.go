@@ -1,6 +1,7 @@
 package sshtest
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -35,6 +36,16 @@ func TableOfDump(text string) Table {
 		}
 	}
 	return t
+}
+
+// Read leaves out the keywords of which nothing but the text is kept.
+func (t Table) Read() Table {
+	read := maps.Clone(t)
+	maps.DeleteFunc(read, func(name string, _ []string) bool {
+		k, _ := sshconf.KeywordOf(name)
+		return k.Text()
+	})
+	return read
 }
 
 // commas are the keywords whose words ssh -G joins by commas.
