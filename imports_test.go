@@ -52,7 +52,7 @@ ssh/knownhosts/split: base/wildcard base/host base/parallel ssh/knownhosts ssh/k
 ssh/knownhosts/pin: base/wildcard ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/knownhosts/perhost ssh/sshconf
 ssh/sshlog:
 ssh/openssh: base/alg base/fault base/shell record ssh/knownhosts/check ssh/sshlog sys/bounded sys/proc
-ssh/wire: base/alg
+ssh/wire: base/alg ssh/sshlog
 ssh/oldserver: ssh/wire
 ssh/packet:
 ssh/channel: base/vegas ssh/packet

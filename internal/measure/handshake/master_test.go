@@ -13,6 +13,8 @@ import (
 
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/sshtest"
+
+	"sshpace/internal/ssh/sshlog"
 )
 
 // endsOf are ends with the installed ssh and a server.
@@ -79,6 +81,6 @@ func TestNoSessionLeft(t *testing.T) {
 }
 
 func connected(l *Login) bool {
-	_, yes := l.Has("debug1: Connecting to ")
+	_, yes := l.First(sshlog.Connecting)
 	return yes
 }

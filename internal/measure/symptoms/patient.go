@@ -189,9 +189,8 @@ func (p *Patient) said() string {
 	if p.latest == nil {
 		return ""
 	}
-	line, _ := p.latest.Has("banner line 0: ")
-	_, said, _ := strings.Cut(line, "banner line 0: ")
-	return said
+	line, _ := p.latest.First(sshlog.PreBanner)
+	return line.Text
 }
 
 // explained says what to do about a login that failed.
@@ -217,11 +216,8 @@ func (p *Patient) withHint(err error, why openssh.Failed) error {
 // otherKey is the known_hosts file that holds another key of the host; "" if none does.
 func (p *Patient) otherKey() string {
 	if p.latest != nil {
-		for _, line := range p.latest.Lines {
-			if e := sshlog.Read(line.Text); e.Kind == sshlog.WrongKey {
-				return e.Text
-			}
-		}
+		line, _ := p.latest.First(sshlog.WrongKey)
+		return line.Text
 	}
 	return ""
 }

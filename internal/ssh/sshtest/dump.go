@@ -19,6 +19,8 @@ func shown(name, rest string) (key, value string, ok bool) {
 		rest = "true"
 	case "no":
 		rest = "false"
+	case "none:": // of CanonicalizePermittedCNAMEs behind a list of algorithms that comes to nothing
+		rest = "none"
 	}
 	return k.String(), rest, true
 }
