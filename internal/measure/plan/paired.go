@@ -280,7 +280,7 @@ func (p *paired) figures() map[record.Direction]*model.Analysis {
 func (p *paired) precise(limit float64) bool {
 	for _, a := range p.figures() {
 		for i, f := range a.Wall.Figures {
-			if f.Known && a.Wall.Interval(i).HalfWidth() > limit {
+			if f.Known() && a.Wall.Interval(i).HalfWidth() > limit {
 				return false
 			}
 		}

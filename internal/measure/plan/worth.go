@@ -85,7 +85,7 @@ func (w *worth) precise(limit float64) bool {
 		}
 		for _, series := range []model.Series{a.Wall, a.Client, a.Server} {
 			for i, f := range series.Figures {
-				if f.Known && series.Interval(i).HalfWidth() > limit {
+				if f.Known() && series.Interval(i).HalfWidth() > limit {
 					return false
 				}
 			}
@@ -168,7 +168,7 @@ func scores(series model.Series, favoured func(i int) bool) []float64 {
 func fastest(series model.Series) []int {
 	order := make([]int, 0, len(series.Figures))
 	for i, f := range series.Figures {
-		if f.Known {
+		if f.Known() {
 			order = append(order, i)
 		}
 	}

@@ -173,7 +173,6 @@ func trust(r *rank.Ranking) []string {
 	add(known, "noise floor  %s", noiseFloor(n))
 	add(known, "             equal things differ by less; one letter: not told apart;")
 	add(r.Merged, "             or the order depends on what other guests of the machine do;")
-	add(resolution(r) != "", "resolution   %s: other work makes unlike ciphers differ as much", resolution(r))
 	add(known, "             ± is where 95 %% of repeated runs on this machine find the figure")
 	add(m.HoldoutCells > 0, "prediction   off by %s", holdout(m))
 	add(len(r.Bulk) > 0, "basis        %s", basis(r))

@@ -33,9 +33,9 @@ type table struct {
 func tableOf(r *rank.Ranking, by rank.By, of sides) table {
 	t := table{entries: map[record.Cell]entry{}, names: map[record.Cell]alg.Suite{}}
 	for _, c := range r.Bulk {
-		e := entry{best: c.Again.Throughput, alone: c.Alone.Throughput, rank: c.Rank}
+		e := entry{best: c.Within.Throughput, alone: c.Within.Throughput, rank: c.Rank}
 		if by == rank.Cost {
-			e.best, e.alone = of.speed(c.Again), of.speed(c.Alone)
+			e.best, e.alone = of.speed(c.Within), of.speed(c.Within)
 		}
 		if e.best.Known() {
 			key := record.CellOf(c.Suite, c.Direction)
