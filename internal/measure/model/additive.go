@@ -20,9 +20,8 @@ type point struct {
 type additive struct {
 	columns  map[string]int // of ciphers and primitives
 	rows     map[string]int // of points, by their columns' names
-	name     func(alg.Suite) (cipher, mac string)
-	inverse  [][]float64 // covariance of the parameters
-	solve    [][]float64 // parameters of costs: rows are parameters, columns points
+	inverse  [][]float64    // covariance of the parameters
+	solve    [][]float64    // parameters of costs: rows are parameters, columns points
 	leverage []float64
 	floor    float64 // no cost is predicted below it
 }
@@ -34,8 +33,8 @@ const (
 )
 
 // fitAdditive fits the points, each of another computation and with a MAC.
-func fitAdditive(points []point, name func(alg.Suite) (cipher, mac string)) *additive {
-	m := &additive{columns: map[string]int{}, rows: map[string]int{}, name: name, floor: math.Inf(1)}
+func fitAdditive(points []point) *additive {
+	m := &additive{columns: map[string]int{}, rows: map[string]int{}, floor: math.Inf(1)}
 	var rows [][2]int
 	for k, p := range points {
 		cipher, mac := name(p.cell)
@@ -44,7 +43,7 @@ func fitAdditive(points []point, name func(alg.Suite) (cipher, mac string)) *add
 		m.floor = math.Min(m.floor, math.Exp(p.log)/4)
 	}
 	if len(m.columns) > mostColumns {
-		return &additive{columns: map[string]int{}, rows: map[string]int{}, name: name}
+		return &additive{columns: map[string]int{}, rows: map[string]int{}}
 	}
 	costs := make([]float64, len(points))
 	for k, p := range points {
@@ -113,7 +112,7 @@ func (m *additive) parameters(costs []float64) []float64 {
 // at is the cost of a cell, and the standard error that the parameters leave in its
 // logarithm: infinite where the points do not determine it.
 func (m *additive) at(beta []float64, cell alg.Suite) (cost, err float64) {
-	cipher, mac := m.name(cell)
+	cipher, mac := name(cell)
 	i, known := m.columns[cipher]
 	j, both := m.columns["+"+mac]
 	if !known || !both || cell.MAC == "" {
@@ -131,7 +130,7 @@ func (m *additive) at(beta []float64, cell alg.Suite) (cost, err float64) {
 // least squares (Allen, Technometrics 16, 1974).
 func (m *additive) others(beta, costs []float64, cell alg.Suite) (cost, err float64) {
 	cost, err = m.at(beta, cell)
-	cipher, mac := m.name(cell)
+	cipher, mac := name(cell)
 	k, fitted := m.rows[cipher+" "+mac]
 	if !fitted || math.IsInf(err, 1) {
 		return cost, err

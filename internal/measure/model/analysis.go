@@ -78,8 +78,8 @@ func Analyse(direction record.Direction, cells []alg.Suite, transfers []Transfer
 // Between-run standard deviations of a cell beside all others, which nothing within a run
 // shows: of nine quiet runs, and what a core that other programs keep busy adds.
 const (
-	betweenCosts = 0.0025
-	betweenTimes = 0.006
+	betweenCosts = 0.002
+	betweenTimes = 0.008
 	betweenBusy  = 0.025
 )
 

@@ -3,7 +3,6 @@ package model
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
@@ -16,7 +15,6 @@ type estimator struct {
 	obs         []observation
 	classes     [][]int   // cells that are the same computation
 	class       []int     // of each cell
-	etm         bool      // applying a MAC to the ciphertext costs something
 	deviations  []float64 // between connections of a class
 	within      float64   // variance of a connection's value by its slices, times their number
 	weights     []float64 // of observations
@@ -34,17 +32,11 @@ const (
 	usualInteraction = 0.005
 	interactionWorth = 4
 	usualSlice       = 0.1 // of one slice
-	surprising       = 3.0 // standard errors
-	contradicting    = 2.0 // standard errors that a prediction may move a measurement by
 )
 
 func newEstimator(cells []alg.Suite, obs []observation) *estimator {
-	e := &estimator{cells: cells, obs: obs, weights: make([]float64, len(obs)), etm: true}
+	e := &estimator{cells: cells, obs: obs, weights: make([]float64, len(obs))}
 	e.classify()
-	if !e.etmCosts() {
-		e.etm = false
-		e.classify()
-	}
 	e.spread()
 	e.interaction = usualInteraction
 	for range 2 {
@@ -54,21 +46,15 @@ func newEstimator(cells []alg.Suite, obs []observation) *estimator {
 }
 
 // name is what a cell computes: its cipher, and the primitive of its MAC. The length of a tag
-// changes nothing.
-func (e *estimator) name(cell alg.Suite) (cipher, mac string) {
-	mac = alg.Primitive(cell.MAC)
-	if a, _ := alg.Lookup(alg.MAC, cell.MAC); e.etm && a.ETM {
-		mac += " etm"
-	}
-	return cell.Cipher, mac
-}
+// changes nothing, nor does applying it to the ciphertext.
+func name(cell alg.Suite) (cipher, mac string) { return cell.Cipher, alg.Primitive(cell.MAC) }
 
 // classify sorts cells by what they compute.
 func (e *estimator) classify() {
 	e.classes, e.class = nil, make([]int, len(e.cells))
 	index := map[[2]string]int{}
 	for i, cell := range e.cells {
-		cipher, mac := e.name(cell)
+		cipher, mac := name(cell)
 		k, seen := index[[2]string{cipher, mac}]
 		if !seen {
 			k = len(e.classes)
@@ -77,30 +63,6 @@ func (e *estimator) classify() {
 		}
 		e.classes[k], e.class[i] = append(e.classes[k], i), k
 	}
-}
-
-// etmCosts tells whether applying MACs to the ciphertext costs something: a paired t test,
-// by computation.
-func (e *estimator) etmCosts() bool {
-	sums := map[[2]string][2]stats.Estimate{} // of plain and -etm forms
-	for _, o := range e.obs {
-		cell := e.cells[o.cell]
-		a, _ := alg.Lookup(alg.MAC, cell.MAC)
-		key := [2]string{cell.Cipher, alg.Primitive(cell.MAC)}
-		both := sums[key]
-		both[one(a.ETM)].Log += o.log
-		both[one(a.ETM)].N++
-		sums[key] = both
-	}
-	var offs []float64
-	for _, both := range sums {
-		if both[0].N > 0 && both[1].N > 0 {
-			offs = append(offs, both[1].Log/float64(both[1].N)-both[0].Log/float64(both[0].N))
-		}
-	}
-	slices.Sort(offs) // a map has no order, and sums of floats have
-	err := math.Sqrt(stats.Variance(offs) / float64(max(1, len(offs))))
-	return len(offs) > 2 && math.Abs(stats.Mean(offs)) > surprising*err
 }
 
 // spread tells how much connections of one computation differ (one-way random effects, by the
@@ -129,22 +91,14 @@ func (e *estimator) spread() {
 			usual = usualConnection
 		}
 	}
-	var offs []float64
-	var of []int
-	for i, o := range e.obs {
-		if k := e.class[o.cell]; counts[k] > 1 {
-			offs, of = append(offs, (o.log-sums[k]/counts[k])/math.Sqrt(1-1/counts[k])), append(of, i)
-		}
-	}
 	squares := make([]float64, len(e.classes))
 	all, degrees := connectionWorth*usual*usual, float64(connectionWorth)
-	for j, off := range winsorized(offs) {
-		o := e.obs[of[j]]
-		k := e.class[o.cell]
-		share := 1 - 1/counts[k]
-		squares[k] += share * (offs[j]*offs[j] - e.variance(o))
-		all += share * (off*off - e.variance(o))
-		degrees += share
+	for _, o := range e.obs {
+		if k := e.class[o.cell]; counts[k] > 1 {
+			off, share := o.log-sums[k]/counts[k], 1-1/counts[k]
+			square := off*off - share*e.variance(o)
+			squares[k], all, degrees = squares[k]+square, all+square, degrees+share
+		}
 	}
 	pooled := math.Max(all/degrees, usual*usual/4)
 	e.deviations = make([]float64, len(e.classes))
@@ -163,22 +117,6 @@ func (e *estimator) variance(o observation) float64 {
 		return 0
 	}
 	return e.within / float64(o.n)
-}
-
-// wild is how many robust standard deviations count as too many.
-const wild = 4
-
-// winsorized limits deviations to what is not wild.
-func winsorized(offs []float64) []float64 {
-	limit := wild * stats.Scale(offs, 0)
-	if limit == 0 {
-		return offs
-	}
-	out := make([]float64, len(offs))
-	for i, x := range offs {
-		out[i] = math.Max(-limit, math.Min(limit, x))
-	}
-	return out
 }
 
 // means are those of classes, by the observations to keep, and their variances; infinite where
@@ -219,22 +157,15 @@ func (e *estimator) fit() {
 			e.fitted = append(e.fitted, k)
 		}
 	}
-	e.model = fitAdditive(points, e.name)
+	e.model = fitAdditive(points)
 	beta := e.model.parameters(costsOf(points))
 	squares, degrees := interactionWorth*usualInteraction*usualInteraction, float64(interactionWorth)
-	var offs []float64
-	for _, p := range points {
-		if cost, err := e.model.at(beta, p.cell); !math.IsInf(err, 1) {
-			offs = append(offs, p.log-math.Log(cost))
-		}
-	}
 	free := float64(len(points)) - e.model.used()
-	if len(offs) == len(points) && free > 0 {
-		for k, off := range winsorized(offs) {
-			share := free / float64(len(points))
-			squares += off*off - share*variances[e.fitted[k]]
+	for k, p := range points {
+		if cost, err := e.model.at(beta, p.cell); free > 0 && !math.IsInf(err, 1) {
+			off, share := p.log-math.Log(cost), free/float64(len(points))
+			squares, degrees = squares+off*off-share*variances[e.fitted[k]], degrees+share
 		}
-		degrees += free
 	}
 	e.interaction = math.Sqrt(math.Max(squares/degrees, usualInteraction*usualInteraction/4))
 }
@@ -258,8 +189,7 @@ func costsOf(points []point) []float64 {
 }
 
 // of are the figures of all classes. Measurement and prediction weigh by their variances, as an
-// empirical Bayes estimate does (Efron and Morris, JASA 70, 1975); a prediction moves no
-// measurement far (the same, JASA 67, 1972: limited translation).
+// empirical Bayes estimate does (Efron and Morris, JASA 70, 1975).
 func (e *estimator) of(values []float64) []Figure {
 	logs, variances := e.means(values, all)
 	own, _ := e.means(values, fittable)
@@ -282,8 +212,7 @@ func (e *estimator) of(values []float64) []Figure {
 		switch {
 		case measured && f.Foretold:
 			share := variances[k] / (variances[k] + f.Error*f.Error) // of the prediction
-			moved := share * (f.Predicted - f.Measured)
-			f.Log = f.Measured + math.Max(-contradicting*f.Own, math.Min(contradicting*f.Own, moved))
+			f.Log = f.Measured + share*(f.Predicted-f.Measured)
 			f.Err = share * e.interaction
 		case measured:
 			f.Log = f.Measured

@@ -68,28 +68,36 @@ func transfersOf(connections []*connection, excess Excess) []Transfer {
 	return out
 }
 
-// locate finds what each connection takes per byte, as logarithms of ns. N is 0 where that is
-// unknown in some slice.
+// locate finds what each connection takes per byte, as logarithms of ns: its baseline, freed of
+// the level that the machine had in each window of time, at the usual level of all. N is 0
+// where some slice does not tell.
 func locate(connections []*connection, q quantity, excess Excess, windows int) []located {
 	out := make([]located, len(connections))
+	var readings []stats.Reading
+	for i, c := range connections {
+		if slices.ContainsFunc(c.readings, func(r reading) bool { return r.ns[q] <= 0 }) {
+			continue
+		}
+		for _, r := range c.readings {
+			readings = append(readings, stats.Reading{Row: r.window, Col: i, Value: math.Log(excess.without(r, q) / r.bytes)})
+		}
+	}
+	calm := stats.QuantileOf(baselinePart / 2)
+	levels := stats.TwoWay(readings, calm, calm).Rows
+	for _, r := range readings {
+		out[r.Col].logs = append(out[r.Col].logs, r.Value-levels[r.Row])
+	}
 	var above []float64
 	for i, c := range connections {
 		l := &out[i]
-		for _, r := range c.readings {
-			if r.ns[q] <= 0 {
-				l.logs = nil
-				break
-			}
-			l.logs = append(l.logs, math.Log(excess.without(r, q)/r.bytes))
-		}
 		if len(l.logs) == 0 {
 			continue
 		}
 		sorted := slices.Sorted(slices.Values(l.logs))
-		trimmed := stats.Trim(sorted, 0, baselinePart)
-		l.Estimate = stats.Estimate{Log: trimmed.Mean, N: len(l.logs)}
-		above = append(above, stats.Trim(sorted, usualFrom, usualTo).Mean-trimmed.Mean)
-		l.blocks = blocksOf(c.readings, trimmed.Influences(l.logs), windows)
+		lowest := stats.Trim(sorted, 0, baselinePart)
+		l.Estimate = stats.Estimate{Log: lowest.Mean, N: len(l.logs)}
+		above = append(above, stats.Trim(sorted, usualFrom, usualTo).Mean-lowest.Mean)
+		l.blocks = blocksOf(c.readings, lowest.Influences(l.logs), windows)
 	}
 	level := stats.Median(above)
 	for i := range out {

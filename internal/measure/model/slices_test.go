@@ -259,7 +259,7 @@ func analyzed(t *testing.T, many, together int) []Figure {
 func TestOneSliceHasAnError(t *testing.T) {
 	for _, many := range []int{40, 1} {
 		for i, f := range analyzed(t, many, 1) {
-			if !(f.Err > 0.003 && f.Err < 0.3) {
+			if !(f.Err > 0.001 && f.Err < 0.3) {
 				t.Errorf("cell %d: error %v", i, f.Err)
 			}
 		}
