@@ -125,7 +125,7 @@ func fromCosts(cells []alg.Suite, obs []observation, cost Series, between float6
 		if !c.Known() {
 			continue
 		}
-		f.Log, f.Basis, f.Shared, f.Foretold = c.Log+usual[i], f.N, 1, true
+		f.Log, f.Basis, f.Shared, f.Foretold = c.Log+usual[i], f.N, c.Shared, true
 		f.Predicted, f.Error = f.Log, math.Hypot(c.Err, math.Sqrt(r.between)/math.Exp(usual[i]))
 		if n[i] > 0 {
 			f.Measured, f.Own = c.Log+math.Log(own[i]/n[i]), math.Hypot(c.Err, math.Sqrt(r.within/n[i])/math.Exp(usual[i]))

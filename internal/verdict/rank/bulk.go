@@ -178,7 +178,7 @@ func (r *Ranking) cell(d *data, a *model.Analysis, i int) (c Cell, ok bool) {
 	c.Within, c.Slowed = figures(a, func(s *model.Series) stats.Estimate { return s.At(i) }), slowed(a, i)
 	c.Throughput = r.shown(c.Within.Throughput, Throughput)
 	c.Client, c.Server = r.shown(c.Within.Client, Cost), r.shown(c.Within.Server, Cost)
-	c.Timed = a.Wall.Figures[i].Basis > 0
+	c.Timed, c.Shared = a.Wall.Figures[i].Basis > 0, a.Wall.Figures[i].Shared
 	if a.Client.Figures[i].N > 0 || a.Wall.Figures[i].N > 0 {
 		c.Basis = Measured
 	}

@@ -99,6 +99,7 @@ type Cell struct {
 	Client     *Quantity // ns of CPU per byte
 	Server     *Quantity // ns of CPU per byte
 	Holdout    bool      // measured, but never used to fit the model
+	Shared     int       // cells that are the same computation, and have one estimate together
 	// The same without the doubt about the machine's level, which all cells of a run share.
 	Within Figures
 	Slowed Figures // as Within, but what other guests added: the machine's best moments were better by that factor
