@@ -15,111 +15,84 @@ import (
 // only each other, deciding packages only data, packages that touch the world
 // no deciders, and only cli everything. A new package needs a line here.
 const rules = `
-base/unit:
-base/stats:
-base/alg: base/fault base/near
-base/near:
-base/pattern:
-base/parallel:
-base/vegas:
-base/wait:
-base/wildcard:
-base/host:
-base/termsafe:
+base/alg: base/fault
 base/fault:
+base/host:
+base/sched:
 base/shell:
+base/stats:
+base/termsafe:
+base/text:
+base/unit:
+base/wildcard:
 record: base/alg base/termsafe base/unit
-record/anonymize: base/alg base/pattern record
-record/store: base/fault base/near base/shell record sys/bounded sys/edit sys/safedir
+record/anonymize: base/alg base/wildcard record
+record/legacylog: base/alg base/fault base/shell base/termsafe base/unit base/wildcard record ssh/openssh sys/file
+record/store: base/fault base/shell record sys/file sys/safedir
+sys/file: base/shell sys/safedir
 sys/proc:
+sys/relay: sys/tcp
 sys/safedir:
-sys/ownport:
-sys/workdir: sys/safedir
-sys/terminal: base/fault
-sys/bounded:
-sys/edit: base/shell sys/bounded sys/safedir
-sys/quickack:
-sys/relay: sys/quickack
-ssh/sshconf: base/pattern base/wildcard sys/bounded
+sys/tcp:
+sys/terminal: base/fault base/text
+ssh/channel: base/sched
+ssh/conf: base/wildcard sys/file
+ssh/dial: base/host base/sched base/termsafe fleet ssh/channel ssh/openssh ssh/transport sys/file sys/tcp
+ssh/forkssh: base/host base/termsafe fleet ssh/knownhosts/check ssh/openssh sys/proc
 ssh/knownhosts: base/wildcard
+ssh/knownhosts/check: base/shell base/wildcard ssh/knownhosts ssh/knownhosts/index
+ssh/knownhosts/index: base/sched base/wildcard ssh/knownhosts
 ssh/knownhosts/knownhoststest: ssh/knownhosts ssh/sshtest
-ssh/knownhosts/index: base/wildcard base/parallel ssh/knownhosts
-ssh/knownhosts/check: base/wildcard base/shell ssh/knownhosts ssh/knownhosts/index
-ssh/knownhosts/accept: ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index
-ssh/knownhosts/lint: base/wildcard base/parallel ssh/knownhosts ssh/knownhosts/index
-ssh/knownhosts/perhost: base/shell sys/safedir
-ssh/knownhosts/split: base/wildcard base/host base/parallel ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/perhost ssh/sshconf sys/safedir
-ssh/knownhosts/pin: base/wildcard ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/knownhosts/perhost ssh/sshconf
-ssh/sshlog:
-ssh/openssh: base/alg base/fault base/shell record ssh/knownhosts/check ssh/sshlog sys/bounded sys/proc
-ssh/wire: base/alg
+ssh/knownhosts/tidy: base/host base/sched base/shell base/wildcard ssh/conf ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index sys/safedir
+ssh/mux: base/sched base/termsafe fleet ssh/channel
 ssh/oldserver: ssh/wire
-ssh/packet:
-ssh/channel: base/vegas ssh/packet
-ssh/transport: ssh/channel ssh/packet
-ssh/dial: base/host base/termsafe base/wait fleet ssh/channel ssh/sshlog ssh/transport sys/bounded sys/quickack
-ssh/forkssh: base/host base/termsafe fleet ssh/knownhosts/check ssh/openssh ssh/sshlog sys/proc
-ssh/route: base/fault base/host base/shell base/termsafe base/wait ssh/openssh ssh/sshconf ssh/wire sys/proc
-ssh/mux: base/termsafe base/wait fleet ssh/channel
-ssh/reach: base/host base/wait fleet ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/accept ssh/knownhosts/check ssh/knownhosts/index ssh/mux ssh/route ssh/sshconf sys/safedir
-ssh/sshtest: ssh/packet ssh/sshconf
-measure/model: base/alg base/stats base/unit record
-measure/model/sim: base/alg base/unit measure/plan record
-measure/plan: base/alg base/stats base/unit measure/model record
-measure/lab: base/alg measure/plan record
-measure/flow: base/shell sys/proc
-measure/loopback: sys/ownport sys/proc sys/quickack sys/workdir
-measure/hostinfo: base/unit record sys/proc
-measure/drive: base/alg base/unit measure/flow measure/loopback record ssh/openssh sys/proc sys/workdir
-measure/testbed: base/alg base/fault base/near base/shell measure/drive measure/hostinfo measure/lab measure/loopback record ssh/knownhosts/check ssh/openssh ssh/route ssh/sshlog ssh/wire sys/ownport sys/proc sys/workdir
-measure/workload: base/alg base/pattern base/shell base/unit base/wait measure/flow measure/limits measure/loopback measure/testbed record ssh/openssh sys/bounded sys/ownport sys/proc sys/relay
-measure/implementation: base/alg base/fault base/shell measure/flow measure/loopback measure/workload record ssh/openssh ssh/wire sys/bounded sys/ownport sys/proc sys/relay sys/workdir
-measure/handshake: base/alg base/stats base/wait measure/drive measure/loopback measure/testbed record ssh/knownhosts ssh/openssh ssh/sshlog sys/ownport sys/proc sys/relay
-measure/hostkeys: base/stats ssh/knownhosts ssh/knownhosts/index sys/proc
-measure/ping: base/alg base/fault base/shell base/stats base/wait record ssh/openssh sys/proc
-measure/symptoms: base/alg base/fault base/host base/pattern base/shell base/wait measure/handshake measure/hostkeys measure/limits measure/loopback measure/ping measure/testbed record ssh/knownhosts ssh/openssh ssh/route ssh/sshconf ssh/sshlog sys/proc sys/workdir
-measure/limits: base/alg base/unit record show/legacylog
-campaign: base/alg base/fault base/near base/shell base/termsafe base/unit measure/drive measure/handshake measure/hostinfo measure/lab measure/limits measure/plan measure/testbed measure/workload record record/store show/document show/format show/live show/report ssh/openssh sys/terminal verdict/rank verdict/methods
-verdict/methods: base/alg base/stats record
-verdict/rank: base/alg base/stats base/unit measure/model record
-verdict/compare: base/alg base/fault base/stats record verdict/rank
-verdict/result: base/fault base/shell record record/store verdict/compare verdict/rank
-verdict/verdicttest: base/alg measure/model/sim measure/plan record verdict/rank
-verdict/choice: base/alg base/fault base/stats record sys/bounded verdict/rank
-verdict/advise: base/alg record verdict/choice verdict/rank
-verdict/apply: base/alg base/fault base/shell base/termsafe measure/loopback record ssh/openssh ssh/route sys/bounded sys/edit sys/safedir sys/workdir verdict/advise verdict/choice verdict/rank
-verdict/prove: base/alg base/fault base/stats base/termsafe base/unit measure/drive measure/lab measure/model measure/plan measure/testbed measure/workload record sys/workdir verdict/advise
-verdict/doctor: base/alg base/shell measure/handshake measure/symptoms ssh/sshconf
+ssh/openssh: base/alg base/fault base/shell record ssh/knownhosts/check sys/file sys/proc
+ssh/reach: base/host base/sched fleet ssh/conf ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/mux ssh/route sys/safedir
+ssh/route: base/fault base/host base/sched base/shell base/termsafe ssh/conf ssh/openssh ssh/wire sys/proc
+ssh/sftp: base/sched
+ssh/sshtest: ssh/channel ssh/conf
+ssh/transport: ssh/channel
+ssh/wire: base/alg
+bench/advise: base/alg base/fault base/stats bench/rank record sys/file
+bench/apply: base/alg base/fault base/shell base/termsafe bench/advise bench/loopback bench/rank record ssh/openssh ssh/route sys/file sys/safedir
+bench/benchtest: base/alg base/unit bench/plan bench/rank record show/document
+bench/campaign: base/alg base/fault base/shell base/termsafe base/text base/unit bench/compare bench/drive bench/hostinfo bench/lab bench/limits bench/login bench/plan bench/rank bench/testbed bench/transfer record record/store show/document show/format show/live show/report ssh/openssh sys/terminal
+bench/compare: base/alg base/fault base/shell base/stats bench/rank record record/store
+bench/doctor: base/alg base/fault base/host base/sched base/shell base/stats base/unit base/wildcard bench/hostkeys bench/latency bench/limits bench/login bench/loopback bench/testbed record ssh/conf ssh/knownhosts ssh/openssh ssh/route sys/proc sys/safedir
+bench/drive: base/alg base/unit bench/flow bench/loopback record ssh/openssh sys/proc sys/safedir
+bench/flow: base/shell sys/proc
+bench/hostinfo: base/unit record sys/proc
+bench/hostkeys: base/stats ssh/knownhosts ssh/knownhosts/index sys/proc
+bench/lab: base/alg bench/plan record
+bench/latency: base/alg base/fault base/sched base/stats record ssh/openssh sys/proc
+bench/limits: base/alg base/unit record record/legacylog
+bench/login: base/alg base/sched base/stats bench/drive bench/loopback bench/testbed record ssh/knownhosts ssh/openssh sys/proc sys/relay sys/tcp
+bench/loopback: sys/proc sys/safedir sys/tcp
+bench/model: base/alg base/stats record
+bench/plan: base/alg base/stats bench/model record
+bench/programs: base/alg base/fault bench/flow bench/loopback bench/transfer record ssh/openssh ssh/wire sys/file sys/proc sys/relay sys/safedir sys/tcp
+bench/prove: base/alg base/fault base/stats base/termsafe base/text base/unit bench/advise bench/drive bench/lab bench/model bench/plan bench/testbed bench/transfer record sys/safedir
+bench/rank: base/alg base/stats base/unit bench/model record
+bench/testbed: base/alg base/fault bench/drive bench/hostinfo bench/lab bench/loopback record ssh/openssh ssh/route ssh/wire sys/proc sys/safedir sys/tcp
+bench/transfer: base/alg base/sched base/shell base/unit base/wildcard bench/flow bench/limits bench/loopback bench/testbed record ssh/openssh sys/file sys/proc sys/relay sys/tcp
+fleet: base/host base/sched
+fleet/compat: base/host base/shell base/termsafe base/wildcard fleet fleet/copy fleet/output fleet/remotesh sys/file sys/safedir sys/terminal
+fleet/copy: base/host base/shell base/termsafe base/unit base/wildcard fleet fleet/output fleet/remotesh ssh/sftp sys/safedir
 fleet/fleettest: base/host fleet ssh/sshtest
+fleet/history: base/fault base/shell base/termsafe base/text fleet fleet/hostset fleet/output sys/file sys/safedir
+fleet/hostlist: base/fault base/host base/shell base/termsafe base/wildcard fleet/history fleet/hostset ssh/knownhosts/index ssh/route sys/file sys/safedir
 fleet/hostset: base/host base/wildcard
-fleet/transfer: base/host base/pattern base/shell base/termsafe base/unit fleet fleet/output fleet/remotesh ssh/sftp sys/safedir
-ssh/sftp: base/vegas
-fleet/inventory: base/fault base/host base/pattern base/shell fleet/hostset sys/bounded
-fleet: base/host base/vegas
+fleet/output: base/fault base/host base/termsafe base/text base/unit fleet fleet/hostset sys/safedir sys/terminal
 fleet/remotesh: base/shell
-fleet/sudo: base/fault base/host base/pattern base/shell base/termsafe fleet fleet/remotesh
-fleet/output: base/fault base/host base/termsafe base/unit fleet fleet/hostset sys/safedir sys/terminal
-fleet/hostlist: base/fault base/host base/pattern base/termsafe fleet/history fleet/hostset fleet/inventory ssh/knownhosts/index ssh/route sys/bounded sys/safedir
-fleet/history: base/fault base/shell base/termsafe fleet fleet/hostset fleet/output sys/bounded sys/safedir
-fleet/compat: base/host base/pattern base/shell base/termsafe fleet fleet/output fleet/remotesh fleet/transfer sys/bounded sys/safedir sys/terminal
-show/latency: base/termsafe base/unit measure/ping
-show/diagnosis: base/termsafe base/unit measure/handshake measure/symptoms verdict/doctor
-show/login: base/alg base/stats base/termsafe base/unit measure/handshake record show/document
-show/document: base/alg base/stats base/termsafe base/unit record verdict/choice verdict/compare verdict/rank verdict/methods
-show/document/documenttest: base/alg measure/model/sim measure/plan record verdict/rank
-show/manual:
-show/listing: base/fault base/host base/termsafe fleet/hostlist fleet/hostset
-show/live: base/termsafe measure/plan record show/document sys/terminal verdict/choice verdict/rank
-show/explanation: base/host base/termsafe ssh/route ssh/sshconf
-show/hostkeys: base/fault base/stats base/termsafe base/unit measure/hostkeys ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/lint ssh/knownhosts/split sys/terminal
-show/format: base/fault base/near base/shell base/termsafe record record/store show/document show/login show/page show/picture show/report show/sheet sys/edit sys/terminal verdict/choice verdict/compare verdict/rank verdict/methods
-show/advice: base/alg base/stats base/termsafe record show/document verdict/advise verdict/rank
+fleet/sudo: base/fault base/host base/shell base/termsafe base/wildcard fleet fleet/remotesh
+show/document: base/alg base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/rank record
+show/findings: base/alg base/fault base/host base/stats base/termsafe base/text base/unit bench/advise bench/doctor bench/hostkeys bench/latency bench/login bench/rank record show/document ssh/conf ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/tidy ssh/route sys/terminal
+show/format: base/fault base/shell base/termsafe bench/advise bench/compare bench/rank record record/store show/document show/findings show/page show/picture show/report show/workbook sys/file sys/terminal
+show/live: base/termsafe base/text bench/advise bench/plan bench/rank record show/document sys/terminal
 show/page: base/alg show/document
-show/picture: base/pattern show/document
-show/sheet: record show/document show/workbook
-show/workbook:
-show/report: base/alg base/stats base/termsafe base/unit record show/document verdict/choice verdict/compare verdict/rank verdict/methods
-show/legacylog: base/alg base/fault base/pattern base/shell base/termsafe base/unit record ssh/openssh ssh/sshlog sys/bounded
+show/picture: base/unit base/wildcard show/document
+show/report: base/alg base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/rank record show/document
+show/workbook: record show/document
 `
 
 // allowed reads the rules.
@@ -170,6 +143,21 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// TestTwoPrograms: sshpace is two programs on one floor. What measures and judges
+// and what runs on fleets share base, sys, record and ssh, and never see each
+// other; nor does what shows results see fleets.
+func TestTwoPrograms(t *testing.T) {
+	for name, imports := range allowed(t) {
+		district, _, _ := strings.Cut(name, "/")
+		never := map[string][]string{"bench": {"fleet"}, "fleet": {"bench", "show"}, "show": {"fleet"}}[district]
+		for _, imported := range imports {
+			if other, _, _ := strings.Cut(imported, "/"); slices.Contains(never, other) {
+				t.Errorf("%s may not import %s: %s never sees %s", name, imported, district, other)
+			}
+		}
+	}
+}
+
 // TestMap: the map in doc/design.md has every package of the table but those for
 // tests, and nothing else.
 func TestMap(t *testing.T) {
@@ -198,7 +186,7 @@ func TestMap(t *testing.T) {
 		}
 	}
 	for name := range allowed(t) {
-		if base := path.Base(name); !inMap[base] && !strings.HasSuffix(base, "test") && base != "sim" {
+		if base := path.Base(name); !inMap[base] && !strings.HasSuffix(base, "test") {
 			t.Errorf("the map lacks %s", name)
 		}
 	}
@@ -208,7 +196,7 @@ func TestMap(t *testing.T) {
 func TestOneAdopter(t *testing.T) {
 	adopters := map[string][]string{
 		"github.com/spf13/cobra":        {"cli"},
-		"github.com/klauspost/cpuid/v2": {"measure/hostinfo"},
+		"github.com/klauspost/cpuid/v2": {"bench/hostinfo"},
 		"github.com/xuri/excelize/v2":   {}, // tests read workbooks with it; its start takes milliseconds
 		"gonum.org/v1/plot/vg":          {"show/picture"},
 	}

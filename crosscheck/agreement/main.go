@@ -14,8 +14,8 @@ import (
 	"path/filepath"
 
 	"sshpace/internal/base/stats"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
-	"sshpace/internal/verdict/rank"
 )
 
 func main() {

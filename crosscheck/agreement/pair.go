@@ -5,9 +5,9 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
+	relate "sshpace/internal/bench/compare"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
-	relate "sshpace/internal/verdict/compare"
-	"sshpace/internal/verdict/rank"
 )
 
 // run is one ranking, by one quantity.

@@ -35,11 +35,11 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
-	"sshpace/internal/measure/flow"
-	"sshpace/internal/measure/testbed"
-	"sshpace/internal/measure/workload"
+	"sshpace/internal/bench/flow"
+	"sshpace/internal/bench/testbed"
+	"sshpace/internal/bench/transfer"
 	"sshpace/internal/record"
-	"sshpace/internal/sys/workdir"
+	"sshpace/internal/sys/safedir"
 )
 
 const cipher = "aes128-gcm@openssh.com"
@@ -78,7 +78,7 @@ func help(program string, args []string) {
 	case "flow":
 		err = flow.Main(args, os.Stdin, os.Stdout)
 	case "keep":
-		err = workdir.Keep(args[0], os.Stdin)
+		err = safedir.Keep(args[0], os.Stdin)
 	}
 	if err != nil {
 		log.Fatal(err)
@@ -339,7 +339,7 @@ func compare(ctx context.Context, only record.Mode, pairs, size int) error {
 			if all[m.mode] == nil {
 				all[m.mode] = &series{size: size}
 			}
-			method := bed.Subjects([]record.Mode{m.mode}, workload.Options{Suite: suite, Direction: record.Upload})[0]
+			method := bed.Subjects([]record.Mode{m.mode}, transfer.Options{Suite: suite, Direction: record.Upload})[0]
 			if err := all[m.mode].block(m, l, method); err != nil {
 				return fmt.Errorf("%s: %w", m.mode, err)
 			}
@@ -370,7 +370,7 @@ type series struct {
 	blocks []block
 }
 
-func (s *series) block(m mode, l *lab, method *workload.Subject) error {
+func (s *series) block(m mode, l *lab, method *transfer.Subject) error {
 	run := func(who int, all bool) (float64, error) {
 		if who == byHand {
 			return m.loop(l, filepath.Join(l.dir, map[bool]string{false: "short", true: "long"}[all]))
@@ -461,13 +461,13 @@ func (s *series) String() string {
 }
 
 // sshpace is a private pair of ssh and sshd as bench --mode has it.
-func sshpace(ctx context.Context) (bed *workload.Bed, done func(), err error) {
+func sshpace(ctx context.Context) (bed *transfer.Bed, done func(), err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, nil, err
 	}
 	helper := func(name string) []string { return []string{self, "--helper", name} }
-	dir, err := workdir.New(workdir.Params{Getenv: os.Getenv, Keeper: helper("keep"), InMemory: true})
+	dir, err := safedir.NewWorkdir(safedir.WorkdirParams{Getenv: os.Getenv, Keeper: helper("keep"), InMemory: true})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -475,6 +475,6 @@ func sshpace(ctx context.Context) (bed *workload.Bed, done func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	bed, cleanUp, err := workload.Open(ctx, tb, dir.Path, "", true, helper)
+	bed, cleanUp, err := transfer.Open(ctx, tb, dir.Path, "", true, helper)
 	return bed, func() { cleanUp(); tb.Close(); dir.Close() }, err
 }

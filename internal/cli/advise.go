@@ -13,12 +13,12 @@ import (
 
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/unit"
+	"sshpace/internal/bench/apply"
+	"sshpace/internal/bench/compare"
+	"sshpace/internal/bench/prove"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record/store"
-	"sshpace/internal/show/advice"
-	"sshpace/internal/verdict/apply"
-	"sshpace/internal/verdict/prove"
-	"sshpace/internal/verdict/rank"
-	"sshpace/internal/verdict/result"
+	"sshpace/internal/show/findings"
 )
 
 // adviseFlags are the flags of `sshpace advise`.
@@ -125,7 +125,7 @@ func runAdvise(ctx context.Context, sys System, f adviseFlags, args []string) (e
 	if err != nil {
 		return err
 	}
-	ranking, err := result.File(path, rank.Auto)
+	ranking, err := compare.RankFile(path, rank.Auto)
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func resultOf(arg string, c connectionFlags, newest func(label string) string) (
 
 // show prints the advice.
 func (f adviseFlags) show(sys System, a *apply.Advised) error {
-	view := advice.View{Advice: a.Advice, Ranking: a.Ranking, Pattern: a.Pattern, Strict: f.strict, Insecure: f.insecure, Checked: a.HasServer()}
+	view := findings.Advice{Advice: a.Advice, Ranking: a.Ranking, Pattern: a.Pattern, Strict: f.strict, Insecure: f.insecure, Checked: a.HasServer()}
 	if f.json {
 		return view.JSON(sys.Stdout)
 	}

@@ -14,12 +14,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/unit"
-	"sshpace/internal/campaign"
-	"sshpace/internal/measure/testbed"
+	"sshpace/internal/bench/campaign"
+	"sshpace/internal/bench/testbed"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
+	"sshpace/internal/sys/safedir"
 	"sshpace/internal/sys/terminal"
-	"sshpace/internal/sys/workdir"
 )
 
 func newBenchCommand(sys System) *cobra.Command {
@@ -138,7 +138,7 @@ func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags,
 	if err != nil {
 		return err
 	}
-	return interrupted(drain, withTestbed(drain, sys, workdir.Params{}, testbed.Params{
+	return interrupted(drain, withTestbed(drain, sys, safedir.WorkdirParams{}, testbed.Params{
 		SSH: f.ssh, SSHD: f.sshd, Engine: record.Engine(f.engine), Server: record.ServerKind(f.server), Data: f.data, Connect: time.Duration(f.connect),
 		Destination: destination, Route: f.connection.params(sys),
 	}, func(bed *testbed.Testbed) error {

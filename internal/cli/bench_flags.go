@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/base/near"
-	"sshpace/internal/measure/testbed"
+	"sshpace/internal/base/fault"
+	"sshpace/internal/bench/testbed"
 	"sshpace/internal/record"
 )
 
@@ -55,7 +55,7 @@ const maxRepeats = 1_000_000
 func (f *benchFlags) check(hostGiven bool) error {
 	for _, c := range choices {
 		if value := c.value(f); !slices.Contains(c.values, value) && !(c.open && value == "") {
-			return usageError(near.Hint("--"+c.flag+" ", value, c.values, "use "+strings.Join(c.values, " or ")), "--%s %q", c.flag, value)
+			return usageError(fault.Near("--"+c.flag+" ", value, c.values, "use "+strings.Join(c.values, " or ")), "--%s %q", c.flag, value)
 		}
 	}
 	switch {

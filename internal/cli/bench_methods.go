@@ -19,18 +19,18 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/unit"
-	"sshpace/internal/campaign"
-	"sshpace/internal/measure/hostinfo"
-	"sshpace/internal/measure/implementation"
-	"sshpace/internal/measure/testbed"
-	"sshpace/internal/measure/workload"
+	"sshpace/internal/bench/campaign"
+	"sshpace/internal/bench/hostinfo"
+	"sshpace/internal/bench/programs"
+	"sshpace/internal/bench/testbed"
+	"sshpace/internal/bench/transfer"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
 	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/relay"
+	"sshpace/internal/sys/safedir"
 	"sshpace/internal/sys/terminal"
-	"sshpace/internal/sys/workdir"
 )
 
 // methodFlags are the flags of bench that measure transfer methods, instead of
@@ -162,8 +162,8 @@ const (
 )
 
 // turns is how methods are measured, as far as flags say it.
-func (f *benchFlags) turns(given func(string) bool, file *store.File, view *terminal.Screen) (workload.Turns, error) {
-	t := workload.Turns{Rounds: f.rounds, Seed: f.seed, RunTime: longRun, Most: mostBytes}
+func (f *benchFlags) turns(given func(string) bool, file *store.File, view *terminal.Screen) (transfer.Turns, error) {
+	t := transfer.Turns{Rounds: f.rounds, Seed: f.seed, RunTime: longRun, Most: mostBytes}
 	if file != nil {
 		t.Old = file.Old
 	}
@@ -213,7 +213,7 @@ func runPairs(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlag
 		return usageError("leave the host out", "--pairs starts private servers on loopback")
 	}
 	paths, pathErr := f.methods.paths()
-	if err := cmp.Or(f.check(false), implementation.Check(f.methods.pairs), pathErr); err != nil {
+	if err := cmp.Or(f.check(false), programs.Check(f.methods.pairs), pathErr); err != nil {
 		return err
 	}
 	f.randomly(flags.Changed)
@@ -230,7 +230,7 @@ func runPairs(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlag
 		return err
 	}
 	environment := hostinfo.Describe(testbed.LoadLook)
-	params := implementation.Params{
+	params := programs.Params{
 		Only: f.methods.pairs, SSH: f.ssh, SSHD: f.sshd, Ciphers: alg.NamesOf(alg.Cipher, f.ciphers), MAC: strings.Join(f.macs, ""),
 		AES: slices.Contains(environment.CPUFeatures, "aesni") || slices.Contains(environment.CPUFeatures, "aes"), Random: f.data == "random", Paths: paths, Turns: turns,
 	}
@@ -244,8 +244,8 @@ func runPairs(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlag
 	defer func() { err = errors.Join(err, dir.Close()) }()
 	spawner := proc.NewSpawner()
 	defer spawner.Close()
-	b := &implementation.Setup{Dir: dir, Spawner: spawner, User: me.Username, Home: me.HomeDir, Helper: helper, Connect: time.Duration(f.connect)}
-	if err := implementation.Usable(drain, f.ssh, f.sshd); err != nil {
+	b := &programs.Setup{Dir: dir, Spawner: spawner, User: me.Username, Home: me.HomeDir, Helper: helper, Connect: time.Duration(f.connect)}
+	if err := programs.Usable(drain, f.ssh, f.sshd); err != nil {
 		return interrupted(drain, err)
 	}
 	if file != nil {
@@ -264,9 +264,9 @@ func runPairs(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlag
 
 // runModes is bench --mode.
 func runModes(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlags, file *store.File, args []string) error {
-	modes, unknown := workload.Modes(f.methods.modes)
+	modes, unknown := transfer.Modes(f.methods.modes)
 	if unknown != "" {
-		return usageError("use "+strings.Join(workload.Words(), ", "), "unknown --mode %q", unknown)
+		return usageError("use "+strings.Join(transfer.Words(), ", "), "unknown --mode %q", unknown)
 	}
 	if f.methods.streams < 1 || f.methods.streams > mostStreams {
 		return usageError("such as --streams 4", "--streams %d: want 1 to %d", f.methods.streams, mostStreams)
@@ -281,7 +281,7 @@ func runModes(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlag
 	if len(args) > 0 && len(paths) > 0 {
 		return usageError("leave the host out", "--rtt, --rate and --loss are for the private server on loopback")
 	}
-	if wrong, hint := workload.Misplaced(modes, count, f.methods.folder, f.methods.there, len(args) > 0); wrong != "" {
+	if wrong, hint := transfer.Misplaced(modes, count, f.methods.folder, f.methods.there, len(args) > 0); wrong != "" {
 		return usageError(hint, "%s", wrong)
 	}
 	view := terminal.NewScreen(sys.Stderr, sys.Getenv)
@@ -292,7 +292,7 @@ func runModes(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlag
 	if err != nil {
 		return err
 	}
-	return interrupted(drain, withTestbed(drain, sys, workdir.Params{InMemory: true, In: f.methods.folder}, testbed.Params{
+	return interrupted(drain, withTestbed(drain, sys, safedir.WorkdirParams{InMemory: true, In: f.methods.folder}, testbed.Params{
 		SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: f.data, Connect: time.Duration(f.connect), Destination: destination,
 		Route: f.connection.params(sys), Everything: true,
 	}, func(bed *testbed.Testbed) error {
@@ -303,7 +303,7 @@ func runModes(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlag
 		if err != nil {
 			return err
 		}
-		ground, cleanUp, err := workload.Open(drain, bed, bed.Rig.Dir.Path, f.methods.there, f.data == "random", helper)
+		ground, cleanUp, err := transfer.Open(drain, bed, bed.Rig.Dir.Path, f.methods.there, f.data == "random", helper)
 		defer cleanUp()
 		if drain.Err() != nil {
 			return context.Cause(drain)
@@ -320,9 +320,9 @@ func runModes(ctx context.Context, sys System, flags *pflag.FlagSet, f benchFlag
 		head := f.campaign(flags, bed.Target, turns.Rounds)
 		head.Engine, head.Server = bed.Engine, bed.Server
 		return campaign.Methods(drain, f.output(sys, view), file, head, &bed.Environment, func(sink record.Sink) error {
-			return ground.Measure(ctx, drain, workload.Params{
+			return ground.Measure(ctx, drain, transfer.Params{
 				Modes: modes, Directions: f.directions(), Suites: suites, Paths: paths, Turns: turns,
-				Options: workload.Options{Streams: f.methods.streams, Compression: bool(f.methods.compression), Files: count, FileBytes: each},
+				Options: transfer.Options{Streams: f.methods.streams, Compression: bool(f.methods.compression), Files: count, FileBytes: each},
 			}, sink)
 		})
 	}))

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/base/shell"
-	"sshpace/internal/measure/testbed"
+	"sshpace/internal/bench/testbed"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
 )

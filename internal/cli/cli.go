@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/fault"
-	"sshpace/internal/base/near"
+
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/sys/proc"
 	"sshpace/internal/sys/terminal"
@@ -186,7 +186,7 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 			names = append(names, child.Name())
 		}
 	}
-	return usageError(near.Hint(cmd.CommandPath()+" ", word, names, see), "unknown command %q", strings.TrimPrefix(cmd.CommandPath()+" "+word, "sshpace "))
+	return usageError(fault.Near(cmd.CommandPath()+" ", word, names, see), "unknown command %q", strings.TrimPrefix(cmd.CommandPath()+" "+word, "sshpace "))
 }
 
 // checkArguments makes what a command and those below it find wrong with their

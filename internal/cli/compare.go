@@ -11,12 +11,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/base/unit"
+	"sshpace/internal/bench/advise"
+	"sshpace/internal/bench/compare"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/format"
-	"sshpace/internal/verdict/choice"
-	"sshpace/internal/verdict/compare"
-	"sshpace/internal/verdict/rank"
-	"sshpace/internal/verdict/result"
 )
 
 func newCompareCommand(sys System) *cobra.Command {
@@ -81,7 +80,7 @@ one file, by the beginnings of their names: what bench --pairs openssh:openssh -
 			}
 			allowed := func(r *rank.Ranking) *rank.Ranking { return r }
 			if policyName != "" {
-				policy, err := choice.Load(policyName)
+				policy, err := advise.Load(policyName)
 				if err != nil {
 					return err
 				}
@@ -101,7 +100,7 @@ one file, by the beginnings of their names: what bench --pairs openssh:openssh -
 			case len(pairs) > 0:
 				err = usageError("leave it out", "--pair is for results of bench --pairs")
 			default:
-				c, failed := result.Compare(args, allowed, compare.Options{By: order, Normalise: normalise, Figures: figures})
+				c, failed := compare.CompareFiles(args, allowed, compare.Options{By: order, Normalise: normalise, Figures: figures})
 				report, err = &format.Comparison{Comparison: c, All: all, Output: out.Output}, failed
 			}
 			if err != nil {

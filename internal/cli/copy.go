@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"sshpace/internal/fleet/transfer"
+	"sshpace/internal/fleet/copy"
 	"sshpace/internal/sys/safedir"
 )
 
@@ -27,10 +27,10 @@ func (f *copyFlags) registerAll(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.compare, "checksum", false, "leave alone what has the same checksum; without it what has the same size and time")
 }
 
-func (f *copyFlags) options() transfer.Options {
-	o := transfer.Options{NoVerify: f.noVerify, Compare: f.compare}
+func (f *copyFlags) options() copy.Options {
+	o := copy.Options{NoVerify: f.noVerify, Compare: f.compare}
 	if f.limit > 0 {
-		o.Limit = transfer.NewLimiter(int64(f.limit))
+		o.Limit = copy.NewLimiter(int64(f.limit))
 	}
 	return o
 }
@@ -80,7 +80,7 @@ func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, 
 		return usageError(usage+", with a colon", "%q is no place on the hosts", args[len(args)-1])
 	}
 	names := args[:len(args)-1]
-	sources := transfer.NewSources(names)
+	sources := copy.NewSources(names)
 	left, err := sources.Check()
 	if err != nil {
 		return &Error{Err: err, Hint: "name files and folders that can be read", Code: ExitUsage}
@@ -88,7 +88,7 @@ func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, 
 	for _, name := range left {
 		fmt.Fprintf(sys.Stderr, "sshpace: warning: %s is no file, folder or link, and left out\n", oneLine(name))
 	}
-	up := transfer.Upload{Options: f.options(), Dest: dest, Sources: sources.Of}
+	up := copy.Upload{Options: f.options(), Dest: dest, Sources: sources.Of}
 	f.dialogue = up.Dialogue
 	return runRun(ctx, sys, &f.runFlags, flags, append([]string{"copy"}, args...))
 }
@@ -132,7 +132,7 @@ func (f *copyFlags) fetch(ctx context.Context, sys System, flags *pflag.FlagSet,
 	if len(args) < 2 {
 		return usageError(usage, "fetch needs files on the hosts and a folder here")
 	}
-	down := transfer.Download{Options: f.options(), Dir: args[len(args)-1], MaxSize: maxSize}
+	down := copy.Download{Options: f.options(), Dir: args[len(args)-1], MaxSize: maxSize}
 	for _, arg := range args[:len(args)-1] {
 		name, ok := strings.CutPrefix(arg, ":")
 		if !ok {

@@ -6,15 +6,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/measure/symptoms"
-	"sshpace/internal/show/diagnosis"
+	"sshpace/internal/base/text"
+	"sshpace/internal/bench/doctor"
+	"sshpace/internal/show/findings"
 	"sshpace/internal/sys/terminal"
-	"sshpace/internal/verdict/doctor"
 )
 
 // doctorFlags are the flags of `sshpace doctor`.
@@ -69,7 +70,7 @@ func runDoctor(ctx context.Context, sys System, f doctorFlags, args []string) (e
 		return interrupted(drain, err)
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	patient, facts, err := symptoms.Open(drain, symptoms.Params{
+	patient, facts, err := doctor.Open(drain, doctor.Params{
 		SSH: f.ssh, SSHD: f.sshd, Connect: time.Duration(f.connect), Host: strings.Join(args, ""), Route: f.connection.params(sys), Dir: dir, Helper: helper,
 		Progress: func(what string) { fmt.Fprintf(sys.Stderr, "%s\n", oneLine(what)) },
 	})
@@ -78,7 +79,7 @@ func runDoctor(ctx context.Context, sys System, f doctorFlags, args []string) (e
 	}
 	defer func() { err = errors.Join(err, patient.Close()) }()
 	failed := patient.Examine(drain, doctor.Needs(checks), facts)
-	r := diagnosis.New(facts, checks, failed == nil)
+	r := findings.Diagnose(facts, checks, failed == nil)
 	if failed != nil && drain.Err() == nil && len(r.Findings) == 0 {
 		return failed
 	}
@@ -94,7 +95,7 @@ func runDoctor(ctx context.Context, sys System, f doctorFlags, args []string) (e
 	return nil
 }
 
-func (f doctorFlags) show(sys System, r *diagnosis.Report) error {
+func (f doctorFlags) show(sys System, r *findings.Diagnosis) error {
 	if f.json {
 		return r.JSON(sys.Stdout)
 	}
@@ -102,10 +103,10 @@ func (f doctorFlags) show(sys System, r *diagnosis.Report) error {
 }
 
 func listChecks(sys System) error {
+	t := text.Table{Columns: make([]text.Column, 2)}
 	for _, c := range doctor.Checks {
-		if _, err := fmt.Fprintf(sys.Stdout, "%-12s %s\n", c.Name, c.About); err != nil {
-			return err
-		}
+		t.Rows = append(t.Rows, []string{c.Name, c.About})
 	}
-	return nil
+	_, err := io.WriteString(sys.Stdout, t.Text(0))
+	return err
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/host"
-	"sshpace/internal/show/explanation"
+	"sshpace/internal/show/findings"
 	"sshpace/internal/ssh/route"
 )
 
@@ -71,7 +71,7 @@ func explain(ctx context.Context, sys System, f explainFlags, text string) error
 	for _, warning := range config.Warnings() {
 		fmt.Fprintf(sys.Stderr, "sshpace: warning: %s\n", oneLine(warning))
 	}
-	e, err := explanation.Of(ctx, router, config, h)
+	e, err := findings.Explain(ctx, router, config, h)
 	if err != nil {
 		return route.ResolveError(err, h.Name)
 	}

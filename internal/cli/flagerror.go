@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"sshpace/internal/base/near"
+	"sshpace/internal/base/fault"
 )
 
 // flagError is the text of a flag that could not be read, with the parser's own
@@ -43,5 +43,5 @@ func flagHint(cmd *cobra.Command, err error) string {
 			names = append(names, f.Name)
 		}
 	})
-	return near.Hint("--", bad.GetSpecifiedName(), names, see)
+	return fault.Near("--", bad.GetSpecifiedName(), names, see)
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/shell"
-	"sshpace/internal/campaign"
-	"sshpace/internal/measure/handshake"
-	"sshpace/internal/measure/testbed"
+	"sshpace/internal/bench/campaign"
+	"sshpace/internal/bench/login"
+	"sshpace/internal/bench/testbed"
 	"sshpace/internal/record"
-	"sshpace/internal/sys/workdir"
+	"sshpace/internal/sys/safedir"
 )
 
 // loginFlags are the flags of the commands that take logins apart.
@@ -80,7 +80,7 @@ A host gets at most one login a second, and no other after one that it refuses; 
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.kex, "kex", nil, "only these key exchanges: names or globs; repeatable")
-	flags.StringSliceVar(&f.factors, "factor", nil, "compare only these: "+strings.Join(handshake.FactorNames(), ", ")+"; none for the plain login alone")
+	flags.StringSliceVar(&f.factors, "factor", nil, "compare only these: "+strings.Join(login.FactorNames(), ", ")+"; none for the plain login alone")
 	flags.BoolVar(&f.full, "full", false, "every key exchange with every host key and every user key")
 	flags.StringVar(&f.engine, "engine", "ssh", "whose logins: ssh, or native for those of sshpace run")
 	flags.StringVar(&f.out, "out", "", "file for the records (default: one in the results folder)")
@@ -98,7 +98,7 @@ func runHandshake(ctx context.Context, sys System, f *handshakeFlags, given func
 	}
 	p := campaign.LoginParams{
 		Native: f.engine == "native", Kex: f.kex, Factors: f.factors, Full: f.full,
-		Plan:   handshake.Plan{Rounds: f.runs, Budget: time.Duration(f.budget), Seed: cmp.Or(f.seed, rand.Uint64N(1<<53))},
+		Plan:   login.Plan{Rounds: f.runs, Budget: time.Duration(f.budget), Seed: cmp.Or(f.seed, rand.Uint64N(1<<53))},
 		Chosen: given("budget"), Tool: toolVersion(), Out: f.out, Output: sys.output(f.json),
 	}
 	p.GoOn = "sshpace handshake " + shell.Line(append(f.connection.Options(), "--resume")...) + " "
@@ -126,11 +126,11 @@ func runHandshake(ctx context.Context, sys System, f *handshakeFlags, given func
 	}
 	ctx, _, stop := interrupts(ctx, sys)
 	defer stop()
-	return interrupted(ctx, withTestbed(ctx, sys, workdir.Params{}, testbed.Params{
-		SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: "zero", Connect: time.Duration(f.connect), Login: handshake.WholeLogin * time.Duration(f.connect),
+	return interrupted(ctx, withTestbed(ctx, sys, safedir.WorkdirParams{}, testbed.Params{
+		SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: "zero", Connect: time.Duration(f.connect), Login: login.WholeLogin * time.Duration(f.connect),
 		Destination: destination, Route: f.connection.params(sys), Once: true,
 	}, func(bed *testbed.Testbed) (err error) {
-		ends, err := handshake.Between(bed, time.Duration(f.connect), bed.Rig.Dir.Path)
+		ends, err := login.Between(bed, time.Duration(f.connect), bed.Rig.Dir.Path)
 		if err != nil {
 			return withHint(err, "install openssh-client, or name its path with --ssh")
 		}

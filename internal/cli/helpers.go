@@ -11,7 +11,7 @@ import (
 
 	"sshpace/internal/ssh/oldserver"
 	"sshpace/internal/ssh/wire"
-	"sshpace/internal/sys/workdir"
+	"sshpace/internal/sys/safedir"
 )
 
 // helperPrograms are what sshpace starts itself as during a measurement. They
@@ -24,7 +24,7 @@ var helperPrograms = map[string]func(ctx context.Context, args []string) (exit i
 			return 2, errors.New("keep: want a folder")
 		}
 		signal.Ignore(slices.Collect(maps.Keys(ends))...) // its end is that of its input
-		return 1, workdir.Keep(args[0], os.Stdin)
+		return 1, safedir.Keep(args[0], os.Stdin)
 	},
 	"native-server": server(wire.ServeOne),
 	"native-client": wire.ClientMain,

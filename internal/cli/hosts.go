@@ -13,7 +13,7 @@ import (
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/hostlist"
 	"sshpace/internal/fleet/hostset"
-	"sshpace/internal/show/listing"
+
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/sys/terminal"
 )
@@ -65,7 +65,7 @@ Exit status: 0; with -q 0 if there are hosts and 1 if there are none; 2 usage.`,
 	flags.StringVarP(&f.separator, "separator", "S", " ", `what stands between the names of -e, such as '\n'`)
 	flags.IntVar(&f.autostep, "autostep", 0, "fold N or more numbers at equal distances as a-b/step; 0 = never")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing; exit status 1 if there is no host")
-	flags.BoolVar(&f.json, "json", false, "print JSON, schema "+listing.Schema)
+	flags.BoolVar(&f.json, "json", false, "print JSON, schema "+hostlist.Schema)
 	return cmd
 }
 
@@ -126,7 +126,7 @@ func (f *hostsFlags) run(ctx context.Context, sys System, args []string) error {
 	case f.quiet:
 		return nil
 	case f.groups > 0:
-		return f.listGroups(ctx, sys, store, config, listing.Names(hosts))
+		return f.listGroups(ctx, sys, store, config, hostlist.Names(hosts))
 	}
 	return f.write(sys.Stdout, hosts)
 }
@@ -135,9 +135,9 @@ func (f *hostsFlags) write(w io.Writer, hosts []host.Host) error {
 	var err error
 	switch {
 	case f.json:
-		return listing.JSON(w, hosts, f.autostep)
+		return hostlist.WriteJSON(w, hosts, f.autostep)
 	case f.all:
-		return listing.Exact(w, hosts)
+		return hostlist.Exact(w, hosts)
 	case f.count:
 		_, err = fmt.Fprintln(w, len(hosts))
 	case f.expand:
@@ -145,9 +145,9 @@ func (f *hostsFlags) write(w io.Writer, hosts []host.Host) error {
 		if bad != nil {
 			separator = f.separator
 		}
-		_, err = fmt.Fprintln(w, strings.Join(hostset.Sorted(listing.Names(hosts)), separator))
+		_, err = fmt.Fprintln(w, strings.Join(hostset.Sorted(hostlist.Names(hosts)), separator))
 	default:
-		_, err = fmt.Fprintln(w, hostset.FoldSteps(listing.Names(hosts), f.autostep))
+		_, err = fmt.Fprintln(w, hostset.FoldSteps(hostlist.Names(hosts), f.autostep))
 	}
 	return err
 }
@@ -158,5 +158,5 @@ func (f *hostsFlags) listGroups(ctx context.Context, sys System, store *history.
 	if err != nil {
 		return err
 	}
-	return listing.Groups{Sources: s, Of: names, Members: f.groups > 1, Autostep: f.autostep}.Write(sys.Stdout, sys.Stderr)
+	return hostlist.Groups{Sources: s, Of: names, Members: f.groups > 1, Autostep: f.autostep}.Write(sys.Stdout, sys.Stderr)
 }

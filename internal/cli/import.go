@@ -10,8 +10,8 @@ import (
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/record"
+	"sshpace/internal/record/legacylog"
 	"sshpace/internal/record/store"
-	"sshpace/internal/show/legacylog"
 )
 
 // importFlags are the flags of `sshpace import`.

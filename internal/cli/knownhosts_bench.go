@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/shell"
-	measured "sshpace/internal/measure/hostkeys"
-	"sshpace/internal/show/hostkeys"
+	measured "sshpace/internal/bench/hostkeys"
+	"sshpace/internal/show/findings"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/terminal"
 )
@@ -74,7 +74,7 @@ func runKnownHostsBench(ctx context.Context, sys System, f knownHostsBenchFlags)
 		return interrupted(ctx, withHint(err, "see whether this ssh works at all: "+shell.Word(client.Path)+" -V"))
 	}
 	if f.json {
-		return hostkeys.CostJSON(sys.Stdout, cost, client.Version)
+		return findings.CostJSON(sys.Stdout, cost, client.Version)
 	}
-	return hostkeys.Cost(sys.Stdout, cost, client.Version)
+	return findings.Cost(sys.Stdout, cost, client.Version)
 }

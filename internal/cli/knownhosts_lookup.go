@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/unit"
-	"sshpace/internal/show/hostkeys"
+	"sshpace/internal/show/findings"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/knownhosts/index"
-	"sshpace/internal/ssh/knownhosts/lint"
+	"sshpace/internal/ssh/knownhosts/tidy"
 	"sshpace/internal/ssh/route"
 )
 
@@ -43,7 +43,7 @@ over them; ssh-keygen prints them, lint tells of them.`,
 				name = knownhosts.HostPort(name, port)
 			}
 			entries := x.Exactly(name)
-			if err := hostkeys.Entries(sys.Stdout, name, entries, asJSON); err != nil {
+			if err := findings.Entries(sys.Stdout, name, entries, asJSON); err != nil {
 				return err
 			}
 			if len(entries) == 0 {
@@ -105,22 +105,22 @@ the names are given.`,
 
 func runLint(ctx context.Context, sys System, x *index.Index, hosts []route.LookedUp, ignore []string, asJSON bool) error {
 	for _, kind := range ignore {
-		if !slices.Contains(lint.Kinds(), lint.Kind(kind)) {
-			return usageError(fmt.Sprintf("kinds are: %v", lint.Kinds()), "unknown kind of finding %q", kind)
+		if !slices.Contains(tidy.Kinds(), tidy.Kind(kind)) {
+			return usageError(fmt.Sprintf("kinds are: %v", tidy.Kinds()), "unknown kind of finding %q", kind)
 		}
 	}
-	findings := slices.DeleteFunc(lint.Files(ctx, x, knownNames(hosts)), func(f lint.Finding) bool {
+	found := slices.DeleteFunc(tidy.Lint(ctx, x, knownNames(hosts)), func(f tidy.Finding) bool {
 		return slices.Contains(ignore, string(f.Kind))
 	})
 	if err := ctx.Err(); err != nil { // what is behind hashed names would be missing
 		return interrupted(ctx, err)
 	}
-	if err := hostkeys.Findings(sys.Stdout, findings, asJSON); err != nil {
+	if err := findings.Findings(sys.Stdout, found, asJSON); err != nil {
 		return err
 	}
-	if len(findings) == 0 {
+	if len(found) == 0 {
 		return nil
 	}
-	fmt.Fprintf(sys.Stderr, "sshpace: %s\n", unit.Count(len(findings), "finding"))
+	fmt.Fprintf(sys.Stderr, "sshpace: %s\n", unit.Count(len(found), "finding"))
 	return exitWith(ExitFound)
 }

@@ -12,7 +12,7 @@ import (
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/ssh/knownhosts/index"
-	"sshpace/internal/ssh/knownhosts/pin"
+	"sshpace/internal/ssh/knownhosts/tidy"
 )
 
 // pinFlags are the flags of `sshpace known-hosts pin`.
@@ -71,7 +71,7 @@ func runPin(sys System, f pinFlags, name string) error {
 			return err
 		}
 	}
-	result, err := pin.Server(x, pin.Options{Name: name, Address: f.to, Port: f.port, From: f.from, Dir: f.dir})
+	result, err := tidy.Pin(x, tidy.PinOptions{Name: name, Address: f.to, Port: f.port, From: f.from, Dir: f.dir})
 	if err != nil {
 		return &Error{Err: err, Hint: "a name may have letters, digits, dots, dashes and underscores", Code: ExitUsage}
 	}
@@ -97,13 +97,13 @@ func (f *pinFlags) index(sys System) (*index.Index, error) {
 	return index.Open(own), nil
 }
 
-func (f *pinFlags) print(sys System, r pin.Result) error {
+func (f *pinFlags) print(sys System, r tidy.PinResult) error {
 	if f.write != "" {
 		var err error
 		if f.write, err = filepath.Abs(f.write); err != nil { // Include takes other names from ~/.ssh
 			return err
 		}
-		if err := pin.WriteConfig(f.write, r); err != nil {
+		if err := tidy.WritePinConfig(f.write, r); err != nil {
 			return withHint(err, "name a file that this command has written, or a new one, with --write")
 		}
 	}
@@ -117,7 +117,7 @@ func (f *pinFlags) print(sys System, r pin.Result) error {
 	case f.json:
 		return termsafe.WriteJSON(sys.Stdout, struct {
 			Schema string `json:"schema"`
-			pin.Result
+			tidy.PinResult
 		}{"sshpace.known-hosts.pin/1", r}, "  ")
 	case f.write != "":
 		_, err := fmt.Fprintf(sys.Stderr, "sshpace: wrote %s; ssh reads it if ~/.ssh/config starts with: Include %s\n", f.write, f.write)

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/termsafe"
-	"sshpace/internal/show/hostkeys"
-	"sshpace/internal/ssh/knownhosts/split"
+	"sshpace/internal/show/findings"
+	"sshpace/internal/ssh/knownhosts/tidy"
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/sys/terminal"
 )
@@ -78,23 +78,23 @@ func runSplit(ctx context.Context, sys System, f splitFlags) error {
 			return err
 		}
 	}
-	config, err := split.Config(f.dir, route.Aliases(hosts))
+	config, err := tidy.SplitConfig(f.dir, route.Aliases(hosts))
 	if err != nil {
 		return &Error{Err: err, Hint: "use another --dir", Code: ExitUsage}
 	}
-	options := split.Options{Hosts: route.Hosts(hosts), Force: f.force, KeepUnmatched: f.keep,
+	options := tidy.SplitOptions{Hosts: route.Hosts(hosts), Force: f.force, KeepUnmatched: f.keep,
 		Progress: terminal.NewProgress(sys.Stderr, "host files").Report, Looking: terminal.NewProgress(sys.Stderr, "addresses looked up").Report}
 	if !f.noResolve {
 		options.Resolve = resolveHost
 	}
-	result, err := split.Files(ctx, x, f.dir, options)
+	result, err := tidy.Split(ctx, x, f.dir, options)
 	if err != nil {
 		return interrupted(ctx, withHint(err, "nothing was changed in "+strings.Join(x.Files(), ", ")))
 	}
 	if err := f.print(sys, result, config); err != nil {
 		return err
 	}
-	return hostkeys.Split(sys.Stderr, result)
+	return findings.Split(sys.Stderr, result)
 }
 
 // resolveHost asks the system for the addresses of a host.
@@ -105,14 +105,14 @@ func resolveHost(ctx context.Context, name string) ([]string, error) {
 }
 
 // print writes the configuration, or everything as JSON.
-func (f *splitFlags) print(sys System, result split.Result, config string) error {
+func (f *splitFlags) print(sys System, result tidy.SplitResult, config string) error {
 	if !f.json {
 		_, err := io.WriteString(sys.Stdout, config)
 		return err
 	}
 	return termsafe.WriteJSON(sys.Stdout, struct {
 		Schema string `json:"schema"`
-		split.Result
+		tidy.SplitResult
 		Config string `json:"config"`
 	}{"sshpace.known-hosts.split/1", result, config}, "  ")
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/unit"
-	"sshpace/internal/campaign"
-	"sshpace/internal/measure/limits"
+	"sshpace/internal/bench/campaign"
+	"sshpace/internal/bench/limits"
 	"sshpace/internal/record/store"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/sys/edit"
+	"sshpace/internal/sys/file"
 )
 
 func newManCommand(sys System) *cobra.Command {
@@ -46,5 +46,5 @@ func writeManPages(cmd *cobra.Command, dir string) error {
 			}
 		}
 	}
-	return edit.Replace(filepath.Join(dir, pageName(cmd)+".1"), []byte(manPageOf(cmd)), 0o644)
+	return file.Replace(filepath.Join(dir, pageName(cmd)+".1"), []byte(manPageOf(cmd)), 0o644)
 }

@@ -6,8 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"sshpace/internal/show/manual"
 )
 
 // released is the month of Version; fixed, so that pages are reproducible.
@@ -16,18 +14,18 @@ const released = "November 2026"
 // manPageOf is the manual page of a command, in man(7).
 func manPageOf(cmd *cobra.Command) string {
 	cmd.InitDefaultHelpFlag()
-	p := &manual.Page{}
+	p := &Page{}
 	name := pageName(cmd)
-	p.Line(".TH %s 1 %s %s %s", manual.Quoted(strings.ToUpper(name)), manual.Quoted(released), manual.Quoted("sshpace "+Version), manual.Quoted("sshpace manual"))
-	p.Line(".SH NAME\n%s \\- %s", manual.Escaped(name), manual.Escaped(cmd.Short))
-	p.Line(".SH SYNOPSIS\n.B %s", manual.Escaped(cmd.UseLine()))
+	p.Line(".TH %s 1 %s %s %s", Quoted(strings.ToUpper(name)), Quoted(released), Quoted("sshpace "+Version), Quoted("sshpace manual"))
+	p.Line(".SH NAME\n%s \\- %s", Escaped(name), Escaped(cmd.Short))
+	p.Line(".SH SYNOPSIS\n.B %s", Escaped(cmd.UseLine()))
 	p.Line(".SH DESCRIPTION")
 	p.Text(cmp.Or(cmd.Long, cmd.Short))
 	if cmd.LocalFlags().HasAvailableFlags() {
 		p.Line(".SH OPTIONS")
 		for _, group := range groupFlags(cmd) {
 			if group.title != "" {
-				p.Line(".SS %s", manual.Quoted(group.title))
+				p.Line(".SS %s", Quoted(group.title))
 			}
 			for _, f := range group.flags {
 				flagEntry(p, f)
@@ -51,24 +49,24 @@ func pageName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.Command
 // related are the pages of the command above and of those below.
 func related(cmd *cobra.Command) (also []string) {
 	if cmd.HasParent() {
-		also = append(also, ".BR "+manual.Escaped(pageName(cmd.Parent()))+" (1)")
+		also = append(also, ".BR "+Escaped(pageName(cmd.Parent()))+" (1)")
 	}
 	for _, child := range cmd.Commands() {
 		if child.IsAvailableCommand() {
-			also = append(also, ".BR "+manual.Escaped(pageName(child))+" (1)")
+			also = append(also, ".BR "+Escaped(pageName(child))+" (1)")
 		}
 	}
 	return also
 }
 
 // flagEntry writes a flag as the help does.
-func flagEntry(p *manual.Page, f *pflag.Flag) {
-	head := `\fB\-\-` + manual.Escaped(f.Name) + `\fR`
+func flagEntry(p *Page, f *pflag.Flag) {
+	head := `\fB\-\-` + Escaped(f.Name) + `\fR`
 	if f.Shorthand != "" {
 		head = `\fB\-` + f.Shorthand + `\fR, ` + head
 	}
 	if value := flagValue(f); value != "" {
-		head += `\fI` + manual.Escaped(value) + `\fR`
+		head += `\fI` + Escaped(value) + `\fR`
 	}
-	p.Line(".TP\n%s\n%s", head, manual.Escaped(meaning(f)))
+	p.Line(".TP\n%s\n%s", head, Escaped(meaning(f)))
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/show/document"
-	"sshpace/internal/show/manual"
 )
 
 // exitStatus are the exit codes for people; README.md has the same.
@@ -39,7 +38,7 @@ var files = [][2]string{
 var glossaryOf = map[string]bool{"sshpace": true, "bench": true, "report": true, "compare": true, "advise": true}
 
 // sections are those that do not come from a command's own text.
-func sections(p *manual.Page, cmd *cobra.Command) {
+func sections(p *Page, cmd *cobra.Command) {
 	p.Line(".SH EXIT STATUS")
 	for _, e := range exitStatus {
 		p.Entry(strconv.Itoa(e.code), e.meaning)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"os"
 
-	"sshpace/internal/measure/flow"
+	"sshpace/internal/bench/flow"
 )
 
 // flowProgram is the helper at the ends of a measured connection.

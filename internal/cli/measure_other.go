@@ -6,7 +6,7 @@ import (
 	"context"
 	"runtime"
 
-	"sshpace/internal/verdict/apply"
+	"sshpace/internal/bench/apply"
 
 	"github.com/spf13/cobra"
 )

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/measure/ping"
-	"sshpace/internal/show/latency"
+	"sshpace/internal/bench/latency"
+	"sshpace/internal/show/findings"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/sys/terminal"
@@ -54,7 +54,7 @@ transfer over another connection. Without -c it goes on until Ctrl-C, as ping(8)
 	flags.Var(&f.interval, "interval", "time between two bytes")
 	flags.StringArrayVar(&f.only, "only", nil, "only these sessions: pty, unobscured, pipe; repeatable")
 	flags.StringVar(&f.load, "load", "", "measure beside a transfer, too: upload or download")
-	flags.Lookup("load").NoOptDefVal = ping.Upload
+	flags.Lookup("load").NoOptDefVal = latency.Upload
 	flags.StringVar(&f.ssh, "ssh", "", "path of ssh")
 	flags.Var(&f.connect, "connect-timeout", "how long a login may take")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show the summary only")
@@ -73,7 +73,7 @@ func runPing(ctx context.Context, sys System, f pingFlags, host string) error {
 	}
 	drain, _, stop := interruptsSaying(ctx, terminal.NewScreen(sys.Stderr, sys.Getenv), sys, "waiting for the last bytes; press Ctrl-C again to stop at once")
 	defer stop()
-	client := ping.Client{Typed: d, Connect: time.Duration(f.connect)}
+	client := latency.Client{Typed: d, Connect: time.Duration(f.connect)}
 	if client.SSH, err = openssh.FindClient(drain, f.ssh); err != nil {
 		return withHint(err, "install openssh-client, or name its path with --ssh")
 	}
@@ -89,7 +89,7 @@ func runPing(ctx context.Context, sys System, f pingFlags, host string) error {
 }
 
 // run sends bytes until ctx ends, and shows what became of them.
-func (f pingFlags) run(ctx context.Context, sys System, client *ping.Client, s *ping.Sessions) error {
+func (f pingFlags) run(ctx context.Context, sys System, client *latency.Client, s *latency.Sessions) error {
 	if len(s.Names()) == 0 {
 		return usageError("leave --only out, or name pty or pipe", "there is nothing to measure: %s", strings.Join(s.Notes, "; "))
 	}
@@ -97,12 +97,12 @@ func (f pingFlags) run(ctx context.Context, sys System, client *ping.Client, s *
 	if f.json || f.quiet {
 		lines = io.Discard
 	}
-	live := latency.NewLive(lines, s.Names())
+	live := findings.NewLiveLatency(lines, s.Names())
 	result, failed := s.Run(ctx, time.Duration(f.interval), f.count, live.Add)
 	if err := live.Rest(); err != nil {
 		return err
 	}
-	report := latency.Of(client, s, time.Duration(f.interval), result)
+	report := findings.LatencyOf(client, s, time.Duration(f.interval), result)
 	show := func(w io.Writer) error { return report.Text(w, terminal.Width(w, sys.Getenv)) }
 	if f.json {
 		show = report.JSON
@@ -116,7 +116,7 @@ func (f pingFlags) check() error {
 		return usageError("0 or more; 0 goes on until Ctrl-C", "-c %d", f.count)
 	case time.Duration(f.interval) < time.Millisecond:
 		return usageError("0.001 or more", "--interval %s", time.Duration(f.interval))
-	case f.load != "" && f.load != ping.Upload && f.load != ping.Download:
+	case f.load != "" && f.load != latency.Upload && f.load != latency.Download:
 		return usageError("--load=upload or --load=download", "--load=%s", f.load)
 	}
 	for _, identity := range f.connection.Identities {
@@ -125,8 +125,8 @@ func (f pingFlags) check() error {
 		}
 	}
 	for _, lane := range splitLists(f.only) {
-		if !slices.Contains(ping.Lanes(), lane) {
-			return usageError("there are "+strings.Join(ping.Lanes(), ", "), "no session is called %s", lane)
+		if !slices.Contains(latency.Lanes(), lane) {
+			return usageError("there are "+strings.Join(latency.Lanes(), ", "), "no session is called %s", lane)
 		}
 	}
 	return nil

@@ -17,8 +17,8 @@ import (
 	"unicode/utf8"
 
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/bench/benchtest"
 	"sshpace/internal/record"
-	"sshpace/internal/show/document/documenttest"
 )
 
 // hostile is what no command may write as it is: ESC, CSI as C1, DEL, an
@@ -126,7 +126,7 @@ func writeLines(t *testing.T, path string, lines []any) {
 
 // describedFile is a small result with a text in every field that can have one.
 func describedFile(t *testing.T) *record.File {
-	_, f := documenttest.Ranking(t, 1, record.Upload)
+	_, f := benchtest.Ranking(t, 1, record.Upload)
 	f.Campaign.Policy, f.Campaign.Imported = "none", "x"
 	f.Environment = record.Environment{
 		OS: "x", Kernel: "x", Arch: "x", CPU: "x", CPUFeatures: []string{"x"}, Governor: "x", Hypervisor: "x", CPUClock: "x",
@@ -255,7 +255,7 @@ func unpacked(t *testing.T, archive []byte) []byte {
 // TestAnonymizedResultReports: what people share says the same as what was measured.
 func TestAnonymizedResultReports(t *testing.T) {
 	file, shared := filepath.Join(t.TempDir(), "result.jsonl"), filepath.Join(t.TempDir(), "shared.jsonl")
-	_, f := documenttest.Ranking(t, 1, record.Upload)
+	_, f := benchtest.Ranking(t, 1, record.Upload)
 	f.Campaign.Target = "box"
 	for id, trial := range f.Trials {
 		trial.Target = "box"

@@ -3,20 +3,22 @@ package cli
 import (
 	"fmt"
 
-	"sshpace/internal/sys/workdir"
+	"sshpace/internal/sys/safedir"
 )
 
 // privateDir is a folder of this run, removed even if sshpace is killed.
-func privateDir(sys System) (*workdir.Dir, error) { return newPrivateDir(sys, workdir.Params{}) }
-
-// memoryDir is a private folder in memory, where there is one.
-func memoryDir(sys System) (*workdir.Dir, error) {
-	return newPrivateDir(sys, workdir.Params{InMemory: true})
+func privateDir(sys System) (*safedir.Workdir, error) {
+	return newPrivateDir(sys, safedir.WorkdirParams{})
 }
 
-func newPrivateDir(sys System, p workdir.Params) (*workdir.Dir, error) {
+// memoryDir is a private folder in memory, where there is one.
+func memoryDir(sys System) (*safedir.Workdir, error) {
+	return newPrivateDir(sys, safedir.WorkdirParams{InMemory: true})
+}
+
+func newPrivateDir(sys System, p safedir.WorkdirParams) (*safedir.Workdir, error) {
 	p.Getenv, p.Keeper = sys.Getenv, helper("keep")
-	dir, err := workdir.New(p)
+	dir, err := safedir.NewWorkdir(p)
 	if err == nil {
 		for _, path := range dir.Swept {
 			fmt.Fprintf(sys.Stderr, "removed what a killed run had left behind: %s\n", path)

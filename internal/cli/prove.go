@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"sshpace/internal/base/unit"
-	"sshpace/internal/measure/testbed"
+	"sshpace/internal/bench/apply"
+	"sshpace/internal/bench/prove"
+	"sshpace/internal/bench/testbed"
 	"sshpace/internal/record"
-	"sshpace/internal/verdict/apply"
-	"sshpace/internal/verdict/prove"
 )
 
 // measure proves the advice.

@@ -5,17 +5,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/base/near"
+	"sshpace/internal/base/fault"
 	"sshpace/internal/base/unit"
+	"sshpace/internal/bench/advise"
+	"sshpace/internal/bench/compare"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 	"sshpace/internal/record/anonymize"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/format"
 	render "sshpace/internal/show/report"
-	"sshpace/internal/verdict/choice"
-	"sshpace/internal/verdict/rank"
-	"sshpace/internal/verdict/result"
 )
 
 func newReportCommand(sys System) *cobra.Command {
@@ -79,7 +79,7 @@ people who want to report and compare it.`,
 				}
 				args[i] = path
 			}
-			policy, err := choice.Load(policyName)
+			policy, err := advise.Load(policyName)
 			if err != nil {
 				return err
 			}
@@ -107,12 +107,12 @@ people who want to report and compare it.`,
 				if i > 0 {
 					fmt.Fprintln(sys.Stdout)
 				}
-				records, err := result.Load(path, disguise)
+				records, err := compare.Load(path, disguise)
 				if err != nil {
 					return err
 				}
 				if len(records.LoginKinds) > 0 {
-					if err := out.Write(sys.Stdout, sys.Stderr, renderings, &format.Logins{Records: records, Output: out.Output}); err != nil {
+					if err := out.Write(sys.Stdout, sys.Stderr, renderings, &format.Logins{Records: records, Output: out.Output, All: shown.All}); err != nil {
 						return err
 					}
 					continue
@@ -123,20 +123,20 @@ people who want to report and compare it.`,
 					}
 					continue
 				}
-				r, err := result.Of(path, records, order)
+				r, err := compare.RankRecords(path, records, order)
 				if err != nil {
 					return err
 				}
-				if err := result.Ceilings(store.Of(sys.Getenv), r, machine, disguise); err != nil {
+				if err := compare.Ceilings(store.Of(sys.Getenv), r, machine, disguise); err != nil {
 					return err
 				}
 				x := &format.Ranking{Ranking: r, Records: records, Classic: classic, Output: out.Output, Options: shown}
-				x.Options.Choice, x.Options.Limit = choice.Of(r, choice.Options{Policy: policy}), out.Limit
+				x.Options.Choice, x.Options.Limit = advise.Of(r, advise.Options{Policy: policy}), out.Limit
 				x.Options.Only = cmd.Flags().Changed("policy") && !shown.All
-				x.Options.File, x.Options.Advise, x.Options.Here = path, format.AdviseLine(path, newest, policyName), path == newest
+				x.Options.File, x.Options.Commands = path, format.Commands(path, newest, policyName)
 				x.Options.Shown = store.Of(sys.Getenv).Shown(path)
 				if anonymous {
-					x.Options.File, x.Options.Shown, x.Options.Advise, x.Options.Here = "", "", "", false
+					x.Options.File, x.Options.Shown, x.Options.Commands = "", "", document.Standard
 				}
 				if err := out.Write(sys.Stdout, sys.Stderr, renderings, x); err != nil {
 					return err
@@ -181,5 +181,5 @@ func parseBy(name string) (rank.By, error) {
 		return by, nil
 	}
 	names := []string{string(rank.Auto), string(rank.Throughput), string(rank.Cost)}
-	return "", usageError(near.Hint("--rank-by ", name, names, "use throughput, cost or auto"), "cannot rank by %q", name)
+	return "", usageError(fault.Near("--rank-by ", name, names, "use throughput, cost or auto"), "cannot rank by %q", name)
 }

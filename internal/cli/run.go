@@ -21,8 +21,8 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/history"
+	"sshpace/internal/fleet/hostlist"
 	"sshpace/internal/fleet/output"
-	"sshpace/internal/show/listing"
 	"sshpace/internal/ssh/reach"
 	"sshpace/internal/sys/terminal"
 )
@@ -156,7 +156,7 @@ func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, 
 	}
 	defer t.close()
 	if f.list {
-		return listing.Exact(sys.Stdout, t.hosts)
+		return hostlist.Exact(sys.Stdout, t.hosts)
 	}
 	if flags.Changed("retry-for") && f.retryFor == 0 {
 		f.retryFor = 1 // none, where 0 would be the default

@@ -6,20 +6,20 @@ import (
 
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/remotesh"
-	"sshpace/internal/sys/bounded"
+	"sshpace/internal/sys/file"
 )
 
 // scriptCommand sends a local script, so that nothing is left on the hosts. Its
 // first line decides what runs it; without one, sh. stdin is the script's own
 // input; nil for none.
-func scriptCommand(file string, args []string, stdin io.Reader) (fleet.Command, error) {
-	data, err := bounded.ReadFile(file, bounded.Config)
+func scriptCommand(name string, args []string, stdin io.Reader) (fleet.Command, error) {
+	data, err := file.ReadFile(name, file.Config)
 	if err != nil {
 		return fleet.Command{}, &Error{Err: err, Hint: "give a readable script to --script", Code: ExitUsage}
 	}
 	program, err := remotesh.Script(data, args)
 	if err != nil {
-		return fleet.Command{}, usageError("give a text that an interpreter on the hosts reads to --script", "%s: %s", file, err)
+		return fleet.Command{}, usageError("give a text that an interpreter on the hosts reads to --script", "%s: %s", name, err)
 	}
 	line, input := remotesh.Command(program)
 	if stdin == nil {

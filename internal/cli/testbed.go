@@ -6,16 +6,16 @@ import (
 	"context"
 	"errors"
 
-	"sshpace/internal/campaign"
-	"sshpace/internal/measure/testbed"
+	"sshpace/internal/bench/campaign"
+	"sshpace/internal/bench/testbed"
 	"sshpace/internal/record/store"
 	"sshpace/internal/ssh/openssh"
-	"sshpace/internal/sys/workdir"
+	"sshpace/internal/sys/safedir"
 )
 
 // withTestbed makes a private folder, and client and server ready in it, has use do
 // its work, and leaves nothing behind.
-func withTestbed(ctx context.Context, sys System, folder workdir.Params, p testbed.Params, use func(*testbed.Testbed) error) (err error) {
+func withTestbed(ctx context.Context, sys System, folder safedir.WorkdirParams, p testbed.Params, use func(*testbed.Testbed) error) (err error) {
 	if p.Dir, err = newPrivateDir(sys, folder); err != nil {
 		return err
 	}

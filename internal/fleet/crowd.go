@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"sshpace/internal/base/vegas"
+	"sshpace/internal/base/sched"
 )
 
 // crowd tells from how long logins take how many are worth having under way. Where one
@@ -71,7 +71,7 @@ func (c *crowd) add(l login, under, size int) (worth float64, known bool) {
 	}
 	middle := c.median(c.slower)
 	c.round, c.under, c.began = c.round[:0], 0, time.Now()
-	return float64(vegas.Worth(under, middle.way()+c.alone, max(middle.keys, 1))), true
+	return float64(sched.Worth(under, middle.way()+c.alone, max(middle.keys, 1))), true
 }
 
 // median is the login of the round that is in the middle by a number.

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"sshpace/internal/base/fault"
-	"sshpace/internal/base/near"
 )
 
 // Policy is a named set of algorithms that a guideline or a release allows.
@@ -67,7 +66,7 @@ func LookupPolicy(name string) (Policy, error) {
 		}
 		names, all = append(names, p.Name), append(append(all, p.Name), p.Aliases...)
 	}
-	return Policy{}, fault.Usage(near.Hint("--policy ", name, all, "name one of those with --policy, or a TOML file with sshpace advise --policy"),
+	return Policy{}, fault.Usage(fault.Near("--policy ", name, all, "name one of those with --policy, or a TOML file with sshpace advise --policy"),
 		"unknown policy %q (known: %s)", name, strings.Join(names, ", "))
 }
 

@@ -1,9 +1,9 @@
 package stats
 
 import (
-	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	moremath "github.com/aclements/go-moremath/stats"
 )
@@ -11,16 +11,44 @@ import (
 // Interval is an estimate with its 95 % interval and the number of independent
 // values that it rests on. Lo <= Value <= Hi.
 type Interval struct {
-	Value, Lo, Hi float64
-	N             int
+	Value float64 `json:"value"`
+	Lo    float64 `json:"lo"`
+	Hi    float64 `json:"hi"`
+	N     int     `json:"n"`
 }
 
-// Times is a ratio with its interval, if it has one, such as "1.30x [1.25-1.36]".
-func (i Interval) Times() string {
-	if i.Lo == i.Hi {
-		return fmt.Sprintf("%.2fx", i.Value)
+// Shown is a value with its interval, if it has one, in the one notation that people
+// read: "12.3 ms (11.9-12.8)".
+func (i Interval) Shown(figure func(float64) string, unit string) string {
+	if bounds := i.Bounds(figure); bounds != "" {
+		unit += " " + bounds
 	}
-	return fmt.Sprintf("%.2fx [%.2f-%.2f]", i.Value, i.Lo, i.Hi)
+	return figure(i.Value) + unit
+}
+
+// Bounds is the interval alone, "(11.9-12.8)"; "" where there is none.
+func (i Interval) Bounds(figure func(float64) string) string {
+	if i.Lo == i.Hi {
+		return ""
+	}
+	to := "-"
+	if i.Lo < 0 {
+		to = " to "
+	}
+	return "(" + figure(i.Lo) + to + figure(i.Hi) + ")"
+}
+
+// Times is a ratio: "1.59x (1.24-2.05)".
+func (i Interval) Times() string { return i.Shown(i.Ratio(), "x") }
+
+// Ratio is how a ratio is written: with three digits behind the point where the interval
+// is so narrow that they say something.
+func (i Interval) Ratio() func(float64) string {
+	digits := 2
+	if i.Lo != i.Hi && i.Hi-i.Lo < 0.05 {
+		digits = 3
+	}
+	return func(v float64) string { return strconv.FormatFloat(v, 'f', digits, 64) }
 }
 
 // Exp maps an interval of logarithms back to the original scale.
@@ -92,6 +120,17 @@ func PooledDeviation(groups [][]float64) (deviation, degrees float64) {
 		return 0, 0
 	}
 	return math.Sqrt(sum / degrees), degrees
+}
+
+// Shrink moves the deviation of a group, of some degrees of freedom, towards the one that
+// all groups have in common, which counts as much as others of its degrees would (the
+// moderated t statistic of Smyth, Statistical Applications in Genetics and Molecular
+// Biology 3, 2004, whose prior is given here).
+func Shrink(own, degrees, common, prior float64) (deviation, sum float64) {
+	if sum = degrees + prior; sum <= 0 {
+		return 0, 0
+	}
+	return math.Sqrt((degrees*own*own + prior*common*common) / sum), sum
 }
 
 // PooledInterval is the mean of xs with Student's interval from a deviation

@@ -16,12 +16,12 @@ type Reading struct {
 // Location says where sorted values lie: their median, a quantile, a trimmed mean.
 type Location func(sorted []float64) float64
 
-// Middle is the mean of values without a fifth of them at either end, and at least one
-// where there are three: as good as the mean of normal values within 5 %, and not moved
-// by what is far off (Tukey and McLaughlin, Sankhya A 25, 1963).
+// Middle is the mean of values without a tenth of them at either end, and at least one
+// where there are five: nearly as good as the mean of normal values, and hardly moved by
+// what is far off (Tukey and McLaughlin, Sankhya A 25, 1963).
 func Middle(sorted []float64) float64 {
-	cut := len(sorted) / 5
-	if len(sorted) >= 3 {
+	cut := len(sorted) / 10
+	if len(sorted) >= 5 {
 		cut = max(cut, 1)
 	}
 	return Mean(sorted[cut : len(sorted)-cut])
@@ -105,19 +105,18 @@ func groups(readings []Reading, of func(Reading) int) (all [][]int) {
 	return all
 }
 
-// Resample draws one block less than there are, with replacement, and says how often each
-// is in the sample: with one less the variance of a mean is right for few blocks, too (Rao
-// and Wu, JASA 83, 1988). Of one block there is one sample.
+// Resample draws as many blocks as there are, with replacement, and says how often each is
+// in the sample (Efron, Annals of Statistics 7, 1979).
 func Resample(random *rand.Rand, blocks int) (times []int) {
 	times = make([]int, blocks)
-	for range max(min(blocks, 1), blocks-1) {
+	for range blocks {
 		times[random.IntN(blocks)]++
 	}
 	return times
 }
 
 // Bootstrap is by how much estimates vary when they are made again from samples drawn at
-// random (Efron, Annals of Statistics 7, 1979): of blocks of time, where what is close in
+// random: of blocks of time, where what is close in
 // time is alike (Künsch, Annals of Statistics 17, 1989). It is told as robust standard
 // deviations, because a sample may have a wild value so often that it is not trimmed. An
 // estimate may be NaN where a sample has nothing of it. The same seed gives the same.

@@ -77,14 +77,14 @@ func TestBootstrapOfAMean(t *testing.T) {
 // Where rows drift and some readings are wild, intervals of differences between columns
 // hold the truth as often as they say.
 func TestTwoWayCoverage(t *testing.T) {
-	const rows = 15
+	const rows = 12
 	coverage(t, "two-way fit", func(random *rand.Rand) stats.Interval {
 		drift, level := make([]float64, rows), 0.0
 		for i := range drift {
 			level += 0.05 * random.NormFloat64()
 			drift[i] = level
 		}
-		readings := layout(drift, []float64{0, 0, 0, 0}, func() float64 {
+		readings := layout(drift, []float64{0, 0, 0}, func() float64 {
 			if random.IntN(25) == 0 {
 				return 0.5 * random.NormFloat64()
 			}
@@ -94,10 +94,10 @@ func TestTwoWayCoverage(t *testing.T) {
 			fit := stats.TwoWay(readings, stats.Middle, stats.Middle)
 			return fit.Cols[1] - fit.Cols[0]
 		}
-		errs := stats.Bootstrap(1, 60, func(random *rand.Rand) []float64 {
+		errs := stats.Bootstrap(1, 40, func(random *rand.Rand) []float64 {
 			var sample []stats.Reading
 			for row, times := range stats.Resample(random, rows) {
-				sample = append(sample, slices.Repeat(readings[4*row:4*row+4], times)...)
+				sample = append(sample, slices.Repeat(readings[3*row:3*row+3], times)...)
 			}
 			return []float64{difference(sample)}
 		})

@@ -13,8 +13,8 @@ import (
 	"strconv"
 	"strings"
 
-	"sshpace/internal/base/pattern"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/wildcard"
 	"sshpace/internal/fleet/output"
 )
 
@@ -124,7 +124,7 @@ func (d *dshbak) write(w io.Writer, hosts []string, texts map[string]*strings.Bu
 }
 
 // tagged is a line of pdsh's.
-var tagged = pattern.Lazy(`^\s*(\S+?)\s*: ?(.*\n)$`)
+var tagged = wildcard.Regexp(`^\s*(\S+?)\s*: ?(.*\n)$`)
 
 // readTagged gathers the lines of each host. Others, and one that does not end, are
 // left out.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"sshpace/internal/sys/bounded"
+	"sshpace/internal/sys/file"
 )
 
 // genders is a genders file: lines "node[1-3],other  attribute,attribute=value".
@@ -16,7 +16,7 @@ type genders struct {
 }
 
 func readGenders(name string) (*genders, error) {
-	data, err := bounded.ReadFile(name, maxHostFile)
+	data, err := file.ReadFile(name, maxHostFile)
 	if err != nil {
 		return nil, &pdshError{name + ": error opening genders file"}
 	}

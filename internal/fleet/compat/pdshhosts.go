@@ -12,7 +12,7 @@ import (
 	"syscall"
 
 	"sshpace/internal/base/host"
-	"sshpace/internal/sys/bounded"
+	"sshpace/internal/sys/file"
 )
 
 // pdshTargets are the options that say which hosts.
@@ -105,7 +105,7 @@ func (c *collection) left() []pdshHost {
 // take takes an argument of -w or, for hosts that are out, of -x.
 func (c *collection) take(text string, out bool) error {
 	if text == "-" && !out {
-		data, err := bounded.ReadAll(c.targets.stdin, "standard input", maxHostFile)
+		data, err := file.ReadAll(c.targets.stdin, "standard input", maxHostFile)
 		if err != nil {
 			return err
 		}
@@ -179,7 +179,7 @@ const maxHostFile = 64 << 20
 
 // file reads hosts, one list a line; # begins a comment.
 func (c *collection) file(name string, out bool) error {
-	data, err := bounded.ReadFile(name, maxHostFile)
+	data, err := file.ReadFile(name, maxHostFile)
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return &pdshError{name + ": " + strerror(errno)}
 	}

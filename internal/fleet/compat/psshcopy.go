@@ -12,20 +12,20 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
-	"sshpace/internal/fleet/transfer"
+	"sshpace/internal/fleet/copy"
 	"sshpace/internal/sys/safedir"
 )
 
 // copying is what a call of scp(1) does that we can do ourselves.
 type copying struct {
-	transfer.Options
+	copy.Options
 	ssh []string // options for the connection
 }
 
 // scpOptions sorts the arguments of scp. ok is false where one asks for what only
 // scp does.
 func (p *pssh) scpOptions() (c copying, ok bool) {
-	c.Options = transfer.Options{NoVerify: true, Scp: &transfer.Scp{Recursive: p.Recursive}}
+	c.Options = copy.Options{NoVerify: true, Scp: &copy.Scp{Recursive: p.Recursive}}
 	joined, others := joinOptions(p.Extra, scpValues)
 	ok = len(others) == 0
 	for _, o := range p.Options {
@@ -61,7 +61,7 @@ func (c *copying) take(o string) bool {
 		if err != nil || kbits < 1 {
 			return false
 		}
-		c.Limit = transfer.NewLimiter(int64(kbits) * 1000 / 8)
+		c.Limit = copy.NewLimiter(int64(kbits) * 1000 / 8)
 	case 'P':
 		c.ssh = append(c.ssh, "-p"+o[2:])
 	case 'F', 'i', 'J', 'o', 'c', '4', '6':
@@ -86,15 +86,15 @@ func (p *pssh) copy(env Env) (psshWork, error) {
 	if !ok || onlyScp(dest) || slices.ContainsFunc(locals, isRemote) {
 		return p.scp(env, c, scp)
 	}
-	var sources []*transfer.Source
+	var sources []*copy.Source
 	for _, name := range locals {
-		source, err := transfer.ScanAsScp(name, c.Scp)
+		source, err := copy.ScanAsScp(name, c.Scp)
 		if err != nil {
 			return p.scp(env, c, scp) // which says so in its own words
 		}
 		sources = append(sources, source)
 	}
-	up := transfer.Upload{Options: c.Options, Dest: dest, Sources: func(host.Host) ([]*transfer.Source, error) { return sources, nil }}
+	up := copy.Upload{Options: c.Options, Dest: dest, Sources: func(host.Host) ([]*copy.Source, error) { return sources, nil }}
 	return p.dialogue(env, c, up.Dialogue)
 }
 
@@ -156,7 +156,7 @@ func (p *pssh) fetch(env Env) (psshWork, error) {
 	if !ok || onlyScp(remote) {
 		return p.scp(env, c, func(h host.Host) []string { return []string{scpName(h, remote), place[h] + "/" + local} })
 	}
-	down := transfer.Download{Options: c.Options, Sources: []string{remote}, Place: func(h host.Host) (string, string) { return place[h], local }}
+	down := copy.Download{Options: c.Options, Sources: []string{remote}, Place: func(h host.Host) (string, string) { return place[h], local }}
 	return p.dialogue(env, c, down.Dialogue)
 }
 

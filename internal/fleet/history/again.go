@@ -13,7 +13,7 @@ import (
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet/hostset"
 	"sshpace/internal/fleet/output"
-	"sshpace/internal/sys/bounded"
+	"sshpace/internal/sys/file"
 )
 
 // Again is the last run with those of its hosts that are in sets, such as
@@ -70,7 +70,7 @@ func ScriptOf(path string, args []string) (*output.Script, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := bounded.ReadFile(path, bounded.Config)
+	data, err := file.ReadFile(path, file.Config)
 	sum := sha256.Sum256(data)
 	return &output.Script{Path: path, SHA256: hex.EncodeToString(sum[:]), Args: args}, err
 }

@@ -5,9 +5,9 @@ import (
 	"context"
 	"io"
 
-	"sshpace/internal/base/pattern"
+	"sshpace/internal/base/wildcard"
 	"sshpace/internal/fleet/hostset"
-	"sshpace/internal/sys/bounded"
+	"sshpace/internal/sys/file"
 )
 
 // ReadFile reads a list of hosts; "-" is standard input.
@@ -15,7 +15,7 @@ func ReadFile(ctx context.Context, stdin io.Reader, name string) (*hostset.Hosts
 	if name == Stdin {
 		return readInput(ctx, stdin, hostset.ReadHosts)
 	}
-	text, err := bounded.ReadFile(name, bounded.List)
+	text, err := file.ReadFile(name, file.List)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ const input = "standard input"
 
 // bracketed is a host as it stands in known_hosts, [name]:port, which a host set
 // would take for a range of numbers.
-var bracketed = pattern.Lazy(`(?m)^([ \t]*(?:[^\s@]+@)?)\[([^\[\]:\s]*[^\[\]:\s0-9,/-][^\[\]:\s]*)\]:([0-9]+)`)
+var bracketed = wildcard.Regexp(`(?m)^([ \t]*(?:[^\s@]+@)?)\[([^\[\]:\s]*[^\[\]:\s0-9,/-][^\[\]:\s]*)\]:([0-9]+)`)
 
 // readInput makes a list of all of standard input, or gives up when ctx ends: someone
 // at a terminal may press Ctrl-C instead of Ctrl-D.
@@ -45,7 +45,7 @@ func readInput(ctx context.Context, r io.Reader, read reader) (*hostset.HostsFil
 	}
 	done := make(chan result, 1)
 	go func() {
-		text, err := bounded.ReadAll(r, input, bounded.List)
+		text, err := file.ReadAll(r, input, file.List)
 		done <- result{text, err}
 	}()
 	select {

@@ -13,7 +13,7 @@ import (
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet/history"
 	"sshpace/internal/fleet/hostset"
-	"sshpace/internal/fleet/inventory"
+
 	"sshpace/internal/ssh/knownhosts/index"
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/sys/safedir"
@@ -29,7 +29,7 @@ type Sources struct {
 // Opened are the sources, read.
 type Opened struct {
 	Groups    hostset.Sources
-	inventory *inventory.Inventory
+	inventory *Inventory
 	named     []string // sources whose groups name hosts that * matches
 	config    *route.Router
 	hashed    int // names in known_hosts that cannot be listed
@@ -38,10 +38,10 @@ type Opened struct {
 // Open reads what the flags name. Plain @group is answered by groups, inventories
 // and the command together; @last:SET and the like by the history.
 func (f *Sources) Open(ctx context.Context, from Surroundings) (*Opened, error) {
-	s := &Opened{Groups: hostset.Sources{"*": history.Runs{Store: from.History}}, inventory: inventory.New(), config: from.Config}
+	s := &Opened{Groups: hostset.Sources{"*": history.Runs{Store: from.History}}, inventory: New(), config: from.Config}
 	s.Groups["ssh_config"] = hostset.Listing(func() ([]string, error) { return from.Config.HostNames(), nil })
 	s.Groups["known_hosts"] = hostset.Listing(func() ([]string, error) { return s.knownHosts(ctx) })
-	files := inventory.NewGroupFiles()
+	files := NewGroupFiles()
 	for _, name := range f.groupFiles(from.Getenv) {
 		if err := files.Add(name); err != nil && (len(f.Groups) > 0 || !errors.Is(err, fs.ErrNotExist)) {
 			return nil, sourceError(err, "--groups")
@@ -57,7 +57,7 @@ func (f *Sources) Open(ctx context.Context, from Surroundings) (*Opened, error) 
 		s.Groups.Also("", s.inventory)
 	}
 	if f.Command != "" {
-		s.Groups.Also("", inventory.NewCommand(ctx, f.Command))
+		s.Groups.Also("", NewCommand(ctx, f.Command))
 	}
 	if s.Groups[""] != nil {
 		s.named = append(s.named, "")

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"sshpace/internal/base/host"
-	"sshpace/internal/base/pattern"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/wildcard"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/remotesh"
 )
@@ -35,7 +35,7 @@ var (
 	errSilent = errors.New("sudo did not start the command in time")
 )
 
-var userName = pattern.Lazy(`^(#[0-9]+|[A-Za-z0-9_][A-Za-z0-9_.-]*\$?)$`)
+var userName = wildcard.Regexp(`^(#[0-9]+|[A-Za-z0-9_][A-Za-z0-9_.-]*\$?)$`)
 
 // CheckUser refuses what is no name of a user for sudo -u.
 func CheckUser(name string) error {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"sshpace/internal/base/pattern"
+	"sshpace/internal/base/wildcard"
 	"sshpace/internal/record"
 )
 
@@ -51,22 +51,22 @@ var (
 // Parts of texts that are kept. What a distribution or an administrator adds
 // behind a version is not.
 var (
-	release = pattern.Lazy(`^[0-9]+(\.[0-9]+)*\b`)
-	maker   = pattern.Lazy(`^((openssh|hpn-ssh|dropbear|tinyssh|putty|psftp|sshpace|curl, libssh2)( [0-9]+(\.[0-9]+)*(p[0-9]+)?)?)?$`)
-	program = pattern.Lazy(`^(SSH-2\.0-)?(OpenSSH_(for_Windows_)?|dropbear_|tinyssh_?|libssh[_-]|AsyncSSH_)[0-9]*(\.[0-9]+)*(p[0-9]+)?\b|^sshpace native \(x/crypto/ssh\)`)
-	library = pattern.Lazy(`^(OpenSSL|LibreSSL|AWS-LC|BoringSSL) [0-9]+(\.[0-9]+)*[a-z]?\b|^Go crypto`)
+	release = wildcard.Regexp(`^[0-9]+(\.[0-9]+)*\b`)
+	maker   = wildcard.Regexp(`^((openssh|hpn-ssh|dropbear|tinyssh|putty|psftp|sshpace|curl, libssh2)( [0-9]+(\.[0-9]+)*(p[0-9]+)?)?)?$`)
+	program = wildcard.Regexp(`^(SSH-2\.0-)?(OpenSSH_(for_Windows_)?|dropbear_|tinyssh_?|libssh[_-]|AsyncSSH_)[0-9]*(\.[0-9]+)*(p[0-9]+)?\b|^sshpace native \(x/crypto/ssh\)`)
+	library = wildcard.Regexp(`^(OpenSSL|LibreSSL|AWS-LC|BoringSSL) [0-9]+(\.[0-9]+)*[a-z]?\b|^Go crypto`)
 
 	// cpuWord is a maker, a family or a model number.
-	cpuWord = pattern.Lazy(`^(Intel(\(R\))?|Xeon(\(R\))?|Core(\(TM\))?|Pentium(\(R\))?|Celeron(\(R\))?|Atom(\(TM\))?|AMD|EPYC(TM)?|Ryzen(™)?|Threadripper|Opteron(\(tm\))?|` +
+	cpuWord = wildcard.Regexp(`^(Intel(\(R\))?|Xeon(\(R\))?|Core(\(TM\))?|Pentium(\(R\))?|Celeron(\(R\))?|Atom(\(TM\))?|AMD|EPYC(TM)?|Ryzen(™)?|Threadripper|Opteron(\(tm\))?|` +
 		`Platinum|Gold|Silver|Bronze|Ultra|Apple|Pro|Max|ARM|Neoverse-?[A-Z]?[0-9]?|Cortex-[A-Z][0-9]+|Ampere(\(R\))?|Altra(\(R\))?|Graviton[0-9]?|Raspberry|Pi|Model|Rev|POWER[0-9]+|` +
 		`QEMU|Virtual|Simulated|CPU|Processor|processor|version|with|Radeon|Graphics|Gen|[0-9]+th|@|i[3579]-[0-9]{3,5}[A-Z]{0,3}|v[0-9]|[A-Z]{0,2}[0-9][0-9A-Z.+-]{0,7}(GHz|MHz|-Core)?)$`)
-	featureWord = pattern.Lazy(`^(aesni|aes|vaes|clmul|pclmulqdq|vpclmulqdq|sha|sha_ni|ssse3|avx|avx2|avx512f|bmi2|adx|aesarm|pmull|sha1|sha2|sha3|sha512|asimd|sve)$`)
+	featureWord = wildcard.Regexp(`^(aesni|aes|vaes|clmul|pclmulqdq|vpclmulqdq|sha|sha_ni|ssse3|avx|avx2|avx512f|bmi2|adx|aesarm|pmull|sha1|sha2|sha3|sha512|asimd|sve)$`)
 	// loginWord is a word of what kinds of login are called.
-	loginWord = pattern.Lazy(`^(plain|key|exchanges?,?|host|user|keys?,?|where|the|is|are|known_hosts|sshd?_config|connection|client|split,|[0-9,]+|lines?,?|each|hashed|file|agent,|` +
+	loginWord = wildcard.Regexp(`^(plain|key|exchanges?,?|host|user|keys?,?|where|the|is|are|known_hosts|sshd?_config|connection|client|split,|[0-9,]+|lines?,?|each|hashed|file|agent,|` +
 		`last|one|right|cold|login|ControlMaster|session|ssh|sshpace|run|Debian's,?|OpenSSH's|and|a|server|that|offers|GSSAPI|localhost,|AddressFamily|any|inet|UseDNS|yes|no|` +
 		`without|waits|for|acknowledgements,|with|unless)$`)
 	// measureWord is a word of what openssl speed, nbench, bonnie++, dd and machine name.
-	measureWord = pattern.Lazy(`(?i)^(memory|copy|pipe,?|loopback|TCP,?|disk|read,?|write,?|blocks|of|with|bytes|[0-9]+[kM]?|(AES-?(128|192|256)|aria-?(128|192|256)|camellia-?(128|192|256)|des|des-ede3|3des|blowfish|cast|seed|idea|rc2|rc4|rc5)(-(CBC|CTR|GCM|CFB|OFB|ECB|XTS|IGE))?|` +
+	measureWord = wildcard.Regexp(`(?i)^(memory|copy|pipe,?|loopback|TCP,?|disk|read,?|write,?|blocks|of|with|bytes|[0-9]+[kM]?|(AES-?(128|192|256)|aria-?(128|192|256)|camellia-?(128|192|256)|des|des-ede3|3des|blowfish|cast|seed|idea|rc2|rc4|rc5)(-(CBC|CTR|GCM|CFB|OFB|ECB|XTS|IGE))?|` +
 		`ChaCha20|ChaCha20-Poly1305|Poly1305|md[245]|rmd160|ripemd160|sha-?[0-9]+|sha[0-9]+-[0-9]+|sha3-[0-9]+|hmac|hmac\(\w+\)|ghash|whirlpool|rsa|dsa|ecdsa|ecdh|eddsa|ed25519|ed448|x25519|x448|ffdh|` +
 		`nistp[0-9]+|sign|verify|encrypt|decrypt|op|index|integer|floating-point|memory:?|numeric|string|sort|bitfield|fp|emulation|fourier|assignment|huffman|neural|net|lu|decomposition)$`)
 )

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"sshpace/internal/base/fault"
-	"sshpace/internal/base/near"
+
 	"sshpace/internal/base/shell"
 	"sshpace/internal/record"
 )
@@ -65,7 +65,7 @@ func nearResult(path string) string {
 			names = append(names, name)
 		}
 	}
-	if found := near.Names(strings.TrimSuffix(filepath.Base(path), Ending), names); len(found) > 0 {
+	if found := fault.NearNames(strings.TrimSuffix(filepath.Base(path), Ending), names); len(found) > 0 {
 		return "did you mean " + shell.Word(filepath.Join(filepath.Dir(path), found[0]+Ending))
 	}
 	return "to measure and write it: sshpace bench --out " + shell.Word(path)

@@ -13,8 +13,8 @@ import (
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/record"
-	"sshpace/internal/sys/bounded"
-	"sshpace/internal/sys/edit"
+	"sshpace/internal/sys/file"
+
 	"sshpace/internal/sys/safedir"
 )
 
@@ -101,7 +101,7 @@ const maxName = 4096
 // names of their own are not found again, which is no reason to measure nothing.
 func (s Store) remember(path string) {
 	if whole, err := filepath.Abs(path); err == nil && Make(string(s)) == nil {
-		_ = edit.Replace(s.last(), []byte(whole), 0o600)
+		_ = file.Replace(s.last(), []byte(whole), 0o600)
 	}
 }
 
@@ -114,7 +114,7 @@ func (s Store) remembered() string {
 	if owner, ok := info.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) != os.Getuid() {
 		return ""
 	}
-	name, err := bounded.ReadFile(s.last(), maxName)
+	name, err := file.ReadFile(s.last(), maxName)
 	if err != nil || !isRegular(string(name)) {
 		return ""
 	}

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/bench/benchtest"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
-	"sshpace/internal/show/document/documenttest"
-	"sshpace/internal/verdict/rank"
 )
 
 func named(t *testing.T, d *document.Document, name, part string) document.Chart {
@@ -26,7 +26,7 @@ func named(t *testing.T, d *document.Document, name, part string) document.Chart
 }
 
 func TestChartsHaveTheNumbersOfTheirTables(t *testing.T) {
-	r, f := documenttest.Ranking(t, 1, record.Upload, record.Download)
+	r, f := benchtest.Ranking(t, 1, record.Upload, record.Download)
 	d := document.OfRanking(r, f, document.Options{})
 	for _, table := range d.Table("bulk") {
 		ranking, heat := named(t, d, "ranking", table.Part), named(t, d, "heat", table.Part)
@@ -84,7 +84,7 @@ func TestChartsHaveTheNumbersOfTheirTables(t *testing.T) {
 
 // Whoever ranks by cost gets pictures of cost.
 func TestRankedByCost(t *testing.T) {
-	_, f := documenttest.Ranking(t, 1, record.Upload)
+	_, f := benchtest.Ranking(t, 1, record.Upload)
 	r, err := rank.Of(f, rank.Options{By: rank.Cost})
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestRankedByCost(t *testing.T) {
 }
 
 func TestEveryNameHasItsStanding(t *testing.T) {
-	r, f := documenttest.Ranking(t, 1, record.Upload)
+	r, f := benchtest.Ranking(t, 1, record.Upload)
 	r.Kex[0].Name = "made-up-sha256"
 	d := document.OfRanking(r, f, document.Options{})
 	seen := map[string]document.Algorithm{}
@@ -136,7 +136,7 @@ func TestSparseRankings(t *testing.T) {
 		"nothing":    func(r *rank.Ranking) { *r = rank.Ranking{} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, f := documenttest.Ranking(t, 1, record.Upload)
+			r, f := benchtest.Ranking(t, 1, record.Upload)
 			spoil(r)
 			d := document.OfRanking(r, f, document.Options{})
 			if d.Title == "" || len(d.Method) == 0 {
@@ -160,8 +160,8 @@ func each(r *rank.Ranking, change func(*rank.Cell)) {
 }
 
 func TestAllTextIsClean(t *testing.T) {
-	r, f := documenttest.Ranking(t, 1, record.Upload)
-	documenttest.Spoil(r)
+	r, f := benchtest.Ranking(t, 1, record.Upload)
+	benchtest.Spoil(r)
 	whole, err := json.Marshal(document.OfRanking(r, f, document.Options{}))
 	if err != nil {
 		t.Fatal(err)
@@ -191,16 +191,8 @@ func walk(t *testing.T, v any) {
 	}
 }
 
-func TestFigure(t *testing.T) {
-	for v, want := range map[float64]string{1234.5: "1234", 99.96: "100", 99.94: "99.9", 9.996: "10.0", 0.9996: "1.00", 0.12345: "0.123", 0: "0.000", -5: "-5.00"} {
-		if got := document.Figure(v); got != want {
-			t.Errorf("%v is %s, want %s", v, got, want)
-		}
-	}
-}
-
 func TestRawHasARowForEachSample(t *testing.T) {
-	_, f := documenttest.Ranking(t, 1, record.Upload)
+	_, f := benchtest.Ranking(t, 1, record.Upload)
 	rows, bytes := 0, int64(0)
 	for row := range document.Raw(f) {
 		if len(row) != len(document.RawColumns) {

@@ -6,8 +6,9 @@ import (
 	"strings"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/verdict/choice"
-	"sshpace/internal/verdict/rank"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/bench/advise"
+	"sshpace/internal/bench/rank"
 )
 
 // folded is one row of the short table: options that cannot be told apart, under
@@ -19,14 +20,14 @@ type folded struct {
 
 // foldOptions makes rows of options in one direction, in their order. What is used,
 // and what is negotiated now, keep rows of their own.
-func foldOptions(c *choice.Choice, direction int, offer alg.Offer) []folded {
+func foldOptions(c *advise.Choice, direction int, offer alg.Offer) []folded {
 	var out []folded
 	taken := map[alg.Suite]bool{}
 	for i, o := range c.Options {
 		if taken[o.Suite] {
 			continue
 		}
-		family := []choice.Option{o}
+		family := []advise.Option{o}
 		if i >= c.Tied && i != c.Present.Option {
 			family = familyOf(c, i, direction)
 		}
@@ -45,9 +46,9 @@ func foldOptions(c *choice.Choice, direction int, offer alg.Offer) []folded {
 
 // familyOf are the options from i on that differ from it by nothing but the length
 // of the key and by how one MAC is applied, and share its group.
-func familyOf(c *choice.Choice, i, direction int) []choice.Option {
+func familyOf(c *advise.Choice, i, direction int) []advise.Option {
 	head := c.Options[i]
-	var out []choice.Option
+	var out []advise.Option
 	for k, o := range c.Options[i:] {
 		alike := family(o.Suite) == family(head.Suite) && o.Cells[direction].Group == head.Cells[direction].Group
 		if alike && i+k != c.Present.Option {
@@ -73,7 +74,7 @@ func undigited(name string) string {
 
 // foldFamily puts options under patterns; ok is false where they are not all
 // combinations of some ciphers and some MACs.
-func foldFamily(family []choice.Option, direction int, offer alg.Offer) (row folded, ok bool) {
+func foldFamily(family []advise.Option, direction int, offer alg.Offer) (row folded, ok bool) {
 	var ciphers, macs []string
 	for _, o := range family {
 		ciphers, macs = appendNew(ciphers, o.Suite.Cipher), appendNew(macs, o.Suite.MAC)
@@ -98,7 +99,7 @@ func pattern(names, all []string) string {
 		if short := Short(names[0]); slices.Equal(alg.Named(short, all), names) {
 			return short
 		}
-		return text(names[0])
+		return clean(names[0])
 	}
 	short := make([]string, len(names))
 	for i, name := range names {
@@ -140,7 +141,7 @@ func span(cells []rank.Cell, figure func(rank.Cell) float64, scale float64) stri
 			hi = max(hi, v)
 		}
 	}
-	switch a, b := Figure(lo), Figure(hi); {
+	switch a, b := unit.Figure(lo), unit.Figure(hi); {
 	case hi == 0:
 		return "-"
 	case a == b:

@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"sshpace/internal/base/stats"
+	"sshpace/internal/base/text"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/bench/compare"
 	"sshpace/internal/record"
-	"sshpace/internal/verdict/methods"
 )
 
 // overTrip is a method measured over several round trips.
@@ -20,7 +22,7 @@ type overTrip struct {
 
 // overTrips are the methods of a result that were measured over several round trips,
 // and these in order.
-func overTrips(results []methods.Result) (all []overTrip, trips []time.Duration) {
+func overTrips(results []compare.MethodResult) (all []overTrip, trips []time.Duration) {
 	index, called := map[string]int{}, map[string]int{}
 	for _, r := range results {
 		if r.Rate.N == 0 {
@@ -55,49 +57,37 @@ func overTrips(results []methods.Result) (all []overTrip, trips []time.Duration)
 // ceilingName is what OpenSSH's window lets through.
 const ceilingName = "2 MiB / round trip"
 
-// tripColumns is how many round trips fit beside each other.
-const tripColumns = 6
-
-// briefTrips is throughput over the round trip, for a terminal.
-func briefTrips(results []methods.Result) []Block {
+// tripTable is throughput over the round trip; ok is false where there is one only.
+func tripTable(results []compare.MethodResult) (t Table, ok bool) {
 	all, trips := overTrips(results)
-	var blocks []Block
-	for part := range slices.Chunk(trips, tripColumns) {
-		b := Block{Title: "MB/s over the round trip", Fields: []Field{{Width: 32, Cut: true}}, Heads: [][]string{{"way"}}}
-		ceiling := []string{ceilingName}
-		for _, trip := range part {
-			b.Fields = append(b.Fields, Field{Width: 7, Right: true})
-			b.Heads[0] = append(b.Heads[0], trip.String())
-			ceiling = append(ceiling, ceilingText(trip))
+	t = Table{Name: "rtt", Title: "MB/s over the round trip", Note: tripNote, Columns: []Column{{Key: "way", Head: "way", Fit: text.Cut}}}
+	ceilings := Row{Cells: []Cell{{Text: ceilingName}}}
+	for _, trip := range trips {
+		t.Columns = append(t.Columns, Column{Key: "bytes_per_s_" + trip.String(), Head: trip.String(), Terse: trip.String(), Unit: "MB/s", Scale: 1e6, Kind: Quantity, Bare: true})
+		at := Cell{}
+		if trip > 0 {
+			at = exact(1e6 * ceiling(trip))
 		}
-		for _, method := range all {
-			row := []string{method.name}
-			for _, trip := range part {
-				row = append(row, figure(method.rates[trip], 1e-6))
-			}
-			b.Rows = append(b.Rows, row)
+		ceilings.Cells = append(ceilings.Cells, at)
+	}
+	for _, method := range all {
+		row := Row{Cells: []Cell{{Text: method.name}}}
+		for _, trip := range trips {
+			row.Cells = append(row.Cells, Cell{Quantity: known(method.rates[trip])})
 		}
-		b.Rows = append(b.Rows, ceiling)
-		blocks = append(blocks, b)
+		t.Rows = append(t.Rows, row)
 	}
-	if len(blocks) > 0 {
-		blocks[len(blocks)-1].Lines = []string{"OpenSSH has 2 MiB on the way at most; other programs have windows of their own."}
-	}
-	return blocks
+	t.Rows = append(t.Rows, ceilings)
+	return t, len(all) > 0
 }
 
-func ceilingText(trip time.Duration) string {
-	if trip <= 0 {
-		return "-"
-	}
-	return Figure(ceiling(trip))
-}
+const tripNote = "OpenSSH has 2 MiB on the way at most; other programs have windows of their own."
 
 // ceiling is what OpenSSH's window lets through, in MB/s.
 func ceiling(trip time.Duration) float64 { return record.ChannelWindow / trip.Seconds() / 1e6 }
 
 // tripChart draws throughput over the round trip against the window's ceiling.
-func tripChart(results []methods.Result) (c Chart, ok bool) {
+func tripChart(results []compare.MethodResult) (c Chart, ok bool) {
 	all, trips := overTrips(results)
 	if len(all) == 0 {
 		return c, false
@@ -138,7 +128,7 @@ func ceilingItem(longest time.Duration, most float64) Item {
 }
 
 // sharedPath is what all methods share of a path besides the round trip.
-func sharedPath(results []methods.Result) string {
+func sharedPath(results []compare.MethodResult) string {
 	for _, r := range results {
 		r.RTT = 0
 		if name := pathText(r.Path); name != "" {
@@ -155,10 +145,10 @@ func pathText(p record.Path) string {
 		name += " " + p.RTT.String()
 	}
 	if p.BytesPerS > 0 {
-		name += fmt.Sprintf(" %s MB/s", Figure(p.BytesPerS/1e6))
+		name += fmt.Sprintf(" %s MB/s", unit.Figure(p.BytesPerS/1e6))
 	}
 	if p.SegmentsLost > 0 {
-		name += fmt.Sprintf(" %s%% lost", Percent(100*p.SegmentsLost))
+		name += fmt.Sprintf(" %s%% lost", unit.Percentage(100*p.SegmentsLost))
 	}
 	return name
 }

@@ -8,8 +8,8 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/unit"
+	"sshpace/internal/bench/compare"
 	"sshpace/internal/record"
-	"sshpace/internal/verdict/methods"
 )
 
 // noticeable is how much more several connections have to carry to be worth it.
@@ -17,7 +17,7 @@ const noticeable = 1.1
 
 // scaling says up to how many connections at once carry more, for each direction,
 // cipher and path that was measured with several.
-func scaling(results []methods.Result) (lines []string) {
+func scaling(results []compare.MethodResult) (lines []string) {
 	type kind struct {
 		direction record.Direction
 		suite     alg.Suite
@@ -57,7 +57,7 @@ func scalingOf(rates map[int]stats.Interval) string {
 	doubtful := false
 	var figures []string
 	for _, n := range counts {
-		figures = append(figures, fmt.Sprintf("%d: %s", n, Figure(rates[n].Value/1e6)))
+		figures = append(figures, fmt.Sprintf("%d: %s", n, unit.Figure(rates[n].Value/1e6)))
 		if rates[n].Value <= noticeable*rates[enough].Value {
 			continue
 		}

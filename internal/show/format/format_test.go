@@ -12,11 +12,12 @@ import (
 
 	"github.com/xuri/excelize/v2"
 
+	"sshpace/internal/base/unit"
+	"sshpace/internal/bench/benchtest"
+	"sshpace/internal/bench/compare"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
-	"sshpace/internal/show/document/documenttest"
-	"sshpace/internal/verdict/compare"
-	"sshpace/internal/verdict/rank"
 )
 
 // rendered writes a report in a format.
@@ -43,7 +44,7 @@ type figures [3]float64
 // every format: in full from those for programs, to three digits from those for
 // people.
 func TestNumbersAreTheSameInEveryFormat(t *testing.T) {
-	r, f := documenttest.Ranking(t, 1, record.Upload, record.Download)
+	r, f := benchtest.Ranking(t, 1, record.Upload, record.Download)
 	report := &Ranking{Ranking: r, Records: f, Options: document.Options{All: true}}
 	want := map[cellKey]figures{}
 	for _, c := range r.Bulk {
@@ -69,13 +70,13 @@ func TestNumbersAreTheSameInEveryFormat(t *testing.T) {
 		"md": regexp.MustCompile(`^\| \d+ \| \w+ \| (\S+) \| (\S*) \| ([\d.]+) [^|]*\| ([\d.]+) [^|]*\| ([\d.]+) `),
 		"html": regexp.MustCompile(`^<tr data-cipher="([^"]+)"(?: data-mac="([^"]+)")?>.*?<td class="n" data-v="[^"]*">([\d.]+) <.*?<td class="n" data-v="[^"]*">([\d.]+) <.*?` +
 			`<td class="n" data-v="[^"]*">([\d.]+) <`),
-		"text": regexp.MustCompile(`^ *\d+ \w+ +(\S+) +((?:hmac|umac)\S*)? +([\d.]+) ±\S+ +([\d.]+) +([\d.]+)`),
+		"text": regexp.MustCompile(`^ *\d+ +\w+ +(\S+) +((?:hmac|umac)\S*)? +([\d.]+) \(\S+\) +([\d.]+) +([\d.]+)`),
 	}
 	for name, pattern := range shown {
 		t.Run(name, func(t *testing.T) {
 			var lines [][]string
-			bulk, _, _ := strings.Cut(string(rendered(t, report, name)), "\nKey exchange by ") // text
-			bulk, _, _ = strings.Cut(bulk, "\n## Key exchanges ")                              // md
+			bulk, _, _ := strings.Cut(string(rendered(t, report, name)), "\nKey exchanges by ") // text
+			bulk, _, _ = strings.Cut(bulk, "\n## Key exchanges ")                               // md
 			for line := range strings.Lines(bulk) {
 				if m := pattern.FindStringSubmatch(strings.ReplaceAll(line, "&#43;", "+")); m != nil {
 					lines = append(lines, m)
@@ -87,8 +88,8 @@ func TestNumbersAreTheSameInEveryFormat(t *testing.T) {
 			for i, c := range r.Bulk { // in the same order, too
 				w := want[cellKey{c.Suite.Cipher, c.Suite.MAC, string(c.Direction)}]
 				for k, v := range w {
-					if got := lines[i][3+k]; got != document.Figure(v) {
-						t.Errorf("%s: shows %s, want %s", c.Suite, got, document.Figure(v))
+					if got := lines[i][3+k]; got != unit.Figure(v) {
+						t.Errorf("%s: shows %s, want %s", c.Suite, got, unit.Figure(v))
 					}
 				}
 				if got := lines[i][1]; document.Short(got) != document.Short(c.Suite.Cipher) {
@@ -179,8 +180,8 @@ func readXLSX(t *testing.T, data []byte) map[cellKey]figures {
 // TestComparisonsAgree reads the speed ratio of every cipher out of the formats
 // for programs.
 func TestComparisonsAgree(t *testing.T) {
-	a, _ := documenttest.Ranking(t, 1, record.Upload)
-	b, _ := documenttest.Ranking(t, 1.4, record.Upload)
+	a, _ := benchtest.Ranking(t, 1, record.Upload)
+	b, _ := benchtest.Ranking(t, 1.4, record.Upload)
 	c, err := compare.Of([]compare.Input{{Label: "a.jsonl", Ranking: a}, {Label: "b.jsonl", Ranking: b}}, compare.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -232,7 +233,7 @@ func TestSparseReports(t *testing.T) {
 		"one cell":  func(r *rank.Ranking) { r.Bulk = r.Bulk[:1] },
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, f := documenttest.Ranking(t, 1, record.Upload)
+			r, f := benchtest.Ranking(t, 1, record.Upload)
 			spoil(r)
 			for _, format := range All {
 				if format.Name == "classic" {
@@ -250,7 +251,7 @@ func TestSparseReports(t *testing.T) {
 
 // BenchmarkFormats renders a file in every format, from the ranking on.
 func BenchmarkFormats(b *testing.B) {
-	r, f := documenttest.Ranking(b, 1, record.Upload)
+	r, f := benchtest.Ranking(b, 1, record.Upload)
 	for _, format := range All {
 		b.Run(format.Name, func(b *testing.B) {
 			for b.Loop() {

@@ -5,12 +5,11 @@ import (
 	"slices"
 
 	"sshpace/internal/base/fault"
+	"sshpace/internal/bench/compare"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/report"
-	"sshpace/internal/verdict/compare"
-	"sshpace/internal/verdict/methods"
 )
 
 // Methods is the report of a record file that holds transfer methods.
@@ -21,7 +20,7 @@ type Methods struct {
 
 // Render writes the report.
 func (x *Methods) Render(w io.Writer, f Format) error {
-	results := methods.Of(x.Records)
+	results := compare.MethodResults(x.Records)
 	switch f.Name {
 	case "json":
 		return report.MethodsJSON(w, results, x.Records)
@@ -35,7 +34,7 @@ func (x *Methods) Render(w io.Writer, f Format) error {
 
 // MethodChanges relates the methods of several files.
 type MethodChanges struct {
-	*methods.Comparison
+	*compare.MethodComparison
 	Output *Output
 	gate   *compare.Gate // that was asked for; nil for none
 }
@@ -43,9 +42,9 @@ type MethodChanges struct {
 // Render writes the comparison.
 func (x *MethodChanges) Render(w io.Writer, f Format) error {
 	if f.Name == "json" {
-		return report.MethodChangesJSON(w, x.Comparison, x.gate)
+		return report.MethodChangesJSON(w, x.MethodComparison, x.gate)
 	}
-	return x.Output.renderDocument(w, f.Name, document.OfMethodChanges(x.Comparison), nil)
+	return x.Output.renderDocument(w, f.Name, document.OfMethodChanges(x.MethodComparison), nil)
 }
 
 // Judge holds the ways against a limit, and makes that a part of the report.

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"sshpace/internal/base/fault"
-	"sshpace/internal/base/near"
+
 	"sshpace/internal/base/termsafe"
-	"sshpace/internal/sys/edit"
+	"sshpace/internal/sys/file"
 	"sshpace/internal/sys/terminal"
 )
 
@@ -63,7 +63,7 @@ func (o *Output) resolve(stdout io.Writer) ([]Rendering, error) {
 	if o.Format != "" {
 		f, ok := named(o.Format)
 		if !ok || !slices.Contains(o.Names, o.Format) {
-			return nil, fault.Usage(near.Hint("--format ", o.Format, o.Names, "formats: "+strings.Join(o.Names, ", ")), "unknown format %q", o.Format)
+			return nil, fault.Usage(fault.Near("--format ", o.Format, o.Names, "formats: "+strings.Join(o.Names, ", ")), "unknown format %q", o.Format)
 		}
 		chosen = f
 	}
@@ -114,7 +114,7 @@ func (o *Output) Write(stdout, stderr io.Writer, renderings []Rendering, r Repor
 			}
 			continue
 		}
-		if err := edit.Replace(t.Path, rendered.Bytes(), 0o666); err != nil {
+		if err := file.Replace(t.Path, rendered.Bytes(), 0o666); err != nil {
 			return fault.WithHint(err, "name a file that you may write with --out FILE")
 		}
 		fmt.Fprintf(stderr, "written: %s\n", termsafe.OneLine(t.Path))

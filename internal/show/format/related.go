@@ -6,10 +6,10 @@ import (
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/shell"
+	"sshpace/internal/bench/compare"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
-	"sshpace/internal/show/login"
-	"sshpace/internal/verdict/methods"
+	"sshpace/internal/show/findings"
 )
 
 // content is what the files of a comparison hold, if not combinations of algorithms.
@@ -55,20 +55,20 @@ func relateLogins(labels []string, files []*record.File, pairs []string, _ *Outp
 	if len(pairs) > 0 {
 		return nil, fault.Usage("leave --pair out", "--pair is for results of bench --pairs, and %s holds logins", labels[0])
 	}
-	var reports []*login.Report
+	var reports []*findings.Login
 	for _, f := range files {
-		reports = append(reports, login.Of(f))
+		reports = append(reports, findings.LoginOf(f))
 	}
-	return &LoginChanges{login.Compare(labels, reports)}, nil
+	return &LoginChanges{findings.CompareLogins(labels, reports)}, nil
 }
 
 func relateMethods(labels []string, files []*record.File, pairs []string, out *Output) (Report, error) {
-	var results [][]methods.Result
+	var results [][]compare.MethodResult
 	for i, f := range files {
-		own := methods.Of(f)
+		own := compare.MethodResults(f)
 		if len(pairs) > 0 {
 			var names []string
-			switch own, names = methods.Between(pairs[i], own); len(names) {
+			switch own, names = compare.Between(pairs[i], own); len(names) {
 			case 0:
 				return nil, fault.Usage("sshpace report "+shell.Word(labels[i])+" lists its pairs", "%s has no figures of a pair %s", labels[i], pairs[i])
 			case 1:
@@ -79,10 +79,10 @@ func relateMethods(labels []string, files []*record.File, pairs []string, out *O
 		}
 		results = append(results, own)
 	}
-	c := methods.Compare(labels, results)
+	c := compare.Methods(labels, results)
 	if len(c.Changes) == 0 {
 		return nil, fault.WithHint(errors.New("the files have no way with figures in common"),
 			"compare results with the same --mode, --cipher and --files; one run compares ciphers: bench --mode scp --cipher aes128-gcm,chacha20-poly1305; --pair names pairs of programs")
 	}
-	return &MethodChanges{Comparison: c, Output: out}, nil
+	return &MethodChanges{MethodComparison: c, Output: out}, nil
 }

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -8,16 +9,16 @@ import (
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/shell"
+	"sshpace/internal/bench/advise"
+	"sshpace/internal/bench/compare"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/page"
 	"sshpace/internal/show/picture"
 	"sshpace/internal/show/report"
-	"sshpace/internal/show/sheet"
-	"sshpace/internal/verdict/choice"
-	"sshpace/internal/verdict/compare"
-	"sshpace/internal/verdict/rank"
+	"sshpace/internal/show/workbook"
 )
 
 // Report writes one report in a format.
@@ -37,7 +38,7 @@ func (o *Output) renderDocument(w io.Writer, name string, d *document.Document, 
 	case "html":
 		return page.Write(w, d)
 	case "xlsx":
-		return sheet.Write(w, d, records)
+		return workbook.Write(w, d, records)
 	case "svg":
 		return choose("--chart", picture.SVG(w, d, o.Charts...))
 	case "png":
@@ -69,7 +70,7 @@ type Ranking struct {
 // Render writes the report.
 func (x *Ranking) Render(w io.Writer, f Format) error {
 	if x.Options.Choice == nil {
-		x.Options.Choice = choice.Of(x.Ranking, choice.Options{})
+		x.Options.Choice = advise.Of(x.Ranking, advise.Options{})
 	}
 	switch f.Name {
 	case "json":
@@ -77,7 +78,7 @@ func (x *Ranking) Render(w io.Writer, f Format) error {
 	case Records:
 		return store.Put(w, slices.Collect(x.Records.Records()))
 	case "classic":
-		answer := document.AnswerOf(x.Ranking, x.Options.Choice, x.Options.Advise)
+		answer := document.AnswerOf(x.Ranking, x.Options.Choice, cmp.Or(x.Options.Commands, document.Standard))
 		return fault.WithHint(report.Classic(w, x.Ranking, answer, x.Classic), "measure transfers first: sshpace bench")
 	}
 	if x.document == nil {
@@ -121,14 +122,14 @@ func (x *Comparison) More() string {
 	return more
 }
 
-// AdviseLine is the command line that leads from a result to its advice.
-func AdviseLine(path, newest, policy string) string {
-	line := "sshpace advise"
+// Commands lead on from a result.
+func Commands(path, newest, policy string) document.Commands {
+	advise := "sshpace advise"
 	if path != newest {
-		line += " " + shell.Word(path)
+		advise += " " + shell.Word(path)
 	}
 	if policy != "modern" {
-		line += " --policy " + shell.Word(policy)
+		advise += " --policy " + shell.Word(policy)
 	}
-	return line
+	return document.Commands{Advise: advise, Resume: "sshpace bench --resume " + shell.Word(path)}
 }

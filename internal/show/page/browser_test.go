@@ -19,11 +19,11 @@ import (
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
+	"sshpace/internal/bench/benchtest"
+	"sshpace/internal/bench/compare"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
-	"sshpace/internal/show/document/documenttest"
 	"sshpace/internal/show/page"
-	"sshpace/internal/verdict/compare"
 )
 
 var screenshots = flag.String("screenshots", "", "folder to write screenshots to, to look at them")
@@ -150,7 +150,7 @@ func (b *tab) picture(name string) {
 }
 
 func TestRankingInABrowser(t *testing.T) {
-	r, f := documenttest.Ranking(t, 1, record.Upload, record.Download)
+	r, f := benchtest.Ranking(t, 1, record.Upload, record.Download)
 	d := document.OfRanking(r, f, document.Options{})
 	b := show(t, d)
 	if got, want := evaluate[int](b, `document.querySelectorAll('svg').length`), len(d.Charts); got != want {
@@ -193,7 +193,7 @@ const touchingFigures = `[...document.querySelectorAll('svg')].flatMap(svg => {
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `\'`) + "'" }
 
 func TestFilterSortAndCopy(t *testing.T) {
-	r, f := documenttest.Ranking(t, 1, record.Upload)
+	r, f := benchtest.Ranking(t, 1, record.Upload)
 	b := show(t, document.OfRanking(r, f, document.Options{}))
 	visible := func() []string {
 		return evaluate[[]string](b, `[...document.querySelectorAll('[data-table=bulk] tbody tr')].filter(r => !r.hidden).map(r => r.dataset.cipher)`)
@@ -280,7 +280,7 @@ func TestFilterSortAndCopy(t *testing.T) {
 // Paper does not scroll: every row of every chart is printed, and the screen is
 // as before afterwards.
 func TestPrint(t *testing.T) {
-	r, f := documenttest.Ranking(t, 1, record.Upload)
+	r, f := benchtest.Ranking(t, 1, record.Upload)
 	d := document.OfRanking(r, f, document.Options{})
 	b := show(t, d)
 	pictures := func() int { return evaluate[int](b, `document.querySelectorAll('svg').length`) }
@@ -322,7 +322,7 @@ func TestPrint(t *testing.T) {
 func TestComparisonInABrowser(t *testing.T) {
 	var inputs []compare.Input
 	for i, scale := range []float64{1, 1.3, 0.6} {
-		r, _ := documenttest.Ranking(t, scale, record.Upload)
+		r, _ := benchtest.Ranking(t, scale, record.Upload)
 		inputs = append(inputs, compare.Input{Label: []string{"laptop", "board", "server"}[i], Ranking: r})
 	}
 	c, err := compare.Of(inputs, compare.Options{Normalise: []string{"aes128-gcm*"}})
@@ -374,11 +374,11 @@ func (b *tab) locked() {
 }
 
 func TestHostileTextIsInert(t *testing.T) {
-	r, f := documenttest.Ranking(t, 1, record.Upload)
-	documenttest.Spoil(r)
+	r, f := benchtest.Ranking(t, 1, record.Upload)
+	benchtest.Spoil(r)
 	ranking := document.OfRanking(r, f, document.Options{})
-	other, _ := documenttest.Ranking(t, 1.1, record.Upload)
-	c, err := compare.Of([]compare.Input{{Label: documenttest.Payloads[1], Ranking: r}, {Label: documenttest.Payloads[2], Ranking: other}}, compare.Options{Normalise: []string{"aes128-ctr"}})
+	other, _ := benchtest.Ranking(t, 1.1, record.Upload)
+	c, err := compare.Of([]compare.Input{{Label: benchtest.Payloads[1], Ranking: r}, {Label: benchtest.Payloads[2], Ranking: other}}, compare.Options{Normalise: []string{"aes128-ctr"}})
 	if err != nil {
 		t.Fatal(err)
 	}

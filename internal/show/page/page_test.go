@@ -8,14 +8,15 @@ import (
 	"strings"
 	"testing"
 
+	"sshpace/internal/base/unit"
+	"sshpace/internal/bench/benchtest"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
-	"sshpace/internal/show/document/documenttest"
 )
 
 // A full run in both directions, held to the size that a mail can carry.
 func TestSize(t *testing.T) {
-	r, f := documenttest.Ranking(t, 1, record.Upload, record.Download)
+	r, f := benchtest.Ranking(t, 1, record.Upload, record.Download)
 	if n := len(render(t, document.OfRanking(r, f, document.Options{}))); n > 1_200_000 {
 		t.Errorf("the page has %d bytes", n)
 	}
@@ -23,7 +24,7 @@ func TestSize(t *testing.T) {
 
 // The tables are there without scripts, with heads and captions.
 func TestWithoutScripts(t *testing.T) {
-	r, f := documenttest.Ranking(t, 1, record.Upload)
+	r, f := benchtest.Ranking(t, 1, record.Upload)
 	page := render(t, document.OfRanking(r, f, document.Options{}))
 	body := regexp.MustCompile(`(?s)<script.*?</script>`).ReplaceAllString(string(page), "")
 	if rows := strings.Count(body, "<tr data-cipher="); rows != len(r.Bulk) {
@@ -33,7 +34,7 @@ func TestWithoutScripts(t *testing.T) {
 		t.Errorf("%d tables with %d captions", tables, captions)
 	}
 	for _, c := range r.Bulk {
-		if !strings.Contains(body, ">"+document.Figure(c.Throughput.Value/1e6)+" ") {
+		if !strings.Contains(body, ">"+unit.Figure(c.Throughput.Value/1e6)+" ") {
 			t.Errorf("%s: no figure in the page", c.Suite)
 		}
 	}
@@ -59,7 +60,7 @@ func TestEmptyColumns(t *testing.T) {
 }
 
 func TestNothingIsLoaded(t *testing.T) {
-	r, f := documenttest.Ranking(t, 1, record.Upload)
+	r, f := benchtest.Ranking(t, 1, record.Upload)
 	page := render(t, document.OfRanking(r, f, document.Options{}))
 	for _, bad := range []string{" src=", "<link", "@import", "url(", "https://", "<iframe"} {
 		without := regexp.MustCompile(`(?s)<script>.*?</script>`).ReplaceAll(page, nil)

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/image/font/sfnt"
 	"golang.org/x/image/math/fixed"
 
-	"sshpace/internal/base/pattern"
+	"sshpace/internal/base/wildcard"
 )
 
 // outlines are the letters of the pictures. Drawings that others scale hold the outlines
@@ -94,7 +94,7 @@ func arguments(op sfnt.SegmentOp) int {
 }
 
 // written finds the texts of a drawing by vgsvg.
-var written = pattern.Lazy(`(?s)<text x="([^"]*)" y="([^"]*)" transform="scale\(1, -1\)"\s*style="[^"]*?font-size:([\d.]+)px(?:;fill:([^";]+))?[^"]*">(.*?)</text>`)
+var written = wildcard.Regexp(`(?s)<text x="([^"]*)" y="([^"]*)" transform="scale\(1, -1\)"\s*style="[^"]*?font-size:([\d.]+)px(?:;fill:([^";]+))?[^"]*">(.*?)</text>`)
 
 // outlined replaces the texts of an SVG by outlines, each letter drawn once and used
 // where it stands. What they say stays as a label, for search and for screen readers.

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/bench/advise"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
-	"sshpace/internal/verdict/choice"
-	"sshpace/internal/verdict/rank"
 )
 
 // limited is a ranking with a limit and a control.
@@ -30,7 +30,7 @@ func TestCeilingsAsText(t *testing.T) {
 	if err := Text(&out, document.OfRanking(limited(), nil, document.Options{All: true})); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"80 % limiting\n", "1.00        - control\n"} {
+	for _, want := range []string{"80.0 limiting\n", "1.00        - control\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in:\n%s", want, out.String())
 		}
@@ -39,7 +39,7 @@ func TestCeilingsAsText(t *testing.T) {
 
 func TestCeilingsAsJSON(t *testing.T) {
 	var out bytes.Buffer
-	if err := JSON(&out, limited(), choice.Of(limited(), choice.Options{})); err != nil {
+	if err := JSON(&out, limited(), advise.Of(limited(), advise.Options{})); err != nil {
 		t.Fatal(err)
 	}
 	var doc struct {
@@ -68,7 +68,7 @@ func TestCeilingsAsJSON(t *testing.T) {
 		t.Errorf("control: %+v", control)
 	}
 	out.Reset()
-	if err := JSON(&out, &rank.Ranking{}, &choice.Choice{}); err != nil || strings.Contains(out.String(), "ceilings") {
+	if err := JSON(&out, &rank.Ranking{}, &advise.Choice{}); err != nil || strings.Contains(out.String(), "ceilings") {
 		t.Errorf("a machine that was not measured: %v\n%s", err, out.String())
 	}
 }

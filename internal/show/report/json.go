@@ -8,9 +8,9 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/bench/advise"
+	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
-	"sshpace/internal/verdict/choice"
-	"sshpace/internal/verdict/rank"
 )
 
 // schema names the layout that JSON writes. Fields may be added to it; a
@@ -19,7 +19,7 @@ const schema = "sshpace.report/1"
 
 // JSON writes a ranking, and what it says to use, as one JSON object. Every number
 // has its unit in its name; a missing figure is absent, never zero.
-func JSON(w io.Writer, r *rank.Ranking, c *choice.Choice) error {
+func JSON(w io.Writer, r *rank.Ranking, c *advise.Choice) error {
 	out := jsonOf(r)
 	out.Answer = answerOf(c)
 	return termsafe.WriteJSON(w, out, " ")

@@ -3,8 +3,8 @@ package report
 import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
+	"sshpace/internal/bench/advise"
 	"sshpace/internal/record"
-	"sshpace/internal/verdict/choice"
 )
 
 // jsonAnswer is what all reports of a result say to use.
@@ -33,7 +33,7 @@ type jsonChoice struct {
 	Now  bool   `json:"now,omitempty"`
 }
 
-func answerOf(c *choice.Choice) *jsonAnswer {
+func answerOf(c *advise.Choice) *jsonAnswer {
 	out := &jsonAnswer{Policy: c.Policy.Name, Use: []alg.Suite{}, Default: c.Present.Assumed, Stays: c.Stays(), Matters: c.Matters(), Gains: []jsonGain{}}
 	for _, o := range c.Use() {
 		out.Use = append(out.Use, o.Suite)

@@ -5,9 +5,8 @@ import (
 
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/bench/compare"
 	"sshpace/internal/record"
-	"sshpace/internal/verdict/compare"
-	"sshpace/internal/verdict/methods"
 )
 
 // methodChangesSchema names the layout that MethodChangesJSON writes.
@@ -15,7 +14,7 @@ const methodChangesSchema = "sshpace.ways-compare/1"
 
 // MethodChangesJSON writes what became of transfer methods for programs: ratios to the
 // first file. A ratio that is not known is null. What a gate says of it stands there, too.
-func MethodChangesJSON(w io.Writer, c *methods.Comparison, gate *compare.Gate) error {
+func MethodChangesJSON(w io.Writer, c *compare.MethodComparison, gate *compare.Gate) error {
 	d := struct {
 		Schema  string             `json:"schema"`
 		Files   []string           `json:"files"` // the first is what the others are related to
@@ -56,7 +55,7 @@ type jsonMethodRatio struct {
 	Equal bool `json:"equal"` // it lies within 5 % of 1
 }
 
-func ratioOf(r methods.Ratio) *jsonMethodRatio {
+func ratioOf(r compare.MethodRatio) *jsonMethodRatio {
 	if !r.Known() {
 		return nil
 	}

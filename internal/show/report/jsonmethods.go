@@ -6,8 +6,8 @@ import (
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/bench/compare"
 	"sshpace/internal/record"
-	"sshpace/internal/verdict/methods"
 )
 
 // methodsSchema names the layout that MethodsJSON writes.
@@ -15,7 +15,7 @@ const methodsSchema = "sshpace.ways/1"
 
 // MethodsJSON writes transfer methods for programs. Every number has its unit in its
 // name; a missing figure is absent, never zero.
-func MethodsJSON(w io.Writer, results []methods.Result, f *record.File) error {
+func MethodsJSON(w io.Writer, results []compare.MethodResult, f *record.File) error {
 	d := struct {
 		Schema       string               `json:"schema"`
 		Campaign     record.Campaign      `json:"campaign"`

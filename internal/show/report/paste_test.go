@@ -7,16 +7,16 @@ import (
 	"strings"
 	"testing"
 
+	"sshpace/internal/bench/benchtest"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
-	"sshpace/internal/show/document/documenttest"
 	"sshpace/internal/show/report"
 )
 
 func hostile(t *testing.T) *document.Document {
 	t.Helper()
-	r, f := documenttest.Ranking(t, 1, record.Upload)
-	documenttest.Spoil(r)
+	r, f := benchtest.Ranking(t, 1, record.Upload)
+	benchtest.Spoil(r)
 	return document.OfRanking(r, f, document.Options{})
 }
 

@@ -8,8 +8,6 @@ import (
 	"sync"
 
 	"golang.org/x/crypto/ssh"
-
-	"sshpace/internal/ssh/packet"
 )
 
 // Handler is told what a server sends on a channel. Its methods are called one
@@ -115,7 +113,7 @@ func (ch *Channel) end(err error) {
 }
 
 // take handles a message; f is what follows the channel's number.
-func (ch *Channel) take(kind byte, f *packet.Fields) error {
+func (ch *Channel) take(kind byte, f *Fields) error {
 	if !ch.isOpen && kind != msgConfirmation && kind != msgOpenFailure {
 		return fmt.Errorf("ssh: message %d for a channel that is not open yet", kind)
 	}
@@ -148,11 +146,11 @@ var (
 	errNumber = errors.New("ssh: the first channel has another number than this server is known to use")
 )
 
-func (ch *Channel) confirmed(f *packet.Fields) error {
+func (ch *Channel) confirmed(f *Fields) error {
 	remote, room, most := f.Number(), f.Number(), f.Number()
 	switch {
 	case f.Err() != nil:
-		return packet.ErrShort
+		return ErrShort
 	case ch.isOpen:
 		return errTwice
 	case most == 0:
@@ -167,10 +165,10 @@ func (ch *Channel) confirmed(f *packet.Fields) error {
 	return nil
 }
 
-func (ch *Channel) refused(f *packet.Fields) error {
+func (ch *Channel) refused(f *Fields) error {
 	reason, text := f.Number(), f.Text()
 	if f.Err() != nil {
-		return packet.ErrShort
+		return ErrShort
 	}
 	if ch.isOpen {
 		return errTwice
@@ -180,7 +178,7 @@ func (ch *Channel) refused(f *packet.Fields) error {
 	return nil
 }
 
-func (ch *Channel) grow(f *packet.Fields) error {
+func (ch *Channel) grow(f *Fields) error {
 	n := f.Number()
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
@@ -196,7 +194,7 @@ func (ch *Channel) grow(f *packet.Fields) error {
 // stderrCode is the only type of extended data (RFC 4254 section 5.2).
 const stderrCode = 1
 
-func (ch *Channel) receive(extended bool, f *packet.Fields) error {
+func (ch *Channel) receive(extended bool, f *Fields) error {
 	known := true
 	if extended {
 		known = f.Number() == stderrCode
@@ -212,10 +210,10 @@ func (ch *Channel) receive(extended bool, f *packet.Fields) error {
 }
 
 // admit counts what has come against what was allowed.
-func (ch *Channel) admit(f *packet.Fields, n int) error {
+func (ch *Channel) admit(f *Fields, n int) error {
 	switch {
 	case f.Err() != nil:
-		return packet.ErrShort
+		return ErrShort
 	case n > maxPacket:
 		return fmt.Errorf("ssh: %d bytes of data in a packet; %d were allowed", n, maxPacket)
 	}
@@ -245,14 +243,14 @@ func (ch *Channel) took(n int) error {
 	if more == 0 {
 		return nil
 	}
-	return ch.conn.carrier.Send(packet.AppendNumber(numbered(msgWindowAdjust, ch.remote), more))
+	return ch.conn.carrier.Send(AppendNumber(numbered(msgWindowAdjust, ch.remote), more))
 }
 
 // request takes a request of the server's. None that wants an answer is granted.
-func (ch *Channel) request(f *packet.Fields) error {
+func (ch *Channel) request(f *Fields) error {
 	name, reply := f.Text(), f.Bool()
 	if f.Err() != nil {
-		return packet.ErrShort
+		return ErrShort
 	}
 	ch.to.Request(string(name), f.Rest)
 	if !reply {

@@ -12,8 +12,6 @@ import (
 
 	"go.uber.org/goleak"
 	"golang.org/x/crypto/ssh"
-
-	"sshpace/internal/ssh/packet"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -48,7 +46,7 @@ func (s *server) Send(list ...[]byte) error {
 
 func (s *server) SendData(head, data []byte, most int) error {
 	for part := range slices.Chunk(data, most) {
-		s.told <- packet.AppendText(bytes.Clone(head), part)
+		s.told <- AppendText(bytes.Clone(head), part)
 	}
 	return nil
 }
@@ -66,12 +64,12 @@ func (s *server) say(p []byte) {
 func message(kind byte, numbers ...uint32) []byte {
 	p := []byte{kind}
 	for _, n := range numbers {
-		p = packet.AppendNumber(p, n)
+		p = AppendNumber(p, n)
 	}
 	return p
 }
 
-func data(n int) []byte { return packet.AppendText(message(msgData, 0), make([]byte, n)) }
+func data(n int) []byte { return AppendText(message(msgData, 0), make([]byte, n)) }
 
 // taker is a Handler that counts.
 type taker struct {
@@ -110,7 +108,7 @@ func TestProtocolErrors(t *testing.T) {
 	for name, says := range map[string][]byte{
 		"a channel that is not open":  message(msgEOF, 1),
 		"a second confirmation":       message(msgConfirmation, 0, 8, 10, 4),
-		"a refusal after all":         packet.AppendText(message(msgOpenFailure, 0, 1), "no"),
+		"a refusal after all":         AppendText(message(msgOpenFailure, 0, 1), "no"),
 		"an answer to nothing":        message(msgSuccess, 0),
 		"more than may come at once":  data(maxPacket + 1),
 		"a window beyond all":         message(msgWindowAdjust, 0, 1<<32-5),
@@ -138,7 +136,7 @@ func TestTooMuch(t *testing.T) {
 	}
 	allowed := window
 	for len(s.told) > 0 {
-		f := packet.Of(<-s.told)
+		f := FieldsOf(<-s.told)
 		if f.Number() != 7 {
 			t.Error("a window for another channel")
 		}
@@ -178,7 +176,7 @@ func TestWrite(t *testing.T) {
 		text := func() (all []string) {
 			for len(s.told) > 0 {
 				p := <-s.told
-				f := packet.Of(p)
+				f := FieldsOf(p)
 				f.Number()
 				if p[0] == msgData {
 					all = append(all, string(f.Text()))
@@ -203,20 +201,20 @@ func TestWrite(t *testing.T) {
 func TestWishes(t *testing.T) {
 	s, k := newServer(), &taker{}
 	opened(t, s, k)
-	s.say(packet.AppendBool(packet.AppendText([]byte{msgGlobalRequest}, "keepalive@openssh.com"), true))
+	s.say(AppendBool(AppendText([]byte{msgGlobalRequest}, "keepalive@openssh.com"), true))
 	if p := <-s.told; !bytes.Equal(p, []byte{msgRequestFailure}) {
 		t.Errorf("to a sign of life: %v", p)
 	}
-	s.say(packet.AppendNumber(packet.AppendText([]byte{msgOpen}, "auth-agent@openssh.com"), 3))
-	if f := packet.Of(<-s.told); f.Number() != 3 || f.Number() != uint32(ssh.Prohibited) {
+	s.say(AppendNumber(AppendText([]byte{msgOpen}, "auth-agent@openssh.com"), 3))
+	if f := FieldsOf(<-s.told); f.Number() != 3 || f.Number() != uint32(ssh.Prohibited) {
 		t.Error("the agent is not refused")
 	}
-	s.say(packet.AppendBool(packet.AppendText(message(msgRequest, 0), "x11-req"), true))
+	s.say(AppendBool(AppendText(message(msgRequest, 0), "x11-req"), true))
 	if p := <-s.told; !bytes.Equal(p, message(msgFailure, 7)) {
 		t.Errorf("to a request: %v", p)
 	}
-	s.say(packet.AppendText(message(msgExtendedData, 0, 1), "err"))
-	s.say(packet.AppendText(message(msgExtendedData, 0, 2), "of no known kind"))
+	s.say(AppendText(message(msgExtendedData, 0, 1), "err"))
+	s.say(AppendText(message(msgExtendedData, 0, 2), "of no known kind"))
 	s.say(message(msgEOF, 0))
 	s.say(message(msgClose, 0))
 	if p := <-s.told; !bytes.Equal(p, message(msgClose, 7)) {
@@ -270,7 +268,7 @@ func TestEnds(t *testing.T) {
 func TestRefused(t *testing.T) {
 	s := newServer()
 	c := New(s, nil, 0)
-	go s.say(packet.AppendText(packet.AppendText(message(msgOpenFailure, 0, 4), "too\xff many"), ""))
+	go s.say(AppendText(AppendText(message(msgOpenFailure, 0, 4), "too\xff many"), ""))
 	var open *ssh.OpenChannelError
 	if _, err := c.Open("session", nil, &taker{}); !errors.As(err, &open) || open.Reason != ssh.ResourceShortage || open.Message != "too? many" {
 		t.Errorf("%v", err)
@@ -354,8 +352,8 @@ func TestStream(t *testing.T) {
 	if len(s.told) == 0 {
 		t.Error("no window for what was read")
 	}
-	s.say(packet.AppendText(message(msgExtendedData, 0, 1), "err"))
-	s.say(append(packet.AppendBool(packet.AppendText(message(msgRequest, 0), "exit-status"), false), 0, 0, 0, 3))
+	s.say(AppendText(message(msgExtendedData, 0, 1), "err"))
+	s.say(append(AppendBool(AppendText(message(msgRequest, 0), "exit-status"), false), 0, 0, 0, 3))
 	s.say(message(msgClose, 0))
 	if text, err := io.ReadAll(ch.Stderr()); string(text) != "err" || err != nil {
 		t.Errorf("%q, %v", text, err)

@@ -8,8 +8,6 @@ import (
 	"sync"
 
 	"golang.org/x/crypto/ssh"
-
-	"sshpace/internal/ssh/packet"
 )
 
 // Carrier carries the packets of a connection in order.
@@ -117,7 +115,7 @@ func (c *Conn) end(err error) {
 
 // take handles one packet.
 func (c *Conn) take(p []byte) error {
-	f := packet.Of(p)
+	f := FieldsOf(p)
 	switch kind := p[0]; {
 	case kind == msgGlobalRequest:
 		return c.refuseRequest(f)
@@ -129,7 +127,7 @@ func (c *Conn) take(p []byte) error {
 	case kind > msgOpen && kind <= msgFailure:
 		number := f.Number()
 		if f.Err() != nil {
-			return packet.ErrShort
+			return ErrShort
 		}
 		ch := c.channel(number)
 		if ch == nil {
@@ -154,7 +152,7 @@ func (c *Conn) channel(number uint32) *Channel {
 
 // refuseRequest answers a global request, such as for a sign of life, which a
 // refusal is.
-func (c *Conn) refuseRequest(f *packet.Fields) error {
+func (c *Conn) refuseRequest(f *Fields) error {
 	f.Text()
 	if reply := f.Bool(); f.Err() != nil || !reply {
 		return f.Err()
@@ -163,14 +161,14 @@ func (c *Conn) refuseRequest(f *packet.Fields) error {
 }
 
 // refuseChannel answers a server that opens a channel.
-func (c *Conn) refuseChannel(f *packet.Fields) error {
+func (c *Conn) refuseChannel(f *Fields) error {
 	f.Text()
 	number := f.Number()
 	if f.Err() != nil {
-		return packet.ErrShort
+		return ErrShort
 	}
-	p := packet.AppendNumber(numbered(msgOpenFailure, number), uint32(ssh.Prohibited))
-	return c.carrier.Send(packet.AppendText(packet.AppendText(p, "not wanted"), ""))
+	p := AppendNumber(numbered(msgOpenFailure, number), uint32(ssh.Prohibited))
+	return c.carrier.Send(AppendText(AppendText(p, "not wanted"), ""))
 }
 
 // answered gives the first who waits the answer to a global request. As with
@@ -187,7 +185,7 @@ func (c *Conn) answered(ok bool) {
 // SendRequest makes a global request (RFC 4254 section 4).
 func (c *Conn) SendRequest(name string, wantReply bool, specific []byte) (bool, []byte, error) {
 	c.start()
-	p := append(packet.AppendBool(packet.AppendText([]byte{msgGlobalRequest}, name), wantReply), specific...)
+	p := append(AppendBool(AppendText([]byte{msgGlobalRequest}, name), wantReply), specific...)
 	if !wantReply {
 		return false, nil, c.carrier.Send(p)
 	}

@@ -1,7 +1,5 @@
 package channel
 
-import "sshpace/internal/ssh/packet"
-
 // Message numbers (RFC 4254 section 9).
 const (
 	msgGlobalRequest  = 80
@@ -30,9 +28,9 @@ const (
 
 // Open asks for a channel (RFC 4254 section 5.1) that has a number on our side.
 func Open(kind string, number uint32, specific []byte) []byte {
-	p := packet.AppendText([]byte{msgOpen}, kind)
+	p := AppendText([]byte{msgOpen}, kind)
 	for _, n := range []uint32{number, window, maxPacket} {
-		p = packet.AppendNumber(p, n)
+		p = AppendNumber(p, n)
 	}
 	return append(p, specific...)
 }
@@ -40,8 +38,8 @@ func Open(kind string, number uint32, specific []byte) []byte {
 // Request is a request on the channel that has a number on the server's side
 // (RFC 4254 section 5.4).
 func Request(number uint32, name string, reply bool, specific []byte) []byte {
-	p := packet.AppendText(numbered(msgRequest, number), name)
-	return append(packet.AppendBool(p, reply), specific...)
+	p := AppendText(numbered(msgRequest, number), name)
+	return append(AppendBool(p, reply), specific...)
 }
 
 // EOF says that no more data follows on a channel (RFC 4254 section 5.3).
@@ -51,9 +49,9 @@ func EOF(number uint32) []byte { return numbered(msgEOF, number) }
 func Text(texts ...string) []byte {
 	var p []byte
 	for _, s := range texts {
-		p = packet.AppendText(p, s)
+		p = AppendText(p, s)
 	}
 	return p
 }
 
-func numbered(kind byte, number uint32) []byte { return packet.AppendNumber([]byte{kind}, number) }
+func numbered(kind byte, number uint32) []byte { return AppendNumber([]byte{kind}, number) }

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"sshpace/internal/base/vegas"
+	"sshpace/internal/base/sched"
 )
 
 // pace bounds the data under way to a server within the window that it grants: sshd
@@ -15,7 +15,7 @@ type pace struct {
 	under  int  // and are: sent, and no room made again
 	least  int  // limit is never below it
 	known  bool // with least under way the server makes room
-	way    vegas.Way
+	way    sched.Vegas
 	pieces []piece // under way, in their order
 	stall  *time.Timer
 }

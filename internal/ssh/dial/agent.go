@@ -11,7 +11,7 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
 
-	"sshpace/internal/base/wait"
+	"sshpace/internal/base/sched"
 )
 
 // signer is a key that can sign for a login.
@@ -32,7 +32,7 @@ type agents struct {
 
 // agentConn is one agent, connected and asked for its keys on first use.
 type agentConn struct {
-	keys wait.Together[[]*agentKey]
+	keys sched.Together[[]*agentKey]
 	lost atomic.Bool // a request failed; connect anew for the next host
 }
 

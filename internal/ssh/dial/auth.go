@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"sshpace/internal/base/wait"
+	"sshpace/internal/base/sched"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/transport"
 )
@@ -26,7 +26,7 @@ type keyring struct {
 	files  *keyFiles
 
 	mu   sync.Mutex
-	sets map[string]*wait.Together[*keySet]
+	sets map[string]*sched.Together[*keySet]
 }
 
 // keySet is what one Identity amounts to.
@@ -53,7 +53,7 @@ func (r *keyring) set(ctx context.Context, t *Target) (*keySet, error) {
 		r.mu.Lock()
 		collected := r.sets[key]
 		if collected == nil {
-			collected = &wait.Together[*keySet]{Find: func(ctx context.Context) (*keySet, error) { return r.collect(ctx, &t.Identity, t.connectTimeout()) }}
+			collected = &sched.Together[*keySet]{Find: func(ctx context.Context) (*keySet, error) { return r.collect(ctx, &t.Identity, t.connectTimeout()) }}
 			r.sets[key] = collected
 		}
 		r.mu.Unlock()

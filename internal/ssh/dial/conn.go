@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"sshpace/internal/fleet"
-	"sshpace/internal/sys/quickack"
+	"sshpace/internal/sys/tcp"
 )
 
 // conn is a connection that watches the beginning of the conversation, which
@@ -21,7 +21,7 @@ import (
 // system call per byte of the version line, and stops reading while our own output is
 // stuck (flow).
 type conn struct {
-	*quickack.Conn
+	*tcp.QuickConn
 	flow    flow
 	reached atomic.Uint32 // fleet.Phase
 
@@ -51,7 +51,7 @@ var errWrongBanner = errors.New("not an SSH 2 version line")
 
 // newConn calls alive as soon as the version line has come.
 func newConn(c net.Conn, alive func()) *conn {
-	w := &conn{Conn: quickack.New(c), alive: alive}
+	w := &conn{QuickConn: tcp.Quick(c), alive: alive}
 	w.reach(fleet.PhaseKex)
 	w.flow.init()
 	return w
@@ -77,7 +77,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	c.flow.wait()
-	n, err := c.Conn.Read(p)
+	n, err := c.QuickConn.Read(p)
 	if n > 0 && !c.after.Load() {
 		c.after.Store(true)
 	}
@@ -87,7 +87,7 @@ func (c *conn) Read(p []byte) (int, error) {
 
 func (c *conn) fill() error {
 	buf := make([]byte, readAhead)
-	n, err := c.Conn.Read(buf)
+	n, err := c.QuickConn.Read(buf)
 	if n == 0 {
 		return err
 	}
@@ -186,7 +186,7 @@ func (c *conn) peer(t *Target) string {
 // Close also wakes a reader that waits for our output.
 func (c *conn) Close() error {
 	c.flow.close()
-	return c.Conn.Close()
+	return c.QuickConn.Close()
 }
 
 // closeOn closes the connection when ctx ends; stop ends that and tells whether

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"sshpace/internal/base/sched"
 	"sshpace/internal/base/termsafe"
-	"sshpace/internal/base/wait"
 	"sshpace/internal/fleet"
 )
 
@@ -30,7 +30,7 @@ func (s *session) converse(ctx context.Context, talk fleet.Dialogue, a *fleet.At
 	out := &gatedOutput{out: s.out}
 	s.out = out.write
 	go s.pump(s.in.Stderr(), fleet.Stderr)
-	defer wait.After(ctx, func() time.Duration { return dialogueGrace }, func() { s.link.net.Close() })()
+	defer sched.After(ctx, func() time.Duration { return dialogueGrace }, func() { s.link.net.Close() })()
 	err := talk(ctx, a.Host(), conversation{s, a})
 	out.close()
 	a.Reached(fleet.PhaseExit)

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/sched"
 	"sshpace/internal/base/termsafe"
-	"sshpace/internal/base/wait"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/transport"
 )
@@ -67,7 +67,7 @@ func New(r Resolver, opts Options) *Engine {
 	}
 	e.life, e.die = context.WithCancel(context.Background())
 	e.keys = &keyring{
-		agents: newAgents(e.life, opts.Warn), files: &keyFiles{askpass: opts.Askpass, seen: make(map[string]*keyFile)}, sets: make(map[string]*wait.Together[*keySet]),
+		agents: newAgents(e.life, opts.Warn), files: &keyFiles{askpass: opts.Askpass, seen: make(map[string]*keyFile)}, sets: make(map[string]*sched.Together[*keySet]),
 	}
 	return e
 }
@@ -126,7 +126,7 @@ func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a *fle
 	defer abort()
 	starting, cancel := context.WithDeadlineCause(ctx, l.usable, errConnectTimeout)
 	defer cancel()
-	begun := wait.After(starting, func() time.Duration { return answerGrace(starting) }, func() { l.net.Close() })
+	begun := sched.After(starting, func() time.Duration { return answerGrace(starting) }, func() { l.net.Close() })
 	defer begun()
 
 	s, err := l.open(a.Output, cmd.Dialogue != nil)

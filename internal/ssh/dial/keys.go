@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"sshpace/internal/sys/bounded"
+	"sshpace/internal/sys/file"
 )
 
 // maxKey bounds a key file, in bytes, as ssh does (authfile.c, MAX_KEY_FILE_SIZE).
@@ -55,7 +55,7 @@ func (k *keyFiles) open(path string) *keyFile {
 
 func (k *keyFiles) read(path string) *keyFile {
 	f := &keyFile{files: k, path: path}
-	data, err := bounded.ReadFile(path, maxKey)
+	data, err := file.ReadFile(path, maxKey)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if f.pub = publicBeside(path); f.pub == nil {
@@ -127,7 +127,7 @@ func (f *keyFile) use(s ssh.Signer) {
 }
 
 func publicBeside(path string) ssh.PublicKey {
-	data, err := bounded.ReadFile(path+".pub", maxKey)
+	data, err := file.ReadFile(path+".pub", maxKey)
 	if err != nil {
 		return nil
 	}
@@ -188,7 +188,7 @@ func (c *certKey) sign(ctx context.Context, data []byte, algorithm string) (*ssh
 
 // readCert reads a certificate file; nil and no error when there is none.
 func readCert(path string) (*ssh.Certificate, error) {
-	data, err := bounded.ReadFile(path, maxKey)
+	data, err := file.ReadFile(path, maxKey)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

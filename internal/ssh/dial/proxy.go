@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"sshpace/internal/fleet"
-	"sshpace/internal/ssh/sshlog"
+	"sshpace/internal/ssh/openssh"
 )
 
 // dialCommand connects through a ProxyCommand: what the user's shell runs is
@@ -126,7 +126,7 @@ func explainProxy(ctx context.Context, raw net.Conn, e *Error) *Error {
 	}
 	c.Close() // waits, so that all was said
 	lines := c.said.lines()
-	said := sshlog.ProxyReason(c.command, lines)
+	said := openssh.ProxyReason(c.command, lines)
 	switch {
 	case len(lines) == 0:
 		said = "it ended without a word"

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"sshpace/internal/fleet"
-	"sshpace/internal/ssh/sshlog"
+	"sshpace/internal/ssh/openssh"
 )
 
 // log reads what ssh itself says, at LogLevel DEBUG2: how far it came, and why
@@ -168,29 +168,29 @@ func (l *log) theirs(text []byte) bool {
 }
 
 // marks are how far ssh is by what it says.
-var marks = map[sshlog.Kind]fleet.Phase{
-	sshlog.Connecting: fleet.PhaseConnect, sshlog.Connected: fleet.PhaseKex, sshlog.HostKeySeen: fleet.PhaseHostkey,
-	sshlog.AuthStarted: fleet.PhaseAuth, sshlog.LoggedIn: fleet.PhaseExec, sshlog.MasterOpened: fleet.PhaseExec,
+var marks = map[openssh.Kind]fleet.Phase{
+	openssh.Connecting: fleet.PhaseConnect, openssh.Connected: fleet.PhaseKex, openssh.HostKeySeen: fleet.PhaseHostkey,
+	openssh.AuthStarted: fleet.PhaseAuth, openssh.LoggedIn: fleet.PhaseExec, openssh.MasterOpened: fleet.PhaseExec,
 }
 
 func (l *log) line(s string) {
 	l.spoke = l.spoke || s != ""
-	e := sshlog.Read(s)
+	e := openssh.ReadEvent(s)
 	if phase, ok := marks[e.Kind]; ok {
 		l.attempt.Reached(phase)
 	}
 	switch e.Kind {
-	case sshlog.Message:
+	case openssh.Message:
 		if len(l.messages) < maxMessages {
 			l.messages = append(l.messages, e.Text)
 		}
-	case sshlog.Connecting:
+	case openssh.Connecting:
 		l.address(e.Text)
-	case sshlog.Proxy:
+	case openssh.Proxy:
 		l.proxy = e.Text
-	case sshlog.ServerVersion:
+	case openssh.ServerVersion:
 		l.attempt.Alive()
-	case sshlog.PreBanner: // sshd itself sends a line when it turns a connection away
+	case openssh.PreBanner: // sshd itself sends a line when it turns a connection away
 		l.other = l.other || !strings.HasPrefix(e.Text, "Exceeded MaxStartups") && !strings.HasPrefix(e.Text, "Not allowed at this time")
 	default:
 		l.note(e.Kind)
@@ -198,25 +198,25 @@ func (l *log) line(s string) {
 }
 
 // note keeps what is only to be known later.
-func (l *log) note(kind sshlog.Kind) {
+func (l *log) note(kind openssh.Kind) {
 	switch kind {
-	case sshlog.LoggedIn:
+	case openssh.LoggedIn:
 		l.loggedIn = true
-	case sshlog.CommandSent:
+	case openssh.CommandSent:
 		l.sent = true
-	case sshlog.MasterOpened:
+	case openssh.MasterOpened:
 		l.sent, l.shared = true, true
 		l.started()
-	case sshlog.Multiplexed:
+	case openssh.Multiplexed:
 		l.shared = true
-	case sshlog.CommandAccepted:
+	case openssh.CommandAccepted:
 		l.accepted = true
 		l.started()
-	case sshlog.MasterStays:
+	case openssh.MasterStays:
 		l.master = true
-	case sshlog.ExitStatus:
+	case openssh.ExitStatus:
 		l.status = true
-	case sshlog.ExitSignal:
+	case openssh.ExitSignal:
 		l.signal = true
 	}
 }

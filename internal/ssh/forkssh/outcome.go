@@ -10,36 +10,36 @@ import (
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/knownhosts/check"
-	"sshpace/internal/ssh/sshlog"
+	"sshpace/internal/ssh/openssh"
 )
 
 const manyLogins = "the server may limit logins (MaxStartups, PerSourcePenalties); try a smaller -f"
 
 // failures are what the causes mean to a run; without a line: the connection was
 // lost.
-var failures = map[sshlog.Cause]struct {
+var failures = map[openssh.Cause]struct {
 	class fleet.Class
 	hint  string
 }{
-	sshlog.HostKeyChanged:        {fleet.HostKeyChanged, "compare the key with the machine's owner before removing the old line"},
-	sshlog.HostKeyRevoked:        {fleet.HostKeyRevoked, check.RevokedHint},
-	sshlog.RevocationsUnreadable: {fleet.HostKeyRevoked, "the file of RevokedHostKeys cannot be read: no key is accepted until it can"},
-	sshlog.HostKeyWeak:           {fleet.HostKeyWeak, "the RSA key of the server is shorter than RequiredRSASize: give it an Ed25519 host key or a longer one"},
-	sshlog.HostKeyUnknown:        {fleet.HostKeyUnknown, "add the host's key to known_hosts, or use --accept-new"},
-	sshlog.Unresolved:            {fleet.NameFailed, "check the spelling"},
-	sshlog.Denied:                {fleet.AuthFailed, ""},
-	sshlog.TooManyKeys:           {fleet.AuthFailed, "name one key with -i and -o IdentitiesOnly=yes"},
-	sshlog.BadConfiguration:      {fleet.Local, ""},
-	sshlog.NoAlgorithm:           {fleet.NoCommonAlgo, ""},
-	sshlog.Prohibited:            {fleet.Refused, "the jump host forbids forwarding there (AllowTcpForwarding, PermitOpen)"},
-	sshlog.ConnectionRefused:     {fleet.Refused, ""},
-	sshlog.Unroutable:            {fleet.Unroutable, ""},
-	sshlog.TimedOut:              {fleet.TimedOut, ""},
-	sshlog.NotSSH:                {fleet.NotSSH, ""},
-	sshlog.Throttled:             {fleet.Throttled, manyLogins},
-	sshlog.NoVersion:             {fleet.Throttled, manyLogins},
-	sshlog.SessionRefused:        {fleet.ExecRefused, "see MaxSessions and the account's restrictions on the server"},
-	sshlog.HungUp:                {fleet.Throttled, ""}, // before the version line; see failure
+	openssh.HostKeyChanged:        {fleet.HostKeyChanged, "compare the key with the machine's owner before removing the old line"},
+	openssh.HostKeyRevoked:        {fleet.HostKeyRevoked, check.RevokedHint},
+	openssh.RevocationsUnreadable: {fleet.HostKeyRevoked, "the file of RevokedHostKeys cannot be read: no key is accepted until it can"},
+	openssh.HostKeyWeak:           {fleet.HostKeyWeak, "the RSA key of the server is shorter than RequiredRSASize: give it an Ed25519 host key or a longer one"},
+	openssh.HostKeyUnknown:        {fleet.HostKeyUnknown, "add the host's key to known_hosts, or use --accept-new"},
+	openssh.Unresolved:            {fleet.NameFailed, "check the spelling"},
+	openssh.Denied:                {fleet.AuthFailed, ""},
+	openssh.TooManyKeys:           {fleet.AuthFailed, "name one key with -i and -o IdentitiesOnly=yes"},
+	openssh.BadConfiguration:      {fleet.Local, ""},
+	openssh.NoAlgorithm:           {fleet.NoCommonAlgo, ""},
+	openssh.Prohibited:            {fleet.Refused, "the jump host forbids forwarding there (AllowTcpForwarding, PermitOpen)"},
+	openssh.ConnectionRefused:     {fleet.Refused, ""},
+	openssh.Unroutable:            {fleet.Unroutable, ""},
+	openssh.TimedOut:              {fleet.TimedOut, ""},
+	openssh.NotSSH:                {fleet.NotSSH, ""},
+	openssh.Throttled:             {fleet.Throttled, manyLogins},
+	openssh.NoVersion:             {fleet.Throttled, manyLogins},
+	openssh.SessionRefused:        {fleet.ExecRefused, "see MaxSessions and the account's restrictions on the server"},
+	openssh.HungUp:                {fleet.Throttled, ""}, // before the version line; see failure
 }
 
 // outcome puts together what the log and the exit code say.
@@ -100,7 +100,7 @@ func (l *log) failure(o *fleet.Outcome) {
 	if o.Err == "" {
 		o.Err = "ssh ended with status 255"
 	}
-	cause, _ := sshlog.CauseOf(causes)
+	cause, _ := openssh.CauseOf(causes)
 	if f, known := failures[cause]; known {
 		o.Class, o.Hint = f.class, f.hint
 	}
@@ -120,7 +120,7 @@ func (l *log) failure(o *fleet.Outcome) {
 			o.Class = fleet.AuthFailed
 		}
 	}
-	if why := sshlog.ProxyReason(l.proxy, l.before); o.Class == fleet.Throttled && l.proxy != "" && why != "" {
+	if why := openssh.ProxyReason(l.proxy, l.before); o.Class == fleet.Throttled && l.proxy != "" && why != "" {
 		o.Class, o.Hint = fleet.Lost, "run the ProxyCommand by hand to see what is wrong"
 		o.Err += "; the way there said: " + termsafe.Line(why)
 	}

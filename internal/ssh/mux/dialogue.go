@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"sshpace/internal/base/sched"
 	"sshpace/internal/base/termsafe"
-	"sshpace/internal/base/wait"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/channel"
 )
@@ -32,7 +32,7 @@ func (r *running) converse(ctx, starting context.Context, conn *channel.Conn) (f
 	}
 	r.attempt.Reached(fleet.PhaseExec)
 	go io.Copy(stderr{r.attempt}, ch.Stderr())
-	defer wait.After(ctx, func() time.Duration { return dialogueGrace }, func() { r.link.conn.Close() })()
+	defer sched.After(ctx, func() time.Duration { return dialogueGrace }, func() { r.link.conn.Close() })()
 	err = r.session.Command.Dialogue(ctx, r.attempt.Host(), conversation{ch, conn, r})
 	r.attempt.Reached(fleet.PhaseExit)
 	o := fleet.Outcome{Engine: engineName, Addr: r.session.Path, Ran: fleet.RanYes}

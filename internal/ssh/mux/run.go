@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"sshpace/internal/base/sched"
 	"sshpace/internal/base/termsafe"
-	"sshpace/internal/base/wait"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/channel"
 )
@@ -175,7 +175,7 @@ func (s *Session) survived(err error) error {
 // says why.
 func (r *running) start(ctx context.Context) (o fleet.Outcome, started bool) {
 	o = fleet.Outcome{Engine: engineName, Addr: r.session.Path, Exit: -1}
-	answered := wait.After(ctx, func() time.Duration { return answerGrace(ctx) }, func() { r.link.conn.Close() })
+	answered := sched.After(ctx, func() time.Duration { return answerGrace(ctx) }, func() { r.link.conn.Close() })
 	for _, kv := range r.session.Env {
 		name, value, _ := strings.Cut(kv, "=")
 		r.ask("env", struct{ Name, Value string }{name, value})

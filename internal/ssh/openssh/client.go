@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/sys/bounded"
+	"sshpace/internal/sys/file"
 	"sshpace/internal/sys/proc"
 )
 
@@ -153,7 +153,7 @@ func (p Program) Negotiate(ctx context.Context, d Destination, log string, conne
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Stderr = &stderr
 	ended := proc.Run(cmd) // an account without a shell fails: what counts is how far it came
-	text, err := bounded.ReadFile(log, maxLog)
+	text, err := file.ReadFile(log, maxLog)
 	if err != nil {
 		return Negotiation{}, errors.Join(ended, err)
 	}

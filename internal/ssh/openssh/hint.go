@@ -10,7 +10,6 @@ import (
 	"sshpace/internal/base/shell"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/knownhosts/check"
-	"sshpace/internal/ssh/sshlog"
 )
 
 // Failed is an ssh that led to no session, or lost it.
@@ -22,11 +21,11 @@ type Failed struct {
 }
 
 // Cause is why ssh gave up, by its words; what a host said gives none.
-func (f Failed) Cause() sshlog.Cause {
+func (f Failed) Cause() Cause {
 	if strings.HasPrefix(f.Said, wordless) {
-		return sshlog.Unknown
+		return Unknown
 	}
-	cause, _ := sshlog.CauseOf([]string{f.Said})
+	cause, _ := CauseOf([]string{f.Said})
 	return cause
 }
 
@@ -43,10 +42,10 @@ var hints = map[record.Outcome]string{
 }
 
 // closer are hints for causes that an outcome does not tell apart.
-var closer = map[sshlog.Cause]string{
-	sshlog.ConnectionRefused: "look whether an sshd listens there, at that port: ssh -v %s",
-	sshlog.Unroutable:        "check the address and the network, such as a VPN: no way leads there: ssh -v %s",
-	sshlog.TooManyKeys:       "more keys are offered than the server allows; name the right one: ssh -o IdentitiesOnly=yes -i FILE %s true",
+var closer = map[Cause]string{
+	ConnectionRefused: "look whether an sshd listens there, at that port: ssh -v %s",
+	Unroutable:        "check the address and the network, such as a VPN: no way leads there: ssh -v %s",
+	TooManyKeys:       "more keys are offered than the server allows; name the right one: ssh -o IdentitiesOnly=yes -i FILE %s true",
 }
 
 // Hint says what to do about an ssh that failed.
@@ -56,7 +55,7 @@ func (p Program) Hint(ctx context.Context, d Destination, f Failed) string {
 	switch {
 	case strings.HasSuffix(f.Said, insteadOfVersion):
 		return "check the port; this is no SSH server"
-	case cause == sshlog.HostKeyRevoked:
+	case cause == HostKeyRevoked:
 		return check.RevokedHint
 	case strings.HasSuffix(f.Said, silentAgent):
 		words = "look whether your agent answers (ssh-add -l), and the host is up and well: ssh -v %s"

@@ -8,7 +8,6 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/record"
-	"sshpace/internal/ssh/sshlog"
 )
 
 // Negotiation is what the debug output of one ssh tells.
@@ -60,8 +59,8 @@ func ParseVerbose(text string) Negotiation {
 	var n Negotiation
 	proposals := proposals{strict: map[string]bool{}}
 	for line := range strings.Lines(text) {
-		e := sshlog.Read(line)
-		if e.Kind == sshlog.Detail {
+		e := ReadEvent(line)
+		if e.Kind == Detail {
 			proposals.take(e.Text, &n.Server)
 		}
 		n.take(e)
@@ -71,34 +70,34 @@ func ParseVerbose(text string) Negotiation {
 	return n
 }
 
-func (n *Negotiation) take(e sshlog.Event) {
+func (n *Negotiation) take(e Event) {
 	switch e.Kind {
-	case sshlog.KexAlgorithm:
+	case KexAlgorithm:
 		n.Got.Kex = word(e.Text)
-	case sshlog.HostKeyType:
+	case HostKeyType:
 		n.Got.HostKey = word(e.Text)
-	case sshlog.ClientToServer:
+	case ClientToServer:
 		n.Got.Cipher, n.Got.MAC = direction(e.Text)
-	case sshlog.ServerToClient:
+	case ServerToClient:
 		n.Reverse.Cipher, n.Reverse.MAC = direction(e.Text)
-	case sshlog.NewKeys:
+	case NewKeys:
 		n.Rekeys++
 		n.Keyed = true
-	case sshlog.AuthStarted:
+	case AuthStarted:
 		n.Serving = true
-	case sshlog.PreBanner:
-		if cause, _ := sshlog.CauseOf([]string{e.Text}); cause != sshlog.Throttled {
+	case PreBanner:
+		if cause, _ := CauseOf([]string{e.Text}); cause != Throttled {
 			n.Foreign = cmp.Or(n.Foreign, e.Text)
 		}
-	case sshlog.ServerVersion:
+	case ServerVersion:
 		n.Banner = e.Text
-	case sshlog.LoggedIn:
+	case LoggedIn:
 		n.LoggedIn = true
-	case sshlog.Multiplexed, sshlog.MasterOpened:
+	case Multiplexed, MasterOpened:
 		n.Multiplex = true
-	case sshlog.WrongKey:
+	case WrongKey:
 		n.KeyFile = e.Text
-	case sshlog.Message:
+	case Message:
 		n.Complaints = append(n.Complaints, e.Text)
 	}
 }
@@ -195,19 +194,19 @@ func keep(list *[]string, names string) {
 
 // outcomes are what the causes mean to a trial. A connection that breaks off
 // before the server has said who it is was refused, see Failure.
-var outcomes = map[sshlog.Cause]record.Outcome{
-	sshlog.HostKeyChanged: record.HostKey, sshlog.HostKeyRevoked: record.HostKey, sshlog.RevocationsUnreadable: record.HostKey,
-	sshlog.HostKeyWeak: record.HostKey, sshlog.HostKeyUnknown: record.HostKey,
-	sshlog.Unresolved: record.Unresolved,
-	sshlog.Denied:     record.Denied, sshlog.TooManyKeys: record.Denied,
-	sshlog.NoAlgorithm: record.Mismatched,
-	sshlog.Prohibited:  record.Refused, sshlog.ConnectionRefused: record.Refused, sshlog.Unroutable: record.Refused,
-	sshlog.NotSSH: record.Refused, sshlog.Throttled: record.Refused, sshlog.NoVersion: record.Refused,
-	sshlog.TimedOut: record.TimedOut,
+var outcomes = map[Cause]record.Outcome{
+	HostKeyChanged: record.HostKey, HostKeyRevoked: record.HostKey, RevocationsUnreadable: record.HostKey,
+	HostKeyWeak: record.HostKey, HostKeyUnknown: record.HostKey,
+	Unresolved: record.Unresolved,
+	Denied:     record.Denied, TooManyKeys: record.Denied,
+	NoAlgorithm: record.Mismatched,
+	Prohibited:  record.Refused, ConnectionRefused: record.Refused, Unroutable: record.Refused,
+	NotSSH: record.Refused, Throttled: record.Refused, NoVersion: record.Refused,
+	TimedOut: record.TimedOut,
 }
 
 // OutcomeOf is what a cause means to a trial.
-func OutcomeOf(c sshlog.Cause) record.Outcome { return cmp.Or(outcomes[c], record.Broken) }
+func OutcomeOf(c Cause) record.Outcome { return cmp.Or(outcomes[c], record.Broken) }
 
 // Failure classifies why an ssh failed, from its debug log and what it wrote to
 // standard error, and quotes the line that says it. Until a login is possible standard
@@ -223,13 +222,13 @@ func Failure(n Negotiation, stderr string) (record.Outcome, string) {
 	case n.LoggedIn && len(lines) == 0 && len(said) > 0:
 		return record.Broken, fmt.Sprintf(wordless+"the last line on standard error, which may be the server's banner, is %q", said[len(said)-1])
 	}
-	cause, line := sshlog.CauseOf(lines)
+	cause, line := CauseOf(lines)
 	switch other := n.NotSSH(); {
 	case other != "":
 		return record.Refused, other
-	case cause == sshlog.HungUp && n.Banner == "": // MaxStartups and source penalties hang up there (sshd_config(5))
+	case cause == HungUp && n.Banner == "": // MaxStartups and source penalties hang up there (sshd_config(5))
 		return record.Refused, line
-	case cause != sshlog.Unknown:
+	case cause != Unknown:
 		return OutcomeOf(cause), line
 	case len(lines) > 0:
 		return record.Broken, lines[len(lines)-1]
@@ -256,12 +255,12 @@ func complaints(stderr string) []string {
 		greeted = -1
 	}
 	for line := range strings.Lines(stderr) {
-		switch e := sshlog.Read(line); e.Kind {
-		case sshlog.Message:
+		switch e := ReadEvent(line); e.Kind {
+		case Message:
 			lines = append(lines, e.Text)
-		case sshlog.AuthStarted:
+		case AuthStarted:
 			greeted = len(lines)
-		case sshlog.LoggedIn:
+		case LoggedIn:
 			ungreeted(0)
 		}
 	}

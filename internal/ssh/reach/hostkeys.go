@@ -12,10 +12,10 @@ import (
 
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/dial"
-	"sshpace/internal/ssh/knownhosts/accept"
 	"sshpace/internal/ssh/knownhosts/check"
+
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/knownhosts/index"
-	"sshpace/internal/ssh/sshconf"
 )
 
 // hostKeys is the policy about host keys over one set of known_hosts files.
@@ -31,17 +31,17 @@ type hostKeys struct {
 
 // hostKeys returns the policy of a configuration, shared by all hosts that have
 // the same.
-func (e *Executor) hostKeys(c *sshconf.Resolved) *hostKeys {
-	files := slices.Concat(c.Files(sshconf.UserKnownHostsFile), c.Files(sshconf.GlobalKnownHostsFile))
+func (e *Executor) hostKeys(c *conf.Resolved) *hostKeys {
+	files := slices.Concat(c.Files(conf.UserKnownHostsFile), c.Files(conf.GlobalKnownHostsFile))
 	accept := e.AcceptsNew(c)
-	algorithms := e.Allowed(c, sshconf.HostKeyAlgorithms)
-	key := fmt.Sprintf("%q %v %v %q", files, accept, c.Yes(sshconf.HashKnownHosts), algorithms)
+	algorithms := e.Allowed(c, conf.HostKeyAlgorithms)
+	key := fmt.Sprintf("%q %v %v %q", files, accept, c.Yes(conf.HashKnownHosts), algorithms)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	k := e.keys[key]
 	if k == nil {
-		k = &hostKeys{index: index.Open(files...), rules: e.rules(algorithms), acceptNew: accept, hash: c.Yes(sshconf.HashKnownHosts)}
-		if user := c.Files(sshconf.UserKnownHostsFile); len(user) > 0 {
+		k = &hostKeys{index: index.Open(files...), rules: e.rules(algorithms), acceptNew: accept, hash: c.Yes(conf.HashKnownHosts)}
+		if user := c.Files(conf.UserKnownHostsFile); len(user) > 0 {
 			k.file = user[0]
 		}
 		e.keys[key] = k
@@ -51,8 +51,8 @@ func (e *Executor) hostKeys(c *sshconf.Resolved) *hostKeys {
 
 // First releases in which ssh decides otherwise about certificates.
 var (
-	patternPrincipals = sshconf.Version{Major: 10, Minor: 3}
-	keysInside        = sshconf.Version{Major: 9, Minor: 8}
+	patternPrincipals = conf.Version{Major: 10, Minor: 3}
+	keysInside        = conf.Version{Major: 9, Minor: 8}
 )
 
 // rules are those of the installed ssh, the strict ones where there is none, under a
@@ -120,5 +120,5 @@ func (k *hostKeys) accept(name string, port int, key ssh.PublicKey) error {
 	if cert, ok := key.(*ssh.Certificate); ok { // of no authority that we know: as in ssh, the key inside counts
 		key = cert.Key
 	}
-	return accept.Record(k.index, k.file, name, port, key, k.hash)
+	return check.Accept(k.index, k.file, name, port, key, k.hash)
 }

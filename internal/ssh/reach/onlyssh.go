@@ -5,8 +5,8 @@ import (
 	"sync"
 
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/dial"
-	"sshpace/internal/ssh/sshconf"
 )
 
 // servers are some of those of a run, whatever user and jump hosts lead to them.
@@ -39,10 +39,10 @@ func (e *Executor) sshMay(p *hostPlan, o *fleet.Outcome) bool {
 		o.Hint = "install the OpenSSH client, which may know more algorithms: it is used for such a host without being asked for"
 		return false
 	}
-	k, _ := sshconf.KeywordOf(keyword)
-	return slices.ContainsFunc(append(slices.Clone(p.Jumps), p.Host), func(c *sshconf.Resolved) bool {
+	k, _ := conf.KeywordOf(keyword)
+	return slices.ContainsFunc(append(slices.Clone(p.Jumps), p.Host), func(c *conf.Resolved) bool {
 		offered := e.Allowed(c, k)
-		if k == sshconf.Compression {
+		if k == conf.Compression {
 			offered = compressions
 		}
 		return slices.ContainsFunc(offered, func(name string) bool { return slices.Contains(theirs, name) })

@@ -17,14 +17,14 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/host"
-	"sshpace/internal/base/wait"
+	"sshpace/internal/base/sched"
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/dial"
 	"sshpace/internal/ssh/forkssh"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/mux"
 	"sshpace/internal/ssh/route"
-	"sshpace/internal/ssh/sshconf"
 	"sshpace/internal/sys/safedir"
 )
 
@@ -63,7 +63,7 @@ type Executor struct {
 	onlySSH servers // of the algorithms that they have the native engine has none
 	mu      sync.Mutex
 	keys    map[string]*hostKeys
-	planned map[host.Endpoint]*wait.Together[*hostPlan]
+	planned map[host.Endpoint]*sched.Together[*hostPlan]
 }
 
 var (
@@ -79,7 +79,7 @@ func New(ctx context.Context, p Params) (*Executor, error) {
 	}
 	e := &Executor{
 		Router: router, params: p, environ: os.Environ(),
-		keys: make(map[string]*hostKeys), planned: make(map[host.Endpoint]*wait.Together[*hostPlan]),
+		keys: make(map[string]*hostKeys), planned: make(map[host.Endpoint]*sched.Together[*hostPlan]),
 	}
 	options := dial.Options{Askpass: askpass(p.Getenv, p.Password), NoKillSession: p.NoKillSession, Warn: p.Warn}
 	if p.LoginLog != nil {
@@ -106,7 +106,7 @@ func (e *Executor) FDs() int {
 }
 
 // needsSSH says that a host cannot be reached by the native engine.
-type needsSSH struct{ reasons []sshconf.Reason }
+type needsSSH struct{ reasons []conf.Reason }
 
 func (n *needsSSH) Error() string {
 	var texts []string
@@ -144,16 +144,16 @@ func (e *Executor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, 
 }
 
 // masterPath is where a ControlMaster of a host may be asked, "" if none may.
-func masterPath(c *sshconf.Resolved) string {
-	if c.Word(sshconf.RefuseConnection) != "" {
+func masterPath(c *conf.Resolved) string {
+	if c.Word(conf.RefuseConnection) != "" {
 		return ""
 	}
-	return c.Word(sshconf.ControlPath)
+	return c.Word(conf.ControlPath)
 }
 
 // master finds the connection of a jump host's live ControlMaster. One that cannot be
 // used is said and passed by.
-func (e *Executor) master(c *sshconf.Resolved) func(context.Context) *ssh.Client {
+func (e *Executor) master(c *conf.Resolved) func(context.Context) *ssh.Client {
 	path := masterPath(c)
 	if path == "" {
 		return nil
@@ -169,12 +169,12 @@ func (e *Executor) master(c *sshconf.Resolved) func(context.Context) *ssh.Client
 
 // shared runs cmd over the connection of a live ControlMaster; the error says
 // why there is none, and then nothing has run.
-func (e *Executor) shared(ctx context.Context, c *sshconf.Resolved, cmd fleet.Command, a *fleet.Attempt) (fleet.Outcome, error) {
+func (e *Executor) shared(ctx context.Context, c *conf.Resolved, cmd fleet.Command, a *fleet.Attempt) (fleet.Outcome, error) {
 	path := masterPath(c)
 	if path == "" {
 		return fleet.Outcome{}, os.ErrNotExist
 	}
-	s := mux.Session{Path: path, Command: cmd, Env: slices.Concat(c.Environment(e.environ), cmd.Env), Timeout: cmp.Or(e.params.ConnectTimeout, c.Duration(sshconf.ConnectTimeout))}
+	s := mux.Session{Path: path, Command: cmd, Env: slices.Concat(c.Environment(e.environ), cmd.Env), Timeout: cmp.Or(e.params.ConnectTimeout, c.Duration(conf.ConnectTimeout))}
 	o, err := s.Run(ctx, a)
 	if err == nil {
 		o.Note = cmp.Or(o.Note, openToOthers(path))
@@ -243,7 +243,7 @@ func (e *Executor) plan(ctx context.Context, h host.Host) (*hostPlan, error) {
 	e.mu.Lock()
 	f := e.planned[h.Endpoint()]
 	if f == nil {
-		f = &wait.Together[*hostPlan]{Find: func(ctx context.Context) (*hostPlan, error) { return e.newPlan(ctx, h) }}
+		f = &sched.Together[*hostPlan]{Find: func(ctx context.Context) (*hostPlan, error) { return e.newPlan(ctx, h) }}
 		e.planned[h.Endpoint()] = f
 	}
 	e.mu.Unlock()
@@ -256,7 +256,7 @@ func (e *Executor) newPlan(ctx context.Context, h host.Host) (*hostPlan, error) 
 		return nil, err
 	}
 	p := &hostPlan{Route: found}
-	if found.Decision.Engine != sshconf.Native || e.params.Engine == OpenSSH {
+	if found.Decision.Engine != conf.Native || e.params.Engine == OpenSSH {
 		return p, nil
 	}
 	for _, c := range append(slices.Clone(found.Jumps), found.Host) {
@@ -277,16 +277,16 @@ func (e *Executor) newPlan(ctx context.Context, h host.Host) (*hostPlan, error) 
 
 // lacking is the decision about a target to which the native engine has nothing to
 // offer, nil if it has. An empty list would stand for its defaults.
-func lacking(t *dial.Target) *sshconf.Decision {
+func lacking(t *dial.Target) *conf.Decision {
 	for _, list := range []struct {
-		keyword sshconf.Keyword
+		keyword conf.Keyword
 		names   []string
 	}{
-		{sshconf.KexAlgorithms, t.KeyExchanges}, {sshconf.Ciphers, t.Ciphers}, {sshconf.MACs, t.MACs}, {sshconf.HostKeyAlgorithms, t.HostKeyAlgorithms},
+		{conf.KexAlgorithms, t.KeyExchanges}, {conf.Ciphers, t.Ciphers}, {conf.MACs, t.MACs}, {conf.HostKeyAlgorithms, t.HostKeyAlgorithms},
 	} {
 		if list.names != nil && len(list.names) == 0 {
-			reason := sshconf.Reason{Keyword: list.keyword, Text: "ssh offers only algorithms that the native engine lacks", Origin: sshconf.Origin{Source: sshconf.FromDefault}}
-			return &sshconf.Decision{Engine: sshconf.OpenSSH, Reasons: []sshconf.Reason{reason}}
+			reason := conf.Reason{Keyword: list.keyword, Text: "ssh offers only algorithms that the native engine lacks", Origin: conf.Origin{Source: conf.FromDefault}}
+			return &conf.Decision{Engine: conf.OpenSSH, Reasons: []conf.Reason{reason}}
 		}
 	}
 	return nil
@@ -344,38 +344,38 @@ func (e *Executor) Warm(ctx context.Context, hosts []host.Host) {
 }
 
 // target turns one configuration into a Target, without its jump hosts.
-func (e *Executor) target(c *sshconf.Resolved) (*dial.Target, error) {
+func (e *Executor) target(c *conf.Resolved) (*dial.Target, error) {
 	proxy, err := c.ProxyCommand()
 	if err != nil {
 		return nil, err
 	}
-	files, err := c.Paths(sshconf.IdentityFile)
+	files, err := c.Paths(conf.IdentityFile)
 	if err != nil {
 		return nil, err
 	}
-	certs, err := c.Paths(sshconf.CertificateFile)
+	certs, err := c.Paths(conf.CertificateFile)
 	if err != nil {
 		return nil, err
 	}
 	t := &dial.Target{
 		HostName: c.HostName(), Port: c.Port(), User: c.User(),
-		HostKeyAlias: c.Word(sshconf.HostKeyAlias), HostKeys: e.hostKeys(c),
-		Family: families[c.Word(sshconf.AddressFamily)], BindAddress: c.Word(sshconf.BindAddress),
-		ConnectTimeout: e.params.ConnectTimeout, AliveInterval: c.Duration(sshconf.ServerAliveInterval), AliveCountMax: c.Number(sshconf.ServerAliveCountMax),
-		KeyExchanges:      e.Offered(c, sshconf.KexAlgorithms),
-		Ciphers:           e.Offered(c, sshconf.Ciphers),
-		MACs:              e.Offered(c, sshconf.MACs),
-		HostKeyAlgorithms: e.Offered(c, sshconf.HostKeyAlgorithms),
+		HostKeyAlias: c.Word(conf.HostKeyAlias), HostKeys: e.hostKeys(c),
+		Family: families[c.Word(conf.AddressFamily)], BindAddress: c.Word(conf.BindAddress),
+		ConnectTimeout: e.params.ConnectTimeout, AliveInterval: c.Duration(conf.ServerAliveInterval), AliveCountMax: c.Number(conf.ServerAliveCountMax),
+		KeyExchanges:      e.Offered(c, conf.KexAlgorithms),
+		Ciphers:           e.Offered(c, conf.Ciphers),
+		MACs:              e.Offered(c, conf.MACs),
+		HostKeyAlgorithms: e.Offered(c, conf.HostKeyAlgorithms),
 		KeepHostKeyOrder:  c.KeepsHostKeyOrder(),
-		PubkeyAlgorithms:  e.Offered(c, sshconf.PubkeyAcceptedAlgorithms),
-		MinRSABits:        c.Number(sshconf.RequiredRSASize),
-		Identity:          dial.Identity{Files: files, Certificates: certs, Only: c.Yes(sshconf.IdentitiesOnly), Agent: c.IdentityAgent()},
+		PubkeyAlgorithms:  e.Offered(c, conf.PubkeyAcceptedAlgorithms),
+		MinRSABits:        c.Number(conf.RequiredRSASize),
+		Identity:          dial.Identity{Files: files, Certificates: certs, Only: c.Yes(conf.IdentitiesOnly), Agent: c.IdentityAgent()},
 		PasswordMethods:   c.PasswordMethods(),
 		Env:               c.Environment(e.environ),
 		ProxyCommand:      proxy,
 	}
 	if t.ConnectTimeout == 0 {
-		t.ConnectTimeout = c.Duration(sshconf.ConnectTimeout)
+		t.ConnectTimeout = c.Duration(conf.ConnectTimeout)
 	}
 	return t, nil
 }

@@ -6,8 +6,8 @@ import (
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/host"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
-	"sshpace/internal/ssh/sshconf"
 )
 
 // Connection is the flags of ssh(1) that every command with a connection takes,
@@ -64,8 +64,8 @@ func (c Connection) Options() []string {
 }
 
 // params are the flags in the terms of package sshconf.
-func (c Connection) params() sshconf.Params {
-	p := sshconf.Params{File: c.Config, Options: c.Settings, Port: int(c.Port), User: c.User, Jump: c.Jump, Identities: c.Identities}
+func (c Connection) params() conf.Params {
+	p := conf.Params{File: c.Config, Options: c.Settings, Port: int(c.Port), User: c.User, Jump: c.Jump, Identities: c.Identities}
 	switch {
 	case c.IPv6:
 		p.AddressFamily = "inet6"

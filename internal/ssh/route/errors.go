@@ -8,30 +8,30 @@ import (
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/shell"
-	"sshpace/internal/ssh/sshconf"
+	"sshpace/internal/ssh/conf"
 )
 
 // IsConfigError tells whether err is a mistake in files, options or flags.
 func IsConfigError(err error) bool {
-	_, mistake := errors.AsType[*sshconf.ConfigError](err)
-	_, refused := errors.AsType[*sshconf.RefusedError](err)
+	_, mistake := errors.AsType[*conf.ConfigError](err)
+	_, refused := errors.AsType[*conf.RefusedError](err)
 	return mistake || refused || IsJumpsError(err)
 }
 
 // ConfigError says what to do about a mistake in the configuration.
 func ConfigError(err error) error {
-	if _, ok := errors.AsType[*sshconf.RefusedError](err); ok {
+	if _, ok := errors.AsType[*conf.RefusedError](err); ok {
 		return &fault.Error{Err: err, Hint: "correct that option or line; ssh -G HOST shows the same", Code: fault.Misuse}
 	}
 	if jumps, ok := errors.AsType[*jumpsError](err); ok {
 		return &fault.Error{Err: err, Hint: jumps.Hint(), Code: fault.Misuse}
 	}
-	mistake, ok := errors.AsType[*sshconf.ConfigError](err)
+	mistake, ok := errors.AsType[*conf.ConfigError](err)
 	if !ok {
 		return err
 	}
 	hint := "correct that line; ssh itself refuses the file, too"
-	if mistake.Origin.Source == sshconf.FromFlag {
+	if mistake.Origin.Source == conf.FromFlag {
 		hint = "correct the flag; its letter and meaning are those of ssh"
 	}
 	return &fault.Error{Err: err, Hint: hint, Code: fault.Misuse}
@@ -49,7 +49,7 @@ func ResolveError(err error, name string) error {
 // refer to each other, and ssh would start processes without end.
 type jumpsError struct {
 	path []string // from the host outwards
-	by   sshconf.Keyword
+	by   conf.Keyword
 }
 
 func (e *jumpsError) Error() string {

@@ -5,28 +5,28 @@ import (
 	"errors"
 	"slices"
 
-	"sshpace/internal/base/wait"
+	"sshpace/internal/base/sched"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
-	"sshpace/internal/ssh/sshconf"
 )
 
 // Configuration is the user's, loaded under the flags of a command.
 type Configuration struct {
-	*sshconf.Config
-	Asker *sshconf.Asker
+	*conf.Config
+	Asker *conf.Asker
 }
 
 // files is one set of files and flags.
 type files struct {
-	quick *sshconf.Config                // knows no installed ssh, unless that alone takes the files
-	exact *wait.Together[*Configuration] // knows its lists and defaults, and asks it
+	quick *conf.Config                    // knows no installed ssh, unless that alone takes the files
+	exact *sched.Together[*Configuration] // knows its lists and defaults, and asks it
 }
 
 // newFiles reads them. What the newest release refuses, the installed one may take.
-func newFiles(ctx context.Context, p sshconf.Params, ssh sshconf.Runner) (*files, error) {
-	f := &files{exact: &wait.Together[*Configuration]{Find: func(ctx context.Context) (*Configuration, error) { return exactly(ctx, p, ssh) }}}
+func newFiles(ctx context.Context, p conf.Params, ssh conf.Runner) (*files, error) {
+	f := &files{exact: &sched.Together[*Configuration]{Find: func(ctx context.Context) (*Configuration, error) { return exactly(ctx, p, ssh) }}}
 	var err error
-	if f.quick, err = sshconf.Load(ctx, p); err == nil {
+	if f.quick, err = conf.Load(ctx, p); err == nil {
 		return f, nil
 	}
 	exact, exactErr := f.exact.Get(ctx)
@@ -41,22 +41,22 @@ func newFiles(ctx context.Context, p sshconf.Params, ssh sshconf.Runner) (*files
 }
 
 // exactly reads the files as the installed ssh does.
-func exactly(ctx context.Context, p sshconf.Params, ssh sshconf.Runner) (*Configuration, error) {
+func exactly(ctx context.Context, p conf.Params, ssh conf.Runner) (*Configuration, error) {
 	var err error
-	if p.Defaults, err = sshconf.AskDefaults(ctx, ssh); err != nil {
+	if p.Defaults, err = conf.AskDefaults(ctx, ssh); err != nil {
 		return nil, err
 	}
-	c, err := sshconf.Load(ctx, p)
+	c, err := conf.Load(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	return &Configuration{c, sshconf.NewAsker(c, ssh)}, nil
+	return &Configuration{c, conf.NewAsker(c, ssh)}, nil
 }
 
 // resolve asks the installed ssh only where nobody else knows the answer: it
 // takes as long as fifty logins. What it says is taken against its own
 // defaults, so that these do not look like the user's settings.
-func (f *files) resolve(ctx context.Context, q sshconf.Query) (*sshconf.Resolved, error) {
+func (f *files) resolve(ctx context.Context, q conf.Query) (*conf.Resolved, error) {
 	quick, err := f.quick.Resolve(ctx, q)
 	if err == nil && len(quick.Gaps) == 0 && !setsLists(quick) {
 		return quick, nil
@@ -75,7 +75,7 @@ func (f *files) resolve(ctx context.Context, q sshconf.Query) (*sshconf.Resolved
 func (f *files) full(ctx context.Context) (*Configuration, error) {
 	exact, err := f.exact.Get(ctx)
 	if _, missing := errors.AsType[*openssh.NotFoundError](err); missing {
-		return &Configuration{f.quick, sshconf.NewAsker(f.quick, missingSSH)}, nil
+		return &Configuration{f.quick, conf.NewAsker(f.quick, missingSSH)}, nil
 	}
 	if err != nil {
 		return nil, ConfigError(err)
@@ -85,9 +85,9 @@ func (f *files) full(ctx context.Context) (*Configuration, error) {
 
 // lists are the keywords of algorithms: values may be edits of ssh's own lists, and ssh
 // refuses names that it does not know.
-var lists = []sshconf.Keyword{
-	sshconf.Ciphers, sshconf.MACs, sshconf.KexAlgorithms, sshconf.HostKeyAlgorithms, sshconf.PubkeyAcceptedAlgorithms,
+var lists = []conf.Keyword{
+	conf.Ciphers, conf.MACs, conf.KexAlgorithms, conf.HostKeyAlgorithms, conf.PubkeyAcceptedAlgorithms,
 }
 
 // setsLists tells whether any of them is set.
-func setsLists(c *sshconf.Resolved) bool { return slices.ContainsFunc(lists, c.IsSet) }
+func setsLists(c *conf.Resolved) bool { return slices.ContainsFunc(lists, c.IsSet) }

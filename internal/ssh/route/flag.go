@@ -6,29 +6,29 @@ import (
 	"strconv"
 	"strings"
 
-	"sshpace/internal/ssh/sshconf"
+	"sshpace/internal/ssh/conf"
 )
 
 // Flag is a flag of ssh(1) that has a keyword, too. As with ssh, the first counts of
 // -p and -o Port, and of -l and -o User; there may be one -J, and none after a
 // setting that it contradicts.
 type Flag struct {
-	keyword sshconf.Keyword
+	keyword conf.Keyword
 	to      *Connection
 }
 
 // PortFlag is -p.
-func (c *Connection) PortFlag() *Flag { return &Flag{sshconf.Port, c} }
+func (c *Connection) PortFlag() *Flag { return &Flag{conf.Port, c} }
 
 // UserFlag is -l.
-func (c *Connection) UserFlag() *Flag { return &Flag{sshconf.User, c} }
+func (c *Connection) UserFlag() *Flag { return &Flag{conf.User, c} }
 
 // JumpFlag is -J.
-func (c *Connection) JumpFlag() *Flag { return &Flag{sshconf.ProxyJump, c} }
+func (c *Connection) JumpFlag() *Flag { return &Flag{conf.ProxyJump, c} }
 
 // Type is the kind of value, as in package flag.
 func (f *Flag) Type() string {
-	if f.keyword == sshconf.Port {
+	if f.keyword == conf.Port {
 		return "uint16"
 	}
 	return "string"
@@ -39,9 +39,9 @@ func (f *Flag) String() string {
 	switch {
 	case f.to == nil:
 		return ""
-	case f.keyword == sshconf.User:
+	case f.keyword == conf.User:
 		return f.to.User
-	case f.keyword == sshconf.ProxyJump:
+	case f.keyword == conf.ProxyJump:
 		return f.to.Jump
 	case f.to.Port == 0:
 		return ""
@@ -53,15 +53,15 @@ func (f *Flag) String() string {
 func (f *Flag) Set(value string) error {
 	early := f.String() != "" || f.to.sets(f.keyword)
 	switch {
-	case f.keyword == sshconf.ProxyJump && early:
+	case f.keyword == conf.ProxyJump && early:
 		return errors.New("only one -J is permitted; separate jump hosts by commas")
-	case f.keyword == sshconf.ProxyJump && f.to.sets(sshconf.ProxyCommand):
+	case f.keyword == conf.ProxyJump && f.to.sets(conf.ProxyCommand):
 		return errors.New("-J contradicts the ProxyCommand before it")
-	case f.keyword == sshconf.ProxyJump:
+	case f.keyword == conf.ProxyJump:
 		f.to.Jump = value
-	case f.keyword == sshconf.User && !early:
+	case f.keyword == conf.User && !early:
 		f.to.User = value
-	case f.keyword == sshconf.Port:
+	case f.keyword == conf.Port:
 		port, err := strconv.ParseUint(value, 0, 16)
 		if err != nil {
 			return fmt.Errorf("%q is no port", value)
@@ -74,10 +74,10 @@ func (f *Flag) Set(value string) error {
 }
 
 // sets tells whether an -o has set a keyword.
-func (c *Connection) sets(k sshconf.Keyword) bool {
+func (c *Connection) sets(k conf.Keyword) bool {
 	for _, setting := range c.Settings {
 		name := setting[:strings.IndexAny(setting+"=", "= \t")]
-		if found, ok := sshconf.KeywordOf(name); ok && found == k {
+		if found, ok := conf.KeywordOf(name); ok && found == k {
 			return true
 		}
 	}

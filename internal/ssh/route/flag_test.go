@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/base/host"
-	"sshpace/internal/ssh/sshconf"
+	"sshpace/internal/ssh/conf"
 )
 
 // TestFirstFlagWins compares with ssh -G which of a flag and a setting counts, and
@@ -121,7 +121,7 @@ func TestJumpByToken(t *testing.T) {
 func TestUnsafeUserIsRefused(t *testing.T) {
 	c := Connection{Settings: []string{"User=x;>/tmp/p"}}
 	_, err := New(t.Context(), Params{Connection: c, Getenv: os.Getenv})
-	if _, destined := c.Destination("web1"); !errors.Is(err, sshconf.ErrUnsafeUser) || !errors.Is(destined, sshconf.ErrUnsafeUser) || !errors.Is(c.Check(), sshconf.ErrUnsafeUser) {
+	if _, destined := c.Destination("web1"); !errors.Is(err, conf.ErrUnsafeUser) || !errors.Is(destined, conf.ErrUnsafeUser) || !errors.Is(c.Check(), conf.ErrUnsafeUser) {
 		t.Errorf("%v, %v", err, destined)
 	}
 }

@@ -6,15 +6,15 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"sshpace/internal/base/wait"
+	"sshpace/internal/base/sched"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
-	"sshpace/internal/ssh/sshconf"
 	"sshpace/internal/ssh/wire"
 )
 
 // installedSSH finds ssh only when somebody asks it something.
-func installedSSH() sshconf.Runner {
-	found := &wait.Together[openssh.Program]{Find: func(ctx context.Context) (openssh.Program, error) { return openssh.FindClient(ctx, "") }}
+func installedSSH() conf.Runner {
+	found := &sched.Together[openssh.Program]{Find: func(ctx context.Context) (openssh.Program, error) { return openssh.FindClient(ctx, "") }}
 	return func(ctx context.Context, args ...string) (stdout, stderr []byte, err error) {
 		program, err := found.Get(ctx)
 		switch {
@@ -34,18 +34,18 @@ func missingSSH(context.Context, ...string) (stdout, stderr []byte, err error) {
 
 // nativeCapabilities are what the native engine of run can do, what takes it fewest
 // round trips first.
-func nativeCapabilities() sshconf.Capabilities {
+func nativeCapabilities() conf.Capabilities {
 	offer := wire.Offer()
 	// The old name of curve25519-sha256 is known, but not among those to offer.
 	kex := slices.Clone(offer.Kex)
 	kex = slices.Insert(kex, slices.Index(kex, ssh.KeyExchangeCurve25519)+1, "curve25519-sha256@libssh.org")
-	return sshconf.Capabilities{Ciphers: offer.Ciphers, MACs: offer.MACs, KexAlgorithms: kex,
+	return conf.Capabilities{Ciphers: offer.Ciphers, MACs: offer.MACs, KexAlgorithms: kex,
 		// The insecure ones are used only where a configuration or ssh itself names them.
 		HostKeyAlgorithms: append(ssh.SupportedAlgorithms().HostKeys, ssh.InsecureAlgorithms().HostKeys...)}
 }
 
 // secureLists stand for those of ssh where none is installed.
-func secureLists() map[sshconf.Keyword][]string {
+func secureLists() map[conf.Keyword][]string {
 	secure := ssh.SupportedAlgorithms()
-	return map[sshconf.Keyword][]string{sshconf.KexAlgorithms: secure.KeyExchanges, sshconf.Ciphers: secure.Ciphers, sshconf.MACs: secure.MACs}
+	return map[conf.Keyword][]string{conf.KexAlgorithms: secure.KeyExchanges, conf.Ciphers: secure.Ciphers, conf.MACs: secure.MACs}
 }

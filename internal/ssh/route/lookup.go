@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"sshpace/internal/base/host"
-	"sshpace/internal/ssh/sshconf"
+	"sshpace/internal/ssh/conf"
 )
 
 // LookedUp is a host under the name that ssh looks up for it.
@@ -23,7 +23,7 @@ func (c *Configuration) LookUp(ctx context.Context, named []host.Host) ([]Looked
 			return nil, ResolveError(err, h.Name)
 		}
 		found := LookedUp{Host: host.Host{Name: r.HostName(), Port: uint16(r.Port()), Origin: h.Origin}, Typed: h.Name}
-		if alias := r.Word(sshconf.HostKeyAlias); alias != "" {
+		if alias := r.Word(conf.HostKeyAlias); alias != "" {
 			found = LookedUp{Host: host.Host{Name: alias, Origin: h.Origin}, Typed: h.Name, Alias: true}
 		}
 		hosts = append(hosts, found)

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sshpace/internal/base/host"
-	"sshpace/internal/ssh/sshconf"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/sshtest"
 )
 
@@ -247,21 +247,21 @@ func check(t *testing.T, usual string, i invocation) string {
 }
 
 // differs compares what is set for a run; what is as usual may have no value there.
-func differs(want, usual sshtest.Table, r *sshconf.Resolved) string {
+func differs(want, usual sshtest.Table, r *conf.Resolved) string {
 	got := sshtest.TableOf(r)
 	for name := range got {
-		k, _ := sshconf.KeywordOf(name)
+		k, _ := conf.KeywordOf(name)
 		if slices.Contains(unused, k) {
 			continue
 		}
-		if k == sshconf.LogLevel { // a vendor's word, which run does not ask for
+		if k == conf.LogLevel { // a vendor's word, which run does not ask for
 			want[name], got[name] = quietly(want[name]), quietly(got[name])
 		}
-		if k == sshconf.SendEnv { // ssh reads the files twice for "Match !final", and names a variable twice then
+		if k == conf.SendEnv { // ssh reads the files twice for "Match !final", and names a variable twice then
 			want[name] = slices.Compact(slices.Sorted(slices.Values(want[name])))
 			got[name] = slices.Compact(slices.Sorted(slices.Values(got[name])))
 		}
-		if r.IsSet(k) || slices.Contains([]sshconf.Keyword{sshconf.HostName, sshconf.Port, sshconf.User}, k) {
+		if r.IsSet(k) || slices.Contains([]conf.Keyword{conf.HostName, conf.Port, conf.User}, k) {
 			if diff := cmp.Diff(want[name], got[name]); diff != "" {
 				return "run, " + name + " (-ssh +ours)\n" + diff
 			}
@@ -281,12 +281,12 @@ func quietly(level []string) []string {
 
 // unused are keywords that make a host one for ssh, or that have no meaning for one
 // that is not.
-var unused = []sshconf.Keyword{sshconf.HostbasedAcceptedAlgorithms, sshconf.CASignatureAlgorithms, sshconf.GSSAPIAuthentication, sshconf.GSSAPIDelegateCredentials}
+var unused = []conf.Keyword{conf.HostbasedAcceptedAlgorithms, conf.CASignatureAlgorithms, conf.GSSAPIAuthentication, conf.GSSAPIDelegateCredentials}
 
 // disagree compares refusals.
 func disagree(ssh, ours error) string {
 	switch {
-	case errors.Is(ours, sshconf.ErrUnsafeHost), errors.Is(ours, sshconf.ErrUnsafeUser): // stricter on purpose
+	case errors.Is(ours, conf.ErrUnsafeHost), errors.Is(ours, conf.ErrUnsafeUser): // stricter on purpose
 		return ""
 	case ssh != nil && strings.Contains(ssh.Error(), "Cannot execute command-line and remote command"): // the command wins
 		return ""
@@ -345,9 +345,9 @@ func TestRandomConfigurations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, _ := sshconf.ParseVersion(string(release))
+	v, _ := conf.ParseVersion(string(release))
 	grammar := configs
-	if v.AtLeast(sshconf.Version{Major: 10}) {
+	if v.AtLeast(conf.Version{Major: 10}) {
 		for name, choices := range newest {
 			grammar[name] = choices
 		}

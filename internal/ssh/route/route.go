@@ -11,8 +11,8 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/openssh"
-	"sshpace/internal/ssh/sshconf"
 )
 
 // Params say where the configuration comes from.
@@ -37,11 +37,11 @@ func (p Params) Warn(texts ...string) {
 // Router finds the routes to hosts. It starts nothing but what ssh_config itself
 // asks for, and the installed ssh for its own lists and defaults.
 type Router struct {
-	Can sshconf.Capabilities // of the native engine
+	Can conf.Capabilities // of the native engine
 
 	hosts   *files
 	jumps   func() (*files, error) // without the user's flags, as ssh -J has it
-	lists   func() (map[sshconf.Keyword][]string, error)
+	lists   func() (map[conf.Keyword][]string, error)
 	params  Params
 	laxness sync.Once
 }
@@ -64,16 +64,16 @@ func New(ctx context.Context, p Params) (*Router, error) {
 	return &Router{
 		hosts: hosts, params: p, Can: nativeCapabilities(),
 		jumps: sync.OnceValues(func() (*files, error) {
-			return newFiles(ctx, sshconf.Params{File: p.Connection.Config, System: system}, ssh)
+			return newFiles(ctx, conf.Params{File: p.Connection.Config, System: system}, ssh)
 		}),
-		lists: sync.OnceValues(func() (map[sshconf.Keyword][]string, error) { return sshconf.AskLists(context.WithoutCancel(ctx), ssh) }),
+		lists: sync.OnceValues(func() (map[conf.Keyword][]string, error) { return conf.AskLists(context.WithoutCancel(ctx), ssh) }),
 	}, nil
 }
 
 // Allowed is what ssh would offer to a host of one kind of algorithm, in its order: what
 // the configuration says, else the installed ssh's own list, which is asked for once a
 // run. Without an ssh to compare with it is what is secure, or nil: all that is.
-func (r *Router) Allowed(c *sshconf.Resolved, k sshconf.Keyword) []string {
+func (r *Router) Allowed(c *conf.Resolved, k conf.Keyword) []string {
 	if c.IsSet(k) {
 		return append([]string{}, c.List(k)...)
 	}
@@ -87,15 +87,15 @@ func (r *Router) Allowed(c *sshconf.Resolved, k sshconf.Keyword) []string {
 // Offered is what the native engine offers of it: never more than ssh would. A list
 // that somebody has set keeps its order, and so do host keys, whose order is that of
 // what is known; of others the native engine's comes first.
-func (r *Router) Offered(c *sshconf.Resolved, k sshconf.Keyword) []string {
+func (r *Router) Offered(c *conf.Resolved, k conf.Keyword) []string {
 	allowed := r.Allowed(c, k)
-	have := map[sshconf.Keyword][]string{
-		sshconf.KexAlgorithms: r.Can.KexAlgorithms, sshconf.Ciphers: r.Can.Ciphers, sshconf.MACs: r.Can.MACs, sshconf.HostKeyAlgorithms: r.Can.HostKeyAlgorithms,
+	have := map[conf.Keyword][]string{
+		conf.KexAlgorithms: r.Can.KexAlgorithms, conf.Ciphers: r.Can.Ciphers, conf.MACs: r.Can.MACs, conf.HostKeyAlgorithms: r.Can.HostKeyAlgorithms,
 	}[k]
 	switch {
 	case allowed == nil || have == nil:
 		return allowed
-	case c.IsSet(k) || k == sshconf.HostKeyAlgorithms:
+	case c.IsSet(k) || k == conf.HostKeyAlgorithms:
 		return both(allowed, have)
 	}
 	return both(have, allowed)
@@ -122,11 +122,11 @@ func (r *Router) HostNames() []string { return r.hosts.quick.HostNames() }
 // KnownHostsFiles are the files of host keys that hold for a host of which the
 // configuration says nothing in particular.
 func (r *Router) KnownHostsFiles(ctx context.Context) ([]string, error) {
-	c, err := r.hosts.resolve(ctx, sshconf.Query{Name: "localhost"})
+	c, err := r.hosts.resolve(ctx, conf.Query{Name: "localhost"})
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(c.Files(sshconf.UserKnownHostsFile), c.Files(sshconf.GlobalKnownHostsFile)), nil
+	return slices.Concat(c.Files(conf.UserKnownHostsFile), c.Files(conf.GlobalKnownHostsFile)), nil
 }
 
 // Mistake is what the installed ssh finds wrong with the configuration of a host.
@@ -140,19 +140,19 @@ func (r *Router) Mistake(ctx context.Context, h host.Host) error {
 
 // Release is that of the installed ssh; it is not ok where there is none, or one of
 // another maker.
-func (r *Router) Release(ctx context.Context) (release sshconf.Version, ok bool) {
+func (r *Router) Release(ctx context.Context) (release conf.Version, ok bool) {
 	exact, err := r.hosts.exact.Get(ctx)
 	if err != nil {
 		return release, false
 	}
-	return exact.Release(), exact.Release() != sshconf.Version{}
+	return exact.Release(), exact.Release() != conf.Version{}
 }
 
 // Route is how one host is reached.
 type Route struct {
-	Host     *sshconf.Resolved
-	Jumps    []*sshconf.Resolved // in the order in which they are connected to
-	Decision sshconf.Decision    // about all of them
+	Host     *conf.Resolved
+	Jumps    []*conf.Resolved // in the order in which they are connected to
+	Decision conf.Decision    // about all of them
 }
 
 // Route resolves a host and the jump hosts before it. Nothing is started for a
@@ -173,8 +173,8 @@ func (r *Router) Route(ctx context.Context, h host.Host) (*Route, error) {
 }
 
 // Query asks for the configuration of a host.
-func Query(h host.Host) sshconf.Query {
-	return sshconf.Query{Name: h.Destination(), User: h.User, Port: int(h.Port)}
+func Query(h host.Host) conf.Query {
+	return conf.Query{Name: h.Destination(), User: h.User, Port: int(h.Port)}
 }
 
 // maxJumps is how many jump hosts may stand before a host.
@@ -183,8 +183,8 @@ const maxJumps = 8
 // chain resolves the jump hosts before c, the first to connect to first. As with
 // ssh -J, a jump host uses its own configuration; the first one's own ProxyJump
 // counts, too.
-func (r *Router) chain(ctx context.Context, c *sshconf.Resolved) ([]*sshconf.Resolved, error) {
-	var chain []*sshconf.Resolved
+func (r *Router) chain(ctx context.Context, c *conf.Resolved) ([]*conf.Resolved, error) {
+	var chain []*conf.Resolved
 	path := []string{c.Name} // from the host outwards
 	for before := c.ProxyJump(); len(before) > 0; {
 		last := len(before) - 1
@@ -193,9 +193,9 @@ func (r *Router) chain(ctx context.Context, c *sshconf.Resolved) ([]*sshconf.Res
 		if err != nil {
 			return nil, fmt.Errorf("jump host %s: %w", before[last].Host, err)
 		}
-		chain = append([]*sshconf.Resolved{hop}, chain...)
+		chain = append([]*conf.Resolved{hop}, chain...)
 		if len(chain) > maxJumps {
-			return nil, &jumpsError{path, sshconf.ProxyJump}
+			return nil, &jumpsError{path, conf.ProxyJump}
 		}
 		if before = before[:last]; len(before) == 0 {
 			before = hop.ProxyJump()
@@ -204,22 +204,22 @@ func (r *Router) chain(ctx context.Context, c *sshconf.Resolved) ([]*sshconf.Res
 	return chain, nil
 }
 
-func (r *Router) jump(ctx context.Context, j sshconf.Jump) (*sshconf.Resolved, error) {
+func (r *Router) jump(ctx context.Context, j conf.Jump) (*conf.Resolved, error) {
 	configuration, err := r.jumps()
 	if err != nil {
 		return nil, err
 	}
-	return configuration.resolve(ctx, sshconf.Query{Name: j.Host, User: j.User, Port: j.Port})
+	return configuration.resolve(ctx, conf.Query{Name: j.Host, User: j.User, Port: j.Port})
 }
 
 // decide is the decision about a host and its jump hosts together: ssh has to
 // go the whole way if any of them needs it.
-func (r *Router) decide(c *sshconf.Resolved, jumps []*sshconf.Resolved) sshconf.Decision {
-	d := sshconf.Decide(c, r.Can)
+func (r *Router) decide(c *conf.Resolved, jumps []*conf.Resolved) conf.Decision {
+	d := conf.Decide(c, r.Can)
 	for _, jump := range jumps {
-		for _, reason := range sshconf.Decide(jump, r.Can).Reasons {
+		for _, reason := range conf.Decide(jump, r.Can).Reasons {
 			reason.Text = "jump host " + jump.Name + ": " + reason.Text
-			d.Engine, d.Notes = sshconf.OpenSSH, nil
+			d.Engine, d.Notes = conf.OpenSSH, nil
 			d.Reasons = append(d.Reasons, reason)
 		}
 	}
@@ -228,14 +228,14 @@ func (r *Router) decide(c *sshconf.Resolved, jumps []*sshconf.Resolved) sshconf.
 
 // AcceptsNew decides about keys of hosts that are not known yet, for all
 // engines. "no" is no policy that run knows: it means strict here.
-func (r *Router) AcceptsNew(c *sshconf.Resolved) bool {
+func (r *Router) AcceptsNew(c *conf.Resolved) bool {
 	strictness := c.StrictHostKeyChecking()
-	if strictness == sshconf.Lax {
+	if strictness == conf.Lax {
 		r.laxness.Do(func() {
 			r.params.Warn("StrictHostKeyChecking=no counts as yes here; to trust and record keys of new hosts use --accept-new or StrictHostKeyChecking=accept-new")
 		})
 	}
-	return r.params.AcceptNew || strictness == sshconf.AcceptNew && c.IsSet(sshconf.StrictHostKeyChecking)
+	return r.params.AcceptNew || strictness == conf.AcceptNew && c.IsSet(conf.StrictHostKeyChecking)
 }
 
 // SSHJumps are the jump hosts as the ssh program is told about them.

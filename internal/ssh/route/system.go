@@ -13,32 +13,32 @@ import (
 	"sync"
 	"time"
 
+	"sshpace/internal/base/sched"
 	"sshpace/internal/base/termsafe"
-	"sshpace/internal/base/wait"
-	"sshpace/internal/ssh/sshconf"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/sys/proc"
 )
 
 // system is what ssh takes from its surroundings.
-func (p Params) system() (sshconf.System, error) {
+func (p Params) system() (conf.System, error) {
 	me, err := user.Current()
 	if err != nil {
-		return sshconf.System{}, fmt.Errorf("look up the local user: %w", err)
+		return conf.System{}, fmt.Errorf("look up the local user: %w", err)
 	}
 	uid, err := strconv.Atoi(me.Uid)
 	if err != nil {
-		return sshconf.System{}, fmt.Errorf("look up the local user: %w", err)
+		return conf.System{}, fmt.Errorf("look up the local user: %w", err)
 	}
 	hostname, err := os.Hostname()
 	if err != nil {
-		return sshconf.System{}, err
+		return conf.System{}, err
 	}
 	getenv := func(name string) (string, bool) {
 		value := p.Getenv(name)
 		_, set := os.LookupEnv(name)
 		return value, set || value != ""
 	}
-	return sshconf.System{Home: me.HomeDir, User: me.Username, UID: uid, Hostname: hostname, Getenv: getenv,
+	return conf.System{Home: me.HomeDir, User: me.Username, UID: uid, Hostname: hostname, Getenv: getenv,
 		Exec: func(ctx context.Context, command string) (bool, error) { return p.matchExec(ctx, command) },
 		HomeOf: func(name string) (string, bool) {
 			u, err := user.Lookup(name)
@@ -97,12 +97,12 @@ func interfaceAddresses() (addresses []netip.Addr) {
 // onceEach answers "Match exec", each command once per run.
 func onceEach(run func(context.Context, string) (bool, error)) func(context.Context, string) (bool, error) {
 	var mu sync.Mutex
-	known := make(map[string]*wait.Together[bool])
+	known := make(map[string]*sched.Together[bool])
 	return func(ctx context.Context, command string) (bool, error) {
 		mu.Lock()
 		answer := known[command]
 		if answer == nil {
-			answer = &wait.Together[bool]{Find: func(ctx context.Context) (bool, error) { return run(ctx, command) }}
+			answer = &sched.Together[bool]{Find: func(ctx context.Context) (bool, error) { return run(ctx, command) }}
 			known[command] = answer
 		}
 		mu.Unlock()

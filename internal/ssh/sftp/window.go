@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"sshpace/internal/base/vegas"
+	"sshpace/internal/base/sched"
 )
 
 // window bounds the data that are under way: what a server has not come to yet costs it
@@ -16,7 +16,7 @@ type window struct {
 	limit  int // what may be
 	least  int // limit never falls below
 	most   int // or rises above
-	way    vegas.Way
+	way    sched.Vegas
 }
 
 const (

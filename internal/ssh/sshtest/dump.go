@@ -4,12 +4,12 @@ import (
 	"slices"
 	"strings"
 
-	"sshpace/internal/ssh/sshconf"
+	"sshpace/internal/ssh/conf"
 )
 
 // shown gives a line of ssh -G one form where releases have two.
 func shown(name, rest string) (key, value string, ok bool) {
-	k, known := sshconf.KeywordOf(name)
+	k, known := conf.KeywordOf(name)
 	if !known {
 		return "", "", false
 	}
@@ -38,13 +38,13 @@ func TableOfDump(text string) Table {
 }
 
 // commas are the keywords whose words ssh -G joins by commas.
-var commas = []sshconf.Keyword{
-	sshconf.Ciphers, sshconf.MACs, sshconf.KexAlgorithms, sshconf.HostKeyAlgorithms,
-	sshconf.PubkeyAcceptedAlgorithms, sshconf.HostbasedAcceptedAlgorithms, sshconf.CASignatureAlgorithms,
+var commas = []conf.Keyword{
+	conf.Ciphers, conf.MACs, conf.KexAlgorithms, conf.HostKeyAlgorithms,
+	conf.PubkeyAcceptedAlgorithms, conf.HostbasedAcceptedAlgorithms, conf.CASignatureAlgorithms,
 }
 
 // TableOf shows a resolution as ssh -G would.
-func TableOf(r *sshconf.Resolved) Table {
+func TableOf(r *conf.Resolved) Table {
 	t := Table{}
 	for k, v := range r.Settings() {
 		separator := " "
@@ -52,7 +52,7 @@ func TableOf(r *sshconf.Resolved) Table {
 			separator = ","
 		}
 		rests := []string{strings.Join(v.Args, separator)}
-		if k == sshconf.SetEnv {
+		if k == conf.SetEnv {
 			rests = v.Args
 		}
 		for _, rest := range rests {

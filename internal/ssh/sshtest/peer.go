@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"sshpace/internal/ssh/packet"
+	"sshpace/internal/ssh/channel"
 )
 
 // Step is how far a Peer goes along with a client.
@@ -163,7 +163,7 @@ const (
 func Message(kind byte, numbers ...uint32) []byte {
 	m := []byte{kind}
 	for _, n := range numbers {
-		m = packet.AppendNumber(m, n)
+		m = channel.AppendNumber(m, n)
 	}
 	return m
 }
@@ -173,7 +173,7 @@ func (p *Peer) KexInit() []byte {
 	m := append([]byte{MsgKexInit}, make([]byte, 16)...)
 	for _, names := range []string{ssh.KeyExchangeCurve25519, p.of.HostKey.PublicKey().Type(), ssh.CipherAES128GCM, ssh.CipherAES128GCM,
 		ssh.HMACSHA256, ssh.HMACSHA256, "none", "none", "", ""} {
-		m = packet.AppendText(m, names)
+		m = channel.AppendText(m, names)
 	}
 	return append(m, 0, 0, 0, 0, 0)
 }
@@ -196,7 +196,7 @@ func (p *Peer) exchange() error {
 	if err != nil {
 		return err
 	}
-	theirs := packet.Of(init).Text()
+	theirs := channel.FieldsOf(init).Text()
 	public, err := ecdh.X25519().NewPublicKey(theirs)
 	if err != nil {
 		return err
@@ -213,7 +213,7 @@ func (p *Peer) exchange() error {
 	blob, point := p.of.HostKey.PublicKey().Marshal(), private.PublicKey().Bytes()
 	h := sha256.New()
 	for _, part := range [][]byte{bytes.TrimRight(line, "\r\n"), []byte(p.of.Version), theirInit, ourInit, blob, theirs, point} {
-		h.Write(packet.AppendText(nil, part))
+		h.Write(channel.AppendText(nil, part))
 	}
 	h.Write(secret)
 	session := h.Sum(nil)
@@ -223,7 +223,7 @@ func (p *Peer) exchange() error {
 	}
 	reply := []byte{msgECDHReply}
 	for _, part := range [][]byte{blob, point, ssh.Marshal(signature)} {
-		reply = packet.AppendText(reply, part)
+		reply = channel.AppendText(reply, part)
 	}
 	if err := errors.Join(p.Send(reply), p.Send([]byte{MsgNewKeys})); err != nil {
 		return err
@@ -243,7 +243,7 @@ func (p *Peer) service() error {
 	if _, err := p.expect(msgServiceRequest); err != nil {
 		return err
 	}
-	return p.Send(packet.AppendText([]byte{msgServiceAccept}, "ssh-userauth"))
+	return p.Send(channel.AppendText([]byte{msgServiceAccept}, "ssh-userauth"))
 }
 
 // login lets in whoever signs, whatever it says.
@@ -253,18 +253,18 @@ func (p *Peer) login() error {
 		if err != nil {
 			return err
 		}
-		f := packet.Of(request)
+		f := channel.FieldsOf(request)
 		f.Text()
 		f.Text()
 		method := string(f.Text())
 		signed, algorithm, key := f.Bool(), f.Text(), f.Text()
 		switch {
 		case method != "publickey":
-			err = p.Send(packet.AppendBool(packet.AppendText([]byte{msgLoginFailure}, "publickey"), false))
+			err = p.Send(channel.AppendBool(channel.AppendText([]byte{msgLoginFailure}, "publickey"), false))
 		case signed:
 			return p.Send([]byte{MsgLoginSuccess})
 		default:
-			err = p.Send(packet.AppendText(packet.AppendText([]byte{MsgKeyGood}, algorithm), key))
+			err = p.Send(channel.AppendText(channel.AppendText([]byte{MsgKeyGood}, algorithm), key))
 		}
 		if err != nil {
 			return err
@@ -278,7 +278,7 @@ func (p *Peer) answer() error {
 	if err != nil {
 		return err
 	}
-	f := packet.Of(m)
+	f := channel.FieldsOf(m)
 	switch m[0] {
 	case MsgGlobalRequest:
 		if f.Text(); f.Bool() {
@@ -333,7 +333,7 @@ func (p *Peer) Receive() ([]byte, error) {
 	}
 	n := binary.BigEndian.Uint32(head[:])
 	if n > 256<<10 || n < 2 {
-		return nil, packet.ErrShort
+		return nil, channel.ErrShort
 	}
 	body := make([]byte, int(n)+p.rx.overhead())
 	if _, err := io.ReadFull(p.in, body); err != nil {
@@ -341,7 +341,7 @@ func (p *Peer) Receive() ([]byte, error) {
 	}
 	body, err := p.rx.open(head[:], body)
 	if err != nil || int(body[0]) >= len(body)-1 {
-		return nil, errors.Join(err, packet.ErrShort)
+		return nil, errors.Join(err, channel.ErrShort)
 	}
 	return body[1 : len(body)-int(body[0])], nil
 }
@@ -355,7 +355,7 @@ func (p *Peer) Send(m []byte) error {
 	}
 	padding := 2*block - (counted+len(m))%block
 	body := append(append([]byte{byte(padding)}, m...), make([]byte, padding)...)
-	head := packet.AppendNumber(nil, uint32(len(body)))
+	head := channel.AppendNumber(nil, uint32(len(body)))
 	_, err := p.Write(append(head, p.tx.seal(head, body)...))
 	return err
 }
@@ -366,18 +366,18 @@ func (p *Peer) Ask(name string, reply bool) error {
 	if p.opened == 0 {
 		m = []byte{MsgGlobalRequest}
 	}
-	return p.Send(packet.AppendBool(packet.AppendText(m, name), reply))
+	return p.Send(channel.AppendBool(channel.AppendText(m, name), reply))
 }
 
 // Data sends output.
 func (p *Peer) Data(text string) error {
-	return p.Send(packet.AppendText(Message(MsgData, p.Channel), text))
+	return p.Send(channel.AppendText(Message(MsgData, p.Channel), text))
 }
 
 // Exit tells an exit status.
 func (p *Peer) Exit(status uint32) error {
-	m := packet.AppendBool(packet.AppendText(Message(MsgRequest, p.Channel), "exit-status"), false)
-	return p.Send(packet.AppendNumber(m, status))
+	m := channel.AppendBool(channel.AppendText(Message(MsgRequest, p.Channel), "exit-status"), false)
+	return p.Send(channel.AppendNumber(m, status))
 }
 
 // gcm is aes128-gcm@openssh.com in one direction (RFC 5647); nil are no keys.

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"sshpace/internal/ssh/packet"
+	"sshpace/internal/ssh/channel"
 )
 
 // Config of a handshake. Lists are in order of preference; names that this
@@ -196,9 +196,9 @@ func (m *kexInit) marshal() []byte {
 	p[0] = msgKexInit
 	_, _ = rand.Read(p[1:]) // never fails
 	for _, list := range m.lists() {
-		p = packet.AppendNames(p, *list)
+		p = channel.AppendNames(p, *list)
 	}
-	return packet.AppendNumber(packet.AppendBool(p, m.FirstPacketFollows), 0)
+	return channel.AppendNumber(channel.AppendBool(p, m.FirstPacketFollows), 0)
 }
 
 // proposal is a KEXINIT and the packet that it was or will be, which is hashed.
@@ -208,7 +208,7 @@ type proposal struct {
 }
 
 func parseInit(message []byte) (*proposal, error) {
-	f := packet.Of(message)
+	f := channel.FieldsOf(message)
 	f.Bytes(cookie)
 	p := &proposal{packet: message}
 	for _, list := range p.lists() {
@@ -291,7 +291,7 @@ func (c *Conn) exchange(theirs *proposal) error {
 		return err
 	}
 	c.mu.Lock()
-	c.sealLocked(packet.AppendText([]byte{msgKexECDHInit}, o.public), nil)
+	c.sealLocked(channel.AppendText([]byte{msgKexECDHInit}, o.public), nil)
 	err = c.flushLocked()
 	c.mu.Unlock()
 	if err != nil {
@@ -336,7 +336,7 @@ func (c *Conn) readReply(theirs *kexInit) (*kexReply, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := packet.Of(p)
+	f := channel.FieldsOf(p)
 	return &kexReply{f.Text(), f.Text(), f.Text()}, f.End()
 }
 
@@ -493,7 +493,7 @@ func (n count) worn(s suite) bool {
 
 // extensions keeps server-sig-algs (RFC 8308 section 2.3).
 func (c *Conn) extensions(p []byte) {
-	f := packet.Of(p)
+	f := channel.FieldsOf(p)
 	for range min(f.Number(), 64) {
 		name, value := f.Text(), f.Text()
 		if f.Err() != nil {

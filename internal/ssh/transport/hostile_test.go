@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"sshpace/internal/ssh/packet"
+	"sshpace/internal/ssh/channel"
 	"sshpace/internal/ssh/sshtest"
 )
 
@@ -69,7 +69,7 @@ func (h *hostile) exchangeKeys(extra ...[]byte) error {
 	if err != nil {
 		return err
 	}
-	public := packet.Of(ask).Text()
+	public := channel.FieldsOf(ask).Text()
 	o, err := methodNamed(ssh.KeyExchangeCurve25519).offer()
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (h *hostile) exchangeKeys(extra ...[]byte) error {
 	}
 	reply := []byte{msgKexECDHReply}
 	for _, part := range [][]byte{blob, o.public, ssh.Marshal(signature)} {
-		reply = packet.AppendText(reply, part)
+		reply = channel.AppendText(reply, part)
 	}
 	h.say(append([][]byte{reply}, extra...)...)
 	h.say([]byte{msgNewKeys})
@@ -167,8 +167,8 @@ func against(t *testing.T, version string, direct bool, keys int, talk func(*hos
 }
 
 var (
-	serviceAccept = packet.AppendText([]byte{msgServiceAccept}, serviceUserauth)
-	failure       = append(packet.AppendText([]byte{msgUserauthFailure}, "publickey"), 0)
+	serviceAccept = channel.AppendText([]byte{msgServiceAccept}, serviceUserauth)
+	failure       = append(channel.AppendText([]byte{msgUserauthFailure}, "publickey"), 0)
 )
 
 // accept accepts the service that is asked for first.
@@ -185,7 +185,7 @@ type login struct {
 }
 
 func parseLogin(p []byte) login {
-	f := packet.Of(p)
+	f := channel.FieldsOf(p)
 	for range 3 { // user, service, method
 		f.Text()
 	}
@@ -204,7 +204,7 @@ func (h *hostile) question() (algorithm string, key []byte) {
 }
 
 func pkOK(algorithm string, key []byte) []byte {
-	return packet.AppendText(packet.AppendText([]byte{msgUserauthPKOK}, algorithm), key)
+	return channel.AppendText(channel.AppendText([]byte{msgUserauthPKOK}, algorithm), key)
 }
 
 const (
@@ -290,8 +290,8 @@ func TestDeniedAgainAndAgain(t *testing.T) {
 // TestProof: once the command has left, only what the server says under the keys shows
 // that it does not run.
 func TestProof(t *testing.T) {
-	bye := packet.AppendText(packet.AppendText(packet.AppendNumber([]byte{msgDisconnect}, 2), "bye"), "")
-	unknown := func(number uint32) []byte { return packet.AppendNumber([]byte{msgUnimplemented}, number) }
+	bye := channel.AppendText(channel.AppendText(channel.AppendNumber([]byte{msgDisconnect}, 2), "bye"), "")
+	unknown := func(number uint32) []byte { return channel.AppendNumber([]byte{msgUnimplemented}, number) }
 	const service, open, exec = 0, 2, 3 // numbers of packets, with strict key exchange
 	for _, test := range []struct {
 		name string

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"sshpace/internal/ssh/packet"
+	"sshpace/internal/ssh/channel"
 )
 
 // method is a key exchange of the form "public value there, public value back"
@@ -91,7 +91,7 @@ func (o *offer) secret(theirs []byte) ([]byte, error) {
 		return mpint(shared), nil
 	}
 	sum := sha256.Sum256(append(kem, shared...))
-	return packet.AppendText(nil, sum[:]), nil
+	return channel.AppendText(nil, sum[:]), nil
 }
 
 // mpint encodes an unsigned number (RFC 4251 section 5).
@@ -102,7 +102,7 @@ func mpint(b []byte) []byte {
 	if len(b) > 0 && b[0]&0x80 != 0 {
 		b = append([]byte{0}, b...)
 	}
-	return packet.AppendText(nil, b)
+	return channel.AppendText(nil, b)
 }
 
 // keys derives key material (RFC 4253 section 7.2).

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/ssh/channel"
-	"sshpace/internal/ssh/packet"
 )
 
 // Login is how to log in by public keys (RFC 4252 section 7).
@@ -134,7 +133,7 @@ func (c *Conn) disproves(p []byte, err error) bool {
 	if farewell := (*DisconnectError)(nil); err != nil {
 		return errors.As(err, &farewell)
 	}
-	f := packet.Of(p)
+	f := channel.FieldsOf(p)
 	return p[0] == msgUserauthFailure || p[0] == msgUnimplemented && f.Number() == c.execSeq && f.Err() == nil
 }
 
@@ -155,7 +154,7 @@ func (c *Conn) peekExtensions() error {
 }
 
 func (a *attempt) run() error {
-	a.queue(packet.AppendText([]byte{msgServiceRequest}, serviceUserauth))
+	a.queue(channel.AppendText([]byte{msgServiceRequest}, serviceUserauth))
 	if a.eagerness() < together {
 		if err := a.service(); err != nil {
 			return err
@@ -232,7 +231,7 @@ func (a *attempt) accepted(p []byte) error {
 		return unexpected(msgUserauthPKOK, msgUserauthSuccess)
 	}
 	a.asked = nil
-	f := packet.Of(p)
+	f := channel.FieldsOf(p)
 	algorithm, key := string(f.Text()), f.Text()
 	if err := f.End(); err != nil {
 		return err
@@ -325,11 +324,11 @@ func (a *attempt) sign(key ssh.MultiAlgorithmSigner) error {
 		return err
 	}
 	request := a.publicKey(key, name, true)
-	sig, err := key.SignWithAlgorithm(nil, append(packet.AppendText(nil, a.session), request...), plainName(name))
+	sig, err := key.SignWithAlgorithm(nil, append(channel.AppendText(nil, a.session), request...), plainName(name))
 	if err != nil {
 		return err
 	}
-	a.queue(packet.AppendText(request, ssh.Marshal(sig)))
+	a.queue(channel.AppendText(request, ssh.Marshal(sig)))
 	if a.Ahead != nil && !a.early && a.eagerness() >= ahead && (a.Early == nil || a.Early()) {
 		a.early = true
 		a.askAhead()
@@ -341,7 +340,7 @@ func (a *attempt) sign(key ssh.MultiAlgorithmSigner) error {
 func (a *attempt) request(method string) []byte {
 	p := []byte{msgUserauthRequest}
 	for _, s := range []string{a.User, serviceConnection, method} {
-		p = packet.AppendText(p, s)
+		p = channel.AppendText(p, s)
 	}
 	return p
 }
@@ -353,7 +352,7 @@ func (a *attempt) publicKey(key ssh.Signer, algorithm string, signed bool) []byt
 	if signed {
 		p[len(p)-1] = 1
 	}
-	return packet.AppendText(packet.AppendText(p, algorithm), key.PublicKey().Marshal())
+	return channel.AppendText(channel.AppendText(p, algorithm), key.PublicKey().Marshal())
 }
 
 // algorithm picks how a key is to sign: the first that the server has named, or

@@ -15,7 +15,7 @@ import (
 
 	"sshpace/internal/ssh/sshtest"
 	"sshpace/internal/ssh/transport"
-	"sshpace/internal/sys/quickack"
+	"sshpace/internal/sys/tcp"
 )
 
 var exchanges = []string{ssh.KeyExchangeCurve25519, ssh.KeyExchangeMLKEM768X25519}
@@ -64,7 +64,7 @@ func login(address, kex string, key ssh.MultiAlgorithmSigner) error {
 		return err
 	}
 	defer raw.Close()
-	c, err := transport.Handshake(quickack.New(raw), &transport.Config{
+	c, err := transport.Handshake(tcp.Quick(raw), &transport.Config{
 		Version: "SSH-2.0-test", KeyExchanges: []string{kex}, HostKeys: []string{ssh.KeyAlgoED25519},
 		HostKey: func(ssh.PublicKey) error { return nil },
 	})

@@ -6,7 +6,6 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/ssh/channel"
-	"sshpace/internal/ssh/packet"
 )
 
 // Mux gives the connection channels, after Authenticate. What was asked for ahead
@@ -69,7 +68,7 @@ func (c carrier) SendData(head, data []byte, most int) error {
 	for len(data) > 0 {
 		part := data[:min(len(data), most)]
 		data = data[len(part):]
-		c.queueLocked(packet.AppendNumber(append(text[:0], head...), uint32(len(part))), part)
+		c.queueLocked(channel.AppendNumber(append(text[:0], head...), uint32(len(part))), part)
 	}
 	return c.flushLocked()
 }

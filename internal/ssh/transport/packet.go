@@ -11,7 +11,7 @@ import (
 	"slices"
 	"sync"
 
-	"sshpace/internal/ssh/packet"
+	"sshpace/internal/ssh/channel"
 )
 
 // Message numbers (RFC 4250 section 4.1, RFC 8308 section 2.3).
@@ -122,7 +122,7 @@ func (c *Conn) raw() ([]byte, error) {
 	if p[0] != msgDisconnect {
 		return p, nil
 	}
-	f := packet.Of(p) // some servers leave out its end
+	f := channel.FieldsOf(p) // some servers leave out its end
 	return nil, &DisconnectError{f.Number(), string(f.Text())}
 }
 

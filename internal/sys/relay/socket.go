@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sshpace/internal/sys/quickack"
+	"sshpace/internal/sys/tcp"
 )
 
 // nowhere is the descriptor of what is not there.
@@ -37,7 +37,7 @@ func abort(fd int) {
 }
 
 // acknowledge acknowledges at once what comes next.
-func acknowledge(fd int) { _ = quickack.Now(uintptr(fd)) }
+func acknowledge(fd int) { _ = tcp.QuickAck(uintptr(fd)) }
 
 // What does not wait is called raw: Go's scheduler does not have to know of it.
 

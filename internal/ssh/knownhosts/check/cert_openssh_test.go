@@ -9,10 +9,10 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/knownhosts/index"
 	"sshpace/internal/ssh/knownhosts/knownhoststest"
-	"sshpace/internal/ssh/sshconf"
 )
 
 // certify makes the server present its ed25519 key in a certificate of a new
@@ -51,9 +51,9 @@ func TestCertificatesAgainstSSH(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	release, _ := sshconf.ParseVersion(string(version))
-	newer := release.AtLeast(sshconf.Version{Major: 10, Minor: 3})
-	inside := !release.AtLeast(sshconf.Version{Major: 9, Minor: 8})
+	release, _ := conf.ParseVersion(string(version))
+	newer := release.AtLeast(conf.Version{Major: 10, Minor: 3})
+	inside := !release.AtLeast(conf.Version{Major: 9, Minor: 8})
 	rules := Rules{Patterns: func() bool { return newer }, Inside: func(string) bool { return inside }} // below the list has the certificate only
 	said := map[bool]string{true: "ok", false: "unknown"}
 	pattern, insideKnown := said[newer], said[inside]

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"sshpace/internal/base/parallel"
+	"sshpace/internal/base/sched"
 	"sshpace/internal/base/wildcard"
 	"sshpace/internal/ssh/knownhosts"
 )
@@ -253,7 +253,7 @@ func (t *Table) lockFresh(names []string) (fresh [][]byte, memory []*matches) {
 // to, or -1.
 func (t *Table) owners(ctx context.Context, names [][]byte) []int {
 	owner := make([]int, len(t.hashed))
-	parallel.Do(runtime.GOMAXPROCS(0), len(owner), func(i int) {
+	sched.Do(runtime.GOMAXPROCS(0), len(owner), func(i int) {
 		owner[i] = -1
 		if atomic.LoadUint32(&t.claimed[i]) == 0 && ctx.Err() == nil {
 			owner[i] = t.lines[t.hashed[i]].HashOfAny(names)
@@ -269,7 +269,7 @@ func (t *Table) Unreadable() []BadLine {
 	defer t.mu.RUnlock()
 
 	errs := make([]error, len(t.lines))
-	parallel.Do(runtime.GOMAXPROCS(0), len(errs), func(i int) { _, _, errs[i] = t.lines[i].Key() })
+	sched.Do(runtime.GOMAXPROCS(0), len(errs), func(i int) { _, _, errs[i] = t.lines[i].Key() })
 	bad := slices.Clone(t.bad)
 	for i, err := range errs {
 		if err != nil {

@@ -1,0 +1,23 @@
+// parallel.go does independent pieces of work at once.
+
+package sched
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// Do calls do for 0 to n-1, by so many goroutines, and returns when all
+// calls have.
+func Do(workers, n int, do func(i int)) {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(workers, n) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -1,0 +1,89 @@
+package sched
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Together is an answer that is found once, for all who ask for it. It is looked for as
+// long as anybody waits: when the last one has given up, so does the search, and whoever
+// asks then begins anew. The last one sees the search end, which may have processes to end
+// that would else be left behind when ours ends.
+type Together[T any] struct {
+	Find func(context.Context) (T, error)
+
+	mu     sync.Mutex
+	search *search[T]
+}
+
+type search[T any] struct {
+	end     context.CancelFunc
+	waiting int
+	found   chan struct{} // closed when the answer is there
+	answer  T
+	err     error
+}
+
+// ending is how long the end of a search that is given up is waited for, at most.
+const ending = 500 * time.Millisecond
+
+// Get waits for the answer, or for the end of ctx.
+func (t *Together[T]) Get(ctx context.Context) (T, error) {
+	s := t.join(ctx)
+	select {
+	case <-s.found:
+	case <-ctx.Done():
+	}
+	if t.leave(s) {
+		return s.answer, s.err
+	}
+	var none T
+	return none, context.Cause(ctx)
+}
+
+// leave tells whether a search has found its answer. The last one who leaves before that
+// ends it.
+func (t *Together[T]) leave(s *search[T]) (found bool) {
+	t.mu.Lock()
+	s.waiting--
+	last := s.waiting == 0
+	select {
+	case <-s.found:
+		t.mu.Unlock()
+		return true
+	default:
+	}
+	if last && t.search == s {
+		t.search = nil
+	}
+	t.mu.Unlock()
+	if last {
+		s.end()
+		limit := time.NewTimer(ending)
+		defer limit.Stop()
+		select {
+		case <-s.found:
+		case <-limit.C:
+		}
+	}
+	return false
+}
+
+// join takes part in the search that goes on or is over, or begins one.
+func (t *Together[T]) join(ctx context.Context) *search[T] {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.search == nil {
+		s := &search[T]{found: make(chan struct{})}
+		ctx, s.end = context.WithCancel(context.WithoutCancel(ctx))
+		t.search = s
+		go func() {
+			defer s.end()
+			s.answer, s.err = t.Find(ctx)
+			close(s.found)
+		}()
+	}
+	t.search.waiting++
+	return t.search
+}

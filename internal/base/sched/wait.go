@@ -1,0 +1,51 @@
+// Package sched is work that is done at once, time that is waited for, and how
+// much is worth having under way.
+package sched
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// For waits; false says that ctx has ended.
+func For(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// After calls f when grace has passed since the end of ctx, for what is to come to its
+// own end before that. stop prevents it; false says that f is called, or was.
+func After(ctx context.Context, grace func() time.Duration, f func()) (stop func() bool) {
+	var decided atomic.Bool
+	stopped := make(chan struct{})
+	unhook := context.AfterFunc(ctx, func() {
+		t := time.NewTimer(grace())
+		defer t.Stop()
+		select {
+		case <-t.C:
+			if decided.CompareAndSwap(false, true) {
+				f()
+			}
+		case <-stopped:
+		}
+	})
+	return sync.OnceValue(func() bool {
+		unhook()
+		inTime := decided.CompareAndSwap(false, true)
+		if inTime {
+			close(stopped)
+		}
+		return inTime
+	})
+}
+
+// Until waits for a point in time; false says that ctx has ended.
+func Until(ctx context.Context, at time.Time) bool { return For(ctx, time.Until(at)) }

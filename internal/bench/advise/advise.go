@@ -1,0 +1,352 @@
+// Package advise turns a ranking, a security policy and the present
+// configuration into the configuration that is fastest among what the policy
+// allows, with a reason for every choice. What is weak, broken, unknown, or
+// open to Terrapin is never advised, however fast it is. It does no I/O.
+package advise
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sshpace/internal/base/alg"
+
+	"sshpace/internal/bench/rank"
+)
+
+// Params of New.
+type Params struct {
+	Ranking *rank.Ranking
+	Policy  Policy
+	Client  Side
+	Server  Side
+	Strict  bool // the lines disable what is not advised, instead of putting what is advised first
+}
+
+// Side is how one program is configured.
+type Side struct {
+	Offer   alg.Offer // what it offers now, in its order (ssh -G, sshd -T); empty if unknown
+	Default alg.Offer // what it offers without any configuration; empty if unknown
+	Old     bool      // it does not know lists that begin with ^ (before OpenSSH 8.1)
+}
+
+// Advice is the result.
+type Advice struct {
+	Policy  string
+	Lists   []List
+	Present alg.Suite // what is negotiated now; empty if that is not known, or Severed
+	Advised alg.Suite // what would be
+	Severed alg.Kind  // present client and server share no algorithm of this kind: they cannot connect
+	Choice  *Choice   // what all reports of this ranking say
+	Notes   []string  // what is in doubt
+	Ranking *rank.Ranking
+	Strict  bool
+
+	client, server Side
+}
+
+// List is one line of the configuration.
+type List struct {
+	Kind    alg.Kind
+	Keyword string   // of ssh_config(5) and sshd_config(5)
+	Choices []Listed // all that the policy allows, best first
+	First   []string // what a configuration names: if strict all Choices, else the best and what is tied with it; none where nothing needs to be changed
+	Dropped []Listed // offered now, but not advised
+	keep    string   // why nothing needs to be put first
+}
+
+// Choice is one name with its reason.
+type Listed struct {
+	Name   string
+	Group  string // of equally fast ones; "" where it was not measured
+	Reason string
+	figure string
+	place  int // among what was measured, best first
+}
+
+// Names are the names of a list.
+func (l List) Names() []string {
+	var names []string
+	for _, c := range l.Choices {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// ErrNothing says that the policy allows nothing that both sides have.
+var ErrNothing = errors.New("the policy allows nothing that was measured")
+
+// unmeasured is the place of what was not measured: after everything else.
+const unmeasured = 1 << 20
+
+// New makes the advice. Its error is ErrNothing, with the list that is empty.
+func New(p Params) (*Advice, error) {
+	a := &Advice{Policy: p.Policy.Name, Ranking: p.Ranking, Strict: p.Strict, client: p.Client, server: p.Server}
+	shared := p.shared()
+	for _, k := range Keywords {
+		list := List{Kind: k.Kind, Keyword: k.Name}
+		for _, name := range p.candidates(k.Kind) {
+			if why := p.Policy.Refuses(k.Kind, name, p.Ranking.Environment.StrictKex); why != "" {
+				if slices.Contains(p.Client.Offer.List(k.Kind), name) || slices.Contains(p.Server.Offer.List(k.Kind), name) {
+					list.Dropped = append(list.Dropped, Listed{Name: name, Reason: why})
+				}
+				continue
+			}
+			list.Choices = append(list.Choices, Listed{Name: name})
+		}
+		a.Lists = append(a.Lists, list)
+	}
+	a.dropMACless(shared)
+	a.present(p, shared)
+	a.Choice = Of(p.Ranking, Options{Policy: p.Policy, Present: &a.Present, Shared: shared})
+	a.order(p)
+	a.first()
+	for _, list := range a.Lists {
+		needed := list.Kind != alg.MAC || slices.ContainsFunc(a.Lists[0].Choices, func(c Listed) bool { return !alg.IsAEAD(c.Name) })
+		if needed && !slices.ContainsFunc(list.Choices, func(c Listed) bool { return slices.Contains(shared.List(list.Kind), c.Name) }) {
+			return nil, fmt.Errorf("%w: no %s of policy %s is shared by client and server", ErrNothing, list.Kind, a.Policy)
+		}
+	}
+	a.Advised = a.offer().Negotiate(shared)
+	if len(a.Lists[2].First) == 0 && a.Present.Kex != "" {
+		a.Advised.Kex = a.Present.Kex
+	}
+	a.doubt(p)
+	return a, nil
+}
+
+// dropMACless leaves out ciphers that need a MAC where none can be advised.
+func (a *Advice) dropMACless(shared alg.Offer) {
+	ciphers, macs := &a.Lists[0], a.Lists[1]
+	if slices.ContainsFunc(macs.Choices, func(c Listed) bool { return slices.Contains(shared.MACs, c.Name) }) {
+		return
+	}
+	var kept []Listed
+	for _, c := range ciphers.Choices {
+		if alg.IsAEAD(c.Name) {
+			kept = append(kept, c)
+		} else {
+			ciphers.Dropped = append(ciphers.Dropped, Listed{Name: c.Name, Reason: "it needs a MAC, and no MAC of the policy is shared"})
+		}
+	}
+	ciphers.Choices = kept
+}
+
+// present is what client and server negotiate now.
+func (a *Advice) present(p Params, shared alg.Offer) {
+	a.Present = p.Client.Offer.Negotiate(shared)
+	if a.Severed = p.severed(a.Present); a.Severed != "" {
+		a.Present = alg.Suite{}
+	}
+}
+
+// shared is what the server accepts.
+func (p Params) shared() alg.Offer {
+	if len(p.Server.Offer.Ciphers) > 0 {
+		return p.Server.Offer
+	}
+	if shared := p.Ranking.Campaign.Shared; len(shared.Ciphers) > 0 {
+		return shared
+	}
+	return p.Ranking.Campaign.Offer
+}
+
+// severed is the kind of which client and server share no algorithm, so that
+// nothing but present can be negotiated; "" if there is none, or it is not known
+// what the server accepts.
+func (p Params) severed(present alg.Suite) alg.Kind {
+	known := len(p.Server.Offer.Ciphers) > 0 || len(p.Ranking.Campaign.Shared.Ciphers) > 0
+	switch {
+	case !known || len(p.Client.Offer.Ciphers) == 0:
+		return ""
+	case present.Cipher == "":
+		return alg.Cipher
+	case present.MAC == "" && !alg.IsAEAD(present.Cipher):
+		return alg.MAC
+	case present.Kex == "":
+		return alg.Kex
+	}
+	return ""
+}
+
+// CannotConnect says that the present configuration does not work; "" if it
+// does, or that is not known.
+func (a *Advice) CannotConnect() string {
+	what := map[alg.Kind]string{alg.Cipher: "cipher", alg.MAC: "MAC", alg.Kex: "key exchange"}[a.Severed]
+	if what == "" {
+		return ""
+	}
+	return "the present configuration shares no " + what + " with this server: it cannot connect"
+}
+
+// candidates are all names of a kind that could be advised, in the order that
+// decides between equals: the policy's where it has one, else the client's.
+func (p Params) candidates(kind alg.Kind) []string {
+	var names []string
+	add := func(list []string) {
+		for _, name := range list {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	measured := p.Ranking.Campaign.Offer.List(kind)
+	present := p.Client.Offer.List(kind)
+	if p.Policy.Ordered {
+		for _, name := range map[alg.Kind][]string{alg.Cipher: p.Policy.Ciphers, alg.MAC: p.Policy.MACs, alg.Kex: p.Policy.Kex}[kind] {
+			if slices.Contains(measured, name) || slices.Contains(present, name) {
+				add([]string{name})
+			}
+		}
+	}
+	add(present)
+	add(measured)
+	return names
+}
+
+// offer is the advice as lists.
+func (a *Advice) offer() alg.Offer {
+	return alg.Offer{Ciphers: a.Lists[0].Names(), MACs: a.Lists[1].Names(), Kex: a.Lists[2].Names()}
+}
+
+// order sorts each list as the choice does; what was not measured comes after
+// that, as it stands.
+func (a *Advice) order(p Params) {
+	options := a.Choice.Options
+	leader := slices.IndexFunc(options, func(o Option) bool { return !alg.IsAEAD(o.Suite.Cipher) })
+	for i := range a.Lists[0].Choices {
+		c := &a.Lists[0].Choices[i]
+		c.fill(alg.Cipher, options, func(s alg.Suite) bool { return sameName(alg.Cipher, s.Cipher, c.Name) })
+	}
+	for i := range a.Lists[1].Choices {
+		c := &a.Lists[1].Choices[i]
+		c.fill(alg.MAC, options, func(s alg.Suite) bool {
+			return leader >= 0 && s.Cipher == options[leader].Suite.Cipher && sameName(alg.MAC, s.MAC, c.Name)
+		})
+	}
+	for i := range a.Lists[2].Choices {
+		a.Lists[2].Choices[i].fillKex(a.Choice.Logins.Options, p.Policy.Classical)
+	}
+	for _, list := range a.Lists {
+		slices.SortStableFunc(list.Choices, func(a, b Listed) int { return cmp.Compare(a.place, b.place) })
+	}
+}
+
+// first takes what is put first from the choice, as all reports do; and what the
+// policy allows, where client and server share nothing otherwise.
+func (a *Advice) first() {
+	c := a.Choice
+	for i := range a.Lists {
+		list := &a.Lists[i]
+		list.First = c.First(list.Kind)
+		switch {
+		case a.Strict, a.Severed == list.Kind && len(list.First) == 0:
+			list.First = list.Names()
+		case list.Kind == alg.Kex:
+			list.keep = "a login happens once, and the policy allows what is used now"
+		case c.Stays():
+			list.keep = "nothing else is notably faster than what is used now"
+		case c.Uncertain():
+			list.keep = "there is not enough data to tell whether a change gains anything"
+		default:
+			list.keep = "the cipher that is advised needs none"
+		}
+	}
+}
+
+// Changes reports whether the advice changes anything.
+func (a *Advice) Changes() bool {
+	return slices.ContainsFunc(a.Lists, func(l List) bool { return len(l.First) > 0 })
+}
+
+// fill says what is known of a cipher or a MAC: its best option among those that
+// match.
+func (c *Listed) fill(kind alg.Kind, options []Option, match func(alg.Suite) bool) {
+	c.place = unmeasured
+	if i := slices.IndexFunc(options, func(o Option) bool { return match(o.Suite) }); i >= 0 {
+		c.place = i
+		var groups, figures []string
+		for _, cell := range options[i].Cells {
+			groups, figures = append(groups, cell.Group), append(figures, figureOf(cell))
+		}
+		c.Group, c.figure = strings.Join(groups, "/"), strings.Join(figures, ", ")
+	}
+	c.Reason = c.reason(kind)
+}
+
+// fillKex does the same for a key exchange. Post-quantum ones come first, measured
+// or not, unless the policy is classical.
+func (c *Listed) fillKex(options []rank.Exchange, classical bool) {
+	c.place = unmeasured
+	for i, k := range options {
+		if sameName(alg.Kex, k.Name, c.Name) {
+			c.place, c.Group = i, k.Group
+			if k.Login != nil {
+				c.figure = fmt.Sprintf("login %.1f ms", k.Login.Value/1e6)
+			}
+		}
+	}
+	if known, _ := alg.Lookup(alg.Kex, c.Name); !known.PostQuantum && !classical {
+		c.place += 2 * unmeasured
+	}
+	c.Reason = c.reason(alg.Kex)
+}
+
+// reason is a choice in words.
+func (c Listed) reason(kind alg.Kind) string {
+	var words []string
+	if kind == alg.Kex {
+		if known, _ := alg.Lookup(alg.Kex, c.Name); known.PostQuantum {
+			words = append(words, "post-quantum")
+		}
+	}
+	if c.Group == "" {
+		return strings.Join(append(words, "not measured"), ", ")
+	}
+	if c.figure != "" {
+		words = append(words, c.figure)
+	}
+	return strings.Join(words, ", ")
+}
+
+func figureOf(c rank.Cell) string {
+	words := []string{}
+	if c.Throughput != nil {
+		words = append(words, fmt.Sprintf("%.0f MB/s", c.Throughput.Value/1e6))
+	}
+	if total := c.Total(); total > 0 {
+		words = append(words, fmt.Sprintf("%.2f CPU s/GB", total))
+	}
+	if c.Direction != "" {
+		words = append(words, string(c.Direction))
+	}
+	if c.Suite.MAC != "" {
+		words = append(words, "with "+c.Suite.MAC)
+	}
+	if c.Basis == rank.Predicted {
+		words = append(words, "(predicted)")
+	}
+	return strings.Join(words, " ")
+}
+
+func sameName(kind alg.Kind, a, b string) bool {
+	return alg.Canonical(kind, a) == alg.Canonical(kind, b)
+}
+
+func (a *Advice) doubt(p Params) {
+	add := func(when bool, text string) {
+		if when {
+			a.Notes = append(a.Notes, text)
+		}
+	}
+	r := p.Ranking
+	add(a.Severed != "", a.CannotConnect())
+	add(a.Present.Cipher == "" && a.Severed == "", "the present configuration is not known: nothing to compare with")
+	add(r.Campaign.Imported != "", "the result was imported from an old log: measure again with sshpace bench")
+	add(a.Present.Kex != a.Advised.Kex && a.Present.Kex != "", fmt.Sprintf("the key exchange becomes %s (now %s); it matters at login only", a.Advised.Kex, a.Present.Kex))
+	for _, w := range r.Warnings {
+		add(w.Name == "busy" || w.Name == "noise" || w.Name == "control", w.Text)
+	}
+}

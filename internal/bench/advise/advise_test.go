@@ -1,0 +1,264 @@
+package advise_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
+	"sshpace/internal/bench/advise"
+	"sshpace/internal/record"
+
+	"sshpace/internal/bench/rank"
+)
+
+const (
+	gcm128 = "aes128-gcm@openssh.com"
+	gcm256 = "aes256-gcm@openssh.com"
+	chacha = "chacha20-poly1305@openssh.com"
+	etm    = "hmac-sha2-256-etm@openssh.com"
+	umac   = "umac-128-etm@openssh.com"
+)
+
+// cell is a measured cell with an interval of 2 %.
+func cell(group, cipher, mac string, mbps float64) rank.Cell {
+	q := func(v float64) *rank.Quantity { return &stats.Interval{Value: v, Lo: v * 0.98, Hi: v * 1.02, N: 9} }
+	e := func(v float64) stats.Estimate { return stats.Estimate{Log: math.Log(v), Err: 0.01, N: 9} }
+	s := alg.NewSuite(cipher, mac, "")
+	return rank.Cell{
+		Suite: s, Direction: record.Upload, Group: group, Basis: rank.Measured, Status: s.Status(),
+		Throughput: q(mbps * 1e6), Client: q(500 / mbps), Server: q(500 / mbps),
+		Within: rank.Figures{Throughput: e(mbps * 1e6), Client: e(500 / mbps), Server: e(500 / mbps), Total: e(1000 / mbps)},
+	}
+}
+
+func ranking(strict *bool) *rank.Ranking {
+	login := func(ms float64) *rank.Quantity {
+		return &stats.Interval{Value: ms * 1e6, Lo: ms * 0.9e6, Hi: ms * 1.1e6, N: 9}
+	}
+	r := &rank.Ranking{
+		Bulk: []rank.Cell{
+			cell("A", "arcfour", "hmac-md5", 2000), cell("B", gcm256, "", 1400), cell("B", gcm128, "", 1395),
+			cell("C", "aes128-ctr", umac, 800), cell("D", chacha, "", 600), cell("E", "aes128-ctr", etm, 400),
+			cell("F", "3des-cbc", etm, 30),
+		},
+		Kex: []rank.Exchange{
+			{Name: "curve25519-sha256", Aliases: []string{"curve25519-sha256@libssh.org"}, Group: "A", Login: login(50)},
+			{Name: "diffie-hellman-group1-sha1", Group: "A", Login: login(50)},
+			{Name: "sntrup761x25519-sha512@openssh.com", Group: "B", Login: login(60)},
+		},
+		Environment: record.Environment{StrictKex: strict, Client: "OpenSSH_9.2p1", Server: "OpenSSH_9.2\nCiphers none"},
+	}
+	r.Campaign.Target, r.Campaign.Server = "loopback", "openssh"
+	for _, c := range r.Bulk {
+		r.Campaign.Offer.Ciphers = append(r.Campaign.Offer.Ciphers, c.Suite.Cipher)
+	}
+	r.Campaign.Offer.MACs = []string{"hmac-md5", etm, umac}
+	r.Campaign.Offer.Kex = []string{"diffie-hellman-group1-sha1", "curve25519-sha256", "curve25519-sha256@libssh.org", "sntrup761x25519-sha512@openssh.com"}
+	return r
+}
+
+var present = alg.Offer{
+	Ciphers: []string{chacha, "aes128-ctr", gcm128, gcm256}, MACs: []string{etm, umac, "hmac-sha1"},
+	Kex: []string{"curve25519-sha256", "sntrup761x25519-sha512@openssh.com"},
+}
+
+func advice(t *testing.T, r *rank.Ranking, p advise.Policy) *advise.Advice {
+	t.Helper()
+	a, err := advise.New(advise.Params{Ranking: r, Policy: p, Client: advise.Side{Offer: present}, Strict: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func named(t *testing.T, name string) advise.Policy {
+	t.Helper()
+	p, err := advise.Named(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestFastestOfWhatIsAllowed(t *testing.T) {
+	a := advice(t, ranking(new(true)), named(t, "modern"))
+	want := [][]string{
+		{gcm256, gcm128, "aes128-ctr", chacha}, // the two equal ones in the order of the run's offer
+		{umac, etm},
+		{"sntrup761x25519-sha512@openssh.com", "curve25519-sha256", "curve25519-sha256@libssh.org"},
+	}
+	for i, list := range a.Lists {
+		if diff := cmp.Diff(want[i], list.Names()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", list.Keyword, diff)
+		}
+	}
+	if a.Present.Cipher != chacha || a.Advised.Cipher != gcm256 || a.Advised.MAC != "" || !a.Choice.Matters() || !a.Choice.Limited(a.Ranking) {
+		t.Errorf("present %s, advised %s, matters %v, limited %v", a.Present, a.Advised, a.Choice.Matters(), a.Choice.Limited(a.Ranking))
+	}
+	// 1400 / 600 = 2.333; each interval is ±2 %, together ±2.8 %.
+	g := a.Choice.Gains[0]
+	if g.Throughput.Value < 2.33 || g.Throughput.Value > 2.34 || g.Throughput.Lo < 2.25 || g.Throughput.Hi > 2.40 || g.Cost.Lo < 2.2 {
+		t.Errorf("gain: throughput %+v, cost %+v", g.Throughput, g.Cost)
+	}
+	for _, config := range []string{a.ClientConfig("nas"), a.ServerConfig()} {
+		for line := range strings.Lines(config) {
+			words := strings.Fields(line)
+			if words[0] != "#" && !slices.Contains([]string{"Host", "Ciphers", "MACs", "KexAlgorithms"}, words[0]) {
+				t.Errorf("line %q: text of a host became configuration", line)
+			}
+			if words[0] != "#" && (strings.Contains(line, "arcfour") || strings.Contains(line, "3des") || strings.Contains(line, "sha1")) {
+				t.Errorf("line %q: weak algorithms are advised", line)
+			}
+		}
+	}
+	if list := a.Insecure(); len(list) != 1 || !strings.Contains(list[0].Name, "arcfour") {
+		t.Errorf("insecure: %+v", list)
+	}
+}
+
+func TestTerrapin(t *testing.T) {
+	for name, strict := range map[string]*bool{"unknown": nil, "no": new(false)} {
+		a := advice(t, ranking(strict), named(t, "modern"))
+		dropped := a.Lists[0].Dropped
+		if slices.Contains(a.Lists[0].Names(), chacha) || len(dropped) != 1 || !strings.Contains(dropped[0].Reason, "CVE-2023-48795") {
+			t.Errorf("strict key exchange %s: %q, dropped %+v", name, a.Lists[0].Names(), dropped)
+		}
+	}
+}
+
+// A configuration that shares nothing with the server is known well: it does
+// not work.
+func TestCannotConnect(t *testing.T) {
+	server := alg.Offer{Ciphers: []string{gcm128, "aes128-ctr"}, MACs: []string{etm}, Kex: []string{"curve25519-sha256"}}
+	for _, test := range []struct {
+		client alg.Offer
+		want   alg.Kind
+		says   string
+	}{
+		{alg.Offer{Ciphers: []string{"3des-cbc"}, MACs: []string{"hmac-md5"}, Kex: server.Kex}, alg.Cipher, "shares no cipher with this server"},
+		{alg.Offer{Ciphers: []string{"aes128-ctr"}, MACs: []string{"hmac-md5"}, Kex: server.Kex}, alg.MAC, "shares no MAC with this server"},
+		{alg.Offer{Ciphers: []string{gcm128}, MACs: []string{"hmac-md5"}, Kex: []string{"x"}}, alg.Kex, "shares no key exchange with this server"},
+		{alg.Offer{Ciphers: []string{gcm128}, MACs: []string{"hmac-md5"}, Kex: server.Kex}, "", ""},
+		{alg.Offer{}, "", ""},
+	} {
+		a, err := advise.New(advise.Params{Ranking: ranking(new(true)), Policy: named(t, "modern"), Client: advise.Side{Offer: test.client}, Server: advise.Side{Offer: server}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := strings.Join(a.Notes, "\n")
+		if a.Severed != test.want || !strings.Contains(a.CannotConnect(), test.says) || !strings.Contains(notes, test.says) {
+			t.Errorf("%+v: severed by %q, which says %q; notes:\n%s", test.client, a.Severed, a.CannotConnect(), notes)
+		}
+		if a.Severed != "" && (a.Present != alg.Suite{} || strings.Contains(notes, "is not known")) {
+			t.Errorf("%+v: present is %+v; notes:\n%s", test.client, a.Present, notes)
+		}
+	}
+	r := ranking(new(true)) // of a choice, to a server of which nothing else is known
+	r.Campaign.Offer.Ciphers = []string{gcm128}
+	a, err := advise.New(advise.Params{Ranking: r, Policy: named(t, "modern"), Client: advise.Side{Offer: alg.Offer{Ciphers: []string{chacha}, Kex: server.Kex}}})
+	if err != nil || a.Severed != "" || !strings.Contains(strings.Join(a.Notes, "\n"), "is not known") {
+		t.Errorf("what the server accepts is not known, but severed is %q, notes %q, %v", a.Severed, a.Notes, err)
+	}
+}
+
+// What is left out is said once for each reason, and not in the configuration.
+func TestLeftOut(t *testing.T) {
+	p := advise.Params{Ranking: ranking(new(true)), Policy: named(t, "modern"), Client: advise.Side{Offer: present}}
+	p.Client.Offer.MACs = append([]string{"hmac-sha2-512", "hmac-sha2-256"}, present.MACs...)
+	p.Strict = true
+	a, err := advise.New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := a.LeftOut()
+	if len(left) != 2 || !strings.HasPrefix(left[0], "hmac-sha2-512, hmac-sha2-256: acceptable only") || !strings.HasPrefix(left[1], "hmac-sha1: ") {
+		t.Errorf("left out: %q", left)
+	}
+	if config := a.ClientConfig("*") + a.ServerConfig(); strings.Contains(config, "hmac-sha1") {
+		t.Errorf("what is left out is in the configuration:\n%s", config)
+	}
+}
+
+// No policy, not even one that allows everything, gets weak, broken or unknown
+// names advised.
+func TestNeverWeak(t *testing.T) {
+	r := ranking(new(true))
+	r.Campaign.Offer.Ciphers = append(r.Campaign.Offer.Ciphers, "rot13")
+	for _, p := range alg.Policies() {
+		a, err := advise.New(advise.Params{Ranking: r, Policy: named(t, p.Name), Client: advise.Side{Offer: present}})
+		if errors.Is(err, advise.ErrNothing) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, list := range a.Lists {
+			for _, c := range list.Choices {
+				facts, _ := alg.Lookup(list.Kind, c.Name)
+				if facts.Status != alg.Strong && facts.Status != alg.Acceptable {
+					t.Errorf("%s: %s is advised, which is %q", p.Name, c.Name, facts.Status)
+				}
+				if c.Reason == "" {
+					t.Errorf("%s: %s has no reason", p.Name, c.Name)
+				}
+			}
+		}
+	}
+}
+
+func TestTie(t *testing.T) {
+	r := ranking(new(true))
+	for i := range r.Bulk {
+		r.Bulk[i].Within = rank.Figures{Throughput: stats.Estimate{Log: 20, Err: 0.005, N: 9}, Total: stats.Estimate{Log: 0.1, Err: 0.005, N: 9}}
+	}
+	a := advice(t, r, named(t, "modern"))
+	if a.Advised.Cipher != chacha || a.Choice.Matters() {
+		t.Errorf("all are equal, and %s is advised instead of %s", a.Advised, a.Present)
+	}
+}
+
+// A slow link hides what ciphers cost.
+func TestLinkIsTheLimit(t *testing.T) {
+	r := ranking(new(true))
+	r.Campaign.Server = "remote"
+	for i := range r.Bulk {
+		r.Bulk[i].Throughput = &stats.Interval{Value: 11e6, Lo: 10.9e6, Hi: 11.1e6, N: 9}
+	}
+	if a := advice(t, r, named(t, "modern")); a.Choice.Limited(a.Ranking) {
+		t.Error("at 11 MB/s and less than 1 ns/B, the CPU is said to be the limit")
+	}
+}
+
+func TestPolicyFile(t *testing.T) {
+	p, err := advise.ParsePolicy(`cipher = ["aes256-gcm@openssh.com", "aes128-gcm@openssh.com", "3des-cbc"]
+classical = true
+`, "mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := advice(t, ranking(nil), p)
+	if diff := cmp.Diff([]string{gcm256, gcm128}, a.Lists[0].Names()); diff != "" || a.Policy != "mine" {
+		t.Errorf("policy %s, ciphers (-want +got):\n%s", a.Policy, diff)
+	}
+	if a.Lists[2].Names()[0] != "curve25519-sha256" {
+		t.Errorf("classical key exchanges are welcome, but first is %s", a.Lists[2].Names()[0])
+	}
+	for _, bad := range []string{`cipher = ["rot13"]`, `ciphers = ["aes128-ctr"]`, `cipher = "aes128-ctr"`, `cipher = [`, "name = \"a\\u001bb\""} {
+		if _, err := advise.ParsePolicy(bad, "x"); err == nil {
+			t.Errorf("%s was taken for a policy", bad)
+		}
+	}
+	none, err := advise.ParsePolicy(`cipher = []`, "none")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := advise.New(advise.Params{Ranking: ranking(nil), Policy: none, Client: advise.Side{Offer: present}}); !errors.Is(err, advise.ErrNothing) {
+		t.Errorf("a policy without ciphers: %v", err)
+	}
+}

@@ -1,0 +1,290 @@
+// choice.go decides, for all reports, for the live view and for advise alike,
+// what a result says to use: what is best under a policy, what is tied with it,
+// what is negotiated now, and what changing gains. It does no I/O.
+
+package advise
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
+	"sshpace/internal/bench/rank"
+	"sshpace/internal/record"
+)
+
+// Options of a choice. The zero value is the default.
+type Options struct {
+	Policy  Policy     // default: modern
+	Present *alg.Suite // what is negotiated now, empty for nothing; default: what the run found, or what the client does unless told otherwise
+	Shared  alg.Offer  // what the server accepts, where that is less than what was measured; default: all
+}
+
+// Choice is what a ranking says under a policy.
+type Choice struct {
+	Policy  Policy
+	Options []Option // all that the policy allows and that has a figure in every direction: best first, ties in the order of preference
+	Tied    int      // how many of the first Options are equally good; 0: the policy allows nothing
+	Present Present
+	Verdict stats.Verdict // of changing to the first Option: equal where no other can be better, either; "" where nothing is known of what is used now
+	Gains   []rank.Gain   // from Present to the first Option, by direction; none where one of them is unknown
+	Refused int           // cells that the policy does not allow, or that are not safe
+	Unseen  int           // suites that the policy allows and that were neither measured nor can be predicted
+	Logins  Logins
+}
+
+// Option is one cipher and MAC that may be used.
+type Option struct {
+	Suite alg.Suite
+	Cells []rank.Cell // one for each direction, in the order of the ranking
+}
+
+// Of makes the choice.
+func Of(r *rank.Ranking, o Options) *Choice {
+	if o.Policy.Name == "" {
+		o.Policy, _ = Named("modern") // it is embedded
+	}
+	c := &Choice{Policy: o.Policy}
+	directions := r.Directions()
+	for _, cell := range r.Bulk {
+		if !o.Policy.Allow(r, cell.Suite) {
+			c.Refused++
+			continue
+		}
+		if cell.Direction == directions[0] && o.shares(cell.Suite) {
+			if option, ok := optionOf(r, cell, directions); ok {
+				c.Options = append(c.Options, option)
+			}
+		}
+	}
+	for _, s := range r.Missing {
+		if o.Policy.Allow(r, s) && o.shares(s) {
+			c.Unseen++
+		}
+	}
+	c.Present = presentOf(r, o.Present)
+	c.Present.cells(r, directions)
+	c.order(r, o.preference(r, c.Present.Suite))
+	c.Present.Option = slices.IndexFunc(c.Options, func(x Option) bool { return same(x.Suite, c.Present.Suite) })
+	c.judge(r)
+	c.Logins = loginsOf(r, o.Policy, c.Present.Suite.Kex)
+	return c
+}
+
+// shares reports whether the server accepts a suite.
+func (o Options) shares(s alg.Suite) bool {
+	return len(o.Shared.Ciphers) == 0 || slices.Contains(o.Shared.Ciphers, s.Cipher) && (s.MAC == "" || slices.Contains(o.Shared.MACs, s.MAC))
+}
+
+func same(a, b alg.Suite) bool { return a.Computation() == b.Computation() }
+
+// optionOf gathers the cells of a suite; ok is false where a direction has none.
+func optionOf(r *rank.Ranking, first rank.Cell, directions []record.Direction) (o Option, ok bool) {
+	o.Suite = first.Suite.Bulk()
+	for _, d := range directions {
+		cell, found := r.Find(first.Suite, d)
+		if !found || r.Deciding(cell) == nil {
+			return o, false
+		}
+		o.Cells = append(o.Cells, cell)
+	}
+	return o, true
+}
+
+// score is the mean logarithm of what the option takes: less is better.
+func (o Option) score(r *rank.Ranking) float64 {
+	sum := 0.0
+	for _, cell := range o.Cells {
+		log := math.Log(r.Deciding(cell).Value)
+		if r.By == rank.Throughput {
+			log = -log
+		}
+		sum += log
+	}
+	return sum / float64(len(o.Cells))
+}
+
+// gains relates an option to what is used now, in every direction; none where that is
+// unknown.
+func (c *Choice) gains(r *rank.Ranking, to Option) (out []rank.Gain) {
+	for i, from := range c.Present.Cells {
+		out = append(out, r.Gain(from, to.Cells[i]))
+	}
+	return out
+}
+
+// equal reports whether another option makes no difference in any direction.
+func (o Option) equal(r *rank.Ranking, other Option) bool {
+	for i, cell := range o.Cells {
+		if !same(o.Suite, other.Suite) && r.Gain(cell, other.Cells[i]).Verdict != stats.Equal {
+			return false
+		}
+	}
+	return true
+}
+
+// verdictOf sums up what is gained in all directions.
+func verdictOf(gains []rank.Gain) stats.Verdict {
+	count := map[stats.Verdict]int{}
+	for _, g := range gains {
+		count[g.Verdict]++
+	}
+	switch {
+	case len(gains) == 0:
+		return ""
+	case count[stats.Better] > 0 && count[stats.Worse] == 0:
+		return stats.Better
+	case count[stats.Equal] == len(gains):
+		return stats.Equal
+	case count[stats.Worse] > 0 && count[stats.NotEnough] == 0:
+		return stats.Worse
+	}
+	return stats.NotEnough
+}
+
+// order puts the best option first, those that are as good next by preference, and then all
+// others. An option that is better for sure goes before one that only looks so.
+func (c *Choice) order(r *rank.Ranking, preference func(alg.Suite) int) {
+	sure := func(o Option) int {
+		if verdictOf(c.gains(r, o)) == stats.Better {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(c.Options, func(a, b Option) int {
+		return cmp.Or(cmp.Compare(sure(a), sure(b)), cmp.Compare(a.score(r), b.score(r)))
+	})
+	if len(c.Options) == 0 {
+		return
+	}
+	best := c.Options[0]
+	level := func(o Option) int {
+		if best.equal(r, o) {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(c.Options, func(a, b Option) int { return cmp.Compare(level(a), level(b)) })
+	c.Tied = len(c.Options)
+	if i := slices.IndexFunc(c.Options, func(o Option) bool { return level(o) > 0 }); i >= 0 {
+		c.Tied = i
+	}
+	slices.SortStableFunc(c.Options[:c.Tied], func(a, b Option) int { return cmp.Compare(preference(a.Suite), preference(b.Suite)) })
+}
+
+// preference numbers suites for the order of what is tied: what is negotiated now
+// needs no change, so it comes first unless the policy has an order of its own.
+func (o Options) preference(r *rank.Ranking, present alg.Suite) func(alg.Suite) int {
+	lists := []alg.Offer{r.Campaign.Offer}
+	if o.Policy.Ordered {
+		lists = []alg.Offer{{Ciphers: o.Policy.Ciphers, MACs: o.Policy.MACs}, r.Campaign.Offer}
+	}
+	return func(s alg.Suite) int {
+		if same(s, present) && !o.Policy.Ordered {
+			return -1
+		}
+		return place(alg.Cipher, s.Cipher, lists)<<16 + place(alg.MAC, s.MAC, lists)
+	}
+}
+
+// place is where a name first stands in the lists, one after the other.
+func place(kind alg.Kind, name string, lists []alg.Offer) int {
+	before := 0
+	for _, list := range lists {
+		names := list.List(kind)
+		if i := slices.Index(names, name); i >= 0 {
+			return before + i
+		}
+		before += len(names)
+	}
+	return before
+}
+
+// judge says what changing from what is used now to the best option gains. Keeping it
+// is advised only where no option can be better by more than the margin.
+func (c *Choice) judge(r *rank.Ranking) {
+	if c.Tied == 0 {
+		return
+	}
+	c.Gains = c.gains(r, c.Options[0])
+	c.Verdict = verdictOf(c.Gains)
+	switch {
+	case c.Verdict != stats.Equal:
+		return
+	case c.Unseen > 0 && c.Limited(r): // else no other cipher can help, either
+		c.Verdict = stats.NotEnough
+	}
+	for _, o := range c.Options {
+		for _, g := range c.gains(r, o) {
+			if q := g.Decides(r.By); q == nil || q.Hi > 1+stats.Margin {
+				c.Verdict = stats.NotEnough
+			}
+		}
+	}
+}
+
+// Use are the best options, which are tied.
+func (c *Choice) Use() []Option { return c.Options[:c.Tied] }
+
+// Stays reports whether nothing needs to be changed.
+func (c *Choice) Stays() bool { return c.Present.Option >= 0 && c.Verdict == stats.Equal }
+
+// Matters reports whether changing gains something for sure.
+func (c *Choice) Matters() bool { return c.Verdict == stats.Better }
+
+// Uncertain reports whether what is used now is allowed, and the result does not
+// tell whether a change gains anything.
+func (c *Choice) Uncertain() bool {
+	return c.Present.Option >= 0 && !c.Stays() && !c.Matters()
+}
+
+// busyCPU is the share of a core from which on a side's CPU can be the limit.
+const busyCPU = 0.6
+
+// Keywords are the lines of ssh_config(5) and sshd_config(5) that a choice is written in.
+var Keywords = []struct {
+	Kind alg.Kind
+	Name string
+}{{alg.Cipher, "Ciphers"}, {alg.MAC, "MACs"}, {alg.Kex, "KexAlgorithms"}}
+
+// First are the names of a kind that a configuration is to put first: those of the
+// best options. There are none where nothing of that kind needs to be changed.
+func (c *Choice) First(kind alg.Kind) []string {
+	if kind == alg.Kex {
+		return c.Logins.first()
+	}
+	if c.Stays() || c.Uncertain() {
+		return nil
+	}
+	var names []string
+	for _, o := range c.Use() {
+		if name := o.Suite.Name(kind); name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if kind == alg.MAC && (c.Tied == 0 || alg.IsAEAD(c.Options[0].Suite.Cipher)) {
+		return nil // the best cipher needs none
+	}
+	return names
+}
+
+// Limited reports whether a CPU may limit what is negotiated now: if not, the link,
+// the window or a disk does, and no cipher changes that. On loopback there is
+// nothing else that could, but other work on the machine.
+func (c *Choice) Limited(r *rank.Ranking) bool {
+	return r.Campaign.Server != record.ServerRemote || !slices.ContainsFunc(c.Gains, func(g rank.Gain) bool {
+		from := g.From
+		if from.Throughput == nil || from.Client == nil {
+			return false
+		}
+		share := func(q *rank.Quantity) float64 {
+			if q == nil {
+				return 1 // not known: it may be the limit
+			}
+			return from.Throughput.Value * q.Value / 1e9
+		}
+		return share(from.Client) < busyCPU && share(from.Server) < busyCPU
+	})
+}

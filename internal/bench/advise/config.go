@@ -1,0 +1,135 @@
+package advise
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"sshpace/internal/base/alg"
+)
+
+// ClientConfig is the advice as a block of ssh_config(5) for the hosts that
+// match pattern, or without a Host line where that is "". In ssh_config the first
+// value wins, so the block must stand before others that match the same hosts.
+func (a *Advice) ClientConfig(pattern string) string {
+	var b strings.Builder
+	a.head(&b, "ssh_config(5)")
+	if pattern != "" {
+		fmt.Fprintf(&b, "Host %s\n", pattern)
+	} else {
+		b.WriteString("# for the hosts that you choose: --host PATTERN, or put it under their Host line\n")
+	}
+	a.lines(&b, "    ", a.client)
+	return b.String()
+}
+
+// ServerConfig is the advice as lines of sshd_config(5). The order of the lists
+// is the client's affair: the server's say only what it accepts.
+func (a *Advice) ServerConfig() string {
+	var b strings.Builder
+	a.head(&b, "sshd_config(5)")
+	b.WriteString("# the client's order decides; these lists say what the server accepts\n")
+	a.lines(&b, "", a.server)
+	return b.String()
+}
+
+func (a *Advice) head(b *strings.Builder, page string) {
+	e := a.Ranking.Environment
+	fmt.Fprintf(b, "# %s by sshpace advise, policy %s\n", page, oneLine(a.Policy))
+	fmt.Fprintf(b, "# measured %s on %s: %s to %s\n", a.Ranking.Campaign.Started.Format("2006-01-02"), oneLine(a.Ranking.Campaign.Target),
+		oneLine(e.Client), oneLine(e.Server))
+}
+
+func (a *Advice) lines(b *strings.Builder, indent string, of Side) {
+	for _, list := range a.Lists {
+		value, why := list.value(of, a.Strict)
+		if value == "" {
+			fmt.Fprintf(b, "%s# no %s line: %s\n", indent, list.Keyword, why)
+			continue
+		}
+		for _, c := range list.Choices {
+			if slices.Contains(list.First, c.Name) {
+				fmt.Fprintf(b, "%s# %s: %s\n", indent, c.Name, c.Reason)
+			}
+		}
+		fmt.Fprintf(b, "%s# %s\n%s%s %s\n", indent, why, indent, list.Keyword, value)
+	}
+}
+
+// value is what stands behind the keyword, and what it does with all other
+// algorithms. Unless strict, it disables none that is enabled now, nor enables
+// one that somebody has disabled; "" where that cannot be written. A list that
+// begins with ^ goes before the default set (ssh_config(5), Ciphers).
+func (l List) value(of Side, strict bool) (value, why string) {
+	names, now, usual := l.First, of.Offer.List(l.Kind), of.Default.List(l.Kind)
+	full := append(slices.Clone(names), lacking(now, names)...)
+	switch {
+	case len(l.Choices) == 0:
+		return "", "the policy allows none, and its ciphers need none"
+	case strict:
+		return strings.Join(names, ","), "closed: every other algorithm is refused, also those of later versions"
+	case len(names) == 0:
+		return "", l.keep
+	case len(now) == 0 && of.Old:
+		return "", "before OpenSSH 8.1 a list names all, and what is enabled now is not known; --strict closes it"
+	case len(now) > 0 && of.Old:
+		return strings.Join(full, ","), "these first, then all that is enabled now; before OpenSSH 8.1 a list names all"
+	case len(now) > 0 && len(lacking(usual, now)) > 0:
+		return strings.Join(full, ","), "these first, then all that is enabled now; the present list is closed, and stays so"
+	case len(lacking(now, append(slices.Clone(names), usual...))) > 0:
+		return "^" + strings.Join(full, ","), "^: these first; all others stay enabled"
+	}
+	return "^" + strings.Join(names, ","), "^: these first; all others stay enabled"
+}
+
+// lacking are the names that are not among others.
+func lacking(names, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
+}
+
+// LeftOut says what is offered now but not advised: a line for each reason. It
+// stays enabled, unless the advice is strict. It is for people, and no part of
+// the configuration.
+func (a *Advice) LeftOut() []string {
+	var reasons []string
+	names := map[string][]string{}
+	for _, list := range a.Lists {
+		for _, c := range list.Dropped {
+			if names[c.Reason] == nil {
+				reasons = append(reasons, c.Reason)
+			}
+			names[c.Reason] = append(names[c.Reason], c.Name)
+		}
+	}
+	var out []string
+	for _, reason := range reasons {
+		out = append(out, strings.Join(names[reason], ", ")+": "+oneLine(reason))
+	}
+	return out
+}
+
+// oneLine keeps text from a record, which may come from a remote host, from
+// becoming lines of a configuration.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// Insecure lists the fastest cells that are never advised although they are
+// faster than what is, with the reason.
+func (a *Advice) Insecure() []Listed {
+	var out []Listed
+	for _, c := range a.Ranking.Bulk {
+		if c.Suite.Bulk() == a.Advised.Bulk() {
+			break
+		}
+		if status := c.Suite.Status(); status != alg.Strong && status != alg.Acceptable {
+			out = append(out, Listed{Name: c.Suite.String(), Group: c.Group, Reason: string(status) + ", " + figureOf(c)})
+		}
+	}
+	return out
+}

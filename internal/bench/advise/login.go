@@ -1,0 +1,74 @@
+package advise
+
+import (
+	"cmp"
+	"slices"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/bench/rank"
+)
+
+// Logins is the choice of a key exchange.
+type Logins struct {
+	Options []rank.Exchange // that the policy allows, best first: post-quantum ones before the others, unless the policy is classical
+	Tied    int             // how many of the first cannot be told apart
+	Present int             // place of what is negotiated now; -1: unknown, not measured or not allowed
+	Refused int
+	Forbids bool // the policy refuses what is negotiated now
+	// PostQuantum is the CPU time that the best post-quantum exchange takes more than
+	// the best other one, of both sides together in ns; 0 where there are not both.
+	PostQuantum float64
+}
+
+// loginsOf chooses among the key exchanges of a ranking.
+func loginsOf(r *rank.Ranking, p Policy, present string) Logins {
+	l := Logins{Forbids: present != "" && p.Refuses(alg.Kex, present, r.Environment.StrictKex) != ""}
+	for _, k := range r.Kex {
+		if p.Refuses(alg.Kex, k.Name, r.Environment.StrictKex) != "" {
+			l.Refused++
+			continue
+		}
+		l.Options = append(l.Options, k)
+	}
+	first := func(k rank.Exchange) int {
+		if k.PostQuantum && !p.Classical {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(l.Options, func(a, b rank.Exchange) int { return cmp.Compare(first(a), first(b)) })
+	for _, k := range l.Options {
+		if k.Group == l.Options[0].Group && first(k) == first(l.Options[0]) {
+			l.Tied++
+		}
+	}
+	l.Present = slices.IndexFunc(l.Options, func(k rank.Exchange) bool { return present != "" && sameKex(k.Name, present) })
+	l.PostQuantum = l.surcharge()
+	return l
+}
+
+// first is the best key exchange, by all its names, where it must be changed: a login
+// happens once, so what is allowed stays.
+func (l Logins) first() []string {
+	if !l.Forbids || len(l.Options) == 0 {
+		return nil
+	}
+	return append([]string{l.Options[0].Name}, l.Options[0].Aliases...)
+}
+
+func sameKex(a, b string) bool { return alg.Canonical(alg.Kex, a) == alg.Canonical(alg.Kex, b) }
+
+// surcharge is what post-quantum costs.
+func (l Logins) surcharge() float64 {
+	best := map[bool]float64{}
+	for _, k := range l.Options {
+		total := k.CPU()
+		if have := best[k.PostQuantum]; total > 0 && (have == 0 || total < have) {
+			best[k.PostQuantum] = total
+		}
+	}
+	if best[true] == 0 || best[false] == 0 {
+		return 0
+	}
+	return best[true] - best[false]
+}

@@ -1,0 +1,193 @@
+// Package apply checks advice with the programs that it is for, and writes it into
+// their configuration.
+package apply
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/fault"
+	"sshpace/internal/bench/advise"
+	"sshpace/internal/bench/loopback"
+	"sshpace/internal/record"
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/route"
+	"sshpace/internal/sys/safedir"
+
+	"sshpace/internal/bench/rank"
+)
+
+// Params say what advice is made of, and which ssh and sshd are to follow it.
+type Params struct {
+	Ranking    *rank.Ranking
+	Policy     string // a name, or a file
+	Strict     bool   // closed lists
+	Pattern    string // of the Host line; "": the result's host, or none for a result of loopback
+	Sides      string // whose lines are to be written: client, server, both; ""
+	SSH, SSHD  string // paths; "" to search
+	SSHDConfig string // "": sshd's own
+	Connection route.Connection
+	Connect    time.Duration
+	Hosts      []string         // that must stay reachable by ssh
+	Dir        *safedir.Workdir // for files that are checked
+	Out, Notes io.Writer
+}
+
+// Advised is advice, and the ssh and sshd that are to follow it.
+type Advised struct {
+	Params
+	Advice      *advise.Advice
+	Destination openssh.Destination // the result's host; localhost for a result of loopback
+
+	client, server advise.Side // as they are now
+	ssh, sshd      openssh.Program
+	hostKey        string // which sshd -t and -T insist on
+	reached        []reachedHost
+}
+
+// New reads the present configuration and makes the advice.
+func New(ctx context.Context, p Params) (*Advised, error) {
+	a := &Advised{Params: p}
+	if err := a.aim(); err != nil {
+		return nil, err
+	}
+	policy, err := advise.Load(p.Policy)
+	if err != nil {
+		return nil, err
+	}
+	if a.ssh, err = openssh.FindClient(ctx, p.SSH); err != nil {
+		return nil, fault.WithHint(err, "install openssh-client, or name its path with --ssh")
+	}
+	keys, err := loopback.MakeKeys(p.Dir)
+	if err != nil {
+		return nil, err
+	}
+	a.hostKey = keys.HostKey
+	if a.client, err = clientNow(ctx, a.ssh, probe(a.Pattern), a.Destination.Options); err != nil {
+		return nil, fault.WithHint(err, "look at your ssh_config")
+	}
+	a.server.Old = !advise.Prepends(p.Ranking.Environment.Server)
+	if a.Here() {
+		if a.sshd, a.server, err = serverNow(ctx, p.SSHD, p.SSHDConfig, a.hostKey, p.Notes); err != nil {
+			return nil, err
+		}
+	}
+	a.Advice, err = advise.New(advise.Params{Ranking: p.Ranking, Policy: policy, Strict: p.Strict, Client: a.client, Server: a.server})
+	if errors.Is(err, advise.ErrNothing) {
+		err = fault.WithHint(err, "choose another --policy, or measure more algorithms")
+	}
+	return a, err
+}
+
+// aim finds out for which hosts the advice is, and how ssh would be told to go there.
+func (a *Advised) aim() (err error) {
+	c := a.Ranking.Campaign
+	foreign := c.Server == record.ServerRemote
+	const name = "name the hosts with --host, such as --host nas, or --host '*' for all"
+	switch {
+	case foreign || a.Pattern != "":
+	case a.Strict:
+		return fault.Usage(name, "a result of loopback says nothing of other hosts: --strict may cut them off")
+	case a.Sides == "client" || a.Sides == "both":
+		return fault.Usage(name, "a result of loopback does not say for which hosts --write %s is", a.Sides)
+	}
+	if !foreign {
+		a.Destination = openssh.Destination{Host: "localhost", Label: c.Target, Options: a.Connection.Options()}
+		return nil
+	}
+	a.Destination, err = a.Connection.Destination(c.Target)
+	a.Pattern = cmp.Or(a.Pattern, a.Destination.Host)
+	return err
+}
+
+// Here tells whether the server of the result is on this machine.
+func (a *Advised) Here() bool {
+	return a.Ranking.Campaign.Server != record.ServerRemote && a.Ranking.Campaign.Imported == ""
+}
+
+// HasServer tells whether there is an sshd here that the advice is for.
+func (a *Advised) HasServer() bool { return a.sshd.Path != "" }
+
+// probe is a host name that a Host line with this pattern matches.
+func probe(pattern string) string {
+	return strings.NewReplacer("*", "x", "?", "x", "!", "").Replace(strings.Split(cmp.Or(pattern, "*"), ",")[0])
+}
+
+// printedFile holds the lines for ssh alone.
+const printedFile = "advice_ssh_config"
+
+// Check has ssh and sshd read the lines before anyone sees them.
+func (a *Advised) Check(ctx context.Context) error {
+	client := a.Dir.File(printedFile)
+	if err := os.WriteFile(client, []byte(a.Advice.ClientConfig(a.Pattern)), 0o600); err != nil {
+		return err
+	}
+	if err := a.checkClient(ctx, client); err != nil {
+		return fmt.Errorf("ssh does not take the advice: %w", err)
+	}
+	if !a.HasServer() {
+		return nil
+	}
+	server := a.Dir.File("advice_sshd_config")
+	if err := os.WriteFile(server, []byte(a.Advice.ServerConfig()), 0o600); err != nil {
+		return err
+	}
+	if err := a.checkServer(ctx, server); err != nil {
+		return fmt.Errorf("sshd does not take the advice: %w", err)
+	}
+	return nil
+}
+
+// checkClient makes sure that ssh, with this configuration file, offers the
+// host what is advised.
+func (a *Advised) checkClient(ctx context.Context, file string) error {
+	d := openssh.Destination{Host: probe(a.Pattern), Options: []string{"-F", file}}
+	got, err := a.ssh.Effective(ctx, d)
+	if err != nil {
+		return err
+	}
+	return a.follows(got, a.client)
+}
+
+// checkServer does the same with sshd.
+func (a *Advised) checkServer(ctx context.Context, file string) error {
+	if err := a.sshd.CheckServer(ctx, file, a.hostKey); err != nil {
+		return err
+	}
+	got, err := a.sshd.EffectiveServer(ctx, file, a.hostKey)
+	if err != nil {
+		return err
+	}
+	return a.follows(got, a.server)
+}
+
+// follows finds a list that is not as advised: another line of the file wins, or
+// the program leaves names out. Unless the advice is strict, nothing that was
+// enabled may be missing.
+func (a *Advised) follows(got alg.Offer, was advise.Side) error {
+	for _, list := range a.Advice.Lists {
+		want, names := list.First, got.List(list.Kind)
+		if len(want) == 0 || was.Old && !a.Strict && len(was.Offer.List(list.Kind)) == 0 {
+			continue // there is no line
+		}
+		head := names[:min(len(want), len(names))]
+		if a.Strict {
+			head = names
+		}
+		if !slices.Equal(head, want) {
+			return fmt.Errorf("%s are %s, not %s", list.Keyword, strings.Join(head, ","), strings.Join(want, ","))
+		}
+		if lost := was.Offer.Without(got, list.Kind); len(lost) > 0 && !a.Strict {
+			return fmt.Errorf("%s would lose %s", list.Keyword, strings.Join(lost, ","))
+		}
+	}
+	return nil
+}

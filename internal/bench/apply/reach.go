@@ -1,0 +1,122 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/fault"
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/ssh/route"
+	"sshpace/internal/sys/file"
+)
+
+// systemClientConfig is what ssh reads after the user's own file (ssh_config(5)).
+const systemClientConfig = "/etc/ssh/ssh_config"
+
+// reachedHost is a host with what it negotiates now.
+type reachedHost struct {
+	name string
+	now  alg.Suite
+}
+
+// CheckNow finds out which of the hosts can be reached now. The others are named,
+// and say nothing about the advice.
+func (a *Advised) CheckNow(ctx context.Context) error {
+	for _, name := range a.Hosts {
+		got, err := a.negotiated(ctx, name, a.Connection)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			fmt.Fprintf(a.Out, "# check %s: not reached now, so not checked: %s\n", termsafe.Line(name), termsafe.Line(err.Error()))
+		default:
+			a.reached = append(a.reached, reachedHost{name, got})
+		}
+	}
+	return nil
+}
+
+// stillReached finds a host that could be reached, and with the
+// configuration of these files, read one after the other, no longer can be.
+func (a *Advised) stillReached(ctx context.Context, files ...string) error {
+	if len(a.reached) == 0 {
+		return nil
+	}
+	connection, err := a.together(files)
+	if err != nil {
+		return err
+	}
+	for _, host := range a.reached {
+		got, err := a.negotiated(ctx, host.name, connection)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			return fault.WithHint(fmt.Errorf("%s would not be reached any more: %s", host.name, termsafe.OneLine(err.Error())),
+				"leave --strict out, or give the advice to other hosts with --host")
+		}
+		fmt.Fprintf(a.Out, "# check %s: %s -> %s\n", termsafe.Line(host.name), termsafe.Line(host.now.String()), termsafe.Line(got.String()))
+	}
+	return nil
+}
+
+// negotiated is what ssh agrees on with a host, in a login.
+func (a *Advised) negotiated(ctx context.Context, name string, connection route.Connection) (alg.Suite, error) {
+	destination, err := connection.Destination(name)
+	if err != nil {
+		return alg.Suite{}, err
+	}
+	log := a.Dir.File("check.log")
+	defer os.Remove(log)
+	n, err := a.ssh.Negotiate(ctx, destination, log, a.Connect)
+	return alg.NewSuite(n.Got.Cipher, n.Got.MAC, n.Got.Kex), err
+}
+
+// together is the user's connection by these files, as if ssh had read them
+// itself. Without -F it reads those of the system after them.
+func (a *Advised) together(files []string) (route.Connection, error) {
+	connection := a.Connection
+	if connection.Config == "" {
+		files = append(files, systemClientConfig)
+	}
+	var text strings.Builder
+	for _, file := range files {
+		absolute, err := filepath.Abs(file)
+		if err != nil {
+			return connection, err
+		}
+		fmt.Fprintf(&text, "Host *\nInclude \"%s\"\n", absolute)
+	}
+	connection.Config = a.Dir.File("check_ssh_config")
+	return connection, os.WriteFile(connection.Config, []byte(text.String()), 0o600)
+}
+
+// CheckPrinted checks the lines that were printed, as if they had been written
+// into the user's ssh_config.
+func (a *Advised) CheckPrinted(ctx context.Context) error {
+	if len(a.reached) == 0 {
+		return nil
+	}
+	own, err := a.clientFile()
+	if err != nil {
+		return err
+	}
+	old, err := file.ReadFile(own, file.Config)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	text, err := a.clientBlock().Into(old)
+	if err != nil {
+		return err
+	}
+	file := a.Dir.File(printedFile)
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return err
+	}
+	return a.stillReached(ctx, file)
+}

@@ -1,0 +1,274 @@
+package benchtest
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/record"
+)
+
+// Sitting says how connections take turns. The zero value of a field leaves that
+// part out.
+type Sitting struct {
+	Cells []alg.Suite // canonical, one connection each
+	// Directions of the data; each has connections of its own. None stands for uploads.
+	Directions []record.Direction
+	Logins     int // of each key exchange, after the slices
+	Length     time.Duration
+	Slice      time.Duration // what a slice takes of the side that has more to do
+	Long       int           // every so many slices of a connection one is longFactor as long
+	Controls   int           // second connections of the first cells
+	Holdouts   int           // cells, from the end, that are never fitted
+	Probe      int           // every so many slices the probe has a turn
+	ExcessNS   float64       // what a slice costs either side besides its bytes
+}
+
+const longFactor = 5
+
+// Neighbours are other guests of the host, as they were seen on one: they take
+// execution units for 10 to 50 ms at a time, which only ever slows, and are busier
+// at some times than at others.
+type Neighbours struct {
+	Share float64 // of the time, on average
+	Slow  float64 // what a burst adds to a cost, relative, on average
+	Drift float64 // relative amplitude of the slow changes of Share
+	// Uneven is the part by which what needs many execution units feels them more, and what
+	// waits for its own results less.
+	Uneven float64
+}
+
+// felt is the part of a burst that a cell feels.
+func (n Neighbours) felt(cell alg.Suite) float64 {
+	switch name := cell.Cipher + cell.MAC; {
+	case strings.Contains(name, "3des") || strings.Contains(name, "md5"):
+		return 1 - n.Uneven
+	case strings.Contains(name, "umac") || cell.MAC == "":
+		return 1 + n.Uneven
+	}
+	return 1
+}
+
+// weather is the slowness of the machine over time.
+type weather struct {
+	of     Neighbours
+	random *rand.Rand
+	phase  float64
+	until  time.Duration // end of the burst or of the calm
+	slow   float64       // of the burst; 0 in a calm
+}
+
+// burst is the mean length of one.
+const burst = 30 * time.Millisecond
+
+// at is the factor on costs at a time, which must not go back.
+func (w *weather) at(now time.Duration) float64 {
+	for w.of.Share > 0 && w.until <= now {
+		if w.slow > 0 {
+			w.slow = 0
+			share := w.of.Share * (1 + w.of.Drift*math.Sin(w.phase+now.Seconds()/4))
+			calm := float64(burst) * (1 - share) / math.Max(share, 0.01)
+			w.until += time.Duration(w.random.ExpFloat64() * calm)
+			continue
+		}
+		w.slow = w.of.Slow * (0.3 + 0.7*w.random.ExpFloat64()) // heavy tail
+		w.until += burst/3 + time.Duration(w.random.Float64()*float64(burst)*4/3)
+	}
+	return 1 + w.slow
+}
+
+// Sit runs one sitting and returns the file that a lab would have written.
+func (m *Machine) Sit(c record.Campaign, s Sitting) *record.File {
+	m.random, m.block = rand.New(rand.NewPCG(m.Seed, 11)), map[int]float64{}
+	f := &record.File{Campaign: c, Trials: map[int]record.Trial{}}
+	f.Campaign.Format = record.FormatVersion
+	f.Campaign.Combos = alg.Fold(c.Offer).Combinations()
+	f.Environment.Cores = m.cores()
+	own := map[int]float64{} // factor of each connection
+	for i, t := range s.trials() {
+		t.ID, t.Target, t.Block = i+1, c.Target, 1
+		f.Trials[t.ID] = t
+		own[t.ID] = m.noise(m.Connection)
+	}
+	m.turns(f, s, own)
+	for id := range len(f.Trials) {
+		t := f.Trials[id+1]
+		if t.Workload == record.Sitting {
+			f.Samples = append(f.Samples, record.Sample{Trial: t.ID, Got: t.Want, Outcome: record.OK, ElapsedNS: s.Length})
+		}
+	}
+	m.logins(f, s.Logins)
+	return f
+}
+
+// logins logs in with every key exchange so often, and beside that with every one that
+// has two names under either: a control.
+func (m *Machine) logins(f *record.File, each int) {
+	space := alg.Fold(f.Campaign.Offer)
+	login := func(t record.Trial) {
+		t.ID, t.Target, t.Workload, t.Block = len(f.Trials)+1, f.Campaign.Target, record.Login, 1
+		f.Trials[t.ID] = t
+		f.Samples = append(f.Samples, m.Run(t))
+	}
+	for pass := range each {
+		for _, kex := range space.Kex {
+			t := record.Trial{Want: alg.Suite{Cipher: "aes128-ctr", MAC: "hmac-sha2-256", Kex: kex}}
+			login(t)
+			for _, alias := range space.Alias[kex] {
+				t.Role, t.Pair = record.RoleControl, pass+1
+				login(t)
+				t.Offered = t.Want
+				t.Offered.Kex = alias
+				login(t)
+			}
+		}
+	}
+}
+
+func (s Sitting) trials() (out []record.Trial) {
+	directions := s.Directions
+	if len(directions) == 0 {
+		directions = []record.Direction{record.Upload}
+	}
+	for _, d := range directions {
+		first := len(out)
+		for i, cell := range s.Cells {
+			t := record.Trial{Want: cell, Workload: record.Sitting, Direction: d}
+			if i >= len(s.Cells)-s.Holdouts {
+				t.Role = record.RoleHoldout
+			}
+			out = append(out, t)
+		}
+		for i := first; i < first+s.Controls; i++ {
+			out[i].Pair = i + 1
+			second := out[i]
+			second.Role = record.RoleControl
+			out = append(out, second)
+		}
+	}
+	if s.Probe > 0 {
+		out = append(out, record.Trial{Workload: record.Probe})
+	}
+	return out
+}
+
+// turns gives every connection a slice per round, three if it is held out, in random
+// order.
+func (m *Machine) turns(f *record.File, s Sitting, own map[int]float64) {
+	w := &weather{of: m.Neighbours, random: m.random, phase: 2 * math.Pi * m.random.Float64()}
+	var ids []int
+	probe := 0
+	for id, t := range f.Trials {
+		if t.Workload == record.Probe {
+			probe = id
+		} else {
+			ids = append(ids, id)
+			if t.Role == record.RoleHoldout {
+				ids = append(ids, id, id)
+			}
+		}
+	}
+	slices.Sort(ids)
+	var now time.Duration
+	batch := record.Slices{Sitting: 1, Start: time.Unix(0, 0)}
+	take := func(id, round int, long bool) {
+		slice := m.slice(f.Trials[id], s, own[id], w.at(now), long)
+		slice.Round, slice.StartNS = round, now-batch.Start.Sub(time.Unix(0, 0))
+		batch.Slices = append(batch.Slices, slice)
+		if now += slice.WallNS + s.Slice/2; slice.StartNS > time.Second {
+			f.Slices = append(f.Slices, batch)
+			batch = record.Slices{Sitting: 1, Start: time.Unix(0, int64(now))}
+		}
+	}
+	for round, turn := 1, 0; now < s.Length; round++ {
+		m.random.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+		for _, id := range ids {
+			if turn++; s.Probe > 0 && turn%s.Probe == 0 {
+				take(probe, round, false)
+			}
+			take(id, round, s.Long > 0 && (round+id)%s.Long == 0)
+		}
+	}
+	f.Slices = append(f.Slices, batch)
+}
+
+// slice is one turn of one connection, or of the probe.
+func (m *Machine) slice(t record.Trial, s Sitting, own, slow float64, long bool) record.Slice {
+	if t.Workload == record.Probe {
+		cpu := time.Duration(1e6 * m.scale() * slow * m.noise(m.Noise))
+		return record.Slice{Trial: t.ID, WallNS: cpu, Bytes: 1 << 20, ClientCPUNS: &cpu}
+	}
+	cell := t.Want.Bulk()
+	bytes := math.Ceil(float64(s.Slice)/m.Server(cell)/32768) * 32768
+	if long {
+		bytes *= longFactor
+	}
+	level := own * (1 + (slow-1)*m.Neighbours.felt(cell)) * m.noise(m.Noise)
+	client := time.Duration(m.Client(cell)*bytes*level*m.noise(m.Noise/4) + s.ExcessNS)
+	server := time.Duration(m.Server(cell)*bytes*level*m.noise(m.Noise/4) + s.ExcessNS)
+	wall := time.Duration(m.Wall(cell)*bytes*level*m.noise(m.WallNoise) + s.ExcessNS)
+	out := record.Slice{Trial: t.ID, WallNS: wall, Bytes: unit.Bytes(bytes), ClientCPUNS: &client, ServerCPUNS: &server}
+	if m.NoServer {
+		out.ServerCPUNS = nil
+	}
+	if m.NoClient {
+		out.ClientCPUNS = nil
+	}
+	return out
+}
+
+// Sitter opens simulated connections and lets one at a time move data, as a driver
+// does, but without taking any time.
+type Sitter struct {
+	*Machine
+	weather *weather
+	own     map[int]float64 // factor of each connection
+	now     time.Duration
+}
+
+// NewSitter is a driver of the machine.
+func NewSitter(m *Machine) *Sitter {
+	m.random = rand.New(rand.NewPCG(m.Seed, 13))
+	w := &weather{of: m.Neighbours, random: m.random, phase: 2 * math.Pi * m.random.Float64()}
+	return &Sitter{Machine: m, weather: w, own: map[int]float64{}}
+}
+
+// Open opens connections.
+func (s *Sitter) Open(_ context.Context, trials []record.Trial, each func(record.Trial, record.Sample) error) error {
+	for _, t := range trials {
+		s.own[t.ID] = s.noise(s.Connection)
+		if err := each(t, record.Sample{Trial: t.ID, Got: t.Want, Outcome: record.OK}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// steady slices have a steady part.
+const steady = 32 * time.Millisecond
+
+// Slice lets one connection move data.
+func (s *Sitter) Slice(_ context.Context, t record.Trial, length time.Duration) (out record.Slice, lost string, err error) {
+	out = s.slice(t, Sitting{Slice: length, ExcessNS: 70e3}, s.own[t.ID], s.weather.at(s.now), false)
+	if length > steady {
+		out.Steady = half(out)
+	}
+	s.now += out.WallNS
+	return out, "", nil
+}
+
+// Close does nothing.
+func (s *Sitter) Close(...int) map[int]int { return nil }
+
+// Run carries out a trial that has a connection of its own.
+func (s *Sitter) Run(_ context.Context, t record.Trial) (record.Sample, error) {
+	return s.Machine.Run(t), nil
+}
+
+// Elapsed is the simulated time so far.
+func (s *Sitter) Elapsed() time.Duration { return s.now }

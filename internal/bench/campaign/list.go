@@ -1,0 +1,85 @@
+//go:build linux
+
+package campaign
+
+import (
+	"fmt"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/text"
+	"sshpace/internal/record"
+)
+
+// planSchema names the layout that bench --list --json writes.
+const planSchema = "sshpace.plan/1"
+
+// planDocument is what a run would measure, for programs.
+type planDocument struct {
+	Schema       string           `json:"schema"`
+	Target       string           `json:"target"`
+	Client       string           `json:"client"`
+	Server       string           `json:"server"`
+	Combinations alg.Combinations `json:"combinations"`
+	EstimatedNS  time.Duration    `json:"estimated_ns"`
+	Bulk         []alg.Suite      `json:"bulk"`
+	Kex          []plannedKex     `json:"kex"`
+	Notes        []record.Finding `json:"notes"`
+}
+
+// plannedKex is a key exchange and the other names of its computation.
+type plannedKex struct {
+	Name    string   `json:"name"`
+	Aliases []string `json:"aliases,omitempty"`
+}
+
+// document collects what List prints.
+func (j *Run) document() planDocument {
+	space := alg.Fold(j.Campaign.Offer)
+	d := planDocument{
+		Schema: planSchema, Target: j.bed.Target, Client: j.bed.Environment.Client, Server: j.bed.Environment.Server,
+		Combinations: space.Combinations(), EstimatedNS: j.plan.Estimate(), Bulk: space.Bulk,
+		Notes: append(append([]record.Finding{}, j.bed.Findings...), j.bed.OneSided()...),
+	}
+	for _, name := range space.Kex {
+		d.Kex = append(d.Kex, plannedKex{name, space.Alias[name]})
+	}
+	return d
+}
+
+// List prints what would be measured.
+func (j *Run) List() error {
+	d, w := j.document(), j.Stdout
+	if j.JSON {
+		return termsafe.WriteJSON(w, d, "  ")
+	}
+	c := d.Combinations
+	t := text.Table{Columns: make([]text.Column, 2), Rows: [][]string{
+		{"target", fmt.Sprintf("%s (%s to %s)", d.Target, d.Client, d.Server)}, {"combinations", fmt.Sprint(c.Total)}, {"bulk cells", fmt.Sprint(c.Bulk)},
+		{"key exchanges", fmt.Sprint(c.Kex)}, {"estimated time", wholeSeconds(d.EstimatedNS).String()},
+	}}
+	fmt.Fprintln(w, t.Text(0))
+	for _, cell := range d.Bulk {
+		fmt.Fprintf(w, "bulk  %s\n", cell)
+	}
+	for _, kex := range d.Kex {
+		fmt.Fprintf(w, "kex   %s", kex.Name)
+		for _, alias := range kex.Aliases {
+			fmt.Fprintf(w, " = %s", alias)
+		}
+		fmt.Fprintln(w)
+	}
+	for _, finding := range d.Notes {
+		fmt.Fprintf(w, "note  %s: %s\n", finding.What, finding.Why)
+	}
+	return nil
+}
+
+// wholeSeconds rounds up: nothing takes no time.
+func wholeSeconds(d time.Duration) time.Duration {
+	if rest := d % time.Second; rest > 0 && d < 1<<62 {
+		return d - rest + time.Second
+	}
+	return d.Truncate(time.Second)
+}

@@ -1,0 +1,276 @@
+//go:build linux
+
+package campaign
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/fault"
+
+	"sshpace/internal/base/shell"
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/bench/login"
+	"sshpace/internal/bench/plan"
+	"sshpace/internal/bench/testbed"
+	"sshpace/internal/record"
+	"sshpace/internal/record/store"
+	"sshpace/internal/show/format"
+	"sshpace/internal/ssh/openssh"
+)
+
+// LoginParams say which logins are taken apart, and how often.
+type LoginParams struct {
+	Program string      // ourselves
+	Native  bool        // they are our own client's, not ssh's
+	Kex     []string    // only these key exchanges: names or globs, with commas
+	Factors []string    // only these
+	Full    bool        // every key exchange with every host key and every user key
+	Plan    login.Plan  // without Rounds and Chosen a host of the user's gets few
+	Chosen  bool        // the budget is the user's
+	Tool    string      // for the record
+	Out     string      // file; "" for one of our own
+	File    *store.File // one that is gone on with; nil: a new one
+	Output
+
+	asked time.Duration // the budget, of which preparing takes some
+}
+
+// Check refuses what contradicts itself. budget tells whether one was given.
+func (p *LoginParams) Check(budget bool) error {
+	switch {
+	case p.Plan.Rounds < 0:
+		return fault.Usage("1 or more", "--runs %d", p.Plan.Rounds)
+	case p.Plan.Rounds > 0 && budget:
+		return fault.Usage("choose one of them", "--runs and --budget exclude each other")
+	case p.Full && len(p.Factors) > 0:
+		return fault.Usage("choose one of them", "--full and --factor exclude each other")
+	}
+	for _, name := range p.Factors {
+		if names := login.FactorNames(); name != "none" && !slices.Contains(names, name) {
+			return fault.Usage(fault.Near("", name, names, "use "+strings.Join(names, ", ")), "--factor %q", name)
+		}
+		if p.Native && (name == "connection" || name == "client") {
+			return fault.Usage("leave --engine out: it is compared with logins of ssh", "--factor %s with --engine native", name)
+		}
+	}
+	return nil
+}
+
+// ofHosts are the factors that can be compared on a host of the user's.
+var ofHosts = []string{"kex", "connection", "client", "none"}
+
+// CheckHost refuses what only the private server can be measured with.
+func (p *LoginParams) CheckHost() error {
+	const hint = "leave the host out: that is measured on a private server"
+	if p.Full {
+		return fault.Usage(hint, "--full on a host")
+	}
+	for _, name := range p.Factors {
+		if !slices.Contains(ofHosts, name) {
+			return fault.Usage(hint, "--factor %s on a host", name)
+		}
+	}
+	return nil
+}
+
+// asKept are the flags whose values a result has that is gone on with.
+var asKept = []string{"kex", "factor", "full", "engine", "seed", "out"}
+
+// Reopen opens a result that is to be gone on with, and takes over what was measured.
+// given tells which flags were given. The caller closes File.
+func (p *LoginParams) Reopen(path string, given func(flag string) bool) (err error) {
+	for _, name := range asKept {
+		if given(name) {
+			return fault.Usage("leave it out: only --budget and --runs may change", "--%s with --resume", name)
+		}
+	}
+	if p.File, err = store.Resume(path); err != nil {
+		return err
+	}
+	c := p.File.Old.Campaign
+	if len(p.File.Old.LoginKinds) == 0 {
+		return errors.Join(fault.Usage("name a result of sshpace handshake", "%s has no logins", path), p.File.Close())
+	}
+	p.Kex, p.Factors, p.Full = c.Asked["kex"], c.Asked["factor"], len(c.Asked["full"]) > 0
+	p.Native, p.Plan.Seed = c.Engine == record.EngineNative, c.Seed
+	if !given("runs") && !given("budget") {
+		p.Plan.Rounds, p.Plan.Budget = c.Rounds, c.BudgetNS
+	}
+	return nil
+}
+
+// Target is whose logins are taken apart: what is named, or that of the result that
+// is gone on with.
+func (p *LoginParams) Target(args []string) []string {
+	if p.File != nil && len(args) == 0 && p.File.Old.Campaign.Target != testbed.Loopback {
+		return []string{p.File.Old.Campaign.Target}
+	}
+	return args
+}
+
+// few is how often a host of the user's is logged in to where nobody says it.
+const few = 5
+
+// Logins takes logins apart, records them, and reports what there is.
+func Logins(ctx context.Context, bed *testbed.Testbed, ends *login.Ends, p LoginParams) error {
+	if p.File != nil {
+		if err := bed.Resumes(p.File.Old, alg.Offer{}); err != nil {
+			return err
+		}
+		p.Plan.Old = p.File.Old
+	} else if p.Out != "" {
+		if err := store.CheckNew(p.Out, store.AnotherName); err != nil {
+			return err
+		}
+	}
+	began := time.Now()
+	if p.Native {
+		ends.Native = p.Program
+	}
+	kex, err := p.kexNames(bed)
+	if err != nil {
+		return err
+	}
+	study := &login.Study{Bed: bed, Ends: ends, Program: p.Program, Factors: p.Factors, Full: p.Full, Kex: kex}
+	defer study.Close()
+	cases, err := study.Cases(ctx)
+	if err != nil {
+		return err
+	}
+	if !ends.Own() {
+		p.Plan.Pause, p.Plan.Strict = openssh.HostPause, true
+		if p.Plan.Rounds == 0 && !p.Chosen {
+			p.Plan.Rounds = few
+		}
+	}
+	if p.Plan.RoundTrips, err = ends.RoundTrips(ctx); err != nil {
+		return loginFailed(err, bed)
+	}
+	p.Plan.Conditions = study.Conditions()
+	p.asked, p.Plan.Budget = p.Plan.Budget, max(p.Plan.Budget/2, p.Plan.Budget-time.Since(began))
+	return p.survey(ctx, bed, ends, cases)
+}
+
+// survey carries the logins out.
+func (p *LoginParams) survey(ctx context.Context, bed *testbed.Testbed, ends *login.Ends, cases []login.Case) error {
+	file, err := p.File, error(nil)
+	if file == nil {
+		if file, err = p.Store.Create(p.Out, bed.Target); err != nil {
+			return err
+		}
+		defer file.Close()
+	}
+	before := 0
+	if p.Plan.Old != nil {
+		before = len(p.Plan.Old.LoginRuns)
+	}
+	kept, err := keep(p.Output, file, p.campaign(bed), &bed.Environment)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.Stderr, "%s of login, %s\n", unit.Count(len(cases), "kind"), duration(p.Plan, login.Distinct(cases)))
+	p.Plan.Note = kept.sink
+	if ends.Own() && p.Plan.Rounds == 0 {
+		if p.Plan.Lanes, err = login.Lanes(cases, bed.Rig.Dir.Path); err != nil {
+			return err
+		}
+		defer login.CloseLanes(p.Plan.Lanes)
+	}
+	_, err = ends.Survey(ctx, cases, p.Plan)
+	why := plan.EndComplete
+	if errors.Is(err, context.Canceled) {
+		why = plan.EndInterrupted
+		defer fmt.Fprintf(p.Stderr, "go on with: %s%s\n", p.GoOn, shell.Word(file.Name()))
+	}
+	if errors.Is(err, login.ErrOtherKinds) {
+		return fault.Usage("start a new result", "%s cannot be gone on with: %s", file.Name(), err)
+	}
+	if err == nil && before == len(kept.memory.LoginRuns) {
+		fmt.Fprintln(p.Stderr, "nothing left to do: a longer --budget, or more --runs, go on")
+	}
+	if ended := kept.end(why); ended != nil {
+		return ended
+	}
+	plain := slices.ContainsFunc(kept.memory.LoginRuns, func(l record.WatchedLogin) bool { return l.Kind == 1 && l.Failure == "" })
+	if err != nil && !plain {
+		return loginFailed(err, bed)
+	}
+	if !ends.Own() && err == nil {
+		defer fmt.Fprintf(p.Stderr, "to see what can be saved: sshpace doctor %s\n", shell.Line(slices.Concat(bed.Destination.Options, []string{bed.Destination.Host})...))
+	}
+	return cmp.Or(kept.show(&format.Logins{Records: kept.memory}), loginFailed(err, bed))
+}
+
+// campaign says what is measured.
+func (p *LoginParams) campaign(bed *testbed.Testbed) record.Campaign {
+	c := record.Campaign{
+		Tool: p.Tool, Seed: p.Plan.Seed, Target: bed.Target, Engine: record.EngineOpenSSH, Server: bed.Server,
+		BudgetNS: p.asked, Rounds: p.Plan.Rounds,
+	}
+	if p.Native {
+		c.Engine = record.EngineNative
+	}
+	c.Asked = map[string][]string{}
+	for name, words := range map[string][]string{"kex": p.Kex, "factor": p.Factors} {
+		if len(words) > 0 {
+			c.Asked[name] = words
+		}
+	}
+	if p.Full {
+		c.Asked["full"] = []string{"true"}
+	}
+	return c
+}
+
+// fastLogin is what a login of ssh on loopback takes at least, on ordinary machines.
+const fastLogin = 100 * time.Millisecond
+
+// duration says how long a survey takes: its one round of distinct logins may be more
+// than the budget.
+func duration(p login.Plan, distinct int) string {
+	switch {
+	case p.Rounds > 0:
+		return unit.Count(distinct*p.Rounds, "login")
+	case time.Duration(distinct)*fastLogin > p.Budget:
+		return unit.Count(distinct, "login") + " at least, which takes longer than the budget"
+	}
+	return p.Budget.Round(time.Second).String()
+}
+
+// kexNames are the key exchanges to compare: of a host, only those that are
+// asked for.
+func (p *LoginParams) kexNames(bed *testbed.Testbed) ([]string, error) {
+	if len(p.Kex) == 0 && bed.Server == record.ServerRemote && !slices.Contains(p.Factors, "kex") {
+		return nil, nil
+	}
+	offer, err := bed.Shared()
+	if err != nil || len(p.Kex) == 0 {
+		return offer.Kex, err
+	}
+	wanted := strings.Join(p.Kex, ",")
+	patterns := strings.Split(wanted, ",")
+	names := slices.DeleteFunc(slices.Clone(offer.Kex), func(name string) bool { return !alg.Match(patterns, name) })
+	if len(names) == 0 {
+		return nil, fault.Usage("there are "+strings.Join(offer.Kex, ", "), "no key exchange is called %s", wanted)
+	}
+	return names, nil
+}
+
+// loginFailed words a login that failed.
+func loginFailed(err error, bed *testbed.Testbed) error {
+	if failed, ok := errors.AsType[*login.FailedError](err); ok {
+		d := bed.Destination
+		line := shell.Line(slices.Concat([]string{"ssh", "-v"}, d.Options, []string{cmp.Or(d.Host, bed.Target)})...)
+		hint := cmp.Or(fault.HintOf(err), "nothing more was tried; see what ssh says: "+line)
+		return fault.WithHint(fmt.Errorf("%s: %s", bed.Target, termsafe.OneLine(failed.Error())), hint)
+	}
+	return err
+}

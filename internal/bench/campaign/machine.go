@@ -1,0 +1,99 @@
+//go:build linux
+
+package campaign
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/fault"
+	"sshpace/internal/bench/hostinfo"
+	"sshpace/internal/bench/limits"
+	"sshpace/internal/bench/testbed"
+	"sshpace/internal/record"
+	"sshpace/internal/record/store"
+	"sshpace/internal/show/report"
+)
+
+// MachineParams say which limits of this machine to measure.
+type MachineParams struct {
+	Limits  limits.Options // without DiskDir the file that is read is in the state folder
+	OpenSSL string         // path; "" to search
+	Tool    string         // for the record
+	Out     string         // file; "" for one of our own, - for standard output
+	Output
+}
+
+// Machine measures what this machine can do at most, until ctx ends, records it and
+// reports it.
+func Machine(ctx context.Context, p MachineParams) error {
+	if err := p.prepare(ctx); err != nil {
+		return err
+	}
+	file := &record.File{Environment: hostinfo.Describe(testbed.LoadLook)}
+	_, file.Environment.Crypto = limits.FindOpenSSL(ctx, p.OpenSSL)
+	host, _ := os.Hostname()
+	file.Campaign = record.Campaign{Format: record.FormatVersion, Tool: p.Tool, Started: time.Now().UTC(), Target: host}
+	var err error
+	file.Measurements, file.Findings, err = limits.Measure(ctx, p.Limits)
+	switch {
+	case err != nil:
+		return fault.Usage("sshpace machine --list names the probes", "%s", err)
+	case len(file.Measurements) == 0 && ctx.Err() != nil:
+		return nil
+	case len(file.Measurements) == 0:
+		return noLimits(file.Findings)
+	}
+	if p.Out == "" {
+		p.Out = filepath.Join(p.Store.Machines(), file.Campaign.Started.Format("20060102T150405.000Z")+store.Ending)
+	}
+	if err := store.Write(p.Stdout, p.Out, slices.Collect(file.Records())); err != nil {
+		return err
+	}
+	if p.Out == store.StandardOutput { // what is shown goes beside the records
+		return report.Machine(p.Stderr, file, p.JSON)
+	}
+	if err := report.Machine(p.Stdout, file, p.JSON); err != nil {
+		return err
+	}
+	fmt.Fprintf(p.Stderr, "\nsaved: %s\n", p.Out)
+	return nil
+}
+
+// prepare finds what is needed, and makes the folders, before the work whose result
+// goes there.
+func (p *MachineParams) prepare(ctx context.Context) error {
+	if p.Out != "" && p.Out != store.StandardOutput {
+		if err := store.CheckNew(p.Out, store.AnotherName); err != nil {
+			return err
+		}
+	}
+	p.Limits.OpenSSL, _ = limits.FindOpenSSL(ctx, p.OpenSSL)
+	if p.OpenSSL != "" && p.Limits.OpenSSL == "" {
+		return fault.Usage("name the program with --openssl", "%s is no openssl", p.OpenSSL)
+	}
+	if p.Limits.DiskDir == "" {
+		p.Limits.DiskDir = filepath.Dir(p.Store.Machines())
+		if err := store.Make(p.Limits.DiskDir); err != nil && p.Out != "" {
+			p.Limits.DiskDir = "" // the disk alone is left out
+		}
+	}
+	if p.Out == "" {
+		return store.Make(p.Store.Machines())
+	}
+	return nil
+}
+
+// noLimits says why there is no result.
+func noLimits(findings []record.Finding) error {
+	var why []string
+	for _, f := range findings {
+		why = append(why, f.What+": "+f.Why)
+	}
+	return &fault.Error{What: "nothing was measured: " + strings.Join(why, "; "), Hint: "sshpace machine --list names what else can be"}
+}

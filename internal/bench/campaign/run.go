@@ -1,0 +1,296 @@
+//go:build linux
+
+// Package campaign carries a measurement through: what is to be measured, records
+// as they are made, a live view, what limits a transfer, and the report at the end.
+package campaign
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/fault"
+	"sshpace/internal/base/shell"
+	"sshpace/internal/bench/drive"
+	"sshpace/internal/bench/hostinfo"
+	"sshpace/internal/bench/lab"
+	"sshpace/internal/bench/plan"
+	"sshpace/internal/bench/rank"
+	"sshpace/internal/bench/testbed"
+	"sshpace/internal/bench/transfer"
+	"sshpace/internal/record"
+	"sshpace/internal/record/store"
+	"sshpace/internal/show/document"
+	"sshpace/internal/show/format"
+	"sshpace/internal/show/live"
+	"sshpace/internal/sys/terminal"
+)
+
+// Output is where a measurement shows what it does.
+type Output struct {
+	Stdout, Stderr io.Writer
+	Screen         *terminal.Screen // on Stderr
+	Quiet          bool             // no progress
+	JSON           bool             // the report
+	GoOn           string           // command line that resumes a file, but for its name
+	Store          store.Store
+}
+
+// Params say what to measure beyond a testbed's own properties. The campaign has
+// seed, directions, data, policy, budget and the like.
+type Params struct {
+	Campaign    record.Campaign
+	Selection   testbed.Selection
+	Connections int  // at a time, at most; 0: what the testbed bears
+	Preset      bool // which cipher ssh takes by itself is not to be asked
+	Helper      func(program string) []string
+	Output
+}
+
+// Run is everything that a measurement needs, checked.
+type Run struct {
+	Params
+	bed   *testbed.Testbed
+	plan  plan.Plan
+	looks bool // at what limits a transfer, in the end
+}
+
+// New makes the plan. A resumed file, which may be nil, brings its own offer.
+func New(ctx context.Context, bed *testbed.Testbed, file *store.File, p Params) (*Run, error) {
+	offer, err := bed.Shared()
+	shared := offer
+	if err != nil {
+		return nil, err
+	}
+	if file != nil {
+		if err := bed.Resumes(file.Old, offer); err != nil {
+			return nil, err
+		}
+		offer = file.Old.Campaign.Offer
+	} else if offer, err = p.Selection.Apply(offer, bed.Client, bed.Offered); err != nil {
+		return nil, err
+	}
+	c := &p.Campaign
+	c.Format, c.Started, c.Target, c.Engine, c.Server = record.FormatVersion, time.Now().UTC(), bed.Target, bed.Engine, bed.Server
+	c.Shared, c.Present = shared, bed.Present(ctx)
+	if file == nil && c.SizeBytes == 0 {
+		offer = offer.With(c.Present.Bulk(), shared) // what all others are compared with, whatever was asked for
+	}
+	c.Offer, c.Combos = offer, alg.Fold(offer).Combinations()
+	capacity := bed.Driver.Capacity()
+	if p.Connections > 0 {
+		capacity = min(capacity, p.Connections)
+	}
+	env := plan.Environment{Cores: bed.Environment.Cores, Capacity: capacity, Login: bed.Login, RoundTrip: bed.Environment.RoundTripNS}
+	made, looks, err := planned(*c, env)
+	if short, ok := errors.AsType[*plan.BudgetError](err); ok {
+		least := (short.Least + time.Second - 1).Truncate(time.Second)
+		return nil, fault.Usage(fmt.Sprintf("a login to it takes %s: allow --budget %s or more", short.Login.Round(time.Millisecond), least), "--budget %s", short)
+	}
+	if err != nil {
+		return nil, fault.Usage("allow more algorithms", "%s", err)
+	}
+	return &Run{p, bed, made, looks}, nil
+}
+
+// planned makes the plan. On a host the budget holds what comes before and after it: the login that
+// looked, and the look at what limits a transfer, where there is time for that.
+func planned(c record.Campaign, env plan.Environment) (made plan.Plan, looks bool, err error) {
+	looks = c.BudgetNS >= limitBudget
+	if c.Server != record.ServerRemote || c.BudgetNS == 0 {
+		made, err = plan.New(c, env)
+		return made, looks, err
+	}
+	c.BudgetNS = max(1, c.BudgetNS-env.Login)
+	if short, kept := c, env; looks {
+		short.BudgetNS -= limitTime + limitLogins*env.Login
+		kept.Kept = limitLogins
+		if made, err = plan.New(short, kept); err == nil {
+			return made, true, nil
+		}
+	}
+	made, err = plan.New(c, env)
+	if short, ok := errors.AsType[*plan.BudgetError](err); ok {
+		short.Budget += env.Login
+		short.Least += env.Login
+	}
+	return made, false, err
+}
+
+// Do measures, writes the records and reports. drain ends when the run is to come to
+// its end early, ctx when it is to stop at once.
+func (j *Run) Do(ctx, drain context.Context, out *store.File) error {
+	memory := &record.File{Trials: map[int]record.Trial{}}
+	view := live.New(live.Params{
+		Screen: j.Screen, Quiet: j.Quiet, Progress: j.plan.Progress, Load: hostinfo.Load, File: memory, Now: time.Now,
+	})
+	sink := record.Tee(record.Write(out), memory.Sink(), view.Sink)
+	heat := &hostinfo.Thermometer{Root: "/sys", Firmware: hostinfo.Vcgencmd, Sink: sink, Now: time.Now}
+	measured := record.Sink(heat.Record)
+	if j.bed.Server != record.ServerRemote {
+		measured = (&hostinfo.ForeignLoad{Used: hostinfo.Used, Now: time.Now, Sink: heat.Record}).Record
+	}
+	params := lab.Params{Target: j.bed.Target, Drain: drain}
+	if out.Old != nil {
+		j.replay(out.Old, memory, &params)
+	} else if err := j.begin(sink); err != nil {
+		return j.writeError(err, out.Name())
+	}
+	if err := heat.Begin(); err != nil {
+		return j.writeError(err, out.Name())
+	}
+	trials := len(memory.Trials)
+	runErr := lab.Run(ctx, params, j.plan, j.bed.Driver, measured)
+	_ = j.Screen.Draw()
+	if runErr == nil && drain.Err() == nil && j.mayLook(memory) {
+		runErr = j.limits(ctx, sink)
+	}
+	ending, reportable := j.ending(drain, runErr)
+	if !reportable {
+		fmt.Fprintf(j.Stderr, "the records so far are in %s\n", out.Name())
+		return j.writeError(runErr, out.Name())
+	}
+	if len(memory.Trials) == trials && drain.Err() == nil && runErr == nil {
+		fmt.Fprintln(j.Stderr, nothingLeft[ending])
+	}
+	if err := cmp.Or(heat.End(), sink(ending.Record()), out.Sync()); err != nil {
+		return j.writeError(err, out.Name())
+	}
+	return j.report(memory, out.Name(), drain, runErr)
+}
+
+// limitBudget is how long a run must be for a look at what limits it: that takes
+// some seconds.
+const (
+	limitBudget = 10 * time.Second
+	limitTime   = 3 * time.Second
+	limitLogins = 4
+)
+
+// mayLook reports whether there is time for a look at what limits a transfer, and a host can be asked for
+// the logins that it takes.
+func (j *Run) mayLook(f *record.File) bool {
+	logins := 1 + limitLogins
+	for _, s := range f.Samples {
+		if f.Trials[s.Trial].Shares == 0 {
+			logins++
+		}
+	}
+	return j.looks && (j.bed.Server != record.ServerRemote || logins <= plan.MostLogins(j.Campaign.BudgetNS))
+}
+
+// limits looks for what limits a transfer, with the cipher that ssh takes by
+// itself or the first of those that were asked for.
+func (j *Run) limits(ctx context.Context, sink record.Sink) error {
+	if j.bed.Engine != record.EngineOpenSSH || j.bed.Server == record.ServerNative || len(j.Campaign.Offer.Ciphers) == 0 {
+		return nil
+	}
+	var suite alg.Suite
+	if j.Preset {
+		suite = alg.Fold(j.Campaign.Offer).Bulk[0]
+	}
+	ground := transfer.Look(j.bed, j.bed.Rig.Dir.Path, j.Helper)
+	return ground.Limits(ctx, transfer.Options{Suite: suite}, j.Campaign.Directions, sink)
+}
+
+// nothingLeft says why a run made no trial.
+var nothingLeft = map[plan.Ending]string{
+	plan.EndBudget:    "nothing left to do: a longer --budget goes on",
+	plan.EndPrecision: "nothing left to do: a smaller --precision goes on",
+	plan.EndComplete:  "nothing left to do: all of it has been measured",
+	plan.EndFailures:  "nothing left to do",
+}
+
+// ending is why the run ended. What was measured can be reported, unless the
+// lab itself broke.
+func (j *Run) ending(drain context.Context, runErr error) (ending plan.Ending, reportable bool) {
+	_, gaveUp := errors.AsType[*drive.HostError](runErr)
+	switch {
+	case drain.Err() != nil, errors.Is(runErr, live.ErrUnwatched):
+		return plan.EndInterrupted, true
+	case gaveUp:
+		return plan.EndFailures, true
+	}
+	return j.plan.End(), runErr == nil
+}
+
+// begin writes the head of a new file.
+func (j *Run) begin(sink record.Sink) error {
+	records := []record.Record{{Campaign: &j.Campaign}, {Environment: &j.bed.Environment}}
+	for _, finding := range append(j.bed.Findings, j.bed.OneSided()...) {
+		records = append(records, record.Record{Finding: &finding})
+	}
+	for _, r := range records {
+		if err := sink(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replay teaches the plan what a resumed file holds.
+func (j *Run) replay(old, memory *record.File, params *lab.Params) {
+	*memory = *old
+	params.Elapsed = old.Measured()
+	j.plan.Replay(old)
+}
+
+// report prints the ranking to stdout and where the records are to stderr.
+// Whatever kept the run from its end is the error that is left.
+func (j *Run) report(f *record.File, name string, drain context.Context, runErr error) error {
+	if runErr = j.shortfall(runErr, name); drain.Err() != nil {
+		runErr = nil
+	}
+	ranking, err := rank.Of(f, rank.Options{})
+	if errors.Is(err, rank.ErrNoSamples) && drain.Err() != nil {
+		fmt.Fprintf(j.Stderr, "nothing was measured yet; go on with: %s%s\n", j.GoOn, name)
+		return nil
+	}
+	if err != nil {
+		return cmp.Or(runErr, fault.WithHint(fmt.Errorf("%s: %w", name, err), "allow more time or look at the failures; go on with: "+j.GoOn+name))
+	}
+	newest, _ := j.Store.Newest()
+	commands := format.Commands(name, newest, "modern")
+	commands.Resume = j.GoOn + shell.Word(name)
+	x := &format.Ranking{Ranking: ranking, Records: f, Options: document.Options{File: name, Shown: j.Store.Shown(name), Commands: commands}}
+	if err := format.Print(j.Stdout, x, j.JSON); err != nil {
+		return err
+	}
+	if j.JSON || !terminal.Is(j.Stdout) { // a report that is seen says so itself
+		fmt.Fprintf(j.Stderr, "saved: %s\n", name)
+	}
+	return runErr
+}
+
+// shortfall explains why a run did not measure what it was to measure, if it
+// did not.
+func (j *Run) shortfall(runErr error, name string) error {
+	goOn := "go on with: " + j.GoOn + name
+	if _, gaveUp := errors.AsType[*drive.HostError](runErr); gaveUp {
+		err := j.bed.Explain(runErr)
+		return fault.WithHint(err, fault.HintOf(err)+"; then "+goOn)
+	}
+	if runErr != nil {
+		return runErr
+	}
+	if what, barren := j.plan.Barren(); barren {
+		return &fault.Error{What: fmt.Sprintf("not a single %s worked", what), Hint: "look at the failures; " + goOn}
+	}
+	if j.plan.End() == plan.EndFailures {
+		return &fault.Error{What: "given up: too many trials failed in a row", Hint: "look at the failures; " + goOn}
+	}
+	return nil
+}
+
+// writeError explains why a run broke off and what can be done about it.
+func (j *Run) writeError(err error, name string) error {
+	if fault.NoSpace(err) || errors.Is(err, os.ErrClosed) {
+		return fault.WithHint(err, "make room, then go on with: "+j.GoOn+name)
+	}
+	return j.bed.Explain(err)
+}

@@ -1,0 +1,217 @@
+// Package compare relates rankings to the first of them: which is faster, by how
+// much, and whether that is more than chance and the state of the machines
+// explain. It is pure.
+package compare
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/fault"
+	"sshpace/internal/base/stats"
+	"sshpace/internal/bench/rank"
+	"sshpace/internal/record"
+)
+
+// Input is one ranking to compare, under the name that readers know it by.
+type Input struct {
+	Label   string
+	Ranking *rank.Ranking
+}
+
+// Options of a comparison. The zero value is the default.
+type Options struct {
+	By rank.By // default Auto: cost where all files have it
+	// Normalise lists ciphers, names or globs, whose geometric mean becomes 1 in
+	// each file: what remains is how the others do relative to them.
+	Normalise []string
+	// Figures lists measurements, names or globs, to compare; empty for all.
+	Figures []string
+}
+
+// Comparison relates rankings to the first of them. Speeds are ratios: 1.05
+// means 5 % faster than the first file.
+type Comparison struct {
+	By         rank.By
+	KexBy      rank.By // what Kex compares: Throughput stands for login time
+	Normalised []string
+	Inputs     []Input
+	Order      []float64 // of each file after the first: Kendall's tau between the orders of the common cells; empty for fewer than three
+	Overall    []Ratio   // of each file after the first: geometric mean over the common cells
+	Ciphers    []Group
+	MACs       []Group
+	Cells      []CellRatios
+	Kex        []Group
+	Machines   []MachineEffect // where there are three files or more
+	Figures    []Figure        // of the measurements that are no SSH trials
+	Defaults   []alg.Suite     // of each file: what is negotiated unless told otherwise; none where that is the same, or not known
+	Lacking    []Lacking       // what not all files have
+	Warnings   []rank.Warning
+
+	of        sides     // whose costs
+	settled   []bool    // what other guests changed is taken out of that file
+	shiftErrs []float64 // of the normalisation, one per file
+}
+
+// CellRatios is one cell in all files.
+type CellRatios struct {
+	Suite     alg.Suite
+	Direction record.Direction
+	Values    []*rank.Quantity // ns per byte, or bytes per second; one per file, normalised if asked for
+	Ratios    []Ratio          // of each file after the first
+}
+
+// ErrNothingCommon says that two files share no cell and no key exchange.
+var ErrNothingCommon = errors.New("the files have nothing in common")
+
+// nothingCommon says why, and what to do.
+func nothingCommon(inputs []Input) error {
+	for _, in := range inputs[1:] {
+		if first, other := kindOf(inputs[0].Ranking), kindOf(in.Ranking); first != other {
+			return fault.WithHint(fmt.Errorf("%w: %s holds %s, %s holds %s", ErrNothingCommon, inputs[0].Label, first, in.Label, other),
+				"compare results of one kind, such as two of sshpace bench")
+		}
+	}
+	return fault.WithHint(fmt.Errorf("%w: they were measured with different ciphers, MACs or directions", ErrNothingCommon),
+		"measure both with the same --cipher, --mac and --direction")
+}
+
+// kindOf is what a result holds most of all.
+func kindOf(r *rank.Ranking) string {
+	switch {
+	case len(r.Bulk) > 0:
+		return "speeds of ciphers"
+	case len(r.Kex) > 0:
+		return "logins"
+	case len(r.Measurements) > 0:
+		return "limits of a machine"
+	}
+	return "nothing that is compared"
+}
+
+// Of relates all rankings to the first.
+func Of(inputs []Input, o Options) (*Comparison, error) {
+	if len(inputs) < 2 {
+		return nil, errors.New("compare needs at least two files")
+	}
+	c := &Comparison{By: compareBy(inputs, o.By), Inputs: inputs, of: sidesOf(inputs)}
+	c.KexBy = c.kexBy(o.By)
+	tables := make([]table, len(inputs))
+	for i, in := range inputs {
+		tables[i] = tableOf(in.Ranking, c.By, c.of)
+		c.settled = append(c.settled, i > 0 && c.settle(&tables[i], inputs[0].Ranking, in.Ranking))
+	}
+	c.Warnings = takenOut(tables, inputs)
+	var err error
+	if c.Normalised, err = normalise(tables, o.Normalise); err != nil {
+		return nil, err
+	}
+	for _, t := range tables {
+		c.shiftErrs = append(c.shiftErrs, t.shiftErr)
+	}
+	c.cells(tables)
+	c.orders(tables)
+	c.groups(tables)
+	c.exchanges(tables)
+	c.figures(o.Figures)
+	if len(c.Cells) == 0 && len(c.Kex) == 0 && len(c.Figures) == 0 {
+		return nil, nothingCommon(inputs)
+	}
+	if len(inputs) > 2 {
+		c.machines()
+	}
+	c.Defaults, c.Lacking = defaults(inputs), lacking(inputs)
+	c.Warnings = append(c.Warnings, differences(inputs)...)
+	return c, nil
+}
+
+// compareBy resolves Auto: the cost is what is least disturbed.
+func compareBy(inputs []Input, by rank.By) rank.By {
+	for _, in := range inputs {
+		if in.Ranking.Noise.Cost == 0 {
+			return rank.Throughput
+		}
+	}
+	if by == rank.Throughput {
+		return rank.Throughput
+	}
+	return rank.Cost
+}
+
+// cells compares cell by cell, those that all files have.
+func (c *Comparison) cells(tables []table) {
+	for _, key := range tables[0].order {
+		row := CellRatios{Suite: tables[0].names[key], Direction: key.Direction}
+		first := tables[0].entries[key]
+		for k, t := range tables {
+			e, ok := t.entries[key]
+			if !ok {
+				break
+			}
+			row.Values = append(row.Values, c.value(e.best))
+			if k > 0 {
+				row.Ratios = append(row.Ratios, Ratio{Speed: e.over(first), P: 1})
+			}
+		}
+		if len(row.Values) == len(tables) {
+			c.Cells = append(c.Cells, row)
+		}
+	}
+	var all []*Ratio
+	for k := range c.Inputs[1:] {
+		var column []*Ratio
+		for i := range c.Cells {
+			column = append(column, &c.Cells[i].Ratios[k])
+		}
+		complete(column, c.level(k+1), c.lineLevel(k+1))
+		all = append(all, column...)
+	}
+	judge(all)
+}
+
+// value is a cell in its unit: ns per byte, bytes per second, or the speed
+// relative to the reference cells.
+func (c *Comparison) value(speed stats.Estimate) *rank.Quantity {
+	if c.By == rank.Cost {
+		speed = speed.Inverse()
+	}
+	q := speed.Interval()
+	return &q
+}
+
+// lineLevel is what the ratios of file k to the first may be off by in one line
+// more than in another.
+func (c *Comparison) lineLevel(k int) float64 {
+	return math.Hypot(c.Inputs[0].Ranking.LineLevel(c.By), c.Inputs[k].Ranking.LineLevel(c.By))
+}
+
+// level is the standard error that the ratios of file k to the first have in
+// common. Normalising takes it out, and brings in that of the reference.
+func (c *Comparison) level(k int) float64 {
+	if len(c.Normalised) > 0 {
+		return math.Hypot(c.shiftErrs[0], c.shiftErrs[k])
+	}
+	first, other := c.Inputs[0].Ranking, c.Inputs[k].Ranking
+	if c.settled[k] {
+		return math.Hypot(first.FreedLevel(c.By), other.FreedLevel(c.By))
+	}
+	return math.Hypot(first.Level(c.By), other.Level(c.By))
+}
+
+// BulkBasis says by what cells are compared.
+func (c *Comparison) BulkBasis() string {
+	if c.By == rank.Throughput {
+		return string(rank.Throughput)
+	}
+	return rank.CostOf(c.of == bothSides)
+}
+
+// KexBasis says by what logins are compared.
+func (c *Comparison) KexBasis() string {
+	if c.KexBy == rank.Throughput {
+		return "time"
+	}
+	return rank.CostOf(c.of == bothSides)
+}

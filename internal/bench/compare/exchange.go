@@ -1,0 +1,69 @@
+package compare
+
+import (
+	"math"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
+	"sshpace/internal/bench/rank"
+)
+
+// kexBy resolves what logins are compared by: their time, unless it was
+// too noisy to rank by in one of the files.
+func (c *Comparison) kexBy(by rank.By) rank.By {
+	noisy := false
+	for _, in := range c.Inputs {
+		noisy = noisy || in.Ranking.KexBy == rank.Cost
+		for _, k := range in.Ranking.Kex {
+			if !c.of.login(k).Known() {
+				return rank.Throughput
+			}
+		}
+	}
+	if by == rank.Cost || noisy && by != rank.Throughput {
+		return rank.Cost
+	}
+	return rank.Throughput
+}
+
+// exchange is the login of a key exchange, by what logins are compared by.
+func (c *Comparison) exchange(r *rank.Ranking, name string) stats.Estimate {
+	for _, k := range r.Kex {
+		if alg.Canonical(alg.Kex, k.Name) != alg.Canonical(alg.Kex, name) {
+			continue
+		}
+		if c.KexBy == rank.Cost {
+			return c.of.login(k)
+		}
+		return k.Within.Login
+	}
+	return stats.Estimate{}
+}
+
+// exchanges compares the logins of the key exchanges that all files have.
+func (c *Comparison) exchanges(tables []table) {
+	first := c.Inputs[0].Ranking
+	for _, k := range first.Kex {
+		g := Group{Name: k.Name}
+		own := c.exchange(first, k.Name)
+		for _, in := range c.Inputs[1:] {
+			if other := c.exchange(in.Ranking, k.Name); other.Known() && own.Known() {
+				g.Ratios = append(g.Ratios, Ratio{Speed: own.Over(other), P: 1})
+			}
+		}
+		if len(g.Ratios) == len(c.Inputs)-1 {
+			c.Kex = append(c.Kex, g)
+		}
+	}
+	for k, in := range c.Inputs[1:] {
+		var column []*Ratio
+		for i := range c.Kex {
+			column = append(column, &c.Kex[i].Ratios[k])
+		}
+		level := math.Hypot(first.LoginLevel(c.KexBy), in.Ranking.LoginLevel(c.KexBy))
+		line := math.Hypot(first.LineLevel(c.KexBy), in.Ranking.LineLevel(c.KexBy))
+		guests := ofLogin * tables[k+1].change()
+		complete(column, math.Hypot(level, guests), math.Hypot(line, guests))
+	}
+	judgeGroups(c.Kex)
+}

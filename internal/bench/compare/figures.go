@@ -1,0 +1,124 @@
+package compare
+
+import (
+	"fmt"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/bench/rank"
+	"sshpace/internal/record"
+)
+
+// Figure is one measurement that is no SSH trial in all files that have it.
+type Figure struct {
+	Source string
+	Name   string
+	Unit   record.Unit
+	Values []*rank.Quantity // one per file; nil where a file lacks it. Lo and Hi are the range of repetitions
+	Speeds []float64        // of each file after the first, relative to it: above 1 is better; 0 unknown
+}
+
+// figureKey is what makes two measurements comparable.
+type figureKey struct {
+	source, name string
+	unit         record.Unit
+}
+
+func figureKeyOf(m record.Measurement) figureKey { return figureKey{m.Source, m.Name, m.Unit} }
+
+// unpaired says how many measurements only one of the files has, where others
+// have some, too: they are not compared.
+func unpaired(inputs []Input) []rank.Warning {
+	files := map[figureKey]int{}
+	measured := 0
+	for _, in := range inputs {
+		own := figureKeys(in.Ranking)
+		if len(own) > 0 {
+			measured++
+		}
+		for key := range own {
+			files[key]++
+		}
+	}
+	var out []rank.Warning
+	for _, in := range inputs {
+		alone := 0
+		for key := range figureKeys(in.Ranking) {
+			if files[key] == 1 {
+				alone++
+			}
+		}
+		if alone > 0 && measured > 1 {
+			out = append(out, rank.Warning{Name: "unpaired", Text: fmt.Sprintf("figures besides SSH that only %s has: %d", in.Label, alone)})
+		}
+	}
+	return out
+}
+
+func figureKeys(r *rank.Ranking) map[figureKey]bool {
+	keys := map[figureKey]bool{}
+	for _, m := range r.Measurements {
+		keys[figureKeyOf(m)] = true
+	}
+	return keys
+}
+
+// figures lists the measurements that match the patterns, in the order of the
+// files, where at least two files have them.
+func (c *Comparison) figures(patterns []string) {
+	var order []figureKey
+	values := map[figureKey][]*rank.Quantity{}
+	for i, in := range c.Inputs {
+		for _, m := range in.Ranking.Measurements {
+			key := figureKeyOf(m)
+			if !alg.Match(patterns, m.Name) {
+				continue
+			}
+			if values[key] == nil {
+				values[key] = make([]*rank.Quantity, len(c.Inputs))
+				order = append(order, key)
+			}
+			if values[key][i] == nil {
+				values[key][i] = quantityOf(m)
+			}
+		}
+	}
+	for _, key := range order {
+		if f := relate(key, values[key]); f != nil {
+			c.Figures = append(c.Figures, *f)
+		}
+	}
+}
+
+func quantityOf(m record.Measurement) *rank.Quantity {
+	q := rank.Quantity{Value: m.Value, Lo: m.Lo, Hi: m.Hi, N: max(1, m.N)}
+	if q.Lo == 0 && q.Hi == 0 {
+		q.Lo, q.Hi = m.Value, m.Value
+	}
+	return &q
+}
+
+// relate relates the values to the first file's; nil where fewer than two
+// files have the measurement.
+func relate(key figureKey, values []*rank.Quantity) *Figure {
+	f := &Figure{Source: key.source, Name: key.name, Unit: key.unit, Values: values}
+	present := 0
+	for i, v := range values {
+		if v != nil {
+			present++
+		}
+		if i == 0 {
+			continue
+		}
+		speed := 0.0
+		if first := values[0]; first != nil && v != nil && first.Value > 0 && v.Value > 0 {
+			if speed = v.Value / first.Value; key.unit == record.Milliseconds {
+				speed = 1 / speed
+			}
+		}
+		f.Speeds = append(f.Speeds, speed)
+	}
+	if present < 2 {
+		return nil
+	}
+	return f
+}

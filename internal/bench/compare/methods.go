@@ -1,0 +1,117 @@
+// methods.go turns the runs of transfer methods into figures with intervals.
+
+package compare
+
+import (
+	"slices"
+	"time"
+
+	"sshpace/internal/base/stats"
+	"sshpace/internal/record"
+)
+
+// Result is a method and what its runs show: medians with their 95 % intervals, or
+// their range where there are fewer than six. N of a figure is 0 where there is
+// none.
+type MethodResult struct {
+	record.Method
+	Login      stats.Interval // seconds of a run that does nothing but log in
+	Start      stats.Interval // seconds that a run takes beside its bytes: starting programs and logging in
+	Rate       stats.Interval // bytes per second after that
+	ClientCost stats.Interval // CPU nanoseconds per byte, those of the start taken out
+	ServerCost stats.Interval // the same at the server
+	Failed     []string       // runs that did not do what they should have done
+
+	speed, cost stats.Estimate // of Rate, and of the CPU time of both sides, for ratios
+	ran         bool
+}
+
+// Ran reports whether there were runs enough for a figure.
+func (r MethodResult) Ran() bool { return r.ran }
+
+// Of are the results of a file, in the order of its ways.
+func MethodResults(f *record.File) []MethodResult {
+	var results []MethodResult
+	for i, method := range f.Methods {
+		again := func(later record.Method) bool { return later.Same(method) }
+		if method.Why != "" && slices.ContainsFunc(f.Methods[i+1:], again) {
+			continue
+		}
+		runs := map[record.RunKind][]record.Run{}
+		r := MethodResult{Method: method}
+		for _, run := range f.Runs {
+			switch {
+			case run.Method != method.ID:
+			case run.Failure != "":
+				r.Failed = append(r.Failed, run.Failure)
+			default:
+				runs[run.Kind] = append(runs[run.Kind], run)
+			}
+		}
+		r.figure(runs)
+		results = append(results, r)
+	}
+	return results
+}
+
+// wall, client and server are the columns of a run; false where it has none.
+func wall(r record.Run) (float64, bool)   { return r.WallNS.Seconds(), true }
+func client(r record.Run) (float64, bool) { return seconds(r.ClientCPUNS) }
+func server(r record.Run) (float64, bool) { return seconds(r.ServerCPUNS) }
+
+// both sides together, or the client alone where the server is out of sight.
+func both(r record.Run) (float64, bool) {
+	c, known := client(r)
+	s, _ := server(r)
+	return c + s, known
+}
+
+func seconds(d *time.Duration) (float64, bool) {
+	if d == nil {
+		return 0, false
+	}
+	return d.Seconds(), true
+}
+
+func column(runs []record.Run, of func(record.Run) (float64, bool)) []float64 {
+	var values []float64
+	for _, r := range runs {
+		if v, ok := of(r); ok {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+func (r *MethodResult) figure(runs map[record.RunKind][]record.Run) {
+	r.Login = stats.MedianInterval(column(runs[record.LoginRun], wall))
+	r.Start = stats.MedianInterval(column(runs[record.ShortRun], wall))
+	// What is left of a long run without the median of the short ones, per byte.
+	perByte := func(of func(record.Run) (float64, bool)) []float64 {
+		short := column(runs[record.ShortRun], of)
+		if len(short) == 0 || r.SizeBytes <= 0 {
+			return nil
+		}
+		var rest []float64
+		for _, long := range column(runs[record.LongRun], of) {
+			rest = append(rest, max(0, long-stats.Median(short))/float64(r.SizeBytes))
+		}
+		return rest
+	}
+	var rates []float64
+	start := time.Duration(r.Start.Value * float64(time.Second))
+	for _, long := range runs[record.LongRun] {
+		if r.Start.N > 0 && r.SizeBytes > 0 && record.Tells(long.WallNS, start) {
+			rates = append(rates, float64(r.SizeBytes)/(long.WallNS-start).Seconds())
+		}
+	}
+	r.Rate, r.speed = stats.MedianInterval(rates), estimate(rates)
+	r.ran = len(runs[record.ShortRun]) > 0 && len(runs[record.LongRun]) > 0
+	r.ClientCost = scaled(stats.MedianInterval(perByte(client)), 1e9)
+	r.ServerCost = scaled(stats.MedianInterval(perByte(server)), 1e9)
+	r.cost = estimate(perByte(both))
+}
+
+func scaled(i stats.Interval, by float64) stats.Interval {
+	return stats.Interval{Value: i.Value * by, Lo: i.Lo * by, Hi: i.Hi * by, N: i.N}
+}

@@ -1,0 +1,214 @@
+package compare
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
+	"sshpace/internal/record"
+)
+
+// Comparison relates the methods of several files to those of the first.
+type MethodComparison struct {
+	Files   []string       // the first is what the others are related to
+	Changes []MethodChange // of the methods that all files have figures of
+	Only    []OnlyMethod   // what not all files have figures of
+}
+
+// Change is a method, and what became of it in each file but the first.
+type MethodChange struct {
+	record.Method
+	Speed []MethodRatio // above 1: faster
+	Cost  []MethodRatio // of CPU time per byte, both sides together; above 1: more of it
+}
+
+// Only is a method that has figures in some of the files.
+type OnlyMethod struct {
+	record.Method
+	Files []int // their places
+}
+
+// Ratio is a figure relative to the first file's. It is not known where one of them
+// has fewer than two runs.
+type MethodRatio struct {
+	stats.Estimate
+	Together stats.Interval // by which the ratio is called other than 1; it holds for all of these together
+	Verdict  stats.Verdict  // Better means more
+	Least    float64        // the least slowdown that could be shown here, as a part
+}
+
+// level is what whole runs of one machine differ by (standard error of the logarithm of
+// one run): doc/method.md, "Comparing runs".
+const level = 0.04
+
+// estimate is the median as a logarithm; not known for fewer than two values.
+func estimate(values []float64) stats.Estimate {
+	var logs []float64
+	for _, v := range values {
+		if v > 0 {
+			logs = append(logs, math.Log(v))
+		}
+	}
+	n := float64(len(logs))
+	if n < 2 {
+		return stats.Estimate{}
+	}
+	return stats.Estimate{Log: stats.Median(logs), Err: stats.MedianEfficiency * math.Sqrt(stats.Variance(logs)/n), DF: n - 1, N: len(logs)}
+}
+
+// Compare relates the results of files to those of the first.
+func Methods(files []string, results [][]MethodResult) *MethodComparison {
+	c := &MethodComparison{Files: files}
+	measured := make([][]*MethodResult, len(results))
+	for i, own := range results {
+		for j := range own {
+			if own[j].Rate.N > 0 {
+				measured[i] = append(measured[i], &own[j])
+			}
+		}
+	}
+	taken := map[*MethodResult]bool{}
+	for _, own := range measured {
+		for _, r := range own {
+			if taken[r] {
+				continue
+			}
+			var same []*MethodResult
+			for _, others := range measured {
+				same = append(same, counterpart(r, own, others))
+			}
+			for _, found := range same {
+				taken[found] = true
+			}
+			c.add(r.Method, same)
+		}
+	}
+	for k := range results[1:] {
+		c.adjust(func(ch *MethodChange) *MethodRatio { return &ch.Speed[k] })
+		c.adjust(func(ch *MethodChange) *MethodRatio { return &ch.Cost[k] })
+	}
+	return c
+}
+
+// counterpart is what a result of a file is compared with in another: the same method,
+// or else that of the same makers in another version, where each file has only one.
+// nil: there is none.
+func counterpart(r *MethodResult, own, others []*MethodResult) *MethodResult {
+	for _, other := range others {
+		if r.alike(other, func(program string) string { return program }) {
+			return other
+		}
+	}
+	var found []*MethodResult
+	for _, list := range [][]*MethodResult{own, others} {
+		for _, x := range list {
+			if r.alike(x, maker) {
+				found = append(found, x)
+			}
+		}
+	}
+	if len(found) == 2 && found[0] == r { // itself, and one of the others
+		return found[1]
+	}
+	return nil
+}
+
+// alike reports whether two results are of one method, whatever key exchange its
+// programs prefer. name is what counts of these programs.
+func (r *MethodResult) alike(other *MethodResult, name func(program string) string) bool {
+	plain := func(m record.Method) record.Method {
+		m.Client, m.Server, m.Suite = name(m.Client), name(m.Server), m.Suite.Bulk()
+		return m
+	}
+	return plain(r.Method).Same(plain(other.Method))
+}
+
+// maker is the name of an implementation without its version.
+func maker(program string) string {
+	name, _, _ := strings.Cut(program, " ")
+	return name
+}
+
+// add compares a method where all files have it; nil stands for one that has not.
+func (c *MethodComparison) add(m record.Method, results []*MethodResult) {
+	change, only := MethodChange{Method: m}, OnlyMethod{Method: m}
+	for i, r := range results {
+		if r != nil {
+			only.Files = append(only.Files, i)
+		}
+	}
+	if len(only.Files) < len(results) {
+		c.Only = append(c.Only, only)
+		return
+	}
+	for _, r := range results[1:] {
+		change.Speed = append(change.Speed, ratio(r.speed, results[0].speed))
+		change.Cost = append(change.Cost, ratio(r.cost, results[0].cost))
+	}
+	c.Changes = append(c.Changes, change)
+}
+
+// Between are the results of one pair of implementations, CLIENT:SERVER by their makers,
+// with or without version, made ready to be related to those of another pair: without the
+// names of programs, and of ciphers where there is only one. names are those that fit.
+func Between(pair string, results []MethodResult) (chosen []MethodResult, names []string) {
+	client, server, _ := strings.Cut(pair, ":")
+	ciphers := map[string]bool{}
+	for _, r := range results {
+		if !strings.HasPrefix(r.Client, client) || !strings.HasPrefix(r.Server, server) || r.Client == "" || r.Rate.N == 0 {
+			continue
+		}
+		if name := r.Client + ":" + r.Server; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		r.Client, r.Server, r.Mode = "", "", ""
+		ciphers[r.Suite.Cipher] = true
+		chosen = append(chosen, r)
+	}
+	for i := range chosen {
+		if len(ciphers) == 1 {
+			chosen[i].Suite = alg.Suite{}
+		}
+	}
+	return chosen, names
+}
+
+// ratio is a relative to b, with the doubt about the level of both runs.
+func ratio(a, b stats.Estimate) MethodRatio {
+	if !a.Known() || !b.Known() {
+		return MethodRatio{Verdict: stats.NotEnough}
+	}
+	return MethodRatio{Estimate: a.Over(b).WithError(math.Sqrt2*level, 0)}
+}
+
+// adjust judges the known ratios of a column together.
+func (c *MethodComparison) adjust(of func(*MethodChange) *MethodRatio) {
+	var known []*MethodRatio
+	var ps []float64
+	for i := range c.Changes {
+		if r := of(&c.Changes[i]); r.Known() {
+			known, ps = append(known, r), append(ps, r.Estimate.P())
+		}
+	}
+	for i, p := range stats.Holm(ps) {
+		r := known[i]
+		r.Together = r.Adjusted(p)
+		r.Verdict = r.Interval().Among(r.Together)
+		r.Least = math.Expm1(r.ArmAt(1 - (1-stats.Confidence)/float64(len(known))))
+	}
+}
+
+// Shows is the least slowdown that any method could show, as a part; 0 where none could
+// show any.
+func (c *MethodComparison) Shows() (least float64) {
+	for _, ch := range c.Changes {
+		for _, r := range ch.Speed {
+			if r.Least > 0 && (least == 0 || r.Least < least) {
+				least = r.Least
+			}
+		}
+	}
+	return least
+}

@@ -1,0 +1,151 @@
+package compare
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
+	"sshpace/internal/record"
+)
+
+// runsOf is a file of methods that take the given seconds per byte, with noise: n short
+// and n long runs of each.
+func runsOf(rng *rand.Rand, n int, secondsPerByte map[string]float64) *record.File {
+	const size = 64 << 20
+	f := &record.File{}
+	for id, name := range []string{"pipe", "scp", "sftp"} {
+		cost, ok := secondsPerByte[name]
+		if !ok {
+			continue
+		}
+		f.Methods = append(f.Methods, record.Method{ID: id + 1, Mode: record.Mode(name), SizeBytes: size})
+		for range n {
+			wall := func(seconds float64) time.Duration {
+				return time.Duration(seconds * math.Exp(0.03*rng.NormFloat64()) * 1e9)
+			}
+			long := 0.2 + cost*size
+			cpu, cpuLong := wall(0.05), wall(0.05+cost*size)
+			f.Runs = append(f.Runs,
+				record.Run{Method: id + 1, Kind: record.ShortRun, WallNS: wall(0.2), ClientCPUNS: &cpu},
+				record.Run{Method: id + 1, Kind: record.LongRun, WallNS: wall(long), ClientCPUNS: &cpuLong})
+		}
+	}
+	return f
+}
+
+func differs(r MethodRatio) bool { return r.Verdict == stats.Better || r.Verdict == stats.Worse }
+
+// TestCompareFindsWhatIsPlanted: a method that takes 40 % longer is shown, no other one.
+func TestCompareFindsWhatIsPlanted(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	found, wrong := 0, 0
+	for range 40 {
+		before := runsOf(rng, 8, map[string]float64{"pipe": 5e-9, "scp": 10e-9, "sftp": 12e-9})
+		after := runsOf(rng, 8, map[string]float64{"pipe": 5e-9, "scp": 14e-9, "sftp": 12e-9})
+		c := Methods([]string{"before", "after"}, [][]MethodResult{MethodResults(before), MethodResults(after)})
+		for _, ch := range c.Changes {
+			speed, cost := ch.Speed[0], ch.Cost[0]
+			if ch.Mode == "scp" {
+				if speed.Verdict == stats.Worse && cost.Verdict == stats.Better {
+					found++
+				}
+				continue
+			}
+			if differs(speed) || differs(cost) {
+				wrong++
+			}
+		}
+	}
+	if found < 38 || wrong > 4 {
+		t.Errorf("found %d of 40, and %d differences that are not there", found, wrong)
+	}
+}
+
+// TestCompareHandComputed: the ratio of medians, and the doubt of runs of one machine.
+func TestCompareHandComputed(t *testing.T) {
+	exact := func(perByte float64) *record.File {
+		f := &record.File{Methods: []record.Method{{ID: 1, Mode: "pipe", SizeBytes: 100e6}}}
+		for range 4 {
+			f.Runs = append(f.Runs,
+				record.Run{Method: 1, Kind: record.ShortRun, WallNS: time.Second},
+				record.Run{Method: 1, Kind: record.LongRun, WallNS: time.Second + time.Duration(perByte*100e6*1e9)})
+		}
+		return f
+	}
+	c := Methods([]string{"a", "b"}, [][]MethodResult{MethodResults(exact(1e-9)), MethodResults(exact(2e-9))})
+	r := c.Changes[0].Speed[0]
+	// Runs without noise leave the level alone: exp(1.96 * sqrt(2) * 0.04) = 1.117.
+	if i := r.Interval(); math.Abs(i.Value-0.5) > 1e-6 || math.Abs(i.Hi-0.5*1.117) > 0.001 || math.Abs(i.Lo-0.5/1.117) > 0.001 {
+		t.Errorf("ratio %v", i)
+	}
+	if cost := c.Changes[0].Cost[0]; cost.Known() || differs(cost) {
+		t.Errorf("a cost of runs without CPU times: %v", cost)
+	}
+}
+
+// TestCompareOfLittle: what has too few runs, or is not in all files, is not compared.
+func TestCompareOfLittle(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	one := runsOf(rng, 1, map[string]float64{"pipe": 5e-9, "scp": 10e-9})
+	many := runsOf(rng, 6, map[string]float64{"pipe": 9e-9, "sftp": 10e-9})
+	c := Methods([]string{"a", "b"}, [][]MethodResult{MethodResults(one), MethodResults(many)})
+	var modes []string
+	for _, ch := range c.Changes {
+		modes = append(modes, string(ch.Mode))
+		if ch.Speed[0].Known() || differs(ch.Speed[0]) || differs(ch.Cost[0]) {
+			t.Errorf("%s of one run: %v", ch.Mode, ch.Speed[0])
+		}
+	}
+	if fmt.Sprint(modes) != "[pipe]" {
+		t.Errorf("compared: %v", modes)
+	}
+	only := map[record.Mode]int{}
+	for _, o := range c.Only {
+		only[o.Mode] = o.Files[0]
+	}
+	if want := (map[record.Mode]int{"scp": 0, "sftp": 1}); !maps.Equal(only, want) {
+		t.Errorf("in one file only: %v, want %v", only, want)
+	}
+}
+
+// TestVersionsAreCompared: pairs of programs are the same pair in another version, with
+// another key exchange. Other pairs are compared if they are named.
+func TestVersionsAreCompared(t *testing.T) {
+	of := func(client, server, cipher, kex string) MethodResult {
+		return MethodResult{
+			Method: record.Method{Mode: record.ModePipe, Direction: record.Upload, Client: client, Server: server, Suite: alg.NewSuite(cipher, "", kex)},
+			Rate:   stats.Interval{Value: 1, N: 6}, speed: stats.Estimate{Err: 0.01, N: 6},
+		}
+	}
+	const gcm, chacha = "aes128-gcm@openssh.com", "chacha20-poly1305@openssh.com"
+	old := []MethodResult{of("openssh 9.2p1", "openssh 9.2p1", gcm, "sntrup761x25519-sha512@openssh.com"), of("openssh 9.2p1", "dropbear 2022.83", chacha, "curve25519-sha256")}
+	later := []MethodResult{of("openssh 10.5p1", "openssh 10.5p1", gcm, "mlkem768x25519-sha256")}
+	c := Methods([]string{"old", "new"}, [][]MethodResult{old, later})
+	if len(c.Changes) != 1 || c.Changes[0].Server != "openssh 9.2p1" || len(c.Only) != 1 || c.Only[0].Server != "dropbear 2022.83" {
+		t.Errorf("compared: %v, only in one: %v", c.Changes, c.Only)
+	}
+	// A file that has both versions is compared version by version.
+	both := append(slices.Clone(later), old...)
+	c = Methods([]string{"old", "both"}, [][]MethodResult{old, both})
+	if len(c.Changes) != 2 || len(c.Only) != 1 || c.Only[0].Server != "openssh 10.5p1" || c.Only[0].Files[0] != 1 {
+		t.Errorf("with both versions: %v, only in one: %v", c.Changes, c.Only)
+	}
+	before, _ := Between("openssh 9.2:openssh 9.2", both)
+	after, names := Between("openssh 10:openssh 10", both)
+	c = Methods([]string{"before", "after"}, [][]MethodResult{before, after})
+	if len(c.Changes) != 1 || len(c.Only) != 0 || !slices.Equal(names, []string{"openssh 10.5p1:openssh 10.5p1"}) {
+		t.Errorf("two pairs that were named: %v, only in one: %v, names %q", c.Changes, c.Only, names)
+	}
+	if _, names := Between("openssh:openssh", both); len(names) != 2 {
+		t.Errorf("the pairs that fit: %q", names)
+	}
+	if found, _ := Between("dropbear:dropbear", old); len(found) > 0 {
+		t.Errorf("a pair that is not there: %v", found)
+	}
+}

@@ -1,0 +1,80 @@
+// result.go leads from files to rankings and their comparisons.
+
+package compare
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"sshpace/internal/base/fault"
+	"sshpace/internal/base/shell"
+	"sshpace/internal/record"
+	"sshpace/internal/record/store"
+
+	"sshpace/internal/bench/rank"
+)
+
+// File reads and ranks one record file.
+func RankFile(path string, by rank.By) (*rank.Ranking, error) {
+	records, err := Load(path, func(f *record.File) *record.File { return f })
+	if err != nil {
+		return nil, err
+	}
+	return RankRecords(path, records, by)
+}
+
+// Load reads one record file and changes it.
+func Load(path string, change func(*record.File) *record.File) (*record.File, error) {
+	records, err := store.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	return change(records), nil
+}
+
+// Of ranks what a file holds.
+func RankRecords(path string, records *record.File, by rank.By) (*rank.Ranking, error) {
+	r, err := rank.Of(records, rank.Options{By: by})
+	if errors.Is(err, rank.ErrNoSamples) && len(records.LoginKinds)+len(records.Methods) > 0 {
+		return nil, fault.Usage("measure with sshpace bench", "%s ranks no cipher", path)
+	}
+	if errors.Is(err, rank.ErrNoSamples) {
+		return nil, fault.WithHint(fmt.Errorf("%s: %w", path, err), "run it again, or go on with sshpace bench --resume "+shell.Word(path))
+	}
+	return r, err
+}
+
+// Compare relates the rankings of files, as far as a policy allows, to the first one.
+func CompareFiles(paths []string, allowed func(*rank.Ranking) *rank.Ranking, o Options) (*Comparison, error) {
+	var inputs []Input
+	for _, path := range paths {
+		r, err := RankFile(path, o.By)
+		if err != nil {
+			return nil, err
+		}
+		inputs = append(inputs, Input{Label: store.Label(paths, path), Ranking: allowed(r)})
+	}
+	c, err := Of(inputs, o)
+	if errors.Is(err, ErrNoReference) {
+		return nil, fault.Usage("all files have cells of: "+strings.Join(CommonCiphers(inputs), ", "), "%s", err)
+	}
+	return c, err
+}
+
+// Ceilings relates a ranking to the limits of its machine: those in the
+// named file, or the newest ones of a machine with the same processor.
+func Ceilings(results store.Store, r *rank.Ranking, path string, change func(*record.File) *record.File) error {
+	file := results.Limits(r.Environment, change)
+	if path != "" {
+		var err error
+		if file, err = store.LoadLimits(path); err != nil {
+			return err
+		}
+		file = change(file)
+	}
+	if file != nil {
+		r.Ceilings = rank.CeilingsOf(r, file)
+	}
+	return nil
+}

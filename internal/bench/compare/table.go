@@ -1,0 +1,183 @@
+package compare
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
+	"sshpace/internal/bench/rank"
+	"sshpace/internal/record"
+)
+
+// entry is one cell of one file.
+type entry struct {
+	best   stats.Estimate // its speed
+	shared int            // cells that have this estimate together
+	guests stats.Estimate // what other guests of the machine changed since the first file
+	rank   int            // in its own file
+}
+
+type table struct {
+	entries  map[record.Cell]entry
+	names    map[record.Cell]alg.Suite
+	order    []record.Cell
+	shiftErr float64 // of the normalisation
+}
+
+// tableOf reads the speeds of one file.
+func tableOf(r *rank.Ranking, by rank.By, of sides) table {
+	t := table{entries: map[record.Cell]entry{}, names: map[record.Cell]alg.Suite{}}
+	for _, c := range r.Bulk {
+		e := entry{best: c.Within.Throughput, shared: max(1, c.Shared), rank: c.Rank}
+		if by == rank.Cost {
+			e.best = of.speed(c.Within)
+		}
+		if e.best.Known() {
+			key := record.CellOf(c.Suite, c.Direction)
+			t.entries[key], t.names[key] = e, c.Suite
+			t.order = append(t.order, key)
+		}
+	}
+	return t
+}
+
+// shift divides all speeds by a factor, and what other guests changed by another, given as
+// logarithms.
+func (t *table) shift(log, guests float64) {
+	for key, e := range t.entries {
+		e.best.Log -= log
+		e.guests.Log -= guests
+		t.entries[key] = e
+	}
+}
+
+// over is the ratio of a cell's speed to that of the first file, as both would be without
+// what other guests changed meanwhile.
+func (e entry) over(first entry) stats.Estimate {
+	ratio := e.best.Over(first.best).WithError(e.guests.Err, 0)
+	ratio.Log -= e.guests.Log
+	return ratio
+}
+
+// ciphers are the names that patterns mean, of ciphers as they were measured or of
+// their computations.
+func (t *table) ciphers(patterns []string) (meant []string) {
+	var names []string
+	for _, key := range t.order {
+		names = append(names, t.names[key].Cipher, key.Suite.Cipher)
+	}
+	for _, word := range alg.Words(patterns) {
+		meant = append(meant, alg.Named(word, names)...)
+	}
+	return meant
+}
+
+// normalise sets the geometric mean of the cells of some ciphers, those that all
+// files have, to 1 in every file. It returns the names of these ciphers.
+func normalise(tables []table, patterns []string) (used []string, err error) {
+	if len(patterns) == 0 {
+		return nil, nil
+	}
+	meant := tables[0].ciphers(patterns)
+	logs, guests, variance := make([]float64, len(tables)), make([]float64, len(tables)), make([]float64, len(tables))
+	cells := 0.0
+	for _, key := range tables[0].order {
+		name := tables[0].names[key].Cipher
+		common := !slices.ContainsFunc(tables, func(t table) bool { _, has := t.entries[key]; return !has })
+		if !common || !slices.Contains(meant, name) && !slices.Contains(meant, key.Suite.Cipher) {
+			continue
+		}
+		if !slices.Contains(used, name) {
+			used = append(used, name)
+		}
+		for i, t := range tables {
+			e := t.entries[key]
+			logs[i] += e.best.Log
+			guests[i] += e.guests.Log
+			variance[i] += e.best.Err*e.best.Err + e.guests.Err*e.guests.Err
+		}
+		cells++
+	}
+	if cells == 0 {
+		return nil, fmt.Errorf("%w: no cell of %s is in all files", ErrNoReference, strings.Join(patterns, ", "))
+	}
+	for i := range tables {
+		tables[i].shift(logs[i]/cells, guests[i]/cells)
+		tables[i].shiftErr = math.Sqrt(variance[i]) / cells
+	}
+	return used, nil
+}
+
+// CommonCiphers lists the ciphers of cells that all files have.
+func CommonCiphers(inputs []Input) []string {
+	count := map[string]int{}
+	for _, in := range inputs {
+		seen := map[string]bool{}
+		for _, c := range in.Ranking.Bulk {
+			if !seen[c.Suite.Cipher] {
+				seen[c.Suite.Cipher] = true
+				count[c.Suite.Cipher]++
+			}
+		}
+	}
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(count)) {
+		if count[name] == len(inputs) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// ErrNoReference says that files cannot be normalised to the ciphers asked for.
+var ErrNoReference = errors.New("nothing to normalise to")
+
+// sides are whose cost files are compared by: both, or the client's alone where
+// the server's is unknown in one of them.
+type sides bool
+
+const (
+	bothSides   sides = false
+	clientAlone sides = true
+)
+
+// sidesOf resolves what the costs of all files have in common.
+func sidesOf(inputs []Input) sides {
+	for _, in := range inputs {
+		for _, c := range in.Ranking.Bulk {
+			if c.Client != nil && c.Server == nil {
+				return clientAlone
+			}
+		}
+		for _, k := range in.Ranking.Kex {
+			if k.Client != nil && k.Server == nil {
+				return clientAlone
+			}
+		}
+	}
+	return bothSides
+}
+
+// speed is the inverse of the cost.
+func (s sides) speed(f rank.Figures) stats.Estimate {
+	if s == clientAlone {
+		return f.Client.Inverse()
+	}
+	return f.Total.Inverse()
+}
+
+// login is the CPU time of a login.
+func (s sides) login(k rank.Exchange) stats.Estimate {
+	switch {
+	case s == clientAlone:
+		return k.Within.Client
+	case k.Client == nil || k.Server == nil:
+		return stats.Estimate{}
+	}
+	return k.Within.Total
+}

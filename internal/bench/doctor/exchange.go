@@ -1,0 +1,87 @@
+//go:build linux
+
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
+)
+
+// Exchange is the key exchange that is negotiated, beside one that is at least as
+// safe; Instead "" is one that is merely cheap, to tell what the present one costs.
+type Exchange struct {
+	Instead   string
+	Safe      bool           // as safe as the present one
+	ClientCPU stats.Interval // of a login with it
+}
+
+// Processor times of a login from which on its key exchange is compared with
+// another: one that is as safe, or one that is merely cheap, to tell what the
+// present one costs. A login with a cheap one takes 9 to 25 ms.
+const (
+	costly     = 25 * time.Millisecond
+	veryCostly = 400 * time.Millisecond
+)
+
+// exchanges measures logins with a cheaper key exchange, where the present one is
+// costly.
+func (p *Patient) exchanges(ctx context.Context) error {
+	l := p.facts.Logins
+	if time.Duration(l.ClientCPU.Lo) < costly {
+		return nil
+	}
+	mine, err := p.SSH.Query(ctx)
+	if err != nil {
+		return nil
+	}
+	name, safe := cheaper(l.Kex, mine.Intersect(l.Offered).Kex)
+	if name == "" || !safe && time.Duration(l.ClientCPU.Lo) < veryCostly {
+		return nil
+	}
+	ends := p.ends()
+	var used []time.Duration
+	for range 2 {
+		p.Progress("login with " + name)
+		l, err := p.login(ctx, ends, ends.Argv(alg.Suite{Kex: name}, "true"))
+		if err != nil {
+			return nil // the present one works: no fault of the host's
+		}
+		used = append(used, l.ClientCPU)
+	}
+	p.facts.Exchange = &Exchange{name, safe, middle(used)}
+	return nil
+}
+
+// cheap are key exchanges that cost little, the cheapest first, in classes of
+// equal cost.
+var cheap = [][]string{
+	{"curve25519-sha256", "curve25519-sha256@libssh.org"}, {"ecdh-sha2-nistp256"},
+	{"mlkem768x25519-sha256"}, {"sntrup761x25519-sha512", "sntrup761x25519-sha512@openssh.com"},
+}
+
+// cheaper is a key exchange of both sides that costs less than the present one:
+// as safe, too, if there is one.
+func cheaper(present string, both []string) (name string, safe bool) {
+	now, known := alg.Lookup(alg.Kex, present)
+	for _, class := range cheap {
+		if slices.Contains(class, present) {
+			break
+		}
+		for _, candidate := range class {
+			a, ok := alg.Lookup(alg.Kex, candidate)
+			if !ok || !slices.Contains(both, candidate) {
+				continue
+			}
+			if known && (a.PostQuantum || !now.PostQuantum) {
+				return candidate, true
+			}
+			name = cmp.Or(name, candidate)
+		}
+	}
+	return name, false
+}

@@ -1,0 +1,197 @@
+//go:build linux
+
+// facts.go measures what a login to one host goes through: every wait
+// that its log tells of, what a shared connection would save, what the server
+// itself knows, and one short transfer. It judges nothing.
+//
+// It logs in with the real ssh under the user's own configuration, a handful of
+// times, at most once a second, and never again once a login was refused.
+
+package doctor
+
+import (
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
+	"sshpace/internal/bench/login"
+)
+
+// Facts are what was measured. What could not be, or was not asked for, has its
+// zero value: a Figure of nothing has N 0.
+type Facts struct {
+	Label  string   // as the user named the host
+	Typed  []string // what the user types after ssh: options and host
+	Host   string   // of these
+	Config string   // the user's own file, "" for ~/.ssh/config
+	Own    bool     // the server is a private one, nobody's host
+
+	KnownAs string // in known_hosts files
+	Port    int
+	Route   string // to the host, as ip route get has it; "" where that cannot be told
+	Jumps   []string
+
+	Logins     Logins
+	Refusal    *Refusal
+	Stuck      *Stuck
+	NoCommands *NoCommands
+	Master     *Master
+	Sharing    Sharing
+	Server     *Server
+
+	knownHosts []string // the user's files
+	updates    bool     // UpdateHostKeys
+	KnownHosts []KnownHosts
+	Exchange   *Exchange
+	Transfers  Transfers
+}
+
+// KnownHosts is a large file of host keys that is read at every login.
+type KnownHosts struct {
+	File          string
+	Others        []string // the user's files besides
+	Lines, Hashed int
+	Extra         stats.Interval // processor time of a login that is due to its size
+}
+
+// Transfers are short uploads over connections of their own.
+type Transfers struct {
+	Present Transfer
+	// Plain is without compression, Other with another cipher (Cipher), Twice two
+	// connections at once.
+	Plain, Other, Twice Transfer
+	Cipher              string
+}
+
+// Transfer is what one moved.
+type Transfer struct {
+	BytesPerS  float64 // 0: not measured
+	CPUPerByte float64 // ns of ssh
+	CPUShare   float64 // of a core
+}
+
+// Logins are figures over all logins.
+type Logins struct {
+	Whole     stats.Interval
+	RoundTrip stats.Interval // of TCP; of a request where a ProxyCommand hides it
+	Address   string         // that ssh connected to; "" behind a proxy
+	Lookup    stats.Interval // of the address
+	Failed    []Attempt      // addresses before that one
+	Commands  []Command      // of Match exec
+	GSSAPI    stats.Interval // trying it without success
+	Keys      Keys
+	TCP       stats.Interval // opening the connection
+	Proxy     string         // the ProxyCommand that ssh ran instead
+	Version   stats.Interval // until the server's version line
+	Exchange  stats.Interval // the key exchange, without looking up known keys
+	HostKey   stats.Interval // that, before the exchange and in it
+	Service   stats.Interval // from our new keys to the accepted service
+	Request   stats.Interval // the first request for a login
+	Query     stats.Interval // until the server would take the key
+	Signing   stats.Interval // by this side
+	Entry     stats.Interval // from the signature sent to being let in
+	Session   stats.Interval // from being let in to an open session
+	Exec      stats.Interval // asking for the command
+	Command   stats.Interval // running true
+	Kex       string         // as negotiated
+	Cipher    string
+	MAC       string
+	Zipped    bool // compression was negotiated
+	ClientCPU stats.Interval
+	Offered   alg.Offer // by the server
+	User      string    // on the host
+}
+
+// Attempt is an address that could not be connected to.
+type Attempt struct {
+	Address, Why string
+	Took         stats.Interval
+}
+
+// Command is a command of Match exec.
+type Command struct {
+	Text string
+	File string // "" where ssh does not tell
+	Line int
+	Took stats.Interval
+}
+
+// Keys are those that were offered.
+type Keys struct {
+	Vain        []string // those that the server did not want
+	Took        stats.Interval
+	Accepted    string // its file or comment
+	Fingerprint string // of it
+	FromAgent   bool
+}
+
+// Refusal is a server that hung up before the login, after some logins.
+type Refusal struct {
+	Said    string
+	After   int  // logins that worked
+	Startup bool // it said so: MaxStartups
+	Penalty bool // it said so: PerSourcePenalties
+	TooMany bool // keys
+}
+
+// Stuck is a login that never ended.
+type Stuck struct {
+	During login.Phase
+	Signed bool // the signature was sent
+	After  time.Duration
+	Got    alg.Suite // as negotiated; empty if it never was
+	Others []string  // key exchanges that both sides have, or ours if theirs never came
+}
+
+// NoCommands is an account that can be logged in to, and runs no commands.
+type NoCommands struct {
+	Status int
+	Said   string
+}
+
+// MasterState is what the socket of a ControlMaster turned out to be.
+type MasterState string
+
+// The states.
+const (
+	Live MasterState = "live"
+	Dead MasterState = "dead" // nobody listens
+	Hung MasterState = "hung" // somebody listens and does not answer
+)
+
+// Master is what stands where ControlPath leads to.
+type Master struct {
+	Path   string
+	State  MasterState
+	PID    int // 0: not known
+	Waited time.Duration
+	// Old are the groups of sessions over it, where a new login has others; New
+	// are those.
+	Old, New []string
+}
+
+// Sharing is what the configuration says about shared connections, and what one
+// would save.
+type Sharing struct {
+	Master, Persist bool           // ControlMaster, ControlPersist
+	Session         stats.Interval // true over a master of our own
+}
+
+// Server is what a shell on the host tells.
+type Server struct {
+	Client  string         // our address, as the server sees it
+	Shell   string         // the login shell
+	Reverse stats.Interval // looking our address up, there
+	Account stats.Interval // looking the user up, there
+	Motd    []string       // scripts that make the message of the day
+	Greeted stats.Interval // running them, there; asked where sessions are slow
+	Started stats.Interval // starting the login shell once more, there; asked where commands are slow
+	// Settings are sshd's, by their names in small letters, as far as the account may
+	// see them.
+	Settings map[string]string
+	Modules  map[string][]string // of PAM, by account and session: pam_NAME.so and its arguments
+	Wrapped  bool                // hosts.allow or hosts.deny has rules (hosts_access(5))
+	Forced   bool                // a forced command runs whatever is asked for
+	RC       string              // sshrc or ~/.ssh/rc, which sshd runs before a command; "" for none
+	Groups   []string
+}

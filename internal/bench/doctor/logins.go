@@ -1,0 +1,214 @@
+//go:build linux
+
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/shell"
+
+	"sshpace/internal/ssh/conf"
+)
+
+// Floors: less is not worth a word, and a busy machine adds as much.
+const (
+	execFloor   = 30 * time.Millisecond
+	lookupFloor = 50 * time.Millisecond
+	gssapiFloor = 5 * time.Millisecond
+	keyFloor    = 10 * time.Millisecond
+)
+
+// loginChecks are about what the client does.
+var loginChecks = []Check{
+	{"match-exec", "a slow command of Match exec", []Probe{LoggingIn}, matchExec},
+	{"dns", "a slow lookup of the host's address", []Probe{LoggingIn}, slowLookup},
+	{"address", "addresses that do not answer", []Probe{LoggingIn}, deadAddress},
+	{"gssapi", "Kerberos tried in vain", []Probe{LoggingIn}, gssapi},
+	{"keys", "keys that the server does not want", []Probe{LoggingIn}, vainKeys},
+	{"refused", "a server that limits connections", []Probe{LoggingIn}, refused},
+}
+
+func matchExec(f *Facts) (found []Finding) {
+	for _, c := range f.Logins.Commands {
+		if !worth(c.Took, execFloor) {
+			continue
+		}
+		at, where, do := matchLine(f, c)
+		found = append(found, Finding{
+			What: fmt.Sprintf("a command of Match exec runs before the connection (%s)", at),
+			Cost: c.Took, Per: perLogin,
+			Evidence: fmt.Sprintf("%q took %s", c.Text, Milliseconds(c.Took)), Where: where, Do: do, Gain: ofLogin(f, c.Took),
+		})
+	}
+	return found
+}
+
+// matchLine keeps ssh from running a command for hosts that do not need it: of
+// several criteria the later ones are not looked at once one does not hold.
+func matchLine(f *Facts, c Command) (at, where, do string) {
+	criterion, where := "!originalhost "+f.Host, "on this machine, if "+f.Host+" needs nothing of what that Match block sets"
+	if f.Own {
+		criterion, where = "originalhost HOSTS", "on this machine, with the hosts that need that Match block in the place of HOSTS"
+	}
+	if c.File == "" { // a criterion of the command line, or of an ssh that does not say where
+		return "where: see below", "on this machine; it shows the line", "grep -rn -i 'match.*exec' " + config(f) + " /etc/ssh/ssh_config*"
+	}
+	return fmt.Sprintf("%s:%d", c.File, c.Line), where, shell.Substitute(c.File, c.Line, "[Ee]xec", criterion+" exec")
+}
+
+func slowLookup(f *Facts) []Finding {
+	l := f.Logins
+	if !worth(l.Lookup, lookupFloor) {
+		return nil
+	}
+	return []Finding{{
+		What: "looking the host's address up is slow (DNS or another name service)",
+		Cost: l.Lookup, Per: perLogin,
+		Evidence: "from the name to the address took " + Milliseconds(l.Lookup),
+		Where:    "on this machine, if that address never changes",
+		Do:       fixedAddress(f), Gain: ofLogin(f, l.Lookup),
+	}}
+}
+
+func deadAddress(f *Facts) []Finding {
+	for _, a := range f.Logins.Failed {
+		if !worth(a.Took, lookupFloor) {
+			continue
+		}
+		where, do := here(f), configure(f, "AddressFamily "+family(f.Logins.Address))
+		if family(a.Address) == family(f.Logins.Address) {
+			where, do = where+"; the address may change one day", fixedAddress(f)
+		}
+		return []Finding{{
+			What: "an address of the host does not answer, and is tried first",
+			Cost: a.Took, Per: perLogin,
+			Evidence: fmt.Sprintf("%s: %s after %s; %s answered", a.Address, a.Why, Milliseconds(a.Took), f.Logins.Address),
+			Where:    where, Do: do, Gain: ofLogin(f, a.Took),
+		}}
+	}
+	return nil
+}
+
+// family is that of an address, as AddressFamily has it.
+func family(address string) string {
+	if strings.Contains(address, ":") {
+		return "inet6"
+	}
+	return "inet"
+}
+
+// fixedAddress leads to the address that answered, under the name that the key is
+// known by.
+func fixedAddress(f *Facts) string {
+	return configure(f, "HostName "+conf.Quote(f.Logins.Address), "HostKeyAlias "+conf.Quote(f.KnownAs))
+}
+
+func gssapi(f *Facts) []Finding {
+	cost := f.Logins.GSSAPI
+	if !worth(cost, gssapiFloor) {
+		return nil
+	}
+	return []Finding{{
+		What: "Kerberos (GSSAPI) is tried before keys, and there is no ticket",
+		Cost: cost, Per: perLogin,
+		Evidence: "until ssh went on to the next method it took " + Milliseconds(cost),
+		Where:    here(f), Do: configure(f, "GSSAPIAuthentication no"), Gain: ofLogin(f, cost),
+	}}
+}
+
+func vainKeys(f *Facts) []Finding {
+	k := f.Logins.Keys
+	if f.Refusal != nil && f.Refusal.TooMany {
+		where, do := here(f)+"; name the file of the right key there", configure(f, "IdentityFile ~/.ssh/id_ed25519", "IdentitiesOnly yes")
+		if vain, rest := typedInVain(f); len(vain) > 0 {
+			where, do = "on the command line; -i adds to what the configuration names: name the right key alone", rest+" -i ~/.ssh/id_ed25519 -o IdentitiesOnly=yes"
+		}
+		return []Finding{{
+			What: "the server hangs up before the right key is offered: too many are", Breaks: true,
+			Evidence: fmt.Sprintf("%d keys were offered, then: %s", len(k.Vain)+1, f.Refusal.Said),
+			Where:    where, Do: do, Gain: "logins that work",
+		}}
+	}
+	if len(k.Vain) == 0 || f.Logins.Whole.N == 0 || !worth(k.Took, keyFloor) {
+		return nil
+	}
+	where, do := here(f), onlyKey(f)
+	if vain, rest := typedInVain(f); len(vain) == len(k.Vain) {
+		where, do = "on the command line: -i names keys that the server does not want", rest
+	} else if len(vain) > 0 {
+		where += "; and leave out -i " + strings.Join(vain, ", -i ")
+	}
+	return []Finding{{
+		What: fmt.Sprintf("%s offered before the right one", plural(len(k.Vain), "key is", "keys are")),
+		Cost: k.Took, Per: perLogin,
+		Evidence: fmt.Sprintf("offering them took %s; the server accepted %s (sshd allows 6 tries by default)", Milliseconds(k.Took), k.Accepted),
+		Where:    where, Do: do, Gain: ofLogin(f, k.Took),
+	}}
+}
+
+// typedInVain are the keys that -i named and the server did not want, and the user's
+// command of ssh without them: no configuration takes -i back.
+func typedInVain(f *Facts) (files []string, rest string) {
+	words := []string{"ssh"}
+	for i := 0; i < len(f.Typed); i++ {
+		if f.Typed[i] == "-i" && i+1 < len(f.Typed) && slices.Contains(f.Logins.Keys.Vain, f.Typed[i+1]) {
+			i++
+			files = append(files, f.Typed[i])
+			continue
+		}
+		words = append(words, f.Typed[i])
+	}
+	return files, shell.Line(words...)
+}
+
+// onlyKey makes ssh offer the right key alone. Of a key that only an agent has,
+// the public half goes to a file, by which ssh chooses it.
+func onlyKey(f *Facts) string {
+	k := f.Logins.Keys
+	if f.Own { // any host: which key is its own is not known
+		return configure(f, "IdentitiesOnly yes")
+	}
+	if !k.FromAgent || strings.HasPrefix(k.Accepted, "/") {
+		return configure(f, "IdentityFile "+path(k.Accepted), "IdentitiesOnly yes")
+	}
+	file := f.Host + ".pub"
+	public := fmt.Sprintf(`ssh-add -L | while read -r k; do case $(echo "$k" | ssh-keygen -lf -) in *%s*) echo "$k";; esac; done >~/.ssh/%s`, shell.Word(k.Fingerprint), shell.Word(file))
+	return public + "; " + configure(f, "IdentityFile "+path("~/.ssh/"+file), "IdentitiesOnly yes")
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// refused tells the limits of sshd apart by its words. It keeps penalties
+// (since 9.8) for an address and a time, MaxStartups for all that is not logged
+// in yet.
+func refused(f *Facts) []Finding {
+	r := f.Refusal
+	if r == nil || r.TooMany {
+		return nil
+	}
+	found := Finding{
+		What: "the server hung up before it said who it is: a limit of sshd (MaxStartups, PerSourcePenalties), or something before it", Breaks: true,
+		Evidence: fmt.Sprintf("after %s: %s; nothing more was tried", plural(r.After, "login", "logins"), r.Said),
+		Where:    "on the server, as root; sshd's log says which of its limits it was, and nothing if it was not sshd",
+		Do:       "journalctl -t sshd -n 30 --no-pager", Gain: "logins that are not refused",
+	}
+	switch {
+	case r.Startup:
+		found.What = "the server refuses connections: too many are not logged in yet (MaxStartups)"
+		found.Where = fmt.Sprintf("on the server, as root; look first who keeps connections open: ss -tn sport = :%d", f.Port)
+		found.Do = reload("MaxStartups 100:30:200", "00-startups.conf")
+	case r.Penalty:
+		found.What = "the server refuses our address for a while (PerSourcePenalties)"
+		found.Where = "on the server, as root, if this address is to be trusted"
+		found.Do = reload("PerSourcePenaltyExemptList "+client(f, "ADDRESS"), "00-penalties.conf")
+	}
+	return []Finding{found}
+}

@@ -1,0 +1,143 @@
+//go:build linux
+
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"os/user"
+	"slices"
+	"time"
+
+	"sshpace/internal/base/fault"
+	"sshpace/internal/base/host"
+	"sshpace/internal/bench/loopback"
+	"sshpace/internal/bench/testbed"
+	"sshpace/internal/record"
+	"sshpace/internal/ssh/conf"
+	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/route"
+	"sshpace/internal/sys/safedir"
+)
+
+// Params say who is examined.
+type Params struct {
+	SSH, SSHD string // paths; "" to search
+	Connect   time.Duration
+	Host      string // as the user names it; "" for a private server
+	Route     route.Params
+	Dir       *safedir.Workdir
+	Helper    func(program string) []string // command line of a helper program of ours
+	Progress  func(what string)
+}
+
+// How often a plain login is measured.
+const (
+	hostLogins    = 3
+	privateLogins = 5
+)
+
+// Open makes a patient ready, and what is known without a login. The caller closes
+// it.
+func Open(ctx context.Context, p Params) (*Patient, *Facts, error) {
+	if p.Host == "" {
+		return openPrivate(ctx, p)
+	}
+	return openHost(ctx, p)
+}
+
+// Close ends what was started.
+func (p *Patient) Close() error {
+	if p.close == nil {
+		return nil
+	}
+	return p.close()
+}
+
+func openHost(ctx context.Context, p Params) (*Patient, *Facts, error) {
+	d, err := p.Route.Connection.Destination(p.Host)
+	if err != nil {
+		return nil, nil, err
+	}
+	ssh, err := openssh.FindClient(ctx, p.SSH)
+	if err != nil {
+		return nil, nil, fault.WithHint(err, "install openssh-client, or name its path with --ssh")
+	}
+	h, err := host.Parse(d.Label)
+	if err != nil {
+		return nil, nil, err
+	}
+	router, err := route.New(ctx, p.Route)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := router.Route(ctx, h)
+	if err != nil {
+		return nil, nil, route.ResolveError(err, h.Name)
+	}
+	facts := &Facts{Label: d.Label, Host: d.Host, Typed: append(slices.Clone(d.Options), d.Host), Config: p.Route.Connection.Config}
+	facts.configured(found.Host)
+	for _, jump := range found.Host.ProxyJump() {
+		facts.Jumps = append(facts.Jumps, jump.Host)
+	}
+	patient := &Patient{SSH: ssh, Connect: p.Connect, Dir: p.Dir.Path, Pause: openssh.HostPause, Logins: hostLogins, Progress: p.Progress}
+	patient.Destination, patient.Env = router.ThroughJumps(found, ssh, d, p.Connect)
+	return patient, facts, nil
+}
+
+// configured takes down what the configuration says of the host.
+func (f *Facts) configured(c *conf.Resolved) {
+	f.KnownAs, f.Port = cmp.Or(c.Word(conf.HostKeyAlias), knownhosts.HostPort(c.HostName(), c.Port())), c.Port()
+	set := func(k conf.Keyword) bool {
+		v, ok := c.Get(k)
+		return ok && len(v.Args) > 0 && !slices.Contains([]string{"no", "false", "none"}, v.Args[0])
+	}
+	f.knownHosts, f.updates = c.Files(conf.UserKnownHostsFile), c.Yes(conf.UpdateHostKeys)
+	f.Sharing.Master, f.Sharing.Persist = set(conf.ControlMaster), set(conf.ControlPersist)
+	if path := c.Word(conf.ControlPath); path != "" {
+		if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
+			f.Master = &Master{Path: path}
+		}
+	}
+}
+
+// openPrivate makes a server of our own the patient, whom the user's own
+// configuration for localhost leads to.
+func openPrivate(ctx context.Context, p Params) (*Patient, *Facts, error) {
+	bed, err := testbed.Open(ctx, testbed.Params{
+		SSH: p.SSH, SSHD: p.SSHD, Engine: record.EngineOpenSSH, Data: "random", Connect: p.Connect, Route: p.Route,
+		Everything: true, Dir: p.Dir, Helper: p.Helper,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	bed.Private.Fresh(false) // as any host's: with the waits for acknowledgements
+	me, err := user.Current()
+	if err != nil {
+		return nil, nil, errors.Join(err, bed.Close())
+	}
+	address, port := bed.Private.Address()
+	options := append(p.Route.Connection.Options(),
+		"-p", port, "-l", me.Username, "-i", bed.Keys.Identity,
+		"-o", "HostName="+address, "-o", "HostKeyAlias="+loopback.Alias, "-o", "ProxyCommand=none",
+		"-o", "UserKnownHostsFile="+bed.Keys.KnownHosts, "-o", "GlobalKnownHostsFile=none")
+	router, err := route.New(ctx, p.Route)
+	if err != nil {
+		return nil, nil, errors.Join(err, bed.Close())
+	}
+	own, err := router.Route(ctx, host.Host{Name: "localhost"})
+	if err != nil {
+		return nil, nil, errors.Join(route.ResolveError(err, "localhost"), bed.Close())
+	}
+	facts := &Facts{Label: testbed.Loopback, Host: "localhost", Typed: []string{"localhost"}, Config: p.Route.Connection.Config, Own: true, KnownAs: "localhost"}
+	facts.configured(own.Host)
+	facts.Master = nil // of the real localhost
+	patient := &Patient{
+		SSH: bed.SSH, Destination: openssh.Destination{Host: "localhost", Label: testbed.Loopback, Options: options},
+		Connect: p.Connect, Dir: p.Dir.Path, Logins: privateLogins, Progress: p.Progress, close: bed.Close,
+	}
+	return patient, facts, nil
+}

@@ -1,0 +1,239 @@
+//go:build linux
+
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/fault"
+	"sshpace/internal/base/sched"
+	"sshpace/internal/bench/login"
+	"sshpace/internal/record"
+	"sshpace/internal/ssh/openssh"
+)
+
+// Patient is who logs in, and where.
+type Patient struct {
+	SSH         openssh.Program
+	Destination openssh.Destination // with the jump hosts on the way
+	Env         []string            // of ssh, beyond ours
+	Connect     time.Duration       // how long connecting may take
+	Dir         string              // private, for logs and sockets
+	Pause       time.Duration       // between two logins
+	Logins      int                 // how many tell how long one takes
+	Progress    func(what string)
+
+	close  func() error
+	facts  *Facts
+	made   int       // logins so far
+	last   time.Time // the end of the last one
+	latest *login.Login
+}
+
+// Probe measures some of the facts.
+type Probe string
+
+// The probes.
+const (
+	LoggingIn Probe = "logins"
+	Masters   Probe = "masters"   // what ControlPath leads to
+	Shared    Probe = "shared"    // sessions over a master of our own, and what the server tells there
+	HostKeys  Probe = "hostkeys"  // large files of host keys; no login
+	Exchanges Probe = "exchanges" // another key exchange, where the present one is slow
+	Moving    Probe = "moving"    // short transfers
+)
+
+// probes are what each does, in the order in which they are made.
+var probes = []struct {
+	probe Probe
+	does  func(*Patient, context.Context) error
+}{
+	{Masters, (*Patient).masters},
+	{LoggingIn, (*Patient).logins},
+	{Shared, (*Patient).shared},
+	{HostKeys, (*Patient).hostKeys},
+	{Exchanges, (*Patient).exchanges},
+	{Moving, (*Patient).moving},
+}
+
+// Examine carries out probes and fills facts in, which holds what was measured so
+// far whenever it returns: at the end, when ctx ends, or with an error.
+func (p *Patient) Examine(ctx context.Context, wanted []Probe, facts *Facts) error {
+	p.facts = facts
+	for _, probe := range probes {
+		if !slices.Contains(wanted, probe.probe) || facts.Refusal != nil || facts.Stuck != nil {
+			continue
+		}
+		if err := probe.does(p, ctx); err != nil {
+			return p.refused(err)
+		}
+		if ctx.Err() != nil {
+			return context.Canceled
+		}
+	}
+	return nil
+}
+
+// ends are client and server as package handshake has them, under the user's own
+// configuration as far as that can be had without a person.
+func (p *Patient) ends() *login.Ends {
+	d := p.Destination
+	d.Options = slices.Concat([]string{"-v"}, d.Options)
+	d.Instead = map[string]string{"Compression": ""}
+	return &login.Ends{SSH: p.SSH, Destination: d, Env: p.Env, Connect: p.Connect, Dir: p.Dir}
+}
+
+// logins logs in some times.
+func (p *Patient) logins(ctx context.Context) error {
+	var all []*trace
+	ends := p.ends()
+	for i := range p.Logins {
+		p.Progress(fmt.Sprintf("login %d of %d", i+1, p.Logins))
+		l, err := p.login(ctx, ends, ends.Argv(alg.Suite{}, "true"))
+		if l != nil && err != nil && len(all) == 0 {
+			p.facts.Logins.Keys = keys([]*trace{read(l)}) // may be why
+		}
+		if err != nil {
+			return err
+		}
+		all = append(all, read(l))
+		p.facts.Logins = fold(all)
+	}
+	p.facts.Route = routeTo(ctx, p.facts.Logins.Address)
+	return nil
+}
+
+// login waits until the next login is due, and makes it.
+func (p *Patient) login(ctx context.Context, ends *login.Ends, argv login.ArgvFunc) (*login.Login, error) {
+	if !p.due(ctx) {
+		return nil, context.Canceled
+	}
+	l, err := ends.Watch(ctx, argv)
+	p.last, p.latest = time.Now(), l
+	if failed, ok := errors.AsType[*login.FailedError](err); ok && failed.Status > 0 {
+		p.facts.NoCommands, err = &NoCommands{failed.Status, failed.Said}, nil
+	}
+	if err == nil {
+		p.made++
+	}
+	return l, err
+}
+
+// due waits until another login is polite.
+func (p *Patient) due(ctx context.Context) bool {
+	return sched.Until(ctx, p.last.Add(p.Pause))
+}
+
+// refused makes a fact of a server that did not want us because there are too
+// many; any other failure stays an error.
+func (p *Patient) refused(err error) error {
+	failed, ok := errors.AsType[*login.FailedError](err)
+	if !ok {
+		return p.explained(err)
+	}
+	said := p.said()
+	cause, _ := openssh.CauseOf([]string{failed.Said})
+	r := &Refusal{Said: failed.Said, After: p.made}
+	r.Startup, r.Penalty = strings.Contains(said, "Exceeded MaxStartups"), strings.Contains(said, "Not allowed at this time")
+	if r.Startup || r.Penalty { // better than what ssh makes of it
+		r.Said = fmt.Sprintf("the server said %q", said)
+	}
+	switch {
+	case failed.During == login.Version && said != "" && !r.Startup && !r.Penalty:
+		foreign := (&openssh.Negotiation{Foreign: said}).NotSSH()
+		return p.withHint(errors.New(foreign), openssh.Failed{Said: foreign})
+	case failed.Late && !p.facts.Own && slices.Contains(waiting, failed.During):
+		p.stuck(failed)
+		return nil
+	case failed.Late:
+		return p.explained(err)
+	case cause == openssh.TooManyKeys:
+		r.TooMany = true
+	case failed.During == login.Version && (cause == openssh.NoVersion || cause == openssh.HungUp || cause == openssh.Throttled):
+	default:
+		return p.explained(err)
+	}
+	p.facts.Refusal = r
+	return nil
+}
+
+// waiting are the phases in which a server that speaks SSH keeps a login waiting. In
+// one before them nobody may be there, in Service an agent may be silent.
+var waiting = []login.Phase{
+	login.KexInit, login.Kex, login.HostKey, login.NewKeys, login.AuthNone, login.Query, login.Sign,
+	login.Channel, login.Exec, login.Command,
+}
+
+// stuck makes a fact of a login that came so far and no further.
+func (p *Patient) stuck(failed *login.FailedError) {
+	t := read(p.latest)
+	s := &Stuck{During: failed.During, Signed: t.signing != unknown, After: failed.After, Got: t.negotiation.Got}
+	if mine, err := p.SSH.Query(context.Background()); err == nil {
+		if s.Others = mine.Kex; len(t.negotiation.Server.Kex) > 0 {
+			s.Others = mine.Intersect(t.negotiation.Server).Kex
+		}
+	}
+	p.facts.Stuck = s
+}
+
+// said is what the server said first, before it hung up without its version line.
+func (p *Patient) said() string {
+	if p.latest == nil {
+		return ""
+	}
+	line, _ := p.latest.Has("banner line 0: ")
+	_, said, _ := strings.Cut(line, "banner line 0: ")
+	return said
+}
+
+// explained says what to do about a login that failed.
+func (p *Patient) explained(err error) error {
+	failed, ok := errors.AsType[*login.FailedError](err)
+	if !ok {
+		return err
+	}
+	cause, _ := openssh.CauseOf([]string{failed.Said})
+	why := openssh.Failed{Outcome: openssh.OutcomeOf(cause), Said: failed.Said, KeyFile: p.otherKey()}
+	if failed.Late {
+		why.Outcome, why.Said = record.TimedOut, failed.Error()
+	}
+	return p.withHint(err, why)
+}
+
+func (p *Patient) withHint(err error, why openssh.Failed) error {
+	typed := p.facts.Typed[:len(p.facts.Typed)-1]
+	hint := p.SSH.Hint(context.Background(), openssh.Destination{Host: p.facts.Host, Options: typed}, why)
+	return fault.WithHint(fmt.Errorf("%s: %w", p.facts.Label, err), "nothing more was tried; "+hint)
+}
+
+// otherKey is the known_hosts file that holds another key of the host; "" if none does.
+func (p *Patient) otherKey() string {
+	if p.latest != nil {
+		for _, line := range p.latest.Lines {
+			if e := openssh.ReadEvent(line.Text); e.Kind == openssh.WrongKey {
+				return e.Text
+			}
+		}
+	}
+	return ""
+}
+
+// routeTo is how this machine reaches an address (ip-route(8)); "" for none.
+func routeTo(ctx context.Context, address string) string {
+	if address == "" {
+		return ""
+	}
+	out, err := exec.CommandContext(ctx, "ip", "route", "get", address).Output()
+	if err != nil {
+		return ""
+	}
+	line, _, _ := strings.Cut(string(out), "\n")
+	return strings.TrimSpace(line)
+}

@@ -1,0 +1,235 @@
+//go:build linux
+
+package doctor
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/stats"
+	"sshpace/internal/sys/proc"
+)
+
+// masterLimit is how long a live master may take to say so.
+const masterLimit = 2 * time.Second
+
+// masters looks at what ControlPath leads to.
+func (p *Patient) masters(ctx context.Context) error {
+	m := p.facts.Master
+	if m == nil { // no socket is there
+		return nil
+	}
+	p.Progress("the ControlMaster at " + m.Path)
+	limited, cancel := context.WithTimeout(ctx, masterLimit)
+	defer cancel()
+	began := time.Now()
+	cmd := exec.CommandContext(limited, p.SSH.Path, "-F", "none", "-S", m.Path, "-O", "check", "--", p.facts.Host)
+	err := proc.Run(cmd)
+	m.Waited, m.PID = time.Since(began), holder(m.Path)
+	switch {
+	case err == nil:
+		m.State = Live
+	case limited.Err() != nil && ctx.Err() == nil:
+		m.State = Hung
+	case !listens(m.Path):
+		m.State = Dead
+	default:
+		p.facts.Master = nil // it answered, and it is no master
+	}
+	return nil
+}
+
+// shared opens a connection that sessions share, and asks what is to be known
+// there: what a session costs, and what the server says of itself.
+func (p *Patient) shared(ctx context.Context) error {
+	if p.facts.Own || !p.due(ctx) { // nobody's shell is behind a private server
+		return nil
+	}
+	p.Progress("sessions over one connection")
+	ends := p.ends()
+	ends.Destination.Options = append(quiet, p.Destination.Options...)
+	master, err := ends.StartMaster(ctx)
+	p.last = time.Now()
+	if err != nil {
+		return nil // this server, or this client, has none: nothing is known then
+	}
+	defer master.Close()
+	p.made++
+	session := ends.SessionCase(master).Argv
+	var took []time.Duration
+	for range p.Logins {
+		l, err := ends.Watch(ctx, session)
+		if err != nil {
+			return nil
+		}
+		took = append(took, l.Whole)
+	}
+	p.facts.Sharing.Session = middle(took)
+	argv := session("/dev/null")
+	p.facts.Server = p.ask(ctx, append(argv[:len(argv)-1], "exec sh"))
+	p.oldGroups(ctx)
+	return nil
+}
+
+// quiet are the settings of a master that nobody else is to notice.
+var quiet = []string{"-o", "ClearAllForwardings=yes", "-o", "ForwardAgent=no", "-o", "ForwardX11=no", "-o", "PermitLocalCommand=no", "-o", "UpdateHostKeys=no"}
+
+// questions are for a POSIX shell on the host.
+const questions = `a=${SSH_CONNECTION%% *}
+echo "@client $a"
+echo "@shell $SHELL"
+echo "@groups $(id -G)"
+for f in /etc/update-motd.d/*; do [ -x "$f" ] && echo "@motd $f"; done
+`
+
+// settings are more questions, about sshd as it runs: its listener is among our
+// ancestors, and has its command line in its title. Where the account may not have sshd
+// tell its settings it reads the file, up to the first Match block. PAM's service has the
+// name of sshd; of what its file includes one level is read.
+const settings = `[ -n "$SSH_ORIGINAL_COMMAND" ] && echo "@forced"
+for f in ~/.ssh/rc /etc/ssh/sshrc; do [ -e "$f" ] && echo "@rc $f" && break; done
+grep -q '^[^#]' /etc/hosts.allow /etc/hosts.deny 2>/dev/null && echo "@wrapped"
+d=/usr/sbin/sshd c=/etc/ssh/sshd_config p=$PPID
+while [ "${p:-1}" -gt 1 ]; do
+t=$(tr '\0' ' ' 2>/dev/null </proc/$p/cmdline)
+case $t in
+sshd*": "*" [listener]"*) set -- $t; d=$2; t=$(expr "$t" : '.* -f *\([^ ]*\)') && c=$t; break;;
+esac
+p=$(sed -n 's/^PPid:[^0-9]*//p' /proc/$p/status 2>/dev/null)
+done
+{ "$d" -T -f "$c" -C "user=$(id -un),host=$a,addr=$a" 2>/dev/null || cat /etc/ssh/sshd_config.d/*.conf "$c" 2>/dev/null | sed '/^[[:blank:]]*[Mm]atch[[:blank:]]/q'; } |
+sed -n 's/^[[:blank:]]*\([A-Za-z]\{6,\}[[:blank:]]\)/@sshd \1/p'
+cd /etc/pam.d 2>/dev/null && for f in "${d##*/}" $(sed -n 's/^@include[[:blank:]]*//p; s/^[a-z]*[[:blank:]]*\(include\|substack\)[[:blank:]]*//p' "${d##*/}"); do
+[ -f "$f" ] && sed -n 's/^-\{0,1\}\(account\|session\)[[:blank:]].*[[:blank:]]\(pam_[a-z0-9_]*\.so\)/@pam \1 \2/p' "$f"
+done
+`
+
+// lookups are questions of which each begins with a line of its own, so that the time
+// between two lines is what it took. A name that an address has is looked up again, as sshd
+// does (auth.c, remote_hostname). They come last, for they may take longer than there is.
+const lookups = `for i in 1 2 3; do
+echo "@account"; getent passwd "$(id -un)" >/dev/null 2>&1
+echo "@reverse"; set -- $(getent hosts "$a" 2>/dev/null); [ $# -lt 2 ] || getent ahosts "$2" >/dev/null 2>&1
+done
+`
+
+// Questions where sessions are slow to open, what PAM runs meanwhile, and where commands
+// are slow, the login shell once more: bash reads its files again for the first shell of
+// a connection (SHLVL).
+const (
+	greeting = `echo "@greeted"; for f in /etc/update-motd.d/*; do [ -x "$f" ] && "$f" </dev/null >/dev/null 2>&1; done
+`
+	starting = `echo "@started"; SHLVL=0 "$SHELL" -c : </dev/null >/dev/null 2>&1
+`
+)
+
+// worthAsking is how long a session takes to open, or a command to run, at least, that
+// is asked about.
+const worthAsking = 100 * time.Millisecond
+
+// askLimit is how long a host may take to answer all questions.
+const askLimit = 20 * time.Second
+
+// ask runs the questions by a command line that starts a shell; nil where there
+// are no answers.
+func (p *Patient) ask(ctx context.Context, argv []string) *Server {
+	p.Progress("what the server says of itself")
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	asked := questions + settings
+	for _, slow := range []struct {
+		figure   stats.Interval
+		question string
+	}{{p.facts.Logins.Session, greeting}, {p.facts.Logins.Command, starting}} {
+		if time.Duration(slow.figure.Lo) > worthAsking {
+			asked += slow.question
+		}
+	}
+	cmd.Stdin = strings.NewReader(asked + lookups + "echo @end\n")
+	out, err := cmd.StdoutPipe()
+	if err != nil || cmd.Start() != nil {
+		return nil
+	}
+	s := &Server{Settings: map[string]string{}, Modules: map[string][]string{}}
+	s.hear(bufio.NewScanner(out))
+	_ = cmd.Wait()
+	if s.Client == "" {
+		return nil
+	}
+	return s
+}
+
+// hear takes the answers down.
+func (s *Server) hear(lines *bufio.Scanner) {
+	took := map[string][]time.Duration{}
+	before, since := "", time.Now()
+	for lines.Scan() {
+		now := time.Now()
+		took[before] = append(took[before], now.Sub(since))
+		word, rest, _ := strings.Cut(lines.Text(), " ")
+		before, since = word, now
+		switch word {
+		case "@client":
+			s.Client = rest
+		case "@shell":
+			s.Shell = rest
+		case "@groups":
+			s.Groups = strings.Fields(rest)
+		case "@motd":
+			s.Motd = append(s.Motd, rest)
+		case "@forced":
+			s.Forced = true
+		case "@rc":
+			s.RC = rest
+		case "@wrapped":
+			s.Wrapped = true
+		case "@sshd":
+			name, value, _ := strings.Cut(strings.TrimSpace(rest), " ")
+			if name = strings.ToLower(name); s.Settings[name] == "" { // the first one counts
+				s.Settings[name] = value
+			}
+		case "@pam":
+			kind, module, _ := strings.Cut(rest, " ")
+			s.Modules[kind] = append(s.Modules[kind], module)
+		}
+	}
+	s.Account, s.Reverse = middle(took["@account"]), middle(took["@reverse"])
+	s.Greeted, s.Started = middle(took["@greeted"]), middle(took["@started"])
+}
+
+// oldGroups compares the groups of sessions over the user's own master with
+// those of a new login.
+func (p *Patient) oldGroups(ctx context.Context) {
+	m, s := p.facts.Master, p.facts.Server
+	if m == nil || m.State != Live || s == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, p.SSH.Path, "-F", "none", "-S", m.Path, "-o", "ControlMaster=no", "-o", "ProxyCommand=false", "-o", "BatchMode=yes", "--", p.facts.Host, "id -G")
+	cmd.Stdout = &out
+	if proc.Run(cmd) != nil {
+		return
+	}
+	if groups := strings.Fields(out.String()); fmt.Sprint(groups) != fmt.Sprint(s.Groups) && numbers(groups) {
+		m.Old, m.New = groups, s.Groups
+	}
+}
+
+// numbers tells whether all words are numbers: a login may print more.
+func numbers(words []string) bool {
+	for _, w := range words {
+		if _, err := strconv.Atoi(w); err != nil {
+			return false
+		}
+	}
+	return len(words) > 0
+}

@@ -1,0 +1,503 @@
+//go:build linux
+
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/shell"
+	"sshpace/internal/base/stats"
+	"sshpace/internal/bench/login"
+)
+
+// A server waits 5 to 9 ms on purpose before it answers a request for a login
+// (auth2.c, ensure_minimum_time_since); starting a shell takes some milliseconds.
+const (
+	serverFloor = 100 * time.Millisecond
+	deliberate  = 9 * time.Millisecond
+)
+
+// More than these is no work of a busy machine: what a connection, an sshd or a proxy
+// takes to start, a key exchange beside its computing, and a login to a jump host.
+const (
+	startFloor = 300 * time.Millisecond
+	proxyFloor = 500 * time.Millisecond
+	jumpFloor  = time.Second
+)
+
+// stage is a part of a login in which one side does something and the other waits.
+// Stages follow each other, so that each wait belongs to one of them.
+type stage struct {
+	check, about string
+	who, does    string // as in: the server takes long to answer
+	suspects     string // what may be slow in it, where nothing tells which
+	between      string // where it lies, as in: between the signature and being let in
+	theirs       bool   // a host's, which a private server has nothing of
+	took         func(*Facts) stats.Interval
+	floor        time.Duration
+	hangs        func(*Stuck) bool               // nil: a login that hangs there has failed
+	tells        func(*Facts) (where, do string) // how to find out which suspect it is
+	causes       []cause                         // the first that holds is the one
+}
+
+// cause makes a finding about a stage one about what is slow in it, if it holds.
+type cause func(f *Facts, found *Finding) bool
+
+// stages are in the order of a login. What comes before, a name's look-up and the
+// commands of Match exec, has checks of its own.
+var stages = []stage{
+	{
+		check: "proxy", about: "a slow ProxyCommand, or a slow way through a jump host",
+		who: "the ProxyCommand", does: "bring the server's first line", between: "between the start of the ProxyCommand and the server's version line",
+		took: proxyTook, floor: proxyFloor, tells: timeProxy, causes: []cause{throughJump},
+	},
+	{
+		check: "connect", about: "a TCP connection that opens slowly",
+		who: "the network or the server", does: "open the TCP connection",
+		suspects: "its first packet is lost, or the server's queue of connections is full",
+		between:  "between the first packet and the open TCP connection",
+		took:     func(f *Facts) stats.Interval { return beyond(f.Logins.TCP, roundTrip(f)) }, floor: startFloor,
+		tells: theirLines("it counts connections that found no room (the two numbers grow then)", "nstat -az TcpExtListenDrops TcpExtListenOverflows; ss -ltn"),
+	},
+	{
+		check: "banner", about: "a server slow to send its first line",
+		who: "the server", does: "send its version line",
+		suspects: "it is overloaded, or something stands before sshd, such as TCP wrappers or a load balancer",
+		between:  "between the open TCP connection and the server's version line", theirs: true,
+		took: bannerTook, floor: startFloor,
+		tells:  theirLines("it shows how busy the server is, and the rules of TCP wrappers", "uptime; grep -v '^#' /etc/hosts.allow /etc/hosts.deny; journalctl -t sshd -n 20 --no-pager"),
+		causes: []cause{wrappers},
+	},
+	{
+		check: "kex", about: "a key exchange that waits or hangs: the server, the network, MTU",
+		who: "the server", does: "do its half of the key exchange",
+		suspects: "it is overloaded, or packets are lost on the way", between: "between both version lines and the new keys", theirs: true,
+		took: exchangeTook, floor: startFloor, hangs: during(login.KexInit, login.Kex, login.NewKeys),
+		tells:  theirLines("it shows how busy the server is", "uptime; ps -eo pcpu,args --sort=-pcpu | head -n 5"),
+		causes: []cause{smallMTU},
+	},
+	{
+		check: "host-key", about: "a client slow to check the host's key",
+		who: "ssh on this machine", does: "decide about the server's key",
+		suspects: "KnownHostsCommand, VerifyHostKeyDNS, or a known_hosts file on a slow file system",
+		between:  "in looking up known keys, before the key exchange and in it",
+		took:     hostKeyTook, floor: startFloor, hangs: during(login.HostKey),
+		tells: func(f *Facts) (string, string) {
+			return "on this machine; it shows which of them are set", shell.Line(append([]string{"ssh", "-G"}, f.Typed...)...) + " | grep -iE 'knownhosts|verifyhostkeydns'"
+		},
+	},
+	{
+		check: "request", about: "a server slow to look up names and accounts: UseDNS, LDAP",
+		who: "the server", does: "answer the first login request",
+		suspects: "it looks up the client's name in the DNS (UseDNS) or the account (LDAP, SSSD)",
+		between:  "between the first login request and its answer", theirs: true,
+		took: func(f *Facts) stats.Interval { return beyond(f.Logins.Request, roundTrip(f)+deliberate) }, floor: serverFloor,
+		hangs: during(login.AuthNone), tells: timeNames, causes: []cause{useDNS, slowAccount},
+	},
+	{
+		check: "authorized-keys", about: "a server slow to look up keys: AuthorizedKeysCommand",
+		who: "the server", does: "decide whether it knows the key",
+		suspects: "AuthorizedKeysCommand, or authorized_keys on a slow file system (NFS home)",
+		between:  "between offering the key and the server's answer", theirs: true,
+		took: keysTook, floor: serverFloor, hangs: during(login.Query),
+		tells:  theirLines("it shows the command, if there is one: time it with the user's name", "sshd -T | grep -iE 'authorized(keys|principals)command'"),
+		causes: []cause{keysCommand},
+	},
+	{
+		check: "signature", about: "a client slow to sign: an agent, a security key, a smart card",
+		who: "this machine", does: "sign with the key",
+		suspects: "the agent, a security key that waits for a touch, or a smart card", between: "between the server's yes to the key and the signature",
+		took: func(f *Facts) stats.Interval { return f.Logins.Signing }, floor: startFloor,
+		hangs: func(s *Stuck) bool { return s.During == login.Sign && !s.Signed },
+		tells: func(*Facts) (string, string) {
+			return "on this machine; it times a signature with every key of the agent. If the key must be touched or is far away, share connections (ControlMaster): it signs once for all of them", "ssh-add -L >/tmp/agent-keys.pub && time ssh-add -T /tmp/agent-keys.pub"
+		},
+	},
+	{
+		check: "account", about: "a server slow to let the account in: PAM account",
+		who: "the server", does: "let the account in once the key is proven",
+		suspects: "PAM's account modules (LDAP, SSSD, access rules)", between: "between the signature and being let in", theirs: true,
+		took: accountTook, floor: serverFloor,
+		hangs:  func(s *Stuck) bool { return s.During == login.Sign && s.Signed },
+		tells:  theirLines("it shows PAM's account modules; sshd's log says what each complained about", "grep -h ^account /etc/pam.d/sshd /etc/pam.d/common-account; journalctl -t sshd -n 20 --no-pager"),
+		causes: []cause{slowModule("account")},
+	},
+	{
+		check: "session", about: "a server slow to open sessions: PAM session, message of the day",
+		who: "the server", does: "open a session", suspects: "PAM's session modules, such as pam_systemd or pam_mount", between: "between being let in and the open session", theirs: true,
+		// A stall lies there, too.
+		took: func(f *Facts) stats.Interval { return beyond(f.Logins.Session, roundTrip(f)+usualStall) }, floor: serverFloor,
+		hangs:  during(login.Channel, login.Exec),
+		tells:  theirLines("it shows PAM's session modules, of which one is slow", "grep -h ^session /etc/pam.d/sshd /etc/pam.d/common-session"),
+		causes: []cause{motd, slowModule("session")},
+	},
+	{
+		check: "shell", about: "slow start-up files of the remote shell, ~/.ssh/rc, a forced command",
+		who: "the account's shell on the server", does: "run a command that does nothing (true)",
+		suspects: "its start-up files, ~/.ssh/rc, or a forced command", between: "between the accepted command and its end", theirs: true,
+		took: commandTook, floor: serverFloor, hangs: during(login.Command),
+		tells: func(f *Facts) (string, string) {
+			return "on this machine; it shows the account's shell", typed(f, "getent passwd $USER")
+		},
+		causes: []cause{forced, ownRC, startUp},
+	},
+}
+
+// stageChecks are about the stages.
+var stageChecks = func() (all []Check) {
+	for _, s := range stages {
+		all = append(all, Check{s.check, s.about, []Probe{LoggingIn, Shared}, s.judge})
+	}
+	return all
+}()
+
+// judge finds a stage slow, or that a login never leaves it.
+func (s stage) judge(f *Facts) []Finding {
+	var found Finding
+	switch stuck := f.Stuck; {
+	case s.theirs && f.Own:
+		return nil
+	case stuck != nil && s.hangs != nil && s.hangs(stuck):
+		found = Finding{
+			What: "a login hangs: it waits for " + s.who + " to " + s.does, Breaks: true,
+			Evidence: fmt.Sprintf("no answer for %s %s", stuck.After.Round(100*time.Millisecond), s.between), Gain: "logins that do not hang",
+		}
+	default:
+		cost := s.took(f)
+		if !worth(cost, s.floor) {
+			return nil
+		}
+		found = Finding{
+			What: s.who + " takes long to " + s.does, Cost: cost,
+			Evidence: fmt.Sprintf("%s more than usual %s", Milliseconds(cost), s.between), Gain: ofLogin(f, cost),
+		}
+	}
+	if s.suspects != "" {
+		found.What += ": " + s.suspects
+	}
+	found.Per = perLogin
+	found.Where, found.Do = s.tells(f)
+	for _, holds := range s.causes {
+		if holds(f, &found) {
+			break
+		}
+	}
+	return []Finding{found}
+}
+
+// during are the phases of handshake in which a login that hangs is in a stage.
+func during(phases ...login.Phase) func(*Stuck) bool {
+	return func(s *Stuck) bool { return slices.Contains(phases, s.During) }
+}
+
+// theirLines are lines for the server's root that show something.
+func theirLines(shows, do string) func(*Facts) (where, do string) {
+	return func(*Facts) (string, string) { return "on the server, as root; " + shows, do }
+}
+
+func proxyTook(f *Facts) stats.Interval {
+	if f.Logins.Proxy == "" || len(f.Jumps) > 0 && f.Logins.Version.Lo < float64(jumpFloor) {
+		return stats.Interval{}
+	}
+	return beyond(f.Logins.Version, roundTrip(f))
+}
+
+// timeProxy shows when the first line comes; the limit is for proxies that stay.
+func timeProxy(f *Facts) (where, do string) {
+	return "on this machine; it shows when the server's first line comes. If the command itself starts quickly, the server behind it is slow",
+		"timeout 20 sh -c " + shell.Quote(f.Logins.Proxy) + " </dev/null | { time head -n 1; }"
+}
+
+func throughJump(f *Facts, found *Finding) bool {
+	if len(f.Jumps) == 0 {
+		return false
+	}
+	jump := f.Jumps[len(f.Jumps)-1]
+	found.What = "the way through the jump host takes long: it is a login of its own"
+	found.Where, found.Do = "on this machine; it says what makes that login slow", "sshpace doctor "+shell.Word(jump)
+	return true
+}
+
+func bannerTook(f *Facts) stats.Interval {
+	if f.Logins.Proxy != "" {
+		return stats.Interval{}
+	}
+	return beyond(f.Logins.Version, roundTrip(f))
+}
+
+// wrappers: before it says anything a server with rules about names (hosts_access(5))
+// looks the client's up.
+func wrappers(f *Facts, found *Finding) bool {
+	s := f.Server
+	if s == nil || !s.Wrapped || !most(s.Reverse, found.Cost) {
+		return false
+	}
+	found.What = "the server looks up the client's name before it says anything (TCP wrappers), and its DNS is slow"
+	found.Evidence += fmt.Sprintf("; there, looking %s up takes %s", client(f, "the client"), Milliseconds(s.Reverse))
+	found.Where, found.Do = "on the server, as root; the rules that need names", "grep -v '^#' /etc/hosts.allow /etc/hosts.deny"
+	return true
+}
+
+// exchangeTook leaves out two round trips and what both sides compute, of which ours is
+// known and theirs taken to be up to twice as much.
+func exchangeTook(f *Facts) stats.Interval {
+	return beyond(f.Logins.Exchange, 2*roundTrip(f)+3*time.Duration(f.Logins.ClientCPU.Hi))
+}
+
+// hostKeyTook leaves out what large files of host keys cost, which have a check of their own.
+func hostKeyTook(f *Facts) stats.Interval {
+	cost := f.Logins.HostKey
+	for _, k := range f.KnownHosts {
+		cost = beyond(cost, time.Duration(k.Extra.Value))
+	}
+	return cost
+}
+
+// smallMTU: the first packets that are larger than a tunnel carries are those of a key
+// exchange: the keys of one against quantum computers, and the lists of algorithms. What
+// is to be tried leaves out such keys, and of the lists all but what was agreed on.
+func smallMTU(f *Facts, found *Finding) bool {
+	if !found.Breaks {
+		return false
+	}
+	found.What = "a login hangs in the key exchange: probably its large packets do not fit through the path (MTU of a tunnel or VPN)"
+	got := f.Stuck.Got
+	large := slices.DeleteFunc(slices.Clone(f.Stuck.Others), func(name string) bool {
+		a, known := alg.Lookup(alg.Kex, name)
+		return name == got.Kex || !known || !a.PostQuantum
+	})
+	if got.Kex != "" {
+		found.Evidence += " (" + got.Kex + ")"
+		large = append([]string{got.Kex}, large...)
+	}
+	options := []string{"-o", "KexAlgorithms=-" + strings.Join(large, ",")}
+	if got.Cipher != "" {
+		options = append(options, "-o", "Ciphers="+got.Cipher, "-o", "MACs="+cmp.Or(got.MAC, unusedMAC))
+	}
+	found.Where = "on this machine; if this logs in, lower the MTU of the tunnel (ip link set dev DEV mtu 1280) and leave the options out again"
+	found.Do = typedWith(f, options...)
+	return true
+}
+
+// unusedMAC keeps the list of MACs short where the cipher needs none.
+const unusedMAC = "hmac-sha2-256"
+
+// timeNames shows which look-up is slow.
+func timeNames(f *Facts) (where, do string) {
+	user := "USER"
+	if f.Logins.User != "" {
+		user = shell.Word(f.Logins.User)
+	}
+	return "on the server, as root; it shows whether sshd looks names up, and times both look-ups",
+		"sshd -T | grep -i usedns; time getent hosts " + client(f, "CLIENT") + "; time getent passwd " + user
+}
+
+// useDNS: the look-up there takes long, or it is on and the account's does not.
+func useDNS(f *Facts, found *Finding) bool {
+	s := f.Server
+	if s == nil || s.Settings["usedns"] == "no" {
+		return false
+	}
+	slow := most(s.Reverse, found.Cost)
+	if !slow && (s.Settings["usedns"] != "yes" || most(s.Account, found.Cost)) {
+		return false
+	}
+	found.What = "the server looks this machine's name up at every login (UseDNS), and its DNS is slow"
+	if slow {
+		found.Evidence += fmt.Sprintf("; there, looking %s up takes %s", client(f, "the client"), Milliseconds(s.Reverse))
+	} else {
+		found.Evidence += "; there, UseDNS is on, and looking the account up is quick"
+	}
+	found.Where, found.Do = "on the server, as root", reload("UseDNS no", "00-usedns.conf")
+	return true
+}
+
+func slowAccount(f *Facts, found *Finding) bool {
+	if f.Server == nil || !most(f.Server.Account, found.Cost) {
+		return false
+	}
+	found.What = "the server is slow to look the account up (LDAP, SSSD or the like)"
+	found.Evidence += fmt.Sprintf("; there, looking the account up takes %s", Milliseconds(f.Server.Account))
+	found.Where, found.Do = "on the server, as root; it shows which service is slow", `time getent passwd "$(id -un)"; grep ^passwd /etc/nsswitch.conf`
+	return true
+}
+
+// most tells whether one figure explains another.
+func most(part, whole stats.Interval) bool { return part.N > 0 && part.Value >= whole.Value/3 }
+
+// decided is how long sshd takes for one of the two requests with the key, and rounded how
+// many times as long as that to look for it the second one may take: before it goes on
+// after each, sshd waits until a time is over that it doubles as often as it must (auth2.c,
+// ensure_minimum_time_since).
+func decided(f *Facts, request stats.Interval) stats.Interval {
+	return beyond(request, roundTrip(f)+deliberate)
+}
+
+const rounded = 3
+
+// keysTook: sshd looks for the key when it is offered, and again when it is proven.
+func keysTook(f *Facts) stats.Interval {
+	once, again := decided(f, f.Logins.Query), decided(f, f.Logins.Entry)
+	if again.N == 0 {
+		return once
+	}
+	most := stats.Interval{Value: rounded * once.Value, Lo: rounded * once.Lo, Hi: rounded * once.Hi}
+	return stats.Interval{Value: once.Value + min(again.Value, most.Value), Lo: once.Lo + min(again.Lo, most.Lo), Hi: once.Hi + min(again.Hi, most.Hi), N: once.N}
+}
+
+func keysCommand(f *Facts, found *Finding) bool {
+	if f.Server == nil {
+		return false
+	}
+	for _, name := range []string{"AuthorizedKeysCommand", "AuthorizedPrincipalsCommand"} {
+		if command := f.Server.Settings[strings.ToLower(name)]; command != "" && command != "none" {
+			found.What = fmt.Sprintf("the server runs %s to decide whether it knows the key, and that is slow", name)
+			found.Evidence += fmt.Sprintf("; there it is %q, and sshd runs it for every offer and once more for the signature", command)
+			return true
+		}
+	}
+	return false
+}
+
+// accountTook leaves out the second look for the key.
+func accountTook(f *Facts) stats.Interval {
+	once, again := decided(f, f.Logins.Query), decided(f, f.Logins.Entry)
+	if once.N == 0 || again.N == 0 {
+		return again
+	}
+	return beyond(again, rounded*time.Duration(max(0, once.Hi)))
+}
+
+// quick are PAM's modules that wait for nobody.
+var quick = []string{
+	"pam_unix", "pam_permit", "pam_deny", "pam_nologin", "pam_loginuid", "pam_keyinit", "pam_selinux", "pam_limits", "pam_env", "pam_umask",
+	"pam_localuser", "pam_succeed_if", "pam_motd", "pam_mail", "pam_lastlog", "pam_access", "pam_time", "pam_namespace", "pam_rootok",
+}
+
+// slowModule names the modules of a kind that PAM runs and that may wait for somebody.
+func slowModule(kind string) cause {
+	return func(f *Facts, found *Finding) bool {
+		if f.Server == nil || f.Server.Settings["usepam"] == "no" {
+			return false
+		}
+		slow := slices.DeleteFunc(slices.Clone(f.Server.Modules[kind]), func(module string) bool {
+			name, _, _ := strings.Cut(module, ".so")
+			return slices.Contains(quick, name)
+		})
+		switch len(slow) {
+		case 0:
+			return false
+		case 1:
+			before, _, _ := strings.Cut(found.What, ": ")
+			found.What = fmt.Sprintf("%s: probably PAM's %s module %s", before, kind, slow[0])
+			found.Evidence += "; all other " + kind + " modules there are quick ones"
+		default:
+			found.Evidence += "; one of " + strings.Join(slow, ", ")
+		}
+		return true
+	}
+}
+
+func motd(f *Facts, found *Finding) bool {
+	s := f.Server
+	if s == nil || !most(s.Greeted, found.Cost) {
+		return false
+	}
+	found.What = "the server takes long to open a session: PAM makes the message of the day"
+	found.Evidence += fmt.Sprintf("; there, %s in /etc/update-motd.d took %s", plural(len(s.Motd), "script", "scripts"), Milliseconds(s.Greeted))
+	found.Where = "on the server, as root: no message of the day is made any more"
+	found.Do = `sed -i.bak 's/^session.*pam_motd/#&/' /etc/pam.d/sshd`
+	return true
+}
+
+// commandTook is nothing where no command ran.
+func commandTook(f *Facts) stats.Interval {
+	if f.NoCommands != nil {
+		return stats.Interval{}
+	}
+	return beyond(f.Logins.Command, roundTrip(f))
+}
+
+// elsewhere tells whether the login shell itself starts quickly there.
+func elsewhere(f *Facts, found *Finding) bool {
+	return f.Server != nil && f.Server.Started.N > 0 && !most(f.Server.Started, found.Cost)
+}
+
+func forced(f *Facts, found *Finding) bool {
+	if f.Server == nil || !f.Server.Forced || !elsewhere(f, found) {
+		return false
+	}
+	found.What = "the account's forced command is slow (ForceCommand of sshd, or command= in authorized_keys)"
+	if command := f.Server.Settings["forcecommand"]; command != "" && command != "none" {
+		found.What = "the account's ForceCommand is slow"
+		found.Evidence += fmt.Sprintf("; there it is %q", command)
+	}
+	found.Where = "on the server, as root; it shows the command"
+	found.Do = "sshd -T -C user=" + shell.Word(f.Logins.User) + ",host=,addr= | grep -i forcecommand"
+	return true
+}
+
+func ownRC(f *Facts, found *Finding) bool {
+	if f.Server == nil || f.Server.RC == "" || !elsewhere(f, found) {
+		return false
+	}
+	found.What = "the server runs " + f.Server.RC + " before every command, and that is slow"
+	found.Where, found.Do = "on this machine; it shows the file", typed(f, "cat "+shell.Word(f.Server.RC))
+	return true
+}
+
+// guards end start-up files that are for people, where nobody types: the first
+// line of the file that each shell reads even for a command (bash(1) INVOCATION,
+// zsh(1) STARTUP/SHUTDOWN FILES, fish(1), tcsh(1)).
+var guards = map[string]struct{ file, line string }{
+	"bash": {"~/.bashrc", `case $- in *i*) ;; *) return ;; esac`},
+	"zsh":  {"~/.zshenv", `[[ -o interactive ]] || return`},
+	"fish": {"~/.config/fish/config.fish", `status is-interactive; or exit`},
+	"tcsh": {"~/.tcshrc", `if (! $?prompt) exit`},
+	"csh":  {"~/.cshrc", `if (! $?prompt) exit`},
+}
+
+func startUp(f *Facts, found *Finding) bool {
+	if f.Server == nil || elsewhere(f, found) {
+		return false
+	}
+	guard, known := guards[filepath.Base(f.Server.Shell)]
+	if !known {
+		return false
+	}
+	found.What = fmt.Sprintf("the remote shell's start-up file %s is slow, and runs for every command", guard.file)
+	found.Evidence += " in " + f.Server.Shell
+	found.Where = "on this machine; it makes the file end where nobody types"
+	found.Do = typed(f, "cp "+guard.file+" "+guard.file+".bak; { echo '"+guard.line+"'; cat "+guard.file+".bak; } >"+guard.file)
+	return true
+}
+
+// accountChecks are about accounts that can be logged in to.
+var accountChecks = []Check{{"no-shell", "an account that runs no commands", []Probe{LoggingIn}, noShell}}
+
+func noShell(f *Facts) []Finding {
+	n := f.NoCommands
+	if n == nil {
+		return nil
+	}
+	evidence := fmt.Sprintf("the command true ended with exit status %d", n.Status)
+	if n.Said != "" {
+		evidence += fmt.Sprintf(", and the server said %q", n.Said)
+	}
+	user := f.Logins.User
+	if user == "" {
+		user = "USER"
+	}
+	return []Finding{{
+		What: "the login works, but the account runs no commands: its shell is nologin or the like, or a forced command refuses them", Breaks: true,
+		Evidence: evidence,
+		Where:    "on the server; it shows the account's shell. Nothing is wrong if the account is for SFTP or forwarding only", Do: "getent passwd " + shell.Word(user),
+		Gain: "commands that run",
+	}}
+}

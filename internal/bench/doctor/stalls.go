@@ -1,0 +1,83 @@
+//go:build linux
+
+package doctor
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/shell"
+	"sshpace/internal/base/stats"
+)
+
+// A delayed acknowledgement takes 40 ms on Linux (TCP_DELACK_MIN), at most 200 ms
+// (TCP_DELACK_MAX), and a little more where the machine is busy. More than
+// usualStall after a login is let in is somebody else's doing.
+const (
+	leastStall = 35 * time.Millisecond
+	usualStall = 75 * time.Millisecond
+	mostStall  = 220 * time.Millisecond
+)
+
+// stallCheck is about a cost that every login over a fast link has.
+var stallCheck = Check{"stall", "waits of small packets for acknowledgements", []Probe{LoggingIn, Shared}, stalls}
+
+// worthShare is the part of a login below which stalls are not worth a word.
+const worthShare = 0.05
+
+// stalls are Nagle's algorithm on one side waiting for a delayed acknowledgement
+// of the other, between the new keys and the accepted service and between being let in
+// and the open session. Everybody's logins have them: it is one finding, and no fault.
+func stalls(f *Facts) []Finding {
+	var cost stats.Interval
+	var seen, lines []string
+	if s := beyond(f.Logins.Service, roundTrip(f)); isStall(s) {
+		cost = s
+		seen, lines = append(seen, "between the new keys and the accepted service "+Milliseconds(s)), append(lines, quickackThere(client(f, "CLIENT"))+" # on the server")
+	}
+	if s := beyond(f.Logins.Session, roundTrip(f)); isStall(s) && s.Lo <= float64(usualStall) && (f.Own || f.Route != "") {
+		cost = stats.Interval{Value: cost.Value + s.Value, Lo: cost.Lo + s.Lo, Hi: cost.Hi + s.Hi, N: s.N}
+		seen, lines = append(seen, "between being let in and the open session "+Milliseconds(s)), append(lines, quickack(f.Route)+" # on this machine")
+	}
+	if cost.N == 0 || cost.Value < worthShare*f.Logins.Whole.Value {
+		return nil
+	}
+	found := Finding{
+		What: "each side waits for an acknowledgement that the other delays (Nagle's algorithm)", Minor: true,
+		Cost: cost, Per: perLogin, Evidence: strings.Join(seen, ", ") + fmt.Sprintf(" more than a round trip (%s)", trip(f)),
+		Where: "as root, until the next restart; every ssh over a fast link has this, sshpace run does not", Do: strings.Join(lines, "\n"), Gain: ofLogin(f, cost),
+	}
+	if f.Own { // nobody logs in to this server
+		found.Where, found.Do = "on this machine, with a host of yours; every ssh over a fast link has this, sshpace run does not", "sshpace doctor HOST"
+	}
+	return []Finding{found}
+}
+
+func isStall(s stats.Interval) bool {
+	return s.N > 0 && s.Lo >= float64(leastStall) && s.Lo <= float64(mostStall)
+}
+
+// quickackThere is a line for the server's root that sets the route attribute quickack
+// (ip-route(8)) for a client. It asks for the route itself: an account's shell, which is
+// all that we hear, could name any.
+func quickackThere(client string) string {
+	return "ip route replace $(ip route get " + client + " | sed 's/ uid .*//;/^local /s/$/" + ofLocal + "/;q') quickack 1"
+}
+
+// ofLocal is what a route to this machine itself has and `ip route get` does not say.
+const ofLocal = " table local proto kernel scope host"
+
+// quickack is such a line for this machine, out of what `ip route get` says here.
+func quickack(got string) string {
+	words := strings.Fields(got)
+	local := len(words) > 0 && words[0] == "local"
+	var keep []string
+	for i := 0; i < len(words) && words[i] != "uid" && words[i] != "cache"; i++ {
+		keep = append(keep, words[i])
+	}
+	if local {
+		keep = append(keep, strings.Fields(ofLocal)...)
+	}
+	return "ip route replace " + shell.Line(keep...) + " quickack 1"
+}

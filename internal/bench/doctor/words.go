@@ -1,0 +1,112 @@
+//go:build linux
+
+package doctor
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/shell"
+	"sshpace/internal/base/stats"
+	"sshpace/internal/base/unit"
+
+	"sshpace/internal/ssh/conf"
+)
+
+// Milliseconds is a figure with its range and how often it was measured.
+func Milliseconds(f stats.Interval) string {
+	if f.N < 2 {
+		return ms(f.Value)
+	}
+	return fmt.Sprintf("%s, %d times", f.Shown(unit.Milliseconds, " ms"), f.N)
+}
+
+func ms(ns float64) string { return unit.Milliseconds(max(0, ns)) + " ms" }
+
+// trip is the round trip in words: one to a machine nearby is less than ssh's log tells.
+func trip(f *Facts) string {
+	if d := roundTrip(f); d >= 100*time.Microsecond {
+		return ms(float64(d))
+	}
+	return "under 0.1 ms"
+}
+
+// ofLogin is what a login gains: predicted, not measured. A cost that is none of the
+// logins that were timed is no part of them.
+func ofLogin(f *Facts, cost stats.Interval) string {
+	if f.Logins.Whole.N == 0 || cost.Value >= f.Logins.Whole.Value {
+		return fmt.Sprintf("about %s a login (predicted)", ms(cost.Value))
+	}
+	return fmt.Sprintf("about %s of the %s that a login takes (predicted)", ms(cost.Value), ms(f.Logins.Whole.Value))
+}
+
+// typed is a command line with ssh and what the user types after it.
+func typed(f *Facts, words ...string) string {
+	return shell.Line(slices.Concat([]string{"ssh"}, f.Typed, words)...)
+}
+
+// typedWith is a command line with ssh, options, and what the user types after it.
+func typedWith(f *Facts, options ...string) string {
+	return shell.Line(slices.Concat([]string{"ssh"}, options, f.Typed)...)
+}
+
+// config is the user's file, for a shell.
+func config(f *Facts) string {
+	if f.Config == "" {
+		return "~/.ssh/config"
+	}
+	return shell.Word(f.Config)
+}
+
+// configure is a line for a shell that puts settings for the host before all
+// others in the user's file, where they count (ssh_config(5): the first value
+// wins). "Host *" keeps what follows for all hosts.
+func configure(f *Facts, settings ...string) string {
+	block := "Host " + conf.Quote(f.Host) + "\n"
+	if f.Own { // no host in particular
+		block = "Host *\n"
+	}
+	for _, s := range settings {
+		block += "  " + s + "\n"
+	}
+	return prepend(f, shell.Print(block+"Host *\n"))
+}
+
+// prepend is a line for a shell that puts what a command writes before the user's
+// configuration, and says how to take that back. The file stays the same one, with its
+// mode, even where it is a link; a new one is the user's alone.
+func prepend(f *Facts, command string) string {
+	file := config(f)
+	return fmt.Sprintf(`(umask 077; c=%s; mkdir -p "$(dirname "$c")" && touch "$c" && b=$(mktemp "$c.bak.XXXXXX") && cp -p "$c" "$b" && t=$(%s) && `+
+		`{ printf '%%s\n' "$t"; cat "$b"; } >"$c" && printf 'undo: cp %%s%%s %%s\n' %s "${b#"$c"}" %s)`, file, command, shell.Quote(file), shell.Quote(file))
+}
+
+// path is the name of a file as ssh_config has it, where % begins a token.
+func path(name string) string { return conf.Quote(strings.ReplaceAll(name, "%", "%%")) }
+
+// here is where configure is to be typed.
+func here(f *Facts) string {
+	return "on this machine; it puts the lines first in " + config(f) + ", and keeps a copy"
+}
+
+// client is our address as a shell on the host tells it, or a word in its place where
+// that is no address: what root is told to type holds nothing else of a host's.
+func client(f *Facts, otherwise string) string {
+	if f.Server == nil {
+		return otherwise
+	}
+	addr, err := netip.ParseAddr(f.Server.Client)
+	if err != nil {
+		return otherwise
+	}
+	return addr.WithZone("").String()
+}
+
+// reload is a line that puts a setting before all others of sshd's and makes it
+// read them. A server without that folder has one file.
+func reload(setting, file string) string {
+	return shell.Print(setting+"\n") + " >/etc/ssh/sshd_config.d/" + file + " && sshd -t && systemctl reload ssh"
+}

@@ -1,0 +1,396 @@
+//go:build linux
+
+package drive
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"time"
+
+	"sshpace/internal/base/unit"
+	"sshpace/internal/bench/flow"
+	"sshpace/internal/record"
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/sys/proc"
+)
+
+// remoteConnections is how many connections to a host of the user's are open at
+// a time, unless the user wants another number. All but one of them are idle.
+const remoteConnections = 12
+
+// Capacity is how many connections may be open at a time.
+func (r *Remote) Capacity() int { return remoteConnections }
+
+// distant is a connection to a host of the user's that stays open. At its remote
+// end a shell carries out one command after the other and says, after each, what
+// the server's process of this connection has cost so far.
+type distant struct {
+	*client
+	mover   *mover
+	in, out *os.File // standard input and output of the client
+	mark    string
+	clock   *proc.Clock
+	used    time.Duration // by the client, at the end of the last slice
+	server  time.Duration // by the server then; 0: unknown
+	room    int           // of the smaller pipe
+
+	perByte map[record.Direction]float64 // wall time in ns
+	warm    map[record.Direction]bool
+	login   time.Duration // from the start of the client to its first word
+	path    *path
+}
+
+// path is what all connections to a host have in common: what one of them had only once, by bad luck, would
+// be in its ratio to the others.
+type path struct {
+	exchange time.Duration // that a command without a payload takes: a round trip, and what the shell does
+}
+
+// serving is the command at the remote end. It reads "u N" and N bytes, or "d N",
+// which it answers with N bytes; a line with the mark and /proc/PID/schedstat
+// follows. What does not work ends it. N is a multiple of 32 KiB: dd(1) writes
+// whole blocks, but takes part of one for a whole when it reads.
+func serving(mark string) string {
+	return shell(announce(mark) + "; while read d n; do case $d in" +
+		" u) head -c $n >/dev/null || exit 3;;" +
+		" d) dd if=/dev/zero bs=32768 count=$((n / 32768)) 2>/dev/null || exit 3;;" +
+		" esac; " + announce(mark) + "; done")
+}
+
+// Open opens connections one after the other, with pauses between them, and
+// hands the sample of each on. A host that goes on refusing is a *HostError.
+func (r *Remote) Open(ctx context.Context, trials []record.Trial, each func(record.Trial, record.Sample) error) error {
+	if err := r.prepare(&r.Rig); err != nil {
+		return err
+	}
+	for _, group := range shared(trials) {
+		if r.pace(ctx) != nil {
+			return nil
+		}
+		o, err := r.enter(ctx, group)
+		if err == nil {
+			err = r.seat(o, each)
+		}
+		if err := cmp.Or(err, r.reckon(o.sample)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enter opens one connection.
+func (r *Remote) enter(ctx context.Context, trials []record.Trial) (o opened, err error) {
+	t := trials[0]
+	o.trials = trials
+	inRead, inWrite, err := os.Pipe()
+	if err != nil {
+		return o, err
+	}
+	outRead, outWrite, err := os.Pipe()
+	if err != nil {
+		inRead.Close()
+		inWrite.Close()
+		return o, err
+	}
+	c := &distant{mover: r.mover, in: inWrite, out: outRead, mark: newMark(), path: &r.path, perByte: map[record.Direction]float64{}, warm: map[record.Direction]bool{}}
+	log := r.Dir.File(fmt.Sprintf("sitting.%d", t.ID))
+	c.client, err = r.startClient(r.SSH.Command(r.Destination, t.Asked(), log, r.Connect, serving(c.mark)), t.Asked(), log, inRead, outWrite)
+	inRead.Close()
+	outWrite.Close()
+	if err != nil {
+		c.close()
+		return o, err
+	}
+	o.sample.Start = c.started
+	if err := c.greet(ctx); err != nil {
+		c.linger(err)
+		c.kill()
+		c.finish(&o.sample, err)
+		c.close()
+		return o, nil
+	}
+	c.judge(&o.sample, openssh.ParseVerbose(c.log.Rest()), nil)
+	o.sample.Phases = &record.Phases{LoginNS: c.login}
+	o.line = c
+	return o, nil
+}
+
+// greet waits until the remote end is ready and has shown that it can move data.
+func (c *distant) greet(ctx context.Context) (err error) {
+	defer context.AfterFunc(ctx, c.killAsync)()
+	c.room = min(flow.Resize(flow.Descriptor(c.in), widePipe), flow.Resize(flow.Descriptor(c.out), widePipe))
+	if err := c.acknowledge(); err != nil {
+		return cancelled(ctx, err)
+	}
+	c.login = time.Since(c.started)
+	if c.clock, err = proc.OpenClock(c.cmd.Process.Pid); err != nil {
+		return errEnded
+	}
+	took, err := quickest(func() error {
+		if err := c.send(ctx, 0); err != nil {
+			return err
+		}
+		return cancelled(ctx, c.acknowledge())
+	})
+	if err != nil {
+		return err
+	}
+	c.path.learn(took)
+	_, err = c.carry(ctx, record.Upload, calibration[0])
+	return err
+}
+
+// learn keeps the quickest exchange. Every slice has one.
+func (p *path) learn(took time.Duration) {
+	if p.exchange == 0 || took < p.exchange {
+		p.exchange = took
+	}
+}
+
+// exchanges are made to see what one takes at least.
+const exchanges = 3
+
+// quickest is what an exchange takes at least.
+func quickest(exchange func() error) (least time.Duration, err error) {
+	for i := range exchanges {
+		began := time.Now()
+		if err := exchange(); err != nil {
+			return 0, err
+		}
+		if took := time.Since(began); i == 0 || took < least {
+			least = took
+		}
+	}
+	return least, nil
+}
+
+// What comes before a slice on a long path opens the congestion window, which TCP closes
+// while a connection is idle (RFC 2861, RFC 9438 section 5): in slow start a sender has sent about twice
+// the window until it is open.
+const (
+	longPath       = 2 * time.Millisecond
+	roundTripsOpen = 2 // that the bytes before it would take with an open window
+)
+
+// share is how many bytes take the reference about length: all connections move as many.
+// Where a window is the limit, its round trips are steps that bytes climb: with sizes of their own, the ratio of two
+// connections would be that of their steps. A connection that is many times as slow moves fewer.
+func (c *distant) share(ctx context.Context, s *sitting, t record.Trial, length time.Duration) (int64, error) {
+	d := t.Direction
+	if !c.warm[d] {
+		if err := c.rouse(ctx, d, length); err != nil {
+			return 0, err
+		}
+	}
+	n := s.sizes[turn{d: d}]
+	if n == 0 || t.Role == record.RoleReference && !near(c.perByte[d]*float64(n), float64(length)) {
+		wanted := c.sizeFor(d, length)
+		if n > 0 {
+			wanted = min(wanted, mostGrowth*n)
+		}
+		n = wanted
+		s.sizes[turn{d: d}] = n
+	}
+	if c.path.exchange >= longPath {
+		if _, err := c.carry(ctx, d, min(n, c.sizeFor(d, roundTripsOpen*c.path.exchange))); err != nil {
+			return 0, err
+		}
+	}
+	return min(n, c.sizeFor(d, patient*length)), nil
+}
+
+const (
+	patient    = 4 // times as long as the reference's a slice may take at most
+	mostGrowth = 4 // of a size at once: one slice that seemed to take no time must not make the next one endless
+)
+
+// near reports whether a slice takes about as long as it should: as long as it does, its size
+// stays.
+func near(takes, should float64) bool { return takes < 1.5*should && should < 1.5*takes }
+
+// rouse moves ever more data until that takes about half as long as a slice: until then TCP's buffers
+// and windows grow.
+func (c *distant) rouse(ctx context.Context, d record.Direction, length time.Duration) error {
+	for n := calibration[0]; ; n = min(mostGrowth*n, mostLong) {
+		out, err := c.carry(ctx, d, n)
+		if err != nil {
+			return err
+		}
+		c.perByte[d] = c.rate(out)
+		if out.WallNS >= length/2 || n == mostLong {
+			c.warm[d] = true
+			return nil
+		}
+	}
+}
+
+// cancelled is why ctx ended, or err.
+func cancelled(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return context.Canceled
+	}
+	return err
+}
+
+// command asks the remote end for something.
+func (c *distant) command(what string, n int64) error {
+	if _, err := fmt.Fprintf(c.in, "%s %d\n", what, n); err != nil {
+		return errEnded
+	}
+	return nil
+}
+
+// acknowledge waits for the end of a command and learns what the server has cost.
+func (c *distant) acknowledge() error {
+	_ = c.out.SetReadDeadline(time.Now().Add(c.mover.limit))
+	rest, err := awaitMark(c.out, c.mark+"-ready")
+	if err != nil {
+		return err
+	}
+	c.server = 0
+	if fields, err := proc.ParseSchedstat(rest); err == nil {
+		c.server = fields[0]
+	}
+	return nil
+}
+
+// sizeFor is how many bytes take about so long.
+func (c *distant) sizeFor(d record.Direction, length time.Duration) int64 {
+	return bounded(packet*math.Round(float64(length)/c.perByte[d]/packet), leastShort, mostLong)
+}
+
+// slice moves exactly n bytes, which are one slice, and learns from it.
+func (c *distant) slice(ctx context.Context, d record.Direction, n int64, _ bool) (record.Slice, error) {
+	out, err := c.carry(ctx, d, n)
+	if err == nil {
+		c.perByte[d] = math.Sqrt(c.perByte[d] * c.rate(out)) // one slice is no rate: sizes are to stay alike
+	}
+	return out, err
+}
+
+// rate is what a slice took per byte, in ns. One that took less than part of an exchange says little more.
+func (c *distant) rate(s record.Slice) float64 {
+	return float64(max(s.WallNS, c.path.exchange/4)) / float64(s.Bytes)
+}
+
+// carry moves exactly n bytes and returns what that took, but for the exchange
+// around them.
+func (c *distant) carry(ctx context.Context, d record.Direction, n int64) (out record.Slice, err error) {
+	began, harness, server := time.Now(), proc.Self(), c.server
+	out.Bytes = unit.Bytes(n)
+	if d == record.Download {
+		err = c.receive(ctx, n)
+	} else {
+		err = c.send(ctx, n)
+	}
+	if err != nil {
+		return out, err
+	}
+	if err := c.acknowledge(); err != nil {
+		return out, cancelled(ctx, err)
+	}
+	took := time.Since(began)
+	c.path.learn(took)
+	out.WallNS = max(took-c.path.exchange, time.Microsecond)
+	used, err := c.clock.CPU()
+	if err != nil {
+		return out, errEnded
+	}
+	out.ClientCPUNS, c.used = difference(c.used, used), used
+	if server > 0 && c.server > 0 {
+		out.ServerCPUNS = difference(server, c.server)
+	}
+	out.HarnessCPUNS = proc.Self() - harness
+	return out, c.mover.pause()
+}
+
+// send feeds n bytes.
+func (c *distant) send(ctx context.Context, n int64) error {
+	if err := c.command("u", n); err != nil {
+		return err
+	}
+	for since := time.Now(); n > 0; {
+		k, err := c.mover.payload.Feed(flow.Descriptor(c.in), n)
+		if err != nil {
+			return errEnded
+		}
+		if n -= k; n == 0 {
+			return nil
+		}
+		if err := c.wait(ctx, record.Upload, k, &since); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// receive takes n bytes out.
+func (c *distant) receive(ctx context.Context, n int64) error {
+	if err := c.command("d", n); err != nil {
+		return err
+	}
+	for since, got := time.Now(), int64(0); ; {
+		k, ended, err := flow.Drain(flow.Descriptor(c.out), c.mover.null, n-got)
+		if err != nil || ended {
+			return errEnded
+		}
+		if got += k; got == n {
+			return nil
+		}
+		if err := c.wait(ctx, record.Download, k, &since); err != nil {
+			return err
+		}
+	}
+}
+
+// wait sleeps until half a pipe can be moved, after k bytes just were, and says
+// when nothing has for too long.
+func (c *distant) wait(ctx context.Context, d record.Direction, k int64, since *time.Time) error {
+	now := time.Now()
+	if k > 0 {
+		*since = now
+	} else if still := now.Sub(*since); still > stallLook {
+		if err := c.alive(ctx, still, c.mover.limit); err != nil {
+			return err
+		}
+	}
+	c.mover.nap(min(max(time.Duration(c.perByte[d]*float64(c.room)/2), shortestNap), longestNap))
+	return nil
+}
+
+// end closes the connection and returns how often keys were exchanged again.
+func (c *distant) end() (rekeys int) {
+	_ = c.in.Close()
+	_ = c.awaitEnd(lingerLimit)
+	c.kill()
+	n, _ := c.negotiation()
+	c.close()
+	return n.Rekeys
+}
+
+// close gives up what is left of a connection whose client has ended.
+func (c *distant) close() {
+	for _, f := range []io.Closer{c.in, c.out} {
+		_ = f.Close()
+	}
+	if c.clock != nil {
+		c.clock.Close()
+	}
+}
+
+// reckon counts refusals, and gives a host up that goes on with them.
+func (r *Remote) reckon(s record.Sample) error {
+	r.last = time.Now()
+	if s.Outcome != record.Refused {
+		r.refused = 0
+		return nil
+	}
+	if r.refused++; r.refused >= maxRefusals {
+		return &HostError{Outcome: record.Refused, Detail: fmt.Sprintf("the host refused %d connections in a row: %s", r.refused, s.Detail)}
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+//go:build linux
+
+package drive
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sshpace/internal/bench/flow"
+	"sshpace/internal/sys/proc"
+)
+
+// mover moves payload.
+type mover struct {
+	payload *flow.Payload
+	null    int
+	limit   time.Duration // how long a stream may stand still
+	stopped time.Duration // how long we stood still during a slice
+	began   time.Time
+	ahead   time.Duration // of the clock since boot, which runs on while the machine is suspended
+	keeps   bool          // wide pipes: nothing limits them
+}
+
+func newMover(payload *flow.Payload, null int, limit time.Duration) *mover {
+	return &mover{payload: payload, null: null, limit: limit, began: time.Now(), ahead: sinceBoot(), keeps: flow.Unlimited()}
+}
+
+// Sizes of the pipes of a connection: wide while it has its turn, else as pipe(7)
+// makes them where what all pipes of a user hold together is limited.
+const (
+	widePipe   = 1 << 20
+	narrowPipe = 64 << 10
+)
+
+// widen makes room in a stream, and returns how much can be on its way before somebody has
+// to wait.
+func (m *mover) widen(s *stream) int64 {
+	if s.room > 0 {
+		return s.room
+	}
+	room := int64(min(flow.Resize(flow.Descriptor(s.in), widePipe), flow.Resize(flow.Descriptor(s.out), widePipe)))
+	if m.keeps {
+		s.room = room
+	}
+	return room
+}
+
+// narrow gives the room back, unless it may be kept.
+func (m *mover) narrow(s *stream) {
+	if !m.keeps {
+		flow.Resize(flow.Descriptor(s.in), narrowPipe)
+		flow.Resize(flow.Descriptor(s.out), narrowPipe)
+	}
+}
+
+// standstill is how much later than asked for a nap must end to be one. A busy
+// machine delays it by some tens of milliseconds.
+const standstill = 500 * time.Millisecond
+
+// nap sleeps, and notes if that took much too long.
+func (m *mover) nap(d time.Duration) {
+	before := time.Now()
+	proc.Nap(d)
+	if late := time.Since(before) - d; late > standstill {
+		m.stopped += late
+	}
+}
+
+// pause ends a slice, and is its error if we stood still in it, or the machine did: then
+// the clock that runs on while it is suspended is ahead of the others.
+func (m *mover) pause() error {
+	ahead := sinceBoot() - time.Since(m.began)
+	stopped := m.stopped
+	if jump := ahead - m.ahead; jump > standstill {
+		stopped += jump
+	}
+	m.stopped, m.ahead = 0, ahead
+	if stopped == 0 {
+		return nil
+	}
+	return &Pause{stopped}
+}
+
+func sinceBoot() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+		return 0
+	}
+	return time.Duration(ts.Nano())
+}

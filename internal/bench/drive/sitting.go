@@ -1,0 +1,267 @@
+//go:build linux
+
+package drive
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/bench/flow"
+	"sshpace/internal/record"
+	"sshpace/internal/ssh/openssh"
+)
+
+// line is an open connection.
+type line interface {
+	// share is how many bytes a slice of some length is to have.
+	share(ctx context.Context, s *sitting, t record.Trial, length time.Duration) (int64, error)
+	// slice moves exactly n bytes; a long one tells the rate on its way, too.
+	slice(ctx context.Context, d record.Direction, n int64, long bool) (record.Slice, error)
+	// end closes the connection and returns how often keys were exchanged again.
+	end() (rekeys int)
+	// close gives up what is left of a connection whose client has ended.
+	close()
+	// What a connection has of its client: waiting for last words after an error, ending
+	// it, and what became of it.
+	linger(why error)
+	kill()
+	finish(s *record.Sample, err error) openssh.Negotiation
+}
+
+// lose closes a connection that failed with err and says why it did.
+func lose(l line, err error) string {
+	var s record.Sample
+	l.linger(err)
+	l.kill()
+	l.finish(&s, err)
+	l.close()
+	return cmp.Or(strings.TrimSpace(s.Detail), string(s.Outcome))
+}
+
+// sitting is what connections that are open together share.
+type sitting struct {
+	lines  map[int]line // by trial; two trials may share one
+	warm   map[int]bool // trials whose calibration is over
+	sizes  map[turn]int64
+	probes map[int]*probe
+	mover  *mover
+}
+
+// prepare makes what slices need.
+func (s *sitting) prepare(r *Rig) error {
+	if s.mover != nil {
+		return nil
+	}
+	payload, err := flow.NewPayload(r.Data == "random")
+	if err != nil {
+		return err
+	}
+	null, err := unix.Open(os.DevNull, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		payload.Close()
+		return err
+	}
+	s.mover = newMover(payload, null, r.Connect)
+	s.lines, s.warm, s.sizes, s.probes = map[int]line{}, map[int]bool{}, map[turn]int64{}, map[int]*probe{}
+	return nil
+}
+
+// opened is a connection of which the login has come to its end.
+type opened struct {
+	trials []record.Trial // the first has made it, others share it
+	sample record.Sample
+	line   line // nil if it failed
+}
+
+// shared groups trials by the connection that they share, in order.
+func shared(trials []record.Trial) [][]record.Trial {
+	var groups [][]record.Trial
+	for _, t := range trials {
+		if i := slices.IndexFunc(groups, func(g []record.Trial) bool { return g[0].ID == t.Shares }); i >= 0 {
+			groups[i] = append(groups[i], t)
+			continue
+		}
+		groups = append(groups, []record.Trial{t})
+	}
+	return groups
+}
+
+// seat keeps a connection and hands its sample on for each of its trials.
+func (s *sitting) seat(o opened, each func(record.Trial, record.Sample) error) error {
+	if o.line != nil {
+		for _, t := range o.trials {
+			s.lines[t.ID] = o.line
+		}
+	}
+	for _, t := range o.trials {
+		if err := each(t, o.sample); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close ends the connections of trials, and says which of them exchanged keys
+// again meanwhile. Probes end with the last one.
+func (s *sitting) Close(ids ...int) (rekeys map[int]int) {
+	rekeys = map[int]int{}
+	for _, id := range ids {
+		l := s.lines[id]
+		delete(s.lines, id)
+		delete(s.warm, id)
+		if l == nil || s.used(l) {
+			continue
+		}
+		if n := l.end(); n > 0 {
+			rekeys[id] = n
+		}
+	}
+	if len(s.lines) == 0 {
+		s.endProbes()
+	}
+	return rekeys
+}
+
+// used reports whether a trial has this connection.
+func (s *sitting) used(l line) bool {
+	for _, other := range s.lines {
+		if other == l {
+			return true
+		}
+	}
+	return false
+}
+
+// turn is a slice of some length of a cell.
+type turn struct {
+	bulk   alg.Suite
+	d      record.Direction
+	length time.Duration
+}
+
+// Slice lets the connection of a trial move data for about length, or a probe do
+// its work. lost says why the connection came to its end, if it did. The error is a
+// *Pause where the slice is of no use, and nothing is broken.
+func (s *sitting) Slice(ctx context.Context, t record.Trial, length time.Duration) (out record.Slice, lost string, err error) {
+	if t.Workload == record.Probe {
+		out, err := s.probe(t.ID)
+		return out, "", err
+	}
+	l := s.lines[t.ID]
+	if l == nil {
+		return out, "it is not open", nil
+	}
+	n, err := l.share(ctx, s, t, length)
+	if err == nil {
+		out, err = l.slice(ctx, t.Direction, n, length > longer)
+	}
+	if _, paused := errors.AsType[*Pause](err); paused || errors.Is(err, context.Canceled) {
+		return out, "", err
+	}
+	if err != nil {
+		for id, other := range s.lines {
+			if other == l {
+				delete(s.lines, id)
+			}
+		}
+		lost = lose(l, err)
+	}
+	out.Trial = t.ID
+	return out, lost, nil
+}
+
+// calibration are the sizes of the slices that find out what a connection costs,
+// the first of which fills its buffers.
+var calibration = []int64{128 << 10, 256 << 10, 256 << 10}
+
+// packet is what slices are multiples of: OpenSSH sends as much at once. Sizes follow a cell's
+// cost as closely as that: where they were powers of two, every other cell had slices of half
+// or twice the size in the next run, and came out up to 4 % costlier for its client.
+const packet = 32 << 10
+
+// Slices shorter than brief are to differ in size from the others of their connection, longer
+// ones are to show throughput, and those from steady on what both sides do on a CPU each.
+const (
+	brief  = time.Millisecond
+	longer = 4 * time.Millisecond
+	steady = settling + leastSteady
+)
+
+// leastLong is the smallest of these: 16 packets. With 4, as the slowest ciphers had
+// them, both sides seldom work side by side: 3DES came out a quarter too slow. Short slices
+// have as many bytes as the pipes keep at most, and brief ones a third of that: what slices
+// cost besides their bytes is the same between 64 KiB and that.
+const (
+	leastBrief = 2 * packet
+	mostBrief  = mostShort / 3 / packet * packet
+	leastShort = 3 * packet
+	mostShort  = widePipe
+	leastLong  = 512 << 10
+	mostLong   = 128 << 20
+)
+
+// patience is how much longer than its CPU time a slice may take, as on a slow
+// network.
+const patience = 40
+
+// share is how many bytes a slice is to have: what costs the costlier side about the
+// length in CPU time. The first connection of a cell decides for all.
+func (c *connection) share(ctx context.Context, s *sitting, t record.Trial, length time.Duration) (int64, error) {
+	key := turn{t.Want.Bulk(), t.Direction, length}
+	if n, known := s.sizes[key]; known && s.warm[t.ID] {
+		return n, nil
+	}
+	perByte := math.MaxFloat64
+	for _, n := range calibration {
+		out, err := c.slice(ctx, t.Direction, n, false)
+		if err != nil {
+			return 0, err
+		}
+		perByte = min(perByte, costliest(out)/float64(n))
+	}
+	s.warm[t.ID] = true
+	if _, known := s.sizes[key]; !known {
+		s.sizes[key] = sizeFor(length, perByte)
+	}
+	return s.sizes[key], nil
+}
+
+// sizeFor is how many bytes take about the length at so many ns per byte. Slices for
+// throughput have what they need, in steps of leastLong.
+func sizeFor(length time.Duration, perByte float64) int64 {
+	bytes := float64(length) / perByte
+	switch {
+	case length > steady:
+		return bounded(leastLong*math.Ceil(bytes/leastLong), leastLong, mostLong)
+	case length > longer:
+		return bounded(packet*math.Round(bytes/packet), leastLong, mostLong)
+	case length < brief:
+		return bounded(packet*math.Round(bytes/packet), leastBrief, mostBrief)
+	}
+	return bounded(packet*math.Round(bytes/packet), leastShort, mostShort)
+}
+
+func bounded(bytes float64, least, most int64) int64 {
+	return int64(math.Max(float64(least), math.Min(bytes, float64(most))))
+}
+
+// costliest is the CPU time of the side that needed more, in ns, or what stands
+// for it where the slice took very long.
+func costliest(s record.Slice) float64 {
+	cost := float64(s.WallNS) / patience
+	for _, cpu := range []*time.Duration{s.ClientCPUNS, s.ServerCPUNS} {
+		if cpu != nil {
+			cost = max(cost, float64(*cpu))
+		}
+	}
+	return cost
+}

@@ -1,0 +1,211 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"sshpace/internal/bench/plan"
+	"sshpace/internal/record"
+)
+
+// Driver keeps connections open and lets one of them at a time move data.
+type Driver interface {
+	// Run makes one connection and measures it. A trial that fails is a sample with an
+	// outcome; an error means that the lab itself is broken.
+	Run(ctx context.Context, t record.Trial) (record.Sample, error)
+	// Open opens connections and hands the sample of each on once its login is over.
+	Open(ctx context.Context, trials []record.Trial, each func(record.Trial, record.Sample) error) error
+	// Slice lets the connection of a trial move bytes that cost it about length of
+	// CPU time. lost says why the connection came to its end, if it did. An error that
+	// has a method Paused tells how long nothing could be measured, and that this slice
+	// is of no use; any other means that the lab is broken.
+	Slice(ctx context.Context, t record.Trial, length time.Duration) (s record.Slice, lost string, err error)
+	// Close closes the connections of trials and says how often those that did so
+	// exchanged keys again.
+	Close(ids ...int) (rekeys map[int]int)
+}
+
+// session is a sitting that is being carried out.
+type session struct {
+	params Params
+	plan   plan.Plan
+	driver Driver
+	sink   record.Sink
+	slices record.Slices        // not yet written
+	trials map[int]record.Trial // open
+	paused time.Duration        // how long nothing could be measured
+}
+
+// flushAfter is how much a killed run loses at most.
+const flushAfter = 900 * time.Millisecond
+
+// Run carries out a plan until it is complete, drained or cancelled.
+func Run(ctx context.Context, params Params, p plan.Plan, d Driver, sink record.Sink) (err error) {
+	if params.Drain == nil {
+		params.Drain = ctx
+	}
+	s := &session{params: params, plan: p, driver: d, sink: sink, trials: map[int]record.Trial{}}
+	defer func() {
+		err = errors.Join(err, s.flush(), s.closeAll())
+	}()
+	start := time.Now()
+	for params.Drain.Err() == nil {
+		step, ok := p.Next(params.Elapsed + time.Since(start) - s.paused)
+		if !ok {
+			return nil
+		}
+		if err := s.do(ctx, step); err != nil || ctx.Err() != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// do carries out one step.
+func (s *session) do(ctx context.Context, step plan.Step) error {
+	if step.Action == plan.Turn {
+		return s.turn(ctx, step)
+	}
+	if err := s.flush(); err != nil {
+		return err
+	}
+	switch step.Action {
+	case plan.Open:
+		return s.open(ctx, step.Trials)
+	case plan.Single:
+		return s.single(ctx, step.Trials[0])
+	}
+	return s.close(step.Trials)
+}
+
+// turn lets one connection move data.
+func (s *session) turn(ctx context.Context, step plan.Step) error {
+	t := *s.named(step.Trials[0])
+	began := time.Now()
+	slice, lost, err := s.driver.Slice(ctx, t, step.Length)
+	var pause interface{ Paused() time.Duration }
+	if errors.As(err, &pause) {
+		s.paused += pause.Paused()
+		return nil
+	}
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if lost != "" {
+		delete(s.trials, t.ID)
+		s.plan.Lost(step.Trials[0])
+		return s.write(record.Record{Finding: &record.Finding{What: fmt.Sprintf("connection %d was lost", t.ID), Why: lost}})
+	}
+	if len(s.slices.Slices) == 0 {
+		s.slices.Sitting, s.slices.Start = step.Sitting, began
+	}
+	slice.Round, slice.StartNS, slice.Long = step.Round, began.Sub(s.slices.Start), step.Long
+	s.slices.Slices = append(s.slices.Slices, slice)
+	s.plan.Moved(step, slice)
+	if time.Since(s.slices.Start) > flushAfter {
+		return s.flush()
+	}
+	return nil
+}
+
+// flush writes the slices that are not written yet.
+func (s *session) flush() error {
+	if len(s.slices.Slices) == 0 {
+		return nil
+	}
+	slices := s.slices
+	s.slices = record.Slices{}
+	return s.write(record.Record{Slices: &slices})
+}
+
+func (s *session) write(r record.Record) error {
+	if err := s.sink(r); err != nil {
+		return fmt.Errorf("write record: %w", err)
+	}
+	return nil
+}
+
+// named is a trial with the target's label.
+func (s *session) named(t record.Trial) *record.Trial {
+	t.Target = s.params.Target
+	return &t
+}
+
+// open opens connections. What each negotiated is written at once, so that its
+// slices can be used however the run ends.
+func (s *session) open(ctx context.Context, trials []record.Trial) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(s.params.Drain, stop)()
+	var named []record.Trial
+	for _, t := range trials {
+		t := s.named(t)
+		if t.Workload != record.Probe {
+			named = append(named, *t)
+		} else if err := s.write(record.Record{Trial: t}); err != nil { // a probe has no connection
+			return err
+		}
+	}
+	return s.driver.Open(ctx, named, func(t record.Trial, sample record.Sample) error {
+		sample.Trial = t.ID
+		if Check(t, &sample); sample.Outcome != record.OK {
+			s.driver.Close(t.ID)
+		} else {
+			s.trials[t.ID] = t
+		}
+		s.plan.Opened(t, sample)
+		if err := s.write(record.Record{Trial: &t}); err != nil {
+			return err
+		}
+		return s.write(record.Record{Sample: &sample})
+	})
+}
+
+// single carries out a trial that has a connection of its own.
+func (s *session) single(ctx context.Context, t record.Trial) error {
+	t = *s.named(t)
+	if err := s.write(record.Record{Trial: &t}); err != nil {
+		return err
+	}
+	sample, err := s.driver.Run(ctx, t)
+	if err != nil {
+		return err
+	}
+	sample.Trial = t.ID
+	Check(t, &sample)
+	if err := s.write(record.Record{Sample: &sample}); err != nil {
+		return err
+	}
+	s.plan.Observe(t, sample)
+	return nil
+}
+
+// close closes connections and notes which of them exchanged keys again.
+func (s *session) close(trials []record.Trial) error {
+	var ids []int
+	for _, t := range trials {
+		ids = append(ids, t.ID)
+		delete(s.trials, t.ID)
+	}
+	for id, n := range s.driver.Close(ids...) {
+		if err := s.write(record.Record{Finding: &record.Finding{
+			What: fmt.Sprintf("connection %d exchanged keys again", id), Why: "the slices in which that happened cost more", Evidence: fmt.Sprintf("%d times", n),
+		}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *session) closeAll() error {
+	var open []record.Trial
+	for _, t := range s.trials {
+		open = append(open, t)
+	}
+	return s.close(open)
+}

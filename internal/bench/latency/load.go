@@ -1,0 +1,120 @@
+package latency
+
+import (
+	"context"
+	"crypto/rand"
+	"io"
+	"sync/atomic"
+	"time"
+)
+
+// Load is a bulk transfer over a connection of its own, that flows or rests.
+type Load struct {
+	lane    *Lane
+	flowing chan bool
+	bytes   atomic.Int64
+	busy    atomic.Int64 // ns that it flowed
+	ended   chan struct{}
+	err     error // once it has ended
+}
+
+// Directions of a load.
+const (
+	Upload   = "upload"
+	Download = "download"
+)
+
+// loads are what a lane does for each.
+var loads = map[string]way{
+	Upload:   {Upload, nil, "no", "echo " + ready + "; exec cat >/dev/null"},
+	Download: {Download, nil, "no", "echo " + ready + "; exec cat /dev/zero"},
+}
+
+// OpenLoad logs in for a transfer, which rests. The caller closes it.
+func (c *Client) OpenLoad(ctx context.Context, direction string) (*Load, error) {
+	lane, err := c.open(ctx, loads[direction])
+	if err != nil {
+		return nil, err
+	}
+	l := &Load{lane: lane, flowing: make(chan bool, 1), ended: make(chan struct{})}
+	move := l.upload
+	if direction == Download {
+		move = l.download
+	}
+	go l.carry(move)
+	return l, nil
+}
+
+// Flow has the transfer flow or rest. It does not wait for what is on its way.
+func (l *Load) Flow(on bool) {
+	if l == nil {
+		return
+	}
+	select {
+	case <-l.flowing: // nobody has taken the last word yet
+	default:
+	}
+	l.flowing <- on
+}
+
+// Rate is the bytes per second while it flowed; 0 where it never did.
+func (l *Load) Rate() float64 {
+	if l.busy.Load() == 0 {
+		return 0
+	}
+	return float64(l.bytes.Load()) / time.Duration(l.busy.Load()).Seconds()
+}
+
+// Moved is how many bytes it has moved so far.
+func (l *Load) Moved() int64 { return l.bytes.Load() }
+
+// Process is ssh's number.
+func (l *Load) Process() int { return l.lane.cmd.Process.Pid }
+
+// Broken says why the transfer has ended by itself; nil where it has not.
+func (l *Load) Broken() error {
+	if l == nil {
+		return nil
+	}
+	select {
+	case <-l.ended:
+		return l.lane.failed(l.err)
+	default:
+		return nil
+	}
+}
+
+// Close ends the transfer.
+func (l *Load) Close() {
+	l.lane.Close()
+	close(l.flowing)
+	<-l.ended
+}
+
+// carry moves blocks while it is to flow.
+func (l *Load) carry(move func([]byte) (int, error)) {
+	defer close(l.ended)
+	block := make([]byte, 64<<10)
+	_, _ = rand.Read(block) // nothing that compression could make less of
+	for on := range l.flowing {
+		for on {
+			began := time.Now()
+			n, err := move(block)
+			l.bytes.Add(int64(n))
+			l.busy.Add(int64(time.Since(began)))
+			if err != nil {
+				l.err = err
+				return
+			}
+			select {
+			case next, open := <-l.flowing:
+				on = next && open
+			default:
+			}
+		}
+	}
+}
+
+func (l *Load) upload(block []byte) (int, error) { return l.lane.in.Write(block) }
+
+func (l *Load) download(block []byte) (int, error) { return io.ReadFull(l.lane.out, block) }

@@ -1,0 +1,127 @@
+package latency
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"sshpace/internal/base/fault"
+	"sshpace/internal/base/sched"
+	"sshpace/internal/ssh/openssh"
+)
+
+// Sessions are the lanes of a measurement, logged in, and the transfer beside them.
+type Sessions struct {
+	lanes []*Lane
+	load  *Load    // nil: none
+	Notes []string // what cannot be measured, and why
+}
+
+// OpenAll logs in for each lane that is named (nil: all), and for a transfer in a
+// direction ("": none), at most once a second, and tells what for. What this ssh
+// cannot do is left out. The caller closes the sessions.
+func (c *Client) OpenAll(ctx context.Context, names []string, direction string, told func(what string)) (_ *Sessions, err error) {
+	s := &Sessions{}
+	defer func() {
+		if err != nil {
+			s.Close()
+		}
+	}()
+	if len(names) == 0 {
+		names = Lanes()
+	}
+	if i := slices.Index(names, unobscured); i >= 0 && !c.SSH.Knows(ctx, obscuring+"=no") {
+		names = slices.Delete(slices.Clone(names), i, i+1)
+		s.Notes = append(s.Notes, fmt.Sprintf("this ssh (%s) cannot obscure keystroke timing: OpenSSH can since 9.5", c.SSH.Version))
+	}
+	for i, name := range names {
+		if i > 0 && !sched.For(ctx, openssh.HostPause) {
+			return nil, context.Canceled
+		}
+		told(fmt.Sprintf("session %d of %d: %s", i+1, len(names), name))
+		lane, err := c.Open(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		s.lanes = append(s.lanes, lane)
+	}
+	if direction == "" || len(names) == 0 {
+		return s, ctx.Err()
+	}
+	if !sched.For(ctx, openssh.HostPause) {
+		return nil, context.Canceled
+	}
+	told("connection for the transfer")
+	s.load, err = c.OpenLoad(ctx, direction)
+	return s, err
+}
+
+// Names are those of the lanes.
+func (s *Sessions) Names() (names []string) {
+	for _, lane := range s.lanes {
+		names = append(names, lane.Name)
+	}
+	return names
+}
+
+// Close ends the sessions.
+func (s *Sessions) Close() {
+	for _, lane := range s.lanes {
+		lane.Close()
+	}
+	if s.load != nil {
+		s.load.Close()
+	}
+}
+
+// Result is what was sent, and what came back.
+type Result struct {
+	Lanes   []Summary `json:"lanes"`
+	Skipped int       `json:"skipped"` // rounds that this machine did not get to
+	// LoadBytesPerS is what the transfer beside it moved; 0: there was none.
+	LoadBytesPerS float64 `json:"load_bytes_per_s,omitempty"`
+	Echoes        []Echo  `json:"echoes"`
+}
+
+// How long the last bytes may take to come back, at least, and how long idle and
+// loaded times take in turn.
+const (
+	leastGrace = 2 * time.Second
+	loadPhase  = 5 * time.Second
+)
+
+// Run sends count bytes in each session, one an interval, or until ctx ends where
+// count is 0, and tells each echo. A session that broke is the error, and so is
+// that nothing came back; there is a result, too.
+func (s *Sessions) Run(ctx context.Context, interval time.Duration, count int, each func(Echo)) (*Result, error) {
+	r := &Result{Echoes: []Echo{}}
+	o := Options{Interval: interval, Count: count, Grace: max(leastGrace, 2*interval), Load: s.load, Phase: loadPhase}
+	skipped, err := Run(ctx, s.lanes, o, func(e Echo) {
+		r.Echoes = append(r.Echoes, e)
+		each(e)
+	})
+	r.Skipped, r.Lanes = skipped, summarize(s.Names(), r.Echoes)
+	if s.load != nil {
+		r.LoadBytesPerS = s.load.Rate()
+	}
+	if err == nil && len(r.Lanes) > 0 && !slices.ContainsFunc(r.Lanes, func(l Summary) bool { return l.Back > 0 }) {
+		err = broken(r.Lanes[0].Lane, "no byte came back")
+	}
+	return r, err
+}
+
+// Explain says what to do about a session that failed.
+func (c *Client) Explain(err error) error {
+	failed, ok := errors.AsType[*FailedError](err)
+	if !ok {
+		return err
+	}
+	typed := c.Typed
+	if typed.Host == "" {
+		typed = c.Destination
+	}
+	return fault.WithHint(fmt.Errorf("%s: %w", cmp.Or(typed.Label, typed.Host), err), c.SSH.Hint(context.Background(), typed, failed.Failed))
+}

@@ -1,0 +1,358 @@
+//go:build linux
+
+package login
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/sched"
+	"sshpace/internal/bench/drive"
+	"sshpace/internal/bench/loopback"
+	"sshpace/internal/bench/testbed"
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/sys/proc"
+	"sshpace/internal/sys/relay"
+	"sshpace/internal/sys/tcp"
+)
+
+// Ends are the client and the server of logins, with a relay between them where
+// the server is our own.
+type Ends struct {
+	SSH         openssh.Program
+	Destination openssh.Destination
+	Env         []string // of the client, beyond ours
+	Connect     time.Duration
+	Dir         string // for logs and sockets
+	Native      string // our own program, to log in by `run` instead of ssh; "" is ssh
+	Kex         string // of logins that say nothing else; "" is what both sides like best
+
+	server  *loopback.Server // nil: a host of the user's
+	relay   *relay.Relay
+	prompt  bool // the relay acknowledges at once
+	traffic *Traffic
+}
+
+// ErrNoSSH says that there is no ssh to take apart.
+var ErrNoSSH = errors.New("no ssh is installed whose logins could be taken apart")
+
+// Between makes the ends of a testbed ready. The caller closes them.
+func Between(b *testbed.Testbed, connect time.Duration, dir string) (*Ends, error) {
+	e := &Ends{SSH: b.SSH, Destination: b.Destination, Connect: connect, Dir: dir}
+	if b.SSH.Path == "" {
+		return nil, ErrNoSSH
+	}
+	switch d := b.Driver.(type) {
+	case *drive.Remote:
+		e.Destination, e.Env = d.Destination, d.Env
+	case *drive.Private:
+		return e, e.relayTo(d.Server)
+	}
+	return e, nil
+}
+
+// Prompt are ends with the same server between which nobody waits for an
+// acknowledgement, so that two thirds of a login's time do not hide what is
+// compared. The caller closes them.
+func (e *Ends) Prompt() (*Ends, error) { return e.with(e.server) }
+
+// with are prompt ends with a server.
+func (e *Ends) with(s *loopback.Server) (*Ends, error) {
+	variant := *e
+	variant.prompt = true
+	return &variant, variant.relayTo(s)
+}
+
+// relayTo puts a relay before our own server.
+func (e *Ends) relayTo(s *loopback.Server) (err error) {
+	e.server, e.traffic = s, &Traffic{}
+	o := relay.Options{Watch: e.traffic.Watch, Prompt: e.prompt}
+	if o.Listener, err = tcp.ListenOwn(); err != nil {
+		return err
+	}
+	host, port := s.Address()
+	if e.relay, err = relay.To(net.JoinHostPort(host, port), o); err != nil {
+		return err
+	}
+	// The first of several -p counts.
+	e.Destination.Options = append([]string{"-p", strconv.Itoa(e.relay.Port())}, e.Destination.Options...)
+	return nil
+}
+
+// Close ends the relay.
+func (e *Ends) Close() error {
+	if e.relay == nil {
+		return nil
+	}
+	return e.relay.Close()
+}
+
+// Watch carries out a login, which may take some times as long as to connect.
+func (e *Ends) Watch(ctx context.Context, argv ArgvFunc) (*Login, error) {
+	ctx, cancel := context.WithTimeout(ctx, WholeLogin*e.Connect)
+	defer cancel()
+	return Watch(ctx, e.Dir, argv, e.Env)
+}
+
+// WholeLogin is how many times as long a login may take as connecting.
+const WholeLogin = 3
+
+// Own tells whether the server is our own.
+func (e *Ends) Own() bool { return e.server != nil }
+
+// Argv is the command line of a login that runs command, with settings of
+// ssh_config before all others.
+func (e *Ends) Argv(want alg.Suite, command string, settings ...string) ArgvFunc {
+	want.Kex = cmp.Or(want.Kex, e.Kex)
+	if e.Native != "" {
+		return e.native(want, command, settings)
+	}
+	d := e.Destination
+	d.Options = slices.Concat([]string{"-v"}, options(settings), d.Options)
+	return func(log string) []string { return e.SSH.Command(d, want, log, e.Connect, command) }
+}
+
+// native is the command line of our own client. Of an option that stands there
+// twice the first counts for ssh, and the last for us.
+func (e *Ends) native(want alg.Suite, command string, settings []string) ArgvFunc {
+	for _, wish := range [][2]string{{"KexAlgorithms", want.Kex}, {"HostKeyAlgorithms", want.HostKey}, {"Ciphers", want.Cipher}} {
+		if wish[1] != "" {
+			settings = append(settings, wish[0]+"="+wish[1])
+		}
+	}
+	leading := slices.Concat([]string{"run", "--engine", "native", "--no-record", "--quiet", "--connect-timeout", e.Connect.String()},
+		options(append(settings, "ControlPath=none")), firsts(e.Destination.Options))
+	return func(log string) []string {
+		return slices.Concat([]string{e.Native}, leading, []string{"--login-log", log, "-w", e.Destination.Host, "--", command})
+	}
+}
+
+// firsts leaves out options that are given again with other values.
+func firsts(given []string) (kept []string) {
+	for i := 0; i < len(given); i++ {
+		option := given[i]
+		if option == "-4" || option == "-6" {
+			kept = append(kept, option)
+			continue
+		}
+		i++
+		if option == "-o" || option == "-i" || !slices.Contains(kept, option) {
+			kept = append(kept, option, given[i])
+		}
+	}
+	return kept
+}
+
+func options(settings []string) (argv []string) {
+	for _, s := range settings {
+		argv = append(argv, "-o", s)
+	}
+	return argv
+}
+
+// Plain is the case of a login as it comes.
+func (e *Ends) Plain() Case {
+	return e.as("", "plain")
+}
+
+// RoundTrips counts the round trips of a plain login, TCP's included, by what
+// paths of two lengths make of it; 0 where the server is not our own. The shortest
+// of some tries counts, for a busy machine adds its own time: of more tries where the
+// count is not close to a whole number.
+func (e *Ends) RoundTrips(ctx context.Context) (int, error) {
+	if e.server == nil {
+		return 0, nil
+	}
+	const short, long = 20 * time.Millisecond, 220 * time.Millisecond
+	var near, far time.Duration
+	for range mostTries {
+		again, err := e.over(ctx, short, 4)
+		if err != nil {
+			return 0, err
+		}
+		near = shorter(near, again)
+		if again, err = e.over(ctx, long, 2); err != nil {
+			return 0, err
+		}
+		far = shorter(far, again)
+		if count := float64(far-near) / float64(long-short); math.Abs(count-math.Round(count)) <= certain {
+			break
+		}
+	}
+	return int(math.Round(float64(far-near) / float64(long-short))), nil
+}
+
+// How often round trips are counted at most, and how close to a whole number is one: a
+// busy machine adds a third of a round trip to a login, in one direction or the other.
+const (
+	mostTries = 3
+	certain   = 0.25
+)
+
+// shorter is the lesser of two times, of which 0 is none.
+func shorter(a, b time.Duration) time.Duration {
+	if a == 0 {
+		return b
+	}
+	return min(a, b)
+}
+
+// over is the time of a login over a path, without waits for acknowledgements.
+func (e *Ends) over(ctx context.Context, rtt time.Duration, tries int) (least time.Duration, err error) {
+	listener, err := tcp.ListenOwn()
+	if err != nil {
+		return 0, err
+	}
+	host, port := e.server.Address()
+	r, err := relay.To(net.JoinHostPort(host, port), relay.Options{Listener: listener, Path: relay.Path{Delay: rtt / 2}, Prompt: true})
+	if err != nil {
+		return 0, err
+	}
+	defer r.Close()
+	longer := *e
+	longer.Destination.Options = append([]string{"-p", strconv.Itoa(r.Port())}, e.Destination.Options...)
+	for range tries {
+		l, err := longer.Watch(ctx, longer.Argv(alg.Suite{}, "true"))
+		if err != nil {
+			return 0, err
+		}
+		e.After(ctx)
+		least = shorter(least, l.Whole)
+	}
+	return least, nil
+}
+
+// serverGrace is how long a server process may take to notice that its client is
+// gone.
+const serverGrace = 2 * time.Second
+
+// After is what the server and the relay know of the login that was carried out
+// last.
+func (e *Ends) After(ctx context.Context) (time.Duration, *Wire) {
+	if e.server == nil {
+		return 0, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, serverGrace)
+	defer cancel()
+	var cpu time.Duration
+	if conn, ok := e.server.Next(ctx); ok {
+		cpu = conn.Ended(serverGrace)
+	}
+	w := e.traffic.Wire()
+	e.traffic.Reset()
+	return cpu, &w
+}
+
+// KexCases are a login with each of some key exchanges.
+func (e *Ends) KexCases(names []string) (cases []Case) {
+	for _, name := range names {
+		cases = append(cases, e.caseOf(KexFactor, name, e.Argv(alg.Suite{Kex: standard(name, names)}, "true")))
+	}
+	return cases
+}
+
+// standard is the name by which the key exchange is carried out for all its names: the
+// standard one, where that is one of those that are asked for.
+func standard(name string, asked []string) string {
+	if by := alg.Canonical(alg.Kex, name); slices.Contains(asked, by) {
+		return by
+	}
+	return name
+}
+
+// ClientCases are a login by ssh and one by our own client, program being
+// ourselves.
+func (e *Ends) ClientCases(program string) []Case {
+	own := *e
+	own.Native = program
+	return []Case{e.as(ClientFactor, "ssh"), own.as(ClientFactor, "sshpace run")}
+}
+
+// as is the plain login as a level of a factor.
+func (e *Ends) as(factor, level string) Case {
+	return e.caseOf(factor, level, e.Argv(alg.Suite{}, "true"))
+}
+
+// caseOf is a level of a factor that is a login between these ends.
+func (e *Ends) caseOf(factor, level string, argv ArgvFunc) Case {
+	return Case{Factor: factor, Level: level, Argv: argv, Ends: e, After: e.After}
+}
+
+// Master is a connection that sessions share (ssh_config(5) ControlMaster).
+type Master struct {
+	cmd    *exec.Cmd
+	socket string
+	dir    *os.File // that the socket is in
+}
+
+// StartMaster opens one.
+func (e *Ends) StartMaster(ctx context.Context) (*Master, error) {
+	dir, err := os.Open(e.Dir)
+	if err != nil {
+		return nil, err
+	}
+	// A socket's path has 107 bytes at most (unix(7)), and ssh adds 17: hence by
+	// the number of the folder and not by its name.
+	path := fmt.Sprintf("/proc/%d/fd/%d/master", os.Getpid(), dir.Fd())
+	log := filepath.Join(e.Dir, "master.log")
+	d := e.Destination
+	d.Options = slices.Concat([]string{"-M", "-N", "-S", path}, d.Options)
+	argv := []string{e.SSH.Path, "-E", log, "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes", "-o", "ControlPersist=no"}
+	argv = append(append(argv, d.Options...), "--", d.Host)
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		dir.Close()
+		return nil, err
+	}
+	m := &Master{cmd, path, dir}
+	for limit := time.Now().Add(e.Connect); time.Now().Before(limit) && ctx.Err() == nil; {
+		if exec.CommandContext(ctx, e.SSH.Path, "-F", "none", "-S", path, "-O", "check", "--", d.Host).Run() == nil {
+			if e.server != nil {
+				e.server.Fresh(false)
+				e.traffic.Reset()
+			}
+			return m, nil
+		}
+		sched.For(ctx, 20*time.Millisecond)
+	}
+	m.Close()
+	return nil, errors.New("a ControlMaster does not come up")
+}
+
+// Close ends the master.
+func (m *Master) Close() error {
+	proc.KillGroup(m.cmd)
+	_ = m.cmd.Wait()
+	return m.dir.Close()
+}
+
+// without leaves an option and its value out.
+func without(options []string, option string) []string {
+	if i := slices.Index(options, option); i >= 0 {
+		return slices.Delete(slices.Clone(options), i, i+2)
+	}
+	return options
+}
+
+// SessionCase is a session over the master. Where that gives none, because the
+// server allows no more (sshd_config(5) MaxSessions) or it is gone, ssh would make a
+// connection instead without a word: a ProxyCommand that fails keeps it from that.
+func (e *Ends) SessionCase(m *Master) Case {
+	return Case{Factor: ConnectionFactor, Level: "ControlMaster session", Argv: func(log string) []string {
+		argv := []string{e.SSH.Path, "-v", "-v", "-E", log, "-S", m.socket, "-o", "ControlMaster=no", "-o", "BatchMode=yes", "-o", "ProxyCommand=false"}
+		return append(append(argv, without(e.Destination.Options, "-J")...), "--", e.Destination.Host, "true")
+	}}
+}

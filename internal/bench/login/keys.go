@@ -1,0 +1,87 @@
+package login
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/pem"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// keyTypes are the keys that logins are compared with, in both roles, by the
+// name of their signatures.
+var keyTypes = []struct {
+	name string
+	make func() (crypto.Signer, error)
+}{
+	{ssh.KeyAlgoED25519, func() (crypto.Signer, error) { _, k, err := ed25519.GenerateKey(rand.Reader); return k, err }},
+	{ssh.KeyAlgoECDSA256, func() (crypto.Signer, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }},
+	{ssh.KeyAlgoECDSA384, func() (crypto.Signer, error) { return ecdsa.GenerateKey(elliptic.P384(), rand.Reader) }},
+	{ssh.KeyAlgoECDSA521, func() (crypto.Signer, error) { return ecdsa.GenerateKey(elliptic.P521(), rand.Reader) }},
+	{ssh.KeyAlgoRSASHA512, func() (crypto.Signer, error) { return rsa.GenerateKey(rand.Reader, rsaBits) }},
+}
+
+// rsaBits is what ssh-keygen makes since 8.0.
+const rsaBits = 3072
+
+// keyPair is a key in a file.
+type keyPair struct {
+	name   string // of its signatures
+	file   string
+	signer ssh.Signer
+}
+
+// line is its public half as authorized_keys has it.
+func (k *keyPair) line() string { return string(ssh.MarshalAuthorizedKey(k.signer.PublicKey())) }
+
+// makeKeys writes one key of each type into a folder, with a prefix to their
+// files' names.
+func makeKeys(dir, prefix string) (all []*keyPair, err error) {
+	for _, t := range keyTypes {
+		k, err := t.make()
+		if err != nil {
+			return nil, err
+		}
+		pair, err := writeKey(filepath.Join(dir, prefix+t.name), k)
+		if err != nil {
+			return nil, err
+		}
+		pair.name = t.name
+		all = append(all, pair)
+	}
+	return all, nil
+}
+
+func writeKey(file string, k crypto.Signer) (*keyPair, error) {
+	block, err := ssh.MarshalPrivateKey(k, "sshpace one-run key")
+	if err != nil {
+		return nil, err
+	}
+	signer, err := ssh.NewSignerFromSigner(k)
+	if err != nil {
+		return nil, err
+	}
+	pair := &keyPair{file: file, signer: signer}
+	if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+		return nil, err
+	}
+	return pair, os.WriteFile(file+".pub", []byte(pair.line()), 0o600)
+}
+
+// certify writes a certificate of a user's key beside it (file-cert.pub), which
+// ssh finds by itself.
+func certify(k *keyPair, user string, authority ssh.Signer) error {
+	cert := &ssh.Certificate{
+		Key: k.signer.PublicKey(), CertType: ssh.UserCert, KeyId: "sshpace", ValidPrincipals: []string{user}, ValidBefore: ssh.CertTimeInfinity,
+	}
+	if err := cert.SignCert(rand.Reader, authority); err != nil {
+		return err
+	}
+	return os.WriteFile(k.file+"-cert.pub", ssh.MarshalAuthorizedKey(cert), 0o600)
+}

@@ -1,0 +1,139 @@
+//go:build linux
+
+package login
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"sshpace/internal/bench/testbed"
+)
+
+// Study is what is to be compared with the plain login.
+type Study struct {
+	Bed     *testbed.Testbed
+	Ends    *Ends
+	Program string   // ourselves, for our own client
+	Kex     []string // key exchanges to compare
+	Factors []string // short names; nil: all that there are
+	Full    bool     // the product of key exchanges, host keys and user keys instead
+
+	close []func() error
+}
+
+// shortNames are the factors' names on a command line, in the order of a report.
+var shortNames = []struct{ short, factor string }{
+	{"kex", KexFactor}, {"hostkey", HostKeyFactor}, {"userkey", UserKeyFactor}, {"agent", SourceFactor}, {"known-hosts", KnownHostsFactor},
+	{"config", SettingFactor}, {"server", ServerFactor}, {"connection", ConnectionFactor}, {"client", ClientFactor},
+}
+
+// FactorNames are the short names of the factors.
+func FactorNames() (names []string) {
+	for _, n := range shortNames {
+		names = append(names, n.short)
+	}
+	return names
+}
+
+// wants tells whether a factor is to be compared. On a host of the user's only
+// what was asked for is.
+func (s *Study) wants(factor string) bool {
+	if s.Full {
+		return false
+	}
+	if s.Factors == nil {
+		return s.Ends.Own() || factor == KexFactor
+	}
+	return slices.ContainsFunc(shortNames, func(n struct{ short, factor string }) bool {
+		return n.factor == factor && slices.Contains(s.Factors, n.short)
+	})
+}
+
+// Cases are the plain login and all that is compared with it. Close ends what
+// they need.
+func (s *Study) Cases(ctx context.Context) (cases []Case, err error) {
+	ends, err := s.compared()
+	if err != nil {
+		return nil, err
+	}
+	cases = []Case{s.Ends.Plain()}
+	if s.wants(KexFactor) {
+		cases = append(cases, ends.KexCases(s.Kex)...)
+	}
+	private, err := s.private(ctx, ends)
+	if err != nil {
+		return nil, err
+	}
+	cases = append(cases, private...)
+	if s.wants(ConnectionFactor) && ends.Native == "" {
+		master, err := ends.StartMaster(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.close = append(s.close, master.Close)
+		cases = append(cases, ends.as(ConnectionFactor, "cold login"), ends.SessionCase(master))
+	}
+	if s.wants(ClientFactor) && ends.Native == "" {
+		cases = append(cases, ends.ClientCases(s.Program)...)
+	}
+	return cases, nil
+}
+
+// fastKex is what logins have in common that do not compare key exchanges: a
+// costly one would hide what they compare. OpenSSH has it since 7.4.
+const fastKex = "curve25519-sha256"
+
+// compared are the ends of logins that are compared.
+func (s *Study) compared() (*Ends, error) {
+	if !s.Ends.Own() {
+		return s.Ends, nil
+	}
+	ends, err := s.Ends.Prompt()
+	if err != nil {
+		return nil, err
+	}
+	s.close = append(s.close, ends.Close)
+	if slices.Contains(s.Bed.Offered.Kex, fastKex) && slices.Contains(s.Bed.Client.Kex, fastKex) {
+		ends.Kex = fastKex
+	}
+	return ends, nil
+}
+
+// Conditions say how the logins behind the plain one differ from it all; "" on a
+// host of the user's.
+func (s *Study) Conditions() string {
+	if !s.Ends.Own() {
+		return ""
+	}
+	return "without waits for acknowledgements, with " + fastKex + " unless key exchanges are"
+}
+
+// private are the cases that need a server of our own, OpenSSH's.
+func (s *Study) private(ctx context.Context, ends *Ends) ([]Case, error) {
+	if !s.Ends.Own() || s.Bed.Environment.ServerPath == "" {
+		return nil, nil
+	}
+	if !s.Full && !slices.ContainsFunc([]string{HostKeyFactor, UserKeyFactor, SourceFactor, KnownHostsFactor, SettingFactor, ServerFactor}, s.wants) {
+		return nil, nil
+	}
+	f, err := ends.NewFactors(s.Bed)
+	if err != nil {
+		return nil, err
+	}
+	s.close = append(s.close, f.Close)
+	if s.Full {
+		return f.Full(s.Kex), nil
+	}
+	cases, err := f.All(ctx)
+	return slices.DeleteFunc(cases, func(c Case) bool { return !s.wants(c.Factor) }), err
+}
+
+// Close ends what the cases need.
+func (s *Study) Close() error {
+	var errs []error
+	for _, c := range slices.Backward(s.close) {
+		errs = append(errs, c())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,201 @@
+package login
+
+import (
+	"math"
+	"time"
+
+	"sshpace/internal/base/stats"
+)
+
+// figures are the medians of durations, a group for each kind of login. The interval
+// is that of order statistics; of fewer than stats.MinExact Student's, of how much the
+// logarithms of the kind vary and, as far as borrowed degrees of freedom, those of all others. Two
+// logins with nothing beside them have their range.
+func figures(groups [][]time.Duration) (medians []stats.Interval) {
+	var values, logs [][]float64
+	for _, g := range groups {
+		var xs, ys []float64
+		for _, d := range g {
+			xs, ys = append(xs, float64(d)), append(ys, math.Log(float64(max(d, time.Microsecond))))
+		}
+		values, logs = append(values, xs), append(logs, ys)
+	}
+	common, all := stats.PooledDeviation(logs)
+	for i, xs := range values {
+		m := stats.MedianInterval(xs)
+		own := float64(len(xs) - 1)
+		if 0 < m.N && m.N < stats.MinExact {
+			deviation, degrees := stats.Shrink(math.Sqrt(stats.Variance(logs[i])), own, common, min(borrowed, all-own))
+			if degrees >= 2 {
+				arm := m.Value * deviation * stats.StudentQuantile(degrees) * stats.MedianEfficiency / math.Sqrt(float64(m.N))
+				m.Lo, m.Hi = math.Round(max(0, m.Value-arm)), math.Round(m.Value+arm)
+			}
+		}
+		medians = append(medians, m)
+	}
+	return medians
+}
+
+// Names of factors. Logins of one factor differ in nothing else.
+const (
+	KexFactor        = "key exchange"
+	HostKeyFactor    = "host key"
+	UserKeyFactor    = "user key"
+	SourceFactor     = "where the key is"
+	KnownHostsFactor = "known_hosts"
+	SettingFactor    = "ssh_config"
+	ServerFactor     = "sshd_config"
+	ConnectionFactor = "connection"
+	ClientFactor     = "client"
+	FullFactor       = "key exchange, host key, user key"
+)
+
+// named is what a kind of login is called.
+type named struct{ factor, level string }
+
+// Result is what a case costs.
+type Result struct {
+	Factor    string                   `json:"factor"`
+	Level     string                   `json:"level"`
+	Wall      stats.Interval           `json:"wall_ns"`
+	ClientCPU stats.Interval           `json:"client_cpu_ns"`
+	ServerCPU *stats.Interval          `json:"server_cpu_ns,omitempty"`
+	Phases    map[Phase]stats.Interval `json:"phases_ns"`
+	Wire      *Wire                    `json:"wire,omitempty"` // of the login of median length
+	Mean      map[Phase]float64        `json:"-"`              // sums to MeanWall
+	MeanWall  float64                  `json:"-"`
+	Failure   string                   `json:"failure,omitempty"` // why it was not, or not always, carried out; by the server in part
+}
+
+// Beside is how much CPU time logins take while others are on the same core, in
+// relation to logins that nothing is beside. The figures of kinds are free of it.
+type Beside struct {
+	Client stats.Interval `json:"client_cpu_ratio"`
+	Server stats.Interval `json:"server_cpu_ratio"`
+}
+
+// Prediction is the wall time of a login at a round-trip time:
+// predicted, not measured.
+type Prediction struct {
+	RTT time.Duration `json:"rtt_ns"`
+	NS  time.Duration `json:"ns"`
+}
+
+// Distances are the round-trip times that logins are predicted for.
+var Distances = []time.Duration{200 * time.Microsecond, 10 * time.Millisecond, 50 * time.Millisecond, 150 * time.Millisecond, 300 * time.Millisecond}
+
+// observed is a login with what the other side tells.
+type observed struct {
+	*Login
+	began  time.Time
+	core   int // that it shared with others at the same time; or alone
+	server time.Duration
+	wire   *Wire
+}
+
+// kinds of logins are numbered from 0, the plain one.
+type kindOf = int
+
+// summarized are the results of kinds, from the logins in the order of time, which
+// kind each is of, and whose logins count for each kind; and how much CPU
+// time logins beside others take of that of those alone.
+func summarized(names []named, alike, kinds []kindOf, logins []*observed) (out []Result, beside Beside) {
+	cpu := costsOf(kinds, logins)
+	undisturbed := make([][]*observed, len(names)) // those that nothing was beside
+	for i, o := range logins {
+		if o.core == alone {
+			undisturbed[kinds[i]] = append(undisturbed[kinds[i]], o)
+		}
+	}
+	walls, phases := times(undisturbed)
+	for i, name := range names {
+		of := alike[i]
+		r := Result{Factor: name.factor, Level: name.level, Wall: walls[of], ClientCPU: cpu.of[0][of], Phases: map[Phase]stats.Interval{}, Mean: map[Phase]float64{}}
+		if server, known := cpu.of[1][of]; known {
+			r.ServerCPU = &server
+		}
+		for p, figures := range phases {
+			if figures[of].N > 0 {
+				r.Phases[p] = figures[of]
+			}
+		}
+		r.average(undisturbed[of])
+		r.Wire = typical(undisturbed[of], r.Wall.Value)
+		out = append(out, r)
+	}
+	return out, Beside{cpu.beside[0], cpu.beside[1]}
+}
+
+// times are how long the logins of each kind take, and their phases.
+func times(logins [][]*observed) (walls []stats.Interval, phases map[Phase][]stats.Interval) {
+	whole, parts := make([][]time.Duration, len(logins)), map[Phase][][]time.Duration{}
+	for kind, all := range logins {
+		for _, o := range all {
+			whole[kind] = append(whole[kind], o.Whole)
+			for _, s := range o.Spans {
+				if parts[s.Phase] == nil {
+					parts[s.Phase] = make([][]time.Duration, len(logins))
+				}
+				parts[s.Phase][kind] = append(parts[s.Phase][kind], s.NS)
+			}
+		}
+	}
+	phases = map[Phase][]stats.Interval{}
+	for p, groups := range parts {
+		phases[p] = figures(groups)
+	}
+	return figures(whole), phases
+}
+
+// average fills the means in.
+func (r *Result) average(all []*observed) {
+	for _, o := range all {
+		r.MeanWall += float64(o.Whole) / float64(len(all))
+		for _, s := range o.Spans {
+			r.Mean[s.Phase] += float64(s.NS) / float64(len(all))
+		}
+	}
+}
+
+// typical is the traffic of the login whose time is closest to the median, of those
+// with as many stalls as most have: the stamps of a busy machine may miss one.
+func typical(all []*observed, median float64) (w *Wire) {
+	stalls := mostStalls(all)
+	best := -1.0
+	for _, o := range all {
+		if o.wire != nil && len(o.wire.Stalls) != stalls {
+			continue
+		}
+		if off := max(float64(o.Whole)-median, median-float64(o.Whole)); o.wire != nil && (best < 0 || off < best) {
+			w, best = o.wire, off
+		}
+	}
+	return w
+}
+
+// mostStalls is how many stalls most logins have; of two numbers that are as frequent,
+// the greater one.
+func mostStalls(all []*observed) (stalls int) {
+	count := map[int]int{}
+	for _, o := range all {
+		if o.wire != nil {
+			count[len(o.wire.Stalls)]++
+		}
+	}
+	most := 0
+	for n, times := range count {
+		if times > most || times == most && n > stalls {
+			stalls, most = n, times
+		}
+	}
+	return stalls
+}
+
+// Predict is the login at distances: what is computed stays, each round trip adds
+// its time; stalls of the path that was measured are still part of it.
+func (r *Result) Predict(trips int) (out []Prediction) {
+	for _, rtt := range Distances {
+		out = append(out, Prediction{rtt, time.Duration(r.Wall.Value) + time.Duration(trips)*rtt})
+	}
+	return out
+}

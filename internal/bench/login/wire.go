@@ -1,0 +1,99 @@
+package login
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"sshpace/internal/sys/relay"
+)
+
+// Traffic is what went past a relay during one login.
+type Traffic struct {
+	mu      sync.Mutex
+	conn    int // of the relay, whose packets these are
+	packets []packet
+}
+
+type packet struct {
+	dir     relay.Direction
+	arrived time.Time
+	left    time.Time
+	bytes   int
+}
+
+// Watch is for relay.Options. The packets are those of the newest connection: the last
+// one of an older login may come late, and those of a master at any time.
+func (t *Traffic) Watch(s relay.Seen) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s.Conn > t.conn {
+		t.conn, t.packets = s.Conn, nil
+	}
+	if len(s.Data) > 0 && s.Conn == t.conn {
+		t.packets = append(t.packets, packet{s.Dir, s.Arrived, s.Left, len(s.Data)})
+	}
+}
+
+// Reset forgets what has gone past.
+func (t *Traffic) Reset() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.packets = nil
+}
+
+// Wire is what the packets of one login tell.
+type Wire struct {
+	Up     int64   `json:"bytes_up"`
+	Down   int64   `json:"bytes_down"`
+	Stalls []Stall `json:"stalls"`
+}
+
+// Stall is a wait that no computation explains: one side has sent, gets nothing,
+// and sends on.
+type Stall struct {
+	Side string        `json:"side"`  // client or server
+	At   time.Duration `json:"at_ns"` // since the first packet
+	NS   time.Duration `json:"ns"`
+	Why  string        `json:"why"`
+}
+
+// The delay of an acknowledgement in Linux is 40 ms (TCP_DELACK_MIN); what
+// belongs to it lies within these bounds.
+const (
+	shortestStall = 35 * time.Millisecond
+	longestStall  = 60 * time.Millisecond
+)
+
+// Wire sums the packets up.
+func (t *Traffic) Wire() Wire {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w := Wire{Stalls: []Stall{}}
+	all := slices.SortedStableFunc(slices.Values(t.packets), func(a, b packet) int { return a.left.Compare(b.left) })
+	for i, p := range all {
+		if p.dir == relay.Up {
+			w.Up += int64(p.bytes)
+		} else {
+			w.Down += int64(p.bytes)
+		}
+		if i == 0 {
+			continue
+		}
+		before := all[i-1]
+		if gap := p.arrived.Sub(before.arrived); p.dir == before.dir && gap >= shortestStall && gap <= longestStall {
+			w.Stalls = append(w.Stalls, stall(p, gap, all[0].left))
+		}
+	}
+	return w
+}
+
+func stall(p packet, gap time.Duration, first time.Time) Stall {
+	side, other := "client", "server"
+	if p.dir == relay.Down {
+		side, other = other, side
+	}
+	return Stall{side, p.arrived.Sub(first) - gap, gap,
+		fmt.Sprintf("Nagle's algorithm on the %s waits for a delayed acknowledgement by the %s", side, other)}
+}

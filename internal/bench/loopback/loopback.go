@@ -1,0 +1,326 @@
+//go:build linux
+
+package loopback
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"sshpace/internal/sys/proc"
+	"sshpace/internal/sys/tcp"
+
+	"sshpace/internal/sys/safedir"
+)
+
+// Server listens on loopback and starts a server process per connection.
+type Server struct {
+	listener *tcp.OwnListener
+	dir      *safedir.Workdir
+	spawner  *proc.Spawner
+	argv     []string
+	start    func(*exec.Cmd) error
+	log      *os.File
+
+	mu    sync.Mutex
+	live  map[*Conn]bool
+	seen  int64         // bytes of the log that are about earlier connections
+	swift bool          // the next connections do without the kernel's delays
+	used  time.Duration // CPU time of connections that are over
+
+	next chan *Conn // the connection that was accepted last
+	done sync.WaitGroup
+}
+
+// Conn is one connection to the server.
+type Conn struct {
+	cmd     *exec.Cmd
+	ended   chan struct{}
+	settled chan struct{}
+}
+
+// Start listens on a random loopback port, for connections of our own user.
+// argv is the command line that serves the connection on its standard input,
+// with files in dir; what it writes to standard error goes to a file there.
+func Start(argv []string, spawner *proc.Spawner, dir *safedir.Workdir) (*Server, error) {
+	return listen(&Server{dir: dir, spawner: spawner, argv: argv, start: spawner.Start})
+}
+
+// On is the same server once more, on a port of its own, with all its processes on one
+// core.
+func (s *Server) On(core int) (*Server, error) {
+	return listen(&Server{dir: s.dir, spawner: s.spawner, argv: s.argv, start: func(cmd *exec.Cmd) error { return s.spawner.StartOn(core, cmd) }})
+}
+
+func listen(s *Server) (_ *Server, err error) {
+	s.log, err = s.dir.OpenFile("server.log", os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if s.listener, err = tcp.ListenOwn(); err != nil {
+		s.log.Close()
+		return nil, err
+	}
+	s.live, s.next = map[*Conn]bool{}, make(chan *Conn, 1)
+	s.done.Go(s.accept)
+	return s, nil
+}
+
+// Address returns host and port.
+func (s *Server) Address() (host, port string) {
+	address := s.listener.Addr().(*net.TCPAddr)
+	return address.IP.String(), strconv.Itoa(address.Port)
+}
+
+func (s *Server) accept() {
+	for {
+		tcp, err := s.listener.Accept()
+		if err != nil {
+			return // closed
+		}
+		s.mu.Lock()
+		swift, live := s.swift, len(s.live)
+		s.mu.Unlock()
+		if live >= maxLive {
+			tcp.Close()
+			continue
+		}
+		conn, err := s.serve(tcp.(*net.TCPConn), swift)
+		if err != nil {
+			fmt.Fprintf(s.log, "sshpace: start server process: %v\n", err)
+			tcp.Close() // after the reason is there to be read
+			continue
+		}
+		s.done.Go(func() { conn.hurry(tcp.(*net.TCPConn), swift) })
+		s.offer(conn)
+	}
+}
+
+// offer makes conn the newest connection that Next returns.
+func (s *Server) offer(conn *Conn) {
+	for {
+		select {
+		case s.next <- conn:
+			return
+		default:
+			select {
+			case <-s.next:
+			default:
+			}
+		}
+	}
+}
+
+// maxLive is how many connections may be served at a time.
+const maxLive = 512
+
+// acknowledge is how often the kernel is told not to delay acknowledgements.
+const acknowledge = time.Millisecond
+
+// hurry keeps the kernel from delaying small packets until the connection is
+// settled, and gives the socket up. During a login ssh and sshd write several
+// small packets in a row: each waits (RFC 896) until the one before has been
+// acknowledged, which takes 40 ms (RFC 1122 §4.2.3.2).
+func (c *Conn) hurry(conn *net.TCPConn, swift bool) {
+	defer conn.Close()
+	raw, err := conn.SyscallConn()
+	if err != nil || !swift {
+		return
+	}
+	ticker := time.NewTicker(acknowledge)
+	defer ticker.Stop()
+	for {
+		_ = raw.Control(func(fd uintptr) { _ = tcp.QuickAck(fd) })
+		select {
+		case <-ticker.C:
+		case <-c.settled:
+			return
+		case <-c.ended:
+			return
+		}
+	}
+}
+
+// Settled says that the login is over: from now on the connection is left to
+// itself. It may be called once.
+func (c *Conn) Settled() { close(c.settled) }
+
+// Serving returns the connection that a server process carries: the one that was
+// started for it, or a child of that.
+func (s *Server) Serving(pid int) *Conn {
+	parent := parentOf(pid)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for conn := range s.live {
+		if conn.pid() == pid || conn.pid() == parent {
+			return conn
+		}
+	}
+	return nil
+}
+
+// parentOf is the parent of a process (proc_pid_stat(5)); 0 if it cannot be
+// told.
+func parentOf(pid int) int {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	parent := 0
+	_, rest, _ := strings.Cut(string(text), ") ")
+	var state string
+	_, _ = fmt.Sscan(rest, &state, &parent)
+	return parent
+}
+
+// serve hands the socket to a new server process, which reads its configuration
+// and its keys from the private folder: it had better be ours still. A listening
+// sshd leaves Nagle's algorithm on until the session starts; Go turns it off at
+// once.
+func (s *Server) serve(tcp *net.TCPConn, swift bool) (*Conn, error) {
+	if err := s.dir.Verify(); err != nil {
+		return nil, err
+	}
+	if err := tcp.SetNoDelay(swift); err != nil {
+		return nil, err
+	}
+	socket, err := tcp.File()
+	if err != nil {
+		return nil, err
+	}
+	defer socket.Close()
+	cmd := exec.Command(s.argv[0], s.argv[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = socket, socket, s.log
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}
+	if err := s.start(cmd); err != nil {
+		return nil, err
+	}
+	conn := &Conn{cmd: cmd, ended: make(chan struct{}), settled: make(chan struct{})}
+	s.mu.Lock()
+	s.live[conn] = true
+	s.mu.Unlock()
+	s.done.Go(func() {
+		_ = proc.Wait(cmd)
+		close(conn.ended)
+		s.mu.Lock()
+		s.used += conn.cpu()
+		delete(s.live, conn)
+		s.mu.Unlock()
+	})
+	return conn, nil
+}
+
+// Fresh forgets earlier connections, such as a probe's, and what was logged
+// about them. With swift the next connection logs in without the delays that
+// the kernel would add, until it is Settled: for measurements of which the
+// login is no part.
+func (s *Server) Fresh(swift bool) {
+	s.mu.Lock()
+	if info, err := s.log.Stat(); err == nil {
+		s.seen = info.Size()
+	}
+	s.swift = swift
+	s.mu.Unlock()
+	select {
+	case <-s.next:
+	default:
+	}
+}
+
+// Next returns the newest connection since the last call; false when none comes
+// before ctx ends.
+func (s *Server) Next(ctx context.Context) (*Conn, bool) {
+	select {
+	case conn := <-s.next:
+		return conn, true
+	case <-ctx.Done():
+		return nil, false
+	}
+}
+
+// Ended waits until the server process of the connection is gone, killing it
+// after grace, and returns the CPU time of it and all its children.
+func (c *Conn) Ended(grace time.Duration) time.Duration {
+	select {
+	case <-c.ended:
+	case <-time.After(grace):
+		proc.KillGroup(c.cmd)
+		<-c.ended
+	}
+	return c.cpu()
+}
+
+// cpu is the CPU time of the server process and all its children, once it is
+// gone.
+func (c *Conn) cpu() time.Duration {
+	return c.cmd.ProcessState.UserTime() + c.cmd.ProcessState.SystemTime()
+}
+
+// settlePoll is how often Settle looks.
+const settlePoll = time.Millisecond
+
+// Settle waits until all connections are over, killing what is left after grace,
+// and returns the CPU time of all connections that the server has had.
+func (s *Server) Settle(grace time.Duration) time.Duration {
+	for end := time.Now().Add(grace); ; time.Sleep(settlePoll) {
+		s.mu.Lock()
+		used, live := s.used, len(s.live)
+		if late := time.Now().After(end); late {
+			for conn := range s.live {
+				proc.KillGroup(conn.cmd)
+			}
+		}
+		s.mu.Unlock()
+		if live == 0 {
+			return used
+		}
+	}
+}
+
+// pid is the server process that was started for the connection.
+func (c *Conn) pid() int { return c.cmd.Process.Pid }
+
+// routine are the beginnings of log lines that explain nothing.
+var routine = []string{"Accepted ", "Connection closed by", "Connection from", "Close session", "Disconnected from", "Received disconnect", "Starting session", "User child", "Server listening"}
+
+// LogTail returns the last line that server processes have written since Fresh
+// and that may explain a failure; "" if there is none.
+func (s *Server) LogTail() string {
+	const limit = 4 << 10
+	info, err := s.log.Stat()
+	if err != nil {
+		return ""
+	}
+	s.mu.Lock()
+	from := max(s.seen, info.Size()-limit)
+	s.mu.Unlock()
+	text := make([]byte, max(0, info.Size()-from))
+	n, _ := s.log.ReadAt(text, from)
+	for _, line := range slices.Backward(strings.Split(string(text[:n]), "\n")) {
+		line = strings.TrimSpace(line)
+		if line != "" && !slices.ContainsFunc(routine, func(r string) bool { return strings.HasPrefix(line, r) }) {
+			return line
+		}
+	}
+	return ""
+}
+
+// Close stops listening and ends all server processes.
+func (s *Server) Close() error {
+	err := s.listener.Close()
+	s.mu.Lock()
+	for conn := range s.live {
+		proc.KillGroup(conn.cmd)
+	}
+	s.mu.Unlock()
+	s.done.Wait()
+	s.log.Close()
+	return err
+}

@@ -1,0 +1,265 @@
+package plan
+
+import (
+	"slices"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/bench/model"
+	"sshpace/internal/record"
+)
+
+// copies plans every combination of the offer literally, aliases and ignored
+// MACs included, as copies of a fixed size, each run in a new random order: the slow
+// way, to check the fast one against. What failed is tried again at the end of its
+// run, a bounded number of times.
+type copies struct {
+	design
+	all     []record.Trial // of one run
+	id      int            // of the last trial
+	n       int            // current run
+	pending []record.Trial // of the current run
+	tries   map[record.Trial]int
+	results map[copied]*tally
+	asked   bool // Next was called: what is observed now is not replayed
+	inARow  int  // failures since the last success
+	worked  bool
+	elapsed time.Duration
+	last    record.Trial // observed since the last Next, if lastOK
+	lastOK  bool
+	times   copyTimes
+	ending  Ending
+}
+
+// copied names what a copy measures, however it is asked for.
+type copied struct {
+	want      alg.Suite
+	direction record.Direction
+}
+
+type tally struct{ ok, failed int }
+
+func resultOf(t record.Trial) copied { return copied{t.Want, t.Direction} }
+
+func newCopies(d design) *copies {
+	d.Runs = max(1, d.Runs)
+	return &copies{design: d, all: combinations(d), tries: map[record.Trial]int{}, results: map[copied]*tally{}, times: copyTimes{usualLogin, usualRate}}
+}
+
+// combinations lists the naive matrix, once per direction.
+func combinations(d design) []record.Trial {
+	var all []record.Trial
+	macs := d.Offer.MACs
+	if len(macs) == 0 {
+		macs = []string{""}
+	}
+	for _, direction := range d.Directions {
+		for _, cipher := range d.Offer.Ciphers {
+			for _, mac := range macs {
+				for _, kex := range d.Offer.Kex {
+					asked := alg.Suite{Cipher: cipher, MAC: mac, Kex: kex}
+					t := record.Trial{Want: alg.NewSuite(cipher, mac, kex), Workload: record.Copy, Direction: direction, SizeBytes: d.SizeBytes}
+					if t.Want != asked {
+						t.Offered = asked
+					}
+					all = append(all, t)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// Next returns the next copy.
+func (p *copies) Next(elapsed time.Duration) (Step, bool) {
+	if p.lastOK {
+		p.times.observe(p.last, elapsed-p.elapsed) // what it took with everything around it
+		p.lastOK = false
+	}
+	p.elapsed, p.asked = elapsed, true
+	for p.ending == "" && len(p.pending) == 0 {
+		if p.n >= p.Runs {
+			p.end()
+			break
+		}
+		p.open()
+	}
+	if p.ending != "" {
+		return Step{}, false
+	}
+	t := p.pending[0]
+	p.id++
+	t.ID = p.id
+	return Step{Action: Single, Trials: []record.Trial{t}}, true
+}
+
+// end ends the plan. One that has no result to show did not end well.
+func (p *copies) end() {
+	p.ending = EndComplete
+	if _, barren := p.Barren(); barren {
+		p.ending = EndFailures
+	}
+}
+
+// open starts a run; what never worked is left out of it.
+func (p *copies) open() {
+	p.n++
+	clear(p.tries)
+	p.pending = slices.Clone(p.all)
+	p.random(p.n).Shuffle(len(p.pending), func(i, j int) { p.pending[i], p.pending[j] = p.pending[j], p.pending[i] })
+	p.pending = slices.DeleteFunc(p.pending, func(t record.Trial) bool { return p.dead(resultOf(t)) })
+	for i := range p.pending {
+		p.pending[i].Block = p.n
+	}
+}
+
+// dead reports whether a copy failed so often, without a success, that it is
+// given up.
+func (p *copies) dead(key copied) bool {
+	h := p.results[key]
+	return h != nil && h.ok == 0 && h.failed >= maxAttempts
+}
+
+// Barren reports whether copies were tried and none worked.
+func (p *copies) Barren() (what string, barren bool) {
+	for _, h := range p.results {
+		if h.ok > 0 {
+			return "", false
+		}
+	}
+	return "copy", len(p.results) > 0
+}
+
+// Observe ticks a copy off. What a file holds of failures is not ticked off: what
+// was in the way then may be gone now.
+func (p *copies) Observe(t record.Trial, s record.Sample) {
+	t.ID, t.Target = 0, ""
+	for p.n < min(t.Block, p.Runs) {
+		p.open()
+	}
+	i := slices.Index(p.pending, t)
+	if i >= 0 {
+		p.pending = slices.Delete(p.pending, i, i+1)
+	}
+	usable := model.Usable(t, s)
+	switch {
+	case s.Outcome == record.Aborted, !usable && !p.asked:
+		p.requeue(t, i)
+		return
+	case unconnected(s):
+		p.inARow++
+		p.endIfHopeless(maxStart)
+		p.requeue(t, i)
+		return
+	}
+	h := p.results[resultOf(t)]
+	if h == nil {
+		h = &tally{}
+		p.results[resultOf(t)] = h
+	}
+	if usable {
+		h.ok++
+		p.inARow, p.worked = 0, true
+		p.last, p.lastOK = t, p.elapsed > 0 && i >= 0
+		return
+	}
+	h.failed++
+	p.fail(t, i)
+}
+
+// endIfHopeless ends the plan after too many failures in a row; atStart is how
+// many they may be before anything worked.
+func (p *copies) endIfHopeless(atStart int) {
+	if p.inARow >= maxInARow || !p.worked && p.inARow >= atStart {
+		p.ending = EndFailures
+	}
+}
+
+// fail tries a copy again at the end of its run, or gives it up.
+func (p *copies) fail(t record.Trial, index int) {
+	p.inARow++
+	p.tries[t]++
+	p.endIfHopeless(min(maxStart, maxAttempts*len(p.all)))
+	switch {
+	case p.dead(resultOf(t)):
+		p.pending = slices.DeleteFunc(p.pending, func(o record.Trial) bool { return resultOf(o) == resultOf(t) })
+	case p.tries[t] < maxAttempts:
+		p.requeue(t, index)
+	}
+}
+
+// requeue puts a trial that stood in the queue at its end.
+func (p *copies) requeue(t record.Trial, index int) {
+	if index >= 0 {
+		p.pending = append(p.pending, t)
+	}
+}
+
+// Opened, Moved and Lost are of sittings.
+func (p *copies) Opened(record.Trial, record.Sample) {}
+
+// Moved does nothing.
+func (p *copies) Moved(Step, record.Slice) {}
+
+// Lost does nothing.
+func (p *copies) Lost(record.Trial) {}
+
+// Replay ticks off what a file holds.
+func (p *copies) Replay(f *record.File) {
+	for id := range f.Trials {
+		p.id = max(p.id, id)
+	}
+	for _, sample := range f.Samples {
+		p.Observe(f.Trials[sample.Trial], sample)
+	}
+}
+
+// End is why the plan ended.
+func (p *copies) End() Ending { return p.ending }
+
+// Estimate is what all copies take.
+func (p *copies) Estimate() time.Duration { return p.times.repeated(0, p.Runs, p.all) }
+
+// Progress reports the state after the last Observe.
+func (p *copies) Progress() Progress {
+	out := Progress{Phase: "every combination", Block: p.n, Total: len(p.all)}
+	for _, h := range p.results {
+		switch {
+		case h.ok > 0:
+			out.Done++
+		case h.failed >= maxAttempts:
+			out.Failed++
+		}
+	}
+	out.Remaining = p.times.repeated(float64(p.times.sum(p.pending)), max(0, p.Runs-p.n), p.all)
+	return out
+}
+
+// copyTimes learns how long copies take.
+type copyTimes struct {
+	login time.Duration
+	rate  float64 // bytes per second
+}
+
+// usualRate is what is expected of a copy before any was made.
+const usualRate = 200e6
+
+func (l *copyTimes) observe(t record.Trial, elapsed time.Duration) {
+	if elapsed > 0 {
+		l.rate += smoothing * (float64(t.SizeBytes)/elapsed.Seconds() - l.rate)
+	}
+}
+
+// sum estimates how long copies take together, in ns.
+func (l *copyTimes) sum(trials []record.Trial) float64 {
+	total := 0.0
+	for _, t := range trials {
+		total += float64(l.login) + float64(t.SizeBytes)/max(1, l.rate)*1e9
+	}
+	return total
+}
+
+// repeated estimates how long copies take n times, after a while in ns.
+func (l *copyTimes) repeated(after float64, n int, trials []record.Trial) time.Duration {
+	return saturated(after + float64(n)*l.sum(trials))
+}

@@ -1,0 +1,315 @@
+package plan
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/bench/model"
+	"sshpace/internal/record"
+)
+
+// PairLength is how long a slice of a paired comparison moves data: much longer than a
+// scheduler's turn and what starts and ends a slice, much shorter than what other work changes.
+// On a long path it takes several round trips: where a window is the limit, what a cipher costs shows in
+// the last of them only.
+const (
+	PairLength      = 60 * time.Millisecond
+	roundTripsEach  = 10 // that a slice takes at least
+	roundTripsTurns = 5  // that a turn takes beside: questions, answers, and opening TCP's window
+)
+
+// Logins to a host of the user's are few: a server may count them, and take many for
+// an attack (sshd_config(5) PerSourcePenalties).
+const (
+	loginsAtFirst = 12               // the one that looked at the host among them
+	loginsEvery   = 20 * time.Second // so many more after each such time
+	loginPause    = 100 * time.Millisecond
+)
+
+// leastCycles are the turns of a candidate before it may be left behind, and that an answer
+// takes of each.
+const leastCycles = 3
+
+// paired plans a paired comparison on a host of the user's: the connection of what
+// ssh uses now stays open as the reference, and each candidate has its turn
+// between two of the reference's, in a new random order every cycle. Candidates
+// that are clearly slower than another one are closed (a race: Maron and Moore,
+// NIPS 6, 1993), and others take their place: those that the policy allows come
+// first.
+type paired struct {
+	design
+	seating
+	random *rand.Rand
+	room   int  // connections at a time
+	allows int  // candidates that the policy allows
+	cycle  int  // cycles in the file
+	spent  int  // logins
+	fresh  bool // seats were opened that have had no turn yet
+}
+
+func newPaired(d design) *paired {
+	p := &paired{
+		design: d, random: d.random(0), room: max(2, d.env.Capacity), spent: 1,
+		seating: seating{distinct: d.cells(), sitting: 1, logins: newLogins(d), shown: newShown()},
+	}
+	p.seats()
+	return p
+}
+
+// seats are to be opened in this order: the reference, the candidates that the policy
+// allows, those first that are likely to lead, and all others.
+func (p *paired) seats() {
+	reference := p.reference()
+	order := func(cell alg.Suite) int {
+		switch {
+		case cell == reference:
+			return 0
+		case !p.allowed(cell):
+			return 4
+		case cell.MAC == "":
+			return 1
+		case strings.HasPrefix(cell.Cipher, "aes128"):
+			return 2
+		}
+		return 3
+	}
+	cells := slices.Clone(p.space.Bulk)
+	slices.SortStableFunc(cells, func(a, b alg.Suite) int { return cmp.Compare(order(a), order(b)) })
+	for _, cell := range cells {
+		role := record.RoleCell
+		if cell == reference {
+			role = record.RoleReference
+		} else if p.allowed(cell) {
+			p.allows++
+		}
+		p.todo = append(p.todo, p.seat(cell, role, 0))
+	}
+}
+
+// least is the time that two candidates, or the only one, need for the turns of an answer.
+func (p *paired) least() time.Duration {
+	return p.takes(min(p.allows, p.room-1, fewest), leastCycles)
+}
+
+// takes is the time of a race: to open so many candidates and the reference, and their cycles.
+func (p *paired) takes(candidates, cycles int) time.Duration {
+	return time.Duration(candidates+1)*p.login() + time.Duration(cycles)*p.cycleOf(candidates)
+}
+
+// cycleOf is the time of one cycle.
+func (p *paired) cycleOf(candidates int) time.Duration {
+	return time.Duration(2*candidates+1) * p.turns()
+}
+
+// login is about what opening a connection takes.
+func (p *paired) login() time.Duration { return cmp.Or(p.env.Login, usualLogin) + loginPause }
+
+// length is how long a slice is.
+func (p *paired) length() time.Duration { return max(PairLength, roundTripsEach*p.env.RoundTrip) }
+
+// turns is about what a turn in each direction takes.
+func (p *paired) turns() time.Duration {
+	return time.Duration(len(p.Directions)) * (p.length() + PairLength/4 + roundTripsTurns*p.env.RoundTrip)
+}
+
+// Next returns the next step, or false when the plan has ended.
+func (p *paired) Next(elapsed time.Duration) (Step, bool) {
+	return p.next(elapsed, p.BudgetNS > 0 && p.BudgetNS-elapsed <= p.turns()/2, p.refill)
+}
+
+// refill opens what there is room and leave for, or gives all that is open a turn.
+func (p *paired) refill() {
+	room := min(p.room-len(p.open), len(p.todo), p.leave(), 1+p.racing()-len(p.open))
+	if len(p.open) > 1 && p.BudgetNS > 0 && p.left() < p.takes(1, 0)+leastCycles*p.cycleOf(p.racing()) {
+		room = 0 // who comes now would not have turns enough, and leave the answer open
+	}
+	switch {
+	case p.Rounds > 0 && p.cycle >= p.Rounds*roundPasses:
+		p.end(EndComplete)
+	case room > 0 && (!p.fresh || len(p.open) < 2):
+		p.fresh = true
+		p.spent += room
+		p.admit(room)
+	case p.referee() == nil, len(p.open) < 2 && len(p.todo) == 0 && !p.logins.left():
+		p.end(EndComplete)
+	case p.Precision > 0 && len(p.todo) == 0 && p.precise(p.Precision/100):
+		p.end(EndPrecision)
+	default:
+		p.nextCycle()
+	}
+}
+
+// leave is how many logins the host can be asked for by now.
+func (p *paired) leave() int {
+	return max(0, MostLogins(p.elapsed)-p.spent)
+}
+
+// MostLogins is how many logins a host can be asked for in so much time, the one that looked at it
+// among them.
+func MostLogins(elapsed time.Duration) int {
+	return max(loginsAtFirst, int(loginsAtFirst*elapsed/loginsEvery))
+}
+
+// referee is the open seat of the reference; nil if there is none.
+func (p *paired) referee() *seat {
+	if i := slices.IndexFunc(p.open, refers); i >= 0 {
+		return p.open[i]
+	}
+	return nil
+}
+
+func refers(s *seat) bool { return s.trials[0].Role == record.RoleReference }
+
+// Candidates that are in the race at a time: with more, the likely leaders would have few
+// turns. Where turns are long, there are fewer.
+const (
+	most   = 4
+	fewest = 2
+)
+
+// racing is how many candidates are in the race at a time: as many as can have three times the
+// turns of an answer in the time that there is.
+func (p *paired) racing() int {
+	for n := most; n > fewest; n-- {
+		if p.BudgetNS == 0 || p.takes(n, 3*leastCycles) <= p.BudgetNS {
+			return n
+		}
+	}
+	return fewest
+}
+
+// left is the time until the budget is spent.
+func (p *paired) left() time.Duration { return p.BudgetNS - p.elapsed }
+
+// nextCycle queues a cycle: in each direction each candidate between two turns of the
+// reference, and a login where the host can be asked for one.
+func (p *paired) nextCycle() {
+	p.cycle, p.fresh = p.cycle+1, false
+	p.race()
+	reference := p.referee()
+	field := slices.DeleteFunc(slices.Clone(p.open), refers)
+	for i := range p.Directions {
+		p.random.Shuffle(len(field), func(a, b int) { field[a], field[b] = field[b], field[a] })
+		p.turn(reference.trials[i])
+		for _, candidate := range field {
+			p.turn(candidate.trials[i])
+			p.turn(reference.trials[i])
+		}
+	}
+	if len(p.todo) == 0 && p.leave() > p.env.Kept {
+		for _, t := range p.logins.take(1, p.cycle) {
+			p.spent++
+			p.queue = append(p.queue, Step{Action: Single, Trials: []record.Trial{p.number(t)}})
+		}
+	}
+}
+
+func (p *paired) turn(t record.Trial) {
+	p.queue = append(p.queue, Step{Action: Turn, Trials: []record.Trial{t}, Length: p.length(), Round: p.cycle})
+}
+
+// race closes the candidates of which enough is known: those that are slower than another
+// one in every direction, and while others wait for their turn those that are as fast as
+// the reference.
+func (p *paired) race() {
+	if p.Rounds > 0 {
+		return
+	}
+	step, figures := Step{Action: Close}, p.figures()
+	var left []*seat
+	for _, candidate := range p.open {
+		if !refers(candidate) && candidate.turns >= leastCycles*len(p.Directions) && p.known(candidate, figures) {
+			step.Trials = append(step.Trials, candidate.trials...)
+			continue
+		}
+		left = append(left, candidate)
+	}
+	if len(step.Trials) > 0 {
+		p.open = left
+		p.queue = append(p.queue, step)
+	}
+}
+
+// known reports whether a candidate has been told from the others.
+func (p *paired) known(candidate *seat, figures map[record.Direction]*model.Analysis) bool {
+	cell, slower, same := candidate.trials[0].Cell().Suite, true, len(p.todo) > 0
+	for _, d := range p.Directions {
+		slower = slower && figures[d].Slower(cell)
+		same = same && figures[d].Same(cell, p.reference().Computation())
+	}
+	return slower || same
+}
+
+// figures are what the slices so far say, by direction.
+func (p *paired) figures() map[record.Direction]*model.Analysis {
+	var cells []alg.Suite
+	for _, cell := range p.space.Bulk {
+		cells = append(cells, cell.Computation())
+	}
+	out := map[record.Direction]*model.Analysis{}
+	for _, d := range p.Directions {
+		out[d] = model.Paired(d, cells, p.shown.trials, p.shown.batches)
+	}
+	return out
+}
+
+// precise reports whether all ratios are within ± limit.
+func (p *paired) precise(limit float64) bool {
+	for _, a := range p.figures() {
+		for i, f := range a.Wall.Figures {
+			if f.Known() && a.Wall.Interval(i).HalfWidth() > limit {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Moved tells the plan what a turn showed.
+func (p *paired) Moved(step Step, slice record.Slice) { p.moved(step, slice) }
+
+// Estimate is the measuring time that the whole plan takes.
+func (p *paired) Estimate() time.Duration {
+	if p.Rounds == 0 {
+		return p.BudgetNS
+	}
+	seats := float64(len(p.todo) + len(p.open) + len(p.opening))
+	return saturated(seats * (float64(p.login()) + float64(p.Rounds*roundPasses)*2*float64(p.turns())))
+}
+
+// Progress reports the state after the last step.
+func (p *paired) Progress() Progress {
+	out := Progress{Phase: "comparing", Block: p.cycle, Total: p.allows + 1, Failed: len(p.gone) * len(p.Directions)}
+	out.Done = min(len(p.shown.turns)/len(p.Directions), out.Total)
+	out.Remaining = p.Estimate()
+	if p.BudgetNS > 0 {
+		out.Remaining = max(0, p.BudgetNS-p.elapsed)
+	}
+	out.Ranked = out.Done == out.Total && p.cycle > leastCycles
+	return out
+}
+
+// Replay teaches the plan what a file holds that is gone on with. Its connections
+// are no more: those that are still in the race are opened again.
+func (p *paired) Replay(f *record.File) {
+	p.cycle = p.replay(f)
+	for _, sample := range f.Samples {
+		p.logins.observe(f.Trials[sample.Trial], sample)
+	}
+	p.again(p.figures())
+}
+
+// again leaves out what has lost its race, unless rounds are counted.
+func (p *paired) again(figures map[record.Direction]*model.Analysis) {
+	if p.Rounds > 0 {
+		return
+	}
+	p.todo = slices.DeleteFunc(p.todo, func(s *seat) bool {
+		cell := s.trials[0].Cell().Suite
+		return !refers(s) && !slices.ContainsFunc(p.Directions, func(d record.Direction) bool { return !figures[d].Slower(cell) })
+	})
+}

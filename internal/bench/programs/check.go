@@ -1,0 +1,52 @@
+//go:build linux
+
+package programs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/fault"
+	"sshpace/internal/ssh/openssh"
+)
+
+// Usable refuses an ssh and an sshd, by their paths, that the user asked for and that
+// do not say which they are; "" is none.
+func Usable(ctx context.Context, ssh, sshd string) error {
+	for _, side := range []struct {
+		flag, path string
+		find       func(context.Context, string) (openssh.Program, error)
+	}{{"--ssh", ssh, openssh.FindClient}, {"--sshd", sshd, openssh.FindServer}} {
+		if side.path == "" {
+			continue
+		}
+		if _, err := side.find(ctx, side.path); err != nil {
+			return fault.WithHint(err, side.flag+" names the program itself, such as "+side.flag+" /opt/openssh/bin/"+strings.TrimPrefix(side.flag, "--"))
+		}
+	}
+	return nil
+}
+
+// Check refuses pairs with names of makers that nobody knows.
+func Check(pairs []string) error {
+	clients, servers := makers()
+	for _, pair := range pairs {
+		if pair == "all" && len(pairs) == 1 {
+			return nil
+		}
+		client, server, _ := strings.Cut(pair, ":")
+		for _, side := range []struct {
+			name, what string
+			known      []string
+		}{{client, "client", clients}, {cmp.Or(server, "*"), "server", servers}} {
+			if !slices.ContainsFunc(side.known, func(name string) bool { return alg.Match([]string{side.name}, name) }) {
+				return fault.Usage(fmt.Sprintf("--pairs all, or of %ss: %s", side.what, strings.Join(side.known, ", ")), "--pairs %s: unknown %s %q", pair, side.what, side.name)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+//go:build linux
+
+package programs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/fault"
+	"sshpace/internal/bench/loopback"
+	"sshpace/internal/bench/transfer"
+	"sshpace/internal/record"
+	"sshpace/internal/sys/relay"
+)
+
+// Params are what is to be measured of the implementations that are here.
+type Params struct {
+	Only    []string     // CLIENT:SERVER, names of makers or patterns; none: all
+	SSH     string       // a further ssh
+	SSHD    string       // a further sshd
+	Ciphers []string     // each pair with each of them; none: with what is likely to be its fastest
+	MAC     string       // for ciphers that need one; "": the fastest
+	AES     bool         // the machine has instructions for AES
+	Random  bool         // what is sent
+	Paths   []relay.Path // before each server; none: no relay
+	Turns   transfer.Turns
+}
+
+// makers are the names that Only knows.
+func makers() (clients, servers []string) {
+	for _, row := range opensshClients {
+		clients = append(clients, row.maker)
+	}
+	for _, row := range clientRows {
+		clients = append(clients, row.maker)
+	}
+	for _, row := range serverRows {
+		servers = append(servers, row.maker)
+	}
+	return append(clients, native), servers
+}
+
+// chosen reports whether a pair of makers is to be measured.
+func (p Params) chosen(client, server string) bool {
+	if len(p.Only) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(p.Only, func(only string) bool {
+		c, s, both := strings.Cut(only, ":")
+		if !both {
+			s = "*"
+		}
+		matches := func(pattern, name string) bool { ok, _ := path.Match(pattern, name); return ok }
+		return matches(c, client) && matches(s, server)
+	})
+}
+
+// named reports whether the maker of a server is asked for by its name, not by a pattern.
+func (p Params) named(server string) bool {
+	return slices.ContainsFunc(p.Only, func(only string) bool { return strings.HasSuffix(only, ":"+server) })
+}
+
+// ErrNoPair says that nothing of what was asked for can be paired.
+var ErrNoPair = errors.New("no client and server of those that are here are among the pairs")
+
+// Measure finds what is installed, pairs it, measures every pair in turns and
+// writes down what it does.
+func (b *Setup) Measure(ctx, drain context.Context, p Params, sink record.Sink) (err error) {
+	if b.Keys, err = loopback.MakeKeys(b.Dir); err != nil {
+		return err
+	}
+	clients, noClient := b.clients(ctx, given(p.SSH))
+	servers, noServer := b.servers(ctx, given(p.SSHD))
+	defer func() {
+		for _, s := range servers {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	for side, absent := range map[string]map[string]error{"client": noClient, "server": noServer} {
+		for _, maker := range slices.Sorted(maps.Keys(absent)) {
+			if err := sink(record.Record{Finding: &record.Finding{What: side + " " + maker + " is left out", Why: absent[maker].Error()}}); err != nil {
+				return err
+			}
+		}
+	}
+	files := &transfer.Files{Folder: b.Dir.Path, Random: p.Random}
+	defer files.Remove()
+	endpoints, stop, err := endpointsOf(servers, p.Paths)
+	defer stop()
+	if err != nil {
+		return err
+	}
+	pairs := b.pairs(ctx, clients, endpoints, p, files)
+	if len(pairs) == 0 {
+		return fault.WithHint(ErrNoPair, cmp.Or(missing(noClient, noServer), "see which there are: sshpace bench --pairs all"))
+	}
+	return p.Turns.Measure(ctx, drain, pairs, sink)
+}
+
+// missing says what is not here.
+func missing(sides ...map[string]error) string {
+	var reasons []string
+	for _, side := range sides {
+		for _, maker := range slices.Sorted(maps.Keys(side)) {
+			if reason := side[maker].Error(); !slices.Contains(reasons, reason) {
+				reasons = append(reasons, reason)
+			}
+		}
+	}
+	return strings.Join(reasons, "; ")
+}
+
+// pairs are those that are to be measured, with each cipher.
+func (b *Setup) pairs(ctx context.Context, clients []Client, servers []endpoint, p Params, files *transfer.Files) []*transfer.Subject {
+	wanted := []alg.Suite{{}}
+	if len(p.Ciphers) > 0 {
+		wanted = nil
+	}
+	for _, cipher := range p.Ciphers {
+		wanted = append(wanted, alg.Suite{Cipher: cipher, MAC: p.MAC})
+	}
+	var all []*transfer.Subject
+	for _, want := range wanted {
+		for _, c := range clients {
+			for _, s := range servers {
+				if !p.chosen(c.Maker, s.server.Maker) || ctx.Err() != nil {
+					continue
+				}
+				if s.server.Maker == oldCipherServer && !p.named(oldCipherServer) && !slices.Contains(s.server.Offer.Ciphers, want.Cipher) {
+					continue // it has nothing but what is broken or weak
+				}
+				method := b.pair(ctx, c, s, want, p.AES, files)
+				all = append(all, method)
+			}
+		}
+	}
+	return all
+}
+
+// endpoint is a server and the path to it.
+type endpoint struct {
+	server     Server
+	path       relay.Path
+	host, port string
+}
+
+// endpointsOf are all paths to all servers.
+func endpointsOf(servers []Server, paths []relay.Path) (all []endpoint, stop func(), err error) {
+	var open []*relay.Relay
+	stop = func() {
+		for _, r := range open {
+			_ = r.Close()
+		}
+	}
+	if len(paths) == 0 {
+		paths = []relay.Path{{}}
+	}
+	for _, s := range servers {
+		for _, path := range paths {
+			host, port := s.Address()
+			if path != (relay.Path{}) {
+				r, err := relay.To(net.JoinHostPort(host, port), relay.Options{Path: path})
+				if err != nil {
+					return nil, stop, err
+				}
+				open, port = append(open, r), strconv.Itoa(r.Port())
+			}
+			all = append(all, endpoint{s, path, host, port})
+		}
+	}
+	return all, stop, nil
+}
+
+func given(path string) []string {
+	if path == "" {
+		return nil
+	}
+	return []string{path}
+}
+
+// nothingCommon says which names of a kind the server has.
+func nothingCommon(kind alg.Kind, server alg.Offer) error {
+	return fmt.Errorf("no %s in common: the server has %s", kind, strings.Join(server.List(kind), ", "))
+}

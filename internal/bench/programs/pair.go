@@ -1,0 +1,210 @@
+//go:build linux
+
+package programs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/bench/flow"
+	"sshpace/internal/bench/transfer"
+	"sshpace/internal/record"
+)
+
+// pair is a client and a server, and the suite that they agree on.
+type pair struct {
+	Client   Client
+	Server   Server
+	Suite    alg.Suite
+	endpoint endpoint
+}
+
+// pair is a client with a server as a method, whose Why says why the two cannot be
+// paired. want is what they are to use, "" in it what is likely to be the fastest.
+func (b *Setup) pair(ctx context.Context, c Client, r endpoint, want alg.Suite, aes bool, files *transfer.Files) *transfer.Subject {
+	p := &pair{Client: c, Server: r.server, Suite: want, endpoint: r}
+	err := p.agree(ctx, b, want, aes)
+	method := b.subject(p, files)
+	if err != nil {
+		method.Why = err.Error()
+	}
+	return method
+}
+
+// agree finds the suite of the pair, or why there is none.
+func (p *pair) agree(ctx context.Context, b *Setup, want alg.Suite, aes bool) error {
+	if p.Client.Copies && !p.Server.SFTP {
+		return errors.New("the client copies files by SFTP, which the server does not have")
+	}
+	common := p.Client.Offer.Intersect(p.Server.Offer)
+	for _, kind := range []alg.Kind{alg.Kex, alg.HostKey, alg.Cipher} {
+		// A client that is told a cipher may have one that it does not offer by itself.
+		if len(common.List(kind)) == 0 && (kind != alg.Cipher || want.Cipher == "") {
+			return nothingCommon(kind, p.Server.Offer)
+		}
+	}
+	asked := best(common, aes)
+	if want.Cipher != "" {
+		asked = alg.NewSuite(want.Cipher, cmp.Or(want.MAC, preferred(alg.MAC, common.MACs, swiftMACs)), asked.Kex)
+	}
+	got, err := b.negotiated(ctx, p.Client, p.Server, asked)
+	if err != nil {
+		return err
+	}
+	if want.Cipher != "" && got.Cipher != want.Cipher {
+		return fmt.Errorf("they cannot be made to use %s", want.Cipher)
+	}
+	p.Suite = got
+	return nil
+}
+
+// runner runs clients against a server; nil is none of ours.
+func (b *Setup) runner(s *Server) transfer.Runner {
+	r := transfer.Runner{Spawner: b.Spawner, Limit: runLimit}
+	if s != nil {
+		r.Server = s.Server
+	}
+	return r
+}
+
+// runLimit is how long a run may take: 256 MiB with 3des on an old machine.
+const runLimit = 2 * time.Minute
+
+// subject is the pair as something that takes turns.
+func (b *Setup) subject(p *pair, files *transfer.Files) *transfer.Subject {
+	move, mode := b.stream, record.ModePipe
+	if p.Client.Copies {
+		move, mode = b.copy, record.ModeSFTP
+	}
+	return &transfer.Subject{
+		Method: record.Method{Mode: mode, Direction: record.Upload, Client: p.Client.Name, Server: p.Server.Name, Suite: p.Suite, Path: transfer.PathOf(p.endpoint.path)},
+		Run:    func(ctx context.Context, size int64) (transfer.Reading, error) { return move(ctx, p, files, size) },
+		Login:  func(ctx context.Context) (transfer.Reading, error) { return b.login(ctx, p, files) },
+		Check:  func(ctx context.Context, size int64) error { return b.check(ctx, p, files, size) },
+	}
+}
+
+// order is what a client of a pair is told.
+func (b *Setup) order(ctx context.Context, p *pair, o Order) (process, error) {
+	o.Host, o.Port = p.endpoint.host, p.endpoint.port
+	o.Want = p.Suite
+	if p.Client.Chooses == "" {
+		o.Want = alg.Suite{}
+	}
+	return p.Client.order(ctx, o)
+}
+
+// login runs nothing at the server, or copies a file of one byte.
+func (b *Setup) login(ctx context.Context, p *pair, files *transfer.Files) (transfer.Reading, error) {
+	if p.Client.Copies {
+		return b.copy(ctx, p, files, 1)
+	}
+	client, err := b.order(ctx, p, Order{Remote: "true"})
+	if err != nil {
+		return transfer.Reading{}, err
+	}
+	r := b.runner(&p.Server)
+	return r.Run(ctx, client)
+}
+
+// check sends a file and compares it with what arrived.
+func (b *Setup) check(ctx context.Context, p *pair, files *transfer.Files, size int64) error {
+	from, err := files.Of(size)
+	if err != nil {
+		return err
+	}
+	to := b.Dir.File("arrived")
+	defer os.Remove(to)
+	client, err := b.order(ctx, p, Order{From: from, To: to, Remote: "cat >" + to})
+	if err != nil {
+		return err
+	}
+	if client.Stdin, err = os.Open(from); err != nil {
+		return err
+	}
+	defer client.Stdin.Close()
+	r := b.runner(&p.Server)
+	if _, err := r.Run(ctx, client); err != nil {
+		return err
+	}
+	return transfer.Same(from, to)
+}
+
+// stream sends a file through a command at the server, which counts its bytes.
+func (b *Setup) stream(ctx context.Context, p *pair, files *transfer.Files, size int64) (transfer.Reading, error) {
+	from, err := files.Of(size)
+	if err != nil {
+		return transfer.Reading{}, err
+	}
+	sink, err := b.sink()
+	if err != nil {
+		return transfer.Reading{}, err
+	}
+	defer sink.close()
+	client, err := b.order(ctx, p, Order{Remote: sink.command})
+	if err != nil {
+		return transfer.Reading{}, err
+	}
+	if client.Stdin, err = os.Open(from); err != nil {
+		return transfer.Reading{}, err
+	}
+	defer client.Stdin.Close()
+	r := b.runner(&p.Server)
+	reading, err := r.Run(ctx, client)
+	if err == nil && sink.Bytes() != size {
+		err = &transfer.Failure{Program: p.Client.Name, Detail: fmt.Sprintf("%d of %d bytes arrived", sink.Bytes(), size)}
+	}
+	reading.Server = max(0, reading.Server-sink.Cost())
+	return reading, err
+}
+
+// sink is a process at the server that counts what arrives.
+type sink struct {
+	*flow.Counter
+	path, command string
+}
+
+func (b *Setup) sink() (*sink, error) {
+	b.serial++
+	s := &sink{path: b.Dir.File("sink." + strconv.Itoa(b.serial))}
+	var err error
+	if s.Counter, err = flow.CreateCounter(s.path); err != nil {
+		return nil, err
+	}
+	s.command = flow.Command(b.Helper("flow"), "sink", s.path)
+	return s, nil
+}
+
+func (s *sink) close() {
+	s.Close()
+	_ = os.Remove(s.path)
+}
+
+// copy sends a file by SFTP.
+func (b *Setup) copy(ctx context.Context, p *pair, files *transfer.Files, size int64) (transfer.Reading, error) {
+	from, err := files.Of(size)
+	if err != nil {
+		return transfer.Reading{}, err
+	}
+	to := b.Dir.File("arrived")
+	defer os.Remove(to)
+	client, err := b.order(ctx, p, Order{From: from, To: to})
+	if err != nil {
+		return transfer.Reading{}, err
+	}
+	r := b.runner(&p.Server)
+	reading, err := r.Run(ctx, client)
+	if err != nil {
+		return reading, err
+	}
+	if info, statErr := os.Stat(to); statErr != nil || info.Size() != size {
+		err = &transfer.Failure{Program: p.Client.Name, Detail: fmt.Sprintf("not all of %d bytes arrived", size)}
+	}
+	return reading, err
+}

@@ -1,0 +1,225 @@
+package programs
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/bench/compare"
+	"sshpace/internal/bench/flow"
+	"sshpace/internal/bench/loopback"
+	"sshpace/internal/bench/transfer"
+	"sshpace/internal/record"
+	"sshpace/internal/ssh/oldserver"
+	"sshpace/internal/ssh/wire"
+	"sshpace/internal/sys/proc"
+	"sshpace/internal/sys/safedir"
+)
+
+// helpers are what this program is, beside the tests.
+var helpers = map[string]func(args []string) error{
+	"flow":          func(args []string) error { return flow.Main(args, os.Stdin, os.Stdout) },
+	"keep":          func(args []string) error { return safedir.Keep(args[0], os.Stdin) },
+	"native-server": func(args []string) error { return wire.ServeOne(os.Stdin, args[0], args[1], args[2]) },
+	"old-server":    func(args []string) error { return oldserver.ServeOne(os.Stdin, args[0], args[1], args[2]) },
+	"native-client": func(args []string) error {
+		exit, err := wire.RunClient(context.Background(), wire.ClientParams{
+			Address: args[0], User: args[1], Identity: args[2], KnownHosts: args[3], Log: os.Stderr,
+			Want: alg.Suite{Cipher: args[5], MAC: args[6], Kex: args[7]}, Command: args[8],
+		}, os.Stdin, os.Stdout, os.Stderr)
+		if err == nil && exit != 0 {
+			err = fmt.Errorf("exit %d", exit)
+		}
+		return err
+	},
+}
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "--helper" {
+		if err := helpers[os.Args[2]](os.Args[3:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// bench is a private folder in memory with the keys of a run.
+func bench(t *testing.T) *Setup {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := safedir.NewWorkdir(safedir.WorkdirParams{Getenv: os.Getenv, Keeper: []string{self, "--helper", "keep"}, InMemory: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := loopback.MakeKeys(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	spawner := proc.NewSpawner()
+	t.Cleanup(func() { spawner.Close(); dir.Close() })
+	return &Setup{
+		Dir: dir, Keys: keys, Spawner: spawner, User: me.Username, Home: me.HomeDir, Helper: func(name string) []string { return []string{self, "--helper", name} }, Connect: 10 * time.Second,
+	}
+}
+
+// serve starts the servers that are installed.
+func serve(t *testing.T, b *Setup) []Server {
+	t.Helper()
+	servers, missing := b.servers(t.Context(), nil)
+	t.Cleanup(func() {
+		for _, s := range servers {
+			s.Close()
+		}
+	})
+	for _, maker := range []string{"openssh", "dropbear", "tinyssh", "sshpace"} {
+		if missing[maker] != nil {
+			t.Errorf("server %s: %v", maker, missing[maker])
+		}
+	}
+	return servers
+}
+
+// straight are servers without a path before them.
+func straight(t *testing.T, servers []Server) []endpoint {
+	t.Helper()
+	all, stop, err := endpointsOf(servers, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	return all
+}
+
+// unpaired are the pairs that cannot be, and a word of the reason.
+var unpaired = map[string]string{
+	"psftp sshpace": "SFTP",
+	"curl sshpace":  "SFTP",
+	"curl tinyssh":  "cipher",
+	// TinySSH does no strict key exchange, without which ChaCha20 is open to Terrapin.
+	"putty tinyssh": "vulnerable",
+	"psftp tinyssh": "vulnerable",
+}
+
+// Every client logs in to every server and what it sends arrives, or the reason
+// is one that cannot be helped.
+func TestAllPairs(t *testing.T) {
+	b := bench(t)
+	servers := serve(t, b)
+	clients, missing := b.clients(t.Context(), nil)
+	for _, maker := range []string{"openssh", "openssh-legacy", "dropbear", "putty", "psftp", "curl", "sshpace"} {
+		if missing[maker] != nil {
+			t.Errorf("client %s: %v", maker, missing[maker])
+		}
+	}
+	files := &transfer.Files{Folder: b.Dir.Path, Random: true}
+	pairs := b.pairs(t.Context(), clients, straight(t, servers), Params{AES: true}, files)
+	servers = slices.DeleteFunc(slices.Clone(servers), func(s Server) bool { return s.Maker == oldCipherServer })
+	if len(pairs) != len(clients)*len(servers) {
+		t.Fatalf("%d pairs of %d clients and %d servers", len(pairs), len(clients), len(servers))
+	}
+	for i, p := range pairs {
+		key := clients[i/len(servers)].Maker + " " + servers[i%len(servers)].Maker
+		why := p.Why
+		if why == "" {
+			if err := p.Check(t.Context(), 100_000); err != nil {
+				why = err.Error()
+			}
+		}
+		if want := unpaired[key]; (want == "") != (why == "") || !strings.Contains(why, want) {
+			t.Errorf("%s, %s: %q, want %q", key, p.Suite, why, want)
+		}
+	}
+	if _, err := os.Stat(b.Dir.File("arrived")); err == nil {
+		t.Error("what arrived was not removed")
+	}
+}
+
+// The figures of a pair are those of its runs, CPU of both sides included.
+func TestPairsTakeTurns(t *testing.T) {
+	b := bench(t)
+	servers := serve(t, b)
+	clients, _ := b.clients(t.Context(), nil)
+	files := &transfer.Files{Folder: b.Dir.Path, Random: true}
+	chosen := slices.DeleteFunc(b.pairs(t.Context(), clients, straight(t, servers), Params{AES: true}, files), func(c *transfer.Subject) bool {
+		return !strings.HasPrefix(c.Server, "openssh") || !strings.HasPrefix(c.Client, "openssh 9") && !strings.HasPrefix(c.Client, "curl")
+	})
+	out := record.File{}
+	schedule := transfer.Turns{Rounds: 2, RunTime: 300 * time.Millisecond, Most: 64 << 20}
+	if err := schedule.Measure(t.Context(), t.Context(), chosen, out.Sink()); err != nil {
+		t.Fatal(err)
+	}
+	results := compare.MethodResults(&out)
+	if len(results) != 2 || len(out.Runs) != 2*2*3 {
+		t.Fatalf("%d results of %d runs", len(results), len(out.Runs))
+	}
+	for _, r := range results {
+		if r.Rate.Value < 1e6 || r.Rate.N != 2 || r.Login.Value <= 0 || r.ClientCost.Value <= 0 || r.ServerCost.Value <= 0 || len(r.Failed) > 0 {
+			t.Errorf("%s: %+v", r.Client, r)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(b.Dir.Path, "sink.*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// What a client is told to use is what it offers.
+func TestNegotiated(t *testing.T) {
+	b := bench(t)
+	servers := serve(t, b)
+	clients, _ := b.clients(t.Context(), nil)
+	i := slices.IndexFunc(servers, func(s Server) bool { return s.Maker == "openssh" })
+	for _, c := range clients {
+		if c.Maker != "putty" && c.Maker != "openssh" && c.Maker != "dropbear" {
+			continue
+		}
+		for _, cipher := range []string{"aes256-ctr", "chacha20-poly1305@openssh.com"} {
+			got, err := b.negotiated(t.Context(), c, servers[i], alg.NewSuite(cipher, "hmac-sha2-256", ""))
+			if err != nil || got.Cipher != cipher {
+				t.Errorf("%s told to use %s: %v, %v", c.Name, cipher, got, err)
+			}
+		}
+	}
+}
+
+// The ciphers of the old articles: the legacy client of OpenSSH 7.5 has them, and
+// of servers ours.
+func TestOldCiphers(t *testing.T) {
+	b := bench(t)
+	servers := serve(t, b)
+	clients, missing := b.clients(t.Context(), nil)
+	if missing["openssh-legacy"] != nil {
+		t.Fatal(missing["openssh-legacy"])
+	}
+	files := &transfer.Files{Folder: b.Dir.Path}
+	for cipher, server := range map[string]string{"arcfour": native, "3des-cbc": native, "blowfish-cbc": oldCipherServer, "cast128-cbc": oldCipherServer} {
+		old := Params{Only: []string{legacy + ":" + server}, Ciphers: []string{cipher}, MAC: "hmac-sha1"}
+		for _, p := range b.pairs(t.Context(), clients, straight(t, servers), old, files) {
+			if p.Why != "" || p.Suite.Cipher != cipher {
+				t.Errorf("%s: %s, %s", cipher, p.Suite, p.Why)
+				continue
+			}
+			if reading, err := p.Run(t.Context(), 1<<20); err != nil || reading.Server <= 0 {
+				t.Errorf("%s: %+v, %v", cipher, reading, err)
+			}
+			if err := p.Check(t.Context(), 1<<20); err != nil {
+				t.Errorf("%s: %v", cipher, err)
+			}
+		}
+	}
+}

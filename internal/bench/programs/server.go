@@ -1,0 +1,244 @@
+//go:build linux
+
+package programs
+
+import (
+	"context"
+	"crypto/ed25519"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/bench/loopback"
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/wire"
+)
+
+// Server is an SSH server program, running on loopback for this run.
+type Server struct {
+	Name  string
+	Maker string
+	Path  string
+	SFTP  bool      // it has the subsystem
+	Offer alg.Offer // what it says in its first packet
+
+	*loopback.Server
+}
+
+// serverRow is a line of the table of servers: command returns the command line
+// that serves one connection on its standard input.
+type serverRow struct {
+	maker, program, pkg string
+	command             func(ctx context.Context, b *Setup, path string) (name string, sftp bool, argv []string, err error)
+}
+
+// serverRows are the servers that are known.
+var serverRows = []serverRow{
+	{"openssh", "sshd", "openssh-server", opensshServer},
+	{"hpn-ssh", "hpnsshd", "hpnssh", opensshServer},
+	{"dropbear", "dropbear", "dropbear-bin", dropbearServer},
+	{"tinyssh", "tinysshd", "tinysshd", tinysshServer},
+	{native, "", "", nativeServer},
+	{oldCipherServer, "", "", oldServer},
+}
+
+// servers starts the servers that are installed here, on ports of our own. given
+// are further paths of OpenSSH's sshd. The caller closes them.
+func (b *Setup) servers(ctx context.Context, given []string) (found []Server, missing map[string]error) {
+	missing = map[string]error{}
+	var rows []serverRow
+	for _, path := range given {
+		rows = append(rows, serverRow{"openssh", path, "", opensshServer})
+	}
+	for _, row := range append(rows, serverRows...) {
+		s, err := b.server(ctx, row)
+		if err != nil {
+			missing[row.maker] = err
+			continue
+		}
+		found = append(found, s)
+	}
+	return found, missing
+}
+
+func (b *Setup) server(ctx context.Context, row serverRow) (s Server, err error) {
+	s = Server{Maker: row.maker, Path: b.Helper("")[0]}
+	if row.program != "" {
+		if s.Path = locate(row.program); s.Path == "" {
+			return s, absent(row.program, row.pkg)
+		}
+	}
+	var argv []string
+	if s.Name, s.SFTP, argv, err = row.command(ctx, b, s.Path); err != nil {
+		return s, err
+	}
+	if s.Server, err = loopback.Start(argv, b.Spawner, b.Dir); err != nil {
+		return s, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	greeting, err := wire.Probe(ctx, net.JoinHostPort(s.Address()))
+	if err != nil {
+		if tail := s.LogTail(); tail != "" {
+			err = fmt.Errorf("%w (%s)", err, tail)
+		}
+		s.Close()
+		return s, &Missing{err.Error()}
+	}
+	s.Offer = greeting.Offer
+	if name := s.Name; !strings.Contains(name, " ") && row.maker != native { // the program does not tell its version: the protocol does
+		s.Name = bannerName(row.maker, greeting.Version)
+	}
+	return s, nil
+}
+
+// bannerName is a name from a version line such as "SSH-2.0-tinyssh_20230101".
+func bannerName(maker, banner string) string {
+	software, _, _ := strings.Cut(strings.TrimPrefix(banner, "SSH-2.0-"), " ")
+	if _, version, ok := strings.Cut(software, "_"); ok {
+		return maker + " " + version
+	}
+	return maker
+}
+
+func opensshServer(ctx context.Context, b *Setup, path string) (name string, sftp bool, argv []string, err error) {
+	sshd, err := openssh.FindServer(ctx, path)
+	if err != nil {
+		return "", false, nil, err
+	}
+	offer := wire.Offer()
+	if client, err := openssh.FindClient(ctx, sibling(path)); err == nil {
+		if own, err := client.Query(ctx); err == nil {
+			offer = own
+		}
+	}
+	config := openssh.ServerConfig{
+		HostKey: b.Keys.HostKey, AuthorizedKeys: b.Keys.AuthorizedKeys, Home: b.Dir.Path, User: b.User, StrictModes: b.Dir.Strict,
+		PAM: openssh.Locked(b.User), Offer: offer,
+	}
+	if err := openssh.PreparePrivilegeSeparation(); err != nil {
+		return "", false, nil, err
+	}
+	name = opensshName("openssh", sshd.Version)
+	file := b.Dir.File("sshd_config." + strings.ReplaceAll(name, " ", "-"))
+	if _, err := sshd.Validate(ctx, config, file); err != nil {
+		return "", false, nil, err
+	}
+	return name, true, sshd.ServeOne(file), nil
+}
+
+// sibling is the ssh that belongs to an sshd: beside it, or where the system has
+// it.
+func sibling(sshd string) string {
+	for _, path := range []string{filepath.Join(filepath.Dir(sshd), "ssh"), filepath.Join(filepath.Dir(sshd), "..", "bin", "ssh")} {
+		if info, err := os.Stat(path); err == nil && !info.IsDir() {
+			return path
+		}
+	}
+	return ""
+}
+
+// sftpServers is where systems keep OpenSSH's sftp-server, which others use.
+var sftpServers = []string{"/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server", "/usr/lib/ssh/sftp-server", "/usr/libexec/sftp-server", "/usr/lib/sftp-server"}
+
+func sftpServer() string {
+	for _, path := range sftpServers {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+func dropbearServer(ctx context.Context, b *Setup, path string) (name string, sftp bool, argv []string, err error) {
+	key := b.Dir.File("host_key.dropbear")
+	if err := b.convert(ctx, key, "dropbearconvert", "openssh", "dropbear", b.Keys.HostKey, key); err != nil {
+		return "", false, nil, err
+	}
+	answer, _ := ask(ctx, path, "-V")
+	argv, err = b.atHome(ctx, path, "-i", "-s", "-r", key)
+	return "dropbear " + versionIn(answer, "Dropbear v"), sftpServer() != "", argv, err
+}
+
+// tinysshServer writes the host key of this run as TinySSH keeps its own:
+// the public key, and the seed with the public key behind it.
+func tinysshServer(ctx context.Context, b *Setup, path string) (name string, sftp bool, argv []string, err error) {
+	folder, err := b.folder("tinyssh")
+	if err != nil {
+		return "", false, nil, err
+	}
+	text, err := os.ReadFile(b.Keys.HostKey)
+	if err != nil {
+		return "", false, nil, err
+	}
+	raw, err := ssh.ParseRawPrivateKey(text)
+	if err != nil {
+		return "", false, nil, err
+	}
+	private, ok := raw.(*ed25519.PrivateKey)
+	if !ok {
+		return "", false, nil, fmt.Errorf("%s is no Ed25519 key", b.Keys.HostKey)
+	}
+	if err := put(filepath.Join(folder, ".ed25519.sk"), string(*private)); err != nil {
+		return "", false, nil, err
+	}
+	if err := put(filepath.Join(folder, "ed25519.pk"), string(private.Public().(ed25519.PublicKey))); err != nil {
+		return "", false, nil, err
+	}
+	words := []string{path}
+	if program := sftpServer(); program != "" {
+		words, sftp = append(words, "-x", "sftp="+program), true
+	}
+	argv, err = b.atHome(ctx, append(words, folder)...)
+	return "tinyssh", sftp, argv, err
+}
+
+func nativeServer(_ context.Context, b *Setup, _ string) (name string, sftp bool, argv []string, err error) {
+	return native, false, append(b.Helper("native-server"), b.Keys.HostKey, b.Keys.AuthorizedKeys, b.Dir.Path), nil
+}
+
+// oldServer has nothing but the ciphers that no other server has any more.
+func oldServer(_ context.Context, b *Setup, _ string) (name string, sftp bool, argv []string, err error) {
+	return oldCipherServer, false, append(b.Helper("old-server"), b.Keys.HostKey, b.Keys.AuthorizedKeys, b.Dir.Path), nil
+}
+
+// atHome is the command line of a server that looks for authorized_keys in the
+// home folder of the account and cannot be told otherwise: it sees a folder of
+// this run there, in a view of the file system of its own. The user's own home is
+// not touched.
+func (b *Setup) atHome(ctx context.Context, argv ...string) ([]string, error) {
+	if within(b.Dir.Path, b.Home) {
+		return nil, &Missing{"it looks for keys in the home folder only, and nothing can stand in for that: there is no private folder outside it"}
+	}
+	home, err := b.folder("home", ".ssh")
+	if err != nil {
+		return nil, err
+	}
+	keys, err := os.ReadFile(b.Keys.AuthorizedKeys)
+	if err == nil {
+		err = put(filepath.Join(home, "authorized_keys"), string(keys))
+	}
+	if err != nil {
+		return nil, err
+	}
+	view := []string{"unshare", "--mount"}
+	if os.Getuid() != 0 {
+		view = append(view, "--map-current-user", "--keep-caps")
+	}
+	view = append(view, "--", "sh", "-c", `mount --bind "$0" "$1" && shift && exec "$@"`, filepath.Dir(home), b.Home)
+	if said, err := ask(ctx, append(view[:len(view):len(view)], "true")...); err != nil {
+		return nil, &Missing{"it looks for keys in the home folder only, and a view with another one is not permitted here: " + strings.TrimSpace(said+" "+err.Error())}
+	}
+	return append(view, argv...), nil
+}
+
+// within reports whether path is folder or lies in it.
+func within(path, folder string) bool {
+	relative, err := filepath.Rel(folder, path)
+	return err == nil && relative != ".." && !strings.HasPrefix(relative, "../")
+}

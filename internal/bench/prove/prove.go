@@ -1,0 +1,132 @@
+//go:build linux
+
+// Package prove measures the present and the advised choice in turns, with real
+// transfers, and says what the advice is worth.
+package prove
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/bench/drive"
+	"sshpace/internal/bench/testbed"
+	"sshpace/internal/bench/transfer"
+	"sshpace/internal/record"
+)
+
+// params say what is compared, and where.
+type params struct {
+	bed              *testbed.Testbed // with an ssh
+	present, advised alg.Suite
+	directions       []record.Direction
+	rounds           int
+	modes            []record.Mode   // what people do, beside the raw transfer
+	ground           *transfer.Bed   // for the modes; nil: none can be measured
+	size             unit.Bytes      // that modes move
+	progress         func(round int) // from 1
+}
+
+// proof is what the rounds showed.
+type proof struct {
+	target  string
+	suites  [2]alg.Suite // present, advised
+	methods []*method
+	size    unit.Bytes
+	left    []string // what could not be measured, and why
+}
+
+// method is a transfer method, and what the rounds of it showed.
+type method struct {
+	name   string
+	direct bool // a raw transfer
+	// round moves data with both choices, the second one first where that is asked for.
+	// Without rates of both, sample says what failed.
+	round   func(ctx context.Context, swap bool) (got [2]rates, sample record.Sample, err error)
+	speed   []float64 // of the present choice, in bytes per second
+	speeds  []float64 // log of advised relative to present, round by round
+	savings []float64 // log of present relative to advised CPU cost
+
+	failures int
+	why      string // of the last one
+}
+
+// rates are what one run showed; zero where it could not be read.
+type rates struct{ throughput, cost float64 }
+
+// measure runs the rounds. drain ends it between two of them.
+func measure(ctx, drain context.Context, p params) (*proof, error) {
+	shown := &proof{target: p.bed.Target, suites: [2]alg.Suite{p.present, p.advised}, size: p.size}
+	for i, direction := range p.directions {
+		turns := newPair(p.bed.Driver, courseWith(p.bed.Server), shown.suites, direction, 1+i*maxPairID)
+		shown.methods = append(shown.methods, &method{name: "raw " + string(direction), direct: true, round: func(ctx context.Context, _ bool) ([2]rates, record.Sample, error) {
+			return turns.round(ctx)
+		}})
+	}
+	if p.ground != nil {
+		methods, left := methodsOf(p, shown.suites)
+		shown.methods, shown.left = append(shown.methods, methods...), left
+	}
+	for round := range p.rounds {
+		if drain.Err() != nil {
+			break
+		}
+		p.progress(round + 1)
+		if err := shown.round(ctx, round); err != nil {
+			return nil, p.bed.Explain(err)
+		}
+	}
+	return shown, nil
+}
+
+// maxPairID keeps the trials of two directions apart.
+const maxPairID = 1000
+
+// round runs every method with both choices; which of them is first changes from
+// round to round, so that a trend favours neither.
+func (p *proof) round(ctx context.Context, number int) error {
+	for _, m := range p.methods {
+		if m.failures >= maxFailures {
+			continue
+		}
+		got, sample, err := m.round(ctx, number%2 == 1)
+		if err == nil && (got[0] == (rates{}) || got[1] == (rates{})) {
+			err = m.fail(sample)
+			got = [2]rates{}
+		}
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+		m.add(got)
+	}
+	return nil
+}
+
+func (m *method) add(got [2]rates) {
+	if got[0].throughput > 0 && got[1].throughput > 0 {
+		m.speeds = append(m.speeds, math.Log(got[1].throughput/got[0].throughput))
+		m.speed = append(m.speed, got[0].throughput)
+	}
+	if got[0].cost > 0 && got[1].cost > 0 {
+		m.savings = append(m.savings, math.Log(got[0].cost/got[1].cost))
+	}
+}
+
+// maxFailures of one method: more is no accident.
+const maxFailures = 3
+
+// fail counts a transfer that failed. It is an error only where direct transfers
+// keep failing: a host without scp or sftp can be proven without them.
+func (m *method) fail(s record.Sample) error {
+	if s.Outcome == record.Aborted {
+		return nil
+	}
+	m.failures++
+	m.why = fmt.Sprintf("%s: %s", s.Outcome, s.Detail)
+	if m.direct && m.failures >= maxFailures {
+		return &drive.HostError{Outcome: s.Outcome, Detail: fmt.Sprintf("%s failed %d times: %s", m.name, m.failures, m.why)}
+	}
+	return nil
+}

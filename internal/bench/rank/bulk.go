@@ -1,0 +1,233 @@
+package rank
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
+	"sshpace/internal/bench/model"
+	"sshpace/internal/record"
+)
+
+const (
+	// maxNoise is the noise floor of throughput, in percent, from which on a
+	// ranking by cost is better, unless that resolves much less: above it, runs
+	// agree on costs better than on throughput even where both resolve alike.
+	maxNoise = 5.0
+	normal95 = 1.959963984540054
+)
+
+// rankBulk fills and orders the cells.
+func (r *Ranking) rankBulk(d *data, opts Options) {
+	var analyses []*model.Analysis
+	for _, direction := range []record.Direction{record.Upload, record.Download, ""} {
+		if a := d.analysis(direction); a != nil {
+			analyses = append(analyses, a)
+		}
+	}
+	if len(analyses) == 0 {
+		return
+	}
+	r.cores = d.cores
+	r.judge(d, analyses)
+	r.By, r.forced = r.choose(opts.By), opts.By == Throughput || opts.By == Cost
+	for _, a := range analyses {
+		r.levelCost = math.Max(r.levelCost, a.Total.Level)
+		r.levelWall = math.Max(r.levelWall, a.Wall.Level)
+	}
+	for _, a := range analyses {
+		r.addCells(d, a)
+		if x := drift(r.series(a)); math.Abs(x) > math.Abs(r.Drift) {
+			r.Drift = x
+		}
+	}
+}
+
+// addResolution adds what the clock of an imported log leaves open.
+func (d *data) addResolution(a *model.Analysis) {
+	for i := range a.Wall.Figures {
+		if err := d.coarse[record.Cell{Suite: a.Cells[i], Direction: a.Direction}]; err > 0 {
+			a.Wall.Figures[i].Err = math.Hypot(a.Wall.Figures[i].Err, err)
+		}
+	}
+}
+
+// judge fills in what is known about the quality of the run: the worst of its
+// directions, because one number has to serve both.
+func (r *Ranking) judge(d *data, analyses []*model.Analysis) {
+	held := map[alg.Suite]bool{}
+	for _, t := range d.transfers {
+		if t.Trial.Role == record.RoleHoldout {
+			held[t.Cell.Suite] = true
+		}
+	}
+	var client, wall []float64
+	for _, a := range analyses {
+		costs := a.Client
+		if !a.Works {
+			costs = a.Wall
+		}
+		client = append(client, a.PredictionErrors(costs, func(s alg.Suite) bool { return held[s] })...)
+		r.Model.Parameters = max(r.Model.Parameters, costs.Parameters)
+		r.Model.Interaction = max(r.Model.Interaction, 100*costs.Interaction)
+		if a.Works {
+			wall = append(wall, a.PredictionErrors(a.Wall, func(alg.Suite) bool { return true })...)
+			r.Noise.Cost = max(r.Noise.Cost, 100*a.Cost().Noise())
+		}
+		r.Noise.Throughput = max(r.Noise.Throughput, 100*a.Wall.Noise())
+	}
+	r.Model.HoldoutCells = len(client)
+	r.Model.HoldoutError, r.Model.HoldoutP95 = 100*stats.Median(client), 100*stats.Quantile(client, 0.95)
+	r.Model.ThroughputError = 100 * stats.Median(wall)
+}
+
+// choose resolves Auto: the cost where throughput cannot tell cells apart.
+func (r *Ranking) choose(by By) By {
+	switch {
+	case r.Noise.Cost == 0, r.Campaign.Server == record.ServerRemote && by != Cost:
+		return Throughput
+	case by == Throughput || by == Cost:
+		return by
+	case r.Noise.Throughput > maxNoise && r.Noise.Cost < 1.5*r.Noise.Throughput:
+		return Cost
+	}
+	return Throughput
+}
+
+// Tie is the difference, in percent, below which the ranking tells no cells apart: what makes
+// no difference to anybody, or what this run cannot tell.
+func (r *Ranking) Tie() float64 {
+	if r.By == Cost {
+		return max(100*stats.Margin, r.Noise.Cost)
+	}
+	return max(100*stats.Margin, r.Noise.Throughput)
+}
+
+// series is what the ranking orders by.
+func (r *Ranking) series(a *model.Analysis) model.Series {
+	if r.By == Cost {
+		return a.Cost()
+	}
+	return a.Wall
+}
+
+// addCells appends the cells of one direction in their order.
+func (r *Ranking) addCells(d *data, a *model.Analysis) {
+	series := r.series(a)
+	order := make([]int, len(a.Cells))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		x, y := series.Figures[i], series.Figures[j]
+		if x.Known() != y.Known() {
+			return cmp.Compare(one(y.Known()), one(x.Known()))
+		}
+		return cmp.Compare(x.Log, y.Log)
+	})
+	groups, merged := groupsOf(series, order)
+	r.Merged = r.Merged || merged
+	place := 0
+	for _, i := range order {
+		cell, ok := r.cell(d, a, i)
+		if !ok {
+			r.Missing = append(r.Missing, cell.Suite)
+			continue
+		}
+		if place < len(groups) && d.paired == nil { // pairs say how each compares with one, not with all others
+			cell.Group = stats.Letters(groups[place])
+		}
+		place++
+		cell.Rank = place
+		r.Bulk = append(r.Bulk, cell)
+	}
+}
+
+func one(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// groupsOf numbers the tie groups of the known figures, which come first. merged tells
+// whether there are fewer because other guests of the machine change the order.
+func groupsOf(series model.Series, order []int) (groups []int, merged bool) {
+	var estimates, undisturbed []stats.Estimate
+	for _, i := range order {
+		if f := series.Figures[i]; f.Known() {
+			estimates = append(estimates, f.Estimate)
+			undisturbed = append(undisturbed, stats.Estimate{Log: f.Log - f.Slowed.Log, Err: f.Slowed.Err})
+		}
+	}
+	groups = stats.Group(estimates, undisturbed)
+	return groups, !slices.Equal(groups, stats.Group(estimates, nil))
+}
+
+// cell puts together what is known about cell i; ok is false if that is
+// nothing.
+func (r *Ranking) cell(d *data, a *model.Analysis, i int) (c Cell, ok bool) {
+	suite, offered := d.names[a.Cells[i]]
+	if !offered {
+		suite = a.Cells[i]
+	}
+	c = Cell{Suite: suite, Direction: a.Direction, Basis: Predicted, Status: suite.Status()}
+	c.Within, c.Slowed = figures(a, func(s *model.Series) stats.Estimate { return s.At(i) }), slowed(a, i)
+	c.Throughput = r.shown(c.Within.Throughput, Throughput)
+	c.Client, c.Server = r.shown(c.Within.Client, Cost), r.shown(c.Within.Server, Cost)
+	c.Timed, c.Shared = a.Wall.Figures[i].Basis > 0, a.Wall.Figures[i].Shared
+	if a.Client.Figures[i].N > 0 || a.Wall.Figures[i].N > 0 {
+		c.Basis = Measured
+	}
+	for _, t := range d.transfers {
+		if t.Trial.Role == record.RoleHoldout && t.Cell.Suite == a.Cells[i] && t.Cell.Direction == a.Direction {
+			c.Holdout = true
+		}
+	}
+	return c, c.Throughput != nil || c.Client != nil
+}
+
+// slowed is what other guests added to the costs, and took from the throughput.
+func slowed(a *model.Analysis, i int) Figures {
+	of := func(s *model.Series) stats.Estimate { return s.Figures[i].Slowed }
+	return Figures{of(&a.Wall).Inverse(), of(&a.Client), of(&a.Server), of(&a.Total)}
+}
+
+func figures(a *model.Analysis, of func(*model.Series) stats.Estimate) Figures {
+	speed := of(&a.Wall).Inverse()
+	if speed.Known() {
+		speed.Log += math.Log(1e9) // bytes per ns to bytes per second
+	}
+	return Figures{speed, of(&a.Client), of(&a.Server), of(&a.Total)}
+}
+
+// inverse turns ns per byte into bytes per second.
+func inverse(nsPerByte float64) float64 {
+	if nsPerByte <= 0 {
+		return 0
+	}
+	return 1e9 / nsPerByte
+}
+
+func cpu(d *time.Duration) float64 {
+	if d == nil {
+		return 0
+	}
+	return float64(*d)
+}
+
+// drift is how much more the machine took per byte at the end of the run than at
+// its start, in percent: the trend of its level, freed of what is noise.
+func drift(series model.Series) float64 {
+	at := make([]float64, len(series.Drift))
+	for i := range at {
+		at[i] = float64(i)
+	}
+	if len(at) < 2 {
+		return 0
+	}
+	return 100 * math.Expm1(stats.TheilSen(at, series.Drift)*float64(len(at)-1))
+}

@@ -1,0 +1,282 @@
+package rank
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
+	"sshpace/internal/bench/model"
+	"sshpace/internal/record"
+)
+
+// data is a file taken apart.
+type data struct {
+	transfers []model.Transfer
+	sittings  model.Sittings
+	paired    map[record.Direction]*model.Analysis // of a host, instead of sittings
+	logins    []login
+	copies    []sampled
+	coarse    map[record.Cell]float64 // standard error that the clock of a log leaves in the logarithm of a cell's time
+	overheads []sampled               // copies of one byte
+	bad       []sampled
+	good      map[failKey]bool
+	names     map[alg.Suite]alg.Suite // canonical cell to the name that was offered
+	cells     []alg.Suite             // canonical names of all cells
+	cores     int
+	foreign   int // samples of another target, left out
+	harness   Harness
+}
+
+type sampled struct {
+	trial  record.Trial
+	sample record.Sample
+}
+
+// login is one login of a key exchange, by canonical name.
+type login struct {
+	trial record.Trial
+	kex   string
+	record.Phases
+}
+
+type failKey struct {
+	workload record.Workload
+	suite    alg.Suite
+}
+
+func collect(f *record.File, space alg.Space) *data {
+	d := &data{good: map[failKey]bool{}, names: map[alg.Suite]alg.Suite{}, cores: f.Environment.Cores}
+	for _, cell := range space.Bulk {
+		id := cell.Computation()
+		d.names[id] = cell
+		d.cells = append(d.cells, id)
+	}
+	if f.Campaign.Server == record.ServerRemote {
+		d.cores = 2 // two machines: each side has cores of its own
+	}
+	target := mainTarget(f)
+	d.sit(f, target)
+	for t, s := range f.Results() {
+		switch {
+		case s.Outcome == record.Aborted:
+		case t.Target != target:
+			d.foreign++
+		case t.Workload == record.Sitting && s.Outcome == record.OK:
+			d.good[failKeyOf(t)] = true // what it moved is in the slices
+			if s.Phases != nil {
+				d.logins = append(d.logins, login{t, alg.Canonical(alg.Kex, t.Want.Kex), *s.Phases})
+			}
+		case !model.Usable(t, s):
+			d.bad = append(d.bad, sampled{t, s})
+		default:
+			d.add(t, s)
+		}
+	}
+	if d.harness.sshCPU > 0 {
+		d.harness.CPUShare = 100 * d.harness.ownCPU / d.harness.sshCPU
+	}
+	return d
+}
+
+// sit takes the slices of connections that were open together.
+func (d *data) sit(f *record.File, target string) {
+	trials := map[int]record.Trial{}
+	for id, t := range f.Trials {
+		if t.Target == target {
+			trials[id] = t
+		}
+	}
+	if f.Campaign.Server == record.ServerRemote {
+		d.compare(f, trials)
+		return
+	}
+	d.sittings = model.SittingsOf(trials, f.Slices)
+	d.transfers = append(d.transfers, d.sittings.Connections...)
+	for _, batch := range f.Slices {
+		for _, s := range batch.Slices {
+			if t := trials[s.Trial]; t.Workload == record.Sitting && s.ClientCPUNS != nil && s.ServerCPUNS != nil {
+				d.harness.ownCPU += float64(s.HarnessCPUNS)
+				d.harness.sshCPU += cpu(s.ClientCPUNS) + cpu(s.ServerCPUNS)
+			}
+		}
+	}
+	for _, t := range d.sittings.Connections {
+		d.good[failKeyOf(t.Trial)] = true
+	}
+}
+
+// compare takes the slices of a host, which were paired.
+func (d *data) compare(f *record.File, trials map[int]record.Trial) {
+	d.paired = map[record.Direction]*model.Analysis{}
+	for _, direction := range f.Campaign.Directions {
+		if a := model.Paired(direction, d.cells, trials, f.Slices); a.Transfers > 0 {
+			d.paired[direction] = a
+		}
+	}
+	for _, batch := range f.Slices {
+		d.sittings.Slices += len(batch.Slices)
+	}
+}
+
+// analysis of one direction; nil where nothing moved.
+func (d *data) analysis(direction record.Direction) *model.Analysis {
+	if d.paired != nil {
+		return d.paired[direction]
+	}
+	if !slices.ContainsFunc(d.transfers, func(t model.Transfer) bool { return t.Cell.Direction == direction }) {
+		return nil
+	}
+	a := model.Analyse(direction, d.cells, d.transfers, d.cores)
+	d.addResolution(a)
+	return a
+}
+
+// slowed is what the probe says.
+func (d *data) slowed() Slowed {
+	probe := d.sittings.Probe
+	out := Slowed{Cost: probe.Slowed(), Wall: d.sittings.Wall.Slowed(), Turns: probe.N, Foreign: d.sittings.Foreign}
+	for _, x := range probe.Course {
+		out.Course = append(out.Course, x/probe.Best)
+	}
+	return out
+}
+
+func (d *data) slicing() Slicing {
+	client, server := d.sittings.Excess.Shares()
+	return Slicing{Slices: d.sittings.Slices, ExcessClient: 100 * client, ExcessServer: 100 * server}
+}
+
+// mainTarget is the target of most trials: two machines in one file cannot be
+// ranked together.
+func mainTarget(f *record.File) string {
+	counts := map[string]int{}
+	for _, t := range f.Trials {
+		counts[t.Target]++
+	}
+	best := ""
+	for _, target := range slices.Sorted(maps.Keys(counts)) {
+		if counts[target] > counts[best] {
+			best = target
+		}
+	}
+	return best
+}
+
+func (d *data) add(t record.Trial, s record.Sample) {
+	d.good[failKeyOf(t)] = true
+	switch t.Workload {
+	case record.Login:
+		d.logins = append(d.logins, login{t, alg.Canonical(alg.Kex, t.Want.Kex), *s.Phases})
+	case record.Copy:
+		if t.Role == record.RoleOverhead {
+			d.overheads = append(d.overheads, sampled{t, s})
+			return
+		}
+		d.copies = append(d.copies, sampled{t, s})
+	}
+}
+
+func failKeyOf(t record.Trial) failKey {
+	suite := t.Want.Bulk()
+	if t.Workload == record.Login {
+		suite = alg.Suite{Kex: t.Want.Kex}
+	}
+	return failKey{t.Workload, suite}
+}
+
+func (d *data) firstFailure() string {
+	if len(d.bad) == 0 {
+		return ""
+	}
+	s := d.bad[0]
+	return fmt.Sprintf(" (%d trials failed; the first, %s: %s %s)", len(d.bad), s.trial.Want, s.sample.Outcome, s.sample.Detail)
+}
+
+// failures lists what never worked, in the order of its first failure.
+func (d *data) failures() []Failure {
+	var out []Failure
+	at := map[failKey]int{}
+	for _, s := range d.bad {
+		key := failKeyOf(s.trial)
+		if d.good[key] {
+			continue
+		}
+		i, seen := at[key]
+		if !seen {
+			i = len(out)
+			at[key] = i
+			out = append(out, Failure{Suite: key.suite, Workload: key.workload})
+		}
+		out[i].Attempts++
+		out[i].Outcome, out[i].Detail = s.sample.Outcome, s.sample.Detail
+		if s.sample.Outcome == record.OK { // recorded as a success, but without what it was for
+			out[i].Outcome, out[i].Detail = record.Broken, "the record holds no bytes or no time"
+		}
+	}
+	return out
+}
+
+// refusals counts the trials that gave nothing, by what happened, most first.
+func (d *data) refusals() []Count {
+	counts := map[record.Outcome]int{}
+	for _, s := range d.bad {
+		counts[s.sample.Outcome]++
+	}
+	out := make([]Count, 0, len(counts))
+	for outcome, n := range counts {
+		out = append(out, Count{outcome, n})
+	}
+	slices.SortFunc(out, func(a, b Count) int { return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Outcome, b.Outcome)) })
+	return out
+}
+
+// copiesAsTransfers takes whole processes for transfers: with nothing better
+// in the file, a ranking that includes the login is better than none.
+func (d *data) copiesAsTransfers() []model.Transfer {
+	var out []model.Transfer
+	clocks := map[record.Cell]coarseness{}
+	for _, c := range d.copies {
+		cell := c.trial.Cell()
+		clocks[cell] = clocks[cell].add(c.sample)
+		out = append(out, model.Once(c.trial, float64(c.sample.ElapsedNS)/float64(c.sample.Bytes)))
+	}
+	d.coarse = map[record.Cell]float64{}
+	for cell, c := range clocks {
+		d.coarse[cell] = c.deviation()
+	}
+	return out
+}
+
+// summarise gives the seconds of every combination of an exhaustive run, in
+// the order of its names.
+func (d *data) summarise() []Copy {
+	type key struct {
+		suite     alg.Suite
+		direction record.Direction
+	}
+	logs := map[key][]float64{}
+	coarse := map[key]coarseness{}
+	for _, c := range d.copies {
+		k := key{c.trial.Asked(), c.trial.Direction}
+		logs[k] = append(logs[k], math.Log(c.sample.ElapsedNS.Seconds()))
+		coarse[k] = coarse[k].add(c.sample)
+	}
+	keys := slices.SortedFunc(maps.Keys(logs), func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.direction, b.direction), cmp.Compare(a.suite.String(), b.suite.String()))
+	})
+	groups := make([][]float64, len(keys))
+	for i, k := range keys {
+		groups[i] = logs[k]
+	}
+	deviation, degrees := withPrior(stats.PooledDeviation(groups))
+	var out []Copy
+	for i, k := range keys {
+		seconds := stats.PooledInterval(groups[i], deviation, degrees).Exp()
+		out = append(out, Copy{k.suite, k.direction, coarse[k].widen(seconds)})
+	}
+	return out
+}

@@ -1,0 +1,56 @@
+//go:build linux
+
+package testbed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sshpace/internal/base/fault"
+	"sshpace/internal/bench/drive"
+	"sshpace/internal/record"
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/route"
+)
+
+// openHost logs in once, with the user's own settings, to find out what the
+// host offers: the debug output of that login holds the server's lists, so that
+// no probe has to fail its way through them.
+func (b *Testbed) openHost(ctx context.Context, p Params) (err error) {
+	if err := b.chooseClient(ctx, p); err != nil {
+		return err
+	}
+	remote := &drive.Remote{Rig: b.Rig, SSH: b.SSH, Once: p.Once, Login: p.Login}
+	if remote.Destination, remote.Env, err = route.ThroughJumps(ctx, p.Route, b.SSH, p.Destination, p.Connect); err != nil {
+		return err
+	}
+	look, err := remote.Look(ctx)
+	if err != nil {
+		return b.Explain(err)
+	}
+	b.Offered, b.Server, b.Target, b.Login = look.Offer, record.ServerRemote, p.Destination.Label, look.Login
+	b.Environment.Server, b.Environment.ServerBanner = look.Version, look.Version
+	b.Environment.ServerMachine, b.Environment.StrictKex, b.Environment.RoundTripNS = look.Machine, &look.Strict, look.RoundTrip
+	if endpoint, err := b.SSH.Endpoint(ctx, p.Destination); err == nil {
+		b.Environment.AddressCheck = addressCheck(endpoint)
+	}
+	if !look.Proc {
+		b.note("the host has no /proc that we can read", "server costs are not measured", "")
+	}
+	b.Driver = remote
+	return nil
+}
+
+// Explain says why the testbed cannot measure, and what to do about it.
+func (b *Testbed) Explain(err error) error {
+	if _, ok := errors.AsType[*drive.LoginError](err); ok {
+		return fault.WithHint(err, "make sure that your account may log in by sshd (shell, password field, folder modes), or try --server native")
+	}
+	var hostErr *drive.HostError
+	if !errors.As(err, &hostErr) {
+		return err
+	}
+	said := fmt.Errorf("%s: %s", b.Destination.Label, hostErr.Detail)
+	return fault.WithHint(said, b.SSH.Hint(context.Background(), b.Destination, openssh.Failed{Outcome: hostErr.Outcome, Said: hostErr.Detail, KeyFile: hostErr.KeyFile}))
+}

@@ -1,0 +1,177 @@
+//go:build linux
+
+package testbed
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"strconv"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/fault"
+	"sshpace/internal/bench/drive"
+	"sshpace/internal/bench/loopback"
+	"sshpace/internal/record"
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/wire"
+	"sshpace/internal/sys/tcp"
+)
+
+// openPrivate starts the private server.
+func (b *Testbed) openPrivate(ctx context.Context, p Params) error {
+	login, named := accountName(ctx)
+	if !named {
+		p.Engine, p.Server = cmp.Or(p.Engine, record.EngineNative), cmp.Or(p.Server, record.ServerNative)
+		b.note("the user "+login+" has no name on this machine: the built-in client and server stand in for OpenSSH, which refuses such users",
+			"costs and speeds are those of Go's SSH, not of OpenSSH", "add the user to /etc/passwd, or run as another one")
+	}
+	keys, err := loopback.MakeKeys(p.Dir)
+	if err != nil {
+		return err
+	}
+	if err := b.chooseClient(ctx, p); err != nil {
+		return err
+	}
+	argv, err := b.chooseServer(ctx, p, keys, login)
+	if err != nil {
+		return err
+	}
+	server, err := loopback.Start(argv, b.Rig.Spawner, p.Dir)
+	if err != nil {
+		return err
+	}
+	stop := b.close
+	b.close = func() error { return errors.Join(server.Close(), stop()) }
+	host, port := server.Address()
+	if err := b.greet(ctx, net.JoinHostPort(host, port), server, p.Connect); err != nil {
+		return err
+	}
+	b.Target, b.Private, b.Keys = Loopback, server, keys
+	b.Driver = &drive.Private{Rig: b.Rig, Server: server, Client: b.clientCommand(p, keys, host, port, login)}
+	return nil
+}
+
+// chooseServer returns the command line that serves one connection: sshd, or
+// the built-in server where sshd is not to be had.
+func (b *Testbed) chooseServer(ctx context.Context, p Params, keys loopback.Keys, login string) ([]string, error) {
+	native := append(p.Helper("native-server"), keys.HostKey, keys.AuthorizedKeys, p.Dir.Path)
+	if p.Server == record.ServerNative {
+		return b.nativeServer(native), nil
+	}
+	sshd, err := openssh.FindServer(ctx, p.SSHD)
+	if _, ok := errors.AsType[*openssh.NotFoundError](err); ok && p.Server == "" {
+		b.note("no sshd is installed: the built-in server stands in for it",
+			"server costs and speeds are those of Go's SSH, not of OpenSSH", "install openssh-server, or name its path with --sshd")
+		return b.nativeServer(native), nil
+	}
+	if err != nil {
+		return nil, fault.WithHint(err, "install openssh-server, name its path with --sshd, or use --server native")
+	}
+	config := openssh.ServerConfig{
+		HostKey: keys.HostKey, AuthorizedKeys: keys.AuthorizedKeys, Home: p.Dir.Path, User: login, StrictModes: p.Dir.Strict, Offer: b.Client,
+		Everything: p.Everything,
+	}
+	if openssh.Locked(login) {
+		config.PAM = true
+		b.note("the account "+login+" is locked, so the private sshd uses PAM, as sshd does by default on most systems",
+			"logins take longer than without", "")
+	}
+	if err := openssh.PreparePrivilegeSeparation(); err != nil {
+		b.note(err.Error(), "", "")
+	}
+	if _, err := sshd.Validate(ctx, config, p.Dir.File("sshd_config")); err != nil {
+		return nil, fault.WithHint(err, "try --server native, or another sshd with --sshd")
+	}
+	b.Server = record.ServerOpenSSH
+	b.Environment.Server, b.Environment.ServerPath = sshd.Version, sshd.Path
+	return sshd.ServeOne(p.Dir.File("sshd_config")), nil
+}
+
+func (b *Testbed) nativeServer(argv []string) []string {
+	b.Server = record.ServerNative
+	b.Environment.Server = "sshpace native (x/crypto/ssh)"
+	return argv
+}
+
+// greet asks the running server what it offers, and waits for it that long.
+func (b *Testbed) greet(ctx context.Context, address string, server *loopback.Server, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	greeting, err := wire.Probe(ctx, address)
+	if err != nil {
+		if tail := server.LogTail(); tail != "" {
+			err = fmt.Errorf("%w (server: %s)", err, tail)
+		}
+		return fmt.Errorf("the private server does not answer: %w", err)
+	}
+	server.Fresh(false)
+	b.Offered, b.Environment.ServerBanner = greeting.Offer, greeting.Version
+	if !greeting.StrictKex || b.clientStrict(ctx) {
+		b.Environment.StrictKex = &greeting.StrictKex
+	}
+	return nil
+}
+
+// clientStrict finds out from the client's own greeting whether it does strict
+// key exchange, the remedy for Terrapin. Only a yes is a yes.
+func (b *Testbed) clientStrict(ctx context.Context) bool {
+	if b.Engine == record.EngineNative {
+		return true // golang.org/x/crypto/ssh does since v0.17.0
+	}
+	listener, err := tcp.ListenOwn()
+	if err != nil {
+		return false
+	}
+	defer listener.Close()
+	ctx, cancel := context.WithTimeout(ctx, greetingLimit)
+	defer cancel()
+	host, port, _ := net.SplitHostPort(listener.Addr().String())
+	cmd := b.SSH.Greet(ctx, host, port)
+	if cmd.Start() != nil {
+		return false
+	}
+	greeting, err := wire.AwaitGreeting(ctx, listener)
+	cancel()
+	_ = cmd.Wait()
+	return err == nil && greeting.StrictKex
+}
+
+// greetingLimit is how long the client may take to say who it is.
+const greetingLimit = 5 * time.Second
+
+// clientCommand returns what runs a command on the private server.
+func (b *Testbed) clientCommand(p Params, keys loopback.Keys, host, port, login string) func(alg.Suite, string, string) []string {
+	if b.Engine == record.EngineNative {
+		return func(want alg.Suite, log, remote string) []string {
+			return append(p.Helper("native-client"), net.JoinHostPort(host, port), login, keys.Identity, keys.KnownHosts, log,
+				want.Cipher, want.MAC, want.Kex, remote)
+		}
+	}
+	destination := b.SSH.Private(host, port, login, keys.Identity, keys.KnownHosts)
+	b.Destination = destination
+	return func(want alg.Suite, log, remote string) []string {
+		return b.SSH.Command(destination, want, log, p.Connect, remote)
+	}
+}
+
+// accountName is the name of the user's own account; named is false where the
+// user has none, as in many containers, and the name is the number. Name services
+// other than /etc/passwd are asked by id, for this program has no libc to ask.
+func accountName(ctx context.Context) (name string, named bool) {
+	uid := strconv.Itoa(os.Getuid())
+	if me, err := user.LookupId(uid); err == nil {
+		return me.Username, true
+	}
+	if name, err := exec.CommandContext(ctx, "id", "-un").Output(); err == nil {
+		return strings.TrimSpace(string(name)), true
+	}
+	return uid, false
+}

@@ -1,0 +1,133 @@
+//go:build linux
+
+// Package testbed makes two ends ready to be measured: a client and a server of
+// our own on loopback, or the user's ssh and a host of theirs.
+package testbed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/fault"
+	"sshpace/internal/bench/drive"
+	"sshpace/internal/bench/hostinfo"
+	"sshpace/internal/bench/lab"
+	"sshpace/internal/bench/loopback"
+	"sshpace/internal/record"
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/route"
+	"sshpace/internal/sys/proc"
+	"sshpace/internal/sys/safedir"
+)
+
+// Loopback is the label of the server of our own.
+const Loopback = "loopback"
+
+// Testbed is a client and a server that are ready to be measured.
+type Testbed struct {
+	Driver      Driver
+	Target      string // label
+	Engine      record.Engine
+	Server      record.ServerKind
+	Environment record.Environment
+	SSH         openssh.Program // the client, unless it is the built-in one
+	Client      alg.Offer       // what either side can do
+	Offered     alg.Offer
+	Findings    []record.Finding
+	Rig         drive.Rig
+	Login       time.Duration       // that a host took for the first one; 0 for the private server
+	Destination openssh.Destination // how ssh, scp and sftp reach the server; not with the built-in client
+	Private     *loopback.Server    // nil where the server is a host
+	Keys        loopback.Keys       // of the private server
+
+	close func() error
+}
+
+// Driver carries plans out.
+type Driver interface {
+	lab.Driver
+	Capacity() int // connections that can be open at a time
+}
+
+// Params decide what a testbed is made of.
+type Params struct {
+	SSH, SSHD   string            // paths; "" to search
+	Engine      record.Engine     // "" to choose
+	Server      record.ServerKind // "" to choose; not remote
+	Data        string
+	Connect     time.Duration
+	Destination openssh.Destination // Host "" for the private server
+	Route       route.Params        // that the destination was made with
+	Once        bool                // a host that refuses is not asked again
+	Login       time.Duration       // how long a login to a host may take as a whole, where that is longer than Connect
+	Everything  bool                // the private server permits forwarded ports, compression and many sessions
+	Dir         *safedir.Workdir    // for keys, logs and sockets; the caller closes it
+	// Helper is the command line of a helper program of ours.
+	Helper func(program string) []string
+}
+
+// LoadLook is how long the machine's load is looked at before a run.
+const LoadLook = 100 * time.Millisecond
+
+// Open starts what has to run and finds out what both sides can do. The caller
+// closes the testbed.
+func Open(ctx context.Context, p Params) (b *Testbed, err error) {
+	spawner := proc.NewSpawner()
+	b = &Testbed{close: func() error { spawner.Close(); return nil }, Destination: p.Destination}
+	b.Rig = drive.Rig{Dir: p.Dir, Spawner: spawner, Flow: p.Helper("flow"), Data: p.Data, Connect: p.Connect}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.close())
+		}
+	}()
+	b.Environment = hostinfo.Describe(LoadLook)
+	if p.Destination.Host != "" {
+		return b, b.openHost(ctx, p)
+	}
+	return b, b.openPrivate(ctx, p)
+}
+
+// Close ends what runs.
+func (b *Testbed) Close() error { return b.close() }
+
+func (b *Testbed) note(what, why, fix string) {
+	b.Findings = append(b.Findings, record.Finding{What: what, Why: why, Fix: fix})
+}
+
+// OneSided lists the algorithms that only one side has, with the reason why
+// they are not measured.
+func (b *Testbed) OneSided() []record.Finding {
+	var findings []record.Finding
+	for _, kind := range []alg.Kind{alg.Cipher, alg.MAC, alg.Kex} {
+		for _, side := range []struct {
+			names []string
+			why   string
+		}{
+			{b.Client.Without(b.Offered, kind), "only the client has it: the server does not offer it"},
+			{b.Offered.Without(b.Client, kind), "only the server has it: the client was built without it"},
+		} {
+			for _, name := range side.names {
+				findings = append(findings, record.Finding{What: fmt.Sprintf("%s %s is not measured", kind, name), Why: side.why})
+			}
+		}
+	}
+	return findings
+}
+
+// Shared is what both sides have, in the client's order.
+func (b *Testbed) Shared() (alg.Offer, error) {
+	offer := b.Client.Intersect(b.Offered)
+	for kind, names := range map[alg.Kind][]string{alg.Cipher: offer.Ciphers, alg.Kex: offer.Kex} {
+		if len(names) == 0 {
+			return offer, &fault.Error{
+				What: fmt.Sprintf("client and server have no %s in common", kind),
+				Hint: fmt.Sprintf("the client has %s; the server offers %s", strings.Join(b.Client.List(kind), ","), strings.Join(b.Offered.List(kind), ",")),
+			}
+		}
+	}
+	return offer, nil
+}

@@ -1,0 +1,164 @@
+//go:build linux
+
+package transfer
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/bench/flow"
+	"sshpace/internal/record"
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/sys/relay"
+)
+
+// Bed is where methods lead to: a server, how ssh reaches it, and a folder at either
+// end.
+type Bed struct {
+	Runner
+	SSH     openssh.Program
+	To      openssh.Destination
+	Env     []string // of all clients, beside our own
+	Connect time.Duration
+	Here    *Files                        // what is sent, in a private folder in which other files may be made
+	There   Place                         // the folder at the server
+	Helper  func(program string) []string // command line of a helper program of ours; nil: none at the server
+	Jump    func(b *Bed, o Options) (openssh.Destination, error)
+	Path    relay.Path             // that lies between client and server, if it is ours
+	Port    func() (string, error) // a free port at this end
+	Swept   []string               // what killed runs had left on the host, and is gone now
+	Programs
+}
+
+// Programs are what moves files, by their paths; "" is not installed.
+type Programs struct{ SCP, SFTP, Rsync string }
+
+// Options are what methods have in common.
+type Options struct {
+	Suite       alg.Suite
+	Direction   record.Direction
+	Streams     int // of streams and multiplex
+	Compression bool
+	Files       int // so many files of FileBytes each, instead of one
+	FileBytes   int64
+}
+
+// Place is a folder at the server.
+type Place interface {
+	// Path is that of a file of ours there.
+	Path(name string) string
+	// Payload makes a file of so many bytes there, with the contents of from.
+	Payload(ctx context.Context, from string, size int64) (path string, err error)
+	// Same compares a file, or all files of a folder, with what was sent.
+	Same(ctx context.Context, path string, sent content) error
+	// Read reads a file there, and Write writes so many bytes, both without SSH; they say
+	// what that took.
+	Read(ctx context.Context, path string) (time.Duration, error)
+	Write(ctx context.Context, size int64) (time.Duration, error)
+	// Remove removes a file or a folder; it may be missing.
+	Remove(ctx context.Context, path string) error
+	// Lost says why the folder is there no more; nil.
+	Lost() error
+}
+
+// destination is the way to the server with what these options need.
+func (b *Bed) destination(o Options) openssh.Destination {
+	to := b.To
+	if o.Compression {
+		to.Instead = map[string]string{"Compression": "yes"}
+	}
+	return to
+}
+
+// with adds a setting to a destination.
+func with(to openssh.Destination, name, value string) openssh.Destination {
+	instead := map[string]string{name: value}
+	for k, v := range to.Instead {
+		instead[k] = v
+	}
+	to.Instead = instead
+	return to
+}
+
+// command is an ssh that runs something at the server.
+func (b *Bed) command(to openssh.Destination, suite alg.Suite, remote string) Process {
+	return Process{Argv: append(b.SSH.Leading(to, suite, b.Connect), "--", to.Host, remote), Env: b.Env}
+}
+
+// here is the path of a file of ours at this end.
+func (b *Bed) here(name string) string { return filepath.Join(b.Here.Folder, name) }
+
+// sink is a command at the server that counts what arrives, and how to ask it.
+type sink struct {
+	command string
+	counter *flow.Counter
+	path    string
+}
+
+func (b *Bed) sink() (*sink, error) {
+	if b.Helper == nil {
+		return &sink{command: "wc -c"}, nil
+	}
+	b.serial++
+	s := &sink{path: b.here(fmt.Sprintf("sink.%d", b.serial))}
+	var err error
+	if s.counter, err = flow.CreateCounter(s.path); err != nil {
+		return nil, err
+	}
+	s.command = flow.Command(b.Helper("flow"), "sink", s.path)
+	return s, nil
+}
+
+// check compares what arrived with what was sent; said is what the command
+// printed.
+func (s *sink) check(size int64, said string) error {
+	var got int64
+	if s.counter != nil {
+		got = s.counter.Bytes()
+	} else if _, err := fmt.Sscan(said, &got); err != nil {
+		return &Failure{"verification", "the host does not say how much arrived"}
+	}
+	if got != size {
+		return &Failure{"verification", fmt.Sprintf("%d of %d bytes arrived", got, size)}
+	}
+	return nil
+}
+
+// cost is what the sink itself took at the server.
+func (s *sink) cost() time.Duration {
+	if s.counter == nil {
+		return 0
+	}
+	return s.counter.Cost()
+}
+
+func (s *sink) close() {
+	if s.counter != nil {
+		s.counter.Close()
+		_ = os.Remove(s.path)
+	}
+}
+
+// drain takes everything out of a pipe and counts it.
+func drain(pipe *os.File) (wait func() int64) {
+	done := make(chan int64, 1)
+	flow.Resize(flow.Descriptor(pipe), 1<<20)
+	go func() {
+		defer pipe.Close()
+		var total int64
+		null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+		if err != nil {
+			done <- -1
+			return
+		}
+		defer null.Close()
+		n, _ := null.ReadFrom(pipe) // splice(2)
+		total += n
+		done <- total
+	}()
+	return func() int64 { return <-done }
+}

@@ -1,0 +1,169 @@
+//go:build linux
+
+package transfer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/shell"
+	"sshpace/internal/record"
+)
+
+// copying is a program that copies files: process copies from to target, of which
+// one is at the server; both are folders where all is set.
+type copying func(b *Bed, o Options, from, target string, all bool) (Process, error)
+
+// scp copies by the SFTP protocol, or with flags such as -O by another.
+func scp(flags ...string) copying {
+	return func(b *Bed, o Options, from, target string, all bool) (Process, error) {
+		argv := append(b.copyOptions(b.SCP, o), flags...)
+		if all {
+			argv = append(argv, "-r")
+		}
+		return Process{Argv: append(append(argv, "--"), b.places(o, from, target)...), Env: b.Env}, nil
+	}
+}
+
+// copyOptions are what scp and sftp have in common. They say errors only: debug
+// output for each of many files would be what is measured.
+func (b *Bed) copyOptions(program string, o Options) []string {
+	options := b.SSH.CopyOptions(b.destination(o), o.Suite, b.Connect)
+	return append([]string{program, "-o", "LogLevel=ERROR"}, options[1:]...) // all but -v
+}
+
+// places are from and target as scp and rsync write them.
+func (b *Bed) places(o Options, from, target string) []string {
+	host := b.To.Host
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if o.Direction == record.Download {
+		return []string{host + ":" + from, target}
+	}
+	return []string{from, host + ":" + target}
+}
+
+func sftp(b *Bed, o Options, from, target string, all bool) (Process, error) {
+	verb := map[record.Direction]string{record.Upload: "put", record.Download: "get"}[o.Direction]
+	if all {
+		verb += " -r"
+	}
+	argv := append(b.copyOptions(b.SFTP, o), "-b", "-", "--", b.To.Host)
+	return Process{Argv: argv, Env: b.Env, Input: verb + " " + from + " " + target + "\n"}, nil
+}
+
+// rsync starts its ssh with words that it splits at blanks, so that the ssh has a
+// script of its own.
+func rsync(b *Bed, o Options, from, target string, all bool) (Process, error) {
+	b.serial++
+	script := b.here(fmt.Sprintf("rsync-ssh.%d", b.serial))
+	line := "#!/bin/sh\nexec " + shell.Line(b.SSH.Leading(b.destination(o), o.Suite, b.Connect)...) + " \"$@\"\n"
+	if err := os.WriteFile(script, []byte(line), 0o700); err != nil {
+		return Process{}, err
+	}
+	argv := []string{b.Rsync, "-W", "--no-compress", "-e", script}
+	if all {
+		argv, from = append(argv, "-r"), from+"/"
+	}
+	return Process{Argv: append(append(argv, "--"), b.places(o, from, target)...), Env: b.Env}, nil
+}
+
+// copied copies size bytes, as one file or as many.
+func (b *Bed) copied(ctx context.Context, o Options, with copying, size int64) (reading Reading, err error) {
+	defer func() {
+		if err != nil {
+			err = cmp.Or(b.There.Lost(), err)
+		}
+	}()
+	from, target, err := b.ends(ctx, o, size)
+	if err != nil {
+		return reading, err
+	}
+	all := o.Files > 0 && size > 1
+	p, err := with(b, o, from, target, all)
+	if err != nil {
+		return reading, err
+	}
+	defer func() {
+		_ = os.Remove(b.here(fmt.Sprintf("rsync-ssh.%d", b.serial)))
+		err = errors.Join(err, b.clear(ctx, o, target))
+	}()
+	if reading, err = b.Run(ctx, p); err != nil {
+		return reading, err
+	}
+	began := time.Now()
+	err = b.arrived(ctx, o, target, size)
+	reading.Verified = time.Since(began)
+	return reading, err
+}
+
+// ends are the paths of what is copied and of where it goes.
+func (b *Bed) ends(ctx context.Context, o Options, size int64) (from, target string, err error) {
+	from, err = b.source(o, size)
+	if err != nil {
+		return "", "", err
+	}
+	if o.Direction == record.Upload {
+		target = b.There.Path("arrived")
+		return from, target, b.There.Remove(ctx, target)
+	}
+	target = b.here("arrived")
+	from, err = b.There.Payload(ctx, from, size)
+	return from, target, errors.Join(err, os.RemoveAll(target))
+}
+
+func (b *Bed) clear(ctx context.Context, o Options, target string) error {
+	if o.Direction == record.Upload {
+		return b.There.Remove(context.WithoutCancel(ctx), target)
+	}
+	return os.RemoveAll(target)
+}
+
+// arrived compares what was copied with what was sent, after the clock has been
+// stopped.
+func (b *Bed) arrived(ctx context.Context, o Options, target string, size int64) error {
+	path, err := b.source(o, size)
+	if err != nil {
+		return err
+	}
+	sent, err := b.Here.content(path)
+	if err != nil {
+		return err
+	}
+	if o.Direction == record.Upload {
+		return b.There.Same(ctx, target, sent)
+	}
+	return sent.same(target)
+}
+
+// source is what is sent, at this end.
+func (b *Bed) source(o Options, size int64) (string, error) {
+	if o.Files > 0 && size > 1 {
+		return b.Here.tree(o.Files, o.FileBytes)
+	}
+	return b.Here.Of(size)
+}
+
+// local is a folder of this machine as that of the server.
+type local struct{ folder string }
+
+// Local is the place where the server is this machine.
+func Local(folder string) Place { return local{folder} }
+
+func (l local) Path(name string) string { return filepath.Join(l.folder, "there."+name) }
+
+// Payload is the very file: reading it does not change it.
+func (l local) Payload(_ context.Context, from string, _ int64) (string, error) { return from, nil }
+
+func (l local) Same(_ context.Context, path string, sent content) error { return sent.same(path) }
+
+func (l local) Remove(_ context.Context, path string) error { return os.RemoveAll(path) }
+
+func (local) Lost() error { return nil }

@@ -1,0 +1,187 @@
+//go:build linux
+
+package transfer
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Files are what is sent: one file for each size that was asked for, in a
+// private folder.
+type Files struct {
+	Folder string
+	Random bool
+	made   map[int64]string
+	trees  map[string]bool
+	sums   map[string]content // of what was made
+}
+
+// content is what a file, or all files in a folder, hold.
+type content struct {
+	hash string // SHA-256 in hexadecimal; of a folder: of the lines that sha256sum prints of its files, in order
+	size int64
+}
+
+// Of returns the path of a file of so many bytes.
+func (f *Files) Of(size int64) (path string, err error) {
+	if path, known := f.made[size]; known {
+		return path, nil
+	}
+	path = filepath.Join(f.Folder, "payload."+strconv.FormatInt(size, 10))
+	if err := f.write(path, size); err != nil {
+		_ = os.Remove(path)
+		return "", fmt.Errorf("write a file of %d bytes to send: %w", size, err)
+	}
+	if f.made == nil {
+		f.made = map[int64]string{}
+	}
+	f.made[size] = path
+	_, err = f.content(path)
+	return path, err
+}
+
+// tree returns a folder with so many files of so many bytes each.
+func (f *Files) tree(count int, size int64) (path string, err error) {
+	path = filepath.Join(f.Folder, fmt.Sprintf("payload.%dx%d", count, size))
+	if f.trees[path] {
+		return path, nil
+	}
+	if err := os.Mkdir(path, 0o700); err != nil {
+		return "", err
+	}
+	for i := range count {
+		if err := f.write(filepath.Join(path, fmt.Sprintf("file%06d", i)), size); err != nil {
+			_ = os.RemoveAll(path)
+			return "", fmt.Errorf("write %d files of %d bytes to send: %w", count, size, err)
+		}
+	}
+	if f.trees == nil {
+		f.trees = map[string]bool{}
+	}
+	f.trees[path] = true
+	_, err = f.content(path)
+	return path, err
+}
+
+// chunk is what random files repeat: no window of a compressor reaches from one
+// to the next (RFC 1951: 32 KiB).
+const chunk = 1 << 20
+
+func (f *Files) write(path string, size int64) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	page := make([]byte, min(chunk, size))
+	if f.Random {
+		_, _ = rand.Read(page)
+	}
+	for left := size; left > 0; left -= int64(len(page)) {
+		if _, err := file.Write(page[:min(left, int64(len(page)))]); err != nil {
+			return err
+		}
+	}
+	return file.Close()
+}
+
+// Remove removes all files. The folder stays.
+func (f *Files) Remove() {
+	for size, path := range f.made {
+		_ = os.Remove(path)
+		delete(f.made, size)
+	}
+	for path := range f.trees {
+		_ = os.RemoveAll(path)
+		delete(f.trees, path)
+	}
+	clear(f.sums)
+}
+
+// content is what a file or a folder of ours held when it was made.
+func (f *Files) content(path string) (content, error) {
+	if known, ok := f.sums[path]; ok {
+		return known, nil
+	}
+	c, err := contentOf(path)
+	if err == nil {
+		if f.sums == nil {
+			f.sums = map[string]content{}
+		}
+		f.sums[path] = c
+	}
+	return c, err
+}
+
+// contentOf reads a file, or all files below a folder in the order of their names.
+func contentOf(path string) (c content, err error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return c, err
+	}
+	if !info.IsDir() {
+		return sum(path)
+	}
+	h := sha256.New()
+	err = filepath.WalkDir(path, func(file string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		one, err := sum(file)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(path, file)
+		c.size += one.size
+		fmt.Fprintf(h, "%s  ./%s\n", one.hash, name)
+		return err
+	})
+	c.hash = hex.EncodeToString(h.Sum(nil))
+	return c, err
+}
+
+// sum is the SHA-256 of a file and its length.
+func sum(path string) (c content, err error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return c, err
+	}
+	defer file.Close()
+	h := sha256.New()
+	c.size, err = io.Copy(h, file)
+	c.hash = hex.EncodeToString(h.Sum(nil))
+	return c, err
+}
+
+// Same compares a file that arrived, or a folder, with what was sent.
+func Same(sent, arrived string) error {
+	was, err := contentOf(sent)
+	if err != nil {
+		return err
+	}
+	return was.same(arrived)
+}
+
+func (c content) same(arrived string) error {
+	is, err := contentOf(arrived)
+	switch {
+	case err != nil:
+		return &Failure{"verification", err.Error()}
+	case is.size != c.size:
+		return &Failure{"verification", fmt.Sprintf("%d of %d bytes arrived", is.size, c.size)}
+	case is.hash != c.hash:
+		return errOther
+	}
+	return nil
+}
+
+var errOther = &Failure{"verification", "what arrived is not what was sent"}

@@ -1,0 +1,120 @@
+package transfer_test
+
+import (
+	"encoding/json"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/bench/limits"
+	"sshpace/internal/bench/transfer"
+	"sshpace/internal/record"
+	"sshpace/internal/sys/relay"
+)
+
+// slow gives, or takes, 64 KiB a hundred times a second at most.
+var (
+	slowSource = []string{"sh", "-c", "while head -c 65536 /dev/zero; do sleep 0.01; done"}
+	slowSink   = []string{"sh", "-c", "while sleep 0.01 && kill -0 $PPID; do dd bs=65536 count=1 iflag=fullblock of=/dev/null status=none; done"}
+)
+
+// crowd puts a process of the connection on one core with three others that are
+// always busy there, as long as it lives.
+func crowd(t *testing.T, pid int) {
+	t.Helper()
+	var one unix.CPUSet
+	one.Set(runtime.NumCPU() - 1)
+	for range 3 {
+		busy := exec.Command("sh", "-c", "while kill -0 $0 2>/dev/null; do :; done", strconv.Itoa(pid))
+		busy.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		if err := busy.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = busy.Process.Kill(); _ = busy.Wait() })
+		if err := unix.SchedSetaffinity(busy.Process.Pid, &one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := unix.SchedSetaffinity(pid, &one); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// cpus are the verdicts that are right where nothing but computing takes time.
+// Other tests may keep the machine busy meanwhile.
+var cpus = []string{limits.ClientCPU, limits.ServerCPU, limits.BothCPUs, limits.Busy}
+
+// What limits a transfer is named, whatever it is: of twenty planted limits at
+// most one may be taken for another, and none that lies on the way for a CPU.
+func TestPlantedLimits(t *testing.T) {
+	const up, down = record.Upload, record.Download
+	gcm, chacha := alg.NewSuite("aes128-gcm@openssh.com", "", ""), alg.NewSuite("chacha20-poly1305@openssh.com", "", "")
+	slowLink, slowerLink := relay.Path{Rate: 12e6}, relay.Path{Rate: 3e6}
+	farLink := relay.Path{Rate: 12e6, Delay: 10 * time.Millisecond}
+	far, farther := relay.Path{Delay: 25 * time.Millisecond}, relay.Path{Delay: 50 * time.Millisecond}
+	losing := relay.Path{Delay: 5 * time.Millisecond, Loss: relay.Loss{Share: 0.0005, Seed: 1}}
+	cases := []struct {
+		name      string
+		path      relay.Path
+		direction record.Direction
+		suite     alg.Suite
+		ends      transfer.Ends
+		want      []string
+	}{
+		{"12 MB/s", slowLink, up, gcm, transfer.Ends{}, []string{limits.Link}},
+		{"12 MB/s", slowLink, down, gcm, transfer.Ends{}, []string{limits.Link}},
+		{"3 MB/s", slowerLink, up, chacha, transfer.Ends{}, []string{limits.Link}},
+		{"3 MB/s", slowerLink, down, chacha, transfer.Ends{}, []string{limits.Link}},
+		{"12 MB/s, 20 ms", farLink, up, gcm, transfer.Ends{}, []string{limits.Link}},
+		{"12 MB/s, 20 ms", farLink, down, chacha, transfer.Ends{}, []string{limits.Link}},
+		{"50 ms", far, up, gcm, transfer.Ends{}, []string{limits.Window}},
+		{"50 ms", far, down, gcm, transfer.Ends{}, []string{limits.Window}},
+		{"100 ms", farther, up, chacha, transfer.Ends{}, []string{limits.Window}},
+		{"100 ms", farther, down, gcm, transfer.Ends{}, []string{limits.Window}},
+		{"losses", losing, up, gcm, transfer.Ends{}, []string{limits.Losses}},
+		{"losses, no delay", relay.Path{Loss: relay.Loss{Share: 0.01, Seed: 1}}, down, gcm, transfer.Ends{}, []string{limits.Losses}},
+		{"slow source", relay.Path{}, up, gcm, transfer.Ends{Source: slowSource}, []string{limits.Source}},
+		{"slow source", relay.Path{}, down, gcm, transfer.Ends{Source: slowSource}, []string{limits.Source}},
+		{"slow sink", relay.Path{}, up, gcm, transfer.Ends{Sink: slowSink}, []string{limits.Sink}},
+		{"slow sink", relay.Path{}, down, gcm, transfer.Ends{Sink: slowSink}, []string{limits.Sink}},
+		{"busy core of the client", relay.Path{}, up, gcm, transfer.Ends{Started: func(client, _ int) { crowd(t, client) }}, []string{limits.Busy, limits.ClientCPU}},
+		{"busy core of the server", relay.Path{}, up, chacha, transfer.Ends{Started: func(_, server int) { crowd(t, server) }}, []string{limits.Busy, limits.ServerCPU}},
+		{"nothing", relay.Path{}, up, gcm, transfer.Ends{}, cpus},
+		{"nothing", relay.Path{}, down, chacha, transfer.Ends{}, cpus},
+	}
+	wrong := 0
+	for i, c := range cases {
+		t.Run(strconv.Itoa(i+1)+" "+c.name+" "+string(c.direction), func(t *testing.T) {
+			var limit record.Limit
+			for range 3 { // others may keep the machine busy for a while
+				var err error
+				limit, err = open(t, c.path).Limit(t.Context(), transfer.Options{Suite: c.suite, Direction: c.direction}, c.ends)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Logf("%s: %s", limit.What, limit.Sentence)
+				if slices.Contains(c.want, limit.What) {
+					return
+				}
+				evidence, _ := json.Marshal(limit.Evidence)
+				t.Logf("not %v: %s", c.want, evidence)
+			}
+			if limit.What != limits.Busy {
+				wrong++
+			}
+			if slices.Contains(cpus[:3], limit.What) && c.path != (relay.Path{}) {
+				t.Errorf("%s for a limit on the way", limit.What)
+			}
+		})
+	}
+	if wrong > 1 {
+		t.Errorf("%d of %d planted limits are taken for others", wrong, len(cases))
+	}
+}

@@ -1,0 +1,151 @@
+//go:build linux
+
+package transfer
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/bench/limits"
+	"sshpace/internal/record"
+	"sshpace/internal/sys/relay"
+)
+
+// Params are which methods are to be measured.
+type Params struct {
+	Modes      []record.Mode
+	Directions []record.Direction
+	Suites     []alg.Suite
+	Paths      []relay.Path // before a private server; none: no relay
+	Options                 // Suite and Direction are those above
+	Turns      Turns
+}
+
+// Measure measures every mode in every direction with every suite, in turns, and
+// writes down what it does. Before that it finds out how fast files can be read
+// at all, so that no disk is taken for SSH.
+func (b *Bed) Measure(ctx, drain context.Context, p Params, sink record.Sink) error {
+	defer b.Here.Remove()
+	if err := b.tidied(sink); err != nil {
+		return err
+	}
+	if old := p.Turns.Old; old == nil || len(old.Measurements) == 0 {
+		if err := b.control(ctx, sink); err != nil {
+			return err
+		}
+	}
+	beds, stop, err := b.over(p.Paths)
+	defer stop()
+	if err != nil {
+		return err
+	}
+	all := subjects(beds, p)
+	if err := p.Turns.Measure(ctx, drain, all, sink); err != nil || drain.Err() != nil {
+		return err
+	}
+	if err := disks(ctx, all, sink); err != nil {
+		return err
+	}
+	o := p.Options
+	o.Suite = p.Suites[0]
+	for _, bed := range beds {
+		if err := bed.Limits(ctx, o, bed.unlimited(p), sink); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unlimited are the directions in which nobody has looked yet for what limits.
+func (b *Bed) unlimited(p Params) []record.Direction {
+	if p.Turns.Old == nil {
+		return p.Directions
+	}
+	return slices.DeleteFunc(slices.Clone(p.Directions), func(d record.Direction) bool {
+		return slices.ContainsFunc(p.Turns.Old.Limits, func(l record.Limit) bool { return l.Direction == d && l.Path == PathOf(b.Path) })
+	})
+}
+
+// over is a bed for each path.
+func (b *Bed) over(paths []relay.Path) (beds []*Bed, stop func(), err error) {
+	var stops []func() error
+	stop = func() {
+		for _, end := range stops {
+			_ = end()
+		}
+	}
+	for _, path := range paths {
+		far, end, err := b.Over(path)
+		if err != nil {
+			return nil, stop, err
+		}
+		beds, stops = append(beds, far), append(stops, end)
+	}
+	if len(beds) == 0 {
+		beds = []*Bed{b}
+	}
+	return beds, stop, nil
+}
+
+// subjects are all methods: those that differ in nothing but the path beside each
+// other.
+func subjects(beds []*Bed, p Params) (all []*Subject) {
+	for _, suite := range p.Suites {
+		for _, direction := range p.Directions {
+			for _, mode := range p.Modes {
+				for _, bed := range beds {
+					o := p.Options
+					o.Suite, o.Direction = suite, direction
+					all = append(all, bed.Subjects([]record.Mode{mode}, o)...)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// Limits looks for what limits a pipe in each direction, and writes it down. That
+// it cannot be told is no failure.
+func (b *Bed) Limits(ctx context.Context, o Options, directions []record.Direction, sink record.Sink) error {
+	for _, direction := range directions {
+		o.Direction = direction
+		limit, err := b.Limit(ctx, o, Ends{})
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		r := record.Record{Limit: &limit}
+		if err != nil {
+			r = record.Record{Finding: &record.Finding{What: "what limits a pipe was not found out", Why: err.Error()}}
+		}
+		if err := sink(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tidied writes down what was removed on the host.
+func (b *Bed) tidied(sink record.Sink) (err error) {
+	for _, path := range b.Swept {
+		err = errors.Join(err, sink(record.Record{Finding: &record.Finding{What: "a killed run had left " + path + " on the host", Why: "it is removed"}}))
+	}
+	return err
+}
+
+// controlled is the size of the file with which reading is measured.
+const controlled = 64 << 20
+
+// control measures how fast files are read here.
+func (b *Bed) control(ctx context.Context, sink record.Sink) error {
+	path, err := b.Here.Of(controlled)
+	if err != nil {
+		return err
+	}
+	rates, err := limits.FileRead(ctx, path)
+	for _, m := range rates {
+		err = errors.Join(err, sink(record.Record{Measurement: &m}))
+	}
+	return err
+}

@@ -1,0 +1,179 @@
+package transfer_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/bench/compare"
+	"sshpace/internal/bench/flow"
+	"sshpace/internal/bench/testbed"
+	"sshpace/internal/bench/transfer"
+	"sshpace/internal/record"
+	"sshpace/internal/sys/relay"
+	"sshpace/internal/sys/safedir"
+)
+
+// TestMain lets the test's own program be the helper programs.
+func TestMain(m *testing.M) {
+	if len(os.Args) < 3 || os.Args[1] != "--helper" {
+		os.Exit(m.Run())
+	}
+	var err error
+	switch os.Args[2] {
+	case "flow":
+		err = flow.Main(os.Args[3:], os.Stdin, os.Stdout)
+	case "keep":
+		err = safedir.Keep(os.Args[3], os.Stdin)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func helper(name string) []string {
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return []string{self, "--helper", name}
+}
+
+// open makes a private pair of ssh and sshd, with a path between them.
+func open(t *testing.T, path relay.Path) *transfer.Bed { t.Helper(); return openIn(t, path, "") }
+
+// openIn is open with the files in a folder; "" is one in memory.
+func openIn(t *testing.T, path relay.Path, folder string) *transfer.Bed {
+	t.Helper()
+	dir, err := safedir.NewWorkdir(safedir.WorkdirParams{Getenv: os.Getenv, Keeper: helper("keep"), InMemory: true, In: folder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tb, err := testbed.Open(t.Context(), testbed.Params{Data: "zero", Connect: 20 * time.Second, Dir: dir, Helper: helper, Everything: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, cleanUp, err := transfer.Open(t.Context(), tb, dir.Path, "", true, helper)
+	if err != nil {
+		t.Fatal(err)
+	}
+	far, stop, err := b.Over(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(); cleanUp(); tb.Close(); dir.Close() })
+	return far
+}
+
+var all, _ = transfer.Modes([]string{"all"})
+
+var suite = alg.NewSuite("aes128-gcm@openssh.com", "", "curve25519-sha256")
+
+// left are the files that runs have left in the folder.
+func left(b *transfer.Bed) []string {
+	var names []string
+	for _, pattern := range []string{"arrived", "there.*", "sink.*", "m.*", "rsync-ssh.*"} {
+		found, _ := filepath.Glob(filepath.Join(b.Here.Folder, pattern))
+		names = append(names, found...)
+	}
+	return names
+}
+
+// Every mode moves its bytes both ways, what arrives is what was sent, and both
+// sides' CPU time is known.
+func TestAllModes(t *testing.T) {
+	b := open(t, relay.Path{})
+	for _, direction := range []record.Direction{record.Upload, record.Download} {
+		subjects := b.Subjects(all, transfer.Options{Suite: suite, Direction: direction, Streams: 2})
+		if len(subjects) != len(all) {
+			t.Fatalf("%d ways of %d modes", len(subjects), len(all))
+		}
+		out := record.File{}
+		turns := transfer.Turns{Rounds: 1, Size: 32 << 20}
+		if err := turns.Measure(t.Context(), t.Context(), subjects, out.Sink()); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range compare.MethodResults(&out) {
+			if r.Why != "" || len(r.Failed) > 0 || r.Start.N == 0 {
+				t.Errorf("%s %s: %+v", r.Mode, direction, r)
+			}
+		}
+		for _, run := range out.Runs {
+			if run.WallNS <= 0 || run.ClientCPUNS == nil || *run.ClientCPUNS <= 0 || run.ServerCPUNS == nil {
+				t.Errorf("%s %s: a %s run without figures: %+v", subjects[run.Method-1].Mode, direction, run.Kind, run)
+			}
+		}
+	}
+	if names := left(b); len(names) > 0 {
+		t.Errorf("left behind: %v", names)
+	}
+}
+
+// Many files arrive all, by the programs that copy files.
+func TestManyFiles(t *testing.T) {
+	b := open(t, relay.Path{})
+	for _, direction := range []record.Direction{record.Upload, record.Download} {
+		subjects := b.Subjects(all, transfer.Options{Suite: suite, Direction: direction, Files: 50, FileBytes: 3000})
+		copying := slices.DeleteFunc(subjects, func(c *transfer.Subject) bool { return strings.Contains(c.Why, "copies no files") })
+		if len(copying) != 4 {
+			t.Errorf("%d ways to copy files", len(copying))
+		}
+		for _, c := range copying {
+			if _, err := c.Run(t.Context(), 50*3000); err != nil {
+				t.Errorf("%s %s: %v", c.Mode, direction, err)
+			}
+		}
+	}
+}
+
+// Compression is asked for and got: zeros take hardly any bytes on the way.
+func TestCompression(t *testing.T) {
+	b := open(t, relay.Path{Rate: 4e6})
+	b.Here.Random = false
+	c := b.Subjects([]record.Mode{record.ModePipe}, transfer.Options{Suite: suite, Direction: record.Upload, Compression: true})[0]
+	reading, err := c.Run(t.Context(), 32<<20)
+	if err != nil || reading.Wall > 6*time.Second {
+		t.Errorf("32 MiB of zeros over 4 MB/s: %v, %v", reading.Wall, err)
+	}
+}
+
+// What goes wrong has a reason, and nothing is left behind.
+func TestFaults(t *testing.T) {
+	b := open(t, relay.Path{})
+	o := transfer.Options{Suite: suite, Direction: record.Upload, Streams: 2}
+	one := func(mode record.Mode) *transfer.Subject { return b.Subjects([]record.Mode{mode}, o)[0] }
+
+	b.Programs.Rsync = ""
+	if why := one(record.ModeRsync).Why; !strings.Contains(why, "not installed") {
+		t.Errorf("without rsync: %q", why)
+	}
+	b.Programs.SFTP = "/bin/false"
+	if _, err := one(record.ModeSFTP).Run(t.Context(), 1); err == nil {
+		t.Error("an sftp that fails went well")
+	}
+	bad := o
+	bad.Suite.Cipher = "aes999"
+	if _, err := b.Subjects([]record.Mode{record.ModePipe}, bad)[0].Run(t.Context(), 1); err == nil || !strings.Contains(err.Error(), "aes999") {
+		t.Errorf("a cipher that nobody has: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := one(record.ModeSCP).Run(ctx, 512<<20); err == nil {
+		t.Error("512 MiB in 300 ms")
+	}
+	b.To.Options = append([]string{"-o", "ClearAllForwardings=yes"}, b.To.Options...)
+	b.Connect = time.Second
+	if _, err := one(record.ModeForwardL).Run(t.Context(), 1); err == nil || !strings.Contains(err.Error(), "forwarded port") {
+		t.Errorf("without a forwarded port: %v", err)
+	}
+	if names := left(b); len(names) > 0 {
+		t.Errorf("left behind: %v", names)
+	}
+}

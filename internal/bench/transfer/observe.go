@@ -1,0 +1,230 @@
+//go:build linux
+
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"time"
+
+	"sshpace/internal/base/sched"
+	"sshpace/internal/bench/limits"
+	"sshpace/internal/record"
+	"sshpace/internal/sys/relay"
+)
+
+// Ends replace what bytes come from and go to, in tests; nil is sshpace's own.
+type Ends struct {
+	Source  []string                 // command line whose output is sent; at the server for a download
+	Sink    []string                 // command line that takes what arrives; at the server for an upload
+	Started func(client, server int) // is told the processes of the connection
+}
+
+// Lengths of an observation.
+const (
+	observed  = 1000 * time.Millisecond // that is looked at
+	beginning = 500 * time.Millisecond  // before that: buffers fill, TCP finds its pace
+	look      = 2 * time.Millisecond    // between looks at pipes
+	rawProbe  = 400 * time.Millisecond
+	echoes    = 7
+)
+
+// Limit watches one transfer through a pipe and says what limits it.
+func (b *Bed) Limit(ctx context.Context, o Options, ends Ends) (record.Limit, error) {
+	l := record.Limit{Mode: record.ModePipe, Direction: o.Direction, Suite: o.Suite, Path: PathOf(b.Path)}
+	e := &l.Evidence
+	e.Compressed = o.Compression
+	if b.Server != nil {
+		e.Cores = runtime.NumCPU()
+	}
+	var err error
+	if e.RTTNS, err = b.roundTrip(ctx, o); err != nil {
+		return l, err
+	}
+	if err = b.watch(ctx, o, ends, 1, e); err != nil {
+		return l, err
+	}
+	if b.Server != nil {
+		e.RawBytesPerS, err = b.raw(ctx, o.Direction)
+	} else {
+		err = b.twoAtOnce(ctx, o, e)
+	}
+	if err != nil {
+		return l, err
+	}
+	l.What, l.Sentence, l.Help = limits.Judge(o.Direction, *e)
+	return l, nil
+}
+
+// twoAtOnce finds out what two connections carry together.
+func (b *Bed) twoAtOnce(ctx context.Context, o Options, e *record.Evidence) error {
+	two := record.Evidence{RTTNS: e.RTTNS}
+	err := b.watch(ctx, o, Ends{}, 2, &two)
+	e.TwoBytesPerS, e.TwoBusyCores = two.BytesPerSecond, two.BusyCores
+	return err
+}
+
+// roundTrip is the least time that a byte takes through a session and back.
+func (b *Bed) roundTrip(ctx context.Context, o Options) (time.Duration, error) {
+	p := b.command(b.destination(o), o.Suite, "exec cat")
+	upRead, upWrite, err := os.Pipe()
+	if err != nil {
+		return 0, err
+	}
+	downRead, downWrite, err := os.Pipe()
+	if err != nil {
+		return 0, errors.Join(err, upRead.Close(), upWrite.Close())
+	}
+	defer downRead.Close()
+	p.Stdin, p.Stdout = upRead, downWrite
+	least := time.Duration(0)
+	_, err = b.Around(ctx, p, func(ctx context.Context, _ func() string) error {
+		upRead.Close()
+		downWrite.Close()
+		defer upWrite.Close()
+		stop := context.AfterFunc(ctx, func() { _ = downRead.SetReadDeadline(time.Unix(1, 0)) })
+		defer stop()
+		one := make([]byte, 1)
+		for i := range echoes {
+			start := time.Now()
+			if _, err := upWrite.Write(one); err != nil {
+				return err
+			}
+			if _, err := downRead.Read(one); err != nil {
+				return &Failure{"ssh", "a byte does not come back: " + err.Error()}
+			}
+			if took := time.Since(start); i > 0 && (least == 0 || took < least) { // the first one waits for the login
+				least = took
+			}
+		}
+		return nil
+	})
+	return least, err
+}
+
+// raw is what TCP carries to a listener of ours on the same path, without SSH.
+func (b *Bed) raw(ctx context.Context, direction record.Direction) (float64, error) {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer listener.Close()
+	address := listener.Addr().String()
+	if b.Path != (relay.Path{}) {
+		r, err := relay.To(address, relay.Options{Path: b.Path})
+		if err != nil {
+			return 0, err
+		}
+		defer r.Close()
+		address = net.JoinHostPort("127.0.0.1", fmt.Sprint(r.Port()))
+	}
+	var d net.Dialer
+	near, err := d.DialContext(ctx, "tcp4", address)
+	if err != nil {
+		return 0, err
+	}
+	defer near.Close()
+	far, err := listener.Accept()
+	if err != nil {
+		return 0, err
+	}
+	defer far.Close()
+	from, to := near.(*net.TCPConn), far.(*net.TCPConn)
+	if direction == record.Download {
+		from, to = to, from
+	}
+	return poured(ctx, from, to, beginning, rawProbe)
+}
+
+// poured writes into one connection for ever and measures what comes out of the
+// other after a beginning.
+func poured(ctx context.Context, from, to *net.TCPConn, beginning, measured time.Duration) (float64, error) {
+	end := time.Now().Add(beginning + measured)
+	stop := context.AfterFunc(ctx, func() { _, _ = from.SetDeadline(time.Unix(1, 0)), to.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	_, _ = from.SetWriteDeadline(end), to.SetReadDeadline(end)
+	go func() {
+		block := make([]byte, 256<<10)
+		for {
+			if _, err := from.Write(block); err != nil {
+				return
+			}
+		}
+	}()
+	buffer := make([]byte, 256<<10)
+	var total int64
+	start := time.Now()
+	for time.Since(start) < beginning {
+		if _, err := to.Read(buffer); err != nil {
+			return 0, nil
+		}
+	}
+	from0 := time.Now()
+	for {
+		n, err := to.Read(buffer)
+		total += int64(n)
+		if err != nil {
+			return float64(total) / time.Since(from0).Seconds(), context.Cause(ctx)
+		}
+	}
+}
+
+// watch moves bytes through so many connections for a while and looks at the
+// first of them.
+func (b *Bed) watch(ctx context.Context, o Options, ends Ends, connections int, e *record.Evidence) error {
+	var flows []*stream
+	defer func() {
+		for _, s := range flows {
+			s.close()
+		}
+	}()
+	for range connections {
+		s, err := b.begin(o, ends)
+		if err != nil {
+			return err
+		}
+		flows = append(flows, s)
+	}
+	for _, s := range flows { // all move bytes when the clock starts
+		if err := await(ctx, b.Connect, func() bool { return s.ready() || s.over() }); err != nil {
+			return err
+		}
+	}
+	if ends.Started != nil {
+		ends.Started(flows[0].client.cmd.Process.Pid, flows[0].server())
+	}
+	if !sched.For(ctx, beginning) {
+		return context.Cause(ctx)
+	}
+	first := flows[0]
+	meter, err := first.meter()
+	if err != nil {
+		return err
+	}
+	defer meter.close()
+	before := total(flows)
+	start := time.Now()
+	meter.patience = max(100*time.Millisecond, 2*e.RTTNS+50*time.Millisecond)
+	meter.watch(ctx, func() bool { return time.Since(start) >= observed || first.over() })
+	wall := time.Since(start)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if first.over() {
+		return b.explained(first.why(ctx))
+	}
+	e.BytesPerSecond = float64(total(flows)-before) / wall.Seconds()
+	meter.fill(e, wall)
+	return nil
+}
+
+func total(flows []*stream) (bytes int64) {
+	for _, s := range flows {
+		bytes += s.moved()
+	}
+	return bytes
+}

@@ -1,0 +1,143 @@
+//go:build linux
+
+package transfer
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sshpace/internal/bench/testbed"
+	"sshpace/internal/record"
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/sys/relay"
+)
+
+// runLimit is how long a run may take.
+const runLimit = 5 * time.Minute
+
+// Open makes a bed of a testbed. Files at this end go into folder, which is
+// private and of this run; those on a host into a private one in there, "" is /tmp. The
+// function that it returns removes what is at the server; it is never nil.
+func Open(ctx context.Context, tb *testbed.Testbed, folder, there string, random bool, helper func(program string) []string) (b *Bed, cleanUp func(), err error) {
+	b = Look(tb, folder, helper)
+	b.Here.Random, b.Programs = random, programs(tb.SSH.Path)
+	if tb.Private != nil {
+		b.There = Local(folder)
+		b.Jump = (*Bed).privateJump
+		return b, func() {}, nil
+	}
+	if !slices.Contains(tb.Destination.Options, "-J") {
+		b.Jump = (*Bed).ownJump
+	}
+	place, err := openRemote(ctx, b, cmp.Or(there, "/tmp"))
+	if err != nil {
+		return b, func() {}, err
+	}
+	b.There, b.Swept = place, place.swept
+	return b, place.close, nil
+}
+
+// Look makes a bed for nothing but Limit: it needs no folder at the server.
+func Look(tb *testbed.Testbed, folder string, helper func(program string) []string) *Bed {
+	b := &Bed{
+		Runner: Runner{Spawner: tb.Rig.Spawner, Server: tb.Private, Limit: runLimit}, SSH: tb.SSH, To: tb.Destination, Connect: tb.Rig.Connect,
+		Here: &Files{Folder: folder}, Port: freePort,
+	}
+	if tb.Private != nil {
+		b.Helper = helper
+	}
+	return b
+}
+
+// Over is the bed with a path before its private server. The caller stops it.
+func (b *Bed) Over(path relay.Path) (far *Bed, stop func() error, err error) {
+	if path == (relay.Path{}) {
+		return b, func() error { return nil }, nil
+	}
+	r, err := relay.To(net.JoinHostPort(b.Server.Address()), relay.Options{Path: path})
+	if err != nil {
+		return nil, nil, err
+	}
+	copied := *b
+	copied.Path, copied.To.Options = path, slices.Clone(b.To.Options)
+	for i, word := range copied.To.Options[1:] {
+		if copied.To.Options[i] == "-p" && word != "" {
+			copied.To.Options[i+1] = strconv.Itoa(r.Port())
+		}
+	}
+	return &copied, r.Close, nil
+}
+
+// PathOf is what records say of a path.
+func PathOf(p relay.Path) record.Path {
+	return record.Path{RTT: 2 * p.Delay, BytesPerS: p.Rate, SegmentsLost: p.Loss.Share}
+}
+
+// programs are those that stand beside ssh, or are on the PATH.
+func programs(ssh string) Programs {
+	find := func(name string) string {
+		beside := filepath.Join(filepath.Dir(ssh), name)
+		if path, err := exec.LookPath(beside); err == nil {
+			return path
+		}
+		path, _ := exec.LookPath(name)
+		return path
+	}
+	return Programs{SCP: find("scp"), SFTP: find("sftp"), Rsync: find("rsync")}
+}
+
+// jumpHost is the name of the private server as a jump host.
+const jumpHost = "sshpace-jump"
+
+// privateJump leads through the private server to the private server. The ssh to
+// a jump host hears nothing of options on the command line but the file.
+func (b *Bed) privateJump(o Options) (openssh.Destination, error) {
+	to := b.destination(o)
+	var lines []string
+	options := slices.Clone(to.Options)
+	for i := 0; i+1 < len(options); i += 2 {
+		switch flag, value := options[i], options[i+1]; flag {
+		case "-F":
+			options[i+1] = b.here("jump.conf")
+		case "-p":
+			lines = append(lines, "Port "+value)
+		case "-l":
+			lines = append(lines, "User "+value)
+		case "-i":
+			lines = append(lines, "IdentityFile "+value)
+		case "-o":
+			lines = append(lines, strings.Replace(value, "=", " ", 1))
+		}
+	}
+	for _, pair := range [][2]string{{"Ciphers", o.Suite.Cipher}, {"MACs", o.Suite.MAC}, {"KexAlgorithms", o.Suite.Kex}} {
+		if pair[1] != "" {
+			lines = append(lines, pair[0]+" "+pair[1])
+		}
+	}
+	lines = append(lines, "HostName "+b.To.Host, "BatchMode yes", "StrictHostKeyChecking yes", "ControlMaster no", "ControlPath none")
+	if o.Compression {
+		lines = append(lines, "Compression yes")
+	}
+	text := "Host " + jumpHost + "\n  " + strings.Join(lines, "\n  ") + "\n"
+	if net.ParseIP(b.To.Host) == nil {
+		return to, fmt.Errorf("the private server is at %q", b.To.Host)
+	}
+	to.Options = append([]string{"-J", jumpHost}, options...)
+	return to, os.WriteFile(b.here("jump.conf"), []byte(text), 0o600)
+}
+
+// ownJump leads through the host to the host itself.
+func (b *Bed) ownJump(o Options) (openssh.Destination, error) {
+	to := b.destination(o)
+	to.Options = append([]string{"-J", to.Host}, to.Options...)
+	return to, nil
+}

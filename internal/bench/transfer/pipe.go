@@ -1,0 +1,157 @@
+//go:build linux
+
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"sshpace/internal/record"
+	"sshpace/internal/ssh/openssh"
+)
+
+// piped moves size bytes through the standard input or output of a command.
+func (b *Bed) piped(ctx context.Context, o Options, to openssh.Destination, size int64) (Reading, error) {
+	return b.side(ctx, o, []openssh.Destination{to}, size)
+}
+
+// side moves size bytes through as many sessions as there are destinations, at
+// the same time; each has its share.
+func (b *Bed) side(ctx context.Context, o Options, to []openssh.Destination, size int64) (Reading, error) {
+	share := max(1, size/int64(len(to)))
+	from, err := b.Here.Of(share)
+	if err != nil {
+		return Reading{}, err
+	}
+	if o.Direction == record.Download {
+		return b.receive(ctx, o, to, from, share)
+	}
+	return b.send(ctx, o, to, from, share)
+}
+
+func (b *Bed) send(ctx context.Context, o Options, to []openssh.Destination, from string, share int64) (Reading, error) {
+	var all []Process
+	var sinks []*sink
+	var told []func() string
+	for _, destination := range to {
+		s, err := b.sink()
+		if err != nil {
+			return Reading{}, err
+		}
+		defer s.close()
+		in, err := os.Open(from)
+		if err != nil {
+			return Reading{}, err
+		}
+		defer in.Close()
+		p := b.command(destination, o.Suite, s.command)
+		p.Stdin = in
+		said := func() string { return "" }
+		if s.counter == nil {
+			if p.Stdout, said, err = answer(); err != nil {
+				return Reading{}, err
+			}
+		}
+		all, sinks, told = append(all, p), append(sinks, s), append(told, said)
+	}
+	reading, err := b.Run(ctx, all...)
+	closeAll(all)
+	for i, s := range sinks {
+		said := told[i]()
+		if err == nil {
+			err = s.check(share, said)
+		}
+		reading.Server = max(0, reading.Server-s.cost())
+	}
+	return reading, err
+}
+
+func (b *Bed) receive(ctx context.Context, o Options, to []openssh.Destination, from string, share int64) (Reading, error) {
+	path, err := b.There.Payload(ctx, from, share)
+	if err != nil {
+		return Reading{}, err
+	}
+	var all []Process
+	var received []func() int64
+	for _, destination := range to {
+		read, write, err := os.Pipe()
+		if err != nil {
+			return Reading{}, err
+		}
+		p := b.command(destination, o.Suite, "exec cat "+path)
+		p.Stdout = write
+		all, received = append(all, p), append(received, drain(read))
+	}
+	reading, err := b.Run(ctx, all...)
+	closeAll(all)
+	for _, got := range received {
+		if n := got(); err == nil && n != share {
+			err = &Failure{"verification", fmt.Sprintf("%d of %d bytes arrived", n, share)}
+		}
+	}
+	return reading, err
+}
+
+// closeAll closes our copies of what processes wrote to.
+func closeAll(all []Process) {
+	for _, p := range all {
+		if p.Stdout != nil {
+			p.Stdout.Close()
+		}
+	}
+}
+
+// answer is a pipe for the few words that a command prints.
+func answer() (out *os.File, said func() string, err error) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	return write, func() string {
+		defer read.Close()
+		text := make([]byte, 256)
+		n, _ := read.Read(text)
+		return string(text[:n])
+	}, nil
+}
+
+// verified sends or fetches a file through a pipe and compares the two.
+func (b *Bed) verified(ctx context.Context, o Options, to openssh.Destination, size int64) error {
+	from, err := b.Here.Of(size)
+	if err != nil {
+		return err
+	}
+	if o.Direction == record.Upload {
+		target := b.There.Path("arrived")
+		p := b.command(to, o.Suite, "cat >"+target)
+		if p.Stdin, err = os.Open(from); err != nil {
+			return err
+		}
+		defer p.Stdin.Close()
+		if _, err := b.Run(ctx, p); err != nil {
+			return err
+		}
+		sent, err := b.Here.content(from)
+		if err != nil {
+			return err
+		}
+		return errors.Join(b.There.Same(ctx, target, sent), b.There.Remove(ctx, target))
+	}
+	path, err := b.There.Payload(ctx, from, size)
+	if err != nil {
+		return err
+	}
+	p := b.command(to, o.Suite, "exec cat "+path)
+	target := b.here("arrived")
+	if p.Stdout, err = os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600); err != nil {
+		return err
+	}
+	defer os.Remove(target)
+	_, err = b.Run(ctx, p)
+	if err = errors.Join(err, p.Stdout.Close()); err != nil {
+		return err
+	}
+	return Same(from, target)
+}

@@ -1,0 +1,242 @@
+//go:build linux
+
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/shell"
+	"sshpace/internal/base/wildcard"
+	"sshpace/internal/record"
+	"sshpace/internal/sys/file"
+	"sshpace/internal/sys/proc"
+)
+
+// remote is a private folder on a host. A shell there keeps it: its standard
+// input is ours, and when that ends, which is when we end, however we do, it
+// removes the folder. Where the host forgets to, the next run does.
+type remote struct {
+	bed    *Bed
+	path   string
+	keeper *exec.Cmd
+	said   *lastWords // by it
+	alive  io.Closer
+	swept  []string // what killed runs had left behind
+	made   map[int64]string
+}
+
+// remoteName is what the host may answer, in the folder that it was told: nothing else is
+// ever named in a command. Words are what that folder may be named of.
+var (
+	remoteName = wildcard.Regexp(`^sshpace-copy-[A-Za-z0-9]{10}$`)
+	words      = wildcard.Regexp(`^(/[A-Za-z0-9_.+@,=-]+)+$`)
+)
+
+// Misplaced says what is wrong with where files are to be, and what to do: in which modes,
+// how many if not one, in which folder here at this end and there on a host, if there is
+// one; 0 and "" are not named.
+func Misplaced(modes []record.Mode, files int, here, there string, host bool) (wrong, hint string) {
+	if files > 0 && !slices.ContainsFunc(modes, copiesFiles) {
+		return "none of these modes copies files, which --files is for", "add one that does: --mode scp,sftp,rsync"
+	}
+	if here != "" {
+		if wrong, hint = unusable(here); wrong != "" {
+			return wrong, hint
+		}
+	}
+	switch {
+	case there == "":
+	case !host:
+		return "--remote-folder has no meaning without a host", "use --folder: the private server is here"
+	case path.Clean(there) != there || !words().MatchString(there):
+		return "--remote-folder " + there + " is no absolute path of letters, digits and _.+@,=-", "such as --remote-folder /srv/nas"
+	}
+	return "", ""
+}
+
+// unusable is Misplaced for --folder.
+func unusable(folder string) (wrong, hint string) {
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return "--folder " + folder + ": there is no such folder", "make it first, or name another one"
+	}
+	const hintElse = "name another one, or leave it out"
+	made, err := os.MkdirTemp(folder, ".sshpace-")
+	if err != nil {
+		return fmt.Sprintf("--folder %s: nothing can be written there: %v", folder, err), hintElse
+	}
+	if err := os.Remove(made); err != nil {
+		return fmt.Sprintf("--folder %s: nothing can be removed there: %v", folder, err), hintElse
+	}
+	return "", ""
+}
+
+// keep makes the folder, names it and what was left behind, and waits. A folder
+// of ours whose keeper is gone was left behind.
+const keep = `umask 077
+for d in "$1"/sshpace-copy-??????????; do
+if [ -O "$d" ] && [ ! -L "$d" ] && [ -f "$d/.keeper" ] && ! kill -0 "$(cat "$d/.keeper")" 2>/dev/null; then rm -rf -- "$d" && echo "left $d"; fi
+done
+d=$(mktemp -d "$1"/sshpace-copy-XXXXXXXXXX) && echo $$ >"$d/.keeper" && echo "made $d" || exit 1
+trap "" HUP INT TERM
+cat >/dev/null
+rm -rf -- "$d"`
+
+// maxAnswer is how much a host may print, in bytes.
+const maxAnswer = 64 << 10
+
+// openRemote logs in and has the host make a folder in that one.
+func openRemote(ctx context.Context, b *Bed, folder string) (*remote, error) {
+	r := &remote{bed: b, said: newLastWords(), made: map[int64]string{}}
+	p := b.command(b.To, alg.Suite{}, "exec sh -c "+shell.Quote(keep)+" sh "+folder)
+	r.keeper = exec.Command(p.Argv[0], p.Argv[1:]...)
+	r.keeper.Env = append(append(os.Environ(), "LC_ALL=C", "SSH_ASKPASS_REQUIRE=never"), b.Env...)
+	r.keeper.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	r.keeper.Stderr = r.said
+	in, err := r.keeper.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := r.keeper.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := b.Spawner.Start(r.keeper); err != nil {
+		return nil, err
+	}
+	r.alive = in
+	stop := context.AfterFunc(ctx, func() { proc.KillGroup(r.keeper) })
+	defer stop()
+	late := time.AfterFunc(b.Connect+settle, func() { proc.KillGroup(r.keeper) })
+	defer late.Stop()
+	if r.path, r.swept, err = placeIn(out, folder); err != nil {
+		in.Close()
+		ended := r.keeper.Wait()
+		return nil, &Failure{"ssh", fmt.Sprintf("the host makes no folder for files: %s", r.said.why(errors.Join(err, ended)))}
+	}
+	return r, nil
+}
+
+// placeIn reads what the keeper says of a folder in that one.
+func placeIn(out io.Reader, folder string) (place string, swept []string, err error) {
+	answer := file.Reader(out, "the host's answer", maxAnswer)
+	text := make([]byte, 0, 1024)
+	for one := make([]byte, 1); ; {
+		n, err := answer.Read(one)
+		if err != nil {
+			return "", swept, err
+		}
+		if text = append(text, one[:n]...); one[0] != '\n' {
+			continue
+		}
+		what, name, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+		text = text[:0]
+		switch {
+		case path.Dir(name) != folder || !remoteName().MatchString(path.Base(name)):
+		case what == "left":
+			swept = append(swept, name)
+		case what == "made":
+			return name, swept, nil
+		}
+	}
+}
+
+// close has the keeper remove the folder, and waits for it.
+func (r *remote) close() {
+	r.alive.Close()
+	late := time.AfterFunc(settle, func() { proc.KillGroup(r.keeper) })
+	defer late.Stop()
+	_ = r.keeper.Wait()
+}
+
+// errLost is what is known where ssh has not said why its session ended.
+var errLost = errors.New("the connection is lost")
+
+func (r *remote) Lost() error {
+	if !hasEnded(r.keeper) {
+		return nil
+	}
+	return &Failure{"ssh", "the session that kept the folder on the host has ended, and the folder with it: " + r.said.why(errLost)}
+}
+
+// ask runs a command on the host and returns what it prints.
+func (r *remote) ask(ctx context.Context, command string, stdin *os.File) (string, error) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return "", err
+	}
+	defer read.Close()
+	p := r.bed.command(r.bed.To, alg.Suite{}, command)
+	p.Stdin, p.Stdout = stdin, write
+	answer := make(chan []byte, 1)
+	go func() {
+		text, _ := file.ReadAll(read, "the host's answer", maxAnswer)
+		answer <- text
+	}()
+	_, err = r.bed.Run(ctx, p)
+	write.Close()
+	return strings.TrimSpace(string(<-answer)), err
+}
+
+func (r *remote) Path(name string) string { return r.path + "/" + name }
+
+// Payload copies the file there, once.
+func (r *remote) Payload(ctx context.Context, from string, size int64) (string, error) {
+	info, err := os.Stat(from)
+	if err != nil {
+		return "", err
+	}
+	if info.IsDir() {
+		return "", &Failure{"download", "many files are only sent, not fetched from a host"}
+	}
+	if path, known := r.made[size]; known {
+		return path, nil
+	}
+	path := r.Path("payload." + strconv.FormatInt(size, 10))
+	file, err := os.Open(from)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	if _, err := r.ask(ctx, "cat >"+path, file); err != nil {
+		return "", err
+	}
+	r.made[size] = path
+	return path, nil
+}
+
+// Same compares hashes; where the host has no sha256sum, lengths have to do.
+func (r *remote) Same(ctx context.Context, path string, sent content) error {
+	text, err := r.ask(ctx, fmt.Sprintf(sumThere, path), nil)
+	if err != nil {
+		return err
+	}
+	said, _, _ := strings.Cut(text, " ")
+	if said == sent.hash || len(said) < len(sent.hash) && said == strconv.FormatInt(sent.size, 10) {
+		return nil
+	}
+	return errOther
+}
+
+// sumThere prints the hash of a file, of a folder as contentOf has it, or else the
+// length.
+const sumThere = `cd /tmp; p=%s; LC_ALL=C; export LC_ALL
+if ! command -v sha256sum >/dev/null; then find "$p" -type f -exec cat {} + | wc -c
+elif [ -d "$p" ]; then cd "$p" && find . -type f -exec sha256sum {} + | sort -k 2 | sha256sum
+else sha256sum "$p"; fi`
+
+func (r *remote) Remove(ctx context.Context, path string) error {
+	_, err := r.ask(ctx, "rm -rf -- "+path, nil)
+	return err
+}

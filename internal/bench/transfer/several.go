@@ -1,0 +1,98 @@
+//go:build linux
+
+package transfer
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"sshpace/internal/ssh/openssh"
+)
+
+// streams moves bytes over several connections at once.
+func (b *Bed) streams(ctx context.Context, o Options, size int64) (Reading, error) {
+	return b.side(ctx, o, slices.Repeat([]openssh.Destination{b.destination(o)}, o.Streams), size)
+}
+
+// multiplex moves bytes through several sessions of one connection: a master
+// that is there before the clock starts, and clients that ask it for sessions.
+func (b *Bed) multiplex(ctx context.Context, o Options, size int64) (Reading, error) {
+	b.serial++
+	socket := b.here(fmt.Sprintf("m.%d", b.serial))
+	defer os.Remove(socket)
+	master := with(with(b.destination(o), "ControlMaster", "yes"), "ControlPath", socket)
+	argv := append(b.SSH.Leading(with(master, "SessionType", ""), o.Suite, b.Connect), "-N", "--", b.To.Host)
+	// A client that finds no room on the connection would make one of its own.
+	client := with(b.destination(o), "ControlPath", socket)
+	client.Options = append([]string{"-o", "ProxyCommand=exit 1"}, client.Options...)
+	var inner Reading
+	outer, err := b.Around(ctx, Process{Argv: argv, Env: b.Env}, func(ctx context.Context, _ func() string) error {
+		if err := await(ctx, b.Connect, func() bool { _, err := os.Stat(socket); return err == nil }); err != nil {
+			return &Failure{"ssh", "the connection that is to be shared does not come about"}
+		}
+		var err error
+		inner, err = b.side(ctx, o, slices.Repeat([]openssh.Destination{client}, o.Streams), size)
+		return err
+	})
+	return Reading{Wall: inner.Wall, Client: inner.Client + outer.Client, Server: outer.Server}, err
+}
+
+// Around runs a process for as long as do takes, which can ask what the process
+// has said on its standard error so far. The wall time is that of do, from the
+// start of the process on.
+func (r *Runner) Around(ctx context.Context, p Process, do func(ctx context.Context, said func() string) error) (Reading, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, r.Limit, context.DeadlineExceeded)
+	defer cancel()
+	before := r.serverCPU()
+	start := time.Now()
+	j, err := r.start(ctx, p)
+	if err != nil {
+		return Reading{}, err
+	}
+	ended := make(chan error, 1)
+	doing, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		err := j.wait(ctx)
+		ended <- err
+		stop()
+	}()
+	r.nested = true
+	err = do(doing, j.said.String)
+	r.nested = false
+	reading := Reading{Wall: time.Since(start)}
+	var early error
+	select {
+	case early = <-ended:
+		if early == nil {
+			early = &Failure{p.Argv[0], "it ended before its time"}
+		}
+	default:
+		j.terminate(ended)
+	}
+	if err != nil && early != nil {
+		err = early
+	}
+	reading.Client = j.cmd.ProcessState.UserTime() + j.cmd.ProcessState.SystemTime()
+	reading.Server = r.serverCPU() - before
+	return reading, err
+}
+
+// awaitPoll is how often await looks.
+const awaitPoll = time.Millisecond
+
+// await waits until done says so.
+func await(ctx context.Context, limit time.Duration, done func() bool) error {
+	for end := time.Now().Add(limit); !done(); time.Sleep(awaitPoll) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if time.Now().After(end) {
+			return context.DeadlineExceeded
+		}
+	}
+	return nil
+}

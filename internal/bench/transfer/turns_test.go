@@ -1,0 +1,119 @@
+//go:build linux
+
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"sshpace/internal/record"
+)
+
+// A subject whose only short run was held up gets more turns, until it has a figure;
+// the others get no more than they were to have, and nobody more than so many.
+func TestFigurelessGetMoreTurns(t *testing.T) {
+	held, hopeless := 0, 0
+	scripted := func(short func() time.Duration) *Subject {
+		return &Subject{Run: func(_ context.Context, size int64) (Reading, error) {
+			if size == 1 {
+				return Reading{Wall: short()}, nil
+			}
+			return Reading{Wall: 50 * time.Millisecond}, nil
+		}}
+	}
+	all := []*Subject{
+		scripted(func() time.Duration { return 10 * time.Millisecond }),
+		scripted(func() time.Duration {
+			if held++; held <= 1 {
+				return time.Second
+			}
+			return 10 * time.Millisecond
+		}),
+		scripted(func() time.Duration { hopeless++; return time.Second }),
+	}
+	runs := map[int]int{}
+	err := Turns{Rounds: 1, Size: 1 << 20}.Measure(t.Context(), t.Context(), all, func(r record.Record) error {
+		if r.Run != nil && r.Run.Kind == record.ShortRun {
+			runs[r.Run.Method]++
+		}
+		return nil
+	})
+	if err != nil || runs[1] != 1 || runs[2] < 2 || runs[2] > 3 || runs[3] != 1+again {
+		t.Errorf("short runs %v, %v", runs, err)
+	}
+}
+
+// Wherever a run was cut off, the one that goes on measures what is missing and nothing
+// twice.
+func TestTurnsGoOn(t *testing.T) {
+	steady := func(_ context.Context, size int64) (Reading, error) {
+		return Reading{Wall: time.Duration(10+size>>10) * time.Millisecond}, nil
+	}
+	subjects := func() []*Subject {
+		return []*Subject{
+			{Method: record.Method{Mode: record.ModePipe}, Run: steady},
+			{Method: record.Method{Mode: record.ModeSFTP}, Run: steady, Login: func(ctx context.Context) (Reading, error) { return steady(ctx, 1) }},
+		}
+	}
+	const rounds = 2
+	measure := func(old *record.File, sink record.Sink) error {
+		return Turns{Rounds: rounds, Size: 1 << 20, Seed: 7, Old: old}.Measure(t.Context(), t.Context(), subjects(), sink)
+	}
+	killed := errors.New("killed")
+	for cut := range 2 + rounds*5 + 1 {
+		f := &record.File{}
+		into, left := f.Sink(), cut
+		err := measure(nil, func(r record.Record) error {
+			if left--; left < 0 {
+				return killed
+			}
+			return into(r)
+		})
+		if whole := cut == 2+rounds*5; errors.Is(err, killed) == whole {
+			t.Fatalf("cut after %d: %v", cut, err)
+		}
+		if err := measure(f, into); err != nil {
+			t.Fatal(err)
+		}
+		runs := map[string]int{}
+		for _, r := range f.Runs {
+			runs[fmt.Sprint(f.Methods[r.Method-1].Mode, " ", r.Kind)]++
+		}
+		want := map[string]int{"pipe short": rounds, "pipe long": rounds, "sftp short": rounds, "sftp long": rounds, "sftp login": rounds}
+		if len(f.Methods) != 2 || !maps.Equal(runs, want) {
+			t.Errorf("cut after %d: %d methods, runs %v", cut, len(f.Methods), runs)
+		}
+	}
+}
+
+// Long runs are as large as bytes that follow each other ask for: what the first ones
+// cost besides, while buffers grow, makes them no smaller.
+func TestSizeOfLongRuns(t *testing.T) {
+	for name, c := range map[string]struct {
+		perMiB, growing time.Duration
+		want            int64
+	}{
+		"fast":             {3 * time.Millisecond, 0, 256 << 20},
+		"fast, grows":      {3 * time.Millisecond, 240 * time.Millisecond, 256 << 20},
+		"fast, grows long": {3 * time.Millisecond, 900 * time.Millisecond, 256 << 20},
+		"slow link":        {time.Second / 3, 0, 2 << 20},
+		"slow link, grows": {time.Second / 3, 240 * time.Millisecond, 2 << 20},
+		"too fast":         {time.Microsecond, 0, 512 << 20},
+	} {
+		s := &Subject{Run: func(_ context.Context, size int64) (Reading, error) {
+			wall := 100*time.Millisecond + time.Duration(float64(size)/(1<<20)*float64(c.perMiB))
+			if size > 1 {
+				wall += c.growing
+			}
+			return Reading{Wall: wall}, nil
+		}}
+		got, err := Turns{RunTime: 700 * time.Millisecond, Most: 512 << 20}.calibrate(t.Context(), s)
+		if err != nil || got != c.want {
+			t.Errorf("%s: %d MiB, %v, want %d", name, got>>20, err, c.want>>20)
+		}
+	}
+}

@@ -1,0 +1,236 @@
+package copy
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math/bits"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/shell"
+	"sshpace/internal/fleet"
+	"sshpace/internal/fleet/remotesh"
+	"sshpace/internal/ssh/sftp"
+)
+
+// cksum is the checksum of cksum(1), which every POSIX host has: a CRC with
+// the polynomial of crc32.IEEE whose bits go the other way round, over the data and
+// their length (IEEE Std 1003.1, cksum). Turning every byte round lets the CPU's
+// own instruction do it.
+type cksum struct {
+	crc  uint32 // of what came, turned round
+	size int64
+}
+
+func newCksum() *cksum { return &cksum{} }
+
+// Write turns round the bits of each byte of p, and back when they are counted.
+func (c *cksum) Write(p []byte) (int, error) {
+	var turned [4096]byte
+	for rest := p; len(rest) > 0; {
+		n := min(len(rest), len(turned))
+		reverse(turned[:n], rest[:n])
+		c.crc = ^crc32.Update(^c.crc, crc32.IEEETable, turned[:n])
+		rest = rest[n:]
+	}
+	c.size += int64(len(p))
+	return len(p), nil
+}
+
+// reverse copies bytes with their bits turned round.
+func reverse(to, from []byte) {
+	for len(from) >= 8 {
+		v := binary.LittleEndian.Uint64(from)
+		v = v>>4&0x0f0f0f0f0f0f0f0f | v&0x0f0f0f0f0f0f0f0f<<4
+		v = v>>2&0x3333333333333333 | v&0x3333333333333333<<2
+		v = v>>1&0x5555555555555555 | v&0x5555555555555555<<1
+		binary.LittleEndian.PutUint64(to, v)
+		to, from = to[8:], from[8:]
+	}
+	for i, b := range from {
+		to[i] = bits.Reverse8(b)
+	}
+}
+
+// sum is what cksum(1) prints.
+func (c *cksum) sum() uint32 {
+	crc := c.crc
+	for n := c.size; n > 0; n >>= 8 {
+		crc = ^crc32.Update(^crc, crc32.IEEETable, []byte{bits.Reverse8(byte(n))})
+	}
+	return ^bits.Reverse32(crc)
+}
+
+func cksumOf(r io.Reader) (uint32, int64, error) {
+	c := newCksum()
+	_, err := io.CopyBuffer(c, struct{ io.Reader }{r}, make([]byte, 64<<10))
+	return c.sum(), c.size, err
+}
+
+// checked is a file on the host and what it should hold.
+type checked struct {
+	name string
+	sum  uint32
+	size int64
+}
+
+func (c checked) line() string { return fmt.Sprintf("%d %d %s\n", c.sum, c.size, c.name) }
+
+// maxProgram is how long the program with the names may be, in bytes: a host's
+// argument list holds at least that.
+const maxProgram = 96 << 10
+
+// sums asks the host's cksum about files, and tells which of them are as they should
+// be. asked is false where there is no cksum to ask.
+func (s *side) sums(files []checked) (good []bool, asked bool) {
+	return s.compare(files, "exec cksum --", func(f checked) string { return " " + shell.Quote(f.name) }, lines)
+}
+
+// beginnings is sums for files that may have become longer, as logs do.
+func (s *side) beginnings(files []checked) (good []bool, asked bool) {
+	each := func(f checked) string {
+		return fmt.Sprintf("head -c %d -- %s | cksum\n", f.size, shell.Quote(f.name))
+	}
+	inOrder := func(said string, files []checked) []bool {
+		good := make([]bool, len(files))
+		for i, f := range files {
+			line, rest, _ := strings.Cut(said, "\n")
+			good[i], said = line == fmt.Sprintf("%d %d", f.sum, f.size), rest
+		}
+		return good
+	}
+	return s.compare(files, "", each, inOrder)
+}
+
+// compare runs programs that begin with head and go on with a text for each file, and
+// has read say which files are as they should be.
+func (s *side) compare(files []checked, head string, text func(checked) string, read func(string, []checked) []bool) (good []bool, asked bool) {
+	for len(good) < len(files) && s.asks() {
+		rest := files[len(good):]
+		program := strings.Builder{}
+		program.WriteString("command -v cksum || exit 0; " + head)
+		var size int64
+		n := 0
+		for ; n < len(rest) && program.Len() < maxProgram; n++ {
+			program.WriteString(text(rest[n]))
+			size += rest[n].size
+		}
+		said, err := s.shell(program.String(), nil, size)
+		_, said, found := strings.Cut(said, "\n")
+		if err == nil && !found {
+			s.cannot("has no cksum")
+		}
+		good = append(good, read(said, rest[:n])...)
+	}
+	return append(good, make([]bool, len(files)-len(good))...), s.asks()
+}
+
+// lines tells which files have their line in what cksum wrote: one line a file, none
+// for what it could not read. Where it writes a name otherwise, there is none either.
+func lines(said string, files []checked) []bool {
+	good := make([]bool, len(files))
+	for i, f := range files {
+		if rest, found := strings.CutPrefix(said, f.line()); found {
+			good[i], said = true, rest
+			continue
+		}
+		fields := strings.SplitN(said, " ", 3)
+		if rest, found := strings.CutPrefix(fields[len(fields)-1], f.name+"\n"); found && len(fields) == 3 {
+			said = rest
+		}
+	}
+	return good
+}
+
+// asks tells whether the host runs commands as far as is known.
+func (s *side) asks() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.unable == ""
+}
+
+// cannot says why the host's commands are not asked any more.
+func (s *side) cannot(why string) error {
+	s.add(func(t *tally) { t.unable = cmp.Or(t.unable, why) })
+	return errors.New(why)
+}
+
+// patience is how long a host may take nothing of a program's input, or not answer
+// after it.
+const patience = time.Minute
+
+// shell has the host's sh run a program with input, and returns what that writes. size
+// is how many bytes it has to read beside its input. What comes before the program's
+// own output is not the program's: start-up files print, and an account for SFTP only
+// runs something else.
+func (s *side) shell(program string, input io.Reader, size int64) (string, error) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	limit := patience + time.Duration(size/1e7)*time.Second
+	late := time.AfterFunc(limit, cancel)
+	defer late.Stop()
+	mark := rand.Text()
+	line, head := remotesh.Command("echo " + mark + "; " + program)
+	all := &stdin{head: bytes.NewReader(head), input: input, told: func() { late.Reset(limit) }}
+	said, err := s.ch.Exec(ctx, line, all)
+	before, own, ran := strings.Cut(string(said), mark+"\n")
+	switch {
+	case ran || s.ctx.Err() != nil:
+		return own, err
+	case errors.Is(err, fleet.ErrNoExec):
+		return "", s.cannot("gives no session for its cksum")
+	case strings.TrimSpace(before) != "":
+		return "", s.cannot(fmt.Sprintf("runs no commands for this account: %q", sftp.FirstLine([]byte(before))))
+	}
+	return "", s.cannot("runs no commands for this account")
+}
+
+// stdin is what a program gets: itself, and then its input. told is called at every step
+// of that.
+type stdin struct {
+	head  *bytes.Reader
+	input io.Reader // may be nil
+	told  func()
+}
+
+// Read reads the head, then the input.
+func (s *stdin) Read(p []byte) (int, error) {
+	switch {
+	case s.head.Len() > 0:
+		return s.head.Read(p)
+	case s.input == nil:
+		return 0, io.EOF
+	}
+	s.told()
+	return s.input.Read(p)
+}
+
+// WriteTo lets the input write itself if it can.
+func (s *stdin) WriteTo(w io.Writer) (int64, error) {
+	n, err := s.head.WriteTo(w)
+	if s.input == nil || err != nil {
+		return n, err
+	}
+	buf := buffers.Get().(*[255 << 10]byte)
+	defer buffers.Put(buf)
+	more, err := io.CopyBuffer(toldWriter{w, s.told}, s.input, buf[:])
+	return n + more, err
+}
+
+// toldWriter calls told at every step.
+type toldWriter struct {
+	io.Writer
+	told func()
+}
+
+func (t toldWriter) Write(p []byte) (int, error) {
+	t.told()
+	return t.Writer.Write(p)
+}

@@ -1,0 +1,462 @@
+package copy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/fleet"
+	"sshpace/internal/fleet/output"
+	"sshpace/internal/ssh/sftp"
+	"sshpace/internal/sys/safedir"
+)
+
+// Download copies files of hosts to this machine.
+type Download struct {
+	Options
+	Sources []string // names on the hosts; %h is the host's name
+	Dir     string   // each host has a folder of its own in it, unless Place says where
+	// Place, where set, is the folder of a host, and in it a folder for what the host
+	// sends, or the name that the one source is to have.
+	Place   func(h host.Host) (folder, name string)
+	MaxSize int64 // bytes of each host, 0 = any number
+}
+
+// Dialogue copies from one host; see fleet.Dialogue.
+func (d *Download) Dialogue(ctx context.Context, h host.Host, ch fleet.Channel) error {
+	g := &get{side: side{Options: d.Options, ctx: ctx, host: h.String(), ch: ch, received: true}, max: d.MaxSize, names: maxNames}
+	var err error
+	if g.root, g.name, err = d.open(h); err != nil {
+		g.say("here", "%s", err)
+		return err
+	}
+	defer g.root.Close()
+	closing, err := g.connect()
+	if err != nil {
+		return err
+	}
+	defer closing()
+	for _, source := range d.Sources {
+		g.source(ForHost(source, h.Name))
+	}
+	g.copy()
+	return g.verdict()
+}
+
+// open opens the folder of a host, which nobody else may have made or can write to: a
+// link there would lead elsewhere. name is what the source is to be called in it, "" as
+// on the host.
+func (d *Download) open(h host.Host) (root *os.Root, name string, err error) {
+	dir := filepath.Join(d.Dir, output.FileName(h.String()))
+	if d.Place != nil {
+		dir, name = d.Place(h)
+	}
+	folder, err := safedir.Make(dir)
+	if err != nil {
+		return nil, "", err
+	}
+	if name == "" {
+		return folder.Root, "", nil
+	}
+	if inside, err := folder.OpenRoot(name); err == nil {
+		return inside, "", folder.Close()
+	}
+	return folder.Root, name, nil
+}
+
+// get is the copy from one host. All names on our side are below root, which
+// nothing that a host says leads out of (os.Root). Files are copied while the host is
+// still asked for more names, so that few of them are kept at a time.
+type get struct {
+	side
+	root  *os.Root
+	name  string // of the source here, "" as on the host
+	max   int64
+	names int // that may still come
+	held  int // bytes of names that are kept now
+	came  atomic.Int64
+
+	files   []*found // that are to be copied next
+	folders []*found // of which all is taken down, and that get their modes and times after files
+}
+
+// found is a file or folder of the host.
+type found struct {
+	remote, local string
+	attrs         sftp.Attrs
+	part          string
+	from          int64 // how much of it was there before
+	sum           uint32
+	size          int64
+}
+
+func (f *found) checked() checked { return checked{f.remote, f.sum, f.size} }
+
+// here marks an error of our own side.
+func here(err error) error {
+	var at *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &at):
+		err = at.Err
+	case errors.As(err, &link):
+		err = link.Err
+	}
+	return fmt.Errorf("here: %w", err)
+}
+
+// link copies a symbolic link that stays inside.
+func (g *get) link(f *found) {
+	target, err := g.client.Readlink(f.remote)
+	if err != nil {
+		g.fail(f.remote, err)
+		return
+	}
+	if !staysInside(path.Dir(f.local), target) {
+		g.skip(f.remote, "leads to %s, which is or may be outside of the folder, and is left out", clip(target))
+		return
+	}
+	if now, err := g.root.Readlink(f.local); err == nil && now == target {
+		g.add(func(t *tally) { t.identical++ })
+		return
+	}
+	part := g.partOf(f).fresh()
+	if err = g.root.Symlink(target, part); err == nil {
+		if err = g.root.Rename(part, f.local); err != nil {
+			g.root.Remove(part)
+		}
+	}
+	if err != nil {
+		g.fail(f.remote, here(err))
+		return
+	}
+	g.add(func(t *tally) { t.copied++ })
+}
+
+// copy copies the files that were taken down, and then gives the folders their modes
+// and times.
+func (g *get) copy() {
+	var small, big []*found
+	for _, f := range g.missing(g.files) {
+		if f.attrs.Size < large {
+			small = append(small, f)
+		} else {
+			big = append(big, f)
+		}
+	}
+	each(&g.side, atOnce, small, g.receive)
+	each(&g.side, 1, big, g.receive)
+	g.place(append(small, big...))
+	for _, f := range g.folders {
+		err := g.root.Chtimes(f.local, f.attrs.Modified(), f.attrs.Modified())
+		if err == nil {
+			err = g.root.Chmod(f.local, f.attrs.Perm())
+		}
+		if err != nil {
+			g.fail(f.remote, here(err))
+		}
+	}
+	g.files, g.folders = nil, nil
+}
+
+// missing leaves out the files that are here already.
+func (g *get) missing(files []*found) (missing []*found) {
+	var alike []*found
+	var list []checked
+	for _, f := range files {
+		info, err := g.root.Lstat(f.local)
+		switch {
+		case g.Scp != nil || err != nil || !info.Mode().IsRegular() || uint64(info.Size()) != f.attrs.Size:
+			missing = append(missing, f)
+		case !g.Compare && info.ModTime().Truncate(1e9).Equal(f.attrs.Modified()):
+			g.add(func(t *tally) { t.identical++ })
+		case !g.Compare || !g.asks() || !g.sumHere(f):
+			missing = append(missing, f)
+		default:
+			alike, list = append(alike, f), append(list, f.checked())
+		}
+	}
+	same, _ := g.sums(list)
+	for i, f := range alike {
+		if same[i] {
+			g.add(func(t *tally) { t.identical++ })
+		} else {
+			missing = append(missing, f)
+		}
+	}
+	return missing
+}
+
+// sumHere takes the checksum of the file that is here.
+func (g *get) sumHere(f *found) bool {
+	r, err := g.root.Open(f.local)
+	if err != nil {
+		return false
+	}
+	defer r.Close()
+	f.sum, f.size, err = cksumOf(r)
+	return err == nil
+}
+
+// maxUnsized is what a file may hold whose size the host says is 0, as those of
+// /proc.
+const maxUnsized = 16 << 20
+
+// receive writes a part.
+func (g *get) receive(f *found) {
+	if err := g.fetch(f); err != nil {
+		f.part = ""
+		g.fail(f.remote, err)
+	}
+}
+
+func (g *get) fetch(f *found) error {
+	if f.attrs.Has&sftp.HasSize == 0 || f.attrs.Size > 1<<62 {
+		return errors.New("the host does not say how large it is")
+	}
+	out, err := g.create(f)
+	if err != nil {
+		return here(err)
+	}
+	err = g.content(f, out)
+	if closed := out.Close(); err == nil && closed != nil {
+		err = here(closed)
+	}
+	keep := f.attrs.Size >= large && (g.ctx.Err() != nil || g.isOver(err))
+	if err != nil && !keep {
+		g.root.Remove(f.part)
+	}
+	return err
+}
+
+// partOf is the part of a file.
+func (g *get) partOf(f *found) part {
+	return newPart(g.host, f.local, f.attrs.Size, f.attrs.Mtime)
+}
+
+// create makes the part, or goes on with one of an earlier run. It is locked while it is
+// written: what another run writes is not touched.
+func (g *get) create(f *found) (out *os.File, err error) {
+	own := g.partOf(f)
+	f.part, f.from = own.fresh(), 0
+	for _, old := range g.left.take(own) {
+		file := g.abandoned(old.name)
+		if file == nil {
+			continue
+		}
+		info, err := file.Stat()
+		if out == nil && err == nil && g.isResumable(f, old, info) && g.root.Rename(old.name, f.part) == nil {
+			out, f.from = file, info.Size()
+			continue
+		}
+		g.root.Remove(old.name)
+		file.Close()
+	}
+	if out != nil {
+		return out, nil
+	}
+	perm := fs.FileMode(0o600)
+	if g.Scp != nil { // as far as the umask lets
+		perm = f.attrs.Perm()
+	}
+	if out, err = g.root.OpenFile(f.part, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm); err == nil {
+		lock(out) // where a file system has no locks, nothing is gone on with either
+	}
+	return out, err
+}
+
+// isResumable tells whether a part may be gone on with: what comes of it must be compared
+// with the host in the end, which alone tells contents of one size and time apart.
+func (g *get) isResumable(f *found, old leftover, info fs.FileInfo) bool {
+	return old.same && f.attrs.Size >= large && uint64(info.Size()) <= f.attrs.Size && !g.NoVerify && g.asks()
+}
+
+// abandoned opens and locks a part that nobody writes any more, nil if it is none.
+func (g *get) abandoned(name string) *os.File {
+	here, err := g.root.Lstat(name)
+	if err != nil || !here.Mode().IsRegular() {
+		return nil
+	}
+	file, err := g.root.OpenFile(name, os.O_RDWR|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil
+	}
+	opened, err := file.Stat()
+	if err != nil || !os.SameFile(here, opened) || !lock(file) {
+		file.Close()
+		return nil
+	}
+	return file
+}
+
+// lock tells whether a file is ours alone until it is closed (flock(2)).
+func lock(file *os.File) bool {
+	return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
+}
+
+// content writes what the host sends of a file: as much as it held when it was taken
+// down, though it may have become longer.
+func (g *get) content(f *found, out *os.File) error {
+	remote, err := g.client.Open(f.remote, sftp.Read, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { remote.Close().Wait() }()
+	sum := newCksum()
+	if _, err := io.CopyN(sum, struct{ io.Reader }{out}, f.from); err != nil {
+		return here(err)
+	}
+	write := func(p []byte, at int64) error {
+		if g.max > 0 && g.came.Add(int64(len(p))) > g.max {
+			return fmt.Errorf("the host sends more than --max-size %d allows", g.max)
+		}
+		sum.Write(p)
+		if _, err := out.WriteAt(p, at); err != nil {
+			return here(err)
+		}
+		return nil
+	}
+	if size := int64(f.attrs.Size); size == 0 {
+		err = g.untilEnd(remote, write)
+	} else {
+		err = g.read(remote, f.from, size, write)
+	}
+	f.sum, f.size = sum.sum(), sum.size
+	return err
+}
+
+// untilEnd reads a file that is said to be empty.
+func (g *get) untilEnd(remote *sftp.File, use func([]byte, int64) error) error {
+	buf := buffers.Get().(*[255 << 10]byte)
+	defer buffers.Put(buf)
+	for at := int64(0); ; {
+		n, err := remote.ReadAt(buf[:min(len(buf), g.client.Chunk())], at).Wait()
+		switch {
+		case errors.Is(err, io.EOF) && isStatus(err):
+			return nil
+		case err == nil:
+			err = use(buf[:n], at)
+		}
+		if at += int64(n); err == nil && at > maxUnsized {
+			err = fmt.Errorf("has no size and more than %d bytes", maxUnsized)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// place compares parts with the originals and gives them their names.
+func (g *get) place(files []*found) {
+	var parts []*found
+	for _, f := range files {
+		if f.part != "" {
+			parts = append(parts, f)
+		}
+	}
+	right := g.compared(parts)
+	for i, f := range parts {
+		if g.over() {
+			return
+		}
+		err := errChangedThere
+		if right[i] {
+			err = g.finish(f)
+		}
+		if errors.Is(err, errChangedThere) || errors.Is(err, fs.ErrNotExist) { // another fetch took the part
+			err = g.again(f)
+		}
+		if err != nil {
+			g.fail(f.remote, err)
+			continue
+		}
+		g.add(func(t *tally) { t.copied++; t.bytes += f.size - f.from })
+	}
+}
+
+var errChangedThere = errors.New("changed on the host while it was being copied, or what has arrived is not what it has")
+
+// compared tells which parts are what the host has, or the beginning of that.
+func (g *get) compared(parts []*found) (right []bool) {
+	right = make([]bool, len(parts))
+	asked := !g.NoVerify && !g.over()
+	for _, ask := range []func([]checked) ([]bool, bool){g.sums, g.beginnings} {
+		var list []checked
+		var at []int
+		for i, f := range parts {
+			if !right[i] {
+				list, at = append(list, f.checked()), append(at, i)
+			}
+		}
+		if !asked || len(list) == 0 {
+			break
+		}
+		var good []bool
+		good, asked = ask(list)
+		for n, i := range at {
+			right[i] = good[n]
+		}
+	}
+	for i, f := range parts { // what cannot be compared is taken as it has come, and said
+		right[i] = right[i] || !asked && f.from == 0
+	}
+	return right
+}
+
+// again fetches a file once more, as it is by now.
+func (g *get) again(f *found) error {
+	g.root.Remove(f.part)
+	a, err := g.client.Stat(f.remote)
+	switch {
+	case err != nil:
+		return err
+	case !a.IsRegular():
+		return errChangedThere
+	}
+	f.attrs = a
+	if err := g.fetch(f); err != nil {
+		return err
+	}
+	if !g.compared([]*found{f})[0] {
+		g.root.Remove(f.part)
+		return errChangedThere
+	}
+	return g.finish(f)
+}
+
+// dress sets mode and times. As scp does it, a new file has its mode already and one
+// that is replaced keeps its own.
+func (g *get) dress(f *found) error {
+	if g.Scp == nil || g.Scp.Preserve {
+		if err := g.root.Chmod(f.part, f.attrs.Perm()); err != nil {
+			return err
+		}
+		return g.root.Chtimes(f.part, f.attrs.Modified(), f.attrs.Modified())
+	}
+	if info, err := g.root.Lstat(f.local); err == nil && info.Mode().IsRegular() {
+		return g.root.Chmod(f.part, info.Mode().Perm())
+	}
+	return nil
+}
+
+// finish sets mode and times and the name.
+func (g *get) finish(f *found) error {
+	err := g.dress(f)
+	if err == nil {
+		err = g.root.Rename(f.part, f.local)
+	}
+	if err != nil {
+		g.root.Remove(f.part)
+		return here(err)
+	}
+	return nil
+}

@@ -1,0 +1,286 @@
+package copy
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sshpace/internal/base/host"
+)
+
+// many makes a folder with files enough for packs, in folders of folders.
+func many(t *testing.T) string {
+	dir := filepath.Join(t.TempDir(), "src")
+	for i := range 100 {
+		write(t, fmt.Sprintf("%s/%d", dir, i), strings.Repeat("x", 50*i), 0o640)
+		write(t, fmt.Sprintf("%s/a/%d", dir, i), fmt.Sprint(i), 0o604)
+		write(t, fmt.Sprintf("%s/a/b c/%d", dir, i), strings.Repeat("y", 1000), 0o755)
+	}
+	write(t, dir+"/a/-p 'quoted' $x\xff", "x", 0o600)
+	write(t, dir+"/a/two\nlines", "x", 0o600)
+	write(t, dir+`/a/back\slash`, "x", 0o600)
+	write(t, dir+"/a/unreadable", "x", 0o200)
+	write(t, dir+"/a/medium", strings.Repeat("m", 300_000), 0o600)
+	write(t, dir+"/a/big", strings.Repeat("b", 2<<20), 0o600)
+	write(t, dir+"/"+strings.Repeat("l", 90)+"/"+strings.Repeat("m", 100), "long", 0o600)
+	write(t, dir+"/"+strings.Repeat("l", 160)+"/"+strings.Repeat("m", 90), "too long", 0o600)
+	os.Mkdir(dir+"/empty", 0o711)
+	if err := os.Symlink("a", dir+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	os.Chmod(dir+"/a/b c", 0o555)
+	then := time.Now().Add(-2 * time.Hour)
+	for _, name := range []string{"/a/b c", "/a", "/empty", "/" + strings.Repeat("l", 90), "/" + strings.Repeat("l", 160), ""} {
+		os.Chtimes(dir+name, then, then)
+	}
+	return dir
+}
+
+// manyFiles is how many files and links that folder has.
+const manyFiles = 309
+
+// program puts a program in the way of a host's own.
+func program(t *testing.T, name, text string) (before string) {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, dir+"/"+name, "#!/bin/sh\n"+text+"\n", 0o755)
+	return "PATH=" + dir + ":$PATH; "
+}
+
+// arrivedAll makes sure that all of src is at dest, and nothing else.
+func arrivedAll(t *testing.T, src, dest string) {
+	t.Helper()
+	if d := cmp.Diff(strings.SplitAfter(listing(t, src), "\n"), strings.SplitAfter(listing(t, dest), "\n")); d != "" {
+		t.Errorf("arrived (-want +got):\n%s", d)
+	}
+	if left := parts(t, filepath.Dir(dest)); left != nil {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+// A pack is unpacked by every tar, and where there is none, or one that does something
+// else, the files arrive all the same.
+func TestPack(t *testing.T) {
+	src := many(t)
+	for _, tt := range []struct {
+		name, before string
+		packs        bool
+	}{
+		{"GNU", "", true},
+		{"busybox", program(t, "tar", `exec busybox tar "$@"`), true},
+		{"BSD", program(t, "tar", `exec bsdtar "$@"`), true},
+		{"variables", "export TAR_OPTIONS=--exclude=3 CDPATH=/tmp; ", true},
+		{"none", program(t, "tar", `echo "tar: not found" >&2; exit 127`), false},
+		{"reads nothing", program(t, "tar", `exit 0`), false},
+		{"reads all", program(t, "tar", `cat >/dev/null`), false},
+		{"leaves one out", program(t, "tar", `/bin/tar "$@" && rm src/a/3`), false},
+		{"damages one", program(t, "tar", `/bin/tar "$@" && printf z >src/a/3`), false},
+		{"says it failed", program(t, "tar", `/bin/tar "$@"; exit 2`), false},
+		{"no cksum", program(t, "cksum", `exit 127`), false},
+		{"another folder", "cd /; ", true},
+		{"shell that answers", "echo hello; ", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dest := t.TempDir()
+			s := (&server{before: tt.before}).start(t, "")
+			said, err := upload(t, t.Context(), s, Options{}, dest, src)
+			if err != nil || !strings.HasPrefix(said, fmt.Sprint(manyFiles, " files copied")) {
+				t.Fatalf("%v: %s", err, said)
+			}
+			arrivedAll(t, src, dest+"/src")
+			if n := s.sent.Load(); (n < 2_300_000) != tt.packs {
+				t.Errorf("%d bytes by SFTP", n)
+			}
+		})
+	}
+}
+
+// What is there already is neither sent nor touched, but for what differs.
+func TestPackIntoFolder(t *testing.T) {
+	src, dest := many(t), t.TempDir()
+	first := (&server{}).start(t, "")
+	if said, err := upload(t, t.Context(), first, Options{}, dest, src); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	for i := range 80 {
+		write(t, fmt.Sprintf("%s/%d", src, i), "new", 0o600)
+		write(t, fmt.Sprintf("%s/fresh/sub/%d", src, i), "new", 0o600)
+	}
+	os.Remove(dest + "/src/7")
+	os.Mkdir(dest+"/src/8", 0o755)
+	os.Remove(dest + "/src/8")
+	if err := errors.Join(os.RemoveAll(dest+"/src/9"), os.Mkdir(dest+"/src/9", 0o755), os.RemoveAll(dest+"/src/10"), os.Symlink("/etc/passwd", dest+"/src/10")); err != nil {
+		t.Fatal(err)
+	}
+	said, err := upload(t, t.Context(), (&server{}).start(t, ""), Options{}, dest, src)
+	if err == nil || !strings.Contains(said, "/src/9: is a folder on the host") || !strings.Contains(said, fmt.Sprintf("159 files copied, 477 B; %d identical; 1 failed", manyFiles-80)) {
+		t.Errorf("%v, said %q", err, said)
+	}
+	os.RemoveAll(dest + "/src/9")
+	os.Remove(src + "/9")
+	then := time.Now().Add(-3 * time.Hour)
+	os.Chtimes(src, then, then)
+	os.Chtimes(dest+"/src", then, then)
+	arrivedAll(t, src, dest+"/src")
+}
+
+// Files in a folder get its group and its mode bits that are inherited.
+func TestPackInheritsGroup(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root may give a folder away")
+	}
+	src, dest := many(t), t.TempDir()
+	if err := errors.Join(os.MkdirAll(dest+"/src/a", 0o755), os.Chown(dest+"/src/a", 0, 1234), os.Chmod(dest+"/src/a", 0o755|fs.ModeSetgid)); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := upload(t, t.Context(), (&server{}).start(t, ""), Options{}, dest, src); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	out, err := exec.Command("stat", "-c", "%g", dest+"/src/1", dest+"/src/a/1", dest+"/src/a/b c/1").Output()
+	if err != nil || string(out) != "0\n1234\n1234\n" {
+		t.Errorf("groups %q, %v", out, err)
+	}
+}
+
+// A host that is lost in the middle has nothing half done under a name; the next copy
+// takes away what is left of the first.
+func TestPackHostDies(t *testing.T) {
+	src, dest := many(t), t.TempDir()
+	write(t, dest+"/src/5", "old", 0o600)
+	s := (&server{execDiesAt: 100_000}).start(t, "")
+	if said, err := upload(t, t.Context(), s, Options{}, dest, src); err == nil {
+		t.Errorf("no error, said %q", said)
+	}
+	if got := contents(t, dest+"/src"); strings.Count(got, "\n") != strings.Count(got, ".sshpace-")+1 || parts(t, dest) == nil {
+		t.Errorf("there is:\n%s", got)
+	}
+	if data, _ := os.ReadFile(dest + "/src/5"); string(data) != "old" {
+		t.Errorf("the old file has %d bytes", len(data))
+	}
+	said, err := upload(t, t.Context(), (&server{}).start(t, ""), Options{}, dest, src)
+	if err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	then := time.Now().Add(-2 * time.Hour)
+	os.Chmod(dest+"/src", 0o755)
+	os.Chtimes(dest+"/src", then, then)
+	os.Chtimes(src, then, then)
+	arrivedAll(t, src, dest+"/src")
+}
+
+// A file that becomes shorter, or is gone, is said; the others arrive.
+func TestPackChangesHere(t *testing.T) {
+	for _, noVerify := range []bool{false, true} {
+		src, dest := many(t), t.TempDir()
+		source, err := Scan(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, src+"/a/medium", "shorter", 0o600)
+		os.Remove(src + "/50")
+		s := (&server{}).start(t, "")
+		u := Upload{Options: Options{NoVerify: noVerify}, Dest: dest, Sources: func(host.Host) ([]*Source, error) { return []*Source{source}, nil }}
+		err = u.Dialogue(t.Context(), host.Host{Name: "h"}, s)
+		said := s.said.String()
+		if err == nil || !strings.Contains(said, "/a/medium: changed here") || !strings.Contains(said, "/src/50: ") ||
+			!strings.Contains(said, fmt.Sprintf("%d files copied", manyFiles-2)) || !strings.Contains(said, "; 2 failed") {
+			t.Errorf("%v, said %q", err, said)
+		}
+		for _, name := range []string{"/src/50", "/src/a/medium"} {
+			if _, err := os.Lstat(dest + name); err == nil {
+				t.Errorf("%s is there", name)
+			}
+		}
+		if left := parts(t, dest); left != nil {
+			t.Errorf("left behind: %q", left)
+		}
+	}
+}
+
+// Hosts that share a disk are not in each other's way.
+func TestPackToOneDisk(t *testing.T) {
+	src, dest := many(t), t.TempDir()
+	source, err := Scan(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := Upload{Dest: dest, Sources: func(host.Host) ([]*Source, error) { return []*Source{source}, nil }}
+	var all sync.WaitGroup
+	for i := range 8 {
+		s := (&server{}).start(t, "")
+		all.Go(func() {
+			if err := u.Dialogue(t.Context(), host.Host{Name: fmt.Sprint("h", i)}, s); err != nil {
+				t.Errorf("%v: %s", err, &s.said)
+			}
+		})
+	}
+	all.Wait()
+	if left := parts(t, dest); left != nil {
+		t.Errorf("left behind: %q", left)
+	}
+	if d := cmp.Diff(strings.SplitAfter(contents(t, src), "\n"), strings.SplitAfter(contents(t, dest+"/src"), "\n")); d != "" {
+		t.Errorf("arrived (-want +got):\n%s", d)
+	}
+}
+
+// The archive is one that archive/tar reads, whatever the pieces it is read in.
+func TestArchive(t *testing.T) {
+	source, err := Scan(many(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &archive{side: &side{ctx: t.Context()}, base: "top", made: map[string]bool{}}
+	want := map[string]int64{}
+	for _, it := range source.items {
+		to := &placed{item: it, name: "top/src/" + it.rel}
+		if it.kind == 0 && isPackable("top", to) {
+			a.files = append(a.files, to)
+			want["src/"+it.rel] = it.size
+		}
+	}
+	var data bytes.Buffer
+	buf := make([]byte, 777)
+	for {
+		n, err := a.Read(buf)
+		data.Write(buf[:n])
+		if err == io.EOF {
+			break
+		}
+	}
+	if a.err != nil || len(want) < manyFiles-8 {
+		t.Fatalf("%d files, %v", len(want), a.err)
+	}
+	folders := 0
+	for r := tar.NewReader(&data); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Typeflag == tar.TypeDir {
+			folders++
+			continue
+		}
+		if size, ok := want[h.Name]; !ok || size != h.Size {
+			t.Errorf("%q has %d bytes, want %d", h.Name, h.Size, size)
+		}
+		delete(want, h.Name)
+	}
+	if len(want) > 0 || folders != 4 {
+		t.Errorf("missing: %v; %d folders", want, folders)
+	}
+}

@@ -1,0 +1,99 @@
+package copy
+
+import (
+	"crypto/rand"
+	"fmt"
+	"hash/fnv"
+	"path"
+	"strings"
+	"sync"
+
+	"sshpace/internal/base/wildcard"
+)
+
+// part is a file that is not complete yet. Each time that one is written it has a name
+// that nobody else has, beside its place:
+//
+//	.NAME.sshpace-PLACE-CONTENT-RANDOM
+//
+// PLACE is made of host and name, since many hosts may have one disk, and CONTENT of what
+// tells which content it is. So a later copy finds what an earlier one left, makes it
+// its own by renaming it, which only one can do, and goes on with it or removes it. Who
+// finds a part of its own gone begins again.
+type part struct{ folder, stem, content string }
+
+// maxBase leaves room for the rest of a name, of 255 bytes on most file systems.
+const maxBase = 200
+
+// newPart is the part of a file of a host. What content tells differs where the content
+// does.
+func newPart(host, name string, content ...any) part {
+	base := path.Base(name)
+	base = base[:min(len(base), maxBase)]
+	return part{path.Dir(name), fmt.Sprintf(".%s.sshpace-%08x-", base, digest(host, name)&(1<<32-1)), fmt.Sprintf("%012x", digest(content...)&(1<<48-1))}
+}
+
+func digest(words ...any) uint64 {
+	h := fnv.New64a()
+	for _, w := range words {
+		fmt.Fprintf(h, "%v\x00", w)
+	}
+	return h.Sum64()
+}
+
+// fresh is a name that nothing has.
+func (p part) fresh() string {
+	return path.Join(p.folder, p.stem+p.content+"-"+strings.ToLower(rand.Text()[:8]))
+}
+
+// leftover is a part that was found.
+type leftover struct {
+	name   string
+	same   bool // its content is to be that of the part that is sought
+	folder bool
+}
+
+// partNames are the names of parts: the stem, the content, and what makes them unique.
+var partNames = wildcard.Regexp(`(?s)^(\..*\.sshpace-[0-9a-f]{8}-)([0-9a-f]{12})-[0-9a-z]{8}$`)
+
+// leftovers are parts that were found in folders, until somebody takes them.
+type leftovers struct {
+	mu    sync.Mutex
+	found map[string][]leftover // by folder and stem
+}
+
+// maxLeftovers bounds what is kept of them.
+const maxLeftovers = 10_000
+
+// add takes a name of a folder down if it is that of a part. content is compared when
+// it is taken.
+func (l *leftovers) add(in, name string, isFolder bool) {
+	if !strings.Contains(name, ".sshpace-") {
+		return
+	}
+	m := partNames().FindStringSubmatch(name)
+	if m == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.found == nil {
+		l.found = map[string][]leftover{}
+	}
+	if key := path.Join(in, m[1]); len(l.found) < maxLeftovers {
+		l.found[key] = append(l.found[key], leftover{name: path.Join(in, name), folder: isFolder})
+	}
+}
+
+// take returns what is left of a file. It is nobody else's then.
+func (l *leftovers) take(p part) []leftover {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := path.Join(p.folder, p.stem)
+	list := l.found[key]
+	delete(l.found, key)
+	for i := range list {
+		list[i].same = strings.HasPrefix(path.Base(list[i].name), p.stem+p.content+"-")
+	}
+	return list
+}

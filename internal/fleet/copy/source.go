@@ -1,0 +1,230 @@
+package copy
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// item is a file, folder or link that is to be copied to the hosts.
+type item struct {
+	rel      string // below the place of its source, with slashes; "" is the source itself
+	local    string
+	kind     fs.FileMode // 0 = file, fs.ModeDir, fs.ModeSymlink
+	perm     fs.FileMode
+	special  fs.FileMode // of a folder: setgid and sticky
+	modified time.Time
+	size     int64
+	target   string // of a link
+
+	once sync.Once
+	sum  uint32
+	err  error
+
+	keep    bool // in memory: a small file
+	loading sync.Once
+	data    []byte
+}
+
+// Source is what stands for one argument of a copy, read once for all hosts.
+type Source struct {
+	base  string // its last name
+	scp   *Scp
+	items []*item
+	kept  int64    // bytes of the items that are kept in memory
+	Left  []string // names of what is no file, folder or link
+}
+
+// Scan lists what a name stands for; with a slash at its end, what is in it. A link on the command line is followed,
+// others are copied as links, so that none leads in a circle.
+func Scan(name string) (*Source, error) { return scan(name, nil) }
+
+// ScanAsScp lists what scp(1) would copy: what links lead to, and a folder itself
+// also with a slash at its end.
+func ScanAsScp(name string, scp *Scp) (*Source, error) { return scan(name, scp) }
+
+func scan(name string, scp *Scp) (*Source, error) {
+	absolute, err := filepath.Abs(name)
+	if err != nil {
+		return nil, err
+	}
+	real, err := filepath.EvalSymlinks(name)
+	if _, named := errors.AsType[*fs.PathError](err); err != nil && !named { // links in a circle
+		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.ELOOP}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(real); err != nil {
+		return nil, err
+	} else if !info.IsDir() && !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "copy", Path: name, Err: errors.New("is no file, folder or link")}
+	}
+	s := &Source{base: filepath.Base(absolute), scp: scp}
+	if strings.HasSuffix(name, "/") && scp == nil || filepath.Base(name) == "." {
+		s.base = "." // what is in it, as rsync(1) has it
+	}
+	return s, s.walk(real, "", 0)
+}
+
+// walk takes down what is at a place, which hosts get as rel.
+func (s *Source) walk(root, rel string, depth int) error {
+	if depth > maxDepth {
+		return fmt.Errorf("%s: %w", root, syscall.ELOOP)
+	}
+	return filepath.WalkDir(root, func(at string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		below, err := filepath.Rel(root, at)
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		name := path.Join(rel, filepath.ToSlash(below))
+		if name == "." {
+			name = ""
+		}
+		if s.scp != nil && info.Mode().Type() == fs.ModeSymlink {
+			return s.follow(at, name, depth)
+		}
+		return s.add(at, name, info)
+	})
+}
+
+// follow takes down what a link leads to.
+func (s *Source) follow(at, rel string, depth int) error {
+	real, err := filepath.EvalSymlinks(at)
+	if err != nil {
+		s.Left = append(s.Left, at)
+		return nil
+	}
+	return s.walk(real, rel, depth+1)
+}
+
+func (s *Source) add(at, rel string, info fs.FileInfo) error {
+	it := &item{rel: rel, local: at, kind: info.Mode().Type(), perm: info.Mode().Perm(), modified: sftpTime(info.ModTime()), size: info.Size()}
+	var err error
+	switch it.kind {
+	case 0:
+	case fs.ModeDir:
+		it.special = info.Mode() & (fs.ModeSetgid | fs.ModeSticky)
+	case fs.ModeSymlink:
+		if it.target, err = os.Readlink(at); err != nil {
+			return err
+		}
+	default:
+		s.Left = append(s.Left, at)
+		return nil
+	}
+	if it.kind == 0 && it.size <= smallFile && s.kept+it.size <= mostKept {
+		it.keep, s.kept = true, s.kept+it.size
+	}
+	s.items = append(s.items, it)
+	return nil
+}
+
+// sftpTime is the nearest time that SFTP has a number for, a whole second.
+func sftpTime(t time.Time) time.Time {
+	return time.Unix(min(max(t.Unix(), 0), math.MaxUint32), 0)
+}
+
+// smallFile is what is read once for all hosts, as long as all of them together are no
+// more than mostKept.
+const (
+	smallFile = 64 << 10
+	mostKept  = 256 << 20
+)
+
+// open reads the file: small ones from memory, for a thousand hosts.
+func (it *item) open() (io.ReaderAt, func(), error) {
+	if !it.keep {
+		f, err := os.Open(it.local)
+		if err != nil {
+			return nil, nil, err
+		}
+		return f, func() { f.Close() }, nil
+	}
+	it.loading.Do(func() { it.data, it.err = os.ReadFile(it.local) })
+	if it.err != nil {
+		return nil, nil, it.err
+	}
+	return bytesAt(it.data), func() {}, nil
+}
+
+// bytesAt is data in memory.
+type bytesAt []byte
+
+func (b bytesAt) ReadAt(p []byte, offset int64) (int, error) {
+	if offset >= int64(len(b)) {
+		return 0, io.EOF
+	}
+	n := copy(p, b[offset:])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// cksum is the checksum of the file as it is now, once for all hosts.
+func (it *item) cksum() (uint32, error) {
+	var err error
+	it.once.Do(func() {
+		var r io.ReaderAt
+		var done func()
+		if r, done, err = it.open(); err != nil {
+			return
+		}
+		defer done()
+		var size int64
+		it.sum, size, err = cksumOf(io.NewSectionReader(r, 0, 1<<62))
+		if err == nil && size != it.size {
+			err = errChanged
+		}
+		if err != nil {
+			it.err = err
+		}
+	})
+	return it.sum, it.err
+}
+
+var errChanged = fmt.Errorf("changed here while it was being copied")
+
+// mode is the mode as chmod(2) has it. Files leave their special bits here.
+func (it *item) mode() uint32 {
+	mode := uint32(it.perm)
+	if it.special&fs.ModeSetgid != 0 {
+		mode |= 0o2000
+	}
+	if it.special&fs.ModeSticky != 0 {
+		mode |= 0o1000
+	}
+	return mode
+}
+
+// identity tells one content of one file from any other: the time of the last change of
+// its inode, which nobody can set, is part of it.
+func (it *item) identity() (string, error) {
+	var a unix.Stat_t
+	if err := unix.Stat(it.local, &a); err != nil {
+		return "", &fs.PathError{Op: "stat", Path: it.local, Err: err}
+	}
+	if a.Size != it.size {
+		return "", errChanged
+	}
+	return fmt.Sprint(a.Dev, a.Ino, a.Size, a.Mtim, a.Ctim), nil
+}

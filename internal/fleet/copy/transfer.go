@@ -1,0 +1,287 @@
+// Package copy copies files to hosts and from them over SFTP, as Dialogues of a
+// fleet run: one connection a host, many requests under way. A file is written
+// beside its place under a name of its own, compared with the original by the
+// host's cksum(1), and put into place in one step; what is the same already is
+// left alone. What a host says is not trusted: names and links stay inside the folder,
+// sizes and what is kept in memory inside limits.
+package copy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/sftp"
+)
+
+const (
+	// atOnce is how many small files of one host are under way.
+	atOnce = 64
+	// ahead is how many requests of one large file are.
+	ahead = 16
+	// large is a file of which there is one at a time, and a part of which is
+	// worth keeping for the next run.
+	large = 1 << 20
+	// huge is one that is worth a command on the host.
+	huge = 16 << 20
+	// batch is how many files are compared at once.
+	batch = 1024
+	// maxDepth bounds folders in folders.
+	maxDepth = 100
+	// maxSaid is how many files of a host are named that failed, and as many that were
+	// left out.
+	maxSaid = 20
+)
+
+// Options are the same for both directions.
+type Options struct {
+	Limit    *Limiter // nil = as fast as it goes
+	NoVerify bool     // trust sizes, do not compare checksums
+	Compare  bool     // tell what is the same by checksums, not by size and time
+	Scp      *Scp     // nil = as copy and fetch do it
+}
+
+// Scp asks for what scp(1) does: files are written where they stand, whatever is
+// there, links are followed, and a folder is an error unless Recursive.
+type Scp struct {
+	Recursive bool
+	Preserve  bool // modes and times; without it the modes of new files, as far as the umask lets
+}
+
+// tally is what became of the files of one host.
+type tally struct {
+	mu        sync.Mutex
+	copied    int
+	bytes     int64
+	identical int
+	failed    int
+	skipped   int
+	foreign   int    // folders that are not ours to change
+	reread    int    // files that were compared by reading them through SFTP
+	unable    string // why the host's cksum cannot be asked, "" as long as it can
+	fatal     error  // why nothing more is tried
+}
+
+func (t *tally) add(change func(*tally)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	change(t)
+}
+
+func (t *tally) String() string {
+	text := fmt.Sprintf("%s copied", unit.Count(t.copied, "file"))
+	if t.copied > 0 {
+		text += ", " + unit.Bytes(t.bytes).String()
+	}
+	if t.identical > 0 {
+		text += fmt.Sprintf("; %d identical", t.identical)
+	}
+	if t.skipped > 0 {
+		text += fmt.Sprintf("; %d left out", t.skipped)
+	}
+	if t.failed > 0 {
+		text += fmt.Sprintf("; %d failed", t.failed)
+	}
+	if t.foreign > 0 {
+		text += fmt.Sprintf("; %s of another owner: mode and time not set", unit.Count(t.foreign, "folder"))
+	}
+	return text
+}
+
+// side is what both directions need of one host.
+type side struct {
+	Options
+	tally
+	ctx    context.Context
+	host   string
+	client *sftp.Client
+	ch     fleet.Channel
+	left   leftovers
+
+	received bool // files came from the host
+}
+
+// connect begins SFTP with a host. Why that cannot be is said as output, too: as an
+// exit status it would be lost.
+func (s *side) connect() (closing func(), err error) {
+	if s.client, err = sftp.NewClient(s.ch); err != nil {
+		if s.ctx.Err() == nil {
+			s.say("sftp", "%s", err)
+		}
+		return nil, err
+	}
+	stop := context.AfterFunc(s.ctx, func() { s.ch.Close() })
+	return func() { stop(); s.client.Close() }, nil
+}
+
+// remote is what SFTP calls a name on the host: it begins in the home folder.
+func (s *side) remote(name string) (string, error) {
+	switch {
+	case name == "" || name == "~":
+		return ".", nil
+	case !strings.HasPrefix(name, "~"):
+		return name, nil
+	}
+	user, rest, below := strings.Cut(name, "/")
+	if user == "~" {
+		return cmp.Or(strings.TrimLeft(rest, "/"), "./"), nil
+	}
+	home, err := s.client.Expand(user)
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		return "", errors.New("the host's SFTP server does not tell where " + user + " is; write the whole name, from / on")
+	case err == nil && below:
+		home += "/" + rest
+	}
+	return home, err
+}
+
+// say writes a line about a file. Names and the host's words are made safe.
+func (s *side) say(name, format string, args ...any) {
+	line := termsafe.Line(name+": "+fmt.Sprintf(format, args...)) + "\n"
+	s.ch.Output(fleet.Stderr, []byte(line))
+}
+
+// skip counts a file that is left out.
+func (s *side) skip(name, format string, args ...any) {
+	quiet := false
+	s.add(func(t *tally) { t.skipped++; quiet = t.skipped > maxSaid })
+	if !quiet {
+		s.say(name, format, args...)
+	}
+}
+
+// fail counts a file that was not copied; a lost connection or an end of the run is
+// said once and by others.
+func (s *side) fail(name string, err error) {
+	if s.isOver(err) {
+		s.add(func(t *tally) { t.fatal = err })
+		return
+	}
+	quiet := false
+	s.add(func(t *tally) { t.failed++; quiet = t.failed > maxSaid })
+	if quiet {
+		return
+	}
+	if status, ok := errors.AsType[*sftp.StatusError](err); ok && status.Code == sftp.Failure {
+		err = errors.New("the host refuses without a reason; the file system may be read-only or the quota used up")
+	}
+	s.say(name, "%s", err)
+}
+
+// isOver tells whether nothing more can be done with the host.
+func (s *side) isOver(err error) bool {
+	return s.ctx.Err() != nil || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) && !isStatus(err) || errors.Is(err, sftp.ErrProtocol)
+}
+
+func isStatus(err error) bool {
+	_, ok := errors.AsType[*sftp.StatusError](err)
+	return ok
+}
+
+// verdict is how the host ended.
+func (s *side) verdict() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.ctx.Err() != nil:
+		return context.Cause(s.ctx)
+	case s.fatal != nil:
+		return s.fatal
+	}
+	text := s.String()
+	switch {
+	case s.reread > 0 && s.unable != "":
+		text += fmt.Sprintf("; %s read back, for the host %s", unit.Count(s.reread, "file"), s.unable)
+	case s.unable != "" && !s.NoVerify && s.copied > 0 && s.received:
+		text += "; not compared with the host, which " + s.unable
+	}
+	for _, more := range []struct {
+		n    int
+		what string
+	}{{s.skipped, "left out"}, {s.failed, "failed"}} {
+		if n := more.n - maxSaid; n > 0 && (s.received || more.what == "failed") {
+			s.ch.Output(fleet.Stderr, fmt.Appendf(nil, "... and %s more %s\n", unit.Count(n, "file"), more.what))
+		}
+	}
+	s.ch.Output(fleet.Stdout, []byte(text+"\n"))
+	if s.failed > 0 {
+		return fmt.Errorf("%s failed", unit.Count(s.failed, "file"))
+	}
+	return nil
+}
+
+// over tells whether work should stop.
+func (s *side) over() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.fatal != nil || s.ctx.Err() != nil
+}
+
+// each calls work for all of a list, at most n at a time, until it is over.
+func each[T any](s *side, n int, list []T, work func(T)) {
+	var workers sync.WaitGroup
+	next := make(chan T)
+	for range min(n, len(list)) {
+		workers.Go(func() {
+			for one := range next {
+				work(one)
+			}
+		})
+	}
+	for _, one := range list {
+		if s.over() {
+			break
+		}
+		next <- one
+	}
+	close(next)
+	workers.Wait()
+}
+
+// ForHost puts the name of a host where %h stands.
+func ForHost(text, host string) string { return strings.ReplaceAll(text, "%h", host) }
+
+// Limiter bounds the bytes a second of all hosts together.
+type Limiter struct {
+	rate float64
+	mu   sync.Mutex
+	next time.Time
+}
+
+// NewLimiter lets rate bytes a second pass.
+func NewLimiter(rate int64) *Limiter { return &Limiter{rate: float64(rate)} }
+
+// wait returns when n more bytes may pass.
+func (l *Limiter) wait(ctx context.Context, n int) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	now := time.Now()
+	if l.next.Before(now) {
+		l.next = now
+	}
+	turn := l.next
+	l.next = l.next.Add(time.Duration(float64(n) / l.rate * float64(time.Second)))
+	l.mu.Unlock()
+	if turn.After(now) {
+		t := time.NewTimer(turn.Sub(now))
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// buffers are for the data of one request.
+var buffers = sync.Pool{New: func() any { return new([255 << 10]byte) }}

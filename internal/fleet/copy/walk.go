@@ -1,0 +1,228 @@
+package copy
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"sshpace/internal/ssh/sftp"
+)
+
+const (
+	// maxNames is how many names a host may have in all.
+	maxNames = 1 << 20
+	// maxHeld bounds the memory for the names of the folders that are being read: 600,000
+	// names of 20 bytes.
+	maxHeld = 24 << 20
+	// maxPath is how long a name with all folders may be, here and on the host (PATH_MAX).
+	maxPath = 4096
+)
+
+// source looks at one name of the command line. With a slash at its end it stands for
+// what is in the folder, as rsync(1) has it.
+func (g *get) source(raw string) {
+	name, err := g.remote(raw)
+	var a sftp.Attrs
+	if err == nil {
+		a, err = g.client.Stat(name)
+	}
+	if err != nil {
+		g.fail(raw, err)
+		return
+	}
+	local := path.Base(path.Clean("/" + name))
+	if g.name != "" {
+		local = g.name
+	}
+	last := name[strings.LastIndexByte(name, '/')+1:]
+	inside := last == "." || last == ".." || last == "" && g.Scp == nil || local == "/"
+	g.findLeftovers(path.Dir(local))
+	switch {
+	case g.Scp != nil && !g.Scp.Recursive && a.IsDir():
+		g.fail(name, errors.New("not a regular file"))
+	case inside && a.IsDir() && (g.name == "" || g.Scp == nil):
+		g.findLeftovers(".")
+		g.folder(&found{remote: name, local: "."}, 0)
+	default:
+		g.look(&found{remote: strings.TrimRight(name, "/"), local: local, attrs: a}, 0)
+	}
+}
+
+// look takes a name of the host down.
+func (g *get) look(f *found, depth int) {
+	switch a := f.attrs; {
+	case a.IsDir():
+		if err := g.enter(f); err != nil {
+			g.fail(f.remote, here(err))
+			return
+		}
+		g.folder(f, depth+1)
+	case a.IsRegular():
+		g.files = append(g.files, f)
+	case a.IsLink() && g.Scp != nil:
+		end, err := g.client.Stat(f.remote)
+		if err != nil {
+			g.fail(f.remote, err)
+			return
+		}
+		f.attrs = end
+		g.look(f, depth+1)
+	case a.IsLink():
+		g.link(f)
+	default:
+		g.skip(f.remote, "is no file, folder or link, and left out")
+	}
+	if len(g.files) >= batch || len(g.folders) >= batch {
+		g.copy()
+	}
+}
+
+// enter makes a folder, or one that is there such that we can write into it until it gets
+// the mode that it has on the host.
+func (g *get) enter(f *found) error {
+	perm := fs.FileMode(0o700)
+	if g.Scp != nil {
+		perm |= f.attrs.Perm()
+	}
+	err := g.root.Mkdir(f.local, perm)
+	if err == nil {
+		return nil
+	}
+	info, failed := g.root.Lstat(f.local)
+	if failed != nil || !info.IsDir() {
+		return err
+	}
+	if g.Scp == nil && info.Mode().Perm()&0o700 != 0o700 {
+		if err := g.root.Chmod(f.local, info.Mode().Perm()|0o700); err != nil {
+			return err
+		}
+	}
+	g.findLeftovers(f.local)
+	return nil
+}
+
+// findLeftovers looks for what earlier runs have left in a folder. Where others can write
+// they may have put something there.
+func (g *get) findLeftovers(local string) {
+	if g.Scp != nil {
+		return
+	}
+	folder, err := g.root.Open(local)
+	if err != nil {
+		return
+	}
+	defer folder.Close()
+	if info, err := folder.Stat(); err != nil || info.Mode().Perm()&0o022 != 0 {
+		return
+	}
+	for {
+		names, err := folder.Readdirnames(batch)
+		for _, name := range names {
+			g.left.add(local, name, false)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// folder takes down what is in a folder. Names are checked: nothing but a plain
+// name is one.
+func (g *get) folder(f *found, depth int) {
+	if depth > maxDepth {
+		g.fail(f.remote, fmt.Errorf("folders are more than %d deep", maxDepth))
+		return
+	}
+	names, err := g.list(f.remote)
+	if err != nil {
+		g.fail(f.remote, err)
+	}
+	g.held += names.size
+	for e := range names.all() {
+		if g.over() {
+			break
+		}
+		switch {
+		case !isName(e.Name):
+			g.fail(f.remote, fmt.Errorf("the host names %q there, which is no name of a file", clip(e.Name)))
+		case len(f.remote)+len(e.Name)+1 > maxPath || len(f.local)+len(e.Name)+1 > maxPath:
+			g.fail(f.remote, fmt.Errorf("what is in it has names of more than %d bytes", maxPath))
+		default:
+			g.look(&found{remote: inFolder(f.remote, e.Name), local: path.Join(f.local, e.Name), attrs: e.Attrs}, depth)
+		}
+	}
+	g.held -= names.size
+	if f.local != "." && (g.Scp == nil || g.Scp.Preserve) {
+		g.folders = append(g.folders, f)
+	}
+}
+
+// list is what a folder holds, nothing of it where there is no room for all.
+func (g *get) list(remote string) (all names, err error) {
+	err = g.client.ReadDir(remote, func(e sftp.Entry) error {
+		if e.Name == "." || e.Name == ".." {
+			return nil
+		}
+		all.add(e)
+		g.names--
+		switch {
+		case len(e.Name) > maxPath:
+			return fmt.Errorf("the host names a file of %d bytes there", len(e.Name))
+		case g.names < 0:
+			return fmt.Errorf("the host has more than %d names", maxNames)
+		case g.held+all.size > maxHeld:
+			return fmt.Errorf("the names take more than %d MiB", maxHeld>>20)
+		}
+		return nil
+	})
+	if err != nil {
+		return names{}, err
+	}
+	return all, nil
+}
+
+// inFolder is a name in a folder of the host, which is not cleaned: what .. is there,
+// links decide.
+func inFolder(folder, name string) string {
+	if folder == "." {
+		return name
+	}
+	return strings.TrimSuffix(folder, "/") + "/" + name
+}
+
+func clip(name string) string { return name[:min(len(name), 100)] }
+
+// maxName is how long the name of a file in its folder may be (NAME_MAX).
+const maxName = 255
+
+// isName tells whether a text is the name of a file in a folder.
+func isName(name string) bool {
+	return name != "" && len(name) <= maxName && !strings.ContainsAny(name, "/\x00") && filepath.IsLocal(name)
+}
+
+// staysInside tells whether a link in a folder, whose name holds no links, leads to
+// nothing outside the root, whatever links are there or come. With .. only at the
+// beginning it climbs folders that are ones; behind a name, .. is the folder above where
+// that name leads to.
+func staysInside(folder, target string) bool {
+	depth := 0
+	if folder != "." {
+		depth = strings.Count(folder, "/") + 1
+	}
+	named := false
+	for name := range strings.SplitSeq(target, "/") {
+		switch name {
+		case "", ".":
+		case "..":
+			if depth--; depth < 0 || named {
+				return false
+			}
+		default:
+			named = true
+		}
+	}
+	return target != "" && !strings.HasPrefix(target, "/")
+}

@@ -1,0 +1,81 @@
+package hostlist
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"sshpace/internal/fleet/hostset"
+	"sshpace/internal/sys/file"
+)
+
+// Command asks a program of the user's for groups. It is run by sh with GROUP in
+// its environment and writes sets; with an empty GROUP it writes the names of all
+// groups. The name never becomes a part of the command.
+type Command struct {
+	ctx   context.Context
+	line  string
+	known map[string]string // answers, memo
+}
+
+var _ hostset.Groups = (*Command)(nil)
+
+// NewCommand is a command that runs at most until ctx ends.
+func NewCommand(ctx context.Context, line string) *Command {
+	return &Command{ctx, line, map[string]string{}}
+}
+
+// Group asks for one group. No answer means that there is no such group: an
+// exclusion that excludes nothing must be seen.
+func (c *Command) Group(source, group string) ([]string, error) {
+	var sets []string
+	if source == "" && group != "" {
+		answer, err := c.ask(group)
+		if err != nil {
+			return nil, err
+		}
+		sets = strings.Fields(answer)
+	}
+	if len(sets) == 0 {
+		return nil, &hostset.UnknownGroupError{Group: group, Where: "what --groups-command answers"}
+	}
+	return sets, nil
+}
+
+// Names asks for all groups.
+func (c *Command) Names(string) ([]string, error) {
+	answer, err := c.ask("")
+	return strings.Fields(answer), err
+}
+
+func (c *Command) ask(group string) (string, error) {
+	if answer, ok := c.known[group]; ok {
+		return answer, nil
+	}
+	cmd := exec.CommandContext(c.ctx, "/bin/sh", "-c", c.line)
+	cmd.Env = append(os.Environ(), "GROUP="+group)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return "", err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", fmt.Errorf("--groups-command: %w", err)
+	}
+	answer, tooMuch := file.ReadAll(out, "--groups-command", file.List)
+	out.Close()
+	err = cmd.Wait()
+	switch {
+	case tooMuch != nil:
+		return "", tooMuch
+	case err != nil:
+		said, _, _ := strings.Cut(strings.TrimSpace(stderr.String()), "\n")
+		return "", fmt.Errorf("--groups-command for group %q: %w: %s", group, err, said)
+	}
+	c.known[group] = string(answer)
+	return string(answer), nil
+}

@@ -1,0 +1,250 @@
+package hostlist
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sshpace/internal/base/shell"
+	"sshpace/internal/base/wildcard"
+	"sshpace/internal/fleet/hostset"
+)
+
+// childLine is a group below another, with a comment behind it or not.
+var childLine = wildcard.Regexp(`^([^:\]\s]+)\s*(?:#.*)?$`)
+
+// iniReader reads an inventory in Ansible's INI form, line by line.
+type iniReader struct {
+	inv     *Inventory
+	group   *group
+	section string          // hosts, vars or children
+	named   map[string]int  // groups that were only referred to, by the line that did
+	made    map[string]bool // groups that have a section of hosts or children
+}
+
+// readINI adds what an INI inventory says; errors name the line.
+func (v *Inventory) readINI(name, text string) error {
+	r := iniReader{inv: v, group: v.group(ungrouped), section: "hosts", named: map[string]int{}, made: map[string]bool{}}
+	for _, known := range v.order {
+		r.made[known] = true
+	}
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' || line[0] == ';' {
+			continue
+		}
+		if err := r.line(line, number); err != nil {
+			return fmt.Errorf("%s:%d: %w", name, number, err)
+		}
+	}
+	for _, group := range sortedKeys(r.named) {
+		if !r.made[group] {
+			return fmt.Errorf("%s:%d: there is no group %q", name, r.named[group], group)
+		}
+	}
+	return nil
+}
+
+func (r *iniReader) line(line string, number int) error {
+	if line[0] == '[' {
+		if head, ok := sectionOf(line); ok {
+			return r.begin(head, number)
+		}
+	}
+	switch r.section {
+	case "children":
+		child := childLine().FindStringSubmatch(line)
+		if child == nil {
+			return fmt.Errorf("want the name of a group, not %q", line)
+		}
+		r.named[child[1]] = number
+		return r.inv.addChild(r.group.name, child[1])
+	case "vars":
+		key, text, ok := strings.Cut(line, "=")
+		if !ok {
+			return errors.New("want name=value")
+		}
+		r.group.vars.set(strings.TrimSpace(key), literal(strings.TrimSpace(text)))
+		return nil
+	}
+	return r.hosts(line)
+}
+
+// sectionOf reads [name] or [name:kind], with a comment behind it or not. What
+// else begins with a bracket is an address or a range.
+func sectionOf(line string) (string, bool) {
+	body, rest, ok := strings.Cut(line[1:], "]")
+	rest = strings.TrimSpace(rest)
+	return body, ok && body != "" && (rest == "" || rest[0] == '#')
+}
+
+func (r *iniReader) begin(head string, number int) error {
+	name, kind, ok := strings.Cut(head, ":")
+	if !ok {
+		kind = "hosts"
+	}
+	if !slices.Contains([]string{"hosts", "vars", "children"}, kind) || strings.TrimSpace(name) != name {
+		return fmt.Errorf("[%s]: a section is [group], [group:vars] or [group:children]", head)
+	}
+	r.group, r.section = r.inv.group(name), kind
+	if kind == "vars" {
+		if r.named[name] == 0 {
+			r.named[name] = number
+		}
+	} else {
+		r.made[name] = true
+	}
+	return nil
+}
+
+// hosts reads a line such as `web[01:20]:2222 ansible_user=root # comment`.
+func (r *iniReader) hosts(line string) error {
+	words, err := shell.SplitComments(line)
+	if err != nil || len(words) == 0 {
+		return err
+	}
+	known := vars{}
+	for _, word := range words[1:] {
+		key, text, ok := strings.Cut(word, "=")
+		if !ok {
+			return fmt.Errorf("want name=value behind the host, not %q", word)
+		}
+		known.set(key, literal(text))
+	}
+	return r.inv.addHosts(r.group, words[0], known)
+}
+
+// addHosts adds the hosts of a pattern such as web[1:9]:22 with their variables.
+// The port of a pattern holds for hosts that are new, as Ansible has it.
+func (v *Inventory) addHosts(g *group, pattern string, known vars) error {
+	pattern, port := splitPort(pattern)
+	names, err := expand(pattern, hostset.DefaultMax-len(v.names))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		isNew := v.hosts[name] == nil
+		m, err := v.addHost(g, name)
+		if err != nil {
+			return err
+		}
+		if isNew && port != "" {
+			m.vars.set(portVars[0], value{text: port})
+		}
+		for key, val := range known {
+			m.vars[key] = val
+		}
+	}
+	return nil
+}
+
+// splitPort takes the port off host:port and [address]:port; colons inside
+// brackets are those of ranges.
+func splitPort(pattern string) (name, port string) {
+	colon := strings.LastIndexByte(pattern, ':')
+	if colon < 0 || pattern[colon+1:] == "" || strings.Trim(pattern[colon+1:], "0123456789") != "" {
+		return pattern, ""
+	}
+	name, port = pattern[:colon], pattern[colon+1:]
+	if strings.HasPrefix(name, "[") && strings.HasSuffix(name, "]") {
+		return name[1 : len(name)-1], port
+	}
+	outside := 0
+	depth := 0
+	for _, r := range pattern {
+		switch {
+		case r == '[':
+			depth++
+		case r == ']':
+			depth--
+		case r == ':' && depth == 0:
+			outside++
+		}
+	}
+	if outside != 1 || depth != 0 {
+		return pattern, ""
+	}
+	return name, port
+}
+
+// expand writes out ranges such as web[01:20:2] and db[a:c], the last turning
+// fastest.
+func expand(pattern string, limit int) ([]string, error) {
+	head, rest, ok := strings.Cut(pattern, "[")
+	if !ok {
+		return []string{pattern}, nil
+	}
+	body, tail, ok := strings.Cut(rest, "]")
+	if !ok {
+		return nil, fmt.Errorf("%q: [ without ]", pattern)
+	}
+	items, err := rangeItems(body, limit)
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", pattern, err)
+	}
+	tails, err := expand(tail, limit)
+	if err != nil {
+		return nil, err
+	}
+	if len(items)*len(tails) > limit {
+		return nil, fmt.Errorf("%q: more than %d hosts", pattern, limit)
+	}
+	var names []string
+	for _, item := range items {
+		for _, t := range tails {
+			names = append(names, head+item+t)
+		}
+	}
+	return names, nil
+}
+
+const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+// rangeItems writes out begin:end or begin:end:step.
+func rangeItems(body string, limit int) ([]string, error) {
+	bounds := strings.Split(body, ":")
+	step := 1
+	if len(bounds) == 3 {
+		var err error
+		if step, err = strconv.Atoi(bounds[2]); err != nil || step < 1 {
+			return nil, fmt.Errorf("the step %q is no number above 0", bounds[2])
+		}
+		bounds = bounds[:2]
+	}
+	if len(bounds) != 2 || bounds[1] == "" {
+		return nil, errors.New("a range is [begin:end] or [begin:end:step]")
+	}
+	if a, b := strings.Index(letters, bounds[0]), strings.Index(letters, bounds[1]); len(bounds[0]) == 1 && len(bounds[1]) == 1 && a >= 0 && b >= 0 {
+		return span(a, b, step, limit, func(i int) string { return letters[i : i+1] })
+	}
+	lo, err1 := strconv.Atoi("0" + bounds[0])
+	hi, err2 := strconv.Atoi(bounds[1])
+	if err1 != nil || err2 != nil {
+		return nil, errors.New("a range is of numbers or single letters")
+	}
+	width := 0
+	if len(bounds[0]) > 1 && bounds[0][0] == '0' {
+		if width = len(bounds[0]); width != len(bounds[1]) {
+			return nil, errors.New("both ends need the same number of digits when zeros lead")
+		}
+	}
+	return span(lo, hi, step, limit, func(i int) string { return fmt.Sprintf("%0*d", width, i) })
+}
+
+func span(lo, hi, step, limit int, text func(int) string) ([]string, error) {
+	switch {
+	case lo > hi:
+		return nil, errors.New("the range runs backwards")
+	case (hi-lo)/step >= limit:
+		return nil, fmt.Errorf("more than %d hosts", limit)
+	}
+	var items []string
+	for i := lo; i <= hi; i += step {
+		items = append(items, text(i))
+	}
+	return items, nil
+}

@@ -1,0 +1,208 @@
+// inventory.go reads the lists of hosts that other programs keep: Ansible
+// inventories (INI and YAML with group_vars and host_vars), ClusterShell group
+// files, and programs that answer for groups. It executes nothing that a file
+// names; only Command runs a program, which the user gave.
+
+package hostlist
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/fleet/hostset"
+)
+
+// Inventory is an Ansible inventory, or several together. Its groups are @all,
+// @ungrouped and those that it names.
+type Inventory struct {
+	groups   map[string]*group
+	order    []string           // of groups, as they were first named
+	hosts    map[string]*member // by the name that the inventory gives them
+	names    []string           // of hosts, as they were first named
+	files    []string           // for messages
+	adjacent []adjacentVars     // group_vars and host_vars
+	depth    map[string]int     // of groups, memo
+	warnings []string
+}
+
+var _ hostset.Groups = (*Inventory)(nil)
+
+// group is one group; all other groups are below "all".
+type group struct {
+	name     string
+	hosts    []string
+	children []string
+	parents  []string
+	vars     vars
+}
+
+// member is one host.
+type member struct {
+	groups []string // that name it directly
+	vars   vars
+}
+
+const (
+	allGroup  = "all"
+	ungrouped = "ungrouped"
+)
+
+// New is an inventory without hosts.
+func New() *Inventory {
+	v := &Inventory{groups: map[string]*group{}, hosts: map[string]*member{}}
+	v.group(allGroup)
+	v.group(ungrouped)
+	return v
+}
+
+// Warnings is what the files say that has no effect here.
+func (v *Inventory) Warnings() []string { return v.warnings }
+
+func (v *Inventory) warn(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(v.warnings, text) {
+		v.warnings = append(v.warnings, text)
+	}
+}
+
+// group finds a group, which it makes if need be.
+func (v *Inventory) group(name string) *group {
+	g := v.groups[name]
+	if g == nil {
+		g = &group{name: name, vars: vars{}}
+		v.groups[name] = g
+		v.order = append(v.order, name)
+	}
+	return g
+}
+
+// addHost makes a host a member of a group.
+func (v *Inventory) addHost(g *group, name string) (*member, error) {
+	if err := host.CheckName(name); err != nil {
+		return nil, fmt.Errorf("host %q: %w", name, err)
+	}
+	m := v.hosts[name]
+	if m == nil {
+		m = &member{vars: vars{}}
+		v.hosts[name] = m
+		v.names = append(v.names, name)
+	}
+	if !slices.Contains(m.groups, g.name) {
+		m.groups = append(m.groups, g.name)
+		g.hosts = append(g.hosts, name)
+	}
+	return m, nil
+}
+
+// addChild puts a group below another. Groups in a circle are an error.
+func (v *Inventory) addChild(parent, child string) error {
+	p, c := v.group(parent), v.group(child)
+	if v.upwards([]string{parent})[child] {
+		return fmt.Errorf("group %q is below itself", child)
+	}
+	if !slices.Contains(p.children, child) {
+		p.children, c.parents, v.depth = append(p.children, child), append(c.parents, parent), nil
+	}
+	return nil
+}
+
+// upwards is groups and all groups above them.
+func (v *Inventory) upwards(groups []string) map[string]bool {
+	in := map[string]bool{}
+	for open := slices.Clone(groups); len(open) > 0; {
+		name := open[len(open)-1]
+		open = open[:len(open)-1]
+		if !in[name] {
+			in[name] = true
+			open = append(open, v.groups[name].parents...)
+		}
+	}
+	return in
+}
+
+// Names lists the groups.
+func (v *Inventory) Names(source string) ([]string, error) {
+	if source != "" {
+		return nil, fmt.Errorf("an inventory has no groups of source %q", source)
+	}
+	return slices.Clone(v.order), nil
+}
+
+// Group lists the hosts of a group and of the groups below it.
+func (v *Inventory) Group(source, name string) ([]string, error) {
+	if source != "" || v.groups[name] == nil {
+		return nil, &hostset.UnknownGroupError{Group: name, Where: strings.Join(v.files, ", "), Known: v.order}
+	}
+	if name == allGroup {
+		return slices.Clone(v.names), nil
+	}
+	seen := map[string]bool{}
+	var hosts []string
+	v.collect(name, func(h string) {
+		if !seen[h] {
+			seen[h] = true
+			hosts = append(hosts, h)
+		}
+	}, map[string]bool{})
+	return hosts, nil
+}
+
+func (v *Inventory) collect(name string, add func(string), visited map[string]bool) {
+	if visited[name] {
+		return
+	}
+	visited[name] = true
+	g := v.groups[name]
+	for _, h := range v.members(g) {
+		add(h)
+	}
+	for _, child := range g.children {
+		v.collect(child, add, visited)
+	}
+}
+
+// members are the hosts of a group itself. In "ungrouped" are those that no other
+// group names but "all", wherever they stand in the files.
+func (v *Inventory) members(g *group) []string {
+	if g.name != ungrouped {
+		return g.hosts
+	}
+	return slices.DeleteFunc(slices.Clone(v.names), func(name string) bool { return len(v.hosts[name].chosen()) > 0 })
+}
+
+// chosen are the groups that say something of a host: neither "all" nor "ungrouped".
+func (m *member) chosen() []string {
+	return slices.DeleteFunc(slices.Clone(m.groups), func(g string) bool { return g == allGroup || g == ungrouped })
+}
+
+// Hosts lists all hosts in the order of the files.
+func (v *Inventory) Hosts() []string { return slices.Clone(v.names) }
+
+// Complete fills in address, user and port of a host of the inventory, as far
+// as h does not say them itself.
+func (v *Inventory) Complete(h *host.Host) error {
+	if h.Address != "" || v.hosts[h.Name] == nil {
+		return nil
+	}
+	known, err := v.effective(h.Name)
+	if err != nil {
+		return err
+	}
+	if err := known.complete(h); err != nil {
+		return fmt.Errorf("%s in %s: %w", h.Name, strings.Join(v.files, ", "), err)
+	}
+	v.tellUnused(h.Name, known)
+	return nil
+}
+
+// adjacentVars are the folders group_vars and host_vars beside an inventory.
+type adjacentVars struct {
+	dir  fs.FS
+	read map[string]vars // by path below dir, memo
+}
+
+// sortedKeys lists the keys of a map in order.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

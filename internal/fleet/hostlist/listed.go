@@ -1,0 +1,121 @@
+// listed.go shows sets of hosts and groups.
+
+package hostlist
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"sshpace/internal/base/fault"
+	"sshpace/internal/base/host"
+	"sshpace/internal/base/termsafe"
+
+	"sshpace/internal/fleet/hostset"
+)
+
+// Schema names the version of the JSON form.
+const Schema = "sshpace.hosts/1"
+
+// Names are the hosts as they are typed.
+func Names(hosts []host.Host) []string {
+	names := make([]string, 0, len(hosts))
+	for _, h := range hosts {
+		names = append(names, h.String())
+	}
+	return names
+}
+
+// Exact writes every host as it is reached: user, name=address, port.
+func Exact(w io.Writer, hosts []host.Host) error {
+	b := bufio.NewWriter(w)
+	for _, h := range hosts {
+		fmt.Fprintln(b, h.Exact())
+	}
+	return b.Flush()
+}
+
+// Groups are the groups of some sources.
+type Groups struct {
+	Sources  *Opened
+	Of       []string // only groups that have one of these hosts; nil: all
+	Members  bool     // with their hosts
+	Autostep int      // fold so many numbers at equal distances as a-b/step; 0: never
+}
+
+// hostJSON is one host.
+type hostJSON struct {
+	Host    string `json:"host"`
+	Name    string `json:"name"`
+	Address string `json:"address,omitempty"`
+	User    string `json:"user,omitempty"`
+	Port    uint16 `json:"port,omitempty"`
+	Label   string `json:"label,omitempty"`
+	Origin  string `json:"origin"`
+}
+
+// JSON writes hosts as one object; sets fold numbers at equal distances from autostep
+// of them on.
+func WriteJSON(w io.Writer, hosts []host.Host, autostep int) error {
+	list := make([]hostJSON, 0, len(hosts))
+	for _, h := range hosts {
+		list = append(list, hostJSON{h.String(), h.Name, h.Address, h.User, h.Port, h.Label, h.Origin})
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(struct {
+		Schema string     `json:"schema"`
+		Count  int        `json:"count"`
+		Folded string     `json:"folded"`
+		Hosts  []hostJSON `json:"hosts"`
+	}{Schema, len(hosts), hostset.FoldSteps(Names(hosts), autostep), list})
+}
+
+// Write lists the groups of all sources but earlier runs, or those that
+// have one of the hosts.
+func (g Groups) Write(stdout, stderr io.Writer) error {
+	s, out := g.Sources, bufio.NewWriter(stdout)
+	for _, source := range slices.Sorted(maps.Keys(s.Groups)) {
+		if source == "*" {
+			continue
+		}
+		groups, err := s.Groups[source].Names("")
+		if err != nil {
+			return &fault.Error{Err: err, Code: fault.Misuse}
+		}
+		for _, group := range groups {
+			g.line(out, stderr, "@"+strings.TrimPrefix(source+":"+group, ":"))
+		}
+	}
+	s.Warn(stderr)
+	return out.Flush()
+}
+
+// line writes a line. A group that means nothing is told about and does not
+// hide the others.
+func (g Groups) line(out, stderr io.Writer, group string) {
+	if !g.Members && g.Of == nil {
+		fmt.Fprintln(out, group)
+		return
+	}
+	members, err := hostset.Expand(group, g.Sources.Options())
+	if err != nil {
+		fmt.Fprintf(stderr, "sshpace: warning: %s: %s\n", group, termsafe.OneLine(err.Error()))
+		return
+	}
+	if g.Of != nil {
+		members = slices.DeleteFunc(members, func(m string) bool { return !slices.Contains(g.Of, m) })
+		if len(members) == 0 {
+			return
+		}
+	}
+	if !g.Members {
+		fmt.Fprintln(out, group)
+		return
+	}
+	fmt.Fprintln(out, strings.TrimRight(group+" "+hostset.FoldSteps(members, g.Autostep), " "))
+}

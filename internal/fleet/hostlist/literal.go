@@ -1,0 +1,30 @@
+package hostlist
+
+import (
+	"strings"
+
+	"sshpace/internal/base/wildcard"
+)
+
+// Values of the INI form are literals of Python where they can be, with a comment
+// behind them or not, and else text as it stands, # and all (ast.literal_eval in
+// Ansible's plugin "ini").
+var (
+	literalText   = wildcard.Regexp(`^(?:'([^'\\]*)'|"([^"\\]*)")\s*(?:#.*)?$`)
+	literalNumber = wildcard.Regexp(`^(0|[1-9](?:_?[0-9])*)\s*(?:#.*)?$`)
+	literalNone   = wildcard.Regexp(`^None\s*(?:#.*)?$`)
+)
+
+// literal reads the value of a variable.
+func literal(text string) value {
+	if m := literalText().FindStringSubmatch(text); m != nil {
+		return value{text: m[1] + m[2]}
+	}
+	if m := literalNumber().FindStringSubmatch(text); m != nil {
+		return value{text: strings.ReplaceAll(m[1], "_", "")}
+	}
+	if literalNone().MatchString(text) {
+		return value{null: true}
+	}
+	return value{text: text}
+}

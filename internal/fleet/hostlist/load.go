@@ -1,0 +1,104 @@
+package hostlist
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"sshpace/internal/base/fault"
+)
+
+// Add reads an inventory: a file, or a folder of files as Ansible reads it.
+// group_vars and host_vars beside it hold too.
+func (v *Inventory) Add(name string) error {
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	v.files = append(v.files, name)
+	beside := filepath.Dir(name)
+	if info.IsDir() {
+		beside = name
+	}
+	v.adjacent = append(v.adjacent, adjacentVars{os.DirFS(beside), map[string]vars{}})
+	if !info.IsDir() {
+		return v.addFile(os.DirFS(beside), filepath.Base(name), name, info)
+	}
+	return v.addFolder(name, 0)
+}
+
+// addFolder reads all files of a folder and of the folders in it.
+func (v *Inventory) addFolder(name string, depth int) error {
+	if depth > maxNesting {
+		return fmt.Errorf("%s: folders are nested more than %d deep", name, maxNesting)
+	}
+	dir := os.DirFS(name)
+	entries, err := fs.ReadDir(dir, ".")
+	for _, e := range entries {
+		if err != nil || ignored(e.Name()) {
+			continue
+		}
+		var info fs.FileInfo
+		switch info, err = fs.Stat(dir, e.Name()); {
+		case err != nil:
+		case info.IsDir():
+			err = v.addFolder(filepath.Join(name, e.Name()), depth+1)
+		default:
+			err = v.addFile(dir, e.Name(), filepath.Join(name, e.Name()), info)
+		}
+	}
+	return err
+}
+
+// ignoredNames and ignoredEndings are what Ansible passes over in a folder
+// (inventory/manager.py; INVENTORY_IGNORE_EXTS, which since ansible-core 2.19 has no
+// ".ini" any more).
+var (
+	ignoredNames   = []string{"group_vars", "host_vars", "vars_plugins"}
+	ignoredEndings = []string{".pyc", ".pyo", ".swp", ".bak", "~", ".rpm", ".md", ".txt", ".rst", ".orig", ".cfg", ".retry"}
+)
+
+func ignored(name string) bool {
+	return strings.HasPrefix(name, ".") || slices.Contains(ignoredNames, name) ||
+		slices.ContainsFunc(ignoredEndings, func(ending string) bool { return strings.HasSuffix(name, ending) })
+}
+
+const expandHint = "let Ansible write it out: ansible-inventory -i FILE --list --yaml >hosts.yml, and give that file"
+
+// addFile reads one file; shown is its name for messages.
+func (v *Inventory) addFile(dir fs.FS, name, shown string, info fs.FileInfo) error {
+	text, err := readFile(dir, name)
+	if err != nil {
+		return err
+	}
+	if info.Mode()&0o111 != 0 && strings.HasPrefix(text, "#!") {
+		return fault.Usage(expandHint, "%s is a program, and programs in an inventory are not run", shown)
+	}
+	err = v.parse(name, shown, text)
+	switch {
+	case errors.Is(err, errPlugin):
+		return fault.WithHint(err, expandHint)
+	case errors.Is(err, errVault):
+		return fault.WithHint(err, "ansible-vault view shows it")
+	}
+	return err
+}
+
+// parse tells YAML from INI by the name, or else by what is inside.
+func (v *Inventory) parse(name, shown, text string) error {
+	ending := path.Ext(name)
+	if slices.Contains(yamlEndings, ending) || strings.HasPrefix(text, "$ANSIBLE_VAULT;") {
+		return v.readYAML(shown, text)
+	}
+	if _, root, err := parseYAML(text); ending == "" && err == nil && root != nil && root.Kind == yaml.MappingNode {
+		return v.readYAML(shown, text)
+	}
+	return v.readINI(shown, text)
+}

@@ -1,0 +1,255 @@
+package hostlist
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sshpace/internal/base/host"
+	"sshpace/internal/fleet/hostset"
+	"sshpace/internal/sys/file"
+)
+
+// vars are variables of a group or host by name; only those that say how a host
+// is reached are kept.
+type vars map[string]value
+
+// value is the text of a variable, or why it has none that we can read. null is a
+// variable that is as good as not there, as an empty text is not.
+type value struct {
+	text, problem string
+	null          bool
+}
+
+// The variables that mean the same; what stands later wins, as in Ansible's
+// connection plugin "ssh".
+var (
+	addressVars   = []string{"ansible_host", "ansible_ssh_host"}
+	portVars      = []string{"ansible_port", "ansible_ssh_port"}
+	userVars      = []string{"ansible_user", "ansible_ssh_user"}
+	priorityVar   = "ansible_group_priority"
+	connectionVar = "ansible_connection"
+	unusedVars    = []string{
+		"ansible_private_key_file", "ansible_ssh_private_key_file", "ansible_ssh_common_args",
+		"ansible_ssh_extra_args", "ansible_ssh_args", "ansible_ssh_executable",
+	}
+	keptVars = slices.Concat(addressVars, portVars, userVars, unusedVars, []string{priorityVar, connectionVar})
+)
+
+func (v vars) set(name string, val value) {
+	if slices.Contains(keptVars, name) {
+		if strings.Contains(val.text, "{{") {
+			val = value{problem: "is a template"}
+		}
+		v[name] = val
+	}
+}
+
+// last is the value of the last of the names that has one.
+func (v vars) last(names []string) (string, error) {
+	for _, name := range slices.Backward(names) {
+		val, ok := v[name]
+		if !ok || val.null {
+			continue
+		}
+		if val.problem != "" {
+			return "", fmt.Errorf("%s %s, which only Ansible can read; ansible-inventory --list --yaml writes what it stands for", name, val.problem)
+		}
+		return val.text, nil
+	}
+	return "", nil
+}
+
+// complete fills in what h does not say.
+func (v vars) complete(h *host.Host) error {
+	address, err := v.last(addressVars)
+	if err != nil {
+		return err
+	}
+	if address != h.Name {
+		h.Address = address
+	}
+	if h.User == "" {
+		if h.User, err = v.last(userVars); err != nil {
+			return err
+		}
+	}
+	if h.Port != 0 {
+		return h.Check()
+	}
+	port, err := v.last(portVars)
+	if err == nil && port != "" {
+		h.Port, err = host.ParsePort(strings.TrimLeft(port, "0"))
+		h.Address = cmp.Or(h.Address, h.Name) // the name stands for the port, too
+	}
+	return cmp.Or(err, h.Check())
+}
+
+// tellUnused warns of variables that would change how Ansible reaches a host.
+func (v *Inventory) tellUnused(name string, known vars) {
+	for _, unused := range unusedVars {
+		if _, ok := known[unused]; ok {
+			v.warn("%s is not used; what it says belongs into ssh_config", unused)
+		}
+	}
+	if c := known[connectionVar].text; c != "" && c != "ssh" && c != "smart" && c != "paramiko" {
+		v.warn("%s has ansible_connection=%s and is reached by ssh all the same", name, c)
+	}
+}
+
+// effective is what holds for a host: variables of the inventory's groups, then
+// those of group_vars, then the host's own, then those of host_vars. A group
+// wins over the groups above it.
+func (v *Inventory) effective(name string) (vars, error) {
+	groups := v.groupsOf(name)
+	all := vars{}
+	for _, g := range groups {
+		maps.Copy(all, v.groups[g].vars)
+	}
+	if err := v.adjacentInto(all, "group_vars", allGroup); err != nil {
+		return nil, err
+	}
+	if err := v.adjacentInto(all, "group_vars", groups[1:]...); err != nil {
+		return nil, err
+	}
+	maps.Copy(all, v.hosts[name].vars)
+	return all, v.adjacentInto(all, "host_vars", name)
+}
+
+// groupsOf lists the groups of a host and those above them, in the order in
+// which their variables are laid over each other: by depth, priority and name, "all"
+// first.
+func (v *Inventory) groupsOf(name string) []string {
+	chosen := v.hosts[name].chosen()
+	if len(chosen) == 0 {
+		chosen = []string{ungrouped}
+	}
+	in := v.upwards(append(chosen, allGroup))
+	v.measureDepths()
+	return slices.SortedFunc(maps.Keys(in), func(a, b string) int {
+		return cmp.Or(cmp.Compare(v.depth[a], v.depth[b]), cmp.Compare(v.groups[a].priority(), v.groups[b].priority()), cmp.Compare(a, b))
+	})
+}
+
+// measureDepths finds out how many groups are above each group, on the longest
+// way from all.
+func (v *Inventory) measureDepths() {
+	if v.depth != nil {
+		return
+	}
+	v.depth = map[string]int{allGroup: 0}
+	for name := range v.groups {
+		v.depthOf(name)
+	}
+}
+
+func (v *Inventory) depthOf(name string) int {
+	d, known := v.depth[name]
+	if !known {
+		d = 1
+		for _, parent := range v.groups[name].parents {
+			d = max(d, v.depthOf(parent)+1)
+		}
+		v.depth[name] = d
+	}
+	return d
+}
+
+// priority is Ansible's ansible_group_priority, 1 where it is not set.
+func (g *group) priority() int {
+	if n, err := strconv.Atoi(g.vars[priorityVar].text); err == nil {
+		return n
+	}
+	return 1
+}
+
+// adjacentInto lays what a folder such as group_vars has for some names over the
+// variables known, one inventory's after the other's.
+func (v *Inventory) adjacentInto(known vars, folder string, names ...string) error {
+	for _, a := range v.adjacent {
+		for _, name := range names {
+			found, err := v.adjacentVars(a, folder, name)
+			if err != nil {
+				return err
+			}
+			maps.Copy(known, found)
+		}
+	}
+	return nil
+}
+
+// adjacentVars reads the first of NAME, NAME.yml, NAME.yaml and NAME.json that
+// there is; a folder holds files that are all read, in order. A name that leads out
+// of the folder, such as "..", has none.
+func (v *Inventory) adjacentVars(a adjacentVars, folder, name string) (vars, error) {
+	if name == "." || !fs.ValidPath(name) {
+		return nil, nil
+	}
+	name = path.Join(folder, name)
+	if known, ok := a.read[name]; ok {
+		return known, nil
+	}
+	found := vars{}
+	a.read[name] = found
+	for _, ending := range []string{"", ".yml", ".yaml", ".json"} {
+		info, err := fs.Stat(a.dir, name+ending)
+		switch {
+		case err != nil:
+			continue
+		case info.IsDir():
+			return found, v.varsFolder(a.dir, name+ending, found)
+		}
+		return found, v.varsFile(a.dir, name+ending, found)
+	}
+	return found, nil
+}
+
+func (v *Inventory) varsFolder(dir fs.FS, name string, into vars) error {
+	return fs.WalkDir(dir, name, func(file string, d fs.DirEntry, err error) error {
+		base := path.Base(file)
+		ending := path.Ext(base)
+		hidden := strings.HasPrefix(base, ".") || strings.HasSuffix(base, "~")
+		switch {
+		case err != nil || file == name:
+			return err
+		case d.IsDir() && (hidden || ending != ""):
+			return fs.SkipDir
+		case d.IsDir() || hidden || ending != "" && !slices.Contains(yamlEndings, ending):
+			return nil
+		}
+		return v.varsFile(dir, file, into)
+	})
+}
+
+func (v *Inventory) varsFile(dir fs.FS, name string, into vars) error {
+	text, err := readFile(dir, name)
+	if err != nil {
+		return err
+	}
+	read, err := parseVars(text)
+	switch {
+	case errors.Is(err, errVault):
+		v.warn("%s is encrypted with ansible-vault and not read", name)
+		return nil
+	case err != nil:
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	maps.Copy(into, read)
+	return nil
+}
+
+func readFile(dir fs.FS, name string) (string, error) {
+	f, err := dir.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	text, err := file.ReadAll(f, name, file.Config)
+	return strings.TrimPrefix(string(text), hostset.ByteOrderMark), err
+}

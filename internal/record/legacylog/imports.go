@@ -1,0 +1,233 @@
+// Package legacylog reads the logs of older benchmarks and turns them into
+// records of ours: the ssh-performance.sh logs of 2014 and 2016, the cipher loop
+// of 2015, the progress lines of scp, and the text of openssl speed, nbench and
+// Bonnie++. It guesses nothing: what a log does not say stays unsaid, a coarse
+// clock becomes an interval, and a line that is not understood is handed back
+// with its number. It opens no files.
+package legacylog
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/unit"
+	"sshpace/internal/record"
+	"sshpace/internal/sys/file"
+)
+
+// Options of Read. Only Name is needed.
+type Options struct {
+	Name     string           // what to call a machine that the log does not name
+	Format   string           // one of Formats; "" to find out
+	Size     unit.Bytes       // bytes of each copy, where the log does not say; 0 unknown
+	Runs     int              // copies that an average of ssh-performance.sh is made of; 0 unknown
+	Modified time.Time        // when the log was written
+	Tool     string           // our own version, for the campaign
+	Upload   record.Direction // direction of copies; "" is upload
+}
+
+// Result is what a log held.
+type Result struct {
+	Machines []Machine
+	Lines    int    // that are not empty
+	Unread   []Line // lines that no format knows
+}
+
+// Line is a line of the log that was not understood.
+type Line struct {
+	Number int // from 1
+	Text   string
+}
+
+// Machine is one machine's part of a log, as records of one file.
+type Machine struct {
+	Label   string
+	Formats []string
+	Records []record.Record
+	Notes   []string // what had to be left out or is in doubt; also among the records
+}
+
+// Count is how many trials and measurements the machine has.
+func (m Machine) Count() (trials, measurements int) {
+	for _, r := range m.Records {
+		switch {
+		case r.Sample != nil:
+			trials++
+		case r.Measurement != nil:
+			measurements++
+		}
+	}
+	return trials, measurements
+}
+
+// ForeignError says that a file is no log of a known format.
+type ForeignError struct {
+	Seen   string // what the file holds instead
+	Lines  int    // that are not empty
+	Unread []Line
+}
+
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("none of its %d lines is a result in a known format; it starts with %s", e.Lines, e.Seen)
+}
+
+// EmptyError says that a log was recognised, but nothing in it can be used.
+type EmptyError struct {
+	Notes  []string
+	Lines  int // that are not empty
+	Unread []Line
+}
+
+func (e *EmptyError) Error() string {
+	return "the log holds nothing that can be used: " + strings.Join(e.Notes, "; ")
+}
+
+// ErrResult says that a file is no log but a result of ours.
+var ErrResult = errors.New("it is a result of sshpace already")
+
+// SizeError says that a log does not tell how much its copies moved.
+type SizeError struct{ Format string }
+
+func (e *SizeError) Error() string {
+	return "a log of " + e.Format + " does not say how many bytes each copy moved"
+}
+
+// maxFile is how much of a log is read: a guard against files that are none.
+const maxFile = 64 << 20
+
+// maxText is how long a line can be that any format knows.
+const maxText = 4096
+
+// reader is the reader of one format. It takes the lines that it knows.
+type reader interface{ take(line string) bool }
+
+// formats are tried in this order; the first that knows a line reads on.
+var formats = []struct {
+	name string
+	open func(d *document) reader
+}{
+	{"ssh-performance", func(d *document) reader { return &performance{document: d} }},
+	{"cipher-loop", func(d *document) reader { return &loop{document: d} }},
+	{"openssl-speed", func(d *document) reader { return &opensslSpeed{document: d} }},
+	{"nbench", func(d *document) reader { return &nbench{document: d} }},
+	{"bonnie", func(d *document) reader { return &bonnie{document: d} }},
+	{"scp", func(d *document) reader { return &scp{document: d} }},
+}
+
+// Formats are the names of the formats that Read knows.
+func Formats() []string {
+	var names []string
+	for _, f := range formats {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// Read reads a log. Its errors are *ForeignError, *EmptyError, *SizeError,
+// ErrResult, and those of r.
+func Read(r io.Reader, o Options) (*Result, error) {
+	content, err := file.ReadAll(r, o.Name, maxFile)
+	if file.IsTooLarge(err) {
+		return nil, &ForeignError{Seen: fmt.Sprintf("more than %d MiB", maxFile>>20)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	text := strings.TrimPrefix(string(content), record.ByteOrderMark)
+	if isResult(text) {
+		return nil, ErrResult
+	}
+	d := &document{options: o}
+	var readers []reader
+	for _, f := range formats {
+		if o.Format == "" || o.Format == f.name {
+			readers = append(readers, f.open(d))
+		}
+	}
+	result := d.read(text, readers)
+	foreign := &ForeignError{Seen: seen(text), Lines: result.Lines, Unread: result.Unread}
+	if len(result.Unread) == result.Lines {
+		return nil, foreign
+	}
+	for _, m := range d.machines {
+		machine, err := m.records(o)
+		if err != nil {
+			return nil, err
+		}
+		if trials, measurements := machine.Count(); trials+measurements > 0 {
+			result.Machines = append(result.Machines, machine)
+		}
+	}
+	if notes := d.notes(); len(result.Machines) == 0 && len(notes) > 0 {
+		return nil, &EmptyError{notes, result.Lines, result.Unread}
+	}
+	if len(result.Machines) == 0 { // only commands, no results
+		return nil, foreign
+	}
+	result.nameApart()
+	return result, nil
+}
+
+// isResult reports whether a text begins as our own record files do.
+func isResult(text string) bool {
+	for record, err := range record.Read(strings.NewReader(text)) {
+		return err == nil && record.Campaign != nil
+	}
+	return false
+}
+
+// read offers each line to the reader that took the last one, then to all.
+func (d *document) read(text string, readers []reader) *Result {
+	result := &Result{}
+	current := readers[0]
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		line = strings.TrimRight(line, "\r\n")
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		result.Lines++
+		if len(line) <= maxText && current.take(line) {
+			continue
+		}
+		i := slices.IndexFunc(readers, func(r reader) bool { return len(line) <= maxText && r.take(line) })
+		if i < 0 {
+			result.Unread = append(result.Unread, Line{number, line[:min(len(line), maxText)]})
+			continue
+		}
+		current = readers[i]
+	}
+	return result
+}
+
+// seen describes a foreign file by its first bytes.
+func seen(text string) string {
+	first, _, _ := strings.Cut(strings.TrimLeft(text, " \t\r\n"), "\n")
+	if first == "" {
+		return "nothing"
+	}
+	return fmt.Sprintf("%q", first[:min(len(first), 60)])
+}
+
+// nameApart numbers machines of the same name.
+func (r *Result) nameApart() {
+	used := map[string]int{}
+	for i := range r.Machines {
+		m := &r.Machines[i]
+		used[m.Label]++
+		if n := used[m.Label]; n > 1 {
+			m.Label = fmt.Sprintf("%s-%d", m.Label, n)
+			m.Records[0].Campaign.Target = m.Label
+			for _, record := range m.Records {
+				if record.Trial != nil {
+					record.Trial.Target = m.Label
+				}
+			}
+		}
+	}
+}

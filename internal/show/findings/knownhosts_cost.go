@@ -1,0 +1,112 @@
+// knownhosts_cost.go shows what commands found out about known_hosts files.
+
+package findings
+
+import (
+	"fmt"
+	"io"
+
+	"sshpace/internal/base/stats"
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/text"
+	"sshpace/internal/base/unit"
+	measured "sshpace/internal/bench/hostkeys"
+)
+
+// Cost prints the table for people. Times are milliseconds of processor
+// time, medians with 95 % intervals.
+func Cost(w io.Writer, c measured.Cost, version string) error {
+	fmt.Fprintf(w, "%s: %s, %d of them hashed, %s\n", c.File, unit.Count(c.Lines, "line"), c.HashedLines, unit.Bytes(c.Bytes))
+	fmt.Fprintf(w, "Processor time of one login with %s, median of %d (95 %% interval):\n\n", termsafe.OneLine(version), c.Rounds)
+	table := text.Table{Columns: []text.Column{{Head: "layout"}, {Head: "UpdateHostKeys"}, {Head: "ssh"}, {Head: "due to the file"}}}
+	for _, row := range c.OpenSSH {
+		name, update := row.Layout, "no"
+		if row.AsItIs {
+			name += " (as it is)"
+		}
+		if row.UpdateHostKeys {
+			update = "yes"
+		}
+		extra := "-"
+		if row.Layout != "split" {
+			extra = milliseconds(row.Extra)
+		}
+		table.Rows = append(table.Rows, []string{name, update, milliseconds(row.CPU), extra})
+	}
+	micro := func(ns float64) string { return unit.Figure(ns / 1e3) }
+	_, err := fmt.Fprintf(w, "%s\n%s\nsshpace run: %s once, then %s per host, median of %d times %d names\n",
+		table.Text(0), costAdvice(c), milliseconds(c.Index.Load), c.Index.Lookup.Shown(micro, " us"), c.Index.Lookup.N, c.Index.Names)
+	return err
+}
+
+// costAdvice says what the numbers mean for the layout that the file has.
+func costAdvice(c measured.Cost) string {
+	var update, plain stats.Interval
+	for _, row := range c.OpenSSH {
+		switch {
+		case row.AsItIs && row.UpdateHostKeys:
+			update = row.Extra
+		case row.AsItIs:
+			plain = row.Extra
+		}
+	}
+	if update.Lo < minGain {
+		return "There is nothing to gain by splitting this file."
+	}
+	text := fmt.Sprintf("Splitting this file saves ssh %s ms of processor time per login: sshpace known-hosts split.", unit.Milliseconds(update.Value))
+	if gain := update.Lo - plain.Hi; gain > minGain {
+		text += fmt.Sprintf("\nWithout splitting, UpdateHostKeys no saves %s ms of them, but new host keys are no longer learned.", unit.Milliseconds(gain))
+	}
+	return text
+}
+
+// minGain is the saving per login, in nanoseconds, from which a change is worth
+// the trouble.
+const minGain = 1e6
+
+func milliseconds(i stats.Interval) string {
+	return i.Shown(unit.Milliseconds, " ms")
+}
+
+// interval is an interval in JSON.
+type interval struct {
+	Value float64 `json:"value"`
+	Lo    float64 `json:"lo"`
+	Hi    float64 `json:"hi"`
+	N     int     `json:"n"`
+}
+
+func intervalOf(i stats.Interval) interval { return interval{i.Value, i.Lo, i.Hi, i.N} }
+
+// costRow is one measured layout in JSON.
+type costRow struct {
+	Layout         string   `json:"layout"`
+	AsItIs         bool     `json:"as_it_is"`
+	UpdateHostKeys bool     `json:"update_host_keys"`
+	CPU            interval `json:"cpu_ns"`
+	Extra          interval `json:"extra_ns"`
+}
+
+// costResult is all of it in JSON.
+type costResult struct {
+	Schema      string    `json:"schema"`
+	File        string    `json:"file"`
+	Lines       int       `json:"lines"`
+	HashedLines int       `json:"hashed_lines"`
+	Bytes       int64     `json:"file_bytes"`
+	SSH         string    `json:"ssh"`
+	OpenSSH     []costRow `json:"openssh"`
+	Load        interval  `json:"index_load_ns"`
+	Lookup      interval  `json:"index_lookup_ns"`
+	Names       int       `json:"index_names"`
+}
+
+// CostJSON prints all of it as JSON.
+func CostJSON(w io.Writer, c measured.Cost, version string) error {
+	d := costResult{Schema: "sshpace.known-hosts.bench/1", File: c.File, Lines: c.Lines, HashedLines: c.HashedLines, Bytes: c.Bytes, SSH: version,
+		Load: intervalOf(c.Index.Load), Lookup: intervalOf(c.Index.Lookup), Names: c.Index.Names}
+	for _, row := range c.OpenSSH {
+		d.OpenSSH = append(d.OpenSSH, costRow{row.Layout, row.AsItIs, row.UpdateHostKeys, intervalOf(row.CPU), intervalOf(row.Extra)})
+	}
+	return termsafe.WriteJSON(w, d, "  ")
+}

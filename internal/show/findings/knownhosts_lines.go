@@ -1,0 +1,84 @@
+package findings
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/ssh/knownhosts"
+	"sshpace/internal/ssh/knownhosts/index"
+	"sshpace/internal/ssh/knownhosts/tidy"
+	"sshpace/internal/sys/terminal"
+)
+
+// lookupLine is a line in JSON.
+type lookupLine struct {
+	File        string `json:"file"`
+	Line        int    `json:"line"`
+	Marker      string `json:"marker"`
+	Hosts       string `json:"hosts"`
+	Hashed      bool   `json:"hashed"`
+	Type        string `json:"type"`
+	Fingerprint string `json:"fingerprint"`
+	Comment     string `json:"comment"`
+}
+
+// markerTitles are what ssh-keygen calls the markers.
+var markerTitles = map[knownhosts.Marker]string{knownhosts.MarkerCA: "CA", knownhosts.MarkerRevoked: "REVOKED"}
+
+// Entries prints the lines that match a name, as ssh-keygen -F does.
+func Entries(w io.Writer, name string, entries []index.Entry, asJSON bool) error {
+	if asJSON {
+		lines := []lookupLine{}
+		for _, e := range entries {
+			lines = append(lines, lookupLine{e.File, e.Line, e.Marker.String(), e.Hosts, e.Hashed, e.Key.Type(), ssh.FingerprintSHA256(e.Key), e.Comment})
+		}
+		return termsafe.WriteJSON(w, struct {
+			Schema string       `json:"schema"`
+			Name   string       `json:"name"`
+			Lines  []lookupLine `json:"lines"`
+		}{"sshpace.known-hosts.lookup/1", name, lines}, "  ")
+	}
+	for _, e := range entries {
+		if _, err := fmt.Fprintf(w, "# Host %s found: line %d %s\n%s\n", termsafe.OneLine(name), e.Line, markerTitles[e.Marker], shown(w, e.Text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shown is a line of a file: as it stands there, for other programs, or made safe
+// for a terminal, for which the end of a line of Windows is no more than that.
+func shown(w io.Writer, line string) string {
+	if !terminal.Is(w) {
+		return line
+	}
+	return termsafe.Line(strings.TrimRight(line, "\r"))
+}
+
+// Findings prints what lint found, one a line.
+func Findings(w io.Writer, findings []tidy.Finding, asJSON bool) error {
+	if asJSON {
+		return termsafe.WriteJSON(w, struct {
+			Schema   string         `json:"schema"`
+			Findings []tidy.Finding `json:"findings"`
+		}{"sshpace.known-hosts.lint/1", append([]tidy.Finding{}, findings...)}, "  ")
+	}
+	for _, f := range findings {
+		where := f.File
+		if f.Line > 0 {
+			where = fmt.Sprintf("%s:%d", f.File, f.Line)
+		}
+		other := ""
+		if f.Other != "" {
+			other = " (see " + f.Other + ")"
+		}
+		if _, err := fmt.Fprintf(w, "%s: %s: %s%s\n", where, f.Kind, termsafe.OneLine(f.Detail), other); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package findings
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"sshpace/internal/base/fault"
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/ssh/knownhosts/tidy"
+)
+
+// Split says what became of the hosts. Names that cannot be files are a
+// failure, since ssh would not know those hosts any more.
+func Split(w io.Writer, r tidy.SplitResult) error {
+	fmt.Fprintf(w, "sshpace: wrote %s to %s, %d were there already\n", unit.Count(r.Written, "file"), r.Dir, r.Unchanged)
+	for _, note := range []struct {
+		names []string
+		about string
+	}{
+		{r.Kept, "differ from the original and were kept (--force replaces them)"},
+		{r.Missing, "have no line in the original"},
+		{r.Unresolved, "could not be resolved (--no-resolve skips that)"},
+	} {
+		if len(note.names) > 0 {
+			fmt.Fprintf(w, "sshpace: %d %s: %s\n", len(note.names), note.about, someNames(note.names))
+		}
+	}
+	if r.Unmatched > 0 {
+		fmt.Fprintf(w, "sshpace: %s of the original belong to no named host; ssh will not know those hosts under the lines above (name them with --hosts-file, or use --keep-unmatched)\n", unit.Count(r.Unmatched, "line"))
+	}
+	if r.Unreadable > 0 {
+		fmt.Fprintf(w, "sshpace: %s of the original cannot be read, neither by ssh: see sshpace known-hosts lint\n", unit.Count(r.Unreadable, "line"))
+	}
+	if len(r.Unsafe) > 0 {
+		return fault.WithHint(fmt.Errorf("%s cannot be file names: %s", unit.Count(len(r.Unsafe), "host"), someNames(r.Unsafe)),
+			"all other hosts have their files; keep these in a file of their own")
+	}
+	return nil
+}
+
+// someNames is a list that fits on a line.
+func someNames(names []string) string {
+	const shown = 5
+	text := termsafe.OneLine(strings.Join(names[:min(shown, len(names))], ", "))
+	if len(names) > shown {
+		text += fmt.Sprintf(" and %d more", len(names)-shown)
+	}
+	return text
+}

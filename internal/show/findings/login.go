@@ -1,0 +1,238 @@
+// login.go shows what a login costs, for people and for programs.
+
+package findings
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/bench/login"
+	"sshpace/internal/record"
+	"sshpace/internal/show/document"
+)
+
+// schema names the layout of the JSON form.
+const loginSchema = "sshpace.handshake/1"
+
+// Report is what was measured.
+type Login struct {
+	Schema   string         `json:"schema"`
+	Target   string         `json:"target"`
+	Engine   string         `json:"engine"` // whose logins: ssh's, or native, those of run
+	Client   string         `json:"client"`
+	Server   string         `json:"server"`
+	Results  []login.Result `json:"results"`            // the plain login first
+	Compared string         `json:"compared,omitempty"` // how the logins behind the plain one are made
+	// Beside others logins cost more: Results are free of it. nil: all were alone.
+	Beside *login.Beside `json:"beside_others,omitempty"`
+	// RoundTrips of a plain login; 0 where they were not counted.
+	RoundTrips int                `json:"round_trips,omitempty"`
+	Predicted  []login.Prediction `json:"predicted,omitempty"`
+}
+
+// Of is the report of a record file. It must hold logins.
+func LoginOf(f *record.File) *Login {
+	r := &Login{
+		Schema: loginSchema, Target: f.Campaign.Target, Engine: "ssh", Client: f.Environment.Client, Server: f.Environment.Server,
+		RoundTrips: f.LoginKinds[0].RoundTrips,
+	}
+	var beside login.Beside
+	if r.Results, beside = login.Results(f); beside.Client.N > 0 {
+		r.Beside = &beside
+	}
+	if f.Campaign.Engine == record.EngineNative {
+		r.Engine = "native"
+	}
+	if len(f.LoginKinds) > 1 {
+		r.Compared = f.LoginKinds[1].Conditions
+	}
+	if r.RoundTrips > 0 && r.Results[0].Wall.N > 0 {
+		r.Predicted = r.Results[0].Predict(r.RoundTrips)
+	}
+	return r
+}
+
+// JSON writes the report.
+func (r *Login) JSON(w io.Writer) error { return termsafe.WriteJSON(w, r, " ") }
+
+// step is a phase and what happens in it.
+type step struct {
+	phase login.Phase
+	what  string
+}
+
+// steps of a login of the real ssh, in order.
+var steps = []step{
+	{login.Start, "ssh starts, reads its configuration, looks the name up"},
+	{login.TCP, "connect, read the keys"},
+	{login.Version, "version lines"},
+	{login.KexInit, "lists of algorithms"},
+	{login.Kex, "key exchange"},
+	{login.HostKey, "look the host key up"},
+	{login.NewKeys, "new keys"},
+	{login.Service, "ask for the login service"},
+	{login.AuthNone, "ask for the methods"},
+	{login.Query, "offer keys"},
+	{login.Sign, "sign, be let in"},
+	{login.Channel, "open a session"},
+	{login.Exec, "ask for the command"},
+	{login.Command, "run it"},
+	{login.Close, "end"},
+}
+
+// steps are those of the engine's logins, in order.
+func (r *Login) steps() []step {
+	if r.Engine != "native" {
+		return steps
+	}
+	own := slices.Clone(steps)
+	own[0].what = "sshpace starts, reads ssh_config, looks the name up"
+	return own
+}
+
+// Brief is what a terminal shows: what a login takes and what of it, as much as a screen has
+// room for; with all, every kind of login.
+func (r *Login) brief(d *document.Document, all bool) []document.Block {
+	phases := d.Tables[1]
+	if !all {
+		phases = r.longPhases(phases)
+	}
+	out := []document.Block{{Lines: d.Lead}, {Table: &phases, Lines: r.predicted()}}
+	room := screenRows - len(phases.Rows)
+	hidden := 0
+	for _, group := range grouped(r.Results[1:]) {
+		t := r.loginTable(group)
+		t.Columns[0].Minor, t.Columns[1].Terse = true, group[0].Factor
+		if keep := max(0, room-2); !all && keep < len(t.Rows) {
+			t.Rows, hidden = t.Rows[:keep], hidden+len(t.Rows)-keep
+		}
+		room -= len(t.Rows) + 2
+		if len(t.Rows) > 0 {
+			out = append(out, document.Block{Table: &t})
+		}
+	}
+	var last []string
+	if hidden > 0 {
+		last = append(last, unit.Count(hidden, "kind")+" of login more: sshpace report --all")
+	}
+	for _, doubt := range d.Doubts {
+		last = append(last, doubt.Text)
+	}
+	if all {
+		last = append(last, d.Method...)
+	}
+	return document.Clean(append(out, document.Block{Lines: append(last, r.measured())}))
+}
+
+// screenRows is how many rows of tables a screen has room for.
+const screenRows = 11
+
+// small is the part of a login below which a phase is not worth a line.
+const small = 0.03
+
+// longPhases is the table of phases with the short ones in one row.
+func (r *Login) longPhases(t document.Table) document.Table {
+	total, rest := 0.0, 0.0
+	for _, row := range t.Rows {
+		total += row.Cells[2].Quantity.Value
+	}
+	rows := slices.DeleteFunc(slices.Clone(t.Rows), func(row document.Row) bool {
+		v := row.Cells[2].Quantity.Value
+		if v >= small*total {
+			return false
+		}
+		rest += v
+		return true
+	})
+	if n := len(t.Rows) - len(rows); n > 0 {
+		rows = append(rows, document.Row{Cells: []document.Cell{{Text: "other"}, {Text: fmt.Sprintf("%d short phases", n)}, exactly(rest), {}}})
+	}
+	t.Rows = rows
+	return t
+}
+
+// predicted says what the plain login takes over a distance.
+func (r *Login) predicted() []string {
+	var words []string
+	for _, p := range r.Predicted {
+		words = append(words, fmt.Sprintf("%s ms at %g ms", unit.Milliseconds(float64(p.NS)), p.RTT.Seconds()*1e3))
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	return []string{"Predicted by round trip: " + strings.Join(words, ", ")}
+}
+
+// measured names the programs, and how sure the figures are.
+func (r *Login) measured() string {
+	return strings.TrimSuffix(fmt.Sprintf("measured: to %s, %s to %s; %s", r.Target, r.Client, r.Server, r.precision()), "; ")
+}
+
+func grouped(results []login.Result) (groups [][]login.Result) {
+	at := map[string]int{}
+	for _, c := range results {
+		i, known := at[c.Factor]
+		if !known {
+			i = len(groups)
+			at[c.Factor] = i
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], c)
+	}
+	for _, group := range groups {
+		switch group[0].Factor {
+		case login.KexFactor, login.HostKeyFactor, login.UserKeyFactor, login.FullFactor:
+			slices.SortStableFunc(group, func(x, y login.Result) int { return cmp.Compare(loginCPU(x), loginCPU(y)) })
+		}
+	}
+	return groups
+}
+
+// loginCPU is the CPU time of both sides.
+func loginCPU(c login.Result) float64 {
+	if c.ServerCPU == nil {
+		return c.ClientCPU.Value
+	}
+	return c.ClientCPU.Value + c.ServerCPU.Value
+}
+
+// quantum says whether a login with a key exchange of its own is safe against quantum computers.
+func quantum(c login.Result) string {
+	if c.Factor != login.KexFactor && c.Factor != login.FullFactor {
+		return ""
+	}
+	name, _, _ := strings.Cut(c.Level, " ")
+	if a, known := alg.Lookup(alg.Kex, name); known && a.PostQuantum {
+		return "yes"
+	}
+	return "no"
+}
+
+// precision says how narrow the intervals of CPU time are; "" where there are none.
+func (r *Login) precision() string {
+	var halves []float64
+	for _, c := range r.Results {
+		for _, f := range []*stats.Interval{&c.ClientCPU, c.ServerCPU} {
+			if f != nil && f.N > 1 && f.Value > 0 {
+				halves = append(halves, 100*(f.Hi-f.Lo)/2/f.Value)
+			}
+		}
+	}
+	if len(halves) == 0 {
+		return ""
+	}
+	slices.Sort(halves)
+	text := fmt.Sprintf("CPU times are known to %.1f %% or better", halves[len(halves)-1])
+	if r.Beside != nil {
+		text += fmt.Sprintf(". Most logins were carried out beside others, which multiplies CPU times by %s (client) and %s (server): that is taken out",
+			r.Beside.Client.Times(), r.Beside.Server.Times())
+	}
+	return text
+}

@@ -1,0 +1,172 @@
+package findings
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"sshpace/internal/base/stats"
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/text"
+	"sshpace/internal/bench/login"
+	"sshpace/internal/show/document"
+)
+
+// compareSchema names the layout of a comparison's JSON form.
+const compareSchema = "sshpace.handshake-compare/1"
+
+// Comparison relates logins of several files to those of the first.
+type LoginComparison struct {
+	Schema string        `json:"schema"`
+	Files  []string      `json:"files"` // the first is what the others are related to
+	Kinds  []LoginChange `json:"kinds"` // that all files have
+	Only   []OnlyLogin   `json:"not_compared,omitempty"`
+}
+
+// Only is a kind of login that some files have no figure of.
+type OnlyLogin struct {
+	Factor string   `json:"factor,omitempty"`
+	Level  string   `json:"level"`
+	Files  []string `json:"in_files"` // that have it
+}
+
+// Change is what became of one kind of login.
+type LoginChange struct {
+	Factor string           `json:"factor,omitempty"`
+	Level  string           `json:"level"`
+	CPU    []stats.Interval `json:"cpu_ratio"`  // of both sides together, of each file but the first
+	Wall   []stats.Interval `json:"wall_ratio"` // likewise
+	// Verdicts on CPU: more, less, equal, or ~ for not enough data.
+	Verdicts []string `json:"verdicts"`
+}
+
+// levelDoubt is how far two runs on one machine differ as a whole, as a part of a ratio: runs
+// of one build, within two hours of a machine whose other guests came and went, were up to 17 %
+// apart in every kind.
+const levelDoubt = 0.2
+
+// Compare relates reports to the first one.
+func CompareLogins(files []string, reports []*Login) *LoginComparison {
+	c := &LoginComparison{Schema: compareSchema, Files: files}
+	for _, base := range reports[0].Results {
+		change := LoginChange{Factor: base.Factor, Level: base.Level}
+		for _, r := range reports[1:] {
+			if other, ok := r.kind(base); ok {
+				change.CPU = append(change.CPU, ratio(sum(other), sum(base)))
+				change.Wall = append(change.Wall, ratio(other.Wall, base.Wall))
+			}
+		}
+		if base.Wall.N > 0 && len(change.CPU) == len(reports)-1 {
+			c.Kinds = append(c.Kinds, change)
+		}
+	}
+	c.judge()
+	c.Only = only(files, reports)
+	return c
+}
+
+// only lists the kinds of login that some of the files lack.
+func only(files []string, reports []*Login) (out []OnlyLogin) {
+	for i, r := range reports {
+		for _, kind := range r.Results {
+			o := OnlyLogin{Factor: kind.Factor, Level: kind.Level}
+			first := i
+			for k, other := range reports {
+				if _, ok := other.kind(kind); ok {
+					o.Files, first = append(o.Files, files[k]), min(first, k)
+				}
+			}
+			if first == i && len(o.Files) > 0 && len(o.Files) < len(files) {
+				out = append(out, o)
+			}
+		}
+	}
+	return out
+}
+
+// kind is the result of the same kind of login.
+func (r *Login) kind(k login.Result) (login.Result, bool) {
+	for _, other := range r.Results {
+		if other.Factor == k.Factor && other.Level == k.Level && other.Wall.N > 0 {
+			return other, true
+		}
+	}
+	return login.Result{}, false
+}
+
+// sum is the CPU time of both sides, or the client's where the server's is not known.
+func sum(r login.Result) stats.Interval {
+	f := r.ClientCPU
+	if s := r.ServerCPU; s != nil {
+		half := math.Hypot(f.Hi-f.Lo, s.Hi-s.Lo) / 2
+		f.Value += s.Value
+		f.Lo, f.Hi = f.Value-half, f.Value+half
+	}
+	return f
+}
+
+// ratio is a/b with the doubt of both, and that about the level of both runs.
+func ratio(a, b stats.Interval) stats.Interval {
+	v := a.Value / b.Value
+	part := math.Sqrt(square((a.Hi-a.Lo)/2/a.Value) + square((b.Hi-b.Lo)/2/b.Value) + square(levelDoubt))
+	return stats.Interval{Value: v, Lo: v * (1 - part), Hi: v * (1 + part), N: min(a.N, b.N)}
+}
+
+func square(x float64) float64 { return x * x }
+
+// judge gives each file's ratios of CPU time verdicts that hold for all kinds together (Holm).
+func (c *LoginComparison) judge() {
+	for file := range c.Files[1:] {
+		var ratios []stats.Estimate
+		var ps []float64
+		for _, k := range c.Kinds {
+			f := k.CPU[file]
+			e := stats.Estimate{Log: math.Log(f.Value), Err: (f.Hi - f.Lo) / 2 / f.Value / stats.Estimate{Err: 1}.Arm(), N: f.N}
+			ratios, ps = append(ratios, e), append(ps, e.P())
+		}
+		for i, p := range stats.Holm(ps) {
+			k := &c.Kinds[i]
+			k.Verdicts = append(k.Verdicts, words[k.CPU[file].Among(ratios[i].Adjusted(p))])
+		}
+	}
+}
+
+// words are the verdicts on CPU time, of which more is no better.
+var words = map[stats.Verdict]string{stats.Better: "more", stats.Worse: "less", stats.Equal: "equal", stats.NotEnough: "~"}
+
+// JSON writes the comparison.
+func (c *LoginComparison) JSON(w io.Writer) error { return termsafe.WriteJSON(w, c, " ") }
+
+// Document is the comparison for people.
+func (c *LoginComparison) Document() *document.Document {
+	t := document.Table{Name: "logins", Title: "Logins compared", Columns: []document.Column{{Key: "factor", Head: "what differs", Minor: true}, {Key: "level", Head: "login", Terse: " ", Fit: text.Above}}}
+	for _, name := range c.Files[1:] {
+		t.Columns = append(t.Columns, document.Column{Key: "cpu_ratio", Head: "CPU time, " + termsafe.Line(name), Terse: "CPU time", Unit: "ratio", Scale: 1, Kind: document.Quantity}, document.Column{Key: "verdict", Head: "takes", Terse: " "})
+	}
+	d := &document.Document{Title: t.Title, Lead: []string{fmt.Sprintf("CPU time of both sides against %s, each login by itself; runs as a whole may differ by %.0f %%, which the intervals include.", c.Files[0], 100*levelDoubt)}}
+	groups, order := map[string]*document.Table{}, []string{}
+	for _, k := range c.Kinds {
+		row := document.Row{Cells: []document.Cell{{Text: k.Factor}, {Text: termsafe.Line(k.Level)}}}
+		for i := range k.CPU {
+			row.Cells = append(row.Cells, document.Cell{Quantity: quantity(&k.CPU[i])}, document.Cell{Text: k.Verdicts[i]})
+		}
+		t.Rows = append(t.Rows, row)
+		if groups[k.Factor] == nil {
+			group := t
+			group.Rows = nil
+			groups[k.Factor], order = &group, append(order, k.Factor)
+		}
+		groups[k.Factor].Rows = append(groups[k.Factor].Rows, row)
+	}
+	d.Tables, d.Brief = []document.Table{t}, []document.Block{{Lines: d.Lead}}
+	for _, factor := range order {
+		d.Brief = append(d.Brief, document.Block{Title: factor, Table: groups[factor]})
+	}
+	var lacking []string
+	for _, o := range c.Only {
+		lacking = append(lacking, fmt.Sprintf("only in %s: %s", strings.Join(o.Files, ", "), strings.TrimSpace(o.Factor+" "+o.Level)))
+	}
+	d.Brief = document.Clean(append(d.Brief, document.Block{Lines: lacking}))
+	return d
+}

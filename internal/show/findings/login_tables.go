@@ -1,0 +1,229 @@
+package findings
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/text"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/bench/login"
+	"sshpace/internal/record"
+	"sshpace/internal/show/document"
+)
+
+const howLogins = "Wall times are medians, CPU times locations as robust, each with its 95 % interval; CPU time is free of what slowed the machine for some logins in a row (doc/method.md, \"Logins\")."
+
+// Document is the report for every format but JSON; all is for a terminal.
+func (r *Login) Document(f *record.File, all bool) *document.Document {
+	d := &document.Document{
+		Title: "What a login costs", Lead: r.lead(), Method: []string{howLogins},
+		Environment: environment(r, f), Algorithms: r.algorithms(),
+		Tables: []document.Table{r.loginTable(r.shown()), r.phaseTable()},
+		Charts: []document.Chart{r.phaseChart(), r.cpuChart(), r.wallChart()},
+	}
+	if len(r.Predicted) > 0 {
+		d.Tables = append(d.Tables, r.distanceTable())
+	}
+	for _, c := range r.Results {
+		if c.Failure != "" {
+			d.Doubts = append(d.Doubts, document.Doubt{Text: termsafe.Line(fmt.Sprintf("%s %s failed: %s", c.Factor, c.Level, c.Failure))})
+		}
+	}
+	if text := r.precision(); text != "" {
+		d.Quality = []document.Fact{{Name: "precision", Value: text}}
+	}
+	d.Brief = r.brief(d, all)
+	return d
+}
+
+func environment(r *Login, f *record.File) (facts []document.Fact) {
+	for _, fact := range []document.Fact{
+		{Name: "target", Value: r.Target}, {Name: "client", Value: r.Client}, {Name: "server", Value: r.Server},
+		{Name: "logins of", Value: r.Engine}, {Name: "processor", Value: f.Environment.CPU},
+		{Name: "measured", Value: f.Campaign.Started.UTC().Format(time.DateTime) + " UTC"},
+	} {
+		if fact.Value != "" {
+			facts = append(facts, document.Fact{Name: fact.Name, Value: termsafe.Line(fact.Value)})
+		}
+	}
+	return facts
+}
+
+// lead is the plain login in sentences.
+func (r *Login) lead() []string {
+	plain := r.Results[0]
+	cpu := "client " + figure(plain.ClientCPU)
+	if plain.ServerCPU != nil {
+		cpu += ", server " + figure(*plain.ServerCPU)
+	}
+	lines := []string{
+		fmt.Sprintf("A plain login takes %s (median of %d); CPU time: %s.", figure(plain.Wall), plain.Wall.N, cpu),
+	}
+	if w := plain.Wire; w != nil {
+		lines = append(lines, fmt.Sprintf("%d round trips, %d bytes up, %d bytes down.", r.RoundTrips, w.Up, w.Down))
+		for _, s := range w.Stalls {
+			lines = append(lines, termsafe.Line(fmt.Sprintf("Stall of %s ms at %s ms: %s.", unit.Milliseconds(float64(s.NS)), unit.Milliseconds(float64(s.At)), s.Why)))
+		}
+	}
+	if r.Compared != "" {
+		lines = append(lines, "Compared "+r.Compared+".")
+	}
+	return lines
+}
+
+func figure(f stats.Interval) string { return f.Shown(unit.Milliseconds, " ms") }
+
+// quantity of a figure; nil is unknown.
+func quantity(f *stats.Interval) *stats.Interval {
+	if f == nil || f.N == 0 {
+		return nil
+	}
+	return f
+}
+
+func column(key, head string) document.Column {
+	return document.Column{Key: key, Head: head, Terse: strings.ReplaceAll(head, " ", "|") + "|ms", Unit: "ms", Scale: 1e6, Kind: document.Quantity}
+}
+
+func bare(c document.Column) document.Column {
+	c.Bare = true
+	return c
+}
+
+// exactly is a figure without an interval.
+func exactly(ns float64) document.Cell {
+	return document.Cell{Quantity: &stats.Interval{Value: ns, Lo: ns, Hi: ns}}
+}
+
+// suite is the algorithms of a kind of login, for filters.
+func suite(c login.Result) (s alg.Suite) {
+	switch c.Factor {
+	case login.KexFactor:
+		s.Kex = termsafe.Line(c.Level)
+	case login.HostKeyFactor:
+		s.HostKey = termsafe.Line(c.Level)
+	}
+	return s
+}
+
+// shown are the results as tables have them: in groups, the plain login first.
+func (r *Login) shown() (all []login.Result) {
+	all = append(all, r.Results[0])
+	for _, group := range grouped(r.Results[1:]) {
+		all = append(all, group...)
+	}
+	return all
+}
+
+func (r *Login) loginTable(results []login.Result) document.Table {
+	t := document.Table{Name: "logins", Title: "Logins that differ in one thing", Note: howLogins, Columns: []document.Column{
+		{Key: "factor", Head: "what differs"}, {Key: "level", Head: "login", Fit: text.Above},
+		column("wall_ns", "whole"), bare(column("client_cpu_ns", "client CPU")), bare(column("server_cpu_ns", "server CPU")),
+		{Key: "post_quantum", Head: "post-quantum", Terse: " ", Usual: []string{"no"}},
+		{Key: "failure", Head: "failed", Minor: true},
+	}}
+	for _, c := range results {
+		t.Rows = append(t.Rows, document.Row{Suite: suite(c), Cells: []document.Cell{
+			{Text: c.Factor}, {Text: termsafe.Line(c.Level)},
+			{Quantity: quantity(&c.Wall)}, {Quantity: quantity(&c.ClientCPU)}, {Quantity: quantity(c.ServerCPU)}, {Text: quantum(c)}, {Text: termsafe.Line(c.Failure)},
+		}})
+	}
+	return t
+}
+
+func (r *Login) phaseTable() document.Table {
+	plain := r.Results[0]
+	t := document.Table{Name: "phases", Title: "The plain login in phases", Note: "Means add up to the mean of the whole; medians do not.", Columns: []document.Column{
+		{Key: "phase", Head: "phase"}, {Key: "what", Head: "what happens", Fit: text.Cut}, column("mean_ns", "mean"), column("median_ns", "median"),
+	}}
+	for _, s := range r.steps() {
+		mean, told := plain.Mean[s.phase]
+		if !told {
+			continue
+		}
+		median := plain.Phases[s.phase]
+		t.Rows = append(t.Rows, document.Row{Cells: []document.Cell{
+			{Text: string(s.phase)}, {Text: s.what}, {Quantity: &stats.Interval{Value: mean, Lo: mean, Hi: mean, N: median.N}}, {Quantity: quantity(&median)},
+		}})
+	}
+	return t
+}
+
+func (r *Login) distanceTable() document.Table {
+	t := document.Table{Name: "distances", Title: "Predicted over a distance", Note: fmt.Sprintf("Predicted, not measured: the plain login and %d times the round trip.", r.RoundTrips), Columns: []document.Column{
+		{Key: "round_trip_ns", Head: "round trip", Unit: "ms", Scale: 1e6, Kind: document.Quantity}, column("predicted_ns", "whole"),
+	}}
+	for _, p := range r.Predicted {
+		rtt, whole := float64(p.RTT), float64(p.NS)
+		t.Rows = append(t.Rows, document.Row{Cells: []document.Cell{{Quantity: &stats.Interval{Value: rtt, Lo: rtt, Hi: rtt}}, {Quantity: &stats.Interval{Value: whole, Lo: whole, Hi: whole}}}})
+	}
+	return t
+}
+
+// point is a figure in ms.
+func point(f *stats.Interval) document.Point {
+	q := quantity(f)
+	if q == nil {
+		return document.Point{}
+	}
+	return document.Point{Value: q.Value / 1e6, Lo: q.Lo / 1e6, Hi: q.Hi / 1e6, Known: true}
+}
+
+func (r *Login) phaseChart() document.Chart {
+	c := document.Chart{Name: "phases", Table: "phases", Title: "Where the time of a plain login goes", Note: "Means, which add up to the whole.", Shape: document.Bars, Unit: "ms", Series: []string{"mean"}}
+	for _, s := range r.steps() {
+		if mean, told := r.Results[0].Mean[s.phase]; told {
+			at := document.Point{Value: mean / 1e6, Lo: mean / 1e6, Hi: mean / 1e6, Known: true}
+			c.Items = append(c.Items, document.Item{Label: string(s.phase) + ": " + s.what, Points: []document.Point{at}})
+		}
+	}
+	return c
+}
+
+func (r *Login) cpuChart() document.Chart {
+	c := document.Chart{Name: "cpu", Table: "logins", Title: "CPU time of a login", Note: "Both sides add up.", Shape: document.Stack, Unit: "ms", Series: []string{"client", "server"}}
+	r.items(&c, func(x *login.Result) []document.Point {
+		return []document.Point{point(&x.ClientCPU), point(x.ServerCPU)}
+	})
+	return c
+}
+
+func (r *Login) wallChart() document.Chart {
+	c := document.Chart{Name: "wall", Table: "logins", Title: "Time of a login", Note: "Medians with their 95 % intervals.", Shape: document.Bars, Unit: "ms", Series: []string{"whole"}}
+	r.items(&c, func(x *login.Result) []document.Point { return []document.Point{point(&x.Wall)} })
+	return c
+}
+
+// items are the kinds of logins that were measured.
+func (r *Login) items(c *document.Chart, points func(*login.Result) []document.Point) {
+	for _, x := range r.shown() {
+		if x.Wall.N > 0 {
+			label := termsafe.Line(cmp.Or(x.Factor, "plain login"))
+			if x.Factor != "" {
+				label += ": " + termsafe.Line(x.Level)
+			}
+			c.Items = append(c.Items, document.Item{Label: label, Suite: suite(x), PostQuantum: quantum(x) == "yes", Points: points(&x)})
+		}
+	}
+}
+
+// algorithms are the names in the report, with their standing.
+func (r *Login) algorithms() (all []document.Algorithm) {
+	for _, c := range r.shown() {
+		s := suite(c)
+		for _, name := range []struct {
+			kind alg.Kind
+			name string
+		}{{alg.Kex, s.Kex}, {alg.HostKey, s.HostKey}} {
+			if a, known := alg.Lookup(name.kind, name.name); known {
+				all = append(all, document.Algorithm{Kind: name.kind, Name: name.name, Status: a.Status, Reason: a.Reason, PostQuantum: a.PostQuantum})
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,159 @@
+package workbook
+
+import (
+	"strings"
+
+	"sshpace/internal/show/document"
+)
+
+// Widths of the sheets that hold the data of pictures.
+const (
+	labelWidth  = 44
+	seriesWidth = 12
+)
+
+// headLines is how many lines the headings of a picture's data take.
+func headLines(c document.Chart) int {
+	most := wrapped(c.Title+", "+c.Unit, labelWidth)
+	for _, name := range c.Series {
+		most = max(most, wrapped(name, seriesWidth))
+	}
+	return most
+}
+
+// matrix writes a heat map as cells with a colour scale.
+func (b *book) matrix(c document.Chart) {
+	s := b.sheet("matrix")
+	s.Text(1, 1, c.Title+", "+c.Unit, b.bold)
+	s.Width(1, 1, labelWidth)
+	s.Width(2, len(c.Series)+1, seriesWidth)
+	for k, name := range c.Series {
+		s.Text(k+2, 1, name, b.bold)
+	}
+	high(s, 1, headLines(c))
+	for i, item := range c.Items {
+		s.Text(1, i+2, item.Label, 0)
+		for k, p := range item.Points {
+			if p.Known {
+				s.Number(k+2, i+2, p.Value, b.three)
+			}
+		}
+	}
+	s.Colour(2, 2, len(c.Series)+1, len(c.Items)+1, scale(c))
+	s.Freeze(1, 1)
+}
+
+// scale colours from the worst to the best value; ratios around their reference.
+func scale(c document.Chart) Scale {
+	o := Scale{Least: "F4A582", Mid: "F7F7F7", Greatest: "92C5DE"}
+	if !c.Rising {
+		o.Least, o.Greatest = o.Greatest, o.Least
+	}
+	if c.Reference != 0 {
+		o.Middle = &c.Reference
+	}
+	return o
+}
+
+// chartRows is how many rows of a chart are drawn; its data hold all.
+const chartRows = 30
+
+// charts writes a sheet of native charts, each beside its data.
+func (b *book) charts(d *document.Document) {
+	var s *Sheet
+	row := 1
+	for _, c := range d.Charts {
+		if c.Shape == document.Heat || c.Shape == document.Curve || len(c.Items) == 0 {
+			continue
+		}
+		if s == nil {
+			s = b.sheet("charts")
+			s.Width(1, 1, labelWidth)
+			s.Width(2, 8, seriesWidth)
+		}
+		b.native(s, row, c)
+		row += max(len(c.Items), 40) + 4
+	}
+}
+
+// native writes the data of a chart at row, and the chart to the right of it.
+func (b *book) native(s *Sheet, row int, c document.Chart) {
+	s.Text(1, row, c.Title+", "+c.Unit, b.bold)
+	for k, name := range c.Series {
+		s.Text(k+2, row, name, b.bold)
+	}
+	high(s, row, headLines(c))
+	for i, item := range c.Items {
+		label := item.Label
+		if item.Mark != "" {
+			label += " (" + item.Mark + ")"
+		}
+		s.Text(1, row+1+i, label, 0)
+		for k, p := range item.Points {
+			if p.Known {
+				s.Number(k+2, row+1+i, p.Value, b.three)
+			}
+		}
+	}
+	rows := min(len(c.Items), chartRows)
+	doubts := b.doubts(s, row, c)
+	drawn := Chart{
+		Column: max(10, len(c.Series)+len(doubts)*2+3), Row: row, Width: 900, Height: 140 + rowPixels(c)*rows, Stacked: c.Shape == document.Stack,
+		Title:  strings.TrimSuffix(c.Title, " with 95 % intervals") + ", " + c.Unit,
+		Labels: 1, First: row + 1, Last: row + rows,
+	}
+	for k := range c.Series {
+		series := Series{Column: k + 2, Colour: colour(c, k)}
+		if column, ok := doubts[k]; ok {
+			series.Minus, series.Plus = column, column+1
+		}
+		drawn.Series = append(drawn.Series, series)
+	}
+	s.Chart(drawn)
+}
+
+// doubts writes how far the intervals of the series reach below and above their
+// values, which is what error bars are made of, right of the data; first are the
+// columns that hold them, by the number of the series. The parts of a stack have
+// none.
+func (b *book) doubts(s *Sheet, row int, c document.Chart) (first map[int]int) {
+	first = map[int]int{}
+	if c.Shape == document.Stack {
+		return first
+	}
+	for k, name := range c.Series {
+		column := len(c.Series) + 2 + 2*len(first)
+		any := false
+		for i, item := range c.Items {
+			if k < len(item.Points) && item.Points[k].Known && item.Points[k].Hi > item.Points[k].Lo {
+				p := item.Points[k]
+				s.Number(column, row+1+i, max(0, p.Value-p.Lo), b.three)
+				s.Number(column+1, row+1+i, max(0, p.Hi-p.Value), b.three)
+				any = true
+			}
+		}
+		if any {
+			s.Text(column, row, name+", 95 %: -", b.bold)
+			s.Text(column+1, row, name+", 95 %: +", b.bold)
+			first[k] = column
+		}
+	}
+	return first
+}
+
+// colour of a series, as in the pictures.
+func colour(c document.Chart, k int) string {
+	colours := []string{"0072B2", "D55E00", "007A59", "B0568B", "8A6D00", "5A5FC0"}
+	if c.Shape == document.Stack {
+		colours = []string{"0B3C66", "2F83C2", "A4CDEC", "7A3300", "D9742A", "F6C69F"}
+	}
+	return colours[k%len(colours)]
+}
+
+// rowPixels is the height of one row of bars.
+func rowPixels(c document.Chart) int {
+	if c.Shape == document.Stack {
+		return 20
+	}
+	return 8 + 12*len(c.Series)
+}

@@ -1,0 +1,93 @@
+package conf
+
+import (
+	"slices"
+	"strings"
+
+	"sshpace/internal/base/wildcard"
+)
+
+// HostName is the name or address to connect to.
+func (r *Resolved) HostName() string { return r.Word(HostName) }
+
+// Port is the TCP port to connect to, 1 to 65535.
+func (r *Resolved) Port() int { return r.conn.port }
+
+// User is the user to log in as.
+func (r *Resolved) User() string { return r.Word(User) }
+
+// ProxyJump lists the hosts to go through, the first to connect to first. A
+// user or port that is not given is that of the hop's own configuration.
+func (r *Resolved) ProxyJump() []Jump { return slices.Clone(r.jumps) }
+
+// ProxyCommand is the shell command to use as the connection, with its tokens
+// expanded, "" = none.
+func (r *Resolved) ProxyCommand() (string, error) {
+	return expand(r.Word(ProxyCommand), r.conn.proxyToken, nil)
+}
+
+// IdentityAgent is the path of the agent's socket, "" = use no agent.
+func (r *Resolved) IdentityAgent() string {
+	env := r.config.system.getenv
+	switch path := r.Word(IdentityAgent); {
+	case path == "" || path == "SSH_AUTH_SOCK":
+		socket, _ := env("SSH_AUTH_SOCK")
+		return socket
+	case path == "none":
+		return ""
+	case path[0] == '$' && !strings.HasPrefix(path, "${"):
+		socket, _ := env(path[1:])
+		return socket
+	default:
+		return path
+	}
+}
+
+// Strictness is a value of StrictHostKeyChecking.
+type Strictness uint8
+
+// The values of StrictHostKeyChecking. The zero value is none of them.
+const (
+	_         Strictness = iota
+	Ask                  // ask about unknown keys, refuse changed ones
+	Strict               // refuse unknown and changed keys
+	AcceptNew            // add unknown keys, refuse changed ones
+	Lax                  // add unknown keys, connect in spite of changed ones
+)
+
+// StrictHostKeyChecking says what to do about unknown and changed host keys.
+func (r *Resolved) StrictHostKeyChecking() Strictness {
+	switch r.Word(StrictHostKeyChecking) {
+	case "true", "yes":
+		return Strict
+	case "accept-new":
+		return AcceptNew
+	case "false", "no", "off":
+		return Lax
+	}
+	return Ask
+}
+
+// KeepsHostKeyOrder reports whether they are to be offered as they stand. Else
+// those of known keys come first: ssh does that where the list is not set, or
+// adds to its own (+) or takes away from it (-) (sshconnect2.c:ssh_kex2).
+func (r *Resolved) KeepsHostKeyOrder() bool { return r.ordered }
+
+// Environment returns the variables to send, each as NAME=value: those of
+// environ that SendEnv chooses, and those of SetEnv, which win.
+func (r *Resolved) Environment(environ []string) []string {
+	var out, patterns []string
+	for _, v := range r.all(SendEnv) {
+		patterns = append(patterns, v.Args...)
+	}
+	set := r.List(SetEnv)
+	for _, variable := range environ {
+		name, _, _ := strings.Cut(variable, "=")
+		sent := slices.ContainsFunc(patterns, func(p string) bool { return wildcard.Match(name, p) })
+		fixed := slices.ContainsFunc(set, func(s string) bool { return strings.HasPrefix(s, name+"=") })
+		if sent && !fixed {
+			out = append(out, variable)
+		}
+	}
+	return append(out, set...)
+}

@@ -1,0 +1,151 @@
+package conf
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sshpace/internal/base/wildcard"
+)
+
+// algorithmLists are the keywords whose value is a list with + - and ^.
+var algorithmLists = []Keyword{
+	Ciphers, MACs, KexAlgorithms, HostKeyAlgorithms, PubkeyAcceptedAlgorithms,
+	HostbasedAcceptedAlgorithms, CASignatureAlgorithms,
+}
+
+// wildcards reports whether a list may name algorithms by pattern. ssh checks
+// the other lists name by name.
+func wildcards(k Keyword) bool {
+	return k != Ciphers && k != MACs && k != KexAlgorithms
+}
+
+func parseAlgorithms(in input) ([]string, error) {
+	arg, err := in.single()
+	return []string{arg}, err
+}
+
+// checkAlgorithms refuses names that the installed ssh does not support, as
+// it does itself while reading. Nothing is checked in a list that removes.
+func (d *Defaults) checkAlgorithms(k Keyword, list string) error {
+	supported, patterns := d.namable(k)
+	if strings.HasPrefix(list, "-") || len(supported) == 0 {
+		return nil
+	}
+	names := strings.TrimLeft(list[:1], "+^") + list[1:]
+	if names == "" {
+		return errNoAlgorithms
+	}
+	for name := range strings.SplitSeq(names, ",") {
+		if name == "" {
+			return nil // ssh looks no further
+		}
+		known := slices.Contains(supported, name)
+		if !known && wildcards(k) {
+			known = !slices.Contains(patterns, name) && slices.ContainsFunc(patterns, func(s string) bool {
+				matched, negated := scanList(s, name, false)
+				return matched || negated
+			}) || !d.Version.AtLeast(strictKeyNames) && slices.Contains(keyTypes, wildcard.Lower(name))
+		}
+		if !known {
+			return fmt.Errorf("the installed ssh does not know the algorithm %q", name)
+		}
+	}
+	return nil
+}
+
+// keyTypes are names that ssh takes for algorithms of its lists of keys, and then
+// finds none by, before 9.9.
+var keyTypes = []string{"rsa", "dsa", "ecdsa", "ecdsa-sk", "ed25519", "ed25519-sk"}
+
+var errNoAlgorithms = errors.New("no algorithm is left in the list")
+
+// assemble applies a list to the defaults (kex.c:kex_assemble_names): + adds
+// at the end, - removes by pattern, ^ puts in front, anything else replaces.
+func assemble(list string, defaults, supported []string) ([]string, error) {
+	switch list[0] {
+	case '-':
+		return slices.DeleteFunc(slices.Clone(defaults), func(name string) bool {
+			return matchList(name, list[1:], false)
+		}), nil
+	case '+':
+		added := strings.Split(list[1:], ",")
+		if i := slices.Index(added, ""); i >= 0 {
+			added = added[:i] // ssh looks no further
+		}
+		return pick(slices.Concat(defaults, added), supported)
+	case '^':
+		return pick(slices.Concat(strings.Split(list[1:], ","), defaults), supported)
+	}
+	return pick(strings.Split(list, ","), supported)
+}
+
+// pick returns the supported names that the patterns choose, in the order of
+// the patterns and each once.
+func pick(patterns, supported []string) ([]string, error) {
+	var names []string
+	for _, pattern := range patterns {
+		if strings.HasPrefix(pattern, "!") {
+			return nil, fmt.Errorf("%q: negation is not supported here", pattern)
+		}
+		for _, name := range supported {
+			if wildcard.Match(name, pattern) && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return nil, errNoAlgorithms
+	}
+	return names, nil
+}
+
+// algorithmKey is one list as it is written.
+type algorithmKey struct {
+	keyword Keyword
+	text    string
+}
+
+// assembled is what such a list comes to.
+type assembled struct {
+	names []string
+	err   error
+}
+
+// assembleAll works out every algorithm list once: thousands of hosts share
+// them. A list that comes to nothing is an error for the hosts it applies to.
+func (c *Config) assembleAll() {
+	c.lists = map[algorithmKey]assembled{}
+	for _, s := range c.options {
+		c.assembleOne(s)
+	}
+	for _, seg := range c.segments {
+		for _, s := range seg.stmts {
+			c.assembleOne(s)
+		}
+	}
+}
+
+func eachOnce(list string) (names []string) {
+	for name := range strings.SplitSeq(list, ",") {
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func (c *Config) assembleOne(s stmt) {
+	if !slices.Contains(algorithmLists, s.key) {
+		return
+	}
+	key := algorithmKey{s.key, s.value.Args[0]}
+	supported := c.defaults.supported(s.key)
+	if len(supported) == 0 { // no ssh to ask: names are taken as they are
+		c.lists[key] = assembled{names: eachOnce(key.text)}
+		return
+	}
+	names, err := assemble(key.text, c.defaults.list(s.key), supported)
+	c.lists[key] = assembled{names, err}
+}

@@ -1,0 +1,185 @@
+package conf
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Engine is what runs a connection.
+type Engine uint8
+
+// The engines. The zero value is none of them.
+const (
+	_       Engine = iota
+	Native         // in this process
+	OpenSSH        // the ssh program
+)
+
+// String returns the name that --engine takes.
+func (e Engine) String() string {
+	switch e {
+	case Native:
+		return "native"
+	case OpenSSH:
+		return "openssh"
+	}
+	return "none"
+}
+
+// Capabilities are what the native engine can do. An empty list means that it
+// is not to be looked at.
+type Capabilities struct {
+	ProxyCommand      bool // it can speak through the standard streams of a program
+	Ciphers           []string
+	MACs              []string
+	KexAlgorithms     []string
+	HostKeyAlgorithms []string
+	Passwords         bool // there is a password to log in with
+}
+
+// Decision says which engine can serve a configuration.
+type Decision struct {
+	Engine  Engine
+	Reasons []Reason // why it must be OpenSSH; empty for Native
+	Notes   []Reason // what the native engine does otherwise than ssh
+}
+
+// Reason is one setting and what follows from it.
+type Reason struct {
+	Keyword Keyword
+	Text    string
+	Origin  Origin
+}
+
+// String returns the text and where the setting comes from.
+func (r Reason) String() string { return fmt.Sprintf("%s (%s)", r.Text, r.Origin) }
+
+// rule names a setting that matters to the choice of the engine.
+type rule struct {
+	keyword Keyword
+	applies func(r *Resolved) bool
+	text    string
+}
+
+// only are the settings that only the ssh program can carry out.
+var only = []rule{
+	{PKCS11Provider, set(PKCS11Provider), "keys on a PKCS#11 token"},
+	{SecurityKeyProvider, set(SecurityKeyProvider), "a security key provider of its own"},
+	{HostbasedAuthentication, yes(HostbasedAuthentication), "host-based authentication"},
+	{ProxyUseFdpass, yes(ProxyUseFdpass), "a proxy that passes a file descriptor"},
+	{Tunnel, func(r *Resolved) bool { return r.Word(Tunnel) != "false" && r.Word(Tunnel) != "" }, "a tunnel device"},
+	{KnownHostsCommand, set(KnownHostsCommand), "host keys from a command"},
+	{VerifyHostKeyDNS, func(r *Resolved) bool { return r.Yes(VerifyHostKeyDNS) || r.Word(VerifyHostKeyDNS) == "ask" },
+		"host keys from the DNS"},
+	{RevokedHostKeys, set(RevokedHostKeys), "a list of revoked host keys"},
+	{CheckHostIP, func(r *Resolved) bool { return r.Yes(CheckHostIP) && r.IsSet(CheckHostIP) }, "host keys of addresses"},
+	{CASignatureAlgorithms, set(CASignatureAlgorithms), "a choice of certificate signature algorithms"},
+	{BindInterface, set(BindInterface), "a network interface to connect from"},
+	{PermitLocalCommand, func(r *Resolved) bool { return r.Yes(PermitLocalCommand) && r.Word(LocalCommand) != "" },
+		"a local command to run"},
+	{GSSAPIKeyExchange, yes(GSSAPIKeyExchange), "GSSAPI key exchange"},
+	{RefuseConnection, set(RefuseConnection), "a refusal to connect"},
+}
+
+// differs are the settings that the native engine ignores or tightens.
+var differs = []rule{
+	{Compression, yes(Compression), "the native engine does not compress"},
+	{ForwardAgent, yes(ForwardAgent), "the agent is never forwarded"},
+	{ForwardX11, yes(ForwardX11), "X11 is not forwarded"},
+	{LocalForward, several(LocalForward), "ports are not forwarded"},
+	{RemoteForward, several(RemoteForward), "ports are not forwarded"},
+	{DynamicForward, several(DynamicForward), "ports are not forwarded"},
+	{ControlPath, set(ControlPath), "a ControlMaster that lives is used, none is started"},
+	{RemoteCommand, set(RemoteCommand), "the command given wins over RemoteCommand"},
+	{StrictHostKeyChecking, func(r *Resolved) bool { return r.StrictHostKeyChecking() == Lax },
+		"host keys are checked all the same"},
+	{NoHostAuthenticationForLocalhost, yes(NoHostAuthenticationForLocalhost), "host keys of localhost are checked all the same"},
+	{GSSAPIAuthentication, yes(GSSAPIAuthentication), "GSSAPI is tried by ssh only (--engine openssh)"},
+	{CheckHostIP, yes(CheckHostIP), "host keys are looked up by name only"},
+}
+
+func set(k Keyword) func(*Resolved) bool {
+	return func(r *Resolved) bool { return r.Word(k) != "" && r.set[k].Origin.Source != FromDefault }
+}
+
+func yes(k Keyword) func(*Resolved) bool { return func(r *Resolved) bool { return r.Yes(k) } }
+
+func several(k Keyword) func(*Resolved) bool {
+	return func(r *Resolved) bool { return len(r.all(k)) > 0 && !r.Yes(ClearAllForwardings) }
+}
+
+// methods returns the authentication methods that may be tried, in order
+// (ssh_config(5) PreferredAuthentications).
+func (r *Resolved) methods() []string {
+	const usual = "gssapi-with-mic,hostbased,publickey,keyboard-interactive,password"
+	preferred := r.Word(PreferredAuthentications)
+	if preferred == "" {
+		preferred = usual
+	}
+	enabled := map[string]bool{
+		"gssapi-with-mic":      r.Yes(GSSAPIAuthentication),
+		"hostbased":            r.Yes(HostbasedAuthentication),
+		"publickey":            !slices.Contains([]string{"false", "no"}, r.Word(PubkeyAuthentication)),
+		"keyboard-interactive": r.Yes(KbdInteractiveAuthentication) && !r.Yes(BatchMode),
+		"password":             r.Yes(PasswordAuthentication) && !r.Yes(BatchMode),
+	}
+	return slices.DeleteFunc(strings.Split(preferred, ","), func(m string) bool { return !enabled[m] })
+}
+
+// PasswordMethods are the methods that take a password and may be tried, the
+// preferred one first.
+func (r *Resolved) PasswordMethods() []string {
+	return slices.DeleteFunc(r.methods(), func(m string) bool { return m != "keyboard-interactive" && m != "password" })
+}
+
+// Decide chooses the native engine unless a setting needs the ssh program, or
+// the native engine has none of the algorithms that a list allows.
+func Decide(r *Resolved, can Capabilities) Decision {
+	d := Decision{Engine: Native, Reasons: r.apply(only), Notes: r.apply(differs)}
+	if !slices.Contains(r.methods(), "publickey") && !(can.Passwords && len(r.PasswordMethods()) > 0) {
+		v, _ := r.Get(PreferredAuthentications)
+		if v.Origin.Source == 0 {
+			v.Origin = Origin{Source: FromDefault}
+		}
+		d.Reasons = append(d.Reasons, Reason{PreferredAuthentications, "a login without public keys", v.Origin})
+	}
+	lists := []struct {
+		keyword Keyword
+		have    []string
+	}{
+		{Ciphers, can.Ciphers}, {MACs, can.MACs}, {KexAlgorithms, can.KexAlgorithms},
+		{HostKeyAlgorithms, can.HostKeyAlgorithms},
+	}
+	if v := r.set[ProxyCommand]; v != nil && !can.ProxyCommand {
+		d.Reasons = append(d.Reasons, Reason{ProxyCommand, "a proxy command", v.Origin})
+	}
+	for _, l := range lists {
+		if v := r.set[l.keyword]; v != nil && len(l.have) > 0 && !overlap(v.Args, l.have) {
+			d.Reasons = append(d.Reasons, Reason{l.keyword, "only algorithms that the native engine lacks", v.Origin})
+		}
+	}
+	if len(d.Reasons) > 0 {
+		d.Engine, d.Notes = OpenSSH, nil
+	}
+	return d
+}
+
+func (r *Resolved) apply(rules []rule) []Reason {
+	var reasons []Reason
+	for _, rule := range rules {
+		if !rule.applies(r) {
+			continue
+		}
+		v, ok := r.Get(rule.keyword)
+		if !ok || v.Origin.Source == 0 {
+			v.Origin = Origin{Source: FromDefault}
+		}
+		reasons = append(reasons, Reason{rule.keyword, rule.text, v.Origin})
+	}
+	return reasons
+}
+
+func overlap(a, b []string) bool {
+	return slices.ContainsFunc(a, func(name string) bool { return slices.Contains(b, name) })
+}

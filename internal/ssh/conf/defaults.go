@@ -1,0 +1,216 @@
+package conf
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+)
+
+// Runner runs the installed ssh with arguments and returns what it printed.
+type Runner func(ctx context.Context, args ...string) (stdout, stderr []byte, err error)
+
+// Defaults are the values that the installed ssh has for keywords that
+// nothing sets, and the algorithms it was built with. They differ from
+// release to release and from vendor to vendor, so they are asked for.
+type Defaults struct {
+	Release string // "OpenSSH_9.2p1"
+	Version Version
+
+	values     [keywordCount]*Value
+	identities []Value
+	algorithms map[string][]string // by the name that ssh -Q takes
+	alive      *Value              // ServerAliveInterval under BatchMode
+	quiet      string              // the LogLevel that says nothing: QUIET, or SILENT with some vendors
+}
+
+// queries are the lists of ssh -Q.
+var queries = []string{"cipher", "mac", "kex", "key-sig", "sig"}
+
+// AskDefaults asks the installed ssh: eight calls of a few milliseconds that
+// read no file and open no connection.
+func AskDefaults(ctx context.Context, run Runner) (*Defaults, error) {
+	d := &Defaults{algorithms: map[string][]string{}}
+	_, banner, err := run(ctx, "-V")
+	if err != nil {
+		return nil, fmt.Errorf("ask ssh for its version: %w", err)
+	}
+	d.Version, _ = ParseVersion(string(banner))
+	d.Release, _, _ = strings.Cut(strings.TrimSpace(string(banner)), " ")
+	for _, query := range queries {
+		out, _, err := run(ctx, "-Q", query)
+		if err != nil {
+			return nil, fmt.Errorf("ask ssh for its %s list: %w", query, err)
+		}
+		d.algorithms[query] = strings.Fields(string(out))
+	}
+	return d, d.askValues(ctx, run)
+}
+
+// AskLists asks the installed ssh for the lists of algorithms that it has where nothing
+// sets them, in one call.
+func AskLists(ctx context.Context, run Runner) (map[Keyword][]string, error) {
+	values, err := unset(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	found := map[Keyword][]string{}
+	for k, words := range values {
+		if slices.Contains(algorithmLists, k) {
+			found[k] = words
+		}
+	}
+	return found, nil
+}
+
+// unset is what ssh -G says where no file is read and options say little.
+func unset(ctx context.Context, run Runner, options ...string) (iter.Seq2[Keyword, []string], error) {
+	// A literal name that is no address, so that nothing is looked up.
+	const host = "sshpace-defaults"
+	out, _, err := run(ctx, slices.Concat([]string{"-G", "-F", "none"}, options, []string{"--", host})...)
+	if err != nil {
+		return nil, fmt.Errorf("ask ssh for its defaults: %w", err)
+	}
+	return dumpLines(string(out)), nil
+}
+
+// askValues reads the defaults, the keep-alive that some vendors add to BatchMode,
+// and what they call silence.
+func (d *Defaults) askValues(ctx context.Context, run Runner) error {
+	plain, err := unset(ctx, run)
+	if err != nil {
+		return err
+	}
+	batch, err := unset(ctx, run, "-o", "BatchMode=yes", "-o", "LogLevel=QUIET")
+	if err != nil {
+		return err
+	}
+	for k, words := range plain {
+		d.add(k, words)
+	}
+	for k, words := range batch {
+		if k == LogLevel {
+			d.quiet = words[0]
+		}
+		if v := d.values[k]; k == ServerAliveInterval && (v == nil || !slices.Equal(v.Args, words)) {
+			d.alive = &Value{words, Origin{Source: FromDefault}}
+		}
+	}
+	return nil
+}
+
+func (d *Defaults) add(k Keyword, words []string) {
+	v := Value{words, Origin{Source: FromDefault}}
+	switch {
+	case k == IdentityFile:
+		d.identities = append(d.identities, v)
+	case k == HostName || k == User || specs[k].several:
+	case k == RekeyLimit:
+		d.values[RekeyLimit] = &Value{words[:1], v.Origin}
+		d.values[rekeyInterval] = &Value{words[1:], v.Origin}
+	default:
+		d.values[k] = &v
+	}
+}
+
+// supported returns all algorithms that a list may name; none when unknown.
+func (d *Defaults) supported(k Keyword) []string {
+	if d == nil {
+		return nil
+	}
+	switch k {
+	case Ciphers:
+		return d.algorithms["cipher"]
+	case MACs:
+		return d.algorithms["mac"]
+	case KexAlgorithms:
+		return d.algorithms["kex"]
+	case CASignatureAlgorithms:
+		return d.algorithms["sig"]
+	}
+	return d.algorithms["key-sig"]
+}
+
+// namable returns what a list may name, and what its patterns must match: in
+// CASignatureAlgorithms also types of certificates, though nothing can be signed
+// with them, since 10.0 only by pattern.
+func (d *Defaults) namable(k Keyword) (names, patterns []string) {
+	names, patterns = d.supported(k), d.supported(k)
+	if k == CASignatureAlgorithms {
+		if patterns = d.supported(HostKeyAlgorithms); d != nil && !d.Version.AtLeast(plainSignatures) {
+			names = patterns
+		}
+	}
+	return names, patterns
+}
+
+// list returns the default of an algorithm list.
+func (d *Defaults) list(k Keyword) []string {
+	if d == nil || d.values[k] == nil {
+		return nil
+	}
+	return d.values[k].Args
+}
+
+// patched reports whether ssh has the keywords of some vendors, as it may where
+// none was asked.
+func (d *Defaults) patched() bool { return d == nil || d.values[GSSAPIKeyExchange] != nil }
+
+// lacks reports whether ssh was built without what a keyword is about: it takes
+// any arguments then, and they mean nothing.
+func (d *Defaults) lacks(k Keyword) bool {
+	return d != nil && d.values[GSSAPIAuthentication] == nil && (k == GSSAPIAuthentication || k == GSSAPIDelegateCredentials)
+}
+
+func (d *Defaults) quietLevel() string {
+	if d == nil {
+		return ""
+	}
+	return d.quiet
+}
+
+func (d *Defaults) batchAlive() *Value {
+	if d == nil {
+		return nil
+	}
+	return d.alive
+}
+
+// usualIdentities are the default identity files where no ssh was asked
+// (ssh_config(5) IdentityFile).
+var usualIdentities = []string{
+	"~/.ssh/id_rsa", "~/.ssh/id_ecdsa", "~/.ssh/id_ecdsa_sk", "~/.ssh/id_ed25519", "~/.ssh/id_ed25519_sk",
+}
+
+// fallbacks returns the value of every keyword that nothing sets.
+func (d *Defaults) fallbacks(home string) (values [keywordCount]*Value) {
+	origin := Origin{Source: FromDefault}
+	userFiles := &Value{[]string{home + "/.ssh/known_hosts", home + "/.ssh/known_hosts2"}, origin}
+	if d != nil {
+		values = d.values
+		values[UserKnownHostsFile] = userFiles
+		return values
+	}
+	values[UserKnownHostsFile] = userFiles
+	for k, row := range specs {
+		if row.initial != "" {
+			values[k] = &Value{[]string{row.initial}, origin}
+		}
+	}
+	values[rekeyInterval] = &Value{[]string{"0"}, origin}
+	values[GlobalKnownHostsFile] = &Value{[]string{"/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"}, origin}
+	return values
+}
+
+// identityFiles returns the default identity files.
+func (d *Defaults) identityFiles() []Value {
+	if d != nil {
+		return d.identities
+	}
+	values := make([]Value, len(usualIdentities))
+	for i, path := range usualIdentities {
+		values[i] = Value{[]string{path}, Origin{Source: FromDefault}}
+	}
+	return values
+}

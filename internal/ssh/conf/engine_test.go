@@ -1,0 +1,354 @@
+package conf_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sshpace/internal/ssh/conf"
+	"sshpace/internal/ssh/sshtest"
+)
+
+func TestDecide(t *testing.T) {
+	can := conf.Capabilities{ProxyCommand: true, Ciphers: []string{"aes128-ctr", "aes128-gcm@openssh.com"}, KexAlgorithms: []string{"curve25519-sha256"}}
+	for text, want := range map[string]conf.Engine{
+		"":                                       conf.Native,
+		"GSSAPIAuthentication yes":               conf.Native,
+		"ProxyCommand nc %h %p":                  conf.Native,
+		"ProxyJump gate":                         conf.Native,
+		"Ciphers aes256-ctr,aes128-ctr":          conf.Native,
+		"SecurityKeyProvider none":               conf.Native,
+		"PubkeyAuthentication unbound":           conf.Native,
+		"LocalCommand x":                         conf.Native,
+		"StrictHostKeyChecking no":               conf.Native,
+		"Tunnel no":                              conf.Native,
+		"Ciphers aes256-ctr":                     conf.OpenSSH,
+		"KexAlgorithms ecdh-sha2-nistp256":       conf.OpenSSH,
+		"PubkeyAuthentication no":                conf.OpenSSH,
+		"PreferredAuthentications password":      conf.OpenSSH,
+		"PKCS11Provider /x.so":                   conf.OpenSSH,
+		"SecurityKeyProvider /x.so":              conf.OpenSSH,
+		"HostbasedAuthentication yes":            conf.OpenSSH,
+		"ProxyUseFdpass yes\nProxyCommand x":     conf.OpenSSH,
+		"Tunnel yes":                             conf.OpenSSH,
+		"KnownHostsCommand /x":                   conf.OpenSSH,
+		"VerifyHostKeyDNS ask":                   conf.OpenSSH,
+		"RevokedHostKeys /x":                     conf.OpenSSH,
+		"CheckHostIP yes":                        conf.OpenSSH,
+		"BindInterface lo":                       conf.OpenSSH,
+		"PermitLocalCommand yes\nLocalCommand x": conf.OpenSSH,
+		"CASignatureAlgorithms ssh-ed25519":      conf.OpenSSH,
+	} {
+		d := conf.Decide(resolveText(t, text, "a", nil), can)
+		if d.Engine != want || (want == conf.OpenSSH) != (len(d.Reasons) > 0) {
+			t.Errorf("%q: %v because of %v", text, d.Engine, d.Reasons)
+		}
+	}
+}
+
+func TestDecideProxyCommand(t *testing.T) {
+	r := resolveText(t, "ProxyCommand nc %h %p", "a", nil)
+	if d := conf.Decide(r, conf.Capabilities{}); d.Engine != conf.OpenSSH {
+		t.Errorf("an engine without proxy commands gets one: %v", d)
+	}
+}
+
+func TestDecideNotesWhatDiffers(t *testing.T) {
+	d := conf.Decide(resolveText(t, "ForwardAgent yes\nStrictHostKeyChecking off\nGSSAPIAuthentication yes\nLocalForward 1 a:2", "a", nil), conf.Capabilities{})
+	var keywords []string
+	for _, note := range d.Notes {
+		keywords = append(keywords, note.Keyword.String())
+	}
+	slices.Sort(keywords)
+	if want := []string{"ForwardAgent", "GSSAPIAuthentication", "LocalForward", "StrictHostKeyChecking"}; !slices.Equal(keywords, want) {
+		t.Errorf("notes %v", d.Notes)
+	}
+	if !strings.Contains(d.Notes[0].String(), "config:1)") {
+		t.Errorf("no place in %q", d.Notes[0])
+	}
+}
+
+func TestAccessors(t *testing.T) {
+	r := resolveText(t, `
+HostName %h.example.org
+Port 2222
+User bob
+IdentityFile ~/.ssh/%r@%h
+IdentityFile none
+CertificateFile %d/c-%p
+IdentitiesOnly yes
+IdentityAgent $FLEET
+UserKnownHostsFile ~/k/%n /x
+GlobalKnownHostsFile none
+HostKeyAlias A
+StrictHostKeyChecking accept-new
+ProxyJump a,b@c:23
+ConnectTimeout 5
+ServerAliveInterval 1m
+RekeyLimit 1G 1h
+SendEnv L* FLEET
+SetEnv LANG=C
+RemoteCommand echo %k
+`, "web", nil)
+	identities, err := r.Paths(conf.IdentityFile)
+	certificates, err2 := r.Paths(conf.CertificateFile)
+	home := strings.TrimSuffix(identities[0], "/.ssh/bob@web.example.org")
+	got := fmt.Sprintln(r.HostName(), r.Port(), r.User(), identities, certificates, err, err2, r.Yes(conf.IdentitiesOnly), r.IdentityAgent(),
+		r.Files(conf.UserKnownHostsFile), r.Files(conf.GlobalKnownHostsFile), r.Word(conf.HostKeyAlias), r.StrictHostKeyChecking() == conf.AcceptNew,
+		r.ProxyJump(), r.Duration(conf.ConnectTimeout), r.Duration(conf.ServerAliveInterval), r.Number(conf.ServerAliveCountMax), r.Word(conf.RekeyLimit),
+		r.Environment([]string{"LANG=de", "LC_ALL=C", "FLEET=blue", "SECRET=x"}), r.Word(conf.RemoteCommand), r.Yes(conf.UpdateHostKeys))
+	want := fmt.Sprintln("web.example.org", 2222, "bob", []string{home + "/.ssh/bob@web.example.org"}, []string{home + "/c-2222"},
+		nil, nil, true, "blue", []string{home + "/k/web", "/x"}, []string{}, "a", true,
+		[]conf.Jump{{Host: "a"}, {User: "b", Host: "c", Port: 23}}, 5*time.Second, time.Minute, 3, "1073741824",
+		[]string{"LC_ALL=C", "FLEET=blue", "LANG=C"}, "echo a", false)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestProxyCommandTokens(t *testing.T) {
+	r := resolveText(t, "ProxyCommand nc %h %p %% %n %r\nHostName b\nUser u", "a", nil)
+	if got, err := r.ProxyCommand(); got != "nc b 22 % a u" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	r = resolveText(t, "ProxyCommand nc %d", "a", nil)
+	if got, err := r.ProxyCommand(); err == nil {
+		t.Errorf("%%d is no token of ProxyCommand, got %q", got)
+	}
+}
+
+// The answer of ssh -G, read back, says what was resolved.
+func TestFromDump(t *testing.T) {
+	for _, c := range corpus(t) {
+		if c.refused {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			l := newLab(t)
+			for name, text := range c.files {
+				l.write(t, name, text)
+			}
+			path := l.write(t, "config", c.files["config"])
+			call := parseCall(t, c.hosts[0])
+			params := call.params
+			params.File, params.System, params.Defaults = path, l.system(t), defaults(t)
+			config := mustLoad(t, params)
+			out, stderr, err := l.ssh(t.Context(), append([]string{"-G"}, config.Arguments(call.query)...)...)
+			if err != nil {
+				t.Fatalf("%s", stderr)
+			}
+			read, err := config.FromDump(call.query, string(out))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(sshtest.TableOfDump(string(out)), sshtest.TableOf(read)); diff != "" {
+				t.Errorf("-ssh +read\n%s", diff)
+			}
+		})
+	}
+}
+
+// Gaps are filled by the real ssh, once for a class.
+func TestAskerAsksOncePerClass(t *testing.T) {
+	l := newLab(t)
+	system := l.system(t)
+	system.Exec = nil
+	path := l.write(t, "config", `
+UserKnownHostsFile /k/%h
+Host web*
+  IdentityFile /web
+Match exec "test $FLEET = blue"
+  User blue
+  ConnectTimeout 7
+`)
+	config := mustLoad(t, conf.Params{File: path, System: system, Defaults: defaults(t)})
+	var calls atomic.Int32
+	asker := conf.NewAsker(config, func(ctx context.Context, args ...string) ([]byte, []byte, error) {
+		calls.Add(1)
+		return l.ssh(ctx, args...)
+	})
+	var wg sync.WaitGroup
+	for i := range 40 {
+		wg.Go(func() {
+			name := fmt.Sprintf("web%d", i)
+			if i%2 == 1 {
+				name = fmt.Sprintf("db%d", i)
+			}
+			r, err := asker.Resolve(t.Context(), conf.Query{Name: name})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			files, _ := r.Paths(conf.IdentityFile)
+			if r.User() != "blue" || r.Duration(conf.ConnectTimeout) != 7*time.Second || r.HostName() != name || len(r.Gaps) > 0 ||
+				r.Files(conf.UserKnownHostsFile)[0] != "/k/"+name || (files[0] == "/web") != (i%2 == 0) {
+				t.Errorf("%s: %s %v %s %v %v %v", name, r.User(), r.Duration(conf.ConnectTimeout), r.HostName(), r.Gaps, r.Files(conf.UserKnownHostsFile), files)
+			}
+			if v, _ := r.Get(conf.User); v.Origin.Source != conf.FromSSH {
+				t.Errorf("user comes from %v", v.Origin)
+			}
+		})
+	}
+	wg.Wait()
+	if calls.Load() != 2 {
+		t.Errorf("%d calls for 2 classes", calls.Load())
+	}
+}
+
+// However many hosts need an answer of their own, few processes run at once.
+func TestAskerLimitsProcesses(t *testing.T) {
+	l, system := home(t)
+	path := l.write(t, "config", "Match exec \"test %h\"\n")
+	var running, most atomic.Int32
+	asker := conf.NewAsker(mustLoad(t, conf.Params{File: path, System: system}),
+		func(ctx context.Context, args ...string) ([]byte, []byte, error) {
+			now := running.Add(1)
+			defer running.Add(-1)
+			for seen := most.Load(); now > seen && !most.CompareAndSwap(seen, now); seen = most.Load() {
+			}
+			time.Sleep(time.Millisecond)
+			return []byte("hostname x\nuser y\nport 1\n"), nil, nil
+		})
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			if _, err := asker.Resolve(t.Context(), conf.Query{Name: fmt.Sprint("web", i)}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if most.Load() > 4 {
+		t.Errorf("%d at once", most.Load())
+	}
+}
+
+// An answer that speaks of the host itself is not passed on to others.
+func TestAskerKeepsHostsApart(t *testing.T) {
+	l := newLab(t)
+	system := l.system(t)
+	system.Exec = nil
+	path := l.write(t, "config", "Match exec true\n  ControlPath /tmp/%h\nMatch exec \"test %h = web2\"\n  Port 23\n")
+	asker := conf.NewAsker(mustLoad(t, conf.Params{File: path, System: system, Defaults: defaults(t)}), l.ssh)
+	for _, name := range []string{"web1", "web2"} {
+		r, err := asker.Resolve(t.Context(), conf.Query{Name: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Word(conf.ControlPath) != "/tmp/"+name || (r.Port() == 23) != (name == "web2") {
+			t.Errorf("%s: %s, port %d", name, r.Word(conf.ControlPath), r.Port())
+		}
+	}
+}
+
+func TestAskerPassesOnWhatSSHSays(t *testing.T) {
+	l := newLab(t)
+	path := l.write(t, "config", "NewThing yes\n")
+	asker := conf.NewAsker(mustLoad(t, conf.Params{File: path, System: l.system(t), Defaults: defaults(t)}), l.ssh)
+	_, err := asker.Resolve(t.Context(), conf.Query{Name: "a"})
+	if err == nil || !strings.Contains(err.Error(), "newthing") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestArguments(t *testing.T) {
+	c := mustLoad(t, conf.Params{File: "none", Options: []string{"User=x", "Port 23"}, Port: 24, User: "u", Jump: "j",
+		AddressFamily: "inet", Identities: []string{"/dev/null"}})
+	got := strings.Join(c.Arguments(conf.Query{Name: "h", User: "v", Port: 25}), " ")
+	want := "-F none -l u -p 24 -J j -4 -o User=x -o Port 23 -i /dev/null -l v -p 25 -- h"
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestAskDefaultsReportsFailure(t *testing.T) {
+	broken := errors.New("no such program")
+	_, err := conf.AskDefaults(t.Context(), func(context.Context, ...string) ([]byte, []byte, error) { return nil, nil, broken })
+	if !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestJumpText(t *testing.T) {
+	for text, want := range map[string]string{
+		"gate": "gate", "bob@gate:23": "bob@gate:23", "[::1]:23": "[::1]:23", "ssh://b%20b@gate/": "b b@gate", "ssh://gate.:23": "gate:23", "gate.": "gate.",
+	} {
+		hops, err := conf.ParseJumps(text)
+		if err != nil || hops[0].String() != want {
+			t.Errorf("%q: %v, %v", text, hops, err)
+		}
+	}
+	for _, bad := range []string{"", "a,", "@a", "a:x", "[::1", "[::1]x", "ssh://a/b", "ssh://[::1]", "ssh://a..b", "ssh://gw-%h"} {
+		if hops, err := conf.ParseJumps(bad); err == nil {
+			t.Errorf("%q gives %v", bad, hops)
+		}
+	}
+}
+
+// A hop in quotes is what the shell makes of it under ssh. One that is unsafe is refused
+// for the hosts behind it, not for the whole file. On a command line ssh takes no quotes.
+func TestJumpQuotesAndUnsafeNames(t *testing.T) {
+	l, system := home(t)
+	path := l.write(t, "config", "Host a\n ProxyJump \"jmp\",\"two\":23 # note\nHost b\n ProxyJump -oProxyCommand=x\nHost c\n ProxyJump x;y\nHost d\n ProxyJump \"p,q\"\nHost e\n ProxyJump 'jmp',ga'te',\"bob\"@'three':24\nHost f\n ProxyJump 'x;y'\n")
+	c := mustLoad(t, conf.Params{File: path, System: system})
+	if got := fmt.Sprint(mustResolve(t, c, "e").ProxyJump()); got != "[jmp gate bob@three:24]" {
+		t.Errorf("got %s", got)
+	}
+	flag := mustLoad(t, conf.Params{File: "none", System: system, Jump: "'jmp'"})
+	if _, err := flag.Resolve(t.Context(), conf.Query{Name: "a"}); !errors.Is(err, conf.ErrUnsafeHost) {
+		t.Errorf("-J: %v", err)
+	}
+	if got := fmt.Sprint(mustResolve(t, c, "a").ProxyJump()); got != "[jmp two:23]" {
+		t.Errorf("got %s", got)
+	}
+	mustResolve(t, c, "z")
+	for _, name := range []string{"b", "c", "d", "f"} {
+		if _, err := c.Resolve(t.Context(), conf.Query{Name: name}); !errors.Is(err, conf.ErrUnsafeHost) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Tokens in ProxyJump stand for the host behind it: ssh makes a ProxyCommand of it
+// (sshconnect.c:expand_proxy_command).
+func TestJumpTokens(t *testing.T) {
+	for text, want := range map[string]string{
+		"gw-%h": "[gw-10.0.0.9]", "gw-%n:23": "[gw-web1:23]", "u-%r@gw": "[u-bob@gw]", "a-%k,b%%c,c-%p": "[a-alias b%c c-2222]",
+		"gw-%u": "", "gw-%h;x": "", "%r@gate": "[bob@gate]",
+	} {
+		l, system := home(t)
+		path := l.write(t, "config", "HostName 10.0.0.9\nUser bob\nPort 2222\nHostKeyAlias alias\nProxyJump "+text+"\n")
+		r, err := mustLoad(t, conf.Params{File: path, System: system}).Resolve(t.Context(), conf.Query{Name: "web1"})
+		if err != nil && want != "" || err == nil && fmt.Sprint(r.ProxyJump()) != want {
+			t.Errorf("%s: %v", text, err)
+		}
+		if err == nil && r.Word(conf.ProxyJump) != text {
+			t.Errorf("ssh -G shows %s, ours %s", text, r.Word(conf.ProxyJump))
+		}
+	}
+}
+
+func TestSettingsAreInOrder(t *testing.T) {
+	r := resolveText(t, "Port 23\nUser bob", "a", nil)
+	var names bytes.Buffer
+	last := conf.Keyword(0)
+	for k := range r.Settings() {
+		if k < last {
+			t.Errorf("%s comes after %s", k, last)
+		}
+		last = k
+		names.WriteString(k.String() + " ")
+	}
+	if !strings.Contains(names.String(), "Port ") || !r.IsSet(conf.Port) || r.IsSet(conf.BatchMode) {
+		t.Errorf("settings %s", names.String())
+	}
+}

@@ -1,0 +1,184 @@
+package conf
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// Jump is one hop of ProxyJump. User "" and Port 0 mean what the
+// configuration of Host says.
+type Jump struct {
+	User string
+	Host string
+	Port int
+}
+
+// String returns the hop in the form that ProxyJump takes.
+func (j Jump) String() string {
+	s := j.Host
+	if j.Port > 0 {
+		s = net.JoinHostPort(j.Host, strconv.Itoa(j.Port))
+	}
+	if j.User != "" {
+		s = j.User + "@" + s
+	}
+	return s
+}
+
+// parseJumpLine reads ProxyJump and returns it as ssh -G prints it: all hops
+// but the last as they are written, the last one in normal form. "none" is
+// the empty word, because "none # comment" is a host of that name to ssh.
+func parseJumpLine(in input) ([]string, error) {
+	text := strings.TrimLeft(in.rest, blanks+"=")
+	if strings.EqualFold(text, "none") {
+		return []string{""}, nil
+	}
+	text, _, _ = strings.Cut(text, "#")
+	text = strings.TrimRight(text, blanks+"\f\v")
+	hops, err := ParseJumps(text)
+	if err != nil {
+		return nil, err
+	}
+	last := hops[len(hops)-1]
+	shown := last.shown()
+	if i := strings.LastIndexByte(text, ','); i > 0 {
+		shown = text[:i+1] + shown
+	}
+	return []string{shown}, nil
+}
+
+// shown is String, but with brackets around all addresses and no others.
+func (j Jump) shown() string {
+	s := j.Host
+	if strings.Contains(s, ":") || strings.Trim(s, "1234567890.") == "" {
+		s = "[" + s + "]"
+	}
+	if j.User != "" {
+		s = j.User + "@" + s
+	}
+	if j.Port > 0 {
+		s += ":" + strconv.Itoa(j.Port)
+	}
+	return s
+}
+
+// ParseJumps reads the hops of ProxyJump, the first one to connect to first.
+// As in ssh, names that are unsafe are no mistake of the file: only the hosts
+// that would go through them are refused, see Jump.check.
+func ParseJumps(s string) ([]Jump, error) {
+	var hops []Jump
+	for hop := range strings.SplitSeq(s, ",") {
+		j, err := parseJump(hop)
+		if err != nil {
+			return nil, fmt.Errorf("invalid ProxyJump %q: %w", s, err)
+		}
+		hops = append(hops, j)
+	}
+	return hops, nil
+}
+
+func parseJump(s string) (j Jump, err error) {
+	rest, uri := strings.CutPrefix(s, "ssh://")
+	at := strings.LastIndexByte(rest, '@')
+	if uri {
+		at = strings.IndexByte(rest, '@')
+		rest = strings.TrimSuffix(rest, "/")
+	}
+	if at == 0 {
+		return j, ErrUnsafeUser
+	}
+	if at > 0 {
+		j.User, rest = rest[:at], rest[at+1:]
+	}
+	if uri && j.User != "" {
+		j.User, _, _ = strings.Cut(j.User, ";")
+		if j.User, err = url.QueryUnescape(j.User); err != nil {
+			return j, err
+		}
+	}
+	j.Host, j.Port, err = splitPort(rest)
+	if err == nil && (j.Host == "" || uri && !isDomain(j.Host)) {
+		err = ErrUnsafeHost
+	}
+	if uri {
+		j.Host = strings.TrimSuffix(j.Host, ".")
+	}
+	return j, err
+}
+
+// isDomain tells whether a name can stand in a URI (misc.c:valid_domain).
+func isDomain(name string) bool {
+	other := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-", r)
+	}
+	return !strings.ContainsFunc(name, other) && name[0] != '.' && name[0] != '-' && !strings.Contains(name, "..")
+}
+
+// command is the hop as the ssh to it is told of it: ssh puts the hop into a
+// ProxyCommand, where tokens stand for the host behind it and the shell takes quotes
+// away. On a command line ssh takes no quotes.
+func (j Jump) command(token tokenFunc, at Source) (_ Jump, err error) {
+	for _, name := range []*string{&j.User, &j.Host} {
+		if *name, err = expand(*name, token, nil); err != nil {
+			return j, err
+		}
+		if bare := unquoted(*name); bare != "" && at != FromFlag {
+			*name = bare
+		}
+	}
+	return j, j.check()
+}
+
+// unquoted is a word as a shell reads it, as far as quotes go.
+func unquoted(s string) string {
+	var out strings.Builder
+	for rest := s; ; {
+		i := strings.IndexAny(rest, `'"`)
+		if i < 0 {
+			return out.String() + rest
+		}
+		inside, after, closed := strings.Cut(rest[i+1:], rest[i:i+1])
+		if !closed {
+			return s
+		}
+		out.WriteString(rest[:i] + inside)
+		rest = after
+	}
+}
+
+// check refuses a hop that could be taken for an option or reach a shell.
+func (j Jump) check() error {
+	if err := CheckUser(j.User); err != nil {
+		return fmt.Errorf("jump user %q: %w", j.User, err)
+	}
+	if err := CheckHost(j.Host); err != nil {
+		return fmt.Errorf("jump host %q: %w", j.Host, err)
+	}
+	return nil
+}
+
+// splitPort splits "host", "host:port" and "[host]:port" (misc.c:hpdelim).
+func splitPort(s string) (host string, port int, err error) {
+	var text string
+	host, text, _ = strings.Cut(s, ":")
+	if strings.HasPrefix(s, "[") {
+		var closed bool
+		if host, text, closed = strings.Cut(s[1:], "]"); !closed {
+			return "", 0, ErrUnsafeHost
+		}
+		var found bool
+		if text, found = strings.CutPrefix(text, ":"); !found && text != "" {
+			return "", 0, ErrUnsafeHost
+		}
+	}
+	if strings.Contains(host, "/") {
+		return "", 0, ErrUnsafeHost
+	}
+	if text != "" {
+		port, err = portNumber(text)
+	}
+	return host, port, err
+}

@@ -1,0 +1,383 @@
+package conf
+
+import (
+	"strconv"
+
+	"sshpace/internal/base/wildcard"
+)
+
+// Keyword is one directive of ssh_config(5).
+type Keyword uint8
+
+// The keywords, in alphabetical order. Those that no client of this package
+// looks at are known all the same, so that their values are checked.
+const (
+	unknownKeyword Keyword = iota
+	kwHost
+	kwMatch
+	kwInclude
+	AddKeysToAgent
+	AddressFamily
+	BatchMode
+	BindAddress
+	BindInterface
+	CanonicalDomains
+	CanonicalizeFallbackLocal
+	CanonicalizeHostname
+	CanonicalizeMaxDots
+	CanonicalizePermittedCNAMEs
+	CASignatureAlgorithms
+	CertificateFile
+	ChannelTimeout
+	CheckHostIP
+	Ciphers
+	ClearAllForwardings
+	Compression
+	ConnectionAttempts
+	ConnectTimeout
+	ControlMaster
+	ControlPath
+	ControlPersist
+	DynamicForward
+	EnableEscapeCommandline
+	EnableSSHKeysign
+	EscapeChar
+	ExitOnForwardFailure
+	FingerprintHash
+	ForkAfterAuthentication
+	ForwardAgent
+	ForwardX11
+	ForwardX11Timeout
+	ForwardX11Trusted
+	GatewayPorts
+	GlobalKnownHostsFile
+	GSSAPIAuthentication
+	GSSAPIClientIdentity
+	GSSAPIDelegateCredentials
+	GSSAPIKexAlgorithms
+	GSSAPIKeyExchange
+	GSSAPIRenewalForcesRekey
+	GSSAPIServerIdentity
+	GSSAPITrustDNS
+	HashKnownHosts
+	HostbasedAcceptedAlgorithms
+	HostbasedAuthentication
+	HostKeyAlgorithms
+	HostKeyAlias
+	HostName
+	IdentitiesOnly
+	IdentityAgent
+	IdentityFile
+	IgnoreUnknown
+	IPQoS
+	KbdInteractiveAuthentication
+	KbdInteractiveDevices
+	KexAlgorithms
+	KnownHostsCommand
+	LocalCommand
+	LocalForward
+	LogLevel
+	LogVerbose
+	MACs
+	NoHostAuthenticationForLocalhost
+	NumberOfPasswordPrompts
+	ObscureKeystrokeTiming
+	PasswordAuthentication
+	PermitLocalCommand
+	PermitRemoteOpen
+	PKCS11Provider
+	Port
+	PreferredAuthentications
+	ProxyCommand
+	ProxyJump
+	ProxyUseFdpass
+	PubkeyAcceptedAlgorithms
+	PubkeyAuthentication
+	RefuseConnection
+	RekeyLimit
+	RemoteCommand
+	RemoteForward
+	RequestTTY
+	RequiredRSASize
+	RevokedHostKeys
+	SecurityKeyProvider
+	SendEnv
+	ServerAliveCountMax
+	ServerAliveInterval
+	SessionType
+	SetEnv
+	StdinNull
+	StreamLocalBindMask
+	StreamLocalBindUnlink
+	StrictHostKeyChecking
+	SyslogFacility
+	Tag
+	TCPKeepAlive
+	Tunnel
+	TunnelDevice
+	UpdateHostKeys
+	User
+	UserKnownHostsFile
+	VerifyHostKeyDNS
+	VersionAddendum
+	VisualHostKey
+	WarnWeakCrypto
+	XAuthLocation
+
+	// Halves of keywords that ssh keeps, and lets win, separately.
+	forwardAgentPath
+	rekeyInterval
+
+	keywordCount
+)
+
+// String returns the name as ssh_config(5) spells it.
+func (k Keyword) String() string { return specs[k].name }
+
+// spec says how the arguments of a keyword are read.
+type spec struct {
+	name    string
+	since   Version  // first release that knows it, zero = before 8.0
+	choices []choice // the words it takes, or
+	parse   parser   // how it is read
+	several bool     // all values count, not just the first
+	initial string   // value of an unset keyword where no ssh was asked, "" = none
+	vendor  bool     // only some vendors have it: the patch for GSSAPI key exchange
+}
+
+// choice is one accepted word of a keyword, and the word that ssh -G prints.
+type choice struct{ word, shown string }
+
+var (
+	yesNo      = []choice{{"true", "yes"}, {"false", "no"}, {"yes", "yes"}, {"no", "no"}}
+	trueFalse  = []choice{{"true", "true"}, {"false", "false"}, {"yes", "true"}, {"no", "false"}}
+	orAsk      = append(trueFalse[:4:4], choice{"ask", "ask"})
+	orConfirm  = append(orAsk[:5:5], choice{"confirm", "confirm"})
+	orAlways   = append(trueFalse[:4:4], choice{"always", "always"})
+	strictness = append(orAsk[:5:5], choice{"off", "false"}, choice{"accept-new", "accept-new"})
+	sharing    = append(orAsk[:5:5], choice{"auto", "auto"}, choice{"autoask", "autoask"})
+	terminals  = append(trueFalse[:4:4], choice{"force", "force"}, choice{"auto", "auto"})
+	publicKeys = append(trueFalse[:4:4], choice{"unbound", "unbound"}, choice{"host-bound", "host-bound"})
+	tunnelling = []choice{{"yes", "point-to-point"}, {"true", "point-to-point"}, {"point-to-point", "point-to-point"},
+		{"no", "false"}, {"false", "false"}, {"ethernet", "ethernet"}}
+	warnings    = append(yesNo[:4:4], choice{"no-pq-kex", "no"})
+	families    = []choice{{"inet", "inet"}, {"inet6", "inet6"}, {"any", "any"}}
+	sessions    = []choice{{"none", "none"}, {"subsystem", "subsystem"}, {"default", "default"}}
+	compressing = []choice{{"yes", "yes"}, {"no", "no"}}
+	digests     = []choice{{"md5", "MD5"}, {"sha256", "SHA256"}, {"sha512", "SHA512"}, {"sha1", "SHA1"}, {"sha384", "SHA384"}}
+	logLevels   = []choice{{"quiet", "QUIET"}, {"silent", "QUIET"}, {"fatal", "FATAL"}, {"error", "ERROR"}, {"info", "INFO"},
+		{"verbose", "VERBOSE"}, {"debug", "DEBUG"}, {"debug1", "DEBUG"}, {"debug2", "DEBUG2"}, {"debug3", "DEBUG3"}}
+	facilities = []choice{{"daemon", "DAEMON"}, {"user", "USER"}, {"auth", "AUTH"}, {"authpriv", "AUTHPRIV"},
+		{"local0", "LOCAL0"}, {"local1", "LOCAL1"}, {"local2", "LOCAL2"}, {"local3", "LOCAL3"},
+		{"local4", "LOCAL4"}, {"local5", "LOCAL5"}, {"local6", "LOCAL6"}, {"local7", "LOCAL7"}}
+)
+
+// Most files that a known_hosts keyword takes (readconf.h SSH_MAX_HOSTS_FILES).
+const maxHostFiles = 32
+
+// specs is ssh_config(5) as a table.
+var specs = [keywordCount]spec{
+	kwHost:                           {name: "Host"},
+	kwMatch:                          {name: "Match"},
+	kwInclude:                        {name: "Include"},
+	AddKeysToAgent:                   {name: "AddKeysToAgent", parse: parseAddKeys, initial: "false"},
+	AddressFamily:                    {name: "AddressFamily", choices: families, initial: "any"},
+	BatchMode:                        {name: "BatchMode", choices: yesNo, initial: "no"},
+	BindAddress:                      {name: "BindAddress", parse: parseString},
+	BindInterface:                    {name: "BindInterface", parse: parseString},
+	CanonicalDomains:                 {name: "CanonicalDomains", parse: parseDomains, initial: "none"},
+	CanonicalizeFallbackLocal:        {name: "CanonicalizeFallbackLocal", choices: yesNo, initial: "yes"},
+	CanonicalizeHostname:             {name: "CanonicalizeHostname", choices: orAlways, initial: "false"},
+	CanonicalizeMaxDots:              {name: "CanonicalizeMaxDots", parse: parseInt, initial: "1"},
+	CanonicalizePermittedCNAMEs:      {name: "CanonicalizePermittedCNAMEs", parse: parseCNAMEs, initial: "none"},
+	CASignatureAlgorithms:            {name: "CASignatureAlgorithms", parse: parseAlgorithms},
+	CertificateFile:                  {name: "CertificateFile", parse: parseString, several: true},
+	ChannelTimeout:                   {name: "ChannelTimeout", parse: parseChannelTimeout, since: Version{9, 6}},
+	CheckHostIP:                      {name: "CheckHostIP", choices: yesNo, initial: "no"},
+	Ciphers:                          {name: "Ciphers", parse: parseAlgorithms},
+	ClearAllForwardings:              {name: "ClearAllForwardings", choices: yesNo, initial: "no"},
+	Compression:                      {name: "Compression", choices: compressing, initial: "no"},
+	ConnectionAttempts:               {name: "ConnectionAttempts", parse: parseInt, initial: "1"},
+	ConnectTimeout:                   {name: "ConnectTimeout", parse: parseTime, initial: "none"},
+	ControlMaster:                    {name: "ControlMaster", choices: sharing, initial: "false"},
+	ControlPath:                      {name: "ControlPath", parse: parseString},
+	ControlPersist:                   {name: "ControlPersist", parse: parsePersist, initial: "no"},
+	DynamicForward:                   {name: "DynamicForward", parse: parseDynamicForward, several: true},
+	EnableEscapeCommandline:          {name: "EnableEscapeCommandline", choices: yesNo, since: Version{9, 2}, initial: "no"},
+	EnableSSHKeysign:                 {name: "EnableSSHKeysign", choices: yesNo, initial: "no"},
+	EscapeChar:                       {name: "EscapeChar", parse: parseEscape, initial: "~"},
+	ExitOnForwardFailure:             {name: "ExitOnForwardFailure", choices: yesNo, initial: "no"},
+	FingerprintHash:                  {name: "FingerprintHash", choices: digests, initial: "SHA256"},
+	ForkAfterAuthentication:          {name: "ForkAfterAuthentication", choices: yesNo, initial: "no"},
+	ForwardAgent:                     {name: "ForwardAgent", parse: parseForwardAgent, initial: "no"},
+	ForwardX11:                       {name: "ForwardX11", choices: yesNo, initial: "no"},
+	ForwardX11Timeout:                {name: "ForwardX11Timeout", parse: parseTime, initial: "1200"},
+	ForwardX11Trusted:                {name: "ForwardX11Trusted", choices: yesNo, initial: "no"},
+	GatewayPorts:                     {name: "GatewayPorts", choices: yesNo, initial: "no"},
+	GlobalKnownHostsFile:             {name: "GlobalKnownHostsFile", parse: parseHostFiles},
+	GSSAPIAuthentication:             {name: "GSSAPIAuthentication", choices: yesNo, initial: "no"},
+	GSSAPIClientIdentity:             {name: "GSSAPIClientIdentity", parse: parseString, vendor: true},
+	GSSAPIDelegateCredentials:        {name: "GSSAPIDelegateCredentials", choices: yesNo, initial: "no"},
+	GSSAPIKexAlgorithms:              {name: "GSSAPIKexAlgorithms", parse: parseString, vendor: true},
+	GSSAPIKeyExchange:                {name: "GSSAPIKeyExchange", choices: yesNo, initial: "no", vendor: true},
+	GSSAPIRenewalForcesRekey:         {name: "GSSAPIRenewalForcesRekey", choices: yesNo, initial: "no", vendor: true},
+	GSSAPIServerIdentity:             {name: "GSSAPIServerIdentity", parse: parseString, vendor: true},
+	GSSAPITrustDNS:                   {name: "GSSAPITrustDNS", choices: yesNo, initial: "no", vendor: true},
+	HashKnownHosts:                   {name: "HashKnownHosts", choices: yesNo, initial: "no"},
+	HostbasedAcceptedAlgorithms:      {name: "HostbasedAcceptedAlgorithms", parse: parseAlgorithms},
+	HostbasedAuthentication:          {name: "HostbasedAuthentication", choices: yesNo, initial: "no"},
+	HostKeyAlgorithms:                {name: "HostKeyAlgorithms", parse: parseAlgorithms},
+	HostKeyAlias:                     {name: "HostKeyAlias", parse: parseString},
+	HostName:                         {name: "HostName", parse: parseString},
+	IdentitiesOnly:                   {name: "IdentitiesOnly", choices: yesNo, initial: "no"},
+	IdentityAgent:                    {name: "IdentityAgent", parse: parseIdentityAgent},
+	IdentityFile:                     {name: "IdentityFile", parse: parseString, several: true},
+	IgnoreUnknown:                    {name: "IgnoreUnknown", parse: parseString},
+	IPQoS:                            {name: "IPQoS", parse: parseIPQoS},
+	KbdInteractiveAuthentication:     {name: "KbdInteractiveAuthentication", choices: yesNo, initial: "yes"},
+	KbdInteractiveDevices:            {name: "KbdInteractiveDevices", parse: parseString},
+	KexAlgorithms:                    {name: "KexAlgorithms", parse: parseAlgorithms},
+	KnownHostsCommand:                {name: "KnownHostsCommand", parse: parseCommand},
+	LocalCommand:                     {name: "LocalCommand", parse: parseCommand},
+	LocalForward:                     {name: "LocalForward", parse: parseLocalForward, several: true},
+	LogLevel:                         {name: "LogLevel", parse: parseLogLevel, initial: "INFO"},
+	LogVerbose:                       {name: "LogVerbose", parse: parseLogVerbose, initial: "none"},
+	MACs:                             {name: "MACs", parse: parseAlgorithms},
+	NoHostAuthenticationForLocalhost: {name: "NoHostAuthenticationForLocalhost", choices: yesNo, initial: "no"},
+	NumberOfPasswordPrompts:          {name: "NumberOfPasswordPrompts", parse: parseInt, initial: "3"},
+	ObscureKeystrokeTiming:           {name: "ObscureKeystrokeTiming", parse: parseObscure, since: Version{9, 5}},
+	PasswordAuthentication:           {name: "PasswordAuthentication", choices: yesNo, initial: "yes"},
+	PermitLocalCommand:               {name: "PermitLocalCommand", choices: yesNo, initial: "no"},
+	PermitRemoteOpen:                 {name: "PermitRemoteOpen", parse: parsePermitOpen, initial: "any"},
+	PKCS11Provider:                   {name: "PKCS11Provider", parse: parseString},
+	Port:                             {name: "Port", parse: parsePort, initial: "22"},
+	PreferredAuthentications:         {name: "PreferredAuthentications", parse: parseString},
+	ProxyCommand:                     {name: "ProxyCommand", parse: parseCommand},
+	ProxyJump:                        {name: "ProxyJump", parse: parseJumpLine},
+	ProxyUseFdpass:                   {name: "ProxyUseFdpass", choices: yesNo, initial: "no"},
+	PubkeyAcceptedAlgorithms:         {name: "PubkeyAcceptedAlgorithms", parse: parseAlgorithms},
+	PubkeyAuthentication:             {name: "PubkeyAuthentication", choices: publicKeys, initial: "true"},
+	RefuseConnection:                 {name: "RefuseConnection", parse: parseString, since: Version{10, 1}},
+	RekeyLimit:                       {name: "RekeyLimit", parse: parseRekey, initial: "0"},
+	RemoteCommand:                    {name: "RemoteCommand", parse: parseCommand},
+	RemoteForward:                    {name: "RemoteForward", parse: parseRemoteForward, several: true},
+	RequestTTY:                       {name: "RequestTTY", choices: terminals, initial: "auto"},
+	RequiredRSASize:                  {name: "RequiredRSASize", parse: parseInt, since: Version{9, 1}, initial: "1024"},
+	RevokedHostKeys:                  {name: "RevokedHostKeys", parse: parseRevoked},
+	SecurityKeyProvider:              {name: "SecurityKeyProvider", parse: parseString, initial: "internal"},
+	SendEnv:                          {name: "SendEnv", parse: parseSendEnv, several: true},
+	ServerAliveCountMax:              {name: "ServerAliveCountMax", parse: parseInt, initial: "3"},
+	ServerAliveInterval:              {name: "ServerAliveInterval", parse: parseTime, initial: "0"},
+	SessionType:                      {name: "SessionType", choices: sessions, initial: "default"},
+	SetEnv:                           {name: "SetEnv", parse: parseSetEnv},
+	StdinNull:                        {name: "StdinNull", choices: yesNo, initial: "no"},
+	StreamLocalBindMask:              {name: "StreamLocalBindMask", parse: parseMask, initial: "0177"},
+	StreamLocalBindUnlink:            {name: "StreamLocalBindUnlink", choices: yesNo, initial: "no"},
+	StrictHostKeyChecking:            {name: "StrictHostKeyChecking", choices: strictness, initial: "ask"},
+	SyslogFacility:                   {name: "SyslogFacility", choices: facilities, initial: "USER"},
+	Tag:                              {name: "Tag", parse: parseString, since: Version{9, 4}},
+	TCPKeepAlive:                     {name: "TCPKeepAlive", choices: yesNo, initial: "yes"},
+	Tunnel:                           {name: "Tunnel", choices: tunnelling, initial: "false"},
+	TunnelDevice:                     {name: "TunnelDevice", parse: parseTunnelDevice, initial: "any:any"},
+	UpdateHostKeys:                   {name: "UpdateHostKeys", choices: orAsk, initial: "true"},
+	User:                             {name: "User", parse: parseString},
+	UserKnownHostsFile:               {name: "UserKnownHostsFile", parse: parseHostFiles},
+	VerifyHostKeyDNS:                 {name: "VerifyHostKeyDNS", choices: orAsk, initial: "false"},
+	VersionAddendum:                  {name: "VersionAddendum", parse: parseAddendum, since: Version{10, 0}},
+	VisualHostKey:                    {name: "VisualHostKey", choices: yesNo, initial: "no"},
+	WarnWeakCrypto:                   {name: "WarnWeakCrypto", choices: warnings, since: Version{10, 1}},
+	XAuthLocation:                    {name: "XAuthLocation", parse: parseString},
+}
+
+// aliases are older names of keywords (readconf.c keywords[]).
+var aliases = map[string]Keyword{
+	"identityfile2":                   IdentityFile,
+	"challengeresponseauthentication": KbdInteractiveAuthentication,
+	"skeyauthentication":              KbdInteractiveAuthentication,
+	"tisauthentication":               KbdInteractiveAuthentication,
+	"dsaauthentication":               PubkeyAuthentication,
+	"keepalive":                       TCPKeepAlive,
+	"smartcarddevice":                 PKCS11Provider,
+	"hostbasedkeytypes":               HostbasedAcceptedAlgorithms,
+	"pubkeyacceptedkeytypes":          PubkeyAcceptedAlgorithms,
+}
+
+// retired keywords are accepted with any arguments and mean nothing.
+var retired = map[string]bool{
+	"protocol": true, "cipher": true, "fallbacktorsh": true, "globalknownhostsfile2": true,
+	"rhostsauthentication": true, "userknownhostsfile2": true, "useroaming": true, "usersh": true,
+	"useprivilegedport": true, "afstokenpassing": true, "kerberosauthentication": true,
+	"kerberostgtpassing": true, "rsaauthentication": true, "rhostsrsaauthentication": true,
+	"compressionlevel": true,
+}
+
+var byName = func() map[string]Keyword {
+	names := make(map[string]Keyword, keywordCount)
+	for k := kwHost; k < forwardAgentPath; k++ {
+		names[wildcard.Lower(specs[k].name)] = k
+	}
+	for name, k := range aliases {
+		names[name] = k
+	}
+	return names
+}()
+
+// KeywordOf finds a keyword by name, whatever the case. ok is false for
+// names that this package does not know.
+func KeywordOf(name string) (k Keyword, ok bool) {
+	k, ok = byName[wildcard.Lower(name)]
+	return k, ok && k > kwInclude
+}
+
+// Version is a release of OpenSSH. The zero value stands for the newest that
+// this package knows.
+type Version struct{ Major, Minor int }
+
+// ParseVersion reads "OpenSSH_9.2p1 Debian-2, OpenSSL ...", which ssh -V
+// prints. ok is false for other programs.
+func ParseVersion(s string) (v Version, ok bool) {
+	const prefix = "OpenSSH_"
+	if len(s) < len(prefix) || s[:len(prefix)] != prefix {
+		return v, false
+	}
+	s = s[len(prefix):]
+	major, s := leadingInt(s)
+	if s == "" || s[0] != '.' {
+		return v, false
+	}
+	minor, _ := leadingInt(s[1:])
+	return Version{major, minor}, major > 0
+}
+
+func leadingInt(s string) (n int, rest string) {
+	i := 0
+	for i < len(s) && '0' <= s[i] && s[i] <= '9' {
+		i++
+	}
+	n, _ = strconv.Atoi(s[:i])
+	return n, s[i:]
+}
+
+// AtLeast reports whether v is w or newer.
+func (v Version) AtLeast(w Version) bool {
+	return v == Version{} || v.Major > w.Major || v.Major == w.Major && v.Minor >= w.Minor
+}
+
+// First releases of what the reading of files depends on.
+var (
+	includeTokens   = Version{9, 9}  // tokens and ${ENV} in Include
+	shellLikeMatch  = Version{9, 9}  // single quotes and escapes in Match
+	jumpToken       = Version{9, 6}  // %j, and the jump host in %C
+	revokedTokens   = Version{9, 4}  // ~, tokens and ${ENV} in RevokedHostKeys
+	manyRevoked     = Version{10, 3} // several files in RevokedHostKeys
+	jumpNone        = Version{9, 4}  // "ProxyJump none" does not keep a name from being completed
+	setEnvTokens    = Version{10, 0} // tokens and ${ENV} in SetEnv
+	userTokens      = Version{10, 0} // tokens and ${ENV} in User
+	plainSignatures = Version{10, 0} // no certificates in CASignatureAlgorithms
+	notFinal        = Version{10, 1} // "Match !final" asks for no second pass
+	noServiceTypes  = Version{10, 1} // lowdelay and its like mean nothing in IPQoS
+	voiceAdmission  = Version{10, 3} // va in IPQoS
+	decimalTimes    = Version{10, 3} // seconds with decimals
+	refusesLists    = Version{10, 4} // lists that come to nothing
+	strictKeyNames  = Version{9, 9}  // names of key types such as RSA are no algorithms
+)

@@ -1,0 +1,13 @@
+package conf
+
+import "strings"
+
+// Quote is a word as it can stand in ssh_config: quoted only where it must be
+// (misc.c, argv_split). No word can hold a newline there; it becomes a blank.
+func Quote(word string) string {
+	word = strings.NewReplacer("\n", " ", "\r", " ").Replace(word)
+	if word != "" && !strings.ContainsAny(word, " \t'\"#=\\") {
+		return word
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word) + `"`
+}

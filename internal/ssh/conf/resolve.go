@@ -1,0 +1,262 @@
+package conf
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sshpace/internal/base/wildcard"
+)
+
+// Port of ssh where nothing else is said (IANA).
+const defaultPort = 22
+
+// Most identity files and certificates of one connection (readconf.h
+// SSH_MAX_IDENTITY_FILES, SSH_MAX_CERTIFICATE_FILES).
+const maxIdentities = 100
+
+// state is the resolution of one host in progress.
+type state struct {
+	config *Config
+	query  Query
+	host   string // what Host lines match: the argument, later the canonical name
+	final  bool   // in the second pass
+
+	set     [keywordCount]*Value // the first value of each keyword
+	several [keywordCount]*[]Value
+	classes []identityClass // of the identity files so far
+	certs   []identityClass
+	ignore  int // seq of the IgnoreUnknown in force
+	active  map[int]bool
+	class   uint64
+	gaps    []Gap
+	err     error
+}
+
+// Resolve returns what ssh would use for a host. Errors are those for which
+// ssh would refuse to connect: an unsafe name, an unknown token, a variable
+// that is not set, an algorithm list that comes to nothing, a jump host loop.
+func (c *Config) Resolve(ctx context.Context, q Query) (*Resolved, error) {
+	if err := CheckHost(q.Name); err != nil {
+		return nil, fmt.Errorf("host %q: %w", q.Name, err)
+	}
+	if err := CheckUser(q.User); err != nil {
+		return nil, fmt.Errorf("user %q: %w", q.User, err)
+	}
+	s := &state{config: c, query: q, host: q.Name, gaps: slices.Clone(c.gaps), class: classSeed}
+	s.commandLine()
+	if err := s.pass(ctx); err != nil {
+		return nil, fmt.Errorf("host %s: %w", q.Name, err)
+	}
+	s.checkUnknown()
+	if err := s.resolveHost(ctx); err != nil {
+		return nil, fmt.Errorf("host %s: %w", q.Name, err)
+	}
+	return s.finish()
+}
+
+// commandLine applies what wins over all files.
+func (s *state) commandLine() {
+	p := &s.config.params
+	if p.User != "" {
+		s.set[User] = &Value{[]string{p.User}, Origin{Source: FromFlag}}
+	}
+	for i := range s.config.options {
+		s.apply(&s.config.options[i])
+	}
+	query := Origin{Source: FromQuery}
+	if s.query.User != "" && s.set[User] == nil {
+		s.set[User] = &Value{[]string{s.query.User}, query}
+	}
+	if s.query.Port > 0 && s.set[Port] == nil {
+		s.set[Port] = &Value{[]string{strconv.Itoa(s.query.Port)}, query}
+	}
+}
+
+// pass goes through the files once. Segments below Host lines that only name
+// other hosts are never looked at.
+func (s *state) pass(ctx context.Context) error {
+	always, named := s.config.always, s.config.named[s.host]
+	s.active = nil
+	for len(always) > 0 || len(named) > 0 {
+		var i int
+		if len(named) == 0 || len(always) > 0 && always[0] < named[0] {
+			i, always = always[0], always[1:]
+		} else {
+			i, named = named[0], named[1:]
+		}
+		if err := s.segment(ctx, i); err != nil {
+			return err
+		}
+	}
+	return s.err
+}
+
+// FNV-1a, 64 bit, over the numbers of active segments.
+const (
+	classSeed  = 0xcbf29ce484222325
+	classPrime = 0x100000001b3
+)
+
+func (s *state) segment(ctx context.Context, i int) error {
+	seg := &s.config.segments[i]
+	active, err := s.scope(ctx, seg.scope)
+	if err != nil || !active {
+		return err
+	}
+	if seg.scope > 0 {
+		s.class = (s.class ^ uint64(i)) * classPrime
+	}
+	for i := range seg.stmts {
+		s.apply(&seg.stmts[i])
+	}
+	return nil
+}
+
+// scope reports whether a scope is active. The answer of a scope that other
+// files are included in is kept, as ssh keeps it across the Include.
+func (s *state) scope(ctx context.Context, i int) (active bool, err error) {
+	if i == 0 {
+		return true, nil
+	}
+	sc := &s.config.scopes[i]
+	if known, ok := s.active[i]; ok {
+		return known, nil
+	}
+	active, err = s.scope(ctx, sc.parent)
+	if err == nil && active {
+		if sc.match != nil {
+			active, err = s.holds(ctx, sc.match, sc.origin)
+		} else {
+			active = matchHost(s.host, sc.hosts)
+		}
+	}
+	if sc.shared {
+		if s.active == nil {
+			s.active = map[int]bool{}
+		}
+		s.active[i] = active
+	}
+	return active, err
+}
+
+// apply sets what the line says unless something earlier has set it.
+func (s *state) apply(st *stmt) {
+	switch st.key {
+	case IdentityFile:
+		s.identity(st, &s.classes)
+	case CertificateFile:
+		s.identity(st, &s.certs)
+	case SendEnv:
+		s.sendEnv(st)
+	case LocalForward, RemoteForward, DynamicForward:
+		s.forward(st)
+	case ProxyCommand:
+		if s.word(ProxyJump) == "" {
+			s.first(ProxyCommand, &st.value)
+		}
+	case ProxyJump:
+		if s.set[ProxyCommand] == nil {
+			s.first(ProxyJump, &st.value)
+		}
+	case ForwardAgent:
+		s.forwardAgent(st)
+	case RekeyLimit:
+		s.first(RekeyLimit, &st.value)
+		if len(st.value.Args) > 1 {
+			s.first(rekeyInterval, &Value{st.value.Args[1:], st.value.Origin})
+		}
+	case IgnoreUnknown:
+		if s.set[IgnoreUnknown] == nil {
+			s.ignore = st.seq
+		}
+		s.first(IgnoreUnknown, &st.value)
+	default:
+		s.first(st.key, &st.value)
+	}
+}
+
+func (s *state) first(k Keyword, v *Value) {
+	if s.set[k] == nil {
+		s.set[k] = v
+	}
+}
+
+func (s *state) add(k Keyword, v Value) {
+	if s.several[k] == nil {
+		s.several[k] = new([]Value)
+	}
+	*s.several[k] = append(*s.several[k], v)
+}
+
+// forward adds a forwarding unless it is there.
+func (s *state) forward(st *stmt) {
+	if list := s.several[st.key]; list == nil || !slices.ContainsFunc(*list, func(v Value) bool { return sameArgs(v, st.value) }) {
+		s.add(st.key, st.value)
+	}
+}
+
+// identity adds a file unless one of the same path and class is there.
+func (s *state) identity(st *stmt, classes *[]identityClass) {
+	for i, class := range *classes {
+		if class == st.class && (*s.several[st.key])[i].Args[0] == st.value.Args[0] {
+			return
+		}
+	}
+	if len(*classes) == maxIdentities {
+		s.err = &ConfigError{st.value.Origin, fmt.Errorf("more than %d of %s", maxIdentities, st.key)}
+		return
+	}
+	*classes = append(*classes, st.class)
+	s.add(st.key, st.value)
+}
+
+// sendEnv adds names; one that begins with - takes away those it matches.
+func (s *state) sendEnv(st *stmt) {
+	for _, name := range st.value.Args {
+		pattern, remove := strings.CutPrefix(name, "-")
+		switch list := s.several[SendEnv]; {
+		case !remove:
+			s.add(SendEnv, Value{[]string{name}, st.value.Origin})
+		case list != nil:
+			*list = slices.DeleteFunc(*list, func(v Value) bool { return wildcard.Match(v.Args[0], pattern) })
+		}
+	}
+}
+
+// forwardAgent keeps the flag and the path of a socket apart, as ssh does: a
+// path that comes after a plain yes or no still names the socket.
+func (s *state) forwardAgent(st *stmt) {
+	if st.value.Args[0] != "path" {
+		s.first(ForwardAgent, &st.value)
+		return
+	}
+	s.first(ForwardAgent, &Value{[]string{"yes"}, st.value.Origin})
+	s.first(forwardAgentPath, &Value{st.value.Args[1:], st.value.Origin})
+}
+
+// word returns the first word that a keyword was set to so far, or "".
+func (s *state) word(k Keyword) string {
+	return s.set[k].word()
+}
+
+func (s *state) user() string {
+	if s.set[User] != nil {
+		return s.word(User)
+	}
+	return s.config.system.User
+}
+
+// checkUnknown leaves a Gap for each unknown keyword that no IgnoreUnknown
+// read before it covers. ssh looks at keywords in inactive blocks as well.
+func (s *state) checkUnknown() {
+	patterns := s.word(IgnoreUnknown)
+	for _, u := range s.config.unknown {
+		if patterns != "" && s.ignore < u.seq && matchList(u.name, patterns, true) {
+			continue
+		}
+		s.gaps = append(s.gaps, Gap{Reason: "unknown keyword " + u.name, Origin: u.value.Origin})
+	}
+}

@@ -1,0 +1,168 @@
+package conf
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Resolved is the effective configuration of one host. It does not change.
+type Resolved struct {
+	Name string // the host as it was asked for
+	// Gaps are what this package could not know. As long as there are any,
+	// values may be wrong; an Asker fills them.
+	Gaps []Gap
+
+	config  *Config
+	set     [keywordCount]*Value
+	several []manyValues
+	jumps   []Jump
+	ordered bool // see KeepsHostKeyOrder
+	conn    connection
+	class   uint64
+}
+
+type manyValues struct {
+	keyword Keyword
+	values  []Value
+}
+
+// Gap is one thing that only ssh itself, a program or the DNS can tell.
+type Gap struct {
+	Reason  string
+	Origin  Origin
+	PerHost bool // the answer differs from host to host, even in the same blocks
+}
+
+// String returns the reason and its place.
+func (g Gap) String() string { return fmt.Sprintf("%s (%s)", g.Reason, g.Origin) }
+
+// Get returns the value of a keyword as ssh -G shows it, and where it comes
+// from. ok is false for keywords that are not set and have no default. Of
+// keywords that may be given several times it returns the first.
+func (r *Resolved) Get(k Keyword) (v Value, ok bool) {
+	if specs[k].several {
+		for _, v := range r.all(k) {
+			return v, true
+		}
+		return v, false
+	}
+	if r.set[k] == nil {
+		return v, false
+	}
+	return *r.set[k], true
+}
+
+// All returns the values of IdentityFile, CertificateFile, SendEnv and the
+// forwardings, one for each line; of other keywords the only one.
+func (r *Resolved) All(k Keyword) []Value {
+	if specs[k].several {
+		return slices.Clone(r.all(k))
+	}
+	if v, ok := r.Get(k); ok {
+		return []Value{v}
+	}
+	return nil
+}
+
+func (r *Resolved) all(k Keyword) []Value {
+	for _, m := range r.several {
+		if m.keyword == k {
+			return m.values
+		}
+	}
+	if k == IdentityFile {
+		return r.config.identities
+	}
+	return nil
+}
+
+// Settings goes through all keywords that have a value, in the order of the
+// manual page.
+func (r *Resolved) Settings() iter.Seq2[Keyword, Value] {
+	return func(yield func(Keyword, Value) bool) {
+		for k := AddKeysToAgent; k < forwardAgentPath; k++ {
+			for _, v := range r.shown(k) {
+				if !yield(k, v) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// shown is All with the halves of keywords put together again.
+func (r *Resolved) shown(k Keyword) []Value {
+	switch {
+	case k == ForwardAgent && r.set[forwardAgentPath] != nil:
+		return []Value{*r.set[forwardAgentPath]}
+	case k == RekeyLimit && r.set[RekeyLimit] != nil && r.set[rekeyInterval] != nil:
+		v := *r.set[RekeyLimit]
+		return []Value{{[]string{v.word(), r.set[rekeyInterval].word()}, v.Origin}}
+	case specs[k].several:
+		return r.all(k)
+	case r.set[k] != nil && r.set[k].Args != nil: // no list: see difference
+		return []Value{*r.set[k]}
+	}
+	return nil
+}
+
+// IsSet reports whether a keyword was set by a file, a flag or ssh -G.
+func (r *Resolved) IsSet(k Keyword) bool {
+	v, ok := r.Get(k)
+	return ok && v.Origin.Source != FromDefault
+}
+
+// Word is the only word of a keyword, expanded where ssh expands it; "" = unset.
+func (r *Resolved) Word(k Keyword) string { return r.set[k].word() }
+
+// Yes reports whether a keyword says so.
+func (r *Resolved) Yes(k Keyword) bool { return r.Word(k) == "yes" || r.Word(k) == "true" }
+
+// Number is the number of a keyword, 0 = none.
+func (r *Resolved) Number(k Keyword) int {
+	n, _ := strconv.Atoi(r.Word(k))
+	return n
+}
+
+// List is all words of a keyword. Without an installed ssh and without a setting the
+// lists of algorithms are empty.
+func (r *Resolved) List(k Keyword) []string {
+	if r.set[k] == nil {
+		return nil
+	}
+	return slices.Clone(r.set[k].Args)
+}
+
+// Files are the files of a keyword such as UserKnownHostsFile, expanded; empty for "none".
+func (r *Resolved) Files(k Keyword) []string {
+	if files := r.List(k); len(files) != 1 || !strings.EqualFold(files[0], "none") {
+		return files
+	}
+	return nil
+}
+
+// Duration reads seconds; "none" and unset are 0.
+func (r *Resolved) Duration(k Keyword) time.Duration {
+	return time.Duration(r.Number(k)) * time.Second
+}
+
+// Paths expands the files of a keyword that may be given several times, in order. Those
+// that were not given by the user need not exist: see IsSet.
+func (r *Resolved) Paths(k Keyword) ([]string, error) {
+	var paths []string
+	for _, v := range r.all(k) {
+		if strings.EqualFold(v.word(), "none") {
+			continue
+		}
+		path, err := r.conn.path(v.word())
+		if err != nil {
+			return nil, wrapError(v.Origin, fmt.Errorf("%s: %w", k, err))
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}

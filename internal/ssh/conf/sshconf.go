@@ -1,0 +1,127 @@
+// Package conf answers what the installed ssh would do for a host: it reads
+// ssh_config files once and resolves any number of hosts against them in
+// microseconds, with the rules of OpenSSH (ssh_config(5), readconf.c, ssh.c):
+// the first value wins, identity files accumulate, Host and Match select,
+// Include nests, a second pass follows canonicalisation and "Match final".
+//
+// Every value carries its Origin. What the package cannot know by itself
+// (a keyword of a newer ssh, Match exec when running programs is not allowed,
+// names that only the DNS can complete) is listed in Resolved.Gaps; an Asker
+// then puts the question to `ssh -G`, once for each class of hosts that go
+// through the same blocks. Decide says whether the native engine can serve a
+// configuration or only the ssh program can.
+//
+// The package opens no connection, runs no program and asks no DNS server but
+// through functions that the caller hands in.
+package conf
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+)
+
+// System is what ssh takes from its surroundings. The zero value of a field
+// means what its comment says.
+type System struct {
+	Home      string // home directory of the passwd entry: "~" and %d
+	User      string // local user name: default of User, and %u
+	UID       int    // local user id: %i, and the owner that config files may have
+	Hostname  string // name of this machine: %l, %L and %C
+	ConfigDir string // "" = /etc/ssh: ssh_config and the base of its includes
+	// HomeOf looks up the home directory of another user, for "~user". nil =
+	// there are no others.
+	HomeOf func(user string) (home string, ok bool)
+	// Getenv looks up an environment variable. nil = none is set.
+	Getenv func(name string) (value string, ok bool)
+	// Exec runs a command of "Match exec" in the user's shell and reports
+	// whether it exited with 0. nil = not allowed, which leaves a Gap.
+	Exec func(ctx context.Context, command string) (ok bool, err error)
+	// Canonical asks the DNS for a name that ends in a dot, with addresses of
+	// family (a value of AddressFamily), and returns the name it stands for. nil = not allowed, which leaves a Gap.
+	Canonical func(ctx context.Context, family, name string) (canonical string, found bool)
+	// Addresses lists those of the interfaces that are up, for "Match
+	// localnetwork". nil = unknown, which leaves a Gap.
+	Addresses func() []netip.Addr
+}
+
+// Params of Load. The fields up to Identities are the flags of ssh.
+type Params struct {
+	File          string   // -F: a file in place of all others, "none" = no file, "" = the usual ones
+	Options       []string // -o, in order: "Port=22" or "Port 22"
+	Port          int      // -p, 0 = not given
+	User          string   // -l
+	Jump          string   // -J
+	Identities    []string // -i, in order
+	AddressFamily string   // "inet" for -4, "inet6" for -6
+	Command       string   // the command to run, for "Match command"
+	System        System
+	Defaults      *Defaults // of the installed ssh; nil = none installed
+}
+
+// Query names one host. User and Port are those of "user@host:port"; they are
+// weaker than the flags in Params and stronger than every file.
+type Query struct {
+	Name string
+	User string
+	Port int // 0 = not given
+}
+
+// Source is where a value comes from.
+type Source uint8
+
+// The sources. The zero value is not a source.
+const (
+	_              Source = iota
+	FromDefault           // of the installed ssh, or of ssh_config(5) where none is installed
+	FromFlag              // -F -o -p -l -i -J on the command line
+	FromQuery             // the user or port in user@host:port, or the host name itself
+	FromFile              // a line of a file
+	FromSSH               // the answer of ssh -G
+	FromDerivation        // follows from other values, such as UpdateHostKeys
+)
+
+// Origin is the place of one value. File and Line are set for FromFile.
+type Origin struct {
+	Source Source
+	File   string
+	Line   int
+}
+
+// String returns "file:line" or the name of the source.
+func (o Origin) String() string {
+	switch o.Source {
+	case FromFile:
+		return fmt.Sprintf("%s:%d", o.File, o.Line)
+	case FromDefault:
+		return "default"
+	case FromFlag:
+		return "command line"
+	case FromQuery:
+		return "host argument"
+	case FromSSH:
+		return "ssh -G"
+	case FromDerivation:
+		return "derived"
+	}
+	return "unset"
+}
+
+// ConfigError is a mistake in a file, an -o option or a flag. ssh refuses to
+// start for any host while it is there.
+type ConfigError struct {
+	Origin Origin
+	Err    error
+}
+
+// Error returns the place and the mistake.
+func (e *ConfigError) Error() string { return fmt.Sprintf("%s: %s", e.Origin, e.Err) }
+
+// Unwrap returns the mistake.
+func (e *ConfigError) Unwrap() error { return e.Err }
+
+// RefusedError is a configuration that the installed ssh does not accept, in
+// its own words. As a rule that is so whatever the host.
+type RefusedError struct{ Reason string }
+
+func (e *RefusedError) Error() string { return "ssh refuses the configuration: " + e.Reason }

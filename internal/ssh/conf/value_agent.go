@@ -1,0 +1,100 @@
+package conf
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"sshpace/internal/base/wildcard"
+)
+
+// parseForwardAgent reads yes, no, or the path of an agent socket, which is
+// returned behind the word "path".
+func parseForwardAgent(in input) ([]string, error) {
+	arg, err := in.single()
+	if err != nil {
+		return nil, err
+	}
+	if flag, err := parseChoice(in, yesNo); err == nil {
+		return flag, nil
+	}
+	return []string{"path", arg}, checkAgentPath(arg, in.env)
+}
+
+func parseIdentityAgent(in input) ([]string, error) {
+	arg, err := in.single()
+	if err != nil {
+		return nil, err
+	}
+	return []string{arg}, checkAgentPath(arg, in.env)
+}
+
+// checkAgentPath checks the two forms of environment variables in a path.
+func checkAgentPath(path string, env func(string) (string, bool)) error {
+	if _, err := expand(path, nil, env); err != nil {
+		return err
+	}
+	name, legacy := strings.CutPrefix(path, "$")
+	if legacy && !strings.HasPrefix(name, "{") && !validEnvName(name) {
+		return fmt.Errorf("invalid environment name %s", path)
+	}
+	return nil
+}
+
+func validEnvName(name string) bool {
+	for i := range len(name) {
+		if c := wildcard.Lower(name[i : i+1])[0]; c != '_' && (c < 'a' || c > 'z') && (c < '0' || c > '9') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+func parseAddKeys(in input) ([]string, error) {
+	if len(in.args) == 0 || len(in.args) > 2 {
+		return nil, errMissing
+	}
+	first := in
+	first.args = in.args[:1]
+	words, err := parseChoice(first, orConfirm)
+	lifetime := in.args[len(in.args)-1]
+	switch {
+	case err == nil && len(in.args) == 1:
+		return words, nil
+	case err == nil && words[0] != "confirm", err != nil && len(in.args) == 2:
+		return nil, errors.New("unsupported option")
+	}
+	secs, ok := seconds(lifetime, in.version)
+	if !ok {
+		return nil, fmt.Errorf("invalid time value %q", lifetime)
+	}
+	if secs == 0 && err != nil {
+		return []string{"true"}, nil
+	}
+	if secs == 0 {
+		return words, nil
+	}
+	return append(words, strconv.Itoa(secs)), nil
+}
+
+func parsePersist(in input) ([]string, error) {
+	arg, err := in.single()
+	if err != nil {
+		return nil, err
+	}
+	switch arg {
+	case "no", "false":
+		return []string{"no"}, nil
+	case "yes", "true":
+		return []string{"yes"}, nil
+	}
+	secs, ok := seconds(arg, in.version)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("bad ControlPersist argument %q", arg)
+	case secs == 0:
+		return []string{"yes"}, nil
+	}
+	return []string{strconv.Itoa(secs)}, nil
+}

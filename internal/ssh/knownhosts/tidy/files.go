@@ -1,0 +1,134 @@
+package tidy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"sshpace/internal/sys/safedir"
+)
+
+// write makes all files of a split. A directory that does not exist yet appears
+// with all its files at once; in one that does, each file is replaced by itself.
+func (s *splitter) write(ctx context.Context, dir string, targets map[string][]string) error {
+	dir = filepath.Clean(dir)
+	files := s.build(targets)
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return s.writeInto(ctx, dir, files)
+	}
+	parent, err := safedir.ResolveAll(filepath.Dir(dir))
+	if err != nil {
+		return err
+	}
+	staging, err := os.MkdirTemp(parent, ".sshpace-split-") // mode 0700
+	if err != nil {
+		return err
+	}
+	if err = s.writeInto(ctx, staging, files); err == nil {
+		err = os.Rename(staging, filepath.Join(parent, filepath.Base(dir)))
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(staging))
+	}
+	return nil
+}
+
+// writeInto makes all files in an existing directory.
+func (s *splitter) writeInto(ctx context.Context, dir string, files []hostFile) error {
+	folder, err := OpenFolder(dir)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	w, err := s.newFileWriter(folder)
+	if err != nil {
+		return err
+	}
+	for i, f := range files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if f.text == "" {
+			s.result.Missing = append(s.result.Missing, f.host)
+		} else if err := w.put(f.host, f.text); err != nil {
+			return err
+		}
+		if s.options.Progress != nil {
+			s.options.Progress(i+1, len(files))
+		}
+	}
+	w.force = true // patternsFile is ours alone; ssh only ever reads it
+	return w.put(patternsFile, s.patterns())
+}
+
+// newFileWriter looks at what is in the directory already.
+func (s *splitter) newFileWriter(folder Folder) (fileWriter, error) {
+	w := fileWriter{folder: folder, force: s.options.Force, result: &s.result, present: make(map[string]bool), written: s.written}
+	entries, err := fs.ReadDir(folder.FS(), ".")
+	for _, e := range entries {
+		w.present[e.Name()] = true
+	}
+	for _, source := range s.x.Files() {
+		if info, err := os.Stat(source); err == nil {
+			w.sources = append(w.sources, info)
+		}
+	}
+	return w, err
+}
+
+// fileWriter puts files into a directory that it never leaves.
+type fileWriter struct {
+	folder  Folder
+	present map[string]bool // what the directory held at first
+	written map[string]bool // what this call has made or found as it should be
+	sources []os.FileInfo   // files that must not be replaced
+	force   bool
+	result  *SplitResult
+}
+
+// put makes the file hold text. It leaves alone what is right already, and
+// without force what differs.
+func (w fileWriter) put(name, text string) error {
+	again := w.written[name]
+	w.written[name] = true
+	if !w.present[name] {
+		w.result.Written++
+		return w.folder.Write(name, text)
+	}
+	info, err := w.folder.Lstat(name)
+	switch {
+	case err != nil:
+		return err
+	case slices.ContainsFunc(w.sources, func(src os.FileInfo) bool { return os.SameFile(src, info) }):
+		return fmt.Errorf("%s is a file to split, not one to write; name another directory", filepath.Join(w.folder.Path(), name))
+	}
+	same := w.same(name, info, text)
+	switch {
+	case again && same:
+		return nil
+	case again:
+		return w.folder.Replace(name, text)
+	case same:
+		w.result.Unchanged++
+		return nil
+	case !w.force:
+		w.written[name] = false
+		w.result.Kept = append(w.result.Kept, name)
+		return nil
+	}
+	w.result.Written++
+	return w.folder.Replace(name, text)
+}
+
+func (w fileWriter) same(name string, info os.FileInfo, text string) bool {
+	if !info.Mode().IsRegular() || info.Size() != int64(len(text)) {
+		return false
+	}
+	old, err := w.folder.ReadFile(name)
+	return err == nil && bytes.Equal(old, []byte(text))
+}

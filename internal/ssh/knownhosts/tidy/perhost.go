@@ -1,0 +1,102 @@
+// perhost.go keeps known_hosts files that belong to one host each, in a folder
+// that nobody else can change, and names them in ssh_config.
+
+package tidy
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"sshpace/internal/base/shell"
+	"sshpace/internal/sys/safedir"
+)
+
+// maxFileName is the longest file name of the usual file systems.
+const maxFileName = 255
+
+// CheckName reports why the name of a host cannot be the name of its file.
+func CheckName(host string) error {
+	unsafe := func(r rune) bool {
+		return !('0' <= r && r <= '9' || 'a' <= r && r <= 'z' || strings.ContainsRune("._:%-", r))
+	}
+	reason := ""
+	switch {
+	case host == "":
+		reason = "is empty"
+	case len(host) > maxFileName:
+		reason = "is too long for a file name"
+	case host[0] == '.' || host[0] == '-':
+		reason = "starts with " + host[:1]
+	case strings.HasSuffix(host, ".old"):
+		reason = "ends with .old, which is the name ssh gives to backups"
+	case strings.ContainsFunc(host, unsafe):
+		reason = "has characters that a host name cannot have"
+	default:
+		return nil
+	}
+	return fmt.Errorf("%.80q %s", host, reason)
+}
+
+// ConfigPath is a directory as it can stand in ssh_config, where "%" starts a
+// token and "${" a variable, and where relative names depend on where ssh runs.
+func ConfigPath(dir string) (string, error) {
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if strings.ContainsAny(path, "\"\\\n\r\x00") || strings.Contains(path, "${") {
+		return "", fmt.Errorf("ssh_config cannot name the directory %q; choose another", dir)
+	}
+	return strings.ReplaceAll(path, "%", "%%"), nil
+}
+
+// Folder is where the files are.
+type Folder struct{ *safedir.Folder }
+
+// Open opens a folder, which must exist.
+func OpenFolder(dir string) (Folder, error) {
+	return private(safedir.Open(dir))
+}
+
+// Make opens a folder, and makes it, 0700, where it is missing.
+func MakeFolder(dir string) (Folder, error) {
+	return private(safedir.Make(dir))
+}
+
+// private says what to do about a folder that others could plant files in.
+func private(folder *safedir.Folder, err error) (Folder, error) {
+	if open, ok := errors.AsType[*safedir.UntrustedError](err); ok {
+		err = fmt.Errorf("%w; make it private with: chmod go-w %s", err, shell.Word(open.Path))
+	}
+	return Folder{folder}, err
+}
+
+// Replace writes a new file beside the old one and renames it into place. A
+// symbolic link is replaced, not followed.
+func (f Folder) Replace(name, text string) error {
+	temporary := ".tmp-" + rand.Text()
+	if err := f.Write(temporary, text); err != nil {
+		return err
+	}
+	if err := f.Rename(temporary, name); err != nil {
+		return errors.Join(err, f.Remove(temporary))
+	}
+	return nil
+}
+
+// Write makes a file that does not exist yet. What ssh may read of it before
+// it is complete are fewer keys, never others.
+func (f Folder) Write(name, text string) error {
+	file, err := f.Create(name)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(text)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return errors.Join(err, f.Remove(name))
+	}
+	return nil
+}

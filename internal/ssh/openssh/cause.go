@@ -1,0 +1,128 @@
+package openssh
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Cause is why ssh gave up.
+type Cause uint8
+
+// The causes.
+const (
+	Unknown               Cause = iota
+	HostKeyChanged              // known_hosts holds another key
+	HostKeyRevoked              // the key is marked as revoked
+	RevocationsUnreadable       // the list of revoked keys (RevokedHostKeys) cannot be read
+	HostKeyWeak                 // the key is too short
+	HostKeyUnknown              // strict checking, and no key is known
+	Unresolved                  // the name has no address
+	Denied                      // no method or key was accepted
+	TooManyKeys                 // the server counted more keys than it allows
+	BadConfiguration            // of our own side
+	NoAlgorithm                 // nothing in common, or a name that ssh does not have
+	Prohibited                  // a jump host forwards nothing
+	ConnectionRefused
+	SessionRefused // logged in, but no session, or no command or subsystem in it
+	Unroutable
+	TimedOut
+	NotSSH    // the peer speaks something else
+	Throttled // sshd says that there are too many
+	NoVersion // hung up before it said who it is
+	HungUp    // the connection was closed or reset
+	Corrupted // a message was damaged on its way
+)
+
+// sentences are parts of what ssh says and their causes. Of many lines the
+// earliest sentence here counts: what says more stands first.
+var sentences = []struct {
+	part  string
+	cause Cause
+}{
+	{"has changed and you have requested strict checking", HostKeyChanged},
+	{"REMOTE HOST IDENTIFICATION HAS CHANGED", HostKeyChanged},
+	{"is marked as revoked", HostKeyRevoked},
+	{"REVOKED HOST KEY", HostKeyRevoked},
+	{" revoked by file ", HostKeyRevoked}, // RevokedHostKeys
+	{"Error checking host key ", RevocationsUnreadable},
+	{"Bad server host key: Invalid key length", HostKeyWeak},
+	{"host key is known for", HostKeyUnknown},
+	{"Host key verification failed", HostKeyUnknown},
+	{"No matching host key fingerprint", HostKeyUnknown}, // in DNS
+	{"Could not resolve hostname", Unresolved},
+	{"host key mismatch", HostKeyChanged}, // the built-in client
+	{"Permission denied (", Denied},       // without the methods it only asks again
+	{"unable to authenticate", Denied},    // the built-in client
+	{"Too many authentication failures", TooManyKeys},
+	{"Bad configuration option", BadConfiguration},
+	{"Bad owner or permissions", BadConfiguration},
+	{"no matching ", NoAlgorithm},
+	{"Unable to negotiate", NoAlgorithm},
+	{"no common algorithm", NoAlgorithm}, // the built-in client
+	{"Unknown cipher type", NoAlgorithm},
+	{"Bad SSH2 ", NoAlgorithm}, // cipher or MAC
+	{"administratively prohibited", Prohibited},
+	{"Connection refused", ConnectionRefused},
+	{"No route to host", Unroutable},
+	{"Network is unreachable", Unroutable},
+	{"timed out", TimedOut},
+	{"not responding", TimedOut},
+	{"_exchange_identification: banner line contains invalid characters", NotSSH},
+	{"no SSH identification", NotSSH}, // the built-in client
+	{"Not allowed at this time", Throttled},
+	{"Exceeded MaxStartups", Throttled},
+	{"_exchange_identification", NoVersion}, // kex_ or, up to 8.0, ssh_
+	{"open failed", SessionRefused},
+	{" request failed on channel ", SessionRefused},
+	{"Connection reset by", HungUp},
+	{"Connection closed by", HungUp},
+	{"closed by remote host", HungUp},
+	{"Broken pipe", HungUp},
+	{"Corrupted MAC", Corrupted},
+	{"terminating, ", BadConfiguration},
+}
+
+// CauseOf tells why ssh gave up, from its messages, and the message that says it;
+// Unknown and "" where none does.
+func CauseOf(messages []string) (cause Cause, message string) {
+	for _, s := range sentences {
+		for _, m := range messages {
+			if strings.Contains(m, s.part) {
+				return s.cause, m
+			}
+		}
+	}
+	return Unknown, ""
+}
+
+// ProxyReason is why a ProxyCommand ended, from what it wrote to standard error: its last
+// line. Of an ssh it is the last line that has a cause, since what else it writes may be
+// the greeting of a jump host (Banner).
+func ProxyReason(command string, said []string) string {
+	program, _, _ := strings.Cut(strings.TrimPrefix(command, "exec "), " ")
+	greets := filepath.Base(strings.Trim(program, `'"`)) == "ssh"
+	for _, line := range slices.Backward(said) {
+		if cause, _ := CauseOf([]string{line}); cause != Unknown || !greets {
+			return line
+		}
+	}
+	return ""
+}
+
+// LastWords is the last of ssh's messages, or the one that says why it gave up where the
+// last only says that it did, or that something is wrong with a host key.
+func LastWords(messages []string) string {
+	last := ""
+	for _, m := range messages {
+		if m = strings.TrimSpace(m); m != "" {
+			last = m
+		}
+	}
+	if cause, _ := CauseOf([]string{last}); cause == Unknown || last == "Host key verification failed." {
+		if _, why := CauseOf(messages); why != "" {
+			return strings.TrimSpace(why)
+		}
+	}
+	return last
+}

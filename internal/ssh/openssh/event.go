@@ -1,0 +1,135 @@
+// event.go reads what OpenSSH's client says of itself, in its log (ssh -v)
+// and on standard error: a line is an Event, and lines have a Cause where ssh gave
+// up. It knows the words of OpenSSH 6 to 10 and those of our built-in client, and
+// leaves it to others what a cause means to them.
+
+package openssh
+
+import "strings"
+
+// Kind is what a line is about.
+type Kind uint8
+
+// The kinds. Event.Text is what is named behind them.
+const (
+	Other          Kind = iota // nothing that anybody looks at
+	Message                    // what ssh says to its user: the line. Why it gave up is among them
+	Connecting                 // "NAME [ADDRESS] port N."
+	Connected                  // TCP is there
+	Proxy                      // a ProxyCommand or ProxyJump was started: the command
+	PreBanner                  // a line that came before the version line: the line
+	ServerVersion              // the server's software version
+	KexAlgorithm               // name, and more after a space
+	HostKeyType                // likewise
+	ClientToServer             // cipher, MAC and compression
+	ServerToClient             // likewise
+	NewKeys                    // a key exchange is complete
+	HostKeySeen                // type and fingerprint
+	AuthStarted                // the server accepts authentication requests
+	LoggedIn
+	Multiplexed     // a ControlMaster is tried or used: nothing is negotiated here
+	MasterOpened    // the session is open through a ControlMaster
+	CommandSent     // the command, or the subsystem
+	CommandAccepted // the server starts it (ssh -vv)
+	ExitStatus      // the server told one
+	ExitSignal      // the server told one
+	MasterStays     // a ControlMaster goes on behind the session
+	WrongKey        // known_hosts file that holds another key of the host
+	Detail          // of ssh -vv: the rest of the line
+)
+
+// Event is one line.
+type Event struct {
+	Kind Kind
+	Text string
+}
+
+// beginnings of lines and what they are (kex.c: kex_choose_conf, packet.c,
+// ssh.c, sshconnect.c, sshconnect2.c, mux.c, clientloop.c). The first match
+// counts. Up to 7.0 ssh does not name the key exchange and the host key.
+var beginnings = []struct {
+	prefix string
+	kind   Kind
+}{
+	{"debug2: exec request accepted on channel ", CommandAccepted},
+	{"debug2: subsystem request accepted on channel ", CommandAccepted},
+	{"debug2: ", Detail},
+	{"debug1: Connecting to ", Connecting},
+	{"debug1: Connection established", Connected},
+	{"debug1: Executing proxy ", Proxy},
+	{"debug1: kex_exchange_identification: banner line ", PreBanner},
+	{"debug1: Remote protocol version ", ServerVersion},
+	{"debug1: kex: algorithm: ", KexAlgorithm},
+	{"debug1: kex: host key algorithm: ", HostKeyType},
+	{"debug1: kex: client->server ", ClientToServer},
+	{"debug1: kex: server->client ", ServerToClient},
+	{"debug1: SSH2_MSG_NEWKEYS received", NewKeys},
+	{"debug1: Server host key: ", HostKeySeen},
+	{"debug1: SSH2_MSG_SERVICE_ACCEPT received", AuthStarted},
+	{"Authenticated to ", LoggedIn},
+	{"debug1: Authentication succeeded", LoggedIn},
+	{"debug1: auto-mux: Trying existing master", Multiplexed},
+	{"debug1: mux_client_request_session: master session id", MasterOpened},
+	{"debug1: mux_client_", Multiplexed},
+	{"debug1: Sending command: ", CommandSent},
+	{"debug1: Sending subsystem: ", CommandSent},
+	{"debug1: control_persist_detach: ", MasterStays},
+	{"Offending ", WrongKey},
+}
+
+// quiet are the beginnings of what ssh says without anything being wrong.
+var quiet = []string{
+	"debug", "OpenSSH_", "Authenticated ", "Transferred: ", "Bytes per second: ", "Warning: Permanently added ", "Pseudo-terminal ", "** ",
+}
+
+// Read tells what a line is about.
+func ReadEvent(line string) Event {
+	line = strings.TrimRight(line, "\r\n")
+	for _, b := range beginnings {
+		if rest, ok := strings.CutPrefix(line, b.prefix); ok {
+			return event(b.kind, rest)
+		}
+	}
+	if rest, ok := strings.CutPrefix(line, "debug1: client_input_channel_req: channel "); ok {
+		return channelRequest(rest)
+	}
+	for _, prefix := range quiet {
+		if strings.HasPrefix(line, prefix) {
+			return Event{}
+		}
+	}
+	if line = strings.TrimSpace(line); line == "" {
+		return Event{}
+	}
+	return Event{Message, line}
+}
+
+// event takes out of the rest of a line what it names.
+func event(kind Kind, rest string) Event {
+	switch kind {
+	case PreBanner:
+		_, rest, _ = strings.Cut(rest, ": ") // behind its number
+	case ServerVersion:
+		_, rest, _ = strings.Cut(rest, "remote software version ")
+		rest = strings.TrimSpace(rest)
+	case Proxy:
+		_, rest, _ = strings.Cut(rest, "exec ")
+	case WrongKey:
+		_, place, ok := strings.Cut(rest, " key in ")
+		if !ok {
+			return Event{Message, "Offending " + rest}
+		}
+		rest = place[:max(0, strings.LastIndexByte(place, ':'))] // without the line
+	}
+	return Event{kind, rest}
+}
+
+func channelRequest(rest string) Event {
+	switch {
+	case strings.Contains(rest, " rtype exit-status "):
+		return Event{ExitStatus, rest}
+	case strings.Contains(rest, " rtype exit-signal "):
+		return Event{ExitSignal, rest}
+	}
+	return Event{}
+}

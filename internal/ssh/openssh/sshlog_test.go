@@ -1,0 +1,132 @@
+package openssh
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// No sentence hides behind an earlier one, and every cause can be found.
+func TestSentences(t *testing.T) {
+	found := map[Cause]bool{}
+	for _, s := range sentences {
+		cause, message := CauseOf([]string{"something else", "ssh: " + s.part + " now"})
+		if cause != s.cause || !strings.Contains(message, s.part) {
+			t.Errorf("%q: cause %d from %q, want %d", s.part, cause, message, s.cause)
+		}
+		found[cause] = true
+	}
+	for c := Unknown + 1; c <= Corrupted; c++ {
+		if !found[c] {
+			t.Errorf("no sentence has the cause %d", c)
+		}
+	}
+	if cause, message := CauseOf([]string{"Welcome", ""}); cause != Unknown || message != "" {
+		t.Errorf("nothing wrong: %d from %q", cause, message)
+	}
+}
+
+// What says more counts, wherever it stands.
+func TestCauseOfManyMessages(t *testing.T) {
+	cause, message := CauseOf([]string{
+		"Host key verification failed.", "The ED25519 host key for box is marked as revoked.", "Connection closed by 10.0.0.1 port 22",
+	})
+	if cause != HostKeyRevoked || !strings.HasPrefix(message, "The ED25519") {
+		t.Errorf("%d from %q", cause, message)
+	}
+}
+
+func TestRead(t *testing.T) {
+	for line, want := range map[string]Event{
+		"debug1: Connecting to box [10.0.0.1] port 22.\r\n":                                    {Connecting, "box [10.0.0.1] port 22."},
+		"debug1: kex_exchange_identification: banner line 0: Exceeded MaxStartups":             {PreBanner, "Exceeded MaxStartups"},
+		"debug1: Remote protocol version 2.0, remote software version OpenSSH_9.2p1 Debian-2 ": {ServerVersion, "OpenSSH_9.2p1 Debian-2"},
+		"debug1: mux_client_request_session: master session id: 2":                             {MasterOpened, ": 2"},
+		"debug1: mux_client_hello_exchange: master version 4":                                  {Multiplexed, "hello_exchange: master version 4"},
+		"debug1: client_input_channel_req: channel 0 rtype exit-status reply 0":                {ExitStatus, "0 rtype exit-status reply 0"},
+		"debug1: client_input_channel_req: channel 0 rtype exit-signal reply 0":                {ExitSignal, "0 rtype exit-signal reply 0"},
+		"Offending ED25519 key in /home/me/known:hosts:7":                                      {WrongKey, "/home/me/known:hosts"},
+		"Offending nonsense":           {Message, "Offending nonsense"},
+		"debug1: whatever":             {},
+		"debug3: whatever":             {},
+		"** WARNING: not post-quantum": {},
+		"  ":                           {},
+		" Connection refused \n":       {Message, "Connection refused"},
+	} {
+		if got := ReadEvent(line); got != want {
+			t.Errorf("%q: %+v, want %+v", line, got, want)
+		}
+	}
+}
+
+// A login that ssh itself logged goes through its stations in their order.
+func TestReadOfARealLog(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "openssh", "testdata", "verbose", "ctr.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []Kind
+	for line := range strings.Lines(string(text)) {
+		e := ReadEvent(line)
+		if e.Kind == Message {
+			t.Errorf("nothing went wrong, but: %q", line)
+		}
+		got = append(got, e.Kind)
+	}
+	last := -1
+	for _, want := range []Kind{Connecting, Connected, ServerVersion, KexAlgorithm, HostKeyType, ServerToClient, ClientToServer, HostKeySeen, NewKeys, AuthStarted, LoggedIn, CommandSent, ExitStatus} {
+		at := slices.Index(got[last+1:], want)
+		if at < 0 {
+			t.Fatalf("kind %d is not behind line %d", want, last+1)
+		}
+		last += at + 1
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add("Offending  key in ")
+	f.Add("debug1: kex_exchange_identification: banner line ")
+	f.Fuzz(func(t *testing.T, line string) {
+		if e := ReadEvent(line); !strings.Contains(line, e.Text) && e.Kind != Message {
+			t.Errorf("%q is not in %q", e.Text, line)
+		}
+	})
+}
+
+func TestLastWords(t *testing.T) {
+	const changed = "Host key for x has changed and you have requested strict checking."
+	const unknown = "No ED25519 host key is known for x and you have requested strict checking."
+	const tooMany = "Received disconnect from 192.0.2.1 port 22:2: Too many authentication failures"
+	for want, lines := range map[string][]string{
+		changed:                         {"@@@@", changed, "Host key verification failed.\r", ""},
+		unknown:                         {unknown + "\r", "Host key verification failed."},
+		"Host key verification failed.": {"Host key verification failed."},
+		tooMany:                         {tooMany, "Disconnected from 192.0.2.1 port 22"},
+		"ssh: two":                      {"ssh: one", "ssh: two", " "},
+		"":                              {"", "\r"},
+	} {
+		if got := LastWords(lines); got != want {
+			t.Errorf("%q: %q, not %q", lines, got, want)
+		}
+	}
+}
+
+// What a jump host greets with is no reason.
+func TestProxyReason(t *testing.T) {
+	greeted := []string{"ssh: connect to host x port 22: Connection refused", "BANNER"}
+	for command, want := range map[string]string{
+		"ssh -W x:22 gate": greeted[0], "exec '/usr/bin/ssh' -W x:22 gate": greeted[0], "nc x 22": "BANNER", "sshuttle x": "BANNER",
+	} {
+		if got := ProxyReason(command, greeted); got != want {
+			t.Errorf("%s: %q, want %q", command, got, want)
+		}
+		if got := ProxyReason(command, nil); got != "" {
+			t.Errorf("%s: %q of nothing", command, got)
+		}
+	}
+	if got := ProxyReason("ssh -W x:22 gate", greeted[1:]); got != "" {
+		t.Errorf("a greeting is a reason: %q", got)
+	}
+}

@@ -1,0 +1,126 @@
+package file
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// Block is text with marks around it, so that it can be found and replaced.
+type Block struct {
+	Name string // what tells this block from others in the file; one line
+	Text string
+	// After is what must stand between the block and the rest of the file, such
+	// as "Host *" where the block ends in the scope of one host.
+	After string
+	// Last puts a new block at the end instead of at the top, so that everything
+	// else in the file wins over it.
+	Last bool
+}
+
+func (b Block) begin() string { return "# BEGIN sshpace " + b.Name + "\n" }
+func (b Block) end() string   { return "# END sshpace " + b.Name + "\n" }
+
+func (b Block) text() string {
+	text := b.begin() + strings.TrimRight(b.Text, "\n") + "\n"
+	if b.After != "" {
+		text += b.After + "\n"
+	}
+	return text + b.end()
+}
+
+// Into puts the block into a file: in the place of an older one of its name, or
+// at the top, because ssh and sshd take the first value that they find
+// (ssh_config(5), sshd_config(5)), or at the end. Marks that do not match are an error.
+func (b Block) Into(old []byte) ([]byte, error) {
+	begin, end := []byte(b.begin()), []byte(b.end())
+	from, to := lineIndex(old, begin), lineIndex(old, end)
+	if from < 0 && to < 0 {
+		return b.insert(old), nil
+	}
+	if from < 0 || to < from || lineIndex(old[from+len(begin):], begin) >= 0 {
+		return nil, fmt.Errorf("the marks of the block %q are damaged: remove what is left of it by hand", b.Name)
+	}
+	out := append([]byte(nil), old[:from]...)
+	out = append(out, b.text()...)
+	return append(out, old[to+len(end):]...), nil
+}
+
+func (b Block) insert(old []byte) []byte {
+	switch {
+	case len(old) == 0:
+		return []byte(b.text())
+	case !b.Last:
+		return append([]byte(b.text()+"\n"), old...)
+	}
+	out := append([]byte(nil), old...)
+	if !bytes.HasSuffix(out, []byte("\n")) {
+		out = append(out, '\n')
+	}
+	return append(out, "\n"+b.text()...)
+}
+
+// lineIndex is where a whole line stands, or -1. The last line may lack its end.
+func lineIndex(text, line []byte) int {
+	if bytes.HasPrefix(text, line) {
+		return 0
+	}
+	if i := bytes.Index(text, append([]byte("\n"), line...)); i >= 0 {
+		return i + 1
+	}
+	return -1
+}
+
+// context is how many lines around a change are shown.
+const context = 3
+
+// Diff shows the change as a unified diff with one hunk.
+func (c *Change) Diff() string {
+	before, after := lines(c.Old), lines(c.New)
+	head := 0
+	for head < len(before) && head < len(after) && before[head] == after[head] {
+		head++
+	}
+	tail := 0
+	for tail < len(before)-head && tail < len(after)-head && before[len(before)-1-tail] == after[len(after)-1-tail] {
+		tail++
+	}
+	if head == len(before) && head == len(after) {
+		return ""
+	}
+	from := max(0, head-context)
+	rest := min(tail, context)
+	var b strings.Builder
+	name := c.Path
+	if !c.Existed {
+		name = "/dev/null"
+	}
+	fmt.Fprintf(&b, "--- %s\n+++ %s\n@@ -%s +%s @@\n", name, c.Path,
+		span(from, len(before)-tail+rest), span(from, len(after)-tail+rest))
+	put := func(mark string, list []string) {
+		for _, line := range list {
+			b.WriteString(mark + strings.TrimSuffix(line, "\n") + "\n")
+		}
+	}
+	put(" ", before[from:head])
+	put("-", before[head:len(before)-tail])
+	put("+", after[head:len(after)-tail])
+	put(" ", before[len(before)-tail:len(before)-tail+rest])
+	return b.String()
+}
+
+// span is the place of a hunk: first line, from 1, and number of lines.
+func span(from, to int) string {
+	if to == from {
+		return fmt.Sprintf("%d,0", from)
+	}
+	return fmt.Sprintf("%d,%d", from+1, to-from)
+}
+
+func lines(text []byte) []string {
+	var out []string
+	for line := range strings.Lines(string(text)) {
+		out = append(out, line)
+	}
+	return out
+}

@@ -1,0 +1,81 @@
+// bounded.go reads text that others wrote, up to a limit: /dev/zero where a
+// file is wanted, or a peer that never stops, must cost neither the memory nor
+// the time of whoever reads.
+
+package file
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// Limits of what people write, in bytes.
+const (
+	Config = 16 << 20 // ssh_config, groups, scripts
+	List   = 64 << 20 // hosts files: a million lines
+)
+
+// TooLargeError says that a text is longer than what it is meant to be can be.
+type TooLargeError struct {
+	Name  string // file name, or such as "standard input"
+	Limit int64  // bytes
+}
+
+func (e *TooLargeError) Error() string {
+	if e.Limit < 1<<20 {
+		return fmt.Sprintf("%s: more than %d bytes", e.Name, e.Limit)
+	}
+	return fmt.Sprintf("%s: more than %d MiB", e.Name, e.Limit>>20)
+}
+
+// IsTooLarge reports whether a text was refused for its length.
+func IsTooLarge(err error) bool {
+	_, ok := errors.AsType[*TooLargeError](err)
+	return ok
+}
+
+// Reader reads r and fails with a *TooLargeError where more than limit bytes
+// come. name is for the message.
+func Reader(r io.Reader, name string, limit int64) io.Reader {
+	return &reader{r, name, limit, limit}
+}
+
+type reader struct {
+	r           io.Reader
+	name        string
+	left, limit int64
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	// One byte more than may come tells a text of exactly limit bytes from a
+	// longer one.
+	n, err := r.r.Read(p[:min(int64(len(p)), r.left+1)])
+	if int64(n) > r.left {
+		n = int(r.left)
+		r.left = 0
+		return n, &TooLargeError{r.name, r.limit}
+	}
+	r.left -= int64(n)
+	return n, err
+}
+
+// ReadAll reads all of r, at most limit bytes. name is for the message.
+func ReadAll(r io.Reader, name string, limit int64) ([]byte, error) {
+	text, err := io.ReadAll(Reader(r, name, limit))
+	if IsTooLarge(err) {
+		return nil, err
+	}
+	return text, err
+}
+
+// ReadFile reads a whole file of at most limit bytes.
+func ReadFile(name string, limit int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return ReadAll(f, name, limit)
+}

@@ -1,0 +1,225 @@
+// Package file reads files up to a limit and changes them safely.
+package file
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sshpace/internal/base/shell"
+
+	"sshpace/internal/sys/safedir"
+)
+
+// Change is a change of one file that has not been made yet.
+type Change struct {
+	Path    string // of the file itself, links followed
+	Existed bool
+	Old     []byte
+	New     []byte
+	Mode    os.FileMode // of a file that does not exist yet
+	info    os.FileInfo
+}
+
+// ErrChanged says that the file was changed by someone else in between.
+var ErrChanged = errors.New("the file was changed by another program in the meantime")
+
+// maxFile is the largest configuration that is read, in bytes.
+const maxFile = 4 << 20
+
+// Open reads a file that is to be changed; it may be missing, but not behind a link.
+// Nobody else may be able to put another one in its place (package safedir): what is
+// wrong is a *safedir.UntrustedError.
+func Open(path string) (*Change, error) {
+	real, err := safedir.ResolveFile(path)
+	if err != nil {
+		return nil, err
+	}
+	c := &Change{Path: real, Mode: 0o600}
+	f, err := os.OpenFile(real, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Lstat(path); err == nil {
+			return nil, &safedir.UntrustedError{Path: path, Why: "is a link to nothing"}
+		}
+		return c, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if c.info, err = f.Stat(); err != nil {
+		return nil, err
+	}
+	if !c.info.Mode().IsRegular() {
+		return nil, &safedir.UntrustedError{Path: real, Why: "is no regular file"}
+	}
+	if c.info.Mode().Perm()&0o022 != 0 {
+		return nil, &safedir.UntrustedError{Path: real, Why: "can be written by others; ssh would refuse it, too"}
+	}
+	c.Existed = true
+	c.Old, err = io.ReadAll(io.LimitReader(f, maxFile+1))
+	if len(c.Old) > maxFile {
+		return nil, &safedir.UntrustedError{Path: real, Why: "is too large for a configuration"}
+	}
+	return c, err
+}
+
+// Apply makes the change. before checks the new file under a temporary name in
+// the same folder; after checks the whole configuration once it is in place. The
+// old file is kept as backup, "" if there was none.
+func (c *Change) Apply(now time.Time, before func(path string) error, after func() error) (backup string, err error) {
+	candidate, err := c.write(c.Path+".sshpace-new-", c.New)
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(candidate)
+	if err := before(candidate); err != nil {
+		return "", fmt.Errorf("the new file fails its check, nothing was changed: %w", err)
+	}
+	if err := c.unchanged(); err != nil {
+		return "", err
+	}
+	if c.Existed {
+		backup = c.Path + ".sshpace-" + now.UTC().Format("20060102T150405.000Z")
+		if err := c.keep(backup); err != nil {
+			return "", err
+		}
+	}
+	if err := os.Rename(candidate, c.Path); err != nil {
+		if backup != "" {
+			err = errors.Join(err, os.Remove(backup)) // of a file that is as it was
+		}
+		return "", err
+	}
+	if err := syncFolder(filepath.Dir(c.Path)); err != nil {
+		return backup, err
+	}
+	if err := after(); err != nil {
+		return backup, errors.Join(fmt.Errorf("the configuration fails its check with the change, which was taken back: %w", err), c.undo(backup))
+	}
+	return backup, nil
+}
+
+// unchanged makes sure that nobody else changed the file since it was read.
+func (c *Change) unchanged() error {
+	text, err := ReadFile(c.Path, maxFile)
+	switch {
+	case errors.Is(err, os.ErrNotExist) && !c.Existed:
+		return nil
+	case err != nil:
+		return err
+	case !c.Existed || !bytes.Equal(text, c.Old):
+		return ErrChanged
+	}
+	return nil
+}
+
+// write makes a file beside the old one, with its owner, mode and attributes.
+func (c *Change) write(prefix string, text []byte) (path string, err error) {
+	f, err := os.CreateTemp(filepath.Dir(c.Path), filepath.Base(prefix)+"*")
+	if err != nil {
+		return "", err
+	}
+	defer func() {
+		if err = errors.Join(err, f.Close()); err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	if _, err := f.Write(text); err != nil {
+		return "", err
+	}
+	if err := c.dress(f); err != nil {
+		return "", err
+	}
+	return f.Name(), f.Sync()
+}
+
+// dress gives a new file the owner, the mode and the extended attributes of the
+// old one.
+func (c *Change) dress(f *os.File) error {
+	if !c.Existed {
+		return f.Chmod(c.Mode)
+	}
+	if owner, ok := c.info.Sys().(*syscall.Stat_t); ok && (int(owner.Uid) != os.Getuid() || int(owner.Gid) != os.Getgid()) {
+		if err := f.Chown(int(owner.Uid), int(owner.Gid)); err != nil {
+			return fmt.Errorf("keep the owner of %s: %w", c.Path, err)
+		}
+	}
+	if err := f.Chmod(c.info.Mode().Perm()); err != nil {
+		return err
+	}
+	return c.copyAttributes(f)
+}
+
+func (c *Change) copyAttributes(f *os.File) error {
+	names := make([]byte, 64<<10)
+	n, err := unix.Listxattr(c.Path, names)
+	if errors.Is(err, unix.ENOTSUP) || n == 0 && err == nil {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the attributes of %s: %w", c.Path, err)
+	}
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(names[:n]), "\x00"), "\x00") {
+		value := make([]byte, 64<<10)
+		size, err := unix.Getxattr(c.Path, name, value)
+		if err == nil && !hasAttribute(f, name, value[:size]) {
+			err = unix.Fsetxattr(int(f.Fd()), name, value[:size], 0)
+		}
+		if err != nil {
+			return fmt.Errorf("keep attribute %s of %s: %w", name, c.Path, err)
+		}
+	}
+	return nil
+}
+
+// hasAttribute reports whether the new file has an attribute already, such as a
+// label that the system gave it.
+func hasAttribute(f *os.File, name string, value []byte) bool {
+	own := make([]byte, 64<<10)
+	n, err := unix.Fgetxattr(int(f.Fd()), name, own)
+	return err == nil && bytes.Equal(own[:n], value)
+}
+
+// keep writes the old file under the name of its backup.
+func (c *Change) keep(backup string) error {
+	temporary, err := c.write(backup+"-", c.Old)
+	if err != nil {
+		return fmt.Errorf("keep a copy: %w", err)
+	}
+	defer os.Remove(temporary)
+	return os.Link(temporary, backup) // fails if there is one already
+}
+
+// undo takes the change back.
+func (c *Change) undo(backup string) error {
+	if backup == "" {
+		return os.Remove(c.Path)
+	}
+	return os.Rename(backup, c.Path)
+}
+
+func syncFolder(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+// UndoCommand is the shell command that takes the change back.
+func (c *Change) UndoCommand(backup string) string {
+	if backup == "" {
+		return "rm -- " + shell.Word(c.Path)
+	}
+	return "mv -f -- " + shell.Line(backup, c.Path)
+}

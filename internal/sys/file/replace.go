@@ -1,0 +1,42 @@
+package file
+
+import (
+	"crypto/rand"
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Replace writes a file with a mode, as far as the umask leaves it, whole or not at
+// all, and through no link.
+// Its errors name that file, not the temporary one.
+func Replace(path string, content []byte, mode os.FileMode) error {
+	if err := swapIn(path, content, mode); err != nil {
+		if number, ok := errors.AsType[syscall.Errno](err); ok {
+			err = &os.PathError{Op: "write", Path: path, Err: number}
+		}
+		return err
+	}
+	return nil
+}
+
+// swapIn writes a temporary file and renames it.
+func swapIn(path string, content []byte, mode os.FileMode) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // such as /dev/stdout
+		return os.WriteFile(path, content, mode)
+	}
+	temporary, err := os.OpenFile(filepath.Join(filepath.Dir(path), ".sshpace-"+rand.Text()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary.Name())
+	_, err = temporary.Write(content)
+	if closeErr := temporary.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(temporary.Name(), path)
+}

@@ -1,0 +1,78 @@
+package safedir
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// errHeld says that a living process holds the folder.
+var errHeld = errors.New("the folder is in use")
+
+// hold opens a private folder and locks it (flock(2)): the lock goes when its
+// holder does, even by kill -9, and, other than a process number, is never
+// taken for somebody else's. A folder that was removed before it was locked does
+// not exist.
+func hold(path string) (*Workdir, error) {
+	folder, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := folder.Root.Open(".")
+	if err != nil {
+		return nil, errors.Join(err, folder.Close())
+	}
+	err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		err = errHeld
+	}
+	if err == nil {
+		err = folder.Verify()
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.Close(), folder.Close())
+	}
+	return &Workdir{Folder: folder, Path: path, lock: lock}, nil
+}
+
+// sweep removes the folders of ours that nobody holds: those of runs that were
+// killed together with their keepers; it returns their paths. What cannot be removed
+// is left.
+func sweep(parents []string) (removed []string) {
+	for _, parent := range parents {
+		real, err := Resolve(parent)
+		if err != nil {
+			continue
+		}
+		entries, _ := os.ReadDir(real)
+		for _, entry := range entries {
+			if strings.HasPrefix(entry.Name(), prefix) && isOurs(entry) {
+				if path := filepath.Join(real, entry.Name()); removeDead(path) {
+					removed = append(removed, path)
+				}
+			}
+		}
+	}
+	return removed
+}
+
+func isOurs(entry os.DirEntry) bool {
+	info, err := entry.Info()
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid()
+}
+
+func removeDead(path string) bool {
+	d, err := hold(path)
+	if err != nil {
+		return false // somebody's, or gone
+	}
+	return d.remove() == nil
+}

@@ -1,0 +1,58 @@
+package tcp
+
+import (
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// direct: this system has calls that do not wait.
+const direct = true
+
+// errWait is of a call that would have to wait.
+const errWait = unix.EAGAIN
+
+// Now acknowledges what has come so far. The kernel forgets the option after a
+// few packets (tcp(7), TCP_QUICKACK).
+func QuickAck(fd uintptr) error {
+	on := int32(1)
+	_, _, err := unix.RawSyscall6(unix.SYS_SETSOCKOPT, fd, unix.IPPROTO_TCP, unix.TCP_QUICKACK, uintptr(unsafe.Pointer(&on)), unsafe.Sizeof(on), 0)
+	if err != 0 {
+		return err
+	}
+	return nil
+}
+
+// roundTrip is what the kernel has measured, as early as by the answer to SYN.
+func roundTrip(fd uintptr) time.Duration {
+	info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(info.Rtt) * time.Microsecond
+}
+
+// readNow reads what has come.
+func readNow(fd uintptr, p []byte) (int, error) {
+	return now(unix.SYS_RECVFROM, fd, p, unix.MSG_DONTWAIT)
+}
+
+// writeNow writes what there is room for.
+func writeNow(fd uintptr, p []byte) (int, error) {
+	return now(unix.SYS_SENDTO, fd, p, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+}
+
+// now makes a call that does not wait, and that Go's scheduler is not told of.
+func now(call, fd uintptr, p []byte, flags uintptr) (int, error) {
+	for {
+		n, _, err := unix.RawSyscall6(call, fd, uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)), flags, 0, 0)
+		switch err {
+		case 0:
+			return int(n), nil
+		case unix.EINTR:
+		default:
+			return 0, err
+		}
+	}
+}

@@ -1,0 +1,68 @@
+// ownport.go listens on loopback for connections of the user's own
+// processes. Anybody on a machine can connect to a port on loopback; what is
+// accepted here has been made by the user that listens, and others' connections
+// are closed before a byte is sent or a process is started for them.
+
+package tcp
+
+import (
+	"fmt"
+	"net"
+)
+
+// Listener accepts connections of the user's own.
+type OwnListener struct {
+	*net.TCPListener
+	owner ownerFunc
+	me    int // our user, as the kernel tells it
+}
+
+// ownerFunc finds the user of the socket of this machine that is connected from
+// local to remote. It does not find the sockets of processes that have closed
+// them already.
+type ownerFunc func(local, remote *net.TCPAddr) (uid int, found bool)
+
+// Listen listens on a random port of 127.0.0.1.
+func ListenOwn() (*OwnListener, error) {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listen on loopback: %w", err)
+	}
+	l := &OwnListener{TCPListener: listener.(*net.TCPListener)}
+	here := l.Addr().(*net.TCPAddr)
+	for _, owner := range []ownerFunc{diagnosed, listed} {
+		if uid, found := owner(here, &net.TCPAddr{IP: net.IPv4zero}); found {
+			l.owner, l.me = owner, uid
+			return l, nil
+		}
+	}
+	return l, nil // a kernel that tells nothing, not even of our own socket
+}
+
+// Accept waits for the next connection of a process of ours. Where the kernel
+// tells nothing of sockets' owners, any connection will do.
+func (l *OwnListener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.AcceptTCP()
+		if err != nil {
+			return nil, err
+		}
+		if l.own(conn) {
+			return conn, nil
+		}
+		conn.Close()
+	}
+}
+
+func (l *OwnListener) own(conn *net.TCPConn) bool {
+	if l.owner == nil {
+		return true
+	}
+	here, ok := conn.LocalAddr().(*net.TCPAddr)
+	there, ok2 := conn.RemoteAddr().(*net.TCPAddr)
+	if !ok || !ok2 {
+		return false
+	}
+	uid, found := l.owner(there, here)
+	return found && uid == l.me
+}

@@ -1,0 +1,116 @@
+// Package tcp is what sshpace does with sockets beyond the standard library:
+// short packets without delayed acknowledgements, and a port of loopback that
+// only our own user can connect to.
+package tcp
+
+import (
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"time"
+)
+
+// Conn is a connection that acknowledges what it reads at once. Where the kernel does
+// not permit or know that, and on what is no TCP connection, it is as it was. One
+// goroutine may read while another writes.
+//
+// What is short is read and written without telling Go's scheduler. A program that
+// waits for its servers is idle in between; its first system call afterwards would wake the
+// thread that watches over others' (sysmon), which then looks fifty times: a tenth of
+// a login's CPU time. These calls do not wait.
+type QuickConn struct {
+	net.Conn
+	in, out syscall.RawConn // nil: as net does it
+	flows   bool            // what was read last was as much as in a transfer
+}
+
+// short is less than that: more than a packet of a login. Data that flows is acknowledged
+// well without our help.
+const short = 2048
+
+// New makes a Conn of c.
+func Quick(c net.Conn) *QuickConn {
+	q := &QuickConn{Conn: c}
+	if tcp, ok := c.(*net.TCPConn); ok && direct {
+		if raw, err := tcp.SyscallConn(); err == nil {
+			q.in, q.out = raw, raw
+		}
+	}
+	return q
+}
+
+// RoundTrip is what a round trip to the other end takes, as far as the kernel knows; 0
+// where it does not.
+func (c *QuickConn) RoundTrip() (rtt time.Duration) {
+	if c.in != nil {
+		_ = c.in.Control(func(fd uintptr) { rtt = roundTrip(fd) })
+	}
+	return rtt
+}
+
+// Read reads. Before it waits it acknowledges what has come; what Now asks for is soon
+// forgotten.
+func (c *QuickConn) Read(p []byte) (n int, err error) {
+	if c.in == nil || c.flows || len(p) == 0 {
+		n, err = c.Conn.Read(p)
+	} else {
+		n, err = c.read(p)
+	}
+	c.flows = n >= short
+	return n, err
+}
+
+func (c *QuickConn) read(p []byte) (n int, err error) {
+	refused := false
+	failure := c.in.Read(func(fd uintptr) bool {
+		if n, err = readNow(fd, p); err != errWait {
+			return true
+		}
+		refused = QuickAck(fd) != nil
+		return refused
+	})
+	switch {
+	case refused || failure != nil:
+		c.in = nil
+		return c.Conn.Read(p)
+	case err != nil:
+		return 0, c.failed("read", err)
+	case n == 0:
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// Write writes all of p.
+func (c *QuickConn) Write(p []byte) (written int, err error) {
+	if c.out == nil || len(p) == 0 || len(p) >= short {
+		return c.Conn.Write(p)
+	}
+	failure := c.out.Write(func(fd uintptr) bool {
+		for err == nil && written < len(p) {
+			var n int
+			n, err = writeNow(fd, p[written:])
+			written += n
+		}
+		if err == errWait {
+			err = nil
+			return false
+		}
+		return true
+	})
+	switch {
+	case failure != nil: // as net words it
+		n, err := c.Conn.Write(p[written:])
+		return written + n, err
+	case err != nil:
+		return written, c.failed("write", err)
+	}
+	return written, nil
+}
+
+// failed is an error as package net words it.
+func (c *QuickConn) failed(what string, err error) error {
+	local, remote := c.LocalAddr(), c.RemoteAddr()
+	return &net.OpError{Op: what, Net: remote.Network(), Source: local, Addr: remote, Err: os.NewSyscallError(what, err)}
+}
