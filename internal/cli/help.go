@@ -37,7 +37,7 @@ var flagTable = []flagRows{
 		{"rounds", "", "N", "rounds"}, {"exhaustive", "", "", ""}, {"size", "", "SIZE", "bytes"}, {"resume", "", "FILE", "go on with"},
 	}},
 	{"What to do", []flagRow{
-		{"prove", "", "", ""}, {"write", "", "SIDE", ""}, {"check", "", "HOST", ""}, {"strict", "", "", ""}, {"include-insecure", "", "", ""},
+		{"prove", "", "", ""}, {"write", "", "SIDE", ""}, {"undo", "", "SIDE", ""}, {"check", "", "HOST", ""}, {"strict", "", "", ""}, {"include-insecure", "", "", ""},
 		{"host", "", "PATTERN", ""}, {"dir", "", "DIR", "directory"}, {"force", "", "", ""}, {"from", "", "NAME", ""}, {"to", "", "HOST", ""},
 		{"keep-unmatched", "", "", ""}, {"no-resolve", "", "", ""}, {"ignore", "", "NAME", ""}, {"known-hosts", "", "FILE", "file to read"},
 		{"script", "", "FILE", ""}, {"stdin", "", "", ""}, {"sudo", "", "USER", ""}, {"ask-pass", "", "", ""}, {"password-command", "", "COMMAND", ""},

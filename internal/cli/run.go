@@ -115,7 +115,7 @@ SIGHUP, SIGINT or SIGTERM.`,
 	flags.BoolVar(&f.stdin, "stdin", false, "read standard input once and send it to every host")
 	flags.StringVar(&f.script, "script", "", "run this local script on the hosts; COMMAND is its arguments")
 	flags.BoolVar(&f.noRemoteKill, "no-remote-kill", false, "end commands by signals only: no second session, in which a forced command of root's would run again")
-	flags.StringVar(&f.loginLog, "login-log", "", "write the steps of logins to this file or pipe, in the words of ssh -vv")
+	flags.StringVar(&f.loginLog, "login-log", "", "write the steps of logins to this file or pipe")
 	_ = flags.MarkHidden("login-log") // of login
 	flags.BoolVar(&f.history, "history", false, "list earlier runs, or one of them in full: --history ID")
 	flags.StringVar(&f.rerun, "rerun", "", "sets of the last run's hosts, such as failed,unreachable,unfinished, beside those of -w; without\n"+
