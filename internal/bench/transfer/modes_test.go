@@ -72,7 +72,7 @@ func openIn(t *testing.T, path relay.Path, folder string) *transfer.Bed {
 	return far
 }
 
-var all, _ = transfer.Modes([]string{"all"})
+var all, _ = transfer.Modes(nil)
 
 var suite = alg.NewSuite("aes128-gcm@openssh.com", "", "curve25519-sha256")
 

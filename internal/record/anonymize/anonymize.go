@@ -159,7 +159,7 @@ func (v *veil) policy(name string) string {
 
 func (v *veil) campaign(c record.Campaign) record.Campaign {
 	c.Tool, c.Target, c.Started, c.Seed = release().FindString(c.Tool), v.host(c.Target), v.time(c.Started), 0
-	c.Engine, c.Server, c.Data = among(c.Engine, engines), among(c.Server, servers), among(c.Data, payloads)
+	c.Command, c.Engine, c.Server, c.Data = among(c.Command, commands), among(c.Engine, engines), among(c.Server, servers), among(c.Data, payloads)
 	c.Directions = slices.Clone(c.Directions)
 	for i, d := range c.Directions {
 		c.Directions[i] = among(d, directions)

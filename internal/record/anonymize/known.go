@@ -28,6 +28,7 @@ var (
 	units = []record.Unit{
 		record.BytesPerSecond, record.KBPerSecond, record.KiBPerSecond, record.PerSecond, record.Index, record.Milliseconds,
 	}
+	commands      = []string{"bench", "transfer", "programs", "login", "limits"}
 	payloads      = []string{"zero", "random"}
 	ends          = []string{"budget", "precision", "complete", "failures", "interrupted"}
 	systems       = []string{"linux", "darwin", "freebsd", "openbsd", "netbsd", "dragonfly", "illumos", "solaris", "aix", "windows"}
