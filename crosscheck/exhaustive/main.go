@@ -2,7 +2,7 @@
 // with those that an exhaustive run measured for it.
 //
 //	sshpace bench --budget 60s --out model.jsonl
-//	sshpace bench --exhaustive --size 64M --runs 1 --cipher ... --out copies.jsonl
+//	sshpace bench --exhaustive --size 64M --rounds 1 --cipher ... --out copies.jsonl
 //	go run ./crosscheck/exhaustive model.jsonl copies.jsonl
 package main
 

@@ -1,6 +1,6 @@
 //go:build linux
 
-// Command methods checks `sshpace bench --mode` against loops that share no code with
+// Command methods checks `sshpace transfer` against loops that share no code with
 // it: a pipe, a forwarded port and scp to an sshd of its own, timed from the start
 // of a program to its end, for one byte and for many. Both take turns run by run: the one,
 // the other, the other, the one, so that they see the same machine and what changes evenly
@@ -460,7 +460,7 @@ func (s *series) String() string {
 		stats.Median(s.rates(byHand)), stats.Median(s.rates(bySSHPace)), percent(middle), percent(lo), percent(hi), len(logs), percent(stats.Scale(logs, stats.Median(logs))))
 }
 
-// sshpace is a private pair of ssh and sshd as bench --mode has it.
+// sshpace is a private pair of ssh and sshd as sshpace transfer has it.
 func sshpace(ctx context.Context) (bed *transfer.Bed, done func(), err error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -38,7 +38,7 @@ func newAdviseCommand(sys System) *cobra.Command {
 	f := adviseFlags{connect: seconds(15 * time.Second)}
 	cmd := &cobra.Command{
 		Use:   "advise [FILE | [user@]host]",
-		Short: "Say what to configure: the fastest that a security policy allows, and prove it",
+		Short: "Find the fastest configuration that a policy allows",
 		Long: `Turns a result of bench into lines for ssh_config and sshd_config: of what the policy
 allows, the fastest first, each with its reason; and says what that gains against the
 present configuration, or that the choice does not matter here.
@@ -53,7 +53,7 @@ What is weak, broken, unknown, or open to Terrapin is never advised. Without an
 argument the newest result is used; with a host, the newest result of that host.
 
 --prove measures the present and the advised choice in turns: a raw transfer, and
-what people do (--mode, as in bench), whose MB/s include the login. --write puts the lines into a file, shows
+what people do (--only, as in transfer), whose MB/s include the login. --write puts the lines into a file, shows
 the change, keeps a copy, and checks the result with ssh and sshd. --undo takes it out again
 and keeps every other line, those that were edited since, too.
 As ssh does, --write client takes the home of the user database, not $HOME; -F names
@@ -70,7 +70,7 @@ is reached now would not be reached any more, nothing is written, and the exit c
   sshpace advise --write client --host '*' --check nas,backup`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			for _, name := range []string{"rounds", "size", "mode", "connect-timeout"} {
+			for _, name := range []string{"rounds", "size", "only", "connect-timeout"} {
 				if cmd.Flags().Changed(name) && !f.prove && (name != "connect-timeout" || len(f.hosts) == 0) {
 					return usageError("add --prove", "--%s is for --prove only", name)
 				}
@@ -90,7 +90,7 @@ is reached now would not be reached any more, nothing is written, and the exit c
 	flags.BoolVar(&f.prove, "prove", false, "measure the present and the advised choice in turns")
 	flags.IntVar(&f.rounds, "rounds", prove.DefaultRounds, "with --prove: rounds; 6 or more for a 95 % interval")
 	flags.StringVar(&f.size, "size", "128M", "with --prove: bytes that each way moves")
-	flags.StringSliceVar(&f.modes, "mode", nil, "with --prove: what people do, as in bench --mode, beside the raw transfer (default: scp, sftp)")
+	flags.StringSliceVar(&f.modes, "only", nil, "with --prove: what people do, as in sshpace transfer --only, beside the raw transfer (default: scp, sftp)")
 	flags.StringVar(&f.write, "write", "", "write the lines: client, server or both")
 	flags.StringVar(&f.undo, "undo", "", "take out what --write wrote: client, server or both; later edits stay")
 	flags.StringSliceVar(&f.hosts, "check", nil, "hosts that must stay reachable, tried by logins; repeatable")
@@ -99,6 +99,8 @@ is reached now would not be reached any more, nothing is written, and the exit c
 	flags.StringVar(&f.sshdConfig, "sshd-config", "", "sshd_config to read and write (default: sshd's own)")
 	flags.Var(&f.connect, "connect-timeout", "with --prove and --check: how long a connection may take")
 	f.connection.register(flags)
+	completeResults(cmd, sys)
+	completePolicies(cmd)
 	return cmd
 }
 
@@ -192,6 +194,18 @@ func (f adviseFlags) result(sys System, args []string) (string, error) {
 		return results.NewestRanking()
 	}
 	return resultOf(args[0], f.connection, results.NewestRankingOf)
+}
+
+// resultsOf are the files that arguments name: results, or hosts, whose newest ones they are.
+func resultsOf(sys System, args []string) (paths []string, err error) {
+	for _, arg := range args {
+		path, err := resultOf(arg, connectionFlags{}, store.Of(sys.Getenv).NewestOf)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
 }
 
 // resultOf is a result's file, where an argument names one, or the newest one of the host

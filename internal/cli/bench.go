@@ -5,6 +5,8 @@ package cli
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/signal"
@@ -22,11 +24,24 @@ import (
 	"sshpace/internal/sys/terminal"
 )
 
+// benchFlags are the flags of `sshpace bench`.
+type benchFlags struct {
+	measureFlags
+	engine, server string
+	precision      percent
+	exhaustive     bool
+	size           string
+	list, all      bool
+	connections    int
+}
+
+const defaultBudget = 60 * time.Second
+
 func newBenchCommand(sys System) *cobra.Command {
-	f := benchFlags{budget: seconds(defaultBudget), connect: seconds(15 * time.Second)}
+	var f benchFlags
 	cmd := &cobra.Command{
 		Use:   "bench [[user@]host]",
-		Short: "Measure how fast OpenSSH is under every cipher and MAC, and what each key exchange costs",
+		Short: "Measure which ciphers, MACs and key exchanges are fastest",
 		Long: `Measures the throughput and the CPU cost per byte of every cipher and MAC, and the
 cost of a login with every key exchange.
 
@@ -43,82 +58,108 @@ Records are written to the result file as they happen. Ctrl-C ends the run and r
 what there is; a second Ctrl-C stops at once. --resume goes on with a file, tries again
 what failed, and knows the host.
 
---mode measures what people do with SSH instead of every cipher: a pipe, scp (both
-protocols), sftp, rsync, a forwarded port, a jump host, several sessions on one
-connection, several connections, in short runs in random order; --rtt, --rate and
---loss lay a long path between client and private server.
-
---pairs measures SSH programs of several makers with each other, whichever are
-installed: OpenSSH, Dropbear, TinySSH, PuTTY, curl and our own client and server.
-
 Exit status: 0 all went well; 1 something failed, such as every transfer or the host;
 2 usage; 130 or 143 after SIGINT or SIGTERM.`,
 		Example: `  sshpace bench
   sshpace bench --budget 30s --cipher 'aes*' --direction both
   sshpace bench --policy ssh-audit-hardened backup@nas
   sshpace bench --list --json
-  sshpace bench --exhaustive --size 64M --runs 1 --cipher aes128-ctr --kex 'curve*'
-  sshpace bench --resume result.jsonl --budget 3m
-  sshpace bench --mode all --cipher aes128-gcm,chacha20-poly1305 --direction both
-  sshpace bench --mode scp,sftp,rsync --files 1000x10K nas
-  sshpace bench --mode pipe,streams --streams 8 --rtt 50ms --rate 100MB/s
-  sshpace bench --pairs all
-  sshpace bench --pairs openssh:openssh --ssh /opt/ssh/bin/ssh --sshd /opt/ssh/sbin/sshd --cipher aes128-gcm
-  sshpace bench --pairs 'openssh-legacy:sshpace' --cipher arcfour,3des-cbc --mac hmac-sha1`,
-		Args: cobra.MaximumNArgs(1),
+  sshpace bench --exhaustive --size 64M --rounds 1 --cipher aes128-ctr --kex 'curve*'
+  sshpace bench --resume result.jsonl --budget 3m`,
+		Args: oneHostAtMost,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			file, err := f.reopen(cmd.Flags(), &args)
+			file, err := f.reopen("bench", &args)
 			if err != nil {
 				return err
 			}
 			if file != nil {
 				defer file.Close()
-			}
-			if f.methods.asked() {
-				return f.methods.run(cmd.Context(), sys, cmd.Flags(), f, file, args)
+				if err := cmp.Or(keepPlan(cmd.Flags()), f.adopt(cmd.Flags().Changed, file.Old.Campaign, len(args) > 0)); err != nil {
+					return err
+				}
 			}
 			return runBench(cmd.Context(), sys, cmd, f, file, args)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.direction, "direction", "upload", "upload, download or both")
-	flags.StringVar(&f.data, "data", "zero", "payload: zero or random")
-	flags.StringArrayVar(&f.ciphers, "cipher", nil, "only these ciphers: names or globs, such as aes128-gcm,aes*-ctr; repeatable")
-	flags.StringArrayVar(&f.macs, "mac", nil, "only these MACs: names or globs; repeatable")
-	flags.StringArrayVar(&f.kex, "kex", nil, "only these key exchanges: names or globs; repeatable")
-	flags.StringVar(&f.policy, "policy", "", "only what a security policy allows, such as modern or fips-140-3")
-	flags.BoolVar(&f.all, "all", false, "with a host: compare every cipher and MAC at once, not first what the policy allows")
+	f.register(flags, "zero")
+	f.registerHost(flags)
+	f.budget = seconds(defaultBudget)
 	flags.Var(&f.budget, "budget", "measuring time, such as 90s or 5m; a plain number is seconds")
+	flags.IntVar(&f.rounds, "rounds", 0, "measure so many complete rounds instead of a time; with --exhaustive copies of each combination")
 	flags.Var(&f.precision, "precision", "stop earlier when all intervals are within this many percent")
-	flags.IntVar(&f.rounds, "rounds", 0, "measure so many complete rounds instead of a time")
-	flags.Uint64Var(&f.seed, "seed", 0, "seed of the random order (default: a random one)")
-	flags.BoolVar(&f.exhaustive, "exhaustive", false, "copy --size bytes with every combination literally, --runs times")
+	flags.BoolVar(&f.all, "all", false, "with a host: compare all ciphers and MACs at once, not first what the policy allows")
+	flags.BoolVar(&f.exhaustive, "exhaustive", false, "copy --size bytes with every combination literally, --rounds times (1)")
 	flags.StringVar(&f.size, "size", "64M", "with --exhaustive: bytes of each copy")
-	flags.IntVar(&f.runs, "runs", 1, "with --exhaustive: copies of each combination")
 	flags.StringVar(&f.engine, "engine", "", "client: openssh, or native for the built-in one (default: openssh where there is an ssh)")
 	flags.StringVar(&f.server, "server", "", "private server: openssh, or native for the built-in one (default: openssh where there is an sshd)")
-	flags.StringVar(&f.ssh, "ssh", "", "path of ssh")
-	flags.StringVar(&f.sshd, "sshd", "", "path of sshd")
-	flags.Var(&f.connect, "connect-timeout", "how long a connection may take, and a transfer stand still")
 	flags.BoolVar(&f.list, "list", false, "print what would be measured, and measure nothing")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
-	flags.BoolVar(&f.json, "json", false, "print the report, or with --list the plan, as JSON")
-	flags.StringVar(&f.out, "out", "", "result file (default: a new one in the state folder)")
-	flags.StringVar(&f.resume, "resume", "", "go on with this result file")
 	flags.IntVar(&f.connections, "connections", 0, "connections that may be open at a time (default: what memory and file limits allow)")
-	f.methods.register(flags)
-	f.connection.register(flags)
-	completeBench(cmd, sys, &f)
+	completeMeasurement(cmd, sys, &f.endFlags)
+	completePolicies(cmd)
 	return cmd
+}
+
+// check finds flags that make no sense, alone or with a host.
+func (f *benchFlags) check(hostGiven bool) error {
+	if err := cmp.Or(f.measureFlags.check(), choose("engine", f.engine), choose("server", f.server)); err != nil {
+		return err
+	}
+	switch {
+	case hostGiven && f.data == "random" && f.direction != "upload":
+		return usageError("leave --data out: to a cipher zeros are like any other data", "--data random from a host would measure the host's /dev/urandom")
+	case f.budget <= 0:
+		return usageError("such as 90s or 5m", "--budget must be longer than nothing")
+	case !(f.precision >= 0) || math.IsInf(float64(f.precision), 0):
+		return usageError("such as --precision 2", "--precision must be positive")
+	case hostGiven && (f.engine == "native" || f.server != ""):
+		return usageError("leave them out, or leave the host out", "--engine native and --server are for the private server on loopback")
+	case hostGiven && f.exhaustive:
+		return usageError("leave the host out to measure on loopback", "--exhaustive would make thousands of logins on %s", "a host of yours")
+	}
+	return nil
+}
+
+// idle are flags that would do nothing beside others.
+func (f *benchFlags) idle(hostGiven bool) []idleFlag {
+	return []idleFlag{
+		{[]string{"budget", "precision"}, f.exhaustive, "a run with --exhaustive ends after --rounds"},
+		{[]string{"size"}, !f.exhaustive, "it is for --exhaustive"},
+		{[]string{"budget", "precision"}, f.rounds > 0, "a run with --rounds ends after them"},
+		{[]string{"ssh"}, f.engine == "native", "--engine native starts no ssh"},
+		{[]string{"sshd"}, f.server == "native", "--server native starts no sshd"},
+		{[]string{"sshd"}, hostGiven, "a host has its own"},
+		{[]string{"all"}, !hostGiven && f.resume == "", "on loopback everything is measured"},
+	}
+}
+
+// adopt takes from a file that is resumed what must stay as it was.
+func (f *benchFlags) adopt(changed func(flag string) bool, c record.Campaign, hostGiven bool) error {
+	f.measureFlags.adopt(changed, c)
+	f.engine = string(c.Engine)
+	if c.Server != record.ServerRemote {
+		f.server = string(c.Server)
+	}
+	f.exhaustive = c.SizeBytes > 0
+	if f.exhaustive && changed("rounds") {
+		return usageError("leave it out: a resumed run keeps its plan", "--rounds with --resume of a run with --exhaustive")
+	}
+	if f.exhaustive {
+		f.rounds = max(1, c.Runs)
+	}
+	f.size = fmt.Sprint(int64(max(1, c.SizeBytes)))
+	if !changed("precision") {
+		f.precision = percent(c.Precision)
+	}
+	return unfit(f.resume, f.check(hostGiven))
 }
 
 // runBench is the command: testbed, plan, run, report.
 func runBench(ctx context.Context, sys System, cmd *cobra.Command, f benchFlags, file *store.File, args []string) (err error) {
-	given := cmd.Flags().Changed
-	if file == nil && !given("seed") {
+	if file == nil && !cmd.Flags().Changed("seed") {
 		f.seed = rand.Uint64N(1 << 53) // exact in every JSON reader
 	}
-	if err := cmp.Or(f.check(len(args) > 0), f.checkIdle(given, len(args) > 0)); err != nil {
+	if err := cmp.Or(f.check(len(args) > 0), checkIdle(cmd.Flags(), f.idle(len(args) > 0))); err != nil {
 		return err
 	}
 	destination, err := f.connection.destination(args)
@@ -166,23 +207,16 @@ func (f *benchFlags) params(sys System, view *terminal.Screen) (campaign.Params,
 		return campaign.Params{}, usageError("such as --size 64M", "--%s", err)
 	}
 	c := record.Campaign{
-		Tool: toolVersion(), Seed: f.seed, Directions: f.directions(), Data: f.data, Policy: f.policy,
+		Command: "bench", Tool: toolVersion(), Seed: f.seed, Directions: f.directions(), Data: f.data, Policy: f.policy,
 		All: f.all, BudgetNS: time.Duration(f.budget), Precision: float64(f.precision), Rounds: f.rounds,
 	}
 	if f.exhaustive {
-		c.BudgetNS, c.SizeBytes, c.Runs = 0, size, f.runs
+		c.BudgetNS, c.Rounds, c.SizeBytes, c.Runs = 0, 0, size, max(1, f.rounds)
 	} else if f.rounds > 0 {
 		c.BudgetNS = 0
 	}
 	return campaign.Params{
 		Campaign: c, Selection: f.selection(), Connections: f.connections, Preset: len(f.ciphers) > 0 || f.policy != "", Helper: helper,
-		Output: f.output(sys, view),
+		Output: f.output(sys, view, "bench", f.connection),
 	}, nil
-}
-
-// output is where a measurement shows what it does.
-func (f *benchFlags) output(sys System, view *terminal.Screen) campaign.Output {
-	o := sys.output(f.json)
-	o.Screen, o.Quiet, o.GoOn = view, f.quiet, f.goOn()
-	return o
 }

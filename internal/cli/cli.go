@@ -90,33 +90,54 @@ func runLine(ctx context.Context, sys System, mode compatMain, args []string) er
 	return root.ExecuteContext(ctx)
 }
 
+// group is a group of commands that do the same kind of job.
+type group struct {
+	title    string
+	commands []command
+}
+
 // command is a command by its name.
 type command struct {
 	name string
 	make func(System) *cobra.Command
 }
 
-// commands are all commands, in the order of the help.
-func commands() []command {
-	return []command{
-		{"bench", newBenchCommand},
-		{"report", newReportCommand},
-		{"compare", newCompareCommand},
-		{"advise", newAdviseCommand},
-		{"import", newImportCommand},
-		{"machine", newMachineCommand},
-		{"handshake", newHandshakeCommand},
-		{"ping", newPingCommand},
-		{"doctor", newDoctorCommand},
-		{"run", newRunCommand},
-		{"hosts", newHostsCommand},
-		{"copy", newCopyCommand},
-		{"fetch", newFetchCommand},
-		{"compat", newCompatCommand},
-		{"explain", newExplainCommand},
-		{"known-hosts", newKnownHostsCommand},
-		{"version", newVersionCommand},
-		{"man", newManCommand},
+// more is the group of what belongs to no other.
+const more = "More"
+
+// groups are all commands, in the order of the help.
+func groups() []group {
+	return []group{
+		{"Measure", []command{
+			{"bench", newBenchCommand},
+			{"transfer", newTransferCommand},
+			{"programs", newProgramsCommand},
+			{"login", newLoginCommand},
+			{"latency", newLatencyCommand},
+			{"limits", newLimitsCommand},
+		}},
+		{"Fix", []command{
+			{"doctor", newDoctorCommand},
+			{"advise", newAdviseCommand},
+			{"config", newConfigCommand},
+			{"known-hosts", newKnownHostsCommand},
+		}},
+		{"Results", []command{
+			{"report", newReportCommand},
+			{"compare", newCompareCommand},
+			{"import", newImportCommand},
+		}},
+		{"Fleets", []command{
+			{"run", newRunCommand},
+			{"copy", newCopyCommand},
+			{"fetch", newFetchCommand},
+			{"hosts", newHostsCommand},
+		}},
+		{more, []command{
+			{"compat", newCompatCommand},
+			{"man", newManCommand},
+			{"version", newVersionCommand},
+		}},
 	}
 }
 
@@ -124,13 +145,19 @@ func commands() []command {
 // begins otherwise: the hundreds of flags of the others take a millisecond,
 // which a login has no time for.
 func made(sys System, line []string) (all []*cobra.Command) {
-	for _, c := range commands() {
-		if len(line) > 0 && line[0] == c.name {
-			return []*cobra.Command{c.make(sys)}
+	for _, g := range groups() {
+		for _, c := range g.commands {
+			if len(line) > 0 && line[0] == c.name {
+				return []*cobra.Command{c.make(sys)}
+			}
 		}
 	}
-	for _, c := range commands() {
-		all = append(all, c.make(sys))
+	for _, g := range groups() {
+		for _, c := range g.commands {
+			cmd := c.make(sys)
+			cmd.GroupID = g.title
+			all = append(all, cmd)
+		}
 	}
 	return all
 }
@@ -141,12 +168,12 @@ func newRoot(sys System, line []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "sshpace",
 		Short: "Measure, explain and improve the speed of OpenSSH; run commands on whole fleets",
-		Long: `sshpace measures how fast this machine's OpenSSH is under every cipher and MAC and
-what each key exchange costs at login, ranks them with honest intervals, and says
-what to configure. It also runs commands on many hosts at once.`,
-		Example: `  sshpace bench                      measure this machine, no configuration needed
-  sshpace bench --budget 30s user@host
-  sshpace report result.jsonl --format json`,
+		Example: `  sshpace bench nas                       which cipher is the fastest to that host?
+  sshpace advise nas --write client       put it into ~/.ssh/config; shows how to undo it
+  sshpace doctor nas                      why is ssh to it slow, and what helps?
+  sshpace transfer --only scp,rsync nas   how fast do files get there?
+  sshpace run -w 'web[01-40]' -b uptime   run a command on 40 hosts, equal answers once
+  sshpace compare old.jsonl new.jsonl     is the new version slower?`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.ArbitraryArgs,
@@ -168,7 +195,15 @@ what to configure. It also runs commands on many hosts at once.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError(flagHint(cmd, err), "%s", flagError(err))
 	})
-	root.AddCommand(made(sys, line)...)
+	all := made(sys, line)
+	if len(all) > 1 {
+		for _, g := range groups() {
+			root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		}
+		root.SetCompletionCommandGroupID(more)
+		root.SetHelpCommandGroupID(more)
+	}
+	root.AddCommand(all...)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	checkArguments(root)
 	return root

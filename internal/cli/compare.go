@@ -24,9 +24,10 @@ func newCompareCommand(sys System) *cobra.Command {
 	var out outputFlags
 	var normalise, figures, pairs []string
 	cmd := &cobra.Command{
-		Use:   "compare FILE FILE...",
-		Short: "Compare recorded runs: machines, versions, before and after",
-		Long: `Compares runs with the first one, cell by cell, as ratios of speed with 95 %
+		Use:   "compare FILE|HOST FILE|HOST...",
+		Short: "Compare results: machines, versions, before and after",
+		Long: `Compares runs with the first one, where a HOST stands for the newest result of it,
+ cell by cell, as ratios of speed with 95 %
 intervals that include run-to-run variation. Lines that deviate significantly from
 the rest are marked * and always shown. The text shows how the files differ as a
 whole and what changed; --all shows every line. Algorithms and defaults that only
@@ -51,10 +52,10 @@ what is left when the machines' overall speeds are taken out: --normalise '*' fo
 What the files hold besides SSH, such as imported figures of openssl speed, is shown
 side by side; --figure picks some of it.
 
-Results of bench --mode and bench --pairs are compared way by way, those of handshake
+Results of transfer and programs are compared way by way, those of login
 login by login. A pair of programs that two files have in one version each is compared
 whatever the versions. --pair says which pair of each file to compare, or which pairs of
-one file, by the beginnings of their names: what bench --pairs openssh:openssh --ssh PATH
+one file, by the beginnings of their names: what sshpace programs --only openssh:openssh --ssh PATH
 --sshd PATH measures holds the programs at PATH and the installed ones.
 
 --out writes files, in the format that their ending says: .html, .xlsx, .svg, .png,
@@ -86,6 +87,9 @@ one file, by the beginnings of their names: what bench --pairs openssh:openssh -
 				}
 				allowed = policy.Only
 			}
+			if args, err = resultsOf(sys, args); err != nil {
+				return err
+			}
 			if len(args) == 1 && len(pairs) > 1 { // several pairs of one file
 				args = slices.Repeat(args, len(pairs))
 			}
@@ -98,7 +102,7 @@ one file, by the beginnings of their names: what bench --pairs openssh:openssh -
 			case report != nil:
 				err = onlyCells(cmd.Flags(), args[0])
 			case len(pairs) > 0:
-				err = usageError("leave it out", "--pair is for results of bench --pairs")
+				err = usageError("leave it out", "--pair is for results of programs")
 			default:
 				c, failed := compare.CompareFiles(args, allowed, compare.Options{By: order, Normalise: normalise, Figures: figures})
 				report, err = &format.Comparison{Comparison: c, All: all, Output: out.Output}, failed
@@ -124,13 +128,15 @@ one file, by the beginnings of their names: what bench --pairs openssh:openssh -
 	}
 	flags := cmd.Flags()
 	out.add(cmd, false)
-	flags.BoolVar(&all, "all", false, "text: every line, also what did not change")
+	flags.BoolVar(&all, "all", false, "text: all lines, also what did not change")
 	flags.StringVar(&policyName, "policy", "", "only what a security policy allows, such as modern, or a TOML `FILE`")
 	flags.StringVar(&by, "rank-by", "auto", "throughput, cost or auto: cost where all files have it")
 	flags.StringSliceVar(&normalise, "normalise", nil, "ciphers (names or globs) whose mean becomes 1 in each file")
 	flags.StringArrayVar(&figures, "figure", nil, "only these figures besides SSH: a name or a glob; repeatable")
 	flags.StringVar(&limit, "fail-on", "", "such as slower:5%: exit with 0, 3 or 5 if nothing is, something is, or may be slower by more")
-	flags.StringArrayVar(&pairs, "pair", nil, "results of bench --pairs: the `CLIENT:SERVER` to compare, once for each file or pair")
+	flags.StringArrayVar(&pairs, "pair", nil, "results of programs: the `CLIENT:SERVER` to compare, once for each file or pair")
+	completeResults(cmd, sys)
+	completePolicies(cmd)
 	return cmd
 }
 

@@ -51,7 +51,7 @@ var compatNames = []string{"pssh", "pscp", "pslurp", "pnuke", "pdsh", "dshbak", 
 func newCompatCommand(sys System) *cobra.Command {
 	return &cobra.Command{
 		Use:   "compat NAME [ARGUMENT...]",
-		Short: "Behave as another program: pssh, pscp, pslurp, pnuke, pdsh, dshbak, mpssh or mpssh.py",
+		Short: "Behave as pssh, pdsh, mpssh and their relatives",
 		Long: `Behave as another program, with its options, output and exit codes, so that
 scripts written for it go on working. A symbolic link with that name does the same.
 

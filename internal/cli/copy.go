@@ -15,22 +15,22 @@ import (
 // copyFlags are the flags of copy and fetch.
 type copyFlags struct {
 	runFlags
-	limit    byteLimit
+	rate     byteLimit
 	noVerify bool
 	compare  bool
 }
 
 func (f *copyFlags) registerAll(flags *pflag.FlagSet) {
 	f.runFlags.register(flags)
-	flags.Var(&f.limit, "limit", "bytes a second of all hosts together, such as 10M; 0 = as fast as it goes")
+	flags.Var(&f.rate, "rate", "bytes per second of all hosts together, such as 10M; 0 = as fast as it goes")
 	flags.BoolVar(&f.noVerify, "no-verify", false, "do not compare checksums of what has arrived")
 	flags.BoolVar(&f.compare, "checksum", false, "leave alone what has the same checksum; without it what has the same size and time")
 }
 
 func (f *copyFlags) options() copy.Options {
 	o := copy.Options{NoVerify: f.noVerify, Compare: f.compare}
-	if f.limit > 0 {
-		o.Limit = copy.NewLimiter(int64(f.limit))
+	if f.rate > 0 {
+		o.Limit = copy.NewLimiter(int64(f.rate))
 	}
 	return o
 }
@@ -57,13 +57,14 @@ except DEST itself for SRC/. Set-user-ID bits of files, owners, pipes and device
 copied.`,
 		Example: `  sshpace copy -w 'web[1-20]' nginx.conf :/etc/nginx/
   sshpace copy -w @db certs/%h.pem :/etc/ssl/host.pem
-  sshpace copy -w @web --limit 20M site :/srv/
+  sshpace copy -w @web --rate 20M site :/srv/
   sshpace copy -w @last:failed site :/srv/`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.copy(cmd.Context(), sys, cmd.Flags(), args)
 		},
 	}
 	f.registerAll(cmd.Flags())
+	completeSets(cmd, sys, &f.connection)
 	return cmd
 }
 
@@ -98,7 +99,7 @@ func newFetchCommand(sys System) *cobra.Command {
 	maxSize := byteLimit(10 << 30)
 	cmd := &cobra.Command{
 		Use:   "fetch -w HOSTS [flags] :SRC... DIR",
-		Short: "Copy files from many hosts at once",
+		Short: "Fetch files from many hosts at once",
 		Long: `fetch copies files, folders with all that is in them, and symbolic links from every host
 over SFTP, with modes and times, into the folder DIR/HOST; %h in SRC is the name of the
 host. :SRC/ is what is in the folder, :~user/SRC is in the home folder of that user. Files
@@ -120,6 +121,7 @@ a folder that other users can change.`,
 		},
 	}
 	f.registerAll(cmd.Flags())
+	completeSets(cmd, sys, &f.connection)
 	cmd.Flags().Var(&maxSize, "max-size", "bytes of each host, at most; 0 = any number")
 	return cmd
 }

@@ -20,16 +20,16 @@ import (
 
 // doctorFlags are the flags of `sshpace doctor`.
 type doctorFlags struct {
-	loginFlags
-	only []string
-	list bool
+	endFlags
+	only              []string
+	json, list, quiet bool
 }
 
 func newDoctorCommand(sys System) *cobra.Command {
 	var f doctorFlags
 	cmd := &cobra.Command{
 		Use:   "doctor [[user@]host]",
-		Short: "Say why ssh to a host is slow: what costs how much, and the one thing to do about it",
+		Short: "Find out why ssh to a host is slow, and what helps",
 		Long: `Logs in a handful of times with the real ssh and your own configuration, and says what
 costs something, the costliest first: with what was measured, a line that can be pasted,
 and what that will gain. It changes nothing itself.
@@ -51,7 +51,11 @@ The exit code is 3 if a problem was found, 0 if none.`,
 	}
 	cmd.Flags().StringArrayVar(&f.only, "only", nil, "only these checks: names or globs; repeatable")
 	cmd.Flags().BoolVar(&f.list, "list", false, "print the names of the checks, and log in nowhere")
-	f.register(cmd)
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
+	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
+	f.register(cmd.Flags(), 10*time.Second)
+	f.connection.register(cmd.Flags())
+	completeMeasurement(cmd, sys, &f.endFlags)
 	return cmd
 }
 
@@ -72,7 +76,7 @@ func runDoctor(ctx context.Context, sys System, f doctorFlags, args []string) (e
 	defer func() { err = errors.Join(err, dir.Close()) }()
 	patient, facts, err := doctor.Open(drain, doctor.Params{
 		SSH: f.ssh, SSHD: f.sshd, Connect: time.Duration(f.connect), Host: strings.Join(args, ""), Route: f.connection.params(sys), Dir: dir, Helper: helper,
-		Progress: func(what string) { fmt.Fprintf(sys.Stderr, "%s\n", oneLine(what)) },
+		Progress: progress(sys, f.quiet, "%s\n"),
 	})
 	if err != nil {
 		return interrupted(drain, err)

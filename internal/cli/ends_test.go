@@ -20,13 +20,13 @@ import (
 // connecting are the commands that connect to a host.
 var connecting = []string{
 	"run -w h true", "run --engine openssh -w h true", "copy -w h config :", "copy --engine openssh -w h config :",
-	"fetch -w h :x .", "fetch --engine openssh -w h :x .", "ping h", "doctor h", "handshake h", "handshake --engine native h",
-	"bench h", "bench --mode pipe h", "advise --check h RESULT",
+	"fetch -w h :x .", "fetch --engine openssh -w h :x .", "latency h", "doctor h", "login h", "login --engine native h",
+	"bench h", "transfer --only pipe h", "advise --check h RESULT",
 }
 
 // fallsSilent are the commands that log in more than once, of which the second login is
 // a part of something larger.
-var fallsSilent = []string{"doctor h", "handshake h", "handshake --engine native h", "bench h", "bench --mode pipe h", "advise --check h RESULT"}
+var fallsSilent = []string{"doctor h", "login h", "login --engine native h", "bench h", "transfer --only pipe h", "advise --check h RESULT"}
 
 // dead is where a command waits for somebody who does not answer.
 type dead struct {

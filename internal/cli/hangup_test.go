@@ -132,7 +132,7 @@ func TestProveHangup(t *testing.T) {
 func TestModesKilled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	cmd, _ := start(t, dir, sshpaceProgram(t), "bench", "--mode", "scp", "--rounds", "100", "--size", "1M", "--folder", dir, "--out", "a.jsonl")
+	cmd, _ := start(t, dir, sshpaceProgram(t), "transfer", "--only", "scp", "--rounds", "100", "--size", "1M", "--folder", dir, "--out", "a.jsonl")
 	var folder string
 	until(t, "a file to send", func() bool {
 		folder = keptIn(dir, cmd.Process.Pid)
@@ -149,7 +149,7 @@ func TestModesKilled(t *testing.T) {
 	if _, err := os.Stat(folder); err != nil {
 		t.Fatalf("somebody was left to remove it: %v", err)
 	}
-	out, err := sshpace(t, []string{"HOME=" + dir}, "bench", "--mode", "pipe", "--rounds", "1", "--size", "1M", "--folder", dir, "--out", filepath.Join(dir, "b.jsonl"))
+	out, err := sshpace(t, []string{"HOME=" + dir}, "transfer", "--only", "pipe", "--rounds", "1", "--size", "1M", "--folder", dir, "--out", filepath.Join(dir, "b.jsonl"))
 	if !strings.Contains(string(out), "removed what a killed run had left behind: "+folder) {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -239,7 +239,7 @@ func TestSignalEndsACommandThatWaits(t *testing.T) {
 func TestSlowConfiguration(t *testing.T) {
 	t.Parallel()
 	for i, command := range []string{
-		"doctor h", "bench h", "handshake h", "ping h", "explain h", "run -w h true", "run --engine openssh -w h true",
+		"doctor h", "bench h", "login h", "latency h", "config h", "run -w h true", "run --engine openssh -w h true",
 		"copy -w h slow :", "fetch -w h :x .", "compat pssh -x -Fslow -H h true",
 	} {
 		t.Run(command, func(t *testing.T) {

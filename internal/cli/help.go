@@ -12,60 +12,84 @@ import (
 	"sshpace/internal/base/text"
 )
 
-// flagGroups order the flags of a command's help. Every flag is in one; a word
-// before its name is that of the command.
-var flagGroups = []struct {
+// flagRow is a flag as every command has it that has one of this name: its letter, the
+// word for its value where the description has none, and what its description says
+// wherever several commands have it.
+type flagRow struct{ name, letter, value, says string }
+
+// flagRows are the flags below a heading of the help.
+type flagRows struct {
 	title string
-	names []string
-}{
-	{"What to measure", []string{
-		"only", "cipher", "mac", "kex", "policy", "direction", "data", "figure", "normalise",
-		"mode", "pairs", "load", "factor", "full", "files", "streams", "compression", "folder", "remote-folder", "disk-dir", "disk-size",
-	}},
-	{"How long", []string{"budget", "ping count", "interval", "precision", "rounds", "exhaustive", "size", "runs", "resume"}},
-	{"What to do", []string{
-		"prove", "write", "undo", "check", "strict", "include-insecure", "host", "dir", "force", "from", "to", "keep-unmatched", "no-resolve", "ignore", "known-hosts",
-		"script", "stdin", "sudo", "ask-pass", "password-command", "login-log", "rerun", "history", "maxrc", "no-remote-kill", "checksum", "no-verify", "max-size",
-		"hosts count", "expand", "fold", "autostep", "separator",
-	}},
-	{"Hosts", []string{"hosts", "exclude", "intersection", "xor", "hosts-file", "label", "groups", "groups-command", "inventory", "from-config"}},
-	{"Pace", []string{
-		"fanout", "batch", "canary", "then-confirm", "pause", "max-fail", "confirm-above", "yes", "timeout", "retry-for",
-	}},
-	{"Connection", []string{
-		"config", "option", "port", "login", "identity", "jump", "ipv4", "ipv6", "connect-timeout", "connections", "accept-new", "rtt", "rate", "loss",
-	}},
-	{"Output", []string{
-		"out", "format", "json", "all", "method", "limit", "table", "chart", "list", "long", "quiet", "verbose", "anonymize", "top", "worst", "fail-on", "pair",
-		"gather", "diff", "sort", "group-by", "color", "raw", "outdir", "max-output", "no-record", "help", "version",
-	}},
-	{"Expert", []string{"seed", "engine", "server", "ssh", "sshd", "sshd-config", "openssl", "rank-by", "machine"}},
+	flags []flagRow
 }
 
-// placeholders say what a flag's value is, where its description does not.
-var placeholders = map[string][]string{
-	"GLOB":          {"only", "cipher", "mac", "kex", "figure", "normalise"},
-	"FILE":          {"out", "resume", "config", "identity", "machine", "ssh", "sshd", "sshd-config", "openssl", "hosts-file", "known-hosts", "inventory", "script", "login-log"},
-	"DIR":           {"folder", "remote-folder", "disk-dir", "dir", "outdir"},
-	"FILE|DIR":      {"groups"},
-	"COMMAND":       {"groups-command", "password-command"},
-	"DURATION":      {"budget", "interval", "connect-timeout", "timeout", "pause", "retry-for", "rtt"},
-	"SIZE":          {"size", "max-output", "disk-size"},
-	"RATE":          {"rate"},
-	"COUNTxSIZE":    {"files"},
-	"NAME":          {"policy", "direction", "data", "format", "table", "chart", "sort", "group-by", "engine", "server", "rank-by", "mode", "from", "factor", "load", "label", "ignore"},
-	"CLIENT:SERVER": {"pairs"},
-	"SIDE":          {"write", "undo"},
-	"WHEN":          {"color"},
-	"HOST":          {"jump", "check", "diff", "to"},
-	"SET":           {"hosts", "exclude", "intersection", "xor", "rerun"},
-	"TEXT":          {"separator"},
-	"OPTION":        {"option"},
-	"USER":          {"login", "sudo"},
-	"PATTERN":       {"host"},
-	"N":             {"count", "rounds", "runs", "top", "connections", "seed", "port", "streams", "canary", "confirm-above", "fanout", "autostep"},
-	"PERCENT":       {"precision", "loss"},
-	"LIMIT":         {"fail-on"},
+// flagTable are all flags: a name means one thing, whatever the command.
+var flagTable = []flagRows{
+	{"What to measure", []flagRow{
+		{"only", "", "GLOB", "only"}, {"cipher", "", "GLOB", "only these ciphers:"}, {"mac", "", "GLOB", "only these MACs:"},
+		{"kex", "", "GLOB", "only these key"}, {"policy", "", "NAME", "security policy"}, {"direction", "", "NAME", "upload"}, {"data", "", "NAME", "payload"},
+		{"figure", "", "GLOB", ""}, {"normalise", "", "GLOB", ""}, {"load", "", "NAME", ""}, {"full", "", "", ""}, {"files", "", "COUNTxSIZE", ""},
+		{"streams", "", "N", ""}, {"compression", "", "", ""}, {"folder", "", "DIR", ""}, {"remote-folder", "", "DIR", ""}, {"disk-dir", "", "DIR", ""},
+		{"disk-size", "", "SIZE", ""},
+	}},
+	{"How long", []flagRow{
+		{"budget", "", "DURATION", "time"}, {"count", "c", "N", ""}, {"interval", "", "DURATION", ""}, {"precision", "", "PERCENT", ""},
+		{"rounds", "", "N", "rounds"}, {"exhaustive", "", "", ""}, {"size", "", "SIZE", "bytes"}, {"resume", "", "FILE", "go on with"},
+	}},
+	{"What to do", []flagRow{
+		{"prove", "", "", ""}, {"write", "", "SIDE", ""}, {"undo", "", "SIDE", ""}, {"check", "", "HOST", ""}, {"strict", "", "", ""}, {"include-insecure", "", "", ""},
+		{"host", "", "PATTERN", ""}, {"dir", "", "DIR", "directory"}, {"force", "", "", ""}, {"from", "", "NAME", ""}, {"to", "", "HOST", ""},
+		{"keep-unmatched", "", "", ""}, {"no-resolve", "", "", ""}, {"ignore", "", "NAME", ""}, {"known-hosts", "", "FILE", "file to read"},
+		{"script", "", "FILE", ""}, {"stdin", "", "", ""}, {"sudo", "", "USER", ""}, {"ask-pass", "", "", ""}, {"password-command", "", "COMMAND", ""},
+		{"login-log", "", "FILE", ""}, {"rerun", "", "SET", ""}, {"history", "", "", ""}, {"maxrc", "", "", ""}, {"no-remote-kill", "", "", ""},
+		{"checksum", "", "", "leave alone what"}, {"no-verify", "", "", "do not compare"}, {"max-size", "", "", ""}, {"number", "n", "", ""},
+		{"expand", "e", "", ""}, {"fold", "", "", ""}, {"autostep", "", "N", ""}, {"separator", "S", "TEXT", ""}, {"known-as", "", "NAME", ""},
+	}},
+	{"Hosts", []flagRow{
+		{"hosts", "w", "SET", "hosts"}, {"exclude", "x", "SET", "leave out"}, {"intersection", "I", "SET", ""}, {"xor", "X", "SET", ""},
+		{"hosts-file", "", "FILE", "file of hosts, one a line"}, {"label", "", "NAME", "only these sections"}, {"groups", "", "FILE|DIR", "groups for @group"},
+		{"groups-command", "", "COMMAND", "command that writes"}, {"inventory", "", "FILE", "Ansible inventory, INI"}, {"from-config", "", "", "all names on"},
+	}},
+	{"Pace", []flagRow{
+		{"fanout", "f", "N", "hosts connected at"}, {"batch", "", "", "hosts in a"}, {"canary", "", "N", "run on this"},
+		{"then-confirm", "", "", "with --canary: ask"}, {"pause", "", "DURATION", "time between two"}, {"max-fail", "", "", "start no further"},
+		{"confirm-above", "", "N", "ask before a"}, {"yes", "y", "", "answer that question"}, {"timeout", "", "DURATION", "time for the"},
+		{"retry-for", "", "DURATION", "time to try"},
+	}},
+	{"Connection", []flagRow{
+		{"config", "F", "FILE", "ssh_config"}, {"option", "o", "OPTION", "ssh_config option, such"}, {"port", "p", "N", "port"},
+		{"login", "l", "USER", "user to log"}, {"identity", "i", "FILE", "file of a"}, {"jump", "J", "HOST", "jump hosts, separated"},
+		{"ipv4", "4", "", "use IPv4 only"}, {"ipv6", "6", "", "use IPv6 only"}, {"connect-timeout", "", "DURATION", "connect"}, {"connections", "", "N", ""},
+		{"accept-new", "", "", "trust and record"}, {"rtt", "", "DURATION", "round trip of"}, {"rate", "", "RATE", "bytes per second"},
+		{"loss", "", "PERCENT", "percentage of lost"},
+	}},
+	{"Output", []flagRow{
+		{"out", "", "FILE", "file"}, {"format", "", "NAME", "json"}, {"json", "", "", "JSON"}, {"all", "", "", "all"}, {"method", "", "", ""},
+		{"limit", "", "", ""}, {"rows", "", "", "one line a"}, {"table", "", "NAME", "only these"}, {"chart", "", "NAME", "only these"},
+		{"list", "", "", "print"}, {"list-groups", "L", "", ""}, {"long", "", "", ""}, {"test", "t", "", ""}, {"quiet", "q", "", "no progress"},
+		{"verbose", "v", "", "tell for each"}, {"anonymize", "", "", ""}, {"top", "", "N", ""}, {"worst", "", "", ""}, {"fail-on", "", "LIMIT", ""},
+		{"pair", "", "", ""}, {"gather", "b", "", "show identical output"}, {"diff", "", "HOST", "as -b, and"}, {"sort", "", "NAME", "show hosts one"},
+		{"group-by", "", "NAME", "output: as -b"}, {"color", "", "WHEN", "auto, always or"}, {"raw", "", "", "do not clean"},
+		{"outdir", "", "DIR", "also write each"}, {"max-output", "", "SIZE", ""}, {"no-record", "", "", "do not record"}, {"help", "h", "", "help"},
+		{"version", "V", "", ""},
+	}},
+	{"Expert", []flagRow{
+		{"seed", "", "N", "seed of the"}, {"engine", "", "NAME", "native"}, {"server", "", "NAME", ""}, {"ssh", "", "FILE", "path of ssh"},
+		{"sshd", "", "FILE", "path of sshd"}, {"sshd-config", "", "FILE", ""}, {"openssl", "", "FILE", ""}, {"rank-by", "", "NAME", "throughput"},
+		{"machine", "", "FILE", ""},
+	}},
+}
+
+// rowOf is the row of a flag, and the heading that it is below.
+func rowOf(name string) (row flagRow, title string) {
+	for _, g := range flagTable {
+		for _, r := range g.flags {
+			if r.name == name {
+				return r, g.title
+			}
+		}
+	}
+	return flagRow{}, ""
 }
 
 // placeholderOf is the word behind a flag; "" for a switch.
@@ -76,12 +100,8 @@ func placeholderOf(f *pflag.Flag) string {
 	if name, _ := pflag.UnquoteUsage(f); strings.Contains(f.Usage, "`") {
 		return name
 	}
-	for word, names := range placeholders {
-		for _, name := range names {
-			if name == f.Name {
-				return word
-			}
-		}
+	if row, _ := rowOf(f.Name); row.value != "" {
+		return row.value
 	}
 	return strings.ToUpper(strings.TrimSuffix(strings.TrimSuffix(f.Value.Type(), "Array"), "Slice"))
 }
@@ -106,18 +126,13 @@ func groupFlags(cmd *cobra.Command) []flagGroup {
 		return []flagGroup{{"", all}}
 	}
 	var groups []flagGroup
-	for _, g := range flagGroups {
-		in := slices.DeleteFunc(slices.Clone(all), func(f *pflag.Flag) bool { return !groupHolds(g.names, cmd, f) })
+	for _, g := range flagTable {
+		in := slices.DeleteFunc(slices.Clone(all), func(f *pflag.Flag) bool { _, title := rowOf(f.Name); return title != g.title })
 		if len(in) > 0 {
 			groups = append(groups, flagGroup{g.title, in})
 		}
 	}
 	return groups
-}
-
-// groupHolds reports whether a group names a flag, or that flag of this command.
-func groupHolds(names []string, cmd *cobra.Command, f *pflag.Flag) bool {
-	return slices.Contains(names, f.Name) || slices.Contains(names, cmd.Name()+" "+f.Name)
 }
 
 // groupedFlags is the help of a command's flags.
@@ -172,27 +187,59 @@ func meaning(f *pflag.Flag) string {
 	return usage
 }
 
+// commandGroup is a heading and the commands below it.
+type commandGroup struct {
+	title    string
+	commands []*cobra.Command
+}
+
+// groupCommands are the commands below one, in the order of the tables; without groups
+// they are one.
+func groupCommands(cmd *cobra.Command) (all []commandGroup) {
+	titles, order := []string{""}, map[string]int{"help": len(groups())}
+	for _, g := range groups() {
+		titles = append(titles, g.title)
+		for i, c := range g.commands {
+			order[c.name] = i
+		}
+	}
+	for _, title := range titles {
+		g := commandGroup{title: cmp.Or(title, "Commands")}
+		for _, child := range cmd.Commands() {
+			if child.GroupID == title && (child.IsAvailableCommand() || child.Name() == "help") {
+				g.commands = append(g.commands, child)
+			}
+		}
+		if title != "" {
+			slices.SortStableFunc(g.commands, func(a, b *cobra.Command) int { return order[a.Name()] - order[b.Name()] })
+		}
+		if len(g.commands) > 0 {
+			all = append(all, g)
+		}
+	}
+	return all
+}
+
 // usage prints how a command is called: cobra's own, with the flags in groups.
 func usage(cmd *cobra.Command) error {
 	out := cmd.OutOrStderr()
-	fmt.Fprintf(out, "Usage:\n")
-	if cmd.Runnable() {
-		fmt.Fprintf(out, "  %s\n", cmd.UseLine())
+	if !cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(out, "Usage:\n  %s\n", cmd.UseLine())
 	}
-	if cmd.HasAvailableSubCommands() {
-		fmt.Fprintf(out, "  %s [command]\n", cmd.CommandPath())
+	t := text.Table{Columns: make([]text.Column, 2)}
+	var titles []string // above which row; "" for none
+	for _, g := range groupCommands(cmd) {
+		title := "\n" + g.title + ":\n"
+		for _, child := range g.commands {
+			t.Rows, titles = append(t.Rows, []string{"  " + child.Name(), child.Short}), append(titles, title)
+			title = ""
+		}
+	}
+	for i, line := range t.Lines(0) {
+		fmt.Fprint(out, titles[i], line, "\n")
 	}
 	if cmd.HasExample() {
 		fmt.Fprintf(out, "\nExamples:\n%s\n", cmd.Example)
-	}
-	if cmd.HasAvailableSubCommands() {
-		t := text.Table{Columns: make([]text.Column, 2)}
-		for _, child := range cmd.Commands() {
-			if child.IsAvailableCommand() || child.Name() == "help" {
-				t.Rows = append(t.Rows, []string{"  " + child.Name(), child.Short})
-			}
-		}
-		fmt.Fprint(out, "\nCommands:\n", t.Text(0))
 	}
 	_, err := fmt.Fprint(out, groupedFlags(cmd))
 	if cmd.HasAvailableSubCommands() {

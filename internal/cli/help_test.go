@@ -2,7 +2,10 @@ package cli
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -32,40 +35,92 @@ func allCommands(t *testing.T, do func(*cobra.Command)) {
 	})
 }
 
-// Every flag is in one group of the help, and no group names a flag that no command
-// has.
-func TestEveryFlagIsInAGroup(t *testing.T) {
-	known := map[string]bool{}
+// A flag's name, and its letter, mean one thing in all commands: that of its row in the
+// table, which has none that no command has.
+func TestFlagsMeanOneThing(t *testing.T) {
+	commands, letters := map[string]int{}, map[string]string{}
 	allCommands(t, func(cmd *cobra.Command) {
-		shown := 0
+		shown, visible := 0, 0
 		for _, g := range groupFlags(cmd) {
 			shown += len(g.flags)
 		}
-		visible := 0
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			known[f.Name], known[cmd.Name()+" "+f.Name] = true, true
+			row, title := rowOf(f.Name)
+			commands[f.Name]++
 			if f.Hidden {
 				return
 			}
-			if visible++; !slices.ContainsFunc(flagGroups, func(g struct {
-				title string
-				names []string
-			}) bool {
-				return groupHolds(g.names, cmd, f)
-			}) {
-				t.Errorf("%s --%s is in no group", cmd.CommandPath(), f.Name)
+			visible++
+			switch named := "-" + f.Shorthand; {
+			case title == "":
+				t.Errorf("%s --%s is in no row of the table", cmd.CommandPath(), f.Name)
+			case f.Shorthand != row.letter:
+				t.Errorf("%s --%s has the letter %q, elsewhere %q", cmd.CommandPath(), f.Name, f.Shorthand, row.letter)
+			case f.Shorthand != "" && letters[named] != "" && letters[named] != f.Name:
+				t.Errorf("%s %s is --%s, and --%s elsewhere", cmd.CommandPath(), named, f.Name, letters[named])
+			case !strings.Contains(meaning(f), row.says):
+				t.Errorf("%s --%s: %q does not say %q, as elsewhere", cmd.CommandPath(), f.Name, meaning(f), row.says)
+			case f.Shorthand != "":
+				letters[named] = f.Name
 			}
 		})
 		if shown != visible {
 			t.Errorf("%s shows %d flags of %d", cmd.CommandPath(), shown, visible)
 		}
 	})
-	for _, g := range flagGroups {
-		for _, name := range g.names {
-			if !known[name] {
-				t.Errorf("%s: no command has --%s", g.title, name)
+	for _, g := range flagTable {
+		for _, row := range g.flags {
+			switch n := commands[row.name]; {
+			case n == 0:
+				t.Errorf("%s: no command has --%s", g.title, row.name)
+			case n > 1 && row.says == "":
+				t.Errorf("%d commands have --%s, and the table does not say what it means", n, row.name)
 			}
 		}
+	}
+}
+
+// The first lines of help: groups of commands, each command a verb and its object.
+func TestHelpBeginsWithTheCommands(t *testing.T) {
+	var out strings.Builder
+	if err := Main(t.Context(), System{Stdout: &out, Stderr: &out, Getenv: os.Getenv}, []string{"sshpace"}); err != ExitOK {
+		t.Fatal(err)
+	}
+	at := 0
+	for _, title := range []string{"Measure", "Fix", "Results", "Fleets", more, "Examples"} {
+		next := strings.Index(out.String(), "\n"+title+":\n")
+		if next <= at {
+			t.Errorf("%s is not in its place:\n%s", title, out.String())
+		}
+		at = next
+	}
+	if !strings.Contains(out.String()[at:], "sshpace doctor") {
+		t.Error("doctor is no example")
+	}
+	allCommands(t, func(cmd *cobra.Command) {
+		if len(cmd.Short) > 60 && cmd.HasParent() {
+			t.Errorf("%s: %q has more than 60 characters", cmd.CommandPath(), cmd.Short)
+		}
+	})
+}
+
+// Version names every schema that something prints.
+func TestVersionNamesSchemas(t *testing.T) {
+	name := regexp.MustCompile(`"(sshpace\.[a-z.-]+/[0-9]+)"`)
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, found := range name.FindAllStringSubmatch(string(text), -1) {
+			if !slices.Contains(schemas, found[1]) {
+				t.Errorf("%s prints %s, which version --json does not name", path, found[1])
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -111,10 +166,7 @@ func TestManualAgreesWithTheDocuments(t *testing.T) {
 func TestSectionsOfTheManual(t *testing.T) {
 	allCommands(t, func(cmd *cobra.Command) {
 		page := manPageOf(cmd)
-		want := []string{"NAME", "SYNOPSIS", "DESCRIPTION", "EXIT STATUS", "FILES"}
-		if cmd.HasExample() {
-			want = append(want, "EXAMPLES")
-		}
+		want := []string{"NAME", "SYNOPSIS", "DESCRIPTION", "EXAMPLES", "EXIT STATUS", "FILES"}
 		if glossaryOf[cmd.Name()] {
 			want = append(want, "GLOSSARY")
 		}

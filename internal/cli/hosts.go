@@ -40,12 +40,12 @@ the order given, folded unless another form is asked for. Sets have ranges web[0
 --groups-command, @source:web of a source in YAML, @ssh_config:all, @known_hosts:all, and
 @last:failed from earlier runs. Nothing is connected to.
 
-Exit status: 0; with -q 0 if there are hosts and 1 if there are none; 2 usage.`,
+Exit status: 0; with -t 0 if there are hosts and 1 if there are none; 2 usage.`,
 		Example: `  sshpace hosts web3 web1 web2               web[1-3]
   sshpace hosts -e 'web[08-11]'              one name after the other
-  sshpace hosts -c @db -x db3                how many
-  sshpace hosts -q @web -i web7 && echo yes  is it one of them?
-  sshpace hosts -ll --inventory site.yml     all groups with their hosts
+  sshpace hosts -n @db -x db3                how many
+  sshpace hosts -t @web -I web7 && echo yes  is it one of them?
+  sshpace hosts -LL --inventory site.yml     all groups with their hosts
   sshpace hosts --long -w @web --inventory site.yml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), sys, args)
@@ -55,17 +55,18 @@ Exit status: 0; with -q 0 if there are hosts and 1 if there are none; 2 usage.`,
 	f.selection.register(flags)
 	flags.StringVarP(&f.connection.Config, "config", "F", "", "ssh_config whose names are known, instead of your own")
 	flags.Lookup("exclude").Value = &stepFlag{&f.selection.Steps, '!'} // in turn with the others
-	flags.VarP(&stepFlag{&f.selection.Steps, '&'}, "intersection", "i", "set of hosts, only those in it stay; repeatable")
+	flags.VarP(&stepFlag{&f.selection.Steps, '&'}, "intersection", "I", "set of hosts, only those in it stay; repeatable")
 	flags.VarP(&stepFlag{&f.selection.Steps, '^'}, "xor", "X", "set of hosts, those in one of both stay; repeatable")
-	flags.BoolVarP(&f.fold, "fold", "f", false, "one short set (the default)")
-	flags.BoolVarP(&f.expand, "expand", "e", false, "every name, in the order of -f")
-	flags.BoolVarP(&f.count, "count", "c", false, "how many")
-	flags.CountVarP(&f.groups, "list", "l", "names of groups, of those that have one of the hosts if there are any; -ll with their hosts")
+	flags.BoolVar(&f.fold, "fold", false, "one short set (the default)")
+	flags.BoolVarP(&f.expand, "expand", "e", false, "every name, in the order of --fold")
+	flags.BoolVarP(&f.count, "number", "n", false, "how many")
+	flags.CountVarP(&f.groups, "list-groups", "L", "names of groups, of those that have one of the hosts if there are any; -LL with their hosts")
 	flags.BoolVar(&f.all, "long", false, "every host as it is reached: user, name=address, port")
 	flags.StringVarP(&f.separator, "separator", "S", " ", `what stands between the names of -e, such as '\n'`)
 	flags.IntVar(&f.autostep, "autostep", 0, "fold N or more numbers at equal distances as a-b/step; 0 = never")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing; exit status 1 if there is no host")
+	flags.BoolVarP(&f.quiet, "test", "t", false, "print nothing; exit status 1 if there is no host")
 	flags.BoolVar(&f.json, "json", false, "print JSON, schema "+hostlist.Schema)
+	completeSets(cmd, sys, &f.connection)
 	return cmd
 }
 
@@ -78,7 +79,7 @@ type stepFlag struct {
 func (f *stepFlag) String() string { return "" }
 func (f *stepFlag) Type() string   { return "stringArray" }
 func (f *stepFlag) Set(set string) error {
-	*f.steps = append(*f.steps, hostset.Step{Op: f.op, Sets: []string{set}, Flag: map[byte]string{'!': "-x", '&': "-i", '^': "-X"}[f.op]})
+	*f.steps = append(*f.steps, hostset.Step{Op: f.op, Sets: []string{set}, Flag: map[byte]string{'!': "-x", '&': "-I", '^': "-X"}[f.op]})
 	return nil
 }
 
@@ -91,7 +92,7 @@ func (f *hostsFlags) check() error {
 	}
 	switch {
 	case forms > 1:
-		return usageError("give one of -f, -e, -c, -l, -q, --long and --json", "more than one form is asked for")
+		return usageError("give one of --fold, -e, -n, -L, -t, --long and --json", "more than one form is asked for")
 	case f.autostep < 0 || f.autostep == 1:
 		return usageError("2 is the least that makes sense", "--autostep %d", f.autostep)
 	}

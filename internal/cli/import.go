@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/shell"
+	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/record"
 	"sshpace/internal/record/legacylog"
@@ -17,15 +18,15 @@ import (
 // importFlags are the flags of `sshpace import`.
 type importFlags struct {
 	out, from, size, direction string
-	runs                       int
-	all                        bool
+	rounds                     int
+	all, json                  bool
 }
 
 func newImportCommand(sys System) *cobra.Command {
 	var f importFlags
 	cmd := &cobra.Command{
 		Use:   "import FILE... --out RESULT.jsonl",
-		Short: "Turn the logs of older benchmarks into results that report and compare read",
+		Short: "Turn logs of older benchmarks into results",
 		Long: `Reads logs of ssh-performance.sh, of shell loops around time and dd, sessions with
 scp, and the text of openssl speed, nbench and Bonnie++, and writes them as results.
 The format is found out line by line; one file may hold several.
@@ -47,8 +48,9 @@ guessed. Lines that are not understood are counted and shown.`,
 	flags.StringVar(&f.out, "out", "", "result file to write; - is standard output")
 	flags.StringVar(&f.from, "from", "", "only this format: "+strings.Join(legacylog.Formats(), ", "))
 	flags.StringVar(&f.size, "size", "", "bytes of each copy, such as 4G, where the log does not say")
-	flags.IntVar(&f.runs, "runs", 0, "copies that an average of ssh-performance.sh was made of")
+	flags.IntVar(&f.rounds, "rounds", 0, "rounds that an average of ssh-performance.sh was made of")
 	flags.StringVar(&f.direction, "direction", "upload", "upload or download, where the log does not say")
+	flags.BoolVar(&f.json, "json", false, "print which results were written as JSON")
 	flags.BoolVar(&f.all, "all", false, "show all lines that are not understood, not only the first ones")
 	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(legacylog.Formats(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -56,14 +58,14 @@ guessed. Lines that are not understood are counted and shown.`,
 
 // options checks the flags.
 func (f importFlags) options() (legacylog.Options, error) {
-	o := legacylog.Options{Format: f.from, Runs: f.runs, Upload: record.Direction(f.direction), Tool: toolVersion()}
+	o := legacylog.Options{Format: f.from, Runs: f.rounds, Upload: record.Direction(f.direction), Tool: toolVersion()}
 	switch {
 	case f.out == "":
 		return o, usageError("such as --out result.jsonl", "no file to write: --out is missing")
 	case f.from != "" && !slices.Contains(legacylog.Formats(), f.from):
 		return o, usageError("formats: "+strings.Join(legacylog.Formats(), ", "), "--from %q", f.from)
-	case f.runs < 0:
-		return o, usageError("leave it out if it is not known", "--runs %d", f.runs)
+	case f.rounds < 0:
+		return o, usageError("leave it out if it is not known", "--rounds %d", f.rounds)
 	case o.Upload != record.Upload && o.Upload != record.Download:
 		return o, usageError("use upload or download", "--direction %q", f.direction)
 	case f.size != "":
@@ -92,6 +94,16 @@ func runImport(sys System, f importFlags, args []string) error {
 	return f.write(sys, machines)
 }
 
+// imported is a result that was written.
+type imported struct {
+	File         string   `json:"file"`
+	Label        string   `json:"label"`
+	Formats      []string `json:"formats"`
+	Trials       int      `json:"trials"`
+	Measurements int      `json:"measurements"`
+	Notes        []string `json:"notes,omitempty"`
+}
+
 // write writes one result per machine and says what is in them: on standard
 // error, if standard output gets the result itself.
 func (f importFlags) write(sys System, machines []legacylog.Machine) error {
@@ -103,15 +115,26 @@ func (f importFlags) write(sys System, machines []legacylog.Machine) error {
 		}
 	}
 	names := store.Numbered(f.out, len(machines))
+	var written []imported
 	for i, m := range machines {
 		if err := store.Write(sys.Stdout, names[i], m.Records); err != nil {
 			return err
 		}
 		trials, measurements := m.Count()
+		written = append(written, imported{names[i], m.Label, m.Formats, trials, measurements, m.Notes})
+		if f.json {
+			continue
+		}
 		fmt.Fprintf(say, "%s: %s (%s): %d trials, %d measurements\n", names[i], oneLine(m.Label), strings.Join(m.Formats, ", "), trials, measurements)
 		for _, note := range m.Notes {
 			fmt.Fprintf(say, "  note: %s\n", oneLine(note))
 		}
+	}
+	if f.json {
+		return termsafe.WriteJSON(say, struct {
+			Schema  string     `json:"schema"`
+			Results []imported `json:"results"`
+		}{"sshpace.import/1", written}, "  ")
 	}
 	if f.out == store.StandardOutput {
 		return nil

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +13,9 @@ import (
 
 // usual are flags as they are without any on the command line.
 func usual() benchFlags {
-	return benchFlags{direction: "upload", data: "zero", engine: "openssh", budget: seconds(time.Minute), connect: seconds(time.Second), runs: 1}
+	f := benchFlags{engine: "openssh"}
+	f.direction, f.data, f.budget, f.connect = "upload", "zero", seconds(time.Minute), seconds(time.Second)
+	return f
 }
 
 func TestChoices(t *testing.T) {
@@ -34,14 +35,12 @@ func TestChoices(t *testing.T) {
 		"budget":               {func(f *benchFlags) { f.budget = seconds(-time.Second) }, false, "--budget"},
 		"timeout":              {func(f *benchFlags) { f.connect = 0 }, false, "--connect-timeout"},
 		"rounds":               {func(f *benchFlags) { f.rounds = -1 }, false, "--rounds"},
-		"runs":                 {func(f *benchFlags) { f.runs = 0 }, false, "--runs"},
 		"precision":            {func(f *benchFlags) { f.precision = -1 }, false, "--precision"},
 		"precision NaN":        {func(f *benchFlags) { f.precision = percent(math.NaN()) }, false, "--precision"},
 		"native on a host":     {func(f *benchFlags) { f.engine = "native" }, true, "--engine native"},
 		"server on a host":     {func(f *benchFlags) { f.server = "openssh" }, true, "--server"},
 		"no engine":            {func(f *benchFlags) { f.engine = "" }, false, ""},
 		"too many rounds":      {func(f *benchFlags) { f.rounds = 9_000_000_000_000_000_000 }, false, "at most"},
-		"too many runs":        {func(f *benchFlags) { f.runs = 100_000_000 }, false, "at most"},
 		"random from a host":   {func(f *benchFlags) { f.data, f.direction = "random", "both" }, true, "/dev/urandom"},
 		"random to a host":     {func(f *benchFlags) { f.data = "random" }, true, ""},
 		"random from loopback": {func(f *benchFlags) { f.data, f.direction = "random", "download" }, false, ""},
@@ -68,9 +67,7 @@ func TestIdleFlags(t *testing.T) {
 	}{
 		"none":                 {nil, func(f *benchFlags) { f.exhaustive = true }, false, ""},
 		"exhaustive, budget":   {[]string{"budget"}, func(f *benchFlags) { f.exhaustive = true }, false, "--budget"},
-		"exhaustive, rounds":   {[]string{"rounds"}, func(f *benchFlags) { f.exhaustive = true }, false, "--rounds"},
-		"exhaustive, runs":     {[]string{"runs", "size"}, func(f *benchFlags) { f.exhaustive = true }, false, ""},
-		"runs alone":           {[]string{"runs"}, func(*benchFlags) {}, false, "--runs"},
+		"exhaustive, rounds":   {[]string{"rounds", "size"}, func(f *benchFlags) { f.exhaustive = true }, false, ""},
 		"size alone":           {[]string{"size"}, func(*benchFlags) {}, false, "--size"},
 		"rounds and budget":    {[]string{"budget", "rounds"}, func(f *benchFlags) { f.rounds = 2 }, false, "--budget"},
 		"rounds and precision": {[]string{"precision"}, func(f *benchFlags) { f.rounds = 2 }, false, "--precision"},
@@ -81,7 +78,12 @@ func TestIdleFlags(t *testing.T) {
 	} {
 		f := usual()
 		tt.change(&f)
-		err := f.checkIdle(func(flag string) bool { return slices.Contains(tt.given, flag) }, tt.host)
+		flags := pflag.NewFlagSet("bench", pflag.ContinueOnError)
+		for _, name := range tt.given {
+			flags.String(name, "", "")
+			_ = flags.Set(name, "x")
+		}
+		err := checkIdle(flags, f.idle(tt.host))
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want+" has no meaning here")) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
@@ -131,8 +133,9 @@ func TestAdoptChecksTheFile(t *testing.T) {
 
 // A resumed run ends as the file has it, unless the user says it anew.
 func TestAdoptEnd(t *testing.T) {
-	timed := record.Campaign{BudgetNS: 10 * time.Minute, Precision: 2}
-	rounds := record.Campaign{Rounds: 5}
+	timed := record.Campaign{Target: "loopback", Data: "zero", Directions: []record.Direction{record.Upload}, BudgetNS: 10 * time.Minute, Precision: 2}
+	rounds := timed
+	rounds.BudgetNS, rounds.Precision, rounds.Rounds = 0, 0, 5
 	type end struct {
 		budget    time.Duration
 		rounds    int
@@ -151,16 +154,17 @@ func TestAdoptEnd(t *testing.T) {
 		"blocks for time": {[]string{"--rounds", "7"}, timed, end{10 * time.Minute, 7, 2}},
 		"more precise":    {[]string{"--precision", "1"}, timed, end{10 * time.Minute, 0, 1}},
 	} {
-		var f benchFlags
+		f := usual()
 		flags := pflag.NewFlagSet("bench", pflag.ContinueOnError)
-		f.budget = seconds(time.Minute)
 		flags.Var(&f.budget, "budget", "")
 		flags.IntVar(&f.rounds, "rounds", 0, "")
 		flags.Var(&f.precision, "precision", "")
 		if err := flags.Parse(tt.argv); err != nil {
 			t.Fatal(err)
 		}
-		f.adoptEnd(flags.Changed, tt.file)
+		if err := f.adopt(flags.Changed, tt.file, false); err != nil {
+			t.Fatal(err)
+		}
 		if got := (end{time.Duration(f.budget), f.rounds, f.precision}); got != tt.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
 		}

@@ -40,7 +40,7 @@ file costs sshpace run, which reads it once.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runKnownHostsBench(cmd.Context(), sys, f) },
 	}
 	f.files.register(cmd.Flags())
-	cmd.Flags().IntVar(&f.rounds, "rounds", 20, "logins per layout and setting")
+	cmd.Flags().IntVar(&f.rounds, "rounds", 20, "rounds: logins per layout and setting")
 	cmd.Flags().StringVar(&f.ssh, "ssh", "", "path of ssh")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print the numbers as JSON")
 	return cmd

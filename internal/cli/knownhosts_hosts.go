@@ -20,7 +20,7 @@ type hostFlags struct {
 
 func (f *hostFlags) register(flags *pflag.FlagSet) {
 	flags.StringArrayVarP(&f.sets, "hosts", "w", nil, "hosts, such as web[01-20],db1; repeatable")
-	flags.StringArrayVar(&f.files, "hosts-file", nil, "file with a host per line, such as root@db1, db1 root or [db1]:2222; - for standard input; repeatable")
+	flags.StringArrayVar(&f.files, "hosts-file", nil, "file of hosts, one a line, such as root@db1, db1 root or [db1]:2222; - for standard input; repeatable")
 	flags.StringArrayVarP(&f.exclude, "exclude", "x", nil, "hosts to leave out; repeatable")
 	flags.BoolVar(&f.fromConfig, "from-config", false, "all names on the Host lines of ssh_config")
 	flags.StringVarP(&f.config, "config", "F", "", "ssh_config that tells the HostName, Port and HostKeyAlias of the hosts; none for none")

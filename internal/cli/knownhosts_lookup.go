@@ -65,7 +65,7 @@ func newKnownHostsLintCommand(sys System) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "lint",
-		Short: "Find lines that are unreadable, weak, contradictory or useless",
+		Short: "Find unreadable, weak, contradictory and useless lines",
 		Long: `Reports, by file and line:
   unreadable      ssh passes over the line without a word
   weak-key        a DSA key, or an RSA key below 2048 bits

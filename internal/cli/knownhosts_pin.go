@@ -35,22 +35,22 @@ the lines for ~/.ssh/config. After each move run it again with the new address: 
 is still verified, and ssh neither asks nor warns.
 
 The key is taken from the pinned file if there is one, or else from known_hosts: under
-NAME, under the address, or under what --from says. If none is known, ssh will ask at
-the first login. With --write the lines go into a file of their own, which your
+NAME, under the address, or under what --known-as says. If none is known, ssh will ask at
+the first login. With --out the lines go into a file of their own, which your
 ~/.ssh/config should include at its top.`,
 		Example: `  sshpace known-hosts pin backup --to 198.51.100.7
-  sshpace known-hosts pin backup --to 203.0.113.9 --from backup.example.com
-  sshpace known-hosts pin backup --to 203.0.113.9 --write ~/.ssh/config.pins`,
+  sshpace known-hosts pin backup --to 203.0.113.9 --known-as backup.example.com
+  sshpace known-hosts pin backup --to 203.0.113.9 --out ~/.ssh/config.pins`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return runPin(sys, f, args[0]) },
 	}
 	flags := cmd.Flags()
 	f.files.register(flags)
 	flags.StringVar(&f.to, "to", "", "address or host name where the server is now")
-	flags.StringVar(&f.from, "from", "", "name in known_hosts under which the key is known, such as old.example.com or [db1]:2222")
+	flags.StringVar(&f.from, "known-as", "", "name in known_hosts under which the key is known, such as old.example.com or [db1]:2222")
 	flags.StringVar(&f.dir, "dir", "", "directory for the files of pinned servers (default ~/.ssh/known_hosts.pins)")
 	flags.IntVarP(&f.port, "port", "p", 0, "port of the server")
-	flags.StringVar(&f.write, "write", "", "put the lines into this `FILE`, which holds nothing else, instead of printing them")
+	flags.StringVar(&f.write, "out", "", "file that gets the lines, and holds nothing else, instead of printing them")
 	flags.BoolVar(&f.json, "json", false, "print what was done as JSON")
 	return cmd
 }
@@ -104,7 +104,7 @@ func (f *pinFlags) print(sys System, r tidy.PinResult) error {
 			return err
 		}
 		if err := tidy.WritePinConfig(f.write, r); err != nil {
-			return withHint(err, "name a file that this command has written, or a new one, with --write")
+			return withHint(err, "name a file that this command has written, or a new one, with --out")
 		}
 	}
 	for _, key := range r.Keys {

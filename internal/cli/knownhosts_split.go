@@ -30,7 +30,7 @@ func newKnownHostsSplitCommand(sys System) *cobra.Command {
 	var f splitFlags
 	cmd := &cobra.Command{
 		Use:   "split",
-		Short: "Write one known_hosts file per host, so that ssh reads only what it needs",
+		Short: "Write a small known_hosts file for each host",
 		Long: `Writes one small known_hosts file per host into a directory and prints the lines for
 ~/.ssh/config that make ssh use them. The original file is not touched.
 

@@ -21,6 +21,17 @@ func manPageOf(cmd *cobra.Command) string {
 	p.Line(".SH SYNOPSIS\n.B %s", Escaped(cmd.UseLine()))
 	p.Line(".SH DESCRIPTION")
 	p.Text(cmp.Or(cmd.Long, cmd.Short))
+	if below := groupCommands(cmd); len(below) > 0 {
+		p.Line(".SH COMMANDS")
+		for _, g := range below {
+			if g.title != "Commands" {
+				p.Line(".SS %s", Quoted(g.title))
+			}
+			for _, child := range g.commands {
+				p.Entry(child.Name(), child.Short)
+			}
+		}
+	}
 	if cmd.LocalFlags().HasAvailableFlags() {
 		p.Line(".SH OPTIONS")
 		for _, group := range groupFlags(cmd) {

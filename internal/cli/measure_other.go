@@ -13,10 +13,12 @@ import (
 
 // What measures needs clocks and pipes that Linux alone has. Here it says so.
 
-func newBenchCommand(System) *cobra.Command     { return elsewhere("bench") }
-func newMachineCommand(System) *cobra.Command   { return elsewhere("machine") }
-func newHandshakeCommand(System) *cobra.Command { return elsewhere("handshake") }
-func newDoctorCommand(System) *cobra.Command    { return elsewhere("doctor") }
+func newBenchCommand(System) *cobra.Command    { return elsewhere("bench") }
+func newTransferCommand(System) *cobra.Command { return elsewhere("transfer") }
+func newProgramsCommand(System) *cobra.Command { return elsewhere("programs") }
+func newLoginCommand(System) *cobra.Command    { return elsewhere("login") }
+func newLimitsCommand(System) *cobra.Command   { return elsewhere("limits") }
+func newDoctorCommand(System) *cobra.Command   { return elsewhere("doctor") }
 
 func elsewhere(name string) *cobra.Command {
 	return &cobra.Command{

@@ -67,7 +67,7 @@ var mistakes = []struct{ line, hint, then string }{
 	{"bench run.jsonl", "to go on with it: sshpace bench --resume run.jsonl; to look at it: sshpace report run.jsonl", "report run.jsonl"},
 	{"bench rnu.jsonl", "did you mean run.jsonl", "report run.jsonl"},
 	{"bench full.jsonl", "to measure and write it: sshpace bench --out full.jsonl", "bench --list --out full.jsonl"},
-	{"handshake --out run.jsonl", "choose another name with --out FILE", "handshake --help"},
+	{"login --out run.jsonl", "choose another name with --out FILE", "login --help"},
 	{"report --anonymize --format jsonl --out new.jsonl run.jsonl", "a result goes to standard output: sshpace report --anonymize --format jsonl", "report --anonymize --format jsonl run.jsonl"},
 	{"report --format html --out new.jsonl run.jsonl", "a result goes to standard output: sshpace report --anonymize --format jsonl", "report --anonymize --format jsonl run.jsonl"},
 	{"report .", "name a result in it: sshpace report run.jsonl", "report run.jsonl"},
@@ -165,8 +165,8 @@ func TestOverwriting(t *testing.T) {
 		{"report run.jsonl --out r.csv", "r.csv", true},
 		{"compare run.jsonl again.jsonl --out c.md", "c.md", true},
 		{"bench --out again.jsonl", "again.jsonl", false},
-		{"handshake --out again.jsonl", "again.jsonl", false},
-		{"machine --out again.jsonl", "again.jsonl", false},
+		{"login --out again.jsonl", "again.jsonl", false},
+		{"limits --out again.jsonl", "again.jsonl", false},
 		{"import log.txt --size 1G --out again.jsonl", "again.jsonl", false},
 		{"report --anonymize --format jsonl run.jsonl --out again.jsonl", "again.jsonl", false},
 	} {
@@ -204,7 +204,7 @@ func readFile(t *testing.T, name string) []byte {
 func TestJSONEverywhere(t *testing.T) {
 	desk(t)
 	for _, line := range []string{
-		"report run.jsonl", "compare run.jsonl again.jsonl", "advise run.jsonl", "bench --list", "hosts -w web[1-3]", "explain web1",
+		"report run.jsonl", "compare run.jsonl again.jsonl", "advise run.jsonl", "bench --list", "version", "hosts -w web[1-3]", "config web1",
 		"known-hosts lint --known-hosts empty", "known-hosts bench --known-hosts empty --rounds 1",
 	} {
 		_, stdout, stderr := typed(t, line+" --json")

@@ -20,7 +20,7 @@ func (o *outputFlags) add(cmd *cobra.Command, classic bool) {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.Format, "format", "", strings.Join(o.Names, ", ")+" (default: what the ending of --out says, else text)")
-	flags.BoolVar(&o.JSON, "json", false, "the same as --format json")
+	flags.BoolVar(&o.JSON, "json", false, "print JSON, as --format json")
 	flags.StringArrayVar(&o.Out, "out", nil, "write to this file instead of standard output (may be repeated)")
 	tables, charts := "cells, ciphers, macs, kex, overall, machines", "machines, ciphers, macs, cells, kex, all"
 	if classic {

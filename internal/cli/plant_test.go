@@ -66,7 +66,7 @@ func recordLines(t *testing.T, f *record.File) []any {
 		add(r)
 	}
 	add(record.Record{Finding: &record.Finding{What: "x", Why: "x", Evidence: "x", Fix: "x"}})
-	add(record.Record{Measurement: &record.Measurement{Source: "sshpace machine", Name: "pipe", Unit: record.BytesPerSecond, Value: 1e9, N: 3}})
+	add(record.Record{Measurement: &record.Measurement{Source: "sshpace limits", Name: "pipe", Unit: record.BytesPerSecond, Value: 1e9, N: 3}})
 	return lines
 }
 
@@ -319,7 +319,7 @@ func TestArgumentsHarmNoTerminal(t *testing.T) {
 		{hostile}, {"--" + hostile}, {"report", hostile}, {"report", "--format", hostile}, {"bench", "--cipher", hostile}, {"bench", "--policy", hostile},
 		{"run", "-w", hostile, "x"}, {"run", "--hosts-file", hostile, "x"}, {"run", "-w", "a", "-F", hostile, "x"}, {"run", "-w", "a", "-o", hostile, "x"},
 		{"run", "-w", "a", "--engine", hostile, "x"}, {"run", "-w", "a", "--color", hostile, "x"}, {"run", "-w", "@" + hostile, "x"},
-		{"explain", hostile}, {"explain", "-F", hostile, "a"}, {"known-hosts", "lookup", "--known-hosts", hostile, "a"}, {"known-hosts", "lint", "--known-hosts", hostile},
+		{"config", hostile}, {"config", "-F", hostile, "a"}, {"known-hosts", "lookup", "--known-hosts", hostile, "a"}, {"known-hosts", "lint", "--known-hosts", hostile},
 		{"compare", hostile, hostile}, {"import", hostile}, {"advise", hostile}, {"compat", hostile},
 		{"compat", "mpssh.py", "-f", hostile, "x"}, {"compat", "mpssh.py", "--" + hostile}, {"compat", "mpssh", "-f", hostile, "x"}, {"compat", "mpssh", "--" + hostile},
 		{"completion", hostile}, {"help", hostile},

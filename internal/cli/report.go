@@ -26,7 +26,7 @@ func newReportCommand(sys System) *cobra.Command {
 	var out outputFlags
 	cmd := &cobra.Command{
 		Use:   "report [FILE|HOST...]",
-		Short: "Say what a bench run found: what to use, what it gains, how far to trust it",
+		Short: "Show what a measurement found, in any format",
 		Long: `Says on one screen what a run found: what to use and what that gains, the line to write
 for it, how to try it and how to take it back; then the best choices, and how sure all
 of that is. Without a FILE it takes the last run, wherever bench wrote it.
@@ -72,12 +72,9 @@ people who want to report and compare it.`,
 					fmt.Fprintf(sys.Stderr, "report of %s\n", oneLine(newest))
 				}
 			}
-			for i, arg := range args {
-				path, err := resultOf(arg, connectionFlags{}, store.Of(sys.Getenv).NewestOf)
-				if err != nil {
-					return err
-				}
-				args[i] = path
+			args, err := resultsOf(sys, args)
+			if err != nil {
+				return err
 			}
 			policy, err := advise.Load(policyName)
 			if err != nil {
@@ -148,15 +145,17 @@ people who want to report and compare it.`,
 	flags := cmd.Flags()
 	out.add(cmd, true)
 	flags.StringVar(&policyName, "policy", "modern", "what may be advised, and, if it is given, what tables and charts show: a security policy such as modern or fips-140-3, or a TOML `FILE`")
-	flags.BoolVar(&shown.All, "all", false, "text: every combination, also what is never advised")
+	flags.BoolVar(&shown.All, "all", false, "text: all combinations, also what is never advised")
 	flags.BoolVar(&shown.Method, "method", false, "text: how it was measured, how far to trust it, what the words mean")
 	flags.IntVar(&out.Limit, "limit", 0, "text, md, csv: `ROWS` of each table (default: text: what fits on a screen; -1: all)")
 	flags.StringVar(&by, "rank-by", "auto", "throughput, cost or auto: throughput unless only the cost can be told from noise")
-	flags.StringVar(&machine, "machine", "", "limits of the machine that sshpace machine recorded (default: the newest of this machine)")
+	flags.StringVar(&machine, "machine", "", "limits of the machine that sshpace limits recorded (default: the newest of this machine)")
 	flags.BoolVar(&anonymous, "anonymize", false, "leave out what tells whose result it is: names, paths, times of day, free text")
 	flags.StringVar(&size, "size", "4G", "classic: bytes of the copy")
 	flags.IntVar(&classic.Top, "top", 5, "classic: rows of each list")
 	flags.BoolVar(&classic.Worst, "worst", false, "classic: slowest first")
+	completeResults(cmd, sys)
+	completePolicies(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("rank-by", cobra.FixedCompletions([]string{"auto", "throughput", "cost"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

@@ -95,7 +95,7 @@ SIGHUP, SIGINT or SIGTERM.`,
 		Example: `  sshpace run -w 'web[01-40]' -- uptime
   sshpace run -w @db -b -- cat /etc/os-release      fold identical output
   sshpace run -w @db --diff -- cat /etc/sysctl.conf   who differs, and in which lines
-  sshpace run -w @db --table --sort time -- ./check.sh    one line a host, the slowest last
+  sshpace run -w @db --rows --sort time -- ./check.sh    one line a host, the slowest last
   sshpace run -w @db --group-by exit -- ./check.sh        hosts that ended alike, and what they said
   sshpace run --hosts-file hosts.txt --script fix.sh -- --force
   sshpace run -w @all --canary 3 --batch 10%,25% --pause 1m --max-fail 2 -- apt-get -y upgrade
@@ -108,6 +108,7 @@ SIGHUP, SIGINT or SIGTERM.`,
 	flags := cmd.Flags()
 	flags.SetInterspersed(false) // what follows the command's first word is the command's
 	f.register(flags)
+	completeSets(cmd, sys, &f.connection)
 	f.secrets.register(flags)
 	flags.Var(&f.maxOutput, "max-output", "output of each host; the command that sends more is ended there; 0 = any amount")
 	flags.BoolVar(&f.maxrc, "maxrc", false, "exit with the largest exit status of all hosts, 255 for those without one")
@@ -115,7 +116,7 @@ SIGHUP, SIGINT or SIGTERM.`,
 	flags.StringVar(&f.script, "script", "", "run this local script on the hosts; COMMAND is its arguments")
 	flags.BoolVar(&f.noRemoteKill, "no-remote-kill", false, "end commands by signals only: no second session, in which a forced command of root's would run again")
 	flags.StringVar(&f.loginLog, "login-log", "", "write the steps of logins to this file or pipe")
-	_ = flags.MarkHidden("login-log") // of handshake
+	_ = flags.MarkHidden("login-log") // of login
 	flags.BoolVar(&f.history, "history", false, "list earlier runs, or one of them in full: --history ID")
 	flags.StringVar(&f.rerun, "rerun", "", "sets of the last run's hosts, such as failed,unreachable,unfinished, beside those of -w; without\n"+
 		"COMMAND what that run did, with its flags for the connection and --timeout unless given anew")

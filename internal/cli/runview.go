@@ -14,7 +14,7 @@ func (f *viewFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Diff, "diff", "", "as -b, and of all but the largest group only how it differs from that, or from the output of this host")
 	flags.Lookup("diff").NoOptDefVal = output.Majority
 	flags.StringVar(&f.Group, "group-by", "", "output: as -b; exit: as -b, and hosts that ended differently apart")
-	flags.BoolVar(&f.Table, "table", false, "one line a host, at the end: how it ended, time, lines sent, the last of them")
+	flags.BoolVar(&f.Table, "rows", false, "one line a host, at the end: how it ended, time, lines sent, the last of them")
 	flags.StringVar(&f.Sort, "sort", "", "show hosts one after the other, at the end, by host (as named), exit or time; the worst last")
 	flags.BoolVar(&f.JSON, "json", false, "one JSON object a line: run, output, result, summary")
 	flags.StringVar(&f.Outdir, "outdir", "", "also write each host's output to HOST.out and HOST.err in this folder")

@@ -33,7 +33,7 @@ func withTestbed(ctx context.Context, sys System, folder safedir.WorkdirParams, 
 func (c *connectionFlags) destination(args []string) (openssh.Destination, error) {
 	if len(args) == 0 {
 		if options := c.Options(); len(options) > 0 {
-			return openssh.Destination{}, usageError("name the host, such as sshpace bench user@host", "connection options without a host")
+			return openssh.Destination{}, usageError("name the host, such as user@host", "connection options without a host")
 		}
 		return openssh.Destination{}, nil
 	}

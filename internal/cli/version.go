@@ -6,6 +6,9 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/record"
 )
 
 // Version of the next release; the commit comes from the build.
@@ -26,15 +29,45 @@ func toolVersion() string {
 }
 
 func newVersionCommand(sys System) *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of sshpace",
-		Args:  cobra.NoArgs,
-		RunE:  func(*cobra.Command, []string) error { return printVersion(sys) },
+		Example: `  sshpace version
+  sshpace version --json                  and the schemas of what --json prints`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if asJSON {
+				return versionJSON(sys)
+			}
+			return printVersion(sys)
+		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the schemas of what every command prints")
+	return cmd
 }
 
 func printVersion(sys System) error {
 	_, err := fmt.Fprintf(sys.Stdout, "sshpace %s %s %s/%s\n", toolVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err
+}
+
+// schemas name the layouts of what --json prints, and of results.
+var schemas = []string{
+	"sshpace.advice/1", "sshpace.compare/1", "sshpace.config/1", "sshpace.doctor/1", "sshpace.hosts/1", "sshpace.import/1", "sshpace.known-hosts.bench/1", "sshpace.known-hosts.lint/1", "sshpace.known-hosts.lookup/1", "sshpace.known-hosts.pin/1", "sshpace.known-hosts.split/1",
+	"sshpace.latency/1", "sshpace.limits/1", "sshpace.login-compare/1", "sshpace.login/1", "sshpace.plan/1", "sshpace.report/1", "sshpace.run/1",
+	"sshpace.version/1", "sshpace.ways-compare/1", "sshpace.ways/1",
+}
+
+// versionJSON prints the version for programs.
+func versionJSON(sys System) error {
+	return termsafe.WriteJSON(sys.Stdout, struct {
+		Schema  string   `json:"schema"`
+		Version string   `json:"version"`
+		Go      string   `json:"go"`
+		OS      string   `json:"os"`
+		Arch    string   `json:"arch"`
+		Result  int      `json:"result_format"`
+		Schemas []string `json:"schemas"`
+	}{"sshpace.version/1", toolVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH, record.FormatVersion, schemas}, "  ")
 }

@@ -4,7 +4,7 @@ package record
 // cryptographic primitive, of a pipe, of a disk. Values stay in the unit of the
 // program that measured them, so that imported figures remain exact.
 type Measurement struct {
-	Source string  `json:"source"` // program: "openssl speed", "nbench", "bonnie++", "dd", "sshpace machine"
+	Source string  `json:"source"` // program: "openssl speed", "nbench", "bonnie++", "dd", "sshpace limits"
 	Name   string  `json:"name"`   // such as "AES-256-CBC 1024" or "pipe"; the same thing has the same name in every file
 	Unit   Unit    `json:"unit"`
 	Value  float64 `json:"value"`

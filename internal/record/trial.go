@@ -70,8 +70,9 @@ const (
 
 // Campaign describes one run of the tool: the first record of a file.
 type Campaign struct {
-	Format     int              `json:"format"` // FormatVersion
-	Tool       string           `json:"tool"`   // version of sshpace
+	Format     int              `json:"format"`            // FormatVersion
+	Tool       string           `json:"tool"`              // version of sshpace
+	Command    string           `json:"command,omitempty"` // of sshpace, which measured this; "" in older files
 	Started    time.Time        `json:"started"`
 	Seed       uint64           `json:"seed"`
 	Target     string           `json:"target"` // label: "loopback" or the host as the user named it
@@ -91,7 +92,7 @@ type Campaign struct {
 	Shared     alg.Offer        `json:"shared,omitzero"`    // what both sides share, before any selection; empty if unknown
 	Present    alg.Suite        `json:"present,omitzero"`   // what ssh and this server negotiate unless told otherwise; empty if unknown
 	Combos     alg.Combinations `json:"combinations"`
-	// Asked is what flags of bench said, by their names, where transfer methods are
+	// Asked is what flags said, by their names, where ways to move bytes or logins are
 	// measured: all that such a run needs to be gone on with.
 	Asked map[string][]string `json:"asked,omitempty"`
 }

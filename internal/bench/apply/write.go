@@ -96,7 +96,7 @@ func (a *Advised) writeClient(ctx context.Context) error {
 
 // explain is the command that shows which line of the user's ssh_config decides.
 func (a *Advised) explain() string {
-	words := []string{"sshpace", "explain"}
+	words := []string{"sshpace", "config"}
 	if config := a.Connection.Config; config != "" {
 		words = append(words, "-F", config)
 	}

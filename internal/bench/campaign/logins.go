@@ -47,18 +47,18 @@ type LoginParams struct {
 func (p *LoginParams) Check(budget bool) error {
 	switch {
 	case p.Plan.Rounds < 0:
-		return fault.Usage("1 or more", "--runs %d", p.Plan.Rounds)
+		return fault.Usage("1 or more", "--rounds %d", p.Plan.Rounds)
 	case p.Plan.Rounds > 0 && budget:
-		return fault.Usage("choose one of them", "--runs and --budget exclude each other")
+		return fault.Usage("choose one of them", "--rounds and --budget exclude each other")
 	case p.Full && len(p.Factors) > 0:
-		return fault.Usage("choose one of them", "--full and --factor exclude each other")
+		return fault.Usage("choose one of them", "--full and --only exclude each other")
 	}
 	for _, name := range p.Factors {
 		if names := login.FactorNames(); name != "none" && !slices.Contains(names, name) {
-			return fault.Usage(fault.Near("", name, names, "use "+strings.Join(names, ", ")), "--factor %q", name)
+			return fault.Usage(fault.Near("", name, names, "use "+strings.Join(names, ", ")), "--only %q", name)
 		}
 		if p.Native && (name == "connection" || name == "client") {
-			return fault.Usage("leave --engine out: it is compared with logins of ssh", "--factor %s with --engine native", name)
+			return fault.Usage("leave --engine out: it is compared with logins of ssh", "--only %s with --engine native", name)
 		}
 	}
 	return nil
@@ -75,45 +75,22 @@ func (p *LoginParams) CheckHost() error {
 	}
 	for _, name := range p.Factors {
 		if !slices.Contains(ofHosts, name) {
-			return fault.Usage(hint, "--factor %s on a host", name)
+			return fault.Usage(hint, "--only %s on a host", name)
 		}
 	}
 	return nil
 }
 
-// asKept are the flags whose values a result has that is gone on with.
-var asKept = []string{"kex", "factor", "full", "engine", "seed", "out"}
-
-// Reopen opens a result that is to be gone on with, and takes over what was measured.
-// given tells which flags were given. The caller closes File.
-func (p *LoginParams) Reopen(path string, given func(flag string) bool) (err error) {
-	for _, name := range asKept {
-		if given(name) {
-			return fault.Usage("leave it out: only --budget and --runs may change", "--%s with --resume", name)
-		}
-	}
-	if p.File, err = store.Resume(path); err != nil {
-		return err
-	}
-	c := p.File.Old.Campaign
-	if len(p.File.Old.LoginKinds) == 0 {
-		return errors.Join(fault.Usage("name a result of sshpace handshake", "%s has no logins", path), p.File.Close())
-	}
-	p.Kex, p.Factors, p.Full = c.Asked["kex"], c.Asked["factor"], len(c.Asked["full"]) > 0
+// Adopt takes over what was measured in the file that is gone on with. given tells which
+// flags were given.
+func (p *LoginParams) Adopt(file *store.File, given func(flag string) bool) {
+	p.File = file
+	c := file.Old.Campaign
+	p.Kex, p.Factors, p.Full = c.Asked["kex"], c.Asked["only"], len(c.Asked["full"]) > 0
 	p.Native, p.Plan.Seed = c.Engine == record.EngineNative, c.Seed
-	if !given("runs") && !given("budget") {
+	if !given("rounds") && !given("budget") {
 		p.Plan.Rounds, p.Plan.Budget = c.Rounds, c.BudgetNS
 	}
-	return nil
-}
-
-// Target is whose logins are taken apart: what is named, or that of the result that
-// is gone on with.
-func (p *LoginParams) Target(args []string) []string {
-	if p.File != nil && len(args) == 0 && p.File.Old.Campaign.Target != testbed.Loopback {
-		return []string{p.File.Old.Campaign.Target}
-	}
-	return args
 }
 
 // few is how often a host of the user's is logged in to where nobody says it.
@@ -176,7 +153,9 @@ func (p *LoginParams) survey(ctx context.Context, bed *testbed.Testbed, ends *lo
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.Stderr, "%s of login, %s\n", unit.Count(len(cases), "kind"), duration(p.Plan, login.Distinct(cases)))
+	if !p.Quiet {
+		fmt.Fprintf(p.Stderr, "%s of login, %s\n", unit.Count(len(cases), "kind"), duration(p.Plan, login.Distinct(cases)))
+	}
 	p.Plan.Note = kept.sink
 	if ends.Own() && p.Plan.Rounds == 0 {
 		if p.Plan.Lanes, err = login.Lanes(cases, bed.Rig.Dir.Path); err != nil {
@@ -194,7 +173,7 @@ func (p *LoginParams) survey(ctx context.Context, bed *testbed.Testbed, ends *lo
 		return fault.Usage("start a new result", "%s cannot be gone on with: %s", file.Name(), err)
 	}
 	if err == nil && before == len(kept.memory.LoginRuns) {
-		fmt.Fprintln(p.Stderr, "nothing left to do: a longer --budget, or more --runs, go on")
+		fmt.Fprintln(p.Stderr, "nothing left to do: a longer --budget, or more --rounds, go on")
 	}
 	if ended := kept.end(why); ended != nil {
 		return ended
@@ -212,14 +191,14 @@ func (p *LoginParams) survey(ctx context.Context, bed *testbed.Testbed, ends *lo
 // campaign says what is measured.
 func (p *LoginParams) campaign(bed *testbed.Testbed) record.Campaign {
 	c := record.Campaign{
-		Tool: p.Tool, Seed: p.Plan.Seed, Target: bed.Target, Engine: record.EngineOpenSSH, Server: bed.Server,
+		Command: "login", Tool: p.Tool, Seed: p.Plan.Seed, Target: bed.Target, Engine: record.EngineOpenSSH, Server: bed.Server,
 		BudgetNS: p.asked, Rounds: p.Plan.Rounds,
 	}
 	if p.Native {
 		c.Engine = record.EngineNative
 	}
 	c.Asked = map[string][]string{}
-	for name, words := range map[string][]string{"kex": p.Kex, "factor": p.Factors} {
+	for name, words := range map[string][]string{"kex": p.Kex, "only": p.Factors} {
 		if len(words) > 0 {
 			c.Asked[name] = words
 		}

@@ -38,12 +38,12 @@ func Machine(ctx context.Context, p MachineParams) error {
 	file := &record.File{Environment: hostinfo.Describe(testbed.LoadLook)}
 	_, file.Environment.Crypto = limits.FindOpenSSL(ctx, p.OpenSSL)
 	host, _ := os.Hostname()
-	file.Campaign = record.Campaign{Format: record.FormatVersion, Tool: p.Tool, Started: time.Now().UTC(), Target: host}
+	file.Campaign = record.Campaign{Format: record.FormatVersion, Command: "limits", Tool: p.Tool, Started: time.Now().UTC(), Target: host}
 	var err error
 	file.Measurements, file.Findings, err = limits.Measure(ctx, p.Limits)
 	switch {
 	case err != nil:
-		return fault.Usage("sshpace machine --list names the probes", "%s", err)
+		return fault.Usage("sshpace limits --list names the probes", "%s", err)
 	case len(file.Measurements) == 0 && ctx.Err() != nil:
 		return nil
 	case len(file.Measurements) == 0:
@@ -95,5 +95,5 @@ func noLimits(findings []record.Finding) error {
 	for _, f := range findings {
 		why = append(why, f.What+": "+f.Why)
 	}
-	return &fault.Error{What: "nothing was measured: " + strings.Join(why, "; "), Hint: "sshpace machine --list names what else can be"}
+	return &fault.Error{What: "nothing was measured: " + strings.Join(why, "; "), Hint: "sshpace limits --list names what else can be"}
 }

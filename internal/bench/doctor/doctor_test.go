@@ -153,7 +153,7 @@ var causes = []struct {
 	{"window", func(f *Facts) {
 		f.Logins.Exec = of(100)
 		f.Transfers = Transfers{Present: Transfer{BytesPerS: 2e7, CPUShare: 0.1}, Twice: Transfer{BytesPerS: 4e7}}
-	}, "sshpace bench --mode streams web1"},
+	}, "sshpace transfer --only streams web1"},
 }
 
 // TestCauses: each cause is found by its check and no other, and a host without

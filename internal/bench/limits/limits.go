@@ -21,7 +21,7 @@ import (
 const (
 	pipeName     = record.PipeFlow + ", blocks of 32K"
 	loopbackName = record.LoopbackFlow + ", blocks of 32K"
-	ownProgram   = "sshpace machine"
+	ownProgram   = "sshpace limits"
 )
 
 // Options of Measure. Only DiskDir is needed where the disk is measured.

@@ -35,16 +35,13 @@ func Usable(ctx context.Context, ssh, sshd string) error {
 func Check(pairs []string) error {
 	clients, servers := makers()
 	for _, pair := range pairs {
-		if pair == "all" && len(pairs) == 1 {
-			return nil
-		}
 		client, server, _ := strings.Cut(pair, ":")
 		for _, side := range []struct {
 			name, what string
 			known      []string
 		}{{client, "client", clients}, {cmp.Or(server, "*"), "server", servers}} {
 			if !slices.ContainsFunc(side.known, func(name string) bool { return alg.Match([]string{side.name}, name) }) {
-				return fault.Usage(fmt.Sprintf("--pairs all, or of %ss: %s", side.what, strings.Join(side.known, ", ")), "--pairs %s: unknown %s %q", pair, side.what, side.name)
+				return fault.Usage(fmt.Sprintf("there are these %ss: %s", side.what, strings.Join(side.known, ", ")), "--only %s: unknown %s %q", pair, side.what, side.name)
 			}
 		}
 	}

@@ -104,7 +104,7 @@ func (b *Setup) Measure(ctx, drain context.Context, p Params, sink record.Sink) 
 	}
 	pairs := b.pairs(ctx, clients, endpoints, p, files)
 	if len(pairs) == 0 {
-		return fault.WithHint(ErrNoPair, cmp.Or(missing(noClient, noServer), "see which there are: sshpace bench --pairs all"))
+		return fault.WithHint(ErrNoPair, cmp.Or(missing(noClient, noServer), "see which there are: sshpace programs"))
 	}
 	return p.Turns.Measure(ctx, drain, pairs, sink)
 }

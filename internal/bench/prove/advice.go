@@ -75,7 +75,7 @@ func (r *Request) params() (p params, err error) {
 		modes, unknown = transfer.Modes(r.Modes)
 	}
 	if unknown != "" {
-		return p, fault.Usage("use "+strings.Join(transfer.Words(), ", "), "unknown --mode %q", unknown)
+		return p, fault.Usage("use "+strings.Join(transfer.Words(), ", "), "unknown --only %q", unknown)
 	}
 	return params{
 		present: ad.Present, advised: ad.Advised, directions: r.Directions, rounds: r.Rounds, modes: modes, size: r.Size,

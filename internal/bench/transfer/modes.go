@@ -37,19 +37,18 @@ var modes = []mode{
 var families = map[string][]record.Mode{
 	"scp":     {record.ModeSCP, record.ModeSCPLegacy},
 	"forward": {record.ModeForwardL, record.ModeForwardR},
-	"all": {
-		record.ModePipe, record.ModeSCP, record.ModeSCPLegacy, record.ModeSFTP, record.ModeRsync, record.ModeForwardL, record.ModeForwardR,
-		record.ModeJump, record.ModeMultiplex, record.ModeStreams,
-	},
 }
 
 // Words are what Modes understands.
 func Words() []string {
-	return []string{"pipe", "scp", "sftp", "rsync", "forward", "jump", "multiplex", "streams", "all"}
+	return []string{"pipe", "scp", "sftp", "rsync", "forward", "jump", "multiplex", "streams"}
 }
 
-// Modes are those that words mean; an unknown word is returned.
+// Modes are those that words mean, all for no words; an unknown word is returned.
 func Modes(words []string) (meant []record.Mode, unknown string) {
+	if len(words) == 0 {
+		words = Words()
+	}
 	for _, word := range words {
 		if !slices.Contains(Words(), word) {
 			return nil, word

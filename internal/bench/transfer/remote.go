@@ -49,7 +49,7 @@ var (
 // one; 0 and "" are not named.
 func Misplaced(modes []record.Mode, files int, here, there string, host bool) (wrong, hint string) {
 	if files > 0 && !slices.ContainsFunc(modes, copiesFiles) {
-		return "none of these modes copies files, which --files is for", "add one that does: --mode scp,sftp,rsync"
+		return "none of these modes copies files, which --files is for", "add one that does: --only scp,sftp,rsync"
 	}
 	if here != "" {
 		if wrong, hint = unusable(here); wrong != "" {

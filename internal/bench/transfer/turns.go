@@ -35,6 +35,7 @@ type Subject struct {
 // Turns is how subjects are measured.
 type Turns struct {
 	Rounds  int
+	Budget  time.Duration // instead of Rounds: no round begins later than that, but for the first
 	Seed    uint64
 	Size    int64         // of the long runs; 0: as much as takes about RunTime
 	Most    int64         // at most that much, where Size is 0
@@ -57,7 +58,7 @@ const checkedFar = 256<<10 + 517
 // for a while slows all of them alike; what has no figure then gets some turns more. It ends after the run in which drain ends,
 // or at once with ctx. A subject that fails is given up, the others go on.
 func (t Turns) Measure(ctx, drain context.Context, all []*Subject, sink record.Sink) error {
-	last := t.remember(all)
+	began, last := time.Now(), t.remember(all)
 	for _, c := range all {
 		if drain.Err() != nil {
 			return context.Cause(ctx)
@@ -72,10 +73,17 @@ func (t Turns) Measure(ctx, drain context.Context, all []*Subject, sink record.S
 		}
 	}
 	random := rand.New(rand.NewPCG(t.Seed, 0))
-	for round := range t.Rounds + again {
+	for round, left := 0, again; left > 0; round++ {
+		more := round < t.Rounds
+		if t.Budget > 0 {
+			more = (round == 0 || time.Since(began) < t.Budget) && slices.ContainsFunc(all, func(c *Subject) bool { return !c.out })
+		}
+		if !more {
+			left--
+		}
 		var turns []turn
 		for _, c := range all {
-			if round < t.Rounds || c.figureless() {
+			if more || c.figureless() {
 				turns = append(turns, c.turns(round)...)
 			}
 		}
@@ -84,12 +92,20 @@ func (t Turns) Measure(ctx, drain context.Context, all []*Subject, sink record.S
 			if drain.Err() != nil {
 				return context.Cause(ctx)
 			}
-			if err := t.take(ctx, u, min(round+1, t.Rounds), sink); err != nil {
+			if err := t.take(ctx, u, t.shown(round), sink); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// shown is the number of a round for people: those of again are the last one's.
+func (t Turns) shown(round int) int {
+	if t.Budget > 0 {
+		return round + 1
+	}
+	return min(round+1, t.Rounds)
 }
 
 // again is how many rounds more a subject gets that has no figure, because other work

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"sshpace/internal/record"
@@ -44,6 +45,38 @@ func TestFigurelessGetMoreTurns(t *testing.T) {
 	})
 	if err != nil || runs[1] != 1 || runs[2] < 2 || runs[2] > 3 || runs[3] != 1+again {
 		t.Errorf("short runs %v, %v", runs, err)
+	}
+}
+
+// With a budget rounds go on until it is over, and the last one is whole; what fails again
+// and again does not make it wait.
+func TestTurnsUntilTheBudgetIsOver(t *testing.T) {
+	for _, c := range []struct {
+		fails error
+		want  map[record.RunKind]int
+	}{
+		{nil, map[record.RunKind]int{record.ShortRun: 5, record.LongRun: 5}},
+		{errors.New("refused"), map[record.RunKind]int{record.ShortRun: 2, record.LongRun: 1}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			subject := &Subject{Run: func(_ context.Context, size int64) (Reading, error) {
+				wall := time.Second / 2
+				if size > 1 {
+					wall *= 3
+				}
+				time.Sleep(wall)
+				return Reading{Wall: wall}, c.fails
+			}}
+			f, began := &record.File{}, time.Now()
+			err := Turns{Budget: 9 * time.Second, Size: 1 << 20}.Measure(t.Context(), t.Context(), []*Subject{subject}, f.Sink())
+			runs := map[record.RunKind]int{}
+			for _, r := range f.Runs {
+				runs[r.Kind]++
+			}
+			if total := c.want[record.ShortRun] + c.want[record.LongRun]; err != nil || len(f.Runs) != total || c.fails == nil && (!maps.Equal(runs, c.want) || time.Since(began) != 10*time.Second) {
+				t.Errorf("runs %v in %s, want %v, %v", runs, time.Since(began), c.want, err)
+			}
+		})
 	}
 }
 

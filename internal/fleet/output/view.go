@@ -41,9 +41,9 @@ type Streams struct {
 func (v *View) Check() error {
 	switch {
 	case (v.gathers() || v.Table || v.Sort != "") && v.JSON:
-		return fault.Usage("choose one of them", "-b, --diff, --group-by, --table and --sort exclude --json")
+		return fault.Usage("choose one of them", "-b, --diff, --group-by, --rows and --sort exclude --json")
 	case v.gathers() && (v.Table || v.Sort != ""):
-		return fault.Usage("choose one of them", "-b, --diff and --group-by exclude --table and --sort")
+		return fault.Usage("choose one of them", "-b, --diff and --group-by exclude --rows and --sort")
 	case !slices.Contains([]string{"", "output", "exit"}, v.Group):
 		return fault.Usage("use output or exit", "--group-by %q", v.Group)
 	case !slices.Contains([]order{"", byHost, byExit, byTime}, order(v.Sort)):

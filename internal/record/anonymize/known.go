@@ -40,7 +40,7 @@ var (
 	phases  = []string{"start", "tcp", "version", "kexinit", "kex", "hostkey", "newkeys", "service", "none", "query", "sign", "channel", "exec", "command", "close"}
 	sides   = []string{"client", "server"}
 	clocks  = []string{"perf task-clock", "process clock", "none"}
-	sources = []string{"openssl speed", "nbench", "bonnie++", "dd", "sshpace machine"}
+	sources = []string{"openssl speed", "nbench", "bonnie++", "dd", "sshpace limits"}
 	// places are where packages put programs; another path may have a user's name in it.
 	places = []string{
 		"/usr/bin/ssh", "/usr/sbin/sshd", "/usr/local/bin/ssh", "/usr/local/sbin/sshd", "/bin/ssh", "/sbin/sshd", "/usr/bin/sshd",

@@ -53,12 +53,12 @@ func sameMachine(a, b record.Environment) bool {
 func LoadLimits(path string) (*record.File, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fault.WithHint(err, "sshpace machine writes such files")
+		return nil, fault.WithHint(err, "sshpace limits writes such files")
 	}
 	defer file.Close()
 	records, err := load(file, path)
 	if err == nil && len(records.Measurements) == 0 {
-		err = fault.Usage("sshpace machine writes such files", "%s holds no limits of a machine", path)
+		err = fault.Usage("sshpace limits writes such files", "%s holds no limits of a machine", path)
 	}
 	return records, err
 }

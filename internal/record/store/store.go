@@ -146,6 +146,17 @@ func (s Store) newest(fits func(path string) bool) (string, error) {
 	return "", fault.Usage("measure first: sshpace bench", "there is no result in %s", s.results())
 }
 
+// Known are the results in the state folder, and the targets that they are of.
+func (s Store) Known() (names []string) {
+	paths, _ := owned(s.results())
+	for _, path := range slices.Backward(paths) {
+		if label := campaignOf(path).Target; label != "" && !slices.Contains(names, label) {
+			names = append(names, label)
+		}
+	}
+	return append(names, paths...)
+}
+
 // NewestOf is the newest result of a target in the state folder that shows anything, "" if
 // there is none.
 func (s Store) NewestOf(label string) string { return s.newestOf(label, shows) }

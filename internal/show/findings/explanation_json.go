@@ -8,7 +8,7 @@ import (
 )
 
 // schema names the form of the JSON output.
-const explanationSchema = "sshpace.explain/1"
+const explanationSchema = "sshpace.config/1"
 
 type explained struct {
 	Schema   string        `json:"schema"`

@@ -20,7 +20,7 @@ import (
 )
 
 // schema names the layout of the JSON form.
-const latencySchema = "sshpace.ping/1"
+const latencySchema = "sshpace.latency/1"
 
 // Report is what was measured.
 type Latency struct {

@@ -19,7 +19,7 @@ import (
 )
 
 // schema names the layout of the JSON form.
-const loginSchema = "sshpace.handshake/1"
+const loginSchema = "sshpace.login/1"
 
 // Report is what was measured.
 type Login struct {

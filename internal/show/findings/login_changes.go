@@ -14,7 +14,7 @@ import (
 )
 
 // compareSchema names the layout of a comparison's JSON form.
-const compareSchema = "sshpace.handshake-compare/1"
+const compareSchema = "sshpace.login-compare/1"
 
 // Comparison relates logins of several files to those of the first.
 type LoginComparison struct {

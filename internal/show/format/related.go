@@ -53,7 +53,7 @@ func (o *Output) Related(paths, pairs []string) (Report, error) {
 
 func relateLogins(labels []string, files []*record.File, pairs []string, _ *Output) (Report, error) {
 	if len(pairs) > 0 {
-		return nil, fault.Usage("leave --pair out", "--pair is for results of bench --pairs, and %s holds logins", labels[0])
+		return nil, fault.Usage("leave --pair out", "--pair is for results of sshpace programs, and %s holds logins", labels[0])
 	}
 	var reports []*findings.Login
 	for _, f := range files {
@@ -82,7 +82,7 @@ func relateMethods(labels []string, files []*record.File, pairs []string, out *O
 	c := compare.Methods(labels, results)
 	if len(c.Changes) == 0 {
 		return nil, fault.WithHint(errors.New("the files have no way with figures in common"),
-			"compare results with the same --mode, --cipher and --files; one run compares ciphers: bench --mode scp --cipher aes128-gcm,chacha20-poly1305; --pair names pairs of programs")
+			"compare results with the same --only, --cipher and --files; one run compares ciphers: transfer --only scp --cipher aes128-gcm,chacha20-poly1305; --pair names pairs of programs")
 	}
 	return &MethodChanges{MethodComparison: c, Output: out}, nil
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // machineSchema names the layout of `machine --json`.
-const machineSchema = "sshpace.machine/1"
+const machineSchema = "sshpace.limits/1"
 
 // Machine shows what a machine can do at most.
 func Machine(w io.Writer, file *record.File, asJSON bool) error {

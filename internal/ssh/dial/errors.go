@@ -188,7 +188,7 @@ func unmatched(peer string, err *ssh.AlgorithmNegotiationError) *Error {
 	for _, row := range notMatched {
 		if strings.HasSuffix(err.What, row.what) {
 			e.Text = "Unable to negotiate with " + peer + ": no matching " + row.words + " found. Their offer: " + strings.Join(err.RequestedAlgorithms, ",")
-			e.Hint = "sshpace explain shows " + row.keyword + ", of which the server has none; --engine openssh may know more"
+			e.Hint = "sshpace config shows " + row.keyword + ", of which the server has none; --engine openssh may know more"
 		}
 	}
 	return e

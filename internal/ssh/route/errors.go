@@ -63,7 +63,7 @@ func (e *jumpsError) Error() string {
 
 // Hint says what to do about it.
 func (e *jumpsError) Hint() string {
-	return "correct ProxyJump or ProxyCommand, such as with \"ProxyJump none\" for the jump host; sshpace explain HOST shows which line sets it"
+	return "correct ProxyJump or ProxyCommand, such as with \"ProxyJump none\" for the jump host; sshpace config HOST shows which line sets it"
 }
 
 // IsJumpsError tells whether err is about the jump hosts of a configuration.

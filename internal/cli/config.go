@@ -11,32 +11,33 @@ import (
 	"sshpace/internal/ssh/route"
 )
 
-// explainFlags are the flags of `sshpace explain`.
-type explainFlags struct {
+// configFlags are the flags of `sshpace config`.
+type configFlags struct {
 	connection connectionFlags
 	all, json  bool
 }
 
-func newExplainCommand(sys System) *cobra.Command {
-	var f explainFlags
+func newConfigCommand(sys System) *cobra.Command {
+	var f configFlags
 	cmd := &cobra.Command{
-		Use:   "explain [user@]host",
-		Short: "Show what applies to a host, which line says so, and which engine run will use",
+		Use:   "config [user@]host",
+		Short: "Show what ssh_config means for a host, and by which line",
 		Long: `Shows the effective ssh configuration of a host, where each value comes from, and
 whether run connects by itself (native) or through the ssh program (openssh), and why.
 
 It reads the files that ssh reads and opens no connection. As with ssh, commands of
 "Match exec" lines are run, and CanonicalizeHostname asks the DNS.`,
-		Example: `  sshpace explain web1
-  sshpace explain -o ProxyJump=gate --all deploy@web1
-  sshpace explain --json web1`,
+		Example: `  sshpace config web1
+  sshpace config -o ProxyJump=gate --all deploy@web1
+  sshpace config --json web1`,
 		Args: exactlyOneHost,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return explain(cmd.Context(), sys, f, args[0])
+			return runConfig(cmd.Context(), sys, f, args[0])
 		},
 	}
 	f.connection.register(cmd.Flags())
-	cmd.Flags().BoolVar(&f.all, "all", false, "show defaults, too")
+	cmd.Flags().BoolVar(&f.all, "all", false, "show all settings, defaults, too")
+	completeHosts(cmd, sys, &f.connection)
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
 	return cmd
 }
@@ -55,7 +56,7 @@ func oneHostAtMost(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func explain(ctx context.Context, sys System, f explainFlags, text string) error {
+func runConfig(ctx context.Context, sys System, f configFlags, text string) error {
 	h, err := host.Parse(text)
 	if err != nil {
 		return usageError("write it as user@host, user@host:port or ssh://user@host:port", "%s", err)

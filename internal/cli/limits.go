@@ -14,30 +14,30 @@ import (
 	"sshpace/internal/record/store"
 )
 
-// machineFlags are the flags of `sshpace machine`.
-type machineFlags struct {
+// limitFlags are the flags of `sshpace limits`.
+type limitFlags struct {
 	out, openssl, dir, size string
 	only                    []string
 	rounds                  int
-	json, list              bool
+	json, list, quiet       bool
 }
 
-func newMachineCommand(sys System) *cobra.Command {
-	var f machineFlags
+func newLimitsCommand(sys System) *cobra.Command {
+	var f limitFlags
 	cmd := &cobra.Command{
-		Use:   "machine",
-		Short: "Measure this machine's own limits: crypto, memory, pipe, loopback TCP, disk",
+		Use:   "limits",
+		Short: "Measure what this machine can do at most, without SSH",
 		Long: `Measures in about a minute what this machine can do at most: the cryptographic
 primitives of its OpenSSL (with openssl speed), copying in memory, a pipe, TCP on
 loopback, and reading a file with small and large blocks.
 
 The result is recorded. Reports of this machine then show SSH's throughput as a
 share of each ceiling, by the newest value of each, and name what limits it.`,
-		Example: `  sshpace machine
-  sshpace machine --only 'AES*' --only pipe*
-  sshpace machine --json --out limits.jsonl`,
+		Example: `  sshpace limits
+  sshpace limits --only 'AES*' --only pipe*
+  sshpace limits --json --out limits.jsonl`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runMachine(cmd.Context(), sys, f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runLimits(cmd.Context(), sys, f) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.out, "out", "", "result file; - is standard output (default: a new one in the state folder)")
@@ -45,13 +45,14 @@ share of each ceiling, by the newest value of each, and name what limits it.`,
 	flags.StringVar(&f.dir, "disk-dir", "", "folder for the file that is read (default: the state folder)")
 	flags.StringVar(&f.size, "disk-size", "256M", "size of that file")
 	flags.StringArrayVar(&f.only, "only", nil, "only this probe; a name or a glob; repeatable")
-	flags.IntVar(&f.rounds, "rounds", 3, "how often each is measured")
+	flags.IntVar(&f.rounds, "rounds", 3, "measure so many complete rounds")
 	flags.BoolVar(&f.json, "json", false, "print the result as JSON")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	flags.BoolVar(&f.list, "list", false, "print the names of the probes, and measure nothing")
 	return cmd
 }
 
-func runMachine(ctx context.Context, sys System, f machineFlags) error {
+func runLimits(ctx context.Context, sys System, f limitFlags) error {
 	if f.list {
 		for _, name := range limits.Names() {
 			fmt.Fprintln(sys.Stdout, name)
@@ -72,7 +73,7 @@ func runMachine(ctx context.Context, sys System, f machineFlags) error {
 	return interrupted(drain, campaign.Machine(drain, campaign.MachineParams{
 		Limits: limits.Options{
 			Only: f.only, Rounds: f.rounds, DiskDir: f.dir, DiskBytes: size,
-			Progress: func(probe string) { fmt.Fprintf(sys.Stderr, "measuring %s\n", probe) },
+			Progress: progress(sys, f.quiet, "measuring %s\n"),
 		},
 		OpenSSL: f.openssl, Tool: toolVersion(), Out: f.out,
 		Output: sys.output(f.json),

@@ -19,22 +19,23 @@ import (
 	"sshpace/internal/sys/terminal"
 )
 
-// pingFlags are the flags of `sshpace ping`.
-type pingFlags struct {
+// latencyFlags are the flags of `sshpace latency`.
+type latencyFlags struct {
 	connection        connectionFlags
 	ssh               string
 	connect, interval seconds
+	budget            seconds
 	count             int
 	only              []string
 	load              string
 	json, quiet       bool
 }
 
-func newPingCommand(sys System) *cobra.Command {
-	var f pingFlags
+func newLatencyCommand(sys System) *cobra.Command {
+	var f latencyFlags
 	cmd := &cobra.Command{
-		Use:   "ping [user@]host",
-		Short: "Measure the latency of typing: how long a byte takes through ssh and back",
+		Use:   "latency [user@]host",
+		Short: "Measure how typing feels: a byte through ssh and back",
 		Long: `Opens sessions of the real ssh, sends a byte in each at a constant rate, and shows how
 long each takes to come back: through a terminal (pty), the same without hidden
 keystroke timing (unobscured, ssh since 9.5), and without a terminal (pipe).
@@ -42,30 +43,35 @@ keystroke timing (unobscured, ssh since 9.5), and without a terminal (pipe).
 Bytes never wait for earlier ones, and their time counts from when they were to be sent:
 a stall shows in all bytes that it delays. With --load the same is measured beside a bulk
 transfer over another connection. Without -c it goes on until Ctrl-C, as ping(8) does.`,
-		Example: `  sshpace ping user@host
-  sshpace ping -c 100 --interval 0.1 --only pty host
-  sshpace ping -c 50 --load=upload --json host`,
+		Example: `  sshpace latency user@host
+  sshpace latency --budget 10s --interval 0.1 --only pty host
+  sshpace latency -c 50 --load=upload --json host`,
 		Args: exactlyOneHost,
-		RunE: func(cmd *cobra.Command, args []string) error { return runPing(cmd.Context(), sys, f, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return runLatency(cmd.Context(), sys, f, args[0]) },
 	}
 	f.connect, f.interval = seconds(10*time.Second), seconds(200*time.Millisecond)
 	flags := cmd.Flags()
 	flags.IntVarP(&f.count, "count", "c", 0, "how many bytes in each session (default: until Ctrl-C)")
+	flags.Var(&f.budget, "budget", "measuring time instead of --count, such as 30s (default: until Ctrl-C)")
 	flags.Var(&f.interval, "interval", "time between two bytes")
 	flags.StringArrayVar(&f.only, "only", nil, "only these sessions: pty, unobscured, pipe; repeatable")
 	flags.StringVar(&f.load, "load", "", "measure beside a transfer, too: upload or download")
 	flags.Lookup("load").NoOptDefVal = latency.Upload
 	flags.StringVar(&f.ssh, "ssh", "", "path of ssh")
-	flags.Var(&f.connect, "connect-timeout", "how long a login may take")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show the summary only")
+	flags.Var(&f.connect, "connect-timeout", "how long connecting may take, with the login")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress, only the summary")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
 	f.connection.register(flags)
+	completeHosts(cmd, sys, &f.connection)
 	return cmd
 }
 
-func runPing(ctx context.Context, sys System, f pingFlags, host string) error {
+func runLatency(ctx context.Context, sys System, f latencyFlags, host string) error {
 	if err := f.check(); err != nil {
 		return err
+	}
+	if f.budget > 0 {
+		f.count = max(1, int(f.budget/f.interval))
 	}
 	d, err := f.connection.Destination(host)
 	if err != nil {
@@ -89,7 +95,7 @@ func runPing(ctx context.Context, sys System, f pingFlags, host string) error {
 }
 
 // run sends bytes until ctx ends, and shows what became of them.
-func (f pingFlags) run(ctx context.Context, sys System, client *latency.Client, s *latency.Sessions) error {
+func (f latencyFlags) run(ctx context.Context, sys System, client *latency.Client, s *latency.Sessions) error {
 	if len(s.Names()) == 0 {
 		return usageError("leave --only out, or name pty or pipe", "there is nothing to measure: %s", strings.Join(s.Notes, "; "))
 	}
@@ -110,10 +116,12 @@ func (f pingFlags) run(ctx context.Context, sys System, client *latency.Client, 
 	return errors.Join(show(sys.Stdout), client.Explain(failed))
 }
 
-func (f pingFlags) check() error {
+func (f latencyFlags) check() error {
 	switch {
 	case f.count < 0:
 		return usageError("0 or more; 0 goes on until Ctrl-C", "-c %d", f.count)
+	case f.budget < 0 || f.budget > 0 && f.count > 0:
+		return usageError("choose one of them", "--budget and --count exclude each other")
 	case time.Duration(f.interval) < time.Millisecond:
 		return usageError("0.001 or more", "--interval %s", time.Duration(f.interval))
 	case f.load != "" && f.load != latency.Upload && f.load != latency.Download:

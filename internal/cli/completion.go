@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/fleet/history"
+	"sshpace/internal/fleet/hostlist"
+	"sshpace/internal/record/store"
+	"sshpace/internal/ssh/route"
+)
+
+// completer is what a shell asks for the words that may follow.
+type completer = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective)
+
+// words completes to what list says, and to no files.
+func words(list func(context.Context) []string) completer {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return list(cmd.Context()), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeHosts teaches shells the one host that a command takes.
+func completeHosts(cmd *cobra.Command, sys System, c *connectionFlags) {
+	hosts := words(func(ctx context.Context) []string { return hostNames(ctx, sys, *c, false) })
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return hosts(cmd, args, begun)
+	}
+}
+
+// completeSets teaches shells the sets of hosts of --hosts and --exclude.
+func completeSets(cmd *cobra.Command, sys System, c *connectionFlags) {
+	sets := words(func(ctx context.Context) []string { return hostNames(ctx, sys, *c, true) })
+	for _, flag := range []string{"hosts", "exclude"} {
+		_ = cmd.RegisterFlagCompletionFunc(flag, sets)
+	}
+}
+
+// completeResults teaches shells the results, and the hosts that have some.
+func completeResults(cmd *cobra.Command, sys System) {
+	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return store.Of(sys.Getenv).Known(), cobra.ShellCompDirectiveDefault // files elsewhere, too
+	}
+}
+
+// completePolicies teaches shells the names of policies.
+func completePolicies(cmd *cobra.Command) {
+	var policies []string
+	for _, policy := range alg.Policies() {
+		policies = append(policies, policy.Name)
+	}
+	_ = cmd.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions(policies, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// hostNames are the names of hosts in ssh_config and known_hosts, and those of groups if
+// they are wanted. What cannot be read has none: a completion has nobody to tell.
+func hostNames(ctx context.Context, sys System, c connectionFlags, groups bool) (names []string) {
+	sys.Stderr = io.Discard
+	config, err := route.New(ctx, c.params(sys))
+	if err != nil {
+		return nil
+	}
+	sources, err := new(hostlist.Sources).Open(ctx, surroundings(sys, history.New(history.Dir(sys.Getenv)), config))
+	if err != nil {
+		return nil
+	}
+	if plain := sources.Groups[""]; groups && plain != nil {
+		all, _ := plain.Names("")
+		for _, group := range all {
+			names = append(names, "@"+group)
+		}
+	}
+	for _, source := range []string{"ssh_config", "known_hosts"} {
+		hosts, _ := sources.Groups[source].Group("", "all")
+		names = append(names, hosts...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

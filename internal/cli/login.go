@@ -1,0 +1,123 @@
+//go:build linux
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"sshpace/internal/bench/campaign"
+	"sshpace/internal/bench/login"
+	"sshpace/internal/bench/testbed"
+	"sshpace/internal/record"
+	"sshpace/internal/sys/safedir"
+)
+
+// loginFlags are the flags of `sshpace login`.
+type loginFlags struct {
+	endFlags
+	resultFlags
+	kex    []string
+	only   []string
+	full   bool
+	engine string
+	rounds int
+	budget seconds
+}
+
+func newLoginCommand(sys System) *cobra.Command {
+	f := loginFlags{budget: seconds(time.Minute)}
+	cmd := &cobra.Command{
+		Use:   "login [[user@]host]",
+		Short: "Measure where the time of a login goes",
+		Long: `Logs in with the real ssh, many times, and shows how long each phase takes, from
+the start of the program to its end. Without a host the server is a private sshd on
+loopback: then packets are stamped, too, so that round trips are counted and waits that
+nobody needs are found, and logins that differ in one thing are compared, in turns: key
+exchanges (kex), host keys (hostkey), user keys (userkey), keys in files and agents
+(agent), known_hosts, ssh_config (config), sshd_config (server), a session over a
+ControlMaster (connection), and sshpace's own client (client).
+
+A host gets at most one login a second, and no other after one that it refuses; with it
+--only compares kex, connection and client.`,
+		Example: `  sshpace login
+  sshpace login --only kex --kex 'mlkem*,curve25519-sha256' --rounds 20
+  sshpace login --full --budget 10m
+  sshpace login --resume kex.jsonl --budget 5m
+  sshpace login --json user@host`,
+		Args: oneHostAtMost,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runLogin(cmd.Context(), sys, &f, cmd.Flags(), args)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.kex, "kex", nil, "only these key exchanges: names or globs; repeatable")
+	flags.StringSliceVar(&f.only, "only", nil, "compare only these: "+strings.Join(login.FactorNames(), ", ")+"; none for the plain login alone")
+	flags.BoolVar(&f.full, "full", false, "every key exchange with every host key and every user key")
+	flags.StringVar(&f.engine, "engine", "", "whose logins: openssh, or native for those of sshpace run (default: openssh)")
+	flags.IntVar(&f.rounds, "rounds", 0, "measure so many complete rounds instead of a time (default 5 with a host)")
+	flags.Var(&f.budget, "budget", "measuring time, such as 90s (default 1m on the private server)")
+	f.endFlags.register(flags, 10*time.Second)
+	f.resultFlags.register(flags)
+	f.connection.register(flags)
+	completeMeasurement(cmd, sys, &f.endFlags)
+	return cmd
+}
+
+func runLogin(ctx context.Context, sys System, f *loginFlags, flags *pflag.FlagSet, args []string) error {
+	if err := choose("engine", f.engine); err != nil {
+		return err
+	}
+	p := campaign.LoginParams{
+		Native: f.engine == "native", Kex: f.kex, Factors: f.only, Full: f.full,
+		Plan:   login.Plan{Rounds: f.rounds, Budget: time.Duration(f.budget), Seed: cmp.Or(f.seed, rand.Uint64N(1<<53))},
+		Chosen: flags.Changed("budget"), Tool: toolVersion(), Out: f.out, Output: f.output(sys, nil, "login", f.connection),
+	}
+	if err := p.Check(p.Chosen); err != nil {
+		return err
+	}
+	file, err := f.reopen("login", &args)
+	if err != nil {
+		return err
+	}
+	if file != nil {
+		defer file.Close()
+		if err := keepPlan(flags); err != nil {
+			return err
+		}
+		p.Adopt(file, flags.Changed)
+	}
+	if len(args) > 0 {
+		if err := p.CheckHost(); err != nil {
+			return err
+		}
+	}
+	destination, err := f.connection.destination(args)
+	if err != nil {
+		return err
+	}
+	if p.Program, err = os.Executable(); err != nil {
+		return err
+	}
+	ctx, _, stop := interrupts(ctx, sys)
+	defer stop()
+	return interrupted(ctx, withTestbed(ctx, sys, safedir.WorkdirParams{}, testbed.Params{
+		SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: "zero", Connect: time.Duration(f.connect), Login: login.WholeLogin * time.Duration(f.connect),
+		Destination: destination, Route: f.connection.params(sys), Once: true,
+	}, func(bed *testbed.Testbed) (err error) {
+		ends, err := login.Between(bed, time.Duration(f.connect), bed.Rig.Dir.Path)
+		if err != nil {
+			return withHint(err, "install openssh-client, or name its path with --ssh")
+		}
+		defer func() { err = errors.Join(err, ends.Close()) }()
+		return campaign.Logins(ctx, bed, ends, p)
+	}))
+}

@@ -1,0 +1,198 @@
+//go:build linux
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/fault"
+	"sshpace/internal/base/shell"
+	"sshpace/internal/bench/campaign"
+	"sshpace/internal/bench/testbed"
+	"sshpace/internal/record"
+	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/wire"
+	"sshpace/internal/sys/terminal"
+)
+
+// endFlags say which programs are at the two ends of a connection, and how they get to
+// each other.
+type endFlags struct {
+	ssh, sshd  string
+	connect    seconds
+	connection connectionFlags
+}
+
+// register defines the flags of the programs; patience is how long connecting may take.
+func (f *endFlags) register(flags *pflag.FlagSet, patience time.Duration) {
+	f.connect = seconds(patience)
+	flags.StringVar(&f.ssh, "ssh", "", "path of ssh")
+	flags.StringVar(&f.sshd, "sshd", "", "path of sshd")
+	flags.Var(&f.connect, "connect-timeout", "how long a connection may take")
+}
+
+// resultFlags say where a measurement goes.
+type resultFlags struct {
+	out, resume string
+	json, quiet bool
+	seed        uint64
+}
+
+func (f *resultFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.out, "out", "", "result file (default: a new one in the results folder)")
+	flags.StringVar(&f.resume, "resume", "", "go on with this result file")
+	flags.BoolVar(&f.json, "json", false, "print the report as JSON")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
+	flags.Uint64Var(&f.seed, "seed", 0, "seed of the random order (default: a random one)")
+}
+
+// output is where a measurement shows what it does; command is what goes on with it.
+func (f *resultFlags) output(sys System, view *terminal.Screen, command string, c connectionFlags) campaign.Output {
+	o := sys.output(f.json)
+	o.Screen, o.Quiet = view, f.quiet
+	o.GoOn = "sshpace " + command + " " + shell.Line(append(c.Options(), "--resume")...) + " "
+	return o
+}
+
+// measureFlags are the flags that bench, transfer and programs have in common.
+type measureFlags struct {
+	endFlags
+	resultFlags
+	direction, data    string
+	ciphers, macs, kex []string
+	policy             string
+	budget             seconds
+	rounds             int
+}
+
+// register defines the flags that all three have; data is what they send by default.
+func (f *measureFlags) register(flags *pflag.FlagSet, data string) {
+	flags.StringVar(&f.data, "data", data, "payload: zero or random")
+	flags.StringArrayVar(&f.ciphers, "cipher", nil, "only these ciphers: names or globs, such as aes128-gcm,aes*-ctr; repeatable")
+	flags.StringArrayVar(&f.macs, "mac", nil, "only these MACs: names or globs; repeatable")
+	f.endFlags.register(flags, 15*time.Second)
+	f.resultFlags.register(flags)
+	f.direction = string(record.Upload)
+}
+
+// registerHost defines those of bench and transfer, which measure hosts, too.
+func (f *measureFlags) registerHost(flags *pflag.FlagSet) {
+	flags.StringVar(&f.direction, "direction", f.direction, "upload, download or both")
+	flags.StringArrayVar(&f.kex, "kex", nil, "only these key exchanges: names or globs; repeatable")
+	flags.StringVar(&f.policy, "policy", "", "only what a security policy allows, such as modern or fips-140-3")
+	f.connection.register(flags)
+}
+
+// choices are flags with a fixed set of values; "" among them: it may be left empty.
+var choices = map[string][]string{
+	"direction": {"upload", "download", "both"},
+	"data":      {"zero", "random"},
+	"engine":    {"openssh", "native", ""},
+	"server":    {"openssh", "native", ""},
+}
+
+// choose refuses what is no choice of a flag.
+func choose(flag, value string) error {
+	if slices.Contains(choices[flag], value) {
+		return nil
+	}
+	values := slices.DeleteFunc(slices.Clone(choices[flag]), func(s string) bool { return s == "" })
+	return usageError(fault.Near("--"+flag+" ", value, values, "use "+strings.Join(values, " or ")), "--%s %q", flag, value)
+}
+
+// maxRepeats bounds --rounds: nobody waits for more.
+const maxRepeats = 1_000_000
+
+// check finds flags that make no sense.
+func (f *measureFlags) check() error {
+	if err := cmp.Or(choose("direction", f.direction), choose("data", f.data)); err != nil {
+		return err
+	}
+	switch {
+	case f.budget < 0 || f.connect <= 0:
+		return usageError("such as 90s or 5m", "--budget and --connect-timeout must be longer than nothing")
+	case f.rounds < 0:
+		return usageError("1 or more", "--rounds %d", f.rounds)
+	case f.rounds > maxRepeats:
+		return usageError("--resume goes on with a run that has ended", "--rounds may be %d at most", maxRepeats)
+	case f.out != "" && f.resume != "":
+		return usageError("--resume appends to its own file", "--out and --resume exclude each other")
+	}
+	return nil
+}
+
+func (f *measureFlags) directions() []record.Direction {
+	if f.direction == "both" {
+		return []record.Direction{record.Upload, record.Download}
+	}
+	return []record.Direction{record.Direction(f.direction)}
+}
+
+func (f *measureFlags) selection() testbed.Selection {
+	return testbed.Selection{Patterns: map[alg.Kind][]string{alg.Cipher: f.ciphers, alg.MAC: f.macs, alg.Kex: f.kex}, Policy: f.policy}
+}
+
+// idleFlag is a line of flags that say nothing: when that is so, and why.
+type idleFlag struct {
+	flags []string
+	when  bool
+	why   string
+}
+
+// checkIdle refuses flags that were given and would do nothing.
+func checkIdle(flags *pflag.FlagSet, idle []idleFlag) error {
+	for _, line := range idle {
+		for _, flag := range line.flags {
+			if line.when && flags.Changed(flag) {
+				return usageError("leave it out", "--%s has no meaning here: %s", flag, line.why)
+			}
+		}
+	}
+	return nil
+}
+
+// progress tells on standard error what is being done, unless that is to be quiet.
+func progress(sys System, quiet bool, format string) func(what string) {
+	if quiet {
+		return func(string) {}
+	}
+	return func(what string) { fmt.Fprintf(sys.Stderr, format, oneLine(what)) }
+}
+
+// completeMeasurement teaches shells the values of a measurement's flags and its hosts.
+func completeMeasurement(cmd *cobra.Command, sys System, f *endFlags) {
+	fixed := func(flag string, values ...string) {
+		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	}
+	for flag, values := range choices {
+		fixed(flag, slices.DeleteFunc(slices.Clone(values), func(s string) bool { return s == "" })...)
+	}
+	for flag, kind := range map[string]alg.Kind{"cipher": alg.Cipher, "mac": alg.MAC, "kex": alg.Kex} {
+		_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return clientOffer(cmd.Context(), f.ssh).List(kind), cobra.ShellCompDirectiveNoFileComp
+		})
+	}
+	completeHosts(cmd, sys, &f.connection)
+}
+
+// clientOffer is what the client can do that bench would choose.
+func clientOffer(ctx context.Context, path string) alg.Offer {
+	ssh, err := openssh.FindClient(ctx, path)
+	if err != nil {
+		return wire.Offer()
+	}
+	offer, err := ssh.Query(ctx)
+	if err != nil {
+		return wire.Offer()
+	}
+	return offer
+}

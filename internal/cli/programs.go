@@ -1,0 +1,115 @@
+//go:build linux
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os/user"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/bench/campaign"
+	"sshpace/internal/bench/hostinfo"
+	"sshpace/internal/bench/programs"
+	"sshpace/internal/bench/testbed"
+	"sshpace/internal/record"
+	"sshpace/internal/record/store"
+	"sshpace/internal/sys/proc"
+	"sshpace/internal/sys/terminal"
+)
+
+func newProgramsCommand(sys System) *cobra.Command {
+	var f methodFlags
+	cmd := &cobra.Command{
+		Use:   "programs",
+		Short: "Compare SSH programs of several makers with each other",
+		Long: `Measures SSH programs of several makers with each other, whichever are installed:
+OpenSSH, Dropbear, TinySSH, PuTTY, curl, and our own client and server. Each client moves
+bytes to each server, on loopback, in short runs in random order; what cannot be paired is
+named with the reason. --rtt, --rate and --loss lay a long path between them.
+
+--ssh and --sshd add an OpenSSH of another version.`,
+		Example: `  sshpace programs
+  sshpace programs --only putty:openssh,dropbear:*
+  sshpace programs --only openssh:openssh --ssh /opt/ssh/bin/ssh --sshd /opt/ssh/sbin/sshd --cipher aes128-gcm
+  sshpace programs --only 'openssh-legacy:sshpace' --cipher arcfour,3des-cbc --mac hmac-sha1
+  sshpace programs --resume result.jsonl --rounds 6`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError("leave the host out", "programs starts private servers on loopback")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runPrograms(cmd.Context(), sys, cmd.Flags(), &f)
+		},
+	}
+	flags := cmd.Flags()
+	f.register(flags)
+	flags.StringSliceVar(&f.only, "only", nil, "only these pairs, `CLIENT:SERVER`, such as putty:openssh,dropbear:*")
+	completeMeasurement(cmd, sys, &f.endFlags)
+	return cmd
+}
+
+// runPrograms is the command.
+func runPrograms(ctx context.Context, sys System, flags *pflag.FlagSet, f *methodFlags) (err error) {
+	file, err := f.adopted("programs", flags, new([]string))
+	if err != nil {
+		return err
+	}
+	if file != nil {
+		defer file.Close()
+	}
+	paths, pathErr := f.paths()
+	if err := cmp.Or(f.check(), checkIdle(flags, f.idle()), programs.Check(f.only), pathErr); err != nil {
+		return err
+	}
+	me, err := user.Current()
+	if err != nil {
+		return withHint(err, "add the user to /etc/passwd: servers look it up there")
+	}
+	view := terminal.NewScreen(sys.Stderr, sys.Getenv)
+	sys.Stderr = view
+	drain, ctx, stop := interruptsSaying(ctx, view, sys, finishing)
+	defer stop()
+	turns, err := f.turns(file, view)
+	if err != nil {
+		return err
+	}
+	environment := hostinfo.Describe(testbed.LoadLook)
+	params := programs.Params{
+		Only: f.only, SSH: f.ssh, SSHD: f.sshd, Ciphers: alg.NamesOf(alg.Cipher, f.ciphers), MAC: strings.Join(f.macs, ""),
+		AES: slices.Contains(environment.CPUFeatures, "aesni") || slices.Contains(environment.CPUFeatures, "aes"), Random: f.data == "random", Paths: paths, Turns: turns,
+	}
+	dir, err := memoryDir(sys)
+	if err != nil {
+		return interrupted(drain, err)
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	spawner := proc.NewSpawner()
+	defer spawner.Close()
+	b := &programs.Setup{Dir: dir, Spawner: spawner, User: me.Username, Home: me.HomeDir, Helper: helper, Connect: time.Duration(f.connect)}
+	if err := programs.Usable(drain, f.ssh, f.sshd); err != nil {
+		return interrupted(drain, err)
+	}
+	if file != nil {
+		if err := (&testbed.Testbed{Target: testbed.Loopback, Environment: environment}).Resumes(file.Old, alg.Offer{}); err != nil {
+			return err
+		}
+	} else if file, err = store.Of(sys.Getenv).Create(f.out, "programs"); err != nil {
+		return err
+	} else {
+		defer file.Close()
+	}
+	head := f.campaign("programs", flags, testbed.Loopback, turns)
+	return interrupted(drain, campaign.Methods(drain, f.output(sys, view, "programs", f.connection), file, head, &environment, func(sink record.Sink) error {
+		return b.Measure(ctx, drain, params, sink)
+	}))
+}

@@ -1,0 +1,166 @@
+//go:build linux
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/shell"
+	"sshpace/internal/base/unit"
+	"sshpace/internal/bench/campaign"
+	"sshpace/internal/bench/testbed"
+	"sshpace/internal/bench/transfer"
+	"sshpace/internal/record"
+	"sshpace/internal/record/store"
+	"sshpace/internal/sys/safedir"
+	"sshpace/internal/sys/terminal"
+)
+
+// transferFlags are the flags of `sshpace transfer`.
+type transferFlags struct {
+	methodFlags
+	streams       int
+	compression   unit.Switch
+	files, folder string
+	there         string
+}
+
+func newTransferCommand(sys System) *cobra.Command {
+	var f transferFlags
+	cmd := &cobra.Command{
+		Use:   "transfer [[user@]host]",
+		Short: "Measure scp, sftp, rsync, pipes and tunnels: MB/s and CPU",
+		Long: `Measures what people move bytes with: a pipe, scp (both protocols), sftp, rsync, a
+forwarded port, a jump host, several sessions on one connection, several connections, in
+short runs in random order. --only names some of them.
+
+Without a host it starts a private sshd on loopback for this run only; --rtt, --rate and
+--loss lay a long path to it. With a host it uses your own ssh, ssh_config and keys.
+
+Ctrl-C ends the run and reports what there is; --resume goes on with a file.`,
+		Example: `  sshpace transfer
+  sshpace transfer --only scp,sftp,rsync --files 1000x10K nas
+  sshpace transfer --cipher aes128-gcm,chacha20-poly1305 --direction both
+  sshpace transfer --only pipe,streams --streams 8 --rtt 50ms --rate 100MB/s
+  sshpace transfer --resume result.jsonl --rounds 6`,
+		Args: oneHostAtMost,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runTransfer(cmd.Context(), sys, cmd.Flags(), &f, args)
+		},
+	}
+	flags := cmd.Flags()
+	f.register(flags)
+	f.registerHost(flags)
+	flags.StringSliceVar(&f.only, "only", nil, "only these: "+strings.Join(transfer.Words(), ", "))
+	flags.IntVar(&f.streams, "streams", defaultStreams, "connections of streams, sessions of multiplex")
+	flags.Var(&f.compression, "compression", "let ssh compress")
+	flags.StringVar(&f.files, "files", "", "so many files of such a size, as 1000x10K, instead of one")
+	flags.StringVar(&f.folder, "folder", "", "where the files are, such as on a disk (default: in memory)")
+	flags.StringVar(&f.there, "remote-folder", "", "with a host: where the files are there, such as on its disk (default: /tmp)")
+	completeMeasurement(cmd, sys, &f.endFlags)
+	completePolicies(cmd)
+	return cmd
+}
+
+// manyFiles reads --files.
+func (f *transferFlags) manyFiles() (count int, size int64, err error) {
+	if f.files == "" {
+		return 0, 0, nil
+	}
+	number, each, _ := strings.Cut(f.files, "x")
+	count, err = strconv.Atoi(number)
+	bytes, sizeErr := unit.ParseBytes(each)
+	if err != nil || sizeErr != nil || count < 1 || count > mostFiles || int64(bytes)*int64(count) > mostFileBytes {
+		return 0, 0, usageError("such as --files 1000x10K", "--files %q: want a number of files and the size of each, together no more than 4 GiB", f.files)
+	}
+	return count, int64(bytes), nil
+}
+
+// Bounds of --files, and of --streams.
+const (
+	mostFiles      = 100_000
+	mostFileBytes  = 4 << 30
+	mostStreams    = 64
+	defaultStreams = 4
+)
+
+// runTransfer is the command.
+func runTransfer(ctx context.Context, sys System, flags *pflag.FlagSet, f *transferFlags, args []string) error {
+	file, err := f.adopted("transfer", flags, &args)
+	if err != nil {
+		return err
+	}
+	if file != nil {
+		defer file.Close()
+	}
+	modes, unknown := transfer.Modes(f.only)
+	if unknown != "" {
+		return usageError("use "+strings.Join(transfer.Words(), ", "), "unknown --only %q", unknown)
+	}
+	if f.streams < 1 || f.streams > mostStreams {
+		return usageError("such as --streams 4", "--streams %d: want 1 to %d", f.streams, mostStreams)
+	}
+	paths, pathErr := f.paths()
+	count, each, filesErr := f.manyFiles()
+	destination, destinationErr := f.connection.destination(args)
+	if err := cmp.Or(f.check(), checkIdle(flags, f.idle()), pathErr, filesErr, destinationErr); err != nil {
+		return err
+	}
+	if len(args) > 0 && len(paths) > 0 {
+		return usageError("leave the host out", "--rtt, --rate and --loss are for the private server on loopback")
+	}
+	if wrong, hint := transfer.Misplaced(modes, count, f.folder, f.there, len(args) > 0); wrong != "" {
+		return usageError(hint, "%s", wrong)
+	}
+	view := terminal.NewScreen(sys.Stderr, sys.Getenv)
+	sys.Stderr = view
+	drain, ctx, stop := interruptsSaying(ctx, view, sys, finishing)
+	defer stop()
+	turns, err := f.turns(file, view)
+	if err != nil {
+		return err
+	}
+	return interrupted(drain, withTestbed(drain, sys, safedir.WorkdirParams{InMemory: true, In: f.folder}, testbed.Params{
+		SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: f.data, Connect: time.Duration(f.connect), Destination: destination,
+		Route: f.connection.params(sys), Everything: true,
+	}, func(bed *testbed.Testbed) error {
+		if err := bed.Resumes(turns.Old, alg.Offer{}); err != nil {
+			return err
+		}
+		suites, err := campaign.Suites(drain, bed, f.selection())
+		if err != nil {
+			return err
+		}
+		ground, cleanUp, err := transfer.Open(drain, bed, bed.Rig.Dir.Path, f.there, f.data == "random", helper)
+		defer cleanUp()
+		if drain.Err() != nil {
+			return context.Cause(drain)
+		}
+		if err != nil {
+			return withHint(err, "see what ssh says: ssh "+shell.Line(append(slices.Clone(bed.Destination.Options), bed.Destination.Host)...)+" true; files go to its /tmp, or --remote-folder DIR")
+		}
+		if file == nil {
+			if file, err = store.Of(sys.Getenv).Create(f.out, bed.Target); err != nil {
+				return err
+			}
+			defer file.Close()
+		}
+		head := f.campaign("transfer", flags, bed.Target, turns)
+		head.Engine, head.Server = bed.Engine, bed.Server
+		return campaign.Methods(drain, f.output(sys, view, "transfer", f.connection), file, head, &bed.Environment, func(sink record.Sink) error {
+			return ground.Measure(ctx, drain, transfer.Params{
+				Modes: modes, Directions: f.directions(), Suites: suites, Paths: paths, Turns: turns,
+				Options: transfer.Options{Streams: f.streams, Compression: bool(f.compression), Files: count, FileBytes: each},
+			}, sink)
+		})
+	}))
+}
