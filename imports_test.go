@@ -22,6 +22,7 @@ base/sched:
 base/shell:
 base/stats:
 base/termsafe:
+base/text:
 base/unit:
 base/wildcard:
 record: base/alg base/termsafe base/unit
@@ -33,7 +34,7 @@ sys/proc:
 sys/relay: sys/tcp
 sys/safedir:
 sys/tcp:
-sys/terminal: base/fault
+sys/terminal: base/fault base/text
 ssh/channel: base/sched
 ssh/conf: base/wildcard sys/file
 ssh/dial: base/host base/sched base/termsafe fleet ssh/channel ssh/openssh ssh/transport sys/file sys/tcp
@@ -54,10 +55,10 @@ ssh/transport: ssh/channel
 ssh/wire: base/alg
 bench/advise: base/alg base/fault base/stats bench/rank record sys/file
 bench/apply: base/alg base/fault base/shell base/termsafe bench/advise bench/loopback bench/rank record ssh/openssh ssh/route sys/file sys/safedir
-bench/benchtest: base/alg base/unit bench/plan bench/rank record
-bench/campaign: base/alg base/fault base/shell base/termsafe base/unit bench/compare bench/drive bench/hostinfo bench/lab bench/limits bench/login bench/plan bench/rank bench/testbed bench/transfer record record/store show/document show/format show/live show/report ssh/openssh sys/terminal
+bench/benchtest: base/alg base/unit bench/plan bench/rank record show/document
+bench/campaign: base/alg base/fault base/shell base/termsafe base/text base/unit bench/compare bench/drive bench/hostinfo bench/lab bench/limits bench/login bench/plan bench/rank bench/testbed bench/transfer record record/store show/document show/format show/live show/report ssh/openssh sys/terminal
 bench/compare: base/alg base/fault base/shell base/stats bench/rank record record/store
-bench/doctor: base/alg base/fault base/host base/sched base/shell base/wildcard bench/hostkeys bench/latency bench/limits bench/login bench/loopback bench/testbed record ssh/conf ssh/knownhosts ssh/openssh ssh/route sys/proc sys/safedir
+bench/doctor: base/alg base/fault base/host base/sched base/shell base/stats base/unit base/wildcard bench/hostkeys bench/latency bench/limits bench/login bench/loopback bench/testbed record ssh/conf ssh/knownhosts ssh/openssh ssh/route sys/proc sys/safedir
 bench/drive: base/alg base/unit bench/flow bench/loopback record ssh/openssh sys/proc sys/safedir
 bench/flow: base/shell sys/proc
 bench/hostinfo: base/unit record sys/proc
@@ -70,7 +71,7 @@ bench/loopback: sys/proc sys/safedir sys/tcp
 bench/model: base/alg base/stats record
 bench/plan: base/alg base/stats bench/model record
 bench/programs: base/alg base/fault bench/flow bench/loopback bench/transfer record ssh/openssh ssh/wire sys/file sys/proc sys/relay sys/safedir sys/tcp
-bench/prove: base/alg base/fault base/stats base/termsafe base/unit bench/advise bench/drive bench/lab bench/model bench/plan bench/testbed bench/transfer record sys/safedir
+bench/prove: base/alg base/fault base/stats base/termsafe base/text base/unit bench/advise bench/drive bench/lab bench/model bench/plan bench/testbed bench/transfer record sys/safedir
 bench/rank: base/alg base/stats base/unit bench/model record
 bench/testbed: base/alg base/fault bench/drive bench/hostinfo bench/lab bench/loopback record ssh/openssh ssh/route ssh/wire sys/proc sys/safedir sys/tcp
 bench/transfer: base/alg base/sched base/shell base/unit base/wildcard bench/flow bench/limits bench/loopback bench/testbed record ssh/openssh sys/file sys/proc sys/relay sys/tcp
@@ -78,19 +79,19 @@ fleet: base/host base/sched
 fleet/compat: base/host base/shell base/termsafe base/wildcard fleet fleet/copy fleet/output fleet/remotesh sys/file sys/safedir sys/terminal
 fleet/copy: base/host base/shell base/termsafe base/unit base/wildcard fleet fleet/output fleet/remotesh ssh/sftp sys/safedir
 fleet/fleettest: base/host fleet ssh/sshtest
-fleet/history: base/fault base/shell base/termsafe fleet fleet/hostset fleet/output sys/file sys/safedir
+fleet/history: base/fault base/shell base/termsafe base/text fleet fleet/hostset fleet/output sys/file sys/safedir
 fleet/hostlist: base/fault base/host base/shell base/termsafe base/wildcard fleet/history fleet/hostset ssh/knownhosts/index ssh/route sys/file sys/safedir
 fleet/hostset: base/host base/wildcard
-fleet/output: base/fault base/host base/termsafe base/unit fleet fleet/hostset sys/safedir sys/terminal
+fleet/output: base/fault base/host base/termsafe base/text base/unit fleet fleet/hostset sys/safedir sys/terminal
 fleet/remotesh: base/shell
 fleet/sudo: base/fault base/host base/shell base/termsafe base/wildcard fleet fleet/remotesh
-show/document: base/alg base/stats base/termsafe base/unit bench/advise bench/compare bench/rank record
-show/findings: base/alg base/fault base/host base/stats base/termsafe base/unit bench/advise bench/doctor bench/hostkeys bench/latency bench/login bench/rank record show/document ssh/conf ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/tidy ssh/route sys/terminal
+show/document: base/alg base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/rank record
+show/findings: base/alg base/fault base/host base/stats base/termsafe base/text base/unit bench/advise bench/doctor bench/hostkeys bench/latency bench/login bench/rank record show/document ssh/conf ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/tidy ssh/route sys/terminal
 show/format: base/fault base/shell base/termsafe bench/advise bench/compare bench/rank record record/store show/document show/findings show/page show/picture show/report show/workbook sys/file sys/terminal
-show/live: base/termsafe bench/advise bench/plan bench/rank record show/document sys/terminal
+show/live: base/termsafe base/text bench/advise bench/plan bench/rank record show/document sys/terminal
 show/page: base/alg show/document
-show/picture: base/wildcard show/document
-show/report: base/alg base/stats base/termsafe base/unit bench/advise bench/compare bench/rank record show/document
+show/picture: base/unit base/wildcard show/document
+show/report: base/alg base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/rank record show/document
 show/workbook: record show/document
 `
 

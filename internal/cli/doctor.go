@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"sshpace/internal/base/text"
 	"sshpace/internal/bench/doctor"
 	"sshpace/internal/show/findings"
 	"sshpace/internal/sys/terminal"
@@ -101,10 +103,10 @@ func (f doctorFlags) show(sys System, r *findings.Diagnosis) error {
 }
 
 func listChecks(sys System) error {
+	t := text.Table{Columns: make([]text.Column, 2)}
 	for _, c := range doctor.Checks {
-		if _, err := fmt.Fprintf(sys.Stdout, "%-12s %s\n", c.Name, c.About); err != nil {
-			return err
-		}
+		t.Rows = append(t.Rows, []string{c.Name, c.About})
 	}
-	return nil
+	_, err := io.WriteString(sys.Stdout, t.Text(0))
+	return err
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"sshpace/internal/base/text"
 )
 
 // flagGroups order the flags of a command's help. Every flag is in one; a word
@@ -120,20 +122,21 @@ func groupHolds(names []string, cmd *cobra.Command, f *pflag.Flag) bool {
 
 // groupedFlags is the help of a command's flags.
 func groupedFlags(cmd *cobra.Command) string {
-	groups := groupFlags(cmd)
-	width := 0
-	for _, g := range groups {
+	var out strings.Builder
+	t := text.Table{Columns: make([]text.Column, 2)}
+	var titles []string // above which row; "" for none
+	for _, g := range groupFlags(cmd) {
+		title := "\n" + cmp.Or(g.title, "Flags") + ":\n"
 		for _, f := range g.flags {
-			width = max(width, len(flagHead(f)))
+			head := flagHead(f)
+			for line := range strings.SplitSeq(meaning(f), "\n") {
+				t.Rows, titles = append(t.Rows, []string{head, line}), append(titles, title)
+				head, title = "", ""
+			}
 		}
 	}
-	var out strings.Builder
-	for _, g := range groups {
-		fmt.Fprintf(&out, "\n%s:\n", cmp.Or(g.title, "Flags"))
-		for _, f := range g.flags {
-			hanging := strings.ReplaceAll(meaning(f), "\n", "\n"+strings.Repeat(" ", width+2))
-			fmt.Fprintf(&out, "%-*s  %s\n", width, flagHead(f), hanging)
-		}
+	for i, line := range t.Lines(0) {
+		out.WriteString(titles[i] + line + "\n")
 	}
 	return out.String()
 }
@@ -183,12 +186,13 @@ func usage(cmd *cobra.Command) error {
 		fmt.Fprintf(out, "\nExamples:\n%s\n", cmd.Example)
 	}
 	if cmd.HasAvailableSubCommands() {
-		fmt.Fprint(out, "\nCommands:\n")
+		t := text.Table{Columns: make([]text.Column, 2)}
 		for _, child := range cmd.Commands() {
 			if child.IsAvailableCommand() || child.Name() == "help" {
-				fmt.Fprintf(out, "  %-*s %s\n", child.NamePadding(), child.Name(), child.Short)
+				t.Rows = append(t.Rows, []string{"  " + child.Name(), child.Short})
 			}
 		}
+		fmt.Fprint(out, "\nCommands:\n", t.Text(0))
 	}
 	_, err := fmt.Fprint(out, groupedFlags(cmd))
 	if cmd.HasAvailableSubCommands() {

@@ -112,7 +112,7 @@ people who want to report and compare it.`,
 					return err
 				}
 				if len(records.LoginKinds) > 0 {
-					if err := out.Write(sys.Stdout, sys.Stderr, renderings, &format.Logins{Records: records, Output: out.Output}); err != nil {
+					if err := out.Write(sys.Stdout, sys.Stderr, renderings, &format.Logins{Records: records, Output: out.Output, All: shown.All}); err != nil {
 						return err
 					}
 					continue
@@ -133,10 +133,10 @@ people who want to report and compare it.`,
 				x := &format.Ranking{Ranking: r, Records: records, Classic: classic, Output: out.Output, Options: shown}
 				x.Options.Choice, x.Options.Limit = advise.Of(r, advise.Options{Policy: policy}), out.Limit
 				x.Options.Only = cmd.Flags().Changed("policy") && !shown.All
-				x.Options.File, x.Options.Advise, x.Options.Here = path, format.AdviseLine(path, newest, policyName), path == newest
+				x.Options.File, x.Options.Commands = path, format.Commands(path, newest, policyName)
 				x.Options.Shown = store.Of(sys.Getenv).Shown(path)
 				if anonymous {
-					x.Options.File, x.Options.Shown, x.Options.Advise, x.Options.Here = "", "", "", false
+					x.Options.File, x.Options.Shown, x.Options.Commands = "", "", document.Standard
 				}
 				if err := out.Write(sys.Stdout, sys.Stderr, renderings, x); err != nil {
 					return err

@@ -1,9 +1,9 @@
 package stats
 
 import (
-	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	moremath "github.com/aclements/go-moremath/stats"
 )
@@ -15,12 +15,38 @@ type Interval struct {
 	N             int
 }
 
-// Times is a ratio with its interval, if it has one, such as "1.30x [1.25-1.36]".
-func (i Interval) Times() string {
-	if i.Lo == i.Hi {
-		return fmt.Sprintf("%.2fx", i.Value)
+// Shown is a value with its interval, if it has one, in the one notation that people
+// read: "12.3 ms (11.9-12.8)".
+func (i Interval) Shown(figure func(float64) string, unit string) string {
+	if bounds := i.Bounds(figure); bounds != "" {
+		unit += " " + bounds
 	}
-	return fmt.Sprintf("%.2fx [%.2f-%.2f]", i.Value, i.Lo, i.Hi)
+	return figure(i.Value) + unit
+}
+
+// Bounds is the interval alone, "(11.9-12.8)"; "" where there is none.
+func (i Interval) Bounds(figure func(float64) string) string {
+	if i.Lo == i.Hi {
+		return ""
+	}
+	to := "-"
+	if i.Lo < 0 {
+		to = " to "
+	}
+	return "(" + figure(i.Lo) + to + figure(i.Hi) + ")"
+}
+
+// Times is a ratio: "1.59x (1.24-2.05)".
+func (i Interval) Times() string { return i.Shown(i.Ratio(), "x") }
+
+// Ratio is how a ratio is written: with three digits behind the point where the interval
+// is so narrow that they say something.
+func (i Interval) Ratio() func(float64) string {
+	digits := 2
+	if i.Lo != i.Hi && i.Hi-i.Lo < 0.05 {
+		digits = 3
+	}
+	return func(v float64) string { return strconv.FormatFloat(v, 'f', digits, 64) }
 }
 
 // Exp maps an interval of logarithms back to the original scale.

@@ -53,7 +53,7 @@ func (b Bytes) String() string {
 
 // String formats t in decimal megabytes per second, such as "1450 MB/s": the
 // one scale that every ranking uses, so that columns can be compared by eye.
-func (t Throughput) String() string { return significant(float64(t)/1e6) + " MB/s" }
+func (t Throughput) String() string { return Figure(float64(t)/1e6) + " MB/s" }
 
 // scale divides value by base until three digits stand before the point.
 func scale(value, base float64, prefixes []string) (float64, string) {
@@ -65,20 +65,33 @@ func scale(value, base float64, prefixes []string) (float64, string) {
 	return value, prefixes[i]
 }
 
-// significant prints three significant digits without an exponent.
-func significant(value float64) string {
-	switch abs := math.Abs(value); {
-	case math.IsNaN(value) || math.IsInf(value, 0):
+// Figure prints three significant digits without an exponent: the one way in which
+// reports for people show a number.
+func Figure(v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return "?"
-	case abs >= 100 || abs == 0:
-		return strconv.FormatFloat(value, 'f', 0, 64)
-	case abs >= 10:
-		return strconv.FormatFloat(value, 'f', 1, 64)
-	case abs >= 1:
-		return strconv.FormatFloat(value, 'f', 2, 64)
-	default:
-		return strconv.FormatFloat(value, 'f', 3, 64)
 	}
+	digits := 3
+	for _, from := range []float64{0.9995, 9.995, 99.95} {
+		if math.Abs(v) >= from || v == 0 {
+			digits--
+		}
+	}
+	return strconv.FormatFloat(v, 'f', digits, 64)
+}
+
+// Milliseconds are nanoseconds as people read them, without the unit.
+func Milliseconds(ns float64) string { return Figure(ns / 1e6) }
+
+// Percentage prints a percentage in at most three characters.
+func Percentage(v float64) string {
+	switch {
+	case v >= 999:
+		return "999"
+	case v >= 9.95:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 1, 64)
 }
 
 func trimZeros(value float64) string {

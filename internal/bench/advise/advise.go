@@ -305,7 +305,6 @@ func (c Listed) reason(kind alg.Kind) string {
 	if c.Group == "" {
 		return strings.Join(append(words, "not measured"), ", ")
 	}
-	words = append(words, "group "+c.Group)
 	if c.figure != "" {
 		words = append(words, c.figure)
 	}

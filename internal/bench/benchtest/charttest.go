@@ -4,6 +4,7 @@
 package benchtest
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
+	"sshpace/internal/show/document"
 )
 
 // Ranking is a run of all cells on a simulated machine. Scale is its slowness; 1
@@ -104,4 +106,13 @@ func Spoil(r *rank.Ranking) {
 		r.Kex[i].Name = next()
 		r.Kex[i].Aliases = []string{next()}
 	}
+}
+
+// Brief is what a document shows on a terminal.
+func Brief(d *document.Document) string {
+	var lines []string
+	for _, b := range d.Brief {
+		lines = append(append(lines, b.Text()...), "")
+	}
+	return strings.Join(lines, "\n")
 }

@@ -8,6 +8,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/text"
 	"sshpace/internal/record"
 )
 
@@ -54,8 +55,11 @@ func (j *Run) List() error {
 		return termsafe.WriteJSON(w, d, "  ")
 	}
 	c := d.Combinations
-	fmt.Fprintf(w, "target          %s (%s to %s)\n", d.Target, d.Client, d.Server)
-	fmt.Fprintf(w, "combinations    %d\nbulk cells      %d\nkey exchanges   %d\nestimated time  %s\n\n", c.Total, c.Bulk, c.Kex, wholeSeconds(d.EstimatedNS))
+	t := text.Table{Columns: make([]text.Column, 2), Rows: [][]string{
+		{"target", fmt.Sprintf("%s (%s to %s)", d.Target, d.Client, d.Server)}, {"combinations", fmt.Sprint(c.Total)}, {"bulk cells", fmt.Sprint(c.Bulk)},
+		{"key exchanges", fmt.Sprint(c.Kex)}, {"estimated time", wholeSeconds(d.EstimatedNS).String()},
+	}}
+	fmt.Fprintln(w, t.Text(0))
 	for _, cell := range d.Bulk {
 		fmt.Fprintf(w, "bulk  %s\n", cell)
 	}

@@ -204,7 +204,7 @@ func (p *LoginParams) survey(ctx context.Context, bed *testbed.Testbed, ends *lo
 		return loginFailed(err, bed)
 	}
 	if !ends.Own() && err == nil {
-		defer fmt.Fprintf(p.Stderr, "what of it is needless: sshpace doctor %s\n", shell.Line(slices.Concat(bed.Destination.Options, []string{bed.Destination.Host})...))
+		defer fmt.Fprintf(p.Stderr, "to see what can be saved: sshpace doctor %s\n", shell.Line(slices.Concat(bed.Destination.Options, []string{bed.Destination.Host})...))
 	}
 	return cmp.Or(kept.show(&format.Logins{Records: kept.memory}), loginFailed(err, bed))
 }

@@ -15,6 +15,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/shell"
 	"sshpace/internal/bench/drive"
 	"sshpace/internal/bench/hostinfo"
 	"sshpace/internal/bench/lab"
@@ -254,11 +255,15 @@ func (j *Run) report(f *record.File, name string, drain context.Context, runErr 
 		return cmp.Or(runErr, fault.WithHint(fmt.Errorf("%s: %w", name, err), "allow more time or look at the failures; go on with: "+j.GoOn+name))
 	}
 	newest, _ := j.Store.Newest()
-	x := &format.Ranking{Ranking: ranking, Records: f, Options: document.Options{Here: true, File: name, Shown: j.Store.Shown(name), Advise: format.AdviseLine(name, newest, "modern")}}
+	commands := format.Commands(name, newest, "modern")
+	commands.Resume = j.GoOn + shell.Word(name)
+	x := &format.Ranking{Ranking: ranking, Records: f, Options: document.Options{File: name, Shown: j.Store.Shown(name), Commands: commands}}
 	if err := format.Print(j.Stdout, x, j.JSON); err != nil {
 		return err
 	}
-	fmt.Fprintf(j.Stderr, "saved: %s\n", name)
+	if j.JSON || !terminal.Is(j.Stdout) { // a report that is seen says so itself
+		fmt.Fprintf(j.Stderr, "saved: %s\n", name)
+	}
 	return runErr
 }
 

@@ -223,7 +223,7 @@ func TestStalls(t *testing.T) {
 	f := plain()
 	f.Logins.Service, f.Logins.Session, f.Logins.Whole = of(44), of(45), of(180)
 	found := Judge(Checks, f)
-	if len(found) != 1 || found[0].Check != "stall" || Faults(found) || found[0].Gain != "about 88 ms of the 180 ms that a login takes (predicted)" || strings.Count(found[0].Do, "quickack 1") != 2 {
+	if len(found) != 1 || found[0].Check != "stall" || Faults(found) || found[0].Gain != "about 88.4 ms of the 180 ms that a login takes (predicted)" || strings.Count(found[0].Do, "quickack 1") != 2 {
 		t.Errorf("found %+v", found)
 	}
 	f.Logins.Command, f.Logins.Whole = of(110), of(290)

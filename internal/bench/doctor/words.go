@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"sshpace/internal/base/shell"
+	"sshpace/internal/base/stats"
+	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/login"
 
 	"sshpace/internal/ssh/conf"
@@ -20,18 +22,10 @@ func Milliseconds(f login.Figure) string {
 	if f.N < 2 {
 		return ms(f.Value)
 	}
-	return fmt.Sprintf("%s (%s to %s, %d times)", ms(f.Value), number(f.Lo), number(f.Hi), f.N)
+	return fmt.Sprintf("%s, %d times", stats.Interval(f).Shown(unit.Milliseconds, " ms"), f.N)
 }
 
-func ms(ns float64) string { return number(ns) + " ms" }
-
-func number(ns float64) string {
-	value := ns / float64(time.Millisecond)
-	if value < 9.95 {
-		return fmt.Sprintf("%.1f", max(0, value))
-	}
-	return fmt.Sprintf("%.0f", value)
-}
+func ms(ns float64) string { return unit.Milliseconds(max(0, ns)) + " ms" }
 
 // trip is the round trip in words: one to a machine nearby is less than ssh's log tells.
 func trip(f *Facts) string {

@@ -18,14 +18,14 @@ func TestProofOfOneRound(t *testing.T) {
 		return out.String()
 	}
 	one := report()
-	if strings.Contains(one, "[") || !strings.Contains(one, "2.35x  too few") || !strings.Contains(one, "one round gives no interval") || strings.Contains(one, "login") {
+	if strings.Contains(one, "x (") || !strings.Contains(one, "2.35x  too few") || !strings.Contains(one, "one round gives no interval") || strings.Contains(one, "login") {
 		t.Errorf("one round, and no copy:\n%s", one)
 	}
 	for range 2 {
 		p.methods[0].add([2]rates{{throughput: 100e6}, {throughput: 240e6}})
 		p.methods[1].add([2]rates{{throughput: 50e6}, {throughput: 60e6}})
 	}
-	if more := report(); !strings.Contains(more, "x [2.35-2.40]") || !strings.Contains(more, "3 rounds give no") || !strings.Contains(more, "login included") {
+	if more := report(); !strings.Contains(more, "x (2.35-2.40)") || !strings.Contains(more, "3 rounds give no") || !strings.Contains(more, "login included") {
 		t.Errorf("three rounds:\n%s", more)
 	}
 }

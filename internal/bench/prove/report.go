@@ -9,24 +9,28 @@ import (
 
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/text"
+	"sshpace/internal/base/unit"
 )
 
 // write prints the ratios with their intervals (Hodges and Lehmann on the logs of
 // the rounds) and a verdict each, as comments of a configuration.
 func (p *proof) write(out io.Writer) {
 	fmt.Fprintf(out, "\n# proof on %s: %s (now) and %s (advised) in turns\n", termsafe.OneLine(p.target), p.suites[0].Bulk(), p.suites[1].Bulk())
+	t := text.Table{Columns: []text.Column{{}, {}, {}, {}}}
 	for _, m := range p.methods {
 		if len(m.speeds) == 0 {
-			fmt.Fprintf(out, "# %-18s no result\n", m.name)
+			t.Rows = append(t.Rows, []string{"# " + m.name, "no result"})
 			continue
 		}
 		q, now := stats.HodgesLehmann(m.speeds).Exp(), stats.Median(m.speed)
-		fmt.Fprintf(out, "# %-18s %6.0f -> %6.0f MB/s  %s  %s\n", m.name, now/1e6, now*q.Value/1e6, q.Times(), judged(q, "faster", "slower"))
+		t.Rows = append(t.Rows, []string{"# " + m.name, fmt.Sprintf("%s -> %s MB/s", unit.Figure(now/1e6), unit.Figure(now*q.Value/1e6)), q.Times(), judged(q, "faster", "slower")})
 		if len(m.savings) > 0 {
 			q := stats.HodgesLehmann(m.savings).Exp()
-			fmt.Fprintf(out, "# %-18s CPU cost of both sides    %s  %s\n", "", q.Times(), judged(q, "less", "more"))
+			t.Rows = append(t.Rows, []string{"#", "CPU time of both sides", q.Times(), judged(q, "less", "more")})
 		}
 	}
+	fmt.Fprint(out, t.Text(0))
 	for _, m := range p.methods {
 		if m.failures > 0 {
 			fmt.Fprintf(out, "# %s failed %d times: %s\n", m.name, m.failures, termsafe.OneLine(m.why))
@@ -42,7 +46,7 @@ func (p *proof) write(out io.Writer) {
 	case n == 1:
 		fmt.Fprintln(out, "# one round gives no interval")
 	case n < stats.MinExact:
-		fmt.Fprintf(out, "# %d rounds give no 95 %% interval: what stands in brackets is their range\n", n)
+		fmt.Fprintf(out, "# %d rounds give no 95 %% interval: the brackets hold their range\n", n)
 	}
 }
 

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/text"
 	"sshpace/internal/fleet"
 	"sshpace/internal/fleet/hostset"
 )
@@ -20,22 +20,28 @@ func (s *Store) Show(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(table, "ID\tHOSTS\tOK\tFAILED\tUNREACHABLE\tNOT STARTED\tUNKNOWN\tUNFINISHED\tCOMMAND")
+	table := text.Table{Columns: []text.Column{{Head: "ID"}, {Head: "HOSTS", Right: true}}}
+	for _, set := range shownSets {
+		table.Columns = append(table.Columns, text.Column{Head: strings.ToUpper(strings.ReplaceAll(set, "-", " ")), Right: true})
+	}
+	table.Columns = append(table.Columns, text.Column{Head: "COMMAND"})
 	for _, id := range ids {
 		rec, err := s.Read(id)
 		if err != nil {
-			fmt.Fprintf(table, "%s\t\t\t\t\t\t\t\t(%s)\n", termsafe.Line(id), termsafe.OneLine(err.Error()))
+			row := make([]string, len(table.Columns))
+			row[0], row[len(row)-1] = termsafe.Line(id), "("+termsafe.OneLine(err.Error())+")"
+			table.Rows = append(table.Rows, row)
 			continue
 		}
 		counts := rec.counts()
-		fmt.Fprintf(table, "%s\t%d", termsafe.Line(id), len(rec.Hosts))
+		row := []string{termsafe.Line(id), fmt.Sprint(len(rec.Hosts))}
 		for _, set := range shownSets {
-			fmt.Fprintf(table, "\t%d", counts[set])
+			row = append(row, fmt.Sprint(counts[set]))
 		}
-		fmt.Fprintf(table, "\t%s\n", termsafe.Line(rec.Command))
+		table.Rows = append(table.Rows, append(row, termsafe.Line(rec.Command)))
 	}
-	return table.Flush()
+	_, err = io.WriteString(w, table.Text(0))
+	return err
 }
 
 // Show writes one run: what it was, its sets and why hosts failed.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/text"
 	"sshpace/internal/fleet"
 )
 
@@ -28,6 +29,8 @@ const (
 	maxRunning = 5
 	// settled is how long a host runs before it is shown: most end before.
 	settled = time.Second
+	// longestName is how much of a host's name is shown, in columns.
+	longestName = 24
 	// maxSaid is what is kept of a line, in bytes.
 	maxSaid = 400
 )
@@ -65,32 +68,18 @@ func (r *running) lines(now time.Time, width int) []string {
 	slices.SortFunc(list, func(a, b int) int { return cmp.Or(r.hosts[a].since.Compare(r.hosts[b].since), cmp.Compare(a, b)) })
 	more := len(list) - maxRunning
 	list = list[:min(len(list), maxRunning)]
-	column := 0
-	for _, index := range list {
-		column = max(column, min(len(r.names[index]), 24))
-	}
-	var lines []string
+	t := text.Table{Columns: []text.Column{{Fit: text.Cut}, {Right: true, Tight: true}, {}}}
 	for _, index := range list {
 		h := r.hosts[index]
 		age := now.Sub(h.since).Truncate(time.Second)
-		lines = append(lines, clipColumns(fmt.Sprintf("  %-*s %5s  %s", column, r.names[index], age, termsafe.Line(string(h.last))), width-1))
+		t.Rows = append(t.Rows, []string{"  " + text.Clip(r.names[index], longestName), text.PadLeft(age.String(), 5), termsafe.Line(string(h.last))})
+	}
+	lines := t.Lines(0)
+	for i := range lines {
+		lines[i] = text.Clip(lines[i], width-1)
 	}
 	if more > 0 {
 		lines = append(lines, fmt.Sprintf("  and %d more", more))
 	}
 	return lines
-}
-
-// clipColumns cuts a line at a column. Characters that may be wide count as such.
-func clipColumns(text string, width int) string {
-	for i, r := range text {
-		width--
-		if r >= 0x1100 { // East Asian scripts and pictures begin here
-			width--
-		}
-		if width < 0 {
-			return text[:i]
-		}
-	}
-	return text
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/host"
+	"sshpace/internal/base/text"
 	"sshpace/internal/fleet"
 )
 
@@ -53,8 +54,8 @@ func refusedAfter(index int, name string, took time.Duration) fleet.Result {
 }
 
 func TestTable(t *testing.T) {
-	var text bytes.Buffer
-	s := newTable(&text, 40)
+	var shown bytes.Buffer
+	s := newTable(&shown, 40)
 	play(t, s, out(0, "web1", "one\ntwo\n\n"), out(1, "web2", "so far\n"), stderr(1, "web2", "\x1b]0;evil\x07bad end\n"), out(2, "web3", strings.Repeat("世", 40)),
 		finished(0, "web1", 0, 210*time.Millisecond), finished(1, "web2", 3, time.Second), finished(2, "web3", 0, time.Minute), refused(3, "web4"))
 	if err := s.End(fleet.Summary{}); err != nil {
@@ -63,10 +64,10 @@ func TestTable(t *testing.T) {
 	want := `HOST  END        TIME  LINES  LAST
 web1  ok        0.21s      3  two
 web2  exit 3    1.00s      2  bad end
-web3  ok       60.00s      1  ` + strings.Repeat("世", 4) + `
-web4  refused   0.00s      0  connectio
+web3  ok       60.00s      1  ` + strings.Repeat("世", 4) + `…
+web4  refused   0.00s      0  connecti…
 `
-	if got := text.String(); got != want {
+	if got := shown.String(); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }
@@ -105,8 +106,8 @@ func TestRunningHosts(t *testing.T) {
 	if len(lines) != maxRunning+1 || lines[maxRunning] != "  and 3 more" {
 		t.Fatalf("%q", lines)
 	}
-	if !strings.HasPrefix(lines[0], "  web0   20s  last of all yyy") || strings.Contains(lines[0], "\x1b") || len(lines[0]) != 59 {
-		t.Errorf("%q has %d columns", lines[0], len(lines[0]))
+	if !strings.HasPrefix(lines[0], "  web0   20s  last of all yyy") || strings.Contains(lines[0], "\x1b") || text.Width(lines[0]) != 59 {
+		t.Errorf("%q has %d columns", lines[0], text.Width(lines[0]))
 	}
 	if n := strings.Count(lines[1], "世"); n == 0 || 2*n > 60-14 {
 		t.Errorf("%d wide characters in %q", n, lines[1])

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/text"
 	"sshpace/internal/fleet"
 )
 
@@ -22,7 +23,7 @@ type table struct {
 	w     io.Writer
 	width int // of the terminal, 0 = none
 	live  map[int]*tableHost
-	rows  [][5]string
+	rows  [][]string
 }
 
 type tableHost struct {
@@ -76,7 +77,7 @@ func (t *table) Done(r fleet.Result, _ fleet.Summary) error {
 	if r.Status() != fleet.OK && r.Err != "" && last == "" {
 		last = r.Err
 	}
-	t.rows = append(t.rows, [5]string{termsafe.Line(r.Host.String()), end, fmt.Sprintf("%.2fs", took(&r).Round(10*time.Millisecond).Seconds()), fmt.Sprint(h.count), termsafe.Line(last)})
+	t.rows = append(t.rows, []string{termsafe.Line(r.Host.String()), end, fmt.Sprintf("%.2fs", took(&r).Round(10*time.Millisecond).Seconds()), fmt.Sprint(h.count), termsafe.Line(last)})
 	return nil
 }
 
@@ -95,21 +96,7 @@ func tableEnd(r *fleet.Result) string {
 
 // End writes the table.
 func (t *table) End(fleet.Summary) error {
-	rows := append([][5]string{{"HOST", "END", "TIME", "LINES", "LAST"}}, t.rows...)
-	var columns [5]int
-	for _, row := range rows {
-		for i, cell := range row {
-			columns[i] = max(columns[i], len(cell))
-		}
-	}
-	var b strings.Builder
-	for _, row := range rows {
-		line := fmt.Sprintf("%-*s  %-*s  %*s  %*s  %s", columns[0], row[0], columns[1], row[1], columns[2], row[2], columns[3], row[3], row[4])
-		if t.width > 0 {
-			line = clipColumns(line, t.width-1)
-		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
-	}
-	_, err := io.WriteString(t.w, b.String())
+	table := text.Table{Columns: []text.Column{{Head: "HOST", Fit: text.Cut}, {Head: "END"}, {Head: "TIME", Right: true}, {Head: "LINES", Right: true}, {Head: "LAST", Fit: text.Cut}}, Rows: t.rows}
+	_, err := io.WriteString(t.w, table.Text(max(0, t.width-1)))
 	return err
 }

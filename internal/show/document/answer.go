@@ -12,98 +12,207 @@ import (
 	"sshpace/internal/record"
 )
 
-// Answer is what a reader came for: what to use, what is used now, what changing
-// gains, and the lines to write for it. Every format shows it in these words.
+// Answer is what a reader came for: what to use and what that gains, and what to do for
+// it. Every format gives it in these words.
 type Answer struct {
-	Facts  []Fact   // USE, NOW, GAIN, DO; a name may stand several times
+	Says   []string // one or two sentences
 	Config []string // lines of ssh_config(5); none where nothing needs to be changed
-	Add    string   // the command that adds them, and the one that measures what they gain
-	Check  string
-	Scope  string // the hosts that Add is for
+	Steps  []Step   // what to do next
 }
 
-// Names of the facts of an answer.
+// Step is something to do. Copy is to be typed as it stands; it may be "".
+type Step struct{ What, Copy, Note string }
+
+// Commands lead on from a result.
+type Commands struct {
+	Advise string // to its advice
+	Resume string // to more measurements
+}
+
+// Standard are those that lead on from the newest result.
+var Standard = Commands{Advise: "sshpace advise", Resume: benchCommand + " --resume FILE"}
+
+// The commands that texts name.
 const (
-	Use  = "USE"
-	Now  = "NOW"
-	Gain = "GAIN"
-	Do   = "DO"
+	benchCommand  = "sshpace bench"
+	reportCommand = "sshpace report"
 )
 
-// AnswerOf puts a choice into words. advise is the command line that leads to it.
-func AnswerOf(r *rank.Ranking, c *advise.Choice, advise string) Answer {
-	a := Answer{}
-	add := func(name string, values ...string) {
-		for _, v := range values {
-			a.Facts = append(a.Facts, Fact{name, text(v)})
-		}
+// AnswerOf puts a choice into words.
+func AnswerOf(r *rank.Ranking, c *advise.Choice, commands Commands) Answer {
+	w := wording{r, c}
+	a := Answer{Says: nonEmpty(w.says()...)}
+	for i := range a.Says {
+		a.Says[i] = clean(a.Says[i])
 	}
 	if c.Tied == 0 {
-		add(Use, fmt.Sprintf("nothing that was measured is allowed by policy %s", c.Policy.Name))
 		return a
 	}
-	add(Use, useText(c))
-	if now := nowText(r, c); now != "" {
-		add(Now, now)
-	}
-	add(Gain, gainTexts(r, c)...)
 	a.Config = configLines(r, c)
 	switch {
 	case len(a.Config) > 0:
-		add(Do, a.Config...)
-		if c.Logins.Forbids {
-			add(Do, "(policy "+c.Policy.Name+" refuses the key exchange that is used now)")
+		for i, line := range a.Config {
+			a.Steps = append(a.Steps, Step{[]string{"put into ~/.ssh/config", ""}[min(i, 1)], line, ""})
 		}
-	case c.Stays():
-		add(Do, "keep it: nothing needs to be changed")
+		a.Steps = append(a.Steps, writeIt("or let sshpace do it", r, commands), Step{"try it first", commands.Advise + " --prove", "changes nothing"},
+			Step{"take it back", "", "remove the line, or run what --write says at its end"})
 	case c.Uncertain():
-		add(Do, "nothing yet; go on measuring: sshpace bench --resume FILE --budget 60s")
-	default:
-		add(Do, advise+" says what to write: this client is too old for a single line")
-	}
-	if len(a.Config) > 0 || !c.Stays() && !c.Uncertain() {
-		a.Add, a.Check = advise+" --write client", advise+" --prove"
-		a.Scope = "that host"
-		if r.Campaign.Server != record.ServerRemote {
-			a.Add += " --host '*'" // it says nothing of hosts: who asks for all says so
-			a.Scope = "all hosts"
-		}
+		a.Steps = []Step{{"go on measuring", commands.Resume + " --budget 60s", ""}}
+	case !c.Stays():
+		a.Steps = []Step{writeIt("let sshpace write it", r, commands), {"try it first", commands.Advise + " --prove", "changes nothing"}}
 	}
 	return a
 }
 
-// steps are the commands that add and check the lines.
-func (a Answer) steps() []step {
-	if a.Add == "" {
-		return nil
+// writeIt has sshpace write the lines. A result of loopback says nothing of hosts: who asks
+// for all says so.
+func writeIt(what string, r *rank.Ranking, commands Commands) Step {
+	s := Step{what, commands.Advise + " --write client", "shows the change"}
+	if r.Campaign.Server != record.ServerRemote {
+		s.Copy += " --host '*'"
 	}
-	return []step{
-		{"        try it:   ", a.Check, "(changes nothing)"}, {"        write it: ", a.Add, "(" + a.Scope + ")"},
-		{label: "        ^ puts these first in ~/.ssh/config; all others stay allowed"},
-	}
+	return s
 }
 
-// useText names the best options with their figures.
-func useText(c *advise.Choice) string {
+// wording puts a choice into sentences.
+type wording struct {
+	r *rank.Ranking
+	c *advise.Choice
+}
+
+// says is the answer: better, equal, or not enough data.
+func (w wording) says() []string {
+	c := w.c
+	present := w.present()
+	switch {
+	case c.Tied == 0:
+		return []string{fmt.Sprintf("Nothing that was measured is allowed by policy %s.", c.Policy.Name)}
+	case c.Present.Suite.Cipher == "":
+		return []string{w.fastest(), "This result does not say what ssh uses now."}
+	case len(c.Gains) == 0:
+		return []string{w.fastest(), "What ssh uses now (" + present + ") was not measured."}
+	case c.Stays():
+		return []string{fmt.Sprintf("Keep %s: nothing that policy %s allows is more than %.0f %% %s here.", present, c.Policy.Name, 100*stats.Margin, w.better()), w.limit()}
+	case c.Matters():
+		return []string{fmt.Sprintf("%s %s %s here than what ssh uses now (%s): %s.", w.names(), w.verb(), w.better(), present, w.gains()), w.meaning()}
+	case c.Present.Option < 0:
+		return []string{fmt.Sprintf("Use %s: policy %s does not allow what ssh uses now (%s).", w.names(), c.Policy.Name, present), title(w.gains()) + " against it."}
+	}
+	return []string{fmt.Sprintf("Not enough data yet to say whether another cipher is %s here than %s, which ssh uses now.", w.better(), present), w.leader()}
+}
+
+// names are the best options.
+func (w wording) names() string {
 	var names []string
-	for _, o := range c.Use() {
+	for _, o := range w.c.Use() {
 		names = append(names, label(o.Suite))
 	}
-	const most = 3
-	text := strings.Join(names[:min(len(names), most)], " or ")
-	switch {
-	case len(names) > most:
-		text += fmt.Sprintf(" or %d more", len(names)-most)
+	const most = 2
+	if n := len(names) - most; n > 0 {
+		names = append(names[:most], fmt.Sprintf("%d more", n))
 	}
-	if len(names) > 1 {
-		text += " (tied)"
-	}
-	return text + "  " + figuresText(c.Use())
+	return strings.Join(names, " or ")
 }
 
-// figuresText is what options reach, as ranges, in each direction.
-func figuresText(options []advise.Option) string {
-	var speeds, costs []string
+func (w wording) present() string { return label(w.c.Present.Suite) }
+
+// verb and better say by what options are compared.
+func (w wording) verb() string {
+	if w.r.By == rank.Cost {
+		return "takes"
+	}
+	return "is"
+}
+
+func (w wording) better() string {
+	if w.r.By == rank.Cost {
+		return "less CPU time"
+	}
+	return "faster"
+}
+
+// fastest is the best option where there is nothing to compare it with.
+func (w wording) fastest() string {
+	return fmt.Sprintf("Use %s: best of all that policy %s allows, %s.", w.names(), w.c.Policy.Name, speeds(w.c.Use()))
+}
+
+// gains are the ratios, one for each direction.
+func (w wording) gains() string {
+	var words []string
+	for _, g := range w.c.Gains {
+		word := w.gain(g)
+		if len(w.c.Gains) > 1 {
+			word = string(g.To.Direction) + " " + word
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, ", ")
+}
+
+// gain is the ratio that decides, with the speeds where there is one direction.
+func (w wording) gain(g rank.Gain) string {
+	q := g.Decides(w.r.By)
+	if q == nil {
+		return "unknown"
+	}
+	out := q.Times()
+	if from, to := speedOf(g.From), speedOf(g.To); len(w.c.Gains) == 1 && w.r.By != rank.Cost && from > 0 {
+		out += fmt.Sprintf(", %s instead of %s MB/s", unit.Figure(to/1e6), unit.Figure(from/1e6))
+	}
+	return out
+}
+
+// meaning is what else a change brings, or where it brings nothing.
+func (w wording) meaning() string {
+	g := w.c.Gains[0]
+	less := g.Cost != nil && g.Cost.Lo > 1
+	if from := speedOf(g.From); w.r.Campaign.Server != record.ServerRemote && from > 0 {
+		text := fmt.Sprintf("On links slower than %s Gbit/s transfers are not faster", unit.Figure(from*8/1e9))
+		if less {
+			text += "; they only use less CPU"
+		}
+		return text + "."
+	}
+	if less && w.r.By != rank.Cost {
+		return fmt.Sprintf("It uses %s less CPU time.", g.Cost.Times())
+	}
+	return ""
+}
+
+// limit says that no cipher can help, where that is so.
+func (w wording) limit() string {
+	if w.c.Limited(w.r) {
+		return ""
+	}
+	return title(limiting(w.r)) + " is the limit, not a CPU: no cipher will help."
+}
+
+// leader is what looks best where that is not sure.
+func (w wording) leader() string {
+	var words []string
+	if w.c.Present.Option == 0 {
+		words = append(words, "Nothing was "+w.better()+" so far")
+	} else {
+		words = append(words, fmt.Sprintf("%s leads so far, %s, %s", label(w.c.Options[0].Suite), w.gains(), w.chances()))
+	}
+	if w.c.Unseen > 0 {
+		words = append(words, unit.Count(w.c.Unseen, "combination")+" of cipher and MAC not measured yet")
+	}
+	return strings.Join(words, "; ") + "."
+}
+
+// chances are how likely a change is to gain something, by what is known so far.
+func (w wording) chances() string {
+	var words []string
+	for _, g := range w.c.Gains {
+		words = append(words, fmt.Sprintf("%.0f %%", 100*g.Chance))
+	}
+	return strings.Join(slices.Compact(words), " and ") + " likely to be better"
+}
+
+// speeds are what options reach, as ranges, in each direction.
+func speeds(options []advise.Option) string {
+	var out []string
 	for i, of := range options[0].Cells {
 		var cells []rank.Cell
 		for _, o := range options {
@@ -111,84 +220,16 @@ func figuresText(options []advise.Option) string {
 		}
 		way := ""
 		if len(options[0].Cells) > 1 {
-			way = map[record.Direction]string{record.Upload: " up", record.Download: " down"}[of.Direction]
+			way = " " + string(of.Direction)
 		}
 		if speed := span(cells, speedOf, 1e6); speed != "-" {
-			speeds = append(speeds, speed+way)
-		}
-		if cost := span(cells, costOf, 1); cost != "-" {
-			costs = append(costs, cost+way)
+			out = append(out, speed+" MB/s"+way)
 		}
 	}
-	var out []string
-	if len(speeds) > 0 {
-		out = append(out, strings.Join(speeds, ", ")+" MB/s")
+	if len(out) == 0 {
+		return "by CPU time"
 	}
-	if len(costs) > 0 {
-		out = append(out, strings.Join(costs, ", ")+" CPU s/GB")
-	}
-	return strings.Join(out, "  ")
-}
-
-// nowText names what is negotiated now; "" where that is unknown.
-func nowText(r *rank.Ranking, c *advise.Choice) string {
-	s := c.Present.Suite
-	if s.Cipher == "" {
-		return ""
-	}
-	out := label(s.Bulk())
-	if c.Present.Default {
-		out += " (OpenSSH's default)"
-	} else {
-		out += " (by ssh_config)"
-	}
-	option := advise.Option{Suite: s}
-	for _, d := range r.Directions() {
-		cell, ok := r.Find(s, d)
-		if !ok {
-			return out + "  not measured"
-		}
-		option.Cells = append(option.Cells, cell)
-	}
-	if c.Present.Option < 0 {
-		out += ", not in policy " + c.Policy.Name
-	}
-	return out + "  " + figuresText([]advise.Option{option})
-}
-
-// gainTexts says what changing gains, a line for each direction.
-func gainTexts(r *rank.Ranking, c *advise.Choice) []string {
-	switch {
-	case c.Stays():
-		return nonEmpty(fmt.Sprintf("none: nothing else is more than %.0f %% faster", 100*stats.Margin), limitText(r, c))
-	case c.Present.Suite.Cipher == "":
-		return []string{"not known: this result does not say what is used now"}
-	case len(c.Gains) == 0:
-		return []string{"not known: what is used now was not measured"}
-	}
-	var out []string
-	if c.Uncertain() {
-		out = append(out, doubtText(c))
-	}
-	for _, g := range c.Gains {
-		line := gainText(g)
-		if len(c.Gains) > 1 {
-			line = string(g.To.Direction) + " " + line
-		}
-		if slow := slowLink(r, g); slow > 0 {
-			line += fmt.Sprintf("; over a link under %s MB/s (%s Gbit/s) no faster, only less CPU", Figure(slow/1e6), Figure(slow*8/1e9))
-		}
-		out = append(out, line)
-	}
-	return out
-}
-
-// limitText says that no cipher can help, where that is so.
-func limitText(r *rank.Ranking, c *advise.Choice) string {
-	if c.Limited(r) {
-		return ""
-	}
-	return limiting(r) + " is the limit, not a CPU: no cipher will help"
+	return strings.Join(out, ", ")
 }
 
 // narrows are limits that no cipher changes.
@@ -207,63 +248,6 @@ func limiting(r *rank.Ranking) string {
 	return "the link, the window of 2 MiB or a disk"
 }
 
-// doubtText says what is missing for an answer.
-func doubtText(c *advise.Choice) string {
-	text := "not enough data to tell"
-	if c.Unseen > 0 {
-		text += fmt.Sprintf("; not measured yet: %s", unit.Count(c.Unseen, "choice"))
-	}
-	if c.Present.Option == 0 {
-		return text + "; nothing was faster so far"
-	}
-	return text + "; " + label(c.Options[0].Suite) + " leads, " + chanceText(c.Gains)
-}
-
-// chanceText is how likely a change is to gain something, by what is known so far.
-func chanceText(gains []rank.Gain) string {
-	var words []string
-	for _, g := range gains {
-		word := fmt.Sprintf("%.0f %% likely to be faster", 100*g.Chance)
-		if len(gains) > 1 {
-			word = string(g.To.Direction) + " " + word
-		}
-		words = append(words, word)
-	}
-	return strings.Join(words, ", ")
-}
-
-// slowLink is the speed of a link, in bytes per second, below which what is used now
-// is as fast as all others; 0 where nothing is faster, or a link was measured.
-func slowLink(r *rank.Ranking, g rank.Gain) float64 {
-	if g.Throughput == nil || g.Throughput.Lo <= 1 || r.Campaign.Server == record.ServerRemote {
-		return 0
-	}
-	return speedOf(g.From)
-}
-
-// gainText is one direction. A ratio whose interval holds 1 is no gain.
-func gainText(g rank.Gain) string {
-	var words []string
-	if g.Throughput != nil {
-		words = append(words, ratioText(*g.Throughput, "speed", "speed", "slower"))
-	}
-	if g.Cost != nil {
-		words = append(words, ratioText(*g.Cost, "CPU", "less CPU", "more CPU"))
-	}
-	return strings.Join(words, ", ")
-}
-
-// ratioText is a ratio with what it is of where it is above 1, and below.
-func ratioText(q rank.Quantity, of, above, below string) string {
-	switch {
-	case q.Lo > 1:
-		return q.Times() + " " + above
-	case q.Hi < 1:
-		return rank.Quantity{Value: 1 / q.Value, Lo: 1 / q.Hi, Hi: 1 / q.Lo}.Times() + " " + below
-	}
-	return q.Times() + " " + of
-}
-
 // configLines puts the best options first and leaves all others enabled. None where
 // nothing needs to be changed, or the client is too old for lists with ^.
 func configLines(r *rank.Ranking, c *advise.Choice) []string {
@@ -273,7 +257,7 @@ func configLines(r *rank.Ranking, c *advise.Choice) []string {
 	var out []string
 	for _, k := range advise.Keywords {
 		if names := c.First(k.Kind); len(names) > 0 {
-			out = append(out, k.Name+" ^"+text(strings.Join(names, ",")))
+			out = append(out, k.Name+" ^"+clean(strings.Join(names, ",")))
 		}
 	}
 	return out

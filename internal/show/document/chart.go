@@ -15,6 +15,8 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/text"
+	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/rank"
 )
 
@@ -26,7 +28,7 @@ type Document struct {
 	Footnote    string   // where and when, in a line
 	Tables      []Table  // the main ones first; tables of one Name have the same columns
 	Charts      []Chart
-	Brief       []Block // the same in 80 columns, for a terminal
+	Brief       []Block // what a terminal shows of it, in 80 columns
 	Environment []Fact
 	Quality     []Fact // how far the numbers can be trusted
 	Method      []string
@@ -66,12 +68,19 @@ type Column struct {
 	Kind  Kind
 	Of    alg.Kind // Name: which list of algorithms
 	Minor bool     // left out where there is little room
+
+	// On a terminal:
+	Terse string   // the head, where Head and Unit are too long; | makes two lines
+	Bare  bool     // a Quantity is shown without its interval
+	Fit   text.Fit // what becomes of it where there is no room
+	Usual []string // what is not worth a word
 }
 
 // Row is one line. Suite holds what a filter by name or policy looks at.
 type Row struct {
 	Suite alg.Suite
 	Cells []Cell
+	Same  bool // of a comparison: it shows no change
 }
 
 // Cell is one value. A nil Quantity is unknown.
@@ -195,10 +204,42 @@ func appendNew(list []string, s string) []string {
 	return append(list, s)
 }
 
-// text makes what a file or a host said safe to show.
-func text(s string) string { return termsafe.Line(s) }
+// clean makes what a file or a host said safe to show.
+func clean(s string) string { return termsafe.Line(s) }
 
 // safe is a suite whose names are safe to show. Filters compare these names.
 func safe(s alg.Suite) alg.Suite {
-	return alg.Suite{Cipher: text(s.Cipher), MAC: text(s.MAC), Kex: text(s.Kex), HostKey: text(s.HostKey)}
+	return alg.Suite{Cipher: clean(s.Cipher), MAC: clean(s.MAC), Kex: clean(s.Kex), HostKey: clean(s.HostKey)}
+}
+
+// Shown is a cell as people read it: "681 (640-720)", "-" for what is unknown.
+func (c Column) Shown(cell Cell) string {
+	value, bounds := c.Parts(cell)
+	return strings.TrimSpace(value + " " + bounds)
+}
+
+// Parts are a value and its interval.
+func (c Column) Parts(cell Cell) (value, bounds string) {
+	q := cell.Quantity
+	switch {
+	case c.Kind != Quantity:
+		return cell.Text, ""
+	case q == nil:
+		return "-", ""
+	case c.Unit == ratio:
+		return q.Ratio()(q.Value) + "x", q.Bounds(q.Ratio())
+	}
+	figure := func(v float64) string { return unit.Figure(v / c.Scale) }
+	return figure(q.Value), q.Bounds(figure)
+}
+
+// ratio is the unit of what has none.
+const ratio = "ratio"
+
+// Heading is the head with its unit: "throughput, MB/s".
+func (c Column) Heading() string {
+	if c.Unit == "" {
+		return c.Head
+	}
+	return c.Head + ", " + c.Unit
 }

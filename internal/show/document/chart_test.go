@@ -191,14 +191,6 @@ func walk(t *testing.T, v any) {
 	}
 }
 
-func TestFigure(t *testing.T) {
-	for v, want := range map[float64]string{1234.5: "1234", 99.96: "100", 99.94: "99.9", 9.996: "10.0", 0.9996: "1.00", 0.12345: "0.123", 0: "0.000", -5: "-5.00"} {
-		if got := document.Figure(v); got != want {
-			t.Errorf("%v is %s, want %s", v, got, want)
-		}
-	}
-}
-
 func TestRawHasARowForEachSample(t *testing.T) {
 	_, f := benchtest.Ranking(t, 1, record.Upload)
 	rows, bytes := 0, int64(0)

@@ -9,6 +9,8 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
+	"sshpace/internal/base/text"
+	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/rank"
 )
@@ -19,13 +21,13 @@ func OfComparison(c *compare.Comparison, o Options) *Document {
 	d := &Document{Title: "SSH speed compared", Method: comparisonMethod(c), Doubts: doubts(c.Warnings, nil)}
 	for i, in := range c.Inputs {
 		e := in.Ranking.Environment
-		d.Environment = append(d.Environment, Fact{fileName(c, i), text(strings.Join(nonEmpty(e.CPU, e.Client, e.Crypto, e.Kernel), ", "))})
+		d.Environment = append(d.Environment, Fact{fileName(c, i), clean(strings.Join(nonEmpty(e.CPU, release(e.Client), library(e.Crypto), e.Kernel), ", "))})
 		d.Quality = append(d.Quality, noiseFact(c, i))
 	}
 	d.Lead = comparisonLead(c)
 	d.Tables = comparisonTables(c)
 	d.Charts = comparisonCharts(c)
-	d.Brief = briefComparison(c, o.All)
+	d.Brief = briefComparison(c, d, o.All)
 	d.Algorithms = algorithms(comparedSuites(c))
 	return d
 }
@@ -33,27 +35,77 @@ func OfComparison(c *compare.Comparison, o Options) *Document {
 func letter(i int) string { return string(rune('A' + i%26)) }
 
 func fileName(c *compare.Comparison, i int) string {
-	return text(letter(i) + " " + c.Inputs[i].Label)
+	return clean(letter(i) + " " + c.Inputs[i].Label)
 }
 
 func noiseFact(c *compare.Comparison, i int) Fact {
 	return Fact{"noise floor of " + fileName(c, i), orUnknown(noiseFloor(c.Inputs[i].Ranking.Noise))}
 }
 
+// comparisonLead is what came out, a sentence each.
 func comparisonLead(c *compare.Comparison) []string {
-	out := append(changedDefaults(c), lackingLines(c)...)
+	var out []string
 	for k, r := range c.Overall {
-		out = append(out, fmt.Sprintf("%s against %s: %s %s over %d cells: %s.", fileName(c, k+1), fileName(c, 0),
-			Figure(r.Speed.Value()), Spread(interval(r.Speed)), len(c.Cells), verdict(r)))
+		out = append(out, overallText(c, k+1, r))
 	}
+	out = append(append(out, nonEmpty(leastText(c.Shows()))...), append(changedDefaults(c), lackingLines(c)...)...)
+	if len(c.Normalised) > 0 {
+		out = append(out, "Normalised to the geometric mean of "+clean(strings.Join(c.Normalised, ", "))+" in each file.")
+	}
+	return out
+}
+
+// overallText is how a file differs from the first as a whole.
+func overallText(c *compare.Comparison, k int, r compare.Ratio) string {
+	b, a := fileName(c, k), fileName(c, 0)
+	says := fmt.Sprintf("%s is %s than %s", b, Faster(r.Verdict), a)
+	switch r.Verdict {
+	case stats.Equal:
+		says = fmt.Sprintf("%s is as fast as %s, within %.0f %%", b, a, 100*stats.Margin)
+	case stats.NotEnough:
+		says = fmt.Sprintf("Not enough data to say whether %s is faster or slower than %s", b, a)
+	}
+	return fmt.Sprintf("%s: %s over %s.", says, r.Speed.Interval().Times(), unit.Count(len(c.Cells), "combination"))
+}
+
+// orderLines say how far files order the cells alike.
+func orderLines(c *compare.Comparison) (out []string) {
 	for k, tau := range c.Order {
 		out = append(out, fmt.Sprintf("%s orders the cells as %s does with a Kendall's tau of %.3f (1: alike, 0: unrelated).", fileName(c, k+1), fileName(c, 0), tau))
 	}
-	out = append(out, nonEmpty(leastText(c.Shows()))...)
-	if len(c.Normalised) > 0 {
-		out = append(out, "Normalised to the geometric mean of "+text(strings.Join(c.Normalised, ", "))+" in each file.")
-	}
 	return out
+}
+
+// briefComparison is what came out, and the lines that changed, as many as a screen has
+// room for; with all, every table.
+func briefComparison(c *compare.Comparison, d *Document, all bool) []Block {
+	out := []Block{{Lines: d.Lead}, {Lines: factLines(d.Environment)}}
+	if all {
+		out = append(append(out, tableBlocks(d.Tables)...), Block{Lines: append(orderLines(c), comparisonMethod(c)...)})
+		return Clean(append(out, Block{Lines: doubtLines(d.Doubts)}))
+	}
+	room, hidden := screenLines-length(out)-len(out), len(d.Doubts)
+	if len(c.Cells)+len(c.Kex) == 0 { // nothing but what is measured besides SSH
+		return Clean(append(out, tableBlocks(d.Tables)...))
+	}
+	for _, t := range d.Tables {
+		if t.Name == "overall" || t.Name == "cells" {
+			continue
+		}
+		changed := slices.DeleteFunc(slices.Clone(t.Rows), func(r Row) bool { return r.Same })
+		hidden += len(t.Rows) - len(changed)
+		if keep := min(len(changed), max(2, room-4)); keep < len(changed) {
+			changed, hidden = changed[:keep], hidden+len(changed)-keep
+		}
+		if t.Rows = changed; len(changed) > 0 {
+			out, room = append(out, Block{Title: t.Title, Table: &t}), room-len(changed)-3
+		}
+	}
+	last := Block{Lines: []string{"In brackets: 95 % intervals, run-to-run variation included."}}
+	if hidden > 0 {
+		last.Lines = append(last.Lines, fmt.Sprintf("%d more lines and remarks: sshpace compare --all", hidden))
+	}
+	return Clean(append(out, last))
 }
 
 // Faster is a verdict on a speed in words.
@@ -65,7 +117,7 @@ func Faster(v stats.Verdict) string {
 // that differs.
 func changedDefaults(c *compare.Comparison) (lines []string) {
 	for i, s := range c.Defaults {
-		lines = append(lines, "Default changed: "+letter(i)+" negotiates "+text(strings.Join(nonEmpty(Short(s.Cipher), Short(s.MAC), s.Kex), ", ")))
+		lines = append(lines, "Default changed: "+letter(i)+" negotiates "+clean(strings.Join(nonEmpty(Short(s.Cipher), Short(s.MAC), s.Kex), ", ")))
 	}
 	return lines
 }
@@ -120,7 +172,7 @@ func comparedSuites(c *compare.Comparison) []alg.Suite {
 }
 
 // valueUnit is the unit of CellRatios.Values.
-func valueUnit(c *compare.Comparison) (key, unit string, scale float64) {
+func valueUnit(c *compare.Comparison) (key, of string, scale float64) {
 	switch {
 	case len(c.Normalised) > 0:
 		return "relative", "relative", 1
@@ -134,10 +186,10 @@ func valueUnit(c *compare.Comparison) (key, unit string, scale float64) {
 func ratioColumns(c *compare.Comparison) []Column {
 	var out []Column
 	for k := 1; k < len(c.Inputs); k++ {
-		name := text(c.Inputs[k].Label)
+		name := clean(c.Inputs[k].Label)
 		out = append(out,
-			Column{Key: "speed_ratio_" + letter(k), Head: letter(k) + "/A " + name, Unit: "ratio", Scale: 1, Kind: Quantity},
-			Column{Key: "verdict_" + letter(k), Head: letter(k) + " is"})
+			Column{Key: "speed_ratio_" + letter(k), Head: letter(k) + "/A " + name, Terse: letter(k) + "/A", Unit: ratio, Scale: 1, Kind: Quantity},
+			Column{Key: "verdict_" + letter(k), Head: letter(k) + " is", Terse: " "})
 	}
 	return out
 }
@@ -186,15 +238,20 @@ func comparisonTables(c *compare.Comparison) []Table {
 }
 
 func groupTable(c *compare.Comparison, name, title string, of alg.Kind, groups []compare.Group) Table {
-	first := Column{Key: "name", Head: "name", Kind: Name, Of: of}
+	first := Column{Key: "name", Head: "name", Kind: Name, Of: of, Fit: text.Cut}
 	if of == "" {
 		first.Kind = Text
 	}
 	t := Table{Name: name, Title: title, Columns: append([]Column{first}, ratioColumns(c)...)}
 	for _, g := range groups {
-		t.Rows = append(t.Rows, Row{safe(suiteOf(of, g.Name)), append([]Cell{{Text: text(g.Name)}}, ratioCells(g.Ratios)...)})
+		t.Rows = append(t.Rows, Row{Suite: safe(suiteOf(of, g.Name)), Cells: append([]Cell{{Text: clean(g.Name)}}, ratioCells(g.Ratios)...), Same: !changed(g)})
 	}
 	return t
+}
+
+// changed reports whether a verdict says so of any file.
+func changed(g compare.Group) bool {
+	return slices.ContainsFunc(g.Ratios, func(r compare.Ratio) bool { return r.Differs() })
 }
 
 func suiteOf(kind alg.Kind, name string) alg.Suite {
@@ -210,16 +267,16 @@ func suiteOf(kind alg.Kind, name string) alg.Suite {
 }
 
 func cellTable(c *compare.Comparison) Table {
-	key, unit, scale := valueUnit(c)
+	key, of, scale := valueUnit(c)
 	t := Table{Name: "cells", Title: "Cells", Columns: []Column{
-		{Key: "cipher", Head: "cipher", Kind: Name, Of: alg.Cipher}, {Key: "mac", Head: "MAC", Kind: Name, Of: alg.MAC}, {Key: "direction", Head: "direction", Minor: true},
+		{Key: "cipher", Head: "cipher", Kind: Name, Of: alg.Cipher, Fit: text.Cut}, {Key: "mac", Head: "MAC", Kind: Name, Of: alg.MAC, Fit: text.Cut}, {Key: "direction", Head: "direction", Minor: true},
 	}}
 	for i, in := range c.Inputs {
-		t.Columns = append(t.Columns, Column{Key: key + "_" + letter(i), Head: letter(i) + " " + text(in.Label), Unit: unit, Scale: scale, Kind: Quantity})
+		t.Columns = append(t.Columns, Column{Key: key + "_" + letter(i), Head: letter(i) + " " + clean(in.Label), Terse: letter(i) + "|" + of, Unit: of, Scale: scale, Kind: Quantity, Bare: true, Minor: len(c.Inputs) > 2})
 	}
 	t.Columns = append(t.Columns, ratioColumns(c)...)
 	for _, cell := range c.Cells {
-		row := Row{safe(cell.Suite), []Cell{{Text: text(cell.Suite.Cipher)}, {Text: text(cell.Suite.MAC)}, {Text: text(string(cell.Direction))}}}
+		row := Row{Suite: safe(cell.Suite), Cells: []Cell{{Text: clean(cell.Suite.Cipher)}, {Text: clean(cell.Suite.MAC)}, {Text: clean(string(cell.Direction))}}}
 		for _, v := range cell.Values {
 			row.Cells = append(row.Cells, Cell{Quantity: v})
 		}
@@ -232,17 +289,17 @@ func cellTable(c *compare.Comparison) Table {
 func machineTable(c *compare.Comparison) Table {
 	t := Table{Name: "machines", Title: "Machines", Note: "What deviates most from speed of the machine × speed of the cell.", Columns: []Column{
 		{Key: "label", Head: "machine"},
-		{Key: "speed_ratio", Head: "speed against A", Unit: "ratio", Scale: 1, Kind: Quantity},
-		{Key: "residual_pct", Head: "cells deviate by", Unit: "%", Scale: 1, Kind: Quantity},
-		{Key: "deviating", Head: "most deviating cells, times the expected speed"},
+		{Key: "speed_ratio", Head: "speed against A", Terse: "against A", Unit: ratio, Scale: 1, Kind: Quantity},
+		{Key: "residual_pct", Head: "cells deviate by", Terse: "deviates|by %", Unit: "%", Scale: 1, Kind: Quantity},
+		{Key: "deviating", Head: "most deviating cells, times the expected speed", Terse: "most deviating, times expected", Fit: text.Cut},
 	}}
 	for i, m := range c.Machines {
 		var deviating []string
 		for _, d := range m.Deviating {
-			deviating = append(deviating, label(d.Suite)+" "+Figure(d.Factor))
+			deviating = append(deviating, label(d.Suite)+" "+unit.Figure(d.Factor))
 		}
-		t.Rows = append(t.Rows, Row{alg.Suite{}, []Cell{
-			{Text: text(letter(i) + " " + m.Label)}, exact(m.Speed), exact(m.Residual), {Text: strings.Join(deviating, "; ")},
+		t.Rows = append(t.Rows, Row{Cells: []Cell{
+			{Text: clean(letter(i) + " " + m.Label)}, exact(m.Speed), exact(m.Residual), {Text: strings.Join(deviating, "; ")},
 		}})
 	}
 	return t
@@ -270,12 +327,12 @@ func comparisonCharts(c *compare.Comparison) []Chart {
 
 // sideBySide shows the geometric mean of each cipher on every machine.
 func sideBySide(c *compare.Comparison) Chart {
-	_, unit, scale := valueUnit(c)
-	out := Chart{Name: "machines", Table: "ciphers", Title: "Machines side by side: mean over the MACs of each cipher", Shape: Dots, Log: true, Unit: unit}
+	_, of, scale := valueUnit(c)
+	out := Chart{Name: "machines", Table: "ciphers", Title: "Machines side by side: mean over the MACs of each cipher", Shape: Dots, Log: true, Unit: of}
 	switch {
 	case len(c.Normalised) > 0:
 		out.Reference, out.Rising = 1, c.By == rank.Throughput
-		out.Note = "1 is the mean of " + text(strings.Join(c.Normalised, ", ")) + " on that machine; " + betterWhen(out.Rising)
+		out.Note = "1 is the mean of " + clean(strings.Join(c.Normalised, ", ")) + " on that machine; " + betterWhen(out.Rising)
 	case c.By == rank.Throughput:
 		out.Rising, out.Note = true, "Throughput: "+betterWhen(true)
 	default:
@@ -327,7 +384,7 @@ func meanOf(c *compare.Comparison, cipher string, i int, scale float64) Point {
 
 func ratioChart(c *compare.Comparison, name, title string, of alg.Kind, groups []compare.Group) Chart {
 	out := Chart{
-		Name: name, Table: name, Title: title, Shape: Dots, Unit: "ratio", Reference: 1, Rising: true,
+		Name: name, Table: name, Title: title, Shape: Dots, Unit: ratio, Reference: 1, Rising: true,
 		Note: "Right of 1: faster than " + fileName(c, 0) + ".",
 	}
 	for i := range c.Inputs[1:] {
@@ -347,7 +404,7 @@ func ratioChart(c *compare.Comparison, name, title string, of alg.Kind, groups [
 // ratioHeat shows every cell of every file against the first.
 func ratioHeat(c *compare.Comparison) Chart {
 	out := Chart{
-		Name: "cells", Table: "cells", Title: "Every cell: speed against " + fileName(c, 0), Shape: Heat, Unit: "ratio", Reference: 1, Rising: true,
+		Name: "cells", Table: "cells", Title: "Every cell: speed against " + fileName(c, 0), Shape: Heat, Unit: ratio, Reference: 1, Rising: true,
 		Note: "Above 1: faster than the first file.",
 	}
 	for i := range c.Inputs[1:] {
@@ -356,7 +413,7 @@ func ratioHeat(c *compare.Comparison) Chart {
 	for _, cell := range c.Cells {
 		name := label(cell.Suite)
 		if len(c.Inputs[0].Ranking.Directions()) > 1 {
-			name += ", " + text(string(cell.Direction))
+			name += ", " + clean(string(cell.Direction))
 		}
 		item := Item{Label: name, Suite: safe(cell.Suite)}
 		for _, r := range cell.Ratios {

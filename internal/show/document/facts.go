@@ -45,7 +45,7 @@ func positive(v float64) string {
 	if v <= 0 {
 		return ""
 	}
-	return Figure(v)
+	return unit.Figure(v)
 }
 
 // facts drops what is unknown and cleans the rest.
@@ -53,7 +53,7 @@ func facts(all []Fact) []Fact {
 	var out []Fact
 	for _, f := range all {
 		if f.Value != "" {
-			out = append(out, Fact{f.Name, text(f.Value)})
+			out = append(out, Fact{f.Name, clean(f.Value)})
 		}
 	}
 	return out
@@ -108,7 +108,7 @@ func share(name string, v float64) string {
 	if v <= 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s %s %%", name, Percent(v))
+	return fmt.Sprintf("%s %s %%", name, unit.Percentage(v))
 }
 
 func bases(r *rank.Ranking) (measured, predicted int) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/advise"
 	"sshpace/internal/bench/rank"
 )
@@ -98,7 +99,7 @@ func pattern(names, all []string) string {
 		if short := Short(names[0]); slices.Equal(alg.Named(short, all), names) {
 			return short
 		}
-		return text(names[0])
+		return clean(names[0])
 	}
 	short := make([]string, len(names))
 	for i, name := range names {
@@ -140,7 +141,7 @@ func span(cells []rank.Cell, figure func(rank.Cell) float64, scale float64) stri
 			hi = max(hi, v)
 		}
 	}
-	switch a, b := Figure(lo), Figure(hi); {
+	switch a, b := unit.Figure(lo), unit.Figure(hi); {
 	case hi == 0:
 		return "-"
 	case a == b:

@@ -4,13 +4,14 @@ import (
 	"strings"
 	"testing"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/bench/benchtest"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
 )
 
-// trustOf is what the first screen says under TRUST.
+// trustOf is how sure the first screen is.
 func trustOf(t *testing.T, f *record.File) string {
 	t.Helper()
 	r, err := rank.Of(f, rank.Options{})
@@ -21,12 +22,12 @@ func trustOf(t *testing.T, f *record.File) string {
 	for _, b := range document.OfRanking(r, f, document.Options{}).Brief {
 		lines = append(lines, b.Lines...)
 	}
-	_, rest, ok := strings.Cut(strings.Join(lines, "\n"), "\nTRUST ")
+	_, rest, ok := strings.Cut(strings.Join(lines, "\n"), "\n  confidence ")
 	if !ok {
-		t.Fatalf("no TRUST in %q", lines)
+		t.Fatalf("no confidence in %q", lines)
 	}
-	trust, _, _ := strings.Cut(rest, "\nWORDS ")
-	return strings.Join(strings.Fields(trust), " ")
+	confidence, _, _ := strings.Cut(rest, "\n  measured ")
+	return strings.Join(strings.Fields(confidence), " ")
 }
 
 // Who measured while the board was slowed must read so on the first screen; what
@@ -52,18 +53,21 @@ func TestThrottledRun(t *testing.T) {
 		f.Thermals = tt.looks
 		got := trustOf(t, f)
 		if tt.want == "" && strings.Contains(got, "throttled") || !strings.Contains(got, tt.want) {
-			t.Errorf("%s: TRUST %q, want %q", name, got, tt.want)
+			t.Errorf("%s: confidence %q, want %q", name, got, tt.want)
 		}
 	}
 }
 
-// What other programs did beside the slices is said at the head.
+// What other programs did beside the slices is a reason for less confidence.
 func TestForeignLoadIsSaid(t *testing.T) {
-	r, _ := benchtest.Ranking(t, 1, record.Upload)
+	r, f := benchtest.Ranking(t, 1, record.Upload)
+	r.Environment.Cores = 2
+	r.Campaign.Present = alg.Suite{Cipher: "aes256-ctr", MAC: "umac-128-etm@openssh.com"}
 	for cores, want := range map[float64]bool{0: false, 0.05: false, 1: true} {
 		r.Slowed.Foreign = cores
-		if said := document.Noise(r); strings.Contains(said, "1.0 of them busy with other programs") != want {
-			t.Errorf("%v cores: %q", cores, said)
+		said := strings.Join(strings.Fields(benchtest.Brief(document.OfRanking(r, f, document.Options{}))), " ")
+		if strings.Contains(said, "medium: other programs kept 1.0 of 2 cores busy") != want {
+			t.Errorf("%v cores: %s", cores, said)
 		}
 	}
 }

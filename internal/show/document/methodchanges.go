@@ -1,10 +1,13 @@
 package document
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"sshpace/internal/base/stats"
+	"sshpace/internal/base/text"
+	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/compare"
 )
 
@@ -13,22 +16,36 @@ const howMethodsChanged = "Ratios of medians to the first file, with 95 % interv
 // OfMethodChanges is the report of transfer methods in several files.
 func OfMethodChanges(c *compare.MethodComparison) *Document {
 	d := &Document{Title: "Ways to move bytes, compared", Method: []string{howMethodsChanged}, Tables: []Table{methodChangeTable(c)}, Charts: []Chart{methodChangeChart(c)}}
-	head := Block{Lines: []string{"Ways to move bytes, against A:"}}
 	for i, name := range c.Files {
-		d.Environment = append(d.Environment, Fact{letter(i), text(name)})
-		head.Lines = append(head.Lines, text(letter(i)+"  "+name))
+		d.Environment = append(d.Environment, Fact{letter(i), clean(name)})
 	}
-	d.Brief = []Block{head, briefMethodChanges(c)}
-	if len(c.Only) > 0 {
-		lines := onlyMethods(c)
-		for _, line := range lines {
-			d.Doubts = append(d.Doubts, Doubt{Text: line})
-		}
-		d.Brief = append(d.Brief, Block{Title: "NOT COMPARED", Lines: lines})
+	d.Lead = append(changedMethods(c), nonEmpty(leastText(c.Shows()))...)
+	for _, line := range onlyMethods(c) {
+		d.Doubts = append(d.Doubts, Doubt{Text: line})
 	}
-	d.Lead = nonEmpty(leastText(c.Shows()))
-	d.Brief = cleanBlocks(append(d.Brief, Block{Lines: append(nonEmpty(leastText(c.Shows())), howMethodsChanged, "~: not enough data.")}))
+	d.Brief = Clean([]Block{
+		{Lines: d.Lead}, {Lines: factLines(d.Environment)}, {Table: &d.Tables[0]}, {Title: "Not compared:", Lines: onlyMethods(c)},
+		{Lines: []string{"In brackets: 95 % intervals, run-to-run variation included."}},
+	})
 	return d
+}
+
+// changedMethods says of each file what became faster and slower against the first.
+func changedMethods(c *compare.MethodComparison) (out []string) {
+	for k := range c.Files[1:] {
+		count := map[stats.Verdict]int{}
+		for _, ch := range c.Changes {
+			count[ch.Speed[k].Verdict]++
+		}
+		var words []string
+		for _, v := range []stats.Verdict{stats.Better, stats.Worse, stats.Equal, stats.NotEnough} {
+			if n := count[v]; n > 0 {
+				words = append(words, fmt.Sprintf("%d %s", n, Faster(v)))
+			}
+		}
+		out = append(out, fmt.Sprintf("%s against A, of %s: %s.", letter(k+1), unit.Count(len(c.Changes), "method"), strings.Join(words, ", ")))
+	}
+	return out
 }
 
 // onlyMethods are those that some files have no figure of, and so are not compared.
@@ -59,9 +76,9 @@ func Least(least float64) string {
 	case least <= 0:
 		return ""
 	case least >= 1:
-		return fmt.Sprintf("these files can show only differences by more than a factor of %s", Figure(1+least))
+		return fmt.Sprintf("these files can show only differences by more than a factor of %s", unit.Figure(1+least))
 	}
-	return fmt.Sprintf("these files can show differences from %s %% on", Percent(100*least))
+	return fmt.Sprintf("these files can show differences from %s %% on", unit.Percentage(100*least))
 }
 
 // leastText is the same as a sentence of its own.
@@ -72,37 +89,9 @@ func leastText(least float64) string {
 	return title(Least(least)) + "."
 }
 
-// briefMethodChanges is the table for a terminal: a row for each file but the first.
-func briefMethodChanges(c *compare.MethodComparison) Block {
-	b := Block{
-		Fields: []Field{{Width: 30, Cut: true}, {Width: 3}, {Width: 18}, {Width: 6}, {Width: 18}},
-		Heads:  [][]string{{"way", "", "speed", "", "CPU time"}},
-	}
-	for _, ch := range c.Changes {
-		name := MethodLabel(ch.Method)
-		for k := range ch.Speed {
-			b.Rows = append(b.Rows, []string{name, letter(k + 1), shownRatio(ch.Speed[k]), faster(ch.Speed[k], "~"), shownRatio(ch.Cost[k]) + " " + costlier(ch.Cost[k], "~")})
-			name = ""
-		}
-	}
-	return b
-}
-
 // anything is how many times its lower end the upper end of an interval may be, or the
 // ratio says nothing.
 const anything = 30
-
-// shownRatio is a ratio with its interval; "" where it is not known.
-func shownRatio(r compare.MethodRatio) string {
-	switch i := r.Interval(); {
-	case !r.Known():
-		return ""
-	case !says(r):
-		return "cannot tell"
-	default:
-		return fmt.Sprintf("%.2f [%.2f-%.2f]", i.Value, i.Lo, i.Hi)
-	}
-}
 
 // says reports whether a ratio is known well enough to be shown.
 func says(r compare.MethodRatio) bool {
@@ -110,37 +99,38 @@ func says(r compare.MethodRatio) bool {
 	return r.Known() && i.Hi <= anything*i.Lo
 }
 
-// faster and costlier say what a ratio shows; unknown is what is said of too little data.
-func faster(r compare.MethodRatio, unknown string) string {
-	return shows(r, "faster", "slower", unknown)
-}
-func costlier(r compare.MethodRatio, unknown string) string {
-	return shows(r, "more", "less", unknown)
-}
-
-func shows(r compare.MethodRatio, above, below, unknown string) string {
+// shows says what a ratio shows.
+func shows(r compare.MethodRatio, above, below string) string {
 	if !r.Known() {
 		return ""
 	}
-	return map[stats.Verdict]string{stats.Better: above, stats.Worse: below, stats.Equal: string(stats.Equal), stats.NotEnough: unknown}[r.Verdict]
+	return cmp.Or(map[stats.Verdict]string{stats.Better: above, stats.Worse: below}[r.Verdict], string(r.Verdict))
 }
 
-// methodChangeTable is the table for all other formats.
+// shownRatio is a ratio that says something.
+func shownRatio(r compare.MethodRatio) Cell {
+	if !says(r) {
+		return Cell{}
+	}
+	return Cell{Quantity: interval(r.Estimate)}
+}
+
+// methodChangeTable has a row for each method.
 func methodChangeTable(c *compare.MethodComparison) Table {
-	t := Table{Name: "ways", Title: "Ways to move bytes, against " + text(c.Files[0]), Note: howMethodsChanged, Columns: []Column{
-		{Key: "way", Head: "way"}, {Key: "cipher", Head: "cipher"},
+	t := Table{Name: "ways", Title: "Ways to move bytes, against " + clean(c.Files[0]), Note: howMethodsChanged, Columns: []Column{
+		{Key: "way", Head: "way", Fit: text.Cut}, {Key: "cipher", Head: "cipher", Minor: true},
 	}}
 	for k, name := range c.Files[1:] {
 		of := letter(k + 1)
 		t.Columns = append(t.Columns,
-			Column{Key: "speed_ratio_" + of, Head: of + "/A " + text(name), Unit: "speed", Scale: 1, Kind: Quantity}, Column{Key: "verdict_" + of, Head: of + " is"},
-			Column{Key: "cpu_ratio_" + of, Head: of + "/A", Unit: "CPU time", Scale: 1, Kind: Quantity}, Column{Key: "cpu_verdict_" + of, Head: of + " takes"})
+			Column{Key: "speed_ratio_" + of, Head: of + "/A speed " + clean(name), Terse: of + "/A|speed", Unit: ratio, Scale: 1, Kind: Quantity}, Column{Key: "verdict_" + of, Head: of + " is", Terse: " "},
+			Column{Key: "cpu_ratio_" + of, Head: of + "/A CPU time", Terse: of + "/A|CPU time", Unit: ratio, Scale: 1, Kind: Quantity, Bare: true}, Column{Key: "cpu_verdict_" + of, Head: of + " takes", Terse: " "})
 	}
 	for _, ch := range c.Changes {
-		row := Row{Suite: safe(ch.Suite), Cells: []Cell{{Text: MethodLabel(ch.Method)}, {Text: text(ch.Suite.Cipher)}}}
+		row := Row{Suite: safe(ch.Suite), Cells: []Cell{{Text: MethodLabel(ch.Method)}, {Text: clean(ch.Suite.Cipher)}}}
 		for k := range ch.Speed {
-			row.Cells = append(row.Cells, Cell{Quantity: interval(ch.Speed[k].Estimate)}, Cell{Text: faster(ch.Speed[k], string(stats.NotEnough))},
-				Cell{Quantity: interval(ch.Cost[k].Estimate)}, Cell{Text: costlier(ch.Cost[k], string(stats.NotEnough))})
+			row.Cells = append(row.Cells, shownRatio(ch.Speed[k]), Cell{Text: shows(ch.Speed[k], "faster", "slower")},
+				shownRatio(ch.Cost[k]), Cell{Text: shows(ch.Cost[k], "more", "less")})
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -150,11 +140,11 @@ func methodChangeTable(c *compare.MethodComparison) Table {
 // methodChangeChart shows the ratios of speeds that say something.
 func methodChangeChart(c *compare.MethodComparison) Chart {
 	out := Chart{
-		Name: "ways", Table: "ways", Title: "Speed against " + text(c.Files[0]), Shape: Dots, Unit: "ratio", Reference: 1, Rising: true,
+		Name: "ways", Table: "ways", Title: "Speed against " + clean(c.Files[0]), Shape: Dots, Unit: ratio, Reference: 1, Rising: true,
 		Note: "Right of 1: faster.",
 	}
 	for _, name := range c.Files[1:] {
-		out.Series = append(out.Series, text(name))
+		out.Series = append(out.Series, clean(name))
 	}
 	for _, ch := range c.Changes {
 		item := Item{Label: MethodLabel(ch.Method), Suite: safe(ch.Suite)}

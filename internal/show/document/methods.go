@@ -10,6 +10,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
+	"sshpace/internal/base/text"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/rank"
@@ -25,27 +26,84 @@ func OfMethods(results []compare.MethodResult, f *record.File) *Document {
 	})}
 	measured := slices.DeleteFunc(slices.Clone(results), func(r compare.MethodResult) bool { return r.Rate.N == 0 })
 	d.Tables = append(d.Tables, methodTable(measured))
-	d.Lead = limitLines(f.Limits)
-	for _, line := range unmeasured(results, f) {
+	if trips, ok := tripTable(results); ok {
+		d.Tables = append(d.Tables, trips)
+	}
+	d.Lead = append(fastest(measured), limitLines(f.Limits)...)
+	doubts := unmeasured(results, f)
+	for _, line := range doubts {
 		d.Doubts = append(d.Doubts, Doubt{Text: line})
-	}
-	head := Block{Lines: []string{fmt.Sprintf("%s: %s, %d cores", orUnknown(f.Campaign.Target), orUnknown(f.Environment.CPU), f.Environment.Cores)}}
-	if path := sharedPath(results); path != "" {
-		head.Lines = append(head.Lines, "over a path of"+path)
-	}
-	if f.Environment.Client != "" {
-		head.Lines = append(head.Lines, fmt.Sprintf("%s to %s", f.Environment.Client, orUnknown(f.Environment.Server)))
 	}
 	if chart, ok := tripChart(results); ok {
 		d.Charts = append(d.Charts, chart)
 	} else if len(measured) > 0 {
 		d.Charts = append(d.Charts, methodChart(measured))
 	}
-	d.Brief = append(append(d.Brief, head, briefMethods(measured, paired(results))), briefTrips(results)...)
-	d.Brief = append(d.Brief, Block{Lines: append(unmeasured(results, f), controlLines(f)...)}, Block{Lines: limitLines(f.Limits)})
-	d.Brief = slices.DeleteFunc(cleanBlocks(d.Brief), func(b Block) bool { return len(b.Rows) == 0 && len(b.Lines) == 0 })
+	d.Brief = []Block{{Lines: d.Lead}}
+	for i := range d.Tables {
+		b := Block{Table: &d.Tables[i]}
+		if i > 0 {
+			b.Title, b.Lines = b.Table.Title, []string{b.Table.Note}
+		}
+		d.Brief = append(d.Brief, b)
+	}
+	d.Brief = Clean(append(d.Brief, Block{Lines: append(doubts, controlLines(f)...)}, Block{Lines: remark([]Remark{{Name: "measured", Value: measuredMethods(results, f)}})}))
 	d.Method = []string{howMethods}
+	d.Algorithms = algorithms(methodSuites(measured))
 	return d
+}
+
+func methodSuites(results []compare.MethodResult) (out []alg.Suite) {
+	for _, r := range results {
+		out = append(out, r.Suite)
+	}
+	return out
+}
+
+// fastest says which method moves bytes fastest, in each direction.
+func fastest(measured []compare.MethodResult) (out []string) {
+	best, count := map[record.Direction]compare.MethodResult{}, map[record.Direction]int{}
+	var directions []record.Direction
+	for _, r := range measured {
+		if count[r.Direction]++; count[r.Direction] == 1 {
+			directions = append(directions, r.Direction)
+		}
+		if r.Rate.Value > best[r.Direction].Rate.Value {
+			best[r.Direction] = r
+		}
+	}
+	several := len(ciphersOf(measured)) > 1
+	for _, d := range directions {
+		r := best[d]
+		name := MethodLabel(r.Method)
+		if several {
+			name += " with " + Short(r.Suite.Cipher)
+		}
+		says := "%s moves %s."
+		if count[d] > 1 {
+			says = "%s is fastest: %s."
+		}
+		out = append(out, fmt.Sprintf(says, name, r.Rate.Shown(func(v float64) string { return unit.Figure(v / 1e6) }, " MB/s")))
+	}
+	return out
+}
+
+// measuredMethods names the programs, the path and the machine.
+func measuredMethods(results []compare.MethodResult, f *record.File) string {
+	e := f.Environment
+	client := release(e.Client)
+	if server := release(e.Server); client != "" && server != "" && server != client {
+		client += " to " + server
+	}
+	cipher := ""
+	if names := ciphersOf(results); len(names) == 1 {
+		cipher = names[0]
+	}
+	path := sharedPath(results)
+	if path != "" {
+		path = "a path of" + path
+	}
+	return strings.Join(nonEmpty("to "+orUnknown(f.Campaign.Target), client, cipher, path, processors(e)), ", ")
 }
 
 // methodChart draws how fast each way is.
@@ -83,48 +141,15 @@ func methodName(m record.Method) string {
 	if m.Compression {
 		name += " -C"
 	}
-	return text(name)
+	return clean(name)
 }
 
 // MethodLabel is what a method is called in one line.
 func MethodLabel(m record.Method) string {
 	if m.Server != "" {
-		return text(m.Client+" to "+m.Server) + pathText(m.Path)
+		return clean(m.Client+" to "+m.Server) + pathText(m.Path)
 	}
 	return strings.TrimSpace(methodName(m)+" "+string(m.Direction)) + pathText(m.Path)
-}
-
-// briefMethods is the table for a terminal.
-func briefMethods(results []compare.MethodResult, pairs bool) Block {
-	if len(results) == 0 {
-		return Block{}
-	}
-	if pairs {
-		return briefPairs(results)
-	}
-	b := Block{Lines: []string{"", howMethods}, Fields: []Field{{Cut: true}, {Width: 8}, {Width: 6, Right: true}, {Width: 6}, {Width: 6, Right: true}, {Width: 6, Right: true}, {Width: 5, Right: true}}}
-	b.Heads = [][]string{{"", "", "", "", "client", "server", "start"}, {"way", "", "MB/s", "", "s/GB", "s/GB", "s"}}
-	room := 80 - 8 - 6 - 6 - 6 - 6 - 5 - len(b.Fields)
-	several := len(ciphersOf(results)) > 1
-	if several {
-		b.Fields, b.Heads[1] = append(b.Fields, Field{Width: 12, Cut: true}), append(b.Heads[1], "cipher")
-		room -= 13
-	} else {
-		b.Title = "with " + ciphersOf(results)[0]
-	}
-	for _, r := range results {
-		name := methodName(r.Method)
-		if r.RTT > 0 {
-			name += ", " + r.RTT.String()
-		}
-		b.Fields[0].Width = min(room, max(b.Fields[0].Width, len(name)))
-		row := []string{name, string(r.Direction), figure(r.Rate, 1e-6), Spread(&r.Rate), shownCost(r.ClientCost), shownCost(r.ServerCost), figure(r.Start, 1)}
-		if several {
-			row = append(row, Short(r.Suite.Cipher))
-		}
-		b.Rows = append(b.Rows, row)
-	}
-	return b
 }
 
 // ciphersOf are the ciphers of methods, by their short names.
@@ -133,42 +158,6 @@ func ciphersOf(results []compare.MethodResult) (names []string) {
 		names = appendNew(names, Short(r.Suite.Cipher))
 	}
 	return names
-}
-
-// briefPairs is the same of pairs of implementations.
-func briefPairs(results []compare.MethodResult) Block {
-	b := Block{Lines: []string{"", howMethods}, Fields: []Field{{Width: 18, Cut: true}, {Width: 18, Cut: true}, {Width: 6, Right: true}, {Width: 5, Right: true}, {Width: 6, Right: true}, {Width: 6, Right: true}, {Width: 13, Cut: true}}}
-	b.Heads = [][]string{{"", "", "login", "", "client", "server", ""}, {"client", "server", "ms", "MB/s", "s/GB", "s/GB", "cipher"}}
-	far := slices.ContainsFunc(results, func(r compare.MethodResult) bool { return r.RTT > 0 })
-	if far {
-		b.Fields[1].Width, b.Fields[6].Width = 16, 8
-		b.Fields = append(b.Fields, Field{Width: 6, Right: true})
-		b.Heads[0], b.Heads[1] = append(b.Heads[0], "round"), append(b.Heads[1], "trip")
-	}
-	for _, r := range results {
-		row := []string{text(r.Client), text(r.Server), figure(r.Login, 1e3), figure(r.Rate, 1e-6), shownCost(r.ClientCost), shownCost(r.ServerCost), Short(r.Suite.Cipher)}
-		if far {
-			row = append(row, r.RTT.String())
-		}
-		b.Rows = append(b.Rows, row)
-	}
-	return b
-}
-
-// figure is a median in a unit; "" where there is none.
-func figure(i stats.Interval, scale float64) string {
-	if i.N == 0 {
-		return ""
-	}
-	return Figure(i.Value * scale)
-}
-
-// shownCost is CPU time per byte as seconds per GB, which are the same number.
-func shownCost(i stats.Interval) string {
-	if i.N == 0 || i.Value <= 0 { // what is left of a long run was below the noise
-		return ""
-	}
-	return Figure(i.Value)
 }
 
 // unmeasured are the methods that gave no figures, with the reason, and what else
@@ -185,9 +174,9 @@ func unmeasured(results []compare.MethodResult, f *record.File) []string {
 	for _, r := range results {
 		switch {
 		case r.Why != "":
-			lines = append(lines, fmt.Sprintf("not measured: %s: %s", label(r), text(r.Why)))
+			lines = append(lines, fmt.Sprintf("not measured: %s: %s", label(r), clean(r.Why)))
 		case len(r.Failed) > 0:
-			lines = append(lines, fmt.Sprintf("%s failed %s: %s", label(r), unit.Count(len(r.Failed), "time"), text(r.Failed[len(r.Failed)-1])))
+			lines = append(lines, fmt.Sprintf("%s failed %s: %s", label(r), unit.Count(len(r.Failed), "time"), clean(r.Failed[len(r.Failed)-1])))
 		case r.Rate.N == 0 && !r.Ran():
 			lines = append(lines, fmt.Sprintf("no figure yet: %s: the run ended before its turn", label(r)))
 		case r.Rate.N == 0:
@@ -208,7 +197,7 @@ func unmeasured(results []compare.MethodResult, f *record.File) []string {
 	}
 	lines = append(lines, told...)
 	for _, finding := range f.Findings {
-		lines = append(lines, text(fmt.Sprintf("note: %s: %s", finding.What, finding.Why)))
+		lines = append(lines, clean(fmt.Sprintf("note: %s: %s", finding.What, finding.Why)))
 	}
 	return lines
 }
@@ -222,9 +211,9 @@ func controlLines(f *record.File) (lines []string) {
 	}
 	switch cached, disk := rates[record.FileCached], rates[record.FileDisk]; {
 	case disk > 0:
-		lines = append(lines, fmt.Sprintf("Files by themselves are read at %s MB/s from memory (page cache) and %s MB/s from the disk.", Figure(cached/1e6), Figure(disk/1e6)))
+		lines = append(lines, fmt.Sprintf("Files by themselves are read at %s MB/s from memory (page cache) and %s MB/s from the disk.", unit.Figure(cached/1e6), unit.Figure(disk/1e6)))
 	case cached > 0:
-		lines = append(lines, fmt.Sprintf("Files are in memory, where they are read at %s MB/s.", Figure(cached/1e6)))
+		lines = append(lines, fmt.Sprintf("Files are in memory, where they are read at %s MB/s.", unit.Figure(cached/1e6)))
 	}
 	var took time.Duration
 	files := 0
@@ -235,7 +224,7 @@ func controlLines(f *record.File) (lines []string) {
 	}
 	lines = append(lines, scaling(compare.MethodResults(f))...)
 	if files > 0 {
-		lines = append(lines, fmt.Sprintf("Copies were compared by SHA-256 after the clock had stopped: %s s for %s.", Figure(took.Seconds()), unit.Count(files, "run")))
+		lines = append(lines, fmt.Sprintf("Copies were compared by SHA-256 after the clock had stopped: %s s for %s.", unit.Figure(took.Seconds()), unit.Count(files, "run")))
 	}
 	return lines
 }
@@ -249,33 +238,44 @@ func standings(s alg.Suite) []string {
 	}{{alg.Cipher, s.Cipher}, {alg.MAC, s.MAC}, {alg.Kex, s.Kex}} {
 		a, known := alg.Lookup(name.kind, name.name)
 		if name.name != "" && (!known || a.Status == alg.Weak || a.Status == alg.Broken) {
-			lines = append(lines, text(fmt.Sprintf("%s is %s: %s", Short(name.name), Standing(a.Status), cmp.Or(a.Reason, "no table of ours knows it"))))
+			lines = append(lines, clean(fmt.Sprintf("%s is %s: %s", Short(name.name), Standing(a.Status), cmp.Or(a.Reason, "no table of ours knows it"))))
 		}
 	}
 	return lines
 }
 
-// methodTable is the table for all other formats.
+// methodTable has a row for each method, or pair of programs.
 func methodTable(results []compare.MethodResult) Table {
+	pairs, several := paired(results), len(ciphersOf(results)) > 1
+	far := slices.ContainsFunc(results, func(r compare.MethodResult) bool { return r.RTT > 0 })
 	t := Table{Name: "ways", Title: "Ways to move bytes", Note: howMethods, Columns: []Column{
-		{Key: "mode", Head: "way"}, {Key: "direction", Head: "direction"}, {Key: "client", Head: "client", Minor: true}, {Key: "server", Head: "server", Minor: true},
-		{Key: "cipher", Head: "cipher"}, {Key: "mac", Head: "MAC", Minor: true},
-		{Key: "throughput_bytes_per_s", Head: "throughput", Unit: "MB/s", Scale: 1e6, Kind: Quantity},
-		{Key: "client_ns_per_byte", Head: "client", Unit: "CPU s/GB", Scale: 1, Kind: Quantity},
-		{Key: "server_ns_per_byte", Head: "server", Unit: "CPU s/GB", Scale: 1, Kind: Quantity},
-		{Key: "path_rtt_ms", Head: "round trip, ms", Minor: true},
-		{Key: "start_s", Head: "start", Unit: "s", Scale: 1, Kind: Quantity, Minor: true},
-		{Key: "login_s", Head: "login", Unit: "s", Scale: 1, Kind: Quantity, Minor: true},
+		{Key: "mode", Head: "way", Fit: text.Cut, Minor: pairs}, {Key: "direction", Head: "direction", Terse: " ", Minor: pairs},
+		{Key: "client", Head: "client", Fit: text.Cut, Minor: !pairs}, {Key: "server", Head: "server", Fit: text.Cut, Minor: !pairs},
+		{Key: "cipher", Head: "cipher", Kind: Name, Of: alg.Cipher, Fit: text.Cut, Minor: !pairs && !several}, {Key: "mac", Head: "MAC", Minor: true},
+		{Key: "path_rtt_ms", Head: "round trip, ms", Terse: "trip|ms", Kind: Count, Minor: !far},
+		{Key: "throughput_bytes_per_s", Head: "throughput", Terse: "MB/s", Unit: "MB/s", Scale: 1e6, Kind: Quantity, Bare: pairs},
+		{Key: "client_ns_per_byte", Head: "client", Terse: "client|s/GB", Unit: "CPU s/GB", Scale: 1, Kind: Quantity, Bare: true},
+		{Key: "server_ns_per_byte", Head: "server", Terse: "server|s/GB", Unit: "CPU s/GB", Scale: 1, Kind: Quantity, Bare: true},
+		{Key: "start_s", Head: "start", Terse: "start|s", Unit: "s", Scale: 1, Kind: Quantity, Bare: true, Minor: pairs},
+		{Key: "login_s", Head: "login", Terse: "login|s", Unit: "s", Scale: 1, Kind: Quantity, Bare: true, Minor: !pairs},
 	}}
 	for _, r := range results {
-		cells := []Cell{{Text: methodName(r.Method)}, {Text: string(r.Direction)}, {Text: text(r.Client)}, {Text: text(r.Server)}, {Text: text(r.Suite.Cipher)}, {Text: text(r.Suite.MAC)}}
-		for _, q := range []stats.Interval{r.Rate, r.ClientCost, r.ServerCost} {
+		cells := []Cell{{Text: methodName(r.Method)}, {Text: string(r.Direction)}, {Text: clean(r.Client)}, {Text: clean(r.Server)}, {Text: clean(r.Suite.Cipher)}, {Text: clean(r.Suite.MAC)}}
+		cells = append(cells, Cell{Text: strconv.FormatFloat(milliseconds(r.RTT), 'f', -1, 64)})
+		for _, q := range []stats.Interval{r.Rate, positiveOnly(r.ClientCost), positiveOnly(r.ServerCost), r.Start, r.Login} {
 			cells = append(cells, Cell{Quantity: known(q)})
 		}
-		cells = append(cells, Cell{Text: strconv.FormatFloat(milliseconds(r.RTT), 'f', -1, 64)}, Cell{Quantity: known(r.Start)}, Cell{Quantity: known(r.Login)})
 		t.Rows = append(t.Rows, Row{Suite: safe(r.Suite), Cells: cells})
 	}
 	return t
+}
+
+// positiveOnly leaves out what was below the noise: what is left of a long run is nothing.
+func positiveOnly(i stats.Interval) stats.Interval {
+	if i.Value <= 0 {
+		return stats.Interval{}
+	}
+	return i
 }
 
 // known is nil for what was not measured.
@@ -292,9 +292,9 @@ func limitLines(limits []record.Limit) []string {
 	var lines []string
 	for _, l := range limits {
 		method := record.Method{Mode: l.Mode, Direction: l.Direction, Compression: l.Evidence.Compressed, Path: l.Path}
-		lines = append(lines, text(fmt.Sprintf("Limit (%s): %s", MethodLabel(method), cmp.Or(l.Sentence, l.What))))
+		lines = append(lines, clean(fmt.Sprintf("Limit (%s): %s", MethodLabel(method), cmp.Or(l.Sentence, l.What))))
 		if l.Help != "" {
-			lines = append(lines, text("What helps: "+l.Help))
+			lines = append(lines, clean("What helps: "+l.Help))
 		}
 	}
 	return lines

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"sshpace/internal/base/stats"
+	"sshpace/internal/base/text"
+	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/record"
 )
@@ -55,43 +57,31 @@ func overTrips(results []compare.MethodResult) (all []overTrip, trips []time.Dur
 // ceilingName is what OpenSSH's window lets through.
 const ceilingName = "2 MiB / round trip"
 
-// tripColumns is how many round trips fit beside each other.
-const tripColumns = 6
-
-// briefTrips is throughput over the round trip, for a terminal.
-func briefTrips(results []compare.MethodResult) []Block {
+// tripTable is throughput over the round trip; ok is false where there is one only.
+func tripTable(results []compare.MethodResult) (t Table, ok bool) {
 	all, trips := overTrips(results)
-	var blocks []Block
-	for part := range slices.Chunk(trips, tripColumns) {
-		b := Block{Title: "MB/s over the round trip", Fields: []Field{{Width: 32, Cut: true}}, Heads: [][]string{{"way"}}}
-		ceiling := []string{ceilingName}
-		for _, trip := range part {
-			b.Fields = append(b.Fields, Field{Width: 7, Right: true})
-			b.Heads[0] = append(b.Heads[0], trip.String())
-			ceiling = append(ceiling, ceilingText(trip))
+	t = Table{Name: "rtt", Title: "MB/s over the round trip", Note: tripNote, Columns: []Column{{Key: "way", Head: "way", Fit: text.Cut}}}
+	ceilings := Row{Cells: []Cell{{Text: ceilingName}}}
+	for _, trip := range trips {
+		t.Columns = append(t.Columns, Column{Key: "bytes_per_s_" + trip.String(), Head: trip.String(), Terse: trip.String(), Unit: "MB/s", Scale: 1e6, Kind: Quantity, Bare: true})
+		at := Cell{}
+		if trip > 0 {
+			at = exact(1e6 * ceiling(trip))
 		}
-		for _, method := range all {
-			row := []string{method.name}
-			for _, trip := range part {
-				row = append(row, figure(method.rates[trip], 1e-6))
-			}
-			b.Rows = append(b.Rows, row)
+		ceilings.Cells = append(ceilings.Cells, at)
+	}
+	for _, method := range all {
+		row := Row{Cells: []Cell{{Text: method.name}}}
+		for _, trip := range trips {
+			row.Cells = append(row.Cells, Cell{Quantity: known(method.rates[trip])})
 		}
-		b.Rows = append(b.Rows, ceiling)
-		blocks = append(blocks, b)
+		t.Rows = append(t.Rows, row)
 	}
-	if len(blocks) > 0 {
-		blocks[len(blocks)-1].Lines = []string{"OpenSSH has 2 MiB on the way at most; other programs have windows of their own."}
-	}
-	return blocks
+	t.Rows = append(t.Rows, ceilings)
+	return t, len(all) > 0
 }
 
-func ceilingText(trip time.Duration) string {
-	if trip <= 0 {
-		return "-"
-	}
-	return Figure(ceiling(trip))
-}
+const tripNote = "OpenSSH has 2 MiB on the way at most; other programs have windows of their own."
 
 // ceiling is what OpenSSH's window lets through, in MB/s.
 func ceiling(trip time.Duration) float64 { return record.ChannelWindow / trip.Seconds() / 1e6 }
@@ -155,10 +145,10 @@ func pathText(p record.Path) string {
 		name += " " + p.RTT.String()
 	}
 	if p.BytesPerS > 0 {
-		name += fmt.Sprintf(" %s MB/s", Figure(p.BytesPerS/1e6))
+		name += fmt.Sprintf(" %s MB/s", unit.Figure(p.BytesPerS/1e6))
 	}
 	if p.SegmentsLost > 0 {
-		name += fmt.Sprintf(" %s%% lost", Percent(100*p.SegmentsLost))
+		name += fmt.Sprintf(" %s%% lost", unit.Percentage(100*p.SegmentsLost))
 	}
 	return name
 }

@@ -28,7 +28,7 @@ func rankingCharts(r *rank.Ranking, c *advise.Choice) []Chart {
 }
 
 // Short drops the vendor domain that most names of OpenSSH carry.
-func Short(name string) string { return text(strings.TrimSuffix(name, "@openssh.com")) }
+func Short(name string) string { return clean(strings.TrimSuffix(name, "@openssh.com")) }
 
 // label is a cell in short words.
 func label(s alg.Suite) string {
@@ -94,7 +94,7 @@ func computation(s alg.Suite) alg.Suite {
 
 func rankingChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 	c := Chart{
-		Name: "ranking", Table: "bulk", Part: text(string(d)), Shape: Dots, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
+		Name: "ranking", Table: "bulk", Part: clean(string(d)), Shape: Dots, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
 		Title: title(string(d)) + ": throughput with 95 % intervals",
 		Note:  "Best first. Rows that share a letter are tied. Hollow: predicted. One name stands for all that compute the same.",
 	}
@@ -120,7 +120,7 @@ func rankingChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 // have one column of their own.
 func heatChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 	c := Chart{
-		Name: "heat", Table: "bulk", Part: text(string(d)), Shape: Heat, Unit: "MB/s", Rising: true,
+		Name: "heat", Table: "bulk", Part: clean(string(d)), Shape: Heat, Unit: "MB/s", Rising: true,
 		Title: title(string(d)) + ": cipher × MAC, " + r.BulkOrder(), Note: "Rows and columns are ordered by their best cell. ~ is predicted.",
 	}
 	scale := 1e6
@@ -142,7 +142,7 @@ func heatChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 		return 0
 	})
 	for _, mac := range macs {
-		c.Series, c.Columns = append(c.Series, orOwnTag(mac)), append(c.Columns, text(mac))
+		c.Series, c.Columns = append(c.Series, orOwnTag(mac)), append(c.Columns, clean(mac))
 	}
 	for _, cipher := range ciphers {
 		item := Item{Label: Short(cipher), Suite: safe(alg.Suite{Cipher: cipher})}
@@ -167,8 +167,8 @@ const answerRows = 8
 // answerChart is what the policy allows, as the first screen of the text has it.
 func answerChart(r *rank.Ranking, c *advise.Choice, direction int, d record.Direction) (Chart, bool) {
 	out := Chart{
-		Name: "answer", Table: "bulk", Part: text(string(d)), Shape: Bars, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
-		Title: title(string(d)) + ": what policy " + text(c.Policy.Name) + " allows", Note: "More is better. Rows of one letter cannot be told apart.",
+		Name: "answer", Table: "bulk", Part: clean(string(d)), Shape: Bars, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
+		Title: title(string(d)) + ": what policy " + clean(c.Policy.Name) + " allows", Note: "More is better. Rows of one letter cannot be told apart.",
 	}
 	figure := func(cell rank.Cell) *rank.Quantity { return cell.Throughput }
 	scale := 1e6
@@ -231,7 +231,7 @@ func costChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 	client := r.Split(d, func(c rank.Cell) *rank.Quantity { return c.Client })
 	server := r.Split(d, func(c rank.Cell) *rank.Quantity { return c.Server })
 	c := Chart{
-		Name: "cost", Table: "bulk", Part: text(string(d)), Shape: Stack, Unit: "s/GB", Title: title(string(d)) + ": CPU beyond the cheapest",
+		Name: "cost", Table: "bulk", Part: clean(string(d)), Shape: Stack, Unit: "s/GB", Title: title(string(d)) + ": CPU beyond the cheapest",
 		Note: "CPU seconds per GB more than the cheapest combination takes. Cipher: what it adds with the cheapest MAC, or alone; MAC: what it adds to the cheapest MAC, " +
 			"which is no MAC without cost.",
 		Series: []string{"client, cipher", "client, MAC", "server, cipher", "server, MAC"},

@@ -19,10 +19,9 @@ type Options struct {
 	All      bool           // text: every row, also of what the policy does not allow
 	Method   bool           // text: how the figures came about, and how far to trust them
 	Limit    int            // text: rows of a table; 0: as many as a screen has room for, below 0: all
-	Here     bool           // text: this machine is the one that was measured
 	File     string         // text: name of the result; "" for none
 	Shown    string         // text: that name as a user types it; default: File
-	Advise   string         // command line that leads from this result to its advice; default: sshpace advise
+	Commands Commands       // that lead on from this result; default: Standard
 	Only     bool           // tables and charts show only what the policy allows
 	Measured time.Duration  // how long the run took; 0: as planned
 }
@@ -32,15 +31,16 @@ func OfRanking(r *rank.Ranking, f *record.File, o Options) *Document {
 	if o.Choice == nil {
 		o.Choice = advise.Of(r, advise.Options{})
 	}
+	o.Commands = cmp.Or(o.Commands, Standard)
 	if f != nil && o.Measured == 0 {
 		o.Measured = f.Measured()
 	}
 	d := &Document{
-		Title:  text(fmt.Sprintf("SSH speed: %s", orUnknown(r.Campaign.Target))),
-		Answer: AnswerOf(r, o.Choice, cmp.Or(o.Advise, "sshpace advise")), Environment: environment(r), Quality: quality(r), Method: method(r),
+		Title:  clean(fmt.Sprintf("SSH speed: %s", orUnknown(r.Campaign.Target))),
+		Answer: AnswerOf(r, o.Choice, o.Commands), Environment: environment(r), Quality: quality(r), Method: method(r),
 		Doubts: doubts(r.Warnings, r.Findings),
 	}
-	d.Footnote = text(strings.Join(nonEmpty((screen{r: r, c: o.Choice, o: o}).what(), Noise(r)), "; "))
+	d.Footnote = clean("Measured " + (screen{r: r, c: o.Choice, o: o}).what())
 	allowed := r
 	if o.Only {
 		allowed = o.Choice.Policy.Only(r)
@@ -48,9 +48,6 @@ func OfRanking(r *rank.Ranking, f *record.File, o Options) *Document {
 	d.Tables = rankingTables(allowed)
 	d.Charts = rankingCharts(allowed, o.Choice)
 	d.Brief = brief(r, d, o)
-	if lines := limitLines(r.Limits); len(lines) > 0 && (o.All || o.Method) { // the first screen has them among its own
-		d.Brief = append(d.Brief, Block{Lines: lines})
-	}
 	d.Algorithms = algorithms(rankingSuites(r))
 	return d
 }
@@ -59,11 +56,13 @@ func OfRanking(r *rank.Ranking, f *record.File, o Options) *Document {
 func brief(r *rank.Ranking, d *Document, o Options) []Block {
 	switch s := (screen{r: r, c: o.Choice, answer: d.Answer, o: o}); {
 	case o.Method:
-		return cleanBlocks(methodBlocks(r, d))
+		return Clean(methodBlocks(r, d))
 	case o.All:
-		return cleanBlocks(append(s.opening(), everything(r)...))
+		return Clean(append(s.opening(), everything(r, d)...))
+	case len(r.Bulk) == 0:
+		return Clean(append(tableBlocks(d.Tables), Block{Lines: remark(s.remarks())}))
 	default:
-		return cleanBlocks(s.blocks())
+		return Clean(s.blocks())
 	}
 }
 
@@ -123,7 +122,7 @@ func algorithm(kind alg.Kind, name string) Algorithm {
 	if !known {
 		reason = "This name is not in the table of algorithms: treat it as unsafe until you know better."
 	}
-	return Algorithm{kind, text(name), a.Status, text(reason), a.PostQuantum}
+	return Algorithm{kind, clean(name), a.Status, clean(reason), a.PostQuantum}
 }
 
 // Standing is a status in a word: an unknown name is said to be one.
@@ -138,11 +137,11 @@ func Standing(s alg.Status) string {
 func doubts(warnings []rank.Warning, findings []record.Finding) []Doubt {
 	var out []Doubt
 	for _, w := range warnings {
-		out = append(out, Doubt{text(w.Text), text(w.Hint)})
+		out = append(out, Doubt{clean(w.Text), clean(w.Hint)})
 	}
 	for _, f := range findings {
 		what := strings.Join(nonEmpty(f.What, f.Why, f.Evidence), ": ")
-		out = append(out, Doubt{text(what), text(f.Fix)})
+		out = append(out, Doubt{clean(what), clean(f.Fix)})
 	}
 	return out
 }

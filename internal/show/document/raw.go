@@ -30,8 +30,8 @@ func rawRow(t record.Trial, s record.Sample) []any {
 		suite = t.Want
 	}
 	row := []any{
-		int64(s.Trial), s.Start.UTC().Format(time.RFC3339Nano), text(string(t.Workload)), text(string(t.Role)), text(string(t.Direction)),
-		text(suite.Cipher), text(suite.MAC), text(suite.Kex), text(string(s.Outcome)), text(s.Detail),
+		int64(s.Trial), s.Start.UTC().Format(time.RFC3339Nano), clean(string(t.Workload)), clean(string(t.Role)), clean(string(t.Direction)),
+		clean(suite.Cipher), clean(suite.MAC), clean(suite.Kex), clean(string(s.Outcome)), clean(s.Detail),
 		int64(s.ElapsedNS), int64(s.Bytes), nanoseconds(s.ClientCPUNS), nanoseconds(s.ServerCPUNS), nil,
 	}
 	if p := s.Phases; p != nil {

@@ -57,7 +57,7 @@ func scalingOf(rates map[int]stats.Interval) string {
 	doubtful := false
 	var figures []string
 	for _, n := range counts {
-		figures = append(figures, fmt.Sprintf("%d: %s", n, Figure(rates[n].Value/1e6)))
+		figures = append(figures, fmt.Sprintf("%d: %s", n, unit.Figure(rates[n].Value/1e6)))
 		if rates[n].Value <= noticeable*rates[enough].Value {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
+	"sshpace/internal/base/text"
 	"sshpace/internal/bench/advise"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
@@ -17,18 +18,18 @@ import (
 func TestStep(t *testing.T) {
 	long := "Ciphers ^" + strings.Repeat("aes128-gcm@openssh.com,", 5) + "aes256-ctr"
 	for _, c := range []struct {
-		step step
+		step Step
 		want []string
 	}{
-		{step{"  DO    ", "Ciphers ^aes128-ctr", ""}, []string{"  DO    Ciphers ^aes128-ctr"}},
-		{step{"  DO    ", long, ""}, []string{"  DO", long}},
-		{step{"  try it:  ", "sshpace advise x --prove", "(changes nothing)"}, []string{"  try it:  sshpace advise x --prove  (changes nothing)"}},
-		{step{"  try it:  ", "sshpace advise " + strings.Repeat("x", 50) + " --prove", "(changes nothing)"},
-			[]string{"  try it: (changes nothing)", "sshpace advise " + strings.Repeat("x", 50) + " --prove"}},
+		{Step{"put into ~/.ssh/config", "Ciphers ^aes128-ctr", ""}, []string{"  put into ~/.ssh/config  Ciphers ^aes128-ctr"}},
+		{Step{"put into ~/.ssh/config", long, ""}, []string{"  put into ~/.ssh/config", long}},
+		{Step{"try it", "sshpace advise x --prove", "changes nothing"}, []string{"  try it  sshpace advise x --prove  (changes nothing)"}},
+		{Step{"try it", "sshpace advise " + strings.Repeat("x", 60) + " --prove", "changes nothing"},
+			[]string{"  try it", "sshpace advise " + strings.Repeat("x", 60) + " --prove"}},
 	} {
-		got := c.step.lines()
-		for i := range got {
-			got[i] = strings.ReplaceAll(got[i], unbroken(" "), " ")
+		var got []string
+		for _, line := range stepLines([]Step{c.step}) {
+			got = append(got, text.Line(line)...)
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%q, want %q", got, c.want)
@@ -81,27 +82,15 @@ func TestTheLimitIsNamed(t *testing.T) {
 	}
 }
 
-// Where a cipher is faster for sure, what limits does not say that none helps, in the
-// direction that it is faster in.
+// What limits does not say that no cipher helps: the answer does, where it is so.
 func TestLimitLeavesTheGain(t *testing.T) {
-	const denies, leaves = "no cipher or MAC", "leaves a cipher or MAC only the GAIN above"
-	for _, c := range []struct {
-		what    string
-		verdict stats.Verdict
-		wants   string
-	}{
-		{"window", stats.Better, "the window of 2 MiB is the limit now and " + leaves + "; for more, several connections"},
-		{"link", stats.Better, "the link is the limit now and " + leaves},
-		{"losses", stats.Better, "the link, which loses packets, is the limit now and " + leaves},
-		{"window", stats.Equal, denies},
-		{"window", stats.NotEnough, denies},
-		{"client CPU", stats.Better, denies},
-	} {
-		r := &rank.Ranking{Limits: []record.Limit{{What: c.what, Sentence: "x", Direction: record.Upload, Help: "several connections; " + denies}}}
-		gain := rank.Gain{To: rank.Cell{Direction: record.Upload}, Verdict: c.verdict}
-		out := strings.Join(screen{r: r, c: &advise.Choice{Gains: []rank.Gain{gain}, Verdict: c.verdict}}.limits(), "\n")
-		if !strings.Contains(out, c.wants) || strings.Contains(out, denies) == strings.Contains(out, leaves) {
-			t.Errorf("%s, %s: %s", c.what, c.verdict, out)
+	const denies = "no cipher or MAC"
+	for _, verdict := range []stats.Verdict{stats.Better, stats.Equal, stats.NotEnough} {
+		r := &rank.Ranking{Limits: []record.Limit{{What: "window", Sentence: "the window is the limit", Direction: record.Upload, Help: "several connections; " + denies}}}
+		gain := rank.Gain{To: rank.Cell{Direction: record.Upload}, Verdict: verdict}
+		got := screen{r: r, c: &advise.Choice{Gains: []rank.Gain{gain}, Verdict: verdict}}.limit()
+		if strings.Contains(got, denies) || !strings.Contains(got, "the window is the limit; what helps: several connections") {
+			t.Errorf("%s: %s", verdict, got)
 		}
 	}
 }

@@ -2,9 +2,11 @@ package document
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/text"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
 )
@@ -47,44 +49,69 @@ func title(s string) string {
 }
 
 var bulkColumns = []Column{
-	{Key: "rank", Head: "rank", Kind: Count},
-	{Key: "group", Head: "group"},
-	{Key: "cipher", Head: "cipher", Kind: Name, Of: alg.Cipher},
-	{Key: "mac", Head: "MAC", Kind: Name, Of: alg.MAC},
+	{Key: "rank", Head: "rank", Terse: "#", Kind: Count},
+	{Key: "group", Head: "group", Terse: " "},
+	{Key: "cipher", Head: "cipher", Kind: Name, Of: alg.Cipher, Fit: text.Cut},
+	{Key: "mac", Head: "MAC", Kind: Name, Of: alg.MAC, Fit: text.Cut},
 	{Key: "direction", Head: "direction", Minor: true},
-	{Key: "throughput_bytes_per_s", Head: "throughput", Unit: "MB/s", Scale: 1e6, Kind: Quantity},
-	{Key: "client_ns_per_byte", Head: "client CPU", Unit: "s/GB", Scale: 1, Kind: Quantity},
-	{Key: "server_ns_per_byte", Head: "server CPU", Unit: "s/GB", Scale: 1, Kind: Quantity},
-	{Key: "basis", Head: "basis"},
-	{Key: "status", Head: "status"},
+	{Key: "throughput_bytes_per_s", Head: "throughput", Terse: "MB/s", Unit: "MB/s", Scale: 1e6, Kind: Quantity},
+	{Key: "client_ns_per_byte", Head: "client CPU", Terse: "client|s/GB", Unit: "s/GB", Scale: 1, Kind: Quantity},
+	{Key: "server_ns_per_byte", Head: "server CPU", Terse: "server|s/GB", Unit: "s/GB", Scale: 1, Kind: Quantity},
+	{Key: "basis", Head: "basis", Terse: " ", Usual: []string{string(rank.Measured)}},
+	{Key: "status", Head: "status", Terse: " ", Usual: usualStatus},
 }
+
+var usualStatus = []string{string(alg.Strong), string(alg.Acceptable)}
 
 func bulkTable(r *rank.Ranking, d record.Direction) Table {
 	t := Table{
-		Name: "bulk", Part: text(string(d)), Title: title(string(d)) + ": ciphers and MACs by " + r.BulkOrder(), Columns: bulkColumns,
+		Name: "bulk", Part: clean(string(d)), Title: title(string(d)) + ": ciphers and MACs by " + r.BulkOrder(), Columns: slices.Clone(bulkColumns),
 		Note: "Rows with the same group letter cannot be told apart. A cipher without a MAC carries its own authentication tag.",
+	}
+	decides := map[bool]string{true: "client CPU", false: "throughput"}[r.By == rank.Cost] // it alone has an interval
+	for i, c := range t.Columns {
+		t.Columns[i].Bare = c.Head != decides
 	}
 	for _, c := range r.Bulk {
 		if c.Direction == d {
-			t.Rows = append(t.Rows, Row{safe(c.Suite), []Cell{
-				{Text: fmt.Sprint(c.Rank)}, {Text: c.Group}, {Text: text(c.Suite.Cipher)}, {Text: text(c.Suite.MAC)}, {Text: text(string(d))},
-				{Quantity: c.Throughput}, {Quantity: c.Client}, {Quantity: c.Server}, {Text: string(c.Basis)}, {Text: Standing(c.Status)},
+			t.Rows = append(t.Rows, Row{Suite: safe(c.Suite), Cells: []Cell{
+				{Text: fmt.Sprint(c.Rank)}, {Text: c.Group}, {Text: clean(c.Suite.Cipher)}, {Text: clean(c.Suite.MAC)}, {Text: clean(string(d))},
+				{Quantity: c.Throughput}, {Quantity: c.Client}, {Quantity: c.Server}, {Text: basisOf(c)}, {Text: Standing(c.Status)},
 			}})
 		}
 	}
 	return t
 }
 
+// basisOf says what a cell's figures rest on.
+func basisOf(c rank.Cell) string {
+	if c.Basis == rank.Measured && c.Throughput != nil && c.ThroughputBasis() == rank.Predicted {
+		return "speed " + string(rank.Predicted)
+	}
+	return string(c.Basis)
+}
+
+// connectionsOf is how many connections stand behind a cell.
+func connectionsOf(c rank.Cell) int {
+	n := 0
+	for _, q := range []*rank.Quantity{c.Throughput, c.Client} {
+		if q != nil && c.Basis == rank.Measured {
+			n = max(n, q.N)
+		}
+	}
+	return n
+}
+
 var kexColumns = []Column{
-	{Key: "rank", Head: "rank", Kind: Count},
-	{Key: "group", Head: "group"},
-	{Key: "kex", Head: "key exchange", Kind: Name, Of: alg.Kex},
-	{Key: "aliases", Head: "also called"},
-	{Key: "login_ns", Head: "login", Unit: "ms", Scale: 1e6, Kind: Quantity},
-	{Key: "client_cpu_ns", Head: "client CPU", Unit: "ms", Scale: 1e6, Kind: Quantity},
-	{Key: "server_cpu_ns", Head: "server CPU", Unit: "ms", Scale: 1e6, Kind: Quantity},
-	{Key: "post_quantum", Head: "post-quantum"},
-	{Key: "status", Head: "status"},
+	{Key: "rank", Head: "rank", Terse: "#", Kind: Count},
+	{Key: "group", Head: "group", Terse: " "},
+	{Key: "kex", Head: "key exchange", Kind: Name, Of: alg.Kex, Fit: text.Above},
+	{Key: "aliases", Head: "also called", Minor: true},
+	{Key: "login_ns", Head: "login", Terse: "login|ms", Unit: "ms", Scale: 1e6, Kind: Quantity},
+	{Key: "client_cpu_ns", Head: "client CPU", Terse: "client|CPU ms", Bare: true, Unit: "ms", Scale: 1e6, Kind: Quantity},
+	{Key: "server_cpu_ns", Head: "server CPU", Terse: "server|CPU ms", Bare: true, Unit: "ms", Scale: 1e6, Kind: Quantity},
+	{Key: "post_quantum", Head: "post-quantum", Terse: "post-|quantum", Usual: []string{"no"}},
+	{Key: "status", Head: "status", Terse: " ", Usual: usualStatus},
 }
 
 func kexTable(r *rank.Ranking) Table {
@@ -93,8 +120,8 @@ func kexTable(r *rank.Ranking) Table {
 		Note: "A login is the time from the start of the client to the start of the remote command.",
 	}
 	for _, k := range r.Kex {
-		t.Rows = append(t.Rows, Row{safe(alg.Suite{Kex: k.Name}), []Cell{
-			{Text: fmt.Sprint(k.Rank)}, {Text: k.Group}, {Text: text(k.Name)}, {Text: text(strings.Join(k.Aliases, " "))},
+		t.Rows = append(t.Rows, Row{Suite: safe(alg.Suite{Kex: k.Name}), Cells: []Cell{
+			{Text: fmt.Sprint(k.Rank)}, {Text: k.Group}, {Text: clean(k.Name)}, {Text: clean(strings.Join(k.Aliases, " "))},
 			{Quantity: k.Login}, {Quantity: k.Client}, {Quantity: k.Server}, {Text: yesNo(k.PostQuantum)}, {Text: Standing(k.Status)},
 		}})
 	}
@@ -116,8 +143,8 @@ func copyTable(r *rank.Ranking) Table {
 	}}
 	for _, c := range r.Copies {
 		seconds := c.Seconds
-		t.Rows = append(t.Rows, Row{safe(c.Suite), []Cell{
-			{Text: text(c.Suite.Cipher)}, {Text: text(c.Suite.MAC)}, {Text: text(c.Suite.Kex)}, {Text: text(string(c.Direction))}, {Quantity: &seconds},
+		t.Rows = append(t.Rows, Row{Suite: safe(c.Suite), Cells: []Cell{
+			{Text: clean(c.Suite.Cipher)}, {Text: clean(c.Suite.MAC)}, {Text: clean(c.Suite.Kex)}, {Text: clean(string(c.Direction))}, {Quantity: &seconds},
 		}})
 	}
 	return t
@@ -125,12 +152,12 @@ func copyTable(r *rank.Ranking) Table {
 
 func failedTable(r *rank.Ranking) Table {
 	t := Table{Name: "failed", Title: "Tried without success", Columns: []Column{
-		{Key: "what", Head: "what"}, {Key: "workload", Head: "workload"}, {Key: "outcome", Head: "outcome"},
-		{Key: "detail", Head: "detail"}, {Key: "attempts", Head: "attempts", Kind: Count},
+		{Key: "what", Head: "what", Fit: text.Cut}, {Key: "workload", Head: "workload"}, {Key: "outcome", Head: "outcome"},
+		{Key: "detail", Head: "detail", Fit: text.Cut}, {Key: "attempts", Head: "attempts", Kind: Count},
 	}}
 	for _, f := range r.Failed {
-		t.Rows = append(t.Rows, Row{safe(f.Suite), []Cell{
-			{Text: text(f.Suite.String())}, {Text: text(string(f.Workload))}, {Text: text(string(f.Outcome))}, {Text: text(f.Detail)}, {Text: fmt.Sprint(f.Attempts)},
+		t.Rows = append(t.Rows, Row{Suite: safe(f.Suite), Cells: []Cell{
+			{Text: clean(f.Suite.String())}, {Text: clean(string(f.Workload))}, {Text: clean(string(f.Outcome))}, {Text: clean(f.Detail)}, {Text: fmt.Sprint(f.Attempts)},
 		}})
 	}
 	return t
@@ -141,13 +168,13 @@ func controlTable(r *rank.Ranking) Table {
 		Name: "controls", Title: "Hidden A/A controls: the same key exchange under two names",
 		Note: "A ratio near 1 shows that the run does not see differences where there are none.",
 		Columns: []Column{
-			{Key: "a", Head: "A"}, {Key: "b", Head: "B"}, {Key: "ratio", Head: "B against A", Unit: "ratio", Scale: 1, Kind: Quantity},
-			{Key: "separated", Head: "taken for different"},
+			{Key: "a", Head: "A", Fit: text.Cut}, {Key: "b", Head: "B", Fit: text.Cut}, {Key: "ratio", Head: "B against A", Unit: ratio, Scale: 1, Kind: Quantity},
+			{Key: "separated", Head: "taken for different", Terse: "taken for|different"},
 		},
 	}
 	for _, c := range r.Controls {
 		ratio := c.Ratio
-		t.Rows = append(t.Rows, Row{safe(c.A), []Cell{{Text: text(c.A.String())}, {Text: text(c.B.String())}, {Quantity: &ratio}, {Text: yesNo(c.Separated)}}})
+		t.Rows = append(t.Rows, Row{Suite: safe(c.A), Cells: []Cell{{Text: clean(c.A.String())}, {Text: clean(c.B.String())}, {Quantity: &ratio}, {Text: yesNo(c.Separated)}}})
 	}
 	return t
 }

@@ -6,8 +6,11 @@ package findings
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/text"
+	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/advise"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/show/document"
@@ -25,17 +28,18 @@ type Advice struct {
 
 // Text prints the advice: lines that can be pasted, and comments.
 func (a *Advice) Text(out io.Writer) {
+	a.comment(out, strings.Join(document.AnswerOf(a.Ranking, a.Advice.Choice, document.Standard).Says, " "))
 	fmt.Fprint(out, a.Advice.ClientConfig(a.Pattern))
 	fmt.Fprintf(out, "\n%s\n", a.Advice.ServerConfig())
-	fate := "stays enabled, --strict removes it"
-	if a.Strict {
-		fate = "left out"
+	if left := a.Advice.LeftOut(); len(left) > 0 {
+		fate := "stay enabled; --strict removes them"
+		if a.Strict {
+			fate = "are left out"
+		}
+		a.comment(out, fmt.Sprintf("%s that the policy does not allow %s (--json has the reasons).", unit.Count(len(left), "algorithm"), fate))
 	}
-	for _, line := range a.Advice.LeftOut() {
-		fmt.Fprintf(out, "# %s: %s\n", fate, termsafe.Line(line))
-	}
-	for _, line := range a.verdict() {
-		fmt.Fprintf(out, "# %s\n", termsafe.Line(line))
+	for _, note := range a.Advice.Notes {
+		a.comment(out, "note: "+note)
 	}
 	if !a.Checked {
 		fmt.Fprintln(out, "# the lines for sshd_config were not checked: check them on the server with sshd -t")
@@ -52,16 +56,9 @@ func (a *Advice) Text(out io.Writer) {
 	}
 }
 
-// verdict says what the advice is worth, in the words of the reports.
-func (a *Advice) verdict() []string {
-	var lines []string
-	for _, f := range document.AnswerOf(a.Ranking, a.Advice.Choice, "sshpace advise").Facts {
-		if f.Name != document.Do {
-			lines = append(lines, fmt.Sprintf("%-4s  %s", f.Name, f.Value))
-		}
+// comment is a text in lines that a configuration ignores.
+func (a *Advice) comment(out io.Writer, s string) {
+	for _, line := range text.Wrap("# ", termsafe.Line(s), 0) {
+		fmt.Fprintln(out, "# "+strings.TrimLeft(line, "# "))
 	}
-	for _, note := range a.Advice.Notes {
-		lines = append(lines, "note: "+note)
-	}
-	return lines
 }

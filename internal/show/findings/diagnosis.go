@@ -5,11 +5,13 @@
 package findings
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
 
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/text"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/doctor"
 	"sshpace/internal/bench/login"
@@ -45,69 +47,77 @@ func Diagnose(f *doctor.Facts, checks []doctor.Check, complete bool) *Diagnosis 
 func (r *Diagnosis) JSON(w io.Writer) error { return termsafe.WriteJSON(w, r, " ") }
 
 // Text writes the report for people, at most width columns wide but for lines
-// that are to be pasted.
+// that are to be pasted: what was found, a line each, and then each with what to do.
 func (r *Diagnosis) Text(w io.Writer, width int) error {
 	var b strings.Builder
-	r.head(&b)
+	for _, line := range text.Wrap("", r.answer(), width) {
+		b.WriteString(line + "\n")
+	}
+	if len(r.Findings) > 1 {
+		t := text.Table{Columns: []text.Column{{Right: true}, {Right: true}, {Fit: text.Cut}}}
+		for i, f := range r.Findings {
+			t.Rows = append(t.Rows, []string{fmt.Sprintf("%d.", i+1), cost(f), f.What})
+		}
+		b.WriteString(t.Text(cmp.Or(width, text.Columns)))
+	}
+	lines := strings.Count(b.String(), "\n")
 	for i, f := range r.Findings {
-		write(&b, i+1, f, width)
+		each := finding(i+1, f, width)
+		if lines += strings.Count(each, "\n"); width > 0 && i > 0 && lines > screenLines {
+			fmt.Fprintf(&b, "\n%d more in full, where this is no terminal: add | less\n", len(r.Findings)-i)
+			break
+		}
+		b.WriteString(each)
 	}
 	_, err := w.Write(termsafe.Text([]byte(b.String())))
 	return err
 }
 
-func (r *Diagnosis) head(b *strings.Builder) {
-	fmt.Fprintf(b, "DOCTOR  %s", r.Target)
-	if r.Login != nil {
-		fmt.Fprintf(b, ": a login takes %s", doctor.Milliseconds(*r.Login))
-	}
-	b.WriteString("\n")
-	switch {
+// screenLines is what a terminal has room for.
+const screenLines = 20
+
+// answer is what was found, in sentences.
+func (r *Diagnosis) answer() string {
+	var words []string
+	switch n := len(r.Findings); {
 	case !doctor.Faults(r.Findings) && r.Complete:
-		fmt.Fprintf(b, "No problems found (%s).\n", unit.Count(len(r.Checks), "check"))
+		words = append(words, fmt.Sprintf("No problems found (%s).", unit.Count(len(r.Checks), "check")))
 	case !doctor.Faults(r.Findings):
-		b.WriteString("No problems found so far; not all checks were made.\n")
-	case !r.Complete:
-		b.WriteString("Not all checks were made.\n")
+		words = append(words, "No problems found so far; not all checks were made.")
+	default:
+		words = append(words, unit.Count(n, "problem")+" found, the most expensive first.")
+		if !r.Complete {
+			words = append(words, "Not all checks were made.")
+		}
 	}
+	if r.Login != nil {
+		words = append(words, fmt.Sprintf("A login to %s takes %s.", r.Target, doctor.Milliseconds(*r.Login)))
+	}
+	return strings.Join(words, " ")
 }
 
-// write is one finding.
-func write(b *strings.Builder, number int, f doctor.Finding, width int) {
-	head := fmt.Sprintf("%.0f ms a %s", f.Cost.Value/1e6, f.Per)
+// cost is what a finding costs.
+func cost(f doctor.Finding) string {
+	took := unit.Milliseconds(f.Cost.Value) + " ms "
 	switch {
 	case f.Breaks:
-		head = "broken"
+		return "broken"
 	case f.Minor:
-		head += ", no fault"
+		return took + "a " + f.Per + ", no fault"
 	case f.Per != "login":
-		head = fmt.Sprintf("%.0f ms for %s", f.Cost.Value/1e6, f.Per)
+		return took + "for " + f.Per
 	}
-	fmt.Fprintf(b, "\n%d. %s (%s)\n", number, head, f.Check)
-	for _, part := range []struct{ name, text string }{{"what", f.What}, {"seen", f.Evidence}, {"gain", f.Gain}, {"do", f.Where}} {
-		indented(b, part.name, part.text, width)
-	}
-	for line := range strings.SplitSeq(f.Do, "\n") {
-		fmt.Fprintf(b, "         %s\n", line)
-	}
+	return took + "a " + f.Per
 }
 
-// usualWidth is that of no terminal, leastWidth that of a text in a narrow one.
-const (
-	usualWidth = 80
-	leastWidth = 30
-)
-
-// indented is a text behind its name, folded.
-func indented(b *strings.Builder, name, text string, width int) {
-	const indent = 9
-	if width == 0 {
-		width = usualWidth
+// finding is one of them in full.
+func finding(number int, f doctor.Finding, width int) string {
+	out := []string{"", fmt.Sprintf("%d. %s (%s)", number, cost(f), f.Check)}
+	for _, part := range []struct{ name, text string }{{"what", f.What}, {"seen", f.Evidence}, {"gain", f.Gain}, {"do", f.Where}} {
+		out = append(out, text.Wrap("   "+text.Pad(part.name, 6), part.text, width)...)
 	}
-	for i, line := range termsafe.Fold(text, max(leastWidth, width-indent)) {
-		if i > 0 {
-			name = ""
-		}
-		fmt.Fprintf(b, "   %-5s %s\n", name, line)
+	for line := range strings.SplitSeq(f.Do, "\n") {
+		out = append(out, "         "+line)
 	}
+	return strings.Join(out, "\n") + "\n"
 }

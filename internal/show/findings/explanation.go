@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/text"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/route"
 )
@@ -49,68 +49,55 @@ func Explain(ctx context.Context, router *route.Router, config *route.Configurat
 
 // Text prints a summary and a table of the settings.
 func (e *Explanation) Text(w io.Writer, all bool) error {
-	out := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	e.summary(out)
-	fmt.Fprintf(out, "\nSETTING\tVALUE\tFROM\n")
+	t := text.Table{Columns: make([]text.Column, 3), Rows: append(e.summary(), []string{""}, []string{"SETTING", "VALUE", "FROM"})}
 	hidden := 0
 	for k, v := range e.resolved.Settings() {
 		if v.Origin.Source == conf.FromDefault && !all {
 			hidden++
 			continue
 		}
-		writeSetting(out, k, v)
+		t.Rows = append(t.Rows, setting(k, v)...)
 	}
+	out := t.Text(0)
 	if hidden > 0 {
-		fmt.Fprintf(out, "\n%d further settings have their default value; --all shows them.\n", hidden)
+		out += fmt.Sprintf("\n%d further settings have their default value; --all shows them.\n", hidden)
 	}
-	return out.Flush()
+	_, err := io.WriteString(w, out)
+	return err
 }
 
-func (e *Explanation) summary(w io.Writer) {
+// summary is how the host is reached, in two columns.
+func (e *Explanation) summary() (rows [][]string) {
+	add := func(name, value string) { rows = append(rows, []string{name, termsafe.Line(value)}) }
 	r := e.resolved
-	fmt.Fprintf(w, "host\t%s\n", termsafe.Line(r.Name))
-	fmt.Fprintf(w, "connects to\t%s\n", termsafe.Line(host.Endpoint{Name: r.HostName(), User: r.User(), Port: uint16(r.Port())}.String()))
+	add("host", r.Name)
+	add("connects to", host.Endpoint{Name: r.HostName(), User: r.User(), Port: uint16(r.Port())}.String())
 	for _, hop := range r.ProxyJump() {
-		fmt.Fprintf(w, "through\t%s\n", termsafe.Line(hop.String()))
+		add("through", hop.String())
 	}
-	fmt.Fprintf(w, "engine\t%s\n", e.decision.Engine)
+	add("engine", e.decision.Engine.String())
 	for _, reason := range e.decision.Reasons {
-		fmt.Fprintf(w, "because of\t%s\n", termsafe.Line(reason.String()))
+		add("because of", reason.String())
 	}
 	for _, note := range e.decision.Notes {
-		fmt.Fprintf(w, "note\t%s\n", termsafe.Line(note.String()))
+		add("note", note.String())
 	}
 	for _, gap := range e.asked {
-		fmt.Fprintf(w, "asked ssh -G\t%s\n", termsafe.Line(gap.String()))
+		add("asked ssh -G", gap.String())
 	}
+	return rows
 }
 
-// Width at which long lists go on in the next line, in bytes.
+// valueWidth is from where on long lists go on in the next line.
 const valueWidth = 60
 
-func writeSetting(w io.Writer, k conf.Keyword, v conf.Value) {
-	name, from := k.String(), termsafe.Line(v.Origin.String())
-	for _, line := range wrapWords(v.Args, valueWidth) {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", name, line, from)
-		name, from = "", ""
+// setting is a row, or as many as a long list takes. Tabs are shown as such.
+func setting(k conf.Keyword, v conf.Value) (rows [][]string) {
+	row := []string{k.String(), "", termsafe.Line(v.Origin.String())}
+	words := strings.ReplaceAll(termsafe.Line(strings.Join(v.Args, " ")), "\t", `\t`)
+	for _, row[1] = range text.Wrap("", words, valueWidth) {
+		rows = append(rows, row)
+		row = make([]string, 3)
 	}
-}
-
-// wrapWords joins words by blanks into lines of about the given width. Tabs
-// are shown as such, for they would tear the table.
-func wrapWords(words []string, width int) []string {
-	lines := []string{""}
-	for _, word := range words {
-		word = strings.ReplaceAll(termsafe.Line(word), "\t", `\t`)
-		last := &lines[len(lines)-1]
-		switch {
-		case *last == "":
-			*last = word
-		case len(*last)+1+len(word) > width:
-			lines = append(lines, word)
-		default:
-			*last += " " + word
-		}
-	}
-	return lines
+	return rows
 }

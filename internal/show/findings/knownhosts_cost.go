@@ -5,10 +5,10 @@ package findings
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/text"
 	"sshpace/internal/base/unit"
 	measured "sshpace/internal/bench/hostkeys"
 )
@@ -17,9 +17,8 @@ import (
 // time, medians with 95 % intervals.
 func Cost(w io.Writer, c measured.Cost, version string) error {
 	fmt.Fprintf(w, "%s: %s, %d of them hashed, %s\n", c.File, unit.Count(c.Lines, "line"), c.HashedLines, unit.Bytes(c.Bytes))
-	fmt.Fprintf(w, "Processor time of one login with %s, median of %d [95 %% interval]:\n\n", termsafe.OneLine(version), c.Rounds)
-	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, "layout\tUpdateHostKeys\tssh\tdue to the file")
+	fmt.Fprintf(w, "Processor time of one login with %s, median of %d (95 %% interval):\n\n", termsafe.OneLine(version), c.Rounds)
+	table := text.Table{Columns: []text.Column{{Head: "layout"}, {Head: "UpdateHostKeys"}, {Head: "ssh"}, {Head: "due to the file"}}}
 	for _, row := range c.OpenSSH {
 		name, update := row.Layout, "no"
 		if row.AsItIs {
@@ -32,13 +31,11 @@ func Cost(w io.Writer, c measured.Cost, version string) error {
 		if row.Layout != "split" {
 			extra = milliseconds(row.Extra)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", name, update, milliseconds(row.CPU), extra)
+		table.Rows = append(table.Rows, []string{name, update, milliseconds(row.CPU), extra})
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "\n%s\nsshpace run: %s once, then %.1f us per host [%.1f, %.1f] (median of %d times %d names)\n",
-		costAdvice(c), milliseconds(c.Index.Load), c.Index.Lookup.Value/1e3, c.Index.Lookup.Lo/1e3, c.Index.Lookup.Hi/1e3, c.Index.Lookup.N, c.Index.Names)
+	micro := func(ns float64) string { return unit.Figure(ns / 1e3) }
+	_, err := fmt.Fprintf(w, "%s\n%s\nsshpace run: %s once, then %s per host, median of %d times %d names\n",
+		table.Text(0), costAdvice(c), milliseconds(c.Index.Load), c.Index.Lookup.Shown(micro, " us"), c.Index.Lookup.N, c.Index.Names)
 	return err
 }
 
@@ -56,9 +53,9 @@ func costAdvice(c measured.Cost) string {
 	if update.Lo < minGain {
 		return "There is nothing to gain by splitting this file."
 	}
-	text := fmt.Sprintf("Splitting this file saves ssh %.0f ms of processor time per login: sshpace known-hosts split.", update.Value/1e6)
+	text := fmt.Sprintf("Splitting this file saves ssh %s ms of processor time per login: sshpace known-hosts split.", unit.Milliseconds(update.Value))
 	if gain := update.Lo - plain.Hi; gain > minGain {
-		text += fmt.Sprintf("\nWithout splitting, UpdateHostKeys no saves %.0f ms of them, but new host keys are no longer learned.", gain/1e6)
+		text += fmt.Sprintf("\nWithout splitting, UpdateHostKeys no saves %s ms of them, but new host keys are no longer learned.", unit.Milliseconds(gain))
 	}
 	return text
 }
@@ -68,7 +65,7 @@ func costAdvice(c measured.Cost) string {
 const minGain = 1e6
 
 func milliseconds(i stats.Interval) string {
-	return fmt.Sprintf("%.2f ms [%.2f, %.2f]", i.Value/1e6, i.Lo/1e6, i.Hi/1e6)
+	return i.Shown(unit.Milliseconds, " ms")
 }
 
 // interval is an interval in JSON.

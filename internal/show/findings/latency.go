@@ -4,13 +4,16 @@
 package findings
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"time"
 
+	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/text"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/latency"
 )
@@ -99,30 +102,19 @@ func took(d time.Duration) string {
 	if d == latency.Lost {
 		return "lost"
 	}
-	return figure3(int64(d)) + " ms"
-}
-
-// ms is milliseconds with three digits that count.
-func figure3(ns int64) string {
-	value := float64(ns) / 1e6
-	switch {
-	case value >= 100:
-		return fmt.Sprintf("%.0f", value)
-	case value >= 10:
-		return fmt.Sprintf("%.1f", value)
-	}
-	return fmt.Sprintf("%.2f", value)
+	return unit.Milliseconds(float64(d)) + " ms"
 }
 
 // Text writes the summary for people, in lines of no more than width characters
 // where that can be (60 or more); 0 is any width.
 func (r *Latency) Text(w io.Writer, width int) error {
 	var b strings.Builder
-	l := layout{width > 0 && width < wide}
 	if len(r.Lanes) > 0 {
-		r.table(&b, l)
+		fmt.Fprintf(&b, "\n--- %s: latency over ssh, ms ---\n%s", r.Target, r.table().Text(width))
 	}
-	r.timeline(&b, l)
+	if t := r.timeline(); len(t.Rows) > 0 {
+		fmt.Fprintf(&b, "p50 of each tenth of the time, ms\n%s", t.Text(width))
+	}
 	if r.LoadBytesPerS > 0 {
 		fmt.Fprintf(&b, "loaded: beside a transfer of %s\n", unit.Throughput(r.LoadBytesPerS))
 	}
@@ -130,51 +122,26 @@ func (r *Latency) Text(w io.Writer, width int) error {
 		fmt.Fprintf(&b, "%d rounds were not sent: this machine was stopped or busy\n", r.Skipped)
 	}
 	for _, note := range r.Notes {
-		b.WriteString(strings.Join(termsafe.Fold(note, foldAt(width)), "\n") + "\n")
+		b.WriteString(strings.Join(text.Wrap("", note, min(cmp.Or(width, text.Columns), text.Columns)), "\n") + "\n")
 	}
 	_, err := w.Write(termsafe.Text([]byte(b.String())))
 	return err
 }
 
-const (
-	wide  = 78 // the table with titles and figures side by side
-	folds = 80 // where notes fold on no terminal, and on a wide one
-)
-
-func foldAt(width int) int {
-	if width <= 0 {
-		return folds
-	}
-	return min(width, folds)
-}
-
-// layout is how titles stand to their figures.
-type layout struct {
-	above bool // on a line of their own: the terminal is narrow
-}
-
-// title begins the row of what s says.
-func (l layout) title(s string) string {
-	switch {
-	case !l.above:
-		return fmt.Sprintf("%-17s ", s)
-	case s == "":
-		return ""
-	}
-	return s + "\n"
-}
-
 // table sums the sessions up.
-func (r *Latency) table(b *strings.Builder, l layout) {
-	fmt.Fprintf(b, "\n--- %s: latency over ssh, ms ---\n", r.Target)
-	fmt.Fprintf(b, "%s%5s %5s %6s %13s", l.title(""), "sent", "lost", "min", "p50")
+func (r *Latency) table() *text.Table {
+	t := &text.Table{Columns: []text.Column{{Fit: text.Above}}}
+	heads := []string{"sent", "lost", "min", "p50", ""}
 	for _, q := range latency.Quantiles {
-		fmt.Fprintf(b, " %6s", q.Name)
+		heads = append(heads, q.Name)
 	}
-	fmt.Fprintf(b, " %6s\n", "max")
+	for _, head := range append(heads, "max") {
+		t.Columns = append(t.Columns, text.Column{Head: head, Right: head != "", Tight: true})
+	}
 	for _, s := range r.Lanes {
-		row(b, s, l)
+		t.Rows = append(t.Rows, row(s))
 	}
+	return t
 }
 
 func title(s latency.Summary) string {
@@ -184,47 +151,49 @@ func title(s latency.Summary) string {
 	return s.Lane
 }
 
-func row(b *strings.Builder, s latency.Summary, l layout) {
-	fmt.Fprintf(b, "%s%5d %5d", l.title(title(s)), s.Sent, s.Sent-s.Back)
+func row(s latency.Summary) []string {
+	cells := []string{title(s), fmt.Sprint(s.Sent), fmt.Sprint(s.Sent - s.Back)}
 	if s.Back == 0 {
-		b.WriteString("\n")
-		return
+		return cells
 	}
-	median := figure3(s.Median.Value)
+	at := float64(s.Median.Value)
+	median := stats.Interval{Value: at, Lo: at, Hi: at}
 	if s.Median.Hi > 0 {
-		// The farther end: half of a skewed interval would not reach it.
-		median += " ±" + figure3(max(s.Median.Hi-s.Median.Value, s.Median.Value-s.Median.Lo))
+		median.Lo, median.Hi = float64(s.Median.Lo), float64(s.Median.Hi)
 	}
-	fmt.Fprintf(b, " %6s %13s", figure3(s.Min), median)
+	cells = append(cells, figure3(s.Min), unit.Milliseconds(median.Value), median.Bounds(unit.Milliseconds))
 	for _, q := range latency.Quantiles {
 		text := "-"
 		if ns, known := s.Quantiles[q.Name]; known {
 			text = figure3(ns)
 		}
-		fmt.Fprintf(b, " %6s", text)
+		cells = append(cells, text)
 	}
-	fmt.Fprintf(b, " %6s\n", figure3(s.Max))
+	return append(cells, figure3(s.Max))
 }
 
+func figure3(ns int64) string { return unit.Milliseconds(float64(ns)) }
+
 // timeline is the median of each tenth of the time.
-func (r *Latency) timeline(b *strings.Builder, l layout) {
-	const enough = 20 // bytes in a lane, so that a tenth has some
-	heading := "p50 of each tenth of the time, ms\n"
+func (r *Latency) timeline() *text.Table {
+	const enough, tenths = 20, 10 // bytes in a lane, so that a tenth has some
+	t := &text.Table{Columns: []text.Column{{Fit: text.Above}}}
+	for range tenths {
+		t.Columns = append(t.Columns, text.Column{Right: true, Tight: true})
+	}
 	for _, s := range r.Lanes {
 		if s.Back < enough {
 			continue
 		}
-		b.WriteString(heading)
-		heading = ""
-		b.WriteString(l.title(title(s)))
-		var tenths []string
+		cells := []string{title(s)}
 		for _, ns := range s.Timeline {
 			text := "-"
 			if ns > 0 {
 				text = figure3(ns)
 			}
-			tenths = append(tenths, fmt.Sprintf("%5s", text))
+			cells = append(cells, text)
 		}
-		b.WriteString(strings.Join(tenths, " ") + "\n")
+		t.Rows = append(t.Rows, cells)
 	}
+	return t
 }

@@ -8,13 +8,14 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/login"
 	"sshpace/internal/record"
+	"sshpace/internal/show/document"
 )
 
 // schema names the layout of the JSON form.
@@ -96,103 +97,82 @@ func (r *Login) steps() []step {
 	return own
 }
 
-// Text writes the report for people.
-func (r *Login) Text(w io.Writer) error {
-	var b strings.Builder
-	b.WriteString("LOGIN  ")
-	folded(&b, fmt.Sprintf("%s: %s to %s", r.Target, r.Client, r.Server))
-	b.WriteString("\n")
-	r.phases(&b)
-	r.wire(&b)
-	r.factors(&b)
-	_, err := w.Write(termsafe.Text([]byte(b.String())))
-	return err
-}
-
-func (r *Login) phases(b *strings.Builder) {
-	plain := r.Results[0]
-	fmt.Fprintf(b, "%-9s %9s  %s\n", "phase", "mean ms", "what happens")
-	var sum float64
-	for _, s := range r.steps() {
-		if ns, told := plain.Mean[s.phase]; told {
-			fmt.Fprintf(b, "%-9s %9s  %s\n", s.phase, ms(ns), s.what)
-			sum += ns
-		}
+// Brief is what a terminal shows: what a login takes and what of it, as much as a screen has
+// room for; with all, every kind of login.
+func (r *Login) brief(d *document.Document, all bool) []document.Block {
+	phases := d.Tables[1]
+	if !all {
+		phases = r.longPhases(phases)
 	}
-	fmt.Fprintf(b, "%-9s %9s  median %s, %s\n", "whole", ms(sum), figure(plain.Wall), unit.Count(plain.Wall.N, "login"))
-	fmt.Fprintf(b, "%-9s %9s  client %s", "CPU", "", figure(plain.ClientCPU))
-	if plain.ServerCPU != nil {
-		fmt.Fprintf(b, ", server %s", figure(*plain.ServerCPU))
-	}
-	b.WriteString("\n")
-}
-
-func (r *Login) wire(b *strings.Builder) {
-	wire := r.Results[0].Wire
-	if wire == nil {
-		return
-	}
-	fmt.Fprintf(b, "\n%d round trips, %d bytes up, %d bytes down\n", r.RoundTrips, wire.Up, wire.Down)
-	for _, s := range wire.Stalls {
-		folded(b, fmt.Sprintf("stall of %s ms at %s ms: %s", ms(float64(s.NS)), ms(float64(s.At)), s.Why))
-	}
-	for i, p := range r.Predicted {
-		what := ""
-		if i == 0 {
-			what = "predicted"
-		}
-		fmt.Fprintf(b, "%-9s %9s ms at a round-trip time of %g ms\n", what, ms(float64(p.NS)), p.RTT.Seconds()*1e3)
-	}
-}
-
-// width is that of a terminal, and usualName what a table leaves of it to names.
-const (
-	width     = 80
-	usualName = width - 3*13
-)
-
-// folded writes a line in as many as it takes.
-func folded(b *strings.Builder, text string) {
-	for i, line := range termsafe.Fold(text, width-len("LOGIN  ")) {
-		if i > 0 {
-			b.WriteString("  ")
-		}
-		b.WriteString(line + "\n")
-	}
-}
-
-// factors compares: a table for each factor, in the order of the results. Key
-// exchanges and keys are sorted by what they cost.
-func (r *Login) factors(b *strings.Builder) {
-	if r.Compared != "" {
-		b.WriteString("\n")
-		folded(b, "Compared "+r.Compared+":")
-	}
+	out := []document.Block{{Lines: d.Lead}, {Table: &phases, Lines: r.predicted()}}
+	room := screenRows - len(phases.Rows)
+	hidden := 0
 	for _, group := range grouped(r.Results[1:]) {
-		fmt.Fprintf(b, "\n%-*s %12s %12s %12s\n", usualName, "", "wall", "client CPU", "server CPU")
-		fmt.Fprintf(b, "%-*s %12s %12s %12s\n", usualName, group[0].Factor, "ms", "ms", "ms")
-		for _, c := range group {
-			if c.Wall.N > 0 {
-				server := "-"
-				if c.ServerCPU != nil {
-					server = figure(*c.ServerCPU)
-				}
-				name := c.Level + quantum(c)
-				if len(name) > usualName { // three algorithms: their figures are in the next line
-					b.WriteString(name + "\n")
-					name = ""
-				}
-				fmt.Fprintf(b, "%-*s %12s %12s %12s\n", usualName, name, figure(c.Wall), figure(c.ClientCPU), server)
-			}
-			if c.Failure != "" {
-				folded(b, c.Level+" failed: "+c.Failure)
-			}
+		t := r.loginTable(group)
+		t.Columns[0].Minor, t.Columns[1].Terse = true, group[0].Factor
+		if keep := max(0, room-2); !all && keep < len(t.Rows) {
+			t.Rows, hidden = t.Rows[:keep], hidden+len(t.Rows)-keep
+		}
+		room -= len(t.Rows) + 2
+		if len(t.Rows) > 0 {
+			out = append(out, document.Block{Table: &t})
 		}
 	}
-	if text := r.precision(); text != "" {
-		b.WriteString("\n")
-		folded(b, text)
+	var last []string
+	if hidden > 0 {
+		last = append(last, unit.Count(hidden, "kind")+" of login more: sshpace report --all")
 	}
+	for _, doubt := range d.Doubts {
+		last = append(last, doubt.Text)
+	}
+	if all {
+		last = append(last, d.Method...)
+	}
+	return document.Clean(append(out, document.Block{Lines: append(last, r.measured())}))
+}
+
+// screenRows is how many rows of tables a screen has room for.
+const screenRows = 11
+
+// small is the part of a login below which a phase is not worth a line.
+const small = 0.03
+
+// longPhases is the table of phases with the short ones in one row.
+func (r *Login) longPhases(t document.Table) document.Table {
+	total, rest := 0.0, 0.0
+	for _, row := range t.Rows {
+		total += row.Cells[2].Quantity.Value
+	}
+	rows := slices.DeleteFunc(slices.Clone(t.Rows), func(row document.Row) bool {
+		v := row.Cells[2].Quantity.Value
+		if v >= small*total {
+			return false
+		}
+		rest += v
+		return true
+	})
+	if n := len(t.Rows) - len(rows); n > 0 {
+		rows = append(rows, document.Row{Cells: []document.Cell{{Text: "other"}, {Text: fmt.Sprintf("%d short phases", n)}, exactly(rest), {}}})
+	}
+	t.Rows = rows
+	return t
+}
+
+// predicted says what the plain login takes over a distance.
+func (r *Login) predicted() []string {
+	var words []string
+	for _, p := range r.Predicted {
+		words = append(words, fmt.Sprintf("%s ms at %g ms", unit.Milliseconds(float64(p.NS)), p.RTT.Seconds()*1e3))
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	return []string{"Predicted by round trip: " + strings.Join(words, ", ")}
+}
+
+// measured names the programs, and how sure the figures are.
+func (r *Login) measured() string {
+	return strings.TrimSuffix(fmt.Sprintf("measured: to %s, %s to %s; %s", r.Target, r.Client, r.Server, r.precision()), "; ")
 }
 
 func grouped(results []login.Result) (groups [][]login.Result) {
@@ -209,28 +189,30 @@ func grouped(results []login.Result) (groups [][]login.Result) {
 	for _, group := range groups {
 		switch group[0].Factor {
 		case login.KexFactor, login.HostKeyFactor, login.UserKeyFactor, login.FullFactor:
-			slices.SortStableFunc(group, func(x, y login.Result) int { return cmp.Compare(cost(x), cost(y)) })
+			slices.SortStableFunc(group, func(x, y login.Result) int { return cmp.Compare(loginCPU(x), loginCPU(y)) })
 		}
 	}
 	return groups
 }
 
-// cost is the CPU time of both sides.
-func cost(c login.Result) float64 {
+// loginCPU is the CPU time of both sides.
+func loginCPU(c login.Result) float64 {
 	if c.ServerCPU == nil {
 		return c.ClientCPU.Value
 	}
 	return c.ClientCPU.Value + c.ServerCPU.Value
 }
 
-// quantum marks key exchanges that are safe against quantum computers.
+// quantum says whether a login with a key exchange of its own is safe against quantum computers.
 func quantum(c login.Result) string {
-	if name, _, _ := strings.Cut(c.Level, " "); c.Factor == login.KexFactor || c.Factor == login.FullFactor {
-		if a, known := alg.Lookup(alg.Kex, name); known && a.PostQuantum {
-			return " (PQ)"
-		}
+	if c.Factor != login.KexFactor && c.Factor != login.FullFactor {
+		return ""
 	}
-	return ""
+	name, _, _ := strings.Cut(c.Level, " ")
+	if a, known := alg.Lookup(alg.Kex, name); known && a.PostQuantum {
+		return "yes"
+	}
+	return "no"
 }
 
 // precision says how narrow the intervals of CPU time are; "" where there are none.
@@ -247,34 +229,10 @@ func (r *Login) precision() string {
 		return ""
 	}
 	slices.Sort(halves)
-	text := fmt.Sprintf("all within +-%.1f %%", halves[len(halves)-1])
-	if len(r.Results) > 1 {
-		text = fmt.Sprintf("half of them within +-%.1f %%, ", halves[len(halves)/2]) + text
-	}
-	text = "95 % intervals of CPU times: " + text
+	text := fmt.Sprintf("CPU times are known to %.1f %% or better", halves[len(halves)-1])
 	if r.Beside != nil {
-		text += fmt.Sprintf(". Most logins were carried out beside others, where CPU times are those of logins alone times %s (client) and %s (server): that is taken out",
-			times(r.Beside.Client), times(r.Beside.Server))
+		text += fmt.Sprintf(". Most logins were carried out beside others, which multiplies CPU times by %s (client) and %s (server): that is taken out",
+			stats.Interval(r.Beside.Client).Times(), stats.Interval(r.Beside.Server).Times())
 	}
 	return text
-}
-
-// times is a ratio with half of its interval.
-func times(f login.Figure) string { return fmt.Sprintf("%.2f +-%.2f", f.Value, (f.Hi-f.Lo)/2) }
-
-func ms(ns float64) string { return fmt.Sprintf("%.1f", ns/float64(time.Millisecond)) }
-
-// figureWidth is that of a figure's column.
-const figureWidth = 12
-
-// figure is a value with half of its interval.
-func figure(f login.Figure) string {
-	if f.N < 2 {
-		return ms(f.Value)
-	}
-	half := (f.Hi - f.Lo) / 2
-	if text := fmt.Sprintf("%s +-%s", ms(f.Value), ms(half)); len(text) <= figureWidth {
-		return text
-	}
-	return fmt.Sprintf("%.0f +-%.0f", f.Value/1e6, half/1e6)
 }

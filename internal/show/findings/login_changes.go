@@ -1,6 +1,7 @@
 package findings
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -8,7 +9,9 @@ import (
 
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/text"
 	"sshpace/internal/bench/login"
+	"sshpace/internal/show/document"
 )
 
 // compareSchema names the layout of a comparison's JSON form.
@@ -112,33 +115,42 @@ func square(x float64) float64 { return x * x }
 
 // told says what a ratio tells by itself.
 func told(f login.Figure) string {
-	return map[stats.Verdict]string{stats.Better: "more", stats.Worse: "less", stats.Equal: "equal", stats.NotEnough: "~"}[stats.Interval(f).Verdict()]
+	v := stats.Interval(f).Verdict()
+	return cmp.Or(map[stats.Verdict]string{stats.Better: "more", stats.Worse: "less"}[v], string(v))
 }
 
 // JSON writes the comparison.
 func (c *LoginComparison) JSON(w io.Writer) error { return termsafe.WriteJSON(w, c, " ") }
 
-// Text writes the comparison for people.
-func (c *LoginComparison) Text(w io.Writer) error {
-	var b strings.Builder
-	b.WriteString("LOGINS  ")
-	folded(&b, fmt.Sprintf("against %s: CPU time of both sides; each ratio by itself, with %.0f %% doubt about the level of the runs; ~: not enough data", c.Files[0], 100*levelDoubt))
-	b.WriteString("\n")
-	factor := ""
+// Document is the comparison for people.
+func (c *LoginComparison) Document() *document.Document {
+	t := document.Table{Name: "logins", Title: "Logins compared", Columns: []document.Column{{Key: "factor", Head: "what differs", Minor: true}, {Key: "level", Head: "login", Terse: " ", Fit: text.Above}}}
+	for _, name := range c.Files[1:] {
+		t.Columns = append(t.Columns, document.Column{Key: "cpu_ratio", Head: "CPU time, " + termsafe.Line(name), Terse: "CPU time", Unit: "ratio", Scale: 1, Kind: document.Quantity}, document.Column{Key: "verdict", Head: "takes", Terse: " "})
+	}
+	d := &document.Document{Title: t.Title, Lead: []string{fmt.Sprintf("CPU time of both sides against %s, each login by itself; runs as a whole may differ by %.0f %%, which the intervals include.", c.Files[0], 100*levelDoubt)}}
+	groups, order := map[string]*document.Table{}, []string{}
 	for _, k := range c.Kinds {
-		if k.Factor != factor {
-			factor = k.Factor
-			fmt.Fprintf(&b, "\n%s\n", strings.ToUpper(factor))
+		row := document.Row{Cells: []document.Cell{{Text: k.Factor}, {Text: termsafe.Line(k.Level)}}}
+		for i := range k.CPU {
+			row.Cells = append(row.Cells, document.Cell{Quantity: quantity(&k.CPU[i])}, document.Cell{Text: told(k.CPU[i])})
 		}
-		line := fmt.Sprintf("%-44s", k.Level)
-		for _, f := range k.CPU {
-			line += fmt.Sprintf("  %5.2f +-%.2f %-5s", f.Value, (f.Hi-f.Lo)/2, told(f))
+		t.Rows = append(t.Rows, row)
+		if groups[k.Factor] == nil {
+			group := t
+			group.Rows = nil
+			groups[k.Factor], order = &group, append(order, k.Factor)
 		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
+		groups[k.Factor].Rows = append(groups[k.Factor].Rows, row)
 	}
+	d.Tables, d.Brief = []document.Table{t}, []document.Block{{Lines: d.Lead}}
+	for _, factor := range order {
+		d.Brief = append(d.Brief, document.Block{Title: factor, Table: groups[factor]})
+	}
+	var lacking []string
 	for _, o := range c.Only {
-		fmt.Fprintf(&b, "\nonly in %s: %s\n", strings.Join(o.Files, ", "), strings.TrimSpace(o.Factor+" "+o.Level))
+		lacking = append(lacking, fmt.Sprintf("only in %s: %s", strings.Join(o.Files, ", "), strings.TrimSpace(o.Factor+" "+o.Level)))
 	}
-	_, err := w.Write(termsafe.Text([]byte(b.String())))
-	return err
+	d.Brief = document.Clean(append(d.Brief, document.Block{Lines: lacking}))
+	return d
 }

@@ -3,11 +3,14 @@ package findings
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/text"
+	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/login"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
@@ -15,12 +18,12 @@ import (
 
 const howLogins = "Wall times are medians, CPU times locations as robust, each with its 95 % interval; CPU time is free of what slowed the machine for some logins in a row (doc/method.md, \"Logins\")."
 
-// Document is the report for every format but text and JSON.
-func (r *Login) Document(f *record.File) *document.Document {
+// Document is the report for every format but JSON; all is for a terminal.
+func (r *Login) Document(f *record.File, all bool) *document.Document {
 	d := &document.Document{
 		Title: "What a login costs", Lead: r.lead(), Method: []string{howLogins},
 		Environment: environment(r, f), Algorithms: r.algorithms(),
-		Tables: []document.Table{r.loginTable(), r.phaseTable()},
+		Tables: []document.Table{r.loginTable(r.shown()), r.phaseTable()},
 		Charts: []document.Chart{r.phaseChart(), r.cpuChart(), r.wallChart()},
 	}
 	if len(r.Predicted) > 0 {
@@ -34,6 +37,7 @@ func (r *Login) Document(f *record.File) *document.Document {
 	if text := r.precision(); text != "" {
 		d.Quality = []document.Fact{{Name: "precision", Value: text}}
 	}
+	d.Brief = r.brief(d, all)
 	return d
 }
 
@@ -58,12 +62,12 @@ func (r *Login) lead() []string {
 		cpu += ", server " + figure(*plain.ServerCPU)
 	}
 	lines := []string{
-		fmt.Sprintf("A plain login takes %s ms (median of %d); CPU time: %s ms.", figure(plain.Wall), plain.Wall.N, cpu),
+		fmt.Sprintf("A plain login takes %s (median of %d); CPU time: %s.", figure(plain.Wall), plain.Wall.N, cpu),
 	}
 	if w := plain.Wire; w != nil {
 		lines = append(lines, fmt.Sprintf("%d round trips, %d bytes up, %d bytes down.", r.RoundTrips, w.Up, w.Down))
 		for _, s := range w.Stalls {
-			lines = append(lines, termsafe.Line(fmt.Sprintf("Stall of %s ms at %s ms: %s.", ms(float64(s.NS)), ms(float64(s.At)), s.Why)))
+			lines = append(lines, termsafe.Line(fmt.Sprintf("Stall of %s ms at %s ms: %s.", unit.Milliseconds(float64(s.NS)), unit.Milliseconds(float64(s.At)), s.Why)))
 		}
 	}
 	if r.Compared != "" {
@@ -71,6 +75,8 @@ func (r *Login) lead() []string {
 	}
 	return lines
 }
+
+func figure(f login.Figure) string { return stats.Interval(f).Shown(unit.Milliseconds, " ms") }
 
 // quantity of a figure; nil is unknown.
 func quantity(f *login.Figure) *stats.Interval {
@@ -81,7 +87,17 @@ func quantity(f *login.Figure) *stats.Interval {
 }
 
 func column(key, head string) document.Column {
-	return document.Column{Key: key, Head: head, Unit: "ms", Scale: 1e6, Kind: document.Quantity}
+	return document.Column{Key: key, Head: head, Terse: strings.ReplaceAll(head, " ", "|") + "|ms", Unit: "ms", Scale: 1e6, Kind: document.Quantity}
+}
+
+func bare(c document.Column) document.Column {
+	c.Bare = true
+	return c
+}
+
+// exactly is a figure without an interval.
+func exactly(ns float64) document.Cell {
+	return document.Cell{Quantity: &stats.Interval{Value: ns, Lo: ns, Hi: ns}}
 }
 
 // suite is the algorithms of a kind of login, for filters.
@@ -104,16 +120,17 @@ func (r *Login) shown() (all []login.Result) {
 	return all
 }
 
-func (r *Login) loginTable() document.Table {
+func (r *Login) loginTable(results []login.Result) document.Table {
 	t := document.Table{Name: "logins", Title: "Logins that differ in one thing", Note: howLogins, Columns: []document.Column{
-		{Key: "factor", Head: "what differs"}, {Key: "level", Head: "login"},
-		column("wall_ns", "whole"), column("client_cpu_ns", "client CPU"), column("server_cpu_ns", "server CPU"),
+		{Key: "factor", Head: "what differs"}, {Key: "level", Head: "login", Fit: text.Above},
+		column("wall_ns", "whole"), bare(column("client_cpu_ns", "client CPU")), bare(column("server_cpu_ns", "server CPU")),
+		{Key: "post_quantum", Head: "post-quantum", Terse: " ", Usual: []string{"no"}},
 		{Key: "failure", Head: "failed", Minor: true},
 	}}
-	for _, c := range r.shown() {
+	for _, c := range results {
 		t.Rows = append(t.Rows, document.Row{Suite: suite(c), Cells: []document.Cell{
 			{Text: c.Factor}, {Text: termsafe.Line(c.Level)},
-			{Quantity: quantity(&c.Wall)}, {Quantity: quantity(&c.ClientCPU)}, {Quantity: quantity(c.ServerCPU)}, {Text: termsafe.Line(c.Failure)},
+			{Quantity: quantity(&c.Wall)}, {Quantity: quantity(&c.ClientCPU)}, {Quantity: quantity(c.ServerCPU)}, {Text: quantum(c)}, {Text: termsafe.Line(c.Failure)},
 		}})
 	}
 	return t
@@ -122,7 +139,7 @@ func (r *Login) loginTable() document.Table {
 func (r *Login) phaseTable() document.Table {
 	plain := r.Results[0]
 	t := document.Table{Name: "phases", Title: "The plain login in phases", Note: "Means add up to the mean of the whole; medians do not.", Columns: []document.Column{
-		{Key: "phase", Head: "phase"}, {Key: "what", Head: "what happens"}, column("mean_ns", "mean"), column("median_ns", "median"),
+		{Key: "phase", Head: "phase"}, {Key: "what", Head: "what happens", Fit: text.Cut}, column("mean_ns", "mean"), column("median_ns", "median"),
 	}}
 	for _, s := range r.steps() {
 		mean, told := plain.Mean[s.phase]
@@ -190,7 +207,7 @@ func (r *Login) items(c *document.Chart, points func(*login.Result) []document.P
 			if x.Factor != "" {
 				label += ": " + termsafe.Line(x.Level)
 			}
-			c.Items = append(c.Items, document.Item{Label: label, Suite: suite(x), PostQuantum: quantum(x) != "", Points: points(&x)})
+			c.Items = append(c.Items, document.Item{Label: label, Suite: suite(x), PostQuantum: quantum(x) == "yes", Points: points(&x)})
 		}
 	}
 }

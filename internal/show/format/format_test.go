@@ -12,6 +12,7 @@ import (
 
 	"github.com/xuri/excelize/v2"
 
+	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/benchtest"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/rank"
@@ -69,13 +70,13 @@ func TestNumbersAreTheSameInEveryFormat(t *testing.T) {
 		"md": regexp.MustCompile(`^\| \d+ \| \w+ \| (\S+) \| (\S*) \| ([\d.]+) [^|]*\| ([\d.]+) [^|]*\| ([\d.]+) `),
 		"html": regexp.MustCompile(`^<tr data-cipher="([^"]+)"(?: data-mac="([^"]+)")?>.*?<td class="n" data-v="[^"]*">([\d.]+) <.*?<td class="n" data-v="[^"]*">([\d.]+) <.*?` +
 			`<td class="n" data-v="[^"]*">([\d.]+) <`),
-		"text": regexp.MustCompile(`^ *\d+ \w+ +(\S+) +((?:hmac|umac)\S*)? +([\d.]+) ±\S+ +([\d.]+) +([\d.]+)`),
+		"text": regexp.MustCompile(`^ *\d+ +\w+ +(\S+) +((?:hmac|umac)\S*)? +([\d.]+) \(\S+\) +([\d.]+) +([\d.]+)`),
 	}
 	for name, pattern := range shown {
 		t.Run(name, func(t *testing.T) {
 			var lines [][]string
-			bulk, _, _ := strings.Cut(string(rendered(t, report, name)), "\nKey exchange by ") // text
-			bulk, _, _ = strings.Cut(bulk, "\n## Key exchanges ")                              // md
+			bulk, _, _ := strings.Cut(string(rendered(t, report, name)), "\nKey exchanges by ") // text
+			bulk, _, _ = strings.Cut(bulk, "\n## Key exchanges ")                               // md
 			for line := range strings.Lines(bulk) {
 				if m := pattern.FindStringSubmatch(strings.ReplaceAll(line, "&#43;", "+")); m != nil {
 					lines = append(lines, m)
@@ -87,8 +88,8 @@ func TestNumbersAreTheSameInEveryFormat(t *testing.T) {
 			for i, c := range r.Bulk { // in the same order, too
 				w := want[cellKey{c.Suite.Cipher, c.Suite.MAC, string(c.Direction)}]
 				for k, v := range w {
-					if got := lines[i][3+k]; got != document.Figure(v) {
-						t.Errorf("%s: shows %s, want %s", c.Suite, got, document.Figure(v))
+					if got := lines[i][3+k]; got != unit.Figure(v) {
+						t.Errorf("%s: shows %s, want %s", c.Suite, got, unit.Figure(v))
 					}
 				}
 				if got := lines[i][1]; document.Short(got) != document.Short(c.Suite.Cipher) {

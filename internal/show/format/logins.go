@@ -8,19 +8,19 @@ import (
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/findings"
+	"sshpace/internal/show/report"
 )
 
 // Logins is the report of a record file that holds logins.
 type Logins struct {
 	Records *record.File
 	Output  Output
+	All     bool // text: every kind of login
 }
 
 // Render writes the report.
 func (x *Logins) Render(w io.Writer, f Format) error {
 	switch f.Name {
-	case "text":
-		return findings.LoginOf(x.Records).Text(w)
 	case "json":
 		return findings.LoginOf(x.Records).JSON(w)
 	case Records:
@@ -29,7 +29,7 @@ func (x *Logins) Render(w io.Writer, f Format) error {
 	if f.Name == "classic" {
 		return fault.Usage("leave --format classic out", "the result holds logins, no combinations of algorithms")
 	}
-	return x.Output.renderDocument(w, f.Name, findings.LoginOf(x.Records).Document(x.Records), x.Records)
+	return x.Output.renderDocument(w, f.Name, findings.LoginOf(x.Records).Document(x.Records, x.All), x.Records)
 }
 
 // LoginChanges relates the logins of several files.
@@ -39,7 +39,7 @@ type LoginChanges struct{ *findings.LoginComparison }
 func (x LoginChanges) Render(w io.Writer, f Format) error {
 	switch f.Name {
 	case "text":
-		return x.Text(w)
+		return report.Text(w, x.Document())
 	case "json":
 		return x.JSON(w)
 	}

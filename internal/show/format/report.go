@@ -1,6 +1,7 @@
 package format
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -77,7 +78,7 @@ func (x *Ranking) Render(w io.Writer, f Format) error {
 	case Records:
 		return store.Put(w, slices.Collect(x.Records.Records()))
 	case "classic":
-		answer := document.AnswerOf(x.Ranking, x.Options.Choice, x.Options.Advise)
+		answer := document.AnswerOf(x.Ranking, x.Options.Choice, cmp.Or(x.Options.Commands, document.Standard))
 		return fault.WithHint(report.Classic(w, x.Ranking, answer, x.Classic), "measure transfers first: sshpace bench")
 	}
 	if x.document == nil {
@@ -121,14 +122,14 @@ func (x *Comparison) More() string {
 	return more
 }
 
-// AdviseLine is the command line that leads from a result to its advice.
-func AdviseLine(path, newest, policy string) string {
-	line := "sshpace advise"
+// Commands lead on from a result.
+func Commands(path, newest, policy string) document.Commands {
+	advise := "sshpace advise"
 	if path != newest {
-		line += " " + shell.Word(path)
+		advise += " " + shell.Word(path)
 	}
 	if policy != "modern" {
-		line += " --policy " + shell.Word(policy)
+		advise += " --policy " + shell.Word(policy)
 	}
-	return line
+	return document.Commands{Advise: advise, Resume: "sshpace bench --resume " + shell.Word(path)}
 }

@@ -4,6 +4,7 @@
 package live
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/text"
 	"sshpace/internal/bench/advise"
 	"sshpace/internal/bench/plan"
 	"sshpace/internal/bench/rank"
@@ -37,8 +39,7 @@ type View struct {
 	drawn  time.Time
 	ranked time.Time     // when the ranking below was made
 	pause  time.Duration // until the next one
-	answer []document.Fact
-	noise  string
+	answer string
 	told   map[string]bool // failures
 }
 
@@ -125,8 +126,7 @@ func (v *View) rank() {
 	if err != nil || len(r.Bulk) == 0 {
 		return
 	}
-	v.answer = document.AnswerOf(r, advise.Of(r, advise.Options{}), "").Facts
-	v.noise = document.Noise(r)
+	v.answer = strings.Join(document.AnswerOf(r, advise.Of(r, advise.Options{}), document.Standard).Says, " ")
 	v.pause = restShare * v.Now().Sub(start)
 }
 
@@ -135,27 +135,14 @@ func (v *View) rank() {
 func (v *View) lines() []string {
 	p, width := v.Progress(), v.Screen.Width-1
 	out := status(p, width)
-	out = append(out, fit(strings.Join(present(v.load(), v.noise), "; "), width)...)
-	for _, f := range v.answer {
-		if f.Name == document.Use || f.Name == document.Now {
-			out = append(out, terminal.Clip(fmt.Sprintf("%-4s %s", f.Name, f.Value), width))
-		}
-	}
-	if len(v.answer) == 0 {
-		out = append(out, terminal.Clip("a first ranking is there after some seconds", width))
-	}
-	return append(out, terminal.Clip("now: "+v.step(), width), terminal.Clip("Ctrl-C: report what there is; twice: stop at once", width))
+	out = append(out, text.Wrap("", strings.Join(present(v.load(), "so far: "+cmp.Or(v.answer, "an answer takes some seconds")), "; "), width)...)
+	return append(out, "now: "+v.step(), "Ctrl-C: report what there is; twice: stop at once")
 }
 
 // line is the same for a file or a pipe.
 func (v *View) line() string {
 	words := append(progress(v.Progress()), present(v.load())...)
-	for _, f := range v.answer {
-		if f.Name == document.Use {
-			words = append(words, f.Name+" "+f.Value)
-		}
-	}
-	return strings.Join(words, ", ")
+	return strings.Join(present(strings.Join(words, ", "), v.answer), "; ")
 }
 
 func (v *View) load() string {
@@ -204,7 +191,7 @@ func status(p plan.Progress, width int) []string {
 	words := strings.Join(progress(p), "  ")
 	room := width - len(words) - len("[]  ")
 	if room < shortestBar {
-		return fit(words, width)
+		return text.Wrap("", words, width)
 	}
 	return []string{bar(p, min(room, longestBar)) + "  " + words}
 }
@@ -216,22 +203,6 @@ func bar(p plan.Progress, length int) string {
 		full = length * min(p.Done+p.Failed, p.Total) / p.Total
 	}
 	return "[" + strings.Repeat("#", full) + strings.Repeat(".", length-full) + "]"
-}
-
-// fit breaks a text into lines of a width.
-func fit(text string, width int) []string {
-	var out []string
-	line := ""
-	for word := range strings.FieldsSeq(text) {
-		if line != "" && len(line)+1+len(word) > width {
-			out, line = append(out, line), ""
-		}
-		line = strings.TrimSpace(line + " " + word)
-	}
-	if line != "" {
-		out = append(out, terminal.Clip(line, width))
-	}
-	return out
 }
 
 func present(words ...string) []string {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/benchtest"
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
@@ -33,7 +34,7 @@ func TestWithoutScripts(t *testing.T) {
 		t.Errorf("%d tables with %d captions", tables, captions)
 	}
 	for _, c := range r.Bulk {
-		if !strings.Contains(body, ">"+document.Figure(c.Throughput.Value/1e6)+" ") {
+		if !strings.Contains(body, ">"+unit.Figure(c.Throughput.Value/1e6)+" ") {
 			t.Errorf("%s: no figure in the page", c.Suite)
 		}
 	}

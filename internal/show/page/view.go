@@ -200,7 +200,8 @@ func (v *view) cell(c document.Column, value document.Cell) cell {
 			return cell{Text: "-", Numeric: true}
 		}
 		q := value.Quantity
-		return cell{Text: document.Figure(q.Value / c.Scale), Spread: document.Spread(q), Sort: strconv.FormatFloat(q.Value, 'g', -1, 64), Numeric: true}
+		text, bounds := c.Parts(value)
+		return cell{Text: text, Spread: bounds, Sort: strconv.FormatFloat(q.Value, 'g', -1, 64), Numeric: true}
 	}
 	return cell{Text: value.Text}
 }

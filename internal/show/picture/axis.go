@@ -5,6 +5,7 @@ import (
 
 	"gonum.org/v1/plot/vg"
 
+	"sshpace/internal/base/unit"
 	"sshpace/internal/show/document"
 )
 
@@ -71,7 +72,7 @@ func (a axis) ticks() []float64 {
 // tickText is a tick without needless digits.
 func (a axis) tickText(v float64) string {
 	if a.log {
-		return document.Figure(v)
+		return unit.Figure(v)
 	}
 	digits := max(0, int(math.Ceil(-math.Log10(a.step)-1e-9)))
 	return decimal(v, digits)

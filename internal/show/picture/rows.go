@@ -5,6 +5,7 @@ import (
 
 	"gonum.org/v1/plot/vg"
 
+	"sshpace/internal/base/unit"
 	"sshpace/internal/show/document"
 )
 
@@ -92,7 +93,7 @@ func (p pen) row(a axis, middle vg.Length, c document.Chart, item document.Item)
 			}
 			p.dot(a.at(point.Value), y, 3.2, fill, colour)
 		}
-		p.write(max(a.at(point.Hi), a.at(point.Value)+4)+4, y, 7, soft, left, document.Figure(point.Value))
+		p.write(max(a.at(point.Hi), a.at(point.Value)+4)+4, y, 7, soft, left, unit.Figure(point.Value))
 	}
 }
 
@@ -116,5 +117,5 @@ func (p pen) stack(a axis, middle vg.Length, c document.Chart, item document.Ite
 			p.box(from, middle-4.5, a.at(sum)-from, 9, colourOf(c, k))
 		}
 	}
-	p.write(a.at(sum)+4, middle, 7, soft, left, document.Figure(sum))
+	p.write(a.at(sum)+4, middle, 7, soft, left, unit.Figure(sum))
 }

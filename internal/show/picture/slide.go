@@ -1,9 +1,12 @@
 package picture
 
 import (
+	"slices"
+
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"sshpace/internal/base/unit"
 	"sshpace/internal/show/document"
 )
 
@@ -46,9 +49,8 @@ func slide(c draw.Canvas, d *document.Document, charts []document.Chart) error {
 	y := slideMargin + slideTitle/2
 	p.write(slideMargin, y, slideTitle, ink, left, p.fit(d.Title, slideTitle, room))
 	y += 34
-	for _, f := range d.Answer.Facts {
-		p.write(slideMargin, y, slideText, soft, left, f.Name)
-		y = p.wrapped(slideMargin+52, y, room-52, f.Value)
+	for _, line := range append(slices.Clone(d.Answer.Says), d.Answer.Config...) {
+		y = p.wrapped(slideMargin, y, room, line)
 	}
 	each := room / vg.Length(len(charts))
 	for i, chart := range charts {
@@ -62,19 +64,18 @@ func slide(c draw.Canvas, d *document.Document, charts []document.Chart) error {
 	return nil
 }
 
-// wrapped writes a fact over as many lines as it takes, and tells where the next one
-// stands. Runs of spaces stand between its parts, so what fits keeps them.
-func (p pen) wrapped(x, y, room vg.Length, fact string) vg.Length {
+// wrapped writes a text over as many lines as it takes, and tells where the next one stands.
+func (p pen) wrapped(x, y, room vg.Length, line string) vg.Length {
 	const each = 22
-	for p.widthOf(fact, slideText) > room {
-		first, rest := p.firstLine(fact, slideText, room)
+	for p.widthOf(line, slideText) > room {
+		first, rest := p.firstLine(line, slideText, room)
 		if rest == "" {
 			break
 		}
 		p.write(x, y, slideText, ink, left, first)
-		fact, y = rest, y+each
+		line, y = rest, y+each
 	}
-	p.write(x, y, slideText, ink, left, p.fit(fact, slideText, room))
+	p.write(x, y, slideText, ink, left, p.fit(line, slideText, room))
 	return y + each
 }
 
@@ -109,7 +110,7 @@ func (p pen) bars(x, y, wide, bottom vg.Length, c document.Chart) {
 			}
 			p.box(a.at(0), middle-each*0.36, a.at(point.Value)-a.at(0), each*0.72, colour)
 			p.whisker(a, middle, point, ink)
-			p.write(max(a.at(point.Hi), a.at(point.Value))+5, middle, slideSmall, ink, left, document.Figure(point.Value))
+			p.write(max(a.at(point.Hi), a.at(point.Value))+5, middle, slideSmall, ink, left, unit.Figure(point.Value))
 		}
 		y += each
 	}

@@ -30,7 +30,7 @@ func TestCeilingsAsText(t *testing.T) {
 	if err := Text(&out, document.OfRanking(limited(), nil, document.Options{All: true})); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"80 % limiting\n", "1.00        - control\n"} {
+	for _, want := range []string{"80.0 limiting\n", "1.00        - control\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in:\n%s", want, out.String())
 		}

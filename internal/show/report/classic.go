@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/text"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/show/document"
@@ -35,8 +37,8 @@ const implicit = "<implicit>"
 func Classic(w io.Writer, r *rank.Ranking, a document.Answer, o ClassicOptions) error {
 	o.Size, o.Top = cmp.Or(o.Size, 4<<30), cmp.Or(o.Top, 5)
 	out := bufio.NewWriter(w)
-	for _, f := range a.Facts {
-		fmt.Fprintf(out, "# %-4s  %s\n", f.Name, termsafe.Line(f.Value))
+	for _, line := range a.Says {
+		fmt.Fprintf(out, "# %s\n", termsafe.Line(line))
 	}
 	fmt.Fprintln(out, "#")
 	for i, d := range r.Directions() {
@@ -128,8 +130,9 @@ func (c classic) rows(rows []rank.Combination) {
 		if status := row.Suite.Status(); status == alg.Weak || status == alg.Broken {
 			mark += " (" + string(status) + ")"
 		}
-		fmt.Fprintln(c.w, termsafe.Line(fmt.Sprintf("%d/%d cipher: %s  mac: %s  kex: %s - %s seconds ±%s%%%s", i+1, len(rows), row.Suite.Cipher,
-			cmp.Or(row.Suite.MAC, implicit), cmp.Or(row.Suite.Kex, anyKex), document.Figure(row.Seconds.Value), document.Percent(100*row.Seconds.HalfWidth()), mark)))
+		bounds := strings.TrimRight(" "+row.Seconds.Bounds(unit.Figure), " ")
+		fmt.Fprintln(c.w, termsafe.Line(fmt.Sprintf("%d/%d cipher: %s  mac: %s  kex: %s - %s seconds%s", i+1, len(rows), row.Suite.Cipher,
+			cmp.Or(row.Suite.MAC, implicit), cmp.Or(row.Suite.Kex, anyKex), unit.Figure(row.Seconds.Value), bounds+mark)))
 	}
 	fmt.Fprintln(c.w)
 }
@@ -177,9 +180,10 @@ func (c classic) averages(a axis) {
 		}
 		return cmp.Compare(mean[x], mean[y])
 	})
+	t := text.Table{Columns: []text.Column{{}, {Right: true}, {Tight: true}}}
 	for _, name := range names {
-		row := fmt.Sprintf("%-40s %8s seconds avg. of %d", name, document.Figure(mean[name]), count[name])
-		fmt.Fprintln(c.w, termsafe.Line(row))
+		t.Rows = append(t.Rows, []string{termsafe.Line(name), unit.Figure(mean[name]), fmt.Sprintf("seconds avg. of %d", count[name])})
 	}
+	fmt.Fprint(c.w, t.Text(0))
 	fmt.Fprintln(c.w)
 }

@@ -56,19 +56,17 @@ func Markdown(w io.Writer, d *document.Document, names ...string) error {
 	return out.Flush()
 }
 
-// markdownAnswer is what to use, and the lines to copy.
+// markdownAnswer is the answer, and the lines to copy.
 func markdownAnswer(w io.Writer, a document.Answer) {
-	for _, f := range a.Facts {
-		if f.Name != document.Do || len(a.Config) == 0 {
-			fmt.Fprintf(w, "- **%s**: %s\n", f.Name, literal(f.Value))
+	if len(a.Says) > 0 {
+		fmt.Fprintf(w, "**%s**\n\n", literal(strings.Join(a.Says, " ")))
+	}
+	for _, s := range a.Steps {
+		if s.Copy == "" {
+			fmt.Fprintf(w, "- %s: %s\n", literal(s.What), literal(s.Note))
+			continue
 		}
-	}
-	if len(a.Config) == 0 {
-		return
-	}
-	fmt.Fprintf(w, "- **%s**: add it with %s, check it with %s\n\n", document.Do, literal(a.Add), literal(a.Check))
-	for _, line := range a.Config {
-		fmt.Fprintf(w, "      %s\n", line)
+		fmt.Fprintf(w, "- %s:\n\n      %s\n\n", literal(s.What), s.Copy)
 	}
 }
 

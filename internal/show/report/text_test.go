@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -74,11 +73,11 @@ func TestText(t *testing.T) {
 		wants   []string
 	}{
 		"first screen": {document.Options{File: "run.jsonl"}, []string{
-			"\n  USE   aes128-gcm", "\n  NOW   ", "\n  GAIN  ", "\n  DO    Ciphers ^aes128-gcm@openssh.com\n", "UPLOAD, policy modern", "104 less safe: report --all",
-			"LOGIN", " PQ\n", "WHAT LIMITS", "TRUST ", "FILE         run.jsonl",
+			"aes128-gcm is faster here than what ssh uses now", "\n  put into ~/.ssh/config  Ciphers ^aes128-gcm@openssh.com\n", " now\n", " more: sshpace report --all",
+			"\n  login ", "\n  confidence  high: ", "\n  saved       run.jsonl",
 		}},
 		"all": {document.Options{All: true}, []string{
-			"\n  USE   aes128-gcm", "Upload by", "Key exchange by", "3des-cbc", " PQ", "= curve25519-sha256@libssh.org", "noise floor", "held-out cells", "ended by     budget",
+			"aes128-gcm is faster here than what ssh uses now", "Upload: ", "Key exchanges by", "3des-cbc", "quantum", "noise floor", "held-out", "ended by: budget",
 		}},
 		"method": {document.Options{Method: true}, []string{"2240 combinations", "held-out", "harness: ", "noise floor: ", "CPU s/GB: "}},
 	} {
@@ -91,7 +90,7 @@ func TestText(t *testing.T) {
 				t.Errorf("%s lacks %q:\n%s", name, want, got)
 			}
 		}
-		if n := strings.Count(got, "\n"); name == "first screen" && n > 40 {
+		if n := strings.Count(got, "\n"); name == "first screen" && n > 22 {
 			t.Errorf("%d lines", n)
 		}
 	}
@@ -105,8 +104,8 @@ func TestPatternsCanBeTyped(t *testing.T) {
 		c := advise.Of(r, advise.Options{})
 		left := len(c.Options)
 		for line := range strings.Lines(text(t, r, document.Options{Limit: -1})) {
-			fields := strings.Fields(strings.TrimPrefix(line, line[:1]))
-			if !strings.HasPrefix(line, "  ") && !regexp.MustCompile(`^[A-Z] `).MatchString(line) || len(fields) == 0 {
+			fields := strings.Fields(line)
+			if !strings.Contains(line, " #") {
 				continue
 			}
 			ciphers := alg.Offer{Ciphers: r.Campaign.Offer.Ciphers}.Ciphers
@@ -256,8 +255,10 @@ func TestCompare(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := render(t, func(w io.Writer) error { return report.Text(w, document.OfComparison(c, document.Options{All: true})) })
-		fitsTerminal(t, text)
-		for _, want := range []string{"a.jsonl", "OVERALL", "CIPHERS", "MACS", "LOGINS", "COMBINATIONS", "all together"} {
+		if len(inputs) == 2 { // more files than fit beside each other make longer lines
+			fitsTerminal(t, text)
+		}
+		for _, want := range []string{"a.jsonl", "Overall", "Ciphers", "MACs", "Logins", "Cells", "all cells"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("the comparison lacks %q", want)
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/xuri/excelize/v2"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/benchtest"
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record"
@@ -111,7 +112,7 @@ func TestLibreOfficeReadsIt(t *testing.T) {
 	}
 	for i, c := range r.Bulk {
 		got, err := strconv.ParseFloat(rows[i+1][throughput], 64)
-		if want, _ := strconv.ParseFloat(document.Figure(c.Throughput.Value/1e6), 64); err != nil || abs(got-want) > want*0.006 {
+		if want, _ := strconv.ParseFloat(unit.Figure(c.Throughput.Value/1e6), 64); err != nil || abs(got-want) > want*0.006 {
 			t.Errorf("row %d: %q, want %v", i+1, rows[i+1][throughput], want)
 		}
 	}

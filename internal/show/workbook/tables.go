@@ -2,6 +2,7 @@ package workbook
 
 import (
 	"strconv"
+	"strings"
 
 	"sshpace/internal/record"
 	"sshpace/internal/show/document"
@@ -34,8 +35,11 @@ func (b *book) summary(d *document.Document) {
 		high(s, row, lines(value))
 		row++
 	}
-	for _, f := range d.Answer.Facts {
-		say(f.Name, f.Value)
+	for _, line := range d.Answer.Says {
+		say("answer", line)
+	}
+	for _, step := range d.Answer.Steps {
+		say(step.What, strings.TrimSpace(step.Copy+" "+step.Note))
 	}
 	for _, line := range d.Lead {
 		say("", line)

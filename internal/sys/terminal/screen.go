@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"sync"
+
+	"sshpace/internal/base/text"
 )
 
 // Screen is a terminal, or any other stream, on which a drawing of a few lines
@@ -37,12 +39,12 @@ func (s *Screen) Write(p []byte) (int, error) {
 func (s *Screen) Draw(lines ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text := s.erasure()
+	drawing := s.erasure()
 	for _, line := range lines {
-		text += Clip(line, s.Width-1) + "\n"
+		drawing += text.Clip(line, s.Width-1) + "\n"
 	}
 	s.drawn = len(lines)
-	_, err := io.WriteString(s.w, text)
+	_, err := io.WriteString(s.w, drawing)
 	return err
 }
 
@@ -62,32 +64,14 @@ func (s *Screen) erasure() string {
 	return fmt.Sprintf("\r\x1b[%dA\x1b[J", s.drawn)
 }
 
-// Clip cuts a text of one-column characters; colours take no columns.
-func Clip(text string, width int) string {
-	columns, color := 0, false
-	for i, r := range text {
-		switch {
-		case color:
-			color = r != 'm'
-		case r == '\x1b':
-			color = true
-		case columns == max(0, width):
-			return text[:i]
-		default:
-			columns++
-		}
-	}
-	return text
-}
-
 // Notice writes a line about an interrupt. On a terminal without a drawing the
 // cursor stands behind the ^C.
-func (s *Screen) Notice(text string) {
+func (s *Screen) Notice(notice string) {
 	s.mu.Lock()
 	above := s.drawn == 0 && Is(s.w)
 	s.mu.Unlock()
 	if above {
-		text = "\n" + text
+		notice = "\n" + notice
 	}
-	fmt.Fprintln(s, strings.TrimRight(text, "\n"))
+	fmt.Fprintln(s, strings.TrimRight(notice, "\n"))
 }

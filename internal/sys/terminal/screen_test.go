@@ -14,7 +14,7 @@ func TestScreen(t *testing.T) {
 	s.Notice("finishing")
 	_ = s.Draw("next")
 	_ = s.Draw()
-	if got, want := out.String(), "first lin\n2\n\r\x1b[2A\x1b[Jfinishing\nnext\n\r\x1b[1A\x1b[J"; got != want {
+	if got, want := out.String(), "first li…\n2\n\r\x1b[2A\x1b[Jfinishing\nnext\n\r\x1b[1A\x1b[J"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -25,15 +25,5 @@ func TestNoticeInAFile(t *testing.T) {
 	NewScreen(&out, func(string) string { return "" }).Notice("finishing")
 	if out.String() != "finishing\n" {
 		t.Errorf("%q", out.String())
-	}
-}
-
-// Colours take no columns, and are not cut in the middle.
-func TestClip(t *testing.T) {
-	const red = "\x1b[31mred\x1b[0m"
-	for width, want := range map[int]string{-1: "", 2: "ab", 4: "ab \x1b[31mr", 9: "ab " + red + " en", 99: "ab " + red + " end"} {
-		if got := Clip("ab "+red+" end", width); got != want {
-			t.Errorf("%d columns: %q, want %q", width, got, want)
-		}
 	}
 }

@@ -1,0 +1,117 @@
+// Package text lays out what people read on a terminal: one way to count columns, to
+// cut a line, to break a paragraph, and one table. It knows nothing of what it shows.
+package text
+
+import (
+	"strings"
+	"unicode"
+)
+
+// Columns is the width that reports are made for.
+const Columns = 80
+
+// wide are the characters that take two columns (UAX 11, East Asian Wide and Fullwidth,
+// in whole blocks).
+var wide = &unicode.RangeTable{
+	R16: []unicode.Range16{{0x1100, 0x115f, 1}, {0x2e80, 0x303e, 1}, {0x3041, 0xa4cf, 1}, {0xac00, 0xd7a3, 1}, {0xf900, 0xfaff, 1}, {0xfe30, 0xfe6f, 1}, {0xff00, 0xff60, 1}, {0xffe0, 0xffe6, 1}},
+	R32: []unicode.Range32{{0x1f300, 0x1faff, 1}, {0x20000, 0x3fffd, 1}},
+}
+
+func columnsOf(r rune) int {
+	switch {
+	case r < 0x300:
+		return 1
+	case unicode.Is(wide, r):
+		return 2
+	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		return 0
+	}
+	return 1
+}
+
+// Width is how many columns a text takes. Colors take none.
+func Width(s string) int {
+	n := 0
+	each(s, func(_, columns int) bool { n += columns; return true })
+	return n
+}
+
+// each tells where each character begins, and its columns.
+func each(s string, tell func(at, columns int) bool) {
+	color := false
+	for i, r := range s {
+		columns := columnsOf(r)
+		if color || r == '\x1b' {
+			color, columns = r != 'm', 0
+		}
+		if !tell(i, columns) {
+			return
+		}
+	}
+}
+
+// Clip cuts a text that is wider than width, and says so by its last character.
+func Clip(s string, width int) string {
+	if Width(s) <= width {
+		return s
+	}
+	return head(s, width-1) + "…"[:3*min(1, max(0, width))]
+}
+
+// head is as much of a text as fits.
+func head(s string, width int) string {
+	end := len(s)
+	each(s, func(at, columns int) bool {
+		if width -= columns; width < 0 {
+			end = at
+		}
+		return width >= 0
+	})
+	return s[:end]
+}
+
+// Pad fills a text up to a width.
+func Pad(s string, width int) string { return s + blanks(width-Width(s)) }
+
+// PadLeft does so on the left.
+func PadLeft(s string, width int) string { return blanks(width-Width(s)) + s }
+
+func blanks(n int) string { return strings.Repeat(" ", max(0, n)) }
+
+// noBreak is a blank at which no line is broken. It is shown as a blank.
+const noBreak = "\u00a0"
+
+// Whole is a text that Wrap never breaks, such as a line to copy.
+func Whole(s string) string { return strings.ReplaceAll(s, " ", noBreak) }
+
+// Wrap breaks a text between words into lines of a width; 0 is that of reports. The first
+// begins with prefix, the others as far in. Runs of blanks stay inside a line. A word
+// that is too long has a line of its own, and moves left as far as it has to.
+func Wrap(prefix, s string, width int) []string {
+	if width <= 0 {
+		width = Columns
+	}
+	var out []string
+	line, indent, empty := prefix, Width(prefix), true
+	end := func() { out = append(out, strings.TrimRight(strings.ReplaceAll(line, noBreak, " "), " ")) }
+	for _, word := range strings.SplitAfter(strings.ReplaceAll(s, " %", Whole(" %")), " ") {
+		long := Width(strings.TrimRight(word, " "))
+		if Width(line)+long > width && strings.Trim(line, " ") != "" && long > 0 {
+			end()
+			line, empty = blanks(max(0, min(indent, width-long))), true
+		}
+		if empty {
+			word = strings.TrimLeft(word, " ")
+		}
+		line += word
+		empty = empty && word == ""
+	}
+	end()
+	return out
+}
+
+// Line breaks a line that is too wide, with what follows below its first word.
+func Line(s string) []string {
+	rest := strings.TrimLeft(s, " ")
+	return Wrap(s[:len(s)-len(rest)], rest, Columns)
+}

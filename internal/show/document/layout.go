@@ -1,0 +1,99 @@
+package document
+
+import (
+	"slices"
+	"strings"
+
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/text"
+)
+
+// Block is a piece of what a terminal shows: a title, a table, and lines below it. Each
+// may be missing.
+type Block struct {
+	Title string
+	Table *Table
+	Lines []string
+}
+
+// Text is the block in lines of 80 columns.
+func (b Block) Text() (out []string) {
+	if b.Title != "" {
+		out = text.Line(b.Title)
+	}
+	if b.Table != nil {
+		t := b.Table.text()
+		out = append(out, t.Lines(text.Columns)...)
+	}
+	for _, line := range b.Lines {
+		out = append(out, text.Line(line)...)
+	}
+	return out
+}
+
+// length counts the lines of blocks on a terminal, and those between them.
+func length(blocks []Block) int {
+	n := len(blocks) - 1
+	for _, b := range blocks {
+		for _, line := range b.Text() {
+			n += 1 + max(0, text.Width(line)-1)/text.Columns
+		}
+	}
+	return n
+}
+
+// Clean makes what files and hosts said safe to show, and leaves empty blocks out.
+func Clean(blocks []Block) []Block {
+	for i := range blocks {
+		blocks[i].Title = clean(blocks[i].Title)
+		for k, line := range blocks[i].Lines {
+			blocks[i].Lines[k] = clean(line)
+		}
+	}
+	return slices.DeleteFunc(blocks, func(b Block) bool { return len(b.Lines) == 0 && (b.Table == nil || len(b.Table.Rows) == 0) })
+}
+
+// text is a table in columns of text. The interval of a quantity has one of its own. A
+// column in which nothing is worth a word is left out.
+func (t *Table) text() text.Table {
+	out := text.Table{Rows: make([][]string, len(t.Rows))}
+	add := func(c text.Column, cells []string) {
+		if !slices.ContainsFunc(cells, func(s string) bool { return s != "" }) {
+			return
+		}
+		out.Columns = append(out.Columns, c)
+		for i, s := range cells {
+			out.Rows[i] = append(out.Rows[i], s)
+		}
+	}
+	for i, c := range t.Columns {
+		if c.Minor {
+			continue
+		}
+		values, bounds := make([]string, len(t.Rows)), make([]string, len(t.Rows))
+		for k, row := range t.Rows {
+			values[k], bounds[k] = c.brief(row.Cells[i])
+		}
+		head := c.Terse
+		if head == "" {
+			head = c.Heading()
+		}
+		add(text.Column{Head: strings.ReplaceAll(head, "|", "\n"), Right: c.Kind == Quantity || c.Kind == Count, Fit: c.Fit, Tight: head == " " || c.Kind == Quantity && c.Bare}, values)
+		if !c.Bare {
+			add(text.Column{Tight: true}, bounds)
+		}
+	}
+	return out
+}
+
+// brief is a value as a terminal shows it, and its interval.
+func (c Column) brief(cell Cell) (value, bounds string) {
+	value, bounds = c.Parts(cell)
+	switch {
+	case slices.Contains(c.Usual, value):
+		value = ""
+	case c.Kind == Name:
+		value = Short(value)
+	}
+	return termsafe.Line(value), bounds
+}

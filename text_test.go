@@ -1,0 +1,75 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// layouts are the ways to lay text out that base/text has for all. A width in a verb
+// of Printf is a column of somebody's own.
+var (
+	starred = regexp.MustCompile(`%(-?\*[sdv]|-?[0-9]+s)`)
+	layouts = regexp.MustCompile(`(?i)^(wrap(ped|words|text|lines)?|fold(ed|lines|text)|hanging|clip[a-z]+|pad(left|right)?)$`)
+)
+
+// TestOneTableOneWrapper: no other package makes columns by itself or breaks lines. The
+// formats of others (compat) are theirs, and pictures and workbooks have no columns of a
+// terminal.
+func TestOneTableOneWrapper(t *testing.T) {
+	exempt := regexp.MustCompile(`^internal/(base/text|fleet/compat|show/picture|show/sheet)/`)
+	err := filepath.WalkDir("internal", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || exempt.MatchString(path) {
+			return err
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, path, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.ImportSpec:
+				if n.Path.Value == `"text/tabwriter"` {
+					t.Errorf("%s: tables are made by base/text", set.Position(n.Pos()))
+				}
+			case *ast.FuncDecl:
+				if layouts.MatchString(n.Name.Name) && returnsText(n.Type) {
+					t.Errorf("%s: %s: base/text has it", set.Position(n.Pos()), n.Name.Name)
+				}
+			case *ast.BasicLit:
+				if s, err := strconv.Unquote(n.Value); n.Kind == token.STRING && err == nil && starred.MatchString(s) {
+					t.Errorf("%s: %s: a column of its own: base/text has tables", set.Position(n.Pos()), n.Value)
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// returnsText reports whether a function gives back a string, or several.
+func returnsText(f *ast.FuncType) bool {
+	if f.Results == nil {
+		return false
+	}
+	for _, r := range f.Results.List {
+		at := r.Type
+		if list, ok := at.(*ast.ArrayType); ok {
+			at = list.Elt
+		}
+		if name, ok := at.(*ast.Ident); ok && name.Name == "string" {
+			return true
+		}
+	}
+	return false
+}
