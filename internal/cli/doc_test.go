@@ -13,8 +13,8 @@ import (
 )
 
 // prelude makes what the examples of the documentation take for granted: a host
-// called nas in the user's own ssh_config, and two results to compare. They are
-// the same, so that the example of a gate passes on a busy machine too.
+// called nas in the user's own ssh_config, and results. Two of them are the same, so
+// that the example of a gate passes on a busy machine too.
 const prelude = `sshd nas
 mkdir home/.ssh
 exec sed -i 's/^Host nas$/Host nas nas?/' ssh_config
@@ -22,13 +22,17 @@ exec cp ssh_config home/.ssh/config
 exec cp known_hosts home/.ssh/known_hosts
 exec chmod 700 home home/.ssh
 exec chmod 600 home/.ssh/config home/.ssh/known_hosts
-exec sshpace bench --rounds 2 --cipher aes128-ctr --mac hmac-sha2-256 --kex curve25519-sha256 --out before.jsonl
-exec cp before.jsonl after.jsonl
+cp $RECORDED/before.jsonl before.jsonl
+cp $RECORDED/before.jsonl after.jsonl
 `
 
-// Every line "$ sshpace ..." of the documentation is run, in order, and must
-// succeed. Long budgets are shortened.
+// shorter are examples that show no more when they are long.
+var shorter = strings.NewReplacer("--budget 60s", "--budget 12s", "--budget 20s", "--budget 10s", "--budget 8s", "--budget 7s", "--rounds 6 --size 16M", "--rounds 2 --size 4M")
+
+// Every line "$ sshpace ..." of the documentation is run, in order within its chapter,
+// and must succeed.
 func TestDocumentationExamples(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("../../doc/*.md")
 	if err != nil {
 		t.Fatal(err)
@@ -47,20 +51,30 @@ func TestDocumentationExamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var script strings.Builder
-		for line := range strings.Lines(string(text)) {
-			if command, ok := strings.CutPrefix(strings.TrimSpace(line), "$ sshpace "); ok {
-				command = strings.ReplaceAll(command, "--budget 60s", "--budget 6s")
-				command = strings.ReplaceAll("sshpace "+command, "'", "''")
-				fmt.Fprintf(&script, "exec unshare -m sh -c 'mount --bind home %s && HOME=%s && export HOME && %s'\n", me.HomeDir, me.HomeDir, command)
-			}
-		}
-		if script.Len() > 0 {
-			name := strings.TrimSuffix(filepath.Base(file), ".md") + ".txtar"
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(prelude+script.String()), 0o600); err != nil {
-				t.Fatal(err)
+		name := strings.TrimSuffix(filepath.Base(file), ".md")
+		for i, chapter := range strings.Split(string(text), "\n## ") {
+			if script := examples(chapter, me.HomeDir); script != "" {
+				file := filepath.Join(dir, fmt.Sprintf("%s_%d.txtar", name, i))
+				if err := os.WriteFile(file, []byte(prelude+script), 0o600); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
 	}
 	testscript.Run(t, testscript.Params{Dir: dir, RequireExplicitExec: true, Setup: setupServers, Cmds: serverCommands()})
+}
+
+// examples is a script of a chapter's examples, run in the home folder of the prelude.
+func examples(chapter, home string) string {
+	var script strings.Builder
+	for line := range strings.Lines(chapter) {
+		if command, ok := strings.CutPrefix(strings.TrimSpace(line), "$ sshpace "); ok {
+			command = shorter.Replace("sshpace " + command)
+			fmt.Fprintf(&script, "# %s\nexec unshare -m sh -c 'mount --bind home %s && HOME=%s && export HOME && %s'\n", command, home, home, strings.ReplaceAll(command, "'", "''"))
+		}
+	}
+	if strings.Contains(script.String(), "result.jsonl") && !strings.Contains(script.String(), "--out result.jsonl") {
+		return "cp before.jsonl result.jsonl\n" + script.String()
+	}
+	return script.String()
 }

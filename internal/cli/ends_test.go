@@ -41,6 +41,7 @@ type dead struct {
 // TestEndsAtOnce: a signal ends each command, wherever it waits and whatever for, although
 // none of its clocks ends within an hour. With -v it tells how long that took.
 func TestEndsAtOnce(t *testing.T) {
+	t.Parallel()
 	s := sshtest.StartSshd(t)
 	result, err := filepath.Abs("testdata/recorded/before.jsonl")
 	if err != nil {

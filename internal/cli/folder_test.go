@@ -105,6 +105,7 @@ func sshpace(t *testing.T, env []string, args ...string) (string, error) {
 // A user who owns a folder above the one that we are told to use does not get
 // his ForceCommand run, by the real sshd, as us.
 func TestForeignParentGetsNoCommandRun(t *testing.T) {
+	t.Parallel()
 	for _, variable := range []string{"XDG_RUNTIME_DIR", "HOME", "TMPDIR"} {
 		t.Run(variable, func(t *testing.T) {
 			base, foreign := theirs(t)
@@ -134,6 +135,7 @@ mount -t tmpfs none /mnt && cp "$0" /mnt/sshpace && mkdir /mnt/theirs && chown "
 
 // Where no folder is out of others' reach, nothing is begun, in two lines.
 func TestNoFolderIsAClearError(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be two users")
 	}
@@ -179,6 +181,7 @@ func refused(t *testing.T, text string, err error, code int, problem, hint strin
 // Without a FILE, only a result that we own is reported or made advice of, from
 // a folder that nobody else can write.
 func TestOthersResultsAreNotOurs(t *testing.T) {
+	t.Parallel()
 	base, foreign := theirs(t)
 	state := filepath.Join(base, "ours")
 	results := filepath.Join(state, "sshpace", "results")
@@ -203,6 +206,7 @@ func TestOthersResultsAreNotOurs(t *testing.T) {
 
 // A result that goes to a file needs no folder for those without a name.
 func TestMachineOutNeedsNoStateFolder(t *testing.T) {
+	t.Parallel()
 	base, foreign := theirs(t)
 	out := filepath.Join(base, "ours", "m.jsonl")
 	text, err := sshpace(t, []string{"XDG_STATE_HOME=" + foreign}, "machine", "--only", "memory*", "--only", "disk*", "--rounds", "1", "--out", out)
@@ -217,6 +221,7 @@ func TestMachineOutNeedsNoStateFolder(t *testing.T) {
 // A recorded run decides which hosts are meant, and what is run again: one that
 // another user has written is none of ours.
 func TestOthersHistoryIsNotOurs(t *testing.T) {
+	t.Parallel()
 	base, _ := theirs(t)
 	state := filepath.Join(base, "ours")
 	runs := filepath.Join(state, "sshpace", "runs")
@@ -238,6 +243,7 @@ func TestOthersHistoryIsNotOurs(t *testing.T) {
 // A folder for output that is another user's, open to others, or cannot be
 // written is found out before a command is started.
 func TestOutdirIsCheckedBeforeCommandsStart(t *testing.T) {
+	t.Parallel()
 	s := sshtest.StartSshd(t)
 	base, foreign := theirs(t)
 	ours := filepath.Join(base, "ours")

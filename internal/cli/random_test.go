@@ -46,6 +46,7 @@ var nodesets = sshtest.Grammar{
 
 // TestHostsAsNodeset compares random sets and options with ClusterShell's nodeset.
 func TestHostsAsNodeset(t *testing.T) {
+	t.Parallel()
 	count, seed := sshtest.Cases(t, 15)
 	right := 0
 	for n := range count {
@@ -124,6 +125,7 @@ var (
 // TestLookupAsKeygen compares what is found in random files, and the fingerprints of
 // it, with ssh-keygen -F and -l; a file that split makes of it holds the same.
 func TestLookupAsKeygen(t *testing.T) {
+	t.Parallel()
 	keys := testKeys(t)
 	count, seed := sshtest.Cases(t, 15)
 	found := 0

@@ -27,13 +27,13 @@ func newReportCommand(sys System) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report [FILE|HOST...]",
 		Short: "Say what a bench run found: what to use, what it gains, how far to trust it",
-		Long: `Says on one screen what a run found: what to use, what is used now, what changing gains,
-and the lines to write for it; then what the policy allows, best first. Without a FILE
-it takes the last run, wherever bench wrote it, and says which that is.
+		Long: `Says on one screen what a run found: what to use and what that gains, the line to write
+for it, how to try it and how to take it back; then the best choices, and how sure all
+of that is. Without a FILE it takes the last run, wherever bench wrote it.
 
-Names are patterns that can be typed for --cipher and --mac. Rows of one letter cannot
-be told apart. --all shows every combination, each number with its 95 % interval;
---method says how the numbers came about, how far to trust them, and what words mean.
+Names are patterns that can be typed for --cipher and --mac. --all shows every
+combination, each with its 95 % interval in brackets; rows of one letter cannot be told
+apart. --method says how the numbers came about, how far to trust them, and what words mean.
 
 The classic format prints the lists that shell loops over all ciphers, MACs and key
 exchanges used to print: the best overall, for each cipher, MAC and key exchange, and

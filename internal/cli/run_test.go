@@ -35,6 +35,7 @@ func fleetFiles(t testing.TB, dir string, s *sshtest.Sshd) {
 
 // TestRunScripts runs the sessions of testdata/run against a real sshd.
 func TestRunScripts(t *testing.T) {
+	t.Parallel()
 	s := sshtest.StartSshd(t)
 	other := sshtest.StartSshd(t)
 	testscript.Run(t, testscript.Params{
@@ -112,6 +113,7 @@ func waitGone(t *testing.T, all []int) {
 // TestRunInterrupted sends SIGINT, SIGTERM, SIGHUP or SIGQUIT, once, and one twice: the commands on
 // the hosts end, the summary is written, the exit code says which signal it was.
 func TestRunInterrupted(t *testing.T) {
+	t.Parallel()
 	s := sshtest.StartSshd(t)
 	for _, test := range []struct {
 		signal syscall.Signal
@@ -136,7 +138,6 @@ func TestRunInterrupted(t *testing.T) {
 				t.Fatal(err)
 			}
 			all := pids(t, bufio.NewReader(out), 3)
-			start := time.Now()
 			for range test.times {
 				cmd.Process.Signal(test.signal)
 				time.Sleep(100 * time.Millisecond)
@@ -159,10 +160,10 @@ func TestRunInterrupted(t *testing.T) {
 			if !strings.Contains(errs.String(), "may still run there") {
 				t.Errorf("not told that commands were left:\n%s", errs.String())
 			}
-			if took := time.Since(start); took > 1500*time.Millisecond { // the first step's grace is 2 s
-				t.Errorf("took %v", took)
-			}
 			for _, pid := range all {
+				if syscall.Kill(pid, 0) != nil { // as it is after the first step's grace, of 2 s
+					t.Errorf("%d was waited for", pid)
+				}
 				syscall.Kill(-pid, syscall.SIGKILL) // what the second signal leaves behind
 			}
 		})
@@ -171,6 +172,7 @@ func TestRunInterrupted(t *testing.T) {
 
 // TestRunClosedOutput is `sshpace run ... | head -1`.
 func TestRunClosedOutput(t *testing.T) {
+	t.Parallel()
 	s := sshtest.StartSshd(t)
 	dir := t.TempDir()
 	fleetFiles(t, dir, s)
@@ -217,6 +219,7 @@ func TestRunClosedOutput(t *testing.T) {
 
 // TestRunKilled: after kill -9 the history knows who had ended and who had not.
 func TestRunKilled(t *testing.T) {
+	t.Parallel()
 	s := sshtest.StartSshd(t)
 	dir := t.TempDir()
 	fleetFiles(t, dir, s)
@@ -266,6 +269,7 @@ func awaitRecord(t *testing.T, dir string, n int) {
 // TestRunFullDisk writes per-host files where no file may grow beyond 32 kB;
 // to the program that is a disk without room.
 func TestRunFullDisk(t *testing.T) {
+	t.Parallel()
 	s := sshtest.StartSshd(t)
 	dir := t.TempDir()
 	fleetFiles(t, dir, s)
@@ -287,6 +291,7 @@ func limited(cmd *exec.Cmd, limit string) *exec.Cmd {
 // TestRunFewDescriptors runs 30 hosts with both engines where 64 files may be
 // open.
 func TestRunFewDescriptors(t *testing.T) {
+	t.Parallel()
 	s := sshtest.StartSshd(t)
 	dir := t.TempDir()
 	fleetFiles(t, dir, s)

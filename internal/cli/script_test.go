@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the sessions of testdata/script, named command_case.txtar.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,

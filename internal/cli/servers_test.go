@@ -66,6 +66,11 @@ func setupServers(env *testscript.Env) error {
 		return err
 	}
 	env.Setenv("FIVE", five)
+	recorded, err := filepath.Abs("testdata/recorded")
+	if err != nil {
+		return err
+	}
+	env.Setenv("RECORDED", recorded)
 	env.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:"+env.Getenv("PATH"))
 	env.Defer(func() { checkLeftovers(env) })
 	return nil

@@ -240,6 +240,7 @@ var accounts = []struct {
 // TestTreesAsRsync copies and fetches random trees, twice with changes between, and
 // compares with rsync -a over ssh.
 func TestTreesAsRsync(t *testing.T) {
+	t.Parallel()
 	count, seed := sshtest.Cases(t, 5)
 	var dirs []string
 	for _, account := range accounts {
@@ -314,6 +315,7 @@ func must(t *testing.T, dir string, want int, program string, args ...string) st
 // named for what it is, with both engines, as is one without such a server; and fetch brings
 // files from accounts for SFTP alone.
 func TestAccountsForFiles(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		sshd   []string
 		bashrc string
@@ -341,6 +343,7 @@ func TestAccountsForFiles(t *testing.T) {
 // Where another user has prepared the folder of a host, nothing is written, by fetch and by
 // pslurp, whose host cannot name a folder elsewhere either.
 func TestFetchIntoFolderOfAnother(t *testing.T) {
+	t.Parallel()
 	s := sshtest.StartSshd(t)
 	base, foreign := theirs(t)
 	fleetFiles(t, base, s)

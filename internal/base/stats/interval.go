@@ -11,8 +11,10 @@ import (
 // Interval is an estimate with its 95 % interval and the number of independent
 // values that it rests on. Lo <= Value <= Hi.
 type Interval struct {
-	Value, Lo, Hi float64
-	N             int
+	Value float64 `json:"value"`
+	Lo    float64 `json:"lo"`
+	Hi    float64 `json:"hi"`
+	N     int     `json:"n"`
 }
 
 // Shown is a value with its interval, if it has one, in the one notation that people
@@ -118,6 +120,17 @@ func PooledDeviation(groups [][]float64) (deviation, degrees float64) {
 		return 0, 0
 	}
 	return math.Sqrt(sum / degrees), degrees
+}
+
+// Shrink moves the deviation of a group, of some degrees of freedom, towards the one that
+// all groups have in common, which counts as much as others of its degrees would (the
+// moderated t statistic of Smyth, Statistical Applications in Genetics and Molecular
+// Biology 3, 2004, whose prior is given here).
+func Shrink(own, degrees, common, prior float64) (deviation, sum float64) {
+	if sum = degrees + prior; sum <= 0 {
+		return 0, 0
+	}
+	return math.Sqrt((degrees*own*own + prior*common*common) / sum), sum
 }
 
 // PooledInterval is the mean of xs with Student's interval from a deviation

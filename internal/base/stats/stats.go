@@ -50,7 +50,10 @@ func Quantile(xs []float64, q float64) float64 {
 	if len(xs) == 0 {
 		return 0
 	}
-	sorted := slices.Sorted(slices.Values(xs))
+	return quantile(slices.Sorted(slices.Values(xs)), q)
+}
+
+func quantile(sorted []float64, q float64) float64 {
 	at := q * float64(len(sorted)-1)
 	below := int(math.Floor(at))
 	above := min(below+1, len(sorted)-1)

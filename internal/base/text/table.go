@@ -42,9 +42,6 @@ func (t *Table) Lines(width int) []string {
 	return out
 }
 
-// String is the table, however wide.
-func (t *Table) String() string { return t.Text(0) }
-
 // Text is the table as lines that end.
 func (t *Table) Text(width int) string {
 	if lines := t.Lines(width); len(lines) > 0 {

@@ -302,13 +302,10 @@ func (c Listed) reason(kind alg.Kind) string {
 			words = append(words, "post-quantum")
 		}
 	}
-	if c.Group == "" {
+	if c.figure == "" {
 		return strings.Join(append(words, "not measured"), ", ")
 	}
-	if c.figure != "" {
-		words = append(words, c.figure)
-	}
-	return strings.Join(words, ", ")
+	return strings.Join(append(words, c.figure), ", ")
 }
 
 func figureOf(c rank.Cell) string {

@@ -37,12 +37,15 @@ func (a *Advice) head(b *strings.Builder, page string) {
 	e := a.Ranking.Environment
 	fmt.Fprintf(b, "# %s by sshpace advise, policy %s\n", page, oneLine(a.Policy))
 	fmt.Fprintf(b, "# measured %s on %s: %s to %s\n", a.Ranking.Campaign.Started.Format("2006-01-02"), oneLine(a.Ranking.Campaign.Target),
-		oneLine(e.Client), oneLine(e.Server))
+		firstWord(e.Client), firstWord(e.Server))
 }
 
 func (a *Advice) lines(b *strings.Builder, indent string, of Side) {
 	for _, list := range a.Lists {
 		value, why := list.value(of, a.Strict)
+		if value == "" && len(list.First) == 0 && len(list.Choices) > 0 && a.Changes() { // what stays as it is goes without saying beside what does not
+			continue
+		}
 		if value == "" {
 			fmt.Fprintf(b, "%s# no %s line: %s\n", indent, list.Keyword, why)
 			continue
@@ -54,6 +57,12 @@ func (a *Advice) lines(b *strings.Builder, indent string, of Side) {
 		}
 		fmt.Fprintf(b, "%s# %s\n%s%s %s\n", indent, why, indent, list.Keyword, value)
 	}
+}
+
+// firstWord is a version without what a distribution adds to it.
+func firstWord(version string) string {
+	word, _, _ := strings.Cut(oneLine(version), " ")
+	return word
 }
 
 // value is what stands behind the keyword, and what it does with all other
@@ -87,25 +96,13 @@ func lacking(names, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
 }
 
-// LeftOut says what is offered now but not advised: a line for each reason. It
-// stays enabled, unless the advice is strict. It is for people, and no part of
-// the configuration.
-func (a *Advice) LeftOut() []string {
-	var reasons []string
-	names := map[string][]string{}
+// LeftOut counts what is offered now but not advised. It stays enabled, unless the advice
+// is strict.
+func (a *Advice) LeftOut() (n int) {
 	for _, list := range a.Lists {
-		for _, c := range list.Dropped {
-			if names[c.Reason] == nil {
-				reasons = append(reasons, c.Reason)
-			}
-			names[c.Reason] = append(names[c.Reason], c.Name)
-		}
+		n += len(list.Dropped)
 	}
-	var out []string
-	for _, reason := range reasons {
-		out = append(out, strings.Join(names[reason], ", ")+": "+oneLine(reason))
-	}
-	return out
+	return n
 }
 
 // oneLine keeps text from a record, which may come from a remote host, from

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/bench/login"
+	"sshpace/internal/base/stats"
 )
 
 // Finding is something that costs.
@@ -19,14 +19,14 @@ type Finding struct {
 	What  string `json:"what"`
 	// Breaks says that logins fail or hang: there is no number for that. Minor says that
 	// nothing is wrong: there is something to gain.
-	Breaks   bool         `json:"breaks"`
-	Minor    bool         `json:"minor"`
-	Cost     login.Figure `json:"cost_ns"`
-	Per      string       `json:"per"` // what costs so much: "login" or "100 MB"
-	Evidence string       `json:"evidence"`
-	Where    string       `json:"where"` // where to do it
-	Do       string       `json:"do"`    // a line for a shell
-	Gain     string       `json:"gain"`
+	Breaks   bool           `json:"breaks"`
+	Minor    bool           `json:"minor"`
+	Cost     stats.Interval `json:"cost_ns"`
+	Per      string         `json:"per"` // what costs so much: "login" or "100 MB"
+	Evidence string         `json:"evidence"`
+	Where    string         `json:"where"` // where to do it
+	Do       string         `json:"do"`    // a line for a shell
+	Gain     string         `json:"gain"`
 }
 
 // What a cost belongs to.
@@ -97,23 +97,23 @@ func Faults(found []Finding) bool {
 
 // worth tells whether a cost is one: at least the floor every time, and above what it
 // varies by, or so far above the floor every time that this does not matter.
-func worth(cost login.Figure, floor time.Duration) bool {
+func worth(cost stats.Interval, floor time.Duration) bool {
 	const far = 4
 	return cost.N > 0 && cost.Lo >= float64(floor) && (cost.Value >= cost.Hi-cost.Lo || cost.Lo >= float64(far*floor))
 }
 
 // beyond is a figure without what it would be anyway.
-func beyond(f login.Figure, usual time.Duration) login.Figure {
+func beyond(f stats.Interval, usual time.Duration) stats.Interval {
 	if f.N == 0 {
 		return f
 	}
 	d := float64(usual)
-	return login.Figure{Value: f.Value - d, Lo: f.Lo - d, Hi: f.Hi - d, N: f.N}
+	return stats.Interval{Value: f.Value - d, Lo: f.Lo - d, Hi: f.Hi - d, N: f.N}
 }
 
 // less is a figure without another.
-func less(a, b login.Figure) login.Figure {
-	return login.Figure{Value: a.Value - b.Value, Lo: a.Lo - b.Hi, Hi: a.Hi - b.Lo, N: min(a.N, b.N)}
+func less(a, b stats.Interval) stats.Interval {
+	return stats.Interval{Value: a.Value - b.Value, Lo: a.Lo - b.Hi, Hi: a.Hi - b.Lo, N: min(a.N, b.N)}
 }
 
 // execWork is what a server takes at most to start a command, beyond the way there and back.

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
 	"sshpace/internal/bench/login"
 )
 
 // of is a figure of so many ms, every time.
-func of(ms float64) login.Figure {
+func of(ms float64) stats.Interval {
 	ns := ms * float64(time.Millisecond)
-	return login.Figure{Value: ns, Lo: ns, Hi: ns, N: 3}
+	return stats.Interval{Value: ns, Lo: ns, Hi: ns, N: 3}
 }
 
 // plain is a host with nothing wrong: what a login to an sshd next door takes.
@@ -77,10 +78,10 @@ var causes = []struct {
 		f.Logins.Request, f.Server.Reverse, f.Server.Settings["usedns"] = of(2000), of(1900), "no"
 	}, "sshd -T | grep -i usedns; time getent hosts 192.0.2.2; time getent passwd ann"},
 	{"proxy", func(f *Facts) {
-		f.Logins.Proxy, f.Logins.TCP, f.Logins.Version = "sleep 1; nc web1 22", login.Figure{}, of(1030)
+		f.Logins.Proxy, f.Logins.TCP, f.Logins.Version = "sleep 1; nc web1 22", stats.Interval{}, of(1030)
 	}, "timeout 20 sh -c 'sleep 1; nc web1 22'"},
 	{"proxy", func(f *Facts) {
-		f.Logins.Proxy, f.Logins.TCP, f.Logins.Version, f.Jumps = "ssh -W", login.Figure{}, of(3000), []string{"gate"}
+		f.Logins.Proxy, f.Logins.TCP, f.Logins.Version, f.Jumps = "ssh -W", stats.Interval{}, of(3000), []string{"gate"}
 	}, "sshpace doctor gate"},
 	{"connect", func(f *Facts) { f.Logins.TCP, f.Logins.RoundTrip = of(1003), of(1003) }, "its first packet is lost"},
 	{"banner", func(f *Facts) { f.Logins.Version = of(1000) }, "TCP wrappers or a load balancer"},
@@ -269,8 +270,8 @@ func TestConfigureKeepsCopy(t *testing.T) {
 // without, is none.
 func TestNoise(t *testing.T) {
 	f := plain()
-	f.Logins.Command = login.Figure{Value: 200e6, Lo: 4e6, Hi: 250e6, N: 3}
-	f.Logins.Lookup = login.Figure{Value: 200e6, Lo: 190e6, Hi: 900e6, N: 3}
+	f.Logins.Command = stats.Interval{Value: 200e6, Lo: 4e6, Hi: 250e6, N: 3}
+	f.Logins.Lookup = stats.Interval{Value: 200e6, Lo: 190e6, Hi: 900e6, N: 3}
 	if found := Judge(Checks, f); len(found) != 0 {
 		t.Errorf("found %+v", found)
 	}

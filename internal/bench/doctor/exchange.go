@@ -9,15 +9,15 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/bench/login"
+	"sshpace/internal/base/stats"
 )
 
 // Exchange is the key exchange that is negotiated, beside one that is at least as
 // safe; Instead "" is one that is merely cheap, to tell what the present one costs.
 type Exchange struct {
 	Instead   string
-	Safe      bool         // as safe as the present one
-	ClientCPU login.Figure // of a login with it
+	Safe      bool           // as safe as the present one
+	ClientCPU stats.Interval // of a login with it
 }
 
 // Processor times of a login from which on its key exchange is compared with
@@ -53,7 +53,7 @@ func (p *Patient) exchanges(ctx context.Context) error {
 		}
 		used = append(used, l.ClientCPU)
 	}
-	p.facts.Exchange = &Exchange{name, safe, login.FigureOf(used)}
+	p.facts.Exchange = &Exchange{name, safe, middle(used)}
 	return nil
 }
 

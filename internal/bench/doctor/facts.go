@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
 	"sshpace/internal/bench/login"
 )
 
@@ -50,7 +51,7 @@ type KnownHosts struct {
 	File          string
 	Others        []string // the user's files besides
 	Lines, Hashed int
-	Extra         login.Figure // processor time of a login that is due to its size
+	Extra         stats.Interval // processor time of a login that is due to its size
 }
 
 // Transfers are short uploads over connections of their own.
@@ -71,32 +72,32 @@ type Transfer struct {
 
 // Logins are figures over all logins.
 type Logins struct {
-	Whole     login.Figure
-	RoundTrip login.Figure // of TCP; of a request where a ProxyCommand hides it
-	Address   string       // that ssh connected to; "" behind a proxy
-	Lookup    login.Figure // of the address
-	Failed    []Attempt    // addresses before that one
-	Commands  []Command    // of Match exec
-	GSSAPI    login.Figure // trying it without success
+	Whole     stats.Interval
+	RoundTrip stats.Interval // of TCP; of a request where a ProxyCommand hides it
+	Address   string         // that ssh connected to; "" behind a proxy
+	Lookup    stats.Interval // of the address
+	Failed    []Attempt      // addresses before that one
+	Commands  []Command      // of Match exec
+	GSSAPI    stats.Interval // trying it without success
 	Keys      Keys
-	TCP       login.Figure // opening the connection
-	Proxy     string       // the ProxyCommand that ssh ran instead
-	Version   login.Figure // until the server's version line
-	Exchange  login.Figure // the key exchange, without looking up known keys
-	HostKey   login.Figure // that, before the exchange and in it
-	Service   login.Figure // from our new keys to the accepted service
-	Request   login.Figure // the first request for a login
-	Query     login.Figure // until the server would take the key
-	Signing   login.Figure // by this side
-	Entry     login.Figure // from the signature sent to being let in
-	Session   login.Figure // from being let in to an open session
-	Exec      login.Figure // asking for the command
-	Command   login.Figure // running true
-	Kex       string       // as negotiated
+	TCP       stats.Interval // opening the connection
+	Proxy     string         // the ProxyCommand that ssh ran instead
+	Version   stats.Interval // until the server's version line
+	Exchange  stats.Interval // the key exchange, without looking up known keys
+	HostKey   stats.Interval // that, before the exchange and in it
+	Service   stats.Interval // from our new keys to the accepted service
+	Request   stats.Interval // the first request for a login
+	Query     stats.Interval // until the server would take the key
+	Signing   stats.Interval // by this side
+	Entry     stats.Interval // from the signature sent to being let in
+	Session   stats.Interval // from being let in to an open session
+	Exec      stats.Interval // asking for the command
+	Command   stats.Interval // running true
+	Kex       string         // as negotiated
 	Cipher    string
 	MAC       string
 	Zipped    bool // compression was negotiated
-	ClientCPU login.Figure
+	ClientCPU stats.Interval
 	Offered   alg.Offer // by the server
 	User      string    // on the host
 }
@@ -104,7 +105,7 @@ type Logins struct {
 // Attempt is an address that could not be connected to.
 type Attempt struct {
 	Address, Why string
-	Took         login.Figure
+	Took         stats.Interval
 }
 
 // Command is a command of Match exec.
@@ -112,13 +113,13 @@ type Command struct {
 	Text string
 	File string // "" where ssh does not tell
 	Line int
-	Took login.Figure
+	Took stats.Interval
 }
 
 // Keys are those that were offered.
 type Keys struct {
 	Vain        []string // those that the server did not want
-	Took        login.Figure
+	Took        stats.Interval
 	Accepted    string // its file or comment
 	Fingerprint string // of it
 	FromAgent   bool
@@ -172,19 +173,19 @@ type Master struct {
 // Sharing is what the configuration says about shared connections, and what one
 // would save.
 type Sharing struct {
-	Master, Persist bool         // ControlMaster, ControlPersist
-	Session         login.Figure // true over a master of our own
+	Master, Persist bool           // ControlMaster, ControlPersist
+	Session         stats.Interval // true over a master of our own
 }
 
 // Server is what a shell on the host tells.
 type Server struct {
-	Client  string       // our address, as the server sees it
-	Shell   string       // the login shell
-	Reverse login.Figure // looking our address up, there
-	Account login.Figure // looking the user up, there
-	Motd    []string     // scripts that make the message of the day
-	Greeted login.Figure // running them, there; asked where sessions are slow
-	Started login.Figure // starting the login shell once more, there; asked where commands are slow
+	Client  string         // our address, as the server sees it
+	Shell   string         // the login shell
+	Reverse stats.Interval // looking our address up, there
+	Account stats.Interval // looking the user up, there
+	Motd    []string       // scripts that make the message of the day
+	Greeted stats.Interval // running them, there; asked where sessions are slow
+	Started stats.Interval // starting the login shell once more, there; asked where commands are slow
 	// Settings are sshd's, by their names in small letters, as far as the account may
 	// see them.
 	Settings map[string]string

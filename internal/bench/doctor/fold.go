@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"sshpace/internal/base/stats"
 	"sshpace/internal/bench/login"
 )
 
@@ -16,8 +17,8 @@ func fold(all []*trace) (l Logins) {
 		return l
 	}
 	last := all[len(all)-1]
-	over := func(span func(*trace) time.Duration) login.Figure { return figure(all, span) }
-	phase := func(p login.Phase) login.Figure {
+	over := func(span func(*trace) time.Duration) stats.Interval { return figure(all, span) }
+	phase := func(p login.Phase) stats.Interval {
 		return over(func(t *trace) time.Duration {
 			if d, told := t.spans[p]; told {
 				return d
@@ -53,14 +54,23 @@ func fold(all []*trace) (l Logins) {
 }
 
 // figure is the median of a span over the logins that tell of it.
-func figure(all []*trace, span func(*trace) time.Duration) login.Figure {
+func figure(all []*trace, span func(*trace) time.Duration) stats.Interval {
 	var told []time.Duration
 	for _, t := range all {
 		if d := span(t); d != unknown {
 			told = append(told, d)
 		}
 	}
-	return login.FigureOf(told)
+	return middle(told)
+}
+
+// middle is the median of durations, with its interval, or their range where they are few.
+func middle(all []time.Duration) stats.Interval {
+	xs := make([]float64, len(all))
+	for i, d := range all {
+		xs[i] = float64(d)
+	}
+	return stats.MedianInterval(xs)
 }
 
 // attempts are the addresses that every login tried in vain.

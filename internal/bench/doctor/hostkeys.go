@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	measured "sshpace/internal/bench/hostkeys"
-	"sshpace/internal/bench/login"
 )
 
 // Files of fewer lines cost nothing that could be told from noise; more than so
@@ -43,7 +42,7 @@ func (p *Patient) hostKeys(ctx context.Context) error {
 		k := KnownHosts{File: file, Others: others, Lines: c.Lines, Hashed: c.HashedLines}
 		for _, cost := range c.OpenSSH {
 			if cost.AsItIs && cost.UpdateHostKeys == p.facts.updates {
-				k.Extra = login.Figure{Value: cost.Extra.Value, Lo: cost.Extra.Lo, Hi: cost.Extra.Hi, N: keyRounds}
+				k.Extra = cost.Extra
 			}
 		}
 		p.facts.KnownHosts = append(p.facts.KnownHosts, k)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/shell"
-	"sshpace/internal/bench/login"
+	"sshpace/internal/base/stats"
 )
 
 // Floors and ratios: two measurements of one thing on a busy machine differ by
@@ -97,9 +97,9 @@ func slowExchange(f *Facts) []Finding {
 const hundred = 100e6
 
 // perHundred is the difference between two speeds, as time.
-func perHundred(slow, fast float64) login.Figure {
+func perHundred(slow, fast float64) stats.Interval {
 	ns := (hundred/slow - hundred/fast) * float64(time.Second)
-	return login.Figure{Value: ns, Lo: ns, Hi: ns, N: 1}
+	return stats.Interval{Value: ns, Lo: ns, Hi: ns, N: 1}
 }
 
 func zipped(f *Facts) []Finding {
@@ -123,7 +123,7 @@ func softCipher(f *Facts) []Finding {
 	ns := (t.Present.CPUPerByte - t.Other.CPUPerByte) * hundred
 	return []Finding{{
 		What: "the cipher " + f.Logins.Cipher + " has no support by this machine's CPU, or is an old one",
-		Cost: login.Figure{Value: ns, Lo: ns, Hi: ns, N: 1}, Per: perTransfer,
+		Cost: stats.Interval{Value: ns, Lo: ns, Hi: ns, N: 1}, Per: perTransfer,
 		Evidence: fmt.Sprintf("ssh computes %.1f s for a GB and moves %s; with %s %.1f s and %s", t.Present.CPUPerByte, speed(t.Present), t.Cipher, t.Other.CPUPerByte, speed(t.Other)),
 		Where:    here(f), Do: configure(f, "Ciphers ^"+t.Cipher), Gain: fmt.Sprintf("about %.0f %% of ssh's processor time (measured)", 100-100*t.Other.CPUPerByte/t.Present.CPUPerByte),
 	}}

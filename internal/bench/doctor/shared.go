@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"sshpace/internal/bench/login"
+	"sshpace/internal/base/stats"
 	"sshpace/internal/sys/proc"
 )
 
@@ -70,7 +70,7 @@ func (p *Patient) shared(ctx context.Context) error {
 		}
 		took = append(took, l.Whole)
 	}
-	p.facts.Sharing.Session = login.FigureOf(took)
+	p.facts.Sharing.Session = middle(took)
 	argv := session("/dev/null")
 	p.facts.Server = p.ask(ctx, append(argv[:len(argv)-1], "exec sh"))
 	p.oldGroups(ctx)
@@ -145,7 +145,7 @@ func (p *Patient) ask(ctx context.Context, argv []string) *Server {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	asked := questions + settings
 	for _, slow := range []struct {
-		figure   login.Figure
+		figure   stats.Interval
 		question string
 	}{{p.facts.Logins.Session, greeting}, {p.facts.Logins.Command, starting}} {
 		if time.Duration(slow.figure.Lo) > worthAsking {
@@ -200,8 +200,8 @@ func (s *Server) hear(lines *bufio.Scanner) {
 			s.Modules[kind] = append(s.Modules[kind], module)
 		}
 	}
-	s.Account, s.Reverse = login.FigureOf(took["@account"]), login.FigureOf(took["@reverse"])
-	s.Greeted, s.Started = login.FigureOf(took["@greeted"]), login.FigureOf(took["@started"])
+	s.Account, s.Reverse = middle(took["@account"]), middle(took["@reverse"])
+	s.Greeted, s.Started = middle(took["@greeted"]), middle(took["@started"])
 }
 
 // oldGroups compares the groups of sessions over the user's own master with

@@ -12,6 +12,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/shell"
+	"sshpace/internal/base/stats"
 	"sshpace/internal/bench/login"
 )
 
@@ -38,7 +39,7 @@ type stage struct {
 	suspects     string // what may be slow in it, where nothing tells which
 	between      string // where it lies, as in: between the signature and being let in
 	theirs       bool   // a host's, which a private server has nothing of
-	took         func(*Facts) login.Figure
+	took         func(*Facts) stats.Interval
 	floor        time.Duration
 	hangs        func(*Stuck) bool               // nil: a login that hangs there has failed
 	tells        func(*Facts) (where, do string) // how to find out which suspect it is
@@ -61,7 +62,7 @@ var stages = []stage{
 		who: "the network or the server", does: "open the TCP connection",
 		suspects: "its first packet is lost, or the server's queue of connections is full",
 		between:  "between the first packet and the open TCP connection",
-		took:     func(f *Facts) login.Figure { return beyond(f.Logins.TCP, roundTrip(f)) }, floor: startFloor,
+		took:     func(f *Facts) stats.Interval { return beyond(f.Logins.TCP, roundTrip(f)) }, floor: startFloor,
 		tells: theirLines("it counts connections that found no room (the two numbers grow then)", "nstat -az TcpExtListenDrops TcpExtListenOverflows; ss -ltn"),
 	},
 	{
@@ -96,7 +97,7 @@ var stages = []stage{
 		who: "the server", does: "answer the first login request",
 		suspects: "it looks up the client's name in the DNS (UseDNS) or the account (LDAP, SSSD)",
 		between:  "between the first login request and its answer", theirs: true,
-		took: func(f *Facts) login.Figure { return beyond(f.Logins.Request, roundTrip(f)+deliberate) }, floor: serverFloor,
+		took: func(f *Facts) stats.Interval { return beyond(f.Logins.Request, roundTrip(f)+deliberate) }, floor: serverFloor,
 		hangs: during(login.AuthNone), tells: timeNames, causes: []cause{useDNS, slowAccount},
 	},
 	{
@@ -112,7 +113,7 @@ var stages = []stage{
 		check: "signature", about: "a client slow to sign: an agent, a security key, a smart card",
 		who: "this machine", does: "sign with the key",
 		suspects: "the agent, a security key that waits for a touch, or a smart card", between: "between the server's yes to the key and the signature",
-		took: func(f *Facts) login.Figure { return f.Logins.Signing }, floor: startFloor,
+		took: func(f *Facts) stats.Interval { return f.Logins.Signing }, floor: startFloor,
 		hangs: func(s *Stuck) bool { return s.During == login.Sign && !s.Signed },
 		tells: func(*Facts) (string, string) {
 			return "on this machine; it times a signature with every key of the agent. If the key must be touched or is far away, share connections (ControlMaster): it signs once for all of them", "ssh-add -L >/tmp/agent-keys.pub && time ssh-add -T /tmp/agent-keys.pub"
@@ -131,7 +132,7 @@ var stages = []stage{
 		check: "session", about: "a server slow to open sessions: PAM session, message of the day",
 		who: "the server", does: "open a session", suspects: "PAM's session modules, such as pam_systemd or pam_mount", between: "between being let in and the open session", theirs: true,
 		// A stall lies there, too.
-		took: func(f *Facts) login.Figure { return beyond(f.Logins.Session, roundTrip(f)+usualStall) }, floor: serverFloor,
+		took: func(f *Facts) stats.Interval { return beyond(f.Logins.Session, roundTrip(f)+usualStall) }, floor: serverFloor,
 		hangs:  during(login.Channel, login.Exec),
 		tells:  theirLines("it shows PAM's session modules, of which one is slow", "grep -h ^session /etc/pam.d/sshd /etc/pam.d/common-session"),
 		causes: []cause{motd, slowModule("session")},
@@ -200,9 +201,9 @@ func theirLines(shows, do string) func(*Facts) (where, do string) {
 	return func(*Facts) (string, string) { return "on the server, as root; " + shows, do }
 }
 
-func proxyTook(f *Facts) login.Figure {
+func proxyTook(f *Facts) stats.Interval {
 	if f.Logins.Proxy == "" || len(f.Jumps) > 0 && f.Logins.Version.Lo < float64(jumpFloor) {
-		return login.Figure{}
+		return stats.Interval{}
 	}
 	return beyond(f.Logins.Version, roundTrip(f))
 }
@@ -223,9 +224,9 @@ func throughJump(f *Facts, found *Finding) bool {
 	return true
 }
 
-func bannerTook(f *Facts) login.Figure {
+func bannerTook(f *Facts) stats.Interval {
 	if f.Logins.Proxy != "" {
-		return login.Figure{}
+		return stats.Interval{}
 	}
 	return beyond(f.Logins.Version, roundTrip(f))
 }
@@ -245,12 +246,12 @@ func wrappers(f *Facts, found *Finding) bool {
 
 // exchangeTook leaves out two round trips and what both sides compute, of which ours is
 // known and theirs taken to be up to twice as much.
-func exchangeTook(f *Facts) login.Figure {
+func exchangeTook(f *Facts) stats.Interval {
 	return beyond(f.Logins.Exchange, 2*roundTrip(f)+3*time.Duration(f.Logins.ClientCPU.Hi))
 }
 
 // hostKeyTook leaves out what large files of host keys cost, which have a check of their own.
-func hostKeyTook(f *Facts) login.Figure {
+func hostKeyTook(f *Facts) stats.Interval {
 	cost := f.Logins.HostKey
 	for _, k := range f.KnownHosts {
 		cost = beyond(cost, time.Duration(k.Extra.Value))
@@ -328,26 +329,26 @@ func slowAccount(f *Facts, found *Finding) bool {
 }
 
 // most tells whether one figure explains another.
-func most(part, whole login.Figure) bool { return part.N > 0 && part.Value >= whole.Value/3 }
+func most(part, whole stats.Interval) bool { return part.N > 0 && part.Value >= whole.Value/3 }
 
 // decided is how long sshd takes for one of the two requests with the key, and rounded how
 // many times as long as that to look for it the second one may take: before it goes on
 // after each, sshd waits until a time is over that it doubles as often as it must (auth2.c,
 // ensure_minimum_time_since).
-func decided(f *Facts, request login.Figure) login.Figure {
+func decided(f *Facts, request stats.Interval) stats.Interval {
 	return beyond(request, roundTrip(f)+deliberate)
 }
 
 const rounded = 3
 
 // keysTook: sshd looks for the key when it is offered, and again when it is proven.
-func keysTook(f *Facts) login.Figure {
+func keysTook(f *Facts) stats.Interval {
 	once, again := decided(f, f.Logins.Query), decided(f, f.Logins.Entry)
 	if again.N == 0 {
 		return once
 	}
-	most := login.Figure{Value: rounded * once.Value, Lo: rounded * once.Lo, Hi: rounded * once.Hi}
-	return login.Figure{Value: once.Value + min(again.Value, most.Value), Lo: once.Lo + min(again.Lo, most.Lo), Hi: once.Hi + min(again.Hi, most.Hi), N: once.N}
+	most := stats.Interval{Value: rounded * once.Value, Lo: rounded * once.Lo, Hi: rounded * once.Hi}
+	return stats.Interval{Value: once.Value + min(again.Value, most.Value), Lo: once.Lo + min(again.Lo, most.Lo), Hi: once.Hi + min(again.Hi, most.Hi), N: once.N}
 }
 
 func keysCommand(f *Facts, found *Finding) bool {
@@ -365,7 +366,7 @@ func keysCommand(f *Facts, found *Finding) bool {
 }
 
 // accountTook leaves out the second look for the key.
-func accountTook(f *Facts) login.Figure {
+func accountTook(f *Facts) stats.Interval {
 	once, again := decided(f, f.Logins.Query), decided(f, f.Logins.Entry)
 	if once.N == 0 || again.N == 0 {
 		return again
@@ -416,9 +417,9 @@ func motd(f *Facts, found *Finding) bool {
 }
 
 // commandTook is nothing where no command ran.
-func commandTook(f *Facts) login.Figure {
+func commandTook(f *Facts) stats.Interval {
 	if f.NoCommands != nil {
-		return login.Figure{}
+		return stats.Interval{}
 	}
 	return beyond(f.Logins.Command, roundTrip(f))
 }

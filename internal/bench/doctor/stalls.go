@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/shell"
-	"sshpace/internal/bench/login"
+	"sshpace/internal/base/stats"
 )
 
 // A delayed acknowledgement takes 40 ms on Linux (TCP_DELACK_MIN), at most 200 ms
@@ -30,14 +30,14 @@ const worthShare = 0.05
 // of the other, between the new keys and the accepted service and between being let in
 // and the open session. Everybody's logins have them: it is one finding, and no fault.
 func stalls(f *Facts) []Finding {
-	var cost login.Figure
+	var cost stats.Interval
 	var seen, lines []string
 	if s := beyond(f.Logins.Service, roundTrip(f)); isStall(s) {
 		cost = s
 		seen, lines = append(seen, "between the new keys and the accepted service "+Milliseconds(s)), append(lines, quickackThere(client(f, "CLIENT"))+" # on the server")
 	}
 	if s := beyond(f.Logins.Session, roundTrip(f)); isStall(s) && s.Lo <= float64(usualStall) && (f.Own || f.Route != "") {
-		cost = login.Figure{Value: cost.Value + s.Value, Lo: cost.Lo + s.Lo, Hi: cost.Hi + s.Hi, N: s.N}
+		cost = stats.Interval{Value: cost.Value + s.Value, Lo: cost.Lo + s.Lo, Hi: cost.Hi + s.Hi, N: s.N}
 		seen, lines = append(seen, "between being let in and the open session "+Milliseconds(s)), append(lines, quickack(f.Route)+" # on this machine")
 	}
 	if cost.N == 0 || cost.Value < worthShare*f.Logins.Whole.Value {
@@ -54,7 +54,7 @@ func stalls(f *Facts) []Finding {
 	return []Finding{found}
 }
 
-func isStall(s login.Figure) bool {
+func isStall(s stats.Interval) bool {
 	return s.N > 0 && s.Lo >= float64(leastStall) && s.Lo <= float64(mostStall)
 }
 

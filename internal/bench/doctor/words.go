@@ -12,17 +12,16 @@ import (
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/unit"
-	"sshpace/internal/bench/login"
 
 	"sshpace/internal/ssh/conf"
 )
 
 // Milliseconds is a figure with its range and how often it was measured.
-func Milliseconds(f login.Figure) string {
+func Milliseconds(f stats.Interval) string {
 	if f.N < 2 {
 		return ms(f.Value)
 	}
-	return fmt.Sprintf("%s, %d times", stats.Interval(f).Shown(unit.Milliseconds, " ms"), f.N)
+	return fmt.Sprintf("%s, %d times", f.Shown(unit.Milliseconds, " ms"), f.N)
 }
 
 func ms(ns float64) string { return unit.Milliseconds(max(0, ns)) + " ms" }
@@ -37,7 +36,7 @@ func trip(f *Facts) string {
 
 // ofLogin is what a login gains: predicted, not measured. A cost that is none of the
 // logins that were timed is no part of them.
-func ofLogin(f *Facts, cost login.Figure) string {
+func ofLogin(f *Facts, cost stats.Interval) string {
 	if f.Logins.Whole.N == 0 || cost.Value >= f.Logins.Whole.Value {
 		return fmt.Sprintf("about %s a login (predicted)", ms(cost.Value))
 	}

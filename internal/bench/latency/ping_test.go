@@ -154,7 +154,7 @@ func TestSummarize(t *testing.T) {
 	}
 	s := all[0]
 	_, thousandth := s.Quantiles["p99.9"]
-	if s.Sent != 201 || s.Back != 200 || s.Median.Value != 100 || s.Min != 1 || s.Max != 200 || s.Quantiles["p99"] != 198 || thousandth {
+	if s.Sent != 201 || s.Back != 200 || s.Median.Value != 100.5 || s.Min != 1 || s.Max != 200 || s.Quantiles["p99"] != 198 || thousandth {
 		t.Errorf("got %+v", s)
 	}
 	if len(s.Timeline) != 10 || s.Timeline[0] >= s.Timeline[9] {

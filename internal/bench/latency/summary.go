@@ -12,21 +12,14 @@ type Summary struct {
 	Loaded bool   `json:"loaded"`
 	Sent   int    `json:"sent"`
 	Back   int    `json:"back"`
-	// Median with its 95 % interval; of fewer than stats.MinExact bytes, which have none, without.
-	Median Interval `json:"median_ns"`
-	Min    int64    `json:"min_ns"`
-	Max    int64    `json:"max_ns"`
+	// Median with its 95 % interval, or the range of fewer than stats.MinExact bytes, which have none.
+	Median stats.Interval `json:"median_ns"`
+	Min    int64          `json:"min_ns"`
+	Max    int64          `json:"max_ns"`
 	// Quantiles of which at least one byte lies above: p90, p99 and p99.9.
 	Quantiles map[string]int64 `json:"quantiles_ns"`
 	// Timeline is the median of each tenth of the time; 0 where nothing was sent.
 	Timeline []int64 `json:"timeline_ns"`
-}
-
-// Interval is a value and where 95 % of repeated runs find it.
-type Interval struct {
-	Value int64 `json:"value"`
-	Lo    int64 `json:"lo,omitempty"`
-	Hi    int64 `json:"hi,omitempty"`
 }
 
 // Quantiles are those that a summary has beside the median, in order.
@@ -69,10 +62,7 @@ func (s *Summary) fill(echoes []Echo) {
 	if s.Back = len(took); s.Back == 0 {
 		return
 	}
-	m := stats.MedianInterval(took)
-	if s.Median.Value = int64(m.Value); m.N >= stats.MinExact {
-		s.Median.Lo, s.Median.Hi = int64(m.Lo), int64(m.Hi)
-	}
+	s.Median = stats.MedianInterval(took)
 	s.Min, s.Max = int64(stats.Quantile(took, 0)), int64(stats.Quantile(took, 1))
 	for _, q := range Quantiles {
 		if float64(s.Back)*(1-q.At) >= 1 {

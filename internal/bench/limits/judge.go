@@ -272,11 +272,11 @@ func saysWindow(_ record.Direction, e record.Evidence) (string, string) {
 }
 
 func saysBusy(_ record.Direction, e record.Evidence) (string, string) {
-	side, used, waits := "ssh", value(e.ClientShare), value(e.ClientWaits)
+	side, waits := "ssh", value(e.ClientWaits)
 	if value(e.ServerWaits) > waits {
-		side, used, waits = "sshd", value(e.ServerShare), value(e.ServerWaits)
+		side, waits = "sshd", value(e.ServerWaits)
 	}
-	return fmt.Sprintf("other work on the machine is the limit: %s wanted a core %s of the time and had one %s of the time", side, percent(used+waits), percent(used)), "end the other work, or give SSH a core of its own"
+	return fmt.Sprintf("other work on the machine is the limit: %s was waiting for CPU %s of the time", side, percent(waits)), "end the other work, or give SSH a core of its own"
 }
 
 // cheaper is what costs a CPU less.

@@ -7,85 +7,33 @@ import (
 	"sshpace/internal/base/stats"
 )
 
-// Figure is a median, or a location as good, with the 95 % interval of it, in nanoseconds.
-type Figure struct {
-	Value float64 `json:"value"`
-	Lo    float64 `json:"lo"`
-	Hi    float64 `json:"hi"`
-	N     int     `json:"n"`
-}
-
-// FigureOf is the median of durations; of fewer than stats.MinExact, with their range.
-func FigureOf(all []time.Duration) Figure {
-	xs := make([]float64, len(all))
-	for i, d := range all {
-		xs[i] = float64(d)
-	}
-	if len(xs) == 0 {
-		return Figure{}
-	}
-	m := stats.MedianInterval(xs)
-	return Figure{m.Value, m.Lo, m.Hi, len(xs)}
-}
-
-// enoughKinds is how many kinds of login tell how alike all vary. Where they are fewer,
-// the logarithms of a few wall times are taken to differ by usualDeviation, which is
-// worth usualLogins.
-const (
-	enoughKinds    = 6
-	usualDeviation = 0.05
-	usualLogins    = 1
-)
-
 // figures are the medians of durations, a group for each kind of login. The interval
 // is that of order statistics; of fewer than stats.MinExact Student's, of how much the
-// kind varies and, as far as they vary alike, all others.
-func figures(groups [][]time.Duration) []Figure {
-	logs, medians := make([][]float64, len(groups)), make([]Figure, len(groups))
-	for i, g := range groups {
-		medians[i] = FigureOf(g)
+// logarithms of the kind vary and, as far as borrowed degrees of freedom, those of all others. Two
+// logins with nothing beside them have their range.
+func figures(groups [][]time.Duration) (medians []stats.Interval) {
+	var values, logs [][]float64
+	for _, g := range groups {
+		var xs, ys []float64
 		for _, d := range g {
-			logs[i] = append(logs[i], math.Log(float64(max(d, time.Microsecond))))
+			xs, ys = append(xs, float64(d)), append(ys, math.Log(float64(max(d, time.Microsecond))))
 		}
+		values, logs = append(values, xs), append(logs, ys)
 	}
-	deviation, _ := stats.PooledDeviation(logs)
-	own, borrowed := shared(logs, deviation)
-	for i := range medians {
-		m := &medians[i]
+	common, all := stats.PooledDeviation(logs)
+	for i, xs := range values {
+		m := stats.MedianInterval(xs)
+		own := float64(len(xs) - 1)
 		if 0 < m.N && m.N < stats.MinExact {
-			arm := 0.0
-			if deviation > 0 {
-				arm = m.Value * deviation * own[i].arm(borrowed) * stats.MedianEfficiency / math.Sqrt(float64(m.N))
+			deviation, degrees := stats.Shrink(math.Sqrt(stats.Variance(logs[i])), own, common, min(borrowed, all-own))
+			if degrees >= 2 {
+				arm := m.Value * deviation * stats.StudentQuantile(degrees) * stats.MedianEfficiency / math.Sqrt(float64(m.N))
+				m.Lo, m.Hi = math.Round(max(0, m.Value-arm)), math.Round(m.Value+arm)
 			}
-			m.Lo, m.Hi = math.Round(max(0, m.Value-arm)), math.Round(m.Value+arm)
 		}
+		medians = append(medians, m)
 	}
 	return medians
-}
-
-// shared is how much groups vary, as squares of their common deviation, and how many
-// values' worth each takes from all others.
-func shared(groups [][]float64, deviation float64) (own []varied, borrowed float64) {
-	own = make([]varied, len(groups))
-	several := 0
-	for i, xs := range groups {
-		n := float64(len(xs))
-		own[i] = varied{n, n}
-		if len(xs) > 1 && deviation > 0 {
-			several++
-			own[i].squares *= stats.Variance(xs) / (deviation * deviation)
-		}
-	}
-	if several >= enoughKinds {
-		return own, lent(own, 2, 1)
-	}
-	for i := range own {
-		own[i].n += usualLogins
-		if deviation > 0 {
-			own[i].squares += usualLogins * usualDeviation * usualDeviation / (deviation * deviation)
-		}
-	}
-	return own, 0
 }
 
 // Names of factors. Logins of one factor differ in nothing else.
@@ -107,23 +55,23 @@ type named struct{ factor, level string }
 
 // Result is what a case costs.
 type Result struct {
-	Factor    string            `json:"factor"`
-	Level     string            `json:"level"`
-	Wall      Figure            `json:"wall_ns"`
-	ClientCPU Figure            `json:"client_cpu_ns"`
-	ServerCPU *Figure           `json:"server_cpu_ns,omitempty"`
-	Phases    map[Phase]Figure  `json:"phases_ns"`
-	Wire      *Wire             `json:"wire,omitempty"` // of the login of median length
-	Mean      map[Phase]float64 `json:"-"`              // sums to MeanWall
-	MeanWall  float64           `json:"-"`
-	Failure   string            `json:"failure,omitempty"` // why it was not, or not always, carried out; by the server in part
+	Factor    string                   `json:"factor"`
+	Level     string                   `json:"level"`
+	Wall      stats.Interval           `json:"wall_ns"`
+	ClientCPU stats.Interval           `json:"client_cpu_ns"`
+	ServerCPU *stats.Interval          `json:"server_cpu_ns,omitempty"`
+	Phases    map[Phase]stats.Interval `json:"phases_ns"`
+	Wire      *Wire                    `json:"wire,omitempty"` // of the login of median length
+	Mean      map[Phase]float64        `json:"-"`              // sums to MeanWall
+	MeanWall  float64                  `json:"-"`
+	Failure   string                   `json:"failure,omitempty"` // why it was not, or not always, carried out; by the server in part
 }
 
 // Beside is how much CPU time logins take while others are on the same core, in
 // relation to logins that nothing is beside. The figures of kinds are free of it.
 type Beside struct {
-	Client Figure `json:"client_cpu_ratio"`
-	Server Figure `json:"server_cpu_ratio"`
+	Client stats.Interval `json:"client_cpu_ratio"`
+	Server stats.Interval `json:"server_cpu_ratio"`
 }
 
 // Prediction is the wall time of a login at a round-trip time:
@@ -145,11 +93,6 @@ type observed struct {
 	wire   *Wire
 }
 
-// middle of it, in seconds since a time.
-func (o *observed) middle(since time.Time) float64 {
-	return (o.began.Sub(since) + o.Whole/2).Seconds()
-}
-
 // kinds of logins are numbered from 0, the plain one.
 type kindOf = int
 
@@ -167,7 +110,7 @@ func summarized(names []named, alike, kinds []kindOf, logins []*observed) (out [
 	walls, phases := times(undisturbed)
 	for i, name := range names {
 		of := alike[i]
-		r := Result{Factor: name.factor, Level: name.level, Wall: walls[of], ClientCPU: cpu.of[0][of], Phases: map[Phase]Figure{}, Mean: map[Phase]float64{}}
+		r := Result{Factor: name.factor, Level: name.level, Wall: walls[of], ClientCPU: cpu.of[0][of], Phases: map[Phase]stats.Interval{}, Mean: map[Phase]float64{}}
 		if server, known := cpu.of[1][of]; known {
 			r.ServerCPU = &server
 		}
@@ -184,7 +127,7 @@ func summarized(names []named, alike, kinds []kindOf, logins []*observed) (out [
 }
 
 // times are how long the logins of each kind take, and their phases.
-func times(logins [][]*observed) (walls []Figure, phases map[Phase][]Figure) {
+func times(logins [][]*observed) (walls []stats.Interval, phases map[Phase][]stats.Interval) {
 	whole, parts := make([][]time.Duration, len(logins)), map[Phase][][]time.Duration{}
 	for kind, all := range logins {
 		for _, o := range all {
@@ -197,7 +140,7 @@ func times(logins [][]*observed) (walls []Figure, phases map[Phase][]Figure) {
 			}
 		}
 	}
-	phases = map[Phase][]Figure{}
+	phases = map[Phase][]stats.Interval{}
 	for p, groups := range parts {
 		phases[p] = figures(groups)
 	}

@@ -85,6 +85,7 @@ func TestMpsshArguments(t *testing.T) {
 }
 
 func TestMpsshOnRealServers(t *testing.T) {
+	t.Parallel() // it waits for sshd most of the time
 	l := startLab(t)
 	me, err := user.Current()
 	if err != nil {
@@ -92,59 +93,62 @@ func TestMpsshOnRealServers(t *testing.T) {
 	}
 	script := writeFile(t, "job's.sh", "#!/bin/sh\necho script in $(basename \"$PWD\")\nexit 7\n", 0o700)
 	for engine, makeEngine := range l.engines() {
-		dir := filepath.Join(t.TempDir(), "out")
-		tests := []struct {
-			name   string
-			args   []string
-			stdin  string
-			stdout string
-			stderr string
-			code   int
-		}{
-			{name: "streams", args: []string{"-f", "-", `echo one; echo; echo two >&2; printf part`}, stdin: "test1.mpssh\n# c\ntest50.mpssh\n",
-				stdout: " test1.mpssh -> one\n test1.mpssh -> part\ntest50.mpssh -> one\ntest50.mpssh -> part\n",
-				stderr: " test1.mpssh => two\ntest50.mpssh => two\n"},
-			{name: "exit codes", args: []string{"-e", "-f", "-", `[ -e mpssh-ok.flag ] || exit 3`}, stdin: "test1.mpssh\ntest2.mpssh\n",
-				stdout: "test1.mpssh =: 0\ntest2.mpssh =: 3\n"},
-			{name: "killed", args: []string{"-e", "-f", "-", `kill -9 $$`}, stdin: "test1.mpssh\n", stdout: "test1.mpssh !!! ssh failure\n"},
-			{name: "label and login names", args: []string{"-v", "-l", "b", "-f", "-", "echo x"}, stdin: "%a\ntest1.mpssh\n%b\n" + l.user + "@test50.mpssh\ntest2.mpssh\n",
-				stdout: "Reading hosts from : stdin\n" + l.user + "@test50.mpssh -> x\n" + l.user + "@ test2.mpssh -> x\n"},
-			{name: "no stderr", args: []string{"-E", "-f", "-", "echo x; echo y >&2"}, stdin: "test1.mpssh\n", stdout: "test1.mpssh -> x\n"},
-			{name: "no stdout", args: []string{"--no-o", "-f", "-", "echo x; echo y >&2"}, stdin: "test1.mpssh\n", stderr: "test1.mpssh => y\n"},
-			{name: "login refused", args: []string{"-e", "-u", "nobody", "-f", "-", "true"}, stdin: "test1.mpssh\n",
-				stdout: "test1.mpssh !!! ssh failure\n", stderr: "test1.mpssh => nobody@127.0.0.1: Permission denied (publickey).\n"},
-			{name: "quietly", args: []string{"-q", "-u", "nobody", "-f", "-", "true"}, stdin: "test1.mpssh\n", stdout: "test1.mpssh !!! ssh failure\n"},
-			{name: "without output", args: []string{"-O", "-E", "-e", "-f", "-", "echo x; exit 3"}, stdin: "test1.mpssh\n"},
-			{name: "twice", args: []string{"-f", "-", "echo x"}, stdin: "test1.mpssh\ntest1.mpssh\n", stdout: "test1.mpssh -> x\ntest1.mpssh -> x\n"},
-			{name: "progress bar", args: []string{"-f", "-", `printf "1%%\r2%%\n"`}, stdin: "test1.mpssh\n", stdout: "test1.mpssh -> 1%\r2%\n"},
-			{name: "null bytes", args: []string{"-f", "-", `printf "a\0b\n"`}, stdin: "test1.mpssh\n", stdout: "test1.mpssh -> ab\n"},
-			{name: "silent, login names", args: []string{"-v", "-f", "-", "true"}, stdin: "test1.mpssh\n", stdout: "Reading hosts from : stdin\n" + l.user + "@test1.mpssh \n"},
-			{name: "silent but for what is left out", args: []string{"-v", "-E", "-f", "-", "echo x >&2"}, stdin: "test1.mpssh\n", stdout: "Reading hosts from : stdin\n" + l.user + "@test1.mpssh \n"},
-			{name: "script", args: []string{"-e", "-r", script, "-f", "-"}, stdin: "test1.mpssh\ntest2.mpssh\n",
-				stdout: "test1.mpssh -> script in " + filepath.Base(filepath.Dir(l.conf)) + "\ntest1.mpssh =: 7\ntest2.mpssh -> script in " + filepath.Base(me.HomeDir) + "\ntest2.mpssh =: 7\n"},
-			{name: "files, blind", args: []string{"-b", "-o", dir, "-f", "-", `[ -e mpssh-ok.flag ] && echo good || { echo bad >&2; }`},
-				stdin: "test1.mpssh\ntest2.mpssh\n"},
-			{name: "files, login refused", args: []string{"-b", "-o", dir, "-u", "nobody", "-f", "-", "true"}, stdin: "test1.mpssh\n", stdout: "test1.mpssh !!! ssh failure\n"},
-			{name: "files, no end", args: []string{"-b", "-o", dir, "-f", "-", "printf part; printf x >&2"}, stdin: "test3.mpssh\ntest3.mpssh\n"},
-			{name: "files, left out", args: []string{"-E", "-O", "-o", dir, "-f", "-", "echo x; echo y >&2"}, stdin: "test50.mpssh\n"},
-			{name: "one after the other", args: []string{"-p1", "-d", "1", "-f", "-", "echo x"}, stdin: "test1.mpssh\ntest2.mpssh\n",
-				stdout: "test1.mpssh -> x\ntest2.mpssh -> x\n"},
-		}
-		for _, tt := range tests {
-			var out, stderr bytes.Buffer
-			env := offline(t, &out, &stderr)
-			env.Engine, env.User, env.Stdin = makeEngine, l.user, strings.NewReader(tt.stdin)
-			code := MpsshMain(t.Context(), env, tt.args)
-			if diff := cmp.Diff(sorted(tt.stdout), sorted(out.String())); diff != "" || code != tt.code {
-				t.Errorf("%s, %s: code %d, stdout (-want +got):\n%s", engine, tt.name, code, diff)
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "out")
+			tests := []struct {
+				name   string
+				args   []string
+				stdin  string
+				stdout string
+				stderr string
+				code   int
+			}{
+				{name: "streams", args: []string{"-f", "-", `echo one; echo; echo two >&2; printf part`}, stdin: "test1.mpssh\n# c\ntest50.mpssh\n",
+					stdout: " test1.mpssh -> one\n test1.mpssh -> part\ntest50.mpssh -> one\ntest50.mpssh -> part\n",
+					stderr: " test1.mpssh => two\ntest50.mpssh => two\n"},
+				{name: "exit codes", args: []string{"-e", "-f", "-", `[ -e mpssh-ok.flag ] || exit 3`}, stdin: "test1.mpssh\ntest2.mpssh\n",
+					stdout: "test1.mpssh =: 0\ntest2.mpssh =: 3\n"},
+				{name: "killed", args: []string{"-e", "-f", "-", `kill -9 $$`}, stdin: "test1.mpssh\n", stdout: "test1.mpssh !!! ssh failure\n"},
+				{name: "label and login names", args: []string{"-v", "-l", "b", "-f", "-", "echo x"}, stdin: "%a\ntest1.mpssh\n%b\n" + l.user + "@test50.mpssh\ntest2.mpssh\n",
+					stdout: "Reading hosts from : stdin\n" + l.user + "@test50.mpssh -> x\n" + l.user + "@ test2.mpssh -> x\n"},
+				{name: "no stderr", args: []string{"-E", "-f", "-", "echo x; echo y >&2"}, stdin: "test1.mpssh\n", stdout: "test1.mpssh -> x\n"},
+				{name: "no stdout", args: []string{"--no-o", "-f", "-", "echo x; echo y >&2"}, stdin: "test1.mpssh\n", stderr: "test1.mpssh => y\n"},
+				{name: "login refused", args: []string{"-e", "-u", "nobody", "-f", "-", "true"}, stdin: "test1.mpssh\n",
+					stdout: "test1.mpssh !!! ssh failure\n", stderr: "test1.mpssh => nobody@127.0.0.1: Permission denied (publickey).\n"},
+				{name: "quietly", args: []string{"-q", "-u", "nobody", "-f", "-", "true"}, stdin: "test1.mpssh\n", stdout: "test1.mpssh !!! ssh failure\n"},
+				{name: "without output", args: []string{"-O", "-E", "-e", "-f", "-", "echo x; exit 3"}, stdin: "test1.mpssh\n"},
+				{name: "twice", args: []string{"-f", "-", "echo x"}, stdin: "test1.mpssh\ntest1.mpssh\n", stdout: "test1.mpssh -> x\ntest1.mpssh -> x\n"},
+				{name: "progress bar", args: []string{"-f", "-", `printf "1%%\r2%%\n"`}, stdin: "test1.mpssh\n", stdout: "test1.mpssh -> 1%\r2%\n"},
+				{name: "null bytes", args: []string{"-f", "-", `printf "a\0b\n"`}, stdin: "test1.mpssh\n", stdout: "test1.mpssh -> ab\n"},
+				{name: "silent, login names", args: []string{"-v", "-f", "-", "true"}, stdin: "test1.mpssh\n", stdout: "Reading hosts from : stdin\n" + l.user + "@test1.mpssh \n"},
+				{name: "silent but for what is left out", args: []string{"-v", "-E", "-f", "-", "echo x >&2"}, stdin: "test1.mpssh\n", stdout: "Reading hosts from : stdin\n" + l.user + "@test1.mpssh \n"},
+				{name: "script", args: []string{"-e", "-r", script, "-f", "-"}, stdin: "test1.mpssh\ntest2.mpssh\n",
+					stdout: "test1.mpssh -> script in " + filepath.Base(filepath.Dir(l.conf)) + "\ntest1.mpssh =: 7\ntest2.mpssh -> script in " + filepath.Base(me.HomeDir) + "\ntest2.mpssh =: 7\n"},
+				{name: "files, blind", args: []string{"-b", "-o", dir, "-f", "-", `[ -e mpssh-ok.flag ] && echo good || { echo bad >&2; }`},
+					stdin: "test1.mpssh\ntest2.mpssh\n"},
+				{name: "files, login refused", args: []string{"-b", "-o", dir, "-u", "nobody", "-f", "-", "true"}, stdin: "test1.mpssh\n", stdout: "test1.mpssh !!! ssh failure\n"},
+				{name: "files, no end", args: []string{"-b", "-o", dir, "-f", "-", "printf part; printf x >&2"}, stdin: "test3.mpssh\ntest3.mpssh\n"},
+				{name: "files, left out", args: []string{"-E", "-O", "-o", dir, "-f", "-", "echo x; echo y >&2"}, stdin: "test50.mpssh\n"},
+				{name: "one after the other", args: []string{"-p1", "-d", "1", "-f", "-", "echo x"}, stdin: "test1.mpssh\ntest2.mpssh\n",
+					stdout: "test1.mpssh -> x\ntest2.mpssh -> x\n"},
 			}
-			if diff := cmp.Diff(sorted(tt.stderr), sorted(stderr.String())); diff != "" {
-				t.Errorf("%s, %s: stderr (-want +got):\n%s", engine, tt.name, diff)
+			for _, tt := range tests {
+				var out, stderr bytes.Buffer
+				env := offline(t, &out, &stderr)
+				env.Engine, env.User, env.Stdin = makeEngine, l.user, strings.NewReader(tt.stdin)
+				code := MpsshMain(t.Context(), env, tt.args)
+				if diff := cmp.Diff(sorted(tt.stdout), sorted(out.String())); diff != "" || code != tt.code {
+					t.Errorf("%s: code %d, stdout (-want +got):\n%s", tt.name, code, diff)
+				}
+				if diff := cmp.Diff(sorted(tt.stderr), sorted(stderr.String())); diff != "" {
+					t.Errorf("%s: stderr (-want +got):\n%s", tt.name, diff)
+				}
 			}
-		}
-		checkMpsshFiles(t, dir, map[string]string{l.user + "@test1.mpssh.out": "good\n", l.user + "@test2.mpssh.err": "bad\n",
-			l.user + "@test3.mpssh.out": "part\npart\n", l.user + "@test3.mpssh.err": "x\nx\n",
-			"nobody@test1.mpssh.err": "nobody@127.0.0.1: Permission denied (publickey).\n"})
+			checkMpsshFiles(t, dir, map[string]string{l.user + "@test1.mpssh.out": "good\n", l.user + "@test2.mpssh.err": "bad\n",
+				l.user + "@test3.mpssh.out": "part\npart\n", l.user + "@test3.mpssh.err": "x\nx\n",
+				"nobody@test1.mpssh.err": "nobody@127.0.0.1: Permission denied (publickey).\n"})
+		})
 	}
 }
 

@@ -199,36 +199,40 @@ var liveCases = []liveCase{
 }
 
 func TestPyOnRealServers(t *testing.T) {
+	t.Parallel() // it waits for sshd most of the time
 	l := startLab(t)
 	for engine, make := range l.engines() {
-		for _, tt := range liveCases {
-			names := labNames
-			if tt.only != "" {
-				names = []string{tt.only}
-			}
-			var out, stderr bytes.Buffer
-			env := offline(t, &out, &stderr)
-			env.Engine = make
-			hosts := writeFile(t, "hosts", strings.Join(names, "\n"), 0o600)
-			got, code := py(t, env, append(append([]string{"-u", l.user, "-f", hosts}, tt.args...), tt.cmd)...)
-			want := fmt.Sprintf("MPSSH.py - Mass parallel SSH in Python (Version 1.2)\n(c) 2013 Ivan Zahariev <famzah>\n\n"+
-				"  [*] read (%d) hosts from the list\n  [*] executing \"%s\" as user \"%s\"\n  [*] spawning %d parallel SSH sessions\n\n",
-				len(names), tt.cmd, l.user, len(names))
-			for _, name := range names {
-				line := tt.line(name)
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			for _, tt := range liveCases {
+				names := labNames
 				if tt.only != "" {
-					line = strings.ReplaceAll(line, "test2.mpssh  ", "test2.mpssh ")
+					names = []string{tt.only}
 				}
-				want += line
+				var out, stderr bytes.Buffer
+				env := offline(t, &out, &stderr)
+				env.Engine = make
+				hosts := writeFile(t, "hosts", strings.Join(names, "\n"), 0o600)
+				got, code := py(t, env, append(append([]string{"-u", l.user, "-f", hosts}, tt.args...), tt.cmd)...)
+				want := fmt.Sprintf("MPSSH.py - Mass parallel SSH in Python (Version 1.2)\n(c) 2013 Ivan Zahariev <famzah>\n\n"+
+					"  [*] read (%d) hosts from the list\n  [*] executing \"%s\" as user \"%s\"\n  [*] spawning %d parallel SSH sessions\n\n",
+					len(names), tt.cmd, l.user, len(names))
+				for _, name := range names {
+					line := tt.line(name)
+					if tt.only != "" {
+						line = strings.ReplaceAll(line, "test2.mpssh  ", "test2.mpssh ")
+					}
+					want += line
+				}
+				want += fmt.Sprintf("\n  Done. %d hosts processed (ok/non-ok/ssh-failed = %d/%d/%d).\n", len(names), tt.done[0], tt.done[1], tt.done[2])
+				if !tt.seq {
+					want, got = sorted(want), sorted(got)
+				}
+				if diff := cmp.Diff(want, got); diff != "" || code != 0 {
+					t.Errorf("%s: code %d (-want +got):\n%s\n%s", tt.name, code, diff, &stderr)
+				}
 			}
-			want += fmt.Sprintf("\n  Done. %d hosts processed (ok/non-ok/ssh-failed = %d/%d/%d).\n", len(names), tt.done[0], tt.done[1], tt.done[2])
-			if !tt.seq {
-				want, got = sorted(want), sorted(got)
-			}
-			if diff := cmp.Diff(want, got); diff != "" || code != 0 {
-				t.Errorf("%s, %s: code %d (-want +got):\n%s\n%s", engine, tt.name, code, diff, &stderr)
-			}
-		}
+		})
 	}
 }
 

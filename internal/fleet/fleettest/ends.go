@@ -167,20 +167,25 @@ func (e Engine) dialogues(t *testing.T) {
 			}
 		})
 	}
-	t.Run("longer than a login may take", func(t *testing.T) {
-		s := s
-		s.ConnectTimeout = 3 * time.Second
-		r, _ := e.one(t, s, fleet.Params{}, fleet.Command{Line: "echo", Dialogue: func(ctx context.Context, _ host.Host, c fleet.Channel) error {
+	for name, cmd := range map[string]fleet.Command{
+		"command": {Line: "sleep 4"},
+		"dialogue": {Line: "echo", Dialogue: func(ctx context.Context, _ host.Host, c fleet.Channel) error {
 			select { // while nothing is said
 			case <-time.After(4 * time.Second):
 			case <-ctx.Done():
 			}
 			return says(c, "x")
-		}})
-		if r.Status() != fleet.OK {
-			t.Errorf("got %+v", r)
-		}
-	})
+		}},
+	} {
+		t.Run("longer than a login may take, "+name, func(t *testing.T) {
+			t.Parallel()
+			s := s
+			s.ConnectTimeout = 3 * time.Second
+			if r, _ := e.one(t, s, fleet.Params{}, cmd); r.Status() != fleet.OK {
+				t.Errorf("got %+v", r)
+			}
+		})
+	}
 	t.Run("interrupt", func(t *testing.T) {
 		drain, soft := context.WithCancel(t.Context())
 		r := e.run(t.Context(), t, s, fleet.Params{Drain: drain}, fleet.Command{Line: "echo", Dialogue: func(ctx context.Context, _ host.Host, c fleet.Channel) error {

@@ -40,7 +40,7 @@ type Servers struct {
 }
 
 // Enough is a time in which everything that ends at all has ended on any machine.
-const Enough = 40 * time.Second
+const Enough = 2 * time.Minute
 
 func (s Servers) hosts() []host.Host {
 	all := make([]host.Host, len(s.Ports))
@@ -146,12 +146,14 @@ func (e Engine) one(t *testing.T, s Servers, p fleet.Params, cmd fleet.Command) 
 	return e.run(t.Context(), t, s, p, cmd, sink)[0], sink
 }
 
-// Test tries what every executor has to do.
+// Test tries what every executor has to do. Most of it is waiting, so all waits at once;
+// but hostile servers flood, which needs the machine for itself.
 func Test(t *testing.T, e Engine) {
+	t.Run("hostile", e.hostile)
 	for name, test := range map[string]func(*testing.T){
-		"commands": e.commands, "ends": e.ends, "dialogues": e.dialogues, "refusals": e.refusals, "cuts": e.cuts, "hostile": e.hostile, "early": e.early,
+		"commands": e.commands, "ends": e.ends, "dialogues": e.dialogues, "refusals": e.refusals, "cuts": e.cuts, "early": e.early,
 	} {
-		t.Run(name, test)
+		t.Run(name, func(t *testing.T) { t.Parallel(); test(t) })
 	}
 }
 

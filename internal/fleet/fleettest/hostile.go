@@ -308,29 +308,37 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
-// cuts: a connection that is cut says whether the command ran, and what may have run is
-// not run again.
+// cuts: a connection that is cut says whether the command or subsystem ran, and what may
+// have run is not run again.
 func (e Engine) cuts(t *testing.T) {
 	key := sshtest.NewKey(t)
 	user, _ := sshtest.WriteKey(t, t.TempDir(), "key", "")
 	for name, do := range map[string]func(*sshtest.Peer){"reset": cut, "hung up": hangUp} {
-		t.Run(name, func(t *testing.T) {
-			s := Servers{User: "tester", Key: user, HostKey: key.PublicKey()}
-			var steps []sshtest.Step
-			for step := e.From; step < sshtest.Steps; step++ {
-				steps = append(steps, step)
-				s.Ports = append(s.Ports, (&sshtest.Hostile{At: step, Do: do, HostKey: key}).Start(t))
-			}
-			for i, r := range e.run(t.Context(), t, s, fleet.Params{RetryFor: 50 * time.Millisecond}, fleet.Command{Line: "true"}, &told{}) {
-				ran, status := fleet.RanNo, fleet.Unreachable
-				if steps[i] >= sshtest.AtRequest || steps[i] == sshtest.AtOpen && r.Ran != ran { // it had left, or it had not
-					ran, status = fleet.RanUnknown, fleet.Failed
+		for _, cmd := range []fleet.Command{
+			{Line: "true"},
+			{Line: "sftp", Dialogue: func(context.Context, host.Host, fleet.Channel) error { return nil }},
+		} {
+			t.Run(name+", "+cmd.Line, func(t *testing.T) {
+				s := Servers{User: "tester", Key: user, HostKey: key.PublicKey()}
+				var steps []sshtest.Step
+				for step := e.From; step < sshtest.Steps; step++ {
+					steps = append(steps, step)
+					s.Ports = append(s.Ports, (&sshtest.Hostile{At: step, Do: do, HostKey: key}).Start(t))
 				}
-				if r.Ran != ran || r.Status() != status || r.Err == "" || ran != fleet.RanNo && r.Attempts != 1 {
-					t.Errorf("at %v: %+v", steps[i], r)
+				for i, r := range e.run(t.Context(), t, s, fleet.Params{RetryFor: 50 * time.Millisecond}, cmd, &told{}) {
+					ran, status := fleet.RanNo, fleet.Unreachable
+					if steps[i] >= sshtest.AtRequest || steps[i] == sshtest.AtOpen && r.Ran != ran { // it had left, or it had not
+						ran, status = fleet.RanUnknown, fleet.Failed
+					}
+					if cmd.Dialogue != nil && steps[i] > sshtest.AtRequest && r.Ran == fleet.RanYes { // it was granted, and says when it is over
+						continue
+					}
+					if r.Ran != ran || r.Status() != status || r.Err == "" || ran != fleet.RanNo && (r.Attempts != 1 || r.Class != fleet.Lost) {
+						t.Errorf("at %v: %+v", steps[i], r)
+					}
 				}
-			}
-		})
+			})
+		}
 	}
 }
 

@@ -225,7 +225,7 @@ func (c Column) Parts(cell Cell) (value, bounds string) {
 	case c.Kind != Quantity:
 		return cell.Text, ""
 	case q == nil:
-		return "-", ""
+		return unknown, ""
 	case c.Unit == ratio:
 		return q.Ratio()(q.Value) + "x", q.Bounds(q.Ratio())
 	}
@@ -233,8 +233,10 @@ func (c Column) Parts(cell Cell) (value, bounds string) {
 	return figure(q.Value), q.Bounds(figure)
 }
 
-// ratio is the unit of what has none.
-const ratio = "ratio"
+const (
+	ratio   = "ratio" // the unit of what has none
+	unknown = "-"
+)
 
 // Heading is the head with its unit: "throughput, MB/s".
 func (c Column) Heading() string {

@@ -86,7 +86,7 @@ func briefComparison(c *compare.Comparison, d *Document, all bool) []Block {
 	}
 	room, hidden := screenLines-length(out)-len(out), len(d.Doubts)
 	if len(c.Cells)+len(c.Kex) == 0 { // nothing but what is measured besides SSH
-		return Clean(append(out, tableBlocks(d.Tables)...))
+		return Clean(append(append(out, tableBlocks(d.Tables)...), Block{Lines: doubtLines(d.Doubts)}))
 	}
 	for _, t := range d.Tables {
 		if t.Name == "overall" || t.Name == "cells" {
@@ -94,7 +94,7 @@ func briefComparison(c *compare.Comparison, d *Document, all bool) []Block {
 		}
 		changed := slices.DeleteFunc(slices.Clone(t.Rows), func(r Row) bool { return r.Same })
 		hidden += len(t.Rows) - len(changed)
-		if keep := min(len(changed), max(2, room-4)); keep < len(changed) {
+		if keep := min(len(changed), max(len(c.Inputs), room-4)); keep < len(changed) {
 			changed, hidden = changed[:keep], hidden+len(changed)-keep
 		}
 		if t.Rows = changed; len(changed) > 0 {

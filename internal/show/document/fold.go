@@ -158,6 +158,3 @@ func speedOf(c rank.Cell) float64 {
 	}
 	return c.Throughput.Value
 }
-
-// costOf is the CPU time of both sides in ns per byte, which are seconds per GB.
-func costOf(c rank.Cell) float64 { return c.Total() }

@@ -58,7 +58,7 @@ func Clean(blocks []Block) []Block {
 func (t *Table) text() text.Table {
 	out := text.Table{Rows: make([][]string, len(t.Rows))}
 	add := func(c text.Column, cells []string) {
-		if !slices.ContainsFunc(cells, func(s string) bool { return s != "" }) {
+		if !slices.ContainsFunc(cells, func(s string) bool { return s != "" && s != unknown }) {
 			return
 		}
 		out.Columns = append(out.Columns, c)

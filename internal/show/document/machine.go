@@ -74,7 +74,7 @@ func figureTable(c *compare.Comparison) Table {
 	}
 	for i := range c.Inputs {
 		key := "value_" + strings.ToLower(letter(i))
-		t.Columns = append(t.Columns, Column{Key: key, Head: fileName(c, i), Scale: 1, Kind: Quantity})
+		t.Columns = append(t.Columns, Column{Key: key, Head: fileName(c, i), Terse: letter(i), Scale: 1, Kind: Quantity})
 	}
 	pair := len(c.Inputs) == 2
 	if pair {

@@ -79,13 +79,28 @@ func fastest(measured []compare.MethodResult) (out []string) {
 		if several {
 			name += " with " + Short(r.Suite.Cipher)
 		}
-		says := "%s moves %s."
-		if count[d] > 1 {
-			says = "%s is fastest: %s."
+		speed := r.Rate.Shown(func(v float64) string { return unit.Figure(v / 1e6) }, " MB/s")
+		switch close := rivals(r, measured); {
+		case count[d] == 1:
+			out = append(out, fmt.Sprintf("%s moves %s.", name, speed))
+		case close == 0:
+			out = append(out, fmt.Sprintf("%s is fastest: %s.", name, speed))
+		default:
+			out = append(out, fmt.Sprintf("Not enough data yet to say which method is fastest: %s leads, %s, and %s may be as fast. More --rounds tell.", name, speed, unit.Count(close, "other")))
 		}
-		out = append(out, fmt.Sprintf(says, name, r.Rate.Shown(func(v float64) string { return unit.Figure(v / 1e6) }, " MB/s")))
 	}
 	return out
+}
+
+// rivals counts the other methods of a direction that may be as fast as the best one. A
+// single run says nothing of how far the next one may lie.
+func rivals(best compare.MethodResult, all []compare.MethodResult) (n int) {
+	for _, r := range all {
+		if r.Direction == best.Direction && !r.Method.Same(best.Method) && (r.Rate.Hi >= best.Rate.Lo || min(r.Rate.N, best.Rate.N) < 2) {
+			n++
+		}
+	}
+	return n
 }
 
 // measuredMethods names the programs, the path and the machine.

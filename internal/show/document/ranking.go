@@ -73,13 +73,6 @@ func orUnknown(s string) string {
 	return s
 }
 
-func orTransfer(d record.Direction) string {
-	if d == "" {
-		return "transfer"
-	}
-	return string(d)
-}
-
 // rankingSuites lists every name that the report shows.
 func rankingSuites(r *rank.Ranking) []alg.Suite {
 	var out []alg.Suite

@@ -19,6 +19,7 @@ import (
 const (
 	screenLines = 22
 	mostBars    = 6 // of choices that matter
+	fewestBars  = 3 // before remarks go
 	barLength   = 24
 )
 
@@ -40,7 +41,7 @@ func (s screen) blocks() []Block {
 		switch {
 		case s.o.Limit != 0 || length(out) <= screenLines:
 			return out
-		case bars > 2:
+		case bars > fewestBars:
 		case slices.ContainsFunc(remarks, Remark.spare):
 			last := len(remarks) - 1
 			for !remarks[last].spare() {
@@ -210,8 +211,12 @@ func (r Remark) spare() bool { return r.Spare }
 func remark(all []Remark) []string {
 	var out []string
 	for _, r := range all {
+		prefix := text.Pad("  "+r.Name, 14)
+		if r.Value == text.Whole(r.Value) && text.Width(prefix+r.Value) > text.Columns {
+			prefix = "  " + r.Name + "  "
+		}
 		if r.Value != "" {
-			out = append(out, text.Wrap(text.Pad("  "+r.Name, 14), r.Value, 0)...)
+			out = append(out, text.Wrap(prefix, r.Value, 0)...)
 		}
 	}
 	return out
@@ -288,8 +293,11 @@ func (s screen) login() string {
 		return ""
 	}
 	k, advice := l.Options[max(0, l.Present)], ""
-	if l.Present >= 0 && k.PostQuantum && l.PostQuantum > 0 {
-		advice = fmt.Sprintf("; post-quantum costs %s ms more CPU: keep it", unit.Milliseconds(l.PostQuantum))
+	if l.Present >= 0 && k.PostQuantum {
+		advice = ": keep it"
+	}
+	if l.Present < 0 {
+		advice = ", the best that was measured"
 	}
 	name := clean(k.Name)
 	if k.PostQuantum {
@@ -353,7 +361,7 @@ func (s screen) confidence() (word, why string) {
 	case len(s.c.Gains) == 0:
 		return "low", "there is nothing to compare with"
 	case s.r.Slowed.Busy() || slowed >= slowedFor:
-		return "medium", s.disturbed() + "; trust the ratios, not the MB/s"
+		return "medium", s.disturbed() + "; trust ratios, not MB/s"
 	}
 	return "high", s.basis()
 }
@@ -362,9 +370,9 @@ func (s screen) confidence() (word, why string) {
 func (s screen) disturbed() string {
 	slowed := s.r.Slowed
 	if slowed.Busy() {
-		return fmt.Sprintf("other programs kept %.1f of %s busy", slowed.Foreign, unit.Count(s.r.Environment.Cores, "core"))
+		return fmt.Sprintf("%.1f of %s were busy otherwise", slowed.Foreign, unit.Count(s.r.Environment.Cores, "core"))
 	}
-	return fmt.Sprintf("other guests or work slowed this machine by %.0f %%", slowed.Percent())
+	return fmt.Sprintf("other work slowed this machine by %.0f %%", slowed.Percent())
 }
 
 // basis is what the answer rests on.

@@ -31,18 +31,18 @@ func (a *Advice) Text(out io.Writer) {
 	a.comment(out, strings.Join(document.AnswerOf(a.Ranking, a.Advice.Choice, document.Standard).Says, " "))
 	fmt.Fprint(out, a.Advice.ClientConfig(a.Pattern))
 	fmt.Fprintf(out, "\n%s\n", a.Advice.ServerConfig())
-	if left := a.Advice.LeftOut(); len(left) > 0 {
-		fate := "stay enabled; --strict removes them"
+	if left := a.Advice.LeftOut(); left > 0 {
+		fate := "still enabled; --strict removes them"
 		if a.Strict {
-			fate = "are left out"
+			fate = "left out"
 		}
-		a.comment(out, fmt.Sprintf("%s that the policy does not allow %s (--json has the reasons).", unit.Count(len(left), "algorithm"), fate))
+		a.comment(out, fmt.Sprintf("%s: not advised, %s (--json has the reasons).", unit.Count(left, "other algorithm"), fate))
 	}
 	for _, note := range a.Advice.Notes {
 		a.comment(out, "note: "+note)
 	}
 	if !a.Checked {
-		fmt.Fprintln(out, "# the lines for sshd_config were not checked: check them on the server with sshd -t")
+		a.comment(out, "the lines for sshd_config were not checked: check them on the server with sshd -t")
 	}
 	if !a.Insecure {
 		return

@@ -10,11 +10,11 @@ import (
 	"io"
 	"strings"
 
+	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/text"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/doctor"
-	"sshpace/internal/bench/login"
 )
 
 // schema names the layout of the JSON form.
@@ -25,8 +25,8 @@ type Diagnosis struct {
 	Schema    string           `json:"schema"`
 	Target    string           `json:"target"`
 	Complete  bool             `json:"complete"` // nothing kept it from looking at everything, such as a login that failed
-	Login     *login.Figure    `json:"login_ns,omitempty"`
-	RoundTrip *login.Figure    `json:"round_trip_ns,omitempty"`
+	Login     *stats.Interval  `json:"login_ns,omitempty"`
+	RoundTrip *stats.Interval  `json:"round_trip_ns,omitempty"`
 	Checks    []string         `json:"checks"`
 	Findings  []doctor.Finding `json:"findings"`
 }

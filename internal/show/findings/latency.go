@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -65,20 +66,10 @@ func (l *LiveLatency) Add(e latency.Echo) {
 
 // Rest writes rounds that were never completed, and tells of the first error.
 func (l *LiveLatency) Rest() error {
-	for _, seq := range slices.Sorted(keys(l.rounds)) {
+	for _, seq := range slices.Sorted(maps.Keys(l.rounds)) {
 		l.line(l.rounds[seq])
 	}
 	return l.err
-}
-
-func keys(m map[int][]latency.Echo) func(func(int) bool) {
-	return func(yield func(int) bool) {
-		for seq := range m {
-			if !yield(seq) {
-				return
-			}
-		}
-	}
 }
 
 func (l *LiveLatency) line(echoes []latency.Echo) {
@@ -156,10 +147,9 @@ func row(s latency.Summary) []string {
 	if s.Back == 0 {
 		return cells
 	}
-	at := float64(s.Median.Value)
-	median := stats.Interval{Value: at, Lo: at, Hi: at}
-	if s.Median.Hi > 0 {
-		median.Lo, median.Hi = float64(s.Median.Lo), float64(s.Median.Hi)
+	median := s.Median
+	if median.N < stats.MinExact {
+		median.Lo, median.Hi = median.Value, median.Value
 	}
 	cells = append(cells, figure3(s.Min), unit.Milliseconds(median.Value), median.Bounds(unit.Milliseconds))
 	for _, q := range latency.Quantiles {

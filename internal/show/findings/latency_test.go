@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"sshpace/internal/base/stats"
 	"sshpace/internal/bench/latency"
 	"sshpace/internal/show/findings"
 )
@@ -15,10 +16,10 @@ import (
 func summary(lane string, loaded bool, back int) latency.Summary {
 	s := latency.Summary{
 		Lane: lane, Loaded: loaded, Sent: 12345, Back: back, Min: int64(time.Second), Max: 99 * int64(time.Second),
-		Quantiles: map[string]int64{}, Median: latency.Interval{Value: 12 * int64(time.Second)},
+		Quantiles: map[string]int64{}, Median: stats.Interval{Value: 12e9},
 	}
 	if back > 5 {
-		s.Median.Lo, s.Median.Hi = 11*int64(time.Second), 13*int64(time.Second)
+		s.Median.Lo, s.Median.Hi, s.Median.N = 11e9, 13e9, 200
 	}
 	for _, q := range latency.Quantiles {
 		s.Quantiles[q.Name] = 98 * int64(time.Second)
@@ -68,7 +69,7 @@ func fits(t *testing.T, width int) {
 // TestSkewedInterval: what stands behind ± reaches the farther end of the interval.
 func TestSkewedInterval(t *testing.T) {
 	s := summary("pty", false, 100)
-	s.Median = latency.Interval{Value: int64(10 * time.Millisecond), Lo: int64(9 * time.Millisecond), Hi: int64(15 * time.Millisecond)}
+	s.Median = stats.Interval{Value: 10e6, Lo: 9e6, Hi: 15e6, N: 200}
 	r := &findings.Latency{Target: "host", Result: &latency.Result{Lanes: []latency.Summary{s}}}
 	var text strings.Builder
 	if err := r.Text(&text, 0); err != nil || !strings.Contains(text.String(), "10.0 (9.00-15.0)") {

@@ -219,7 +219,7 @@ func quantum(c login.Result) string {
 func (r *Login) precision() string {
 	var halves []float64
 	for _, c := range r.Results {
-		for _, f := range []*login.Figure{&c.ClientCPU, c.ServerCPU} {
+		for _, f := range []*stats.Interval{&c.ClientCPU, c.ServerCPU} {
 			if f != nil && f.N > 1 && f.Value > 0 {
 				halves = append(halves, 100*(f.Hi-f.Lo)/2/f.Value)
 			}
@@ -232,7 +232,7 @@ func (r *Login) precision() string {
 	text := fmt.Sprintf("CPU times are known to %.1f %% or better", halves[len(halves)-1])
 	if r.Beside != nil {
 		text += fmt.Sprintf(". Most logins were carried out beside others, which multiplies CPU times by %s (client) and %s (server): that is taken out",
-			stats.Interval(r.Beside.Client).Times(), stats.Interval(r.Beside.Server).Times())
+			r.Beside.Client.Times(), r.Beside.Server.Times())
 	}
 	return text
 }

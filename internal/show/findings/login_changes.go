@@ -1,7 +1,6 @@
 package findings
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -34,10 +33,12 @@ type OnlyLogin struct {
 
 // Change is what became of one kind of login.
 type LoginChange struct {
-	Factor string         `json:"factor,omitempty"`
-	Level  string         `json:"level"`
-	CPU    []login.Figure `json:"cpu_ratio"`  // of both sides together, of each file but the first
-	Wall   []login.Figure `json:"wall_ratio"` // likewise
+	Factor string           `json:"factor,omitempty"`
+	Level  string           `json:"level"`
+	CPU    []stats.Interval `json:"cpu_ratio"`  // of both sides together, of each file but the first
+	Wall   []stats.Interval `json:"wall_ratio"` // likewise
+	// Verdicts on CPU: more, less, equal, or ~ for not enough data.
+	Verdicts []string `json:"verdicts"`
 }
 
 // levelDoubt is how far two runs on one machine differ as a whole, as a part of a ratio: runs
@@ -60,6 +61,7 @@ func CompareLogins(files []string, reports []*Login) *LoginComparison {
 			c.Kinds = append(c.Kinds, change)
 		}
 	}
+	c.judge()
 	c.Only = only(files, reports)
 	return c
 }
@@ -94,7 +96,7 @@ func (r *Login) kind(k login.Result) (login.Result, bool) {
 }
 
 // sum is the CPU time of both sides, or the client's where the server's is not known.
-func sum(r login.Result) login.Figure {
+func sum(r login.Result) stats.Interval {
 	f := r.ClientCPU
 	if s := r.ServerCPU; s != nil {
 		half := math.Hypot(f.Hi-f.Lo, s.Hi-s.Lo) / 2
@@ -105,19 +107,33 @@ func sum(r login.Result) login.Figure {
 }
 
 // ratio is a/b with the doubt of both, and that about the level of both runs.
-func ratio(a, b login.Figure) login.Figure {
+func ratio(a, b stats.Interval) stats.Interval {
 	v := a.Value / b.Value
 	part := math.Sqrt(square((a.Hi-a.Lo)/2/a.Value) + square((b.Hi-b.Lo)/2/b.Value) + square(levelDoubt))
-	return login.Figure{Value: v, Lo: v * (1 - part), Hi: v * (1 + part), N: min(a.N, b.N)}
+	return stats.Interval{Value: v, Lo: v * (1 - part), Hi: v * (1 + part), N: min(a.N, b.N)}
 }
 
 func square(x float64) float64 { return x * x }
 
-// told says what a ratio tells by itself.
-func told(f login.Figure) string {
-	v := stats.Interval(f).Verdict()
-	return cmp.Or(map[stats.Verdict]string{stats.Better: "more", stats.Worse: "less"}[v], string(v))
+// judge gives each file's ratios of CPU time verdicts that hold for all kinds together (Holm).
+func (c *LoginComparison) judge() {
+	for file := range c.Files[1:] {
+		var ratios []stats.Estimate
+		var ps []float64
+		for _, k := range c.Kinds {
+			f := k.CPU[file]
+			e := stats.Estimate{Log: math.Log(f.Value), Err: (f.Hi - f.Lo) / 2 / f.Value / stats.Estimate{Err: 1}.Arm(), N: f.N}
+			ratios, ps = append(ratios, e), append(ps, e.P())
+		}
+		for i, p := range stats.Holm(ps) {
+			k := &c.Kinds[i]
+			k.Verdicts = append(k.Verdicts, words[k.CPU[file].Among(ratios[i].Adjusted(p))])
+		}
+	}
 }
+
+// words are the verdicts on CPU time, of which more is no better.
+var words = map[stats.Verdict]string{stats.Better: "more", stats.Worse: "less", stats.Equal: "equal", stats.NotEnough: "~"}
 
 // JSON writes the comparison.
 func (c *LoginComparison) JSON(w io.Writer) error { return termsafe.WriteJSON(w, c, " ") }
@@ -133,7 +149,7 @@ func (c *LoginComparison) Document() *document.Document {
 	for _, k := range c.Kinds {
 		row := document.Row{Cells: []document.Cell{{Text: k.Factor}, {Text: termsafe.Line(k.Level)}}}
 		for i := range k.CPU {
-			row.Cells = append(row.Cells, document.Cell{Quantity: quantity(&k.CPU[i])}, document.Cell{Text: told(k.CPU[i])})
+			row.Cells = append(row.Cells, document.Cell{Quantity: quantity(&k.CPU[i])}, document.Cell{Text: k.Verdicts[i]})
 		}
 		t.Rows = append(t.Rows, row)
 		if groups[k.Factor] == nil {

@@ -76,14 +76,14 @@ func (r *Login) lead() []string {
 	return lines
 }
 
-func figure(f login.Figure) string { return stats.Interval(f).Shown(unit.Milliseconds, " ms") }
+func figure(f stats.Interval) string { return f.Shown(unit.Milliseconds, " ms") }
 
 // quantity of a figure; nil is unknown.
-func quantity(f *login.Figure) *stats.Interval {
+func quantity(f *stats.Interval) *stats.Interval {
 	if f == nil || f.N == 0 {
 		return nil
 	}
-	return &stats.Interval{Value: f.Value, Lo: f.Lo, Hi: f.Hi, N: f.N}
+	return f
 }
 
 func column(key, head string) document.Column {
@@ -166,7 +166,7 @@ func (r *Login) distanceTable() document.Table {
 }
 
 // point is a figure in ms.
-func point(f *login.Figure) document.Point {
+func point(f *stats.Interval) document.Point {
 	q := quantity(f)
 	if q == nil {
 		return document.Point{}

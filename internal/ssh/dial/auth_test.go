@@ -30,7 +30,7 @@ type fakeAgent struct {
 	mu       sync.Mutex
 	conns    int
 	signed   int
-	delay    time.Duration
+	wait     func() // before each signature
 	dieAfter int
 	listener net.Listener
 }
@@ -72,7 +72,9 @@ type agentOn struct {
 }
 
 func (a *agentOn) Sign(key ssh.PublicKey, data []byte) (*ssh.Signature, error) {
-	time.Sleep(a.delay)
+	if a.wait != nil {
+		a.wait()
+	}
 	a.mu.Lock()
 	a.signed++
 	dead := a.dieAfter > 0 && a.signed > a.dieAfter
@@ -171,9 +173,10 @@ func TestIdentitiesOnly(t *testing.T) {
 // TestSlowAgent: an agent that takes its time holds nobody up for ever, and its
 // answers still count.
 func TestSlowAgent(t *testing.T) {
+	t.Parallel()
 	s := sshtest.StartSshd(t)
 	a := startAgent(t, userKey(t, s.Key))
-	a.delay = 20 * time.Millisecond
+	a.wait = func() { time.Sleep(20 * time.Millisecond) }
 	tg := sshdTarget(s)
 	tg.Identity = dial.Identity{Agent: a.socket}
 	for _, r := range run(t, fleet.Params{}, tg, hosts(20), fleet.Command{Line: "true"}, &collect{}) {
@@ -181,11 +184,15 @@ func TestSlowAgent(t *testing.T) {
 			t.Fatalf("%+v", r)
 		}
 	}
-	a.delay = 2 * time.Second
+	answer := make(chan struct{})
+	release := sync.OnceFunc(func() { close(answer) })
+	defer release()
+	defer time.AfterFunc(20*time.Second, release).Stop()
+	a.wait = func() { <-answer }
 	tg.ConnectTimeout = 300 * time.Millisecond
 	start := time.Now()
 	r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "true"}, &collect{})[0]
-	if r.Class != fleet.TimedOut || time.Since(start) > 1500*time.Millisecond {
+	if r.Class != fleet.TimedOut || time.Since(start) > 15*time.Second {
 		t.Errorf("after %v: %+v", time.Since(start), r)
 	}
 }
@@ -194,6 +201,7 @@ func TestSlowAgent(t *testing.T) {
 // server is blamed for it: key files are used, and where there are none the agent is
 // named.
 func TestMuteAgent(t *testing.T) {
+	t.Parallel()
 	s := sshtest.StartSshd(t)
 	socket := filepath.Join(t.TempDir(), "agent")
 	l, err := net.Listen("unix", socket) // nobody accepts

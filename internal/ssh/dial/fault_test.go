@@ -24,6 +24,7 @@ import (
 
 // TestLoginFaults breaks one login in every way that a peer can.
 func TestLoginFaults(t *testing.T) {
+	t.Parallel()
 	good := (&sshtest.Server{}).Start(t)
 	tests := []struct {
 		name   string
@@ -216,19 +217,6 @@ func TestCommandEnds(t *testing.T) {
 	}
 }
 
-// TestUnknownWhetherItRan cuts the connection between request and answer: it
-// must not be called "no", and must not be tried again.
-func TestUnknownWhetherItRan(t *testing.T) {
-	s := (&sshtest.Server{DropAtExec: true}).Start(t)
-	talk := func(context.Context, host.Host, fleet.Channel) error { return nil }
-	for _, cmd := range []fleet.Command{{Line: "x"}, {Line: "sftp", Dialogue: talk}} {
-		r := run(t, fleet.Params{}, target(t, s), hosts(1), cmd, &collect{})[0]
-		if r.Ran != fleet.RanUnknown || r.Class != fleet.Lost || r.Attempts != 1 || r.Status() != fleet.Failed {
-			t.Errorf("got %+v", r)
-		}
-	}
-}
-
 // TestUnansweredExec: a server that lives but does not answer the request. It
 // may have run the command, so that it is not run again.
 func TestUnansweredExec(t *testing.T) {
@@ -309,6 +297,7 @@ func TestDeadAmongLive(t *testing.T) {
 // TestRefusedAmongSilent: hosts that refuse are told long before those that are
 // silent, although most of them come behind.
 func TestRefusedAmongSilent(t *testing.T) {
+	t.Parallel()
 	const n, refusing = 600, 100
 	closed, silent := closedPort(t), silentPort(t)
 	hs := hosts(n + refusing)

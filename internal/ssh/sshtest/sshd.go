@@ -182,6 +182,7 @@ func startSshd(t testing.TB, login string, argv, extra []string) *Sshd {
 	argv = append(argv, binary, "-D", "-e", "-f", conf)
 	s.cmd = exec.Command(argv[0], argv[1:]...)
 	s.cmd.Stderr = s.log
+	s.cmd.WaitDelay = 100 * time.Millisecond // what it started may live on and hold its standard error
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -110,9 +110,6 @@ func (r *Relay) Cut() {
 	}
 }
 
-// Connections is how many were accepted so far.
-func (r *Relay) Connections() int { r.mu.Lock(); defer r.mu.Unlock(); return r.count }
-
 // Close stops listening, resets what is open and waits for it to end.
 func (r *Relay) Close() error {
 	err := r.listener.Close()

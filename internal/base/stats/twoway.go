@@ -1,0 +1,140 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// Reading is a value in a two-way layout, to which its row and its column add. A cell of
+// the layout may have any number of them, or none.
+type Reading struct {
+	Row, Col int
+	Value    float64
+}
+
+// Location says where sorted values lie: their median, a quantile, a trimmed mean.
+type Location func(sorted []float64) float64
+
+// Middle is the mean of values without a tenth of them at either end, and at least one
+// where there are five: nearly as good as the mean of normal values, and hardly moved by
+// what is far off (Tukey and McLaughlin, Sankhya A 25, 1963).
+func Middle(sorted []float64) float64 {
+	cut := len(sorted) / 10
+	if len(sorted) >= 5 {
+		cut = max(cut, 1)
+	}
+	return Mean(sorted[cut : len(sorted)-cut])
+}
+
+// QuantileOf is the location at a quantile.
+func QuantileOf(q float64) Location {
+	return func(sorted []float64) float64 { return quantile(sorted, q) }
+}
+
+// Additive is what rows and columns add to readings. Rows are centered: the median over
+// all readings is 0, so that a column is what its readings are in a usual row. NaN is a
+// row, or a column, without a reading.
+type Additive struct{ Rows, Cols []float64 }
+
+// How long TwoWay goes on.
+const (
+	mostSweeps = 30
+	still      = 1e-4 // no column moves by more
+)
+
+// TwoWay fits reading = row + column + what is left, by turns: rows are a location of what
+// columns leave, and columns of what rows leave. With medians that is Tukey's median polish
+// (Exploratory Data Analysis, 1977, chapter 11); with means, least squares. Columns come
+// last. Rows and columns are numbered from 0.
+func TwoWay(readings []Reading, ofRow, ofCol Location) Additive {
+	rows, cols := groups(readings, func(r Reading) int { return r.Row }), groups(readings, func(r Reading) int { return r.Col })
+	a := Additive{make([]float64, len(rows)), make([]float64, len(cols))}
+	scratch := make([]float64, 0, len(readings))
+	polish := func(to []float64, of [][]int, location Location) (moved float64) {
+		for g, members := range of {
+			scratch = scratch[:0]
+			for _, i := range members {
+				scratch = append(scratch, a.Left(readings[i])+to[g])
+			}
+			if len(scratch) == 0 {
+				to[g] = math.NaN()
+				continue
+			}
+			slices.Sort(scratch)
+			at := location(scratch)
+			moved, to[g] = max(moved, math.Abs(at-to[g])), at
+		}
+		return moved
+	}
+	polish(a.Cols, cols, ofCol)
+	for sweep, moved := 0, math.Inf(1); sweep < mostSweeps && moved > still; sweep++ {
+		polish(a.Rows, rows, ofRow)
+		moved = polish(a.Cols, cols, ofCol)
+	}
+	a.center(readings)
+	return a
+}
+
+// Left is what neither row nor column of a reading explain.
+func (a Additive) Left(r Reading) float64 { return r.Value - a.Rows[r.Row] - a.Cols[r.Col] }
+
+// center makes 0 the median of rows over all readings.
+func (a Additive) center(readings []Reading) {
+	levels := make([]float64, len(readings))
+	for i, r := range readings {
+		levels[i] = a.Rows[r.Row]
+	}
+	middle := Median(levels)
+	for i := range a.Rows {
+		a.Rows[i] -= middle
+	}
+	for i := range a.Cols {
+		a.Cols[i] += middle
+	}
+}
+
+// groups are the places of readings by their row, or by their column.
+func groups(readings []Reading, of func(Reading) int) (all [][]int) {
+	for i, r := range readings {
+		for of(r) >= len(all) {
+			all = append(all, nil)
+		}
+		all[of(r)] = append(all[of(r)], i)
+	}
+	return all
+}
+
+// Resample draws as many blocks as there are, with replacement, and says how often each is
+// in the sample (Efron, Annals of Statistics 7, 1979).
+func Resample(random *rand.Rand, blocks int) (times []int) {
+	times = make([]int, blocks)
+	for range blocks {
+		times[random.IntN(blocks)]++
+	}
+	return times
+}
+
+// Bootstrap is by how much estimates vary when they are made again from samples drawn at
+// random: of blocks of time, where what is close in
+// time is alike (Künsch, Annals of Statistics 17, 1989). It is told as robust standard
+// deviations, because a sample may have a wild value so often that it is not trimmed. An
+// estimate may be NaN where a sample has nothing of it. The same seed gives the same.
+func Bootstrap(seed uint64, draws int, estimates func(*rand.Rand) []float64) (deviations []float64) {
+	random := rand.New(rand.NewPCG(seed, 0))
+	var of [][]float64
+	for range draws {
+		for i, x := range estimates(random) {
+			if i == len(of) {
+				of = append(of, nil)
+			}
+			if !math.IsNaN(x) {
+				of[i] = append(of[i], x)
+			}
+		}
+	}
+	for _, xs := range of {
+		deviations = append(deviations, Scale(xs, Median(xs)))
+	}
+	return deviations
+}

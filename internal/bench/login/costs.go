@@ -1,0 +1,217 @@
+package login
+
+import (
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"sshpace/internal/base/stats"
+)
+
+// side of a login: the client, or the server.
+type side int
+
+const sides = 2
+
+// cpu is what a side took; 0 is unknown.
+func (o *observed) cpu(s side) time.Duration {
+	if s == 0 {
+		return o.ClientCPU
+	}
+	return o.server
+}
+
+const (
+	alone    = -1  // no core: nothing else was beside it
+	inARow   = 10  // logins on one core, about, that other programs slow alike
+	samples  = 100 // of the bootstrap
+	borrowed = 10  // logins' worth that a kind takes from all others about how much it varies
+)
+
+// costs are CPU times of all kinds of logins.
+type costs struct {
+	of     [sides]map[kindOf]stats.Interval
+	beside [sides]stats.Interval // of logins beside others, in relation to those alone; none: there are none
+}
+
+// costsOf are the CPU times of kinds of logins, freed of what slowed logins near in time.
+func costsOf(kinds []kindOf, logins []*observed) (out costs) {
+	for s := range side(sides) {
+		out.of[s], out.beside[s] = layoutOf(kinds, logins, s).told()
+	}
+	return out
+}
+
+// layout is one side of logins, as logarithms of CPU time: a column is a kind, and a row
+// some logins in a row on one core, because other programs slow a core for seconds.
+type layout struct {
+	alone, beside [][]stats.Reading // by rounds
+	firstBeside   int               // row
+	n             []int             // readings of each kind
+}
+
+func layoutOf(kinds []kindOf, logins []*observed, s side) *layout {
+	l := &layout{}
+	var places [2][]int
+	for i, o := range logins {
+		for kinds[i] >= len(l.n) {
+			l.n = append(l.n, 0)
+		}
+		if o.cpu(s) <= 0 {
+			continue
+		}
+		l.n[kinds[i]]++
+		place := 0
+		if o.core != alone {
+			place = 1
+		}
+		places[place] = append(places[place], i)
+	}
+	rows := 0
+	for place, all := range places {
+		slices.SortStableFunc(all, func(a, b int) int { return logins[a].began.Compare(logins[b].began) })
+		var rounds [][]stats.Reading
+		for _, round := range parts(all, l.kinds()) {
+			var readings []stats.Reading
+			on := map[int][]int{}
+			for _, i := range round {
+				on[logins[i].core] = append(on[logins[i].core], i)
+			}
+			for _, core := range slices.Sorted(maps.Keys(on)) {
+				for _, row := range parts(on[core], inARow) {
+					for _, i := range row {
+						readings = append(readings, stats.Reading{Row: rows, Col: kinds[i], Value: math.Log(float64(logins[i].cpu(s)))})
+					}
+					rows++
+				}
+			}
+			rounds = append(rounds, readings)
+		}
+		if place == 0 {
+			l.alone, l.firstBeside = rounds, rows
+		} else {
+			l.beside = rounds
+		}
+	}
+	return l
+}
+
+// parts cuts a list into equal ones of about a size.
+func parts(all []int, size int) (out [][]int) {
+	n := max(1, (len(all)+size/2)/max(1, size))
+	for i := range n {
+		if part := all[i*len(all)/n : (i+1)*len(all)/n]; len(part) > 0 {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+// kinds is how many there are readings of.
+func (l *layout) kinds() (count int) {
+	for _, n := range l.n {
+		count += min(n, 1)
+	}
+	return count
+}
+
+// fit is the logarithm of what each kind costs alone, and of how much more all cost beside
+// others: an additive two-way fit. NaN is what there are no readings of.
+func (l *layout) fit(readings []stats.Reading) (kinds []float64, beside float64) {
+	f := stats.TwoWay(readings, stats.Middle, stats.Middle)
+	var levels [2][]float64
+	for _, r := range readings {
+		place := 0
+		if r.Row >= l.firstBeside {
+			place = 1
+		}
+		levels[place] = append(levels[place], f.Rows[r.Row])
+	}
+	usual := stats.Median(levels[0])
+	for k := range l.n {
+		if k < len(f.Cols) {
+			kinds = append(kinds, f.Cols[k]+usual)
+		} else {
+			kinds = append(kinds, math.NaN())
+		}
+	}
+	if len(levels[0]) == 0 || len(levels[1]) == 0 {
+		return kinds, math.NaN()
+	}
+	return kinds, stats.Median(levels[1]) - usual
+}
+
+// told are the figures. An interval tells how a kind is related to all others of that
+// side: the level of the computer in the whole run is not in it, unless there is one
+// kind only.
+func (l *layout) told() (of map[kindOf]stats.Interval, beside stats.Interval) {
+	kinds, more := l.fit(slices.Concat(slices.Concat(l.alone...), slices.Concat(l.beside...)))
+	errs := stats.Bootstrap(1, samples, func(random *rand.Rand) []float64 {
+		kinds, more := l.fit(slices.Concat(drawn(random, l.alone), drawn(random, l.beside)))
+		return append(related(kinds), more)
+	})
+	degrees := max(0, float64(len(l.alone)-1)) + max(0, float64(len(l.beside)-1))
+	common, others := usual(errs[:len(kinds)], degrees)
+	of = map[kindOf]stats.Interval{}
+	for k, log := range kinds {
+		if l.n[k] > 0 {
+			err, df := stats.Shrink(errs[k], degrees, common, min(borrowed, others-degrees))
+			of[k] = nanoseconds(stats.Estimate{Log: log, Err: err, DF: df, N: l.n[k]})
+		}
+	}
+	if len(l.beside) > 0 && !math.IsNaN(more) {
+		beside = stats.Estimate{Log: more, Err: errs[len(kinds)], DF: degrees, N: len(l.beside)}.Interval()
+	}
+	return of, beside
+}
+
+// nanoseconds is an interval of whole ones.
+func nanoseconds(e stats.Estimate) stats.Interval {
+	i := e.Interval()
+	return stats.Interval{Value: math.Round(i.Value), Lo: math.Round(i.Lo), Hi: math.Round(i.Hi), N: i.N}
+}
+
+// drawn is a sample of rounds.
+func drawn(random *rand.Rand, rounds [][]stats.Reading) (sample []stats.Reading) {
+	if len(rounds) == 0 {
+		return nil
+	}
+	for i, times := range stats.Resample(random, len(rounds)) {
+		for range times {
+			sample = append(sample, rounds[i]...)
+		}
+	}
+	return sample
+}
+
+// related are kinds in relation to the mean of all, with the error of one estimate: so
+// that two kinds compare by the errors of both.
+func related(kinds []float64) []float64 {
+	known := slices.DeleteFunc(slices.Clone(kinds), math.IsNaN)
+	if len(known) < 2 {
+		return kinds
+	}
+	n, mean, out := float64(len(known)), stats.Mean(known), slices.Clone(kinds)
+	for k := range out {
+		out[k] = (out[k] - mean) * math.Sqrt(n/(n-1))
+	}
+	return out
+}
+
+// usual is the deviation that kinds have in common, by the median of their variances, and
+// the degrees of freedom of all.
+func usual(deviations []float64, degrees float64) (common, all float64) {
+	var variances []float64
+	for _, d := range deviations {
+		if d > 0 {
+			variances = append(variances, d*d)
+		}
+	}
+	if len(variances) == 0 || degrees == 0 {
+		return 0, 0
+	}
+	ofChiSquare := math.Pow(1-2/(9*degrees), 3) // its median, as a part of its mean (Wilson and Hilferty, PNAS 17, 1931)
+	return math.Sqrt(stats.Median(variances) / ofChiSquare), degrees * float64(len(variances))
+}

@@ -1,0 +1,44 @@
+package document_test
+
+import (
+	"strings"
+	"testing"
+
+	"sshpace/internal/base/alg"
+	"sshpace/internal/base/stats"
+	"sshpace/internal/bench/advise"
+	"sshpace/internal/bench/benchtest"
+	"sshpace/internal/show/document"
+)
+
+// There are three answers: better, equal, not enough data. Each says what to do, on one
+// screen, and only an equal one that no cipher will help.
+func TestThreeAnswers(t *testing.T) {
+	r, f := benchtest.Ranking(t, 1)
+	r.Campaign.Present = alg.Suite{Cipher: "aes256-ctr", MAC: "umac-128-etm@openssh.com"}
+	for verdict, want := range map[stats.Verdict]struct{ says, step string }{
+		stats.Better:    {"aes128-gcm is faster here than what ssh uses now (aes256-ctr + umac-128-etm): ", "put into ~/.ssh/config"},
+		stats.Equal:     {"Keep aes256-ctr + umac-128-etm: nothing that policy modern allows is more than 5 % faster here.", ""},
+		stats.NotEnough: {"Not enough data yet to say whether another cipher is faster here than aes256-ctr + umac-128-etm, which ssh uses now. aes128-gcm leads so far, ", "go on measuring"},
+	} {
+		c := advise.Of(r, advise.Options{})
+		c.Verdict = verdict
+		d := document.OfRanking(r, f, document.Options{Choice: c, File: "run.jsonl"})
+		if got := strings.Join(d.Answer.Says, " "); !strings.HasPrefix(got, want.says) || strings.Contains(got, "no cipher will help") {
+			t.Errorf("%s: %s", verdict, got)
+		}
+		step := ""
+		if len(d.Answer.Steps) > 0 {
+			step = d.Answer.Steps[0].What
+		}
+		screen := benchtest.Brief(d)
+		if n := strings.Count(strings.TrimSpace(screen), "\n") + 1; step != want.step || n > 22 || len(d.Answer.Config) > 0 != (verdict == stats.Better) {
+			t.Errorf("%s: first %q, %d lines:\n%s", verdict, step, n, screen)
+		}
+		for _, word := range []string{"tied", "s/GB", "±"} {
+			if strings.Contains(screen, word) {
+				t.Errorf("%s: %q on the first screen", verdict, word)
+			}
+		}
+	}
+}
