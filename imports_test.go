@@ -52,7 +52,7 @@ ssh/route: base/fault base/host base/sched base/shell base/termsafe ssh/conf ssh
 ssh/sftp: base/sched
 ssh/sshtest: ssh/channel ssh/conf
 ssh/transport: ssh/channel
-ssh/wire: base/alg
+ssh/wire: base/alg ssh/openssh
 bench/advise: base/alg base/fault base/stats bench/rank record sys/file
 bench/apply: base/alg base/fault base/shell base/termsafe bench/advise bench/loopback bench/rank record ssh/openssh ssh/route sys/file sys/safedir
 bench/benchtest: base/alg base/unit bench/plan bench/rank record show/document

@@ -10,27 +10,27 @@ import (
 
 // quantity is one of the things that are compared.
 type quantity struct {
-	name       string
-	loop       func(transfer) float64
-	ours       func(row) float64
-	resolution func(*report) float64 // percent
+	name  string
+	loop  func(transfer) float64
+	ours  func(row) float64
+	noise func(*report) float64 // percent
 }
 
 var quantities = []quantity{
 	{
 		"client CPU, ns/byte",
 		func(t transfer) float64 { return t.ClientCPU / t.ClientBytes },
-		func(r row) float64 { return r.Client.Value }, func(r *report) float64 { return r.Resolution.Cost },
+		func(r row) float64 { return r.Client.Value }, func(r *report) float64 { return r.Noise.Cost },
 	},
 	{
 		"throughput, MB/s",
 		func(t transfer) float64 { return t.SinkBytes / 1e6 / t.Wall.Seconds() },
-		func(r row) float64 { return r.Throughput.Value / 1e6 }, func(r *report) float64 { return r.Resolution.Throughput },
+		func(r row) float64 { return r.Throughput.Value / 1e6 }, func(r *report) float64 { return r.Noise.Throughput },
 	},
 	{
 		"server CPU, ns/byte",
 		func(t transfer) float64 { return t.ServerCPU / t.ServerBytes },
-		func(r row) float64 { return r.Server.Value }, func(r *report) float64 { return r.Resolution.Cost },
+		func(r row) float64 { return r.Server.Value }, func(r *report) float64 { return r.Noise.Cost },
 	},
 }
 
@@ -126,7 +126,7 @@ func (q quantity) reported(r *report, c cell) (figure, ratio estimate) {
 	figure.log = math.Log(q.ours(r.row(c)))
 	ratio.log = figure.log - math.Log(q.ours(r.row(reference)))
 	if c != reference {
-		ratio.arm = math.Log1p(q.resolution(r) / 100)
+		ratio.arm = math.Log1p(q.noise(r) / 100)
 	}
 	return figure, ratio
 }

@@ -35,7 +35,7 @@ func reporting(gcm float64) *report {
 		{cell: reference, Client: value{2}, Server: value{2}, Throughput: value{1e9}},
 		{cell: cell{Cipher: "aes128-gcm@openssh.com"}, Client: value{gcm}, Server: value{1}, Throughput: value{2e9}},
 	}}
-	r.Resolution.Cost, r.Resolution.Throughput = 3, 3
+	r.Noise.Cost, r.Noise.Throughput = 3, 3
 	return r
 }
 

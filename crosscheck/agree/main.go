@@ -18,7 +18,7 @@
 //
 //	bench --list --json [--policy NAME]: bulk[].cipher, .mac: what there is, and what the policy allows
 //	bench --json: bulk[].cipher, .mac, .client_ns_per_byte.value, .server_ns_per_byte.value,
-//	  .throughput_bytes_per_s.value; resolution.cost_pct, .throughput_pct, the difference from which
+//	  .throughput_bytes_per_s.value; noise_floor.cost_pct, .throughput_pct, the difference from which
 //	  on two cells differ: it is taken as half of a ratio's 95 % interval.
 package main
 

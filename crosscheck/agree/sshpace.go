@@ -33,11 +33,11 @@ var reference = cell{"aes128-ctr", "hmac-sha2-256-etm@openssh.com"}
 
 // report is what is used of a report of sshpace.
 type report struct {
-	Bulk       []row `json:"bulk"`
-	Resolution struct {
+	Bulk  []row `json:"bulk"`
+	Noise struct {
 		Cost       float64 `json:"cost_pct"`
 		Throughput float64 `json:"throughput_pct"`
-	} `json:"resolution"`
+	} `json:"noise_floor"`
 }
 
 type row struct {

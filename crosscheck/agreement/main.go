@@ -56,9 +56,9 @@ func load(path string) (*record.File, error) {
 }
 
 func show(q quantity, runs []run) {
-	fmt.Printf("%s\n%-16s %17s %12s %11s %9s\n", q.name, "run", "hold-out med/p95", "noise floor", "resolution", "slowed")
+	fmt.Printf("%s\n%-16s %17s %12s %9s\n", q.name, "run", "hold-out med/p95", "noise floor", "slowed")
 	for _, r := range runs {
-		fmt.Printf("%-16s %6.2f / %5.2f %%  %9.2f %% %9.2f %% %8.1f %%\n", r.name, r.holdout[0], r.holdout[1], r.floor, r.tie, r.slowed)
+		fmt.Printf("%-16s %6.2f / %5.2f %%  %9.2f %% %8.1f %%\n", r.name, r.holdout[0], r.holdout[1], r.floor, r.slowed)
 	}
 	var all summary
 	for i := range runs {

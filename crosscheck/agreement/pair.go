@@ -15,7 +15,6 @@ type run struct {
 	name    string
 	holdout [2]float64 // median and 95th percentile of the errors of predicted client cost, in percent
 	floor   float64    // noise floor of the quantity, in percent
-	tie     float64    // differences that are ties, in percent
 	slowed  float64    // by other guests, in percent
 	order   []key
 	cells   map[key]cell
@@ -51,12 +50,12 @@ var quantities = []quantity{
 func runOf(name string, r *rank.Ranking, quantity quantity) run {
 	out := run{name: name, cells: map[key]cell{}, slowed: r.Slowed.Percent(), ranking: r, of: quantity.of}
 	out.holdout = [2]float64{r.Model.HoldoutError, r.Model.HoldoutP95}
-	out.floor, out.tie = r.Noise.Throughput, r.Resolution.Throughput
+	out.floor = r.Noise.Throughput
 	if quantity.by == rank.Cost {
-		out.floor, out.tie = r.Noise.Cost, r.Resolution.Cost
+		out.floor = r.Noise.Cost
 	}
 	for _, c := range r.Bulk {
-		q := quantity.of(c.Again)
+		q := quantity.of(c.Within)
 		k := key{c.Suite.Cipher, c.Suite.MAC, c.Direction}
 		out.order = append(out.order, k)
 		out.cells[k] = cell{q.Log, q.Repeated().Arm(), c.Rank, c.Group}

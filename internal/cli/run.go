@@ -113,7 +113,7 @@ SIGHUP, SIGINT or SIGTERM.`,
 	flags.BoolVar(&f.stdin, "stdin", false, "read standard input once and send it to every host")
 	flags.StringVar(&f.script, "script", "", "run this local script on the hosts; COMMAND is its arguments")
 	flags.BoolVar(&f.noRemoteKill, "no-remote-kill", false, "never open a second session to kill a command; a forced command would run in it")
-	flags.StringVar(&f.loginLog, "login-log", "", "write the steps of logins to this file or pipe, in the words of ssh -vv")
+	flags.StringVar(&f.loginLog, "login-log", "", "write the steps of logins to this file or pipe")
 	_ = flags.MarkHidden("login-log") // of handshake
 	flags.BoolVar(&f.history, "history", false, "list earlier runs, or one of them in full: --history ID")
 	flags.StringVar(&f.rerun, "rerun", "", "sets of the last run's hosts, such as failed,unreachable,unfinished, beside those of -w; without\n"+

@@ -4,7 +4,6 @@ package benchtest
 import (
 	"math"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"sshpace/internal/base/alg"
@@ -22,7 +21,6 @@ type Machine struct {
 	Drift       float64 // relative change of all costs over an hour... per 100 trials
 	BlockDrift  float64 // relative deviation between blocks
 	Interaction float64 // relative deviation of a cell from base + cipher + MAC, fixed for a cipher and a MAC's primitive
-	ETM         float64 // what applying a MAC to the ciphertext adds, in ns per byte
 	Fail        float64 // share of trials that are refused
 	NoServer    bool    // server CPU cannot be read
 	NoClient    bool    // client CPU cannot be read
@@ -67,11 +65,7 @@ func Offer() alg.Offer {
 
 // Client is the true client cost of a cell in ns per byte.
 func (m *Machine) Client(cell alg.Suite) float64 {
-	scale := m.scale()
-	cost := (base + ciphers[cell.Cipher] + macs[cell.MAC]) * scale
-	if strings.Contains(cell.MAC, "-etm") {
-		cost += m.ETM * scale
-	}
+	cost := (base + ciphers[cell.Cipher] + macs[cell.MAC]) * m.scale()
 	if f := m.Factor[cell.Bulk()]; f != 0 {
 		cost *= f
 	}

@@ -21,7 +21,7 @@ func rankingOf(err float64, costs map[string]float64) *rank.Ranking {
 		if cost, ok := costs[cipher]; ok {
 			e := rank.Figures{Total: stats.Estimate{Log: math.Log(cost), Err: err, N: 9}}
 			q := e.Total.Interval()
-			r.Bulk = append(r.Bulk, rank.Cell{Suite: alg.NewSuite(cipher, "", ""), Direction: record.Upload, Client: &q, Server: &q, Within: e, Again: e, Alone: e})
+			r.Bulk = append(r.Bulk, rank.Cell{Suite: alg.NewSuite(cipher, "", ""), Direction: record.Upload, Client: &q, Server: &q, Within: e})
 		}
 	}
 	return r

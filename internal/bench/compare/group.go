@@ -41,8 +41,8 @@ func (c *Comparison) orders(tables []table) {
 	}
 }
 
-// groups compares ciphers, MACs and everything by the cells' own connections,
-// whose errors are independent between cells but for the level of each run.
+// groups compares ciphers, MACs and everything by the mean of their cells, whose errors are
+// independent between computations but for the level of each run.
 func (c *Comparison) groups(tables []table) {
 	axis := func(name func(alg.Suite) string) []Group {
 		var names []string
@@ -98,12 +98,12 @@ func (c *Comparison) pooled(tables []table, k int, match func(alg.Suite) bool) s
 		key := record.CellOf(cell.Suite, cell.Direction)
 		a, b := tables[0].entries[key], tables[k].entries[key]
 		guests += b.guests.Err // cells that have something in common share it
-		if a.alone.Known() && b.alone.Known() {
-			logs = append(logs, b.alone.Log-a.alone.Log-b.guests.Log)
-			variance += a.alone.Err*a.alone.Err + b.alone.Err*b.alone.Err
+		logs = append(logs, b.best.Log-a.best.Log-b.guests.Log)
+		own := float64(a.shared)*a.best.Err*a.best.Err + float64(b.shared)*b.best.Err*b.best.Err // one estimate counts once
+		if a.best.N > 0 && b.best.N > 0 {
+			variance += own
 		} else {
-			logs = append(logs, b.best.Log-a.best.Log-b.guests.Log)
-			predicted += (a.best.Err*a.best.Err + b.best.Err*b.best.Err) / 4 // predictions share half of their errors
+			predicted += own / 4 // predictions share half of their errors
 		}
 	}
 	if len(logs) == 0 {

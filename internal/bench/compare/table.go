@@ -14,12 +14,12 @@ import (
 	"sshpace/internal/record"
 )
 
-// entry is one cell of one file: its speed as it was estimated with the others,
-// and by its own connections, unknown where there are none.
+// entry is one cell of one file.
 type entry struct {
-	best, alone stats.Estimate
-	guests      stats.Estimate // what other guests of the machine changed since the first file
-	rank        int            // in its own file
+	best   stats.Estimate // its speed
+	shared int            // cells that have this estimate together
+	guests stats.Estimate // what other guests of the machine changed since the first file
+	rank   int            // in its own file
 }
 
 type table struct {
@@ -33,9 +33,9 @@ type table struct {
 func tableOf(r *rank.Ranking, by rank.By, of sides) table {
 	t := table{entries: map[record.Cell]entry{}, names: map[record.Cell]alg.Suite{}}
 	for _, c := range r.Bulk {
-		e := entry{best: c.Again.Throughput, alone: c.Alone.Throughput, rank: c.Rank}
+		e := entry{best: c.Within.Throughput, shared: max(1, c.Shared), rank: c.Rank}
 		if by == rank.Cost {
-			e.best, e.alone = of.speed(c.Again), of.speed(c.Alone)
+			e.best = of.speed(c.Within)
 		}
 		if e.best.Known() {
 			key := record.CellOf(c.Suite, c.Direction)
@@ -51,7 +51,6 @@ func tableOf(r *rank.Ranking, by rank.By, of sides) table {
 func (t *table) shift(log, guests float64) {
 	for key, e := range t.entries {
 		e.best.Log -= log
-		e.alone.Log -= log
 		e.guests.Log -= guests
 		t.entries[key] = e
 	}

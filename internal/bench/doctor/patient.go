@@ -188,9 +188,8 @@ func (p *Patient) said() string {
 	if p.latest == nil {
 		return ""
 	}
-	line, _ := p.latest.Has("banner line 0: ")
-	_, said, _ := strings.Cut(line, "banner line 0: ")
-	return said
+	line, _ := p.latest.First(openssh.PreBanner)
+	return line.Text
 }
 
 // explained says what to do about a login that failed.
@@ -216,11 +215,8 @@ func (p *Patient) withHint(err error, why openssh.Failed) error {
 // otherKey is the known_hosts file that holds another key of the host; "" if none does.
 func (p *Patient) otherKey() string {
 	if p.latest != nil {
-		for _, line := range p.latest.Lines {
-			if e := openssh.ReadEvent(line.Text); e.Kind == openssh.WrongKey {
-				return e.Text
-			}
-		}
+		line, _ := p.latest.First(openssh.WrongKey)
+		return line.Text
 	}
 	return ""
 }

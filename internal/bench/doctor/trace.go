@@ -55,12 +55,12 @@ func read(l *login.Login) *trace {
 		t.spans[s.Phase] = s.NS
 	}
 	r := reader{trace: t}
-	var text strings.Builder
+	var n openssh.Reader
 	for _, line := range l.Lines {
 		r.line(line)
-		text.WriteString(line.Text + "\n")
+		n.Take(line.Event)
 	}
-	t.negotiation = openssh.ParseVerbose(text.String())
+	t.negotiation = n.Negotiation()
 	return t
 }
 
@@ -71,60 +71,50 @@ type reader struct {
 	method                                                                  string
 }
 
-// steps are beginnings of lines (ssh.c, sshconnect.c, sshconnect2.c, readconf.c of
-// OpenSSH 8 to 10) and what each means.
-var steps = []struct {
-	prefix string
-	take   func(r *reader, at time.Duration, rest string)
-}{
-	{"debug1: Executing command: ", (*reader).execute},
-	{"debug3: command returned status ", (*reader).executed},
-	{"debug2: resolving ", func(r *reader, at time.Duration, _ string) { r.resolving = at }},
-	{"debug1: Connecting to ", (*reader).connect},
-	{"debug1: connect to address ", (*reader).missed},
-	{"debug1: Connection established", func(r *reader, at time.Duration, _ string) { r.tcp = at - r.connecting }},
-	{"debug1: Executing proxy ", func(r *reader, _ time.Duration, rest string) {
-		r.jump = true
-		_, rest, _ = strings.Cut(rest, "command: ")
-		r.proxy = strings.TrimPrefix(rest, "exec ")
-	}},
-	{"debug1: Remote protocol version ", func(r *reader, at time.Duration, _ string) { r.greeted = at }},
-	{"debug1: SSH2_MSG_KEXINIT sent", func(r *reader, at time.Duration, _ string) {
+// steps are what the events of a login mean.
+var steps = map[openssh.Kind]func(r *reader, at time.Duration, rest string){
+	openssh.ProgramEvent:  (*reader).execute,
+	openssh.ProgramEnded:  (*reader).executed,
+	openssh.Trace:         (*reader).place,
+	openssh.Resolving:     func(r *reader, at time.Duration, _ string) { r.resolving = at },
+	openssh.Connecting:    (*reader).connect,
+	openssh.NotConnected:  (*reader).missed,
+	openssh.Connected:     func(r *reader, at time.Duration, _ string) { r.tcp = at - r.connecting },
+	openssh.Proxy:         func(r *reader, _ time.Duration, command string) { r.jump, r.proxy = true, command },
+	openssh.ServerVersion: func(r *reader, at time.Duration, _ string) { r.greeted = at },
+	openssh.KexInitSent: func(r *reader, at time.Duration, _ string) {
 		if r.ordering == 0 && r.greeted > 0 { // the first one
 			r.ordering = at - r.greeted
 		}
-	}},
-	{"debug1: Authenticating to ", func(r *reader, _ time.Duration, rest string) {
+	},
+	openssh.Authenticating: func(r *reader, _ time.Duration, rest string) {
 		_, rest, _ = strings.Cut(rest, " as '")
 		r.user = strings.TrimSuffix(rest, "'")
-	}},
-	{"debug1: Next authentication method: ", (*reader).next},
-	{"debug1: Offering public key: ", (*reader).offer},
-	{"debug1: Server accepts key: ", (*reader).accept},
-	{"debug3: sign_and_send_pubkey: ", (*reader).sign},
-	{"debug3: send packet: type 50", (*reader).send},
-	{"Authenticated to ", (*reader).enter},
-	{"debug1: Authentication succeeded", (*reader).enter},
+	},
+	openssh.ClientToServer: func(r *reader, _ time.Duration, rest string) { r.zipped = strings.Contains(rest, " zlib") },
+	openssh.NextMethod:     (*reader).next,
+	openssh.KeyOffered:     (*reader).offer,
+	openssh.KeyAccepted:    (*reader).accept,
+	openssh.Signing:        (*reader).sign,
+	openssh.AuthRequest:    (*reader).send,
+	openssh.LoggedIn:       (*reader).enter,
 }
 
 // places are the lines that say where a command of Match exec stands, once it has
-// ended.
-var places = wildcard.Regexp(`^debug3: (.+) line (\d+): (?:not |no )?match(?:ed)? '!?exec `)
+// ended (readconf.c).
+var places = wildcard.Regexp(`^(.+) line (\d+): (?:not |no )?match(?:ed)? '!?exec `)
 
 func (r *reader) line(l login.Line) {
-	for _, s := range steps {
-		if rest, ok := strings.CutPrefix(l.Text, s.prefix); ok {
-			s.take(r, l.At, rest)
-			return
-		}
+	if take := steps[l.Kind]; take != nil {
+		take(r, l.At, l.Text)
 	}
-	if m := places().FindStringSubmatch(l.Text); m != nil && len(r.commands) > 0 {
+}
+
+func (r *reader) place(_ time.Duration, rest string) {
+	if m := places().FindStringSubmatch(rest); m != nil && len(r.commands) > 0 {
 		last := &r.commands[len(r.commands)-1]
 		last.file = m[1]
 		last.line, _ = strconv.Atoi(m[2])
-	}
-	if strings.HasPrefix(l.Text, "debug1: kex: client->server ") {
-		r.zipped = strings.Contains(l.Text, " zlib")
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"net"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -253,11 +254,12 @@ func TestTrafficOfOneLogin(t *testing.T) {
 // TestReason: what ssh means for its user is why, not what it tells of itself at the end.
 func TestReason(t *testing.T) {
 	const closed = "Connection to 192.0.2.1 closed by remote host."
-	l := &Login{Lines: []Line{
-		{Text: "Authenticated to web1 ([192.0.2.1]:22) using \"publickey\"."}, {Text: "debug1: channel 0: free"}, {Text: closed},
-		{Text: "debug3: channel 0: status: The following connections are open:"}, {Text: "  #0 client-session (t3 [session] nr0 i0/0 o0/0)"},
-		{Text: "Transferred: sent 3000, received 2900 bytes, in 0.0 seconds"}, {Text: "Bytes per second: sent 337985.8, received 276822.7"},
-	}}
+	log := strings.Join([]string{
+		"Authenticated to web1 ([192.0.2.1]:22) using \"publickey\".", "debug1: channel 0: free", closed,
+		"debug3: channel 0: status: The following connections are open:", "  #0 client-session (t3 [session] nr0 i0/0 o0/0)",
+		"Transferred: sent 3000, received 2900 bytes, in 0.0 seconds", "Bytes per second: sent 337985.8, received 276822.7",
+	}, "\n")
+	l := &Login{Lines: stamped(strings.NewReader(log), time.Now())}
 	if got := l.reason(); got != closed {
 		t.Errorf("%q, want %q", got, closed)
 	}

@@ -79,6 +79,6 @@ func TestNoSessionLeft(t *testing.T) {
 }
 
 func connected(l *Login) bool {
-	_, yes := l.Has("debug1: Connecting to ")
+	_, yes := l.First(openssh.Connecting)
 	return yes
 }

@@ -2,7 +2,7 @@
 // the real ssh, who computes and who waits meanwhile, and which waits nobody
 // needs.
 //
-// The phases are those that ssh itself tells of (ssh -vv), each line stamped when
+// The phases are those that ssh itself tells of (ssh -vv, by sshlog), each line stamped when
 // it is written; where a relay stands between the two ends (Path), the packets
 // have stamps, too. Phases follow each other without gaps, from the start of the
 // program to its end, so that their sum is the login.
@@ -52,27 +52,26 @@ const (
 	Close    Phase = "close"   // until the program ends
 )
 
-// milestones are the ends of the phases: the first line with one of the texts
-// (clientloop.c, kex.c, packet.c, ssh.c, sshconnect.c, sshconnect2.c of OpenSSH 8
-// to 10). A phase whose end is never told is part of the next one.
+// milestones are the ends of the phases: the first event of one of the kinds. A phase
+// whose end is never told is part of the next one.
 var milestones = []struct {
 	phase Phase
-	texts []string
+	ends  []openssh.Kind
 }{
-	{Start, []string{"debug1: Connecting to ", "debug1: Executing proxy "}},
-	{TCP, []string{"debug1: Connection established", "debug1: identity file "}},
-	{Version, []string{"debug1: Remote protocol version "}},
-	{KexInit, []string{"debug1: SSH2_MSG_KEXINIT received"}},
-	{Kex, []string{"debug1: Server host key: ", "debug1: Server host certificate: "}},
-	{HostKey, []string{"debug1: SSH2_MSG_NEWKEYS sent"}},
-	{NewKeys, []string{"debug1: SSH2_MSG_NEWKEYS received"}},
-	{Service, []string{"debug1: SSH2_MSG_SERVICE_ACCEPT received"}},
-	{AuthNone, []string{"debug1: Authentications that can continue: "}},
-	{Query, []string{"debug1: Server accepts key: "}},
-	{Sign, []string{"debug1: Authentication succeeded", "Authenticated to "}},
-	{Channel, []string{"debug2: channel_input_open_confirmation: ", "debug2: channel 0: open confirm "}},
-	{Exec, []string{"debug2: exec request accepted on channel ", "debug2: shell request accepted on channel "}},
-	{Command, []string{"debug1: client_input_channel_req: channel 0 rtype exit-"}},
+	{Start, []openssh.Kind{openssh.Connecting, openssh.Proxy}},
+	{TCP, []openssh.Kind{openssh.Connected, openssh.Identity}},
+	{Version, []openssh.Kind{openssh.ServerVersion}},
+	{KexInit, []openssh.Kind{openssh.KexInit}},
+	{Kex, []openssh.Kind{openssh.HostKeySeen}},
+	{HostKey, []openssh.Kind{openssh.NewKeysSent}},
+	{NewKeys, []openssh.Kind{openssh.NewKeys}},
+	{Service, []openssh.Kind{openssh.AuthStarted}},
+	{AuthNone, []openssh.Kind{openssh.AuthMethods}},
+	{Query, []openssh.Kind{openssh.KeyAccepted}},
+	{Sign, []openssh.Kind{openssh.LoggedIn}},
+	{Channel, []openssh.Kind{openssh.SessionOpened}},
+	{Exec, []openssh.Kind{openssh.CommandAccepted}},
+	{Command, []openssh.Kind{openssh.ExitStatus, openssh.ExitSignal}},
 }
 
 // Span is how long a phase took.
@@ -81,10 +80,11 @@ type Span struct {
 	NS    time.Duration `json:"ns"`
 }
 
-// Line is a line of ssh's log.
+// Line is a line of ssh's log, and what it says.
 type Line struct {
-	At   time.Duration // since the start of the program
-	Text string
+	At    time.Duration // since the start of the program
+	Whole string
+	openssh.Event
 }
 
 // Login is one login that was watched.
@@ -108,24 +108,13 @@ func (l *Login) Span(p Phase) time.Duration {
 	return 0
 }
 
-// Has tells whether ssh's log has a line with a text, and returns the first.
-func (l *Login) Has(text string) (line string, ok bool) {
-	for _, line := range l.Lines {
-		if strings.Contains(line.Text, text) {
-			return line.Text, true
-		}
+// First is the first line of a kind.
+func (l *Login) First(kinds ...openssh.Kind) (line Line, ok bool) {
+	i := slices.IndexFunc(l.Lines, func(line Line) bool { return slices.Contains(kinds, line.Kind) })
+	if i < 0 {
+		return Line{}, false
 	}
-	return "", false
-}
-
-// Count is how many lines have a text.
-func (l *Login) Count(text string) (n int) {
-	for _, line := range l.Lines {
-		if strings.Contains(line.Text, text) {
-			n++
-		}
-	}
-	return n
+	return l.Lines[i], true
 }
 
 // FailedError is a login that did not come to its end.
@@ -258,7 +247,7 @@ func stamped(r io.Reader, began time.Time) (lines []Line) {
 	for len(lines) < most {
 		text, err := in.ReadSlice('\n')
 		if len(text) > 0 {
-			lines = append(lines, Line{time.Since(began), strings.TrimRight(string(text), "\r\n")})
+			lines = append(lines, Line{time.Since(began), strings.TrimRight(string(text), "\r\n"), openssh.ReadEvent(string(text))})
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return lines
@@ -274,7 +263,7 @@ func (l *Login) divide() (last Phase) {
 	next := 0
 	for _, line := range l.Lines {
 		for i := next; i < len(milestones); i++ {
-			if begins(line.Text, milestones[i].texts) {
+			if slices.Contains(milestones[i].ends, line.Kind) {
 				at := min(line.At, l.Whole) // it was read when the program had ended
 				l.Spans = append(l.Spans, Span{milestones[i].phase, at - from})
 				from, next = at, i+1
@@ -290,42 +279,24 @@ func (l *Login) divide() (last Phase) {
 	return last
 }
 
-func begins(line string, texts []string) bool {
-	for _, t := range texts {
-		if strings.HasPrefix(line, t) {
-			return true
-		}
-	}
-	return false
-}
-
 // reason is the last line of the log that ssh means for its user, or why a master gave no
 // session (mux.c), on which other lines follow.
 func (l *Login) reason() string {
 	for _, line := range l.Lines {
-		if strings.HasPrefix(line.Text, "mux_client_request_session: ") {
-			return line.Text
+		if strings.HasPrefix(line.Whole, "mux_client_request_session: ") {
+			return line.Whole
 		}
 	}
 	var said []string
 	for _, line := range l.Lines {
-		if e := openssh.ReadEvent(line.Text); e.Kind == openssh.Message && !strings.HasPrefix(line.Text, " ") { // that goes on
-			said = append(said, e.Text)
+		if line.Kind == openssh.Message && !strings.HasPrefix(line.Whole, " ") { // that goes on
+			said = append(said, line.Text)
 		}
 	}
-	if l.greeted() {
+	if _, greeted := l.First(openssh.AuthStarted, openssh.LoggedIn); greeted { // standard error may have the server's greeting (Banner), which no reader can tell from what the command says there
 		return cmp.Or(openssh.LastWords(said), l.printed)
 	}
 	return cmp.Or(openssh.LastWords(said), l.said)
-}
-
-// greeted tells whether standard error may have the server's greeting (Banner), which no
-// reader can tell from what the command says there.
-func (l *Login) greeted() bool {
-	return slices.ContainsFunc(l.Lines, func(line Line) bool {
-		kind := openssh.ReadEvent(line.Text).Kind
-		return kind == openssh.AuthStarted || kind == openssh.LoggedIn
-	})
 }
 
 // lastLine keeps the last line of what is written to it that is no hint of ours.

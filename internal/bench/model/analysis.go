@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -24,7 +25,6 @@ type Analysis struct {
 	Total     Series      // both sides, or the client alone without the server
 	Works     bool        // costs could be measured
 	cores     int
-	index     map[alg.Suite]int // of a cell in Cells
 	Transfers int
 }
 
@@ -32,38 +32,38 @@ type Analysis struct {
 // which they were measured. cells are all that can be asked for, by canonical
 // names; cores is how many client and server can use together, 0 if unknown.
 func Analyse(direction record.Direction, cells []alg.Suite, transfers []Transfer, cores int) *Analysis {
-	a := &Analysis{Direction: direction, Cells: slices.Clone(cells), cores: cores, index: map[alg.Suite]int{}}
-	for i, cell := range a.Cells {
-		a.index[cell] = i
-	}
+	transfers = slices.DeleteFunc(slices.Clone(transfers), func(t Transfer) bool { return t.Cell.Direction != direction })
+	a := &Analysis{Direction: direction, Cells: slices.Clone(cells), cores: cores, Transfers: len(transfers)}
 	for _, t := range transfers {
-		if _, known := a.index[t.Cell.Suite]; !known && t.Cell.Direction == direction {
-			a.index[t.Cell.Suite] = 0
-			a.Cells = append(a.Cells, t.Cell.Suite)
-		}
+		a.Cells = append(a.Cells, t.Cell.Suite)
 	}
 	slices.SortFunc(a.Cells, func(x, y alg.Suite) int {
 		return cmp.Or(cmp.Compare(x.Cipher, y.Cipher), cmp.Compare(x.MAC, y.MAC))
 	})
-	for i, cell := range a.Cells {
-		a.index[cell] = i
+	a.Cells = slices.Compact(a.Cells)
+	byCost := func(of func(Transfer) stats.Estimate, q quantity) Series {
+		obs, stretches := a.observe(transfers, of, q)
+		return fitSeries(a.Cells, obs, stretches, between(transfers, betweenCosts))
 	}
-	for _, t := range transfers {
-		if t.Cell.Direction == direction {
-			a.Transfers++
+	a.Client = byCost(func(t Transfer) stats.Estimate { return t.Client }, client)
+	a.Server = byCost(func(t Transfer) stats.Estimate { return t.Server }, server)
+	a.Works = slices.ContainsFunc(a.Client.Figures, func(f Figure) bool { return f.Known() })
+	servers := slices.ContainsFunc(a.Server.Figures, func(f Figure) bool { return f.Known() })
+	costlier := a.Client
+	a.Total = a.Client
+	if servers {
+		a.Total, costlier = merged(a.Client, a.Server, sum), merged(a.Client, a.Server, math.Max)
+	}
+	if !a.Works {
+		a.Wall = byCost(func(t Transfer) stats.Estimate { return t.Wall }, wall)
+	} else {
+		obs, _ := a.observe(transfers, func(t Transfer) stats.Estimate { return t.ratio }, wall)
+		if coresLeft(cores, transfers) == 1 { // both sides share it
+			a.Wall = fromCosts(a.Cells, a.toBoth(obs, transfers), a.Total, between(transfers, betweenTimes))
+		} else {
+			a.Wall = fromCosts(a.Cells, obs, costlier, between(transfers, betweenTimes))
 		}
 	}
-	byCost := func(q quantity) Series {
-		return fitSeries(a.Cells, a.observe(transfers, q), additive(a.Cells), false)
-	}
-	a.Client, a.Server, a.Total = byCost(client), byCost(server), byCost(total)
-	a.sum()
-	works := a.works()
-	predict := additive(a.Cells)
-	if a.Works {
-		predict = fromCosts(a.Cells, works, coresLeft(cores, transfers), a.Client.etm)
-	}
-	a.Wall = fitSeries(a.Cells, a.observe(transfers, wall), predict, a.Works)
 	for q, s := range map[quantity]*Series{client: &a.Client, server: &a.Server, total: &a.Total} {
 		s.slow(a, transfers, q)
 	}
@@ -75,18 +75,34 @@ func Analyse(direction record.Direction, cells []alg.Suite, transfers []Transfer
 	return a
 }
 
-// sum makes the cost of both sides that of the client and the server, where each is
-// only predicted: three predictions by themselves need not add up.
-func (a *Analysis) sum() {
-	for i := range a.Total.Figures {
-		client, server, total := a.Client.Figures[i], a.Server.Figures[i], &a.Total.Figures[i]
-		if total.N == 0 && client.Known && server.Known {
-			own, other := math.Exp(client.Log), math.Exp(server.Log)
-			total.Known, total.Log = true, math.Log(own+other)
-			total.Err = math.Hypot(own*client.Err, other*server.Err) / (own + other)
-			total.Repeat = math.Hypot(own*client.Repeat, other*server.Repeat) / (own + other)
+// Between-run standard deviations of a cell beside all others, which nothing within a run
+// shows: of nine quiet runs, and what a core that other programs keep busy adds.
+const (
+	betweenCosts = 0.002
+	betweenTimes = 0.008
+	betweenBusy  = 0.025
+)
+
+// between is the standard deviation of figures from one run to the next.
+func between(transfers []Transfer, quiet float64) float64 {
+	if len(transfers) == 0 || transfers[0].copied {
+		return 0
+	}
+	return math.Hypot(quiet, betweenBusy*math.Min(1, transfers[0].foreign))
+}
+
+// toBoth makes ratios to the costlier side those to both sides together.
+func (a *Analysis) toBoth(obs []observation, transfers []Transfer) []observation {
+	k := 0
+	for _, t := range transfers {
+		if t.ratio.N > 0 {
+			if t.Server.N > 0 {
+				obs[k].log += math.Max(t.Client.Log, t.Server.Log) - t.Total.Log
+			}
+			k++
 		}
 	}
+	return obs
 }
 
 // coresLeft is how many cores other programs left to client and server, 0 if unknown.
@@ -101,7 +117,7 @@ func coresLeft(cores int, transfers []Transfer) int {
 func (s *Series) slow(a *Analysis, transfers []Transfer, q quantity) {
 	kinds := map[string]stats.Estimate{}
 	for _, t := range transfers {
-		if e := t.slowed[q]; e.N > 0 {
+		if e := t.slowedBy(q); e.N > 0 {
 			kinds[execution(t.Cell)] = e
 		}
 	}
@@ -117,51 +133,32 @@ func one(yes bool) int {
 	return 0
 }
 
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
 // observe picks one quantity.
-func (a *Analysis) observe(transfers []Transfer, q quantity) observations {
-	out := observations{}
+func (a *Analysis) observe(transfers []Transfer, of func(Transfer) stats.Estimate, q quantity) (out []observation, stretches int) {
+	index := map[alg.Suite]int{}
+	for i, cell := range a.Cells {
+		index[cell] = i
+	}
 	stretchOf := map[int]int{}
-	index := 0
-	for _, t := range transfers {
-		if t.Cell.Direction != a.Direction {
-			continue
-		}
+	for i, t := range transfers {
 		id := t.Stretch
 		if id == 0 {
-			id = -1 - index/stretch
-			index++
+			id = -1 - i/stretch
 		}
 		if _, seen := stretchOf[id]; !seen {
 			stretchOf[id] = len(stretchOf)
 		}
-		if v := t.of(q); v.N > 0 {
-			out.list = append(out.list, observation{
-				cell: a.index[t.Cell.Suite], stretch: stretchOf[id], log: v.Log, variance: v.Err * v.Err,
-				holdout: t.Trial.Role == record.RoleHoldout, chancy: q == wall && t.fewParts,
-			})
-			out.apart = math.Max(out.apart, t.apart[q])
+		if e := of(t); e.N > 0 {
+			o := observation{cell: index[t.Cell.Suite], stretch: stretchOf[id], log: e.Log, n: e.N, blocks: t.blocks[q], holdout: t.Trial.Role == record.RoleHoldout}
+			if t.copied {
+				o.n = 0
+			}
+			out = append(out, o)
 		}
 	}
-	out.stretches = max(1, len(stretchOf))
-	return out
-}
-
-// works tells the wall model what each cell costs on both sides.
-func (a *Analysis) works() []work {
-	out := make([]work, len(a.Cells))
-	for i := range out {
-		client, server := a.Client.Figures[i], a.Server.Figures[i]
-		if !client.Known {
-			continue
-		}
-		a.Works = true
-		out[i] = work{more: math.Exp(client.Log), err: client.own}
-		if server.Known {
-			s := math.Exp(server.Log)
-			out[i] = work{math.Max(s, out[i].more), math.Min(s, out[i].more), math.Max(client.own, server.own)}
-		}
-	}
-	return out
+	return out, max(1, len(stretchOf))
 }
 
 // Cost is what orders cells by cost: the side that has more to do, because it
@@ -174,7 +171,7 @@ func (a *Analysis) Cost() Series {
 	out := a.Client
 	out.Figures = slices.Clone(a.Client.Figures)
 	for i, server := range a.Server.Figures {
-		if client := out.Figures[i]; !server.Known || !client.Known {
+		if client := out.Figures[i]; !server.Known() || !client.Known() {
 			continue
 		} else if server.Log > client.Log {
 			out.Figures[i] = server
@@ -191,65 +188,17 @@ func (a *Analysis) Complete() bool {
 	if a.Works {
 		figures = a.Total.Figures
 	}
-	return !slices.ContainsFunc(figures, func(f Figure) bool { return !f.Known })
+	return !slices.ContainsFunc(figures, func(f Figure) bool { return !f.Known() })
 }
 
-// HoldoutErrors are the relative errors of the predictions of one series for
-// cells that were never fitted.
-func (a *Analysis) HoldoutErrors(s Series, held func(alg.Suite) bool) []float64 {
+// PredictionErrors are the relative errors of the predictions of cells against their own
+// measurements, of those that are wanted.
+func (a *Analysis) PredictionErrors(s Series, wanted func(alg.Suite) bool) []float64 {
 	var out []float64
 	for i, f := range s.Figures {
-		if held(a.Cells[i]) && f.N > 0 && f.Foretold {
+		if wanted(a.Cells[i]) && f.N > 0 && f.Foretold {
 			out = append(out, math.Abs(math.Expm1(f.Predicted-f.Measured)))
 		}
 	}
 	return out
-}
-
-// PredictionErrors are the relative errors of all cells' predictions from the
-// others, against their own measurements.
-func (s Series) PredictionErrors() []float64 {
-	var out []float64
-	for _, f := range s.Figures {
-		if f.N > 0 && f.Foretold {
-			out = append(out, math.Abs(math.Expm1(f.Predicted-f.Measured)))
-		}
-	}
-	return out
-}
-
-// TypicalError is the median standard error of the known figures.
-func (s Series) TypicalError() float64 { return s.typical(func(f Figure) float64 { return f.Err }) }
-
-func (s Series) typical(of func(Figure) float64) float64 {
-	var errs []float64
-	for _, f := range s.Figures {
-		if f.Known {
-			errs = append(errs, of(f))
-		}
-	}
-	return stats.Median(errs)
-}
-
-// Noise is the relative difference that two equal cells stay below in 95 % of
-// runs.
-func (s Series) Noise() float64 {
-	return s.difference(s.typical(func(f Figure) float64 { return f.own }))
-}
-
-// Resolution is the same of any two cells: what the machine does beside them changes some
-// ciphers and MACs more than others, which equal cells do not feel.
-func (s Series) Resolution() float64 { return s.difference(s.TypicalError()) }
-
-// difference is what two cells with such a standard error stay below in 95 % of runs.
-func (s Series) difference(typical float64) float64 {
-	return math.Expm1(stats.StudentQuantile(s.Degrees) * math.Sqrt2 * typical)
-}
-
-// Interval is a figure on the original scale with the interval in which 95 % of
-// repeated runs find it: it holds the errors of both runs, and that of the
-// machine's own level, which does not matter within a ranking.
-func (s Series) Interval(i int) stats.Interval {
-	f := s.Figures[i]
-	return stats.Estimate{Log: f.Log, Err: math.Hypot(math.Sqrt2*f.Repeat, s.Level), DF: s.Degrees, N: f.N}.Interval()
 }

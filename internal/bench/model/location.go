@@ -1,255 +1,231 @@
 package model
 
 import (
-	"cmp"
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
+	"sshpace/internal/record"
 )
-
-// The location of a connection's slices is their mean between the first two of these
-// quantiles: neighbours on the machine only ever make a slice slower, and heavy tails are
-// what most of them leave. CPU times are compared by the mean of those below the third, when
-// neighbours were calm: they slow some ciphers more than others, now less and then more.
-const (
-	lowQuantile  = 0.05
-	highQuantile = 0.85
-	calmQuantile = 0.4
-)
-
-// location is the trimmed mean of sorted values; 0 for none.
-func location(sorted []float64) float64 { return stats.Trim(sorted, lowQuantile, highQuantile).Mean }
-
-// sample is one quantity of one connection: the logarithms of its slices, and
-// in which window of time each was.
-type sample struct {
-	logs    []float64
-	windows []int
-	stats.Trimmed
-	err float64 // standard error of the trimmed mean if slices were independent
-}
-
-// locate finds the mean between two quantiles and its error.
-func (s *sample) locate(low, high float64) {
-	if len(s.logs) > 0 {
-		s.Trimmed = stats.Trim(slices.Sorted(slices.Values(s.logs)), low, high)
-		s.err = math.Sqrt(stats.Variance(s.Influences(s.logs)) / float64(len(s.logs)))
-	}
-}
-
-// levelPasses of locations and levels in turn; more change nothing that can be
-// seen.
-const levelPasses = 2
-
-// trimmedError is about how much larger the error of the location is than that
-// of a mean of normal values.
-const trimmedError = 1.2
-
-// free takes the level that all connections share in a window of time out of
-// their slices: a connection that had most of its turns while the machine was slow
-// would look costly. A level is believed as far as it exceeds its error (James and
-// Stein 1961).
-func free(samples []sample, windows int) {
-	if windows < 2 {
-		return
-	}
-	for range levelPasses {
-		residuals := make([][]float64, windows)
-		for _, s := range samples {
-			for i, x := range s.logs {
-				residuals[s.windows[i]] = append(residuals[s.windows[i]], x-s.Mean)
-			}
-		}
-		all := location(slices.Sorted(slices.Values(slices.Concat(residuals...))))
-		levels := make([]float64, windows)
-		for w, xs := range residuals {
-			slices.Sort(xs)
-			if level := location(xs) - all; len(xs) > 1 && level != 0 {
-				err := stats.Scale(xs, stats.Median(xs)) * trimmedError / math.Sqrt(float64(len(xs)))
-				levels[w] = level * math.Max(0, 1-err*err/(level*level))
-			}
-		}
-		for i := range samples {
-			s := &samples[i]
-			for k := range s.logs {
-				s.logs[k] -= levels[s.windows[k]]
-			}
-			s.locate(lowQuantile, highQuantile)
-		}
-	}
-}
 
 const (
-	fewSlices      = 4   // do not tell how much slices vary
-	usualWorth     = 10  // slices of a connection, that the usual deviation counts for
-	usualDeviation = 0.1 // of a slice, in logs, where no connection has more
+	// baselinePart is the part of a connection's slices that cells are compared by, those
+	// that cost least. Other guests of the machine only ever make a slice slower, some
+	// ciphers three times as much as others, and now more and then less.
+	baselinePart = 0.4
+	// Between these quantiles lies what slices usually cost.
+	usualFrom, usualTo = 0.05, 0.85
+	// blocks of time in a run, which disturb each other little.
+	blocks = 20
 )
 
-// pool moderates the errors of locations: slices of all connections vary about
-// alike, and few of one tell little about how much (Smyth, Statistical Applications
-// in Genetics and Molecular Biology 3, 2004).
-func pool(samples []sample) {
-	var deviations []float64
-	for _, s := range samples {
-		if n := len(s.logs); n >= fewSlices {
-			deviations = append(deviations, s.err*math.Sqrt(float64(n)))
-		}
-	}
-	usual := usualDeviation
-	if len(deviations) > 0 {
-		usual = stats.Median(deviations)
-	}
-	for i := range samples {
-		if n := float64(len(samples[i].logs)); n > 0 {
-			own := samples[i].err * samples[i].err * n
-			samples[i].err = math.Sqrt((own*n + usual*usual*usualWorth) / (n + usualWorth) / n)
-		}
-	}
+// baseline is the mean of the lowest of sorted values: a trimmed mean.
+func baseline(sorted []float64) float64 { return stats.Trim(sorted, 0, baselinePart).Mean }
+
+// block is a part of a run: how much the slices of a connection moved its location there,
+// and how many they were.
+type block struct{ moved, slices float64 }
+
+// located is one quantity of one connection.
+type located struct {
+	stats.Estimate
+	logs   []float64 // of its slices
+	blocks []block
 }
+
+// transfersOf locates all connections. Costs have the usual level of all of them together.
+func transfersOf(connections []*connection, excess Excess) []Transfer {
+	windows, timed := 0, false
+	for _, c := range connections {
+		timed = timed || len(c.steady) > 0
+		for _, r := range c.readings {
+			windows = max(windows, r.window+1)
+		}
+	}
+	costs := map[quantity][]located{}
+	slowed := map[quantity][]stats.Estimate{}
+	for _, q := range []quantity{client, server} {
+		costs[q] = locate(connections, q, excess, windows)
+		slowed[q] = slowdowns(connections, costs[q])
+	}
+	out := make([]Transfer, len(connections))
+	for i, c := range connections {
+		t := Transfer{Trial: c.trial, Cell: c.trial.Cell(), Stretch: c.sitting}
+		for q, all := range costs {
+			t.blocks[q], t.slowed[q] = all[i].blocks, slowed[q][i]
+		}
+		t.Client, t.Server = costs[client][i].Estimate, costs[server][i].Estimate
+		t.Total = t.Client
+		if t.Server.N > 0 && t.Client.N > 0 {
+			t.Total.Log = sum(t.Client.Log, t.Server.Log)
+		}
+		t.Wall, t.ratio = c.throughput(timed, excess, t)
+		out[i] = t
+	}
+	return out
+}
+
+// locate finds what each connection takes per byte, as logarithms of ns: its baseline, freed of
+// the level that the machine had in each window of time, at the usual level of all. N is 0
+// where some slice does not tell.
+func locate(connections []*connection, q quantity, excess Excess, windows int) []located {
+	out := make([]located, len(connections))
+	var readings []stats.Reading
+	for i, c := range connections {
+		if slices.ContainsFunc(c.readings, func(r reading) bool { return r.ns[q] <= 0 }) {
+			continue
+		}
+		for _, r := range c.readings {
+			readings = append(readings, stats.Reading{Row: r.window, Col: i, Value: math.Log(excess.without(r, q) / r.bytes)})
+		}
+	}
+	calm := stats.QuantileOf(baselinePart / 2)
+	levels := stats.TwoWay(readings, calm, calm).Rows
+	for _, r := range readings {
+		out[r.Col].logs = append(out[r.Col].logs, r.Value-levels[r.Row])
+	}
+	var above []float64
+	for i, c := range connections {
+		l := &out[i]
+		if len(l.logs) == 0 {
+			continue
+		}
+		sorted := slices.Sorted(slices.Values(l.logs))
+		lowest := stats.Trim(sorted, 0, baselinePart)
+		l.Estimate = stats.Estimate{Log: lowest.Mean, N: len(l.logs)}
+		above = append(above, stats.Trim(sorted, usualFrom, usualTo).Mean-lowest.Mean)
+		l.blocks = blocksOf(c.readings, lowest.Influences(l.logs), windows)
+	}
+	level := stats.Median(above)
+	for i := range out {
+		if out[i].N > 0 {
+			out[i].Log += level
+		}
+	}
+	return out
+}
+
+// blocksOf sums influences by blocks of time.
+func blocksOf(readings []reading, influences []float64, windows int) []block {
+	out, mean := make([]block, min(blocks, windows)), stats.Mean(influences)
+	for k, r := range readings {
+		b := &out[r.window*len(out)/windows]
+		b.moved += influences[k] - mean
+		b.slices++
+	}
+	return out
+}
+
+// sum is the logarithm of the sum of two logarithms' values.
+func sum(a, b float64) float64 { return math.Log(math.Exp(a) + math.Exp(b)) }
 
 const (
-	minInflation = 1.0
-	maxInflation = 16.0
-	batches      = 8 // of windows in a row, whose means are nearly independent
+	// stopped is from what multiple of the usual time on a steady part was not at work,
+	// but stopped: by a user, or by a machine that went to sleep.
+	stopped = 3
 )
 
-// course is how some connections did over time, relative to all others: sums of
-// influences and of their variances over batches of time (batch means: Law and
-// Kelton, Simulation Modeling and Analysis, 9.5).
-type course struct{ sums, numbers, variances []float64 }
-
-func newCourse(count int) course {
-	return course{make([]float64, count), make([]float64, count), make([]float64, count)}
-}
-
-// courses of all samples. Each sums to zero, and so do all together in every
-// batch. ok is false where time is too short.
-func courses(samples []sample, windows int) (out []course, ok bool) {
-	count := min(batches, windows)
-	if count < 2 {
-		return nil, false
+// throughput is the wall time per byte of a long transfer, and the same relative to the CPU
+// time of the costlier side: what slows a slice slows both. Ratios have the mean, not the
+// median: now and then the scheduler puts both sides on one CPU, as it does in long transfers.
+func (c *connection) throughput(timed bool, excess Excess, t Transfer) (per, ratio stats.Estimate) {
+	readings := c.steady
+	if !timed {
+		readings = c.readings
 	}
-	common := newCourse(count)
-	for _, s := range samples {
-		c := newCourse(count)
-		mean := 0.0
-		for _, x := range s.logs {
-			mean += s.Influence(x) / float64(len(s.logs))
+	var ratios []float64
+	for _, r := range readings {
+		own, unit := r.ns[wall], r.bytes
+		if t.Client.N > 0 {
+			unit = math.Max(r.ns[client], r.ns[server])
 		}
-		variance := s.err * s.err * float64(len(s.logs)) // of one influence
-		for k, x := range s.logs {
-			b := s.windows[k] * count / windows
-			c.sums[b] += s.Influence(x) - mean
-			c.numbers[b]++
-			c.variances[b] += variance
-		}
-		if variance > 0 {
-			for b := range count {
-				common.sums[b] += c.sums[b] / variance
-				common.numbers[b] += c.numbers[b] / variance
+		if !timed {
+			own = excess.without(r, wall)
+			if t.Client.N > 0 {
+				unit = math.Max(excess.without(r, client), excess.without(r, server))
 			}
 		}
-		out = append(out, c)
-	}
-	for _, c := range out {
-		for b := range count {
-			if c.numbers[b] > 0 && common.numbers[b] > 0 {
-				c.sums[b] -= c.numbers[b] * common.sums[b] / common.numbers[b]
-			}
+		if unit > 0 {
+			ratios = append(ratios, own/unit)
 		}
 	}
-	return out, true
+	if len(ratios) == 0 {
+		return stats.Estimate{}, stats.Estimate{}
+	}
+	limit := stopped * stats.Median(ratios)
+	for k := range ratios {
+		ratios[k] = math.Min(ratios[k], limit)
+	}
+	ratio = stats.Estimate{Log: math.Log(stats.Mean(ratios)), N: len(ratios)}
+	per = ratio
+	if t.Client.N > 0 {
+		per.Log += math.Max(t.Client.Log, t.Server.Log)
+		if t.Server.N == 0 {
+			per.Log = ratio.Log + t.Client.Log
+		}
+	}
+	return per, ratio
 }
 
-// inflation is the factor by which the variance of locations exceeds that of
-// independent slices: what disturbs one slice disturbs its neighbours, too. It is
-// pooled over all connections.
-func inflation(all []course) float64 {
-	squares, degrees := 0.0, 0.0
-	for _, c := range all {
-		for b, variance := range c.variances {
-			if variance > 0 {
-				squares += c.sums[b] * c.sums[b] / variance
-				degrees++
-			}
-		}
-		degrees--
-	}
-	if degrees -= batches - 1; degrees < batches {
-		return minInflation
-	}
-	return math.Max(minInflation, math.Min(maxInflation, squares/degrees))
+// What other guests of the machine do slows some ciphers and MACs twice as much as others,
+// by keeping the execution units busy that these need.
+const (
+	bestPart      = 0.1 // of slices, whose mean stands for the machine's best moments
+	enoughSlices  = 160 // to tell the best of one kind of computation from the others
+	slowdownParts = 8   // of the slices, whose differences tell the error
+)
+
+// execution names the kind of computation that a cell is: ciphers with keys of another
+// length, and MACs under other names, keep the same units of a processor busy.
+func execution(cell record.Cell) string {
+	family := strings.NewReplacer("128", "", "192", "", "256", "").Replace(cell.Suite.Cipher)
+	return family + " " + alg.Primitive(cell.Suite.MAC) + " " + string(cell.Direction)
 }
 
-// apart is the variance that connections of one group have in common over a run,
-// beyond that of their slices: neighbours that use the same execution units as a
-// cipher slow it more than others, now more and then less. group numbers each
-// course's group.
-func apart(all []course, group []int, inflation float64) float64 {
-	groups := map[int]course{}
-	for i, c := range all {
-		sum, seen := groups[group[i]]
-		if !seen {
-			sum = newCourse(len(c.sums))
-			groups[group[i]] = sum
-		}
-		for b := range c.sums {
-			sum.sums[b] += c.sums[b]
-			sum.numbers[b] += c.numbers[b]
-			sum.variances[b] += c.variances[b]
+// slowdowns is by how much other guests slowed each connection, as a logarithm: its kind of
+// computation, or all together where there are few slices of it. N counts slices; it is 0
+// where there are too few of all.
+func slowdowns(connections []*connection, all []located) []stats.Estimate {
+	kinds := map[string][]float64{}
+	for i, l := range all {
+		kind := execution(connections[i].trial.Cell())
+		for _, x := range l.logs {
+			kinds[kind] = append(kinds[kind], x-l.Log)
 		}
 	}
-	if len(groups) < 3 {
-		return 0
+	var every []float64
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		every = append(every, kinds[kind]...)
 	}
-	excess, weights, count := 0.0, 0.0, 1.0
-	free := 1 - 1/float64(len(groups)) // what taking out the common course left
-	for _, g := range slices.Sorted(maps.Keys(groups)) {
-		c := groups[g]
-		count = float64(len(c.sums))
-		for b, n := range c.numbers {
-			if n > 0 && c.variances[b] > 0 {
-				mean, variance := c.sums[b]/n, inflation*c.variances[b]/(n*n)
-				excess += (mean*mean - variance*free*(1-1/count)) / variance
-				weights += free * (1 - 1/count) / variance
-			}
+	common, known := slowdown(every), map[string]stats.Estimate{}
+	for kind, residuals := range kinds {
+		if known[kind] = slowdown(residuals); known[kind].N == 0 {
+			known[kind] = common
 		}
 	}
-	if weights == 0 {
-		return 0
+	out := make([]stats.Estimate, len(all))
+	for i := range out {
+		out[i] = known[execution(connections[i].trial.Cell())]
 	}
-	return math.Max(0, excess/weights) / count
+	return out
 }
 
-// weightedMedian is the value with half of the weight on either side; 0 for
-// none.
-func weightedMedian(xs, weights []float64) float64 {
-	order := make([]int, len(xs))
-	total := 0.0
-	for i := range order {
-		order[i] = i
-		total += weights[i]
+// slowdown is the distance of the location, which is 0, from the best residuals.
+func slowdown(residuals []float64) stats.Estimate {
+	if len(residuals) < enoughSlices {
+		return stats.Estimate{}
 	}
-	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(xs[i], xs[j]) })
-	sum := 0.0
-	for _, i := range order {
-		if sum += weights[i]; sum >= total/2 {
-			return xs[i]
-		}
+	best := func(xs []float64) float64 { return stats.Trim(slices.Sorted(slices.Values(xs)), 0, bestPart).Mean }
+	parts := make([][]float64, slowdownParts)
+	for i, x := range residuals {
+		parts[i%slowdownParts] = append(parts[i%slowdownParts], x)
 	}
-	return 0
-}
-
-// medianError is the standard error of a weighted median of values whose
-// variances are inverse to their weights: √(π/2) times that of the mean.
-func medianError(xs, weights []float64, median float64) float64 {
-	var scaled []float64
-	total := 0.0
-	for i, x := range xs {
-		scaled = append(scaled, (x-median)*math.Sqrt(weights[i]))
-		total += weights[i]
+	var each []float64
+	for _, part := range parts {
+		each = append(each, best(part))
 	}
-	return math.Sqrt(math.Pi/2/total) * stats.Scale(scaled, 0)
+	return stats.Estimate{Log: -best(residuals), N: len(residuals), Err: math.Sqrt(stats.Variance(each) / slowdownParts)}
 }

@@ -39,28 +39,31 @@ type Transfer struct {
 	Server  stats.Estimate
 	Total   stats.Estimate // of both sides, or of the client where the server is unknown
 
-	foreign  float64                    // cores that other programs kept busy
-	fewParts bool                       // of slices show the throughput of its cell, by which the scheduler's luck shows, too
-	apart    [quantities]float64        // standard error that cells with the same cipher or MAC share in this run
-	slowed   [quantities]stats.Estimate // by other guests, relative to the machine's best moments
+	copied  bool
+	ratio   stats.Estimate             // of wall time to the CPU time of the costlier side
+	foreign float64                    // cores that other programs kept busy
+	blocks  [quantities][]block        // of time
+	slowed  [quantities]stats.Estimate // by other guests, relative to the machine's best moments
 }
 
-// of is one quantity.
-func (t Transfer) of(q quantity) stats.Estimate {
-	switch q {
-	case wall:
-		return t.Wall
-	case client:
-		return t.Client
-	case server:
-		return t.Server
+// slowedBy is by how much other guests slowed a quantity.
+func (t Transfer) slowedBy(q quantity) stats.Estimate {
+	c, s := t.slowed[client], t.slowed[server]
+	if q == total && s.N == 0 {
+		return c
 	}
-	return t.Total
+	if q != total {
+		return t.slowed[q]
+	}
+	own, other := t.Client.Value(), t.Server.Value()
+	c.Log = (own*c.Log + other*s.Log) / (own + other)
+	c.Err = math.Hypot(own*c.Err, other*s.Err) / (own + other)
+	return c
 }
 
 // Once is a copy, which was timed as a whole; the time is 0 where it is unknown.
 func Once(t record.Trial, wallNSPerByte float64) Transfer {
-	out := Transfer{Trial: t, Cell: t.Cell()}
+	out := Transfer{Trial: t, Cell: t.Cell(), copied: true}
 	if wallNSPerByte > 0 {
 		out.Wall = stats.Estimate{Log: math.Log(wallNSPerByte), N: 1}
 	}

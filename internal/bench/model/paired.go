@@ -54,7 +54,7 @@ func Paired(direction record.Direction, cells []alg.Suite, trials map[int]record
 		}
 		*s = seriesOf(a.Cells, base, levels(turns, trials, q), pairs, q, share)
 	}
-	a.Works = slices.ContainsFunc(a.Client.Figures, func(f Figure) bool { return f.Known })
+	a.Works = slices.ContainsFunc(a.Client.Figures, func(f Figure) bool { return f.Known() })
 	for _, f := range a.Wall.Figures {
 		a.Transfers += f.N
 	}
@@ -69,12 +69,12 @@ const beyond = 0.001
 // than the margin.
 func (a *Analysis) Slower(cell alg.Suite) bool {
 	i := slices.Index(a.Cells, cell)
-	if i < 0 || !a.Wall.Figures[i].Known {
+	if i < 0 || !a.Wall.Figures[i].Known() {
 		return false
 	}
 	own := a.Wall.At(i)
 	for k, f := range a.Wall.Figures {
-		if ratio := own.Over(a.Wall.At(k)); f.Known && ratio.Log > math.Log1p(stats.Margin) && ratio.P() < beyond {
+		if ratio := own.Over(a.Wall.At(k)); f.Known() && ratio.Log > math.Log1p(stats.Margin) && ratio.P() < beyond {
 			return true
 		}
 	}
@@ -84,16 +84,8 @@ func (a *Analysis) Slower(cell alg.Suite) bool {
 // Same reports whether a cell is as fast as the reference, as far as that matters.
 func (a *Analysis) Same(cell, reference alg.Suite) bool {
 	i, k := slices.Index(a.Cells, cell), slices.Index(a.Cells, reference)
-	return i >= 0 && k >= 0 && a.Wall.Figures[i].Known && a.Wall.Figures[k].Known &&
+	return i >= 0 && k >= 0 && a.Wall.Figures[i].Known() && a.Wall.Figures[k].Known() &&
 		a.Wall.At(i).Over(a.Wall.At(k)).Interval().Verdict() == stats.Equal
-}
-
-// At is a figure with its error towards the truth; zero where it is unknown.
-func (s Series) At(i int) (e stats.Estimate) {
-	if f := s.Figures[i]; f.Known {
-		e = stats.Estimate{Log: f.Log, Err: f.Err, DF: s.Degrees, N: f.N}
-	}
-	return e
 }
 
 // turnsOf are the slices of one direction in the order of time, sitting by sitting.
@@ -184,15 +176,18 @@ func seriesOf(cells []alg.Suite, base alg.Suite, reference []float64, pairs map[
 		f.Shared = 1
 		switch e := ratios[cell]; {
 		case cell == base:
-			f.Known, f.Log, f.N, f.Basis, f.Measured = true, level, 1, 1, level
+			f.Log, f.N, f.Basis, f.Measured = level, 1, 1, level
 		case e.Known():
-			f.Known, f.Log, f.Err, f.N, f.Basis = true, level+e.Log, e.Err, e.N, e.N
-			f.Measured, f.Own, f.own, f.Repeat = f.Log, e.Err, e.Err, e.Err
+			f.Log, f.Err, f.N, f.Basis = level+e.Log, e.Err, e.N, e.N
+			f.Measured, f.Own = f.Log, e.Err
 			degrees = min(degrees, e.DF)
 		}
 	}
 	if !math.IsInf(degrees, 1) {
 		s.Degrees = degrees
+		for i := range s.Figures {
+			s.Figures[i].DF = degrees
+		}
 	}
 	return s
 }

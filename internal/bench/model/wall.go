@@ -1,251 +1,144 @@
 package model
 
 import (
-	"maps"
 	"math"
-	"slices"
+	"math/rand/v2"
 
 	"sshpace/internal/base/alg"
-	"sshpace/internal/base/stats"
 )
 
-// work is what the costs say about a cell: of the side with more to do, of the
-// other, both in ns per byte. Zero: unknown.
-type work struct {
-	more, less float64
-	err        float64 // relative standard error
+// ratios are how much longer than the CPU time of the side that decides long transfers take.
+// AEAD ciphers, the fastest, lose most by both sides waking each other up, each in its own
+// way. All others are a one-way layout of random effects (Searle, Casella and McCulloch,
+// Variance Components, ch. 3), in which the mean of a cipher counts as far as it is known.
+type ratios struct {
+	cells           []alg.Suite
+	obs             []observation
+	of              map[string][]int // observations of each cipher
+	aead            map[string]bool
+	within, between float64 // variance of one slice's ratio, and that of ciphers
 }
 
-// wallModel is wall time per byte = more·a + less·b + c, none negative. With a
-// core for each side, the slower side decides and a is near 1, b near 0; on one
-// core both add up; where the link or the window is the limit, c is all there is.
-type wallModel struct{ a, b, c float64 }
+// What ciphers are expected to differ by, and how many of them that is worth.
+const (
+	usualRatio = 0.01
+	ratioWorth = 4
+)
 
-func (m wallModel) of(w work) float64 { return m.a*w.more + m.b*w.less + m.c }
-
-// usualWall is the model for a number of free cores, 0 if unknown, before anything was
-// measured.
-func usualWall(cores int) wallModel {
-	if cores == 1 {
-		return wallModel{a: 1, b: 1}
+func newRatios(cells []alg.Suite, obs []observation) *ratios {
+	r := &ratios{cells: cells, obs: obs, of: map[string][]int{}, aead: map[string]bool{}}
+	for i, o := range obs {
+		cell := cells[o.cell]
+		r.of[cell.Cipher], r.aead[cell.Cipher] = append(r.of[cell.Cipher], i), cell.MAC == ""
 	}
-	return wallModel{a: 1}
-}
-
-// walled is a cell whose costs and wall time per byte are known.
-type walled struct {
-	work
-	cipher       string
-	wall, weight float64 // ns per byte; inverse variance of its logarithm
-}
-
-// fitWall fits the model to measured wall times on relative residuals. Fewer than three
-// cells leave the usual model, scaled to them. Ciphers that lie apart by all their cells have a
-// level of their own, and no part in the model. Such levels, and the terms of any other than the
-// usual model, must pay for themselves, by more than Akaike's 2: connections have their luck in
-// common with their neighbours in time.
-func fitWall(cells []walled, cores int) (best wallModel, apart map[string]stats.Estimate) {
-	best = usualWall(cores).scaled(cells)
-	if len(cells) < 3 {
-		return best, nil
-	}
-	least := math.Inf(1)
-	for _, fit := range wallFits(cores) {
-		own, rest := map[string]stats.Estimate{}, cells
-		for {
-			m, terms, ok := fit(rest)
-			if !ok {
-				break
-			}
-			cipher, level := furthest(m, rest)
-			if level.N == 0 {
-				if loss := m.loss(rest) + termWorth*float64(terms) + levelWorth*float64(len(own)); loss < least {
-					best, apart, least = m, own, loss
-				}
-				break
-			}
-			own[cipher] = level
-			rest = slices.DeleteFunc(slices.Clone(rest), func(c walled) bool { return c.cipher == cipher })
-		}
-	}
-	return best, apart
-}
-
-// wallFits are the forms that the model may have, and how many terms each has that must pay for
-// themselves: any of the terms, and the usual form, at whatever speed.
-func wallFits(cores int) (fits []func([]walled) (m wallModel, terms int, ok bool)) {
-	for subset := 1; subset < 8; subset++ {
-		fits = append(fits, func(cells []walled) (wallModel, int, bool) {
-			m, ok := fitSubset(cells, subset)
-			return m, bits(subset), ok
-		})
-	}
-	return append(fits, func(cells []walled) (wallModel, int, bool) { return usualWall(cores).scaled(cells), 0, true })
-}
-
-// loss is the deviance that a model leaves.
-func (m wallModel) loss(cells []walled) (loss float64) {
-	for _, c := range cells {
-		loss += c.weight * huberLoss(math.Log(c.wall/m.of(c.work)))
-	}
-	return loss
-}
-
-// furthest is the cipher that gains most by a level of its own, and that level; N is 0 where none
-// gains enough. 3DES does on two cores of which another program keeps one busy: its sides seldom
-// wake each other up, and the scheduler leaves them on both.
-func furthest(m wallModel, cells []walled) (cipher string, level stats.Estimate) {
-	of := map[string][]walled{}
-	for _, c := range cells {
-		of[c.cipher] = append(of[c.cipher], c)
-	}
-	most := levelWorth
-	for _, name := range slices.Sorted(maps.Keys(of)) {
-		own := of[name]
-		if len(own) < 2 || len(cells)-len(own) < enoughOthers {
+	means, all := r.means(r.of)
+	squares, degrees, apart, total, sizes, ciphers := 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+	for _, cipher := range sortedKeys(r.of) {
+		if r.aead[cipher] {
 			continue
 		}
-		weight, off := 0.0, 0.0
-		for _, c := range own {
-			weight, off = weight+c.weight, off+c.weight*math.Log(c.wall/m.of(c.work))
+		of, n := r.of[cipher], r.slices(r.of[cipher])
+		for _, i := range of {
+			off := math.Exp(obs[i].log) - means[cipher]
+			squares += float64(obs[i].n) * off * off
 		}
-		off /= weight
-		if gain := m.loss(own) - m.scaled(own).loss(own); gain > most {
-			cipher, level, most = name, stats.Estimate{Log: off, Err: 1 / math.Sqrt(weight), N: len(own)}, gain
-		}
+		degrees += float64(len(of) - 1)
+		apart += n * (means[cipher] - all) * (means[cipher] - all)
+		total, sizes, ciphers = total+n, sizes+n*n, ciphers+1
 	}
-	return cipher, level
+	if degrees > 0 && total > 0 {
+		r.within = squares / degrees
+		moments := (apart - (ciphers-1)*r.within) / math.Max(total-sizes/total, 1)
+		r.between = math.Max(0, (ratioWorth*usualRatio*usualRatio+(ciphers-1)*moments)/(ratioWorth+ciphers-1))
+	}
+	return r
 }
 
-// termWorth is the deviance that a term must explain: 3.5 standard errors. With 2, other terms
-// came and went from run to run, and cells with them by a tenth.
-const termWorth = 12.0
-
-// levelWorth is the same of a cipher's own level: chance explains as much in one of two hundred.
-const levelWorth = 8.0
-
-// scaled is a form at the speed that cells show on the mean, in which those that are far off
-// weigh less.
-func (m wallModel) scaled(cells []walled) wallModel {
-	level := 0.0
-	for range robustPasses {
-		sum, weights := 0.0, 0.0
-		for _, c := range cells {
-			if base := m.of(c.work); base > 0 {
-				off := math.Log(c.wall / base)
-				weight := c.weight * robustly(off-level)
-				sum, weights = sum+weight*off, weights+weight
-			}
-		}
-		if weights > 0 {
-			level = sum / weights
-		}
-	}
-	r := math.Exp(level)
-	return wallModel{m.a * r, m.b * r, m.c * r}
-}
-
-// Residuals beyond farOff count less and less.
-const (
-	farOff       = 0.1
-	robustPasses = 4
-)
-
-// robustly is the weight of a residual.
-func robustly(off float64) float64 { return math.Min(1, farOff/math.Max(farOff, math.Abs(off))) }
-
-func huberLoss(x float64) float64 {
-	if x = math.Abs(x); x > farOff {
-		return farOff * (2*x - farOff)
-	}
-	return x * x
-}
-
-func bits(subset int) int { return subset&1 + subset>>1&1 + subset>>2&1 }
-
-// fitSubset is weighted least squares on the terms of the subset; ok is false
-// if a coefficient is negative or a prediction not positive.
-func fitSubset(cells []walled, subset int) (wallModel, bool) {
-	var terms []int
-	for term := range 3 {
-		if subset>>term&1 == 1 {
-			terms = append(terms, term)
-		}
-	}
-	n := len(terms)
-	var beta []float64
-	robust := make([]float64, len(cells))
-	for i, c := range cells {
-		robust[i] = c.weight
-	}
-	for range robustPasses {
-		a, b := square(n), make([]float64, n)
-		for i, c := range cells {
-			x := [3]float64{c.more, c.less, 1}
-			weight := robust[i] / (c.wall * c.wall)
-			for p, tp := range terms {
-				b[p] += weight * x[tp] * c.wall
-				for q, tq := range terms {
-					a[p][q] += weight * x[tp] * x[tq]
-				}
-			}
-		}
-		for p := range a {
-			a[p][p] *= 1 + 1e-9
-			if a[p][p] <= 0 {
-				return wallModel{}, false
-			}
-		}
-		beta = backSolve(cholesky(a), b)
-		m := modelOf(terms, beta)
-		for i, c := range cells {
-			fitted := m.of(c.work)
-			if fitted <= 0 {
-				return m, false
-			}
-			robust[i] = c.weight * robustly(math.Log(c.wall/fitted))
-		}
-	}
-	return modelOf(terms, beta), slices.Min(beta) >= 0
-}
-
-func modelOf(terms []int, beta []float64) wallModel {
-	var c [3]float64
-	for p, term := range terms {
-		c[term] = beta[p]
-	}
-	return wallModel{c[0], c[1], c[2]}
-}
-
-// fromCosts predicts wall times from the costs of both sides; etm says whether
-// these found an effect of -etm.
-func fromCosts(cells []alg.Suite, works []work, cores int, etm bool) predictor {
-	return func(points []Point, at []int) fit {
-		var known []walled
-		for k, p := range points {
-			if w := works[at[k]]; w.more > 0 {
-				known = append(known, walled{w, cells[at[k]].Cipher, math.Exp(p.Log), 1 / math.Max(p.Variance, 1e-8)})
-			}
-		}
-		m, apart := fitWall(known, cores)
-		predict := func(i int) (float64, float64, bool) {
-			wall, own := m.of(works[i]), apart[cells[i].Cipher]
-			if works[i].more <= 0 || wall <= 0 || len(known) == 0 {
-				return 0, 0, false
-			}
-			return math.Log(wall) + own.Log, math.Hypot(works[i].err, own.Err), true
-		}
-		// Two or three parameters hardly notice whether one cell is among many.
-		return fit{predict, predict, count(m) + len(apart), etm}
-	}
-}
-
-func count(m wallModel) int {
-	n := 0
-	for _, c := range []float64{m.a, m.b, m.c} {
-		if c > 0 {
-			n++
-		}
+// slices are how many observations rest on.
+func (r *ratios) slices(of []int) (n float64) {
+	for _, i := range of {
+		n += float64(r.obs[i].n)
 	}
 	return n
+}
+
+// means are those of ciphers, and of all but AEAD ciphers, if there are others; 1 without any.
+func (r *ratios) means(of map[string][]int) (means map[string]float64, all float64) {
+	means = map[string]float64{}
+	var sums, weights [2]float64
+	for _, cipher := range sortedKeys(of) {
+		sum, n := 0.0, r.slices(of[cipher])
+		for _, i := range of[cipher] {
+			sum += float64(r.obs[i].n) * math.Exp(r.obs[i].log)
+		}
+		means[cipher] = sum / n
+		k := one(r.aead[cipher])
+		sums[k], weights[k] = sums[k]+sum, weights[k]+n
+	}
+	k := one(weights[0] == 0)
+	if weights[k] == 0 {
+		return means, 1
+	}
+	return means, sums[k] / weights[k]
+}
+
+// logs are the ratios of all cells.
+func (r *ratios) logs(of map[string][]int) []float64 {
+	means, all := r.means(of)
+	out := make([]float64, len(r.cells))
+	for i, cell := range r.cells {
+		ratio := all
+		if mean, known := means[cell.Cipher]; known && cell.MAC == "" {
+			ratio = mean
+		} else if known && r.between > 0 {
+			ratio += r.between / (r.between + r.within/r.slices(of[cell.Cipher])) * (mean - all)
+		}
+		out[i] = math.Log(ratio)
+	}
+	return out
+}
+
+// resample draws other connections of each cipher.
+func (r *ratios) resample(random *rand.Rand) map[string][]int {
+	out := map[string][]int{}
+	for _, cipher := range sortedKeys(r.of) {
+		of := r.of[cipher]
+		for range of {
+			out[cipher] = append(out[cipher], of[random.IntN(len(of))])
+		}
+	}
+	return out
+}
+
+// fromCosts are wall times: the CPU time that decides, times the ratio of the cipher.
+func fromCosts(cells []alg.Suite, obs []observation, cost Series, between float64) Series {
+	s := Series{between: between, Figures: make([]Figure, len(cells)), Drift: cost.Drift, Degrees: cost.Degrees}
+	r := newRatios(cells, obs)
+	usual, n, own := r.logs(r.of), make([]float64, len(cells)), make([]float64, len(cells))
+	for _, o := range obs {
+		s.Figures[o.cell].N++
+		n[o.cell] += float64(o.n)
+		own[o.cell] += float64(o.n) * math.Exp(o.log)
+	}
+	for i := range s.Figures {
+		f, c := &s.Figures[i], cost.Figures[i]
+		if !c.Known() {
+			continue
+		}
+		f.Log, f.Basis, f.Shared, f.Foretold = c.Log+usual[i], f.N, c.Shared, true
+		f.Predicted, f.Error = f.Log, math.Hypot(c.Err, math.Sqrt(r.between)/math.Exp(usual[i]))
+		if n[i] > 0 {
+			f.Measured, f.Own = c.Log+math.Log(own[i]/n[i]), math.Hypot(c.Err, math.Sqrt(r.within/n[i])/math.Exp(usual[i]))
+		}
+	}
+	draw := 0
+	s.draw(func(random *rand.Rand) []float64 {
+		logs := r.logs(r.resample(random))
+		for i := range logs {
+			logs[i] += cost.draws[draw][i]
+		}
+		draw++
+		return logs
+	})
+	return s
 }

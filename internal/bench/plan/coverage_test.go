@@ -32,12 +32,12 @@ func TestPairedCoverage(t *testing.T) {
 			if cell == chacha.Computation() {
 				present = i
 			}
-			if a.Wall.Figures[i].Known && m.Wall(cell) < m.Wall(a.Cells[best]) {
+			if a.Wall.Figures[i].Known() && m.Wall(cell) < m.Wall(a.Cells[best]) {
 				best = i
 			}
 		}
 		for i, cell := range a.Cells {
-			if i == present || !a.Wall.Figures[i].Known {
+			if i == present || !a.Wall.Figures[i].Known() {
 				continue
 			}
 			ratio := a.Wall.At(i).Over(a.Wall.At(present)).Interval()

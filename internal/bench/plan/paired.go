@@ -43,24 +43,18 @@ const leastCycles = 3
 type paired struct {
 	design
 	seating
-	random  *rand.Rand
-	room    int // connections at a time
-	allows  int // candidates that the policy allows
-	logins  logins
-	trials  map[int]record.Trial
-	moved   []record.Slices
-	had     map[record.Cell]int // turns
-	sitting int                 // counts in the file
-	cycle   int                 // cycles in the file
-	spent   int                 // logins
-	fresh   bool                // seats were opened that have had no turn yet
-	elapsed time.Duration
+	random *rand.Rand
+	room   int  // connections at a time
+	allows int  // candidates that the policy allows
+	cycle  int  // cycles in the file
+	spent  int  // logins
+	fresh  bool // seats were opened that have had no turn yet
 }
 
 func newPaired(d design) *paired {
 	p := &paired{
-		design: d, random: d.random(0), room: max(2, d.env.Capacity), seating: seating{distinct: d.cells()},
-		logins: newLogins(d), trials: map[int]record.Trial{}, had: map[record.Cell]int{}, sitting: 1, spent: 1,
+		design: d, random: d.random(0), room: max(2, d.env.Capacity), spent: 1,
+		seating: seating{distinct: d.cells(), sitting: 1, logins: newLogins(d), shown: newShown()},
 	}
 	p.seats()
 	return p
@@ -124,20 +118,7 @@ func (p *paired) turns() time.Duration {
 
 // Next returns the next step, or false when the plan has ended.
 func (p *paired) Next(elapsed time.Duration) (Step, bool) {
-	p.elapsed = elapsed
-	if p.ending == "" && p.BudgetNS > 0 && p.left() <= p.turns()/2 {
-		p.end(EndBudget)
-	}
-	step, ok := p.hand(p.refill)
-	step.Sitting = p.sitting
-	return step, ok
-}
-
-func (p *paired) end(why Ending) {
-	if _, barren := p.Barren(); barren {
-		why = EndFailures
-	}
-	p.ending = why
+	return p.next(elapsed, p.BudgetNS > 0 && p.BudgetNS-elapsed <= p.turns()/2, p.refill)
 }
 
 // refill opens what there is room and leave for, or gives all that is open a turn.
@@ -158,7 +139,7 @@ func (p *paired) refill() {
 	case p.Precision > 0 && len(p.todo) == 0 && p.precise(p.Precision/100):
 		p.end(EndPrecision)
 	default:
-		p.next()
+		p.nextCycle()
 	}
 }
 
@@ -204,9 +185,9 @@ func (p *paired) racing() int {
 // left is the time until the budget is spent.
 func (p *paired) left() time.Duration { return p.BudgetNS - p.elapsed }
 
-// next queues a cycle: in each direction each candidate between two turns of the
+// nextCycle queues a cycle: in each direction each candidate between two turns of the
 // reference, and a login where the host can be asked for one.
-func (p *paired) next() {
+func (p *paired) nextCycle() {
 	p.cycle, p.fresh = p.cycle+1, false
 	p.race()
 	reference := p.referee()
@@ -271,7 +252,7 @@ func (p *paired) figures() map[record.Direction]*model.Analysis {
 	}
 	out := map[record.Direction]*model.Analysis{}
 	for _, d := range p.Directions {
-		out[d] = model.Paired(d, cells, p.trials, p.moved)
+		out[d] = model.Paired(d, cells, p.shown.trials, p.shown.batches)
 	}
 	return out
 }
@@ -280,7 +261,7 @@ func (p *paired) figures() map[record.Direction]*model.Analysis {
 func (p *paired) precise(limit float64) bool {
 	for _, a := range p.figures() {
 		for i, f := range a.Wall.Figures {
-			if f.Known && a.Wall.Interval(i).HalfWidth() > limit {
+			if f.Known() && a.Wall.Interval(i).HalfWidth() > limit {
 				return false
 			}
 		}
@@ -289,30 +270,7 @@ func (p *paired) precise(limit float64) bool {
 }
 
 // Moved tells the plan what a turn showed.
-func (p *paired) Moved(step Step, slice record.Slice) {
-	p.keep(step.Sitting, step.Trials[0], slice)
-	if i := seatOf(p.open, slice.Trial); i >= 0 {
-		p.open[i].turns++
-	}
-}
-
-func (p *paired) keep(sitting int, t record.Trial, s record.Slice) {
-	if last := len(p.moved) - 1; last < 0 || p.moved[last].Sitting != sitting {
-		p.moved = append(p.moved, record.Slices{Sitting: sitting})
-	}
-	last := &p.moved[len(p.moved)-1]
-	last.Slices = append(last.Slices, s)
-	p.trials[t.ID] = t
-	p.had[t.Cell()]++
-}
-
-// Observe tells the plan what a login showed.
-func (p *paired) Observe(t record.Trial, sample record.Sample) {
-	p.logins.observe(t, sample)
-	if !p.reckon(sample) {
-		p.end(EndFailures)
-	}
-}
+func (p *paired) Moved(step Step, slice record.Slice) { p.moved(step, slice) }
 
 // Estimate is the measuring time that the whole plan takes.
 func (p *paired) Estimate() time.Duration {
@@ -323,21 +281,10 @@ func (p *paired) Estimate() time.Duration {
 	return saturated(seats * (float64(p.login()) + float64(p.Rounds*roundPasses)*2*float64(p.turns())))
 }
 
-// Barren names what was tried and never worked, whatever was measured.
-func (p *paired) Barren() (what string, barren bool) {
-	if len(p.had) == 0 && len(p.gone) > 0 && len(p.open) == 0 {
-		return "transfer", true
-	}
-	if p.logins.barren() {
-		return "login", true
-	}
-	return "", false
-}
-
 // Progress reports the state after the last step.
 func (p *paired) Progress() Progress {
 	out := Progress{Phase: "comparing", Block: p.cycle, Total: p.allows + 1, Failed: len(p.gone) * len(p.Directions)}
-	out.Done = min(len(p.had)/len(p.Directions), out.Total)
+	out.Done = min(len(p.shown.turns)/len(p.Directions), out.Total)
 	out.Remaining = p.Estimate()
 	if p.BudgetNS > 0 {
 		out.Remaining = max(0, p.BudgetNS-p.elapsed)
@@ -349,18 +296,9 @@ func (p *paired) Progress() Progress {
 // Replay teaches the plan what a file holds that is gone on with. Its connections
 // are no more: those that are still in the race are opened again.
 func (p *paired) Replay(f *record.File) {
-	for id := range f.Trials {
-		p.id = max(p.id, id)
-	}
+	p.cycle = p.replay(f)
 	for _, sample := range f.Samples {
 		p.logins.observe(f.Trials[sample.Trial], sample)
-	}
-	for _, batch := range f.Slices {
-		p.sitting = max(p.sitting, batch.Sitting+1)
-		for _, slice := range batch.Slices {
-			p.cycle = max(p.cycle, slice.Round)
-			p.keep(batch.Sitting, f.Trials[slice.Trial], slice)
-		}
 	}
 	p.again(p.figures())
 }

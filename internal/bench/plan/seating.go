@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"time"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/record"
@@ -37,9 +38,104 @@ type seating struct {
 	todo, opening, open, gone []*seat
 	queue                     []Step
 
+	logins  logins
+	shown   *shown
+	sitting int // counts in the file
+	elapsed time.Duration
+
 	worked bool
 	inARow int // failures in a row
 	ending Ending
+}
+
+// shown is what turns have shown so far.
+type shown struct {
+	trials  map[int]record.Trial
+	batches []record.Slices
+	turns   map[record.Cell]int
+}
+
+func newShown() *shown {
+	return &shown{trials: map[int]record.Trial{}, turns: map[record.Cell]int{}}
+}
+
+// add takes a slice of a sitting.
+func (k *shown) add(sitting int, t record.Trial, s record.Slice) {
+	if last := len(k.batches) - 1; last < 0 || k.batches[last].Sitting != sitting {
+		k.batches = append(k.batches, record.Slices{Sitting: sitting})
+	}
+	last := &k.batches[len(k.batches)-1]
+	last.Slices = append(last.Slices, s)
+	k.trials[t.ID] = t
+	if t.Workload == record.Sitting {
+		k.turns[t.Cell()]++
+	}
+}
+
+// next returns the next step, or false when the plan has ended, as it does once its budget is
+// spent.
+func (s *seating) next(elapsed time.Duration, spent bool, refill func()) (Step, bool) {
+	s.elapsed = elapsed
+	if s.ending == "" && spent {
+		s.end(EndBudget)
+	}
+	step, ok := s.hand(refill)
+	step.Sitting = s.sitting
+	return step, ok
+}
+
+// end ends the plan. One that has no result to show did not end well.
+func (s *seating) end(why Ending) {
+	if _, barren := s.Barren(); barren {
+		why = EndFailures
+	}
+	s.ending = why
+}
+
+// Barren names what was tried and never worked, whatever was measured.
+func (s *seating) Barren() (what string, barren bool) {
+	if len(s.shown.turns) == 0 && len(s.gone) > 0 && len(s.open) == 0 {
+		return "transfer", true
+	}
+	if s.logins.barren() {
+		return "login", true
+	}
+	return "", false
+}
+
+// Observe tells the plan what a login or a copy showed.
+func (s *seating) Observe(t record.Trial, sample record.Sample) {
+	s.logins.observe(t, sample)
+	if !s.reckon(sample) {
+		s.end(EndFailures)
+	}
+}
+
+// moved notes a turn, and returns the seat that had it; nil for none.
+func (s *seating) moved(step Step, slice record.Slice) *seat {
+	s.shown.add(step.Sitting, step.Trials[0], slice)
+	i := seatOf(s.open, slice.Trial)
+	if i < 0 {
+		return nil
+	}
+	s.open[i].turns++
+	return s.open[i]
+}
+
+// replay notes what a file holds that is gone on with, and returns its last round. Its
+// connections are no more.
+func (s *seating) replay(f *record.File) (round int) {
+	for id := range f.Trials {
+		s.id = max(s.id, id)
+	}
+	for _, batch := range f.Slices {
+		s.sitting = max(s.sitting, batch.Sitting+1)
+		for _, slice := range batch.Slices {
+			round = max(round, slice.Round)
+			s.shown.add(batch.Sitting, f.Trials[slice.Trial], slice)
+		}
+	}
+	return round
 }
 
 // hand returns the next step of the queue, which refill fills until the plan ends.

@@ -43,17 +43,14 @@ type sitting struct {
 	first    int // seats that identify all effects
 
 	seating
-	sitting int // counts in the file
-	round   int // passes in the file
-	pass    int // passes of this sitting
-	began   time.Duration
-	elapsed time.Duration
+	round int // passes in the file
+	pass  int // passes of this sitting
+	began time.Duration
 
 	probes []record.Trial
 	turns  time.Duration      // wall time of all turns
 	long   account            // of the long ones among them
 	longOf map[alg.Suite]*int // long turns of a computation, but for leaders
-	logins logins
 	worth  *worth
 	phase  string
 }
@@ -61,31 +58,17 @@ type sitting struct {
 // newSitting plans for as many connections at a time as there is room for.
 func newSitting(d design) *sitting {
 	s := &sitting{
-		design: d, capacity: max(2, d.env.Capacity), random: d.random(0), seating: seating{distinct: d.cells()}, sitting: 1,
-		longOf: map[alg.Suite]*int{}, logins: newLogins(d), worth: newWorth(d), phase: "identifying",
+		design: d, capacity: max(2, d.env.Capacity), random: d.random(0), longOf: map[alg.Suite]*int{}, phase: "identifying",
+		seating: seating{distinct: d.cells(), sitting: 1, logins: newLogins(d), shown: newShown()},
 	}
-	s.todo = s.seats()
+	s.todo, s.worth = s.seats(), newWorth(d, s.shown)
 	return s
 }
 
 // Next returns the next step, or false when the plan has ended. elapsed is the
 // measuring time so far.
 func (s *sitting) Next(elapsed time.Duration) (Step, bool) {
-	s.elapsed = elapsed
-	if s.ending == "" && s.BudgetNS > 0 && elapsed >= s.BudgetNS {
-		s.end(EndBudget)
-	}
-	step, ok := s.hand(s.refill)
-	step.Sitting = s.sitting
-	return step, ok
-}
-
-// end ends the plan. One that has no result to show did not end well.
-func (s *sitting) end(why Ending) {
-	if _, barren := s.Barren(); barren {
-		why = EndFailures
-	}
-	s.ending = why
+	return s.next(elapsed, s.BudgetNS > 0 && elapsed >= s.BudgetNS, s.refill)
 }
 
 // refill decides what to do for the next while.
@@ -99,7 +82,7 @@ func (s *sitting) refill() {
 		}
 		s.queue = append(s.queue, Step{Action: Open, Trials: s.probes})
 	case len(s.todo) > 0 && room && (len(s.open) == 0 || identified || len(s.open) < s.first):
-		s.admit(s.next())
+		s.admit(s.opens())
 	case len(s.open) == 0 && !s.logins.left():
 		s.end(EndComplete)
 	case s.over():
@@ -121,8 +104,8 @@ func (s *sitting) enough() bool {
 	return s.ending != ""
 }
 
-// next is how many seats to open: the first few give a ranking soon.
-func (s *sitting) next() int {
+// opens is how many seats to open: the first few give a ranking soon.
+func (s *sitting) opens() int {
 	n := min(openingStep, s.capacity-len(s.open), len(s.todo))
 	if s.pass == 0 && s.sitting == 1 {
 		n = min(n, s.first)
@@ -277,21 +260,11 @@ func (s *sitting) extra(regular int) []Step {
 
 // Moved tells the plan what a turn showed.
 func (s *sitting) Moved(step Step, slice record.Slice) {
-	s.worth.add(step.Sitting, step.Trials[0], slice)
-	if i := seatOf(s.open, slice.Trial); i >= 0 {
+	if s.moved(step, slice) != nil {
 		s.turns += slice.WallNS
-		s.open[i].turns++
 	}
 	if step.Long {
 		s.long.spent += slice.WallNS
-	}
-}
-
-// Observe tells the plan what a login or a copy showed.
-func (s *sitting) Observe(t record.Trial, sample record.Sample) {
-	s.logins.observe(t, sample)
-	if !s.reckon(sample) {
-		s.end(EndFailures)
 	}
 }
 
@@ -307,21 +280,10 @@ func (s *sitting) Estimate() time.Duration {
 	return saturated(opening + float64(s.Rounds)*(seats*turn+logins))
 }
 
-// Barren names what was tried and never worked, whatever was measured.
-func (s *sitting) Barren() (what string, barren bool) {
-	if len(s.worth.turns) == 0 && len(s.gone) > 0 && len(s.open) == 0 {
-		return "transfer", true
-	}
-	if s.logins.barren() {
-		return "login", true
-	}
-	return "", false
-}
-
 // Progress reports the state after the last step.
 func (s *sitting) Progress() Progress {
 	out := Progress{Phase: s.phase, Block: s.round, Total: s.distinct, Failed: len(s.gone) * len(s.Directions)}
-	out.Done = len(s.worth.turns) + s.logins.done()
+	out.Done = len(s.shown.turns) + s.logins.done()
 	out.Remaining = s.Estimate()
 	if s.BudgetNS > 0 {
 		out.Remaining = max(0, s.BudgetNS-s.elapsed)
@@ -333,19 +295,10 @@ func (s *sitting) Progress() Progress {
 // Replay teaches the plan what a file holds that is gone on with. Its connections
 // are no more: they are opened again.
 func (s *sitting) Replay(f *record.File) {
-	for id := range f.Trials {
-		s.id = max(s.id, id)
-	}
+	s.round = s.replay(f)
 	for _, sample := range f.Samples {
 		if t := f.Trials[sample.Trial]; t.Workload != record.Sitting {
 			s.logins.observe(t, sample)
-		}
-	}
-	for _, batch := range f.Slices {
-		s.sitting = max(s.sitting, batch.Sitting+1)
-		for _, slice := range batch.Slices {
-			s.round = max(s.round, slice.Round)
-			s.worth.add(batch.Sitting, f.Trials[slice.Trial], slice)
 		}
 	}
 	if len(f.Slices) > 0 {
@@ -362,7 +315,7 @@ func (s *sitting) resume() {
 	}
 	had := func(seat *seat) int {
 		cell := seat.trials[0].Cell()
-		return s.worth.turns[cell] / seats[cell]
+		return s.shown.turns[cell] / seats[cell]
 	}
 	slices.SortStableFunc(s.todo, func(a, b *seat) int { return cmp.Compare(had(a), had(b)) })
 	if s.pass = early; s.Rounds == 0 {

@@ -15,12 +15,10 @@ import (
 // most.
 type worth struct {
 	design
+	*shown
 	names    map[alg.Suite]alg.Suite // canonical to offered
 	cells    []alg.Suite             // canonical
-	trials   map[int]record.Trial
-	batches  []record.Slices
-	turns    map[record.Cell]int
-	fitted   time.Duration // when the analyses were made
+	fitted   time.Duration           // when the analyses were made
 	analyses map[record.Direction]*model.Analysis
 }
 
@@ -28,30 +26,14 @@ type worth struct {
 // were made: what more slices change, they change ever more slowly.
 const refit = 2.0
 
-func newWorth(d design) *worth {
-	w := &worth{
-		design: d, names: map[alg.Suite]alg.Suite{}, trials: map[int]record.Trial{}, turns: map[record.Cell]int{},
-		analyses: map[record.Direction]*model.Analysis{},
-	}
+func newWorth(d design, so *shown) *worth {
+	w := &worth{design: d, shown: so, names: map[alg.Suite]alg.Suite{}, analyses: map[record.Direction]*model.Analysis{}}
 	for _, cell := range d.space.Bulk {
 		id := cell.Computation()
 		w.names[id] = cell
 		w.cells = append(w.cells, id)
 	}
 	return w
-}
-
-// add takes a slice of a sitting.
-func (w *worth) add(sitting int, t record.Trial, s record.Slice) {
-	if last := len(w.batches) - 1; last < 0 || w.batches[last].Sitting != sitting {
-		w.batches = append(w.batches, record.Slices{Sitting: sitting})
-	}
-	last := &w.batches[len(w.batches)-1]
-	last.Slices = append(last.Slices, s)
-	w.trials[t.ID] = t
-	if t.Workload == record.Sitting {
-		w.turns[t.Cell()]++
-	}
 }
 
 // fit brings the analyses up to date, if they are old.
@@ -85,7 +67,7 @@ func (w *worth) precise(limit float64) bool {
 		}
 		for _, series := range []model.Series{a.Wall, a.Client, a.Server} {
 			for i, f := range series.Figures {
-				if f.Known && series.Interval(i).HalfWidth() > limit {
+				if f.Known() && series.Interval(i).HalfWidth() > limit {
 					return false
 				}
 			}
@@ -168,7 +150,7 @@ func scores(series model.Series, favoured func(i int) bool) []float64 {
 func fastest(series model.Series) []int {
 	order := make([]int, 0, len(series.Figures))
 	for i, f := range series.Figures {
-		if f.Known {
+		if f.Known() {
 			order = append(order, i)
 		}
 	}

@@ -13,14 +13,11 @@ import (
 )
 
 const (
-	// maxNoise is the resolution of throughput, in percent, from which on a
+	// maxNoise is the noise floor of throughput, in percent, from which on a
 	// ranking by cost is better, unless that resolves much less: above it, runs
 	// agree on costs better than on throughput even where both resolve alike.
 	maxNoise = 5.0
-	// minEffect is the smallest difference, in percent, that is worth a group of
-	// its own even where it can be measured.
-	minEffect = 1.0
-	normal95  = 1.959963984540054
+	normal95 = 1.959963984540054
 )
 
 // rankBulk fills and orders the cells.
@@ -73,17 +70,14 @@ func (r *Ranking) judge(d *data, analyses []*model.Analysis) {
 		if !a.Works {
 			costs = a.Wall
 		}
-		client = append(client, a.HoldoutErrors(costs, func(s alg.Suite) bool { return held[s] })...)
+		client = append(client, a.PredictionErrors(costs, func(s alg.Suite) bool { return held[s] })...)
 		r.Model.Parameters = max(r.Model.Parameters, costs.Parameters)
-		r.Model.Strays += max(a.Client.Strays, a.Server.Strays)
 		r.Model.Interaction = max(r.Model.Interaction, 100*costs.Interaction)
 		if a.Works {
-			wall = append(wall, a.Wall.PredictionErrors()...)
+			wall = append(wall, a.PredictionErrors(a.Wall, func(alg.Suite) bool { return true })...)
 			r.Noise.Cost = max(r.Noise.Cost, 100*a.Cost().Noise())
-			r.Resolution.Cost = max(r.Resolution.Cost, 100*a.Cost().Resolution())
 		}
 		r.Noise.Throughput = max(r.Noise.Throughput, 100*a.Wall.Noise())
-		r.Resolution.Throughput = max(r.Resolution.Throughput, 100*a.Wall.Resolution())
 	}
 	r.Model.HoldoutCells = len(client)
 	r.Model.HoldoutError, r.Model.HoldoutP95 = 100*stats.Median(client), 100*stats.Quantile(client, 0.95)
@@ -97,18 +91,19 @@ func (r *Ranking) choose(by By) By {
 		return Throughput
 	case by == Throughput || by == Cost:
 		return by
-	case r.Resolution.Throughput > maxNoise && r.Resolution.Cost < 1.5*r.Resolution.Throughput:
+	case r.Noise.Throughput > maxNoise && r.Noise.Cost < 1.5*r.Noise.Throughput:
 		return Cost
 	}
 	return Throughput
 }
 
-// Tie is the difference, in percent, below which the ranking tells no cells apart.
+// Tie is the difference, in percent, below which the ranking tells no cells apart: what makes
+// no difference to anybody, or what this run cannot tell.
 func (r *Ranking) Tie() float64 {
 	if r.By == Cost {
-		return r.Resolution.Cost
+		return max(100*stats.Margin, r.Noise.Cost)
 	}
-	return r.Resolution.Throughput
+	return max(100*stats.Margin, r.Noise.Throughput)
 }
 
 // series is what the ranking orders by.
@@ -128,12 +123,12 @@ func (r *Ranking) addCells(d *data, a *model.Analysis) {
 	}
 	slices.SortStableFunc(order, func(i, j int) int {
 		x, y := series.Figures[i], series.Figures[j]
-		if x.Known != y.Known {
-			return cmp.Compare(one(y.Known), one(x.Known))
+		if x.Known() != y.Known() {
+			return cmp.Compare(one(y.Known()), one(x.Known()))
 		}
 		return cmp.Compare(x.Log, y.Log)
 	})
-	groups, merged := groupsOf(series, order, r.Tie())
+	groups, merged := groupsOf(series, order)
 	r.Merged = r.Merged || merged
 	place := 0
 	for _, i := range order {
@@ -160,18 +155,16 @@ func one(yes bool) int {
 
 // groupsOf numbers the tie groups of the known figures, which come first. merged tells
 // whether there are fewer because other guests of the machine change the order.
-func groupsOf(series model.Series, order []int, tie float64) (groups []int, merged bool) {
+func groupsOf(series model.Series, order []int) (groups []int, merged bool) {
 	var estimates, undisturbed []stats.Estimate
 	for _, i := range order {
-		if f := series.Figures[i]; f.Known {
-			// Cells that share one estimate are one piece of evidence together.
-			estimates = append(estimates, stats.Estimate{Log: f.Log, Err: f.Err * math.Sqrt(float64(max(1, f.Shared)))})
+		if f := series.Figures[i]; f.Known() {
+			estimates = append(estimates, f.Estimate)
 			undisturbed = append(undisturbed, stats.Estimate{Log: f.Log - f.Slowed.Log, Err: f.Slowed.Err})
 		}
 	}
-	minimum := math.Log1p(math.Max(tie, minEffect) / 100)
-	groups = stats.Group(estimates, undisturbed, minimum)
-	return groups, !slices.Equal(groups, stats.Group(estimates, nil, minimum))
+	groups = stats.Group(estimates, undisturbed)
+	return groups, !slices.Equal(groups, stats.Group(estimates, nil))
 }
 
 // cell puts together what is known about cell i; ok is false if that is
@@ -182,10 +175,10 @@ func (r *Ranking) cell(d *data, a *model.Analysis, i int) (c Cell, ok bool) {
 		suite = a.Cells[i]
 	}
 	c = Cell{Suite: suite, Direction: a.Direction, Basis: Predicted, Status: suite.Status()}
-	c.Within, c.Again, c.Alone, c.Slowed = within(a, i), again(a, i), alone(a, i), slowed(a, i)
-	c.Throughput = r.shown(c.Again.Throughput, Throughput)
-	c.Client, c.Server = r.shown(c.Again.Client, Cost), r.shown(c.Again.Server, Cost)
-	c.Timed = a.Wall.Figures[i].Basis > 0
+	c.Within, c.Slowed = figures(a, func(s *model.Series) stats.Estimate { return s.At(i) }), slowed(a, i)
+	c.Throughput = r.shown(c.Within.Throughput, Throughput)
+	c.Client, c.Server = r.shown(c.Within.Client, Cost), r.shown(c.Within.Server, Cost)
+	c.Timed, c.Shared = a.Wall.Figures[i].Basis > 0, a.Wall.Figures[i].Shared
 	if a.Client.Figures[i].N > 0 || a.Wall.Figures[i].N > 0 {
 		c.Basis = Measured
 	}
@@ -195,31 +188,6 @@ func (r *Ranking) cell(d *data, a *model.Analysis, i int) (c Cell, ok bool) {
 		}
 	}
 	return c, c.Throughput != nil || c.Client != nil
-}
-
-// within are the figures of cell i with their errors towards the truth.
-func within(a *model.Analysis, i int) Figures {
-	return figures(a, func(s *model.Series) stats.Estimate { return s.At(i) })
-}
-
-// again are those with the errors of a repetition.
-func again(a *model.Analysis, i int) Figures {
-	return figures(a, func(s *model.Series) (e stats.Estimate) {
-		if f := s.Figures[i]; f.Known {
-			e = stats.Estimate{Log: f.Log, Err: f.Repeat, DF: s.Degrees, N: f.N}
-		}
-		return e
-	})
-}
-
-// alone are those without what the model knows.
-func alone(a *model.Analysis, i int) Figures {
-	return figures(a, func(s *model.Series) (e stats.Estimate) {
-		if f := s.Figures[i]; f.N > 0 {
-			e = stats.Estimate{Log: f.Measured, Err: f.Own, DF: s.Degrees, N: f.N}
-		}
-		return e
-	})
 }
 
 // slowed is what other guests added to the costs, and took from the throughput.

@@ -14,21 +14,22 @@ type Control struct {
 	Separated bool     // the run took them for different: it should not
 }
 
-// separate tests each control with a deviation pooled over all of them, and
-// Holm's correction, as the cells of the ranking are told apart: by more than
-// a tie, in percent, and significantly.
-func separate(controls []Control, groups [][]float64, tie float64) {
-	deviation, degrees := stats.PooledDeviation(groups)
-	ps := make([]float64, len(groups))
+// separate tests each control with a deviation pooled over all of them, by the rule of all
+// verdicts, and Holm's correction.
+func separate(controls []Control, groups [][]float64) {
+	deviation, degrees := withPrior(stats.PooledDeviation(groups))
+	ratios, ps := make([]stats.Estimate, len(groups)), make([]float64, len(groups))
 	for i, logs := range groups {
-		controls[i].Ratio = stats.PooledInterval(logs, deviation, degrees).Exp()
-		ps[i] = 1
+		ratios[i] = stats.Estimate{Log: stats.Mean(logs), Err: deviation / math.Sqrt(float64(len(logs))), DF: degrees, N: len(logs)}
+		controls[i].Ratio, ps[i] = ratios[i].Interval(), 1
 		if degrees > 0 {
-			ps[i] = stats.Estimate{Log: stats.Mean(logs), Err: deviation / math.Sqrt(float64(len(logs))), DF: degrees}.P()
+			ps[i] = ratios[i].P()
 		}
 	}
 	for i, p := range stats.Holm(ps) {
-		off := math.Abs(math.Log(controls[i].Ratio.Value))
-		controls[i].Separated = p < 1-stats.Confidence && off > math.Log1p(math.Max(tie, minEffect)/100)
+		if p < 1-stats.Confidence && ratios[i].Err > 0 {
+			v := controls[i].Ratio.Among(ratios[i].Adjusted(p))
+			controls[i].Separated = v == stats.Better || v == stats.Worse
+		}
 	}
 }

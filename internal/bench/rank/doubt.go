@@ -84,10 +84,10 @@ func (r *Ranking) missing() string {
 
 // whyCost says why the order is not that of throughput.
 func (r *Ranking) whyCost() string {
-	if r.Resolution.Cost < r.Resolution.Throughput {
-		return fmt.Sprintf("ranked by CPU cost, which tells differences from %.1f %% on; throughput does so from %.1f %% on only", r.Resolution.Cost, r.Resolution.Throughput)
+	if r.Noise.Cost < r.Noise.Throughput {
+		return fmt.Sprintf("ranked by CPU cost, which tells differences from %.1f %% on; throughput does so from %.1f %% on only", r.Noise.Cost, r.Noise.Throughput)
 	}
-	return fmt.Sprintf("ranked by CPU cost, because it repeats better from run to run; within this run both are noisy (%.0f %%, throughput %.0f %%)", r.Resolution.Cost, r.Resolution.Throughput)
+	return fmt.Sprintf("ranked by CPU cost, because it repeats better from run to run; within this run both are noisy (%.0f %%, throughput %.0f %%)", r.Noise.Cost, r.Noise.Throughput)
 }
 
 // slowing puts a drift into words.

@@ -52,10 +52,10 @@ func (r *Ranking) rankKex(d *data, space alg.Space, by By) {
 	for i, x := range r.Kex {
 		estimates[i] = at(x)
 	}
-	for i, group := range stats.Group(estimates, nil, math.Log1p(math.Max(key.floor(), minEffect)/100)) {
+	for i, group := range stats.Group(estimates, nil) {
 		r.Kex[i].Rank, r.Kex[i].Group = i+1, stats.Letters(group)
 	}
-	r.Controls = kexControls(d, r.Noise.Login)
+	r.Controls = kexControls(d)
 }
 
 // loginSeries is one quantity of all key exchanges.
@@ -143,7 +143,7 @@ func (s loginSeries) estimate(name string) stats.Estimate {
 }
 
 // kexControls compares the alias names of one key exchange with each other.
-func kexControls(d *data, floor float64) []Control {
+func kexControls(d *data) []Control {
 	halves := map[string]map[int][2]login{}
 	for _, l := range d.logins {
 		if l.trial.Role != record.RoleControl || l.trial.Pair == 0 {
@@ -172,6 +172,6 @@ func kexControls(d *data, floor float64) []Control {
 			out, groups = append(out, c), append(groups, logs)
 		}
 	}
-	separate(out, groups, floor)
+	separate(out, groups)
 	return out
 }

@@ -422,18 +422,3 @@ func TestFailuresAreCounted(t *testing.T) {
 		t.Errorf("no warning about failures: %v", r.Warnings)
 	}
 }
-
-// Where applying a MAC to the ciphertext costs something, it is found.
-func TestEffectOfETMIsFound(t *testing.T) {
-	m := benchtest.Noisy(74)
-	m.ETM = 0.3
-	r := benchtest.Of(t, benchtest.Simulate(t, m, time.Minute), rank.Options{})
-	for _, cipher := range []string{"aes128-ctr", "aes192-ctr", "aes256-ctr"} {
-		plain, _ := r.Find(alg.Suite{Cipher: cipher, MAC: "hmac-sha1"}, record.Upload)
-		etm, _ := r.Find(alg.Suite{Cipher: cipher, MAC: "hmac-sha1-etm@openssh.com"}, record.Upload)
-		want := m.Client(etm.Suite) / m.Client(plain.Suite)
-		if got := etm.Client.Value / plain.Client.Value; math.Abs(got/want-1) > 0.04 || got < 1.03 {
-			t.Errorf("%s: -etm costs %.3f of the plain form, want %.3f", cipher, got, want)
-		}
-	}
-}

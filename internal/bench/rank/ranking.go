@@ -51,7 +51,6 @@ type Ranking struct {
 	Copies       []Copy      // exhaustive runs: what was timed as a whole process
 	OverheadNS   float64     // what a copy takes beside login and transfer; 0 if it was not measured
 	Noise        NoiseFloor
-	Resolution   Resolution
 	Merged       bool // cells have one letter though they are not tied, because without other guests their order is another
 	Model        Model
 	Harness      Harness
@@ -100,12 +99,10 @@ type Cell struct {
 	Client     *Quantity // ns of CPU per byte
 	Server     *Quantity // ns of CPU per byte
 	Holdout    bool      // measured, but never used to fit the model
-	// The same without the doubt about the machine's level, which all cells of a run
-	// share. Within has the errors towards the truth, Again those from one run to
-	// the next, Alone is what this cell's own connections say without the model:
-	// values of different cells are independent.
-	Within, Again, Alone Figures
-	Slowed               Figures // as Within, but what other guests added: the machine's best moments were better by that factor
+	Shared     int       // cells that are the same computation, and have one estimate together
+	// The same without the doubt about the machine's level, which all cells of a run share.
+	Within Figures
+	Slowed Figures // as Within, but what other guests added: the machine's best moments were better by that factor
 }
 
 // Figures are the estimates of one cell. N is 0 and the error too for what is
@@ -218,20 +215,12 @@ type Count struct {
 	N       int
 }
 
-// NoiseFloor is what equal cells differ by: two names of one computation, ranked like
-// different cells, would differ by less in 95 % of runs.
+// NoiseFloor is what two cells, or key exchanges, that are equal differ by less than in 95 %
+// of runs: the least difference that this run can claim.
 type NoiseFloor struct {
 	Throughput float64 // percent; 0: unknown
 	Cost       float64 // percent; 0: unknown
 	Login      float64 // percent; 0: unknown
-}
-
-// Resolution is the smallest difference between any two cells that this run can claim: the
-// noise floor, and what else the machine did, which some ciphers and MACs feel more than
-// others.
-type Resolution struct {
-	Throughput float64 // percent; 0: unknown
-	Cost       float64 // percent; 0: unknown
 }
 
 // Model says how well base + cipher + MAC describes the costs.
@@ -242,7 +231,6 @@ type Model struct {
 	HoldoutP95      float64 // its 95th percentile, percent
 	Interaction     float64 // how far cells lie from the additive model beyond noise, percent
 	ThroughputError float64 // median error of the throughput that the costs predict, percent
-	Strays          int     // connections that were left out of a cost, because they contradict the others of their cell
 }
 
 // Harness says what the measuring cost.

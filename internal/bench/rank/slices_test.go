@@ -61,9 +61,9 @@ func TestRunsOfSlicesAgree(t *testing.T) {
 			var xs, ys, difference, arm []float64
 			for _, c := range a.Bulk {
 				other, _ := b.Find(c.Suite, c.Direction)
-				xs, ys = append(xs, c.Again.Client.Log), append(ys, other.Again.Client.Log)
-				difference = append(difference, c.Again.Client.Log-other.Again.Client.Log)
-				arm = append(arm, c.Again.Client.Repeated().Arm())
+				xs, ys = append(xs, c.Within.Client.Log), append(ys, other.Within.Client.Log)
+				difference = append(difference, c.Within.Client.Log-other.Within.Client.Log)
+				arm = append(arm, c.Within.Client.Repeated().Arm())
 				for _, d := range a.Bulk {
 					o, _ := b.Find(d.Suite, d.Direction)
 					if c.Group < d.Group && len(c.Group) == len(d.Group) && other.Group > o.Group && len(other.Group) == len(o.Group) {
@@ -108,13 +108,10 @@ func TestForeignLoad(t *testing.T) {
 	none := ranked(func(int) time.Duration { return 20 * time.Millisecond })
 	once := ranked(func(batch int) time.Duration { return max(0, time.Duration(3-batch)*time.Second) })
 	core := ranked(func(int) time.Duration { return time.Second })
-	if warned(none) || warned(once) || math.Abs(once.Tie()-none.Tie()) > 0.1 {
-		t.Errorf("ties without %.2f %%, disturbed once %.2f %%; warnings %v and %v", none.Tie(), once.Tie(), none.Warnings, once.Warnings)
+	if warned(none) || warned(once) || math.Abs(once.Noise.Cost-none.Noise.Cost) > 0.1 {
+		t.Errorf("noise floor without %.2f %%, disturbed once %.2f %%; warnings %v and %v", none.Noise.Cost, once.Noise.Cost, none.Warnings, once.Warnings)
 	}
-	if !warned(core) || core.Tie() < none.Tie()+4 {
-		t.Errorf("ties without %.2f %%, beside a busy core %.2f %%; warnings %v", none.Tie(), core.Tie(), core.Warnings)
-	}
-	if math.Abs(core.Noise.Cost-none.Noise.Cost) > 1e-6 {
-		t.Errorf("equal cells differ by %.2f %% without, by %.2f %% beside a busy core", none.Noise.Cost, core.Noise.Cost)
+	if !warned(core) || core.Noise.Cost < none.Noise.Cost+4 {
+		t.Errorf("noise floor without %.2f %%, beside a busy core %.2f %%; warnings %v", none.Noise.Cost, core.Noise.Cost, core.Warnings)
 	}
 }

@@ -43,7 +43,7 @@ func (r *Ranking) Deciding(c Cell) *Quantity {
 func (r *Ranking) Busiest(c Cell) *Quantity {
 	switch {
 	case r.cores == 1 && c.Client != nil && c.Server != nil:
-		return r.shown(c.Again.Total, Cost)
+		return r.shown(c.Within.Total, Cost)
 	case c.Server != nil && c.Client != nil && c.Server.Value > c.Client.Value:
 		return c.Server
 	}

@@ -62,7 +62,7 @@ func facts(all []Fact) []Fact {
 // quality says how far the numbers can be trusted.
 func quality(r *rank.Ranking) []Fact {
 	n, m, h := r.Noise, r.Model, r.Harness
-	out := []Fact{{"noise floor", noiseFloor(n)}, {"resolution", resolution(r)}}
+	out := []Fact{{"noise floor", noiseFloor(n)}}
 	add := func(when bool, name, format string, args ...any) {
 		if when {
 			out = append(out, Fact{name, fmt.Sprintf(format, args...)})
@@ -71,7 +71,6 @@ func quality(r *rank.Ranking) []Fact {
 	add(m.HoldoutCells > 0, "error of predictions", "%s", holdout(m))
 	measured, predicted := bases(r)
 	add(len(r.Bulk) > 0, "cells", "%d measured, %d predicted", measured, predicted)
-	add(m.Strays > 0, "left out", "%s that cost far more or less than the others of one cell, all along", unit.Count(m.Strays, "connection"))
 	add(r.Slicing.Slices > 0, "a slice besides its bytes", "%.0f %% of what it costs the client, %.0f %% the server, taken out", r.Slicing.ExcessClient, r.Slicing.ExcessServer)
 	add(h.CPUShare > 0, "harness", "%s", harnessShare(h))
 	add(r.Drift != 0, "drift", "%+.1f %% over the run, corrected for", r.Drift)
@@ -81,19 +80,6 @@ func quality(r *rank.Ranking) []Fact {
 
 func noiseFloor(n rank.NoiseFloor) string {
 	return strings.Join(nonEmpty(share("throughput", n.Throughput), share("cost", n.Cost), share("login", n.Login)), ", ")
-}
-
-// resolution is what unlike cells have to differ by, where that is more than equal ones do.
-func resolution(r *rank.Ranking) string {
-	return strings.Join(nonEmpty(wider("throughput", r.Resolution.Throughput, r.Noise.Throughput), wider("cost", r.Resolution.Cost, r.Noise.Cost)), ", ")
-}
-
-// wider is a share that is more than another when both are printed.
-func wider(name string, v, than float64) string {
-	if share(name, v) == share(name, than) {
-		return ""
-	}
-	return share(name, v)
 }
 
 func holdout(m rank.Model) string {

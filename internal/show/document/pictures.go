@@ -197,7 +197,7 @@ func answerChart(r *rank.Ranking, c *advise.Choice, direction int, d record.Dire
 // bothSides is the CPU time of both sides with its interval. The doubt about the
 // machine's level is left out: bars are compared with each other, and share it.
 func bothSides(c rank.Cell) *rank.Quantity {
-	total, q := c.Total(), interval(c.Again.Total)
+	total, q := c.Total(), interval(c.Within.Total)
 	if q == nil || total == 0 {
 		return nil
 	}

@@ -29,11 +29,11 @@ func Explain(ctx context.Context, router *route.Router, config *route.Configurat
 	if err != nil {
 		return nil, err
 	}
-	resolved, err := config.Asker.Resolve(ctx, query)
+	resolved, err := config.Asker.Explained(ctx, query)
 	if err != nil {
 		return nil, err
 	}
-	e := &Explanation{resolved: resolved, asked: first.Gaps}
+	e := &Explanation{resolved: resolved, asked: append(first.Gaps, resolved.Gaps...)}
 	found, err := router.Route(ctx, h) // as run decides
 	switch {
 	case route.IsJumpsError(err): // which lines make the circle is what is asked for

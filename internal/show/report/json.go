@@ -35,7 +35,6 @@ type jsonReport struct {
 	KexRankedBy  rank.By            `json:"kex_ranked_by,omitempty"`
 	Ended        string             `json:"ended,omitempty"`
 	NoiseFloor   jsonNoise          `json:"noise_floor"`
-	Resolution   jsonResolution     `json:"resolution"`
 	Model        jsonModel          `json:"model"`
 	Harness      jsonHarness        `json:"harness"`
 	Slowed       *jsonSlowed        `json:"slowed_by_other_guests,omitempty"`
@@ -61,11 +60,6 @@ type jsonNoise struct {
 	Login      float64 `json:"login_pct,omitempty"`
 }
 
-type jsonResolution struct {
-	Throughput float64 `json:"throughput_pct,omitempty"`
-	Cost       float64 `json:"cost_pct,omitempty"`
-}
-
 type jsonModel struct {
 	Parameters      int     `json:"parameters,omitempty"`
 	HoldoutCells    int     `json:"holdout_cells,omitempty"`
@@ -73,7 +67,6 @@ type jsonModel struct {
 	HoldoutP95      float64 `json:"holdout_error_p95_pct,omitempty"`
 	Interaction     float64 `json:"interaction_pct,omitempty"`
 	ThroughputError float64 `json:"throughput_error_pct,omitempty"`
-	Strays          int     `json:"connections_left_out,omitempty"`
 }
 
 type jsonHarness struct {
@@ -182,7 +175,7 @@ func jsonOf(r *rank.Ranking) jsonReport {
 	out := jsonReport{
 		Schema: schema, Campaign: r.Campaign, Environment: r.Environment,
 		Combinations: r.Combinations, RankedBy: r.By, KexRankedBy: r.KexBy, Ended: r.Ended,
-		NoiseFloor: jsonNoise(r.Noise), Resolution: jsonResolution(r.Resolution), Model: jsonModel(r.Model),
+		NoiseFloor: jsonNoise(r.Noise), Model: jsonModel(r.Model),
 		Slowed: slowedOf(r), Foreign: r.Slowed.Foreign, Slices: slicesOf(r.Slicing),
 		Harness: jsonHarness{r.Harness.CPUShare, r.Drift},
 		Bulk:    []jsonCell{}, Kex: []jsonExchange{}, Missing: r.Missing, Findings: r.Findings,

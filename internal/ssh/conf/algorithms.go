@@ -15,49 +15,10 @@ var algorithmLists = []Keyword{
 	HostbasedAcceptedAlgorithms, CASignatureAlgorithms,
 }
 
-// wildcards reports whether a list may name algorithms by pattern. ssh checks
-// the other lists name by name.
-func wildcards(k Keyword) bool {
-	return k != Ciphers && k != MACs && k != KexAlgorithms
-}
-
 func parseAlgorithms(in input) ([]string, error) {
 	arg, err := in.single()
 	return []string{arg}, err
 }
-
-// checkAlgorithms refuses names that the installed ssh does not support, as
-// it does itself while reading. Nothing is checked in a list that removes.
-func (d *Defaults) checkAlgorithms(k Keyword, list string) error {
-	supported, patterns := d.namable(k)
-	if strings.HasPrefix(list, "-") || len(supported) == 0 {
-		return nil
-	}
-	names := strings.TrimLeft(list[:1], "+^") + list[1:]
-	if names == "" {
-		return errNoAlgorithms
-	}
-	for name := range strings.SplitSeq(names, ",") {
-		if name == "" {
-			return nil // ssh looks no further
-		}
-		known := slices.Contains(supported, name)
-		if !known && wildcards(k) {
-			known = !slices.Contains(patterns, name) && slices.ContainsFunc(patterns, func(s string) bool {
-				matched, negated := scanList(s, name, false)
-				return matched || negated
-			}) || !d.Version.AtLeast(strictKeyNames) && slices.Contains(keyTypes, wildcard.Lower(name))
-		}
-		if !known {
-			return fmt.Errorf("the installed ssh does not know the algorithm %q", name)
-		}
-	}
-	return nil
-}
-
-// keyTypes are names that ssh takes for algorithms of its lists of keys, and then
-// finds none by, before 9.9.
-var keyTypes = []string{"rsa", "dsa", "ecdsa", "ecdsa-sk", "ed25519", "ed25519-sk"}
 
 var errNoAlgorithms = errors.New("no algorithm is left in the list")
 

@@ -2,7 +2,6 @@ package conf
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -30,11 +29,9 @@ func dumpWords(k Keyword, rest string) []string {
 	switch {
 	case slices.Contains(algorithmLists, k):
 		return strings.FieldsFunc(rest, func(r rune) bool { return r == ',' })
-	case k == CanonicalDomains || k == CanonicalizePermittedCNAMEs || k == GlobalKnownHostsFile ||
-		k == UserKnownHostsFile || k == RekeyLimit || k == AddKeysToAgent || k == IPQoS || k == LocalForward ||
-		k == RemoteForward || k == LogVerbose || k == PermitRemoteOpen || k == ChannelTimeout:
+	case k == CanonicalDomains || k == CanonicalizePermittedCNAMEs || k == GlobalKnownHostsFile || k == UserKnownHostsFile:
 		return strings.Fields(rest)
-	case specs[k].choices != nil:
+	case !k.Text() && specs[k].choices != nil:
 		// Releases differ in the word for the same state, such as true and yes.
 		if words, err := specs[k].read(input{args: []string{rest}}); err == nil {
 			return words
@@ -53,13 +50,10 @@ func (c *Config) FromDump(q Query, text string) (*Resolved, error) {
 		switch {
 		case k == IdentityFile:
 			identities = append(identities, v)
-		case specs[k].several:
-			s.add(k, v)
+		case k.several():
+			s.several.add(k, v)
 		case k == SetEnv && s.set[SetEnv] != nil:
 			s.set[SetEnv].Args = append(s.set[SetEnv].Args, words...)
-		case k == RekeyLimit && len(words) == 2:
-			s.set[RekeyLimit] = c.orDefault(RekeyLimit, Value{words[:1], v.Origin})
-			s.set[rekeyInterval] = c.orDefault(rekeyInterval, Value{words[1:], v.Origin})
 		case k == ForwardAgent && words[0] != "yes" && words[0] != "no":
 			s.set[ForwardAgent] = &Value{[]string{"yes"}, v.Origin}
 			s.set[forwardAgentPath] = &v
@@ -70,8 +64,8 @@ func (c *Config) FromDump(q Query, text string) (*Resolved, error) {
 	if s.set[HostName] == nil || s.set[User] == nil || s.set[Port] == nil {
 		return nil, fmt.Errorf("host %s: the answer of ssh -G has no hostname, user or port", q.Name)
 	}
-	if !slices.EqualFunc(identities, c.identities, sameArgs) {
-		s.several[IdentityFile] = &identities
+	if !slices.EqualFunc(identities, c.usual.of(IdentityFile), sameArgs) {
+		s.several.put(IdentityFile, identities)
 	}
 	return s.fromDump()
 }
@@ -86,12 +80,7 @@ func (c *Config) orDefault(k Keyword, v Value) *Value {
 }
 
 func (s *state) fromDump() (*Resolved, error) {
-	r := &Resolved{Name: s.query.Name, config: s.config, set: s.set, class: s.class}
-	for k, values := range s.several {
-		if values != nil {
-			r.several = append(r.several, manyValues{Keyword(k), *values})
-		}
-	}
+	r := &Resolved{Name: s.query.Name, config: s.config, set: s.set, several: s.several, class: s.class}
 	s.host = s.word(HostName)
 	s.finishTarget(r)
 	r.set[HostName].Origin = s.set[HostName].Origin
@@ -198,8 +187,17 @@ func (a *Asker) answer(ctx context.Context, r *Resolved, q Query) func() (*patch
 	return a.answers[class]
 }
 
-// ask calls ssh -G and keeps what it says otherwise than r.
+// ask keeps what ssh -G says otherwise than r.
 func (a *Asker) ask(ctx context.Context, r *Resolved, q Query) (*patch, error) {
+	full, err := a.dump(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return difference(r, full), nil
+}
+
+// dump calls ssh -G.
+func (a *Asker) dump(ctx context.Context, q Query) (*Resolved, error) {
 	select {
 	case a.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -208,17 +206,13 @@ func (a *Asker) ask(ctx context.Context, r *Resolved, q Query) (*patch, error) {
 	out, stderr, err := a.run(ctx, append([]string{"-G"}, a.config.Arguments(q)...)...)
 	<-a.slots
 	if err != nil {
-		reason, _, _ := strings.Cut(strings.TrimSpace(string(stderr)), "\n")
-		if ended := (interface{ ExitCode() int })(nil); errors.As(err, &ended) && ended.ExitCode() == 255 && reason != "" {
-			return nil, &RefusedError{strings.TrimSpace(reason)}
+		reason, refused := refusal(err, stderr)
+		if refused && reason != "" {
+			return nil, &RefusedError{reason}
 		}
-		return nil, fmt.Errorf("host %s: ssh -G: %w: %s", q.Name, err, strings.TrimSpace(reason))
+		return nil, fmt.Errorf("host %s: ssh -G: %w: %s", q.Name, err, reason)
 	}
-	full, err := a.config.FromDump(q, string(out))
-	if err != nil {
-		return nil, err
-	}
-	return difference(r, full), nil
+	return a.config.FromDump(q, string(out))
 }
 
 // patch is what ssh -G says otherwise than this package for one host.
@@ -230,10 +224,10 @@ type patch struct {
 
 func difference(r, full *Resolved) *patch {
 	p := &patch{host: r, set: map[Keyword]*Value{}, several: map[Keyword][]Value{}}
-	for k := AddKeysToAgent; k < keywordCount; k++ {
+	for k := AddressFamily; k < keywordCount; k++ {
 		switch {
-		case specs[k].several:
-			if k < forwardAgentPath && !slices.EqualFunc(r.all(k), full.all(k), sameArgs) {
+		case k.several():
+			if !slices.EqualFunc(r.all(k), full.all(k), sameArgs) {
 				p.several[k] = full.all(k)
 			}
 		case r.set[k] == nil && full.set[k] == nil:
@@ -268,15 +262,12 @@ func (p *patch) about(r *Resolved) bool {
 
 // apply returns r with the answer put over it.
 func (p *patch) apply(r *Resolved) (*Resolved, error) {
-	s := &state{config: r.config, query: Query{Name: r.Name}, host: r.HostName(), set: r.set, class: r.class}
+	s := &state{config: r.config, query: Query{Name: r.Name}, host: r.HostName(), set: r.set, several: slices.Clone(r.several), class: r.class}
 	for k, v := range p.set {
 		s.set[k] = v
 	}
-	for _, m := range r.several {
-		s.several[m.keyword] = &m.values
-	}
 	for k, values := range p.several {
-		s.several[k] = &values
+		s.several.put(k, values)
 	}
 	full, err := s.fromDump()
 	if _, asked := p.set[HostKeyAlgorithms]; err == nil && !asked {

@@ -24,16 +24,15 @@ type Config struct {
 	unknown   []stmt
 	gaps      []Gap  // that concern all hosts
 	wantFinal bool   // some Match line asks for a second pass
-	bindMask  *Value // StreamLocalBindMask
-	facility  *Value // SyslogFacility
+	unchecked []stmt // see CheckText
 
 	always []int            // segments that may concern any host
 	named  map[string][]int // segments below a Host line of plain names
 	lists  map[algorithmKey]assembled
 
-	fallbacks  [keywordCount]*Value // values of unset keywords
-	identities []Value              // default identity files
-	warnings   []string
+	fallbacks [keywordCount]*Value // values of unset keywords
+	usual     lists                // of those that may have several
+	warnings  []string
 }
 
 // Load reads the files that ssh would read: params.File, or the user's and
@@ -51,7 +50,7 @@ func Load(ctx context.Context, params Params) (*Config, error) {
 	}
 	c.index()
 	c.fallbacks = c.defaults.fallbacks(c.system.Home)
-	c.identities = c.defaults.identityFiles()
+	c.usual = c.defaults.lists()
 	c.assembleAll()
 	return c, nil
 }
@@ -214,7 +213,7 @@ func (r *reader) option(line string) error {
 	if k := byName[name]; kwHost <= k && k <= kwInclude {
 		return fmt.Errorf("%s cannot be given with -o", k)
 	}
-	return r.statement(0, name, in, stmt{value: Value{Origin: Origin{Source: FromFlag}}, class: fromUserFile})
+	return r.statement(0, name, in, stmt{value: Value{Origin: Origin{Source: FromFlag}}, class: fromUserFile, line: line})
 }
 
 // index sorts the segments into those that a plain host name leads to and

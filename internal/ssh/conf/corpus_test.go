@@ -102,7 +102,7 @@ func compare(t *testing.T, l *lab, line string, refused bool) {
 	if len(got.Gaps) > 0 {
 		t.Fatalf("%s: gaps %v", line, got.Gaps)
 	}
-	if diff := cmp.Diff(sshtest.TableOfDump(string(out)), sshtest.TableOf(got)); diff != "" {
+	if diff := cmp.Diff(sshtest.TableOfDump(string(out)).Read(), sshtest.TableOf(got).Read()); diff != "" {
 		t.Errorf("%s: -ssh +ours\n%s", line, diff)
 	}
 }
@@ -113,6 +113,9 @@ func resolve(t testing.TB, l *lab, config string, c call) (*conf.Resolved, error
 	params.File, params.System, params.Defaults = config, l.system(t), defaults(t)
 	loaded, err := conf.Load(t.Context(), params)
 	if err != nil {
+		return nil, err
+	}
+	if err := loaded.CheckText(t.Context(), l.ssh); err != nil {
 		return nil, err
 	}
 	return loaded.Resolve(t.Context(), c.query)

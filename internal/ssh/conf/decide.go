@@ -80,6 +80,7 @@ var only = []rule{
 		"a local command to run"},
 	{GSSAPIKeyExchange, yes(GSSAPIKeyExchange), "GSSAPI key exchange"},
 	{RefuseConnection, set(RefuseConnection), "a refusal to connect"},
+	{VersionAddendum, written(VersionAddendum), "a text behind the version of ssh"},
 }
 
 // differs are the settings that the native engine ignores or tightens.
@@ -87,9 +88,9 @@ var differs = []rule{
 	{Compression, yes(Compression), "the native engine does not compress"},
 	{ForwardAgent, yes(ForwardAgent), "the agent is never forwarded"},
 	{ForwardX11, yes(ForwardX11), "X11 is not forwarded"},
-	{LocalForward, several(LocalForward), "ports are not forwarded"},
-	{RemoteForward, several(RemoteForward), "ports are not forwarded"},
-	{DynamicForward, several(DynamicForward), "ports are not forwarded"},
+	{LocalForward, forwards(LocalForward), "ports are not forwarded"},
+	{RemoteForward, forwards(RemoteForward), "ports are not forwarded"},
+	{DynamicForward, forwards(DynamicForward), "ports are not forwarded"},
 	{ControlPath, set(ControlPath), "a ControlMaster that lives is used, none is started"},
 	{RemoteCommand, set(RemoteCommand), "the command given wins over RemoteCommand"},
 	{StrictHostKeyChecking, func(r *Resolved) bool { return r.StrictHostKeyChecking() == Lax },
@@ -100,13 +101,17 @@ var differs = []rule{
 }
 
 func set(k Keyword) func(*Resolved) bool {
-	return func(r *Resolved) bool { return r.Word(k) != "" && r.set[k].Origin.Source != FromDefault }
+	return func(r *Resolved) bool { return r.Word(k) != "" && r.IsSet(k) }
 }
 
 func yes(k Keyword) func(*Resolved) bool { return func(r *Resolved) bool { return r.Yes(k) } }
 
-func several(k Keyword) func(*Resolved) bool {
-	return func(r *Resolved) bool { return len(r.all(k)) > 0 && !r.Yes(ClearAllForwardings) }
+func written(k Keyword) func(*Resolved) bool {
+	return func(r *Resolved) bool { return r.IsSet(k) && !strings.EqualFold(r.Word(k), "none") }
+}
+
+func forwards(k Keyword) func(*Resolved) bool {
+	return func(r *Resolved) bool { return r.IsSet(k) && !r.Yes(ClearAllForwardings) }
 }
 
 // methods returns the authentication methods that may be tried, in order

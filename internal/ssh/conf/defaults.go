@@ -19,10 +19,9 @@ type Defaults struct {
 	Version Version
 
 	values     [keywordCount]*Value
-	identities []Value
+	several    lists
 	algorithms map[string][]string // by the name that ssh -Q takes
 	alive      *Value              // ServerAliveInterval under BatchMode
-	quiet      string              // the LogLevel that says nothing: QUIET, or SILENT with some vendors
 }
 
 // queries are the lists of ssh -Q.
@@ -75,14 +74,13 @@ func unset(ctx context.Context, run Runner, options ...string) (iter.Seq2[Keywor
 	return dumpLines(string(out)), nil
 }
 
-// askValues reads the defaults, the keep-alive that some vendors add to BatchMode,
-// and what they call silence.
+// askValues reads the defaults, and the keep-alive that some vendors add to BatchMode.
 func (d *Defaults) askValues(ctx context.Context, run Runner) error {
 	plain, err := unset(ctx, run)
 	if err != nil {
 		return err
 	}
-	batch, err := unset(ctx, run, "-o", "BatchMode=yes", "-o", "LogLevel=QUIET")
+	batch, err := unset(ctx, run, "-o", "BatchMode=yes")
 	if err != nil {
 		return err
 	}
@@ -90,10 +88,7 @@ func (d *Defaults) askValues(ctx context.Context, run Runner) error {
 		d.add(k, words)
 	}
 	for k, words := range batch {
-		if k == LogLevel {
-			d.quiet = words[0]
-		}
-		if v := d.values[k]; k == ServerAliveInterval && (v == nil || !slices.Equal(v.Args, words)) {
+		if k == ServerAliveInterval && (d.values[k] == nil || !slices.Equal(d.values[k].Args, words)) {
 			d.alive = &Value{words, Origin{Source: FromDefault}}
 		}
 	}
@@ -103,12 +98,9 @@ func (d *Defaults) askValues(ctx context.Context, run Runner) error {
 func (d *Defaults) add(k Keyword, words []string) {
 	v := Value{words, Origin{Source: FromDefault}}
 	switch {
-	case k == IdentityFile:
-		d.identities = append(d.identities, v)
-	case k == HostName || k == User || specs[k].several:
-	case k == RekeyLimit:
-		d.values[RekeyLimit] = &Value{words[:1], v.Origin}
-		d.values[rekeyInterval] = &Value{words[1:], v.Origin}
+	case k.several():
+		d.several.add(k, v)
+	case k == HostName || k == User:
 	default:
 		d.values[k] = &v
 	}
@@ -132,19 +124,6 @@ func (d *Defaults) supported(k Keyword) []string {
 	return d.algorithms["key-sig"]
 }
 
-// namable returns what a list may name, and what its patterns must match: in
-// CASignatureAlgorithms also types of certificates, though nothing can be signed
-// with them, since 10.0 only by pattern.
-func (d *Defaults) namable(k Keyword) (names, patterns []string) {
-	names, patterns = d.supported(k), d.supported(k)
-	if k == CASignatureAlgorithms {
-		if patterns = d.supported(HostKeyAlgorithms); d != nil && !d.Version.AtLeast(plainSignatures) {
-			names = patterns
-		}
-	}
-	return names, patterns
-}
-
 // list returns the default of an algorithm list.
 func (d *Defaults) list(k Keyword) []string {
 	if d == nil || d.values[k] == nil {
@@ -160,14 +139,7 @@ func (d *Defaults) patched() bool { return d == nil || d.values[GSSAPIKeyExchang
 // lacks reports whether ssh was built without what a keyword is about: it takes
 // any arguments then, and they mean nothing.
 func (d *Defaults) lacks(k Keyword) bool {
-	return d != nil && d.values[GSSAPIAuthentication] == nil && (k == GSSAPIAuthentication || k == GSSAPIDelegateCredentials)
-}
-
-func (d *Defaults) quietLevel() string {
-	if d == nil {
-		return ""
-	}
-	return d.quiet
+	return d != nil && d.values[GSSAPIAuthentication] == nil && k == GSSAPIAuthentication
 }
 
 func (d *Defaults) batchAlive() *Value {
@@ -198,19 +170,17 @@ func (d *Defaults) fallbacks(home string) (values [keywordCount]*Value) {
 			values[k] = &Value{[]string{row.initial}, origin}
 		}
 	}
-	values[rekeyInterval] = &Value{[]string{"0"}, origin}
 	values[GlobalKnownHostsFile] = &Value{[]string{"/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"}, origin}
 	return values
 }
 
-// identityFiles returns the default identity files.
-func (d *Defaults) identityFiles() []Value {
+// lists returns the default identity files, and what ssh says of keywords kept as text.
+func (d *Defaults) lists() (l lists) {
 	if d != nil {
-		return d.identities
+		return d.several
 	}
-	values := make([]Value, len(usualIdentities))
-	for i, path := range usualIdentities {
-		values[i] = Value{[]string{path}, Origin{Source: FromDefault}}
+	for _, path := range usualIdentities {
+		l.add(IdentityFile, Value{[]string{path}, Origin{Source: FromDefault}})
 	}
-	return values
+	return l
 }

@@ -94,7 +94,6 @@ StrictHostKeyChecking accept-new
 ProxyJump a,b@c:23
 ConnectTimeout 5
 ServerAliveInterval 1m
-RekeyLimit 1G 1h
 SendEnv L* FLEET
 SetEnv LANG=C
 RemoteCommand echo %k
@@ -104,11 +103,11 @@ RemoteCommand echo %k
 	home := strings.TrimSuffix(identities[0], "/.ssh/bob@web.example.org")
 	got := fmt.Sprintln(r.HostName(), r.Port(), r.User(), identities, certificates, err, err2, r.Yes(conf.IdentitiesOnly), r.IdentityAgent(),
 		r.Files(conf.UserKnownHostsFile), r.Files(conf.GlobalKnownHostsFile), r.Word(conf.HostKeyAlias), r.StrictHostKeyChecking() == conf.AcceptNew,
-		r.ProxyJump(), r.Duration(conf.ConnectTimeout), r.Duration(conf.ServerAliveInterval), r.Number(conf.ServerAliveCountMax), r.Word(conf.RekeyLimit),
+		r.ProxyJump(), r.Duration(conf.ConnectTimeout), r.Duration(conf.ServerAliveInterval), r.Number(conf.ServerAliveCountMax),
 		r.Environment([]string{"LANG=de", "LC_ALL=C", "FLEET=blue", "SECRET=x"}), r.Word(conf.RemoteCommand), r.Yes(conf.UpdateHostKeys))
 	want := fmt.Sprintln("web.example.org", 2222, "bob", []string{home + "/.ssh/bob@web.example.org"}, []string{home + "/c-2222"},
 		nil, nil, true, "blue", []string{home + "/k/web", "/x"}, []string{}, "a", true,
-		[]conf.Jump{{Host: "a"}, {User: "b", Host: "c", Port: 23}}, 5*time.Second, time.Minute, 3, "1073741824",
+		[]conf.Jump{{Host: "a"}, {User: "b", Host: "c", Port: 23}}, 5*time.Second, time.Minute, 3,
 		[]string{"LC_ALL=C", "FLEET=blue", "LANG=C"}, "echo a", false)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -14,15 +14,9 @@ var errJumpLoop = errors.New("the host is its own jump host")
 
 // finish expands tokens, assembles lists and fills in defaults.
 func (s *state) finish() (*Resolved, error) {
-	r := &Resolved{Name: s.query.Name, Gaps: s.gaps, config: s.config, set: s.set, class: s.class}
+	r := &Resolved{Name: s.query.Name, Gaps: s.gaps, config: s.config, set: s.set, several: s.several, class: s.class}
 	if s.word(ClearAllForwardings) == "yes" {
-		s.several[LocalForward], s.several[RemoteForward], s.several[DynamicForward] = nil, nil, nil
 		r.set[Tunnel] = s.config.fallbacks[Tunnel]
-	}
-	for k, values := range s.several {
-		if values != nil && len(*values) > 0 {
-			r.several = append(r.several, manyValues{Keyword(k), *values})
-		}
 	}
 	s.finishTarget(r)
 	for _, step := range []func(*Resolved) error{s.finishUser, s.finishJump, s.finishLists, s.finishPaths} {
@@ -166,9 +160,6 @@ func (s *state) finishPaths(r *Resolved) error {
 	if err := s.expand(r, RemoteCommand, Version{}, func(text string) (string, error) { return expand(text, r.conn.token, nil) }); err != nil {
 		return err
 	}
-	if err := s.expand(r, VersionAddendum, Version{}, r.conn.text); err != nil {
-		return err
-	}
 	return s.expand(r, SetEnv, setEnvTokens, func(setting string) (string, error) {
 		name, value, _ := strings.Cut(setting, "=")
 		value, err := r.conn.text(value)
@@ -234,7 +225,6 @@ func (s *state) finishDefaults(r *Resolved) {
 	if r.set[ServerAliveInterval] == nil && r.Word(BatchMode) == "yes" {
 		r.set[ServerAliveInterval] = s.config.defaults.batchAlive()
 	}
-	r.set[StreamLocalBindMask], r.set[SyslogFacility] = s.config.bindMask, s.config.facility
 	for k, v := range s.config.fallbacks {
 		if r.set[k] == nil && !(Keyword(k) == SecurityKeyProvider && s.set[k] != nil) {
 			r.set[k] = v
@@ -260,5 +250,5 @@ func (r *Resolved) cannotAsk() bool {
 	persist := r.Word(ControlPersist)
 	return persist != "" && persist != "no" && r.Word(ControlPath) != "" ||
 		r.config.params.Command != "" || r.Word(RemoteCommand) != "" || r.Word(RequestTTY) == "false" ||
-		slices.Contains([]string{"QUIET", "SILENT", "FATAL", "ERROR"}, r.Word(LogLevel))
+		slices.Contains([]string{"quiet", "silent", "fatal", "error"}, wildcard.Lower(r.Word(LogLevel)))
 }

@@ -156,7 +156,7 @@ func differ(t testing.TB, data []byte) (config, difference string) {
 	case len(got.Gaps) > 0:
 		return config, fmt.Sprint("gaps: ", got.Gaps)
 	}
-	return config, cmp.Diff(sshtest.TableOfDump(string(out)), sshtest.TableOf(got))
+	return config, cmp.Diff(sshtest.TableOfDump(string(out)).Read(), sshtest.TableOf(got).Read())
 }
 
 // FuzzResolve compares random files with ssh -G. Each takes some 8 ms, which the

@@ -1,7 +1,10 @@
 package conf
 
 import (
+	"slices"
 	"strconv"
+	"strings"
+	"sync"
 
 	"sshpace/internal/base/wildcard"
 )
@@ -9,14 +12,12 @@ import (
 // Keyword is one directive of ssh_config(5).
 type Keyword uint8
 
-// The keywords, in alphabetical order. Those that no client of this package
-// looks at are known all the same, so that their values are checked.
+// The keywords that are read, in alphabetical order.
 const (
 	unknownKeyword Keyword = iota
 	kwHost
 	kwMatch
 	kwInclude
-	AddKeysToAgent
 	AddressFamily
 	BatchMode
 	BindAddress
@@ -28,7 +29,6 @@ const (
 	CanonicalizePermittedCNAMEs
 	CASignatureAlgorithms
 	CertificateFile
-	ChannelTimeout
 	CheckHostIP
 	Ciphers
 	ClearAllForwardings
@@ -38,27 +38,11 @@ const (
 	ControlMaster
 	ControlPath
 	ControlPersist
-	DynamicForward
-	EnableEscapeCommandline
-	EnableSSHKeysign
-	EscapeChar
-	ExitOnForwardFailure
-	FingerprintHash
-	ForkAfterAuthentication
 	ForwardAgent
 	ForwardX11
-	ForwardX11Timeout
-	ForwardX11Trusted
-	GatewayPorts
 	GlobalKnownHostsFile
 	GSSAPIAuthentication
-	GSSAPIClientIdentity
-	GSSAPIDelegateCredentials
-	GSSAPIKexAlgorithms
 	GSSAPIKeyExchange
-	GSSAPIRenewalForcesRekey
-	GSSAPIServerIdentity
-	GSSAPITrustDNS
 	HashKnownHosts
 	HostbasedAcceptedAlgorithms
 	HostbasedAuthentication
@@ -69,22 +53,14 @@ const (
 	IdentityAgent
 	IdentityFile
 	IgnoreUnknown
-	IPQoS
 	KbdInteractiveAuthentication
-	KbdInteractiveDevices
 	KexAlgorithms
 	KnownHostsCommand
 	LocalCommand
-	LocalForward
-	LogLevel
-	LogVerbose
 	MACs
 	NoHostAuthenticationForLocalhost
-	NumberOfPasswordPrompts
-	ObscureKeystrokeTiming
 	PasswordAuthentication
 	PermitLocalCommand
-	PermitRemoteOpen
 	PKCS11Provider
 	Port
 	PreferredAuthentications
@@ -94,9 +70,7 @@ const (
 	PubkeyAcceptedAlgorithms
 	PubkeyAuthentication
 	RefuseConnection
-	RekeyLimit
 	RemoteCommand
-	RemoteForward
 	RequestTTY
 	RequiredRSASize
 	RevokedHostKeys
@@ -106,33 +80,51 @@ const (
 	ServerAliveInterval
 	SessionType
 	SetEnv
-	StdinNull
-	StreamLocalBindMask
-	StreamLocalBindUnlink
 	StrictHostKeyChecking
-	SyslogFacility
 	Tag
-	TCPKeepAlive
 	Tunnel
-	TunnelDevice
 	UpdateHostKeys
 	User
 	UserKnownHostsFile
 	VerifyHostKeyDNS
-	VersionAddendum
-	VisualHostKey
-	WarnWeakCrypto
-	XAuthLocation
 
-	// Halves of keywords that ssh keeps, and lets win, separately.
-	forwardAgentPath
-	rekeyInterval
+	forwardAgentPath // the half of ForwardAgent that ssh keeps, and lets win, separately
 
 	keywordCount
 )
 
+// Keywords of which hardly more is read than whether they are there. They and those
+// behind them in textNames are kept as text: only ssh knows what they may say
+// (Config.CheckText) and what they come to (Asker.Explained).
+const (
+	LocalForward = keywordCount + iota
+	RemoteForward
+	DynamicForward
+	LogLevel
+	VersionAddendum
+)
+
+var textNames = strings.Fields(`LocalForward RemoteForward DynamicForward LogLevel VersionAddendum
+	AddKeysToAgent ChannelTimeout EnableEscapeCommandline EnableSSHKeysign EscapeChar ExitOnForwardFailure
+	FingerprintHash ForkAfterAuthentication ForwardX11Timeout ForwardX11Trusted GatewayPorts GSSAPIClientIdentity
+	GSSAPIDelegateCredentials GSSAPIKexAlgorithms GSSAPIRenewalForcesRekey GSSAPIServerIdentity GSSAPITrustDNS
+	IPQoS KbdInteractiveDevices LogVerbose NumberOfPasswordPrompts ObscureKeystrokeTiming PermitRemoteOpen
+	RekeyLimit StdinNull StreamLocalBindMask StreamLocalBindUnlink SyslogFacility TCPKeepAlive TunnelDevice
+	VisualHostKey WarnWeakCrypto XAuthLocation`)
+
+// Text reports whether a keyword is kept as text.
+func (k Keyword) Text() bool { return k >= keywordCount }
+
+// several reports whether all values of a keyword count, not just the first.
+func (k Keyword) several() bool { return k.Text() || specs[k].several }
+
 // String returns the name as ssh_config(5) spells it.
-func (k Keyword) String() string { return specs[k].name }
+func (k Keyword) String() string {
+	if k.Text() {
+		return textNames[k-keywordCount]
+	}
+	return specs[k].name
+}
 
 // spec says how the arguments of a keyword are read.
 type spec struct {
@@ -152,7 +144,6 @@ var (
 	yesNo      = []choice{{"true", "yes"}, {"false", "no"}, {"yes", "yes"}, {"no", "no"}}
 	trueFalse  = []choice{{"true", "true"}, {"false", "false"}, {"yes", "true"}, {"no", "false"}}
 	orAsk      = append(trueFalse[:4:4], choice{"ask", "ask"})
-	orConfirm  = append(orAsk[:5:5], choice{"confirm", "confirm"})
 	orAlways   = append(trueFalse[:4:4], choice{"always", "always"})
 	strictness = append(orAsk[:5:5], choice{"off", "false"}, choice{"accept-new", "accept-new"})
 	sharing    = append(orAsk[:5:5], choice{"auto", "auto"}, choice{"autoask", "autoask"})
@@ -160,16 +151,9 @@ var (
 	publicKeys = append(trueFalse[:4:4], choice{"unbound", "unbound"}, choice{"host-bound", "host-bound"})
 	tunnelling = []choice{{"yes", "point-to-point"}, {"true", "point-to-point"}, {"point-to-point", "point-to-point"},
 		{"no", "false"}, {"false", "false"}, {"ethernet", "ethernet"}}
-	warnings    = append(yesNo[:4:4], choice{"no-pq-kex", "no"})
 	families    = []choice{{"inet", "inet"}, {"inet6", "inet6"}, {"any", "any"}}
 	sessions    = []choice{{"none", "none"}, {"subsystem", "subsystem"}, {"default", "default"}}
 	compressing = []choice{{"yes", "yes"}, {"no", "no"}}
-	digests     = []choice{{"md5", "MD5"}, {"sha256", "SHA256"}, {"sha512", "SHA512"}, {"sha1", "SHA1"}, {"sha384", "SHA384"}}
-	logLevels   = []choice{{"quiet", "QUIET"}, {"silent", "QUIET"}, {"fatal", "FATAL"}, {"error", "ERROR"}, {"info", "INFO"},
-		{"verbose", "VERBOSE"}, {"debug", "DEBUG"}, {"debug1", "DEBUG"}, {"debug2", "DEBUG2"}, {"debug3", "DEBUG3"}}
-	facilities = []choice{{"daemon", "DAEMON"}, {"user", "USER"}, {"auth", "AUTH"}, {"authpriv", "AUTHPRIV"},
-		{"local0", "LOCAL0"}, {"local1", "LOCAL1"}, {"local2", "LOCAL2"}, {"local3", "LOCAL3"},
-		{"local4", "LOCAL4"}, {"local5", "LOCAL5"}, {"local6", "LOCAL6"}, {"local7", "LOCAL7"}}
 )
 
 // Most files that a known_hosts keyword takes (readconf.h SSH_MAX_HOSTS_FILES).
@@ -180,7 +164,6 @@ var specs = [keywordCount]spec{
 	kwHost:                           {name: "Host"},
 	kwMatch:                          {name: "Match"},
 	kwInclude:                        {name: "Include"},
-	AddKeysToAgent:                   {name: "AddKeysToAgent", parse: parseAddKeys, initial: "false"},
 	AddressFamily:                    {name: "AddressFamily", choices: families, initial: "any"},
 	BatchMode:                        {name: "BatchMode", choices: yesNo, initial: "no"},
 	BindAddress:                      {name: "BindAddress", parse: parseString},
@@ -192,7 +175,6 @@ var specs = [keywordCount]spec{
 	CanonicalizePermittedCNAMEs:      {name: "CanonicalizePermittedCNAMEs", parse: parseCNAMEs, initial: "none"},
 	CASignatureAlgorithms:            {name: "CASignatureAlgorithms", parse: parseAlgorithms},
 	CertificateFile:                  {name: "CertificateFile", parse: parseString, several: true},
-	ChannelTimeout:                   {name: "ChannelTimeout", parse: parseChannelTimeout, since: Version{9, 6}},
 	CheckHostIP:                      {name: "CheckHostIP", choices: yesNo, initial: "no"},
 	Ciphers:                          {name: "Ciphers", parse: parseAlgorithms},
 	ClearAllForwardings:              {name: "ClearAllForwardings", choices: yesNo, initial: "no"},
@@ -202,27 +184,11 @@ var specs = [keywordCount]spec{
 	ControlMaster:                    {name: "ControlMaster", choices: sharing, initial: "false"},
 	ControlPath:                      {name: "ControlPath", parse: parseString},
 	ControlPersist:                   {name: "ControlPersist", parse: parsePersist, initial: "no"},
-	DynamicForward:                   {name: "DynamicForward", parse: parseDynamicForward, several: true},
-	EnableEscapeCommandline:          {name: "EnableEscapeCommandline", choices: yesNo, since: Version{9, 2}, initial: "no"},
-	EnableSSHKeysign:                 {name: "EnableSSHKeysign", choices: yesNo, initial: "no"},
-	EscapeChar:                       {name: "EscapeChar", parse: parseEscape, initial: "~"},
-	ExitOnForwardFailure:             {name: "ExitOnForwardFailure", choices: yesNo, initial: "no"},
-	FingerprintHash:                  {name: "FingerprintHash", choices: digests, initial: "SHA256"},
-	ForkAfterAuthentication:          {name: "ForkAfterAuthentication", choices: yesNo, initial: "no"},
 	ForwardAgent:                     {name: "ForwardAgent", parse: parseForwardAgent, initial: "no"},
 	ForwardX11:                       {name: "ForwardX11", choices: yesNo, initial: "no"},
-	ForwardX11Timeout:                {name: "ForwardX11Timeout", parse: parseTime, initial: "1200"},
-	ForwardX11Trusted:                {name: "ForwardX11Trusted", choices: yesNo, initial: "no"},
-	GatewayPorts:                     {name: "GatewayPorts", choices: yesNo, initial: "no"},
 	GlobalKnownHostsFile:             {name: "GlobalKnownHostsFile", parse: parseHostFiles},
 	GSSAPIAuthentication:             {name: "GSSAPIAuthentication", choices: yesNo, initial: "no"},
-	GSSAPIClientIdentity:             {name: "GSSAPIClientIdentity", parse: parseString, vendor: true},
-	GSSAPIDelegateCredentials:        {name: "GSSAPIDelegateCredentials", choices: yesNo, initial: "no"},
-	GSSAPIKexAlgorithms:              {name: "GSSAPIKexAlgorithms", parse: parseString, vendor: true},
 	GSSAPIKeyExchange:                {name: "GSSAPIKeyExchange", choices: yesNo, initial: "no", vendor: true},
-	GSSAPIRenewalForcesRekey:         {name: "GSSAPIRenewalForcesRekey", choices: yesNo, initial: "no", vendor: true},
-	GSSAPIServerIdentity:             {name: "GSSAPIServerIdentity", parse: parseString, vendor: true},
-	GSSAPITrustDNS:                   {name: "GSSAPITrustDNS", choices: yesNo, initial: "no", vendor: true},
 	HashKnownHosts:                   {name: "HashKnownHosts", choices: yesNo, initial: "no"},
 	HostbasedAcceptedAlgorithms:      {name: "HostbasedAcceptedAlgorithms", parse: parseAlgorithms},
 	HostbasedAuthentication:          {name: "HostbasedAuthentication", choices: yesNo, initial: "no"},
@@ -233,22 +199,14 @@ var specs = [keywordCount]spec{
 	IdentityAgent:                    {name: "IdentityAgent", parse: parseIdentityAgent},
 	IdentityFile:                     {name: "IdentityFile", parse: parseString, several: true},
 	IgnoreUnknown:                    {name: "IgnoreUnknown", parse: parseString},
-	IPQoS:                            {name: "IPQoS", parse: parseIPQoS},
 	KbdInteractiveAuthentication:     {name: "KbdInteractiveAuthentication", choices: yesNo, initial: "yes"},
-	KbdInteractiveDevices:            {name: "KbdInteractiveDevices", parse: parseString},
 	KexAlgorithms:                    {name: "KexAlgorithms", parse: parseAlgorithms},
 	KnownHostsCommand:                {name: "KnownHostsCommand", parse: parseCommand},
 	LocalCommand:                     {name: "LocalCommand", parse: parseCommand},
-	LocalForward:                     {name: "LocalForward", parse: parseLocalForward, several: true},
-	LogLevel:                         {name: "LogLevel", parse: parseLogLevel, initial: "INFO"},
-	LogVerbose:                       {name: "LogVerbose", parse: parseLogVerbose, initial: "none"},
 	MACs:                             {name: "MACs", parse: parseAlgorithms},
 	NoHostAuthenticationForLocalhost: {name: "NoHostAuthenticationForLocalhost", choices: yesNo, initial: "no"},
-	NumberOfPasswordPrompts:          {name: "NumberOfPasswordPrompts", parse: parseInt, initial: "3"},
-	ObscureKeystrokeTiming:           {name: "ObscureKeystrokeTiming", parse: parseObscure, since: Version{9, 5}},
 	PasswordAuthentication:           {name: "PasswordAuthentication", choices: yesNo, initial: "yes"},
 	PermitLocalCommand:               {name: "PermitLocalCommand", choices: yesNo, initial: "no"},
-	PermitRemoteOpen:                 {name: "PermitRemoteOpen", parse: parsePermitOpen, initial: "any"},
 	PKCS11Provider:                   {name: "PKCS11Provider", parse: parseString},
 	Port:                             {name: "Port", parse: parsePort, initial: "22"},
 	PreferredAuthentications:         {name: "PreferredAuthentications", parse: parseString},
@@ -258,9 +216,7 @@ var specs = [keywordCount]spec{
 	PubkeyAcceptedAlgorithms:         {name: "PubkeyAcceptedAlgorithms", parse: parseAlgorithms},
 	PubkeyAuthentication:             {name: "PubkeyAuthentication", choices: publicKeys, initial: "true"},
 	RefuseConnection:                 {name: "RefuseConnection", parse: parseString, since: Version{10, 1}},
-	RekeyLimit:                       {name: "RekeyLimit", parse: parseRekey, initial: "0"},
 	RemoteCommand:                    {name: "RemoteCommand", parse: parseCommand},
-	RemoteForward:                    {name: "RemoteForward", parse: parseRemoteForward, several: true},
 	RequestTTY:                       {name: "RequestTTY", choices: terminals, initial: "auto"},
 	RequiredRSASize:                  {name: "RequiredRSASize", parse: parseInt, since: Version{9, 1}, initial: "1024"},
 	RevokedHostKeys:                  {name: "RevokedHostKeys", parse: parseRevoked},
@@ -270,23 +226,13 @@ var specs = [keywordCount]spec{
 	ServerAliveInterval:              {name: "ServerAliveInterval", parse: parseTime, initial: "0"},
 	SessionType:                      {name: "SessionType", choices: sessions, initial: "default"},
 	SetEnv:                           {name: "SetEnv", parse: parseSetEnv},
-	StdinNull:                        {name: "StdinNull", choices: yesNo, initial: "no"},
-	StreamLocalBindMask:              {name: "StreamLocalBindMask", parse: parseMask, initial: "0177"},
-	StreamLocalBindUnlink:            {name: "StreamLocalBindUnlink", choices: yesNo, initial: "no"},
 	StrictHostKeyChecking:            {name: "StrictHostKeyChecking", choices: strictness, initial: "ask"},
-	SyslogFacility:                   {name: "SyslogFacility", choices: facilities, initial: "USER"},
 	Tag:                              {name: "Tag", parse: parseString, since: Version{9, 4}},
-	TCPKeepAlive:                     {name: "TCPKeepAlive", choices: yesNo, initial: "yes"},
 	Tunnel:                           {name: "Tunnel", choices: tunnelling, initial: "false"},
-	TunnelDevice:                     {name: "TunnelDevice", parse: parseTunnelDevice, initial: "any:any"},
 	UpdateHostKeys:                   {name: "UpdateHostKeys", choices: orAsk, initial: "true"},
 	User:                             {name: "User", parse: parseString},
 	UserKnownHostsFile:               {name: "UserKnownHostsFile", parse: parseHostFiles},
 	VerifyHostKeyDNS:                 {name: "VerifyHostKeyDNS", choices: orAsk, initial: "false"},
-	VersionAddendum:                  {name: "VersionAddendum", parse: parseAddendum, since: Version{10, 0}},
-	VisualHostKey:                    {name: "VisualHostKey", choices: yesNo, initial: "no"},
-	WarnWeakCrypto:                   {name: "WarnWeakCrypto", choices: warnings, since: Version{10, 1}},
-	XAuthLocation:                    {name: "XAuthLocation", parse: parseString},
 }
 
 // aliases are older names of keywords (readconf.c keywords[]).
@@ -296,7 +242,6 @@ var aliases = map[string]Keyword{
 	"skeyauthentication":              KbdInteractiveAuthentication,
 	"tisauthentication":               KbdInteractiveAuthentication,
 	"dsaauthentication":               PubkeyAuthentication,
-	"keepalive":                       TCPKeepAlive,
 	"smartcarddevice":                 PKCS11Provider,
 	"hostbasedkeytypes":               HostbasedAcceptedAlgorithms,
 	"pubkeyacceptedkeytypes":          PubkeyAcceptedAlgorithms,
@@ -316,11 +261,28 @@ var byName = func() map[string]Keyword {
 	for k := kwHost; k < forwardAgentPath; k++ {
 		names[wildcard.Lower(specs[k].name)] = k
 	}
+	for i, name := range textNames {
+		names[wildcard.Lower(name)] = keywordCount + Keyword(i)
+	}
 	for name, k := range aliases {
 		names[name] = k
 	}
+	names["keepalive"] = names["tcpkeepalive"]
 	return names
 }()
+
+// manual is the order of the manual page, made when it is asked for: most commands do not.
+var manual = sync.OnceValue(func() []Keyword {
+	var all []Keyword
+	for k := AddressFamily; k < forwardAgentPath; k++ {
+		all = append(all, k)
+	}
+	for i := range textNames {
+		all = append(all, keywordCount+Keyword(i))
+	}
+	slices.SortFunc(all, func(a, b Keyword) int { return strings.Compare(wildcard.Lower(a.String()), wildcard.Lower(b.String())) })
+	return all
+})
 
 // KeywordOf finds a keyword by name, whatever the case. ok is false for
 // names that this package does not know.
@@ -365,19 +327,15 @@ func (v Version) AtLeast(w Version) bool {
 
 // First releases of what the reading of files depends on.
 var (
-	includeTokens   = Version{9, 9}  // tokens and ${ENV} in Include
-	shellLikeMatch  = Version{9, 9}  // single quotes and escapes in Match
-	jumpToken       = Version{9, 6}  // %j, and the jump host in %C
-	revokedTokens   = Version{9, 4}  // ~, tokens and ${ENV} in RevokedHostKeys
-	manyRevoked     = Version{10, 3} // several files in RevokedHostKeys
-	jumpNone        = Version{9, 4}  // "ProxyJump none" does not keep a name from being completed
-	setEnvTokens    = Version{10, 0} // tokens and ${ENV} in SetEnv
-	userTokens      = Version{10, 0} // tokens and ${ENV} in User
-	plainSignatures = Version{10, 0} // no certificates in CASignatureAlgorithms
-	notFinal        = Version{10, 1} // "Match !final" asks for no second pass
-	noServiceTypes  = Version{10, 1} // lowdelay and its like mean nothing in IPQoS
-	voiceAdmission  = Version{10, 3} // va in IPQoS
-	decimalTimes    = Version{10, 3} // seconds with decimals
-	refusesLists    = Version{10, 4} // lists that come to nothing
-	strictKeyNames  = Version{9, 9}  // names of key types such as RSA are no algorithms
+	includeTokens  = Version{9, 9}  // tokens and ${ENV} in Include
+	shellLikeMatch = Version{9, 9}  // single quotes and escapes in Match
+	jumpToken      = Version{9, 6}  // %j, and the jump host in %C
+	revokedTokens  = Version{9, 4}  // ~, tokens and ${ENV} in RevokedHostKeys
+	manyRevoked    = Version{10, 3} // several files in RevokedHostKeys
+	jumpNone       = Version{9, 4}  // "ProxyJump none" does not keep a name from being completed
+	setEnvTokens   = Version{10, 0} // tokens and ${ENV} in SetEnv
+	userTokens     = Version{10, 0} // tokens and ${ENV} in User
+	notFinal       = Version{10, 1} // "Match !final" asks for no second pass
+	decimalTimes   = Version{10, 3} // seconds with decimals
+	refusesLists   = Version{10, 4} // lists that come to nothing
 )

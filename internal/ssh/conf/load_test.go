@@ -66,7 +66,7 @@ func TestUsualFiles(t *testing.T) {
 		t.Errorf("a: %d %s, b: %d %v %v", a.Port(), a.User(), b.Port(), b.Duration(conf.ConnectTimeout), b.Yes(conf.Compression))
 	}
 	origins := []string{origin(a, conf.Port), origin(b, conf.Port), origin(a, conf.Compression),
-		origin(a, conf.LogLevel), origin(a, conf.HostName)}
+		origin(a, conf.AddressFamily), origin(a, conf.HostName)}
 	want := []string{user + ":2", global + ":1", global + ":3", "default", "host argument"}
 	if diff := cmp.Diff(want, origins); diff != "" {
 		t.Error(diff)

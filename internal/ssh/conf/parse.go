@@ -1,7 +1,6 @@
 package conf
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +28,7 @@ type stmt struct {
 	key   Keyword
 	value Value
 	name  string // of an unknown keyword
+	line  string // as it is written, of what only ssh can check
 	seq   int    // place in the order of reading
 	class identityClass
 }
@@ -181,7 +181,7 @@ func (r *reader) line(p *place, line string) error {
 	if p.user {
 		class = fromUserFile
 	}
-	return r.statement(p.scope, name, in, stmt{value: Value{Origin: p.origin()}, class: class})
+	return r.statement(p.scope, name, in, stmt{value: Value{Origin: p.origin()}, class: class, line: line})
 }
 
 func (r *reader) input(name, rest string) (input, error) {
@@ -189,7 +189,7 @@ func (r *reader) input(name, rest string) (input, error) {
 		return input{}, fmt.Errorf("no argument after keyword %q", name)
 	}
 	args, err := splitArgs(rest)
-	return input{args, rest, r.config.system.Getenv, r.config.version(), r.config.defaults.quietLevel()}, err
+	return input{args, rest, r.config.system.Getenv, r.config.version()}, err
 }
 
 // statement checks one setting and adds it to its scope.
@@ -200,31 +200,23 @@ func (r *reader) statement(scope int, name string, in input, s stmt) error {
 	s.seq = r.seq
 	r.seq++
 	k := byName[name]
-	if k <= kwInclude || !in.version.AtLeast(specs[k].since) || specs[k].vendor && !r.config.defaults.patched() {
-		s.name = name
-		r.config.unknown = append(r.config.unknown, s)
-		return nil
-	}
-	words, err := specs[k].read(in)
-	if err != nil {
-		return fmt.Errorf("%s: %w", specs[k].name, err)
-	}
-	if slices.Contains(algorithmLists, k) {
-		if err := r.config.defaults.checkAlgorithms(k, words[0]); err != nil {
-			return fmt.Errorf("%s: %w", specs[k].name, err)
+	s.name, s.key, s.value.Args = name, k, in.args
+	if !k.Text() {
+		if k <= kwInclude || !in.version.AtLeast(specs[k].since) || specs[k].vendor && !r.config.defaults.patched() {
+			r.config.unknown = append(r.config.unknown, s)
+			return nil
 		}
+		words, err := specs[k].read(in)
+		if err != nil {
+			return fmt.Errorf("%s: %w", k, err)
+		}
+		if len(words) == 0 {
+			return nil
+		}
+		s.value.Args = words
 	}
-	if len(words) == 0 {
-		return nil
-	}
-	s.key, s.value.Args = k, words
-	switch { // of these ssh takes the last and the first one, whichever host it is for
-	case k == StreamLocalBindMask:
-		r.config.bindMask = &s.value
-		return nil
-	case k == SyslogFacility:
-		r.config.facility = cmp.Or(r.config.facility, &s.value)
-		return nil
+	if k.Text() || slices.Contains(algorithmLists, k) {
+		r.config.unchecked = append(r.config.unchecked, s)
 	}
 	r.add(scope, s)
 	return nil

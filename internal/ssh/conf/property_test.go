@@ -103,7 +103,7 @@ func same(t *rapid.T, a, b *Config, name string) {
 	if x.Class() != y.Class() {
 		t.Errorf("%s: classes %s and %s", name, x.Class(), y.Class())
 	}
-	for k := AddKeysToAgent; k < keywordCount; k++ {
+	for k := AddressFamily; k < keywordCount; k++ {
 		if v, w := x.All(k), y.All(k); !slices.EqualFunc(v, w, sameArgs) {
 			t.Errorf("%s: %s is %v and %v", name, k, v, w)
 		}

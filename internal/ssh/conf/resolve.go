@@ -25,7 +25,7 @@ type state struct {
 	final  bool   // in the second pass
 
 	set     [keywordCount]*Value // the first value of each keyword
-	several [keywordCount]*[]Value
+	several lists
 	classes []identityClass // of the identity files so far
 	certs   []identityClass
 	ignore  int // seq of the IgnoreUnknown in force
@@ -151,8 +151,6 @@ func (s *state) apply(st *stmt) {
 		s.identity(st, &s.certs)
 	case SendEnv:
 		s.sendEnv(st)
-	case LocalForward, RemoteForward, DynamicForward:
-		s.forward(st)
 	case ProxyCommand:
 		if s.word(ProxyJump) == "" {
 			s.first(ProxyCommand, &st.value)
@@ -163,17 +161,16 @@ func (s *state) apply(st *stmt) {
 		}
 	case ForwardAgent:
 		s.forwardAgent(st)
-	case RekeyLimit:
-		s.first(RekeyLimit, &st.value)
-		if len(st.value.Args) > 1 {
-			s.first(rekeyInterval, &Value{st.value.Args[1:], st.value.Origin})
-		}
 	case IgnoreUnknown:
 		if s.set[IgnoreUnknown] == nil {
 			s.ignore = st.seq
 		}
 		s.first(IgnoreUnknown, &st.value)
 	default:
+		if st.key.Text() {
+			s.several.add(st.key, st.value)
+			return
+		}
 		s.first(st.key, &st.value)
 	}
 }
@@ -184,24 +181,10 @@ func (s *state) first(k Keyword, v *Value) {
 	}
 }
 
-func (s *state) add(k Keyword, v Value) {
-	if s.several[k] == nil {
-		s.several[k] = new([]Value)
-	}
-	*s.several[k] = append(*s.several[k], v)
-}
-
-// forward adds a forwarding unless it is there.
-func (s *state) forward(st *stmt) {
-	if list := s.several[st.key]; list == nil || !slices.ContainsFunc(*list, func(v Value) bool { return sameArgs(v, st.value) }) {
-		s.add(st.key, st.value)
-	}
-}
-
 // identity adds a file unless one of the same path and class is there.
 func (s *state) identity(st *stmt, classes *[]identityClass) {
 	for i, class := range *classes {
-		if class == st.class && (*s.several[st.key])[i].Args[0] == st.value.Args[0] {
+		if class == st.class && s.several.of(st.key)[i].Args[0] == st.value.Args[0] {
 			return
 		}
 	}
@@ -210,19 +193,18 @@ func (s *state) identity(st *stmt, classes *[]identityClass) {
 		return
 	}
 	*classes = append(*classes, st.class)
-	s.add(st.key, st.value)
+	s.several.add(st.key, st.value)
 }
 
 // sendEnv adds names; one that begins with - takes away those it matches.
 func (s *state) sendEnv(st *stmt) {
 	for _, name := range st.value.Args {
 		pattern, remove := strings.CutPrefix(name, "-")
-		switch list := s.several[SendEnv]; {
-		case !remove:
-			s.add(SendEnv, Value{[]string{name}, st.value.Origin})
-		case list != nil:
-			*list = slices.DeleteFunc(*list, func(v Value) bool { return wildcard.Match(v.Args[0], pattern) })
+		if !remove {
+			s.several.add(SendEnv, Value{[]string{name}, st.value.Origin})
+			continue
 		}
+		s.several.put(SendEnv, slices.DeleteFunc(s.several.of(SendEnv), func(v Value) bool { return wildcard.Match(v.Args[0], pattern) }))
 	}
 }
 

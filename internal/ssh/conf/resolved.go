@@ -18,17 +18,42 @@ type Resolved struct {
 
 	config  *Config
 	set     [keywordCount]*Value
-	several []manyValues
+	several lists
 	jumps   []Jump
 	ordered bool // see KeepsHostKeyOrder
 	conn    connection
 	class   uint64
 }
 
+// lists are the values of keywords that may have several.
+type lists []manyValues
+
 type manyValues struct {
 	keyword Keyword
 	values  []Value
 }
+
+// of returns nil for a keyword of which there is no list, which is not an empty one.
+func (l lists) of(k Keyword) []Value {
+	for _, m := range l {
+		if m.keyword == k {
+			return m.values
+		}
+	}
+	return nil
+}
+
+func (l *lists) put(k Keyword, values []Value) {
+	for i, m := range *l {
+		if m.keyword == k {
+			(*l)[i].values = values
+			return
+		}
+	}
+	*l = append(*l, manyValues{k, values})
+}
+
+func (l *lists) add(k Keyword, v Value) { l.put(k, append(l.of(k), v)) }
 
 // Gap is one thing that only ssh itself, a program or the DNS can tell.
 type Gap struct {
@@ -44,38 +69,24 @@ func (g Gap) String() string { return fmt.Sprintf("%s (%s)", g.Reason, g.Origin)
 // from. ok is false for keywords that are not set and have no default. Of
 // keywords that may be given several times it returns the first.
 func (r *Resolved) Get(k Keyword) (v Value, ok bool) {
-	if specs[k].several {
-		for _, v := range r.all(k) {
-			return v, true
-		}
-		return v, false
+	for _, v := range r.all(k) {
+		return v, true
 	}
-	if r.set[k] == nil {
-		return v, false
-	}
-	return *r.set[k], true
+	return v, false
 }
 
-// All returns the values of IdentityFile, CertificateFile, SendEnv and the
-// forwardings, one for each line; of other keywords the only one.
-func (r *Resolved) All(k Keyword) []Value {
-	if specs[k].several {
-		return slices.Clone(r.all(k))
-	}
-	if v, ok := r.Get(k); ok {
-		return []Value{v}
-	}
-	return nil
-}
+// All returns the values of IdentityFile, CertificateFile, SendEnv and of what is kept
+// as text, one for each line; of other keywords the only one.
+func (r *Resolved) All(k Keyword) []Value { return slices.Clone(r.all(k)) }
 
 func (r *Resolved) all(k Keyword) []Value {
-	for _, m := range r.several {
-		if m.keyword == k {
-			return m.values
-		}
-	}
-	if k == IdentityFile {
-		return r.config.identities
+	switch {
+	case k.several() && r.several.of(k) != nil:
+		return r.several.of(k)
+	case k.several():
+		return r.config.usual.of(k)
+	case r.set[k] != nil:
+		return []Value{*r.set[k]}
 	}
 	return nil
 }
@@ -84,7 +95,7 @@ func (r *Resolved) all(k Keyword) []Value {
 // manual page.
 func (r *Resolved) Settings() iter.Seq2[Keyword, Value] {
 	return func(yield func(Keyword, Value) bool) {
-		for k := AddKeysToAgent; k < forwardAgentPath; k++ {
+		for _, k := range manual() {
 			for _, v := range r.shown(k) {
 				if !yield(k, v) {
 					return
@@ -94,20 +105,15 @@ func (r *Resolved) Settings() iter.Seq2[Keyword, Value] {
 	}
 }
 
-// shown is All with the halves of keywords put together again.
+// shown is All with the halves of ForwardAgent put together again.
 func (r *Resolved) shown(k Keyword) []Value {
 	switch {
 	case k == ForwardAgent && r.set[forwardAgentPath] != nil:
 		return []Value{*r.set[forwardAgentPath]}
-	case k == RekeyLimit && r.set[RekeyLimit] != nil && r.set[rekeyInterval] != nil:
-		v := *r.set[RekeyLimit]
-		return []Value{{[]string{v.word(), r.set[rekeyInterval].word()}, v.Origin}}
-	case specs[k].several:
-		return r.all(k)
-	case r.set[k] != nil && r.set[k].Args != nil: // no list: see difference
-		return []Value{*r.set[k]}
+	case !k.several() && r.set[k] != nil && r.set[k].Args == nil: // no list: see difference
+		return nil
 	}
-	return nil
+	return r.all(k)
 }
 
 // IsSet reports whether a keyword was set by a file, a flag or ssh -G.
@@ -117,7 +123,10 @@ func (r *Resolved) IsSet(k Keyword) bool {
 }
 
 // Word is the only word of a keyword, expanded where ssh expands it; "" = unset.
-func (r *Resolved) Word(k Keyword) string { return r.set[k].word() }
+func (r *Resolved) Word(k Keyword) string {
+	v, _ := r.Get(k)
+	return v.word()
+}
 
 // Yes reports whether a keyword says so.
 func (r *Resolved) Yes(k Keyword) bool { return r.Word(k) == "yes" || r.Word(k) == "true" }

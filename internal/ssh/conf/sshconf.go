@@ -4,6 +4,9 @@
 // the first value wins, identity files accumulate, Host and Match select,
 // Include nests, a second pass follows canonicalisation and "Match final".
 //
+// Keywords that nothing here reads, such as IPQoS, are kept as text: Config.CheckText has
+// the installed ssh say whether it takes them, Asker.Explained what they come to.
+//
 // Every value carries its Origin. What the package cannot know by itself
 // (a keyword of a newer ssh, Match exec when running programs is not allowed,
 // names that only the DNS can complete) is listed in Resolved.Gaps; an Asker

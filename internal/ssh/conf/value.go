@@ -33,7 +33,6 @@ type input struct {
 	rest    string
 	env     func(string) (string, bool)
 	version Version
-	quiet   string // how the installed ssh calls the LogLevel that says nothing, "" = not known
 }
 
 // parser turns arguments into the words that ssh -G prints. No words and no
@@ -136,18 +135,6 @@ func parseCommand(in input) ([]string, error) {
 	return []string{strings.TrimLeft(in.rest, blanks+"=")}, nil
 }
 
-// parseAddendum takes the rest of the line as it stands; "none" is nothing.
-func parseAddendum(in input) ([]string, error) {
-	if in.rest == "" {
-		return nil, errMissing
-	}
-	words, err := parseCommand(in)
-	if strings.EqualFold(words[0], "none") {
-		words = []string{""}
-	}
-	return words, err
-}
-
 // parseRevoked reads a file, or since release 10.3 a list of them.
 func parseRevoked(in input) ([]string, error) {
 	if !in.version.AtLeast(manyRevoked) {
@@ -233,82 +220,6 @@ func parseCNAMEs(in input) ([]string, error) {
 		}
 	}
 	return rules, nil
-}
-
-// parseRekey reads a size and, optionally, a time; see rekeyInterval.
-func parseRekey(in input) ([]string, error) {
-	if len(in.args) == 0 || in.args[0] == "" {
-		return nil, errMissing
-	}
-	size, err := rekeySize(in.args[0])
-	if err != nil {
-		return nil, err
-	}
-	words := []string{size}
-	if len(in.args) == 1 || in.args[1] == "none" && len(in.args) == 2 {
-		return words, nil
-	}
-	in.args = in.args[1:]
-	interval, err := parseTime(in)
-	return append(words, interval...), err
-}
-
-// Smallest RekeyLimit that ssh takes.
-const minRekeyBytes = 16
-
-// rekeySize reads a number of bytes such as 500M or 1.5g. What follows the
-// suffix is ignored unless it is a letter or digit (fmt_scaled.c:scan_scaled).
-func rekeySize(s string) (string, error) {
-	if s == "default" {
-		return "0", nil
-	}
-	const suffixes = "bkmgtpe"
-	s = strings.TrimPrefix(strings.TrimLeft(s, spaces), "+")
-	end := strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
-	shift := 0
-	if end >= 0 {
-		unit := strings.IndexByte(suffixes, wildcard.Lower(s[end : end+1])[0])
-		if unit < 0 || end+1 < len(s) && validEnvName(strings.ReplaceAll(s[end+1:end+2], "_", "-")) {
-			return "", fmt.Errorf("bad number %q", s)
-		}
-		s, shift = s[:end], 10*unit
-	}
-	whole, fraction, _ := strings.Cut(s, ".")
-	n, err := strconv.ParseInt("0"+whole, 10, 64)
-	if err != nil || n > math.MaxInt64>>shift || s == "" || strings.Contains(fraction, ".") {
-		return "", fmt.Errorf("bad number %q", s)
-	}
-	if n = n<<shift + fractionOf(fraction, shift); n != 0 && n < minRekeyBytes {
-		return "", errors.New("RekeyLimit too small")
-	}
-	return strconv.FormatInt(n, 10), nil
-}
-
-// fractionOf scales the digits behind a decimal point, rounded down.
-func fractionOf(digits string, shift int) int64 {
-	if digits == "" {
-		return 0
-	}
-	f, err := strconv.ParseFloat("0."+digits, 64)
-	if err != nil {
-		return 0
-	}
-	return int64(math.Ldexp(f, shift))
-}
-
-func parseEscape(in input) ([]string, error) {
-	arg, err := in.single()
-	if err != nil {
-		return nil, err
-	}
-	control := len(arg) == 2 && arg[0] == '^' && arg[1] >= 64 && arg[1] < 128
-	if arg != "none" && len(arg) != 1 && !control {
-		return nil, errors.New("bad escape character")
-	}
-	if control { // as ssh -G writes it
-		return []string{`\^` + string(rune(arg[1]&31|64))}, nil
-	}
-	return []string{arg}, nil
 }
 
 func parseSendEnv(in input) ([]string, error) {

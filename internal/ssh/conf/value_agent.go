@@ -1,7 +1,6 @@
 package conf
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -49,33 +48,6 @@ func validEnvName(name string) bool {
 		}
 	}
 	return name != ""
-}
-
-func parseAddKeys(in input) ([]string, error) {
-	if len(in.args) == 0 || len(in.args) > 2 {
-		return nil, errMissing
-	}
-	first := in
-	first.args = in.args[:1]
-	words, err := parseChoice(first, orConfirm)
-	lifetime := in.args[len(in.args)-1]
-	switch {
-	case err == nil && len(in.args) == 1:
-		return words, nil
-	case err == nil && words[0] != "confirm", err != nil && len(in.args) == 2:
-		return nil, errors.New("unsupported option")
-	}
-	secs, ok := seconds(lifetime, in.version)
-	if !ok {
-		return nil, fmt.Errorf("invalid time value %q", lifetime)
-	}
-	if secs == 0 && err != nil {
-		return []string{"true"}, nil
-	}
-	if secs == 0 {
-		return words, nil
-	}
-	return append(words, strconv.Itoa(secs)), nil
 }
 
 func parsePersist(in input) ([]string, error) {

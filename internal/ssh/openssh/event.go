@@ -1,11 +1,17 @@
 // event.go reads what OpenSSH's client says of itself, in its log (ssh -v)
 // and on standard error: a line is an Event, and lines have a Cause where ssh gave
-// up. It knows the words of OpenSSH 6 to 10 and those of our built-in client, and
-// leaves it to others what a cause means to them.
+// up. It knows the words of OpenSSH 6 to 10, and leaves it to others what a cause
+// means to them. Clients of ours write their own steps as events (Write), which are
+// read by the same Read.
 
 package openssh
 
-import "strings"
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
 
 // Kind is what a line is about.
 type Kind uint8
@@ -14,28 +20,45 @@ type Kind uint8
 const (
 	Other          Kind = iota // nothing that anybody looks at
 	Message                    // what ssh says to its user: the line. Why it gave up is among them
+	ProgramEvent               // a command of "Match exec" begins, in quotes
+	ProgramEnded               // and ends, with a status (ssh -vvv)
+	Resolving                  // a name is looked up (ssh -vv)
 	Connecting                 // "NAME [ADDRESS] port N."
+	NotConnected               // "ADDRESS port N: REASON"
 	Connected                  // TCP is there
 	Proxy                      // a ProxyCommand or ProxyJump was started: the command
+	Identity                   // a key file was looked at
 	PreBanner                  // a line that came before the version line: the line
 	ServerVersion              // the server's software version
+	Authenticating             // "HOST:PORT as 'USER'"
+	KexInitSent                // our list of algorithms
+	KexInit                    // the server's
 	KexAlgorithm               // name, and more after a space
 	HostKeyType                // likewise
 	ClientToServer             // cipher, MAC and compression
 	ServerToClient             // likewise
-	NewKeys                    // a key exchange is complete
 	HostKeySeen                // type and fingerprint
+	NewKeysSent                // the host key is good
+	NewKeys                    // a key exchange is complete
 	AuthStarted                // the server accepts authentication requests
+	AuthMethods                // it says which may go on
+	NextMethod                 // one is tried: its name
+	KeyOffered                 // file, type and fingerprint
+	KeyAccepted                // likewise
+	Signing                    // a key signs (ssh -vvv)
+	AuthRequest                // a request for authentication is sent (ssh -vvv)
 	LoggedIn
 	Multiplexed     // a ControlMaster is tried or used: nothing is negotiated here
 	MasterOpened    // the session is open through a ControlMaster
+	SessionOpened   // the server has opened it (ssh -vv)
 	CommandSent     // the command, or the subsystem
-	CommandAccepted // the server starts it (ssh -vv)
+	CommandAccepted // the server starts it, or a shell (ssh -vv)
 	ExitStatus      // the server told one
 	ExitSignal      // the server told one
 	MasterStays     // a ControlMaster goes on behind the session
 	WrongKey        // known_hosts file that holds another key of the host
 	Detail          // of ssh -vv: the rest of the line
+	Trace           // of ssh -vvv: the rest of the line
 )
 
 // Event is one line.
@@ -44,7 +67,7 @@ type Event struct {
 	Text string
 }
 
-// beginnings of lines and what they are (kex.c: kex_choose_conf, packet.c,
+// beginnings of lines and what they are (kex.c: kex_choose_conf, packet.c, readconf.c,
 // ssh.c, sshconnect.c, sshconnect2.c, mux.c, clientloop.c). The first match
 // counts. Up to 7.0 ssh does not name the key exchange and the host key.
 var beginnings = []struct {
@@ -53,19 +76,39 @@ var beginnings = []struct {
 }{
 	{"debug2: exec request accepted on channel ", CommandAccepted},
 	{"debug2: subsystem request accepted on channel ", CommandAccepted},
+	{"debug2: shell request accepted on channel ", CommandAccepted},
+	{"debug2: channel_input_open_confirmation: ", SessionOpened},
+	{"debug2: channel 0: open confirm ", SessionOpened},
+	{"debug2: resolving ", Resolving},
 	{"debug2: ", Detail},
+	{"debug3: command returned status ", ProgramEnded},
+	{"debug3: sign_and_send_pubkey: ", Signing},
+	{"debug3: send packet: type 50", AuthRequest},
+	{"debug3: ", Trace},
+	{"debug1: Executing command: ", ProgramEvent},
 	{"debug1: Connecting to ", Connecting},
+	{"debug1: connect to address ", NotConnected},
 	{"debug1: Connection established", Connected},
 	{"debug1: Executing proxy ", Proxy},
+	{"debug1: identity file ", Identity},
 	{"debug1: kex_exchange_identification: banner line ", PreBanner},
 	{"debug1: Remote protocol version ", ServerVersion},
+	{"debug1: Authenticating to ", Authenticating},
+	{"debug1: SSH2_MSG_KEXINIT sent", KexInitSent},
+	{"debug1: SSH2_MSG_KEXINIT received", KexInit},
 	{"debug1: kex: algorithm: ", KexAlgorithm},
 	{"debug1: kex: host key algorithm: ", HostKeyType},
 	{"debug1: kex: client->server ", ClientToServer},
 	{"debug1: kex: server->client ", ServerToClient},
-	{"debug1: SSH2_MSG_NEWKEYS received", NewKeys},
 	{"debug1: Server host key: ", HostKeySeen},
+	{"debug1: Server host certificate: ", HostKeySeen},
+	{"debug1: SSH2_MSG_NEWKEYS sent", NewKeysSent},
+	{"debug1: SSH2_MSG_NEWKEYS received", NewKeys},
 	{"debug1: SSH2_MSG_SERVICE_ACCEPT received", AuthStarted},
+	{"debug1: Authentications that can continue: ", AuthMethods},
+	{"debug1: Next authentication method: ", NextMethod},
+	{"debug1: Offering public key: ", KeyOffered},
+	{"debug1: Server accepts key: ", KeyAccepted},
 	{"Authenticated to ", LoggedIn},
 	{"debug1: Authentication succeeded", LoggedIn},
 	{"debug1: auto-mux: Trying existing master", Multiplexed},
@@ -77,6 +120,28 @@ var beginnings = []struct {
 	{"Offending ", WrongKey},
 }
 
+// own begins the lines that clients of ours write; names are those of their events.
+const own = "sshpace step: "
+
+var names = []string{Connecting: "connecting", Connected: "connected", ServerVersion: "version", KexInit: "kexinit",
+	KexAlgorithm: "kex", HostKeyType: "hostkeytype", ClientToServer: "toserver", ServerToClient: "toclient",
+	HostKeySeen: "hostkey", NewKeysSent: "newkeyssent", NewKeys: "newkeys", AuthStarted: "service", KeyAccepted: "accepted",
+	LoggedIn: "authenticated", CommandAccepted: "exec", ExitStatus: "exit"}
+
+// Write writes an event of our own. What cannot be written is left out.
+func WriteEvent(w io.Writer, e Event) {
+	_, _ = fmt.Fprintln(w, strings.TrimSpace(own+names[e.Kind]+" "+e.Text))
+}
+
+// step reads what Write wrote.
+func step(rest string) Event {
+	name, text, _ := strings.Cut(rest, " ")
+	if kind := slices.Index(names, name); name != "" && kind > 0 {
+		return Event{Kind(kind), text}
+	}
+	return Event{}
+}
+
 // quiet are the beginnings of what ssh says without anything being wrong.
 var quiet = []string{
 	"debug", "OpenSSH_", "Authenticated ", "Transferred: ", "Bytes per second: ", "Warning: Permanently added ", "Pseudo-terminal ", "** ",
@@ -85,6 +150,9 @@ var quiet = []string{
 // Read tells what a line is about.
 func ReadEvent(line string) Event {
 	line = strings.TrimRight(line, "\r\n")
+	if rest, ok := strings.CutPrefix(line, own); ok {
+		return step(rest)
+	}
 	for _, b := range beginnings {
 		if rest, ok := strings.CutPrefix(line, b.prefix); ok {
 			return event(b.kind, rest)
@@ -113,7 +181,8 @@ func event(kind Kind, rest string) Event {
 		_, rest, _ = strings.Cut(rest, "remote software version ")
 		rest = strings.TrimSpace(rest)
 	case Proxy:
-		_, rest, _ = strings.Cut(rest, "exec ")
+		_, rest, _ = strings.Cut(rest, "command: ")
+		rest = strings.TrimPrefix(rest, "exec ")
 	case WrongKey:
 		_, place, ok := strings.Cut(rest, " key in ")
 		if !ok {

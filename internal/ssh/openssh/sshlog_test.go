@@ -50,7 +50,7 @@ func TestRead(t *testing.T) {
 		"Offending ED25519 key in /home/me/known:hosts:7":                                      {WrongKey, "/home/me/known:hosts"},
 		"Offending nonsense":           {Message, "Offending nonsense"},
 		"debug1: whatever":             {},
-		"debug3: whatever":             {},
+		"debug3: whatever":             {Trace, "whatever"},
 		"** WARNING: not post-quantum": {},
 		"  ":                           {},
 		" Connection refused \n":       {Message, "Connection refused"},
@@ -128,5 +128,24 @@ func TestProxyReason(t *testing.T) {
 	}
 	if got := ProxyReason("ssh -W x:22 gate", greeted[1:]); got != "" {
 		t.Errorf("a greeting is a reason: %q", got)
+	}
+}
+
+// An event of our own comes back as it was.
+func TestOwnEvents(t *testing.T) {
+	for kind, name := range names {
+		if name == "" {
+			continue
+		}
+		for _, text := range []string{"", "cipher: a MAC: b compression: none"} {
+			var line strings.Builder
+			want := Event{Kind(kind), text}
+			if WriteEvent(&line, want); ReadEvent(line.String()) != want {
+				t.Errorf("%q is %+v, want %+v", line.String(), ReadEvent(line.String()), want)
+			}
+		}
+	}
+	if got := ReadEvent(own + "nonsense"); got != (Event{}) {
+		t.Errorf("%+v", got)
 	}
 }

@@ -54,19 +54,34 @@ func implicit(mac string) string {
 	return mac
 }
 
+// Reader makes a Negotiation of the events of one ssh.
+type Reader struct {
+	n         Negotiation
+	proposals proposals
+}
+
 // ParseVerbose reads the debug output of ssh -v or -vv.
 func ParseVerbose(text string) Negotiation {
-	var n Negotiation
-	proposals := proposals{strict: map[string]bool{}}
+	var r Reader
 	for line := range strings.Lines(text) {
-		e := ReadEvent(line)
-		if e.Kind == Detail {
-			proposals.take(e.Text, &n.Server)
-		}
-		n.take(e)
+		r.Take(ReadEvent(line))
 	}
+	return r.Negotiation()
+}
+
+// Take reads one event.
+func (r *Reader) Take(e Event) {
+	if e.Kind == Detail {
+		r.proposals.take(e.Text, &r.n.Server)
+	}
+	r.n.take(e)
+}
+
+// Negotiation is what the events have told so far.
+func (r *Reader) Negotiation() Negotiation {
+	n := r.n
 	n.Rekeys = max(0, n.Rekeys-1)
-	n.Strict = proposals.strict[clientStrict] && proposals.strict[serverStrict]
+	n.Strict = r.proposals.strict == [2]bool{true, true}
 	return n
 }
 
@@ -137,8 +152,8 @@ const insteadOfVersion = " instead of an SSH version"
 type proposals struct {
 	peer bool // we are in the server's proposal
 	old  int  // lines of the form up to 7.0 so far
-	// strict holds the signals of strict key exchange that were seen.
-	strict map[string]bool
+	// strict are the signals of strict key exchange that were seen, of the client and the server.
+	strict [2]bool
 }
 
 // The signals by which either side says that it does strict key exchange.
@@ -159,9 +174,8 @@ func (p *proposals) take(rest string, offer *alg.Offer) {
 	}
 	if names, ok := strings.CutPrefix(rest, "KEX algorithms: "); ok {
 		for _, name := range strings.Split(strings.TrimSpace(names), ",") {
-			if name == clientStrict && !p.peer || name == serverStrict && p.peer {
-				p.strict[name] = true
-			}
+			p.strict[0] = p.strict[0] || name == clientStrict && !p.peer
+			p.strict[1] = p.strict[1] || name == serverStrict && p.peer
 		}
 	}
 	if names, ok := strings.CutPrefix(rest, "kex_parse_kexinit: "); ok {

@@ -19,6 +19,7 @@ type Configuration struct {
 // files is one set of files and flags.
 type files struct {
 	quick *conf.Config                    // knows no installed ssh, unless that alone takes the files
+	taken *sched.Together[bool]           // tells whether the installed ssh takes what quick keeps as text
 	exact *sched.Together[*Configuration] // knows its lists and defaults, and asks it
 }
 
@@ -27,6 +28,7 @@ func newFiles(ctx context.Context, p conf.Params, ssh conf.Runner) (*files, erro
 	f := &files{exact: &sched.Together[*Configuration]{Find: func(ctx context.Context) (*Configuration, error) { return exactly(ctx, p, ssh) }}}
 	var err error
 	if f.quick, err = conf.Load(ctx, p); err == nil {
+		f.taken = &sched.Together[bool]{Find: func(ctx context.Context) (bool, error) { return taken(ctx, f.quick, ssh) }}
 		return f, nil
 	}
 	exact, exactErr := f.exact.Get(ctx)
@@ -37,7 +39,17 @@ func newFiles(ctx context.Context, p conf.Params, ssh conf.Runner) (*files, erro
 		return nil, exactErr
 	}
 	f.quick = exact.Config
+	f.taken = &sched.Together[bool]{Find: func(context.Context) (bool, error) { return true, nil }}
 	return f, nil
+}
+
+// taken tells whether ssh takes the text. Where none is installed nobody refuses it.
+func taken(ctx context.Context, c *conf.Config, ssh conf.Runner) (bool, error) {
+	taken, err := c.TextTaken(ctx, ssh)
+	if _, missing := errors.AsType[*openssh.NotFoundError](err); missing {
+		return true, nil
+	}
+	return taken, err
 }
 
 // exactly reads the files as the installed ssh does.
@@ -50,6 +62,9 @@ func exactly(ctx context.Context, p conf.Params, ssh conf.Runner) (*Configuratio
 	if err != nil {
 		return nil, err
 	}
+	if err := c.CheckText(ctx, ssh); err != nil {
+		return nil, err
+	}
 	return &Configuration{c, conf.NewAsker(c, ssh)}, nil
 }
 
@@ -57,8 +72,12 @@ func exactly(ctx context.Context, p conf.Params, ssh conf.Runner) (*Configuratio
 // takes as long as fifty logins. What it says is taken against its own
 // defaults, so that these do not look like the user's settings.
 func (f *files) resolve(ctx context.Context, q conf.Query) (*conf.Resolved, error) {
+	taken, err := f.taken.Get(ctx)
+	if err != nil {
+		return nil, err
+	}
 	quick, err := f.quick.Resolve(ctx, q)
-	if err == nil && len(quick.Gaps) == 0 && !setsLists(quick) {
+	if taken && err == nil && len(quick.Gaps) == 0 && !setsLists(quick) {
 		return quick, nil
 	}
 	exact, exactErr := f.exact.Get(ctx)

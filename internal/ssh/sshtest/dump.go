@@ -1,6 +1,7 @@
 package sshtest
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,6 +19,8 @@ func shown(name, rest string) (key, value string, ok bool) {
 		rest = "true"
 	case "no":
 		rest = "false"
+	case "none:": // of CanonicalizePermittedCNAMEs behind a list of algorithms that comes to nothing
+		rest = "none"
 	}
 	return k.String(), rest, true
 }
@@ -35,6 +38,16 @@ func TableOfDump(text string) Table {
 		}
 	}
 	return t
+}
+
+// Read leaves out the keywords of which nothing but the text is kept.
+func (t Table) Read() Table {
+	read := maps.Clone(t)
+	maps.DeleteFunc(read, func(name string, _ []string) bool {
+		k, _ := conf.KeywordOf(name)
+		return k.Text()
+	})
+	return read
 }
 
 // commas are the keywords whose words ssh -G joins by commas.

@@ -8,10 +8,12 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/ssh/openssh"
 )
 
 // ClientParams of a native connection.
@@ -124,27 +126,30 @@ func only(name string) []string {
 	return []string{name}
 }
 
-// logNegotiation writes what was negotiated in the words of ssh -v, so that one
-// reader serves both engines.
+// logNegotiation writes what was negotiated as events, so that one reader serves
+// both engines.
 func logNegotiation(log io.Writer, c ssh.Conn) {
-	fmt.Fprintf(log, "debug1: Remote protocol version 2.0, remote software version %s\n", bytes.TrimPrefix(c.ServerVersion(), []byte("SSH-2.0-")))
+	write := func(kind openssh.Kind, text string) { openssh.WriteEvent(log, openssh.Event{Kind: kind, Text: text}) }
+	write(openssh.ServerVersion, strings.TrimPrefix(string(c.ServerVersion()), "SSH-2.0-"))
 	meta, ok := c.(ssh.AlgorithmsConnMetadata)
 	if !ok {
 		return
 	}
 	a := meta.Algorithms()
-	fmt.Fprintf(log, "debug1: kex: algorithm: %s\ndebug1: kex: host key algorithm: %s\n", a.KeyExchange, a.HostKey)
+	write(openssh.KexAlgorithm, a.KeyExchange)
+	write(openssh.HostKeyType, a.HostKey)
 	for _, direction := range []struct {
-		name string
+		kind openssh.Kind
 		d    ssh.DirectionAlgorithms
-	}{{"server->client", a.Read}, {"client->server", a.Write}} {
+	}{{openssh.ServerToClient, a.Read}, {openssh.ClientToServer, a.Write}} {
 		mac := direction.d.MAC
 		if mac == "" {
 			mac = "<implicit>"
 		}
-		fmt.Fprintf(log, "debug1: kex: %s cipher: %s MAC: %s compression: none\n", direction.name, direction.d.Cipher, mac)
+		write(direction.kind, fmt.Sprintf("cipher: %s MAC: %s compression: none", direction.d.Cipher, mac))
 	}
-	fmt.Fprintln(log, "debug1: SSH2_MSG_NEWKEYS received\nAuthenticated to private server")
+	write(openssh.NewKeys, "")
+	write(openssh.LoggedIn, "")
 }
 
 // ClientMain is the client program of --engine native: address, user,

@@ -187,7 +187,7 @@ func transfers(t *testing.T, address string, f files, o alg.Offer) {
 		if mac == "" {
 			mac = "<implicit>"
 		}
-		for _, line := range []string{"kex: algorithm: " + want.Kex + "\n", "client->server cipher: " + want.Cipher + " MAC: " + mac + " ", "server->client cipher: " + want.Cipher + " MAC: " + mac + " "} {
+		for _, line := range []string{"step: kex " + want.Kex + "\n", "toserver cipher: " + want.Cipher + " MAC: " + mac + " ", "toclient cipher: " + want.Cipher + " MAC: " + mac + " "} {
 			if !strings.Contains(log, line) {
 				t.Errorf("%s: the log lacks %q:\n%s", want, line, log)
 			}

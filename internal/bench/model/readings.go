@@ -1,0 +1,181 @@
+package model
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"sshpace/internal/base/stats"
+	"sshpace/internal/record"
+)
+
+// quantity is what a slice measures per byte.
+type quantity int
+
+const (
+	wall quantity = iota
+	client
+	server
+	total // client and server together, or the client alone where the server is unknown
+	quantities
+)
+
+// windowSlices is how many slices in a row are a window of time: one or two seconds.
+const windowSlices = 400
+
+// reading is one slice of one connection.
+type reading struct {
+	window int
+	bytes  float64
+	long   bool                // several times as long as others, but too short to have a steady part
+	ns     [quantities]float64 // 0: unknown
+}
+
+// connection is what one connection showed, in the order of time.
+type connection struct {
+	trial    record.Trial
+	sitting  int
+	readings []reading
+	steady   []reading // parts of long slices in which both sides worked side by side, as in a long transfer
+}
+
+// Sittings are connections that moved data in slices, in turn.
+type Sittings struct {
+	Connections []Transfer
+	Probe       Probe  // its CPU time
+	Wall        Probe  // its time on the wall
+	Excess      Excess // taken out of every figure
+	Slices      int    // of connections
+	// Foreign is how many cores other programs of this machine kept busy; 0 if unknown.
+	Foreign float64
+}
+
+// SittingsOf summarizes the slices of a file, each connection by itself.
+func SittingsOf(trials map[int]record.Trial, batches []record.Slices) Sittings {
+	connections, probe, wallProbe := split(trials, batches)
+	out := Sittings{Probe: probeOf(probe), Wall: probeOf(wallProbe), Excess: excessOf(connections), Foreign: foreignOf(batches)}
+	transfers := transfersOf(connections, out.Excess)
+	for i, t := range transfers {
+		out.Slices += len(connections[i].readings)
+		if t.foreign = out.Foreign; t.Wall.N > 0 || t.Client.N > 0 {
+			out.Connections = append(out.Connections, t)
+		}
+	}
+	return out
+}
+
+// foreignOf is how many cores other programs kept busy while slices were measured, usually:
+// logins that go on beside the first slices are ours.
+func foreignOf(batches []record.Slices) float64 {
+	var cores []float64
+	for _, b := range batches {
+		if b.ForeignCPUNS != nil && b.SpanNS > 0 {
+			cores = append(cores, float64(*b.ForeignCPUNS)/float64(b.SpanNS))
+		}
+	}
+	return stats.Median(cores)
+}
+
+// split sorts slices by connection, in the order of their first one.
+func split(trials map[int]record.Trial, batches []record.Slices) (connections []*connection, probe, wallProbe [][]float64) {
+	at := map[int]*connection{}
+	window, inWindow, sitting := 0, 0, 0
+	for _, batch := range batches {
+		if batch.Sitting != sitting || inWindow >= windowSlices {
+			sitting, inWindow, window = batch.Sitting, 0, window+1
+		}
+		for _, s := range batch.Slices {
+			t, known := trials[s.Trial]
+			if !known || s.Bytes <= 0 || s.WallNS <= 0 {
+				continue
+			}
+			if t.Workload == record.Probe {
+				if s.ClientCPUNS != nil && *s.ClientCPUNS > 0 {
+					probe = turn(probe, window, float64(*s.ClientCPUNS)/float64(s.Bytes))
+					wallProbe = turn(wallProbe, window, float64(s.WallNS)/float64(s.Bytes))
+				}
+				continue
+			}
+			c := at[s.Trial]
+			if c == nil {
+				c = &connection{trial: t, sitting: batch.Sitting}
+				at[s.Trial] = c
+				connections = append(connections, c)
+			}
+			c.add(s, window)
+			inWindow++
+		}
+	}
+	return connections, probe, wallProbe
+}
+
+// add sorts the readings of a slice. The steady part of one is about throughput alone: both
+// sides on a CPU each cost some ciphers more than one after the other, others less.
+func (c *connection) add(s record.Slice, window int) {
+	r := readingOf(s, window)
+	if s.Steady == nil || s.Steady.Bytes <= 0 || s.Steady.WallNS <= 0 {
+		c.readings = append(c.readings, r)
+		return
+	}
+	r.bytes = float64(s.Steady.Bytes)
+	r.read(s.Steady.WallNS, s.Steady.ClientCPUNS, s.Steady.ServerCPUNS)
+	c.steady = append(c.steady, r)
+}
+
+// turn adds a figure to those of its window.
+func turn(windows [][]float64, window int, figure float64) [][]float64 {
+	for len(windows) <= window {
+		windows = append(windows, nil)
+	}
+	windows[window] = append(windows[window], figure)
+	return windows
+}
+
+func readingOf(s record.Slice, window int) reading {
+	r := reading{window: window, bytes: float64(s.Bytes), long: s.Long}
+	r.read(s.WallNS, s.ClientCPUNS, s.ServerCPUNS)
+	return r
+}
+
+func (r *reading) read(took time.Duration, ofClient, ofServer *time.Duration) {
+	r.ns = [quantities]float64{wall: float64(took)}
+	if ofClient != nil {
+		r.ns[client] = float64(*ofClient)
+		r.ns[total] = r.ns[client]
+	}
+	if ofServer != nil {
+		r.ns[server] = float64(*ofServer)
+		r.ns[total] += r.ns[server]
+	}
+}
+
+// Probe is what a fixed piece of work took that takes its turn like a
+// connection: ns per byte as it usually was, and at its best.
+type Probe struct {
+	Usual, Best float64
+	N           int
+	Course      []float64 // usual ns per byte in each window of time
+}
+
+// bestQuantile is the part of the probe's turns that count as undisturbed.
+const bestQuantile = 0.05
+
+func probeOf(windows [][]float64) Probe {
+	costs := slices.Concat(windows...)
+	p := Probe{Usual: stats.Median(costs), Best: stats.Quantile(costs, bestQuantile), N: len(costs)}
+	for _, w := range windows {
+		if len(w) > 0 {
+			p.Course = append(p.Course, stats.Median(w))
+		}
+	}
+	return p
+}
+
+// Slowed is how much slower the machine usually was than at its best, in
+// logarithms; 0 where there was no probe.
+func (p Probe) Slowed() float64 {
+	if p.N == 0 || p.Best <= 0 {
+		return 0
+	}
+	return math.Log(p.Usual / p.Best)
+}

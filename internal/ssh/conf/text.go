@@ -1,0 +1,133 @@
+package conf
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+
+	"sshpace/internal/base/wildcard"
+)
+
+// CheckText has the installed ssh check what this package cannot: the lines that are kept
+// as text, and the names in lists of algorithms. ssh reads them as options (-o), by the
+// same rules as in a file, and does nothing else (-V): one call for all hosts. A mistake
+// is a *ConfigError with the place. Call it before c is shared: keywords of a newer ssh
+// become unknown ones.
+func (c *Config) CheckText(ctx context.Context, run Runner) error {
+	newer, err := newerKeywords(ctx, run, c.text())
+	for i := range c.unchecked {
+		if slices.Contains(newer, c.unchecked[i].name) {
+			c.unknown = append(c.unknown, c.unchecked[i])
+		}
+	}
+	return err
+}
+
+// TextTaken tells whether the installed ssh takes all that CheckText is about.
+func (c *Config) TextTaken(ctx context.Context, run Runner) (bool, error) {
+	newer, err := newerKeywords(ctx, run, c.text())
+	if _, mistake := errors.AsType[*ConfigError](err); mistake {
+		return false, nil
+	}
+	return len(newer) == 0, err
+}
+
+// text is each line once.
+func (c *Config) text() []stmt {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(slices.Clone(c.unchecked), func(s stmt) bool {
+		again := seen[s.line]
+		seen[s.line] = true
+		return again
+	})
+}
+
+// maxLines is how many lines ssh is asked about at a time: arguments have limits.
+const maxLines = 1000
+
+// newerKeywords are those that ssh does not know, in lower case.
+func newerKeywords(ctx context.Context, run Runner, lines []stmt) (names []string, err error) {
+	for some := range slices.Chunk(lines, maxLines) {
+		newer, err := refused(ctx, run, some)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, newer...)
+	}
+	return names, nil
+}
+
+// optionPlace is how ssh names the place of an option.
+var optionPlace = wildcard.Regexp(`^command-line:? line 0:? *`)
+
+// refused finds the lines that ssh refuses by halves: it names no place.
+func refused(ctx context.Context, run Runner, lines []stmt) (newer []string, err error) {
+	args := []string{"-F", os.DevNull}
+	for _, s := range lines {
+		line, _, _ := strings.Cut(s.line, "\x00")
+		args = append(args, "-o", strings.TrimRight(line, blanks))
+	}
+	_, stderr, err := run(ctx, append(args, "-V")...)
+	if err == nil {
+		return nil, nil
+	}
+	reason, ended := refusal(err, stderr)
+	switch {
+	case !ended:
+		return nil, err
+	case len(lines) > 1:
+		half := len(lines) / 2
+		first, err := refused(ctx, run, lines[:half])
+		if err != nil {
+			return nil, err
+		}
+		second, err := refused(ctx, run, lines[half:])
+		return append(first, second...), err
+	case strings.Contains(reason, "Bad configuration option"):
+		return []string{lines[0].name}, nil
+	}
+	return nil, &ConfigError{lines[0].value.Origin, errors.New(optionPlace().ReplaceAllString(reason, ""))}
+}
+
+// refusal is the first line of what ssh says; ok is false where it is not ssh that ended
+// in an error of its own.
+func refusal(err error, stderr []byte) (reason string, ok bool) {
+	reason, _, _ = strings.Cut(strings.TrimSpace(string(stderr)), "\n")
+	ended := (interface{ ExitCode() int })(nil)
+	return strings.TrimSpace(reason), errors.As(err, &ended) && ended.ExitCode() == 255
+}
+
+// Explained is Resolve with what is kept as text in the words of ssh -G, which is asked
+// if there is any such line. Where it does not answer the text stays, with a Gap.
+func (a *Asker) Explained(ctx context.Context, q Query) (*Resolved, error) {
+	r, err := a.Resolve(ctx, q)
+	if err != nil || a.config.defaults == nil || len(a.config.unchecked) == 0 {
+		return r, err
+	}
+	full, err := a.dump(ctx, q)
+	if err != nil {
+		r.Gaps = append(r.Gaps, Gap{Reason: err.Error(), Origin: Origin{Source: FromSSH}})
+		return r, ctx.Err()
+	}
+	for i := range textNames {
+		k := keywordCount + Keyword(i)
+		r.several.put(k, placed(full.several.of(k), r.several.of(k), a.config.usual.of(k)))
+	}
+	return r, nil
+}
+
+// placed gives what ssh says the places of the lines that say so.
+func placed(said, written, usual []Value) []Value {
+	values := slices.Clone(said)
+	for i := range values {
+		switch {
+		case len(written) > 0:
+			values[i].Origin = written[min(i, len(written)-1)].Origin
+		case slices.EqualFunc(said, usual, sameArgs):
+			values[i].Origin = Origin{Source: FromDefault}
+		}
+	}
+	return values
+}
