@@ -29,7 +29,7 @@ type adviseFlags struct {
 	rounds                                 int
 	size                                   string
 	connect                                seconds
-	write                                  string
+	write, undo                            string
 	hosts, modes                           []string
 	connection                             connectionFlags
 }
@@ -54,7 +54,8 @@ argument the newest result is used; with a host, the newest result of that host.
 
 --prove measures the present and the advised choice in turns: a raw transfer, and
 what people do (--mode, as in bench), whose MB/s include the login. --write puts the lines into a file, shows
-the change, keeps a copy, checks the result with ssh and sshd, and prints how to undo it.
+the change, keeps a copy, and checks the result with ssh and sshd. --undo takes it out again
+and keeps every other line, those that were edited since, too.
 As ssh does, --write client takes the home of the user database, not $HOME; -F names
 another file.
 
@@ -65,6 +66,7 @@ is reached now would not be reached any more, nothing is written, and the exit c
   sshpace advise --policy ssh-audit-hardened result.jsonl
   sshpace advise --prove
   sshpace advise nas --write client
+  sshpace advise --undo client
   sshpace advise --write client --host '*' --check nas,backup`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -72,6 +74,9 @@ is reached now would not be reached any more, nothing is written, and the exit c
 				if cmd.Flags().Changed(name) && !f.prove && (name != "connect-timeout" || len(f.hosts) == 0) {
 					return usageError("add --prove", "--%s is for --prove only", name)
 				}
+			}
+			if f.undo != "" {
+				return f.takeBack(cmd, sys)
 			}
 			return runAdvise(cmd.Context(), sys, f, args)
 		},
@@ -87,6 +92,7 @@ is reached now would not be reached any more, nothing is written, and the exit c
 	flags.StringVar(&f.size, "size", "128M", "with --prove: bytes that each way moves")
 	flags.StringSliceVar(&f.modes, "mode", nil, "with --prove: what people do, as in bench --mode, beside the raw transfer (default: scp, sftp)")
 	flags.StringVar(&f.write, "write", "", "write the lines: client, server or both")
+	flags.StringVar(&f.undo, "undo", "", "take out what --write wrote: client, server or both; later edits stay")
 	flags.StringSliceVar(&f.hosts, "check", nil, "hosts that must stay reachable, tried by logins; repeatable")
 	flags.StringVar(&f.ssh, "ssh", "", "path of ssh")
 	flags.StringVar(&f.sshd, "sshd", "", "path of sshd")
@@ -113,6 +119,31 @@ func (f adviseFlags) check() error {
 		return usageError("such as --size 128M", "--%s", err)
 	}
 	return nil
+}
+
+// takeBack is --undo.
+func (f adviseFlags) takeBack(cmd *cobra.Command, sys System) (err error) {
+	if !slices.Contains([]string{"client", "server", "both"}, f.undo) {
+		return usageError("use client, server or both", "--undo %q", f.undo)
+	}
+	for _, name := range []string{"write", "prove", "json", "check", "strict", "policy", "include-insecure"} {
+		if cmd.Flags().Changed(name) {
+			return usageError("run it twice", "--undo and --%s exclude each other", name)
+		}
+	}
+	if cmd.Flags().NArg() > 0 {
+		return usageError("name the hosts of the block with --host, or leave them out for all that was written", "--undo takes no result")
+	}
+	drain, _, stop := interrupts(cmd.Context(), sys)
+	defer stop()
+	dir, err := privateDir(sys)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	return interrupted(drain, apply.Undo(drain, apply.Params{
+		Sides: f.undo, Pattern: f.pattern, SSH: f.ssh, SSHD: f.sshd, SSHDConfig: f.sshdConfig, Connection: f.connection.Connection, Dir: dir, Out: sys.Stdout, Notes: sys.Stderr,
+	}))
 }
 
 func runAdvise(ctx context.Context, sys System, f adviseFlags, args []string) (err error) {

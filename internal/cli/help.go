@@ -24,7 +24,7 @@ var flagGroups = []struct {
 	}},
 	{"How long", []string{"budget", "ping count", "interval", "precision", "rounds", "exhaustive", "size", "runs", "resume"}},
 	{"What to do", []string{
-		"prove", "write", "check", "strict", "include-insecure", "host", "dir", "force", "from", "to", "keep-unmatched", "no-resolve", "ignore", "known-hosts",
+		"prove", "write", "undo", "check", "strict", "include-insecure", "host", "dir", "force", "from", "to", "keep-unmatched", "no-resolve", "ignore", "known-hosts",
 		"script", "stdin", "sudo", "ask-pass", "password-command", "login-log", "rerun", "history", "maxrc", "no-remote-kill", "checksum", "no-verify", "max-size",
 		"hosts count", "expand", "fold", "autostep", "separator",
 	}},
@@ -55,7 +55,7 @@ var placeholders = map[string][]string{
 	"COUNTxSIZE":    {"files"},
 	"NAME":          {"policy", "direction", "data", "format", "table", "chart", "sort", "group-by", "engine", "server", "rank-by", "mode", "from", "factor", "load", "label", "ignore"},
 	"CLIENT:SERVER": {"pairs"},
-	"SIDE":          {"write"},
+	"SIDE":          {"write", "undo"},
 	"WHEN":          {"color"},
 	"HOST":          {"jump", "check", "diff", "to"},
 	"SET":           {"hosts", "exclude", "intersection", "xor", "rerun"},

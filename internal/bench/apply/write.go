@@ -27,6 +27,9 @@ const dropIn = "00-sshpace.conf"
 // defaultServerConfig is where sshd looks where it was built as usual.
 const defaultServerConfig = "/etc/ssh/sshd_config"
 
+// reloadSSHD is said of each change of sshd_config.
+const reloadSSHD = "# sshd reads it when it is told to, such as with: systemctl reload ssh; keep a session open until a new login works"
+
 // explain says what to do about a file that cannot be written.
 func explain(err error) error {
 	if _, ok := errors.AsType[*safedir.UntrustedError](err); ok {
@@ -88,7 +91,7 @@ func (a *Advised) writeClient(ctx context.Context) error {
 	}
 	base := filepath.Join(me.HomeDir, ".ssh") // of relative names in Include, whatever -F says (ssh_config(5))
 	whole := func() error { return a.checkClient(ctx, config) }
-	return a.put(config, base, a.clientBlock(), 0o600, func(candidate string) error { return a.checkCandidate(ctx, candidate, config) }, whole, a.explain())
+	return a.put(config, base, a.clientBlock(), 0o600, func(candidate string) error { return a.checkCandidate(ctx, candidate, config) }, whole, a.explain(), undoCommand("client", "-F", a.Connection.Config))
 }
 
 // explain is the command that shows which line of the user's ssh_config decides.
@@ -144,15 +147,26 @@ func (a *Advised) writeServer(ctx context.Context) error {
 	}
 	block := file.Block{Name: "advise", Text: a.Advice.ServerConfig()}
 	whole := func() error { return a.checkServer(ctx, config) }
-	err := a.put(config, filepath.Dir(defaultServerConfig), block, 0o644, func(candidate string) error { return a.checkServer(ctx, candidate) }, whole, "sshd -T")
+	err := a.put(config, filepath.Dir(defaultServerConfig), block, 0o644, func(candidate string) error { return a.checkServer(ctx, candidate) }, whole, "sshd -T", undoCommand("server", "--sshd-config", a.SSHDConfig))
 	if err == nil {
-		fmt.Fprintln(a.Out, "# sshd reads it when it is told to, such as with: systemctl reload ssh; keep a session open until a new login works")
+		fmt.Fprintln(a.Out, reloadSSHD)
 	}
 	return err
 }
 
-// put shows and makes one change. look is the command that shows which line decides.
-func (a *Advised) put(config, base string, block file.Block, mode os.FileMode, before func(string) error, after func() error, look string) error {
+// undoCommand takes out what was written for a side; file is named by the flag, "" is
+// the usual one.
+func undoCommand(side, flag, file string) string {
+	words := []string{"sshpace", "advise", "--undo", side}
+	if file != "" {
+		words = append(words, flag, file)
+	}
+	return shell.Line(words...)
+}
+
+// put shows and makes one change. look is the command that shows which line decides, undo
+// the one that takes the change back.
+func (a *Advised) put(config, base string, block file.Block, mode os.FileMode, before func(string) error, after func() error, look, undo string) error {
 	if _, err := os.Stat(config); err == nil && after() == nil {
 		fmt.Fprintf(a.Out, "# %s leads to the advice already: nothing is written\n", config)
 		return nil
@@ -181,7 +195,7 @@ func (a *Advised) put(config, base string, block file.Block, mode os.FileMode, b
 	if backup != "" {
 		fmt.Fprintf(a.Out, "# the old file: %s\n", backup)
 	}
-	fmt.Fprintf(a.Out, "# undo: %s\n", c.UndoCommand(backup))
+	fmt.Fprintf(a.Out, "# undo: %s\n", undo)
 	return nil
 }
 

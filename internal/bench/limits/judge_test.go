@@ -49,7 +49,7 @@ func TestJudge(t *testing.T) {
 		"client compresses":  {up, record.Evidence{BytesPerSecond: 24e6, ClientShare: share(1), ServerShare: share(0.3), Compressed: true}, limits.ClientCPU, "sshd 30 %"},
 		"compresses, full":   {up, record.Evidence{BytesPerSecond: 35e6, OwnCores: 2, BusyCores: 2, ClientShare: share(0.6), ClientWaits: share(0.1), Compressed: true}, limits.ClientCPU, "2.0 of its 2 cores are busy"},
 		"client of a host":   {up, record.Evidence{BytesPerSecond: 100e6, ClientShare: share(0.99), TwoBytesPerS: 190e6}, limits.ClientCPU, "what sshd uses is not known"},
-		"busy core":          {up, record.Evidence{BytesPerSecond: 90e6, ClientShare: share(0.25), ClientWaits: share(0.74), ServerShare: share(0.2), Cores: 2}, limits.Busy, "had one 25 % of the time"},
+		"busy core":          {up, record.Evidence{BytesPerSecond: 90e6, ClientShare: share(0.25), ClientWaits: share(0.74), ServerShare: share(0.2), Cores: 2}, limits.Busy, "waiting for CPU 74 % of the time"},
 		"CPU before link":    {up, record.Evidence{BytesPerSecond: 100e6, ClientShare: share(0.98), ServerShare: share(0.5), RawBytesPerS: 110e6, RTTNS: ms, Cores: 4}, limits.ClientCPU, ""},
 		"sshpace itself":     {up, idle(record.Evidence{BytesPerSecond: 2e9, HarnessShare: 0.95, Cores: 4}), limits.Harness, "95 %"},
 		"nothing to go upon": {up, record.Evidence{BytesPerSecond: 50e6, ClientShare: share(0.3), TwoBytesPerS: 100e6}, limits.Unknown, "cannot be told"},

@@ -80,8 +80,9 @@ func checkPhases(t *testing.T, argv ArgvFunc, trip time.Duration) {
 		for _, span := range l.Spans {
 			sum += span.NS
 		}
-		// Our client sends the signature with the request for the service.
-		if l.Span(Kex) < trip*9/10 || l.Span(Service)+l.Span(Sign) < trip*9/10 {
+		// Our client sends the signature with the request for the service. A busy machine
+		// sees the end of the phase before late, hence half a round trip.
+		if l.Span(Kex) < trip/2 || l.Span(Service)+l.Span(Sign) < trip/2 {
 			t.Errorf("round trips take %v: %v", trip, l.Spans)
 		}
 		if off = float64(sum)/float64(outside) - 1; math.Abs(off) <= 0.03 {

@@ -55,7 +55,7 @@ func AnswerOf(r *rank.Ranking, c *advise.Choice, commands Commands) Answer {
 			a.Steps = append(a.Steps, Step{[]string{"put into ~/.ssh/config", ""}[min(i, 1)], line, ""})
 		}
 		a.Steps = append(a.Steps, writeIt("or let sshpace do it", r, commands), Step{"try it first", commands.Advise + " --prove", "changes nothing"},
-			Step{"take it back", "", "remove the line, or run what --write says at its end"})
+			Step{"take it back", "sshpace advise --undo client", "or remove the line"})
 	case c.Uncertain():
 		a.Steps = []Step{{"go on measuring", commands.Resume + " --budget 60s", ""}}
 	case !c.Stays():

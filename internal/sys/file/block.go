@@ -60,6 +60,42 @@ func (b Block) insert(old []byte) []byte {
 	return append(out, "\n"+b.text()...)
 }
 
+// Without takes the blocks out whose name is this one or begins with it and a blank,
+// and the empty line that came with each. n is how many there were. Marks that do
+// not match are an error.
+func Without(old []byte, name string) (text []byte, n int, err error) {
+	text = bytes.Clone(old)
+	for {
+		from, found := -1, ""
+		at := 0
+		for line := range strings.Lines(string(text)) {
+			rest, ours := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "# BEGIN sshpace ")
+			if ours && (rest == name || strings.HasPrefix(rest, name+" ")) {
+				from, found = at, rest
+				break
+			}
+			at += len(line)
+		}
+		if from < 0 {
+			return text, n, nil
+		}
+		b := Block{Name: found}
+		to := lineIndex(text[from:], []byte(b.end()))
+		if to < 0 || lineIndex(text[from+len(b.begin()):from+to], []byte(b.begin())) >= 0 {
+			return nil, 0, fmt.Errorf("the marks of the block %q are damaged: remove what is left of it by hand", found)
+		}
+		to += from + len(b.end())
+		switch {
+		case from == 0 && bytes.HasPrefix(text[to:], []byte("\n")):
+			to++
+		case to == len(text) && bytes.HasSuffix(text[:from], []byte("\n\n")):
+			from--
+		}
+		text = append(text[:from:from], text[to:]...)
+		n++
+	}
+}
+
 // lineIndex is where a whole line stands, or -1. The last line may lack its end.
 func lineIndex(text, line []byte) int {
 	if bytes.HasPrefix(text, line) {

@@ -14,8 +14,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sshpace/internal/base/shell"
-
 	"sshpace/internal/sys/safedir"
 )
 
@@ -214,12 +212,4 @@ func syncFolder(dir string) error {
 	}
 	defer d.Close()
 	return d.Sync()
-}
-
-// UndoCommand is the shell command that takes the change back.
-func (c *Change) UndoCommand(backup string) string {
-	if backup == "" {
-		return "rm -- " + shell.Word(c.Path)
-	}
-	return "mv -f -- " + shell.Line(backup, c.Path)
 }
