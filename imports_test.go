@@ -29,7 +29,7 @@ record: base/alg base/termsafe base/unit
 record/anonymize: base/alg base/wildcard record
 record/legacylog: base/alg base/fault base/shell base/termsafe base/unit base/wildcard record ssh/openssh sys/file
 record/store: base/fault base/shell record sys/file sys/safedir
-sys/file: base/shell sys/safedir
+sys/file: sys/safedir
 sys/proc:
 sys/relay: sys/tcp
 sys/safedir:
@@ -54,7 +54,7 @@ ssh/sshtest: ssh/channel ssh/conf
 ssh/transport: ssh/channel
 ssh/wire: base/alg ssh/openssh
 bench/advise: base/alg base/fault base/stats bench/rank record sys/file
-bench/apply: base/alg base/fault base/shell base/termsafe bench/advise bench/loopback bench/rank record ssh/openssh ssh/route sys/file sys/safedir
+bench/apply: base/alg base/fault base/shell base/termsafe base/unit bench/advise bench/loopback bench/rank record ssh/openssh ssh/route sys/file sys/safedir
 bench/benchtest: base/alg base/unit bench/plan bench/rank record show/document
 bench/campaign: base/alg base/fault base/shell base/termsafe base/text base/unit bench/compare bench/drive bench/hostinfo bench/lab bench/limits bench/login bench/plan bench/rank bench/testbed bench/transfer record record/store show/document show/format show/live show/report ssh/openssh sys/terminal
 bench/compare: base/alg base/fault base/shell base/stats bench/rank record record/store

@@ -25,6 +25,7 @@ type lab struct {
 	config, known           string    // ssh_config and known_hosts with the right key
 	wrongConfig, wrongKnown string    // the same with a wrong one
 	load                    load      // what is copied, none without -copy
+	startups                string    // MaxStartups, where lost hosts are counted
 	sshd                    *exec.Cmd // or the cheap server
 }
 
@@ -38,7 +39,7 @@ func startLab(ctx context.Context, p params) (_ *lab, err error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &lab{dir: dir, user: me.Username}
+	l := &lab{dir: dir, user: me.Username, startups: p.startups}
 	defer func() {
 		if err != nil {
 			l.stop()
@@ -103,6 +104,15 @@ func (l *lab) checked(hosts []string) error {
 	return l.arrived(hosts)
 }
 
+// lost is on how many hosts no command has run since it was asked last.
+func (l *lab) lost() (int, error) {
+	noted, err := os.ReadFile(l.path("ran"))
+	if err != nil && !os.IsNotExist(err) {
+		return 0, err
+	}
+	return len(l.hosts) - bytes.Count(noted, []byte("\n")), os.WriteFile(l.path("ran"), nil, 0o600)
+}
+
 func (l *lab) path(name string) string { return filepath.Join(l.dir, name) }
 
 func (l *lab) stop() {
@@ -145,10 +155,14 @@ func (l *lab) files(knownBytes int) error {
 	if err := l.write("ansible.cfg", ""); err != nil {
 		return err
 	}
+	startups, noted := "1000", ""
+	if l.startups != "" {
+		startups, noted = l.startups, "ForceCommand echo >>"+l.path("ran")+"\n"
+	}
 	return l.write("sshd_config", fmt.Sprintf("Port %d\nListenAddress 0.0.0.0\nHostKey %s\nAuthorizedKeysFile %s\nPidFile none\nUsePAM no\n"+
 		"StrictModes no\nPermitRootLogin prohibit-password\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n"+
-		"MaxStartups 1000\nLogLevel ERROR\nUseDNS no\nKexAlgorithms curve25519-sha256\nSetEnv HOME=%s\n",
-		l.port, l.path("host"), l.path("user.pub"), l.path("home")))
+		"MaxStartups %s\nLogLevel ERROR\nUseDNS no\nKexAlgorithms curve25519-sha256\nSetEnv HOME=%s\n%s",
+		l.port, l.path("host"), l.path("user.pub"), startups, l.path("home"), noted))
 }
 
 func (l *lab) write(name, text string) error {

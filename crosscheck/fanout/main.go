@@ -7,6 +7,9 @@
 //
 //	go run ./crosscheck/fanout -sshpace ./sshpace -venv DIR -n 150 -rounds 5
 //
+// With -startups 10:30:100 the sshd has that MaxStartups, as behind one bastion, and notes each
+// command that it runs: hosts without one are lost.
+//
 // CPU is user and system time of the tool and of all processes that it has
 // waited for (getrusage(2)). What sshd and all that it started used is a column of
 // its own: tools cannot choose that part, and on loopback it takes its time from the same
@@ -48,10 +51,11 @@ func main() {
 	before := flag.String("before", "", "older ones, separated by commas, measured beside it under their own names")
 	copied := flag.String("copy", "", "copy files instead: a size such as 100M, or 1000x10K; -dir should be on a tmpfs")
 	dir := flag.String("dir", "", "where the servers' folders are made")
+	startups := flag.String("startups", "", "MaxStartups of the sshd, such as OpenSSH's own 10:30:100, and count the hosts that each tool loses")
 	cheap := flag.Bool("cheap", false, "a server that starts no process instead of sshd")
 	venv := flag.String("venv", "", "Python environment with parallel-ssh and asyncssh")
 	flag.Parse()
-	p := params{n: *n, rounds: *rounds, fanout: *fanout, knownBytes: *knownBytes, copied: *copied, cheap: *cheap, dir: *dir, sshpace: *sshpace, before: *before, venv: *venv, only: *only}
+	p := params{n: *n, rounds: *rounds, fanout: *fanout, knownBytes: *knownBytes, copied: *copied, startups: *startups, cheap: *cheap, dir: *dir, sshpace: *sshpace, before: *before, venv: *venv, only: *only}
 	if err := run(context.Background(), p); err != nil {
 		fmt.Fprintf(os.Stderr, "fanout: %v\n", err)
 		os.Exit(1)
@@ -62,6 +66,7 @@ func main() {
 type params struct {
 	n, rounds, fanout, knownBytes int
 	copied, dir, venv, only       string
+	startups                      string
 	sshpace, before               string
 	cheap                         bool
 }
@@ -128,8 +133,11 @@ func (l *lab) older(p params) (all []tool) {
 	return all
 }
 
-// cost of one run of one tool.
-type cost struct{ cpu, server, wall time.Duration }
+// cost of one run of one tool, and how many hosts it lost.
+type cost struct {
+	cpu, server, wall time.Duration
+	lost              int
+}
 
 // measured runs one tool, with memory ready for what it copies.
 func (l *lab) measured(ctx context.Context, argv []string) (cost, error) {
@@ -151,6 +159,14 @@ func (l *lab) measure(ctx context.Context, argv []string) (cost, error) {
 		return cost{}, err
 	}
 	c, err := measure(ctx, argv)
+	if l.startups != "" {
+		if _, failed := errors.AsType[*exec.ExitError](err); failed {
+			err = nil // it lost some
+		}
+		if err == nil {
+			c.lost, err = l.lost()
+		}
+	}
 	if err != nil {
 		return c, err
 	}
@@ -168,9 +184,12 @@ func measure(ctx context.Context, argv []string) (cost, error) {
 	err := cmd.Run()
 	wall := time.Since(start)
 	if err != nil {
-		return cost{}, fmt.Errorf("%w: %.500s", err, out.String())
+		err = fmt.Errorf("%w: %.500s", err, out.String())
 	}
-	return cost{cpu: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), wall: wall}, nil
+	if cmd.ProcessState == nil {
+		return cost{}, err
+	}
+	return cost{cpu: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), wall: wall}, err
 }
 
 // tool is one way to run a command on many hosts.
@@ -237,6 +256,13 @@ func each(costs []cost, of func(cost) time.Duration) []time.Duration {
 	return all
 }
 
+func lostOf(costs []cost) (all []int) {
+	for _, c := range costs {
+		all = append(all, c.lost)
+	}
+	return all
+}
+
 // ratio is the median of how much less we cost than a tool, round by round: 1 = the
 // same, 0.5 = half.
 func ratio(ours, theirs []cost, of func(cost) time.Duration) float64 {
@@ -259,13 +285,13 @@ func table(tools []tool, what string, p params) error {
 	}
 	fmt.Printf("%s, %d hosts, %d at once, curve25519-sha256, medians of %d interleaved rounds, CPU in ms per host\n", what, p.n, p.fanout, p.rounds)
 	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "tool\thost keys checked\tclient\t(lowest\thighest)\tservers\twall s\t%s / this: client\tboth\twall\t\n", tools[0].name)
+	fmt.Fprintf(w, "tool\thost keys checked\tclient\t(lowest\thighest)\tservers\twall s\tlost\t%s / this: client\tboth\twall\t\n", tools[0].name)
 	base := tools[0].costs
 	for _, t := range tools {
 		ms := func(d time.Duration) float64 { return d.Seconds() * 1000 / float64(p.n) }
 		cpus := each(t.costs, cpuOf)
-		fmt.Fprintf(w, "%s\t%s\t%.2f\t(%.2f\t%.2f)\t%.1f\t%.2f\t%.3f\t%.2f\t%.2f\t\n", t.name, map[bool]string{true: "yes", false: "no"}[t.checks],
-			ms(median(cpus)), ms(slices.Min(cpus)), ms(slices.Max(cpus)), ms(median(each(t.costs, serverOf))), median(each(t.costs, wallOf)).Seconds(),
+		fmt.Fprintf(w, "%s\t%s\t%.2f\t(%.2f\t%.2f)\t%.1f\t%.2f\t%d\t%.3f\t%.2f\t%.2f\t\n", t.name, map[bool]string{true: "yes", false: "no"}[t.checks],
+			ms(median(cpus)), ms(slices.Min(cpus)), ms(slices.Max(cpus)), ms(median(each(t.costs, serverOf))), median(each(t.costs, wallOf)).Seconds(), median(lostOf(t.costs)),
 			ratio(base, t.costs, cpuOf), ratio(base, t.costs, bothOf), ratio(base, t.costs, wallOf))
 	}
 	return w.Flush()

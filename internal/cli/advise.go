@@ -163,7 +163,7 @@ func runAdvise(ctx context.Context, sys System, f adviseFlags, args []string) (e
 		return err
 	}
 	if len(ranking.Bulk) == 0 {
-		return usageError("measure with sshpace bench", "%s ranks no cipher", path)
+		return usageError("measure with sshpace bench", "%s contains no cipher ranking", path)
 	}
 	dir, err := privateDir(sys)
 	if err != nil {

@@ -78,7 +78,7 @@ func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, 
 	}
 	dest, ok := strings.CutPrefix(args[len(args)-1], ":")
 	if !ok {
-		return usageError(usage+", with a colon", "%q is no place on the hosts", args[len(args)-1])
+		return usageError(fmt.Sprintf("write :%s", args[len(args)-1]), "%q is not a remote path", args[len(args)-1])
 	}
 	names := args[:len(args)-1]
 	sources := copy.NewSources(names)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,12 +37,16 @@ func TestDocumentationExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	guides, err := filepath.Glob("../../doc/guide/*.md")
+	if err != nil || len(guides) == 0 {
+		t.Fatal(err, "no guides")
+	}
 	me, err := user.Current()
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for _, file := range append(files, "../../README.md") {
+	for _, file := range slices.Concat(files, guides, []string{"../../README.md"}) {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

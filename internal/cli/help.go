@@ -53,7 +53,7 @@ var flagTable = []flagRows{
 	{"Pace", []flagRow{
 		{"fanout", "f", "N", "hosts connected at"}, {"batch", "", "", "hosts in a"}, {"canary", "", "N", "run on this"},
 		{"then-confirm", "", "", "with --canary: ask"}, {"pause", "", "DURATION", "time between two"}, {"max-fail", "", "", "start no further"},
-		{"confirm-above", "", "N", "ask before a"}, {"yes", "y", "", "answer that question"}, {"timeout", "", "DURATION", "time for the"},
+		{"confirm-above", "", "N", "ask before a"}, {"yes", "y", "", "answer yes"}, {"timeout", "", "DURATION", "time for the"},
 		{"retry-for", "", "DURATION", "time to try"},
 	}},
 	{"Connection", []flagRow{

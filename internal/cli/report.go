@@ -32,8 +32,9 @@ for it, how to try it and how to take it back; then the best choices, and how su
 of that is. Without a FILE it takes the last run, wherever bench wrote it.
 
 Names are patterns that can be typed for --cipher and --mac. --all shows every
-combination, each with its 95 % interval in brackets; rows of one letter cannot be told
-apart. --method says how the numbers came about, how far to trust them, and what words mean.
+combination, each with its 95 % interval in brackets; the difference between rows
+of one letter is not significant. --method explains how the numbers were measured and how far
+to trust them.
 
 The classic format prints the lists that shell loops over all ciphers, MACs and key
 exchanges used to print: the best overall, for each cipher, MAC and key exchange, and

@@ -61,10 +61,10 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	f.selection.register(flags)
 	f.view.register(flags)
 	f.pace.register(flags)
-	flags.IntVarP(&f.fanout, "fanout", "f", 0, "hosts connected at once, at most; 0 = what this machine bears")
+	flags.IntVarP(&f.fanout, "fanout", "f", 0, "limit of parallel connections; 0 = as many as the servers and this machine can handle")
 	flags.Var(&f.connectTimeout, "connect-timeout", "time for name look-up, connection and login (default 15s)")
 	flags.Var(&f.timeout, "timeout", "time for the command on each host; then it is ended there (default none)")
-	flags.Var(&f.retryFor, "retry-for", "time to try a host again whose server turns logins away (default 2m, 30s if it let nobody in)")
+	flags.Var(&f.retryFor, "retry-for", "keep retrying hosts that refuse connections because they are busy (default 2m, 30s if no login succeeded there)")
 	flags.StringVar(&f.engine, "engine", string(reach.Auto), "auto, native (never start ssh) or openssh (always start ssh)")
 	flags.BoolVar(&f.acceptNew, "accept-new", false, "trust and record keys of hosts that are not in known_hosts yet")
 	flags.BoolVar(&f.noRecord, "no-record", false, "do not record this run in the history")
@@ -78,10 +78,9 @@ func newRunCommand(sys System) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run -w HOSTS [flags] [--] COMMAND...",
 		Short: "Run a command on many hosts at once",
-		Long: `run executes COMMAND on every host, as many at a time as the servers and this machine
-bear, and shows each line behind the name of its host: -> for standard output, +> for
-more of a line that was too long, => for standard error, =: for how a host ended that did
-not end well.
+		Long: `run executes COMMAND on every host, with as many parallel connections as the servers and
+this machine can handle. It prefixes each line with its host name: -> for standard output,
++> for more of a line that was too long, => for standard error, =: for hosts that failed.
 
 Hosts are sets as in ClusterShell: web[1-20,35]!web7, @group, patterns of names in
 ssh_config such as web*, hosts of earlier runs such as @last:failed, @last-1:failed or
@@ -114,7 +113,7 @@ SIGHUP, SIGINT or SIGTERM.`,
 	flags.BoolVar(&f.maxrc, "maxrc", false, "exit with the largest exit status of all hosts, 255 for those without one")
 	flags.BoolVar(&f.stdin, "stdin", false, "read standard input once and send it to every host")
 	flags.StringVar(&f.script, "script", "", "run this local script on the hosts; COMMAND is its arguments")
-	flags.BoolVar(&f.noRemoteKill, "no-remote-kill", false, "end commands by signals only: no second session, in which a forced command of root's would run again")
+	flags.BoolVar(&f.noRemoteKill, "no-remote-kill", false, "never open a second session to kill a command; a forced command would run in it")
 	flags.StringVar(&f.loginLog, "login-log", "", "write the steps of logins to this file or pipe")
 	_ = flags.MarkHidden("login-log") // of login
 	flags.BoolVar(&f.history, "history", false, "list earlier runs, or one of them in full: --history ID")

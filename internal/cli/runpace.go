@@ -33,7 +33,7 @@ func (f *paceFlags) register(flags *pflag.FlagSet) {
 	flags.Var(&f.pause, "pause", "time between two batches (default none)")
 	flags.Var(&f.maxFail, "max-fail", "start no further hosts when more than so many have failed or are unreachable; what runs goes on")
 	flags.IntVar(&f.confirmAbove, "confirm-above", 0, "ask before a run on more hosts than this (default $SSHPACE_CONFIRM_ABOVE, else never)")
-	flags.BoolVarP(&f.yes, "yes", "y", false, "answer that question, and that of --then-confirm, with yes")
+	flags.BoolVarP(&f.yes, "yes", "y", false, "answer yes to --confirm-above and --then-confirm")
 }
 
 func (f *paceFlags) check() error {

@@ -11,9 +11,9 @@ type viewFlags struct{ output.View }
 
 func (f *viewFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVarP(&f.Gather, "gather", "b", false, "show identical output once, at the end, under the set of its hosts")
-	flags.StringVar(&f.Diff, "diff", "", "as -b, and of all but the largest group only how it differs from that, or from the output of this host")
+	flags.StringVar(&f.Diff, "diff", "", "like -b, but show other groups as diffs against the largest, or against the output of this host")
 	flags.Lookup("diff").NoOptDefVal = output.Majority
-	flags.StringVar(&f.Group, "group-by", "", "output: as -b; exit: as -b, and hosts that ended differently apart")
+	flags.StringVar(&f.Group, "group-by", "", "output: like -b; exit: like -b, but separate groups by exit status")
 	flags.BoolVar(&f.Table, "rows", false, "one line a host, at the end: how it ended, time, lines sent, the last of them")
 	flags.StringVar(&f.Sort, "sort", "", "show hosts one after the other, at the end, by host (as named), exit or time; the worst last")
 	flags.BoolVar(&f.JSON, "json", false, "one JSON object a line: run, output, result, summary")

@@ -82,7 +82,7 @@ func Methods(drain context.Context, o Output, file *store.File, c record.Campaig
 		return err
 	}
 	if drain.Err() == nil && !slices.ContainsFunc(results, func(r compare.MethodResult) bool { return r.Rate.N > 0 }) {
-		return &fault.Error{What: "not a single way could be measured", Hint: "the reasons stand in the report"}
+		return &fault.Error{What: "nothing could be measured", Hint: "see the report for the reasons"}
 	}
 	return nil
 }

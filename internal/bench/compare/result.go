@@ -37,7 +37,7 @@ func Load(path string, change func(*record.File) *record.File) (*record.File, er
 func RankRecords(path string, records *record.File, by rank.By) (*rank.Ranking, error) {
 	r, err := rank.Of(records, rank.Options{By: by})
 	if errors.Is(err, rank.ErrNoSamples) && len(records.LoginKinds)+len(records.Methods) > 0 {
-		return nil, fault.Usage("measure with sshpace bench", "%s ranks no cipher", path)
+		return nil, fault.Usage("measure with sshpace bench", "%s contains no cipher ranking", path)
 	}
 	if errors.Is(err, rank.ErrNoSamples) {
 		return nil, fault.WithHint(fmt.Errorf("%s: %w", path, err), "run it again, or go on with sshpace bench --resume "+shell.Word(path))

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// banned are phrases that are wrong wherever they stand in a text for users, mostly translated ones,
+// with what is said instead.
+var banned = map[string]string{
+	`belongs? into`:                        "pass ... through",
+	`machines? bears?\b`:                   "can handle",
+	`behind the name of`:                   "prefixed with",
+	`did not end well|that ended well`:     "failed, succeeded",
+	`(left|leave) out and said`:            "skipped and reported",
+	`\band said\b`:                         "and reported",
+	`told apart`:                           "no significant difference",
+	`takes? (a|the) login to .* apart`:     "breaks down the login",
+	`finds? no room`:                       "does not fit",
+	`the last, on all hosts`:               "no other host is tried",
+	`stalls that nobody needs`:             "avoidable stalls",
+	`is no place\b`:                        "is not a remote path",
+	`ranks no\b`:                           "contains no ranking",
+	`not a single way`:                     "nothing could be",
+	`reasons stand`:                        "see the report for the reasons",
+	`do you believe`:                       "can you trust",
+	`(does not|do not) believe`:            "does not trust",
+	`none to be had`:                       "no gain",
+	`alike are in doubt`:                   "may be off by a common factor",
+	`what of it is needless`:               "to see what can be saved",
+	`answer that question`:                 "name the flags",
+	`whatever that is`:                     "say what",
+	`told whatever`:                        "always shown",
+	`can this machine do at most\?`:        "what are this machine's limits?",
+	`and it may\b`:                         "and it has permission",
+	`(in|at) (its|their) own way`:          "differently",
+	`\bnowise|insofar|thereof|wherefore\b`: "plainer words",
+}
+
+// TestWords: no banned phrase is in what users read first: README.md, the guides and
+// what goes with them, and the texts of commands.
+func TestWords(t *testing.T) {
+	texts := map[string]string{}
+	pages, err := filepath.Glob("doc/guide/*.md")
+	if err != nil || len(pages) < 7 {
+		t.Fatalf("%v, %d guides", err, len(pages))
+	}
+	for _, page := range slices.Concat(pages, []string{"README.md", "SECURITY.md", "doc/drop-in.md"}) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[page] = string(text)
+	}
+	commands, err := filepath.Glob("internal/cli/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range commands {
+		if !strings.HasSuffix(file, "_test.go") {
+			texts[file] = literals(t, file)
+		}
+	}
+	for phrase, instead := range banned {
+		re := regexp.MustCompile(`(?i)` + phrase)
+		for where, text := range texts {
+			if found := re.FindString(strings.Join(strings.Fields(text), " ")); found != "" {
+				t.Errorf("%s: %q: rather %q", where, found, instead)
+			}
+		}
+	}
+}
+
+// literals are the texts in a program file.
+func literals(t *testing.T, path string) string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	ast.Inspect(file, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			if s, err := strconv.Unquote(lit.Value); err == nil {
+				all.WriteString(s + "\n")
+			}
+		}
+		return true
+	})
+	return all.String()
+}
+
+// TestSizeOfPages: a page that is longer is two pages.
+func TestSizeOfPages(t *testing.T) {
+	pages, _ := filepath.Glob("doc/guide/*.md")
+	for _, page := range append(pages, "README.md") {
+		most := 150
+		if page == "README.md" {
+			most = 200
+		}
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(text), "\n"); n > most {
+			t.Errorf("%s has %d lines, at most %d", page, n, most)
+		}
+	}
+}
