@@ -14,7 +14,7 @@ import (
 
 // flagRow is a flag as every command has it that has one of this name: its letter, the
 // word for its value where the description has none, and what its description says
-// wherever several commands have it.
+// wherever several commands have it, each in words of its own.
 type flagRow struct{ name, letter, value, says string }
 
 // flagRows are the flags below a heading of the help.
@@ -26,8 +26,8 @@ type flagRows struct {
 // flagTable are all flags: a name means one thing, whatever the command.
 var flagTable = []flagRows{
 	{"What to measure", []flagRow{
-		{"only", "", "GLOB", "only"}, {"cipher", "", "GLOB", "only these ciphers:"}, {"mac", "", "GLOB", "only these MACs:"},
-		{"kex", "", "GLOB", "only these key"}, {"policy", "", "NAME", "security policy"}, {"direction", "", "NAME", "upload"}, {"data", "", "NAME", "payload"},
+		{"only", "", "GLOB", "only"}, {"cipher", "", "GLOB", ""}, {"mac", "", "GLOB", ""},
+		{"kex", "", "GLOB", ""}, {"policy", "", "NAME", "security policy"}, {"direction", "", "NAME", "upload"}, {"data", "", "NAME", "payload"},
 		{"figure", "", "GLOB", ""}, {"normalise", "", "GLOB", ""}, {"load", "", "NAME", ""}, {"full", "", "", ""}, {"files", "", "COUNTxSIZE", ""},
 		{"streams", "", "N", ""}, {"compression", "", "", ""}, {"folder", "", "DIR", ""}, {"remote-folder", "", "DIR", ""}, {"disk-dir", "", "DIR", ""},
 		{"disk-size", "", "SIZE", ""},
@@ -39,43 +39,43 @@ var flagTable = []flagRows{
 	{"What to do", []flagRow{
 		{"prove", "", "", ""}, {"write", "", "SIDE", ""}, {"undo", "", "SIDE", ""}, {"check", "", "HOST", ""}, {"strict", "", "", ""}, {"include-insecure", "", "", ""},
 		{"host", "", "PATTERN", ""}, {"dir", "", "DIR", "directory"}, {"force", "", "", ""}, {"from", "", "NAME", ""}, {"to", "", "HOST", ""},
-		{"keep-unmatched", "", "", ""}, {"no-resolve", "", "", ""}, {"ignore", "", "NAME", ""}, {"known-hosts", "", "FILE", "file to read"},
+		{"keep-unmatched", "", "", ""}, {"no-resolve", "", "", ""}, {"ignore", "", "NAME", ""}, {"known-hosts", "", "FILE", ""},
 		{"script", "", "FILE", ""}, {"stdin", "", "", ""}, {"sudo", "", "USER", ""}, {"ask-pass", "", "", ""}, {"password-command", "", "COMMAND", ""},
 		{"login-log", "", "FILE", ""}, {"rerun", "", "SET", ""}, {"history", "", "", ""}, {"maxrc", "", "", ""}, {"no-remote-kill", "", "", ""},
-		{"checksum", "", "", "leave alone what"}, {"no-verify", "", "", "do not compare"}, {"max-size", "", "", ""}, {"number", "n", "", ""},
+		{"checksum", "", "", ""}, {"no-verify", "", "", ""}, {"max-size", "", "", ""}, {"number", "n", "", ""},
 		{"expand", "e", "", ""}, {"fold", "", "", ""}, {"autostep", "", "N", ""}, {"separator", "S", "TEXT", ""}, {"known-as", "", "NAME", ""},
 	}},
 	{"Hosts", []flagRow{
 		{"hosts", "w", "SET", "hosts"}, {"exclude", "x", "SET", "leave out"}, {"intersection", "I", "SET", ""}, {"xor", "X", "SET", ""},
-		{"hosts-file", "", "FILE", "file of hosts, one a line"}, {"label", "", "NAME", "only these sections"}, {"groups", "", "FILE|DIR", "groups for @group"},
-		{"groups-command", "", "COMMAND", "command that writes"}, {"inventory", "", "FILE", "Ansible inventory, INI"}, {"from-config", "", "", "all names on"},
+		{"hosts-file", "", "FILE", "file of hosts, one a line"}, {"label", "", "NAME", ""}, {"groups", "", "FILE|DIR", ""},
+		{"groups-command", "", "COMMAND", ""}, {"inventory", "", "FILE", ""}, {"from-config", "", "", ""},
 	}},
 	{"Pace", []flagRow{
-		{"fanout", "f", "N", "hosts connected at"}, {"batch", "", "", "hosts in a"}, {"canary", "", "N", "run on this"},
-		{"then-confirm", "", "", "with --canary: ask"}, {"pause", "", "DURATION", "time between two"}, {"max-fail", "", "", "start no further"},
-		{"confirm-above", "", "N", "ask before a"}, {"yes", "y", "", "answer yes"}, {"timeout", "", "DURATION", "time for the"},
-		{"retry-for", "", "DURATION", "time to try"},
+		{"fanout", "f", "N", ""}, {"batch", "", "", ""}, {"canary", "", "N", ""},
+		{"then-confirm", "", "", ""}, {"pause", "", "DURATION", ""}, {"max-fail", "", "", ""},
+		{"confirm-above", "", "N", ""}, {"yes", "y", "", ""}, {"timeout", "", "DURATION", ""},
+		{"retry-for", "", "DURATION", ""},
 	}},
 	{"Connection", []flagRow{
-		{"config", "F", "FILE", "ssh_config"}, {"option", "o", "OPTION", "ssh_config option, such"}, {"port", "p", "N", "port"},
-		{"login", "l", "USER", "user to log"}, {"identity", "i", "FILE", "file of a"}, {"jump", "J", "HOST", "jump hosts, separated"},
-		{"ipv4", "4", "", "use IPv4 only"}, {"ipv6", "6", "", "use IPv6 only"}, {"connect-timeout", "", "DURATION", "connect"}, {"connections", "", "N", ""},
-		{"accept-new", "", "", "trust and record"}, {"rtt", "", "DURATION", "round trip of"}, {"rate", "", "RATE", "bytes per second"},
-		{"loss", "", "PERCENT", "percentage of lost"},
+		{"config", "F", "FILE", "ssh_config"}, {"option", "o", "OPTION", ""}, {"port", "p", "N", "port"},
+		{"login", "l", "USER", ""}, {"identity", "i", "FILE", ""}, {"jump", "J", "HOST", ""},
+		{"ipv4", "4", "", ""}, {"ipv6", "6", "", ""}, {"connect-timeout", "", "DURATION", "connect"}, {"connections", "", "N", ""},
+		{"accept-new", "", "", ""}, {"rtt", "", "DURATION", ""}, {"rate", "", "RATE", "bytes per second"},
+		{"loss", "", "PERCENT", ""},
 	}},
 	{"Output", []flagRow{
 		{"out", "", "FILE", "file"}, {"format", "", "NAME", "json"}, {"json", "", "", "JSON"}, {"all", "", "", "all"}, {"method", "", "", ""},
-		{"limit", "", "", ""}, {"rows", "", "", "one line a"}, {"table", "", "NAME", "only these"}, {"chart", "", "NAME", "only these"},
+		{"limit", "", "", ""}, {"rows", "", "", ""}, {"table", "", "NAME", "only these"}, {"chart", "", "NAME", "only these"},
 		{"list", "", "", "print"}, {"list-groups", "L", "", ""}, {"long", "", "", ""}, {"test", "t", "", ""}, {"quiet", "q", "", "no progress"},
-		{"verbose", "v", "", "tell for each"}, {"anonymize", "", "", ""}, {"top", "", "N", ""}, {"worst", "", "", ""}, {"fail-on", "", "LIMIT", ""},
-		{"pair", "", "", ""}, {"gather", "b", "", "show identical output"}, {"diff", "", "HOST", "as -b, and"}, {"sort", "", "NAME", "show hosts one"},
-		{"group-by", "", "NAME", "output: as -b"}, {"color", "", "WHEN", "auto, always or"}, {"raw", "", "", "do not clean"},
-		{"outdir", "", "DIR", "also write each"}, {"max-output", "", "SIZE", ""}, {"no-record", "", "", "do not record"}, {"help", "h", "", "help"},
+		{"verbose", "v", "", ""}, {"anonymize", "", "", ""}, {"top", "", "N", ""}, {"worst", "", "", ""}, {"fail-on", "", "LIMIT", ""},
+		{"pair", "", "", ""}, {"gather", "b", "", ""}, {"diff", "", "HOST", ""}, {"sort", "", "NAME", ""},
+		{"group-by", "", "NAME", ""}, {"color", "", "WHEN", ""}, {"raw", "", "", ""},
+		{"outdir", "", "DIR", ""}, {"max-output", "", "SIZE", ""}, {"no-record", "", "", ""}, {"help", "h", "", "help"},
 		{"version", "V", "", ""},
 	}},
 	{"Expert", []flagRow{
-		{"seed", "", "N", "seed of the"}, {"engine", "", "NAME", "native"}, {"server", "", "NAME", ""}, {"ssh", "", "FILE", "path of ssh"},
-		{"sshd", "", "FILE", "path of sshd"}, {"sshd-config", "", "FILE", ""}, {"openssl", "", "FILE", ""}, {"rank-by", "", "NAME", "throughput"},
+		{"seed", "", "N", ""}, {"engine", "", "NAME", "native"}, {"server", "", "NAME", ""}, {"ssh", "", "FILE", ""},
+		{"sshd", "", "FILE", ""}, {"sshd-config", "", "FILE", ""}, {"openssl", "", "FILE", ""}, {"rank-by", "", "NAME", "throughput"},
 		{"machine", "", "FILE", ""},
 	}},
 }
