@@ -197,7 +197,7 @@ func TestOthersResultsAreNotOurs(t *testing.T) {
 	refused(t, text, err, 1, results+" can be written by others (mode 0777)", "name the result")
 	text, err = sshpace(t, []string{"XDG_STATE_HOME=" + state, "HOME=" + base}, "bench", "--rounds", "1", "--cipher", "aes128-gcm*", "--kex", "curve25519-sha256")
 	refused(t, text, err, 1, results+" can be written by others (mode 0777)", "make it yours alone")
-	text, err = sshpace(t, []string{"XDG_STATE_HOME=" + foreign}, "machine", "--only", "memory*")
+	text, err = sshpace(t, []string{"XDG_STATE_HOME=" + foreign}, "limits", "--only", "memory*")
 	refused(t, text, err, 1, foreign+" belongs to another user", "make it yours alone")
 	if strings.Contains(text, "measuring") {
 		t.Errorf("measured before the folder was looked at:\n%s", text)
@@ -209,7 +209,7 @@ func TestMachineOutNeedsNoStateFolder(t *testing.T) {
 	t.Parallel()
 	base, foreign := theirs(t)
 	out := filepath.Join(base, "ours", "m.jsonl")
-	text, err := sshpace(t, []string{"XDG_STATE_HOME=" + foreign}, "machine", "--only", "memory*", "--only", "disk*", "--rounds", "1", "--out", out)
+	text, err := sshpace(t, []string{"XDG_STATE_HOME=" + foreign}, "limits", "--only", "memory*", "--only", "disk*", "--rounds", "1", "--out", out)
 	if err != nil || !strings.Contains(text, "disk read is not measured: there is no folder to put a file into") {
 		t.Errorf("%v\n%s", err, text)
 	}

@@ -163,7 +163,7 @@ func TestMachineHangup(t *testing.T) {
 	t.Parallel()
 	for signal, code := range map[syscall.Signal]int{syscall.SIGHUP: 129, syscall.SIGKILL: 137} {
 		dir := t.TempDir()
-		cmd, errs := start(t, dir, sshpaceProgram(t), "machine", "--only", "disk read", "--disk-size", "1G", "--disk-dir", dir, "--out", "m.jsonl")
+		cmd, errs := start(t, dir, sshpaceProgram(t), "limits", "--only", "disk read", "--disk-size", "1G", "--disk-dir", dir, "--out", "m.jsonl")
 		until(t, "a file on the disk", func() bool {
 			open, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", cmd.Process.Pid))
 			for _, fd := range open {

@@ -53,7 +53,7 @@ func TestHostsAsNodeset(t *testing.T) {
 		line := nodesets.Make(rand.New(rand.NewPCG(seed, uint64(n))), "<options>")
 		args := strings.Fields(line)
 		want, code := said(t, "", "nodeset", args...)
-		got, ours := said(t, "", "sshpace", append([]string{"hosts"}, args...)...)
+		got, ours := said(t, "", "sshpace", append([]string{"hosts"}, spelled(args)...)...)
 		if (code == 0) != (ours == 0) || code == 0 && want != got && !sameSet(t, want, got) {
 			t.Errorf("case %d: %s\nnodeset (%d) %s\nhosts   (%d) %s", n, line, code, want, ours, got)
 		}
@@ -65,6 +65,18 @@ func TestHostsAsNodeset(t *testing.T) {
 	if right < count/3 {
 		t.Errorf("nodeset refuses %d of %d: the grammar has lost its way", count-right, count)
 	}
+}
+
+// spelled are nodeset's options as hosts has them: -f, -c and -i mean something else
+// in every command of ours.
+func spelled(args []string) []string {
+	args = slices.Clone(args)
+	for i, word := range args {
+		if ours, ok := map[string]string{"-f": "--fold", "-c": "-n", "-i": "-I"}[word]; ok {
+			args[i] = ours
+		}
+	}
+	return args
 }
 
 // sameSet tells whether two answers of nodeset are one set: numbers that stand
