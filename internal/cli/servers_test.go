@@ -94,12 +94,11 @@ func checkLeftovers(env *testscript.Env) {
 	env.T().Fatal("left behind: ", strings.Join(left, "\n"))
 }
 
-// freePort is a loopback port that was free a moment ago.
+// freePort is a port that was free a moment ago.
 func freePort(ts *testscript.TestScript) string {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	port, err := sshtest.FreePort()
 	ts.Check(err)
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	return strconv.Itoa(port)
 }
 
 // keyPair writes an Ed25519 key pair and returns its public half.

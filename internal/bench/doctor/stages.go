@@ -473,8 +473,8 @@ func startUp(f *Facts, found *Finding) bool {
 	}
 	found.What = fmt.Sprintf("the remote shell's start-up file %s is slow, and runs for every command", guard.file)
 	found.Evidence += " in " + f.Server.Shell
-	found.Where = "on this machine; it makes the file end where nobody types"
-	found.Do = typed(f, "cp "+guard.file+" "+guard.file+".bak; { echo '"+guard.line+"'; cat "+guard.file+".bak; } >"+guard.file)
+	found.Where = "on this machine; commands then skip the file, and what it sets; the old one stays as " + guard.file + ".sshpace"
+	found.Do = typed(f, "[ ! -e "+guard.file+".sshpace ] && cp "+guard.file+" "+guard.file+".sshpace && { echo '"+guard.line+"'; cat "+guard.file+".sshpace; } >"+guard.file)
 	return true
 }
 

@@ -54,6 +54,9 @@ func AnswerOf(r *rank.Ranking, c *advise.Choice, commands Commands) Answer {
 		for i, line := range a.Config {
 			a.Steps = append(a.Steps, Step{[]string{"put into ~/.ssh/config", ""}[min(i, 1)], line, ""})
 		}
+		if r.Campaign.Server == record.ServerRemote { // the measurement says nothing of others
+			a.Steps[len(a.Steps)-1].Note = "below: Host " + clean(r.Campaign.Target)
+		}
 		a.Steps = append(a.Steps, writeIt("or let sshpace do it", r, commands), Step{"try it first", commands.Advise + " --prove", "changes nothing"},
 			Step{"take it back", "sshpace advise --undo client", "or remove the line"})
 	case c.Uncertain():

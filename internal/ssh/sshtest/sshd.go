@@ -2,7 +2,9 @@ package sshtest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -148,7 +150,11 @@ func startSshd(t testing.TB, login string, argv, extra []string) *Sshd {
 	if err := os.Chmod(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s := &Sshd{Dir: dir, Port: freePort(t), User: login, log: &logBuffer{}}
+	port, err := FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Sshd{Dir: dir, Port: port, User: login, log: &logBuffer{}}
 	hostKey, hostPub := WriteKey(t, dir, "host_key", "")
 	s.HostKey = hostPub
 	key, pub := WriteKey(t, dir, "user_key", "")
@@ -207,12 +213,16 @@ func (s *Sshd) await(t testing.TB) {
 	t.Fatalf("sshd does not listen: %s", s.Log())
 }
 
-func freePort(t testing.TB) int {
-	t.Helper()
-	l, err := net.Listen("tcp4", "0.0.0.0:0")
-	if err != nil {
-		t.Fatal(err)
+// FreePort is a port that nobody listens on, below those that the kernel gives to
+// connections and to listeners of other tests (ip_local_port_range): one of these could
+// be taken by somebody else before sshd has it.
+func FreePort() (int, error) {
+	for range 100 {
+		l, err := net.Listen("tcp4", fmt.Sprintf("0.0.0.0:%d", 12000+rand.IntN(20000)))
+		if err == nil {
+			defer l.Close()
+			return l.Addr().(*net.TCPAddr).Port, nil
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	return 0, errors.New("no port of a hundred is free")
 }
