@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"sshpace/internal/ssh/sshtest"
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/record"
