@@ -20,11 +20,10 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"sshpace/internal/ssh/sshtest"
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/record"
+	"sshpace/internal/ssh/sshtest"
 	"sshpace/internal/sys/relay"
 )
 
