@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +51,7 @@ func undoClient(ctx context.Context, p Params) (int, error) {
 	if err != nil {
 		return 0, fault.WithHint(err, "install openssh-client, or name its path with --ssh")
 	}
-	config, err := (&Advised{Params: p}).clientFile()
+	config, err := p.clientFile()
 	if err != nil {
 		return 0, err
 	}
@@ -73,10 +74,7 @@ func undoServer(ctx context.Context, p Params) (int, error) {
 	if err := openssh.PreparePrivilegeSeparation(); err != nil {
 		fmt.Fprintf(p.Notes, "note: %v\n", err)
 	}
-	config := p.SSHDConfig
-	if config == "" {
-		config = defaultServerConfig
-	}
+	config := cmp.Or(p.SSHDConfig, defaultServerConfig)
 	n, err := p.takeOut(config, filepath.Dir(defaultServerConfig), "", func(candidate string) error { return sshd.CheckServer(ctx, candidate, keys.HostKey) })
 	if n > 0 && err == nil {
 		fmt.Fprintln(p.Out, reloadSSHD)

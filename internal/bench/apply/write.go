@@ -127,8 +127,8 @@ func (a *Advised) checkCandidate(ctx context.Context, candidate, config string) 
 
 // clientFile is the user's ssh_config. ssh asks the user database for it, not
 // HOME.
-func (a *Advised) clientFile() (string, error) {
-	if config := a.Connection.Config; config != "" {
+func (p Params) clientFile() (string, error) {
+	if config := p.Connection.Config; config != "" {
 		return config, nil
 	}
 	me, err := user.Current()
@@ -141,10 +141,7 @@ func (a *Advised) clientFile() (string, error) {
 // writeServer writes into sshd_config, or into a folder that it includes.
 // Nothing is restarted.
 func (a *Advised) writeServer(ctx context.Context) error {
-	config := a.SSHDConfig
-	if config == "" {
-		config = defaultServerConfig
-	}
+	config := cmp.Or(a.SSHDConfig, defaultServerConfig)
 	block := file.Block{Name: "advise", Text: a.Advice.ServerConfig()}
 	whole := func() error { return a.checkServer(ctx, config) }
 	err := a.put(config, filepath.Dir(defaultServerConfig), block, 0o644, func(candidate string) error { return a.checkServer(ctx, candidate) }, whole, "sshd -T", undoCommand("server", "--sshd-config", a.SSHDConfig))

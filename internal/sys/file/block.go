@@ -33,17 +33,29 @@ func (b Block) text() string {
 // at the top, because ssh and sshd take the first value that they find
 // (ssh_config(5), sshd_config(5)), or at the end. Marks that do not match are an error.
 func (b Block) Into(old []byte) ([]byte, error) {
-	begin, end := []byte(b.begin()), []byte(b.end())
-	from, to := lineIndex(old, begin), lineIndex(old, end)
-	if from < 0 && to < 0 {
-		return b.insert(old), nil
+	from, to, err := b.find(old)
+	if err != nil {
+		return nil, err
 	}
-	if from < 0 || to < from || lineIndex(old[from+len(begin):], begin) >= 0 {
-		return nil, fmt.Errorf("the marks of the block %q are damaged: remove what is left of it by hand", b.Name)
+	if from < 0 {
+		return b.insert(old), nil
 	}
 	out := append([]byte(nil), old[:from]...)
 	out = append(out, b.text()...)
-	return append(out, old[to+len(end):]...), nil
+	return append(out, old[to:]...), nil
+}
+
+// find is where the block stands, with its marks; from is -1 where there is none.
+func (b Block) find(text []byte) (from, to int, err error) {
+	begin, end := []byte(b.begin()), []byte(b.end())
+	from, to = lineIndex(text, begin), lineIndex(text, end)
+	if from < 0 && to < 0 {
+		return -1, -1, nil
+	}
+	if from < 0 || to < from || lineIndex(text[from+len(begin):], begin) >= 0 {
+		return 0, 0, fmt.Errorf("the marks of the block %q are damaged: remove what is left of it by hand", b.Name)
+	}
+	return from, to + len(end), nil
 }
 
 func (b Block) insert(old []byte) []byte {
@@ -66,25 +78,14 @@ func (b Block) insert(old []byte) []byte {
 func Without(old []byte, name string) (text []byte, n int, err error) {
 	text = bytes.Clone(old)
 	for {
-		from, found := -1, ""
-		at := 0
-		for line := range strings.Lines(string(text)) {
-			rest, ours := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "# BEGIN sshpace ")
-			if ours && (rest == name || strings.HasPrefix(rest, name+" ")) {
-				from, found = at, rest
-				break
-			}
-			at += len(line)
-		}
-		if from < 0 {
+		b, found := named(text, name)
+		if !found {
 			return text, n, nil
 		}
-		b := Block{Name: found}
-		to := lineIndex(text[from:], []byte(b.end()))
-		if to < 0 || lineIndex(text[from+len(b.begin()):from+to], []byte(b.begin())) >= 0 {
-			return nil, 0, fmt.Errorf("the marks of the block %q are damaged: remove what is left of it by hand", found)
+		from, to, err := b.find(text)
+		if err != nil {
+			return nil, 0, err
 		}
-		to += from + len(b.end())
 		switch {
 		case from == 0 && bytes.HasPrefix(text[to:], []byte("\n")):
 			to++
@@ -94,6 +95,17 @@ func Without(old []byte, name string) (text []byte, n int, err error) {
 		text = append(text[:from:from], text[to:]...)
 		n++
 	}
+}
+
+// named is the first block whose name is this one or begins with it and a blank.
+func named(text []byte, name string) (b Block, found bool) {
+	for line := range strings.Lines(string(text)) {
+		rest, ours := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "# BEGIN sshpace ")
+		if ours && (rest == name || strings.HasPrefix(rest, name+" ")) {
+			return Block{Name: rest}, true
+		}
+	}
+	return b, false
 }
 
 // lineIndex is where a whole line stands, or -1. The last line may lack its end.
