@@ -12,7 +12,8 @@ import (
 
 // pdshLines are the lines in any order of the hosts, without what names the program.
 func pdshLines(text string) string {
-	return sortedLines(regexp.MustCompile(`(?m)^(Full program pathname|Remote program path)\t.*\n`).ReplaceAllString(text, ""))
+	text = regexp.MustCompile(`(?m)^(Full program pathname|Remote program path)\t.*\n`).ReplaceAllString(text, "")
+	return sortedLines(regexp.MustCompile(`\b\d+ sec\b`).ReplaceAllString(text, "N sec")) // whole seconds of a clock that ticks in between
 }
 
 // pdshLab has lists of hosts.

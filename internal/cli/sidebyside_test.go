@@ -28,7 +28,7 @@ type sideBySide struct {
 	env      []string
 	files    func(t *testing.T, dir string)
 	sshd     *sshtest.Sshd
-	normal   func(stdout string) string
+	normal   func(text string) string // of stdout and of stderr
 	// restarts is how often the original is started again when it hangs, as pdsh does
 	// on a busy machine, or when it trips over itself.
 	restarts int
@@ -91,7 +91,7 @@ func (s *sideBySide) run(t *testing.T, program string, c call) answer {
 	if ctx.Err() != nil && program != s.original {
 		t.Errorf("%s %s does not end", s.name, c.args)
 	}
-	return answer{s.normal(clean(out.String())), sortedLines(clean(errs.String())), cmd.ProcessState.ExitCode(), tree(t, dir, clean)}
+	return answer{s.normal(clean(out.String())), sortedLines(s.normal(clean(errs.String()))), cmd.ProcessState.ExitCode(), tree(t, dir, clean)}
 }
 
 // tree is every file below a folder with its content.
