@@ -228,9 +228,19 @@ func TestLinkIsTheLimit(t *testing.T) {
 	r.Campaign.Server = "remote"
 	for i := range r.Bulk {
 		r.Bulk[i].Throughput = &stats.Interval{Value: 11e6, Lo: 10.9e6, Hi: 11.1e6, N: 9}
+		r.Bulk[i].Within.Throughput = stats.Estimate{Log: math.Log(11e6), Err: 0.005, N: 9}
 	}
 	if a := advice(t, r, named(t, "modern")); a.Choice.Limited(a.Ranking) {
 		t.Error("at 11 MB/s and less than 1 ns/B, the CPU is said to be the limit")
+	}
+	// A cipher that has another speed shows that the link is not.
+	for i := range r.Bulk {
+		if r.Bulk[i].Suite.Cipher == gcm256 {
+			r.Bulk[i].Within.Throughput.Log -= 0.5
+		}
+	}
+	if a := advice(t, r, named(t, "modern")); !a.Choice.Limited(a.Ranking) {
+		t.Error("one cipher is slower by a third, and the link is said to be the limit")
 	}
 }
 

@@ -270,21 +270,33 @@ func (c *Choice) First(kind alg.Kind) []string {
 	return names
 }
 
-// Limited reports whether a CPU may limit what is negotiated now: if not, the link,
-// the window or a disk does, and no cipher changes that. On loopback there is
-// nothing else that could, but other work on the machine.
+// Limited reports whether a CPU may limit what is negotiated now: a side keeps one busy, or
+// another cipher surely has another speed. If not, the link, the window or a disk does, and no
+// cipher changes that. On loopback there is nothing else that could, but other work on the
+// machine.
 func (c *Choice) Limited(r *rank.Ranking) bool {
-	return r.Campaign.Server != record.ServerRemote || !slices.ContainsFunc(c.Gains, func(g rank.Gain) bool {
-		from := g.From
-		if from.Throughput == nil || from.Client == nil {
-			return false
-		}
-		share := func(q *rank.Quantity) float64 {
-			if q == nil {
-				return 1 // not known: it may be the limit
-			}
-			return from.Throughput.Value * q.Value / 1e9
-		}
-		return share(from.Client) < busyCPU && share(from.Server) < busyCPU
+	return r.Campaign.Server != record.ServerRemote || !slices.ContainsFunc(c.Gains, idle) || slices.ContainsFunc(c.Options, func(o Option) bool {
+		return slices.ContainsFunc(c.gains(r, o), func(g rank.Gain) bool {
+			q := g.Decides(r.By)
+			return q != nil && (q.Lo > 1+stats.Margin || q.Hi < 1/(1+stats.Margin))
+		})
 	})
 }
+
+// idle reports whether what is used now keeps neither side's CPU busy.
+func idle(g rank.Gain) bool {
+	from := g.From
+	if from.Throughput == nil || from.Client == nil {
+		return false
+	}
+	share := func(q *rank.Quantity) float64 {
+		if q == nil {
+			return 1 // not known: it may be the limit
+		}
+		return from.Throughput.Value * q.Value / 1e9
+	}
+	return share(from.Client) < busyCPU && share(from.Server) < busyCPU
+}
+
+// Only reports whether what is used now is all that the policy allows of what both sides have.
+func (c *Choice) Only() bool { return len(c.Options) == 1 && c.Present.Option == 0 && c.Unseen == 0 }

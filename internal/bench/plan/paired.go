@@ -19,7 +19,9 @@ import (
 const (
 	PairLength      = 60 * time.Millisecond
 	roundTripsEach  = 10 // that a slice takes at least
+	roundTripsAwake = 3  // that a slice takes which wakes a connection
 	roundTripsTurns = 5  // that a turn takes beside: questions, answers, and opening TCP's window
+	slicesAwake     = 4  // about: until a connection is as fast as it can be
 )
 
 // Logins to a host of the user's are few: a server may count them, and take many for
@@ -97,7 +99,7 @@ func (p *paired) least() time.Duration {
 
 // takes is the time of a race: to open so many candidates and the reference, and their cycles.
 func (p *paired) takes(candidates, cycles int) time.Duration {
-	return time.Duration(candidates+1)*p.login() + time.Duration(cycles)*p.cycleOf(candidates)
+	return time.Duration(candidates+1)*(p.login()+p.awakes()) + time.Duration(cycles)*p.cycleOf(candidates)
 }
 
 // cycleOf is the time of one cycle.
@@ -107,6 +109,11 @@ func (p *paired) cycleOf(candidates int) time.Duration {
 
 // login is about what opening a connection takes.
 func (p *paired) login() time.Duration { return cmp.Or(p.env.Login, usualLogin) + loginPause }
+
+// awakes is about what a connection takes until it is as fast as it can be.
+func (p *paired) awakes() time.Duration {
+	return slicesAwake * time.Duration(len(p.Directions)) * max(PairLength, roundTripsAwake*p.env.RoundTrip)
+}
 
 // length is how long a slice is.
 func (p *paired) length() time.Duration { return max(PairLength, roundTripsEach*p.env.RoundTrip) }

@@ -3,6 +3,7 @@ package rank
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"sshpace/internal/base/unit"
@@ -53,8 +54,8 @@ func doubts(r *Ranking, d *data) []Warning {
 	add(r.Slowed.Busy(), "foreign", fmt.Sprintf("other programs kept %.1f of %s busy, which costs some ciphers more than others: differences count from %.1f %% on only",
 		r.Slowed.Foreign, unit.Count(r.Environment.Cores, "core"), r.Tie()), hint("end them (top shows them), and measure again"))
 	add(r.Heat.Slowed > 0, Throttled, r.Heat.text(), "cool it, or power it better, and measure again")
-	add(r.Noise.Cost == 0 && len(r.Bulk) > 0 && len(d.copies) == 0, "no-cpu-time", "the CPU time of ssh could not be read here: ranked by throughput only", "")
-	add(r.Noise.Cost > 0 && !r.hasServer(), "no-server-cpu-time", "the CPU time of the server could not be read: costs are the client's alone", "")
+	add(!r.has(clientCost) && len(d.copies) == 0, "no-cpu-time", "the CPU time of ssh could not be read here: ranked by throughput only", "")
+	add(r.has(clientCost) && !r.has(serverCost), "no-server-cpu-time", "the CPU time of the server could not be read: costs are the client's alone", "")
 	add(math.Abs(r.Drift) > muchDrift, "drift", fmt.Sprintf("the machine became %s during the run; the ranking corrects for it", slowing(r.Drift)), "")
 	add(r.Model.HoldoutP95 > muchError, "model", fmt.Sprintf("predictions are off by up to %.0f %%, tried on %d combinations that were measured, too", r.Model.HoldoutP95, r.Model.HoldoutCells),
 		hint("a longer --budget measures more cells directly"))
@@ -121,11 +122,10 @@ func (r *Ranking) FailureText() string {
 	return strings.Join(parts, ", ")
 }
 
-func (r *Ranking) hasServer() bool {
-	for _, c := range r.Bulk {
-		if c.Server != nil {
-			return true
-		}
-	}
-	return len(r.Bulk) == 0
+// has reports whether any cell has a figure; true where there are no cells.
+func (r *Ranking) has(figure func(Cell) *Quantity) bool {
+	return len(r.Bulk) == 0 || slices.ContainsFunc(r.Bulk, func(c Cell) bool { return figure(c) != nil })
 }
+
+func clientCost(c Cell) *Quantity { return c.Client }
+func serverCost(c Cell) *Quantity { return c.Server }

@@ -22,7 +22,7 @@ func (r *Ranking) BulkOrder() string {
 // CostSide says whose cost orders a ranking by cost.
 func (r *Ranking) CostSide() string {
 	switch {
-	case !r.hasServer():
+	case !r.has(serverCost):
 		return clientAloneWord
 	case r.cores == 1:
 		return bothSidesWord

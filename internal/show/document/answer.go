@@ -89,11 +89,13 @@ func (w wording) says() []string {
 	present := w.present()
 	switch {
 	case c.Tied == 0:
-		return []string{fmt.Sprintf("Nothing that was measured is allowed by policy %s.", c.Policy.Name)}
+		return w.none()
 	case c.Present.Suite.Cipher == "":
 		return []string{w.fastest(), "This result does not say what ssh uses now."}
 	case len(c.Gains) == 0:
 		return []string{w.fastest(), "What ssh uses now (" + present + ") was not measured."}
+	case c.Stays() && c.Only():
+		return []string{fmt.Sprintf("Keep %s: policy %s allows nothing else that both sides offer.", present, c.Policy.Name)}
 	case c.Stays():
 		return []string{fmt.Sprintf("Keep %s: nothing that policy %s allows is more than %.0f %% %s here.", present, c.Policy.Name, 100*stats.Margin, w.better()), w.limit()}
 	case c.Matters():
@@ -102,6 +104,20 @@ func (w wording) says() []string {
 		return []string{fmt.Sprintf("Use %s: policy %s does not allow what ssh uses now (%s).", w.names(), c.Policy.Name, present), title(w.gains()) + " against it."}
 	}
 	return []string{fmt.Sprintf("Not enough data yet to say whether another cipher is %s here than %s, which ssh uses now.", w.better(), present), w.leader()}
+}
+
+// none says that the policy allows nothing, and what there is.
+func (w wording) none() []string {
+	says := []string{fmt.Sprintf("Policy %s allows nothing of what was measured.", w.c.Policy.Name)}
+	if len(w.r.Bulk) == 0 {
+		return says
+	}
+	best := w.r.Bulk[0]
+	says = append(says, fmt.Sprintf("The fastest of it is %s, %s MB/s.", label(best.Suite), unit.Figure(speedOf(best)/1e6)))
+	if w.r.Campaign.Server == record.ServerRemote {
+		says = append(says, "Have the server offer a modern cipher: see its Ciphers line and the version of its software.")
+	}
+	return says
 }
 
 // names are the best options.
