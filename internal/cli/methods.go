@@ -35,7 +35,7 @@ type methodFlags struct {
 // register defines them.
 func (m *methodFlags) register(flags *pflag.FlagSet) {
 	m.measureFlags.register(flags, "random") // rsync, compression and disks are not the same with zeros
-	flags.Var(&m.budget, "budget", "measuring time instead of --rounds, such as 90s; the round that it ends in is finished (default: 3 rounds)")
+	flags.Var(&m.budget, "budget", "measuring time instead of --rounds, such as 90s: as many rounds as fit (default: 3 rounds)")
 	flags.IntVar(&m.rounds, "rounds", 0, "measure so many complete rounds (default 3)")
 	flags.StringVar(&m.size, "size", "", "bytes that each moves (default: what takes 0.7 s)")
 	flags.StringSliceVar(&m.rtt, "rtt", nil, "round trip of the path to the private server, such as 50ms; several draw throughput over them: 0,20ms,100ms")

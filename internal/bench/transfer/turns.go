@@ -35,7 +35,7 @@ type Subject struct {
 // Turns is how subjects are measured.
 type Turns struct {
 	Rounds  int
-	Budget  time.Duration // instead of Rounds: no round begins later than that, but for the first
+	Budget  time.Duration // instead of Rounds: half of it is for preparing, and no round but the first begins that would end later
 	Seed    uint64
 	Size    int64         // of the long runs; 0: as much as takes about RunTime
 	Most    int64         // at most that much, where Size is 0
@@ -43,6 +43,8 @@ type Turns struct {
 	Old     *record.File  // what was measured before, and is gone on with; nil: nothing
 	// Told is called before each run, never while something is timed.
 	Told func(m record.Method, round int)
+
+	round time.Duration // what one took at most so far
 }
 
 // checked is how much is moved to see whether it arrives as it was sent: not a
@@ -68,22 +70,23 @@ func (t Turns) Measure(ctx, drain context.Context, all []*Subject, sink record.S
 		}
 		last++
 		c.ID = last
+		if t.Budget > 0 && time.Since(began) > t.Budget/2 && c.Why == "" {
+			c.Why = "no time was left: a longer --budget, or --only"
+		}
 		if err := t.prepare(ctx, c, sink); err != nil {
 			return err
 		}
 	}
 	random := rand.New(rand.NewPCG(t.Seed, 0))
 	for round, left := 0, again; left > 0; round++ {
-		more := round < t.Rounds
-		if t.Budget > 0 {
-			more = (round == 0 || time.Since(began) < t.Budget) && slices.ContainsFunc(all, func(c *Subject) bool { return !c.out })
-		}
+		start := time.Now()
+		more := t.more(round, all, began)
 		if !more {
 			left--
 		}
 		var turns []turn
 		for _, c := range all {
-			if more || c.figureless() {
+			if more || c.figureless() && (t.Budget == 0 || start.Sub(began) < t.Budget) {
 				turns = append(turns, c.turns(round)...)
 			}
 		}
@@ -96,8 +99,19 @@ func (t Turns) Measure(ctx, drain context.Context, all []*Subject, sink record.S
 				return err
 			}
 		}
+		if more {
+			t.round = max(t.round, time.Since(start))
+		}
 	}
 	return nil
+}
+
+// more reports whether all subjects have another round.
+func (t Turns) more(round int, all []*Subject, began time.Time) bool {
+	if t.Budget == 0 {
+		return round < t.Rounds
+	}
+	return (round == 0 || time.Since(began)+t.round <= t.Budget) && slices.ContainsFunc(all, func(c *Subject) bool { return !c.out })
 }
 
 // shown is the number of a round for people: those of again are the last one's.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,14 +49,14 @@ func TestFigurelessGetMoreTurns(t *testing.T) {
 	}
 }
 
-// With a budget rounds go on until it is over, and the last one is whole; what fails again
-// and again does not make it wait.
+// With a budget there are as many whole rounds as fit into it; what fails again and again
+// does not make it wait.
 func TestTurnsUntilTheBudgetIsOver(t *testing.T) {
 	for _, c := range []struct {
 		fails error
 		want  map[record.RunKind]int
 	}{
-		{nil, map[record.RunKind]int{record.ShortRun: 5, record.LongRun: 5}},
+		{nil, map[record.RunKind]int{record.ShortRun: 4, record.LongRun: 4}},
 		{errors.New("refused"), map[record.RunKind]int{record.ShortRun: 2, record.LongRun: 1}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -73,11 +74,43 @@ func TestTurnsUntilTheBudgetIsOver(t *testing.T) {
 			for _, r := range f.Runs {
 				runs[r.Kind]++
 			}
-			if total := c.want[record.ShortRun] + c.want[record.LongRun]; err != nil || len(f.Runs) != total || c.fails == nil && (!maps.Equal(runs, c.want) || time.Since(began) != 10*time.Second) {
+			if total := c.want[record.ShortRun] + c.want[record.LongRun]; err != nil || len(f.Runs) != total || c.fails == nil && (!maps.Equal(runs, c.want) || time.Since(began) != 8*time.Second) {
 				t.Errorf("runs %v in %s, want %v, %v", runs, time.Since(began), c.want, err)
 			}
 		})
 	}
+}
+
+// A budget holds the preparations, too: half of it is for them, and for what there is no time
+// left, the file says so.
+func TestBudgetHoldsPreparations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all []*Subject
+		for range 5 {
+			all = append(all, &Subject{
+				Check: func(context.Context, int64) error { time.Sleep(2 * time.Second); return nil },
+				Run: func(_ context.Context, size int64) (Reading, error) {
+					wall := 100*time.Millisecond + time.Duration(size>>12)*time.Millisecond
+					time.Sleep(wall)
+					return Reading{Wall: wall}, nil
+				},
+			})
+		}
+		f, began := &record.File{}, time.Now()
+		err := Turns{Budget: 10 * time.Second, Size: 1 << 20}.Measure(t.Context(), t.Context(), all, f.Sink())
+		late, measured := 0, map[int]int{}
+		for _, m := range f.Methods {
+			if strings.Contains(m.Why, "--budget") {
+				late++
+			}
+		}
+		for _, run := range f.Runs {
+			measured[run.Method]++
+		}
+		if took := time.Since(began); err != nil || took > 10*time.Second || late != 2 || len(f.Methods) != 5 || len(measured) != 3 {
+			t.Errorf("%s, %d methods left out, runs %v, %v", took, late, measured, err)
+		}
+	})
 }
 
 // Wherever a run was cut off, the one that goes on measures what is missing and nothing

@@ -186,10 +186,13 @@ func unmeasured(results []compare.MethodResult, f *record.File) []string {
 		}
 		return MethodLabel(r.Method)
 	}
+	var reasons []string
+	without := map[string][]string{} // by reason
 	for _, r := range results {
 		switch {
 		case r.Why != "":
-			lines = append(lines, fmt.Sprintf("not measured: %s: %s", label(r), clean(r.Why)))
+			reasons = appendNew(reasons, r.Why)
+			without[r.Why] = append(without[r.Why], label(r))
 		case len(r.Failed) > 0:
 			lines = append(lines, fmt.Sprintf("%s failed %s: %s", label(r), unit.Count(len(r.Failed), "time"), clean(r.Failed[len(r.Failed)-1])))
 		case r.Rate.N == 0 && !r.Ran():
@@ -201,6 +204,9 @@ func unmeasured(results []compare.MethodResult, f *record.File) []string {
 			}
 			lines = append(lines, fmt.Sprintf("no figure: %s: %s take hardly longer than one byte; more with %s", label(r), r.SizeBytes, more))
 		}
+	}
+	for _, why := range reasons {
+		lines = append(lines, fmt.Sprintf("not measured: %s: %s", strings.Join(without[why], ", "), clean(why)))
 	}
 	var told []string
 	for _, r := range results {
