@@ -13,6 +13,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/openssh"
 )
 
 // Error is a login or session that failed. Text is worded as ssh(1) words the
@@ -201,7 +202,7 @@ func disconnected(c *conn, peer, reason string, err error) *Error {
 	if c.phase() == fleet.PhaseAuth {
 		e.Class = fleet.AuthFailed
 	}
-	if strings.Contains(reason, "Too many authentication failures") {
+	if cause, _ := openssh.CauseOf([]string{reason}); cause == openssh.TooManyKeys {
 		e.Hint = "the agent offers more keys than the server allows; name one with -i and -o IdentitiesOnly=yes"
 	}
 	return e

@@ -159,8 +159,7 @@ func (p Program) Negotiate(ctx context.Context, d Destination, log string, conne
 	}
 	n := ParseVerbose(string(text))
 	if !n.LoggedIn {
-		_, why := Failure(n, stderr.String())
-		return n, errors.New(why)
+		return n, errors.New(Failure(n, stderr.String()).Said)
 	}
 	return n, ctx.Err()
 }
