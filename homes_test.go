@@ -3,6 +3,7 @@ package main
 import (
 	"go/ast"
 	"go/parser"
+	"go/printer"
 	"go/token"
 	"io/fs"
 	"path/filepath"
@@ -66,4 +67,53 @@ func TestOneReaderOfLogs(t *testing.T) {
 // elsewhere are such words that stand for something else.
 var elsewhere = []string{
 	"fleet/compat debug", // the flag of parallel-ssh
+}
+
+// defaults are values that several packages go by: how each is written, and the package
+// where it stands. What else is written so stands in alike.
+var defaults = []struct{ written, home string }{
+	{`^15 \* time\.Second$`, "fleet"},              // the connect timeout
+	{`^255 << 10$`, "ssh/sftp"},                    // of a chunk of SFTP
+	{`^"?22"?$`, "ssh/knownhosts"},                 // the port
+	{`^"connect timeout"$`, "fleet"},               // the cause of an end
+	{`^"ConnectTimeout=`, "ssh/openssh"},           // ssh takes whole seconds
+	{`^30 \* time\.Second$`, "fleet"},              // keepalive
+	{`^"ServerAlive[A-Za-z]*[= ][0-9]`, "nowhere"}, // likewise
+	{`^"the server may limit logins`, "fleet"},     // the hint for it
+	{`^"; an agent may be silent`, "ssh/openssh"},  // likewise
+}
+
+// alike are values that mean something else, by package.
+var alike = map[string]string{
+	"fleet/output":        `15 \* time\.Second`, // between two lines on retries
+	"ssh/openssh":         `30 \* time\.Second`, // for reading a configuration
+	"ssh/dial":            `30 \* time\.Second`, // how long a failed jump host is remembered
+	"ssh/knownhosts/tidy": `30 \* time\.Second`, // for all names
+	"show/document":       `22`,                 // lines of a screen
+	"show/picture":        `22`,                 // points of a type
+}
+
+// TestOneHomeOfDefaults: each default stands in one package; the others name it.
+func TestOneHomeOfDefaults(t *testing.T) {
+	written := make([]*regexp.Regexp, len(defaults))
+	for i, d := range defaults {
+		written[i] = regexp.MustCompile(d.written)
+	}
+	sources(t, func(pkg string, set *token.FileSet, file *ast.File) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			text := ""
+			switch n := n.(type) {
+			case *ast.BinaryExpr, *ast.BasicLit:
+				var b strings.Builder
+				_ = printer.Fprint(&b, set, n)
+				text = b.String()
+			}
+			for i, d := range defaults {
+				if text != "" && written[i].MatchString(text) && pkg != d.home && !regexp.MustCompile("^("+alike[pkg]+")$").MatchString(text) {
+					t.Errorf("%s: %s: its home is %s", set.Position(n.Pos()), text, d.home)
+				}
+			}
+			return true
+		})
+	})
 }

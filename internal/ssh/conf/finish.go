@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sshpace/internal/base/wildcard"
+	"sshpace/internal/ssh/knownhosts"
 )
 
 var errJumpLoop = errors.New("the host is its own jump host")
@@ -44,7 +45,7 @@ func (s *state) finishTarget(r *Resolved) {
 		r.set[HostKeyAlias] = &Value{[]string{wildcard.Lower(alias.Args[0])}, alias.Origin}
 	}
 	r.conn = connection{system: &s.config.system, version: s.config.version(), host: s.host, argument: s.query.Name,
-		alias: s.query.Name, port: defaultPort, user: r.Word(User)}
+		alias: s.query.Name, port: knownhosts.DefaultPort, user: r.Word(User)}
 	if alias := r.Word(HostKeyAlias); alias != "" {
 		r.conn.alias = alias
 	}
@@ -96,7 +97,7 @@ func (s *state) finishJump(r *Resolved) error {
 	r.jumps = hops
 	last := hops[len(hops)-1]
 	if last.Port == 0 {
-		last.Port = defaultPort
+		last.Port = knownhosts.DefaultPort
 	}
 	if last.User == "" {
 		last.User = r.conn.user

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"sshpace/internal/base/wildcard"
+	"sshpace/internal/ssh/knownhosts"
 )
 
 // Keyword is one directive of ssh_config(5).
@@ -208,7 +209,7 @@ var specs = [keywordCount]spec{
 	PasswordAuthentication:           {name: "PasswordAuthentication", choices: yesNo, initial: "yes"},
 	PermitLocalCommand:               {name: "PermitLocalCommand", choices: yesNo, initial: "no"},
 	PKCS11Provider:                   {name: "PKCS11Provider", parse: parseString},
-	Port:                             {name: "Port", parse: parsePort, initial: "22"},
+	Port:                             {name: "Port", parse: parsePort, initial: strconv.Itoa(knownhosts.DefaultPort)},
 	PreferredAuthentications:         {name: "PreferredAuthentications", parse: parseString},
 	ProxyCommand:                     {name: "ProxyCommand", parse: parseCommand},
 	ProxyJump:                        {name: "ProxyJump", parse: parseJumpLine},

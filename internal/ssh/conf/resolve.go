@@ -11,7 +11,6 @@ import (
 )
 
 // Port of ssh where nothing else is said (IANA).
-const defaultPort = 22
 
 // Most identity files and certificates of one connection (readconf.h
 // SSH_MAX_IDENTITY_FILES, SSH_MAX_CERTIFICATE_FILES).

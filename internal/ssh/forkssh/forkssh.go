@@ -132,16 +132,12 @@ func (e *Engine) Run(ctx context.Context, h host.Host, way Route, cmd fleet.Comm
 	return conversed(ctx, log.outcome(ctx, c.ProcessState), how)
 }
 
-// errConnectTimeout is the cause of a context that ended because the command did
-// not start in time.
-var errConnectTimeout = errors.New("connect timeout")
-
 // limit ends a start that takes too long, unless started is called before.
 func (e *Engine) limit(end context.CancelCauseFunc) (started func()) {
 	if e.opts.ConnectTimeout <= 0 {
 		return func() {}
 	}
-	timer := time.AfterFunc(e.opts.ConnectTimeout, func() { end(errConnectTimeout) })
+	timer := time.AfterFunc(e.opts.ConnectTimeout, func() { end(fleet.ErrConnectTimeout) })
 	return func() { timer.Stop() }
 }
 
@@ -160,7 +156,7 @@ func (e *Engine) argv(h host.Host, command, logPath string) []string {
 		"-o", "UpdateHostKeys=no", // many clients would rewrite one file at once
 		"-o", "ClearAllForwardings=yes",
 		"-o", "RemoteCommand=none", // the command given wins
-		"-o", "ServerAliveInterval=30",
+		"-o", "ServerAliveInterval="+strconv.Itoa(int(fleet.AliveInterval/time.Second)),
 	)
 	if h.User != "" {
 		args = append(args, "-l", h.User)
@@ -177,7 +173,7 @@ func (e *Engine) connectTimeout() []string {
 	if limit <= 0 {
 		return nil
 	}
-	return []string{"-o", "ConnectTimeout=" + strconv.Itoa(int(max((limit+time.Second-1)/time.Second, 1)))}
+	return []string{"-o", openssh.ConnectTimeout(limit)}
 }
 
 // jumpOptions are the options of the ssh to a jump host. What it says belongs

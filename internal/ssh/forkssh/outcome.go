@@ -12,8 +12,6 @@ import (
 	"sshpace/internal/ssh/openssh"
 )
 
-const manyLogins = "the server may limit logins (MaxStartups, PerSourcePenalties); try a smaller -f"
-
 // failures are what the causes mean to a run; without a line: the connection was
 // lost.
 var failures = map[openssh.Cause]struct {
@@ -35,9 +33,9 @@ var failures = map[openssh.Cause]struct {
 	openssh.Unroutable:            {fleet.Unroutable, ""},
 	openssh.TimedOut:              {fleet.TimedOut, ""},
 	openssh.NotSSH:                {fleet.NotSSH, ""},
-	openssh.Throttled:             {fleet.Throttled, manyLogins},
-	openssh.Penalized:             {fleet.Throttled, manyLogins},
-	openssh.NoVersion:             {fleet.Throttled, manyLogins},
+	openssh.Throttled:             {fleet.Throttled, fleet.ManyLogins},
+	openssh.Penalized:             {fleet.Throttled, fleet.ManyLogins},
+	openssh.NoVersion:             {fleet.Throttled, fleet.ManyLogins},
 	openssh.SessionRefused:        {fleet.ExecRefused, "see MaxSessions and the account's restrictions on the server"},
 	openssh.HungUp:                {fleet.Throttled, ""}, // before the version line; see failure
 }
@@ -47,7 +45,7 @@ func (l *log) outcome(ctx context.Context, state *os.ProcessState) fleet.Outcome
 	o := fleet.Outcome{Engine: engineName, Addr: l.addr, Exit: exitCode(state), Signal: signalOf(state)}
 	o.Ran = l.ran(o.Exit)
 	switch {
-	case errors.Is(context.Cause(ctx), errConnectTimeout):
+	case errors.Is(context.Cause(ctx), fleet.ErrConnectTimeout):
 		l.late(&o)
 	case ctx.Err() != nil:
 		c := cancelled(ctx, o.Ran)

@@ -46,7 +46,7 @@ type Params struct {
 	// that no engine may connect to it is not started for.
 	Program        string
 	Argv           func(h host.Host, command string) []string
-	ConnectTimeout time.Duration // 0 = as configured, else 15 s
+	ConnectTimeout time.Duration // 0 = as configured, else fleet.ConnectTimeout
 	NoKillSession  bool
 	Password       dial.Password // for hosts that take no key, nil = none; the native engine gives it
 	LoginLog       io.Writer     // told of the native engine's steps, see dial.LogSteps; nil is not

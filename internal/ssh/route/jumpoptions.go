@@ -3,7 +3,6 @@ package route
 import (
 	"context"
 	"slices"
-	"strconv"
 	"time"
 
 	"sshpace/internal/base/host"
@@ -42,7 +41,7 @@ func (r *Router) ThroughJumps(found *Route, ssh openssh.Program, d openssh.Desti
 		jumps[i].AcceptNew = false
 	}
 	// As with the host itself: a master may have been opened under other rules.
-	options := []string{"-o", "ControlMaster=no", "-o", "ControlPath=none", "-o", "ConnectTimeout=" + strconv.Itoa(max(1, int(connect.Seconds())))}
+	options := []string{"-o", "ControlMaster=no", "-o", "ControlPath=none", "-o", openssh.ConnectTimeout(connect)}
 	if r.params.Connection.Config != "" {
 		options = append(options, "-F", r.params.Connection.Config)
 	}
