@@ -38,7 +38,7 @@ sys/terminal: base/fault base/text
 ssh/channel: base/sched
 ssh/conf: base/wildcard ssh/knownhosts sys/file
 ssh/dial: base/host base/sched base/termsafe fleet ssh/channel ssh/knownhosts ssh/openssh ssh/transport sys/file sys/tcp
-ssh/forkssh: base/host base/termsafe fleet ssh/knownhosts/check ssh/openssh sys/proc
+ssh/forkssh: base/host base/termsafe fleet ssh/knownhosts/check ssh/openssh ssh/route sys/proc
 ssh/knownhosts: base/wildcard
 ssh/knownhosts/check: base/shell base/wildcard ssh/knownhosts ssh/knownhosts/index
 ssh/knownhosts/index: base/sched base/wildcard ssh/knownhosts

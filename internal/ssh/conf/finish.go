@@ -87,7 +87,7 @@ func (s *state) finishJump(r *Resolved) error {
 	if err != nil {
 		return err
 	}
-	r.conn.jump = hops[len(hops)-1].Host // in tokens with its quotes
+	r.conn.jump = hops[len(hops)-1].Name // in tokens with its quotes
 	at := r.set[ProxyJump].Origin
 	for i, hop := range hops {
 		if hops[i], err = hop.command(r.conn.proxyToken, at.Source); err != nil {
@@ -102,7 +102,7 @@ func (s *state) finishJump(r *Resolved) error {
 	if last.User == "" {
 		last.User = r.conn.user
 	}
-	if (last == Jump{r.conn.user, s.host, r.conn.port}) {
+	if (last == Hop{s.host, r.conn.user, r.conn.port}) {
 		return &ConfigError{at, errJumpLoop}
 	}
 	return nil

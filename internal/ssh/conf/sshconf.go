@@ -62,9 +62,10 @@ type Params struct {
 	Defaults      *Defaults // of the installed ssh; nil = none installed
 }
 
-// Query names one host. User and Port are those of "user@host:port"; they are
+// Hop names one host, which a user wants or ProxyJump goes through. User and Port are those
+// of "user@host:port", and what its configuration says where they are not given; they are
 // weaker than the flags in Params and stronger than every file.
-type Query struct {
+type Hop struct {
 	Name string
 	User string
 	Port int // 0 = not given
