@@ -36,9 +36,9 @@ sys/safedir:
 sys/tcp:
 sys/terminal: base/fault base/text
 ssh/channel: base/sched
-ssh/conf: base/wildcard sys/file
-ssh/dial: base/host base/sched base/termsafe fleet ssh/channel ssh/openssh ssh/transport sys/file sys/tcp
-ssh/forkssh: base/host base/termsafe fleet ssh/knownhosts/check ssh/openssh sys/proc
+ssh/conf: base/wildcard ssh/knownhosts sys/file
+ssh/dial: base/host base/sched base/termsafe fleet ssh/channel ssh/knownhosts ssh/openssh ssh/transport sys/file sys/tcp
+ssh/forkssh: base/host base/termsafe fleet ssh/knownhosts/check ssh/openssh ssh/route sys/proc
 ssh/knownhosts: base/wildcard
 ssh/knownhosts/check: base/shell base/wildcard ssh/knownhosts ssh/knownhosts/index
 ssh/knownhosts/index: base/sched base/wildcard ssh/knownhosts
@@ -46,13 +46,13 @@ ssh/knownhosts/knownhoststest: ssh/knownhosts ssh/sshtest
 ssh/knownhosts/tidy: base/host base/sched base/shell base/wildcard ssh/conf ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index sys/safedir
 ssh/mux: base/sched base/termsafe fleet ssh/channel
 ssh/oldserver: ssh/wire
-ssh/openssh: base/alg base/fault base/shell record ssh/knownhosts/check sys/file sys/proc
+ssh/openssh: base/alg base/fault base/shell record ssh/knownhosts ssh/knownhosts/check sys/file sys/proc
 ssh/reach: base/host base/sched fleet ssh/conf ssh/dial ssh/forkssh ssh/knownhosts ssh/knownhosts/check ssh/knownhosts/index ssh/mux ssh/route sys/safedir
 ssh/route: base/fault base/host base/sched base/shell base/termsafe ssh/conf ssh/openssh ssh/wire sys/proc
 ssh/sftp: base/sched
 ssh/sshtest: ssh/channel ssh/conf
 ssh/transport: ssh/channel
-ssh/wire: base/alg ssh/openssh
+ssh/wire: base/alg ssh/channel ssh/openssh
 bench/advise: base/alg base/fault base/stats bench/rank record sys/file
 bench/apply: base/alg base/fault base/shell base/termsafe base/unit bench/advise bench/loopback bench/rank record ssh/openssh ssh/route sys/file sys/safedir
 bench/benchtest: base/alg base/unit bench/plan bench/rank record show/document
@@ -71,7 +71,7 @@ bench/loopback: sys/proc sys/safedir sys/tcp
 bench/model: base/alg base/stats record
 bench/plan: base/alg base/stats bench/model record
 bench/programs: base/alg base/fault bench/flow bench/loopback bench/transfer record ssh/openssh ssh/wire sys/file sys/proc sys/relay sys/safedir sys/tcp
-bench/prove: base/alg base/fault base/stats base/termsafe base/text base/unit bench/advise bench/drive bench/lab bench/model bench/plan bench/testbed bench/transfer record sys/safedir
+bench/prove: base/alg base/fault base/stats base/termsafe base/text base/unit bench/advise bench/drive bench/lab bench/model bench/plan bench/testbed bench/transfer record ssh/openssh sys/safedir
 bench/rank: base/alg base/stats base/unit bench/model record
 bench/testbed: base/alg base/fault bench/drive bench/hostinfo bench/lab bench/loopback record ssh/openssh ssh/route ssh/wire sys/proc sys/safedir sys/tcp
 bench/transfer: base/alg base/sched base/shell base/unit base/wildcard bench/flow bench/limits bench/loopback bench/testbed record ssh/openssh sys/file sys/proc sys/relay sys/tcp

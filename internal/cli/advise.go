@@ -17,6 +17,7 @@ import (
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/prove"
 	"sshpace/internal/bench/rank"
+	"sshpace/internal/fleet"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/findings"
 )
@@ -35,7 +36,7 @@ type adviseFlags struct {
 }
 
 func newAdviseCommand(sys System) *cobra.Command {
-	f := adviseFlags{connect: seconds(15 * time.Second)}
+	f := adviseFlags{connect: seconds(fleet.ConnectTimeout)}
 	cmd := &cobra.Command{
 		Use:   "advise [FILE | [user@]host]",
 		Short: "Find the fastest configuration that a policy allows",

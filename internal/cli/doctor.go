@@ -53,7 +53,7 @@ The exit code is 3 if a problem was found, 0 if none.`,
 	cmd.Flags().BoolVar(&f.list, "list", false, "print the names of the checks, and log in nowhere")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
-	f.register(cmd.Flags(), 10*time.Second)
+	f.register(cmd.Flags(), patience)
 	f.connection.register(cmd.Flags())
 	completeMeasurement(cmd, sys, &f.endFlags)
 	return cmd

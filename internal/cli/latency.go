@@ -49,7 +49,7 @@ transfer over another connection. Without -c it goes on until Ctrl-C, as ping(8)
 		Args: exactlyOneHost,
 		RunE: func(cmd *cobra.Command, args []string) error { return runLatency(cmd.Context(), sys, f, args[0]) },
 	}
-	f.connect, f.interval = seconds(10*time.Second), seconds(200*time.Millisecond)
+	f.connect, f.interval = seconds(patience), seconds(200*time.Millisecond)
 	flags := cmd.Flags()
 	flags.IntVarP(&f.count, "count", "c", 0, "how many bytes in each session (default: until Ctrl-C)")
 	flags.Var(&f.budget, "budget", "measuring time instead of --count, such as 30s (default: until Ctrl-C)")

@@ -65,7 +65,7 @@ A host gets at most one login a second, and no other after one that it refuses; 
 	flags.StringVar(&f.engine, "engine", "", "whose logins: openssh, or native for those of sshpace run (default: openssh)")
 	flags.IntVar(&f.rounds, "rounds", 0, "measure so many complete rounds instead of a time (default 5 with a host)")
 	flags.Var(&f.budget, "budget", "measuring time, such as 90s (default 1m on the private server)")
-	f.endFlags.register(flags, 10*time.Second)
+	f.endFlags.register(flags, patience)
 	f.resultFlags.register(flags)
 	f.connection.register(flags)
 	completeMeasurement(cmd, sys, &f.endFlags)

@@ -18,6 +18,7 @@ import (
 	"sshpace/internal/base/shell"
 	"sshpace/internal/bench/campaign"
 	"sshpace/internal/bench/testbed"
+	"sshpace/internal/fleet"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/wire"
@@ -33,6 +34,9 @@ type endFlags struct {
 }
 
 // register defines the flags of the programs; patience is how long connecting may take.
+// patience is how long a connection may take that somebody watches.
+const patience = 10 * time.Second
+
 func (f *endFlags) register(flags *pflag.FlagSet, patience time.Duration) {
 	f.connect = seconds(patience)
 	flags.StringVar(&f.ssh, "ssh", "", "path of ssh")
@@ -79,7 +83,7 @@ func (f *measureFlags) register(flags *pflag.FlagSet, data string) {
 	flags.StringVar(&f.data, "data", data, "payload: zero or random")
 	flags.StringArrayVar(&f.ciphers, "cipher", nil, "only these ciphers: names or globs, such as aes128-gcm,aes*-ctr; repeatable")
 	flags.StringArrayVar(&f.macs, "mac", nil, "only these MACs: names or globs; repeatable")
-	f.endFlags.register(flags, 15*time.Second)
+	f.endFlags.register(flags, fleet.ConnectTimeout)
 	f.resultFlags.register(flags)
 	f.direction = string(record.Upload)
 }

@@ -62,7 +62,7 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	f.view.register(flags)
 	f.pace.register(flags)
 	flags.IntVarP(&f.fanout, "fanout", "f", 0, "limit of parallel connections; 0 = as many as the servers and this machine can handle")
-	flags.Var(&f.connectTimeout, "connect-timeout", "time for name look-up, connection and login (default 15s)")
+	flags.Var(&f.connectTimeout, "connect-timeout", fmt.Sprintf("time for name look-up, connection and login (default %s)", fleet.ConnectTimeout))
 	flags.Var(&f.timeout, "timeout", "time for the command on each host; then it is ended there (default none)")
 	flags.Var(&f.retryFor, "retry-for", "keep retrying hosts that refuse connections because they are busy (default 2m, 30s if no login succeeded there)")
 	flags.StringVar(&f.engine, "engine", string(reach.Auto), "auto, native (never start ssh) or openssh (always start ssh)")

@@ -81,7 +81,7 @@ func openHost(ctx context.Context, p Params) (*Patient, *Facts, error) {
 	facts := &Facts{Label: d.Label, Host: d.Host, Typed: append(slices.Clone(d.Options), d.Host), Config: p.Route.Connection.Config}
 	facts.configured(found.Host)
 	for _, jump := range found.Host.ProxyJump() {
-		facts.Jumps = append(facts.Jumps, jump.Host)
+		facts.Jumps = append(facts.Jumps, jump.Name)
 	}
 	patient := &Patient{SSH: ssh, Connect: p.Connect, Dir: p.Dir.Path, Pause: openssh.HostPause, Logins: hostLogins, Progress: p.Progress}
 	patient.Destination, patient.Env = router.ThroughJumps(found, ssh, d, p.Connect)

@@ -15,7 +15,6 @@ import (
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/sched"
 	"sshpace/internal/bench/login"
-	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
 )
 
@@ -141,14 +140,15 @@ func (p *Patient) refused(err error) error {
 	said := p.said()
 	cause, _ := openssh.CauseOf([]string{failed.Said})
 	r := &Refusal{Said: failed.Said, After: p.made}
-	r.Startup, r.Penalty = strings.Contains(said, "Exceeded MaxStartups"), strings.Contains(said, "Not allowed at this time")
+	first, _ := openssh.CauseOf([]string{said})
+	r.Startup, r.Penalty = first == openssh.Throttled, first == openssh.Penalized
 	if r.Startup || r.Penalty { // better than what ssh makes of it
 		r.Said = fmt.Sprintf("the server said %q", said)
 	}
 	switch {
 	case failed.During == login.Version && said != "" && !r.Startup && !r.Penalty:
 		foreign := (&openssh.Negotiation{Foreign: said}).NotSSH()
-		return p.withHint(errors.New(foreign), openssh.Failed{Said: foreign})
+		return p.withHint(errors.New(foreign), openssh.Failed{Said: foreign, Cause: openssh.NotSSH})
 	case failed.Late && !p.facts.Own && slices.Contains(waiting, failed.During):
 		p.stuck(failed)
 		return nil
@@ -198,11 +198,8 @@ func (p *Patient) explained(err error) error {
 	if !ok {
 		return err
 	}
-	cause, _ := openssh.CauseOf([]string{failed.Said})
-	why := openssh.Failed{Outcome: openssh.OutcomeOf(cause), Said: failed.Said, KeyFile: p.otherKey()}
-	if failed.Late {
-		why.Outcome, why.Said = record.TimedOut, failed.Error()
-	}
+	why := failed.Failed()
+	why.KeyFile = p.otherKey()
 	return p.withHint(err, why)
 }
 

@@ -421,7 +421,7 @@ func (r *Remote) reckon(s record.Sample) error {
 		return nil
 	}
 	if r.refused++; r.refused >= maxRefusals {
-		return &HostError{Outcome: record.Refused, Detail: fmt.Sprintf("the host refused %d connections in a row: %s", r.refused, s.Detail)}
+		return &HostError{openssh.Failed{Outcome: record.Refused, Said: fmt.Sprintf("the host refused %d connections in a row: %s", r.refused, s.Detail)}}
 	}
 	return nil
 }

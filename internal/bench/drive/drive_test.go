@@ -579,7 +579,7 @@ func TestRemoteFloodsLog(t *testing.T) {
 	r := &Remote{Rig: newRig(t), SSH: client, Destination: destination(server.Port(), known, key)}
 	const says = "the host made ssh write more than 1 MiB of debug messages"
 	var hostErr *HostError
-	if _, err := r.Look(t.Context()); !errors.As(err, &hostErr) || hostErr.Outcome != record.Broken || !strings.Contains(hostErr.Detail, says) {
+	if _, err := r.Look(t.Context()); !errors.As(err, &hostErr) || hostErr.Outcome != record.Broken || !strings.Contains(hostErr.Said, says) {
 		t.Errorf("look: %v", err)
 	}
 	for what, s := range map[string]record.Sample{"open": mustOpen(t, r), "login": mustRun(t, r, record.Trial{Want: aes, Workload: record.Login})} {
@@ -606,7 +606,7 @@ func TestSlowFirstLogin(t *testing.T) {
 	r := &Remote{Rig: newRig(t), SSH: client, Destination: d, Once: true}
 	r.Connect = time.Second
 	if hostErr := (*HostError)(nil); true {
-		if _, err := r.Look(t.Context()); !errors.As(err, &hostErr) || !strings.Contains(hostErr.Detail, "no answer in 1s during the start of the command") {
+		if _, err := r.Look(t.Context()); !errors.As(err, &hostErr) || !strings.Contains(hostErr.Said, "no answer in 1s during the start of the command") {
 			t.Errorf("got %v", err)
 		}
 	}

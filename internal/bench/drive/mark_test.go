@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"sshpace/internal/ssh/openssh"
 )
 
 func TestAwaitMark(t *testing.T) {
@@ -81,8 +83,8 @@ func TestDropped(t *testing.T) {
 		"ssh: connect to host x port 22: Connection refused":               false,
 		"Unable to negotiate with 10.0.0.1 port 22: no matching MAC found": false,
 	} {
-		if dropped(detail) != want {
-			t.Errorf("dropped(%q) = %v", detail, !want)
+		if e := (&HostError{openssh.Failure(openssh.ParseVerbose(detail), "")}); e.dropped() != want {
+			t.Errorf("%+v: dropped = %v", e, !want)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,23 +45,15 @@ const (
 )
 
 // HostError says that a host cannot be measured at all.
-type HostError struct {
-	Outcome record.Outcome
-	Detail  string
-	KeyFile string // holds another key of the host; "" if none does
-	dropped bool   // after the connection had been accepted: worth another try
+type HostError struct{ openssh.Failed }
+
+// dropped tells a server that hangs up on a connection that it has accepted, which is
+// worth another try, from a port on which nothing listens, or no SSH server.
+func (e *HostError) dropped() bool {
+	return e.Outcome == record.Refused && slices.Contains([]openssh.Cause{openssh.NoVersion, openssh.HungUp, openssh.Throttled, openssh.Penalized}, e.Cause)
 }
 
-// dropped tells a server that hangs up from a port on which nothing listens, or no
-// SSH server.
-func dropped(detail string) bool {
-	if strings.Contains(detail, "No SSH version") {
-		return false
-	}
-	return strings.Contains(detail, "identification") || strings.Contains(detail, "closed") || strings.Contains(detail, "reset")
-}
-
-func (e *HostError) Error() string { return e.Detail }
+func (e *HostError) Error() string { return e.Said }
 
 // Look is what the first login shows.
 type Look struct {
@@ -85,7 +78,7 @@ func (r *Remote) Look(ctx context.Context) (Look, error) {
 		look, err := r.look(ctx)
 		var hostErr *HostError
 		r.last = time.Now()
-		if !errors.As(err, &hostErr) || hostErr.Outcome != record.Refused || !hostErr.dropped {
+		if !errors.As(err, &hostErr) || !hostErr.dropped() {
 			return look, err
 		}
 		if r.refused++; r.Once || r.refused >= maxRefusals {
@@ -106,7 +99,7 @@ func (r *Remote) look(ctx context.Context) (Look, error) {
 		return look, err
 	}
 	defer ask.Close()
-	s, n, err := r.session(ctx, d, record.Trial{}, command, asked, func(ctx context.Context, c *client, out *os.File) error {
+	_, n, why, err := r.session(ctx, d, record.Trial{}, command, asked, func(ctx context.Context, c *client, out *os.File) error {
 		defer ask.Close()
 		rest, err := awaitMark(out, mark+"-ready")
 		if err != nil {
@@ -137,11 +130,11 @@ func (r *Remote) look(ctx context.Context) (Look, error) {
 	if err != nil {
 		return look, err
 	}
-	if s.Outcome == record.TimedOut {
-		s.Detail = cmp.Or(n.NotSSH(), fmt.Sprintf("no answer in %s during %s", r.patience(), n.Stage()))
+	if why.Outcome == record.TimedOut {
+		why = n.Late(r.patience())
 	}
-	if s.Outcome != record.OK {
-		return look, &HostError{s.Outcome, s.Detail, n.KeyFile, dropped(s.Detail)}
+	if why.Outcome != record.OK {
+		return look, &HostError{why}
 	}
 	look.Offer, look.Version, look.Strict = n.Server, n.Banner, n.Strict
 	return look, nil
@@ -214,20 +207,20 @@ func announce(mark string) string {
 // session runs command, with in as its standard input, which it closes, and body on its
 // output, and makes a sample of it.
 func (r *Remote) session(ctx context.Context, d openssh.Destination, t record.Trial, command string, in *os.File,
-	body func(ctx context.Context, c *client, out *os.File) error) (s record.Sample, n openssh.Negotiation, err error) {
+	body func(ctx context.Context, c *client, out *os.File) error) (s record.Sample, n openssh.Negotiation, why openssh.Failed, err error) {
 	if in != nil {
 		defer in.Close()
 	}
 	read, write, err := os.Pipe()
 	if err != nil {
-		return s, n, err
+		return s, n, why, err
 	}
 	defer read.Close()
 	log := r.file("log")
 	c, err := r.startClient(r.SSH.Command(d, t.Asked(), log, r.Connect, command), t.Asked(), log, in, write)
 	write.Close()
 	if err != nil {
-		return s, n, err
+		return s, n, why, err
 	}
 	s.Start = c.started
 	_ = read.SetReadDeadline(time.Now().Add(r.patience()))
@@ -239,15 +232,15 @@ func (r *Remote) session(ctx context.Context, d openssh.Destination, t record.Tr
 	if ctx.Err() != nil {
 		bodyErr = context.Canceled
 	}
-	n = c.finish(&s, bodyErr)
-	return s, n, nil
+	n, why = c.finish(&s, bodyErr)
+	return s, n, why, nil
 }
 
 // login times one login; what it costs the server is not to be seen.
 func (r *Remote) login(ctx context.Context, t record.Trial) (record.Sample, error) {
 	mark := newMark()
 	var ready, cpu time.Duration
-	s, _, err := r.session(ctx, r.Destination, t, "echo "+mark, nil, func(ctx context.Context, c *client, out *os.File) error {
+	s, _, _, err := r.session(ctx, r.Destination, t, "echo "+mark, nil, func(ctx context.Context, c *client, out *os.File) error {
 		if _, err := awaitMark(out, mark); err != nil {
 			return err
 		}

@@ -152,17 +152,16 @@ var (
 
 // finish turns what a trial saw into its sample. err nil means that all went
 // well as far as the harness could see.
-func (c *client) finish(s *record.Sample, err error) openssh.Negotiation {
+func (c *client) finish(s *record.Sample, err error) (openssh.Negotiation, openssh.Failed) {
 	n, logErr := c.negotiation()
 	if logErr != nil && !errors.Is(err, context.Canceled) {
 		err = logErr
 	}
-	c.judge(s, n, err)
-	return n
+	return n, c.judge(s, n, err)
 }
 
 // judge fills in what was negotiated and how that went.
-func (c *client) judge(s *record.Sample, n openssh.Negotiation, err error) {
+func (c *client) judge(s *record.Sample, n openssh.Negotiation, err error) openssh.Failed {
 	s.ElapsedNS = time.Since(c.started)
 	s.Got, s.Rekeys = n.Got, n.Rekeys
 	if s.Got.Cipher != "" && s.Got.Kex == "" {
@@ -174,22 +173,28 @@ func (c *client) judge(s *record.Sample, n openssh.Negotiation, err error) {
 	if err == nil && n.Multiplex {
 		err = &failure{record.Mismatched, "the connection went through a ControlMaster"}
 	}
+	why := c.why(n, err)
+	s.Outcome, s.Detail = why.Outcome, why.Said
+	return why
+}
+
+// why is how a trial ended.
+func (c *client) why(n openssh.Negotiation, err error) openssh.Failed {
 	var known *failure
 	switch {
 	case err == nil:
-		s.Outcome = record.OK
+		return openssh.Failed{Outcome: record.OK}
 	case errors.As(err, &known):
-		s.Outcome, s.Detail = known.outcome, known.detail
+		return openssh.Failed{Outcome: known.outcome, Said: known.detail}
 	case errors.Is(err, context.Canceled):
-		s.Outcome, s.Detail = record.Aborted, "stopped by the user"
+		return openssh.Failed{Outcome: record.Aborted, Said: "stopped by the user"}
 	case errors.Is(err, errStalled), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
-		s.Outcome, s.Detail = record.TimedOut, err.Error()
-	default:
-		s.Outcome, s.Detail = openssh.Failure(n, c.stderr.String())
-		if detail, ok := c.slain(); ok {
-			s.Outcome, s.Detail = record.Broken, detail
-		}
+		return openssh.Failed{Outcome: record.TimedOut, Said: err.Error()}
 	}
+	if detail, ok := c.slain(); ok {
+		return openssh.Failed{Outcome: record.Broken, Said: detail}
+	}
+	return openssh.Failure(n, c.stderr.String())
 }
 
 // helper is a flow process of ours at this end.

@@ -34,7 +34,7 @@ type line interface {
 	// it, and what became of it.
 	linger(why error)
 	kill()
-	finish(s *record.Sample, err error) openssh.Negotiation
+	finish(s *record.Sample, err error) (openssh.Negotiation, openssh.Failed)
 }
 
 // lose closes a connection that failed with err and says why it did.

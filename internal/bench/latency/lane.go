@@ -217,11 +217,11 @@ func (l *Lane) failed(err error) error {
 	}
 	text, _ := io.ReadAll(io.NewSectionReader(l.log, 0, maxSaid))
 	n := openssh.ParseVerbose(string(text))
-	outcome, why := openssh.Failure(n, l.said.String())
-	if late || outcome == record.TimedOut && !n.LoggedIn {
-		outcome, why = record.TimedOut, cmp.Or(n.NotSSH(), fmt.Sprintf("no answer in %s during %s", l.limit, n.Stage()))
+	why := openssh.Failure(n, l.said.String())
+	if late || why.Outcome == record.TimedOut && !n.LoggedIn {
+		why = n.Late(l.limit)
 	}
-	return &FailedError{l.Name, openssh.Failed{Outcome: outcome, Said: why, KeyFile: n.KeyFile}}
+	return &FailedError{l.Name, why}
 }
 
 // lastWords is how long an ssh that has closed its output may take to say why.

@@ -26,6 +26,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/proc"
 )
@@ -128,6 +129,19 @@ type FailedError struct {
 	Status int
 }
 
+// Failed is the failure as ssh's other ones are told.
+func (e *FailedError) Failed() openssh.Failed {
+	cause, _ := openssh.CauseOf([]string{e.Said})
+	f := openssh.Failed{Outcome: openssh.OutcomeOf(cause), Said: e.Said, Cause: cause}
+	if e.Late {
+		f = openssh.Failed{Outcome: record.TimedOut, Said: e.Error(), Cause: cause}
+		if late[e.During] == openssh.AgentToo {
+			f.Cause = openssh.SilentAgent
+		}
+	}
+	return f
+}
+
 func (e *FailedError) Error() string {
 	if e.Status > 0 {
 		said := ""
@@ -145,7 +159,7 @@ func (e *FailedError) Error() string {
 // late is what people should know of phases in which a login waits.
 var late = map[Phase]string{
 	Version: " (version lines)", KexInit: " (lists of algorithms)", Kex: " (key exchange)",
-	Service: "; an agent may be silent, too", Query: "; an agent may be silent, too", Sign: "; an agent may be silent, too",
+	Service: openssh.AgentToo, Query: openssh.AgentToo, Sign: openssh.AgentToo,
 	Channel: " (opening a session)", Exec: " (asking for the command)", Command: " (running it)",
 }
 
@@ -279,14 +293,8 @@ func (l *Login) divide() (last Phase) {
 	return last
 }
 
-// reason is the last line of the log that ssh means for its user, or why a master gave no
-// session (mux.c), on which other lines follow.
+// reason is what the log has for ssh's user: why it ended.
 func (l *Login) reason() string {
-	for _, line := range l.Lines {
-		if strings.HasPrefix(line.Whole, "mux_client_request_session: ") {
-			return line.Whole
-		}
-	}
 	var said []string
 	for _, line := range l.Lines {
 		if line.Kind == openssh.Message && !strings.HasPrefix(line.Whole, " ") { // that goes on

@@ -15,6 +15,7 @@ import (
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/bench/transfer"
 	"sshpace/internal/record"
+	"sshpace/internal/ssh/openssh"
 )
 
 // params say what is compared, and where.
@@ -126,7 +127,7 @@ func (m *method) fail(s record.Sample) error {
 	m.failures++
 	m.why = fmt.Sprintf("%s: %s", s.Outcome, s.Detail)
 	if m.direct && m.failures >= maxFailures {
-		return &drive.HostError{Outcome: s.Outcome, Detail: fmt.Sprintf("%s failed %d times: %s", m.name, m.failures, m.why)}
+		return &drive.HostError{Failed: openssh.Failed{Outcome: s.Outcome, Said: fmt.Sprintf("%s failed %d times: %s", m.name, m.failures, m.why)}}
 	}
 	return nil
 }

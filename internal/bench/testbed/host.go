@@ -10,7 +10,6 @@ import (
 	"sshpace/internal/base/fault"
 	"sshpace/internal/bench/drive"
 	"sshpace/internal/record"
-	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/ssh/route"
 )
 
@@ -51,6 +50,6 @@ func (b *Testbed) Explain(err error) error {
 	if !errors.As(err, &hostErr) {
 		return err
 	}
-	said := fmt.Errorf("%s: %s", b.Destination.Label, hostErr.Detail)
-	return fault.WithHint(said, b.SSH.Hint(context.Background(), b.Destination, openssh.Failed{Outcome: hostErr.Outcome, Said: hostErr.Detail, KeyFile: hostErr.KeyFile}))
+	said := fmt.Errorf("%s: %s", b.Destination.Label, hostErr.Said)
+	return fault.WithHint(said, b.SSH.Hint(context.Background(), b.Destination, hostErr.Failed))
 }

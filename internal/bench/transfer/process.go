@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sshpace/internal/bench/loopback"
+	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/proc"
 )
 
@@ -237,9 +238,9 @@ func sentence(lines []string, at int) string {
 // wrapped is how many lines more a sentence may have.
 const wrapped = 4
 
-// chatter begins lines that explain no failure.
-var chatter = []string{"debug", "Transferred:", "Bytes per second:", "Connection to ", "Connection closed", "Executing:", "Warning: Permanently", "sftp>", "lost connection", "rsync error:", "Authenticated to"}
+// chatter begins lines that explain no failure, besides those of ssh's own log.
+var chatter = []string{"Connection to ", "Connection closed", "Executing:", "sftp>", "lost connection", "rsync error:"}
 
 func isChatter(line string) bool {
-	return slices.ContainsFunc(chatter, func(begin string) bool { return strings.HasPrefix(line, begin) })
+	return openssh.ReadEvent(line).Kind != openssh.Message || slices.ContainsFunc(chatter, func(begin string) bool { return strings.HasPrefix(line, begin) })
 }

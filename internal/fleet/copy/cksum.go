@@ -218,7 +218,7 @@ func (s *stdin) WriteTo(w io.Writer) (int64, error) {
 	if s.input == nil || err != nil {
 		return n, err
 	}
-	buf := buffers.Get().(*[255 << 10]byte)
+	buf := buffers.Get().(*chunk)
 	defer buffers.Put(buf)
 	more, err := io.CopyBuffer(toldWriter{w, s.told}, s.input, buf[:])
 	return n + more, err

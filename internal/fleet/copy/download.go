@@ -336,7 +336,7 @@ func (g *get) content(f *found, out *os.File) error {
 
 // untilEnd reads a file that is said to be empty.
 func (g *get) untilEnd(remote *sftp.File, use func([]byte, int64) error) error {
-	buf := buffers.Get().(*[255 << 10]byte)
+	buf := buffers.Get().(*chunk)
 	defer buffers.Put(buf)
 	for at := int64(0); ; {
 		n, err := remote.ReadAt(buf[:min(len(buf), g.client.Chunk())], at).Wait()

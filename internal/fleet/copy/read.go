@@ -35,22 +35,22 @@ type reading struct {
 	size int64
 	next int64 // what is asked for next
 	open []piece
-	free []*[255 << 10]byte
+	free []*chunk
 }
 
 type piece struct {
-	buf  *[255 << 10]byte
+	buf  *chunk
 	n    int
 	at   int64
 	wait sftp.PendingRead
 }
 
 func (r *reading) ask() {
-	var buf *[255 << 10]byte
+	var buf *chunk
 	if last := len(r.free) - 1; last >= 0 {
 		buf, r.free = r.free[last], r.free[:last]
 	} else {
-		buf = buffers.Get().(*[255 << 10]byte)
+		buf = buffers.Get().(*chunk)
 	}
 	n := int(min(r.size-r.next, int64(min(r.client.Chunk(), len(buf)))))
 	r.Limit.wait(r.ctx, n)

@@ -284,4 +284,7 @@ func (l *Limiter) wait(ctx context.Context, n int) {
 }
 
 // buffers are for the data of one request.
-var buffers = sync.Pool{New: func() any { return new([255 << 10]byte) }}
+// chunk is room for what a server reads or writes at once.
+type chunk [sftp.MaxChunk]byte
+
+var buffers = sync.Pool{New: func() any { return new(chunk) }}

@@ -544,7 +544,7 @@ func (p *put) isPrivate(folder string, part sftp.Attrs) bool {
 
 // stream sends the content, with many requests ahead of their replies.
 func (p *put) stream(f *sftp.File, r io.ReaderAt, to *placed) error {
-	buf := buffers.Get().(*[255 << 10]byte)
+	buf := buffers.Get().(*chunk)
 	defer buffers.Put(buf)
 	var pending []sftp.Pending
 	var failed error

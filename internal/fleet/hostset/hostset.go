@@ -1,9 +1,21 @@
 // Package hostset turns what people write for "these machines" into hosts, and
-// many names back into one short text. The grammar is ClusterShell's
-// (nodeset(1)): ranges node[001-100/2], several brackets in one name, the
-// operators , ! & ^ from left to right, @group, and * for names that are known.
-// It opens no files and reads no configuration: groups, histories and lists of
-// names are handed in.
+// many names back into one short text.
+//
+// The grammar is ClusterShell's (nodeset(1)): ranges node[001-100/2], several brackets in
+// one name, the operators , ! & ^ from left to right, @group, and * for names that are
+// known. Names may have a user and a port, as ssh(1) takes them.
+//
+//   - Expand gives the names of one text, in the order in which they are written and each
+//     once; Fold makes one text of many names, which Expand reads back to the same ones.
+//   - Groups answer for @group: a GroupFile is the classic file of ClusterShell, Listing a
+//     list made elsewhere, Sources several of them by name.
+//   - Selection puts together all that somebody said: sets, files of hosts, sections of
+//     them, exclusions.
+//
+// It promises bounds: a text that would give more than Options.Max names is refused before
+// it costs memory, and a group that contains itself is an error. A mistake in a text is a
+// *SyntaxError. It opens no files and reads no configuration: groups, histories and lists
+// of names are handed in.
 package hostset
 
 import (

@@ -15,7 +15,7 @@ var lost = []string{"Bad cipher", "Connection closed", "Connection reset", "Disc
 // failureOf is how a run ended of which ssh says this; ok is false where the
 // line is no failure.
 func failureOf(line string) (outcome record.Outcome, ok bool) {
-	if strings.HasPrefix(line, "debug") {
+	if openssh.ReadEvent(line).Kind != openssh.Message {
 		return "", false
 	}
 	if cause, _ := openssh.CauseOf([]string{line}); cause != openssh.Unknown {

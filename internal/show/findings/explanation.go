@@ -24,7 +24,7 @@ type Explanation struct {
 
 // Of finds out about a host. config is that of router.
 func Explain(ctx context.Context, router *route.Router, config *route.Configuration, h host.Host) (*Explanation, error) {
-	query := route.Query(h)
+	query := route.Hop(h)
 	first, err := config.Resolve(ctx, query)
 	if err != nil {
 		return nil, err

@@ -18,6 +18,10 @@ const (
 	msgFailure        = 100
 )
 
+// MaxMessage is the most that is taken from a peer at once, as OpenSSH does; RFC 4253
+// section 6.1 demands 35,000.
+const MaxMessage = 256 << 10
+
 const (
 	// window is how much a server may send on a channel before it is told to go
 	// on: what fills a gigabit over 15 ms.

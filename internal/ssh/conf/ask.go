@@ -42,7 +42,7 @@ func dumpWords(k Keyword, rest string) []string {
 
 // FromDump returns the configuration that the output of ssh -G describes.
 // Values that are the defaults of ssh are marked as such.
-func (c *Config) FromDump(q Query, text string) (*Resolved, error) {
+func (c *Config) FromDump(q Hop, text string) (*Resolved, error) {
 	s := &state{config: c, query: q, host: q.Name, class: classSeed}
 	identities := []Value{}
 	for k, words := range dumpLines(text) {
@@ -102,7 +102,7 @@ func (r *Resolved) Class() string {
 
 // Arguments returns what to call ssh with for a host under the same flags:
 // options first, then "--" and the host.
-func (c *Config) Arguments(q Query) []string {
+func (c *Config) Arguments(q Hop) []string {
 	p := &c.params
 	var args []string
 	add := func(flag, value string) {
@@ -158,7 +158,7 @@ func NewAsker(c *Config, run Runner) *Asker {
 
 // Resolve is Config.Resolve with the gaps filled. The question is asked for the
 // first host of a class, and under its context: hand in one for the whole run.
-func (a *Asker) Resolve(ctx context.Context, q Query) (*Resolved, error) {
+func (a *Asker) Resolve(ctx context.Context, q Hop) (*Resolved, error) {
 	r, err := a.config.Resolve(ctx, q)
 	if err != nil || len(r.Gaps) == 0 {
 		return r, err
@@ -177,7 +177,7 @@ func (a *Asker) Resolve(ctx context.Context, q Query) (*Resolved, error) {
 	return answer.apply(r)
 }
 
-func (a *Asker) answer(ctx context.Context, r *Resolved, q Query) func() (*patch, error) {
+func (a *Asker) answer(ctx context.Context, r *Resolved, q Hop) func() (*patch, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	class := r.Class()
@@ -188,7 +188,7 @@ func (a *Asker) answer(ctx context.Context, r *Resolved, q Query) func() (*patch
 }
 
 // ask keeps what ssh -G says otherwise than r.
-func (a *Asker) ask(ctx context.Context, r *Resolved, q Query) (*patch, error) {
+func (a *Asker) ask(ctx context.Context, r *Resolved, q Hop) (*patch, error) {
 	full, err := a.dump(ctx, q)
 	if err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func (a *Asker) ask(ctx context.Context, r *Resolved, q Query) (*patch, error) {
 }
 
 // dump calls ssh -G.
-func (a *Asker) dump(ctx context.Context, q Query) (*Resolved, error) {
+func (a *Asker) dump(ctx context.Context, q Hop) (*Resolved, error) {
 	select {
 	case a.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -262,7 +262,7 @@ func (p *patch) about(r *Resolved) bool {
 
 // apply returns r with the answer put over it.
 func (p *patch) apply(r *Resolved) (*Resolved, error) {
-	s := &state{config: r.config, query: Query{Name: r.Name}, host: r.HostName(), set: r.set, several: slices.Clone(r.several), class: r.class}
+	s := &state{config: r.config, query: Hop{Name: r.Name}, host: r.HostName(), set: r.set, several: slices.Clone(r.several), class: r.class}
 	for k, v := range p.set {
 		s.set[k] = v
 	}

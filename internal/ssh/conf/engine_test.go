@@ -107,7 +107,7 @@ RemoteCommand echo %k
 		r.Environment([]string{"LANG=de", "LC_ALL=C", "FLEET=blue", "SECRET=x"}), r.Word(conf.RemoteCommand), r.Yes(conf.UpdateHostKeys))
 	want := fmt.Sprintln("web.example.org", 2222, "bob", []string{home + "/.ssh/bob@web.example.org"}, []string{home + "/c-2222"},
 		nil, nil, true, "blue", []string{home + "/k/web", "/x"}, []string{}, "a", true,
-		[]conf.Jump{{Host: "a"}, {User: "b", Host: "c", Port: 23}}, 5*time.Second, time.Minute, 3,
+		[]conf.Hop{{Name: "a"}, {User: "b", Name: "c", Port: 23}}, 5*time.Second, time.Minute, 3,
 		[]string{"LC_ALL=C", "FLEET=blue", "LANG=C"}, "echo a", false)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -182,7 +182,7 @@ Match exec "test $FLEET = blue"
 			if i%2 == 1 {
 				name = fmt.Sprintf("db%d", i)
 			}
-			r, err := asker.Resolve(t.Context(), conf.Query{Name: name})
+			r, err := asker.Resolve(t.Context(), conf.Hop{Name: name})
 			if err != nil {
 				t.Error(err)
 				return
@@ -220,7 +220,7 @@ func TestAskerLimitsProcesses(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 50 {
 		wg.Go(func() {
-			if _, err := asker.Resolve(t.Context(), conf.Query{Name: fmt.Sprint("web", i)}); err != nil {
+			if _, err := asker.Resolve(t.Context(), conf.Hop{Name: fmt.Sprint("web", i)}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -239,7 +239,7 @@ func TestAskerKeepsHostsApart(t *testing.T) {
 	path := l.write(t, "config", "Match exec true\n  ControlPath /tmp/%h\nMatch exec \"test %h = web2\"\n  Port 23\n")
 	asker := conf.NewAsker(mustLoad(t, conf.Params{File: path, System: system, Defaults: defaults(t)}), l.ssh)
 	for _, name := range []string{"web1", "web2"} {
-		r, err := asker.Resolve(t.Context(), conf.Query{Name: name})
+		r, err := asker.Resolve(t.Context(), conf.Hop{Name: name})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -253,7 +253,7 @@ func TestAskerPassesOnWhatSSHSays(t *testing.T) {
 	l := newLab(t)
 	path := l.write(t, "config", "NewThing yes\n")
 	asker := conf.NewAsker(mustLoad(t, conf.Params{File: path, System: l.system(t), Defaults: defaults(t)}), l.ssh)
-	_, err := asker.Resolve(t.Context(), conf.Query{Name: "a"})
+	_, err := asker.Resolve(t.Context(), conf.Hop{Name: "a"})
 	if err == nil || !strings.Contains(err.Error(), "newthing") {
 		t.Errorf("got %v", err)
 	}
@@ -262,7 +262,7 @@ func TestAskerPassesOnWhatSSHSays(t *testing.T) {
 func TestArguments(t *testing.T) {
 	c := mustLoad(t, conf.Params{File: "none", Options: []string{"User=x", "Port 23"}, Port: 24, User: "u", Jump: "j",
 		AddressFamily: "inet", Identities: []string{"/dev/null"}})
-	got := strings.Join(c.Arguments(conf.Query{Name: "h", User: "v", Port: 25}), " ")
+	got := strings.Join(c.Arguments(conf.Hop{Name: "h", User: "v", Port: 25}), " ")
 	want := "-F none -l u -p 24 -J j -4 -o User=x -o Port 23 -i /dev/null -l v -p 25 -- h"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -303,7 +303,7 @@ func TestJumpQuotesAndUnsafeNames(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	flag := mustLoad(t, conf.Params{File: "none", System: system, Jump: "'jmp'"})
-	if _, err := flag.Resolve(t.Context(), conf.Query{Name: "a"}); !errors.Is(err, conf.ErrUnsafeHost) {
+	if _, err := flag.Resolve(t.Context(), conf.Hop{Name: "a"}); !errors.Is(err, conf.ErrUnsafeHost) {
 		t.Errorf("-J: %v", err)
 	}
 	if got := fmt.Sprint(mustResolve(t, c, "a").ProxyJump()); got != "[jmp two:23]" {
@@ -311,7 +311,7 @@ func TestJumpQuotesAndUnsafeNames(t *testing.T) {
 	}
 	mustResolve(t, c, "z")
 	for _, name := range []string{"b", "c", "d", "f"} {
-		if _, err := c.Resolve(t.Context(), conf.Query{Name: name}); !errors.Is(err, conf.ErrUnsafeHost) {
+		if _, err := c.Resolve(t.Context(), conf.Hop{Name: name}); !errors.Is(err, conf.ErrUnsafeHost) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -326,7 +326,7 @@ func TestJumpTokens(t *testing.T) {
 	} {
 		l, system := home(t)
 		path := l.write(t, "config", "HostName 10.0.0.9\nUser bob\nPort 2222\nHostKeyAlias alias\nProxyJump "+text+"\n")
-		r, err := mustLoad(t, conf.Params{File: path, System: system}).Resolve(t.Context(), conf.Query{Name: "web1"})
+		r, err := mustLoad(t, conf.Params{File: path, System: system}).Resolve(t.Context(), conf.Hop{Name: "web1"})
 		if err != nil && want != "" || err == nil && fmt.Sprint(r.ProxyJump()) != want {
 			t.Errorf("%s: %v", text, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sshpace/internal/base/wildcard"
+	"sshpace/internal/ssh/knownhosts"
 )
 
 var errJumpLoop = errors.New("the host is its own jump host")
@@ -44,7 +45,7 @@ func (s *state) finishTarget(r *Resolved) {
 		r.set[HostKeyAlias] = &Value{[]string{wildcard.Lower(alias.Args[0])}, alias.Origin}
 	}
 	r.conn = connection{system: &s.config.system, version: s.config.version(), host: s.host, argument: s.query.Name,
-		alias: s.query.Name, port: defaultPort, user: r.Word(User)}
+		alias: s.query.Name, port: knownhosts.DefaultPort, user: r.Word(User)}
 	if alias := r.Word(HostKeyAlias); alias != "" {
 		r.conn.alias = alias
 	}
@@ -86,7 +87,7 @@ func (s *state) finishJump(r *Resolved) error {
 	if err != nil {
 		return err
 	}
-	r.conn.jump = hops[len(hops)-1].Host // in tokens with its quotes
+	r.conn.jump = hops[len(hops)-1].Name // in tokens with its quotes
 	at := r.set[ProxyJump].Origin
 	for i, hop := range hops {
 		if hops[i], err = hop.command(r.conn.proxyToken, at.Source); err != nil {
@@ -96,12 +97,12 @@ func (s *state) finishJump(r *Resolved) error {
 	r.jumps = hops
 	last := hops[len(hops)-1]
 	if last.Port == 0 {
-		last.Port = defaultPort
+		last.Port = knownhosts.DefaultPort
 	}
 	if last.User == "" {
 		last.User = r.conn.user
 	}
-	if (last == Jump{r.conn.user, s.host, r.conn.port}) {
+	if (last == Hop{s.host, r.conn.user, r.conn.port}) {
 		return &ConfigError{at, errJumpLoop}
 	}
 	return nil

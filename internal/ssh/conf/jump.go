@@ -8,19 +8,11 @@ import (
 	"strings"
 )
 
-// Jump is one hop of ProxyJump. User "" and Port 0 mean what the
-// configuration of Host says.
-type Jump struct {
-	User string
-	Host string
-	Port int
-}
-
 // String returns the hop in the form that ProxyJump takes.
-func (j Jump) String() string {
-	s := j.Host
+func (j Hop) String() string {
+	s := j.Name
 	if j.Port > 0 {
-		s = net.JoinHostPort(j.Host, strconv.Itoa(j.Port))
+		s = net.JoinHostPort(j.Name, strconv.Itoa(j.Port))
 	}
 	if j.User != "" {
 		s = j.User + "@" + s
@@ -51,8 +43,8 @@ func parseJumpLine(in input) ([]string, error) {
 }
 
 // shown is String, but with brackets around all addresses and no others.
-func (j Jump) shown() string {
-	s := j.Host
+func (j Hop) shown() string {
+	s := j.Name
 	if strings.Contains(s, ":") || strings.Trim(s, "1234567890.") == "" {
 		s = "[" + s + "]"
 	}
@@ -67,9 +59,9 @@ func (j Jump) shown() string {
 
 // ParseJumps reads the hops of ProxyJump, the first one to connect to first.
 // As in ssh, names that are unsafe are no mistake of the file: only the hosts
-// that would go through them are refused, see Jump.check.
-func ParseJumps(s string) ([]Jump, error) {
-	var hops []Jump
+// that would go through them are refused, see Hop.check.
+func ParseJumps(s string) ([]Hop, error) {
+	var hops []Hop
 	for hop := range strings.SplitSeq(s, ",") {
 		j, err := parseJump(hop)
 		if err != nil {
@@ -80,7 +72,7 @@ func ParseJumps(s string) ([]Jump, error) {
 	return hops, nil
 }
 
-func parseJump(s string) (j Jump, err error) {
+func parseJump(s string) (j Hop, err error) {
 	rest, uri := strings.CutPrefix(s, "ssh://")
 	at := strings.LastIndexByte(rest, '@')
 	if uri {
@@ -99,12 +91,12 @@ func parseJump(s string) (j Jump, err error) {
 			return j, err
 		}
 	}
-	j.Host, j.Port, err = splitPort(rest)
-	if err == nil && (j.Host == "" || uri && !isDomain(j.Host)) {
+	j.Name, j.Port, err = splitPort(rest)
+	if err == nil && (j.Name == "" || uri && !isDomain(j.Name)) {
 		err = ErrUnsafeHost
 	}
 	if uri {
-		j.Host = strings.TrimSuffix(j.Host, ".")
+		j.Name = strings.TrimSuffix(j.Name, ".")
 	}
 	return j, err
 }
@@ -120,8 +112,8 @@ func isDomain(name string) bool {
 // command is the hop as the ssh to it is told of it: ssh puts the hop into a
 // ProxyCommand, where tokens stand for the host behind it and the shell takes quotes
 // away. On a command line ssh takes no quotes.
-func (j Jump) command(token tokenFunc, at Source) (_ Jump, err error) {
-	for _, name := range []*string{&j.User, &j.Host} {
+func (j Hop) command(token tokenFunc, at Source) (_ Hop, err error) {
+	for _, name := range []*string{&j.User, &j.Name} {
 		if *name, err = expand(*name, token, nil); err != nil {
 			return j, err
 		}
@@ -150,12 +142,12 @@ func unquoted(s string) string {
 }
 
 // check refuses a hop that could be taken for an option or reach a shell.
-func (j Jump) check() error {
+func (j Hop) check() error {
 	if err := CheckUser(j.User); err != nil {
 		return fmt.Errorf("jump user %q: %w", j.User, err)
 	}
-	if err := CheckHost(j.Host); err != nil {
-		return fmt.Errorf("jump host %q: %w", j.Host, err)
+	if err := CheckHost(j.Name); err != nil {
+		return fmt.Errorf("jump host %q: %w", j.Name, err)
 	}
 	return nil
 }

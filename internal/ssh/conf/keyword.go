@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"sshpace/internal/base/wildcard"
+	"sshpace/internal/ssh/knownhosts"
 )
 
 // Keyword is one directive of ssh_config(5).
@@ -134,6 +135,7 @@ type spec struct {
 	parse   parser   // how it is read
 	several bool     // all values count, not just the first
 	initial string   // value of an unset keyword where no ssh was asked, "" = none
+	asked   bool     // the installed ssh checks the words, see CheckText
 	vendor  bool     // only some vendors have it: the patch for GSSAPI key exchange
 }
 
@@ -168,15 +170,15 @@ var specs = [keywordCount]spec{
 	BatchMode:                        {name: "BatchMode", choices: yesNo, initial: "no"},
 	BindAddress:                      {name: "BindAddress", parse: parseString},
 	BindInterface:                    {name: "BindInterface", parse: parseString},
-	CanonicalDomains:                 {name: "CanonicalDomains", parse: parseDomains, initial: "none"},
+	CanonicalDomains:                 {name: "CanonicalDomains", parse: parseDomains, asked: true, initial: "none"},
 	CanonicalizeFallbackLocal:        {name: "CanonicalizeFallbackLocal", choices: yesNo, initial: "yes"},
 	CanonicalizeHostname:             {name: "CanonicalizeHostname", choices: orAlways, initial: "false"},
 	CanonicalizeMaxDots:              {name: "CanonicalizeMaxDots", parse: parseInt, initial: "1"},
-	CanonicalizePermittedCNAMEs:      {name: "CanonicalizePermittedCNAMEs", parse: parseCNAMEs, initial: "none"},
-	CASignatureAlgorithms:            {name: "CASignatureAlgorithms", parse: parseAlgorithms},
+	CanonicalizePermittedCNAMEs:      {name: "CanonicalizePermittedCNAMEs", parse: parseCNAMEs, asked: true, initial: "none"},
+	CASignatureAlgorithms:            {name: "CASignatureAlgorithms", parse: parseAlgorithms, asked: true},
 	CertificateFile:                  {name: "CertificateFile", parse: parseString, several: true},
 	CheckHostIP:                      {name: "CheckHostIP", choices: yesNo, initial: "no"},
-	Ciphers:                          {name: "Ciphers", parse: parseAlgorithms},
+	Ciphers:                          {name: "Ciphers", parse: parseAlgorithms, asked: true},
 	ClearAllForwardings:              {name: "ClearAllForwardings", choices: yesNo, initial: "no"},
 	Compression:                      {name: "Compression", choices: compressing, initial: "no"},
 	ConnectionAttempts:               {name: "ConnectionAttempts", parse: parseInt, initial: "1"},
@@ -190,9 +192,9 @@ var specs = [keywordCount]spec{
 	GSSAPIAuthentication:             {name: "GSSAPIAuthentication", choices: yesNo, initial: "no"},
 	GSSAPIKeyExchange:                {name: "GSSAPIKeyExchange", choices: yesNo, initial: "no", vendor: true},
 	HashKnownHosts:                   {name: "HashKnownHosts", choices: yesNo, initial: "no"},
-	HostbasedAcceptedAlgorithms:      {name: "HostbasedAcceptedAlgorithms", parse: parseAlgorithms},
+	HostbasedAcceptedAlgorithms:      {name: "HostbasedAcceptedAlgorithms", parse: parseAlgorithms, asked: true},
 	HostbasedAuthentication:          {name: "HostbasedAuthentication", choices: yesNo, initial: "no"},
-	HostKeyAlgorithms:                {name: "HostKeyAlgorithms", parse: parseAlgorithms},
+	HostKeyAlgorithms:                {name: "HostKeyAlgorithms", parse: parseAlgorithms, asked: true},
 	HostKeyAlias:                     {name: "HostKeyAlias", parse: parseString},
 	HostName:                         {name: "HostName", parse: parseString},
 	IdentitiesOnly:                   {name: "IdentitiesOnly", choices: yesNo, initial: "no"},
@@ -200,20 +202,20 @@ var specs = [keywordCount]spec{
 	IdentityFile:                     {name: "IdentityFile", parse: parseString, several: true},
 	IgnoreUnknown:                    {name: "IgnoreUnknown", parse: parseString},
 	KbdInteractiveAuthentication:     {name: "KbdInteractiveAuthentication", choices: yesNo, initial: "yes"},
-	KexAlgorithms:                    {name: "KexAlgorithms", parse: parseAlgorithms},
+	KexAlgorithms:                    {name: "KexAlgorithms", parse: parseAlgorithms, asked: true},
 	KnownHostsCommand:                {name: "KnownHostsCommand", parse: parseCommand},
 	LocalCommand:                     {name: "LocalCommand", parse: parseCommand},
-	MACs:                             {name: "MACs", parse: parseAlgorithms},
+	MACs:                             {name: "MACs", parse: parseAlgorithms, asked: true},
 	NoHostAuthenticationForLocalhost: {name: "NoHostAuthenticationForLocalhost", choices: yesNo, initial: "no"},
 	PasswordAuthentication:           {name: "PasswordAuthentication", choices: yesNo, initial: "yes"},
 	PermitLocalCommand:               {name: "PermitLocalCommand", choices: yesNo, initial: "no"},
 	PKCS11Provider:                   {name: "PKCS11Provider", parse: parseString},
-	Port:                             {name: "Port", parse: parsePort, initial: "22"},
+	Port:                             {name: "Port", parse: parsePort, initial: strconv.Itoa(knownhosts.DefaultPort)},
 	PreferredAuthentications:         {name: "PreferredAuthentications", parse: parseString},
 	ProxyCommand:                     {name: "ProxyCommand", parse: parseCommand},
 	ProxyJump:                        {name: "ProxyJump", parse: parseJumpLine},
 	ProxyUseFdpass:                   {name: "ProxyUseFdpass", choices: yesNo, initial: "no"},
-	PubkeyAcceptedAlgorithms:         {name: "PubkeyAcceptedAlgorithms", parse: parseAlgorithms},
+	PubkeyAcceptedAlgorithms:         {name: "PubkeyAcceptedAlgorithms", parse: parseAlgorithms, asked: true},
 	PubkeyAuthentication:             {name: "PubkeyAuthentication", choices: publicKeys, initial: "true"},
 	RefuseConnection:                 {name: "RefuseConnection", parse: parseString, since: Version{10, 1}},
 	RemoteCommand:                    {name: "RemoteCommand", parse: parseCommand},

@@ -35,7 +35,7 @@ func mustLoad(t *testing.T, params conf.Params) *conf.Config {
 
 func mustResolve(t *testing.T, c *conf.Config, name string) *conf.Resolved {
 	t.Helper()
-	r, err := c.Resolve(t.Context(), conf.Query{Name: name})
+	r, err := c.Resolve(t.Context(), conf.Hop{Name: name})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,10 +318,10 @@ func TestUnsafeNames(t *testing.T) {
 		}
 	}
 	c := mustLoad(t, conf.Params{File: "none"})
-	if _, err := c.Resolve(t.Context(), conf.Query{Name: "-x"}); !errors.Is(err, conf.ErrUnsafeHost) {
+	if _, err := c.Resolve(t.Context(), conf.Hop{Name: "-x"}); !errors.Is(err, conf.ErrUnsafeHost) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := c.Resolve(t.Context(), conf.Query{Name: "a", User: "x;y"}); !errors.Is(err, conf.ErrUnsafeUser) {
+	if _, err := c.Resolve(t.Context(), conf.Hop{Name: "a", User: "x;y"}); !errors.Is(err, conf.ErrUnsafeUser) {
 		t.Errorf("got %v", err)
 	}
 }

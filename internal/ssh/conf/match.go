@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"sshpace/internal/base/wildcard"
+	"sshpace/internal/ssh/knownhosts"
 )
 
 // criterionKind is what a criterion of a Match line looks at.
@@ -296,7 +297,7 @@ func (s *state) connection() (*connection, error) {
 	}
 	c := &connection{
 		system: &s.config.system, version: s.config.version(), host: host, argument: s.query.Name,
-		alias: s.word(HostKeyAlias), port: defaultPort, user: s.user(), jump: s.word(ProxyJump),
+		alias: s.word(HostKeyAlias), port: knownhosts.DefaultPort, user: s.user(), jump: s.word(ProxyJump),
 	}
 	if port := s.word(Port); port != "" {
 		c.port, _ = strconv.Atoi(port)

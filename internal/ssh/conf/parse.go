@@ -215,7 +215,7 @@ func (r *reader) statement(scope int, name string, in input, s stmt) error {
 		}
 		s.value.Args = words
 	}
-	if k.Text() || slices.Contains(algorithmLists, k) {
+	if k.Text() || specs[k].asked {
 		r.config.unchecked = append(r.config.unchecked, s)
 	}
 	r.add(scope, s)

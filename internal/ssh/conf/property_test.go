@@ -95,8 +95,8 @@ func TestIndexChangesNothing(t *testing.T) {
 }
 
 func same(t *rapid.T, a, b *Config, name string) {
-	x, err := a.Resolve(context.Background(), Query{Name: name})
-	y, err2 := b.Resolve(context.Background(), Query{Name: name})
+	x, err := a.Resolve(context.Background(), Hop{Name: name})
+	y, err2 := b.Resolve(context.Background(), Hop{Name: name})
 	if err != nil || err2 != nil {
 		t.Fatalf("%v, %v", err, err2)
 	}
@@ -131,7 +131,7 @@ func FuzzLoad(f *testing.F) {
 		if err != nil {
 			return
 		}
-		r, err := c.Resolve(t.Context(), Query{Name: host})
+		r, err := c.Resolve(t.Context(), Hop{Name: host})
 		if err != nil {
 			return
 		}

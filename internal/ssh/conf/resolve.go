@@ -11,7 +11,6 @@ import (
 )
 
 // Port of ssh where nothing else is said (IANA).
-const defaultPort = 22
 
 // Most identity files and certificates of one connection (readconf.h
 // SSH_MAX_IDENTITY_FILES, SSH_MAX_CERTIFICATE_FILES).
@@ -20,7 +19,7 @@ const maxIdentities = 100
 // state is the resolution of one host in progress.
 type state struct {
 	config *Config
-	query  Query
+	query  Hop
 	host   string // what Host lines match: the argument, later the canonical name
 	final  bool   // in the second pass
 
@@ -38,7 +37,7 @@ type state struct {
 // Resolve returns what ssh would use for a host. Errors are those for which
 // ssh would refuse to connect: an unsafe name, an unknown token, a variable
 // that is not set, an algorithm list that comes to nothing, a jump host loop.
-func (c *Config) Resolve(ctx context.Context, q Query) (*Resolved, error) {
+func (c *Config) Resolve(ctx context.Context, q Hop) (*Resolved, error) {
 	if err := CheckHost(q.Name); err != nil {
 		return nil, fmt.Errorf("host %q: %w", q.Name, err)
 	}

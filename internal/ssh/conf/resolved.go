@@ -19,7 +19,7 @@ type Resolved struct {
 	config  *Config
 	set     [keywordCount]*Value
 	several lists
-	jumps   []Jump
+	jumps   []Hop
 	ordered bool // see KeepsHostKeyOrder
 	conn    connection
 	class   uint64

@@ -116,7 +116,7 @@ func (l *lab) write(t testing.TB, name, text string) string {
 // call is one command line: flags and a host.
 type call struct {
 	params conf.Params
-	query  conf.Query
+	query  conf.Hop
 	args   []string // as ssh takes them
 }
 

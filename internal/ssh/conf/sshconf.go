@@ -4,10 +4,15 @@
 // the first value wins, identity files accumulate, Host and Match select,
 // Include nests, a second pass follows canonicalisation and "Match final".
 //
+// Load reads the files under the flags of a command, Config.Resolve answers for one Hop, and
+// the Resolved has each value in the words of ssh -G. A mistake in a file is a *ConfigError
+// with its place. A Config is read-only and may be shared.
+//
 // Keywords that nothing here reads, such as IPQoS, are kept as text: Config.CheckText has
 // the installed ssh say whether it takes them, Asker.Explained what they come to.
 //
-// Every value carries its Origin. What the package cannot know by itself
+// What is resolved without a Gap is what ssh -G prints; tests compare random configurations
+// with it. Every value carries its Origin. What the package cannot know by itself
 // (a keyword of a newer ssh, Match exec when running programs is not allowed,
 // names that only the DNS can complete) is listed in Resolved.Gaps; an Asker
 // then puts the question to `ssh -G`, once for each class of hosts that go
@@ -62,9 +67,10 @@ type Params struct {
 	Defaults      *Defaults // of the installed ssh; nil = none installed
 }
 
-// Query names one host. User and Port are those of "user@host:port"; they are
+// Hop names one host, which a user wants or ProxyJump goes through. User and Port are those
+// of "user@host:port", and what its configuration says where they are not given; they are
 // weaker than the flags in Params and stronger than every file.
-type Query struct {
+type Hop struct {
 	Name string
 	User string
 	Port int // 0 = not given

@@ -101,7 +101,7 @@ func refusal(err error, stderr []byte) (reason string, ok bool) {
 
 // Explained is Resolve with what is kept as text in the words of ssh -G, which is asked
 // if there is any such line. Where it does not answer the text stays, with a Gap.
-func (a *Asker) Explained(ctx context.Context, q Query) (*Resolved, error) {
+func (a *Asker) Explained(ctx context.Context, q Hop) (*Resolved, error) {
 	r, err := a.Resolve(ctx, q)
 	if err != nil || a.config.defaults == nil || len(a.config.unchecked) == 0 {
 		return r, err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/openssh"
 	"sshpace/internal/sys/tcp"
 )
 
@@ -132,10 +133,6 @@ func (c *conn) judge() {
 	c.greeting = append(c.greeting[:min(len(c.greeting), maxGreeting)], '\n')
 }
 
-// What sshd says before it closes a connection that it has no room for
-// (MaxStartups since 8.5, PerSourcePenalties since 9.8).
-var throttle = [2][]byte{[]byte("Exceeded MaxStartups"), []byte("Not allowed at this time")}
-
 // turnedAway tells whether an end of the connection now means "slow down":
 // nothing of the key exchange was seen, and nothing else than sshd's own words.
 func (c *conn) turnedAway() bool {
@@ -143,7 +140,7 @@ func (c *conn) turnedAway() bool {
 		return false
 	}
 	said := c.said()
-	return c.line || len(said) == 0 || bytes.Contains(said, throttle[0]) || bytes.Contains(said, throttle[1])
+	return c.line || len(said) == 0 || openssh.TurnedAway(string(said))
 }
 
 // said is what came before the version line.

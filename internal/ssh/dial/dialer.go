@@ -67,7 +67,7 @@ func (e *Engine) connect(ctx context.Context, t *Target, p progress, command *tr
 		return nil, interrupted(ctx)
 	}
 	growStack()
-	ctx, cancel := context.WithTimeoutCause(ctx, t.connectTimeout(), errConnectTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, t.connectTimeout(), fleet.ErrConnectTimeout)
 	defer cancel()
 	server := admitKey(t, addrs)
 	classic := e.classic.has(server)

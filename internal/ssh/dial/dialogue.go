@@ -14,9 +14,6 @@ import (
 	"sshpace/internal/fleet"
 )
 
-// dialogueGrace is how long a Dialogue may take to tidy up once its run has ended.
-const dialogueGrace = 3 * time.Second
-
 // conversation is the session as a Dialogue sees it.
 type conversation struct {
 	*session
@@ -30,7 +27,7 @@ func (s *session) converse(ctx context.Context, talk fleet.Dialogue, a *fleet.At
 	out := &gatedOutput{out: s.out}
 	s.out = out.write
 	go s.pump(s.in.Stderr(), fleet.Stderr)
-	defer sched.After(ctx, func() time.Duration { return dialogueGrace }, func() { s.link.net.Close() })()
+	defer sched.After(ctx, func() time.Duration { return fleet.DialogueGrace }, func() { s.link.net.Close() })()
 	err := talk(ctx, a.Host(), conversation{s, a})
 	out.close()
 	a.Reached(fleet.PhaseExit)

@@ -124,9 +124,9 @@ func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a *fle
 
 	abort := context.AfterFunc(a.Abort(), func() { l.net.Close() })
 	defer abort()
-	starting, cancel := context.WithDeadlineCause(ctx, l.usable, errConnectTimeout)
+	starting, cancel := context.WithDeadlineCause(ctx, l.usable, fleet.ErrConnectTimeout)
 	defer cancel()
-	begun := sched.After(starting, func() time.Duration { return answerGrace(starting) }, func() { l.net.Close() })
+	begun := sched.After(starting, func() time.Duration { return fleet.AnswerGrace(starting) }, func() { l.net.Close() })
 	defer begun()
 
 	s, err := l.open(a.Output, cmd.Dialogue != nil)
@@ -175,15 +175,6 @@ func (l *link) command(ctx context.Context, t *Target, cmd fleet.Command, a *fle
 	finisher.Wait()
 	a.Reached(fleet.PhaseExit)
 	return s.outcome(ctx, alive, gone)
-}
-
-// answerGrace is how much longer the answer to a command is waited for when ctx has ended:
-// what runs already is to be ended politely, and only the answer tells that it does.
-func answerGrace(ctx context.Context) time.Duration {
-	if errors.Is(context.Cause(ctx), errConnectTimeout) {
-		return 0
-	}
-	return killGrace
 }
 
 // ahead is what a session of the target is asked for; nil where that has to wait
@@ -258,7 +249,7 @@ func (l *link) startFailed(ctx context.Context, t *Target, alive *keepAlive, err
 	ran := l.ran(err)
 	var open *ssh.OpenChannelError
 	switch {
-	case errors.Is(context.Cause(ctx), errConnectTimeout):
+	case errors.Is(context.Cause(ctx), fleet.ErrConnectTimeout):
 		return failed(stalled(l.net.peer(t), t.port(), ran), ran)
 	case ctx.Err() != nil:
 		return failed(interrupted(ctx), ran)
@@ -276,7 +267,7 @@ func (l *link) startFailed(ctx context.Context, t *Target, alive *keepAlive, err
 // stalled is a server that let us in and then did not answer.
 func stalled(peer string, port int, ran fleet.Ran) *Error {
 	e := &Error{Class: fleet.TimedOut, Text: fmt.Sprintf("%s port %d let us in, but did not open a session in time", peer, port),
-		Hint: "the server may be out of processes or memory; --connect-timeout allows more time", Err: errConnectTimeout}
+		Hint: "the server may be out of processes or memory; --connect-timeout allows more time", Err: fleet.ErrConnectTimeout}
 	if ran == fleet.RanUnknown {
 		e.Text = fmt.Sprintf("%s port %d did not answer the request to run the command in time; it may run there", peer, port)
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/openssh"
 )
 
 // Error is a login or session that failed. Text is worded as ssh(1) words the
@@ -31,9 +32,6 @@ type Error struct {
 func (e *Error) Error() string { return e.Text }
 
 func (e *Error) Unwrap() error { return e.Err }
-
-// errConnectTimeout is the cause of a login context that took too long.
-var errConnectTimeout = errors.New("connect timeout")
 
 // strerror is how C libraries word an errno; Go's texts begin in lower case.
 var strerror = map[syscall.Errno]string{
@@ -69,7 +67,7 @@ func connectError(ctx context.Context, t *Target, err error) *Error {
 	where := fmt.Sprintf("connect to host %s port %d: ", t.HostName, t.port())
 	var no syscall.Errno
 	switch {
-	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), errConnectTimeout):
+	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), fleet.ErrConnectTimeout):
 		return interrupted(ctx)
 	case ctx.Err() != nil || os.IsTimeout(err):
 		no = syscall.ETIMEDOUT
@@ -104,7 +102,7 @@ func handshakeError(ctx context.Context, t *Target, c *conn, err error) *Error {
 	}
 	var own *Error
 	switch {
-	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), errConnectTimeout):
+	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), fleet.ErrConnectTimeout):
 		return interrupted(ctx)
 	case c.wrongBanner() && !c.turnedAway():
 		return &Error{Class: fleet.NotSSH, Text: "protocol error: " + peer + " sent " + c.quoteBanner() + " instead of an SSH 2 version",
@@ -116,7 +114,7 @@ func handshakeError(ctx context.Context, t *Target, c *conn, err error) *Error {
 	case c.turnedAway() && ended(err):
 		return &Error{Class: fleet.Throttled, SlowDown: true, Err: err,
 			Text: "kex_exchange_identification: " + endText(err) + " (" + peer + " turned the connection away)",
-			Hint: "the server may limit logins (MaxStartups, PerSourcePenalties); try a smaller -f"}
+			Hint: fleet.ManyLogins}
 	}
 	return protocolError(c, peer, err)
 }
@@ -201,7 +199,7 @@ func disconnected(c *conn, peer, reason string, err error) *Error {
 	if c.phase() == fleet.PhaseAuth {
 		e.Class = fleet.AuthFailed
 	}
-	if strings.Contains(reason, "Too many authentication failures") {
+	if cause, _ := openssh.CauseOf([]string{reason}); cause == openssh.TooManyKeys {
 		e.Hint = "the agent offers more keys than the server allows; name one with -i and -o IdentitiesOnly=yes"
 	}
 	return e

@@ -9,15 +9,12 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/channel"
 )
 
-// Grace periods when a command is ended.
-const (
-	replyGrace = 500 * time.Millisecond // for the answer to a signal request
-	termGrace  = 2 * time.Second        // between TERM and KILL
-	killGrace  = time.Second            // between KILL and closing the connection
-)
+// replyGrace is for the answer to a signal request.
+const replyGrace = 500 * time.Millisecond
 
 // finish ends the command: TERM, a grace period, KILL, and then the connection.
 // ended is closed when the session is over. Where the server refuses signals, a
@@ -27,12 +24,12 @@ func (s *session) finish(ended <-chan struct{}, abort context.Context, mayKill b
 	case reply == refused && mayKill && signalsLack(string(s.link.ServerVersion()), s.link.User()):
 		s.link.killSession(ended, abort)
 	case reply == refused: // as KILL would be
-	case over(ended, abort, termGrace):
+	case over(ended, abort, fleet.TermGrace):
 		return
 	default:
 		s.signal("KILL", ended, abort)
 	}
-	if over(ended, abort, killGrace) {
+	if over(ended, abort, fleet.KillGrace) {
 		return
 	}
 	s.link.net.Close() // without a farewell, which a server that reads nothing would hold up
@@ -131,7 +128,7 @@ func (l *link) killSession(ended <-chan struct{}, abort context.Context) {
 		go io.Copy(io.Discard, ch.Stderr())
 		io.Copy(io.Discard, ch)
 	}()
-	t := time.NewTimer(termGrace + killGrace)
+	t := time.NewTimer(fleet.TermGrace + fleet.KillGrace)
 	defer t.Stop()
 	select {
 	case <-done:

@@ -51,7 +51,7 @@ func throughError(ctx context.Context, t *Target, err error) *Error {
 	where := "connect to host " + t.HostName + " port " + strconv.Itoa(t.port()) + " through " + t.Jump.HostName + ": "
 	var open *ssh.OpenChannelError
 	switch {
-	case ctx.Err() != nil && errors.Is(context.Cause(ctx), errConnectTimeout):
+	case ctx.Err() != nil && errors.Is(context.Cause(ctx), fleet.ErrConnectTimeout):
 		return &Error{Class: fleet.TimedOut, Text: where + "Connection timed out", Err: err}
 	case ctx.Err() != nil:
 		return interrupted(ctx)
@@ -95,7 +95,7 @@ func (e *Engine) jump(ctx context.Context, t *Target) (*jump, error) {
 }
 
 func timedOutOn(ctx context.Context, t *Target) *Error {
-	if errors.Is(context.Cause(ctx), errConnectTimeout) {
+	if errors.Is(context.Cause(ctx), fleet.ErrConnectTimeout) {
 		return &Error{Class: fleet.TimedOut, Text: "jump host " + t.HostName + ": Connection timed out"}
 	}
 	return interrupted(ctx)

@@ -97,7 +97,7 @@ func (n *names) ask(key nameKey, ans *answer) {
 
 // nameError classifies a failed look-up; worded as getaddrinfo(3) does.
 func nameError(ctx context.Context, name string, err error) *Error {
-	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), errConnectTimeout) {
+	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), fleet.ErrConnectTimeout) {
 		return interrupted(ctx)
 	}
 	text := "Temporary failure in name resolution"

@@ -9,6 +9,7 @@
 package dial
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"slices"
@@ -19,6 +20,7 @@ import (
 
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
+	"sshpace/internal/ssh/knownhosts"
 )
 
 // Target is one server with all that configuration says about it. The zero
@@ -37,10 +39,10 @@ type Target struct {
 	BindAddress string // local address, "" = any
 
 	// ConnectTimeout bounds TCP, key exchange, login and the start of the command
-	// together; 0 is 15 s.
+	// together; 0 is fleet.ConnectTimeout.
 	ConnectTimeout time.Duration
 	// AliveInterval is the silence after which the server is asked for a sign of
-	// life; 0 is 30 s, negative is never. AliveCountMax unanswered ones end the
+	// life; 0 is fleet.AliveInterval, negative is never. AliveCountMax unanswered ones end the
 	// connection; 0 is 3.
 	AliveInterval time.Duration
 	AliveCountMax int
@@ -115,19 +117,10 @@ type Resolver interface {
 	Target(ctx context.Context, h host.Host) (*Target, error)
 }
 
-const (
-	defaultPort           = 22
-	defaultConnectTimeout = 15 * time.Second
-	defaultAliveInterval  = 30 * time.Second
-	defaultAliveCountMax  = 3
-)
+// defaultAliveCountMax is as in ssh_config(5).
+const defaultAliveCountMax = 3
 
-func (t *Target) port() int {
-	if t.Port == 0 {
-		return defaultPort
-	}
-	return t.Port
-}
+func (t *Target) port() int { return cmp.Or(t.Port, knownhosts.DefaultPort) }
 
 // offers tells whether a list of ours has one of some names; one that is not set is
 // x/crypto's own.
@@ -149,10 +142,7 @@ func (t *Target) hostKeyName() (name string, port int) {
 }
 
 func (t *Target) connectTimeout() time.Duration {
-	if t.ConnectTimeout == 0 {
-		return defaultConnectTimeout
-	}
-	return t.ConnectTimeout
+	return cmp.Or(t.ConnectTimeout, fleet.ConnectTimeout)
 }
 
 // minRSABits is also what OpenSSH can do at least (sshkey.h).
@@ -162,14 +152,7 @@ func (t *Target) minRSABits() int {
 }
 
 func (t *Target) alive() (every time.Duration, count int) {
-	every, count = t.AliveInterval, t.AliveCountMax
-	if every == 0 {
-		every = defaultAliveInterval
-	}
-	if count == 0 {
-		count = defaultAliveCountMax
-	}
-	return every, count
+	return cmp.Or(t.AliveInterval, fleet.AliveInterval), cmp.Or(t.AliveCountMax, defaultAliveCountMax)
 }
 
 // identity of a jump connection in the pool: everything that makes it another

@@ -26,6 +26,7 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/route"
 	"sshpace/internal/sys/proc"
 )
 
@@ -42,16 +43,6 @@ type Options struct {
 	// Argv, when set, makes the whole argument list after the binary, as a
 	// compatible mode needs it. Then nothing is known but output and exit code.
 	Argv func(h host.Host, command string) []string
-}
-
-// Route is what ssh is to know about one host beside its configuration.
-type Route struct {
-	AcceptNew bool // trust and record the host's key if none is known yet
-	// Jumps are the hosts to go through, in the order in which they are connected
-	// to; none = as the configuration says. Options.Args must then have no -J.
-	Jumps []openssh.Jump
-	// NoMaster keeps ssh from a ControlMaster that is known to be of no use.
-	NoMaster bool
 }
 
 // Engine forks ssh.
@@ -82,11 +73,12 @@ const (
 
 // Execute runs cmd on h; see fleet.Executor.
 func (e *Engine) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
-	return e.Run(ctx, h, Route{}, cmd, a)
+	return e.Run(ctx, h, &route.Route{}, nil, cmd, a)
 }
 
-// Run runs cmd on a host whose route is known.
-func (e *Engine) Run(ctx context.Context, h host.Host, way Route, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+// Run runs cmd on a host whose route is known; options are further ones, which win.
+// Options.Args must have no -J where the route has jump hosts.
+func (e *Engine) Run(ctx context.Context, h host.Host, way *route.Route, options []string, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
 	if err := h.Check(); err != nil {
 		return local(fmt.Errorf("host: %w", err))
 	}
@@ -104,11 +96,8 @@ func (e *Engine) Run(ctx context.Context, h host.Host, way Route, cmd fleet.Comm
 	if err != nil {
 		return local(err)
 	}
-	jumps, env := openssh.JumpOptions(e.opts.Binary, way.Jumps, e.jumpOptions(logPath))
-	argv := append(openssh.HostKeyOptions(way.AcceptNew), jumps...)
-	if way.NoMaster {
-		argv = append(argv, "-o", "ControlPath=none")
-	}
+	argv, env := way.SSHOptions(e.opts.Binary, e.jumpOptions(logPath))
+	argv = append(argv, options...)
 	for _, kv := range cmd.Env {
 		name, _, _ := strings.Cut(kv, "=")
 		argv, env = append(argv, "-o", "SendEnv="+name), append(env, kv)
@@ -132,16 +121,12 @@ func (e *Engine) Run(ctx context.Context, h host.Host, way Route, cmd fleet.Comm
 	return conversed(ctx, log.outcome(ctx, c.ProcessState), how)
 }
 
-// errConnectTimeout is the cause of a context that ended because the command did
-// not start in time.
-var errConnectTimeout = errors.New("connect timeout")
-
 // limit ends a start that takes too long, unless started is called before.
 func (e *Engine) limit(end context.CancelCauseFunc) (started func()) {
 	if e.opts.ConnectTimeout <= 0 {
 		return func() {}
 	}
-	timer := time.AfterFunc(e.opts.ConnectTimeout, func() { end(errConnectTimeout) })
+	timer := time.AfterFunc(e.opts.ConnectTimeout, func() { end(fleet.ErrConnectTimeout) })
 	return func() { timer.Stop() }
 }
 
@@ -160,7 +145,7 @@ func (e *Engine) argv(h host.Host, command, logPath string) []string {
 		"-o", "UpdateHostKeys=no", // many clients would rewrite one file at once
 		"-o", "ClearAllForwardings=yes",
 		"-o", "RemoteCommand=none", // the command given wins
-		"-o", "ServerAliveInterval=30",
+		"-o", "ServerAliveInterval="+strconv.Itoa(int(fleet.AliveInterval/time.Second)),
 	)
 	if h.User != "" {
 		args = append(args, "-l", h.User)
@@ -177,7 +162,7 @@ func (e *Engine) connectTimeout() []string {
 	if limit <= 0 {
 		return nil
 	}
-	return []string{"-o", "ConnectTimeout=" + strconv.Itoa(int(max((limit+time.Second-1)/time.Second, 1)))}
+	return []string{"-o", openssh.ConnectTimeout(limit)}
 }
 
 // jumpOptions are the options of the ssh to a jump host. What it says belongs

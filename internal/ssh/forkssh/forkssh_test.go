@@ -20,7 +20,7 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/fleet"
 	"sshpace/internal/ssh/forkssh"
-	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/ssh/route"
 	"sshpace/internal/ssh/sshtest"
 )
 
@@ -68,20 +68,34 @@ func known(s *sshtest.Sshd) string { return "* " + sshtest.AuthorizedLine(s.Host
 
 func run(t *testing.T, p fleet.Params, o forkssh.Options, h host.Host, cmd fleet.Command, c *collect) fleet.Result {
 	t.Helper()
-	return runOn(t, p, o, forkssh.Route{}, h, cmd, c)
+	return runOn(t, p, o, &route.Route{}, h, cmd, c)
+}
+
+// leading is the route to a host under a configuration file, where new keys may be accepted.
+func leading(t *testing.T, file, jump string, acceptNew bool) *route.Route {
+	t.Helper()
+	r, err := route.New(t.Context(), route.Params{Connection: route.Connection{Config: file, Jump: jump}, AcceptNew: acceptNew, Getenv: os.Getenv, Stderr: io.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := r.Route(t.Context(), host.Host{Name: "127.0.3.8"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }
 
 // routed is an Engine with one Route for all hosts.
 type routed struct {
 	*forkssh.Engine
-	way forkssh.Route
+	way *route.Route
 }
 
 func (r routed) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
-	return r.Run(ctx, h, r.way, cmd, a)
+	return r.Run(ctx, h, r.way, nil, cmd, a)
 }
 
-func runOn(t *testing.T, p fleet.Params, o forkssh.Options, way forkssh.Route, h host.Host, cmd fleet.Command, c *collect) fleet.Result {
+func runOn(t *testing.T, p fleet.Params, o forkssh.Options, way *route.Route, h host.Host, cmd fleet.Command, c *collect) fleet.Result {
 	t.Helper()
 	if _, err := fleet.Run(context.Background(), p, []host.Host{h}, cmd, routed{forkssh.New(o), way}, c); err != nil {
 		t.Error(err)
@@ -126,8 +140,7 @@ func TestOutcomes(t *testing.T) {
 			if test.port != 0 {
 				o.Args = append([]string{"-p", fmt.Sprint(test.port)}, o.Args...)
 			}
-			way := forkssh.Route{AcceptNew: test.new}
-			r := runOn(t, fleet.Params{RetryFor: time.Millisecond}, o, way, h, fleet.Command{Line: test.line}, &collect{})
+			r := runOn(t, fleet.Params{RetryFor: time.Millisecond}, o, leading(t, "none", "", test.new), h, fleet.Command{Line: test.line}, &collect{})
 			if r.Ran != test.want.Ran || r.Class != test.want.Class || r.Phase != test.want.Phase || r.Exit != test.want.Exit || r.Signal != test.want.Signal {
 				t.Errorf("got %+v\nwant %+v", r, test.want)
 			}
@@ -294,12 +307,12 @@ func TestStderrOfTheWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := forkssh.Options{Args: []string{"-F", file}}
-	way := forkssh.Route{AcceptNew: true, Jumps: []openssh.Jump{{Host: "127.0.3.9", AcceptNew: true}}}
+	jumps, direct := leading(t, file, "127.0.3.9", true), leading(t, file, "", true)
 	noisy := forkssh.Options{Args: append([]string{"-o", "ProxyCommand=" + script(t, `echo the way >&2; exec ssh -F `+file+` -o StrictHostKeyChecking=no -W "$1:$2" 127.0.3.9`) + " %h %p"}, o.Args...)}
 	for name, test := range map[string]struct {
 		o   forkssh.Options
-		way forkssh.Route
-	}{"jump host": {o, way}, "proxy": {noisy, forkssh.Route{AcceptNew: true}}, "banner": {o, forkssh.Route{AcceptNew: true}}} {
+		way *route.Route
+	}{"jump host": {o, jumps}, "proxy": {noisy, direct}, "banner": {o, direct}} {
 		t.Run(name, func(t *testing.T) {
 			for range 3 {
 				var c collect
@@ -328,12 +341,12 @@ func TestGreetingIsNoReason(t *testing.T) {
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	way := forkssh.Route{AcceptNew: true, Jumps: []openssh.Jump{{Host: "127.0.3.9", AcceptNew: true}}}
+	jumps := leading(t, file, "127.0.3.9", true)
 	for name, want := range map[string]struct {
 		class fleet.Class
 		says  string
 	}{"127.0.3.8": {fleet.Throttled, "Connection closed by"}, "127.0.3.7": {fleet.Refused, "stdio forwarding failed"}} {
-		r := runOn(t, fleet.Params{RetryFor: time.Millisecond}, forkssh.Options{Args: []string{"-F", file}}, way, host.Host{Name: name}, fleet.Command{Line: "true"}, &collect{})
+		r := runOn(t, fleet.Params{RetryFor: time.Millisecond}, forkssh.Options{Args: []string{"-F", file}}, jumps, host.Host{Name: name}, fleet.Command{Line: "true"}, &collect{})
 		if r.Class != want.class || !strings.Contains(r.Err, want.says) || strings.Contains(r.Err, "BANNER") {
 			t.Errorf("%s: class %v, %q; want %v, %q", name, r.Class, r.Err, want.class, want.says)
 		}

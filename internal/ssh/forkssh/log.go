@@ -190,8 +190,8 @@ func (l *log) line(s string) {
 		l.proxy = e.Text
 	case openssh.ServerVersion:
 		l.attempt.Alive()
-	case openssh.PreBanner: // sshd itself sends a line when it turns a connection away
-		l.other = l.other || !strings.HasPrefix(e.Text, "Exceeded MaxStartups") && !strings.HasPrefix(e.Text, "Not allowed at this time")
+	case openssh.PreBanner:
+		l.other = l.other || !openssh.TurnedAway(e.Text)
 	default:
 		l.note(e.Kind)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"slices"
 	"strings"
 
 	"sshpace/internal/base/termsafe"
@@ -12,8 +11,6 @@ import (
 	"sshpace/internal/ssh/knownhosts/check"
 	"sshpace/internal/ssh/openssh"
 )
-
-const manyLogins = "the server may limit logins (MaxStartups, PerSourcePenalties); try a smaller -f"
 
 // failures are what the causes mean to a run; without a line: the connection was
 // lost.
@@ -36,8 +33,9 @@ var failures = map[openssh.Cause]struct {
 	openssh.Unroutable:            {fleet.Unroutable, ""},
 	openssh.TimedOut:              {fleet.TimedOut, ""},
 	openssh.NotSSH:                {fleet.NotSSH, ""},
-	openssh.Throttled:             {fleet.Throttled, manyLogins},
-	openssh.NoVersion:             {fleet.Throttled, manyLogins},
+	openssh.Throttled:             {fleet.Throttled, fleet.ManyLogins},
+	openssh.Penalized:             {fleet.Throttled, fleet.ManyLogins},
+	openssh.NoVersion:             {fleet.Throttled, fleet.ManyLogins},
 	openssh.SessionRefused:        {fleet.ExecRefused, "see MaxSessions and the account's restrictions on the server"},
 	openssh.HungUp:                {fleet.Throttled, ""}, // before the version line; see failure
 }
@@ -47,7 +45,7 @@ func (l *log) outcome(ctx context.Context, state *os.ProcessState) fleet.Outcome
 	o := fleet.Outcome{Engine: engineName, Addr: l.addr, Exit: exitCode(state), Signal: signalOf(state)}
 	o.Ran = l.ran(o.Exit)
 	switch {
-	case errors.Is(context.Cause(ctx), errConnectTimeout):
+	case errors.Is(context.Cause(ctx), fleet.ErrConnectTimeout):
 		l.late(&o)
 	case ctx.Err() != nil:
 		c := cancelled(ctx, o.Ran)
@@ -79,22 +77,12 @@ func (l *log) ran(exit int) fleet.Ran {
 	return fleet.RanNo
 }
 
-// causes are the messages without those that only say that the proxy has ended,
-// if there are others: its own, such as those of the ssh to a jump host.
-func (l *log) causes() []string {
-	causes := slices.DeleteFunc(slices.Clone(l.messages), func(s string) bool {
-		return strings.HasPrefix(s, "kex_exchange_identification: Connection closed by") || strings.HasSuffix(s, " UNKNOWN port 65535") ||
-			strings.HasSuffix(s, " UNKNOWN port 65535: Broken pipe")
-	})
-	if l.proxy != "" && len(causes) > 0 {
-		return causes
-	}
-	return l.messages
-}
-
 // failure explains ssh's own 255.
 func (l *log) failure(o *fleet.Outcome) {
-	causes := l.causes()
+	causes := l.messages
+	if l.proxy != "" {
+		causes = openssh.BehindProxy(causes)
+	}
 	o.Exit, o.Class = -1, fleet.Lost
 	o.Err = termsafe.Line(strings.TrimPrefix(string(lastLine([]byte(strings.Join(causes, "\n")))), "ssh: "))
 	if o.Err == "" {

@@ -16,9 +16,6 @@ import (
 	"sshpace/internal/ssh/channel"
 )
 
-// dialogueGrace is how long a Dialogue may take to tidy up once its run has ended.
-const dialogueGrace = 3 * time.Second
-
 // converse holds the command's Dialogue with the subsystem that its line names. An
 // error means that nothing was said.
 func (r *running) converse(ctx, starting context.Context, conn *channel.Conn) (fleet.Outcome, error) {
@@ -32,7 +29,7 @@ func (r *running) converse(ctx, starting context.Context, conn *channel.Conn) (f
 	}
 	r.attempt.Reached(fleet.PhaseExec)
 	go io.Copy(stderr{r.attempt}, ch.Stderr())
-	defer sched.After(ctx, func() time.Duration { return dialogueGrace }, func() { r.link.conn.Close() })()
+	defer sched.After(ctx, func() time.Duration { return fleet.DialogueGrace }, func() { r.link.conn.Close() })()
 	err = r.session.Command.Dialogue(ctx, r.attempt.Host(), conversation{ch, conn, r})
 	r.attempt.Reached(fleet.PhaseExit)
 	o := fleet.Outcome{Engine: engineName, Addr: r.session.Path, Ran: fleet.RanYes}
@@ -79,7 +76,7 @@ func (r *running) unanswered(ctx context.Context) fleet.Outcome {
 	switch cause := context.Cause(ctx); {
 	case cause == nil:
 		o.Class, o.Err = fleet.Lost, "connection lost before the subsystem started"
-	case errors.Is(cause, errConnectTimeout):
+	case errors.Is(cause, fleet.ErrConnectTimeout):
 		o.Class, o.Err = fleet.TimedOut, "the server did not answer the request for the subsystem in time"
 	default:
 		o.Class, o.Err = fleet.Stopped(cause)

@@ -23,6 +23,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/ssh/channel"
 )
 
 // Error says why the master at a socket was not used.
@@ -48,10 +49,6 @@ const (
 
 	version = 4
 )
-
-// maxMessage bounds what a master may send at once: RFC 4253 section 6.1 has
-// 35,000 bytes, and OpenSSH takes packets of 256 KiB.
-const maxMessage = 256 << 10
 
 // patience is how long a master may take to answer at all: it is a process of
 // this machine, and one that was stopped never does.
@@ -220,7 +217,7 @@ func (l *link) frame() ([]byte, error) {
 		return nil, err
 	}
 	n := binary.BigEndian.Uint32(head[:])
-	if n > maxMessage {
+	if n > channel.MaxMessage {
 		return nil, fmt.Errorf("a message of %d bytes", n)
 	}
 	if int(n) > cap(l.buf) {

@@ -25,20 +25,14 @@ type Session struct {
 	Path    string // of the socket
 	Command fleet.Command
 	Env     []string // NAME=value, asked of the server without waiting
-	// Timeout bounds all up to the start of the command; 0 is 15 s.
+	// Timeout bounds all up to the start of the command; 0 is fleet.ConnectTimeout.
 	Timeout time.Duration
 }
-
-var errConnectTimeout = errors.New("connect timeout")
 
 // Run runs the command. An error means that nothing has run: os.ErrNotExist
 // without a socket, else an *Error.
 func (s *Session) Run(ctx context.Context, a *fleet.Attempt) (fleet.Outcome, error) {
-	limit := s.Timeout
-	if limit <= 0 {
-		limit = 15 * time.Second
-	}
-	starting, cancel := context.WithTimeoutCause(ctx, limit, errConnectTimeout)
+	starting, cancel := context.WithTimeoutCause(ctx, cmp.Or(max(s.Timeout, 0), fleet.ConnectTimeout), fleet.ErrConnectTimeout)
 	defer cancel()
 	l, err := dial(starting, s.Path)
 	if err != nil {
@@ -139,7 +133,7 @@ func (r *running) unopened(err error) error {
 	switch path := r.session.Path; {
 	case errors.Is(err, errNoSubsystem):
 		return &Error{path, err.Error(), err}
-	case errors.Is(err, errConnectTimeout):
+	case errors.Is(err, fleet.ErrConnectTimeout):
 		return &Error{path, "opened no session in time: its connection may be dead", err}
 	case isRefused:
 		return &Error{path, "got no further session: " + cmp.Or(no.Message, no.Reason.String()) + " (MaxSessions on the server?)", err}
@@ -175,7 +169,7 @@ func (s *Session) survived(err error) error {
 // says why.
 func (r *running) start(ctx context.Context) (o fleet.Outcome, started bool) {
 	o = fleet.Outcome{Engine: engineName, Addr: r.session.Path, Exit: -1}
-	answered := sched.After(ctx, func() time.Duration { return answerGrace(ctx) }, func() { r.link.conn.Close() })
+	answered := sched.After(ctx, func() time.Duration { return fleet.AnswerGrace(ctx) }, func() { r.link.conn.Close() })
 	for _, kv := range r.session.Env {
 		name, value, _ := strings.Cut(kv, "=")
 		r.ask("env", struct{ Name, Value string }{name, value})
@@ -196,7 +190,7 @@ func (r *running) start(ctx context.Context) (o fleet.Outcome, started bool) {
 	case ctx.Err() != nil:
 		o.Ran = fleet.RanUnknown
 		o.Class, o.Err = fleet.Stopped(context.Cause(ctx))
-		if errors.Is(context.Cause(ctx), errConnectTimeout) {
+		if errors.Is(context.Cause(ctx), fleet.ErrConnectTimeout) {
 			o.Class, o.Err = fleet.TimedOut, "the server did not answer the request to run the command in time"
 		}
 		o.Err += "; it may run there"
@@ -204,15 +198,6 @@ func (r *running) start(ctx context.Context) (o fleet.Outcome, started bool) {
 		o.Class, o.Err, o.Ran = fleet.Lost, "connection lost before the command started", fleet.RanUnknown
 	}
 	return o, false
-}
-
-// answerGrace is how much longer the answer to a command is waited for when ctx has ended:
-// what runs already is to be ended politely, and only the answer tells that it does.
-func answerGrace(ctx context.Context) time.Duration {
-	if errors.Is(context.Cause(ctx), errConnectTimeout) {
-		return 0
-	}
-	return killGrace
 }
 
 // ask makes a request without an answer; the end of the channel shows what failed. As
@@ -223,12 +208,6 @@ func (r *running) ask(name string, payload any) {
 
 // told tells whether the server has said how the command ended.
 func (r *running) told() bool { return r.exit >= 0 || r.signal != "" }
-
-// Grace periods when a command is ended.
-const (
-	termGrace = 2 * time.Second // between TERM and KILL
-	killGrace = time.Second     // between KILL and closing the link
-)
 
 // finish waits for the end of the command. When ctx ends it is sent TERM, after
 // a while KILL, and then the channel is closed. There is no second session for
@@ -245,7 +224,7 @@ func (r *running) finish(ctx context.Context) {
 	for _, step := range []struct {
 		signal string
 		grace  time.Duration
-	}{{"TERM", termGrace}, {"KILL", killGrace}} {
+	}{{"TERM", fleet.TermGrace}, {"KILL", fleet.KillGrace}} {
 		go r.ask("signal", struct{ Name string }{step.signal})
 		if r.endsWithin(step.grace) {
 			return

@@ -27,11 +27,14 @@ const (
 	SessionRefused // logged in, but no session, or no command or subsystem in it
 	Unroutable
 	TimedOut
-	NotSSH    // the peer speaks something else
-	Throttled // sshd says that there are too many
-	NoVersion // hung up before it said who it is
-	HungUp    // the connection was closed or reset
-	Corrupted // a message was damaged on its way
+	NotSSH        // the peer speaks something else
+	Throttled     // sshd says that there are too many (MaxStartups)
+	Penalized     // or that this address has to wait (PerSourcePenalties)
+	NoVersion     // hung up before it said who it is
+	HungUp        // the connection was closed or reset
+	Corrupted     // a message was damaged on its way
+	MasterRefused // a ControlMaster gave no session
+	SilentAgent   // no answer, maybe of an agent: ssh says nothing of it
 )
 
 // sentences are parts of what ssh says and their causes. Of many lines the
@@ -70,7 +73,7 @@ var sentences = []struct {
 	{"not responding", TimedOut},
 	{"_exchange_identification: banner line contains invalid characters", NotSSH},
 	{"no SSH identification", NotSSH}, // the built-in client
-	{"Not allowed at this time", Throttled},
+	{"Not allowed at this time", Penalized},
 	{"Exceeded MaxStartups", Throttled},
 	{"_exchange_identification", NoVersion}, // kex_ or, up to 8.0, ssh_
 	{"open failed", SessionRefused},
@@ -81,6 +84,7 @@ var sentences = []struct {
 	{"Broken pipe", HungUp},
 	{"Corrupted MAC", Corrupted},
 	{"terminating, ", BadConfiguration},
+	{"mux_client_request_session: ", MasterRefused},
 }
 
 // CauseOf tells why ssh gave up, from its messages, and the message that says it;
@@ -94,6 +98,26 @@ func CauseOf(messages []string) (cause Cause, message string) {
 		}
 	}
 	return Unknown, ""
+}
+
+// TurnedAway tells whether a line before the version line is sshd's own, which has no
+// room for the connection (MaxStartups since 8.5, PerSourcePenalties since 9.8).
+func TurnedAway(line string) bool {
+	cause, _ := CauseOf([]string{line})
+	return cause == Throttled || cause == Penalized
+}
+
+// BehindProxy are the messages without those that only say that the proxy has ended, if
+// there are others: its own, such as those of the ssh to a jump host.
+func BehindProxy(messages []string) []string {
+	others := slices.DeleteFunc(slices.Clone(messages), func(s string) bool {
+		return strings.HasPrefix(s, "kex_exchange_identification: Connection closed by") || strings.HasSuffix(s, " UNKNOWN port 65535") ||
+			strings.HasSuffix(s, " UNKNOWN port 65535: Broken pipe")
+	})
+	if len(others) > 0 {
+		return others
+	}
+	return messages
 }
 
 // ProxyReason is why a ProxyCommand ended, from what it wrote to standard error: its last
@@ -111,10 +135,14 @@ func ProxyReason(command string, said []string) string {
 }
 
 // LastWords is the last of ssh's messages, or the one that says why it gave up where the
-// last only says that it did, or that something is wrong with a host key.
+// last only says that it did, or that something is wrong with a host key; or why a master
+// gave no session (mux.c), on which others follow.
 func LastWords(messages []string) string {
 	last := ""
 	for _, m := range messages {
+		if cause, _ := CauseOf([]string{m}); cause == MasterRefused {
+			return m
+		}
 		if m = strings.TrimSpace(m); m != "" {
 			last = m
 		}

@@ -125,6 +125,11 @@ func (p Program) Command(d Destination, want alg.Suite, log string, connect time
 	return slices.Concat(leading[:1], []string{"-v", "-E", log}, leading[1:], []string{"--", d.Host, remote})
 }
 
+// ConnectTimeout is the option for a time: ssh takes whole seconds, one at least.
+func ConnectTimeout(limit time.Duration) string {
+	return "ConnectTimeout=" + strconv.Itoa(int(max((limit+time.Second-1)/time.Second, 1)))
+}
+
 // Leading is the part of Command that stands before the host, without the debug
 // output.
 func (p Program) Leading(d Destination, want alg.Suite, connect time.Duration) []string {
@@ -132,7 +137,7 @@ func (p Program) Leading(d Destination, want alg.Suite, connect time.Duration) [
 	for _, option := range p.settings(isolation, d) {
 		argv = append(argv, "-o", option)
 	}
-	argv = append(argv, "-o", "ConnectTimeout="+strconv.Itoa(max(1, int(connect.Seconds()))))
+	argv = append(argv, "-o", ConnectTimeout(connect))
 	for _, pair := range [][2]string{{"Ciphers", want.Cipher}, {"MACs", want.MAC}, {"KexAlgorithms", want.Kex}, {"HostKeyAlgorithms", want.HostKey}} {
 		if pair[1] != "" {
 			argv = append(argv, "-o", pair[0]+"="+pair[1])
@@ -159,8 +164,7 @@ func (p Program) Negotiate(ctx context.Context, d Destination, log string, conne
 	}
 	n := ParseVerbose(string(text))
 	if !n.LoggedIn {
-		_, why := Failure(n, stderr.String())
-		return n, errors.New(why)
+		return n, errors.New(Failure(n, stderr.String()).Said)
 	}
 	return n, ctx.Err()
 }

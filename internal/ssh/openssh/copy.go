@@ -1,7 +1,6 @@
 package openssh
 
 import (
-	"strconv"
 	"time"
 
 	"sshpace/internal/base/alg"
@@ -23,7 +22,7 @@ func (p Program) CopyOptions(d Destination, want alg.Suite, connect time.Duratio
 	for _, text := range p.settings(copyIsolation, d) {
 		option(text)
 	}
-	option("ConnectTimeout=" + strconv.Itoa(max(1, int(connect.Seconds()))))
+	option(ConnectTimeout(connect))
 	for _, pair := range [][2]string{{"Ciphers", want.Cipher}, {"MACs", want.MAC}, {"KexAlgorithms", want.Kex}} {
 		if pair[1] != "" {
 			option(pair[0] + "=" + pair[1])

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"strconv"
 	"strings"
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/sys/proc"
 )
 
@@ -59,10 +61,8 @@ func parseEndpoint(text string) Endpoint {
 		keyword, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		values[strings.ToLower(keyword)] = value
 	}
-	e := Endpoint{Hostname: values["hostname"], Port: values["port"], KnownAs: values["hostname"]}
-	if e.Port != "22" {
-		e.KnownAs = fmt.Sprintf("[%s]:%s", e.Hostname, e.Port)
-	}
+	port, _ := strconv.Atoi(values["port"])
+	e := Endpoint{Hostname: values["hostname"], Port: values["port"], KnownAs: knownhosts.HostPort(values["hostname"], port)}
 	if alias := values["hostkeyalias"]; alias != "" && alias != "none" {
 		e.KnownAs = alias
 	}

@@ -5,29 +5,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"sshpace/internal/base/shell"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/knownhosts/check"
 )
-
-// Failed is an ssh that led to no session, or lost it.
-type Failed struct {
-	Outcome record.Outcome
-	Said    string // in its words, or ours
-	// KeyFile is a known_hosts file that holds another key of the host; "" if none does.
-	KeyFile string
-}
-
-// Cause is why ssh gave up, by its words; what a host said gives none.
-func (f Failed) Cause() Cause {
-	if strings.HasPrefix(f.Said, wordless) {
-		return Unknown
-	}
-	cause, _ := CauseOf([]string{f.Said})
-	return cause
-}
 
 // hints say what to do about a host that cannot be measured. %s is how ssh
 // reaches it.
@@ -45,20 +27,18 @@ var hints = map[record.Outcome]string{
 var closer = map[Cause]string{
 	ConnectionRefused: "look whether an sshd listens there, at that port: ssh -v %s",
 	Unroutable:        "check the address and the network, such as a VPN: no way leads there: ssh -v %s",
+	SilentAgent:       "look whether your agent answers (ssh-add -l), and the host is up and well: ssh -v %s",
 	TooManyKeys:       "more keys are offered than the server allows; name the right one: ssh -o IdentitiesOnly=yes -i FILE %s true",
 }
 
 // Hint says what to do about an ssh that failed.
 func (p Program) Hint(ctx context.Context, d Destination, f Failed) string {
-	cause := f.Cause()
-	words := cmp.Or(closer[cause], hints[f.Outcome], hints[record.Broken])
+	words := cmp.Or(closer[f.Cause], hints[f.Outcome], hints[record.Broken])
 	switch {
-	case strings.HasSuffix(f.Said, insteadOfVersion):
+	case f.Cause == NotSSH:
 		return "check the port; this is no SSH server"
-	case cause == HostKeyRevoked:
+	case f.Cause == HostKeyRevoked:
 		return check.RevokedHint
-	case strings.HasSuffix(f.Said, silentAgent):
-		words = "look whether your agent answers (ssh-add -l), and the host is up and well: ssh -v %s"
 	case f.Outcome == record.HostKey && f.KeyFile != "":
 		return p.changedKeyHint(ctx, d, f.KeyFile)
 	}

@@ -204,7 +204,7 @@ Host *
 	for name, want := range map[string]string{
 		"controlmaster": "false", "batchmode": "yes", "stricthostkeychecking": "true", "forwardagent": "no", "forwardx11": "no", "compression": "no",
 		"clearallforwardings": "yes", "requesttty": "false", "permitlocalcommand": "no", "ciphers": "aes128-ctr", "macs": "hmac-sha2-256",
-		"kexalgorithms": "curve25519-sha256", "updatehostkeys": "false", "user": "configured", "connecttimeout": "1", "remotecommand": "", "controlpath": "",
+		"kexalgorithms": "curve25519-sha256", "updatehostkeys": "false", "user": "configured", "connecttimeout": "2", "remotecommand": "", "controlpath": "",
 	} {
 		if value := got[name]; value != want && (want != "" || value != "none") {
 			t.Errorf("%s is %q, want %q", name, value, want)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/record"
@@ -101,7 +102,7 @@ func (n *Negotiation) take(e Event) {
 	case AuthStarted:
 		n.Serving = true
 	case PreBanner:
-		if cause, _ := CauseOf([]string{e.Text}); cause != Throttled {
+		if !TurnedAway(e.Text) {
 			n.Foreign = cmp.Or(n.Foreign, e.Text)
 		}
 	case ServerVersion:
@@ -117,24 +118,38 @@ func (n *Negotiation) take(e Event) {
 	}
 }
 
-// silentAgent is what else a login may wait for, besides the server.
-const silentAgent = "; an agent may be silent, too"
+// AgentToo ends what is said of a silence that may be an agent's, besides the server's.
+const AgentToo = "; an agent may be silent, too"
 
-// Stage is where a login stands.
-func (n *Negotiation) Stage() string {
+// stage is where a login stands, and whether an agent may be asked there.
+func (n *Negotiation) stage() (during string, agent bool) {
 	switch {
 	case n.Banner == "":
-		return "the exchange of version lines"
+		return "the exchange of version lines", false
 	case n.Got.Kex == "" && len(n.Server.Kex) == 0:
-		return "the exchange of lists of algorithms"
+		return "the exchange of lists of algorithms", false
 	case !n.Keyed:
-		return "the key exchange"
+		return "the key exchange", false
 	case !n.Serving && !n.LoggedIn: // ssh asks its agent meanwhile
-		return "the request for the login service" + silentAgent
+		return "the request for the login service", true
 	case !n.LoggedIn:
-		return "the login" + silentAgent
+		return "the login", true
 	}
-	return "the start of the command"
+	return "the start of the command", false
+}
+
+// Late is the failure of a login that did not come to its end in a time.
+func (n *Negotiation) Late(limit time.Duration) Failed {
+	f := Failed{Outcome: record.TimedOut, KeyFile: n.KeyFile}
+	during, agent := n.stage()
+	f.Said = fmt.Sprintf("no answer in %s during %s", limit, during)
+	switch said := n.NotSSH(); {
+	case said != "":
+		f.Said, f.Cause = said, NotSSH
+	case agent:
+		f.Said, f.Cause = f.Said+AgentToo, SilentAgent
+	}
+	return f
 }
 
 // NotSSH says what a server sent instead of a version; "" where it sent nothing else.
@@ -142,10 +157,8 @@ func (n *Negotiation) NotSSH() string {
 	if n.Banner != "" || n.Foreign == "" {
 		return ""
 	}
-	return fmt.Sprintf("the server sent %q"+insteadOfVersion, n.Foreign)
+	return fmt.Sprintf("the server sent %q instead of an SSH version", n.Foreign)
 }
-
-const insteadOfVersion = " instead of an SSH version"
 
 // proposals finds the server's KEXINIT in the lines of ssh -vv. Only the
 // client-to-server lists are kept: servers offer the same ones both ways.
@@ -215,46 +228,64 @@ var outcomes = map[Cause]record.Outcome{
 	Denied:     record.Denied, TooManyKeys: record.Denied,
 	NoAlgorithm: record.Mismatched,
 	Prohibited:  record.Refused, ConnectionRefused: record.Refused, Unroutable: record.Refused,
-	NotSSH: record.Refused, Throttled: record.Refused, NoVersion: record.Refused,
+	NotSSH: record.Refused, Throttled: record.Refused, Penalized: record.Refused, NoVersion: record.Refused,
 	TimedOut: record.TimedOut,
 }
 
 // OutcomeOf is what a cause means to a trial.
 func OutcomeOf(c Cause) record.Outcome { return cmp.Or(outcomes[c], record.Broken) }
 
-// Failure classifies why an ssh failed, from its debug log and what it wrote to
+// Failed is an ssh that led to no session, or lost it.
+type Failed struct {
+	Outcome record.Outcome
+	Said    string // in ssh's words, or ours, which may quote a host's
+	// Cause is what ssh itself said, or was silent on. What a host said gives none.
+	Cause Cause
+	// KeyFile is a known_hosts file that holds another key of the host; "" if none does.
+	KeyFile string
+}
+
+// because is a failure that ssh gives a reason for.
+func because(cause Cause, said string) Failed {
+	return Failed{Outcome: OutcomeOf(cause), Said: said, Cause: cause}
+}
+
+// Failure tells why an ssh failed, from its debug log and what it wrote to
 // standard error, and quotes the line that says it. Until a login is possible standard
 // error has what a jump host's ssh says, then the server's greeting (Banner), and after
 // the login what the remote side writes: neither proves anything, and nothing tells them
 // apart, so that none of it is given as the reason.
-func Failure(n Negotiation, stderr string) (record.Outcome, string) {
+func Failure(n Negotiation, stderr string) Failed {
+	f := n.failure(stderr)
+	f.KeyFile = n.KeyFile
+	return f
+}
+
+func (n *Negotiation) failure(stderr string) Failed {
+	const wordless = "the session ended without a word from ssh: "
 	lines := slices.Clone(n.Complaints)
 	said := complaints(stderr)
 	switch {
 	case !n.Serving && !n.LoggedIn:
 		lines = append(lines, said...)
 	case n.LoggedIn && len(lines) == 0 && len(said) > 0:
-		return record.Broken, fmt.Sprintf(wordless+"the last line on standard error, which may be the server's banner, is %q", said[len(said)-1])
+		return because(Unknown, fmt.Sprintf(wordless+"the last line on standard error, which may be the server's banner, is %q", said[len(said)-1]))
 	}
 	cause, line := CauseOf(lines)
 	switch other := n.NotSSH(); {
 	case other != "":
-		return record.Refused, other
+		return because(NotSSH, other)
 	case cause == HungUp && n.Banner == "": // MaxStartups and source penalties hang up there (sshd_config(5))
-		return record.Refused, line
+		return because(NoVersion, line)
 	case cause != Unknown:
-		return OutcomeOf(cause), line
+		return because(cause, line)
 	case len(lines) > 0:
-		return record.Broken, lines[len(lines)-1]
+		return because(Unknown, lines[len(lines)-1])
 	case n.LoggedIn:
-		return record.Broken, wordless + "see whether the account has a usable login shell"
+		return because(Unknown, wordless+"see whether the account has a usable login shell")
 	}
-	return record.Broken, "ssh ended without a word"
+	return because(Unknown, "ssh ended without a word")
 }
-
-// wordless begins what is said of a session whose end ssh does not explain. What follows
-// may be a host's words.
-const wordless = "the session ended without a word from ssh: "
 
 // complaints are the lines of standard error without the debug output that the
 // ssh of a jump host writes there, and without the greeting of that host, which stands

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -189,9 +190,9 @@ func TestFailureOfRealLogs(t *testing.T) {
 		"badoption":  {record.Broken, "Bad configuration option: foo"},
 	} {
 		log, stderr := recorded(t, name)
-		outcome, detail := openssh.Failure(openssh.ParseVerbose(log), stderr)
-		if outcome != want.outcome || !strings.Contains(detail, want.says) {
-			t.Errorf("%s: %s, %q; want %s, %q", name, outcome, detail, want.outcome, want.says)
+		got := openssh.Failure(openssh.ParseVerbose(log), stderr)
+		if got.Outcome != want.outcome || !strings.Contains(got.Said, want.says) {
+			t.Errorf("%s: %+v; want %s, %q", name, got, want.outcome, want.says)
 		}
 	}
 }
@@ -231,9 +232,12 @@ func TestFailure(t *testing.T) {
 		"the built-in client, key":     {"ssh: handshake failed: ssh: host key mismatch\n", "", record.HostKey, "mismatch"},
 		"the built-in client, cipher":  {"ssh: handshake failed: ssh: no common algorithm for client to server cipher\n", "", record.Mismatched, "no common"},
 	} {
-		outcome, detail := openssh.Failure(openssh.ParseVerbose(tt.log), tt.stderr)
-		if outcome != tt.outcome || !strings.Contains(detail, tt.says) {
-			t.Errorf("%s: %s, %q; want %s, %q", name, outcome, detail, tt.outcome, tt.says)
+		got := openssh.Failure(openssh.ParseVerbose(tt.log), tt.stderr)
+		if got.Outcome != tt.outcome || !strings.Contains(got.Said, tt.says) {
+			t.Errorf("%s: %+v; want %s, %q", name, got, tt.outcome, tt.says)
+		}
+		if theirs := strings.Contains(got.Said, "the server's banner"); theirs && got.Cause != openssh.Unknown {
+			t.Errorf("%s: a host's words are a reason: %+v", name, got)
 		}
 	}
 }
@@ -255,27 +259,35 @@ func FuzzParseVerbose(f *testing.F) {
 		if n.Rekeys < 0 || n.Got.MAC == "<implicit>" {
 			t.Errorf("%+v", n)
 		}
-		if outcome, detail := openssh.Failure(n, stderr); outcome == record.OK || detail == "" || strings.Contains(detail, "\n") {
-			t.Errorf("Failure: %s %q", outcome, detail)
+		if f := openssh.Failure(n, stderr); f.Outcome == record.OK || f.Said == "" || strings.Contains(f.Said, "\n") {
+			t.Errorf("Failure: %+v", f)
 		}
 	})
 }
 
-// TestStage: where a login stands when the server falls silent.
-func TestStage(t *testing.T) {
+// TestLate: where a login stands when the server falls silent.
+func TestLate(t *testing.T) {
 	log := ""
-	for _, step := range []struct{ line, want string }{
-		{"debug1: Connection established.", "the exchange of version lines"},
-		{"debug1: Remote protocol version 2.0, remote software version x", "the exchange of lists of algorithms"},
-		{"debug1: kex: algorithm: curve25519-sha256", "the key exchange"},
-		{"debug1: SSH2_MSG_NEWKEYS received", "the request for the login service; an agent may be silent, too"},
-		{"debug1: SSH2_MSG_SERVICE_ACCEPT received", "the login; an agent may be silent, too"},
-		{"debug1: Authentication succeeded (publickey).", "the start of the command"},
+	for _, step := range []struct {
+		line, want string
+		cause      openssh.Cause
+	}{
+		{"debug1: Connection established.", "the exchange of version lines", openssh.Unknown},
+		{"debug1: Remote protocol version 2.0, remote software version x", "the exchange of lists of algorithms", openssh.Unknown},
+		{"debug1: kex: algorithm: curve25519-sha256", "the key exchange", openssh.Unknown},
+		{"debug1: SSH2_MSG_NEWKEYS received", "the request for the login service; an agent may be silent, too", openssh.SilentAgent},
+		{"debug1: SSH2_MSG_SERVICE_ACCEPT received", "the login; an agent may be silent, too", openssh.SilentAgent},
+		{"debug1: Authentication succeeded (publickey).", "the start of the command", openssh.Unknown},
 	} {
 		log += step.line + "\n"
 		n := openssh.ParseVerbose(log)
-		if got := n.Stage(); got != step.want {
-			t.Errorf("after %q: %q, want %q", step.line, got, step.want)
+		want := openssh.Failed{Outcome: record.TimedOut, Said: "no answer in 2s during " + step.want, Cause: step.cause}
+		if got := n.Late(2 * time.Second); got != want {
+			t.Errorf("after %q: %+v, want %+v", step.line, got, want)
 		}
+	}
+	n := openssh.Negotiation{Foreign: "HTTP/1.1 400"}
+	if got := n.Late(time.Second); got.Cause != openssh.NotSSH || got.Outcome != record.TimedOut {
+		t.Errorf("%+v", got)
 	}
 }

@@ -40,7 +40,7 @@ func (e *Executor) sshMay(p *hostPlan, o *fleet.Outcome) bool {
 		return false
 	}
 	k, _ := conf.KeywordOf(keyword)
-	return slices.ContainsFunc(append(slices.Clone(p.Jumps), p.Host), func(c *conf.Resolved) bool {
+	return slices.ContainsFunc(p.Hops(), func(c *conf.Resolved) bool {
 		offered := e.Allowed(c, k)
 		if k == conf.Compression {
 			offered = compressions

@@ -46,7 +46,7 @@ type Params struct {
 	// that no engine may connect to it is not started for.
 	Program        string
 	Argv           func(h host.Host, command string) []string
-	ConnectTimeout time.Duration // 0 = as configured, else 15 s
+	ConnectTimeout time.Duration // 0 = as configured, else fleet.ConnectTimeout
 	NoKillSession  bool
 	Password       dial.Password // for hosts that take no key, nil = none; the native engine gives it
 	LoginLog       io.Writer     // told of the native engine's steps, see dial.LogSteps; nil is not
@@ -129,16 +129,16 @@ func (e *Executor) Execute(ctx context.Context, h host.Host, cmd fleet.Command, 
 	case err != nil:
 		return unreached(err)
 	case e.params.Engine == OpenSSH:
-		return e.forked.Run(ctx, h, e.sshRoute(p.Route), cmd, a)
+		return e.forked.Run(ctx, h, p.Route, nil, cmd, a)
 	}
 	o, passed := e.shared(ctx, p.Host, cmd, a)
 	switch {
 	case passed == nil:
 		return o
 	case errors.Is(passed, os.ErrNotExist):
-		return e.connect(ctx, h, p, false, cmd, a)
+		return e.connect(ctx, h, p, nil, cmd, a)
 	}
-	o = e.connect(ctx, h, p, true, cmd, a)
+	o = e.connect(ctx, h, p, []string{"-o", "ControlPath=none"}, cmd, a)
 	o.Note = passed.Error() + "; connected anew"
 	return o
 }
@@ -192,8 +192,9 @@ func openToOthers(path string) string {
 	return ""
 }
 
-// connect runs cmd over a connection of its own, with the engine that h needs.
-func (e *Executor) connect(ctx context.Context, h host.Host, p *hostPlan, noMaster bool, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
+// connect runs cmd over a connection of its own, with the engine that h needs; options are
+// for ssh, if that is it.
+func (e *Executor) connect(ctx context.Context, h host.Host, p *hostPlan, options []string, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
 	switch {
 	case p.target == nil && e.params.Engine != Auto:
 		return unreached(&needsSSH{p.Decision.Reasons})
@@ -204,14 +205,7 @@ func (e *Executor) connect(ctx context.Context, h host.Host, p *hostPlan, noMast
 		}
 		e.onlySSH.add(p.target)
 	}
-	way := e.sshRoute(p.Route)
-	way.NoMaster = noMaster
-	return e.forked.Run(ctx, h, way, cmd, a)
-}
-
-// sshRoute is a route for the ssh program.
-func (e *Executor) sshRoute(found *route.Route) forkssh.Route {
-	return forkssh.Route{AcceptNew: e.AcceptsNew(found.Host), Jumps: e.SSHJumps(found)}
+	return e.forked.Run(ctx, h, p.Route, options, cmd, a)
 }
 
 // unreached is a host that fails before anything is started for it.
@@ -259,13 +253,14 @@ func (e *Executor) newPlan(ctx context.Context, h host.Host) (*hostPlan, error) 
 	if found.Decision.Engine != conf.Native || e.params.Engine == OpenSSH {
 		return p, nil
 	}
-	for _, c := range append(slices.Clone(found.Jumps), found.Host) {
+	for _, c := range found.Hops() {
 		t, err := e.target(c)
 		if err != nil {
 			return nil, err
 		}
 		if lacking := lacking(t); lacking != nil {
-			return &hostPlan{Route: &route.Route{Host: found.Host, Jumps: found.Jumps, Decision: *lacking}}, nil
+			found.Decision = *lacking
+			return &hostPlan{Route: found}, nil
 		}
 		if c != found.Host {
 			t.Shared = e.master(c)

@@ -71,7 +71,7 @@ func exactly(ctx context.Context, p conf.Params, ssh conf.Runner) (*Configuratio
 // resolve asks the installed ssh only where nobody else knows the answer: it
 // takes as long as fifty logins. What it says is taken against its own
 // defaults, so that these do not look like the user's settings.
-func (f *files) resolve(ctx context.Context, q conf.Query) (*conf.Resolved, error) {
+func (f *files) resolve(ctx context.Context, q conf.Hop) (*conf.Resolved, error) {
 	taken, err := f.taken.Get(ctx)
 	if err != nil {
 		return nil, err

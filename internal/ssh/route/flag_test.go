@@ -60,8 +60,8 @@ func TestThroughSSH(t *testing.T) {
 		"ssh -W %h:%p gate": "gate", "exec /usr/bin/ssh -qW [h]:22 bob@gate": "gate", "ssh gate nc h 22": "gate", "ssh -q -p 23 -oPort=24 'gate' -W h:22": "gate",
 		"ssh -F c -W h:22 gate": "gate", "ssh -Fc gate": "gate", "ssh -F d -W h:22 gate": "", "ssh -F none gate": "", "nc h 22": "", "ssh -W h:22": "", "": "", "exec": "", "sshuttle gate": "", "ssh": "",
 	} {
-		if j, ok := throughSSH(command, "c"); j.Host != want || ok != (want != "") {
-			t.Errorf("%q: %q %v, want %q", command, j.Host, ok, want)
+		if j, ok := throughSSH(command, "c"); j.Name != want || ok != (want != "") {
+			t.Errorf("%q: %q %v, want %q", command, j.Name, ok, want)
 		}
 	}
 }
@@ -112,7 +112,7 @@ func TestJumpByToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	found, err := r.Route(t.Context(), host.Host{Name: "web1"})
-	if err != nil || len(found.Jumps) != 2 || found.Jumps[1].HostName() != "10.0.0.7" || found.Jumps[1].User() != "gate" || r.SSHJumps(found)[1].Host != "gw-web1" {
+	if err != nil || len(found.Jumps) != 2 || found.Jumps[1].HostName() != "10.0.0.7" || found.Jumps[1].User() != "gate" || found.Jumps[1].Name != "gw-web1" {
 		t.Errorf("%+v, %v", found, err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 func (r *Router) checkWay(ctx context.Context, c *conf.Resolved) error {
 	path := []string{c.Name}
 	for at, more := r.before(c); more; at, more = r.before(c) {
-		if path = append(path, at.Host); len(path) > maxJumps+2 {
+		if path = append(path, at.Name); len(path) > maxJumps+2 {
 			return &jumpsError{path, conf.ProxyCommand}
 		}
 		var err error
@@ -26,13 +26,13 @@ func (r *Router) checkWay(ctx context.Context, c *conf.Resolved) error {
 }
 
 // before is the last host before c that ssh goes through.
-func (r *Router) before(c *conf.Resolved) (conf.Jump, bool) {
+func (r *Router) before(c *conf.Resolved) (conf.Hop, bool) {
 	if jumps := c.ProxyJump(); len(jumps) > 0 {
 		return jumps[len(jumps)-1], true
 	}
 	command, err := c.ProxyCommand()
 	if err != nil {
-		return conf.Jump{}, false
+		return conf.Hop{}, false
 	}
 	return throughSSH(command, r.params.Connection.Config)
 }
@@ -42,19 +42,19 @@ const sshValues = "BbcDEeFIiJLlmOoPpQRSWw"
 
 // throughSSH is the host of a command of the usual form, "ssh -W %h:%p host", under
 // the same configuration file.
-func throughSSH(command, config string) (conf.Jump, bool) {
+func throughSSH(command, config string) (conf.Hop, bool) {
 	words := strings.Fields(command)
 	if len(words) > 0 && words[0] == "exec" {
 		words = words[1:]
 	}
 	if len(words) == 0 || filepath.Base(words[0]) != "ssh" {
-		return conf.Jump{}, false
+		return conf.Hop{}, false
 	}
 	for words = words[1:]; len(words) > 0; words = words[1:] {
 		word := strings.Trim(words[0], `"'`)
 		if !strings.HasPrefix(word, "-") {
 			h, err := host.Parse(word)
-			return conf.Jump{User: h.User, Host: h.Name, Port: int(h.Port)}, err == nil
+			return Hop(h), err == nil
 		}
 		i := strings.IndexAny(word, sshValues)
 		if i < 0 {
@@ -69,5 +69,5 @@ func throughSSH(command, config string) (conf.Jump, bool) {
 			break
 		}
 	}
-	return conf.Jump{}, false
+	return conf.Hop{}, false
 }

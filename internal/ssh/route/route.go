@@ -12,7 +12,6 @@ import (
 	"sshpace/internal/base/host"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/ssh/conf"
-	"sshpace/internal/ssh/openssh"
 )
 
 // Params say where the configuration comes from.
@@ -122,7 +121,7 @@ func (r *Router) HostNames() []string { return r.hosts.quick.HostNames() }
 // KnownHostsFiles are the files of host keys that hold for a host of which the
 // configuration says nothing in particular.
 func (r *Router) KnownHostsFiles(ctx context.Context) ([]string, error) {
-	c, err := r.hosts.resolve(ctx, conf.Query{Name: "localhost"})
+	c, err := r.hosts.resolve(ctx, conf.Hop{Name: "localhost"})
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +132,7 @@ func (r *Router) KnownHostsFiles(ctx context.Context) ([]string, error) {
 func (r *Router) Mistake(ctx context.Context, h host.Host) error {
 	exact, err := r.hosts.exact.Get(ctx)
 	if err == nil {
-		_, err = exact.Asker.Resolve(ctx, Query(h))
+		_, err = exact.Asker.Resolve(ctx, Hop(h))
 	}
 	return err
 }
@@ -148,17 +147,23 @@ func (r *Router) Release(ctx context.Context) (release conf.Version, ok bool) {
 	return exact.Release(), exact.Release() != conf.Version{}
 }
 
-// Route is how one host is reached.
+// Route is where one host is and how it is reached: what every engine goes by. The zero
+// value is the way that the configuration leads ssh.
 type Route struct {
 	Host     *conf.Resolved
 	Jumps    []*conf.Resolved // in the order in which they are connected to
 	Decision conf.Decision    // about all of them
+
+	accepts func(*conf.Resolved) bool // whether keys of a host are trusted and recorded; nil: none is
 }
+
+// Hops are all hosts that are connected to, in that order.
+func (w *Route) Hops() []*conf.Resolved { return append(slices.Clone(w.Jumps), w.Host) }
 
 // Route resolves a host and the jump hosts before it. Nothing is started for a
 // host whose jump hosts go in a circle.
 func (r *Router) Route(ctx context.Context, h host.Host) (*Route, error) {
-	c, err := r.hosts.resolve(ctx, Query(h))
+	c, err := r.hosts.resolve(ctx, Hop(h))
 	if err != nil {
 		return nil, err
 	}
@@ -169,12 +174,12 @@ func (r *Router) Route(ctx context.Context, h host.Host) (*Route, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Route{c, jumps, r.decide(c, jumps)}, nil
+	return &Route{c, jumps, r.decide(c, jumps), r.AcceptsNew}, nil
 }
 
-// Query asks for the configuration of a host.
-func Query(h host.Host) conf.Query {
-	return conf.Query{Name: h.Destination(), User: h.User, Port: int(h.Port)}
+// Hop is a host as its configuration is asked for.
+func Hop(h host.Host) conf.Hop {
+	return conf.Hop{Name: h.Destination(), User: h.User, Port: int(h.Port)}
 }
 
 // maxJumps is how many jump hosts may stand before a host.
@@ -189,9 +194,9 @@ func (r *Router) chain(ctx context.Context, c *conf.Resolved) ([]*conf.Resolved,
 	for before := c.ProxyJump(); len(before) > 0; {
 		last := len(before) - 1
 		hop, err := r.jump(ctx, before[last])
-		path = append(path, before[last].Host)
+		path = append(path, before[last].Name)
 		if err != nil {
-			return nil, fmt.Errorf("jump host %s: %w", before[last].Host, err)
+			return nil, fmt.Errorf("jump host %s: %w", before[last].Name, err)
 		}
 		chain = append([]*conf.Resolved{hop}, chain...)
 		if len(chain) > maxJumps {
@@ -204,12 +209,12 @@ func (r *Router) chain(ctx context.Context, c *conf.Resolved) ([]*conf.Resolved,
 	return chain, nil
 }
 
-func (r *Router) jump(ctx context.Context, j conf.Jump) (*conf.Resolved, error) {
+func (r *Router) jump(ctx context.Context, j conf.Hop) (*conf.Resolved, error) {
 	configuration, err := r.jumps()
 	if err != nil {
 		return nil, err
 	}
-	return configuration.resolve(ctx, conf.Query{Name: j.Host, User: j.User, Port: j.Port})
+	return configuration.resolve(ctx, j)
 }
 
 // decide is the decision about a host and its jump hosts together: ssh has to
@@ -236,13 +241,4 @@ func (r *Router) AcceptsNew(c *conf.Resolved) bool {
 		})
 	}
 	return r.params.AcceptNew || strictness == conf.AcceptNew && c.IsSet(conf.StrictHostKeyChecking)
-}
-
-// SSHJumps are the jump hosts as the ssh program is told about them.
-func (r *Router) SSHJumps(found *Route) []openssh.Jump {
-	var jumps []openssh.Jump
-	for _, c := range found.Jumps {
-		jumps = append(jumps, openssh.Jump{User: c.User(), Host: c.Name, Port: c.Port(), AcceptNew: r.AcceptsNew(c)})
-	}
-	return jumps
 }

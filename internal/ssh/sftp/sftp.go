@@ -56,8 +56,11 @@ const (
 	maxHandle = 256
 	// defaultChunk is what every server reads and writes at once (draft section 3).
 	defaultChunk = 32 << 10
-	maxChunk     = 255 << 10 // what OpenSSH allows; limits@openssh.com tells
 )
+
+// MaxChunk is the most that is read or written at once: what OpenSSH allows
+// (limits@openssh.com tells).
+const MaxChunk = 255 << 10
 
 // ErrProtocol says that the server does not keep to the protocol.
 var ErrProtocol = errors.New("the server breaks the SFTP protocol")
@@ -151,7 +154,7 @@ func (c *Client) askLimits() {
 	}
 	d := decoder{rest: x.body}
 	packet, read, write := d.uint64(), d.uint64(), d.uint64()
-	if most := min(packet-1024, read, write, maxChunk); !d.bad && packet > 64<<10 && most >= defaultChunk {
+	if most := min(packet-1024, read, write, MaxChunk); !d.bad && packet > 64<<10 && most >= defaultChunk {
 		c.chunk = int(most)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"golang.org/x/crypto/chacha20"
 	"golang.org/x/crypto/poly1305" //lint:ignore SA1019 the construction is OpenSSH's own, PROTOCOL.chacha20poly1305
 	"golang.org/x/crypto/ssh"
+
+	"sshpace/internal/ssh/channel"
 )
 
 // suite is a cipher that authenticates what it encrypts.
@@ -92,7 +94,7 @@ func (g *gcm) open(r io.Reader, _ uint32) ([]byte, error) {
 		return nil, err
 	}
 	n := binary.BigEndian.Uint32(head[:])
-	if n > maxPacket || n%aes.BlockSize != 0 {
+	if n > channel.MaxMessage || n%aes.BlockSize != 0 {
 		return nil, errShort
 	}
 	body := make([]byte, n+tag)
@@ -149,7 +151,7 @@ func (c *chacha) open(r io.Reader, seq uint32) ([]byte, error) {
 	}
 	length.XORKeyStream(clear[:], head[:])
 	n := binary.BigEndian.Uint32(clear[:])
-	if n > maxPacket || n%plainBlock != 0 {
+	if n > channel.MaxMessage || n%plainBlock != 0 {
 		return nil, errShort
 	}
 	packet := make([]byte, 4+int(n)+tag)

@@ -37,9 +37,6 @@ const (
 )
 
 const (
-	// maxPacket is what is taken from a server at most; RFC 4253 section 6.1
-	// demands 35,000.
-	maxPacket = 256 << 10
 	// maxLines and maxLine bound what a server may say before its version line.
 	maxLines = 1024
 	maxLine  = 8192
@@ -224,7 +221,7 @@ func (plain) open(r io.Reader, _ uint32) ([]byte, error) {
 		return nil, err
 	}
 	n := binary.BigEndian.Uint32(head[:])
-	if n > maxPacket {
+	if n > channel.MaxMessage {
 		return nil, errShort
 	}
 	body := make([]byte, n)

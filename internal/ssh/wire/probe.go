@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/ssh/channel"
 )
 
 // clientVersion identifies us to servers (RFC 4253 §4.2).
@@ -31,7 +32,6 @@ type Greeting struct {
 const (
 	maxGreetingLines = 64
 	maxVersionLine   = 4096
-	maxPacket        = 256 << 10
 )
 
 const msgKexInit = 20 // RFC 4253 §12
@@ -116,7 +116,7 @@ func readPacket(in io.Reader) ([]byte, error) {
 		return nil, fmt.Errorf("read KEXINIT: %w", err)
 	}
 	length, padding := binary.BigEndian.Uint32(header[:]), uint32(header[4])
-	if length < padding+2 || length > maxPacket {
+	if length < padding+2 || length > channel.MaxMessage {
 		return nil, fmt.Errorf("read KEXINIT: packet of %d bytes with %d of padding", length, padding)
 	}
 	body := make([]byte, length-1)

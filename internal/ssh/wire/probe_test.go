@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sshpace/internal/ssh/channel"
 )
 
 // conversation is a server that says everything at once and listens to nothing.
@@ -99,7 +101,7 @@ func TestReadGreetingOfHostileServers(t *testing.T) {
 		"an endless line":   {bytes.Repeat([]byte("x"), 1<<20), "read version line"},
 		"junk":              {junk, ""},
 		"a huge packet":     {length(0xffffffff, 4), "packet of 4294967295 bytes"},
-		"beyond the limit":  {length(maxPacket+1, 4), "packet of"},
+		"beyond the limit":  {length(channel.MaxMessage+1, 4), "packet of"},
 		"an empty packet":   {length(0, 0), "packet of 0 bytes"},
 		"all padding":       {length(12, 11), "packet of 12 bytes with 11 of padding"},
 		"another message":   {append([]byte(version), packet([]byte("\x01\x00\x00\x00\x02bye..................."))...), "no KEXINIT"},

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/printer"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// sources calls look for each source file of ours that is no test, nor a kit for tests,
+// with its package below internal.
+func sources(t *testing.T, look func(pkg string, set *token.FileSet, file *ast.File)) {
+	t.Helper()
+	err := filepath.WalkDir("internal", func(path string, d fs.DirEntry, err error) error {
+		pkg := filepath.ToSlash(filepath.Dir(path))
+		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || strings.HasSuffix(pkg, "test") {
+			return err
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, path, nil, 0)
+		if err == nil {
+			look(strings.TrimPrefix(pkg, "internal/"), set, file)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// logWords are what lines of ssh's log begin with, and what sshd says in place of its
+// version line: what ssh calls its own there is for ssh/openssh to know.
+var logWords = regexp.MustCompile(`^(debug[123]?(:|$)|mux_client_|Authenticated (to|with)|Offending |Authentications that can|Remote protocol version|` +
+	`SSH2_MSG_|Server host key: |kex: |kex_parse_kexinit|Transferred: ?$|Bytes per second: ?$|Warning: Permanently|Exceeded MaxStartups|Not allowed at this time)| UNKNOWN port 65535`)
+
+// TestOneReaderOfLogs: no other package knows a line of ssh's log by its words.
+func TestOneReaderOfLogs(t *testing.T) {
+	found := 0
+	sources(t, func(pkg string, set *token.FileSet, file *ast.File) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			text, ok := n.(*ast.BasicLit)
+			if !ok || text.Kind != token.STRING {
+				return true
+			}
+			if s, err := strconv.Unquote(text.Value); err == nil && logWords.MatchString(s) {
+				if pkg == "ssh/openssh" {
+					found++
+				} else if !slices.Contains(elsewhere, pkg+" "+s) {
+					t.Errorf("%s: %q: ssh/openssh reads logs (ReadEvent, CauseOf)", set.Position(text.Pos()), s)
+				}
+			}
+			return true
+		})
+	})
+	if found < 40 {
+		t.Errorf("the words are found %d times in ssh/openssh: the rule no longer fits them", found)
+	}
+}
+
+// elsewhere are such words that stand for something else.
+var elsewhere = []string{
+	"fleet/compat debug", // the flag of parallel-ssh
+}
+
+// defaults are values that several packages go by: how each is written, and the package
+// where it stands. What else is written so stands in alike.
+var defaults = []struct{ written, home string }{
+	{`^15 \* time\.Second$`, "fleet"},              // the connect timeout
+	{`^255 << 10$`, "ssh/sftp"},                    // of a chunk of SFTP
+	{`^"?22"?$`, "ssh/knownhosts"},                 // the port
+	{`^"connect timeout"$`, "fleet"},               // the cause of an end
+	{`^"ConnectTimeout=`, "ssh/openssh"},           // ssh takes whole seconds
+	{`^30 \* time\.Second$`, "fleet"},              // keepalive
+	{`^"ServerAlive[A-Za-z]*[= ][0-9]`, "nowhere"}, // likewise
+	{`^"the server may limit logins`, "fleet"},     // the hint for it
+	{`^"; an agent may be silent`, "ssh/openssh"},  // likewise
+}
+
+// alike are values that mean something else, by package.
+var alike = map[string]string{
+	"fleet/output":        `15 \* time\.Second`, // between two lines on retries
+	"ssh/openssh":         `30 \* time\.Second`, // for reading a configuration
+	"ssh/dial":            `30 \* time\.Second`, // how long a failed jump host is remembered
+	"ssh/knownhosts/tidy": `30 \* time\.Second`, // for all names
+	"show/document":       `22`,                 // lines of a screen
+	"show/picture":        `22`,                 // points of a type
+}
+
+// TestOneHomeOfDefaults: each default stands in one package; the others name it.
+func TestOneHomeOfDefaults(t *testing.T) {
+	written := make([]*regexp.Regexp, len(defaults))
+	for i, d := range defaults {
+		written[i] = regexp.MustCompile(d.written)
+	}
+	sources(t, func(pkg string, set *token.FileSet, file *ast.File) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			text := ""
+			switch n := n.(type) {
+			case *ast.BinaryExpr, *ast.BasicLit:
+				var b strings.Builder
+				_ = printer.Fprint(&b, set, n)
+				text = b.String()
+			}
+			for i, d := range defaults {
+				if text != "" && written[i].MatchString(text) && pkg != d.home && !regexp.MustCompile("^("+alike[pkg]+")$").MatchString(text) {
+					t.Errorf("%s: %s: its home is %s", set.Position(n.Pos()), text, d.home)
+				}
+			}
+			return true
+		})
+	})
+}
