@@ -24,9 +24,9 @@ import (
 // adviseFlags are the flags of `sshpace advise`.
 type adviseFlags struct {
 	policy, pattern, ssh, sshd, sshdConfig string
-	insecure, json                         bool
+	insecure, json, quiet                  bool
 	prove, strict                          bool
-	rounds                                 int
+	length                                 roundFlags
 	size                                   string
 	connect                                seconds
 	write, undo                            string
@@ -36,41 +36,10 @@ type adviseFlags struct {
 
 func newAdviseCommand(sys System) *cobra.Command {
 	f := adviseFlags{connect: seconds(15 * time.Second)}
-	cmd := &cobra.Command{
-		Use:   "advise [FILE | [user@]host]",
-		Short: "Find the fastest configuration that a policy allows",
-		Long: `Turns a result of bench into lines for ssh_config and sshd_config: of what the policy
-allows, the fastest first, each with its reason; and says what that gains against the
-present configuration, or that the choice does not matter here.
-
-The lines are those that reports show: they put what is best first (^) and leave all else
-enabled, so that no host is cut off. --strict closes the lists to all that the policy
-allows, best first: what is not advised is refused, on all hosts that match. They are for
-the host that was measured; a result of loopback says nothing of hosts, so that --write
-client and --strict need --host PATTERN then, such as --host '*' for all.
-
-What is weak, broken, unknown, or open to Terrapin is never advised. Without an
-argument the newest result is used; with a host, the newest result of that host.
-
---prove measures the present and the advised choice in turns: a raw transfer, and
-what people do (--only, as in transfer), whose MB/s include the login. --write puts the lines into a file, shows
-the change, keeps a copy, and checks the result with ssh and sshd. --undo takes it out again
-and keeps every other line, those that were edited since, too.
-As ssh does, --write client takes the home of the user database, not $HOME; -F names
-another file.
-
---check logs in to hosts that you name and runs true, before and after, by your own ssh.
-No password is asked for: a host that takes none of your keys is not checked. If one that
-is reached now would not be reached any more, nothing is written, and the exit code is 1.`,
-		Example: `  sshpace advise
-  sshpace advise --policy ssh-audit-hardened result.jsonl
-  sshpace advise --prove
-  sshpace advise nas --write client
-  sshpace advise --undo client
-  sshpace advise --write client --host '*' --check nas,backup`,
+	cmd := page("advise", &cobra.Command{
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			for _, name := range []string{"rounds", "size", "only", "connect-timeout"} {
+			for _, name := range []string{"rounds", "budget", "quiet", "size", "only", "connect-timeout"} {
 				if cmd.Flags().Changed(name) && !f.prove && (name != "connect-timeout" || len(f.hosts) == 0) {
 					return usageError("add --prove", "--%s is for --prove only", name)
 				}
@@ -80,7 +49,7 @@ is reached now would not be reached any more, nothing is written, and the exit c
 			}
 			return runAdvise(cmd.Context(), sys, f, args)
 		},
-	}
+	})
 	flags := cmd.Flags()
 	flags.StringVar(&f.policy, "policy", "modern", "security policy: a name such as modern or fips-140-3, or a TOML file")
 	flags.StringVar(&f.pattern, "host", "", "pattern of the Host line (default: the host; needed to --write what loopback says)")
@@ -88,7 +57,8 @@ is reached now would not be reached any more, nothing is written, and the exit c
 	flags.BoolVar(&f.strict, "strict", false, "closed lists: refuse all that is not advised")
 	flags.BoolVar(&f.json, "json", false, "print the advice as JSON")
 	flags.BoolVar(&f.prove, "prove", false, "measure the present and the advised choice in turns")
-	flags.IntVar(&f.rounds, "rounds", prove.DefaultRounds, "with --prove: rounds; 6 or more for a 95 % interval")
+	f.length.register(flags, prove.DefaultRounds)
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "with --prove: show no progress")
 	flags.StringVar(&f.size, "size", "128M", "with --prove: bytes that each way moves")
 	flags.StringSliceVar(&f.modes, "only", nil, "with --prove: what people do, as in sshpace transfer --only, beside the raw transfer (default: scp, sftp)")
 	flags.StringVar(&f.write, "write", "", "write the lines: client, server or both")
@@ -108,8 +78,8 @@ func (f adviseFlags) check() error {
 	switch {
 	case !slices.Contains([]string{"", "client", "server", "both"}, f.write):
 		return usageError("use client, server or both", "--write %q", f.write)
-	case f.rounds < 2 || f.connect <= 0:
-		return usageError("such as --rounds 10", "--rounds must be 2 or more, and --connect-timeout longer than nothing")
+	case f.connect <= 0:
+		return usageError("such as 15s", "--connect-timeout must be longer than nothing")
 	case len(f.hosts) > 0 && f.write == "server":
 		return usageError("leave --check out", "--check is for the client's lines")
 	case f.json && (f.write != "" || f.prove || len(f.hosts) > 0):
@@ -120,18 +90,14 @@ func (f adviseFlags) check() error {
 	if _, err := unit.ParseBytes(f.size); err != nil {
 		return usageError("such as --size 128M", "--%s", err)
 	}
-	return nil
+	_, err := f.length.of(2)
+	return err
 }
 
 // takeBack is --undo.
 func (f adviseFlags) takeBack(cmd *cobra.Command, sys System) (err error) {
 	if !slices.Contains([]string{"client", "server", "both"}, f.undo) {
 		return usageError("use client, server or both", "--undo %q", f.undo)
-	}
-	for _, name := range []string{"write", "prove", "json", "check", "strict", "policy", "include-insecure"} {
-		if cmd.Flags().Changed(name) {
-			return usageError("run it twice", "--undo and --%s exclude each other", name)
-		}
 	}
 	if cmd.Flags().NArg() > 0 {
 		return usageError("name the hosts of the block with --host, or leave them out for all that was written", "--undo takes no result")

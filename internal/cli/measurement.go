@@ -109,9 +109,6 @@ func choose(flag, value string) error {
 	return usageError(fault.Near("--"+flag+" ", value, values, "use "+strings.Join(values, " or ")), "--%s %q", flag, value)
 }
 
-// maxRepeats bounds --rounds: nobody waits for more.
-const maxRepeats = 1_000_000
-
 // check finds flags that make no sense.
 func (f *measureFlags) check() error {
 	if err := cmp.Or(choose("direction", f.direction), choose("data", f.data)); err != nil {
@@ -124,8 +121,6 @@ func (f *measureFlags) check() error {
 		return usageError("1 or more", "--rounds %d", f.rounds)
 	case f.rounds > maxRepeats:
 		return usageError("--resume goes on with a run that has ended", "--rounds may be %d at most", maxRepeats)
-	case f.out != "" && f.resume != "":
-		return usageError("--resume appends to its own file", "--out and --resume exclude each other")
 	}
 	return nil
 }

@@ -16,8 +16,13 @@ import (
 
 // measure proves the advice.
 func (f adviseFlags) measure(ctx, drain context.Context, sys System, a *apply.Advised) (err error) {
+	rounds, err := f.length.of(2)
+	if err != nil {
+		return err
+	}
 	r := prove.Request{
-		Advice: a.Advice, Directions: a.Ranking.Campaign.Directions, Rounds: f.rounds, Modes: f.modes, Out: sys.Stdout, Notes: sys.Stderr,
+		Advice: a.Advice, Directions: a.Ranking.Campaign.Directions, Rounds: rounds, Modes: f.modes, Out: sys.Stdout,
+		Progress: progress(sys, f.quiet, "%s\n"),
 		Bed: testbed.Params{
 			SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: "zero", Connect: time.Duration(f.connect),
 			Route: f.connection.params(sys), Helper: helper, Everything: true,

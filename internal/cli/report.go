@@ -24,37 +24,7 @@ func newReportCommand(sys System) *cobra.Command {
 	var anonymous bool
 	var shown document.Options
 	var out outputFlags
-	cmd := &cobra.Command{
-		Use:   "report [FILE|HOST...]",
-		Short: "Show what a measurement found, in any format",
-		Long: `Says on one screen what a run found: what to use and what that gains, the line to write
-for it, how to try it and how to take it back; then the best choices, and how sure all
-of that is. Without a FILE it takes the last run, wherever bench wrote it.
-
-Names are patterns that can be typed for --cipher and --mac. --all shows every
-combination, each with its 95 % interval in brackets; the difference between rows
-of one letter is not significant. --method explains how the numbers were measured and how far
-to trust them.
-
-The classic format prints the lists that shell loops over all ciphers, MACs and key
-exchanges used to print: the best overall, for each cipher, MAC and key exchange, and
-the averages, as seconds for a copy of --size.
-
---out writes files, in the format that their ending says: .html is one page with
-interactive charts that needs no network, .xlsx a workbook with the raw samples, .svg,
-.png and .pdf pictures, .csv and .md tables to paste, .json for programs, .txt for people.
-
---anonymize makes any of them fit to be shown to others: hosts, users and places of
-programs are called host1, user1, path1, the run starts at midnight, and free text
-(messages, findings, comments of banners, names that no table knows) is left out.
-The measured values stay; with --format jsonl the result itself is written so, for
-people who want to report and compare it.`,
-		Example: `  sshpace report result.jsonl
-  sshpace report --all --policy fips-140-3
-  sshpace report result.jsonl --out result.html --out result.xlsx
-  sshpace report --json result.jsonl | jq '.answer'
-  sshpace report --format classic --size 4G --top 3 result.jsonl
-  sshpace report --anonymize --format jsonl result.jsonl > shared.jsonl`,
+	cmd := page("report", &cobra.Command{
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := classicOnly(cmd, out, classic.Top); err != nil {
 				return err
@@ -142,14 +112,14 @@ people who want to report and compare it.`,
 			}
 			return nil
 		},
-	}
+	})
 	flags := cmd.Flags()
 	out.add(cmd, true)
 	flags.StringVar(&policyName, "policy", "modern", "what may be advised, and, if it is given, what tables and charts show: a security policy such as modern or fips-140-3, or a TOML `FILE`")
 	flags.BoolVar(&shown.All, "all", false, "text: all combinations, also what is never advised")
 	flags.BoolVar(&shown.Method, "method", false, "text: how it was measured, how far to trust it, what the words mean")
 	flags.IntVar(&out.Limit, "limit", 0, "text, md, csv: `ROWS` of each table (default: text: what fits on a screen; -1: all)")
-	flags.StringVar(&by, "rank-by", "auto", "throughput, cost or auto: throughput unless only the cost can be told from noise")
+	flags.StringVar(&by, "rank-by", "auto", "throughput, cost or auto: throughput, unless only the cost differs significantly")
 	flags.StringVar(&machine, "machine", "", "limits of the machine that sshpace limits recorded (default: the newest of this machine)")
 	flags.BoolVar(&anonymous, "anonymize", false, "leave out what tells whose result it is: names, paths, times of day, free text")
 	flags.StringVar(&size, "size", "4G", "classic: bytes of the copy")

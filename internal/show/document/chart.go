@@ -104,7 +104,7 @@ const (
 
 // Chart is one picture. Its figures are in Unit.
 type Chart struct {
-	Name      string // stable, for --chart: "ranking", "heat", "cost", "kex", ...
+	Name      string // stable, for --only: "ranking", "heat", "cost", "kex", ...
 	Table     string // name of the table with the same numbers; "" if there is none
 	Part      string // of that table's name, which
 	Title     string
