@@ -21,6 +21,7 @@ type doctorFlags struct {
 	endFlags
 	only              []string
 	json, list, quiet bool
+	all               bool
 }
 
 func newDoctorCommand(sys System) *cobra.Command {
@@ -33,6 +34,7 @@ func newDoctorCommand(sys System) *cobra.Command {
 	cmd.Flags().BoolVar(&f.list, "list", false, "print the names of the checks, and log in nowhere")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
+	cmd.Flags().BoolVar(&f.all, "all", false, "show all problems in full, not only those that fit on a screen")
 	f.register(cmd.Flags(), 10*time.Second)
 	f.connection.register(cmd.Flags())
 	completeMeasurement(cmd, sys, &f.endFlags)
@@ -87,5 +89,5 @@ func (f doctorFlags) show(sys System, r *findings.Diagnosis) error {
 	if f.json {
 		return r.JSON(sys.Stdout)
 	}
-	return r.Text(sys.Stdout, terminal.Width(sys.Stdout, sys.Getenv))
+	return r.Text(sys.Stdout, terminal.Width(sys.Stdout, sys.Getenv), f.all)
 }

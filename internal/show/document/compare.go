@@ -384,7 +384,7 @@ func meanOf(c *compare.Comparison, cipher string, i int, scale float64) Point {
 
 func ratioChart(c *compare.Comparison, name, title string, of alg.Kind, groups []compare.Group) Chart {
 	out := Chart{
-		Name: name, Table: name, Title: title, Shape: Dots, Unit: ratio, Reference: 1, Rising: true,
+		Name: name, Table: name, Title: title, Shape: Dots, Unit: ratio, Reference: 1, Rising: true, First: 1,
 		Note: "Right of 1: faster than " + fileName(c, 0) + ".",
 	}
 	for i := range c.Inputs[1:] {

@@ -96,7 +96,7 @@ func rankingChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 	c := Chart{
 		Name: "ranking", Table: "bulk", Part: clean(string(d)), Shape: Dots, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
 		Title: title(string(d)) + ": throughput with 95 % intervals",
-		Note:  "Best first. Rows that share a letter are tied. Hollow: predicted. One name stands for all that compute the same.",
+		Note:  "Best first. Rows of one letter do not differ significantly. Hollow: predicted. One name stands for all that compute the same.",
 	}
 	value := func(cell rank.Cell) Point { return point(cell.Throughput, 1e6) }
 	if r.By == rank.Cost {
