@@ -19,6 +19,7 @@ import (
 	"sshpace/internal/bench/rank"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/findings"
+	"sshpace/internal/sys/safedir"
 )
 
 // adviseFlags are the flags of `sshpace advise`.
@@ -95,7 +96,7 @@ func (f adviseFlags) check() error {
 }
 
 // takeBack is --undo.
-func (f adviseFlags) takeBack(cmd *cobra.Command, sys System) (err error) {
+func (f adviseFlags) takeBack(cmd *cobra.Command, sys System) error {
 	if !slices.Contains([]string{"client", "server", "both"}, f.undo) {
 		return usageError("use client, server or both", "--undo %q", f.undo)
 	}
@@ -104,13 +105,10 @@ func (f adviseFlags) takeBack(cmd *cobra.Command, sys System) (err error) {
 	}
 	drain, _, stop := interrupts(cmd.Context(), sys)
 	defer stop()
-	dir, err := privateDir(sys)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
-	return interrupted(drain, apply.Undo(drain, apply.Params{
-		Sides: f.undo, Pattern: f.pattern, SSH: f.ssh, SSHD: f.sshd, SSHDConfig: f.sshdConfig, Connection: f.connection.Connection, Dir: dir, Out: sys.Stdout, Notes: sys.Stderr,
+	return interrupted(drain, withDir(sys, safedir.WorkdirParams{}, func(dir *safedir.Workdir) error {
+		return apply.Undo(drain, apply.Params{
+			Sides: f.undo, Pattern: f.pattern, SSH: f.ssh, SSHD: f.sshd, SSHDConfig: f.sshdConfig, Connection: f.connection.Connection, Dir: dir, Out: sys.Stdout, Notes: sys.Stderr,
+		})
 	}))
 }
 
@@ -131,7 +129,7 @@ func runAdvise(ctx context.Context, sys System, f adviseFlags, args []string) (e
 	if len(ranking.Bulk) == 0 {
 		return usageError("measure with sshpace bench", "%s contains no cipher ranking", path)
 	}
-	dir, err := privateDir(sys)
+	dir, err := newPrivateDir(sys, safedir.WorkdirParams{})
 	if err != nil {
 		return err
 	}
@@ -147,7 +145,7 @@ func runAdvise(ctx context.Context, sys System, f adviseFlags, args []string) (e
 		return interrupted(drain, err)
 	}
 	fmt.Fprintf(sys.Stderr, "advice from %s\n", path)
-	if err := f.show(sys, advised); err != nil {
+	if err := f.show(sys, advised, args); err != nil {
 		return err
 	}
 	return interrupted(drain, f.carryOut(ctx, drain, sys, advised))
@@ -197,8 +195,10 @@ func resultOf(arg string, c connectionFlags, newest func(label string) string) (
 }
 
 // show prints the advice.
-func (f adviseFlags) show(sys System, a *apply.Advised) error {
-	view := findings.Advice{Advice: a.Advice, Ranking: a.Ranking, Pattern: a.Pattern, Strict: f.strict, Insecure: f.insecure, Checked: a.HasServer()}
+func (f adviseFlags) show(sys System, a *apply.Advised, args []string) error {
+	view := findings.Advice{Advice: a.Advice, Ranking: a.Ranking, Pattern: a.Pattern, Strict: f.strict, Insecure: f.insecure, Checked: a.HasServer(), Command: shell.Line(append([]string{"sshpace", "advise"}, args...)...)}
+	view.Brief = f.prove && f.write == ""
+	view.Server = view.Checked || f.strict || f.write == "server" || f.write == "both"
 	if f.json {
 		return view.JSON(sys.Stdout)
 	}

@@ -33,15 +33,15 @@ func newConfigCommand(sys System) *cobra.Command {
 }
 
 func exactlyOneHost(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return usageError("name one host, such as: sshpace "+cmd.Name()+" web1", "%s takes one host, got %d", cmd.Name(), len(args))
+	if len(args) == 0 {
+		return usageError("name one host, such as: sshpace "+cmd.Name()+" web1", "%s takes one host, got 0", cmd.Name())
 	}
-	return nil
+	return oneHostAtMost(cmd, args)
 }
 
 func oneHostAtMost(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return usageError("name one host, or none, such as: sshpace "+cmd.Name()+" web1", "%s takes one host, got %d", cmd.Name(), len(args))
+		return usageError("name one host, such as: sshpace "+cmd.Name()+" web1", "%s takes one host, got %d", cmd.Name(), len(args))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"sshpace/internal/bench/doctor"
 	"sshpace/internal/show/findings"
+	"sshpace/internal/sys/safedir"
 	"sshpace/internal/sys/terminal"
 )
 
@@ -55,7 +56,7 @@ func runDoctor(ctx context.Context, sys System, f doctorFlags, args []string) (e
 	}
 	drain, _, stop := interrupts(ctx, sys)
 	defer stop()
-	dir, err := privateDir(sys)
+	dir, err := newPrivateDir(sys, safedir.WorkdirParams{})
 	if err != nil {
 		return interrupted(drain, err)
 	}

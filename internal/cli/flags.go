@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -67,6 +68,14 @@ func (f *roundFlags) of(least int) (sched.Rounds, error) {
 
 // maxRepeats bounds --rounds: nobody waits for more.
 const maxRepeats = 1_000_000
+
+// progress tells on standard error what is being done, unless that is to be quiet.
+func progress(sys System, quiet bool, format string) func(what string) {
+	if quiet {
+		return func(string) {}
+	}
+	return func(what string) { fmt.Fprintf(sys.Stderr, format, oneLine(what)) }
+}
 
 // item is a line of what --list prints.
 type item struct {

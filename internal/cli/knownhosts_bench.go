@@ -10,6 +10,7 @@ import (
 	measured "sshpace/internal/bench/hostkeys"
 	"sshpace/internal/show/findings"
 	"sshpace/internal/ssh/openssh"
+	"sshpace/internal/sys/safedir"
 	"sshpace/internal/sys/terminal"
 )
 
@@ -54,7 +55,7 @@ func runKnownHostsBench(ctx context.Context, sys System, f knownHostsBenchFlags)
 	if err != nil {
 		return interrupted(ctx, withHint(err, "install the OpenSSH client or name it with --ssh"))
 	}
-	dir, err := privateDir(sys)
+	dir, err := newPrivateDir(sys, safedir.WorkdirParams{})
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func newKnownHostsLintCommand(sys System) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			hosts, err := named.hosts(ctx, sys)
+			hosts, err := named.lookedUp(ctx, sys)
 			if err != nil {
 				return interrupted(ctx, err)
 			}

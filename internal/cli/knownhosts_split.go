@@ -50,7 +50,7 @@ func runSplit(ctx context.Context, sys System, f splitFlags) error {
 	if err != nil {
 		return err
 	}
-	hosts, err := f.hosts.hosts(ctx, sys)
+	hosts, err := f.hosts.lookedUp(ctx, sys)
 	if err != nil {
 		return interrupted(ctx, err)
 	}

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -74,7 +73,7 @@ func runLatency(ctx context.Context, sys System, f latencyFlags, host string) er
 	if client.Destination, client.Env, err = route.ThroughJumps(drain, f.connection.params(sys), client.SSH, d, client.Connect); err != nil {
 		return interrupted(drain, err)
 	}
-	s, err := client.OpenAll(drain, splitLists(f.only), f.load, func(what string) { fmt.Fprintln(sys.Stderr, what) })
+	s, err := client.OpenAll(drain, splitLists(f.only), f.load, progress(sys, f.quiet, "%s\n"))
 	if err != nil {
 		return interrupted(drain, client.Explain(err))
 	}

@@ -5,7 +5,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -153,14 +152,6 @@ func checkIdle(flags *pflag.FlagSet, idle []idleFlag) error {
 		}
 	}
 	return nil
-}
-
-// progress tells on standard error what is being done, unless that is to be quiet.
-func progress(sys System, quiet bool, format string) func(what string) {
-	if quiet {
-		return func(string) {}
-	}
-	return func(what string) { fmt.Fprintf(sys.Stderr, format, oneLine(what)) }
 }
 
 // completeMeasurement teaches shells the values of a measurement's flags and its hosts.

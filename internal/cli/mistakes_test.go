@@ -185,12 +185,16 @@ func TestMistakes(t *testing.T) {
 // What the system refuses is told with the name that was typed.
 func TestRefusedFiles(t *testing.T) {
 	desk(t)
-	for _, m := range []struct{ line, says, hint, then string }{
-		{"report rnu.jsonl", "rnu.jsonl: no such file", "did you mean run.jsonl", "report run.jsonl"},
-		{"report run.jsonl --out nowhere/r.html", "write nowhere/r.html: no such file", "name a file that you may write", "report run.jsonl --out r.html"},
+	for _, m := range []struct {
+		line, says, hint, then string
+		exit                   int
+	}{
+		{"report rnu.jsonl", "rnu.jsonl: no such file", "did you mean run.jsonl", "report run.jsonl", cli.ExitUsage},
+		{"import rnu.log --out i.jsonl", "rnu.log: no such file", "name the log", "report run.jsonl", cli.ExitUsage},
+		{"report run.jsonl --out nowhere/r.html", "write nowhere/r.html: no such file", "name a file that you may write", "report run.jsonl --out r.html", cli.ExitFailed},
 	} {
 		exit, _, stderr := typed(t, m.line)
-		if exit != cli.ExitFailed || !strings.Contains(stderr, m.says) || !strings.Contains(stderr, "hint: "+m.hint) || strings.Contains(stderr, ".sshpace-") {
+		if exit != m.exit || !strings.Contains(stderr, m.says) || !strings.Contains(stderr, "hint: "+m.hint) || strings.Contains(stderr, ".sshpace-") {
 			t.Errorf("%s: exit %d, %s", m.line, exit, stderr)
 		}
 		if exit, _, stderr := typed(t, m.then); exit != cli.ExitOK {

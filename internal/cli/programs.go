@@ -91,7 +91,7 @@ func runPrograms(ctx context.Context, sys System, flags *pflag.FlagSet, f *metho
 		Only: f.only, SSH: f.ssh, SSHD: f.sshd, Ciphers: alg.NamesOf(alg.Cipher, f.ciphers), MAC: strings.Join(f.macs, ""),
 		AES: slices.Contains(environment.CPUFeatures, "aesni") || slices.Contains(environment.CPUFeatures, "aes"), Random: f.data == "random", Paths: paths, Turns: turns,
 	}
-	dir, err := memoryDir(sys)
+	dir, err := newPrivateDir(sys, inMemory)
 	if err != nil {
 		return interrupted(drain, err)
 	}

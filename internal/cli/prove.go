@@ -4,7 +4,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"sshpace/internal/base/unit"
@@ -12,6 +11,7 @@ import (
 	"sshpace/internal/bench/prove"
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/record"
+	"sshpace/internal/sys/safedir"
 )
 
 // measure proves the advice.
@@ -34,13 +34,11 @@ func (f adviseFlags) measure(ctx, drain context.Context, sys System, a *apply.Ad
 	if r.Size, err = unit.ParseBytes(f.size); err != nil {
 		return err
 	}
-	if r.Bed.Dir, err = privateDir(sys); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.Bed.Dir.Close()) }()
-	if r.Memory, err = memoryDir(sys); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.Memory.Close()) }()
-	return prove.Advice(ctx, drain, r)
+	return withDir(sys, safedir.WorkdirParams{}, func(dir *safedir.Workdir) error {
+		r.Bed.Dir = dir
+		return withDir(sys, inMemory, func(memory *safedir.Workdir) error {
+			r.Memory = memory
+			return prove.Advice(ctx, drain, r)
+		})
+	})
 }

@@ -63,7 +63,7 @@ func brief(r *rank.Ranking, d *Document, o Options) []Block {
 	case o.All:
 		return Clean(append(s.opening(), everything(r, d)...))
 	case len(r.Bulk) == 0:
-		return Clean(append(tableBlocks(d.Tables), Block{Lines: remark(s.remarks())}))
+		return Clean(s.besides(d.Tables))
 	default:
 		return Clean(s.blocks())
 	}

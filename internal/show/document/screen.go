@@ -131,6 +131,22 @@ func (s screen) choices(bars int) []Block {
 	return []Block{b}
 }
 
+// besides are the tables of a result without ciphers, such as one of an old log, as far as the
+// screen has room for them.
+func (s screen) besides(tables []Table) []Block {
+	last := Block{Lines: remark(s.remarks())}
+	blocks := append(tableBlocks(tables), last)
+	over := length(blocks) - screenLines
+	if s.o.Limit != 0 || over <= 0 || len(tables) == 0 {
+		return blocks
+	}
+	t := tables[len(tables)-1]
+	hidden := min(len(t.Rows), over+1)
+	t.Rows = t.Rows[:len(t.Rows)-hidden]
+	blocks[len(tables)-1] = Block{Title: t.Title, Table: &t, Lines: []string{fmt.Sprintf("%d more: %s --all", hidden, reportCommand)}}
+	return blocks
+}
+
 // kept are the rows that are shown: the first ones, and what is used now.
 func (s screen) kept(rows []folded, bars int) []int {
 	switch {
