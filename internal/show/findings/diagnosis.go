@@ -79,13 +79,23 @@ const screenLines = 20
 // answer is what was found, in sentences.
 func (r *Diagnosis) answer() string {
 	var words []string
-	switch n := len(r.Findings); {
+	n := 0
+	for _, f := range r.Findings {
+		if !f.Minor {
+			n++
+		}
+	}
+	switch {
 	case !doctor.Faults(r.Findings) && r.Complete:
 		words = append(words, fmt.Sprintf("No problems found (%s).", unit.Count(len(r.Checks), "check")))
 	case !doctor.Faults(r.Findings):
 		words = append(words, "No problems found so far; not all checks were made.")
 	default:
-		words = append(words, unit.Count(n, "problem")+" found, the most expensive first.")
+		order := "."
+		if n > 1 {
+			order = ", the most expensive first."
+		}
+		words = append(words, unit.Count(n, "problem")+" found"+order)
 		if !r.Complete {
 			words = append(words, "Not all checks were made.")
 		}

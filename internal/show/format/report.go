@@ -132,11 +132,11 @@ func (x *Comparison) More() string {
 	return more
 }
 
-// Commands lead on from a result.
-func Commands(path, newest, policy string) document.Commands {
+// Commands lead on from a result, which the user named: by its path, or by its host.
+func Commands(named, path, newest, policy string) document.Commands {
 	advise := "sshpace advise"
 	if path != newest {
-		advise += " " + shell.Word(path)
+		advise += " " + shell.Word(named)
 	}
 	if policy != "modern" {
 		advise += " --policy " + shell.Word(policy)
