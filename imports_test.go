@@ -62,16 +62,16 @@ bench/doctor: base/alg base/fault base/host base/sched base/shell base/stats bas
 bench/drive: base/alg base/unit bench/flow bench/loopback record ssh/openssh sys/proc sys/safedir
 bench/flow: base/shell sys/proc
 bench/hostinfo: base/unit record sys/proc
-bench/hostkeys: base/stats ssh/knownhosts ssh/knownhosts/index sys/proc
+bench/hostkeys: base/sched base/stats ssh/knownhosts ssh/knownhosts/index sys/proc
 bench/lab: base/alg bench/plan record
 bench/latency: base/alg base/fault base/sched base/stats record ssh/openssh sys/proc
-bench/limits: base/alg base/unit record record/legacylog
+bench/limits: base/alg base/sched base/unit record record/legacylog
 bench/login: base/alg base/sched base/stats bench/drive bench/loopback bench/testbed record ssh/knownhosts ssh/openssh sys/proc sys/relay sys/tcp
 bench/loopback: sys/proc sys/safedir sys/tcp
 bench/model: base/alg base/stats record
 bench/plan: base/alg base/stats bench/model record
 bench/programs: base/alg base/fault bench/flow bench/loopback bench/transfer record ssh/openssh ssh/wire sys/file sys/proc sys/relay sys/safedir sys/tcp
-bench/prove: base/alg base/fault base/stats base/termsafe base/text base/unit bench/advise bench/drive bench/lab bench/model bench/plan bench/testbed bench/transfer record ssh/openssh sys/safedir
+bench/prove: base/alg base/fault base/sched base/stats base/termsafe base/text base/unit bench/advise bench/drive bench/lab bench/model bench/plan bench/testbed bench/transfer record ssh/openssh sys/safedir
 bench/rank: base/alg base/stats base/unit bench/model record
 bench/testbed: base/alg base/fault bench/drive bench/hostinfo bench/lab bench/loopback record ssh/openssh ssh/route ssh/wire sys/proc sys/safedir sys/tcp
 bench/transfer: base/alg base/sched base/shell base/unit base/wildcard bench/flow bench/limits bench/loopback bench/testbed record ssh/openssh sys/file sys/proc sys/relay sys/tcp

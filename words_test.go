@@ -16,57 +16,63 @@ import (
 // banned are phrases that are wrong wherever they stand in a text for users, mostly translated ones,
 // with what is said instead.
 var banned = map[string]string{
-	`belongs? into`:                        "pass ... through",
-	`machines? bears?\b`:                   "can handle",
-	`behind the name of`:                   "prefixed with",
-	`did not end well|that ended well`:     "failed, succeeded",
-	`(left|leave) out and said`:            "skipped and reported",
-	`\band said\b`:                         "and reported",
-	`told apart`:                           "no significant difference",
-	`takes? (a|the) login to .* apart`:     "breaks down the login",
-	`finds? no room`:                       "does not fit",
-	`the last, on all hosts`:               "no other host is tried",
-	`stalls that nobody needs`:             "avoidable stalls",
-	`is no place\b`:                        "is not a remote path",
-	`ranks no\b`:                           "contains no ranking",
-	`not a single way`:                     "nothing could be",
-	`reasons stand`:                        "see the report for the reasons",
-	`do you believe`:                       "can you trust",
-	`(does not|do not) believe`:            "does not trust",
-	`none to be had`:                       "no gain",
-	`alike are in doubt`:                   "may be off by a common factor",
-	`what of it is needless`:               "to see what can be saved",
-	`answer that question`:                 "name the flags",
-	`whatever that is`:                     "say what",
-	`told whatever`:                        "always shown",
-	`can this machine do at most\?`:        "what are this machine's limits?",
-	`and it may\b`:                         "and it has permission",
-	`(in|at) (its|their) own way`:          "differently",
-	`\bnowise|insofar|thereof|wherefore\b`: "plainer words",
+	`belongs? into`:                          "pass ... through",
+	`machines? bears?\b`:                     "can handle",
+	`behind the name of`:                     "prefixed with",
+	`did not end well|that ended well`:       "failed, succeeded",
+	`(left|leave) out and said`:              "skipped and reported",
+	`\band said\b`:                           "and reported",
+	`told apart|told from noise|in doubt by`: "no significant difference, may be off by",
+	`takes? (a|the) login to .* apart`:       "breaks down the login",
+	`finds? no room`:                         "does not fit",
+	`the last, on all hosts`:                 "no other host is tried",
+	`stalls that nobody needs`:               "avoidable stalls",
+	`is no place\b`:                          "is not a remote path",
+	`ranks no\b`:                             "contains no ranking",
+	`not a single way`:                       "nothing could be",
+	`reasons stand`:                          "see the report for the reasons",
+	`do you believe`:                         "can you trust",
+	`(does not|do not) believe`:              "does not trust",
+	`none to be had`:                         "no gain",
+	`alike are in doubt`:                     "may be off by a common factor",
+	`what of it is needless`:                 "to see what can be saved",
+	`answer that question`:                   "name the flags",
+	`whatever that is`:                       "say what",
+	`told whatever`:                          "always shown",
+	`can this machine do at most\?`:          "what are this machine's limits?",
+	`and it may\b`:                           "and it has permission",
+	`(in|at) (its|their) own way`:            "differently",
+	`\bnowise|insofar|thereof|wherefore\b`:   "plainer words",
 }
 
 // TestWords: no banned phrase is in what users read first: README.md, the guides and
-// what goes with them, and the texts of commands.
+// what goes with them, the help, and what commands print.
 func TestWords(t *testing.T) {
 	texts := map[string]string{}
 	pages, err := filepath.Glob("doc/guide/*.md")
 	if err != nil || len(pages) < 7 {
 		t.Fatalf("%v, %d guides", err, len(pages))
 	}
-	for _, page := range slices.Concat(pages, []string{"README.md", "SECURITY.md", "doc/drop-in.md"}) {
+	helps, err := filepath.Glob("internal/cli/pages/*.txt")
+	if err != nil || len(helps) < 20 {
+		t.Fatalf("%v, %d pages of help", err, len(helps))
+	}
+	for _, page := range slices.Concat(pages, helps, []string{"README.md", "SECURITY.md", "doc/drop-in.md"}) {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
 		texts[page] = string(text)
 	}
-	commands, err := filepath.Glob("internal/cli/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range commands {
-		if !strings.HasSuffix(file, "_test.go") {
-			texts[file] = literals(t, file)
+	for _, sources := range []string{"internal/cli/*.go", "internal/show/*/*.go", "internal/bench/*/*.go", "internal/fleet/output/*.go"} {
+		files, err := filepath.Glob(sources)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v", sources, err)
+		}
+		for _, file := range files {
+			if !strings.HasSuffix(file, "_test.go") {
+				texts[file] = literals(t, file)
+			}
 		}
 	}
 	for phrase, instead := range banned {

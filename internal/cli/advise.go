@@ -20,14 +20,15 @@ import (
 	"sshpace/internal/fleet"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/findings"
+	"sshpace/internal/sys/safedir"
 )
 
 // adviseFlags are the flags of `sshpace advise`.
 type adviseFlags struct {
 	policy, pattern, ssh, sshd, sshdConfig string
-	insecure, json                         bool
+	insecure, json, quiet                  bool
 	prove, strict                          bool
-	rounds                                 int
+	length                                 roundFlags
 	size                                   string
 	connect                                seconds
 	write, undo                            string
@@ -37,41 +38,10 @@ type adviseFlags struct {
 
 func newAdviseCommand(sys System) *cobra.Command {
 	f := adviseFlags{connect: seconds(fleet.ConnectTimeout)}
-	cmd := &cobra.Command{
-		Use:   "advise [FILE | [user@]host]",
-		Short: "Find the fastest configuration that a policy allows",
-		Long: `Turns a result of bench into lines for ssh_config and sshd_config: of what the policy
-allows, the fastest first, each with its reason; and says what that gains against the
-present configuration, or that the choice does not matter here.
-
-The lines are those that reports show: they put what is best first (^) and leave all else
-enabled, so that no host is cut off. --strict closes the lists to all that the policy
-allows, best first: what is not advised is refused, on all hosts that match. They are for
-the host that was measured; a result of loopback says nothing of hosts, so that --write
-client and --strict need --host PATTERN then, such as --host '*' for all.
-
-What is weak, broken, unknown, or open to Terrapin is never advised. Without an
-argument the newest result is used; with a host, the newest result of that host.
-
---prove measures the present and the advised choice in turns: a raw transfer, and
-what people do (--only, as in transfer), whose MB/s include the login. --write puts the lines into a file, shows
-the change, keeps a copy, and checks the result with ssh and sshd. --undo takes it out again
-and keeps every other line, those that were edited since, too.
-As ssh does, --write client takes the home of the user database, not $HOME; -F names
-another file.
-
---check logs in to hosts that you name and runs true, before and after, by your own ssh.
-No password is asked for: a host that takes none of your keys is not checked. If one that
-is reached now would not be reached any more, nothing is written, and the exit code is 1.`,
-		Example: `  sshpace advise
-  sshpace advise --policy ssh-audit-hardened result.jsonl
-  sshpace advise --prove
-  sshpace advise nas --write client
-  sshpace advise --undo client
-  sshpace advise --write client --host '*' --check nas,backup`,
+	cmd := page("advise", &cobra.Command{
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			for _, name := range []string{"rounds", "size", "only", "connect-timeout"} {
+			for _, name := range []string{"rounds", "budget", "quiet", "size", "only", "connect-timeout"} {
 				if cmd.Flags().Changed(name) && !f.prove && (name != "connect-timeout" || len(f.hosts) == 0) {
 					return usageError("add --prove", "--%s is for --prove only", name)
 				}
@@ -81,7 +51,7 @@ is reached now would not be reached any more, nothing is written, and the exit c
 			}
 			return runAdvise(cmd.Context(), sys, f, args)
 		},
-	}
+	})
 	flags := cmd.Flags()
 	flags.StringVar(&f.policy, "policy", "modern", "security policy: a name such as modern or fips-140-3, or a TOML file")
 	flags.StringVar(&f.pattern, "host", "", "pattern of the Host line (default: the host; needed to --write what loopback says)")
@@ -89,7 +59,8 @@ is reached now would not be reached any more, nothing is written, and the exit c
 	flags.BoolVar(&f.strict, "strict", false, "closed lists: refuse all that is not advised")
 	flags.BoolVar(&f.json, "json", false, "print the advice as JSON")
 	flags.BoolVar(&f.prove, "prove", false, "measure the present and the advised choice in turns")
-	flags.IntVar(&f.rounds, "rounds", prove.DefaultRounds, "with --prove: rounds; 6 or more for a 95 % interval")
+	f.length.register(flags, prove.DefaultRounds)
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "with --prove: show no progress")
 	flags.StringVar(&f.size, "size", "128M", "with --prove: bytes that each way moves")
 	flags.StringSliceVar(&f.modes, "only", nil, "with --prove: what people do, as in sshpace transfer --only, beside the raw transfer (default: scp, sftp)")
 	flags.StringVar(&f.write, "write", "", "write the lines: client, server or both")
@@ -109,8 +80,8 @@ func (f adviseFlags) check() error {
 	switch {
 	case !slices.Contains([]string{"", "client", "server", "both"}, f.write):
 		return usageError("use client, server or both", "--write %q", f.write)
-	case f.rounds < 2 || f.connect <= 0:
-		return usageError("such as --rounds 10", "--rounds must be 2 or more, and --connect-timeout longer than nothing")
+	case f.connect <= 0:
+		return usageError("such as 15s", "--connect-timeout must be longer than nothing")
 	case len(f.hosts) > 0 && f.write == "server":
 		return usageError("leave --check out", "--check is for the client's lines")
 	case f.json && (f.write != "" || f.prove || len(f.hosts) > 0):
@@ -121,31 +92,24 @@ func (f adviseFlags) check() error {
 	if _, err := unit.ParseBytes(f.size); err != nil {
 		return usageError("such as --size 128M", "--%s", err)
 	}
-	return nil
+	_, err := f.length.of(2)
+	return err
 }
 
 // takeBack is --undo.
-func (f adviseFlags) takeBack(cmd *cobra.Command, sys System) (err error) {
+func (f adviseFlags) takeBack(cmd *cobra.Command, sys System) error {
 	if !slices.Contains([]string{"client", "server", "both"}, f.undo) {
 		return usageError("use client, server or both", "--undo %q", f.undo)
-	}
-	for _, name := range []string{"write", "prove", "json", "check", "strict", "policy", "include-insecure"} {
-		if cmd.Flags().Changed(name) {
-			return usageError("run it twice", "--undo and --%s exclude each other", name)
-		}
 	}
 	if cmd.Flags().NArg() > 0 {
 		return usageError("name the hosts of the block with --host, or leave them out for all that was written", "--undo takes no result")
 	}
 	drain, _, stop := interrupts(cmd.Context(), sys)
 	defer stop()
-	dir, err := privateDir(sys)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
-	return interrupted(drain, apply.Undo(drain, apply.Params{
-		Sides: f.undo, Pattern: f.pattern, SSH: f.ssh, SSHD: f.sshd, SSHDConfig: f.sshdConfig, Connection: f.connection.Connection, Dir: dir, Out: sys.Stdout, Notes: sys.Stderr,
+	return interrupted(drain, withDir(sys, safedir.WorkdirParams{}, func(dir *safedir.Workdir) error {
+		return apply.Undo(drain, apply.Params{
+			Sides: f.undo, Pattern: f.pattern, SSH: f.ssh, SSHD: f.sshd, SSHDConfig: f.sshdConfig, Connection: f.connection.Connection, Dir: dir, Out: sys.Stdout, Notes: sys.Stderr,
+		})
 	}))
 }
 
@@ -166,7 +130,7 @@ func runAdvise(ctx context.Context, sys System, f adviseFlags, args []string) (e
 	if len(ranking.Bulk) == 0 {
 		return usageError("measure with sshpace bench", "%s contains no cipher ranking", path)
 	}
-	dir, err := privateDir(sys)
+	dir, err := newPrivateDir(sys, safedir.WorkdirParams{})
 	if err != nil {
 		return err
 	}
@@ -182,7 +146,7 @@ func runAdvise(ctx context.Context, sys System, f adviseFlags, args []string) (e
 		return interrupted(drain, err)
 	}
 	fmt.Fprintf(sys.Stderr, "advice from %s\n", path)
-	if err := f.show(sys, advised); err != nil {
+	if err := f.show(sys, advised, args); err != nil {
 		return err
 	}
 	return interrupted(drain, f.carryOut(ctx, drain, sys, advised))
@@ -232,8 +196,10 @@ func resultOf(arg string, c connectionFlags, newest func(label string) string) (
 }
 
 // show prints the advice.
-func (f adviseFlags) show(sys System, a *apply.Advised) error {
-	view := findings.Advice{Advice: a.Advice, Ranking: a.Ranking, Pattern: a.Pattern, Strict: f.strict, Insecure: f.insecure, Checked: a.HasServer()}
+func (f adviseFlags) show(sys System, a *apply.Advised, args []string) error {
+	view := findings.Advice{Advice: a.Advice, Ranking: a.Ranking, Pattern: a.Pattern, Strict: f.strict, Insecure: f.insecure, Checked: a.HasServer(), Command: shell.Line(append([]string{"sshpace", "advise"}, args...)...)}
+	view.Brief = f.prove && f.write == ""
+	view.Server = view.Checked || f.strict || f.write == "server" || f.write == "both"
 	if f.json {
 		return view.JSON(sys.Stdout)
 	}

@@ -39,33 +39,7 @@ const defaultBudget = 60 * time.Second
 
 func newBenchCommand(sys System) *cobra.Command {
 	var f benchFlags
-	cmd := &cobra.Command{
-		Use:   "bench [[user@]host]",
-		Short: "Measure which ciphers, MACs and key exchanges are fastest",
-		Long: `Measures the throughput and the CPU cost per byte of every cipher and MAC, and the
-cost of a login with every key exchange.
-
-Without a host it starts a private sshd on loopback for this run only, with keys of
-its own, and needs no configuration. With a host it uses your own ssh, ssh_config and
-keys, and installs nothing there.
-
-On loopback all connections are open at the same time and move data in turn, a
-millisecond each. On a host, what ssh uses now stays connected, and each cipher and MAC
-that the policy allows is compared with it in turn: 20 seconds and 12 logins are
-enough for an answer, which is better, equal, or not enough data.
-
-Records are written to the result file as they happen. Ctrl-C ends the run and reports
-what there is; a second Ctrl-C stops at once. --resume goes on with a file, tries again
-what failed, and knows the host.
-
-Exit status: 0 all went well; 1 something failed, such as every transfer or the host;
-2 usage; 130 or 143 after SIGINT or SIGTERM.`,
-		Example: `  sshpace bench
-  sshpace bench --budget 30s --cipher 'aes*' --direction both
-  sshpace bench --policy ssh-audit-hardened backup@nas
-  sshpace bench --list --json
-  sshpace bench --exhaustive --size 64M --rounds 1 --cipher aes128-ctr --kex 'curve*'
-  sshpace bench --resume result.jsonl --budget 3m`,
+	cmd := page("bench", &cobra.Command{
 		Args: oneHostAtMost,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := f.reopen("bench", &args)
@@ -80,7 +54,7 @@ Exit status: 0 all went well; 1 something failed, such as every transfer or the 
 			}
 			return runBench(cmd.Context(), sys, cmd, f, file, args)
 		},
-	}
+	})
 	flags := cmd.Flags()
 	f.register(flags, "zero")
 	f.registerHost(flags)
@@ -123,9 +97,7 @@ func (f *benchFlags) check(hostGiven bool) error {
 // idle are flags that would do nothing beside others.
 func (f *benchFlags) idle(hostGiven bool) []idleFlag {
 	return []idleFlag{
-		{[]string{"budget", "precision"}, f.exhaustive, "a run with --exhaustive ends after --rounds"},
 		{[]string{"size"}, !f.exhaustive, "it is for --exhaustive"},
-		{[]string{"budget", "precision"}, f.rounds > 0, "a run with --rounds ends after them"},
 		{[]string{"ssh"}, f.engine == "native", "--engine native starts no ssh"},
 		{[]string{"sshd"}, f.server == "native", "--server native starts no sshd"},
 		{[]string{"sshd"}, hostGiven, "a host has its own"},

@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -165,15 +166,7 @@ func made(sys System, line []string) (all []*cobra.Command) {
 // newRoot builds the command tree, as far as a line needs it.
 func newRoot(sys System, line []string) *cobra.Command {
 	var version bool
-	root := &cobra.Command{
-		Use:   "sshpace",
-		Short: "Measure, explain and improve the speed of OpenSSH; run commands on whole fleets",
-		Example: `  sshpace bench nas                       which cipher is the fastest to that host?
-  sshpace advise nas --write client       put it into ~/.ssh/config; shows how to undo it
-  sshpace doctor nas                      why is ssh to it slow, and what helps?
-  sshpace transfer --only scp,rsync nas   how fast do files get there?
-  sshpace run -w 'web[01-40]' -b uptime   run a command on 40 hosts, equal answers once
-  sshpace compare old.jsonl new.jsonl     is the new version slower?`,
+	root := page("sshpace", &cobra.Command{
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.ArbitraryArgs,
@@ -186,7 +179,7 @@ func newRoot(sys System, line []string) *cobra.Command {
 			}
 			return cmd.Help()
 		},
-	}
+	})
 	root.Flags().BoolVarP(&version, "version", "V", false, "print the version")
 	root.SetIn(sys.Stdin)
 	root.SetOut(sys.Stdout)
@@ -209,11 +202,20 @@ func newRoot(sys System, line []string) *cobra.Command {
 	return root
 }
 
+// renamed are commands and flags by names that they have elsewhere, or once had.
+var renamed = map[string]string{
+	"handshake": "sshpace login", "ping": "sshpace latency", "machine": "sshpace limits", "explain": "sshpace config",
+	"--mode": "sshpace transfer --only", "--pairs": "sshpace programs --only", "--factor": "--only", "--runs": "--rounds",
+}
+
 // unknownCommand names the command that a word may have meant.
 func unknownCommand(cmd *cobra.Command, word string) error {
 	see := "see " + cmd.CommandPath() + " --help for the commands"
 	if compatMode(word) != nil && !cmd.HasParent() {
 		see = "write it as sshpace compat " + word
+	}
+	if now := renamed[word]; now != "" && !cmd.HasParent() {
+		return usageError("write it as "+now, "unknown command %q", word)
 	}
 	var names []string
 	for _, child := range cmd.Commands() {
@@ -225,16 +227,18 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 }
 
 // checkArguments makes what a command and those below it find wrong with their
-// arguments a usage error.
+// arguments, or with flags beside each other, a usage error.
 func checkArguments(cmd *cobra.Command) {
-	if check := cmd.Args; check != nil {
-		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			err := check(cmd, args)
-			if coded := (*Error)(nil); err == nil || errors.As(err, &coded) {
-				return err
-			}
-			return usageError("see "+cmd.CommandPath()+" --help", "%s", err)
+	check := cmd.Args
+	if check == nil {
+		check = cobra.ArbitraryArgs
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		err := cmp.Or(check(cmd, args), checkTogether(cmd.Flags()))
+		if coded := (*Error)(nil); err == nil || errors.As(err, &coded) {
+			return err
 		}
+		return usageError("see "+cmd.CommandPath()+" --help", "%s", err)
 	}
 	for _, child := range cmd.Commands() {
 		checkArguments(child)

@@ -23,48 +23,7 @@ func newCompareCommand(sys System) *cobra.Command {
 	var all bool
 	var out outputFlags
 	var normalise, figures, pairs []string
-	cmd := &cobra.Command{
-		Use:   "compare FILE|HOST FILE|HOST...",
-		Short: "Compare results: machines, versions, before and after",
-		Long: `Compares runs with the first one, where a HOST stands for the newest result of it,
- cell by cell, as ratios of speed with 95 %
-intervals that include run-to-run variation. Lines that deviate significantly from
-the rest are marked * and always shown. The text shows how the files differ as a
-whole and what changed; --all shows every line. Algorithms and defaults that only
-some of the files have are listed first.
-
-Faster and slower hold for all lines of a table together (Holm's correction). Equal
-means that the interval lies within 5 %. All else is "not enough data". The report says
-from which difference on these files can show one.
-
---fail-on slower:5% is for scripts. It looks at the same intervals, and the exit code is
-  0  no line is slower by 5 % or more: all intervals lie below that
-  3  at least one line is slower by more than 5 %: its interval lies above that
-  5  not enough data to say either; the hint names the limit that these files pass
---fail-on transfers:5% looks at transfers alone, logins:15% at logins, whose time varies more.
---json has the outcome and that of each line under fail_on.
-
-With three files or more, the machines are compared by the model log(cost) = machine +
-cell, and what deviates from it is listed. --normalise sets the geometric mean of the
-named ciphers, as far as all files have their cells, to 1 in every file, to compare
-what is left when the machines' overall speeds are taken out: --normalise '*' for all.
-
-What the files hold besides SSH, such as imported figures of openssl speed, is shown
-side by side; --figure picks some of it.
-
-Results of transfer and programs are compared way by way, those of login
-login by login. A pair of programs that two files have in one version each is compared
-whatever the versions. --pair says which pair of each file to compare, or which pairs of
-one file, by the beginnings of their names: what sshpace programs --only openssh:openssh --ssh PATH
---sshd PATH measures holds the programs at PATH and the installed ones.
-
---out writes files, in the format that their ending says: .html, .xlsx, .svg, .png,
-.pdf, .csv, .md, .json or .txt.`,
-		Example: `  sshpace compare before.jsonl after.jsonl --fail-on slower:5%
-  sshpace compare --normalise aes128-gcm@openssh.com laptop.jsonl server.jsonl board.jsonl
-  sshpace compare scp-before.jsonl scp-after.jsonl
-  sshpace compare pairs.jsonl --pair 'openssh 9.2:openssh 9.2' --pair 'openssh 10:openssh 10'
-  sshpace compare --figure 'md5 1024' --figure 'block *' machines-*.jsonl`,
+	cmd := page("compare", &cobra.Command{
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			order, err := parseBy(by)
@@ -125,7 +84,7 @@ one file, by the beginnings of their names: what sshpace programs --only openssh
 			}
 			return gateResult(sys, judged, gate)
 		},
-	}
+	})
 	flags := cmd.Flags()
 	out.add(cmd, false)
 	flags.BoolVar(&all, "all", false, "text: all lines, also what did not change")

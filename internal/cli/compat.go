@@ -49,24 +49,7 @@ var psshTools = []string{"ssh", "scp", "slurp", "nuke"}
 var compatNames = []string{"pssh", "pscp", "pslurp", "pnuke", "pdsh", "dshbak", "mpssh", "mpssh.py"}
 
 func newCompatCommand(sys System) *cobra.Command {
-	return &cobra.Command{
-		Use:   "compat NAME [ARGUMENT...]",
-		Short: "Behave as pssh, pdsh, mpssh and their relatives",
-		Long: `Behave as another program, with its options, output and exit codes, so that
-scripts written for it go on working. A symbolic link with that name does the same.
-
-  pssh, pscp, pslurp, pnuke, and the same as parallel-ssh, ...: files go over SFTP; what
-            only scp does is left to scp
-  pdsh      over ssh, with host lists, genders files, and -R exec; never by rsh
-  dshbak    sorts lines "host: text" by host, as the one of pdsh
-  mpssh     the C program: labels, per-host files, scripts
-  mpssh.py  option for option and line for line; -S starts the given program
-
-Where the original trusted what it should not, the mode is stricter: unknown host
-keys are never trusted silently, and names that ssh or a shell could misread are refused.`,
-		Example: `  ln -s sshpace pssh && ./pssh -h hosts.txt -i uptime
-  sshpace compat pdsh -w 'web[1-20]' uptime
-  sshpace compat mpssh.py -f hosts.txt -u root uptime`,
+	return page("compat", &cobra.Command{
 		DisableFlagParsing: true, // they belong to the other program
 		ValidArgs:          compatNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -81,7 +64,7 @@ keys are never trusted silently, and names that ssh or a shell could misread are
 			}
 			return nil
 		},
-	}
+	})
 }
 
 // runCompat runs a mode; the first signal ends the run, a second one the process.

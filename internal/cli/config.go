@@ -19,22 +19,12 @@ type configFlags struct {
 
 func newConfigCommand(sys System) *cobra.Command {
 	var f configFlags
-	cmd := &cobra.Command{
-		Use:   "config [user@]host",
-		Short: "Show what ssh_config means for a host, and by which line",
-		Long: `Shows the effective ssh configuration of a host, where each value comes from, and
-whether run connects by itself (native) or through the ssh program (openssh), and why.
-
-It reads the files that ssh reads and opens no connection. As with ssh, commands of
-"Match exec" lines are run, and CanonicalizeHostname asks the DNS.`,
-		Example: `  sshpace config web1
-  sshpace config -o ProxyJump=gate --all deploy@web1
-  sshpace config --json web1`,
+	cmd := page("config", &cobra.Command{
 		Args: exactlyOneHost,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runConfig(cmd.Context(), sys, f, args[0])
 		},
-	}
+	})
 	f.connection.register(cmd.Flags())
 	cmd.Flags().BoolVar(&f.all, "all", false, "show all settings, defaults, too")
 	completeHosts(cmd, sys, &f.connection)
@@ -43,15 +33,15 @@ It reads the files that ssh reads and opens no connection. As with ssh, commands
 }
 
 func exactlyOneHost(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return usageError("name one host, such as: sshpace "+cmd.Name()+" web1", "%s takes one host, got %d", cmd.Name(), len(args))
+	if len(args) == 0 {
+		return usageError("name one host, such as: sshpace "+cmd.Name()+" web1", "%s takes one host, got 0", cmd.Name())
 	}
-	return nil
+	return oneHostAtMost(cmd, args)
 }
 
 func oneHostAtMost(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return usageError("name one host, or none, such as: sshpace "+cmd.Name()+" web1", "%s takes one host, got %d", cmd.Name(), len(args))
+		return usageError("name one host, such as: sshpace "+cmd.Name()+" web1", "%s takes one host, got %d", cmd.Name(), len(args))
 	}
 	return nil
 }

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"context"
-
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/ssh/route"
@@ -26,13 +24,4 @@ func (c *connectionFlags) register(flags *pflag.FlagSet) {
 // params are what finds out how hosts are reached.
 func (c connectionFlags) params(sys System) route.Params {
 	return route.Params{Connection: c.Connection, Getenv: sys.Getenv, Stderr: sys.Stderr}
-}
-
-// loadSSHConfig reads the files that ssh would read.
-func loadSSHConfig(ctx context.Context, sys System, c connectionFlags) (*route.Configuration, error) {
-	r, err := route.New(ctx, c.params(sys))
-	if err != nil {
-		return nil, err
-	}
-	return r.Configuration(ctx)
 }

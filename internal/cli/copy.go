@@ -37,32 +37,11 @@ func (f *copyFlags) options() copy.Options {
 
 func newCopyCommand(sys System) *cobra.Command {
 	f := copyFlags{}
-	cmd := &cobra.Command{
-		Use:   "copy -w HOSTS [flags] SRC... :DEST",
-		Short: "Copy files to many hosts at once",
-		Long: `copy puts files, folders with all that is in them, and symbolic links onto every host over
-SFTP, with modes and times. DEST is a folder where it is one on the host, ends with /, or
-there are several SRC; %h in SRC and DEST is the name of the host. SRC/ is what is in the
-folder, :~user/DEST is in the home folder of that user.
-
-A file is written beside its place, compared by the host's cksum, and put into place in one
-step: whoever reads it sees the old or the new one. Files with the same size and time are
-left alone; a large file that was interrupted is resumed if it has not changed. Several
-copies into one place at once do not disturb each other. Many small files go through the
-host's tar, which is a third of the work for the host.
-
-Where an account runs no commands, as one for SFTP only, files are compared by reading them
-back, and the result says so. Folders on the host get the mode and time of the original,
-except DEST itself for SRC/. Set-user-ID bits of files, owners, pipes and devices are not
-copied.`,
-		Example: `  sshpace copy -w 'web[1-20]' nginx.conf :/etc/nginx/
-  sshpace copy -w @db certs/%h.pem :/etc/ssl/host.pem
-  sshpace copy -w @web --rate 20M site :/srv/
-  sshpace copy -w @last:failed site :/srv/`,
+	cmd := page("copy", &cobra.Command{
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.copy(cmd.Context(), sys, cmd.Flags(), args)
 		},
-	}
+	})
 	f.registerAll(cmd.Flags())
 	completeSets(cmd, sys, &f.connection)
 	return cmd
@@ -97,29 +76,11 @@ func (f *copyFlags) copy(ctx context.Context, sys System, flags *pflag.FlagSet, 
 func newFetchCommand(sys System) *cobra.Command {
 	f := copyFlags{}
 	maxSize := byteLimit(10 << 30)
-	cmd := &cobra.Command{
-		Use:   "fetch -w HOSTS [flags] :SRC... DIR",
-		Short: "Fetch files from many hosts at once",
-		Long: `fetch copies files, folders with all that is in them, and symbolic links from every host
-over SFTP, with modes and times, into the folder DIR/HOST; %h in SRC is the name of the
-host. :SRC/ is what is in the folder, :~user/SRC is in the home folder of that user. Files
-that are there already with the same size and time are left alone.
-
-A file that grows while it is fetched, as a log does, arrives as it was when fetch saw it.
-Files are compared by the host's cksum; where the account runs no commands they are not,
-and the result says so.
-
-Hosts are not trusted: a host cannot write outside its folder, send more than --max-size or
-more than a million names, or leave set-user-ID bits. Links that lead out of the folder, or
-have .. behind another name, are skipped and reported. DIR/HOST must be yours: fetch refuses
-a folder that other users can change.`,
-		Example: `  sshpace fetch -w 'web[1-20]' :/var/log/nginx/error.log logs
-  sshpace fetch -w 'web[1-20]' :/var/log/nginx/ logs
-  sshpace fetch -w @db :/etc/postgresql backup`,
+	cmd := page("fetch", &cobra.Command{
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.fetch(cmd.Context(), sys, cmd.Flags(), args, int64(maxSize))
 		},
-	}
+	})
 	f.registerAll(cmd.Flags())
 	completeSets(cmd, sys, &f.connection)
 	cmd.Flags().Var(&maxSize, "max-size", "bytes of each host, at most; 0 = any number")

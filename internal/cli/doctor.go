@@ -6,15 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/base/text"
 	"sshpace/internal/bench/doctor"
 	"sshpace/internal/show/findings"
+	"sshpace/internal/sys/safedir"
 	"sshpace/internal/sys/terminal"
 )
 
@@ -23,36 +22,20 @@ type doctorFlags struct {
 	endFlags
 	only              []string
 	json, list, quiet bool
+	all               bool
 }
 
 func newDoctorCommand(sys System) *cobra.Command {
 	var f doctorFlags
-	cmd := &cobra.Command{
-		Use:   "doctor [[user@]host]",
-		Short: "Find out why ssh to a host is slow, and what helps",
-		Long: `Logs in a handful of times with the real ssh and your own configuration, and says what
-costs something, the costliest first: with what was measured, a line that can be pasted,
-and what that will gain. It changes nothing itself.
-
-A host gets at most one login a second, and no other after one that it refuses. Without
-a host the server is a private one on loopback: what is found then lies in your own
-configuration and machine.
-
-Each stage of a login that is slow is named, from the ProxyCommand to the command, with
-what may be slow in it and how to tell which. Where the account may read the server's
-configuration the one cause is named.
-
-The exit code is 3 if a problem was found, 0 if none.`,
-		Example: `  sshpace doctor user@host
-  sshpace doctor
-  sshpace doctor --only keys,gssapi --json host`,
+	cmd := page("doctor", &cobra.Command{
 		Args: oneHostAtMost,
 		RunE: func(cmd *cobra.Command, args []string) error { return runDoctor(cmd.Context(), sys, f, args) },
-	}
+	})
 	cmd.Flags().StringArrayVar(&f.only, "only", nil, "only these checks: names or globs; repeatable")
 	cmd.Flags().BoolVar(&f.list, "list", false, "print the names of the checks, and log in nowhere")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
+	cmd.Flags().BoolVar(&f.all, "all", false, "show all problems in full, not only those that fit on a screen")
 	f.register(cmd.Flags(), patience)
 	f.connection.register(cmd.Flags())
 	completeMeasurement(cmd, sys, &f.endFlags)
@@ -62,14 +45,18 @@ The exit code is 3 if a problem was found, 0 if none.`,
 func runDoctor(ctx context.Context, sys System, f doctorFlags, args []string) (err error) {
 	checks := doctor.Named(splitLists(f.only))
 	if f.list {
-		return listChecks(sys)
+		var items []item
+		for _, c := range doctor.Checks {
+			items = append(items, item{c.Name, c.About})
+		}
+		return printList(sys, f.json, items)
 	}
 	if len(checks) == 0 {
 		return usageError("sshpace doctor --list names the checks", "no check is called %s", strings.Join(f.only, ","))
 	}
 	drain, _, stop := interrupts(ctx, sys)
 	defer stop()
-	dir, err := privateDir(sys)
+	dir, err := newPrivateDir(sys, safedir.WorkdirParams{})
 	if err != nil {
 		return interrupted(drain, err)
 	}
@@ -103,14 +90,5 @@ func (f doctorFlags) show(sys System, r *findings.Diagnosis) error {
 	if f.json {
 		return r.JSON(sys.Stdout)
 	}
-	return r.Text(sys.Stdout, terminal.Width(sys.Stdout, sys.Getenv))
-}
-
-func listChecks(sys System) error {
-	t := text.Table{Columns: make([]text.Column, 2)}
-	for _, c := range doctor.Checks {
-		t.Rows = append(t.Rows, []string{c.Name, c.About})
-	}
-	_, err := io.WriteString(sys.Stdout, t.Text(0))
-	return err
+	return r.Text(sys.Stdout, terminal.Width(sys.Stdout, sys.Getenv), f.all)
 }

@@ -37,6 +37,9 @@ func flagHint(cmd *cobra.Command, err error) string {
 	if !ok {
 		return see
 	}
+	if now := renamed["--"+bad.GetSpecifiedName()]; now != "" {
+		return "write it as " + now
+	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {

@@ -266,7 +266,7 @@ func TestOutdirIsCheckedBeforeCommandsStart(t *testing.T) {
 		open: "can be written by others (mode 0777)", foreign: "belongs to another user", filepath.Join(foreign, "below"): "belongs to another user",
 		readOnly: "read-only file system",
 	} {
-		text, err := sshpace(t, []string{"XDG_STATE_HOME=" + ours}, "run", "-F", filepath.Join(ours, "ssh_config"), "-w", "127.0.1.1", "--outdir", path, "--", "touch", marker)
+		text, err := sshpace(t, []string{"XDG_STATE_HOME=" + ours}, "run", "-F", filepath.Join(ours, "ssh_config"), "-w", "127.0.1.1", "--dir", path, "--", "touch", marker)
 		refused(t, text, err, 1, why, "name a folder of yours alone")
 		if _, err := os.Stat(marker); err == nil {
 			t.Fatalf("%s: the command was run", path)

@@ -132,7 +132,7 @@ func TestProveHangup(t *testing.T) {
 func TestModesKilled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	cmd, _ := start(t, dir, sshpaceProgram(t), "transfer", "--only", "scp", "--rounds", "100", "--size", "1M", "--folder", dir, "--out", "a.jsonl")
+	cmd, _ := start(t, dir, sshpaceProgram(t), "transfer", "--only", "scp", "--rounds", "100", "--size", "1M", "--dir", dir, "--out", "a.jsonl")
 	var folder string
 	until(t, "a file to send", func() bool {
 		folder = keptIn(dir, cmd.Process.Pid)
@@ -149,7 +149,7 @@ func TestModesKilled(t *testing.T) {
 	if _, err := os.Stat(folder); err != nil {
 		t.Fatalf("somebody was left to remove it: %v", err)
 	}
-	out, err := sshpace(t, []string{"HOME=" + dir}, "transfer", "--only", "pipe", "--rounds", "1", "--size", "1M", "--folder", dir, "--out", filepath.Join(dir, "b.jsonl"))
+	out, err := sshpace(t, []string{"HOME=" + dir}, "transfer", "--only", "pipe", "--rounds", "1", "--size", "1M", "--dir", dir, "--out", filepath.Join(dir, "b.jsonl"))
 	if !strings.Contains(string(out), "removed what a killed run had left behind: "+folder) {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -163,7 +163,7 @@ func TestMachineHangup(t *testing.T) {
 	t.Parallel()
 	for signal, code := range map[syscall.Signal]int{syscall.SIGHUP: 129, syscall.SIGKILL: 137} {
 		dir := t.TempDir()
-		cmd, errs := start(t, dir, sshpaceProgram(t), "limits", "--only", "disk read", "--disk-size", "1G", "--disk-dir", dir, "--out", "m.jsonl")
+		cmd, errs := start(t, dir, sshpaceProgram(t), "limits", "--only", "disk read", "--size", "1G", "--dir", dir, "--out", "m.jsonl")
 		until(t, "a file on the disk", func() bool {
 			open, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", cmd.Process.Pid))
 			for _, fd := range open {

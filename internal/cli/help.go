@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"embed"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,24 @@ import (
 
 	"sshpace/internal/base/text"
 )
+
+// pages are what people read of each command, see page.
+//
+//go:embed pages/*.txt
+var pages embed.FS
+
+// page gives a command the words of its page: how it is called, a line, a text, examples.
+func page(name string, cmd *cobra.Command) *cobra.Command {
+	text, err := pages.ReadFile("pages/" + name + ".txt")
+	if err != nil {
+		panic(err)
+	}
+	words, examples, _ := strings.Cut(string(text), "\nExamples:\n")
+	head, long, _ := strings.Cut(words, "\n\n")
+	cmd.Use, cmd.Short, _ = strings.Cut(strings.TrimSpace(head), "\n")
+	cmd.Long, cmd.Example = strings.TrimSpace(long), strings.TrimRight(examples, "\n")
+	return cmd
+}
 
 // flagRow is a flag as every command has it that has one of this name: its letter, the
 // word for its value where the description has none, and what its description says
@@ -29,8 +48,7 @@ var flagTable = []flagRows{
 		{"only", "", "GLOB", "only"}, {"cipher", "", "GLOB", ""}, {"mac", "", "GLOB", ""},
 		{"kex", "", "GLOB", ""}, {"policy", "", "NAME", "security policy"}, {"direction", "", "NAME", "upload"}, {"data", "", "NAME", "payload"},
 		{"figure", "", "GLOB", ""}, {"normalise", "", "GLOB", ""}, {"load", "", "NAME", ""}, {"full", "", "", ""}, {"files", "", "COUNTxSIZE", ""},
-		{"streams", "", "N", ""}, {"compression", "", "", ""}, {"folder", "", "DIR", ""}, {"remote-folder", "", "DIR", ""}, {"disk-dir", "", "DIR", ""},
-		{"disk-size", "", "SIZE", ""},
+		{"streams", "", "N", ""}, {"compression", "", "", ""}, {"remote-dir", "", "DIR", "directory"},
 	}},
 	{"How long", []flagRow{
 		{"budget", "", "DURATION", "time"}, {"count", "c", "N", ""}, {"interval", "", "DURATION", ""}, {"precision", "", "PERCENT", ""},
@@ -65,12 +83,11 @@ var flagTable = []flagRows{
 	}},
 	{"Output", []flagRow{
 		{"out", "", "FILE", "file"}, {"format", "", "NAME", "json"}, {"json", "", "", "JSON"}, {"all", "", "", "all"}, {"method", "", "", ""},
-		{"limit", "", "", ""}, {"rows", "", "", ""}, {"table", "", "NAME", "only these"}, {"chart", "", "NAME", "only these"},
-		{"list", "", "", "print"}, {"list-groups", "L", "", ""}, {"long", "", "", ""}, {"test", "t", "", ""}, {"quiet", "q", "", "no progress"},
+		{"limit", "", "", ""}, {"rows", "", "", ""}, {"list", "", "", "print"}, {"list-groups", "L", "", ""}, {"long", "", "", ""}, {"test", "t", "", ""}, {"quiet", "q", "", "no progress"},
 		{"verbose", "v", "", ""}, {"anonymize", "", "", ""}, {"top", "", "N", ""}, {"worst", "", "", ""}, {"fail-on", "", "LIMIT", ""},
 		{"pair", "", "", ""}, {"gather", "b", "", ""}, {"diff", "", "HOST", ""}, {"sort", "", "NAME", ""},
 		{"group-by", "", "NAME", ""}, {"color", "", "WHEN", ""}, {"raw", "", "", ""},
-		{"outdir", "", "DIR", ""}, {"max-output", "", "SIZE", ""}, {"no-record", "", "", ""}, {"help", "h", "", "help"},
+		{"max-output", "", "SIZE", ""}, {"no-record", "", "", ""}, {"help", "h", "", "help"},
 		{"version", "V", "", ""},
 	}},
 	{"Expert", []flagRow{
@@ -137,21 +154,22 @@ func groupFlags(cmd *cobra.Command) []flagGroup {
 
 // groupedFlags is the help of a command's flags.
 func groupedFlags(cmd *cobra.Command) string {
-	var out strings.Builder
-	t := text.Table{Columns: make([]text.Column, 2)}
-	var titles []string // above which row; "" for none
-	for _, g := range groupFlags(cmd) {
-		title := "\n" + cmp.Or(g.title, "Flags") + ":\n"
+	groups, widest := groupFlags(cmd), 0
+	for _, g := range groups {
 		for _, f := range g.flags {
-			head := flagHead(f)
-			for line := range strings.SplitSeq(meaning(f), "\n") {
-				t.Rows, titles = append(t.Rows, []string{head, line}), append(titles, title)
-				head, title = "", ""
-			}
+			widest = max(widest, len(flagHead(f)))
 		}
 	}
-	for i, line := range t.Lines(0) {
-		out.WriteString(titles[i] + line + "\n")
+	var out strings.Builder
+	for _, g := range groups {
+		out.WriteString("\n" + cmp.Or(g.title, "Flags") + ":\n")
+		for _, f := range g.flags {
+			head := flagHead(f)
+			for _, line := range text.Wrap("", meaning(f), text.Columns-1-widest-2) {
+				out.WriteString(text.Pad(head, widest) + "  " + line + "\n")
+				head = ""
+			}
+		}
 	}
 	return out.String()
 }
@@ -223,6 +241,10 @@ func groupCommands(cmd *cobra.Command) (all []commandGroup) {
 // usage prints how a command is called: cobra's own, with the flags in groups.
 func usage(cmd *cobra.Command) error {
 	out := cmd.OutOrStderr()
+	if !cmd.HasParent() { // its text lists the commands
+		_, err := fmt.Fprintf(out, "Examples:\n%s\n", cmd.Example)
+		return err
+	}
 	if !cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(out, "Usage:\n  %s\n", cmd.UseLine())
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"sshpace/internal/base/text"
 	"sshpace/internal/show/document"
 )
 
@@ -87,24 +88,80 @@ func TestFlagsMeanOneThing(t *testing.T) {
 	}
 }
 
-// The first lines of help: groups of commands, each command a verb and its object.
-func TestHelpBeginsWithTheCommands(t *testing.T) {
+// expected are flags that commands have, whatever else they have.
+var expected = []struct{ commands, flags string }{
+	{"bench, transfer, programs, login, limits, advise, known-hosts bench", "budget, rounds, quiet, json"},
+	{"latency", "budget, count, quiet, json"},
+	{"bench, transfer, programs, login, limits, doctor, run, copy, fetch", "list, quiet, json"},
+	{"bench, transfer, programs, login, limits, report, compare, import, known-hosts pin", "out"},
+	{"transfer, programs, login, latency, limits, doctor, advise, report, compare", "only"},
+	{"run, copy, fetch", "dir, rate, hosts, exclude, fanout"},
+	{"bench, transfer, login, latency, doctor, advise, config, run, copy, fetch", "config, option, port, login, identity, jump, ipv4, ipv6"},
+}
+
+// silent are the commands without --json, and why.
+var silent = map[string]string{
+	"sshpace": "lists the commands", "sshpace known-hosts": "lists the commands", "sshpace man": "writes pages", "sshpace compat": "prints what another program prints",
+}
+
+// Flags that several commands should have are in all of them, by one name.
+func TestFlagsAreEverywhere(t *testing.T) {
+	all := map[string]*cobra.Command{}
+	allCommands(t, func(cmd *cobra.Command) {
+		all[strings.TrimPrefix(cmd.CommandPath(), "sshpace ")] = cmd
+		if cmd.Flags().Lookup("json") == nil != (silent[cmd.CommandPath()] != "") {
+			t.Errorf("%s: --json", cmd.CommandPath())
+		}
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			switch word := placeholderOf(f); {
+			case renamed["--"+f.Name] != "" || slices.Contains([]string{"table", "chart", "folder", "outdir", "repeat", "seconds"}, f.Name):
+				t.Errorf("%s --%s is called something else in other commands", cmd.CommandPath(), f.Name)
+			case word == "DIR" && f.Name != "dir" && f.Name != "remote-dir":
+				t.Errorf("%s --%s names a directory, which is --dir", cmd.CommandPath(), f.Name)
+			}
+		})
+	})
+	for _, e := range expected {
+		for path := range strings.SplitSeq(e.commands, ", ") {
+			for flag := range strings.SplitSeq(e.flags, ", ") {
+				if flag == "rate" && path == "run" { // it moves no files
+					continue
+				}
+				if all[path].Flags().Lookup(flag) == nil {
+					t.Errorf("%s has no --%s", path, flag)
+				}
+			}
+		}
+	}
+}
+
+// The help fits on a screen, with the line below it that the shell types; it names every
+// command and begins examples of jobs. Texts of commands fit in its width.
+func TestHelpFitsOnAScreen(t *testing.T) {
 	var out strings.Builder
 	if err := Main(t.Context(), System{Stdout: &out, Stderr: &out, Getenv: os.Getenv}, []string{"sshpace"}); err != ExitOK {
 		t.Fatal(err)
 	}
-	at := 0
-	for _, title := range []string{"Measure", "Fix", "Results", "Fleets", more, "Examples"} {
-		next := strings.Index(out.String(), "\n"+title+":\n")
-		if next <= at {
-			t.Errorf("%s is not in its place:\n%s", title, out.String())
-		}
-		at = next
+	if n := strings.Count(out.String(), "\n"); n > 23 {
+		t.Errorf("%d lines:\n%s", n, &out)
 	}
-	if !strings.Contains(out.String()[at:], "sshpace doctor") {
-		t.Error("doctor is no example")
+	commands, examples, _ := strings.Cut(out.String(), "\nExamples:\n")
+	if strings.Count(examples, "  sshpace ") != 6 || !strings.Contains(examples, "sshpace doctor") {
+		t.Errorf("examples:\n%s", examples)
+	}
+	for _, g := range groups() {
+		for _, c := range g.commands {
+			if !regexp.MustCompile(`(?m)(^| {2,}|More: .*)\b`+c.name+`\b`).MatchString(commands) || !strings.Contains(commands, g.title) {
+				t.Errorf("%s is not in the help", c.name)
+			}
+		}
 	}
 	allCommands(t, func(cmd *cobra.Command) {
+		for line := range strings.Lines(cmd.Short + "\n" + cmd.Long + groupedFlags(cmd)) {
+			if len(strings.TrimSuffix(line, "\n")) > text.Columns-1 {
+				t.Errorf("%s: %d columns: %s", cmd.CommandPath(), len(line)-1, line)
+			}
+		}
 		if len(cmd.Short) > 60 && cmd.HasParent() {
 			t.Errorf("%s: %q has more than 60 characters", cmd.CommandPath(), cmd.Short)
 		}
@@ -118,8 +175,8 @@ func TestVersionNamesSchemas(t *testing.T) {
 		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
 		}
-		text, err := os.ReadFile(path)
-		for _, found := range name.FindAllStringSubmatch(string(text), -1) {
+		source, err := os.ReadFile(path)
+		for _, found := range name.FindAllStringSubmatch(string(source), -1) {
 			if !slices.Contains(schemas, found[1]) {
 				t.Errorf("%s prints %s, which version --json does not name", path, found[1])
 			}

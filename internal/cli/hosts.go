@@ -30,27 +30,11 @@ type hostsFlags struct {
 
 func newHostsCommand(sys System) *cobra.Command {
 	f := hostsFlags{}
-	cmd := &cobra.Command{
-		Use:   "hosts [flags] [SET...]",
-		Short: "Show, fold and test sets of hosts and groups",
-		Long: `hosts shows what sets of hosts stand for, with the habits of nodeset(1): the union of all
-SETs (and of -w, --hosts-file; standard input if none is given), then -x, -i and -X in
-the order given, folded unless another form is asked for. Sets have ranges web[01-20/2], the operators
-, ! & ^, patterns of known names such as web*, and groups: @web from group files, --inventory or
---groups-command, @source:web of a source in YAML, @ssh_config:all, @known_hosts:all, and
-@last:failed from earlier runs. Nothing is connected to.
-
-Exit status: 0; with -t 0 if there are hosts and 1 if there are none; 2 usage.`,
-		Example: `  sshpace hosts web3 web1 web2               web[1-3]
-  sshpace hosts -e 'web[08-11]'              one name after the other
-  sshpace hosts -n @db -x db3                how many
-  sshpace hosts -t @web -I web7 && echo yes  is it one of them?
-  sshpace hosts -LL --inventory site.yml     all groups with their hosts
-  sshpace hosts --long -w @web --inventory site.yml`,
+	cmd := page("hosts", &cobra.Command{
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), sys, args)
 		},
-	}
+	})
 	flags := cmd.Flags()
 	f.selection.register(flags)
 	flags.StringVarP(&f.connection.Config, "config", "F", "", "ssh_config whose names are known, instead of your own")

@@ -24,26 +24,10 @@ type importFlags struct {
 
 func newImportCommand(sys System) *cobra.Command {
 	var f importFlags
-	cmd := &cobra.Command{
-		Use:   "import FILE... --out RESULT.jsonl",
-		Short: "Turn logs of older benchmarks into results",
-		Long: `Reads logs of ssh-performance.sh, of shell loops around time and dd, sessions with
-scp, and the text of openssl speed, nbench and Bonnie++, and writes them as results.
-The format is found out line by line; one file may hold several.
-
-Each machine becomes a result of its own: where a log holds more than one, numbers
-are added to the name that --out gives. Each FILE stands for other machines.
-
---out - writes a result of one machine to standard output. A clock of whole seconds
-becomes an interval. What a log does not say is not
-guessed. Lines that are not understood are counted and shown.`,
-		Example: `  sshpace import ssh-performance.log --size 4G --out 2016.jsonl
-  sshpace import article.txt --out machines.jsonl
-  sshpace compare machines-*.jsonl
-  openssl speed | sshpace import - --from openssl-speed --out this.jsonl`,
+	cmd := page("import", &cobra.Command{
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return runImport(sys, f, args) },
-	}
+	})
 	flags := cmd.Flags()
 	flags.StringVar(&f.out, "out", "", "result file to write; - is standard output")
 	flags.StringVar(&f.from, "from", "", "only this format: "+strings.Join(legacylog.Formats(), ", "))

@@ -45,7 +45,6 @@ func TestChoices(t *testing.T) {
 		"random to a host":     {func(f *benchFlags) { f.data = "random" }, true, ""},
 		"random from loopback": {func(f *benchFlags) { f.data, f.direction = "random", "download" }, false, ""},
 		"exhaustive on a host": {func(f *benchFlags) { f.exhaustive = true }, true, "thousands of logins"},
-		"out and resume":       {func(f *benchFlags) { f.out, f.resume = "a", "b" }, false, "exclude each other"},
 	} {
 		f := usual()
 		tt.change(&f)
@@ -65,16 +64,13 @@ func TestIdleFlags(t *testing.T) {
 		host   bool
 		want   string // "" for no error
 	}{
-		"none":                 {nil, func(f *benchFlags) { f.exhaustive = true }, false, ""},
-		"exhaustive, budget":   {[]string{"budget"}, func(f *benchFlags) { f.exhaustive = true }, false, "--budget"},
-		"exhaustive, rounds":   {[]string{"rounds", "size"}, func(f *benchFlags) { f.exhaustive = true }, false, ""},
-		"size alone":           {[]string{"size"}, func(*benchFlags) {}, false, "--size"},
-		"rounds and budget":    {[]string{"budget", "rounds"}, func(f *benchFlags) { f.rounds = 2 }, false, "--budget"},
-		"rounds and precision": {[]string{"precision"}, func(f *benchFlags) { f.rounds = 2 }, false, "--precision"},
-		"native with ssh":      {[]string{"ssh"}, func(f *benchFlags) { f.engine = "native" }, false, "--ssh"},
-		"native with sshd":     {[]string{"sshd"}, func(f *benchFlags) { f.server = "native" }, false, "--sshd"},
-		"sshd of a host":       {[]string{"sshd"}, func(*benchFlags) {}, true, "--sshd"},
-		"ssh to a host":        {[]string{"ssh"}, func(*benchFlags) {}, true, ""},
+		"none":               {nil, func(f *benchFlags) { f.exhaustive = true }, false, ""},
+		"exhaustive, rounds": {[]string{"rounds", "size"}, func(f *benchFlags) { f.exhaustive = true }, false, ""},
+		"size alone":         {[]string{"size"}, func(*benchFlags) {}, false, "--size"},
+		"native with ssh":    {[]string{"ssh"}, func(f *benchFlags) { f.engine = "native" }, false, "--ssh"},
+		"native with sshd":   {[]string{"sshd"}, func(f *benchFlags) { f.server = "native" }, false, "--sshd"},
+		"sshd of a host":     {[]string{"sshd"}, func(*benchFlags) {}, true, "--sshd"},
+		"ssh to a host":      {[]string{"ssh"}, func(*benchFlags) {}, true, ""},
 	} {
 		f := usual()
 		tt.change(&f)

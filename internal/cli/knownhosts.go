@@ -11,19 +11,7 @@ import (
 )
 
 func newKnownHostsCommand(sys System) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "known-hosts",
-		Short: "Split, look up, check, pin and time known_hosts files",
-		Long: `ssh reads every line of known_hosts at least twice per login, and computes a hash for
-every hashed line. With thousands of hosts that is most of what a login costs.
-
-These commands measure that (bench), do away with it (split), and look after the
-files (lookup, lint, pin). None of them writes to the file that it reads.`,
-		Example: `  sshpace known-hosts bench
-  sshpace known-hosts split
-  sshpace known-hosts lint
-  sshpace known-hosts lookup db1.example.com
-  sshpace known-hosts pin backup --to 198.51.100.7`,
+	cmd := page("known-hosts", &cobra.Command{
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -31,7 +19,7 @@ files (lookup, lint, pin). None of them writes to the file that it reads.`,
 			}
 			return cmd.Help()
 		},
-	}
+	})
 	cmd.AddCommand(
 		newKnownHostsSplitCommand(sys),
 		newKnownHostsLookupCommand(sys),

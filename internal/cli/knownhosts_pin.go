@@ -26,24 +26,10 @@ type pinFlags struct {
 
 func newKnownHostsPinCommand(sys System) *cobra.Command {
 	var f pinFlags
-	cmd := &cobra.Command{
-		Use:   "pin NAME --to ADDRESS",
-		Short: "Keep the host key of a server whose address changes",
-		Long: `Gives a server whose address changes, such as a cloud instance that is stopped and
-started, a known_hosts file of its own in which the key stands under NAME, and prints
-the lines for ~/.ssh/config. After each move run it again with the new address: the key
-is still verified, and ssh neither asks nor warns.
-
-The key is taken from the pinned file if there is one, or else from known_hosts: under
-NAME, under the address, or under what --known-as says. If none is known, ssh will ask at
-the first login. With --out the lines go into a file of their own, which your
-~/.ssh/config should include at its top.`,
-		Example: `  sshpace known-hosts pin backup --to 198.51.100.7
-  sshpace known-hosts pin backup --to 203.0.113.9 --known-as backup.example.com
-  sshpace known-hosts pin backup --to 203.0.113.9 --out ~/.ssh/config.pins`,
+	cmd := page("known-hosts-pin", &cobra.Command{
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return runPin(sys, f, args[0]) },
-	}
+	})
 	flags := cmd.Flags()
 	f.files.register(flags)
 	flags.StringVar(&f.to, "to", "", "address or host name where the server is now")

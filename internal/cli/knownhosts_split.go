@@ -28,29 +28,10 @@ type splitFlags struct {
 
 func newKnownHostsSplitCommand(sys System) *cobra.Command {
 	var f splitFlags
-	cmd := &cobra.Command{
-		Use:   "split",
-		Short: "Write a small known_hosts file for each host",
-		Long: `Writes one small known_hosts file per host into a directory and prints the lines for
-~/.ssh/config that make ssh use them. The original file is not touched.
-
-Without a list of hosts every plain name in the file gets its file. Names that are
-hashed (HashKnownHosts) cannot be read back: give the list with --hosts-file, -w or
---from-config, as you type them after ssh; your ssh_config tells which names ssh looks
-up. The addresses of the hosts get a file too where the known_hosts file has them: they
-are looked up once all hosts have their files, and a resolver that is slow or silent is
-given up.
-
-The file of a host serves all of its ports. Patterns, @cert-authority and @revoked lines
-also go into DIR/.patterns, which the printed lines make ssh read as well. A host file
-that exists and differs is kept, since ssh may have learned new keys, unless --force.`,
-		Example: `  sshpace known-hosts split
-  sshpace known-hosts split --hosts-file servers.list --no-resolve
-  sshpace known-hosts split --from-config --known-hosts ~/.ssh/known_hosts
-  cut -d, -f1 inventory.csv | sshpace known-hosts split --hosts-file - --dir ~/.ssh/known_hosts_single`,
+	cmd := page("known-hosts-split", &cobra.Command{
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runSplit(cmd.Context(), sys, f) },
-	}
+	})
 	flags := cmd.Flags()
 	f.files.register(flags)
 	f.hosts.register(flags)
@@ -69,7 +50,7 @@ func runSplit(ctx context.Context, sys System, f splitFlags) error {
 	if err != nil {
 		return err
 	}
-	hosts, err := f.hosts.hosts(ctx, sys)
+	hosts, err := f.hosts.lookedUp(ctx, sys)
 	if err != nil {
 		return interrupted(ctx, err)
 	}

@@ -14,7 +14,9 @@ func TestHostsFileTakesBothBrackets(t *testing.T) {
 	if err := os.WriteFile(list, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	hosts, err := (&hostFlags{files: []string{list}, config: "none"}).hosts(t.Context(), System{Getenv: os.Getenv})
+	var flags hostFlags
+	flags.Files, flags.connection.Config = []string{list}, "none"
+	hosts, err := flags.lookedUp(t.Context(), System{Getenv: os.Getenv, Stderr: os.Stderr})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -33,22 +32,10 @@ type latencyFlags struct {
 
 func newLatencyCommand(sys System) *cobra.Command {
 	var f latencyFlags
-	cmd := &cobra.Command{
-		Use:   "latency [user@]host",
-		Short: "Measure how typing feels: a byte through ssh and back",
-		Long: `Opens sessions of the real ssh, sends a byte in each at a constant rate, and shows how
-long each takes to come back: through a terminal (pty), the same without hidden
-keystroke timing (unobscured, ssh since 9.5), and without a terminal (pipe).
-
-Bytes never wait for earlier ones, and their time counts from when they were to be sent:
-a stall shows in all bytes that it delays. With --load the same is measured beside a bulk
-transfer over another connection. Without -c it goes on until Ctrl-C, as ping(8) does.`,
-		Example: `  sshpace latency user@host
-  sshpace latency --budget 10s --interval 0.1 --only pty host
-  sshpace latency -c 50 --load=upload --json host`,
+	cmd := page("latency", &cobra.Command{
 		Args: exactlyOneHost,
 		RunE: func(cmd *cobra.Command, args []string) error { return runLatency(cmd.Context(), sys, f, args[0]) },
-	}
+	})
 	f.connect, f.interval = seconds(patience), seconds(200*time.Millisecond)
 	flags := cmd.Flags()
 	flags.IntVarP(&f.count, "count", "c", 0, "how many bytes in each session (default: until Ctrl-C)")
@@ -86,7 +73,7 @@ func runLatency(ctx context.Context, sys System, f latencyFlags, host string) er
 	if client.Destination, client.Env, err = route.ThroughJumps(drain, f.connection.params(sys), client.SSH, d, client.Connect); err != nil {
 		return interrupted(drain, err)
 	}
-	s, err := client.OpenAll(drain, splitLists(f.only), f.load, func(what string) { fmt.Fprintln(sys.Stderr, what) })
+	s, err := client.OpenAll(drain, splitLists(f.only), f.load, progress(sys, f.quiet, "%s\n"))
 	if err != nil {
 		return interrupted(drain, client.Explain(err))
 	}
@@ -120,8 +107,6 @@ func (f latencyFlags) check() error {
 	switch {
 	case f.count < 0:
 		return usageError("0 or more; 0 goes on until Ctrl-C", "-c %d", f.count)
-	case f.budget < 0 || f.budget > 0 && f.count > 0:
-		return usageError("choose one of them", "--budget and --count exclude each other")
 	case time.Duration(f.interval) < time.Millisecond:
 		return usageError("0.001 or more", "--interval %s", time.Duration(f.interval))
 	case f.load != "" && f.load != latency.Upload && f.load != latency.Download:

@@ -31,33 +31,17 @@ type loginFlags struct {
 	engine string
 	rounds int
 	budget seconds
+	list   bool
 }
 
 func newLoginCommand(sys System) *cobra.Command {
 	f := loginFlags{budget: seconds(time.Minute)}
-	cmd := &cobra.Command{
-		Use:   "login [[user@]host]",
-		Short: "Measure where the time of a login goes",
-		Long: `Logs in with the real ssh, many times, and shows how long each phase takes, from
-the start of the program to its end. Without a host the server is a private sshd on
-loopback: then packets are stamped, too, so that round trips are counted and waits that
-nobody needs are found, and logins that differ in one thing are compared, in turns: key
-exchanges (kex), host keys (hostkey), user keys (userkey), keys in files and agents
-(agent), known_hosts, ssh_config (config), sshd_config (server), a session over a
-ControlMaster (connection), and sshpace's own client (client).
-
-A host gets at most one login a second, and no other after one that it refuses; with it
---only compares kex, connection and client.`,
-		Example: `  sshpace login
-  sshpace login --only kex --kex 'mlkem*,curve25519-sha256' --rounds 20
-  sshpace login --full --budget 10m
-  sshpace login --resume kex.jsonl --budget 5m
-  sshpace login --json user@host`,
+	cmd := page("login", &cobra.Command{
 		Args: oneHostAtMost,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runLogin(cmd.Context(), sys, &f, cmd.Flags(), args)
 		},
-	}
+	})
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.kex, "kex", nil, "only these key exchanges: names or globs; repeatable")
 	flags.StringSliceVar(&f.only, "only", nil, "compare only these: "+strings.Join(login.FactorNames(), ", ")+"; none for the plain login alone")
@@ -65,6 +49,7 @@ A host gets at most one login a second, and no other after one that it refuses; 
 	flags.StringVar(&f.engine, "engine", "", "whose logins: openssh, or native for those of sshpace run (default: openssh)")
 	flags.IntVar(&f.rounds, "rounds", 0, "measure so many complete rounds instead of a time (default 5 with a host)")
 	flags.Var(&f.budget, "budget", "measuring time, such as 90s (default 1m on the private server)")
+	flags.BoolVar(&f.list, "list", false, "print what would be measured, and measure nothing")
 	f.endFlags.register(flags, patience)
 	f.resultFlags.register(flags)
 	f.connection.register(flags)
@@ -118,6 +103,11 @@ func runLogin(ctx context.Context, sys System, f *loginFlags, flags *pflag.FlagS
 			return withHint(err, "install openssh-client, or name its path with --ssh")
 		}
 		defer func() { err = errors.Join(err, ends.Close()) }()
-		return campaign.Logins(ctx, bed, ends, p)
+		if !f.list {
+			return campaign.Logins(ctx, bed, ends, p)
+		}
+		var items []item
+		p.List = func(factor, level string) { items = append(items, item{strings.TrimSpace(factor + " " + level), ""}) }
+		return cmp.Or(campaign.Logins(ctx, bed, ends, p), printList(sys, f.json, items))
 	}))
 }

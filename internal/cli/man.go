@@ -12,11 +12,8 @@ import (
 
 func newManCommand(sys System) *cobra.Command {
 	var dir string
-	cmd := &cobra.Command{
-		Use:     "man --dir DIR",
-		Short:   "Write the manual pages",
-		Example: `  sshpace man --dir ~/.local/share/man/man1`,
-		Args:    cobra.NoArgs,
+	cmd := page("man", &cobra.Command{
+		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if dir == "" {
 				return usageError("name a directory, such as --dir ~/.local/share/man/man1", "no directory for the manual pages")
@@ -30,7 +27,7 @@ func newManCommand(sys System) *cobra.Command {
 			_, err := fmt.Fprintf(sys.Stdout, "wrote the manual pages to %s; read them with: man -l %s/sshpace.1\n", dir, dir)
 			return err
 		},
-	}
+	})
 	cmd.Flags().StringVar(&dir, "dir", "", "directory to write into; made if missing")
 	return cmd
 }

@@ -20,8 +20,13 @@ func manPageOf(cmd *cobra.Command) string {
 	p.Line(".SH NAME\n%s \\- %s", Escaped(name), Escaped(cmd.Short))
 	p.Line(".SH SYNOPSIS\n.B %s", Escaped(cmd.UseLine()))
 	p.Line(".SH DESCRIPTION")
-	p.Text(cmp.Or(cmd.Long, cmd.Short))
-	if below := groupCommands(cmd); len(below) > 0 {
+	below := groupCommands(cmd)
+	if cmd.HasParent() {
+		p.Text(cmp.Or(cmd.Long, cmd.Short))
+	} else { // its text lists the commands in columns
+		p.Text(cmd.Short)
+	}
+	if len(below) > 0 {
 		p.Line(".SH COMMANDS")
 		for _, g := range below {
 			if g.title != "Commands" {

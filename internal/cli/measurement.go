@@ -5,7 +5,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -113,9 +112,6 @@ func choose(flag, value string) error {
 	return usageError(fault.Near("--"+flag+" ", value, values, "use "+strings.Join(values, " or ")), "--%s %q", flag, value)
 }
 
-// maxRepeats bounds --rounds: nobody waits for more.
-const maxRepeats = 1_000_000
-
 // check finds flags that make no sense.
 func (f *measureFlags) check() error {
 	if err := cmp.Or(choose("direction", f.direction), choose("data", f.data)); err != nil {
@@ -128,8 +124,6 @@ func (f *measureFlags) check() error {
 		return usageError("1 or more", "--rounds %d", f.rounds)
 	case f.rounds > maxRepeats:
 		return usageError("--resume goes on with a run that has ended", "--rounds may be %d at most", maxRepeats)
-	case f.out != "" && f.resume != "":
-		return usageError("--resume appends to its own file", "--out and --resume exclude each other")
 	}
 	return nil
 }
@@ -162,14 +156,6 @@ func checkIdle(flags *pflag.FlagSet, idle []idleFlag) error {
 		}
 	}
 	return nil
-}
-
-// progress tells on standard error what is being done, unless that is to be quiet.
-func progress(sys System, quiet bool, format string) func(what string) {
-	if quiet {
-		return func(string) {}
-	}
-	return func(what string) { fmt.Fprintf(sys.Stderr, format, oneLine(what)) }
 }
 
 // completeMeasurement teaches shells the values of a measurement's flags and its hosts.

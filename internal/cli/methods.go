@@ -30,6 +30,7 @@ type methodFlags struct {
 	rtt  []string
 	rate string
 	loss percent
+	list bool
 }
 
 // register defines them.
@@ -41,6 +42,7 @@ func (m *methodFlags) register(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&m.rtt, "rtt", nil, "round trip of the path to the private server, such as 50ms; several draw throughput over them: 0,20ms,100ms")
 	flags.StringVar(&m.rate, "rate", "", "bytes per second of that path, such as 12M or 12MB/s")
 	flags.Var(&m.loss, "loss", "percentage of lost segments on that path")
+	flags.BoolVar(&m.list, "list", false, "print what would be measured, and measure nothing")
 }
 
 // adopted opens the file that command goes on with, if there is one, and takes over what
@@ -60,11 +62,6 @@ func (m *methodFlags) adopted(command string, flags *pflag.FlagSet, args *[]stri
 		return nil, err
 	}
 	return file, nil
-}
-
-// idle are flags that would do nothing beside others.
-func (m *methodFlags) idle() []idleFlag {
-	return []idleFlag{{[]string{"budget"}, m.rounds > 0, "a run with --rounds ends after them"}}
 }
 
 // paths reads --rtt, --rate and --loss: one for each round trip; none where there
@@ -149,6 +146,13 @@ func (m *methodFlags) turns(file *store.File, view *terminal.Screen) (transfer.T
 		}
 	}
 	return t, nil
+}
+
+// listing is a list that t names the methods to, instead of measuring them.
+func (m *methodFlags) listing(t *transfer.Turns) *[]item {
+	items := &[]item{}
+	t.List = func(method record.Method) { *items = append(*items, item{Name: document.MethodLabel(method)}) }
+	return items
 }
 
 // campaign is the head of a result of methods.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -31,6 +32,15 @@ var mistakes = []struct{ line, hint, then string }{
 	{"mpssh", "write it as sshpace compat mpssh", "compat mpssh -V"},
 	{"Report", "did you mean sshpace report", "report run.jsonl"},
 	{"benchmark", "see sshpace --help for the commands", "--help"},
+	{"handshake", "write it as sshpace login", "login --help"},
+	{"ping web1", "write it as sshpace latency", "latency --help"},
+	{"machine", "write it as sshpace limits", "limits --list"},
+	{"explain web1", "write it as sshpace config", "config web1"},
+	{"bench --mode scp", "write it as sshpace transfer --only", "transfer --only scp --list"},
+	{"bench --pairs openssh:openssh", "write it as sshpace programs --only", "programs --only openssh:openssh --list"},
+	{"login --factor none", "write it as --only", "login --only none --list"},
+	{"limits --runs 3", "write it as --rounds", "limits --rounds 3 --list"},
+	{"advise --prove --rounds 3 --budget 5s run.jsonl", "choose one of them", "advise run.jsonl"},
 	{"knownhosts lint", "did you mean sshpace known-hosts", "known-hosts --help"},
 	{"known-hosts lnt", "did you mean sshpace known-hosts lint", "known-hosts lint --known-hosts empty"},
 	{"verison", "did you mean sshpace version", "version"},
@@ -60,7 +70,7 @@ var mistakes = []struct{ line, hint, then string }{
 	{"report --rank-by throughputs run.jsonl", "did you mean --rank-by throughput", "report --rank-by throughput run.jsonl"},
 	{"report --policy modrn run.jsonl", "did you mean --policy modern", "report --policy modern run.jsonl"},
 	{"report --polcy modern run.jsonl", "did you mean --policy", "report --policy modern run.jsonl"},
-	{"report --table kex run.jsonl", "add --format csv", "report --table kex --format csv run.jsonl"},
+	{"report --only kex run.jsonl", "add --format csv", "report --only kex --format csv run.jsonl"},
 	{"report --top 3 run.jsonl", "add --format classic", "report --top 3 --format classic run.jsonl"},
 	{"compare --policy modrn run.jsonl again.jsonl", "did you mean --policy modern", "compare --policy modern run.jsonl again.jsonl"},
 	{"compare --fail-on 5% run.jsonl again.jsonl", "use slower: and a percentage", "compare --fail-on slower:500% run.jsonl again.jsonl"},
@@ -76,6 +86,52 @@ var mistakes = []struct{ line, hint, then string }{
 	{"report --format json --out r.html run.jsonl", "leave --format out", "report --out r.html run.jsonl"},
 	{"report --format csv --out r.json run.jsonl", "leave --format out", "report --out r.json run.jsonl"},
 	{"compare run.jsonl", "see sshpace compare --help", "compare --help"},
+}
+
+// wrong are values that no flag takes, whatever the command that has it.
+var wrong = map[string]string{
+	"only": "nosuch", "ssh": "/nosuch/ssh", "sshd": "/nosuch/sshd", "openssl": "/nosuch/openssl", "rounds": "-1", "budget": "soon", "size": "much", "policy": "nosuch",
+	"format": "nosuch", "rank-by": "nosuch", "config": "/nosuch/config", "port": "70000", "login": "-x", "direction": "sideways", "engine": "nosuch", "jump": "-x", "option": "Port=x",
+	"connect-timeout": "soon", "kex": "nosuch", "cipher": "nosuch", "mac": "nosuch", "from": "nosuch", "color": "nosuch", "fanout": "-1", "hosts": "web[", "count": "-1",
+}
+
+// The same mistake is a usage error in every command, with a hint.
+func TestSameMistakeSameCode(t *testing.T) {
+	desk(t)
+	t.Setenv("HOME", t.TempDir())
+	for path, rest := range map[string]string{
+		"bench": "", "transfer": "", "programs": "", "login": "", "latency": "root@127.0.0.1:1", "limits": "", "doctor": "", "advise": "--prove run.jsonl", "config": "web1",
+		"known-hosts bench": "--known-hosts empty", "report": "run.jsonl --out r.csv", "compare": "run.jsonl again.jsonl --out c.csv", "import": "run.jsonl --out i.jsonl",
+		"run": "-w root@127.0.0.1:1 true", "copy": "-w root@127.0.0.1:1 empty :/tmp", "hosts": "web1",
+	} {
+		_, help, _ := typed(t, path+" --help")
+		for flag, value := range wrong {
+			if !strings.Contains(help, "--"+flag+" ") {
+				continue
+			}
+			line := path + " --" + flag + "=" + value + " " + rest
+			exit, stdout, stderr := typed(t, line)
+			if exit != cli.ExitUsage || !strings.Contains(stderr, "sshpace: error: ") || !strings.Contains(stderr, "\nsshpace: hint: ") {
+				t.Errorf("%s: exit %d, %.200s%.300s", line, exit, stdout, stderr)
+			}
+		}
+	}
+}
+
+// Every command that takes a host takes it in all the forms that ssh has.
+func TestFormsOfHosts(t *testing.T) {
+	desk(t)
+	for _, command := range []string{"bench", "transfer --only pipe", "login", "latency", "doctor", "config", "advise", "report", "compare run.jsonl"} {
+		for _, form := range []string{"root@127.0.0.1:1", "ssh://root@127.0.0.1:1", "root@[127.0.0.1]:1"} {
+			exit, stdout, stderr := typed(t, command+" -F none "+form)
+			if strings.HasPrefix(command, "report") || strings.HasPrefix(command, "compare") {
+				exit, stdout, stderr = typed(t, command+" "+form)
+			}
+			if said := stdout + stderr; strings.Contains(said, "write it as") || !regexp.MustCompile(`127\.0\.0\.1\]?:1\b`).MatchString(said) || exit == cli.ExitOK != (command == "config") {
+				t.Errorf("%s %s: exit %d, %s", command, form, exit, said)
+			}
+		}
+	}
 }
 
 // What is no mistake, and what it is the same as.
@@ -117,7 +173,7 @@ func TestMistakes(t *testing.T) {
 	for _, m := range mistakes {
 		exit, _, stderr := typed(t, m.line)
 		_, hint, _ := strings.Cut(stderr, "sshpace: hint: ")
-		if exit != cli.ExitUsage || !strings.HasPrefix(stderr, "sshpace: error: ") || !strings.HasPrefix(hint, m.hint) {
+		if exit != cli.ExitUsage || !strings.Contains(stderr, "sshpace: error: ") || !strings.HasPrefix(hint, m.hint) {
 			t.Errorf("%s: exit %d, %s\twant the hint %q", m.line, exit, stderr, m.hint)
 		}
 		if exit, _, stderr := typed(t, m.then); exit != cli.ExitOK {
@@ -129,12 +185,16 @@ func TestMistakes(t *testing.T) {
 // What the system refuses is told with the name that was typed.
 func TestRefusedFiles(t *testing.T) {
 	desk(t)
-	for _, m := range []struct{ line, says, hint, then string }{
-		{"report rnu.jsonl", "rnu.jsonl: no such file", "did you mean run.jsonl", "report run.jsonl"},
-		{"report run.jsonl --out nowhere/r.html", "write nowhere/r.html: no such file", "name a file that you may write", "report run.jsonl --out r.html"},
+	for _, m := range []struct {
+		line, says, hint, then string
+		exit                   int
+	}{
+		{"report rnu.jsonl", "rnu.jsonl: no such file", "did you mean run.jsonl", "report run.jsonl", cli.ExitUsage},
+		{"import rnu.log --out i.jsonl", "rnu.log: no such file", "name the log", "report run.jsonl", cli.ExitUsage},
+		{"report run.jsonl --out nowhere/r.html", "write nowhere/r.html: no such file", "name a file that you may write", "report run.jsonl --out r.html", cli.ExitFailed},
 	} {
 		exit, _, stderr := typed(t, m.line)
-		if exit != cli.ExitFailed || !strings.Contains(stderr, m.says) || !strings.Contains(stderr, "hint: "+m.hint) || strings.Contains(stderr, ".sshpace-") {
+		if exit != m.exit || !strings.Contains(stderr, m.says) || !strings.Contains(stderr, "hint: "+m.hint) || strings.Contains(stderr, ".sshpace-") {
 			t.Errorf("%s: exit %d, %s", m.line, exit, stderr)
 		}
 		if exit, _, stderr := typed(t, m.then); exit != cli.ExitOK {

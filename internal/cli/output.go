@@ -26,13 +26,11 @@ func (o *outputFlags) add(cmd *cobra.Command, classic bool) {
 	if classic {
 		tables, charts = "bulk, kex, copies, failed, controls", "answer, ranking, heat, cost, kex, all"
 	}
-	flags.StringSliceVar(&o.Tables, "table", nil, "csv, md: only these of "+tables+" (may be repeated; csv: default is the first of these)")
-	flags.StringSliceVar(&o.Charts, "chart", nil, "svg, png, pdf: only these of "+charts+", without the answer above (may be repeated)")
+	flags.StringSliceVar(&o.Only, "only", nil, "only these tables (csv, md: "+tables+") or charts (svg, png, pdf: "+charts+"); without the answer above")
 	complete := func(flag, names string) {
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(strings.Split(names, ", "), cobra.ShellCompDirectiveNoFileComp))
 	}
-	complete("table", tables)
-	complete("chart", charts)
+	complete("only", tables+", "+charts)
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(o.Names, cobra.ShellCompDirectiveNoFileComp))
 }
 

@@ -144,7 +144,7 @@ func shownBy(file string) [][]string {
 		lines = append(lines, []string{"report", "--format", name, file}, []string{"compare", "--format", name, file, file})
 	}
 	for _, table := range []string{"bulk", "kex", "copies", "failed", "controls"} {
-		lines = append(lines, []string{"report", "--format", "csv", "--table", table, file})
+		lines = append(lines, []string{"report", "--format", "csv", "--only", table, file})
 	}
 	return append(lines, []string{"report", "--format", "classic", file}, []string{"advise", file}, []string{"advise", "--json", file})
 }

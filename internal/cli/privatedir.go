@@ -1,21 +1,26 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 
 	"sshpace/internal/sys/safedir"
 )
 
-// privateDir is a folder of this run, removed even if sshpace is killed.
-func privateDir(sys System) (*safedir.Workdir, error) {
-	return newPrivateDir(sys, safedir.WorkdirParams{})
+// inMemory is where files are in memory, where there is such a place.
+var inMemory = safedir.WorkdirParams{InMemory: true}
+
+// withDir has use do its work with a private folder, and leaves nothing behind.
+func withDir(sys System, p safedir.WorkdirParams, use func(*safedir.Workdir) error) error {
+	dir, err := newPrivateDir(sys, p)
+	if err != nil {
+		return err
+	}
+	err = use(dir)
+	return errors.Join(err, dir.Close())
 }
 
-// memoryDir is a private folder in memory, where there is one.
-func memoryDir(sys System) (*safedir.Workdir, error) {
-	return newPrivateDir(sys, safedir.WorkdirParams{InMemory: true})
-}
-
+// newPrivateDir is a folder of this run, removed even if sshpace is killed.
 func newPrivateDir(sys System, p safedir.WorkdirParams) (*safedir.Workdir, error) {
 	p.Getenv, p.Keeper = sys.Getenv, helper("keep")
 	dir, err := safedir.NewWorkdir(p)

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os/user"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/fault"
 	"sshpace/internal/bench/campaign"
 	"sshpace/internal/bench/hostinfo"
 	"sshpace/internal/bench/programs"
@@ -27,20 +29,7 @@ import (
 
 func newProgramsCommand(sys System) *cobra.Command {
 	var f methodFlags
-	cmd := &cobra.Command{
-		Use:   "programs",
-		Short: "Compare SSH programs of several makers with each other",
-		Long: `Measures SSH programs of several makers with each other, whichever are installed:
-OpenSSH, Dropbear, TinySSH, PuTTY, curl, and our own client and server. Each client moves
-bytes to each server, on loopback, in short runs in random order; what cannot be paired is
-named with the reason. --rtt, --rate and --loss lay a long path between them.
-
---ssh and --sshd add an OpenSSH of another version.`,
-		Example: `  sshpace programs
-  sshpace programs --only putty:openssh,dropbear:*
-  sshpace programs --only openssh:openssh --ssh /opt/ssh/bin/ssh --sshd /opt/ssh/sbin/sshd --cipher aes128-gcm
-  sshpace programs --only 'openssh-legacy:sshpace' --cipher arcfour,3des-cbc --mac hmac-sha1
-  sshpace programs --resume result.jsonl --rounds 6`,
+	cmd := page("programs", &cobra.Command{
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usageError("leave the host out", "programs starts private servers on loopback")
@@ -50,12 +39,23 @@ named with the reason. --rtt, --rate and --loss lay a long path between them.
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runPrograms(cmd.Context(), sys, cmd.Flags(), &f)
 		},
-	}
+	})
 	flags := cmd.Flags()
 	f.register(flags)
 	flags.StringSliceVar(&f.only, "only", nil, "only these pairs, `CLIENT:SERVER`, such as putty:openssh,dropbear:*")
 	completeMeasurement(cmd, sys, &f.endFlags)
 	return cmd
+}
+
+// named refuses names of algorithms that nobody knows.
+func named(flag string, kind alg.Kind, typed []string) error {
+	for _, name := range alg.NamesOf(kind, typed) {
+		if _, known := alg.Lookup(kind, name); !known {
+			names := alg.Names(kind)
+			return usageError(fault.Near("--"+flag+" ", name, names, "there are "+strings.Join(names, ", ")), "no %s is called %q", kind, name)
+		}
+	}
+	return nil
 }
 
 // runPrograms is the command.
@@ -68,7 +68,10 @@ func runPrograms(ctx context.Context, sys System, flags *pflag.FlagSet, f *metho
 		defer file.Close()
 	}
 	paths, pathErr := f.paths()
-	if err := cmp.Or(f.check(), checkIdle(flags, f.idle()), programs.Check(f.only), pathErr); err != nil {
+	if len(f.macs) > 0 && len(f.ciphers) == 0 {
+		return usageError("add --cipher", "--mac is for the ciphers of --cipher")
+	}
+	if err := cmp.Or(f.check(), programs.Check(f.only), named("cipher", alg.Cipher, f.ciphers), named("mac", alg.MAC, f.macs), pathErr); err != nil {
 		return err
 	}
 	me, err := user.Current()
@@ -88,7 +91,7 @@ func runPrograms(ctx context.Context, sys System, flags *pflag.FlagSet, f *metho
 		Only: f.only, SSH: f.ssh, SSHD: f.sshd, Ciphers: alg.NamesOf(alg.Cipher, f.ciphers), MAC: strings.Join(f.macs, ""),
 		AES: slices.Contains(environment.CPUFeatures, "aesni") || slices.Contains(environment.CPUFeatures, "aes"), Random: f.data == "random", Paths: paths, Turns: turns,
 	}
-	dir, err := memoryDir(sys)
+	dir, err := newPrivateDir(sys, inMemory)
 	if err != nil {
 		return interrupted(drain, err)
 	}
@@ -98,6 +101,16 @@ func runPrograms(ctx context.Context, sys System, flags *pflag.FlagSet, f *metho
 	b := &programs.Setup{Dir: dir, Spawner: spawner, User: me.Username, Home: me.HomeDir, Helper: helper, Connect: time.Duration(f.connect)}
 	if err := programs.Usable(drain, f.ssh, f.sshd); err != nil {
 		return interrupted(drain, err)
+	}
+	if f.list {
+		items := f.listing(&params.Turns)
+		err := b.Measure(ctx, drain, params, func(r record.Record) error {
+			if r.Finding != nil {
+				fmt.Fprintf(sys.Stderr, "%s: %s\n", r.Finding.What, oneLine(r.Finding.Why))
+			}
+			return nil
+		})
+		return interrupted(drain, cmp.Or(err, printList(sys, f.json, *items)))
 	}
 	if file != nil {
 		if err := (&testbed.Testbed{Target: testbed.Loopback, Environment: environment}).Resumes(file.Old, alg.Offer{}); err != nil {

@@ -4,7 +4,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"sshpace/internal/base/unit"
@@ -12,12 +11,18 @@ import (
 	"sshpace/internal/bench/prove"
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/record"
+	"sshpace/internal/sys/safedir"
 )
 
 // measure proves the advice.
 func (f adviseFlags) measure(ctx, drain context.Context, sys System, a *apply.Advised) (err error) {
+	rounds, err := f.length.of(2)
+	if err != nil {
+		return err
+	}
 	r := prove.Request{
-		Advice: a.Advice, Directions: a.Ranking.Campaign.Directions, Rounds: f.rounds, Modes: f.modes, Out: sys.Stdout, Notes: sys.Stderr,
+		Advice: a.Advice, Directions: a.Ranking.Campaign.Directions, Rounds: rounds, Modes: f.modes, Out: sys.Stdout,
+		Progress: progress(sys, f.quiet, "%s\n"),
 		Bed: testbed.Params{
 			SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: "zero", Connect: time.Duration(f.connect),
 			Route: f.connection.params(sys), Helper: helper, Everything: true,
@@ -29,13 +34,11 @@ func (f adviseFlags) measure(ctx, drain context.Context, sys System, a *apply.Ad
 	if r.Size, err = unit.ParseBytes(f.size); err != nil {
 		return err
 	}
-	if r.Bed.Dir, err = privateDir(sys); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.Bed.Dir.Close()) }()
-	if r.Memory, err = memoryDir(sys); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.Memory.Close()) }()
-	return prove.Advice(ctx, drain, r)
+	return withDir(sys, safedir.WorkdirParams{}, func(dir *safedir.Workdir) error {
+		r.Bed.Dir = dir
+		return withDir(sys, inMemory, func(memory *safedir.Workdir) error {
+			r.Memory = memory
+			return prove.Advice(ctx, drain, r)
+		})
+	})
 }

@@ -60,7 +60,7 @@ func TestRecordedResultsLookTheSame(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			formats := recordedFormats
 			if strings.HasPrefix(command, "report before") {
-				formats = append(slices.Clone(formats), "classic", "csv --table kex", "csv --table controls")
+				formats = append(slices.Clone(formats), "classic", "csv --only kex", "csv --only controls")
 			}
 			var all strings.Builder
 			for _, format := range formats {

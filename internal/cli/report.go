@@ -18,147 +18,122 @@ import (
 	render "sshpace/internal/show/report"
 )
 
+// reportFlags are the flags of `sshpace report`.
+type reportFlags struct {
+	by, size, machine, policy string
+	classic                   render.ClassicOptions
+	shown                     document.Options
+	anonymous                 bool
+	out                       outputFlags
+}
+
 func newReportCommand(sys System) *cobra.Command {
-	var by, size, machine, policyName string
-	var classic render.ClassicOptions
-	var anonymous bool
-	var shown document.Options
-	var out outputFlags
-	cmd := &cobra.Command{
-		Use:   "report [FILE|HOST...]",
-		Short: "Show what a measurement found, in any format",
-		Long: `Says on one screen what a run found: what to use and what that gains, the line to write
-for it, how to try it and how to take it back; then the best choices, and how sure all
-of that is. Without a FILE it takes the last run, wherever bench wrote it.
-
-Names are patterns that can be typed for --cipher and --mac. --all shows every
-combination, each with its 95 % interval in brackets; the difference between rows
-of one letter is not significant. --method explains how the numbers were measured and how far
-to trust them.
-
-The classic format prints the lists that shell loops over all ciphers, MACs and key
-exchanges used to print: the best overall, for each cipher, MAC and key exchange, and
-the averages, as seconds for a copy of --size.
-
---out writes files, in the format that their ending says: .html is one page with
-interactive charts that needs no network, .xlsx a workbook with the raw samples, .svg,
-.png and .pdf pictures, .csv and .md tables to paste, .json for programs, .txt for people.
-
---anonymize makes any of them fit to be shown to others: hosts, users and places of
-programs are called host1, user1, path1, the run starts at midnight, and free text
-(messages, findings, comments of banners, names that no table knows) is left out.
-The measured values stay; with --format jsonl the result itself is written so, for
-people who want to report and compare it.`,
-		Example: `  sshpace report result.jsonl
-  sshpace report --all --policy fips-140-3
-  sshpace report result.jsonl --out result.html --out result.xlsx
-  sshpace report --json result.jsonl | jq '.answer'
-  sshpace report --format classic --size 4G --top 3 result.jsonl
-  sshpace report --anonymize --format jsonl result.jsonl > shared.jsonl`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := classicOnly(cmd, out, classic.Top); err != nil {
-				return err
-			}
-			if out.Format == format.Records && !anonymous {
-				return usageError("add --anonymize", "%s is the result itself", format.Records)
-			}
-			newest, _ := store.Of(sys.Getenv).Newest()
-			if len(args) == 0 {
-				var err error
-				if newest, err = store.Of(sys.Getenv).Newest(); err != nil {
-					return err
-				}
-				args = []string{newest}
-				if len(out.Out) > 0 || out.JSON || out.Format != "" {
-					fmt.Fprintf(sys.Stderr, "report of %s\n", oneLine(newest))
-				}
-			}
-			args, err := resultsOf(sys, args)
-			if err != nil {
-				return err
-			}
-			policy, err := advise.Load(policyName)
-			if err != nil {
-				return err
-			}
-			bytes, err := unit.ParseBytes(size)
-			if err != nil {
-				return usageError("such as --size 4G", "%s", err)
-			}
-			classic.Size = bytes
-			order, err := parseBy(by)
-			if err != nil {
-				return err
-			}
-			renderings, err := out.Renderings(sys.Stdout)
-			if err != nil {
-				return err
-			}
-			if len(args) > 1 && !out.OnlyText() {
-				return usageError("report them one by one, or relate them with sshpace compare", "%d files do not fit into one report", len(args))
-			}
-			disguise := func(f *record.File) *record.File { return f }
-			if anonymous {
-				disguise = anonymize.File
-			}
-			for i, path := range args {
-				if i > 0 {
-					fmt.Fprintln(sys.Stdout)
-				}
-				records, err := compare.Load(path, disguise)
-				if err != nil {
-					return err
-				}
-				if len(records.LoginKinds) > 0 {
-					if err := out.Write(sys.Stdout, sys.Stderr, renderings, &format.Logins{Records: records, Output: out.Output, All: shown.All}); err != nil {
-						return err
-					}
-					continue
-				}
-				if len(records.Methods) > 0 && len(records.Samples) == 0 {
-					if err := out.Write(sys.Stdout, sys.Stderr, renderings, &format.Methods{Records: records, Output: out.Output}); err != nil {
-						return err
-					}
-					continue
-				}
-				r, err := compare.RankRecords(path, records, order)
-				if err != nil {
-					return err
-				}
-				if err := compare.Ceilings(store.Of(sys.Getenv), r, machine, disguise); err != nil {
-					return err
-				}
-				x := &format.Ranking{Ranking: r, Records: records, Classic: classic, Output: out.Output, Options: shown}
-				x.Options.Choice, x.Options.Limit = advise.Of(r, advise.Options{Policy: policy}), out.Limit
-				x.Options.Only = cmd.Flags().Changed("policy") && !shown.All
-				x.Options.File, x.Options.Commands = path, format.Commands(path, newest, policyName)
-				x.Options.Shown = store.Of(sys.Getenv).Shown(path)
-				if anonymous {
-					x.Options.File, x.Options.Shown, x.Options.Commands = "", "", document.Standard
-				}
-				if err := out.Write(sys.Stdout, sys.Stderr, renderings, x); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-	}
+	var f reportFlags
+	cmd := page("report", &cobra.Command{
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, sys, args) },
+	})
 	flags := cmd.Flags()
-	out.add(cmd, true)
-	flags.StringVar(&policyName, "policy", "modern", "what may be advised, and, if it is given, what tables and charts show: a security policy such as modern or fips-140-3, or a TOML `FILE`")
-	flags.BoolVar(&shown.All, "all", false, "text: all combinations, also what is never advised")
-	flags.BoolVar(&shown.Method, "method", false, "text: how it was measured, how far to trust it, what the words mean")
-	flags.IntVar(&out.Limit, "limit", 0, "text, md, csv: `ROWS` of each table (default: text: what fits on a screen; -1: all)")
-	flags.StringVar(&by, "rank-by", "auto", "throughput, cost or auto: throughput unless only the cost can be told from noise")
-	flags.StringVar(&machine, "machine", "", "limits of the machine that sshpace limits recorded (default: the newest of this machine)")
-	flags.BoolVar(&anonymous, "anonymize", false, "leave out what tells whose result it is: names, paths, times of day, free text")
-	flags.StringVar(&size, "size", "4G", "classic: bytes of the copy")
-	flags.IntVar(&classic.Top, "top", 5, "classic: rows of each list")
-	flags.BoolVar(&classic.Worst, "worst", false, "classic: slowest first")
+	f.out.add(cmd, true)
+	flags.StringVar(&f.policy, "policy", "modern", "what may be advised, and, if it is given, what tables and charts show: a security policy such as modern or fips-140-3, or a TOML `FILE`")
+	flags.BoolVar(&f.shown.All, "all", false, "text: all combinations, also what is never advised")
+	flags.BoolVar(&f.shown.Method, "method", false, "text: how it was measured, how far to trust it, what the words mean")
+	flags.IntVar(&f.out.Limit, "limit", 0, "text, md, csv: `ROWS` of each table (default: text: what fits on a screen; -1: all)")
+	flags.StringVar(&f.by, "rank-by", "auto", "throughput, cost or auto: throughput, unless only the cost differs significantly")
+	flags.StringVar(&f.machine, "machine", "", "limits of the machine that sshpace limits recorded (default: the newest of this machine)")
+	flags.BoolVar(&f.anonymous, "anonymize", false, "leave out whose result it is: names, paths, times of day, free text")
+	flags.StringVar(&f.size, "size", "4G", "classic: bytes of the copy")
+	flags.IntVar(&f.classic.Top, "top", 5, "classic: rows of each list")
+	flags.BoolVar(&f.classic.Worst, "worst", false, "classic: slowest first")
 	completeResults(cmd, sys)
 	completePolicies(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("rank-by", cobra.FixedCompletions([]string{"auto", "throughput", "cost"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+func (f *reportFlags) run(cmd *cobra.Command, sys System, args []string) error {
+	if err := classicOnly(cmd, f.out, f.classic.Top); err != nil {
+		return err
+	}
+	if f.out.Format == format.Records && !f.anonymous {
+		return usageError("add --anonymize", "%s is the result itself", format.Records)
+	}
+	newest, err := store.Of(sys.Getenv).Newest()
+	if len(args) == 0 {
+		if err != nil {
+			return err
+		}
+		args = []string{newest}
+		if len(f.out.Out) > 0 || f.out.JSON || f.out.Format != "" {
+			fmt.Fprintf(sys.Stderr, "report of %s\n", oneLine(newest))
+		}
+	}
+	paths, err := resultsOf(sys, args)
+	if err != nil {
+		return err
+	}
+	if f.classic.Size, err = unit.ParseBytes(f.size); err != nil {
+		return usageError("such as --size 4G", "%s", err)
+	}
+	renderings, err := f.out.Renderings(sys.Stdout)
+	if err != nil {
+		return err
+	}
+	if len(paths) > 1 && !f.out.OnlyText() {
+		return usageError("report them one by one, or relate them with sshpace compare", "%d files do not fit into one report", len(paths))
+	}
+	f.shown.Only = cmd.Flags().Changed("policy") && !f.shown.All
+	for i, path := range paths {
+		if i > 0 {
+			fmt.Fprintln(sys.Stdout)
+		}
+		report, err := f.of(sys, path, format.Commands(args[i], path, newest, f.policy))
+		if err != nil {
+			return err
+		}
+		if err := f.out.Write(sys.Stdout, sys.Stderr, renderings, report); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// of is the report of a result; commands lead on from it.
+func (f *reportFlags) of(sys System, path string, commands document.Commands) (format.Report, error) {
+	policy, err := advise.Load(f.policy)
+	if err != nil {
+		return nil, err
+	}
+	order, err := parseBy(f.by)
+	if err != nil {
+		return nil, err
+	}
+	disguise := func(f *record.File) *record.File { return f }
+	if f.anonymous {
+		disguise = anonymize.File
+	}
+	records, err := compare.Load(path, disguise)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(records.LoginKinds) > 0:
+		return &format.Logins{Records: records, Output: f.out.Output, All: f.shown.All}, nil
+	case len(records.Methods) > 0 && len(records.Samples) == 0:
+		return &format.Methods{Records: records, Output: f.out.Output}, nil
+	}
+	r, err := compare.RankRecords(path, records, order)
+	if err != nil {
+		return nil, err
+	}
+	if err := compare.Ceilings(store.Of(sys.Getenv), r, f.machine, disguise); err != nil {
+		return nil, err
+	}
+	x := &format.Ranking{Ranking: r, Records: records, Classic: f.classic, Output: f.out.Output, Options: f.shown}
+	x.Options.Choice, x.Options.Limit = advise.Of(r, advise.Options{Policy: policy}), f.out.Limit
+	x.Options.File, x.Options.Shown, x.Options.Commands = path, store.Of(sys.Getenv).Shown(path), commands
+	if f.anonymous {
+		x.Options.File, x.Options.Shown, x.Options.Commands = "", "", document.Standard
+	}
+	return x, nil
 }
 
 // classicOnly refuses flags of the classic format that would do nothing.

@@ -75,7 +75,7 @@ func keepPlan(flags *pflag.FlagSet) error {
 }
 
 // asking are the flags that say which ways to move bytes are measured.
-var asking = []string{"only", "cipher", "mac", "kex", "size", "streams", "compression", "files", "folder", "remote-folder", "rtt", "rate", "loss"}
+var asking = []string{"only", "cipher", "mac", "kex", "size", "streams", "compression", "files", "dir", "remote-dir", "rtt", "rate", "loss"}
 
 // asked is what these flags say where they were given, by their names.
 func asked(flags *pflag.FlagSet) map[string][]string {

@@ -75,35 +75,11 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 
 func newRunCommand(sys System) *cobra.Command {
 	f := runFlags{maxOutput: fleet.DefaultMaxOutput}
-	cmd := &cobra.Command{
-		Use:   "run -w HOSTS [flags] [--] COMMAND...",
-		Short: "Run a command on many hosts at once",
-		Long: `run executes COMMAND on every host, with as many parallel connections as the servers and
-this machine can handle. It prefixes each line with its host name: -> for standard output,
-+> for more of a line that was too long, => for standard error, =: for hosts that failed.
-
-Hosts are sets as in ClusterShell: web[1-20,35]!web7, @group, patterns of names in
-ssh_config such as web*, hosts of earlier runs such as @last:failed, @last-1:failed or
-@ID:failed with the ID that --history shows, or lists in files. ssh_config, known_hosts and the
-agent are used as ssh uses them; unknown host keys are refused. Standard input is not
-touched unless --stdin is given.
-
-Exit status: 0 all hosts ended with 0; 1 some failed, or their output is incomplete;
-2 usage; 4 some could not be reached and nothing else is wrong; 129, 130 or 143 after
-SIGHUP, SIGINT or SIGTERM.`,
-		Example: `  sshpace run -w 'web[01-40]' -- uptime
-  sshpace run -w @db -b -- cat /etc/os-release      fold identical output
-  sshpace run -w @db --diff -- cat /etc/sysctl.conf   who differs, and in which lines
-  sshpace run -w @db --rows --sort time -- ./check.sh    one line a host, the slowest last
-  sshpace run -w @db --group-by exit -- ./check.sh        hosts that ended alike, and what they said
-  sshpace run --hosts-file hosts.txt --script fix.sh -- --force
-  sshpace run -w @all --canary 3 --batch 10%,25% --pause 1m --max-fail 2 -- apt-get -y upgrade
-  sshpace run -w @web --sudo -- systemctl restart nginx
-  sshpace run --rerun failed`,
+	cmd := page("run", &cobra.Command{
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runRun(cmd.Context(), sys, &f, cmd.Flags(), args)
 		},
-	}
+	})
 	flags := cmd.Flags()
 	flags.SetInterspersed(false) // what follows the command's first word is the command's
 	f.register(flags)
@@ -117,7 +93,7 @@ SIGHUP, SIGINT or SIGTERM.`,
 	flags.StringVar(&f.loginLog, "login-log", "", "write the steps of logins to this file or pipe")
 	_ = flags.MarkHidden("login-log") // of login
 	flags.BoolVar(&f.history, "history", false, "list earlier runs, or one of them in full: --history ID")
-	flags.StringVar(&f.rerun, "rerun", "", "sets of the last run's hosts, such as failed,unreachable,unfinished, beside those of -w; without\n"+
+	flags.StringVar(&f.rerun, "rerun", "", "sets of the last run's hosts, such as failed,unreachable,unfinished, beside those of -w; without "+
 		"COMMAND what that run did, with its flags for the connection and --timeout unless given anew")
 	return cmd
 }
@@ -133,8 +109,6 @@ func (f *runFlags) check() error {
 		return usageError("0 is no cap", "-f %d is negative", f.fanout)
 	case f.stdin && f.selection.ReadsStdin():
 		return usageError("put the hosts into a file", "--stdin and hosts from standard input exclude each other")
-	case f.history && f.view.JSON:
-		return usageError("the records themselves are JSON: sshpace/runs in $XDG_STATE_HOME or ~/.local/state", "--history and --json exclude each other")
 	}
 	return cmp.Or(f.connection.Check(), f.view.Check(), f.pace.check(), f.secrets.check())
 }

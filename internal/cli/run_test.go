@@ -273,7 +273,7 @@ func TestRunFullDisk(t *testing.T) {
 	s := sshtest.StartSshd(t)
 	dir := t.TempDir()
 	fleetFiles(t, dir, s)
-	cmd := runCommand(t, dir, "-w", "127.0.1.[1-3]", "--outdir", filepath.Join(dir, "out"), "head -c 200000 /dev/zero | tr '\\0' x")
+	cmd := runCommand(t, dir, "-w", "127.0.1.[1-3]", "--dir", filepath.Join(dir, "out"), "head -c 200000 /dev/zero | tr '\\0' x")
 	out, err := limited(cmd, "-f 64").CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !bytes.Contains(out, []byte("file too large")) || !bytes.Contains(out, []byte("hint: make room")) {
@@ -296,7 +296,7 @@ func TestRunFewDescriptors(t *testing.T) {
 	dir := t.TempDir()
 	fleetFiles(t, dir, s)
 	for _, engine := range []string{"native", "openssh"} {
-		cmd := runCommand(t, dir, "-w", "127.0.1.[1-30]", "--engine", engine, "--outdir", filepath.Join(dir, engine), "echo hi")
+		cmd := runCommand(t, dir, "-w", "127.0.1.[1-30]", "--engine", engine, "--dir", filepath.Join(dir, engine), "echo hi")
 		if out, err := limited(cmd, "-n 64").CombinedOutput(); err != nil || !bytes.Contains(out, []byte("30 hosts: 30 ok")) {
 			t.Errorf("%s: %v\n%s", engine, err, out)
 		}

@@ -19,7 +19,7 @@ func (f *fleetHosts) register(flags *pflag.FlagSet) {
 	flags.StringArrayVarP(&f.Exclude, "exclude", "x", nil, "set of hosts to leave out; repeatable")
 	flags.StringArrayVar(&f.Files, "hosts-file", nil, "file of hosts, one a line as user@host:port or host:port user, %label begins a section; repeatable")
 	flags.StringArrayVar(&f.Labels, "label", nil, "only these sections of the hosts files; repeatable")
-	flags.StringArrayVar(&f.Groups, "groups", nil, "groups for @group as ClusterShell keeps them: a file of lines name: set, YAML, or a folder of\n"+
+	flags.StringArrayVar(&f.Groups, "groups", nil, "groups for @group as ClusterShell keeps them: a file of lines name: set, YAML, or a directory of "+
 		"both; repeatable (default ~/.config/sshpace/groups and groups.d)")
 	flags.StringVar(&f.Command, "groups-command", "", "command that writes the sets of the group $GROUP, or all names of groups if that is empty")
 	flags.StringArrayVar(&f.Inventories, "inventory", nil, "Ansible inventory, INI or YAML: groups for @group, and addresses, ports and users of hosts; repeatable")

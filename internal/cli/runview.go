@@ -17,7 +17,7 @@ func (f *viewFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.Table, "rows", false, "one line a host, at the end: how it ended, time, lines sent, the last of them")
 	flags.StringVar(&f.Sort, "sort", "", "show hosts one after the other, at the end, by host (as named), exit or time; the worst last")
 	flags.BoolVar(&f.JSON, "json", false, "one JSON object a line: run, output, result, summary")
-	flags.StringVar(&f.Outdir, "outdir", "", "also write each host's output to HOST.out and HOST.err in this folder")
+	flags.StringVar(&f.Outdir, "dir", "", "also write each host's output to HOST.out and HOST.err in this directory")
 	flags.BoolVar(&f.Raw, "raw", false, "do not clean control characters out of the hosts' output")
 	flags.StringVar(&f.Color, "color", "auto", "auto, always or never")
 }

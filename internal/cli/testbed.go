@@ -15,18 +15,15 @@ import (
 
 // withTestbed makes a private folder, and client and server ready in it, has use do
 // its work, and leaves nothing behind.
-func withTestbed(ctx context.Context, sys System, folder safedir.WorkdirParams, p testbed.Params, use func(*testbed.Testbed) error) (err error) {
-	if p.Dir, err = newPrivateDir(sys, folder); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.Dir.Close()) }()
-	p.Helper = helper
-	bed, err := testbed.Open(ctx, p)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, bed.Close()) }()
-	return use(bed)
+func withTestbed(ctx context.Context, sys System, folder safedir.WorkdirParams, p testbed.Params, use func(*testbed.Testbed) error) error {
+	return withDir(sys, folder, func(dir *safedir.Workdir) error {
+		p.Dir, p.Helper = dir, helper
+		bed, err := testbed.Open(ctx, p)
+		if err != nil {
+			return err
+		}
+		return errors.Join(use(bed), bed.Close())
+	})
 }
 
 // destination is the host to measure; none for the private server.

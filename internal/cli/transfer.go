@@ -28,35 +28,20 @@ import (
 // transferFlags are the flags of `sshpace transfer`.
 type transferFlags struct {
 	methodFlags
-	streams       int
-	compression   unit.Switch
-	files, folder string
-	there         string
+	streams     int
+	compression unit.Switch
+	files, dir  string
+	there       string
 }
 
 func newTransferCommand(sys System) *cobra.Command {
 	var f transferFlags
-	cmd := &cobra.Command{
-		Use:   "transfer [[user@]host]",
-		Short: "Measure scp, sftp, rsync, pipes and tunnels: MB/s and CPU",
-		Long: `Measures what people move bytes with: a pipe, scp (both protocols), sftp, rsync, a
-forwarded port, a jump host, several sessions on one connection, several connections, in
-short runs in random order. --only names some of them.
-
-Without a host it starts a private sshd on loopback for this run only; --rtt, --rate and
---loss lay a long path to it. With a host it uses your own ssh, ssh_config and keys.
-
-Ctrl-C ends the run and reports what there is; --resume goes on with a file.`,
-		Example: `  sshpace transfer
-  sshpace transfer --only scp,sftp,rsync --files 1000x10K nas
-  sshpace transfer --cipher aes128-gcm,chacha20-poly1305 --direction both
-  sshpace transfer --only pipe,streams --streams 8 --rtt 50ms --rate 100MB/s
-  sshpace transfer --resume result.jsonl --rounds 6`,
+	cmd := page("transfer", &cobra.Command{
 		Args: oneHostAtMost,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runTransfer(cmd.Context(), sys, cmd.Flags(), &f, args)
 		},
-	}
+	})
 	flags := cmd.Flags()
 	f.register(flags)
 	f.registerHost(flags)
@@ -64,8 +49,8 @@ Ctrl-C ends the run and reports what there is; --resume goes on with a file.`,
 	flags.IntVar(&f.streams, "streams", defaultStreams, "connections of streams, sessions of multiplex")
 	flags.Var(&f.compression, "compression", "let ssh compress")
 	flags.StringVar(&f.files, "files", "", "so many files of such a size, as 1000x10K, instead of one")
-	flags.StringVar(&f.folder, "folder", "", "where the files are, such as on a disk (default: in memory)")
-	flags.StringVar(&f.there, "remote-folder", "", "with a host: where the files are there, such as on its disk (default: /tmp)")
+	flags.StringVar(&f.dir, "dir", "", "directory of the files, such as on a disk (default: in memory)")
+	flags.StringVar(&f.there, "remote-dir", "", "with a host: directory of the files there, such as on its disk (default: /tmp)")
 	completeMeasurement(cmd, sys, &f.endFlags)
 	completePolicies(cmd)
 	return cmd
@@ -112,13 +97,13 @@ func runTransfer(ctx context.Context, sys System, flags *pflag.FlagSet, f *trans
 	paths, pathErr := f.paths()
 	count, each, filesErr := f.manyFiles()
 	destination, destinationErr := f.connection.destination(args)
-	if err := cmp.Or(f.check(), checkIdle(flags, f.idle()), pathErr, filesErr, destinationErr); err != nil {
+	if err := cmp.Or(f.check(), pathErr, filesErr, destinationErr); err != nil {
 		return err
 	}
 	if len(args) > 0 && len(paths) > 0 {
 		return usageError("leave the host out", "--rtt, --rate and --loss are for the private server on loopback")
 	}
-	if wrong, hint := transfer.Misplaced(modes, count, f.folder, f.there, len(args) > 0); wrong != "" {
+	if wrong, hint := transfer.Misplaced(modes, count, f.dir, f.there, len(args) > 0); wrong != "" {
 		return usageError(hint, "%s", wrong)
 	}
 	view := terminal.NewScreen(sys.Stderr, sys.Getenv)
@@ -129,7 +114,7 @@ func runTransfer(ctx context.Context, sys System, flags *pflag.FlagSet, f *trans
 	if err != nil {
 		return err
 	}
-	return interrupted(drain, withTestbed(drain, sys, safedir.WorkdirParams{InMemory: true, In: f.folder}, testbed.Params{
+	return interrupted(drain, withTestbed(drain, sys, safedir.WorkdirParams{InMemory: true, In: f.dir}, testbed.Params{
 		SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: f.data, Connect: time.Duration(f.connect), Destination: destination,
 		Route: f.connection.params(sys), Everything: true,
 	}, func(bed *testbed.Testbed) error {
@@ -146,7 +131,15 @@ func runTransfer(ctx context.Context, sys System, flags *pflag.FlagSet, f *trans
 			return context.Cause(drain)
 		}
 		if err != nil {
-			return withHint(err, "see what ssh says: ssh "+shell.Line(append(slices.Clone(bed.Destination.Options), bed.Destination.Host)...)+" true; files go to its /tmp, or --remote-folder DIR")
+			return withHint(err, "see what ssh says: ssh "+shell.Line(append(slices.Clone(bed.Destination.Options), bed.Destination.Host)...)+" true; files go to its /tmp, or --remote-dir DIR")
+		}
+		p := transfer.Params{
+			Modes: modes, Directions: f.directions(), Suites: suites, Paths: paths, Turns: turns,
+			Options: transfer.Options{Streams: f.streams, Compression: bool(f.compression), Files: count, FileBytes: each},
+		}
+		if f.list {
+			items := f.listing(&p.Turns)
+			return cmp.Or(ground.Measure(ctx, drain, p, nil), printList(sys, f.json, *items))
 		}
 		if file == nil {
 			if file, err = store.Of(sys.Getenv).Create(f.out, bed.Target); err != nil {
@@ -157,10 +150,7 @@ func runTransfer(ctx context.Context, sys System, flags *pflag.FlagSet, f *trans
 		head := f.campaign("transfer", flags, bed.Target, turns)
 		head.Engine, head.Server = bed.Engine, bed.Server
 		return campaign.Methods(drain, f.output(sys, view, "transfer", f.connection), file, head, &bed.Environment, func(sink record.Sink) error {
-			return ground.Measure(ctx, drain, transfer.Params{
-				Modes: modes, Directions: f.directions(), Suites: suites, Paths: paths, Turns: turns,
-				Options: transfer.Options{Streams: f.streams, Compression: bool(f.compression), Files: count, FileBytes: each},
-			}, sink)
+			return ground.Measure(ctx, drain, p, sink)
 		})
 	}))
 }

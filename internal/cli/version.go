@@ -30,11 +30,7 @@ func toolVersion() string {
 
 func newVersionCommand(sys System) *cobra.Command {
 	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "version",
-		Short: "Print the version of sshpace",
-		Example: `  sshpace version
-  sshpace version --json                  and the schemas of what --json prints`,
+	cmd := page("version", &cobra.Command{
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
@@ -42,7 +38,7 @@ func newVersionCommand(sys System) *cobra.Command {
 			}
 			return printVersion(sys)
 		},
-	}
+	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the schemas of what every command prints")
 	return cmd
 }
@@ -55,7 +51,7 @@ func printVersion(sys System) error {
 // schemas name the layouts of what --json prints, and of results.
 var schemas = []string{
 	"sshpace.advice/1", "sshpace.compare/1", "sshpace.config/1", "sshpace.doctor/1", "sshpace.hosts/1", "sshpace.import/1", "sshpace.known-hosts.bench/1", "sshpace.known-hosts.lint/1", "sshpace.known-hosts.lookup/1", "sshpace.known-hosts.pin/1", "sshpace.known-hosts.split/1",
-	"sshpace.latency/1", "sshpace.limits/1", "sshpace.login-compare/1", "sshpace.login/1", "sshpace.plan/1", "sshpace.report/1", "sshpace.run/1",
+	"sshpace.latency/1", "sshpace.limits/1", "sshpace.list/1", "sshpace.login-compare/1", "sshpace.login/1", "sshpace.plan/1", "sshpace.report/1", "sshpace.run/1",
 	"sshpace.version/1", "sshpace.ways-compare/1", "sshpace.ways/1",
 }
 

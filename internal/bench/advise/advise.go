@@ -344,6 +344,6 @@ func (a *Advice) doubt(p Params) {
 	add(r.Campaign.Imported != "", "the result was imported from an old log: measure again with sshpace bench")
 	add(a.Present.Kex != a.Advised.Kex && a.Present.Kex != "", fmt.Sprintf("the key exchange becomes %s (now %s); it matters at login only", a.Advised.Kex, a.Present.Kex))
 	for _, w := range r.Warnings {
-		add(w.Name == "busy" || w.Name == "noise" || w.Name == "control", w.Text)
+		add(w.Name == "control" || w.Name == "noise" && a.Choice.Uncertain(), w.Text)
 	}
 }

@@ -72,7 +72,7 @@ func New(ctx context.Context, p Params) (*Advised, error) {
 	}
 	a.hostKey = keys.HostKey
 	if a.client, err = clientNow(ctx, a.ssh, probe(a.Pattern), a.Destination.Options); err != nil {
-		return nil, fault.WithHint(err, "look at your ssh_config")
+		return nil, &fault.Error{Err: err, Hint: "correct that option or line of ssh_config; ssh -G HOST shows the same", Code: fault.Misuse}
 	}
 	a.server.Old = !advise.Prepends(p.Ranking.Environment.Server)
 	if a.Here() {

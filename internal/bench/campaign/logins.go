@@ -38,6 +38,8 @@ type LoginParams struct {
 	Tool    string      // for the record
 	Out     string      // file; "" for one of our own
 	File    *store.File // one that is gone on with; nil: a new one
+	// List is called for each kind of login instead of measuring any; nil to measure.
+	List func(factor, level string)
 	Output
 
 	asked time.Duration // the budget, of which preparing takes some
@@ -48,10 +50,6 @@ func (p *LoginParams) Check(budget bool) error {
 	switch {
 	case p.Plan.Rounds < 0:
 		return fault.Usage("1 or more", "--rounds %d", p.Plan.Rounds)
-	case p.Plan.Rounds > 0 && budget:
-		return fault.Usage("choose one of them", "--rounds and --budget exclude each other")
-	case p.Full && len(p.Factors) > 0:
-		return fault.Usage("choose one of them", "--full and --only exclude each other")
 	}
 	for _, name := range p.Factors {
 		if names := login.FactorNames(); name != "none" && !slices.Contains(names, name) {
@@ -121,6 +119,12 @@ func Logins(ctx context.Context, bed *testbed.Testbed, ends *login.Ends, p Login
 	cases, err := study.Cases(ctx)
 	if err != nil {
 		return err
+	}
+	if p.List != nil {
+		for _, c := range cases {
+			p.List(c.Factor, c.Level)
+		}
+		return nil
 	}
 	if !ends.Own() {
 		p.Plan.Pause, p.Plan.Strict = openssh.HostPause, true

@@ -5,6 +5,7 @@ package campaign
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"sshpace/internal/base/shell"
@@ -43,6 +44,10 @@ func (r *recording) show(report format.Report) error {
 	if err := format.Print(r.Stdout, report, r.JSON); err != nil {
 		return err
 	}
-	fmt.Fprintf(r.Stderr, "\nsaved: %s\nlook again: sshpace report %s\n", r.file.Name(), shell.Word(r.file.Name()))
+	name, again := r.Store.Shown(r.file.Name()), " "+shell.Word(r.file.Name())
+	if filepath.IsAbs(r.file.Name()) { // as the last one is, it need not be named
+		again = ""
+	}
+	fmt.Fprintf(r.Stderr, "\nsaved: %s\nlook again: sshpace report%s\n", name, again)
 	return nil
 }

@@ -255,7 +255,7 @@ func (j *Run) report(f *record.File, name string, drain context.Context, runErr 
 		return cmp.Or(runErr, fault.WithHint(fmt.Errorf("%s: %w", name, err), "allow more time or look at the failures; go on with: "+j.GoOn+name))
 	}
 	newest, _ := j.Store.Newest()
-	commands := format.Commands(name, newest, "modern")
+	commands := format.Commands(name, name, newest, "modern")
 	commands.Resume = j.GoOn + shell.Word(name)
 	x := &format.Ranking{Ranking: ranking, Records: f, Options: document.Options{File: name, Shown: j.Store.Shown(name), Commands: commands}}
 	if err := format.Print(j.Stdout, x, j.JSON); err != nil {

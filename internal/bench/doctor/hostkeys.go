@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 
+	"sshpace/internal/base/sched"
 	measured "sshpace/internal/bench/hostkeys"
 )
 
@@ -34,7 +35,7 @@ func (p *Patient) hostKeys(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		c, err := measured.Measure(ctx, file, measured.Options{SSH: p.SSH.Path, Dir: dir, Rounds: keyRounds, Brief: true})
+		c, err := measured.Measure(ctx, file, measured.Options{SSH: p.SSH.Path, Dir: dir, Rounds: sched.Rounds{Count: keyRounds}, Brief: true})
 		if err != nil {
 			continue // such as a file that cannot be read: ssh does without it, too
 		}

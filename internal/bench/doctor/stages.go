@@ -37,7 +37,7 @@ type stage struct {
 	check, about string
 	who, does    string // as in: the server takes long to answer
 	suspects     string // what may be slow in it, where nothing tells which
-	between      string // where it lies, as in: between the signature and being let in
+	between      string // where it lies, as in: between the signature and the accepted login
 	theirs       bool   // a host's, which a private server has nothing of
 	took         func(*Facts) stats.Interval
 	floor        time.Duration
@@ -122,7 +122,7 @@ var stages = []stage{
 	{
 		check: "account", about: "a server slow to let the account in: PAM account",
 		who: "the server", does: "let the account in once the key is proven",
-		suspects: "PAM's account modules (LDAP, SSSD, access rules)", between: "between the signature and being let in", theirs: true,
+		suspects: "PAM's account modules (LDAP, SSSD, access rules)", between: "between the signature and the accepted login", theirs: true,
 		took: accountTook, floor: serverFloor,
 		hangs:  func(s *Stuck) bool { return s.During == login.Sign && s.Signed },
 		tells:  theirLines("it shows PAM's account modules; sshd's log says what each complained about", "grep -h ^account /etc/pam.d/sshd /etc/pam.d/common-account; journalctl -t sshd -n 20 --no-pager"),
@@ -130,7 +130,7 @@ var stages = []stage{
 	},
 	{
 		check: "session", about: "a server slow to open sessions: PAM session, message of the day",
-		who: "the server", does: "open a session", suspects: "PAM's session modules, such as pam_systemd or pam_mount", between: "between being let in and the open session", theirs: true,
+		who: "the server", does: "open a session", suspects: "PAM's session modules, such as pam_systemd or pam_mount", between: "between the accepted login and the open session", theirs: true,
 		// A stall lies there, too.
 		took: func(f *Facts) stats.Interval { return beyond(f.Logins.Session, roundTrip(f)+usualStall) }, floor: serverFloor,
 		hangs:  during(login.Channel, login.Exec),

@@ -38,7 +38,7 @@ func stalls(f *Facts) []Finding {
 	}
 	if s := beyond(f.Logins.Session, roundTrip(f)); isStall(s) && s.Lo <= float64(usualStall) && (f.Own || f.Route != "") {
 		cost = stats.Interval{Value: cost.Value + s.Value, Lo: cost.Lo + s.Lo, Hi: cost.Hi + s.Hi, N: s.N}
-		seen, lines = append(seen, "between being let in and the open session "+Milliseconds(s)), append(lines, quickack(f.Route)+" # on this machine")
+		seen, lines = append(seen, "between the accepted login and the open session "+Milliseconds(s)), append(lines, quickack(f.Route)+" # on this machine")
 	}
 	if cost.N == 0 || cost.Value < worthShare*f.Logins.Whole.Value {
 		return nil
@@ -46,7 +46,7 @@ func stalls(f *Facts) []Finding {
 	found := Finding{
 		What: "each side waits for an acknowledgement that the other delays (Nagle's algorithm)", Minor: true,
 		Cost: cost, Per: perLogin, Evidence: strings.Join(seen, ", ") + fmt.Sprintf(" more than a round trip (%s)", trip(f)),
-		Where: "as root, until the next restart; every ssh over a fast link has this, sshpace run does not", Do: strings.Join(lines, "\n"), Gain: ofLogin(f, cost),
+		Where: "as root, until the next restart (to undo: the same with quickack 0); every ssh over a fast link has this, sshpace run does not", Do: strings.Join(lines, "\n"), Gain: ofLogin(f, cost),
 	}
 	if f.Own { // nobody logs in to this server
 		found.Where, found.Do = "on this machine, with a host of yours; every ssh over a fast link has this, sshpace run does not", "sshpace doctor HOST"

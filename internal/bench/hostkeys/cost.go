@@ -3,6 +3,7 @@ package hostkeys
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,18 +16,22 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"sshpace/internal/base/sched"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/knownhosts/index"
 	"sshpace/internal/sys/proc"
 )
 
+// DefaultRounds are enough for intervals of a few percent.
+const DefaultRounds = 20
+
 // Options says how to measure.
 type Options struct {
-	SSH      string // the ssh program; empty: the one in PATH
-	Dir      string // a private folder for the variants of the file
-	Rounds   int    // connections per variant; 0 means 20
-	Progress func(done, total int)
+	SSH      string                // the ssh program; empty: the one in PATH
+	Dir      string                // a private folder for the variants of the file
+	Rounds   sched.Rounds          // connections per variant; none means 20
+	Progress func(done, total int) // total is 0 with a budget
 	// Brief measures ssh only, with the file's own layout beside the split one.
 	Brief bool
 }
@@ -68,9 +73,7 @@ const benchName = "sshpace-known-hosts-bench"
 // the file in its plain, hashed and split layouts, round by round, so that what
 // else the machine does hits all of them alike. The file itself is only read.
 func Measure(ctx context.Context, file string, o Options) (Cost, error) {
-	if o.Rounds == 0 {
-		o.Rounds = 20
-	}
+	o.Rounds = cmp.Or(o.Rounds, sched.Rounds{Count: DefaultRounds})
 	info, err := os.Stat(file)
 	if err != nil {
 		return Cost{}, err
@@ -81,7 +84,7 @@ func Measure(ctx context.Context, file string, o Options) (Cost, error) {
 		return Cost{}, errors.Join(problems...)
 	}
 	_, _, hashed := t.Count()
-	c := Cost{File: file, Lines: len(t.Lines()), HashedLines: hashed, Bytes: info.Size(), Rounds: o.Rounds}
+	c := Cost{File: file, Lines: len(t.Lines()), HashedLines: hashed, Bytes: info.Size()}
 	server, err := startBenchServer()
 	if err != nil {
 		return c, err
@@ -94,9 +97,9 @@ func Measure(ctx context.Context, file string, o Options) (Cost, error) {
 	if o.Brief {
 		layouts = slices.DeleteFunc(layouts, func(l layout) bool { return l.name != "split" && !l.asItIs })
 	}
-	c.OpenSSH, err = measureSSH(ctx, o, server, layouts)
+	c.OpenSSH, c.Rounds, err = measureSSH(ctx, o, server, layouts)
 	if err == nil && !o.Brief {
-		c.Index = measureIndex(file, t, o.Rounds)
+		c.Index = measureIndex(file, t, c.Rounds)
 	}
 	return c, err
 }
@@ -164,8 +167,7 @@ func hashedHosts(l knownhosts.Line) []string {
 
 // measureSSH logs in to the server, in every round once with each layout and
 // setting.
-func measureSSH(ctx context.Context, o Options, server *benchServer, layouts []layout) ([]SSHCost, error) {
-	var costs []SSHCost
+func measureSSH(ctx context.Context, o Options, server *benchServer, layouts []layout) (costs []SSHCost, rounds int, err error) {
 	var files []string
 	for _, update := range []bool{true, false} {
 		for _, l := range layouts {
@@ -174,26 +176,40 @@ func measureSSH(ctx context.Context, o Options, server *benchServer, layouts []l
 		}
 	}
 	cpu := make([][]float64, len(costs))
-	for round := -1; round < o.Rounds; round++ { // the first fills caches and is not counted
+	total := o.Rounds.Count
+	if o.Rounds.Budget > 0 {
+		total = 0
+	}
+	one := func(round int) error {
 		for i, c := range costs {
 			spent, err := loginCPU(ctx, o.SSH, server, files[i], c.UpdateHostKeys)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			if round >= 0 {
+			if round > 0 {
 				cpu[i] = append(cpu[i], float64(spent))
 			}
 		}
 		if o.Progress != nil {
-			o.Progress(round+1, o.Rounds)
+			o.Progress(round, total)
 		}
+		return nil
+	}
+	if err := one(0); err != nil { // it fills caches and is not counted
+		return nil, 0, err
+	}
+	for round := range o.Rounds.Each() {
+		if err := one(round + 1); err != nil {
+			return nil, 0, err
+		}
+		rounds++
 	}
 	for i := range costs {
 		costs[i].CPU = stats.MedianInterval(cpu[i])
 		split := cpu[i-i%len(layouts)]
 		costs[i].Extra = stats.MedianInterval(differences(cpu[i], split))
 	}
-	return costs, nil
+	return costs, rounds, nil
 }
 
 func differences(a, b []float64) []float64 {

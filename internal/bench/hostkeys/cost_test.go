@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sshpace/internal/base/sched"
 	"sshpace/internal/ssh/knownhosts"
 	"sshpace/internal/ssh/knownhosts/index"
 	"sshpace/internal/ssh/knownhosts/knownhoststest"
@@ -23,7 +24,7 @@ func TestMeasure(t *testing.T) {
 	file := knownhoststest.File(t, text.String())
 	before, _ := os.Stat(file)
 	calls := 0
-	cost, err := Measure(t.Context(), file, Options{Dir: t.TempDir(), Rounds: 6, Progress: func(int, int) { calls++ }})
+	cost, err := Measure(t.Context(), file, Options{Dir: t.TempDir(), Rounds: sched.Rounds{Count: 6}, Progress: func(int, int) { calls++ }})
 	if err != nil {
 		t.Fatal(err)
 	}

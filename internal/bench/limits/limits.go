@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/sched"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/record"
 )
@@ -24,13 +25,16 @@ const (
 	ownProgram   = "sshpace limits"
 )
 
+// DefaultRounds take about a minute.
+const DefaultRounds = 3
+
 // Options of Measure. Only DiskDir is needed where the disk is measured.
 type Options struct {
-	OpenSSL   string     // path of the openssl program; "" if there is none
-	Only      []string   // names of probes or globs; empty for all
-	Rounds    int        // how often each is measured; 0 is 3
-	DiskDir   string     // folder for the file that is read
-	DiskBytes unit.Bytes // its size; 0 is 256 MiB
+	OpenSSL   string       // path of the openssl program; "" if there is none
+	Only      []string     // names of probes or globs; empty for all
+	Rounds    sched.Rounds // how often each is measured; none is 3
+	DiskDir   string       // folder for the file that is read
+	DiskBytes unit.Bytes   // its size; 0 is 256 MiB
 	Progress  func(probe string)
 }
 
@@ -63,14 +67,17 @@ func probes(o Options) []probe {
 // not hit all measurements of one thing. Each result is the median of its
 // rounds, with their range. When ctx ends, what there is is returned.
 func Measure(ctx context.Context, o Options) ([]record.Measurement, []record.Finding, error) {
-	o.Rounds = cmp.Or(o.Rounds, 3)
+	o.Rounds = cmp.Or(o.Rounds, sched.Rounds{Count: DefaultRounds})
 	o.DiskBytes = cmp.Or(o.DiskBytes, 256<<20)
 	s := &series{values: map[string][]record.Measurement{}}
 	left := slices.DeleteFunc(probes(o), func(p probe) bool { return !alg.Match(o.Only, p.name) })
 	if len(left) == 0 {
 		return nil, nil, fmt.Errorf("no probe matches %q", o.Only)
 	}
-	for round := range o.Rounds {
+	for round := range o.Rounds.Each() {
+		if round > 0 && !slices.ContainsFunc(left, func(p probe) bool { return !p.once }) || ctx.Err() != nil {
+			break
+		}
 		for i := 0; i < len(left) && ctx.Err() == nil; i++ {
 			if left[i].once && round > 0 {
 				continue

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"sshpace/internal/base/sched"
 	"sshpace/internal/record"
 )
 
@@ -25,7 +26,7 @@ func measure(t *testing.T, o Options) (map[string]record.Measurement, []record.F
 }
 
 func TestOwnProbes(t *testing.T) {
-	got, findings := measure(t, Options{Only: []string{"memory*", "pipe*", "loopback*"}, Rounds: 2})
+	got, findings := measure(t, Options{Only: []string{"memory*", "pipe*", "loopback*"}, Rounds: sched.Rounds{Count: 2}})
 	if len(findings) > 0 {
 		t.Errorf("findings: %+v", findings)
 	}
@@ -58,7 +59,7 @@ func TestOpenSSL(t *testing.T) {
 	if path == "" || !strings.HasPrefix(version, "OpenSSL ") {
 		t.Fatalf("openssl is %q %q; it must be installed for this test", path, version)
 	}
-	got, findings := measure(t, Options{OpenSSL: path, Only: []string{"AES-128-GCM", "X25519", "UMAC"}, Rounds: 1})
+	got, findings := measure(t, Options{OpenSSL: path, Only: []string{"AES-128-GCM", "X25519", "UMAC"}, Rounds: sched.Rounds{Count: 1}})
 	if m := got["AES-128-GCM 32768"]; m.Unit != record.KBPerSecond || m.Value < 1000 {
 		t.Errorf("AES-128-GCM: %+v of %v", m, got)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/sched"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/advise"
@@ -23,12 +24,13 @@ import (
 type Request struct {
 	Advice     *advise.Advice
 	Directions []record.Direction
-	Rounds     int              // such as DefaultRounds
+	Rounds     sched.Rounds     // such as DefaultRounds
 	Modes      []string         // words for what people do, beside the raw transfer; nil: scp and sftp
 	Size       unit.Bytes       // that modes move
 	Bed        testbed.Params   // without a host the server is a private one
 	Memory     *safedir.Workdir // for the modes
-	Out, Notes io.Writer
+	Out        io.Writer
+	Progress   func(what string)
 }
 
 // Advice measures what a user has now and what is advised, in turns, and writes what
@@ -79,6 +81,6 @@ func (r *Request) params() (p params, err error) {
 	}
 	return params{
 		present: ad.Present, advised: ad.Advised, directions: r.Directions, rounds: r.Rounds, modes: modes, size: r.Size,
-		progress: func(round int) { fmt.Fprintf(r.Notes, "round %d of %d\n", round, r.Rounds) },
+		progress: func(round int) { r.Progress(fmt.Sprintf("round %d of %s", round, r.Rounds)) },
 	}, nil
 }

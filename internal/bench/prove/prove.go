@@ -10,6 +10,7 @@ import (
 	"math"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/base/sched"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/drive"
 	"sshpace/internal/bench/testbed"
@@ -23,7 +24,7 @@ type params struct {
 	bed              *testbed.Testbed // with an ssh
 	present, advised alg.Suite
 	directions       []record.Direction
-	rounds           int
+	rounds           sched.Rounds
 	modes            []record.Mode   // what people do, beside the raw transfer
 	ground           *transfer.Bed   // for the modes; nil: none can be measured
 	size             unit.Bytes      // that modes move
@@ -70,7 +71,7 @@ func measure(ctx, drain context.Context, p params) (*proof, error) {
 		methods, left := methodsOf(p, shown.suites)
 		shown.methods, shown.left = append(shown.methods, methods...), left
 	}
-	for round := range p.rounds {
+	for round := range p.rounds.Each() {
 		if drain.Err() != nil {
 			break
 		}

@@ -25,7 +25,7 @@ func TestProofOfOneRound(t *testing.T) {
 		p.methods[0].add([2]rates{{throughput: 100e6}, {throughput: 240e6}})
 		p.methods[1].add([2]rates{{throughput: 50e6}, {throughput: 60e6}})
 	}
-	if more := report(); !strings.Contains(more, "x (2.35-2.40)") || !strings.Contains(more, "3 rounds give no") || !strings.Contains(more, "login included") {
+	if more := report(); !strings.Contains(more, "x (2.35-2.40)") || !strings.Contains(more, "3 rounds give no") || !strings.Contains(more, "include the login") {
 		t.Errorf("three rounds:\n%s", more)
 	}
 }

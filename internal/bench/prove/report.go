@@ -16,7 +16,7 @@ import (
 // write prints the ratios with their intervals (Hodges and Lehmann on the logs of
 // the rounds) and a verdict each, as comments of a configuration.
 func (p *proof) write(out io.Writer) {
-	fmt.Fprintf(out, "\n# proof on %s: %s (now) and %s (advised) in turns\n", termsafe.OneLine(p.target), p.suites[0].Bulk(), p.suites[1].Bulk())
+	fmt.Fprintf(out, "\n# proof on %s: %s (now)\n# and %s (advised) in turns\n", termsafe.OneLine(p.target), p.suites[0].Bulk(), p.suites[1].Bulk())
 	t := text.Table{Columns: []text.Column{{}, {}, {}, {}}}
 	for _, m := range p.methods {
 		if len(m.speeds) == 0 {
@@ -40,7 +40,7 @@ func (p *proof) write(out io.Writer) {
 		fmt.Fprintf(out, "# not measured: %s\n", termsafe.OneLine(line))
 	}
 	if slices.ContainsFunc(p.methods, func(m *method) bool { return !m.direct && len(m.speeds) > 0 }) {
-		fmt.Fprintf(out, "# beside raw: %s each; MB/s are over the whole program, its login included\n", p.size)
+		fmt.Fprintf(out, "# copies move %s; their MB/s include the login. More --rounds narrow the ranges\n", p.size)
 	}
 	switch n := len(p.methods[0].speeds); {
 	case n == 1:
@@ -56,7 +56,7 @@ func judged(q stats.Interval, more, less string) string {
 		return "too few rounds to say"
 	}
 	return map[stats.Verdict]string{
-		stats.Better: more, stats.Worse: less, stats.NotEnough: "not enough data; more with --rounds",
+		stats.Better: more, stats.Worse: less, stats.NotEnough: "not enough data",
 		stats.Equal: fmt.Sprintf("equal within %.0f %%", 100*stats.Margin),
 	}[q.Verdict()]
 }

@@ -39,19 +39,19 @@ func doubts(r *Ranking, d *data) []Warning {
 		return text
 	}
 	add(r.Truncated, "truncated", "the last record of the file is cut off: the run was killed", "go on with --resume")
-	add(d.foreign > 0, "mixed-targets", fmt.Sprintf("%d samples of another target were left out", d.foreign), "write each host to a file of its own")
+	add(d.foreign > 0, "mixed-targets", fmt.Sprintf("%d samples of another target were left out", d.foreign), "write each host to its own file")
 	whole := "times are those of whole processes, with start and login"
 	if imported {
 		whole = "times are those that the log gives of whole copies, mostly with start and login"
 	}
 	add(len(d.copies) > 0, "whole-processes", whole, hint("bench without --exhaustive separates them"))
 	add(d.coarsest() != "", "coarse-clock", d.coarsest(), "measure with sshpace bench")
-	add(imported, "imported", "imported from a log of "+r.Campaign.Imported+": what it does not say is unknown", "")
+	add(imported, "imported", "imported from a log of "+r.Campaign.Imported+": whatever it does not say is unknown", "")
 	add(r.By == Cost && !r.forced, "by-cost", r.whyCost(),
 		"--rank-by throughput ranks by it all the same")
-	add(r.Slowed.Percent() > muchSlowed, "slowed", fmt.Sprintf("other guests slowed this machine by %.0f %%, compared with its best moments; all figures alike are in doubt by %.1f %%",
-		r.Slowed.Percent(), 100*normal95*r.Level(r.By)), "a comparison with another run takes that into account")
-	add(r.Slowed.Busy(), "foreign", fmt.Sprintf("other programs kept %.1f of %s busy, which costs some ciphers more than others: differences count from %.1f %% on only",
+	add(r.Slowed.Percent() > muchSlowed, "slowed", fmt.Sprintf("other guests slowed this machine by %.0f %%, compared with its best moments; all figures may be off by a common %.1f %%",
+		r.Slowed.Percent(), 100*normal95*r.Level(r.By)), "ratios are reliable, and comparisons with other runs allow for it")
+	add(r.Slowed.Busy(), "foreign", fmt.Sprintf("other programs kept %.1f of %s busy, which costs some ciphers more than others: only differences above %.1f %% count",
 		r.Slowed.Foreign, unit.Count(r.Environment.Cores, "core"), r.Tie()), hint("end them (top shows them), and measure again"))
 	add(r.Heat.Slowed > 0, Throttled, r.Heat.text(), "cool it, or power it better, and measure again")
 	add(!r.has(clientCost) && len(d.copies) == 0, "no-cpu-time", "the CPU time of ssh could not be read here: ranked by throughput only", "")
@@ -59,10 +59,10 @@ func doubts(r *Ranking, d *data) []Warning {
 	add(math.Abs(r.Drift) > muchDrift, "drift", fmt.Sprintf("the machine became %s during the run; the ranking corrects for it", slowing(r.Drift)), "")
 	add(r.Model.HoldoutP95 > muchError, "model", fmt.Sprintf("predictions are off by up to %.0f %%, tried on %d combinations that were measured, too", r.Model.HoldoutP95, r.Model.HoldoutCells),
 		hint("a longer --budget measures more cells directly"))
-	add(r.Tie() > 2*maxNoise, "noise", fmt.Sprintf("differences below %.0f %% cannot be told from noise", r.Tie()), hint("a longer --budget, or a quieter machine"))
+	add(r.Tie() > 2*maxNoise, "noise", fmt.Sprintf("differences below %.0f %% are within the noise", r.Tie()), hint("a longer --budget, or a quieter machine"))
 	add(len(r.Missing)+len(r.Waiting) > 0 && len(r.Bulk) > 0, "missing", "not measured: "+r.missing(), hint("a longer --budget, or --resume"))
 	add(len(r.Failed) > 0, "failed", fmt.Sprintf("never worked: %d of what was asked for", len(r.Failed)), "")
-	add(float64(r.failures()) > muchFailure*float64(r.Trials), "failures", fmt.Sprintf("%d of %d trials gave nothing: %s", r.failures(), r.Trials, r.FailureText()), hint("see the messages in the file; go on with --resume"))
+	add(float64(r.failures()) > muchFailure*float64(r.Trials), "failures", fmt.Sprintf("%d of %d trials failed: %s", r.failures(), r.Trials, r.FailureText()), hint("see the messages in the file; go on with --resume"))
 	add(r.Environment.Cores == 1 && r.Campaign.Server != record.ServerRemote, "one-core", "one core: client and server took turns, so throughput is that of both together", "")
 	for _, c := range r.Controls {
 		add(c.Separated, "control", fmt.Sprintf("%s and %s, one computation, came out %.1f %% apart in login time",
@@ -86,7 +86,7 @@ func (r *Ranking) missing() string {
 // whyCost says why the order is not that of throughput.
 func (r *Ranking) whyCost() string {
 	if r.Noise.Cost < r.Noise.Throughput {
-		return fmt.Sprintf("ranked by CPU cost, which tells differences from %.1f %% on; throughput does so from %.1f %% on only", r.Noise.Cost, r.Noise.Throughput)
+		return fmt.Sprintf("ranked by CPU cost, which shows differences of %.1f %% or more; throughput only of %.1f %% or more", r.Noise.Cost, r.Noise.Throughput)
 	}
 	return fmt.Sprintf("ranked by CPU cost, because it repeats better from run to run; within this run both are noisy (%.0f %%, throughput %.0f %%)", r.Noise.Cost, r.Noise.Throughput)
 }

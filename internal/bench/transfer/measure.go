@@ -28,6 +28,15 @@ type Params struct {
 // at all, so that no disk is taken for SSH.
 func (b *Bed) Measure(ctx, drain context.Context, p Params, sink record.Sink) error {
 	defer b.Here.Remove()
+	beds, stop, err := b.over(p.Paths)
+	defer stop()
+	if err != nil {
+		return err
+	}
+	all := subjects(beds, p)
+	if p.Turns.List != nil {
+		return p.Turns.Measure(ctx, drain, all, sink)
+	}
 	if err := b.tidied(sink); err != nil {
 		return err
 	}
@@ -36,12 +45,6 @@ func (b *Bed) Measure(ctx, drain context.Context, p Params, sink record.Sink) er
 			return err
 		}
 	}
-	beds, stop, err := b.over(p.Paths)
-	defer stop()
-	if err != nil {
-		return err
-	}
-	all := subjects(beds, p)
 	if err := p.Turns.Measure(ctx, drain, all, sink); err != nil || drain.Err() != nil {
 		return err
 	}

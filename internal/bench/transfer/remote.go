@@ -59,25 +59,25 @@ func Misplaced(modes []record.Mode, files int, here, there string, host bool) (w
 	switch {
 	case there == "":
 	case !host:
-		return "--remote-folder has no meaning without a host", "use --folder: the private server is here"
+		return "--remote-dir has no meaning without a host", "use --dir: the private server is here"
 	case path.Clean(there) != there || !words().MatchString(there):
-		return "--remote-folder " + there + " is no absolute path of letters, digits and _.+@,=-", "such as --remote-folder /srv/nas"
+		return "--remote-dir " + there + " is no absolute path of letters, digits and _.+@,=-", "such as --remote-dir /srv/nas"
 	}
 	return "", ""
 }
 
-// unusable is Misplaced for --folder.
+// unusable is Misplaced for --dir.
 func unusable(folder string) (wrong, hint string) {
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return "--folder " + folder + ": there is no such folder", "make it first, or name another one"
+		return "--dir " + folder + ": there is no such folder", "make it first, or name another one"
 	}
 	const hintElse = "name another one, or leave it out"
 	made, err := os.MkdirTemp(folder, ".sshpace-")
 	if err != nil {
-		return fmt.Sprintf("--folder %s: nothing can be written there: %v", folder, err), hintElse
+		return fmt.Sprintf("--dir %s: nothing can be written there: %v", folder, err), hintElse
 	}
 	if err := os.Remove(made); err != nil {
-		return fmt.Sprintf("--folder %s: nothing can be removed there: %v", folder, err), hintElse
+		return fmt.Sprintf("--dir %s: nothing can be removed there: %v", folder, err), hintElse
 	}
 	return "", ""
 }

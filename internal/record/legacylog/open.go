@@ -3,6 +3,7 @@ package legacylog
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,6 +48,8 @@ func Explain(w io.Writer, path string, err error, all bool) error {
 		e.Hint = "use the log itself, not a page that shows it"
 	case errors.Is(err, ErrResult):
 		e.Hint = "look at it: sshpace report " + shell.Word(path)
+	case errors.Is(err, fs.ErrNotExist):
+		e.What, e.Hint = "", "name the log"
 	default:
 		return fault.WithHint(err, "name a log that you may read")
 	}

@@ -23,7 +23,7 @@ func Load(path string) (*record.File, error) {
 	defer file.Close()
 	records, err := record.Load(file)
 	if err != nil {
-		return nil, fault.WithHint(fmt.Errorf("%s: %w", path, err), notAResult(path))
+		return nil, &fault.Error{Err: fmt.Errorf("%s: %w", path, err), Hint: notAResult(path), Code: fault.Misuse}
 	}
 	return records, nil
 }
@@ -35,7 +35,7 @@ func open(path string) (*os.File, error) {
 	file, err := os.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fault.WithHint(err, nearResult(path))
+		return nil, &fault.Error{Err: err, Hint: nearResult(path), Code: fault.Misuse}
 	case errors.Is(err, fs.ErrPermission):
 		return nil, fault.WithHint(err, "its owner may read it, and root: sudo sshpace report "+shell.Word(path))
 	}

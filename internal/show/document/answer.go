@@ -212,21 +212,12 @@ func (w wording) leader() string {
 	if w.c.Present.Option == 0 {
 		words = append(words, "Nothing was "+w.better()+" so far")
 	} else {
-		words = append(words, fmt.Sprintf("%s leads so far, %s, %s", label(w.c.Options[0].Suite), w.gains(), w.chances()))
+		words = append(words, fmt.Sprintf("%s leads so far: %s", label(w.c.Options[0].Suite), w.gains()))
 	}
 	if w.c.Unseen > 0 {
 		words = append(words, unit.Count(w.c.Unseen, "combination")+" of cipher and MAC not measured yet")
 	}
 	return strings.Join(words, "; ") + "."
-}
-
-// chances are how likely a change is to gain something, by what is known so far.
-func (w wording) chances() string {
-	var words []string
-	for _, g := range w.c.Gains {
-		words = append(words, fmt.Sprintf("%.0f %%", 100*g.Chance))
-	}
-	return strings.Join(slices.Compact(words), " and ") + " likely to be better"
 }
 
 // speeds are what options reach, as ranges, in each direction.

@@ -19,7 +19,7 @@ func TestThreeAnswers(t *testing.T) {
 	for verdict, want := range map[stats.Verdict]struct{ says, step string }{
 		stats.Better:    {"aes128-gcm is faster here than what ssh uses now (aes256-ctr + umac-128-etm): ", "put into ~/.ssh/config"},
 		stats.Equal:     {"Keep aes256-ctr + umac-128-etm: nothing that policy modern allows is more than 5 % faster here.", ""},
-		stats.NotEnough: {"Not enough data yet to say whether another cipher is faster here than aes256-ctr + umac-128-etm, which ssh uses now. aes128-gcm leads so far, ", "go on measuring"},
+		stats.NotEnough: {"Not enough data yet to say whether another cipher is faster here than aes256-ctr + umac-128-etm, which ssh uses now. aes128-gcm leads so far: ", "go on measuring"},
 	} {
 		c := advise.Of(r, advise.Options{})
 		c.Verdict = verdict
@@ -39,6 +39,24 @@ func TestThreeAnswers(t *testing.T) {
 			if strings.Contains(screen, word) {
 				t.Errorf("%s: %q on the first screen", verdict, word)
 			}
+		}
+	}
+}
+
+// Confidence is of the ratio that is advised on: on a machine that lacks processor time its
+// interval is wide, and the word says so. What is not shown is counted once.
+func TestConfidenceIsOfTheRatio(t *testing.T) {
+	r, f := benchtest.Ranking(t, 1)
+	r.Campaign.Present = alg.Suite{Cipher: "aes256-ctr", MAC: "umac-128-etm@openssh.com"}
+	for factor, want := range map[float64]string{1.02: "confidence  high: ", 1.2: "confidence  medium: the ratio is only known within 20 %; "} {
+		c := advise.Of(r, advise.Options{})
+		for _, g := range c.Gains {
+			q := g.Decides(r.By)
+			q.Lo, q.Hi = q.Value/factor, q.Value*factor
+		}
+		screen := benchtest.Brief(document.OfRanking(r, f, document.Options{Choice: c, File: "run.jsonl"}))
+		if !strings.Contains(screen, want) || strings.Contains(screen, "likely") {
+			t.Errorf("%g: want %q in\n%s", factor, want, screen)
 		}
 	}
 }

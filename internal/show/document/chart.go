@@ -26,6 +26,7 @@ type Document struct {
 	Answer      Answer   // of a ranking: what to use, and what that gains
 	Lead        []string // of a comparison: what came out, a sentence each
 	Footnote    string   // where and when, in a line
+	PolicyName  string   // of a ranking: that the answer is of, and a page opens with; "": any
 	Tables      []Table  // the main ones first; tables of one Name have the same columns
 	Charts      []Chart
 	Brief       []Block // what a terminal shows of it, in 80 columns
@@ -104,7 +105,7 @@ const (
 
 // Chart is one picture. Its figures are in Unit.
 type Chart struct {
-	Name      string // stable, for --chart: "ranking", "heat", "cost", "kex", ...
+	Name      string // stable, for --only: "ranking", "heat", "cost", "kex", ...
 	Table     string // name of the table with the same numbers; "" if there is none
 	Part      string // of that table's name, which
 	Title     string
@@ -112,6 +113,7 @@ type Chart struct {
 	Shape     Shape
 	Unit      string
 	Series    []string
+	First     int      // color of the first series: a file has its color in all charts
 	Columns   []string // Heat of ciphers and MACs: full names of the MACs; else nil
 	Items     []Item
 	Reference float64 // a line to draw, such as 1 for ratios; 0: none

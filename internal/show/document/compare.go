@@ -79,7 +79,17 @@ func orderLines(c *compare.Comparison) (out []string) {
 // briefComparison is what came out, and the lines that changed, as many as a screen has
 // room for; with all, every table.
 func briefComparison(c *compare.Comparison, d *Document, all bool) []Block {
-	out := []Block{{Lines: d.Lead}, {Lines: factLines(d.Environment)}}
+	out := []Block{{Lines: slices.Clone(d.Lead)}, {Lines: factLines(d.Environment)}}
+	if !all { // lists of names, and of programs, have a line each
+		for i, line := range out[0].Lines {
+			if strings.HasPrefix(line, notCompared) {
+				out[0].Lines[i] = text.Clip(line, text.Columns)
+			}
+		}
+		for i, line := range out[1].Lines {
+			out[1].Lines[i] = text.Clip(line, text.Columns)
+		}
+	}
 	if all {
 		out = append(append(out, tableBlocks(d.Tables)...), Block{Lines: append(orderLines(c), comparisonMethod(c)...)})
 		return Clean(append(out, Block{Lines: doubtLines(d.Doubts)}))
@@ -122,6 +132,9 @@ func changedDefaults(c *compare.Comparison) (lines []string) {
 	return lines
 }
 
+// notCompared begins what lackingLines say.
+const notCompared = "Not compared, "
+
 // lackingLines name the algorithms that not all files have, by the files that have
 // them, and then those that some did not measure.
 func lackingLines(c *compare.Comparison) (lines []string) {
@@ -137,7 +150,7 @@ func lackingLines(c *compare.Comparison) (lines []string) {
 	}
 	slices.SortStableFunc(heads, func(a, b string) int { return -cmp.Compare(a, b) })
 	for _, head := range heads {
-		lines = append(lines, "Not compared, "+head+": "+strings.Join(names[head], ", "))
+		lines = append(lines, notCompared+head+": "+strings.Join(names[head], ", "))
 	}
 	return lines
 }
@@ -384,7 +397,7 @@ func meanOf(c *compare.Comparison, cipher string, i int, scale float64) Point {
 
 func ratioChart(c *compare.Comparison, name, title string, of alg.Kind, groups []compare.Group) Chart {
 	out := Chart{
-		Name: name, Table: name, Title: title, Shape: Dots, Unit: ratio, Reference: 1, Rising: true,
+		Name: name, Table: name, Title: title, Shape: Dots, Unit: ratio, Reference: 1, Rising: true, First: 1,
 		Note: "Right of 1: faster than " + fileName(c, 0) + ".",
 	}
 	for i := range c.Inputs[1:] {

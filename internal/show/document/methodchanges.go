@@ -118,7 +118,7 @@ func shownRatio(r compare.MethodRatio) Cell {
 // methodChangeTable has a row for each method.
 func methodChangeTable(c *compare.MethodComparison) Table {
 	t := Table{Name: "ways", Title: "Ways to move bytes, against " + clean(c.Files[0]), Note: howMethodsChanged, Columns: []Column{
-		{Key: "way", Head: "way", Fit: text.Cut}, {Key: "cipher", Head: "cipher", Minor: true},
+		{Key: "way", Head: "method", Fit: text.Cut}, {Key: "cipher", Head: "cipher", Minor: true},
 	}}
 	for k, name := range c.Files[1:] {
 		of := letter(k + 1)

@@ -86,7 +86,7 @@ func fastest(measured []compare.MethodResult) (out []string) {
 		case close == 0:
 			out = append(out, fmt.Sprintf("%s is fastest: %s.", name, speed))
 		default:
-			out = append(out, fmt.Sprintf("Not enough data yet to say which method is fastest: %s leads, %s, and %s may be as fast. More --rounds tell.", name, speed, unit.Count(close, "other")))
+			out = append(out, fmt.Sprintf("Not enough data yet to say which method is fastest: %s leads, %s, and %s may be as fast. Measure more --rounds.", name, speed, unit.Count(close, "other")))
 		}
 	}
 	return out
@@ -125,7 +125,7 @@ func measuredMethods(results []compare.MethodResult, f *record.File) string {
 func methodChart(measured []compare.MethodResult) Chart {
 	c := Chart{
 		Name: "ways", Table: "ways", Shape: Bars, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
-		Title: "How fast each way is", Note: "More is better. The lines are 95 % intervals, or ranges where there are fewer than 6 rounds.",
+		Title: "How fast each method is", Note: "More is better. The lines are 95 % intervals, or ranges where there are fewer than 6 rounds.",
 	}
 	for _, r := range measured {
 		label := MethodLabel(r.Method)
@@ -270,7 +270,7 @@ func methodTable(results []compare.MethodResult) Table {
 	pairs, several := paired(results), len(ciphersOf(results)) > 1
 	far := slices.ContainsFunc(results, func(r compare.MethodResult) bool { return r.RTT > 0 })
 	t := Table{Name: "ways", Title: "Ways to move bytes", Note: howMethods, Columns: []Column{
-		{Key: "mode", Head: "way", Fit: text.Cut, Minor: pairs}, {Key: "direction", Head: "direction", Terse: " ", Minor: pairs},
+		{Key: "mode", Head: "method", Fit: text.Cut, Minor: pairs}, {Key: "direction", Head: "direction", Terse: " ", Minor: pairs},
 		{Key: "client", Head: "client", Fit: text.Cut, Minor: !pairs}, {Key: "server", Head: "server", Fit: text.Cut, Minor: !pairs},
 		{Key: "cipher", Head: "cipher", Kind: Name, Of: alg.Cipher, Fit: text.Cut, Minor: !pairs && !several}, {Key: "mac", Head: "MAC", Minor: true},
 		{Key: "path_rtt_ms", Head: "round trip, ms", Terse: "trip|ms", Kind: Count, Minor: !far},

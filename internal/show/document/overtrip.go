@@ -60,7 +60,7 @@ const ceilingName = "2 MiB / round trip"
 // tripTable is throughput over the round trip; ok is false where there is one only.
 func tripTable(results []compare.MethodResult) (t Table, ok bool) {
 	all, trips := overTrips(results)
-	t = Table{Name: "rtt", Title: "MB/s over the round trip", Note: tripNote, Columns: []Column{{Key: "way", Head: "way", Fit: text.Cut}}}
+	t = Table{Name: "rtt", Title: "MB/s over the round trip", Note: tripNote, Columns: []Column{{Key: "way", Head: "method", Fit: text.Cut}}}
 	ceilings := Row{Cells: []Cell{{Text: ceilingName}}}
 	for _, trip := range trips {
 		t.Columns = append(t.Columns, Column{Key: "bytes_per_s_" + trip.String(), Head: trip.String(), Terse: trip.String(), Unit: "MB/s", Scale: 1e6, Kind: Quantity, Bare: true})

@@ -96,7 +96,7 @@ func rankingChart(r *rank.Ranking, d record.Direction) (Chart, bool) {
 	c := Chart{
 		Name: "ranking", Table: "bulk", Part: clean(string(d)), Shape: Dots, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
 		Title: title(string(d)) + ": throughput with 95 % intervals",
-		Note:  "Best first. Rows that share a letter are tied. Hollow: predicted. One name stands for all that compute the same.",
+		Note:  "Best first. Rows of one letter do not differ significantly. Hollow: predicted. One name stands for all that compute the same.",
 	}
 	value := func(cell rank.Cell) Point { return point(cell.Throughput, 1e6) }
 	if r.By == rank.Cost {
@@ -168,13 +168,13 @@ const answerRows = 8
 func answerChart(r *rank.Ranking, c *advise.Choice, direction int, d record.Direction) (Chart, bool) {
 	out := Chart{
 		Name: "answer", Table: "bulk", Part: clean(string(d)), Shape: Bars, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
-		Title: title(string(d)) + ": what policy " + clean(c.Policy.Name) + " allows", Note: "More is better. Rows of one letter cannot be told apart.",
+		Title: title(string(d)) + ": what policy " + clean(c.Policy.Name) + " allows", Note: "More is better. Rows of one letter do not differ significantly.",
 	}
 	figure := func(cell rank.Cell) *rank.Quantity { return cell.Throughput }
 	scale := 1e6
 	if r.By == rank.Cost {
 		out.Unit, out.Series, out.Rising, scale = "CPU s/GB", []string{"CPU of both sides"}, false, 1
-		out.Note = "CPU seconds per GB, client and server together: less is better. Rows of one letter cannot be told apart."
+		out.Note = "CPU seconds per GB, client and server together: less is better. Rows of one letter do not differ significantly."
 		figure = bothSides
 	}
 	rows := foldOptions(c, direction, r.Campaign.Offer)

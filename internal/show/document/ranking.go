@@ -40,6 +40,9 @@ func OfRanking(r *rank.Ranking, f *record.File, o Options) *Document {
 		Answer: AnswerOf(r, o.Choice, o.Commands), Environment: environment(r), Quality: quality(r), Method: method(r),
 		Doubts: doubts(r.Warnings, r.Findings),
 	}
+	if !o.All {
+		d.PolicyName = o.Choice.Policy.Name
+	}
 	d.Footnote = clean("Measured " + (screen{r: r, c: o.Choice, o: o}).what())
 	allowed := r
 	if o.Only {
@@ -60,7 +63,7 @@ func brief(r *rank.Ranking, d *Document, o Options) []Block {
 	case o.All:
 		return Clean(append(s.opening(), everything(r, d)...))
 	case len(r.Bulk) == 0:
-		return Clean(append(tableBlocks(d.Tables), Block{Lines: remark(s.remarks())}))
+		return Clean(s.besides(d.Tables))
 	default:
 		return Clean(s.blocks())
 	}
@@ -132,12 +135,28 @@ func doubts(warnings []rank.Warning, findings []record.Finding) []Doubt {
 	for _, w := range warnings {
 		out = append(out, Doubt{clean(w.Text), clean(w.Hint)})
 	}
+	lacking := map[string][]string{} // what was not measured, by the reason
 	for _, f := range findings {
+		if name, ok := strings.CutSuffix(f.What, notMeasured); ok {
+			lacking[f.Why] = append(lacking[f.Why], name)
+		}
+	}
+	for _, f := range findings {
+		names := lacking[f.Why]
+		if name, ok := strings.CutSuffix(f.What, notMeasured); ok && len(names) > 1 {
+			if name != names[0] {
+				continue
+			}
+			f.What = "not measured: " + strings.Join(names, ", ")
+		}
 		what := strings.Join(nonEmpty(f.What, f.Why, f.Evidence), ": ")
 		out = append(out, Doubt{clean(what), clean(f.Fix)})
 	}
 	return out
 }
+
+// notMeasured ends what findings say of such things.
+const notMeasured = " is not measured"
 
 func nonEmpty(parts ...string) []string {
 	return slices.DeleteFunc(parts, func(s string) bool { return s == "" })

@@ -121,10 +121,30 @@ func (s screen) choices(bars int) []Block {
 		t.Rows = append(t.Rows, s.bar(rows[i], directions, longest))
 	}
 	b := Block{Table: &t}
-	if n := len(s.r.Bulk)/max(1, len(directions)) - len(kept); n > 0 {
-		b.Lines = []string{fmt.Sprintf("%d more: %s --all", n, reportCommand)}
+	more := len(s.r.Bulk) / max(1, len(directions)) // a row may be several
+	for _, i := range kept {
+		more -= len(rows[i].cells)
+	}
+	if more > 0 {
+		b.Lines = []string{fmt.Sprintf("%d more: %s --all", more, reportCommand)}
 	}
 	return []Block{b}
+}
+
+// besides are the tables of a result without ciphers, such as one of an old log, as far as the
+// screen has room for them.
+func (s screen) besides(tables []Table) []Block {
+	last := Block{Lines: remark(s.remarks())}
+	blocks := append(tableBlocks(tables), last)
+	over := length(blocks) - screenLines
+	if s.o.Limit != 0 || over <= 0 || len(tables) == 0 {
+		return blocks
+	}
+	t := tables[len(tables)-1]
+	hidden := min(len(t.Rows), over+1)
+	t.Rows = t.Rows[:len(t.Rows)-hidden]
+	blocks[len(tables)-1] = Block{Title: t.Title, Table: &t, Lines: []string{fmt.Sprintf("%d more: %s --all", hidden, reportCommand)}}
+	return blocks
 }
 
 // kept are the rows that are shown: the first ones, and what is used now.
@@ -337,7 +357,7 @@ var severe = []string{rank.Throttled}
 // slowedFor is from how many percent on the work of others is a reason for less confidence.
 const slowedFor = 10
 
-// confidence is how sure the answer is, in one word, and why.
+// confidence is how sure the answer is, which is a ratio, in one word, and why.
 func (s screen) confidence() (word, why string) {
 	if len(s.r.Bulk) == 0 || s.c.Tied == 0 {
 		return "", ""
@@ -357,13 +377,29 @@ func (s screen) confidence() (word, why string) {
 	case apart > 1: // a note says of each
 		return "low", fmt.Sprintf("the same work under two names came out different in %d of %s", apart, unit.Count(len(s.r.Controls), "pair"))
 	case s.c.Uncertain():
-		return "low", "the differences are within the noise so far"
+		return "low", "no significant difference so far"
 	case len(s.c.Gains) == 0:
 		return "low", "there is nothing to compare with"
 	case s.r.Slowed.Busy() || slowed >= slowedFor:
 		return "medium", s.disturbed() + "; trust ratios, not MB/s"
+	case s.known() > wide:
+		return "medium", fmt.Sprintf("the ratio is only known within %.0f %%; %s", 100*s.known(), s.basis())
 	}
 	return "high", s.basis()
+}
+
+// wide is how far the ratio of an answer may be off that is given with high confidence: on a
+// machine that lacks processor time intervals are wider.
+const wide = 0.1
+
+// known is within what part the ratios of the answer are known.
+func (s screen) known() (part float64) {
+	for _, g := range s.c.Gains {
+		if q := g.Decides(s.r.By); q != nil && q.Lo > 0 {
+			part = max(part, math.Sqrt(q.Hi/q.Lo)-1)
+		}
+	}
+	return part
 }
 
 // disturbed says what else the machine did.

@@ -13,7 +13,7 @@ import (
 
 // Table is a table with the same kind of cell in each column.
 type Table struct {
-	Name    string // stable, for --table: "bulk", "kex", "cells", ...
+	Name    string // stable, for --only: "bulk", "kex", "cells", ...
 	Part    string // of several tables of one Name, which: the direction
 	Title   string
 	Note    string // what the columns mean; may be ""
@@ -66,7 +66,7 @@ var usualStatus = []string{string(alg.Strong), string(alg.Acceptable)}
 func bulkTable(r *rank.Ranking, d record.Direction) Table {
 	t := Table{
 		Name: "bulk", Part: clean(string(d)), Title: title(string(d)) + ": ciphers and MACs by " + r.BulkOrder(), Columns: slices.Clone(bulkColumns),
-		Note: "Rows with the same group letter cannot be told apart. A cipher without a MAC carries its own authentication tag.",
+		Note: "Rows with the same group letter do not differ significantly. A cipher without a MAC carries its own authentication tag.",
 	}
 	decides := map[bool]string{true: "client CPU", false: "throughput"}[r.By == rank.Cost] // it alone has an interval
 	for i, c := range t.Columns {

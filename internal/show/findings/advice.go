@@ -22,15 +22,30 @@ type Advice struct {
 	Ranking  *rank.Ranking // that it follows from
 	Pattern  string        // of the Host line
 	Strict   bool
-	Insecure bool // what is faster and never advised, too
-	Checked  bool // the lines for sshd_config
+	Insecure bool   // what is faster and never advised, too
+	Server   bool   // the lines for sshd_config, too
+	Checked  bool   // those were checked
+	Command  string // that gives this advice
+	Brief    bool   // the client's lines alone: a proof follows
 }
 
 // Text prints the advice: lines that can be pasted, and comments.
 func (a *Advice) Text(out io.Writer) {
-	a.comment(out, strings.Join(document.AnswerOf(a.Ranking, a.Advice.Choice, document.Standard).Says, " "))
-	fmt.Fprint(out, a.Advice.ClientConfig(a.Pattern))
-	fmt.Fprintf(out, "\n%s\n", a.Advice.ServerConfig())
+	answer := document.AnswerOf(a.Ranking, a.Advice.Choice, document.Commands{Advise: a.Command, Resume: document.Standard.Resume})
+	a.comment(out, strings.Join(answer.Says, " "))
+	t := text.Table{Columns: make([]text.Column, 2)}
+	for _, s := range answer.Steps[min(len(answer.Config), len(answer.Steps)):] {
+		t.Rows = append(t.Rows, []string{"#   " + s.What, s.Copy})
+	}
+	fmt.Fprintf(out, "%s\n%s\n", t.Text(0), a.Advice.ClientConfig(a.Pattern))
+	if a.Brief {
+		return
+	}
+	if a.Server {
+		fmt.Fprintf(out, "%s\n", a.Advice.ServerConfig())
+	} else {
+		a.comment(out, "sshd_config can stay as it is: the order of the client decides. --strict gives lines for it.")
+	}
 	if left := a.Advice.LeftOut(); left > 0 {
 		fate := "still enabled; --strict removes them"
 		if a.Strict {
@@ -41,7 +56,7 @@ func (a *Advice) Text(out io.Writer) {
 	for _, note := range a.Advice.Notes {
 		a.comment(out, "note: "+note)
 	}
-	if !a.Checked {
+	if a.Server && !a.Checked {
 		a.comment(out, "the lines for sshd_config were not checked: check them on the server with sshd -t")
 	}
 	if !a.Insecure {

@@ -48,7 +48,7 @@ func (r *Diagnosis) JSON(w io.Writer) error { return termsafe.WriteJSON(w, r, " 
 
 // Text writes the report for people, at most width columns wide but for lines
 // that are to be pasted: what was found, a line each, and then each with what to do.
-func (r *Diagnosis) Text(w io.Writer, width int) error {
+func (r *Diagnosis) Text(w io.Writer, width int, all bool) error {
 	var b strings.Builder
 	for _, line := range text.Wrap("", r.answer(), width) {
 		b.WriteString(line + "\n")
@@ -63,8 +63,8 @@ func (r *Diagnosis) Text(w io.Writer, width int) error {
 	lines := strings.Count(b.String(), "\n")
 	for i, f := range r.Findings {
 		each := finding(i+1, f, width)
-		if lines += strings.Count(each, "\n"); width > 0 && i > 0 && lines > screenLines {
-			fmt.Fprintf(&b, "\n%d more in full, where this is no terminal: add | less\n", len(r.Findings)-i)
+		if lines += strings.Count(each, "\n"); !all && width > 0 && i > 0 && lines > screenLines {
+			fmt.Fprintf(&b, "\n%d more in full: --all\n", len(r.Findings)-i)
 			break
 		}
 		b.WriteString(each)
@@ -79,13 +79,23 @@ const screenLines = 20
 // answer is what was found, in sentences.
 func (r *Diagnosis) answer() string {
 	var words []string
-	switch n := len(r.Findings); {
+	n := 0
+	for _, f := range r.Findings {
+		if !f.Minor {
+			n++
+		}
+	}
+	switch {
 	case !doctor.Faults(r.Findings) && r.Complete:
 		words = append(words, fmt.Sprintf("No problems found (%s).", unit.Count(len(r.Checks), "check")))
 	case !doctor.Faults(r.Findings):
 		words = append(words, "No problems found so far; not all checks were made.")
 	default:
-		words = append(words, unit.Count(n, "problem")+" found, the most expensive first.")
+		order := "."
+		if n > 1 {
+			order = ", the most expensive first."
+		}
+		words = append(words, unit.Count(n, "problem")+" found"+order)
 		if !r.Complete {
 			words = append(words, "Not all checks were made.")
 		}

@@ -16,9 +16,9 @@ import (
 // Cost prints the table for people. Times are milliseconds of processor
 // time, medians with 95 % intervals.
 func Cost(w io.Writer, c measured.Cost, version string) error {
-	fmt.Fprintf(w, "%s: %s, %d of them hashed, %s\n", c.File, unit.Count(c.Lines, "line"), c.HashedLines, unit.Bytes(c.Bytes))
-	fmt.Fprintf(w, "Processor time of one login with %s, median of %d (95 %% interval):\n\n", termsafe.OneLine(version), c.Rounds)
-	table := text.Table{Columns: []text.Column{{Head: "layout"}, {Head: "UpdateHostKeys"}, {Head: "ssh"}, {Head: "due to the file"}}}
+	fmt.Fprintf(w, "%s\n\n%s: %s, %d of them hashed, %s\n", costAdvice(c), c.File, unit.Count(c.Lines, "line"), c.HashedLines, unit.Bytes(c.Bytes))
+	fmt.Fprintf(w, "CPU time of a login, medians of %d with 95 %% intervals, %s:\n\n", c.Rounds, termsafe.OneLine(version))
+	table := text.Table{Columns: []text.Column{{Head: "layout"}, {Head: "UpdateHostKeys"}, {Head: "ssh, ms"}, {Head: "due to the file, ms"}}}
 	for _, row := range c.OpenSSH {
 		name, update := row.Layout, "no"
 		if row.AsItIs {
@@ -34,8 +34,7 @@ func Cost(w io.Writer, c measured.Cost, version string) error {
 		table.Rows = append(table.Rows, []string{name, update, milliseconds(row.CPU), extra})
 	}
 	micro := func(ns float64) string { return unit.Figure(ns / 1e3) }
-	_, err := fmt.Fprintf(w, "%s\n%s\nsshpace run: %s once, then %s per host, median of %d times %d names\n",
-		table.Text(0), costAdvice(c), milliseconds(c.Index.Load), c.Index.Lookup.Shown(micro, " us"), c.Index.Lookup.N, c.Index.Names)
+	_, err := fmt.Fprintf(w, "%s\nsshpace run: %s ms once, then %s per host\n", table.Text(0), milliseconds(c.Index.Load), c.Index.Lookup.Shown(micro, " us"))
 	return err
 }
 
@@ -53,9 +52,9 @@ func costAdvice(c measured.Cost) string {
 	if update.Lo < minGain {
 		return "There is nothing to gain by splitting this file."
 	}
-	text := fmt.Sprintf("Splitting this file saves ssh %s ms of processor time per login: sshpace known-hosts split.", unit.Milliseconds(update.Value))
+	text := fmt.Sprintf("Splitting this file saves %s ms of CPU time per login: sshpace known-hosts split", unit.Milliseconds(update.Value))
 	if gain := update.Lo - plain.Hi; gain > minGain {
-		text += fmt.Sprintf("\nWithout splitting, UpdateHostKeys no saves %s ms of them, but new host keys are no longer learned.", unit.Milliseconds(gain))
+		text += fmt.Sprintf("\nUpdateHostKeys no saves %s ms of them, but ssh then learns no new host keys.", unit.Milliseconds(gain))
 	}
 	return text
 }
@@ -65,7 +64,7 @@ func costAdvice(c measured.Cost) string {
 const minGain = 1e6
 
 func milliseconds(i stats.Interval) string {
-	return i.Shown(unit.Milliseconds, " ms")
+	return i.Shown(unit.Milliseconds, "")
 }
 
 // interval is an interval in JSON.

@@ -101,6 +101,9 @@ func took(d time.Duration) string {
 func (r *Latency) Text(w io.Writer, width int) error {
 	var b strings.Builder
 	if len(r.Lanes) > 0 {
+		if s := r.Lanes[0]; s.Back > 0 {
+			fmt.Fprintf(&b, "\nA byte through %s comes back in %s ms (median of %d).\n", title(s), unit.Milliseconds(s.Median.Value), s.Back)
+		}
 		fmt.Fprintf(&b, "\n--- %s: latency over ssh, ms ---\n%s", r.Target, r.table().Text(width))
 	}
 	if t := r.timeline(); len(t.Rows) > 0 {

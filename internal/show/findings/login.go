@@ -62,29 +62,29 @@ func LoginOf(f *record.File) *Login {
 // JSON writes the report.
 func (r *Login) JSON(w io.Writer) error { return termsafe.WriteJSON(w, r, " ") }
 
-// step is a phase and what happens in it.
+// step is a phase, what people call it and what happens in it.
 type step struct {
-	phase login.Phase
-	what  string
+	phase      login.Phase
+	name, what string
 }
 
 // steps of a login of the real ssh, in order.
 var steps = []step{
-	{login.Start, "ssh starts, reads its configuration, looks the name up"},
-	{login.TCP, "connect, read the keys"},
-	{login.Version, "version lines"},
-	{login.KexInit, "lists of algorithms"},
-	{login.Kex, "key exchange"},
-	{login.HostKey, "look the host key up"},
-	{login.NewKeys, "new keys"},
-	{login.Service, "ask for the login service"},
-	{login.AuthNone, "ask for the methods"},
-	{login.Query, "offer keys"},
-	{login.Sign, "sign, be let in"},
-	{login.Channel, "open a session"},
-	{login.Exec, "ask for the command"},
-	{login.Command, "run it"},
-	{login.Close, "end"},
+	{login.Start, "start", "ssh starts, reads its configuration, looks the name up"},
+	{login.TCP, "connect", "connect, read the key files"},
+	{login.Version, "versions", "exchange version lines"},
+	{login.KexInit, "algorithms", "exchange lists of algorithms"},
+	{login.Kex, "kex", "key exchange"},
+	{login.HostKey, "host key", "look the host key up"},
+	{login.NewKeys, "new keys", "switch to the new keys"},
+	{login.Service, "auth service", "ask for the login service"},
+	{login.AuthNone, "auth methods", "ask which methods there are"},
+	{login.Query, "try keys", "offer keys"},
+	{login.Sign, "sign", "sign with the key, log in"},
+	{login.Channel, "session", "open a session"},
+	{login.Exec, "request", "ask for the command"},
+	{login.Command, "command", "run it"},
+	{login.Close, "end", "close the connection"},
 }
 
 // steps are those of the engine's logins, in order.

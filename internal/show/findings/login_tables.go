@@ -123,7 +123,7 @@ func (r *Login) shown() (all []login.Result) {
 func (r *Login) loginTable(results []login.Result) document.Table {
 	t := document.Table{Name: "logins", Title: "Logins that differ in one thing", Note: howLogins, Columns: []document.Column{
 		{Key: "factor", Head: "what differs"}, {Key: "level", Head: "login", Fit: text.Above},
-		column("wall_ns", "whole"), bare(column("client_cpu_ns", "client CPU")), bare(column("server_cpu_ns", "server CPU")),
+		column("wall_ns", "total"), bare(column("client_cpu_ns", "client CPU")), bare(column("server_cpu_ns", "server CPU")),
 		{Key: "post_quantum", Head: "post-quantum", Terse: " ", Usual: []string{"no"}},
 		{Key: "failure", Head: "failed", Minor: true},
 	}}
@@ -138,7 +138,7 @@ func (r *Login) loginTable(results []login.Result) document.Table {
 
 func (r *Login) phaseTable() document.Table {
 	plain := r.Results[0]
-	t := document.Table{Name: "phases", Title: "The plain login in phases", Note: "Means add up to the mean of the whole; medians do not.", Columns: []document.Column{
+	t := document.Table{Name: "phases", Title: "The plain login in phases", Note: "Means add up to the total; medians do not.", Columns: []document.Column{
 		{Key: "phase", Head: "phase"}, {Key: "what", Head: "what happens", Fit: text.Cut}, column("mean_ns", "mean"), column("median_ns", "median"),
 	}}
 	for _, s := range r.steps() {
@@ -148,7 +148,7 @@ func (r *Login) phaseTable() document.Table {
 		}
 		median := plain.Phases[s.phase]
 		t.Rows = append(t.Rows, document.Row{Cells: []document.Cell{
-			{Text: string(s.phase)}, {Text: s.what}, {Quantity: &stats.Interval{Value: mean, Lo: mean, Hi: mean, N: median.N}}, {Quantity: quantity(&median)},
+			{Text: s.name}, {Text: s.what}, {Quantity: &stats.Interval{Value: mean, Lo: mean, Hi: mean, N: median.N}}, {Quantity: quantity(&median)},
 		}})
 	}
 	return t
@@ -156,7 +156,7 @@ func (r *Login) phaseTable() document.Table {
 
 func (r *Login) distanceTable() document.Table {
 	t := document.Table{Name: "distances", Title: "Predicted over a distance", Note: fmt.Sprintf("Predicted, not measured: the plain login and %d times the round trip.", r.RoundTrips), Columns: []document.Column{
-		{Key: "round_trip_ns", Head: "round trip", Unit: "ms", Scale: 1e6, Kind: document.Quantity}, column("predicted_ns", "whole"),
+		{Key: "round_trip_ns", Head: "round trip", Unit: "ms", Scale: 1e6, Kind: document.Quantity}, column("predicted_ns", "total"),
 	}}
 	for _, p := range r.Predicted {
 		rtt, whole := float64(p.RTT), float64(p.NS)
@@ -175,11 +175,11 @@ func point(f *stats.Interval) document.Point {
 }
 
 func (r *Login) phaseChart() document.Chart {
-	c := document.Chart{Name: "phases", Table: "phases", Title: "Where the time of a plain login goes", Note: "Means, which add up to the whole.", Shape: document.Bars, Unit: "ms", Series: []string{"mean"}}
+	c := document.Chart{Name: "phases", Table: "phases", Title: "Where the time of a plain login goes", Note: "Means, which add up to the total.", Shape: document.Bars, Unit: "ms", Series: []string{"mean"}}
 	for _, s := range r.steps() {
 		if mean, told := r.Results[0].Mean[s.phase]; told {
 			at := document.Point{Value: mean / 1e6, Lo: mean / 1e6, Hi: mean / 1e6, Known: true}
-			c.Items = append(c.Items, document.Item{Label: string(s.phase) + ": " + s.what, Points: []document.Point{at}})
+			c.Items = append(c.Items, document.Item{Label: s.what, Points: []document.Point{at}})
 		}
 	}
 	return c
@@ -194,7 +194,7 @@ func (r *Login) cpuChart() document.Chart {
 }
 
 func (r *Login) wallChart() document.Chart {
-	c := document.Chart{Name: "wall", Table: "logins", Title: "Time of a login", Note: "Medians with their 95 % intervals.", Shape: document.Bars, Unit: "ms", Series: []string{"whole"}}
+	c := document.Chart{Name: "wall", Table: "logins", Title: "Time of a login", Note: "Medians with their 95 % intervals.", Shape: document.Bars, Unit: "ms", Series: []string{"total"}}
 	r.items(&c, func(x *login.Result) []document.Point { return []document.Point{point(&x.Wall)} })
 	return c
 }

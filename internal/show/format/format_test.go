@@ -186,7 +186,7 @@ func TestComparisonsAgree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report := &Comparison{Comparison: c, Output: Output{Tables: []string{"ciphers"}}}
+	report := &Comparison{Comparison: c, Output: Output{Only: []string{"ciphers"}}}
 	rows, err := csv.NewReader(bytes.NewReader(rendered(t, report, "csv"))).ReadAll()
 	if err != nil {
 		t.Fatal(err)

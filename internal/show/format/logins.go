@@ -8,7 +8,6 @@ import (
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/findings"
-	"sshpace/internal/show/report"
 )
 
 // Logins is the report of a record file that holds logins.
@@ -33,15 +32,15 @@ func (x *Logins) Render(w io.Writer, f Format) error {
 }
 
 // LoginChanges relates the logins of several files.
-type LoginChanges struct{ *findings.LoginComparison }
+type LoginChanges struct {
+	*findings.LoginComparison
+	Output Output
+}
 
 // Render writes the comparison.
 func (x LoginChanges) Render(w io.Writer, f Format) error {
-	switch f.Name {
-	case "text":
-		return report.Text(w, x.Document())
-	case "json":
+	if f.Name == "json" {
 		return x.JSON(w)
 	}
-	return fault.Usage("use text or json", "there is no --format %s for logins", f.Name)
+	return x.Output.renderDocument(w, f.Name, x.Document(), nil)
 }

@@ -20,9 +20,8 @@ type Output struct {
 	Format string
 	JSON   bool // the same as Format "json"
 	Out    []string
-	Tables []string
-	Limit  int // rows of each table in text, md and csv; none: all that the format has room for
-	Charts []string
+	Only   []string // tables of md and csv, charts of pictures
+	Limit  int      // rows of each table in text, md and csv; none: all that the format has room for
 	Names  []string // of the formats that the command has
 }
 
@@ -39,14 +38,11 @@ func (o *Output) Renderings(stdout io.Writer) ([]Rendering, error) {
 	if err != nil {
 		return nil, err
 	}
-	written := func(names ...string) bool {
-		return slices.ContainsFunc(out, func(t Rendering) bool { return slices.Contains(names, t.Format.Name) })
+	inParts := func(t Rendering) bool {
+		return slices.Contains([]string{"csv", "md", "svg", "png", "pdf"}, t.Format.Name)
 	}
-	switch {
-	case len(o.Tables) > 0 && !written("csv", "md"):
-		return nil, fault.Usage("add --format csv, or --out with a file that ends in .csv or .md", "--table is for csv and md only")
-	case len(o.Charts) > 0 && !written("svg", "png", "pdf"):
-		return nil, fault.Usage("add --out with a file that ends in .svg, .png or .pdf", "--chart is for svg, png and pdf only")
+	if len(o.Only) > 0 && !slices.ContainsFunc(out, inParts) {
+		return nil, fault.Usage("add --format csv, or --out with a file that ends in .csv, .md, .svg, .png or .pdf", "--only is for tables (csv, md) and charts (svg, png, pdf)")
 	}
 	return out, nil
 }

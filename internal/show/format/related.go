@@ -51,7 +51,7 @@ func (o *Output) Related(paths, pairs []string) (Report, error) {
 	return kind.relate(labels, files, pairs, o)
 }
 
-func relateLogins(labels []string, files []*record.File, pairs []string, _ *Output) (Report, error) {
+func relateLogins(labels []string, files []*record.File, pairs []string, out *Output) (Report, error) {
 	if len(pairs) > 0 {
 		return nil, fault.Usage("leave --pair out", "--pair is for results of sshpace programs, and %s holds logins", labels[0])
 	}
@@ -59,7 +59,7 @@ func relateLogins(labels []string, files []*record.File, pairs []string, _ *Outp
 	for _, f := range files {
 		reports = append(reports, findings.LoginOf(f))
 	}
-	return &LoginChanges{findings.CompareLogins(labels, reports)}, nil
+	return &LoginChanges{findings.CompareLogins(labels, reports), *out}, nil
 }
 
 func relateMethods(labels []string, files []*record.File, pairs []string, out *Output) (Report, error) {

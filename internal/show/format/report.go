@@ -32,27 +32,37 @@ func (o *Output) renderDocument(w io.Writer, name string, d *document.Document, 
 	case "text":
 		return report.Text(w, d)
 	case "md":
-		return choose("--table", report.Markdown(w, d.Head(o.Limit), o.Tables...))
+		return misnamed(report.Markdown(w, d.Head(o.Limit), o.parts(d.TableNames(), d.ChartNames())...))
 	case "csv":
-		return choose("--table", report.CSV(w, d.Head(o.Limit), o.Tables...))
+		return misnamed(report.CSV(w, d.Head(o.Limit), o.parts(d.TableNames(), d.ChartNames())...))
 	case "html":
 		return page.Write(w, d)
 	case "xlsx":
 		return workbook.Write(w, d, records)
 	case "svg":
-		return choose("--chart", picture.SVG(w, d, o.Charts...))
+		return misnamed(picture.SVG(w, d, o.parts(d.ChartNames(), d.TableNames())...))
 	case "png":
-		return choose("--chart", picture.PNG(w, d, o.Charts...))
+		return misnamed(picture.PNG(w, d, o.parts(d.ChartNames(), d.TableNames())...))
 	case "pdf":
-		return choose("--chart", picture.PDF(w, d, o.Charts...))
+		return misnamed(picture.PDF(w, d, o.parts(d.ChartNames(), d.TableNames())...))
 	}
 	return fmt.Errorf("no writer for the format %s", name)
 }
 
-// choose makes a usage error of a name that a flag gave and the document has not.
-func choose(flag string, err error) error {
+// parts are the names of --only for a format that shows these parts, where another shows
+// the others: a name that only the other has is left to it, if any is left.
+func (o *Output) parts(own, others []string) []string {
+	left := slices.DeleteFunc(slices.Clone(o.Only), func(name string) bool { return !slices.Contains(own, name) && slices.Contains(others, name) })
+	if len(left) == 0 {
+		return o.Only
+	}
+	return left
+}
+
+// misnamed makes a usage error of a name of --only that the document has not.
+func misnamed(err error) error {
 	if errors.Is(err, document.ErrNoSuch) {
-		return fault.Usage("choose one of them with "+flag, "%s", err)
+		return fault.Usage("choose one of them with --only", "%s", err)
 	}
 	return err
 }
@@ -122,11 +132,11 @@ func (x *Comparison) More() string {
 	return more
 }
 
-// Commands lead on from a result.
-func Commands(path, newest, policy string) document.Commands {
+// Commands lead on from a result, which the user named: by its path, or by its host.
+func Commands(named, path, newest, policy string) document.Commands {
 	advise := "sshpace advise"
 	if path != newest {
-		advise += " " + shell.Word(path)
+		advise += " " + shell.Word(named)
 	}
 	if policy != "modern" {
 		advise += " --policy " + shell.Word(policy)

@@ -4,7 +4,6 @@
 package live
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -134,8 +133,11 @@ func (v *View) rank() {
 // best so far, what is being done, and what Ctrl-C does.
 func (v *View) lines() []string {
 	p, width := v.Progress(), v.Screen.Width-1
-	out := status(p, width)
-	out = append(out, text.Wrap("", strings.Join(present(v.load(), "so far: "+cmp.Or(v.answer, "an answer takes some seconds")), "; "), width)...)
+	out, answer := status(p, width), "no answer yet"
+	if v.answer != "" {
+		answer = "so far: " + v.answer
+	}
+	out = append(out, text.Wrap("", strings.Join(present(v.load(), answer), "; "), width)...)
 	return append(out, "now: "+v.step(), "Ctrl-C: report what there is; twice: stop at once")
 }
 

@@ -195,6 +195,10 @@ func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `\'`) + "'
 func TestFilterSortAndCopy(t *testing.T) {
 	r, f := benchtest.Ranking(t, 1, record.Upload)
 	b := show(t, document.OfRanking(r, f, document.Options{}))
+	if opens := evaluate[string](b, `document.getElementById('policy').value`); opens != "modern" {
+		t.Errorf("the page opens with the policy %q, and the answer is that of modern", opens)
+	}
+	b.set("policy", "")
 	visible := func() []string {
 		return evaluate[[]string](b, `[...document.querySelectorAll('[data-table=bulk] tbody tr')].filter(r => !r.hidden).map(r => r.dataset.cipher)`)
 	}
@@ -281,7 +285,7 @@ func TestFilterSortAndCopy(t *testing.T) {
 // as before afterwards.
 func TestPrint(t *testing.T) {
 	r, f := benchtest.Ranking(t, 1, record.Upload)
-	d := document.OfRanking(r, f, document.Options{})
+	d := document.OfRanking(r, f, document.Options{All: true})
 	b := show(t, d)
 	pictures := func() int { return evaluate[int](b, `document.querySelectorAll('svg').length`) }
 	height := func() int { return evaluate[int](b, `document.documentElement.scrollHeight`) }

@@ -18,6 +18,7 @@ type chartData struct {
 	Rising    bool           `json:"rising"`
 	Log       bool           `json:"log,omitempty"`
 	Across    string         `json:"across,omitempty"`
+	First     int            `json:"first"`
 	Items     []itemData     `json:"items"`
 }
 
@@ -39,7 +40,7 @@ type pointData []any
 func dataOf(id string, c document.Chart) chartData {
 	out := chartData{
 		ID: id, Name: c.Name, Title: c.Title, Shape: c.Shape, Unit: c.Unit, Series: c.Series, Columns: c.Columns,
-		Reference: c.Reference, Rising: c.Rising, Log: c.Log, Across: c.Across,
+		Reference: c.Reference, Rising: c.Rising, Log: c.Log, Across: c.Across, First: c.First,
 	}
 	for _, i := range c.Items {
 		item := itemData{Label: i.Label, Mark: i.Mark, Cipher: i.Suite.Cipher, MAC: i.Suite.MAC, Kex: i.Suite.Kex, PostQuantum: i.PostQuantum, Now: i.Now, Bound: i.Bound}

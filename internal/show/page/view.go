@@ -75,6 +75,7 @@ type name struct {
 type island struct {
 	Charts      []chartData  `json:"charts"`
 	Policies    []policyData `json:"policies"`
+	Policy      string       `json:"policy"`      // that the page opens with; "": any
 	Weak        []string     `json:"weak"`        // not copied unless a policy lists them
 	PostQuantum []string     `json:"postQuantum"` // stand before other key exchanges
 }
@@ -89,7 +90,7 @@ func viewOf(d *document.Document) view {
 	v.Names = names(d.Algorithms)
 	v.Config = v.Config && len(d.Table("cells")) == 0
 	v.figures(d)
-	v.Island.Policies = policies(d.Algorithms)
+	v.Island.Policies, v.Island.Policy = policies(d.Algorithms), d.PolicyName
 	for _, a := range d.Algorithms {
 		if a.Status != alg.Strong && a.Status != alg.Acceptable {
 			v.Island.Weak = append(v.Island.Weak, a.Name)

@@ -13,7 +13,7 @@ func colourOf(c document.Chart, k int) color.NRGBA {
 	if c.Shape == document.Stack {
 		return layers[k%len(layers)]
 	}
-	return series[k%len(series)]
+	return series[(c.First+k)%len(series)]
 }
 
 func named(item document.Item) string {

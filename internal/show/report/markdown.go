@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"sshpace/internal/show/document"
@@ -74,7 +75,8 @@ func markdownAnswer(w io.Writer, a document.Answer) {
 func columnsOf(t document.Table) []int {
 	var out []int
 	for i, c := range t.Columns {
-		if !c.Minor {
+		first := func(a, b document.Row) bool { return a.Cells[i].Text == b.Cells[i].Text }
+		if !c.Minor || len(slices.CompactFunc(slices.Clone(t.Rows), first)) > 1 {
 			out = append(out, i)
 		}
 	}

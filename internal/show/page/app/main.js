@@ -12,6 +12,8 @@ for (const policy of data.policies) {
   policySelect.append(option);
 }
 
+if (data.policies.some(p => p.name === data.policy)) policySelect.value = data.policy; // that the answer is of
+
 const showConfiguration = policy => {
   if (!byId('config')) return;
   const { text, left, used } = configuration(policy, data.weak || [], data.postQuantum || []);

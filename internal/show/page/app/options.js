@@ -86,6 +86,9 @@ const whiskers = (items, k, count, color) => ({
   },
 });
 
+// colorOf a series: a file has its color in all charts.
+const colorOf = (chart, look, k) => look.series[(chart.first + k) % look.series.length];
+
 // offset keeps the series of one row apart.
 const offset = (k, count, height) => count < 2 ? 0 : (k - (count - 1) / 2) * height * 0.7 / count;
 
@@ -94,20 +97,20 @@ const dots = (chart, items, look) => ({
   xAxis: valueAxis(chart, look, chart.log ? { type: 'log', logBase: 2, axisLabel: { formatter: v => figure(v) } } : { scale: !!chart.reference, min: chart.reference ? undefined : 0 }), yAxis: categoryAxis(items, look),
   tooltip: { ...base(chart, look).tooltip, trigger: 'item', formatter: rowTip(chart, items) },
   series: chart.series.flatMap((name, k) => [{
-    type: 'custom', name, itemStyle: { color: look.series[k % look.series.length] }, z: 4,
+    type: 'custom', name, itemStyle: { color: colorOf(chart, look, k) }, z: 4,
     markLine: k === 0 ? markLine(chart, look) : undefined,
     data: items.map((item, i) => { const p = item.points[k]; return p ? [p[0], i] : ['-', i]; }),
     encode: { x: 0, y: 1 },
     renderItem: (params, api) => {
       const x = api.value(0);
       if (!Number.isFinite(x)) return null;
-      const at = api.coord([x, api.value(1)]), p = items[params.dataIndex].points[k], color = look.series[k % look.series.length];
+      const at = api.coord([x, api.value(1)]), p = items[params.dataIndex].points[k], color = colorOf(chart, look, k);
       return {
         type: 'circle', shape: { cx: at[0], cy: at[1] + offset(k, chart.series.length, api.size([0, 1])[1]), r: 4.5 },
         style: { fill: p && p[3] ? look.bg : color, stroke: color, lineWidth: 2 },
       };
     },
-  }, whiskers(items, k, chart.series.length, look.series[k % look.series.length])]),
+  }, whiskers(items, k, chart.series.length, colorOf(chart, look, k))]),
 });
 
 const bars = (chart, items, look) => ({

@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"sshpace/internal/base/sched"
+	"sshpace/internal/base/termsafe"
+	"sshpace/internal/base/text"
+	"sshpace/internal/base/unit"
+)
+
+// The values of flags.
+type (
+	byteLimit = unit.Limit
+	percent   = unit.Percent
+	seconds   = unit.Duration
+)
+
+// exclusions are flags that contradict each other in every command that has both: the
+// first of a line, and what goes with none of it.
+var exclusions = [][]string{
+	{"rounds", "budget", "precision"},
+	{"exhaustive", "budget", "precision"},
+	{"count", "budget"},
+	{"resume", "out"},
+	{"full", "only"},
+	{"undo", "write", "prove", "json", "check", "strict", "policy", "include-insecure"},
+	{"history", "json"},
+}
+
+// checkTogether refuses flags that contradict each other.
+func checkTogether(flags *pflag.FlagSet) error {
+	for _, line := range exclusions {
+		for _, other := range line[1:] {
+			if flags.Changed(line[0]) && flags.Changed(other) {
+				return usageError("choose one of them", "--%s and --%s exclude each other", line[0], other)
+			}
+		}
+	}
+	return nil
+}
+
+// roundFlags say how long something is measured that goes by rounds alone.
+type roundFlags struct {
+	rounds int
+	budget seconds
+}
+
+func (f *roundFlags) register(flags *pflag.FlagSet, rounds int) {
+	flags.IntVar(&f.rounds, "rounds", rounds, "measure so many complete rounds")
+	flags.Var(&f.budget, "budget", "measuring time instead of --rounds, such as 90s; the round that it ends in is finished")
+}
+
+// of are the rounds, of which there must be so many at least.
+func (f *roundFlags) of(least int) (sched.Rounds, error) {
+	switch {
+	case f.rounds < least || f.rounds > maxRepeats:
+		return sched.Rounds{}, usageError("such as --rounds 10", "--rounds %d: want %d to %d", f.rounds, least, maxRepeats)
+	case f.budget > 0:
+		return sched.Rounds{Count: least, Budget: time.Duration(f.budget)}, nil
+	}
+	return sched.Rounds{Count: f.rounds}, nil
+}
+
+// maxRepeats bounds --rounds: nobody waits for more.
+const maxRepeats = 1_000_000
+
+// progress tells on standard error what is being done, unless that is to be quiet.
+func progress(sys System, quiet bool, format string) func(what string) {
+	if quiet {
+		return func(string) {}
+	}
+	return func(what string) { fmt.Fprintf(sys.Stderr, format, oneLine(what)) }
+}
+
+// item is a line of what --list prints.
+type item struct {
+	Name  string `json:"name"`
+	About string `json:"about,omitempty"`
+}
+
+// printList is --list: what there is to be measured.
+func printList(sys System, asJSON bool, items []item) error {
+	if asJSON {
+		return termsafe.WriteJSON(sys.Stdout, struct {
+			Schema string `json:"schema"`
+			Items  []item `json:"items"`
+		}{"sshpace.list/1", items}, "  ")
+	}
+	t := text.Table{Columns: make([]text.Column, 2)}
+	for _, i := range items {
+		t.Rows = append(t.Rows, slices.DeleteFunc([]string{oneLine(i.Name), oneLine(i.About)}, func(s string) bool { return s == "" }))
+	}
+	_, err := sys.Stdout.Write([]byte(t.Text(0)))
+	return err
+}
