@@ -89,7 +89,7 @@ is reached now would not be reached any more, nothing is written, and the exit c
 	flags.BoolVar(&f.json, "json", false, "print the advice as JSON")
 	flags.BoolVar(&f.prove, "prove", false, "measure the present and the advised choice in turns")
 	flags.IntVar(&f.rounds, "rounds", prove.DefaultRounds, "with --prove: rounds; 6 or more for a 95 % interval")
-	flags.StringVar(&f.size, "size", "128M", "with --prove: bytes that each way moves")
+	flags.StringVar(&f.size, "size", "128M", "with --prove: bytes that each method moves")
 	flags.StringSliceVar(&f.modes, "only", nil, "with --prove: what people do, as in sshpace transfer --only, beside the raw transfer (default: scp, sftp)")
 	flags.StringVar(&f.write, "write", "", "write the lines: client, server or both")
 	flags.StringVar(&f.undo, "undo", "", "take out what --write wrote: client, server or both; later edits stay")

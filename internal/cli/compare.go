@@ -52,7 +52,7 @@ what is left when the machines' overall speeds are taken out: --normalise '*' fo
 What the files hold besides SSH, such as imported figures of openssl speed, is shown
 side by side; --figure picks some of it.
 
-Results of transfer and programs are compared way by way, those of login
+Results of transfer and programs are compared method by method, those of login
 login by login. A pair of programs that two files have in one version each is compared
 whatever the versions. --pair says which pair of each file to compare, or which pairs of
 one file, by the beginnings of their names: what sshpace programs --only openssh:openssh --ssh PATH

@@ -29,7 +29,7 @@ type MethodResult struct {
 // Ran reports whether there were runs enough for a figure.
 func (r MethodResult) Ran() bool { return r.ran }
 
-// Of are the results of a file, in the order of its ways.
+// Of are the results of a file, in the order of its methods.
 func MethodResults(f *record.File) []MethodResult {
 	var results []MethodResult
 	for i, method := range f.Methods {

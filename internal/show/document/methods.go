@@ -20,7 +20,7 @@ import (
 // OfMethods is the report of transfer methods: what people do with SSH, or clients
 // with servers.
 func OfMethods(results []compare.MethodResult, f *record.File) *Document {
-	d := &Document{Title: "Ways to move bytes", Environment: facts([]Fact{
+	d := &Document{Title: "Transfer methods", Environment: facts([]Fact{
 		{"target", f.Campaign.Target}, {"processor", f.Environment.CPU}, {"cores", strconv.Itoa(f.Environment.Cores)},
 		{"client", f.Environment.Client}, {"server", f.Environment.Server},
 	})}
@@ -121,11 +121,11 @@ func measuredMethods(results []compare.MethodResult, f *record.File) string {
 	return strings.Join(nonEmpty("to "+orUnknown(f.Campaign.Target), client, cipher, path, processors(e)), ", ")
 }
 
-// methodChart draws how fast each way is.
+// methodChart draws how fast each method is.
 func methodChart(measured []compare.MethodResult) Chart {
 	c := Chart{
-		Name: "ways", Table: "ways", Shape: Bars, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
-		Title: "How fast each way is", Note: "More is better. The lines are 95 % intervals, or ranges where there are fewer than 6 rounds.",
+		Name: "methods", Table: "methods", Shape: Bars, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
+		Title: "How fast each method is", Note: "More is better. The lines are 95 % intervals, or ranges where there are fewer than 6 rounds.",
 	}
 	for _, r := range measured {
 		label := MethodLabel(r.Method)
@@ -263,8 +263,8 @@ func standings(s alg.Suite) []string {
 func methodTable(results []compare.MethodResult) Table {
 	pairs, several := paired(results), len(ciphersOf(results)) > 1
 	far := slices.ContainsFunc(results, func(r compare.MethodResult) bool { return r.RTT > 0 })
-	t := Table{Name: "ways", Title: "Ways to move bytes", Note: howMethods, Columns: []Column{
-		{Key: "mode", Head: "way", Fit: text.Cut, Minor: pairs}, {Key: "direction", Head: "direction", Terse: " ", Minor: pairs},
+	t := Table{Name: "methods", Title: "Transfer methods", Note: howMethods, Columns: []Column{
+		{Key: "mode", Head: "method", Fit: text.Cut, Minor: pairs}, {Key: "direction", Head: "direction", Terse: " ", Minor: pairs},
 		{Key: "client", Head: "client", Fit: text.Cut, Minor: !pairs}, {Key: "server", Head: "server", Fit: text.Cut, Minor: !pairs},
 		{Key: "cipher", Head: "cipher", Kind: Name, Of: alg.Cipher, Fit: text.Cut, Minor: !pairs && !several}, {Key: "mac", Head: "MAC", Minor: true},
 		{Key: "path_rtt_ms", Head: "round trip, ms", Terse: "trip|ms", Kind: Count, Minor: !far},

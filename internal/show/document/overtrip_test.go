@@ -62,7 +62,7 @@ func TestOverTheRoundTrip(t *testing.T) {
 	}
 
 	f.Methods, f.Runs = f.Methods[:1], f.Runs[:2]
-	if d := document.OfMethods(compare.MethodResults(f), f); len(d.Charts) != 1 || d.Charts[0].Name != "ways" || len(d.Charts[0].Items) != 1 || math.Round(d.Charts[0].Items[0].Points[0].Value) != 400 || strings.Contains(benchtest.Brief(d), "over the round trip") {
+	if d := document.OfMethods(compare.MethodResults(f), f); len(d.Charts) != 1 || d.Charts[0].Name != "methods" || len(d.Charts[0].Items) != 1 || math.Round(d.Charts[0].Items[0].Points[0].Value) != 400 || strings.Contains(benchtest.Brief(d), "over the round trip") {
 		t.Errorf("one round trip is drawn: %+v", d.Charts)
 	}
 }
