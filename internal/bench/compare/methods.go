@@ -26,6 +26,14 @@ type MethodResult struct {
 	ran         bool
 }
 
+// Against judges how fast a method is beside another one of its run.
+func (r MethodResult) Against(other MethodResult) stats.Verdict {
+	if !r.speed.Known() || !other.speed.Known() {
+		return stats.NotEnough
+	}
+	return r.speed.Over(other.speed).Interval().Verdict()
+}
+
 // Ran reports whether there were runs enough for a figure.
 func (r MethodResult) Ran() bool { return r.ran }
 

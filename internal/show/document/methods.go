@@ -80,27 +80,29 @@ func fastest(measured []compare.MethodResult) (out []string) {
 			name += " with " + Short(r.Suite.Cipher)
 		}
 		speed := r.Rate.Shown(func(v float64) string { return unit.Figure(v / 1e6) }, " MB/s")
-		switch close := rivals(r, measured); {
+		switch rivals := rivals(r, measured); {
 		case count[d] == 1:
 			out = append(out, fmt.Sprintf("%s moves %s.", name, speed))
-		case close == 0:
-			out = append(out, fmt.Sprintf("%s is fastest: %s.", name, speed))
+		case rivals[stats.NotEnough] > 0:
+			out = append(out, fmt.Sprintf("Not enough data yet to say which method is fastest: %s leads, %s, and %s may be as fast. More --rounds tell.", name, speed, unit.Count(rivals[stats.NotEnough], "other")))
+		case rivals[stats.Equal] > 0:
+			out = append(out, fmt.Sprintf("%s is fastest: %s; %s within %.0f %% of that.", name, speed, unit.Count(rivals[stats.Equal], "other"), 100*stats.Margin))
 		default:
-			out = append(out, fmt.Sprintf("Not enough data yet to say which method is fastest: %s leads, %s, and %s may be as fast. More --rounds tell.", name, speed, unit.Count(close, "other")))
+			out = append(out, fmt.Sprintf("%s is fastest: %s.", name, speed))
 		}
 	}
 	return out
 }
 
-// rivals counts the other methods of a direction that may be as fast as the best one. A
-// single run says nothing of how far the next one may lie.
-func rivals(best compare.MethodResult, all []compare.MethodResult) (n int) {
+// rivals counts the other methods of a direction, by what the best one is beside them.
+func rivals(best compare.MethodResult, all []compare.MethodResult) map[stats.Verdict]int {
+	count := map[stats.Verdict]int{}
 	for _, r := range all {
-		if r.Direction == best.Direction && !r.Method.Same(best.Method) && (r.Rate.Hi >= best.Rate.Lo || min(r.Rate.N, best.Rate.N) < 2) {
-			n++
+		if r.Direction == best.Direction && !r.Method.Same(best.Method) {
+			count[best.Against(r)]++
 		}
 	}
-	return n
+	return count
 }
 
 // measuredMethods names the programs, the path and the machine.

@@ -17,8 +17,8 @@ const methodChangesSchema = "sshpace.methods-compare/1"
 func MethodChangesJSON(w io.Writer, c *compare.MethodComparison, gate *compare.Gate) error {
 	d := struct {
 		Schema  string             `json:"schema"`
-		Files   []string           `json:"files"` // the first is what the others are related to
-		Methods []jsonMethodChange `json:"methods"`  // that all files have figures of
+		Files   []string           `json:"files"`   // the first is what the others are related to
+		Methods []jsonMethodChange `json:"methods"` // that all files have figures of
 		Only    []jsonOnly         `json:"not_compared,omitempty"`
 		Gate    *jsonGate          `json:"fail_on,omitempty"`
 	}{Schema: methodChangesSchema, Files: c.Files, Methods: []jsonMethodChange{}, Gate: gateDocument(gate)}
