@@ -61,7 +61,7 @@ func newAdviseCommand(sys System) *cobra.Command {
 	flags.BoolVar(&f.prove, "prove", false, "measure the present and the advised choice in turns")
 	f.length.register(flags, prove.DefaultRounds)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "with --prove: show no progress")
-	flags.StringVar(&f.size, "size", "128M", "with --prove: bytes that each way moves")
+	flags.StringVar(&f.size, "size", "128M", "with --prove: bytes that each method moves")
 	flags.StringSliceVar(&f.modes, "only", nil, "with --prove: what people do, as in sshpace transfer --only, beside the raw transfer (default: scp, sftp)")
 	flags.StringVar(&f.write, "write", "", "write the lines: client, server or both")
 	flags.StringVar(&f.undo, "undo", "", "take out what --write wrote: client, server or both; later edits stay")

@@ -74,7 +74,7 @@ func keepPlan(flags *pflag.FlagSet) error {
 	return err
 }
 
-// asking are the flags that say which ways to move bytes are measured.
+// asking are the flags that say which transfer methods are measured.
 var asking = []string{"only", "cipher", "mac", "kex", "size", "streams", "compression", "files", "dir", "remote-dir", "rtt", "rate", "loss"}
 
 // asked is what these flags say where they were given, by their names.

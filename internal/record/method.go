@@ -74,7 +74,7 @@ const (
 // Run is one run of a method, from the start of its first process to the end of its
 // last. CPU times are of all processes of that side; nil where it is out of sight.
 type Run struct {
-	Method      int            `json:"way"` // Method.ID
+	Method      int            `json:"method"` // Method.ID
 	Kind        RunKind        `json:"kind"`
 	Start       time.Time      `json:"start"`
 	WallNS      time.Duration  `json:"wall_ns"`

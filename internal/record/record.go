@@ -28,7 +28,7 @@ type Record struct {
 	End         *End          `json:"end,omitempty"`
 	Measurement *Measurement  `json:"measurement,omitempty"`
 	Slices      *Slices       `json:"slices,omitempty"`
-	Method      *Method       `json:"way,omitempty"`
+	Method      *Method       `json:"method,omitempty"`
 	LoginKind   *LoginKind    `json:"login_kind,omitempty"`
 	LoginRun    *WatchedLogin `json:"login_run,omitempty"`
 	Run         *Run          `json:"run,omitempty"`
@@ -207,7 +207,7 @@ func Load(r io.Reader) (*File, error) {
 			sampled[s.Trial] = true
 		}
 		if r := record.Run; r != nil && !slices.ContainsFunc(f.Methods, func(m Method) bool { return m.ID == r.Method }) {
-			return nil, &FormatError{line, fmt.Sprintf("a run of way %d, which is not in the file", r.Method)}
+			return nil, &FormatError{line, fmt.Sprintf("a run of method %d, which is not in the file", r.Method)}
 		}
 		if l := record.LoginRun; l != nil && !slices.ContainsFunc(f.LoginKinds, func(k LoginKind) bool { return k.ID == l.Kind }) {
 			return nil, &FormatError{line, fmt.Sprintf("a login of kind %d, which is not in the file", l.Kind)}

@@ -1,5 +1,7 @@
 package stats
 
+import "math"
+
 // Verdict is what the interval of a ratio says. It is the one rule by which all
 // commands call two things better, equal or unknown.
 type Verdict string
@@ -43,6 +45,40 @@ func (i Interval) Among(together Interval) Verdict {
 	}
 	return NotEnough
 }
+
+// Judged is a ratio among others: what all of them together let say of it.
+type Judged struct {
+	Verdict  Verdict
+	Together Interval // by which it is called other than 1; it holds for all of them together
+	Least    float64  // the least loss that it could show, as a part
+}
+
+// Judge judges ratios that are looked at together, with Holm's correction. Without an error
+// nothing is known of one.
+func Judge(ratios []Estimate) []Judged {
+	ps := make([]float64, len(ratios))
+	for i, e := range ratios {
+		if ps[i] = 1; e.Err > 0 {
+			ps[i] = e.P()
+		}
+	}
+	out := make([]Judged, len(ratios))
+	for i, p := range Holm(ps) {
+		if e := ratios[i]; e.Err > 0 {
+			together := e.Adjusted(p)
+			out[i] = Judged{e.Interval().Among(together), together, math.Expm1(e.ArmAt(1 - (1-Confidence)/float64(len(ratios))))}
+		} else {
+			out[i].Verdict = NotEnough
+		}
+	}
+	return out
+}
+
+// Differs reports whether a ratio is shown not to be 1.
+func (v Verdict) Differs() bool { return v == Better || v == Worse }
+
+// Gainless reports whether a ratio can be no gain that matters.
+func (i Interval) Gainless() bool { return i.Hi <= 1+Margin }
 
 // Chance is the probability that a quantity is above 1, by its estimate alone.
 func (e Estimate) Chance() float64 {

@@ -218,7 +218,7 @@ func (c *Choice) judge(r *rank.Ranking) {
 	}
 	for _, o := range c.Options {
 		for _, g := range c.gains(r, o) {
-			if q := g.Decides(r.By); q == nil || q.Hi > 1+stats.Margin {
+			if q := g.Decides(r.By); q == nil || !q.Gainless() {
 				c.Verdict = stats.NotEnough
 			}
 		}

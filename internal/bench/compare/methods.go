@@ -26,10 +26,18 @@ type MethodResult struct {
 	ran         bool
 }
 
+// Against judges how fast a method is beside another one of its run.
+func (r MethodResult) Against(other MethodResult) stats.Verdict {
+	if !r.speed.Known() || !other.speed.Known() {
+		return stats.NotEnough
+	}
+	return r.speed.Over(other.speed).Interval().Verdict()
+}
+
 // Ran reports whether there were runs enough for a figure.
 func (r MethodResult) Ran() bool { return r.ran }
 
-// Of are the results of a file, in the order of its ways.
+// Of are the results of a file, in the order of its methods.
 func MethodResults(f *record.File) []MethodResult {
 	var results []MethodResult
 	for i, method := range f.Methods {

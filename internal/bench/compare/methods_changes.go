@@ -34,9 +34,7 @@ type OnlyMethod struct {
 // has fewer than two runs.
 type MethodRatio struct {
 	stats.Estimate
-	Together stats.Interval // by which the ratio is called other than 1; it holds for all of these together
-	Verdict  stats.Verdict  // Better means more
-	Least    float64        // the least slowdown that could be shown here, as a part
+	stats.Judged // Better means more
 }
 
 // level is what whole runs of one machine differ by (standard error of the logarithm of
@@ -178,7 +176,7 @@ func Between(pair string, results []MethodResult) (chosen []MethodResult, names 
 // ratio is a relative to b, with the doubt about the level of both runs.
 func ratio(a, b stats.Estimate) MethodRatio {
 	if !a.Known() || !b.Known() {
-		return MethodRatio{Verdict: stats.NotEnough}
+		return MethodRatio{Judged: stats.Judged{Verdict: stats.NotEnough}}
 	}
 	return MethodRatio{Estimate: a.Over(b).WithError(math.Sqrt2*level, 0)}
 }
@@ -186,17 +184,14 @@ func ratio(a, b stats.Estimate) MethodRatio {
 // adjust judges the known ratios of a column together.
 func (c *MethodComparison) adjust(of func(*MethodChange) *MethodRatio) {
 	var known []*MethodRatio
-	var ps []float64
+	var ratios []stats.Estimate
 	for i := range c.Changes {
 		if r := of(&c.Changes[i]); r.Known() {
-			known, ps = append(known, r), append(ps, r.Estimate.P())
+			known, ratios = append(known, r), append(ratios, r.Estimate)
 		}
 	}
-	for i, p := range stats.Holm(ps) {
-		r := known[i]
-		r.Together = r.Adjusted(p)
-		r.Verdict = r.Interval().Among(r.Together)
-		r.Least = math.Expm1(r.ArmAt(1 - (1-stats.Confidence)/float64(len(known))))
+	for i, judged := range stats.Judge(ratios) {
+		known[i].Judged = judged
 	}
 }
 

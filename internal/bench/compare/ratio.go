@@ -97,4 +97,4 @@ func judge(ratios []*Ratio) {
 }
 
 // Differs reports whether the ratio is shown not to be 1.
-func (r *Ratio) Differs() bool { return r.Verdict == stats.Better || r.Verdict == stats.Worse }
+func (r *Ratio) Differs() bool { return r.Verdict.Differs() }

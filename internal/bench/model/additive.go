@@ -34,29 +34,36 @@ const (
 
 // fitAdditive fits the points, each of another computation and with a MAC.
 func fitAdditive(points []point) *additive {
-	m := &additive{columns: map[string]int{}, rows: map[string]int{}, floor: math.Inf(1)}
-	var rows [][2]int
+	m := &additive{columns: map[string]int{}, rows: map[string]int{}, leverage: make([]float64, len(points)), floor: math.Inf(1)}
+	var columns [][2]int // of each point
 	for k, p := range points {
 		cipher, mac := name(p.cell)
 		m.rows[cipher+" "+mac] = k
-		rows = append(rows, [2]int{m.column(cipher), m.column("+" + mac)})
+		columns = append(columns, [2]int{m.column(cipher), m.column("+" + mac)})
 		m.floor = math.Min(m.floor, math.Exp(p.log)/4)
 	}
 	if len(m.columns) > mostColumns {
-		return &additive{columns: map[string]int{}, rows: map[string]int{}}
+		return &additive{}
 	}
-	costs := make([]float64, len(points))
+	weights, normal, trace := make([]float64, len(points)), matrix(len(m.columns), len(m.columns)), 0.0
 	for k, p := range points {
-		costs[k] = math.Exp(p.log)
-	}
-	fitted := costs // weights use the fitted value, not the measured one, which would favor small errors
-	for range 2 {
-		m.weigh(rows, points, fitted)
-		beta := m.parameters(costs)
-		fitted = make([]float64, len(points))
-		for k, p := range points {
-			fitted[k], _ = m.at(beta, p.cell)
+		weights[k] = 1 / (math.Max(p.variance, 1e-8) * math.Exp(2*p.log))
+		trace += weights[k]
+		for _, i := range columns[k] {
+			for _, j := range columns[k] {
+				normal[i][j] += weights[k]
+			}
 		}
+	}
+	for i := range normal { // a whisper of a ridge fixes what no cell can see: what is moved from all ciphers to all MACs
+		normal[i][i] += 1e-10 * trace
+	}
+	m.inverse, m.solve = invert(normal), matrix(len(m.columns), len(points))
+	for k, of := range columns {
+		for i := range m.solve {
+			m.solve[i][k] = weights[k] * (m.inverse[i][of[0]] + m.inverse[i][of[1]])
+		}
+		m.leverage[k] = m.solve[of[0]][k] + m.solve[of[1]][k]
 	}
 	return m
 }
@@ -68,34 +75,6 @@ func (m *additive) column(name string) int {
 		m.columns[name] = i
 	}
 	return i
-}
-
-// weigh solves the normal equations for weights by the fitted costs.
-func (m *additive) weigh(rows [][2]int, points []point, fitted []float64) {
-	n := len(m.columns)
-	weights, a, trace := make([]float64, len(points)), square(n), 0.0
-	for k, p := range points {
-		weights[k] = 1 / (math.Max(p.variance, 1e-8) * fitted[k] * fitted[k])
-		trace += weights[k]
-		for _, i := range rows[k] {
-			for _, j := range rows[k] {
-				a[i][j] += weights[k]
-			}
-		}
-	}
-	for i := range a { // a whisper of a ridge fixes what no cell can see: what is moved from all ciphers to all MACs
-		a[i][i] += 1e-10 * trace
-	}
-	m.inverse, m.solve, m.leverage = invert(a), make([][]float64, n), make([]float64, len(points))
-	for i := range m.solve {
-		m.solve[i] = make([]float64, len(points))
-		for k, columns := range rows {
-			m.solve[i][k] = weights[k] * (m.inverse[i][columns[0]] + m.inverse[i][columns[1]])
-		}
-	}
-	for k, columns := range rows {
-		m.leverage[k] = m.solve[columns[0]][k] + m.solve[columns[1]][k]
-	}
 }
 
 // parameters are those of other costs of the same points.
@@ -150,11 +129,11 @@ func (m *additive) used() (sum float64) {
 	return sum
 }
 
-// square returns a zero matrix.
-func square(n int) [][]float64 {
-	out := make([][]float64, n)
+// matrix is one of zeros.
+func matrix(rows, columns int) [][]float64 {
+	out := make([][]float64, rows)
 	for i := range out {
-		out[i] = make([]float64, n)
+		out[i] = make([]float64, columns)
 	}
 	return out
 }

@@ -11,10 +11,6 @@ import (
 	"sshpace/internal/record"
 )
 
-// stretch is how many copies in a row share one estimate of the machine's
-// level: about seven seconds, well below the time scale of frequency and load.
-const stretch = 16
-
 // Analysis is what all transfers of one direction say about all its cells.
 type Analysis struct {
 	Direction record.Direction
@@ -41,36 +37,28 @@ func Analyse(direction record.Direction, cells []alg.Suite, transfers []Transfer
 		return cmp.Or(cmp.Compare(x.Cipher, y.Cipher), cmp.Compare(x.MAC, y.MAC))
 	})
 	a.Cells = slices.Compact(a.Cells)
-	byCost := func(of func(Transfer) stats.Estimate, q quantity) Series {
-		obs, stretches := a.observe(transfers, of, q)
-		return fitSeries(a.Cells, obs, stretches, between(transfers, betweenCosts))
+	fit := func(of func(Transfer) stats.Estimate, q quantity) Series {
+		s := fitSeries(a.Cells, a.observe(transfers, of, q), between(transfers, betweenCosts))
+		s.slow(a, transfers, q)
+		return s
 	}
-	a.Client = byCost(func(t Transfer) stats.Estimate { return t.Client }, client)
-	a.Server = byCost(func(t Transfer) stats.Estimate { return t.Server }, server)
-	a.Works = slices.ContainsFunc(a.Client.Figures, func(f Figure) bool { return f.Known() })
-	servers := slices.ContainsFunc(a.Server.Figures, func(f Figure) bool { return f.Known() })
-	costlier := a.Client
-	a.Total = a.Client
-	if servers {
-		a.Total, costlier = merged(a.Client, a.Server, sum), merged(a.Client, a.Server, math.Max)
+	a.Client = fit(func(t Transfer) stats.Estimate { return t.Client }, client)
+	a.Server = fit(func(t Transfer) stats.Estimate { return t.Server }, server)
+	a.Works, a.Total = a.Client.known(), a.Client
+	if a.Server.known() {
+		a.Total = sumOf(a.Client, a.Server)
 	}
 	if !a.Works {
-		a.Wall = byCost(func(t Transfer) stats.Estimate { return t.Wall }, wall)
-	} else {
-		obs, _ := a.observe(transfers, func(t Transfer) stats.Estimate { return t.ratio }, wall)
-		if coresLeft(cores, transfers) == 1 { // both sides share it
-			a.Wall = fromCosts(a.Cells, a.toBoth(obs, transfers), a.Total, between(transfers, betweenTimes))
-		} else {
-			a.Wall = fromCosts(a.Cells, obs, costlier, between(transfers, betweenTimes))
-		}
+		a.Wall = fit(func(t Transfer) stats.Estimate { return t.Wall }, wall)
+		return a
 	}
-	for q, s := range map[quantity]*Series{client: &a.Client, server: &a.Server, total: &a.Total} {
-		s.slow(a, transfers, q)
+	ratio, cost := func(t Transfer) stats.Estimate { return t.ratio }, a.costlier()
+	if coresLeft(cores, transfers) == 1 { // both sides share it
+		ratio, cost = Transfer.ratioToBoth, a.Total
 	}
-	if cost := a.Cost(); a.Works { // wall time is a multiple of the CPU time of the costlier side
-		for i := range a.Wall.Figures {
-			a.Wall.Figures[i].Slowed = cost.Figures[i].Slowed
-		}
+	a.Wall = fromCosts(a.Cells, a.observe(transfers, ratio, wall), cost, between(transfers, betweenTimes))
+	for i, f := range a.Cost().Figures { // wall time is a multiple of the CPU time of the costlier side
+		a.Wall.Figures[i].Slowed = f.Slowed
 	}
 	return a
 }
@@ -91,20 +79,6 @@ func between(transfers []Transfer, quiet float64) float64 {
 	return math.Hypot(quiet, betweenBusy*math.Min(1, transfers[0].foreign))
 }
 
-// toBoth makes ratios to the costlier side those to both sides together.
-func (a *Analysis) toBoth(obs []observation, transfers []Transfer) []observation {
-	k := 0
-	for _, t := range transfers {
-		if t.ratio.N > 0 {
-			if t.Server.N > 0 {
-				obs[k].log += math.Max(t.Client.Log, t.Server.Log) - t.Total.Log
-			}
-			k++
-		}
-	}
-	return obs
-}
-
 // coresLeft is how many cores other programs left to client and server, 0 if unknown.
 func coresLeft(cores int, transfers []Transfer) int {
 	if cores == 0 || len(transfers) == 0 {
@@ -117,7 +91,7 @@ func coresLeft(cores int, transfers []Transfer) int {
 func (s *Series) slow(a *Analysis, transfers []Transfer, q quantity) {
 	kinds := map[string]stats.Estimate{}
 	for _, t := range transfers {
-		if e := t.slowedBy(q); e.N > 0 {
+		if e := t.slowed[q]; e.N > 0 {
 			kinds[execution(t.Cell)] = e
 		}
 	}
@@ -136,45 +110,45 @@ func one(yes bool) int {
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // observe picks one quantity.
-func (a *Analysis) observe(transfers []Transfer, of func(Transfer) stats.Estimate, q quantity) (out []observation, stretches int) {
-	index := map[alg.Suite]int{}
-	for i, cell := range a.Cells {
-		index[cell] = i
-	}
-	stretchOf := map[int]int{}
-	for i, t := range transfers {
-		id := t.Stretch
-		if id == 0 {
-			id = -1 - i/stretch
-		}
-		if _, seen := stretchOf[id]; !seen {
-			stretchOf[id] = len(stretchOf)
-		}
+func (a *Analysis) observe(transfers []Transfer, of func(Transfer) stats.Estimate, q quantity) (out []observation) {
+	for _, t := range transfers {
 		if e := of(t); e.N > 0 {
-			o := observation{cell: index[t.Cell.Suite], stretch: stretchOf[id], log: e.Log, n: e.N, blocks: t.blocks[q], holdout: t.Trial.Role == record.RoleHoldout}
+			o := observation{cell: slices.Index(a.Cells, t.Cell.Suite), log: e.Log, n: e.N, blocks: t.blocks[q], holdout: t.Trial.Role == record.RoleHoldout}
 			if t.copied {
 				o.n = 0
 			}
 			out = append(out, o)
 		}
 	}
-	return out, max(1, len(stretchOf))
+	return out
 }
 
 // Cost is what orders cells by cost: the side that has more to do, because it
-// decides the speed where each has a core, or both together where they share one.
+// decides the speed where each has a core, or both together where they share one core.
 // So a ranking by cost foretells that by throughput, on a quieter machine.
 func (a *Analysis) Cost() Series {
-	if a.cores == 1 || len(a.Server.Figures) == 0 {
+	if a.cores == 1 {
+		return a.Total
+	}
+	return a.costlier()
+}
+
+// costlier has of each cell the side that has more to do.
+func (a *Analysis) costlier() Series {
+	if len(a.Server.Figures) == 0 {
 		return a.Total
 	}
 	out := a.Client
-	out.Figures = slices.Clone(a.Client.Figures)
+	out.Figures, out.draws = slices.Clone(a.Client.Figures), nil
+	for _, draw := range a.Client.draws {
+		out.draws = append(out.draws, slices.Clone(draw))
+	}
 	for i, server := range a.Server.Figures {
-		if client := out.Figures[i]; !server.Known() || !client.Known() {
-			continue
-		} else if server.Log > client.Log {
+		if client := out.Figures[i]; server.Known() && client.Known() && server.Log > client.Log {
 			out.Figures[i] = server
+			for r := range out.draws {
+				out.draws[r][i] = a.Server.draws[r][i]
+			}
 		}
 	}
 	out.Degrees = math.Min(a.Client.Degrees, a.Server.Degrees)

@@ -53,7 +53,7 @@ func transfersOf(connections []*connection, excess Excess) []Transfer {
 	}
 	out := make([]Transfer, len(connections))
 	for i, c := range connections {
-		t := Transfer{Trial: c.trial, Cell: c.trial.Cell(), Stretch: c.sitting}
+		t := Transfer{Trial: c.trial, Cell: c.trial.Cell()}
 		for q, all := range costs {
 			t.blocks[q], t.slowed[q] = all[i].blocks, slowed[q][i]
 		}
@@ -122,34 +122,26 @@ func blocksOf(readings []reading, influences []float64, windows int) []block {
 // sum is the logarithm of the sum of two logarithms' values.
 func sum(a, b float64) float64 { return math.Log(math.Exp(a) + math.Exp(b)) }
 
-const (
-	// stopped is from what multiple of the usual time on a steady part was not at work,
-	// but stopped: by a user, or by a machine that went to sleep.
-	stopped = 3
-)
+// stopped is from what multiple of the usual time on a steady part was not at work, but
+// stopped: by a user, or by a machine that went to sleep.
+const stopped = 3
 
 // throughput is the wall time per byte of a long transfer, and the same relative to the CPU
 // time of the costlier side: what slows a slice slows both. Ratios have the mean, not the
 // median: now and then the scheduler puts both sides on one CPU, as it does in long transfers.
 func (c *connection) throughput(timed bool, excess Excess, t Transfer) (per, ratio stats.Estimate) {
-	readings := c.steady
-	if !timed {
-		readings = c.readings
+	readings := c.readings
+	if timed {
+		readings, excess = c.steady, Excess{}
 	}
 	var ratios []float64
 	for _, r := range readings {
-		own, unit := r.ns[wall], r.bytes
+		unit := r.bytes
 		if t.Client.N > 0 {
-			unit = math.Max(r.ns[client], r.ns[server])
-		}
-		if !timed {
-			own = excess.without(r, wall)
-			if t.Client.N > 0 {
-				unit = math.Max(excess.without(r, client), excess.without(r, server))
-			}
+			unit = math.Max(excess.without(r, client), excess.without(r, server))
 		}
 		if unit > 0 {
-			ratios = append(ratios, own/unit)
+			ratios = append(ratios, excess.without(r, wall)/unit)
 		}
 	}
 	if len(ratios) == 0 {
@@ -162,10 +154,7 @@ func (c *connection) throughput(timed bool, excess Excess, t Transfer) (per, rat
 	ratio = stats.Estimate{Log: math.Log(stats.Mean(ratios)), N: len(ratios)}
 	per = ratio
 	if t.Client.N > 0 {
-		per.Log += math.Max(t.Client.Log, t.Server.Log)
-		if t.Server.N == 0 {
-			per.Log = ratio.Log + t.Client.Log
-		}
+		per.Log += t.costlier()
 	}
 	return per, ratio
 }

@@ -10,6 +10,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
+	"sshpace/internal/record"
 )
 
 func near(t *testing.T, what string, got, want, tolerance float64) {
@@ -123,7 +124,7 @@ func TestEqualComputationsHaveOneEstimate(t *testing.T) {
 	cells := table(fourCiphers, slices.Sorted(maps.Keys(cost)))
 	s := fitSeries(cells, copies(cells, 1, func(cell alg.Suite) float64 {
 		return 0.75 + float64(cell.Cipher[1]-'0')/4 + cost[cell.MAC]
-	}), 1, 0)
+	}), 0)
 	md5, short, sha1 := s.Figures[0], s.Figures[1], s.Figures[2]
 	if md5.Log != short.Log || md5.Shared != 2 || md5.N != 1 || md5.Basis != 2 {
 		t.Errorf("hmac-md5 %v, hmac-md5-96 %v, shared by %d", md5.Log, short.Log, md5.Shared)
@@ -147,7 +148,7 @@ func TestVarianceComponents(t *testing.T) {
 	e := newEstimator(cells, obs)
 	near(t, "between connections", stats.Median(e.deviations), 0.02, 0.004)
 	near(t, "of cells", e.interaction, 0.03, 0.008)
-	s := fitSeries(cells, obs, 1, 0)
+	s := fitSeries(cells, obs, 0)
 	near(t, "error of a cell", s.TypicalError(), 0.02/math.Sqrt(3), 0.003)
 }
 
@@ -174,20 +175,25 @@ func TestFastestCiphersHaveTheirOwnDeviation(t *testing.T) {
 }
 
 // A machine that gets slower by a tenth in the middle of the run.
-func TestDriftIsTakenOut(t *testing.T) {
+func TestDriftOfCopiesIsTakenOut(t *testing.T) {
 	random := rand.New(rand.NewPCG(6, 1))
 	cells := table([]string{"a", "b", "c"}, []string{"x", "y"})
-	var obs []observation
+	cost := func(cell int) float64 { return 1 + float64(cell/2) + 0.5*float64(cell%2) }
+	var all []Timed
+	var of []int
 	for k := range 128 {
-		o := observation{cell: random.IntN(6), stretch: k / stretch}
-		o.log = math.Log(1+float64(o.cell/2)+0.5*float64(o.cell%2)) + 0.01*random.NormFloat64()
-		if k >= 64 {
-			o.log += 0.1
-		}
-		obs = append(obs, o)
+		cell := random.IntN(6)
+		log := math.Log(cost(cell)) + 0.01*random.NormFloat64() + 0.1*float64(one(k >= 64))
+		of = append(of, cell)
+		all = append(all, Timed{record.Trial{Want: cells[cell], Workload: record.Copy}, math.Exp(log)})
 	}
-	s := fitSeries(cells, obs, 8, 0)
-	near(t, "second half against first", stats.Mean(s.Drift[4:])-stats.Mean(s.Drift[:4]), 0.1, 0.02)
+	transfers, drift := CopiesOf(all)
+	near(t, "second half against first", stats.Mean(drift[4:])-stats.Mean(drift[:4]), 0.1, 0.02)
+	var halves [2][]float64
+	for k, c := range transfers {
+		halves[one(k >= 64)] = append(halves[one(k >= 64)], c.Wall.Log-math.Log(cost(of[k])))
+	}
+	near(t, "what is left of it", stats.Mean(halves[1])-stats.Mean(halves[0]), 0, 0.02)
 }
 
 // Long transfers of ciphers with a MAC take 1.05 times the CPU time of one side. Where one of

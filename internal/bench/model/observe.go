@@ -31,13 +31,12 @@ func Usable(t record.Trial, s record.Sample) bool {
 // something could not be measured, and counts slices, or is 1 for a copy, whose error
 // only other copies can tell.
 type Transfer struct {
-	Trial   record.Trial
-	Cell    record.Cell
-	Stretch int // connections of one stretch share an estimate of the machine's level
-	Wall    stats.Estimate
-	Client  stats.Estimate
-	Server  stats.Estimate
-	Total   stats.Estimate // of both sides, or of the client where the server is unknown
+	Trial  record.Trial
+	Cell   record.Cell
+	Wall   stats.Estimate
+	Client stats.Estimate
+	Server stats.Estimate
+	Total  stats.Estimate // of both sides, or of the client where the server is unknown
 
 	copied  bool
 	ratio   stats.Estimate             // of wall time to the CPU time of the costlier side
@@ -46,26 +45,18 @@ type Transfer struct {
 	slowed  [quantities]stats.Estimate // by other guests, relative to the machine's best moments
 }
 
-// slowedBy is by how much other guests slowed a quantity.
-func (t Transfer) slowedBy(q quantity) stats.Estimate {
-	c, s := t.slowed[client], t.slowed[server]
-	if q == total && s.N == 0 {
-		return c
+// costlier is the logarithm of what the side takes that has more to do: the client where the
+// server is unknown.
+func (t Transfer) costlier() float64 {
+	if t.Server.N == 0 {
+		return t.Client.Log
 	}
-	if q != total {
-		return t.slowed[q]
-	}
-	own, other := t.Client.Value(), t.Server.Value()
-	c.Log = (own*c.Log + other*s.Log) / (own + other)
-	c.Err = math.Hypot(own*c.Err, other*s.Err) / (own + other)
-	return c
+	return math.Max(t.Client.Log, t.Server.Log)
 }
 
-// Once is a copy, which was timed as a whole; the time is 0 where it is unknown.
-func Once(t record.Trial, wallNSPerByte float64) Transfer {
-	out := Transfer{Trial: t, Cell: t.Cell(), copied: true}
-	if wallNSPerByte > 0 {
-		out.Wall = stats.Estimate{Log: math.Log(wallNSPerByte), N: 1}
-	}
-	return out
+// ratioToBoth is the ratio of wall time to the CPU time of both sides together.
+func (t Transfer) ratioToBoth() stats.Estimate {
+	e := t.ratio
+	e.Log += t.costlier() - t.Total.Log
+	return e
 }

@@ -34,7 +34,6 @@ type reading struct {
 // connection is what one connection showed, in the order of time.
 type connection struct {
 	trial    record.Trial
-	sitting  int
 	readings []reading
 	steady   []reading // parts of long slices in which both sides worked side by side, as in a long transfer
 }
@@ -98,7 +97,7 @@ func split(trials map[int]record.Trial, batches []record.Slices) (connections []
 			}
 			c := at[s.Trial]
 			if c == nil {
-				c = &connection{trial: t, sitting: batch.Sitting}
+				c = &connection{trial: t}
 				at[s.Trial] = c
 				connections = append(connections, c)
 			}

@@ -3,6 +3,7 @@ package model
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
@@ -10,12 +11,11 @@ import (
 
 // Series holds the figures of one quantity, over all cells of one direction.
 type Series struct {
-	Figures     []Figure  // in the order of the cells given
-	Degrees     float64   // degrees of freedom of the errors
-	Interaction float64   // relative standard deviation of cells from cipher + MAC
-	Parameters  int       // of cipher + MAC, and one of each AEAD cipher
-	Drift       []float64 // relative level of each stretch of the run, in logs
-	Level       float64   // standard error of the run's mean level, common to all figures
+	Figures     []Figure // in the order of the cells given
+	Degrees     float64  // degrees of freedom of the errors
+	Interaction float64  // relative standard deviation of cells from cipher + MAC
+	Parameters  int      // of cipher + MAC, and one of each AEAD cipher
+	Level       float64  // standard error of the run's mean level, common to all figures
 
 	between float64     // standard error of a figure from one run to the next, which nothing within a run shows
 	draws   [][]float64 // of the bootstrap, each with the logarithms of all figures
@@ -49,7 +49,6 @@ func (f Figure) Surprise() float64 {
 // observation is one connection's value of one quantity.
 type observation struct {
 	cell    int
-	stretch int
 	log     float64
 	n       int // slices, or parts of them; 0 for a copy
 	blocks  []block
@@ -60,12 +59,11 @@ type observation struct {
 const replicates = 200
 
 // fitSeries estimates all cells from the connections' values.
-func fitSeries(cells []alg.Suite, obs []observation, stretches int, between float64) Series {
-	s := Series{between: between, Figures: make([]Figure, len(cells)), Drift: make([]float64, stretches), Degrees: blocks}
+func fitSeries(cells []alg.Suite, obs []observation, between float64) Series {
+	s := Series{between: between, Figures: make([]Figure, len(cells)), Degrees: blocks}
 	if len(obs) == 0 {
 		return s
 	}
-	s.takeLevels(obs)
 	e := newEstimator(cells, obs)
 	s.Interaction, s.Parameters = e.interaction, e.parameters()
 	values := make([]float64, len(obs))
@@ -83,35 +81,6 @@ func fitSeries(cells []alg.Suite, obs []observation, stretches int, between floa
 		return logs
 	})
 	return s
-}
-
-// takeLevels takes the level that the machine had in each stretch out of observations: a
-// two-way fit of stretches and cells (Tukey's median polish), as far as levels exceed their
-// error.
-func (s *Series) takeLevels(obs []observation) {
-	if len(s.Drift) < 2 {
-		return
-	}
-	readings := make([]stats.Reading, len(obs))
-	for i, o := range obs {
-		readings[i] = stats.Reading{Row: o.stretch, Col: o.cell, Value: o.log}
-	}
-	fit := stats.TwoWay(readings, stats.Middle, stats.Middle)
-	left := make([]float64, len(obs))
-	numbers := make([]float64, len(s.Drift))
-	for i, r := range readings {
-		left[i] = fit.Left(r)
-		numbers[r.Row]++
-	}
-	noise := stats.Scale(left, 0)
-	for k, level := range fit.Rows {
-		if !math.IsNaN(level) && level != 0 {
-			s.Drift[k] = level * math.Max(0, 1-noise*noise/numbers[k]/(level*level)) // James and Stein 1961
-		}
-	}
-	for i := range obs {
-		obs[i].log -= s.Drift[obs[i].stretch]
-	}
 }
 
 // draw makes the figures again from samples drawn at random: what they vary by is their
@@ -149,28 +118,36 @@ func (s *Series) errors() {
 	}
 }
 
-// merged are figures that two quantities give together, for cells of which both are known.
-func merged(a, b Series, of func(x, y float64) float64) Series {
+// sumOf are the figures of two sides together, for cells of which both are known.
+func sumOf(a, b Series) Series {
 	s := a
 	s.Figures, s.draws = make([]Figure, len(a.Figures)), nil
 	for i, x := range a.Figures {
 		if y := b.Figures[i]; x.Known() && y.Known() {
 			f := &s.Figures[i]
 			*f = x
-			f.Log, f.N, f.Err = of(x.Log, y.Log), min(x.N, y.N), 0
-			f.Measured, f.Predicted = of(x.Measured, y.Measured), of(x.Predicted, y.Predicted)
+			f.Log, f.N, f.Err = sum(x.Log, y.Log), min(x.N, y.N), 0
+			f.Measured, f.Predicted = sum(x.Measured, y.Measured), sum(x.Predicted, y.Predicted)
 			f.Foretold, f.Basis = x.Foretold && y.Foretold, min(x.Basis, y.Basis)
+			share := math.Exp(x.Log - f.Log)
+			f.Slowed.Log += (1 - share) * (y.Slowed.Log - x.Slowed.Log)
+			f.Slowed.Err = math.Hypot(share*x.Slowed.Err, (1-share)*y.Slowed.Err)
 		}
 	}
 	for r := range a.draws {
 		draw := make([]float64, len(a.Figures))
 		for i := range draw {
-			draw[i] = of(a.draws[r][i], b.draws[r][i])
+			draw[i] = sum(a.draws[r][i], b.draws[r][i])
 		}
 		s.draws = append(s.draws, draw)
 	}
 	s.errors()
 	return s
+}
+
+// known tells whether there is any figure.
+func (s Series) known() bool {
+	return slices.ContainsFunc(s.Figures, func(f Figure) bool { return f.Known() })
 }
 
 // At is the estimate of a cell.

@@ -112,7 +112,7 @@ func (r *ratios) resample(random *rand.Rand) map[string][]int {
 
 // fromCosts are wall times: the CPU time that decides, times the ratio of the cipher.
 func fromCosts(cells []alg.Suite, obs []observation, cost Series, between float64) Series {
-	s := Series{between: between, Figures: make([]Figure, len(cells)), Drift: cost.Drift, Degrees: cost.Degrees}
+	s := Series{between: between, Figures: make([]Figure, len(cells)), Degrees: cost.Degrees}
 	r := newRatios(cells, obs)
 	usual, n, own := r.logs(r.of), make([]float64, len(cells)), make([]float64, len(cells))
 	for _, o := range obs {

@@ -40,10 +40,8 @@ func (r *Ranking) rankBulk(d *data, opts Options) {
 	}
 	for _, a := range analyses {
 		r.addCells(d, a)
-		if x := drift(r.series(a)); math.Abs(x) > math.Abs(r.Drift) {
-			r.Drift = x
-		}
 	}
+	r.Drift = d.trend()
 }
 
 // addResolution adds what the clock of an imported log leaves open.
@@ -219,15 +217,15 @@ func cpu(d *time.Duration) float64 {
 	return float64(*d)
 }
 
-// drift is how much more the machine took per byte at the end of the run than at
-// its start, in percent: the trend of its level, freed of what is noise.
-func drift(series model.Series) float64 {
-	at := make([]float64, len(series.Drift))
+// trend is how much more the machine took per byte at the end of copies than at their start,
+// in percent: the trend of its level.
+func (d *data) trend() float64 {
+	if len(d.drift) < 2 {
+		return 0
+	}
+	at := make([]float64, len(d.drift))
 	for i := range at {
 		at[i] = float64(i)
 	}
-	if len(at) < 2 {
-		return 0
-	}
-	return 100 * math.Expm1(stats.TheilSen(at, series.Drift)*float64(len(at)-1))
+	return 100 * math.Expm1(stats.TheilSen(at, d.drift)*float64(len(at)-1))
 }

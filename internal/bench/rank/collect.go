@@ -20,6 +20,7 @@ type data struct {
 	paired    map[record.Direction]*model.Analysis // of a host, instead of sittings
 	logins    []login
 	copies    []sampled
+	drift     []float64               // level of the machine in stretches of copies, one after the other
 	coarse    map[record.Cell]float64 // standard error that the clock of a log leaves in the logarithm of a cell's time
 	overheads []sampled               // copies of one byte
 	bad       []sampled
@@ -234,21 +235,21 @@ func (d *data) refusals() []Count {
 	return out
 }
 
-// copiesAsTransfers takes whole processes for transfers: with nothing better
-// in the file, a ranking that includes the login is better than none.
-func (d *data) copiesAsTransfers() []model.Transfer {
-	var out []model.Transfer
+// takeCopies takes whole processes for transfers: with nothing better in the file, a ranking
+// that includes the login is better than none.
+func (d *data) takeCopies() {
+	var timed []model.Timed
 	clocks := map[record.Cell]coarseness{}
 	for _, c := range d.copies {
 		cell := c.trial.Cell()
 		clocks[cell] = clocks[cell].add(c.sample)
-		out = append(out, model.Once(c.trial, float64(c.sample.ElapsedNS)/float64(c.sample.Bytes)))
+		timed = append(timed, model.Timed{Trial: c.trial, NSPerByte: float64(c.sample.ElapsedNS) / float64(c.sample.Bytes)})
 	}
+	d.transfers, d.drift = model.CopiesOf(timed)
 	d.coarse = map[record.Cell]float64{}
 	for cell, c := range clocks {
 		d.coarse[cell] = c.deviation()
 	}
-	return out
 }
 
 // summarise gives the seconds of every combination of an exhaustive run, in

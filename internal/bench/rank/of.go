@@ -35,7 +35,7 @@ func Of(f *record.File, opts Options) (*Ranking, error) {
 	r.Failed, r.Harness, r.Ended = d.failures(), d.harness, f.Ended
 	r.Refusals, r.Trials = d.refusals(), len(d.bad)+len(d.transfers)+len(d.logins)+len(d.copies)+len(d.overheads)
 	if len(d.transfers) == 0 && d.paired == nil {
-		d.transfers = d.copiesAsTransfers()
+		d.takeCopies()
 	}
 	r.Slowed, r.Slicing = d.slowed(), d.slicing()
 	r.rankBulk(d, opts)

@@ -56,7 +56,7 @@ type Ranking struct {
 	Harness      Harness
 	Controls     []Control
 	Truncated    bool    // the file ends in the middle of a record
-	Drift        float64 // how much more time or CPU the machine took per byte at the end of the run, in percent
+	Drift        float64 // how much more time copies took per byte at the end of the run, in percent
 	Ended        string  // why the run ended: budget, precision, complete, ...; "" unknown
 	Warnings     []Warning
 	Measurements []record.Measurement // what is no SSH trial

@@ -93,7 +93,7 @@ func TestAllModes(t *testing.T) {
 	for _, direction := range []record.Direction{record.Upload, record.Download} {
 		subjects := b.Subjects(all, transfer.Options{Suite: suite, Direction: direction, Streams: 2})
 		if len(subjects) != len(all) {
-			t.Fatalf("%d ways of %d modes", len(subjects), len(all))
+			t.Fatalf("%d methods of %d modes", len(subjects), len(all))
 		}
 		out := record.File{}
 		turns := transfer.Turns{Rounds: 1, Size: 32 << 20}
@@ -123,7 +123,7 @@ func TestManyFiles(t *testing.T) {
 		subjects := b.Subjects(all, transfer.Options{Suite: suite, Direction: direction, Files: 50, FileBytes: 3000})
 		copying := slices.DeleteFunc(subjects, func(c *transfer.Subject) bool { return strings.Contains(c.Why, "copies no files") })
 		if len(copying) != 4 {
-			t.Errorf("%d ways to copy files", len(copying))
+			t.Errorf("%d methods to copy files", len(copying))
 		}
 		for _, c := range copying {
 			if _, err := c.Run(t.Context(), 50*3000); err != nil {

@@ -184,7 +184,7 @@ func (w wording) gain(g rank.Gain) string {
 // meaning is what else a change brings, or where it brings nothing.
 func (w wording) meaning() string {
 	g := w.c.Gains[0]
-	less := g.Cost != nil && g.Cost.Lo > 1
+	less := g.Cost != nil && g.Cost.Verdict() == stats.Better
 	if from := speedOf(g.From); w.r.Campaign.Server != record.ServerRemote && from > 0 {
 		text := fmt.Sprintf("On links slower than %s Gbit/s transfers are not faster", unit.Figure(from*8/1e9))
 		if less {

@@ -15,7 +15,7 @@ const howMethodsChanged = "Ratios of medians to the first file, with 95 % interv
 
 // OfMethodChanges is the report of transfer methods in several files.
 func OfMethodChanges(c *compare.MethodComparison) *Document {
-	d := &Document{Title: "Ways to move bytes, compared", Method: []string{howMethodsChanged}, Tables: []Table{methodChangeTable(c)}, Charts: []Chart{methodChangeChart(c)}}
+	d := &Document{Title: "Transfer methods, compared", Method: []string{howMethodsChanged}, Tables: []Table{methodChangeTable(c)}, Charts: []Chart{methodChangeChart(c)}}
 	for i, name := range c.Files {
 		d.Environment = append(d.Environment, Fact{letter(i), clean(name)})
 	}
@@ -117,8 +117,8 @@ func shownRatio(r compare.MethodRatio) Cell {
 
 // methodChangeTable has a row for each method.
 func methodChangeTable(c *compare.MethodComparison) Table {
-	t := Table{Name: "ways", Title: "Ways to move bytes, against " + clean(c.Files[0]), Note: howMethodsChanged, Columns: []Column{
-		{Key: "way", Head: "method", Fit: text.Cut}, {Key: "cipher", Head: "cipher", Minor: true},
+	t := Table{Name: "methods", Title: "Transfer methods, against " + clean(c.Files[0]), Note: howMethodsChanged, Columns: []Column{
+		{Key: "method", Head: "method", Fit: text.Cut}, {Key: "cipher", Head: "cipher", Minor: true},
 	}}
 	for k, name := range c.Files[1:] {
 		of := letter(k + 1)
@@ -140,7 +140,7 @@ func methodChangeTable(c *compare.MethodComparison) Table {
 // methodChangeChart shows the ratios of speeds that say something.
 func methodChangeChart(c *compare.MethodComparison) Chart {
 	out := Chart{
-		Name: "ways", Table: "ways", Title: "Speed against " + clean(c.Files[0]), Shape: Dots, Unit: ratio, Reference: 1, Rising: true,
+		Name: "methods", Table: "methods", Title: "Speed against " + clean(c.Files[0]), Shape: Dots, Unit: ratio, Reference: 1, Rising: true,
 		Note: "Right of 1: faster.",
 	}
 	for _, name := range c.Files[1:] {

@@ -20,7 +20,7 @@ import (
 // OfMethods is the report of transfer methods: what people do with SSH, or clients
 // with servers.
 func OfMethods(results []compare.MethodResult, f *record.File) *Document {
-	d := &Document{Title: "Ways to move bytes", Environment: facts([]Fact{
+	d := &Document{Title: "Transfer methods", Environment: facts([]Fact{
 		{"target", f.Campaign.Target}, {"processor", f.Environment.CPU}, {"cores", strconv.Itoa(f.Environment.Cores)},
 		{"client", f.Environment.Client}, {"server", f.Environment.Server},
 	})}
@@ -80,27 +80,29 @@ func fastest(measured []compare.MethodResult) (out []string) {
 			name += " with " + Short(r.Suite.Cipher)
 		}
 		speed := r.Rate.Shown(func(v float64) string { return unit.Figure(v / 1e6) }, " MB/s")
-		switch close := rivals(r, measured); {
+		switch rivals := rivals(r, measured); {
 		case count[d] == 1:
 			out = append(out, fmt.Sprintf("%s moves %s.", name, speed))
-		case close == 0:
-			out = append(out, fmt.Sprintf("%s is fastest: %s.", name, speed))
+		case rivals[stats.NotEnough] > 0:
+			out = append(out, fmt.Sprintf("Not enough data yet to say which method is fastest: %s leads, %s, and %s may be as fast. Measure more --rounds.", name, speed, unit.Count(rivals[stats.NotEnough], "other")))
+		case rivals[stats.Equal] > 0:
+			out = append(out, fmt.Sprintf("%s is fastest: %s; %s within %.0f %% of that.", name, speed, unit.Count(rivals[stats.Equal], "other"), 100*stats.Margin))
 		default:
-			out = append(out, fmt.Sprintf("Not enough data yet to say which method is fastest: %s leads, %s, and %s may be as fast. Measure more --rounds.", name, speed, unit.Count(close, "other")))
+			out = append(out, fmt.Sprintf("%s is fastest: %s.", name, speed))
 		}
 	}
 	return out
 }
 
-// rivals counts the other methods of a direction that may be as fast as the best one. A
-// single run says nothing of how far the next one may lie.
-func rivals(best compare.MethodResult, all []compare.MethodResult) (n int) {
+// rivals counts the other methods of a direction, by what the best one is beside them.
+func rivals(best compare.MethodResult, all []compare.MethodResult) map[stats.Verdict]int {
+	count := map[stats.Verdict]int{}
 	for _, r := range all {
-		if r.Direction == best.Direction && !r.Method.Same(best.Method) && (r.Rate.Hi >= best.Rate.Lo || min(r.Rate.N, best.Rate.N) < 2) {
-			n++
+		if r.Direction == best.Direction && !r.Method.Same(best.Method) {
+			count[best.Against(r)]++
 		}
 	}
-	return n
+	return count
 }
 
 // measuredMethods names the programs, the path and the machine.
@@ -121,10 +123,10 @@ func measuredMethods(results []compare.MethodResult, f *record.File) string {
 	return strings.Join(nonEmpty("to "+orUnknown(f.Campaign.Target), client, cipher, path, processors(e)), ", ")
 }
 
-// methodChart draws how fast each way is.
+// methodChart draws how fast each method is.
 func methodChart(measured []compare.MethodResult) Chart {
 	c := Chart{
-		Name: "ways", Table: "ways", Shape: Bars, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
+		Name: "methods", Table: "methods", Shape: Bars, Unit: "MB/s", Series: []string{"throughput"}, Rising: true,
 		Title: "How fast each method is", Note: "More is better. The lines are 95 % intervals, or ranges where there are fewer than 6 rounds.",
 	}
 	for _, r := range measured {
@@ -269,7 +271,7 @@ func standings(s alg.Suite) []string {
 func methodTable(results []compare.MethodResult) Table {
 	pairs, several := paired(results), len(ciphersOf(results)) > 1
 	far := slices.ContainsFunc(results, func(r compare.MethodResult) bool { return r.RTT > 0 })
-	t := Table{Name: "ways", Title: "Ways to move bytes", Note: howMethods, Columns: []Column{
+	t := Table{Name: "methods", Title: "Transfer methods", Note: howMethods, Columns: []Column{
 		{Key: "mode", Head: "method", Fit: text.Cut, Minor: pairs}, {Key: "direction", Head: "direction", Terse: " ", Minor: pairs},
 		{Key: "client", Head: "client", Fit: text.Cut, Minor: !pairs}, {Key: "server", Head: "server", Fit: text.Cut, Minor: !pairs},
 		{Key: "cipher", Head: "cipher", Kind: Name, Of: alg.Cipher, Fit: text.Cut, Minor: !pairs && !several}, {Key: "mac", Head: "MAC", Minor: true},

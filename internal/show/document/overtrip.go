@@ -60,7 +60,7 @@ const ceilingName = "2 MiB / round trip"
 // tripTable is throughput over the round trip; ok is false where there is one only.
 func tripTable(results []compare.MethodResult) (t Table, ok bool) {
 	all, trips := overTrips(results)
-	t = Table{Name: "rtt", Title: "MB/s over the round trip", Note: tripNote, Columns: []Column{{Key: "way", Head: "method", Fit: text.Cut}}}
+	t = Table{Name: "rtt", Title: "MB/s over the round trip", Note: tripNote, Columns: []Column{{Key: "method", Head: "method", Fit: text.Cut}}}
 	ceilings := Row{Cells: []Cell{{Text: ceilingName}}}
 	for _, trip := range trips {
 		t.Columns = append(t.Columns, Column{Key: "bytes_per_s_" + trip.String(), Head: trip.String(), Terse: trip.String(), Unit: "MB/s", Scale: 1e6, Kind: Quantity, Bare: true})
@@ -93,7 +93,7 @@ func tripChart(results []compare.MethodResult) (c Chart, ok bool) {
 		return c, false
 	}
 	c = Chart{
-		Name: "rtt", Shape: Curve, Unit: "MB/s", Across: "round trip, ms", Log: true, Rising: true, Table: "ways",
+		Name: "rtt", Shape: Curve, Unit: "MB/s", Across: "round trip, ms", Log: true, Rising: true, Table: "methods",
 		Title: "Throughput over the round trip, against what OpenSSH's window lets through",
 		Note:  "OpenSSH has 2 MiB on the way at most (the broken line); other programs have windows of their own.",
 	}

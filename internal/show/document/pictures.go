@@ -213,10 +213,10 @@ func meanPoint(cells []rank.Cell, figure func(rank.Cell) *rank.Quantity, scale f
 		if !p.Known {
 			continue
 		}
-		if !out.Known || p.Lo < out.Lo {
+		if !out.Known {
 			out.Lo = p.Lo
 		}
-		out.Hi = max(out.Hi, p.Hi)
+		out.Lo, out.Hi = min(out.Lo, p.Lo), max(out.Hi, p.Hi)
 		out.Value, out.Known, n = out.Value+p.Value, true, n+1
 		out.Predicted = out.Predicted || cell.Basis == rank.Predicted
 	}

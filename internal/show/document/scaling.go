@@ -12,9 +12,6 @@ import (
 	"sshpace/internal/record"
 )
 
-// noticeable is how much more several connections have to carry to be worth it.
-const noticeable = 1.1
-
 // scaling says up to how many connections at once carry more, for each direction,
 // cipher and path that was measured with several.
 func scaling(results []compare.MethodResult) (lines []string) {
@@ -24,16 +21,16 @@ func scaling(results []compare.MethodResult) (lines []string) {
 		path      record.Path
 	}
 	var kinds []kind
-	rates := map[kind]map[int]stats.Interval{}
+	rates := map[kind]map[int]compare.MethodResult{}
 	for _, r := range results {
 		if r.Rate.N == 0 || r.Mode != record.ModePipe && r.Mode != record.ModeStreams || r.Client != "" {
 			continue
 		}
 		k := kind{r.Direction, r.Suite, r.Path}
 		if rates[k] == nil {
-			rates[k], kinds = map[int]stats.Interval{}, append(kinds, k)
+			rates[k], kinds = map[int]compare.MethodResult{}, append(kinds, k)
 		}
-		rates[k][max(1, r.Streams)] = r.Rate
+		rates[k][max(1, r.Streams)] = r
 	}
 	for _, k := range kinds {
 		if line := scalingOf(rates[k]); line != "" {
@@ -43,9 +40,8 @@ func scaling(results []compare.MethodResult) (lines []string) {
 	return lines
 }
 
-// scalingOf is that of rates by the number of connections. More is what lies above all of
-// the interval, or the range, of fewer connections.
-func scalingOf(rates map[int]stats.Interval) string {
+// scalingOf is that of rates by the number of connections.
+func scalingOf(rates map[int]compare.MethodResult) string {
 	var counts []int
 	for n := range rates {
 		counts = append(counts, n)
@@ -57,12 +53,12 @@ func scalingOf(rates map[int]stats.Interval) string {
 	doubtful := false
 	var figures []string
 	for _, n := range counts {
-		figures = append(figures, fmt.Sprintf("%d: %s", n, unit.Figure(rates[n].Value/1e6)))
-		if rates[n].Value <= noticeable*rates[enough].Value {
-			continue
-		}
-		if doubtful = rates[n].Lo <= rates[enough].Hi; !doubtful {
-			enough = n
+		figures = append(figures, fmt.Sprintf("%d: %s", n, unit.Figure(rates[n].Rate.Value/1e6)))
+		switch rates[n].Against(rates[enough]) {
+		case stats.Better:
+			enough, doubtful = n, false
+		case stats.NotEnough:
+			doubtful = n != enough
 		}
 	}
 	verdict := fmt.Sprintf("more than %s carry no more", unit.Count(enough, "connection"))

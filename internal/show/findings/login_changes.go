@@ -115,19 +115,16 @@ func ratio(a, b stats.Interval) stats.Interval {
 
 func square(x float64) float64 { return x * x }
 
-// judge gives each file's ratios of CPU time verdicts that hold for all kinds together (Holm).
+// judge gives each file's ratios of CPU time verdicts that hold for all kinds together.
 func (c *LoginComparison) judge() {
 	for file := range c.Files[1:] {
 		var ratios []stats.Estimate
-		var ps []float64
 		for _, k := range c.Kinds {
 			f := k.CPU[file]
-			e := stats.Estimate{Log: math.Log(f.Value), Err: (f.Hi - f.Lo) / 2 / f.Value / stats.Estimate{Err: 1}.Arm(), N: f.N}
-			ratios, ps = append(ratios, e), append(ps, e.P())
+			ratios = append(ratios, stats.Estimate{Log: math.Log(f.Value), Err: (f.Hi - f.Lo) / 2 / f.Value / stats.Estimate{Err: 1}.Arm(), N: f.N})
 		}
-		for i, p := range stats.Holm(ps) {
-			k := &c.Kinds[i]
-			k.Verdicts = append(k.Verdicts, words[k.CPU[file].Among(ratios[i].Adjusted(p))])
+		for i, judged := range stats.Judge(ratios) {
+			c.Kinds[i].Verdicts = append(c.Kinds[i].Verdicts, words[judged.Verdict])
 		}
 	}
 }

@@ -27,7 +27,7 @@ func (x *Methods) Render(w io.Writer, f Format) error {
 	case Records:
 		return store.Put(w, slices.Collect(x.Records.Records()))
 	case "classic":
-		return fault.Usage("leave --format classic out", "the result holds ways to move bytes, no combinations of algorithms")
+		return fault.Usage("leave --format classic out", "the result holds transfer methods, no combinations of algorithms")
 	}
 	return x.Output.renderDocument(w, f.Name, document.OfMethods(results, x.Records), x.Records)
 }
@@ -47,7 +47,7 @@ func (x *MethodChanges) Render(w io.Writer, f Format) error {
 	return x.Output.renderDocument(w, f.Name, document.OfMethodChanges(x.MethodComparison), nil)
 }
 
-// Judge holds the ways against a limit, and makes that a part of the report.
+// Judge holds the methods against a limit, and makes that a part of the report.
 func (x *MethodChanges) Judge(limit compare.Limit) *compare.Gate {
 	x.gate = limit.Gate(x.lines())
 	return x.gate

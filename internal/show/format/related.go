@@ -21,7 +21,7 @@ type content struct {
 
 var contents = []content{
 	{"logins", func(f *record.File) bool { return len(f.LoginKinds) > 0 }, relateLogins},
-	{"ways to move bytes", func(f *record.File) bool { return len(f.Methods) > 0 }, relateMethods},
+	{"transfer methods", func(f *record.File) bool { return len(f.Methods) > 0 }, relateMethods},
 }
 
 // Related is the comparison of files with logins or with transfer methods; nil where
@@ -81,7 +81,7 @@ func relateMethods(labels []string, files []*record.File, pairs []string, out *O
 	}
 	c := compare.Methods(labels, results)
 	if len(c.Changes) == 0 {
-		return nil, fault.WithHint(errors.New("the files have no way with figures in common"),
+		return nil, fault.WithHint(errors.New("the files have no method with figures in common"),
 			"compare results with the same --only, --cipher and --files; one run compares ciphers: transfer --only scp --cipher aes128-gcm,chacha20-poly1305; --pair names pairs of programs")
 	}
 	return &MethodChanges{MethodComparison: c, Output: out}, nil

@@ -10,15 +10,15 @@ import (
 )
 
 // methodChangesSchema names the layout that MethodChangesJSON writes.
-const methodChangesSchema = "sshpace.ways-compare/1"
+const methodChangesSchema = "sshpace.methods-compare/1"
 
 // MethodChangesJSON writes what became of transfer methods for programs: ratios to the
 // first file. A ratio that is not known is null. What a gate says of it stands there, too.
 func MethodChangesJSON(w io.Writer, c *compare.MethodComparison, gate *compare.Gate) error {
 	d := struct {
 		Schema  string             `json:"schema"`
-		Files   []string           `json:"files"` // the first is what the others are related to
-		Methods []jsonMethodChange `json:"ways"`  // that all files have figures of
+		Files   []string           `json:"files"`   // the first is what the others are related to
+		Methods []jsonMethodChange `json:"methods"` // that all files have figures of
 		Only    []jsonOnly         `json:"not_compared,omitempty"`
 		Gate    *jsonGate          `json:"fail_on,omitempty"`
 	}{Schema: methodChangesSchema, Files: c.Files, Methods: []jsonMethodChange{}, Gate: gateDocument(gate)}

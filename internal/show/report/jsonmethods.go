@@ -11,7 +11,7 @@ import (
 )
 
 // methodsSchema names the layout that MethodsJSON writes.
-const methodsSchema = "sshpace.ways/1"
+const methodsSchema = "sshpace.methods/1"
 
 // MethodsJSON writes transfer methods for programs. Every number has its unit in its
 // name; a missing figure is absent, never zero.
@@ -21,7 +21,7 @@ func MethodsJSON(w io.Writer, results []compare.MethodResult, f *record.File) er
 		Campaign     record.Campaign      `json:"campaign"`
 		Environment  record.Environment   `json:"environment"`
 		Ended        string               `json:"ended,omitempty"`
-		Methods      []jsonMethod         `json:"ways"`
+		Methods      []jsonMethod         `json:"methods"`
 		Limits       []record.Limit       `json:"limits,omitempty"`
 		Measurements []record.Measurement `json:"measurements,omitempty"`
 		Findings     []record.Finding     `json:"findings,omitempty"`

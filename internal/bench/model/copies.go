@@ -1,0 +1,53 @@
+package model
+
+import (
+	"math"
+
+	"sshpace/internal/base/stats"
+	"sshpace/internal/record"
+)
+
+// Timed is a copy that was timed as a whole, with what it took per byte.
+type Timed struct {
+	Trial     record.Trial
+	NSPerByte float64
+}
+
+// stretch is how many copies in a row share one level of the machine: about seven seconds,
+// well below the time scale of frequency and load.
+const stretch = 16
+
+// CopiesOf frees copies, in the order of time, of the level that the machine had in each
+// stretch of them: a two-way fit of stretches and cells (Tukey's median polish), as far as
+// levels exceed their error. drift are those levels.
+func CopiesOf(all []Timed) (out []Transfer, drift []float64) {
+	cells := map[record.Cell]int{}
+	readings := make([]stats.Reading, len(all))
+	for i, c := range all {
+		cell := c.Trial.Cell()
+		if _, seen := cells[cell]; !seen {
+			cells[cell] = len(cells)
+		}
+		readings[i] = stats.Reading{Row: i / stretch, Col: cells[cell], Value: math.Log(c.NSPerByte)}
+	}
+	fit := stats.TwoWay(readings, stats.Middle, stats.Middle)
+	left, numbers := make([]float64, len(all)), make([]float64, len(fit.Rows))
+	for i, r := range readings {
+		left[i] = fit.Left(r)
+		numbers[r.Row]++
+	}
+	noise := stats.Scale(left, 0)
+	drift = make([]float64, len(fit.Rows))
+	for k, level := range fit.Rows {
+		if level != 0 {
+			drift[k] = level * math.Max(0, 1-noise*noise/numbers[k]/(level*level)) // James and Stein 1961
+		}
+	}
+	for i, c := range all {
+		out = append(out, Transfer{
+			Trial: c.Trial, Cell: c.Trial.Cell(), copied: true,
+			Wall: stats.Estimate{Log: readings[i].Value - drift[readings[i].Row], N: 1},
+		})
+	}
+	return out, drift
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Whether a ratio is better, equal or not told yet is decided in base/stats alone: elsewhere no
+// end of an interval is held against 1, the margin, or an end of another one.
+func TestOneVerdict(t *testing.T) {
+	judges := map[token.Token]bool{token.LSS: true, token.LEQ: true, token.GTR: true, token.GEQ: true}
+	err := filepath.WalkDir("internal", func(path string, d os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "internal/base/stats/") {
+			return err
+		}
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, path, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if b, ok := n.(*ast.BinaryExpr); ok && judges[b.Op] {
+				x, y := endOf(b.X), endOf(b.Y)
+				if x != "" && (y != "" && x != y || unity(b.Y)) || y != "" && unity(b.X) {
+					t.Errorf("%s: an interval is judged by itself: use stats.Interval.Verdict", files.Position(b.Pos()))
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// endOf says whose Lo or Hi an expression is; "" for none.
+func endOf(e ast.Expr) string {
+	s, ok := e.(*ast.SelectorExpr)
+	if !ok || s.Sel.Name != "Lo" && s.Sel.Name != "Hi" {
+		return ""
+	}
+	var name strings.Builder
+	ast.Inspect(s.X, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			name.WriteString(id.Name + ".")
+		}
+		return true
+	})
+	return name.String()
+}
+
+// unity tells whether an expression is 1, or has to do with the margin.
+func unity(e ast.Expr) (yes bool) {
+	ast.Inspect(e, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BasicLit:
+			yes = yes || n.Value == "1"
+		case *ast.Ident:
+			yes = yes || n.Name == "Margin"
+		}
+		return true
+	})
+	return yes
+}
