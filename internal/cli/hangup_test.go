@@ -149,7 +149,7 @@ func TestModesKilled(t *testing.T) {
 	if _, err := os.Stat(folder); err != nil {
 		t.Fatalf("somebody was left to remove it: %v", err)
 	}
-	out, err := sshpace(t, []string{"HOME=" + dir}, "transfer", "--only", "pipe", "--rounds", "1", "--size", "1M", "--dir", dir, "--out", filepath.Join(dir, "b.jsonl"))
+	out, err := sshpace(t, []string{"HOME=" + dir}, "transfer", "--only", "pipe", "--rounds", "1", "--rate", "8MB/s", "--size", "1M", "--dir", dir, "--out", filepath.Join(dir, "b.jsonl"))
 	if !strings.Contains(string(out), "removed what a killed run had left behind: "+folder) {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -87,7 +87,7 @@ func TestPsshAsTheOriginal(t *testing.T) {
 		{args: x + "-h hosts -i 'echo out; echo err >&2; exit 3'"}, {args: x + "-h hosts --inline-stdout 'echo out; echo err >&2'"},
 		{args: x + "-h hosts -o out -e err 'echo out; echo err >&2'"}, {args: x + "-h hosts --outdir=a/b/out true"}, {args: x + "-H '127.0.1.1 127.0.1.1 127.0.1.1' -o out 'echo $PSSH_NODENUM'"},
 		{args: x + "-H 127.0.1.1 -i 'kill -9 $$'"}, {args: x + "-H 127.0.1.1 -t 1 sleep 20"}, {args: x + "-H 127.0.1.1 -t 0 -i sleep 0.1"},
-		{args: x + "-H 127.0.1.1 -H 127.0.1.2 -t 1 -i 'echo begun; test ${SSH_CONNECTION#*127.0.1.1} = $SSH_CONNECTION || sleep 20'", differs: "stdout"},
+		{args: x + "-H 127.0.1.1 -H 127.0.1.2 -t 4 -i 'echo begun; test ${SSH_CONNECTION#*127.0.1.1} = $SSH_CONNECTION || sleep 20'", differs: "stdout"},
 		{args: x + "-h hosts -I -i cat", stdin: "some\ntext\n"}, {args: x + "-h hosts -I -i", stdin: "echo from a shell\nexit 4\n"}, {args: x + "-h hosts -i cat", stdin: "not read\n"},
 		{args: x + "-H 127.0.1.1 -P echo line"}, {args: x + "-H 127.0.1.2 -P -o out printf line"}, {args: x + "-P -i -H 127.0.1.1 echo both"},
 		{args: x + "-H 127.0.1.1 -p 1 -v -i 'printf noend'"}, {args: x + "-H 127.0.1.1 -i 'printf noend >&2'"},

@@ -72,7 +72,11 @@ func (s *sideBySide) run(t *testing.T, program string, c call) answer {
 	if s.files != nil {
 		s.files(t, dir)
 	}
-	ctx, end := context.WithTimeout(t.Context(), 10*time.Second)
+	limit := time.Minute
+	if program == s.original {
+		limit = 10 * time.Second // it may hang, and is started again
+	}
+	ctx, end := context.WithTimeout(t.Context(), limit)
 	defer end()
 	cmd := exec.CommandContext(ctx, program, words(strings.ReplaceAll(c.args, "$DIR", dir))...)
 	cmd.Dir, cmd.WaitDelay = dir, time.Second

@@ -32,7 +32,7 @@ func related(t *testing.T, length time.Duration, a, b *benchtest.Machine) *compa
 // A cipher that costs 5 % more is found by 20 seconds of slices on machines with
 // neighbours, in 95 % of the tries; equal machines never differ.
 func TestPlantedDifferenceInSlices(t *testing.T) {
-	const tries = 40
+	const tries = 20
 	found, falsely := 0, 0
 	for seed := range uint64(tries) {
 		c := related(t, 20*time.Second, benchtest.Crowded(seed), slower(benchtest.Crowded(1000+seed), "aes128-ctr", 1.05))
@@ -61,7 +61,7 @@ func felt(seed uint64, share float64) *benchtest.Machine {
 // A machine that was left alone for one run, and not for the other, has not changed: neither
 // is a cipher slower there, nor do letters contradict each other. What did change is found.
 func TestNeighboursAreNoChange(t *testing.T) {
-	for seed := range uint64(10) {
+	for seed := range uint64(5) {
 		quiet, busy := felt(seed, 0.02), felt(1000+seed, 0.85)
 		c := related(t, time.Minute, quiet, busy)
 		if worst := failing(c); len(worst) > 0 {

@@ -286,7 +286,7 @@ func TestClientsThatFail(t *testing.T) {
 func TestStall(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	p := faked(t, `(head -c 200000; exec sleep 60) | eval "$1"`)
-	p.Connect = 2 * time.Second
+	p.Connect = 4 * time.Second // more than opening takes on a busy machine
 	if s := mustOpen(t, p); s.Outcome != record.OK {
 		t.Fatalf("%+v", s)
 	}
@@ -378,6 +378,7 @@ func TestPrivateServersReason(t *testing.T) {
 }
 
 func TestCancelledTrials(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	p, r := faked(t, "exec sleep 60"), newRemote(t, "ForceCommand sleep 60")
 	login := record.Trial{Want: aes, Workload: record.Login}
 	for name, run := range map[string]func(context.Context) (record.Sample, error){
@@ -472,7 +473,6 @@ func TestAwakening(t *testing.T) {
 // A host whose start-up files talk, whose command ends early, or where nothing
 // is as we need it, is told apart from a slow one.
 func TestRemoteHostsThatMisbehave(t *testing.T) {
-	t.Parallel() // it waits most of the time
 	for name, tt := range map[string]struct {
 		command string // what the host runs instead of ours
 		outcome record.Outcome
@@ -480,21 +480,24 @@ func TestRemoteHostsThatMisbehave(t *testing.T) {
 	}{
 		"nothing works":  {"exit 1", record.Broken, ""},
 		"only talks":     {"echo hello; echo oops >&2", record.Broken, "oops"},
-		"never answers":  {"sleep 4", record.TimedOut, "no byte arrived in time"},
+		"never answers":  {"sleep 8", record.TimedOut, "no byte arrived in time"},
 		"talks for ever": {"yes", record.Broken, ""},
 	} {
-		r := newRemote(t, "ForceCommand "+tt.command)
-		r.Connect = time.Second
-		for what, s := range map[string]record.Sample{"open": mustOpen(t, r), "login": mustRun(t, r, record.Trial{Want: aes, Workload: record.Login})} {
-			if s.Outcome != tt.outcome && (name != "talks for ever" || s.Outcome != record.TimedOut) || !strings.Contains(s.Detail, tt.says) || s.Phases != nil {
-				t.Errorf("%s, %s: %+v", name, what, s)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRemote(t, "ForceCommand "+tt.command)
+			r.Connect = 4 * time.Second // more than a login takes on a busy machine
+			for what, s := range map[string]record.Sample{"open": mustOpen(t, r), "login": mustRun(t, r, record.Trial{Want: aes, Workload: record.Login})} {
+				if s.Outcome != tt.outcome && (name != "talks for ever" || s.Outcome != record.TimedOut) || !strings.Contains(s.Detail, tt.says) || s.Phases != nil {
+					t.Errorf("%s: %+v", what, s)
+				}
 			}
-		}
-		_, err := r.Look(t.Context())
-		if hostErr := (*HostError)(nil); !errors.As(err, &hostErr) {
-			t.Errorf("%s: Look: %v", name, err)
-		}
-		empty(t, r.Dir.Path)
+			_, err := r.Look(t.Context())
+			if hostErr := (*HostError)(nil); !errors.As(err, &hostErr) {
+				t.Errorf("Look: %v", err)
+			}
+			empty(t, r.Dir.Path)
+		})
 	}
 }
 
@@ -592,7 +595,8 @@ func TestRemoteFloodsLog(t *testing.T) {
 
 // TestSlowFirstLogin: a login may take longer than connecting, where that is asked for.
 func TestSlowFirstLogin(t *testing.T) {
-	s := sshtest.StartSshd(t, `ForceCommand sleep 2; eval "$SSH_ORIGINAL_COMMAND"`)
+	t.Parallel() // it waits most of the time
+	s := sshtest.StartSshd(t, `ForceCommand sleep 8; eval "$SSH_ORIGINAL_COMMAND"`)
 	known := filepath.Join(t.TempDir(), "known")
 	if err := os.WriteFile(known, []byte("nas "+sshtest.AuthorizedLine(s.HostKey)), 0o600); err != nil {
 		t.Fatal(err)
@@ -604,13 +608,13 @@ func TestSlowFirstLogin(t *testing.T) {
 	d := destination(s.Port, known, s.Key)
 	d.Options = append(d.Options, "-l", s.User)
 	r := &Remote{Rig: newRig(t), SSH: client, Destination: d, Once: true}
-	r.Connect = time.Second
+	r.Connect = 4 * time.Second // more than a login takes on a busy machine
 	if hostErr := (*HostError)(nil); true {
-		if _, err := r.Look(t.Context()); !errors.As(err, &hostErr) || !strings.Contains(hostErr.Said, "no answer in 1s during the start of the command") {
+		if _, err := r.Look(t.Context()); !errors.As(err, &hostErr) || !strings.Contains(hostErr.Said, "no answer in 4s during the start of the command") {
 			t.Errorf("got %v", err)
 		}
 	}
-	r.Login = 30 * time.Second
+	r.Login = time.Minute
 	if _, err := r.Look(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -346,7 +346,7 @@ func TestPlanningIsCheap(t *testing.T) {
 	c.BudgetNS = time.Minute
 	began := cpuTime(t)
 	run(t, &benchtest.Machine{Seed: 11, Noise: 0.1}, c, roomy)
-	if used := cpuTime(t) - began; used > 3*time.Second { // the simulation is a part of it
+	if used := cpuTime(t) - began; used > 6*time.Second { // the simulation is a part of it
 		t.Errorf("planning a minute took %v of CPU time", used)
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"sshpace/internal/sys/relay"
 )
 
-// slow is a path on which 64 MiB take more than a second.
-var slow = relay.Path{Rate: 40e6}
+// slow is a path on which 64 MiB take more than three seconds.
+var slow = relay.Path{Rate: 20e6}
 
 const slowSize = 64 << 20
 

@@ -89,28 +89,40 @@ func TestPlantedLimits(t *testing.T) {
 		{"nothing", relay.Path{}, up, gcm, transfer.Ends{}, cpus},
 		{"nothing", relay.Path{}, down, chacha, transfer.Ends{}, cpus},
 	}
+	look := func(t *testing.T, i int) record.Limit {
+		t.Helper()
+		c := cases[i]
+		limit, err := open(t, c.path).Limit(t.Context(), transfer.Options{Suite: c.suite, Direction: c.direction}, c.ends)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Contains(c.want, limit.What) {
+			evidence, _ := json.Marshal(limit.Evidence)
+			t.Logf("%s: %s, not %v: %s", limit.What, limit.Sentence, c.want, evidence)
+		}
+		return limit
+	}
+	// What waits for a path waits beside others; what they have hidden is looked at again, alone.
+	found := make([]record.Limit, len(cases))
+	t.Run("together", func(t *testing.T) {
+		for i, c := range cases {
+			if c.path != (relay.Path{}) {
+				t.Run(strconv.Itoa(i+1), func(t *testing.T) { t.Parallel(); found[i] = look(t, i) })
+			}
+		}
+	})
 	wrong := 0
 	for i, c := range cases {
 		t.Run(strconv.Itoa(i+1)+" "+c.name+" "+string(c.direction), func(t *testing.T) {
-			var limit record.Limit
-			for range 3 { // others may keep the machine busy for a while
-				var err error
-				limit, err = open(t, c.path).Limit(t.Context(), transfer.Options{Suite: c.suite, Direction: c.direction}, c.ends)
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Logf("%s: %s", limit.What, limit.Sentence)
-				if slices.Contains(c.want, limit.What) {
-					return
-				}
-				evidence, _ := json.Marshal(limit.Evidence)
-				t.Logf("not %v: %s", c.want, evidence)
+			for try := 0; try < 3 && !slices.Contains(c.want, found[i].What); try++ { // others may keep the machine busy for a while
+				found[i] = look(t, i)
 			}
-			if limit.What != limits.Busy {
+			what := found[i].What
+			if !slices.Contains(c.want, what) && what != limits.Busy {
 				wrong++
 			}
-			if slices.Contains(cpus[:3], limit.What) && c.path != (relay.Path{}) {
-				t.Errorf("%s for a limit on the way", limit.What)
+			if slices.Contains(cpus[:3], what) && c.path != (relay.Path{}) {
+				t.Errorf("%s for a limit on the way", what)
 			}
 		})
 	}

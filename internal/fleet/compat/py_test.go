@@ -194,7 +194,7 @@ var liveCases = []liveCase{
 		line: always("-> test\n-> mest\t.\n"), done: [3]int{1, 0, 0}, seq: true},
 	{name: "kept", args: []string{"-b"}, cmd: `echo -e "test\x01\r\n\x02\x7Fm\x7Fest\x85"`, only: "test2.mpssh",
 		line: always("-> test\x01\n-> \x02\x7fm\x7fest\x85\n"), done: [3]int{1, 0, 0}, seq: true},
-	{name: "chunks", cmd: `printf 'a\001'; sleep 0.6; printf 'b\001\001\n'`, only: "test2.mpssh",
+	{name: "chunks", cmd: `printf 'a\001'; sleep 2; printf 'b\001\001\n'`, only: "test2.mpssh",
 		line: always("-> a\n=: 1 non-printable characters were ignored\n-> b\n=: 2 non-printable characters were ignored\n"), done: [3]int{1, 0, 0}, seq: true},
 }
 

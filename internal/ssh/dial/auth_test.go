@@ -439,7 +439,7 @@ func TestLostBastion(t *testing.T) {
 	cable := through(t, bastion.Port(), relay.Options{})
 	tg, jump := target(t, s), target(t, bastion)
 	jump.HostName, jump.Port = "127.0.200.1", cable.Port()
-	jump.AliveInterval, jump.AliveCountMax = 100*time.Millisecond, 1
+	jump.AliveInterval, jump.AliveCountMax = 2*time.Second, 1
 	tg.Jump = &jump
 	c := collect{onEvent: func(fleet.Event) error { cable.Freeze(); return nil }}
 	r := run(t, fleet.Params{}, tg, []host.Host{{Name: "127.0.9.9"}}, fleet.Command{Line: "x"}, &c)[0]

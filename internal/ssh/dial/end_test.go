@@ -24,6 +24,9 @@ func remote(dir string) fleet.Command {
 	return fleet.Command{Line: "echo $$ > " + dir + "/$$.tmp; mv " + dir + "/$$.tmp " + dir + "/$$.pid; echo started; sleep 600; echo never"}
 }
 
+// begun is a time in which a command begins on a busy machine.
+const begun = 3 * time.Second
+
 // gone waits until none of the remote commands lives.
 func gone(t *testing.T, dir string, want int) {
 	t.Helper()
@@ -49,8 +52,9 @@ func gone(t *testing.T, dir string, want int) {
 
 // TestTimeoutEndsRemoteCommand: --timeout must not leave the command behind.
 func TestTimeoutEndsRemoteCommand(t *testing.T) {
+	t.Parallel()
 	s, dir := sshtest.StartSshd(t), t.TempDir()
-	res := run(t, fleet.Params{CommandTimeout: 700 * time.Millisecond}, sshdTarget(s), hosts(3), remote(dir), &collect{})
+	res := run(t, fleet.Params{CommandTimeout: begun}, sshdTarget(s), hosts(3), remote(dir), &collect{})
 	for _, r := range res {
 		if r.Class != fleet.CommandTimeout || r.Ran != fleet.RanYes || r.Signal != "TERM" || r.Status() != fleet.Failed {
 			t.Errorf("got %+v", r)
@@ -61,10 +65,11 @@ func TestTimeoutEndsRemoteCommand(t *testing.T) {
 
 // TestTimeoutIgnoredTerm: a command that ignores TERM gets KILL.
 func TestTimeoutIgnoredTerm(t *testing.T) {
+	t.Parallel()
 	s, dir := sshtest.StartSshd(t), t.TempDir()
 	cmd := remote(dir)
 	cmd.Line = "trap '' TERM; " + cmd.Line
-	r := run(t, fleet.Params{CommandTimeout: 300 * time.Millisecond}, sshdTarget(s), hosts(1), cmd, &collect{})[0]
+	r := run(t, fleet.Params{CommandTimeout: begun}, sshdTarget(s), hosts(1), cmd, &collect{})[0]
 	if r.Class != fleet.CommandTimeout || r.Signal != "KILL" {
 		t.Errorf("got %+v", r)
 	}
@@ -74,6 +79,7 @@ func TestTimeoutIgnoredTerm(t *testing.T) {
 // TestForcedCommandRunsOnce: sshd refuses to signal a forced command, and a
 // second session for ending it would run it again.
 func TestForcedCommandRunsOnce(t *testing.T) {
+	t.Parallel()
 	dir, err := os.MkdirTemp("", "forced") // the account that logs in can get there
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +91,7 @@ func TestForcedCommandRunsOnce(t *testing.T) {
 	}
 	s := sshtest.StartSshdForOther(t, "ForceCommand echo $$ >> "+log+"; exec sleep 30")
 	tg := sshdTarget(s)
-	r := run(t, fleet.Params{CommandTimeout: 300 * time.Millisecond}, tg, hosts(1), fleet.Command{Line: "x"}, &collect{})[0]
+	r := run(t, fleet.Params{CommandTimeout: begun}, tg, hosts(1), fleet.Command{Line: "x"}, &collect{})[0]
 	if r.Class != fleet.CommandTimeout || !strings.Contains(r.Err, "may still run there") {
 		t.Errorf("got %+v", r)
 	}

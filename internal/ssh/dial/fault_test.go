@@ -78,7 +78,7 @@ func TestLoginFaults(t *testing.T) {
 			class: fleet.AuthFailed, phase: fleet.PhaseAuth, text: "tester@127.0.1.1: Permission denied (publickey)."},
 		{name: "no key", edit: func(x *dial.Target) { x.Identity = dial.Identity{} },
 			class: fleet.AuthFailed, phase: fleet.PhaseAuth, text: "Permission denied (publickey)."},
-		{name: "stall in login", server: &sshtest.Server{Hold: func() { time.Sleep(time.Second) }}, edit: quick,
+		{name: "stall in login", server: &sshtest.Server{Hold: func() { time.Sleep(4 * time.Second) }}, edit: quick,
 			class: fleet.TimedOut, phase: fleet.PhaseAuth, text: "timed out during login"},
 		{name: "session not answered", server: &sshtest.Server{IgnoreSession: true}, edit: halfDead,
 			class: fleet.TimedOut, phase: fleet.PhaseExec, text: "did not open a session in time"},
@@ -89,6 +89,7 @@ func TestLoginFaults(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			s := good
 			if test.server != nil {
 				s = test.server.Start(t)
@@ -97,7 +98,11 @@ func TestLoginFaults(t *testing.T) {
 			if test.edit != nil {
 				test.edit(&tg)
 			}
-			r := run(t, fleet.Params{RetryFor: 50 * time.Millisecond}, tg, hosts(1), fleet.Command{Line: "true"}, &collect{})[0]
+			retry := 50 * time.Millisecond
+			if test.again {
+				retry = 3 * time.Second // more than a first try takes on a busy machine
+			}
+			r := run(t, fleet.Params{RetryFor: retry}, tg, hosts(1), fleet.Command{Line: "true"}, &collect{})[0]
 			if r.Class != test.class || r.Phase != test.phase || !strings.Contains(r.Err, test.text) || !strings.Contains(r.Hint, test.hint) {
 				t.Errorf("got %v in %v: %q (%s)\nwant %v in %v: %q", r.Class, r.Phase, r.Err, r.Hint, test.class, test.phase, test.text)
 			}
@@ -116,22 +121,24 @@ func TestLoginFaults(t *testing.T) {
 
 // halfDead is quick, with questions for a sign of life that are all answered.
 func halfDead(x *dial.Target) {
-	x.ConnectTimeout, x.AliveInterval = 2*time.Second, 50*time.Millisecond
+	quick(x)
+	x.AliveInterval = 50 * time.Millisecond
 }
 
-// drip sends a byte every few milliseconds.
+// drip sends a byte now and then.
 func drip(text string) func(net.Conn) {
 	return func(c net.Conn) {
 		for _, b := range []byte(text) {
 			if _, err := c.Write([]byte{b}); err != nil {
 				return
 			}
-			time.Sleep(20 * time.Millisecond)
+			time.Sleep(200 * time.Millisecond)
 		}
 	}
 }
 
-func quick(x *dial.Target) { x.ConnectTimeout = 300 * time.Millisecond }
+// quick leaves as much time as a login takes on a busy machine, and no more.
+func quick(x *dial.Target) { x.ConnectTimeout = 2500 * time.Millisecond }
 
 func reset(c net.Conn) {
 	c.Read(make([]byte, 1)) // an earlier reset could be seen by connect already
@@ -220,6 +227,7 @@ func TestCommandEnds(t *testing.T) {
 // TestUnansweredExec: a server that lives but does not answer the request. It
 // may have run the command, so that it is not run again.
 func TestUnansweredExec(t *testing.T) {
+	t.Parallel()
 	s := (&sshtest.Server{IgnoreExec: true}).Start(t)
 	tg := target(t, s)
 	halfDead(&tg)
@@ -384,16 +392,18 @@ func TestNames(t *testing.T) {
 
 // TestKeepAlive has a server that falls silent while a command runs.
 func TestKeepAlive(t *testing.T) {
-	s := (&sshtest.Server{Exec: func(x *sshtest.Session) { <-x.Signals }}).Start(t)
+	t.Parallel()
+	running := make(chan struct{})
+	s := (&sshtest.Server{Exec: func(x *sshtest.Session) { close(running); <-x.Signals }}).Start(t)
 	cable := through(t, s.Port(), relay.Options{})
 	tg := target(t, s)
-	tg.Port, tg.AliveInterval, tg.AliveCountMax = cable.Port(), 100*time.Millisecond, 2
-	time.AfterFunc(500*time.Millisecond, cable.Freeze)
+	tg.Port, tg.AliveInterval, tg.AliveCountMax = cable.Port(), 500*time.Millisecond, 4
+	go func() { <-running; cable.Freeze() }()
 	r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "x"}, &collect{})[0]
 	if r.Class != fleet.Lost || r.Err != "Timeout, server not responding" || r.Ran != fleet.RanUnknown {
 		t.Errorf("got %+v", r)
 	}
-	if r.Elapsed < 500*time.Millisecond {
+	if r.Elapsed < 2*time.Second {
 		t.Errorf("a server that answered was given up after %v", r.Elapsed)
 	}
 }
@@ -401,10 +411,11 @@ func TestKeepAlive(t *testing.T) {
 // TestOwnSilence: as long as our own output is stuck, a server that lives is not
 // taken for silent, whose answers are not read meanwhile.
 func TestOwnSilence(t *testing.T) {
-	s := (&sshtest.Server{Exec: func(x *sshtest.Session) { io.WriteString(x, "out\n"); time.Sleep(600 * time.Millisecond); x.Exit(0) }}).Start(t)
+	t.Parallel()
+	s := (&sshtest.Server{Exec: func(x *sshtest.Session) { io.WriteString(x, "out\n"); time.Sleep(4 * time.Second); x.Exit(0) }}).Start(t)
 	tg := target(t, s)
-	tg.AliveInterval, tg.AliveCountMax = 100*time.Millisecond, 2
-	pager := collect{onEvent: func(fleet.Event) error { time.Sleep(time.Second); return nil }}
+	tg.AliveInterval, tg.AliveCountMax = time.Second, 2
+	pager := collect{onEvent: func(fleet.Event) error { time.Sleep(5 * time.Second); return nil }}
 	if r := run(t, fleet.Params{}, tg, hosts(1), fleet.Command{Line: "x"}, &pager)[0]; r.Status() != fleet.OK {
 		t.Errorf("got %+v", r)
 	}

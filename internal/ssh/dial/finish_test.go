@@ -38,7 +38,7 @@ func TestKillScript(t *testing.T) {
 			if word, err := lines.ReadString('\n'); err != nil || word != "done\n" {
 				t.Fatalf("%q, %v", word, err)
 			}
-			if got := dead(pid); got != test.ends {
+			if got := dead(pid, test.ends); got != test.ends {
 				t.Errorf("below a parent called %s: sibling ended: %v, want %v", test.name, got, test.ends)
 			}
 		})
@@ -83,9 +83,10 @@ func readInt(t *testing.T, r *bufio.Reader) int {
 	return n
 }
 
-// dead tells whether a process is gone or a zombie, giving it a moment.
-func dead(pid int) bool {
-	for range 30 {
+// dead tells whether a process is gone or a zombie, giving it a moment, or more where it
+// is to end.
+func dead(pid int, ends bool) bool {
+	for range map[bool]int{false: 30, true: 2000}[ends] {
 		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 		if err != nil {
 			return true

@@ -375,7 +375,7 @@ func TestConnectTimeout(t *testing.T) {
 			t.Parallel()
 			o := options(t, test.sshd, known(test.sshd))
 			o.Args = append([]string{"-o", "ConnectTimeout=60"}, o.Args...)
-			o.ConnectTimeout = 2 * time.Second
+			o.ConnectTimeout = 4 * time.Second
 			if test.port != 0 {
 				o.Args = append([]string{"-p", fmt.Sprint(test.port)}, o.Args...)
 			}

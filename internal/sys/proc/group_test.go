@@ -1,8 +1,10 @@
 package proc_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -63,22 +65,25 @@ func awaitGone(t *testing.T, pid int) {
 
 // TestEndGroup gives those that end when asked the time to do so.
 func TestEndGroup(t *testing.T) {
-	cmd := exec.Command("sh", "-c", `(trap 'echo bye; exit' TERM; sleep 600 & wait) & sleep 0.2; exit 0`)
-	var out strings.Builder
-	cmd.Stdout = &out
-	proc.Lead(cmd)
-	cmd.WaitDelay = time.Minute
-	if err := cmd.Start(); err != nil {
+	cmd := exec.Command("sh", "-c", `(trap 'echo bye; exit' TERM; echo ready; sleep 600 & wait) & exit 0`)
+	r, w, err := os.Pipe()
+	if err != nil {
 		t.Fatal(err)
 	}
-	leader := cmd.Process.Pid
-	done := make(chan error)
-	go func() { done <- cmd.Wait() }()
-	time.Sleep(500 * time.Millisecond) // the leader has ended; its child holds stdout
-	proc.EndGroup(leader, 10*time.Second)
-	<-done
-	if out.String() != "bye\n" {
-		t.Errorf("said %q", out.String())
+	defer r.Close()
+	cmd.Stdout = w
+	proc.Lead(cmd)
+	if err := cmd.Run(); err != nil { // the leader has ended; its child holds stdout
+		t.Fatal(err)
+	}
+	w.Close()
+	out := bufio.NewReader(r)
+	if line, err := out.ReadString('\n'); line != "ready\n" {
+		t.Fatalf("said %q, %v", line, err)
+	}
+	proc.EndGroup(cmd.Process.Pid, 10*time.Second)
+	if rest, err := io.ReadAll(out); string(rest) != "bye\n" || err != nil {
+		t.Errorf("said %q, %v", rest, err)
 	}
 }
 
