@@ -276,10 +276,8 @@ func (c *Choice) First(kind alg.Kind) []string {
 // machine.
 func (c *Choice) Limited(r *rank.Ranking) bool {
 	return r.Campaign.Server != record.ServerRemote || !slices.ContainsFunc(c.Gains, idle) || slices.ContainsFunc(c.Options, func(o Option) bool {
-		return slices.ContainsFunc(c.gains(r, o), func(g rank.Gain) bool {
-			q := g.Decides(r.By)
-			return q != nil && (q.Lo > 1+stats.Margin || q.Hi < 1/(1+stats.Margin))
-		})
+		v := verdictOf(c.gains(r, o))
+		return v == stats.Better || v == stats.Worse
 	})
 }
 

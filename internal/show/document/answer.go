@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sshpace/internal/base/stats"
+	"sshpace/internal/base/text"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/advise"
 	"sshpace/internal/bench/rank"
@@ -113,7 +114,7 @@ func (w wording) none() []string {
 		return says
 	}
 	best := w.r.Bulk[0]
-	says = append(says, fmt.Sprintf("The fastest of it is %s, %s MB/s.", label(best.Suite), unit.Figure(speedOf(best)/1e6)))
+	says = append(says, fmt.Sprintf("The fastest of it is %s, %s MB/s.", text.Clip(label(best.Suite), text.Columns/2), unit.Figure(speedOf(best)/1e6)))
 	if w.r.Campaign.Server == record.ServerRemote {
 		says = append(says, "Have the server offer a modern cipher: see its Ciphers line and the version of its software.")
 	}
