@@ -59,7 +59,7 @@ bench/benchtest: base/alg base/unit bench/plan bench/rank record show/document
 bench/campaign: base/alg base/fault base/shell base/termsafe base/text base/unit bench/compare bench/drive bench/hostinfo bench/lab bench/limits bench/login bench/plan bench/rank bench/testbed bench/transfer record record/store show/document show/format show/live show/report ssh/openssh sys/terminal
 bench/compare: base/alg base/fault base/shell base/stats bench/rank record record/store
 bench/doctor: base/alg base/fault base/host base/sched base/shell base/stats base/unit base/wildcard bench/hostkeys bench/latency bench/limits bench/login bench/loopback bench/testbed record ssh/conf ssh/knownhosts ssh/openssh ssh/route sys/proc sys/safedir
-bench/drive: base/alg base/unit bench/flow bench/loopback record ssh/openssh sys/proc sys/safedir
+bench/drive: base/alg base/text base/unit bench/flow bench/loopback record ssh/openssh sys/proc sys/safedir
 bench/flow: base/shell sys/proc
 bench/hostinfo: base/unit record sys/proc
 bench/hostkeys: base/sched base/stats ssh/knownhosts ssh/knownhosts/index sys/proc

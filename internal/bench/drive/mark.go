@@ -3,11 +3,14 @@
 package drive
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
 
+	"sshpace/internal/base/text"
 	"sshpace/internal/record"
 )
 
@@ -20,13 +23,14 @@ const maxNoise = 1 << 20
 func awaitMark(r io.Reader, mark string) (rest string, err error) {
 	var line []byte
 	var one [1]byte
+	printed := "" // the last line that says something
 	for total := 0; total < maxNoise; total++ {
 		n, err := r.Read(one[:])
 		if n == 0 && err != nil {
 			if errors.Is(err, os.ErrDeadlineExceeded) {
 				return "", errStalled
 			}
-			return "", errEnded
+			return "", &endError{cmp.Or(strings.TrimSpace(string(line)), printed)}
 		}
 		if one[0] != '\n' {
 			line = append(line, one[0])
@@ -35,7 +39,28 @@ func awaitMark(r io.Reader, mark string) (rest string, err error) {
 		if _, rest, ok := strings.Cut(string(line), mark); ok {
 			return strings.TrimSpace(rest), nil
 		}
+		printed = cmp.Or(strings.TrimSpace(string(line)), printed)
 		line = line[:0]
 	}
 	return "", &failure{record.Broken, "the host printed more than 1 MiB before our command"}
+}
+
+// endError is errEnded, with the last line that the host printed instead of our mark.
+type endError struct{ printed string }
+
+func (e *endError) Error() string { return errEnded.Error() }
+
+// Is makes it errEnded.
+func (e *endError) Is(target error) bool { return target == errEnded }
+
+// maxPrinted is how much of that line is told.
+const maxPrinted = 200
+
+// says is what that line tells of an account that does not run our command; "" if it is
+// not known to.
+func (e *endError) says() string {
+	if e.printed == "" {
+		return ""
+	}
+	return fmt.Sprintf("the account does not run our command; it prints %q", text.Clip(e.printed, maxPrinted))
 }

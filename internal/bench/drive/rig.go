@@ -6,6 +6,7 @@
 package drive
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -194,7 +195,11 @@ func (c *client) why(n openssh.Negotiation, err error) openssh.Failed {
 	if detail, ok := c.slain(); ok {
 		return openssh.Failed{Outcome: record.Broken, Said: detail}
 	}
-	return openssh.Failure(n, c.stderr.String())
+	why := openssh.Failure(n, c.stderr.String())
+	if end := (*endError)(nil); n.LoggedIn && why.Cause == openssh.Unknown && errors.As(err, &end) {
+		why.Said = cmp.Or(end.says(), why.Said)
+	}
+	return why
 }
 
 // helper is a flow process of ours at this end.
