@@ -196,7 +196,7 @@ func (c *client) why(n openssh.Negotiation, err error) openssh.Failed {
 		return openssh.Failed{Outcome: record.Broken, Said: detail}
 	}
 	why := openssh.Failure(n, c.stderr.String())
-	if end := (*endError)(nil); n.LoggedIn && why.Cause == openssh.Unknown && errors.As(err, &end) {
+	if end := (*endError)(nil); n.LoggedIn && why.Cause == openssh.Unknown && c.stderr.String() == "" && errors.As(err, &end) {
 		why.Said = cmp.Or(end.says(), why.Said)
 	}
 	return why
