@@ -52,7 +52,7 @@ type roundFlags struct {
 
 func (f *roundFlags) register(flags *pflag.FlagSet, rounds int) {
 	flags.IntVar(&f.rounds, "rounds", rounds, "measure so many complete rounds")
-	flags.Var(&f.budget, "budget", "measuring time instead of --rounds, such as 90s; the round that it ends in is finished")
+	flags.Var(&f.budget, "budget", "measuring time instead of --rounds, such as 90s: as many rounds as fit")
 }
 
 // of are the rounds, of which there must be so many at least.

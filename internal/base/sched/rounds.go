@@ -6,20 +6,24 @@ import (
 	"time"
 )
 
-// Rounds says how often something is repeated: so many times, and with a budget until
-// that is over, but never less often.
+// Rounds says how often something is repeated: so many times, and with a budget as often as
+// fits into it, but never less often.
 type Rounds struct {
 	Count  int
 	Budget time.Duration
 }
 
-// Each numbers the rounds from 0.
+// Each numbers the rounds from 0. None that the budget adds begins where the longest so far would end
+// later.
 func (r Rounds) Each() iter.Seq[int] {
 	return func(yield func(int) bool) {
-		for began, i := time.Now(), 0; i < r.Count || time.Since(began) < r.Budget; i++ {
+		longest, began := time.Duration(0), time.Now()
+		for i := 0; i < r.Count || r.Budget > 0 && time.Since(began)+longest <= r.Budget; i++ {
+			start := time.Now()
 			if !yield(i) {
 				return
 			}
+			longest = max(longest, time.Since(start))
 		}
 	}
 }

@@ -2,8 +2,23 @@ package sched
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 )
+
+// No round that a budget adds would end after it.
+func TestRoundsFit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		for range (Rounds{Count: 1, Budget: 10 * time.Second}).Each() {
+			n++
+			time.Sleep(3 * time.Second)
+		}
+		if n != 3 {
+			t.Errorf("%d rounds of 3 s in 10 s", n)
+		}
+	})
+}
 
 // A budget adds rounds to those that are asked for, and takes none away.
 func TestRounds(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"sshpace/internal/base/sched"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/record"
 )
@@ -45,8 +46,6 @@ type Turns struct {
 	List func(m record.Method)
 	// Told is called before each run, never while something is timed.
 	Told func(m record.Method, round int)
-
-	round time.Duration // what one took at most so far
 }
 
 // checked is how much is moved to see whether it arrives as it was sent: not a
@@ -85,41 +84,44 @@ func (t Turns) Measure(ctx, drain context.Context, all []*Subject, sink record.S
 			return err
 		}
 	}
-	random := rand.New(rand.NewPCG(t.Seed, 0))
-	for round, left := 0, again; left > 0; round++ {
-		start := time.Now()
-		more := t.more(round, all, began)
-		if !more {
-			left--
+	rounds := sched.Rounds{Count: t.Rounds}
+	if t.Budget > 0 {
+		rounds = sched.Rounds{Count: 1, Budget: max(1, t.Budget-time.Since(began))}
+	}
+	random, n := rand.New(rand.NewPCG(t.Seed, 0)), 0
+	for n = range rounds.Each() {
+		if err := t.round(ctx, drain, n, all, random, sink); err != nil || drain.Err() != nil {
+			return cmp.Or(err, context.Cause(ctx))
 		}
-		var turns []turn
-		for _, c := range all {
-			if more || c.figureless() && (t.Budget == 0 || start.Sub(began) < t.Budget) {
-				turns = append(turns, c.turns(round)...)
-			}
+		if !slices.ContainsFunc(all, func(c *Subject) bool { return !c.out }) {
+			break
 		}
-		random.Shuffle(len(turns), func(i, j int) { turns[i], turns[j] = turns[j], turns[i] })
-		for _, u := range turns {
-			if drain.Err() != nil {
-				return context.Cause(ctx)
-			}
-			if err := t.take(ctx, u, t.shown(round), sink); err != nil {
-				return err
-			}
-		}
-		if more {
-			t.round = max(t.round, time.Since(start))
+	}
+	for more := 1; more <= again && (t.Budget == 0 || time.Since(began) < t.Budget); more++ {
+		late := slices.DeleteFunc(slices.Clone(all), func(c *Subject) bool { return !c.figureless() })
+		if err := t.round(ctx, drain, n+more, late, random, sink); err != nil || drain.Err() != nil {
+			return cmp.Or(err, context.Cause(ctx))
 		}
 	}
 	return nil
 }
 
-// more reports whether all subjects have another round.
-func (t Turns) more(round int, all []*Subject, began time.Time) bool {
-	if t.Budget == 0 {
-		return round < t.Rounds
+// round gives each subject its turns, in random order, until drain ends.
+func (t Turns) round(ctx, drain context.Context, n int, all []*Subject, random *rand.Rand, sink record.Sink) error {
+	var turns []turn
+	for _, c := range all {
+		turns = append(turns, c.turns(n)...)
 	}
-	return (round == 0 || time.Since(began)+t.round <= t.Budget) && slices.ContainsFunc(all, func(c *Subject) bool { return !c.out })
+	random.Shuffle(len(turns), func(i, j int) { turns[i], turns[j] = turns[j], turns[i] })
+	for _, u := range turns {
+		if drain.Err() != nil {
+			return nil
+		}
+		if err := t.take(ctx, u, t.shown(n), sink); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // shown is the number of a round for people: those of again are the last one's.
