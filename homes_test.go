@@ -117,3 +117,43 @@ func TestOneHomeOfDefaults(t *testing.T) {
 		})
 	})
 }
+
+// places are the types that say where a host is: as a user names it, as ssh_config is asked
+// about it, and as the native engine connects to it. How it is reached is a route.Route.
+var places = map[string]bool{
+	"base/host.Host": true, "base/host.Endpoint": true, "ssh/conf.Hop": true, "ssh/dial.Target": true,
+	"ssh/conf.connection":     true,                                  // what the tokens of ssh_config stand for
+	"fleet/hostlist.hostJSON": true, "show/findings.explained": true, // as JSON
+}
+
+// TestOneDescriptionOfPlaces: no other type has a host, a user and a port.
+func TestOneDescriptionOfPlaces(t *testing.T) {
+	parts := []*regexp.Regexp{regexp.MustCompile(`(?i)^(host|host_?name|name|address)$`), regexp.MustCompile(`(?i)^user$`), regexp.MustCompile(`(?i)^port$`)}
+	sources(t, func(pkg string, set *token.FileSet, file *ast.File) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok {
+				return true
+			}
+			body, ok := spec.Type.(*ast.StructType)
+			if !ok {
+				return true
+			}
+			var names []string
+			for _, field := range body.Fields.List {
+				for _, name := range field.Names {
+					names = append(names, name.Name)
+				}
+			}
+			for _, part := range parts {
+				if !slices.ContainsFunc(names, part.MatchString) {
+					return true
+				}
+			}
+			if !places[pkg+"."+spec.Name.Name] {
+				t.Errorf("%s: %s: host.Host, conf.Hop and route.Route say where a host is", set.Position(n.Pos()), spec.Name.Name)
+			}
+			return true
+		})
+	})
+}

@@ -156,7 +156,7 @@ func (p *Patient) refused(err error) error {
 		return p.explained(err)
 	case cause == openssh.TooManyKeys:
 		r.TooMany = true
-	case failed.During == login.Version && (cause == openssh.NoVersion || cause == openssh.HungUp || cause == openssh.Throttled):
+	case failed.During == login.Version && (cause == openssh.NoVersion || cause == openssh.HungUp || cause == openssh.Throttled || cause == openssh.Penalized):
 	default:
 		return p.explained(err)
 	}

@@ -50,7 +50,7 @@ type HostError struct{ openssh.Failed }
 // dropped tells a server that hangs up on a connection that it has accepted, which is
 // worth another try, from a port on which nothing listens, or no SSH server.
 func (e *HostError) dropped() bool {
-	return e.Outcome == record.Refused && slices.Contains([]openssh.Cause{openssh.NoVersion, openssh.HungUp, openssh.Throttled, openssh.Penalized}, e.Cause)
+	return e.Outcome == record.Refused && slices.Contains([]openssh.Cause{openssh.NoVersion, openssh.Throttled, openssh.Penalized}, e.Cause)
 }
 
 func (e *HostError) Error() string { return e.Said }

@@ -76,7 +76,8 @@ func (e *Engine) Execute(ctx context.Context, h host.Host, cmd fleet.Command, a 
 	return e.Run(ctx, h, &route.Route{}, nil, cmd, a)
 }
 
-// Run runs cmd on a host whose route is known; options are further ones, which win.
+// Run runs cmd on a host whose route is known; options are further ones, which win over
+// the user's.
 // Options.Args must have no -J where the route has jump hosts.
 func (e *Engine) Run(ctx context.Context, h host.Host, way *route.Route, options []string, cmd fleet.Command, a *fleet.Attempt) fleet.Outcome {
 	if err := h.Check(); err != nil {

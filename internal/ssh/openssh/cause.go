@@ -27,14 +27,13 @@ const (
 	SessionRefused // logged in, but no session, or no command or subsystem in it
 	Unroutable
 	TimedOut
-	NotSSH        // the peer speaks something else
-	Throttled     // sshd says that there are too many (MaxStartups)
-	Penalized     // or that this address has to wait (PerSourcePenalties)
-	NoVersion     // hung up before it said who it is
-	HungUp        // the connection was closed or reset
-	Corrupted     // a message was damaged on its way
-	MasterRefused // a ControlMaster gave no session
-	SilentAgent   // no answer, maybe of an agent: ssh says nothing of it
+	NotSSH      // the peer speaks something else
+	Throttled   // sshd says that there are too many (MaxStartups)
+	Penalized   // or that this address has to wait (PerSourcePenalties)
+	NoVersion   // hung up before it said who it is
+	HungUp      // the connection was closed or reset
+	Corrupted   // a message was damaged on its way
+	SilentAgent // no answer, maybe of an agent: ssh says nothing of it
 )
 
 // sentences are parts of what ssh says and their causes. Of many lines the
@@ -84,7 +83,6 @@ var sentences = []struct {
 	{"Broken pipe", HungUp},
 	{"Corrupted MAC", Corrupted},
 	{"terminating, ", BadConfiguration},
-	{"mux_client_request_session: ", MasterRefused},
 }
 
 // CauseOf tells why ssh gave up, from its messages, and the message that says it;
@@ -140,7 +138,7 @@ func ProxyReason(command string, said []string) string {
 func LastWords(messages []string) string {
 	last := ""
 	for _, m := range messages {
-		if cause, _ := CauseOf([]string{m}); cause == MasterRefused {
+		if strings.HasPrefix(m, "mux_client_request_session: ") {
 			return m
 		}
 		if m = strings.TrimSpace(m); m != "" {
