@@ -1,6 +1,6 @@
-// Package compare relates rankings to the first of them: which is faster, by how
-// much, and whether that is more than chance and the state of the machines
-// explain. It is pure.
+// Package compare leads from files to rankings and the figures of transfer methods, and relates
+// them to those of the first file: which is faster, by how much, and whether that is more than
+// chance and the state of the machines explain.
 package compare
 
 import (
