@@ -1,7 +1,3 @@
-// choice.go decides, for all reports, for the live view and for advise alike,
-// what a result says to use: what is best under a policy, what is tied with it,
-// what is negotiated now, and what changing gains. It does no I/O.
-
 package advise
 
 import (

@@ -1,6 +1,3 @@
-// charttest.go makes rankings and documents for tests of what renders
-// them: a simulated machine, and the same with hostile names everywhere.
-
 package benchtest
 
 import (

@@ -1,4 +1,5 @@
-// Package benchtest simulates machines, and makes results of them for tests.
+// Package benchtest simulates machines, and makes results, rankings and documents of them for
+// tests; also some with hostile names everywhere.
 package benchtest
 
 import (

@@ -1,5 +1,3 @@
-// verdicttest.go makes rankings of simulated machines for tests.
-
 package benchtest
 
 import (

@@ -278,7 +278,7 @@ func (j *Run) shortfall(runErr error, name string) error {
 	if runErr != nil {
 		return runErr
 	}
-	if what, barren := j.plan.Barren(); barren {
+	if what, never := j.plan.NeverWorked(); never {
 		return &fault.Error{What: fmt.Sprintf("not a single %s worked", what), Hint: "look at the failures; " + goOn}
 	}
 	if j.plan.End() == plan.EndFailures {

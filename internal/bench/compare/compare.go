@@ -1,6 +1,6 @@
-// Package compare relates rankings to the first of them: which is faster, by how
-// much, and whether that is more than chance and the state of the machines
-// explain. It is pure.
+// Package compare leads from files to rankings and the figures of transfer methods, and relates
+// them to those of the first file: which is faster, by how much, and whether that is more than
+// chance and the state of the machines explain.
 package compare
 
 import (
@@ -51,7 +51,7 @@ type Comparison struct {
 	Warnings   []rank.Warning
 
 	of        sides     // whose costs
-	settled   []bool    // what other guests changed is taken out of that file
+	adjusted  []bool    // what other guests changed is taken out of that file
 	shiftErrs []float64 // of the normalisation, one per file
 }
 
@@ -101,7 +101,7 @@ func Of(inputs []Input, o Options) (*Comparison, error) {
 	tables := make([]table, len(inputs))
 	for i, in := range inputs {
 		tables[i] = tableOf(in.Ranking, c.By, c.of)
-		c.settled = append(c.settled, i > 0 && c.settle(&tables[i], inputs[0].Ranking, in.Ranking))
+		c.adjusted = append(c.adjusted, i > 0 && c.adjust(&tables[i], inputs[0].Ranking, in.Ranking))
 	}
 	c.Warnings = takenOut(tables, inputs)
 	var err error
@@ -194,7 +194,7 @@ func (c *Comparison) level(k int) float64 {
 		return math.Hypot(c.shiftErrs[0], c.shiftErrs[k])
 	}
 	first, other := c.Inputs[0].Ranking, c.Inputs[k].Ranking
-	if c.settled[k] {
+	if c.adjusted[k] {
 		return math.Hypot(first.FreedLevel(c.By), other.FreedLevel(c.By))
 	}
 	return math.Hypot(first.Level(c.By), other.Level(c.By))

@@ -1,5 +1,3 @@
-// methods.go turns the runs of transfer methods into figures with intervals.
-
 package compare
 
 import (

@@ -28,9 +28,9 @@ const hidden = 0.02
 // vectors, and felt twice as much.
 const ofLogin = 1.0
 
-// settle notes what other guests changed since the first file, on the same machine, and
+// adjust notes what other guests changed since the first file, on the same machine, and
 // whether that is known.
-func (c *Comparison) settle(t *table, first, other *rank.Ranking) bool {
+func (c *Comparison) adjust(t *table, first, other *rank.Ranking) bool {
 	if first.Environment.CPU != other.Environment.CPU {
 		return false
 	}

@@ -1,5 +1,3 @@
-// result.go leads from files to rankings and their comparisons.
-
 package compare
 
 import (

@@ -1,12 +1,5 @@
 //go:build linux
 
-// facts.go measures what a login to one host goes through: every wait
-// that its log tells of, what a shared connection would save, what the server
-// itself knows, and one short transfer. It judges nothing.
-//
-// It logs in with the real ssh under the user's own configuration, a handful of
-// times, at most once a second, and never again once a login was refused.
-
 package doctor
 
 import (

@@ -82,8 +82,8 @@ func locate(connections []*connection, q quantity, excess Excess, windows int) [
 			readings = append(readings, stats.Reading{Row: r.window, Col: i, Value: math.Log(excess.without(r, q) / r.bytes)})
 		}
 	}
-	calm := stats.QuantileOf(baselinePart / 2)
-	levels := stats.TwoWay(readings, calm, calm).Rows
+	low := stats.QuantileOf(baselinePart / 2)
+	levels := stats.TwoWay(readings, low, low).Rows
 	for _, r := range readings {
 		out[r.Col].logs = append(out[r.Col].logs, r.Value-levels[r.Row])
 	}

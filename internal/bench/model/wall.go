@@ -32,7 +32,7 @@ func newRatios(cells []alg.Suite, obs []observation) *ratios {
 		r.of[cell.Cipher], r.aead[cell.Cipher] = append(r.of[cell.Cipher], i), cell.MAC == ""
 	}
 	means, all := r.means(r.of)
-	squares, degrees, apart, total, sizes, ciphers := 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+	squares, degrees, between, total, sizes, ciphers := 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
 	for _, cipher := range sortedKeys(r.of) {
 		if r.aead[cipher] {
 			continue
@@ -43,12 +43,12 @@ func newRatios(cells []alg.Suite, obs []observation) *ratios {
 			squares += float64(obs[i].n) * off * off
 		}
 		degrees += float64(len(of) - 1)
-		apart += n * (means[cipher] - all) * (means[cipher] - all)
+		between += n * (means[cipher] - all) * (means[cipher] - all)
 		total, sizes, ciphers = total+n, sizes+n*n, ciphers+1
 	}
 	if degrees > 0 && total > 0 {
 		r.within = squares / degrees
-		moments := (apart - (ciphers-1)*r.within) / math.Max(total-sizes/total, 1)
+		moments := (between - (ciphers-1)*r.within) / math.Max(total-sizes/total, 1)
 		r.between = math.Max(0, (ratioWorth*usualRatio*usualRatio+(ciphers-1)*moments)/(ratioWorth+ciphers-1))
 	}
 	return r

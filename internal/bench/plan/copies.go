@@ -15,20 +15,16 @@ import (
 // run, a bounded number of times.
 type copies struct {
 	design
+	steps
 	all     []record.Trial // of one run
-	id      int            // of the last trial
 	n       int            // current run
 	pending []record.Trial // of the current run
 	tries   map[record.Trial]int
 	results map[copied]*tally
-	asked   bool // Next was called: what is observed now is not replayed
-	inARow  int  // failures since the last success
-	worked  bool
-	elapsed time.Duration
+	asked   bool         // Next was called: what is observed now is not replayed
 	last    record.Trial // observed since the last Next, if lastOK
 	lastOK  bool
 	times   copyTimes
-	ending  Ending
 }
 
 // copied names what a copy measures, however it is asked for.
@@ -76,28 +72,22 @@ func (p *copies) Next(elapsed time.Duration) (Step, bool) {
 		p.times.observe(p.last, elapsed-p.elapsed) // what it took with everything around it
 		p.lastOK = false
 	}
-	p.elapsed, p.asked = elapsed, true
-	for p.ending == "" && len(p.pending) == 0 {
-		if p.n >= p.Runs {
-			p.end()
-			break
-		}
-		p.open()
-	}
-	if p.ending != "" {
-		return Step{}, false
-	}
-	t := p.pending[0]
-	p.id++
-	t.ID = p.id
-	return Step{Action: Single, Trials: []record.Trial{t}}, true
+	p.asked = true
+	return p.next(elapsed, p.refill)
 }
 
-// end ends the plan. One that has no result to show did not end well.
-func (p *copies) end() {
-	p.ending = EndComplete
-	if _, barren := p.Barren(); barren {
-		p.ending = EndFailures
+// refill queues the next copy.
+func (p *copies) refill() {
+	switch {
+	case len(p.pending) > 0:
+		p.queue = []Step{{Action: Single, Trials: []record.Trial{p.number(p.pending[0])}}}
+	case p.n < p.Runs:
+		p.open()
+	default:
+		p.ending = EndComplete
+		if _, never := p.NeverWorked(); never { // without a result to show it did not end well
+			p.ending = EndFailures
+		}
 	}
 }
 
@@ -120,8 +110,8 @@ func (p *copies) dead(key copied) bool {
 	return h != nil && h.ok == 0 && h.failed >= maxAttempts
 }
 
-// Barren reports whether copies were tried and none worked.
-func (p *copies) Barren() (what string, barren bool) {
+// NeverWorked reports whether copies were tried and none worked.
+func (p *copies) NeverWorked() (what string, never bool) {
 	for _, h := range p.results {
 		if h.ok > 0 {
 			return "", false
@@ -147,8 +137,7 @@ func (p *copies) Observe(t record.Trial, s record.Sample) {
 		p.requeue(t, i)
 		return
 	case unconnected(s):
-		p.inARow++
-		p.endIfHopeless(maxStart)
+		p.fail(maxStart)
 		p.requeue(t, i)
 		return
 	}
@@ -159,27 +148,18 @@ func (p *copies) Observe(t record.Trial, s record.Sample) {
 	}
 	if usable {
 		h.ok++
-		p.inARow, p.worked = 0, true
+		p.succeed()
 		p.last, p.lastOK = t, p.elapsed > 0 && i >= 0
 		return
 	}
 	h.failed++
-	p.fail(t, i)
+	p.again(t, i)
 }
 
-// endIfHopeless ends the plan after too many failures in a row; atStart is how
-// many they may be before anything worked.
-func (p *copies) endIfHopeless(atStart int) {
-	if p.inARow >= maxInARow || !p.worked && p.inARow >= atStart {
-		p.ending = EndFailures
-	}
-}
-
-// fail tries a copy again at the end of its run, or gives it up.
-func (p *copies) fail(t record.Trial, index int) {
-	p.inARow++
+// again tries a copy that failed at the end of its run, or gives it up.
+func (p *copies) again(t record.Trial, index int) {
 	p.tries[t]++
-	p.endIfHopeless(min(maxStart, maxAttempts*len(p.all)))
+	p.fail(min(maxStart, maxAttempts*len(p.all)))
 	switch {
 	case p.dead(resultOf(t)):
 		p.pending = slices.DeleteFunc(p.pending, func(o record.Trial) bool { return resultOf(o) == resultOf(t) })
@@ -206,16 +186,11 @@ func (p *copies) Lost(record.Trial) {}
 
 // Replay ticks off what a file holds.
 func (p *copies) Replay(f *record.File) {
-	for id := range f.Trials {
-		p.id = max(p.id, id)
-	}
+	p.replay(f)
 	for _, sample := range f.Samples {
 		p.Observe(f.Trials[sample.Trial], sample)
 	}
 }
-
-// End is why the plan ended.
-func (p *copies) End() Ending { return p.ending }
 
 // Estimate is what all copies take.
 func (p *copies) Estimate() time.Duration { return p.times.repeated(0, p.Runs, p.all) }

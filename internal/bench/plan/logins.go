@@ -206,5 +206,5 @@ func (l *logins) precise(limit float64) bool {
 // done is how many key exchanges have a login.
 func (l *logins) done() int { return len(l.logs) }
 
-// barren reports whether every login failed.
-func (l *logins) barren() bool { return len(l.logs) == 0 && len(l.failed) > 0 }
+// neverWorked reports whether every login failed.
+func (l *logins) neverWorked() bool { return len(l.logs) == 0 && len(l.failed) > 0 }

@@ -18,10 +18,11 @@ import (
 // the last of them only.
 const (
 	PairLength      = 60 * time.Millisecond
-	roundTripsEach  = 10 // that a slice takes at least
-	roundTripsAwake = 3  // that a slice takes which wakes a connection
-	roundTripsTurns = 5  // that a turn takes beside: questions, answers, and opening TCP's window
-	slicesAwake     = 4  // about: until a connection is as fast as it can be
+	pairOverhead    = PairLength / 4 // that a turn takes beside its slice
+	roundTripsEach  = 10             // that a slice takes at least
+	roundTripsAwake = 3              // that a slice takes which wakes a connection
+	roundTripsTurns = 5              // that a turn takes beside: questions, answers, and opening TCP's window
+	slicesAwake     = 4              // about: until a connection is as fast as it can be
 )
 
 // Logins to a host of the user's are few: a server may count them, and take many for
@@ -120,7 +121,7 @@ func (p *paired) length() time.Duration { return max(PairLength, roundTripsEach*
 
 // turns is about what a turn in each direction takes.
 func (p *paired) turns() time.Duration {
-	return time.Duration(len(p.Directions)) * (p.length() + PairLength/4 + roundTripsTurns*p.env.RoundTrip)
+	return time.Duration(len(p.Directions)) * (p.length() + pairOverhead + roundTripsTurns*p.env.RoundTrip)
 }
 
 // Next returns the next step, or false when the plan has ended.
@@ -290,7 +291,7 @@ func (p *paired) Estimate() time.Duration {
 
 // Progress reports the state after the last step.
 func (p *paired) Progress() Progress {
-	out := Progress{Phase: "comparing", Block: p.cycle, Total: p.allows + 1, Failed: len(p.gone) * len(p.Directions)}
+	out := Progress{Phase: "comparing", Block: p.cycle, Total: p.allows + 1, Failed: len(p.dropped) * len(p.Directions)}
 	out.Done = min(len(p.shown.turns)/len(p.Directions), out.Total)
 	out.Remaining = p.Estimate()
 	if p.BudgetNS > 0 {

@@ -37,8 +37,8 @@ type Plan interface {
 	Progress() Progress
 	// Estimate is the measuring time that the whole plan takes.
 	Estimate() time.Duration
-	// Barren names a workload that was tried and never worked, whatever was measured.
-	Barren() (what string, barren bool)
+	// NeverWorked names a workload that was tried and never worked, whatever was measured.
+	NeverWorked() (what string, never bool)
 	// End is why the plan ended; "" while it has not, or if it was interrupted.
 	End() Ending
 }

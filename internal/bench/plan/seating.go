@@ -33,19 +33,13 @@ func (d *design) seat(cell alg.Suite, role record.Role, pair int) *seat {
 // seating keeps the connections of a plan: those to be opened, those that are
 // open, and those that were given up.
 type seating struct {
-	id                        int // of the last trial
-	distinct                  int // cells and key exchanges that are to be measured
-	todo, opening, open, gone []*seat
-	queue                     []Step
+	steps
+	distinct                     int // cells and key exchanges that are to be measured
+	todo, opening, open, dropped []*seat
 
 	logins  logins
 	shown   *shown
 	sitting int // counts in the file
-	elapsed time.Duration
-
-	worked bool
-	inARow int // failures in a row
-	ending Ending
 }
 
 // shown is what turns have shown so far.
@@ -75,39 +69,41 @@ func (k *shown) add(sitting int, t record.Trial, s record.Slice) {
 // next returns the next step, or false when the plan has ended, as it does once its budget is
 // spent.
 func (s *seating) next(elapsed time.Duration, spent bool, refill func()) (Step, bool) {
-	s.elapsed = elapsed
-	if s.ending == "" && spent {
+	if s.elapsed = elapsed; s.ending == "" && spent {
 		s.end(EndBudget)
 	}
-	step, ok := s.hand(refill)
+	step, ok := s.steps.next(elapsed, refill)
 	step.Sitting = s.sitting
 	return step, ok
 }
 
 // end ends the plan. One that has no result to show did not end well.
 func (s *seating) end(why Ending) {
-	if _, barren := s.Barren(); barren {
+	if _, never := s.NeverWorked(); never {
 		why = EndFailures
 	}
 	s.ending = why
 }
 
-// Barren names what was tried and never worked, whatever was measured.
-func (s *seating) Barren() (what string, barren bool) {
-	if len(s.shown.turns) == 0 && len(s.gone) > 0 && len(s.open) == 0 {
+// NeverWorked names what was tried and never worked, whatever was measured.
+func (s *seating) NeverWorked() (what string, never bool) {
+	if len(s.shown.turns) == 0 && len(s.dropped) > 0 && len(s.open) == 0 {
 		return "transfer", true
 	}
-	if s.logins.barren() {
+	if s.logins.neverWorked() {
 		return "login", true
 	}
 	return "", false
 }
 
-// Observe tells the plan what a login or a copy showed.
+// Observe tells the plan what a login or a copy showed. Only what did not even connect counts
+// as a failure.
 func (s *seating) Observe(t record.Trial, sample record.Sample) {
 	s.logins.observe(t, sample)
-	if !s.reckon(sample) {
-		s.end(EndFailures)
+	if unconnected(sample) {
+		s.fail(maxInARow)
+	} else if sample.Outcome == record.OK {
+		s.succeed()
 	}
 }
 
@@ -125,9 +121,7 @@ func (s *seating) moved(step Step, slice record.Slice) *seat {
 // replay notes what a file holds that is gone on with, and returns its last round. Its
 // connections are no more.
 func (s *seating) replay(f *record.File) (round int) {
-	for id := range f.Trials {
-		s.id = max(s.id, id)
-	}
+	s.steps.replay(f)
 	for _, batch := range f.Slices {
 		s.sitting = max(s.sitting, batch.Sitting+1)
 		for _, slice := range batch.Slices {
@@ -136,40 +130,6 @@ func (s *seating) replay(f *record.File) (round int) {
 		}
 	}
 	return round
-}
-
-// hand returns the next step of the queue, which refill fills until the plan ends.
-func (s *seating) hand(refill func()) (Step, bool) {
-	for s.ending == "" && len(s.queue) == 0 {
-		refill()
-	}
-	if s.ending != "" {
-		return Step{}, false
-	}
-	step := s.queue[0]
-	s.queue = s.queue[1:]
-	return step, true
-}
-
-// reckon counts what did not even connect, one after the other; false says that it is
-// time to give up.
-func (s *seating) reckon(sample record.Sample) (goOn bool) {
-	if unconnected(sample) {
-		s.inARow++
-	} else if sample.Outcome == record.OK {
-		s.inARow, s.worked = 0, true
-	}
-	return s.inARow < maxInARow
-}
-
-// End is why the plan ended; "" while it has not, or if it was interrupted.
-func (s *seating) End() Ending { return s.ending }
-
-// number gives a trial its ID.
-func (s *seating) number(t record.Trial) record.Trial {
-	s.id++
-	t.ID = s.id
-	return t
 }
 
 // admit queues the opening of the next n seats.
@@ -206,20 +166,18 @@ func (s *seating) Opened(t record.Trial, sample record.Sample) {
 	s.opening = slices.Delete(s.opening, i, i+1)
 	switch {
 	case sample.Outcome == record.OK:
-		s.worked, s.inARow = true, 0
+		s.succeed()
 		s.open = append(s.open, seat)
 		return
 	case sample.Outcome == record.Aborted:
 		s.todo = append(s.todo, seat)
 		return
 	}
-	s.inARow++
 	if !unconnected(sample) {
 		seat.failed++
 	}
-	if s.retry(seat); s.inARow >= maxInARow || !s.worked && s.inARow >= min(maxStart, maxAttempts*s.distinct) {
-		s.ending = EndFailures
-	}
+	s.retry(seat)
+	s.fail(min(maxStart, maxAttempts*s.distinct))
 }
 
 // retry opens a seat again, unless it was tried often enough.
@@ -228,7 +186,7 @@ func (s *seating) retry(seat *seat) {
 		s.todo = append(s.todo, seat)
 		return
 	}
-	s.gone = append(s.gone, seat)
+	s.dropped = append(s.dropped, seat)
 }
 
 // Lost tells the plan that a connection came to its end by itself. It is opened

@@ -65,8 +65,7 @@ func newSitting(d design) *sitting {
 	return s
 }
 
-// Next returns the next step, or false when the plan has ended. elapsed is the
-// measuring time so far.
+// Next returns the next step, or false when the plan has ended.
 func (s *sitting) Next(elapsed time.Duration) (Step, bool) {
 	return s.next(elapsed, s.BudgetNS > 0 && elapsed >= s.BudgetNS, s.refill)
 }
@@ -282,7 +281,7 @@ func (s *sitting) Estimate() time.Duration {
 
 // Progress reports the state after the last step.
 func (s *sitting) Progress() Progress {
-	out := Progress{Phase: s.phase, Block: s.round, Total: s.distinct, Failed: len(s.gone) * len(s.Directions)}
+	out := Progress{Phase: s.phase, Block: s.round, Total: s.distinct, Failed: len(s.dropped) * len(s.Directions)}
 	out.Done = len(s.shown.turns) + s.logins.done()
 	out.Remaining = s.Estimate()
 	if s.BudgetNS > 0 {

@@ -257,7 +257,7 @@ func TestLostConnectionsAreOpenedAgain(t *testing.T) {
 // A server that refuses everything is given up soon.
 func TestNoConnectionOpens(t *testing.T) {
 	p, f, _ := run(t, &benchtest.Machine{Fail: 1}, whole(6), roomy)
-	if _, barren := p.Barren(); p.End() != plan.EndFailures || len(f.Samples) > 30 || barren {
+	if _, never := p.NeverWorked(); p.End() != plan.EndFailures || len(f.Samples) > 30 || never {
 		t.Errorf("ended %q after %d attempts", p.End(), len(f.Samples))
 	}
 }
