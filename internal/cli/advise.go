@@ -57,7 +57,7 @@ func newAdviseCommand(sys System) *cobra.Command {
 	flags.StringVar(&f.pattern, "host", "", "pattern of the Host line (default: the host; needed to --write what loopback says)")
 	flags.BoolVar(&f.insecure, "include-insecure", false, "also list what is faster but never advised")
 	flags.BoolVar(&f.strict, "strict", false, "closed lists: refuse all that is not advised")
-	flags.BoolVar(&f.json, "json", false, "print the advice as JSON")
+	flags.BoolVar(&f.json, "json", false, "print the advice, or with --prove the proof, as JSON")
 	flags.BoolVar(&f.prove, "prove", false, "measure the present and the advised choice in turns")
 	f.length.register(flags, prove.DefaultRounds)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "with --prove: show no progress")
@@ -84,8 +84,8 @@ func (f adviseFlags) check() error {
 		return usageError("such as 15s", "--connect-timeout must be longer than nothing")
 	case len(f.hosts) > 0 && f.write == "server":
 		return usageError("leave --check out", "--check is for the client's lines")
-	case f.json && (f.write != "" || f.prove || len(f.hosts) > 0):
-		return usageError("run it twice", "--json is for the advice alone")
+	case f.json && (f.write != "" || len(f.hosts) > 0):
+		return usageError("run it twice", "--json is for the advice, or with --prove for the proof, alone")
 	case strings.ContainsFunc(f.pattern, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"'#=\\", r) }):
 		return usageError("such as --host 'nas*'", "--host %q is no pattern of ssh_config", f.pattern)
 	}
@@ -200,6 +200,9 @@ func (f adviseFlags) show(sys System, a *apply.Advised, args []string) error {
 	view := findings.Advice{Advice: a.Advice, Ranking: a.Ranking, Pattern: a.Pattern, Strict: f.strict, Insecure: f.insecure, Checked: a.HasServer(), Command: shell.Line(append([]string{"sshpace", "advise"}, args...)...)}
 	view.Brief = f.prove && f.write == ""
 	view.Server = view.Checked || f.strict || f.write == "server" || f.write == "both"
+	if f.json && f.prove { // which is all that is printed
+		return nil
+	}
 	if f.json {
 		return view.JSON(sys.Stdout)
 	}

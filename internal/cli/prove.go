@@ -21,7 +21,7 @@ func (f adviseFlags) measure(ctx, drain context.Context, sys System, a *apply.Ad
 		return err
 	}
 	r := prove.Request{
-		Advice: a.Advice, Directions: a.Ranking.Campaign.Directions, Rounds: rounds, Modes: f.modes, Out: sys.Stdout,
+		Advice: a.Advice, Directions: a.Ranking.Campaign.Directions, Rounds: rounds, Modes: f.modes, Out: sys.Stdout, JSON: f.json,
 		Progress: progress(sys, f.quiet, "%s\n"),
 		Bed: testbed.Params{
 			SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: "zero", Connect: time.Duration(f.connect),

@@ -37,7 +37,7 @@ func Undo(ctx context.Context, p Params) error {
 		taken += n
 	}
 	if taken == 0 {
-		fmt.Fprintln(p.Out, "# nothing that sshpace advise has written is there: nothing is changed")
+		fmt.Fprintln(p.Out, "# nothing to undo: no lines of sshpace advise were found")
 	}
 	return nil
 }

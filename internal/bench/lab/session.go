@@ -194,7 +194,7 @@ func (s *session) close(trials []record.Trial) error {
 	}
 	for id, n := range s.driver.Close(ids...) {
 		if err := s.write(record.Record{Finding: &record.Finding{
-			What: fmt.Sprintf("connection %d exchanged keys again", id), Why: "the slices in which that happened cost more", Evidence: fmt.Sprintf("%d times", n),
+			What: fmt.Sprintf("connection %d exchanged keys again", id), Why: "the slices in which that happened cost more", Evidence: fmt.Sprintf("rekeyings: %d", n),
 		}}); err != nil {
 			return err
 		}

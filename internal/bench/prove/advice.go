@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/sched"
 	"sshpace/internal/base/termsafe"
@@ -30,6 +31,7 @@ type Request struct {
 	Bed        testbed.Params   // without a host the server is a private one
 	Memory     *safedir.Workdir // for the modes
 	Out        io.Writer
+	JSON       bool // what is written is for programs
 	Progress   func(what string)
 }
 
@@ -38,6 +40,9 @@ type Request struct {
 func Advice(ctx, drain context.Context, r Request) (err error) {
 	ad := r.Advice
 	if ad.Present.Bulk() == ad.Advised.Bulk() {
+		if r.JSON {
+			return (&proof{suites: [2]alg.Suite{ad.Present, ad.Advised}}).json(r.Out)
+		}
 		_, err := fmt.Fprintf(r.Out, "# nothing to prove: %s is negotiated now and is advised\n", ad.Present.Bulk())
 		return err
 	}
@@ -53,10 +58,13 @@ func Advice(ctx, drain context.Context, r Request) (err error) {
 	defer cleanUp()
 	if groundErr == nil {
 		p.ground = ground
-	} else {
+	} else if !r.JSON {
 		fmt.Fprintf(r.Out, "# only raw transfers: %s\n", termsafe.OneLine(groundErr.Error()))
 	}
 	proof, err := measure(ctx, drain, p)
+	if err == nil && r.JSON {
+		return proof.json(r.Out)
+	}
 	if err == nil {
 		proof.write(r.Out)
 	}

@@ -2,6 +2,9 @@ package prove
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -20,6 +23,18 @@ func TestProofOfOneRound(t *testing.T) {
 	one := report()
 	if strings.Contains(one, "x (") || !strings.Contains(one, "2.35x  too few") || !strings.Contains(one, "one round gives no interval") || strings.Contains(one, "login") {
 		t.Errorf("one round, and no copy:\n%s", one)
+	}
+	var doc struct {
+		Schema  string
+		Methods []struct {
+			Verdict string
+			Speed   struct{ Value float64 } `json:"throughput_ratio"`
+		}
+	}
+	var out bytes.Buffer
+	if err := errors.Join(p.json(&out), json.Unmarshal(out.Bytes(), &doc)); err != nil || doc.Schema != "sshpace.proof/1" || len(doc.Methods) != 2 ||
+		math.Abs(doc.Methods[0].Speed.Value-2.35) > 0.01 || doc.Methods[0].Verdict != "not enough data" {
+		t.Errorf("%+v, %v", doc, err)
 	}
 	for range 2 {
 		p.methods[0].add([2]rates{{throughput: 100e6}, {throughput: 240e6}})

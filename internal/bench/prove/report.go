@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"sshpace/internal/base/alg"
 	"sshpace/internal/base/stats"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/text"
@@ -48,6 +49,46 @@ func (p *proof) write(out io.Writer) {
 	case n < stats.MinExact:
 		fmt.Fprintf(out, "# %d rounds give no 95 %% interval: the brackets hold their range\n", n)
 	}
+}
+
+// methodJSON is a method for programs: ratios of the advised choice to the present one, of
+// speed, and of the present one to the advised one, of CPU time.
+type methodJSON struct {
+	Name       string          `json:"name"`
+	Throughput float64         `json:"present_bytes_per_s,omitempty"`
+	Speed      *stats.Interval `json:"throughput_ratio,omitempty"`
+	Cost       *stats.Interval `json:"cost_ratio,omitempty"`
+	Verdict    stats.Verdict   `json:"verdict,omitempty"` // on the speed
+	Failed     int             `json:"failed,omitempty"`
+	Why        string          `json:"why,omitempty"`
+}
+
+// json writes the proof for programs.
+func (p *proof) json(out io.Writer) error {
+	methods := []methodJSON{}
+	for _, m := range p.methods {
+		j := methodJSON{Name: m.name, Failed: m.failures, Why: m.why}
+		if len(m.speeds) > 0 {
+			q := stats.HodgesLehmann(m.speeds).Exp()
+			j.Throughput, j.Speed, j.Verdict = stats.Median(m.speed), &q, stats.NotEnough
+			if q.N >= stats.MinExact {
+				j.Verdict = q.Verdict()
+			}
+		}
+		if len(m.savings) > 0 {
+			q := stats.HodgesLehmann(m.savings).Exp()
+			j.Cost = &q
+		}
+		methods = append(methods, j)
+	}
+	return termsafe.WriteJSON(out, struct {
+		Schema  string       `json:"schema"`
+		Target  string       `json:"target"`
+		Present alg.Suite    `json:"present"`
+		Advised alg.Suite    `json:"advised"`
+		Methods []methodJSON `json:"methods"`
+		Left    []string     `json:"not_measured,omitempty"`
+	}{"sshpace.proof/1", p.target, p.suites[0], p.suites[1], methods, p.left}, "  ")
 }
 
 // judged is what the rule for all ratios says of one.

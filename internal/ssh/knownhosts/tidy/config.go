@@ -33,9 +33,9 @@ func SplitConfig(dir string, aliases map[string]string) (string, error) {
 		return conf.Quote(path+"/"+name) + " " + conf.Quote(path+"/"+patternsFile)
 	}
 	var text strings.Builder
-	text.WriteString("# One known_hosts file per host. ssh takes the first value that it finds: put this\n" +
-		"# above other UserKnownHostsFile lines. A host with a HostKeyAlias needs a block as\n" +
-		"# the last one, above it, with the file of the alias in the place of %h.\n")
+	text.WriteString("# One known_hosts file per host. ssh takes the first value it finds, so put this\n" +
+		"# above other UserKnownHostsFile lines. For a host with HostKeyAlias, put a copy\n" +
+		"# of the last block above, with the alias instead of %h.\n")
 	for _, typed := range slices.Sorted(maps.Keys(aliases)) {
 		alias := wildcard.Lower(aliases[typed])
 		if err := errors.Join(CheckName(alias), CheckName(wildcard.Lower(typed))); err != nil {
