@@ -27,7 +27,8 @@ cp $RECORDED/before.jsonl after.jsonl
 `
 
 // shorter are examples that show no more when they are long.
-var shorter = strings.NewReplacer("--budget 60s", "--budget 8s", "--budget 20s", "--budget 6s", "--budget 5s", "--budget 3s", "--prove --rounds 6 --size 16M", "--prove --only scp --rounds 2 --size 4M")
+var shorter = strings.NewReplacer("--budget 60s", "--budget 8s", "--budget 20s", "--budget 6s", "--budget 5s", "--budget 3s", "--prove --rounds 6 --size 16M", "--prove --only scp --rounds 2 --size 4M",
+	"--rounds 1 --size 16M", "--rounds 1 --size 8M --rate 30MB/s")
 
 // Every line "$ sshpace ..." of the documentation is run, in order within its chapter,
 // and must succeed.

@@ -108,13 +108,14 @@ func TestForeignParentGetsNoCommandRun(t *testing.T) {
 	t.Parallel()
 	for _, variable := range []string{"XDG_RUNTIME_DIR", "HOME", "TMPDIR"} {
 		t.Run(variable, func(t *testing.T) {
+			t.Parallel()
 			base, foreign := theirs(t)
 			marker := filepath.Join(base, "ours", "marker")
 			attack(t, foreign, marker)
 			env := []string{variable + "=" + foreign, "XDG_STATE_HOME=" + filepath.Join(base, "ours")}
-			text, err := sshpace(t, env, "bench", "--rounds", "1", "--cipher", "aes128-gcm*", "--kex", "curve25519-sha256", "--out", filepath.Join(base, "ours", "result.jsonl"))
+			text, err := sshpace(t, env, "doctor", "--only", "keys") // whatever logs in to a private sshd
 			if err != nil {
-				t.Errorf("bench: %v\n%s", err, text)
+				t.Errorf("doctor: %v\n%s", err, text)
 			}
 			if _, err := os.Stat(marker); err == nil {
 				t.Error("the other user's command was run")
