@@ -33,7 +33,7 @@ func (r *Ranking) rankKex(d *data, space alg.Space, by By) {
 	}
 	for _, name := range space.Kex {
 		id := alg.Canonical(alg.Kex, name)
-		if !time[id].Known() {
+		if time.quantities[id] == nil {
 			if len(d.copies) == 0 && !slices.ContainsFunc(r.Failed, func(f Failure) bool { return alg.Canonical(alg.Kex, f.Suite.Kex) == id }) {
 				r.Waiting = append(r.Waiting, name)
 			}
@@ -42,16 +42,11 @@ func (r *Ranking) rankKex(d *data, space alg.Space, by By) {
 		a, _ := alg.Lookup(alg.Kex, name)
 		r.Kex = append(r.Kex, Exchange{
 			Name: name, Aliases: space.Alias[name], Status: a.Status, PostQuantum: a.PostQuantum,
-			Login: quantity(time[id]), Client: quantity(client[id]), Server: quantity(server[id]),
-			Within: ExchangeFigures{time[id], client[id], total[id]},
+			Login: time.quantities[id], Client: client.quantities[id], Server: server.quantities[id],
+			Within: ExchangeFigures{time.known(id), client.known(id), total.known(id)},
 		})
 	}
-	at := func(x Exchange) stats.Estimate {
-		if e := key[alg.Canonical(alg.Kex, x.Name)]; e.Known() {
-			return e
-		}
-		return stats.Estimate{Log: math.MaxFloat32, Err: 1}
-	}
+	at := func(x Exchange) stats.Estimate { return key.estimate(alg.Canonical(alg.Kex, x.Name)) }
 	slices.SortStableFunc(r.Kex, func(a, b Exchange) int { return cmp.Compare(at(a).Log, at(b).Log) })
 	estimates := make([]stats.Estimate, len(r.Kex))
 	for i, x := range r.Kex {
@@ -63,9 +58,12 @@ func (r *Ranking) rankKex(d *data, space alg.Space, by By) {
 	r.Controls = kexControls(d)
 }
 
-// loginSeries is one quantity of all key exchanges: the medians of their logins. Errors rest
-// on the deviation of all: that of five logins is a poor guess.
-type loginSeries map[string]stats.Estimate
+// loginSeries is one quantity of all key exchanges.
+type loginSeries struct {
+	quantities map[string]*Quantity
+	deviation  float64 // pooled, of the logarithms
+	typical    float64 // logins of a typical key exchange
+}
 
 // What logins of one key exchange are taken to differ by before any was made
 // twice, and the degrees of freedom that this guess is worth.
@@ -80,22 +78,38 @@ func withPrior(deviation, degrees float64) (float64, float64) {
 	return math.Sqrt((degrees*deviation*deviation + priorDegrees*priorDeviation*priorDeviation) / all), all
 }
 
-// logins gives each key exchange its median.
+// logins gives each key exchange its median. From stats.MinExact logins on,
+// the interval is that of order statistics, below a pooled one.
 func logins(all []login, value func(login) float64) loginSeries {
 	logs := map[string][]float64{}
+	var names []string
 	for _, l := range all {
 		if v := value(l); v > 0 {
+			if logs[l.kex] == nil {
+				names = append(names, l.kex)
+			}
 			logs[l.kex] = append(logs[l.kex], math.Log(v))
 		}
 	}
 	var groups [][]float64
-	for _, name := range slices.Sorted(maps.Keys(logs)) { // sums depend on their order
+	var counts []float64
+	for _, name := range names {
 		groups = append(groups, logs[name])
+		counts = append(counts, float64(len(logs[name])))
+	}
+	if len(names) == 0 {
+		return loginSeries{quantities: map[string]*Quantity{}}
 	}
 	deviation, degrees := withPrior(stats.PooledDeviation(groups))
-	out := loginSeries{}
-	for name, xs := range logs {
-		out[name] = stats.Estimate{Log: stats.Median(xs), Err: deviation * stats.MedianEfficiency / math.Sqrt(float64(len(xs))), DF: degrees, N: len(xs)}
+	out := loginSeries{map[string]*Quantity{}, deviation, stats.Median(counts)}
+	for i, name := range names {
+		q := stats.MedianInterval(groups[i])
+		if q.N < stats.MinExact {
+			arm := stats.StudentQuantile(degrees) * deviation * stats.MedianEfficiency / math.Sqrt(float64(q.N))
+			q.Lo, q.Hi = q.Value-arm, q.Value+arm
+		}
+		q = q.Exp()
+		out.quantities[name] = &q
 	}
 	return out
 }
@@ -103,11 +117,29 @@ func logins(all []login, value func(login) float64) loginSeries {
 // floor is the difference of two equal key exchanges that 95 % of runs stay
 // below, in percent; 0 if unknown.
 func (s loginSeries) floor() float64 {
-	var errs []float64
-	for _, e := range s {
-		errs = append(errs, e.Err)
+	if s.typical == 0 || s.deviation == 0 {
+		return 0
 	}
-	return 100 * math.Expm1(stats.Estimate{Err: stats.Median(errs)}.Repeated().Arm())
+	return 100 * math.Expm1(normal95*math.Sqrt2*s.deviation*stats.MedianEfficiency/math.Sqrt(s.typical))
+}
+
+// known is the estimate of a key exchange, with the degrees of freedom of all.
+func (s loginSeries) known(name string) stats.Estimate {
+	q := s.quantities[name]
+	if q == nil {
+		return stats.Estimate{}
+	}
+	e := s.estimate(name)
+	e.N = q.N
+	return e
+}
+
+func (s loginSeries) estimate(name string) stats.Estimate {
+	q := s.quantities[name]
+	if q == nil {
+		return stats.Estimate{Log: math.MaxFloat32, Err: 1}
+	}
+	return stats.Estimate{Log: math.Log(q.Value), Err: s.deviation * stats.MedianEfficiency / math.Sqrt(float64(q.N))}
 }
 
 // kexControls compares the alias names of one key exchange with each other.

@@ -151,7 +151,8 @@ type Exchange struct {
 	Server      *Quantity // ns of CPU
 
 	// The same for comparisons, and the CPU time of both sides together, or of the
-	// client where the server is unknown.
+	// client where the server is unknown. The errors rest on the deviation of all key
+	// exchanges: that of five logins is a poor guess.
 	Within ExchangeFigures
 }
 
