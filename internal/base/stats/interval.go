@@ -26,6 +26,14 @@ func (i Interval) Shown(figure func(float64) string, unit string) string {
 	return figure(i.Value) + unit
 }
 
+// Noted is a value with its interval and a note: "12.3 ms (11.9-12.8; 3 times)".
+func (i Interval) Noted(figure func(float64) string, unit, note string) string {
+	if bounds := i.Bounds(figure); bounds != "" {
+		note = bounds[1:len(bounds)-1] + "; " + note
+	}
+	return figure(i.Value) + unit + " (" + note + ")"
+}
+
 // Bounds is the interval alone, "(11.9-12.8)"; "" where there is none.
 func (i Interval) Bounds(figure func(float64) string) string {
 	if i.Lo == i.Hi {

@@ -1,6 +1,7 @@
 package stats_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -320,5 +321,15 @@ func TestEqualThingsAreOneGroup(t *testing.T) {
 	}
 	if share := float64(one) / runs; share < 0.93 {
 		t.Errorf("equal things are one group in %.1f %% of simulations, want at least 93 %%", 100*share)
+	}
+}
+
+// A note stands with the interval, and alone where there is none.
+func TestNoted(t *testing.T) {
+	whole := func(v float64) string { return fmt.Sprintf("%.0f", v) }
+	for want, i := range map[string]stats.Interval{"12 ms (11-13; 3 times)": {Value: 12, Lo: 11, Hi: 13}, "12 ms (3 times)": {Value: 12, Lo: 12, Hi: 12}} {
+		if got := i.Noted(whole, " ms", "3 times"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

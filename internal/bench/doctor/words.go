@@ -21,7 +21,7 @@ func Milliseconds(f stats.Interval) string {
 	if f.N < 2 {
 		return ms(f.Value)
 	}
-	return strings.TrimSuffix(f.Shown(unit.Milliseconds, " ms"), ")") + fmt.Sprintf("; %d times)", f.N)
+	return f.Noted(unit.Milliseconds, " ms", fmt.Sprintf("%d times", f.N))
 }
 
 func ms(ns float64) string { return unit.Milliseconds(max(0, ns)) + " ms" }

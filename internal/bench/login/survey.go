@@ -26,9 +26,9 @@ func figures(groups [][]time.Duration) (medians []stats.Interval) {
 		own := float64(len(xs) - 1)
 		if 0 < m.N && m.N < stats.MinExact {
 			deviation, degrees := stats.Shrink(math.Sqrt(stats.Variance(logs[i])), own, common, min(borrowed, all-own))
-			if degrees >= 2 {
-				arm := m.Value * deviation * stats.StudentQuantile(degrees) * stats.MedianEfficiency / math.Sqrt(float64(m.N))
-				m.Lo, m.Hi = math.Round(max(0, m.Value-arm)), math.Round(m.Value+arm)
+			if degrees >= 2 && m.Value > 0 {
+				e := stats.Estimate{Log: math.Log(m.Value), Err: deviation * stats.MedianEfficiency / math.Sqrt(float64(m.N)), DF: degrees, N: m.N}
+				m = nanoseconds(e)
 			}
 		}
 		medians = append(medians, m)

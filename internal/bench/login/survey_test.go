@@ -152,6 +152,9 @@ func TestWallIntervals(t *testing.T) {
 			t.Errorf("%s: %.1f %% of intervals hold the truth, %.1f %% of ranges", what, 100*held/all, 100*ranged/all)
 		}
 	}
+	if f := figures([][]time.Duration{{400e6, 900e6, 1700e6}})[0]; f.Lo <= 0 || f.Hi < 1700e6 {
+		t.Errorf("of three unlike logins: %+v", f)
+	}
 	if f := figures([][]time.Duration{{100e6, 150e6}})[0]; f.Hi > 3*f.Value {
 		t.Errorf("of two logins: %+v", f)
 	}

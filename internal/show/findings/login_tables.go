@@ -62,7 +62,7 @@ func (r *Login) lead() []string {
 		cpu += ", server " + figure(*plain.ServerCPU)
 	}
 	lines := []string{
-		fmt.Sprintf("A plain login takes %s (median of %d); CPU time: %s.", figure(plain.Wall), plain.Wall.N, cpu),
+		fmt.Sprintf("A plain login takes %s; CPU time: %s.", plain.Wall.Noted(unit.Milliseconds, " ms", fmt.Sprintf("median of %d", plain.Wall.N)), cpu),
 	}
 	if w := plain.Wire; w != nil {
 		lines = append(lines, fmt.Sprintf("%d round trips, %d bytes up, %d bytes down.", r.RoundTrips, w.Up, w.Down))
