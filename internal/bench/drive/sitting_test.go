@@ -116,14 +116,20 @@ func TestStoppedAndContinued(t *testing.T) {
 		if err := stop.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for began := time.Now(); paused == nil && time.Since(began) < 2*time.Second; {
+		ended := make(chan error, 1)
+		go func() { ended <- stop.Wait() }()
+		for over := false; !over; {
 			_, lost, err := p.Slice(t.Context(), trials[0], time.Millisecond)
 			if !errors.As(err, &paused) && (err != nil || lost != "") {
 				t.Fatal(lost, err)
 			}
-		}
-		if err := stop.Wait(); err != nil {
-			t.Fatal(err)
+			select {
+			case err := <-ended:
+				if over = true; err != nil {
+					t.Fatal(err)
+				}
+			default:
+			}
 		}
 	}
 	if paused == nil || paused.For < 500*time.Millisecond {

@@ -64,13 +64,13 @@ func TestRoundTrip(t *testing.T) {
 	}
 	defer r.Close()
 	c := clientTo(t, s, r.Port())
-	lanes := []*Lane{open(t, c, terminal), open(t, c, pipe)}
-	load, err := c.OpenLoad(t.Context(), Download)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer load.Close()
 	for try := 1; ; try++ { // a busy machine may hold all of them up
+		lanes := []*Lane{open(t, c, terminal), open(t, c, pipe)}
+		load, err := c.OpenLoad(t.Context(), Download)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { load.Close() })
 		echoes := pinged(t, lanes, Options{Interval: 20 * time.Millisecond, Count: 15, Grace: 10 * time.Second, Load: load})
 		all := summarize([]string{terminal, pipe}, echoes)
 		if len(all) != 4 || load.Rate() < 100_000 {

@@ -170,12 +170,12 @@ func flood(c net.Conn) {
 }
 
 func closedPort(t *testing.T) int {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	t.Helper()
+	port, err := sshtest.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	return port
 }
 
 // silentPort is a port that neither accepts nor refuses: its queue is full.
