@@ -47,7 +47,7 @@ func roundTripServers(t *testing.T) []server {
 // the time that both ends compute does not count.
 const (
 	shortTrip = 60 * time.Millisecond
-	longTrip  = 300 * time.Millisecond
+	longTrip  = 500 * time.Millisecond
 )
 
 // countTrips counts round trips, TCP's included, by what a longer path adds to a
@@ -63,7 +63,7 @@ func countTrips(t *testing.T, port, want int, login func(port int)) {
 	}
 	var count float64
 	long, short := time.Hour, time.Hour
-	for range 8 {
+	for range 16 {
 		long, short = min(long, timed(longTrip)), min(short, timed(shortTrip))
 		count = float64(long-short) / float64(longTrip-shortTrip)
 		if math.Abs(count-float64(want)) <= 0.5 {
