@@ -66,6 +66,9 @@ func (f *roundFlags) of(least int) (sched.Rounds, error) {
 	return sched.Rounds{Count: f.rounds}, nil
 }
 
+// patience is how long a connection may take that somebody watches.
+const patience = 10 * time.Second
+
 // maxRepeats bounds --rounds: nobody waits for more.
 const maxRepeats = 1_000_000
 

@@ -33,9 +33,6 @@ type endFlags struct {
 }
 
 // register defines the flags of the programs; patience is how long connecting may take.
-// patience is how long a connection may take that somebody watches.
-const patience = 10 * time.Second
-
 func (f *endFlags) register(flags *pflag.FlagSet, patience time.Duration) {
 	f.connect = seconds(patience)
 	flags.StringVar(&f.ssh, "ssh", "", "path of ssh")

@@ -32,9 +32,9 @@ func TestCostAdvice(t *testing.T) {
 		want, not     string
 	}{
 		{ms(-0.2, 0.1, 0.4), ms(-0.2, 0.1, 0.4), "nothing to gain", "UpdateHostKeys"},
-		{ms(130, 137, 140), ms(3, 3.5, 4), "saves ssh 137 ms", "nothing"},
+		{ms(130, 137, 140), ms(3, 3.5, 4), "saves 137 ms", "nothing"},
 		{ms(130, 137, 140), ms(3, 3.5, 4), "UpdateHostKeys no saves 126 ms", "nothing"},
-		{ms(4, 5, 6), ms(3, 4.5, 6), "saves ssh 5.00 ms", "UpdateHostKeys"},
+		{ms(4, 5, 6), ms(3, 4.5, 6), "saves 5.00 ms", "UpdateHostKeys"},
 	} {
 		got := costAdvice(measured.Cost{OpenSSH: []measured.SSHCost{
 			{Layout: "plain", AsItIs: true, UpdateHostKeys: true, Extra: c.update},

@@ -47,7 +47,7 @@ func roundTripServers(t *testing.T) []server {
 // the time that both ends compute does not count.
 const (
 	shortTrip = 60 * time.Millisecond
-	longTrip  = 500 * time.Millisecond
+	longTrip  = 300 * time.Millisecond
 )
 
 // countTrips counts round trips, TCP's included, by what a longer path adds to a
