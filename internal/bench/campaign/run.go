@@ -200,7 +200,7 @@ func (j *Run) limits(ctx context.Context, sink record.Sink) error {
 
 // nothingLeft says why a run made no trial.
 var nothingLeft = map[plan.Ending]string{
-	plan.EndBudget:    "nothing left to do: a longer --budget goes on",
+	plan.EndBudget:    "nothing left to do: --budget is for the whole run, and a longer one goes on",
 	plan.EndPrecision: "nothing left to do: a smaller --precision goes on",
 	plan.EndComplete:  "nothing left to do: all of it has been measured",
 	plan.EndFailures:  "nothing left to do",

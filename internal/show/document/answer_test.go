@@ -48,7 +48,7 @@ func TestThreeAnswers(t *testing.T) {
 func TestConfidenceIsOfTheRatio(t *testing.T) {
 	r, f := benchtest.Ranking(t, 1)
 	r.Campaign.Present = alg.Suite{Cipher: "aes256-ctr", MAC: "umac-128-etm@openssh.com"}
-	for factor, want := range map[float64]string{1.02: "confidence  high: ", 1.2: "confidence  medium: the ratio is only known within 20 %; "} {
+	for factor, want := range map[float64]string{1.02: "confidence  high: ", 1.2: "confidence  medium: the ratio is only known within 20 %; ", 1.6: "confidence  low: the ratio is only known within 60 %; "} {
 		c := advise.Of(r, advise.Options{})
 		for _, g := range c.Gains {
 			q := g.Decides(r.By)

@@ -81,6 +81,8 @@ func fastest(measured []compare.MethodResult) (out []string) {
 		}
 		speed := r.Rate.Shown(func(v float64) string { return unit.Figure(v / 1e6) }, " MB/s")
 		switch rivals := rivals(r, measured); {
+		case count[d] == 1 && r.Rate.N == 1:
+			out = append(out, fmt.Sprintf("%s moved %s in the only round that tells; measure more rounds before you trust it.", name, speed))
 		case count[d] == 1:
 			out = append(out, fmt.Sprintf("%s moves %s.", name, speed))
 		case rivals[stats.NotEnough] > 0:

@@ -380,6 +380,10 @@ func (s screen) confidence() (word, why string) {
 		return "low", "no significant difference so far"
 	case len(s.c.Gains) == 0:
 		return "low", "there is nothing to compare with"
+	case s.c.Stays() && s.c.Only():
+		return "high", "there is nothing else to choose"
+	case s.known() > vague:
+		return "low", fmt.Sprintf("the ratio is only known within %.0f %%; a longer --budget, or a quieter machine", 100*s.known())
 	case s.r.Slowed.Busy() || slowed >= slowedFor:
 		return "medium", s.disturbed() + "; trust ratios, not MB/s"
 	case s.known() > wide:
@@ -388,9 +392,12 @@ func (s screen) confidence() (word, why string) {
 	return "high", s.basis()
 }
 
-// wide is how far the ratio of an answer may be off that is given with high confidence: on a
-// machine that lacks processor time intervals are wider.
-const wide = 0.1
+// How far the ratio of an answer may be off that is given with high confidence, or with medium:
+// on a machine that lacks processor time intervals are wider.
+const (
+	wide  = 0.1
+	vague = 0.5
+)
 
 // known is within what part the ratios of the answer are known.
 func (s screen) known() (part float64) {
