@@ -5,10 +5,12 @@ package testbed
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net"
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/shell"
 	"sshpace/internal/record"
 	"sshpace/internal/ssh/openssh"
 )
@@ -19,14 +21,20 @@ func (b *Testbed) Resumes(old *record.File, offer alg.Offer) error {
 		return nil
 	}
 	const startAnew = "start a new result and compare the two: sshpace compare"
-	for _, pair := range [][3]string{
-		{"target", old.Campaign.Target, b.Target}, {"server", string(old.Campaign.Server), string(b.Server)},
-		{"client version", old.Environment.Client, b.Environment.Client}, {"server version", old.Environment.Server, b.Environment.Server},
-		{"CPU", old.Environment.CPU, b.Environment.CPU},
+	for _, part := range []struct{ what, was, is, flag, path string }{
+		{"target", old.Campaign.Target, b.Target, "", ""}, {"server", string(old.Campaign.Server), string(b.Server), "", ""},
+		{"client version", old.Environment.Client, b.Environment.Client, "--ssh", old.Environment.ClientPath},
+		{"server version", old.Environment.Server, b.Environment.Server, "--sshd", old.Environment.ServerPath},
+		{"CPU", old.Environment.CPU, b.Environment.CPU, "", ""},
 	} {
-		if pair[1] != pair[2] {
-			return fault.Usage(startAnew, "the file was measured with %s %q, now it is %q", pair[0], pair[1], pair[2])
+		if part.was == part.is {
+			continue
 		}
+		hint := startAnew
+		if part.path != "" {
+			hint = fmt.Sprintf("add %s %s, which it was measured with, or %s", part.flag, shell.Word(part.path), startAnew)
+		}
+		return fault.Usage(hint, "the file was measured with %s %q, now it is %q", part.what, part.was, part.is)
 	}
 	differ := func(was, is string) bool { return was != "" && is != "" && was != is } // not every host tells
 	if was, is := old.Environment.ServerMachine, b.Environment.ServerMachine; differ(was, is) {
