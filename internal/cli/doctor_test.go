@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"regexp"
 	"slices"
 	"strings"
@@ -214,6 +215,8 @@ func alone(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	cmd := exec.Command("unshare", "-m", "-n", "-p", "-f", "--mount-proc", "--kill-child", "sh", "-eux", network, args[0])
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // and all that it started with it
+	runtime.LockOSThread()                                             // a thread that a relay of another script had would end before it
+	defer runtime.UnlockOSThread()
 	cmd.Dir = ts.MkAbs(".")
 	cmd.Env = append(os.Environ(), "WORK="+cmd.Dir, "HOME="+cmd.Dir, "PATH="+ts.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()

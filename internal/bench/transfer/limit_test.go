@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"syscall"
 	"testing"
 	"time"
 
@@ -33,7 +32,6 @@ func crowd(t *testing.T, pid int) {
 	one.Set(runtime.NumCPU() - 1)
 	for range 3 {
 		busy := exec.Command("sh", "-c", "while kill -0 $0 2>/dev/null; do :; done", strconv.Itoa(pid))
-		busy.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		if err := busy.Start(); err != nil {
 			t.Fatal(err)
 		}

@@ -106,10 +106,11 @@ var readyChannels = sync.Pool{New: func() any { return make(chan struct{}, 1) }}
 // NewClient opens a session on the streams of a server. Close ends it.
 func NewClient(conn io.ReadWriteCloser) (*Client, error) {
 	c := &Client{conn: conn, reads: bufio.NewReaderSize(conn, 64<<10), chunk: defaultChunk, calls: map[uint32]*call{}, done: make(chan struct{})}
-	if _, err := conn.Write([]byte{0, 0, 0, 5, typeInit, 0, 0, 0, version}); err != nil {
-		return nil, err
+	_, unsent := conn.Write([]byte{0, 0, 0, 5, typeInit, 0, 0, 0, version})
+	extensions, err := c.greeting() // an account that refuses says so before it hangs up
+	if unsent != nil && (err == nil || err == ErrNoServer) {
+		err = unsent
 	}
-	extensions, err := c.greeting()
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,9 @@ package sftp
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"strings"
 	"testing"
 	"time"
 )
@@ -54,4 +56,20 @@ func FuzzReplies(f *testing.F) {
 			t.Fatal("the client waits for ever")
 		}
 	})
+}
+
+// hungUp is a connection whose other end has said something and hung up.
+type hungUp struct{ io.Reader }
+
+func (hungUp) Write([]byte) (int, error) { return 0, io.EOF }
+func (hungUp) Close() error              { return nil }
+
+// What an account says before it hangs up is told, however late the client writes.
+func TestRefusedBeforeTheFirstWord(t *testing.T) {
+	for said, want := range map[string]error{"This account is not available.\n": ErrNoServer, "": io.EOF} {
+		_, err := NewClient(hungUp{strings.NewReader(said)})
+		if !errors.Is(err, want) || !strings.Contains(err.Error(), strings.TrimSpace(said)) {
+			t.Errorf("%q: %v", said, err)
+		}
+	}
 }
