@@ -290,7 +290,7 @@ func (t *task) run(ctx context.Context, sys System, f *runFlags) error {
 func (f *runFlags) verdict(s *fleet.Summary) error {
 	if s.Stopped != "" && s.NotStarted > 0 {
 		return &Error{
-			What: fmt.Sprintf("stopped in %s; %d of %d hosts were not started", s.Stopped, s.NotStarted, s.Total()), Code: f.exitCode(s),
+			What: fmt.Sprintf("stopped: %s; %d of %d hosts were not started", s.Stopped, s.NotStarted, s.Total()), Code: f.exitCode(s),
 			Hint: f.goOn(),
 		}
 	}

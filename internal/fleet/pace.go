@@ -83,7 +83,7 @@ func (r *run) judge() {
 	case r.Pace.FirstMustPass && r.batch.Number <= 1:
 		r.halt(fmt.Sprintf("%d of the first %d hosts failed", failed, r.batch.Hosts))
 	case most != nil && float64(failed) > most.of(r.total):
-		r.halt(fmt.Sprintf("%d of %d hosts failed, at most %s may", failed, r.total, most))
+		r.halt(fmt.Sprintf("%d of %d hosts had failed, more than --max-fail %s", failed, r.total, most))
 	}
 }
 

@@ -54,8 +54,8 @@ func TestPace(t *testing.T) {
 		"canary":   {pace: fleet.Pace{Batches: []fleet.Share{share("2"), share("100%")}, FirstMustPass: true}, fails: func(i int) bool { return i == 1 }, batches: []int{2}, want: fleet.Summary{OK: 1, Failed: 1, NotStarted: 28, Stopped: "batch 1 of 2: 1 of the first 2 hosts failed"}, most: 2, took: time.Minute},
 		"later":    {pace: fleet.Pace{Batches: []fleet.Share{share("2"), share("100%")}, FirstMustPass: true}, fails: func(i int) bool { return i > 20 }, batches: []int{2, 28}, want: fleet.Summary{OK: 21, Failed: 9}, most: 28, took: 2 * time.Minute},
 		"declined": {pace: fleet.Pace{Batches: []fleet.Share{one, share("100%")}}, decline: 2, batches: []int{1, 29}, want: fleet.Summary{OK: 1, NotStarted: 29, Stopped: "batch 2 of 2: no"}, most: 1, took: time.Minute},
-		"max":      {pace: fleet.Pace{Batches: []fleet.Share{share("5")}, MaxFail: &tenth}, fails: func(i int) bool { return i%2 == 0 }, batches: []int{5, 5}, want: fleet.Summary{OK: 5, Failed: 5, NotStarted: 20, Stopped: "batch 2 of 6: 4 of 30 hosts failed, at most 10% may"}, most: 5, took: 2 * time.Minute},
-		"none":     {pace: fleet.Pace{MaxFail: &none}, fails: func(i int) bool { return i == 4 }, want: fleet.Summary{OK: 29, Failed: 1, Stopped: "1 of 30 hosts failed, at most 0 may"}, most: 30, took: time.Minute},
+		"max":      {pace: fleet.Pace{Batches: []fleet.Share{share("5")}, MaxFail: &tenth}, fails: func(i int) bool { return i%2 == 0 }, batches: []int{5, 5}, want: fleet.Summary{OK: 5, Failed: 5, NotStarted: 20, Stopped: "batch 2 of 6: 4 of 30 hosts had failed, more than --max-fail 10%"}, most: 5, took: 2 * time.Minute},
+		"none":     {pace: fleet.Pace{MaxFail: &none}, fails: func(i int) bool { return i == 4 }, want: fleet.Summary{OK: 29, Failed: 1, Stopped: "1 of 30 hosts had failed, more than --max-fail 0"}, most: 30, took: time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
