@@ -78,7 +78,7 @@ func (f *Selection) Hosts(ctx context.Context, from Surroundings) ([]host.Host, 
 	hosts, err := sel.Hosts()
 	sources.Warn(from.Stderr)
 	if err != nil {
-		return nil, &fault.Error{Err: err, Hint: "sets are such as web[1-9]!web3,@db; sshpace hosts -ll lists the groups", Code: fault.Misuse}
+		return nil, &fault.Error{Err: err, Hint: "sets are such as web[1-9]!web3,@db; sshpace hosts -LL lists the groups", Code: fault.Misuse}
 	}
 	return hosts, nil
 }
