@@ -97,7 +97,7 @@ func (a *Advised) aim() (err error) {
 	case a.Strict:
 		return fault.Usage(name, "a result of loopback says nothing of other hosts: --strict may cut them off")
 	case a.Sides == "client" || a.Sides == "both":
-		return fault.Usage(name, "a result of loopback does not say for which hosts --write %s is", a.Sides)
+		return fault.Usage(name, "a loopback result names no host: add --host")
 	}
 	if !foreign {
 		a.Destination = openssh.Destination{Host: "localhost", Label: c.Target, Options: a.Connection.Options()}

@@ -216,7 +216,7 @@ func (rec *Record) hostsOf(list string) ([]string, error) {
 	wanted := strings.Split(list, ",")
 	for _, set := range wanted {
 		if _, isBatch := batchOf(set); !isBatch && !slices.Contains(sets, set) {
-			return nil, fmt.Errorf("history: %q is no set of a run; known are: %s", set, strings.Join(sets, " "))
+			return nil, fmt.Errorf("history: %q is not a set of a run; the sets are: %s", set, strings.Join(sets, " "))
 		}
 	}
 	byHost := map[string]*Result{}

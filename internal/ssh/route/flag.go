@@ -64,7 +64,7 @@ func (f *Flag) Set(value string) error {
 	case f.keyword == conf.Port:
 		port, err := strconv.ParseUint(value, 0, 16)
 		if err != nil {
-			return fmt.Errorf("%q is no port", value)
+			return fmt.Errorf("%q is not a port (1 to 65535)", value)
 		}
 		if !early {
 			f.to.Port = uint16(port)

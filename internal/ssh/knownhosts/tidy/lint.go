@@ -251,7 +251,7 @@ func (l *linter) duplicate(one *lintLine) bool {
 	if said < len(one.names) {
 		return false
 	}
-	l.report(one, duplicate, earlier, "the same key for %s stands in an earlier line", one.label())
+	l.report(one, duplicate, earlier, "an earlier line has the same key for %s", one.label())
 	return true
 }
 
@@ -259,7 +259,7 @@ func (l *linter) duplicate(one *lintLine) bool {
 func (l *linter) duplicatePattern(one *lintLine) {
 	c := claim{one.Marker, wildcard.Lower(one.Hosts), one.blob}
 	if before := l.first[c]; before != nil {
-		l.report(one, duplicate, before, "the same key for %s stands in an earlier line", one.label())
+		l.report(one, duplicate, before, "an earlier line has the same key for %s", one.label())
 		return
 	}
 	l.first[c] = one
