@@ -43,7 +43,7 @@ var mistakes = []struct{ line, hint, then string }{
 	{"advise --prove --rounds 3 --budget 5s run.jsonl", "choose one of them", "advise run.jsonl"},
 	{"knownhosts lint", "did you mean sshpace known-hosts", "known-hosts --help"},
 	{"known-hosts lnt", "did you mean sshpace known-hosts lint", "known-hosts lint --known-hosts empty"},
-	{"hosts web[1-", "sshpace hosts -LL lists the groups", "hosts -LL web1"},
+	{"hosts web[1-", "sets are such as web[1-9]!web3,@db; sshpace hosts -LL lists the groups", "hosts -LL web1"},
 	{"verison", "did you mean sshpace version", "version"},
 	{"bench --list --ciper aes128-ctr", "did you mean --cipher", "bench --list --cipher aes128-ctr"},
 	{"bench --list --ciphers aes128-ctr", "did you mean --cipher", "bench --list --cipher aes128-ctr"},
