@@ -14,25 +14,34 @@ import (
 	"testing"
 )
 
-// sources calls look for each source file of ours that is no test, nor a kit for tests,
-// with its package below internal.
-func sources(t *testing.T, look func(pkg string, set *token.FileSet, file *ast.File)) {
+// parsed calls look for each source file of ours that is no test, with its package below
+// internal.
+func parsed(t *testing.T, look func(pkg string, set *token.FileSet, file *ast.File)) {
 	t.Helper()
 	err := filepath.WalkDir("internal", func(path string, d fs.DirEntry, err error) error {
-		pkg := filepath.ToSlash(filepath.Dir(path))
-		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || strings.HasSuffix(pkg, "test") {
+		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 			return err
 		}
 		set := token.NewFileSet()
 		file, err := parser.ParseFile(set, path, nil, 0)
 		if err == nil {
-			look(strings.TrimPrefix(pkg, "internal/"), set, file)
+			look(strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), "internal/"), set, file)
 		}
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// sources does so for those that are no kit for tests, either.
+func sources(t *testing.T, look func(pkg string, set *token.FileSet, file *ast.File)) {
+	t.Helper()
+	parsed(t, func(pkg string, set *token.FileSet, file *ast.File) {
+		if !strings.HasSuffix(pkg, "test") {
+			look(pkg, set, file)
+		}
+	})
 }
 
 // logWords are what lines of ssh's log begin with, and what sshd says in place of its

@@ -2,13 +2,9 @@ package main
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"io/fs"
-	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 	"testing"
 )
 
@@ -23,15 +19,10 @@ var (
 // formats of others (compat) are theirs, and pictures and workbooks have no columns of a
 // terminal.
 func TestOneTableOneWrapper(t *testing.T) {
-	exempt := regexp.MustCompile(`^internal/(base/text|fleet/compat|show/picture|show/sheet)/`)
-	err := filepath.WalkDir("internal", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || exempt.MatchString(path) {
-			return err
-		}
-		set := token.NewFileSet()
-		file, err := parser.ParseFile(set, path, nil, 0)
-		if err != nil {
-			return err
+	exempt := regexp.MustCompile(`^(base/text|fleet/compat|show/picture|show/sheet)/`)
+	parsed(t, func(pkg string, set *token.FileSet, file *ast.File) {
+		if exempt.MatchString(pkg + "/") {
+			return
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
@@ -50,11 +41,7 @@ func TestOneTableOneWrapper(t *testing.T) {
 			}
 			return true
 		})
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // returnsText reports whether a function gives back a string, or several.

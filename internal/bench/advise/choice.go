@@ -272,8 +272,7 @@ func (c *Choice) First(kind alg.Kind) []string {
 // machine.
 func (c *Choice) Limited(r *rank.Ranking) bool {
 	return r.Campaign.Server != record.ServerRemote || !slices.ContainsFunc(c.Gains, idle) || slices.ContainsFunc(c.Options, func(o Option) bool {
-		v := verdictOf(c.gains(r, o))
-		return v == stats.Better || v == stats.Worse
+		return verdictOf(c.gains(r, o)).Differs()
 	})
 }
 

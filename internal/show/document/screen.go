@@ -402,8 +402,8 @@ const (
 // known is within what part the ratios of the answer are known.
 func (s screen) known() (part float64) {
 	for _, g := range s.c.Gains {
-		if q := g.Decides(s.r.By); q != nil && q.Lo > 0 {
-			part = max(part, math.Sqrt(q.Hi/q.Lo)-1)
+		if q := g.Decides(s.r.By); q != nil {
+			part = max(part, q.HalfWidth())
 		}
 	}
 	return part
