@@ -42,11 +42,11 @@ func newLimitsCommand(sys System) *cobra.Command {
 
 func runLimits(ctx context.Context, sys System, f limitFlags) error {
 	if f.list {
-		var items []item
+		var items []campaign.Item
 		for _, name := range limits.Names() {
-			items = append(items, item{Name: name})
+			items = append(items, campaign.Item{Name: name})
 		}
-		return printList(sys, f.json, items)
+		return campaign.List(sys.output(f.json), items)
 	}
 	size, err := unit.ParseBytes(f.size)
 	if err != nil {

@@ -70,8 +70,7 @@ type measureFlags struct {
 	direction, data    string
 	ciphers, macs, kex []string
 	policy             string
-	budget             seconds
-	rounds             int
+	roundFlags
 }
 
 // register defines the flags that all three have; data is what they send by default.
@@ -115,8 +114,8 @@ func (f *measureFlags) check() error {
 		return err
 	}
 	switch {
-	case f.budget < 0 || f.connect <= 0:
-		return usageError("such as 90s or 5m", "--budget and --connect-timeout must be longer than nothing")
+	case f.connect <= 0:
+		return usageError("such as 15s", "--connect-timeout must be longer than nothing")
 	case f.rounds < 0:
 		return usageError("1 or more", "--rounds %d", f.rounds)
 	case f.rounds > maxRepeats:
