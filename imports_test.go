@@ -27,7 +27,7 @@ base/unit:
 base/wildcard:
 record: base/alg base/termsafe base/unit
 record/anonymize: base/alg base/wildcard record
-record/legacylog: base/alg base/fault base/shell base/termsafe base/unit base/wildcard record ssh/openssh sys/file
+record/legacylog: base/alg base/fault base/shell base/termsafe base/unit base/wildcard record record/store ssh/openssh sys/file
 record/store: base/fault base/shell record sys/file sys/safedir
 sys/file: sys/safedir
 sys/proc:
@@ -84,10 +84,10 @@ fleet/hostlist: base/fault base/host base/shell base/termsafe base/wildcard flee
 fleet/hostset: base/host base/wildcard
 fleet/output: base/fault base/host base/termsafe base/text base/unit fleet fleet/hostset sys/safedir sys/terminal
 fleet/remotesh: base/shell
-fleet/sudo: base/fault base/host base/shell base/termsafe base/wildcard fleet fleet/remotesh
+fleet/sudo: base/fault base/host base/shell base/termsafe base/wildcard fleet fleet/remotesh sys/terminal
 show/document: base/alg base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/rank record
-show/findings: base/alg base/fault base/host base/stats base/termsafe base/text base/unit bench/advise bench/doctor bench/hostkeys bench/latency bench/login bench/rank record show/document ssh/conf ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/tidy ssh/route sys/terminal
-show/format: base/fault base/shell base/termsafe bench/advise bench/compare bench/rank record record/store show/document show/findings show/page show/picture show/report show/workbook sys/file sys/terminal
+show/findings: base/alg base/fault base/host base/stats base/termsafe base/text base/unit bench/advise bench/compare bench/doctor bench/hostkeys bench/latency bench/login bench/rank record show/document ssh/conf ssh/knownhosts ssh/knownhosts/index ssh/knownhosts/tidy ssh/route sys/terminal
+show/format: base/fault base/shell base/termsafe bench/advise bench/compare bench/rank record record/anonymize record/store show/document show/findings show/page show/picture show/report show/workbook sys/file sys/terminal
 show/live: base/termsafe base/text bench/advise bench/plan bench/rank record show/document sys/terminal
 show/page: base/alg show/document
 show/picture: base/unit base/wildcard show/document

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -158,41 +157,19 @@ func (f adviseFlags) result(sys System, args []string) (string, error) {
 	if len(args) == 0 {
 		return results.NewestRanking()
 	}
-	return resultOf(args[0], f.connection, results.NewestRankingOf)
+	return store.Find(args[0], f.connection.label, results.NewestRankingOf)
 }
 
 // resultsOf are the files that arguments name: results, or hosts, whose newest ones they are.
 func resultsOf(sys System, args []string) (paths []string, err error) {
 	for _, arg := range args {
-		path, err := resultOf(arg, connectionFlags{}, store.Of(sys.Getenv).NewestOf)
+		path, err := store.Find(arg, connectionFlags{}.label, store.Of(sys.Getenv).NewestOf)
 		if err != nil {
 			return nil, err
 		}
 		paths = append(paths, path)
 	}
 	return paths, nil
-}
-
-// resultOf is a result's file, where an argument names one, or the newest one of the host
-// that it names.
-func resultOf(arg string, c connectionFlags, newest func(label string) string) (string, error) {
-	info, missing := os.Stat(arg)
-	folder := missing == nil && info.IsDir() // a host may be called like one
-	if missing == nil && !folder || strings.HasSuffix(arg, ".jsonl") {
-		return arg, nil
-	}
-	destination, err := c.Destination(arg)
-	if err != nil && !folder {
-		return "", err
-	}
-	path := newest(destination.Label)
-	switch {
-	case path == "" && folder:
-		return arg, nil
-	case path == "":
-		return "", usageError("measure it first: sshpace bench "+shell.Word(destination.Label), "there is no result of %s", destination.Label)
-	}
-	return path, nil
 }
 
 // show prints the advice.

@@ -42,7 +42,7 @@ func newBenchCommand(sys System) *cobra.Command {
 	cmd := page("bench", &cobra.Command{
 		Args: oneHostAtMost,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			file, err := f.reopen("bench", &args)
+			file, err := campaign.Reopen(f.resume, "bench", &args)
 			if err != nil {
 				return err
 			}

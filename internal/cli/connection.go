@@ -25,3 +25,9 @@ func (c *connectionFlags) register(flags *pflag.FlagSet) {
 func (c connectionFlags) params(sys System) route.Params {
 	return route.Params{Connection: c.Connection, Getenv: sys.Getenv, Stderr: sys.Stderr}
 }
+
+// label is what results call a host.
+func (c connectionFlags) label(host string) (string, error) {
+	d, err := c.Destination(host)
+	return d.Label, err
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/bench/campaign"
 	"sshpace/internal/bench/doctor"
 	"sshpace/internal/show/findings"
@@ -82,7 +83,7 @@ func runDoctor(ctx context.Context, sys System, f doctorFlags, args []string) (e
 		return interrupted(drain, errors.Join(err, failed))
 	}
 	if doctor.Faults(r.Findings) {
-		return exitWith(ExitFound)
+		return fault.Exit(ExitFound)
 	}
 	return nil
 }

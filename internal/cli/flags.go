@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -77,4 +79,29 @@ func progress(sys System, quiet bool, format string) func(what string) {
 		return func(string) {}
 	}
 	return func(what string) { fmt.Fprintf(sys.Stderr, format, oneLine(what)) }
+}
+
+// given is what flags of these names say where they were given.
+func given(flags *pflag.FlagSet, names []string) map[string][]string {
+	words := map[string][]string{}
+	for _, name := range names {
+		if flag := flags.Lookup(name); flag == nil || !flag.Changed {
+			continue
+		} else if list, ok := flag.Value.(pflag.SliceValue); ok {
+			words[name] = slices.Clone(list.GetSlice())
+		} else {
+			words[name] = []string{flag.Value.String()}
+		}
+	}
+	return words
+}
+
+// setTo sets a flag to such words.
+func setTo(flags *pflag.FlagSet, name string, words []string) error {
+	flag := flags.Lookup(name)
+	if list, ok := flag.Value.(pflag.SliceValue); ok {
+		flag.Changed = true
+		return list.Replace(words)
+	}
+	return flags.Set(name, strings.Join(words, ","))
 }

@@ -71,7 +71,7 @@ func TestFlagsMeanOneThing(t *testing.T) {
 			t.Errorf("%s shows %d flags of %d", cmd.CommandPath(), shown, visible)
 		}
 	})
-	for _, g := range flagTable {
+	for _, g := range flagTable() {
 		for _, row := range g.flags {
 			switch n := commands[row.name]; {
 			case n == 0:

@@ -1,18 +1,14 @@
 package cli
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"sshpace/internal/base/shell"
-	"sshpace/internal/base/termsafe"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/record"
 	"sshpace/internal/record/legacylog"
-	"sshpace/internal/record/store"
 )
 
 // importFlags are the flags of `sshpace import`.
@@ -75,58 +71,5 @@ func runImport(sys System, f importFlags, args []string) error {
 		legacylog.WriteUnread(sys.Stderr, path, result.Unread, result.Lines, f.all)
 		machines = append(machines, result.Machines...)
 	}
-	return f.write(sys, machines)
-}
-
-// imported is a result that was written.
-type imported struct {
-	File         string   `json:"file"`
-	Label        string   `json:"label"`
-	Formats      []string `json:"formats"`
-	Trials       int      `json:"trials"`
-	Measurements int      `json:"measurements"`
-	Notes        []string `json:"notes,omitempty"`
-}
-
-// write writes one result per machine and says what is in them: on standard
-// error, if standard output gets the result itself.
-func (f importFlags) write(sys System, machines []legacylog.Machine) error {
-	say := sys.Stdout
-	if f.out == store.StandardOutput {
-		say = sys.Stderr
-		if len(machines) > 1 {
-			return usageError("name a file: --out machines.jsonl becomes machines-1.jsonl and so on", "%d machines do not fit into one result", len(machines))
-		}
-	}
-	names := store.Numbered(f.out, len(machines))
-	var written []imported
-	for i, m := range machines {
-		if err := store.Write(sys.Stdout, names[i], m.Records); err != nil {
-			return err
-		}
-		trials, measurements := m.Count()
-		written = append(written, imported{names[i], m.Label, m.Formats, trials, measurements, m.Notes})
-		if f.json {
-			continue
-		}
-		fmt.Fprintf(say, "%s: %s (%s): %d trials, %d measurements\n", names[i], oneLine(m.Label), strings.Join(m.Formats, ", "), trials, measurements)
-		for _, note := range m.Notes {
-			fmt.Fprintf(say, "  note: %s\n", oneLine(note))
-		}
-	}
-	if f.json {
-		return termsafe.WriteJSON(say, struct {
-			Schema  string     `json:"schema"`
-			Results []imported `json:"results"`
-		}{"sshpace.import/1", written}, "  ")
-	}
-	if f.out == store.StandardOutput {
-		return nil
-	}
-	verb := "report"
-	if len(names) > 1 {
-		verb = "compare"
-	}
-	fmt.Fprintf(sys.Stderr, "look at it: sshpace %s %s\n", verb, shell.Line(names...))
-	return nil
+	return legacylog.Write(sys.Stdout, sys.Stderr, f.out, machines, f.json)
 }

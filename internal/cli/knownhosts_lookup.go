@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/base/unit"
 	"sshpace/internal/show/findings"
 	"sshpace/internal/ssh/knownhosts"
@@ -38,7 +39,7 @@ func newKnownHostsLookupCommand(sys System) *cobra.Command {
 				return err
 			}
 			if len(entries) == 0 {
-				return exitWith(ExitFailed)
+				return fault.Exit(ExitFailed)
 			}
 			return nil
 		},
@@ -96,5 +97,5 @@ func runLint(ctx context.Context, sys System, x *index.Index, hosts []route.Look
 		return nil
 	}
 	fmt.Fprintf(sys.Stderr, "sshpace: %s\n", unit.Count(len(found), "finding"))
-	return exitWith(ExitFound)
+	return fault.Exit(ExitFound)
 }

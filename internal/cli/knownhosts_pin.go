@@ -2,15 +2,13 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/shell"
-	"sshpace/internal/base/termsafe"
+	"sshpace/internal/show/findings"
 	"sshpace/internal/ssh/knownhosts/index"
 	"sshpace/internal/ssh/knownhosts/tidy"
 )
@@ -64,7 +62,7 @@ func runPin(sys System, f pinFlags, name string) error {
 	if f.from != "" && len(result.Keys) == 0 {
 		return withHint(fmt.Errorf("no host key is known for %s in %s", f.from, strings.Join(x.Files(), ", ")), "look with: sshpace known-hosts lookup "+shell.Word(f.from))
 	}
-	return f.print(sys, result)
+	return findings.Pinned(sys.Stdout, sys.Stderr, result, f.write, f.json)
 }
 
 // index opens the files that were named; the default one may be missing, since
@@ -81,34 +79,4 @@ func (f *pinFlags) index(sys System) (*index.Index, error) {
 		return index.Open(), nil
 	}
 	return index.Open(own), nil
-}
-
-func (f *pinFlags) print(sys System, r tidy.PinResult) error {
-	if f.write != "" {
-		var err error
-		if f.write, err = filepath.Abs(f.write); err != nil { // Include takes other names from ~/.ssh
-			return err
-		}
-		if err := tidy.WritePinConfig(f.write, r); err != nil {
-			return withHint(err, "name a file that this command has written, or a new one, with --out")
-		}
-	}
-	for _, key := range r.Keys {
-		fmt.Fprintf(sys.Stderr, "sshpace: %s is pinned to %s in %s\n", r.Name, key, r.File)
-	}
-	if len(r.Keys) == 0 {
-		fmt.Fprintf(sys.Stderr, "sshpace: no key of %s is known; compare the fingerprint when ssh asks at the first login, then run this again\n", r.Name)
-	}
-	switch {
-	case f.json:
-		return termsafe.WriteJSON(sys.Stdout, struct {
-			Schema string `json:"schema"`
-			tidy.PinResult
-		}{"sshpace.known-hosts.pin/1", r}, "  ")
-	case f.write != "":
-		_, err := fmt.Fprintf(sys.Stderr, "sshpace: wrote %s; ssh reads it if ~/.ssh/config starts with: Include %s\n", f.write, f.write)
-		return err
-	}
-	_, err := io.WriteString(sys.Stdout, r.Config)
-	return err
 }

@@ -73,7 +73,7 @@ func runLogin(ctx context.Context, sys System, f *loginFlags, flags *pflag.FlagS
 	if err := p.Check(); err != nil {
 		return err
 	}
-	file, err := f.reopen("login", &args)
+	file, err := campaign.Reopen(f.resume, "login", &args)
 	if err != nil {
 		return err
 	}

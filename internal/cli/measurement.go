@@ -4,7 +4,6 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"strings"
 	"time"
@@ -19,8 +18,6 @@ import (
 	"sshpace/internal/bench/testbed"
 	"sshpace/internal/fleet"
 	"sshpace/internal/record"
-	"sshpace/internal/ssh/openssh"
-	"sshpace/internal/ssh/wire"
 	"sshpace/internal/sys/terminal"
 )
 
@@ -164,21 +161,8 @@ func completeMeasurement(cmd *cobra.Command, sys System, f *endFlags) {
 	}
 	for flag, kind := range map[string]alg.Kind{"cipher": alg.Cipher, "mac": alg.MAC, "kex": alg.Kex} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return clientOffer(cmd.Context(), f.ssh).List(kind), cobra.ShellCompDirectiveNoFileComp
+			return testbed.ClientOffer(cmd.Context(), f.ssh).List(kind), cobra.ShellCompDirectiveNoFileComp
 		})
 	}
 	completeHosts(cmd, sys, &f.connection)
-}
-
-// clientOffer is what the client can do that bench would choose.
-func clientOffer(ctx context.Context, path string) alg.Offer {
-	ssh, err := openssh.FindClient(ctx, path)
-	if err != nil {
-		return wire.Offer()
-	}
-	offer, err := ssh.Query(ctx)
-	if err != nil {
-		return wire.Offer()
-	}
-	return offer
 }

@@ -42,7 +42,7 @@ func (m *methodFlags) register(flags *pflag.FlagSet) {
 // adopted opens the file that command goes on with, if there is one, and takes over what
 // it says. The file may be anybody's: check sees it as it sees flags.
 func (m *methodFlags) adopted(command string, flags *pflag.FlagSet, args *[]string) (*store.File, error) {
-	file, err := m.reopen(command, args)
+	file, err := campaign.Reopen(m.resume, command, args)
 	if err != nil || file == nil {
 		if !flags.Changed("seed") {
 			m.seed = rand.Uint64N(1 << 53)
@@ -61,7 +61,7 @@ func (m *methodFlags) adopted(command string, flags *pflag.FlagSet, args *[]stri
 // params are how methods are measured, as far as flags say it.
 func (m *methodFlags) params(sys System, view *terminal.Screen, flags *pflag.FlagSet, command string, file *store.File) (campaign.MethodParams, error) {
 	p := campaign.MethodParams{
-		Campaign: record.Campaign{Command: command, Tool: toolVersion(), Directions: m.directions(), Data: m.data, Policy: m.policy, Asked: asked(flags)},
+		Campaign: record.Campaign{Command: command, Tool: toolVersion(), Directions: m.directions(), Data: m.data, Policy: m.policy, Asked: given(flags, asking)},
 		Turns:    transfer.Turns{Seed: m.seed, List: m.list}, File: file, Out: m.out, Output: m.output(sys, view, command, m.connection),
 	}
 	if m.size != "" {

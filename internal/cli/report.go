@@ -7,11 +7,7 @@ import (
 
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/unit"
-	"sshpace/internal/bench/advise"
-	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/rank"
-	"sshpace/internal/record"
-	"sshpace/internal/record/anonymize"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/document"
 	"sshpace/internal/show/format"
@@ -81,12 +77,20 @@ func (f *reportFlags) run(cmd *cobra.Command, sys System, args []string) error {
 	if len(paths) > 1 && !f.out.OnlyText() {
 		return usageError("report them one by one, or relate them with sshpace compare", "%d files do not fit into one report", len(paths))
 	}
+	order, err := parseBy(f.by)
+	if err != nil {
+		return err
+	}
 	f.shown.Only = cmd.Flags().Changed("policy") && !f.shown.All
+	wanted := format.Wanted{
+		Ranking: format.Ranking{Classic: f.classic, Output: f.out.Output, Options: f.shown},
+		Policy:  f.policy, By: order, Machine: f.machine, Anonymous: f.anonymous,
+	}
 	for i, path := range paths {
 		if i > 0 {
 			fmt.Fprintln(sys.Stdout)
 		}
-		report, err := f.of(sys, path, format.Commands(args[i], path, newest, f.policy))
+		report, err := format.Of(store.Of(sys.Getenv), path, format.Commands(args[i], path, newest, f.policy), wanted)
 		if err != nil {
 			return err
 		}
@@ -95,45 +99,6 @@ func (f *reportFlags) run(cmd *cobra.Command, sys System, args []string) error {
 		}
 	}
 	return nil
-}
-
-// of is the report of a result; commands lead on from it.
-func (f *reportFlags) of(sys System, path string, commands document.Commands) (format.Report, error) {
-	policy, err := advise.Load(f.policy)
-	if err != nil {
-		return nil, err
-	}
-	order, err := parseBy(f.by)
-	if err != nil {
-		return nil, err
-	}
-	disguise := func(f *record.File) *record.File { return f }
-	if f.anonymous {
-		disguise = anonymize.File
-	}
-	records, err := compare.Load(path, disguise)
-	switch {
-	case err != nil:
-		return nil, err
-	case len(records.LoginKinds) > 0:
-		return &format.Logins{Records: records, Output: f.out.Output, All: f.shown.All}, nil
-	case len(records.Methods) > 0 && len(records.Samples) == 0:
-		return &format.Methods{Records: records, Output: f.out.Output}, nil
-	}
-	r, err := compare.RankRecords(path, records, order)
-	if err != nil {
-		return nil, err
-	}
-	if err := compare.Ceilings(store.Of(sys.Getenv), r, f.machine, disguise); err != nil {
-		return nil, err
-	}
-	x := &format.Ranking{Ranking: r, Records: records, Classic: f.classic, Output: f.out.Output, Options: f.shown}
-	x.Options.Choice, x.Options.Limit = advise.Of(r, advise.Options{Policy: policy}), f.out.Limit
-	x.Options.File, x.Options.Shown, x.Options.Commands = path, store.Of(sys.Getenv).Shown(path), commands
-	if f.anonymous {
-		x.Options.File, x.Options.Shown, x.Options.Commands = "", "", document.Standard
-	}
-	return x, nil
 }
 
 // classicOnly refuses flags of the classic format that would do nothing.

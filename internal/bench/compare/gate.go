@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
+	"sshpace/internal/base/fault"
 	"sshpace/internal/base/stats"
 )
 
@@ -34,11 +37,24 @@ type Limit struct {
 	Percent float64
 }
 
-// LimitLines are the names of what a gate may look at.
-var LimitLines = []string{"slower", "transfers", "logins"}
+// limitLines are the names of what a gate may look at.
+var limitLines = []string{"slower", "transfers", "logins"}
 
 // String is a limit as it is typed.
 func (l Limit) String() string { return fmt.Sprintf("%s:%g%%", l.Lines, l.Percent) }
+
+// ParseLimit reads a limit as it is typed, such as "slower:5%"; nil for nothing.
+func ParseLimit(text string) (*Limit, error) {
+	if text == "" {
+		return nil, nil
+	}
+	lines, number, _ := strings.Cut(text, ":")
+	percent, err := strconv.ParseFloat(strings.TrimSuffix(number, "%"), 64)
+	if !slices.Contains(limitLines, lines) || err != nil || !(percent >= 0 && percent < 1e6) {
+		return nil, fault.Usage("use slower: and a percentage, such as slower:5%, or transfers: or logins: for these alone", "cannot read --fail-on %q", text)
+	}
+	return &Limit{Lines: lines, Percent: percent}, nil
+}
 
 // holds tells whether the gate looks at a line.
 func (l Limit) holds(line Line) bool {
