@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sshpace/internal/base/shell"
-	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/apply"
 	"sshpace/internal/bench/compare"
 	"sshpace/internal/bench/prove"
@@ -29,7 +28,7 @@ type adviseFlags struct {
 	insecure, json, quiet                  bool
 	prove, strict                          bool
 	length                                 roundFlags
-	size                                   string
+	size                                   byteLimit
 	connect                                seconds
 	write, undo                            string
 	hosts, modes                           []string
@@ -37,9 +36,9 @@ type adviseFlags struct {
 }
 
 func newAdviseCommand(sys System) *cobra.Command {
-	f := adviseFlags{connect: seconds(fleet.ConnectTimeout)}
+	f := adviseFlags{connect: seconds(fleet.ConnectTimeout), size: 128 << 20}
 	cmd := page("advise", &cobra.Command{
-		Args: cobra.MaximumNArgs(1),
+		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, name := range []string{"rounds", "budget", "quiet", "size", "only", "connect-timeout"} {
 				if cmd.Flags().Changed(name) && !f.prove && (name != "connect-timeout" || len(f.hosts) == 0) {
@@ -61,7 +60,7 @@ func newAdviseCommand(sys System) *cobra.Command {
 	flags.BoolVar(&f.prove, "prove", false, "measure the present and the advised choice in turns")
 	f.length.register(flags, prove.DefaultRounds)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "with --prove: show no progress")
-	flags.StringVar(&f.size, "size", "128M", "with --prove: bytes that each method moves")
+	flags.Var(&f.size, "size", "with --prove: bytes that each method moves")
 	flags.StringSliceVar(&f.modes, "only", nil, "with --prove: what people do, as in sshpace transfer --only, beside the raw transfer (default: scp, sftp)")
 	flags.StringVar(&f.write, "write", "", "write the lines: client, server or both")
 	flags.StringVar(&f.undo, "undo", "", "take out what --write wrote: client, server or both; later edits stay")
@@ -80,17 +79,12 @@ func (f adviseFlags) check() error {
 	switch {
 	case !slices.Contains([]string{"", "client", "server", "both"}, f.write):
 		return usageError("use client, server or both", "--write %q", f.write)
-	case f.connect <= 0:
-		return usageError("such as 15s", "--connect-timeout must be longer than nothing")
 	case len(f.hosts) > 0 && f.write == "server":
 		return usageError("leave --check out", "--check is for the client's lines")
 	case f.json && (f.write != "" || len(f.hosts) > 0):
 		return usageError("run it twice", "--json is for the advice, or with --prove for the proof, alone")
 	case strings.ContainsFunc(f.pattern, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"'#=\\", r) }):
 		return usageError("such as --host 'nas*'", "--host %q is no pattern of ssh_config", f.pattern)
-	}
-	if _, err := unit.ParseBytes(f.size); err != nil {
-		return usageError("such as --size 128M", "--%s", err)
 	}
 	_, err := f.length.of(2)
 	return err

@@ -24,7 +24,7 @@ func newCompareCommand(sys System) *cobra.Command {
 	var out outputFlags
 	var normalise, figures, pairs []string
 	cmd := page("compare", &cobra.Command{
-		Args: cobra.MinimumNArgs(1),
+		Args: takes(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			order, err := parseBy(by)
 			if err != nil {

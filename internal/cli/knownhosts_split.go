@@ -29,8 +29,10 @@ type splitFlags struct {
 func newKnownHostsSplitCommand(sys System) *cobra.Command {
 	var f splitFlags
 	cmd := page("known-hosts-split", &cobra.Command{
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runSplit(cmd.Context(), sys, f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.files = append(f.files, args...)
+			return runSplit(cmd.Context(), sys, f)
+		},
 	})
 	flags := cmd.Flags()
 	f.files.register(flags)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"sshpace/internal/base/unit"
 	"sshpace/internal/bench/transfer"
 	"sshpace/internal/record"
 	"sshpace/internal/record/store"
@@ -26,9 +25,9 @@ import (
 type methodFlags struct {
 	measureFlags
 	only []string
-	size string
+	size byteLimit
 	rtt  []string
-	rate string
+	rate byteRate
 	loss percent
 	list bool
 }
@@ -38,9 +37,9 @@ func (m *methodFlags) register(flags *pflag.FlagSet) {
 	m.measureFlags.register(flags, "random") // rsync, compression and disks are not the same with zeros
 	flags.Var(&m.budget, "budget", "measuring time instead of --rounds, such as 90s: as many rounds as fit (default: 3 rounds)")
 	flags.IntVar(&m.rounds, "rounds", 0, "measure so many complete rounds (default 3)")
-	flags.StringVar(&m.size, "size", "", "bytes that each moves (default: what takes 0.7 s)")
+	flags.Var(&m.size, "size", "bytes that each moves (default: what takes 0.7 s)")
 	flags.StringSliceVar(&m.rtt, "rtt", nil, "round trip of the path to the private server, such as 50ms; several draw throughput over them: 0,20ms,100ms")
-	flags.StringVar(&m.rate, "rate", "", "bytes per second of that path, such as 12M or 12MB/s")
+	flags.Var(&m.rate, "rate", "bytes per second of that path, such as 12M, 12MB/s or 100Mbit/s")
 	flags.Var(&m.loss, "loss", "percentage of lost segments on that path")
 	flags.BoolVar(&m.list, "list", false, "print what would be measured, and measure nothing")
 }
@@ -67,16 +66,9 @@ func (m *methodFlags) adopted(command string, flags *pflag.FlagSet, args *[]stri
 // paths reads --rtt, --rate and --loss: one for each round trip; none where there
 // is nothing to be made of a path.
 func (m *methodFlags) paths() ([]relay.Path, error) {
-	path := relay.Path{Loss: relay.Loss{Share: float64(m.loss) / 100}}
+	path := relay.Path{Rate: float64(m.rate), Loss: relay.Loss{Share: float64(m.loss) / 100}}
 	if m.loss < 0 || m.loss > 50 {
 		return nil, usageError("such as --loss 1", "--loss must be positive, and at most half of all segments can be lost")
-	}
-	if m.rate != "" {
-		rate, err := unit.ParseThroughput(m.rate)
-		if err != nil {
-			return nil, usageError("such as --rate 12M", "--rate %q is no number of bytes per second", m.rate)
-		}
-		path.Rate = float64(rate)
 	}
 	if len(m.rtt) == 0 && path == (relay.Path{}) {
 		return nil, nil
@@ -109,8 +101,8 @@ const (
 )
 
 // turns is how methods are measured, as far as flags say it.
-func (m *methodFlags) turns(file *store.File, view *terminal.Screen) (transfer.Turns, error) {
-	t := transfer.Turns{Rounds: m.rounds, Budget: time.Duration(m.budget), Seed: m.seed, RunTime: longRun, Most: mostBytes}
+func (m *methodFlags) turns(file *store.File, view *terminal.Screen) transfer.Turns {
+	t := transfer.Turns{Rounds: m.rounds, Budget: time.Duration(m.budget), Seed: m.seed, RunTime: longRun, Most: mostBytes, Size: int64(m.size)}
 	if file != nil {
 		t.Old = file.Old
 	}
@@ -120,22 +112,15 @@ func (m *methodFlags) turns(file *store.File, view *terminal.Screen) (transfer.T
 	case t.Budget == 0:
 		t.Rounds = defaultRounds
 	}
-	if m.size != "" {
-		size, err := unit.ParseBytes(m.size)
-		if err != nil {
-			return t, usageError("such as --size 64M", "--%s", err)
-		}
-		t.Size = int64(size)
-	}
 	if m.quiet {
-		return t, nil
+		return t
 	}
-	total := fmt.Sprint(t.Rounds)
+	total := fmt.Sprintf("of %d", t.Rounds)
 	if t.Budget > 0 {
-		total = "those of " + t.Budget.String()
+		total = "(" + t.Budget.String() + " in all)"
 	}
 	t.Told = func(method record.Method, round int) {
-		line := fmt.Sprintf("round %d of %s: %s", round, total, document.MethodLabel(method))
+		line := fmt.Sprintf("round %d %s: %s", round, total, document.MethodLabel(method))
 		if round == 0 {
 			line = "trying " + document.MethodLabel(method)
 		}
@@ -145,7 +130,7 @@ func (m *methodFlags) turns(file *store.File, view *terminal.Screen) (transfer.T
 			fmt.Fprintln(view, line)
 		}
 	}
-	return t, nil
+	return t
 }
 
 // listing is a list that t names the methods to, instead of measuring them.

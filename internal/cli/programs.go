@@ -82,10 +82,7 @@ func runPrograms(ctx context.Context, sys System, flags *pflag.FlagSet, f *metho
 	sys.Stderr = view
 	drain, ctx, stop := interruptsSaying(ctx, view, sys, finishing)
 	defer stop()
-	turns, err := f.turns(file, view)
-	if err != nil {
-		return err
-	}
+	turns := f.turns(file, view)
 	environment := hostinfo.Describe(testbed.LoadLook)
 	params := programs.Params{
 		Only: f.only, SSH: f.ssh, SSHD: f.sshd, Ciphers: alg.NamesOf(alg.Cipher, f.ciphers), MAC: strings.Join(f.macs, ""),

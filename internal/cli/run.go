@@ -105,8 +105,6 @@ func (f *runFlags) check() error {
 		return usageError("use auto, native or openssh", "--engine %q", f.engine)
 	case f.secrets.forLogin() && reach.Engine(f.engine) == reach.OpenSSH:
 		return usageError("leave --engine out: ssh itself is never given a password", "--ask-pass and --engine openssh exclude each other")
-	case f.fanout < 0:
-		return usageError("0 means no limit", "-f %d is negative", f.fanout)
 	case f.stdin && f.selection.ReadsStdin():
 		return usageError("put the hosts into a file", "--stdin and hosts from standard input exclude each other")
 	}

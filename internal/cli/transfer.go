@@ -37,7 +37,7 @@ type transferFlags struct {
 func newTransferCommand(sys System) *cobra.Command {
 	var f transferFlags
 	cmd := page("transfer", &cobra.Command{
-		Args: oneHostAtMost,
+		Args: takes(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runTransfer(cmd.Context(), sys, cmd.Flags(), &f, args)
 		},
@@ -110,10 +110,7 @@ func runTransfer(ctx context.Context, sys System, flags *pflag.FlagSet, f *trans
 	sys.Stderr = view
 	drain, ctx, stop := interruptsSaying(ctx, view, sys, finishing)
 	defer stop()
-	turns, err := f.turns(file, view)
-	if err != nil {
-		return err
-	}
+	turns := f.turns(file, view)
 	return interrupted(drain, withTestbed(drain, sys, safedir.WorkdirParams{InMemory: true, In: f.dir}, testbed.Params{
 		SSH: f.ssh, SSHD: f.sshd, Engine: record.EngineOpenSSH, Data: f.data, Connect: time.Duration(f.connect), Destination: destination,
 		Route: f.connection.params(sys), Everything: true,

@@ -47,10 +47,6 @@ type LoginParams struct {
 
 // Check refuses what contradicts itself. budget tells whether one was given.
 func (p *LoginParams) Check(budget bool) error {
-	switch {
-	case p.Plan.Rounds < 0:
-		return fault.Usage("1 or more", "--rounds %d", p.Plan.Rounds)
-	}
 	for _, name := range p.Factors {
 		if names := login.FactorNames(); name != "none" && !slices.Contains(names, name) {
 			return fault.Usage(fault.Near("", name, names, "use "+strings.Join(names, ", ")), "--only %q", name)
