@@ -199,7 +199,7 @@ func resultOf(arg string, c connectionFlags, newest func(label string) string) (
 // show prints the advice.
 func (f adviseFlags) show(sys System, a *apply.Advised, args []string) error {
 	view := findings.Advice{Advice: a.Advice, Ranking: a.Ranking, Pattern: a.Pattern, Strict: f.strict, Insecure: f.insecure, Checked: a.HasServer(), Command: shell.Line(append([]string{"sshpace", "advise"}, args...)...)}
-	view.Brief = f.prove && f.write == ""
+	view.Brief, view.Written = f.prove && f.write == "", f.write != ""
 	view.Server = view.Checked || f.strict || f.write == "server" || f.write == "both"
 	if f.json && f.prove { // which is all that is printed
 		return nil

@@ -69,8 +69,11 @@ func runSplit(ctx context.Context, sys System, f splitFlags) error {
 		options.Resolve = resolveHost
 	}
 	result, err := tidy.Split(ctx, x, f.dir, options)
+	if err != nil && hintOf(err) == "" {
+		err = withHint(err, "nothing was changed in "+strings.Join(x.Files(), ", "))
+	}
 	if err != nil {
-		return interrupted(ctx, withHint(err, "nothing was changed in "+strings.Join(x.Files(), ", ")))
+		return interrupted(ctx, err)
 	}
 	if err := f.print(sys, result, config); err != nil {
 		return err

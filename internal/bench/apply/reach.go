@@ -10,6 +10,7 @@ import (
 
 	"sshpace/internal/base/alg"
 	"sshpace/internal/base/fault"
+	"sshpace/internal/base/shell"
 	"sshpace/internal/base/termsafe"
 	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/route"
@@ -26,13 +27,16 @@ type reachedHost struct {
 }
 
 // CheckNow finds out which of the hosts can be reached now. The others are named,
-// and say nothing about the advice.
+// and say nothing about the advice; before a change each must be reached.
 func (a *Advised) CheckNow(ctx context.Context) error {
 	for _, name := range a.Hosts {
 		got, err := a.negotiated(ctx, name, a.Flags)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
+		case err != nil && a.Sides != "":
+			return fault.WithHint(fmt.Errorf("%s cannot be reached now, so it cannot be checked; nothing was written: %s", name, termsafe.OneLine(err.Error())),
+				"try ssh "+shell.Word(name)+" true, or leave it out of --check")
 		case err != nil:
 			fmt.Fprintf(a.Out, "# check %s: not reached now, so not checked: %s\n", termsafe.Line(name), termsafe.Line(err.Error()))
 		default:

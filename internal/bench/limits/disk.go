@@ -4,21 +4,20 @@ package limits
 
 import (
 	"fmt"
-	"math"
 
 	"sshpace/internal/base/unit"
 	"sshpace/internal/record"
 )
 
 // JudgeDisk says whether a copy is as fast as its files can be read, or written,
-// without SSH, and at which end that is. Private is a server on this machine, up a copy
+// without SSH, and at which end that is. A rate of 0 is not known, and nothing is said then. Private is a server on this machine, up a copy
 // to the server.
 func JudgeDisk(e record.Evidence, private, up bool) (what, sentence, help string, is bool) {
 	slower, what, verb := e.WriteBytesPerS, SinkDisk, "takes"
 	if e.ReadBytesPerS < slower {
 		slower, what, verb = e.ReadBytesPerS, SourceDisk, "gives"
 	}
-	if slower <= 0 || math.IsInf(e.BytesPerSecond, 0) || e.BytesPerSecond < ofLink*slower {
+	if slower <= 0 || e.BytesPerSecond < ofLink*slower || slower < ofLink*e.BytesPerSecond { // what is faster than its files was held up less
 		return "", "", "", false
 	}
 	where := "this end"

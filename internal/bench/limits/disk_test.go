@@ -27,6 +27,8 @@ func TestJudgeDisk(t *testing.T) {
 		"slow link":     {8e6, 3e9, 120e6, true, "", ""},
 		"too short":     {math.Inf(1), 3e9, 120e6, true, "", ""},
 		"unknown":       {8e6, 0, 0, true, "", ""},
+		"no figure":     {0, 3e9, 120e6, true, "", ""},
+		"faster":        {8.4e12, 864e6, 2e9, true, "", ""},
 	} {
 		what, sentence, _, is := limits.JudgeDisk(record.Evidence{BytesPerSecond: c.copied, ReadBytesPerS: c.read, WriteBytesPerS: c.written}, false, c.up)
 		if what != c.want || !strings.Contains(sentence, c.says) || is != (c.want != "") {

@@ -1,9 +1,12 @@
 package rank
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"sshpace/internal/base/alg"
+	"sshpace/internal/bench/model"
 	"sshpace/internal/record"
 )
 
@@ -15,9 +18,6 @@ import (
 // of a table say nothing of what all cells have in common. These contrasts
 // against the cheapest are what the cells do determine.
 type Parts struct{ Base, Cipher, MAC float64 }
-
-// splitRounds of alternating fits; the changes are far below a percent by then.
-const splitRounds = 40
 
 // Split divides the costs of one side in one direction. The parts of a cell
 // are in the proportion of the additive fit and add up to the cell's figure.
@@ -31,10 +31,10 @@ func (r *Ranking) Split(d record.Direction, side func(Cell) *Quantity) map[alg.S
 			order = append(order, c.Suite)
 		}
 	}
-	ciphers, macs := alternate(order, costs)
-	least, base := math.Inf(1), math.Inf(1)
-	for _, v := range macs {
-		least = math.Min(least, v)
+	ciphers, macs := model.Effects(costs)
+	least, base := 0.0, math.Inf(1)
+	if len(macs) > 0 {
+		least = slices.Min(slices.Collect(maps.Values(macs)))
 	}
 	fitted := func(s alg.Suite) float64 { // with the cheapest MAC
 		if s.MAC == "" {
@@ -50,7 +50,7 @@ func (r *Ranking) Split(d record.Direction, side func(Cell) *Quantity) map[alg.S
 	for _, s := range order {
 		p := Parts{Base: base, Cipher: math.Max(0, fitted(s)-base)}
 		if s.MAC != "" {
-			p.MAC = math.Max(0, macs[s.MAC]-least)
+			p.MAC = math.Max(0, macs[alg.Primitive(s.MAC)]-least)
 		}
 		if sum := p.Base + p.Cipher + p.MAC; sum > 0 {
 			scale := costs[s] / sum
@@ -59,29 +59,4 @@ func (r *Ranking) Split(d record.Direction, side func(Cell) *Quantity) map[alg.S
 		out[s] = p
 	}
 	return out
-}
-
-// alternate fits cost = cipher + MAC on relative residuals, one side given the
-// other in turn.
-func alternate(order []alg.Suite, costs map[alg.Suite]float64) (ciphers, macs map[string]float64) {
-	ciphers, macs = map[string]float64{}, map[string]float64{}
-	fit := func(to, from map[string]float64, names func(alg.Suite) (own, other string)) {
-		sum, weight := map[string]float64{}, map[string]float64{}
-		for _, s := range order {
-			if s.MAC != "" {
-				own, other := names(s)
-				w := 1 / (costs[s] * costs[s])
-				sum[own] += w * (costs[s] - from[other])
-				weight[own] += w
-			}
-		}
-		for name := range sum {
-			to[name] = sum[name] / weight[name]
-		}
-	}
-	for range splitRounds {
-		fit(ciphers, macs, func(s alg.Suite) (string, string) { return s.Cipher, s.MAC })
-		fit(macs, ciphers, func(s alg.Suite) (string, string) { return s.MAC, s.Cipher })
-	}
-	return ciphers, macs
 }

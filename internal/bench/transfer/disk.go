@@ -48,25 +48,34 @@ func (b *Bed) Disk(ctx context.Context, c *Subject) (l record.Limit, is bool, er
 			if err != nil {
 				return l, false, err
 			}
-			if *timed.least == 0 || took < *timed.least {
+			if took > 0 && (*timed.least == 0 || took < *timed.least) {
 				*timed.least = took
 			}
 		}
 	}
-	rate := func(took time.Duration) float64 { return float64(size) / max(took, time.Microsecond).Seconds() }
+	rate := func(took time.Duration) float64 {
+		if took <= 0 {
+			return 0
+		}
+		return float64(size) / took.Seconds()
+	}
 	l.Evidence = record.Evidence{BytesPerSecond: rate(copied), ReadBytesPerS: rate(read), WriteBytesPerS: rate(written)}
 	l.What, l.Sentence, l.Help, is = limits.JudgeDisk(l.Evidence, b.Server == nil, up)
 	return l, is, nil
 }
 
-// net is what a run takes without what one of a single byte takes.
+// net is what a run takes without what one of a single byte takes; 0 where other work makes
+// them too much alike to tell.
 func (c *Subject) net(ctx context.Context, size int64) (time.Duration, error) {
 	long, err := c.Run(ctx, size)
 	if err != nil {
 		return 0, err
 	}
 	short, err := c.Run(ctx, 1)
-	return max(0, long.Wall-short.Wall), err
+	if err != nil || !record.Tells(long.Wall, short.Wall) {
+		return 0, err
+	}
+	return long.Wall - short.Wall, nil
 }
 
 // block is how much is read and written at once, as SFTP does.

@@ -297,10 +297,14 @@ func (p *Peer) answer() error {
 		f.Number()
 		name, reply := string(f.Text()), f.Bool()
 		if name != "exec" && name != "subsystem" {
-			if reply {
-				return p.Send(Message(MsgFailure, p.Channel))
+			if !reply {
+				return nil
 			}
-			return nil
+			answer := byte(MsgFailure)
+			if name == "pty-req" { // a client that gets none says so, and may end
+				answer = MsgSuccess
+			}
+			return p.Send(Message(answer, p.Channel))
 		}
 		if err := p.at(AtRequest); err != nil {
 			return err
