@@ -19,6 +19,7 @@ import (
 	"sshpace/internal/fleet"
 	"sshpace/internal/record/store"
 	"sshpace/internal/show/findings"
+	"sshpace/internal/ssh/route"
 	"sshpace/internal/sys/safedir"
 )
 
@@ -102,7 +103,7 @@ func (f adviseFlags) takeBack(cmd *cobra.Command, sys System) error {
 	defer stop()
 	return interrupted(drain, withDir(sys, safedir.WorkdirParams{}, func(dir *safedir.Workdir) error {
 		return apply.Undo(drain, apply.Params{
-			Sides: f.undo, Pattern: f.pattern, SSH: f.ssh, SSHD: f.sshd, SSHDConfig: f.sshdConfig, Connection: f.connection.Connection, Dir: dir, Out: sys.Stdout, Notes: sys.Stderr,
+			Sides: f.undo, Pattern: f.pattern, SSH: f.ssh, SSHD: f.sshd, SSHDConfig: f.sshdConfig, Flags: f.connection.Flags, Dir: dir, Out: sys.Stdout, Notes: sys.Stderr,
 		})
 	}))
 }
@@ -131,7 +132,7 @@ func runAdvise(ctx context.Context, sys System, f adviseFlags, args []string) (e
 	defer func() { err = errors.Join(err, dir.Close()) }()
 	advised, err := apply.New(drain, apply.Params{
 		Ranking: ranking, Policy: f.policy, Strict: f.strict, Pattern: f.pattern, Sides: f.write, SSH: f.ssh, SSHD: f.sshd, SSHDConfig: f.sshdConfig,
-		Connection: f.connection.Connection, Connect: time.Duration(f.connect), Hosts: f.hosts, Dir: dir, Out: sys.Stdout, Notes: sys.Stderr,
+		Flags: f.connection.Flags, Connect: time.Duration(f.connect), Hosts: f.hosts, Dir: dir, Out: sys.Stdout, Notes: sys.Stderr,
 	})
 	if err != nil {
 		return interrupted(drain, err)
@@ -175,7 +176,7 @@ func resultOf(arg string, c connectionFlags, newest func(label string) string) (
 	if missing == nil && !folder || strings.HasSuffix(arg, ".jsonl") {
 		return arg, nil
 	}
-	destination, err := c.Destination(arg)
+	destination, err := route.Destination(c.Flags, arg)
 	if err != nil && !folder {
 		return "", err
 	}

@@ -60,17 +60,17 @@ func runLatency(ctx context.Context, sys System, f latencyFlags, host string) er
 	if f.budget > 0 {
 		f.count = max(1, int(f.budget/f.interval))
 	}
-	d, err := f.connection.Destination(host)
+	d, err := route.Destination(f.connection.Flags, host)
 	if err != nil {
 		return err
 	}
 	drain, _, stop := interruptsSaying(ctx, terminal.NewScreen(sys.Stderr, sys.Getenv), sys, "waiting for the last bytes; press Ctrl-C again to stop at once")
 	defer stop()
-	client := latency.Client{Typed: d, Connect: time.Duration(f.connect)}
+	client := latency.Client{Connect: time.Duration(f.connect)}
 	if client.SSH, err = openssh.FindClient(drain, f.ssh); err != nil {
 		return withHint(err, "install openssh-client, or name its path with --ssh")
 	}
-	if client.Destination, client.Env, err = route.ThroughJumps(drain, f.connection.params(sys), client.SSH, d, client.Connect); err != nil {
+	if client.Destination, err = route.ThroughJumps(drain, f.connection.params(sys), client.SSH, d, client.Connect); err != nil {
 		return interrupted(drain, err)
 	}
 	s, err := client.OpenAll(drain, splitLists(f.only), f.load, progress(sys, f.quiet, "%s\n"))

@@ -24,6 +24,7 @@ import (
 	"sshpace/internal/fleet/hostlist"
 	"sshpace/internal/fleet/output"
 	"sshpace/internal/ssh/reach"
+	"sshpace/internal/ssh/route"
 	"sshpace/internal/sys/terminal"
 )
 
@@ -108,7 +109,7 @@ func (f *runFlags) check() error {
 	case f.stdin && f.selection.ReadsStdin():
 		return usageError("put the hosts into a file", "--stdin and hosts from standard input exclude each other")
 	}
-	return cmp.Or(f.connection.Check(), f.view.Check(), f.pace.check(), f.secrets.check())
+	return cmp.Or(route.CheckFlags(f.connection.Flags), f.view.Check(), f.pace.check(), f.secrets.check())
 }
 
 func runRun(ctx context.Context, sys System, f *runFlags, flags *pflag.FlagSet, args []string) error {

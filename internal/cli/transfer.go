@@ -5,7 +5,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -128,7 +127,7 @@ func runTransfer(ctx context.Context, sys System, flags *pflag.FlagSet, f *trans
 			return context.Cause(drain)
 		}
 		if err != nil {
-			return withHint(err, "see what ssh says: ssh "+shell.Line(append(slices.Clone(bed.Destination.Options), bed.Destination.Host)...)+" true; files go to its /tmp, or --remote-dir DIR")
+			return withHint(err, "see what ssh says: ssh "+shell.Line(bed.Destination.Typed()...)+" true; files go to its /tmp, or --remote-dir DIR")
 		}
 		p := transfer.Params{
 			Modes: modes, Directions: f.directions(), Suites: suites, Paths: paths, Turns: turns,

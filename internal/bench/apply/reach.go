@@ -12,6 +12,7 @@ import (
 	"sshpace/internal/base/fault"
 	"sshpace/internal/base/shell"
 	"sshpace/internal/base/termsafe"
+	"sshpace/internal/ssh/conf"
 	"sshpace/internal/ssh/route"
 	"sshpace/internal/sys/file"
 )
@@ -29,7 +30,7 @@ type reachedHost struct {
 // and say nothing about the advice; before a change each must be reached.
 func (a *Advised) CheckNow(ctx context.Context) error {
 	for _, name := range a.Hosts {
-		got, err := a.negotiated(ctx, name, a.Connection)
+		got, err := a.negotiated(ctx, name, a.Flags)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -70,8 +71,8 @@ func (a *Advised) stillReached(ctx context.Context, files ...string) error {
 }
 
 // negotiated is what ssh agrees on with a host, in a login.
-func (a *Advised) negotiated(ctx context.Context, name string, connection route.Connection) (alg.Suite, error) {
-	destination, err := connection.Destination(name)
+func (a *Advised) negotiated(ctx context.Context, name string, connection conf.Flags) (alg.Suite, error) {
+	destination, err := route.Destination(connection, name)
 	if err != nil {
 		return alg.Suite{}, err
 	}
@@ -83,8 +84,8 @@ func (a *Advised) negotiated(ctx context.Context, name string, connection route.
 
 // together is the user's connection by these files, as if ssh had read them
 // itself. Without -F it reads those of the system after them.
-func (a *Advised) together(files []string) (route.Connection, error) {
-	connection := a.Connection
+func (a *Advised) together(files []string) (conf.Flags, error) {
+	connection := a.Flags
 	if connection.Config == "" {
 		files = append(files, systemClientConfig)
 	}
