@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sshpace/internal/bench/campaign"
 	"sshpace/internal/bench/doctor"
 	"sshpace/internal/show/findings"
 	"sshpace/internal/sys/safedir"
@@ -45,11 +46,11 @@ func newDoctorCommand(sys System) *cobra.Command {
 func runDoctor(ctx context.Context, sys System, f doctorFlags, args []string) (err error) {
 	checks := doctor.Named(splitLists(f.only))
 	if f.list {
-		var items []item
+		var items []campaign.Item
 		for _, c := range doctor.Checks {
-			items = append(items, item{c.Name, c.About})
+			items = append(items, campaign.Item{Name: c.Name, About: c.About})
 		}
-		return printList(sys, f.json, items)
+		return campaign.List(sys.output(f.json), items)
 	}
 	if len(checks) == 0 {
 		return usageError("sshpace doctor --list names the checks", "no check is called %s", strings.Join(f.only, ","))

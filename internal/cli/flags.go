@@ -3,15 +3,12 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"sshpace/internal/base/sched"
-	"sshpace/internal/base/termsafe"
-	"sshpace/internal/base/text"
 	"sshpace/internal/base/unit"
 )
 
@@ -106,10 +103,12 @@ func (f *roundFlags) register(flags *pflag.FlagSet, rounds int) {
 // of are the rounds, of which there must be so many at least.
 func (f *roundFlags) of(least int) (sched.Rounds, error) {
 	switch {
-	case f.rounds < least || f.rounds > maxRepeats:
-		return sched.Rounds{}, usageError("such as --rounds 10", "--rounds %d: want %d to %d", f.rounds, least, maxRepeats)
+	case f.budget < 0:
+		return sched.Rounds{}, usageError("such as 90s or 5m", "--budget must be longer than nothing")
 	case f.budget > 0:
 		return sched.Rounds{Count: least, Budget: time.Duration(f.budget)}, nil
+	case f.rounds < least || f.rounds > maxRepeats:
+		return sched.Rounds{}, usageError("such as --rounds 10", "--rounds %d: want %d to %d", f.rounds, least, maxRepeats)
 	}
 	return sched.Rounds{Count: f.rounds}, nil
 }
@@ -126,26 +125,4 @@ func progress(sys System, quiet bool, format string) func(what string) {
 		return func(string) {}
 	}
 	return func(what string) { fmt.Fprintf(sys.Stderr, format, oneLine(what)) }
-}
-
-// item is a line of what --list prints.
-type item struct {
-	Name  string `json:"name"`
-	About string `json:"about,omitempty"`
-}
-
-// printList is --list: what there is to be measured.
-func printList(sys System, asJSON bool, items []item) error {
-	if asJSON {
-		return termsafe.WriteJSON(sys.Stdout, struct {
-			Schema string `json:"schema"`
-			Items  []item `json:"items"`
-		}{"sshpace.list/1", items}, "  ")
-	}
-	t := text.Table{Columns: make([]text.Column, 2)}
-	for _, i := range items {
-		t.Rows = append(t.Rows, slices.DeleteFunc([]string{oneLine(i.Name), oneLine(i.About)}, func(s string) bool { return s == "" }))
-	}
-	_, err := sys.Stdout.Write([]byte(t.Text(0)))
-	return err
 }

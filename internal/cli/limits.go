@@ -43,11 +43,11 @@ func newLimitsCommand(sys System) *cobra.Command {
 
 func runLimits(ctx context.Context, sys System, f limitFlags) error {
 	if f.list {
-		var items []item
+		var items []campaign.Item
 		for _, name := range limits.Names() {
-			items = append(items, item{Name: name})
+			items = append(items, campaign.Item{Name: name})
 		}
-		return printList(sys, f.json, items)
+		return campaign.List(sys.output(f.json), items)
 	}
 	rounds, err := f.length.of(1)
 	switch {

@@ -70,8 +70,7 @@ type measureFlags struct {
 	direction, data    string
 	ciphers, macs, kex []string
 	policy             string
-	budget             seconds
-	rounds             int
+	roundFlags
 }
 
 // register defines the flags that all three have; data is what they send by default.

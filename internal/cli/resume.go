@@ -125,10 +125,10 @@ func (f *measureFlags) adopt(changed func(flag string) bool, c record.Campaign) 
 		f.direction = "both"
 	}
 	// When the run is to end the user may say anew, in rounds or in time.
-	if !changed("rounds") && !changed("budget") {
-		f.rounds = c.Rounds
+	if changed("rounds") || changed("budget") {
+		return
 	}
-	if !changed("budget") && c.BudgetNS > 0 {
+	if f.rounds = c.Rounds; c.BudgetNS > 0 {
 		f.budget = seconds(c.BudgetNS)
 	}
 }
