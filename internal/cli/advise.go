@@ -157,15 +157,45 @@ func (f adviseFlags) result(sys System, args []string) (string, error) {
 }
 
 // resultsOf are the files that arguments name: results, or hosts, whose newest ones they are.
-func resultsOf(sys System, args []string) (paths []string, err error) {
+func resultsOf(sys System, args []string, newest func(label string) string) (paths []string, err error) {
 	for _, arg := range args {
-		path, err := resultOf(arg, connectionFlags{}, store.Of(sys.Getenv).NewestOf)
+		path, err := resultOf(arg, connectionFlags{}, newest)
 		if err != nil {
 			return nil, err
 		}
 		paths = append(paths, path)
 	}
 	return paths, nil
+}
+
+// alike are those files, of one kind if there is one of which all hosts have results: that
+// of the first one's newest, if it may be.
+func alike(sys System, args []string) ([]string, error) {
+	results := store.Of(sys.Getenv)
+	paths, err := resultsOf(sys, args, results.NewestOf)
+	if err != nil {
+		return nil, err
+	}
+	kinds := store.Kinds()
+	first := slices.IndexFunc(kinds, func(kind store.Kind) bool { return kind(paths[0]) })
+	for _, kind := range append(kinds[max(0, first):], kinds[:max(0, first)]...) {
+		same, err := resultsOf(sys, args, func(label string) string { return results.NewestOfKind(label, kind) })
+		if err == nil && !slices.ContainsFunc(same, func(path string) bool { return !kind(path) }) {
+			return same, nil
+		}
+	}
+	return paths, nil
+}
+
+// twice tells what is named more than once.
+func twice(sys System, paths []string, so string) {
+	told := map[string]bool{}
+	for i, path := range paths {
+		if slices.Contains(paths[:i], path) && !told[path] {
+			told[path] = true
+			fmt.Fprintf(sys.Stderr, "note: %s is named twice%s\n", oneLine(path), so)
+		}
+	}
 }
 
 // resultOf is a result's file, where an argument names one, or the newest one of the host

@@ -46,14 +46,18 @@ func newCompareCommand(sys System) *cobra.Command {
 				}
 				allowed = policy.Only
 			}
-			if args, err = resultsOf(sys, args); err != nil {
+			if args, err = alike(sys, args); err != nil {
 				return err
 			}
-			if len(args) == 1 && len(pairs) > 1 { // several pairs of one file
+			switch {
+			case len(args) == 1 && len(pairs) > 1: // several pairs of one file
 				args = slices.Repeat(args, len(pairs))
-			}
-			if len(args) < 2 || len(pairs) > 0 && len(pairs) != len(args) {
-				return usageError("see sshpace compare --help", "%s and %d --pair cannot be compared", unit.Count(len(args), "file"), len(pairs))
+			case len(args) == 1:
+				return format.Alone(args[0])
+			case len(pairs) == 0:
+				twice(sys, args, ": a result compared with itself shows nothing")
+			case len(pairs) != len(args):
+				return usageError("give one --pair for each file", "%s and %d --pair cannot be compared", unit.Count(len(args), "file"), len(pairs))
 			}
 			report, err := out.Related(args, pairs)
 			switch {
@@ -125,8 +129,8 @@ func parseFailOn(text string) (*compare.Limit, error) {
 // comparison is what a gate judges.
 type comparison interface {
 	Judge(compare.Limit) *compare.Gate
-	Shows() float64 // the least slowdown that any line could show, as a part
-	More() string   // what makes it know more
+	Shows() float64            // the least slowdown that any line could show, as a part
+	More(limit float64) string // what makes it show such a difference, as a part
 }
 
 // gateResult turns what is slower, or may be, into an exit code.
@@ -158,11 +162,11 @@ func moreData(c comparison, g *compare.Gate) string {
 	if shows := document.Least(c.Shows()); shows != "" {
 		words = append(words, shows)
 	}
-	if g.Passes < 1e6 {
+	if g.Passes <= 100 { // a larger limit is none
 		words = append(words, "they pass "+compare.Limit{Lines: g.Limit.Lines, Percent: math.Ceil(g.Passes + 0.5)}.String())
 	}
 	if g.Limit.Lines == "slower" && !slices.ContainsFunc(g.Open, func(l compare.Line) bool { return !l.Login }) {
 		words = append(words, "only logins are open: --fail-on "+compare.Limit{Lines: "transfers", Percent: g.Limit.Percent}.String())
 	}
-	return strings.Join(append(words, c.More()), "; ")
+	return strings.Join(append(words, c.More(g.Limit.Percent/100)), "; ")
 }

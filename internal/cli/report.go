@@ -68,10 +68,11 @@ func (f *reportFlags) run(cmd *cobra.Command, sys System, args []string) error {
 			fmt.Fprintf(sys.Stderr, "report of %s\n", oneLine(newest))
 		}
 	}
-	paths, err := resultsOf(sys, args)
+	paths, err := resultsOf(sys, args, store.Of(sys.Getenv).NewestOf)
 	if err != nil {
 		return err
 	}
+	twice(sys, paths, "")
 	f.classic.Size = unit.Bytes(f.size)
 	renderings, err := f.out.Renderings(sys.Stdout)
 	if err != nil {

@@ -84,6 +84,15 @@ func Percentage(v float64) string {
 	return strconv.FormatFloat(v, 'f', 1, 64)
 }
 
+// Difference is how far two figures are apart, as a part of the smaller: "11 %", and from
+// the double on "a factor of 2.2".
+func Difference(part float64) string {
+	if part >= 1 {
+		return "a factor of " + Figure(1+part)
+	}
+	return Percentage(100*part) + " %"
+}
+
 func trimZeros(value float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(value, 'f', 1, 64), ".0")
 }

@@ -44,6 +44,7 @@ func TestRate(t *testing.T) {
 func TestStrings(t *testing.T) {
 	for _, test := range []struct{ got, want string }{
 		{Bytes(64 << 20).String(), "64 MiB"},
+		{Difference(0.113), "11 %"}, {Difference(0.034), "3.4 %"}, {Difference(1.17), "a factor of 2.17"}, {Difference(561.248), "a factor of 562"},
 		{Bytes(1000).String(), "1000 B"},
 		{Bytes(1536).String(), "1.5 KiB"},
 		{Throughput(1.45e9).String(), "1450 MB/s"},
